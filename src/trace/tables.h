@@ -1,0 +1,80 @@
+/* Who and what appears in a trace: threads, descriptors, modules, stacks.
+ *
+ * Built once from the state records and from fork, exec, exit and rename; held
+ * by the trace's user, freed with tables_free. Numbers that are used again
+ * (tids, inodes) are told apart by time: a thread is one entry, from its
+ * creation to its end. */
+#ifndef TRACE_TABLES_H
+#define TRACE_TABLES_H
+
+#include "trace/trace.h"
+
+/* Entry 0 stands for the idle processors (tid 0). */
+struct thread {
+	uint32_t tid, pid;
+	uint32_t parent_pid;
+	uint32_t creator;        /* entry of the thread that forked it, 0 unknown */
+	uint64_t start_ns;       /* 0: before the trace */
+	uint64_t end_ns;         /* UINT64_MAX: after the trace */
+	uint32_t uid, ns_tid;
+	uint32_t flags;          /* TASK_FLAGS_ */
+	uint32_t prio;
+	uint64_t cgroup;
+	const char *comm;        /* last name; never NULL, "?" unknown */
+	const char *exe;         /* "" unknown */
+	const char *command;     /* command line, arguments parted by spaces; "" unknown */
+	const char *cgroups;     /* "" unknown */
+};
+
+struct module {
+	uint32_t number, kind;   /* MODULE_KIND_ */
+	uint64_t device, inode;
+	const char *path, *build_id; /* "" unknown */
+};
+
+struct frame {
+	uint64_t address;        /* file offset in the module, or the address itself */
+	uint32_t parent;         /* caller's node, 0 outermost */
+	uint32_t module;         /* 0 none */
+	uint32_t status;         /* STACK_STATUS_, on outermost nodes */
+	uint32_t depth;          /* 1 at the outermost */
+};
+
+struct descriptor {
+	uint64_t time;           /* when it was seen */
+	struct event_descriptor at;
+	const char *text;
+	uint32_t pid;
+};
+
+struct mapping {
+	uint64_t time;
+	struct event_mapping at;
+	uint32_t pid;
+};
+
+struct tables {
+	struct arena arena;               /* owns all below */
+	const struct thread *threads;     /* by creation; entry 0 idle */
+	uint32_t thread_count;
+	const struct module *modules;     /* index = number; entry 0 unused */
+	uint32_t module_count;
+	const struct frame *frames;       /* index = node; entry 0 unused */
+	uint32_t frame_count;
+	const struct descriptor *descriptors; /* by time */
+	size_t descriptor_count;
+	const struct mapping *mappings;   /* by time */
+	size_t mapping_count;
+	void *lookup;                     /* private */
+};
+
+int tables_build(const struct trace *trace, struct tables **ret_tables, struct err *err);
+void tables_free(struct tables *tables);
+/* The thread that had this tid at this time, 0 when none is known (or tid is 0). */
+uint32_t tables_thread(const struct tables *tables, uint32_t tid, uint64_t time);
+/* The leader of the process that had this pid at this time, else any thread of it; 0 none. */
+uint32_t tables_process(const struct tables *tables, uint32_t pid, uint64_t time);
+/* Name that the thread had at the time (names change by exec and rename). */
+const char *tables_comm(const struct tables *tables, uint32_t thread, uint64_t time);
+
+#endif

@@ -1,0 +1,83 @@
+/* Reading a trace: one file, or a directory that holds the files of a ring.
+ *
+ * A trace is mapped, never copied whole. Events come merged by time over all
+ * processors and are numbered from 1 in that order; a number names the same
+ * event each time the same trace is opened. Damaged stretches are passed over,
+ * counted and listed as gaps; an unknown event is passed over and counted.
+ * A `struct trace` may be read by several threads at once, each with its own
+ * cursor. */
+#ifndef TRACE_TRACE_H
+#define TRACE_TRACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "trace/event.h"
+
+struct trace;
+
+struct trace_gap {
+	uint64_t from_ns, to_ns;  /* events between are missing */
+	uint64_t lost;            /* how many, 0 not known */
+	uint32_t cpu;             /* UINT32_MAX all */
+	uint32_t reason;          /* GAP_REASON_ */
+};
+
+/* What is known without decoding events. */
+struct trace_summary {
+	uint64_t start_ns, end_ns;           /* CLOCK_MONOTONIC of the first and last event */
+	uint64_t start_wall_ns;              /* CLOCK_REALTIME at start_ns */
+	uint64_t events;                     /* all but STATE and META */
+	uint64_t state_events;               /* STATE and META */
+	uint64_t bytes;                      /* of the files on disk */
+	uint64_t lost;                       /* events, all gaps */
+	uint64_t unknown_events;             /* of types this version does not know */
+	uint64_t damaged_chunks;
+	uint64_t truncated_bytes;            /* at the ends of files, not recovered */
+	uint64_t counts[EVENT_MAX];          /* by type */
+	uint32_t cpus, files;
+	uint32_t threads, processes;         /* that appear */
+	bool complete;                       /* was closed properly; else cut off or still being written */
+	const struct trace_gap *gaps;
+	size_t gap_count;
+	const char *const *machine;          /* key=value, NULL-terminated */
+};
+
+int trace_open(const char *path, struct trace **ret_trace, struct err *err);
+void trace_close(struct trace *trace);
+const struct trace_summary *trace_summary(const struct trace *trace);
+const char *trace_path(const struct trace *trace);
+/* Value of a machine key, NULL when it is not there. */
+const char *trace_machine(const struct trace *trace, const char *key);
+/* CLOCK_MONOTONIC of the trace to CLOCK_REALTIME, by its clock records. */
+uint64_t trace_wall_ns(const struct trace *trace, uint64_t time_ns);
+
+/* Which events a cursor hands out. Zeroed: all. */
+struct trace_filter {
+	uint64_t from_ns, to_ns;         /* to_ns 0: to the end; both inclusive */
+	uint64_t types[(EVENT_MAX + 63) / 64]; /* bit per type; all zero: all types */
+};
+
+static inline void trace_filter_add(struct trace_filter *filter, unsigned type)
+{
+	filter->types[type / 64] |= 1ull << (type % 64);
+}
+
+struct trace_cursor;
+
+/* for (const struct event *e; (e = trace_cursor_next(c)); ) ...
+ * An event is valid until the next call. `filter` may be NULL. */
+struct trace_cursor *trace_cursor_new(const struct trace *trace, const struct trace_filter *filter);
+void trace_cursor_free(struct trace_cursor *cursor);
+const struct event *trace_cursor_next(struct trace_cursor *cursor);
+
+/* Places a cursor so that the next event is the one of this number (or, in a
+ * filtered cursor, the first one behind it that passes). */
+void trace_cursor_seek(struct trace_cursor *cursor, uint64_t number);
+
+/* Copies one event into the arena; NULL when there is no such number. */
+const struct event *trace_event(const struct trace *trace, struct arena *arena, uint64_t number);
+
+#endif
