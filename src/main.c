@@ -1,5 +1,7 @@
-/* Dispatch: the first word is a command, its file does the rest. */
-int main(void)
+/* Argus, a debugger that answers one question: why was it stuck? */
+#include "ui/cli.h"
+
+int main(int count, char **words)
 {
-	return 0;
+	return cli_main(count, words);
 }

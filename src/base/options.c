@@ -1,0 +1,238 @@
+/* See options.h. */
+#include "base/options.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+
+int parse_number(const char *text, uint64_t *ret_number)
+{
+	char *end;
+	unsigned long long number;
+
+	if (text[0] < '0' || text[0] > '9')
+		return -EINVAL;
+	errno = 0;
+	number = strtoull(text, &end, text[0] == '0' && (text[1] == 'x' || text[1] == 'X') ? 16 : 10);
+	if (errno || *end)
+		return -EINVAL;
+	*ret_number = number;
+	return 0;
+}
+
+struct unit {
+	const char *name;
+	uint64_t factor;
+};
+
+/* A decimal number, perhaps with a fraction, and a unit of the list. */
+static int parse_with_unit(const char *text, const struct unit *units, uint64_t *ret_value)
+{
+	char *end;
+	double number;
+
+	if ((text[0] < '0' || text[0] > '9') && text[0] != '.')
+		return -EINVAL;
+	errno = 0;
+	number = strtod(text, &end);
+	if (errno || end == text)
+		return -EINVAL;
+	for (; units->name; units++) {
+		if (strcmp(units->name, end))
+			continue;
+		number *= (double)units->factor;
+		if (!(number < 1.8e19))
+			return -ERANGE;
+		*ret_value = (uint64_t)number;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+int parse_bytes(const char *text, uint64_t *ret_bytes)
+{
+	static const struct unit units[] = {
+		{ "", 1 }, { "k", 1u << 10 }, { "K", 1u << 10 }, { "M", 1u << 20 }, { "G", 1u << 30 },
+		{ "T", 1ull << 40 }, { "kB", 1u << 10 }, { "MB", 1u << 20 }, { "GB", 1u << 30 }, { NULL, 0 }
+	};
+
+	return parse_with_unit(text, units, ret_bytes);
+}
+
+int parse_duration(const char *text, uint64_t *ret_ns)
+{
+	static const struct unit units[] = {
+		{ "", 1000000000 }, { "s", 1000000000 }, { "ms", 1000000 }, { "us", 1000 }, { "ns", 1 },
+		{ "m", 60000000000 }, { "min", 60000000000 }, { "h", 3600000000000 }, { NULL, 0 }
+	};
+
+	return parse_with_unit(text, units, ret_ns);
+}
+
+static const struct option_spec *find_long(const struct option_spec *specs, const char *name, size_t length)
+{
+	for (; specs->name; specs++)
+		if (strlen(specs->name) == length && !memcmp(specs->name, name, length))
+			return specs;
+	return NULL;
+}
+
+static const struct option_spec *find_letter(const struct option_spec *specs, char letter)
+{
+	for (; specs->name; specs++)
+		if (specs->letter == letter)
+			return specs;
+	return NULL;
+}
+
+static int take_value(const struct option_spec *spec, const char *text, struct option_value *ret_value, struct err *err)
+{
+	struct option_value value = { .spec = spec, .text = text };
+	int r = 0;
+
+	switch (spec->kind) {
+	case OPTION_FLAG:
+	case OPTION_TEXT:
+		break;
+	case OPTION_NUMBER:
+		r = parse_number(text, &value.number);
+		break;
+	case OPTION_BYTES:
+		r = parse_bytes(text, &value.number);
+		break;
+	case OPTION_DURATION:
+		r = parse_duration(text, &value.number);
+		break;
+	}
+	if (r)
+		return err_set(err, -EINVAL, "--%s takes %s, not '%s'", spec->name,
+			       spec->kind == OPTION_BYTES      ? "a size such as 64M"
+			       : spec->kind == OPTION_DURATION ? "a duration such as 500ms or 2s"
+							       : "a number",
+			       text);
+	*ret_value = value;
+	return 0;
+}
+
+int options_parse(struct arena *arena, const struct option_spec *specs, bool rest_is_command, int count,
+		  char *const *words, struct options *ret_options, struct err *err)
+{
+	struct vec(struct option_value) values = { 0 };
+	const char **arguments = arena_array(arena, const char *, (size_t)count + 1);
+	size_t argument_count = 0;
+	bool ended = false;
+	int r = 0;
+
+	for (int i = 0; i < count && !r; i++) {
+		const char *word = words[i], *text = NULL;
+		const struct option_spec *spec;
+		struct option_value value;
+
+		if (ended || word[0] != '-' || !word[1]) {
+			arguments[argument_count++] = word;
+			ended = ended || rest_is_command;
+			continue;
+		}
+		if (!strcmp(word, "--")) {
+			ended = true;
+			continue;
+		}
+		/* Letters of flags may share a word: -aq */
+		for (const char *letter = word + 1; !r && *letter; letter++) {
+			if (word[1] == '-') {
+				const char *equals = strchr(word + 2, '=');
+
+				text = equals ? equals + 1 : NULL;
+				spec = find_long(specs, word + 2, equals ? (size_t)(equals - word - 2) : strlen(word + 2));
+			} else {
+				spec = find_letter(specs, *letter);
+			}
+			if (!spec) {
+				r = err_set(err, -EINVAL, "unknown option '%s'", word);
+				break;
+			}
+			if (spec->kind == OPTION_FLAG) {
+				if (text)
+					r = err_set(err, -EINVAL, "--%s takes no value", spec->name);
+				else if (!(r = take_value(spec, "", &value, err)))
+					vec_push(&values, value);
+				if (word[1] == '-')
+					break;
+				continue;
+			}
+			if (!text && word[1] != '-' && letter[1])
+				text = letter + 1;
+			if (!text && i + 1 < count)
+				text = words[++i];
+			if (!text)
+				r = err_set(err, -EINVAL, "--%s needs a value: %s", spec->name, spec->value);
+			else if (!(r = take_value(spec, text, &value, err)))
+				vec_push(&values, value);
+			break;
+		}
+	}
+	if (!r) {
+		struct option_value *kept = arena_array(arena, struct option_value, values.length);
+
+		if (values.length)
+			memcpy(kept, values.items, values.length * sizeof(*kept));
+		*ret_options = (struct options){ kept, values.length, arguments, argument_count };
+	}
+	vec_done(&values);
+	return r;
+}
+
+static const struct option_value *find_value(const struct options *options, const char *name)
+{
+	for (size_t i = options->value_count; i-- > 0;)
+		if (!strcmp(options->values[i].spec->name, name))
+			return &options->values[i];
+	return NULL;
+}
+
+bool options_has(const struct options *options, const char *name)
+{
+	return find_value(options, name) != NULL;
+}
+
+const char *options_text(const struct options *options, const char *name, const char *otherwise)
+{
+	const struct option_value *value = find_value(options, name);
+
+	return value ? value->text : otherwise;
+}
+
+uint64_t options_number(const struct options *options, const char *name, uint64_t otherwise)
+{
+	const struct option_value *value = find_value(options, name);
+
+	return value ? value->number : otherwise;
+}
+
+const char *options_nth(const struct options *options, const char *name, size_t n)
+{
+	for (size_t i = 0; i < options->value_count; i++)
+		if (!strcmp(options->values[i].spec->name, name) && n-- == 0)
+			return options->values[i].text;
+	return NULL;
+}
+
+void options_describe(struct buf *buf, const struct option_spec *specs)
+{
+	for (; specs->name; specs++) {
+		size_t start = buf->length;
+
+		if (specs->letter)
+			buf_printf(buf, "  -%c, ", specs->letter);
+		else
+			buf_text(buf, "      ");
+		buf_printf(buf, "--%s", specs->name);
+		if (specs->value)
+			buf_printf(buf, " %s", specs->value);
+		while (buf->length - start < 28)
+			buf_char(buf, ' ');
+		buf_printf(buf, "  %s\n", specs->help);
+	}
+}

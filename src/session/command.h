@@ -1,0 +1,58 @@
+/* Commands: one file each (cmd_<name>.c), one row each in commands.def.
+ *
+ * A command is a constant `command_<name>`. It reads its options, works on the
+ * layers below and hands its result to a sink; it does not know whether a
+ * terminal, a pipe, the interactive session or a test is behind that. */
+#ifndef SESSION_COMMAND_H
+#define SESSION_COMMAND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/options.h"
+
+/* Where a command's words go. */
+struct sink {
+	/* 0 or -errno (-EPIPE: the reader has gone; stop quietly). */
+	int (*write)(struct sink *sink, const void *data, size_t size);
+	bool terminal;      /* a person reads it live */
+	bool colour;        /* escape sequences are welcome */
+	int width;          /* columns, 0 unknown */
+};
+
+int sink_write(struct sink *sink, const void *data, size_t size);
+int sink_text(struct sink *sink, const char *text);
+int sink_printf(struct sink *sink, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int sink_buf(struct sink *sink, const struct buf *buf);
+
+struct command_context {
+	struct arena *arena;             /* of this run */
+	const struct options *options;
+	struct sink *out;                /* results */
+	struct sink *notes;              /* progress, loss, hints */
+};
+
+struct command {
+	const char *name;
+	const char *arguments;           /* behind the options in usage: "[FILE]"; "" none */
+	const char *summary;             /* one line, no full stop */
+	const char *help;                /* more for `-h`, may be NULL; ends with a newline */
+	const struct option_spec *options; /* ended by a NULL name; -h and --help are added by the dispatcher */
+	bool rest_is_command;            /* the first argument begins a command line: record -- CMD */
+	bool pages;                      /* long results: a pager on a terminal */
+	/* Exit status (0, or 1..125), or -errno with the words in err. -EINVAL
+	 * with words is a usage error (status 2). */
+	int (*run)(struct command_context *context, struct err *err);
+};
+
+/* The trace that a command reads: its first argument, else argus.trace. */
+const char *command_trace_path(const struct command_context *context);
+
+/* All, in the order of commands.def; NULL-terminated. */
+extern const struct command *const commands[];
+const struct command *command_find(const char *name);
+
+#endif

@@ -1,0 +1,106 @@
+/* src/base/options.c and json.c. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/options.h"
+
+static const struct option_spec specs[] = {
+	{ "json", 'j', OPTION_FLAG, NULL, "as JSON" },
+	{ "all", 'a', OPTION_FLAG, NULL, "all" },
+	{ "out", 'o', OPTION_TEXT, "FILE", "file" },
+	{ "size", 0, OPTION_BYTES, "SIZE", "size" },
+	{ "for", 'd', OPTION_DURATION, "TIME", "how long" },
+	{ "pid", 'p', OPTION_NUMBER, "PID", "process" },
+	{ NULL, 0, OPTION_FLAG, NULL, NULL },
+};
+
+static int parse(struct arena *arena, bool command, struct options *o, struct err *err, const char *line)
+{
+	char *words[32];
+	int count = 0;
+
+	for (char *word = strtok(arena_strdup(arena, line), " "); word; word = strtok(NULL, " "))
+		words[count++] = word;
+	return options_parse(arena, specs, command, count, words, o, err);
+}
+
+static void takes_options_anywhere(void **state)
+{
+	struct arena arena;
+	struct options o;
+
+	(void)state;
+	arena_init(&arena);
+	assert_int_equal(parse(&arena, false, &o, NULL, "f --json -o x --size=64M -d 500ms -p12 g -p 13 -- -z"), 0);
+	assert_int_equal(o.argument_count, 3);
+	assert_string_equal(o.arguments[2], "-z");
+	assert_true(options_has(&o, "json") && !options_has(&o, "all"));
+	assert_string_equal(options_text(&o, "out", NULL), "x");
+	assert_int_equal(options_number(&o, "size", 0), 64 << 20);
+	assert_int_equal(options_number(&o, "for", 0), 500000000);
+	assert_int_equal(options_number(&o, "pid", 0), 13);
+	assert_string_equal(options_nth(&o, "pid", 0), "12");
+	assert_null(options_nth(&o, "pid", 2));
+	assert_int_equal(parse(&arena, true, &o, NULL, "-ja -o x cmd -a --json"), 0);
+	assert_int_equal(o.argument_count, 3);
+	assert_int_equal(o.value_count, 3);
+	arena_done(&arena);
+}
+
+static void names_the_wrong_word(void **state)
+{
+	static const struct { const char *line, *word; } wrong[] = {
+		{ "--nix", "'--nix'" }, { "-x", "'-x'" }, { "--json=1", "no value" }, { "-o", "FILE" },
+		{ "--size 12Q", "12Q" }, { "-p -1", "-1" }, { "-d 1e99", "1e99" }, { "-p 99999999999999999999", "9999" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		struct arena arena;
+		struct options o;
+		struct err err = { 0 };
+
+		arena_init(&arena);
+		assert_int_equal(parse(&arena, false, &o, &err, wrong[i].line), -EINVAL);
+		assert_non_null(strstr(err.text, wrong[i].word));
+		arena_done(&arena);
+	}
+}
+
+static void writes_valid_json(void **state)
+{
+	struct buf buf;
+	struct json json;
+
+	(void)state;
+	buf_init(&buf);
+	json_init(&json, &buf);
+	json_object(&json, NULL);
+	json_text(&json, "a\"b", "x\n\x01\xff\xc3\xa4");
+	json_array(&json, "n");
+	json_u64(&json, NULL, UINT64_MAX);
+	json_i64(&json, NULL, -1);
+	json_double(&json, NULL, NAN);
+	json_end(&json);
+	json_text(&json, "z", NULL);
+	json_end(&json);
+	assert_string_equal(buf_str(&buf), "{\"a\\\"b\":\"x\\n\\u0001\xef\xbf\xbd\xc3\xa4\","
+					   "\"n\":[18446744073709551615,-1,null],\"z\":null}\n");
+	buf_done(&buf);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(takes_options_anywhere),
+		cmocka_unit_test(names_the_wrong_word),
+		cmocka_unit_test(writes_valid_json),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
