@@ -1,0 +1,58 @@
+# A thin cover over Meson and ninja: tools/setup installs what is missing,
+# tools/build configures and builds. See HACKING.md.
+#   make            build/argus             make demo     record a small hang and explain it
+#   make check      all tests               make SAN=1 check   the same with ASan and UBSan
+#   make bless      golden tests: take the output that came as expected
+#   make fuzz       each fuzz target for FUZZ_SECONDS (20)
+#   make bench      BENCH.md (long)         make cases    CASES.md (long)
+#   make truth      unwinding against other walkers (long)
+#   make install    to PREFIX (/usr/local), below DESTDIR
+#   make clean
+SAN ?=
+BUILD ?= $(if $(SAN),build-san,build)
+MESON_OPTIONS ?= $(if $(SAN),-Db_sanitize=address$(,)undefined -Db_lundef=false)
+PREFIX ?= /usr/local
+FUZZ_SECONDS ?= 20
+TESTS ?=
+, := ,
+
+.PHONY: all setup demo check check-headers check-layers bless fuzz bench cases truth install clean
+
+all:
+	@tools/setup build
+	@tools/build $(BUILD) $(MESON_OPTIONS)
+
+check:
+	@tools/setup build test
+	@tools/build $(BUILD) $(MESON_OPTIONS)
+	@tests/run --build $(BUILD) $(TESTS)
+
+bless: all
+	@tests/run --build $(BUILD) --bless golden $(TESTS)
+
+check-headers check-layers:
+	@tools/$@
+
+fuzz:
+	@tools/setup build lint
+	@tools/fuzz $(FUZZ_SECONDS)
+
+demo: all
+	@demo/run $(BUILD)
+
+bench: all
+	@tools/setup bench
+	@bench/run $(BUILD)
+
+cases: all
+	@tools/setup cases
+	@cases/run $(BUILD)
+
+truth: all
+	@tests/truth/run $(BUILD)
+
+install: all
+	@meson install -C $(BUILD) --no-rebuild $(if $(DESTDIR),--destdir $(DESTDIR))
+
+clean:
+	rm -rf build build-*
