@@ -1,3 +1,4 @@
+# shellcheck shell=bash disable=SC2034,SC2174
 # For live tests: `. "$HERE/live/_lib.sh"` first. A test runs in a fresh folder
 # ($WORK), with argus in PATH; it fails by `fail`, or by any command that fails.
 set -euo pipefail
