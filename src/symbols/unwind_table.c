@@ -1,0 +1,237 @@
+#include "symbols/unwind_table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/arena.h"
+#include "base/map.h"
+#include "base/vec.h"
+#include "symbols/cfi.h"
+
+enum {
+	PAGE = 1 << UNWIND_PAGE_SHIFT,
+	MAX_PADDING = 16,              /* between functions nobody executes */
+};
+#define MAX_SPAN (4ull << 30)          /* of a module's code, so that 32 bits do */
+
+struct build {
+	struct vec(uint32_t) pages, rows;
+	struct vec(struct unwind_rule) rules;
+	struct map rule_numbers;
+	uint64_t base;
+	uint32_t current;              /* rule in force behind the last row */
+};
+
+static uint32_t rule_number(struct build *b, struct unwind_rule rule)
+{
+	uint64_t key;
+	bool is_new;
+	memcpy(&key, &rule, sizeof(key));
+	uint64_t *number = map_at(&b->rule_numbers, key, &is_new);
+	if (is_new) {
+		if (b->rules.length > UNWIND_RULE_MASK) {
+			*number = 0;
+		} else {
+			*number = b->rules.length;
+			vec_push(&b->rules, rule);
+		}
+	}
+	return (uint32_t)*number;
+}
+
+/* From `address` on (not below earlier ones) the rule holds; pages in between
+ * begin with the rule that was in force. */
+static void build_rule(struct build *b, uint64_t address, uint32_t rule)
+{
+	if (rule == b->current && b->pages.length > 0)
+		return;
+	uint64_t page = (address - b->base) >> UNWIND_PAGE_SHIFT;
+	while (b->pages.length <= page) {
+		vec_push(&b->pages, (uint32_t)b->rows.length);
+		vec_push(&b->rows, b->current);
+	}
+	uint32_t place = (uint32_t)(address & (PAGE - 1));
+	uint32_t *last = &b->rows.items[b->rows.length - 1];
+	if (*last >> UNWIND_ROW_SHIFT == place)
+		*last = place << UNWIND_ROW_SHIFT | rule;
+	else
+		vec_push(&b->rows, place << UNWIND_ROW_SHIFT | rule);
+	b->current = rule;
+}
+
+static void build_rows(struct build *b, const struct cfi *cfi)
+{
+	uint64_t end = b->base;
+	for (size_t i = 0; i < cfi->functions.length; i++) {
+		const struct cfi_function *f = &cfi->functions.items[i];
+		if (f->start > end + MAX_PADDING)
+			build_rule(b, end, 0);
+		for (uint32_t r = 0; r < f->row_count; r++) {
+			const struct cfi_row *row = &cfi->rows.items[f->first_row + r];
+			if (f->start + row->offset >= f->end)
+				break;
+			build_rule(b, f->start + row->offset, rule_number(b, row->rule));
+		}
+		end = f->end;
+	}
+	build_rule(b, end, 0);
+	/* the stretch behind the last change belongs to the last page */
+	vec_push(&b->pages, (uint32_t)b->rows.length);
+}
+
+static void *copy_to(char **at, const void *from, size_t bytes)
+{
+	char *to = *at;
+	if (bytes)
+		memcpy(to, from, bytes);
+	*at = to + ((bytes + 7) & ~(size_t)7);
+	return to;
+}
+
+static int table_of(const struct cfi *cfi, struct unwind_table *ret_table, struct err *err)
+{
+	const struct cfi_function *first = &cfi->functions.items[0], *last = &cfi->functions.items[cfi->functions.length - 1];
+	struct build b = { .base = first->start & ~(uint64_t)(PAGE - 1) };
+
+	if (last->end - b.base > MAX_SPAN - 2 * PAGE)
+		return err_set(err, -EFBIG, "its code spans more than 4 GiB");
+	rule_number(&b, (struct unwind_rule){ .kind = UNWIND_NONE });
+	build_rows(&b, cfi);
+
+	struct unwind_table t = { .base = b.base, .page_count = (uint32_t)b.pages.length - 1, .row_count = (uint32_t)b.rows.length,
+				  .rule_count = (uint32_t)b.rules.length, .function_count = (uint32_t)cfi->functions.length,
+				  .skipped = cfi->skipped };
+	t.memory = mem_alloc(b.pages.length * 4 + b.rows.length * 4 + b.rules.length * 8 +
+			     cfi->functions.length * sizeof(struct unwind_function) + 64);
+	char *at = t.memory;
+	t.pages = copy_to(&at, b.pages.items, b.pages.length * 4);
+	t.rows = copy_to(&at, b.rows.items, b.rows.length * 4);
+	t.rules = copy_to(&at, b.rules.items, b.rules.length * sizeof(struct unwind_rule));
+	struct unwind_function *functions = (struct unwind_function *)at;
+	for (size_t i = 0; i < cfi->functions.length; i++) {
+		const struct cfi_function *f = &cfi->functions.items[i];
+		functions[i] = (struct unwind_function){ (uint32_t)(f->start - b.base), (uint32_t)(f->end - f->start) };
+	}
+	t.functions = functions;
+	vec_done(&b.pages);
+	vec_done(&b.rows);
+	vec_done(&b.rules);
+	map_done(&b.rule_numbers);
+	*ret_table = t;
+	return 0;
+}
+
+/* A file without section headers still has .eh_frame_hdr as a segment, which
+ * points to .eh_frame; that ends where the file's part of its segment does. */
+static bool eh_frame_by_segment(const struct elf_file *file, Elf64_Shdr *ret_section)
+{
+	for (uint32_t i = 0; i < file->segment_count; i++) {
+		const Elf64_Phdr *p = &file->segments[i];
+		uint8_t head[8];
+		int32_t relative;
+		uint64_t offset;
+		if (p->p_type != PT_GNU_EH_FRAME || elf_file_read(file, p->p_offset, head, sizeof(head)) < 0 || head[0] != 1 ||
+		    head[1] != 0x1b /* pcrel | sdata4 */)
+			continue;
+		memcpy(&relative, head + 4, 4);
+		uint64_t address = p->p_vaddr + 4 + (uint64_t)(int64_t)relative;
+		if (!elf_file_offset(file, address, &offset))
+			continue;
+		for (uint32_t s = 0; s < file->segment_count; s++) {
+			const Elf64_Phdr *load = &file->segments[s];
+			if (load->p_type == PT_LOAD && address >= load->p_vaddr && address - load->p_vaddr < load->p_filesz) {
+				*ret_section = (Elf64_Shdr){ .sh_offset = offset, .sh_addr = address,
+							     .sh_size = load->p_filesz - (address - load->p_vaddr) };
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+static void add_section(const struct elf_file *file, const Elf64_Shdr *section, int debug_frame, struct cfi *cfi)
+{
+	void *data;
+	size_t bytes;
+	if (elf_file_copy_section(file, section, &data, &bytes, NULL) < 0)
+		return;
+	const Elf64_Shdr *text = elf_file_section(file, ".text"), *got = elf_file_section(file, ".got");
+	struct cfi_section s = { .data = data, .bytes = bytes, .address = section->sh_addr, .debug_frame = debug_frame,
+				 .text_address = text ? text->sh_addr : 0, .data_address = got ? got->sh_addr : 0 };
+	cfi_parse(&s, cfi);
+	free(data);
+}
+
+int unwind_table_make(const struct elf_file *file, struct unwind_table *ret_table, struct err *err)
+{
+	struct cfi cfi = { 0 };
+	Elf64_Shdr by_segment;
+	const Elf64_Shdr *eh_frame = elf_file_section(file, ".eh_frame"), *debug_frame = elf_file_section(file, ".debug_frame");
+	int r;
+
+	if (!eh_frame && eh_frame_by_segment(file, &by_segment))
+		eh_frame = &by_segment;
+	if (eh_frame)
+		add_section(file, eh_frame, 0, &cfi);
+	if (debug_frame)
+		add_section(file, debug_frame, 1, &cfi);
+	cfi_sort(&cfi);
+	if (cfi.functions.length == 0)
+		r = err_set(err, -ENODATA, "it has no call frame information");
+	else
+		r = table_of(&cfi, ret_table, err);
+	cfi_done(&cfi);
+	return r;
+}
+
+void unwind_table_done(struct unwind_table *table)
+{
+	if (!table)
+		return;
+	free(table->memory);
+	if (table->mapped)
+		munmap(table->mapped, table->mapped_bytes);
+	*table = (struct unwind_table){ 0 };
+}
+
+struct unwind_rule unwind_table_rule(const struct unwind_table *table, uint64_t address)
+{
+	uint64_t page = (address - table->base) >> UNWIND_PAGE_SHIFT;
+	if (address < table->base || page >= table->page_count)
+		return (struct unwind_rule){ .kind = UNWIND_NONE };
+	const uint32_t *row = table->rows + table->pages[page];
+	uint32_t count = table->pages[page + 1] - table->pages[page];
+	uint32_t key = (uint32_t)(address & (PAGE - 1)) << UNWIND_ROW_SHIFT | UNWIND_RULE_MASK;
+	while (count > 1) {
+		uint32_t half = count / 2;
+		if (row[half] <= key)
+			row += half;
+		count -= half;
+	}
+	return table->rules[*row & UNWIND_RULE_MASK];
+}
+
+const struct unwind_function *unwind_table_function(const struct unwind_table *table, uint64_t address)
+{
+	if (address < table->base)
+		return NULL;
+	uint64_t offset = address - table->base;
+	uint32_t low = 0, high = table->function_count;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (table->functions[middle].start <= offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == 0 || offset - table->functions[low - 1].start >= table->functions[low - 1].bytes)
+		return NULL;
+	return &table->functions[low - 1];
+}
+
+size_t unwind_table_bytes(const struct unwind_table *table)
+{
+	return ((size_t)table->page_count + 1) * 4 + (size_t)table->row_count * 4 + (size_t)table->rule_count * 8;
+}

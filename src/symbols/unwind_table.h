@@ -1,0 +1,47 @@
+/* A module's unwind table: pages, rows and rules as unwind.h says, and the
+ * bounds of its functions.
+ *
+ * Made from an ELF file's .eh_frame and .debug_frame, or read from the cache;
+ * read-only afterwards, so that several threads may use one. */
+#ifndef SYMBOLS_UNWIND_TABLE_H
+#define SYMBOLS_UNWIND_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "symbols/elf_file.h"
+#include "symbols/unwind.h"
+
+struct unwind_function {
+	uint32_t start, bytes;     /* start from `base` */
+};
+
+struct unwind_table {
+	uint64_t base;             /* address, as linked, of the first page */
+	uint32_t page_count;
+	uint32_t row_count;
+	uint32_t rule_count;
+	uint32_t function_count;
+	const uint32_t *pages;     /* page_count + 1: number of each page's first row */
+	const uint32_t *rows;
+	const struct unwind_rule *rules;      /* rule 0 is UNWIND_NONE */
+	const struct unwind_function *functions; /* sorted, without overlaps */
+	uint64_t skipped;          /* entries of the sections that could not be read */
+	void *memory;              /* all of the above; owned, NULL when mapped */
+	size_t mapped_bytes;       /* of a mapping that is owned */
+	void *mapped;
+};
+
+/* -ENODATA when the module has no call frame information. */
+int unwind_table_make(const struct elf_file *file, struct unwind_table *ret_table, struct err *err);
+void unwind_table_done(struct unwind_table *table);
+
+/* The rule for an address as linked; UNWIND_NONE outside of the table. */
+struct unwind_rule unwind_table_rule(const struct unwind_table *table, uint64_t address);
+/* The function that holds the address, NULL when none is known. */
+const struct unwind_function *unwind_table_function(const struct unwind_table *table, uint64_t address);
+size_t unwind_table_bytes(const struct unwind_table *table);
+
+#endif
