@@ -76,6 +76,23 @@ struct pt_regs {
 };
 #endif
 
+struct list_head {
+	struct list_head *next;
+};
+
+struct rb_node {
+	unsigned long __rb_parent_color;
+	struct rb_node *rb_right, *rb_left;
+};
+
+struct rb_root {
+	struct rb_node *rb_node;
+};
+
+struct rb_root_cached {
+	struct rb_root rb_root;
+};
+
 struct qstr {
 	u32 len;
 	const unsigned char *name;
@@ -102,6 +119,7 @@ struct inode {
 	unsigned long i_ino;
 	u32 i_rdev;
 	struct pipe_inode_info *i_pipe;
+	struct fsnotify_mark_connector *i_fsnotify_marks;
 };
 
 struct file {
@@ -152,6 +170,22 @@ struct in6_addr {
 	} in6_u;
 };
 
+struct sk_buff {
+	struct sk_buff *next;
+	char cb[48];
+	unsigned int len;
+};
+
+struct sk_buff_head {
+	struct sk_buff *next;
+	u32 qlen;
+};
+
+/* unix_skb_parms: what a Unix socket keeps in a buffer's cb */
+struct unix_skb_parms {
+	u32 consumed;
+};
+
 struct sock_common {
 	u32 skc_daddr;
 	u32 skc_rcv_saddr;
@@ -166,6 +200,8 @@ struct sock_common {
 
 struct sock {
 	struct sock_common __sk_common;
+	struct sk_buff_head sk_receive_queue;
+	u32 sk_ack_backlog;
 	u16 sk_protocol;
 	u16 sk_type;
 	struct socket *sk_socket;
@@ -181,7 +217,17 @@ struct socket_alloc {
 	struct inode vfs_inode;
 };
 
+struct sockaddr_un {
+	char sun_path[108];
+};
+
+struct unix_address {
+	int len;
+	struct sockaddr_un name[1];
+};
+
 struct unix_sock {
+	struct unix_address *addr;
 	struct sock *peer;
 	struct sock *listener;
 };
@@ -189,6 +235,80 @@ struct unix_sock {
 struct tcp_sock {
 	u32 copied_seq;
 	u32 write_seq;
+	u32 rcv_nxt;
+	u32 snd_una;
+};
+
+struct udp_sock {
+	struct sk_buff_head reader_queue;
+};
+
+struct pipe_buffer {
+	unsigned int len;
+};
+
+struct pipe_inode_info {
+	unsigned int head, tail;
+	unsigned int ring_size;
+	struct pipe_buffer *bufs;
+};
+
+struct eventfd_ctx {
+	u64 count;
+};
+
+struct timerfd_ctx {
+	u64 ticks;
+};
+
+enum fsnotify_obj_type { FSNOTIFY_OBJ_TYPE_INODE };
+typedef struct fsnotify_mark_connector *fsnotify_connp_t;
+
+struct fsnotify_mark_connector {
+	unsigned char type;
+	void *obj;
+};
+
+struct fsnotify_mark {
+	u32 mask;
+	struct list_head g_list;
+	struct fsnotify_mark_connector *connector;
+};
+
+struct inotify_inode_mark {
+	struct fsnotify_mark fsn_mark;
+	int wd;
+};
+
+struct fsnotify_group {
+	unsigned int q_len;
+	struct list_head marks_list;
+};
+
+/* struct epoll_event is of the user's interface: linux/eventpoll.h */
+struct epoll_event {
+	u32 events;
+};
+
+struct epoll_filefd {
+	struct file *file;
+	int fd;
+};
+
+struct epitem {
+	struct rb_node rbn;
+	struct epoll_filefd ffd;
+	struct epoll_event event;
+};
+
+struct eventpoll {
+	struct list_head rdllist;
+	struct rb_root_cached rbr;
+};
+
+struct n_tty_data {
+	unsigned long commit_head;
+	unsigned long read_tail;
 };
 
 struct tty_file_private {
@@ -197,6 +317,7 @@ struct tty_file_private {
 
 struct tty_struct {
 	struct tty_struct *link;
+	void *disc_data;
 };
 
 struct fuse_conn {
@@ -205,6 +326,19 @@ struct fuse_conn {
 
 struct fuse_dev {
 	struct fuse_conn *fc;
+};
+
+struct seq_file;
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
+
+struct bpf_iter__task_file {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+	u32 fd;
+	struct file *file;
 };
 
 #pragma clang attribute pop

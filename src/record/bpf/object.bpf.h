@@ -104,15 +104,17 @@ static __always_inline u8 object_socket_kind(u16 family, u16 type, u16 protocol)
 	return family == FAMILY_NETLINK ? OBJECT_KIND_netlink : OBJECT_KIND_socket;
 }
 
-static __always_inline u8 object_anonymous_kind(struct file *file)
+/* The first eight characters of the file's name. */
+static __always_inline u64 object_name_word(struct file *file)
 {
 	struct dentry *dentry = GET(file, f_path.dentry);
-	if (!dentry)
-		return OBJECT_KIND_anonymous;
-	const unsigned char *name = GET(dentry, d_name.name);
-	if (!name)
-		return OBJECT_KIND_anonymous;
-	u64 word = kernel_word(name);
+	const unsigned char *name = dentry ? GET(dentry, d_name.name) : NULL;
+	return name ? kernel_word(name) : 0;
+}
+
+static __always_inline u8 object_anonymous_kind(struct file *file)
+{
+	u64 word = object_name_word(file);
 	if (word == NAME_EVENTFD)
 		return OBJECT_KIND_eventfd;
 	if (word == NAME_EPOLL)

@@ -1,0 +1,195 @@
+/* The state found: every open descriptor with its object, channels and queue,
+ * and what epoll sets and inotify groups watch. Read as a file: each read()
+ * walks on, so a walk over many processes holds up nobody. */
+#include "record/bpf/object.bpf.h"
+#include "record/bpf/queue.bpf.h"
+#include "record/bpf/state.h"
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+u32 state_only;     /* process to look at; 0 all */
+u32 state_skip;     /* Argus's own process */
+u32 state_details;  /* also epoll sets and watches */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct state_descriptor);
+} scratch SEC(".maps");
+
+#define DESCRIPTOR_TEXT_AT __builtin_offsetof(struct state_descriptor, text)
+
+static __always_inline void state_addresses(struct state_descriptor *out, const struct object_at *at)
+{
+	if (at->family == FAMILY_INET || at->family == FAMILY_INET6) {
+		struct object_addresses a;
+		object_addresses(&a, at->sk, at->family);
+		__builtin_memcpy(out->own, a.own, sizeof(out->own));
+		__builtin_memcpy(out->peer, a.peer, sizeof(out->peer));
+		out->own_port = a.own_port;
+		out->peer_port = a.peer_port;
+	} else if (at->family == FAMILY_UNIX) {
+		struct unix_sock *sk = (struct unix_sock *)at->sk;
+		struct unix_address *address = GET(sk, addr);
+		if (!address) {
+			struct unix_sock *peer = (struct unix_sock *)GET(sk, peer);
+			address = peer ? GET(peer, addr) : NULL;
+			out->text_is_peer = 1;
+		}
+		/* the length counts the family's two bytes */
+		u32 length = address ? GET(address, len) - 2 : 0;
+		if (!address || length > 108)
+			return;
+		bpf_probe_read_kernel(out->text, length, &address->name[0].sun_path);
+		out->text_bytes = length;
+	}
+}
+
+static __always_inline bool state_has_path(u8 kind)
+{
+	return kind == OBJECT_KIND_file || kind == OBJECT_KIND_directory || kind == OBJECT_KIND_fifo ||
+	       kind == OBJECT_KIND_tty || kind == OBJECT_KIND_device || kind == OBJECT_KIND_queue;
+}
+
+struct state_walk {
+	struct seq_file *seq;
+	struct rb_node *node;
+	struct list_head *mark, *marks_end;
+	u64 set;
+	u32 pid;
+	u8 from;            /* of the node's: 0 parent, 1 left child, 2 right child */
+	bool has_numbers;   /* watch descriptors */
+};
+
+/* One step through the tree of an epoll set. */
+static long state_poll_step(u64 index, struct state_walk *walk)
+{
+	struct rb_node *node = walk->node;
+	if (!node)
+		return 1;
+	if (walk->from == 0) {
+		struct epitem *item = (struct epitem *)((u64)node - bpf_core_field_offset(struct epitem, rbn));
+		struct state_poll_item out = {
+			.head = { sizeof(out), STATE_RECORD_POLL_ITEM, walk->pid },
+			.item = { .set = walk->set, .fd = GET(item, ffd.fd), .events = GET(item, event.events) },
+		};
+		struct object_at at;
+		if (object_find(&at, GET(item, ffd.file)))
+			out.item.object = at.number;
+		bpf_seq_write(walk->seq, &out, sizeof(out));
+		struct rb_node *left = GET(node, rb_left);
+		if (left) {
+			walk->node = left;
+			return 0;
+		}
+	}
+	if (walk->from < 2) {
+		struct rb_node *right = GET(node, rb_right);
+		if (right) {
+			walk->node = right;
+			walk->from = 0;
+			return 0;
+		}
+	}
+	struct rb_node *parent = (struct rb_node *)(GET(node, __rb_parent_color) & ~3ull);
+	walk->from = parent && (u64)GET(parent, rb_left) == (u64)node ? 1 : 2;
+	walk->node = parent;
+	return 0;
+}
+
+static long state_watch_step(u64 index, struct state_walk *walk)
+{
+	struct list_head *at = walk->mark;
+	if (!at || (u64)at == (u64)walk->marks_end)
+		return 1;
+	struct fsnotify_mark *mark = (struct fsnotify_mark *)((u64)at - bpf_core_field_offset(struct fsnotify_mark, g_list));
+	struct fsnotify_mark_connector *connector = GET(mark, connector);
+	walk->mark = GET(at, next);
+	if (!connector)
+		return 0;
+	u64 object = (u64)GET(connector, obj);
+	/* before 6.10 the connector held the address of the inode's member */
+	if (object && bpf_core_type_exists(fsnotify_connp_t))
+		object -= bpf_core_field_offset(struct inode, i_fsnotify_marks);
+	/* the first kind of object is an inode; before 5.x numbered from 1 */
+	if (!object || GET(connector, type) != bpf_core_enum_value(enum fsnotify_obj_type, FSNOTIFY_OBJ_TYPE_INODE))
+		return 0;
+	struct inode *inode = (struct inode *)object;
+	struct super_block *super = GET(inode, i_sb);
+	bool directory = (GET(inode, i_mode) & S_IFMT_BITS) == S_IFDIR_BITS;
+	struct state_watch out = {
+		.head = { sizeof(out), STATE_RECORD_WATCH, walk->pid },
+		.watch = {
+			.watcher = walk->set,
+			.object = object_of_inode(directory ? OBJECT_KIND_directory : OBJECT_KIND_file,
+						  super ? GET(super, s_dev) : 0, GET(inode, i_ino)),
+			.mask = GET(mark, mask),
+			.descriptor = walk->has_numbers ? GET((struct inotify_inode_mark *)mark, wd) : 0,
+		},
+	};
+	bpf_seq_write(walk->seq, &out, sizeof(out));
+	return 0;
+}
+
+static __always_inline void state_walk_set(struct seq_file *seq, struct object_at *at, u32 pid)
+{
+	struct state_walk walk = { .seq = seq, .set = at->number, .pid = pid };
+	if (at->kind == OBJECT_KIND_epoll) {
+		walk.node = GET((struct eventpoll *)at->context, rbr.rb_root.rb_node);
+		/* each node is passed up to three times */
+		bpf_loop(3 * STATE_SET_ITEMS, state_poll_step, &walk, 0);
+	} else if (at->kind == OBJECT_KIND_inotify) {
+		struct fsnotify_group *group = (struct fsnotify_group *)at->context;
+		walk.mark = GET(group, marks_list.next);
+		walk.marks_end = &group->marks_list;
+		walk.has_numbers = object_name_word(at->file) == NAME_INOTIFY;
+		bpf_loop(STATE_SET_ITEMS, state_watch_step, &walk, 0);
+	}
+}
+
+SEC("iter/task_file")
+int state_descriptors(struct bpf_iter__task_file *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct file *file = ctx->file;
+	if (!task || !file)
+		return 0;
+	u32 pid = task->tgid, zero = 0;
+	if (pid == state_skip || (state_only && pid != state_only))
+		return 0;
+	struct state_descriptor *out = bpf_map_lookup_elem(&scratch, &zero);
+	struct object_at at;
+	if (!out || !object_find(&at, file))
+		return 0;
+	out->descriptor.object = at.number;
+	out->descriptor.channel_in = object_channel(&at, OBJECT_RECEIVES);
+	out->descriptor.channel_out = object_channel(&at, OBJECT_SENDS);
+	out->descriptor.fd = ctx->fd;
+	out->descriptor.peer = object_peer(&at);
+	out->descriptor.queued = queue_unread(&at);
+	out->descriptor.unsent = queue_unsent(&at);
+	out->descriptor.kind = at.kind;
+	out->descriptor.access = file->f_mode & 3;
+	out->descriptor.state = at.state;
+	out->family = at.family;
+	out->text_bytes = 0;
+	out->text_is_peer = 0;
+	if (at.sk) {
+		state_addresses(out, &at);
+	} else if (state_has_path(at.kind)) {
+		long length = bpf_d_path(&file->f_path, out->text, sizeof(out->text));
+		if (length > 0)
+			out->text_bytes = length - 1;
+	}
+	u32 text = (out->text_bytes + 7u) & ~7u;
+	if (text > STATE_TEXT_BYTES)
+		text = STATE_TEXT_BYTES;
+	out->head.type = STATE_RECORD_DESCRIPTOR;
+	out->head.pid = pid;
+	out->head.size = DESCRIPTOR_TEXT_AT + text;
+	bpf_seq_write(ctx->meta->seq, out, DESCRIPTOR_TEXT_AT + text);
+	if (state_details)
+		state_walk_set(ctx->meta->seq, &at, pid);
+	return 0;
+}

@@ -1,0 +1,41 @@
+/* What the state iterator hands to user space through its file: one record for
+ * each thing found, of `size` bytes in all, a multiple of 8. */
+#ifndef RECORD_BPF_STATE_H
+#define RECORD_BPF_STATE_H
+
+#include "trace/event.h"
+
+#define STATE_TEXT_BYTES 256
+#define STATE_SET_ITEMS 1000     /* of one epoll set or inotify group */
+
+enum state_record_type { STATE_RECORD_DESCRIPTOR, STATE_RECORD_POLL_ITEM, STATE_RECORD_WATCH };
+
+struct state_record {
+	u16 size;
+	u16 type;                /* enum state_record_type */
+	u32 pid;
+};
+
+struct state_descriptor {
+	struct state_record head;
+	struct event_descriptor descriptor;
+	u64 own[2], peer[2];     /* of internet sockets; network byte order, IPv4 mapped into IPv6 */
+	u16 own_port, peer_port;
+	u16 family;
+	u16 text_bytes;
+	u32 text_is_peer;
+	u32 reserved;
+	char text[STATE_TEXT_BYTES]; /* path; of Unix sockets sun_path, the peer's when text_is_peer */
+};
+
+struct state_poll_item {
+	struct state_record head;
+	struct event_poll_item item;
+};
+
+struct state_watch {
+	struct state_record head;
+	struct event_watch watch;
+};
+
+#endif

@@ -1,0 +1,200 @@
+/* Runs the state iterators and turns what they find into events. */
+#include "record/state.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+
+#ifdef HAVE_BPF
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "record/bpf/state.h"
+#include "descriptors.skel.h"
+
+#define STATE_BUFFER_BYTES (64 * 1024)
+#define LOCKS_BUFFER_BYTES (1024 * 1024)
+
+struct state {
+	struct descriptors *bpf;
+	struct bpf_link *link;
+	char buffer[STATE_BUFFER_BYTES];
+	char locks[LOCKS_BUFFER_BYTES];
+};
+
+int state_open(struct state **ret_state, struct err *err)
+{
+	struct state *state = mem_zalloc(sizeof(*state));
+	state->bpf = descriptors__open_and_load();
+	if (!state->bpf) {
+		int code = -errno;
+		free(state);
+		return err_sys(err, code == -EPERM ? -EPERM : -ENOTSUP,
+			       "the open descriptors cannot be listed by BPF (kernel 5.17 or later is needed)");
+	}
+	state->bpf->bss->state_skip = (uint32_t)getpid();
+	state->link = bpf_program__attach_iter(state->bpf->progs.state_descriptors, NULL);
+	if (!state->link) {
+		int code = -errno;
+		state_close(state);
+		return err_sys(err, code, "the iterator over open descriptors cannot be attached");
+	}
+	*ret_state = state;
+	return 0;
+}
+
+void state_close(struct state *state)
+{
+	if (!state)
+		return;
+	bpf_link__destroy(state->link);
+	descriptors__destroy(state->bpf);
+	free(state);
+}
+
+static void format_address(char *to, size_t size, const uint64_t address[2], uint16_t port)
+{
+	char text[INET6_ADDRSTRLEN] = "?";
+	const unsigned char *bytes = (const unsigned char *)address;
+	static const unsigned char mapped[12] = { [10] = 0xff, [11] = 0xff };
+	if (!memcmp(bytes, mapped, sizeof(mapped))) {
+		inet_ntop(AF_INET, bytes + 12, text, sizeof(text));
+		snprintf(to, size, "%s:%u", text, port);
+	} else {
+		inet_ntop(AF_INET6, bytes, text, sizeof(text));
+		snprintf(to, size, "[%s]:%u", text, port);
+	}
+}
+
+/* The tail's text: a path, "own -> peer" addresses, a Unix socket's name with
+ * '@' for abstract ones. Returns its length. */
+static uint32_t describe(const struct state_descriptor *found, char *to, size_t size)
+{
+	if (found->family == AF_INET || found->family == AF_INET6) {
+		char own[64], peer[64];
+		format_address(own, sizeof(own), found->own, found->own_port);
+		if (!found->peer_port)
+			return (uint32_t)snprintf(to, size, "%s", own);
+		format_address(peer, sizeof(peer), found->peer, found->peer_port);
+		return (uint32_t)snprintf(to, size, "%s -> %s", own, peer);
+	}
+	uint32_t length = found->text_bytes;
+	uint32_t at = 0;
+	if (length > STATE_TEXT_BYTES)
+		length = STATE_TEXT_BYTES;
+	if (length && found->family == AF_UNIX && found->text_is_peer) {
+		memcpy(to, "-> ", 3);
+		at = 3;
+	}
+	memcpy(to + at, found->text, length);
+	if (found->family == AF_UNIX && length) {
+		if (!to[at])
+			to[at] = '@';
+		while (length && !to[at + length - 1])
+			length--;
+	}
+	return at + length;
+}
+
+static int hand_over(const struct state_record *record, struct state_sink *sink, struct err *err)
+{
+	switch ((enum state_record_type)record->type) {
+	case STATE_RECORD_DESCRIPTOR: {
+		const struct state_descriptor *found = (const void *)record;
+		char text[STATE_TEXT_BYTES + 160];
+		uint32_t length = describe(found, text, sizeof(text));
+		return sink->event(sink, record->pid, EVENT_descriptor, &found->descriptor, text, length, err);
+	}
+	case STATE_RECORD_POLL_ITEM:
+		return sink->event(sink, record->pid, EVENT_poll_item, &((const struct state_poll_item *)record)->item,
+				   NULL, 0, err);
+	case STATE_RECORD_WATCH:
+		return sink->event(sink, record->pid, EVENT_watch, &((const struct state_watch *)record)->watch, NULL, 0,
+				   err);
+	}
+	return 0;
+}
+
+/* Whole records in the buffer; returns the bytes used or a negative errno. */
+static ssize_t hand_over_all(const char *buffer, size_t bytes, struct state_sink *sink, struct err *err)
+{
+	size_t at = 0;
+	while (bytes - at >= sizeof(struct state_record)) {
+		const struct state_record *record = (const void *)(buffer + at);
+		if (record->size < sizeof(*record) || record->size % 8)
+			return err_set(err, -EPROTO, "the descriptor iterator handed over a malformed record");
+		if (record->size > bytes - at)
+			break;
+		int code = hand_over(record, sink, err);
+		if (code < 0)
+			return code;
+		at += record->size;
+	}
+	return (ssize_t)at;
+}
+
+static int record_descriptors(struct state *state, struct state_sink *sink, struct err *err)
+{
+	int fd = bpf_iter_create(bpf_link__fd(state->link));
+	if (fd < 0)
+		return err_sys(err, -errno, "the iterator over open descriptors cannot be started");
+	size_t held = 0;
+	int code = 0;
+	for (;;) {
+		ssize_t got = read(fd, state->buffer + held, sizeof(state->buffer) - held);
+		if (got < 0 && (errno == EINTR || errno == EAGAIN))
+			continue;
+		if (got <= 0)
+			break;
+		held += (size_t)got;
+		ssize_t used = hand_over_all(state->buffer, held, sink, err);
+		if (used < 0) {
+			code = (int)used;
+			break;
+		}
+		memmove(state->buffer, state->buffer + used, held - (size_t)used);
+		held -= (size_t)used;
+	}
+	close(fd);
+	return code;
+}
+
+static int record_locks(struct state *state, pid_t only, struct state_sink *sink, struct err *err)
+{
+	int fd = open("/proc/locks", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	size_t length = 0;
+	for (;;) {
+		ssize_t got = read(fd, state->locks + length, sizeof(state->locks) - 1 - length);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			break;
+		length += (size_t)got;
+	}
+	close(fd);
+	state->locks[length] = 0;
+	return state_parse_locks(state->locks, only, sink, err);
+}
+
+int state_record(struct state *state, unsigned what, pid_t only, struct state_sink *sink, struct err *err)
+{
+	int code = 0;
+	if (what & STATE_DESCRIPTORS) {
+		state->bpf->bss->state_only = (uint32_t)only;
+		state->bpf->bss->state_details = (what & STATE_SETS) != 0;
+		code = record_descriptors(state, sink, err);
+	}
+	if (code == 0 && what & STATE_LOCKS)
+		code = record_locks(state, only, sink, err);
+	return code;
+}
+#endif

@@ -1,0 +1,45 @@
+/* The state found on the machine: open descriptors with their objects and
+ * queues, what epoll sets and inotify groups watch, file locks held and waited
+ * for. Taken at the start of a recording, at the head of each file of a ring,
+ * when something waits for long, and at the end.
+ *
+ * It comes from BPF iterators and from one file of /proc that belongs to no
+ * process, so no other process can make it wait. Made once with state_open();
+ * afterwards nothing is allocated. One thread at a time. */
+#ifndef RECORD_STATE_H
+#define RECORD_STATE_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "trace/event.h"
+
+enum {
+	STATE_DESCRIPTORS = 1,
+	STATE_SETS = 2,          /* poll_item and watch; with STATE_DESCRIPTORS only */
+	STATE_LOCKS = 4,
+	STATE_ALL = 7
+};
+
+/* Where the state goes. `tid` is the head's: the process's first thread. */
+struct state_sink {
+	int (*event)(struct state_sink *sink, uint32_t tid, enum event_type type, const void *payload,
+		     const char *tail, uint32_t tail_length, struct err *err);
+};
+
+struct state;
+
+/* -ENOTSUP when the kernel has no such iterators. */
+int state_open(struct state **ret_state, struct err *err);
+void state_close(struct state *state);
+
+/* Hands what is found to the sink; of the process `only`, or of all when 0.
+ * What cannot be read is left out; a failure of the sink ends it and is
+ * returned. */
+int state_record(struct state *state, unsigned what, pid_t only, struct state_sink *sink, struct err *err);
+
+/* The same for locks alone, from the text of /proc/locks. */
+int state_parse_locks(const char *text, pid_t only, struct state_sink *sink, struct err *err);
+
+#endif
