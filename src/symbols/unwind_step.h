@@ -4,6 +4,10 @@
  *	UNWIND_READ(context, address, ret_word)   0 or negative: no such page
  * and gets unwind_step(context, rule, registers): UNWIND_STEP_ON, or the
  * STACK_STATUS_ with which the stack ends. */
+#if !defined(SYMBOLS_UNWIND_STEP_H) && defined(UNWIND_READ)
+#define SYMBOLS_UNWIND_STEP_H
+
+#include "symbols/unwind.h"
 
 static inline __attribute__((always_inline)) int unwind_step(void *context, struct unwind_rule rule,
 							     struct unwind_registers *registers)
@@ -89,3 +93,5 @@ static inline __attribute__((always_inline)) int unwind_step(void *context, stru
 	registers->exact = 0;
 	return ip ? UNWIND_STEP_ON : UNWIND_STEP_END;
 }
+
+#endif

@@ -1,0 +1,20 @@
+/* Where a module's symbols and debug information are when they are not in the
+ * module itself: by build-id and debuglink under /usr/lib/debug, in
+ * .gnu_debugdata, and from debuginfod when DEBUGINFOD_URLS is set. */
+#ifndef SYMBOLS_DEBUG_FILE_H
+#define SYMBOLS_DEBUG_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "symbols/elf_file.h"
+#include "symbols/symbol_table.h"
+
+/* `build_id` in hexadecimal; asks debuginfod only when `remote`. */
+bool debug_file_by_build_id(const char *build_id, const char *symfs, bool remote, char *path, size_t path_bytes);
+/* Path of the file's separate debug file, checked by build-id or checksum. */
+bool debug_file_find(const struct elf_file *file, const char *file_path, const char *symfs, char *path, size_t path_bytes);
+/* Symbols from the debug file, else from .gnu_debugdata. */
+void debug_file_add_symbols(const struct elf_file *file, const char *file_path, const char *symfs, struct symbol_table *symbols);
+
+#endif

@@ -1,0 +1,167 @@
+#include "symbols/module_names.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "symbols/debug_file.h"
+
+enum { VDSO_MAX_BYTES = 16384 };
+
+static void complain(struct module_names *m, const char *path, const char *what)
+{
+	struct buf text = { 0 };
+	buf_escaped(&text, path, strlen(path), NULL);
+	snprintf(m->complaint, sizeof(m->complaint), "%.300s: %s", buf_str(&text), what);
+	buf_done(&text);
+}
+
+/* Without build-ids only the file's identity on this machine can tell. */
+static bool same_file(const struct module *module, int fd)
+{
+	struct stat st;
+	return module->inode == 0 || (fstat(fd, &st) == 0 && st.st_ino == module->inode);
+}
+
+static bool try_path(struct module_names *m, const char *path, bool foreign)
+{
+	struct elf_file file;
+	char build_id[65];
+
+	if (elf_file_open(path, &file, NULL) < 0)
+		return false;
+	elf_file_build_id_text(&file, build_id);
+	bool right = m->module->build_id[0] ? strcmp(build_id, m->module->build_id) == 0 : foreign || same_file(m->module, file.fd);
+	if (!right) {
+		complain(m, path, m->module->build_id[0] ? "is another build than the recorded one (its build-id differs); not used" :
+							   "was replaced since the recording; not used");
+		elf_file_close(&file);
+		return false;
+	}
+	m->file = file;
+	m->path = arena_strdup(&m->symbols.arena, path);
+	m->have_file = true;
+	m->complaint[0] = 0;
+	return true;
+}
+
+static bool try_vdso(struct module_names *m)
+{
+	const void *image = (const void *)getauxval(AT_SYSINFO_EHDR);
+	char build_id[65];
+	if (!image || elf_file_open_memory(image, VDSO_MAX_BYTES / 2, "vdso", &m->file, NULL) < 0)
+		return false;
+	elf_file_build_id_text(&m->file, build_id);
+	if (strcmp(build_id, m->module->build_id) == 0) {
+		m->path = arena_strdup(&m->symbols.arena, "[vdso]");
+		m->have_file = true;
+		return true;
+	}
+	elf_file_close(&m->file);
+	return false;
+}
+
+static void find_file(struct module_names *m, const char *symfs)
+{
+	const struct module *module = m->module;
+	char path[4096];
+
+	if (module->kind == MODULE_KIND_vdso) {
+		if (!try_vdso(m))
+			complain(m, "[vdso]", "is that of another kernel than the running one");
+		return;
+	}
+	if (module->kind != MODULE_KIND_file || !module->path[0])
+		return;
+	if (symfs) {
+		snprintf(path, sizeof(path), "%s/%s", symfs, module->path);
+		if (try_path(m, path, true))
+			return;
+		const char *base = strrchr(module->path, '/');
+		snprintf(path, sizeof(path), "%s/%s", symfs, base ? base + 1 : module->path);
+		if (try_path(m, path, true))
+			return;
+	}
+	if (try_path(m, module->path, false))
+		return;
+	/* a debug file has the same segments, symbols and often the functions' bounds */
+	if (module->build_id[0] && debug_file_by_build_id(module->build_id, symfs, false, path, sizeof(path)) && try_path(m, path, true))
+		return;
+	if (!m->complaint[0])
+		complain(m, module->path, "not found; its functions stay without names");
+}
+
+void module_names_open(struct module_names *m, const char *symfs)
+{
+	if (m->opened)
+		return;
+	m->opened = true;
+	find_file(m, symfs);
+	if (m->have_file && unwind_table_make(&m->file, &m->unwind, NULL) < 0)
+		m->unwind = (struct unwind_table){ 0 };
+}
+
+void module_names_load(struct module_names *m, const char *symfs)
+{
+	if (m->loaded)
+		return;
+	module_names_open(m, symfs);
+	m->loaded = true;
+	if (m->have_file) {
+		symbol_table_add(&m->symbols, &m->file);
+		if (!elf_file_section(&m->file, ".symtab"))
+			debug_file_add_symbols(&m->file, m->path, symfs, &m->symbols);
+	}
+	symbol_table_sort(&m->symbols);
+}
+
+void module_names_done(struct module_names *m)
+{
+	if (m->have_file)
+		elf_file_close(&m->file);
+	unwind_table_done(&m->unwind);
+	symbol_table_done(&m->symbols);
+}
+
+/* A debug file keeps the segments but not their contents: sizes in memory
+ * stand in for sizes in the file there. */
+bool module_names_address(const struct module_names *m, uint64_t offset, uint64_t *ret_address)
+{
+	if (!m->have_file) {
+		*ret_address = offset;
+		return true;
+	}
+	if (elf_file_address(&m->file, offset, ret_address))
+		return true;
+	for (uint32_t i = 0; i < m->file.segment_count; i++) {
+		const Elf64_Phdr *p = &m->file.segments[i];
+		if (p->p_type == PT_LOAD && (p->p_flags & PF_X) && offset >= p->p_offset && offset - p->p_offset < p->p_memsz) {
+			*ret_address = offset - p->p_offset + p->p_vaddr;
+			return true;
+		}
+	}
+	return false;
+}
+
+bool module_names_offset(const struct module_names *m, uint64_t address, uint64_t *ret_offset)
+{
+	if (!m->have_file) {
+		*ret_offset = address;
+		return true;
+	}
+	for (uint32_t i = 0; i < m->file.segment_count; i++) {
+		const Elf64_Phdr *p = &m->file.segments[i];
+		if (p->p_type == PT_LOAD && (p->p_flags & PF_X) && address >= p->p_vaddr && address - p->p_vaddr < p->p_memsz) {
+			*ret_offset = address - p->p_vaddr + p->p_offset;
+			return true;
+		}
+	}
+	return elf_file_offset(&m->file, address, ret_offset);
+}

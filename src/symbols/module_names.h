@@ -1,0 +1,33 @@
+/* Names of one module's addresses: its file found and checked, its symbols
+ * loaded when first asked. */
+#ifndef SYMBOLS_MODULE_NAMES_H
+#define SYMBOLS_MODULE_NAMES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "symbols/symbol_table.h"
+#include "trace/tables.h"
+
+struct module_names {
+	const struct module *module;
+	bool opened, have_file;        /* the file was looked for; it was found and is the right one */
+	bool loaded;                   /* symbols were loaded */
+	struct elf_file file;
+	char *path;                    /* of the file that was opened; owned */
+	struct unwind_table unwind;    /* functions' bounds; empty when there are none */
+	struct symbol_table symbols;
+	char complaint[480];           /* why there is no file, or it was refused; "" nothing to say */
+};
+
+/* Finds the file and its functions' bounds; not its symbols. */
+void module_names_open(struct module_names *m, const char *symfs);
+/* The symbols too. */
+void module_names_load(struct module_names *m, const char *symfs);
+void module_names_done(struct module_names *m);
+
+/* File offset to address as linked; for what is no file the same. */
+bool module_names_address(const struct module_names *m, uint64_t offset, uint64_t *ret_address);
+bool module_names_offset(const struct module_names *m, uint64_t address, uint64_t *ret_offset);
+
+#endif

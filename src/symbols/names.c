@@ -1,0 +1,180 @@
+#include "symbols/names.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "symbols/demangle.h"
+#include "symbols/module_names.h"
+
+struct names {
+	struct arena arena;
+	const struct tables *tables;
+	struct names_options options;
+	struct module_names *modules;      /* by module number */
+	const struct name **by_node;       /* NULL: not asked yet */
+	struct map *by_place;              /* per module: address -> struct name * */
+	struct name unknown;
+	uint64_t kernel_text;              /* address of _text while recording, 0 unknown */
+	uint32_t kernel_module;
+};
+
+/* Names that the recording itself brought: of the kernel, of JIT code. */
+static void read_symbols(struct names *n, const struct trace *trace)
+{
+	struct trace_filter filter = { 0 };
+	trace_filter_add(&filter, EVENT_symbol);
+	struct trace_cursor *cursor = trace_cursor_new(trace, &filter);
+	for (const struct event *e; (e = trace_cursor_next(cursor));) {
+		const struct event_symbol *s = event_as(e, symbol);
+		if (s && s->module < n->tables->module_count && e->tail[0])
+			symbol_table_add_name(&n->modules[s->module].symbols, s->address, s->bytes, e->tail, 0);
+	}
+	trace_cursor_free(cursor);
+}
+
+int names_open(const struct trace *trace, const struct tables *tables, const struct names_options *options,
+	       struct names **ret_names, struct err *err)
+{
+	(void)err;
+	struct names *n = mem_zalloc(sizeof(*n));
+	n->tables = tables;
+	if (options)
+		n->options = *options;
+	n->modules = mem_zalloc((tables->module_count + 1) * sizeof(*n->modules));
+	n->by_place = mem_zalloc((tables->module_count + 1) * sizeof(*n->by_place));
+	n->by_node = mem_zalloc((tables->frame_count + 1) * sizeof(*n->by_node));
+	n->unknown = (struct name){ .function = "", .text = "?", .module = "", .path = "", .file = "" };
+	for (uint32_t i = 0; i < tables->module_count; i++) {
+		n->modules[i].module = &tables->modules[i];
+		if (i > 0 && tables->modules[i].kind == MODULE_KIND_kernel)
+			n->kernel_module = i;
+	}
+	read_symbols(n, trace);
+	const char *text = trace_machine(trace, "kernel_text");
+	if (text)
+		n->kernel_text = strtoull(text, NULL, 16);
+	*ret_names = n;
+	return 0;
+}
+
+void names_close(struct names *n)
+{
+	if (!n)
+		return;
+	for (uint32_t i = 0; i < n->tables->module_count; i++) {
+		module_names_done(&n->modules[i]);
+		map_done(&n->by_place[i]);
+	}
+	free(n->modules);
+	free(n->by_place);
+	free(n->by_node);
+	arena_done(&n->arena);
+	free(n);
+}
+
+static const char *module_name(const struct module *module)
+{
+	if (module->kind == MODULE_KIND_kernel)
+		return "kernel";
+	const char *slash = strrchr(module->path, '/');
+	return slash && slash[1] ? slash + 1 : module->path;
+}
+
+static uint64_t function_start(struct module_names *m, uint64_t offset)
+{
+	uint64_t address, start = offset;
+	const struct unwind_function *f;
+	if (module_names_address(m, offset, &address) && (f = unwind_table_function(&m->unwind, address)))
+		module_names_offset(m, m->unwind.base + f->start, &start);
+	return start;
+}
+
+static const struct name *resolve(struct names *n, uint32_t module, uint64_t offset)
+{
+	struct module_names *m = &n->modules[module];
+	struct name *name = arena_new(&n->arena, struct name);
+	uint64_t address;
+	bool guessed = false;
+
+	*name = n->unknown;
+	name->module = module_name(m->module);
+	name->path = m->module->path;
+	name->module_number = module;
+	name->address = offset;
+	module_names_load(m, n->options.symfs);
+	name->function_start = function_start(m, offset);
+
+	const struct symbol *s = NULL;
+	if (module_names_address(m, offset, &address))
+		s = symbol_table_find(&m->symbols, m->unwind.function_count ? &m->unwind : NULL, address, &guessed);
+	if (s) {
+		const char *plain = demangle(&n->arena, s->name);
+		name->function = plain ? plain : s->name;
+		name->guessed = guessed;
+		name->text = guessed ? arena_printf(&n->arena, "%s~", name->function) : name->function;
+		if (name->function_start == offset && !module_names_offset(m, s->start, &name->function_start))
+			name->function_start = offset;
+	} else {
+		name->text = arena_printf(&n->arena, "%s+0x%" PRIx64, name->module[0] ? name->module : "?", offset);
+	}
+	return name;
+}
+
+const struct name *names_place(struct names *n, uint32_t module, uint64_t address)
+{
+	if (module >= n->tables->module_count)
+		module = 0;
+	if (module == 0) {
+		struct name *name = arena_new(&n->arena, struct name);
+		*name = n->unknown;
+		name->address = name->function_start = address;
+		name->text = arena_printf(&n->arena, "0x%" PRIx64, address);
+		return name;
+	}
+	bool is_new;
+	uint64_t *known = map_at(&n->by_place[module], address, &is_new);
+	if (is_new) {
+		const struct name *name = resolve(n, module, address);
+		map_put(&n->by_place[module], address, (uint64_t)(uintptr_t)name);
+		return name;
+	}
+	return (const struct name *)(uintptr_t)*known;
+}
+
+const struct name *names_frame(struct names *n, uint32_t node)
+{
+	if (node == 0 || node >= n->tables->frame_count)
+		return &n->unknown;
+	if (!n->by_node[node])
+		n->by_node[node] = names_place(n, n->tables->frames[node].module, n->tables->frames[node].address);
+	return n->by_node[node];
+}
+
+uint64_t names_function_start(struct names *n, uint32_t node)
+{
+	if (node == 0 || node >= n->tables->frame_count)
+		return 0;
+	const struct frame *f = &n->tables->frames[node];
+	if (f->module == 0 || f->module >= n->tables->module_count)
+		return f->address;
+	module_names_open(&n->modules[f->module], n->options.symfs);
+	return function_start(&n->modules[f->module], f->address);
+}
+
+const struct name *names_kernel(struct names *n, uint64_t kernel_address)
+{
+	if (!n->kernel_text || !n->kernel_module || kernel_address < n->kernel_text)
+		return names_place(n, 0, kernel_address);
+	return names_place(n, n->kernel_module, kernel_address - n->kernel_text);
+}
+
+const char *names_complaint(const struct names *n, uint32_t index)
+{
+	for (uint32_t i = 1; i < n->tables->module_count; i++)
+		if (n->modules[i].complaint[0] && index-- == 0)
+			return n->modules[i].complaint;
+	return NULL;
+}

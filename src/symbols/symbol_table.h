@@ -1,0 +1,44 @@
+/* The symbols of one module, for looking up addresses.
+ *
+ * Names come from .symtab and .dynsym, of the file itself, of its debug file
+ * and of .gnu_debugdata. An address is given a name only when the symbol's
+ * size, or the function's bounds in the unwind table, say that it belongs to
+ * it: in a stripped program a static function must not appear under its
+ * neighbour's name. */
+#ifndef SYMBOLS_SYMBOL_TABLE_H
+#define SYMBOLS_SYMBOL_TABLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/vec.h"
+#include "symbols/elf_file.h"
+#include "symbols/unwind_table.h"
+
+struct symbol {
+	uint64_t start, bytes;     /* address as linked; bytes 0: not known */
+	const char *name;          /* as in the file */
+	uint8_t rank;              /* of several at one address the lowest is shown */
+};
+
+struct symbol_table {
+	struct arena arena;        /* names */
+	struct vec(struct symbol) symbols;
+	uint64_t *ends;            /* the highest end among symbols[0..i], so that a search knows where to stop */
+};
+
+/* Adds a file's symbols. What is malformed is passed over. */
+void symbol_table_add(struct symbol_table *table, const struct elf_file *file);
+/* A single name, copied. */
+void symbol_table_add_name(struct symbol_table *table, uint64_t start, uint64_t bytes, const char *name, uint8_t rank);
+/* After the last add, before the first search. */
+void symbol_table_sort(struct symbol_table *table);
+void symbol_table_done(struct symbol_table *table);
+
+/* The symbol that holds the address, NULL when none does; *ret_guessed when
+ * nothing but nearness speaks for it. `unwind` may be NULL. */
+const struct symbol *symbol_table_find(const struct symbol_table *table, const struct unwind_table *unwind, uint64_t address,
+				       bool *ret_guessed);
+
+#endif
