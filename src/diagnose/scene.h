@@ -1,0 +1,260 @@
+/* The scene: who ran, waited and woke whom, as the diagnosis looks at it.
+ *
+ * One pass over a trace gives each thread a gap-free row of spans (running,
+ * runnable, waiting, stopped, absent, unknown) from the trace's first moment to
+ * its last, and each wait its end: the thread, timer or device that ended it, or
+ * nobody. Beside them lie the wake-ups, messages, samples, file locks and the
+ * few other happenings that answer "who could have ended this wait?".
+ * A scene is built once, is read-only afterwards, and may be shared. */
+#ifndef DIAGNOSE_SCENE_H
+#define DIAGNOSE_SCENE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "trace/tables.h"
+#include "trace/trace.h"
+
+enum span_state {
+	SPAN_UNKNOWN,   /* not seen, or events were lost */
+	SPAN_RUNNING,
+	SPAN_RUNNABLE,  /* could run, has no processor */
+	SPAN_WAITING,
+	SPAN_STOPPED,   /* by a signal or tracer, or frozen */
+	SPAN_ABSENT     /* not born yet, or ended */
+};
+
+/* It ends where the next one in its row starts; behind each row stands one
+ * more entry, which only ends the last. */
+struct span {
+	uint64_t start_ns;
+	uint32_t wait;       /* SPAN_WAITING and SPAN_STOPPED: index into waits; else 0 */
+	uint16_t cpu;        /* SPAN_RUNNING: where; SPAN_RUNNABLE: where it is queued */
+	uint8_t state;       /* enum span_state */
+	bool throttled;      /* SPAN_RUNNABLE: its group's quota is used up */
+};
+
+static inline uint64_t span_end(const struct span *span)
+{
+	return span[1].start_ns;
+}
+
+/* Who had a processor, 0 nobody; ends where the next one starts, as spans do. */
+struct cpu_run {
+	uint64_t start_ns;
+	uint32_t thread;
+};
+
+enum wait_end {
+	WAIT_END_OPEN,       /* it lasts to the end of the trace */
+	WAIT_END_THREAD,     /* another thread woke it */
+	WAIT_END_TIMEOUT,    /* its own time limit or sleep ran out */
+	WAIT_END_SOURCE,     /* an interrupt whose source is known or at least named */
+	WAIT_END_UNKNOWN     /* it ran again and nothing says why */
+};
+
+/* Entry 0 of waits is unused. */
+struct wait {
+	uint64_t start_ns, end_ns;
+	uint64_t begin_event;    /* number of the switch that began it, 0 none */
+	uint64_t end_event;      /* number of the wake-up, 0 none */
+	uint64_t object;
+	uint64_t source;         /* of the wake-up, as in the event */
+	uint64_t timeout_ns;     /* its time limit, 0 none known */
+	uint64_t site;           /* equal for waits at the same place in the program */
+	uint32_t thread;
+	uint32_t waker;          /* thread that woke it, or whose timer or request did; 0 none */
+	uint32_t hint;           /* thread that could end it, as read from memory; 0 none */
+	uint32_t hint_pid;       /* the hint's number as recorded */
+	int32_t argument;
+	uint32_t ustack, kstack;
+	uint32_t wake_ustack;
+	uint16_t syscall;
+	uint8_t kind;            /* WAIT_KIND_ */
+	uint8_t hint_kind;       /* HINT_KIND_ */
+	uint8_t state;           /* TASK_STATE_ */
+	uint8_t end;             /* enum wait_end */
+	uint8_t cause;           /* WAKE_CAUSE_ of the wake-up */
+	uint8_t vector;          /* its softirq */
+};
+
+struct wake {
+	uint64_t time;
+	uint64_t number;
+	uint64_t object;
+	uint32_t waker, target;
+	uint32_t wait;           /* the wait it ended, 0 when the target was not waiting */
+	uint8_t cause;
+	bool own;                /* the waker's own doing, not an interrupt in its place */
+};
+
+struct message {
+	uint64_t time;           /* when the call ended */
+	uint64_t start_ns;       /* when it began */
+	uint64_t number;
+	uint64_t object, channel;
+	uint64_t position;
+	uint32_t thread;
+	uint32_t peer;           /* pid, a hint; 0 unknown */
+	uint32_t bytes;
+	int32_t result;
+	uint32_t ustack;
+	uint8_t kind;            /* MESSAGE_KIND_ */
+	uint8_t flags;           /* MESSAGE_FLAGS_ */
+};
+
+struct sample {
+	uint64_t time;
+	uint64_t number;
+	uint64_t period_ns;
+	uint32_t thread;
+	uint32_t ustack, kstack;
+};
+
+struct file_lock {
+	uint64_t time;
+	uint64_t number;
+	uint64_t object, start, end;
+	uint32_t thread;         /* 0 from a state record */
+	uint32_t owner;          /* pid */
+	uint32_t blocker;        /* pid, 0 unknown */
+	int32_t result;
+	uint8_t type, family;
+	bool state;              /* from /proc/locks, not a happening */
+	bool waits;              /* F_SETLKW, or the state record of a waiter */
+};
+
+struct fuse_request {
+	uint64_t time, end_ns;   /* end_ns 0: no reply seen */
+	uint64_t number, end_number;
+	uint64_t unique;
+	uint32_t thread, server; /* server: thread that replied, 0 none */
+	uint32_t connection, opcode;
+};
+
+struct stop_signal {
+	uint64_t time, number;
+	uint32_t sender, target; /* threads; target is a process's leader when sent to the process */
+	uint32_t signal;
+};
+
+struct quota {
+	uint64_t time, number;
+	uint64_t cgroup, quota_ns, period_ns;
+	uint32_t thread;         /* of a throttle event, 0 from a state record */
+	bool throttled;
+	const char *path;
+};
+
+struct file_change {
+	uint64_t time, number;
+	uint64_t object, watcher;
+	uint32_t thread;
+	uint32_t mask;
+};
+
+struct mark {
+	uint64_t time, number;
+	const char *text;
+};
+
+struct poll_item {
+	uint64_t time, set, object;
+	uint32_t pid;
+	int32_t fd;
+};
+
+/* Indices into one of the scene's arrays, in the order of time. */
+struct row {
+	const uint32_t *items;
+	uint32_t count;
+};
+
+struct scene_thread {
+	const struct span *spans;
+	uint32_t span_count;
+	struct row waits;        /* its waits */
+	struct row wakes;        /* wake-ups it made */
+	struct row messages;
+	struct row samples;
+	uint64_t running_ns;     /* in the whole trace */
+	uint64_t fork_event;     /* number of its fork, 0 before the trace */
+	uint64_t exec_ns;        /* last exec, 0 none */
+};
+
+struct scene {
+	struct arena arena;
+	const struct trace *trace;
+	const struct tables *tables;
+	uint64_t start_ns, end_ns;
+	bool messages_seen;              /* the trace has message events */
+	uint32_t thread_count;           /* as in tables */
+	struct scene_thread *threads;
+	struct wait *waits;
+	uint32_t wait_count;
+	struct wake *wakes;
+	uint32_t wake_count;
+	struct message *messages;
+	uint32_t message_count;
+	struct sample *samples;
+	uint32_t sample_count;
+	struct file_lock *locks;
+	uint32_t lock_count;
+	struct fuse_request *fuse;
+	uint32_t fuse_count;
+	struct stop_signal *stops;
+	uint32_t stop_count;
+	struct quota *quotas;
+	uint32_t quota_count;
+	struct file_change *changes;
+	uint32_t change_count;
+	struct mark *marks;
+	uint32_t mark_count;
+	struct poll_item *poll_items;
+	uint32_t poll_item_count;
+	struct cpu_row {
+		const struct cpu_run *runs;
+		uint32_t count;
+	} *cpus;
+	uint32_t cpu_count;
+};
+
+/* `tables` must outlive the scene. */
+int scene_build(const struct trace *trace, const struct tables *tables, struct scene **ret_scene, struct err *err);
+void scene_free(struct scene *scene);
+
+/* The span of the thread that holds the moment; NULL outside the trace. */
+const struct span *scene_span(const struct scene *scene, uint32_t thread, uint64_t time);
+/* Index of that span, span_count when there is none. */
+uint32_t scene_span_index(const struct scene *scene, uint32_t thread, uint64_t time);
+/* First place in the row whose item is at or after the time. */
+uint32_t scene_wakes_from(const struct scene *scene, uint32_t thread, uint64_t time);
+uint32_t scene_messages_from(const struct scene *scene, uint32_t thread, uint64_t time);
+uint32_t scene_samples_from(const struct scene *scene, uint32_t thread, uint64_t time);
+uint32_t scene_waits_from(const struct scene *scene, uint32_t thread, uint64_t time);
+
+/* How long the thread was in each state inside the window. */
+struct state_times {
+	uint64_t ns[SPAN_ABSENT + 1];
+	uint64_t throttled_ns;
+};
+void scene_state_times(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns,
+		       struct state_times *ret_times);
+
+const char *span_state_name(enum span_state state);
+static inline uint32_t scene_pid(const struct scene *scene, uint32_t thread)
+{
+	return scene->tables->threads[thread].pid;
+}
+static inline uint32_t scene_tid(const struct scene *scene, uint32_t thread)
+{
+	return scene->tables->threads[thread].tid;
+}
+/* True when both threads are of one process. */
+bool scene_same_process(const struct scene *scene, uint32_t a, uint32_t b);
+/* True for kernel threads, the idle entry and Argus itself. */
+bool scene_is_system(const struct scene *scene, uint32_t thread);
+
+#endif
