@@ -76,6 +76,98 @@ uint32_t scene_waits_from(const struct scene *scene, uint32_t thread, uint64_t t
 	FIND_FROM(&scene->threads[thread].waits, scene->waits, start_ns, time);
 }
 
+const struct episode *scene_episode(const struct scene *scene, uint32_t thread, uint64_t time)
+{
+	const struct scene_thread *t = &scene->threads[thread];
+	const struct episode *episodes = scene->episodes + t->episode;
+	uint32_t low = 0, high = t->episode_count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (episodes[middle].end_ns <= time)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < t->episode_count ? &episodes[low] : NULL;
+}
+
+const struct row *scene_channel(const struct scene *scene, uint64_t channel)
+{
+	uint32_t low = 0, high = scene->channel_count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (scene->channels[middle].channel < channel)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < scene->channel_count && scene->channels[low].channel == channel
+		? &scene->channels[low].messages : NULL;
+}
+
+/* True when the thread only looked again between the two waits: it ran for a
+ * short while, woke nobody and sent nothing. */
+static bool looked_again(const struct scene *scene, const struct wait *before, const struct wait *after)
+{
+	const struct scene_thread *t = &scene->threads[before->thread];
+	uint64_t slice = before->end_ns - before->start_ns, gap = after->start_ns - before->end_ns;
+	uint32_t wake = scene_wakes_from(scene, before->thread, before->end_ns);
+	uint32_t message = scene_messages_from(scene, before->thread, before->end_ns);
+
+	if (before->site != after->site || before->kind != after->kind || before->kind == WAIT_KIND_stop)
+		return false;
+	if (before->end != WAIT_END_TIMEOUT || before->idle != after->idle)
+		return false;
+	if (gap > 2000000 && gap > slice / 2)
+		return false;
+	if (wake < t->wakes.count && scene->wakes[t->wakes.items[wake]].time < after->start_ns)
+		return false;
+	for (; message < t->messages.count; message++) {
+		const struct message *m = &scene->messages[t->messages.items[message]];
+
+		if (m->time > after->start_ns)
+			break;
+		if (!(m->flags & MESSAGE_FLAGS_would_block))
+			return false;
+	}
+	return true;
+}
+
+void scene_join_waits(struct scene *scene)
+{
+	uint32_t total = 0;
+
+	for (uint32_t i = 0; i < scene->thread_count; i++)
+		total += scene->threads[i].waits.count;
+	scene->episodes = arena_array(&scene->arena, struct episode, total);
+	scene->episode_count = 0;
+	for (uint32_t i = 0; i < scene->thread_count; i++) {
+		struct scene_thread *t = &scene->threads[i];
+		struct episode *e = NULL;
+
+		t->episode = scene->episode_count;
+		for (uint32_t j = 0; j < t->waits.count; j++) {
+			struct wait *w = &scene->waits[t->waits.items[j]];
+
+			if (e && w->start_ns >= e->end_ns && looked_again(scene, &scene->waits[e->last], w)) {
+				e->slices++;
+			} else {
+				e = &scene->episodes[scene->episode_count++];
+				*e = (struct episode){ .start_ns = w->start_ns, .first = t->waits.items[j], .slices = 1,
+						       .thread = i };
+			}
+			e->last = t->waits.items[j];
+			e->end_ns = w->end_ns;
+			w->episode = (uint32_t)(e - scene->episodes);
+		}
+		t->episode_count = scene->episode_count - t->episode;
+	}
+}
+
 void scene_state_times(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns,
 		       struct state_times *ret_times)
 {

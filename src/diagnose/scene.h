@@ -78,6 +78,18 @@ struct wait {
 	uint8_t end;             /* enum wait_end */
 	uint8_t cause;           /* WAKE_CAUSE_ of the wake-up */
 	uint8_t vector;          /* its softirq */
+	bool idle;               /* marked as harmless by the person */
+	uint32_t episode;        /* that it is part of */
+};
+
+/* Waits that are one in meaning: slices of a timed wait, or the sleeps of a poll
+ * loop, with the moments between in which the thread only looked again. A wait
+ * that stands alone is an episode too. It ends as its last wait ends. */
+struct episode {
+	uint64_t start_ns, end_ns;
+	uint32_t first, last;    /* waits */
+	uint32_t slices;
+	uint32_t thread;
 };
 
 struct wake {
@@ -176,6 +188,8 @@ struct scene_thread {
 	const struct span *spans;
 	uint32_t span_count;
 	struct row waits;        /* its waits */
+	uint32_t episode;        /* its first episode; they lie in a row, in the order of time */
+	uint32_t episode_count;
 	struct row wakes;        /* wake-ups it made */
 	struct row messages;
 	struct row samples;
@@ -194,10 +208,17 @@ struct scene {
 	struct scene_thread *threads;
 	struct wait *waits;
 	uint32_t wait_count;
+	struct episode *episodes;
+	uint32_t episode_count;
 	struct wake *wakes;
 	uint32_t wake_count;
 	struct message *messages;
 	uint32_t message_count;
+	struct channel {
+		uint64_t channel;
+		struct row messages;
+	} *channels;                     /* sorted by number */
+	uint32_t channel_count;
 	struct sample *samples;
 	uint32_t sample_count;
 	struct file_lock *locks;
@@ -224,11 +245,18 @@ struct scene {
 /* `tables` must outlive the scene. */
 int scene_build(const struct trace *trace, const struct tables *tables, struct scene **ret_scene, struct err *err);
 void scene_free(struct scene *scene);
+/* Joins waits to episodes; part of scene_build, and for scenes made by hand. */
+void scene_join_waits(struct scene *scene);
 
 /* The span of the thread that holds the moment; NULL outside the trace. */
 const struct span *scene_span(const struct scene *scene, uint32_t thread, uint64_t time);
 /* Index of that span, span_count when there is none. */
 uint32_t scene_span_index(const struct scene *scene, uint32_t thread, uint64_t time);
+/* The episode that holds the moment, or the next one behind it; NULL when there
+ * is none. */
+const struct episode *scene_episode(const struct scene *scene, uint32_t thread, uint64_t time);
+/* Messages of a channel, both directions; NULL when it carried none. */
+const struct row *scene_channel(const struct scene *scene, uint64_t channel);
 /* First place in the row whose item is at or after the time. */
 uint32_t scene_wakes_from(const struct scene *scene, uint32_t thread, uint64_t time);
 uint32_t scene_messages_from(const struct scene *scene, uint32_t thread, uint64_t time);

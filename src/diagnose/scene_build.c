@@ -553,6 +553,39 @@ static void keep_cpus(struct builder *b)
 	vec_done(&b->cpus);
 }
 
+static int by_channel(const void *a, const void *b, void *messages)
+{
+	const struct message *x = (const struct message *)messages + *(const uint32_t *)a;
+	const struct message *y = (const struct message *)messages + *(const uint32_t *)b;
+
+	if (x->channel != y->channel)
+		return x->channel < y->channel ? -1 : 1;
+	return x->time < y->time ? -1 : x->time > y->time;
+}
+
+static void keep_channels(struct scene *scene)
+{
+	uint32_t *order = arena_array(&scene->arena, uint32_t, scene->message_count);
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < scene->message_count; i++)
+		if (scene->messages[i].channel)
+			order[count++] = i;
+	qsort_r(order, count, sizeof(*order), by_channel, scene->messages);
+	for (uint32_t i = 0; i < count; i++)
+		if (!i || scene->messages[order[i]].channel != scene->messages[order[i - 1]].channel)
+			scene->channel_count++;
+	scene->channels = arena_array(&scene->arena, struct channel, scene->channel_count);
+	for (uint32_t i = 0, c = 0; i < count; c++) {
+		uint64_t channel = scene->messages[order[i]].channel;
+		uint32_t first = i;
+
+		while (i < count && scene->messages[order[i]].channel == channel)
+			i++;
+		scene->channels[c] = (struct channel){ channel, { order + first, i - first } };
+	}
+}
+
 int scene_build(const struct trace *trace, const struct tables *tables, struct scene **ret_scene, struct err *err)
 {
 	const struct trace_summary *summary = trace_summary(trace);
@@ -600,6 +633,8 @@ int scene_build(const struct trace *trace, const struct tables *tables, struct s
 	KEEP(&b, changes, changes, change_count);
 	KEEP(&b, marks, marks, mark_count);
 	KEEP(&b, poll_items, poll_items, poll_item_count);
+	keep_channels(b.scene);
+	scene_join_waits(b.scene);
 	map_done(&b.by_tid);
 	map_done(&b.fuse_open);
 	free(b.threads);

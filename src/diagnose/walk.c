@@ -1,0 +1,197 @@
+/* The clipped backward walk, see walk.h.
+ *
+ * It recurses from wait to waker, always inside the wait's own bounds, so each
+ * level's window lies in the one above. The threads on the way are a stack; one
+ * that comes up again is a circle, where the walk stops. */
+#include "diagnose/walk.h"
+
+#define MAX_DEPTH (sizeof(((struct walk *)0)->stack) / sizeof(uint32_t))
+
+struct step {
+	uint32_t via;
+	uint8_t link;
+	uint8_t confidence;
+	uint64_t evidence;
+};
+
+static void walk_thread(struct walk *walk, uint32_t thread, uint64_t from, uint64_t to, struct step step);
+
+const char *walk_link_words(enum walk_link link)
+{
+	switch (link) {
+	case LINK_SELF: return "";
+	case LINK_WAKE: return "woke it";
+	case LINK_CREATOR: return "created the thread that woke it";
+	case LINK_MESSAGE: return "was sent its message";
+	case LINK_ACTIVITY: return "was set to work on its behalf";
+	case LINK_OWNER: return "owns what it waits for (a hint)";
+	case LINK_PEER: return "is at the other end";
+	case LINK_FILE_LOCK: return "holds the file lock";
+	case LINK_CHILD: return "is its child";
+	case LINK_SERVER: return "serves the file system";
+	case LINK_SIMILAR: return "ended a similar wait";
+	case LINK_PROCESS: return "is of the same process";
+	}
+	return "";
+}
+
+bool walk_on_stack(const struct walk *walk, uint32_t thread)
+{
+	for (unsigned i = 0; i < walk->depth; i++)
+		if (walk->stack[i] == thread)
+			return true;
+	return false;
+}
+
+static uint8_t weaker(uint8_t a, uint8_t b)
+{
+	return a < b ? a : b;
+}
+
+static void emit(struct walk *walk, struct piece piece)
+{
+	struct piece *last = walk->pieces->length ? &walk->pieces->items[walk->pieces->length - 1] : NULL;
+
+	if (piece.start_ns >= piece.end_ns)
+		return;
+	if (last && last->end_ns == piece.start_ns && last->thread == piece.thread && last->state == piece.state &&
+	    last->charge == piece.charge && last->wait == piece.wait && last->throttled == piece.throttled &&
+	    last->via == piece.via)
+		last->end_ns = piece.end_ns;
+	else
+		vec_push(walk->pieces, piece);
+}
+
+static void emit_wait(struct walk *walk, const struct episode *episode, uint64_t from, uint64_t to,
+		      enum piece_charge charge, struct step step)
+{
+	bool stopped = walk->scene->waits[episode->last].kind == WAIT_KIND_stop;
+
+	emit(walk, (struct piece){ .start_ns = from, .end_ns = to, .thread = episode->thread, .wait = episode->last,
+		.state = stopped ? SPAN_STOPPED : SPAN_WAITING, .charge = (uint8_t)charge, .via = step.via,
+		.link = step.link, .confidence = step.confidence, .evidence = step.evidence });
+}
+
+/* The window's part before the thread was born goes to its creator. */
+static uint64_t walk_before_birth(struct walk *walk, uint32_t thread, uint64_t from, uint64_t to, struct step step)
+{
+	const struct thread *t = &walk->scene->tables->threads[thread];
+	uint64_t birth = t->start_ns < to ? t->start_ns : to;
+
+	if (birth <= from || !t->creator || walk_on_stack(walk, t->creator))
+		return from;
+	step.link = LINK_CREATOR;
+	step.evidence = walk->scene->threads[thread].fork_event;
+	from = walk_before_birth(walk, t->creator, from, birth, step);
+	walk_thread(walk, t->creator, from, birth, step);
+	return birth;
+}
+
+static void walk_to(struct walk *walk, const struct episode *episode, uint32_t thread, uint64_t from, uint64_t to,
+		    struct step came, struct step step)
+{
+	if (walk_on_stack(walk, thread)) {
+		unsigned at = 0;
+
+		while (walk->stack[at] != thread)
+			at++;
+		if (walk->circle)
+			walk->circle(walk, at);
+		emit_wait(walk, episode, from, to, CHARGE_CIRCLE, came);
+	} else if (walk->depth == MAX_DEPTH) {
+		emit_wait(walk, episode, from, to, CHARGE_MISSING, came);
+	} else {
+		from = walk_before_birth(walk, thread, from, to, step);
+		walk_thread(walk, thread, from, to, step);
+	}
+}
+
+static void walk_missing(struct walk *walk, const struct episode *episode, uint64_t from, uint64_t to, struct step came)
+{
+	struct hop hops[WALK_MAX_HOPS];
+	unsigned count = walk->missing ? walk->missing(walk, episode, from, to, hops) : 0;
+
+	if (!count) {
+		emit_wait(walk, episode, from, to, CHARGE_MISSING, came);
+		return;
+	}
+	for (unsigned i = 0; i < count; i++) {
+		uint64_t begin = i && hops[i].from_ns > from ? hops[i].from_ns : from;
+		uint64_t end = i + 1 < count && hops[i + 1].from_ns < to ? hops[i + 1].from_ns : to;
+		struct step step = { .via = i ? hops[i - 1].thread : episode->thread, .link = hops[i].link,
+				     .confidence = weaker(came.confidence, hops[i].confidence),
+				     .evidence = hops[i].evidence };
+
+		if (begin < end)
+			walk_to(walk, episode, hops[i].thread, begin, end, came, step);
+		if (end > from)
+			from = end;
+	}
+}
+
+static void walk_wait(struct walk *walk, const struct episode *episode, uint64_t from, uint64_t to, struct step came)
+{
+	const struct wait *last = &walk->scene->waits[episode->last];
+
+	switch ((enum wait_end)last->end) {
+	case WAIT_END_THREAD:
+		/* A stopped thread is its own matter: who continued it did not delay it. */
+		if (last->kind == WAIT_KIND_stop) {
+			emit_wait(walk, episode, from, to, CHARGE_THREAD, came);
+			return;
+		}
+		walk_to(walk, episode, last->waker, from, to, came,
+			(struct step){ .via = episode->thread, .link = LINK_WAKE, .confidence = came.confidence,
+				       .evidence = last->end_event });
+		return;
+	case WAIT_END_SOURCE:
+		emit_wait(walk, episode, from, to, CHARGE_SOURCE, came);
+		return;
+	case WAIT_END_OPEN:
+	case WAIT_END_TIMEOUT:
+	case WAIT_END_UNKNOWN:
+		if (last->kind == WAIT_KIND_stop)
+			emit_wait(walk, episode, from, to, CHARGE_THREAD, came);
+		else
+			walk_missing(walk, episode, from, to, came);
+		return;
+	}
+}
+
+static void walk_thread(struct walk *walk, uint32_t thread, uint64_t from, uint64_t to, struct step step)
+{
+	const struct scene *scene = walk->scene;
+	const struct scene_thread *t = &scene->threads[thread];
+
+	walk->stack[walk->depth++] = thread;
+	while (from < to) {
+		const struct episode *episode = scene_episode(scene, thread, from);
+		const struct span *span;
+		uint64_t end;
+
+		if (episode && episode->start_ns <= from && episode->end_ns > from) {
+			end = episode->end_ns < to ? episode->end_ns : to;
+			walk_wait(walk, episode, from, end, step);
+			from = end;
+			continue;
+		}
+		span = scene_span(scene, thread, from);
+		end = to;
+		if (episode && episode->start_ns < end)
+			end = episode->start_ns;
+		if (span && span != t->spans + t->span_count && span_end(span) < end && span_end(span) > from)
+			end = span_end(span);
+		emit(walk, (struct piece){ .start_ns = from, .end_ns = end, .thread = thread,
+			.state = span ? span->state : (uint8_t)SPAN_UNKNOWN, .throttled = span && span->throttled,
+			.charge = CHARGE_THREAD, .via = step.via, .link = step.link, .confidence = step.confidence,
+			.evidence = step.evidence });
+		from = end;
+	}
+	walk->depth--;
+}
+
+void walk_window(struct walk *walk, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
+{
+	walk->depth = 0;
+	walk_thread(walk, thread, from_ns, to_ns, (struct step){ .confidence = 100 });
+}

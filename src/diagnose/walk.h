@@ -1,0 +1,88 @@
+/* The clipped backward walk: to whom the time of a window is charged.
+ *
+ * A thread's own running and runnable time is charged to it. The time of a wait
+ * that a thread ended is charged to what that thread did meanwhile, clipped to
+ * the wait: its running to it, its own waits in the same way. A wait that an
+ * interrupt ended is charged to the interrupt's source. A wait that a timeout
+ * ended, or nothing, has no waker; `missing` may say who should have ended it,
+ * else it stays with the waiting thread. Before a thread was born its time is
+ * its creator's.
+ *
+ * The pieces adjoin, in the order of time, and cover the window. */
+#ifndef DIAGNOSE_WALK_H
+#define DIAGNOSE_WALK_H
+
+#include "base/vec.h"
+#include "diagnose/scene.h"
+
+enum piece_charge {
+	CHARGE_THREAD,    /* thread did this itself */
+	CHARGE_SOURCE,    /* an interrupt's source ended the thread's wait */
+	CHARGE_MISSING,   /* the thread waited, and nobody is known who should have ended it */
+	CHARGE_CIRCLE     /* the thread waited for one that waits for it */
+};
+
+struct piece {
+	uint64_t start_ns, end_ns;
+	uint32_t thread;
+	uint32_t wait;         /* last wait of the episode it lies in, 0 none */
+	uint32_t via;          /* thread that waited for this one, 0 at the victim */
+	uint8_t state;         /* enum span_state */
+	uint8_t charge;        /* enum piece_charge */
+	uint8_t confidence;    /* of the weakest link on the way from the victim, per cent */
+	uint8_t link;          /* enum walk_link: how `via` led here */
+	bool throttled;
+	uint64_t evidence;     /* event that led here from `via`, 0 none */
+};
+
+/* How a waiting thread leads to the one that its time is charged to. */
+enum walk_link {
+	LINK_SELF,
+	LINK_WAKE,        /* it woke the waiting thread */
+	LINK_CREATOR,     /* it created the thread that woke it */
+	LINK_MESSAGE,     /* a message of the waiting thread reached it, or lies unread */
+	LINK_ACTIVITY,    /* woken on behalf of the waiting thread */
+	LINK_OWNER,       /* a hint: it owns what is waited for */
+	LINK_PEER,        /* it is at the other end of what is waited on */
+	LINK_FILE_LOCK,   /* it holds the file lock */
+	LINK_CHILD,
+	LINK_SERVER,      /* it serves the file system */
+	LINK_SIMILAR,     /* it ended a similar wait at another time */
+	LINK_PROCESS      /* a thread of the same process, the only ones that could */
+};
+
+const char *walk_link_words(enum walk_link link);
+
+/* From `from_ns` on, `thread` had the turn. */
+struct hop {
+	uint64_t from_ns;
+	uint32_t thread;
+	uint8_t link;
+	uint8_t confidence;
+	uint64_t evidence;
+};
+
+#define WALK_MAX_HOPS 24
+
+struct pieces vec(struct piece);
+
+struct walk {
+	const struct scene *scene;
+	/* Who should have ended the episode: writes hops in the order of time and
+	 * returns their number, 0 for nobody known. `depth` and `stack` tell the
+	 * threads that wait on each other so far. NULL: never asks. */
+	unsigned (*missing)(struct walk *walk, const struct episode *episode, uint64_t from_ns, uint64_t to_ns,
+			    struct hop hops[WALK_MAX_HOPS]);
+	void *data;
+	/* Called when a thread waits for one on the stack: stack[from..depth). May be NULL. */
+	void (*circle)(struct walk *walk, unsigned from);
+	struct pieces *pieces;
+	unsigned depth;
+	uint32_t stack[64];
+};
+
+/* Appends the pieces of the window to walk->pieces. */
+void walk_window(struct walk *walk, uint32_t thread, uint64_t from_ns, uint64_t to_ns);
+bool walk_on_stack(const struct walk *walk, uint32_t thread);
+
+#endif
