@@ -51,6 +51,19 @@ enum special_kfunc_type { KF_bpf_rdonly_cast };
 		get_value; \
 	})
 
+/* The same for a bit-field. */
+#define GET_BITS(pointer, member) \
+	({ \
+		u64 get_bits; \
+		if (KERNEL_DIRECT) { \
+			typeof(pointer) get_direct = bpf_rdonly_cast((pointer), bpf_core_type_id_kernel(typeof(*(pointer)))); \
+			get_bits = BPF_CORE_READ_BITFIELD(get_direct, member); \
+		} else { \
+			get_bits = BPF_CORE_READ_BITFIELD_PROBED((pointer), member); \
+		} \
+		get_bits; \
+	})
+
 struct timespec64 {
 	long tv_sec;
 } __attribute__((preserve_access_index));
@@ -118,6 +131,7 @@ struct inode {
 	struct super_block *i_sb;
 	unsigned long i_ino;
 	u32 i_rdev;
+	struct file_lock_context *i_flctx;
 	struct pipe_inode_info *i_pipe;
 	struct fsnotify_mark_connector *i_fsnotify_marks;
 };
@@ -144,12 +158,183 @@ struct upid {
 };
 
 struct pid {
+	unsigned int level;
 	struct upid numbers[1];
 };
 
+struct thread_info {
+	unsigned long flags;
+	u32 status, cpu;
+};
+
+struct list_head {
+	struct list_head *next, *prev;
+};
+
+struct rq {
+	u64 clock, clock_task;
+};
+
+struct cgroup_subsys_state {
+	struct cgroup *cgroup;
+};
+
+struct kernfs_node {
+	u64 id;
+};
+
+struct cgroup {
+	struct kernfs_node *kn;
+};
+
+struct cfs_bandwidth {
+	u64 period;
+	u64 quota;
+};
+
+struct task_group {
+	struct cgroup_subsys_state css;
+	struct cfs_rq **cfs_rq;
+	struct task_group *parent;
+	struct cfs_bandwidth cfs_bandwidth;
+};
+
+struct cfs_rq {
+	struct rq *rq;
+	struct task_group *tg;
+	int runtime_enabled;
+	bool throttled : 1;
+	int throttle_count;
+};
+
+struct sched_entity {
+	u64 exec_start;
+	struct cfs_rq *cfs_rq;
+};
+
+struct thread_struct {
+	unsigned long cr2;
+};
+
+struct css_set {
+	struct cgroup *dfl_cgrp;
+};
+
+typedef struct {
+	u32 val;
+} kuid_t;
+
+struct cred {
+	kuid_t uid;
+};
+
+struct signal_struct {
+	int nr_threads;
+	int group_exit_code;
+	struct { int counter; } live;
+};
+
+struct rt_mutex_base {
+	struct task_struct *owner;
+};
+
+struct rt_mutex_waiter {
+	struct rt_mutex_base *lock;
+};
+
+struct mutex {
+	struct { long counter; } owner;
+};
+
+struct rw_semaphore {
+	struct { long counter; } owner;
+};
+
 struct task_struct {
+	struct thread_info thread_info;
+	unsigned int __state;
+	unsigned int flags;
+	unsigned int ptrace;
+	int on_cpu;
+	int prio;
+	struct sched_entity se;
+	struct task_group *sched_task_group;
+	bool throttled;
+	struct mm_struct *mm;
+	int exit_state;
+	int exit_code;
+	unsigned in_iowait : 1;
+	unsigned frozen : 1;
 	int pid, tgid;
+	struct task_struct *real_parent;
+	struct task_struct *parent;
+	struct list_head children;
+	struct list_head sibling;
+	struct task_struct *group_leader;
+	struct pid *thread_pid;
+	struct completion *vfork_done;
+	u64 start_time;
+	const struct cred *cred;
+	char comm[16];
 	struct files_struct *files;
+	struct signal_struct *signal;
+	struct css_set *cgroups;
+	struct rt_mutex_waiter *pi_blocked_on;
+	struct mutex *blocked_on;
+	unsigned long blocker;
+	struct thread_struct thread;
+};
+
+struct hrtimer {
+	void *function;
+};
+
+struct hrtimer_sleeper {
+	struct task_struct *task;
+};
+
+struct hrtimer_clock_base {
+	struct hrtimer *running;
+};
+
+struct hrtimer_cpu_base {
+	struct hrtimer_clock_base clock_base[8];
+};
+
+struct timer_list {
+	u32 flags;
+};
+
+struct process_timer {
+	struct task_struct *task;
+};
+
+struct timer_base {
+	struct timer_list *running_timer;
+};
+
+struct softnet_data {
+	bool in_net_rx_action;
+};
+
+struct file_lock_context {
+	struct list_head flc_flock;
+	struct list_head flc_posix;
+	struct list_head flc_lease;
+};
+
+struct file_lock_core {
+	struct list_head flc_list;
+	void *flc_owner;
+	unsigned int flc_flags;
+	unsigned char flc_type;
+	int flc_pid;
+};
+
+struct file_lock {
+	struct file_lock_core c;
+	long fl_start;
+	long fl_end;
 };
 
 struct ns_common {

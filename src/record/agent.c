@@ -1,0 +1,147 @@
+/* See agent.h. */
+#include "record/agent.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SLEEP_LONGEST_MS 50
+#define SLEEP_SHORTEST_MS 2
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* How long the rings may fill: by the rate of the last round they shall be at
+ * most an eighth full. */
+static int next_sleep_ms(const struct agent *agent, uint64_t fill, int last_ms)
+{
+	uint64_t goal = agent->rings->ring_bytes / 8, ms;
+
+	if (!fill)
+		return SLEEP_LONGEST_MS;
+	ms = goal * (uint64_t)last_ms / fill;
+	return ms > SLEEP_LONGEST_MS ? SLEEP_LONGEST_MS : ms < SLEEP_SHORTEST_MS ? SLEEP_SHORTEST_MS : (int)ms;
+}
+
+static void note_progress(struct agent *agent)
+{
+	atomic_store_explicit(&agent->events, writer_events(agent->writer), memory_order_relaxed);
+	atomic_store_explicit(&agent->bytes, writer_bytes(agent->writer), memory_order_relaxed);
+}
+
+static int round_once(struct agent *agent, bool last, uint64_t *ret_fill, struct err *err)
+{
+	uint64_t bytes = 0;
+	int r;
+
+	agent_lock(agent);
+	r = rings_drain(agent->rings, agent->writer, last, &bytes, ret_fill, err);
+	if (!r)
+		r = writer_flush(agent->writer, now_ns(), err);
+	note_progress(agent);
+	agent_unlock(agent);
+	return r;
+}
+
+static void *run(void *data)
+{
+	struct agent *agent = data;
+	struct sched_param lowest = { .sched_priority = 1 };
+	int sleep_ms = SLEEP_LONGEST_MS, r = 0;
+
+	agent->real_time = !sched_setscheduler(0, SCHED_FIFO, &lowest);
+	if (!agent->real_time)
+		setpriority(PRIO_PROCESS, 0, -20);
+	while (!atomic_load(&agent->stop)) {
+		struct pollfd wake = { .fd = agent->wake_fd, .events = POLLIN };
+		uint64_t fill = 0;
+
+		poll(&wake, 1, sleep_ms);
+		r = round_once(agent, false, &fill, &agent->err);
+		if (r)
+			break;
+		sleep_ms = next_sleep_ms(agent, fill, sleep_ms);
+	}
+	if (r) {
+		uint64_t one = 1;
+		ssize_t n;
+
+		atomic_store(&agent->ended, true);
+		n = write(agent->ended_fd, &one, sizeof(one));
+		(void)n;
+	}
+	return NULL;
+}
+
+int agent_start(struct agent *agent, struct rings *rings, struct writer *writer, struct err *err)
+{
+	pthread_mutexattr_t inherit;
+	sigset_t all, before;
+	int r;
+
+	agent->rings = rings;
+	agent->writer = writer;
+	agent->wake_fd = eventfd(0, EFD_CLOEXEC);
+	agent->ended_fd = eventfd(0, EFD_CLOEXEC);
+	if (agent->wake_fd < 0 || agent->ended_fd < 0)
+		return err_sys(err, -errno, "starting the agent");
+	/* others that hold the lock must not keep the agent waiting behind
+	 * threads of middling priority */
+	pthread_mutexattr_init(&inherit);
+	pthread_mutexattr_setprotocol(&inherit, PTHREAD_PRIO_INHERIT);
+	pthread_mutex_init(&agent->lock, &inherit);
+	pthread_mutexattr_destroy(&inherit);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	r = pthread_create(&agent->thread, NULL, run, agent);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (r)
+		return err_sys(err, -r, "starting the agent");
+	agent->started = true;
+	return 0;
+}
+
+int agent_stop(struct agent *agent, bool last, struct err *err)
+{
+	uint64_t one = 1, fill = 0;
+	ssize_t n;
+
+	if (!agent->started)
+		return 0;
+	atomic_store(&agent->stop, true);
+	n = write(agent->wake_fd, &one, sizeof(one));
+	(void)n;
+	pthread_join(agent->thread, NULL);
+	agent->started = false;
+	if (atomic_load(&agent->ended) || !last)
+		return 0;
+	return round_once(agent, true, &fill, err);
+}
+
+void agent_done(struct agent *agent)
+{
+	if (agent->wake_fd > 0)
+		close(agent->wake_fd);
+	if (agent->ended_fd > 0)
+		close(agent->ended_fd);
+}
+
+void agent_lock(struct agent *agent)
+{
+	pthread_mutex_lock(&agent->lock);
+}
+
+void agent_unlock(struct agent *agent)
+{
+	pthread_mutex_unlock(&agent->lock);
+}

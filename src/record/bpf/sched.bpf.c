@@ -1,0 +1,192 @@
+/* Switches and wake-ups: one record per sched_switch and per sched_waking. Both
+ * run with interrupts off, and are the busiest programs of the lean level. */
+#include "record/bpf/context.bpf.h"
+#include "record/bpf/stack.bpf.h"
+#include "record/bpf/wait.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+#define TIF_SIGPENDING_BIT 2 /* x86 */
+#define BLOCK_WAKE_NS 100000 /* how long after a completion its wake-ups come */
+
+static __always_inline bool own(struct task_struct *task)
+{
+	return (u32)GET(task, tgid) == config.own_pid;
+}
+
+SEC("tp_btf/sched_switch")
+int on_switch(u64 *context)
+{
+	bool preempted = context[0] & 1;
+	struct task_struct *prev = (void *)context[1], *next = (void *)context[2];
+	u32 tid = GET(prev, pid), next_tid = GET(next, pid);
+	u64 now = bpf_ktime_get_ns();
+	struct wait w = { 0 };
+
+	/* the agent's own naps on an idle processor */
+	if ((!next_tid && own(prev)) || (!tid && own(next)))
+		return 0;
+	struct ring *ring = ring_here();
+	if (!ring)
+		return 0;
+	if (tid) {
+		u32 state = config.switch_has_state ? (u32)context[3] : GET(prev, __state);
+		w.state = wait_state(state, preempted);
+		wait_read(&w, prev, preempted, true, now);
+	} else {
+		w.syscall = SYSCALL_NONE;
+	}
+	if (GET(next, thread_info.flags) >> TIF_SIGPENDING_BIT & 1)
+		w.flags |= SWITCH_FLAGS_signal_pending;
+	u32 ustack = 0, kstack = 0;
+	if (w.wait) {
+		ustack = stack_user(context, STACKS_WAITS);
+		kstack = stack_kernel(context, STACKS_WAITS);
+	}
+
+	struct event_switch *e = ring_begin_quiet(ring, EVENT_switch, tid, now, sizeof(*e));
+	if (!e)
+		return 0;
+	e->object = w.object;
+	e->timeout_ns = w.timeout_ns;
+	e->detail = w.detail;
+	e->next = next_tid;
+	e->hint = w.hint;
+	e->argument = w.argument;
+	e->ustack = ustack;
+	e->kstack = kstack;
+	e->syscall = w.syscall;
+	e->state = w.state;
+	e->wait = w.wait;
+	e->hint_kind = w.hint_kind;
+	e->flags = w.flags;
+	e->next_prio = GET(next, prio);
+	e->reserved = 0;
+	ring_end_quiet(ring);
+	return 0;
+}
+
+struct wake {
+	u64 object, source;
+	u16 syscall;
+	u8 context, cause, vector, flags;
+};
+
+/* In interrupt context: what the interrupt serves. */
+static __always_inline void wake_cause(struct wake *k, struct ring *ring, struct task_struct *current,
+				       struct task_struct *target, u32 count, u64 now)
+{
+	u64 timer = context_hrtimer(ring, current);
+	if (timer) {
+		u64 function = kernel_word(&((struct hrtimer *)timer)->function);
+		k->source = timer;
+		k->cause = function == (u64)&hrtimer_wakeup ? WAKE_CAUSE_timeout : WAKE_CAUSE_timer;
+		if (k->context == CONTEXT_softirq)
+			k->vector = SOFTIRQ_HRTIMER;
+		return;
+	}
+	if (k->context == CONTEXT_softirq) {
+		timer = context_timer(ring, current);
+		if (timer) {
+			u64 task = timer + bpf_core_field_offset(struct process_timer, task);
+			k->source = timer;
+			k->vector = SOFTIRQ_TIMER;
+			k->cause = kernel_word((void *)task) == (u64)target ? WAKE_CAUSE_timeout : WAKE_CAUSE_timer;
+			return;
+		}
+		if (context_receives(ring, current)) {
+			k->vector = SOFTIRQ_NET_RX;
+			k->cause = WAKE_CAUSE_network;
+			/* Run by the thread itself on leaving a section with
+			 * softirqs off, the count holds one more than when an
+			 * interrupt's end runs it: local_bh_enable keeps
+			 * preemption off. The trace point and the target's lock
+			 * hold one each. */
+			if (k->syscall != SYSCALL_NONE && (count & PREEMPT_DEPTH) >= 2)
+				k->cause = WAKE_CAUSE_own_send;
+			return;
+		}
+	}
+	if (ring->block_request && now < ring->block_until_ns) {
+		k->source = ring->block_request;
+		k->cause = WAKE_CAUSE_block_io;
+		k->vector = k->context == CONTEXT_softirq ? SOFTIRQ_BLOCK : SOFTIRQ_UNKNOWN;
+		return;
+	}
+	if (GET(target, flags) & PF_WQ_WORKER)
+		k->cause = WAKE_CAUSE_work;
+	else if (k->context == CONTEXT_hardirq)
+		k->cause = WAKE_CAUSE_device;
+}
+
+SEC("tp_btf/sched_waking")
+int on_waking(u64 *context)
+{
+	struct task_struct *target = (void *)context[0];
+	struct task_struct *current = bpf_get_current_task_btf();
+	u32 tid = GET(current, pid), flags = GET(current, flags);
+	u64 now = bpf_ktime_get_ns();
+	struct wake k = { .syscall = SYSCALL_NONE, .vector = SOFTIRQ_UNKNOWN };
+
+	if (own(target))
+		return 0;
+	struct ring *ring = ring_here();
+	if (!ring)
+		return 0;
+	u32 count = context_count(ring, current);
+	k.context = context_of(count);
+	if (k.context == CONTEXT_thread && own(current))
+		return 0;
+	if (flags & PF_KTHREAD) {
+		k.flags |= WAKE_FLAGS_kernel_thread;
+	} else {
+		struct pt_regs *registers = call_registers(current);
+		k.syscall = call_number(current, registers);
+		if (k.syscall != SYSCALL_NONE) {
+			u8 use = call_infos[k.syscall & (CALL_MAX - 1)].object;
+			struct object_at at;
+			if (use == CALL_futex || use == CALL_futex2)
+				k.object = call_futex(current, call_argument(registers, 0));
+			else if (object_find(&at, call_file(current, registers, use)))
+				k.object = at.number;
+		}
+	}
+	u32 state = GET(target, __state);
+	if (k.context != CONTEXT_thread)
+		wake_cause(&k, ring, current, target, count, now);
+	else if (GET(target, thread_info.flags) >> TIF_SIGPENDING_BIT & 1 && state & 0x101)
+		k.cause = WAKE_CAUSE_signal;
+	else if (flags & PF_EXITING)
+		k.cause = WAKE_CAUSE_exit;
+	else if (GET(target, flags) & PF_WQ_WORKER)
+		k.cause = WAKE_CAUSE_work;
+	else
+		k.cause = WAKE_CAUSE_thread;
+	if (k.context != CONTEXT_thread && k.cause != WAKE_CAUSE_own_send) {
+		/* the interrupted thread has no part in it */
+		k.object = 0;
+	}
+	if (GET(target, on_cpu))
+		k.flags |= WAKE_FLAGS_target_running;
+
+	u32 ustack = 0;
+	if (k.context == CONTEXT_thread || k.cause == WAKE_CAUSE_own_send)
+		ustack = stack_user(context, STACKS_WAKES);
+	struct event_wake *e = ring_begin_quiet(ring, EVENT_wake, tid, now, sizeof(*e));
+	if (!e)
+		return 0;
+	e->object = k.object;
+	e->source = k.source;
+	e->target = GET(target, pid);
+	e->armer = 0;
+	e->ustack = ustack;
+	e->kstack = 0;
+	e->syscall = k.syscall;
+	e->target_cpu = GET(target, thread_info.cpu);
+	e->context = k.context;
+	e->cause = k.cause;
+	e->vector = k.vector;
+	e->flags = k.flags;
+	ring_end_quiet(ring);
+	return 0;
+}

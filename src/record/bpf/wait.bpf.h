@@ -1,0 +1,367 @@
+/* What a thread that leaves the processor waits on, read from its registers,
+ * its task and its memory; no system call is hooked for it. */
+#ifndef RECORD_BPF_WAIT_BPF_H
+#define RECORD_BPF_WAIT_BPF_H
+
+#include "record/bpf/call.bpf.h"
+#include "record/bpf/config.bpf.h"
+
+/* Fields of event_switch and event_waiting. */
+struct wait {
+	u64 object;
+	u64 timeout_ns;
+	u64 detail;
+	u32 hint;
+	u32 argument;
+	u16 syscall;
+	u8 state, wait, hint_kind, flags;
+};
+
+#define NS_PER_S 1000000000ull
+#define CLONE_VFORK_BIT 0x4000ull
+#define MAGIC_FUSE 0x65735546ul
+#define OWNER_BITS 7ul /* flags in the low bits of a kernel lock's owner */
+/* Where a lock's address stands in task_struct.blocker (6.16), its low bits tell its kind. */
+#define BLOCKER_BITS 3ul
+#define BLOCKER_MUTEX 0ul
+#define BLOCKER_SEMAPHORE 1ul
+
+#define LOCKS_WALKED 16
+
+static __always_inline u8 wait_state(u32 state, bool preempted)
+{
+	if (preempted || !state)
+		return TASK_STATE_running;
+	if (state & 0x90) /* TASK_DEAD, EXIT_DEAD */
+		return TASK_STATE_dead;
+	if (state & 0x8000)
+		return TASK_STATE_frozen;
+	if (state & 0x8)
+		return TASK_STATE_traced;
+	if (state & 0x4)
+		return TASK_STATE_stopped;
+	if (state & 0x40)
+		return TASK_STATE_parked;
+	if (state & 0x1)
+		return TASK_STATE_sleeping;
+	if (state & 0x400)
+		return TASK_STATE_idle;
+	return state & 0x100 ? TASK_STATE_killable : TASK_STATE_blocked;
+}
+
+static __always_inline u64 wait_relative(u64 deadline, u64 now)
+{
+	return deadline > now ? deadline - now : 1;
+}
+
+/* The call's time limit, relative; 0 none. */
+static __always_inline u64 wait_limit(struct pt_regs *registers, struct call_info info, u64 now)
+{
+	u64 value, pair[2];
+
+	if (info.limit == LIMIT_none)
+		return 0;
+	value = call_argument(registers, info.limit_argument);
+	if (info.limit == LIMIT_ms)
+		return (int)value > 0 ? (u64)(u32)value * 1000000 : 0;
+	if (!value || bpf_probe_read_user(pair, sizeof(pair), (void *)value) || (long)pair[0] < 0)
+		return 0;
+	if (info.limit == LIMIT_timeval)
+		return pair[0] * NS_PER_S + pair[1] * 1000;
+	value = pair[0] * NS_PER_S + pair[1];
+	switch (info.limit) {
+	case LIMIT_absolute:
+		return wait_relative(value, now + config_realtime_offset());
+	case LIMIT_futex: {
+		u32 op = call_argument(registers, 1), command = op & FUTEX_COMMAND;
+		if (command == FUTEX_WAIT)
+			return value;
+		if (op & FUTEX_REALTIME || command == FUTEX_LOCK_PI)
+			now += config_realtime_offset();
+		return wait_relative(value, now);
+	}
+	case LIMIT_clock:
+		if (!(call_argument(registers, 1) & 1))
+			return value;
+		if (!(u32)call_argument(registers, 0))
+			now += config_realtime_offset();
+		return wait_relative(value, now);
+	}
+	return value;
+}
+
+/* A contended glibc mutex has 2 in its word, which the waiter awaits, and its
+ * owner's tid 8 bytes on, with a count of users and a kind behind that must
+ * look right; a priority-inheritance futex holds the tid itself; pthread_join
+ * awaits the word that holds the thread's tid. */
+static __always_inline void wait_futex(struct wait *w, struct task_struct *task, struct pt_regs *registers)
+{
+	u64 address = call_argument(registers, 0);
+	u32 op = call_argument(registers, 1), command = op & FUTEX_COMMAND;
+	u32 value = call_argument(registers, 2), mutex[5];
+
+	w->object = call_futex(task, address);
+	w->argument = op;
+	w->detail = value;
+	if (command == FUTEX_WAIT && value == 2) {
+		if (bpf_probe_read_user(mutex, sizeof(mutex), (void *)address))
+			return;
+		if (mutex[0] == 2 && mutex[2] && mutex[2] <= FUTEX_TID && mutex[3] && !(mutex[4] & ~0x1ffu)) {
+			w->hint = mutex[2];
+			w->hint_kind = HINT_KIND_mutex_owner;
+		}
+	} else if (command == FUTEX_LOCK_PI || command == FUTEX_LOCK_PI2) {
+		if (!bpf_probe_read_user(mutex, 4, (void *)address) && mutex[0] & FUTEX_TID) {
+			w->hint = mutex[0] & FUTEX_TID;
+			w->hint_kind = HINT_KIND_pi_owner;
+		}
+	} else if (!(op & FUTEX_PRIVATE) && value > 2 && value <= FUTEX_TID &&
+		   (command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET)) {
+		w->hint = value;
+		w->hint_kind = HINT_KIND_thread_exit;
+	}
+}
+
+/* The first descriptor of a poll or select set. */
+static __always_inline int wait_first_polled(struct pt_regs *registers, bool select)
+{
+	u64 word = 0, address = call_argument(registers, select ? 1 : 0);
+
+	if (!address || bpf_probe_read_user(&word, sizeof(word), (void *)address))
+		return -1;
+	if (!select)
+		return (int)word;
+	for (int i = 0; i < 64; i++)
+		if (word >> i & 1)
+			return i;
+	return -1;
+}
+
+/* A process that holds a lock on the file and is not the waiter's. */
+static __always_inline u32 wait_lock_holder(struct file *file, struct task_struct *task, bool flock)
+{
+	if (!bpf_core_type_exists(struct file_lock_core))
+		return 0;
+	struct inode *inode = GET(file, f_inode);
+	struct file_lock_context *context = inode ? GET(inode, i_flctx) : NULL;
+	if (!context)
+		return 0;
+	u64 list = (u64)context + (flock ? bpf_core_field_offset(struct file_lock_context, flc_flock)
+					 : bpf_core_field_offset(struct file_lock_context, flc_posix));
+	u64 at = kernel_word((void *)list);
+	int own = GET(task, tgid);
+	for (int i = 0; i < LOCKS_WALKED && at && at != list; i++) {
+		struct file_lock_core *lock = (void *)(at - bpf_core_field_offset(struct file_lock_core, flc_list));
+		int pid = GET(lock, flc_pid);
+		if (pid > 0 && pid != own)
+			return pid;
+		at = kernel_word((void *)at);
+	}
+	return 0;
+}
+
+static __always_inline u32 wait_owner_tid(u64 owner)
+{
+	struct task_struct *task = (struct task_struct *)(owner & ~OWNER_BITS);
+	return task ? GET(task, pid) : 0;
+}
+
+/* The kernel lock a blocked thread says it waits for, and its owner. */
+static __always_inline bool wait_kernel_lock(struct wait *w, struct task_struct *task)
+{
+	u64 lock = 0, kind = BLOCKER_MUTEX;
+
+	if (bpf_core_field_exists(task->blocked_on))
+		lock = kernel_word(&task->blocked_on);
+	if (!lock && bpf_core_field_exists(task->blocker)) {
+		lock = kernel_word(&task->blocker);
+		kind = lock & BLOCKER_BITS;
+		lock &= ~BLOCKER_BITS;
+	}
+	if (!lock)
+		return false;
+	w->wait = WAIT_KIND_kernel_lock;
+	w->detail = lock;
+	if (kind == BLOCKER_MUTEX)
+		w->hint = wait_owner_tid(kernel_word(&((struct mutex *)lock)->owner.counter));
+	else if (kind != BLOCKER_SEMAPHORE)
+		w->hint = wait_owner_tid(kernel_word(&((struct rw_semaphore *)lock)->owner.counter));
+	w->hint_kind = w->hint ? HINT_KIND_lock_owner : 0;
+	return true;
+}
+
+/* The newest child: the one a vfork has just made. */
+static __always_inline u32 wait_newest_child(struct task_struct *task)
+{
+	u64 list = (u64)task + bpf_core_field_offset(struct task_struct, children);
+	u64 last = kernel_word((void *)(list + 8));
+	if (!last || last == list)
+		return 0;
+	struct task_struct *child = (void *)(last - bpf_core_field_offset(struct task_struct, sibling));
+	return GET(child, pid);
+}
+
+static __always_inline void wait_file(struct wait *w, struct task_struct *task, struct pt_regs *registers,
+				      struct call_info info)
+{
+	struct file *file = call_file(task, registers, info.object);
+	struct object_at at;
+
+	w->argument = call_argument(registers, info.object == CALL_fd2 ? 1 : 0);
+	if (!object_find(&at, file))
+		return;
+	w->object = at.number;
+	if (info.object == CALL_fcntl || info.object == CALL_flock) {
+		w->hint = wait_lock_holder(file, task, info.object == CALL_flock);
+		w->hint_kind = w->hint ? HINT_KIND_file_lock_owner : 0;
+	} else if (at.family == FAMILY_UNIX) {
+		w->hint = object_peer(&at);
+		w->hint_kind = w->hint ? HINT_KIND_socket_peer : 0;
+	} else if (at.kind == OBJECT_KIND_file && !(w->flags & SWITCH_FLAGS_io_wait)) {
+		struct inode *inode = GET(file, f_inode);
+		struct super_block *super = inode ? GET(inode, i_sb) : NULL;
+		if (super && GET(super, s_magic) == MAGIC_FUSE)
+			w->wait = WAIT_KIND_fuse;
+	}
+}
+
+/* Of a thread in a system call; `current` tells that its memory can be read. */
+static __always_inline void wait_call(struct wait *w, struct task_struct *task, struct pt_regs *registers, bool current,
+				      u64 now)
+{
+	struct call_info info = call_infos[w->syscall & (CALL_MAX - 1)];
+	struct object_at at;
+	int first;
+
+	w->wait = info.wait ? info.wait : WAIT_KIND_other;
+	switch (info.object) {
+	case CALL_none:
+		break;
+	case CALL_fd:
+	case CALL_fd2:
+	case CALL_fd3:
+	case CALL_fcntl:
+	case CALL_flock:
+		wait_file(w, task, registers, info);
+		break;
+	case CALL_futex:
+		if (current)
+			wait_futex(w, task, registers);
+		else
+			w->object = call_futex(task, call_argument(registers, 0));
+		break;
+	case CALL_futex2:
+		w->object = call_futex(task, call_argument(registers, 0));
+		w->detail = (u32)call_argument(registers, 1);
+		break;
+	case CALL_futexes: {
+		u64 pair[2];
+		if (current && !bpf_probe_read_user(pair, sizeof(pair), (void *)call_argument(registers, 0))) {
+			w->detail = pair[0];
+			w->object = call_futex(task, pair[1]);
+		}
+		w->argument = call_argument(registers, 1);
+		break;
+	}
+	case CALL_poll:
+	case CALL_select:
+		w->argument = call_argument(registers, info.object == CALL_poll ? 1 : 0);
+		first = current && w->argument ? wait_first_polled(registers, info.object == CALL_select) : -1;
+		if (first >= 0 && object_find(&at, object_file(task, first)))
+			w->detail = at.number;
+		break;
+	case CALL_child:
+	case CALL_idtype:
+		w->argument = call_argument(registers, info.object == CALL_child ? 0 : 1);
+		if ((int)w->argument > 0 && (info.object == CALL_child || call_argument(registers, 0) == 1)) {
+			w->hint = w->argument;
+			w->hint_kind = HINT_KIND_child;
+		}
+		break;
+	case CALL_clone:
+	case CALL_clone3:
+		w->hint = wait_newest_child(task);
+		w->hint_kind = w->hint ? HINT_KIND_child : 0;
+		break;
+	case CALL_queue:
+		w->argument = call_argument(registers, 0);
+		w->object = object_of_ipc(OBJECT_KIND_queue, w->argument);
+		break;
+	case CALL_semaphore:
+		w->argument = call_argument(registers, 0);
+		w->object = object_of_ipc(OBJECT_KIND_semaphore, w->argument);
+		break;
+	}
+	if (current)
+		w->timeout_ns = wait_limit(registers, info, now);
+}
+
+/* The quota that took a runnable thread off: at its own group or above. */
+static __always_inline bool wait_throttled(struct task_struct *task)
+{
+	if (bpf_core_field_exists(task->throttled))
+		return GET(task, throttled);
+	struct cfs_rq *queue = GET(task, se.cfs_rq);
+	return queue && bpf_core_field_exists(queue->throttle_count) && GET(queue, throttle_count);
+}
+
+/* `w` is zeroed, but for its state. */
+static __always_inline void wait_read(struct wait *w, struct task_struct *task, bool preempted, bool current, u64 now)
+{
+	u32 flags = GET(task, flags);
+	struct pt_regs *registers;
+
+	w->syscall = SYSCALL_NONE;
+	if (preempted)
+		w->flags |= SWITCH_FLAGS_preempted;
+	if (flags & PF_KTHREAD) {
+		w->flags |= SWITCH_FLAGS_kernel_thread;
+		if (w->state != TASK_STATE_running)
+			w->wait = w->state == TASK_STATE_dead ? WAIT_KIND_exit : WAIT_KIND_worker;
+		if (w->state == TASK_STATE_blocked)
+			wait_kernel_lock(w, task);
+		return;
+	}
+	registers = call_registers(task);
+	w->syscall = call_number(task, registers);
+	if (w->state == TASK_STATE_running) {
+		if (wait_throttled(task)) {
+			w->flags |= SWITCH_FLAGS_throttled;
+			w->wait = WAIT_KIND_throttled;
+		} else if (!preempted && w->syscall != SYSCALL_NONE &&
+			   call_infos[w->syscall & (CALL_MAX - 1)].wait == WAIT_KIND_yield) {
+			w->wait = WAIT_KIND_yield;
+		}
+		return;
+	}
+	if (w->state == TASK_STATE_dead) {
+		w->wait = WAIT_KIND_exit;
+		return;
+	}
+	if (GET_BITS(task, in_iowait))
+		w->flags |= SWITCH_FLAGS_io_wait;
+	if (w->state == TASK_STATE_stopped || w->state == TASK_STATE_traced) {
+		w->wait = WAIT_KIND_stop;
+		if (w->state == TASK_STATE_traced) {
+			struct task_struct *tracer = GET(task, parent);
+			w->hint = tracer ? GET(tracer, tgid) : 0;
+			w->hint_kind = w->hint ? HINT_KIND_tracer : 0;
+		}
+		return;
+	}
+	if (w->syscall == SYSCALL_NONE) {
+		w->wait = WAIT_KIND_fault;
+		w->flags |= SWITCH_FLAGS_from_fault;
+		w->detail = GET(task, thread.cr2);
+	} else {
+		wait_call(w, task, registers, current, now);
+	}
+	if (w->state == TASK_STATE_blocked || w->state == TASK_STATE_killable) {
+		if (wait_kernel_lock(w, task))
+			return;
+		if (w->flags & SWITCH_FLAGS_io_wait && w->syscall != SYSCALL_NONE)
+			w->wait = WAIT_KIND_block_io;
+	}
+}
+
+#endif

@@ -1,0 +1,46 @@
+/* What the agent tells the BPF programs before they are loaded: constants of
+ * each object's read-only data, so that the verifier drops what is switched
+ * off. */
+#ifndef RECORD_CONFIG_H
+#define RECORD_CONFIG_H
+
+#include "trace/event.h"
+
+/* Offset of a per-CPU variable from the run queue's, which every program can
+ * reach; ABSENT where the kernel has none of that name. */
+#define PERCPU_ABSENT ((__INT64_TYPE__)1 << 62)
+
+struct record_config {
+	u64 ring_bytes;          /* a power of two */
+	__INT64_TYPE__ preempt_count; /* from runqueues, as the next three */
+	__INT64_TYPE__ hrtimer_bases;
+	__INT64_TYPE__ timer_bases;
+	__INT64_TYPE__ softnet_data;
+	u32 timer_base_count;    /* elements of timer_bases */
+	u32 timer_base_bytes;    /* size of one */
+	u32 own_pid;             /* the agent's process, left out */
+	u32 sample_period_ns;
+	u8 switch_has_state;     /* sched_switch passes the state it leaves in */
+	u8 filter_pids;          /* which filters are on: each one has its map */
+	u8 filter_tids;
+	u8 filter_cpus;
+	u8 filter_cgroups;
+	u8 filter_users;
+	u8 follow_forks;         /* children of filtered processes pass too */
+	u8 full;                 /* the full level is on */
+	u8 stacks;               /* STACKS_ of what takes stacks */
+	u8 reserved[7];
+};
+
+#define STACKS_WAITS 1u
+#define STACKS_WAKES 2u
+#define STACKS_MESSAGES 4u
+#define STACKS_SYSCALLS 8u
+#define STACKS_SAMPLES 16u
+
+/* Changes while programs run; one element of the map `live`. */
+struct record_live {
+	u64 realtime_offset_ns;  /* CLOCK_REALTIME less CLOCK_MONOTONIC */
+};
+
+#endif

@@ -1,0 +1,29 @@
+/* What the running kernel offers the recorder, from its type information (BTF)
+ * and a few probes; the recorder's start and `doctor` both ask here. */
+#ifndef RECORD_KERNEL_H
+#define RECORD_KERNEL_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "record/config.h"
+
+struct btf;
+
+struct kernel {
+	struct btf *btf;
+};
+
+/* -ENOENT, with the way out, when the kernel has no type information. */
+int kernel_open(struct kernel *ret_kernel, struct err *err);
+void kernel_close(struct kernel *kernel);
+
+/* True when the kernel itself (not a module) has the trace point. */
+bool kernel_has_tracepoint(const struct kernel *kernel, const char *name);
+/* True when the kernel knows such an iterator: "task", "task_file". */
+bool kernel_has_iterator(const struct kernel *kernel, const char *name);
+
+/* Fills what depends on the kernel: distances of per-CPU variables, ... */
+void kernel_configure(const struct kernel *kernel, struct record_config *config);
+
+#endif

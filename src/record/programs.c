@@ -1,0 +1,316 @@
+/* See programs.h. */
+#ifdef HAVE_BPF
+#include "record/programs.h"
+
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "record/bpf/life.skel.h"
+#include "record/bpf/sched.skel.h"
+#include "record/ring.h"
+
+#define OBJECTS_MAX 24
+#define LINKS_MAX 128
+#define ABSENT_MAX 64
+
+struct programs {
+	struct bpf_object *objects[OBJECTS_MAX];
+	size_t object_count;
+	struct bpf_link *links[LINKS_MAX];
+	size_t link_count;
+	const char *absent[ABSENT_MAX];
+	size_t absent_count;
+};
+
+struct object_entry {
+	const char *name;
+	const void *(*bytes)(size_t *size);
+	bool full;
+};
+
+static const struct object_entry entries[] = {
+#define OBJECT(name, full) { #name, name##__elf_bytes, full },
+#include "record/objects.def"
+#undef OBJECT
+};
+
+_Static_assert(sizeof(entries) / sizeof(entries[0]) <= OBJECTS_MAX, "room for all objects");
+
+/* The library's own words go to whom asks for them by LIBBPF_LOG_LEVEL=debug;
+ * failures are told in ours. */
+static int quiet(enum libbpf_print_level level, const char *format, va_list arguments)
+{
+	const char *wanted = getenv("LIBBPF_LOG_LEVEL");
+
+	if (!wanted || (level == LIBBPF_DEBUG && strcmp(wanted, "debug")))
+		return 0;
+	return vfprintf(stderr, format, arguments);
+}
+
+/* Place of the constant `config` in the object's read-only data; -1 it has none. */
+static long config_offset(const struct bpf_object *object)
+{
+	const struct btf *btf = bpf_object__btf(object);
+	int section = btf__find_by_name_kind(btf, ".rodata", BTF_KIND_DATASEC);
+	const struct btf_type *type = section > 0 ? btf__type_by_id(btf, (uint32_t)section) : NULL;
+
+	for (unsigned i = 0; type && i < btf_vlen(type); i++) {
+		const struct btf_var_secinfo *info = &btf_var_secinfos(type)[i];
+		const struct btf_type *variable = btf__type_by_id(btf, info->type);
+
+		if (!strcmp(btf__name_by_offset(btf, variable->name_off), "config"))
+			return info->size == sizeof(struct record_config) ? (long)info->offset : -1;
+	}
+	return -1;
+}
+
+static int configure(struct bpf_object *object, const struct record_config *config)
+{
+	long offset = config_offset(object);
+	struct bpf_map *map;
+	int r = 0;
+
+	if (offset < 0)
+		return 0;
+	bpf_object__for_each_map(map, object) {
+		const char *dot = strchr(bpf_map__name(map), '.');
+		const void *initial;
+		size_t size;
+		char *data;
+
+		if (!dot || strcmp(dot, ".rodata"))
+			continue;
+		initial = bpf_map__initial_value(map, &size);
+		if (!initial || (size_t)offset + sizeof(*config) > size)
+			return -EPROTO;
+		data = mem_alloc(size);
+		memcpy(data, initial, size);
+		memcpy(data + offset, config, sizeof(*config));
+		r = bpf_map__set_initial_value(map, data, size);
+		free(data);
+	}
+	return r;
+}
+
+static bool is_internal(const struct bpf_map *map)
+{
+	return strchr(bpf_map__name(map), '.') != NULL;
+}
+
+static int share_maps(struct programs *programs, struct bpf_object *object, const struct programs_options *options)
+{
+	struct bpf_map *map;
+	int r = 0, fd;
+
+	bpf_object__for_each_map(map, object) {
+		if (is_internal(map))
+			continue;
+		fd = programs_map(programs, bpf_map__name(map));
+		if (fd >= 0) {
+			r = bpf_map__reuse_fd(map, fd);
+		} else if (!strcmp(bpf_map__name(map), "rings")) {
+			r = bpf_map__set_value_size(map, (uint32_t)(RING_DATA + options->config.ring_bytes + RING_SLACK));
+			if (!r)
+				r = bpf_map__set_max_entries(map, options->cpus);
+		}
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+/* Leaves out programs whose hook this kernel does not have. */
+static void drop_absent(struct programs *programs, struct bpf_object *object, const struct kernel *kernel)
+{
+	struct bpf_program *program;
+
+	bpf_object__for_each_program(program, object) {
+		const char *section = bpf_program__section_name(program), *hook = strchr(section, '/');
+		bool there = true;
+
+		if (!hook)
+			continue;
+		hook++;
+		if (!strncmp(section, "tp_btf/", 7))
+			there = kernel_has_tracepoint(kernel, hook);
+		else if (!strncmp(section, "iter", 4))
+			there = kernel_has_iterator(kernel, hook);
+		if (there)
+			continue;
+		bpf_program__set_autoload(program, false);
+		if (programs->absent_count < ABSENT_MAX)
+			programs->absent[programs->absent_count++] = hook;
+	}
+}
+
+static int load_one(struct programs *programs, const struct object_entry *entry, const struct kernel *kernel,
+		    const struct programs_options *options, struct err *err)
+{
+	LIBBPF_OPTS(bpf_object_open_opts, open, .object_name = entry->name);
+	struct bpf_object *object;
+	const void *bytes;
+	size_t size;
+	int r;
+
+	bytes = entry->bytes(&size);
+	object = bpf_object__open_mem(bytes, size, &open);
+	if (!object)
+		return err_sys(err, -errno, "opening the BPF object '%s'", entry->name);
+	r = configure(object, &options->config);
+	if (!r)
+		r = share_maps(programs, object, options);
+	if (r) {
+		bpf_object__close(object);
+		return err_sys(err, r, "preparing the BPF object '%s'", entry->name);
+	}
+	drop_absent(programs, object, kernel);
+	r = bpf_object__load(object);
+	if (r) {
+		bpf_object__close(object);
+		if (r == -EPERM)
+			return err_set(err, r,
+				       "the kernel does not let this user load BPF programs: run as root (sudo argus ...), or give CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE; `argus doctor` tells more");
+		return err_sys(err, r, "loading the BPF object '%s' (LIBBPF_LOG_LEVEL=info shows the kernel's words)",
+			       entry->name);
+	}
+	programs->objects[programs->object_count++] = object;
+	return 0;
+}
+
+int programs_load(const struct kernel *kernel, const struct programs_options *options, struct programs **ret_programs,
+		  struct err *err)
+{
+	struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
+	struct programs *programs = mem_zalloc(sizeof(*programs));
+	int r;
+
+	libbpf_set_print(quiet);
+	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
+	/* before 5.11 BPF memory counts as locked */
+	setrlimit(RLIMIT_MEMLOCK, &unlimited);
+	for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); i++) {
+		if (entries[i].full && !options->full)
+			continue;
+		r = load_one(programs, &entries[i], kernel, options, err);
+		if (r) {
+			programs_free(programs);
+			return r;
+		}
+	}
+	*ret_programs = programs;
+	return 0;
+}
+
+static bool is_hook(const char *section)
+{
+	return !strncmp(section, "tp_btf/", 7) || !strncmp(section, "raw_tp/", 7) || !strncmp(section, "tp/", 3);
+}
+
+int programs_attach(struct programs *programs, struct err *err)
+{
+	struct bpf_program *program;
+	struct bpf_link *link;
+
+	for (size_t i = 0; i < programs->object_count; i++) {
+		bpf_object__for_each_program(program, programs->objects[i]) {
+			if (!bpf_program__autoload(program) || !is_hook(bpf_program__section_name(program)))
+				continue;
+			link = programs->link_count < LINKS_MAX ? bpf_program__attach(program) : NULL;
+			if (!link) {
+				int r = errno ? -errno : -ENOSPC;
+
+				programs_detach(programs);
+				return err_sys(err, r, "attaching to '%s'", bpf_program__section_name(program));
+			}
+			programs->links[programs->link_count++] = link;
+		}
+	}
+	return 0;
+}
+
+void programs_detach(struct programs *programs)
+{
+	while (programs->link_count)
+		bpf_link__destroy(programs->links[--programs->link_count]);
+}
+
+void programs_free(struct programs *programs)
+{
+	if (!programs)
+		return;
+	programs_detach(programs);
+	while (programs->object_count)
+		bpf_object__close(programs->objects[--programs->object_count]);
+	free(programs);
+}
+
+struct bpf_program *programs_find(const struct programs *programs, const char *name)
+{
+	for (size_t i = 0; i < programs->object_count; i++) {
+		struct bpf_program *program = bpf_object__find_program_by_name(programs->objects[i], name);
+
+		if (program)
+			return bpf_program__autoload(program) ? program : NULL;
+	}
+	return NULL;
+}
+
+int programs_map(const struct programs *programs, const char *name)
+{
+	for (size_t i = 0; i < programs->object_count; i++) {
+		struct bpf_map *map = bpf_object__find_map_by_name(programs->objects[i], name);
+
+		if (map)
+			return bpf_map__fd(map);
+	}
+	return -ENOENT;
+}
+
+static int program_info(const struct bpf_program *program, struct bpf_prog_info *info)
+{
+	__u32 size = sizeof(*info);
+	int fd = bpf_program__fd(program);
+
+	memset(info, 0, sizeof(*info));
+	return fd < 0 ? fd : bpf_obj_get_info_by_fd(fd, info, &size);
+}
+
+uint64_t programs_missed(const struct programs *programs)
+{
+	struct bpf_program *program;
+	struct bpf_prog_info info;
+	uint64_t missed = 0;
+
+	for (size_t i = 0; i < programs->object_count; i++)
+		bpf_object__for_each_program(program, programs->objects[i])
+			if (!program_info(program, &info))
+				missed += info.recursion_misses;
+	return missed;
+}
+
+void programs_cost(const struct programs *programs, uint64_t *ret_ns, uint64_t *ret_runs)
+{
+	struct bpf_program *program;
+	struct bpf_prog_info info;
+
+	*ret_ns = *ret_runs = 0;
+	for (size_t i = 0; i < programs->object_count; i++)
+		bpf_object__for_each_program(program, programs->objects[i])
+			if (!program_info(program, &info)) {
+				*ret_ns += info.run_time_ns;
+				*ret_runs += info.run_cnt;
+			}
+}
+
+const char *programs_absent(const struct programs *programs, size_t n)
+{
+	return n < programs->absent_count ? programs->absent[n] : NULL;
+}
+#endif

@@ -1,0 +1,45 @@
+/* The BPF objects: opened, configured, loaded with shared maps, attached.
+ *
+ * Nothing is pinned: programs and maps live as long as the process, whatever
+ * ends it. What this kernel does not have (a trace point, say) is left out and
+ * can be asked for. */
+#ifndef RECORD_PROGRAMS_H
+#define RECORD_PROGRAMS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "record/config.h"
+#include "record/kernel.h"
+
+struct bpf_map;
+struct bpf_program;
+struct programs;
+
+struct programs_options {
+	struct record_config config;
+	uint32_t cpus;           /* rings */
+	bool full;
+};
+
+int programs_load(const struct kernel *kernel, const struct programs_options *options, struct programs **ret_programs,
+		  struct err *err);
+/* Attaches all that hook trace points; may be called once. */
+int programs_attach(struct programs *programs, struct err *err);
+void programs_detach(struct programs *programs);
+void programs_free(struct programs *programs);
+
+struct bpf_program *programs_find(const struct programs *programs, const char *name);
+/* Descriptor of a shared map, or -ENOENT. */
+int programs_map(const struct programs *programs, const char *name);
+/* Runs of programs that the kernel dropped because the same one ran already on that processor. */
+uint64_t programs_missed(const struct programs *programs);
+/* Time spent in the programs and how often they ran; counted only while the
+ * kernel's statistics are on (bpf_stats_enabled). */
+void programs_cost(const struct programs *programs, uint64_t *ret_ns, uint64_t *ret_runs);
+/* The nth hook left out because the kernel lacks it; NULL behind the last. */
+const char *programs_absent(const struct programs *programs, size_t n);
+
+#endif

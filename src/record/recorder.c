@@ -1,0 +1,308 @@
+/* See recorder.h. */
+#include "record/recorder.h"
+
+#include <errno.h>
+
+#ifndef HAVE_BPF
+
+int recorder_start(const struct recorder_options *options, struct recorder **ret_recorder, struct err *err)
+{
+	(void)options;
+	(void)ret_recorder;
+	return err_set(err, -ENOTSUP, "this argus was built without BPF and cannot record");
+}
+
+void recorder_status(struct recorder *recorder, struct recorder_status *ret_status)
+{
+	(void)recorder;
+	*ret_status = (struct recorder_status){ 0 };
+}
+
+int recorder_mark(struct recorder *recorder, const char *text, struct err *err)
+{
+	(void)recorder;
+	(void)text;
+	return err_set(err, -ENOTSUP, "this argus was built without BPF and cannot record");
+}
+
+int recorder_fd(const struct recorder *recorder)
+{
+	(void)recorder;
+	return -1;
+}
+
+int recorder_stop(struct recorder *recorder, struct recorder_status *ret_status, struct err *err)
+{
+	(void)recorder;
+	(void)ret_status;
+	(void)err;
+	return 0;
+}
+
+#else
+
+#include <bpf/libbpf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "record/agent.h"
+#include "record/kernel.h"
+#include "record/programs.h"
+
+#define RING_BYTES_MOST (64ull << 20)
+#define RING_BYTES_LEAST (1ull << 20)
+#define RINGS_TOTAL (256ull << 20) /* of all processors, unless they are asked to be larger */
+
+struct recorder {
+	struct programs *programs;
+	struct kernel kernel;
+	struct rings rings;
+	struct writer *writer;
+	struct agent agent;
+	struct record_live *live;
+	uint32_t stream;            /* of the agent's own records: one above the processors' */
+	uint64_t start_ns;
+};
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t ring_bytes_for(uint64_t wanted, uint32_t cpus)
+{
+	uint64_t bytes = RING_BYTES_MOST;
+
+	if (wanted) {
+		while (bytes > wanted && bytes > RING_BYTES_LEAST)
+			bytes /= 2;
+		return bytes;
+	}
+	bytes /= 4;
+	while (bytes * cpus > RINGS_TOTAL && bytes > RING_BYTES_LEAST)
+		bytes /= 2;
+	return bytes;
+}
+
+/* Writes one of the agent's own events, at this moment. */
+static int emit(struct recorder *recorder, unsigned type, uint32_t tid, const void *data, const char *tail,
+		size_t tail_length, struct err *err)
+{
+	struct event e = {
+		.time = clock_ns(CLOCK_MONOTONIC),
+		.tid = tid,
+		.cpu = (uint16_t)recorder->stream,
+		.type = (uint16_t)type,
+		.data = data,
+		.tail = tail,
+		.tail_length = (uint32_t)tail_length,
+	};
+	int r;
+
+	agent_lock(&recorder->agent);
+	r = writer_add_event(recorder->writer, &e, err);
+	agent_unlock(&recorder->agent);
+	return r;
+}
+
+static int emit_clock(struct recorder *recorder, struct err *err)
+{
+	struct event_clock clock = {
+		.realtime_ns = clock_ns(CLOCK_REALTIME),
+		.boottime_ns = clock_ns(CLOCK_BOOTTIME),
+	};
+
+	return emit(recorder, EVENT_clock, 0, &clock, "", 0, err);
+}
+
+static void add_pair(struct buf *buf, const char *key, const char *value)
+{
+	buf_printf(buf, "%s=%s", key, value);
+	buf_char(buf, 0);
+}
+
+static void add_file(struct buf *buf, const char *key, const char *path)
+{
+	char text[256];
+	FILE *file = fopen(path, "re");
+
+	if (!file)
+		return;
+	if (fgets(text, sizeof(text), file)) {
+		text[strcspn(text, "\n")] = 0;
+		add_pair(buf, key, text);
+	}
+	fclose(file);
+}
+
+static int emit_machine(struct recorder *recorder, const struct recorder_options *options, struct err *err)
+{
+	struct utsname name;
+	struct buf buf;
+	int r;
+
+	buf_init(&buf);
+	if (!uname(&name)) {
+		add_pair(&buf, "hostname", name.nodename);
+		add_pair(&buf, "kernel", name.release);
+		add_pair(&buf, "kernel_version", name.version);
+		add_pair(&buf, "architecture", name.machine);
+	}
+	buf_printf(&buf, "processors=%ld", sysconf(_SC_NPROCESSORS_ONLN));
+	buf_char(&buf, 0);
+	add_pair(&buf, "level", options->full ? "full" : "lean");
+	add_pair(&buf, "command", options->command ? options->command : "");
+	add_pair(&buf, "options", options->options ? options->options : "");
+	add_file(&buf, "boot_id", "/proc/sys/kernel/random/boot_id");
+	buf_printf(&buf, "recorder_pid=%d", (int)getpid());
+	buf_char(&buf, 0);
+	buf_printf(&buf, "sample_hz=%u", options->sample_hz);
+	buf_char(&buf, 0);
+	for (size_t i = 0; programs_absent(recorder->programs, i); i++)
+		add_pair(&buf, "absent", programs_absent(recorder->programs, i));
+	r = emit(recorder, EVENT_machine, 0, NULL, buf_str(&buf), buf.length, err);
+	buf_done(&buf);
+	return r;
+}
+
+static int map_live(struct recorder *recorder, struct err *err)
+{
+	int fd = programs_map(recorder->programs, "live");
+	void *live;
+
+	if (fd < 0)
+		return err_sys(err, fd, "finding the programs' settings");
+	live = mmap(NULL, (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (live == MAP_FAILED)
+		return err_sys(err, -errno, "mapping the programs' settings");
+	recorder->live = live;
+	recorder->live->realtime_offset_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
+	return 0;
+}
+
+static int start(struct recorder *recorder, const struct recorder_options *options, struct err *err)
+{
+	struct programs_options programs = { .full = options->full };
+	struct writer_options writer = { .max_bytes = options->max_bytes };
+	int cpus = libbpf_num_possible_cpus(), r;
+
+	if (cpus < 1)
+		return err_sys(err, cpus, "counting processors");
+	programs.cpus = (uint32_t)cpus;
+	programs.config.ring_bytes = ring_bytes_for(options->ring_bytes, programs.cpus);
+	programs.config.own_pid = (uint32_t)getpid();
+	programs.config.full = options->full;
+	programs.config.stacks = (uint8_t)options->stacks;
+	programs.config.sample_period_ns = options->sample_hz ? 1000000000u / options->sample_hz : 0;
+	r = kernel_open(&recorder->kernel, err);
+	if (r)
+		return r;
+	kernel_configure(&recorder->kernel, &programs.config);
+	r = programs_load(&recorder->kernel, &programs, &recorder->programs, err);
+	if (r)
+		return r;
+	r = rings_map(programs_map(recorder->programs, "rings"), programs.config.ring_bytes, programs.cpus,
+		      &recorder->rings, err);
+	if (r)
+		return r;
+	r = map_live(recorder, err);
+	if (r)
+		return r;
+	recorder->stream = programs.cpus;
+	writer.cpus = programs.cpus + 1;
+	r = writer_create(options->path, options->keep_old, &writer, &recorder->writer, err);
+	if (r)
+		return r;
+	recorder->start_ns = clock_ns(CLOCK_MONOTONIC);
+	r = agent_start(&recorder->agent, &recorder->rings, recorder->writer, err);
+	if (r)
+		return r;
+	r = emit_machine(recorder, options, err);
+	if (!r)
+		r = emit_clock(recorder, err);
+	if (!r)
+		r = programs_attach(recorder->programs, err);
+	return r;
+}
+
+int recorder_start(const struct recorder_options *options, struct recorder **ret_recorder, struct err *err)
+{
+	struct recorder *recorder = mem_zalloc(sizeof(*recorder));
+	int r = start(recorder, options, err);
+
+	if (r) {
+		recorder_stop(recorder, NULL, NULL);
+		return r;
+	}
+	*ret_recorder = recorder;
+	return 0;
+}
+
+void recorder_status(struct recorder *recorder, struct recorder_status *ret_status)
+{
+	struct recorder_status status = { .start_ns = recorder->start_ns };
+
+	status.now_ns = clock_ns(CLOCK_MONOTONIC);
+	status.events = atomic_load(&recorder->agent.events);
+	status.bytes = atomic_load(&recorder->agent.bytes);
+	if (recorder->rings.base)
+		status.lost = rings_lost(&recorder->rings);
+	status.real_time = recorder->agent.real_time;
+	status.ended = atomic_load(&recorder->agent.ended);
+	if (status.ended)
+		status.err = recorder->agent.err;
+	if (recorder->programs)
+		programs_cost(recorder->programs, &status.program_ns, &status.program_runs);
+	*ret_status = status;
+}
+
+int recorder_mark(struct recorder *recorder, const char *text, struct err *err)
+{
+	return emit(recorder, EVENT_mark, (uint32_t)gettid(), NULL, text, strlen(text), err);
+}
+
+int recorder_fd(const struct recorder *recorder)
+{
+	return recorder->agent.ended_fd;
+}
+
+int recorder_stop(struct recorder *recorder, struct recorder_status *ret_status, struct err *err)
+{
+	bool started = recorder->agent.started;
+	int r = 0, closing;
+
+	if (recorder->programs)
+		programs_detach(recorder->programs);
+	if (started) {
+		r = agent_stop(&recorder->agent, true, err);
+		if (!r && !atomic_load(&recorder->agent.ended))
+			r = emit_clock(recorder, err);
+	}
+	if (recorder->writer) {
+		closing = writer_close(recorder->writer, r ? NULL : err);
+		if (!r)
+			r = closing;
+	}
+	if (ret_status)
+		recorder_status(recorder, ret_status);
+	agent_done(&recorder->agent);
+	rings_unmap(&recorder->rings);
+	if (recorder->live)
+		munmap(recorder->live, (size_t)sysconf(_SC_PAGESIZE));
+	programs_free(recorder->programs);
+	if (recorder->kernel.btf)
+		kernel_close(&recorder->kernel);
+	free(recorder);
+	return r;
+}
+
+#endif

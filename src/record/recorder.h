@@ -1,0 +1,51 @@
+/* A recording under way: programs, rings, the agent's thread, the trace's
+ * writer.
+ *
+ * recorder_start returns when the programs are attached and the state found at
+ * the start is in the trace; from then on the agent empties the rings by
+ * itself, until recorder_stop or a failure (recorder_status tells). */
+#ifndef RECORD_RECORDER_H
+#define RECORD_RECORDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+struct recorder;
+
+struct recorder_options {
+	const char *path;             /* of the trace */
+	bool keep_old;                /* a file that is there is kept as PATH.old */
+	bool full;                    /* the full level */
+	uint64_t max_bytes;           /* of the trace, 0 no limit */
+	uint64_t ring_bytes;          /* per processor, 0: by the machine; rounded to a power of two */
+	uint32_t sample_hz;           /* CPU samples a second and processor, 0 none */
+	uint32_t stacks;              /* STACKS_ */
+	const char *command;          /* what is recorded, for the machine record; NULL none */
+	const char *options;          /* the command line's options, for the machine record */
+};
+
+struct recorder_status {
+	uint64_t events;              /* handed to the writer, state records too */
+	uint64_t bytes;               /* of the trace */
+	uint64_t lost;                /* events */
+	uint64_t start_ns, now_ns;    /* CLOCK_MONOTONIC */
+	bool ended;                   /* the agent has stopped by itself: `err` says why */
+	struct err err;               /* code 0: none; -EFBIG: the size limit was reached */
+	uint64_t program_ns, program_runs; /* of BPF, when the kernel counts them */
+	bool real_time;               /* the agent got a real-time priority */
+};
+
+int recorder_start(const struct recorder_options *options, struct recorder **ret_recorder, struct err *err);
+void recorder_status(struct recorder *recorder, struct recorder_status *ret_status);
+/* A remark by the person at this moment. */
+int recorder_mark(struct recorder *recorder, const char *text, struct err *err);
+/* Readable when the agent has stopped by itself. */
+int recorder_fd(const struct recorder *recorder);
+/* Ends the recording and frees it, also on failure; the trace keeps what it has.
+ * ret_status may be NULL. */
+int recorder_stop(struct recorder *recorder, struct recorder_status *ret_status, struct err *err);
+
+#endif

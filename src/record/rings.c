@@ -1,0 +1,102 @@
+/* See rings.h. */
+#include "record/rings.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+int rings_map(int fd, uint64_t ring_bytes, uint32_t cpus, struct rings *ret_rings, struct err *err)
+{
+	struct rings rings = { .ring_bytes = ring_bytes, .cpus = cpus };
+	void *base;
+
+	rings.stride = RING_DATA + ring_bytes + RING_SLACK;
+	base = mmap(NULL, rings.stride * cpus, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (base == MAP_FAILED)
+		return err_sys(err, -errno, "mapping the rings");
+	rings.base = base;
+	*ret_rings = rings;
+	return 0;
+}
+
+void rings_unmap(struct rings *rings)
+{
+	if (rings->base)
+		munmap(rings->base, rings->stride * rings->cpus);
+	rings->base = NULL;
+}
+
+/* Bytes from `at` up to the end of the record that reaches the ring's end; 0
+ * when a record's size cannot be true. */
+static uint64_t stretch_bytes(const struct ring *ring, uint64_t at, uint64_t ring_bytes)
+{
+	const char *data = (const char *)ring + RING_DATA;
+	uint64_t from = at;
+
+	while (at < ring_bytes) {
+		const struct record *record = (const struct record *)(data + at);
+
+		if (record->size < sizeof(*record) || record->size % 8 || record->size > RING_SLACK)
+			return 0;
+		at += record->size;
+	}
+	return at - from;
+}
+
+static int drain_one(struct rings *rings, uint32_t cpu, struct writer *writer, bool last, uint64_t *ret_bytes,
+		     uint64_t *ret_fill, struct err *err)
+{
+	struct ring *ring = rings_of(rings, cpu);
+	uint64_t done = __atomic_load_n(last ? &ring->head : &ring->done, __ATOMIC_ACQUIRE), tail = ring->tail, lost;
+	int r = 0;
+
+	if ((int64_t)(done - tail) > 0) {
+		uint64_t bytes = done - tail;
+
+		*ret_bytes += bytes;
+		if (bytes > *ret_fill)
+			*ret_fill = bytes;
+	}
+	while (!r && (int64_t)(done - tail) > 0) {
+		uint64_t at = tail & (rings->ring_bytes - 1), bytes = done - tail;
+
+		if (at + bytes > rings->ring_bytes)
+			bytes = stretch_bytes(ring, at, rings->ring_bytes);
+		if (!bytes || bytes > done - tail) {
+			r = err_set(err, -EPROTO, "the ring of processor %u is damaged", cpu);
+			tail = done;
+			break;
+		}
+		r = writer_add(writer, cpu, (const char *)ring + RING_DATA + at, bytes, err);
+		tail += bytes;
+		__atomic_store_n(&ring->tail, tail, __ATOMIC_RELEASE);
+	}
+	lost = __atomic_load_n(&ring->lost, __ATOMIC_ACQUIRE);
+	if (!r && lost != ring->lost_seen) {
+		r = writer_add_gap(writer, cpu, ring->lost_from_ns, ring->lost_to_ns, lost - ring->lost_seen,
+				   GAP_REASON_ring_full, err);
+		__atomic_store_n(&ring->lost_seen, lost, __ATOMIC_RELEASE);
+	}
+	return r;
+}
+
+int rings_drain(struct rings *rings, struct writer *writer, bool last, uint64_t *ret_bytes, uint64_t *ret_fill,
+		struct err *err)
+{
+	for (uint32_t cpu = 0; cpu < rings->cpus; cpu++) {
+		int r = drain_one(rings, cpu, writer, last, ret_bytes, ret_fill, err);
+
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+uint64_t rings_lost(const struct rings *rings)
+{
+	uint64_t lost = 0;
+
+	for (uint32_t cpu = 0; cpu < rings->cpus; cpu++)
+		lost += __atomic_load_n(&rings_of(rings, cpu)->lost, __ATOMIC_RELAXED);
+	return lost;
+}

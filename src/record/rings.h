@@ -1,0 +1,36 @@
+/* The agent's side of the rings: mapped memory that programs fill and the agent
+ * empties in large stretches. Allocates nothing. */
+#ifndef RECORD_RINGS_H
+#define RECORD_RINGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "record/ring.h"
+#include "trace/writer.h"
+
+struct rings {
+	void *base;
+	uint64_t stride;      /* from one processor's ring to the next */
+	uint64_t ring_bytes;
+	uint32_t cpus;
+};
+
+/* `fd`: the map of the rings. */
+int rings_map(int fd, uint64_t ring_bytes, uint32_t cpus, struct rings *ret_rings, struct err *err);
+void rings_unmap(struct rings *rings);
+
+static inline struct ring *rings_of(const struct rings *rings, uint32_t cpu)
+{
+	return (struct ring *)((char *)rings->base + cpu * rings->stride);
+}
+
+/* Hands what is there to the writer, losses too. `last`: no program runs any
+ * more, so that all that was begun is whole. Adds the bytes moved to
+ * *ret_bytes and raises *ret_fill to the fullest ring's bytes. */
+int rings_drain(struct rings *rings, struct writer *writer, bool last, uint64_t *ret_bytes, uint64_t *ret_fill,
+		struct err *err);
+uint64_t rings_lost(const struct rings *rings);
+
+#endif
