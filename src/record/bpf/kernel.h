@@ -167,10 +167,6 @@ struct thread_info {
 	u32 status, cpu;
 };
 
-struct list_head {
-	struct list_head *next, *prev;
-};
-
 struct rq {
 	u64 clock, clock_task;
 };
