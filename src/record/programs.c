@@ -13,7 +13,9 @@
 
 #include "base/arena.h"
 #include "record/bpf/life.skel.h"
+#include "record/bpf/sample.skel.h"
 #include "record/bpf/sched.skel.h"
+#include "record/bpf/storage.skel.h"
 #include "record/ring.h"
 
 #define OBJECTS_MAX 24

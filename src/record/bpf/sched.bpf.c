@@ -2,12 +2,13 @@
  * run with interrupts off, and are the busiest programs of the lean level. */
 #include "record/bpf/context.bpf.h"
 #include "record/bpf/stack.bpf.h"
+#include "record/bpf/throttle.bpf.h"
 #include "record/bpf/wait.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 #define TIF_SIGPENDING_BIT 2 /* x86 */
-#define BLOCK_WAKE_NS 100000 /* how long after a completion its wake-ups come */
+#define NAME_RCU ('r' | 'c' << 8 | 'u' << 16) /* how the names of its threads begin */
 
 static __always_inline bool own(struct task_struct *task)
 {
@@ -44,6 +45,8 @@ int on_switch(u64 *context)
 		kstack = stack_kernel(context, STACKS_WAITS);
 	}
 
+	if (w.flags & SWITCH_FLAGS_throttled)
+		throttle_begin(ring, now, prev, tid);
 	struct event_switch *e = ring_begin_quiet(ring, EVENT_switch, tid, now, sizeof(*e));
 	if (!e)
 		return 0;
@@ -63,6 +66,7 @@ int on_switch(u64 *context)
 	e->next_prio = GET(next, prio);
 	e->reserved = 0;
 	ring_end_quiet(ring);
+	throttle_end(ring, now, next, next_tid);
 	return 0;
 }
 
@@ -113,8 +117,11 @@ static __always_inline void wake_cause(struct wake *k, struct ring *ring, struct
 		k->vector = k->context == CONTEXT_softirq ? SOFTIRQ_BLOCK : SOFTIRQ_UNKNOWN;
 		return;
 	}
-	if (GET(target, flags) & PF_WQ_WORKER)
+	u32 flags = GET(target, flags);
+	if (flags & PF_WQ_WORKER)
 		k->cause = WAKE_CAUSE_work;
+	else if (flags & PF_KTHREAD && (kernel_word(target->comm) & 0xffffff) == NAME_RCU)
+		k->cause = WAKE_CAUSE_rcu;
 	else if (k->context == CONTEXT_hardirq)
 		k->cause = WAKE_CAUSE_device;
 }

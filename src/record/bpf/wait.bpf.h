@@ -5,6 +5,7 @@
 
 #include "record/bpf/call.bpf.h"
 #include "record/bpf/config.bpf.h"
+#include "record/bpf/file_lock.bpf.h"
 
 /* Fields of event_switch and event_waiting. */
 struct wait {
@@ -25,8 +26,6 @@ struct wait {
 #define BLOCKER_BITS 3ul
 #define BLOCKER_MUTEX 0ul
 #define BLOCKER_SEMAPHORE 1ul
-
-#define LOCKS_WALKED 16
 
 static __always_inline u8 wait_state(u32 state, bool preempted)
 {
@@ -137,33 +136,31 @@ static __always_inline int wait_first_polled(struct pt_regs *registers, bool sel
 	return -1;
 }
 
-/* A process that holds a lock on the file and is not the waiter's. */
-static __always_inline u32 wait_lock_holder(struct file *file, struct task_struct *task, bool flock)
-{
-	if (!bpf_core_type_exists(struct file_lock_core))
-		return 0;
-	struct inode *inode = GET(file, f_inode);
-	struct file_lock_context *context = inode ? GET(inode, i_flctx) : NULL;
-	if (!context)
-		return 0;
-	u64 list = (u64)context + (flock ? bpf_core_field_offset(struct file_lock_context, flc_flock)
-					 : bpf_core_field_offset(struct file_lock_context, flc_posix));
-	u64 at = kernel_word((void *)list);
-	int own = GET(task, tgid);
-	for (int i = 0; i < LOCKS_WALKED && at && at != list; i++) {
-		struct file_lock_core *lock = (void *)(at - bpf_core_field_offset(struct file_lock_core, flc_list));
-		int pid = GET(lock, flc_pid);
-		if (pid > 0 && pid != own)
-			return pid;
-		at = kernel_word((void *)at);
-	}
-	return 0;
-}
-
 static __always_inline u32 wait_owner_tid(u64 owner)
 {
 	struct task_struct *task = (struct task_struct *)(owner & ~OWNER_BITS);
 	return task ? GET(task, pid) : 0;
+}
+
+/* Owner of a contended kernel lock by the flags of contention_begin: of mutexes
+ * and semaphores for writing and reading; 0 unknown. */
+#define CONTENTION_READ 2u
+#define CONTENTION_WRITE 4u
+#define CONTENTION_RT 8u
+#define CONTENTION_PERCPU 16u
+#define CONTENTION_MUTEX 32u
+
+static __always_inline u32 wait_lock_owner(u64 lock, u32 flags)
+{
+	if (flags & CONTENTION_PERCPU)
+		return 0;
+	if (flags & CONTENTION_MUTEX)
+		return wait_owner_tid(kernel_word(&((struct mutex *)lock)->owner.counter));
+	if (flags & CONTENTION_RT)
+		return wait_owner_tid(kernel_word(&((struct rt_mutex_base *)lock)->owner));
+	if (flags & (CONTENTION_READ | CONTENTION_WRITE))
+		return wait_owner_tid(kernel_word(&((struct rw_semaphore *)lock)->owner.counter));
+	return 0;
 }
 
 /* The kernel lock a blocked thread says it waits for, and its owner. */
@@ -201,6 +198,19 @@ static __always_inline u32 wait_newest_child(struct task_struct *task)
 	return GET(child, pid);
 }
 
+/* Holder of a file lock that is in the way. Of fcntl the range is taken to be
+ * the whole file: which part is asked for stands in user memory, relative to
+ * what only the call knows. */
+static __always_inline void wait_file_lock(struct wait *w, struct file *file, struct task_struct *task,
+					   struct pt_regs *registers, bool flock)
+{
+	struct inode *inode = GET(file, f_inode);
+	u64 owner = flock ? (u64)file : kernel_word(&task->files);
+
+	if (inode)
+		w->hint = file_lock_holder(inode, flock, owner, FILE_LOCK_WRITE, 0, ~0ull >> 1);
+}
+
 static __always_inline void wait_file(struct wait *w, struct task_struct *task, struct pt_regs *registers,
 				      struct call_info info)
 {
@@ -212,7 +222,7 @@ static __always_inline void wait_file(struct wait *w, struct task_struct *task, 
 		return;
 	w->object = at.number;
 	if (info.object == CALL_fcntl || info.object == CALL_flock) {
-		w->hint = wait_lock_holder(file, task, info.object == CALL_flock);
+		wait_file_lock(w, file, task, registers, info.object == CALL_flock);
 		w->hint_kind = w->hint ? HINT_KIND_file_lock_owner : 0;
 	} else if (at.family == FAMILY_UNIX) {
 		w->hint = object_peer(&at);
