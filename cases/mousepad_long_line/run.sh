@@ -15,6 +15,6 @@ ping_start "$victim" "$W/victim" 60
 xdotool windowfocus "$WINDOW" 2>/dev/null
 sleep 0.5
 xdotool key --delay 2 x y z
-sleep 8
+sleep 9
 ping_end "$W/victim"
 report_file "$W/victim" mousepad

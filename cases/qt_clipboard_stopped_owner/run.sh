@@ -17,7 +17,7 @@ xdotool windowfocus "$WINDOW"
 sleep 0.3
 buggy && kill -STOP "$owner"
 xdotool key ctrl+v
-sleep 14
+sleep 15.5
 kill -CONT "$owner"
 ping_end "$W/victim"
 report_file "$W/victim" featherpad

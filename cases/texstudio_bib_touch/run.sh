@@ -38,6 +38,6 @@ ping_start "$victim" "$W/victim" 60
 sleep 1
 background bash -c "sleep 0.2; printf '\n@misc{new, title={X}}\n' >>$W/refs.bib; exec sleep 60"
 actor root_writer $LAST
-sleep 15
+sleep 17
 ping_end "$W/victim"
 report_file "$W/victim" texstudio

@@ -1,0 +1,50 @@
+"""How fast recordings are read: each tool over its own recording of one workload."""
+import os
+import subprocess
+import time
+
+
+def timed(title, command, events):
+    """A row: seconds, events a second and peak memory of a shell command."""
+    start = time.monotonic()
+    process = subprocess.Popen(['sh', '-c', 'exec ' + command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.DEVNULL)
+    lines = 0
+    while block := process.stdout.read(1 << 20):
+        lines += block.count(b'\n')
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    seconds = time.monotonic() - start
+    return {'title': title, 'command': command, 'seconds': seconds, 'events': events, 'lines': lines,
+            'peak_mib': usage.ru_maxrss / 1024, 'status': process.returncode}
+
+
+def measure(chosen, workload, build):
+    rows = []
+    for recorder in chosen:
+        folder = recorder.folder
+        commands = {
+            'perf record': [('perf script', f'perf script -i {folder}/perf.data'),
+                            ('perf sched timehist', f'perf sched timehist -w -i {folder}/perf.data'),
+                            ('perf sched latency', f'perf sched latency -i {folder}/perf.data')],
+            'trace-cmd': [('trace-cmd report', f'trace-cmd report -i {folder}/trace.dat')],
+        }.get(recorder.name, [])
+        if recorder.name.startswith('argus'):
+            commands = [(f'{recorder.name}: {what}', f'{build}/argus {what} {folder}/trace') for what in
+                        ('info', 'dump', 'graph', 'hangs', 'why')]
+        if not commands:
+            continue
+        recorder.clear()
+        try:
+            recorder.start()
+            workload.run()
+            events = recorder.stop()['events']
+        except (RuntimeError, OSError, ValueError) as problem:
+            print(f'  offline: {recorder.name}: {problem}', flush=True)
+            continue
+        for title, command in commands:
+            row = timed(title, command, events)
+            row['command'] = row['command'].replace(build + '/', '').replace(folder + '/', '')
+            rows.append(row)
+            print(f'  offline: {title}: {row["seconds"]:.2f} s, {events / row["seconds"] / 1e6:.2f} M events/s', flush=True)
+    return rows

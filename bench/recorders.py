@@ -1,0 +1,174 @@
+"""The recorders that `make bench` compares. Each records the whole machine from
+start() until stop(); stop() returns what is known of the recording: events, bytes, lost,
+agent_s (its processes' CPU time), bpf (its programs' run time, where asked for)."""
+import json
+import os
+import re
+import select
+import shutil
+import signal
+import subprocess
+import time
+
+EVENTS = ('sched:sched_switch', 'sched:sched_waking', 'raw_syscalls:sys_enter', 'raw_syscalls:sys_exit')
+TRACING = '/sys/kernel/tracing'
+
+
+def bpf_programs():
+    done = subprocess.run(['bpftool', 'prog', 'show', '--json'], capture_output=True,
+                          env=dict(os.environ, PATH=os.environ['PATH'] + ':/usr/sbin'))
+    return {p['id']: p for p in json.loads(done.stdout or '[]')} if done.returncode == 0 else {}
+
+
+class Recorder:
+    """One process that records until SIGINT."""
+    needs = ()
+
+    def __init__(self, folder, build):
+        self.folder, self.build, self.process = folder, build, None
+
+    def start(self):
+        self.before = set(bpf_programs())
+        self.log = open(self.folder + '/log', 'wb')
+        self.process = subprocess.Popen(self.command(), stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log,
+                                        start_new_session=True)
+        for _ in range(400):
+            if self.process.poll() is not None or self.ready():
+                break
+            time.sleep(.05)
+        if self.process.poll() is not None or not self.ready():
+            try:
+                os.killpg(self.process.pid, signal.SIGKILL)
+                self.process.wait()
+            except ProcessLookupError:
+                pass
+            raise RuntimeError(f'{self.name} did not start: {self.text()[-500:]}')
+
+    def text(self):
+        return open(self.folder + '/log', errors='replace').read()
+
+    def running_programs(self):
+        """Sum of run time and runs of the BPF programs that came with this recorder."""
+        mine = [p for i, p in bpf_programs().items() if i not in self.before]
+        return {'ns': sum(p.get('run_time_ns', 0) for p in mine), 'runs': sum(p.get('run_cnt', 0) for p in mine)}
+
+    def stop(self):
+        bpf = self.running_programs()
+        self.process.send_signal(signal.SIGINT)
+        _, status, usage = os.wait4(self.process.pid, 0)
+        self.process.returncode = os.waitstatus_to_exitcode(status)
+        return dict(self.result(), agent_s=usage.ru_utime + usage.ru_stime, bpf=bpf)
+
+    def clear(self):
+        shutil.rmtree(self.folder, ignore_errors=True)
+        os.makedirs(self.folder)
+
+
+class Perf(Recorder):
+    name, needs = 'perf record', ('perf',)
+
+    def command(self):
+        events = ','.join(EVENTS)
+        self.ask, self.acked = self.folder + '/ask', self.folder + '/acked'
+        for path in (self.ask, self.acked):
+            os.mkfifo(path)
+        return ['perf', 'record', '-a', '-o', self.folder + '/perf.data', '-e', events, '-D', '-1', '--control',
+                f'fifo:{self.ask},{self.acked}']
+
+    def ready(self):
+        if not self.enabled:
+            try:
+                ask = os.open(self.ask, os.O_WRONLY | os.O_NONBLOCK)
+            except OSError:         # perf has not opened it yet
+                return False
+            acked = os.open(self.acked, os.O_RDWR)
+            os.write(ask, b'enable\n')
+            self.enabled = bool(select.select([acked], [], [], 10)[0])
+            os.close(ask)
+            os.close(acked)
+        return self.enabled
+
+    def start(self):
+        self.enabled = False
+        super().start()
+
+    def result(self):
+        text = subprocess.run(['perf', 'report', '--stats', '-i', self.folder + '/perf.data'], capture_output=True).stdout.decode()
+        counts = {key: int(value) for key, value in re.findall(r'^\s*(\w+) events:\s+(\d+)', text.split('stats:\n', 2)[-1] and
+                                                               text.split('sched:sched_switch')[0], re.M)}
+        lost = subprocess.run(['perf', 'script', '-i', self.folder + '/perf.data', '--show-lost-events', '-F', 'comm'],
+                              capture_output=True).stdout.decode(errors='replace') if counts.get('LOST') else ''
+        return {'events': counts.get('SAMPLE', 0), 'bytes': os.path.getsize(self.folder + '/perf.data'),
+                'lost': sum(int(n) for n in re.findall(r'PERF_RECORD_LOST lost (\d+)', lost)) + counts.get('LOST_SAMPLES', 0)}
+
+
+class TraceCmd(Recorder):
+    name, needs = 'trace-cmd', ('trace-cmd',)
+
+    def command(self):
+        record = ['trace-cmd', 'record', '--compression', 'zstd', '-o', self.folder + '/trace.dat']
+        for event in EVENTS:
+            record += ['-e', event]
+        # Some kernels refuse to change the function tracer, which trace-cmd resets
+        # at its start although no event needs it: hand it scratch files instead.
+        open(self.folder + '/switch', 'w').write('1\n')
+        script = ('cd "$1" && shift; touch nothing; (echo 1 >/proc/sys/kernel/ftrace_enabled) 2>/dev/null || '
+                  'mount --bind switch /proc/sys/kernel/ftrace_enabled; '
+                  f'for f in {TRACING}/set_ftrace_* {TRACING}/set_graph_*; do '
+                  '[ ! -e "$f" ] || (: >>"$f") 2>/dev/null || mount --bind nothing "$f"; done; exec "$@"')
+        return ['unshare', '-m', '--propagation', 'private', 'sh', '-c', script, 'sh', self.folder] + record
+
+    def ready(self):
+        # It says so only when its output is a terminal; the kernel's switches tell.
+        return all(open(f'{TRACING}/{name}').read().startswith('1') for name in ('events/raw_syscalls/sys_exit/enable', 'tracing_on'))
+
+    def start(self):
+        open(TRACING + '/tracing_on', 'w').write('0')
+        super().start()
+
+    def result(self):
+        open(TRACING + '/tracing_on', 'w').write('1')
+        text = subprocess.run(['trace-cmd', 'report', '--stat', self.folder + '/trace.dat'], capture_output=True).stdout.decode()
+        total = {key: sum(int(n) for n in re.findall(rf'^{key}: (\d+)', text, re.M)) for key in
+                 ('entries', 'overrun', 'dropped events', 'read events')}
+        return {'events': total['read events'] + total['entries'], 'bytes': os.path.getsize(self.folder + '/trace.dat'),
+                'lost': total['overrun'] + total['dropped events']}
+
+
+class Floor(Recorder):
+    name = 'floor'
+
+    def command(self):
+        return [self.build + '/bench/floor/floor']
+
+    def ready(self):
+        return 'ready' in self.text()
+
+    def result(self):
+        return json.loads(self.text().splitlines()[-1])
+
+
+class Argus(Recorder):
+    level = None
+
+    def command(self):
+        return [self.build + '/argus', 'record', '-a', '--level', self.level, '-o', self.folder + '/trace']
+
+    def ready(self):
+        return os.path.exists(self.folder + '/trace') and 'recording' in self.text().lower()
+
+    def result(self):
+        info = json.loads(subprocess.run([self.build + '/argus', 'info', '--json', self.folder + '/trace'],
+                                         capture_output=True, check=True).stdout)
+        return {'events': info['events'], 'bytes': info['bytes'], 'lost': info['lost']}
+
+
+class Lean(Argus):
+    name, level = 'argus lean', 'lean'
+
+
+class Full(Argus):
+    name, level = 'argus full', 'full'
+
+
+ALL = (Perf, TraceCmd, Floor, Lean, Full)

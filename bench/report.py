@@ -1,0 +1,100 @@
+"""BENCH.md from what bench/run measured."""
+import os
+import platform
+import statistics
+
+
+def median(values):
+    return statistics.median(values) if values else float('nan')
+
+
+def machine():
+    model = next((line.split(':')[1].strip() for line in open('/proc/cpuinfo') if line.startswith('model name')), '?')
+    return f'{os.cpu_count()} CPUs ({model}), kernel {platform.release()}'
+
+
+def spread(alone):
+    """Ratios of neighbouring runs without a recorder: the noise of the method."""
+    ratios = sorted(b / a for a, b in zip(alone, alone[1:]))
+    return ratios[len(ratios) // 10], ratios[-1 - len(ratios) // 10]
+
+
+def row(cells):
+    return '| ' + ' | '.join(str(cell) for cell in cells) + ' |'
+
+
+def table(head, rows):
+    return [row(head), row(['---'] * len(head))] + [row(r) for r in rows] + ['']
+
+
+def lost(runs):
+    gone, kept = sum(r['lost'] for r in runs), sum(r['events'] for r in runs)
+    return '0' if not gone else f'{100 * gone / (gone + kept):.1f} %'
+
+
+def text(results):
+    workloads = results['workloads']
+    names = list(workloads[0]['recorders']) if workloads else []
+    lines = ['# What recording costs', '',
+             f'Measured by `make bench` on {machine()}. Every recorder records the whole machine: `perf record -a`, `trace-cmd record`',
+             'and the floor take sched_switch, sched_waking, syscall enter and exit; `argus lean` and `argus full` all that they',
+             'record. The floor (`bench/floor`) is the least a BPF recorder can do: hook, clock, a 32-byte store into a mapped ring,',
+             'a polled real-time agent that keeps nothing.', '',
+             '## Slowdown', '',
+             f'Runs without and with a recorder alternate; {results["rounds"]} rounds; median of the ratios of a run to its two neighbours',
+             'without a recorder. *A/A*: ratios of neighbouring runs without one (10th to 90th percentile), the noise of the method.', '']
+    rows = []
+    for w in workloads:
+        low, high = spread(w['alone'])
+        rows.append([w['title'], f'{low:.2f}-{high:.2f}'] + [
+            f"{median(w['recorders'][n]['ratios']):.2f}" if w['recorders'][n]['ratios'] else '-' for n in names])
+    lines += table(['workload', 'A/A'] + names, rows)
+    lines += ['## Events, size, losses', '', 'Events of one run, bytes an event on disk (or in memory: floor), share lost.', '']
+    rows = []
+    for w in workloads:
+        cells = [w['title']]
+        for n in names:
+            runs = w['recorders'][n]['runs']
+            events = sum(r['events'] for r in runs)
+            cells.append(f"{events // len(runs):,}; {sum(r['bytes'] for r in runs) / max(events, 1):.1f} B; {lost(runs)}" if runs else '-')
+        rows.append(cells)
+    lines += table(['workload'] + names, rows)
+    timed = [n for n in names if any('timed' in w['recorders'][n] for w in workloads)]
+    if timed:
+        lines += ['## CPU time of the recorder', '',
+                  'From one more run with kernel.bpf_stats_enabled: time in BPF programs an event, agent CPU as a share of one core (and',
+                  'events a second), and both together over all busy CPU time.', '']
+        rows = []
+        for w in workloads:
+            cells = [w['title']]
+            for n in timed:
+                run = w['recorders'][n].get('timed')
+                if not run or not run['events']:
+                    cells.append('-')
+                    continue
+                cost = (run['bpf']['ns'] / 1e9 + run['agent_s']) / max(run['busy_s'], 1e-9)
+                cells.append(f"{run['bpf']['ns'] / run['events']:.0f} ns; {100 * run['agent_s'] / run['wall_s']:.1f} % "
+                             f"({run['events'] / run['wall_s'] / 1000:,.0f} k/s); {100 * cost:.1f} %")
+            rows.append(cells)
+        lines += table(['workload'] + timed, rows)
+    if results['idle']:
+        lines += ['## An idle machine', '', 'CPU time as a share of one core; events a second.', '']
+        lines += table(['recorder', 'agent', 'BPF', 'events/s'], [
+            [n, f"{100 * i['agent_s'] / i['seconds']:.2f} %", f"{100 * i['bpf_s'] / i['seconds']:.2f} %",
+             f"{i['events'] / i['seconds']:,.0f}"] for n, i in results['idle'].items()])
+    chromium = next((w for w in workloads if w['name'] == 'chromium'), None)
+    if chromium:
+        lines += ['## Chromium, as in the paper\'s table', '', 'Seconds, medians.', '']
+        rows = [['no recorder', f"{median(chromium['alone']):.2f}"] + [
+            f"{median([d[k] for d in chromium['alone_details']]):.2f}" for k in ('user', 'sys')]]
+        rows += [[n, f"{median(r['values']):.2f}"] + [f"{median([d[k] for d in r['details']]):.2f}" for k in ('user', 'sys')]
+                 for n, r in chromium['recorders'].items() if r['values']]
+        lines += table(['recorder', 'real', 'user', 'sys'], rows)
+    if results.get('offline'):
+        lines += ['## Reading', '', 'Each tool over its own recording of sched messaging.', '']
+        lines += table(['command', 'events', 's', 'M events/s', 'lines', 'peak MiB'], [
+            [f"`{r['command']}`" + ('' if r['status'] in (0, 3) else f" (status {r['status']})"), f"{r['events']:,}", f"{r['seconds']:.2f}",
+             f"{r['events'] / r['seconds'] / 1e6:.2f}", f"{r['lines']:,}", f"{r['peak_mib']:.0f}"] for r in results['offline']])
+    lines += ['## Commands', ''] + [f"- {w['title']}: `{w['command']}`" for w in workloads]
+    lines += [f'- not measured: {text}' for text in results['skipped']]
+    return '\n'.join(lines) + '\n'
