@@ -36,6 +36,10 @@ struct trace_summary {
 	uint64_t unknown_events;             /* of types this version does not know */
 	uint64_t damaged_chunks;
 	uint64_t truncated_bytes;            /* at the ends of files, not recovered */
+	uint64_t damaged_stretches;          /* places in files where no chunk could be found, ... */
+	uint64_t damaged_bytes;              /* ... and their lengths together */
+	uint64_t damaged_heads;              /* files whose event table is damaged: read with this version's own */
+	uint64_t foreign_files;              /* in the directory, not of this recording */
 	uint64_t counts[EVENT_MAX];          /* by type */
 	uint32_t cpus, files;
 	uint32_t threads, processes;         /* that appear */
@@ -76,6 +80,9 @@ const struct event *trace_cursor_next(struct trace_cursor *cursor);
 /* Places a cursor so that the next event is the one of this number (or, in a
  * filtered cursor, the first one behind it that passes). */
 void trace_cursor_seek(struct trace_cursor *cursor, uint64_t number);
+
+/* Chunks that the cursor found damaged so far: each came out as one gap event. */
+uint64_t trace_cursor_damaged(const struct trace_cursor *cursor);
 
 /* Copies one event into the arena; NULL when there is no such number. */
 const struct event *trace_event(const struct trace *trace, struct arena *arena, uint64_t number);

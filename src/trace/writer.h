@@ -29,6 +29,10 @@ struct writer_options {
 	int compression;           /* zstd level; 0 the default (1) */
 	uint64_t max_bytes;        /* 0: no limit; beyond it writing returns -EFBIG */
 	uint32_t flush_ms;         /* a chunk is written at the latest so long after its first event; 0: 500 */
+	/* of files of a ring: */
+	uint64_t recording;        /* the same in all of them; 0: a random one */
+	uint64_t sequence;         /* of this one among them */
+	uint64_t floor_ns;         /* all events from here on are in this file or later ones; 0 not told */
 };
 
 /* Creates path (0600, never through a link, the previous file kept as

@@ -1,0 +1,149 @@
+/* The chunks of all files in one order of time; holes between them; numbers.
+ *
+ * The cursor merges chunks that overlap in time. Those of different processors
+ * do so by nature; those of one processor only by a little. What overlaps more
+ * than the writer ever does is damage, as it would cost memory without bound. */
+#include <stdlib.h>
+
+#include "trace/reader.h"
+
+#define OVERLAP_LIMIT 8u  /* chunks of one processor at the same time */
+
+static int by_stream(const void *a, const void *b)
+{
+	const struct chunk *x = a, *y = b;
+
+	if (x->cpu != y->cpu)
+		return x->cpu < y->cpu ? -1 : 1;
+	if (x->file != y->file)
+		return x->file < y->file ? -1 : 1;
+	return x->at < y->at ? -1 : x->at > y->at;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct chunk *x = a, *y = b;
+
+	if (x->first_ns != y->first_ns)
+		return x->first_ns < y->first_ns ? -1 : 1;
+	return x->rank < y->rank ? -1 : x->rank > y->rank;
+}
+
+static int gaps_by_time(const void *a, const void *b)
+{
+	const struct trace_gap *x = a, *y = b;
+
+	if (x->from_ns != y->from_ns)
+		return x->from_ns < y->from_ns ? -1 : 1;
+	return x->cpu < y->cpu ? -1 : x->cpu > y->cpu;
+}
+
+static int clocks_by_time(const void *a, const void *b)
+{
+	const struct clock_point *x = a, *y = b;
+
+	return x->time_ns < y->time_ns ? -1 : x->time_ns > y->time_ns;
+}
+
+/* A hole stands as a chunk with one event. */
+static void add_hole(struct trace *trace, uint16_t cpu, uint32_t file, uint64_t at, struct trace_gap gap)
+{
+	struct chunk chunk = { .cpu = cpu, .file = file, .at = at, .count = 1, .state_count = 1, .gap = true };
+
+	chunk.first_ns = chunk.last_ns = gap.from_ns;
+	chunk.hole = gap;
+	chunk.types[EVENT_gap / 64] |= 1ull << (EVENT_gap % 64);
+	vec_push(&trace->chunks, chunk);
+	vec_push(&trace->gaps, gap);
+	trace->summary.counts[EVENT_gap]++;
+	trace->summary.state_events++;
+}
+
+/* Chunks stand by stream: a jump in their counts of events before is a hole. */
+static void find_holes(struct trace *trace)
+{
+	size_t count = trace->chunks.length;
+
+	for (size_t i = 0; i < count; i++) {
+		struct chunk chunk = trace->chunks.items[i], before = { 0 };
+		bool follows = i && trace->chunks.items[i - 1].cpu == chunk.cpu && trace->chunks.items[i - 1].file == chunk.file;
+		uint64_t expected = 0;
+
+		if (follows) {
+			before = trace->chunks.items[i - 1];
+			expected = before.stream_before + before.count;
+		}
+		if (chunk.stream_before > expected)
+			add_hole(trace, chunk.cpu, chunk.file, chunk.at, (struct trace_gap){
+				follows && before.last_ns < chunk.first_ns ? before.last_ns : chunk.first_ns,
+				chunk.first_ns, chunk.stream_before - expected, chunk.cpu, GAP_REASON_missing });
+	}
+}
+
+static void rank_chunks(struct trace *trace)
+{
+	qsort(trace->chunks.items, trace->chunks.length, sizeof(struct chunk), by_stream);
+	for (size_t i = 0; i < trace->chunks.length; i++)
+		trace->chunks.items[i].rank = (uint32_t)i;
+}
+
+/* Marks chunks that overlap too many earlier ones of their processor; stand by stream. */
+static void refuse_overlaps(struct trace *trace)
+{
+	uint64_t ends[OVERLAP_LIMIT] = { 0 };
+
+	for (size_t i = 0; i < trace->chunks.length; i++) {
+		struct chunk *chunk = &trace->chunks.items[i];
+		unsigned slot = 0;
+
+		if (!i || trace->chunks.items[i - 1].cpu != chunk->cpu)
+			for (unsigned k = 0; k < OVERLAP_LIMIT; k++)
+				ends[k] = 0;
+		while (slot < OVERLAP_LIMIT && ends[slot] > chunk->first_ns)
+			slot++;
+		if (slot < OVERLAP_LIMIT)
+			ends[slot] = chunk->last_ns;
+		else
+			chunk->refused = true;
+	}
+}
+
+static void number_chunks(struct trace *trace)
+{
+	uint64_t last = 0;
+
+	trace->total = 0;
+	for (size_t i = 0; i < trace->chunks.length; i++) {
+		struct chunk *chunk = &trace->chunks.items[i];
+
+		if (chunk->last_ns > last)
+			last = chunk->last_ns;
+		chunk->before = trace->total;
+		chunk->last_before = last;
+		trace->total += chunk->count;
+	}
+}
+
+void trace_arrange(struct trace *trace)
+{
+	struct trace_summary *summary = &trace->summary;
+
+	rank_chunks(trace);
+	find_holes(trace);
+	rank_chunks(trace);
+	refuse_overlaps(trace);
+	qsort(trace->chunks.items, trace->chunks.length, sizeof(struct chunk), by_time);
+	number_chunks(trace);
+	if (trace->gaps.length)
+		qsort(trace->gaps.items, trace->gaps.length, sizeof(struct trace_gap), gaps_by_time);
+	if (trace->clocks.length)
+		qsort(trace->clocks.items, trace->clocks.length, sizeof(struct clock_point), clocks_by_time);
+	for (size_t i = 0; i < trace->gaps.length; i++)
+		summary->lost += trace->gaps.items[i].lost;
+	summary->gaps = trace->gaps.items;
+	summary->gap_count = trace->gaps.length;
+	if (trace->chunks.length) {
+		summary->start_ns = trace->chunks.items[0].first_ns;
+		summary->end_ns = trace->chunks.items[trace->chunks.length - 1].last_before;
+	}
+}

@@ -1,0 +1,305 @@
+/* Walking a trace: chunks are decoded as their time comes and merged through a
+ * heap of those that overlap.
+ *
+ * Events of equal time stand in the order of their chunks' ranks (processor,
+ * then place in the stream), so that numbers are the same at each opening. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/reader.h"
+
+/* A chunk that is being handed out. */
+struct source {
+	struct chunk *chunk;
+	struct decoded decoded;
+	uint32_t at;                /* next event */
+	struct event_gap gap;       /* stands for a hole or a damaged chunk */
+	bool is_gap;
+};
+
+struct trace_cursor {
+	const struct trace *trace;
+	struct trace_filter filter;
+	struct vec(struct source *) heap;   /* the next event's source first */
+	struct vec(struct source *) unused;
+	size_t next_chunk;                  /* the first one that is not in the heap yet */
+	uint64_t number;                    /* of the next event in the heap */
+	uint64_t skip_to;                   /* events of lower numbers are passed over */
+	uint64_t damaged;
+	struct event event;
+};
+
+static uint64_t source_time(const struct source *source)
+{
+	return source->is_gap ? source->chunk->first_ns : source->decoded.times[source->at];
+}
+
+static bool source_before(const struct source *a, const struct source *b)
+{
+	uint64_t x = source_time(a), y = source_time(b);
+
+	return x != y ? x < y : a->chunk->rank < b->chunk->rank;
+}
+
+static void heap_down(struct trace_cursor *cursor, size_t i)
+{
+	struct source **heap = cursor->heap.items, *source = heap[i];
+	size_t n = cursor->heap.length;
+
+	for (;;) {
+		size_t child = 2 * i + 1;
+
+		if (child >= n)
+			break;
+		if (child + 1 < n && source_before(heap[child + 1], heap[child]))
+			child++;
+		if (source_before(source, heap[child]))
+			break;
+		heap[i] = heap[child];
+		i = child;
+	}
+	heap[i] = source;
+}
+
+static void heap_add(struct trace_cursor *cursor, struct source *source)
+{
+	size_t i = cursor->heap.length;
+
+	vec_push(&cursor->heap, source);
+	while (i && source_before(source, cursor->heap.items[(i - 1) / 2])) {
+		cursor->heap.items[i] = cursor->heap.items[(i - 1) / 2];
+		i = (i - 1) / 2;
+	}
+	cursor->heap.items[i] = source;
+}
+
+/* Takes the first source out; its chunk is done. */
+static void heap_remove(struct trace_cursor *cursor)
+{
+	struct source *source = cursor->heap.items[0];
+
+	cursor->heap.items[0] = cursor->heap.items[--cursor->heap.length];
+	if (cursor->heap.length)
+		heap_down(cursor, 0);
+	vec_push(&cursor->unused, source);
+}
+
+static void set_gap(struct source *source, struct trace_gap gap)
+{
+	source->is_gap = true;
+	source->gap = (struct event_gap){ gap.from_ns, gap.to_ns, gap.lost, gap.cpu, gap.reason };
+}
+
+/* Decodes a chunk into the heap, from its first event at or after from_ns on;
+ * the number of events passed over for that. */
+static uint64_t open_chunk(struct trace_cursor *cursor, struct chunk *chunk, uint64_t from_ns)
+{
+	struct source *source;
+	uint32_t low = 0, high;
+
+	if (cursor->unused.length)
+		source = cursor->unused.items[--cursor->unused.length];
+	else
+		source = mem_zalloc(sizeof(*source));
+	source->chunk = chunk;
+	source->at = 0;
+	source->is_gap = false;
+	if (chunk->gap) {
+		set_gap(source, chunk->hole);
+	} else if (chunk->refused || atomic_load_explicit(&chunk->damaged, memory_order_relaxed) ||
+		   chunk_decode(cursor->trace, chunk, cursor->filter.types, &source->decoded)) {
+		atomic_store_explicit(&chunk->damaged, true, memory_order_relaxed);
+		cursor->damaged++;
+		set_gap(source, (struct trace_gap){ chunk->first_ns, chunk->last_ns, chunk->count, chunk->cpu, GAP_REASON_damaged });
+	}
+	if (source->is_gap) {
+		if (chunk->first_ns >= from_ns) {
+			heap_add(cursor, source);
+			return 0;
+		}
+		vec_push(&cursor->unused, source);
+		return chunk->count;
+	}
+	high = source->decoded.count;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (source->decoded.times[middle] < from_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	source->at = low;
+	if (low < source->decoded.count)
+		heap_add(cursor, source);
+	else
+		vec_push(&cursor->unused, source);
+	return low;
+}
+
+/* The number of chunks that begin before a time. */
+static size_t chunks_before(const struct trace *trace, uint64_t time_ns)
+{
+	size_t low = 0, high = trace->chunks.length;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (trace->chunks.items[middle].first_ns < time_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Places the cursor before the first event at or after a time. */
+static void go_to_time(struct trace_cursor *cursor, uint64_t time_ns)
+{
+	const struct trace *trace = cursor->trace;
+	size_t first = chunks_before(trace, time_ns);
+
+	while (cursor->heap.length)
+		vec_push(&cursor->unused, cursor->heap.items[--cursor->heap.length]);
+	cursor->next_chunk = first;
+	cursor->number = 1 + (first < trace->chunks.length ? trace->chunks.items[first].before : trace->total);
+	for (size_t i = first; i > 0 && trace->chunks.items[i - 1].last_before >= time_ns; i--) {
+		struct chunk *chunk = &trace->chunks.items[i - 1];
+
+		if (chunk->last_ns >= time_ns)
+			cursor->number -= chunk->count - open_chunk(cursor, chunk, time_ns);
+	}
+}
+
+struct trace_cursor *trace_cursor_new(const struct trace *trace, const struct trace_filter *filter)
+{
+	struct trace_cursor *cursor = mem_zalloc(sizeof(*cursor));
+	bool any = false;
+
+	cursor->trace = trace;
+	if (filter)
+		cursor->filter = *filter;
+	for (unsigned i = 0; i < sizeof(cursor->filter.types) / sizeof(cursor->filter.types[0]); i++)
+		any |= cursor->filter.types[i] != 0;
+	if (!any)
+		memset(cursor->filter.types, 0xff, sizeof(cursor->filter.types));
+	if (!cursor->filter.to_ns)
+		cursor->filter.to_ns = UINT64_MAX;
+	if (cursor->filter.from_ns < trace->floor_ns)
+		cursor->filter.from_ns = trace->floor_ns;
+	go_to_time(cursor, cursor->filter.from_ns);
+	return cursor;
+}
+
+static void source_free(struct source *source)
+{
+	decoded_done(&source->decoded);
+	free(source);
+}
+
+void trace_cursor_free(struct trace_cursor *cursor)
+{
+	if (!cursor)
+		return;
+	for (size_t i = 0; i < cursor->heap.length; i++)
+		source_free(cursor->heap.items[i]);
+	for (size_t i = 0; i < cursor->unused.length; i++)
+		source_free(cursor->unused.items[i]);
+	vec_done(&cursor->heap);
+	vec_done(&cursor->unused);
+	free(cursor);
+}
+
+/* Fills the event from the first source. */
+static void fill_event(struct trace_cursor *cursor, const struct source *source)
+{
+	const struct decoded *decoded = &source->decoded;
+	struct event *e = &cursor->event;
+	uint32_t i = source->at;
+
+	e->number = cursor->number;
+	e->cpu = source->chunk->cpu;
+	if (source->is_gap) {
+		e->time = source->chunk->first_ns;
+		e->type = EVENT_gap;
+		e->tid = 0;
+		e->data = &source->gap;
+	} else {
+		e->time = decoded->times[i];
+		e->type = decoded->types[i];
+		e->tid = decoded->tids[i];
+		e->data = decoded->places[i] == PLACE_NONE ? NULL : decoded->data + decoded->places[i];
+	}
+	e->tail = "";
+	e->tail_length = 0;
+	if (!source->is_gap && decoded->texts) {
+		e->tail = decoded->texts + decoded->tails[i];
+		e->tail_length = decoded->tail_lengths[i];
+	}
+}
+
+/* Steps behind the first source's event. */
+static void advance(struct trace_cursor *cursor)
+{
+	struct source *source = cursor->heap.items[0];
+
+	cursor->number += source->is_gap ? source->chunk->count : 1;
+	if (source->is_gap || ++source->at == source->decoded.count)
+		heap_remove(cursor);
+	else if (cursor->heap.length > 1)
+		heap_down(cursor, 0);
+}
+
+const struct event *trace_cursor_next(struct trace_cursor *cursor)
+{
+	const struct trace *trace = cursor->trace;
+
+	for (;;) {
+		const struct source *source;
+		unsigned type;
+		bool pass;
+
+		while (cursor->next_chunk < trace->chunks.length &&
+		       (!cursor->heap.length || trace->chunks.items[cursor->next_chunk].first_ns <= source_time(cursor->heap.items[0])))
+			open_chunk(cursor, &trace->chunks.items[cursor->next_chunk++], 0);
+		if (!cursor->heap.length)
+			return NULL;
+		source = cursor->heap.items[0];
+		if (source_time(source) > cursor->filter.to_ns)
+			return NULL;
+		type = source->is_gap ? EVENT_gap : source->decoded.types[source->at];
+		pass = type < EVENT_MAX && cursor->filter.types[type / 64] >> (type % 64) & 1 && cursor->number >= cursor->skip_to;
+		if (pass)
+			fill_event(cursor, source);
+		advance(cursor);
+		if (pass)
+			return &cursor->event;
+	}
+}
+
+void trace_cursor_seek(struct trace_cursor *cursor, uint64_t number)
+{
+	const struct trace *trace = cursor->trace;
+	size_t low = 0, high = trace->chunks.length;
+	uint64_t time_ns = cursor->filter.from_ns;
+
+	/* The last chunk with fewer events than that before it: all of those
+	 * events, and maybe later ones, lie before its begin. */
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (trace->chunks.items[middle].before < number)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low && trace->chunks.items[low - 1].first_ns > time_ns)
+		time_ns = trace->chunks.items[low - 1].first_ns;
+	cursor->skip_to = number;
+	go_to_time(cursor, time_ns);
+}
+
+uint64_t trace_cursor_damaged(const struct trace_cursor *cursor)
+{
+	return cursor->damaged;
+}

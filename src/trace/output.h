@@ -1,0 +1,25 @@
+/* The file that a writer writes: created safely, written in whole pieces. */
+#ifndef TRACE_OUTPUT_H
+#define TRACE_OUTPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct output {
+	int fd;              /* -1 none */
+	uint64_t bytes;      /* written, whole pieces only */
+	char path[4096];
+};
+
+/* Creates the file anew: mode 0600, never through a link. What is there must be
+ * a trace of this user's own; it becomes path.old (keep_old) or is removed. */
+int output_create(struct output *out, const char *path, bool keep_old, struct err *err);
+/* Writes behind what is there. When it fails, the file is cut back to the last whole piece. */
+int output_write(struct output *out, const void *data, size_t size, struct err *err);
+int output_read(const struct output *out, uint64_t at, void *to, size_t size, struct err *err);
+void output_close(struct output *out);
+
+#endif

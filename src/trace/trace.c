@@ -1,0 +1,301 @@
+/* See trace.h: opening a file or the files of a ring, and what is known of them. */
+#include "trace/trace.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "trace/reader.h"
+
+/* Payloads of traces up to this size are checked while opening; those of larger
+ * ones when they are read. */
+#define VERIFY_BYTES (64u << 20)
+
+static int open_regular(int dir, const char *name, const char *path, struct err *err)
+{
+	struct stat st;
+	int fd = openat(dir, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+
+	if (fd < 0)
+		return err_sys(err, -errno, "opening '%s'", path);
+	if (fstat(fd, &st) || S_ISREG(st.st_mode))
+		return fd;
+	close(fd);
+	return err_set(err, -EINVAL, "'%s' is no file", path);
+}
+
+/* ---- directories ---- */
+
+struct ring_file {
+	const char *path;
+	int fd;
+	uint64_t bytes;
+	struct file_head head;
+};
+
+struct ring_files vec(struct ring_file);
+
+static int by_sequence(const void *a, const void *b)
+{
+	const struct ring_file *x = a, *y = b;
+
+	if (x->head.sequence != y->head.sequence)
+		return x->head.sequence < y->head.sequence ? -1 : 1;
+	return strcmp(x->path, y->path);
+}
+
+/* Opens all in the directory that begins as a trace does. */
+static void list_ring(struct trace *trace, DIR *dir, struct ring_files *files)
+{
+	struct dirent *entry;
+
+	while ((entry = readdir(dir))) {
+		struct ring_file file = { 0 };
+		struct stat st;
+
+		if (entry->d_name[0] == '.')
+			continue;
+		file.path = arena_printf(&trace->arena, "%s/%s", trace->path, entry->d_name);
+		file.fd = open_regular(dirfd(dir), entry->d_name, file.path, NULL);
+		if (file.fd < 0)
+			continue;
+		if (fstat(file.fd, &st) || pread(file.fd, &file.head, sizeof(file.head), 0) != (ssize_t)sizeof(file.head) ||
+		    memcmp(file.head.magic, FORMAT_MAGIC, sizeof(file.head.magic))) {
+			close(file.fd);
+			continue;
+		}
+		file.bytes = (uint64_t)st.st_size;
+		vec_push(files, file);
+	}
+}
+
+/* The files of the newest recording, in their order; the others are counted. */
+static int load_ring(struct trace *trace, struct ring_files *files, struct err *err)
+{
+	const struct ring_file *newest = NULL;
+	uint64_t recording, bytes = 0;
+	int status = 0;
+
+	for (size_t i = 0; i < files->length; i++)
+		if (!newest || files->items[i].head.created_wall_ns > newest->head.created_wall_ns)
+			newest = &files->items[i];
+	if (!newest)
+		return err_set(err, -ENOENT, "no trace of Argus in the directory '%s'", trace->path);
+	recording = newest->head.recording;
+	qsort(files->items, files->length, sizeof(files->items[0]), by_sequence);
+	for (size_t i = 0; i < files->length; i++)
+		bytes += files->items[i].head.recording == recording ? files->items[i].bytes : 0;
+	trace->verify = bytes <= VERIFY_BYTES;
+	for (size_t i = 0; i < files->length && !status; i++) {
+		struct ring_file *file = &files->items[i];
+
+		if (file->head.recording != recording) {
+			trace->summary.foreign_files++;
+			continue;
+		}
+		status = trace_file_load(trace, file->path, file->fd, err);
+		file->fd = -1; /* the trace's now, or closed */
+		if (!status && trace->files.length == 1)
+			trace->floor_ns = trace->files.items[0].head.floor_ns;
+	}
+	return status;
+}
+
+static int open_ring(struct trace *trace, struct err *err)
+{
+	struct ring_files files = { 0 };
+	DIR *dir = opendir(trace->path);
+	int status;
+
+	if (!dir)
+		return err_sys(err, -errno, "opening '%s'", trace->path);
+	list_ring(trace, dir, &files);
+	status = load_ring(trace, &files, err);
+	for (size_t i = 0; i < files.length; i++)
+		if (files.items[i].fd >= 0)
+			close(files.items[i].fd);
+	vec_done(&files);
+	closedir(dir);
+	return status;
+}
+
+static int open_file(struct trace *trace, struct err *err)
+{
+	struct stat st;
+	int fd = open_regular(AT_FDCWD, trace->path, trace->path, err);
+
+	if (fd < 0)
+		return fd;
+	if (!fstat(fd, &st))
+		trace->verify = (uint64_t)st.st_size <= VERIFY_BYTES;
+	return trace_file_load(trace, trace->path, fd, err);
+}
+
+/* ---- what is known ---- */
+
+/* The texts of the machine records, each key once: a later one wins. */
+static void read_machine(struct trace *trace)
+{
+	struct vec(const char *) texts = { 0 };
+	struct trace_filter filter = { 0 };
+	struct trace_cursor *cursor;
+	const struct event *e;
+
+	trace_filter_add(&filter, EVENT_machine);
+	cursor = trace->summary.counts[EVENT_machine] ? trace_cursor_new(trace, &filter) : NULL;
+	/* Each file of a ring begins with them; the first says it all. */
+	for (unsigned i = 0; cursor && i < 16 && (e = trace_cursor_next(cursor)); i++) {
+		const char *at = e->tail, *end = e->tail + e->tail_length;
+
+		for (; at < end; at += strlen(at) + 1) {
+			const char *equals = strchr(at, '=');
+			size_t k = 0;
+
+			while (k < texts.length && equals && strncmp(texts.items[k], at, (size_t)(equals - at) + 1))
+				k++;
+			if (!equals)
+				continue;
+			if (k == texts.length)
+				vec_push(&texts, NULL);
+			texts.items[k] = arena_strdup(&trace->arena, at);
+		}
+		if (trace->summary.counts[EVENT_machine] <= i + 1)
+			break;
+	}
+	trace_cursor_free(cursor);
+	vec_push(&texts, NULL);
+	trace->summary.machine = arena_memdup(&trace->arena, texts.items, texts.length * sizeof(texts.items[0]));
+	vec_done(&texts);
+}
+
+static void count_threads(struct trace *trace)
+{
+	const struct map_slot *slot;
+
+	/* A thread whose process is nowhere told counts as one of its own. */
+	for (size_t at = 0; (slot = map_next(&trace->threads, &at));)
+		if (!slot->value)
+			map_put(&trace->processes, slot->key, 1);
+	trace->summary.threads = (uint32_t)(trace->threads.length + trace->reused_threads);
+	trace->summary.processes = (uint32_t)trace->processes.length;
+}
+
+static void summarize(struct trace *trace)
+{
+	struct trace_summary *summary = &trace->summary;
+
+	summary->files = (uint32_t)trace->files.length;
+	summary->complete = true;
+	for (size_t i = 0; i < trace->files.length; i++)
+		summary->complete &= trace->files.items[i].complete;
+	for (size_t i = 0; i < trace->chunks.length; i++)
+		if (trace->chunks.items[i].cpu >= summary->cpus)
+			summary->cpus = trace->chunks.items[i].cpu + 1u;
+	count_threads(trace);
+	summary->start_wall_ns = trace_wall_ns(trace, summary->start_ns);
+	read_machine(trace);
+}
+
+int trace_open(const char *path, struct trace **ret_trace, struct err *err)
+{
+	struct trace *trace = mem_zalloc(sizeof(*trace));
+	struct stat st;
+	int status;
+
+	trace->path = arena_strdup(&trace->arena, path);
+	if (stat(path, &st))
+		status = err_sys(err, -errno, "opening '%s'", path);
+	else if (S_ISDIR(st.st_mode))
+		status = open_ring(trace, err);
+	else
+		status = open_file(trace, err);
+	if (status) {
+		trace_close(trace);
+		return status;
+	}
+	trace_arrange(trace);
+	summarize(trace);
+	*ret_trace = trace;
+	return 0;
+}
+
+void trace_close(struct trace *trace)
+{
+	if (!trace)
+		return;
+	for (size_t i = 0; i < trace->files.length; i++)
+		close(trace->files.items[i].fd);
+	vec_done(&trace->files);
+	vec_done(&trace->chunks);
+	vec_done(&trace->gaps);
+	vec_done(&trace->clocks);
+	map_done(&trace->threads);
+	map_done(&trace->processes);
+	arena_done(&trace->arena);
+	free(trace);
+}
+
+const struct trace_summary *trace_summary(const struct trace *trace)
+{
+	return &trace->summary;
+}
+
+const char *trace_path(const struct trace *trace)
+{
+	return trace->path;
+}
+
+const char *trace_machine(const struct trace *trace, const char *key)
+{
+	size_t length = strlen(key);
+
+	for (const char *const *text = trace->summary.machine; *text; text++)
+		if (!strncmp(*text, key, length) && (*text)[length] == '=')
+			return *text + length + 1;
+	return NULL;
+}
+
+uint64_t trace_wall_ns(const struct trace *trace, uint64_t time_ns)
+{
+	size_t low = 0, high = trace->clocks.length;
+
+	if (!high)
+		return 0;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (trace->clocks.items[middle].time_ns <= time_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	low -= low > 0; /* the last one before, or the first */
+	return trace->clocks.items[low].wall_ns + (time_ns - trace->clocks.items[low].time_ns);
+}
+
+const struct event *trace_event(const struct trace *trace, struct arena *arena, uint64_t number)
+{
+	struct trace_cursor *cursor;
+	const struct event *e;
+	struct event *copy = NULL;
+
+	if (!number || number > trace->total)
+		return NULL;
+	cursor = trace_cursor_new(trace, NULL);
+	trace_cursor_seek(cursor, number);
+	e = trace_cursor_next(cursor);
+	if (e && e->number == number) {
+		copy = arena_memdup(arena, e, sizeof(*e));
+		if (e->data)
+			copy->data = arena_memdup(arena, e->data, event_infos[e->type].bytes);
+		copy->tail = arena_alloc(arena, e->tail_length + 1, 1);
+		memcpy((char *)copy->tail, e->tail, e->tail_length);
+	}
+	trace_cursor_free(cursor);
+	return copy;
+}

@@ -1,0 +1,469 @@
+/* See writer.h. Each processor has a buffer of entries; a full or due buffer is
+ * encoded, compressed and written in one piece, so that a file always ends
+ * with a whole chunk or a torn one that a reader recognises. */
+#include "trace/writer.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include "base/arena.h"
+#include "trace/crc32c.h"
+#include "trace/describe.h"
+#include "trace/encode.h"
+#include "trace/format.h"
+#include "trace/output.h"
+#include "trace/varint.h"
+
+#define DEFAULT_FLUSH_MS 500
+
+struct stream {
+	unsigned char *entries;    /* buffer_bytes of it */
+	uint32_t used, count, state_count;
+	uint64_t written;          /* events in chunks */
+	uint64_t first_ns, last_ns, added_ns;
+	bool unsorted;
+	uint32_t counts[EVENT_MAX];
+};
+
+struct writer {
+	struct output out;
+	struct writer_options options;
+	struct stream *streams;
+	unsigned char *buffers;      /* of all streams, untouched pages take no memory */
+	uint32_t buffer_bytes;       /* of one stream */
+	struct encoder *encoder;
+	const struct entry **order, **order_scratch;
+	unsigned char *raw, *packed;
+	size_t raw_room, packed_room;
+	ZSTD_CCtx *compressor;
+	uint32_t sequence;
+	uint64_t events;
+	int failed;
+	struct err failure;
+};
+
+/* ---- creation ---- */
+
+static void writer_free(struct writer *writer)
+{
+	if (!writer)
+		return;
+	output_close(&writer->out);
+	if (writer->buffers)
+		munmap(writer->buffers, (size_t)writer->options.cpus * writer->buffer_bytes);
+	ZSTD_freeCCtx(writer->compressor);
+	free(writer->streams);
+	free(writer->encoder);
+	free(writer->order);
+	free(writer->order_scratch);
+	free(writer->raw);
+	free(writer->packed);
+	free(writer);
+}
+
+/* Many processors get smaller buffers: all of them together stay below 100 MiB
+ * up to 256 processors. */
+static uint32_t buffer_bytes_for(uint32_t cpus)
+{
+	return cpus <= 64 ? 768u << 10 : cpus <= 256 ? 384u << 10 : 128u << 10;
+}
+
+static int allocate(struct writer *writer, struct err *err)
+{
+	uint32_t cpus = writer->options.cpus;
+
+	writer->buffer_bytes = buffer_bytes_for(cpus);
+	writer->buffers = mmap(NULL, (size_t)cpus * writer->buffer_bytes, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (writer->buffers == MAP_FAILED) {
+		writer->buffers = NULL;
+		return err_sys(err, -ENOMEM, "buffers for %" PRIu32 " processors", cpus);
+	}
+	writer->streams = mem_zalloc(arena_array_bytes(sizeof(*writer->streams), cpus));
+	for (uint32_t cpu = 0; cpu < cpus; cpu++)
+		writer->streams[cpu].entries = writer->buffers + (size_t)cpu * writer->buffer_bytes;
+	writer->encoder = mem_zalloc(sizeof(*writer->encoder));
+	writer->order = mem_alloc(arena_array_bytes(sizeof(*writer->order), ENCODE_COUNT_LIMIT));
+	writer->order_scratch = mem_alloc(arena_array_bytes(sizeof(*writer->order), ENCODE_COUNT_LIMIT));
+	writer->raw_room = ENCODE_PAYLOAD_ROOM(writer->buffer_bytes);
+	writer->raw = mem_zalloc(writer->raw_room);
+	writer->packed_room = ENCODE_HEAD_ROOM + ZSTD_compressBound(writer->raw_room);
+	writer->packed = mem_zalloc(writer->packed_room);
+	writer->compressor = ZSTD_createCCtx();
+	if (!writer->compressor ||
+	    ZSTD_isError(ZSTD_CCtx_setParameter(writer->compressor, ZSTD_c_compressionLevel, writer->options.compression)))
+		return err_set(err, -EINVAL, "compression level %d is not known", writer->options.compression);
+	/* The compressor takes its memory at the first use: use it now. */
+	ZSTD_compress2(writer->compressor, writer->packed, writer->packed_room, writer->raw, writer->raw_room);
+	return 0;
+}
+
+static int write_file_head(struct writer *writer, struct err *err)
+{
+	struct file_head head = { .magic = FORMAT_MAGIC, .version = FORMAT_VERSION };
+	struct timespec now;
+	unsigned char *end;
+
+	_Static_assert(DESCRIBE_ROOM + sizeof(head) <= ENCODE_HEAD_ROOM, "the output buffer holds a file's head");
+	clock_gettime(CLOCK_REALTIME, &now);
+	end = describe_put(writer->packed + sizeof(head));
+	head.head_bytes = (uint32_t)(end - writer->packed);
+	head.recording = writer->options.recording;
+	if (!head.recording && getrandom(&head.recording, sizeof(head.recording), 0) != sizeof(head.recording))
+		head.recording = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	head.sequence = writer->options.sequence;
+	head.created_wall_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	head.floor_ns = writer->options.floor_ns;
+	memcpy(writer->packed, &head, sizeof(head));
+	head.crc = crc32c(0, writer->packed, head.head_bytes);
+	memcpy(writer->packed, &head, sizeof(head));
+	return output_write(&writer->out, writer->packed, head.head_bytes, err);
+}
+
+static int writer_start(struct writer *writer, struct err *err)
+{
+	int status = 0;
+
+	if (!writer->options.cpus || writer->options.cpus > UINT16_MAX + 1)
+		status = err_set(err, -EINVAL, "a trace of %" PRIu32 " processors", writer->options.cpus);
+	if (!status)
+		status = allocate(writer, err);
+	if (!status)
+		status = write_file_head(writer, err);
+	return status;
+}
+
+static struct writer *writer_new(const struct writer_options *options)
+{
+	struct writer *writer = mem_zalloc(sizeof(*writer));
+
+	writer->out.fd = -1;
+	writer->options = *options;
+	if (!writer->options.compression)
+		writer->options.compression = 1;
+	if (!writer->options.flush_ms)
+		writer->options.flush_ms = DEFAULT_FLUSH_MS;
+	return writer;
+}
+
+int writer_create(const char *path, bool keep_old, const struct writer_options *options, struct writer **ret_writer,
+		  struct err *err)
+{
+	struct writer *writer = writer_new(options);
+	int status = output_create(&writer->out, path, keep_old, err);
+
+	if (!status)
+		status = writer_start(writer, err);
+	if (status) {
+		writer_free(writer);
+		return status;
+	}
+	*ret_writer = writer;
+	return 0;
+}
+
+/* ---- chunks ---- */
+
+/* Stable: by time, equal times as they came. A merge sort from the bottom, as
+ * the entries are nearly in order. */
+static const struct entry **sort_entries(const struct entry **from, const struct entry **to, uint32_t n)
+{
+	for (uint32_t run = 1; run < n; run *= 2) {
+		for (uint32_t start = 0; start < n; start += 2 * run) {
+			uint32_t middle = start + run < n ? start + run : n, end = middle + run < n ? middle + run : n;
+			uint32_t left = start, right = middle;
+
+			for (uint32_t i = start; i < end; i++)
+				to[i] = left < middle && (right == end || from[left]->time_ns <= from[right]->time_ns) ?
+					from[left++] : from[right++];
+		}
+		const struct entry **swap = from;
+
+		from = to;
+		to = swap;
+	}
+	return from;
+}
+
+static uint32_t entry_bytes(const struct entry *entry)
+{
+	return (uint32_t)(sizeof(*entry) + event_infos[entry->type].bytes + entry->tail_length + 7) & ~7u;
+}
+
+static const struct entry **order_entries(struct writer *writer, const struct stream *stream)
+{
+	const unsigned char *at = stream->entries;
+
+	for (uint32_t i = 0; i < stream->count; i++) {
+		writer->order[i] = (const struct entry *)(const void *)at;
+		at += entry_bytes(writer->order[i]);
+	}
+	return stream->unsorted ? sort_entries(writer->order, writer->order_scratch, stream->count) : writer->order;
+}
+
+/* Compresses raw into the room behind the head and writes both. */
+static int write_chunk(struct writer *writer, struct chunk_head *head, size_t raw_bytes, struct err *err)
+{
+	unsigned char *payload = writer->packed + head->head_bytes;
+	size_t bytes = ZSTD_compress2(writer->compressor, payload, writer->packed_room - head->head_bytes, writer->raw, raw_bytes);
+
+	if (ZSTD_isError(bytes) || bytes >= raw_bytes) {
+		memcpy(payload, writer->raw, raw_bytes);
+		bytes = raw_bytes;
+		head->flags |= CHUNK_STORED;
+	}
+	memcpy(head->marker, FORMAT_MARKER, sizeof(head->marker));
+	head->sequence = writer->sequence;
+	head->payload_bytes = (uint32_t)bytes;
+	head->raw_bytes = (uint32_t)raw_bytes;
+	head->payload_crc = crc32c(0, payload, bytes);
+	memcpy(writer->packed, head, sizeof(*head));
+	head->head_crc = crc32c(0, writer->packed + 12, head->head_bytes - 12);
+	memcpy(writer->packed, head, sizeof(*head));
+	if (writer->options.max_bytes && !(head->flags & CHUNK_INDEX) &&
+	    writer->out.bytes + head->head_bytes + bytes > writer->options.max_bytes)
+		return err_set(err, -EFBIG, "'%s' has reached its limit of %" PRIu64 " bytes", writer->out.path,
+			       writer->options.max_bytes);
+	if (output_write(&writer->out, writer->packed, head->head_bytes + bytes, err))
+		return err ? err->code : -EIO;
+	writer->sequence++;
+	return 0;
+}
+
+static int flush_stream(struct writer *writer, uint32_t cpu, struct err *err)
+{
+	struct stream *stream = &writer->streams[cpu];
+	struct encode_input input = { .count = stream->count, .counts = stream->counts, .cpu = (uint16_t)cpu };
+	struct chunk_head head = { .cpu = (uint16_t)cpu };
+	unsigned char *end;
+	int status;
+
+	if (writer->failed) {
+		if (err)
+			*err = writer->failure;
+		return writer->failed;
+	}
+	if (!stream->count)
+		return 0;
+	input.entries = order_entries(writer, stream);
+	end = encode_head_rest(writer->encoder, &input, writer->packed + sizeof(head));
+	head.head_bytes = (uint32_t)(end - writer->packed);
+	head.count = stream->count;
+	head.state_count = stream->state_count;
+	head.first_ns = stream->first_ns;
+	head.last_ns = stream->last_ns;
+	head.stream_before = stream->written;
+	end = encode_payload(writer->encoder, &input, writer->raw);
+	status = write_chunk(writer, &head, (size_t)(end - writer->raw), &writer->failure);
+	if (status) {
+		writer->failed = status;
+		if (err)
+			*err = writer->failure;
+		return status;
+	}
+	stream->written += stream->count;
+	stream->used = stream->count = stream->state_count = 0;
+	stream->unsorted = false;
+	memset(stream->counts, 0, sizeof(stream->counts));
+	return 0;
+}
+
+/* ---- events in ---- */
+
+static int add(struct writer *writer, uint32_t cpu, const struct entry *from, const void *data, const char *tail,
+	       struct err *err)
+{
+	struct stream *stream = &writer->streams[cpu];
+	uint32_t bytes = entry_bytes(from), payload = event_infos[from->type].bytes;
+	struct entry *entry;
+
+	if (stream->count == ENCODE_COUNT_LIMIT || stream->used + bytes > writer->buffer_bytes) {
+		int status = flush_stream(writer, cpu, err);
+
+		if (status)
+			return status;
+	}
+	entry = (struct entry *)(void *)(stream->entries + stream->used);
+	*entry = *from;
+	memcpy(entry + 1, data, payload);
+	memcpy((char *)(entry + 1) + payload, tail, entry->tail_length);
+	stream->used += bytes;
+	if (!stream->count || entry->time_ns < stream->first_ns)
+		stream->first_ns = entry->time_ns;
+	if (!stream->count || entry->time_ns > stream->last_ns)
+		stream->last_ns = entry->time_ns;
+	stream->unsorted |= stream->count && entry->time_ns < stream->added_ns;
+	stream->added_ns = entry->time_ns;
+	stream->counts[entry->type]++;
+	stream->count++;
+	if (event_infos[entry->type].categories & (STATE | META))
+		stream->state_count++;
+	else
+		writer->events++;
+	return 0;
+}
+
+static int check_cpu(const struct writer *writer, uint32_t cpu, struct err *err)
+{
+	if (cpu < writer->options.cpus)
+		return 0;
+	return err_set(err, -EINVAL, "an event of processor %" PRIu32 ", in a trace of %" PRIu32, cpu, writer->options.cpus);
+}
+
+/* Of the bytes behind a record's payload, those that are its tail and no padding. */
+static uint16_t tail_bytes(enum field_kind kind, const char *tail, uint32_t room)
+{
+	if (kind == FIELD_KINDS)
+		return 0;
+	while (room && !tail[room - 1])
+		room--;
+	return (uint16_t)(room && kind == FIELD_TEXTS ? room + 1 : room);
+}
+
+int writer_add(struct writer *writer, uint32_t cpu, const void *records, uint64_t bytes, struct err *err)
+{
+	const unsigned char *at = records, *end = at + bytes;
+	int status = check_cpu(writer, cpu, err);
+
+	while (!status && at < end) {
+		const struct record *record = (const struct record *)(const void *)at;
+		const struct event_info *info;
+		struct entry entry;
+		const char *tail;
+
+		if ((size_t)(end - at) < sizeof(*record) || record->size < sizeof(*record) || record->size % 8 ||
+		    record->size > end - at || record->type >= EVENT_MAX || !event_infos[record->type].name ||
+		    record->size - sizeof(*record) < event_infos[record->type].bytes)
+			return err_set(err, -EBADMSG, "a record of type %u and %u bytes is malformed",
+				       (size_t)(end - at) < sizeof(*record) ? 0 : record->type,
+				       (size_t)(end - at) < sizeof(*record) ? 0 : record->size);
+		info = &event_infos[record->type];
+		tail = (const char *)(record + 1) + info->bytes;
+		entry = (struct entry){ record->time_ns, record->tid, record->type,
+					tail_bytes(info->tail, tail, record->size - (uint32_t)sizeof(*record) - info->bytes) };
+		if (entry.tail_length && info->tail == FIELD_TEXTS &&
+		    tail + entry.tail_length > (const char *)at + record->size)
+			return err_set(err, -EBADMSG, "a record of event '%s' has a text without end", info->name);
+		status = add(writer, cpu, &entry, record + 1, tail, err);
+		at += record->size;
+	}
+	return status;
+}
+
+int writer_add_event(struct writer *writer, const struct event *e, struct err *err)
+{
+	struct entry entry = { e->time, e->tid, e->type, (uint16_t)e->tail_length };
+	int status = check_cpu(writer, e->cpu, err);
+
+	if (status)
+		return status;
+	if (e->type >= EVENT_MAX || !event_infos[e->type].name)
+		return err_set(err, -EINVAL, "event number %u is not known", e->type);
+	if (e->tail_length > UINT16_MAX)
+		return err_set(err, -E2BIG, "an event's text of %" PRIu32 " bytes; at most 65535 fit", e->tail_length);
+	return add(writer, e->cpu, &entry, e->data, e->tail ? e->tail : "", err);
+}
+
+int writer_add_gap(struct writer *writer, uint32_t cpu, uint64_t from_ns, uint64_t to_ns, uint64_t lost, uint32_t reason,
+		   struct err *err)
+{
+	struct event_gap gap = { .from_ns = from_ns, .to_ns = to_ns, .lost = lost, .cpu = cpu, .reason = reason };
+	struct event e = { .time = from_ns, .cpu = (uint16_t)cpu, .type = EVENT_gap, .data = &gap };
+
+	return writer_add_event(writer, &e, err);
+}
+
+int writer_flush(struct writer *writer, uint64_t now_ns, struct err *err)
+{
+	uint64_t age = (uint64_t)writer->options.flush_ms * 1000000;
+
+	for (uint32_t cpu = 0; cpu < writer->options.cpus; cpu++) {
+		const struct stream *stream = &writer->streams[cpu];
+		int status;
+
+		if (!stream->count || (now_ns != UINT64_MAX && (now_ns < stream->first_ns || now_ns - stream->first_ns < age)))
+			continue;
+		status = flush_stream(writer, cpu, err);
+		if (status)
+			return status;
+	}
+	return 0;
+}
+
+uint64_t writer_bytes(const struct writer *writer)
+{
+	return writer->out.bytes;
+}
+
+uint64_t writer_events(const struct writer *writer)
+{
+	return writer->events;
+}
+
+/* ---- the index ---- */
+
+/* One chunk's head from the file into the raw buffer, behind its place;
+ * advances *at_file behind the chunk. */
+static int index_one(struct writer *writer, uint64_t *at_file, size_t *used, struct err *err)
+{
+	struct chunk_head head;
+	unsigned char *to = writer->raw + *used;
+
+	if (output_read(&writer->out, *at_file, &head, sizeof(head), err) ||
+	    output_read(&writer->out, *at_file, to + 8, head.head_bytes, err))
+		return err ? err->code : -EIO;
+	memcpy(to, at_file, 8);
+	*used += 8 + head.head_bytes;
+	*at_file += (uint64_t)head.head_bytes + head.payload_bytes;
+	return 0;
+}
+
+/* The heads of all chunks once more, together: read back from the file, so
+ * that memory does not grow with it. */
+static int write_index(struct writer *writer, struct err *err)
+{
+	uint64_t at, end = writer->out.bytes;
+	struct file_trailer trailer = { .magic = FORMAT_TRAILER, .index_at = end };
+	struct file_head file_head;
+	size_t used = 0;
+	int status = output_read(&writer->out, 0, &file_head, sizeof(file_head), err);
+
+	for (at = file_head.head_bytes; !status && at < end;) {
+		status = index_one(writer, &at, &used, err);
+		if (!status && (at >= end || writer->raw_room - used < ENCODE_HEAD_ROOM + 8)) {
+			struct chunk_head head = { .head_bytes = sizeof(head), .flags = CHUNK_INDEX };
+
+			status = write_chunk(writer, &head, used, err);
+			trailer.index_chunks++;
+			used = 0;
+		}
+	}
+	if (status)
+		return status;
+	trailer.crc = crc32c(0, &trailer, offsetof(struct file_trailer, crc));
+	return output_write(&writer->out, &trailer, sizeof(trailer), err);
+}
+
+int writer_close(struct writer *writer, struct err *err)
+{
+	int status;
+
+	if (!writer)
+		return 0;
+	status = writer_flush(writer, UINT64_MAX, err);
+	/* A full file still gets its index: all that is in it was written whole. */
+	if (!status || status == -EFBIG) {
+		int index_status = write_index(writer, err);
+
+		status = status ? status : index_status;
+	}
+	writer_free(writer);
+	return status;
+}
