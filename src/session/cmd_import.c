@@ -1,0 +1,51 @@
+/* argus import: a trace from another form. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "session/command.h"
+#include "trace/text_import.h"
+
+static const struct option_spec import_options[] = {
+	{ "text", 0, OPTION_FLAG, NULL, "FILE is in the text form of `argus dump --text`" },
+	{ "output", 'o', OPTION_TEXT, "FILE", "the trace to write (argus.trace)" },
+	{ 0 }
+};
+
+static int run_import(struct command_context *context, struct err *err)
+{
+	const struct options *options = context->options;
+	const char *from = options->argument_count ? options->arguments[0] : "-";
+	const char *to = options_text(options, "output", "argus.trace");
+	struct writer_options writer_options = { .cpus = TEXT_IMPORT_CPUS };
+	struct writer *writer;
+	FILE *text = stdin;
+	int status, closed;
+
+	if (!options_has(options, "text"))
+		return err_set(err, -EINVAL, "say which form FILE has: --text");
+	if (options->argument_count > 1)
+		return err_set(err, -EINVAL, "one FILE at a time");
+	if (strcmp(from, "-") && !(text = fopen(from, "re")))
+		return err_sys(err, -errno, "opening '%s'", from);
+	status = writer_create(to, true, &writer_options, &writer, err);
+	if (!status) {
+		status = text_import(text, strcmp(from, "-") ? from : "standard input", writer, err);
+		closed = writer_close(writer, status ? NULL : err);
+		status = status ? status : closed;
+		if (status)
+			remove(to);
+	}
+	if (text != stdin)
+		fclose(text);
+	return status == -EINVAL ? -EBADMSG : status; /* a wrong line is no wrong usage */
+}
+
+const struct command command_import = {
+	.name = "import",
+	.arguments = "[FILE]",
+	.summary = "make a trace of a text",
+	.help = "FILE - or none is standard input. docs/format.md describes the text form.\n",
+	.options = import_options,
+	.run = run_import,
+};
