@@ -10,8 +10,8 @@
 #   make clean
 SAN ?=
 BUILD ?= $(if $(SAN),build-san,build)
-MESON_OPTIONS ?= $(if $(SAN),-Db_sanitize=address$(,)undefined -Db_lundef=false)
 PREFIX ?= /usr/local
+MESON_OPTIONS ?= -Dprefix=$(PREFIX) $(if $(SAN),-Db_sanitize=address$(,)undefined -Db_lundef=false)
 FUZZ_SECONDS ?= 20
 TESTS ?=
 , := ,
