@@ -7,9 +7,10 @@
  *
  * A channel is a direction-specific identity, equal for the sends and for the
  * receives that they fill: a pipe's or FIFO's own number; of Unix sockets and
- * terminals the number of the end that receives; of TCP the directed
- * addresses; of UDP the port that receives. Reads only; what cannot be read is
- * 0. Nothing holds the objects meanwhile: a descriptor that another thread
+ * terminals the end that receives (a datagram socket by its name, if it has
+ * one); of TCP the directed addresses; of UDP the port that receives. Reads only; what cannot be read is
+ * 0. What is not inlined is global, so that the verifier looks at it once.
+ * Nothing holds the objects meanwhile: a descriptor that another thread
  * closes just now can give the number of an object that is gone. */
 #ifndef RECORD_BPF_OBJECT_BPF_H
 #define RECORD_BPF_OBJECT_BPF_H
@@ -132,17 +133,16 @@ static __always_inline u8 object_anonymous_kind(struct file *file)
 	return OBJECT_KIND_anonymous;
 }
 
-/* Fills `at`; false when there is no file or nothing is known of it. */
-static __always_inline bool object_find(struct object_at *at, struct file *file)
+/* Fills the rest of `at` from its file. */
+__noinline int object_find_rest(struct object_at *at)
 {
-	__builtin_memset(at, 0, sizeof(*at));
-	if (!file)
+	if (!at)
 		return false;
-	struct inode *inode = GET(file, f_inode);
+	struct file *file = at->file;
+	struct inode *inode = file ? GET(file, f_inode) : NULL;
 	if (!inode)
 		return false;
-	at->file = file;
-	at->non_blocking = GET(file, f_flags) & O_NONBLOCK_BIT;
+	at->non_blocking = (GET(file, f_flags) & O_NONBLOCK_BIT) != 0;
 	u16 type = GET(inode, i_mode) & S_IFMT_BITS;
 	if (type == S_IFCHR_BITS || type == S_IFBLK_BITS) {
 		u32 device = GET(inode, i_rdev);
@@ -197,6 +197,16 @@ static __always_inline bool object_find(struct object_at *at, struct file *file)
 		at->kind = type == S_IFDIR_BITS ? OBJECT_KIND_directory : OBJECT_KIND_file;
 	at->number = object_of_inode(at->kind, device, GET(inode, i_ino));
 	return true;
+}
+
+/* Fills `at`; false when there is no file or nothing is known of it. */
+static __always_inline bool object_find(struct object_at *at, struct file *file)
+{
+	__builtin_memset(at, 0, sizeof(*at));
+	if (!file)
+		return false;
+	at->file = file;
+	return object_find_rest(at);
 }
 
 /* Addresses of an internet socket, IPv4 ones mapped into IPv6. */
@@ -283,11 +293,55 @@ static __always_inline u64 object_listener(const struct object_at *at)
 	return object_local_port(at->kind, object_namespace(at->sk), GET(at->sk, __sk_common.skc_num));
 }
 
+#define NAME_WORDS 14 /* sun_path, in words */
+
+struct object_name {
+	u64 words[NAME_WORDS];
+};
+
+/* Channel of the datagram socket bound to a Unix name of so many bytes (a path
+ * without its NUL; an abstract name with its leading one, which belongs to a
+ * network namespace). Senders that name their receiver know nothing else. */
+__noinline u64 object_unix_name(const struct object_name *name, u32 bytes, u32 namespace)
+{
+	u64 hash = bytes;
+	if (!name)
+		return 0;
+	for (u32 i = 0; i < NAME_WORDS; i++) {
+		if (i * 8 >= bytes)
+			break;
+		u64 word = name->words[i];
+		if (bytes - i * 8 < 8)
+			word &= (1ull << (bytes - i * 8) * 8) - 1;
+		if (!i && !(u8)word)
+			hash += object_hash(namespace);
+		hash = object_hash(hash ^ word);
+	}
+	return object_of(OBJECT_KIND_unix_dgram, hash);
+}
+
+static __always_inline u64 object_unix_channel(u8 kind, struct sock *receiver)
+{
+	if (kind == OBJECT_KIND_unix_dgram) {
+		struct unix_address *address = GET((struct unix_sock *)receiver, addr);
+		u32 bytes = address ? GET(address, len) - 2 : 0;
+		if (bytes && bytes <= 108) {
+			struct object_name name = { 0 };
+			bpf_probe_read_kernel(&name, bytes, &address->name[0].sun_path);
+			/* a path's length counts its NUL */
+			return object_unix_name(&name, (u8)name.words[0] ? bytes - 1 : bytes, object_namespace(receiver));
+		}
+	}
+	return object_of_address(kind, (u64)receiver);
+}
+
 /* The channel the object receives from or sends to; 0 when it has none, or
  * when it is not known from the object alone (an unconnected datagram socket's
  * destination). */
-static __always_inline u64 object_channel(const struct object_at *at, bool receives)
+__noinline u64 object_channel(const struct object_at *at, u32 receives)
 {
+	if (!at)
+		return 0;
 	struct sock *sk = at->sk;
 	switch (at->kind) {
 	case OBJECT_KIND_pipe:
@@ -311,10 +365,9 @@ static __always_inline u64 object_channel(const struct object_at *at, bool recei
 	case OBJECT_KIND_unix_seqpacket:
 		if (!sk)
 			return 0;
-		if (receives)
-			return object_of_address(at->kind, (u64)sk);
-		u64 peer = (u64)GET((struct unix_sock *)sk, peer);
-		return peer ? object_of_address(at->kind, peer) : 0;
+		if (!receives)
+			sk = GET((struct unix_sock *)sk, peer);
+		return sk ? object_unix_channel(at->kind, sk) : 0;
 	case OBJECT_KIND_tcp:
 		if (!sk)
 			return 0;

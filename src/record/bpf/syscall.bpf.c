@@ -1,0 +1,521 @@
+/* Every system call, one record at its end: a message where it moved bytes
+ * over an object that carries messages, else the call itself.
+ *
+ * At the entry only the time is kept, in a slot of the thread's; at the exit
+ * the registers still hold the arguments. What a call works on is looked for
+ * only where its class says so (calls.def). */
+#include "record/bpf/message.bpf.h"
+#include "record/bpf/cache.bpf.h"
+#include "record/bpf/call.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+/* Threads in calls at once, by the low bits of their tids; where two fall on
+ * one slot, the duration of one is not known. */
+#define SLOTS 131072u
+
+struct slot {
+	u64 start_ns;
+	u32 tid;
+	u32 number;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, SLOTS);
+	__type(key, u32);
+	__type(value, struct slot);
+} slots SEC(".maps");
+
+enum {
+	FULL_plain, FULL_fd, FULL_fd4, FULL_futex, FULL_creates, FULL_pipe, FULL_socketpair,
+	FULL_read, FULL_write, FULL_sendto, FULL_recvfrom, FULL_sendmsg, FULL_recvmsg, FULL_sendmmsg, FULL_recvmmsg,
+	FULL_accept, FULL_connect, FULL_splice, FULL_tee, FULL_vmsplice, FULL_sendfile, FULL_copy,
+	FULL_queue_send, FULL_queue_receive, FULL_mq_send, FULL_mq_receive, FULL_semaphore, FULL_timer, FULL_timerfd
+};
+
+struct full_call {
+	u8 class, first, second, listed;
+};
+
+static const struct full_call full_calls[CALL_MAX] = {
+#define CALL(number, class, first, second) [number] = { FULL_##class, first, second, 1 },
+#include "record/calls.def"
+#undef CALL
+};
+
+/* struct msghdr and struct mmsghdr as user programs have them */
+struct user_message {
+	u64 name;
+	u32 name_bytes, pad0;
+	u64 parts, part_count;
+	u64 control, control_bytes;
+	u32 flags, pad1;
+};
+
+struct user_messages {
+	struct user_message message;
+	u32 bytes, pad;
+};
+
+#define SOL_SOCKET_NUMBER 1u
+#define SCM_RIGHTS_NUMBER 1u
+#define DATAGRAMS_KEPT 32 /* records of one sendmmsg or recvmmsg */
+
+SEC("tp_btf/sys_enter")
+int BPF_PROG(full_enter, struct pt_regs *registers, long number)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task_btf();
+	u32 tid = task->pid, at = tid & (SLOTS - 1);
+	struct slot *slot = bpf_map_lookup_elem(&slots, &at);
+	if (!slot)
+		return 0;
+	slot->tid = tid;
+	slot->number = number;
+	slot->start_ns = bpf_ktime_get_ns();
+	return 0;
+}
+
+static __always_inline u64 full_argument(struct pt_regs *registers, u8 n)
+{
+	return n < 6 ? call_argument(registers, n) : 0;
+}
+
+static __always_inline int full_write(const struct ended *call, u64 object, u64 arg0, u64 arg1)
+{
+	struct ring *ring = ring_here();
+	if (!ring)
+		return 0;
+	struct event_syscall *e = ring_begin(ring, EVENT_syscall, call->tid, call->now, sizeof(*e));
+	if (!e)
+		return 0;
+	e->object = object;
+	e->arg0 = arg0;
+	e->arg1 = arg1;
+	e->duration_ns = call->duration_ns;
+	e->result = call->result;
+	e->ustack = config.stacks & STACKS_SYSCALLS ? call->ustack : 0;
+	e->number = call->number;
+	e->reserved = 0;
+	ring_end(ring);
+	return 0;
+}
+
+__noinline int full_record(const struct ended *call, u64 object, u64 arg0, u64 arg1)
+{
+	return call ? full_write(call, object, arg0, arg1) : 0;
+}
+
+static __always_inline int full_queue(const struct ended *call, u64 object, long bytes, u8 flags)
+{
+	struct ring *ring = ring_here();
+	if (!ring)
+		return 0;
+	struct event_queue_message *e = ring_begin(ring, EVENT_queue_message, call->tid, call->now, sizeof(*e));
+	if (!e)
+		return 0;
+	e->object = object;
+	e->duration_ns = call->duration_ns;
+	e->bytes = bytes > 0 ? bytes : 0;
+	e->result = call->result;
+	e->ustack = config.stacks & STACKS_MESSAGES ? call->ustack : 0;
+	e->number = call->number;
+	e->flags = flags;
+	e->reserved = 0;
+	ring_end(ring);
+	return 0;
+}
+
+/* A record of one of the two ends of a call that moves bytes between them;
+ * true when that end carries messages. */
+__noinline int full_end(const struct ended *call, int fd, u8 flags)
+{
+	struct object_at at;
+	struct message m = { .argument = fd, .flags = flags };
+
+	if (!call)
+		return false;
+	m.bytes = call->result;
+	if (!object_find(&at, object_file(call->task, fd)) || !message_carries(&at))
+		return false;
+	message_emit(call, &at, &m);
+	return true;
+}
+
+/* Both ends; the call is recorded as one when neither carries messages. */
+static __always_inline int full_between(const struct ended *call, int in, int out, u8 in_flags, u64 bytes)
+{
+	bool received = full_end(call, in, MESSAGE_FLAGS_receive | MESSAGE_FLAGS_part | in_flags);
+	bool sent = full_end(call, out, received ? 0 : MESSAGE_FLAGS_part);
+	struct object_at at;
+
+	if (sent && received)
+		return 0;
+	/* the other end's record, which is the call's own */
+	object_find(&at, object_file(call->task, received ? out : in));
+	return full_record(call, at.number, (u32)in | (u64)(u32)out << 32, bytes);
+}
+
+/* MESSAGE_FLAGS_ that the message's control data and flags tell. */
+static __always_inline u8 full_control(const struct user_message *message, bool receives)
+{
+	struct {
+		u64 bytes;
+		u32 level, type;
+	} control;
+	u8 flags = 0;
+
+	if (receives && message->flags & MSG_CUT_BIT)
+		flags |= MESSAGE_FLAGS_truncated;
+	if (message->control && message->control_bytes >= sizeof(control) &&
+	    !bpf_probe_read_user(&control, sizeof(control), (void *)message->control) &&
+	    control.level == SOL_SOCKET_NUMBER && control.type == SCM_RIGHTS_NUMBER)
+		flags |= MESSAGE_FLAGS_descriptors;
+	return flags;
+}
+
+__noinline int full_one_message(const struct ended *call, const struct object_at *at, struct message *m)
+{
+	struct user_message user;
+
+	if (!call || !at || !m)
+		return 0;
+	bool receives = m->flags & MESSAGE_FLAGS_receive;
+	if (call->result >= 0 &&
+	    !bpf_probe_read_user(&user, sizeof(user), (void *)call_argument(call->registers, 1))) {
+		m->flags |= full_control(&user, receives);
+		if (!receives && user.name)
+			m->channel = message_named(at, user.name, user.name_bytes);
+	}
+	return message_emit(call, at, m);
+}
+
+/* One datagram of several, by its header's address. */
+__noinline int full_datagram(const struct ended *call, const struct object_at *at, struct message *m, u64 address)
+{
+	struct user_messages user;
+
+	if (!call || !at || !m)
+		return 0;
+	if (!bpf_probe_read_user(&user, sizeof(user), (void *)address)) {
+		bool receives = m->flags & MESSAGE_FLAGS_receive;
+		m->bytes = user.bytes;
+		m->flags |= full_control(&user.message, receives);
+		if (!receives && user.message.name)
+			m->channel = message_named(at, user.message.name, user.message.name_bytes);
+	}
+	return message_emit(call, at, m);
+}
+
+/* sendmmsg and recvmmsg: a record for each datagram; those behind the last one
+ * kept are counted in its `argument`. */
+__noinline int full_messages(const struct ended *call, const struct object_at *at, u8 flags)
+{
+	struct message m = { .argument = 1 };
+
+	if (!call || !at)
+		return 0;
+	u64 array = call_argument(call->registers, 1);
+	int count = call->result;
+	m.flags = flags;
+	if (count <= 0)
+		return message_emit(call, at, &m);
+	int kept = count < DATAGRAMS_KEPT ? count : DATAGRAMS_KEPT;
+	for (int i = 0; i < DATAGRAMS_KEPT - 1; i++) {
+		if (i >= kept - 1)
+			break;
+		m.flags = flags | MESSAGE_FLAGS_part;
+		m.channel = 0;
+		m.bytes = 0;
+		full_datagram(call, at, &m, array);
+		array += sizeof(struct user_messages);
+	}
+	m.flags = flags;
+	m.channel = 0;
+	m.bytes = 0;
+	m.argument = count - kept + 1;
+	return full_datagram(call, at, &m, array);
+}
+
+static __always_inline u8 full_flags(u64 user_flags)
+{
+	return (user_flags & MSG_PEEK_BIT ? MESSAGE_FLAGS_peek : 0) |
+	       (user_flags & MSG_DONTWAIT_BIT ? MESSAGE_FLAGS_non_blocking : 0);
+}
+
+/* The listening socket that a connect reached, as accepts have it for channel. */
+static __always_inline u64 full_connect_channel(const struct object_at *at)
+{
+	struct object_addresses a;
+
+	if (at->kind == OBJECT_KIND_tcp) {
+		object_addresses(&a, at->sk, at->family);
+		if (object_is_local(a.own, a.peer))
+			return object_local_port(OBJECT_KIND_tcp, object_namespace(at->sk), a.peer_port);
+		return object_remote_port(OBJECT_KIND_tcp, a.peer, a.peer_port);
+	}
+	struct unix_sock *peer = (struct unix_sock *)GET((struct unix_sock *)at->sk, peer);
+	if (!peer || !bpf_core_field_exists(peer->listener))
+		return 0;
+	u64 listener = (u64)GET(peer, listener);
+	return listener ? object_of_address(at->kind, listener) : 0;
+}
+
+__noinline int full_connection(const struct ended *call, int fd, bool accepts)
+{
+	struct object_at at, made;
+	struct message m = { .argument = fd };
+
+	if (!call)
+		return 0;
+	if (!object_find(&at, object_file(call->task, fd)) || !at.sk)
+		return full_record(call, at.number, (u32)fd, 0);
+	if (at.kind != OBJECT_KIND_tcp && at.kind != OBJECT_KIND_unix_stream && at.kind != OBJECT_KIND_unix_seqpacket)
+		return full_record(call, at.number, (u32)fd, 0);
+	if (accepts) {
+		m.kind = MESSAGE_KIND_accept;
+		m.flags = MESSAGE_FLAGS_receive;
+		m.channel = object_listener(&at);
+		if (call->result >= 0 && object_find(&made, object_file(call->task, call->result)))
+			return message_emit(call, &made, &m);
+	} else {
+		m.kind = MESSAGE_KIND_connect;
+		m.channel = call->result && call->result != ERROR_IN_PROGRESS ? 0 : full_connect_channel(&at);
+	}
+	return message_emit(call, &at, &m);
+}
+
+/* Calls that leave two descriptors in the program's memory: both are the first
+ * argument, the second end's object is the second. */
+__noinline int full_pair(const struct ended *call, u64 address)
+{
+	struct object_at first = { 0 }, second = { 0 };
+	int fds[2] = { -1, -1 };
+
+	if (!call)
+		return 0;
+	if (!call->result && !bpf_probe_read_user(fds, sizeof(fds), (void *)address)) {
+		object_find(&first, object_file(call->task, fds[0]));
+		object_find(&second, object_file(call->task, fds[1]));
+	}
+	return full_record(call, first.number, (u32)fds[0] | (u64)(u32)fds[1] << 32, second.number);
+}
+
+__noinline int full_queue_call(const struct ended *call, u8 class)
+{
+	struct object_at at;
+
+	if (!call)
+		return 0;
+	struct pt_regs *registers = call->registers;
+	int id = call_argument(registers, 0);
+	if (class == FULL_semaphore) {
+		short operation[3] = { 0 };
+		bpf_probe_read_user(operation, sizeof(operation), (void *)call_argument(registers, 1));
+		return full_queue(call, object_of_ipc(OBJECT_KIND_semaphore, id), 0,
+				  operation[1] > 0 ? 0 : MESSAGE_FLAGS_receive);
+	}
+	bool receives = class == FULL_queue_receive || class == FULL_mq_receive;
+	long bytes = call->result < 0 ? 0 : receives ? call->result : (long)call_argument(registers, 2);
+	u8 flags = receives ? MESSAGE_FLAGS_receive : 0;
+	if (call->result == ERROR_WOULD_BLOCK)
+		flags |= MESSAGE_FLAGS_would_block;
+	if (class == FULL_queue_send || class == FULL_queue_receive)
+		return full_queue(call, object_of_ipc(OBJECT_KIND_queue, id), bytes, flags);
+	object_find(&at, object_file(call->task, id));
+	return full_queue(call, at.number, bytes, flags);
+}
+
+__noinline int full_two_ended(const struct ended *call, u8 class)
+{
+	if (!call)
+		return 0;
+	struct pt_regs *registers = call->registers;
+	int first = call_argument(registers, 0), second = call_argument(registers, 1);
+	switch (class) {
+	case FULL_splice:
+	case FULL_copy:
+		return full_between(call, first, call_argument(registers, 2), 0, call_argument(registers, 4));
+	case FULL_tee:
+		return full_between(call, first, second, MESSAGE_FLAGS_peek, call_argument(registers, 2));
+	default:
+		return full_between(call, second, first, 0, call_argument(registers, 3));
+	}
+}
+
+/* Sends and receives whose headers or names in the program's memory matter. */
+__noinline int full_datagrams(const struct ended *call, u64 file, u8 class)
+{
+	struct object_at at;
+	struct message m = { 0 };
+
+	if (!call || !object_find(&at, (struct file *)file))
+		return 0;
+	struct pt_regs *registers = call->registers;
+	m.bytes = call->result;
+	m.argument = call_argument(registers, 0);
+	switch (class) {
+	case FULL_sendto:
+		m.flags = full_flags(call_argument(registers, 3));
+		if (call->result >= 0 && call_argument(registers, 4))
+			m.channel = message_named(&at, call_argument(registers, 4), call_argument(registers, 5));
+		return message_emit(call, &at, &m);
+	case FULL_sendmsg:
+		m.flags = full_flags(call_argument(registers, 2));
+		return full_one_message(call, &at, &m);
+	case FULL_recvmsg:
+		m.flags = MESSAGE_FLAGS_receive | full_flags(call_argument(registers, 2));
+		return full_one_message(call, &at, &m);
+	case FULL_sendmmsg:
+		return full_messages(call, &at, full_flags(call_argument(registers, 3)));
+	default:
+		return full_messages(call, &at, MESSAGE_FLAGS_receive | full_flags(call_argument(registers, 3)));
+	}
+}
+
+/* Calls on one descriptor that may carry messages. */
+static __always_inline int full_descriptor(const struct ended *call, struct full_call info)
+{
+	struct pt_regs *registers = call->registers;
+	int fd = registers->di;
+	struct file *file = object_file(call->task, fd);
+	struct cached *found = cache_find(file);
+	struct message m = { .bytes = call->result, .argument = fd };
+
+	if (!found)
+		return full_write(call, 0, fd, full_argument(registers, info.second));
+	if (info.class == FULL_fd || !message_kinds[found->kind & 31])
+		return full_write(call, found->number, full_argument(registers, info.first),
+				  full_argument(registers, info.second));
+	switch (info.class) {
+	case FULL_write:
+		break;
+	case FULL_read:
+		m.flags = MESSAGE_FLAGS_receive;
+		break;
+	case FULL_recvfrom:
+		m.flags = MESSAGE_FLAGS_receive | full_flags(registers->r10);
+		break;
+	case FULL_sendto:
+		if (found->kind != OBJECT_KIND_tcp && registers->r8)
+			return full_datagrams(call, (u64)file, info.class);
+		m.flags = full_flags(registers->r10);
+		break;
+	case FULL_sendmsg:
+	case FULL_recvmsg:
+		/* what a TCP socket's message header says changes nothing */
+		if (found->kind != OBJECT_KIND_tcp)
+			return full_datagrams(call, (u64)file, info.class);
+		m.flags = full_flags(registers->dx) | (info.class == FULL_recvmsg ? MESSAGE_FLAGS_receive : 0);
+		break;
+	default:
+		return full_datagrams(call, (u64)file, info.class);
+	}
+	m.channel = found->channels[m.flags & MESSAGE_FLAGS_receive ? OBJECT_RECEIVES : OBJECT_SENDS];
+	return message_write(call, found->number, found->kind, found->sk, found->peer,
+			     (GET(file, f_flags) & O_NONBLOCK_BIT) != 0, &m);
+}
+
+/* timerfd_settime and timer_settime, as timers armed. */
+__noinline int full_timer(const struct ended *call, u8 class)
+{
+	struct object_at at = { 0 };
+	u64 spec[4] = { 0 };
+	struct ring *ring = ring_here();
+
+	if (!call || !ring)
+		return 0;
+	if (class == FULL_timerfd)
+		object_find(&at, object_file(call->task, call_argument(call->registers, 0)));
+	full_record(call, at.number, call_argument(call->registers, 0), call_argument(call->registers, 1));
+	if (call->result || bpf_probe_read_user(spec, sizeof(spec), (void *)call_argument(call->registers, 2)))
+		return 0;
+	u64 expires = spec[2] * 1000000000ull + spec[3];
+	if (expires && !(call_argument(call->registers, 1) & 1))
+		expires += call->now - call->duration_ns;
+	struct event_timer_arm *e = ring_begin(ring, EVENT_timer_arm, call->tid, call->now, sizeof(*e));
+	if (!e)
+		return 0;
+	e->timer = class == FULL_timerfd ? at.context : call_argument(call->registers, 0);
+	e->function = 0;
+	e->expires_ns = expires;
+	e->object = at.number;
+	e->ustack = 0;
+	e->kind = class == FULL_timerfd ? TIMER_KIND_timerfd : TIMER_KIND_posix;
+	e->reserved0 = 0;
+	e->reserved = 0;
+	ring_end(ring);
+	return 0;
+}
+
+__noinline int full_special(const struct ended *call, u8 class, u32 arguments)
+{
+	struct object_at at = { 0 };
+
+	if (!call)
+		return 0;
+	struct pt_regs *registers = call->registers;
+	u64 arg0 = full_argument(registers, arguments & 0xff), arg1 = full_argument(registers, arguments >> 8);
+	switch (class) {
+	case FULL_fd4:
+		object_find(&at, object_file(call->task, call_argument(registers, 4)));
+		break;
+	case FULL_creates:
+		if (call->result >= 0)
+			object_find(&at, object_file(call->task, call->result));
+		break;
+	case FULL_futex:
+		at.number = call_futex(call->task, call_argument(registers, 0));
+		break;
+	case FULL_pipe:
+		return full_pair(call, call_argument(registers, 0));
+	case FULL_socketpair:
+		return full_pair(call, call_argument(registers, 3));
+	case FULL_accept:
+	case FULL_connect:
+		return full_connection(call, call_argument(registers, 0), class == FULL_accept);
+	case FULL_timer:
+	case FULL_timerfd:
+		return full_timer(call, class);
+	case FULL_vmsplice:
+		if (full_end(call, call_argument(registers, 0), 0))
+			return 0;
+		break;
+	}
+	return full_record(call, at.number, arg0, arg1);
+}
+
+SEC("tp_btf/sys_exit")
+int BPF_PROG(full_exit, struct pt_regs *registers, long result)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task_btf();
+	if ((u32)task->tgid == config.own_pid)
+		return 0;
+	u32 tid = task->pid, at = tid & (SLOTS - 1);
+	struct slot *slot = bpf_map_lookup_elem(&slots, &at);
+	if (!slot)
+		return 0;
+	struct ended call = {
+		.registers = registers, .task = task, .ustack = stack_user(ctx, STACKS_MESSAGES | STACKS_SYSCALLS),
+		.now = bpf_ktime_get_ns(), .result = result, .tid = tid, .number = SYSCALL_NONE,
+	};
+	u64 number = registers->orig_ax;
+	if (slot->tid == tid) {
+		call.duration_ns = call.now - slot->start_ns;
+		/* the registers of sigreturn are the interrupted code's again */
+		number = slot->number;
+	}
+	if (number >= CALL_MAX || task->thread_info.status & TS_COMPAT)
+		return full_write(&call, 0, registers->di, registers->si);
+	call.number = number;
+	struct full_call info = full_calls[number];
+	if (!info.listed)
+		return full_write(&call, 0, registers->di, registers->si);
+	if (info.class == FULL_fd || (info.class >= FULL_read && info.class <= FULL_recvmmsg))
+		return full_descriptor(&call, info);
+	if (info.class >= FULL_splice && info.class <= FULL_copy && info.class != FULL_vmsplice)
+		return full_two_ended(&call, info.class);
+	if (info.class >= FULL_queue_send && info.class <= FULL_semaphore)
+		return full_queue_call(&call, info.class);
+	return full_special(&call, info.class, info.first | info.second << 8);
+}
