@@ -16,6 +16,7 @@
 #include "record/bpf/sample.skel.h"
 #include "record/bpf/sched.skel.h"
 #include "record/bpf/storage.skel.h"
+#include "record/bpf/syscall.skel.h"
 #include "record/ring.h"
 
 #define OBJECTS_MAX 24

@@ -139,6 +139,7 @@ struct inode {
 struct file {
 	unsigned int f_mode;
 	unsigned int f_flags;
+	void *f_op;
 	struct inode *f_inode;
 	struct path f_path;
 	void *private_data;
