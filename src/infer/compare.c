@@ -1,0 +1,132 @@
+/* See compare.h. */
+#include "infer/compare.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* So many frames of one side alone are passed over on the way to an equal one. */
+#define MAX_SKIP 2
+
+struct scale {
+	double factor;
+	uint32_t unit;
+};
+
+struct match {
+	const struct profile *base, *buggy;
+	uint32_t *anchor;      /* by buggy node: where in the base its children are looked for */
+	uint8_t *skipped;      /* frames passed over since the last equal one */
+};
+
+static bool was_completed(const struct tree_cost *cost)
+{
+	return cost->count > cost->open;
+}
+
+/* A child of the base's node with this function, or a grandchild behind a frame
+ * that the buggy run does not have. */
+static uint32_t find_child(const struct match *match, uint32_t parent, uint32_t buggy_parent, uint32_t function)
+{
+	const struct tree_cost *costs = match->base->tree.costs.items;
+	const struct node *nodes = match->base->contexts.nodes.items;
+	uint32_t found = contexts_child(&match->base->contexts, parent, function), deeper = 0;
+
+	if (found)
+		return found;
+	for (uint32_t child = costs[parent].first_child; child; child = costs[child].next_sibling) {
+		if (contexts_child(&match->buggy->contexts, buggy_parent, nodes[child].function))
+			continue;    /* the buggy run has that frame as well */
+		found = contexts_child(&match->base->contexts, child, function);
+		if (found && (!deeper || costs[found].total_ns > costs[deeper].total_ns))
+			deeper = found;
+	}
+	return deeper;
+}
+
+static uint32_t find_program(const struct profile *base, const char *path)
+{
+	for (size_t i = 0; i < base->contexts.programs.length; i++)
+		if (!strcmp(base->contexts.programs.items[i].path, path))
+			return base->contexts.programs.items[i].node;
+	for (size_t i = 0; i < base->contexts.programs.length; i++)
+		if (!strcmp(path_file_name(base->contexts.programs.items[i].path), path_file_name(path)))
+			return base->contexts.programs.items[i].node;
+	return 0;
+}
+
+static void match_nodes(struct arena *arena, struct match *match, struct comparison *c)
+{
+	const struct contexts *contexts = &match->buggy->contexts;
+	size_t count = contexts->nodes.length;
+
+	match->anchor = arena_array(arena, uint32_t, count);
+	match->skipped = arena_array(arena, uint8_t, count);
+	for (size_t i = 0; i < contexts->programs.length; i++) {
+		uint32_t node = contexts->programs.items[i].node;
+
+		c->base_node[node] = match->anchor[node] = find_program(match->base, contexts->programs.items[i].path);
+		c->common_programs += c->base_node[node] != 0;
+	}
+	for (uint32_t i = 1; i < count; i++) {
+		const struct node *node = &contexts->nodes.items[i];
+		uint32_t above = match->anchor[node->parent];
+
+		if (!node->function)
+			continue;
+		if (above)
+			c->base_node[i] = find_child(match, above, node->parent, node->function);
+		if (c->base_node[i]) {
+			match->anchor[i] = c->base_node[i];
+		} else if (above && match->skipped[node->parent] < MAX_SKIP) {
+			match->anchor[i] = above;
+			match->skipped[i] = match->skipped[node->parent] + 1;
+		}
+		c->new_contexts += !c->base_node[i];
+	}
+}
+
+static double ratio(double a, double b)
+{
+	return b > 0 ? a / b : 0;
+}
+
+int compare_profiles(struct arena *arena, struct profile *base, struct profile *buggy, enum rank_time time,
+		     struct comparison *ret_comparison, struct err *err)
+{
+	const struct contexts *contexts = &buggy->contexts;
+	const struct tree_cost *base_costs = base->tree.costs.items, *costs = buggy->tree.costs.items;
+	size_t count = contexts->nodes.length;
+	struct comparison c = {
+		.base = base, .buggy = buggy,
+		.base_node = arena_array(arena, uint32_t, count),
+		.unit = arena_array(arena, uint32_t, count),
+		.expected_ns = arena_array(arena, int64_t, count),
+		.excess_ns = arena_array(arena, int64_t, count),
+	};
+	struct match match = { .base = base, .buggy = buggy };
+	struct scale *scales = arena_array(arena, struct scale, count);
+	const int64_t *own = rank_own(arena, &buggy->tree, time), *base_own = rank_own(arena, &base->tree, time);
+
+	match_nodes(arena, &match, &c);
+	if (!c.common_programs)
+		return err_set(err, -ENODATA, "the two traces have no program in common: '%s' and '%s'",
+			       base->contexts.programs.items[0].path, contexts->programs.items[0].path);
+	for (uint32_t i = 1; i < count; i++) {
+		const struct node *node = &contexts->nodes.items[i];
+		uint32_t other = c.base_node[i];
+
+		if (!node->function) {
+			scales[i].factor = other ? ratio((double)costs[i].total_ns, (double)base_costs[other].total_ns) : 0;
+			continue;
+		}
+		scales[i] = scales[node->parent];
+		if (!scales[i].unit && other && was_completed(&costs[i]) && was_completed(&base_costs[other]))
+			scales[i] = (struct scale){ ratio((double)costs[i].count, (double)base_costs[other].count), i };
+		c.unit[i] = scales[i].unit;
+		if (other)
+			c.expected_ns[i] = (int64_t)((double)base_own[other] * scales[i].factor);
+		c.excess_ns[i] = own[i] - c.expected_ns[i];
+	}
+	*ret_comparison = c;
+	return 0;
+}

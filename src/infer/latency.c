@@ -1,0 +1,269 @@
+/* See latency.h. */
+#include "infer/latency.h"
+
+#include <stdlib.h>
+
+/* So many cut stacks in a row are passed over between whole ones: the calls go
+ * on, only this sight of them is bad. A longer run is taken for what it is. */
+#define CUT_RUN 3
+
+struct step {
+	uint32_t keep;      /* frames that go on */
+	uint32_t sure;      /* of these, frames that are surely the same calls */
+	bool restarted;     /* the innermost kept frame went back to where it was first seen */
+};
+
+static void give(struct latency *latency, const struct latency_rules *rules, uint32_t index, uint64_t last,
+		 uint64_t after, uint64_t end, uint8_t flags)
+{
+	struct latency_frame *f = &latency->frames.items[index];
+	struct latency_instance i = {
+		.node = f->node, .thread = latency->thread,
+		.first = f->first, .last = last, .before = f->before, .after = after,
+		.begin = f->begin, .end = end,
+		.off_ns = latency->off_seen - f->off_at_first,
+		.queued_ns = latency->queued_seen - f->queued_at_first,
+		.calls = f->calls,
+		.doubts = f->doubts > 0 ? (uint32_t)f->doubts : 0,
+		.flags = f->flags | flags,
+	};
+
+	/* Doubts are noted at the innermost frame that they touch and taken back
+	 * at the innermost one that they spare; they sink as frames go. */
+	if (index)
+		latency->frames.items[index - 1].doubts += f->doubts;
+	if (i.doubts)
+		i.flags |= LATENCY_merged;
+	if (i.before == i.first && i.after == i.last && !(i.flags & (LATENCY_open_begin | LATENCY_open_end)))
+		i.flags |= LATENCY_exact;
+	rules->hooks.instance(rules->hooks.data, &i);
+}
+
+static void stretch(const struct latency *latency, const struct latency_rules *rules, uint64_t from, uint64_t to,
+		    uint32_t sure, uint32_t site, bool idle)
+{
+	const struct contexts *contexts = rules->contexts;
+	uint32_t node;
+
+	if (!rules->hooks.stretch || from >= to)
+		return;
+	node = sure ? latency->frames.items[sure - 1].node :
+		      contexts->programs.items[contexts->nodes.items[contexts->sites.items[site].node].program].node;
+	rules->hooks.stretch(rules->hooks.data, node, from, to, idle);
+}
+
+/* How much of the last stack goes on in the new one. */
+static struct step compare(const struct latency *latency, const struct latency_rules *rules, uint32_t site,
+			   uint32_t same)
+{
+	const struct site *sites = rules->contexts->sites.items;
+	const struct site *a = &sites[latency->site], *b = &sites[site];
+	const struct site *a_above = NULL, *b_above = NULL;
+	bool round = false, back = false;
+	struct step step = { 0 };
+
+	while (a->depth > b->depth)
+		a_above = a, a = &sites[a->parent];
+	while (b->depth > a->depth)
+		b_above = b, b = &sites[b->parent];
+	while (a != b && a->depth) {
+		a_above = a, a = &sites[a->parent];
+		b_above = b, b = &sites[b->parent];
+	}
+	if (a != b)
+		return step;
+	step.keep = a->depth;
+	if (rules->by_function) {
+		while (a_above && b_above && a_above->node == b_above->node) {
+			/* Once more from above: functions may agree where addresses do not. */
+			const struct site *x = &sites[latency->site], *y = &sites[site];
+
+			step.keep++;
+			while (x->depth > step.keep + 1)
+				x = &sites[x->parent];
+			while (y->depth > step.keep + 1)
+				y = &sites[y->parent];
+			a_above = x->depth == step.keep + 1 ? x : NULL;
+			b_above = y->depth == step.keep + 1 ? y : NULL;
+		}
+		step.sure = step.keep;
+		return step;
+	}
+	if (a_above && b_above && a_above->node == b_above->node) {
+		enum way way = WAY_unknown;
+		const struct context_source *source = &rules->contexts->source;
+
+		if (step.keep + 1 <= same) {
+			step.keep = step.sure = step.keep + 1;
+			return step;
+		}
+		if (source->way && a_above->module && a_above->module == b_above->module && !a_above->kernel)
+			way = source->way(source->data, a_above->module, a_above->address, b_above->address);
+		if (way != WAY_none) {
+			step.keep++;
+			back = b_above->address < a_above->address;
+			step.restarted = back &&
+				b_above->address <= latency->frames.items[step.keep - 1].first_address;
+			step.sure = !back ? step.keep : a->loop_outer ? a->loop_outer : step.keep;
+			return step;
+		}
+		round = true;
+	}
+	/* A place is passed again when a system call made there has ended, or when
+	 * the call made there has given way to another. */
+	round |= step.keep > same && ((latency->left_call && latency->site == (uint32_t)(a - sites)) ||
+				      (a_above && b_above));
+	if (!round && !a_above && !b_above && step.keep > same) {
+		/* The same place twice: perhaps it never left it, perhaps it came back. */
+		step.sure = a->loop_outer ? a->loop_outer : step.keep;
+		return step;
+	}
+	if (!round || !a->loop_inner) {
+		step.sure = step.keep;
+		return step;
+	}
+	step.keep = a->loop_inner;
+	/* Who makes a system call seldom repeats it by itself: it is a wrapper, and
+	 * its caller has called it again. */
+	if (latency->left_call && latency->site == (uint32_t)(a - sites) && !a->loop_known && step.keep == a->depth &&
+	    step.keep > 1)
+		step.keep--;
+	if (step.keep < same)
+		step.keep = same;
+	step.sure = a->loop_outer < step.keep ? a->loop_outer : step.keep;
+	if (step.sure < same)
+		step.sure = same;
+	return step;
+}
+
+static void open_frames(struct latency *latency, const struct latency_rules *rules, uint64_t time, uint32_t site,
+			uint32_t keep, uint32_t closed, uint32_t exact)
+{
+	const struct site *sites = rules->contexts->sites.items;
+	uint32_t depth = sites[site].depth, opened = depth - keep;
+	bool first = !latency->site && !latency->start;
+	uint64_t since = latency->site ? latency->last : latency->start ? latency->start : time;
+
+	vec_reserve(&latency->frames, depth);
+	latency->frames.length = depth;
+	for (uint32_t at = site; sites[at].depth > keep; at = sites[at].parent) {
+		uint32_t level = sites[at].depth;
+		struct latency_frame f = {
+			.node = sites[at].node, .first = time, .before = since,
+			.off_at_first = latency->off_ns, .queued_at_first = latency->queued_ns,
+			.first_address = sites[at].address, .calls = 1,
+			.flags = first ? LATENCY_open_begin : 0,
+		};
+
+		if (level > exact) {
+			f.before = f.begin = time;
+			f.flags = 0;
+		} else {
+			f.begin = since + (time - since) * (closed + level - keep) / (closed + opened + 1);
+		}
+		latency->frames.items[level - 1] = f;
+	}
+}
+
+static void close_frames(struct latency *latency, const struct latency_rules *rules, uint64_t time, uint32_t keep,
+			 uint32_t opened, uint8_t flags)
+{
+	uint32_t closed = latency->frames.length - keep;
+	uint64_t gap = time - latency->last;
+
+	for (uint32_t i = 1; i <= closed; i++)
+		give(latency, rules, latency->frames.length - i, latency->last, time,
+		     flags & LATENCY_open_end ? time : latency->last + gap * i / (closed + opened + 1), flags);
+	latency->frames.length = keep;
+}
+
+void latency_see(struct latency *latency, const struct latency_rules *rules, uint64_t time, uint32_t site,
+		 uint32_t same, uint32_t exact)
+{
+	const struct site *s = &rules->contexts->sites.items[site];
+	struct step step = { 0 };
+	uint32_t closed;
+
+	if (!site)
+		return;
+	if (s->cut && latency->site && !rules->contexts->sites.items[latency->site].cut && latency->cut_run < CUT_RUN) {
+		latency->cut_run++;
+		latency->broken++;
+		return;
+	}
+	latency->cut_run = 0;
+	if (latency->site) {
+		step = compare(latency, rules, site, same);
+		stretch(latency, rules, latency->last, time, step.sure, site, latency->site == site && same >= s->depth);
+	} else if (latency->start) {
+		stretch(latency, rules, latency->start, time, 0, site, false);
+	}
+	closed = latency->frames.length - step.keep;
+	close_frames(latency, rules, time, step.keep, s->depth - step.keep, 0);
+	open_frames(latency, rules, time, site, step.keep, latency->site ? closed : 0, exact);
+	if (step.keep > step.sure) {
+		latency->frames.items[step.keep - 1].doubts++;
+		if (step.sure)
+			latency->frames.items[step.sure - 1].doubts--;
+		latency->frames.items[step.keep - 1].calls += step.restarted;
+	}
+	latency->site = site;
+	latency->last = time;
+	latency->left_call = false;
+	latency->off_seen = latency->off_ns;
+	latency->queued_seen = latency->queued_ns;
+}
+
+void latency_return(struct latency *latency, const struct latency_rules *rules, uint64_t time, uint32_t depth)
+{
+	const struct site *sites = rules->contexts->sites.items;
+	if (!latency->site || latency->frames.length <= depth)
+		return;
+	stretch(latency, rules, latency->last, time, depth + 1, latency->site, false);
+	close_frames(latency, rules, time, depth + 1, 0, 0);
+	latency->last = time;
+	latency->off_seen = latency->off_ns;
+	latency->queued_seen = latency->queued_ns;
+	give(latency, rules, depth, time, time, time, 0);
+	latency->frames.length = depth;
+	while (sites[latency->site].depth > depth)
+		latency->site = sites[latency->site].parent;
+	latency->left_call = true;
+}
+
+void latency_close(struct latency *latency, const struct latency_rules *rules, uint64_t time, bool ended)
+{
+	if (latency->site) {
+		/* The end of a thread ends its calls, but how far they had come by then
+		 * is known as little as elsewhere. */
+		stretch(latency, rules, latency->last, time, 0, latency->site, false);
+		close_frames(latency, rules, time, 0, 0, ended ? 0 : LATENCY_open_end);
+		latency->site = 0;
+	}
+	latency->frames.length = 0;
+	latency->left_call = false;
+	latency->start = 0;
+}
+
+void latency_cut(struct latency *latency, uint64_t time)
+{
+	for (size_t i = 0; i < latency->frames.length; i++) {
+		struct latency_frame *f = &latency->frames.items[i];
+
+		f->first = f->before = f->begin = time;
+		f->off_at_first = latency->off_ns;
+		f->queued_at_first = latency->queued_ns;
+		f->flags |= LATENCY_open_begin;
+		f->calls = 1;
+		f->doubts = 0;
+	}
+	if (latency->last < time)
+		latency->last = time;
+	latency->off_seen = latency->off_ns;
+	latency->queued_seen = latency->queued_ns;
+}
+
+void latency_done(struct latency *latency)
+{
+	vec_done(&latency->frames);
+}

@@ -1,0 +1,375 @@
+/* See observe.h. */
+#include "infer/observe.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "infer/observe_thread.h"
+
+/* Where an event's type keeps its stacks and its system call; -1 nowhere. */
+struct places {
+	int user, kernel, call;
+};
+
+struct watched {
+	struct observed thread;
+	uint32_t tid, pid;
+	bool wanted, ended;
+};
+
+struct run {
+	struct observer *observer;
+	const struct trace *trace;
+	const struct tables *tables;
+	struct places places[EVENT_MAX];
+	struct map by_tid;                  /* tid -> index of threads + 1 */
+	struct vec(struct watched) threads; /* index = thread of instances */
+	bool calls_recorded;
+	bool counting;                      /* inside the window */
+	struct latency_rules rules;         /* the observer's, silent before the window */
+};
+
+static void no_instance(void *data, const struct latency_instance *instance)
+{
+	(void)data;
+	(void)instance;
+}
+
+static uint32_t field_u32(const struct event *e, int offset)
+{
+	uint32_t value;
+
+	if (offset < 0 || !e->data)
+		return 0;
+	memcpy(&value, (const char *)e->data + offset, sizeof(value));
+	return value;
+}
+
+static uint16_t field_call(const struct event *e, int offset)
+{
+	uint16_t value;
+
+	if (offset < 0 || !e->data)
+		return CONTEXT_NO_CALL;
+	memcpy(&value, (const char *)e->data + offset, sizeof(value));
+	return value;
+}
+
+static void find_places(struct run *run)
+{
+	for (unsigned type = 0; type < EVENT_MAX; type++) {
+		const struct event_info *info = &event_infos[type];
+		const struct field_info *f;
+
+		run->places[type] = (struct places){ -1, -1, -1 };
+		if (!info->name || (info->categories & META))
+			continue;
+		if ((f = field_info_find(info, "ustack")))
+			run->places[type].user = f->offset;
+		if ((f = field_info_find(info, "kstack")))
+			run->places[type].kernel = f->offset;
+		if ((f = field_info_find(info, "syscall")))
+			run->places[type].call = f->offset;
+	}
+}
+
+static bool listed(const uint32_t *list, size_t count, uint32_t number)
+{
+	for (size_t i = 0; i < count; i++)
+		if (list[i] == number)
+			return true;
+	return false;
+}
+
+static bool is_wanted(const struct run *run, const struct thread *thread, uint32_t tid, const char *program)
+{
+	const struct observe_scope *scope = &run->observer->scope;
+
+	if (!tid)
+		return false;
+	if (thread && (thread->flags & TASK_FLAGS_argus))
+		return false;
+	if (scope->tids)
+		return listed(scope->tids, scope->tid_count, tid);
+	if (scope->pids)
+		return thread && listed(scope->pids, scope->pid_count, thread->pid);
+	if (scope->name)
+		return (thread && !strcmp(thread->comm, scope->name)) || !strcmp(path_file_name(program), scope->name);
+	return scope->kernel_threads || !thread || !(thread->flags & TASK_FLAGS_kernel_thread);
+}
+
+static struct watched *begin_thread(struct run *run, uint32_t tid, uint64_t time, uint64_t start, const char *program)
+{
+	struct observer *observer = run->observer;
+	uint32_t entry = tables_thread(run->tables, tid, time);
+	const struct thread *thread = entry ? &run->tables->threads[entry] : NULL;
+	struct watched added = { .tid = tid, .pid = thread ? thread->pid : tid };
+	struct observe_thread known = { .tid = tid, .pid = added.pid };
+	char name[64];
+
+	if (!program)
+		program = thread && thread->exe[0] ? thread->exe : NULL;
+	if (!program) {
+		/* A kernel thread, or one that ended before it was looked at. */
+		known.name = thread ? thread->comm : "?";
+		snprintf(name, sizeof(name), "[%.40s]", thread && (thread->flags & TASK_FLAGS_kernel_thread) ? "kernel" : known.name);
+		program = name;
+	}
+	added.wanted = is_wanted(run, thread, tid, program);
+	known.name = thread ? thread->comm : "?";
+	added.thread.latency.thread = run->threads.length;
+	added.thread.latency.start = start;
+	if (added.wanted)
+		known.program = added.thread.program = contexts_program(observer->rules.contexts, program);
+	vec_push(&run->threads, added);
+	vec_push(&observer->threads, known);
+	map_put(&run->by_tid, tid, run->threads.length);
+	return &run->threads.items[run->threads.length - 1];
+}
+
+static struct watched *thread_of(struct run *run, uint32_t tid, uint64_t time)
+{
+	const uint64_t *found = map_find(&run->by_tid, tid);
+
+	return found ? &run->threads.items[*found - 1] : begin_thread(run, tid, time, 0, NULL);
+}
+
+static const char *program_of(const struct run *run, const struct watched *watched)
+{
+	return watched->wanted ? run->observer->rules.contexts->programs.items[watched->thread.program].path : NULL;
+}
+
+static void on_sight(struct run *run, struct watched *watched, uint64_t time, enum sight_kind kind,
+		     const struct event *e)
+{
+	const struct places *places = e ? &run->places[e->type] : NULL;
+	struct sight sight = { .time = time, .kind = kind, .call = CONTEXT_NO_CALL };
+	bool hold = false;
+
+	if (!watched->wanted || watched->ended)
+		return;
+	if (e) {
+		sight.user = field_u32(e, places->user);
+		sight.kernel = field_u32(e, places->kernel);
+		sight.call = field_call(e, places->call);
+		/* In user mode, and no call goes on: nothing to wait for. */
+		hold = run->calls_recorded &&
+		       (sight.call != CONTEXT_NO_CALL || places->call < 0) &&
+		       !(e->type == EVENT_sample && !sight.kernel);
+		if (kind == SIGHT_stack && !sight.user && !sight.kernel)
+			return;
+	}
+	observed_sight(&watched->thread, &run->rules, &sight, hold);
+}
+
+static void on_switch(struct run *run, const struct event *e)
+{
+	const struct event_switch *s = event_as(e, switch);
+	struct watched *watched;
+
+	if (e->tid) {
+		watched = thread_of(run, e->tid, e->time);
+		on_sight(run, watched, e->time, s->state == TASK_STATE_running ? SIGHT_off : SIGHT_out, e);
+	}
+	if (s->next) {
+		watched = thread_of(run, s->next, e->time);
+		on_sight(run, watched, e->time, SIGHT_in, NULL);
+	}
+}
+
+static void on_call(struct run *run, const struct event *e, uint64_t duration, uint16_t call, uint32_t user)
+{
+	struct watched *watched = thread_of(run, e->tid, e->time);
+
+	if (!watched->wanted || watched->ended)
+		return;
+	observed_call(&watched->thread, &run->rules, e->time > duration ? e->time - duration : 0, e->time, call, user);
+}
+
+static void end_all(struct run *run, uint64_t time)
+{
+	for (size_t i = 0; i < run->threads.length; i++)
+		if (run->threads.items[i].wanted && !run->threads.items[i].ended)
+			observed_close(&run->threads.items[i].thread, &run->rules, time, false);
+}
+
+static void on_fork(struct run *run, const struct event *e)
+{
+	const struct event_fork *f = event_as(e, fork);
+	const char *program = program_of(run, thread_of(run, e->tid, e->time));
+	const uint64_t *old = map_find(&run->by_tid, f->child);
+
+	if (old && run->threads.items[*old - 1].wanted)
+		observed_close(&run->threads.items[*old - 1].thread, &run->rules, e->time, true);
+	begin_thread(run, f->child, e->time, e->time, program);
+}
+
+static void on_exec(struct run *run, const struct event *e)
+{
+	struct watched *watched = thread_of(run, e->tid, e->time);
+
+	if (watched->wanted)
+		observed_close(&watched->thread, &run->rules, e->time, true);
+	begin_thread(run, e->tid, e->time, e->time, e->tail_length ? e->tail : NULL);
+}
+
+static void begin_window(struct run *run, uint64_t time)
+{
+	run->rules = run->observer->rules;
+	run->counting = true;
+	for (size_t i = 0; i < run->threads.length; i++) {
+		struct watched *watched = &run->threads.items[i];
+
+		watched->thread.stacks = watched->thread.cut = watched->thread.missing = 0;
+		if (watched->wanted && !watched->ended)
+			observed_cut(&watched->thread, time);
+	}
+}
+
+static void on_event(struct run *run, const struct event *e)
+{
+	struct watched *watched;
+	const struct event_wake *w;
+
+	switch (e->type) {
+	case EVENT_switch:
+		on_switch(run, e);
+		return;
+	case EVENT_wake:
+		w = event_as(e, wake);
+		on_sight(run, thread_of(run, w->target, e->time), e->time, SIGHT_woken, NULL);
+		if (w->context == CONTEXT_thread && e->tid)
+			on_sight(run, thread_of(run, e->tid, e->time), e->time, SIGHT_stack, e);
+		return;
+	case EVENT_syscall:
+		on_call(run, e, event_as(e, syscall)->duration_ns, event_as(e, syscall)->number,
+			event_as(e, syscall)->ustack);
+		return;
+	case EVENT_message:
+		if (!(event_as(e, message)->flags & MESSAGE_FLAGS_part))
+			on_call(run, e, event_as(e, message)->duration_ns, event_as(e, message)->number,
+				event_as(e, message)->ustack);
+		return;
+	case EVENT_queue_message:
+		on_call(run, e, event_as(e, queue_message)->duration_ns, event_as(e, queue_message)->number,
+			event_as(e, queue_message)->ustack);
+		return;
+	case EVENT_waiting:
+		watched = thread_of(run, e->tid, e->time);
+		if (!watched->thread.off_since)
+			on_sight(run, watched, e->time, SIGHT_out, e);
+		return;
+	case EVENT_fork:
+		on_sight(run, thread_of(run, e->tid, e->time), e->time, SIGHT_stack, e);
+		on_fork(run, e);
+		return;
+	case EVENT_exec:
+		on_exec(run, e);
+		return;
+	case EVENT_exit:
+		watched = thread_of(run, e->tid, e->time);
+		if (watched->wanted && !watched->ended)
+			observed_close(&watched->thread, &run->rules, e->time, true);
+		watched->ended = true;
+		return;
+	case EVENT_gap:
+		run->observer->counts.gaps++;
+		end_all(run, event_as(e, gap)->from_ns);
+		return;
+	default:
+		on_sight(run, thread_of(run, e->tid, e->time), e->time, SIGHT_stack, e);
+	}
+}
+
+static void set_filter(struct run *run, struct trace_filter *filter)
+{
+	for (unsigned type = 0; type < EVENT_MAX; type++)
+		if (run->places[type].user >= 0)
+			trace_filter_add(filter, type);
+	trace_filter_add(filter, EVENT_exec);
+	trace_filter_add(filter, EVENT_exit);
+	trace_filter_add(filter, EVENT_gap);
+}
+
+static int judge(struct run *run, struct err *err)
+{
+	struct observer *observer = run->observer;
+	struct observe_counts *counts = &observer->counts;
+	const struct observe_scope *scope = &observer->scope;
+	bool narrowed = scope->tids || scope->pids || scope->name;
+	uint32_t wanted = 0;
+
+	for (size_t i = 0; i < run->threads.length; i++) {
+		const struct observed *t = &run->threads.items[i].thread;
+
+		wanted += run->threads.items[i].wanted;
+		counts->stacks += t->stacks;
+		counts->missing += t->missing;
+		counts->cut += t->cut;
+		counts->broken += t->latency.broken;
+		counts->threads += t->stacks != 0;
+	}
+	if (counts->stacks)
+		return 0;
+	if (narrowed && !wanted)
+		return err_set(err, -ENODATA, "no event of the threads asked for in '%s'", trace_path(run->trace));
+	if (run->tables->frame_count <= 1)
+		return err_set(err, -ENODATA, "'%s' holds no stacks: it was recorded without them",
+			       trace_path(run->trace));
+	return err_set(err, -ENODATA, "no stack of %s in the window of '%s'",
+		       narrowed ? "the threads asked for" : "any thread", trace_path(run->trace));
+}
+
+int observe_run(struct observer *observer, const struct trace *trace, const struct tables *tables, struct err *err)
+{
+	const struct trace_summary *summary = trace_summary(trace);
+	const struct observe_scope *scope = &observer->scope;
+	uint64_t from = scope->from_ns > summary->start_ns ? scope->from_ns : summary->start_ns;
+	uint64_t to = scope->to_ns && scope->to_ns < summary->end_ns ? scope->to_ns : summary->end_ns;
+	struct run run = { .observer = observer, .trace = trace, .tables = tables, .rules = observer->rules };
+	struct trace_filter filter = { 0 };
+	struct trace_cursor *cursor;
+	int result;
+
+	if (!summary->events)
+		return err_set(err, -ENODATA, "'%s' holds no events", trace_path(trace));
+	if (from > to || (scope->to_ns && scope->to_ns < summary->start_ns))
+		return err_set(err, -ENODATA, "the window is empty: '%s' lasts from %" PRIu64 " to %" PRIu64,
+			       trace_path(trace), summary->start_ns, summary->end_ns);
+	map_init(&run.by_tid);
+	find_places(&run);
+	run.calls_recorded = summary->counts[EVENT_syscall] || summary->counts[EVENT_message];
+	run.rules.hooks.instance = no_instance;
+	run.rules.hooks.stretch = NULL;
+	filter.to_ns = to;
+	if (scope->before_ns && from > scope->before_ns)
+		filter.from_ns = from - scope->before_ns;
+	set_filter(&run, &filter);
+	observer->counts.from_ns = from;
+	observer->counts.to_ns = to;
+	if (from == summary->start_ns)
+		begin_window(&run, from);
+	cursor = trace_cursor_new(trace, &filter);
+	for (const struct event *e; (e = trace_cursor_next(cursor));) {
+		if (!run.counting && e->time >= from)
+			begin_window(&run, from);
+		on_event(&run, e);
+	}
+	trace_cursor_free(cursor);
+	if (!run.counting)
+		begin_window(&run, from);
+	end_all(&run, to);
+	result = judge(&run, err);
+	for (size_t i = 0; i < run.threads.length; i++)
+		observed_done(&run.threads.items[i].thread);
+	vec_done(&run.threads);
+	map_done(&run.by_tid);
+	return result;
+}
+
+void observe_done(struct observer *observer)
+{
+	vec_done(&observer->threads);
+}

@@ -1,0 +1,118 @@
+/* See tree.h. */
+#include "infer/tree.h"
+
+#include <string.h>
+
+void tree_init(struct tree *tree, struct contexts *contexts)
+{
+	*tree = (struct tree){ .contexts = contexts };
+}
+
+void tree_done(struct tree *tree)
+{
+	vec_done(&tree->costs);
+}
+
+static void grow(struct tree *tree)
+{
+	size_t want = tree->contexts->nodes.length, have = tree->costs.length;
+
+	if (have >= want)
+		return;
+	vec_reserve(&tree->costs, want);
+	memset(tree->costs.items + have, 0, (want - have) * sizeof(*tree->costs.items));
+	tree->costs.length = want;
+}
+
+void tree_add_instance(void *data, const struct latency_instance *i)
+{
+	struct tree *tree = data;
+	struct tree_cost *cost;
+	uint64_t ns = i->end - i->begin;
+
+	if (i->node >= tree->costs.length)
+		grow(tree);
+	cost = &tree->costs.items[i->node];
+	if (!cost->count || ns < cost->min_ns)
+		cost->min_ns = ns;
+	if (ns > cost->max_ns)
+		cost->max_ns = ns;
+	cost->count++;
+	cost->calls += i->calls;
+	cost->conservative_ns += latency_conservative(i);
+	cost->aggressive_ns += latency_aggressive(i);
+	cost->total_ns += ns;
+	cost->span_ns += i->after - i->before;
+	cost->off_ns += i->off_ns;
+	cost->queued_ns += i->queued_ns;
+	if (i->flags & (LATENCY_open_begin | LATENCY_open_end))
+		cost->open++;
+	tree->instances++;
+	if (i->flags & LATENCY_merged) {
+		cost->merged++;
+		tree->merged++;
+	}
+}
+
+void tree_add_stretch(void *data, uint32_t sure, uint64_t from_ns, uint64_t to_ns, bool idle)
+{
+	struct tree *tree = data;
+
+	if (sure >= tree->costs.length)
+		grow(tree);
+	tree->costs.items[sure].sure_ns += to_ns - from_ns;
+	if (!idle)
+		tree->costs.items[sure].open_ns += to_ns - from_ns;
+}
+
+/* a - b, 0 at the least: estimates of children may add up to a few ns more. */
+static uint64_t less(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+void tree_finish(struct tree *tree)
+{
+	const struct node *nodes = tree->contexts->nodes.items;
+	struct tree_cost *costs;
+	uint32_t count;
+
+	grow(tree);
+	costs = tree->costs.items;
+	count = tree->costs.length;
+	for (uint32_t i = 1; i < count; i++) {
+		costs[i].own_ns = costs[i].total_ns;
+		costs[i].own_off_ns = costs[i].off_ns;
+		costs[i].own_queued_ns = costs[i].queued_ns;
+		costs[i].lower_ns = costs[i].sure_ns;
+		/* What a node leaves open may have gone to any context below it. */
+		costs[i].upper_ns = nodes[i].parent ? costs[nodes[i].parent].upper_ns + costs[nodes[i].parent].open_ns :
+						      costs[0].open_ns;
+	}
+	/* Children have greater numbers than their parents. */
+	for (uint32_t i = count - 1; i > 0; i--) {
+		struct tree_cost *parent = &costs[nodes[i].parent];
+
+		costs[i].upper_ns += costs[i].lower_ns;
+		if (!nodes[i].parent)
+			continue;
+		if (nodes[nodes[i].parent].parent || nodes[nodes[i].parent].function) {
+			parent->own_ns = less(parent->own_ns, costs[i].total_ns);
+			parent->own_off_ns = less(parent->own_off_ns, costs[i].off_ns);
+			parent->own_queued_ns = less(parent->own_queued_ns, costs[i].queued_ns);
+		} else {
+			/* A program's total is that of its threads' outermost calls. */
+			parent->total_ns += costs[i].total_ns;
+			parent->conservative_ns += costs[i].conservative_ns;
+			parent->aggressive_ns += costs[i].aggressive_ns;
+			parent->off_ns += costs[i].off_ns;
+			parent->queued_ns += costs[i].queued_ns;
+			parent->count += costs[i].count;
+			parent->calls += costs[i].calls;
+			parent->own_ns = parent->own_off_ns = parent->own_queued_ns = 0;
+		}
+		parent->lower_ns += costs[i].lower_ns;
+		costs[i].next_sibling = parent->first_child;
+		parent->first_child = i;
+	}
+}

@@ -1,0 +1,49 @@
+/* The performance-annotated calling-context tree.
+ *
+ * Columns beside the nodes of struct contexts: how often each context was
+ * entered and how long it took, by each estimate; its bounds; its own time,
+ * that is without the contexts called from it. Own time is a difference of
+ * totals (counts times means): a difference of means, as the paper writes it,
+ * is wrong as soon as a callee runs more or less often than its caller.
+ *
+ * Filled by the hooks of latency.h, then completed by tree_finish. */
+#ifndef INFER_TREE_H
+#define INFER_TREE_H
+
+#include "infer/latency.h"
+
+struct tree_cost {
+	uint64_t count;             /* instances */
+	uint64_t calls;             /* estimate of the calls, merged ones taken apart */
+	uint64_t merged;            /* instances that may hold several calls */
+	uint64_t open;              /* instances whose begin or end was not seen */
+	uint64_t conservative_ns, aggressive_ns; /* totals of the paper's estimates */
+	uint64_t total_ns;          /* of the better estimate */
+	uint64_t min_ns, max_ns;    /* of an instance, better estimate */
+	uint64_t span_ns;           /* sum of the instances' upper bounds */
+	uint64_t off_ns, queued_ns; /* of the total: waiting; runnable but not running */
+	/* By tree_finish: */
+	uint64_t lower_ns, upper_ns; /* bounds of the total, unseen calls included */
+	uint64_t own_ns;            /* total without the contexts called from it */
+	uint64_t own_off_ns, own_queued_ns;
+	uint32_t first_child, next_sibling; /* children in no order */
+	/* Sums that the bounds are made of. */
+	uint64_t sure_ns, open_ns;
+};
+
+struct tree {
+	struct contexts *contexts;
+	struct vec(struct tree_cost) costs;  /* index = node */
+	uint64_t instances;
+	uint64_t merged;
+};
+
+void tree_init(struct tree *tree, struct contexts *contexts);
+void tree_done(struct tree *tree);
+/* Hooks; `data` is the tree. */
+void tree_add_instance(void *tree, const struct latency_instance *instance);
+void tree_add_stretch(void *tree, uint32_t sure, uint64_t from_ns, uint64_t to_ns, bool idle);
+/* Sums up; afterwards costs has an entry for each node of the contexts. */
+void tree_finish(struct tree *tree);
+
+#endif
