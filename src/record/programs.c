@@ -17,6 +17,7 @@
 #include "record/bpf/sched.skel.h"
 #include "record/bpf/storage.skel.h"
 #include "record/bpf/syscall.skel.h"
+#include "record/bpf/tasks.skel.h"
 #include "record/ring.h"
 
 #define OBJECTS_MAX 24
@@ -57,48 +58,58 @@ static int quiet(enum libbpf_print_level level, const char *format, va_list argu
 	return vfprintf(stderr, format, arguments);
 }
 
-/* Place of the constant `config` in the object's read-only data; -1 it has none. */
-static long config_offset(const struct bpf_object *object)
+/* Place of a variable in a section of the object's data; -1 when there is none
+ * of this size. */
+static long variable_offset(const struct bpf_object *object, const char *section_name, const char *name, size_t size)
 {
 	const struct btf *btf = bpf_object__btf(object);
-	int section = btf__find_by_name_kind(btf, ".rodata", BTF_KIND_DATASEC);
+	int section = btf__find_by_name_kind(btf, section_name, BTF_KIND_DATASEC);
 	const struct btf_type *type = section > 0 ? btf__type_by_id(btf, (uint32_t)section) : NULL;
 
 	for (unsigned i = 0; type && i < btf_vlen(type); i++) {
 		const struct btf_var_secinfo *info = &btf_var_secinfos(type)[i];
 		const struct btf_type *variable = btf__type_by_id(btf, info->type);
 
-		if (!strcmp(btf__name_by_offset(btf, variable->name_off), "config"))
-			return info->size == sizeof(struct record_config) ? (long)info->offset : -1;
+		if (!strcmp(btf__name_by_offset(btf, variable->name_off), name))
+			return info->size == size ? (long)info->offset : -1;
 	}
 	return -1;
 }
 
-static int configure(struct bpf_object *object, const struct record_config *config)
+/* The map that holds a section of the object's data; NULL when it has none. */
+static struct bpf_map *data_map(const struct bpf_object *object, const char *section)
 {
-	long offset = config_offset(object);
 	struct bpf_map *map;
-	int r = 0;
 
-	if (offset < 0)
-		return 0;
 	bpf_object__for_each_map(map, object) {
 		const char *dot = strchr(bpf_map__name(map), '.');
-		const void *initial;
-		size_t size;
-		char *data;
 
-		if (!dot || strcmp(dot, ".rodata"))
-			continue;
-		initial = bpf_map__initial_value(map, &size);
-		if (!initial || (size_t)offset + sizeof(*config) > size)
-			return -EPROTO;
-		data = mem_alloc(size);
-		memcpy(data, initial, size);
-		memcpy(data + offset, config, sizeof(*config));
-		r = bpf_map__set_initial_value(map, data, size);
-		free(data);
+		if (dot && !strcmp(dot, section))
+			return map;
 	}
+	return NULL;
+}
+
+/* Sets the object's constant `config`, where it has one. */
+static int configure(struct bpf_object *object, const struct record_config *config)
+{
+	long offset = variable_offset(object, ".rodata", "config", sizeof(*config));
+	struct bpf_map *map = data_map(object, ".rodata");
+	const void *initial;
+	size_t size;
+	char *data;
+	int r;
+
+	if (offset < 0 || !map)
+		return 0;
+	initial = bpf_map__initial_value(map, &size);
+	if (!initial || (size_t)offset + sizeof(*config) > size)
+		return -EPROTO;
+	data = mem_alloc(size);
+	memcpy(data, initial, size);
+	memcpy(data + offset, config, sizeof(*config));
+	r = bpf_map__set_initial_value(map, data, size);
+	free(data);
 	return r;
 }
 
@@ -274,6 +285,27 @@ int programs_map(const struct programs *programs, const char *name)
 			return bpf_map__fd(map);
 	}
 	return -ENOENT;
+}
+
+void *programs_data(const struct programs *programs, const char *object, const char *section, const char *variable,
+		    size_t size)
+{
+	for (size_t i = 0; i < programs->object_count; i++) {
+		const struct bpf_object *at = programs->objects[i];
+		long offset;
+		const char *data;
+		struct bpf_map *map;
+		size_t bytes;
+
+		if (strcmp(bpf_object__name(at), object))
+			continue;
+		offset = variable_offset(at, section, variable, size);
+		map = data_map(at, section);
+		/* once loaded, the initial value is the mapped map itself */
+		data = map ? bpf_map__initial_value(map, &bytes) : NULL;
+		return offset >= 0 && data && (size_t)offset + size <= bytes ? (char *)data + offset : NULL;
+	}
+	return NULL;
 }
 
 static int program_info(const struct bpf_program *program, struct bpf_prog_info *info)

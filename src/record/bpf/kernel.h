@@ -271,7 +271,7 @@ struct task_struct {
 	struct pid *thread_pid;
 	struct completion *vfork_done;
 	u64 start_time;
-	const struct cred *cred;
+	struct cred *cred;
 	char comm[16];
 	struct files_struct *files;
 	struct signal_struct *signal;

@@ -1,0 +1,135 @@
+/* The threads there are and their waits, for snapshots. */
+#include "record/bpf/context.bpf.h"
+#include "record/bpf/wait.bpf.h"
+#include "record/tasks.h"
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+} __attribute__((preserve_access_index));
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct task_found);
+} task_room SEC(".maps");
+
+struct tasks_want tasks_want;
+
+/* When the thread last ran. The scheduler keeps that by its queue's clock,
+ * which leaves out time stolen by the hypervisor; the queue knows how much. */
+static __always_inline u64 last_ran(struct task_struct *task, struct task_struct *current, u64 now)
+{
+	struct cfs_rq *queue = GET(task, se.cfs_rq), *own_queue = GET(current, se.cfs_rq);
+	struct rq *rq = queue ? GET(queue, rq) : NULL, *own_rq = own_queue ? GET(own_queue, rq) : NULL;
+	u64 ran = GET(task, se.exec_start);
+
+	if (!rq || !own_rq || !ran)
+		return 0;
+	ran += GET(rq, clock) - GET(rq, clock_task);
+	u64 at = now - (GET(own_rq, clock) - ran);
+	u64 born = GET(task, start_time);
+	return (long)at < (long)born ? born : at > now ? now : at;
+}
+
+/* Waits in which a thread is not simply idle: somebody else is to end them. */
+static __always_inline bool others_end(const struct event_waiting *w)
+{
+	switch (w->wait) {
+	case WAIT_KIND_none:
+	case WAIT_KIND_sleep:
+	case WAIT_KIND_worker:
+	case WAIT_KIND_yield:
+	case WAIT_KIND_exit:
+	case WAIT_KIND_signal:
+	case WAIT_KIND_stop:
+		return false;
+	}
+	return true;
+}
+
+static __always_inline u32 number_inside(struct task_struct *task)
+{
+	struct pid *pid = GET(task, thread_pid);
+	if (!pid)
+		return 0;
+	u64 numbers = (u64)pid + bpf_core_field_offset(struct pid, numbers);
+	struct upid *number = (void *)(numbers + (u64)(GET(pid, level) & 31) * bpf_core_type_size(struct upid));
+	return GET(number, nr);
+}
+
+static __always_inline void fill_task(struct task_found *out, struct task_struct *task)
+{
+	struct task_struct *parent = GET(task, real_parent);
+	struct task_group *group = GET(task, sched_task_group);
+	struct cgroup *cgroup = group ? GET(group, css.cgroup) : NULL;
+	struct kernfs_node *node;
+	struct cred *cred = GET(task, cred);
+	u32 flags = GET(task, flags);
+
+	if (!cgroup) {
+		struct css_set *set = GET(task, cgroups);
+		cgroup = set ? GET(set, dfl_cgrp) : NULL;
+	}
+	node = cgroup ? GET(cgroup, kn) : NULL;
+	out->task.start_ns = GET(task, start_time);
+	out->task.cgroup = node ? GET(node, id) : 0;
+	out->task.pid = GET(task, tgid);
+	out->task.parent = parent ? GET(parent, tgid) : 0;
+	out->task.uid = cred ? GET(cred, uid.val) : 0;
+	out->task.ns_tid = number_inside(task);
+	out->task.flags = (flags & PF_KTHREAD ? TASK_FLAGS_kernel_thread : 0) |
+			  (out->tid == out->task.pid ? TASK_FLAGS_leader : 0) |
+			  (out->task.pid == config.own_pid ? TASK_FLAGS_argus : 0) |
+			  (GET(task, exit_state) ? TASK_FLAGS_gone : 0);
+	out->task.prio = GET(task, prio);
+	bpf_probe_read_kernel(out->comm, sizeof(out->comm), task->comm);
+}
+
+SEC("iter/task")
+int tasks_each(struct bpf_iter__task *context)
+{
+	struct task_struct *task = context->task;
+	struct task_struct *current = bpf_get_current_task_btf();
+	u32 zero = 0;
+	struct wait w = { 0 };
+
+	if (!task)
+		return 0;
+	u64 now = bpf_ktime_get_ns();
+	struct task_found *out = bpf_map_lookup_elem(&task_room, &zero);
+	if (!out)
+		return 0;
+	__builtin_memset(out, 0, sizeof(*out));
+	w.state = wait_state(GET(task, __state), false);
+	if (GET(task, exit_state))
+		w.state = TASK_STATE_dead;
+	wait_read(&w, task, false, false, now);
+	out->waiting.since_ns = w.state == TASK_STATE_running ? now : last_ran(task, current, now);
+	out->waiting.object = w.object;
+	out->waiting.timeout_ns = w.timeout_ns;
+	out->waiting.detail = w.detail;
+	out->waiting.hint = w.hint;
+	out->waiting.argument = w.argument;
+	out->waiting.syscall = w.syscall;
+	out->waiting.state = w.state;
+	out->waiting.wait = w.wait;
+	out->waiting.hint_kind = w.hint_kind;
+	out->waiting.flags = w.flags;
+	out->tid = GET(task, pid);
+	if (tasks_want.waiting_to_ns &&
+	    (!others_end(&out->waiting) || out->waiting.since_ns < tasks_want.waiting_from_ns ||
+	     out->waiting.since_ns >= tasks_want.waiting_to_ns || (u32)GET(task, tgid) == config.own_pid))
+		return 0;
+	fill_task(out, task);
+	if (w.syscall != SYSCALL_NONE) {
+		struct pt_regs *registers = call_registers(task);
+		for (int i = 0; i < 4; i++)
+			out->arguments[i] = call_argument(registers, i);
+	}
+	bpf_seq_write(context->meta->seq, out, sizeof(*out));
+	return 0;
+}
