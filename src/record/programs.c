@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "record/tasks.h" /* what skeletons name */
 #include "record/bpf/life.skel.h"
 #include "record/bpf/sample.skel.h"
 #include "record/bpf/sched.skel.h"

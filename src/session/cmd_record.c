@@ -1,0 +1,350 @@
+/* argus record: records until its command ends, the time is over, or a signal
+ * asks it to stop. */
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "record/config.h"
+#include "record/recorder.h"
+#include "session/command.h"
+
+#define PROGRESS_MS 500
+#define STATUS_NOT_FOUND 127
+#define STATUS_NOT_EXECUTABLE 126
+
+static const struct option_spec options[] = {
+	{ "all", 'a', OPTION_FLAG, NULL, "record all processes (without a command: the default)" },
+	{ "output", 'o', OPTION_TEXT, "FILE", "file of the trace (argus.trace)" },
+	{ "level", 0, OPTION_TEXT, "LEVEL", "lean: waits, wake-ups, life of tasks; full: every system call and message too (lean)" },
+	{ "duration", 0, OPTION_DURATION, "TIME", "stop after this time" },
+	{ "max-size", 0, OPTION_BYTES, "SIZE", "stop when the trace has this size" },
+	{ "ring", 0, OPTION_BYTES, "SIZE", "memory of each processor's ring, at most 64M" },
+	{ "freq", 'F', OPTION_NUMBER, "HZ", "CPU samples a second and processor, 0 none (99)" },
+	{ NULL },
+};
+
+/* The command's process, stopped before its exec until it is let go. */
+struct child {
+	pid_t pid;
+	int go;       /* writing a byte lets it exec */
+	int failed;   /* reads the errno of a failed exec */
+};
+
+/* Under sudo the command is the invoking user's, not root's. */
+static int become_invoker(void)
+{
+	const char *uid_text = getenv("SUDO_UID"), *gid_text = getenv("SUDO_GID");
+	uint64_t uid, gid;
+	struct passwd *user;
+
+	if (geteuid() || !uid_text || !gid_text || parse_number(uid_text, &uid) || parse_number(gid_text, &gid) ||
+	    !uid || uid >= UINT32_MAX || gid >= UINT32_MAX)
+		return 0;
+	user = getpwuid((uid_t)uid);
+	if (user ? initgroups(user->pw_name, (gid_t)gid) : setgroups(0, NULL))
+		return -errno;
+	if (setgid((gid_t)gid) || setuid((uid_t)uid))
+		return -errno;
+	if (user) {
+		setenv("HOME", user->pw_dir, 1);
+		setenv("USER", user->pw_name, 1);
+		setenv("LOGNAME", user->pw_name, 1);
+	}
+	return 0;
+}
+
+static _Noreturn void run_child(const char *const *words, int go, int failed, const sigset_t *mask)
+{
+	char byte;
+	int error;
+
+	while (read(go, &byte, 1) < 0 && errno == EINTR)
+		;
+	error = -become_invoker();
+	if (!error) {
+		sigprocmask(SIG_SETMASK, mask, NULL);
+		execvp(words[0], (char *const *)words);
+		error = errno;
+	}
+	if (write(failed, &error, sizeof(error)) < 0)
+		_exit(STATUS_NOT_EXECUTABLE);
+	_exit(error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE);
+}
+
+static int child_start(const char *const *words, const sigset_t *mask, struct child *ret_child, struct err *err)
+{
+	int go[2], failed[2];
+	pid_t pid;
+
+	if (pipe2(go, O_CLOEXEC))
+		return err_sys(err, -errno, "starting the command");
+	if (pipe2(failed, O_CLOEXEC)) {
+		close(go[0]);
+		close(go[1]);
+		return err_sys(err, -errno, "starting the command");
+	}
+	pid = fork();
+	if (pid == 0) {
+		close(go[1]);
+		run_child(words, go[0], failed[1], mask);
+	}
+	close(go[0]);
+	close(failed[1]);
+	if (pid < 0) {
+		close(go[1]);
+		close(failed[0]);
+		return err_sys(err, -errno, "starting the command");
+	}
+	*ret_child = (struct child){ pid, go[1], failed[0] };
+	return 0;
+}
+
+/* Lets it exec; -errno when that fails. */
+static int child_go(struct child *child, const char *name, struct err *err)
+{
+	int error = 0;
+	ssize_t n;
+
+	if (write(child->go, "", 1) < 0)
+		return err_sys(err, -errno, "starting '%s'", name);
+	do
+		n = read(child->failed, &error, sizeof(error));
+	while (n < 0 && errno == EINTR);
+	if (n != sizeof(error))
+		return 0;
+	return err_sys(err, error ? -error : -EIO, "starting '%s'", name);
+}
+
+static void child_drop(struct child *child)
+{
+	if (child->pid <= 0)
+		return;
+	close(child->go);
+	close(child->failed);
+}
+
+static void child_kill(struct child *child)
+{
+	if (child->pid <= 0)
+		return;
+	kill(child->pid, SIGKILL);
+	while (waitpid(child->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	child->pid = 0;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void show_progress(struct sink *notes, const struct recorder_status *status, bool last)
+{
+	double seconds = (double)(status->now_ns - status->start_ns) / 1e9;
+
+	sink_printf(notes, "%s%" PRIu64 " events, %.1f MB, %" PRIu64 " lost, %.1f s%s", notes->terminal ? "\r" : "",
+		    status->events, (double)status->bytes / 1e6, status->lost, seconds,
+		    last ? (notes->terminal ? "   \n" : "\n") : "");
+}
+
+struct wait_state {
+	struct recorder *recorder;
+	struct child *child;
+	int signals;
+	uint64_t end_ns;        /* 0: no limit */
+	int status;             /* of the command */
+	bool stopping;          /* a signal has come */
+};
+
+static int exit_status(int status)
+{
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* True when the recording shall end. */
+static bool take_signal(struct wait_state *state)
+{
+	struct signalfd_siginfo info;
+
+	if (read(state->signals, &info, sizeof(info)) != sizeof(info))
+		return false;
+	if (info.ssi_signo == SIGCHLD) {
+		int status;
+
+		if (state->child->pid <= 0 || waitpid(state->child->pid, &status, WNOHANG) != state->child->pid)
+			return false;
+		state->child->pid = 0;
+		state->status = exit_status(status);
+		return true;
+	}
+	/* A terminal sends its interrupt to the command too; one sent to us
+	 * alone is passed on. A second one ends the wait for the command. */
+	if (state->child->pid <= 0 || state->stopping)
+		return true;
+	state->stopping = true;
+	if (info.ssi_signo != SIGINT || info.ssi_code == SI_USER)
+		kill(state->child->pid, (int)info.ssi_signo);
+	return false;
+}
+
+static void wait_for_end(struct command_context *context, struct wait_state *state)
+{
+	for (;;) {
+		struct pollfd fds[2] = {
+			{ .fd = state->signals, .events = POLLIN },
+			{ .fd = recorder_fd(state->recorder), .events = POLLIN },
+		};
+		struct recorder_status status;
+		int timeout = context->notes->terminal ? PROGRESS_MS : -1;
+		uint64_t now = now_ns();
+
+		if (state->end_ns) {
+			uint64_t left = state->end_ns > now ? (state->end_ns - now) / 1000000 + 1 : 0;
+
+			if (!left)
+				return;
+			if (timeout < 0 || left < (uint64_t)timeout)
+				timeout = left > 60000 ? 60000 : (int)left;
+		}
+		if (poll(fds, 2, timeout) < 0 && errno != EINTR)
+			return;
+		if (fds[1].revents)
+			return;
+		if (fds[0].revents && take_signal(state))
+			return;
+		if (context->notes->terminal) {
+			recorder_status(state->recorder, &status);
+			show_progress(context->notes, &status, false);
+		}
+	}
+}
+
+static int open_signals(sigset_t *ret_before, struct err *err)
+{
+	sigset_t set;
+	int fd;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, ret_before);
+	fd = signalfd(-1, &set, SFD_CLOEXEC);
+	return fd < 0 ? err_sys(err, -errno, "waiting for signals") : fd;
+}
+
+static const char *join(struct arena *arena, const char *const *words)
+{
+	struct buf buf;
+	const char *text;
+
+	buf_init(&buf);
+	for (size_t i = 0; words[i]; i++)
+		buf_printf(&buf, "%s%s", i ? " " : "", words[i]);
+	text = arena_strdup(arena, buf_str(&buf));
+	buf_done(&buf);
+	return text;
+}
+
+static int check_level(const struct options *given, bool *ret_full, struct err *err)
+{
+	const char *level = options_text(given, "level", "lean");
+
+	if (strcmp(level, "lean") && strcmp(level, "full"))
+		return err_set(err, -EINVAL, "--level is lean or full, not '%s'", level);
+	*ret_full = !strcmp(level, "full");
+	return 0;
+}
+
+static int record(struct command_context *context, struct wait_state *state, const struct recorder_options *want,
+		  struct err *err)
+{
+	const struct options *given = context->options;
+	struct recorder_status status;
+	uint64_t duration = options_number(given, "duration", 0);
+	int r, stopping;
+
+	r = recorder_start(want, &state->recorder, err);
+	if (r)
+		return r;
+	if (duration)
+		state->end_ns = now_ns() + duration;
+	if (state->child->pid > 0)
+		r = child_go(state->child, given->arguments[0], err);
+	if (!r)
+		wait_for_end(context, state);
+	stopping = recorder_stop(state->recorder, &status, r ? NULL : err);
+	if (status.ended && status.err.code) {
+		/* what was written is kept; say why there is no more */
+		show_progress(context->notes, &status, true);
+		if (status.err.code == -EFBIG) {
+			sink_printf(context->notes, "the size limit is reached: %s holds what came before\n", want->path);
+			return r;
+		}
+		if (err)
+			*err = status.err;
+		return status.err.code;
+	}
+	show_progress(context->notes, &status, true);
+	return r ? r : stopping;
+}
+
+static int run(struct command_context *context, struct err *err)
+{
+	const struct options *given = context->options;
+	struct recorder_options want = {
+		.path = options_text(given, "output", "argus.trace"),
+		.keep_old = true,
+		.max_bytes = options_number(given, "max-size", 0),
+		.ring_bytes = options_number(given, "ring", 0),
+		.sample_hz = (uint32_t)options_number(given, "freq", 99),
+		.command = join(context->arena, given->arguments),
+	};
+	struct child child = { 0 };
+	struct wait_state state = { .child = &child };
+	sigset_t before;
+	int r;
+
+	r = check_level(given, &want.full, err);
+	if (r)
+		return r;
+	state.signals = open_signals(&before, err);
+	if (state.signals < 0)
+		return state.signals;
+	if (given->argument_count)
+		r = child_start(given->arguments, &before, &child, err);
+	if (!r)
+		r = record(context, &state, &want, err);
+	if (r)
+		child_kill(&child);
+	child_drop(&child);
+	close(state.signals);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return r ? r : state.status;
+}
+
+const struct command command_record = {
+	.name = "record",
+	.arguments = "[-- COMMAND]",
+	.summary = "record what threads wait for and who wakes them",
+	.help = "Records into argus.trace (the previous one is kept as argus.trace.old) until\n"
+		"the command ends, the time is over, or Ctrl-C. The status is the command's.\n",
+	.options = options,
+	.rest_is_command = true,
+	.run = run,
+};
