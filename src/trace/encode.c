@@ -9,7 +9,7 @@
 
 static unsigned char *put_types(struct encoder *encoder, const struct encode_input *input, unsigned char *at)
 {
-	unsigned codes[EVENT_MAX], code = 0;
+	unsigned codes[EVENT_MAX] = { 0 }, code = 0;
 
 	for (unsigned type = 0; type < EVENT_MAX; type++)
 		if (input->counts[type])

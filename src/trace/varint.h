@@ -3,6 +3,7 @@
 #define TRACE_VARINT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define VARINT_MAX 10

@@ -5,6 +5,7 @@
 #ifndef TESTS_INFER_SIMULATOR_H
 #define TESTS_INFER_SIMULATOR_H
 
+#include <stdio.h>
 #include <string.h>
 
 #include "infer/observe_thread.h"
