@@ -29,7 +29,8 @@ struct record_config {
 	u8 follow_forks;         /* children of filtered processes pass too */
 	u8 full;                 /* the full level is on */
 	u8 stacks;               /* STACKS_ of what takes stacks */
-	u8 reserved[7];
+	u8 uring_passes_entry;   /* io_uring_complete passes the queue's entry (6.16) instead of its parts */
+	u8 reserved[6];
 };
 
 #define STACKS_WAITS 1u

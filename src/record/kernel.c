@@ -89,15 +89,15 @@ static int64_t distance(int64_t from, int64_t to)
 	return from < 0 || to < 0 ? PERCPU_ABSENT : to - from;
 }
 
-static bool switch_has_state(const struct kernel *kernel)
+/* How many arguments a trace point passes, with the hidden context; 0 there is none. */
+static unsigned tracepoint_arguments(const struct kernel *kernel, const char *name)
 {
-	int id = find(kernel, "btf_trace_", "sched_switch", BTF_KIND_TYPEDEF);
+	int id = find(kernel, "btf_trace_", name, BTF_KIND_TYPEDEF);
 	const struct btf_type *type = id > 0 ? btf__type_by_id(kernel->btf, (uint32_t)id) : NULL;
 
 	while (type && (btf_is_typedef(type) || btf_is_ptr(type)))
 		type = btf__type_by_id(kernel->btf, type->type);
-	/* the hidden context, then preempt, prev, next, prev_state */
-	return type && btf_is_func_proto(type) && btf_vlen(type) >= 5;
+	return type && btf_is_func_proto(type) ? btf_vlen(type) : 0;
 }
 
 void kernel_configure(const struct kernel *kernel, struct record_config *config)
@@ -140,6 +140,9 @@ void kernel_configure(const struct kernel *kernel, struct record_config *config)
 		else
 			config->timer_base_bytes = (uint32_t)element;
 	}
-	config->switch_has_state = switch_has_state(kernel);
+	/* the hidden context, then preempt, prev, next, prev_state */
+	config->switch_has_state = tracepoint_arguments(kernel, "sched_switch") >= 5;
+	/* the hidden context, ring, request, entry; before, the entry's parts */
+	config->uring_passes_entry = tracepoint_arguments(kernel, "io_uring_complete") == 4;
 }
 #endif

@@ -19,6 +19,7 @@
 #include "record/bpf/storage.skel.h"
 #include "record/bpf/syscall.skel.h"
 #include "record/bpf/tasks.skel.h"
+#include "record/bpf/work.skel.h"
 #include "record/ring.h"
 
 #define OBJECTS_MAX 24
