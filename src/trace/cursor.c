@@ -90,6 +90,18 @@ static void set_gap(struct source *source, struct trace_gap gap)
 	source->gap = (struct event_gap){ gap.from_ns, gap.to_ns, gap.lost, gap.cpu, gap.reason };
 }
 
+/* Without numbers to keep, a chunk with none of the types is not looked at. */
+static bool pass_over(const struct trace_cursor *cursor, const struct chunk *chunk)
+{
+	uint64_t some = 0;
+
+	if (!cursor->filter.unnumbered)
+		return false;
+	for (unsigned i = 0; i < sizeof(chunk->types) / sizeof(chunk->types[0]); i++)
+		some |= chunk->types[i] & cursor->filter.types[i];
+	return !some;
+}
+
 /* Decodes a chunk into the heap, from its first event at or after from_ns on;
  * the number of events passed over for that. */
 static uint64_t open_chunk(struct trace_cursor *cursor, struct chunk *chunk, uint64_t from_ns)
@@ -97,6 +109,8 @@ static uint64_t open_chunk(struct trace_cursor *cursor, struct chunk *chunk, uin
 	struct source *source;
 	uint32_t low = 0, high;
 
+	if (pass_over(cursor, chunk))
+		return 0;
 	if (cursor->unused.length)
 		source = cursor->unused.items[--cursor->unused.length];
 	else
@@ -217,7 +231,7 @@ static void fill_event(struct trace_cursor *cursor, const struct source *source)
 	struct event *e = &cursor->event;
 	uint32_t i = source->at;
 
-	e->number = cursor->number;
+	e->number = cursor->filter.unnumbered ? 0 : cursor->number;
 	e->cpu = source->chunk->cpu;
 	if (source->is_gap) {
 		e->time = source->chunk->first_ns;
@@ -283,6 +297,7 @@ void trace_cursor_seek(struct trace_cursor *cursor, uint64_t number)
 	size_t low = 0, high = trace->chunks.length;
 	uint64_t time_ns = cursor->filter.from_ns;
 
+	cursor->filter.unnumbered = false;
 	/* The last chunk with fewer events than that before it: all of those
 	 * events, and maybe later ones, lie before its begin. */
 	while (low < high) {

@@ -68,6 +68,16 @@ struct tables {
 	void *lookup;                     /* private */
 };
 
+/* Follows a cursor: gives the entry of a thread in constant time, as long as the
+ * times asked for never go back. */
+struct thread_tracker {
+	const struct tables *tables;
+	uint32_t *entries;       /* by tid, of the threads there are now */
+	uint32_t limit;          /* tids below it are in `entries` */
+	uint32_t next;           /* first entry not born yet */
+	uint64_t next_ns;        /* its birth */
+};
+
 int tables_build(const struct trace *trace, struct tables **ret_tables, struct err *err);
 void tables_free(struct tables *tables);
 /* The thread that had this tid at this time, 0 when none is known (or tid is 0). */
@@ -76,5 +86,18 @@ uint32_t tables_thread(const struct tables *tables, uint32_t tid, uint64_t time)
 uint32_t tables_process(const struct tables *tables, uint32_t pid, uint64_t time);
 /* Name that the thread had at the time (names change by exec and rename). */
 const char *tables_comm(const struct tables *tables, uint32_t thread, uint64_t time);
+
+void thread_tracker_init(struct thread_tracker *tracker, const struct tables *tables);
+void thread_tracker_done(struct thread_tracker *tracker);
+/* For thread_tracker_find only: takes in the threads born up to now. */
+void thread_tracker_advance(struct thread_tracker *tracker, uint64_t time);
+
+/* As tables_thread. */
+static inline uint32_t thread_tracker_find(struct thread_tracker *tracker, uint32_t tid, uint64_t time)
+{
+	if (__builtin_expect(time >= tracker->next_ns, 0))
+		thread_tracker_advance(tracker, time);
+	return __builtin_expect(tid < tracker->limit, 1) ? tracker->entries[tid] : tables_thread(tracker->tables, tid, time);
+}
 
 #endif

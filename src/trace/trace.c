@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "trace/reader.h"
+#include "trace/tables_private.h"
 
 /* Payloads of traces up to this size are checked while opening; those of larger
  * ones when they are read. */
@@ -276,6 +277,14 @@ uint64_t trace_wall_ns(const struct trace *trace, uint64_t time_ns)
 	}
 	low -= low > 0; /* the last one before, or the first */
 	return trace->clocks.items[low].wall_ns + (time_ns - trace->clocks.items[low].time_ns);
+}
+
+void trace_each_tid(const struct trace *trace, void (*call)(void *context, uint32_t tid, uint32_t pid), void *context)
+{
+	const struct map_slot *slot;
+
+	for (size_t at = 0; (slot = map_next(&trace->threads, &at));)
+		call(context, (uint32_t)slot->key, (uint32_t)slot->value);
 }
 
 const struct event *trace_event(const struct trace *trace, struct arena *arena, uint64_t number)

@@ -62,6 +62,7 @@ uint64_t trace_wall_ns(const struct trace *trace, uint64_t time_ns);
 struct trace_filter {
 	uint64_t from_ns, to_ns;         /* to_ns 0: to the end; both inclusive */
 	uint64_t types[(EVENT_MAX + 63) / 64]; /* bit per type; all zero: all types */
+	bool unnumbered;                 /* numbers are not needed (they are 0): whole chunks may be passed over */
 };
 
 static inline void trace_filter_add(struct trace_filter *filter, unsigned type)

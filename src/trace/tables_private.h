@@ -1,0 +1,22 @@
+/* What tables.c and threads.c share. */
+#ifndef TRACE_TABLES_PRIVATE_H
+#define TRACE_TABLES_PRIVATE_H
+
+#include "base/vec.h"
+#include "trace/tables.h"
+
+const char *tail_text(const struct event *e, unsigned n);
+
+struct thread_builder;
+
+struct thread_builder *thread_builder_new(struct tables *tables, const struct trace *trace);
+/* task, fork, exec, exit, rename; others are passed over. */
+void thread_builder_take(struct thread_builder *builder, const struct event *e);
+/* Leaves threads and lookup in the tables; frees the builder. */
+void thread_builder_finish(struct thread_builder *builder);
+void thread_lookup_free(struct tables *tables);
+
+/* trace.c: all tids that appear: calls back with the process as far as the heads tell, else 0. */
+void trace_each_tid(const struct trace *trace, void (*call)(void *context, uint32_t tid, uint32_t pid), void *context);
+
+#endif
