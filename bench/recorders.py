@@ -152,10 +152,12 @@ class Argus(Recorder):
     level = None
 
     def command(self):
-        return [self.build + '/argus', 'record', '-a', '--level', self.level, '-o', self.folder + '/trace']
+        # The command begins when the recording has begun; an interrupt is passed on to it.
+        return [self.build + '/argus', 'record', '-a', '--level', self.level, '-o', self.folder + '/trace', '--', 'sh', '-c',
+                'echo ready; exec sleep 1000000']
 
     def ready(self):
-        return os.path.exists(self.folder + '/trace') and 'recording' in self.text().lower()
+        return 'ready' in self.text()
 
     def result(self):
         info = json.loads(subprocess.run([self.build + '/argus', 'info', '--json', self.folder + '/trace'],
