@@ -39,7 +39,7 @@ def measure(chosen, workload, build):
             recorder.start()
             workload.run()
             events = recorder.stop()['events']
-        except (RuntimeError, OSError, ValueError) as problem:
+        except (RuntimeError, OSError, ValueError, subprocess.SubprocessError) as problem:
             print(f'  offline: {recorder.name}: {problem}', flush=True)
             continue
         for title, command in commands:
