@@ -25,6 +25,19 @@ int recorder_mark(struct recorder *recorder, const char *text, struct err *err)
 	return err_set(err, -ENOTSUP, "this argus was built without BPF and cannot record");
 }
 
+int recorder_rotate(struct recorder *recorder, const char *path, struct err *err)
+{
+	(void)recorder;
+	(void)path;
+	return err_set(err, -ENOTSUP, "this argus was built without BPF and cannot record");
+}
+
+int recorder_flush(struct recorder *recorder, struct err *err)
+{
+	(void)recorder;
+	return err_set(err, -ENOTSUP, "this argus was built without BPF and cannot record");
+}
+
 int recorder_fd(const struct recorder *recorder)
 {
 	(void)recorder;
@@ -45,6 +58,7 @@ int recorder_stop(struct recorder *recorder, struct recorder_status *ret_status,
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -54,6 +68,7 @@ int recorder_stop(struct recorder *recorder, struct recorder_status *ret_status,
 #include "record/agent.h"
 #include "record/kernel.h"
 #include "record/programs.h"
+#include "record/state.h"
 
 #define RING_BYTES_MOST (64ull << 20)
 #define RING_BYTES_LEAST (1ull << 20)
@@ -68,6 +83,11 @@ struct recorder {
 	struct record_live *live;
 	uint32_t stream;            /* of the agent's own records: one above the processors' */
 	uint64_t start_ns;
+	struct state *state;        /* NULL: this kernel cannot list descriptors */
+	struct arena arena;         /* of the options' texts */
+	struct recorder_options options;
+	struct writer_options file; /* of the file that is written now */
+	uint64_t closed_bytes, closed_events; /* of the files before it */
 };
 
 static uint64_t clock_ns(clockid_t clock)
@@ -144,8 +164,9 @@ static void add_file(struct buf *buf, const char *key, const char *path)
 	fclose(file);
 }
 
-static int emit_machine(struct recorder *recorder, const struct recorder_options *options, struct err *err)
+static int emit_machine(struct recorder *recorder, struct err *err)
 {
+	const struct recorder_options *options = &recorder->options;
 	struct utsname name;
 	struct buf buf;
 	int r;
@@ -174,6 +195,42 @@ static int emit_machine(struct recorder *recorder, const struct recorder_options
 	return r;
 }
 
+struct recorder_sink {
+	struct state_sink sink;
+	struct recorder *recorder;
+};
+
+static int take_state(struct state_sink *sink, uint32_t tid, enum event_type type, const void *payload, const char *tail,
+		      uint32_t tail_length, struct err *err)
+{
+	struct recorder *recorder = ((struct recorder_sink *)sink)->recorder;
+
+	return emit(recorder, type, tid, payload, tail_length ? tail : "", tail_length, err);
+}
+
+/* The state found now, between the two records that frame it. */
+static int emit_state(struct recorder *recorder, uint32_t reason, struct err *err)
+{
+	struct recorder_sink sink = { .sink = { take_state }, .recorder = recorder };
+	struct event_snapshot snapshot = { .reason = reason };
+	int r = emit(recorder, EVENT_snapshot, 0, &snapshot, "", 0, err);
+
+	if (!r && recorder->state)
+		r = state_record(recorder->state, STATE_ALL, 0, &sink.sink, err);
+	snapshot.end = 1;
+	return r ? r : emit(recorder, EVENT_snapshot, 0, &snapshot, "", 0, err);
+}
+
+/* What each file begins with, so that it can be read alone. */
+static int emit_head(struct recorder *recorder, uint32_t reason, struct err *err)
+{
+	int r = emit_machine(recorder, err);
+
+	if (!r)
+		r = emit_clock(recorder, err);
+	return r ? r : emit_state(recorder, reason, err);
+}
+
 static int map_live(struct recorder *recorder, struct err *err)
 {
 	int fd = programs_map(recorder->programs, "live");
@@ -192,7 +249,6 @@ static int map_live(struct recorder *recorder, struct err *err)
 static int start(struct recorder *recorder, const struct recorder_options *options, struct err *err)
 {
 	struct programs_options programs = { .full = options->full };
-	struct writer_options writer = { .max_bytes = options->max_bytes };
 	int cpus = libbpf_num_possible_cpus(), r;
 
 	if (cpus < 1)
@@ -217,27 +273,36 @@ static int start(struct recorder *recorder, const struct recorder_options *optio
 	r = map_live(recorder, err);
 	if (r)
 		return r;
+	/* without it the trace lacks descriptors, and nothing else */
+	if (state_open(&recorder->state, NULL))
+		recorder->state = NULL;
 	recorder->stream = programs.cpus;
-	writer.cpus = programs.cpus + 1;
-	r = writer_create(options->path, options->keep_old, &writer, &recorder->writer, err);
+	recorder->file = (struct writer_options){ .cpus = programs.cpus + 1, .max_bytes = options->max_bytes };
+	if (getrandom(&recorder->file.recording, sizeof(recorder->file.recording), 0) < 0)
+		recorder->file.recording = clock_ns(CLOCK_REALTIME);
+	r = writer_create(options->path, options->keep_old, &recorder->file, &recorder->writer, err);
 	if (r)
 		return r;
 	recorder->start_ns = clock_ns(CLOCK_MONOTONIC);
 	r = agent_start(&recorder->agent, &recorder->rings, recorder->writer, err);
 	if (r)
 		return r;
-	r = emit_machine(recorder, options, err);
-	if (!r)
-		r = emit_clock(recorder, err);
-	if (!r)
-		r = programs_attach(recorder->programs, err);
-	return r;
+	/* the state last: what happens meanwhile is seen by the programs already */
+	r = programs_attach(recorder->programs, err);
+	return r ? r : emit_head(recorder, SNAPSHOT_REASON_start, err);
 }
 
 int recorder_start(const struct recorder_options *options, struct recorder **ret_recorder, struct err *err)
 {
 	struct recorder *recorder = mem_zalloc(sizeof(*recorder));
-	int r = start(recorder, options, err);
+	int r;
+
+	arena_init(&recorder->arena);
+	recorder->options = *options;
+	recorder->options.path = NULL;
+	recorder->options.command = options->command ? arena_strdup(&recorder->arena, options->command) : NULL;
+	recorder->options.options = options->options ? arena_strdup(&recorder->arena, options->options) : NULL;
+	r = start(recorder, options, err);
 
 	if (r) {
 		recorder_stop(recorder, NULL, NULL);
@@ -252,8 +317,9 @@ void recorder_status(struct recorder *recorder, struct recorder_status *ret_stat
 	struct recorder_status status = { .start_ns = recorder->start_ns };
 
 	status.now_ns = clock_ns(CLOCK_MONOTONIC);
-	status.events = atomic_load(&recorder->agent.events);
-	status.bytes = atomic_load(&recorder->agent.bytes);
+	status.events = recorder->closed_events + atomic_load(&recorder->agent.events);
+	status.bytes = recorder->closed_bytes + atomic_load(&recorder->agent.bytes);
+	status.file_bytes = atomic_load(&recorder->agent.bytes);
 	if (recorder->rings.base)
 		status.lost = rings_lost(&recorder->rings);
 	status.real_time = recorder->agent.real_time;
@@ -268,6 +334,60 @@ void recorder_status(struct recorder *recorder, struct recorder_status *ret_stat
 int recorder_mark(struct recorder *recorder, const char *text, struct err *err)
 {
 	return emit(recorder, EVENT_mark, (uint32_t)gettid(), NULL, text, strlen(text), err);
+}
+
+/* The agent goes on with the new writer; all that was in the rings so far is in
+ * the old one, so that the files follow each other in time. */
+static int change_writer(struct recorder *recorder, const char *path, struct writer **ret_old, struct err *err)
+{
+	struct writer_options file = recorder->file;
+	struct writer *writer;
+	uint64_t bytes = 0, fill = 0;
+	int r;
+
+	agent_lock(&recorder->agent);
+	r = rings_drain(&recorder->rings, recorder->writer, false, &bytes, &fill, err);
+	if (!r) {
+		file.sequence++;
+		file.floor_ns = clock_ns(CLOCK_MONOTONIC);
+		r = writer_create(path, false, &file, &writer, err);
+	}
+	if (!r) {
+		*ret_old = recorder->writer;
+		recorder->closed_bytes += writer_bytes(recorder->writer);
+		recorder->closed_events += writer_events(recorder->writer);
+		recorder->writer = recorder->agent.writer = writer;
+		atomic_store(&recorder->agent.bytes, 0);
+		atomic_store(&recorder->agent.events, 0);
+		recorder->file = file;
+	}
+	agent_unlock(&recorder->agent);
+	return r;
+}
+
+int recorder_rotate(struct recorder *recorder, const char *path, struct err *err)
+{
+	struct writer *old;
+	int r = change_writer(recorder, path, &old, err), closing;
+
+	if (r)
+		return r;
+	r = emit_head(recorder, SNAPSHOT_REASON_file, err);
+	closing = writer_close(old, r ? NULL : err);
+	return r ? r : closing;
+}
+
+int recorder_flush(struct recorder *recorder, struct err *err)
+{
+	uint64_t bytes = 0, fill = 0;
+	int r;
+
+	agent_lock(&recorder->agent);
+	r = rings_drain(&recorder->rings, recorder->writer, false, &bytes, &fill, err);
+	if (!r)
+		r = writer_flush(recorder->writer, UINT64_MAX, err);
+	agent_unlock(&recorder->agent);
+	return r;
 }
 
 int recorder_fd(const struct recorder *recorder)
@@ -286,6 +406,8 @@ int recorder_stop(struct recorder *recorder, struct recorder_status *ret_status,
 		r = agent_stop(&recorder->agent, true, err);
 		if (!r && !atomic_load(&recorder->agent.ended))
 			r = emit_clock(recorder, err);
+		if (!r && !atomic_load(&recorder->agent.ended))
+			r = emit_state(recorder, SNAPSHOT_REASON_end, err);
 	}
 	if (recorder->writer) {
 		closing = writer_close(recorder->writer, r ? NULL : err);
@@ -298,9 +420,11 @@ int recorder_stop(struct recorder *recorder, struct recorder_status *ret_status,
 	rings_unmap(&recorder->rings);
 	if (recorder->live)
 		munmap(recorder->live, (size_t)sysconf(_SC_PAGESIZE));
+	state_close(recorder->state);
 	programs_free(recorder->programs);
 	if (recorder->kernel.btf)
 		kernel_close(&recorder->kernel);
+	arena_done(&recorder->arena);
 	free(recorder);
 	return r;
 }

@@ -29,7 +29,8 @@ struct recorder_options {
 
 struct recorder_status {
 	uint64_t events;              /* handed to the writer, state records too */
-	uint64_t bytes;               /* of the trace */
+	uint64_t bytes;               /* of the trace, all its files */
+	uint64_t file_bytes;          /* of the file that is written now */
 	uint64_t lost;                /* events */
 	uint64_t start_ns, now_ns;    /* CLOCK_MONOTONIC */
 	bool ended;                   /* the agent has stopped by itself: `err` says why */
@@ -42,6 +43,11 @@ int recorder_start(const struct recorder_options *options, struct recorder **ret
 void recorder_status(struct recorder *recorder, struct recorder_status *ret_status);
 /* A remark by the person at this moment. */
 int recorder_mark(struct recorder *recorder, const char *text, struct err *err);
+/* Goes on in another file, which begins with the state found now; the file so
+ * far is closed. On failure it goes on in the old one. */
+int recorder_rotate(struct recorder *recorder, const char *path, struct err *err);
+/* Writes what the rings hold and all chunks, so that the file shows everything up to now. */
+int recorder_flush(struct recorder *recorder, struct err *err);
 /* Readable when the agent has stopped by itself. */
 int recorder_fd(const struct recorder *recorder);
 /* Ends the recording and frees it, also on failure; the trace keeps what it has.
