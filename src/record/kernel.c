@@ -16,7 +16,8 @@ int kernel_open(struct kernel *ret_kernel, struct err *err)
 	if (!btf) {
 		r = -errno;
 		return err_set(err, r == -ENOENT || r == -ESRCH ? -ENOENT : r,
-			       "this kernel has no type information (/sys/kernel/btf/vmlinux): boot one built with CONFIG_DEBUG_INFO_BTF=y, as distributions' kernels are");
+			       "this kernel has no type information (/sys/kernel/btf/vmlinux): boot one built "
+			       "with CONFIG_DEBUG_INFO_BTF=y, as distributions' kernels are");
 	}
 	ret_kernel->btf = btf;
 	return 0;

@@ -192,7 +192,8 @@ static int load_one(struct programs *programs, const struct object_entry *entry,
 		bpf_object__close(object);
 		if (r == -EPERM)
 			return err_set(err, r,
-				       "the kernel does not let this user load BPF programs: run as root (sudo argus ...), or give CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE; `argus doctor` tells more");
+				       "the kernel does not let this user load BPF programs: run as root (sudo argus ...), "
+				       "or give CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE; `argus doctor` tells more");
 		return err_sys(err, r, "loading the BPF object '%s' (LIBBPF_LOG_LEVEL=info shows the kernel's words)",
 			       entry->name);
 	}

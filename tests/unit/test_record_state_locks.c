@@ -1,3 +1,4 @@
+/* Locks as /proc/locks tells them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
