@@ -55,6 +55,7 @@ int recorder_stop(struct recorder *recorder, struct recorder_status *ret_status,
 #else
 
 #include <bpf/libbpf.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -68,7 +69,8 @@ int recorder_stop(struct recorder *recorder, struct recorder_status *ret_status,
 #include "record/agent.h"
 #include "record/kernel.h"
 #include "record/programs.h"
-#include "record/state.h"
+#include "record/snapshot.h"
+#include "record/watcher.h"
 
 #define RING_BYTES_MOST (64ull << 20)
 #define RING_BYTES_LEAST (1ull << 20)
@@ -83,7 +85,9 @@ struct recorder {
 	struct record_live *live;
 	uint32_t stream;            /* of the agent's own records: one above the processors' */
 	uint64_t start_ns;
-	struct state *state;        /* NULL: this kernel cannot list descriptors */
+	struct snapshot_sink sink;
+	struct snapshots *snapshots;
+	struct watcher watcher;
 	struct arena arena;         /* of the options' texts */
 	struct recorder_options options;
 	struct writer_options file; /* of the file that is written now */
@@ -134,14 +138,20 @@ static int emit(struct recorder *recorder, unsigned type, uint32_t tid, const vo
 	return r;
 }
 
-static int emit_clock(struct recorder *recorder, struct err *err)
+static int take_state(struct snapshot_sink *sink, uint32_t tid, enum event_type type, const void *payload,
+		      const char *tail, uint32_t tail_length, struct err *err)
 {
-	struct event_clock clock = {
-		.realtime_ns = clock_ns(CLOCK_REALTIME),
-		.boottime_ns = clock_ns(CLOCK_BOOTTIME),
-	};
+	struct recorder *recorder = (struct recorder *)((char *)sink - offsetof(struct recorder, sink));
 
-	return emit(recorder, EVENT_clock, 0, &clock, "", 0, err);
+	return emit(recorder, type, tid, payload, tail_length ? tail : "", tail_length, err);
+}
+
+static int take_mapping(struct snapshot_sink *sink, const struct mapping_found *mapping, struct err *err)
+{
+	(void)sink;
+	(void)mapping;
+	(void)err;
+	return 0;
 }
 
 static void add_pair(struct buf *buf, const char *key, const char *value)
@@ -195,40 +205,14 @@ static int emit_machine(struct recorder *recorder, struct err *err)
 	return r;
 }
 
-struct recorder_sink {
-	struct state_sink sink;
-	struct recorder *recorder;
-};
-
-static int take_state(struct state_sink *sink, uint32_t tid, enum event_type type, const void *payload, const char *tail,
-		      uint32_t tail_length, struct err *err)
-{
-	struct recorder *recorder = ((struct recorder_sink *)sink)->recorder;
-
-	return emit(recorder, type, tid, payload, tail_length ? tail : "", tail_length, err);
-}
-
-/* The state found now, between the two records that frame it. */
-static int emit_state(struct recorder *recorder, uint32_t reason, struct err *err)
-{
-	struct recorder_sink sink = { .sink = { take_state }, .recorder = recorder };
-	struct event_snapshot snapshot = { .reason = reason };
-	int r = emit(recorder, EVENT_snapshot, 0, &snapshot, "", 0, err);
-
-	if (!r && recorder->state)
-		r = state_record(recorder->state, STATE_ALL, 0, &sink.sink, err);
-	snapshot.end = 1;
-	return r ? r : emit(recorder, EVENT_snapshot, 0, &snapshot, "", 0, err);
-}
-
 /* What each file begins with, so that it can be read alone. */
 static int emit_head(struct recorder *recorder, uint32_t reason, struct err *err)
 {
 	int r = emit_machine(recorder, err);
 
 	if (!r)
-		r = emit_clock(recorder, err);
-	return r ? r : emit_state(recorder, reason, err);
+		r = watcher_emit_clock(&recorder->sink, err);
+	return r ? r : snapshots_take(recorder->snapshots, reason, true, err);
 }
 
 static int map_live(struct recorder *recorder, struct err *err)
@@ -273,10 +257,11 @@ static int start(struct recorder *recorder, const struct recorder_options *optio
 	r = map_live(recorder, err);
 	if (r)
 		return r;
-	/* without it the trace lacks descriptors, and nothing else */
-	if (state_open(&recorder->state, NULL))
-		recorder->state = NULL;
 	recorder->stream = programs.cpus;
+	recorder->sink = (struct snapshot_sink){ take_state, take_mapping };
+	r = snapshots_open(recorder->programs, &recorder->sink, &recorder->snapshots, err);
+	if (r)
+		return r;
 	recorder->file = (struct writer_options){ .cpus = programs.cpus + 1, .max_bytes = options->max_bytes };
 	if (getrandom(&recorder->file.recording, sizeof(recorder->file.recording), 0) < 0)
 		recorder->file.recording = clock_ns(CLOCK_REALTIME);
@@ -289,7 +274,9 @@ static int start(struct recorder *recorder, const struct recorder_options *optio
 		return r;
 	/* the state last: what happens meanwhile is seen by the programs already */
 	r = programs_attach(recorder->programs, err);
-	return r ? r : emit_head(recorder, SNAPSHOT_REASON_start, err);
+	if (!r)
+		r = emit_head(recorder, SNAPSHOT_REASON_start, err);
+	return r ? r : watcher_start(&recorder->watcher, recorder->snapshots, &recorder->sink, recorder->live, err);
 }
 
 int recorder_start(const struct recorder_options *options, struct recorder **ret_recorder, struct err *err)
@@ -398,16 +385,20 @@ int recorder_fd(const struct recorder *recorder)
 int recorder_stop(struct recorder *recorder, struct recorder_status *ret_status, struct err *err)
 {
 	bool started = recorder->agent.started;
-	int r = 0, closing;
+	int r = 0, stopping, closing;
 
+	watcher_stop(&recorder->watcher);
+	/* before the programs go: waits in it and waits recorded must agree */
+	if (started && recorder->snapshots && !atomic_load(&recorder->agent.ended))
+		r = snapshots_take(recorder->snapshots, SNAPSHOT_REASON_end, false, err);
 	if (recorder->programs)
 		programs_detach(recorder->programs);
 	if (started) {
-		r = agent_stop(&recorder->agent, true, err);
+		stopping = agent_stop(&recorder->agent, true, r ? NULL : err);
+		if (!r)
+			r = stopping;
 		if (!r && !atomic_load(&recorder->agent.ended))
-			r = emit_clock(recorder, err);
-		if (!r && !atomic_load(&recorder->agent.ended))
-			r = emit_state(recorder, SNAPSHOT_REASON_end, err);
+			r = watcher_emit_clock(&recorder->sink, err);
 	}
 	if (recorder->writer) {
 		closing = writer_close(recorder->writer, r ? NULL : err);
@@ -420,7 +411,7 @@ int recorder_stop(struct recorder *recorder, struct recorder_status *ret_status,
 	rings_unmap(&recorder->rings);
 	if (recorder->live)
 		munmap(recorder->live, (size_t)sysconf(_SC_PAGESIZE));
-	state_close(recorder->state);
+	snapshots_close(recorder->snapshots);
 	programs_free(recorder->programs);
 	if (recorder->kernel.btf)
 		kernel_close(&recorder->kernel);

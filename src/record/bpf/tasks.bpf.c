@@ -35,7 +35,7 @@ static __always_inline u64 last_ran(struct task_struct *task, struct task_struct
 	return (long)at < (long)born ? born : at > now ? now : at;
 }
 
-/* Waits in which a thread is not simply idle: somebody else is to end them. */
+/* Waits that somebody else is to end, and not the time. */
 static __always_inline bool others_end(const struct event_waiting *w)
 {
 	switch (w->wait) {
@@ -48,7 +48,7 @@ static __always_inline bool others_end(const struct event_waiting *w)
 	case WAIT_KIND_stop:
 		return false;
 	}
-	return true;
+	return !w->timeout_ns;
 }
 
 static __always_inline u32 number_inside(struct task_struct *task)

@@ -53,8 +53,8 @@ static __always_inline u64 wait_relative(u64 deadline, u64 now)
 	return deadline > now ? deadline - now : 1;
 }
 
-/* The call's time limit, relative; 0 none. */
-static __always_inline u64 wait_limit(struct pt_regs *registers, struct call_info info, u64 now)
+/* The call's time limit, relative; 0 none, or none that can be read. */
+static __always_inline u64 wait_limit(struct pt_regs *registers, struct call_info info, bool current, u64 now)
 {
 	u64 value, pair[2];
 
@@ -63,7 +63,7 @@ static __always_inline u64 wait_limit(struct pt_regs *registers, struct call_inf
 	value = call_argument(registers, info.limit_argument);
 	if (info.limit == LIMIT_ms)
 		return (int)value > 0 ? (u64)(u32)value * 1000000 : 0;
-	if (!value || bpf_probe_read_user(pair, sizeof(pair), (void *)value) || (long)pair[0] < 0)
+	if (!current || !value || bpf_probe_read_user(pair, sizeof(pair), (void *)value) || (long)pair[0] < 0)
 		return 0;
 	if (info.limit == LIMIT_timeval)
 		return pair[0] * NS_PER_S + pair[1] * 1000;
@@ -302,8 +302,7 @@ static __always_inline void wait_call(struct wait *w, struct task_struct *task, 
 		w->object = object_of_ipc(OBJECT_KIND_semaphore, w->argument);
 		break;
 	}
-	if (current)
-		w->timeout_ns = wait_limit(registers, info, now);
+	w->timeout_ns = wait_limit(registers, info, current, now);
 }
 
 /* The quota that took a runnable thread off: at its own group or above. */

@@ -1,0 +1,174 @@
+/* The parent's side; see processes.h. processes_child.c is the child's. */
+#include "record/processes.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "record/processes_child.h"
+
+#define STALL_MS 250 /* a child that says nothing for so long hangs */
+
+struct child {
+	pid_t pid;
+	int fd;
+};
+
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static int start(struct child *child, const struct task_found *found, size_t from, size_t count, bool mappings,
+		 struct err *err)
+{
+	int ends[2];
+	pid_t pid;
+
+	if (pipe(ends))
+		return err_sys(err, -errno, "starting to look at processes");
+	pid = fork();
+	if (pid == 0) {
+		sigset_t none;
+
+		sigemptyset(&none);
+		sigprocmask(SIG_SETMASK, &none, NULL);
+		close(ends[0]);
+		processes_child(found, from, count, mappings, ends[1]);
+		_exit(0);
+	}
+	close(ends[1]);
+	if (pid < 0) {
+		close(ends[0]);
+		return err_sys(err, -errno, "starting to look at processes");
+	}
+	*child = (struct child){ pid, ends[0] };
+	return 0;
+}
+
+static void end(struct child *child)
+{
+	if (child->pid <= 0)
+		return;
+	int fd = (int)syscall(SYS_pidfd_open, child->pid, 0);
+	struct pollfd gone = { .fd = fd, .events = POLLIN };
+
+	kill(child->pid, SIGKILL);
+	close(child->fd);
+	/* what holds it may not let go even of the dead: do not wait for ever */
+	if (fd >= 0) {
+		poll(&gone, 1, STALL_MS);
+		close(fd);
+	}
+	waitpid(child->pid, NULL, WNOHANG);
+	child->pid = 0;
+}
+
+/* Reads exactly so many bytes; 0 at the end, -ETIME when nothing comes. */
+static int read_all(int fd, void *to, size_t bytes, int64_t until_ms)
+{
+	size_t held = 0;
+
+	while (held < bytes) {
+		struct pollfd ready = { .fd = fd, .events = POLLIN };
+		int64_t left = until_ms - now_ms();
+		ssize_t n;
+
+		if (left > STALL_MS)
+			left = STALL_MS;
+		if (left <= 0 || poll(&ready, 1, (int)left) == 0)
+			return -ETIME;
+		n = read(fd, (char *)to + held, bytes - held);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return 0;
+		held += (size_t)n;
+	}
+	return 1;
+}
+
+static int hand_mapping(const char *data, size_t bytes, struct processes_sink *sink, struct err *err)
+{
+	struct mapping_found mapping;
+	size_t path;
+
+	if (bytes < sizeof(mapping) + 2 || data[bytes - 1])
+		return 0;
+	memcpy(&mapping, data, sizeof(mapping));
+	mapping.path = data + sizeof(mapping);
+	path = strlen(mapping.path) + 1;
+	mapping.build_id = sizeof(mapping) + path < bytes ? mapping.path + path : "";
+	return sink->mapping(sink, &mapping, err);
+}
+
+static const struct wait_found nothing;
+
+/* Takes the child's messages up to the thread it is done with, *ret_done. A
+ * negative result is the sink's; 0: the child has ended; -ETIME: it hangs. */
+static int follow(struct child *child, const struct task_found *found, size_t count, size_t *ret_done,
+		  int64_t until_ms, struct processes_sink *sink, struct err *err)
+{
+	static char data[PROCESSES_MESSAGE_MOST];
+	struct processes_message message;
+
+	for (;;) {
+		int r = read_all(child->fd, &message, sizeof(message), until_ms);
+
+		if (r <= 0)
+			return r;
+		if (message.bytes > sizeof(data) || message.index != *ret_done || message.index >= count)
+			return 0;
+		r = read_all(child->fd, data, message.bytes, until_ms);
+		if (r <= 0)
+			return r;
+		switch (message.type) {
+		case PROCESSES_MAPPING:
+			r = hand_mapping(data, message.bytes, sink, err);
+			break;
+		case PROCESSES_THREAD:
+			if (message.bytes < sizeof(nothing))
+				return 0;
+			r = sink->thread(sink, &found[message.index], data + sizeof(nothing),
+					 message.bytes - sizeof(nothing), (const struct wait_found *)data, err);
+			++*ret_done;
+			break;
+		}
+		if (r < 0)
+			return r == -ETIME ? -EIO : r;
+	}
+}
+
+int processes_read(const struct task_found *found, size_t count, bool mappings, int limit_ms,
+		   struct processes_sink *sink, struct err *err)
+{
+	int64_t until_ms = now_ms() + limit_ms;
+	size_t done = 0;
+
+	while (done < count) {
+		struct child child = { 0 };
+		int r = 0;
+
+		if (now_ms() < until_ms && !start(&child, found, done, count, mappings, NULL))
+			r = follow(&child, found, count, &done, until_ms, sink, err);
+		end(&child);
+		if (r < 0 && r != -ETIME)
+			return r;
+		if (done < count) {
+			/* this one hangs, or the time is over: hand it over unread */
+			r = sink->thread(sink, &found[done], "\0\0", 3, &nothing, err);
+			if (r < 0)
+				return r;
+			done++;
+		}
+	}
+	return 0;
+}

@@ -1,0 +1,53 @@
+/* What only /proc and a process's own memory tell of it: executable, command
+ * line, control groups, mappings, the owner of the lock it waits for.
+ *
+ * Reading these can hang (a process that holds its mmap lock for ever), so a
+ * forked child does it, under a time limit: where it does not get on, it is
+ * killed, the process in question is left out, and another child goes on behind
+ * it. */
+#ifndef RECORD_PROCESSES_H
+#define RECORD_PROCESSES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "record/tasks.h"
+
+#define PROCESSES_TEXT_MOST 6144u  /* of one thread's texts together */
+#define PROCESSES_POLLED_MOST 64u
+
+/* One mapping with code. */
+struct mapping_found {
+	uint32_t pid;
+	uint32_t flags;            /* protection bits */
+	uint64_t start, bytes, offset;
+	uint64_t device, inode;    /* device as the kernel numbers it: major << 20 | minor */
+	const char *path;          /* "" anonymous */
+	const char *build_id;      /* in hexadecimal, "" unknown */
+};
+
+/* What a thread's memory says of the wait that the iterator found. */
+struct wait_found {
+	uint64_t timeout_ns;
+	uint32_t hint;
+	uint8_t hint_kind;
+	uint8_t polled;            /* entries of `poll` */
+	struct { int fd; uint32_t events; } poll[PROCESSES_POLLED_MOST];
+};
+
+/* Called in the order of the threads given; `texts` are the executable, the
+ * command line and the control groups, each ended by a NUL. For a thread that
+ * could not be read in time texts are empty and `wait` is zero. */
+struct processes_sink {
+	int (*thread)(struct processes_sink *sink, const struct task_found *found, const char *texts,
+		      size_t texts_bytes, const struct wait_found *wait, struct err *err);
+	int (*mapping)(struct processes_sink *sink, const struct mapping_found *mapping, struct err *err);
+};
+
+/* `limit_ms`: for all together; what is behind it is handed over unread. */
+int processes_read(const struct task_found *found, size_t count, bool mappings, int limit_ms,
+		   struct processes_sink *sink, struct err *err);
+
+#endif

@@ -1,0 +1,348 @@
+/* See processes_child.h. Works in memory of its own and may hang at any read. */
+#include "record/processes_child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "symbols/elf_file.h"
+
+#define COMMAND_MOST 2048u
+#define CGROUPS_MOST 2048u
+#define FILES_KNOWN 1024u
+
+/* Build-ids of files met before, by device and inode. */
+struct file_known {
+	uint64_t device, inode;
+	char build_id[65];
+};
+
+struct child {
+	int fd;
+	uint32_t pid;               /* whose texts are held */
+	char texts[PROCESSES_TEXT_MOST];
+	size_t texts_bytes;
+	struct file_known *files;   /* FILES_KNOWN, a slot by hash */
+	char message[sizeof(struct processes_message) + PROCESSES_MESSAGE_MOST];
+};
+
+static void send(struct child *child, unsigned type, uint64_t index, const void *head, size_t head_bytes,
+		 const void *tail, size_t tail_bytes)
+{
+	struct processes_message message = { type, (uint32_t)(head_bytes + tail_bytes), index };
+	size_t bytes = sizeof(message) + message.bytes, at = 0;
+
+	memcpy(child->message, &message, sizeof(message));
+	memcpy(child->message + sizeof(message), head, head_bytes);
+	memcpy(child->message + sizeof(message) + head_bytes, tail, tail_bytes);
+	while (at < bytes) {
+		ssize_t n = write(child->fd, child->message + at, bytes - at);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			_exit(1);
+		at += (size_t)n;
+	}
+}
+
+/* Contents of a /proc file, at most `size` less a NUL; their length. */
+static size_t read_file(uint32_t pid, const char *name, char *to, size_t size)
+{
+	char path[64];
+	size_t held = 0;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/%s", pid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	while (fd >= 0 && held < size - 1) {
+		ssize_t n = read(fd, to + held, size - 1 - held);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		held += (size_t)n;
+	}
+	if (fd >= 0)
+		close(fd);
+	to[held] = 0;
+	return held;
+}
+
+/* Arguments come ended by NULs: spaces part them. */
+static size_t read_command(uint32_t pid, char *to, size_t size)
+{
+	size_t length = read_file(pid, "cmdline", to, size);
+
+	while (length && !to[length - 1])
+		length--;
+	for (size_t i = 0; i < length; i++)
+		if (!to[i])
+			to[i] = ' ';
+	to[length] = 0;
+	return length;
+}
+
+/* "hierarchy:controllers:path" lines become one line, parted by spaces. */
+static size_t read_cgroups(uint32_t pid, char *to, size_t size)
+{
+	size_t length = read_file(pid, "cgroup", to, size);
+
+	while (length && to[length - 1] == '\n')
+		length--;
+	for (size_t i = 0; i < length; i++)
+		if (to[i] == '\n')
+			to[i] = ' ';
+	to[length] = 0;
+	return length;
+}
+
+static void read_texts(struct child *child, const struct task_found *found)
+{
+	uint32_t pid = found->task.pid;
+	char path[64], *to = child->texts, *end = child->texts + sizeof(child->texts);
+	ssize_t n;
+
+	if (child->pid == pid)
+		return;
+	child->pid = pid;
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/exe", pid);
+	n = found->task.flags & TASK_FLAGS_kernel_thread ? 0 : readlink(path, to, sizeof(child->texts) / 4);
+	to += n > 0 ? n : 0;
+	*to++ = 0;
+	if (!(found->task.flags & TASK_FLAGS_kernel_thread))
+		to += read_command(pid, to, COMMAND_MOST);
+	*to++ = 0;
+	to += read_cgroups(pid, to, (size_t)(end - to) < CGROUPS_MOST ? (size_t)(end - to) : CGROUPS_MOST);
+	*to++ = 0;
+	child->texts_bytes = (size_t)(to - child->texts);
+}
+
+static bool read_memory(uint32_t pid, uint64_t address, void *to, size_t bytes)
+{
+	struct iovec local = { to, bytes }, remote = { (void *)(uintptr_t)address, bytes };
+
+	return address && process_vm_readv((pid_t)pid, &local, 1, &remote, 1, 0) == (ssize_t)bytes;
+}
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t read_time(uint32_t pid, uint64_t address)
+{
+	struct timespec limit;
+
+	if (!read_memory(pid, address, &limit, sizeof(limit)) || limit.tv_sec < 0 || limit.tv_nsec < 0 ||
+	    (uint64_t)limit.tv_sec > UINT64_MAX / 2000000000u)
+		return 0;
+	return (uint64_t)limit.tv_sec * 1000000000u + (uint64_t)limit.tv_nsec;
+}
+
+/* The same reading as at a switch (bpf/wait.bpf.h), of another's memory. */
+static void read_futex(const struct task_found *found, struct wait_found *wait)
+{
+	uint32_t pid = found->task.pid, op = (uint32_t)found->arguments[1], command = op & FUTEX_CMD_MASK, mutex[5];
+	uint32_t value = (uint32_t)found->arguments[2];
+	uint64_t limit = read_time(pid, found->arguments[3]), began = found->waiting.since_ns;
+
+	if (limit && command != FUTEX_WAIT) {
+		/* a point in time, not a length */
+		uint64_t now = clock_ns(CLOCK_MONOTONIC);
+		uint64_t offset = op & FUTEX_CLOCK_REALTIME || command == FUTEX_LOCK_PI ? clock_ns(CLOCK_REALTIME) - now : 0;
+
+		limit = limit > began + offset ? limit - began - offset : 1;
+	}
+	wait->timeout_ns = limit;
+	if (command == FUTEX_WAIT && value == 2 && read_memory(pid, found->arguments[0], mutex, sizeof(mutex))) {
+		if (mutex[0] == 2 && mutex[2] && mutex[2] <= FUTEX_TID_MASK && mutex[3] && !(mutex[4] & ~0x1ffu)) {
+			wait->hint = mutex[2];
+			wait->hint_kind = HINT_KIND_mutex_owner;
+		}
+	} else if ((command == FUTEX_LOCK_PI || command == FUTEX_LOCK_PI2) &&
+		   read_memory(pid, found->arguments[0], mutex, sizeof(mutex[0])) && mutex[0] & FUTEX_TID_MASK) {
+		wait->hint = mutex[0] & FUTEX_TID_MASK;
+		wait->hint_kind = HINT_KIND_pi_owner;
+	} else if (!(op & FUTEX_PRIVATE_FLAG) && value > 2 && value <= FUTEX_TID_MASK &&
+		   (command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET)) {
+		wait->hint = value;
+		wait->hint_kind = HINT_KIND_thread_exit;
+	}
+}
+
+static void read_poll(const struct task_found *found, struct wait_found *wait)
+{
+	struct pollfd fds[PROCESSES_POLLED_MOST];
+	uint64_t count = found->arguments[1];
+
+	if (count > PROCESSES_POLLED_MOST)
+		count = PROCESSES_POLLED_MOST;
+	if (!count || !read_memory(found->task.pid, found->arguments[0], fds, count * sizeof(fds[0])))
+		return;
+	for (uint64_t i = 0; i < count; i++) {
+		if (fds[i].fd < 0)
+			continue;
+		wait->poll[wait->polled].fd = fds[i].fd;
+		wait->poll[wait->polled++].events = (uint16_t)fds[i].events;
+	}
+}
+
+static void read_wait(const struct task_found *found, struct wait_found *wait)
+{
+	memset(wait, 0, sizeof(*wait));
+	if (found->task.flags & TASK_FLAGS_kernel_thread || found->waiting.wait == WAIT_KIND_none)
+		return;
+	switch (found->waiting.syscall) {
+	case SYS_futex:
+		read_futex(found, wait);
+		break;
+	case SYS_poll:
+		if ((int)found->arguments[2] > 0)
+			wait->timeout_ns = (uint64_t)(int)found->arguments[2] * 1000000u;
+		read_poll(found, wait);
+		break;
+	case SYS_ppoll:
+		wait->timeout_ns = read_time(found->task.pid, found->arguments[2]);
+		read_poll(found, wait);
+		break;
+	case SYS_epoll_wait:
+	case SYS_epoll_pwait:
+		if ((int)found->arguments[3] > 0)
+			wait->timeout_ns = (uint64_t)(int)found->arguments[3] * 1000000u;
+		break;
+	case SYS_nanosleep:
+		wait->timeout_ns = read_time(found->task.pid, found->arguments[0]);
+		break;
+	case SYS_clock_nanosleep:
+		if (!(found->arguments[1] & TIMER_ABSTIME))
+			wait->timeout_ns = read_time(found->task.pid, found->arguments[2]);
+		break;
+	}
+}
+
+bool processes_parse_mapping(char *line, struct mapping_found *mapping)
+{
+	unsigned long long start, stop, offset, inode;
+	unsigned major, minor;
+	char access[5];
+	int at = 0;
+
+	line[strcspn(line, "\n")] = 0;
+	if (sscanf(line, "%llx-%llx %4s %llx %x:%x %llu %n", &start, &stop, access, &offset, &major, &minor, &inode,
+		   &at) < 7 || !at || access[2] != 'x' || stop <= start)
+		return false;
+	*mapping = (struct mapping_found){
+		.flags = (access[0] == 'r' ? PROT_READ : 0) | (access[1] == 'w' ? PROT_WRITE : 0) | PROT_EXEC,
+		.start = start,
+		.bytes = stop - start,
+		.offset = offset,
+		.device = (uint64_t)major << 20 | minor,
+		.inode = inode,
+		.path = line + at,
+		.build_id = "",
+	};
+	return true;
+}
+
+/* Of the file that is mapped, whatever its path means by now. */
+static void read_build_id(const struct mapping_found *mapping, char text[65])
+{
+	struct elf_file file;
+	struct stat status;
+	char path[96];
+	int fd;
+
+	text[0] = 0;
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/map_files/%" PRIx64 "-%" PRIx64, mapping->pid, mapping->start,
+		 mapping->start + mapping->bytes);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return;
+	if (fstat(fd, &status) || !S_ISREG(status.st_mode)) {
+		close(fd);
+		return;
+	}
+	if (elf_file_open_fd(fd, mapping->path, &file, NULL))
+		return;
+	elf_file_build_id_text(&file, text);
+	elf_file_close(&file);
+}
+
+static const char *build_id(struct child *child, const struct mapping_found *mapping)
+{
+	struct file_known *known = &child->files[(mapping->inode ^ mapping->device * 31) % FILES_KNOWN];
+
+	if (!mapping->inode)
+		return "";
+	if (known->inode != mapping->inode || known->device != mapping->device) {
+		known->inode = mapping->inode;
+		known->device = mapping->device;
+		read_build_id(mapping, known->build_id);
+	}
+	return known->build_id;
+}
+
+static void read_mappings(struct child *child, uint32_t pid, uint64_t index)
+{
+	char path[64], texts[PATH_MAX + 128];
+	char *line = NULL;
+	size_t size = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/maps", pid);
+	file = fopen(path, "re");
+	if (!file)
+		return;
+	while (getline(&line, &size, file) > 0) {
+		struct mapping_found mapping;
+		size_t length;
+		const char *id;
+
+		if (!processes_parse_mapping(line, &mapping))
+			continue;
+		mapping.pid = pid;
+		length = strnlen(mapping.path, 1024);
+		id = build_id(child, &mapping);
+		memcpy(texts, mapping.path, length);
+		texts[length++] = 0;
+		memcpy(texts + length, id, strlen(id) + 1);
+		length += strlen(id) + 1;
+		send(child, PROCESSES_MAPPING, index, &mapping, sizeof(mapping), texts, length);
+	}
+	free(line);
+	fclose(file);
+}
+
+void processes_child(const struct task_found *found, size_t from, size_t count, bool mappings, int fd)
+{
+	struct child *child = calloc(1, sizeof(*child));
+	struct wait_found wait;
+
+	if (!child || !(child->files = calloc(FILES_KNOWN, sizeof(*child->files))))
+		_exit(1);
+	child->fd = fd;
+	for (size_t i = from; i < count; i++) {
+		if (mappings && found[i].tid == found[i].task.pid && !(found[i].task.flags & TASK_FLAGS_kernel_thread))
+			read_mappings(child, found[i].tid, i);
+		read_texts(child, &found[i]);
+		read_wait(&found[i], &wait);
+		send(child, PROCESSES_THREAD, i, &wait, sizeof(wait), child->texts, child->texts_bytes);
+	}
+}

@@ -1,0 +1,181 @@
+/* See snapshot.h. */
+#ifdef HAVE_BPF
+#include "record/snapshot.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "record/cgroups.h"
+#include "record/programs.h"
+#include "record/state.h"
+#include "record/tasks.h"
+
+#define PROCESSES_LIMIT_MS 5000 /* for what /proc tells, all processes together */
+
+struct snapshots {
+	pthread_mutex_t lock;           /* one snapshot at a time */
+	struct snapshot_sink *sink;
+	struct tasks *tasks;
+	struct state *state;
+	struct processes_sink processes;
+	struct state_sink states;
+	struct cgroups_sink cgroups;
+};
+
+#define container(pointer, type, member) ((type *)((char *)(pointer) - offsetof(type, member)))
+
+static int emit(struct snapshots *snapshots, uint32_t tid, enum event_type type, const void *payload, const char *tail,
+		size_t tail_length, struct err *err)
+{
+	return snapshots->sink->event(snapshots->sink, tid, type, payload, tail, (uint32_t)tail_length, err);
+}
+
+static int emit_polled(struct snapshots *snapshots, uint32_t tid, const struct wait_found *wait, struct err *err)
+{
+	int r = 0;
+
+	for (unsigned i = 0; !r && i < wait->polled; i++) {
+		struct event_poll_item item = { .fd = (uint32_t)wait->poll[i].fd, .events = wait->poll[i].events };
+
+		r = emit(snapshots, tid, EVENT_poll_item, &item, NULL, 0, err);
+	}
+	return r;
+}
+
+static int on_thread(struct processes_sink *sink, const struct task_found *found, const char *texts, size_t texts_bytes,
+		     const struct wait_found *wait, struct err *err)
+{
+	struct snapshots *snapshots = container(sink, struct snapshots, processes);
+	char tail[sizeof(found->comm) + 1 + PROCESSES_TEXT_MOST];
+	size_t comm = strnlen(found->comm, sizeof(found->comm));
+	struct event_waiting waiting = found->waiting;
+	int r;
+
+	if (texts_bytes > PROCESSES_TEXT_MOST)
+		texts_bytes = PROCESSES_TEXT_MOST;
+	memcpy(tail, found->comm, comm);
+	tail[comm++] = 0;
+	memcpy(tail + comm, texts, texts_bytes);
+	r = emit(snapshots, found->tid, EVENT_task, &found->task, tail, comm + texts_bytes, err);
+	if (r)
+		return r;
+	if (wait->timeout_ns)
+		waiting.timeout_ns = wait->timeout_ns;
+	if (wait->hint) {
+		waiting.hint = wait->hint;
+		waiting.hint_kind = wait->hint_kind;
+	}
+	r = emit(snapshots, found->tid, EVENT_waiting, &waiting, NULL, 0, err);
+	return r ? r : emit_polled(snapshots, found->tid, wait, err);
+}
+
+static int on_mapping(struct processes_sink *sink, const struct mapping_found *mapping, struct err *err)
+{
+	struct snapshots *snapshots = container(sink, struct snapshots, processes);
+
+	return snapshots->sink->mapping(snapshots->sink, mapping, err);
+}
+
+static int on_state(struct state_sink *sink, uint32_t tid, enum event_type type, const void *payload, const char *tail,
+		    uint32_t tail_length, struct err *err)
+{
+	return emit(container(sink, struct snapshots, states), tid, type, payload, tail, tail_length, err);
+}
+
+static int on_cgroup(struct cgroups_sink *sink, const struct event_cgroup *cgroup, const char *path, struct err *err)
+{
+	return emit(container(sink, struct snapshots, cgroups), 0, EVENT_cgroup, cgroup, path, strlen(path), err);
+}
+
+int snapshots_open(const struct programs *programs, struct snapshot_sink *sink, struct snapshots **ret_snapshots,
+		   struct err *err)
+{
+	struct snapshots *snapshots = mem_zalloc(sizeof(*snapshots));
+	int r;
+
+	pthread_mutex_init(&snapshots->lock, NULL);
+	snapshots->sink = sink;
+	snapshots->processes = (struct processes_sink){ on_thread, on_mapping };
+	snapshots->states.event = on_state;
+	snapshots->cgroups.cgroup = on_cgroup;
+	r = tasks_open(programs, &snapshots->tasks, err);
+	if (!r || r == -ENOTSUP)
+		r = state_open(&snapshots->state, err);
+	if (r && r != -ENOTSUP) {
+		snapshots_close(snapshots);
+		return r;
+	}
+	*ret_snapshots = snapshots;
+	return 0;
+}
+
+void snapshots_close(struct snapshots *snapshots)
+{
+	if (!snapshots)
+		return;
+	tasks_close(snapshots->tasks);
+	state_close(snapshots->state);
+	pthread_mutex_destroy(&snapshots->lock);
+	free(snapshots);
+}
+
+static int take_tasks(struct snapshots *snapshots, bool mappings, struct err *err)
+{
+	struct tasks_want all = { 0 };
+	const struct task_found *found;
+	size_t count;
+	int r;
+
+	if (!snapshots->tasks)
+		return 0;
+	r = tasks_find(snapshots->tasks, &all, &found, &count, err);
+	return r ? r : processes_read(found, count, mappings, PROCESSES_LIMIT_MS, &snapshots->processes, err);
+}
+
+static int take(struct snapshots *snapshots, uint32_t reason, bool mappings, struct err *err)
+{
+	struct event_snapshot mark = { .end = 0, .reason = reason };
+	int r = emit(snapshots, 0, EVENT_snapshot, &mark, NULL, 0, err);
+
+	if (!r)
+		r = take_tasks(snapshots, mappings, err);
+	if (!r && snapshots->state)
+		r = state_record(snapshots->state, STATE_ALL, 0, &snapshots->states, err);
+	if (!r)
+		r = cgroups_read(&snapshots->cgroups, err);
+	if (r)
+		return r;
+	mark.end = 1;
+	return emit(snapshots, 0, EVENT_snapshot, &mark, NULL, 0, err);
+}
+
+int snapshots_take(struct snapshots *snapshots, uint32_t reason, bool mappings, struct err *err)
+{
+	int r;
+
+	pthread_mutex_lock(&snapshots->lock);
+	r = take(snapshots, reason, mappings, err);
+	pthread_mutex_unlock(&snapshots->lock);
+	return r;
+}
+
+int snapshots_count_waiting(struct snapshots *snapshots, uint64_t from_ns, uint64_t to_ns, size_t *ret_count,
+			    struct err *err)
+{
+	struct tasks_want want = { from_ns, to_ns };
+	const struct task_found *found;
+	int r;
+
+	*ret_count = 0;
+	if (!snapshots->tasks)
+		return 0;
+	pthread_mutex_lock(&snapshots->lock);
+	r = tasks_find(snapshots->tasks, &want, &found, ret_count, err);
+	pthread_mutex_unlock(&snapshots->lock);
+	return r;
+}
+#endif

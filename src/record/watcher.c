@@ -1,0 +1,117 @@
+/* See watcher.h. */
+#ifdef HAVE_BPF
+#include "record/watcher.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NS_PER_S 1000000000ull
+#define ROUND_MS 1000
+#define CLOCK_ROUNDS 10                   /* a clock record each ten seconds */
+#define LONG_WAIT_NS NS_PER_S
+#define GAP_SHORTEST_NS (2 * NS_PER_S)    /* between snapshots of long waits ... */
+#define GAP_LONGEST_NS (32 * NS_PER_S)    /* ... where they come again and again */
+#define CALM_NS (10 * NS_PER_S)           /* so long without one, and the shortest holds again */
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+int watcher_emit_clock(struct snapshot_sink *sink, struct err *err)
+{
+	struct event_clock clock = {
+		.realtime_ns = clock_ns(CLOCK_REALTIME),
+		.boottime_ns = clock_ns(CLOCK_BOOTTIME),
+	};
+
+	return sink->event(sink, 0, EVENT_clock, &clock, NULL, 0, err);
+}
+
+/* A failure of the trace is the agent's to report; what cannot be listed now is
+ * left out of this snapshot. */
+static void look_for_long_waits(struct watcher *watcher)
+{
+	uint64_t now = clock_ns(CLOCK_MONOTONIC), to = now - LONG_WAIT_NS;
+	size_t count = 0;
+
+	if (now < watcher->next_ns || to <= watcher->seen_ns)
+		return;
+	if (snapshots_count_waiting(watcher->snapshots, watcher->seen_ns, to, &count, NULL))
+		return;
+	watcher->seen_ns = to;
+	if (!count) {
+		if (now > watcher->next_ns + CALM_NS)
+			watcher->gap_ns = GAP_SHORTEST_NS;
+		return;
+	}
+	snapshots_take(watcher->snapshots, SNAPSHOT_REASON_long_wait, false, NULL);
+	watcher->next_ns = clock_ns(CLOCK_MONOTONIC) + watcher->gap_ns;
+	watcher->gap_ns = watcher->gap_ns * 2 > GAP_LONGEST_NS ? GAP_LONGEST_NS : watcher->gap_ns * 2;
+}
+
+static void *run(void *data)
+{
+	struct watcher *watcher = data;
+
+	for (unsigned rounds = 1; !atomic_load(&watcher->stop); rounds++) {
+		struct pollfd wake = { .fd = watcher->wake_fd, .events = POLLIN };
+
+		if (poll(&wake, 1, ROUND_MS) != 0)
+			continue;
+		watcher->live->realtime_offset_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
+		if (rounds % CLOCK_ROUNDS == 0)
+			watcher_emit_clock(watcher->sink, NULL);
+		look_for_long_waits(watcher);
+	}
+	return NULL;
+}
+
+int watcher_start(struct watcher *watcher, struct snapshots *snapshots, struct snapshot_sink *sink,
+		  struct record_live *live, struct err *err)
+{
+	sigset_t all, before;
+	int r;
+
+	watcher->snapshots = snapshots;
+	watcher->sink = sink;
+	watcher->live = live;
+	watcher->gap_ns = GAP_SHORTEST_NS;
+	watcher->seen_ns = clock_ns(CLOCK_MONOTONIC);
+	watcher->wake_fd = eventfd(0, EFD_CLOEXEC);
+	if (watcher->wake_fd < 0)
+		return err_sys(err, -errno, "starting the watcher");
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	r = pthread_create(&watcher->thread, NULL, run, watcher);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (r) {
+		close(watcher->wake_fd);
+		return err_sys(err, -r, "starting the watcher");
+	}
+	watcher->started = true;
+	return 0;
+}
+
+void watcher_stop(struct watcher *watcher)
+{
+	uint64_t one = 1;
+	ssize_t n;
+
+	if (!watcher->started)
+		return;
+	atomic_store(&watcher->stop, true);
+	n = write(watcher->wake_fd, &one, sizeof(one));
+	(void)n;
+	pthread_join(watcher->thread, NULL);
+	close(watcher->wake_fd);
+	watcher->started = false;
+}
+#endif

@@ -1,0 +1,34 @@
+/* The watcher: a thread that once a second looks after what the agent has no
+ * time for: the clocks, and a snapshot when a thread has begun to wait long. */
+#ifndef RECORD_WATCHER_H
+#define RECORD_WATCHER_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "record/config.h"
+#include "record/snapshot.h"
+
+struct watcher {
+	struct snapshots *snapshots;
+	struct snapshot_sink *sink;
+	struct record_live *live;
+	pthread_t thread;
+	int wake_fd;
+	atomic_bool stop;
+	bool started;
+	uint64_t next_ns, gap_ns;       /* snapshots of long waits: not before, and the pause after the next */
+	uint64_t seen_ns;               /* waits that began before it are dealt with */
+};
+
+int watcher_start(struct watcher *watcher, struct snapshots *snapshots, struct snapshot_sink *sink,
+		  struct record_live *live, struct err *err);
+void watcher_stop(struct watcher *watcher);
+
+/* A clock record at this moment. */
+int watcher_emit_clock(struct snapshot_sink *sink, struct err *err);
+
+#endif
