@@ -1,45 +1,274 @@
-/* argus dump: a line for each event. */
+/* argus dump: a line for each event, or JSON, or the text form. */
 #include <errno.h>
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <string.h>
 
+#include "base/json.h"
+#include "base/map.h"
 #include "session/command.h"
+#include "trace/tables.h"
 #include "trace/text.h"
-#include "trace/trace.h"
+#include "trace/when.h"
 
 #define DUMP_BLOCK (256u * 1024)
 
 static const struct option_spec dump_options[] = {
-	{ "text", 0, OPTION_FLAG, NULL, "the text form, all of it: `argus import --text` makes the same trace of it" },
+	{ "from", 0, OPTION_TEXT, "TIME", "events from here on: 1234.5, +2s (from the start), -1s (from the end), 14:03:59" },
+	{ "to", 0, OPTION_TEXT, "TIME", "events up to here" },
+	{ "pid", 'p', OPTION_NUMBER, "PID", "events in threads of this process (repeatable)" },
+	{ "tid", 't', OPTION_NUMBER, "TID", "events in this thread (repeatable)" },
+	{ "comm", 'c', OPTION_TEXT, "NAME", "events in threads of this name, * and ? allowed (repeatable)" },
+	{ "type", 'e', OPTION_TEXT, "EVENT", "events of this type, or of several: switch,wake (repeatable)" },
+	{ "number", 'n', OPTION_TEXT, "N[-M]", "the event of this number, or of these" },
 	{ "state", 0, OPTION_FLAG, NULL, "also the state that was found and records about the trace itself" },
+	{ "text", 0, OPTION_FLAG, NULL, "the text form, with state: `argus import --text` makes the same trace of it" },
+	{ "json", 0, OPTION_FLAG, NULL, "one JSON document" },
 	{ 0 }
 };
 
+struct dump {
+	struct command_context *context;
+	struct trace *trace;
+	struct tables *tables;
+	struct thread_tracker tracker;
+	struct trace_filter filter;
+	struct trace_cursor *cursor;
+	struct map pids, tids;
+	uint64_t first_number, last_number;
+	bool by_thread;               /* a filter asks who */
+	bool state, text;
+	struct buf buf;
+	struct json json;
+	bool as_json;
+};
+
+/* ---- what is asked for ---- */
+
+static int add_types(struct dump *dump, const char *list, struct err *err)
+{
+	while (*list) {
+		size_t length = strcspn(list, ",");
+		const char *name = arena_strndup(dump->context->arena, list, length);
+		const struct event_info *info = event_info_find(name);
+
+		if (!info)
+			return err_set(err, -EINVAL, "no event is called '%s'; `argus info` lists those of a trace", name);
+		trace_filter_add(&dump->filter, event_info_number(info));
+		dump->state |= (info->categories & (STATE | META)) != 0;
+		list += length + (list[length] == ',');
+	}
+	return 0;
+}
+
+static int read_numbers(struct map *map, const struct options *options, const char *name)
+{
+	const char *text;
+	uint64_t number;
+
+	for (size_t n = 0; (text = options_nth(options, name, n)); n++) {
+		if (parse_number(text, &number))
+			return -EINVAL;
+		map_put(map, number, 1);
+	}
+	return 0;
+}
+
+static int read_range(struct dump *dump, const char *text, struct err *err)
+{
+	const char *dash = strchr(text, '-');
+	const char *first = dash ? arena_strndup(dump->context->arena, text, (size_t)(dash - text)) : text;
+
+	dump->last_number = UINT64_MAX;
+	if (parse_number(first, &dump->first_number) || !dump->first_number ||
+	    (!dash && (dump->last_number = dump->first_number, 0)) || (dash && dash[1] && parse_number(dash + 1, &dump->last_number)))
+		return err_set(err, -EINVAL, "'%s' is no number of an event and no range of them (N-M)", text);
+	return 0;
+}
+
+static int read_filters(struct dump *dump, struct err *err)
+{
+	const struct options *options = dump->context->options;
+	const char *text;
+	int status = 0;
+
+	dump->text = options_has(options, "text");
+	dump->as_json = options_has(options, "json");
+	dump->state = dump->text || options_has(options, "state");
+	dump->by_thread = options_has(options, "pid") || options_has(options, "tid") || options_has(options, "comm");
+	if (dump->text && dump->as_json)
+		return err_set(err, -EINVAL, "--text and --json: one of them");
+	if (options_has(options, "from"))
+		status = trace_time_parse(dump->trace, options_text(options, "from", ""), &dump->filter.from_ns, err);
+	if (!status && options_has(options, "to"))
+		status = trace_time_parse(dump->trace, options_text(options, "to", ""), &dump->filter.to_ns, err);
+	for (size_t n = 0; !status && (text = options_nth(options, "type", n)); n++)
+		status = add_types(dump, text, err);
+	if (!status && options_has(options, "number"))
+		status = read_range(dump, options_text(options, "number", ""), err);
+	if (status)
+		return status;
+	read_numbers(&dump->pids, options, "pid");
+	read_numbers(&dump->tids, options, "tid");
+	return 0;
+}
+
+static bool comm_passes(const struct dump *dump, const char *comm)
+{
+	const char *pattern;
+	size_t n;
+
+	for (n = 0; (pattern = options_nth(dump->context->options, "comm", n)); n++)
+		if (!fnmatch(pattern, comm, 0))
+			return true;
+	return n == 0;
+}
+
+static bool passes(const struct dump *dump, const struct event *e, uint32_t thread, const char *comm)
+{
+	if (!dump->state && event_infos[e->type].categories & (STATE | META))
+		return false;
+	if (!dump->by_thread)
+		return true;
+	if (dump->tids.length && !map_find(&dump->tids, e->tid))
+		return false;
+	if (dump->pids.length && !map_find(&dump->pids, dump->tables->threads[thread].pid))
+		return false;
+	return comm_passes(dump, comm);
+}
+
+/* ---- what is shown ---- */
+
+static void add_texts(struct json *json, const struct event *e, bool several)
+{
+	const char *at = e->tail, *end = at + e->tail_length;
+
+	if (!several) {
+		json_text_length(json, "text", at, e->tail_length);
+		return;
+	}
+	json_array(json, "texts");
+	for (; at < end; at += strlen(at) + 1)
+		json_text(json, NULL, at);
+	json_end(json);
+}
+
+static bool shown_as_number(enum field_kind kind)
+{
+	return kind < FIELD_TEXT && kind != FIELD_HEX && kind != FIELD_OBJECT && kind != FIELD_CHANNEL && kind != FIELD_CGROUP &&
+	       kind != FIELD_KERNEL_ADDRESS && kind != FIELD_SYSCALL && kind != FIELD_SIGNAL && kind != FIELD_DEVICE;
+}
+
+static void add_json(struct dump *dump, const struct event *e, const char *comm)
+{
+	const struct event_info *info = &event_infos[e->type];
+	struct json *json = &dump->json;
+	struct buf value;
+
+	buf_init(&value);
+	json_object(json, NULL);
+	json_u64(json, "number", e->number);
+	json_u64(json, "time_ns", e->time);
+	json_u64(json, "cpu", e->cpu);
+	json_u64(json, "tid", e->tid);
+	json_text(json, "comm", comm);
+	json_text(json, "type", info->name);
+	for (const struct field_info *field = info->fields; e->data && field < info->fields + info->field_count; field++) {
+		uint64_t number = field_value(field, e->data);
+
+		if (number == field_default(field->kind))
+			continue;
+		if (field->kind == FIELD_I32 || field->kind == FIELD_I64) {
+			json_i64(json, field->name, (int64_t)number);
+		} else if (shown_as_number(field->kind)) {
+			json_u64(json, field->name, number);
+		} else {
+			buf_clear(&value);
+			text_format_value(&value, field->kind, number);
+			json_text(json, field->name, buf_str(&value));
+		}
+	}
+	if (e->tail_length)
+		add_texts(json, e, info->tail == FIELD_TEXTS);
+	json_end(json);
+	buf_done(&value);
+}
+
+static int show_events(struct dump *dump)
+{
+	struct sink *out = dump->context->out;
+	const struct event *e;
+	int status = 0;
+
+	while (!status && (e = trace_cursor_next(dump->cursor)) && e->number <= dump->last_number) {
+		uint32_t thread = dump->text && !dump->by_thread ? 0 : thread_tracker_find(&dump->tracker, e->tid, e->time);
+		const char *comm = dump->text && !dump->by_thread ? "" : tables_comm(dump->tables, thread, e->time);
+
+		if (!passes(dump, e, thread, e->tid && !thread ? "?" : comm))
+			continue;
+		if (dump->text)
+			text_format(&dump->buf, e);
+		else if (dump->as_json)
+			add_json(dump, e, e->tid && !thread ? "?" : comm);
+		else
+			text_format_line(&dump->buf, e, e->tid && !thread ? "?" : comm);
+		if (dump->buf.length >= DUMP_BLOCK) {
+			status = sink_buf(out, &dump->buf);
+			buf_clear(&dump->buf);
+		}
+	}
+	if (trace_cursor_damaged(dump->cursor))
+		sink_printf(dump->context->notes, "%" PRIu64 " damaged chunks were passed over; `argus info` tells of losses\n",
+			    trace_cursor_damaged(dump->cursor));
+	return status;
+}
+
+static int show(struct dump *dump)
+{
+	int status;
+
+	dump->cursor = trace_cursor_new(dump->trace, &dump->filter);
+	if (dump->first_number)
+		trace_cursor_seek(dump->cursor, dump->first_number);
+	if (dump->as_json) {
+		json_init(&dump->json, &dump->buf);
+		json_object(&dump->json, NULL);
+		json_u64(&dump->json, "version", 1);
+		json_array(&dump->json, "events");
+	}
+	status = show_events(dump);
+	if (!status && dump->as_json) {
+		json_end(&dump->json);
+		json_end(&dump->json);
+		buf_char(&dump->buf, '\n');
+	}
+	if (!status)
+		status = sink_buf(dump->context->out, &dump->buf);
+	trace_cursor_free(dump->cursor);
+	return status;
+}
+
 static int run_dump(struct command_context *context, struct err *err)
 {
-	bool text = options_has(context->options, "text"), state = text || options_has(context->options, "state");
-	const struct event *e;
-	struct trace_cursor *cursor;
-	struct trace *trace;
-	struct buf buf;
-	int status = trace_open(command_trace_path(context), &trace, err);
+	struct dump dump = { .context = context, .last_number = UINT64_MAX };
+	int status = trace_open(command_trace_path(context), &dump.trace, err);
 
 	if (status)
 		return status;
-	buf_init(&buf);
-	cursor = trace_cursor_new(trace, NULL);
-	while (!status && (e = trace_cursor_next(cursor))) {
-		if (!state && event_infos[e->type].categories & (STATE | META))
-			continue;
-		text_format(&buf, e);
-		if (buf.length >= DUMP_BLOCK) {
-			status = sink_buf(context->out, &buf);
-			buf_clear(&buf);
-		}
-	}
+	status = read_filters(&dump, err);
 	if (!status)
-		status = sink_buf(context->out, &buf);
-	trace_cursor_free(cursor);
-	trace_close(trace);
-	buf_done(&buf);
+		status = tables_build(dump.trace, &dump.tables, err);
+	if (!status) {
+		thread_tracker_init(&dump.tracker, dump.tables);
+		buf_init(&dump.buf);
+		status = show(&dump);
+		buf_done(&dump.buf);
+		thread_tracker_done(&dump.tracker);
+	}
+	tables_free(dump.tables);
+	trace_close(dump.trace);
+	map_done(&dump.pids);
+	map_done(&dump.tids);
 	return status;
 }
 
@@ -47,6 +276,9 @@ const struct command command_dump = {
 	.name = "dump",
 	.arguments = "[FILE]",
 	.summary = "print events, one a line",
+	.help = "A line tells the event's number, time (the trace's own, in seconds), processor, thread\n"
+		"(name and number), type, and the fields that are not 0. Filters of one kind widen,\n"
+		"filters of different kinds narrow what is shown.\n",
 	.options = dump_options,
 	.pages = true,
 	.run = run_dump,

@@ -12,6 +12,9 @@
 
 /* Appends the event's line, with its newline. */
 void text_format(struct buf *buf, const struct event *e);
+/* Appends a line to read rather than to import: number, time, processor, name
+ * and number of the thread, event, fields. */
+void text_format_line(struct buf *buf, const struct event *e, const char *comm);
 /* Appends the event's fields that are not at their defaults and its tail, each behind a space. */
 void text_format_fields(struct buf *buf, const struct event *e);
 /* Appends one value as the text form shows it. */

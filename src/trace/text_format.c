@@ -267,25 +267,67 @@ void text_format_fields(struct buf *buf, const struct event *e)
 		format_tail(buf, info->tail, e->tail, e->tail_length);
 }
 
+/* The event's name, fields and tail, and the newline; `at` is in reserved room. */
+static void finish_line(struct buf *buf, char *at, const struct event *e)
+{
+	const struct event_info *info = &event_infos[e->type];
+
+	at = put_text(at, info->name);
+	if (e->data)
+		at = put_fields(at, info, e->data);
+	*at++ = '\n';
+	commit(buf, at);
+	if (e->tail_length) {
+		buf->length--;
+		format_tail(buf, info->tail, e->tail, e->tail_length);
+		buf_char(buf, '\n');
+	}
+}
+
+static char *put_place(char *at, const struct event *e)
+{
+	at = put_time(at, e->time);
+	*at++ = ' ';
+	*at++ = '[';
+	at = put_u64(at, e->cpu);
+	*at++ = ']';
+	*at++ = ' ';
+	return at;
+}
+
 void text_format(struct buf *buf, const struct event *e)
 {
 	char *at;
 
 	if (e->type >= EVENT_MAX || !event_infos[e->type].name)
 		return;
-	at = put_time(reserve(buf, LINE_ROOM), e->time);
-	at = put_text(at, " [");
-	at = put_u64(at, e->cpu);
-	at = put_text(at, "] ");
+	at = put_place(reserve(buf, LINE_ROOM), e);
 	at = put_u64(at, e->tid);
 	*at++ = ' ';
-	at = put_text(at, event_infos[e->type].name);
-	if (e->data)
-		at = put_fields(at, &event_infos[e->type], e->data);
-	commit(buf, at);
-	if (e->tail_length)
-		format_tail(buf, event_infos[e->type].tail, e->tail, e->tail_length);
-	buf_char(buf, '\n');
+	finish_line(buf, at, e);
+}
+
+void text_format_line(struct buf *buf, const struct event *e, const char *comm)
+{
+	const char *c = comm;
+	char *at;
+
+	if (e->type >= EVENT_MAX || !event_infos[e->type].name)
+		return;
+	at = put_u64(reserve(buf, LINE_ROOM), e->number);
+	*at++ = ' ';
+	at = put_place(at, e);
+	while (*c >= ' ' && *c < 0x7f && *c != '\\' && c - comm < 16)
+		*at++ = *c++;
+	if (*c) {
+		commit(buf, at);
+		buf_escaped(buf, c, strlen(c), NULL);
+		at = reserve(buf, LINE_ROOM);
+	}
+	*at++ = ' ';
+	at = put_u64(at, e->tid);
+	*at++ = ' ';
+	finish_line(buf, at, e);
 }
 
 void text_format_value(struct buf *buf, enum field_kind kind, uint64_t value)

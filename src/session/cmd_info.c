@@ -1,0 +1,309 @@
+/* argus info: what a trace holds, and what it lacks. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "session/command.h"
+#include "trace/text.h"
+#include "trace/trace.h"
+#include "trace/when.h"
+
+#define GAPS_SHOWN 20
+
+static const struct option_spec info_options[] = {
+	{ "check", 0, OPTION_FLAG, NULL, "read all of it: damage in large files shows only then" },
+	{ "json", 0, OPTION_FLAG, NULL, "one JSON document" },
+	{ 0 }
+};
+
+struct type_count {
+	uint64_t count;
+	unsigned type;
+};
+
+static int by_count(const void *a, const void *b)
+{
+	const struct type_count *x = a, *y = b;
+
+	if (x->count != y->count)
+		return x->count > y->count ? -1 : 1;
+	return x->type < y->type ? -1 : x->type > y->type;
+}
+
+/* Types with their counts, the most frequent first. */
+static size_t list_types(const struct trace_summary *summary, struct type_count list[EVENT_MAX], bool state)
+{
+	size_t n = 0;
+
+	for (unsigned type = 0; type < EVENT_MAX; type++)
+		if (summary->counts[type] && !(event_infos[type].categories & (STATE | META)) == !state)
+			list[n++] = (struct type_count){ summary->counts[type], type };
+	qsort(list, n, sizeof(list[0]), by_count);
+	return n;
+}
+
+static uint64_t duration_ns(const struct trace_summary *summary)
+{
+	return summary->end_ns - summary->start_ns;
+}
+
+static double bytes_per_event(const struct trace_summary *summary)
+{
+	return summary->events ? (double)summary->bytes / (double)summary->events : 0;
+}
+
+/* ---- JSON ---- */
+
+static void add_types(struct json *json, const char *key, const struct trace_summary *summary, bool state)
+{
+	struct type_count types[EVENT_MAX];
+	size_t n = list_types(summary, types, state);
+
+	json_object(json, key);
+	for (size_t i = 0; i < n; i++)
+		json_u64(json, event_infos[types[i].type].name, types[i].count);
+	json_end(json);
+}
+
+static void add_machine(struct json *json, const struct trace *trace)
+{
+	json_object(json, "machine");
+	for (const char *const *text = trace_summary(trace)->machine; *text; text++) {
+		const char *equals = strchr(*text, '=');
+		char key[64];
+
+		if ((size_t)(equals - *text) >= sizeof(key))
+			continue;
+		memcpy(key, *text, (size_t)(equals - *text));
+		key[equals - *text] = 0;
+		json_text(json, key, equals + 1);
+	}
+	json_end(json);
+}
+
+static void add_gaps(struct json *json, const struct trace *trace)
+{
+	const struct trace_summary *summary = trace_summary(trace);
+
+	json_array(json, "gaps");
+	for (size_t i = 0; i < summary->gap_count; i++) {
+		const struct trace_gap *gap = &summary->gaps[i];
+
+		json_object(json, NULL);
+		json_u64(json, "from_ns", gap->from_ns);
+		json_u64(json, "to_ns", gap->to_ns);
+		json_u64(json, "from_wall_ns", trace_wall_ns(trace, gap->from_ns));
+		json_u64(json, "lost", gap->lost);
+		if (gap->cpu == UINT32_MAX)
+			json_null(json, "cpu");
+		else
+			json_u64(json, "cpu", gap->cpu);
+		json_text(json, "reason", kind_value_name(FIELD_GAP_REASON, gap->reason));
+		json_end(json);
+	}
+	json_end(json);
+}
+
+static void make_json(const struct trace *trace, struct buf *buf)
+{
+	const struct trace_summary *summary = trace_summary(trace);
+	struct json json;
+
+	json_init(&json, buf);
+	json.pretty = true;
+	json_object(&json, NULL);
+	json_u64(&json, "version", 1);
+	json_text(&json, "path", trace_path(trace));
+	json_u64(&json, "events", summary->events);
+	json_u64(&json, "state_events", summary->state_events);
+	json_u64(&json, "lost", summary->lost);
+	json_u64(&json, "bytes", summary->bytes);
+	json_double(&json, "bytes_per_event", bytes_per_event(summary));
+	json_u64(&json, "start_ns", summary->start_ns);
+	json_u64(&json, "start_wall_ns", summary->start_wall_ns);
+	json_u64(&json, "duration_ns", duration_ns(summary));
+	json_u64(&json, "threads", summary->threads);
+	json_u64(&json, "processes", summary->processes);
+	json_u64(&json, "cpus", summary->cpus);
+	json_u64(&json, "files", summary->files);
+	json_bool(&json, "complete", summary->complete);
+	json_u64(&json, "unknown_events", summary->unknown_events);
+	json_u64(&json, "damaged_chunks", summary->damaged_chunks);
+	json_u64(&json, "damaged_bytes", summary->damaged_bytes);
+	json_u64(&json, "truncated_bytes", summary->truncated_bytes);
+	add_types(&json, "types", summary, false);
+	add_types(&json, "state_types", summary, true);
+	add_gaps(&json, trace);
+	add_machine(&json, trace);
+	json_end(&json);
+	buf_char(buf, '\n');
+}
+
+/* ---- text ---- */
+
+static void show_times(const struct trace *trace, struct buf *buf)
+{
+	const struct trace_summary *summary = trace_summary(trace);
+
+	buf_text(buf, "start      ");
+	text_format_time(buf, summary->start_ns);
+	if (summary->start_wall_ns) {
+		buf_text(buf, " (");
+		trace_wall_format(buf, summary->start_wall_ns);
+		buf_char(buf, ')');
+	}
+	buf_text(buf, "\nduration   ");
+	text_format_time(buf, duration_ns(summary));
+	buf_text(buf, " s\n");
+}
+
+static void show_machine(const struct trace *trace, struct buf *buf)
+{
+	for (const char *const *text = trace_summary(trace)->machine; *text; text++) {
+		const char *equals = strchr(*text, '=');
+		size_t before = buf->length;
+
+		buf_escaped(buf, *text, (size_t)(equals - *text), NULL);
+		do
+			buf_char(buf, ' ');
+		while (buf->length - before < 11);
+		buf_escaped(buf, equals + 1, strlen(equals + 1), NULL);
+		buf_char(buf, '\n');
+	}
+}
+
+static void show_types(const struct trace_summary *summary, struct buf *buf)
+{
+	struct type_count types[EVENT_MAX];
+	size_t n = list_types(summary, types, false);
+
+	for (size_t i = 0; i < n; i++)
+		buf_printf(buf, "  %12" PRIu64 "  %s\n", types[i].count, event_infos[types[i].type].name);
+	n = list_types(summary, types, true);
+	if (n)
+		buf_printf(buf, "state      %" PRIu64 " records\n", summary->state_events);
+	for (size_t i = 0; i < n; i++)
+		buf_printf(buf, "  %12" PRIu64 "  %s\n", types[i].count, event_infos[types[i].type].name);
+}
+
+static void show_gap(const struct trace *trace, const struct trace_gap *gap, struct buf *buf)
+{
+	const char *reason = kind_value_name(FIELD_GAP_REASON, gap->reason);
+	uint64_t wall = trace_wall_ns(trace, gap->from_ns);
+
+	buf_text(buf, "  ");
+	text_format_time(buf, gap->from_ns);
+	buf_text(buf, " to ");
+	text_format_time(buf, gap->to_ns);
+	if (wall) {
+		buf_text(buf, " (");
+		trace_wall_format(buf, wall);
+		buf_char(buf, ')');
+	}
+	if (gap->cpu == UINT32_MAX)
+		buf_text(buf, " all processors: ");
+	else
+		buf_printf(buf, " processor %" PRIu32 ": ", gap->cpu);
+	if (gap->lost)
+		buf_printf(buf, "%" PRIu64 " events lost, ", gap->lost);
+	else
+		buf_text(buf, "events lost, their number is not known, ");
+	buf_printf(buf, "%s\n", reason ? reason : "for an unknown reason");
+}
+
+static void show_losses(const struct trace *trace, struct buf *buf)
+{
+	const struct trace_summary *summary = trace_summary(trace);
+
+	buf_printf(buf, "lost       %" PRIu64 " events%s\n", summary->lost, summary->gap_count ? ":" : "");
+	for (size_t i = 0; i < summary->gap_count && i < GAPS_SHOWN; i++)
+		show_gap(trace, &summary->gaps[i], buf);
+	if (summary->gap_count > GAPS_SHOWN)
+		buf_printf(buf, "  ... and %zu more gaps (--json lists them)\n", summary->gap_count - GAPS_SHOWN);
+}
+
+static void show_notes(const struct trace_summary *summary, uint64_t checked_damage, struct buf *buf)
+{
+	if (!summary->complete)
+		buf_text(buf, "note: not closed: cut off, or still being written; all whole chunks were recovered\n");
+	if (summary->truncated_bytes)
+		buf_printf(buf, "note: the last %" PRIu64 " bytes are a torn chunk and cannot be read\n", summary->truncated_bytes);
+	if (summary->damaged_heads)
+		buf_printf(buf, "note: the head of %" PRIu64 " files is damaged; read as this version writes\n", summary->damaged_heads);
+	if (summary->damaged_stretches)
+		buf_printf(buf, "note: %" PRIu64 " damaged stretches, %" PRIu64 " bytes in all, were passed over\n",
+			   summary->damaged_stretches, summary->damaged_bytes);
+	if (summary->damaged_chunks)
+		buf_printf(buf, "note: %" PRIu64 " damaged chunks were passed over\n", summary->damaged_chunks);
+	if (checked_damage > summary->damaged_chunks)
+		buf_printf(buf, "note: %" PRIu64 " more damaged chunks were found by reading all; their events are still counted above\n",
+			   checked_damage - summary->damaged_chunks);
+	if (summary->unknown_events)
+		buf_printf(buf, "note: %" PRIu64 " events of types that this version does not know were passed over\n",
+			   summary->unknown_events);
+	if (summary->foreign_files)
+		buf_printf(buf, "note: %" PRIu64 " files of other recordings in the directory were left out\n", summary->foreign_files);
+}
+
+static void show_all(const struct trace *trace, uint64_t checked_damage, struct buf *buf)
+{
+	const struct trace_summary *summary = trace_summary(trace);
+
+	buf_text(buf, "trace      ");
+	buf_escaped(buf, trace_path(trace), strlen(trace_path(trace)), NULL);
+	buf_char(buf, '\n');
+	show_machine(trace, buf);
+	show_times(trace, buf);
+	buf_printf(buf, "size       %" PRIu64 " bytes in %" PRIu32 " file%s, %.2f bytes an event\n", summary->bytes, summary->files,
+		   summary->files == 1 ? "" : "s", bytes_per_event(summary));
+	buf_printf(buf, "seen       %" PRIu32 " threads in %" PRIu32 " processes on %" PRIu32 " processors\n", summary->threads,
+		   summary->processes, summary->cpus);
+	buf_printf(buf, "events     %" PRIu64 "\n", summary->events);
+	show_types(summary, buf);
+	show_losses(trace, buf);
+	show_notes(summary, checked_damage, buf);
+}
+
+/* Reads everything; the number of damaged chunks. */
+static uint64_t check(const struct trace *trace)
+{
+	struct trace_cursor *cursor = trace_cursor_new(trace, NULL);
+	uint64_t damaged;
+
+	while (trace_cursor_next(cursor))
+		;
+	damaged = trace_cursor_damaged(cursor);
+	trace_cursor_free(cursor);
+	return damaged;
+}
+
+static int run_info(struct command_context *context, struct err *err)
+{
+	struct trace *trace;
+	struct buf buf;
+	uint64_t damaged = 0;
+	int status = trace_open(command_trace_path(context), &trace, err);
+
+	if (status)
+		return status;
+	buf_init(&buf);
+	if (options_has(context->options, "check"))
+		damaged = check(trace);
+	if (options_has(context->options, "json"))
+		make_json(trace, &buf);
+	else
+		show_all(trace, damaged, &buf);
+	status = sink_buf(context->out, &buf);
+	buf_done(&buf);
+	trace_close(trace);
+	return status;
+}
+
+const struct command command_info = {
+	.name = "info",
+	.arguments = "[FILE]",
+	.summary = "tell what a trace holds: machine, time, counts, losses",
+	.options = info_options,
+	.run = run_info,
+};
