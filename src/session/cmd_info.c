@@ -223,7 +223,7 @@ static void show_losses(const struct trace *trace, struct buf *buf)
 		buf_printf(buf, "  ... and %zu more gaps (--json lists them)\n", summary->gap_count - GAPS_SHOWN);
 }
 
-static void show_notes(const struct trace_summary *summary, uint64_t checked_damage, struct buf *buf)
+static void show_notes(const struct trace_summary *summary, struct buf *buf)
 {
 	if (!summary->complete)
 		buf_text(buf, "note: not closed: cut off, or still being written; all whole chunks were recovered\n");
@@ -236,9 +236,6 @@ static void show_notes(const struct trace_summary *summary, uint64_t checked_dam
 			   summary->damaged_stretches, summary->damaged_bytes);
 	if (summary->damaged_chunks)
 		buf_printf(buf, "note: %" PRIu64 " damaged chunks were passed over\n", summary->damaged_chunks);
-	if (checked_damage > summary->damaged_chunks)
-		buf_printf(buf, "note: %" PRIu64 " more damaged chunks were found by reading all; their events are still counted above\n",
-			   checked_damage - summary->damaged_chunks);
 	if (summary->unknown_events)
 		buf_printf(buf, "note: %" PRIu64 " events of types that this version does not know were passed over\n",
 			   summary->unknown_events);
@@ -246,7 +243,7 @@ static void show_notes(const struct trace_summary *summary, uint64_t checked_dam
 		buf_printf(buf, "note: %" PRIu64 " files of other recordings in the directory were left out\n", summary->foreign_files);
 }
 
-static void show_all(const struct trace *trace, uint64_t checked_damage, struct buf *buf)
+static void show_all(const struct trace *trace, struct buf *buf)
 {
 	const struct trace_summary *summary = trace_summary(trace);
 
@@ -262,38 +259,24 @@ static void show_all(const struct trace *trace, uint64_t checked_damage, struct 
 	buf_printf(buf, "events     %" PRIu64 "\n", summary->events);
 	show_types(summary, buf);
 	show_losses(trace, buf);
-	show_notes(summary, checked_damage, buf);
-}
-
-/* Reads everything; the number of damaged chunks. */
-static uint64_t check(const struct trace *trace)
-{
-	struct trace_cursor *cursor = trace_cursor_new(trace, NULL);
-	uint64_t damaged;
-
-	while (trace_cursor_next(cursor))
-		;
-	damaged = trace_cursor_damaged(cursor);
-	trace_cursor_free(cursor);
-	return damaged;
+	show_notes(summary, buf);
 }
 
 static int run_info(struct command_context *context, struct err *err)
 {
 	struct trace *trace;
 	struct buf buf;
-	uint64_t damaged = 0;
-	int status = trace_open(command_trace_path(context), &trace, err);
+	int (*open)(const char *path, struct trace **ret_trace, struct err *err) =
+		options_has(context->options, "check") ? trace_open_checked : trace_open;
+	int status = open(command_trace_path(context), &trace, err);
 
 	if (status)
 		return status;
 	buf_init(&buf);
-	if (options_has(context->options, "check"))
-		damaged = check(trace);
 	if (options_has(context->options, "json"))
 		make_json(trace, &buf);
 	else
-		show_all(trace, damaged, &buf);
+		show_all(trace, &buf);
 	status = sink_buf(context->out, &buf);
 	buf_done(&buf);
 	trace_close(trace);

@@ -91,7 +91,7 @@ static int load_ring(struct trace *trace, struct ring_files *files, struct err *
 	qsort(files->items, files->length, sizeof(files->items[0]), by_sequence);
 	for (size_t i = 0; i < files->length; i++)
 		bytes += files->items[i].head.recording == recording ? files->items[i].bytes : 0;
-	trace->verify = bytes <= VERIFY_BYTES;
+	trace->verify |= bytes <= VERIFY_BYTES;
 	for (size_t i = 0; i < files->length && !status; i++) {
 		struct ring_file *file = &files->items[i];
 
@@ -133,7 +133,7 @@ static int open_file(struct trace *trace, struct err *err)
 	if (fd < 0)
 		return fd;
 	if (!fstat(fd, &st))
-		trace->verify = (uint64_t)st.st_size <= VERIFY_BYTES;
+		trace->verify |= (uint64_t)st.st_size <= VERIFY_BYTES;
 	return trace_file_load(trace, trace->path, fd, err);
 }
 
@@ -202,12 +202,13 @@ static void summarize(struct trace *trace)
 	read_machine(trace);
 }
 
-int trace_open(const char *path, struct trace **ret_trace, struct err *err)
+static int open_trace(const char *path, bool verify, struct trace **ret_trace, struct err *err)
 {
 	struct trace *trace = mem_zalloc(sizeof(*trace));
 	struct stat st;
 	int status;
 
+	trace->verify = verify;
 	trace->path = arena_strdup(&trace->arena, path);
 	if (stat(path, &st))
 		status = err_sys(err, -errno, "opening '%s'", path);
@@ -223,6 +224,16 @@ int trace_open(const char *path, struct trace **ret_trace, struct err *err)
 	summarize(trace);
 	*ret_trace = trace;
 	return 0;
+}
+
+int trace_open(const char *path, struct trace **ret_trace, struct err *err)
+{
+	return open_trace(path, false, ret_trace, err);
+}
+
+int trace_open_checked(const char *path, struct trace **ret_trace, struct err *err)
+{
+	return open_trace(path, true, ret_trace, err);
 }
 
 void trace_close(struct trace *trace)

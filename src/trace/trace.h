@@ -50,6 +50,9 @@ struct trace_summary {
 };
 
 int trace_open(const char *path, struct trace **ret_trace, struct err *err);
+/* Reads and checks all of it first, so that the summary knows of all damage;
+ * trace_open does that only to files that are not large. */
+int trace_open_checked(const char *path, struct trace **ret_trace, struct err *err);
 void trace_close(struct trace *trace);
 const struct trace_summary *trace_summary(const struct trace *trace);
 const char *trace_path(const struct trace *trace);
