@@ -141,7 +141,7 @@ static void open_frames(struct latency *latency, const struct latency_rules *rul
 {
 	const struct site *sites = rules->contexts->sites.items;
 	uint32_t depth = sites[site].depth, opened = depth - keep;
-	bool first = !latency->site && !latency->start;
+	bool first = !latency->site && (!latency->start || latency->started_before);
 	uint64_t since = latency->site ? latency->last : latency->start ? latency->start : time;
 
 	vec_reserve(&latency->frames, depth);
@@ -243,6 +243,7 @@ void latency_close(struct latency *latency, const struct latency_rules *rules, u
 	latency->frames.length = 0;
 	latency->left_call = false;
 	latency->start = 0;
+	latency->started_before = false;
 }
 
 void latency_cut(struct latency *latency, uint64_t time)
@@ -259,6 +260,10 @@ void latency_cut(struct latency *latency, uint64_t time)
 	}
 	if (latency->last < time)
 		latency->last = time;
+	if (!latency->site) {
+		latency->start = time;
+		latency->started_before = true;
+	}
 	latency->off_seen = latency->off_ns;
 	latency->queued_seen = latency->queued_ns;
 }

@@ -82,7 +82,8 @@ struct latency_frame {
 /* One thread. Zeroed but for `thread` and `start`. */
 struct latency {
 	uint32_t thread;
-	uint64_t start;          /* creation; 0: before anything was seen of it */
+	uint64_t start;          /* creation, or begin of the window; 0: before anything was seen of it */
+	bool started_before;     /* `start` is the window's: the calls may have begun before it */
 	uint64_t last;           /* time of the last stack */
 	uint32_t site;           /* of the last stack, 0 before the first */
 	bool left_call;          /* the system call that the last stack was in has ended */

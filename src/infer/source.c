@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* The upper half of the address space. */
+#define KERNEL_ADDRESSES 0xffff800000000000u
+
 struct source {
 	const struct tables *tables;
 	struct names *names;
@@ -48,6 +51,8 @@ static uint32_t function_of(struct source *source, uint32_t number, const struct
 	if (*known)
 		return (uint32_t)*known - 1;
 	name = names_frame(source->names, number);
+	if (!module && frame->address >= KERNEL_ADDRESSES)
+		place = PLACE_kernel;
 	if (module && (source->tables->modules[module].kind == MODULE_KIND_kernel ||
 		       source->tables->modules[module].kind == MODULE_KIND_kernel_module))
 		place = PLACE_kernel;

@@ -1,0 +1,163 @@
+/* argus infer: where the time went, by the latencies that stacks imply. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "infer/heat_map.h"
+#include "infer/tree_picture.h"
+#include "session/artifact.h"
+#include "session/profiling.h"
+
+static const struct option_spec infer_options[] = {
+	PROFILING_OPTIONS,
+	{ "own", 0, OPTION_FLAG, NULL, "order functions by their own time (the default)" },
+	{ "inclusive", 0, OPTION_FLAG, NULL, "order functions by their time with all that they called" },
+	{ "from", 0, OPTION_TEXT, "TIME", "from this moment on: 1.5s since the start, or @ and the trace's own seconds" },
+	{ "to", 0, OPTION_TEXT, "TIME", "up to this moment" },
+	{ "function", 'f', OPTION_TEXT, "NAME", "each call of this function, in the order of time" },
+	{ "svg", 0, OPTION_TEXT, "FILE", "the heat map of the ranked paths as a picture" },
+	{ "tree-svg", 0, OPTION_TEXT, "FILE", "the annotated tree as a picture" },
+	{ 0 }
+};
+
+static int read_window(struct command_context *context, const struct trace *trace, struct observe_scope *scope,
+		       struct err *err)
+{
+	const char *from = options_text(context->options, "from", NULL), *to = options_text(context->options, "to", NULL);
+	int result = 0;
+
+	if (from)
+		result = profiling_moment(from, trace, &scope->from_ns, err);
+	if (!result && to)
+		result = profiling_moment(to, trace, &scope->to_ns, err);
+	if (!result && from && to && scope->from_ns >= scope->to_ns)
+		result = err_set(err, -EINVAL, "the window is empty: --from is not before --to");
+	return result;
+}
+
+static void as_json(struct buf *buf, const struct profiling *p, const struct report *report)
+{
+	struct json json;
+
+	json_init(&json, buf);
+	json_object(&json, NULL);
+	json_text(&json, "schema", "argus-infer");
+	json_u64(&json, "version", 1);
+	json_text(&json, "trace", trace_path(p->trace));
+	json_text(&json, "time", profiling_time_name(report->time));
+	report_counts_json(&json, "looked_at", p->profile);
+	json_u64(&json, "all_ns", report->all_ns);
+	report_paths_json(&json, "paths", report);
+	report_functions_json(&json, "functions", report);
+	if (p->profile->instances.function) {
+		report_instances_json(&json, "instances", p->profile);
+		json_u64(&json, "instances_left_out", p->profile->instances.passed_over);
+	}
+	json_end(&json);
+	buf_char(buf, '\n');
+}
+
+static void as_text(struct buf *buf, struct command_context *context, const struct profiling *p,
+		    const struct report *report)
+{
+	const struct observe_counts *counts = &p->profile->observer.counts;
+	bool by_total = options_has(context->options, "inclusive");
+	const char *function = p->profile->instances.function;
+
+	if (function) {
+		report_instances_text(buf, p->profile, trace_summary(p->trace)->start_ns);
+		if (!p->profile->instances.list.length)
+			buf_text(buf, "no call of it was seen\n");
+		return;
+	}
+	buf_printf(buf, "%" PRIu64 " stacks of %u threads in ", counts->stacks, counts->threads);
+	report_duration(buf, (int64_t)(counts->to_ns - counts->from_ns));
+	buf_printf(buf, ": %" PRIu64 " calls told apart in %zu contexts; %s ", p->profile->tree.instances,
+		   p->profile->contexts.nodes.length - 1 - p->profile->contexts.programs.length,
+		   report->time == RANK_cpu ? "on the processor" : report->time == RANK_wait ? "waiting" : "in all");
+	report_duration(buf, (int64_t)report->all_ns);
+	buf_text(buf, "\n\n");
+	report_functions_text(buf, report, by_total);
+	buf_text(buf, "\n");
+	report_paths_text(buf, report, context->out->width);
+}
+
+static int show(struct command_context *context, const struct profiling *p, const struct report *report, struct err *err)
+{
+	const struct options *options = context->options;
+	double least = (double)options_number(options, "least", 5) / 1000;
+	const char *heat = options_text(options, "svg", NULL), *tree = options_text(options, "tree-svg", NULL);
+	struct buf buf;
+	int result = 0;
+
+	buf_init(&buf);
+	if (heat) {
+		heat_map_svg(&buf, report, trace_path(p->trace));
+		result = artifact_write(heat, &buf, err);
+		buf_clear(&buf);
+	}
+	if (!result && tree) {
+		tree_picture_svg(&buf, report, trace_path(p->trace), least);
+		result = artifact_write(tree, &buf, err);
+		buf_clear(&buf);
+	}
+	if (!result) {
+		if (options_has(options, "json"))
+			as_json(&buf, p, report);
+		else if (options_has(options, "folded"))
+			report_folded(&buf, report);
+		else if (options_has(options, "tree"))
+			tree_picture_text(&buf, report, least);
+		else if (options_has(options, "map"))
+			heat_map_text(&buf, report, context->out->colour, context->out->width);
+		else
+			as_text(&buf, context, p, report);
+		result = sink_buf(context->out, &buf);
+	}
+	buf_done(&buf);
+	return result;
+}
+
+static int run_infer(struct command_context *context, struct err *err)
+{
+	const struct options *options = context->options;
+	struct profile_options profile_options;
+	struct profiling p = { 0 };
+	struct report report;
+	enum rank_time time;
+	bool narrow;
+	int result = profiling_options(context, &profile_options, err);
+
+	if (result)
+		return result;
+	narrow = profile_options.scope.tids || options_has(options, "from") || options_has(options, "to");
+	result = profiling_time(context, narrow, &time, err);
+	if (result)
+		return result;
+	profile_options.instances_of = options_text(options, "function", NULL);
+	profile_options.max_instances = 1000000;
+	result = profiling_open(&p, command_trace_path(context), options_text(options, "symfs", NULL), err);
+	if (!result)
+		result = read_window(context, p.trace, &profile_options.scope, err);
+	if (!result)
+		result = profiling_infer(&p, &profile_options, NULL, err);
+	if (!result) {
+		report_make(context->arena, p.profile, NULL, time, options_text(options, "module", NULL),
+			    options_has(options, "inclusive"), options_number(options, "top", 10), &report);
+		profiling_notes(context, &p);
+		result = show(context, &p, &report, err);
+	}
+	profiling_close(&p);
+	return result;
+}
+
+const struct command command_infer = {
+	.name = "infer",
+	.arguments = "[FILE]",
+	.summary = "where the time went: calling contexts and functions, their latencies inferred from stacks",
+	.help = "Calls are told apart by the continuity of the stacks that events left. A latency is given by the\n"
+		"paper's two estimates, by bounds that hold as long as it was one call, and by an estimate between them.\n",
+	.options = infer_options,
+	.pages = true,
+	.run = run_infer,
+};

@@ -1,0 +1,131 @@
+/* See profiling.h. */
+#include "session/profiling.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+static bool is_number(const char *text, uint64_t *ret_number)
+{
+	return !parse_number(text, ret_number) && *ret_number && *ret_number <= UINT32_MAX;
+}
+
+int profiling_options(struct command_context *context, struct profile_options *ret_options, struct err *err)
+{
+	const struct options *options = context->options;
+	const char *thread = options_text(options, "thread", NULL), *process = options_text(options, "process", NULL);
+	struct observe_scope *scope = &ret_options->scope;
+	uint32_t *number;
+	uint64_t value;
+
+	*ret_options = (struct profile_options){ .by_function = options_has(options, "paper") };
+	scope->kernel_threads = options_has(options, "kernel");
+	if (thread && process)
+		return err_set(err, -EINVAL, "--thread and --process exclude each other");
+	if (!thread && !process)
+		return 0;
+	if (!is_number(thread ? thread : process, &value)) {
+		scope->name = thread ? thread : process;
+		return 0;
+	}
+	number = arena_new(context->arena, uint32_t);
+	*number = (uint32_t)value;
+	if (thread) {
+		scope->tids = number;
+		scope->tid_count = 1;
+	} else {
+		scope->pids = number;
+		scope->pid_count = 1;
+	}
+	return 0;
+}
+
+int profiling_moment(const char *text, const struct trace *trace, uint64_t *ret_ns, struct err *err)
+{
+	bool own = text[0] == '@';
+	uint64_t ns;
+
+	if (parse_duration(text + own, &ns))
+		return err_set(err, -EINVAL, "'%s' is no time: 1.5s since the start, or @12.000000100 as events have it", text);
+	*ret_ns = own ? ns : trace_summary(trace)->start_ns + ns;
+	return 0;
+}
+
+int profiling_open(struct profiling *profiling, const char *path, const char *symfs, struct err *err)
+{
+	const struct names_options names = { .symfs = symfs };
+	int result;
+
+	*profiling = (struct profiling){ 0 };
+	result = trace_open(path, &profiling->trace, err);
+	if (!result)
+		result = tables_build(profiling->trace, &profiling->tables, err);
+	if (!result)
+		result = names_open(profiling->trace, profiling->tables, &names, &profiling->names, err);
+	if (result)
+		profiling_close(profiling);
+	return result;
+}
+
+int profiling_infer(struct profiling *profiling, const struct profile_options *options, struct functions *functions,
+		    struct err *err)
+{
+	return profile_build(profiling->trace, profiling->tables, profiling->names, options, functions,
+			     &profiling->profile, err);
+}
+
+void profiling_close(struct profiling *profiling)
+{
+	profile_free(profiling->profile);
+	if (profiling->names)
+		names_close(profiling->names);
+	if (profiling->tables)
+		tables_free(profiling->tables);
+	if (profiling->trace)
+		trace_close(profiling->trace);
+	*profiling = (struct profiling){ 0 };
+}
+
+int profiling_time(const struct command_context *context, bool narrow, enum rank_time *ret_time, struct err *err)
+{
+	const char *word = options_text(context->options, "time", narrow ? "all" : "cpu");
+
+	if (!strcmp(word, "all"))
+		*ret_time = RANK_all;
+	else if (!strcmp(word, "cpu"))
+		*ret_time = RANK_cpu;
+	else if (!strcmp(word, "wait"))
+		*ret_time = RANK_wait;
+	else
+		return err_set(err, -EINVAL, "--time is all, cpu or wait, not '%s'", word);
+	return 0;
+}
+
+const char *profiling_time_name(enum rank_time time)
+{
+	switch (time) {
+	case RANK_all: return "all";
+	case RANK_cpu: return "cpu";
+	case RANK_wait: return "wait";
+	}
+	return "";
+}
+
+void profiling_notes(struct command_context *context, const struct profiling *profiling)
+{
+	const struct observe_counts *counts = &profiling->profile->observer.counts;
+	const char *complaint;
+
+	if (counts->broken + counts->cut)
+		sink_printf(context->notes, "%s: %" PRIu64 " of %" PRIu64 " stacks were not walked to their end (%" PRIu64
+			    " of them passed over)\n", trace_path(profiling->trace), counts->broken + counts->cut,
+			    counts->stacks + counts->broken, counts->broken);
+	if (counts->missing)
+		sink_printf(context->notes, "%s: %" PRIu64 " events had no user stack\n", trace_path(profiling->trace),
+			    counts->missing);
+	if (counts->gaps)
+		sink_printf(context->notes, "%s: events were lost at %" PRIu64 " places; nothing is inferred across them\n",
+			    trace_path(profiling->trace), counts->gaps);
+	for (uint32_t i = 0; (complaint = names_complaint(profiling->names, i)); i++)
+		sink_printf(context->notes, "%s\n", complaint);
+}

@@ -1,0 +1,49 @@
+/* What `infer` and `diff` share: options that choose threads and a window, and a
+ * trace opened for inference. */
+#ifndef SESSION_PROFILING_H
+#define SESSION_PROFILING_H
+
+#include "infer/report.h"
+#include "session/command.h"
+
+#define PROFILING_OPTIONS \
+	{ "thread", 't', OPTION_TEXT, "TID|NAME", "only this thread, or threads or programs of this name" }, \
+	{ "process", 'p', OPTION_TEXT, "PID|NAME", "only threads of this process, or of programs of this name" }, \
+	{ "kernel", 0, OPTION_FLAG, NULL, "kernel threads too" }, \
+	{ "module", 'm', OPTION_TEXT, "NAME", "only what this module takes part in" }, \
+	{ "time", 0, OPTION_TEXT, "all|cpu|wait", "which time to rank by (all when threads or a window are chosen, else cpu)" }, \
+	{ "top", 'n', OPTION_NUMBER, "N", "show so many paths and functions (10)" }, \
+	{ "tree", 0, OPTION_FLAG, NULL, "the annotated calling-context tree as text" }, \
+	{ "map", 0, OPTION_FLAG, NULL, "the heat map of the ranked paths as text" }, \
+	{ "least", 0, OPTION_NUMBER, "PERMILLE", "leave contexts out of trees below so many thousandths of the time (5)" }, \
+	{ "folded", 0, OPTION_FLAG, NULL, "folded stacks, in microseconds, for flame graphs" }, \
+	{ "paper", 0, OPTION_FLAG, NULL, "continuity by function alone, as IntroPerf has it" }, \
+	{ "symfs", 0, OPTION_TEXT, "DIR", "look for programs and debug files below DIR first" }, \
+	{ "json", 0, OPTION_FLAG, NULL, "as JSON" }
+
+struct profiling {
+	struct trace *trace;
+	struct tables *tables;
+	struct names *names;
+	struct profile *profile;
+};
+
+/* Reads scope and mode from the options; `from` and `to` are moments of this trace.
+ * Results live in the arena. */
+int profiling_options(struct command_context *context, struct profile_options *ret_options, struct err *err);
+/* A time as given on the command line: since the trace's start, or behind an @
+ * the trace's own time in seconds. */
+int profiling_moment(const char *text, const struct trace *trace, uint64_t *ret_ns, struct err *err);
+/* Opens the trace only, so that moments can be told. */
+int profiling_open(struct profiling *profiling, const char *path, const char *symfs, struct err *err);
+int profiling_infer(struct profiling *profiling, const struct profile_options *options, struct functions *functions,
+		    struct err *err);
+void profiling_close(struct profiling *profiling);
+
+/* -EINVAL when the option's word is none of them. `narrow`: threads or a window were chosen. */
+int profiling_time(const struct command_context *context, bool narrow, enum rank_time *ret_time, struct err *err);
+const char *profiling_time_name(enum rank_time time);
+/* Notes about stacks that are missing or cut. */
+void profiling_notes(struct command_context *context, const struct profiling *profiling);
+
+#endif
