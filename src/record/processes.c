@@ -27,8 +27,7 @@ static int64_t now_ms(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-static int start(struct child *child, const struct task_found *found, size_t from, size_t count, bool mappings,
-		 struct err *err)
+static int start(struct child *child, const struct task_found *found, size_t from, size_t count, struct err *err)
 {
 	int ends[2];
 	pid_t pid;
@@ -42,7 +41,7 @@ static int start(struct child *child, const struct task_found *found, size_t fro
 		sigemptyset(&none);
 		sigprocmask(SIG_SETMASK, &none, NULL);
 		close(ends[0]);
-		processes_child(found, from, count, mappings, ends[1]);
+		processes_child(found, from, count, ends[1]);
 		_exit(0);
 	}
 	close(ends[1]);
@@ -96,20 +95,6 @@ static int read_all(int fd, void *to, size_t bytes, int64_t until_ms)
 	return 1;
 }
 
-static int hand_mapping(const char *data, size_t bytes, struct processes_sink *sink, struct err *err)
-{
-	struct mapping_found mapping;
-	size_t path;
-
-	if (bytes < sizeof(mapping) + 2 || data[bytes - 1])
-		return 0;
-	memcpy(&mapping, data, sizeof(mapping));
-	mapping.path = data + sizeof(mapping);
-	path = strlen(mapping.path) + 1;
-	mapping.build_id = sizeof(mapping) + path < bytes ? mapping.path + path : "";
-	return sink->mapping(sink, &mapping, err);
-}
-
 static const struct wait_found nothing;
 
 /* Takes the child's messages up to the thread it is done with, *ret_done. A
@@ -117,7 +102,7 @@ static const struct wait_found nothing;
 static int follow(struct child *child, const struct task_found *found, size_t count, size_t *ret_done,
 		  int64_t until_ms, struct processes_sink *sink, struct err *err)
 {
-	static char data[PROCESSES_MESSAGE_MOST];
+	static _Alignas(8) char data[PROCESSES_MESSAGE_MOST];
 	struct processes_message message;
 
 	for (;;) {
@@ -130,25 +115,18 @@ static int follow(struct child *child, const struct task_found *found, size_t co
 		r = read_all(child->fd, data, message.bytes, until_ms);
 		if (r <= 0)
 			return r;
-		switch (message.type) {
-		case PROCESSES_MAPPING:
-			r = hand_mapping(data, message.bytes, sink, err);
-			break;
-		case PROCESSES_THREAD:
-			if (message.bytes < sizeof(nothing))
-				return 0;
-			r = sink->thread(sink, &found[message.index], data + sizeof(nothing),
-					 message.bytes - sizeof(nothing), (const struct wait_found *)data, err);
-			++*ret_done;
-			break;
-		}
+		if (message.bytes < sizeof(nothing))
+			return 0;
+		r = sink->thread(sink, &found[message.index], data + sizeof(nothing), message.bytes - sizeof(nothing),
+				 (const struct wait_found *)data, err);
+		++*ret_done;
 		if (r < 0)
 			return r == -ETIME ? -EIO : r;
 	}
 }
 
-int processes_read(const struct task_found *found, size_t count, bool mappings, int limit_ms,
-		   struct processes_sink *sink, struct err *err)
+int processes_read(const struct task_found *found, size_t count, int limit_ms, struct processes_sink *sink,
+		   struct err *err)
 {
 	int64_t until_ms = now_ms() + limit_ms;
 	size_t done = 0;
@@ -157,7 +135,7 @@ int processes_read(const struct task_found *found, size_t count, bool mappings, 
 		struct child child = { 0 };
 		int r = 0;
 
-		if (now_ms() < until_ms && !start(&child, found, done, count, mappings, NULL))
+		if (now_ms() < until_ms && !start(&child, found, done, count, NULL))
 			r = follow(&child, found, count, &done, until_ms, sink, err);
 		end(&child);
 		if (r < 0 && r != -ETIME)

@@ -1,5 +1,5 @@
 /* What only /proc and a process's own memory tell of it: executable, command
- * line, control groups, mappings, the owner of the lock it waits for.
+ * line, control groups, the owner of the lock it waits for.
  *
  * Reading these can hang (a process that holds its mmap lock for ever), so a
  * forked child does it, under a time limit: where it does not get on, it is
@@ -8,7 +8,6 @@
 #ifndef RECORD_PROCESSES_H
 #define RECORD_PROCESSES_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,16 +16,6 @@
 
 #define PROCESSES_TEXT_MOST 6144u  /* of one thread's texts together */
 #define PROCESSES_POLLED_MOST 64u
-
-/* One mapping with code. */
-struct mapping_found {
-	uint32_t pid;
-	uint32_t flags;            /* protection bits */
-	uint64_t start, bytes, offset;
-	uint64_t device, inode;    /* device as the kernel numbers it: major << 20 | minor */
-	const char *path;          /* "" anonymous */
-	const char *build_id;      /* in hexadecimal, "" unknown */
-};
 
 /* What a thread's memory says of the wait that the iterator found. */
 struct wait_found {
@@ -43,11 +32,10 @@ struct wait_found {
 struct processes_sink {
 	int (*thread)(struct processes_sink *sink, const struct task_found *found, const char *texts,
 		      size_t texts_bytes, const struct wait_found *wait, struct err *err);
-	int (*mapping)(struct processes_sink *sink, const struct mapping_found *mapping, struct err *err);
 };
 
 /* `limit_ms`: for all together; what is behind it is handed over unread. */
-int processes_read(const struct task_found *found, size_t count, bool mappings, int limit_ms,
-		   struct processes_sink *sink, struct err *err);
+int processes_read(const struct task_found *found, size_t count, int limit_ms, struct processes_sink *sink,
+		   struct err *err);
 
 #endif

@@ -4,49 +4,35 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <linux/futex.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "symbols/elf_file.h"
-
 #define COMMAND_MOST 2048u
 #define CGROUPS_MOST 2048u
-#define FILES_KNOWN 1024u
-
-/* Build-ids of files met before, by device and inode. */
-struct file_known {
-	uint64_t device, inode;
-	char build_id[65];
-};
 
 struct child {
 	int fd;
 	uint32_t pid;               /* whose texts are held */
 	char texts[PROCESSES_TEXT_MOST];
 	size_t texts_bytes;
-	struct file_known *files;   /* FILES_KNOWN, a slot by hash */
 	char message[sizeof(struct processes_message) + PROCESSES_MESSAGE_MOST];
 };
 
-static void send(struct child *child, unsigned type, uint64_t index, const void *head, size_t head_bytes,
-		 const void *tail, size_t tail_bytes)
+static void send(struct child *child, size_t index, const struct wait_found *wait)
 {
-	struct processes_message message = { type, (uint32_t)(head_bytes + tail_bytes), index };
+	struct processes_message message = { (uint32_t)index, (uint32_t)(sizeof(*wait) + child->texts_bytes) };
 	size_t bytes = sizeof(message) + message.bytes, at = 0;
 
 	memcpy(child->message, &message, sizeof(message));
-	memcpy(child->message + sizeof(message), head, head_bytes);
-	memcpy(child->message + sizeof(message) + head_bytes, tail, tail_bytes);
+	memcpy(child->message + sizeof(message), wait, sizeof(*wait));
+	memcpy(child->message + sizeof(message) + sizeof(*wait), child->texts, child->texts_bytes);
 	while (at < bytes) {
 		ssize_t n = write(child->fd, child->message + at, bytes - at);
 
@@ -237,112 +223,17 @@ static void read_wait(const struct task_found *found, struct wait_found *wait)
 	}
 }
 
-bool processes_parse_mapping(char *line, struct mapping_found *mapping)
-{
-	unsigned long long start, stop, offset, inode;
-	unsigned major, minor;
-	char access[5];
-	int at = 0;
-
-	line[strcspn(line, "\n")] = 0;
-	if (sscanf(line, "%llx-%llx %4s %llx %x:%x %llu %n", &start, &stop, access, &offset, &major, &minor, &inode,
-		   &at) < 7 || !at || access[2] != 'x' || stop <= start)
-		return false;
-	*mapping = (struct mapping_found){
-		.flags = (access[0] == 'r' ? PROT_READ : 0) | (access[1] == 'w' ? PROT_WRITE : 0) | PROT_EXEC,
-		.start = start,
-		.bytes = stop - start,
-		.offset = offset,
-		.device = (uint64_t)major << 20 | minor,
-		.inode = inode,
-		.path = line + at,
-		.build_id = "",
-	};
-	return true;
-}
-
-/* Of the file that is mapped, whatever its path means by now. */
-static void read_build_id(const struct mapping_found *mapping, char text[65])
-{
-	struct elf_file file;
-	struct stat status;
-	char path[96];
-	int fd;
-
-	text[0] = 0;
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/map_files/%" PRIx64 "-%" PRIx64, mapping->pid, mapping->start,
-		 mapping->start + mapping->bytes);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0)
-		return;
-	if (fstat(fd, &status) || !S_ISREG(status.st_mode)) {
-		close(fd);
-		return;
-	}
-	if (elf_file_open_fd(fd, mapping->path, &file, NULL))
-		return;
-	elf_file_build_id_text(&file, text);
-	elf_file_close(&file);
-}
-
-static const char *build_id(struct child *child, const struct mapping_found *mapping)
-{
-	struct file_known *known = &child->files[(mapping->inode ^ mapping->device * 31) % FILES_KNOWN];
-
-	if (!mapping->inode)
-		return "";
-	if (known->inode != mapping->inode || known->device != mapping->device) {
-		known->inode = mapping->inode;
-		known->device = mapping->device;
-		read_build_id(mapping, known->build_id);
-	}
-	return known->build_id;
-}
-
-static void read_mappings(struct child *child, uint32_t pid, uint64_t index)
-{
-	char path[64], texts[PATH_MAX + 128];
-	char *line = NULL;
-	size_t size = 0;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/maps", pid);
-	file = fopen(path, "re");
-	if (!file)
-		return;
-	while (getline(&line, &size, file) > 0) {
-		struct mapping_found mapping;
-		size_t length;
-		const char *id;
-
-		if (!processes_parse_mapping(line, &mapping))
-			continue;
-		mapping.pid = pid;
-		length = strnlen(mapping.path, 1024);
-		id = build_id(child, &mapping);
-		memcpy(texts, mapping.path, length);
-		texts[length++] = 0;
-		memcpy(texts + length, id, strlen(id) + 1);
-		length += strlen(id) + 1;
-		send(child, PROCESSES_MAPPING, index, &mapping, sizeof(mapping), texts, length);
-	}
-	free(line);
-	fclose(file);
-}
-
-void processes_child(const struct task_found *found, size_t from, size_t count, bool mappings, int fd)
+void processes_child(const struct task_found *found, size_t from, size_t count, int fd)
 {
 	struct child *child = calloc(1, sizeof(*child));
 	struct wait_found wait;
 
-	if (!child || !(child->files = calloc(FILES_KNOWN, sizeof(*child->files))))
+	if (!child)
 		_exit(1);
 	child->fd = fd;
 	for (size_t i = from; i < count; i++) {
-		if (mappings && found[i].tid == found[i].task.pid && !(found[i].task.flags & TASK_FLAGS_kernel_thread))
-			read_mappings(child, found[i].tid, i);
 		read_texts(child, &found[i]);
 		read_wait(&found[i], &wait);
-		send(child, PROCESSES_THREAD, i, &wait, sizeof(wait), child->texts, child->texts_bytes);
+		send(child, i, &wait);
 	}
 }

@@ -69,6 +69,7 @@ int recorder_stop(struct recorder *recorder, struct recorder_status *ret_status,
 #include "record/agent.h"
 #include "record/kernel.h"
 #include "record/programs.h"
+#include "record/samples.h"
 #include "record/snapshot.h"
 #include "record/watcher.h"
 
@@ -88,6 +89,7 @@ struct recorder {
 	struct snapshot_sink sink;
 	struct snapshots *snapshots;
 	struct watcher watcher;
+	struct samples *samples;
 	struct arena arena;         /* of the options' texts */
 	struct recorder_options options;
 	struct writer_options file; /* of the file that is written now */
@@ -144,14 +146,6 @@ static int take_state(struct snapshot_sink *sink, uint32_t tid, enum event_type 
 	struct recorder *recorder = (struct recorder *)((char *)sink - offsetof(struct recorder, sink));
 
 	return emit(recorder, type, tid, payload, tail_length ? tail : "", tail_length, err);
-}
-
-static int take_mapping(struct snapshot_sink *sink, const struct mapping_found *mapping, struct err *err)
-{
-	(void)sink;
-	(void)mapping;
-	(void)err;
-	return 0;
 }
 
 static void add_pair(struct buf *buf, const char *key, const char *value)
@@ -212,7 +206,7 @@ static int emit_head(struct recorder *recorder, uint32_t reason, struct err *err
 
 	if (!r)
 		r = watcher_emit_clock(&recorder->sink, err);
-	return r ? r : snapshots_take(recorder->snapshots, reason, true, err);
+	return r ? r : snapshots_take(recorder->snapshots, reason, err);
 }
 
 static int map_live(struct recorder *recorder, struct err *err)
@@ -258,7 +252,7 @@ static int start(struct recorder *recorder, const struct recorder_options *optio
 	if (r)
 		return r;
 	recorder->stream = programs.cpus;
-	recorder->sink = (struct snapshot_sink){ take_state, take_mapping };
+	recorder->sink = (struct snapshot_sink){ take_state };
 	r = snapshots_open(recorder->programs, &recorder->sink, &recorder->snapshots, err);
 	if (r)
 		return r;
@@ -274,6 +268,8 @@ static int start(struct recorder *recorder, const struct recorder_options *optio
 		return r;
 	/* the state last: what happens meanwhile is seen by the programs already */
 	r = programs_attach(recorder->programs, err);
+	if (!r && options->sample_hz)
+		r = samples_open(recorder->programs, programs.cpus, options->sample_hz, &recorder->samples, err);
 	if (!r)
 		r = emit_head(recorder, SNAPSHOT_REASON_start, err);
 	return r ? r : watcher_start(&recorder->watcher, recorder->snapshots, &recorder->sink, recorder->live, err);
@@ -390,7 +386,8 @@ int recorder_stop(struct recorder *recorder, struct recorder_status *ret_status,
 	watcher_stop(&recorder->watcher);
 	/* before the programs go: waits in it and waits recorded must agree */
 	if (started && recorder->snapshots && !atomic_load(&recorder->agent.ended))
-		r = snapshots_take(recorder->snapshots, SNAPSHOT_REASON_end, false, err);
+		r = snapshots_take(recorder->snapshots, SNAPSHOT_REASON_end, err);
+	samples_close(recorder->samples);
 	if (recorder->programs)
 		programs_detach(recorder->programs);
 	if (started) {

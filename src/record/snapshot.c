@@ -10,6 +10,7 @@
 
 #include "base/arena.h"
 #include "record/cgroups.h"
+#include "record/processes.h"
 #include "record/programs.h"
 #include "record/state.h"
 #include "record/tasks.h"
@@ -73,13 +74,6 @@ static int on_thread(struct processes_sink *sink, const struct task_found *found
 	return r ? r : emit_polled(snapshots, found->tid, wait, err);
 }
 
-static int on_mapping(struct processes_sink *sink, const struct mapping_found *mapping, struct err *err)
-{
-	struct snapshots *snapshots = container(sink, struct snapshots, processes);
-
-	return snapshots->sink->mapping(snapshots->sink, mapping, err);
-}
-
 static int on_state(struct state_sink *sink, uint32_t tid, enum event_type type, const void *payload, const char *tail,
 		    uint32_t tail_length, struct err *err)
 {
@@ -99,7 +93,7 @@ int snapshots_open(const struct programs *programs, struct snapshot_sink *sink, 
 
 	pthread_mutex_init(&snapshots->lock, NULL);
 	snapshots->sink = sink;
-	snapshots->processes = (struct processes_sink){ on_thread, on_mapping };
+	snapshots->processes = (struct processes_sink){ on_thread };
 	snapshots->states.event = on_state;
 	snapshots->cgroups.cgroup = on_cgroup;
 	r = tasks_open(programs, &snapshots->tasks, err);
@@ -123,7 +117,7 @@ void snapshots_close(struct snapshots *snapshots)
 	free(snapshots);
 }
 
-static int take_tasks(struct snapshots *snapshots, bool mappings, struct err *err)
+static int take_tasks(struct snapshots *snapshots, struct err *err)
 {
 	struct tasks_want all = { 0 };
 	const struct task_found *found;
@@ -133,16 +127,16 @@ static int take_tasks(struct snapshots *snapshots, bool mappings, struct err *er
 	if (!snapshots->tasks)
 		return 0;
 	r = tasks_find(snapshots->tasks, &all, &found, &count, err);
-	return r ? r : processes_read(found, count, mappings, PROCESSES_LIMIT_MS, &snapshots->processes, err);
+	return r ? r : processes_read(found, count, PROCESSES_LIMIT_MS, &snapshots->processes, err);
 }
 
-static int take(struct snapshots *snapshots, uint32_t reason, bool mappings, struct err *err)
+static int take(struct snapshots *snapshots, uint32_t reason, struct err *err)
 {
 	struct event_snapshot mark = { .end = 0, .reason = reason };
 	int r = emit(snapshots, 0, EVENT_snapshot, &mark, NULL, 0, err);
 
 	if (!r)
-		r = take_tasks(snapshots, mappings, err);
+		r = take_tasks(snapshots, err);
 	if (!r && snapshots->state)
 		r = state_record(snapshots->state, STATE_ALL, 0, &snapshots->states, err);
 	if (!r)
@@ -153,12 +147,12 @@ static int take(struct snapshots *snapshots, uint32_t reason, bool mappings, str
 	return emit(snapshots, 0, EVENT_snapshot, &mark, NULL, 0, err);
 }
 
-int snapshots_take(struct snapshots *snapshots, uint32_t reason, bool mappings, struct err *err)
+int snapshots_take(struct snapshots *snapshots, uint32_t reason, struct err *err)
 {
 	int r;
 
 	pthread_mutex_lock(&snapshots->lock);
-	r = take(snapshots, reason, mappings, err);
+	r = take(snapshots, reason, err);
 	pthread_mutex_unlock(&snapshots->lock);
 	return r;
 }

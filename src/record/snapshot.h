@@ -1,15 +1,14 @@
 /* Snapshots: what there is at one moment, between a begin and an end record.
  *
- * Threads with their waits, processes with names and mappings, control groups
- * with quotas, descriptors with their queues, poll sets, watches, file locks:
+ * Threads with their waits, processes with names, control groups with quotas, descriptors with their queues, poll sets, watches, file locks:
  * what diagnosis needs to know is who holds the other end *then*. */
 #ifndef RECORD_SNAPSHOT_H
 #define RECORD_SNAPSHOT_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
-#include "record/processes.h"
 #include "trace/event.h"
 
 struct programs;
@@ -19,8 +18,6 @@ struct snapshots;
 struct snapshot_sink {
 	int (*event)(struct snapshot_sink *sink, uint32_t tid, enum event_type type, const void *payload,
 		     const char *tail, uint32_t tail_length, struct err *err);
-	/* A mapping with code was found. */
-	int (*mapping)(struct snapshot_sink *sink, const struct mapping_found *mapping, struct err *err);
 };
 
 /* What this kernel cannot list is left out. The sink must stay. */
@@ -28,8 +25,8 @@ int snapshots_open(const struct programs *programs, struct snapshot_sink *sink, 
 		   struct err *err);
 void snapshots_close(struct snapshots *snapshots);
 
-/* `reason`: SNAPSHOT_REASON_. `mappings`: tell of those too. */
-int snapshots_take(struct snapshots *snapshots, uint32_t reason, bool mappings, struct err *err);
+/* `reason`: SNAPSHOT_REASON_. */
+int snapshots_take(struct snapshots *snapshots, uint32_t reason, struct err *err);
 
 /* Threads whose wait, in which others are to end it, began in this stretch of
  * time and still lasts; their number. */

@@ -52,7 +52,7 @@ static void look_for_long_waits(struct watcher *watcher)
 			watcher->gap_ns = GAP_SHORTEST_NS;
 		return;
 	}
-	snapshots_take(watcher->snapshots, SNAPSHOT_REASON_long_wait, false, NULL);
+	snapshots_take(watcher->snapshots, SNAPSHOT_REASON_long_wait, NULL);
 	watcher->next_ns = clock_ns(CLOCK_MONOTONIC) + watcher->gap_ns;
 	watcher->gap_ns = watcher->gap_ns * 2 > GAP_LONGEST_NS ? GAP_LONGEST_NS : watcher->gap_ns * 2;
 }

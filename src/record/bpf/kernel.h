@@ -163,6 +163,10 @@ struct pid {
 	struct upid numbers[1];
 };
 
+struct mm_struct {
+	unsigned long arg_start, arg_end;
+};
+
 struct thread_info {
 	unsigned long flags;
 	u32 status, cpu;

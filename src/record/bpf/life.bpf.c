@@ -2,11 +2,13 @@
 #include "record/bpf/call.bpf.h"
 #include "record/bpf/ring.bpf.h"
 #include "record/bpf/stack.bpf.h"
+#include "record/bpf/task.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 #define COMM_BYTES 16
 #define PATH_BYTES 256
+#define COMMAND_BYTES 512
 
 struct linux_binprm {
 	const char *filename;
@@ -23,17 +25,6 @@ struct sigaction {
 struct k_sigaction {
 	struct sigaction sa;
 } __attribute__((preserve_access_index));
-
-static __always_inline u32 inner_tid(struct task_struct *task)
-{
-	struct pid *pid = GET(task, thread_pid);
-	if (!pid)
-		return 0;
-	u32 level = GET(pid, level);
-	struct upid *number = (void *)((u64)pid + bpf_core_field_offset(struct pid, numbers) +
-				       (u64)(level & 31) * bpf_core_type_size(struct upid));
-	return GET(number, nr);
-}
 
 /* Clone flags come with task_newtask, which is called first, in the same thread. */
 SEC("tp_btf/task_newtask")
@@ -53,10 +44,72 @@ int on_newtask(u64 *context)
 	e->child = GET(child, pid);
 	e->child_pid = GET(child, tgid);
 	e->ustack = stack;
-	e->ns_child = inner_tid(child);
+	e->ns_child = task_inner_tid(child);
 	bpf_probe_read_kernel(e + 1, COMM_BYTES, child->comm);
 	ring_end(ring);
 	return 0;
+}
+
+/* Texts of a task record while it is put together; programs of the same
+ * processor do not come in between, for exec runs in its thread alone. */
+struct exec_texts {
+	char path[PATH_BYTES + 8];  /* the room behind the text is for NULs */
+	char texts[COMM_BYTES + PATH_BYTES + COMMAND_BYTES + 16];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct exec_texts);
+} exec_room SEC(".maps");
+
+/* The arguments, parted by spaces, as they lie in the new program's memory. */
+static __always_inline u32 exec_command(char *to, struct task_struct *task)
+{
+	struct mm_struct *memory = GET(task, mm);
+	u64 from = memory ? GET(memory, arg_start) : 0, end = memory ? GET(memory, arg_end) : 0;
+	u64 bytes = end > from ? end - from - 1 : 0;
+
+	if (bytes > COMMAND_BYTES)
+		bytes = COMMAND_BYTES;
+	if (!from || !bytes || bpf_probe_read_user(to, bytes, (void *)from))
+		return 0;
+	for (u32 i = 0; i < COMMAND_BYTES; i++)
+		if (!to[i])
+			to[i] = ' ';
+	return bytes;
+}
+
+/* What the process is now: name, file, arguments. Its control groups are those
+ * it had before. */
+static __always_inline void exec_task(struct ring *ring, struct exec_texts *room, struct task_struct *task, u32 tid,
+				      u64 now, u32 path_bytes)
+{
+	u32 at = 0;
+	long comm = bpf_probe_read_kernel_str(room->texts, COMM_BYTES, task->comm);
+
+	if (comm > 0 && comm <= COMM_BYTES)
+		at = comm;
+	if (path_bytes > PATH_BYTES)
+		return;
+	bpf_probe_read_kernel(&room->texts[at & (COMM_BYTES * 2 - 1)], path_bytes, room->path);
+	at += path_bytes;
+	if (at > COMM_BYTES + PATH_BYTES)
+		return;
+	at += exec_command(&room->texts[at], task);
+	if (at > COMM_BYTES + PATH_BYTES + COMMAND_BYTES)
+		return;
+	*(u64 *)&room->texts[at] = 0;
+	at = (at + 1 + 7) & ~7u;
+	if (at > sizeof(room->texts))
+		return;
+	struct event_task *e = ring_begin(ring, EVENT_task, tid, now, sizeof(*e) + at);
+	if (!e)
+		return;
+	task_fill(e, task);
+	bpf_probe_read_kernel(e + 1, at, room->texts);
+	ring_end(ring);
 }
 
 SEC("tp_btf/sched_process_exec")
@@ -65,29 +118,29 @@ int on_exec(u64 *context)
 	struct task_struct *task = (void *)context[0];
 	struct linux_binprm *program = (void *)context[2];
 	struct ring *ring = ring_here();
-	char path[PATH_BYTES];
-	if (!ring)
+	u32 zero = 0;
+	struct exec_texts *room = bpf_map_lookup_elem(&exec_room, &zero);
+	if (!ring || !room)
 		return 0;
 	u64 now = bpf_ktime_get_ns();
 	u32 tid = GET(task, pid), old = context[1];
-	long bytes = bpf_probe_read_kernel_str(path, sizeof(path), GET(program, filename));
+	long bytes = bpf_probe_read_kernel_str(room->path, PATH_BYTES, GET(program, filename));
 	if (bytes < 1 || bytes > PATH_BYTES) {
-		path[0] = 0;
 		bytes = 1;
+		room->path[0] = 0;
 	}
-	bytes = (bytes + 7) & ~7ul;
-	struct event_exec *e = ring_begin(ring, EVENT_exec, tid, now, sizeof(*e) + bytes);
+	*(u64 *)&room->path[bytes] = 0;
+	u32 rounded = (bytes + 7) & ~7u;
+	if (rounded > PATH_BYTES)
+		return 0;
+	struct event_exec *e = ring_begin(ring, EVENT_exec, tid, now, sizeof(*e) + rounded);
 	if (!e)
 		return 0;
 	e->old_tid = old == tid ? 0 : old;
 	e->reserved = 0;
-	/* the name ends with a NUL wherever it is shorter than its room */
-	for (u32 i = 0; i < PATH_BYTES / 8; i++) {
-		if (i * 8 >= (u64)bytes)
-			break;
-		((u64 *)(e + 1))[i] = ((u64 *)path)[i];
-	}
+	bpf_probe_read_kernel(e + 1, rounded, room->path);
 	ring_end(ring);
+	exec_task(ring, room, task, tid, now, bytes);
 	return 0;
 }
 

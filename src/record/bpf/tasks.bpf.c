@@ -1,5 +1,6 @@
 /* The threads there are and their waits, for snapshots. */
 #include "record/bpf/context.bpf.h"
+#include "record/bpf/task.bpf.h"
 #include "record/bpf/wait.bpf.h"
 #include "record/tasks.h"
 
@@ -51,44 +52,6 @@ static __always_inline bool others_end(const struct event_waiting *w)
 	return !w->timeout_ns;
 }
 
-static __always_inline u32 number_inside(struct task_struct *task)
-{
-	struct pid *pid = GET(task, thread_pid);
-	if (!pid)
-		return 0;
-	u64 numbers = (u64)pid + bpf_core_field_offset(struct pid, numbers);
-	struct upid *number = (void *)(numbers + (u64)(GET(pid, level) & 31) * bpf_core_type_size(struct upid));
-	return GET(number, nr);
-}
-
-static __always_inline void fill_task(struct task_found *out, struct task_struct *task)
-{
-	struct task_struct *parent = GET(task, real_parent);
-	struct task_group *group = GET(task, sched_task_group);
-	struct cgroup *cgroup = group ? GET(group, css.cgroup) : NULL;
-	struct kernfs_node *node;
-	struct cred *cred = GET(task, cred);
-	u32 flags = GET(task, flags);
-
-	if (!cgroup) {
-		struct css_set *set = GET(task, cgroups);
-		cgroup = set ? GET(set, dfl_cgrp) : NULL;
-	}
-	node = cgroup ? GET(cgroup, kn) : NULL;
-	out->task.start_ns = GET(task, start_time);
-	out->task.cgroup = node ? GET(node, id) : 0;
-	out->task.pid = GET(task, tgid);
-	out->task.parent = parent ? GET(parent, tgid) : 0;
-	out->task.uid = cred ? GET(cred, uid.val) : 0;
-	out->task.ns_tid = number_inside(task);
-	out->task.flags = (flags & PF_KTHREAD ? TASK_FLAGS_kernel_thread : 0) |
-			  (out->tid == out->task.pid ? TASK_FLAGS_leader : 0) |
-			  (out->task.pid == config.own_pid ? TASK_FLAGS_argus : 0) |
-			  (GET(task, exit_state) ? TASK_FLAGS_gone : 0);
-	out->task.prio = GET(task, prio);
-	bpf_probe_read_kernel(out->comm, sizeof(out->comm), task->comm);
-}
-
 SEC("iter/task")
 int tasks_each(struct bpf_iter__task *context)
 {
@@ -124,7 +87,8 @@ int tasks_each(struct bpf_iter__task *context)
 	    (!others_end(&out->waiting) || out->waiting.since_ns < tasks_want.waiting_from_ns ||
 	     out->waiting.since_ns >= tasks_want.waiting_to_ns || (u32)GET(task, tgid) == config.own_pid))
 		return 0;
-	fill_task(out, task);
+	task_fill(&out->task, task);
+	bpf_probe_read_kernel(out->comm, sizeof(out->comm), task->comm);
 	if (w.syscall != SYSCALL_NONE) {
 		struct pt_regs *registers = call_registers(task);
 		for (int i = 0; i < 4; i++)
