@@ -34,6 +34,12 @@ enum unwind_kind {
 	UNWIND_RA_RDI,     /* rsp + offset; the return address is in rdi, as in vfork: innermost frame only */
 	UNWIND_OTHER_REG,  /* a register that is known in the innermost frame only */
 	UNWIND_BAD,        /* known to the module, but not in words we know */
+	/* of no row, but what is found in a row's place: */
+	UNWIND_FRAME_POINTER, /* the module has no table */
+	UNWIND_JIT,        /* code made at run time */
+	UNWIND_NO_MAPPING, /* no module's code */
+	UNWIND_PENDING,    /* the module's table is not there yet */
+	UNWIND_KINDS
 };
 
 enum unwind_rbp {
@@ -69,7 +75,11 @@ struct unwind_registers {
 	u8 outer;          /* not the innermost frame */
 	u8 bp_lost;        /* bp is not the frame's */
 	u8 exact;          /* ip is the place itself, not the one behind a call */
+	u8 guessed;        /* the last step went by the frame pointer alone: its kind of rule */
 };
+
+/* Frames beyond are not believed to be reached by a frame pointer. */
+#define UNWIND_FRAME_BYTES_MAX (1u << 20)
 
 /* What a step came to, besides STACK_STATUS_ for what ends a stack early. */
 #define UNWIND_STEP_ON  (-1)   /* registers are the caller's */

@@ -1,0 +1,524 @@
+/* The unwinder: walks the current thread's user stack by the tables that the
+ * agent has laid into maps (record/stack_maps.h).
+ *
+ * The stack is copied in windows and the copy walked; of each address the rule
+ * is remembered, so that a walk in known territory costs two look-ups a frame.
+ * A thread that shows the stack it has shown before is recognised by the words
+ * that decided the walk, before anything is walked. */
+#ifndef RECORD_BPF_UNWIND_BPF_H
+#define RECORD_BPF_UNWIND_BPF_H
+
+#include "record/bpf/config.bpf.h"
+#include "record/stack_maps.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, STACK_PROCESSES_MAX);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, u32);
+	__type(value, struct stack_process);
+} stack_processes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, STACK_MAPPINGS_MAX);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, u32);
+	__type(value, struct stack_mapping);
+} stack_mappings SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, STACK_PAGES_MAX);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, u32);
+	__type(value, struct stack_page);
+} stack_pages SEC(".maps");
+
+struct stack_shard_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(key_size, sizeof(u32));
+	__uint(value_size, sizeof(struct stack_shard));
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, STACK_SHARDS_MAX);
+	__type(key, u32);
+	__array(values, struct stack_shard_map);
+} stack_rows SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, STACK_RULES_MAX);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, u32);
+	__type(value, struct unwind_rule);
+} stack_rules SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1u << STACK_MEMO_SHIFT);
+	__type(key, u32);
+	__type(value, u64);
+} stack_memo SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1u << STACK_KNOWN_SHIFT);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, u32);
+	__type(value, u64);
+} stack_known SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1u << STACK_LAST_SHIFT);
+	__type(key, u32);
+	__type(value, struct stack_last);
+} stack_lasts SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 8u << 20);
+} stack_ring SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, STACK_COUNTS);
+	__type(key, u32);
+	__type(value, u64);
+} stack_counts SEC(".maps");
+
+struct walk {
+	struct unwind_registers registers;
+	u64 ip, start, bp;          /* of the innermost frame; start is its sp */
+	u32 tid;
+	u32 layout, first, mappings;
+	u64 base, bytes;            /* of the stack, what the window holds */
+	u64 bp_slot;                /* where bp was read; 0: it is the thread's own register */
+	u64 hash;                   /* of the words that decide */
+	u64 top;                    /* highest such word's slot */
+	u32 slot_count;
+	u32 uses_bp;
+	int status;
+	u16 slots[STACK_LAST_SLOTS];
+	struct stack_message message;
+	u64 frames[STACK_FRAMES_MAX + 1];
+	union {
+		u64 window[STACK_WINDOW_BYTES / 8];
+		struct {
+			struct stack_copy copy;
+			u8 copied[STACK_COPY_BYTES];
+		};
+	};
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, STACK_LEVELS);
+	__type(key, u32);
+	__type(value, struct walk);
+} stack_walks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u32);
+} stack_level SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u64);
+} stack_copy_number SEC(".maps");
+
+static __always_inline void stack_count(u32 what)
+{
+	u64 *count = bpf_map_lookup_elem(&stack_counts, &what);
+	if (count)
+		(*count)++;
+}
+
+static __always_inline u64 stack_mix(u64 hash, u64 word)
+{
+	hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
+	return hash ^ hash >> 29;
+}
+
+/* Fills the window from an address on: to the page's end, and the page behind
+ * it where that is near and there. */
+static __noinline int window_fill(struct walk *w, u64 address)
+{
+	u64 bytes = 4096 - (address & 4095);
+	if (!w)
+		return -1;
+	w->base = address;
+	if (bytes < 2048) {
+		w->bytes = bytes + 4096;
+		if (bpf_probe_read_user(w->window, (bytes & 4095) + 4096, (void *)address) == 0)
+			return 0;
+	}
+	w->bytes = bytes;
+	if (bpf_probe_read_user(w->window, bytes & 8191, (void *)address) == 0)
+		return 0;
+	w->bytes = 0;
+	return -1;
+}
+
+static __always_inline int stack_word(struct walk *w, u64 address, u64 *ret_word)
+{
+	u64 at = address - w->base;
+	if (address & 7)
+		return -1;
+	if (at >= w->bytes) {
+		if (window_fill(w, address) < 0)
+			return -1;
+		at = 0;
+	}
+	*ret_word = w->window[(at >> 3) & (STACK_WINDOW_BYTES / 8 - 1)];
+	return 0;
+}
+
+/* A word that decided the walk. */
+static __always_inline void stack_decides(struct walk *w, u64 address, u64 word)
+{
+	u64 slot = (address - w->start) >> 3;
+	u32 n = w->slot_count;
+	w->hash = stack_mix(w->hash, word);
+	if (n < STACK_LAST_SLOTS)
+		w->slots[n & (STACK_LAST_SLOTS - 1)] = slot;
+	w->slot_count = n + 1;
+	if (slot > w->top)
+		w->top = slot;
+}
+
+static __always_inline int stack_read(struct walk *w, u64 address, u64 *ret_word)
+{
+	if (stack_word(w, address, ret_word) < 0)
+		return -1;
+	stack_decides(w, address, *ret_word);
+	return 0;
+}
+
+/* The frame pointer counts only when it is used; often it is just a register. */
+static __always_inline int stack_read_bp(struct walk *w, u64 address, u64 *ret_word)
+{
+	if (stack_word(w, address, ret_word) < 0)
+		return -1;
+	w->bp_slot = address;
+	return 0;
+}
+
+static __always_inline void stack_use_bp(struct walk *w)
+{
+	if (w->bp_slot == 1)
+		return;
+	if (w->bp_slot)
+		stack_decides(w, w->bp_slot, w->registers.bp);
+	else
+		w->uses_bp = 1;
+	w->bp_slot = 1;
+}
+
+#define UNWIND_READ(context, address, ret_word) stack_read(context, address, ret_word)
+#define UNWIND_READ_BP(context, address, ret_word) stack_read_bp(context, address, ret_word)
+#define UNWIND_USE_BP(context) stack_use_bp(context)
+#include "symbols/unwind_step.h"
+
+/* The rule's number for an address by mappings, pages and rows; rules without
+ * words of their own have their kind's number. */
+static __noinline u32 rule_search(struct walk *w, u64 address)
+{
+	if (!w)
+		return UNWIND_NONE;
+	u32 at = w->first, count = w->mappings;
+	for (int i = 0; i < STACK_LAYOUT_STEPS && count > 1; i++) {
+		u32 half = count / 2, probe = at + half;
+		struct stack_mapping *m = bpf_map_lookup_elem(&stack_mappings, &probe);
+		if (!m)
+			return UNWIND_NONE;
+		if (m->start <= address)
+			at = probe;
+		count -= half;
+	}
+	struct stack_mapping *m = bpf_map_lookup_elem(&stack_mappings, &at);
+	if (!m || address < m->start || address >= m->end)
+		return UNWIND_NO_MAPPING;
+	switch (m->kind) {
+	case STACK_MAPPING_TABLE:
+		break;
+	case STACK_MAPPING_JIT:
+		return UNWIND_JIT;
+	case STACK_MAPPING_PENDING:
+		return UNWIND_PENDING;
+	case STACK_MAPPING_BAD:
+		return UNWIND_BAD;
+	default:
+		return UNWIND_FRAME_POINTER;
+	}
+	u64 offset = address - m->table;
+	if (address < m->table || offset >> UNWIND_PAGE_SHIFT >= m->pages)
+		return UNWIND_NONE;
+	u32 page = m->page + (offset >> UNWIND_PAGE_SHIFT);
+	struct stack_page *p = bpf_map_lookup_elem(&stack_pages, &page);
+	if (!p)
+		return UNWIND_NONE;
+	u32 shard = p->row >> STACK_SHARD_SHIFT, zero = 0;
+	void *rows = bpf_map_lookup_elem(&stack_rows, &shard);
+	if (!rows)
+		return UNWIND_NONE;
+	struct stack_shard *s = bpf_map_lookup_elem(rows, &zero);
+	if (!s)
+		return UNWIND_NONE;
+	u32 row = p->row & (STACK_SHARD_ROWS - 1), key = (offset & 4095) << UNWIND_ROW_SHIFT | UNWIND_RULE_MASK;
+	count = p->count;
+	for (int i = 0; i < STACK_PAGE_STEPS && count > 1; i++) {
+		u32 half = count / 2;
+		if (s->rows[(row + half) & (STACK_SHARD_ROWS - 1)] <= key)
+			row += half;
+		count -= half;
+	}
+	return s->rows[row & (STACK_SHARD_ROWS - 1)] & UNWIND_RULE_MASK;
+}
+
+static __always_inline u32 rule_find(struct walk *w, u64 address)
+{
+	u64 hash = stack_mix((u64)w->layout << 32 | w->layout, address);
+	u32 at = hash >> (64 - STACK_MEMO_SHIFT), rule;
+	u64 *memo = bpf_map_lookup_elem(&stack_memo, &at);
+	if (!memo)
+		return UNWIND_NONE;
+	/* the hash's lower bits and the rule in one word, which is written whole */
+	u64 known = *memo;
+	if (known >> UNWIND_ROW_SHIFT == (hash << UNWIND_ROW_SHIFT) >> UNWIND_ROW_SHIFT)
+		return known & UNWIND_RULE_MASK;
+	rule = rule_search(w, address);
+	*memo = hash << UNWIND_ROW_SHIFT | rule;
+	return rule;
+}
+
+static long walk_frame(u32 index, void *data)
+{
+	struct walk *w = *(struct walk **)data;
+	if (!w)
+		return 1;
+	u64 ip = w->registers.exact ? w->registers.ip : w->registers.ip - 1;
+
+	w->frames[index & STACK_FRAMES_MAX] = ip;
+	w->message.count = index + 1;
+	u32 number = rule_find(w, ip);
+	struct unwind_rule *rule = bpf_map_lookup_elem(&stack_rules, &number);
+	if (!rule)
+		return 1;
+	/* a frame pointer that was none led here */
+	if (number == UNWIND_NO_MAPPING && w->registers.guessed)
+		w->message.count = index;
+	int step = unwind_step(w, *rule, &w->registers);
+	w->status = step == UNWIND_STEP_ON ? STACK_STATUS_too_deep : step;
+	return step != UNWIND_STEP_ON;
+}
+
+/* Number of a stack by its hash; a new one is told to the agent. */
+static __noinline u32 stack_number(struct walk *w, u64 hash)
+{
+	if (!w)
+		return 0;
+	if (!hash)
+		hash = 1;
+	for (u32 i = 0; i < 8; i++) {
+		u32 at = (u32)(hash + i) & ((1u << STACK_KNOWN_SHIFT) - 1);
+		u64 *slot = bpf_map_lookup_elem(&stack_known, &at);
+		if (!slot)
+			return 0;
+		if (*slot == hash)
+			return at + 1;
+		if (*slot)
+			continue;
+		u64 before = __sync_val_compare_and_swap(slot, 0, hash);
+		if (before == hash)
+			return at + 1;
+		if (before)
+			continue;
+		w->message.id = at + 1;
+		u64 bytes = sizeof(w->message) + 8ull * (w->message.count & STACK_FRAMES_MAX);
+		if (bpf_ringbuf_output(&stack_ring, &w->message, bytes, BPF_RB_NO_WAKEUP) == 0) {
+			stack_count(STACK_COUNT_NEW);
+			return at + 1;
+		}
+		*slot = 0;
+		break;
+	}
+	stack_count(STACK_COUNT_LOST);
+	return 0;
+}
+
+static __always_inline struct stack_last *last_of(struct walk *w)
+{
+	u64 hash = stack_mix(stack_mix(w->tid, w->ip), w->start);
+	u32 at = hash >> (64 - STACK_LAST_SHIFT);
+	return bpf_map_lookup_elem(&stack_lasts, &at);
+}
+
+/* The stack's number when the thread has shown it before; 0 when not. Leaves
+ * what was copied in the window. */
+static __noinline u32 stack_recognise(struct walk *w)
+{
+	struct stack_last *last = w ? last_of(w) : NULL;
+	if (!last)
+		return 0;
+	u32 sequence = *(volatile u32 *)&last->sequence, id = last->id, span = last->span;
+	if ((sequence & 1) || last->tid != w->tid || last->layout != w->layout || last->ip != w->ip || last->sp != w->start ||
+	    (last->uses_bp && last->bp != w->bp) || span > STACK_WINDOW_BYTES)
+		return 0;
+	if (bpf_probe_read_user(w->window, span & (2 * STACK_WINDOW_BYTES - 1), (void *)w->start) < 0)
+		return 0;
+	w->base = w->start;
+	w->bytes = span;
+	u64 hash = 0;
+	u32 count = last->count;
+	for (u32 i = 0; i < STACK_LAST_SLOTS && i < count; i++)
+		hash = stack_mix(hash, w->window[last->slots[i] & (STACK_WINDOW_BYTES / 8 - 1)]);
+	__asm__ volatile("" ::: "memory");
+	return hash == last->hash && *(volatile u32 *)&last->sequence == sequence ? id : 0;
+}
+
+/* Kept for recognition, unless another processor is at the same place. */
+static __noinline int stack_remember(struct walk *w, u32 id)
+{
+	struct stack_last *last = w ? last_of(w) : NULL;
+	if (!last || w->slot_count > STACK_LAST_SLOTS || w->top >= STACK_WINDOW_BYTES / 8)
+		return 0;
+	u32 sequence = last->sequence;
+	if ((sequence & 1) || __sync_val_compare_and_swap(&last->sequence, sequence, sequence + 1) != sequence)
+		return 0;
+	last->tid = w->tid;
+	last->layout = w->layout;
+	last->id = id;
+	last->ip = w->ip;
+	last->sp = w->start;
+	last->bp = w->bp;
+	last->hash = w->hash;
+	last->count = w->slot_count;
+	last->uses_bp = w->uses_bp;
+	last->span = (w->top + 1) * 8;
+	__builtin_memcpy(last->slots, w->slots, sizeof(last->slots));
+	__asm__ volatile("" ::: "memory");
+	*(volatile u32 *)&last->sequence = sequence + 2;
+	return 0;
+}
+
+/* The stack's bytes to the agent, which will have the tables later. */
+static __noinline u32 stack_copy_out(struct walk *w)
+{
+	u32 zero = 0, bytes = STACK_COPY_BYTES;
+	u64 *number = bpf_map_lookup_elem(&stack_copy_number, &zero);
+	if (!w || !number)
+		return 0;
+	u64 start = w->start;
+	if (bpf_probe_read_user(w->copied, STACK_COPY_BYTES, (void *)start) < 0) {
+		bytes = STACK_COPY_BYTES / 4;
+		if (bpf_probe_read_user(w->copied, STACK_COPY_BYTES / 4, (void *)start) < 0) {
+			bytes = 4096 - (start & 4095);
+			if (bpf_probe_read_user(w->copied, bytes & 8191, (void *)start) < 0)
+				bytes = 0;
+		}
+	}
+	u32 id = STACK_ID_COPY | (__sync_fetch_and_add(number, 1) & 0x7fffffff);
+	w->copy.type = STACK_MESSAGE_COPY;
+	w->copy.id = id;
+	w->copy.tgid = w->message.tgid;
+	w->copy.bytes = bytes;
+	w->copy.ip = w->ip;
+	w->copy.sp = start;
+	w->copy.bp = w->bp;
+	w->copy.di = w->registers.di;
+	w->copy.time_ns = bpf_ktime_get_ns();
+	if (bpf_ringbuf_output(&stack_ring, &w->copy, sizeof(w->copy) + (bytes & (2 * STACK_COPY_BYTES - 1)), BPF_RB_NO_WAKEUP) == 0) {
+		stack_count(STACK_COUNT_COPIED);
+		return id;
+	}
+	stack_count(STACK_COUNT_LOST);
+	return 0;
+}
+
+static __noinline u32 stack_walk_in(struct walk *w)
+{
+	if (!w)
+		return 0;
+	u32 tgid = w->message.tgid;
+	struct stack_process *process = bpf_map_lookup_elem(&stack_processes, &tgid);
+	if (!process)
+		return stack_copy_out(w);
+	w->layout = process->layout;
+	w->first = process->first;
+	w->mappings = process->count;
+	w->base = w->bytes = 0;
+	u32 id = stack_recognise(w);
+	if (id) {
+		stack_count(STACK_COUNT_RECOGNISED);
+		return id;
+	}
+	w->hash = w->top = w->bp_slot = 0;
+	w->slot_count = w->uses_bp = 0;
+	w->status = STACK_STATUS_too_deep;
+	bpf_loop(STACK_FRAMES_MAX, walk_frame, &w, 0);
+	if (w->status == STACK_STATUS_pending)
+		return stack_copy_out(w);
+	stack_count(STACK_COUNT_WALKED);
+	w->message.type = STACK_MESSAGE_USER;
+	w->message.layout = w->layout;
+	w->message.status = w->status;
+	w->message.time_ns = bpf_ktime_get_ns();
+	u64 hash = stack_mix(w->layout, w->status);
+	for (u32 i = 0; i < STACK_FRAMES_MAX && i < w->message.count; i++)
+		hash = stack_mix(hash, w->frames[i]);
+	id = stack_number(w, hash);
+	if (id)
+		stack_remember(w, id);
+	return id;
+}
+
+static __always_inline struct walk *walk_begin(u32 **ret_level)
+{
+	u32 zero = 0;
+	u32 *level = bpf_map_lookup_elem(&stack_level, &zero);
+	if (!level)
+		return NULL;
+	u32 at = *level;
+	struct walk *w = bpf_map_lookup_elem(&stack_walks, &at);
+	if (!w)
+		return NULL;
+	*level = at + 1;
+	*ret_level = level;
+	return w;
+}
+
+static __noinline __attribute__((unused)) u32 stack_walk(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct pt_regs *registers = (struct pt_regs *)bpf_task_pt_regs((void *)task);
+	u32 *level;
+	/* kernel threads have no stack of the user, 32-bit programs not one we know */
+	if (!GET(task, mm) || (GET(task, flags) & 0x200000) || GET(registers, cs) != 0x33)
+		return 0;
+	struct walk *w = walk_begin(&level);
+	if (!w)
+		return 0;
+	w->ip = GET(registers, ip);
+	w->start = GET(registers, sp);
+	w->bp = GET(registers, bp);
+	w->registers = (struct unwind_registers){ .ip = w->ip, .sp = w->start, .bp = w->bp, .di = GET(registers, di), .exact = 1 };
+	w->tid = GET(task, pid);
+	w->message.tgid = GET(task, tgid);
+	w->message.count = 0;
+	u32 id = stack_walk_in(w);
+	(*level)--;
+	return id;
+}
+
+#endif

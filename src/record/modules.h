@@ -1,0 +1,59 @@
+/* The modules that processes map: each file once, whatever paths and processes
+ * it is met in, with its unwind table made when it is first met.
+ *
+ * Numbers are the trace's. The loader's thread adds, others read what has a
+ * number; entries stay where they are. */
+#ifndef RECORD_MODULES_H
+#define RECORD_MODULES_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/arena.h"
+#include "base/map.h"
+#include "record/unwind_maps.h"
+#include "symbols/unwind_table.h"
+
+#define MODULES_MAX 65536u
+#define MODULE_KERNEL 1u        /* number of the kernel */
+
+struct loaded_module {
+	uint32_t number, kind;      /* MODULE_KIND_ */
+	uint64_t device, inode;
+	int64_t changed_ns, bytes;  /* of the file when it was read */
+	const char *path;
+	char build_id[65];
+	uint32_t mapping_kind;      /* enum stack_mapping_kind */
+	uint32_t first_page;        /* STACK_MAPPING_TABLE */
+	struct unwind_table table;
+	uint32_t segment_count;     /* file offset to address as linked */
+	struct { uint64_t offset, address, bytes; } segments[8];
+};
+
+struct modules {
+	struct arena arena;
+	struct unwind_maps *maps;   /* NULL: tables stay in this process */
+	struct loaded_module **list; /* by number */
+	uint32_t count;             /* numbers given are below */
+	struct map by_file;         /* hash of device, inode and version -> number */
+	uint64_t tables_ns;         /* time that making tables took */
+	uint64_t table_bytes;
+};
+
+/* What a mapping's line says. */
+struct module_source {
+	pid_t pid;
+	uint64_t start, end, offset;
+	uint64_t device, inode;
+	const char *path;           /* "" anonymous */
+	const char *build_id;       /* in hexadecimal, "" unknown */
+};
+
+void modules_init(struct modules *modules, struct unwind_maps *maps);
+void modules_done(struct modules *modules);
+/* The mapping's module, made when new; NULL when no more can be kept. */
+const struct loaded_module *modules_find(struct modules *modules, const struct module_source *source);
+/* Address as linked of a file offset; false outside of the segments with code. */
+bool module_address(const struct loaded_module *module, uint64_t offset, uint64_t *ret_address);
+
+#endif

@@ -1,0 +1,118 @@
+/* What the unwinder in the kernel and the agent share: the maps' elements and
+ * the messages about stacks.
+ *
+ * A process's mappings are a layout: a run of elements of the map
+ * stack_mappings, sorted by address. Processes that were forked from each other
+ * share one until their mappings differ; a layout's number is never used again,
+ * so that whatever is remembered about it goes out of use with it.
+ *
+ * A mapping with a table says where its pages begin in stack_pages; a page
+ * entry says where its rows begin in stack_rows, cut into shards of 1 MiB that
+ * are added as needed; a row's rule is a number in stack_rules, shared by all
+ * modules. symbols/unwind.h has rows and rules. */
+#ifndef RECORD_STACK_MAPS_H
+#define RECORD_STACK_MAPS_H
+
+#include "symbols/unwind.h"
+
+#define STACK_FRAMES_MAX 127u       /* frames kept of one stack, innermost first */
+
+#define STACK_LAYOUT_MAPPINGS_MAX 4096u /* of one process */
+#define STACK_LAYOUT_STEPS 13           /* of a search in them */
+#define STACK_PROCESSES_MAX 65536u
+#define STACK_MAPPINGS_MAX 131072u      /* in all layouts */
+#define STACK_PAGES_MAX (1u << 19)      /* 2 GiB of code */
+#define STACK_SHARD_SHIFT 18            /* rows of a shard */
+#define STACK_SHARD_ROWS (1u << STACK_SHARD_SHIFT)
+#define STACK_SHARDS_MAX 160u
+#define STACK_PAGE_STEPS 13             /* of a search in one page's rows */
+#define STACK_RULES_MAX 65536u          /* numbers below UNWIND_KINDS are the rules without words */
+#define STACK_KNOWN_SHIFT 18            /* stacks that can be told apart */
+#define STACK_MEMO_SHIFT 16
+#define STACK_LAST_SHIFT 13
+#define STACK_LAST_SLOTS 128u
+#define STACK_WINDOW_BYTES 8192u
+#define STACK_COPY_BYTES 16384u
+#define STACK_LEVELS 4u                 /* programs that can interrupt each other on one processor */
+
+struct stack_process {
+	u32 layout;
+	u32 first, count;           /* in stack_mappings */
+	u32 reserved;
+};
+
+enum stack_mapping_kind {
+	STACK_MAPPING_TABLE,        /* has an unwind table */
+	STACK_MAPPING_NO_TABLE,     /* has none: frame pointers */
+	STACK_MAPPING_JIT,          /* anonymous code: frame pointers */
+	STACK_MAPPING_PENDING,      /* its table is being made */
+	STACK_MAPPING_BAD,          /* its table is malformed, or there was no room for it */
+};
+
+struct stack_mapping {
+	u64 start, end;             /* addresses in the process */
+	u64 table;                  /* address in the process of the table's first page */
+	u32 page;                   /* that page's number in stack_pages */
+	u32 pages;                  /* how many the table has */
+	u32 kind;                   /* enum stack_mapping_kind */
+	u32 reserved;
+};
+
+struct stack_page {
+	u32 row;                    /* shard << STACK_SHARD_SHIFT | row; a page's rows are in one shard */
+	u32 count;
+};
+
+struct stack_shard {
+	u32 rows[STACK_SHARD_ROWS];
+};
+
+/* A stack that a thread has shown, and which of its words decide that it is
+ * the same again: the return addresses and the saved frame pointers in use. */
+struct stack_last {
+	u32 sequence;               /* odd while it is being written */
+	u32 tid, layout, id;
+	u64 ip, sp, bp;
+	u64 hash;                   /* of the words */
+	u16 count;
+	u16 uses_bp;                /* the frame pointer must be equal too */
+	u32 span;                   /* bytes above sp in which the words lie */
+	u16 slots[STACK_LAST_SLOTS]; /* words above sp */
+};
+
+/* Messages in stack_ring. */
+enum stack_message_type {
+	STACK_MESSAGE_USER = 1,     /* struct stack_message, addresses */
+	STACK_MESSAGE_KERNEL,       /* the same */
+	STACK_MESSAGE_COPY,         /* struct stack_copy, bytes */
+};
+
+struct stack_message {
+	u32 type, id;
+	u32 tgid, layout;
+	u32 status, count;          /* STACK_STATUS_; addresses that follow, innermost first; a caller's less 1 */
+	u64 time_ns;
+};
+
+struct stack_copy {
+	u32 type, id;
+	u32 tgid, bytes;            /* bytes that follow, from sp on */
+	u64 ip, sp, bp, di;
+	u64 time_ns;
+};
+
+/* Numbers of stacks: slots of the table of known ones from 1 on, or with this
+ * bit those of copies, each used once. */
+#define STACK_ID_COPY 0x80000000u
+
+/* Counted per processor in stack_counts. */
+enum stack_count {
+	STACK_COUNT_RECOGNISED,
+	STACK_COUNT_WALKED,
+	STACK_COUNT_NEW,
+	STACK_COUNT_COPIED,
+	STACK_COUNT_LOST,           /* new ones for which there was no room */
+	STACK_COUNTS = 8
+};
+
+#endif

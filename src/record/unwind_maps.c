@@ -1,0 +1,131 @@
+#ifdef HAVE_BPF
+#include "record/unwind_maps.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static void *map_memory(int fd, size_t bytes)
+{
+	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+int unwind_maps_open(struct unwind_maps *maps, const struct unwind_maps_fds *fds, struct err *err)
+{
+	*maps = (struct unwind_maps){ .fds = *fds };
+	maps->mappings = map_memory(fds->mappings, sizeof(struct stack_mapping) * STACK_MAPPINGS_MAX);
+	maps->pages = map_memory(fds->pages, sizeof(struct stack_page) * STACK_PAGES_MAX);
+	maps->rules = map_memory(fds->rules, sizeof(struct unwind_rule) * STACK_RULES_MAX);
+	if (!maps->mappings || !maps->pages || !maps->rules) {
+		int r = -errno;
+		unwind_maps_close(maps);
+		return err_sys(err, r, "mapping the unwinder's tables");
+	}
+	for (unsigned kind = 0; kind < UNWIND_KINDS; kind++)
+		maps->rules[kind] = (struct unwind_rule){ .kind = (uint8_t)kind };
+	maps->rule_count = UNWIND_KINDS;
+	return 0;
+}
+
+void unwind_maps_close(struct unwind_maps *maps)
+{
+	if (maps->mappings)
+		munmap(maps->mappings, sizeof(struct stack_mapping) * STACK_MAPPINGS_MAX);
+	if (maps->pages)
+		munmap(maps->pages, sizeof(struct stack_page) * STACK_PAGES_MAX);
+	if (maps->rules)
+		munmap(maps->rules, sizeof(struct unwind_rule) * STACK_RULES_MAX);
+	for (uint32_t i = 0; i < maps->shard_count; i++) {
+		munmap(maps->shards[i], sizeof(struct stack_shard));
+		close(maps->shard_fds[i]);
+	}
+	map_done(&maps->rule_numbers);
+	*maps = (struct unwind_maps){ 0 };
+}
+
+static int shard_add(struct unwind_maps *maps)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
+	uint32_t at = maps->shard_count;
+	if (at == STACK_SHARDS_MAX)
+		return -ENOSPC;
+	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "stack_shard", sizeof(uint32_t), sizeof(struct stack_shard), 1, &options);
+	if (fd < 0)
+		return fd;
+	maps->shards[at] = map_memory(fd, sizeof(struct stack_shard));
+	int r = maps->shards[at] ? bpf_map_update_elem(maps->fds.rows, &at, &fd, BPF_ANY) : -errno;
+	if (r < 0) {
+		if (maps->shards[at])
+			munmap(maps->shards[at], sizeof(struct stack_shard));
+		close(fd);
+		return r;
+	}
+	maps->shard_fds[at] = fd;
+	maps->shard_count++;
+	maps->shard_used = 0;
+	return 0;
+}
+
+/* A module's rules by the numbers they have among all modules'. */
+static int rules_add(struct unwind_maps *maps, const struct unwind_table *table, uint32_t *numbers)
+{
+	for (uint32_t i = 0; i < table->rule_count; i++) {
+		const struct unwind_rule *rule = &table->rules[i];
+		uint64_t key;
+		bool is_new;
+		memcpy(&key, rule, sizeof(key));
+		uint64_t *number = map_at(&maps->rule_numbers, key, &is_new);
+		if (is_new && rule->kind != UNWIND_RSP && rule->kind != UNWIND_RBP && rule->kind != UNWIND_DEREF_RSP &&
+		    rule->kind != UNWIND_DEREF_RBP && rule->kind != UNWIND_PLT && rule->kind != UNWIND_RA_RDI) {
+			*number = rule->kind < UNWIND_KINDS ? rule->kind : (unsigned)UNWIND_BAD;
+		} else if (is_new) {
+			if (maps->rule_count == STACK_RULES_MAX) {
+				map_remove(&maps->rule_numbers, key);
+				return -ENOSPC;
+			}
+			maps->rules[maps->rule_count] = *rule;
+			*number = maps->rule_count++;
+		}
+		numbers[i] = (uint32_t)*number;
+	}
+	return 0;
+}
+
+int unwind_maps_add(struct unwind_maps *maps, const struct unwind_table *table, uint32_t *ret_first_page, struct err *err)
+{
+	if (table->page_count > STACK_PAGES_MAX - maps->page_count)
+		return err_set(err, -ENOSPC, "no room for more unwind tables");
+	uint32_t *numbers = mem_alloc(table->rule_count * sizeof(*numbers));
+	int r = rules_add(maps, table, numbers);
+	for (uint32_t page = 0; page < table->page_count && r == 0; page++) {
+		uint32_t from = table->pages[page], count = table->pages[page + 1] - from;
+		if (maps->shard_count == 0 || count > STACK_SHARD_ROWS - maps->shard_used)
+			r = shard_add(maps);
+		if (r < 0)
+			break;
+		uint32_t shard = maps->shard_count - 1, at = maps->shard_used;
+		for (uint32_t i = 0; i < count; i++) {
+			uint32_t row = table->rows[from + i];
+			maps->shards[shard][at + i] = (row & ~UNWIND_RULE_MASK) | numbers[row & UNWIND_RULE_MASK];
+		}
+		maps->pages[maps->page_count + page] = (struct stack_page){ shard << STACK_SHARD_SHIFT | at, count };
+		maps->shard_used += count;
+	}
+	free(numbers);
+	if (r < 0)
+		return err_sys(err, r, "no room for more unwind tables");
+	*ret_first_page = maps->page_count;
+	maps->page_count += table->page_count;
+	return 0;
+}
+
+uint64_t unwind_maps_bytes(const struct unwind_maps *maps)
+{
+	return maps->shard_count * sizeof(struct stack_shard) + maps->page_count * sizeof(struct stack_page) +
+	       maps->rule_count * sizeof(struct unwind_rule);
+}
+#endif

@@ -1,0 +1,41 @@
+/* Unwind tables laid into the maps of the unwinder in the kernel.
+ *
+ * Maps are mapped and filled like memory. What is once in stays: a table of a
+ * module that is gone costs room until the recording ends, and when the room is
+ * used up, later modules go without. Not thread-safe. */
+#ifndef RECORD_UNWIND_MAPS_H
+#define RECORD_UNWIND_MAPS_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/map.h"
+#include "record/stack_maps.h"
+#include "base/arena.h"
+#include "symbols/unwind_table.h"
+
+struct unwind_maps_fds {
+	int mappings, pages, rows, rules;
+};
+
+struct unwind_maps {
+	struct unwind_maps_fds fds;
+	struct stack_mapping *mappings;
+	struct stack_page *pages;
+	struct unwind_rule *rules;
+	uint32_t *shards[STACK_SHARDS_MAX];
+	int shard_fds[STACK_SHARDS_MAX];
+	uint32_t shard_count;
+	uint32_t shard_used;       /* rows taken in the last shard */
+	uint32_t page_count, rule_count;
+	struct map rule_numbers;
+};
+
+int unwind_maps_open(struct unwind_maps *maps, const struct unwind_maps_fds *fds, struct err *err);
+void unwind_maps_close(struct unwind_maps *maps);
+/* -ENOSPC when there is no room. */
+int unwind_maps_add(struct unwind_maps *maps, const struct unwind_table *table, uint32_t *ret_first_page, struct err *err);
+/* Memory in the kernel that tables take. */
+uint64_t unwind_maps_bytes(const struct unwind_maps *maps);
+
+#endif

@@ -1,0 +1,192 @@
+#include "symbols/unwind_cache.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/map.h"
+
+#define CACHE_MAGIC 0x3130776e75677261ull /* "argunw01" */
+#define CACHE_LEAST_BYTES (512u << 10)     /* of .eh_frame: less is made in a few milliseconds */
+#define CACHE_MOST_BYTES (256u << 20)
+
+struct cache_head {
+	uint64_t magic;
+	uint64_t checksum;         /* of all behind it */
+	char build_id[64];
+	uint64_t base, skipped;
+	uint32_t page_count, row_count, rule_count, function_count;
+};
+
+static int make_folder(const char *path)
+{
+	struct stat st;
+	if (mkdir(path, 0700) < 0 && errno != EEXIST)
+		return -errno;
+	/* somebody else's folder would let him choose our tables */
+	if (lstat(path, &st) < 0)
+		return -errno;
+	return S_ISDIR(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 022) ? 0 : -EPERM;
+}
+
+int unwind_cache_folder(char *path, size_t path_bytes)
+{
+	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	int length;
+
+	if (geteuid() == 0) {
+		length = snprintf(path, path_bytes, "/var/cache/argus");
+	} else if (cache && cache[0] == '/') {
+		length = snprintf(path, path_bytes, "%s/argus", cache);
+	} else if (home && home[0] == '/') {
+		char above[4096];
+		snprintf(above, sizeof(above), "%s/.cache", home);
+		mkdir(above, 0700);
+		length = snprintf(path, path_bytes, "%s/argus", above);
+	} else {
+		return -ENOENT;
+	}
+	return length < 0 || (size_t)length >= path_bytes ? -ENAMETOOLONG : make_folder(path);
+}
+
+/* Rows sorted within their page, rules that exist, functions that do not
+ * overlap: what the searches rely on. */
+static bool table_sound(const struct unwind_table *t)
+{
+	if (t->pages[0] != 0 || t->pages[t->page_count] != t->row_count)
+		return false;
+	for (uint32_t p = 0; p < t->page_count; p++) {
+		uint32_t from = t->pages[p], to = t->pages[p + 1];
+		if (to <= from || to > t->row_count || t->rows[from] >> UNWIND_ROW_SHIFT != 0)
+			return false;
+		for (uint32_t i = from + 1; i < to; i++)
+			if (t->rows[i] >> UNWIND_ROW_SHIFT <= t->rows[i - 1] >> UNWIND_ROW_SHIFT)
+				return false;
+	}
+	for (uint32_t i = 0; i < t->row_count; i++)
+		if ((t->rows[i] & UNWIND_RULE_MASK) >= t->rule_count)
+			return false;
+	for (uint32_t i = 0; i < t->rule_count; i++)
+		if (t->rules[i].kind > UNWIND_BAD || t->rules[i].rbp > UNWIND_RBP_LOST)
+			return false;
+	for (uint32_t i = 1; i < t->function_count; i++)
+		if (t->functions[i].start < (uint64_t)t->functions[i - 1].start + t->functions[i - 1].bytes)
+			return false;
+	return true;
+}
+
+bool unwind_cache_read(const void *data, size_t bytes, const char *build_id, struct unwind_table *ret_table)
+{
+	struct cache_head head;
+	if (bytes < sizeof(head))
+		return false;
+	memcpy(&head, data, sizeof(head));
+	if (head.magic != CACHE_MAGIC || strncmp(head.build_id, build_id, sizeof(head.build_id)) != 0 || head.page_count == 0 ||
+	    head.rule_count == 0)
+		return false;
+	uint64_t pages = ((uint64_t)head.page_count + 1) * 4, rows = (uint64_t)head.row_count * 4, rules = (uint64_t)head.rule_count * 8,
+		 functions = (uint64_t)head.function_count * sizeof(struct unwind_function);
+	if (bytes - sizeof(head) != rules + functions + pages + rows ||
+	    hash_bytes((const char *)data + 16, bytes - 16) != head.checksum)
+		return false;
+	const char *at = (const char *)data + sizeof(head);
+	struct unwind_table t = { .base = head.base, .skipped = head.skipped, .page_count = head.page_count,
+				  .row_count = head.row_count, .rule_count = head.rule_count, .function_count = head.function_count };
+	t.rules = (const void *)at;
+	t.functions = (const void *)(at + rules);
+	t.pages = (const void *)(at + rules + functions);
+	t.rows = (const void *)(at + rules + functions + pages);
+	if (!table_sound(&t))
+		return false;
+	*ret_table = t;
+	return true;
+}
+
+static bool cache_load(const char *path, const char *build_id, struct unwind_table *ret_table)
+{
+	struct stat st;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0)
+		return false;
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid() || st.st_size <= 0 || st.st_size > CACHE_MOST_BYTES) {
+		close(fd);
+		return false;
+	}
+	/* a file of our own, which is replaced and never written in place */
+	void *data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
+	close(fd);
+	if (data == MAP_FAILED)
+		return false;
+	if (!unwind_cache_read(data, (size_t)st.st_size, build_id, ret_table)) {
+		munmap(data, (size_t)st.st_size);
+		return false;
+	}
+	ret_table->mapped = data;
+	ret_table->mapped_bytes = (size_t)st.st_size;
+	return true;
+}
+
+static bool write_all(int fd, const void *data, size_t bytes)
+{
+	for (size_t done = 0; done < bytes;) {
+		ssize_t n = write(fd, (const char *)data + done, bytes - done);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		done += (size_t)n;
+	}
+	return true;
+}
+
+/* Failures are no matter: the table is made anew next time. */
+static void cache_save(const char *path, const char *build_id, const struct unwind_table *t)
+{
+	size_t pages = ((size_t)t->page_count + 1) * 4, rows = (size_t)t->row_count * 4, rules = (size_t)t->rule_count * 8,
+	       functions = (size_t)t->function_count * sizeof(struct unwind_function);
+	size_t bytes = sizeof(struct cache_head) + rules + functions + pages + rows;
+	char temporary[4200], *data = mem_zalloc(bytes), *at = data + sizeof(struct cache_head);
+	struct cache_head head = { .magic = CACHE_MAGIC, .base = t->base, .skipped = t->skipped, .page_count = t->page_count,
+				   .row_count = t->row_count, .rule_count = t->rule_count, .function_count = t->function_count };
+
+	memcpy(head.build_id, build_id, strnlen(build_id, sizeof(head.build_id)));
+	memcpy(at, t->rules, rules);
+	memcpy(at + rules, t->functions, functions);
+	memcpy(at + rules + functions, t->pages, pages);
+	memcpy(at + rules + functions + pages, t->rows, rows);
+	memcpy(data, &head, sizeof(head));
+	head.checksum = hash_bytes(data + 16, bytes - 16);
+	memcpy(data, &head, sizeof(head));
+	snprintf(temporary, sizeof(temporary), "%s.%d", path, (int)getpid());
+	int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd >= 0) {
+		bool written = write_all(fd, data, bytes);
+		close(fd);
+		if (!written || rename(temporary, path) < 0)
+			unlink(temporary);
+	}
+	free(data);
+}
+
+int unwind_cache_table(const struct elf_file *file, struct unwind_table *ret_table, struct err *err)
+{
+	const Elf64_Shdr *section = elf_file_section(file, ".eh_frame");
+	char build_id[65], folder[4000], path[4100];
+
+	elf_file_build_id_text(file, build_id);
+	if (!build_id[0] || !section || section->sh_size < CACHE_LEAST_BYTES || unwind_cache_folder(folder, sizeof(folder)) < 0)
+		return unwind_table_make(file, ret_table, err);
+	snprintf(path, sizeof(path), "%s/%s.unwind", folder, build_id);
+	if (cache_load(path, build_id, ret_table))
+		return 0;
+	int r = unwind_table_make(file, ret_table, err);
+	if (r == 0)
+		cache_save(path, build_id, ret_table);
+	return r;
+}
