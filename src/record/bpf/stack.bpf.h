@@ -1,19 +1,32 @@
 /* Stacks of the current thread, as numbers of the trace's calling-context
- * tree; 0 where none is taken. */
+ * tree; 0 where none is taken. In the rings the numbers are the unwinder's own;
+ * the agent replaces them. */
 #ifndef RECORD_BPF_STACK_BPF_H
 #define RECORD_BPF_STACK_BPF_H
 
-#include "record/bpf/config.bpf.h"
+#include "record/bpf/unwind.bpf.h"
 
 /* The current thread's user stack, if stacks of this use (STACKS_) are on. */
 static __always_inline u32 stack_user(void *context, u8 use)
 {
-	return 0;
+	return config.stacks & use ? stack_walk() : 0;
 }
 
+/* The kernel's stack. It costs more than the user's: take it where the system
+ * call alone does not explain what is going on. */
 static __always_inline u32 stack_kernel(void *context, u8 use)
 {
-	return 0;
+	u32 *level, id = 0;
+	if (!(config.stacks & use))
+		return 0;
+	struct walk *w = walk_begin(&level);
+	if (!w)
+		return 0;
+	long bytes = bpf_get_stack(context, w->frames, STACK_FRAMES_MAX * 8, 0);
+	if (bytes > 0)
+		id = stack_number_kernel(w, (u32)bytes / 8);
+	(*level)--;
+	return id;
 }
 
 #endif

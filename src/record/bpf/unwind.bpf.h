@@ -483,6 +483,22 @@ static __noinline u32 stack_walk_in(struct walk *w)
 	return id;
 }
 
+/* Number of the kernel stack that lies in the frames. */
+static __noinline __attribute__((unused)) u32 stack_number_kernel(struct walk *w, u32 count)
+{
+	if (!w)
+		return 0;
+	w->message.type = STACK_MESSAGE_KERNEL;
+	w->message.tgid = w->message.layout = 0;
+	w->message.status = STACK_STATUS_whole;
+	w->message.count = count;
+	w->message.time_ns = bpf_ktime_get_ns();
+	u64 hash = stack_mix(0, count);
+	for (u32 i = 0; i < STACK_FRAMES_MAX && i < count; i++)
+		hash = stack_mix(hash, w->frames[i]);
+	return stack_number(w, hash);
+}
+
 static __always_inline struct walk *walk_begin(u32 **ret_level)
 {
 	u32 zero = 0;

@@ -1,0 +1,247 @@
+#ifdef HAVE_BPF
+#include "record/layouts.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+
+#include "base/arena.h"
+#include "record/proc_maps.h"
+
+void layouts_init(struct layouts *layouts, struct modules *modules, struct unwind_maps *maps, int processes_fd)
+{
+	*layouts = (struct layouts){ .modules = modules, .maps = maps, .processes_fd = processes_fd };
+	pthread_mutexattr_t inherit;
+	/* the agent is of real-time priority and must not wait for the middling */
+	pthread_mutexattr_init(&inherit);
+	pthread_mutexattr_setprotocol(&inherit, PTHREAD_PRIO_INHERIT);
+	pthread_mutex_init(&layouts->lock, &inherit);
+	pthread_mutexattr_destroy(&inherit);
+	vec_push(&layouts->list, (struct layout *)NULL); /* number 0 is none */
+}
+
+static void layout_free(struct layout *layout)
+{
+	if (layout)
+		free(layout->mappings);
+	free(layout);
+}
+
+void layouts_done(struct layouts *layouts)
+{
+	for (size_t i = 0; i < layouts->list.length; i++)
+		layout_free(layouts->list.items[i]);
+	vec_done(&layouts->list);
+	vec_done(&layouts->left);
+	for (int i = 0; i < 16; i++)
+		vec_done(&layouts->free_rooms[i]);
+	map_done(&layouts->by_process);
+}
+
+const struct layout *layout_of(const struct layouts *layouts, uint32_t number)
+{
+	return number < layouts->list.length ? layouts->list.items[number] : NULL;
+}
+
+const struct layout *layout_of_process(const struct layouts *layouts, pid_t pid)
+{
+	const uint64_t *number = map_find(&layouts->by_process, (uint64_t)pid);
+	return number ? layout_of(layouts, (uint32_t)*number) : NULL;
+}
+
+const struct layout_mapping *layout_find(const struct layout *layout, uint64_t address)
+{
+	uint32_t low = 0, high = layout->count;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (layout->mappings[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low > 0 && address < layout->mappings[low - 1].end ? &layout->mappings[low - 1] : NULL;
+}
+
+static int room_class(uint32_t count)
+{
+	int c = 3;
+	while (1u << c < count)
+		c++;
+	return c;
+}
+
+/* A run of elements in the unwinder's map; its size is a power of two. */
+static bool room_take(struct layouts *layouts, struct layout *layout)
+{
+	int c = room_class(layout->count);
+	uint32_t room = 1u << c;
+	if (layout->count > STACK_LAYOUT_MAPPINGS_MAX)
+		return false;
+	if (layouts->free_rooms[c].length > 0) {
+		layout->first = layouts->free_rooms[c].items[--layouts->free_rooms[c].length];
+	} else if (room <= STACK_MAPPINGS_MAX - layouts->next_mapping) {
+		layout->first = layouts->next_mapping;
+		layouts->next_mapping += room;
+	} else {
+		return false;
+	}
+	layout->room = room;
+	return true;
+}
+
+static struct stack_mapping mapping_for_unwinder(const struct layout_mapping *m)
+{
+	struct stack_mapping to = { .start = m->start, .end = m->end, .kind = m->module->mapping_kind };
+	uint64_t address;
+	if (to.kind == STACK_MAPPING_TABLE) {
+		if (!module_address(m->module, m->offset, &address)) {
+			to.kind = STACK_MAPPING_BAD;
+			return to;
+		}
+		to.table = m->start - address + m->module->table.base;
+		to.page = m->module->first_page;
+		to.pages = m->module->table.page_count;
+	}
+	return to;
+}
+
+static void layout_publish(struct layouts *layouts, struct layout *layout, pid_t pid)
+{
+	if (layout->room == 0 && !room_take(layouts, layout))
+		return;
+	for (uint32_t i = 0; i < layout->count; i++)
+		layouts->maps->mappings[layout->first + i] = mapping_for_unwinder(&layout->mappings[i]);
+	struct stack_process process = { .layout = layout->number, .first = layout->first, .count = layout->count };
+	uint32_t key = (uint32_t)pid;
+	bpf_map_update_elem(layouts->processes_fd, &key, &process, BPF_ANY);
+}
+
+static struct layout *layout_new(struct layouts *layouts, const struct layout_mapping *mappings, size_t count)
+{
+	struct layout *layout = mem_zalloc(sizeof(*layout));
+	layout->number = (uint32_t)layouts->list.length;
+	layout->count = (uint32_t)count;
+	layout->mappings = mem_alloc((count + 1) * sizeof(*mappings));
+	if (count)
+		memcpy(layout->mappings, mappings, count * sizeof(*mappings));
+	pthread_mutex_lock(&layouts->lock);
+	vec_push(&layouts->list, layout);
+	pthread_mutex_unlock(&layouts->lock);
+	return layout;
+}
+
+static void user_set(struct layouts *layouts, pid_t pid, struct layout *layout, uint64_t now_ns)
+{
+	uint64_t *number = map_find(&layouts->by_process, (uint64_t)pid);
+	struct layout *before = number ? layouts->list.items[*number] : NULL;
+	if (before == layout)
+		return;
+	if (layout) {
+		layout->users++;
+		map_put(&layouts->by_process, (uint64_t)pid, layout->number);
+	} else {
+		map_remove(&layouts->by_process, (uint64_t)pid);
+	}
+	if (before && --before->users == 0) {
+		before->left_ns = now_ns;
+		vec_push(&layouts->left, before);
+	}
+}
+
+struct reading {
+	struct layouts *layouts;
+	pid_t pid;
+	struct vec(struct layout_mapping) found;
+};
+
+static void take_mapping(void *data, const struct module_source *source)
+{
+	struct reading *r = data;
+	struct layout_mapping m = { .start = source->start, .end = source->end, .offset = source->offset };
+	m.module = modules_find(r->layouts->modules, source);
+	if (m.module)
+		vec_push(&r->found, m);
+}
+
+int layouts_read(struct layouts *layouts, pid_t pid, const struct layout **ret_layout)
+{
+	struct reading r = { .layouts = layouts, .pid = pid };
+	int status = proc_maps_read(pid, take_mapping, &r);
+	*ret_layout = NULL;
+	if (status == 0) {
+		const struct layout *old = layout_of_process(layouts, pid);
+		bool same = old && old->room && old->count == r.found.length;
+		for (size_t i = 0; same && i < r.found.length; i++)
+			same = old->mappings[i].start == r.found.items[i].start && old->mappings[i].end == r.found.items[i].end &&
+			       old->mappings[i].offset == r.found.items[i].offset && old->mappings[i].module == r.found.items[i].module;
+		if (!same) {
+			struct layout *layout = layout_new(layouts, r.found.items, r.found.length);
+			layout_publish(layouts, layout, pid);
+			user_set(layouts, pid, layout, UINT64_MAX);
+			*ret_layout = layout;
+		} else {
+			/* a program that runs itself again has lost its entry */
+			layout_publish(layouts, (struct layout *)old, pid);
+		}
+	}
+	vec_done(&r.found);
+	return status;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct layout_mapping *x = a, *y = b;
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+const struct layout *layouts_from(struct layouts *layouts, pid_t pid, const struct module_source *sources, size_t count)
+{
+	struct reading r = { .layouts = layouts, .pid = pid };
+	for (size_t i = 0; i < count; i++)
+		take_mapping(&r, &sources[i]);
+	if (r.found.length)
+		qsort(r.found.items, r.found.length, sizeof(r.found.items[0]), by_start);
+	struct layout *layout = layout_new(layouts, r.found.items, r.found.length);
+	user_set(layouts, pid, layout, UINT64_MAX);
+	vec_done(&r.found);
+	return layout;
+}
+
+void layouts_fork(struct layouts *layouts, pid_t parent, pid_t child)
+{
+	struct layout *layout = (struct layout *)layout_of_process(layouts, parent);
+	user_set(layouts, child, layout, UINT64_MAX);
+}
+
+void layouts_leave(struct layouts *layouts, pid_t pid, uint64_t now_ns)
+{
+	user_set(layouts, pid, NULL, now_ns);
+}
+
+void layouts_collect(struct layouts *layouts, uint64_t before_ns)
+{
+	size_t kept = 0;
+	pthread_mutex_lock(&layouts->lock);
+	for (size_t i = 0; i < layouts->left.length; i++) {
+		struct layout *layout = layouts->left.items[i];
+		if (layout->users) /* a late fork has taken it up again */
+			continue;
+		if (layout->left_ns > before_ns) {
+			/* left by a change of its process: its time starts at the first look */
+			if (layout->left_ns == UINT64_MAX)
+				layout->left_ns = before_ns + 1;
+			layouts->left.items[kept++] = layout;
+			continue;
+		}
+		if (layout->room)
+			vec_push(&layouts->free_rooms[room_class(layout->room)], layout->first);
+		layouts->list.items[layout->number] = NULL;
+		layout_free(layout);
+	}
+	layouts->left.length = kept;
+	pthread_mutex_unlock(&layouts->lock);
+}
+#endif

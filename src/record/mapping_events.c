@@ -1,0 +1,191 @@
+#include "record/mapping_events.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+
+#define BUFFER_BYTES (512u << 10)
+#define RECORD_BYTES_MAX 8192u     /* paths are of at most 4096 */
+
+struct buffer {
+	int fd;
+	struct perf_event_mmap_page *head;
+	uint8_t *data;
+};
+
+struct mapping_events {
+	uint32_t count;
+	struct buffer *buffers;
+	struct pollfd *polls;
+	_Alignas(8) uint8_t record[RECORD_BYTES_MAX + 8];
+};
+
+static int open_one(int cpu)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_DUMMY,
+		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME,
+		.mmap = 1,
+		.mmap2 = 1,
+		.comm = 1,
+		.comm_exec = 1,
+		.task = 1,
+		.sample_id_all = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
+		.watermark = 1,
+		.wakeup_watermark = 1,
+	};
+	return (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+static int open_buffer(struct buffer *buffer, int cpu)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	buffer->fd = open_one(cpu);
+	if (buffer->fd < 0)
+		return -errno;
+	void *memory = mmap(NULL, page + BUFFER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, buffer->fd, 0);
+	if (memory == MAP_FAILED) {
+		int r = -errno;
+		close(buffer->fd);
+		return r;
+	}
+	buffer->head = memory;
+	buffer->data = (uint8_t *)memory + page;
+	return 0;
+}
+
+int mapping_events_open(struct mapping_events **ret_events, struct err *err)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_CONF);
+	struct mapping_events *e = mem_zalloc(sizeof(*e));
+	int r = 0;
+
+	e->buffers = mem_zalloc((size_t)cpus * sizeof(*e->buffers));
+	e->polls = mem_zalloc(((size_t)cpus + 1) * sizeof(*e->polls));
+	for (int cpu = 0; cpu < cpus && r == 0; cpu++) {
+		r = open_buffer(&e->buffers[e->count], cpu);
+		if (r == -ENODEV) /* not on line */
+			r = 0;
+		else if (r == 0) {
+			e->polls[e->count] = (struct pollfd){ .fd = e->buffers[e->count].fd, .events = POLLIN };
+			e->count++;
+		}
+	}
+	if (r < 0) {
+		mapping_events_close(e);
+		return err_sys(err, r, "asking the kernel for mapping events");
+	}
+	*ret_events = e;
+	return 0;
+}
+
+void mapping_events_close(struct mapping_events *e)
+{
+	if (!e)
+		return;
+	for (uint32_t i = 0; i < e->count; i++) {
+		munmap(e->buffers[i].head, (size_t)sysconf(_SC_PAGESIZE) + BUFFER_BYTES);
+		close(e->buffers[i].fd);
+	}
+	free(e->buffers);
+	free(e->polls);
+	free(e);
+}
+
+void mapping_events_wait(struct mapping_events *e, int also_fd, int timeout_ms)
+{
+	e->polls[e->count] = (struct pollfd){ .fd = also_fd, .events = POLLIN };
+	poll(e->polls, e->count + 1, timeout_ms);
+}
+
+struct mmap2 {
+	struct perf_event_header header;
+	uint32_t pid, tid;
+	uint64_t address, length, offset;
+	uint32_t major, minor;
+	uint64_t inode, generation;
+	uint32_t protection, flags;
+	char path[];
+};
+
+struct task {
+	struct perf_event_header header;
+	uint32_t pid, ppid, tid, ptid;
+	uint64_t time;
+};
+
+/* Behind each record: pid, tid, time. */
+static uint64_t record_time(const uint8_t *record, size_t bytes)
+{
+	uint64_t time = 0;
+	if (bytes >= sizeof(struct perf_event_header) + 16)
+		memcpy(&time, record + bytes - 8, 8);
+	return time;
+}
+
+static void take(const uint8_t *record, size_t bytes, const struct mapping_events_calls *calls, void *data)
+{
+	const struct perf_event_header *header = (const void *)record;
+	uint64_t time = record_time(record, bytes);
+
+	if (header->type == PERF_RECORD_MMAP2 && bytes > sizeof(struct mmap2) + 16) {
+		const struct mmap2 *m = (const void *)record;
+		size_t most = bytes - sizeof(*m) - 16;
+		if (!(m->protection & PROT_EXEC) || strnlen(m->path, most) == most)
+			return;
+		struct module_source source = { .pid = (pid_t)m->pid, .start = m->address, .end = m->address + m->length, .offset = m->offset,
+						.device = makedev(m->major, m->minor), .inode = m->inode, .path = m->path };
+		if (strcmp(m->path, "//anon") == 0)
+			source.path = "";
+		calls->mapped(data, &source, time);
+	} else if (header->type == PERF_RECORD_FORK && bytes >= sizeof(struct task)) {
+		const struct task *t = (const void *)record;
+		if (t->pid != t->ppid)
+			calls->forked(data, (pid_t)t->ppid, (pid_t)t->pid, time);
+	} else if (header->type == PERF_RECORD_EXIT && bytes >= sizeof(struct task)) {
+		const struct task *t = (const void *)record;
+		calls->ended(data, (pid_t)t->pid, (pid_t)t->tid, time);
+	} else if (header->type == PERF_RECORD_COMM && (header->misc & PERF_RECORD_MISC_COMM_EXEC) && bytes >= 16) {
+		calls->started(data, (pid_t)((const uint32_t *)record)[2], time);
+	} else if (header->type == PERF_RECORD_LOST) {
+		calls->lost(data);
+	}
+}
+
+void mapping_events_read(struct mapping_events *e, const struct mapping_events_calls *calls, void *data)
+{
+	for (uint32_t i = 0; i < e->count; i++) {
+		struct buffer *b = &e->buffers[i];
+		uint64_t head = __atomic_load_n(&b->head->data_head, __ATOMIC_ACQUIRE), tail = b->head->data_tail;
+		while (tail < head) {
+			struct perf_event_header header;
+			uint64_t at = tail & (BUFFER_BYTES - 1);
+			memcpy(&header, b->data + at, sizeof(header)); /* records are multiples of 8: a head is never cut */
+			if (header.size < sizeof(header) || header.size > head - tail)
+				break;
+			uint64_t first = BUFFER_BYTES - at;
+			if (header.size <= RECORD_BYTES_MAX) {
+				memcpy(e->record, b->data + at, header.size < first ? header.size : first);
+				if (header.size > first)
+					memcpy(e->record + first, b->data, header.size - first);
+				take(e->record, header.size, calls, data);
+			}
+			tail += header.size;
+		}
+		__atomic_store_n(&b->head->data_tail, tail, __ATOMIC_RELEASE);
+	}
+}

@@ -1,0 +1,30 @@
+/* What the kernel says about processes' code as it happens: new executable
+ * mappings, forks, programs started. From perf's side-band events, one small
+ * buffer per processor. */
+#ifndef RECORD_MAPPING_EVENTS_H
+#define RECORD_MAPPING_EVENTS_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "record/modules.h"
+
+struct mapping_events;
+
+struct mapping_events_calls {
+	/* `source` and its texts are valid during the call only. */
+	void (*mapped)(void *data, const struct module_source *source, uint64_t time_ns);
+	void (*forked)(void *data, pid_t parent, pid_t child, uint64_t time_ns); /* a process, not a thread */
+	void (*started)(void *data, pid_t pid, uint64_t time_ns);               /* another program */
+	void (*ended)(void *data, pid_t pid, pid_t tid, uint64_t time_ns);
+	void (*lost)(void *data);                                               /* look at everything anew */
+};
+
+int mapping_events_open(struct mapping_events **ret_events, struct err *err);
+void mapping_events_close(struct mapping_events *events);
+/* Sleeps until there is something, at most so long. `also_fd` ends it too; -1 none. */
+void mapping_events_wait(struct mapping_events *events, int also_fd, int timeout_ms);
+/* Hands out what is there, each processor's in its order. */
+void mapping_events_read(struct mapping_events *events, const struct mapping_events_calls *calls, void *data);
+
+#endif

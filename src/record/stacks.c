@@ -1,0 +1,323 @@
+#ifdef HAVE_BPF
+#include "record/stacks.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "record/programs.h"
+#include "record/stacks_internal.h"
+#include "trace/writer.h"
+
+uint64_t stacks_now_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+void stacks_emit(struct stacks *s, unsigned type, uint32_t tid, const void *data, const char *tail, size_t tail_length,
+		 uint64_t time_ns)
+{
+	struct event e = { .time = time_ns, .tid = tid, .cpu = (uint16_t)s->stream, .type = (uint16_t)type, .data = data, .tail = tail,
+			   .tail_length = (uint32_t)tail_length };
+	/* a full disk ends the recording by the agent's own next write */
+	writer_add_event(s->agent->writer, &e, NULL);
+}
+
+static void emit_node(struct stacks *s, uint32_t number, const struct stack_node *node, uint64_t time_ns)
+{
+	struct event_frame frame = { .address = node->address, .node = number, .parent = node->parent, .module = node->module,
+				     .status = node->status };
+	stacks_emit(s, EVENT_frame, 0, &frame, "", 0, time_ns);
+}
+
+/* Module and file offset of an address. */
+static struct stack_node node_at(struct stacks *s, const struct layout *layout, uint64_t address)
+{
+	struct stack_node node = { .address = address };
+	const struct layout_mapping *m;
+	if (!layout) {
+		if (s->kernel.text && address >= s->kernel.text) {
+			node.module = MODULE_KERNEL;
+			node.address = address - s->kernel.text;
+		}
+	} else if ((m = layout_find(layout, address))) {
+		node.module = m->module->number;
+		if (m->module->kind != MODULE_KIND_jit)
+			node.address = address - m->start + m->offset;
+	}
+	return node;
+}
+
+static uint32_t outer_nodes(struct stacks *s, const struct layout *layout, const uint64_t *addresses, uint32_t count, uint32_t stop,
+			    int status, uint64_t time_ns)
+{
+	uint32_t parent = 0;
+	for (uint32_t i = count; i-- > stop;) {
+		bool is_new;
+		struct stack_node node = node_at(s, layout, addresses[i]);
+		node.parent = parent;
+		node.status = parent ? 0 : (uint32_t)status;
+		parent = stack_tree_node(&s->tree, &node, &is_new);
+		if (!parent)
+			return 0;
+		if (is_new)
+			emit_node(s, parent, &node, time_ns);
+	}
+	return parent;
+}
+
+uint32_t stacks_nodes(struct stacks *s, const struct layout *layout, const uint64_t *addresses, uint32_t count, int status,
+		      uint64_t time_ns)
+{
+	return outer_nodes(s, layout, addresses, count, 0, status, time_ns);
+}
+
+void stacks_nodes_as(struct stacks *s, uint32_t number, const struct layout *layout, const uint64_t *addresses, uint32_t count,
+		     int status, uint64_t time_ns)
+{
+	struct stack_node node = { .address = count ? addresses[0] : 0 };
+	if (count && layout)
+		node = node_at(s, layout, addresses[0]);
+	node.parent = outer_nodes(s, layout, addresses, count, 1, status, time_ns);
+	node.status = node.parent ? 0 : (uint32_t)status;
+	s->tree.nodes[number] = node;
+	emit_node(s, number, &node, time_ns);
+}
+
+/* What the tracing itself put on the kernel's stack. */
+static bool frame_of_tracing(const struct stacks *s, uint64_t address)
+{
+	static const char *const prefixes[] = { "bpf_", "__bpf_", "__traceiter_", "__probestub_", "trace_call_bpf", "perf_trace_",
+						"__perf_", "__SCT__tp_func" };
+	bool guessed;
+	const struct symbol *symbol = symbol_table_find(&s->kernel.symbols, NULL, address, &guessed);
+	if (!symbol)
+		return true; /* programs compiled at run time are not in the list */
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
+		if (strncmp(symbol->name, prefixes[i], strlen(prefixes[i])) == 0)
+			return true;
+	return false;
+}
+
+static void take_kernel(struct stacks *s, const struct stack_message *m, uint64_t *addresses)
+{
+	uint32_t first = 0, named = 0;
+	/* each but the innermost is a return address */
+	for (uint32_t i = 1; i < m->count; i++)
+		addresses[i]--;
+	for (uint32_t i = 0; i < m->count && i < 8; i++)
+		if (s->kernel.symbols.symbols.length && frame_of_tracing(s, addresses[i]))
+			named = i + 1;
+	if (named < m->count)
+		first = named;
+	s->nodes[m->id] = stacks_nodes(s, NULL, addresses + first, m->count - first, (int)m->status, m->time_ns);
+}
+
+static void take_copy(struct stacks *s, const struct stack_copy *c)
+{
+	uint32_t node = stack_tree_reserve(&s->tree), at = c->id & (COPY_NODES - 1);
+	uint32_t head = atomic_load_explicit(&s->copies_head, memory_order_relaxed);
+
+	s->copy_nodes[at].id = c->id;
+	s->copy_nodes[at].node = node;
+	if (!node)
+		return;
+	if (head - atomic_load_explicit(&s->copies_tail, memory_order_acquire) >= COPIES_MAX) {
+		uint64_t address = c->ip;
+		stacks_nodes_as(s, node, NULL, &address, 0, STACK_STATUS_pending, c->time_ns);
+		return;
+	}
+	struct pending_copy *to = &s->copies[head & (COPIES_MAX - 1)];
+	to->node = node;
+	to->head = *c;
+	memcpy(to->data, c + 1, c->bytes);
+	atomic_store_explicit(&s->copies_head, head + 1, memory_order_release);
+}
+
+static int take_message(void *data, void *message, size_t bytes)
+{
+	struct stacks *s = data;
+	struct stack_message *m = message;
+
+	if (m->type == STACK_MESSAGE_COPY) {
+		struct stack_copy *c = message;
+		if (bytes >= sizeof(*c) && c->bytes <= STACK_COPY_BYTES && bytes - sizeof(*c) >= c->bytes)
+			take_copy(s, c);
+		return 0;
+	}
+	if (bytes < sizeof(*m) || m->count > STACK_FRAMES_MAX || bytes - sizeof(*m) < m->count * 8 ||
+	    m->id > 1u << STACK_KNOWN_SHIFT)
+		return 0;
+	uint64_t addresses[STACK_FRAMES_MAX];
+	memcpy(addresses, m + 1, m->count * 8);
+	if (m->type == STACK_MESSAGE_KERNEL) {
+		take_kernel(s, m, addresses);
+		return 0;
+	}
+	const struct layout *layout = layout_of(&s->layouts, m->layout);
+	static const struct layout none;
+	s->nodes[m->id] = stacks_nodes(s, layout ? layout : &none, addresses, m->count, (int)m->status, m->time_ns);
+	return 0;
+}
+
+void stacks_take(struct stacks *s)
+{
+	if (!s)
+		return;
+	pthread_mutex_lock(&s->layouts.lock);
+	ring_buffer__consume(s->ring);
+	pthread_mutex_unlock(&s->layouts.lock);
+}
+
+static uint32_t node_of(const struct stacks *s, uint32_t id)
+{
+	if (id & STACK_ID_COPY) {
+		uint32_t at = id & (COPY_NODES - 1);
+		return s->copy_nodes[at].id == id ? s->copy_nodes[at].node : 0;
+	}
+	return id <= 1u << STACK_KNOWN_SHIFT ? s->nodes[id] : 0;
+}
+
+void stacks_replace(struct stacks *s, void *records, uint64_t bytes)
+{
+	if (!s)
+		return;
+	for (uint64_t at = 0; at + sizeof(struct record) <= bytes;) {
+		struct record *record = (struct record *)((char *)records + at);
+		const uint8_t *fields = record->type < EVENT_MAX ? s->stack_fields[record->type] : (const uint8_t[4]){ 0 };
+		for (int i = 0; i < 4 && fields[i]; i++) {
+			uint32_t *field = (uint32_t *)((char *)(record + 1) + fields[i] - 1);
+			if (*field)
+				*field = node_of(s, *field);
+		}
+		if (record->size < sizeof(*record))
+			return;
+		at += record->size;
+	}
+}
+
+static void find_fields(struct stacks *s)
+{
+	for (unsigned type = 0; type < EVENT_MAX; type++) {
+		const struct event_info *info = &event_infos[type];
+		if (!info->name || (info->categories & STATE))
+			continue;
+		for (unsigned i = 0, n = 0; i < info->field_count && n < 4; i++)
+			if (info->fields[i].kind == FIELD_STACK)
+				s->stack_fields[type][n++] = (uint8_t)(info->fields[i].offset + 1);
+	}
+}
+
+static void *reserve(size_t bytes)
+{
+	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+static int start(struct stacks *s, const struct programs *programs, struct err *err)
+{
+	struct unwind_maps_fds fds = {
+		.mappings = programs_map(programs, "stack_mappings"),
+		.pages = programs_map(programs, "stack_pages"),
+		.rows = programs_map(programs, "stack_rows"),
+		.rules = programs_map(programs, "stack_rules"),
+	};
+	int processes = programs_map(programs, "stack_processes"), ring = programs_map(programs, "stack_ring");
+	int r;
+
+	if (fds.mappings < 0 || fds.pages < 0 || fds.rows < 0 || fds.rules < 0 || processes < 0 || ring < 0)
+		return err_set(err, -ENOENT, "the unwinder's maps are not there");
+	s->counts_fd = programs_map(programs, "stack_counts");
+	r = unwind_maps_open(&s->maps, &fds, err);
+	if (r == 0)
+		r = stack_tree_open(&s->tree, err);
+	if (r < 0)
+		return r;
+	s->nodes = reserve(((1u << STACK_KNOWN_SHIFT) + 1) * sizeof(*s->nodes));
+	s->copy_nodes = reserve(COPY_NODES * sizeof(*s->copy_nodes));
+	s->copies = reserve(COPIES_MAX * sizeof(*s->copies));
+	if (!s->nodes || !s->copy_nodes || !s->copies)
+		return err_sys(err, -ENOMEM, "reserving memory for stacks");
+	modules_init(&s->modules, &s->maps);
+	layouts_init(&s->layouts, &s->modules, &s->maps, processes);
+	s->ring = ring_buffer__new(ring, take_message, s, NULL);
+	if (!s->ring)
+		return err_sys(err, -errno, "mapping the ring of stacks");
+	find_fields(s);
+	/* without names kernel frames stay numbers, which is no reason to stop */
+	kallsyms_read(&s->kernel, NULL);
+	return stacks_loader_start(s, err);
+}
+
+static void stacks_free(struct stacks *s)
+{
+	ring_buffer__free(s->ring);
+	if (s->modules.list) {
+		layouts_done(&s->layouts);
+		modules_done(&s->modules);
+	}
+	unwind_maps_close(&s->maps);
+	stack_tree_close(&s->tree);
+	kallsyms_done(&s->kernel);
+	if (s->nodes)
+		munmap(s->nodes, ((1u << STACK_KNOWN_SHIFT) + 1) * sizeof(*s->nodes));
+	if (s->copy_nodes)
+		munmap(s->copy_nodes, COPY_NODES * sizeof(*s->copy_nodes));
+	if (s->copies)
+		munmap(s->copies, COPIES_MAX * sizeof(*s->copies));
+	free(s);
+}
+
+int stacks_start(const struct programs *programs, struct agent *agent, uint32_t stream, struct stacks **ret_stacks, struct err *err)
+{
+	struct stacks *s = mem_zalloc(sizeof(*s));
+	s->agent = agent;
+	s->stream = stream;
+	s->wake_fd = -1;
+	s->start_ns = stacks_now_ns();
+	int r = start(s, programs, err);
+	if (r < 0) {
+		stacks_free(s);
+		return r;
+	}
+	*ret_stacks = s;
+	return 0;
+}
+
+void stacks_stop(struct stacks *s)
+{
+	if (!s)
+		return;
+	stacks_loader_stop(s);
+	stacks_free(s);
+}
+
+void stacks_count(struct stacks *s, struct stacks_counts *ret_counts)
+{
+	struct stacks_counts c = { 0 };
+	uint64_t *to[] = { &c.recognised, &c.walked, &c.told, &c.copied, &c.lost };
+	int cpus = libbpf_num_possible_cpus();
+	uint64_t *values = mem_zalloc((size_t)(cpus > 0 ? cpus : 1) * sizeof(*values));
+	for (uint32_t i = 0; i < sizeof(to) / sizeof(to[0]) && cpus > 0; i++)
+		if (bpf_map_lookup_elem(s->counts_fd, &i, values) == 0)
+			for (int cpu = 0; cpu < cpus; cpu++)
+				*to[i] += values[cpu];
+	free(values);
+	pthread_mutex_lock(&s->layouts.lock);
+	c.nodes = s->tree.count - 1;
+	pthread_mutex_unlock(&s->layouts.lock);
+	c.modules = s->modules.count - 1;
+	c.processes = atomic_load(&s->processes);
+	c.table_bytes = unwind_maps_bytes(&s->maps);
+	c.tables_ns = s->modules.tables_ns;
+	c.first_look_ns = atomic_load(&s->first_look_ns);
+	*ret_counts = c;
+}
+#endif

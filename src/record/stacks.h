@@ -1,0 +1,43 @@
+/* Stacks in a recording: the agent's side of the unwinder.
+ *
+ * The kernel numbers stacks as it meets them and tells each new one once; here
+ * they become nodes of the calling-context tree, and the numbers in the rings'
+ * records are replaced before they reach the writer. A thread of its own keeps
+ * the unwinder's maps up to date with what processes map, and unwinds the
+ * copies of stacks that came too early. */
+#ifndef RECORD_STACKS_H
+#define RECORD_STACKS_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct agent;
+struct programs;
+struct stacks;
+
+struct stacks_counts {
+	uint64_t recognised, walked, told, copied, lost; /* stacks */
+	uint64_t nodes, modules, processes;
+	uint64_t table_bytes;      /* in the kernel */
+	uint64_t tables_ns;        /* that making them took */
+	uint64_t first_look_ns;    /* from the start until all running processes were known; 0 not yet */
+};
+
+/* After the programs are loaded and before they are attached. `stream` is the
+ * writer's stream for the agent's own records. */
+int stacks_start(const struct programs *programs, struct agent *agent, uint32_t stream, struct stacks **ret_stacks,
+		 struct err *err);
+/* After the agent has ended and before the writer is closed: what is still to
+ * be told goes to the trace. Frees. Accepts NULL. */
+void stacks_stop(struct stacks *stacks);
+
+/* By the agent, with its lock held: takes in what the kernel told, so that
+ * every number in records published before is known. Accepts NULL. */
+void stacks_take(struct stacks *stacks);
+/* Replaces the numbers in a stretch of records. Accepts NULL. */
+void stacks_replace(struct stacks *stacks, void *records, uint64_t bytes);
+
+void stacks_count(struct stacks *stacks, struct stacks_counts *ret_counts);
+
+#endif

@@ -1,0 +1,95 @@
+/* What the files of stacks share: stacks.c (the agent's thread) and
+ * stacks_loader.c (the loader's). */
+#ifndef RECORD_STACKS_INTERNAL_H
+#define RECORD_STACKS_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "base/map.h"
+#include "base/vec.h"
+#include "record/agent.h"
+#include "record/layouts.h"
+#include "record/mapping_events.h"
+#include "record/modules.h"
+#include "record/stack_maps.h"
+#include "record/stack_tree.h"
+#include "record/stacks.h"
+#include "record/unwind_maps.h"
+#include "symbols/kallsyms.h"
+
+#define COPIES_MAX 2048u           /* waiting to be unwound */
+#define COPY_NODES 65536u          /* numbers of copies that records may still hold */
+
+struct pending_copy {
+	uint32_t node;
+	struct stack_copy head;
+	uint8_t data[STACK_COPY_BYTES];
+};
+
+struct dirty_process {
+	pid_t pid;
+	struct arena arena;
+	struct vec(struct module_source) sources; /* since its program was started */
+	bool changed;
+};
+
+struct ended_process {
+	pid_t pid;
+	uint64_t time_ns;
+};
+
+struct stacks {
+	struct agent *agent;
+	uint32_t stream;
+	struct unwind_maps maps;
+	struct modules modules;
+	struct layouts layouts;
+	struct mapping_events *events;
+	struct kallsyms kernel;
+	int counts_fd;
+
+	/* the agent's */
+	struct ring_buffer *ring;
+	struct stack_tree tree;          /* under layouts.lock */
+	uint32_t *nodes;                 /* by the kernel's number */
+	struct { uint32_t id, node; } *copy_nodes; /* by its lower bits */
+	uint8_t stack_fields[EVENT_MAX][4]; /* offsets of fields to replace + 1 */
+
+	/* from the agent to the loader: a ring of copies */
+	struct pending_copy *copies;
+	_Atomic uint32_t copies_head, copies_tail;
+
+	/* the loader's */
+	pthread_t thread;
+	bool started;
+	atomic_bool stop;
+	int wake_fd;
+	struct map dirty;                /* pid -> struct dirty_process * */
+	struct vec(struct ended_process) ended;
+	uint32_t modules_told, nodes_seen;
+	struct map symbols_told;
+	bool look_again;                 /* events were lost */
+	uint64_t start_ns;
+	_Atomic uint64_t first_look_ns;
+	_Atomic uint64_t processes;
+};
+
+uint64_t stacks_now_ns(void);
+/* Nodes for addresses, innermost first, below a layout (kernel: NULL); writes
+ * the new ones. The agent's lock and layouts.lock are held. */
+uint32_t stacks_nodes(struct stacks *s, const struct layout *layout, const uint64_t *addresses, uint32_t count, int status,
+		      uint64_t time_ns);
+/* The same under a number that was reserved for the innermost. */
+void stacks_nodes_as(struct stacks *s, uint32_t node, const struct layout *layout, const uint64_t *addresses, uint32_t count,
+		     int status, uint64_t time_ns);
+/* One of our own records; the agent's lock is held. */
+void stacks_emit(struct stacks *s, unsigned type, uint32_t tid, const void *data, const char *tail, size_t tail_length,
+		 uint64_t time_ns);
+
+/* The loader's thread. */
+int stacks_loader_start(struct stacks *s, struct err *err);
+void stacks_loader_stop(struct stacks *s);
+
+#endif

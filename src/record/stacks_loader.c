@@ -1,0 +1,384 @@
+/* The loader: keeps the unwinder's maps right while processes come, go and map
+ * code; unwinds stacks that were copied before their tables were there; tells
+ * the trace of modules, mappings and names that cannot be had later. */
+#ifdef HAVE_BPF
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "record/stacks_internal.h"
+#include "symbols/jit_map.h"
+#include "symbols/unwind_walk.h"
+
+#define ENDED_KEPT_NS 3000000000ull     /* so long copies of an ended process may be on their way */
+#define LAYOUTS_KEPT_NS 3000000000ull   /* and messages of a layout */
+#define GATHER_US 1000                  /* a program's start is a burst of mappings */
+#define IDLE_MS 500
+#define SOURCES_MAX 4096u               /* mappings noted of one process */
+
+/* ---- telling the trace ---- */
+
+static void tell_modules(struct stacks *s)
+{
+	struct buf tail = { 0 };
+	for (; s->modules_told < s->modules.count; s->modules_told++) {
+		const struct loaded_module *m = s->modules.list[s->modules_told];
+		struct event_module e = { .module = m->number, .kind = m->kind, .device = m->device, .inode = m->inode };
+		buf_clear(&tail);
+		buf_add(&tail, m->path, strlen(m->path) + 1);
+		buf_add(&tail, m->build_id, strlen(m->build_id) + 1);
+		agent_lock(s->agent);
+		stacks_emit(s, EVENT_module, 0, &e, tail.data, tail.length, stacks_now_ns());
+		agent_unlock(s->agent);
+	}
+	buf_done(&tail);
+}
+
+static void tell_layout(struct stacks *s, pid_t pid, const struct layout *layout)
+{
+	uint64_t now = stacks_now_ns();
+	tell_modules(s);
+	agent_lock(s->agent);
+	for (uint32_t i = 0; i < layout->count; i++) {
+		const struct layout_mapping *m = &layout->mappings[i];
+		struct event_mapping e = { .start = m->start, .bytes = m->end - m->start, .offset = m->offset, .module = m->module->number,
+					   .flags = 5 };
+		stacks_emit(s, EVENT_mapping, (uint32_t)pid, &e, "", 0, now);
+	}
+	agent_unlock(s->agent);
+}
+
+static void tell_symbol(struct stacks *s, uint32_t module, uint64_t base, const struct symbol *symbol)
+{
+	bool is_new;
+	map_at(&s->symbols_told, hash_u64(symbol->start) ^ (uint64_t)module << 40, &is_new);
+	if (!is_new)
+		return;
+	struct event_symbol e = { .address = symbol->start - base, .bytes = symbol->bytes, .module = module };
+	agent_lock(s->agent);
+	stacks_emit(s, EVENT_symbol, 0, &e, symbol->name, strlen(symbol->name) + 1, stacks_now_ns());
+	agent_unlock(s->agent);
+}
+
+/* Names of kernel functions that have appeared in stacks since last time. */
+static void tell_kernel_symbols(struct stacks *s)
+{
+	uint32_t count;
+	bool guessed;
+	pthread_mutex_lock(&s->layouts.lock);
+	count = s->tree.count;
+	pthread_mutex_unlock(&s->layouts.lock);
+	for (; s->nodes_seen < count; s->nodes_seen++) {
+		struct stack_node node;
+		pthread_mutex_lock(&s->layouts.lock);
+		node = s->tree.nodes[s->nodes_seen];
+		pthread_mutex_unlock(&s->layouts.lock);
+		if (node.module != MODULE_KERNEL)
+			continue;
+		const struct symbol *symbol = symbol_table_find(&s->kernel.symbols, NULL, node.address + s->kernel.text, &guessed);
+		if (symbol)
+			tell_symbol(s, MODULE_KERNEL, s->kernel.text, symbol);
+	}
+}
+
+/* Names of a process's run-time code, as far as stacks have met it. */
+static void tell_jit_symbols(struct stacks *s, const struct loaded_module *module)
+{
+	struct symbol_table names = { 0 };
+	bool guessed;
+	pid_t pid = 0;
+
+	if (sscanf(module->path, "/tmp/perf-%d.map", &pid) != 1 || jit_map_read(pid, &names, NULL) < 0)
+		return;
+	for (uint32_t i = 1; i < s->tree.count; i++) {
+		const struct stack_node *node = &s->tree.nodes[i];
+		if (node->module != module->number)
+			continue;
+		const struct symbol *symbol = symbol_table_find(&names, NULL, node->address, &guessed);
+		if (symbol && !guessed)
+			tell_symbol(s, module->number, 0, symbol);
+	}
+	symbol_table_done(&names);
+}
+
+static void tell_all_jit_symbols(struct stacks *s, pid_t pid)
+{
+	char path[64];
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)pid);
+	for (uint32_t i = 1; i < s->modules.count; i++)
+		if (s->modules.list[i]->kind == MODULE_KIND_jit && (!pid || strcmp(s->modules.list[i]->path, path) == 0))
+			tell_jit_symbols(s, s->modules.list[i]);
+}
+
+/* ---- what the kernel says ---- */
+
+static struct dirty_process *dirty_of(struct stacks *s, pid_t pid)
+{
+	uint64_t *at = map_at(&s->dirty, (uint64_t)pid, NULL);
+	if (!*at) {
+		struct dirty_process *d = mem_zalloc(sizeof(*d));
+		d->pid = pid;
+		*at = (uint64_t)(uintptr_t)d;
+	}
+	return (struct dirty_process *)(uintptr_t)*at;
+}
+
+static void dirty_clear(struct dirty_process *d)
+{
+	vec_clear(&d->sources);
+	arena_done(&d->arena);
+}
+
+static void on_mapped(void *data, const struct module_source *source, uint64_t time_ns)
+{
+	struct stacks *s = data;
+	(void)time_ns;
+	if (source->pid == getpid())
+		return;
+	struct dirty_process *d = dirty_of(s, source->pid);
+	struct module_source copy = *source;
+	d->changed = true;
+	if (d->sources.length >= SOURCES_MAX)
+		return;
+	copy.path = arena_strdup(&d->arena, source->path);
+	copy.build_id = "";
+	vec_push(&d->sources, copy);
+}
+
+static void on_forked(void *data, pid_t parent, pid_t child, uint64_t time_ns)
+{
+	struct stacks *s = data;
+	(void)time_ns;
+	if (layout_of_process(&s->layouts, parent))
+		layouts_fork(&s->layouts, parent, child);
+	else
+		dirty_of(s, child)->changed = true;
+}
+
+static void on_started(void *data, pid_t pid, uint64_t time_ns)
+{
+	struct dirty_process *d = dirty_of(data, pid);
+	(void)time_ns;
+	/* perf tells of exec before it tells of the new program's mappings */
+	dirty_clear(d);
+	d->changed = true;
+}
+
+static void on_ended(void *data, pid_t pid, pid_t tid, uint64_t time_ns)
+{
+	struct stacks *s = data;
+	struct ended_process ended = { .pid = pid, .time_ns = time_ns };
+	if (pid == tid)
+		vec_push(&s->ended, ended);
+}
+
+static void on_lost(void *data)
+{
+	((struct stacks *)data)->look_again = true;
+}
+
+/* ---- processes ---- */
+
+static bool process_exists(pid_t pid)
+{
+	return kill(pid, 0) == 0 || errno != ESRCH;
+}
+
+static void look_at(struct stacks *s, pid_t pid)
+{
+	const struct layout *layout;
+	if (layouts_read(&s->layouts, pid, &layout) == 0 && layout)
+		tell_layout(s, pid, layout);
+}
+
+static void look_at_all(struct stacks *s)
+{
+	DIR *folder = opendir("/proc");
+	struct dirent *entry;
+	while (folder && (entry = readdir(folder)) && !atomic_load(&s->stop))
+		if (isdigit((unsigned char)entry->d_name[0]) && atoi(entry->d_name) != getpid())
+			look_at(s, (pid_t)atoi(entry->d_name));
+	if (folder)
+		closedir(folder);
+}
+
+static void look_at_changed(struct stacks *s)
+{
+	size_t at = 0;
+	for (const struct map_slot *slot; (slot = map_next(&s->dirty, &at));) {
+		struct dirty_process *d = (struct dirty_process *)(uintptr_t)slot->value;
+		const struct layout *layout;
+		if (!d->changed)
+			continue;
+		d->changed = false;
+		if (layouts_read(&s->layouts, d->pid, &layout) < 0 && d->sources.length > 0)
+			layout = layouts_from(&s->layouts, d->pid, d->sources.items, d->sources.length);
+		if (layout)
+			tell_layout(s, d->pid, layout);
+	}
+}
+
+static void forget_ended(struct stacks *s, uint64_t now)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < s->ended.length; i++) {
+		struct ended_process e = s->ended.items[i];
+		if (now - e.time_ns < ENDED_KEPT_NS) {
+			s->ended.items[kept++] = e;
+			continue;
+		}
+		/* its number may be another's by now, or its first thread has just ended before the others */
+		if (process_exists(e.pid))
+			continue;
+		layouts_leave(&s->layouts, e.pid, now);
+		uint64_t *dirty = map_find(&s->dirty, (uint64_t)e.pid);
+		if (dirty) {
+			struct dirty_process *d = (struct dirty_process *)(uintptr_t)*dirty;
+			map_remove(&s->dirty, (uint64_t)e.pid);
+			dirty_clear(d);
+			vec_done(&d->sources);
+			free(d);
+		}
+	}
+	s->ended.length = kept;
+}
+
+/* ---- copies ---- */
+
+static struct unwind_rule rule_at(void *data, uint64_t address)
+{
+	static const uint8_t kinds[] = {
+		[STACK_MAPPING_NO_TABLE] = UNWIND_FRAME_POINTER,
+		[STACK_MAPPING_JIT] = UNWIND_JIT,
+		[STACK_MAPPING_PENDING] = UNWIND_PENDING,
+		[STACK_MAPPING_BAD] = UNWIND_BAD,
+	};
+	const struct layout_mapping *m = layout_find(data, address);
+	uint64_t linked;
+	if (!m)
+		return (struct unwind_rule){ .kind = UNWIND_NO_MAPPING };
+	if (!m->module->table.rows)
+		return (struct unwind_rule){ .kind = kinds[m->module->mapping_kind] };
+	if (!module_address(m->module, address - m->start + m->offset, &linked))
+		return (struct unwind_rule){ .kind = UNWIND_NONE };
+	return unwind_table_rule(&m->module->table, linked);
+}
+
+static void unwind_copies(struct stacks *s)
+{
+	uint32_t head = atomic_load_explicit(&s->copies_head, memory_order_acquire);
+	for (uint32_t at = atomic_load(&s->copies_tail); at != head; at++) {
+		const struct pending_copy *c = &s->copies[at & (COPIES_MAX - 1)];
+		static const struct layout none;
+		pid_t pid = (pid_t)c->head.tgid;
+		uint64_t addresses[STACK_FRAMES_MAX];
+		uint32_t count = 0;
+		if (!layout_of_process(&s->layouts, pid))
+			look_at(s, pid);
+		const struct layout *layout = layout_of_process(&s->layouts, pid);
+		struct unwind_copy copy = { .start = c->head.sp, .data = c->data, .bytes = c->head.bytes };
+		struct unwind_registers registers = { .ip = c->head.ip, .sp = c->head.sp, .bp = c->head.bp, .di = c->head.di, .exact = 1 };
+		if (!layout)
+			layout = &none;
+		int status = unwind_walk(&copy, registers, rule_at, (void *)layout, addresses, STACK_FRAMES_MAX, &count);
+		tell_modules(s);
+		agent_lock(s->agent);
+		pthread_mutex_lock(&s->layouts.lock);
+		stacks_nodes_as(s, c->node, layout, addresses, count, status, c->head.time_ns);
+		pthread_mutex_unlock(&s->layouts.lock);
+		agent_unlock(s->agent);
+		atomic_store_explicit(&s->copies_tail, at + 1, memory_order_release);
+	}
+}
+
+/* ---- the thread ---- */
+
+static void one_round(struct stacks *s)
+{
+	static const struct mapping_events_calls calls = { .mapped = on_mapped, .forked = on_forked, .started = on_started,
+							   .ended = on_ended, .lost = on_lost };
+	uint64_t now = stacks_now_ns();
+
+	mapping_events_read(s->events, &calls, s);
+	if (s->look_again) {
+		s->look_again = false;
+		look_at_all(s);
+	}
+	look_at_changed(s);
+	unwind_copies(s);
+	tell_kernel_symbols(s);
+	for (size_t i = 0; i < s->ended.length; i++)
+		if (now - s->ended.items[i].time_ns < (uint64_t)IDLE_MS * 1000000u)
+			tell_all_jit_symbols(s, s->ended.items[i].pid);
+	forget_ended(s, now);
+	layouts_collect(&s->layouts, now - LAYOUTS_KEPT_NS);
+	atomic_store(&s->processes, s->layouts.by_process.length);
+}
+
+static void *run(void *data)
+{
+	struct stacks *s = data;
+	look_at_all(s);
+	atomic_store(&s->first_look_ns, stacks_now_ns() - s->start_ns);
+	while (!atomic_load(&s->stop)) {
+		bool copies = atomic_load(&s->copies_head) != atomic_load(&s->copies_tail);
+		mapping_events_wait(s->events, s->wake_fd, copies ? 5 : IDLE_MS / 10);
+		usleep(GATHER_US);
+		one_round(s);
+	}
+	return NULL;
+}
+
+int stacks_loader_start(struct stacks *s, struct err *err)
+{
+	sigset_t all, before;
+	int r = mapping_events_open(&s->events, err);
+	if (r < 0)
+		return r;
+	s->modules_told = 1;
+	s->nodes_seen = 1;
+	s->wake_fd = eventfd(0, EFD_CLOEXEC);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	r = pthread_create(&s->thread, NULL, run, s);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (r)
+		return err_sys(err, -r, "starting the loader of unwind tables");
+	s->started = true;
+	return 0;
+}
+
+void stacks_loader_stop(struct stacks *s)
+{
+	uint64_t one = 1;
+	if (s->started) {
+		atomic_store(&s->stop, true);
+		ssize_t n = write(s->wake_fd, &one, sizeof(one));
+		(void)n;
+		pthread_join(s->thread, NULL);
+		one_round(s);
+		tell_modules(s);
+		tell_all_jit_symbols(s, 0);
+	}
+	size_t at = 0;
+	for (const struct map_slot *slot; (slot = map_next(&s->dirty, &at));) {
+		struct dirty_process *d = (struct dirty_process *)(uintptr_t)slot->value;
+		dirty_clear(d);
+		vec_done(&d->sources);
+		free(d);
+	}
+	map_done(&s->dirty);
+	map_done(&s->symbols_told);
+	vec_done(&s->ended);
+	mapping_events_close(s->events);
+	if (s->wake_fd >= 0)
+		close(s->wake_fd);
+}
+#endif

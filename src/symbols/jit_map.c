@@ -1,0 +1,62 @@
+#include "symbols/jit_map.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+
+#define MAP_BYTES_MAX (64u << 20)
+#define NAME_BYTES_MAX 1024u
+
+void jit_map_parse(const char *text, size_t length, struct symbol_table *table)
+{
+	char line[NAME_BYTES_MAX + 64];
+	for (const char *at = text, *end = text + length; at < end;) {
+		const char *stop = memchr(at, '\n', (size_t)(end - at));
+		if (!stop)
+			stop = end;
+		size_t bytes = (size_t)(stop - at);
+		if (bytes >= sizeof(line))
+			bytes = sizeof(line) - 1;
+		memcpy(line, at, bytes);
+		line[bytes] = 0;
+		char *next, *name;
+		uint64_t start = strtoull(line, &next, 16), size = strtoull(next, &name, 16);
+		if (next > line && name > next && *name == ' ' && name[1] && size > 0)
+			symbol_table_add_name(table, start, size, name + 1, 0);
+		at = stop + 1;
+	}
+	symbol_table_sort(table);
+}
+
+int jit_map_read(pid_t pid, struct symbol_table *table, struct err *err)
+{
+	char path[96], chunk[65536];
+	struct buf text = { 0 };
+	struct stat st;
+	ssize_t got;
+
+	snprintf(path, sizeof(path), "/proc/%d/root/tmp/perf-%d.map", (int)pid, (int)pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0) {
+		snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)pid);
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	}
+	if (fd < 0)
+		return err_sys(err, -errno, "cannot open '%s'", path);
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+		close(fd);
+		return err_set(err, -EINVAL, "'%s' is not a regular file", path);
+	}
+	while (text.length < MAP_BYTES_MAX && (got = read(fd, chunk, sizeof(chunk))) > 0)
+		buf_add(&text, chunk, (size_t)got);
+	close(fd);
+	jit_map_parse(buf_str(&text), text.length, table);
+	buf_done(&text);
+	return 0;
+}
