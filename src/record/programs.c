@@ -16,6 +16,7 @@
 #include "record/bpf/life.skel.h"
 #include "record/bpf/sample.skel.h"
 #include "record/bpf/sched.skel.h"
+#include "record/bpf/stacks.skel.h"
 #include "record/bpf/storage.skel.h"
 #include "record/bpf/syscall.skel.h"
 #include "record/bpf/tasks.skel.h"

@@ -70,6 +70,7 @@ int recorder_stop(struct recorder *recorder, struct recorder_status *ret_status,
 #include "record/kernel.h"
 #include "record/programs.h"
 #include "record/samples.h"
+#include "record/stacks.h"
 #include "record/snapshot.h"
 #include "record/watcher.h"
 
@@ -83,6 +84,7 @@ struct recorder {
 	struct rings rings;
 	struct writer *writer;
 	struct agent agent;
+	struct stacks *stacks;      /* NULL: none are taken */
 	struct record_live *live;
 	uint32_t stream;            /* of the agent's own records: one above the processors' */
 	uint64_t start_ns;
@@ -266,6 +268,14 @@ static int start(struct recorder *recorder, const struct recorder_options *optio
 	r = agent_start(&recorder->agent, &recorder->rings, recorder->writer, err);
 	if (r)
 		return r;
+	if (options->stacks) {
+		r = stacks_start(recorder->programs, &recorder->agent, recorder->stream, &recorder->stacks, err);
+		if (r)
+			return r;
+		agent_lock(&recorder->agent);
+		recorder->rings.stacks = recorder->stacks;
+		agent_unlock(&recorder->agent);
+	}
 	/* the state last: what happens meanwhile is seen by the programs already */
 	r = programs_attach(recorder->programs, err);
 	if (!r && options->sample_hz)
@@ -355,6 +365,7 @@ int recorder_rotate(struct recorder *recorder, const char *path, struct err *err
 
 	if (r)
 		return r;
+	stacks_retell(recorder->stacks);
 	r = emit_head(recorder, SNAPSHOT_REASON_file, err);
 	closing = writer_close(old, r ? NULL : err);
 	return r ? r : closing;
@@ -394,6 +405,7 @@ int recorder_stop(struct recorder *recorder, struct recorder_status *ret_status,
 		stopping = agent_stop(&recorder->agent, true, r ? NULL : err);
 		if (!r)
 			r = stopping;
+		stacks_stop(recorder->stacks);
 		if (!r && !atomic_load(&recorder->agent.ended))
 			r = watcher_emit_clock(&recorder->sink, err);
 	}

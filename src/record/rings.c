@@ -5,6 +5,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "record/stacks.h"
+
 int rings_map(int fd, uint64_t ring_bytes, uint32_t cpus, struct rings *ret_rings, struct err *err)
 {
 	struct rings rings = { .ring_bytes = ring_bytes, .cpus = cpus };
@@ -50,6 +52,8 @@ static int drain_one(struct rings *rings, uint32_t cpu, struct writer *writer, b
 	uint64_t done = __atomic_load_n(last ? &ring->head : &ring->done, __ATOMIC_ACQUIRE), tail = ring->tail, lost;
 	int r = 0;
 
+	/* what published records may name is told before */
+	stacks_take(rings->stacks);
 	if ((int64_t)(done - tail) > 0) {
 		uint64_t bytes = done - tail;
 
@@ -67,6 +71,7 @@ static int drain_one(struct rings *rings, uint32_t cpu, struct writer *writer, b
 			tail = done;
 			break;
 		}
+		stacks_replace(rings->stacks, (char *)ring + RING_DATA + at, bytes);
 		r = writer_add(writer, cpu, (const char *)ring + RING_DATA + at, bytes, err);
 		tail += bytes;
 		__atomic_store_n(&ring->tail, tail, __ATOMIC_RELEASE);

@@ -10,11 +10,14 @@
 #include "record/ring.h"
 #include "trace/writer.h"
 
+struct stacks;
+
 struct rings {
 	void *base;
 	uint64_t stride;      /* from one processor's ring to the next */
 	uint64_t ring_bytes;
 	uint32_t cpus;
+	struct stacks *stacks; /* replaces stacks' numbers on the way; NULL none */
 };
 
 /* `fd`: the map of the rings. */

@@ -30,7 +30,7 @@ void stacks_emit(struct stacks *s, unsigned type, uint32_t tid, const void *data
 	writer_add_event(s->agent->writer, &e, NULL);
 }
 
-static void emit_node(struct stacks *s, uint32_t number, const struct stack_node *node, uint64_t time_ns)
+void stacks_emit_node(struct stacks *s, uint32_t number, const struct stack_node *node, uint64_t time_ns)
 {
 	struct event_frame frame = { .address = node->address, .node = number, .parent = node->parent, .module = node->module,
 				     .status = node->status };
@@ -68,7 +68,7 @@ static uint32_t outer_nodes(struct stacks *s, const struct layout *layout, const
 		if (!parent)
 			return 0;
 		if (is_new)
-			emit_node(s, parent, &node, time_ns);
+			stacks_emit_node(s, parent, &node, time_ns);
 	}
 	return parent;
 }
@@ -88,7 +88,7 @@ void stacks_nodes_as(struct stacks *s, uint32_t number, const struct layout *lay
 	node.parent = outer_nodes(s, layout, addresses, count, 1, status, time_ns);
 	node.status = node.parent ? 0 : (uint32_t)status;
 	s->tree.nodes[number] = node;
-	emit_node(s, number, &node, time_ns);
+	stacks_emit_node(s, number, &node, time_ns);
 }
 
 /* What the tracing itself put on the kernel's stack. */

@@ -32,6 +32,9 @@ int stacks_start(const struct programs *programs, struct agent *agent, uint32_t 
  * be told goes to the trace. Frees. Accepts NULL. */
 void stacks_stop(struct stacks *stacks);
 
+/* Tells the trace's next file all that it needs to be read alone. Accepts NULL. */
+void stacks_retell(struct stacks *stacks);
+
 /* By the agent, with its lock held: takes in what the kernel told, so that
  * every number in records published before is known. Accepts NULL. */
 void stacks_take(struct stacks *stacks);

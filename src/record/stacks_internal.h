@@ -71,6 +71,7 @@ struct stacks {
 	uint32_t modules_told, nodes_seen;
 	struct map symbols_told;
 	bool look_again;                 /* events were lost */
+	atomic_bool retell;              /* a new file has begun */
 	uint64_t start_ns;
 	_Atomic uint64_t first_look_ns;
 	_Atomic uint64_t processes;
@@ -84,6 +85,7 @@ uint32_t stacks_nodes(struct stacks *s, const struct layout *layout, const uint6
 /* The same under a number that was reserved for the innermost. */
 void stacks_nodes_as(struct stacks *s, uint32_t node, const struct layout *layout, const uint64_t *addresses, uint32_t count,
 		     int status, uint64_t time_ns);
+void stacks_emit_node(struct stacks *s, uint32_t number, const struct stack_node *node, uint64_t time_ns);
 /* One of our own records; the agent's lock is held. */
 void stacks_emit(struct stacks *s, unsigned type, uint32_t tid, const void *data, const char *tail, size_t tail_length,
 		 uint64_t time_ns);

@@ -117,6 +117,39 @@ static void tell_all_jit_symbols(struct stacks *s, pid_t pid)
 			tell_jit_symbols(s, s->modules.list[i]);
 }
 
+/* A new file begins: the nodes by the one who holds the locks, the rest by the
+ * loader in its next round. */
+void stacks_retell(struct stacks *s)
+{
+	if (!s)
+		return;
+	uint64_t one = 1, now = stacks_now_ns();
+	agent_lock(s->agent);
+	pthread_mutex_lock(&s->layouts.lock);
+	for (uint32_t i = 1; i < s->tree.count; i++)
+		stacks_emit_node(s, i, &s->tree.nodes[i], now);
+	pthread_mutex_unlock(&s->layouts.lock);
+	agent_unlock(s->agent);
+	atomic_store(&s->retell, true);
+	ssize_t n = write(s->wake_fd, &one, sizeof(one));
+	(void)n;
+}
+
+static void tell_again(struct stacks *s)
+{
+	size_t at = 0;
+	s->modules_told = 1;
+	s->nodes_seen = 1;
+	map_clear(&s->symbols_told);
+	tell_modules(s);
+	for (const struct map_slot *slot; (slot = map_next(&s->layouts.by_process, &at));) {
+		const struct layout *layout = layout_of(&s->layouts, (uint32_t)slot->value);
+		if (layout)
+			tell_layout(s, (pid_t)slot->key, layout);
+	}
+	tell_all_jit_symbols(s, 0);
+}
+
 /* ---- what the kernel says ---- */
 
 static struct dirty_process *dirty_of(struct stacks *s, pid_t pid)
@@ -313,6 +346,8 @@ static void one_round(struct stacks *s)
 	}
 	look_at_changed(s);
 	unwind_copies(s);
+	if (atomic_exchange(&s->retell, false))
+		tell_again(s);
 	tell_kernel_symbols(s);
 	for (size_t i = 0; i < s->ended.length; i++)
 		if (now - s->ended.items[i].time_ns < (uint64_t)IDLE_MS * 1000000u)
@@ -330,6 +365,9 @@ static void *run(void *data)
 	while (!atomic_load(&s->stop)) {
 		bool copies = atomic_load(&s->copies_head) != atomic_load(&s->copies_tail);
 		mapping_events_wait(s->events, s->wake_fd, copies ? 5 : IDLE_MS / 10);
+		uint64_t woken;
+		ssize_t n = read(s->wake_fd, &woken, sizeof(woken));
+		(void)n;
 		usleep(GATHER_US);
 		one_round(s);
 	}
@@ -344,7 +382,7 @@ int stacks_loader_start(struct stacks *s, struct err *err)
 		return r;
 	s->modules_told = 1;
 	s->nodes_seen = 1;
-	s->wake_fd = eventfd(0, EFD_CLOEXEC);
+	s->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	r = pthread_create(&s->thread, NULL, run, s);

@@ -31,6 +31,7 @@ static const struct option_spec options[] = {
 	{ "max-size", 0, OPTION_BYTES, "SIZE", "stop when the trace has this size" },
 	{ "ring", 0, OPTION_BYTES, "SIZE", "memory of each processor's ring, at most 64M" },
 	{ "freq", 'F', OPTION_NUMBER, "HZ", "CPU samples a second and processor, 0 none (99)" },
+	{ "stacks", 0, OPTION_TEXT, "LIST", "what takes user stacks: waits, wakes, msgs, syscalls, samples, all, none (waits,wakes,samples; full: msgs too)" },
 	{ NULL },
 };
 
@@ -304,6 +305,30 @@ static int record(struct command_context *context, struct wait_state *state, con
 	return r ? r : stopping;
 }
 
+static int check_stacks(const struct options *given, bool full, uint32_t *ret_stacks, struct err *err)
+{
+	static const struct { const char *name; uint32_t bits; } uses[] = {
+		{ "waits", STACKS_WAITS }, { "wakes", STACKS_WAKES }, { "msgs", STACKS_MESSAGES }, { "syscalls", STACKS_SYSCALLS },
+		{ "samples", STACKS_SAMPLES }, { "none", 0 },
+		{ "all", STACKS_WAITS | STACKS_WAKES | STACKS_MESSAGES | STACKS_SYSCALLS | STACKS_SAMPLES },
+	};
+	const char *list = options_text(given, "stacks", full ? "waits,wakes,samples,msgs" : "waits,wakes,samples");
+	uint32_t stacks = 0;
+
+	for (const char *at = list; *at;) {
+		size_t length = strcspn(at, ","), i = 0, count = sizeof(uses) / sizeof(uses[0]);
+		while (i < count && (strlen(uses[i].name) != length || strncmp(uses[i].name, at, length)))
+			i++;
+		if (i == count)
+			return err_set(err, -EINVAL, "--stacks takes a list of waits, wakes, msgs, syscalls, samples, or all, or none; not '%s'",
+				       list);
+		stacks |= uses[i].bits;
+		at += length + (at[length] == ',');
+	}
+	*ret_stacks = stacks;
+	return 0;
+}
+
 static int run(struct command_context *context, struct err *err)
 {
 	const struct options *given = context->options;
@@ -321,6 +346,9 @@ static int run(struct command_context *context, struct err *err)
 	int r;
 
 	r = check_level(given, &want.full, err);
+	if (r)
+		return r;
+	r = check_stacks(given, want.full, &want.stacks, err);
 	if (r)
 		return r;
 	state.signals = open_signals(&before, err);

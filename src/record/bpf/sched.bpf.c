@@ -42,7 +42,10 @@ int on_switch(u64 *context)
 	u32 ustack = 0, kstack = 0;
 	if (w.wait) {
 		ustack = stack_user(context, STACKS_WAITS);
-		kstack = stack_kernel(context, STACKS_WAITS);
+		/* where the system call says what it waits for, the kernel's part adds nothing */
+		if (w.state == TASK_STATE_blocked || w.state == TASK_STATE_killable || w.wait == WAIT_KIND_other ||
+		    w.wait == WAIT_KIND_ioctl)
+			kstack = stack_kernel(context, STACKS_WAITS);
 	}
 
 	if (w.flags & SWITCH_FLAGS_throttled)

@@ -24,7 +24,7 @@ static __always_inline u32 stack_kernel(void *context, u8 use)
 		return 0;
 	long bytes = bpf_get_stack(context, w->frames, STACK_FRAMES_MAX * 8, 0);
 	if (bytes > 0)
-		id = stack_number_kernel(w, (u32)bytes / 8);
+		id = stack_number_kernel((u32)bytes / 8);
 	(*level)--;
 	return id;
 }

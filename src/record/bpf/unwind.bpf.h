@@ -231,12 +231,11 @@ static __always_inline void stack_use_bp(struct walk *w)
 #include "symbols/unwind_step.h"
 
 /* The rule's number for an address by mappings, pages and rows; rules without
- * words of their own have their kind's number. */
-static __noinline u32 rule_search(struct walk *w, u64 address)
+ * words of their own have their kind's number. Not static, as stack_walk: so
+ * the verifier looks at it once, and not in every state in which it is called. */
+__noinline u32 stack_rule(u32 first, u32 mappings, u64 address)
 {
-	if (!w)
-		return UNWIND_NONE;
-	u32 at = w->first, count = w->mappings;
+	u32 at = first, count = mappings;
 	for (int i = 0; i < STACK_LAYOUT_STEPS && count > 1; i++) {
 		u32 half = count / 2, probe = at + half;
 		struct stack_mapping *m = bpf_map_lookup_elem(&stack_mappings, &probe);
@@ -297,7 +296,7 @@ static __always_inline u32 rule_find(struct walk *w, u64 address)
 	u64 known = *memo;
 	if (known >> UNWIND_ROW_SHIFT == (hash << UNWIND_ROW_SHIFT) >> UNWIND_ROW_SHIFT)
 		return known & UNWIND_RULE_MASK;
-	rule = rule_search(w, address);
+	rule = stack_rule(w->first, w->mappings, address);
 	*memo = hash << UNWIND_ROW_SHIFT | rule;
 	return rule;
 }
@@ -483,9 +482,15 @@ static __noinline u32 stack_walk_in(struct walk *w)
 	return id;
 }
 
-/* Number of the kernel stack that lies in the frames. */
-static __noinline __attribute__((unused)) u32 stack_number_kernel(struct walk *w, u32 count)
+/* Number of the kernel stack that lies in the frames of the walk begun last. */
+__noinline u32 stack_number_kernel(u32 count)
 {
+	u32 zero = 0;
+	u32 *level = bpf_map_lookup_elem(&stack_level, &zero);
+	if (!level)
+		return 0;
+	u32 at = *level - 1;
+	struct walk *w = bpf_map_lookup_elem(&stack_walks, &at);
 	if (!w)
 		return 0;
 	w->message.type = STACK_MESSAGE_KERNEL;
@@ -514,7 +519,7 @@ static __always_inline struct walk *walk_begin(u32 **ret_level)
 	return w;
 }
 
-static __noinline __attribute__((unused)) u32 stack_walk(void)
+__noinline u32 stack_walk(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct pt_regs *registers = (struct pt_regs *)bpf_task_pt_regs((void *)task);
