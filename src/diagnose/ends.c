@@ -1,0 +1,82 @@
+/* Sorted indices over the descriptor snapshots, see ends.h. */
+#include "diagnose/ends.h"
+
+#include <stdlib.h>
+
+typedef uint64_t (*key_of)(const struct descriptor *descriptor);
+
+static uint64_t object_key(const struct descriptor *d) { return d->at.object; }
+static uint64_t channel_key(const struct descriptor *d) { return d->at.channel_in; }
+static uint64_t pid_key(const struct descriptor *d) { return d->pid; }
+
+struct order {
+	const struct descriptor *descriptors;
+	key_of key;
+};
+
+static int compare(const void *a, const void *b, void *data)
+{
+	const struct order *order = data;
+	const struct descriptor *x = &order->descriptors[*(const uint32_t *)a];
+	const struct descriptor *y = &order->descriptors[*(const uint32_t *)b];
+	uint64_t kx = order->key(x), ky = order->key(y);
+
+	if (kx != ky)
+		return kx < ky ? -1 : 1;
+	return x->time < y->time ? -1 : x->time > y->time;
+}
+
+static struct row sorted(struct arena *arena, const struct tables *tables, key_of key)
+{
+	uint32_t *items = arena_array(arena, uint32_t, tables->descriptor_count);
+	struct order order = { tables->descriptors, key };
+	uint32_t count = 0;
+
+	for (size_t i = 0; i < tables->descriptor_count; i++)
+		if (key(&tables->descriptors[i]))
+			items[count++] = (uint32_t)i;
+	qsort_r(items, count, sizeof(*items), compare, &order);
+	return (struct row){ items, count };
+}
+
+void ends_build(struct arena *arena, const struct tables *tables, struct ends *ret_ends)
+{
+	ret_ends->tables = tables;
+	ret_ends->by_object = sorted(arena, tables, object_key);
+	ret_ends->by_channel = sorted(arena, tables, channel_key);
+	ret_ends->by_pid = sorted(arena, tables, pid_key);
+}
+
+static struct row part(const struct ends *ends, struct row all, key_of key, uint64_t value)
+{
+	uint32_t low = 0, high = all.count, end;
+
+	if (!value)
+		return (struct row){ 0 };
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (key(ends_at(ends, all, middle)) < value)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (end = low; end < all.count && key(ends_at(ends, all, end)) == value; )
+		end++;
+	return (struct row){ all.items + low, end - low };
+}
+
+struct row ends_of_object(const struct ends *ends, uint64_t object)
+{
+	return part(ends, ends->by_object, object_key, object);
+}
+
+struct row ends_receiving(const struct ends *ends, uint64_t channel)
+{
+	return part(ends, ends->by_channel, channel_key, channel);
+}
+
+struct row ends_of_process(const struct ends *ends, uint32_t pid)
+{
+	return part(ends, ends->by_pid, pid_key, pid);
+}

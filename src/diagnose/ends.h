@@ -1,0 +1,26 @@
+/* Ends: which processes have an object open, and who receives from a channel,
+ * from the descriptor snapshots in the trace. What was opened between two
+ * snapshots is not seen, so an answer is evidence, not proof. */
+#ifndef DIAGNOSE_ENDS_H
+#define DIAGNOSE_ENDS_H
+
+#include "diagnose/scene.h"
+
+struct ends {
+	const struct tables *tables;
+	struct row by_object;      /* indices into tables->descriptors, sorted by object, then time */
+	struct row by_channel;     /* those that receive from a channel, sorted by it, then time */
+	struct row by_pid;         /* sorted by process, then time */
+};
+
+void ends_build(struct arena *arena, const struct tables *tables, struct ends *ret_ends);
+/* Descriptors of the object, of any process; a part of by_object. */
+struct row ends_of_object(const struct ends *ends, uint64_t object);
+struct row ends_receiving(const struct ends *ends, uint64_t channel);
+struct row ends_of_process(const struct ends *ends, uint32_t pid);
+static inline const struct descriptor *ends_at(const struct ends *ends, struct row row, uint32_t i)
+{
+	return &ends->tables->descriptors[row.items[i]];
+}
+
+#endif

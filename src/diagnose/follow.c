@@ -1,0 +1,246 @@
+/* Following a request forward, see follow.h.
+ *
+ * Breadth first: a thread is taken up once, at the first moment it is reached.
+ * Its part lasts until it is back at the place in its program where it rested
+ * before (a relay), or blocks for long at another one. */
+#include "diagnose/follow.h"
+
+#define MAX_TRAILS 400
+#define SHORT_WAIT_NS 20000000ull
+
+struct follower {
+	const struct scene *scene;
+	const struct ends *ends;
+	struct trails *trails;
+	uint64_t until;
+};
+
+const char *trail_end_words(enum trail_end end)
+{
+	switch (end) {
+	case TRAIL_RELAY: return "handed it on";
+	case TRAIL_AT_REST: return "took it and went back to rest without an answer";
+	case TRAIL_BLOCKED: return "blocked before it answered";
+	case TRAIL_BUSY: return "was busy";
+	case TRAIL_STARVED: return "did not get a processor";
+	case TRAIL_STOPPED: return "was stopped";
+	case TRAIL_UNREAD: return "did not read it";
+	case TRAIL_BACK: return "waits for the one that asked";
+	}
+	return "";
+}
+
+static bool reached(const struct follower *f, uint32_t thread)
+{
+	for (size_t i = 0; i < f->trails->length; i++)
+		if (f->trails->items[i].thread == thread)
+			return true;
+	return false;
+}
+
+static void reach(struct follower *f, uint32_t parent, uint32_t thread, uint64_t time, uint64_t evidence,
+		  enum trail_end end, enum walk_link link, uint8_t confidence, uint64_t object)
+{
+	uint8_t level = f->trails->items[parent].level;
+
+	if (f->trails->length >= MAX_TRAILS || level + 2 >= WALK_MAX_HOPS || scene_is_system(f->scene, thread))
+		return;
+	vec_push(f->trails, ((struct trail){ .thread = thread, .parent = parent, .from_ns = time,
+		.rest_ns = UINT64_MAX, .evidence = evidence, .object = object, .end = (uint8_t)end,
+		.link = (uint8_t)link, .confidence = confidence, .level = (uint8_t)(level + 1) }));
+}
+
+/* How the thread stands at the end, when it never came to rest. */
+static enum trail_end standing(const struct follower *f, uint32_t thread, uint64_t from)
+{
+	struct state_times times;
+	const struct span *last = scene_span(f->scene, thread, f->until - 1);
+
+	scene_state_times(f->scene, thread, from, f->until, &times);
+	if (times.ns[SPAN_STOPPED] * 2 > f->until - from || (last && last->state == SPAN_STOPPED))
+		return TRAIL_STOPPED;
+	if (times.ns[SPAN_RUNNABLE] > times.ns[SPAN_RUNNING])
+		return TRAIL_STARVED;
+	return TRAIL_BUSY;
+}
+
+/* When the thread's part that began at `from` was over. */
+static uint64_t part_end(const struct follower *f, struct trail *trail)
+{
+	const struct scene *scene = f->scene;
+	const struct scene_thread *t = &scene->threads[trail->thread];
+	const struct episode *before = NULL, *e;
+	uint64_t window = f->until - trail->from_ns;
+	uint64_t rest_site = 0;
+
+	e = scene_episode(scene, trail->thread, trail->from_ns);
+	for (const struct episode *i = scene->episodes + t->episode; i < scene->episodes + t->episode + t->episode_count; i++) {
+		if (i->end_ns > trail->from_ns)
+			break;
+		before = i;
+	}
+	if (e && e->start_ns < trail->from_ns)
+		before = e;
+	if (before)
+		rest_site = scene->waits[before->last].site;
+	for (; e && e < scene->episodes + t->episode + t->episode_count && e->start_ns < f->until; e++) {
+		const struct wait *w = &scene->waits[e->last];
+		uint64_t end = e->end_ns < f->until ? e->end_ns : f->until;
+
+		if (e->start_ns < trail->from_ns)
+			continue;
+		if (w->kind == WAIT_KIND_stop) {
+			trail->end = TRAIL_STOPPED;
+			return e->start_ns;
+		}
+		if (w->site == rest_site && rest_site) {
+			trail->end = TRAIL_AT_REST;
+			return e->start_ns;
+		}
+		if (end - e->start_ns > SHORT_WAIT_NS && (end - e->start_ns) * 4 > window) {
+			trail->end = TRAIL_BLOCKED;
+			return e->start_ns;
+		}
+	}
+	trail->end = (uint8_t)standing(f, trail->thread, trail->from_ns);
+	return UINT64_MAX;
+}
+
+/* The process's thread that most likely reads: whoever read the channel last,
+ * else the first thread. */
+static uint32_t reader_of(const struct follower *f, const struct message *sent, uint64_t *ret_read_ns, uint64_t *ret_event)
+{
+	const struct row *row = scene_channel(f->scene, sent->channel);
+	uint32_t reader = 0;
+
+	*ret_read_ns = 0;
+	*ret_event = sent->number;
+	for (uint32_t i = 0; row && i < row->count; i++) {
+		const struct message *m = &f->scene->messages[row->items[i]];
+
+		if (!(m->flags & MESSAGE_FLAGS_receive) || m->result <= 0)
+			continue;
+		reader = m->thread;
+		if (m->time >= sent->start_ns) {
+			*ret_read_ns = m->time;
+			*ret_event = m->number;
+			return reader;
+		}
+	}
+	if (!reader) {
+		struct row ends = ends_receiving(f->ends, sent->channel);
+
+		if (ends.count)
+			reader = tables_process(f->scene->tables, ends_at(f->ends, ends, ends.count - 1)->pid, sent->time);
+	}
+	if (!reader && sent->peer)
+		reader = tables_process(f->scene->tables, sent->peer, sent->time);
+	return reader;
+}
+
+static bool sent_on_later(const struct follower *f, uint32_t parent)
+{
+	for (size_t i = parent + 1; i < f->trails->length; i++)
+		if (f->trails->items[i].parent == parent)
+			return true;
+	return false;
+}
+
+static void follow_messages(struct follower *f, uint32_t at, uint64_t from, uint64_t to)
+{
+	const struct scene_thread *t = &f->scene->threads[f->trails->items[at].thread];
+
+	for (uint32_t i = scene_messages_from(f->scene, f->trails->items[at].thread, from); i < t->messages.count; i++) {
+		const struct message *m = &f->scene->messages[t->messages.items[i]];
+		uint64_t read_ns, event;
+		uint32_t reader;
+
+		if (m->start_ns > to)
+			break;
+		if (m->flags & MESSAGE_FLAGS_receive || m->result <= 0 || m->start_ns < from)
+			continue;
+		reader = reader_of(f, m, &read_ns, &event);
+		if (!reader || reader == f->trails->items[at].thread)
+			continue;
+		if (read_ns && read_ns <= f->until) {
+			if (reader == f->trails->items[0].thread)
+				continue; /* an answer, read */
+			if (!reached(f, reader))
+				reach(f, at, reader, m->time < read_ns ? m->time : read_ns, m->number, TRAIL_RELAY,
+				      LINK_MESSAGE, 90, m->object);
+		} else if (reader == f->trails->items[0].thread) {
+			reach(f, at, reader, m->time, m->number, TRAIL_BACK, LINK_MESSAGE, 70, m->object);
+		} else if (!reached(f, reader)) {
+			reach(f, at, reader, m->time, m->number, TRAIL_UNREAD, LINK_MESSAGE, 90, m->object);
+		}
+	}
+}
+
+static void follow_wakes(struct follower *f, uint32_t at, uint64_t from, uint64_t to)
+{
+	const struct scene_thread *t = &f->scene->threads[f->trails->items[at].thread];
+
+	for (uint32_t i = scene_wakes_from(f->scene, f->trails->items[at].thread, from); i < t->wakes.count; i++) {
+		const struct wake *k = &f->scene->wakes[t->wakes.items[i]];
+
+		if (k->time > to)
+			break;
+		if (k->target != f->trails->items[at].thread && !reached(f, k->target))
+			reach(f, at, k->target, k->time, k->number, TRAIL_RELAY, LINK_ACTIVITY, 75, 0);
+	}
+}
+
+static void follow_births(struct follower *f, uint32_t at, uint64_t from, uint64_t to)
+{
+	const struct tables *tables = f->scene->tables;
+	uint32_t creator = f->trails->items[at].thread;
+
+	for (uint32_t i = 1; i < tables->thread_count; i++)
+		if (tables->threads[i].creator == creator && tables->threads[i].start_ns >= from &&
+		    tables->threads[i].start_ns <= to && !reached(f, i))
+			reach(f, at, i, tables->threads[i].start_ns, f->scene->threads[i].fork_event, TRAIL_RELAY,
+			      LINK_CHILD, 80, 0);
+}
+
+void follow_request(const struct scene *scene, const struct ends *ends, uint32_t thread, uint64_t from_ns,
+		    uint64_t set_off_ns, uint64_t until_ns, struct trails *trails)
+{
+	struct follower f = { .scene = scene, .ends = ends, .trails = trails, .until = until_ns };
+
+	trails->length = 0;
+	vec_push(trails, ((struct trail){ .thread = thread, .from_ns = from_ns, .rest_ns = set_off_ns, .confidence = 100 }));
+	for (uint32_t at = 0; at < trails->length; at++) {
+		struct trail trail = trails->items[at];
+		uint64_t to;
+
+		if (trail.end == TRAIL_UNREAD || trail.end == TRAIL_BACK) {
+			if (trail.end == TRAIL_UNREAD && standing(&f, trail.thread, trail.from_ns) == TRAIL_STOPPED)
+				trails->items[at].end = TRAIL_STOPPED;
+			continue;
+		}
+		if (at)
+			trail.rest_ns = part_end(&f, &trail);
+		trails->items[at] = trail;
+		to = trail.rest_ns < until_ns ? trail.rest_ns : until_ns;
+		follow_messages(&f, at, trail.from_ns, to);
+		follow_wakes(&f, at, trail.from_ns, to);
+		follow_births(&f, at, trail.from_ns, to);
+		if (trail.end == TRAIL_AT_REST && sent_on_later(&f, at))
+			trails->items[at].end = TRAIL_RELAY;
+	}
+}
+
+unsigned follow_hops(const struct trails *trails, uint32_t index, struct hop hops[WALK_MAX_HOPS])
+{
+	unsigned count = trails->items[index].level;
+
+	if (count > WALK_MAX_HOPS)
+		return 0;
+	for (unsigned i = count; i-- > 0; index = trails->items[index].parent) {
+		const struct trail *t = &trails->items[index];
+
+		hops[i] = (struct hop){ .from_ns = t->from_ns, .thread = t->thread, .link = t->link,
+					.confidence = t->confidence, .evidence = t->evidence };
+	}
+	return count;
+}

@@ -1,0 +1,463 @@
+/* Who should have ended a wait, see suspects.h. */
+#include "diagnose/suspects.h"
+
+#include <stdlib.h>
+
+struct question {
+	struct inquiry *inquiry;
+	const struct scene *scene;
+	const struct episode *episode;
+	const struct wait *wait;
+	uint64_t from, to;
+	const uint32_t *waiting;
+	unsigned waiting_count;
+	struct suspects *suspects;
+};
+
+void inquiry_done(struct inquiry *inquiry)
+{
+	vec_done(&inquiry->trails);
+	vec_done(&inquiry->similars);
+}
+
+static bool is_waiting(const struct question *q, uint32_t thread)
+{
+	for (unsigned i = 0; i < q->waiting_count; i++)
+		if (q->waiting[i] == thread)
+			return true;
+	return false;
+}
+
+static void suspect_thread(struct question *q, uint32_t thread, enum walk_link link, uint8_t confidence, uint64_t evidence)
+{
+	struct suspect s = { .hop_count = 1, .confidence = confidence };
+
+	if (!thread || thread == q->episode->thread)
+		return;
+	s.hops[0] = (struct hop){ .from_ns = q->from, .thread = thread, .link = (uint8_t)link,
+				  .confidence = confidence, .evidence = evidence };
+	vec_push(q->suspects, s);
+}
+
+static void ask_hint(struct question *q)
+{
+	static const uint8_t confidences[] = {
+		[HINT_KIND_mutex_owner] = 80, [HINT_KIND_pi_owner] = 95, [HINT_KIND_thread_exit] = 95,
+		[HINT_KIND_socket_peer] = 45, [HINT_KIND_child] = 85, [HINT_KIND_lock_owner] = 80,
+		[HINT_KIND_file_lock_owner] = 90, [HINT_KIND_tracer] = 90,
+	};
+	const struct wait *w = q->wait;
+	enum walk_link link = LINK_OWNER;
+
+	if (!w->hint || w->hint_kind >= sizeof(confidences))
+		return;
+	if (w->hint_kind == HINT_KIND_socket_peer)
+		link = LINK_PEER;
+	if (w->hint_kind == HINT_KIND_child)
+		link = LINK_CHILD;
+	if (w->hint_kind == HINT_KIND_file_lock_owner)
+		link = LINK_FILE_LOCK;
+	suspect_thread(q, w->hint, link, confidences[w->hint_kind], w->begin_event);
+}
+
+/* ---- file locks ---- */
+
+const struct file_lock *suspects_refused_lock(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
+{
+	const struct file_lock *found = NULL;
+	uint32_t pid = scene_pid(scene, thread);
+
+	for (uint32_t i = 0; i < scene->lock_count; i++) {
+		const struct file_lock *l = &scene->locks[i];
+
+		if (l->state ? !(l->waits && l->owner == pid) : l->thread != thread)
+			continue;
+		if (l->type == LOCK_TYPE_unlock || l->time > to_ns || (l->time < from_ns && !l->waits))
+			continue;
+		if (l->state || l->result == -11 || l->result == 1 || l->result == -13)
+			if (!found || (l->blocker && !found->blocker) || l->time <= from_ns)
+				found = l;
+	}
+	return found;
+}
+
+uint32_t suspects_lock_holder(const struct scene *scene, const struct file_lock *refused)
+{
+	uint32_t holder = refused->blocker;
+
+	/* Without the kernel's word: who was granted an overlapping lock last and has not given it back. */
+	for (uint32_t i = 0; i < scene->lock_count && !refused->blocker; i++) {
+		const struct file_lock *l = &scene->locks[i];
+
+		if (l->object != refused->object || l->owner == refused->owner || l->waits || !l->owner)
+			continue;
+		if (l->time > refused->time && !l->state)
+			break;
+		if (l->end < refused->start || l->start > refused->end || (l->result && !l->state))
+			continue;
+		if (l->type == LOCK_TYPE_unlock) {
+			if (holder == l->owner)
+				holder = 0;
+		} else if (l->type == LOCK_TYPE_write || refused->type == LOCK_TYPE_write) {
+			holder = l->owner;
+		}
+	}
+	return holder ? tables_process(scene->tables, holder, refused->time) : 0;
+}
+
+static void ask_file_locks(struct question *q)
+{
+	const struct file_lock *refused;
+
+	if (q->wait->kind != WAIT_KIND_file_lock && !suspects_poll_loop(q->scene, q->episode))
+		return;
+	refused = suspects_refused_lock(q->scene, q->episode->thread,
+					q->episode->start_ns > 5000000 ? q->episode->start_ns - 5000000 : 0, q->to);
+	if (refused)
+		suspect_thread(q, suspects_lock_holder(q->scene, refused), LINK_FILE_LOCK, refused->blocker ? 95 : 75,
+			       refused->number);
+}
+
+bool suspects_poll_loop(const struct scene *scene, const struct episode *episode)
+{
+	const struct wait *w = &scene->waits[episode->last];
+
+	return (w->kind == WAIT_KIND_sleep || w->kind == WAIT_KIND_yield) && episode->slices >= 3;
+}
+
+/* ---- file systems in user space, children ---- */
+
+static void ask_fuse(struct question *q)
+{
+	const struct fuse_request *mine = NULL;
+	uint32_t server = 0;
+
+	for (uint32_t i = 0; i < q->scene->fuse_count; i++) {
+		const struct fuse_request *f = &q->scene->fuse[i];
+
+		if (f->thread == q->episode->thread && f->time <= q->to && (!f->end_ns || f->end_ns >= q->from))
+			mine = f;
+	}
+	if (!mine)
+		return;
+	for (uint32_t i = 0; i < q->scene->fuse_count; i++)
+		if (q->scene->fuse[i].connection == mine->connection && q->scene->fuse[i].server)
+			server = q->scene->fuse[i].server;
+	if (!server && q->wait->object) {
+		struct row ends = ends_of_object(q->inquiry->ends, q->wait->object);
+
+		if (ends.count)
+			server = tables_process(q->scene->tables, ends_at(q->inquiry->ends, ends, 0)->pid, q->from);
+	}
+	suspect_thread(q, server, LINK_SERVER, 90, mine->number);
+}
+
+static void ask_children(struct question *q)
+{
+	const struct tables *tables = q->scene->tables;
+	uint32_t pid = scene_pid(q->scene, q->episode->thread), found = 0;
+
+	if (q->wait->kind != WAIT_KIND_child && q->wait->kind != WAIT_KIND_vfork)
+		return;
+	for (uint32_t i = 1; i < tables->thread_count; i++) {
+		const struct thread *t = &tables->threads[i];
+
+		if (t->parent_pid != pid || t->tid != t->pid || t->start_ns > q->from || t->end_ns < q->to)
+			continue;
+		if (q->wait->argument > 0 && t->tid == (uint32_t)q->wait->argument) {
+			found = i;
+			break;
+		}
+		if (!found || t->start_ns > tables->threads[found].start_ns)
+			found = i;
+	}
+	suspect_thread(q, found, LINK_CHILD, 85, q->wait->begin_event);
+}
+
+/* ---- what became of the request ---- */
+
+/* When the thread's request began: back over short waits, to where it last came
+ * from a long one; further when it had set nothing off since. */
+static uint64_t request_start(const struct question *q)
+{
+	const struct scene *scene = q->scene;
+	const struct episode *first = scene->episodes + scene->threads[q->episode->thread].episode;
+	const struct episode *e = q->episode;
+	uint64_t limit = q->episode->start_ns > 3000000000 ? q->episode->start_ns - 3000000000 : 0;
+
+	for (unsigned i = 0; i < 50 && e > first; i++) {
+		const struct episode *before = e - 1;
+		bool deeds = scene_wakes_from(scene, e->thread, before->end_ns) !=
+			     scene_wakes_from(scene, e->thread, q->episode->start_ns) ||
+			     scene_messages_from(scene, e->thread, before->end_ns) !=
+			     scene_messages_from(scene, e->thread, q->episode->start_ns);
+
+		if (before->end_ns - before->start_ns > 5000000 && deeds)
+			return before->end_ns;
+		if (before->end_ns < limit)
+			break;
+		e = before;
+	}
+	return e > first ? e[-1].end_ns : limit;
+}
+
+/* A wait that fills most of the window counts; a thread that was only busy for a
+ * part of it, or has simply nothing to do, hardly. */
+static uint8_t trail_confidence(const struct question *q, const struct trail *t)
+{
+	struct state_times times;
+	uint64_t window = q->to - q->from;
+
+	scene_state_times(q->scene, t->thread, q->from, q->to, &times);
+	switch ((enum trail_end)t->end) {
+	case TRAIL_STOPPED:
+		return 95;
+	case TRAIL_UNREAD:
+		return times.ns[SPAN_STOPPED] ? 95 : 90;
+	case TRAIL_BLOCKED:
+		return times.ns[SPAN_WAITING] * 2 > window ? 85 : 50;
+	case TRAIL_STARVED:
+		return times.ns[SPAN_RUNNABLE] * 2 > window ? 82 : 40;
+	case TRAIL_BUSY:
+		return times.ns[SPAN_RUNNING] * 2 > window ? 80 : 35;
+	case TRAIL_BACK:
+		return 60;
+	case TRAIL_AT_REST:
+		return 30;
+	case TRAIL_RELAY:
+		return 0;
+	}
+	return 0;
+}
+
+static void ask_request(struct question *q)
+{
+	struct trails *trails = &q->inquiry->trails;
+	uint64_t start = request_start(q);
+	uint64_t until = q->to;
+
+	follow_request(q->scene, q->inquiry->ends, q->episode->thread, start, q->episode->start_ns, until, trails);
+	for (uint32_t i = 1; i < trails->length; i++) {
+		const struct trail *t = &trails->items[i];
+		struct suspect s = { .followed = true, .end = t->end, .confidence = trail_confidence(q, t) };
+		const struct trail *up = t;
+
+		if (!s.confidence || (t->thread == q->episode->thread && t->end != TRAIL_BACK))
+			continue;
+		for (unsigned level = t->level; level; level--) {
+			if (up->confidence < s.confidence && up->end == TRAIL_RELAY)
+				s.confidence = (uint8_t)(s.confidence - 2);
+			if (level == 1 && up->object && up->object == q->wait->object && s.confidence <= 95)
+				s.confidence = (uint8_t)(s.confidence + 3);
+			up = &trails->items[up->parent];
+		}
+		s.hop_count = follow_hops(trails, i, s.hops);
+		if (s.hop_count)
+			vec_push(q->suspects, s);
+	}
+}
+
+/* ---- the other end ---- */
+
+static bool passes_messages(unsigned kind)
+{
+	return kind == OBJECT_KIND_pipe || kind == OBJECT_KIND_fifo || kind == OBJECT_KIND_tty;
+}
+
+static void ask_other_end(struct question *q)
+{
+	const struct ends *ends = q->inquiry->ends;
+	const struct tables *tables = q->scene->tables;
+	struct row row = ends_of_object(ends, q->wait->object);
+	uint32_t pid = scene_pid(q->scene, q->episode->thread), oldest = 0;
+
+	if (q->wait->kind == WAIT_KIND_futex || q->wait->kind == WAIT_KIND_sleep)
+		return;
+	for (uint32_t i = 0; i < row.count; i++) {
+		const struct descriptor *d = ends_at(ends, row, i);
+		uint8_t needed = q->wait->kind == WAIT_KIND_write ? 1 : 2;
+
+		if (d->pid == pid) {
+			if (d->at.peer && d->at.peer != pid)
+				suspect_thread(q, tables_process(tables, d->at.peer, q->from), LINK_PEER, 42, 0);
+			continue;
+		}
+		if (passes_messages(d->at.kind) && d->at.access & needed) {
+			uint32_t thread = tables_process(tables, d->pid, q->from);
+
+			if (thread && (!oldest || tables->threads[thread].start_ns < tables->threads[oldest].start_ns))
+				oldest = thread;
+		}
+	}
+	suspect_thread(q, oldest, LINK_PEER, 70, q->wait->begin_event);
+}
+
+/* A process that is stopped, or leaves datagrams unread, and is at the other end
+ * of what a relay on the way has open: without messages in the trace, the only
+ * sign that the relay sent to it. */
+static void ask_neighbours(struct question *q)
+{
+	const struct ends *ends = q->inquiry->ends;
+	const struct scene *scene = q->scene;
+	struct trails *trails = &q->inquiry->trails;
+
+	for (uint32_t i = 0; i < trails->length; i++) {
+		struct row row = ends_of_process(ends, scene_pid(scene, trails->items[i].thread));
+
+		for (uint32_t j = 0; j < row.count; j++) {
+			const struct descriptor *d = ends_at(ends, row, j);
+			struct state_times times;
+			struct suspect s = { .confidence = 0 };
+			uint32_t thread = d->at.peer ? tables_process(scene->tables, d->at.peer, q->from) : 0;
+
+			if (!thread || thread == q->episode->thread || scene_is_system(scene, thread))
+				continue;
+			scene_state_times(scene, thread, q->from, q->to, &times);
+			if (times.ns[SPAN_STOPPED] * 2 > q->to - q->from)
+				s.confidence = 70;
+			else if (d->at.unsent && d->time >= q->from && d->time <= q->to + 1000000000)
+				s.confidence = 65;
+			if (!s.confidence)
+				continue;
+			s.hop_count = i ? follow_hops(trails, i, s.hops) : 0;
+			if (s.hop_count + 1 > WALK_MAX_HOPS)
+				continue;
+			s.hops[s.hop_count++] = (struct hop){ .from_ns = i ? trails->items[i].rest_ns : q->from,
+				.thread = thread, .link = LINK_PEER, .confidence = s.confidence };
+			vec_push(q->suspects, s);
+		}
+	}
+}
+
+static void ask_unread_datagrams(struct question *q)
+{
+	const struct tables *tables = q->scene->tables;
+	struct trails *trails = &q->inquiry->trails;
+	uint32_t relay = 0;
+
+	/* The last one that took the request and rests, as if it had sent it on. */
+	for (uint32_t i = 1; i < trails->length; i++)
+		if (trails->items[i].end == TRAIL_AT_REST)
+			relay = i;
+	if (q->scene->messages_seen || (q->wait->kind != WAIT_KIND_poll && q->wait->kind != WAIT_KIND_read &&
+					q->wait->kind != WAIT_KIND_epoll))
+		return;
+	for (size_t i = 0; i < tables->descriptor_count; i++) {
+		const struct descriptor *d = &tables->descriptors[i];
+		struct suspect s = { .confidence = relay ? 55 : 45 };
+		uint32_t thread;
+
+		if (d->at.kind != OBJECT_KIND_udp || !d->at.queued || d->time < q->from)
+			continue;
+		thread = tables_process(tables, d->pid, d->time);
+		if (!thread || thread == q->episode->thread)
+			continue;
+		s.hop_count = relay ? follow_hops(trails, relay, s.hops) : 0;
+		if (s.hop_count + 1 > WALK_MAX_HOPS)
+			continue;
+		s.hops[s.hop_count++] = (struct hop){ .from_ns = relay ? trails->items[relay].rest_ns : q->from,
+			.thread = thread, .link = LINK_MESSAGE, .confidence = s.confidence };
+		vec_push(q->suspects, s);
+	}
+}
+
+/* ---- similar waits ---- */
+
+static void ask_similar(struct question *q)
+{
+	struct similars *similars = &q->inquiry->similars;
+	struct path_node path[SIMILAR_MAX_PATH];
+	unsigned count;
+
+	similar_find(q->scene, q->episode, q->scene, q->episode->thread, NULL, similars);
+	for (size_t i = 0; i < similars->length && i < 3; i++) {
+		count = similar_slice(q->scene, &q->scene->episodes[similars->items[i].episode], path);
+		for (unsigned j = 0; j < count; j++) {
+			struct state_times times;
+			uint64_t window = q->to - q->from;
+
+			if (scene_is_system(q->scene, path[j].thread))
+				continue;
+			scene_state_times(q->scene, path[j].thread, q->from, q->to, &times);
+			if (times.ns[SPAN_STOPPED] * 2 > window || times.ns[SPAN_RUNNING] * 2 > window ||
+			    times.ns[SPAN_RUNNABLE] * 2 > window)
+				suspect_thread(q, path[j].thread, LINK_SIMILAR, 65, path[j].evidence);
+			else
+				suspect_thread(q, path[j].thread, LINK_SIMILAR, (uint8_t)(j + 1 == count ? 34 : 28), path[j].evidence);
+		}
+	}
+}
+
+/* ---- the process itself ---- */
+
+static bool is_private_wait(const struct wait *w)
+{
+	return w->kind == WAIT_KIND_futex || w->kind == WAIT_KIND_semaphore;
+}
+
+/* True when nobody else in the process could have acted. */
+static bool ask_process(struct question *q)
+{
+	const struct tables *tables = q->scene->tables;
+	uint32_t pid = scene_pid(q->scene, q->episode->thread), others = 0;
+
+	if (!is_private_wait(q->wait))
+		return false;
+	for (uint32_t i = 1; i < tables->thread_count; i++) {
+		struct state_times times;
+		uint64_t window = q->to - q->from;
+
+		if (tables->threads[i].pid != pid || i == q->episode->thread || is_waiting(q, i))
+			continue;
+		if (tables->threads[i].start_ns > q->to || tables->threads[i].end_ns < q->from)
+			continue;
+		others++;
+		scene_state_times(q->scene, i, q->from, q->to, &times);
+		if (times.ns[SPAN_RUNNING] * 2 > window)
+			suspect_thread(q, i, LINK_PROCESS, 50, 0);
+		else if (times.ns[SPAN_RUNNABLE] * 2 > window)
+			suspect_thread(q, i, LINK_PROCESS, 48, 0);
+		else if (times.ns[SPAN_STOPPED] * 2 > window)
+			suspect_thread(q, i, LINK_PROCESS, 48, 0);
+	}
+	return !others;
+}
+
+static int surer(const void *a, const void *b)
+{
+	const struct suspect *x = a, *y = b;
+
+	if (x->confidence != y->confidence)
+		return x->confidence > y->confidence ? -1 : 1;
+	return x->hop_count < y->hop_count ? -1 : x->hop_count > y->hop_count;
+}
+
+void suspects_find(struct inquiry *inquiry, const struct episode *episode, uint64_t from_ns, uint64_t to_ns,
+		   const uint32_t *waiting, unsigned waiting_count, struct suspects *suspects, bool *ret_alone)
+{
+	struct question q = {
+		.inquiry = inquiry, .scene = inquiry->scene, .episode = episode,
+		.wait = &inquiry->scene->waits[episode->last], .from = from_ns, .to = to_ns,
+		.waiting = waiting, .waiting_count = waiting_count, .suspects = suspects,
+	};
+	bool alone;
+
+	suspects->length = 0;
+	*ret_alone = false;
+	ask_hint(&q);
+	ask_file_locks(&q);
+	if (q.wait->kind == WAIT_KIND_sleep) /* nobody is asked to end a sleep */
+		goto out;
+	ask_fuse(&q);
+	ask_children(&q);
+	ask_request(&q);
+	ask_other_end(&q);
+	ask_neighbours(&q);
+	ask_unread_datagrams(&q);
+	ask_similar(&q);
+	alone = ask_process(&q);
+	*ret_alone = alone && !suspects->length;
+out:
+	if (suspects->length)
+		qsort(suspects->items, suspects->length, sizeof(*suspects->items), surer);
+}

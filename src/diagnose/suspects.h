@@ -1,0 +1,49 @@
+/* Who should have ended a wait that a timeout ended, or that nothing ended.
+ *
+ * Everything the trace knows is asked: hints read from memory, the holder of a
+ * file lock, the server of a file system, the child, what became of the thread's
+ * last request (follow.h), the other end of the pipe or socket, who ended similar
+ * waits (similar.h), and the threads of its own process. Each answer is a suspect
+ * with a confidence; the best is followed, the others are the alternatives. */
+#ifndef DIAGNOSE_SUSPECTS_H
+#define DIAGNOSE_SUSPECTS_H
+
+#include "diagnose/follow.h"
+#include "diagnose/similar.h"
+
+struct suspect {
+	struct hop hops[WALK_MAX_HOPS];
+	unsigned hop_count;        /* the last hop is the suspect */
+	uint8_t confidence;
+	uint8_t end;               /* enum trail_end, where it was followed */
+	bool followed;
+};
+
+struct suspects vec(struct suspect);
+
+struct inquiry {
+	const struct scene *scene;
+	const struct ends *ends;
+	const struct scene *base;  /* another trace in which all went well, or NULL */
+	struct trails trails;      /* scratch */
+	struct similars similars;  /* scratch */
+};
+
+void inquiry_done(struct inquiry *inquiry);
+
+/* Best first. `waiting` are the threads that wait for this one already. With
+ * *ret_alone true, no other thread could have ended the wait: it waits for
+ * itself. */
+void suspects_find(struct inquiry *inquiry, const struct episode *episode, uint64_t from_ns, uint64_t to_ns,
+		   const uint32_t *waiting, unsigned waiting_count, struct suspects *suspects, bool *ret_alone);
+
+/* True when the episode is a poll loop: it sleeps, or gives up the processor,
+ * and looks again. */
+bool suspects_poll_loop(const struct scene *scene, const struct episode *episode);
+/* The file lock that the thread was refused, or waited for, in the window; NULL
+ * when there was none. */
+const struct file_lock *suspects_refused_lock(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns);
+/* The thread (its process's first) that held the lock then, 0 unknown. */
+uint32_t suspects_lock_holder(const struct scene *scene, const struct file_lock *refused);
+
+#endif
