@@ -230,6 +230,24 @@ static uint8_t trail_confidence(const struct question *q, const struct trail *t)
 	return 0;
 }
 
+/* A thread at rest, or one that sleeps or listens elsewhere and so does not read
+ * the message, is late by itself: who wakes it later has nothing to do with it. */
+static bool is_final(const struct question *q, const struct trail *t)
+{
+	const struct episode *e;
+	uint8_t kind;
+
+	if (t->end == TRAIL_AT_REST || t->end == TRAIL_STOPPED)
+		return true;
+	if (t->end != TRAIL_UNREAD)
+		return false;
+	e = scene_episode(q->scene, t->thread, t->from_ns);
+	if (!e || e->start_ns > t->from_ns)
+		return false;
+	kind = q->scene->waits[e->last].kind;
+	return kind == WAIT_KIND_sleep || kind == WAIT_KIND_epoll || kind == WAIT_KIND_poll || kind == WAIT_KIND_accept;
+}
+
 static void ask_request(struct question *q)
 {
 	struct trails *trails = &q->inquiry->trails;
@@ -252,6 +270,8 @@ static void ask_request(struct question *q)
 			up = &trails->items[up->parent];
 		}
 		s.hop_count = follow_hops(trails, i, s.hops);
+		if (s.hop_count)
+			s.hops[s.hop_count - 1].final = is_final(q, t);
 		if (s.hop_count)
 			vec_push(q->suspects, s);
 	}
@@ -323,7 +343,7 @@ static void ask_neighbours(struct question *q)
 			if (s.hop_count + 1 > WALK_MAX_HOPS)
 				continue;
 			s.hops[s.hop_count++] = (struct hop){ .from_ns = i ? trails->items[i].rest_ns : q->from,
-				.thread = thread, .link = LINK_PEER, .confidence = s.confidence };
+				.thread = thread, .link = LINK_PEER, .confidence = s.confidence, .final = s.confidence == 70 };
 			vec_push(q->suspects, s);
 		}
 	}
@@ -356,7 +376,7 @@ static void ask_unread_datagrams(struct question *q)
 		if (s.hop_count + 1 > WALK_MAX_HOPS)
 			continue;
 		s.hops[s.hop_count++] = (struct hop){ .from_ns = relay ? trails->items[relay].rest_ns : q->from,
-			.thread = thread, .link = LINK_MESSAGE, .confidence = s.confidence };
+			.thread = thread, .link = LINK_MESSAGE, .confidence = s.confidence, .final = true };
 		vec_push(q->suspects, s);
 	}
 }

@@ -7,14 +7,7 @@
 
 #define MAX_DEPTH (sizeof(((struct walk *)0)->stack) / sizeof(uint32_t))
 
-struct step {
-	uint32_t via;
-	uint8_t link;
-	uint8_t confidence;
-	uint64_t evidence;
-};
-
-static void walk_thread(struct walk *walk, uint32_t thread, uint64_t from, uint64_t to, struct step step);
+static void walk_thread(struct walk *walk, uint32_t thread, uint64_t from, uint64_t to, uint32_t step);
 
 const char *walk_link_words(enum walk_link link)
 {
@@ -48,6 +41,24 @@ static uint8_t weaker(uint8_t a, uint8_t b)
 	return a < b ? a : b;
 }
 
+/* A step that was taken before, from the same place in the same way, is the same step. */
+static uint32_t take_step(struct walk *walk, uint32_t parent, uint32_t thread, uint32_t episode, enum walk_link link,
+			  uint8_t confidence, uint64_t evidence, uint64_t from)
+{
+	struct walk_steps *steps = walk->steps;
+
+	for (size_t i = steps->length; i-- > 1 && i + 64 > steps->length; ) {
+		const struct walk_step *s = &steps->items[i];
+
+		if (s->parent == parent && s->thread == thread && s->episode == episode && s->link == link)
+			return (uint32_t)i;
+	}
+	vec_push(steps, ((struct walk_step){ .thread = thread, .parent = parent, .episode = episode, .link = (uint8_t)link,
+		.confidence = weaker(steps->items[parent].confidence, confidence), .evidence = evidence,
+		.from_ns = from }));
+	return (uint32_t)steps->length - 1;
+}
+
 static void emit(struct walk *walk, struct piece piece)
 {
 	struct piece *last = walk->pieces->length ? &walk->pieces->items[walk->pieces->length - 1] : NULL;
@@ -55,40 +66,37 @@ static void emit(struct walk *walk, struct piece piece)
 	if (piece.start_ns >= piece.end_ns)
 		return;
 	if (last && last->end_ns == piece.start_ns && last->thread == piece.thread && last->state == piece.state &&
-	    last->charge == piece.charge && last->wait == piece.wait && last->throttled == piece.throttled &&
-	    last->via == piece.via)
+	    last->charge == piece.charge && last->wait == piece.wait && last->throttled == piece.throttled)
 		last->end_ns = piece.end_ns;
 	else
 		vec_push(walk->pieces, piece);
 }
 
 static void emit_wait(struct walk *walk, const struct episode *episode, uint64_t from, uint64_t to,
-		      enum piece_charge charge, struct step step)
+		      enum piece_charge charge, uint32_t step)
 {
 	bool stopped = walk->scene->waits[episode->last].kind == WAIT_KIND_stop;
 
 	emit(walk, (struct piece){ .start_ns = from, .end_ns = to, .thread = episode->thread, .wait = episode->last,
-		.state = stopped ? SPAN_STOPPED : SPAN_WAITING, .charge = (uint8_t)charge, .via = step.via,
-		.link = step.link, .confidence = step.confidence, .evidence = step.evidence });
+		.state = stopped ? SPAN_STOPPED : SPAN_WAITING, .charge = (uint8_t)charge, .step = step });
 }
 
 /* The window's part before the thread was born goes to its creator. */
-static uint64_t walk_before_birth(struct walk *walk, uint32_t thread, uint64_t from, uint64_t to, struct step step)
+static uint64_t walk_before_birth(struct walk *walk, uint32_t thread, uint64_t from, uint64_t to, uint32_t step)
 {
 	const struct thread *t = &walk->scene->tables->threads[thread];
 	uint64_t birth = t->start_ns < to ? t->start_ns : to;
 
-	if (birth <= from || !t->creator || walk_on_stack(walk, t->creator))
+	if (birth <= from || !t->creator || walk->depth == MAX_DEPTH || walk_on_stack(walk, t->creator))
 		return from;
-	step.link = LINK_CREATOR;
-	step.evidence = walk->scene->threads[thread].fork_event;
+	step = take_step(walk, step, t->creator, 0, LINK_CREATOR, 100, walk->scene->threads[thread].fork_event, from);
 	from = walk_before_birth(walk, t->creator, from, birth, step);
 	walk_thread(walk, t->creator, from, birth, step);
 	return birth;
 }
 
 static void walk_to(struct walk *walk, const struct episode *episode, uint32_t thread, uint64_t from, uint64_t to,
-		    struct step came, struct step step)
+		    uint32_t came, uint32_t step)
 {
 	if (walk_on_stack(walk, thread)) {
 		unsigned at = 0;
@@ -106,10 +114,29 @@ static void walk_to(struct walk *walk, const struct episode *episode, uint32_t t
 	}
 }
 
-static void walk_missing(struct walk *walk, const struct episode *episode, uint64_t from, uint64_t to, struct step came)
+/* The thread's own spans, its waits unresolved. */
+static void walk_own(struct walk *walk, uint32_t thread, uint64_t from, uint64_t to, uint32_t step)
+{
+	const struct scene_thread *t = &walk->scene->threads[thread];
+
+	for (uint32_t i = scene_span_index(walk->scene, thread, from); i < t->span_count && from < to; i++) {
+		const struct span *s = &t->spans[i];
+		uint64_t end = span_end(s) < to ? span_end(s) : to;
+
+		emit(walk, (struct piece){ .start_ns = from, .end_ns = end, .thread = thread, .wait = s->wait,
+			.state = s->state, .throttled = s->throttled, .charge = CHARGE_THREAD, .step = step });
+		if (end > from)
+			from = end;
+	}
+	emit(walk, (struct piece){ .start_ns = from, .end_ns = to, .thread = thread, .state = SPAN_UNKNOWN,
+		.charge = CHARGE_THREAD, .step = step });
+}
+
+static void walk_missing(struct walk *walk, const struct episode *episode, uint64_t from, uint64_t to, uint32_t came)
 {
 	struct hop hops[WALK_MAX_HOPS];
 	unsigned count = walk->missing ? walk->missing(walk, episode, from, to, hops) : 0;
+	uint32_t number = (uint32_t)(episode - walk->scene->episodes), step = came;
 
 	if (!count) {
 		emit_wait(walk, episode, from, to, CHARGE_MISSING, came);
@@ -118,18 +145,18 @@ static void walk_missing(struct walk *walk, const struct episode *episode, uint6
 	for (unsigned i = 0; i < count; i++) {
 		uint64_t begin = i && hops[i].from_ns > from ? hops[i].from_ns : from;
 		uint64_t end = i + 1 < count && hops[i + 1].from_ns < to ? hops[i + 1].from_ns : to;
-		struct step step = { .via = i ? hops[i - 1].thread : episode->thread, .link = hops[i].link,
-				     .confidence = weaker(came.confidence, hops[i].confidence),
-				     .evidence = hops[i].evidence };
-
-		if (begin < end)
+		step = take_step(walk, step, hops[i].thread, i ? 0 : number, hops[i].link, hops[i].confidence,
+				 hops[i].evidence, begin);
+		if (begin < end && hops[i].final)
+			walk_own(walk, hops[i].thread, begin, end, step);
+		else if (begin < end)
 			walk_to(walk, episode, hops[i].thread, begin, end, came, step);
 		if (end > from)
 			from = end;
 	}
 }
 
-static void walk_wait(struct walk *walk, const struct episode *episode, uint64_t from, uint64_t to, struct step came)
+static void walk_wait(struct walk *walk, const struct episode *episode, uint64_t from, uint64_t to, uint32_t came)
 {
 	const struct wait *last = &walk->scene->waits[episode->last];
 
@@ -141,8 +168,8 @@ static void walk_wait(struct walk *walk, const struct episode *episode, uint64_t
 			return;
 		}
 		walk_to(walk, episode, last->waker, from, to, came,
-			(struct step){ .via = episode->thread, .link = LINK_WAKE, .confidence = came.confidence,
-				       .evidence = last->end_event });
+			take_step(walk, came, last->waker, (uint32_t)(episode - walk->scene->episodes), LINK_WAKE, 100,
+				  last->end_event, from));
 		return;
 	case WAIT_END_SOURCE:
 		emit_wait(walk, episode, from, to, CHARGE_SOURCE, came);
@@ -158,7 +185,7 @@ static void walk_wait(struct walk *walk, const struct episode *episode, uint64_t
 	}
 }
 
-static void walk_thread(struct walk *walk, uint32_t thread, uint64_t from, uint64_t to, struct step step)
+static void walk_thread(struct walk *walk, uint32_t thread, uint64_t from, uint64_t to, uint32_t step)
 {
 	const struct scene *scene = walk->scene;
 	const struct scene_thread *t = &scene->threads[thread];
@@ -183,8 +210,7 @@ static void walk_thread(struct walk *walk, uint32_t thread, uint64_t from, uint6
 			end = span_end(span);
 		emit(walk, (struct piece){ .start_ns = from, .end_ns = end, .thread = thread,
 			.state = span ? span->state : (uint8_t)SPAN_UNKNOWN, .throttled = span && span->throttled,
-			.charge = CHARGE_THREAD, .via = step.via, .link = step.link, .confidence = step.confidence,
-			.evidence = step.evidence });
+			.charge = CHARGE_THREAD, .step = step });
 		from = end;
 	}
 	walk->depth--;
@@ -193,5 +219,7 @@ static void walk_thread(struct walk *walk, uint32_t thread, uint64_t from, uint6
 void walk_window(struct walk *walk, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
 {
 	walk->depth = 0;
-	walk_thread(walk, thread, from_ns, to_ns, (struct step){ .confidence = 100 });
+	walk->steps->length = 0;
+	vec_push(walk->steps, ((struct walk_step){ .thread = thread, .confidence = 100, .from_ns = from_ns }));
+	walk_thread(walk, thread, from_ns, to_ns, 0);
 }

@@ -26,13 +26,10 @@ struct piece {
 	uint64_t start_ns, end_ns;
 	uint32_t thread;
 	uint32_t wait;         /* last wait of the episode it lies in, 0 none */
-	uint32_t via;          /* thread that waited for this one, 0 at the victim */
+	uint32_t step;         /* how the walk came here: index into walk->steps */
 	uint8_t state;         /* enum span_state */
 	uint8_t charge;        /* enum piece_charge */
-	uint8_t confidence;    /* of the weakest link on the way from the victim, per cent */
-	uint8_t link;          /* enum walk_link: how `via` led here */
 	bool throttled;
-	uint64_t evidence;     /* event that led here from `via`, 0 none */
 };
 
 /* How a waiting thread leads to the one that its time is charged to. */
@@ -59,12 +56,27 @@ struct hop {
 	uint32_t thread;
 	uint8_t link;
 	uint8_t confidence;
+	bool final;          /* what it did meanwhile is its own matter: its waits are not resolved */
 	uint64_t evidence;
 };
 
 #define WALK_MAX_HOPS 24
 
 struct pieces vec(struct piece);
+
+/* One step from a waiting thread to the one it is charged to. Entry 0 is the
+ * victim. */
+struct walk_step {
+	uint32_t thread;
+	uint32_t parent;       /* step of the thread that waited for this one */
+	uint32_t episode;      /* its wait */
+	uint8_t link;          /* enum walk_link */
+	uint8_t confidence;    /* of the weakest link from the victim to here, per cent */
+	uint64_t evidence;     /* event that led here, 0 none */
+	uint64_t from_ns;      /* when the step was first taken, in the window */
+};
+
+struct walk_steps vec(struct walk_step);
 
 struct walk {
 	const struct scene *scene;
@@ -77,6 +89,7 @@ struct walk {
 	/* Called when a thread waits for one on the stack: stack[from..depth). May be NULL. */
 	void (*circle)(struct walk *walk, unsigned from);
 	struct pieces *pieces;
+	struct walk_steps *steps;
 	unsigned depth;
 	uint32_t stack[64];
 };

@@ -270,7 +270,8 @@ static void agrees_with_the_reference(void **state)
 	for (uint64_t seed = 1; seed <= 10000; seed++) {
 		struct world w;
 		struct pieces pieces = { 0 };
-		struct walk walk = { .pieces = &pieces, .missing = some_hops };
+		struct walk_steps steps = { 0 };
+		struct walk walk = { .pieces = &pieces, .steps = &steps, .missing = some_hops };
 		uint64_t from, to, at;
 
 		make_world(&w, seed);
@@ -300,6 +301,7 @@ static void agrees_with_the_reference(void **state)
 		assert_int_equal(at, to);
 		waits += w.waits.length;
 		vec_done(&pieces);
+		vec_done(&steps);
 		free_world(&w);
 	}
 	/* The scenes are worth something: all that can happen has happened. */

@@ -1,0 +1,153 @@
+/* Words for threads, objects, waits and stacks, see describe.h. */
+#include "diagnose/describe.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+void describe_thread(const struct describer *d, uint32_t thread, uint64_t time, struct actor *ret_actor)
+{
+	const struct thread *t = &d->scene->tables->threads[thread];
+
+	*ret_actor = (struct actor){
+		.kind = t->flags & TASK_FLAGS_kernel_thread ? ACTOR_KERNEL : ACTOR_THREAD, .thread = thread,
+		.pid = t->pid, .tid = t->tid, .ppid = t->parent_pid,
+		.comm = tables_comm(d->scene->tables, thread, time),
+		.internal = scene_same_process(d->scene, thread, d->victim),
+	};
+}
+
+static const char *object_kind_words(unsigned kind)
+{
+	static const char *const words[] = {
+		[OBJECT_KIND_file] = "file", [OBJECT_KIND_directory] = "directory", [OBJECT_KIND_pipe] = "pipe",
+		[OBJECT_KIND_fifo] = "FIFO", [OBJECT_KIND_unix_stream] = "Unix socket",
+		[OBJECT_KIND_unix_dgram] = "Unix datagram socket", [OBJECT_KIND_unix_seqpacket] = "Unix seqpacket socket",
+		[OBJECT_KIND_tcp] = "TCP socket", [OBJECT_KIND_udp] = "UDP socket", [OBJECT_KIND_netlink] = "netlink socket",
+		[OBJECT_KIND_socket] = "socket", [OBJECT_KIND_eventfd] = "eventfd", [OBJECT_KIND_timerfd] = "timerfd",
+		[OBJECT_KIND_signalfd] = "signalfd", [OBJECT_KIND_epoll] = "epoll set", [OBJECT_KIND_inotify] = "inotify group",
+		[OBJECT_KIND_pidfd] = "pidfd", [OBJECT_KIND_tty] = "terminal", [OBJECT_KIND_device] = "device",
+		[OBJECT_KIND_futex] = "futex", [OBJECT_KIND_queue] = "message queue", [OBJECT_KIND_semaphore] = "semaphore set",
+		[OBJECT_KIND_uring] = "io_uring", [OBJECT_KIND_fuse] = "FUSE connection",
+	};
+
+	return kind < sizeof(words) / sizeof(*words) ? words[kind] : NULL;
+}
+
+const char *describe_object(const struct describer *d, uint64_t object)
+{
+	const char *kind = object_kind_words(object_kind(object));
+	struct row row;
+	const char *path = "";
+
+	if (!object || !kind)
+		return NULL;
+	row = ends_of_object(d->ends, object);
+	for (uint32_t i = 0; i < row.count; i++)
+		if (ends_at(d->ends, row, i)->text[0])
+			path = ends_at(d->ends, row, i)->text;
+	return path[0] ? arena_printf(d->arena, "%s %s", kind, path) : kind;
+}
+
+const char *describe_wait(const struct describer *d, const struct wait *wait)
+{
+	static const char *const words[] = {
+		[WAIT_KIND_none] = "waiting", [WAIT_KIND_other] = "waiting", [WAIT_KIND_futex] = "waiting on a futex",
+		[WAIT_KIND_read] = "waiting to read", [WAIT_KIND_write] = "waiting to write", [WAIT_KIND_poll] = "waiting in poll",
+		[WAIT_KIND_epoll] = "waiting in epoll_wait", [WAIT_KIND_sleep] = "sleeping", [WAIT_KIND_child] = "waiting for a child",
+		[WAIT_KIND_vfork] = "waiting for its vfork child to exec", [WAIT_KIND_fault] = "waiting in a page fault",
+		[WAIT_KIND_block_io] = "waiting for block I/O", [WAIT_KIND_kernel_lock] = "waiting for a lock in the kernel",
+		[WAIT_KIND_file_lock] = "waiting for a file lock", [WAIT_KIND_accept] = "waiting for connections",
+		[WAIT_KIND_connect] = "connecting", [WAIT_KIND_signal] = "waiting for a signal",
+		[WAIT_KIND_queue] = "waiting on a message queue", [WAIT_KIND_semaphore] = "waiting on a semaphore",
+		[WAIT_KIND_fuse] = "waiting for a user-space file system", [WAIT_KIND_uring] = "waiting for io_uring",
+		[WAIT_KIND_worker] = "idle", [WAIT_KIND_stop] = "stopped", [WAIT_KIND_exit] = "ended",
+		[WAIT_KIND_splice] = "waiting in splice", [WAIT_KIND_sync] = "waiting for data to reach the disk",
+		[WAIT_KIND_throttled] = "throttled", [WAIT_KIND_yield] = "yielding", [WAIT_KIND_ioctl] = "waiting in ioctl",
+		[WAIT_KIND_open] = "waiting to open a file",
+	};
+	const char *what = wait->kind < sizeof(words) / sizeof(*words) && words[wait->kind] ? words[wait->kind] : "waiting";
+	const char *object = wait->kind == WAIT_KIND_futex || wait->kind == WAIT_KIND_stop ? NULL
+		: describe_object(d, wait->object);
+
+	return object ? arena_printf(d->arena, "%s on %s", what, object) : what;
+}
+
+const char *describe_source(const struct wait *wait)
+{
+	switch (wait->cause) {
+	case WAKE_CAUSE_timeout: return "its own time limit";
+	case WAKE_CAUSE_timer: return "a timer";
+	case WAKE_CAUSE_network: return "a packet from outside";
+	case WAKE_CAUSE_device: return "a device";
+	case WAKE_CAUSE_block_io: return "block device I/O";
+	case WAKE_CAUSE_rcu: return "the kernel's housekeeping";
+	case WAKE_CAUSE_work: return "a kernel worker";
+	default: return "an interrupt";
+	}
+}
+
+static bool is_plumbing(const struct name *name)
+{
+	static const char *const modules[] = { "libc.so", "libc-", "libpthread", "ld-linux", "[vdso]", "kernel" };
+
+	for (size_t i = 0; i < sizeof(modules) / sizeof(*modules); i++)
+		if (!strncmp(name->module, modules[i], strlen(modules[i])))
+			return true;
+	return !name->module[0];
+}
+
+const char *const *describe_stack(const struct describer *d, uint32_t ustack, uint32_t kstack)
+{
+	const char **frames = arena_array(d->arena, const char *, DIAGNOSIS_MAX_FRAMES + 1);
+	uint32_t stacks[2] = { kstack, ustack };
+	unsigned count = 0;
+
+	if (!d->names)
+		return frames;
+	for (unsigned i = 0; i < 2; i++) {
+		uint32_t node = stacks[i];
+		unsigned limit = i ? DIAGNOSIS_MAX_FRAMES : 8;
+
+		while (node && node < d->scene->tables->frame_count && count < limit) {
+			const struct name *name = names_frame(d->names, node);
+
+			frames[count++] = name->function[0] && name->module[0]
+				? arena_printf(d->arena, "%s (%s)", name->text, name->module)
+				: arena_strdup(d->arena, name->text);
+			node = d->scene->tables->frames[node].parent;
+		}
+	}
+	return frames;
+}
+
+void describe_place(const struct describer *d, uint32_t ustack, struct actor *actor)
+{
+	const struct name *fallback = NULL;
+
+	if (!d->names)
+		return;
+	for (uint32_t node = ustack; node && node < d->scene->tables->frame_count;
+	     node = d->scene->tables->frames[node].parent) {
+		const struct name *name = names_frame(d->names, node);
+
+		if (!fallback)
+			fallback = name;
+		if (!is_plumbing(name)) {
+			fallback = name;
+			break;
+		}
+	}
+	if (!fallback)
+		return;
+	actor->function = arena_strdup(d->arena, fallback->text);
+	actor->module = fallback->module[0] ? arena_strdup(d->arena, fallback->module) : NULL;
+}
+
+const char *describe_time(struct arena *arena, uint64_t ns)
+{
+	if (ns >= 1000000000)
+		return arena_printf(arena, "%" PRIu64 ".%03" PRIu64 " s", ns / 1000000000, ns / 1000000 % 1000);
+	if (ns >= 1000000)
+		return arena_printf(arena, "%" PRIu64 ".%01" PRIu64 " ms", ns / 1000000, ns / 100000 % 10);
+	return arena_printf(arena, "%" PRIu64 " us", ns / 1000);
+}

@@ -1,0 +1,123 @@
+/* The answer to "why was it stuck?".
+ *
+ * A diagnosis is plain data in the arena it was asked for: the verdict, the
+ * window, the victim, the culprit, what set it off, the chain that leads from
+ * one to the other and accounts for every nanosecond of the window, how much of
+ * it is explained, other possible culprits, what to record to know more, and
+ * the same in words. Texts from the recorded programs stand in it unescaped. */
+#ifndef DIAGNOSE_DIAGNOSIS_H
+#define DIAGNOSE_DIAGNOSIS_H
+
+#include "diagnose/suspects.h"
+#include "symbols/names.h"
+
+enum verdict {
+	VERDICT_NONE,
+	VERDICT_BUSY,
+	VERDICT_WAITING,
+	VERDICT_YIELD,
+	VERDICT_STARVED,
+	VERDICT_IO
+};
+
+enum actor_kind {
+	ACTOR_THREAD,
+	ACTOR_KERNEL,
+	ACTOR_CGROUP,
+	ACTOR_DEVICE,
+	ACTOR_UNKNOWN
+};
+
+const char *verdict_name(enum verdict verdict);
+const char *actor_kind_name(enum actor_kind kind);
+
+/* Somebody, or something, that has a part in a hang. */
+struct actor {
+	enum actor_kind kind;
+	uint32_t thread;          /* entry in the tables, 0 none */
+	uint32_t pid, tid, ppid;  /* initial namespace; 0 unknown */
+	const char *comm;
+	const char *function;     /* NULL unknown */
+	const char *module;       /* NULL unknown */
+	const char *object;       /* what it works or waits on, in words; NULL unknown */
+	bool internal;            /* of the victim's process */
+};
+
+struct deed {
+	struct actor actor;
+	uint64_t time;            /* 0 unknown */
+	uint64_t event;           /* 0 none */
+	const char *words;
+	uint8_t confidence;       /* per cent */
+};
+
+#define DIAGNOSIS_MAX_FRAMES 40
+
+struct chain_link {
+	struct actor actor;
+	const char *state;        /* running, runnable, waiting, stopped, unknown, ... */
+	uint64_t start_ns, end_ns;
+	const char *const *frames; /* innermost first, NULL-terminated */
+	const uint64_t *evidence; /* event numbers, 0 ends */
+	const char *why;          /* how it came to be its turn, "" at the victim */
+	bool explained;
+};
+
+/* From the victim to the culprit, one step for each thread that waits. */
+struct path_step {
+	struct actor actor;
+	const char *words;        /* what it did or waited on */
+	const char *link;         /* how the one before leads to it */
+	uint64_t ns;              /* how much of the window was charged to it or through it */
+	uint64_t event;
+	uint8_t confidence;
+};
+
+struct plan_step {
+	const char *option;       /* of `argus record` */
+	const char *value;        /* NULL for flags */
+	const char *why;
+};
+
+struct diagnosis {
+	enum verdict verdict;
+	uint64_t start_ns, end_ns;
+	struct actor victim;
+	struct actor culprit;
+	uint8_t confidence;
+	const struct deed *triggers;
+	size_t trigger_count;
+	const struct actor *circle;
+	size_t circle_count;
+	uint64_t circle_timeout_ns;   /* that broke it, 0 none */
+	const struct chain_link *chain;
+	size_t chain_count;
+	const struct path_step *path;
+	size_t path_count;
+	uint64_t explained_ns, unknown_ns, lost_ns;
+	const struct deed *alternatives;
+	size_t alternative_count;
+	const struct plan_step *plan;
+	size_t plan_count;
+	const char *text;
+};
+
+/* Whom to ask about, and when. */
+struct diagnose_request {
+	uint32_t thread;
+	uint64_t from_ns, to_ns;
+	const struct scene *base;     /* where all went well, or NULL */
+};
+
+struct diagnoser;
+
+/* What is kept between the questions of a session; `names` may be NULL (frames
+ * are then left out). */
+int diagnoser_open(const struct scene *scene, struct names *names, struct diagnoser **ret_diagnoser, struct err *err);
+void diagnoser_close(struct diagnoser *diagnoser);
+const struct scene *diagnoser_scene(const struct diagnoser *diagnoser);
+const struct ends *diagnoser_ends(const struct diagnoser *diagnoser);
+
+struct diagnosis *diagnose(struct arena *arena, struct diagnoser *diagnoser, const struct diagnose_request *request);
+
+#endif

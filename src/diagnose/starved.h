@@ -1,0 +1,19 @@
+/* Who had the processor while a thread was runnable: other threads, or a quota. */
+#ifndef DIAGNOSE_STARVED_H
+#define DIAGNOSE_STARVED_H
+
+#include "diagnose/scene.h"
+
+struct starved {
+	uint32_t hog;              /* thread that had the processors it was queued on longest, 0 none */
+	uint64_t hog_ns;
+	uint64_t runnable_ns;      /* of the thread, in the window */
+	uint64_t throttled_ns;     /* of that, with the quota known or inferred to be used up */
+	const struct quota *quota; /* the group's, NULL none known */
+	uint32_t group_hog;        /* thread of the group that used most of the quota, 0 none */
+	uint64_t group_hog_ns, group_ns;
+};
+
+void starved_find(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, struct starved *ret_starved);
+
+#endif

@@ -1,0 +1,173 @@
+/* What set a thread off, see trigger.h. */
+#include "diagnose/trigger.h"
+
+#include "diagnose/similar.h"
+
+#define CHANGE_BEFORE_NS 8000000000ull
+#define MESSAGE_BEFORE_NS 100000000ull
+#define LONG_WAIT_NS 1000000ull
+
+struct search {
+	const struct describer *d;
+	const struct scene *scene;
+	uint32_t thread;
+	uint64_t turn_ns;         /* when the busy turn began */
+	uint64_t busy_ns;
+	struct deed *deeds;
+	unsigned count;
+};
+
+static void add(struct search *s, uint32_t thread, uint64_t time, uint64_t event, uint8_t confidence, const char *words)
+{
+	struct deed deed = { .time = time, .event = event, .words = words, .confidence = confidence };
+	unsigned at;
+
+	if (!thread || thread == s->thread || scene_is_system(s->scene, thread))
+		return;
+	for (unsigned i = 0; i < s->count; i++)
+		if (s->deeds[i].actor.thread == thread)
+			return;
+	describe_thread(s->d, thread, time, &deed.actor);
+	for (at = 0; at < s->count && s->deeds[at].confidence >= confidence; )
+		at++;
+	if (at == TRIGGER_MAX)
+		return;
+	if (s->count < TRIGGER_MAX)
+		s->count++;
+	for (unsigned i = s->count - 1; i > at; i--)
+		s->deeds[i] = s->deeds[i - 1];
+	s->deeds[at] = deed;
+}
+
+/* The thread's last wait of some length before it was busy. */
+static const struct episode *turn_begin(const struct scene *scene, uint32_t thread, uint64_t busy_ns)
+{
+	const struct scene_thread *t = &scene->threads[thread];
+	const struct episode *found = NULL;
+
+	for (uint32_t i = 0; i < t->episode_count; i++) {
+		const struct episode *e = &scene->episodes[t->episode + i];
+
+		if (e->end_ns > busy_ns)
+			break;
+		if (e->end_ns - e->start_ns >= LONG_WAIT_NS || !found)
+			found = e;
+	}
+	return found;
+}
+
+/* Who wrote a watched file shortly before: the wake-up of the watcher comes from
+ * the writer's own call, the work often from a timer that the watcher sets. */
+static void ask_changes(struct search *s)
+{
+	const struct scene *scene = s->scene;
+	uint64_t from = s->turn_ns > CHANGE_BEFORE_NS ? s->turn_ns - CHANGE_BEFORE_NS : 0;
+	uint32_t pid = scene_pid(scene, s->thread);
+
+	for (uint32_t i = scene->change_count; i-- > 0; ) {
+		const struct file_change *c = &scene->changes[i];
+		struct row row;
+
+		if (c->time < from)
+			break;
+		if (c->time > s->busy_ns)
+			continue;
+		row = ends_of_object(s->d->ends, c->watcher);
+		for (uint32_t j = 0; j < row.count; j++)
+			if (ends_at(s->d->ends, row, j)->pid == pid) {
+				add(s, c->thread, c->time, c->number, 80, "changed a file it watches");
+				break;
+			}
+	}
+	for (uint32_t i = 0; i < scene->threads[s->thread].waits.count; i++) {
+		const struct wait *w = &scene->waits[scene->threads[s->thread].waits.items[i]];
+
+		if (w->end_ns < from || w->end_ns > s->busy_ns || w->end != WAIT_END_THREAD)
+			continue;
+		for (uint32_t j = scene_wakes_from(scene, w->waker, w->end_ns); j < scene->threads[w->waker].wakes.count; j++) {
+			const struct wake *k = &scene->wakes[scene->threads[w->waker].wakes.items[j]];
+
+			if (k->time > w->end_ns)
+				break;
+			if (k->target == s->thread && object_kind(k->object) == OBJECT_KIND_file)
+				add(s, w->waker, k->time, k->number, 78, "wrote to a file it watches");
+		}
+	}
+}
+
+static void ask_messages(struct search *s)
+{
+	const struct scene *scene = s->scene;
+	const struct scene_thread *t = &scene->threads[s->thread];
+	uint64_t from = s->turn_ns > MESSAGE_BEFORE_NS ? s->turn_ns - MESSAGE_BEFORE_NS : 0;
+
+	for (uint32_t i = scene_messages_from(scene, s->thread, from); i < t->messages.count; i++) {
+		const struct message *m = &scene->messages[t->messages.items[i]];
+		const struct row *row;
+		const struct message *sent = NULL;
+
+		if (m->time > s->busy_ns)
+			break;
+		if (!(m->flags & MESSAGE_FLAGS_receive) || m->result <= 0)
+			continue;
+		row = scene_channel(scene, m->channel);
+		for (uint32_t j = 0; row && j < row->count; j++) {
+			const struct message *other = &scene->messages[row->items[j]];
+
+			if (other->start_ns > m->time)
+				break;
+			if (!(other->flags & MESSAGE_FLAGS_receive) && other->result > 0)
+				sent = other;
+		}
+		if (sent)
+			add(s, sent->thread, sent->time, sent->number,
+			    m->kind == MESSAGE_KIND_eventfd || m->kind == MESSAGE_KIND_pipe ? 50 : 75,
+			    "sent it the message that it read before");
+		else if (m->peer)
+			add(s, tables_process(scene->tables, m->peer, m->time), m->time, m->number, 60,
+			    "is at the other end of the connection it read before");
+	}
+}
+
+static void ask_wakes(struct search *s, const struct episode *turn)
+{
+	struct path_node path[SIMILAR_MAX_PATH];
+	unsigned count = similar_slice(s->scene, turn, path);
+
+	for (unsigned i = 0; i < count && i < 4; i++)
+		add(s, path[i].thread, path[i].time, path[i].evidence, (uint8_t)(70 - 5 * i),
+		    i ? "set off the one that woke it" : "woke it");
+}
+
+unsigned trigger_find(const struct describer *d, uint32_t thread, uint64_t busy_ns, struct deed deeds[TRIGGER_MAX])
+{
+	struct search s = { .d = d, .scene = d->scene, .thread = thread, .busy_ns = busy_ns, .deeds = deeds };
+	const struct episode *turn = turn_begin(d->scene, thread, busy_ns);
+
+	s.turn_ns = turn ? turn->end_ns : d->scene->tables->threads[thread].start_ns;
+	ask_changes(&s);
+	ask_messages(&s);
+	if (turn)
+		ask_wakes(&s, turn);
+	if (!s.count && d->scene->tables->threads[thread].start_ns)
+		add(&s, d->scene->tables->threads[thread].creator, d->scene->tables->threads[thread].start_ns,
+		    d->scene->threads[thread].fork_event, 40, "started it");
+	return s.count;
+}
+
+bool trigger_stop(const struct describer *d, uint32_t thread, uint64_t time, struct deed *ret_deed)
+{
+	const struct scene *scene = d->scene;
+
+	for (uint32_t i = scene->stop_count; i-- > 0; ) {
+		const struct stop_signal *stop = &scene->stops[i];
+
+		if (stop->time > time || stop->signal == 18 || scene_pid(scene, stop->target) != scene_pid(scene, thread))
+			continue;
+		*ret_deed = (struct deed){ .time = stop->time, .event = stop->number, .confidence = 95,
+					   .words = "stopped it by a signal" };
+		describe_thread(d, stop->sender, stop->time, &ret_deed->actor);
+		return stop->sender != 0;
+	}
+	return false;
+}
