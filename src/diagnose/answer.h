@@ -1,0 +1,30 @@
+/* The parts of an answer: the chain, the path, the plan, the words, the JSON. */
+#ifndef DIAGNOSE_ANSWER_H
+#define DIAGNOSE_ANSWER_H
+
+#include "base/json.h"
+#include "diagnose/describe.h"
+#include "diagnose/starved.h"
+#include "diagnose/walk.h"
+
+/* The chain from the pieces: adjoining pieces of one thread become one link when
+ * they only alternate between states. */
+void answer_chain(const struct describer *d, const struct pieces *pieces, const struct walk_steps *steps,
+		  struct diagnosis *diagnosis);
+/* The way from the victim to the step. */
+void answer_path(const struct describer *d, const struct pieces *pieces, const struct walk_steps *steps, uint32_t step,
+		 struct diagnosis *diagnosis);
+/* What to record to know more; none when the evidence is good. */
+void answer_plan(const struct describer *d, struct diagnosis *diagnosis);
+/* Sentences that a person can paste into a bug report. */
+void answer_text(const struct describer *d, struct diagnosis *diagnosis);
+/* "cgroup /x: quota of 40 ms in 100 ms used up". */
+const char *answer_quota(struct arena *arena, const struct starved *starved);
+
+/* The members of the answer's object (docs/json.md), into an open object. */
+void answer_json(struct json *json, const struct diagnosis *diagnosis);
+
+/* "comm (pid 12)" or "comm (thread 13 of 12)"; foreign text escaped. */
+const char *answer_who(struct arena *arena, const struct actor *actor);
+
+#endif

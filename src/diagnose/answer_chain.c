@@ -1,0 +1,227 @@
+/* The chain and the path of an answer, see answer.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "diagnose/answer.h"
+#include "diagnose/busy.h"
+
+/* A stay this short, between two of the same thread, says nothing by itself. */
+#define FLICKER_NS 20000000ull
+
+static bool same(const struct piece *a, const struct piece *b)
+{
+	return a->thread == b->thread && a->state == b->state && a->charge == b->charge &&
+	       (a->wait == b->wait || a->state == SPAN_RUNNING);
+}
+
+/* The pieces without the flicker: a thread that runs and is preempted in turns,
+ * or looks at a flag between two sleeps, is one piece in its usual state. No
+ * piece of another thread is ever swallowed. */
+static void smooth(const struct scene *scene, const struct pieces *pieces, struct pieces *out)
+{
+	size_t at = 0;
+
+	while (at < pieces->length) {
+		uint64_t state_ns[SPAN_ABSENT + 1] = { 0 };
+		struct piece whole = pieces->items[at];
+		size_t end = at;
+		uint64_t longest = 0;
+
+		/* A run of pieces of one thread whose every member but the usual state is short. */
+		while (end < pieces->length && pieces->items[end].thread == pieces->items[at].thread) {
+			const struct piece *p = &pieces->items[end];
+			uint64_t ns = p->end_ns - p->start_ns;
+			bool alike = same(p, &pieces->items[at]) ||
+				     (scene->waits[p->wait].site == scene->waits[pieces->items[at].wait].site &&
+				      p->state == pieces->items[at].state && p->charge == pieces->items[at].charge);
+
+			if (end > at && !alike && ns > FLICKER_NS)
+				break;
+			state_ns[p->state] += ns;
+			if (ns > longest) {
+				longest = ns;
+				whole.state = p->state;
+				whole.charge = p->charge;
+				whole.wait = p->wait;
+				whole.step = p->step;
+				whole.throttled = p->throttled;
+			}
+			whole.end_ns = p->end_ns;
+			end++;
+		}
+		for (uint8_t i = 0; i <= SPAN_ABSENT; i++)
+			if (state_ns[i] > state_ns[whole.state] && i != SPAN_WAITING)
+				whole.state = i;
+		vec_push(out, whole);
+		at = end;
+	}
+}
+
+static const char *why(const struct describer *d, const struct walk_steps *steps, uint32_t step)
+{
+	const struct walk_step *s = &steps->items[step];
+
+	if (!step)
+		return "";
+	return arena_printf(d->arena, "%s", walk_link_words(s->link));
+}
+
+static void link_evidence(const struct describer *d, const struct piece *p, const struct walk_steps *steps,
+			  const struct busy *busy, struct chain_link *link)
+{
+	const struct wait *w = &d->scene->waits[p->wait];
+	uint64_t *evidence = arena_array(d->arena, uint64_t, 6);
+	unsigned count = 0;
+
+	if (p->step < steps->length && steps->items[p->step].evidence)
+		evidence[count++] = steps->items[p->step].evidence;
+	if (p->wait && w->begin_event)
+		evidence[count++] = w->begin_event;
+	if (p->wait && w->end_event && w->end_event != evidence[0])
+		evidence[count++] = w->end_event;
+	if (busy && busy->samples) {
+		evidence[count++] = d->scene->samples[busy->first_event].number;
+		if (busy->last_event_index != busy->first_event)
+			evidence[count++] = d->scene->samples[busy->last_event_index].number;
+	}
+	link->evidence = evidence;
+}
+
+/* The heaviest path, innermost first. */
+static const char *const *busy_frames(const struct describer *d, const struct busy *busy)
+{
+	const char **frames = arena_array(d->arena, const char *, DIAGNOSIS_MAX_FRAMES + 1);
+	unsigned count = 0;
+
+	for (unsigned i = busy->depth; i-- > 0 && count < DIAGNOSIS_MAX_FRAMES; ) {
+		const struct name *name = names_frame(d->names, busy->path[i]);
+
+		frames[count++] = name->function[0] && name->module[0]
+			? arena_printf(d->arena, "%s (%s)", name->text, name->module)
+			: arena_strdup(d->arena, name->text);
+	}
+	return frames;
+}
+
+/* Stacks are named only where they tell something: a named stack costs a symbol
+ * table, and a chain may have hundreds of short links. */
+static bool worth_frames(const struct piece *p, const struct diagnosis *diagnosis, size_t count)
+{
+	return count < 64 || (p->end_ns - p->start_ns) * 100 > diagnosis->end_ns - diagnosis->start_ns;
+}
+
+void answer_chain(const struct describer *d, const struct pieces *pieces, const struct walk_steps *steps,
+		  struct diagnosis *diagnosis)
+{
+	struct pieces smoothed = { 0 };
+	struct chain_link *links;
+
+	smooth(d->scene, pieces, &smoothed);
+	links = arena_array(d->arena, struct chain_link, smoothed.length);
+	for (size_t i = 0; i < smoothed.length; i++) {
+		const struct piece *p = &smoothed.items[i];
+		const struct wait *w = &d->scene->waits[p->wait];
+		struct chain_link *link = &links[i];
+		struct busy busy = { 0 };
+
+		describe_thread(d, p->thread, p->start_ns, &link->actor);
+		link->start_ns = p->start_ns;
+		link->end_ns = p->end_ns;
+		link->state = p->throttled ? "throttled" : span_state_name(p->state);
+		link->why = why(d, steps, p->step < steps->length ? p->step : 0);
+		link->frames = arena_array(d->arena, const char *, 1);
+		if (p->charge == CHARGE_SOURCE) {
+			link->actor.kind = w->cause == WAKE_CAUSE_unknown ? ACTOR_UNKNOWN : ACTOR_DEVICE;
+			link->actor.object = describe_source(w);
+		} else if (p->wait && (p->state == SPAN_WAITING || p->state == SPAN_STOPPED)) {
+			link->actor.object = describe_object(d, w->object);
+			link->state = p->state == SPAN_STOPPED ? "stopped" : describe_wait(d, w);
+		}
+		if (d->names && worth_frames(p, diagnosis, smoothed.length)) {
+			if (p->state == SPAN_RUNNING || p->state == SPAN_RUNNABLE) {
+				busy_find(d->arena, d->scene, d->names, p->thread, p->start_ns, p->end_ns, &busy);
+				link->frames = busy_frames(d, &busy);
+			} else if (p->wait) {
+				link->frames = describe_stack(d, w->ustack, w->kstack);
+			}
+		}
+		link_evidence(d, p, steps, &busy, link);
+	}
+	diagnosis->chain = links;
+	diagnosis->chain_count = smoothed.length;
+	vec_done(&smoothed);
+}
+
+/* Time charged to the step or to steps below it. */
+static uint64_t step_ns(const struct pieces *pieces, const struct walk_steps *steps, uint32_t step)
+{
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < pieces->length; i++) {
+		uint32_t at = pieces->items[i].step;
+
+		while (at != step && at)
+			at = steps->items[at].parent;
+		if (at == step)
+			ns += pieces->items[i].end_ns - pieces->items[i].start_ns;
+	}
+	return ns;
+}
+
+/* What the thread of a step did for most of its share: it waited, when a step
+ * below it says for whom, else what its own pieces say. */
+static const char *step_words(const struct describer *d, const struct pieces *pieces, const struct walk_steps *steps,
+			      uint32_t step, uint32_t below)
+{
+	const struct piece *best = NULL;
+
+	if (below && steps->items[below].episode)
+		return describe_wait(d, &d->scene->waits[d->scene->episodes[steps->items[below].episode].last]);
+	if (below)
+		return steps->items[below].link == LINK_PROCESS ? "spinning, giving up the processor again and again"
+			: steps->items[below].link == LINK_CREATOR ? "not born yet" : "passing it on";
+	for (size_t i = 0; i < pieces->length; i++) {
+		const struct piece *p = &pieces->items[i];
+
+		if (p->step == step && (!best || p->end_ns - p->start_ns > best->end_ns - best->start_ns))
+			best = p;
+	}
+	if (!best)
+		return "";
+	if (best->throttled)
+		return "runnable, but throttled: its group's processor quota is used up";
+	if (best->state == SPAN_WAITING && best->wait)
+		return describe_wait(d, &d->scene->waits[best->wait]);
+	if (best->state == SPAN_STOPPED)
+		return "stopped";
+	return best->state == SPAN_RUNNABLE ? "runnable, without a processor" : span_state_name(best->state);
+}
+
+void answer_path(const struct describer *d, const struct pieces *pieces, const struct walk_steps *steps, uint32_t step,
+		 struct diagnosis *diagnosis)
+{
+	uint32_t way[128];
+	unsigned count = 0;
+	struct path_step *path;
+
+	for (; count < 127; step = steps->items[step].parent) {
+		way[count++] = step;
+		if (!step)
+			break;
+	}
+	path = arena_array(d->arena, struct path_step, count);
+	for (unsigned i = 0; i < count; i++) {
+		const struct walk_step *s = &steps->items[way[count - 1 - i]];
+		uint32_t below = i + 1 < count ? way[count - 2 - i] : 0;
+
+		describe_thread(d, s->thread, s->from_ns, &path[i].actor);
+		path[i].words = step_words(d, pieces, steps, way[count - 1 - i], below);
+		path[i].link = walk_link_words(s->link);
+		path[i].ns = step_ns(pieces, steps, way[count - 1 - i]);
+		path[i].event = s->evidence;
+		path[i].confidence = s->confidence;
+	}
+	diagnosis->path = path;
+	diagnosis->path_count = count;
+}

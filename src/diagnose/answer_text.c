@@ -1,0 +1,170 @@
+/* The answer in words, and the plan, see answer.h. Foreign text is escaped. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "diagnose/answer.h"
+
+static const char *escaped(struct arena *arena, const char *text)
+{
+	struct buf buf;
+	const char *copy;
+
+	buf_init(&buf);
+	buf_escaped(&buf, text, strlen(text), NULL);
+	copy = arena_strdup(arena, buf_str(&buf));
+	buf_done(&buf);
+	return copy;
+}
+
+const char *answer_who(struct arena *arena, const struct actor *actor)
+{
+	const char *comm = escaped(arena, actor->comm ? actor->comm : "?");
+
+	if (!actor->tid)
+		return comm;
+	if (actor->tid == actor->pid || !actor->pid)
+		return arena_printf(arena, "%s (pid %u)", comm, actor->tid);
+	return arena_printf(arena, "%s (thread %u of process %u)", comm, actor->tid, actor->pid);
+}
+
+const char *answer_quota(struct arena *arena, const struct starved *starved)
+{
+	const struct quota *q = starved->quota;
+
+	if (!q)
+		return "the control group's processor quota, used up: throttled";
+	return arena_printf(arena, "control group %s, throttled: its processor quota of %s in each %s is used up",
+			    q->path && q->path[0] ? escaped(arena, q->path) : "",
+			    describe_time(arena, q->quota_ns), describe_time(arena, q->period_ns));
+}
+
+static void tell_place(struct arena *arena, struct buf *buf, const struct actor *a)
+{
+	if (a->function)
+		buf_printf(buf, " in %s", escaped(arena, a->function));
+	if (a->function && a->module && !strstr(a->function, a->module))
+		buf_printf(buf, " (%s)", escaped(arena, a->module));
+}
+
+static void tell_verdict(const struct describer *d, const struct diagnosis *g, struct buf *buf)
+{
+	static const char *const words[] = {
+		[VERDICT_NONE] = "did nothing wrong", [VERDICT_BUSY] = "was busy computing",
+		[VERDICT_WAITING] = "was waiting", [VERDICT_YIELD] = "looked again and again for something that did not come",
+		[VERDICT_STARVED] = "could have run but was given no processor", [VERDICT_IO] = "was waiting for input or output",
+	};
+
+	buf_printf(buf, "%s was stuck for %s: it %s", answer_who(d->arena, &g->victim),
+		   describe_time(d->arena, g->end_ns - g->start_ns), words[g->verdict]);
+	buf_text(buf, ".");
+}
+
+static void tell_path(const struct describer *d, const struct diagnosis *g, struct buf *buf)
+{
+	for (size_t i = 0; i + 1 < g->path_count && i < 12; i++) {
+		const struct path_step *s = &g->path[i], *next = &g->path[i + 1];
+
+		buf_printf(buf, " %s was %s; %s %s", i ? answer_who(d->arena, &s->actor) : "It",
+			   escaped(d->arena, s->words), answer_who(d->arena, &next->actor), next->link);
+		if (next->event)
+			buf_printf(buf, " (event %" PRIu64 ")", next->event);
+		buf_text(buf, ".");
+	}
+}
+
+static void tell_culprit(const struct describer *d, const struct diagnosis *g, struct buf *buf)
+{
+	const struct path_step *last = g->path_count ? &g->path[g->path_count - 1] : NULL;
+	const struct actor *c = &g->culprit;
+
+	if (c->kind == ACTOR_UNKNOWN) {
+		buf_printf(buf, " Nothing in the trace tells who should have ended this: it was %s.",
+			   last ? escaped(d->arena, last->words) : "waiting");
+		return;
+	}
+	if (c->kind == ACTOR_CGROUP) {
+		buf_printf(buf, " The culprit is the processor quota: %s.", c->object ? c->object : "throttled");
+		if (c->thread != g->victim.thread)
+			buf_printf(buf, " Most of the quota went to %s.", answer_who(d->arena, c));
+		return;
+	}
+	if (c->kind == ACTOR_DEVICE || c->kind == ACTOR_KERNEL) {
+		buf_printf(buf, " The time went to %s", c->object ? c->object : "the kernel");
+		buf_printf(buf, ", on which %s was waiting.", answer_who(d->arena, c));
+		return;
+	}
+	if (g->circle_count > 0) {
+		buf_printf(buf, " %s", g->circle_count == 1 ? "It waits for itself: no other thread could have ended the wait of "
+							    : "They wait for each other in a circle: ");
+		for (size_t i = 0; i < g->circle_count; i++)
+			buf_printf(buf, "%s%s", i ? " -> " : "", answer_who(d->arena, &g->circle[i]));
+		if (g->circle_count > 1)
+			buf_printf(buf, " -> %s", answer_who(d->arena, &g->circle[0]));
+		if (g->circle_timeout_ns)
+			buf_printf(buf, ". Only a timeout of %s broke it", describe_time(d->arena, g->circle_timeout_ns));
+		buf_text(buf, ".");
+	}
+	buf_printf(buf, " The culprit is %s", answer_who(d->arena, c));
+	tell_place(d->arena, buf, c);
+	if (c->object && !strcmp(c->object, "the processor"))
+		buf_printf(buf, ", which had the processor that %s needed", last ? answer_who(d->arena, &last->actor) : "it");
+	else if (last && last->actor.thread == c->thread && last->words[0])
+		buf_printf(buf, ", %s for %s of that time", escaped(d->arena, last->words), describe_time(d->arena, last->ns));
+	buf_printf(buf, "; it is %s.", c->thread == g->victim.thread ? "the victim itself"
+		   : c->internal ? "in the same process" : "in another process");
+	if (g->confidence < 60)
+		buf_printf(buf, " This is a guess (confidence %u %%).", g->confidence);
+}
+
+static void tell_triggers(const struct describer *d, const struct diagnosis *g, struct buf *buf)
+{
+	for (size_t i = 0; i < g->trigger_count && i < 2; i++)
+		buf_printf(buf, " %s: %s %s%s.", i ? "Also" : "What set it off", answer_who(d->arena, &g->triggers[i].actor),
+			   g->triggers[i].words,
+			   g->triggers[i].event ? arena_printf(d->arena, " (event %" PRIu64 ")", g->triggers[i].event) : "");
+}
+
+void answer_text(const struct describer *d, struct diagnosis *g)
+{
+	uint64_t window = g->end_ns - g->start_ns;
+	struct buf buf;
+
+	buf_init(&buf);
+	tell_verdict(d, g, &buf);
+	tell_path(d, g, &buf);
+	tell_culprit(d, g, &buf);
+	tell_triggers(d, g, &buf);
+	if (window && (g->unknown_ns + g->lost_ns) * 50 > window)
+		buf_printf(&buf, " Of the window %s is unexplained and %s lost.", describe_time(d->arena, g->unknown_ns),
+			   describe_time(d->arena, g->lost_ns));
+	g->text = arena_strdup(d->arena, buf_str(&buf));
+	buf_done(&buf);
+}
+
+static void plan_add(const struct describer *d, struct diagnosis *g, const char *option, const char *value, const char *why)
+{
+	struct plan_step *plan = (struct plan_step *)g->plan;
+
+	if (!plan)
+		g->plan = plan = arena_array(d->arena, struct plan_step, 8);
+	if (g->plan_count < 8)
+		plan[g->plan_count++] = (struct plan_step){ option, value, why };
+}
+
+void answer_plan(const struct describer *d, struct diagnosis *g)
+{
+	const struct scene *scene = d->scene;
+	uint64_t window = g->end_ns - g->start_ns;
+	bool unsure = g->confidence < 70 || g->culprit.kind == ACTOR_UNKNOWN;
+
+	if (g->lost_ns || (scene->trace && trace_summary(scene->trace)->lost))
+		plan_add(d, g, "--ring", "64M", "events were lost; larger rings keep them");
+	if (unsure && !scene->messages_seen)
+		plan_add(d, g, "--level", "full", "messages and system calls tell who was asked and who did not answer");
+	if (!scene->sample_count && (g->verdict == VERDICT_BUSY || g->culprit.function == NULL))
+		plan_add(d, g, "--stacks", "waits,wakes,samples", "samples tell in which function the time goes");
+	else if (unsure && !g->culprit.function)
+		plan_add(d, g, "--stacks", "waits,wakes,msgs", "stacks tell what the threads wait for");
+	if (unsure && window && (g->unknown_ns * 10 > window))
+		plan_add(d, g, "--all", NULL, "a thread outside the recording may have been the one to act");
+}
