@@ -78,7 +78,7 @@ int diagnoser_open(const struct scene *scene, struct names *names, struct diagno
 	arena_init(&d->arena);
 	d->scene = scene;
 	d->names = names;
-	ends_build(&d->arena, scene->tables, &d->ends);
+	ends_build(&d->arena, scene, &d->ends);
 	*ret_diagnoser = d;
 	return 0;
 }
@@ -87,6 +87,7 @@ void diagnoser_close(struct diagnoser *diagnoser)
 {
 	if (!diagnoser)
 		return;
+	ends_done(&diagnoser->ends);
 	arena_done(&diagnoser->arena);
 	free(diagnoser);
 }

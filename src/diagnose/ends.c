@@ -2,6 +2,7 @@
 #include "diagnose/ends.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 typedef uint64_t (*key_of)(const struct descriptor *descriptor);
 
@@ -39,12 +40,75 @@ static struct row sorted(struct arena *arena, const struct tables *tables, key_o
 	return (struct row){ items, count };
 }
 
-void ends_build(struct arena *arena, const struct tables *tables, struct ends *ret_ends)
+/* Connections made and accepted tell it, and so do descriptors: the end that
+ * connected is shown with an arrow to the other, the end that was accepted has
+ * the listener's address, and TCP's its port. */
+static void learn_roles(const struct scene *scene, struct map *roles)
 {
+	const struct tables *tables = scene->tables;
+	struct map listeners;     /* hash of a listener's address */
+
+	map_init(&listeners);
+	for (size_t i = 0; i < tables->descriptor_count; i++) {
+		const struct descriptor *d = &tables->descriptors[i];
+
+		if (d->at.state == 10) {
+			map_put(roles, d->at.object, END_LISTENER);
+			map_put(&listeners, hash_bytes(d->text, strlen(d->text)), 1);
+		}
+	}
+	for (size_t i = 0; i < tables->descriptor_count; i++) {
+		const struct descriptor *d = &tables->descriptors[i];
+		const char *arrow = strstr(d->text, "-> "), *port;
+		uint64_t local;
+
+		if (d->at.kind != OBJECT_KIND_unix_stream && d->at.kind != OBJECT_KIND_unix_seqpacket &&
+		    d->at.kind != OBJECT_KIND_tcp)
+			continue;
+		if (d->at.state == 10 || !d->text[0])
+			continue;
+		if (d->at.kind != OBJECT_KIND_tcp) {
+			map_put(roles, d->at.object, arrow == d->text ? END_CLIENT : END_SERVER);
+			continue;
+		}
+		local = hash_bytes(d->text, arrow ? (size_t)(arrow - d->text) - (arrow > d->text && arrow[-1] == ' ')
+						  : strlen(d->text));
+		port = strrchr(d->text, ':');
+		map_put(roles, d->at.object, port && map_find(&listeners, local) ? END_SERVER : END_CLIENT);
+	}
+	for (uint32_t i = 0; i < scene->message_count; i++) {
+		const struct message *m = &scene->messages[i];
+
+		if (m->kind == MESSAGE_KIND_connect)
+			map_put(roles, m->object, END_CLIENT);
+		else if (m->kind == MESSAGE_KIND_accept && m->result >= 0)
+			map_put(roles, m->object, END_SERVER);
+	}
+	map_done(&listeners);
+}
+
+void ends_build(struct arena *arena, const struct scene *scene, struct ends *ret_ends)
+{
+	const struct tables *tables = scene->tables;
+
 	ret_ends->tables = tables;
 	ret_ends->by_object = sorted(arena, tables, object_key);
 	ret_ends->by_channel = sorted(arena, tables, channel_key);
 	ret_ends->by_pid = sorted(arena, tables, pid_key);
+	map_init(&ret_ends->roles);
+	learn_roles(scene, &ret_ends->roles);
+}
+
+void ends_done(struct ends *ends)
+{
+	map_done(&ends->roles);
+}
+
+enum end_role ends_role(const struct ends *ends, uint64_t object)
+{
+	const uint64_t *role = object ? map_find(&ends->roles, object) : NULL;
+
+	return role ? (enum end_role)*role : END_UNKNOWN;
 }
 
 static struct row part(const struct ends *ends, struct row all, key_of key, uint64_t value)

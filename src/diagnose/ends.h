@@ -4,16 +4,23 @@
 #ifndef DIAGNOSE_ENDS_H
 #define DIAGNOSE_ENDS_H
 
+#include "base/map.h"
 #include "diagnose/scene.h"
+
+/* Who began a connection: the one that connected asks, the other serves. */
+enum end_role { END_UNKNOWN, END_CLIENT, END_SERVER, END_LISTENER };
 
 struct ends {
 	const struct tables *tables;
+	struct map roles;          /* object -> enum end_role */
 	struct row by_object;      /* indices into tables->descriptors, sorted by object, then time */
 	struct row by_channel;     /* those that receive from a channel, sorted by it, then time */
 	struct row by_pid;         /* sorted by process, then time */
 };
 
-void ends_build(struct arena *arena, const struct tables *tables, struct ends *ret_ends);
+void ends_build(struct arena *arena, const struct scene *scene, struct ends *ret_ends);
+void ends_done(struct ends *ends);
+enum end_role ends_role(const struct ends *ends, uint64_t object);
 /* Descriptors of the object, of any process; a part of by_object. */
 struct row ends_of_object(const struct ends *ends, uint64_t object);
 struct row ends_receiving(const struct ends *ends, uint64_t channel);

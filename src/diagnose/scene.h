@@ -61,6 +61,7 @@ struct wait {
 	uint64_t begin_event;    /* number of the switch that began it, 0 none */
 	uint64_t end_event;      /* number of the wake-up, 0 none */
 	uint64_t object;
+	uint64_t detail;         /* second word: of poll the first object */
 	uint64_t source;         /* of the wake-up, as in the event */
 	uint64_t timeout_ns;     /* its time limit, 0 none known */
 	uint64_t site;           /* equal for waits at the same place in the program */

@@ -124,7 +124,7 @@ static void begin_wait(struct builder *b, uint32_t thread, const struct event *e
 	bool stopped = s->state == TASK_STATE_stopped || s->state == TASK_STATE_traced || s->state == TASK_STATE_frozen;
 	struct wait w = {
 		.start_ns = e->time, .end_ns = UINT64_MAX, .begin_event = e->number, .object = s->object,
-		.timeout_ns = s->timeout_ns, .thread = thread, .hint = thread_of(b, s->hint, e->time),
+		.detail = s->detail, .timeout_ns = s->timeout_ns, .thread = thread, .hint = thread_of(b, s->hint, e->time),
 		.hint_pid = s->hint, .argument = (int32_t)s->argument, .ustack = s->ustack, .kstack = s->kstack,
 		.syscall = s->syscall, .kind = s->wait, .hint_kind = s->hint_kind, .state = s->state,
 	};
@@ -315,6 +315,8 @@ static void on_waiting(struct builder *b, const struct event *e)
 		w->kstack = r->kstack;
 	if (!w->object)
 		w->object = r->object;
+	if (!w->detail)
+		w->detail = r->detail;
 	if (!w->hint) {
 		w->hint = thread_of(b, r->hint, e->time);
 		w->hint_pid = r->hint;

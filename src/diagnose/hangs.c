@@ -1,0 +1,401 @@
+/* Finding hangs, see hangs.h.
+ *
+ * Each finder looks at one thread for one kind of hang and offers stretches with
+ * a weight. Stretches of one thread that overlap or nearly adjoin become one.
+ * The order is by weight times length. */
+#include "diagnose/hangs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/vec.h"
+
+#define WAIT_NS 1000000000ull      /* an answer that takes longer is late */
+#define TURN_NS 1000000000ull      /* so is a turn of an event loop */
+#define BUSY_NS 2000000000ull      /* a process that only computes */
+#define STARVED_NS 1200000000ull
+#define REST_VISITS 3
+
+struct place {
+	uint64_t site;
+	uint32_t visits;
+	uint32_t depth;            /* of its stack, 0 unknown */
+	uint64_t total_ns;
+	uint8_t kind;
+};
+
+struct finder {
+	struct arena *arena;
+	struct diagnoser *diagnoser;
+	const struct scene *scene;
+	const struct ends *ends;
+	const struct hangs_options *options;
+	struct vec(struct hang) hangs;
+	struct vec(struct place) places;   /* of the thread looked at */
+	struct trails trails;
+	uint32_t thread;
+};
+
+static uint64_t threshold(const struct finder *f, uint64_t usual)
+{
+	return f->options->threshold_ns ? f->options->threshold_ns : usual;
+}
+
+static void offer(struct finder *f, uint64_t from, uint64_t to, uint32_t weight, const char *reason)
+{
+	vec_push(&f->hangs, ((struct hang){ f->thread, from, to, reason, weight }));
+}
+
+/* ---- where a thread rests ---- */
+
+static bool listens(uint8_t kind)
+{
+	return kind == WAIT_KIND_poll || kind == WAIT_KIND_epoll || kind == WAIT_KIND_read || kind == WAIT_KIND_accept ||
+	       kind == WAIT_KIND_signal || kind == WAIT_KIND_uring || kind == WAIT_KIND_queue;
+}
+
+static void learn_places(struct finder *f)
+{
+	const struct scene_thread *t = &f->scene->threads[f->thread];
+	const struct tables *tables = f->scene->tables;
+	struct map index;
+
+	f->places.length = 0;
+	map_init(&index);
+	for (uint32_t i = 0; i < t->episode_count; i++) {
+		const struct episode *e = &f->scene->episodes[t->episode + i];
+		const struct wait *w = &f->scene->waits[e->last];
+		bool fresh;
+		uint64_t *at = map_at(&index, w->site, &fresh);
+
+		if (fresh) {
+			*at = f->places.length;
+			vec_push(&f->places, ((struct place){ .site = w->site, .kind = w->kind,
+				.depth = w->ustack && w->ustack < tables->frame_count ? tables->frames[w->ustack].depth : 0 }));
+		}
+		f->places.items[*at].visits++;
+		f->places.items[*at].total_ns += e->end_ns - e->start_ns;
+	}
+	map_done(&index);
+}
+
+static const struct place *place_of(const struct finder *f, const struct wait *w)
+{
+	for (size_t i = 0; i < f->places.length; i++)
+		if (f->places.items[i].site == w->site)
+			return &f->places.items[i];
+	return NULL;
+}
+
+/* An event loop comes back to the same place to listen again and again; a nested
+ * loop, which waits for one answer, is called from deeper in the program. */
+static bool rests_at(const struct finder *f, const struct wait *w)
+{
+	const struct place *p = place_of(f, w);
+	uint32_t outermost = UINT32_MAX;
+
+	if (!p || p->visits < REST_VISITS || !listens(p->kind))
+		return false;
+	for (size_t i = 0; i < f->places.length; i++)
+		if (f->places.items[i].visits >= REST_VISITS && listens(f->places.items[i].kind) &&
+		    f->places.items[i].depth && f->places.items[i].depth < outermost)
+			outermost = f->places.items[i].depth;
+	return !p->depth || p->depth <= outermost + 3;
+}
+
+/* ---- event loops ---- */
+
+/* A long turn, and how much of it was spent in what counts. */
+static void offer_turn(struct finder *f, uint64_t from, uint64_t to, bool ended)
+{
+	struct state_times times;
+	uint64_t length = to - from;
+
+	if (length < threshold(f, TURN_NS))
+		return;
+	scene_state_times(f->scene, f->thread, from, to, &times);
+	if (times.ns[SPAN_STOPPED] * 2 > length || times.ns[SPAN_UNKNOWN] * 2 > length)
+		return;
+	if (times.ns[SPAN_WAITING] * 2 < length && length < threshold(f, BUSY_NS) * 3 / 4)
+		return;
+	offer(f, from, to, ended ? 90 : 80, "an event loop's turn took too long");
+}
+
+static bool sleeps_most(const struct finder *f, uint64_t from, uint64_t to)
+{
+	const struct scene_thread *t = &f->scene->threads[f->thread];
+	uint64_t sleeping = 0;
+
+	for (uint32_t i = 0; i < t->episode_count; i++) {
+		const struct episode *e = &f->scene->episodes[t->episode + i];
+		uint8_t kind = f->scene->waits[e->last].kind;
+
+		if (e->start_ns >= from && e->end_ns <= to && (kind == WAIT_KIND_sleep || kind == WAIT_KIND_child))
+			sleeping += e->end_ns - e->start_ns;
+	}
+	return sleeping * 2 > to - from;
+}
+
+static void find_turns(struct finder *f)
+{
+	const struct scene_thread *t = &f->scene->threads[f->thread];
+	const struct episode *last = NULL;
+	uint64_t begin = 0, end = 0;      /* of adjoining long turns */
+
+	for (uint32_t i = 0; i < t->episode_count; i++) {
+		const struct episode *e = &f->scene->episodes[t->episode + i];
+
+		if (!rests_at(f, &f->scene->waits[e->last]))
+			continue;
+		if (last && e->start_ns - last->end_ns >= TURN_NS / 2 && !sleeps_most(f, last->end_ns, e->start_ns)) {
+			/* Turns with only a glance at the loop between them are one hang. */
+			if (begin && (last->end_ns - last->start_ns) * 10 < e->start_ns - last->end_ns && last->start_ns == end) {
+				end = e->start_ns;
+			} else {
+				if (begin)
+					offer_turn(f, begin, end, true);
+				begin = last->end_ns;
+				end = e->start_ns;
+			}
+		}
+		last = e;
+	}
+	if (begin)
+		offer_turn(f, begin, end, true);
+	if (last && f->scene->tables->threads[f->thread].end_ns > f->scene->end_ns && last->end_ns < f->scene->end_ns &&
+	    !sleeps_most(f, last->end_ns, f->scene->end_ns))
+		offer_turn(f, last->end_ns, f->scene->end_ns, false);
+}
+
+/* ---- answers that do not come ---- */
+
+static enum end_role role_in(const struct finder *f, const struct wait *w)
+{
+	enum end_role role = ends_role(f->ends, w->object);
+
+	if (role == END_UNKNOWN && w->kind == WAIT_KIND_poll)
+		role = ends_role(f->ends, w->detail);
+	if (w->kind == WAIT_KIND_epoll) {
+		for (uint32_t i = 0; i < f->scene->poll_item_count; i++) {
+			const struct poll_item *p = &f->scene->poll_items[i];
+			enum end_role item = p->set == w->object ? ends_role(f->ends, p->object) : END_UNKNOWN;
+
+			if (item > role)
+				role = item;
+		}
+	}
+	return role;
+}
+
+/* True when one of those the thread set to work, directly or through others, is
+ * still at it (or will never be) at the end of the wait. A wait that a thread
+ * ended must have been ended by one of them. */
+static bool is_pending(struct finder *f, const struct episode *e, uint64_t *ret_asked_ns)
+{
+	const struct wait *w = &f->scene->waits[e->last];
+	const struct episode *first = f->scene->episodes + f->scene->threads[f->thread].episode;
+	uint64_t until = e->end_ns > e->start_ns + 1000000 ? e->end_ns - 500000 : e->end_ns;
+	bool pending = false, ended_by_one = w->end != WAIT_END_THREAD;
+	const struct episode *from = e;
+	struct path_node path[SIMILAR_MAX_PATH];
+	unsigned path_count;
+
+	/* The request may have been sent some short waits ago. */
+	for (unsigned i = 0; i < 20 && from > first && from[-1].end_ns - from[-1].start_ns < 50000000; i++)
+		from--;
+	*ret_asked_ns = from > first ? from[-1].end_ns : f->scene->tables->threads[f->thread].start_ns;
+	if (*ret_asked_ns < f->scene->start_ns)
+		*ret_asked_ns = f->scene->start_ns;
+	follow_request(f->scene, f->ends, f->thread, *ret_asked_ns, e->start_ns, until, &f->trails);
+	path_count = similar_slice(f->scene, e, path);
+	for (size_t i = 1; i < f->trails.length; i++) {
+		const struct trail *t = &f->trails.items[i];
+		struct state_times times;
+		uint64_t begin = t->from_ns > e->start_ns ? t->from_ns : e->start_ns;
+		uint64_t window = until > begin ? until - begin : 0;
+
+		for (unsigned j = 0; j < path_count; j++)
+			ended_by_one |= path[j].thread == t->thread;
+		if (t->end == TRAIL_RELAY || t->end == TRAIL_AT_REST || t->end == TRAIL_BACK || !window)
+			continue;
+		scene_state_times(f->scene, t->thread, begin, until, &times);
+		pending |= t->end == TRAIL_UNREAD || t->end == TRAIL_STOPPED ||
+			   (t->end == TRAIL_BLOCKED && times.ns[SPAN_WAITING] * 2 > window) ||
+			   (t->end == TRAIL_BUSY && times.ns[SPAN_RUNNING] * 2 > window) ||
+			   (t->end == TRAIL_STARVED && times.ns[SPAN_RUNNABLE] * 2 > window);
+	}
+	return pending && ended_by_one;
+}
+
+static bool may_ask(const struct finder *f, const struct wait *w)
+{
+	enum end_role role;
+
+	switch (w->kind) {
+	case WAIT_KIND_futex:
+	case WAIT_KIND_semaphore:
+	case WAIT_KIND_connect:
+		return true;
+	case WAIT_KIND_read:
+	case WAIT_KIND_write:
+	case WAIT_KIND_poll:
+	case WAIT_KIND_epoll:
+	case WAIT_KIND_queue:
+		role = role_in(f, w);
+		if (object_kind(w->object) == OBJECT_KIND_pipe || object_kind(w->object) == OBJECT_KIND_fifo ||
+		    object_kind(w->object) == OBJECT_KIND_tty || object_kind(w->object) == OBJECT_KIND_inotify)
+			return false;
+		return role != END_SERVER && role != END_LISTENER;
+	default:
+		return false;
+	}
+}
+
+/* Waits inside the kernel on whose end nothing in the program depends: none of
+ * them should take a second. */
+static bool never_long(uint8_t kind)
+{
+	return kind == WAIT_KIND_vfork || kind == WAIT_KIND_fuse || kind == WAIT_KIND_file_lock ||
+	       kind == WAIT_KIND_kernel_lock || kind == WAIT_KIND_block_io || kind == WAIT_KIND_sync ||
+	       kind == WAIT_KIND_open || kind == WAIT_KIND_fault;
+}
+
+static void find_waits(struct finder *f)
+{
+	const struct scene_thread *t = &f->scene->threads[f->thread];
+
+	for (uint32_t i = 0; i < t->episode_count; i++) {
+		const struct episode *e = &f->scene->episodes[t->episode + i];
+		const struct wait *w = &f->scene->waits[e->last];
+		uint64_t asked;
+
+		if (e->end_ns - e->start_ns < threshold(f, WAIT_NS) || w->idle)
+			continue;
+		if (never_long(w->kind))
+			offer(f, e->start_ns, e->end_ns, 95, "a wait inside the kernel took too long");
+		else if (w->kind == WAIT_KIND_sleep && suspects_poll_loop(f->scene, e) &&
+			 suspects_refused_lock(f->scene, f->thread, e->start_ns, e->end_ns))
+			offer(f, e->start_ns, e->end_ns, 100, "it tries again and again for a file lock");
+		else if (may_ask(f, w) && !rests_at(f, w) && is_pending(f, e, &asked))
+			offer(f, asked > e->start_ns - 100000000 ? asked : e->start_ns, e->end_ns, 100,
+			      "what it asked for was not answered");
+	}
+}
+
+/* ---- processor time ---- */
+
+/* Stretches without a wait of any length, in which the thread ran, or could have. */
+static void find_stretches(struct finder *f)
+{
+	const struct scene_thread *t = &f->scene->threads[f->thread];
+	uint64_t begin = 0;
+	bool open = false;
+
+	for (uint32_t i = 0; i <= t->span_count; i++) {
+		const struct span *s = &t->spans[i];
+		bool breaks = i == t->span_count || s->state == SPAN_ABSENT || s->state == SPAN_UNKNOWN ||
+			      ((s->state == SPAN_WAITING || s->state == SPAN_STOPPED) && span_end(s) - s->start_ns > 50000000);
+		struct state_times times;
+		uint64_t length;
+
+		if (!open && !breaks) {
+			open = true;
+			begin = s->start_ns;
+		}
+		if (!open || !breaks)
+			continue;
+		open = false;
+		length = s->start_ns - begin;
+		if (length < threshold(f, STARVED_NS))
+			continue;
+		scene_state_times(f->scene, f->thread, begin, s->start_ns, &times);
+		if (times.ns[SPAN_RUNNABLE] * 10 > length * 8)
+			offer(f, begin, s->start_ns, 90, "it could run and was given no processor");
+		else if (length >= threshold(f, BUSY_NS) &&
+			 (times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE]) * 20 > length * 19)
+			offer(f, begin, s->start_ns, 50, "it computes and does nothing else");
+	}
+}
+
+/* ---- together ---- */
+
+static int more_severe(const void *a, const void *b)
+{
+	const struct hang *x = a, *y = b;
+	double sx = (double)(x->end_ns - x->start_ns) * x->weight, sy = (double)(y->end_ns - y->start_ns) * y->weight;
+
+	if (sx != sy)
+		return sx > sy ? -1 : 1;
+	return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
+}
+
+static bool descends_from(const struct tables *tables, uint32_t thread, uint32_t pid)
+{
+	for (unsigned i = 0; thread && i < 64; i++) {
+		if (tables->threads[thread].pid == pid)
+			return true;
+		thread = tables->threads[thread].creator;
+	}
+	return false;
+}
+
+static bool wanted(const struct finder *f, uint32_t thread)
+{
+	if (scene_is_system(f->scene, thread))
+		return false;
+	if (f->options->pid)
+		return scene_pid(f->scene, thread) == f->options->pid;
+	return !f->options->root_pid || descends_from(f->scene->tables, thread, f->options->root_pid);
+}
+
+/* Of the hangs of one thread that overlap, the most severe stays. */
+static size_t drop_overlaps(struct hang *hangs, size_t count)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		bool covered = false;
+
+		for (size_t j = 0; j < kept; j++)
+			covered |= hangs[j].thread == hangs[i].thread && hangs[j].start_ns < hangs[i].end_ns &&
+				   hangs[i].start_ns < hangs[j].end_ns;
+		if (!covered)
+			hangs[kept++] = hangs[i];
+	}
+	return kept;
+}
+
+size_t hangs_find(struct arena *arena, struct diagnoser *diagnoser, const struct hangs_options *options,
+		  const struct hang **ret_hangs)
+{
+	struct finder f = {
+		.arena = arena, .diagnoser = diagnoser, .scene = diagnoser_scene(diagnoser),
+		.ends = diagnoser_ends(diagnoser), .options = options,
+	};
+	size_t count = 0;
+
+	for (f.thread = 1; f.thread < f.scene->thread_count; f.thread++) {
+		if (!wanted(&f, f.thread))
+			continue;
+		learn_places(&f);
+		find_turns(&f);
+		find_waits(&f);
+		find_stretches(&f);
+	}
+	for (size_t i = 0; i < f.hangs.length; i++) {
+		const struct hang *h = &f.hangs.items[i];
+
+		if (options->to_ns && (h->start_ns > options->to_ns || h->end_ns < options->from_ns))
+			continue;
+		f.hangs.items[count++] = *h;
+	}
+	if (count)
+		qsort(f.hangs.items, count, sizeof(*f.hangs.items), more_severe);
+	count = drop_overlaps(f.hangs.items, count);
+	*ret_hangs = arena_memdup(arena, f.hangs.items, count * sizeof(*f.hangs.items));
+	vec_done(&f.hangs);
+	vec_done(&f.places);
+	vec_done(&f.trails);
+	return count;
+}

@@ -1,0 +1,32 @@
+/* Finding hangs: stretches in which a thread did not do what it should.
+ *
+ * What counts: an event loop whose turn takes too long; a thread that asked for
+ * something and waits for the answer while the one asked is busy, blocked,
+ * stopped or silent; a loop that looks again and again for a lock; a thread kept
+ * from the processor; a wait inside the kernel that nothing should take that
+ * long; a process that only computes. What does not: waiting for work, sleeping
+ * by design, waiting for children that are themselves looked at. */
+#ifndef DIAGNOSE_HANGS_H
+#define DIAGNOSE_HANGS_H
+
+#include "diagnose/diagnosis.h"
+
+struct hang {
+	uint32_t thread;
+	uint64_t start_ns, end_ns;
+	const char *reason;
+	uint32_t weight;          /* how sure that it is a hang, per cent; with the length its severity */
+};
+
+struct hangs_options {
+	uint32_t pid;             /* only of this process, and with less proof; 0 all */
+	uint32_t root_pid;        /* only of this process and its descendants; 0 all */
+	uint64_t from_ns, to_ns;  /* only those that overlap; to_ns 0: all */
+	uint64_t threshold_ns;    /* 0: the usual ones */
+};
+
+/* Most severe first; *ret_hangs lies in the arena. */
+size_t hangs_find(struct arena *arena, struct diagnoser *diagnoser, const struct hangs_options *options,
+		  const struct hang **ret_hangs);
+
+#endif

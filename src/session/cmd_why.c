@@ -1,0 +1,69 @@
+/* argus why: name the culprit of a hang, with the evidence. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "diagnose/answer.h"
+#include "session/command.h"
+#include "session/session.h"
+#include "session/why.h"
+
+#define EXIT_NO_HANG 3
+
+static const struct option_spec why_options[] = {
+	{ "hang", 'n', OPTION_NUMBER, "N", "the Nth hang as `argus hangs` lists them" },
+	{ "pid", 'p', OPTION_NUMBER, "PID", "the worst hang of this process" },
+	{ "at", 0, OPTION_TEXT, "TIME", "the hang at this time: seconds since the start, @ns, or the time of day" },
+	{ "mark", 0, OPTION_TEXT, "TEXT", "the hang at, or last before, this mark" },
+	{ "tid", 0, OPTION_NUMBER, "TID", "this thread, between --from and --to" },
+	{ "from", 0, OPTION_TEXT, "TIME", "begin of the window" },
+	{ "to", 0, OPTION_TEXT, "TIME", "end of the window" },
+	{ "base", 0, OPTION_TEXT, "FILE", "a trace of the same programs in which all went well" },
+	{ "json", 0, OPTION_FLAG, NULL, "as JSON (docs/json.md)" },
+	{ 0 }
+};
+
+static int run_why(struct command_context *context, struct err *err)
+{
+	struct session session, base = { 0 };
+	const struct diagnosis *diagnosis = NULL;
+	struct why_question question;
+	struct buf buf;
+	int r;
+
+	why_question_read(context->options, &question);
+	r = session_open(command_trace_path(context), &session, err);
+	if (r)
+		return r;
+	if (question.base_path)
+		r = session_open(question.base_path, &base, err);
+	if (!r)
+		r = why_ask(context->arena, &session, base.scene, &question, &diagnosis, err);
+	if (!r) {
+		buf_init(&buf);
+		if (options_has(context->options, "json"))
+			why_json(&session, diagnosis, &buf);
+		else
+			why_text(context->arena, &session, diagnosis, &buf);
+		r = sink_buf(context->out, &buf);
+		buf_done(&buf);
+	}
+	if (!r && diagnosis->verdict == VERDICT_NONE)
+		r = EXIT_NO_HANG;
+	if (question.base_path)
+		session_close(&base);
+	session_close(&session);
+	return r;
+}
+
+const struct command command_why = {
+	.name = "why",
+	.arguments = "[FILE]",
+	.summary = "tell why it was stuck: the culprit and the way to it",
+	.help = "Without options the worst hang of the trace is explained. The exit status is 3\n"
+		"when there is none.\n",
+	.options = why_options,
+	.pages = true,
+	.run = run_why,
+};

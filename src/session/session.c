@@ -1,0 +1,151 @@
+/* A loaded trace, see session.h. */
+#include "session/session.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/options.h"
+
+/* The process that the recording was for: the recorder's own child. 0 for a
+ * recording of the whole machine. */
+static uint32_t find_root(const struct session *s)
+{
+	const struct tables *tables = s->tables;
+	const char *command = trace_machine(s->trace, "command");
+
+	if (!command || !command[0])
+		return 0;
+	for (uint32_t i = 1; i < tables->thread_count; i++) {
+		const struct thread *t = &tables->threads[i];
+		uint32_t parent = tables_process(tables, t->parent_pid, s->scene->start_ns);
+
+		if (t->tid == t->pid && parent && tables->threads[parent].flags & TASK_FLAGS_argus &&
+		    !(t->flags & TASK_FLAGS_argus))
+			return t->pid;
+	}
+	return 0;
+}
+
+int session_open(const char *path, struct session *ret_session, struct err *err)
+{
+	struct session s = { 0 };
+	int r = trace_open(path, &s.trace, err);
+
+	if (r)
+		return r;
+	r = tables_build(s.trace, &s.tables, err);
+	if (!r)
+		r = names_open(s.trace, s.tables, NULL, &s.names, err);
+	if (!r)
+		r = scene_build(s.trace, s.tables, &s.scene, err);
+	if (!r)
+		r = diagnoser_open(s.scene, s.names, &s.diagnoser, err);
+	if (r) {
+		session_close(&s);
+		return r;
+	}
+	s.root_pid = find_root(&s);
+	*ret_session = s;
+	return 0;
+}
+
+void session_close(struct session *session)
+{
+	diagnoser_close(session->diagnoser);
+	scene_free(session->scene);
+	if (session->names)
+		names_close(session->names);
+	if (session->tables)
+		tables_free(session->tables);
+	if (session->trace)
+		trace_close(session->trace);
+	*session = (struct session){ 0 };
+}
+
+/* "14:03:07.5" on the day on which the trace begins, or the next. */
+static bool wall_time(const struct session *s, const char *text, uint64_t *ret_ns)
+{
+	const struct trace_summary *summary = trace_summary(s->trace);
+	time_t start = (time_t)(summary->start_wall_ns / 1000000000);
+	unsigned hour, minute;
+	double second = 0;
+	struct tm day;
+	uint64_t at;
+	int used = 0;
+
+	if (sscanf(text, "%2u:%2u:%lf%n", &hour, &minute, &second, &used) < 3 || text[used]) {
+		second = 0;
+		if (sscanf(text, "%2u:%2u%n", &hour, &minute, &used) < 2 || text[used])
+			return false;
+	}
+	if (hour > 23 || minute > 59 || !(second >= 0 && second < 61) || !localtime_r(&start, &day))
+		return false;
+	day.tm_hour = (int)hour;
+	day.tm_min = (int)minute;
+	day.tm_sec = 0;
+	at = (uint64_t)mktime(&day) * 1000000000 + (uint64_t)(second * 1e9);
+	if (at + 1000000000 < summary->start_wall_ns)
+		at += 86400000000000;
+	*ret_ns = summary->start_ns + (at > summary->start_wall_ns ? at - summary->start_wall_ns : 0);
+	return true;
+}
+
+int session_time(const struct session *session, const char *text, uint64_t *ret_ns, struct err *err)
+{
+	const struct trace_summary *summary = trace_summary(session->trace);
+	uint64_t ns;
+
+	if (text[0] == '@') {
+		if (parse_number(text + 1, &ns))
+			return err_set(err, -EINVAL, "'%s' is not a time: behind @ comes a number of nanoseconds", text);
+	} else if (!strchr(text, ':')) {
+		if (parse_duration(text, &ns))
+			return err_set(err, -EINVAL, "'%s' is not a time: write seconds since the start of the trace (12.5), "
+				       "@ and nanoseconds, or the time of day (14:03:07)", text);
+		/* Numbers as large as the clock itself are the clock's. */
+		if (summary->start_ns > 1000000000 && ns / 1000000000 >= summary->start_ns)
+			ns /= 1000000000;
+		else
+			ns += summary->start_ns;
+	} else if (!wall_time(session, text, &ns)) {
+		return err_set(err, -EINVAL, "'%s' is not a time of day", text);
+	}
+	if (ns < summary->start_ns || ns > summary->end_ns)
+		return err_set(err, -ERANGE, "'%s' is outside the trace, which lasts %.3f s", text,
+			       (double)(summary->end_ns - summary->start_ns) / 1e9);
+	*ret_ns = ns;
+	return 0;
+}
+
+int session_mark(const struct session *session, const char *text, uint64_t *ret_ns, struct err *err)
+{
+	const struct scene *scene = session->scene;
+
+	for (uint32_t i = scene->mark_count; i-- > 0; )
+		if (strstr(scene->marks[i].text, text)) {
+			*ret_ns = scene->marks[i].time;
+			return 0;
+		}
+	return err_set(err, -ENOENT, "the trace has no mark '%s'%s", text,
+		       scene->mark_count ? "" : "; it has none at all");
+}
+
+int session_process(const struct session *session, uint32_t pid, uint32_t *ret_thread, struct err *err)
+{
+	const struct tables *tables = session->tables;
+
+	for (int leader = 1; leader >= 0; leader--)
+		for (uint32_t i = tables->thread_count; i-- > 1; )
+			if (tables->threads[i].pid == pid && (!leader || tables->threads[i].tid == pid)) {
+				*ret_thread = i;
+				return 0;
+			}
+	for (uint32_t i = 1; i < tables->thread_count; i++)
+		if (tables->threads[i].tid == pid)
+			return err_set(err, -ENOENT, "%" PRIu32 " is a thread of process %" PRIu32 " (%s): give that with --pid, "
+				       "or --tid with --from and --to", pid, tables->threads[i].pid, tables->threads[i].comm);
+	return err_set(err, -ENOENT, "process %" PRIu32 " is not in the trace", pid);
+}

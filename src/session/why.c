@@ -1,0 +1,199 @@
+/* "Why was it stuck?", see why.h. */
+#include "session/why.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "diagnose/answer.h"
+
+#define WHY_JSON_VERSION 1
+
+void why_question_read(const struct options *options, struct why_question *ret_question)
+{
+	*ret_question = (struct why_question){
+		.hang = options_number(options, "hang", 0),
+		.pid = (uint32_t)options_number(options, "pid", 0),
+		.tid = (uint32_t)options_number(options, "tid", 0),
+		.at = options_text(options, "at", NULL), .mark = options_text(options, "mark", NULL),
+		.from = options_text(options, "from", NULL), .to = options_text(options, "to", NULL),
+		.base_path = options_text(options, "base", NULL),
+	};
+}
+
+static const struct diagnosis *no_hang(struct arena *arena, const struct session *session, const char *text)
+{
+	struct diagnosis *d = arena_new(arena, struct diagnosis);
+
+	d->start_ns = trace_summary(session->trace)->start_ns;
+	d->end_ns = trace_summary(session->trace)->end_ns;
+	d->culprit.kind = ACTOR_UNKNOWN;
+	d->text = text;
+	return d;
+}
+
+/* A thread and a window that the person names need no proof of a hang. */
+static int ask_window(struct arena *arena, const struct session *session, const struct scene *base,
+		      const struct why_question *q, const struct diagnosis **ret_diagnosis, struct err *err)
+{
+	const struct trace_summary *summary = trace_summary(session->trace);
+	struct diagnose_request request = { .base = base, .from_ns = summary->start_ns, .to_ns = summary->end_ns };
+	int r = 0;
+
+	if (q->from)
+		r = session_time(session, q->from, &request.from_ns, err);
+	if (!r && q->to)
+		r = session_time(session, q->to, &request.to_ns, err);
+	if (r)
+		return r;
+	if (request.from_ns >= request.to_ns)
+		return err_set(err, -EINVAL, "the window ends before it begins");
+	if (q->tid) {
+		request.thread = tables_thread(session->tables, q->tid, request.from_ns);
+		if (!request.thread)
+			request.thread = tables_thread(session->tables, q->tid, request.to_ns);
+		if (!request.thread)
+			return err_set(err, -ENOENT, "thread %" PRIu32 " is not in the trace at that time", q->tid);
+	} else {
+		r = session_process(session, q->pid, &request.thread, err);
+		if (r)
+			return r;
+	}
+	/* The thread's own life bounds the window. */
+	if (session->tables->threads[request.thread].start_ns > request.from_ns)
+		request.from_ns = session->tables->threads[request.thread].start_ns;
+	if (session->tables->threads[request.thread].end_ns < request.to_ns)
+		request.to_ns = session->tables->threads[request.thread].end_ns;
+	if (request.from_ns >= request.to_ns)
+		return err_set(err, -ENOENT, "the thread did not live in that window");
+	*ret_diagnosis = diagnose(arena, session->diagnoser, &request);
+	return 0;
+}
+
+int why_ask(struct arena *arena, const struct session *session, const struct scene *base,
+	    const struct why_question *q, const struct diagnosis **ret_diagnosis, struct err *err)
+{
+	struct hangs_options options = { .pid = q->pid, .root_pid = session->root_pid };
+	struct diagnose_request request = { .base = base };
+	const struct hang *hangs;
+	uint64_t number = q->hang ? q->hang : 1;
+	uint32_t thread;
+	size_t count;
+	int r = 0;
+
+	if (q->tid || ((q->from || q->to) && q->pid))
+		return ask_window(arena, session, base, q, ret_diagnosis, err);
+	if (q->from || q->to)
+		return err_set(err, -EINVAL, "--from and --to need a --tid or --pid");
+	if (q->pid)
+		r = session_process(session, q->pid, &thread, err);
+	if (!r && q->at) {
+		r = session_time(session, q->at, &options.from_ns, err);
+		options.to_ns = options.from_ns;
+	}
+	if (!r && q->mark) {
+		/* A person marks when it is over, or has lasted for a while. */
+		r = session_mark(session, q->mark, &options.to_ns, err);
+		options.from_ns = options.to_ns > 10000000000 ? options.to_ns - 10000000000 : 0;
+	}
+	if (r)
+		return r;
+	count = hangs_find(arena, session->diagnoser, &options, &hangs);
+	if (!count) {
+		*ret_diagnosis = no_hang(arena, session,
+			q->pid ? "This process did not hang in the trace: nothing that it asked for or worked on took long." :
+			q->at || q->mark ? "Nothing hung at that time." :
+			"No hang found: no event loop's turn, request, lock or wait for a processor took long.");
+		return 0;
+	}
+	if (number > count)
+		return err_set(err, -ERANGE, "there are only %zu hangs", count);
+	request.thread = hangs[number - 1].thread;
+	request.from_ns = hangs[number - 1].start_ns;
+	request.to_ns = hangs[number - 1].end_ns;
+	*ret_diagnosis = diagnose(arena, session->diagnoser, &request);
+	return 0;
+}
+
+void why_json(const struct session *session, const struct diagnosis *diagnosis, struct buf *buf)
+{
+	struct json json;
+
+	json_init(&json, buf);
+	json.pretty = true;
+	json_object(&json, NULL);
+	json_u64(&json, "version", WHY_JSON_VERSION);
+	json_text(&json, "trace", trace_path(session->trace));
+	answer_json(&json, diagnosis);
+	json_end(&json);
+	buf_char(buf, '\n');
+}
+
+/* Long texts are broken at spaces. */
+static void put_wrapped(struct buf *buf, const char *text, size_t width)
+{
+	size_t column = 0;
+
+	while (*text) {
+		size_t word = strcspn(text, " ");
+
+		if (column && column + 1 + word > width) {
+			buf_char(buf, '\n');
+			column = 0;
+		} else if (column) {
+			buf_char(buf, ' ');
+			column++;
+		}
+		buf_add(buf, text, word);
+		column += word;
+		text += word;
+		while (*text == ' ')
+			text++;
+	}
+	buf_char(buf, '\n');
+}
+
+static void put_chain(struct arena *arena, const struct session *session, const struct diagnosis *g, struct buf *buf)
+{
+	uint64_t start = trace_summary(session->trace)->start_ns;
+	uint64_t window = g->end_ns - g->start_ns;
+	size_t left_out = 0;
+
+	buf_text(buf, "\nWhere the time went:\n");
+	for (size_t i = 0; i < g->chain_count; i++) {
+		const struct chain_link *l = &g->chain[i];
+
+		if (g->chain_count > 24 && (l->end_ns - l->start_ns) * 200 < window) {
+			left_out++;
+			continue;
+		}
+		buf_printf(buf, "  %10.3f s %10s  %s: ", (double)(l->start_ns - start) / 1e9,
+			   describe_time(arena, l->end_ns - l->start_ns), answer_who(arena, &l->actor));
+		buf_escaped(buf, l->state, strlen(l->state), NULL);
+		buf_char(buf, '\n');
+		for (unsigned f = 0; l->frames[f] && f < 6 && (l->end_ns - l->start_ns) * 20 > window; f++) {
+			buf_text(buf, "                              ");
+			buf_escaped(buf, l->frames[f], strlen(l->frames[f]), NULL);
+			buf_char(buf, '\n');
+		}
+	}
+	if (left_out)
+		buf_printf(buf, "  (%zu links of less than half a per cent are left out)\n", left_out);
+}
+
+void why_text(struct arena *arena, const struct session *session, const struct diagnosis *g, struct buf *buf)
+{
+	put_wrapped(buf, g->text, 100);
+	if (g->verdict == VERDICT_NONE)
+		return;
+	put_chain(arena, session, g, buf);
+	buf_printf(buf, "\nVerdict: %s (confidence %u %%). Explained %s, unknown %s, lost %s.\n", verdict_name(g->verdict),
+		   g->confidence, describe_time(arena, g->explained_ns), describe_time(arena, g->unknown_ns),
+		   describe_time(arena, g->lost_ns));
+	for (size_t i = 0; i < g->alternative_count; i++)
+		buf_printf(buf, "%s  %s: %s (%u %%)\n", i ? "" : "\nIt may also have been:\n",
+			   answer_who(arena, &g->alternatives[i].actor), g->alternatives[i].words, g->alternatives[i].confidence);
+	for (size_t i = 0; i < g->plan_count; i++)
+		buf_printf(buf, "%s  %s%s%s: %s\n", i ? "" : "\nTo know more, record with:\n", g->plan[i].option,
+			   g->plan[i].value ? " " : "", g->plan[i].value ? g->plan[i].value : "", g->plan[i].why);
+}
