@@ -87,7 +87,8 @@ static void enter(struct builder *b, uint32_t thread, enum span_state state, uin
 }
 
 /* What the thread did before it was first seen is known from how it is first
- * seen: whoever leaves a processor was running, whoever is woken was waiting. */
+ * seen, where that tells: whoever leaves a processor first was running, whoever
+ * is woken was waiting. */
 static void first_seen(struct builder *b, uint32_t thread, enum span_state before, uint64_t time)
 {
 	struct thread_state *t = &b->threads[thread];
@@ -115,7 +116,12 @@ static uint64_t site_of(const struct wait *w)
 {
 	uint64_t site = hash_u64((uint64_t)w->syscall << 40 | (uint64_t)w->kind << 32 | w->ustack);
 
-	return w->ustack ? site : hash_u64(site ^ w->object ^ (uint64_t)(uint32_t)w->argument << 20);
+	if (w->ustack)
+		return site;
+	/* The size of a poll set changes with what a loop listens to. */
+	if (w->kind == WAIT_KIND_poll && w->argument > 1)
+		return site;
+	return hash_u64(site ^ w->object ^ (uint64_t)(uint32_t)w->argument << 20);
 }
 
 static void begin_wait(struct builder *b, uint32_t thread, const struct event *e, const struct event_switch *s)
@@ -187,15 +193,39 @@ static void end_wait(struct builder *b, uint32_t thread, uint32_t wake, const st
 	made->wait = t->wait;
 }
 
+#define CPU_NOT_SEEN UINT32_MAX
+
+static uint32_t had_processor(const struct builder *b, uint16_t cpu)
+{
+	const struct cpu_state *c = cpu < b->cpus.length ? &b->cpus.items[cpu] : NULL;
+
+	return c && c->runs.length ? c->runs.items[c->runs.length - 1].thread : CPU_NOT_SEEN;
+}
+
+static void set_unknown(struct thread_state *t)
+{
+	t->state = SPAN_UNKNOWN;
+	t->spans.items[t->spans.length - 1].state = SPAN_UNKNOWN;
+}
+
 static void on_switch(struct builder *b, const struct event *e)
 {
 	const struct event_switch *s = event_as(e, switch);
 	uint32_t out = thread_of(b, e->tid, e->time), in = thread_of(b, s->next, e->time);
+	uint32_t had = had_processor(b, e->cpu);
 
+	/* Switches between threads that were not recorded lie between: what these
+	 * two did meanwhile is not known. */
+	if (had != out && had != CPU_NOT_SEEN) {
+		if (had && b->threads[had].state == SPAN_RUNNING && b->threads[had].cpu == e->cpu)
+			set_unknown(&b->threads[had]);
+		if (out && b->threads[out].state != SPAN_RUNNING)
+			enter(b, out, SPAN_UNKNOWN, b->threads[out].spans.length ? e->time : b->scene->start_ns, 0, e->cpu);
+	}
 	if (out) {
 		struct thread_state *t = &b->threads[out];
 
-		first_seen(b, out, SPAN_RUNNING, e->time);
+		first_seen(b, out, had == CPU_NOT_SEEN ? SPAN_RUNNING : SPAN_UNKNOWN, e->time);
 		t->throttled = s->flags & SWITCH_FLAGS_throttled || s->wait == WAIT_KIND_throttled;
 		if (s->state == TASK_STATE_dead || t->exiting)
 			enter(b, out, SPAN_ABSENT, e->time, 0, e->cpu);
@@ -212,7 +242,7 @@ static void on_switch(struct builder *b, const struct event *e)
 	if (in) {
 		struct thread_state *t = &b->threads[in];
 
-		first_seen(b, in, SPAN_RUNNABLE, e->time);
+		first_seen(b, in, SPAN_UNKNOWN, e->time);
 		if (t->state == SPAN_WAITING || t->state == SPAN_STOPPED) {
 			struct wait *w = &b->waits.items[t->wait];
 
@@ -614,8 +644,12 @@ int scene_build(const struct trace *trace, const struct tables *tables, struct s
 	for (size_t i = 0; i < sizeof(scene_events) / sizeof(*scene_events); i++)
 		trace_filter_add(&filter, scene_events[i]);
 	cursor = trace_cursor_new(trace, &filter);
-	for (const struct event *e; (e = trace_cursor_next(cursor)); )
+	for (const struct event *e; (e = trace_cursor_next(cursor)); ) {
+		/* State records may stand behind the last happening. */
+		if (e->time > b.scene->end_ns)
+			b.scene->end_ns = e->time;
 		on_event(&b, e);
+	}
 	trace_cursor_free(cursor);
 
 	for (size_t i = 1; i < b.waits.length; i++)

@@ -262,6 +262,8 @@ static void ask_request(struct question *q)
 
 		if (!s.confidence || (t->thread == q->episode->thread && t->end != TRAIL_BACK))
 			continue;
+		if (t->end == TRAIL_AT_REST && is_waiting(q, t->thread))
+			continue;
 		for (unsigned level = t->level; level; level--) {
 			if (up->confidence < s.confidence && up->end == TRAIL_RELAY)
 				s.confidence = (uint8_t)(s.confidence - 2);
@@ -270,10 +272,11 @@ static void ask_request(struct question *q)
 			up = &trails->items[up->parent];
 		}
 		s.hop_count = follow_hops(trails, i, s.hops);
-		if (s.hop_count)
-			s.hops[s.hop_count - 1].final = is_final(q, t);
-		if (s.hop_count)
-			vec_push(q->suspects, s);
+		if (!s.hop_count)
+			continue;
+		s.hops[s.hop_count - 1].final = is_final(q, t);
+		s.hops[s.hop_count - 1].confidence = s.confidence;
+		vec_push(q->suspects, s);
 	}
 }
 
@@ -452,6 +455,11 @@ static int surer(const void *a, const void *b)
 	return x->hop_count < y->hop_count ? -1 : x->hop_count > y->hop_count;
 }
 
+static uint32_t last_hop(const struct suspect *s)
+{
+	return s->hops[s->hop_count - 1].thread;
+}
+
 void suspects_find(struct inquiry *inquiry, const struct episode *episode, uint64_t from_ns, uint64_t to_ns,
 		   const uint32_t *waiting, unsigned waiting_count, struct suspects *suspects, bool *ret_alone)
 {
@@ -475,7 +483,13 @@ void suspects_find(struct inquiry *inquiry, const struct episode *episode, uint6
 	ask_neighbours(&q);
 	ask_unread_datagrams(&q);
 	ask_similar(&q);
+	/* When its process has no other thread and nothing speaks for anyone, the
+	 * thread waits for what only it could do. */
 	alone = ask_process(&q);
+	for (size_t i = 0; i < suspects->length; i++)
+		alone &= suspects->items[i].confidence < 45 || is_waiting(&q, last_hop(&suspects->items[i]));
+	if (alone && !q.wait->hint)
+		suspects->length = 0;
 	*ret_alone = alone && !suspects->length;
 out:
 	if (suspects->length)

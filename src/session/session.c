@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -13,17 +14,15 @@
  * recording of the whole machine. */
 static uint32_t find_root(const struct session *s)
 {
-	const struct tables *tables = s->tables;
-	const char *command = trace_machine(s->trace, "command");
+	const char *command = trace_machine(s->trace, "command"), *recorder = trace_machine(s->trace, "recorder_pid");
+	uint32_t parent = recorder ? (uint32_t)strtoul(recorder, NULL, 10) : 0;
 
-	if (!command || !command[0])
+	if (!command || !command[0] || !parent)
 		return 0;
-	for (uint32_t i = 1; i < tables->thread_count; i++) {
-		const struct thread *t = &tables->threads[i];
-		uint32_t parent = tables_process(tables, t->parent_pid, s->scene->start_ns);
+	for (uint32_t i = 1; i < s->tables->thread_count; i++) {
+		const struct thread *t = &s->tables->threads[i];
 
-		if (t->tid == t->pid && parent && tables->threads[parent].flags & TASK_FLAGS_argus &&
-		    !(t->flags & TASK_FLAGS_argus))
+		if (t->tid == t->pid && t->parent_pid == parent)
 			return t->pid;
 	}
 	return 0;
