@@ -24,7 +24,7 @@
 
 struct state {
 	struct descriptors *bpf;
-	struct bpf_link *link;
+	struct bpf_link *link, *blocked_link; /* the second NULL: this kernel cannot */
 	char buffer[STATE_BUFFER_BYTES];
 	char locks[LOCKS_BUFFER_BYTES];
 };
@@ -46,6 +46,7 @@ int state_open(struct state **ret_state, struct err *err)
 		state_close(state);
 		return err_sys(err, code, "the iterator over open descriptors cannot be attached");
 	}
+	state->blocked_link = bpf_program__attach_iter(state->bpf->progs.state_blocked, NULL);
 	*ret_state = state;
 	return 0;
 }
@@ -55,6 +56,7 @@ void state_close(struct state *state)
 	if (!state)
 		return;
 	bpf_link__destroy(state->link);
+	bpf_link__destroy(state->blocked_link);
 	descriptors__destroy(state->bpf);
 	free(state);
 }
@@ -118,6 +120,8 @@ static int hand_over(const struct state_record *record, struct state_sink *sink,
 	case STATE_RECORD_WATCH:
 		return sink->event(sink, record->pid, EVENT_watch, &((const struct state_watch *)record)->watch, NULL, 0,
 				   err);
+	case STATE_RECORD_BLOCKED:
+		break;
 	}
 	return 0;
 }
@@ -140,11 +144,17 @@ static ssize_t hand_over_all(const char *buffer, size_t bytes, struct state_sink
 	return (ssize_t)at;
 }
 
-static int record_descriptors(struct state *state, struct state_sink *sink, struct err *err)
+/* What is done with the whole records at the buffer's begin: hand_over_all, or
+ * the like for its own kind. Returns the bytes used or a negative errno. */
+struct reader {
+	ssize_t (*take)(struct reader *reader, const char *buffer, size_t bytes, struct err *err);
+};
+
+static int read_iterator(struct state *state, struct bpf_link *link, struct reader *reader, struct err *err)
 {
-	int fd = bpf_iter_create(bpf_link__fd(state->link));
+	int fd = bpf_iter_create(bpf_link__fd(link));
 	if (fd < 0)
-		return err_sys(err, -errno, "the iterator over open descriptors cannot be started");
+		return err_sys(err, -errno, "the kernel's iterator cannot be started");
 	size_t held = 0;
 	int code = 0;
 	for (;;) {
@@ -154,7 +164,7 @@ static int record_descriptors(struct state *state, struct state_sink *sink, stru
 		if (got <= 0)
 			break;
 		held += (size_t)got;
-		ssize_t used = hand_over_all(state->buffer, held, sink, err);
+		ssize_t used = reader->take(reader, state->buffer, held, err);
 		if (used < 0) {
 			code = (int)used;
 			break;
@@ -164,6 +174,47 @@ static int record_descriptors(struct state *state, struct state_sink *sink, stru
 	}
 	close(fd);
 	return code;
+}
+
+struct sink_reader {
+	struct reader reader;
+	struct state_sink *sink;
+};
+
+static ssize_t take_for_sink(struct reader *reader, const char *buffer, size_t bytes, struct err *err)
+{
+	return hand_over_all(buffer, bytes, ((struct sink_reader *)reader)->sink, err);
+}
+
+struct blocked_reader {
+	struct reader reader;
+	struct state_blocked *blocked;
+	unsigned count, most;
+};
+
+static ssize_t take_blocked(struct reader *reader, const char *buffer, size_t bytes, struct err *err)
+{
+	struct blocked_reader *to = (struct blocked_reader *)reader;
+	size_t at = 0;
+
+	(void)err;
+	for (; bytes - at >= sizeof(struct state_sleeper); at += sizeof(struct state_sleeper)) {
+		const struct state_sleeper *found = (const void *)(buffer + at);
+		if (to->count == to->most)
+			continue;
+		struct state_blocked *blocked = &to->blocked[to->count++];
+		*blocked = (struct state_blocked){ .tid = found->tid, .pid = found->head.pid, .switches = found->switches };
+		memcpy(blocked->comm, found->comm, sizeof(blocked->comm));
+	}
+	return (ssize_t)at;
+}
+
+int state_find_blocked(struct state *state, struct state_blocked *blocked, unsigned most, struct err *err)
+{
+	struct blocked_reader to = { { take_blocked }, blocked, 0, most };
+	int code = state->blocked_link ? read_iterator(state, state->blocked_link, &to.reader, err) : 0;
+
+	return code ? code : (int)to.count;
 }
 
 static int record_locks(struct state *state, pid_t only, struct state_sink *sink, struct err *err)
@@ -191,7 +242,8 @@ int state_record(struct state *state, unsigned what, pid_t only, struct state_si
 	if (what & STATE_DESCRIPTORS) {
 		state->bpf->bss->state_only = (uint32_t)only;
 		state->bpf->bss->state_details = (what & STATE_SETS) != 0;
-		code = record_descriptors(state, sink, err);
+		struct sink_reader to = { { take_for_sink }, sink };
+		code = read_iterator(state, state->link, &to.reader, err);
 	}
 	if (code == 0 && what & STATE_LOCKS)
 		code = record_locks(state, only, sink, err);

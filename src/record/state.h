@@ -39,6 +39,16 @@ void state_close(struct state *state);
  * returned. */
 int state_record(struct state *state, unsigned what, pid_t only, struct state_sink *sink, struct err *err);
 
+/* A thread in an uninterruptible sleep. The same `switches` later: the same sleep. */
+struct state_blocked {
+	uint32_t tid, pid;
+	uint64_t switches;
+	char comm[16];
+};
+
+/* Finds at most `most` of them; the number, or -errno. */
+int state_find_blocked(struct state *state, struct state_blocked *blocked, unsigned most, struct err *err);
+
 /* The same for locks alone, from the text of /proc/locks. */
 int state_parse_locks(const char *text, pid_t only, struct state_sink *sink, struct err *err);
 

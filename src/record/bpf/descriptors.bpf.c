@@ -193,3 +193,28 @@ int state_descriptors(struct bpf_iter__task_file *ctx)
 		state_walk_set(ctx->meta->seq, &at, pid);
 	return 0;
 }
+
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+} __attribute__((preserve_access_index));
+
+#define TASK_UNINTERRUPTIBLE_BIT 2u
+#define TASK_NOLOAD_BIT 0x400u
+
+/* Threads in an uninterruptible sleep, but for kernel threads that idle so. */
+SEC("iter/task")
+int state_blocked(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	if (!task || !(task->__state & TASK_UNINTERRUPTIBLE_BIT) || task->__state & TASK_NOLOAD_BIT)
+		return 0;
+	struct state_sleeper out = {
+		.head = { sizeof(out), STATE_RECORD_BLOCKED, task->tgid },
+		.tid = task->pid,
+		.switches = task->nvcsw + task->nivcsw,
+	};
+	__builtin_memcpy(out.comm, task->comm, sizeof(out.comm));
+	bpf_seq_write(ctx->meta->seq, &out, sizeof(out));
+	return 0;
+}

@@ -277,6 +277,7 @@ struct task_struct {
 	u64 start_time;
 	struct cred *cred;
 	char comm[16];
+	unsigned long nvcsw, nivcsw;
 	struct files_struct *files;
 	struct signal_struct *signal;
 	struct css_set *cgroups;

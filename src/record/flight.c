@@ -1,0 +1,412 @@
+/* See flight.h. */
+#include "record/flight.h"
+
+#include <errno.h>
+
+#ifndef HAVE_BPF
+
+int flight_run(const struct flight_options *options, struct control *control, flight_ready *ready, void *data,
+	       struct err *err)
+{
+	(void)options;
+	(void)control;
+	(void)ready;
+	(void)data;
+	return err_set(err, -ENOTSUP, "this argus was built without BPF and cannot record");
+}
+
+#else
+
+#include <inttypes.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "record/recorder.h"
+#include "record/ring_folder.h"
+#include "record/spawn.h"
+
+#define FILES 16                    /* of a full ring */
+#define FILE_BYTES_LEAST (1u << 20)
+#define FILE_BYTES_MOST (128u << 20)
+#define TICK_MS 500
+#define TRIGGER_NS 2000000000ull    /* between looks for hangs */
+#define RETRY_NS 5000000000ull      /* after a failure */
+#define SAVE_NS 60000000000ull      /* at the earliest so long after the save before */
+#define SAVES_MOST 20               /* kept until somebody removes them */
+#define SAVE_DELAY_NS UINT64_C(2000000000) /* what follows the moment belongs to it */
+
+struct flight {
+	const struct flight_options *options;
+	struct control *control;
+	struct recorder *recorder;      /* NULL while recording is interrupted */
+	struct triggers *triggers;      /* NULL none */
+	struct ring_folder folder;
+	char path[PATH_MAX];            /* of the file that is written */
+	uint64_t file_bytes;            /* a file's, at which the next one begins */
+	uint64_t next_trigger_ns, next_retry_ns, next_save_ns, save_at_ns;
+	uint64_t events, lost, bytes;   /* of recorders before this one */
+	uint64_t interruptions, vanished, saves, hangs;
+	char hang[TRIGGER_TEXT_BYTES];  /* the last one's words */
+	struct err failure;             /* of the last interruption */
+	time_t since;
+	int signals;
+	pid_t saving;                   /* process that saves, 0 none */
+	bool stop;
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Room for the file that is about to grow. */
+static int trim(struct flight *flight, struct err *err)
+{
+	return ring_folder_trim(&flight->folder, flight->options->bytes - flight->file_bytes, err);
+}
+
+static int begin(struct flight *flight, struct err *err)
+{
+	const struct flight_options *options = flight->options;
+	struct recorder_options want = {
+		.path = flight->path,
+		.full = options->full,
+		.ring_bytes = options->ring_bytes,
+		.sample_hz = options->sample_hz,
+		.stacks = options->stacks,
+		.options = options->options,
+	};
+	int r = ring_folder_open(&flight->folder, options->folder, err);
+
+	if (!r)
+		r = trim(flight, err);
+	if (!r)
+		r = ring_folder_next(&flight->folder, flight->path, sizeof(flight->path), err);
+	return r ? r : recorder_start(&want, &flight->recorder, err);
+}
+
+static void interrupt(struct flight *flight, const struct err *why)
+{
+	struct recorder_status status = { 0 };
+
+	recorder_stop(flight->recorder, &status, NULL);
+	flight->recorder = NULL;
+	flight->events += status.events;
+	flight->lost += status.lost;
+	flight->bytes += status.bytes;
+	flight->failure = *why;
+	flight->interruptions++;
+	flight->next_retry_ns = now_ns() + RETRY_NS;
+	/* a full disk is made less full by what is oldest of ours */
+	if (why->code == -ENOSPC || why->code == -EDQUOT)
+		ring_folder_trim(&flight->folder, flight->options->bytes / 2, NULL);
+}
+
+static void retry(struct flight *flight)
+{
+	struct err why = { 0 };
+
+	if (now_ns() < flight->next_retry_ns)
+		return;
+	flight->next_retry_ns = now_ns() + RETRY_NS;
+	if (!begin(flight, &why))
+		return;
+	flight->failure = why;
+	if (why.code == -ENOSPC || why.code == -EDQUOT)
+		ring_folder_trim(&flight->folder, flight->options->bytes / 2, NULL);
+}
+
+static void rotate(struct flight *flight)
+{
+	struct err why = { 0 };
+	int r = ring_folder_open(&flight->folder, flight->options->folder, &why);
+
+	if (!r)
+		r = trim(flight, &why);
+	if (!r)
+		r = ring_folder_next(&flight->folder, flight->path, sizeof(flight->path), &why);
+	if (!r)
+		r = recorder_rotate(flight->recorder, flight->path, &why);
+	if (r)
+		interrupt(flight, &why);
+}
+
+static void keep_recording(struct flight *flight)
+{
+	struct recorder_status status;
+	struct stat info;
+
+	if (!flight->recorder) {
+		retry(flight);
+		return;
+	}
+	recorder_status(flight->recorder, &status);
+	if (status.ended) {
+		interrupt(flight, &status.err);
+		return;
+	}
+	recorder_watch_clock(flight->recorder, NULL);
+	if (stat(flight->path, &info) && errno == ENOENT) {
+		/* the file, or the whole folder, was removed: begin another one */
+		flight->vanished++;
+		rotate(flight);
+	} else if (status.file_bytes >= flight->file_bytes) {
+		rotate(flight);
+	}
+}
+
+static void note_hang(struct flight *flight, const char *text)
+{
+	snprintf(flight->hang, sizeof(flight->hang), "%s", text);
+	flight->hangs++;
+	if (flight->recorder)
+		recorder_mark(flight->recorder, text, NULL);
+	if (!flight->save_at_ns)
+		flight->save_at_ns = now_ns() + SAVE_DELAY_NS;
+}
+
+/* Saves by the same command that a person uses, in a process of its own. */
+static void save(struct flight *flight)
+{
+	char path[PATH_MAX], last[32], when[32];
+	const char *words[] = { "argus", "snap", "--last", last, "-o", path, NULL };
+	time_t now = time(NULL);
+	struct tm parts;
+
+	flight->save_at_ns = 0;
+	flight->next_save_ns = now_ns() + SAVE_NS;
+	if (flight->saves >= SAVES_MOST)
+		return;
+	gmtime_r(&now, &parts);
+	strftime(when, sizeof(when), "%Y%m%dT%H%M%SZ", &parts);
+	if (snprintf(path, sizeof(path), "%s/saved", flight->options->folder) >= (int)sizeof(path) - 64)
+		return;
+	if (mkdir(path, 0700) && errno != EEXIST)
+		return;
+	snprintf(path + strlen(path), 64, "/hang-%s.trace", when);
+	snprintf(last, sizeof(last), "%" PRIu64 "ns", flight->options->save_last_ns + SAVE_DELAY_NS);
+	flight->saving = spawn_program("/proc/self/exe", words);
+	if (flight->saving < 0)
+		flight->saving = 0;
+	else
+		flight->saves++;
+}
+
+static void look_for_hangs(struct flight *flight)
+{
+	char text[TRIGGER_TEXT_BYTES];
+	uint64_t now = now_ns();
+
+	if (flight->triggers && now >= flight->next_trigger_ns) {
+		flight->next_trigger_ns = now + TRIGGER_NS;
+		if (triggers_check(flight->triggers, now, text, NULL) > 0)
+			note_hang(flight, text);
+	}
+	if (flight->save_at_ns && now >= flight->save_at_ns && now >= flight->next_save_ns && !flight->saving)
+		save(flight);
+}
+
+static void reap(struct flight *flight)
+{
+	char text[TRIGGER_TEXT_BYTES];
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		if (pid == flight->saving)
+			flight->saving = 0;
+		else if (flight->triggers && triggers_child(flight->triggers, pid, status, text))
+			note_hang(flight, text);
+	}
+}
+
+static void take_signals(struct flight *flight)
+{
+	struct signalfd_siginfo info;
+
+	if (read(flight->signals, &info, sizeof(info)) != sizeof(info))
+		return;
+	if (info.ssi_signo == SIGCHLD)
+		reap(flight);
+	else if (info.ssi_signo != SIGHUP)
+		flight->stop = true;
+}
+
+static void add_number(struct buf *buf, const char *key, uint64_t number)
+{
+	buf_printf(buf, "%s=%" PRIu64 "\n", key, number);
+}
+
+static void add_text(struct buf *buf, const char *key, const char *text)
+{
+	buf_printf(buf, "%s=", key);
+	buf_escaped(buf, text, strlen(text), NULL);
+	buf_char(buf, '\n');
+}
+
+static void describe(struct flight *flight, struct buf *buf)
+{
+	struct recorder_status status = { 0 };
+	struct ring_folder_size size = { 0 };
+	struct rusage used;
+
+	if (flight->recorder)
+		recorder_status(flight->recorder, &status);
+	ring_folder_size(&flight->folder, &size, NULL);
+	getrusage(RUSAGE_SELF, &used);
+	add_number(buf, "pid", (uint64_t)getpid());
+	add_text(buf, "level", flight->options->full ? "full" : "lean");
+	add_text(buf, "folder", flight->options->folder);
+	add_text(buf, "state", flight->recorder ? "recording" : "interrupted");
+	add_number(buf, "since", (uint64_t)flight->since);
+	add_number(buf, "events", flight->events + status.events);
+	add_number(buf, "bytes_written", flight->bytes + status.bytes);
+	add_number(buf, "lost", flight->lost + status.lost);
+	add_number(buf, "ring_bytes", size.bytes);
+	add_number(buf, "ring_limit", flight->options->bytes);
+	add_number(buf, "ring_files", size.files);
+	add_number(buf, "cpu_us", (uint64_t)used.ru_utime.tv_sec * 1000000 + (uint64_t)used.ru_utime.tv_usec +
+				  (uint64_t)used.ru_stime.tv_sec * 1000000 + (uint64_t)used.ru_stime.tv_usec);
+	add_number(buf, "real_time", status.real_time);
+	add_number(buf, "interruptions", flight->interruptions);
+	add_number(buf, "files_vanished", flight->vanished);
+	add_number(buf, "hangs_seen", flight->hangs);
+	add_number(buf, "hangs_saved", flight->saves);
+	add_text(buf, "last_hang", flight->hang);
+	add_text(buf, "last_failure", flight->failure.text);
+}
+
+static void answer(struct flight *flight, const char *request, int *fd)
+{
+	struct err why = { 0 };
+	struct buf text;
+	int r = 0;
+
+	buf_init(&text);
+	if (!strcmp(request, "status")) {
+		describe(flight, &text);
+	} else if (!strcmp(request, "stop")) {
+		flight->stop = true;
+	} else if (!flight->recorder) {
+		r = err_set(&why, -EIO, "recording is interrupted: %s", flight->failure.text);
+	} else if (!strncmp(request, "mark ", 5)) {
+		r = recorder_mark(flight->recorder, request + 5, &why);
+	} else if (!strcmp(request, "flush")) {
+		r = recorder_flush(flight->recorder, &why);
+		buf_text(&text, flight->options->folder);
+	} else {
+		r = err_set(&why, -EINVAL, "unknown request");
+	}
+	if (!flight->stop) {
+		control_reply(*fd, r, r ? why.text : buf_str(&text));
+		*fd = -1;
+	}
+	buf_done(&text);
+}
+
+/* Until it shall stop; who asked for that is answered at the end: his
+ * descriptor, or -1. */
+static int serve(struct flight *flight)
+{
+	char request[CONTROL_REQUEST_BYTES];
+
+	for (;;) {
+		struct pollfd fds[3] = {
+			{ .fd = flight->control->listen_fd, .events = POLLIN },
+			{ .fd = flight->signals, .events = POLLIN },
+			{ .fd = flight->recorder ? recorder_fd(flight->recorder) : -1, .events = POLLIN },
+		};
+		int fd;
+
+		poll(fds, 3, TICK_MS);
+		if (fds[1].revents)
+			take_signals(flight);
+		if (fds[0].revents) {
+			fd = control_accept(flight->control, request, NULL);
+			if (fd >= 0)
+				answer(flight, request, &fd);
+			if (flight->stop)
+				return fd;
+		}
+		if (flight->stop)
+			return -1;
+		keep_recording(flight);
+		look_for_hangs(flight);
+	}
+}
+
+static int open_signals(struct err *err)
+{
+	sigset_t set;
+	int fd;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return fd < 0 ? err_sys(err, -errno, "waiting for signals") : fd;
+}
+
+static uint64_t file_bytes_of(uint64_t ring_bytes)
+{
+	uint64_t bytes = ring_bytes / FILES;
+
+	return bytes > FILE_BYTES_MOST ? FILE_BYTES_MOST : bytes < FILE_BYTES_LEAST ? FILE_BYTES_LEAST : bytes;
+}
+
+static bool wants_triggers(const struct triggers_options *options)
+{
+	return options->unread_ns || options->blocked_ns || options->command;
+}
+
+int flight_run(const struct flight_options *options, struct control *control, flight_ready *ready, void *data,
+	       struct err *err)
+{
+	struct flight flight = { .options = options, .control = control, .since = time(NULL) };
+	struct err failure = { 0 };
+	int r = 0, asker = -1;
+
+	flight.file_bytes = file_bytes_of(options->bytes);
+	if (options->bytes < 4 * flight.file_bytes)
+		return err_set(err, -EINVAL, "a ring has at least %u MB", 4 * FILE_BYTES_LEAST >> 20);
+	flight.signals = open_signals(err);
+	if (flight.signals < 0)
+		return flight.signals;
+	if (wants_triggers(&options->triggers))
+		r = triggers_open(&options->triggers, &flight.triggers, err);
+	if (!r)
+		r = begin(&flight, err);
+	if (!r) {
+		ready(data);
+		asker = serve(&flight);
+		if (flight.recorder)
+			r = recorder_stop(flight.recorder, NULL, &failure);
+	}
+	triggers_close(flight.triggers);
+	close(flight.signals);
+	/* whoever asked may start another at once */
+	control_close(control);
+	if (asker >= 0)
+		control_reply(asker, r, r ? failure.text : "");
+	if (r && failure.code && err)
+		*err = failure;
+	return r;
+}
+
+#endif

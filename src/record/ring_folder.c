@@ -1,0 +1,174 @@
+/* See ring_folder.h. */
+#include "record/ring_folder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/vec.h"
+
+#define NAME_DIGITS 10
+
+struct ring_file {
+	uint64_t number, bytes;
+};
+
+struct ring_files vec(struct ring_file);
+
+static bool parse_name(const char *name, uint64_t *ret_number)
+{
+	static const char before[] = "argus-", after[] = ".trace";
+	char *end;
+
+	if (strncmp(name, before, sizeof(before) - 1) || strlen(name) != sizeof(before) - 1 + NAME_DIGITS + sizeof(after) - 1)
+		return false;
+	name += sizeof(before) - 1;
+	for (int i = 0; i < NAME_DIGITS; i++)
+		if (name[i] < '0' || name[i] > '9')
+			return false;
+	*ret_number = strtoull(name, &end, 10);
+	return !strcmp(end, after);
+}
+
+static void format_name(char to[RING_FILE_NAME_BYTES], uint64_t number)
+{
+	snprintf(to, RING_FILE_NAME_BYTES, "argus-%0*" PRIu64 ".trace", NAME_DIGITS, number % 10000000000u);
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const struct ring_file *x = a, *y = b;
+
+	return (x->number > y->number) - (x->number < y->number);
+}
+
+/* The ring's files, oldest first, and a descriptor of the folder (or -errno). */
+static int list(const struct ring_folder *folder, struct ring_files *files, struct err *err)
+{
+	int fd = open(folder->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), copy;
+	struct dirent *entry;
+	DIR *dir;
+
+	if (fd < 0)
+		return err_sys(err, -errno, "opening the ring's folder '%s'", folder->path);
+	copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	dir = copy < 0 ? NULL : fdopendir(copy);
+	if (!dir) {
+		int r = -errno;
+
+		close(fd);
+		if (copy >= 0)
+			close(copy);
+		return err_sys(err, r, "reading the ring's folder '%s'", folder->path);
+	}
+	while ((entry = readdir(dir))) {
+		struct ring_file file;
+		struct stat info;
+
+		if (!parse_name(entry->d_name, &file.number) || fstatat(fd, entry->d_name, &info, AT_SYMLINK_NOFOLLOW) ||
+		    !S_ISREG(info.st_mode))
+			continue;
+		file.bytes = (uint64_t)info.st_size;
+		vec_push(files, file);
+	}
+	closedir(dir);
+	if (files->length)
+		qsort(files->items, files->length, sizeof(files->items[0]), by_number);
+	return fd;
+}
+
+/* Parents too, so that the default place needs no preparation. */
+static int make_folder(const char *path, struct err *err)
+{
+	char copy[PATH_MAX];
+
+	if (strlen(path) >= sizeof(copy))
+		return err_set(err, -ENAMETOOLONG, "the folder's name '%.64s...' is too long", path);
+	strcpy(copy, path);
+	for (char *at = copy + 1; *at; at++) {
+		if (*at != '/')
+			continue;
+		*at = 0;
+		if (mkdir(copy, 0755) && errno != EEXIST)
+			return err_sys(err, -errno, "making the folder '%s'", copy);
+		*at = '/';
+	}
+	if (mkdir(copy, 0700) && errno != EEXIST)
+		return err_sys(err, -errno, "making the ring's folder '%s'", copy);
+	return 0;
+}
+
+int ring_folder_open(struct ring_folder *folder, const char *path, struct err *err)
+{
+	struct ring_files files = { 0 };
+	int r = make_folder(path, err), fd;
+
+	if (r)
+		return r;
+	folder->path = path;
+	fd = list(folder, &files, err);
+	if (fd < 0)
+		return fd;
+	if (files.length && files.items[files.length - 1].number >= folder->next)
+		folder->next = files.items[files.length - 1].number + 1;
+	vec_done(&files);
+	close(fd);
+	return 0;
+}
+
+int ring_folder_next(struct ring_folder *folder, char *ret_path, size_t size, struct err *err)
+{
+	char name[RING_FILE_NAME_BYTES];
+
+	format_name(name, folder->next);
+	if ((size_t)snprintf(ret_path, size, "%s/%s", folder->path, name) >= size)
+		return err_set(err, -ENAMETOOLONG, "the folder's name '%.64s...' is too long", folder->path);
+	folder->next++;
+	return 0;
+}
+
+int ring_folder_size(const struct ring_folder *folder, struct ring_folder_size *ret_size, struct err *err)
+{
+	struct ring_files files = { 0 };
+	int fd = list(folder, &files, err);
+
+	if (fd < 0)
+		return fd;
+	*ret_size = (struct ring_folder_size){ .files = files.length, .oldest = files.length ? files.items[0].number : 0 };
+	for (size_t i = 0; i < files.length; i++)
+		ret_size->bytes += files.items[i].bytes;
+	vec_done(&files);
+	close(fd);
+	return 0;
+}
+
+int ring_folder_trim(const struct ring_folder *folder, uint64_t bytes, struct err *err)
+{
+	struct ring_files files = { 0 };
+	uint64_t total = 0;
+	int fd = list(folder, &files, err), r = 0;
+
+	if (fd < 0)
+		return fd;
+	for (size_t i = 0; i < files.length; i++)
+		total += files.items[i].bytes;
+	for (size_t i = 0; !r && i + 1 < files.length && total > bytes; i++) {
+		char name[RING_FILE_NAME_BYTES];
+
+		format_name(name, files.items[i].number);
+		if (unlinkat(fd, name, 0) && errno != ENOENT)
+			r = err_sys(err, -errno, "removing '%s/%s'", folder->path, name);
+		total -= files.items[i].bytes;
+	}
+	vec_done(&files);
+	close(fd);
+	return r;
+}

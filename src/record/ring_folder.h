@@ -1,0 +1,34 @@
+/* The folder that holds the files of a ring.
+ *
+ * Files are numbered on and on, `argus-0000000042.trace`, also over recordings:
+ * what an earlier recorder left behind (it was killed, the power failed) stays
+ * readable until its room is needed. Only such files are ever removed. */
+#ifndef RECORD_RING_FOLDER_H
+#define RECORD_RING_FOLDER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+#define RING_FILE_NAME_BYTES 32
+
+struct ring_folder {
+	const char *path;       /* the caller's, stays */
+	uint64_t next;          /* number of the next file */
+};
+
+struct ring_folder_size {
+	uint64_t bytes, files;
+	uint64_t oldest;        /* number of the oldest file */
+};
+
+/* Makes the folder (0700) when it is not there. */
+int ring_folder_open(struct ring_folder *folder, const char *path, struct err *err);
+/* Name of the next file, with the folder's. */
+int ring_folder_next(struct ring_folder *folder, char *ret_path, size_t size, struct err *err);
+int ring_folder_size(const struct ring_folder *folder, struct ring_folder_size *ret_size, struct err *err);
+/* Removes the oldest files, never the newest, until all together have at most so many bytes. */
+int ring_folder_trim(const struct ring_folder *folder, uint64_t bytes, struct err *err);
+
+#endif

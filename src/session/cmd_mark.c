@@ -1,0 +1,43 @@
+/* argus mark: a remark in the running recording, at this moment. */
+#include <errno.h>
+#include <string.h>
+
+#include "record/control.h"
+#include "session/command.h"
+
+static const struct option_spec options[] = { { NULL } };
+
+static int run(struct command_context *context, struct err *err)
+{
+	struct buf request, reply;
+	int r;
+
+	if (!context->options->argument_count)
+		return err_set(err, -EINVAL, "mark needs a text");
+	buf_init(&request);
+	buf_init(&reply);
+	buf_text(&request, "mark");
+	for (size_t i = 0; i < context->options->argument_count; i++) {
+		buf_char(&request, ' ');
+		buf_text(&request, context->options->arguments[i]);
+	}
+	/* a request is one line */
+	for (size_t i = 0; i < request.length; i++)
+		if (request.data[i] == '\n')
+			request.data[i] = ' ';
+	if (request.length >= CONTROL_REQUEST_BYTES - 1)
+		r = err_set(err, -E2BIG, "the remark is too long: at most %d bytes", CONTROL_REQUEST_BYTES - 8);
+	else
+		r = control_ask(buf_str(&request), &reply, err);
+	buf_done(&request);
+	buf_done(&reply);
+	return r;
+}
+
+const struct command command_mark = {
+	.name = "mark",
+	.arguments = "TEXT",
+	.summary = "note this moment in the running recording",
+	.options = options,
+	.run = run,
+};

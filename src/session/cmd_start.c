@@ -1,0 +1,194 @@
+/* argus start: the flight recorder, in the background. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "record/config.h"
+#include "record/flight.h"
+#include "session/command.h"
+
+#define DEFAULT_FOLDER "/var/lib/argus"
+#define SECOND_NS 1000000000ull
+
+static const struct option_spec options[] = {
+	{ "dir", 'd', OPTION_TEXT, "DIR", "folder of the ring's files (" DEFAULT_FOLDER ")" },
+	{ "size", 's', OPTION_BYTES, "SIZE", "of the ring, all files together (2G)" },
+	{ "level", 0, OPTION_TEXT, "LEVEL", "lean: waits, wake-ups, life of tasks; full: every system call and message too (lean)" },
+	{ "freq", 'F', OPTION_NUMBER, "HZ", "CPU samples a second and processor, 0 none (49)" },
+	{ "ring", 0, OPTION_BYTES, "SIZE", "memory of each processor's ring, at most 64M" },
+	{ "on-unread", 0, OPTION_DURATION, "TIME", "save when input or a request is left unread for so long" },
+	{ "on-blocked", 0, OPTION_DURATION, "TIME", "save when a thread is in one uninterruptible wait for so long" },
+	{ "on-command", 0, OPTION_TEXT, "COMMAND", "save when this shell command succeeds" },
+	{ "every", 0, OPTION_DURATION, "TIME", "how often --on-command is run (10s)" },
+	{ "save", 0, OPTION_DURATION, "TIME", "how much to save when a hang is seen (60s)" },
+	{ "foreground", 0, OPTION_FLAG, NULL, "stay in the foreground, for service managers" },
+	{ NULL },
+};
+
+/* The folder as it is called from anywhere. */
+static const char *absolute(struct arena *arena, const char *path)
+{
+	char here[PATH_MAX];
+
+	if (path[0] == '/' || !getcwd(here, sizeof(here)))
+		return path;
+	return arena_printf(arena, "%s/%s", here, path);
+}
+
+/* How the background process tells that it records, or why not. */
+struct report {
+	struct sink *notes;   /* in the foreground */
+	int fd;               /* to the process that waits; -1 in the foreground */
+	const char *folder;
+};
+
+static void on_ready(void *data)
+{
+	struct report *report = data;
+
+	if (report->fd < 0) {
+		sink_printf(report->notes, "recording into %s\n", report->folder);
+		return;
+	}
+	if (write(report->fd, "\n", 1) < 0)
+		return; /* nobody waits: he was killed */
+	close(report->fd);
+	report->fd = -1;
+}
+
+static void detach_terminal(void)
+{
+	int null = open("/dev/null", O_RDWR);
+
+	setsid();
+	if (null >= 0) {
+		dup2(null, 0);
+		dup2(null, 1);
+		dup2(null, 2);
+		if (null > 2)
+			close(null);
+	}
+	if (chdir("/"))
+		return; /* keeps a file system busy, no more */
+}
+
+static _Noreturn void run_background(const struct flight_options *want, struct control *control, struct report *report)
+{
+	struct err err = { 0 };
+	int r;
+
+	detach_terminal();
+	control_own(control);
+	r = flight_run(want, control, on_ready, report, &err);
+	if (r && report->fd >= 0) {
+		int code = r;
+
+		/* an empty line would mean success */
+		if (write(report->fd, &code, sizeof(code)) < 0 || write(report->fd, err.text, strlen(err.text)) < 0)
+			_exit(1);
+	}
+	_exit(r ? 1 : 0);
+}
+
+static int wait_for_background(int fd, pid_t pid, struct err *err)
+{
+	char text[sizeof(int) + sizeof(err->text)];
+	size_t length = 0;
+	int code;
+
+	while (length < sizeof(text)) {
+		ssize_t n = read(fd, text + length, sizeof(text) - length);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		length += (size_t)n;
+	}
+	if (length == 1)
+		return 0;
+	waitpid(pid, NULL, 0);
+	if (length <= sizeof(code))
+		return err_set(err, -EIO, "the recorder ended without a word");
+	memcpy(&code, text, sizeof(code));
+	return err_set(err, code < 0 ? code : -EIO, "%.*s", (int)(length - sizeof(code)), text + sizeof(code));
+}
+
+static int start_background(struct command_context *context, const struct flight_options *want, struct control *control,
+			    struct report *report, struct err *err)
+{
+	int ends[2], r;
+	pid_t pid;
+
+	if (pipe2(ends, O_CLOEXEC))
+		return err_sys(err, -errno, "starting the recorder");
+	pid = fork();
+	if (pid == 0) {
+		close(ends[0]);
+		report->fd = ends[1];
+		run_background(want, control, report);
+	}
+	close(ends[1]);
+	/* lock and socket are the other process's now */
+	close(control->lock_fd);
+	close(control->listen_fd);
+	r = pid < 0 ? err_sys(err, -errno, "starting the recorder") : wait_for_background(ends[0], pid, err);
+	close(ends[0]);
+	if (!r)
+		sink_printf(context->notes, "recording in the background (process %d) into %s; `argus snap` saves, `argus stop` ends\n",
+			    (int)pid, want->folder);
+	return r;
+}
+
+static int run(struct command_context *context, struct err *err)
+{
+	const struct options *given = context->options;
+	const char *level = options_text(given, "level", "lean");
+	struct flight_options want = {
+		.folder = absolute(context->arena, options_text(given, "dir", DEFAULT_FOLDER)),
+		.bytes = options_number(given, "size", 2ull << 30),
+		.full = !strcmp(level, "full"),
+		.sample_hz = (uint32_t)options_number(given, "freq", 49),
+		.ring_bytes = options_number(given, "ring", 0),
+		.triggers = {
+			.unread_ns = options_number(given, "on-unread", 0),
+			.blocked_ns = options_number(given, "on-blocked", 0),
+			.command = options_text(given, "on-command", NULL),
+			.command_ns = options_number(given, "every", 10 * SECOND_NS),
+		},
+		.save_last_ns = options_number(given, "save", 60 * SECOND_NS),
+	};
+	struct report report = { context->notes, -1, want.folder };
+	struct control control;
+	int r;
+
+	if (strcmp(level, "lean") && strcmp(level, "full"))
+		return err_set(err, -EINVAL, "--level is lean or full, not '%s'", level);
+	if (given->argument_count)
+		return err_set(err, -EINVAL, "start takes no argument; `argus record -- COMMAND` records a command");
+	r = control_open(&control, err);
+	if (r)
+		return r;
+	if (!options_has(given, "foreground"))
+		return start_background(context, &want, &control, &report, err);
+	control_own(&control);
+	return flight_run(&want, &control, on_ready, &report, err);
+}
+
+const struct command command_start = {
+	.name = "start",
+	.arguments = "",
+	.summary = "record in the background, always, into a ring of files",
+	.help = "Keeps the newest SIZE of what happens on this machine; goes on after logout.\n"
+		"`argus mark` notes a moment, `argus snap` saves the last minutes into a trace,\n"
+		"`argus status` tells how it goes, `argus stop` ends it. A hang that the --on-\n"
+		"options see is saved by itself, into DIR/saved.\n",
+	.options = options,
+	.run = run,
+};
