@@ -158,7 +158,6 @@ static void keep_recording(struct flight *flight)
 		interrupt(flight, &status.err);
 		return;
 	}
-	recorder_watch_clock(flight->recorder, NULL);
 	if (stat(flight->path, &info) && errno == ENOENT) {
 		/* the file, or the whole folder, was removed: begin another one */
 		flight->vanished++;

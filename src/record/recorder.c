@@ -38,12 +38,6 @@ int recorder_flush(struct recorder *recorder, struct err *err)
 	return err_set(err, -ENOTSUP, "this argus was built without BPF and cannot record");
 }
 
-int recorder_watch_clock(struct recorder *recorder, struct err *err)
-{
-	(void)recorder;
-	return err_set(err, -ENOTSUP, "this argus was built without BPF and cannot record");
-}
-
 int recorder_fd(const struct recorder *recorder)
 {
 	(void)recorder;
@@ -82,7 +76,6 @@ int recorder_stop(struct recorder *recorder, struct recorder_status *ret_status,
 
 #define RING_BYTES_MOST (64ull << 20)
 #define RING_BYTES_LEAST (1ull << 20)
-#define CLOCK_STEP_NS 1000000 /* adjustments below are not worth a record */
 #define RINGS_TOTAL (256ull << 20) /* of all processors, unless they are asked to be larger */
 
 struct recorder {
@@ -389,17 +382,6 @@ int recorder_flush(struct recorder *recorder, struct err *err)
 		r = writer_flush(recorder->writer, UINT64_MAX, err);
 	agent_unlock(&recorder->agent);
 	return r;
-}
-
-int recorder_watch_clock(struct recorder *recorder, struct err *err)
-{
-	uint64_t offset = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
-	int64_t moved = (int64_t)(offset - recorder->live->realtime_offset_ns);
-
-	if (moved < CLOCK_STEP_NS && moved > -CLOCK_STEP_NS)
-		return 0;
-	recorder->live->realtime_offset_ns = offset;
-	return emit_clock(recorder, err);
 }
 
 int recorder_fd(const struct recorder *recorder)

@@ -48,8 +48,6 @@ int recorder_mark(struct recorder *recorder, const char *text, struct err *err);
 int recorder_rotate(struct recorder *recorder, const char *path, struct err *err);
 /* Writes what the rings hold and all chunks, so that the file shows everything up to now. */
 int recorder_flush(struct recorder *recorder, struct err *err);
-/* Notes the wall clock when it has been set since it was noted last. */
-int recorder_watch_clock(struct recorder *recorder, struct err *err);
 /* Readable when the agent has stopped by itself. */
 int recorder_fd(const struct recorder *recorder);
 /* Ends the recording and frees it, also on failure; the trace keeps what it has.
