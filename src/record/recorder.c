@@ -243,7 +243,13 @@ static int start(struct recorder *recorder, const struct recorder_options *optio
 	if (r)
 		return r;
 	kernel_configure(&recorder->kernel, &programs.config);
+	if (options->filter)
+		filter_configure(options->filter, &programs.config);
 	r = programs_load(&recorder->kernel, &programs, &recorder->programs, err);
+	if (r)
+		return r;
+	if (options->filter)
+		r = filter_apply(options->filter, programs_map(recorder->programs, "filter_set"), err);
 	if (r)
 		return r;
 	r = rings_map(programs_map(recorder->programs, "rings"), programs.config.ring_bytes, programs.cpus,
@@ -293,6 +299,7 @@ int recorder_start(const struct recorder_options *options, struct recorder **ret
 	arena_init(&recorder->arena);
 	recorder->options = *options;
 	recorder->options.path = NULL;
+	recorder->options.filter = NULL;
 	recorder->options.command = options->command ? arena_strdup(&recorder->arena, options->command) : NULL;
 	recorder->options.options = options->options ? arena_strdup(&recorder->arena, options->options) : NULL;
 	r = start(recorder, options, err);

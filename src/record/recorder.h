@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "record/filter.h"
 
 struct recorder;
 
@@ -23,6 +24,7 @@ struct recorder_options {
 	uint64_t ring_bytes;          /* per processor, 0: by the machine; rounded to a power of two */
 	uint32_t sample_hz;           /* CPU samples a second and processor, 0 none */
 	uint32_t stacks;              /* STACKS_ */
+	const struct filter *filter;  /* NULL: all threads */
 	const char *command;          /* what is recorded, for the machine record; NULL none */
 	const char *options;          /* the command line's options, for the machine record */
 };

@@ -25,6 +25,11 @@
 
 static const struct option_spec options[] = {
 	{ "all", 'a', OPTION_FLAG, NULL, "record all processes (without a command: the default)" },
+	{ "pid", 'p', OPTION_TEXT, "PID,...", "these processes only (others' wake-ups are kept: they may be the culprits)" },
+	{ "tid", 't', OPTION_TEXT, "TID,...", "these threads only" },
+	{ "cpu", 'C', OPTION_TEXT, "LIST", "these processors only: 0-3,8" },
+	{ "cgroup", 'G', OPTION_TEXT, "PATH", "this control group and those below it" },
+	{ "user", 'u', OPTION_TEXT, "USER,...", "these users only" },
 	{ "output", 'o', OPTION_TEXT, "FILE", "file of the trace (argus.trace)" },
 	{ "level", 0, OPTION_TEXT, "LEVEL", "lean: waits, wake-ups, life of tasks; full: every system call and message too (lean)" },
 	{ "duration", 0, OPTION_DURATION, "TIME", "stop after this time" },
@@ -272,6 +277,28 @@ static int check_level(const struct options *given, bool *ret_full, struct err *
 	return 0;
 }
 
+static int read_filter(const struct options *given, pid_t child, struct filter *filter, struct err *err)
+{
+	static const struct {
+		const char *option;
+		int (*add)(struct filter *filter, const char *text, struct err *err);
+	} lists[] = {
+		{ "pid", filter_add_pids }, { "tid", filter_add_tids }, { "cpu", filter_add_cpus },
+		{ "cgroup", filter_add_cgroup }, { "user", filter_add_users },
+	};
+	const char *text;
+	int r = 0;
+
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+		for (size_t n = 0; !r && (text = options_nth(given, lists[i].option, n)); n++)
+			r = lists[i].add(filter, text, err);
+	if (child > 0 && !options_has(given, "all")) {
+		filter_add(filter, FILTER_PID, (uint64_t)child);
+		filter->follow_forks = true;
+	}
+	return r;
+}
+
 static int record(struct command_context *context, struct wait_state *state, const struct recorder_options *want,
 		  struct err *err)
 {
@@ -341,6 +368,7 @@ static int run(struct command_context *context, struct err *err)
 		.command = join(context->arena, given->arguments),
 	};
 	struct child child = { 0 };
+	struct filter filter = { 0 };
 	struct wait_state state = { .child = &child };
 	sigset_t before;
 	int r;
@@ -357,7 +385,11 @@ static int run(struct command_context *context, struct err *err)
 	if (given->argument_count)
 		r = child_start(given->arguments, &before, &child, err);
 	if (!r)
+		r = read_filter(given, child.pid, &filter, err);
+	want.filter = &filter;
+	if (!r)
 		r = record(context, &state, &want, err);
+	filter_done(&filter);
 	if (r)
 		child_kill(&child);
 	child_drop(&child);

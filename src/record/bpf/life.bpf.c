@@ -1,5 +1,6 @@
 /* The life of tasks: fork, exec, exit, names; signals; the freezer. */
 #include "record/bpf/call.bpf.h"
+#include "record/bpf/filter.bpf.h"
 #include "record/bpf/ring.bpf.h"
 #include "record/bpf/stack.bpf.h"
 #include "record/bpf/task.bpf.h"
@@ -36,6 +37,7 @@ int on_newtask(u64 *context)
 	if (!ring)
 		return 0;
 	u64 now = bpf_ktime_get_ns();
+	filter_follow(current, child);
 	u32 stack = stack_user(context, STACKS_WAKES);
 	struct event_fork *e = ring_begin(ring, EVENT_fork, GET(current, pid), now, sizeof(*e) + COMM_BYTES);
 	if (!e)
@@ -152,12 +154,15 @@ int on_exit(u64 *context)
 	if (!ring || (u32)GET(task, tgid) == config.own_pid)
 		return 0;
 	struct signal_struct *signal = GET(task, signal);
+	bool last = signal && !GET(signal, live.counter);
+	if (last)
+		filter_forget(task);
 	u64 now = bpf_ktime_get_ns();
 	struct event_exit *e = ring_begin(ring, EVENT_exit, GET(task, pid), now, sizeof(*e));
 	if (!e)
 		return 0;
 	e->code = GET(task, exit_code);
-	e->last = signal ? !GET(signal, live.counter) : 0;
+	e->last = last;
 	ring_end(ring);
 	return 0;
 }

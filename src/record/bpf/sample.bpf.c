@@ -1,5 +1,6 @@
 /* Where processors execute, at each tick of their sampling clocks. Runs in a
  * hard interrupt (in a non-maskable one where the hardware's clock is used). */
+#include "record/bpf/filter.bpf.h"
 #include "record/bpf/ring.bpf.h"
 #include "record/bpf/stack.bpf.h"
 
@@ -12,7 +13,7 @@ int on_sample(void *context)
 	u32 tid = GET(current, pid);
 	struct ring *ring;
 
-	if (!tid || (u32)GET(current, tgid) == config.own_pid)
+	if (!tid || (u32)GET(current, tgid) == config.own_pid || !filter_passes(current))
 		return 0;
 	ring = ring_here();
 	if (!ring)

@@ -1,6 +1,7 @@
 /* Switches and wake-ups: one record per sched_switch and per sched_waking. Both
  * run with interrupts off, and are the busiest programs of the lean level. */
 #include "record/bpf/context.bpf.h"
+#include "record/bpf/filter.bpf.h"
 #include "record/bpf/stack.bpf.h"
 #include "record/bpf/throttle.bpf.h"
 #include "record/bpf/wait.bpf.h"
@@ -40,7 +41,9 @@ int on_switch(u64 *context)
 	if (GET(next, thread_info.flags) >> TIF_SIGPENDING_BIT & 1)
 		w.flags |= SWITCH_FLAGS_signal_pending;
 	u32 ustack = 0, kstack = 0;
-	if (w.wait) {
+	if (tid && !filter_passes(prev)) {
+		w.flags |= SWITCH_FLAGS_unfiltered;
+	} else if (w.wait) {
 		ustack = stack_user(context, STACKS_WAITS);
 		/* where the system call says what it waits for, the kernel's part adds nothing */
 		if (w.state == TASK_STATE_blocked || w.state == TASK_STATE_killable || w.wait == WAIT_KIND_other ||
