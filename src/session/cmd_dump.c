@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/map.h"
 #include "session/command.h"
+#include "session/show_stack.h"
 #include "trace/tables.h"
 #include "trace/text.h"
 #include "trace/when.h"
@@ -22,6 +23,9 @@ static const struct option_spec dump_options[] = {
 	{ "type", 'e', OPTION_TEXT, "EVENT", "events of this type, or of several: switch,wake (repeatable)" },
 	{ "number", 'n', OPTION_TEXT, "N[-M]", "the event of this number, or of these" },
 	{ "state", 0, OPTION_FLAG, NULL, "also the state that was found and records about the trace itself" },
+	{ "stacks", 0, OPTION_FLAG, NULL, "behind each event the stacks it has, with names" },
+	{ "lines", 0, OPTION_FLAG, NULL, "with --stacks: source lines and inlined functions too" },
+	{ "symfs", 0, OPTION_TEXT, "FOLDER", "with --stacks: look for programs and debug files below this folder first" },
 	{ "text", 0, OPTION_FLAG, NULL, "the text form, with state: `argus import --text` makes the same trace of it" },
 	{ "json", 0, OPTION_FLAG, NULL, "one JSON document" },
 	{ 0 }
@@ -38,6 +42,7 @@ struct dump {
 	uint64_t first_number, last_number;
 	bool by_thread;               /* a filter asks who */
 	bool state, text;
+	struct names *names;          /* NULL: stacks are not shown */
 	struct buf buf;
 	struct json json;
 	bool as_json;
@@ -96,6 +101,8 @@ static int read_filters(struct dump *dump, struct err *err)
 	dump->as_json = options_has(options, "json");
 	dump->state = dump->text || options_has(options, "state");
 	dump->by_thread = options_has(options, "pid") || options_has(options, "tid") || options_has(options, "comm");
+	if (dump->text && options_has(options, "stacks"))
+		return err_set(err, -EINVAL, "--text has stacks as numbers and frames already; leave out --stacks");
 	if (dump->text && dump->as_json)
 		return err_set(err, -EINVAL, "--text and --json: one of them");
 	if (options_has(options, "from"))
@@ -159,6 +166,22 @@ static bool shown_as_number(enum field_kind kind)
 	       kind != FIELD_KERNEL_ADDRESS && kind != FIELD_SYSCALL && kind != FIELD_SIGNAL && kind != FIELD_DEVICE;
 }
 
+static bool is_stack(const struct event *e, const struct field_info *field)
+{
+	return field->kind == FIELD_STACK && e->type != EVENT_frame && e->data && field_value(field, e->data);
+}
+
+static void add_stacks(struct dump *dump, const struct event *e)
+{
+	const struct event_info *info = &event_infos[e->type];
+
+	/* the kernel's part is the inner one */
+	for (int kernel = 1; kernel >= 0; kernel--)
+		for (const struct field_info *field = info->fields; field < info->fields + info->field_count; field++)
+			if (is_stack(e, field) && (strcmp(field->name, "kstack") == 0) == kernel)
+				show_stack_text(&dump->buf, dump->names, dump->tables, (uint32_t)field_value(field, e->data), "        ");
+}
+
 static void add_json(struct dump *dump, const struct event *e, const char *comm)
 {
 	const struct event_info *info = &event_infos[e->type];
@@ -190,6 +213,10 @@ static void add_json(struct dump *dump, const struct event *e, const char *comm)
 	}
 	if (e->tail_length)
 		add_texts(json, e, info->tail == FIELD_TEXTS);
+	for (const struct field_info *field = info->fields; dump->names && field < info->fields + info->field_count; field++)
+		if (is_stack(e, field))
+			show_stack_json(json, strcmp(field->name, "kstack") ? "stack" : "kernel_stack", dump->names, dump->tables,
+					(uint32_t)field_value(field, e->data));
 	json_end(json);
 	buf_done(&value);
 }
@@ -212,6 +239,8 @@ static int show_events(struct dump *dump)
 			add_json(dump, e, e->tid && !thread ? "?" : comm);
 		else
 			text_format_line(&dump->buf, e, e->tid && !thread ? "?" : comm);
+		if (dump->names && !dump->as_json)
+			add_stacks(dump, e);
 		if (dump->buf.length >= DUMP_BLOCK) {
 			status = sink_buf(out, &dump->buf);
 			buf_clear(&dump->buf);
@@ -258,6 +287,11 @@ static int run_dump(struct command_context *context, struct err *err)
 	status = read_filters(&dump, err);
 	if (!status)
 		status = tables_build(dump.trace, &dump.tables, err);
+	if (!status && options_has(context->options, "stacks")) {
+		struct names_options names = { .symfs = options_text(context->options, "symfs", NULL),
+					       .lines = options_has(context->options, "lines") };
+		status = names_open(dump.trace, dump.tables, &names, &dump.names, err);
+	}
 	if (!status) {
 		thread_tracker_init(&dump.tracker, dump.tables);
 		buf_init(&dump.buf);
@@ -265,6 +299,9 @@ static int run_dump(struct command_context *context, struct err *err)
 		buf_done(&dump.buf);
 		thread_tracker_done(&dump.tracker);
 	}
+	for (uint32_t i = 0; dump.names && names_complaint(dump.names, i); i++)
+		sink_printf(context->notes, "%s\n", names_complaint(dump.names, i));
+	names_close(dump.names);
 	tables_free(dump.tables);
 	trace_close(dump.trace);
 	map_done(&dump.pids);

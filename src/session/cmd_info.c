@@ -5,14 +5,16 @@
 
 #include "base/json.h"
 #include "session/command.h"
+#include "session/stack_health.h"
 #include "trace/text.h"
 #include "trace/trace.h"
 #include "trace/when.h"
 
 #define GAPS_SHOWN 20
+#define STACKS_COUNTED 8000000u /* events: beyond it counting takes more than a moment, and is left to --check */
 
 static const struct option_spec info_options[] = {
-	{ "check", 0, OPTION_FLAG, NULL, "read all of it: damage in large files shows only then" },
+	{ "check", 0, OPTION_FLAG, NULL, "read all of it: damage in large files, and how whole their stacks are, show only then" },
 	{ "json", 0, OPTION_FLAG, NULL, "one JSON document" },
 	{ 0 }
 };
@@ -105,7 +107,7 @@ static void add_gaps(struct json *json, const struct trace *trace)
 	json_end(json);
 }
 
-static void make_json(const struct trace *trace, struct buf *buf)
+static void make_json(const struct trace *trace, const struct tables *tables, const struct stack_health *stacks, struct buf *buf)
 {
 	const struct trace_summary *summary = trace_summary(trace);
 	struct json json;
@@ -134,6 +136,8 @@ static void make_json(const struct trace *trace, struct buf *buf)
 	json_u64(&json, "truncated_bytes", summary->truncated_bytes);
 	add_types(&json, "types", summary, false);
 	add_types(&json, "state_types", summary, true);
+	if (stacks)
+		stack_health_json(stacks, tables, &json);
 	add_gaps(&json, trace);
 	add_machine(&json, trace);
 	json_end(&json);
@@ -243,7 +247,7 @@ static void show_notes(const struct trace_summary *summary, struct buf *buf)
 		buf_printf(buf, "note: %" PRIu64 " files of other recordings in the directory were left out\n", summary->foreign_files);
 }
 
-static void show_all(const struct trace *trace, struct buf *buf)
+static void show_all(const struct trace *trace, const struct tables *tables, const struct stack_health *stacks, struct buf *buf)
 {
 	const struct trace_summary *summary = trace_summary(trace);
 
@@ -258,6 +262,8 @@ static void show_all(const struct trace *trace, struct buf *buf)
 		   summary->processes, summary->cpus);
 	buf_printf(buf, "events     %" PRIu64 "\n", summary->events);
 	show_types(summary, buf);
+	if (stacks)
+		stack_health_text(stacks, tables, buf);
 	show_losses(trace, buf);
 	show_notes(summary, buf);
 }
@@ -272,11 +278,21 @@ static int run_info(struct command_context *context, struct err *err)
 
 	if (status)
 		return status;
+	const struct trace_summary *summary = trace_summary(trace);
+	struct stack_health health, *stacks = NULL;
+	struct tables *tables = NULL;
+
+	if (summary->counts[EVENT_frame] && (summary->events <= STACKS_COUNTED || options_has(context->options, "check")) &&
+	    tables_build(trace, &tables, NULL) == 0) {
+		stacks = &health;
+		stack_health_count(trace, tables, stacks);
+	}
 	buf_init(&buf);
 	if (options_has(context->options, "json"))
-		make_json(trace, &buf);
+		make_json(trace, tables, stacks, &buf);
 	else
-		show_all(trace, &buf);
+		show_all(trace, tables, stacks, &buf);
+	tables_free(tables);
 	status = sink_buf(context->out, &buf);
 	buf_done(&buf);
 	trace_close(trace);

@@ -24,7 +24,8 @@ static inline __attribute__((always_inline)) int unwind_by_frame_pointer(void *c
 	if (registers->bp_lost)
 		return unwind_guess_status(kind);
 	UNWIND_USE_BP(context);
-	if (at == 0 && kind != UNWIND_NONE)
+	/* by convention the outermost frame has none */
+	if (at == 0)
 		return UNWIND_STEP_END;
 	if (at < registers->sp || at - registers->sp > UNWIND_FRAME_BYTES_MAX || (at & 7))
 		return unwind_guess_status(kind);

@@ -71,6 +71,14 @@ static const char *const value_names[FIELD_KINDS][VALUE_LIMIT] = {
 #undef VALUE
 };
 
+static const char *const value_docs[FIELD_KINDS][VALUE_LIMIT] = {
+#define KIND(kind)
+#define VALUE(kind, number, name, doc) [FIELD_##kind][number] = doc,
+#include "trace/kinds.def"
+#undef KIND
+#undef VALUE
+};
+
 static const char *const kind_names[FIELD_KINDS + 1] = {
 #define NAME(kind) [FIELD_##kind] = #kind
 	NAME(U8), NAME(U16), NAME(U32), NAME(U64), NAME(I32), NAME(I64), NAME(HEX), NAME(TID), NAME(PID), NAME(CPU),
@@ -94,6 +102,11 @@ const char *kind_name(enum field_kind kind)
 const char *kind_value_name(enum field_kind kind, uint64_t value)
 {
 	return kind < FIELD_KINDS && value < VALUE_LIMIT ? value_names[kind][value] : NULL;
+}
+
+const char *kind_value_doc(enum field_kind kind, uint64_t value)
+{
+	return kind < FIELD_KINDS && value < VALUE_LIMIT ? value_docs[kind][value] : NULL;
 }
 
 int kind_value_find(enum field_kind kind, const char *name, size_t length, uint64_t *ret_value)

@@ -125,6 +125,8 @@ const struct field_info *field_info_find(const struct event_info *info, const ch
 const char *kind_name(enum field_kind kind);
 /* Name of a value of a named kind, NULL when it has none; for flags of one bit. */
 const char *kind_value_name(enum field_kind kind, uint64_t value);
+/* The value in words; NULL when it has none. */
+const char *kind_value_doc(enum field_kind kind, uint64_t value);
 /* -ENOENT when the kind has no such name. */
 int kind_value_find(enum field_kind kind, const char *name, size_t length, uint64_t *ret_value);
 /* True when values of the kind are or'ed bits (SWITCH_FLAGS, ...): its list has no 0. */
