@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "record/config.h"
+#include "record/doctor.h"
 #include "record/recorder.h"
 #include "session/command.h"
 
@@ -308,6 +309,8 @@ static int record(struct command_context *context, struct wait_state *state, con
 	int r, stopping;
 
 	r = recorder_start(want, &state->recorder, err);
+	if (r == -EPERM || r == -EACCES || r == -ENOENT || r == -ENOTSUP)
+		doctor_explain(r, err);
 	if (r)
 		return r;
 	if (duration)
