@@ -3,7 +3,7 @@
  * A rule is one statement of a small language (docs/rules.md). A set holds the
  * statements of several files: the default pack, other packs, knowledge. A file
  * with an error adds nothing and leaves the set as it was; the error names file,
- * line and column. Parsed sets are immutable for their readers. */
+ * line and column. A set is immutable for those who only read it. */
 #ifndef RULES_RULES_H
 #define RULES_RULES_H
 
@@ -12,18 +12,104 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "rules/condition.h"
+
+enum rule_kind {
+	RULE_boundary,
+	RULE_peers,
+	RULE_edge,
+	RULE_wake,
+	RULE_cut,
+	RULE_idle,
+	RULE_flag,
+	/* corrections about single events */
+	RULE_cut_edge,
+	RULE_keep_edge,
+	RULE_join,
+	RULE_boundary_at,
+	RULE_idle_wait
+};
+
+enum rule_place {
+	PLACE_before,   /* the event begins a segment */
+	PLACE_after,    /* the event is its segment's last */
+	PLACE_callout,  /* a segment from one event to its counterpart; nests */
+	PLACE_isolate   /* the event becomes a node of its own */
+};
+
+enum rule_segment { RULE_SEGMENT_plain, RULE_SEGMENT_callout, RULE_SEGMENT_work, RULE_SEGMENT_interrupt, RULE_SEGMENT_maintenance };
+
+enum rule_peers { PEERS_none, PEERS_receive, PEERS_any };
+
+/* How the beginnings of an edge are kept until the ends come. */
+enum rule_take {
+	TAKE_once,  /* the latest beginning, used up by the end */
+	TAKE_fifo,  /* the oldest beginning, used up by the end */
+	TAKE_last,  /* the latest beginning, kept */
+	TAKE_all    /* all beginnings since the last end */
+};
+
+#define RULE_KEYS 3
+
+/* One end of an edge rule. */
+struct rule_end {
+	uint16_t event;              /* enum event_type */
+	uint8_t keys;
+	struct operand key[RULE_KEYS];
+	struct condition where;
+};
+
+struct rule {
+	enum rule_kind kind;
+	const char *name;
+	const char *text;            /* as written */
+	const char *file;
+	uint32_t line, column;
+	struct condition where;
+	uint16_t event, end_event;   /* boundaries: the event; callouts: the end too */
+	struct condition end_where;
+	enum rule_place place;
+	enum rule_segment segment;
+	enum rule_peers peers;
+	enum rule_take take;
+	struct rule_end from, to;    /* edges */
+	uint16_t mechanism;          /* number of the kind of edge; 0 any or the default */
+	uint8_t confidence;          /* 0: the mechanism's */
+	bool drop;                   /* wake: no edge */
+	bool charge_source;          /* wake: to the interrupt's source, not to the thread */
+	uint64_t from_event, to_event; /* corrections; the one event of boundary_at and idle_wait is from_event */
+	uint64_t address;            /* flags */
+};
 
 struct rules;
+
+/* Numbers of the kinds of edges belong to a folder above; whoever parses rules
+ * that name them says how. Returns 0 when there is no such kind. */
+typedef unsigned rules_mechanism_find(const char *name, size_t length);
 
 /* An empty set. */
 struct rules *rules_new(void);
 void rules_free(struct rules *rules);
 
 /* Adds the statements of a text; `name` is shown in errors and by the rules. */
-int rules_add_text(struct rules *rules, const char *name, const char *text, size_t length, struct err *err);
-int rules_add_file(struct rules *rules, const char *path, struct err *err);
+int rules_add_text(struct rules *rules, const char *name, const char *text, size_t length,
+		   rules_mechanism_find *mechanism_find, struct err *err);
+int rules_add_file(struct rules *rules, const char *path, rules_mechanism_find *mechanism_find, struct err *err);
+/* Adds the built-in pack "default". */
+int rules_add_default(struct rules *rules, rules_mechanism_find *mechanism_find, struct err *err);
 
-/* The default rules, built in; shared, not to be freed. */
-const struct rules *rules_default(void);
+size_t rules_count(const struct rules *rules);
+const struct rule *rules_at(const struct rules *rules, size_t index);
+/* Changes whenever the statements do; for caches. */
+uint64_t rules_hash(const struct rules *rules);
+
+/* Built-in packs: name and text. */
+struct rules_pack {
+	const char *name;
+	const char *text;
+	size_t length;
+};
+extern const struct rules_pack rules_packs[];
+extern const size_t rules_pack_count;
 
 #endif

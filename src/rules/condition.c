@@ -1,0 +1,111 @@
+/* Evaluation of conditions; see condition.h. */
+#include "rules/condition.h"
+
+#include <fnmatch.h>
+#include <string.h>
+
+static const void *base_of(const struct operand *operand, const struct rule_scene *scene)
+{
+	switch ((enum operand_source)operand->source) {
+	case OPERAND_event:
+		return scene->data;
+	case OPERAND_thread:
+		return scene->thread;
+	case OPERAND_target:
+		return scene->target;
+	case OPERAND_scene:
+		return scene;
+	case OPERAND_literal:
+		break;
+	}
+	return NULL;
+}
+
+uint64_t operand_value(const struct operand *operand, const struct rule_scene *scene)
+{
+	const unsigned char *at;
+
+	if (operand->source == OPERAND_literal)
+		return operand->value;
+	at = base_of(operand, scene);
+	if (!at)
+		return 0;
+	at += operand->offset;
+	switch (operand->bytes) {
+	case 1:
+		return operand->is_signed ? (uint64_t)*(const int8_t *)at : *at;
+	case 2: {
+		uint16_t value;
+
+		memcpy(&value, at, sizeof(value));
+		return operand->is_signed ? (uint64_t)(int16_t)value : value;
+	}
+	case 4: {
+		uint32_t value;
+
+		memcpy(&value, at, sizeof(value));
+		return operand->is_signed ? (uint64_t)(int32_t)value : value;
+	}
+	case 8: {
+		uint64_t value;
+
+		memcpy(&value, at, sizeof(value));
+		return value;
+	}
+	}
+	return 0;
+}
+
+static const char *operand_text(const struct operand *operand, const struct rule_scene *scene)
+{
+	const unsigned char *at;
+	const char *text;
+
+	if (operand->source == OPERAND_literal)
+		return operand->text ? operand->text : "";
+	at = base_of(operand, scene);
+	if (!at)
+		return "";
+	memcpy(&text, at + operand->offset, sizeof(text));
+	return text ? text : "";
+}
+
+static bool step_holds(const struct condition_step *step, const struct rule_scene *scene)
+{
+	uint64_t left, right;
+
+	if (!step->left.bytes) {
+		const char *text = operand_text(&step->left, scene), *other = operand_text(&step->right, scene);
+
+		if (step->comparison == COMPARE_like)
+			return fnmatch(other, text, 0) == 0;
+		return (strcmp(text, other) == 0) == (step->comparison == COMPARE_equal);
+	}
+	left = operand_value(&step->left, scene);
+	right = operand_value(&step->right, scene);
+	switch ((enum comparison)step->comparison) {
+	case COMPARE_equal:
+		return left == right;
+	case COMPARE_differs:
+		return left != right;
+	case COMPARE_less:
+		return step->is_signed ? (int64_t)left < (int64_t)right : left < right;
+	case COMPARE_at_most:
+		return step->is_signed ? (int64_t)left <= (int64_t)right : left <= right;
+	case COMPARE_has:
+		return (left & right) != 0;
+	case COMPARE_like:
+		break;
+	}
+	return false;
+}
+
+bool condition_holds_slow(const struct condition *condition, const struct rule_scene *scene)
+{
+	unsigned at = 0;
+
+	/* Steps only lead forward, so this ends. */
+	while (at < condition->count)
+		at = step_holds(&condition->steps[at], scene) ? condition->steps[at].yes : condition->steps[at].no;
+	return at == CONDITION_TRUE;
+}
