@@ -1,0 +1,234 @@
+/* Inside of the building: the state of threads and processors during the one
+ * pass over the events. */
+#ifndef GRAPH_BUILD_H
+#define GRAPH_BUILD_H
+
+#include "graph/store.h"
+
+/* Rules built into the code, for what the language cannot say. Their numbers
+ * come before those of the rule files. */
+enum builtin_rule {
+	BUILTIN_none,
+	BUILTIN_first,        /* a thread's first stretch */
+	BUILTIN_found,        /* a wait found by the snapshot at the start */
+	BUILTIN_switch,       /* came back to the processor within a segment */
+	BUILTIN_interrupt,    /* an interrupt that woke somebody */
+	BUILTIN_gap,          /* events were lost */
+	BUILTIN_not_waiting,  /* a wake-up of a thread that was not waiting */
+	BUILTIN_message,      /* send to receive, byte by byte */
+	BUILTIN_reply,        /* receive to the send back on the same object */
+	BUILTIN_fork,
+	BUILTIN_exec,
+	BUILTIN_file_lock,
+	BUILTIN_wake,         /* a wake-up no rule speaks of */
+	BUILTIN_lost,         /* the thread came back out of a gap */
+	BUILTIN_COUNT
+};
+
+/* ---- rules, made ready for the pass ---- */
+
+struct edge_end {
+	const struct rule *rule;
+	const struct rule_end *end;
+	uint32_t table;         /* of keys */
+	uint16_t number;        /* global */
+};
+
+struct boundary {
+	const struct rule *rule;
+	uint16_t number;        /* global */
+	uint8_t row_rule;
+};
+
+struct event_program {
+	struct vec(struct boundary) before, after, isolate, enter, leave;
+	struct vec(struct edge_end) from, to;
+	bool any;
+};
+
+struct keyed_begin {
+	uint64_t ns;
+	uint32_t event, row;
+	uint32_t next;          /* later one of the same key, 0 none */
+	uint32_t tid;
+};
+
+struct key_table {
+	struct map heads;       /* key -> first beginning, from 1; the last of a list in the high half */
+	uint32_t epoch;         /* of gaps, in fifo and all tables */
+};
+
+struct messages;            /* message.c */
+struct file_locks;          /* lock.c */
+
+struct program {
+	struct event_program events[EVENT_MAX];
+	struct vec(struct boundary) wakes, cuts, peers, idles;
+	struct vec(struct key_table) tables;
+	struct map boundaries_at;  /* event -> row rule */
+};
+
+/* ---- threads ---- */
+
+enum slot_status { SLOT_new, SLOT_running, SLOT_waiting, SLOT_runnable, SLOT_gone };
+
+/* A wake-up, as judged by the rules. */
+struct wake_info {
+	uint64_t ns;
+	uint32_t event, row;
+	uint32_t waker;         /* tid */
+	uint8_t row_rule, cause;
+	uint8_t result;         /* enum graph_wait_result, of the wait that it ends */
+	bool removed, charge_source;
+	struct event_wake said;
+};
+
+#define SLOT_PEERS 16
+
+struct slot_more {
+	uint64_t peers[SLOT_PEERS];  /* of the current segment */
+	uint32_t peer_count;
+	uint8_t callout_rules[64];   /* row rules of the callbacks it is in */
+	uint8_t callout_kinds[64];
+	/* its creation */
+	uint64_t fork_ns;
+	uint32_t fork_event, fork_row, fork_tid;
+	/* the last receive by object, for replies: see message.c */
+	uint64_t refused_lock;       /* object whose lock was refused to it */
+};
+
+struct slot {
+	struct rule_facts facts;
+	uint32_t thread;        /* built thread; GRAPH_NONE before its first event */
+	uint32_t row;           /* current one, or the last; GRAPH_NONE none */
+	uint16_t cpu;
+	uint8_t status;         /* enum slot_status */
+	uint8_t split_rule;     /* row rule that ends the segment at the next coming in; 0 none */
+	uint8_t split_kind;     /* enum graph_segment_kind of the next segment */
+	bool has_wake;          /* a wake-up came since it came in */
+	uint32_t last_wait;     /* last wait, to be told its call's result; GRAPH_NONE */
+	struct wake_info wake;
+	struct slot_more *more; /* NULL until needed */
+};
+
+struct built_thread {
+	uint64_t first_ns;
+	uint32_t tid, pid;
+	uint32_t rows, last_row;
+	uint8_t kind, cause;    /* enum graph_thread_kind; WAKE_CAUSE_ of sources */
+	uint64_t number;
+};
+
+struct cpu_state {
+	uint64_t last_switch_ns;
+	uint32_t current;       /* tid, UINT32_MAX unknown */
+	uint32_t last_event;
+	/* the interrupt that runs, as far as events tell */
+	uint32_t node;          /* row, GRAPH_NONE */
+	uint32_t node_event;
+	uint64_t node_key;
+	uint32_t woken;
+	uint32_t first_target;  /* tid it woke first */
+	uint32_t first_row;
+	uint8_t first_armed;
+};
+
+struct builder {
+	struct graph *graph;
+	struct program program;
+	struct slot **pages;    /* by tid / SLOT_PAGE */
+	struct map far_slots;   /* tids too large for pages -> slot */
+	struct arena arena;     /* slots, names */
+	struct map comms;       /* hash -> interned text */
+	struct vec(struct built_thread) threads;
+	struct map sources;     /* cause and number -> built thread */
+	struct vec(struct cpu_state) cpus;
+	struct vec(struct keyed_begin) begins;
+	uint32_t free_begin;
+	struct messages *messages;
+	struct file_locks *locks;
+	uint64_t now_ns;
+	uint32_t event;         /* number of the event at hand */
+	uint16_t event_cpu;
+	size_t next_gap;
+	uint64_t gap_to_ns;     /* end of the latest loss so far, 0 none */
+	uint32_t gap_epoch;
+	struct slot nobody;     /* facts of threads that are not known */
+};
+
+/* compile.c */
+int program_compile(struct builder *b, const struct rules *rules, struct err *err);
+void program_done(struct program *program);
+/* -1 when the row rules are used up. */
+int program_row_rule(struct graph *graph, uint32_t number);
+
+/* slots.c */
+struct slot *slot_at(struct builder *b, uint32_t tid);
+struct slot *slot_find(struct builder *b, uint32_t tid); /* NULL when never seen */
+struct slot_more *slot_more(struct builder *b, struct slot *slot);
+const char *intern_comm(struct builder *b, const char *text, size_t length);
+void slot_new_thread(struct builder *b, struct slot *slot);
+uint32_t source_thread(struct builder *b, enum graph_thread_kind kind, uint8_t cause, uint64_t number);
+void life_event(struct builder *b, const struct event *e, struct slot *slot);
+void slots_finish(struct builder *b);
+
+/* stretch.c */
+struct row *slot_row(struct builder *b, const struct slot *slot);
+uint32_t row_begin(struct builder *b, struct slot *slot, uint64_t ns, uint32_t event, uint16_t cpu, unsigned rule, bool continues);
+void slot_come_in(struct builder *b, struct slot *slot, uint64_t ns, uint16_t cpu);
+/* Makes sure that the thread has a stretch now, for an event of its own. */
+void slot_ensure(struct builder *b, struct slot *slot, uint16_t cpu);
+void slot_split(struct builder *b, struct slot *slot, bool before, unsigned row_rule, enum graph_segment_kind kind);
+void switch_event(struct builder *b, const struct event *e);
+void waiting_event(struct builder *b, const struct event *e);
+void wait_told_result(struct builder *b, struct slot *slot, int64_t result, uint64_t began_ns, unsigned syscall);
+void contradict(struct builder *b, enum graph_contradiction kind);
+
+/* wake.c */
+void wake_event(struct builder *b, const struct event *e);
+/* The wake-up ends (or will end) the wait behind the slot's row. */
+void wake_attach(struct builder *b, struct slot *slot, const struct wake_info *wake);
+/* Judges a wake-up that came before the switch-out, now that the wait is known. */
+void wake_judge_again(struct builder *b, struct slot *slot);
+/* A wake-up that ends no wait. */
+void wake_spurious(struct builder *b);
+
+/* node.c */
+uint32_t node_isolate(struct builder *b, const struct event *e, const struct boundary *boundary);
+uint32_t node_of_wake(struct builder *b, const struct event *e, const struct event_wake *wake);
+void gaps_until(struct builder *b, uint64_t ns);
+
+/* edges.c */
+void edge_add(struct builder *b, const struct stored_edge *edge, const struct slot *from, const struct slot *to);
+unsigned edge_cut_by(struct builder *b, unsigned mechanism, unsigned confidence, const struct slot *from, const struct slot *to);
+void edges_of_event(struct builder *b, const struct event *e, struct slot *slot, uint32_t row);
+
+/* message.c */
+void messages_init(struct builder *b);
+void messages_done(struct builder *b);
+void message_event(struct builder *b, const struct event *e, struct slot *slot);
+void message_descriptor(struct builder *b, const struct event *e);
+void messages_finish(struct builder *b);
+
+/* lock.c */
+void locks_init(struct builder *b);
+void locks_done(struct builder *b);
+void file_lock_event(struct builder *b, const struct event *e, struct slot *slot);
+
+/* dispatch.c */
+void builder_event(struct builder *b, const struct event *e);
+
+/* feed.c */
+int feed_all(struct builder *b, unsigned threads, struct err *err);
+
+static inline uint16_t row_rule_number(const struct builder *b, unsigned row_rule)
+{
+	return b->graph->row_rules[row_rule];
+}
+
+static inline void rule_used(struct builder *b, unsigned number)
+{
+	b->graph->rules.items[number].uses++;
+}
+
+#endif

@@ -1,0 +1,188 @@
+/* One event at a time: to the parts that know its type, then through the rules. */
+#include "graph/build.h"
+
+static bool boundary_holds(const struct boundary *boundary, const struct condition *where, const struct event *e, const struct slot *slot)
+{
+	struct rule_scene scene = { .data = e->data, .thread = &slot->facts, .tail = e->tail, .cpu = e->cpu };
+
+	(void)boundary;
+	return condition_holds(where, &scene);
+}
+
+static void callout_enter(struct builder *b, const struct boundary *boundary, struct slot *slot)
+{
+	struct slot_more *more = slot_more(b, slot);
+	unsigned level = slot->facts.callout;
+
+	if (level < sizeof(more->callout_rules)) {
+		more->callout_rules[level] = boundary->row_rule;
+		more->callout_kinds[level] = (uint8_t)row_kind(slot_row(b, slot));
+	}
+	if (level < UINT16_MAX)
+		slot->facts.callout++;
+	slot_split(b, slot, true, boundary->row_rule, (enum graph_segment_kind)boundary->rule->segment);
+	slot_row(b, slot)->level = slot->facts.callout > 255 ? 255 : (uint8_t)slot->facts.callout;
+}
+
+static void callout_leave(struct builder *b, const struct boundary *boundary, struct slot *slot)
+{
+	struct slot_more *more = slot_more(b, slot);
+	unsigned level = slot->facts.callout;
+	unsigned kind = SEGMENT_plain;
+
+	if (!level) {
+		contradict(b, CONTRADICTION_callout);
+		return;
+	}
+	slot->facts.callout = (uint16_t)--level;
+	if (level < sizeof(more->callout_rules))
+		kind = more->callout_kinds[level];
+	slot_split(b, slot, false, boundary->row_rule, (enum graph_segment_kind)kind);
+	slot_row(b, slot)->level = level > 255 ? 255 : (uint8_t)level;
+}
+
+/* Events whose thread is only the one that was interrupted. */
+static bool is_interrupt(unsigned type)
+{
+	return type == EVENT_timer_fire || type == EVENT_interrupt || type == EVENT_maintenance || type == EVENT_block_complete;
+}
+
+static void thread_event(struct builder *b, const struct event *e)
+{
+	const struct event_program *program = &b->program.events[e->type];
+	struct slot *slot = e->tid ? slot_at(b, e->tid) : &b->nobody;
+	uint32_t row;
+
+	if (program->isolate.length) {
+		for (size_t i = 0; i < program->isolate.length; i++) {
+			const struct boundary *boundary = &program->isolate.items[i];
+
+			if (boundary_holds(boundary, &boundary->rule->where, e, slot)) {
+				row = node_isolate(b, e, boundary);
+				edges_of_event(b, e, slot, row);
+				return;
+			}
+		}
+	}
+	if (e->tid && !is_interrupt(e->type))
+		slot_ensure(b, slot, e->cpu);
+	if (program->any && slot->row != GRAPH_NONE) {
+		for (size_t i = 0; i < program->before.length; i++)
+			if (boundary_holds(&program->before.items[i], &program->before.items[i].rule->where, e, slot)) {
+				slot_split(b, slot, true, program->before.items[i].row_rule,
+					   (enum graph_segment_kind)program->before.items[i].rule->segment);
+				break;
+			}
+		for (size_t i = 0; i < program->enter.length; i++)
+			if (boundary_holds(&program->enter.items[i], &program->enter.items[i].rule->where, e, slot))
+				callout_enter(b, &program->enter.items[i], slot);
+	}
+	switch (e->type) {
+	case EVENT_message:
+		message_event(b, e, slot);
+		break;
+	case EVENT_file_lock:
+		file_lock_event(b, e, slot);
+		break;
+	case EVENT_syscall: {
+		const struct event_syscall *s = event_as(e, syscall);
+
+		wait_told_result(b, slot, (int64_t)s->result, e->time - s->duration_ns, s->number);
+		break;
+	}
+	case EVENT_queue_message: {
+		const struct event_queue_message *q = event_as(e, queue_message);
+
+		wait_told_result(b, slot, (int32_t)q->result, e->time - q->duration_ns, q->number);
+		break;
+	}
+	case EVENT_fork:
+	case EVENT_exec:
+	case EVENT_rename:
+		life_event(b, e, slot);
+		break;
+	default:
+		break;
+	}
+	if (!program->any)
+		return;
+	edges_of_event(b, e, slot, slot->row);
+	if (slot->row == GRAPH_NONE)
+		return;
+	for (size_t i = 0; i < program->leave.length; i++)
+		if (boundary_holds(&program->leave.items[i], &program->leave.items[i].rule->end_where, e, slot)) {
+			callout_leave(b, &program->leave.items[i], slot);
+			break;
+		}
+	for (size_t i = 0; i < program->after.length; i++)
+		if (boundary_holds(&program->after.items[i], &program->after.items[i].rule->where, e, slot)) {
+			slot_split(b, slot, false, program->after.items[i].row_rule,
+				   (enum graph_segment_kind)program->after.items[i].rule->segment);
+			break;
+		}
+}
+
+static struct cpu_state *cpu_at(struct builder *b, uint32_t cpu)
+{
+	while (b->cpus.length <= cpu)
+		vec_push(&b->cpus, ((struct cpu_state){ .last_switch_ns = trace_summary(b->graph->trace)->start_ns,
+							.current = UINT32_MAX, .node = GRAPH_NONE }));
+	return &b->cpus.items[cpu];
+}
+
+static void state_event(struct builder *b, const struct event *e)
+{
+	switch (e->type) {
+	case EVENT_task:
+		life_event(b, e, &b->nobody);
+		break;
+	case EVENT_waiting:
+		if (e->tid)
+			waiting_event(b, e);
+		break;
+	case EVENT_descriptor:
+		message_descriptor(b, e);
+		break;
+	default:
+		break;
+	}
+}
+
+void builder_event(struct builder *b, const struct event *e)
+{
+	struct cpu_state *cpu = cpu_at(b, e->cpu);
+
+	if (e->time < b->now_ns)
+		contradict(b, CONTRADICTION_clock);
+	else
+		b->now_ns = e->time;
+	b->event = (uint32_t)e->number;
+	b->graph->stats.events++;
+	if (e->type >= EVENT_MAX || !event_infos[e->type].name)
+		return;
+	if (event_infos[e->type].categories & (STATE | META)) {
+		state_event(b, e);
+		return;
+	}
+	if (b->next_gap < b->graph->gaps.length && b->graph->gaps.items[b->next_gap].from_ns <= e->time)
+		gaps_until(b, e->time);
+	if (b->program.boundaries_at.length) {
+		const uint64_t *row_rule = map_find(&b->program.boundaries_at, e->number);
+
+		if (row_rule && e->tid)
+			slot_split(b, slot_at(b, e->tid), true, (unsigned)*row_rule, SEGMENT_plain);
+	}
+	switch (e->type) {
+	case EVENT_switch:
+		switch_event(b, e);
+		break;
+	case EVENT_wake:
+		wake_event(b, e);
+		break;
+	default:
+		thread_event(b, e);
+		break;
+	}
+	cpu = &b->cpus.items[e->cpu];
+	cpu->last_event = b->event;
+}

@@ -1,0 +1,133 @@
+/* Nodes that are no thread's work: interrupts and housekeeping, each a segment
+ * of its source, and gaps. */
+#include "graph/build.h"
+
+static uint32_t node_begin(struct builder *b, uint32_t thread, uint64_t from_ns, uint64_t to_ns, uint32_t event, uint16_t cpu,
+			   unsigned row_rule, enum graph_segment_kind kind, uint32_t interrupted)
+{
+	struct graph *graph = b->graph;
+	struct built_thread *source = &b->threads.items[thread];
+	struct row *row;
+	uint32_t number;
+
+	/* A source's nodes are kept in the order of time, as a thread's stretches are. */
+	if (source->rows && graph->rows[source->last_row].in_ns > from_ns)
+		from_ns = graph->rows[source->last_row].in_ns;
+	if (to_ns < from_ns)
+		to_ns = from_ns;
+	number = store_new_row(graph, thread, &source->last_row, source->rows++);
+	row = &graph->rows[number];
+	row->in_ns = from_ns;
+	row->in_event = row->out_event = event;
+	row->cpu = cpu;
+	row->wake_row = GRAPH_NONE;
+	row->syscall = (uint16_t)SYSCALL_NONE;
+	row->rule = (uint8_t)row_rule;
+	row->result_kind = (uint8_t)(kind << 4);
+	row->hint = interrupted;
+	row_set_out(graph, number, to_ns);
+	graph->rows[number].flags |= ROW_SPLIT;
+	graph->stats.stretches++;
+	graph->stats.segments++;
+	rule_used(b, row_rule_number(b, row_rule));
+	return number;
+}
+
+static void open_node(struct builder *b, uint16_t cpu, uint32_t row, uint64_t key)
+{
+	struct cpu_state *state = &b->cpus.items[cpu];
+
+	state->node = row;
+	state->node_event = b->event;
+	state->node_key = key;
+	state->woken = 0;
+	state->first_target = 0;
+}
+
+uint32_t node_isolate(struct builder *b, const struct event *e, const struct boundary *boundary)
+{
+	uint64_t number = 0, duration = 0, key = 0;
+	uint8_t cause = WAKE_CAUSE_unknown;
+	uint32_t row;
+
+	switch (e->type) {
+	case EVENT_interrupt:
+		cause = WAKE_CAUSE_device;
+		duration = event_as(e, interrupt)->duration_ns;
+		number = event_as(e, interrupt)->number | (uint64_t)event_as(e, interrupt)->context << 32;
+		break;
+	case EVENT_maintenance:
+		cause = event_as(e, maintenance)->kind == MAINTENANCE_KIND_rcu ? WAKE_CAUSE_rcu : WAKE_CAUSE_balance;
+		duration = event_as(e, maintenance)->duration_ns;
+		break;
+	case EVENT_timer_fire:
+		cause = WAKE_CAUSE_timer;
+		key = event_as(e, timer_fire)->timer;
+		number = event_as(e, timer_fire)->armer;
+		break;
+	case EVENT_block_complete:
+		cause = WAKE_CAUSE_block_io;
+		key = event_as(e, block_complete)->request;
+		number = event_as(e, block_complete)->device;
+		break;
+	default:
+		number = e->type;
+		break;
+	}
+	row = node_begin(b, source_thread(b, GRAPH_SOURCE, cause, number), e->time - (duration < e->time ? duration : 0), e->time,
+			 b->event, e->cpu, boundary->row_rule, (enum graph_segment_kind)boundary->rule->segment, e->tid);
+	if (!duration)
+		open_node(b, e->cpu, row, key);
+	return row;
+}
+
+uint32_t node_of_wake(struct builder *b, const struct event *e, const struct event_wake *wake)
+{
+	struct cpu_state *cpu = &b->cpus.items[e->cpu];
+	uint64_t number = 0;
+	uint32_t row;
+
+	/* The same interrupt goes on: nothing else happened on the processor since. */
+	if (cpu->node != GRAPH_NONE && cpu->last_event == cpu->node_event && cpu->node_key == wake->source) {
+		struct row *node = &b->graph->rows[cpu->node];
+
+		node->out_event = b->event;
+		row_set_out(b->graph, cpu->node, e->time);
+		cpu->node_event = b->event;
+		cpu->woken++;
+		return cpu->node;
+	}
+	switch (wake->cause) {
+	case WAKE_CAUSE_timer:
+		number = wake->armer;
+		break;
+	case WAKE_CAUSE_device:
+		number = (wake->source & UINT32_MAX) | (uint64_t)wake->context << 32;
+		break;
+	case WAKE_CAUSE_unknown:
+		number = (uint64_t)wake->vector | (uint64_t)wake->context << 32;
+		break;
+	default:
+		break;
+	}
+	row = node_begin(b, source_thread(b, GRAPH_SOURCE, wake->cause & 15, number), e->time, e->time, b->event, e->cpu,
+			 BUILTIN_interrupt, SEGMENT_interrupt, e->tid);
+	open_node(b, e->cpu, row, wake->source);
+	cpu->woken = 1;
+	return row;
+}
+
+void gaps_until(struct builder *b, uint64_t ns)
+{
+	struct graph *graph = b->graph;
+
+	while (b->next_gap < graph->gaps.length && graph->gaps.items[b->next_gap].from_ns <= ns) {
+		const struct trace_gap *gap = &graph->gaps.items[b->next_gap++];
+
+		node_begin(b, source_thread(b, GRAPH_GAPS, 0, gap->cpu), gap->from_ns, gap->to_ns, b->event,
+			   gap->cpu <= UINT16_MAX ? (uint16_t)gap->cpu : UINT16_MAX, BUILTIN_gap, SEGMENT_gap, 0);
+		if (gap->to_ns > b->gap_to_ns)
+			b->gap_to_ns = gap->to_ns;
+		b->gap_epoch++;
+	}
+}

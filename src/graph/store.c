@@ -1,0 +1,344 @@
+/* Columns of the graph: memory, rows, orders; see store.h. */
+#include "graph/store.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+void region_init(struct region *region)
+{
+	*region = (struct region){ 0 };
+}
+
+void region_done(struct region *region)
+{
+	if (region->data)
+		munmap(region->data, region->capacity);
+	*region = (struct region){ 0 };
+}
+
+void region_reserve(struct region *region, size_t bytes)
+{
+	size_t capacity = region->capacity ? region->capacity : (size_t)4 << 20;
+	void *data;
+
+	if (bytes <= region->capacity)
+		return;
+	/* Addresses are cheap and pages come when touched, so grow by doubling;
+	 * pages move with the mapping, nothing is copied. */
+	while (capacity < bytes)
+		capacity *= 2;
+	data = region->data ? mremap(region->data, region->capacity, capacity, MREMAP_MAYMOVE)
+			    : mmap(NULL, capacity, PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (data == MAP_FAILED) {
+		fprintf(stderr, "argus: out of memory (%zu bytes wanted)\n", capacity);
+		abort();
+	}
+	madvise(data, capacity, MADV_HUGEPAGE);
+	region->data = data;
+	region->capacity = capacity;
+}
+
+uint64_t row_out_ns(const struct graph *graph, uint32_t row)
+{
+	const struct row *r = &graph->rows[row];
+	const uint64_t *length;
+
+	if (!(r->flags & ROW_CLOSED))
+		return UINT64_MAX;
+	if (r->length != UINT32_MAX)
+		return r->in_ns + r->length;
+	length = map_find(&graph->long_stretches, row);
+	return r->in_ns + (length ? *length : UINT32_MAX);
+}
+
+uint64_t row_wake_ns(const struct graph *graph, uint32_t row)
+{
+	const struct row *r = &graph->rows[row];
+	uint64_t out = row_out_ns(graph, row), delta = r->wake_delta;
+
+	if (!(r->flags & ROW_WOKEN))
+		return UINT64_MAX;
+	if (delta == UINT32_MAX) {
+		const uint64_t *found = map_find(&graph->long_waits, row);
+
+		if (found)
+			delta = *found;
+	}
+	return r->flags & ROW_EARLY ? out - delta : out + delta;
+}
+
+void row_set_out(struct graph *graph, uint32_t row, uint64_t out_ns)
+{
+	struct row *r = &graph->rows[row];
+	uint64_t length = out_ns > r->in_ns ? out_ns - r->in_ns : 0;
+
+	r->flags |= ROW_CLOSED;
+	r->length = length < UINT32_MAX ? (uint32_t)length : UINT32_MAX;
+	if (length >= UINT32_MAX)
+		map_put(&graph->long_stretches, row, length);
+}
+
+void row_set_wake(struct graph *graph, uint32_t row, uint64_t wake_ns)
+{
+	struct row *r = &graph->rows[row];
+	uint64_t out = row_out_ns(graph, row);
+	uint64_t delta = wake_ns < out ? out - wake_ns : wake_ns - out;
+
+	r->flags = (uint16_t)((r->flags & ~ROW_EARLY) | ROW_WOKEN | (wake_ns < out ? ROW_EARLY : 0));
+	r->wake_delta = delta < UINT32_MAX ? (uint32_t)delta : UINT32_MAX;
+	if (delta >= UINT32_MAX)
+		map_put(&graph->long_waits, row, delta);
+}
+
+uint32_t short_time_code(uint64_t ns)
+{
+	unsigned shift = 0;
+
+	while (ns >= 1u << 26) {
+		/* Round to the nearest. */
+		ns = (ns >> 1) + (ns & 1);
+		shift++;
+	}
+	return (uint32_t)(shift << 26 | ns);
+}
+
+uint64_t short_time_ns(uint32_t code)
+{
+	return (uint64_t)(code & ((1u << 26) - 1)) << (code >> 26);
+}
+
+uint32_t row_segment(const struct graph *graph, uint32_t row)
+{
+	uint32_t thread = row_thread(graph, row), place = row_place(graph, row);
+
+	while (place && graph->rows[row].flags & ROW_CONTINUES)
+		row = row_at_place(graph, thread, --place);
+	return row;
+}
+
+uint32_t row_at_time(const struct graph *graph, uint32_t thread, uint64_t time_ns)
+{
+	uint32_t low = 0, high;
+
+	if (thread >= graph->threads.length)
+		return GRAPH_NONE;
+	high = graph->threads.items[thread].rows;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (graph->rows[row_at_place(graph, thread, middle)].in_ns <= time_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? row_at_place(graph, thread, low - 1) : GRAPH_NONE;
+}
+
+struct graph *store_new(const struct trace *trace)
+{
+	struct graph *graph = mem_zalloc(sizeof(*graph));
+	pthread_mutex_t *lock = mem_zalloc(sizeof(*lock));
+
+	pthread_mutex_init(lock, NULL);
+	graph->lazy = lock;
+	graph->trace = trace;
+	arena_init(&graph->arena);
+	arena_init(&graph->correction.arena);
+	vec_push(&graph->names, '\0');
+	vec_push(&graph->rules, ((struct graph_rule){ .name = "none", .text = "" }));
+	return graph;
+}
+
+uint32_t store_new_row(struct graph *graph, uint32_t thread, uint32_t *last_row, uint32_t rows)
+{
+	uint32_t block, row;
+
+	if (rows % ROW_BLOCK) {
+		row = *last_row + 1;
+	} else {
+		block = graph->block_count;
+		if (block == UINT32_MAX / ROW_BLOCK) {
+			fprintf(stderr, "argus: more than 2^32 stretches\n");
+			abort();
+		}
+		region_reserve(&graph->blocks_region, ((size_t)block + 1) * sizeof(struct block));
+		region_reserve(&graph->rows_region, ((size_t)block + 1) * ROW_BLOCK * sizeof(struct row));
+		graph->blocks = graph->blocks_region.data;
+		graph->rows = graph->rows_region.data;
+		graph->blocks[block] = (struct block){ .thread = thread, .index = rows / ROW_BLOCK };
+		graph->block_count++;
+		row = block * ROW_BLOCK;
+	}
+	*last_row = row;
+	return row;
+}
+
+uint32_t store_name(struct graph *graph, const char *name)
+{
+	size_t length = strlen(name) + 1, at = graph->names.length;
+
+	vec_reserve(&graph->names, at + length);
+	memcpy(graph->names.items + at, name, length);
+	graph->names.length += length;
+	return (uint32_t)at;
+}
+
+void sort_u32_by(uint32_t *items, uint32_t *scratch, size_t count, const uint32_t *keys)
+{
+	/* Radix sort, 11 bits at a time; passes in which all share a digit are skipped. */
+	for (unsigned shift = 0; shift < 32; shift += 11) {
+		static const unsigned mask = 2047;
+		size_t counts[2048] = { 0 }, at = 0;
+
+		for (size_t i = 0; i < count; i++)
+			counts[keys[items[i]] >> shift & mask]++;
+		if (count && counts[keys[items[0]] >> shift & mask] == count)
+			continue;
+		for (unsigned i = 0; i <= mask; i++) {
+			size_t n = counts[i];
+
+			counts[i] = at;
+			at += n;
+		}
+		for (size_t i = 0; i < count; i++)
+			scratch[counts[keys[items[i]] >> shift & mask]++] = items[i];
+		memcpy(items, scratch, count * sizeof(*items));
+	}
+}
+
+/* Sorts edges by where they lead to, and makes the order by where they come from. */
+static void order_edges(struct graph *graph)
+{
+	size_t count = graph->edges.length;
+	uint32_t *order, *scratch, *keys;
+	struct stored_edge *sorted;
+
+	if (!count)
+		return;
+	order = mem_alloc(count * sizeof(*order));
+	scratch = mem_alloc(count * sizeof(*scratch));
+	keys = mem_alloc(count * sizeof(*keys));
+	for (size_t i = 0; i < count; i++) {
+		order[i] = (uint32_t)i;
+		keys[i] = graph->edges.items[i].to_row;
+	}
+	sort_u32_by(order, scratch, count, keys);
+	sorted = mem_alloc(count * sizeof(*sorted));
+	for (size_t i = 0; i < count; i++)
+		sorted[i] = graph->edges.items[order[i]];
+	free(graph->edges.items);
+	graph->edges.items = sorted;
+	graph->edges.capacity = count;
+	for (size_t i = 0; i < count; i++) {
+		order[i] = (uint32_t)i;
+		keys[i] = sorted[i].from_row;
+	}
+	sort_u32_by(order, scratch, count, keys);
+	graph->edges_by_from = order;
+	free(scratch);
+	free(keys);
+}
+
+void store_finish(struct graph *graph)
+{
+	uint32_t at = 0;
+
+	graph->block_list = mem_alloc(((size_t)graph->block_count + 1) * sizeof(uint32_t));
+	for (size_t i = 0; i < graph->threads.length; i++) {
+		graph->threads.items[i].first_block = at;
+		at += (graph->threads.items[i].rows + ROW_BLOCK - 1) / ROW_BLOCK;
+	}
+	for (uint32_t i = 0; i < graph->block_count; i++) {
+		const struct block *block = &graph->blocks[i];
+
+		graph->block_list[graph->threads.items[block->thread].first_block + block->index] = i;
+	}
+	order_edges(graph);
+}
+
+const uint32_t *store_wakes_by_row(const struct graph *graph, uint32_t *ret_count)
+{
+	struct graph *g = (struct graph *)graph; /* made on first use, under its lock */
+	pthread_mutex_t *lock = g->lazy;
+
+	pthread_mutex_lock(lock);
+	if (!g->wakes_by_row) {
+		size_t count = 0, total = (size_t)g->block_count * ROW_BLOCK;
+		uint32_t *order, *scratch, *keys;
+
+		for (size_t i = 0; i < total; i++)
+			count += (g->rows[i].flags & ROW_WOKEN) && g->rows[i].wake_row != GRAPH_NONE;
+		order = mem_alloc((count + 1) * sizeof(*order));
+		scratch = mem_alloc((count + 1) * sizeof(*scratch));
+		keys = mem_alloc((total + 1) * sizeof(*keys));
+		count = 0;
+		for (size_t i = 0; i < total; i++) {
+			keys[i] = g->rows[i].wake_row;
+			if ((g->rows[i].flags & ROW_WOKEN) && keys[i] != GRAPH_NONE)
+				order[count++] = (uint32_t)i;
+		}
+		sort_u32_by(order, scratch, count, keys);
+		free(scratch);
+		free(keys);
+		g->wakes_by_row = order;
+		g->wakes_count = (uint32_t)count;
+	}
+	pthread_mutex_unlock(lock);
+	*ret_count = g->wakes_count;
+	return g->wakes_by_row;
+}
+
+uint64_t store_bytes(const struct graph *graph)
+{
+	return (uint64_t)graph->block_count * (ROW_BLOCK * sizeof(struct row) + sizeof(struct block) + sizeof(uint32_t)) +
+	       graph->edges.length * (sizeof(struct stored_edge) + sizeof(uint32_t)) +
+	       graph->threads.length * sizeof(struct stored_thread) + graph->unread.length * sizeof(struct graph_unread) +
+	       (graph->long_stretches.capacity + graph->long_waits.capacity) * (sizeof(struct map_slot) + 1) +
+	       graph->names.length;
+}
+
+void graph_free(struct graph *graph)
+{
+	if (!graph)
+		return;
+	if (graph->mapped) {
+		/* What lies in the mapped index is not the heap's. */
+		graph->edges.items = NULL;
+		graph->edges_by_from = NULL;
+		graph->block_list = NULL;
+		graph->threads.items = NULL;
+		graph->names.items = NULL;
+		graph->unread.items = NULL;
+		munmap(graph->mapped, graph->mapped_bytes);
+	}
+	region_done(&graph->rows_region);
+	region_done(&graph->blocks_region);
+	vec_done(&graph->threads);
+	vec_done(&graph->names);
+	vec_done(&graph->edges);
+	vec_done(&graph->unread);
+	vec_done(&graph->rules);
+	vec_done(&graph->gaps);
+	free(graph->block_list);
+	free(graph->edges_by_from);
+	free(graph->wakes_by_row);
+	map_done(&graph->long_stretches);
+	map_done(&graph->long_waits);
+	map_done(&graph->unknown_tids);
+	vec_done(&graph->correction.joins);
+	vec_done(&graph->correction.rules);
+	map_done(&graph->correction.cut_edges);
+	map_done(&graph->correction.kept);
+	map_done(&graph->correction.idle);
+	arena_done(&graph->correction.arena);
+	arena_done(&graph->arena);
+	tables_free(graph->owned_tables);
+	pthread_mutex_destroy(graph->lazy);
+	free(graph->lazy);
+	free(graph);
+}

@@ -1,0 +1,348 @@
+/* Stretches: coming in and going out of the processor, waits and their results,
+ * splits of segments. */
+#include <errno.h>
+
+#include "graph/build.h"
+
+void contradict(struct builder *b, enum graph_contradiction kind)
+{
+	struct graph_contradictions *c = &b->graph->contradictions;
+
+	if (!c->count[kind]++)
+		c->first_event[kind] = b->event;
+	b->graph->stats.contradictions++;
+}
+
+struct row *slot_row(struct builder *b, const struct slot *slot)
+{
+	return &b->graph->rows[slot->row];
+}
+
+uint32_t row_begin(struct builder *b, struct slot *slot, uint64_t ns, uint32_t event, uint16_t cpu, unsigned rule, bool continues)
+{
+	struct graph *graph = b->graph;
+	struct built_thread *thread;
+	struct row *row;
+	uint32_t number;
+
+	if (slot->thread == GRAPH_NONE)
+		slot_new_thread(b, slot);
+	thread = &b->threads.items[slot->thread];
+	number = store_new_row(graph, slot->thread, &thread->last_row, thread->rows++);
+	row = &graph->rows[number];
+	row->in_ns = ns;
+	row->in_event = event;
+	row->cpu = cpu;
+	row->wake_row = GRAPH_NONE;
+	row->syscall = (uint16_t)SYSCALL_NONE;
+	row->rule = (uint8_t)rule;
+	row->level = slot->facts.callout > 255 ? 255 : (uint8_t)slot->facts.callout;
+	row->flags = continues ? ROW_CONTINUES : 0;
+	graph->stats.stretches++;
+	if (continues)
+		row->result_kind = (uint8_t)(row_kind(&graph->rows[slot->row]) << 4);
+	else
+		graph->stats.segments++;
+	slot->row = number;
+	return number;
+}
+
+/* The absence behind the slot's row ends now: what is known of its cause is final. */
+static void absence_end(struct builder *b, struct slot *slot, uint64_t ns)
+{
+	struct graph *graph = b->graph;
+	struct graph_stats *stats = &graph->stats;
+	struct row *row = slot_row(b, slot);
+
+	if (b->gap_to_ns && row_out_ns(graph, slot->row) < b->gap_to_ns)
+		row->flags |= ROW_GAP;
+	if (!(row->flags & ROW_WAIT))
+		return;
+	stats->waits_ended++;
+	slot->facts.wait = slot->facts.state = slot->facts.hint_kind = 0;
+	slot->facts.object = 0;
+	if (row->flags & ROW_WOKEN && row_wake_ns(graph, slot->row) < b->gap_to_ns) {
+		/* Between this wake-up and now other ones may have been lost. */
+		row->flags &= (uint16_t)~(ROW_WOKEN | ROW_EARLY | ROW_REMOVED);
+		row->wake_row = GRAPH_NONE;
+		row->wake_event = 0;
+	}
+	if (!(row->flags & ROW_WOKEN)) {
+		row_set_result(row, row->flags & ROW_GAP ? RESULT_lost : RESULT_unknown);
+		if (row->flags & ROW_GAP) {
+			stats->waits_in_gap++;
+		} else {
+			stats->waits_unexplained++;
+			contradict(b, CONTRADICTION_in_without_wake);
+		}
+		return;
+	}
+	if (row_result(row) == RESULT_unknown)
+		stats->waits_unexplained++;
+	if (row_wake_ns(graph, slot->row) > ns)
+		contradict(b, CONTRADICTION_clock);
+	if (!(row->flags & ROW_REMOVED)) {
+		stats->edges[graph->row_mechanisms[row->wake_rule]]++;
+		rule_used(b, row_rule_number(b, row->wake_rule));
+		stats->edges[MECHANISM_wait]++;
+	}
+}
+
+void slot_come_in(struct builder *b, struct slot *slot, uint64_t ns, uint16_t cpu)
+{
+	unsigned rule = BUILTIN_first;
+	bool continues = false, first = slot->row == GRAPH_NONE;
+	unsigned kind = SEGMENT_plain;
+
+	if (!first) {
+		absence_end(b, slot, ns);
+		kind = row_kind(slot_row(b, slot));
+		rule = BUILTIN_switch;
+		continues = !slot->split_rule;
+		if (slot->split_rule) {
+			rule = slot->split_rule;
+			kind = slot->split_kind;
+		}
+	}
+	row_begin(b, slot, ns, b->event, cpu, rule, continues);
+	slot_row(b, slot)->result_kind = (uint8_t)(kind << 4);
+	if (!continues && !first) {
+		rule_used(b, row_rule_number(b, rule));
+		b->graph->stats.edges[MECHANISM_next]++;
+		if (slot->more)
+			slot->more->peer_count = 0;
+	}
+	slot->split_rule = 0;
+	slot->status = SLOT_running;
+	slot->cpu = cpu;
+	slot->has_wake = false;
+	if (first && slot->more && slot->more->fork_event) {
+		const struct slot_more *more = slot->more;
+		struct slot *parent = slot_find(b, more->fork_tid);
+
+		if (more->fork_row != GRAPH_NONE)
+			edge_add(b, &(struct stored_edge){ .from_ns = more->fork_ns, .to_ns = ns, .from_row = more->fork_row,
+							   .to_row = slot->row, .from_event = more->fork_event,
+							   .to_event = b->event, .rule = BUILTIN_fork, .kind = MECHANISM_fork,
+							   .confidence = mechanism_infos[MECHANISM_fork].confidence },
+				 parent ? parent : &b->nobody, slot);
+	}
+}
+
+void slot_ensure(struct builder *b, struct slot *slot, uint16_t cpu)
+{
+	const struct cpu_state *state = &b->cpus.items[cpu];
+	uint64_t ns = b->now_ns;
+
+	if (slot->status == SLOT_running)
+		return;
+	if (slot->status == SLOT_gone) {
+		/* Its number is in use again, or an event came late. */
+		contradict(b, CONTRADICTION_dead);
+		struct rule_facts facts = slot->facts;
+
+		*slot = (struct slot){ .facts = facts, .thread = GRAPH_NONE, .row = GRAPH_NONE, .last_wait = GRAPH_NONE };
+	} else if (slot->status != SLOT_new && row_out_ns(b->graph, slot->row) >= b->gap_to_ns) {
+		contradict(b, CONTRADICTION_event_not_running);
+	}
+	/* It has been here since the processor's last switch, unless that is known otherwise. */
+	if (slot->status == SLOT_new && (state->current == slot->facts.tid || state->current == UINT32_MAX))
+		ns = state->last_switch_ns;
+	slot_come_in(b, slot, ns, cpu);
+}
+
+void slot_split(struct builder *b, struct slot *slot, bool before, unsigned row_rule, enum graph_segment_kind kind)
+{
+	struct row *row;
+
+	if (!before || slot->status != SLOT_running || slot->row == GRAPH_NONE) {
+		slot->split_rule = (uint8_t)row_rule;
+		slot->split_kind = (uint8_t)kind;
+		if (slot->status != SLOT_running || slot->row == GRAPH_NONE)
+			return;
+	}
+	row = slot_row(b, slot);
+	/* A segment that holds nothing yet takes the new meaning instead. */
+	if (before && row->in_event == b->event) {
+		row->rule = (uint8_t)row_rule;
+		row->result_kind = (uint8_t)(kind << 4);
+		return;
+	}
+	row_set_out(b->graph, slot->row, b->now_ns);
+	row->out_event = before ? b->event - 1 : b->event;
+	row->flags |= ROW_SPLIT;
+	slot->split_rule = 0;
+	row_begin(b, slot, b->now_ns, before ? b->event : b->event + 1, slot->cpu, row_rule, false);
+	slot_row(b, slot)->result_kind = (uint8_t)(kind << 4);
+	rule_used(b, row_rule_number(b, row_rule));
+	b->graph->stats.edges[MECHANISM_next]++;
+	if (slot->more)
+		slot->more->peer_count = 0;
+}
+
+static void wait_begin(struct builder *b, struct slot *slot, const struct event_switch *s)
+{
+	struct row *row = slot_row(b, slot);
+
+	row->flags |= ROW_WAIT | (s->hint_kind & ROW_HINT_KIND);
+	row->object = s->object;
+	row->hint = s->hint;
+	row->timeout = short_time_code(s->timeout_ns);
+	row->syscall = s->syscall;
+	row->wait = s->wait;
+	row->ustack = s->ustack;
+	row->state_cause = (uint8_t)((row->state_cause & 0xf0) | (s->state & 15));
+	row_set_result(row, RESULT_open);
+	slot->facts.wait = s->wait;
+	slot->facts.state = s->state;
+	slot->facts.hint_kind = s->hint_kind;
+	slot->facts.object = s->object;
+	slot->facts.timeout = s->timeout_ns;
+	slot->facts.argument = s->argument;
+	slot->facts.syscall = s->syscall;
+	slot->last_wait = slot->row;
+	b->graph->stats.waits++;
+}
+
+static void switch_out(struct builder *b, const struct event *e, const struct event_switch *s)
+{
+	struct slot *slot = slot_at(b, e->tid);
+	const struct event_program *program = &b->program.events[EVENT_switch];
+	struct row *row;
+
+	if (slot->status != SLOT_running) {
+		if (slot->status == SLOT_waiting || slot->status == SLOT_runnable)
+			if (row_out_ns(b->graph, slot->row) >= b->gap_to_ns)
+				contradict(b, CONTRADICTION_switch_not_running);
+		slot_ensure(b, slot, e->cpu);
+	} else if (slot->cpu != e->cpu && slot_row(b, slot)->in_ns >= b->gap_to_ns) {
+		contradict(b, CONTRADICTION_switch_not_running);
+	}
+	row_set_out(b->graph, slot->row, e->time);
+	row = slot_row(b, slot);
+	row->out_event = b->event;
+	if (s->state == TASK_STATE_running) {
+		slot->status = SLOT_runnable;
+		row->wait = s->wait;
+		row->syscall = s->syscall;
+		row->ustack = s->ustack;
+		if (slot->has_wake)
+			wake_spurious(b);
+		slot->has_wake = false;
+	} else if (s->state == TASK_STATE_dead) {
+		slot->status = SLOT_gone;
+		row->flags |= ROW_LAST;
+		row_set_result(row, RESULT_gone);
+	} else {
+		slot->status = SLOT_waiting;
+		wait_begin(b, slot, s);
+		if (slot->has_wake) {
+			wake_judge_again(b, slot);
+			wake_attach(b, slot, &slot->wake);
+		}
+	}
+	if (program->after.length) {
+		struct rule_scene scene = { .data = e->data, .thread = &slot->facts, .target = NULL, .tail = "", .cpu = e->cpu };
+
+		for (size_t i = 0; i < program->after.length; i++)
+			if (condition_holds(&program->after.items[i].rule->where, &scene)) {
+				slot->split_rule = program->after.items[i].row_rule;
+				slot->split_kind = (uint8_t)program->after.items[i].rule->segment;
+				break;
+			}
+	}
+}
+
+void switch_event(struct builder *b, const struct event *e)
+{
+	const struct event_switch *s = event_as(e, switch);
+	struct cpu_state *cpu = &b->cpus.items[e->cpu];
+
+	if (e->tid)
+		switch_out(b, e, s);
+	cpu->last_switch_ns = e->time;
+	cpu->current = s->next;
+	cpu->node = GRAPH_NONE;
+	if (s->next && s->next != e->tid) {
+		struct slot *next = slot_at(b, s->next);
+
+		if (next->status == SLOT_running) {
+			struct row *row = slot_row(b, next);
+
+			/* Its way out was lost, or the trace contradicts itself. */
+			if (row->in_ns >= b->gap_to_ns)
+				contradict(b, CONTRADICTION_switch_not_running);
+			row_set_out(b->graph, next->row, e->time);
+			row->out_event = b->event;
+			row->flags |= ROW_LOST;
+			next->status = SLOT_runnable;
+		} else if (next->status == SLOT_gone) {
+			struct rule_facts facts = next->facts;
+
+			contradict(b, CONTRADICTION_dead);
+			*next = (struct slot){ .facts = facts, .thread = GRAPH_NONE, .row = GRAPH_NONE,
+					       .last_wait = GRAPH_NONE };
+		}
+		slot_come_in(b, next, e->time, e->cpu);
+	}
+}
+
+void waiting_event(struct builder *b, const struct event *e)
+{
+	const struct event_waiting *w = event_as(e, waiting);
+	struct slot *slot = slot_at(b, e->tid);
+	struct row *row;
+	uint64_t since = w->since_ns && w->since_ns < e->time ? w->since_ns : e->time;
+
+	if (slot->status == SLOT_waiting) {
+		/* Known already; the snapshot may know more than the switch did. */
+		row = slot_row(b, slot);
+		if (!row->object)
+			row->object = slot->facts.object = w->object;
+		if (!(row->flags & ROW_HINT_KIND) && w->hint_kind) {
+			row->hint = w->hint;
+			row->flags |= w->hint_kind & ROW_HINT_KIND;
+			slot->facts.hint_kind = w->hint_kind;
+		}
+		return;
+	}
+	if (slot->status != SLOT_new || w->state == TASK_STATE_running || w->state == TASK_STATE_dead)
+		return;
+	row_begin(b, slot, since, b->event, e->cpu, BUILTIN_found, false);
+	row_set_out(b->graph, slot->row, since);
+	row = slot_row(b, slot);
+	row->out_event = b->event;
+	row->flags |= ROW_FOUND;
+	slot->status = SLOT_waiting;
+	slot->split_rule = BUILTIN_found;
+	wait_begin(b, slot, &(struct event_switch){
+		.object = w->object, .timeout_ns = w->timeout_ns, .detail = w->detail, .hint = w->hint,
+		.argument = w->argument, .ustack = w->ustack, .kstack = w->kstack, .syscall = w->syscall,
+		.state = w->state, .wait = w->wait, .hint_kind = w->hint_kind, .flags = w->flags });
+}
+
+void wait_told_result(struct builder *b, struct slot *slot, int64_t result, uint64_t began_ns, unsigned syscall)
+{
+	struct row *row;
+
+	if (slot->last_wait == GRAPH_NONE)
+		return;
+	row = &b->graph->rows[slot->last_wait];
+	if (row_out_ns(b->graph, slot->last_wait) < began_ns || row->syscall != syscall) {
+		slot->last_wait = GRAPH_NONE;
+		return;
+	}
+	slot->last_wait = GRAPH_NONE;
+	if (row_result(row) == RESULT_lost || row_result(row) == RESULT_open)
+		return;
+	if (result == -ETIMEDOUT || result == -ETIME)
+		row_set_result(row, RESULT_timeout);
+	else if (result == -EINTR || (result <= -512 && result >= -516))
+		row_set_result(row, RESULT_signal);
+	else if (result == 0 && row->timeout && (row->wait == WAIT_KIND_poll || row->wait == WAIT_KIND_epoll))
+		row_set_result(row, RESULT_timeout);
+	else if (result == 0 && row->wait == WAIT_KIND_sleep)
+		row_set_result(row, RESULT_timeout);
+	else if (result < 0 && result != -EAGAIN)
+		row_set_result(row, RESULT_error);
+}
