@@ -163,6 +163,8 @@ void program_done(struct program *program);
 int program_row_rule(struct graph *graph, uint32_t number);
 
 /* slots.c */
+#define SLOT_PAGE 256
+#define SLOT_PAGES (1u << 14) /* tids up to 4 million, Linux's limit */
 struct slot *slot_at(struct builder *b, uint32_t tid);
 struct slot *slot_find(struct builder *b, uint32_t tid); /* NULL when never seen */
 struct slot_more *slot_more(struct builder *b, struct slot *slot);
@@ -170,7 +172,6 @@ const char *intern_comm(struct builder *b, const char *text, size_t length);
 void slot_new_thread(struct builder *b, struct slot *slot);
 uint32_t source_thread(struct builder *b, enum graph_thread_kind kind, uint8_t cause, uint64_t number);
 void life_event(struct builder *b, const struct event *e, struct slot *slot);
-void slots_finish(struct builder *b);
 
 /* stretch.c */
 struct row *slot_row(struct builder *b, const struct slot *slot);
@@ -219,7 +220,7 @@ void file_lock_event(struct builder *b, const struct event *e, struct slot *slot
 void builder_event(struct builder *b, const struct event *e);
 
 /* feed.c */
-int feed_all(struct builder *b, unsigned threads, struct err *err);
+int feed_all(struct builder *b, struct err *err);
 
 static inline uint16_t row_rule_number(const struct builder *b, unsigned row_rule)
 {

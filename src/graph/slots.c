@@ -4,9 +4,6 @@
 
 #include "graph/build.h"
 
-#define SLOT_PAGE 256
-#define SLOT_PAGES (1u << 14) /* tids up to 4 million, Linux's limit */
-
 static void slot_reset(struct slot *slot, uint32_t tid)
 {
 	*slot = (struct slot){ .facts.tid = tid, .thread = GRAPH_NONE, .row = GRAPH_NONE, .last_wait = GRAPH_NONE };

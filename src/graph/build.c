@@ -1,0 +1,345 @@
+/* ComputeGraph: rules made ready, one pass over the events, columns put in order. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "graph/build.h"
+#include "graph/index.h"
+
+static uint64_t clock_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static int compare_gaps(const void *a, const void *b)
+{
+	const struct trace_gap *x = a, *y = b;
+
+	return x->from_ns < y->from_ns ? -1 : x->from_ns > y->from_ns;
+}
+
+static void take_gaps(struct graph *graph)
+{
+	const struct trace_summary *summary = trace_summary(graph->trace);
+
+	for (size_t i = 0; i < summary->gap_count; i++)
+		vec_push(&graph->gaps, summary->gaps[i]);
+	if (graph->gaps.length)
+		qsort(graph->gaps.items, graph->gaps.length, sizeof(*graph->gaps.items), compare_gaps);
+}
+
+static void builder_init(struct builder *b, struct graph *graph)
+{
+	*b = (struct builder){ .graph = graph };
+	arena_init(&b->arena);
+	b->pages = mem_zalloc(SLOT_PAGES * sizeof(*b->pages));
+	b->nobody = (struct slot){ .thread = GRAPH_NONE, .row = GRAPH_NONE, .last_wait = GRAPH_NONE };
+	b->now_ns = trace_summary(graph->trace)->start_ns;
+	messages_init(b);
+	locks_init(b);
+}
+
+static void builder_done(struct builder *b)
+{
+	messages_done(b);
+	locks_done(b);
+	program_done(&b->program);
+	vec_done(&b->threads);
+	vec_done(&b->cpus);
+	vec_done(&b->begins);
+	map_done(&b->far_slots);
+	map_done(&b->comms);
+	map_done(&b->sources);
+	free(b->pages);
+	arena_done(&b->arena);
+}
+
+static void source_name(const struct graph *graph, const struct built_thread *thread, char *name, size_t size)
+{
+	uint32_t armer;
+
+	switch (thread->cause) {
+	case WAKE_CAUSE_timeout:
+		snprintf(name, size, "time limit");
+		break;
+	case WAKE_CAUSE_timer:
+		armer = thread->number ? tables_thread(graph->tables, (uint32_t)thread->number, thread->first_ns) : 0;
+		if (armer)
+			snprintf(name, size, "timer of %s[%" PRIu64 "]", graph->tables->threads[armer].comm, thread->number);
+		else if (thread->number)
+			snprintf(name, size, "timer of [%" PRIu64 "]", thread->number);
+		else
+			snprintf(name, size, "timer");
+		break;
+	case WAKE_CAUSE_network:
+		snprintf(name, size, "network");
+		break;
+	case WAKE_CAUSE_device:
+		snprintf(name, size, "%s %u", thread->number >> 32 == CONTEXT_softirq ? "softirq" : "interrupt",
+			 (unsigned)thread->number);
+		break;
+	case WAKE_CAUSE_block_io:
+		snprintf(name, size, "block I/O");
+		break;
+	case WAKE_CAUSE_rcu:
+	case WAKE_CAUSE_balance:
+		snprintf(name, size, "kernel housekeeping");
+		break;
+	case WAKE_CAUSE_signal:
+		snprintf(name, size, "signal from an interrupt");
+		break;
+	case WAKE_CAUSE_work:
+		snprintf(name, size, "work set off by an interrupt");
+		break;
+	case WAKE_CAUSE_other_cpu:
+		snprintf(name, size, "another processor");
+		break;
+	default:
+		if ((unsigned)(thread->number >> 32) == CONTEXT_thread)
+			snprintf(name, size, "idle processor");
+		else
+			snprintf(name, size, "unknown interrupt (%s %u)",
+				 thread->number >> 32 == CONTEXT_softirq ? "softirq" : "hard", (unsigned)thread->number);
+		break;
+	}
+}
+
+/* The public number of a built thread: its entry in the tables, or a pseudo-thread. */
+static uint32_t public_thread(struct graph *graph, const struct built_thread *thread)
+{
+	struct stored_thread stored = { .tid = thread->tid, .pid = thread->pid, .kind = thread->kind, .cause = thread->cause,
+					.number = thread->number, .rows = thread->rows };
+	uint32_t entry;
+	char name[128] = "";
+
+	switch ((enum graph_thread_kind)thread->kind) {
+	case GRAPH_THREAD:
+		entry = tables_thread(graph->tables, thread->tid, thread->first_ns);
+		if (entry && entry < graph->tables->thread_count && !graph->threads.items[entry].rows) {
+			graph->threads.items[entry].rows = thread->rows;
+			return entry;
+		}
+		stored.kind = GRAPH_UNKNOWN;
+		break;
+	case GRAPH_SOURCE:
+		source_name(graph, thread, name, sizeof(name));
+		break;
+	case GRAPH_GAPS:
+		if (thread->number == UINT32_MAX)
+			snprintf(name, sizeof(name), "lost events");
+		else
+			snprintf(name, sizeof(name), "lost events of processor %" PRIu64, thread->number);
+		break;
+	case GRAPH_UNKNOWN:
+		break;
+	}
+	stored.name = name[0] ? store_name(graph, name) : 0;
+	vec_push(&graph->threads, stored);
+	return (uint32_t)graph->threads.length - 1;
+}
+
+static void name_threads(struct builder *b)
+{
+	struct graph *graph = b->graph;
+	uint32_t *publics = mem_alloc((b->threads.length + 1) * sizeof(*publics));
+
+	for (uint32_t i = 0; i < graph->tables->thread_count; i++)
+		vec_push(&graph->threads, ((struct stored_thread){ .tid = graph->tables->threads[i].tid,
+								   .pid = graph->tables->threads[i].pid, .kind = GRAPH_THREAD }));
+	for (size_t i = 0; i < b->threads.length; i++)
+		publics[i] = public_thread(graph, &b->threads.items[i]);
+	for (uint32_t i = 0; i < graph->block_count; i++)
+		graph->blocks[i].thread = publics[graph->blocks[i].thread];
+	for (size_t i = 0; i < graph->unread.length; i++) {
+		struct graph_unread *unread = &graph->unread.items[i];
+
+		unread->sender = publics[unread->sender];
+		if (unread->receiver != GRAPH_NONE)
+			unread->receiver = publics[unread->receiver];
+	}
+	free(publics);
+}
+
+static int compare_unread(const void *a, const void *b)
+{
+	const struct graph_unread *x = a, *y = b;
+
+	return x->send_ns < y->send_ns ? -1 : x->send_ns > y->send_ns;
+}
+
+/* Waits that an `idle` rule speaks of. */
+static void mark_idle(struct builder *b)
+{
+	struct graph *graph = b->graph;
+
+	if (!b->program.idles.length)
+		return;
+	for (uint32_t i = 0; i < graph->block_count * ROW_BLOCK; i++) {
+		struct row *row = &graph->rows[i];
+		struct rule_facts facts;
+		struct rule_scene scene = { .thread = &facts, .tail = "" };
+		const struct stored_thread *thread;
+		uint32_t next;
+
+		if (!row_valid(graph, i) || !(row->flags & ROW_WAIT))
+			continue;
+		thread = &graph->threads.items[row_thread(graph, i)];
+		facts = (struct rule_facts){ .tid = thread->tid, .pid = thread->pid, .object = row->object, .wait = row->wait,
+					     .timeout = short_time_ns(row->timeout), .syscall = row->syscall,
+					     .state = row->state_cause & 15, .hint_kind = row->flags & ROW_HINT_KIND,
+					     .callout = row->level,
+					     .comm = tables_comm(graph->tables, row_thread(graph, i), row->in_ns) };
+		next = row_next(graph, i);
+		scene.length_ns = (next == GRAPH_NONE ? trace_summary(graph->trace)->end_ns : graph->rows[next].in_ns) - row_out_ns(graph, i);
+		for (size_t j = 0; j < b->program.idles.length; j++)
+			if (condition_holds(&b->program.idles.items[j].rule->where, &scene)) {
+				row->flags |= ROW_IDLE;
+				rule_used(b, b->program.idles.items[j].number);
+				break;
+			}
+	}
+}
+
+static int build_columns(struct graph *graph, const struct rules *rules, struct err *err)
+{
+	struct builder b;
+	int code;
+
+	builder_init(&b, graph);
+	code = program_compile(&b, rules, err);
+	if (!code)
+		code = feed_all(&b, err);
+	if (!code) {
+		gaps_until(&b, UINT64_MAX);
+		messages_finish(&b);
+		name_threads(&b);
+		store_finish(graph);
+		if (graph->unread.length)
+			qsort(graph->unread.items, graph->unread.length, sizeof(*graph->unread.items), compare_unread);
+		mark_idle(&b);
+	}
+	builder_done(&b);
+	return code;
+}
+
+int graph_build(const struct trace *trace, const struct tables *tables, const struct graph_options *options,
+		struct graph **ret_graph, struct err *err)
+{
+	static const struct graph_options defaults;
+	struct rules *own_rules = NULL;
+	const struct rules *rules;
+	struct graph *graph;
+	uint64_t started = clock_ns(), build_started;
+	int code = 0;
+
+	if (!options)
+		options = &defaults;
+	rules = options->rules;
+	if (trace_summary(trace)->events + trace_summary(trace)->state_events >= UINT32_MAX - 1)
+		return err_set(err, -EFBIG, "'%s' holds more than 2^32 events; open a part of it", trace_path(trace));
+	if (!rules) {
+		rules = own_rules = rules_new();
+		code = rules_add_default(own_rules, mechanism_find, err);
+		if (code) {
+			rules_free(own_rules);
+			return code;
+		}
+	}
+	graph = store_new(trace);
+	if (!tables) {
+		code = tables_build(trace, &graph->owned_tables, err);
+		tables = graph->owned_tables;
+	}
+	graph->tables = tables;
+	if (!code) {
+		take_gaps(graph);
+		if (options->no_index || options->rebuild || index_load(graph, rules)) {
+			build_started = clock_ns();
+			code = build_columns(graph, rules, err);
+			graph->stats.build_ns = clock_ns() - build_started;
+			graph->stats.bytes = store_bytes(graph);
+			if (!code && !options->no_index)
+				index_save(graph, rules);
+		} else {
+			graph->stats.from_index = true;
+		}
+	}
+	if (!code)
+		code = graph_correct(graph, rules, NULL, err);
+	rules_free(own_rules);
+	if (code) {
+		graph_free(graph);
+		return code;
+	}
+	graph->stats.load_ns = clock_ns() - started;
+	*ret_graph = graph;
+	return 0;
+}
+
+const struct trace *graph_trace(const struct graph *graph)
+{
+	return graph->trace;
+}
+
+const struct tables *graph_tables(const struct graph *graph)
+{
+	return graph->tables;
+}
+
+const struct graph_stats *graph_stats(const struct graph *graph)
+{
+	return &graph->stats;
+}
+
+const char *const graph_contradiction_names[CONTRADICTION_COUNT] = {
+	[CONTRADICTION_switch_not_running] = "switch from a thread that another processor runs",
+	[CONTRADICTION_wake_running] = "wake-up of a thread that runs or is runnable",
+	[CONTRADICTION_in_without_wake] = "waiting thread ran again though nothing woke it",
+	[CONTRADICTION_event_not_running] = "event of a thread that is not on a processor",
+	[CONTRADICTION_clock] = "event before the one it must follow",
+	[CONTRADICTION_dead] = "event of a thread that has ended",
+	[CONTRADICTION_callout] = "end of a callback that never began",
+};
+
+const struct graph_contradictions *graph_contradictions(const struct graph *graph)
+{
+	return &graph->contradictions;
+}
+
+const char *graph_rule_name(const struct graph *graph, uint32_t rule)
+{
+	size_t count = graph->rules.length;
+
+	if (rule < count)
+		return graph->rules.items[rule].name;
+	return rule - count < graph->correction.rules.length ? graph->correction.rules.items[rule - count].name : "none";
+}
+
+const char *graph_rule_text(const struct graph *graph, uint32_t rule)
+{
+	size_t count = graph->rules.length;
+
+	if (rule < count)
+		return graph->rules.items[rule].text;
+	return rule - count < graph->correction.rules.length ? graph->correction.rules.items[rule - count].text : "";
+}
+
+uint64_t graph_rule_uses(const struct graph *graph, uint32_t rule)
+{
+	size_t count = graph->rules.length;
+
+	if (rule < count)
+		return graph->rules.items[rule].uses;
+	return rule - count < graph->correction.rules.length ? graph->correction.rules.items[rule - count].uses : 0;
+}
+
+uint32_t graph_rule_count(const struct graph *graph)
+{
+	return (uint32_t)(graph->rules.length + graph->correction.rules.length);
+}
