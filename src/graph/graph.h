@@ -168,6 +168,7 @@ struct graph_segment {
 	uint64_t first_event, last_event; /* first_event may be the switch that let it in */
 	uint32_t wait;                /* wait that ended it, GRAPH_NONE when none did */
 	uint32_t level;               /* callout level, 0 outside */
+	uint32_t interrupted;         /* interrupts and housekeeping: tid of the thread they interrupted, 0 idle */
 };
 /* False when there is no such segment. A stretch inside a segment gives the segment. */
 bool graph_segment(const struct graph *graph, uint32_t number, struct graph_segment *ret_segment);
@@ -176,8 +177,9 @@ uint32_t graph_segment_next(const struct graph *graph, uint32_t segment);
 uint32_t graph_segment_previous(const struct graph *graph, uint32_t segment);
 /* The segment in which the thread was at the time, or, while it waited, the one before the wait. */
 uint32_t graph_segment_at(const struct graph *graph, uint32_t thread, uint64_t time_ns);
-/* The segment that holds an event; GRAPH_NONE for events of no thread. */
+/* The segment, or the stretch in it, that holds an event; GRAPH_NONE for events of no thread. */
 uint32_t graph_segment_of_event(const struct graph *graph, uint64_t event);
+uint32_t graph_stretch_of_event(const struct graph *graph, uint64_t event);
 /* Walks all segments, thread by thread: start with GRAPH_NONE; GRAPH_NONE at the end. */
 uint32_t graph_segment_walk(const struct graph *graph, uint32_t segment);
 
@@ -294,10 +296,10 @@ enum graph_edge_choice { EDGES_STRONG = 1, EDGES_WEAK = 2, EDGES_REMOVED = 4, ED
 
 struct graph_edges {
 	const struct graph *graph;
-	uint32_t segment, stretch;
-	size_t at, end, corrected;
+	uint32_t segment, stretch;    /* stretch: at hand, GRAPH_NONE behind the last */
+	size_t at;
 	unsigned choice, phase;
-	bool into;
+	bool into, entered;
 };
 struct graph_edges graph_edges_into(const struct graph *graph, uint32_t segment, unsigned choice);
 struct graph_edges graph_edges_from(const struct graph *graph, uint32_t segment, unsigned choice);

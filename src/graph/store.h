@@ -206,6 +206,10 @@ uint32_t row_segment(const struct graph *graph, uint32_t row);
 /* Last row of the thread that came in at or before the time; GRAPH_NONE none. */
 uint32_t row_at_time(const struct graph *graph, uint32_t thread, uint64_t time_ns);
 
+/* Whether the edge from the wake-up that ended the row's wait is cut, and how sure it is. */
+bool wait_edge_removed(const struct graph *graph, uint32_t row);
+uint8_t wait_confidence(const struct graph *graph, const struct row *row);
+
 /* ---- making ---- */
 
 struct graph *store_new(const struct trace *trace);

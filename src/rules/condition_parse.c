@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "rules/set.h"
+#include "trace/text.h"
 
 #define MAX_DEPTH 40
 #define MAX_STEPS 200
@@ -192,7 +193,7 @@ static void read_right(struct context *c, const struct operand *left, enum field
 		right->value = p->mechanism_find ? p->mechanism_find(token.start, token.length) : 0;
 		if (!right->value)
 			parser_fail(p, "no kind of edge is called '%.*s'", (int)token.length, token.start);
-	} else if (p->token.kind == TOKEN_name && !kind_value_find(left_kind, token.start, token.length, &right->value)) {
+	} else if (p->token.kind == TOKEN_name && !text_parse_value(left_kind, token.start, token.length, &right->value)) {
 		;
 	} else {
 		read_operand(c, right, &kind);

@@ -1,0 +1,388 @@
+/* See index.h. The file is a head, a list of sections and the sections, each at
+ * a multiple of a page, so that it can be used where it is mapped. */
+#include "graph/index.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define INDEX_MAGIC 0x3165676172677261ull /* "argrage1" */
+#define INDEX_VERSION 1
+#define INDEX_ALIGN 4096u
+#define INDEX_MIN_EVENTS 100000 /* smaller traces are built as fast as read */
+
+enum section {
+	SECTION_rows, SECTION_blocks, SECTION_threads, SECTION_block_list, SECTION_names, SECTION_edges, SECTION_edges_by_from,
+	SECTION_unread, SECTION_long_stretches, SECTION_long_waits, SECTION_rules, SECTION_row_rules, SECTION_stats, SECTION_COUNT
+};
+
+struct index_head {
+	uint64_t magic, version;
+	uint64_t identity[12];    /* what it was made from */
+	uint64_t bytes;           /* of the file */
+	struct {
+		uint64_t at, bytes, sum;
+	} sections[SECTION_COUNT];
+	uint64_t sum;             /* of the head, with this as 0 */
+};
+
+/* What does not lie in columns. */
+struct index_stats {
+	struct graph_stats stats;
+	struct graph_contradictions contradictions;
+	uint32_t row_rule_count, block_count;
+};
+
+struct row_rule_tables {
+	uint16_t rules[256];
+	uint8_t mechanisms[256], confidences[256];
+};
+
+/* Four chains, so that the multiplications overlap; 64 bits are enough against
+ * decay, this is no guard against malice. */
+static uint64_t sum_of(const void *data, size_t bytes)
+{
+	const uint64_t prime = 0x9e3779b97f4a7c15ull;
+	uint64_t lanes[4] = { 1, 2, 3, 4 }, tail = 0;
+	const char *at = data;
+	size_t left = bytes;
+
+	for (; left >= 32; left -= 32, at += 32)
+		for (unsigned i = 0; i < 4; i++) {
+			uint64_t word;
+
+			memcpy(&word, at + 8 * i, 8);
+			lanes[i] = (lanes[i] ^ word) * prime;
+			lanes[i] ^= lanes[i] >> 29;
+		}
+	for (; left; left--, at++)
+		tail = (tail ^ (unsigned char)*at) * prime;
+	return hash_u64(lanes[0]) ^ hash_u64(lanes[1] + 1) ^ hash_u64(lanes[2] + 2) ^ hash_u64(lanes[3] + 3) ^ hash_u64(tail ^ bytes);
+}
+
+static void identity_of(const struct graph *graph, const struct rules *rules, uint64_t identity[12])
+{
+	const struct trace_summary *summary = trace_summary(graph->trace);
+	struct stat st;
+
+	memset(identity, 0, 12 * sizeof(*identity));
+	if (!stat(trace_path(graph->trace), &st)) {
+		identity[0] = st.st_dev;
+		identity[1] = st.st_ino;
+		identity[2] = (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
+	}
+	identity[3] = summary->bytes;
+	identity[4] = summary->events + (summary->state_events << 40);
+	identity[5] = summary->start_ns;
+	identity[6] = summary->end_ns;
+	identity[7] = rules_hash(rules);
+	/* Another build may do otherwise with the same trace. */
+	if (!stat("/proc/self/exe", &st)) {
+		identity[8] = (uint64_t)st.st_size;
+		identity[9] = (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
+	}
+	identity[10] = graph->tables->thread_count;
+	identity[11] = summary->damaged_chunks << 32 | summary->files;
+}
+
+static char *index_path(const struct graph *graph)
+{
+	const char *path = trace_path(graph->trace);
+	size_t length = strlen(path);
+	char *result = mem_alloc(length + 16);
+
+	while (length > 1 && path[length - 1] == '/')
+		length--;
+	snprintf(result, length + 16, "%.*s.graph", (int)length, path);
+	return result;
+}
+
+/* ---- saving ---- */
+
+struct saving {
+	int fd;
+	uint64_t at;
+	struct index_head head;
+	bool failed;
+};
+
+static void write_all(struct saving *s, const void *data, size_t bytes)
+{
+	const char *at = data;
+
+	while (bytes && !s->failed) {
+		ssize_t done = write(s->fd, at, bytes < (64u << 20) ? bytes : 64u << 20);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done <= 0) {
+			s->failed = true;
+			break;
+		}
+		at += done;
+		bytes -= (size_t)done;
+		s->at += (uint64_t)done;
+	}
+}
+
+static void save_section(struct saving *s, enum section section, const void *data, size_t bytes)
+{
+	static const char zeros[INDEX_ALIGN];
+
+	write_all(s, zeros, (INDEX_ALIGN - s->at % INDEX_ALIGN) % INDEX_ALIGN);
+	s->head.sections[section].at = s->at;
+	s->head.sections[section].bytes = bytes;
+	s->head.sections[section].sum = sum_of(data, bytes);
+	write_all(s, data, bytes);
+}
+
+static void save_map(struct saving *s, enum section section, const struct map *map)
+{
+	struct vec(struct map_slot) pairs = { 0 };
+	const struct map_slot *slot;
+	size_t at = 0;
+
+	while ((slot = map_next(map, &at)))
+		vec_push(&pairs, *slot);
+	save_section(s, section, pairs.items, pairs.length * sizeof(*pairs.items));
+	vec_done(&pairs);
+}
+
+static void save_rules(struct saving *s, const struct graph *graph)
+{
+	struct vec(char) bytes = { 0 };
+
+	for (size_t i = 0; i < graph->rules.length; i++) {
+		const struct graph_rule *rule = &graph->rules.items[i];
+		size_t name = strlen(rule->name) + 1, text = strlen(rule->text) + 1;
+
+		vec_reserve(&bytes, bytes.length + 8 + name + text);
+		memcpy(bytes.items + bytes.length, &rule->uses, 8);
+		memcpy(bytes.items + bytes.length + 8, rule->name, name);
+		memcpy(bytes.items + bytes.length + 8 + name, rule->text, text);
+		bytes.length += 8 + name + text;
+	}
+	save_section(s, SECTION_rules, bytes.items, bytes.length);
+	vec_done(&bytes);
+}
+
+static void save_all(struct saving *s, const struct graph *graph, const struct rules *rules)
+{
+	struct index_stats stats = { .stats = graph->stats, .contradictions = graph->contradictions,
+				     .row_rule_count = graph->row_rule_count, .block_count = graph->block_count };
+	struct row_rule_tables tables;
+	const void *head = &s->head;
+
+	s->head.magic = INDEX_MAGIC;
+	s->head.version = INDEX_VERSION;
+	identity_of(graph, rules, s->head.identity);
+	write_all(s, &s->head, sizeof(s->head));
+	save_section(s, SECTION_rows, graph->rows, (size_t)graph->block_count * ROW_BLOCK * sizeof(struct row));
+	save_section(s, SECTION_blocks, graph->blocks, (size_t)graph->block_count * sizeof(struct block));
+	save_section(s, SECTION_threads, graph->threads.items, graph->threads.length * sizeof(*graph->threads.items));
+	save_section(s, SECTION_block_list, graph->block_list, (size_t)graph->block_count * sizeof(uint32_t));
+	save_section(s, SECTION_names, graph->names.items, graph->names.length);
+	save_section(s, SECTION_edges, graph->edges.items, graph->edges.length * sizeof(*graph->edges.items));
+	save_section(s, SECTION_edges_by_from, graph->edges_by_from, graph->edges.length * sizeof(uint32_t));
+	save_section(s, SECTION_unread, graph->unread.items, graph->unread.length * sizeof(*graph->unread.items));
+	save_map(s, SECTION_long_stretches, &graph->long_stretches);
+	save_map(s, SECTION_long_waits, &graph->long_waits);
+	save_rules(s, graph);
+	memcpy(tables.rules, graph->row_rules, sizeof(tables.rules));
+	memcpy(tables.mechanisms, graph->row_mechanisms, sizeof(tables.mechanisms));
+	memcpy(tables.confidences, graph->row_confidences, sizeof(tables.confidences));
+	save_section(s, SECTION_row_rules, &tables, sizeof(tables));
+	save_section(s, SECTION_stats, &stats, sizeof(stats));
+	s->head.bytes = s->at;
+	s->head.sum = sum_of(head, sizeof(s->head));
+	if (!s->failed && pwrite(s->fd, head, sizeof(s->head), 0) != (ssize_t)sizeof(s->head))
+		s->failed = true;
+}
+
+void index_save(const struct graph *graph, const struct rules *rules)
+{
+	const struct trace_summary *summary = trace_summary(graph->trace);
+	struct saving *s;
+	char *path, *temporary;
+
+	if (summary->events < INDEX_MIN_EVENTS || !summary->complete)
+		return;
+	s = mem_zalloc(sizeof(*s));
+	path = index_path(graph);
+	temporary = mem_alloc(strlen(path) + 32);
+	snprintf(temporary, strlen(path) + 32, "%s.%ld.tmp", path, (long)getpid());
+	s->fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (s->fd >= 0) {
+		save_all(s, graph, rules);
+		close(s->fd);
+		if (s->failed || rename(temporary, path))
+			unlink(temporary);
+	}
+	free(temporary);
+	free(path);
+	free(s);
+}
+
+/* ---- loading ---- */
+
+static const void *section(const struct graph *graph, enum section which, size_t *ret_bytes)
+{
+	const struct index_head *head = graph->mapped;
+
+	*ret_bytes = head->sections[which].bytes;
+	return (const char *)graph->mapped + head->sections[which].at;
+}
+
+static bool head_fits(const struct graph *graph, const struct rules *rules, size_t file_bytes)
+{
+	struct index_head head = *(const struct index_head *)graph->mapped;
+	uint64_t identity[12], sum = head.sum;
+
+	head.sum = 0;
+	if (head.magic != INDEX_MAGIC || head.version != INDEX_VERSION || head.bytes != file_bytes ||
+	    sum_of(&head, sizeof(head)) != sum)
+		return false;
+	identity_of(graph, rules, identity);
+	if (memcmp(identity, head.identity, sizeof(identity)))
+		return false;
+	for (unsigned i = 0; i < SECTION_COUNT; i++)
+		if (head.sections[i].at > file_bytes || head.sections[i].bytes > file_bytes - head.sections[i].at ||
+		    head.sections[i].at % INDEX_ALIGN)
+			return false;
+	return true;
+}
+
+static void load_map(const struct graph *graph, enum section which, struct map *map)
+{
+	size_t bytes;
+	const struct map_slot *pairs = section(graph, which, &bytes);
+
+	for (size_t i = 0; i < bytes / sizeof(*pairs); i++)
+		map_put(map, pairs[i].key, pairs[i].value);
+}
+
+static bool load_rules(struct graph *graph)
+{
+	size_t bytes;
+	const char *at = section(graph, SECTION_rules, &bytes), *end = at + bytes;
+
+	vec_clear(&graph->rules);
+	while (at < end) {
+		struct graph_rule rule;
+		size_t name, text;
+
+		if (end - at < 10)
+			return false;
+		memcpy(&rule.uses, at, 8);
+		rule.name = at + 8;
+		name = strnlen(rule.name, (size_t)(end - rule.name)) + 1;
+		if (name > (size_t)(end - rule.name))
+			return false;
+		rule.text = rule.name + name;
+		text = strnlen(rule.text, (size_t)(end - rule.text)) + 1;
+		if (text > (size_t)(end - rule.text))
+			return false;
+		at = rule.text + text;
+		vec_push(&graph->rules, rule);
+	}
+	return true;
+}
+
+#define TAKE(vector, which) \
+	do { \
+		size_t take_bytes; \
+		(vector)->items = (void *)(uintptr_t)section(graph, (which), &take_bytes); \
+		(vector)->length = (vector)->capacity = take_bytes / sizeof(*(vector)->items); \
+	} while (0)
+
+static bool load_all(struct graph *graph)
+{
+	size_t bytes, rows_bytes;
+	const struct index_stats *stats = section(graph, SECTION_stats, &bytes);
+	const struct row_rule_tables *tables;
+
+	if (bytes != sizeof(*stats))
+		return false;
+	tables = section(graph, SECTION_row_rules, &bytes);
+	if (bytes != sizeof(*tables))
+		return false;
+	graph->block_count = stats->block_count;
+	graph->blocks = (struct block *)(uintptr_t)section(graph, SECTION_blocks, &bytes);
+	graph->rows = (struct row *)(uintptr_t)section(graph, SECTION_rows, &rows_bytes);
+	if (bytes != graph->block_count * sizeof(struct block) || rows_bytes != (size_t)graph->block_count * ROW_BLOCK * sizeof(struct row))
+		return false;
+	graph->block_list = (uint32_t *)(uintptr_t)section(graph, SECTION_block_list, &bytes);
+	if (!load_rules(graph))
+		return false;
+	vec_done(&graph->names);
+	vec_done(&graph->threads);
+	TAKE(&graph->threads, SECTION_threads);
+	TAKE(&graph->names, SECTION_names);
+	TAKE(&graph->edges, SECTION_edges);
+	TAKE(&graph->unread, SECTION_unread);
+	graph->edges_by_from = (uint32_t *)(uintptr_t)section(graph, SECTION_edges_by_from, &bytes);
+	load_map(graph, SECTION_long_stretches, &graph->long_stretches);
+	load_map(graph, SECTION_long_waits, &graph->long_waits);
+	memcpy(graph->row_rules, tables->rules, sizeof(tables->rules));
+	memcpy(graph->row_mechanisms, tables->mechanisms, sizeof(tables->mechanisms));
+	memcpy(graph->row_confidences, tables->confidences, sizeof(tables->confidences));
+	graph->row_rule_count = stats->row_rule_count;
+	graph->stats = stats->stats;
+	graph->contradictions = stats->contradictions;
+	return true;
+}
+
+static bool sums_match(const struct graph *graph)
+{
+	const struct index_head *head = graph->mapped;
+
+	for (unsigned i = 0; i < SECTION_COUNT; i++) {
+		size_t bytes;
+		const void *data = section(graph, (enum section)i, &bytes);
+
+		if (sum_of(data, bytes) != head->sections[i].sum)
+			return false;
+	}
+	return true;
+}
+
+int index_load(struct graph *graph, const struct rules *rules)
+{
+	char *path = index_path(graph);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	struct stat st;
+
+	free(path);
+	if (fd < 0)
+		return -errno;
+	/* Only what this user wrote is believed. */
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != geteuid() || st.st_mode & (S_IWGRP | S_IWOTH) ||
+	    (size_t)st.st_size < sizeof(struct index_head)) {
+		close(fd);
+		return -EINVAL;
+	}
+	graph->mapped_bytes = (size_t)st.st_size;
+	graph->mapped = mmap(NULL, graph->mapped_bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+	close(fd);
+	if (graph->mapped == MAP_FAILED) {
+		graph->mapped = NULL;
+		return -ENOMEM;
+	}
+	if (!head_fits(graph, rules, graph->mapped_bytes) || !sums_match(graph) || !load_all(graph)) {
+		/* Nothing was taken yet but what a build sets anew. */
+		munmap(graph->mapped, graph->mapped_bytes);
+		graph->mapped = NULL;
+		graph->rows = NULL;
+		graph->blocks = NULL;
+		graph->block_list = NULL;
+		graph->block_count = 0;
+		vec_clear(&graph->rules);
+		return -EINVAL;
+	}
+	return 0;
+}
