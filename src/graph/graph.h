@@ -173,6 +173,7 @@ struct graph_segment {
 /* False when there is no such segment. A stretch inside a segment gives the segment. */
 bool graph_segment(const struct graph *graph, uint32_t number, struct graph_segment *ret_segment);
 /* Neighbours in the same thread; GRAPH_NONE at the ends. */
+uint32_t graph_stretch_next(const struct graph *graph, uint32_t stretch);
 uint32_t graph_segment_next(const struct graph *graph, uint32_t segment);
 uint32_t graph_segment_previous(const struct graph *graph, uint32_t segment);
 /* The segment in which the thread was at the time, or, while it waited, the one before the wait. */
@@ -180,6 +181,8 @@ uint32_t graph_segment_at(const struct graph *graph, uint32_t thread, uint64_t t
 /* The segment, or the stretch in it, that holds an event; GRAPH_NONE for events of no thread. */
 uint32_t graph_segment_of_event(const struct graph *graph, uint64_t event);
 uint32_t graph_stretch_of_event(const struct graph *graph, uint64_t event);
+/* The same with the event at hand. */
+uint32_t graph_stretch_of(const struct graph *graph, const struct event *e);
 /* Walks all segments, thread by thread: start with GRAPH_NONE; GRAPH_NONE at the end. */
 uint32_t graph_segment_walk(const struct graph *graph, uint32_t segment);
 

@@ -137,28 +137,36 @@ static uint32_t node_of_event(const struct graph *graph, uint64_t event, uint64_
 	return GRAPH_NONE;
 }
 
+uint32_t graph_stretch_of(const struct graph *graph, const struct event *e)
+{
+	uint32_t row = GRAPH_NONE, thread;
+
+	if (!e->tid || (e->type == EVENT_wake && event_as(e, wake)->context != CONTEXT_thread) || e->type == EVENT_timer_fire ||
+	    e->type == EVENT_interrupt || e->type == EVENT_maintenance || e->type == EVENT_block_complete)
+		row = node_of_event(graph, e->number, e->time);
+	if (row != GRAPH_NONE)
+		return row;
+	thread = graph_thread_find(graph, e->tid, e->time);
+	if (thread == GRAPH_NONE)
+		return GRAPH_NONE;
+	row = row_at_time(graph, thread, e->time);
+	while (row != GRAPH_NONE && graph->rows[row].in_event > e->number)
+		row = row_previous(graph, row);
+	return row;
+}
+
 uint32_t graph_stretch_of_event(const struct graph *graph, uint64_t event)
 {
 	struct arena arena;
 	const struct event *e;
-	uint32_t row = GRAPH_NONE, thread;
+	uint32_t row = GRAPH_NONE;
 
 	if (!event || event >= UINT32_MAX)
 		return GRAPH_NONE;
 	arena_init(&arena);
 	e = trace_event(graph->trace, &arena, event);
-	if (e) {
-		if (!e->tid || (e->type == EVENT_wake && event_as(e, wake)->context != CONTEXT_thread) ||
-		    e->type == EVENT_timer_fire || e->type == EVENT_interrupt || e->type == EVENT_maintenance ||
-		    e->type == EVENT_block_complete)
-			row = node_of_event(graph, event, e->time);
-		thread = row == GRAPH_NONE ? graph_thread_find(graph, e->tid, e->time) : GRAPH_NONE;
-		if (thread != GRAPH_NONE) {
-			row = row_at_time(graph, thread, e->time);
-			while (row != GRAPH_NONE && graph->rows[row].in_event > event)
-				row = row_previous(graph, row);
-		}
-	}
+	if (e)
+		row = graph_stretch_of(graph, e);
 	arena_done(&arena);
 	return row;
 }
@@ -306,4 +314,9 @@ bool graph_gap_between(const struct graph *graph, uint64_t from_ns, uint64_t to_
 		if (graph->gaps.items[low].to_ns > from_ns)
 			return true;
 	return false;
+}
+
+uint32_t graph_stretch_next(const struct graph *graph, uint32_t stretch)
+{
+	return row_valid(graph, stretch) ? row_next(graph, stretch) : GRAPH_NONE;
 }

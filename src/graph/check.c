@@ -1,0 +1,236 @@
+/* See check.h. */
+#include "graph/check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/store.h"
+
+#define LOOP_TURNS 10                   /* turns in a row that make a poll loop */
+#define YIELD_TURNS 50
+#define LOOP_LIMIT_NS 500000000ull      /* time limits of a poll loop are shorter */
+
+struct checking {
+	struct arena *arena;
+	const struct graph *graph;
+	struct vec(struct graph_flaw) flaws;
+	struct map groups;              /* of flaws that are one */
+};
+
+/* The flaw of this kind, thread and object; new ones are empty. */
+static struct graph_flaw *flaw_at(struct checking *c, enum graph_flaw_kind kind, uint32_t thread, uint64_t object, unsigned wait)
+{
+	bool new;
+	uint64_t *index = map_at(&c->groups, hash_u64(object) ^ hash_u64((uint64_t)thread << 16 | wait << 4 | kind), &new);
+
+	if (new) {
+		*index = c->flaws.length;
+		vec_push(&c->flaws, ((struct graph_flaw){ .kind = kind, .thread = thread, .object = object, .wait = (uint8_t)wait,
+							  .segment = GRAPH_NONE, .syscall = SYSCALL_NONE, .proposal = "" }));
+	}
+	return &c->flaws.items[*index];
+}
+
+static void check_unwoken(struct checking *c, const struct graph_wait *wait, uint64_t *worst)
+{
+	struct graph_flaw *flaw;
+	uint64_t length = wait->in_ns - wait->out_ns;
+
+	if (wait->in_ns == UINT64_MAX || wait->result != RESULT_unknown)
+		return;
+	flaw = flaw_at(c, FLAW_unwoken, wait->thread, wait->object, wait->kind);
+	if (!flaw->count++)
+		flaw->first_event = wait->out_event;
+	flaw->harm_ns += length;
+	flaw->syscall = wait->syscall;
+	if (flaw->segment == GRAPH_NONE || length > *worst) {
+		flaw->segment = wait->segment;
+		*worst = length;
+	}
+}
+
+/* A run of turns with the same call, each ended by its short time limit. */
+struct turns {
+	uint64_t from_ns, to_ns, object, event;
+	uint32_t count, segment;
+	uint16_t syscall;
+	uint8_t wait;
+};
+
+static void end_turns(struct checking *c, uint32_t thread, struct turns *turns)
+{
+	unsigned wanted = turns->wait == WAIT_KIND_yield ? YIELD_TURNS : LOOP_TURNS;
+
+	if (turns->count >= wanted) {
+		struct graph_flaw *flaw = flaw_at(c, FLAW_poll_loop, thread, turns->object, turns->wait);
+
+		if (!flaw->count)
+			flaw->first_event = turns->event;
+		flaw->count += turns->count;
+		flaw->harm_ns += turns->to_ns - turns->from_ns;
+		flaw->period_ns = flaw->harm_ns / flaw->count;
+		flaw->syscall = turns->syscall;
+		if (flaw->segment == GRAPH_NONE)
+			flaw->segment = turns->segment;
+	}
+	turns->count = 0;
+}
+
+static void check_thread(struct checking *c, uint32_t thread)
+{
+	const struct graph *graph = c->graph;
+	struct turns turns = { 0 };
+	uint64_t worst = 0;
+
+	for (uint32_t place = 0; place < graph->threads.items[thread].rows; place++) {
+		uint32_t row = row_at_place(graph, thread, place);
+		const struct row *r = &graph->rows[row];
+		struct graph_wait wait;
+		bool waits = r->flags & ROW_WAIT, turn;
+
+		if (waits && (r->flags & ROW_GAP || row_result(r) == RESULT_unknown)) {
+			if (graph_wait(graph, row, &wait))
+				check_unwoken(c, &wait, &worst);
+		}
+		if (!waits && r->wait != WAIT_KIND_yield)
+			continue; /* preempted: the loop goes on */
+		turn = waits ? row_result(r) == RESULT_timeout &&
+				       (r->wait == WAIT_KIND_sleep || (r->timeout && short_time_ns(r->timeout) <= LOOP_LIMIT_NS))
+			     : true;
+		if (turns.count && (!turn || r->wait != turns.wait || r->syscall != turns.syscall || r->object != turns.object))
+			end_turns(c, thread, &turns);
+		if (!turn)
+			continue;
+		if (!turns.count)
+			turns = (struct turns){ .from_ns = r->in_ns, .object = r->object, .event = r->out_event, .segment = row,
+						.syscall = r->syscall, .wait = r->wait };
+		turns.count++;
+		turns.to_ns = row_out_ns(graph, row);
+	}
+	end_turns(c, thread, &turns);
+}
+
+/* ---- over-connections ---- */
+
+struct talk {
+	uint32_t segment, peers;
+	uint32_t threads[4], pids[4];
+	uint64_t events[4];
+};
+
+struct talks {
+	struct map of_segment;
+	struct vec(struct talk) list;
+};
+
+static void note_talk(const struct graph *graph, struct talks *talks, uint32_t row, uint32_t other_row, uint64_t event)
+{
+	struct graph_thread own, other;
+	struct talk *talk;
+	uint64_t *index;
+	bool new;
+
+	graph_thread(graph, row_thread(graph, row), &own);
+	graph_thread(graph, row_thread(graph, other_row), &other);
+	if (!other.pid || !own.pid || own.pid == other.pid)
+		return;
+	index = map_at(&talks->of_segment, row_segment(graph, row), &new);
+	if (new) {
+		*index = talks->list.length;
+		vec_push(&talks->list, ((struct talk){ .segment = row_segment(graph, row) }));
+	}
+	talk = &talks->list.items[*index];
+	for (uint32_t i = 0; i < talk->peers && i < 4; i++)
+		if (talk->pids[i] == other.pid)
+			return;
+	if (talk->peers < 4) {
+		talk->threads[talk->peers] = other.thread;
+		talk->pids[talk->peers] = other.pid;
+		talk->events[talk->peers] = event;
+	}
+	talk->peers++;
+}
+
+static const char *over_proposal(struct arena *arena, const struct graph *graph, uint32_t thread)
+{
+	struct graph_thread t;
+	struct buf name;
+	const char *text;
+
+	graph_thread(graph, thread, &t);
+	if (strchr(t.name, '"') || strchr(t.name, '\\'))
+		return "";
+	buf_init(&name);
+	buf_escaped(&name, t.name, strlen(t.name), NULL);
+	text = arena_printf(arena, "boundary split-%u before message where flags has receive and thread.comm == \"%s\";", t.tid,
+			    buf_str(&name));
+	buf_done(&name);
+	return text;
+}
+
+static void check_over(struct checking *c)
+{
+	const struct graph *graph = c->graph;
+	struct talks talks = { 0 };
+
+	for (size_t i = 0; i < graph->edges.length; i++) {
+		const struct stored_edge *edge = &graph->edges.items[i];
+
+		if (edge->kind != MECHANISM_message || edge->removed)
+			continue;
+		note_talk(graph, &talks, edge->to_row, edge->from_row, edge->to_event);
+		note_talk(graph, &talks, edge->from_row, edge->to_row, edge->from_event);
+	}
+	for (size_t i = 0; i < talks.list.length; i++) {
+		const struct talk *talk = &talks.list.items[i];
+		struct graph_segment s;
+		struct graph_flaw *flaw;
+		uint64_t harm;
+
+		if (talk->peers < 2 || !graph_segment(graph, talk->segment, &s))
+			continue;
+		harm = (s.end_ns == UINT64_MAX ? 0 : s.end_ns - s.start_ns) * (talk->peers - 1);
+		flaw = flaw_at(c, FLAW_over, s.thread, 0, 0);
+		if (!flaw->count++)
+			flaw->first_event = talk->events[0];
+		flaw->harm_ns += harm;
+		if (flaw->peer_count < talk->peers) {
+			flaw->peer_count = talk->peers;
+			flaw->segment = talk->segment;
+			memcpy(flaw->peers, talk->threads, sizeof(flaw->peers));
+			memcpy(flaw->peer_events, talk->events, sizeof(flaw->peer_events));
+			flaw->proposal = over_proposal(c->arena, graph, s.thread);
+		}
+	}
+	map_done(&talks.of_segment);
+	vec_done(&talks.list);
+}
+
+static int compare_flaws(const void *a, const void *b)
+{
+	const struct graph_flaw *x = a, *y = b;
+
+	if (x->harm_ns != y->harm_ns)
+		return x->harm_ns > y->harm_ns ? -1 : 1;
+	return x->first_event < y->first_event ? -1 : x->first_event > y->first_event;
+}
+
+struct graph_flaw *graph_check(struct arena *arena, const struct graph *graph, size_t limit, size_t *ret_count)
+{
+	struct checking c = { .arena = arena, .graph = graph };
+	struct graph_flaw *result;
+
+	for (uint32_t thread = 0; thread < graph->threads.length; thread++)
+		if (graph->threads.items[thread].kind == GRAPH_THREAD || graph->threads.items[thread].kind == GRAPH_UNKNOWN)
+			check_thread(&c, thread);
+	check_over(&c);
+	if (c.flaws.length)
+		qsort(c.flaws.items, c.flaws.length, sizeof(*c.flaws.items), compare_flaws);
+	*ret_count = c.flaws.length < limit ? c.flaws.length : limit;
+	result = arena_array(arena, struct graph_flaw, *ret_count + 1);
+	if (*ret_count)
+		memcpy(result, c.flaws.items, *ret_count * sizeof(*result));
+	vec_done(&c.flaws);
+	map_done(&c.groups);
+	return result;
+}

@@ -1,0 +1,120 @@
+/* The graph's critique of itself, as text and JSON. */
+#include <inttypes.h>
+
+#include "graph/check.h"
+#include "session/graph_show.h"
+#include "trace/text.h"
+
+static const char *const flaw_names[] = {
+	[FLAW_over] = "over-connection", [FLAW_unwoken] = "under-connection", [FLAW_poll_loop] = "poll loop",
+};
+
+static void show_what(struct buf *buf, const struct graph_flaw *flaw)
+{
+	const char *wait = kind_value_name(FIELD_WAIT_KIND, flaw->wait);
+
+	buf_printf(buf, "%s", wait ? wait : "?");
+	if (flaw->syscall != SYSCALL_NONE) {
+		buf_text(buf, " in ");
+		text_format_value(buf, FIELD_SYSCALL, flaw->syscall);
+	}
+	if (flaw->object) {
+		buf_text(buf, " on ");
+		text_format_value(buf, FIELD_OBJECT, flaw->object);
+	}
+}
+
+static void show_flaw(struct buf *buf, const struct graph *graph, const struct graph_flaw *flaw)
+{
+	buf_printf(buf, "%s: ", flaw_names[flaw->kind]);
+	graph_show_thread(buf, graph, flaw->thread);
+	switch (flaw->kind) {
+	case FLAW_over:
+		buf_printf(buf, " serves %u applications in one segment", flaw->peer_count);
+		break;
+	case FLAW_unwoken:
+		buf_printf(buf, " came back from %" PRIu64 " waits though nothing known woke it (", flaw->count);
+		show_what(buf, flaw);
+		buf_text(buf, ")");
+		break;
+	case FLAW_poll_loop:
+		buf_printf(buf, " looked again %" PRIu64 " times, every ", flaw->count);
+		graph_show_duration(buf, flaw->period_ns);
+		buf_text(buf, " (");
+		show_what(buf, flaw);
+		buf_text(buf, "): it waits for something that wakes nobody, likely a flag");
+		break;
+	}
+	buf_text(buf, "; ");
+	graph_show_duration(buf, flaw->harm_ns);
+	buf_printf(buf, " in all; segment %u, event %" PRIu64 "\n", flaw->segment, flaw->first_event);
+	for (uint32_t i = 0; flaw->kind == FLAW_over && i < flaw->peer_count && i < 4; i++) {
+		buf_printf(buf, "  event %" PRIu64 " with ", flaw->peer_events[i]);
+		graph_show_thread(buf, graph, flaw->peers[i]);
+		buf_char(buf, '\n');
+	}
+	if (flaw->proposal[0])
+		buf_printf(buf, "  a rule: %s\n", flaw->proposal);
+}
+
+static void json_flaw(struct json *json, const struct graph *graph, const struct graph_flaw *flaw)
+{
+	struct graph_thread thread;
+	const char *wait = kind_value_name(FIELD_WAIT_KIND, flaw->wait);
+
+	graph_thread(graph, flaw->thread, &thread);
+	json_object(json, NULL);
+	json_text(json, "kind", flaw_names[flaw->kind]);
+	json_text(json, "thread", thread.name);
+	json_u64(json, "tid", thread.tid);
+	json_u64(json, "pid", thread.pid);
+	json_u64(json, "segment", flaw->segment);
+	json_u64(json, "first_event", flaw->first_event);
+	json_u64(json, "count", flaw->count);
+	json_u64(json, "harm_ns", flaw->harm_ns);
+	json_text(json, "wait", flaw->kind == FLAW_over ? NULL : wait);
+	json_u64(json, "object", flaw->object);
+	json_u64(json, "period_ns", flaw->period_ns);
+	json_array(json, "peers");
+	for (uint32_t i = 0; i < flaw->peer_count && i < 4; i++) {
+		graph_thread(graph, flaw->peers[i], &thread);
+		json_object(json, NULL);
+		json_text(json, "thread", thread.name);
+		json_u64(json, "tid", thread.tid);
+		json_u64(json, "pid", thread.pid);
+		json_u64(json, "event", flaw->peer_events[i]);
+		json_end(json);
+	}
+	json_end(json);
+	json_text(json, "proposal", flaw->proposal);
+	json_end(json);
+}
+
+void graph_check_show(struct buf *buf, const struct graph *graph, size_t limit, bool as_json)
+{
+	struct arena arena;
+	struct graph_flaw *flaws;
+	size_t count;
+
+	arena_init(&arena);
+	flaws = graph_check(&arena, graph, limit, &count);
+	if (as_json) {
+		struct json json;
+
+		json_init(&json, buf);
+		json_object(&json, NULL);
+		json_u64(&json, "version", 1);
+		json_array(&json, "flaws");
+		for (size_t i = 0; i < count; i++)
+			json_flaw(&json, graph, &flaws[i]);
+		json_end(&json);
+		json_end(&json);
+		buf_char(buf, '\n');
+	} else {
+		for (size_t i = 0; i < count; i++)
+			show_flaw(buf, graph, &flaws[i]);
+		if (!count)
+			buf_text(buf, "nothing looks wrong\n");
+	}
+	arena_done(&arena);
+}
