@@ -115,11 +115,12 @@ static uint16_t read_mechanism(struct parser *p)
 
 static void read_confidence(struct parser *p, struct rule *rule)
 {
-	const struct token token = p->token;
+	struct token token;
 	uint64_t number;
 
 	if (p->failed || !parser_take(p, "confidence"))
 		return;
+	token = p->token;
 	number = read_number(p);
 	if (!p->failed && (number < 1 || number > 99)) {
 		p->token = token;
