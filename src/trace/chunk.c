@@ -122,13 +122,17 @@ static void count_types(struct trace *trace, const struct trace_file *file, cons
 	}
 }
 
-static bool payload_good(const struct trace_file *file, uint64_t at, const struct chunk_head *head)
+/* Reads the chunk itself: an index tells of chunks that may since be damaged. */
+static bool chunk_good(const struct trace_file *file, uint64_t at, const struct chunk_head *told)
 {
-	unsigned char *payload = mem_alloc(head->payload_bytes);
-	bool good = trace_file_read(file, at, payload, head->payload_bytes) &&
-		    crc32c(0, payload, head->payload_bytes) == head->payload_crc;
+	size_t size = (size_t)told->head_bytes + told->payload_bytes;
+	unsigned char *bytes = mem_alloc(size);
+	struct chunk_head head;
+	bool good = trace_file_read(file, at, bytes, size) && chunk_head_good(bytes, size, &head) &&
+		    !memcmp(&head, told, sizeof(head)) &&
+		    crc32c(0, bytes + head.head_bytes, head.payload_bytes) == head.payload_crc;
 
-	free(payload);
+	free(bytes);
 	return good;
 }
 
@@ -152,7 +156,7 @@ bool chunk_take(struct trace *trace, uint32_t number, uint64_t at, const unsigne
 		.count = head.count, .state_count = head.state_count, .sequence = head.sequence,
 		.stream_before = head.stream_before, .file = number, .cpu = head.cpu, .flags = head.flags,
 	};
-	if (trace->verify && !payload_good(file, at + head.head_bytes, &head)) {
+	if (trace->verify && !chunk_good(file, at, &head)) {
 		atomic_store_explicit(&chunk.damaged, true, memory_order_relaxed);
 		trace->summary.damaged_chunks++;
 		vec_push(&trace->gaps, ((struct trace_gap){ head.first_ns, head.last_ns, head.count, head.cpu, GAP_REASON_damaged }));

@@ -101,8 +101,6 @@ static int load_ring(struct trace *trace, struct ring_files *files, struct err *
 		}
 		status = trace_file_load(trace, file->path, file->fd, err);
 		file->fd = -1; /* the trace's now, or closed */
-		if (!status && trace->files.length == 1)
-			trace->floor_ns = trace->files.items[0].head.floor_ns;
 	}
 	return status;
 }
@@ -202,6 +200,31 @@ static void summarize(struct trace *trace)
 	read_machine(trace);
 }
 
+/* In the oldest file of a ring, events before the floor are those of some
+ * processors only: what others had at that time stood in a file that is gone.
+ * They are left out of counts and cursors. */
+static void raise_floor(struct trace *trace)
+{
+	uint64_t floor_ns = trace->files.items[0].head.floor_ns;
+	struct trace_summary *summary = &trace->summary;
+	struct trace_filter filter = { .to_ns = floor_ns - 1 };
+	struct trace_cursor *cursor;
+	const struct event *e;
+
+	if (floor_ns <= summary->start_ns || floor_ns > summary->end_ns)
+		return;
+	cursor = trace_cursor_new(trace, &filter);
+	while ((e = trace_cursor_next(cursor))) {
+		summary->counts[e->type]--;
+		if (event_infos[e->type].categories & (STATE | META))
+			summary->state_events--;
+		else
+			summary->events--;
+	}
+	trace_cursor_free(cursor);
+	trace->floor_ns = summary->start_ns = floor_ns;
+}
+
 static int open_trace(const char *path, bool verify, struct trace **ret_trace, struct err *err)
 {
 	struct trace *trace = mem_zalloc(sizeof(*trace));
@@ -221,6 +244,7 @@ static int open_trace(const char *path, bool verify, struct trace **ret_trace, s
 		return status;
 	}
 	trace_arrange(trace);
+	raise_floor(trace);
 	summarize(trace);
 	*ret_trace = trace;
 	return 0;
