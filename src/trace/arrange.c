@@ -82,7 +82,8 @@ static void find_holes(struct trace *trace)
 
 static void rank_chunks(struct trace *trace)
 {
-	qsort(trace->chunks.items, trace->chunks.length, sizeof(struct chunk), by_stream);
+	if (trace->chunks.length)
+		qsort(trace->chunks.items, trace->chunks.length, sizeof(struct chunk), by_stream);
 	for (size_t i = 0; i < trace->chunks.length; i++)
 		trace->chunks.items[i].rank = (uint32_t)i;
 }
@@ -132,7 +133,8 @@ void trace_arrange(struct trace *trace)
 	find_holes(trace);
 	rank_chunks(trace);
 	refuse_overlaps(trace);
-	qsort(trace->chunks.items, trace->chunks.length, sizeof(struct chunk), by_time);
+	if (trace->chunks.length)
+		qsort(trace->chunks.items, trace->chunks.length, sizeof(struct chunk), by_time);
 	number_chunks(trace);
 	if (trace->gaps.length)
 		qsort(trace->gaps.items, trace->gaps.length, sizeof(struct trace_gap), gaps_by_time);

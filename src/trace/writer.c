@@ -292,7 +292,8 @@ static int add(struct writer *writer, uint32_t cpu, const struct entry *from, co
 	}
 	entry = (struct entry *)(void *)(stream->entries + stream->used);
 	*entry = *from;
-	memcpy(entry + 1, data, payload);
+	if (payload)
+		memcpy(entry + 1, data, payload);
 	memcpy((char *)(entry + 1) + payload, tail, entry->tail_length);
 	stream->used += bytes;
 	if (!stream->count || entry->time_ns < stream->first_ns)
