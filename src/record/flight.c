@@ -53,6 +53,7 @@ struct flight {
 	struct ring_folder folder;
 	char path[PATH_MAX];            /* of the file that is written */
 	uint64_t file_bytes;            /* a file's, at which the next one begins */
+	uint64_t limit_bytes;           /* of the ring; less than asked for where the disk has less */
 	uint64_t next_trigger_ns, next_retry_ns, next_save_ns, save_at_ns;
 	uint64_t events, lost, bytes;   /* of recorders before this one */
 	uint64_t interruptions, vanished, saves, hangs;
@@ -75,7 +76,19 @@ static uint64_t now_ns(void)
 /* Room for the file that is about to grow. */
 static int trim(struct flight *flight, struct err *err)
 {
-	return ring_folder_trim(&flight->folder, flight->options->bytes - flight->file_bytes, err);
+	return ring_folder_trim(&flight->folder, flight->limit_bytes - flight->file_bytes, err);
+}
+
+/* A full disk is made less full by what is oldest of ours, and the ring keeps
+ * to less from now on. */
+static void yield_room(struct flight *flight, const struct err *why)
+{
+	struct ring_folder_size size;
+
+	if ((why->code != -ENOSPC && why->code != -EDQUOT) || ring_folder_size(&flight->folder, &size, NULL))
+		return;
+	flight->limit_bytes = size.bytes > 3 * flight->file_bytes ? size.bytes - flight->file_bytes : 2 * flight->file_bytes;
+	ring_folder_trim(&flight->folder, size.bytes / 2, NULL);
 }
 
 static int begin(struct flight *flight, struct err *err)
@@ -109,10 +122,8 @@ static void interrupt(struct flight *flight, const struct err *why)
 	flight->bytes += status.bytes;
 	flight->failure = *why;
 	flight->interruptions++;
-	flight->next_retry_ns = now_ns() + RETRY_NS;
-	/* a full disk is made less full by what is oldest of ours */
-	if (why->code == -ENOSPC || why->code == -EDQUOT)
-		ring_folder_trim(&flight->folder, flight->options->bytes / 2, NULL);
+	flight->next_retry_ns = now_ns();
+	yield_room(flight, why);
 }
 
 static void retry(struct flight *flight)
@@ -125,8 +136,7 @@ static void retry(struct flight *flight)
 	if (!begin(flight, &why))
 		return;
 	flight->failure = why;
-	if (why.code == -ENOSPC || why.code == -EDQUOT)
-		ring_folder_trim(&flight->folder, flight->options->bytes / 2, NULL);
+	yield_room(flight, &why);
 }
 
 static void rotate(struct flight *flight)
@@ -275,7 +285,7 @@ static void describe(struct flight *flight, struct buf *buf)
 	add_number(buf, "bytes_written", flight->bytes + status.bytes);
 	add_number(buf, "lost", flight->lost + status.lost);
 	add_number(buf, "ring_bytes", size.bytes);
-	add_number(buf, "ring_limit", flight->options->bytes);
+	add_number(buf, "ring_limit", flight->limit_bytes);
 	add_number(buf, "ring_files", size.files);
 	add_number(buf, "cpu_us", (uint64_t)used.ru_utime.tv_sec * 1000000 + (uint64_t)used.ru_utime.tv_usec +
 				  (uint64_t)used.ru_stime.tv_sec * 1000000 + (uint64_t)used.ru_stime.tv_usec);
@@ -382,6 +392,7 @@ int flight_run(const struct flight_options *options, struct control *control, fl
 	int r = 0, asker = -1;
 
 	flight.file_bytes = file_bytes_of(options->bytes);
+	flight.limit_bytes = options->bytes;
 	if (options->bytes < 4 * flight.file_bytes)
 		return err_set(err, -EINVAL, "a ring has at least %u MB", 4 * FILE_BYTES_LEAST >> 20);
 	flight.signals = open_signals(err);

@@ -21,6 +21,7 @@ static const struct option_spec options[] = {
 	{ "size", 's', OPTION_BYTES, "SIZE", "of the ring, all files together (2G)" },
 	{ "level", 0, OPTION_TEXT, "LEVEL", "lean: waits, wake-ups, life of tasks; full: every system call and message too (lean)" },
 	{ "freq", 'F', OPTION_NUMBER, "HZ", "CPU samples a second and processor, 0 none (49)" },
+	{ "no-stacks", 0, OPTION_FLAG, NULL, "without the stacks of waits, wake-ups and samples" },
 	{ "ring", 0, OPTION_BYTES, "SIZE", "memory of each processor's ring, at most 64M" },
 	{ "on-unread", 0, OPTION_DURATION, "TIME", "save when input or a request is left unread for so long" },
 	{ "on-blocked", 0, OPTION_DURATION, "TIME", "save when a thread is in one uninterruptible wait for so long" },
@@ -155,6 +156,7 @@ static int run(struct command_context *context, struct err *err)
 		.bytes = options_number(given, "size", 2ull << 30),
 		.full = !strcmp(level, "full"),
 		.sample_hz = (uint32_t)options_number(given, "freq", 49),
+		.stacks = options_has(given, "no-stacks") ? 0 : STACKS_WAITS | STACKS_WAKES | STACKS_SAMPLES,
 		.ring_bytes = options_number(given, "ring", 0),
 		.triggers = {
 			.unread_ns = options_number(given, "on-unread", 0),
