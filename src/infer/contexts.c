@@ -2,6 +2,7 @@
 #include "infer/contexts.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "trace/names.h"
@@ -14,6 +15,42 @@ static inline uint64_t pair(uint32_t high, uint32_t low)
 	return (uint64_t)high << 32 | low;
 }
 
+/* The pair's place: it holds the key, or it is free. */
+static size_t slot_of(const struct site_table *table, uint64_t key)
+{
+	size_t at = hash_u64(key) & (table->capacity - 1);
+
+	while (table->slots[at].key && table->slots[at].key != key)
+		at = (at + 1) & (table->capacity - 1);
+	return at;
+}
+
+/* 0 when it is not there. */
+static uint32_t table_find(const struct site_table *table, uint32_t high, uint32_t low)
+{
+	return table->capacity ? table->slots[slot_of(table, pair(high, low))].site : 0;
+}
+
+static void table_put(struct site_table *table, uint32_t high, uint32_t low, uint32_t site)
+{
+	size_t at;
+
+	if ((table->length + 1) * 2 > table->capacity) {
+		struct site_table old = *table;
+
+		table->capacity = old.capacity ? old.capacity * 2 : 1024;
+		table->slots = mem_zalloc(arena_array_bytes(sizeof(*table->slots), table->capacity));
+		for (size_t i = 0; i < old.capacity; i++)
+			if (old.slots[i].key)
+				table->slots[slot_of(table, old.slots[i].key)] = old.slots[i];
+		free(old.slots);
+	}
+	at = slot_of(table, pair(high, low));
+	table->length += !table->slots[at].key;
+	table->slots[at].key = pair(high, low);
+	table->slots[at].site = site;
+}
+
 void contexts_init(struct contexts *contexts, struct functions *functions, struct context_source source)
 {
 	const struct site no_site = { 0 };
@@ -21,9 +58,6 @@ void contexts_init(struct contexts *contexts, struct functions *functions, struc
 
 	*contexts = (struct contexts){ .functions = functions, .source = source };
 	map_init(&contexts->children);
-	map_init(&contexts->user);
-	map_init(&contexts->calls);
-	map_init(&contexts->kernel);
 	vec_push(&contexts->sites, no_site);
 	vec_push(&contexts->nodes, no_node);
 	contexts->cut_function = functions_add(functions, "[frames missing]", "", PLACE_unknown);
@@ -32,9 +66,9 @@ void contexts_init(struct contexts *contexts, struct functions *functions, struc
 void contexts_done(struct contexts *contexts)
 {
 	map_done(&contexts->children);
-	map_done(&contexts->user);
-	map_done(&contexts->calls);
-	map_done(&contexts->kernel);
+	free(contexts->user.slots);
+	free(contexts->calls.slots);
+	free(contexts->kernel.slots);
 	vec_done(&contexts->sites);
 	vec_done(&contexts->nodes);
 	vec_done(&contexts->programs);
@@ -105,22 +139,22 @@ static uint32_t child_site(struct contexts *contexts, uint32_t parent, uint32_t 
 
 /* The site of a chain of frames on top of `base`, remembered in `known` under
  * (key, frame) for the chain and for each of its outer parts. */
-static uint32_t chain_site(struct contexts *contexts, struct map *known, uint32_t key, uint32_t base, uint32_t frame,
+static uint32_t chain_site(struct contexts *contexts, struct site_table *known, uint32_t key, uint32_t base, uint32_t frame,
 			   bool kernel)
 {
 	uint32_t chain[MAX_CHAIN];
 	struct context_frame frames;
 	uint32_t count = 0, site = base;
-	const uint64_t *found;
+	uint32_t found = 0;
 
-	while (frame && !(found = map_find(known, pair(key, frame)))) {
+	while (frame && !(found = table_find(known, key, frame))) {
 		if (count == MAX_CHAIN || !contexts->source.frame(contexts->source.data, frame, &frames))
 			break;
 		chain[count++] = frame;
 		frame = frames.parent;
 	}
 	if (frame && found)
-		site = (uint32_t)*found;
+		site = found;
 	while (count) {
 		struct site added = { 0 };
 
@@ -134,7 +168,7 @@ static uint32_t chain_site(struct contexts *contexts, struct map *known, uint32_
 		added.address = frames.address;
 		added.kernel = kernel;
 		site = child_site(contexts, site, frames.function, added);
-		map_put(known, pair(key, frame), site);
+		table_put(known, key, frame, site);
 	}
 	return site;
 }
@@ -160,17 +194,19 @@ static uint32_t system_call_function(struct contexts *contexts, uint32_t call)
 uint32_t contexts_site(struct contexts *contexts, uint32_t program, uint32_t user, uint32_t call, uint32_t kernel)
 {
 	uint32_t base = contexts->programs.items[program].site, site = base;
-	uint64_t *known;
+	uint32_t known;
 
 	if (user)
 		site = chain_site(contexts, &contexts->user, program, base, user, false);
 	if (call != CONTEXT_NO_CALL) {
 		const struct site added = { .system_call = true, .kernel = true };
 
-		known = map_at(&contexts->calls, pair(site, call), NULL);
-		if (!*known)
-			*known = child_site(contexts, site, system_call_function(contexts, call), added);
-		site = (uint32_t)*known;
+		known = table_find(&contexts->calls, site, call + 1);
+		if (!known) {
+			known = child_site(contexts, site, system_call_function(contexts, call), added);
+			table_put(&contexts->calls, site, call + 1, known);
+		}
+		site = known;
 	}
 	if (kernel)
 		site = chain_site(contexts, &contexts->kernel, site, site, kernel, true);

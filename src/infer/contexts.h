@@ -69,6 +69,13 @@ struct program {
 	uint32_t site, node;
 };
 
+/* From a pair of numbers, the second not 0, to a site: as a map, with half of its
+ * cache misses; each stack is looked up here. */
+struct site_table {
+	struct { uint64_t key; uint32_t site; } *slots;
+	size_t capacity, length;
+};
+
 struct contexts {
 	struct functions *functions;
 	struct context_source source;
@@ -76,9 +83,9 @@ struct contexts {
 	struct vec(struct node) nodes;      /* entry 0 unused */
 	struct vec(struct program) programs;
 	struct map children;                /* (node, function) -> node */
-	struct map user;                    /* (program, frame) -> site */
-	struct map calls;                   /* (site, system call) -> site */
-	struct map kernel;                  /* (site, frame) -> site */
+	struct site_table user;             /* (program, frame) -> site */
+	struct site_table calls;            /* (site, system call + 1) -> site */
+	struct site_table kernel;           /* (site, frame) -> site */
 	struct vec(uint32_t) system_calls;  /* number -> function + 1 */
 	uint32_t cut_function;              /* stands for the frames that are missing */
 };

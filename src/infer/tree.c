@@ -11,6 +11,7 @@ void tree_init(struct tree *tree, struct contexts *contexts)
 void tree_done(struct tree *tree)
 {
 	vec_done(&tree->costs);
+	vec_done(&tree->stretches);
 }
 
 static void grow(struct tree *tree)
@@ -22,6 +23,9 @@ static void grow(struct tree *tree)
 	vec_reserve(&tree->costs, want);
 	memset(tree->costs.items + have, 0, (want - have) * sizeof(*tree->costs.items));
 	tree->costs.length = want;
+	vec_reserve(&tree->stretches, want);
+	memset(tree->stretches.items + have, 0, (want - have) * sizeof(*tree->stretches.items));
+	tree->stretches.length = want;
 }
 
 void tree_add_instance(void *data, const struct latency_instance *i)
@@ -60,9 +64,9 @@ void tree_add_stretch(void *data, uint32_t sure, uint64_t from_ns, uint64_t to_n
 
 	if (sure >= tree->costs.length)
 		grow(tree);
-	tree->costs.items[sure].sure_ns += to_ns - from_ns;
+	tree->stretches.items[sure].sure_ns += to_ns - from_ns;
 	if (!idle)
-		tree->costs.items[sure].open_ns += to_ns - from_ns;
+		tree->stretches.items[sure].open_ns += to_ns - from_ns;
 }
 
 /* a - b, 0 at the least: estimates of children may add up to a few ns more. */
@@ -74,20 +78,22 @@ static uint64_t less(uint64_t a, uint64_t b)
 void tree_finish(struct tree *tree)
 {
 	const struct node *nodes = tree->contexts->nodes.items;
+	const struct tree_stretch *stretches;
 	struct tree_cost *costs;
 	uint32_t count;
 
 	grow(tree);
 	costs = tree->costs.items;
+	stretches = tree->stretches.items;
 	count = tree->costs.length;
 	for (uint32_t i = 1; i < count; i++) {
 		costs[i].own_ns = costs[i].total_ns;
 		costs[i].own_off_ns = costs[i].off_ns;
 		costs[i].own_queued_ns = costs[i].queued_ns;
-		costs[i].lower_ns = costs[i].sure_ns;
+		costs[i].lower_ns = stretches[i].sure_ns;
 		/* What a node leaves open may have gone to any context below it. */
-		costs[i].upper_ns = nodes[i].parent ? costs[nodes[i].parent].upper_ns + costs[nodes[i].parent].open_ns :
-						      costs[0].open_ns;
+		costs[i].upper_ns = nodes[i].parent ? costs[nodes[i].parent].upper_ns + stretches[nodes[i].parent].open_ns :
+						      stretches[0].open_ns;
 	}
 	/* Children have greater numbers than their parents. */
 	for (uint32_t i = count - 1; i > 0; i--) {

@@ -27,13 +27,19 @@ struct tree_cost {
 	uint64_t own_ns;            /* total without the contexts called from it */
 	uint64_t own_off_ns, own_queued_ns;
 	uint32_t first_child, next_sibling; /* children in no order */
-	/* Sums that the bounds are made of. */
+};
+
+/* Time that the bounds of totals are made of: what went on for sure in a context,
+ * and what may have gone to any context below it. Apart from the costs because
+ * each stack adds to it. */
+struct tree_stretch {
 	uint64_t sure_ns, open_ns;
 };
 
 struct tree {
 	struct contexts *contexts;
 	struct vec(struct tree_cost) costs;  /* index = node */
+	struct vec(struct tree_stretch) stretches; /* index = node */
 	uint64_t instances;
 	uint64_t merged;
 };
