@@ -33,9 +33,8 @@ static struct hot_context describe(struct arena *arena, struct profile *profile,
 	/* The part of the path that is its own. */
 	for (uint32_t at = ranked->node;; at = profile->contexts.nodes.items[at].parent) {
 		const struct tree_cost *cost = &profile->tree.costs.items[at];
-		uint64_t off = cost->own_off_ns + cost->own_queued_ns;
 
-		context.cpu_ns += cost->own_ns > off ? cost->own_ns - off : 0;
+		context.cpu_ns += cost->own_cpu_ns;
 		if (at == ranked->head || !at)
 			break;
 	}

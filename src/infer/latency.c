@@ -52,9 +52,28 @@ static void stretch(const struct latency *latency, const struct latency_rules *r
 	rules->hooks.stretch(rules->hooks.data, node, from, to, idle);
 }
 
+static uint32_t function_at(const struct latency_rules *rules, uint32_t node)
+{
+	return rules->contexts->nodes.items[node].function;
+}
+
+/* Time off the processor since the last stack, of which no stack tells. */
+static uint64_t time_away(const struct latency *latency)
+{
+	return latency->off_ns + latency->queued_ns - latency->off_seen - latency->queued_seen;
+}
+
+/* The next frame outwards of this depth that may loop, on the way to the site; 0 none. */
+static uint32_t looping_above(const struct site *sites, const struct site *site, uint32_t depth)
+{
+	while (site->depth >= depth)
+		site = &sites[site->parent];
+	return site->loop_inner;
+}
+
 /* How much of the last stack goes on in the new one. */
 static struct step compare(const struct latency *latency, const struct latency_rules *rules, uint32_t site,
-			   uint32_t same)
+			   uint32_t same, uint64_t gap)
 {
 	const struct site *sites = rules->contexts->sites.items;
 	const struct site *a = &sites[latency->site], *b = &sites[site];
@@ -128,6 +147,19 @@ static struct step compare(const struct latency *latency, const struct latency_r
 	if (latency->left_call && latency->site == (uint32_t)(a - sites) && !a->loop_known && step.keep == a->depth &&
 	    step.keep > 1)
 		step.keep--;
+	/* Innermost loops go round most often, unless samples would have found this one. */
+	while (step.keep > same && step.keep > a->loop_outer && rules->pace) {
+		uint32_t function = function_at(rules, latency->frames.items[step.keep - 1].node);
+		uint32_t outer = looping_above(sites, a, step.keep);
+
+		if (!outer || outer <= same)
+			break;
+		if (!pace_contradicts(rules->pace, function, gap)) {
+			pace_of(rules->pace, function)->charged_ns += gap;
+			break;
+		}
+		step.keep = outer;
+	}
 	if (step.keep < same)
 		step.keep = same;
 	step.sure = a->loop_outer < step.keep ? a->loop_outer : step.keep;
@@ -136,53 +168,128 @@ static struct step compare(const struct latency *latency, const struct latency_r
 	return step;
 }
 
+/* The time between two stacks, cut into shares. */
+struct shares {
+	uint64_t from, gap;
+	double weight;       /* of all shares */
+	double passed;       /* of those that lie behind */
+};
+
+static uint64_t shares_next(struct shares *shares, double weight)
+{
+	shares->passed += weight;
+	return shares->from + (uint64_t)((double)shares->gap * (shares->weight > 0 ? shares->passed / shares->weight : 0));
+}
+
 static void open_frames(struct latency *latency, const struct latency_rules *rules, uint64_t time, uint32_t site,
-			uint32_t keep, uint32_t closed, uint32_t exact)
+			uint32_t keep, const double *weights, struct shares *shares, uint32_t exact)
 {
 	const struct site *sites = rules->contexts->sites.items;
-	uint32_t depth = sites[site].depth, opened = depth - keep;
+	uint32_t depth = sites[site].depth, at = site;
 	bool first = !latency->site && (!latency->start || latency->started_before);
-	uint64_t since = latency->site ? latency->last : latency->start ? latency->start : time;
+	uint64_t before = latency->site ? latency->last : latency->start ? latency->start : time;
 
 	vec_reserve(&latency->frames, depth);
 	latency->frames.length = depth;
-	for (uint32_t at = site; sites[at].depth > keep; at = sites[at].parent) {
-		uint32_t level = sites[at].depth;
+	for (; sites[at].depth > keep; at = sites[at].parent) {
 		struct latency_frame f = {
-			.node = sites[at].node, .first = time, .before = since,
+			.node = sites[at].node, .first = time, .before = before,
 			.off_at_first = latency->off_ns, .queued_at_first = latency->queued_ns,
 			.first_address = sites[at].address, .calls = 1,
 			.flags = first ? LATENCY_open_begin : 0,
 		};
 
-		if (level > exact) {
-			f.before = f.begin = time;
+		if (sites[at].depth > exact) {
+			f.before = time;
 			f.flags = 0;
-		} else {
-			f.begin = since + (time - since) * (closed + level - keep) / (closed + opened + 1);
 		}
-		latency->frames.items[level - 1] = f;
+		latency->frames.items[sites[at].depth - 1] = f;
+	}
+	for (uint32_t level = keep + 1; level <= depth; level++) {
+		struct latency_frame *f = &latency->frames.items[level - 1];
+
+		f->begin = level > exact ? time : shares_next(shares, level > keep + 1 ? weights[level - keep - 2] : 0);
 	}
 }
 
 static void close_frames(struct latency *latency, const struct latency_rules *rules, uint64_t time, uint32_t keep,
-			 uint32_t opened, uint8_t flags)
+			 const double *weights, struct shares *shares, uint8_t flags)
 {
 	uint32_t closed = latency->frames.length - keep;
-	uint64_t gap = time - latency->last;
 
-	for (uint32_t i = 1; i <= closed; i++)
-		give(latency, rules, latency->frames.length - i, latency->last, time,
-		     flags & LATENCY_open_end ? time : latency->last + gap * i / (closed + opened + 1), flags);
+	for (uint32_t i = 0; i < closed; i++) {
+		uint64_t end = shares_next(shares, weights[i]);
+
+		give(latency, rules, latency->frames.length - 1 - i, latency->last, time,
+		     flags & LATENCY_open_end ? time : end, flags);
+	}
 	latency->frames.length = keep;
 }
 
+/* What ends, what goes on and what begins has its share of the time since the last
+ * stack: the frames that end, innermost first, the one that goes on, the frames that
+ * begin, outermost first. */
+static void turn_over(struct latency *latency, const struct latency_rules *rules, uint64_t time, uint32_t site,
+		      uint32_t keep, uint32_t exact, uint8_t flags)
+{
+	const struct site *sites = rules->contexts->sites.items;
+	uint32_t depth = site ? sites[site].depth : 0, closed = latency->frames.length - keep, at = site;
+	uint32_t opened = site ? depth - keep : 0;
+	struct shares shares = { .from = latency->site ? latency->last : latency->start ? latency->start : time };
+	uint64_t away = time_away(latency);
+	double small[64], *weights = small;
+	bool wrapper = latency->left_call, above_is_call = false;
+
+	if (closed + opened + 1 > sizeof(small) / sizeof(small[0]))
+		weights = mem_alloc((closed + opened + 1) * sizeof(*weights));
+	for (uint32_t i = 0; i < closed; i++, wrapper = false)
+		weights[i] = pace_cross(rules->pace, function_at(rules, latency->frames.items[latency->frames.length - 1 - i].node),
+					wrapper);
+	weights[closed] = 0;
+	for (uint32_t i = opened; i; i--, at = sites[at].parent) {
+		weights[closed + i] = sites[at].depth > exact ? 0 :
+			pace_cross(rules->pace, function_at(rules, sites[at].node), above_is_call);
+		above_is_call = sites[at].system_call;
+	}
+	for (uint32_t i = 0; i <= closed + opened; i++)
+		shares.weight += weights[i];
+	if (keep)
+		weights[closed] = pace_keep(rules->pace, function_at(rules, latency->frames.items[keep - 1].node),
+					    wrapper && !closed, shares.weight);
+	shares.weight += weights[closed];
+	/* Where it was taken off the processor in between is not known: time off is
+	 * left to the call that goes on. */
+	shares.gap = time > shares.from ? time - shares.from : 0;
+	if (away > shares.gap)
+		away = shares.gap;
+	shares.gap -= away;
+	close_frames(latency, rules, time, keep, weights, &shares, flags);
+	shares.passed += weights[closed];
+	shares.from += away;
+	if (opened)
+		open_frames(latency, rules, time, site, keep, weights + closed + 1, &shares, exact);
+	if (weights != small)
+		free(weights);
+}
+
+static void note_sample(const struct latency *latency, const struct latency_rules *rules, uint64_t period_ns)
+{
+	rules->pace->period_ns = period_ns;
+	for (size_t i = 0; i < latency->frames.length; i++) {
+		uint32_t function = function_at(rules, latency->frames.items[i].node);
+
+		/* Recursion counts once, as a rule: by its neighbour. */
+		if (!i || function != function_at(rules, latency->frames.items[i - 1].node))
+			pace_of(rules->pace, function)->below++;
+	}
+	pace_of(rules->pace, function_at(rules, latency->frames.items[latency->frames.length - 1].node))->found++;
+}
+
 void latency_see(struct latency *latency, const struct latency_rules *rules, uint64_t time, uint32_t site,
-		 uint32_t same, uint32_t exact)
+		 uint32_t same, uint32_t exact, uint64_t sampled_ns)
 {
 	const struct site *s = &rules->contexts->sites.items[site];
 	struct step step = { 0 };
-	uint32_t closed;
 
 	if (!site)
 		return;
@@ -193,14 +300,19 @@ void latency_see(struct latency *latency, const struct latency_rules *rules, uin
 	}
 	latency->cut_run = 0;
 	if (latency->site) {
-		step = compare(latency, rules, site, same);
+		uint64_t span = time - latency->last, away = time_away(latency);
+
+		step = compare(latency, rules, site, same, span > away ? span - away : 0);
 		stretch(latency, rules, latency->last, time, step.sure, site, latency->site == site && same >= s->depth);
 	} else if (latency->start) {
 		stretch(latency, rules, latency->start, time, 0, site, false);
 	}
-	closed = latency->frames.length - step.keep;
-	close_frames(latency, rules, time, step.keep, s->depth - step.keep, 0);
-	open_frames(latency, rules, time, site, step.keep, latency->site ? closed : 0, exact);
+	if (latency->frames.length > step.keep || s->depth > step.keep)
+		turn_over(latency, rules, time, site, step.keep, exact, 0);
+	if (sampled_ns && rules->hooks.sample)
+		rules->hooks.sample(rules->hooks.data, s->node);
+	if (sampled_ns && rules->pace)
+		note_sample(latency, rules, sampled_ns);
 	if (step.keep > step.sure) {
 		latency->frames.items[step.keep - 1].doubts++;
 		if (step.sure)
@@ -220,7 +332,8 @@ void latency_return(struct latency *latency, const struct latency_rules *rules, 
 	if (!latency->site || latency->frames.length <= depth)
 		return;
 	stretch(latency, rules, latency->last, time, depth + 1, latency->site, false);
-	close_frames(latency, rules, time, depth + 1, 0, 0);
+	if (latency->frames.length > depth + 1)
+		turn_over(latency, rules, time, 0, depth + 1, UINT32_MAX, 0);
 	latency->last = time;
 	latency->off_seen = latency->off_ns;
 	latency->queued_seen = latency->queued_ns;
@@ -237,7 +350,7 @@ void latency_close(struct latency *latency, const struct latency_rules *rules, u
 		/* The end of a thread ends its calls, but how far they had come by then
 		 * is known as little as elsewhere. */
 		stretch(latency, rules, latency->last, time, 0, latency->site, false);
-		close_frames(latency, rules, time, 0, 0, ended ? 0 : LATENCY_open_end);
+		turn_over(latency, rules, time, 0, 0, UINT32_MAX, ended ? 0 : LATENCY_open_end);
 		latency->site = 0;
 	}
 	latency->frames.length = 0;

@@ -13,8 +13,9 @@
  *   first sighting and ended no later than the first stack without it behind
  *   the last one. As long as it was one call, it took no less than the
  *   conservative estimate and no more than the bounds' span;
- * - a better estimate: the calls that ended and began between two stacks share
- *   the time between them, in the order in which they must have happened;
+ * - a better estimate: the time between two stacks is shared, in the order in which
+ *   it must have passed, by the calls that ended, the one that went on and those
+ *   that began, each by what its function was found to take by itself (pace.h);
  * - whether several calls may have merged into it, and how many it probably was.
  *
  * Work per stack is in the frames that changed, found by walking up from both
@@ -27,6 +28,7 @@
 
 #include "base/vec.h"
 #include "infer/contexts.h"
+#include "infer/pace.h"
 
 enum latency_flags {
 	LATENCY_open_begin = 1,  /* was there when the thread was first seen */
@@ -67,6 +69,8 @@ struct latency_hooks {
 	 * through it; of what is below `sure`, anything may have run. `sure` is the
 	 * program's node when nothing is known. `idle`: off the processor, nothing ran. May be NULL. */
 	void (*stretch)(void *data, uint32_t sure, uint64_t from_ns, uint64_t to_ns, bool idle);
+	/* A clock found this context running. May be NULL. */
+	void (*sample)(void *data, uint32_t node);
 };
 
 struct latency_frame {
@@ -97,15 +101,17 @@ struct latency {
 struct latency_rules {
 	struct contexts *contexts;
 	struct latency_hooks hooks;
+	struct pace *pace;       /* learned from the stacks as they come; NULL: all functions alike */
 	bool by_function;        /* continuity as the paper has it */
 };
 
 /* The stack at a time that is not before the last one. `same`: how deep (0: not
  * at all) the calls are known to be the last stack's: the thread was off the
  * processor or inside one system call. `exact`: frames deeper than this that are
- * new began at this very moment (UINT32_MAX: none). */
+ * new began at this very moment (UINT32_MAX: none). `sampled_ns`: the period of the
+ * clock that chose the moment, 0 when the program did. */
 void latency_see(struct latency *latency, const struct latency_rules *rules, uint64_t time, uint32_t site,
-		 uint32_t same, uint32_t exact);
+		 uint32_t same, uint32_t exact, uint64_t sampled_ns);
 /* All frames deeper than `depth` have returned at this very moment. */
 void latency_return(struct latency *latency, const struct latency_rules *rules, uint64_t time, uint32_t depth);
 /* The thread is seen no more: it has ended (`ended`), or the trace has. All is

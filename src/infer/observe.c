@@ -28,6 +28,7 @@ struct run {
 	struct vec(struct watched) threads; /* index = thread of instances */
 	bool calls_recorded;
 	bool counting;                      /* inside the window */
+	uint64_t from_ns;                   /* where reading begins */
 	struct latency_rules rules;         /* the observer's, silent before the window */
 };
 
@@ -121,6 +122,8 @@ static struct watched *begin_thread(struct run *run, uint32_t tid, uint64_t time
 	known.name = thread ? thread->comm : "?";
 	added.thread.latency.thread = run->threads.length;
 	added.thread.latency.start = start;
+	added.thread.latency.last = start > run->from_ns ? start : run->from_ns;
+	added.thread.kernel_thread = thread && (thread->flags & TASK_FLAGS_kernel_thread);
 	if (added.wanted)
 		known.program = added.thread.program = contexts_program(observer->rules.contexts, program);
 	vec_push(&run->threads, added);
@@ -154,6 +157,8 @@ static void on_sight(struct run *run, struct watched *watched, uint64_t time, en
 		sight.user = field_u32(e, places->user);
 		sight.kernel = field_u32(e, places->kernel);
 		sight.call = field_call(e, places->call);
+		if (e->type == EVENT_sample)
+			sight.sampled_ns = event_as(e, sample)->period_ns;
 		/* In user mode, and no call goes on: nothing to wait for. */
 		hold = run->calls_recorded &&
 		       (sight.call != CONTEXT_NO_CALL || places->call < 0) &&
@@ -258,7 +263,8 @@ static void on_event(struct run *run, const struct event *e)
 		return;
 	case EVENT_waiting:
 		watched = thread_of(run, e->tid, e->time);
-		if (!watched->thread.off_since)
+		/* Found at the start; later ones repeat what the switch has told. */
+		if (!watched->thread.off_since && !watched->thread.latency.site && !watched->thread.held.length)
 			on_sight(run, watched, e->time, SIGHT_out, e);
 		return;
 	case EVENT_fork:
@@ -343,9 +349,11 @@ int observe_run(struct observer *observer, const struct trace *trace, const stru
 	run.calls_recorded = summary->counts[EVENT_syscall] || summary->counts[EVENT_message];
 	run.rules.hooks.instance = no_instance;
 	run.rules.hooks.stretch = NULL;
+	run.rules.hooks.sample = NULL;
 	filter.to_ns = to;
 	if (scope->before_ns && from > scope->before_ns)
 		filter.from_ns = from - scope->before_ns;
+	run.from_ns = filter.from_ns > summary->start_ns ? filter.from_ns : summary->start_ns;
 	set_filter(&run, &filter);
 	observer->counts.from_ns = from;
 	observer->counts.to_ns = to;

@@ -19,9 +19,7 @@ static uint32_t depth_of(const struct latency_rules *rules, uint32_t site)
 static uint32_t site_of(struct observed *observed, const struct latency_rules *rules, const struct sight *sight,
 			uint32_t call)
 {
-	if (sight->user)
-		observed->user_seen = true;
-	else if (observed->user_seen)
+	if (!sight->user && !observed->kernel_thread)
 		return 0;
 	return contexts_site(rules->contexts, observed->program, sight->user, call, sight->kernel);
 }
@@ -53,13 +51,19 @@ static void apply(struct observed *observed, const struct latency_rules *rules, 
 			observed->woken_at = time;
 		return;
 	case SIGHT_in:
-		if (!observed->off_since)
-			return;
+		if (!observed->off_since) {
+			/* It was off the processor already when it was first looked at. */
+			if (!observed->latency.last)
+				return;
+			observed->off_since = observed->latency.last;
+			observed->waits = true;
+			observed->off_site = 0;
+		}
 		account_off(observed, time);
 		observed->off_since = 0;
 		if (observed->off_site)
 			latency_see(&observed->latency, rules, time, observed->off_site,
-				    depth_of(rules, observed->off_site), UINT32_MAX);
+				    depth_of(rules, observed->off_site), UINT32_MAX, 0);
 		return;
 	case SIGHT_stack:
 	case SIGHT_out:
@@ -70,7 +74,7 @@ static void apply(struct observed *observed, const struct latency_rules *rules, 
 	if (site) {
 		observed->stacks++;
 		observed->cut += rules->contexts->sites.items[site].cut;
-		latency_see(&observed->latency, rules, time, site, same, UINT32_MAX);
+		latency_see(&observed->latency, rules, time, site, same, UINT32_MAX, sight->sampled_ns);
 	} else {
 		observed->missing++;
 	}
@@ -135,7 +139,7 @@ void observed_call(struct observed *observed, const struct latency_rules *rules,
 	depth = depth_of(rules, site);
 	observed->stacks++;
 	observed->cut += rules->contexts->sites.items[site].cut;
-	latency_see(&observed->latency, rules, not_before(observed, begin), site, 0, exact ? depth - 1 : UINT32_MAX);
+	latency_see(&observed->latency, rules, not_before(observed, begin), site, 0, exact ? depth - 1 : UINT32_MAX, 0);
 	for (; at < observed->held.length; at++) {
 		struct sight inner = observed->held.items[at];
 

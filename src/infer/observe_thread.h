@@ -20,12 +20,13 @@ struct sight {
 	uint32_t user, kernel;
 	uint16_t call;         /* system call, CONTEXT_NO_CALL none */
 	uint8_t kind;          /* SIGHT_ */
+	uint64_t sampled_ns;   /* period of the clock that chose the moment, 0 none */
 };
 
 struct observed {
 	struct latency latency;
 	uint32_t program;
-	bool user_seen;        /* it has shown a user stack: those without one are incomplete */
+	bool kernel_thread;    /* of all others a stack without a user part is incomplete */
 	uint64_t off_since;    /* 0 on the processor, or not known */
 	uint64_t woken_at;     /* since off_since; 0 not yet */
 	bool waits;            /* off_since: it waits; else it is runnable */

@@ -34,6 +34,13 @@ static void on_stretch(void *data, uint32_t sure, uint64_t from_ns, uint64_t to_
 	tree_add_stretch(&profile->tree, sure, from_ns, to_ns, idle);
 }
 
+static void on_sample(void *data, uint32_t node)
+{
+	struct profile *profile = data;
+
+	tree_add_sample(&profile->tree, node);
+}
+
 static int by_begin(const void *a, const void *b)
 {
 	const struct latency_instance *x = a, *y = b;
@@ -65,7 +72,8 @@ int profile_build(const struct trace *trace, const struct tables *tables, struct
 	profile->observer.scope = options->scope;
 	profile->observer.rules = (struct latency_rules){
 		.contexts = &profile->contexts,
-		.hooks = { .data = profile, .instance = on_instance, .stretch = on_stretch },
+		.hooks = { .data = profile, .instance = on_instance, .stretch = on_stretch, .sample = on_sample },
+		.pace = &profile->pace,
 		.by_function = options->by_function,
 	};
 	result = observe_run(&profile->observer, trace, tables, err);
@@ -88,6 +96,7 @@ void profile_free(struct profile *profile)
 	vec_done(&profile->instances.list);
 	observe_done(&profile->observer);
 	tree_done(&profile->tree);
+	vec_done(&profile->pace.functions);
 	contexts_done(&profile->contexts);
 	source_free(profile->source);
 	modules_free(profile->modules);

@@ -35,6 +35,7 @@ struct profile {
 	struct functions own_functions;
 	struct contexts contexts;
 	struct tree tree;
+	struct pace pace;
 	struct observer observer;
 	struct modules *modules;
 	struct profile_instances instances;

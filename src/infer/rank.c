@@ -120,7 +120,7 @@ static bool recurses(const struct node *nodes, uint32_t node)
 }
 
 struct rank_function *rank_functions(struct arena *arena, const struct tree *tree, const int64_t *weights,
-				     bool by_total, size_t *ret_count)
+				     enum rank_time time, bool by_total, size_t *ret_count)
 {
 	const struct node *nodes = tree->contexts->nodes.items;
 	size_t count = tree->contexts->functions->list.length, found = 0;
@@ -134,7 +134,7 @@ struct rank_function *rank_functions(struct arena *arena, const struct tree *tre
 		f->count += tree->costs.items[i].count;
 		f->own_ns += weights[i];
 		if (!recurses(nodes, i))
-			f->total_ns += tree->costs.items[i].total_ns;
+			f->total_ns += rank_total(&tree->costs.items[i], time);
 		if (!f->node || weights[i] > weights[f->node])
 			f->node = i;
 	}
@@ -154,11 +154,10 @@ int64_t *rank_own(struct arena *arena, const struct tree *tree, enum rank_time t
 
 	for (size_t i = 1; i < tree->costs.length; i++) {
 		const struct tree_cost *c = &tree->costs.items[i];
-		uint64_t off = c->own_off_ns + c->own_queued_ns;
 
 		switch (time) {
-		case RANK_all: weights[i] = (int64_t)c->own_ns; break;
-		case RANK_cpu: weights[i] = c->own_ns > off ? (int64_t)(c->own_ns - off) : 0; break;
+		case RANK_all: weights[i] = (int64_t)(c->own_cpu_ns + c->own_off_ns + c->own_queued_ns); break;
+		case RANK_cpu: weights[i] = (int64_t)c->own_cpu_ns; break;
 		case RANK_wait: weights[i] = (int64_t)c->own_off_ns; break;
 		}
 	}
@@ -167,11 +166,9 @@ int64_t *rank_own(struct arena *arena, const struct tree *tree, enum rank_time t
 
 uint64_t rank_total(const struct tree_cost *cost, enum rank_time time)
 {
-	uint64_t off = cost->off_ns + cost->queued_ns;
-
 	switch (time) {
 	case RANK_all: return cost->total_ns;
-	case RANK_cpu: return cost->total_ns > off ? cost->total_ns - off : 0;
+	case RANK_cpu: return cost->cpu_ns;
 	case RANK_wait: return cost->off_ns;
 	}
 	return 0;

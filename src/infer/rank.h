@@ -10,6 +10,9 @@
 #include "base/arena.h"
 #include "infer/tree.h"
 
+/* Which part of the time weighs. */
+enum rank_time { RANK_all, RANK_cpu, RANK_wait };
+
 struct rank_path {
 	uint32_t node;        /* innermost frame */
 	uint32_t head;        /* the outermost frame that no path before it has */
@@ -32,10 +35,7 @@ struct rank_function {
 
 /* All functions of the tree that were seen, by own_ns (or total_ns). */
 struct rank_function *rank_functions(struct arena *arena, const struct tree *tree, const int64_t *weights,
-				     bool by_total, size_t *ret_count);
-
-/* Which part of the time weighs. */
-enum rank_time { RANK_all, RANK_cpu, RANK_wait };
+				     enum rank_time time, bool by_total, size_t *ret_count);
 
 /* Own times by node. */
 int64_t *rank_own(struct arena *arena, const struct tree *tree, enum rank_time time);

@@ -50,7 +50,7 @@ void report_make(struct arena *arena, struct profile *profile, const struct comp
 	report.weights = comparison ? comparison->excess_ns : rank_own(arena, &profile->tree, time);
 	paths = rank_paths(arena, &profile->tree, report.weights, module ? profile->tree.costs.length : top,
 			   &report.path_count);
-	functions = rank_functions(arena, &profile->tree, report.weights, by_total, &report.function_count);
+	functions = rank_functions(arena, &profile->tree, report.weights, time, by_total, &report.function_count);
 	for (size_t i = 0; i < profile->contexts.programs.length; i++)
 		report.all_ns += rank_total(&profile->tree.costs.items[profile->contexts.programs.items[i].node], time);
 	keep_module(&report, paths, functions, top);

@@ -69,10 +69,42 @@ void tree_add_stretch(void *data, uint32_t sure, uint64_t from_ns, uint64_t to_n
 		tree->stretches.items[sure].open_ns += to_ns - from_ns;
 }
 
+void tree_add_sample(void *data, uint32_t node)
+{
+	struct tree *tree = data;
+
+	if (node >= tree->costs.length)
+		grow(tree);
+	tree->costs.items[node].samples++;
+}
+
 /* a - b, 0 at the least: estimates of children may add up to a few ns more. */
 static uint64_t less(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : 0;
+}
+
+/* Time on the processor by node: the whole is known by program, its parts by samples. */
+static void share_processor(struct tree *tree)
+{
+	const struct node *nodes = tree->contexts->nodes.items;
+	struct tree_cost *costs = tree->costs.items;
+
+	for (uint32_t i = 1; i < tree->costs.length; i++) {
+		struct tree_cost *cost = &costs[i];
+		const struct tree_cost *whole = &costs[tree->contexts->programs.items[nodes[i].program].node];
+		uint64_t all = less(whole->total_ns, whole->off_ns + whole->queued_ns);
+
+		if (whole->samples >= TREE_SAMPLES) {
+			double each = (double)all / (double)whole->samples;
+
+			cost->cpu_ns = (uint64_t)((double)cost->samples * each);
+			cost->own_cpu_ns = (uint64_t)((double)cost->own_samples * each);
+		} else {
+			cost->cpu_ns = less(cost->total_ns, cost->off_ns + cost->queued_ns);
+			cost->own_cpu_ns = less(cost->own_ns, cost->own_off_ns + cost->own_queued_ns);
+		}
+	}
 }
 
 void tree_finish(struct tree *tree)
@@ -89,6 +121,7 @@ void tree_finish(struct tree *tree)
 	for (uint32_t i = 1; i < count; i++) {
 		costs[i].own_ns = costs[i].total_ns;
 		costs[i].own_off_ns = costs[i].off_ns;
+		costs[i].own_samples = costs[i].samples;
 		costs[i].own_queued_ns = costs[i].queued_ns;
 		costs[i].lower_ns = stretches[i].sure_ns;
 		/* What a node leaves open may have gone to any context below it. */
@@ -118,7 +151,9 @@ void tree_finish(struct tree *tree)
 			parent->own_ns = parent->own_off_ns = parent->own_queued_ns = 0;
 		}
 		parent->lower_ns += costs[i].lower_ns;
+		parent->samples += costs[i].samples;
 		costs[i].next_sibling = parent->first_child;
 		parent->first_child = i;
 	}
+	share_processor(tree);
 }

@@ -22,10 +22,14 @@ struct tree_cost {
 	uint64_t min_ns, max_ns;    /* of an instance, better estimate */
 	uint64_t span_ns;           /* sum of the instances' upper bounds */
 	uint64_t off_ns, queued_ns; /* of the total: waiting; runnable but not running */
+	uint64_t samples;           /* that found it running, itself or (finished) what it called */
 	/* By tree_finish: */
 	uint64_t lower_ns, upper_ns; /* bounds of the total, unseen calls included */
 	uint64_t own_ns;            /* total without the contexts called from it */
 	uint64_t own_off_ns, own_queued_ns;
+	uint64_t cpu_ns, own_cpu_ns; /* on the processor: by samples where there are enough of
+				      * them, else what is left of the total */
+	uint64_t own_samples;
 	uint32_t first_child, next_sibling; /* children in no order */
 };
 
@@ -35,6 +39,10 @@ struct tree_cost {
 struct tree_stretch {
 	uint64_t sure_ns, open_ns;
 };
+
+/* So many samples of a program tell where its time on the processor went better than
+ * what was inferred between stacks that it left by itself. */
+#define TREE_SAMPLES 20
 
 struct tree {
 	struct contexts *contexts;
@@ -48,6 +56,7 @@ void tree_init(struct tree *tree, struct contexts *contexts);
 void tree_done(struct tree *tree);
 /* Hooks; `data` is the tree. */
 void tree_add_instance(void *tree, const struct latency_instance *instance);
+void tree_add_sample(void *tree, uint32_t node);
 void tree_add_stretch(void *tree, uint32_t sure, uint64_t from_ns, uint64_t to_ns, bool idle);
 /* Sums up; afterwards costs has an entry for each node of the contexts. */
 void tree_finish(struct tree *tree);

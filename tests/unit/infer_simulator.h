@@ -51,6 +51,7 @@ struct simulator {
 	struct functions names;
 	struct contexts contexts;
 	struct tree tree;
+	struct pace pace;
 	struct vec(struct latency_instance) found;
 	struct arena arena;
 	bool record_calls, record_switches;
@@ -137,7 +138,8 @@ static void sim_stretch(void *data, uint32_t sure, uint64_t from_ns, uint64_t to
 
 static void sim_sight(struct simulator *s, enum sight_kind kind, uint32_t user, uint16_t call, uint32_t kernel)
 {
-	const struct sight sight = { .time = s->now, .user = user, .kernel = kernel, .call = call, .kind = kind };
+	const struct sight sight = { .time = s->now, .user = user, .kernel = kernel, .call = call, .kind = kind,
+				     .sampled_ns = call == CONTEXT_NO_CALL && kind == SIGHT_stack ? s->sample_ns : 0 };
 
 	s->stacks++;
 	observed_sight(&s->thread, &s->rules, &sight, s->record_calls && call != CONTEXT_NO_CALL);
@@ -267,7 +269,7 @@ static void sim_init(struct simulator *s, uint64_t seed, bool with_code)
 	vec_push(&s->frames, none);
 	vec_push(&s->truth_contexts, root);
 	s->rules = (struct latency_rules){
-		.contexts = &s->contexts, .hooks = { s, sim_instance, sim_stretch },
+		.contexts = &s->contexts, .hooks = { s, sim_instance, sim_stretch }, .pace = &s->pace,
 	};
 	s->thread.program = contexts_program(&s->contexts, "/sim/program");
 	s->thread.latency.start = s->now;
@@ -303,6 +305,7 @@ static void sim_done(struct simulator *s)
 	map_done(&s->frame_of);
 	map_done(&s->truth_context_of);
 	tree_done(&s->tree);
+	vec_done(&s->pace.functions);
 	contexts_done(&s->contexts);
 	functions_done(&s->names);
 	arena_done(&s->arena);
