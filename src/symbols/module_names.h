@@ -13,6 +13,7 @@ struct module_names {
 	const struct module *module;
 	bool opened, have_file;        /* the file was looked for; it was found and is the right one */
 	bool loaded;                   /* symbols were loaded */
+	bool lines_opened;             /* debug information was looked for */
 	struct elf_file file;
 	char *path;                    /* of the file that was opened; owned */
 	struct unwind_table unwind;    /* functions' bounds; empty when there are none */

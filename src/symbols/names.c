@@ -7,7 +7,9 @@
 
 #include "base/map.h"
 #include "symbols/demangle.h"
+#include "symbols/debug_file.h"
 #include "symbols/module_names.h"
+#include "symbols/names_lines.h"
 
 struct names {
 	struct arena arena;
@@ -15,6 +17,7 @@ struct names {
 	struct names_options options;
 	struct module_names *modules;      /* by module number */
 	const struct name **by_node;       /* NULL: not asked yet */
+	struct names_lines **lines;        /* per module; opened with its first name */
 	struct map *by_place;              /* per module: address -> struct name * */
 	struct name unknown;
 	uint64_t kernel_text;              /* address of _text while recording, 0 unknown */
@@ -45,6 +48,7 @@ int names_open(const struct trace *trace, const struct tables *tables, const str
 		n->options = *options;
 	n->modules = mem_zalloc((tables->module_count + 1) * sizeof(*n->modules));
 	n->by_place = mem_zalloc((tables->module_count + 1) * sizeof(*n->by_place));
+	n->lines = mem_zalloc((tables->module_count + 1) * sizeof(*n->lines));
 	n->by_node = mem_zalloc((tables->frame_count + 1) * sizeof(*n->by_node));
 	n->unknown = (struct name){ .function = "", .text = "?", .module = "", .path = "", .file = "" };
 	for (uint32_t i = 0; i < tables->module_count; i++) {
@@ -67,9 +71,11 @@ void names_close(struct names *n)
 	for (uint32_t i = 0; i < n->tables->module_count; i++) {
 		module_names_done(&n->modules[i]);
 		map_done(&n->by_place[i]);
+		names_lines_close(n->lines[i]);
 	}
 	free(n->modules);
 	free(n->by_place);
+	free(n->lines);
 	free(n->by_node);
 	arena_done(&n->arena);
 	free(n);
@@ -92,6 +98,21 @@ static uint64_t function_start(struct module_names *m, uint64_t offset)
 	return start;
 }
 
+static void find_lines(struct names *n, struct module_names *m, uint64_t address, struct name *name)
+{
+	char debug[4096] = "";
+	if (!m->have_file || m->file.fd < 0)
+		return;
+	if (!m->lines_opened) {
+		m->lines_opened = true;
+		if (!debug_file_find(&m->file, m->path, n->options.symfs, debug, sizeof(debug)))
+			debug[0] = 0;
+		n->lines[name->module_number] = names_lines_open(m->path, debug);
+	}
+	if (n->lines[name->module_number])
+		names_lines_find(n->lines[name->module_number], &n->arena, address, name);
+}
+
 static const struct name *resolve(struct names *n, uint32_t module, uint64_t offset)
 {
 	struct module_names *m = &n->modules[module];
@@ -108,8 +129,11 @@ static const struct name *resolve(struct names *n, uint32_t module, uint64_t off
 	name->function_start = function_start(m, offset);
 
 	const struct symbol *s = NULL;
-	if (module_names_address(m, offset, &address))
+	if (module_names_address(m, offset, &address)) {
 		s = symbol_table_find(&m->symbols, m->unwind.function_count ? &m->unwind : NULL, address, &guessed);
+		if (n->options.lines)
+			find_lines(n, m, address, name);
+	}
 	if (s) {
 		const char *plain = demangle(&n->arena, s->name);
 		name->function = plain ? plain : s->name;
