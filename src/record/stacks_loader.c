@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -231,17 +232,6 @@ static void look_at(struct stacks *s, pid_t pid)
 		tell_layout(s, pid, layout);
 }
 
-static void look_at_all(struct stacks *s)
-{
-	DIR *folder = opendir("/proc");
-	struct dirent *entry;
-	while (folder && (entry = readdir(folder)) && !atomic_load(&s->stop))
-		if (isdigit((unsigned char)entry->d_name[0]) && atoi(entry->d_name) != getpid())
-			look_at(s, (pid_t)atoi(entry->d_name));
-	if (folder)
-		closedir(folder);
-}
-
 static void look_at_changed(struct stacks *s)
 {
 	size_t at = 0;
@@ -331,6 +321,20 @@ static void unwind_copies(struct stacks *s)
 	}
 }
 
+static void look_at_all(struct stacks *s)
+{
+	DIR *folder = opendir("/proc");
+	struct dirent *entry;
+	while (folder && (entry = readdir(folder)) && !atomic_load(&s->stop))
+		if (isdigit((unsigned char)entry->d_name[0]) && atoi(entry->d_name) != getpid()) {
+			look_at(s, (pid_t)atoi(entry->d_name));
+			/* those that run just now come first */
+			unwind_copies(s);
+		}
+	if (folder)
+		closedir(folder);
+}
+
 /* ---- the thread ---- */
 
 static void one_round(struct stacks *s)
@@ -360,6 +364,8 @@ static void one_round(struct stacks *s)
 static void *run(void *data)
 {
 	struct stacks *s = data;
+	/* stacks wait for it: before what merely computes */
+	setpriority(PRIO_PROCESS, (id_t)gettid(), -10);
 	look_at_all(s);
 	atomic_store(&s->first_look_ns, stacks_now_ns() - s->start_ns);
 	while (!atomic_load(&s->stop)) {

@@ -95,7 +95,7 @@ static void find_file(struct module_names *m, const char *symfs)
 	if (module->build_id[0] && debug_file_by_build_id(module->build_id, symfs, false, path, sizeof(path)) && try_path(m, path, true))
 		return;
 	if (!m->complaint[0])
-		complain(m, module->path, "not found; its functions stay without names");
+		complain(m, module->path, "not found; its functions have no names but what the trace brings");
 }
 
 void module_names_open(struct module_names *m, const char *symfs)

@@ -16,6 +16,7 @@ struct names {
 	const struct tables *tables;
 	struct names_options options;
 	struct module_names *modules;      /* by module number */
+	struct symbol_table *told;         /* the same: names that the trace has, by file offset */
 	const struct name **by_node;       /* NULL: not asked yet */
 	struct names_lines **lines;        /* per module; opened with its first name */
 	struct map *by_place;              /* per module: address -> struct name * */
@@ -24,7 +25,72 @@ struct names {
 	uint32_t kernel_module;
 };
 
-/* Names that the recording itself brought: of the kernel, of JIT code. */
+static const char *module_name(const struct module *module)
+{
+	if (module->kind == MODULE_KIND_kernel)
+		return "kernel";
+	const char *slash = strrchr(module->path, '/');
+	return slash && slash[1] ? slash + 1 : module->path;
+}
+
+static void name_init(const struct names *n, struct name *name, uint32_t module, uint64_t address)
+{
+	*name = n->unknown;
+	name->module = module_name(&n->tables->modules[module]);
+	name->path = n->tables->modules[module].path;
+	name->module_number = module;
+	name->address = name->function_start = address;
+}
+
+static void set_function(struct names *n, struct name *name, const char *raw, bool guessed)
+{
+	const char *plain = demangle(&n->arena, raw);
+	name->function = plain ? plain : raw;
+	name->guessed = guessed;
+	name->text = guessed ? arena_printf(&n->arena, "%s~", name->function) : name->function;
+}
+
+static const char *next_text(const char **at, const char *end)
+{
+	const char *text = *at, *stop = text < end ? memchr(text, 0, (size_t)(end - text)) : NULL;
+	if (!stop)
+		return "";
+	*at = stop + 1;
+	return text;
+}
+
+/* A single address with its line and what is inlined there, as `symbolize`
+ * writes it; "name@file:line" for each inlined function. */
+static void read_exact(struct names *n, const struct event_symbol *s, const char *tail, const char *end)
+{
+	struct name *name = arena_new(&n->arena, struct name);
+	const char *function = next_text(&tail, end), *file = next_text(&tail, end), *inlined;
+	struct vec(struct name_inline) inlines = { 0 };
+
+	name_init(n, name, s->module, s->address);
+	set_function(n, name, arena_strdup(&n->arena, function), false);
+	name->file = arena_strdup(&n->arena, file);
+	name->line = s->line;
+	while (*(inlined = next_text(&tail, end))) {
+		const char *at = strrchr(inlined, '@'), *colon = at ? strrchr(at, ':') : NULL;
+		struct name_inline i = { .function = arena_strdup(&n->arena, inlined), .file = "" };
+		if (colon) {
+			i.function = arena_strndup(&n->arena, inlined, (size_t)(at - inlined));
+			i.file = arena_strndup(&n->arena, at + 1, (size_t)(colon - at - 1));
+			i.line = (uint32_t)strtoul(colon + 1, NULL, 10);
+		}
+		vec_push(&inlines, i);
+	}
+	if (inlines.length) {
+		name->inlines = arena_memdup(&n->arena, inlines.items, inlines.length * sizeof(*inlines.items));
+		name->inline_count = (uint32_t)inlines.length;
+	}
+	vec_done(&inlines);
+	map_put(&n->by_place[s->module], s->address, (uint64_t)(uintptr_t)name);
+}
+
+/* Names that the trace itself has: of the kernel, of JIT code, or written into
+ * it by `symbolize`. */
 static void read_symbols(struct names *n, const struct trace *trace)
 {
 	struct trace_filter filter = { 0 };
@@ -32,8 +98,12 @@ static void read_symbols(struct names *n, const struct trace *trace)
 	struct trace_cursor *cursor = trace_cursor_new(trace, &filter);
 	for (const struct event *e; (e = trace_cursor_next(cursor));) {
 		const struct event_symbol *s = event_as(e, symbol);
-		if (s && s->module < n->tables->module_count && e->tail[0])
-			symbol_table_add_name(&n->modules[s->module].symbols, s->address, s->bytes, e->tail, 0);
+		if (!s || s->module == 0 || s->module >= n->tables->module_count || !e->tail[0])
+			continue;
+		if (s->bytes == NAMES_EXACT)
+			read_exact(n, s, e->tail, e->tail + e->tail_length);
+		else
+			symbol_table_add_name(&n->told[s->module], s->address, s->bytes, e->tail, 0);
 	}
 	trace_cursor_free(cursor);
 }
@@ -46,6 +116,7 @@ int names_open(const struct trace *trace, const struct tables *tables, const str
 	n->tables = tables;
 	if (options)
 		n->options = *options;
+	n->told = mem_zalloc((tables->module_count + 1) * sizeof(*n->told));
 	n->modules = mem_zalloc((tables->module_count + 1) * sizeof(*n->modules));
 	n->by_place = mem_zalloc((tables->module_count + 1) * sizeof(*n->by_place));
 	n->lines = mem_zalloc((tables->module_count + 1) * sizeof(*n->lines));
@@ -57,6 +128,8 @@ int names_open(const struct trace *trace, const struct tables *tables, const str
 			n->kernel_module = i;
 	}
 	read_symbols(n, trace);
+	for (uint32_t i = 0; i < tables->module_count; i++)
+		symbol_table_sort(&n->told[i]);
 	const char *text = trace_machine(trace, "kernel_text");
 	if (text)
 		n->kernel_text = strtoull(text, NULL, 16);
@@ -72,21 +145,15 @@ void names_close(struct names *n)
 		module_names_done(&n->modules[i]);
 		map_done(&n->by_place[i]);
 		names_lines_close(n->lines[i]);
+		symbol_table_done(&n->told[i]);
 	}
 	free(n->modules);
 	free(n->by_place);
 	free(n->lines);
+	free(n->told);
 	free(n->by_node);
 	arena_done(&n->arena);
 	free(n);
-}
-
-static const char *module_name(const struct module *module)
-{
-	if (module->kind == MODULE_KIND_kernel)
-		return "kernel";
-	const char *slash = strrchr(module->path, '/');
-	return slash && slash[1] ? slash + 1 : module->path;
 }
 
 static uint64_t function_start(struct module_names *m, uint64_t offset)
@@ -117,30 +184,25 @@ static const struct name *resolve(struct names *n, uint32_t module, uint64_t off
 {
 	struct module_names *m = &n->modules[module];
 	struct name *name = arena_new(&n->arena, struct name);
-	uint64_t address;
+	const struct symbol *s = NULL, *told;
+	uint64_t address, start;
 	bool guessed = false;
 
-	*name = n->unknown;
-	name->module = module_name(m->module);
-	name->path = m->module->path;
-	name->module_number = module;
-	name->address = offset;
+	name_init(n, name, module, offset);
 	module_names_load(m, n->options.symfs);
 	name->function_start = function_start(m, offset);
-
-	const struct symbol *s = NULL;
-	if (module_names_address(m, offset, &address)) {
+	if (m->have_file && module_names_address(m, offset, &address)) {
 		s = symbol_table_find(&m->symbols, m->unwind.function_count ? &m->unwind : NULL, address, &guessed);
 		if (n->options.lines)
 			find_lines(n, m, address, name);
 	}
 	if (s) {
-		const char *plain = demangle(&n->arena, s->name);
-		name->function = plain ? plain : s->name;
-		name->guessed = guessed;
-		name->text = guessed ? arena_printf(&n->arena, "%s~", name->function) : name->function;
-		if (name->function_start == offset && !module_names_offset(m, s->start, &name->function_start))
-			name->function_start = offset;
+		set_function(n, name, s->name, guessed);
+		if (name->function_start == offset && module_names_offset(m, s->start, &start))
+			name->function_start = start;
+	} else if ((told = symbol_table_find(&n->told[module], NULL, offset, &guessed))) {
+		set_function(n, name, told->name, guessed);
+		name->function_start = told->start;
 	} else {
 		name->text = arena_printf(&n->arena, "%s+0x%" PRIx64, name->module[0] ? name->module : "?", offset);
 	}

@@ -15,6 +15,10 @@
 
 struct names;
 
+/* Length that an EVENT_symbol has when it names one address exactly, with its
+ * line and inlined functions. */
+#define NAMES_EXACT UINT64_MAX
+
 struct names_options {
 	const char *symfs;         /* look for files below this folder first; NULL none */
 	bool lines;                /* source lines and inlined functions too: debug information is read */
