@@ -18,9 +18,6 @@
 #define PREEMPT_NMI 0xf00000u
 #define PREEMPT_DEPTH 0xffu
 
-/* What a sleeper's timer calls: it wakes the sleeper and nobody else. */
-extern const void hrtimer_wakeup __ksym __weak;
-
 #define SOFTIRQ_TIMER 1
 #define SOFTIRQ_NET_RX 3
 #define SOFTIRQ_BLOCK 4
@@ -91,6 +88,15 @@ static __always_inline u64 context_timer(struct ring *ring, struct task_struct *
 		base += config.timer_base_bytes;
 	}
 	return 0;
+}
+
+#define KERNEL_STACK_BYTES 32768ull /* at most */
+
+/* A thread that sleeps for a time, or at most for one, has the timer that is to
+ * wake it on its own kernel stack; nobody else's timers are there. */
+static __always_inline bool context_is_sleepers(u64 timer, struct task_struct *sleeper)
+{
+	return timer - kernel_word(&sleeper->stack) < KERNEL_STACK_BYTES;
 }
 
 static __always_inline bool context_receives(struct ring *ring, struct task_struct *current)

@@ -254,6 +254,7 @@ struct rw_semaphore {
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state;
+	void *stack;
 	unsigned int flags;
 	unsigned int ptrace;
 	int on_cpu;
@@ -291,10 +292,6 @@ struct hrtimer {
 	void *function;
 };
 
-struct hrtimer_sleeper {
-	struct task_struct *task;
-};
-
 struct hrtimer_clock_base {
 	struct hrtimer *running;
 };
@@ -305,10 +302,6 @@ struct hrtimer_cpu_base {
 
 struct timer_list {
 	u32 flags;
-};
-
-struct process_timer {
-	struct task_struct *task;
 };
 
 struct timer_base {

@@ -88,9 +88,8 @@ static __always_inline void wake_cause(struct wake *k, struct ring *ring, struct
 {
 	u64 timer = context_hrtimer(ring, current);
 	if (timer) {
-		u64 function = kernel_word(&((struct hrtimer *)timer)->function);
 		k->source = timer;
-		k->cause = function == (u64)&hrtimer_wakeup ? WAKE_CAUSE_timeout : WAKE_CAUSE_timer;
+		k->cause = context_is_sleepers(timer, target) ? WAKE_CAUSE_timeout : WAKE_CAUSE_timer;
 		if (k->context == CONTEXT_softirq)
 			k->vector = SOFTIRQ_HRTIMER;
 		return;
@@ -98,10 +97,9 @@ static __always_inline void wake_cause(struct wake *k, struct ring *ring, struct
 	if (k->context == CONTEXT_softirq) {
 		timer = context_timer(ring, current);
 		if (timer) {
-			u64 task = timer + bpf_core_field_offset(struct process_timer, task);
 			k->source = timer;
 			k->vector = SOFTIRQ_TIMER;
-			k->cause = kernel_word((void *)task) == (u64)target ? WAKE_CAUSE_timeout : WAKE_CAUSE_timer;
+			k->cause = context_is_sleepers(timer, target) ? WAKE_CAUSE_timeout : WAKE_CAUSE_timer;
 			return;
 		}
 		if (context_receives(ring, current)) {
