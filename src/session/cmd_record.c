@@ -166,6 +166,10 @@ static void show_progress(struct sink *notes, const struct recorder_status *stat
 	sink_printf(notes, "%s%" PRIu64 " events, %.1f MB, %" PRIu64 " lost, %.1f s%s", notes->terminal ? "\r" : "",
 		    status->events, (double)status->bytes / 1e6, status->lost, seconds,
 		    last ? (notes->terminal ? "   \n" : "\n") : "");
+	/* counted while kernel.bpf_stats_enabled is set */
+	if (last && status->program_runs)
+		sink_printf(notes, "%" PRIu64 " runs of BPF programs took %.0f ns each\n", status->program_runs,
+			    (double)status->program_ns / (double)status->program_runs);
 }
 
 struct wait_state {

@@ -72,7 +72,7 @@ static __always_inline u64 call_argument(struct pt_regs *registers, u32 n)
 static __always_inline u16 call_number(struct task_struct *task, struct pt_regs *registers)
 {
 	u64 number = GET(registers, orig_ax);
-	if (number >= CALL_MAX || GET(task, thread_info.status) & TS_COMPAT)
+	if (number >= CALL_MAX || task->thread_info.status & TS_COMPAT)
 		return SYSCALL_NONE;
 	return number;
 }

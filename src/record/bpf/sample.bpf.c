@@ -10,10 +10,10 @@ SEC("perf_event")
 int on_sample(void *context)
 {
 	struct task_struct *current = bpf_get_current_task_btf();
-	u32 tid = GET(current, pid);
+	u32 tid = current->pid;
 	struct ring *ring;
 
-	if (!tid || (u32)GET(current, tgid) == config.own_pid || !filter_passes(current))
+	if (!tid || (u32)current->tgid == config.own_pid || !filter_passes(current))
 		return 0;
 	ring = ring_here();
 	if (!ring)

@@ -13,7 +13,7 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 static __always_inline bool own(struct task_struct *task)
 {
-	return (u32)GET(task, tgid) == config.own_pid;
+	return (u32)task->tgid == config.own_pid;
 }
 
 SEC("tp_btf/sched_switch")
@@ -21,7 +21,7 @@ int on_switch(u64 *context)
 {
 	bool preempted = context[0] & 1;
 	struct task_struct *prev = (void *)context[1], *next = (void *)context[2];
-	u32 tid = GET(prev, pid), next_tid = GET(next, pid);
+	u32 tid = prev->pid, next_tid = next->pid;
 	u64 now = bpf_ktime_get_ns();
 	struct wait w = { 0 };
 
@@ -32,13 +32,13 @@ int on_switch(u64 *context)
 	if (!ring)
 		return 0;
 	if (tid) {
-		u32 state = config.switch_has_state ? (u32)context[3] : GET(prev, __state);
+		u32 state = config.switch_has_state ? (u32)context[3] : prev->__state;
 		w.state = wait_state(state, preempted);
 		wait_read(&w, prev, preempted, true, now);
 	} else {
 		w.syscall = SYSCALL_NONE;
 	}
-	if (GET(next, thread_info.flags) >> TIF_SIGPENDING_BIT & 1)
+	if (next->thread_info.flags >> TIF_SIGPENDING_BIT & 1)
 		w.flags |= SWITCH_FLAGS_signal_pending;
 	u32 ustack = 0, kstack = 0;
 	if (tid && !filter_passes(prev)) {
@@ -69,7 +69,7 @@ int on_switch(u64 *context)
 	e->wait = w.wait;
 	e->hint_kind = w.hint_kind;
 	e->flags = w.flags;
-	e->next_prio = GET(next, prio);
+	e->next_prio = next->prio;
 	e->reserved = 0;
 	ring_end_quiet(ring);
 	throttle_end(ring, now, next, next_tid);
@@ -121,7 +121,7 @@ static __always_inline void wake_cause(struct wake *k, struct ring *ring, struct
 		k->vector = k->context == CONTEXT_softirq ? SOFTIRQ_BLOCK : SOFTIRQ_UNKNOWN;
 		return;
 	}
-	u32 flags = GET(target, flags);
+	u32 flags = target->flags;
 	if (flags & PF_WQ_WORKER)
 		k->cause = WAKE_CAUSE_work;
 	else if (flags & PF_KTHREAD && (kernel_word(target->comm) & 0xffffff) == NAME_RCU)
@@ -135,7 +135,7 @@ int on_waking(u64 *context)
 {
 	struct task_struct *target = (void *)context[0];
 	struct task_struct *current = bpf_get_current_task_btf();
-	u32 tid = GET(current, pid), flags = GET(current, flags);
+	u32 tid = current->pid, flags = current->flags;
 	u64 now = bpf_ktime_get_ns();
 	struct wake k = { .syscall = SYSCALL_NONE, .vector = SOFTIRQ_UNKNOWN };
 
@@ -162,14 +162,14 @@ int on_waking(u64 *context)
 				k.object = at.number;
 		}
 	}
-	u32 state = GET(target, __state);
+	u32 state = target->__state;
 	if (k.context != CONTEXT_thread)
 		wake_cause(&k, ring, current, target, count, now);
-	else if (GET(target, thread_info.flags) >> TIF_SIGPENDING_BIT & 1 && state & 0x101)
+	else if (target->thread_info.flags >> TIF_SIGPENDING_BIT & 1 && state & 0x101)
 		k.cause = WAKE_CAUSE_signal;
 	else if (flags & PF_EXITING)
 		k.cause = WAKE_CAUSE_exit;
-	else if (GET(target, flags) & PF_WQ_WORKER)
+	else if (target->flags & PF_WQ_WORKER)
 		k.cause = WAKE_CAUSE_work;
 	else
 		k.cause = WAKE_CAUSE_thread;
@@ -177,7 +177,7 @@ int on_waking(u64 *context)
 		/* the interrupted thread has no part in it */
 		k.object = 0;
 	}
-	if (GET(target, on_cpu))
+	if (target->on_cpu)
 		k.flags |= WAKE_FLAGS_target_running;
 
 	u32 ustack = 0;
@@ -188,12 +188,12 @@ int on_waking(u64 *context)
 		return 0;
 	e->object = k.object;
 	e->source = k.source;
-	e->target = GET(target, pid);
+	e->target = target->pid;
 	e->armer = 0;
 	e->ustack = ustack;
 	e->kstack = 0;
 	e->syscall = k.syscall;
-	e->target_cpu = GET(target, thread_info.cpu);
+	e->target_cpu = target->thread_info.cpu;
 	e->context = k.context;
 	e->cause = k.cause;
 	e->vector = k.vector;

@@ -309,15 +309,15 @@ static __always_inline void wait_call(struct wait *w, struct task_struct *task, 
 static __always_inline bool wait_throttled(struct task_struct *task)
 {
 	if (bpf_core_field_exists(task->throttled))
-		return GET(task, throttled);
-	struct cfs_rq *queue = GET(task, se.cfs_rq);
+		return task->throttled;
+	struct cfs_rq *queue = task->se.cfs_rq;
 	return queue && bpf_core_field_exists(queue->throttle_count) && GET(queue, throttle_count);
 }
 
 /* `w` is zeroed, but for its state. */
 static __always_inline void wait_read(struct wait *w, struct task_struct *task, bool preempted, bool current, u64 now)
 {
-	u32 flags = GET(task, flags);
+	u32 flags = task->flags;
 	struct pt_regs *registers;
 
 	w->syscall = SYSCALL_NONE;
@@ -347,12 +347,12 @@ static __always_inline void wait_read(struct wait *w, struct task_struct *task, 
 		w->wait = WAIT_KIND_exit;
 		return;
 	}
-	if (GET_BITS(task, in_iowait))
+	if (BPF_CORE_READ_BITFIELD(task, in_iowait))
 		w->flags |= SWITCH_FLAGS_io_wait;
 	if (w->state == TASK_STATE_stopped || w->state == TASK_STATE_traced) {
 		w->wait = WAIT_KIND_stop;
 		if (w->state == TASK_STATE_traced) {
-			struct task_struct *tracer = GET(task, parent);
+			struct task_struct *tracer = task->parent;
 			w->hint = tracer ? GET(tracer, tgid) : 0;
 			w->hint_kind = w->hint ? HINT_KIND_tracer : 0;
 		}
@@ -361,7 +361,7 @@ static __always_inline void wait_read(struct wait *w, struct task_struct *task, 
 	if (w->syscall == SYSCALL_NONE) {
 		w->wait = WAIT_KIND_fault;
 		w->flags |= SWITCH_FLAGS_from_fault;
-		w->detail = GET(task, thread.cr2);
+		w->detail = task->thread.cr2;
 	} else {
 		wait_call(w, task, registers, current, now);
 	}
