@@ -86,6 +86,22 @@ static unsigned char *put_fixed(unsigned char *at, const uint64_t *values, size_
 	return at;
 }
 
+/* Times between events, durations: the low byte is noise, what is above it is
+ * small and of few kinds. Apart, the compressor sees that. */
+static unsigned char *put_split(unsigned char *at, const uint64_t *values, size_t n)
+{
+	size_t size = n;
+
+	for (size_t i = 0; i < n; i++)
+		size += varint_size(values[i] >> 8);
+	at = put_head(at, COLUMN_SPLIT, size);
+	for (size_t i = 0; i < n; i++)
+		*at++ = (unsigned char)values[i];
+	for (size_t i = 0; i < n; i++)
+		at = varint_put(at, values[i] >> 8);
+	return at;
+}
+
 unsigned char *column_put(struct column_coder *coder, unsigned char *at, const uint64_t *values, size_t n)
 {
 	uint64_t all = 0, differ = 0, before = 0;
@@ -116,6 +132,8 @@ unsigned char *column_put(struct column_coder *coder, unsigned char *at, const u
 		return put_dictionary(coder, distinct, dictionary, at, n);
 	if (fixed == smallest)
 		return put_fixed(at, values, n, width);
+	if (plain == smallest && plain > n + n / 4)
+		return put_split(at, values, n);
 	at = put_head(at, delta < plain ? COLUMN_DELTA : COLUMN_VARINT, smallest);
 	before = 0;
 	for (size_t i = 0; i < n; before = values[i++])
@@ -162,6 +180,25 @@ static inline __attribute__((always_inline)) bool get_fixed(const unsigned char 
 		store(to, width, value);
 	}
 	return true;
+}
+
+static inline __attribute__((always_inline)) bool get_split(const unsigned char *at, const unsigned char *end,
+							     unsigned char *to, size_t stride, unsigned width, size_t n)
+{
+	const unsigned char *low = at;
+	uint64_t high;
+
+	if ((size_t)(end - at) < n)
+		return false;
+	at += n;
+	for (size_t i = 0; i < n; i++, to += stride) {
+		if (at < end && *at < 0x80)
+			high = *at++;
+		else if (!(at = varint_get(at, end, &high)))
+			return false;
+		store(to, width, high << 8 | low[i]);
+	}
+	return at == end;
 }
 
 static inline __attribute__((always_inline)) bool get_indexed(const unsigned char *at, const unsigned char *end,
@@ -217,6 +254,8 @@ static inline __attribute__((always_inline)) bool get_values(enum column_coding 
 		return get_indexed(at, end, to, stride, width, n, false);
 	case COLUMN_INDEX16:
 		return get_indexed(at, end, to, stride, width, n, true);
+	case COLUMN_SPLIT:
+		return get_split(at, end, to, stride, width, n);
 	case COLUMN_CODINGS:
 		break;
 	}

@@ -75,6 +75,7 @@ enum column_coding {
 	COLUMN_DELTA,      /* a varint each: zigzag of the difference to the one before (at first to 0) */
 	COLUMN_INDEX8,     /* varint n, n varints (zigzag differences): values; then a byte each: place among them */
 	COLUMN_INDEX16,    /* the same with two bytes each: all low bytes, then all high ones */
+	COLUMN_SPLIT,      /* the lowest byte of all values, then a varint each of what is above it */
 	COLUMN_CODINGS
 };
 
