@@ -1,0 +1,531 @@
+/* See join.h. */
+#include "graph/join.h"
+
+#include <string.h>
+
+#define SIZES_SEARCHED 64      /* datagrams looked through for one of the right size */
+
+/* A send or a receive, with what is known of its place in the stream. */
+struct moved {
+	struct join_message m;
+	uint64_t length;          /* bytes, or 1 of datagrams */
+	uint64_t total;           /* length of all up to and with this one */
+	uint64_t least, most;     /* place of its first byte: from, to */
+	uint64_t least_behind;    /* least of this and all behind */
+	uint64_t begin_behind;    /* earliest begin of this and all behind */
+	bool used;                /* eventfd: read */
+};
+
+struct side {
+	struct vec(struct moved) items;
+	size_t first;             /* items before are dropped */
+	uint64_t total;           /* length of all that ever came */
+	uint64_t dropped;         /* ... and of what was dropped */
+};
+
+struct join_channel {
+	uint64_t id;
+	struct side sends, receives;
+	uint64_t sender, receiver; /* objects of this life, 0 not known yet */
+	int64_t before;           /* bytes that were queued before the first send; less what was lost since */
+	uint64_t queue_ns;        /* a state record that may tell `before`; 0 none */
+	uint64_t queue_bytes;
+	uint64_t settle_ns;       /* not before */
+	uint8_t kind;
+	bool synced;              /* `before` is known */
+	bool used;
+};
+
+void joins_init(struct joins *joins, uint64_t horizon_ns, void (*edge)(struct joins *joins, const struct join_edge *edge))
+{
+	*joins = (struct joins){ .horizon_ns = horizon_ns ? horizon_ns : JOIN_HORIZON_NS, .edge = edge };
+	map_init(&joins->channel_of);
+}
+
+static void side_clear(struct side *side)
+{
+	vec_clear(&side->items);
+	side->first = 0;
+	side->total = side->dropped = 0;
+}
+
+void joins_done(struct joins *joins)
+{
+	for (size_t i = 0; i < joins->channels.length; i++) {
+		vec_done(&joins->channels.items[i]->sends.items);
+		vec_done(&joins->channels.items[i]->receives.items);
+		free(joins->channels.items[i]);
+	}
+	vec_done(&joins->channels);
+	map_done(&joins->channel_of);
+}
+
+static bool counts_datagrams(unsigned kind)
+{
+	return kind == MESSAGE_KIND_unix_dgram || kind == MESSAGE_KIND_unix_seqpacket || kind == MESSAGE_KIND_udp ||
+	       kind == MESSAGE_KIND_netlink || kind == MESSAGE_KIND_accept || kind == MESSAGE_KIND_connect ||
+	       kind == MESSAGE_KIND_fuse;
+}
+
+/* One read takes all that was written; of terminals the line discipline changes the bytes. */
+static bool takes_all(unsigned kind)
+{
+	return kind == MESSAGE_KIND_eventfd || kind == MESSAGE_KIND_tty;
+}
+
+/* Kinds whose receives no send fills. */
+static bool has_sends(unsigned kind)
+{
+	return kind != MESSAGE_KIND_signalfd && kind != MESSAGE_KIND_timerfd && kind != MESSAGE_KIND_inotify;
+}
+
+static bool can_lose(unsigned kind)
+{
+	return kind == MESSAGE_KIND_udp;
+}
+
+/* Forgets what is queued; `before` counts from here. */
+static void restart(struct join_channel *c, bool synced)
+{
+	side_clear(&c->sends);
+	side_clear(&c->receives);
+	c->before = 0;
+	c->queue_ns = 0;
+	c->synced = synced;
+}
+
+static struct join_channel *channel_at(struct joins *joins, uint64_t id)
+{
+	bool new;
+	uint64_t *index = map_at(&joins->channel_of, id, &new);
+
+	if (new) {
+		struct join_channel *c = mem_zalloc(sizeof(*c));
+
+		*index = joins->channels.length;
+		c->id = id;
+		c->synced = joins->start_known;
+		vec_push(&joins->channels, c);
+	}
+	return joins->channels.items[*index];
+}
+
+static size_t side_count(const struct side *side)
+{
+	return side->items.length - side->first;
+}
+
+static struct moved *side_at(const struct side *side, size_t i)
+{
+	return &side->items.items[side->first + i];
+}
+
+static void side_add(struct side *side, const struct join_message *m, uint64_t length)
+{
+	struct moved moved = { .m = *m, .length = length };
+
+	side->total += length;
+	moved.total = side->total;
+	vec_push(&side->items, moved);
+}
+
+static void side_drop(struct side *side, size_t count)
+{
+	if (!count)
+		return;
+	side->first += count;
+	side->dropped = side->items.items[side->first - 1].total;
+	if (side->first < 256 || side->first < side->items.length / 2)
+		return;
+	memmove(side->items.items, side->items.items + side->first, side_count(side) * sizeof(*side->items.items));
+	side->items.length -= side->first;
+	side->first = 0;
+}
+
+/* Length of all that had ended before the time. */
+static uint64_t side_ended(const struct side *side, uint64_t time_ns)
+{
+	size_t low = 0, high = side_count(side);
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (side_at(side, middle)->m.end_ns < time_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? side_at(side, low - 1)->total : side->dropped;
+}
+
+/* True when a call was under way at the time. */
+static bool side_busy(const struct side *side, uint64_t from_ns, uint64_t to_ns)
+{
+	for (size_t i = side_count(side); i-- > 0; ) {
+		const struct moved *moved = side_at(side, i);
+
+		if (moved->m.begin_ns <= to_ns && moved->m.end_ns >= from_ns)
+			return true;
+		/* ends are in order, begins are not: look a little further only */
+		if (moved->m.end_ns < from_ns)
+			return false;
+	}
+	return false;
+}
+
+static uint64_t place(int64_t before, uint64_t total)
+{
+	int64_t at = before + (int64_t)total;
+
+	return at > 0 ? (uint64_t)at : 0;
+}
+
+/* Where each item may begin. */
+static void side_place(struct side *side, int64_t before)
+{
+	size_t count = side_count(side);
+	uint64_t begin = UINT64_MAX, least = UINT64_MAX;
+
+	for (size_t i = count; i-- > 0; ) {
+		struct moved *moved = side_at(side, i);
+
+		moved->begin_behind = begin = moved->m.begin_ns < begin ? moved->m.begin_ns : begin;
+	}
+	for (size_t i = 0; i < count; i++) {
+		struct moved *moved = side_at(side, i);
+
+		moved->least = place(before, side_ended(side, moved->m.begin_ns));
+		moved->most = place(before, moved->total - moved->length);
+		for (size_t k = i + 1; k < count && side_at(side, k)->begin_behind < moved->m.end_ns; k++)
+			if (side_at(side, k)->m.begin_ns < moved->m.end_ns)
+				moved->most += side_at(side, k)->length;
+	}
+	for (size_t i = count; i-- > 0; ) {
+		struct moved *moved = side_at(side, i);
+
+		moved->least_behind = least = moved->least < least ? moved->least : least;
+	}
+}
+
+static void emit(struct joins *joins, const struct join_channel *c, const struct moved *send, const struct moved *receive,
+		 uint64_t bytes, bool ambiguous)
+{
+	struct join_edge edge = {
+		.send = send ? send->m.token : JOIN_BEFORE,
+		.receive = receive->m.token,
+		.channel = c->id,
+		.bytes = (uint32_t)(bytes > UINT32_MAX ? UINT32_MAX : bytes),
+		.ambiguous = ambiguous,
+	};
+
+	joins->edge(joins, &edge);
+}
+
+static uint64_t minimum(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint64_t maximum(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* Bytes of the join: of datagrams the datagram's. */
+static uint64_t bytes_of(const struct join_channel *c, const struct moved *send, const struct moved *receive, uint64_t length)
+{
+	return counts_datagrams(c->kind) ? minimum(send->m.bytes, receive->m.bytes) : length;
+}
+
+static bool size_fits(const struct join_channel *c, const struct moved *send, const struct moved *receive)
+{
+	if (!counts_datagrams(c->kind) || c->kind == MESSAGE_KIND_accept || c->kind == MESSAGE_KIND_connect)
+		return true;
+	/* a datagram may have been cut to the receiver's buffer */
+	return send->m.bytes >= receive->m.bytes;
+}
+
+/* May the send have filled the receive? */
+static bool may_fill(const struct join_channel *c, const struct moved *send, const struct moved *receive)
+{
+	return send->least < receive->most + receive->length && send->most + send->length > receive->least &&
+	       send->m.begin_ns <= receive->m.end_ns && size_fits(c, send, receive);
+}
+
+/* `first`: sends before it are used up. */
+static void join_one(struct joins *joins, struct join_channel *c, const struct moved *receive, size_t first)
+{
+	uint64_t from = receive->least, to = receive->most + receive->length;
+	uint64_t before = c->before > 0 ? (uint64_t)c->before : 0;
+	bool exact = receive->least == receive->most;
+	size_t candidates = from < before ? 1 : 0, count = side_count(&c->sends);
+
+	for (size_t i = first; i < count && side_at(&c->sends, i)->least_behind < to; i++)
+		candidates += may_fill(c, side_at(&c->sends, i), receive);
+	if (from < before)
+		emit(joins, c, NULL, receive, minimum(minimum(before, to) - from, receive->length), !exact && candidates > 1);
+	for (size_t i = first; i < count && side_at(&c->sends, i)->least_behind < to; i++) {
+		const struct moved *send = side_at(&c->sends, i);
+		uint64_t overlap;
+
+		if (!may_fill(c, send, receive))
+			continue;
+		overlap = minimum(send->most + send->length, to) - maximum(send->least, from);
+		overlap = minimum(minimum(overlap, send->length), receive->length);
+		emit(joins, c, send, receive, bytes_of(c, send, receive, overlap),
+		     candidates > 1 && !(exact && send->least == send->most));
+	}
+}
+
+static void join_takes_all(struct joins *joins, struct join_channel *c, const struct moved *receive)
+{
+	for (size_t i = 0; i < side_count(&c->sends); i++) {
+		struct moved *send = side_at(&c->sends, i);
+		bool certain = send->m.end_ns < receive->m.begin_ns;
+
+		if (send->used || send->m.begin_ns > receive->m.end_ns)
+			continue;
+		emit(joins, c, send, receive, send->m.bytes, !certain || c->kind == MESSAGE_KIND_tty);
+		send->used = certain;
+	}
+}
+
+/* A datagram was lost on the way when the next one has the wrong size: the
+ * sends before the first one that fits are gone. */
+static void skip_lost(struct join_channel *c, const struct moved *receive)
+{
+	size_t count = side_count(&c->sends), at = 0;
+	uint64_t place = receive->least;
+
+	while (at < count && side_at(&c->sends, at)->least < place)
+		at++;
+	for (size_t i = at; i < count && i < at + SIZES_SEARCHED; i++) {
+		if (side_at(&c->sends, i)->m.bytes != receive->m.bytes)
+			continue;
+		if (i > at) {
+			uint64_t lost = i - at;
+
+			c->before -= (int64_t)lost;
+			for (size_t k = 0; k < count; k++) {
+				struct moved *send = side_at(&c->sends, k);
+
+				send->least = k < i ? 0 : send->least - lost;
+				send->most = k < i ? 0 : send->most - lost;
+				send->least_behind = k < i ? 0 : send->least_behind - lost;
+			}
+		}
+		return;
+	}
+}
+
+/* Joins the receives that ended before the time; drops what is joined up. */
+static void settle(struct joins *joins, struct join_channel *c, uint64_t until_ns)
+{
+	size_t due = 0, gone = 0;
+
+	while (due < side_count(&c->receives) && side_at(&c->receives, due)->m.end_ns < until_ns)
+		due++;
+	if (!due)
+		return;
+	if (takes_all(c->kind)) {
+		for (size_t i = 0; i < due; i++)
+			join_takes_all(joins, c, side_at(&c->receives, i));
+		side_drop(&c->receives, due);
+		while (gone < side_count(&c->sends) && side_at(&c->sends, gone)->used)
+			gone++;
+		side_drop(&c->sends, gone);
+		return;
+	}
+	if (c->synced) {
+		size_t first = 0;
+
+		side_place(&c->sends, c->before);
+		side_place(&c->receives, 0);
+		for (size_t i = 0; i < due; i++) {
+			const struct moved *receive = side_at(&c->receives, i);
+
+			if (can_lose(c->kind))
+				skip_lost(c, receive);
+			while (first < side_count(&c->sends) &&
+			       side_at(&c->sends, first)->most + side_at(&c->sends, first)->length <= receive->least_behind)
+				first++;
+			join_one(joins, c, receive, first);
+		}
+	}
+	side_drop(&c->receives, due);
+	while (c->synced && gone < side_count(&c->sends) && side_at(&c->sends, gone)->m.end_ns < until_ns &&
+	       side_at(&c->sends, gone)->most + side_at(&c->sends, gone)->length <= c->receives.dropped)
+		gone++;
+	side_drop(&c->sends, gone);
+}
+
+/* The queue was found empty between these times: synced from here on. */
+static void seen_empty(struct joins *joins, struct join_channel *c, uint64_t begin_ns, uint64_t end_ns)
+{
+	if (c->synced || side_busy(&c->sends, begin_ns, end_ns) || side_busy(&c->receives, begin_ns, end_ns))
+		return;
+	settle(joins, c, UINT64_MAX);
+	restart(c, true);
+}
+
+/* TCP tells where the bytes are: when sends and receives are far apart by
+ * number but not by count, something was missed. */
+static void check_position(struct joins *joins, struct join_channel *c, const struct join_message *m)
+{
+	const struct side *other = m->receives ? &c->sends : &c->receives, *own = m->receives ? &c->receives : &c->sends;
+	const struct moved *last;
+	uint32_t apart;
+	int64_t before;
+
+	if (!m->position || c->synced || !side_count(other) || side_busy(other, m->begin_ns, m->end_ns) ||
+	    side_busy(own, m->begin_ns, m->end_ns))
+		return;
+	(void)joins;
+	last = side_at(other, side_count(other) - 1);
+	if (!last->m.position)
+		return;
+	/* both sides' next byte, by number: what lies between them is queued */
+	if (m->receives) {
+		apart = (uint32_t)(last->m.position + last->m.bytes) - (uint32_t)m->position;
+		before = (int64_t)own->total + (int32_t)apart - (int64_t)other->total;
+	} else {
+		apart = (uint32_t)m->position - (uint32_t)(last->m.position + last->m.bytes);
+		before = (int64_t)other->total + (int32_t)apart - (int64_t)own->total;
+	}
+	c->before = before;
+	c->synced = true;
+}
+
+/* A state record tells what was queued, unless a call was under way then. */
+static void use_queue(struct join_channel *c)
+{
+	uint64_t at = c->queue_ns;
+
+	if (!at || c->synced || counts_datagrams(c->kind))
+		return;
+	c->queue_ns = 0;
+	if (side_busy(&c->sends, at, at) || side_busy(&c->receives, at, at))
+		return;
+	c->before = (int64_t)c->queue_bytes + (int64_t)side_ended(&c->receives, at) - (int64_t)side_ended(&c->sends, at);
+	c->synced = true;
+}
+
+/* A socket's number is used again: the ends are others. */
+static void check_life(struct joins *joins, struct join_channel *c, const struct join_message *m)
+{
+	uint64_t *own = m->receives ? &c->receiver : &c->sender;
+	bool lives = m->kind == MESSAGE_KIND_unix_stream || m->kind == MESSAGE_KIND_unix_seqpacket;
+
+	if (lives && *own && *own != m->object) {
+		settle(joins, c, UINT64_MAX);
+		restart(c, true);
+		c->sender = c->receiver = 0;
+	}
+	*own = m->object;
+}
+
+/* When joins are due: seldom enough that it costs nothing, often enough that
+ * little is held. */
+static void settle_due(struct joins *joins, struct join_channel *c, uint64_t now_ns)
+{
+	size_t held = side_count(&c->sends) + side_count(&c->receives);
+
+	if (held >= JOIN_MOST) {
+		/* the half of them that is older, whatever is under way */
+		const struct side *longer = side_count(&c->sends) > side_count(&c->receives) ? &c->sends : &c->receives;
+
+		use_queue(c);
+		settle(joins, c, side_at(longer, side_count(longer) / 2)->m.end_ns);
+		if (side_count(&c->sends) >= JOIN_MOST) {
+			/* nobody reads, or nothing is known: the oldest are let go */
+			side_drop(&c->sends, side_count(&c->sends) / 2);
+			if (!takes_all(c->kind))
+				c->synced = c->synced && side_count(&c->receives) == 0;
+		}
+		return;
+	}
+	if (now_ns < c->settle_ns || now_ns < joins->horizon_ns)
+		return;
+	c->settle_ns = now_ns + joins->horizon_ns / 4;
+	use_queue(c);
+	settle(joins, c, now_ns - joins->horizon_ns);
+}
+
+/* Channels that are quiet now still wait for their joins. */
+static void look_around(struct joins *joins, uint64_t now_ns)
+{
+	if (!joins->channels.length)
+		return;
+	joins->next = (joins->next + 1) % joins->channels.length;
+	settle_due(joins, joins->channels.items[joins->next], now_ns);
+}
+
+void join_message(struct joins *joins, const struct join_message *message)
+{
+	struct join_channel *c;
+	uint64_t length = counts_datagrams(message->kind) ? 1 : message->bytes;
+
+	if (!message->channel || !has_sends(message->kind))
+		return;
+	c = channel_at(joins, message->channel);
+	c->kind = message->kind == MESSAGE_KIND_connect ? MESSAGE_KIND_accept : message->kind;
+	c->used = true;
+	check_life(joins, c, message);
+	if (message->empty) {
+		seen_empty(joins, c, message->begin_ns, message->end_ns);
+	} else {
+		check_position(joins, c, message);
+		side_add(message->receives ? &c->receives : &c->sends, message, length);
+	}
+	settle_due(joins, c, message->end_ns);
+	look_around(joins, message->end_ns);
+}
+
+void join_queue(struct joins *joins, uint64_t channel, uint64_t time_ns, uint32_t bytes)
+{
+	struct join_channel *c = channel_at(joins, channel);
+
+	if (c->synced && (c->used || !joins->start_known))
+		return;
+	c->synced = false;
+	c->queue_ns = time_ns;
+	c->queue_bytes = bytes;
+}
+
+void join_start(struct joins *joins)
+{
+	joins->start_known = true;
+	for (size_t i = 0; i < joins->channels.length; i++) {
+		struct join_channel *c = joins->channels.items[i];
+
+		/* used since the recording began, and not among the queues found */
+		if (!c->queue_ns && !c->synced && !side_count(&c->sends) && !side_count(&c->receives))
+			c->synced = true;
+	}
+}
+
+void join_new(struct joins *joins, uint64_t channel)
+{
+	struct join_channel *c = channel_at(joins, channel);
+
+	settle(joins, c, UINT64_MAX);
+	restart(c, true);
+	c->sender = c->receiver = 0;
+}
+
+void join_gap(struct joins *joins)
+{
+	joins->start_known = false;
+	for (size_t i = 0; i < joins->channels.length; i++) {
+		settle(joins, joins->channels.items[i], UINT64_MAX);
+		restart(joins->channels.items[i], false);
+	}
+}
+
+void join_finish(struct joins *joins)
+{
+	for (size_t i = 0; i < joins->channels.length; i++) {
+		use_queue(joins->channels.items[i]);
+		settle(joins, joins->channels.items[i], UINT64_MAX);
+	}
+}
