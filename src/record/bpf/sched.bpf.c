@@ -128,6 +128,8 @@ static __always_inline void wake_cause(struct wake *k, struct ring *ring, struct
 		k->cause = WAKE_CAUSE_rcu;
 	else if (k->context == CONTEXT_hardirq)
 		k->cause = WAKE_CAUSE_device;
+	else if (flags & PF_KTHREAD)
+		k->cause = WAKE_CAUSE_work; /* ksoftirqd and its like */
 }
 
 SEC("tp_btf/sched_waking")
