@@ -173,6 +173,32 @@ static int compare_unread(const void *a, const void *b)
 	return x->send_ns < y->send_ns ? -1 : x->send_ns > y->send_ns;
 }
 
+/* The recorder leaves its own wake-ups out; its waits say nothing about the rest. */
+static void leave_out_recorder(struct graph *graph)
+{
+	const char *text = trace_machine(graph->trace, "recorder_pid");
+	uint32_t pid = text ? (uint32_t)strtoul(text, NULL, 10) : 0;
+	struct graph_stats *stats = &graph->stats;
+
+	for (uint32_t i = 0; i < graph->threads.length; i++) {
+		const struct stored_thread *thread = &graph->threads.items[i];
+		bool own = pid && thread->pid == pid;
+
+		if (thread->kind == GRAPH_THREAD && i < graph->tables->thread_count)
+			own |= graph->tables->threads[i].flags & TASK_FLAGS_argus;
+		for (uint32_t place = 0; own && place + 1 < thread->rows; place++) {
+			const struct row *row = &graph->rows[row_at_place(graph, i, place)];
+
+			if (!(row->flags & ROW_WAIT))
+				continue;
+			stats->waits_recorder++;
+			stats->waits_ended--;
+			stats->waits_unexplained -= row_result(row) == RESULT_unknown;
+			stats->waits_in_gap -= row_result(row) == RESULT_lost;
+		}
+	}
+}
+
 /* Waits that an `idle` rule speaks of. */
 static void mark_idle(struct builder *b)
 {
@@ -222,6 +248,7 @@ static int build_columns(struct graph *graph, const struct rules *rules, struct 
 		store_finish(graph);
 		if (graph->unread.length)
 			qsort(graph->unread.items, graph->unread.length, sizeof(*graph->unread.items), compare_unread);
+		leave_out_recorder(graph);
 		mark_idle(&b);
 	}
 	builder_done(&b);

@@ -85,6 +85,7 @@ struct graph_stats {
 	uint64_t waits_ended;         /* the thread came back */
 	uint64_t waits_unexplained;   /* ended, but neither waker nor named source is known */
 	uint64_t waits_in_gap;        /* ended, and events were lost meanwhile */
+	uint64_t waits_recorder;      /* ended, of the recorder's own threads, whose wake-ups it does not record; not among the above */
 	uint64_t wakes_spurious;      /* wake-ups that ended no wait (filtered), all rules */
 	uint64_t edges[MECHANISM_COUNT];
 	uint64_t removed_by_rule;     /* edges cut by rules */

@@ -253,13 +253,34 @@ static void switch_out(struct builder *b, const struct event *e, const struct ev
 	}
 }
 
+static void leave_unseen(struct builder *b, struct slot *slot, uint64_t ns)
+{
+	struct row *row = slot_row(b, slot);
+
+	row_set_out(b->graph, slot->row, ns);
+	row->out_event = b->event;
+	row->flags |= ROW_LOST;
+	slot->status = SLOT_runnable;
+}
+
 void switch_event(struct builder *b, const struct event *e)
 {
 	const struct event_switch *s = event_as(e, switch);
 	struct cpu_state *cpu = &b->cpus.items[e->cpu];
 
+	if (cpu->current != e->tid && cpu->current && cpu->current != UINT32_MAX) {
+		struct slot *current = slot_find(b, cpu->current);
+
+		/* Whoever was here has left without a word. */
+		if (current && current->status == SLOT_running && current->cpu == e->cpu) {
+			if (slot_row(b, current)->in_ns >= b->gap_to_ns)
+				contradict(b, CONTRADICTION_switch_not_running);
+			leave_unseen(b, current, e->time);
+		}
+	}
 	if (e->tid)
 		switch_out(b, e, s);
+	cpu = &b->cpus.items[e->cpu];
 	cpu->last_switch_ns = e->time;
 	cpu->current = s->next;
 	cpu->node = GRAPH_NONE;
@@ -267,15 +288,10 @@ void switch_event(struct builder *b, const struct event *e)
 		struct slot *next = slot_at(b, s->next);
 
 		if (next->status == SLOT_running) {
-			struct row *row = slot_row(b, next);
-
 			/* Its way out was lost, or the trace contradicts itself. */
-			if (row->in_ns >= b->gap_to_ns)
+			if (slot_row(b, next)->in_ns >= b->gap_to_ns)
 				contradict(b, CONTRADICTION_switch_not_running);
-			row_set_out(b->graph, next->row, e->time);
-			row->out_event = b->event;
-			row->flags |= ROW_LOST;
-			next->status = SLOT_runnable;
+			leave_unseen(b, next, e->time);
 		} else if (next->status == SLOT_gone) {
 			struct rule_facts facts = next->facts;
 

@@ -173,6 +173,8 @@ void graph_show_stats(struct buf *buf, const struct graph *graph)
 	show_line(buf, "  ended", stats->waits_ended);
 	show_line(buf, "  ended, cause unknown", stats->waits_unexplained);
 	show_line(buf, "  ended while events lost", stats->waits_in_gap);
+	if (stats->waits_recorder)
+		show_line(buf, "  ended, of the recorder", stats->waits_recorder);
 	show_line(buf, "wake-ups without a wait", stats->wakes_spurious);
 	show_line(buf, "edges removed by rules", stats->removed_by_rule);
 	show_line(buf, "contradictions", stats->contradictions);
@@ -253,6 +255,7 @@ void graph_json_stats(struct json *json, const struct graph *graph)
 	json_u64(json, "waits_ended", stats->waits_ended);
 	json_u64(json, "waits_unexplained", stats->waits_unexplained);
 	json_u64(json, "waits_in_gap", stats->waits_in_gap);
+	json_u64(json, "waits_recorder", stats->waits_recorder);
 	json_u64(json, "wakes_spurious", stats->wakes_spurious);
 	json_u64(json, "removed_by_rule", stats->removed_by_rule);
 	json_object(json, "contradictions");
