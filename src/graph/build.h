@@ -61,7 +61,19 @@ struct key_table {
 struct messages;            /* message.c */
 struct file_locks;          /* lock.c */
 
+/* Wake rules that can hold for a cause and context, in their order, up to the
+ * first that always does. */
+struct wake_list {
+	uint8_t rules[255];     /* places in wakes */
+	uint8_t count;
+	bool last_sure;         /* the last one needs no asking */
+};
+
+#define WAKE_CAUSES 16
+#define WAKE_CONTEXTS 4
+
 struct program {
+	struct wake_list wake_lists[WAKE_CAUSES][WAKE_CONTEXTS];
 	struct event_program events[EVENT_MAX];
 	struct vec(struct boundary) wakes, cuts, peers, idles;
 	struct vec(struct key_table) tables;
@@ -106,6 +118,7 @@ struct slot {
 	uint8_t split_rule;     /* row rule that ends the segment at the next coming in; 0 none */
 	uint8_t split_kind;     /* enum graph_segment_kind of the next segment */
 	bool has_wake;          /* a wake-up came since it came in */
+	uint32_t last_preemption; /* of the current row, 0 none */
 	uint32_t last_wait;     /* last wait, to be told its call's result; GRAPH_NONE */
 	struct wake_info wake;
 	struct slot_more *more; /* NULL until needed */

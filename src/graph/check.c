@@ -59,9 +59,7 @@ struct turns {
 
 static void end_turns(struct checking *c, uint32_t thread, struct turns *turns)
 {
-	unsigned wanted = turns->wait == WAIT_KIND_yield ? YIELD_TURNS : LOOP_TURNS;
-
-	if (turns->count >= wanted) {
+	if (turns->count >= LOOP_TURNS) {
 		struct graph_flaw *flaw = flaw_at(c, FLAW_poll_loop, thread, turns->object, turns->wait);
 
 		if (!flaw->count)
@@ -74,6 +72,31 @@ static void end_turns(struct checking *c, uint32_t thread, struct turns *turns)
 			flaw->segment = turns->segment;
 	}
 	turns->count = 0;
+}
+
+/* Within one stretch a thread gave up the processor again and again. */
+static void check_yields(struct checking *c, uint32_t thread, uint32_t row)
+{
+	const struct graph *graph = c->graph;
+	const struct row *r = &graph->rows[row];
+	uint32_t yields = 0;
+	struct graph_flaw *flaw;
+	uint64_t out;
+
+	for (uint32_t at = r->preemption; at; at = graph->preemptions[at].next)
+		yields += graph->preemptions[at].yields;
+	if (yields < YIELD_TURNS)
+		return;
+	out = row_out_ns(graph, row);
+	flaw = flaw_at(c, FLAW_poll_loop, thread, 0, WAIT_KIND_yield);
+	if (!flaw->count)
+		flaw->first_event = r->in_event;
+	flaw->count += yields;
+	flaw->harm_ns += (out == UINT64_MAX ? trace_summary(graph->trace)->end_ns : out) - r->in_ns;
+	flaw->period_ns = flaw->harm_ns / flaw->count;
+	flaw->syscall = r->syscall;
+	if (flaw->segment == GRAPH_NONE)
+		flaw->segment = row;
 }
 
 static void check_thread(struct checking *c, uint32_t thread)
@@ -92,11 +115,11 @@ static void check_thread(struct checking *c, uint32_t thread)
 			if (graph_wait(graph, row, &wait))
 				check_unwoken(c, &wait, &worst);
 		}
-		if (!waits && r->wait != WAIT_KIND_yield)
+		check_yields(c, thread, row);
+		if (!waits)
 			continue; /* preempted: the loop goes on */
-		turn = waits ? row_result(r) == RESULT_timeout &&
-				       (r->wait == WAIT_KIND_sleep || (r->timeout && short_time_ns(r->timeout) <= LOOP_LIMIT_NS))
-			     : true;
+		turn = row_result(r) == RESULT_timeout &&
+		       (r->wait == WAIT_KIND_sleep || (r->timeout && short_time_ns(r->timeout) <= LOOP_LIMIT_NS));
 		if (turns.count && (!turn || r->wait != turns.wait || r->syscall != turns.syscall || r->object != turns.object))
 			end_turns(c, thread, &turns);
 		if (!turn)

@@ -90,6 +90,23 @@ static void add_edge_rule(struct program *program, const struct rule *rule, uint
 	program->events[rule->from.event].any = program->events[rule->to.event].any = true;
 }
 
+static void list_wakes(struct program *program, unsigned cause, unsigned context)
+{
+	struct wake_list *list = &program->wake_lists[cause][context];
+	const struct known_field known[] = {
+		{ offsetof(struct event_wake, cause), 1, cause }, { offsetof(struct event_wake, context), 1, context },
+	};
+
+	for (size_t i = 0; i < program->wakes.length && !list->last_sure; i++) {
+		enum condition_outcome outcome = condition_outcome(&program->wakes.items[i].rule->where, known, 2);
+
+		if (outcome == OUTCOME_never)
+			continue;
+		list->rules[list->count++] = (uint8_t)i;
+		list->last_sure = outcome == OUTCOME_always;
+	}
+}
+
 int program_compile(struct builder *b, const struct rules *rules, struct err *err)
 {
 	struct program *program = &b->program;
@@ -151,6 +168,9 @@ int program_compile(struct builder *b, const struct rules *rules, struct err *er
 			break; /* laid over the finished graph, see correct.c */
 		}
 	}
+	for (unsigned cause = 0; cause < WAKE_CAUSES; cause++)
+		for (unsigned context = 0; context < WAKE_CONTEXTS; context++)
+			list_wakes(program, cause, context);
 	return 0;
 }
 

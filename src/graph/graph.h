@@ -1,8 +1,8 @@
 /* The event graph: who ran, who waited, and what made whom run.
  *
- * Rows are kept in columns, one row per *stretch*: a stay of a thread on a
- * processor (or a piece of one, where a segment is split), together with the
- * absence behind it, which is a wait or a time as runnable. A *segment* is a
+ * Rows are kept in columns, one row per *stretch*: a thread's time from one wait
+ * (or split of a segment) to the next, together with the wait behind it; times in
+ * which it was preempted lie inside. A *segment* is a
  * run of stretches of one thread and is named by the number of its first
  * stretch; a *wait* is named by the number of the stretch that it follows. So
  * segments, waits and stretches share one space of numbers. Per stretch the
@@ -82,6 +82,7 @@ int graph_correct(struct graph *graph, const struct rules *corrections, bool *re
 struct graph_stats {
 	uint64_t events;              /* seen by the builder */
 	uint64_t stretches, segments, waits;
+	uint64_t preemptions;         /* runnable times inside of stretches */
 	uint64_t waits_ended;         /* the thread came back */
 	uint64_t waits_unexplained;   /* ended, but neither waker nor named source is known */
 	uint64_t waits_in_gap;        /* ended, and events were lost meanwhile */
@@ -226,12 +227,12 @@ struct graph_wait {
 	uint64_t timeout_ns;          /* its own limit; 0 none known */
 	uint32_t hint;                /* thread (entry, not tid) that could end it; GRAPH_NONE unknown; a hint only */
 	uint8_t hint_kind;            /* HINT_KIND_ */
-	uint32_t ustack;
 };
 /* False when the stretch of this number is not followed by a wait. */
 bool graph_wait(const struct graph *graph, uint32_t number, struct graph_wait *ret_wait);
 /* The event that began it (EVENT_switch, or EVENT_waiting for one that the
- * snapshot found), copied into the arena; NULL when the trace has none. */
+ * snapshot found) with its stacks and arguments, copied into the arena; NULL when
+ * the trace has none. */
 const struct event *graph_wait_event(const struct graph *graph, struct arena *arena, uint32_t wait);
 
 /* Waits of a thread that overlap a window, in time order:
@@ -269,6 +270,7 @@ struct graph_timeline {
 	uint32_t thread, at;
 	uint64_t now_ns, to_ns;
 	unsigned phase;
+	uint32_t preemption;
 };
 /* Intervals adjoin, the first begins at from_ns, the last ends at to_ns. */
 struct graph_timeline graph_timeline_of(const struct graph *graph, uint32_t thread, uint64_t from_ns, uint64_t to_ns);

@@ -18,7 +18,7 @@
 
 enum section {
 	SECTION_rows, SECTION_blocks, SECTION_threads, SECTION_block_list, SECTION_names, SECTION_edges, SECTION_edges_by_from,
-	SECTION_unread, SECTION_long_stretches, SECTION_long_waits, SECTION_rules, SECTION_row_rules, SECTION_stats, SECTION_COUNT
+	SECTION_unread, SECTION_long_stretches, SECTION_long_waits, SECTION_rules, SECTION_row_rules, SECTION_preemptions, SECTION_stats, SECTION_COUNT
 };
 
 struct index_head {
@@ -35,7 +35,7 @@ struct index_head {
 struct index_stats {
 	struct graph_stats stats;
 	struct graph_contradictions contradictions;
-	uint32_t row_rule_count, block_count;
+	uint32_t row_rule_count, block_count, preemption_count, reserved;
 };
 
 struct row_rule_tables {
@@ -174,7 +174,8 @@ static void save_rules(struct saving *s, const struct graph *graph)
 static void save_all(struct saving *s, const struct graph *graph, const struct rules *rules)
 {
 	struct index_stats stats = { .stats = graph->stats, .contradictions = graph->contradictions,
-				     .row_rule_count = graph->row_rule_count, .block_count = graph->block_count };
+				     .row_rule_count = graph->row_rule_count, .block_count = graph->block_count,
+				     .preemption_count = graph->preemption_count };
 	struct row_rule_tables tables;
 	const void *head = &s->head;
 
@@ -184,6 +185,7 @@ static void save_all(struct saving *s, const struct graph *graph, const struct r
 	write_all(s, &s->head, sizeof(s->head));
 	save_section(s, SECTION_rows, graph->rows, (size_t)graph->block_count * ROW_BLOCK * sizeof(struct row));
 	save_section(s, SECTION_blocks, graph->blocks, (size_t)graph->block_count * sizeof(struct block));
+	save_section(s, SECTION_preemptions, graph->preemptions, (size_t)graph->preemption_count * sizeof(struct preemption));
 	save_section(s, SECTION_threads, graph->threads.items, graph->threads.length * sizeof(*graph->threads.items));
 	save_section(s, SECTION_block_list, graph->block_list, (size_t)graph->block_count * sizeof(uint32_t));
 	save_section(s, SECTION_names, graph->names.items, graph->names.length);
@@ -316,6 +318,10 @@ static bool load_all(struct graph *graph)
 	graph->rows = (struct row *)(uintptr_t)section(graph, SECTION_rows, &rows_bytes);
 	if (bytes != graph->block_count * sizeof(struct block) || rows_bytes != (size_t)graph->block_count * ROW_BLOCK * sizeof(struct row))
 		return false;
+	graph->preemption_count = stats->preemption_count;
+	graph->preemptions = (struct preemption *)(uintptr_t)section(graph, SECTION_preemptions, &bytes);
+	if (bytes != graph->preemption_count * sizeof(struct preemption))
+		return false;
 	graph->block_list = (uint32_t *)(uintptr_t)section(graph, SECTION_block_list, &bytes);
 	if (!load_rules(graph))
 		return false;
@@ -381,6 +387,8 @@ int index_load(struct graph *graph, const struct rules *rules)
 		graph->blocks = NULL;
 		graph->block_list = NULL;
 		graph->block_count = 0;
+		graph->preemptions = NULL;
+		graph->preemption_count = 0;
 		vec_clear(&graph->rules);
 		return -EINVAL;
 	}

@@ -69,14 +69,11 @@ bool graph_segment(const struct graph *graph, uint32_t number, struct graph_segm
 	if (graph->threads.items[s.thread].kind == GRAPH_SOURCE)
 		s.interrupted = row->hint;
 	for (uint32_t at = s.segment; at != GRAPH_NONE; at = row_next(graph, at)) {
-		uint64_t out;
-
 		row = &graph->rows[at];
 		if (at != s.segment && !(row->flags & ROW_CONTINUES))
 			break;
 		last = at;
-		out = row_out_ns(graph, at);
-		s.run_ns += out != UINT64_MAX ? out - row->in_ns : trace_end(graph) > row->in_ns ? trace_end(graph) - row->in_ns : 0;
+		s.run_ns += row_run_ns(graph, at, trace_end(graph));
 		s.stretches++;
 	}
 	row = &graph->rows[last];
@@ -256,7 +253,6 @@ bool graph_wait(const struct graph *graph, uint32_t number, struct graph_wait *r
 		.timeout_ns = short_time_ns(row->timeout),
 		.hint = GRAPH_NONE,
 		.hint_kind = row->flags & ROW_HINT_KIND,
-		.ustack = row->ustack,
 	};
 	if (row->hint)
 		ret_wait->hint = graph_thread_find(graph, row->hint, ret_wait->out_ns);

@@ -38,7 +38,6 @@ void region_reserve(struct region *region, size_t bytes)
 		fprintf(stderr, "argus: out of memory (%zu bytes wanted)\n", capacity);
 		abort();
 	}
-	madvise(data, capacity, MADV_HUGEPAGE);
 	region->data = data;
 	region->capacity = capacity;
 }
@@ -112,6 +111,19 @@ uint64_t short_time_ns(uint32_t code)
 	return (uint64_t)(code & ((1u << 26) - 1)) << (code >> 26);
 }
 
+uint64_t row_run_ns(const struct graph *graph, uint32_t row, uint64_t end_ns)
+{
+	const struct row *r = &graph->rows[row];
+	uint64_t out = row_out_ns(graph, row), run;
+
+	if (out == UINT64_MAX)
+		out = end_ns;
+	run = out > r->in_ns ? out - r->in_ns : 0;
+	for (uint32_t at = r->preemption; at; at = graph->preemptions[at].next)
+		run -= graph->preemptions[at].away < run ? graph->preemptions[at].away : run;
+	return run;
+}
+
 uint32_t row_segment(const struct graph *graph, uint32_t row)
 {
 	uint32_t thread = row_thread(graph, row), place = row_place(graph, row);
@@ -176,6 +188,17 @@ uint32_t store_new_row(struct graph *graph, uint32_t thread, uint32_t *last_row,
 	}
 	*last_row = row;
 	return row;
+}
+
+uint32_t store_new_preemption(struct graph *graph, const struct preemption *preemption)
+{
+	uint32_t number = graph->preemption_count ? graph->preemption_count : 1;
+
+	region_reserve(&graph->preemptions_region, ((size_t)number + 1) * sizeof(*preemption));
+	graph->preemptions = graph->preemptions_region.data;
+	graph->preemptions[number] = *preemption;
+	graph->preemption_count = number + 1;
+	return number;
 }
 
 uint32_t store_name(struct graph *graph, const char *name)
@@ -296,6 +319,7 @@ const uint32_t *store_wakes_by_row(const struct graph *graph, uint32_t *ret_coun
 uint64_t store_bytes(const struct graph *graph)
 {
 	return (uint64_t)graph->block_count * (ROW_BLOCK * sizeof(struct row) + sizeof(struct block) + sizeof(uint32_t)) +
+	       (uint64_t)graph->preemption_count * sizeof(struct preemption) +
 	       graph->edges.length * (sizeof(struct stored_edge) + sizeof(uint32_t)) +
 	       graph->threads.length * sizeof(struct stored_thread) + graph->unread.length * sizeof(struct graph_unread) +
 	       (graph->long_stretches.capacity + graph->long_waits.capacity) * (sizeof(struct map_slot) + 1) +
@@ -318,6 +342,7 @@ void graph_free(struct graph *graph)
 	}
 	region_done(&graph->rows_region);
 	region_done(&graph->blocks_region);
+	region_done(&graph->preemptions_region);
 	vec_done(&graph->threads);
 	vec_done(&graph->names);
 	vec_done(&graph->edges);

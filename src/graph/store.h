@@ -25,7 +25,7 @@ enum row_flag {
 	ROW_GAP = 0x0800,       /* events were lost during the absence */
 	ROW_LAST = 0x1000,      /* the thread ended with it */
 	ROW_SPLIT = 0x2000,     /* the next row follows at once: no absence */
-	ROW_FOUND = 0x4000,     /* out_event is a snapshot's EVENT_waiting */
+	ROW_YIELD = 0x4000,     /* it gave up the processor by itself while runnable */
 	ROW_LOST = 0x8000       /* the way out was not seen */
 };
 
@@ -36,7 +36,7 @@ struct row {
 	uint32_t wake_row;      /* GRAPH_NONE unknown */
 	uint32_t length;        /* out - in, ns; UINT32_MAX: see graph->long_stretches */
 	uint32_t wake_delta;    /* wake - out, ns (EARLY: out - wake); UINT32_MAX: see graph->long_waits */
-	uint32_t ustack;
+	uint32_t preemption;    /* the first one inside it, 0 none */
 	uint32_t hint;          /* tid; nodes: the thread interrupted */
 	uint32_t timeout;       /* short_time_code() */
 	uint16_t syscall;
@@ -50,6 +50,16 @@ struct row {
 	uint16_t flags;
 };
 _Static_assert(sizeof(struct row) == 64, "a row is one cache line");
+
+/* A time inside of a stretch in which the thread was runnable but not on a
+ * processor. Those of a stretch follow one another. */
+struct preemption {
+	uint32_t next;          /* 0 none */
+	uint32_t out_delta;     /* out - row's in, ns */
+	uint32_t away;          /* in - out, ns */
+	uint16_t cpu;           /* that it came back on */
+	uint16_t yields;        /* 1: it had given up the processor by itself */
+};
 
 struct stored_edge {
 	uint64_t from_ns, to_ns;
@@ -115,6 +125,9 @@ struct graph {
 	struct vec(struct stored_edge) edges;    /* sorted by to_row */
 	uint32_t *edges_by_from;     /* sorted by from_row */
 	struct map long_stretches, long_waits;
+	struct region preemptions_region;
+	struct preemption *preemptions;          /* [0] unused */
+	uint32_t preemption_count;
 	struct vec(struct graph_unread) unread;
 	struct map unknown_tids;     /* tid -> first pseudo-thread of it */
 	struct vec(struct graph_rule) rules; /* by global number; 0 none */
@@ -200,6 +213,9 @@ void row_set_wake(struct graph *graph, uint32_t row, uint64_t wake_ns);
 uint32_t short_time_code(uint64_t ns);
 uint64_t short_time_ns(uint32_t code);
 
+/* Time on a processor; an open stretch runs until end_ns. */
+uint64_t row_run_ns(const struct graph *graph, uint32_t row, uint64_t end_ns);
+
 /* First row of the segment that the row is in. */
 uint32_t row_segment(const struct graph *graph, uint32_t row);
 
@@ -215,6 +231,7 @@ uint8_t wait_confidence(const struct graph *graph, const struct row *row);
 struct graph *store_new(const struct trace *trace);
 /* Place for a thread's next row; `blocks` is how many it has, `rows` how many rows. */
 uint32_t store_new_row(struct graph *graph, uint32_t thread, uint32_t *last_row, uint32_t rows);
+uint32_t store_new_preemption(struct graph *graph, const struct preemption *preemption);
 uint32_t store_name(struct graph *graph, const char *name);
 /* After all rows are there and blocks name public threads: lists and orders. */
 void store_finish(struct graph *graph);

@@ -44,6 +44,7 @@ uint32_t row_begin(struct builder *b, struct slot *slot, uint64_t ns, uint32_t e
 	else
 		graph->stats.segments++;
 	slot->row = number;
+	slot->last_preemption = 0;
 	return number;
 }
 
@@ -88,12 +89,44 @@ static void absence_end(struct builder *b, struct slot *slot, uint64_t ns)
 	}
 }
 
+/* A stretch goes on when the thread was only preempted; so most runs of a busy
+ * thread are one row. */
+static bool go_on(struct builder *b, struct slot *slot, uint64_t ns, uint16_t cpu)
+{
+	struct graph *graph = b->graph;
+	struct row *row = slot_row(b, slot);
+	uint64_t away, delta = row->length;
+	uint32_t number;
+
+	if (row->flags & (ROW_WAIT | ROW_LOST | ROW_SPLIT | ROW_LAST) || slot->split_rule || delta == UINT32_MAX)
+		return false;
+	away = ns > row->in_ns + delta ? ns - row->in_ns - delta : 0;
+	if (away >= UINT32_MAX || row->in_ns + delta < b->gap_to_ns)
+		return false;
+	number = store_new_preemption(graph, &(struct preemption){ .out_delta = (uint32_t)delta, .away = (uint32_t)away, .cpu = cpu,
+								   .yields = row->flags & ROW_YIELD ? 1 : 0 });
+	if (slot->last_preemption)
+		graph->preemptions[slot->last_preemption].next = number;
+	else
+		row->preemption = number;
+	slot->last_preemption = number;
+	row->flags &= (uint16_t)~(ROW_CLOSED | ROW_YIELD);
+	row->out_event = 0;
+	slot->status = SLOT_running;
+	slot->cpu = cpu;
+	slot->has_wake = false;
+	graph->stats.preemptions++;
+	return true;
+}
+
 void slot_come_in(struct builder *b, struct slot *slot, uint64_t ns, uint16_t cpu)
 {
 	unsigned rule = BUILTIN_first;
 	bool continues = false, first = slot->row == GRAPH_NONE;
 	unsigned kind = SEGMENT_plain;
 
+	if (!first && slot->status == SLOT_runnable && go_on(b, slot, ns, cpu))
+		return;
 	if (!first) {
 		absence_end(b, slot, ns);
 		kind = row_kind(slot_row(b, slot));
@@ -190,7 +223,6 @@ static void wait_begin(struct builder *b, struct slot *slot, const struct event_
 	row->timeout = short_time_code(s->timeout_ns);
 	row->syscall = s->syscall;
 	row->wait = s->wait;
-	row->ustack = s->ustack;
 	row->state_cause = (uint8_t)((row->state_cause & 0xf0) | (s->state & 15));
 	row_set_result(row, RESULT_open);
 	slot->facts.wait = s->wait;
@@ -223,9 +255,8 @@ static void switch_out(struct builder *b, const struct event *e, const struct ev
 	row->out_event = b->event;
 	if (s->state == TASK_STATE_running) {
 		slot->status = SLOT_runnable;
-		row->wait = s->wait;
+		row->flags |= s->wait == WAIT_KIND_yield ? ROW_YIELD : 0;
 		row->syscall = s->syscall;
-		row->ustack = s->ustack;
 		if (slot->has_wake)
 			wake_spurious(b);
 		slot->has_wake = false;
@@ -328,7 +359,6 @@ void waiting_event(struct builder *b, const struct event *e)
 	row_set_out(b->graph, slot->row, since);
 	row = slot_row(b, slot);
 	row->out_event = b->event;
-	row->flags |= ROW_FOUND;
 	slot->status = SLOT_waiting;
 	slot->split_rule = BUILTIN_found;
 	wait_begin(b, slot, &(struct event_switch){

@@ -3,14 +3,14 @@
 
 #include "graph/store.h"
 
-enum phase { PHASE_before, PHASE_running, PHASE_waiting, PHASE_runnable, PHASE_after };
+enum phase { PHASE_before, PHASE_enter, PHASE_running, PHASE_preempted, PHASE_waiting, PHASE_runnable, PHASE_after };
 
 struct graph_timeline graph_timeline_of(const struct graph *graph, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
 {
 	struct graph_timeline t = { .graph = graph, .thread = thread, .now_ns = from_ns, .to_ns = to_ns };
 
 	t.at = row_at_time(graph, thread, from_ns);
-	t.phase = t.at == GRAPH_NONE ? PHASE_before : PHASE_running;
+	t.phase = t.at == GRAPH_NONE ? PHASE_before : PHASE_enter;
 	return t;
 }
 
@@ -48,7 +48,7 @@ static bool before_first(struct graph_timeline *t, struct graph_interval *interv
 	/* Between creation and first run a new thread is runnable. */
 	if (reach(t, in_trace ? INTERVAL_runnable : INTERVAL_unknown, first, interval))
 		return true;
-	t->phase = t->at == GRAPH_NONE ? PHASE_after : PHASE_running;
+	t->phase = t->at == GRAPH_NONE ? PHASE_after : PHASE_enter;
 	return false;
 }
 
@@ -72,13 +72,29 @@ static bool step(struct graph_timeline *t, struct graph_interval *interval)
 	switch ((enum phase)t->phase) {
 	case PHASE_before:
 		return before_first(t, interval);
+	case PHASE_enter:
+		t->preemption = row->preemption;
+		t->phase = PHASE_running;
+		return false;
 	case PHASE_running:
-		t->phase = PHASE_waiting;
-		if (!(row->flags & ROW_CLOSED) && next == GRAPH_NONE) {
-			/* reach() names the stretch; the phase only matters for what follows. */
-			return reach(t, INTERVAL_running, UINT64_MAX, interval);
+		if (t->preemption) {
+			t->phase = PHASE_preempted;
+			return reach(t, INTERVAL_running, row->in_ns + graph->preemptions[t->preemption].out_delta, interval);
 		}
+		t->phase = PHASE_waiting;
+		if (!(row->flags & ROW_CLOSED) && next == GRAPH_NONE)
+			return reach(t, INTERVAL_running, UINT64_MAX, interval);
 		return reach(t, INTERVAL_running, row_out_ns(graph, t->at) < end ? row_out_ns(graph, t->at) : end, interval);
+	case PHASE_preempted: {
+		const struct preemption *p = &graph->preemptions[t->preemption];
+
+		t->phase = PHASE_running;
+		t->preemption = p->next;
+		if (!reach(t, INTERVAL_runnable, row->in_ns + p->out_delta + p->away, interval))
+			return false;
+		interval->cpu = p->cpu;
+		return true;
+	}
 	case PHASE_waiting:
 		t->phase = PHASE_runnable;
 		if (!(row->flags & ROW_WAIT))
@@ -98,7 +114,7 @@ static bool step(struct graph_timeline *t, struct graph_interval *interval)
 			return true;
 		}
 		t->at = next;
-		t->phase = next == GRAPH_NONE ? PHASE_after : PHASE_running;
+		t->phase = next == GRAPH_NONE ? PHASE_after : PHASE_enter;
 		return false;
 	case PHASE_after:
 		break;

@@ -16,16 +16,24 @@ static const struct rule_facts no_facts;
 static const struct boundary *judge(struct builder *b, const struct event_wake *w, const struct slot *waker,
 				    const struct slot *target, unsigned woken)
 {
+	const struct wake_list *list = &b->program.wake_lists[w->cause % WAKE_CAUSES][w->context % WAKE_CONTEXTS];
+	unsigned asked = list->count - (list->last_sure ? 1u : 0u);
 	struct rule_scene scene = { .data = w, .thread = &waker->facts, .target = target ? &target->facts : &no_facts,
 				    .tail = "", .woken = woken };
-	const struct slot *armer = w->armer ? slot_find(b, w->armer) : NULL;
 
-	if (armer)
-		scene.armer_pid = armer->facts.pid;
-	for (size_t i = 0; i < b->program.wakes.length; i++)
-		if (condition_holds(&b->program.wakes.items[i].rule->where, &scene))
-			return &b->program.wakes.items[i];
-	return NULL;
+	if (asked) {
+		const struct slot *armer = w->armer ? slot_find(b, w->armer) : NULL;
+
+		if (armer)
+			scene.armer_pid = armer->facts.pid;
+	}
+	for (unsigned i = 0; i < asked; i++) {
+		const struct boundary *wake = &b->program.wakes.items[list->rules[i]];
+
+		if (condition_holds(&wake->rule->where, &scene))
+			return wake;
+	}
+	return list->last_sure ? &b->program.wakes.items[list->rules[asked]] : NULL;
 }
 
 static void set_judgement(struct builder *b, struct wake_info *wake, const struct boundary *rule, const struct slot *waker,

@@ -109,3 +109,49 @@ bool condition_holds_slow(const struct condition *condition, const struct rule_s
 		at = step_holds(&condition->steps[at], scene) ? condition->steps[at].yes : condition->steps[at].no;
 	return at == CONDITION_TRUE;
 }
+
+/* Whether a step compares a known field with a literal; then what it says. */
+static bool step_known(const struct condition_step *step, const struct known_field *known, unsigned count, bool *ret_holds)
+{
+	if (step->left.source != OPERAND_event || step->right.source != OPERAND_literal || !step->left.bytes)
+		return false;
+	for (unsigned i = 0; i < count; i++)
+		if (known[i].offset == step->left.offset && known[i].bytes == step->left.bytes) {
+			struct condition_step literal = *step;
+
+			literal.left = (struct operand){ .source = OPERAND_literal, .bytes = 8, .value = known[i].value };
+			*ret_holds = step_holds(&literal, NULL);
+			return true;
+		}
+	return false;
+}
+
+enum condition_outcome condition_outcome(const struct condition *condition, const struct known_field *known, unsigned count)
+{
+	bool reached[CONDITION_MAX_STEPS] = { true }, yes = false, no = false;
+
+	if (!condition->count)
+		return OUTCOME_always;
+	/* Steps only lead forward: one sweep follows all ways. */
+	for (unsigned i = 0; i < condition->count; i++) {
+		const struct condition_step *step = &condition->steps[i];
+		bool holds = false, sure;
+
+		if (!reached[i])
+			continue;
+		sure = step_known(step, known, count, &holds);
+		for (unsigned way = 0; way < 2; way++) {
+			unsigned next = way ? step->yes : step->no;
+
+			if (sure && holds != (bool)way)
+				continue;
+			if (next == CONDITION_TRUE)
+				yes = true;
+			else if (next == CONDITION_FALSE)
+				no = true;
+			else
+				reached[next] = true;
+		}
+	}
+	return yes && no ? OUTCOME_either : yes ? OUTCOME_always : OUTCOME_never;
+}

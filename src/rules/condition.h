@@ -53,6 +53,7 @@ struct operand {
 
 enum comparison { COMPARE_equal, COMPARE_differs, COMPARE_less, COMPARE_at_most, COMPARE_has, COMPARE_like };
 
+#define CONDITION_MAX_STEPS 200
 #define CONDITION_TRUE 0xffff
 #define CONDITION_FALSE 0xfffe
 
@@ -71,6 +72,14 @@ struct condition {
 
 uint64_t operand_value(const struct operand *operand, const struct rule_scene *scene);
 bool condition_holds_slow(const struct condition *condition, const struct rule_scene *scene);
+
+/* What a condition can still come to when some of the event's fields are known. */
+struct known_field {
+	uint8_t offset, bytes;
+	uint64_t value;
+};
+enum condition_outcome { OUTCOME_never, OUTCOME_always, OUTCOME_either };
+enum condition_outcome condition_outcome(const struct condition *condition, const struct known_field *known, unsigned count);
 
 static inline bool condition_holds(const struct condition *condition, const struct rule_scene *scene)
 {

@@ -6,7 +6,6 @@
 #include "trace/text.h"
 
 #define MAX_DEPTH 40
-#define MAX_STEPS 200
 
 enum node_kind { NODE_test, NODE_and, NODE_or };
 
@@ -222,7 +221,7 @@ static const struct node *read_test(struct context *c, bool negated)
 	struct node *node = arena_new(p->arena, struct node);
 	enum field_kind kind = FIELD_U64;
 
-	if (++c->steps > MAX_STEPS)
+	if (++c->steps > CONDITION_MAX_STEPS)
 		parser_fail(p, "condition too long");
 	read_operand(c, &node->test.left, &kind);
 	if (p->failed)

@@ -165,6 +165,7 @@ void graph_show_stats(struct buf *buf, const struct graph *graph)
 	show_line(buf, "events", stats->events);
 	show_line(buf, "segments", stats->segments);
 	show_line(buf, "stretches", stats->stretches);
+	show_line(buf, "  preempted inside", stats->preemptions);
 	show_line(buf, "edges", edges);
 	for (unsigned i = 0; i < MECHANISM_COUNT; i++)
 		if (stats->edges[i])
@@ -243,6 +244,7 @@ void graph_json_stats(struct json *json, const struct graph *graph)
 	json_u64(json, "events", stats->events);
 	json_u64(json, "segments", stats->segments);
 	json_u64(json, "stretches", stats->stretches);
+	json_u64(json, "preemptions", stats->preemptions);
 	json_object(json, "edges");
 	for (unsigned i = 0; i < MECHANISM_COUNT; i++) {
 		edges += stats->edges[i];
