@@ -239,9 +239,8 @@ static int build_columns(struct graph *graph, const struct rules *rules, struct 
 
 	builder_init(&b, graph);
 	code = program_compile(&b, rules, err);
-	if (!code)
-		code = feed_all(&b, err);
 	if (!code) {
+		feed_all(&b);
 		gaps_until(&b, UINT64_MAX);
 		messages_finish(&b);
 		name_threads(&b);

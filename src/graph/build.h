@@ -233,7 +233,7 @@ void file_lock_event(struct builder *b, const struct event *e, struct slot *slot
 void builder_event(struct builder *b, const struct event *e);
 
 /* feed.c */
-int feed_all(struct builder *b, struct err *err);
+void feed_all(struct builder *b);
 
 static inline uint16_t row_rule_number(const struct builder *b, unsigned row_rule)
 {

@@ -60,7 +60,6 @@ struct graph_options {
 	const struct rules *rules;  /* NULL: the default rules */
 	bool no_index;              /* neither read nor write the index beside the trace */
 	bool rebuild;               /* do not read the index, write it anew */
-	uint32_t decode_threads;    /* 0: as many as help */
 };
 
 /* `tables` and `trace` must outlive the graph; `tables` may be NULL: the graph

@@ -4,7 +4,7 @@
 #include <fnmatch.h>
 #include <string.h>
 
-static const void *base_of(const struct operand *operand, const struct rule_scene *scene)
+static inline const void *base_of(const struct operand *operand, const struct rule_scene *scene)
 {
 	switch ((enum operand_source)operand->source) {
 	case OPERAND_event:
@@ -21,7 +21,8 @@ static const void *base_of(const struct operand *operand, const struct rule_scen
 	return NULL;
 }
 
-uint64_t operand_value(const struct operand *operand, const struct rule_scene *scene)
+/* Fields lie aligned to their size, in the payloads and in the facts. */
+static inline uint64_t value_of(const struct operand *operand, const struct rule_scene *scene)
 {
 	const unsigned char *at;
 
@@ -34,26 +35,19 @@ uint64_t operand_value(const struct operand *operand, const struct rule_scene *s
 	switch (operand->bytes) {
 	case 1:
 		return operand->is_signed ? (uint64_t)*(const int8_t *)at : *at;
-	case 2: {
-		uint16_t value;
-
-		memcpy(&value, at, sizeof(value));
-		return operand->is_signed ? (uint64_t)(int16_t)value : value;
-	}
-	case 4: {
-		uint32_t value;
-
-		memcpy(&value, at, sizeof(value));
-		return operand->is_signed ? (uint64_t)(int32_t)value : value;
-	}
-	case 8: {
-		uint64_t value;
-
-		memcpy(&value, at, sizeof(value));
-		return value;
-	}
+	case 2:
+		return operand->is_signed ? (uint64_t)*(const int16_t *)at : *(const uint16_t *)at;
+	case 4:
+		return operand->is_signed ? (uint64_t)*(const int32_t *)at : *(const uint32_t *)at;
+	case 8:
+		return *(const uint64_t *)at;
 	}
 	return 0;
+}
+
+uint64_t operand_value(const struct operand *operand, const struct rule_scene *scene)
+{
+	return value_of(operand, scene);
 }
 
 static const char *operand_text(const struct operand *operand, const struct rule_scene *scene)
@@ -70,19 +64,23 @@ static const char *operand_text(const struct operand *operand, const struct rule
 	return text ? text : "";
 }
 
-static bool step_holds(const struct condition_step *step, const struct rule_scene *scene)
+static bool texts_hold(const struct condition_step *step, const struct rule_scene *scene)
+{
+	const char *text = operand_text(&step->left, scene), *other = operand_text(&step->right, scene);
+
+	if (step->comparison == COMPARE_like)
+		return fnmatch(other, text, 0) == 0;
+	return (strcmp(text, other) == 0) == (step->comparison == COMPARE_equal);
+}
+
+static inline bool step_holds(const struct condition_step *step, const struct rule_scene *scene)
 {
 	uint64_t left, right;
 
-	if (!step->left.bytes) {
-		const char *text = operand_text(&step->left, scene), *other = operand_text(&step->right, scene);
-
-		if (step->comparison == COMPARE_like)
-			return fnmatch(other, text, 0) == 0;
-		return (strcmp(text, other) == 0) == (step->comparison == COMPARE_equal);
-	}
-	left = operand_value(&step->left, scene);
-	right = operand_value(&step->right, scene);
+	if (!step->left.bytes)
+		return texts_hold(step, scene);
+	left = value_of(&step->left, scene);
+	right = value_of(&step->right, scene);
 	switch ((enum comparison)step->comparison) {
 	case COMPARE_equal:
 		return left == right;
