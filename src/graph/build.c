@@ -291,7 +291,7 @@ int graph_build(const struct trace *trace, const struct tables *tables, const st
 			graph->stats.build_ns = clock_ns() - build_started;
 			graph->stats.bytes = store_bytes(graph);
 			if (!code && !options->no_index)
-				index_save(graph, rules);
+				index_save(graph, rules, options->background_index);
 		} else {
 			graph->stats.from_index = true;
 		}

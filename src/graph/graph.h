@@ -60,6 +60,7 @@ struct graph_options {
 	const struct rules *rules;  /* NULL: the default rules */
 	bool no_index;              /* neither read nor write the index beside the trace */
 	bool rebuild;               /* do not read the index, write it anew */
+	bool background_index;      /* have a process of its own write the index */
 };
 
 /* `tables` and `trace` must outlive the graph; `tables` may be NULL: the graph

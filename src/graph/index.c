@@ -7,14 +7,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define INDEX_MAGIC 0x3165676172677261ull /* "argrage1" */
 #define INDEX_VERSION 1
 #define INDEX_ALIGN 4096u
 #define INDEX_MIN_EVENTS 100000 /* smaller traces are built as fast as read */
+#define INDEX_SMALL (1u << 20)  /* bytes of sections that are always checked */
+#define WRITER_NAPS 5000        /* of 2 ms: how long a writer is waited for */
 
 enum section {
 	SECTION_rows, SECTION_blocks, SECTION_threads, SECTION_block_list, SECTION_names, SECTION_edges, SECTION_edges_by_from,
@@ -24,6 +29,8 @@ enum section {
 struct index_head {
 	uint64_t magic, version;
 	uint64_t identity[12];    /* what it was made from */
+	uint64_t boot;            /* hash of the boot's id */
+	uint64_t written_ns;      /* the file's own time of change, set so */
 	uint64_t bytes;           /* of the file */
 	struct {
 		uint64_t at, bytes, sum;
@@ -90,15 +97,35 @@ static void identity_of(const struct graph *graph, const struct rules *rules, ui
 	identity[11] = summary->damaged_chunks << 32 | summary->files;
 }
 
-static char *index_path(const struct graph *graph)
+/* Which boot of the machine this is; 0 unknown. */
+static uint64_t boot_of(void)
+{
+	char id[64];
+	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	ssize_t got = fd < 0 ? 0 : read(fd, id, sizeof(id));
+
+	if (fd >= 0)
+		close(fd);
+	return got > 0 ? hash_bytes(id, (size_t)got) : 0;
+}
+
+static uint64_t wall_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static char *index_path(const struct graph *graph, const char *suffix)
 {
 	const char *path = trace_path(graph->trace);
 	size_t length = strlen(path);
-	char *result = mem_alloc(length + 16);
+	char *result = mem_alloc(length + 32);
 
 	while (length > 1 && path[length - 1] == '/')
 		length--;
-	snprintf(result, length + 16, "%.*s.graph", (int)length, path);
+	snprintf(result, length + 32, "%.*s.graph%s", (int)length, path, suffix);
 	return result;
 }
 
@@ -177,6 +204,7 @@ static void save_all(struct saving *s, const struct graph *graph, const struct r
 				     .row_rule_count = graph->row_rule_count, .block_count = graph->block_count,
 				     .preemption_count = graph->preemption_count };
 	struct row_rule_tables tables;
+	struct timespec times[2];
 	const void *head = &s->head;
 
 	s->head.magic = INDEX_MAGIC;
@@ -201,29 +229,88 @@ static void save_all(struct saving *s, const struct graph *graph, const struct r
 	save_section(s, SECTION_row_rules, &tables, sizeof(tables));
 	save_section(s, SECTION_stats, &stats, sizeof(stats));
 	s->head.bytes = s->at;
+	s->head.boot = boot_of();
+	s->head.written_ns = wall_ns();
 	s->head.sum = sum_of(head, sizeof(s->head));
 	if (!s->failed && pwrite(s->fd, head, sizeof(s->head), 0) != (ssize_t)sizeof(s->head))
 		s->failed = true;
+	times[0] = times[1] = (struct timespec){ (time_t)(s->head.written_ns / 1000000000u), (long)(s->head.written_ns % 1000000000u) };
+	if (futimens(s->fd, times))
+		s->failed = true;
 }
 
-void index_save(const struct graph *graph, const struct rules *rules)
+/* Creates the file under its passing name, locked; -1 when somebody else is at
+ * work on it, or it cannot be. */
+static int create_temporary(const char *temporary)
+{
+	int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	if (fd < 0 && errno == EEXIST) {
+		/* Left behind by one that was killed, unless its lock is held. */
+		int old = open(temporary, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+
+		if (old >= 0 && !flock(old, LOCK_EX | LOCK_NB) && !unlink(temporary))
+			fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		if (old >= 0)
+			close(old);
+	}
+	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB)) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+static void save_file(struct saving *s, const struct graph *graph, const struct rules *rules, const char *temporary, const char *path)
+{
+	save_all(s, graph, rules);
+	if (s->failed || rename(temporary, path))
+		unlink(temporary);
+}
+
+/* The process that asked need not wait: a grandchild writes. Who comes meanwhile
+ * waits for the lock. */
+static bool save_in_background(struct saving *s, const struct graph *graph, const struct rules *rules, const char *temporary, const char *path)
+{
+	pid_t child = fork();
+	int null;
+
+	if (child < 0)
+		return false;
+	if (child > 0) {
+		while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+			;
+		return true;
+	}
+	if (fork())
+		_exit(0);
+	setsid();
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	for (int fd = 0; null >= 0 && fd < 3; fd++)
+		dup2(null, fd);
+	save_file(s, graph, rules, temporary, path);
+	_exit(0);
+}
+
+void index_save(const struct graph *graph, const struct rules *rules, bool background)
 {
 	const struct trace_summary *summary = trace_summary(graph->trace);
+	long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
 	struct saving *s;
 	char *path, *temporary;
 
-	if (summary->events < INDEX_MIN_EVENTS || !summary->complete)
+	/* What does not stay in memory is not read faster than it is built. */
+	if (summary->events < INDEX_MIN_EVENTS || !summary->complete ||
+	    (pages > 0 && page > 0 && store_bytes(graph) > (uint64_t)pages * (uint64_t)page / 8))
 		return;
 	s = mem_zalloc(sizeof(*s));
-	path = index_path(graph);
-	temporary = mem_alloc(strlen(path) + 32);
-	snprintf(temporary, strlen(path) + 32, "%s.%ld.tmp", path, (long)getpid());
-	s->fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	path = index_path(graph, "");
+	temporary = index_path(graph, ".tmp");
+	s->fd = create_temporary(temporary);
 	if (s->fd >= 0) {
-		save_all(s, graph, rules);
+		if (!background || !save_in_background(s, graph, rules, temporary, path))
+			save_file(s, graph, rules, temporary, path);
 		close(s->fd);
-		if (s->failed || rename(temporary, path))
-			unlink(temporary);
 	}
 	free(temporary);
 	free(path);
@@ -343,27 +430,29 @@ static bool load_all(struct graph *graph)
 	return true;
 }
 
-static bool sums_match(const struct graph *graph)
+/* What this boot wrote and nobody touched since is what was written; only after
+ * a restart, or a change, is all of it read and summed up. Small sections always. */
+static bool sums_match(const struct graph *graph, const struct stat *st)
 {
 	const struct index_head *head = graph->mapped;
+	uint64_t changed_ns = (uint64_t)st->st_mtim.tv_sec * 1000000000u + (uint64_t)st->st_mtim.tv_nsec;
+	bool trusted = head->boot && head->boot == boot_of() && head->written_ns == changed_ns;
 
 	for (unsigned i = 0; i < SECTION_COUNT; i++) {
 		size_t bytes;
 		const void *data = section(graph, (enum section)i, &bytes);
 
-		if (sum_of(data, bytes) != head->sections[i].sum)
+		if ((!trusted || bytes < INDEX_SMALL) && sum_of(data, bytes) != head->sections[i].sum)
 			return false;
 	}
 	return true;
 }
 
-int index_load(struct graph *graph, const struct rules *rules)
+static int load_file(struct graph *graph, const struct rules *rules, const char *path)
 {
-	char *path = index_path(graph);
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	struct stat st;
 
-	free(path);
 	if (fd < 0)
 		return -errno;
 	/* Only what this user wrote is believed. */
@@ -379,18 +468,46 @@ int index_load(struct graph *graph, const struct rules *rules)
 		graph->mapped = NULL;
 		return -ENOMEM;
 	}
-	if (!head_fits(graph, rules, graph->mapped_bytes) || !sums_match(graph) || !load_all(graph)) {
-		/* Nothing was taken yet but what a build sets anew. */
-		munmap(graph->mapped, graph->mapped_bytes);
-		graph->mapped = NULL;
-		graph->rows = NULL;
-		graph->blocks = NULL;
-		graph->block_list = NULL;
-		graph->block_count = 0;
-		graph->preemptions = NULL;
-		graph->preemption_count = 0;
-		vec_clear(&graph->rules);
-		return -EINVAL;
+	if (head_fits(graph, rules, graph->mapped_bytes) && sums_match(graph, &st) && load_all(graph))
+		return 0;
+	/* Nothing was taken yet but what a build sets anew. */
+	munmap(graph->mapped, graph->mapped_bytes);
+	graph->mapped = NULL;
+	graph->rows = NULL;
+	graph->blocks = NULL;
+	graph->block_list = NULL;
+	graph->block_count = 0;
+	graph->preemptions = NULL;
+	graph->preemption_count = 0;
+	vec_clear(&graph->rules);
+	return -EINVAL;
+}
+
+/* False when nobody is writing an index, or takes too long. */
+static bool wait_for_writer(const char *temporary)
+{
+	const struct timespec nap = { .tv_nsec = 2000000 };
+	int fd = open(temporary, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	bool waited = false;
+
+	if (fd < 0)
+		return false;
+	for (unsigned i = 0; i < WRITER_NAPS && flock(fd, LOCK_SH | LOCK_NB); i++) {
+		waited = true;
+		nanosleep(&nap, NULL);
 	}
-	return 0;
+	close(fd);
+	return waited;
+}
+
+int index_load(struct graph *graph, const struct rules *rules)
+{
+	char *path = index_path(graph, ""), *temporary = index_path(graph, ".tmp");
+	int code = load_file(graph, rules, path);
+
+	if (code && wait_for_writer(temporary))
+		code = load_file(graph, rules, path);
+	free(temporary);
+	free(path);
+	return code;
 }

@@ -8,7 +8,8 @@
 
 /* 0, or a negative errno when there is no index that fits. */
 int index_load(struct graph *graph, const struct rules *rules);
-/* Failures are left unsaid: a graph without an index is as good. */
-void index_save(const struct graph *graph, const struct rules *rules);
+/* Failures are left unsaid: a graph without an index is as good. In the
+ * background: by a process of its own, which outlives this one. */
+void index_save(const struct graph *graph, const struct rules *rules, bool background);
 
 #endif

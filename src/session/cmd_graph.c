@@ -216,7 +216,8 @@ static int run_graph(struct command_context *context, struct err *err)
 	const struct options *options = context->options;
 	struct request r = { .context = context, .json = options_has(options, "json"), .dot = options_has(options, "dot"),
 			     .choice = EDGES_STRONG, .limit = (size_t)options_number(options, "limit", 0) };
-	struct graph_options build = { .no_index = options_has(options, "no-index"), .rebuild = options_has(options, "rebuild") };
+	struct graph_options build = { .no_index = options_has(options, "no-index"), .rebuild = options_has(options, "rebuild"),
+				       .background_index = true };
 	int code;
 
 	if (options_has(options, "weak"))
