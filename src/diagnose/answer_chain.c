@@ -104,6 +104,16 @@ static const char *const *busy_frames(const struct describer *d, const struct bu
 	return frames;
 }
 
+/* The place where a short run ended in a wait, for want of samples in it. */
+static uint32_t stack_at_end(const struct scene *scene, const struct piece *p)
+{
+	const struct episode *e = scene_episode(scene, p->thread, p->end_ns);
+
+	if (!e || e->start_ns > p->end_ns + 1000000)
+		return 0;
+	return scene->waits[e->last].ustack ? scene->waits[e->last].ustack : scene->waits[e->first].ustack;
+}
+
 /* Stacks are named only where they tell something: a named stack costs a symbol
  * table, and a chain may have hundreds of short links. */
 static bool worth_frames(const struct piece *p, const struct diagnosis *diagnosis, size_t count)
@@ -141,7 +151,8 @@ void answer_chain(const struct describer *d, const struct pieces *pieces, const 
 		if (d->names && worth_frames(p, diagnosis, smoothed.length)) {
 			if (p->state == SPAN_RUNNING || p->state == SPAN_RUNNABLE) {
 				busy_find(d->arena, d->scene, d->names, p->thread, p->start_ns, p->end_ns, &busy);
-				link->frames = busy_frames(d, &busy);
+				link->frames = busy.depth ? busy_frames(d, &busy)
+							  : describe_stack(d, stack_at_end(d->scene, p), 0);
 			} else if (p->wait) {
 				link->frames = describe_stack(d, w->ustack, w->kstack);
 			}
@@ -169,6 +180,16 @@ static uint64_t step_ns(const struct pieces *pieces, const struct walk_steps *st
 	return ns;
 }
 
+/* What it waits on, and in which function. */
+static const char *wait_words(const struct describer *d, const struct wait *wait)
+{
+	struct actor place = { 0 };
+
+	describe_place(d, wait->ustack, &place);
+	return place.function ? arena_printf(d->arena, "%s, in %s", describe_wait(d, wait), place.function)
+			      : describe_wait(d, wait);
+}
+
 /* What the thread of a step did for most of its share: it waited, when a step
  * below it says for whom, else what its own pieces say. */
 static const char *step_words(const struct describer *d, const struct pieces *pieces, const struct walk_steps *steps,
@@ -177,7 +198,7 @@ static const char *step_words(const struct describer *d, const struct pieces *pi
 	const struct piece *best = NULL;
 
 	if (below && steps->items[below].episode)
-		return describe_wait(d, &d->scene->waits[d->scene->episodes[steps->items[below].episode].last]);
+		return wait_words(d, &d->scene->waits[d->scene->episodes[steps->items[below].episode].last]);
 	if (below)
 		return steps->items[below].link == LINK_PROCESS ? "spinning, giving up the processor again and again"
 			: steps->items[below].link == LINK_CREATOR ? "not born yet" : "passing it on";
@@ -192,7 +213,7 @@ static const char *step_words(const struct describer *d, const struct pieces *pi
 	if (best->throttled)
 		return "runnable, but throttled: its group's processor quota is used up";
 	if (best->state == SPAN_WAITING && best->wait)
-		return describe_wait(d, &d->scene->waits[best->wait]);
+		return wait_words(d, &d->scene->waits[best->wait]);
 	if (best->state == SPAN_STOPPED)
 		return "stopped";
 	return best->state == SPAN_RUNNABLE ? "runnable, without a processor" : span_state_name(best->state);

@@ -130,7 +130,7 @@ void describe_place(const struct describer *d, uint32_t ustack, struct actor *ac
 	     node = d->scene->tables->frames[node].parent) {
 		const struct name *name = names_frame(d->names, node);
 
-		if (!fallback)
+		if (!fallback && name->module[0])
 			fallback = name;
 		if (!is_plumbing(name)) {
 			fallback = name;

@@ -41,7 +41,7 @@ struct investigation {
 	struct map asked;             /* episode -> index into answers + 1, 0 nobody */
 	uint32_t circle[64];
 	unsigned circle_count;
-	uint64_t circle_ns;           /* length of the wait that closed it */
+	uint64_t circle_ns;           /* time that it filled */
 	uint32_t spins_for;           /* the thread whose spinning was charged to another */
 };
 
@@ -104,10 +104,15 @@ const struct ends *diagnoser_ends(const struct diagnoser *diagnoser)
 
 /* ---- the walk's questions ---- */
 
-static void on_circle(struct walk *walk, unsigned from)
+/* Threads that meet for a moment are no circle: the longest that fills a part of
+ * the window counts. */
+static void on_circle(struct walk *walk, unsigned from, uint64_t ns)
 {
 	struct investigation *v = walk->data;
 
+	if (ns <= v->circle_ns || ns * 10 < v->request->to_ns - v->request->from_ns)
+		return;
+	v->circle_ns = ns;
 	v->circle_count = 0;
 	for (unsigned i = from; i < walk->depth; i++)
 		v->circle[v->circle_count++] = walk->stack[i];
@@ -144,8 +149,7 @@ static unsigned on_missing(struct walk *walk, const struct episode *episode, uin
 	if (v->suspects.length && walk->depth > 2 && v->suspects.items[0].confidence < 45)
 		v->suspects.length = 0;
 	if (alone) {
-		on_circle(walk, walk->depth - 1);
-		v->circle_ns = episode->end_ns - episode->start_ns;
+		on_circle(walk, walk->depth - 1, to - from);
 	}
 	if (!v->suspects.length) {
 		map_put(&v->asked, number, 0);
@@ -193,15 +197,14 @@ static uint64_t count_yields(const struct scene *scene, uint32_t thread, uint64_
 	return count;
 }
 
-/* The thread runs, but what it does is to give up the processor again and again. */
-static bool spins(struct investigation *v, uint32_t thread, uint64_t from, uint64_t to)
+bool diagnoser_spins(const struct diagnoser *diagnoser, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
 {
 	uint64_t yields;
 
-	if (busy_share_in(v->scene, v->diagnoser->names, thread, from, to, "sched_yield") >= 50)
+	if (busy_share_in(diagnoser->scene, diagnoser->names, thread, from_ns, to_ns, "sched_yield") >= 50)
 		return true;
-	yields = count_yields(v->scene, thread, from, to);
-	return yields >= 100 && yields * 5000000 > to - from; /* every 5 ms at the least */
+	yields = count_yields(diagnoser->scene, thread, from_ns, to_ns);
+	return yields >= 100 && yields * 5000000 > to_ns - from_ns; /* every 5 ms at the least */
 }
 
 /* Whose part a spinning thread awaits: of its process, the one that could not do
@@ -286,6 +289,18 @@ static void charge_spinning(struct investigation *v, uint32_t thread)
 
 /* ---- verdict ---- */
 
+/* Sharing a busy machine with many others is slow, not starvation: that has a
+ * quota or one thread behind it, or leaves next to nothing. */
+static bool is_starved(struct investigation *v, const struct state_times *times)
+{
+	struct starved starved;
+
+	if (times->ns[SPAN_RUNNING] * 12 < times->ns[SPAN_RUNNABLE])
+		return true;
+	starved_find(v->scene, v->request->thread, v->request->from_ns, v->request->to_ns, &starved);
+	return starved.throttled_ns * 2 > starved.runnable_ns || starved.hog_ns * 2 > starved.runnable_ns;
+}
+
 static enum verdict judge(struct investigation *v)
 {
 	const struct scene *scene = v->scene;
@@ -315,10 +330,10 @@ static enum verdict judge(struct investigation *v)
 			most = times.ns[i];
 	if (sleeping * 2 > to - from)
 		return VERDICT_YIELD;
-	if (most == times.ns[SPAN_RUNNABLE] && most)
+	if (most == times.ns[SPAN_RUNNABLE] && most && is_starved(v, &times))
 		return VERDICT_STARVED;
-	if (most == times.ns[SPAN_RUNNING])
-		return spins(v, v->request->thread, from, to) ? VERDICT_YIELD : VERDICT_BUSY;
+	if (most == times.ns[SPAN_RUNNING] || most == times.ns[SPAN_RUNNABLE])
+		return diagnoser_spins(v->diagnoser, v->request->thread, from, to) ? VERDICT_YIELD : VERDICT_BUSY;
 	return io * 2 > times.ns[SPAN_WAITING] ? VERDICT_IO : VERDICT_WAITING;
 }
 
@@ -357,7 +372,15 @@ static void blame_processor(struct investigation *v, const struct account *a)
 		d->confidence = 90;
 		return;
 	}
-	hog = starved.hog ? starved.hog : a->thread;
+	/* Where many shared the processor, none of them is to blame: the thread that
+	 * had work to do is, if it had some of it. */
+	hog = starved.hog_ns * 2 > starved.runnable_ns || (v->d->verdict == VERDICT_STARVED && starved.hog) ? starved.hog : a->thread;
+	if (hog == a->thread) {
+		describe_thread(&v->describer, hog, a->first_ns, &d->culprit);
+		blame_busy(v, &d->culprit, a->first_ns, a->last_ns);
+		d->confidence = 60;
+		return;
+	}
 	describe_thread(&v->describer, hog, a->first_ns, &d->culprit);
 	blame_busy(v, &d->culprit, a->first_ns, a->last_ns);
 	d->culprit.object = "the processor";
@@ -405,7 +428,7 @@ static void collect_triggers(struct investigation *v, const struct account *a)
 
 	if (a->state == SPAN_STOPPED) {
 		d->trigger_count = trigger_stop(&v->describer, a->thread, a->last_ns, &deeds[0]);
-	} else if (a->state == SPAN_RUNNING) {
+	} else if (a->state == SPAN_RUNNING || (a->state == SPAN_RUNNABLE && d->culprit.thread == a->thread)) {
 		const struct piece *p = &v->pieces.items[a->biggest];
 
 		d->trigger_count = trigger_find(&v->describer, a->thread, p->start_ns, deeds);
@@ -523,7 +546,7 @@ struct diagnosis *diagnose(struct arena *arena, struct diagnoser *diagnoser, con
 
 	v.d->start_ns = request->from_ns;
 	v.d->end_ns = request->to_ns;
-	describe_thread(&v.describer, request->thread, request->from_ns, &v.d->victim);
+	describe_thread(&v.describer, request->thread, request->to_ns, &v.d->victim);
 	map_init(&v.asked);
 	walk_victim(&v);
 	v.d->verdict = judge(&v);
@@ -531,7 +554,7 @@ struct diagnosis *diagnose(struct arena *arena, struct diagnoser *diagnoser, con
 	culprit = account_culprit(scene, &v.accounts, request->to_ns - request->from_ns);
 	if (culprit && culprit->state == SPAN_RUNNING &&
 	    (v.d->verdict == VERDICT_YIELD || culprit->thread != request->thread) &&
-	    spins(&v, culprit->thread, culprit->first_ns, culprit->last_ns)) {
+	    diagnoser_spins(diagnoser, culprit->thread, culprit->first_ns, culprit->last_ns)) {
 		charge_spinning(&v, culprit->thread);
 		account_threads(scene, &v.pieces, &v.accounts);
 		culprit = account_culprit(scene, &v.accounts, request->to_ns - request->from_ns);

@@ -118,6 +118,10 @@ void diagnoser_close(struct diagnoser *diagnoser);
 const struct scene *diagnoser_scene(const struct diagnoser *diagnoser);
 const struct ends *diagnoser_ends(const struct diagnoser *diagnoser);
 
+/* True when the thread runs in the window, but gives up the processor again and
+ * again: it waits for a flag. */
+bool diagnoser_spins(const struct diagnoser *diagnoser, uint32_t thread, uint64_t from_ns, uint64_t to_ns);
+
 struct diagnosis *diagnose(struct arena *arena, struct diagnoser *diagnoser, const struct diagnose_request *request);
 
 #endif

@@ -88,6 +88,32 @@ static const struct place *place_of(const struct finder *f, const struct wait *w
 	return NULL;
 }
 
+static enum end_role role_in(const struct finder *f, const struct wait *w)
+{
+	enum end_role role = ends_role(f->ends, w->object);
+
+	if (role == END_UNKNOWN && w->kind == WAIT_KIND_poll)
+		role = ends_role(f->ends, w->detail);
+	if (w->kind == WAIT_KIND_epoll) {
+		for (uint32_t i = 0; i < f->scene->poll_item_count; i++) {
+			const struct poll_item *p = &f->scene->poll_items[i];
+			enum end_role item = p->set == w->object ? ends_role(f->ends, p->object) : END_UNKNOWN;
+
+			if (item > role)
+				role = item;
+		}
+	}
+	return role;
+}
+
+/* One connection that the thread made itself, and nothing else, is listened to for
+ * answers. */
+static bool awaits_answer(const struct finder *f, const struct wait *w)
+{
+	return (w->kind == WAIT_KIND_read || (w->kind == WAIT_KIND_poll && w->argument <= 1)) &&
+	       role_in(f, w) == END_CLIENT;
+}
+
 /* An event loop comes back to the same place to listen again and again; a nested
  * loop, which waits for one answer, is called from deeper in the program. */
 static bool rests_at(const struct finder *f, const struct wait *w)
@@ -95,7 +121,7 @@ static bool rests_at(const struct finder *f, const struct wait *w)
 	const struct place *p = place_of(f, w);
 	uint32_t outermost = UINT32_MAX;
 
-	if (!p || p->visits < REST_VISITS || !listens(p->kind))
+	if (!p || p->visits < REST_VISITS || !listens(p->kind) || awaits_answer(f, w))
 		return false;
 	for (size_t i = 0; i < f->places.length; i++)
 		if (f->places.items[i].visits >= REST_VISITS && listens(f->places.items[i].kind) &&
@@ -170,43 +196,18 @@ static void find_turns(struct finder *f)
 
 /* ---- answers that do not come ---- */
 
-static enum end_role role_in(const struct finder *f, const struct wait *w)
-{
-	enum end_role role = ends_role(f->ends, w->object);
-
-	if (role == END_UNKNOWN && w->kind == WAIT_KIND_poll)
-		role = ends_role(f->ends, w->detail);
-	if (w->kind == WAIT_KIND_epoll) {
-		for (uint32_t i = 0; i < f->scene->poll_item_count; i++) {
-			const struct poll_item *p = &f->scene->poll_items[i];
-			enum end_role item = p->set == w->object ? ends_role(f->ends, p->object) : END_UNKNOWN;
-
-			if (item > role)
-				role = item;
-		}
-	}
-	return role;
-}
-
 /* True when one of those the thread set to work, directly or through others, is
  * still at it (or will never be) at the end of the wait. A wait that a thread
  * ended must have been ended by one of them. */
 static bool is_pending(struct finder *f, const struct episode *e, uint64_t *ret_asked_ns)
 {
 	const struct wait *w = &f->scene->waits[e->last];
-	const struct episode *first = f->scene->episodes + f->scene->threads[f->thread].episode;
 	uint64_t until = e->end_ns > e->start_ns + 1000000 ? e->end_ns - 500000 : e->end_ns;
 	bool pending = false, ended_by_one = w->end != WAIT_END_THREAD;
-	const struct episode *from = e;
 	struct path_node path[SIMILAR_MAX_PATH];
 	unsigned path_count;
 
-	/* The request may have been sent some short waits ago. */
-	for (unsigned i = 0; i < 20 && from > first && from[-1].end_ns - from[-1].start_ns < 50000000; i++)
-		from--;
-	*ret_asked_ns = from > first ? from[-1].end_ns : f->scene->tables->threads[f->thread].start_ns;
-	if (*ret_asked_ns < f->scene->start_ns)
-		*ret_asked_ns = f->scene->start_ns;
+	*ret_asked_ns = suspects_request_start(f->scene, e);
 	follow_request(f->scene, f->ends, f->thread, *ret_asked_ns, e->start_ns, until, &f->trails);
 	path_count = similar_slice(f->scene, e, path);
 	for (size_t i = 1; i < f->trails.length; i++) {
@@ -226,6 +227,29 @@ static bool is_pending(struct finder *f, const struct episode *e, uint64_t *ret_
 			   (t->end == TRAIL_STARVED && times.ns[SPAN_RUNNABLE] * 2 > window);
 	}
 	return pending && ended_by_one;
+}
+
+/* When the thread first woke somebody, or sent something, in the window. */
+static uint64_t first_deed(const struct scene *scene, uint32_t thread, uint64_t from, uint64_t to)
+{
+	const struct scene_thread *t = &scene->threads[thread];
+	uint32_t wake = scene_wakes_from(scene, thread, from), message = scene_messages_from(scene, thread, from);
+	uint64_t first = to;
+
+	if (wake < t->wakes.count && scene->wakes[t->wakes.items[wake]].time < first)
+		first = scene->wakes[t->wakes.items[wake]].time;
+	for (; message < t->messages.count; message++) {
+		const struct message *m = &scene->messages[t->messages.items[message]];
+
+		if (m->time >= first)
+			break;
+		if (!(m->flags & MESSAGE_FLAGS_receive) && m->result > 0) {
+			first = m->start_ns > from ? m->start_ns : from;
+			break;
+		}
+	}
+	/* The program may have done much else since, before it asked. */
+	return first + 1000000000 < to && first == from ? to : first;
 }
 
 static bool may_ask(const struct finder *f, const struct wait *w)
@@ -278,7 +302,7 @@ static void find_waits(struct finder *f)
 			 suspects_refused_lock(f->scene, f->thread, e->start_ns, e->end_ns))
 			offer(f, e->start_ns, e->end_ns, 100, "it tries again and again for a file lock");
 		else if (may_ask(f, w) && !rests_at(f, w) && is_pending(f, e, &asked))
-			offer(f, asked > e->start_ns - 100000000 ? asked : e->start_ns, e->end_ns, 100,
+			offer(f, first_deed(f->scene, f->thread, asked, e->start_ns), e->end_ns, 100,
 			      "what it asked for was not answered");
 	}
 }
@@ -310,7 +334,9 @@ static void find_stretches(struct finder *f)
 		if (length < threshold(f, STARVED_NS))
 			continue;
 		scene_state_times(f->scene, f->thread, begin, s->start_ns, &times);
-		if (times.ns[SPAN_RUNNABLE] * 10 > length * 8)
+		if (times.ns[SPAN_RUNNING] * 2 > length && diagnoser_spins(f->diagnoser, f->thread, begin, s->start_ns))
+			offer(f, begin, s->start_ns, 120, "it gives up the processor again and again");
+		else if (times.ns[SPAN_RUNNABLE] * 10 > length * 8)
 			offer(f, begin, s->start_ns, 90, "it could run and was given no processor");
 		else if (length >= threshold(f, BUSY_NS) &&
 			 (times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE]) * 20 > length * 19)
@@ -386,6 +412,9 @@ size_t hangs_find(struct arena *arena, struct diagnoser *diagnoser, const struct
 	for (size_t i = 0; i < f.hangs.length; i++) {
 		const struct hang *h = &f.hangs.items[i];
 
+		/* Of a process that is asked about, its first thread is meant. */
+		if (options->pid && f.scene->tables->threads[h->thread].tid == options->pid)
+			f.hangs.items[i].weight *= 3;
 		if (options->to_ns && (h->start_ns > options->to_ns || h->end_ns < options->from_ns))
 			continue;
 		f.hangs.items[count++] = *h;

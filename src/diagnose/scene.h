@@ -156,6 +156,7 @@ struct stop_signal {
 struct quota {
 	uint64_t time, number;
 	uint64_t cgroup, quota_ns, period_ns;
+	uint64_t throttled_ns;   /* of state records: time throttled so far, all processors */
 	uint32_t thread;         /* of a throttle event, 0 from a state record */
 	bool throttled;
 	const char *path;

@@ -447,8 +447,8 @@ static void on_throttle(struct builder *b, const struct event *e)
 	const struct event_throttle *t = event_as(e, throttle);
 	uint32_t thread = thread_of(b, t->target, e->time);
 
-	vec_push(&b->quotas, ((struct quota){ e->time, e->number, t->cgroup, t->quota_ns, t->period_ns, thread,
-					      t->throttled != 0, NULL }));
+	vec_push(&b->quotas, ((struct quota){ .time = e->time, .number = e->number, .cgroup = t->cgroup,
+		.quota_ns = t->quota_ns, .period_ns = t->period_ns, .thread = thread, .throttled = t->throttled != 0 }));
 	if (!thread)
 		return;
 	b->threads[thread].throttled = t->throttled != 0;
@@ -460,8 +460,9 @@ static void on_cgroup(struct builder *b, const struct event *e)
 {
 	const struct event_cgroup *c = event_as(e, cgroup);
 
-	vec_push(&b->quotas, ((struct quota){ e->time, e->number, c->cgroup, c->quota_ns, c->period_ns, 0, false,
-					      arena_strndup(&b->scene->arena, e->tail, e->tail_length) }));
+	vec_push(&b->quotas, ((struct quota){ .time = e->time, .number = e->number, .cgroup = c->cgroup,
+		.quota_ns = c->quota_ns, .period_ns = c->period_ns, .throttled_ns = c->throttled_ns,
+		.path = arena_strndup(&b->scene->arena, e->tail, e->tail_length) }));
 }
 
 static void on_event(struct builder *b, const struct event *e)

@@ -66,6 +66,26 @@ static uint64_t group_use(const struct scene *scene, uint32_t thread, const stru
 	return sum;
 }
 
+/* The group's own counter went up between two snapshots by a good part of the
+ * time between them. */
+static bool was_throttled(const struct scene *scene, uint64_t cgroup, uint64_t from_ns, uint64_t to_ns)
+{
+	const struct quota *before = NULL;
+
+	for (uint32_t i = 0; i < scene->quota_count; i++) {
+		const struct quota *q = &scene->quotas[i];
+
+		if (q->cgroup != cgroup || q->thread)
+			continue;
+		if (before && q->time > from_ns && before->time < to_ns &&
+		    (q->throttled_ns - before->throttled_ns) * 5 > q->time - before->time &&
+		    q->throttled_ns > before->throttled_ns)
+			return true;
+		before = q;
+	}
+	return false;
+}
+
 void starved_find(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, struct starved *ret_starved)
 {
 	const struct scene_thread *t = &scene->threads[thread];
@@ -104,9 +124,11 @@ void starved_find(const struct scene *scene, uint32_t thread, uint64_t from_ns, 
 		ret_starved->group_hog = biggest(used, scene->thread_count, thread);
 		ret_starved->group_hog_ns = ret_starved->group_hog ? used[ret_starved->group_hog] : 0;
 		allowed = (to_ns - from_ns) / q->period_ns * q->quota_ns;
-		/* The whole quota was used: the rest of the time nobody of the group could run. */
-		if (ret_starved->throttled_ns * 4 < ret_starved->runnable_ns && allowed &&
-		    ret_starved->group_ns * 10 >= allowed * 8)
+		/* The kernel counted it, or the whole quota was used, or nearly: the rest of
+		 * the time nobody of the group could run. */
+		if (ret_starved->throttled_ns * 4 < ret_starved->runnable_ns &&
+		    (was_throttled(scene, q->cgroup, from_ns, to_ns) ||
+		     (allowed && ret_starved->group_ns * 2 >= allowed)))
 			ret_starved->throttled_ns = ret_starved->runnable_ns;
 	}
 	free(used);

@@ -28,11 +28,19 @@ static bool is_waiting(const struct question *q, uint32_t thread)
 	return false;
 }
 
+/* Who was gone for most of the time could not have acted. */
+static bool alive(const struct question *q, uint32_t thread)
+{
+	const struct thread *t = &q->scene->tables->threads[thread];
+
+	return t->start_ns < q->to && t->end_ns > q->from + (q->to - q->from) / 2;
+}
+
 static void suspect_thread(struct question *q, uint32_t thread, enum walk_link link, uint8_t confidence, uint64_t evidence)
 {
 	struct suspect s = { .hop_count = 1, .confidence = confidence };
 
-	if (!thread || thread == q->episode->thread)
+	if (!thread || thread == q->episode->thread || !alive(q, thread))
 		return;
 	s.hops[0] = (struct hop){ .from_ns = q->from, .thread = thread, .link = (uint8_t)link,
 				  .confidence = confidence, .evidence = evidence };
@@ -176,29 +184,23 @@ static void ask_children(struct question *q)
 
 /* ---- what became of the request ---- */
 
-/* When the thread's request began: back over short waits, to where it last came
- * from a long one; further when it had set nothing off since. */
-static uint64_t request_start(const struct question *q)
+static bool did_something(const struct scene *scene, uint32_t thread, uint64_t from, uint64_t to)
 {
-	const struct scene *scene = q->scene;
-	const struct episode *first = scene->episodes + scene->threads[q->episode->thread].episode;
-	const struct episode *e = q->episode;
-	uint64_t limit = q->episode->start_ns > 3000000000 ? q->episode->start_ns - 3000000000 : 0;
+	return scene_wakes_from(scene, thread, from) != scene_wakes_from(scene, thread, to) ||
+	       scene_messages_from(scene, thread, from) != scene_messages_from(scene, thread, to);
+}
 
-	for (unsigned i = 0; i < 50 && e > first; i++) {
-		const struct episode *before = e - 1;
-		bool deeds = scene_wakes_from(scene, e->thread, before->end_ns) !=
-			     scene_wakes_from(scene, e->thread, q->episode->start_ns) ||
-			     scene_messages_from(scene, e->thread, before->end_ns) !=
-			     scene_messages_from(scene, e->thread, q->episode->start_ns);
+uint64_t suspects_request_start(const struct scene *scene, const struct episode *episode)
+{
+	const struct episode *first = scene->episodes + scene->threads[episode->thread].episode;
+	const struct episode *e = episode;
+	uint64_t born = scene->tables->threads[episode->thread].start_ns;
 
-		if (before->end_ns - before->start_ns > 5000000 && deeds)
-			return before->end_ns;
-		if (before->end_ns < limit)
-			break;
-		e = before;
-	}
-	return e > first ? e[-1].end_ns : limit;
+	for (unsigned i = 0; i < 100 && e > first; i++, e--)
+		if (e[-1].end_ns - e[-1].start_ns > 5000000 &&
+		    did_something(scene, e->thread, e[-1].end_ns, episode->start_ns))
+			return e[-1].end_ns;
+	return born > scene->start_ns ? born : scene->start_ns;
 }
 
 /* A wait that fills most of the window counts; a thread that was only busy for a
@@ -251,7 +253,7 @@ static bool is_final(const struct question *q, const struct trail *t)
 static void ask_request(struct question *q)
 {
 	struct trails *trails = &q->inquiry->trails;
-	uint64_t start = request_start(q);
+	uint64_t start = suspects_request_start(q->scene, q->episode);
 	uint64_t until = q->to;
 
 	follow_request(q->scene, q->inquiry->ends, q->episode->thread, start, q->episode->start_ns, until, trails);

@@ -37,6 +37,9 @@ void inquiry_done(struct inquiry *inquiry);
 void suspects_find(struct inquiry *inquiry, const struct episode *episode, uint64_t from_ns, uint64_t to_ns,
 		   const uint32_t *waiting, unsigned waiting_count, struct suspects *suspects, bool *ret_alone);
 
+/* When the thread began what it waits for: back over short waits, and over those
+ * before which it set nothing off, to where it last came from a long one. */
+uint64_t suspects_request_start(const struct scene *scene, const struct episode *episode);
 /* True when the episode is a poll loop: it sleeps, or gives up the processor,
  * and looks again. */
 bool suspects_poll_loop(const struct scene *scene, const struct episode *episode);

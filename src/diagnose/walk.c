@@ -104,7 +104,7 @@ static void walk_to(struct walk *walk, const struct episode *episode, uint32_t t
 		while (walk->stack[at] != thread)
 			at++;
 		if (walk->circle)
-			walk->circle(walk, at);
+			walk->circle(walk, at, to - from);
 		emit_wait(walk, episode, from, to, CHARGE_CIRCLE, came);
 	} else if (walk->depth == MAX_DEPTH) {
 		emit_wait(walk, episode, from, to, CHARGE_MISSING, came);

@@ -86,8 +86,9 @@ struct walk {
 	unsigned (*missing)(struct walk *walk, const struct episode *episode, uint64_t from_ns, uint64_t to_ns,
 			    struct hop hops[WALK_MAX_HOPS]);
 	void *data;
-	/* Called when a thread waits for one on the stack: stack[from..depth). May be NULL. */
-	void (*circle)(struct walk *walk, unsigned from);
+	/* Called when a thread waits for so long for one on the stack: stack[from..depth).
+	 * May be NULL. */
+	void (*circle)(struct walk *walk, unsigned from, uint64_t ns);
 	struct pieces *pieces;
 	struct walk_steps *steps;
 	unsigned depth;

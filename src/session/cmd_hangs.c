@@ -28,7 +28,7 @@ static void put_json(const struct session *session, const struct hang *hangs, si
 		json_object(&json, NULL);
 		json_u64(&json, "pid", t->pid);
 		json_u64(&json, "tid", t->tid);
-		json_text(&json, "comm", tables_comm(session->tables, hangs[i].thread, hangs[i].start_ns));
+		json_text(&json, "comm", tables_comm(session->tables, hangs[i].thread, hangs[i].end_ns));
 		json_u64(&json, "start_ns", hangs[i].start_ns);
 		json_u64(&json, "end_ns", hangs[i].end_ns);
 		json_text(&json, "reason", hangs[i].reason);
@@ -48,7 +48,7 @@ static void put_text(struct arena *arena, const struct session *session, const s
 	for (size_t i = 0; i < count; i++) {
 		const struct thread *t = &session->tables->threads[hangs[i].thread];
 		struct actor actor = { .pid = t->pid, .tid = t->tid,
-				       .comm = tables_comm(session->tables, hangs[i].thread, hangs[i].start_ns) };
+				       .comm = tables_comm(session->tables, hangs[i].thread, hangs[i].end_ns) };
 
 		buf_printf(buf, "%2zu  at %9.3f s  for %8.3f s  %s: %s\n", i + 1, (double)(hangs[i].start_ns - start) / 1e9,
 			   (double)(hangs[i].end_ns - hangs[i].start_ns) / 1e9, answer_who(arena, &actor), hangs[i].reason);
