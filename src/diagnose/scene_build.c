@@ -67,6 +67,17 @@ static uint32_t thread_of(struct builder *b, uint32_t tid, uint64_t time)
 	return thread;
 }
 
+/* The thread goes on without having been seen to be woken or let in. */
+static void close_wait(struct builder *b, struct thread_state *t, uint64_t time)
+{
+	struct wait *w = &b->waits.items[t->wait];
+
+	if ((t->state != SPAN_WAITING && t->state != SPAN_STOPPED) || w->end_ns != UINT64_MAX)
+		return;
+	w->end_ns = time > w->start_ns ? time : w->start_ns;
+	w->end = WAIT_END_UNKNOWN;
+}
+
 /* The thread is in `state` from `time` on. */
 static void enter(struct builder *b, uint32_t thread, enum span_state state, uint64_t time, uint32_t wait, uint16_t cpu)
 {
@@ -77,6 +88,8 @@ static void enter(struct builder *b, uint32_t thread, enum span_state state, uin
 		time = last->start_ns;
 	if (last && last->state == SPAN_RUNNING)
 		t->running_ns += time - last->start_ns;
+	if (t->wait != wait)
+		close_wait(b, t, time);
 	t->state = (uint8_t)state;
 	t->cpu = cpu;
 	t->seen = true;
@@ -138,6 +151,7 @@ static void begin_wait(struct builder *b, uint32_t thread, const struct event *e
 	if (stopped)
 		w.kind = WAIT_KIND_stop;
 	w.site = site_of(&w);
+	close_wait(b, t, e->time);
 	t->wait = (uint32_t)b->waits.length;
 	vec_push(&t->waits, t->wait);
 	vec_push(&b->waits, w);
