@@ -196,6 +196,21 @@ static void find_turns(struct finder *f)
 
 /* ---- answers that do not come ---- */
 
+static bool is_socket(uint64_t object)
+{
+	unsigned kind = object_kind(object);
+
+	return kind >= OBJECT_KIND_unix_stream && kind <= OBJECT_KIND_socket;
+}
+
+/* The thread that was set to work first on the way to a trail. */
+static uint32_t first_reached(const struct trails *trails, size_t at)
+{
+	while (trails->items[at].level > 1)
+		at = trails->items[at].parent;
+	return trails->items[at].thread;
+}
+
 /* True when one of those the thread set to work, directly or through others, is
  * still at it (or will never be) at the end of the wait. A wait that a thread
  * ended must have been ended by one of them. */
@@ -206,10 +221,12 @@ static bool is_pending(struct finder *f, const struct episode *e, uint64_t *ret_
 	bool pending = false, ended_by_one = w->end != WAIT_END_THREAD;
 	struct path_node path[SIMILAR_MAX_PATH];
 	unsigned path_count;
+	bool outside;             /* the answer comes from another process */
 
 	*ret_asked_ns = suspects_request_start(f->scene, e);
 	follow_request(f->scene, f->ends, f->thread, *ret_asked_ns, e->start_ns, until, &f->trails);
 	path_count = similar_slice(f->scene, e, path);
+	outside = is_socket(w->object) || is_socket(w->detail);
 	for (size_t i = 1; i < f->trails.length; i++) {
 		const struct trail *t = &f->trails.items[i];
 		struct state_times times;
@@ -219,6 +236,8 @@ static bool is_pending(struct finder *f, const struct episode *e, uint64_t *ret_
 		for (unsigned j = 0; j < path_count; j++)
 			ended_by_one |= path[j].thread == t->thread;
 		if (t->end == TRAIL_RELAY || t->end == TRAIL_AT_REST || t->end == TRAIL_BACK || !window)
+			continue;
+		if (outside && scene_same_process(f->scene, first_reached(&f->trails, i), f->thread))
 			continue;
 		scene_state_times(f->scene, t->thread, begin, until, &times);
 		pending |= t->end == TRAIL_UNREAD || t->end == TRAIL_STOPPED ||
@@ -252,13 +271,19 @@ static uint64_t first_deed(const struct scene *scene, uint32_t thread, uint64_t 
 	return first + 1000000000 < to && first == from ? to : first;
 }
 
+/* Waits in which a thread may await an answer. Threads other than a process's
+ * first wait on futexes mostly for new work; what they are late with shows in
+ * those that wait for them. So does a thread that listens to several things and
+ * sets no limit. */
 static bool may_ask(const struct finder *f, const struct wait *w)
 {
+	const struct thread *t = &f->scene->tables->threads[w->thread];
 	enum end_role role;
 
 	switch (w->kind) {
 	case WAIT_KIND_futex:
 	case WAIT_KIND_semaphore:
+		return t->tid == t->pid;
 	case WAIT_KIND_connect:
 		return true;
 	case WAIT_KIND_read:
@@ -267,6 +292,8 @@ static bool may_ask(const struct finder *f, const struct wait *w)
 	case WAIT_KIND_epoll:
 	case WAIT_KIND_queue:
 		role = role_in(f, w);
+		if (t->tid != t->pid && !w->timeout_ns && (w->kind == WAIT_KIND_epoll || w->argument > 1))
+			return false;
 		if (object_kind(w->object) == OBJECT_KIND_pipe || object_kind(w->object) == OBJECT_KIND_fifo ||
 		    object_kind(w->object) == OBJECT_KIND_tty || object_kind(w->object) == OBJECT_KIND_inotify)
 			return false;
@@ -302,14 +329,101 @@ static void find_waits(struct finder *f)
 			 suspects_refused_lock(f->scene, f->thread, e->start_ns, e->end_ns))
 			offer(f, e->start_ns, e->end_ns, 100, "it tries again and again for a file lock");
 		else if (may_ask(f, w) && !rests_at(f, w) && is_pending(f, e, &asked))
-			offer(f, first_deed(f->scene, f->thread, asked, e->start_ns), e->end_ns, 100,
+			offer(f, first_deed(f->scene, f->thread, asked, e->start_ns), e->end_ns, 110,
 			      "what it asked for was not answered");
 	}
 }
 
 /* ---- processor time ---- */
 
-/* Stretches without a wait of any length, in which the thread ran, or could have. */
+/* True when something was sent to the thread during the stretch that it read only
+ * behind it, long after. */
+static bool left_unread(const struct finder *f, uint64_t from, uint64_t to)
+{
+	const struct scene *scene = f->scene;
+	const struct scene_thread *t = &scene->threads[f->thread];
+
+	for (uint32_t i = scene_messages_from(scene, f->thread, to), n = 0; i < t->messages.count && n < 20; i++, n++) {
+		const struct message *m = &scene->messages[t->messages.items[i]];
+		const struct row *row = m->flags & MESSAGE_FLAGS_receive ? scene_channel(scene, m->channel) : NULL;
+
+		if (m->time > to + 100000000)
+			break;
+		for (uint32_t j = 0; row && j < row->count; j++) {
+			const struct message *sent = &scene->messages[row->items[j]];
+
+			if (!(sent->flags & MESSAGE_FLAGS_receive) && sent->result > 0 && sent->time > from &&
+			    sent->time + WAIT_NS < to)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* A stretch in which the thread gave no sign of life to anybody. */
+static void judge_silence(struct finder *f, uint64_t from, uint64_t to)
+{
+	struct state_times times;
+
+	if (to - from < threshold(f, BUSY_NS))
+		return;
+	scene_state_times(f->scene, f->thread, from, to, &times);
+	if ((times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE]) * 10 < (to - from) * 9)
+		return;
+	if (left_unread(f, from, to))
+		offer(f, from, to, 90, "it computes and leaves what it was sent unread");
+	else
+		offer(f, from, to, 50, "it computes and does nothing else");
+}
+
+/* Wake-ups of others and messages are signs of life; between them is silence. */
+static void find_silences(struct finder *f, uint64_t from, uint64_t to)
+{
+	const struct scene_thread *t = &f->scene->threads[f->thread];
+	uint32_t wake = scene_wakes_from(f->scene, f->thread, from), message = scene_messages_from(f->scene, f->thread, from);
+	uint64_t previous = from;
+
+	while (previous < to) {
+		uint64_t next = to;
+		const struct wake *k = wake < t->wakes.count ? &f->scene->wakes[t->wakes.items[wake]] : NULL;
+		const struct message *m = message < t->messages.count ? &f->scene->messages[t->messages.items[message]] : NULL;
+
+		if (k && (k->waker == k->target || scene_is_system(f->scene, k->target))) {
+			wake++;
+			continue;
+		}
+		if (k && k->time < next)
+			next = k->time;
+		if (m && m->time < next)
+			next = m->time;
+		judge_silence(f, previous, next);
+		previous = next;
+		wake += k && k->time <= next;
+		message += m && m->time <= next;
+		if (next == to)
+			break;
+	}
+}
+
+/* A stretch in which the thread ran, or could have, without a wait of any length. */
+static void judge_stretch(struct finder *f, uint64_t from, uint64_t to)
+{
+	struct state_times times;
+
+	if (to - from < threshold(f, STARVED_NS))
+		return;
+	scene_state_times(f->scene, f->thread, from, to, &times);
+	if (times.ns[SPAN_RUNNING] * 2 > to - from && diagnoser_spins(f->diagnoser, f->thread, from, to)) {
+		offer(f, from, to, 120, "it gives up the processor again and again");
+		return;
+	}
+	if (times.ns[SPAN_RUNNABLE] * 10 > (to - from) * 8) {
+		offer(f, from, to, 90, "it could run and was given no processor");
+		return;
+	}
+	find_silences(f, from, to);
+}
+
 static void find_stretches(struct finder *f)
 {
 	const struct scene_thread *t = &f->scene->threads[f->thread];
@@ -320,27 +434,14 @@ static void find_stretches(struct finder *f)
 		const struct span *s = &t->spans[i];
 		bool breaks = i == t->span_count || s->state == SPAN_ABSENT || s->state == SPAN_UNKNOWN ||
 			      ((s->state == SPAN_WAITING || s->state == SPAN_STOPPED) && span_end(s) - s->start_ns > 50000000);
-		struct state_times times;
-		uint64_t length;
 
 		if (!open && !breaks) {
 			open = true;
 			begin = s->start_ns;
+		} else if (open && breaks) {
+			open = false;
+			judge_stretch(f, begin, s->start_ns);
 		}
-		if (!open || !breaks)
-			continue;
-		open = false;
-		length = s->start_ns - begin;
-		if (length < threshold(f, STARVED_NS))
-			continue;
-		scene_state_times(f->scene, f->thread, begin, s->start_ns, &times);
-		if (times.ns[SPAN_RUNNING] * 2 > length && diagnoser_spins(f->diagnoser, f->thread, begin, s->start_ns))
-			offer(f, begin, s->start_ns, 120, "it gives up the processor again and again");
-		else if (times.ns[SPAN_RUNNABLE] * 10 > length * 8)
-			offer(f, begin, s->start_ns, 90, "it could run and was given no processor");
-		else if (length >= threshold(f, BUSY_NS) &&
-			 (times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE]) * 20 > length * 19)
-			offer(f, begin, s->start_ns, 50, "it computes and does nothing else");
 	}
 }
 
