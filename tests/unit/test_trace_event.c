@@ -12,7 +12,7 @@
 /* Each number ever given, with its name. Lines are only added: a file written
  * years ago must mean the same. */
 static const struct { unsigned number; const char *name; } numbers[] = {
-#include "event_numbers.h"
+#include "event_numbers.def"
 };
 
 static void numbers_are_never_changed(void **state)
@@ -30,7 +30,7 @@ static void numbers_are_never_changed(void **state)
 	}
 	for (unsigned i = 0; i < EVENT_MAX; i++)
 		known += event_infos[i].name != NULL;
-	/* A new event gets its line in event_numbers.h. */
+	/* A new event gets its line in event_numbers.def. */
 	assert_int_equal(known, listed);
 }
 
