@@ -290,31 +290,34 @@ static void join_takes_all(struct joins *joins, struct join_channel *c, const st
 	}
 }
 
-/* A datagram was lost on the way when the next one has the wrong size: the
- * sends before the first one that fits are gone. */
-static void skip_lost(struct join_channel *c, const struct moved *receive)
+/* A datagram was lost on the way when none that may be next has the right
+ * size: the sends before the first one that fits are gone. */
+static void skip_lost(struct join_channel *c, const struct moved *receive, size_t first)
 {
-	size_t count = side_count(&c->sends), at = 0;
-	uint64_t place = receive->least;
+	size_t count = side_count(&c->sends), fits = SIZE_MAX, at = SIZE_MAX;
+	uint64_t lost;
 
-	while (at < count && side_at(&c->sends, at)->least < place)
-		at++;
-	for (size_t i = at; i < count && i < at + SIZES_SEARCHED; i++) {
-		if (side_at(&c->sends, i)->m.bytes != receive->m.bytes)
-			continue;
-		if (i > at) {
-			uint64_t lost = i - at;
+	for (size_t i = first; i < count && i < first + SIZES_SEARCHED; i++) {
+		const struct moved *send = side_at(&c->sends, i);
+		bool same = send->m.bytes == receive->m.bytes;
 
-			c->before -= (int64_t)lost;
-			for (size_t k = 0; k < count; k++) {
-				struct moved *send = side_at(&c->sends, k);
-
-				send->least = k < i ? 0 : send->least - lost;
-				send->most = k < i ? 0 : send->most - lost;
-				send->least_behind = k < i ? 0 : send->least_behind - lost;
-			}
-		}
+		if (same && may_fill(c, send, receive))
+			return;
+		if (at == SIZE_MAX && send->most >= receive->least)
+			at = i;
+		if (same && fits == SIZE_MAX && send->least > receive->most && send->m.begin_ns <= receive->m.end_ns)
+			fits = i;
+	}
+	if (fits == SIZE_MAX || at == SIZE_MAX || fits <= at)
 		return;
+	lost = fits - at;
+	c->before -= (int64_t)lost;
+	for (size_t k = 0; k < count; k++) {
+		struct moved *send = side_at(&c->sends, k);
+
+		send->least = k < fits ? 0 : send->least - lost;
+		send->most = k < fits ? 0 : send->most - lost;
+		send->least_behind = k < fits ? 0 : send->least_behind - lost;
 	}
 }
 
@@ -344,11 +347,11 @@ static void settle(struct joins *joins, struct join_channel *c, uint64_t until_n
 		for (size_t i = 0; i < due; i++) {
 			const struct moved *receive = side_at(&c->receives, i);
 
-			if (can_lose(c->kind))
-				skip_lost(c, receive);
 			while (first < side_count(&c->sends) &&
 			       side_at(&c->sends, first)->most + side_at(&c->sends, first)->length <= receive->least_behind)
 				first++;
+			if (can_lose(c->kind))
+				skip_lost(c, receive, first);
 			join_one(joins, c, receive, first);
 		}
 	}
