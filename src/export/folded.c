@@ -99,7 +99,8 @@ static void take(struct folding *f, const struct event *e)
 	}
 	const struct field_info *user = field_info_find(info, "ustack"), *kernel = field_info_find(info, "kstack");
 	if (e->data && (user || kernel))
-		add(f, e->tid, e->time, user ? (uint32_t)field_value(user, e->data) : 0, kernel ? (uint32_t)field_value(kernel, e->data) : 0, 1);
+		add(f, e->tid, e->time, user ? (uint32_t)field_value(user, e->data) : 0,
+		    kernel ? (uint32_t)field_value(kernel, e->data) : 0, 1);
 }
 
 /* A frame's name as part of a line: no separator, no control characters. */

@@ -1,3 +1,4 @@
+/* See layouts.h. */
 #ifdef HAVE_BPF
 #include "record/layouts.h"
 

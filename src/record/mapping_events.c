@@ -147,8 +147,15 @@ static void take(const uint8_t *record, size_t bytes, const struct mapping_event
 		size_t most = bytes - sizeof(*m) - 16;
 		if (!(m->protection & PROT_EXEC) || strnlen(m->path, most) == most)
 			return;
-		struct module_source source = { .pid = (pid_t)m->pid, .start = m->address, .end = m->address + m->length, .offset = m->offset,
-						.device = makedev(m->major, m->minor), .inode = m->inode, .path = m->path };
+		struct module_source source = {
+			.pid = (pid_t)m->pid,
+			.start = m->address,
+			.end = m->address + m->length,
+			.offset = m->offset,
+			.device = makedev(m->major, m->minor),
+			.inode = m->inode,
+			.path = m->path,
+		};
 		if (strcmp(m->path, "//anon") == 0)
 			source.path = "";
 		calls->mapped(data, &source, time);

@@ -1,15 +1,18 @@
+/* See stacks.h. */
 #ifdef HAVE_BPF
 #include "record/stacks.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "record/programs.h"
 #include "record/stacks_internal.h"
 #include "trace/writer.h"
@@ -291,14 +294,6 @@ int stacks_start(const struct programs *programs, struct agent *agent, uint32_t 
 	return 0;
 }
 
-void stacks_stop(struct stacks *s)
-{
-	if (!s)
-		return;
-	stacks_loader_stop(s);
-	stacks_free(s);
-}
-
 void stacks_count(struct stacks *s, struct stacks_counts *ret_counts)
 {
 	struct stacks_counts c = { 0 };
@@ -319,5 +314,34 @@ void stacks_count(struct stacks *s, struct stacks_counts *ret_counts)
 	c.tables_ns = s->modules.tables_ns;
 	c.first_look_ns = atomic_load(&s->first_look_ns);
 	*ret_counts = c;
+}
+
+/* What the unwinder did, beside the machine's other facts. */
+static void tell_counts(struct stacks *s)
+{
+	struct stacks_counts c;
+	struct buf text = { 0 };
+	if (!s->started)
+		return;
+	stacks_count(s, &c);
+	buf_printf(&text, "stacks=%" PRIu64 " recognised, %" PRIu64 " walked, %" PRIu64 " new, %" PRIu64 " copied, %" PRIu64 " lost",
+		   c.recognised, c.walked, c.told, c.copied, c.lost);
+	buf_char(&text, 0);
+	buf_printf(&text, "stack_tables=%" PRIu64 " modules, %" PRIu64 " KiB, made in %" PRIu64 " ms; first look %" PRIu64 " ms", c.modules,
+		   c.table_bytes >> 10, c.tables_ns / 1000000, c.first_look_ns / 1000000);
+	buf_char(&text, 0);
+	agent_lock(s->agent);
+	stacks_emit(s, EVENT_machine, 0, NULL, text.data, text.length, stacks_now_ns());
+	agent_unlock(s->agent);
+	buf_done(&text);
+}
+
+void stacks_stop(struct stacks *s)
+{
+	if (!s)
+		return;
+	stacks_loader_stop(s);
+	tell_counts(s);
+	stacks_free(s);
 }
 #endif

@@ -1,3 +1,4 @@
+/* See unwind_maps.h. */
 #ifdef HAVE_BPF
 #include "record/unwind_maps.h"
 
@@ -97,6 +98,9 @@ static int rules_add(struct unwind_maps *maps, const struct unwind_table *table,
 
 int unwind_maps_add(struct unwind_maps *maps, const struct unwind_table *table, uint32_t *ret_first_page, struct err *err)
 {
+	/* no one module may take the others' room */
+	if (table->page_count > STACK_PAGES_MAX / 4)
+		return err_set(err, -EFBIG, "its code spans more than %u MiB", STACK_PAGES_MAX / 4 >> 8);
 	if (table->page_count > STACK_PAGES_MAX - maps->page_count)
 		return err_set(err, -ENOSPC, "no room for more unwind tables");
 	uint32_t *numbers = mem_alloc(table->rule_count * sizeof(*numbers));

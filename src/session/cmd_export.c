@@ -64,7 +64,8 @@ static int read_options(struct command_context *context, const struct trace *tra
 	return status;
 }
 
-static int write_folded(struct command_context *context, const struct trace *trace, const struct folded_options *folded, struct err *err)
+static int write_folded(struct command_context *context, const struct trace *trace,
+			const struct folded_options *folded, struct err *err)
 {
 	struct names_options options = { .symfs = options_text(context->options, "symfs", NULL),
 					 .lines = options_has(context->options, "lines") };

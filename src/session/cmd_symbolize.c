@@ -155,7 +155,8 @@ static int write_name(struct writer *writer, const struct place *p, uint64_t tim
 		buf_printf(tail, "%s@%s:%" PRIu32, name->inlines[i].function, name->inlines[i].file, name->inlines[i].line);
 		buf_char(tail, 0);
 	}
-	struct event e = { .time = time_ns, .type = EVENT_symbol, .data = &symbol, .tail = tail->data, .tail_length = (uint32_t)tail->length };
+	struct event e = { .time = time_ns, .type = EVENT_symbol, .data = &symbol, .tail = tail->data,
+			   .tail_length = (uint32_t)tail->length };
 	return writer_add_event(writer, &e, err);
 }
 

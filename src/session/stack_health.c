@@ -79,13 +79,13 @@ void stack_health_text(const struct stack_health *h, const struct tables *tables
 {
 	if (!h->user && !h->kernel)
 		return;
-	buf_printf(buf, "stacks     %" PRIu64 " of users, %" PRIu64 " of the kernel, in %" PRIu32 " nodes, up to %" PRIu32 " deep\n", h->user,
-		   h->kernel, h->nodes, h->depth);
+	buf_printf(buf, "stacks     %" PRIu64 " of users, %" PRIu64 " of the kernel, in %" PRIu32 " nodes, up to %" PRIu32 " deep\n",
+		   h->user, h->kernel, h->nodes, h->depth);
 	for (unsigned s = 0; s < STACK_STATUSES; s++) {
 		const char *doc = kind_value_doc(FIELD_STACK_STATUS, s);
 		if (h->by_status[s])
-			buf_printf(buf, "  %12" PRIu64 "  %6.2f %% %s\n", h->by_status[s], 100.0 * (double)h->by_status[s] / (double)h->user,
-				   doc ? doc : "?");
+			buf_printf(buf, "  %12" PRIu64 "  %6.2f %% %s\n", h->by_status[s],
+				   100.0 * (double)h->by_status[s] / (double)h->user, doc ? doc : "?");
 	}
 	if (h->worst_module) {
 		const char *path = tables->modules[h->worst_module].path;

@@ -37,10 +37,12 @@ static int make_folder(const char *path)
 
 int unwind_cache_folder(char *path, size_t path_bytes)
 {
-	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	const char *own = getenv("ARGUS_CACHE_DIR"), *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
 	int length;
 
-	if (geteuid() == 0) {
+	if (own && own[0] == '/') {
+		length = snprintf(path, path_bytes, "%s", own);
+	} else if (geteuid() == 0) {
 		length = snprintf(path, path_bytes, "/var/cache/argus");
 	} else if (cache && cache[0] == '/') {
 		length = snprintf(path, path_bytes, "%s/argus", cache);

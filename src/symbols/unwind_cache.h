@@ -1,6 +1,6 @@
 /* Unwind tables kept between runs, by build-id.
  *
- * /var/cache/argus for root, else $XDG_CACHE_HOME/argus or ~/.cache/argus; the
+ * $ARGUS_CACHE_DIR, else /var/cache/argus for root, else $XDG_CACHE_HOME/argus or ~/.cache/argus; the
  * folder 0700, files 0600. A cached file is checked like any other input
  * before it is used. Small tables are made faster than they are found, and are
  * not kept. */

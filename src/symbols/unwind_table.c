@@ -90,8 +90,10 @@ static void *copy_to(char **at, const void *from, size_t bytes)
 	return to;
 }
 
-static int table_of(const struct cfi *cfi, struct unwind_table *ret_table, struct err *err)
+int unwind_table_from(const struct cfi *cfi, struct unwind_table *ret_table, struct err *err)
 {
+	if (cfi->functions.length == 0)
+		return err_set(err, -ENODATA, "it has no call frame information");
 	const struct cfi_function *first = &cfi->functions.items[0], *last = &cfi->functions.items[cfi->functions.length - 1];
 	struct build b = { .base = first->start & ~(uint64_t)(PAGE - 1) };
 
@@ -164,6 +166,26 @@ static void add_section(const struct elf_file *file, const Elf64_Shdr *section, 
 	free(data);
 }
 
+/* What lies in no segment with code would only make the table large. */
+static void keep_code(const struct elf_file *file, struct cfi *cfi)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < cfi->functions.length; i++) {
+		const struct cfi_function *f = &cfi->functions.items[i];
+		bool code = false;
+		for (uint32_t s = 0; s < file->segment_count && !code; s++) {
+			const Elf64_Phdr *p = &file->segments[s];
+			code = p->p_type == PT_LOAD && (p->p_flags & PF_X) && f->start >= p->p_vaddr &&
+			       f->start - p->p_vaddr < p->p_memsz && f->end - f->start <= p->p_memsz - (f->start - p->p_vaddr);
+		}
+		if (code)
+			cfi->functions.items[kept++] = *f;
+		else
+			cfi->skipped++;
+	}
+	cfi->functions.length = kept;
+}
+
 int unwind_table_make(const struct elf_file *file, struct unwind_table *ret_table, struct err *err)
 {
 	struct cfi cfi = { 0 };
@@ -178,10 +200,8 @@ int unwind_table_make(const struct elf_file *file, struct unwind_table *ret_tabl
 	if (debug_frame)
 		add_section(file, debug_frame, 1, &cfi);
 	cfi_sort(&cfi);
-	if (cfi.functions.length == 0)
-		r = err_set(err, -ENODATA, "it has no call frame information");
-	else
-		r = table_of(&cfi, ret_table, err);
+	keep_code(file, &cfi);
+	r = unwind_table_from(&cfi, ret_table, err);
 	cfi_done(&cfi);
 	return r;
 }

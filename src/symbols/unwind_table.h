@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "symbols/cfi.h"
 #include "symbols/elf_file.h"
 #include "symbols/unwind.h"
 
@@ -36,6 +37,8 @@ struct unwind_table {
 
 /* -ENODATA when the module has no call frame information. */
 int unwind_table_make(const struct elf_file *file, struct unwind_table *ret_table, struct err *err);
+/* The same from functions that are sorted already (cfi_sort). */
+int unwind_table_from(const struct cfi *cfi, struct unwind_table *ret_table, struct err *err);
 void unwind_table_done(struct unwind_table *table);
 
 /* The rule for an address as linked; UNWIND_NONE outside of the table. */

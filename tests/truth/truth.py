@@ -344,7 +344,7 @@ def look(name, case, argus, stops, folder, keep):
                                 stderr=subprocess.PIPE)
     truths = []
     try:
-        time.sleep(4)
+        time.sleep(6)
         for _ in range(stops):
             for pid in pids:
                 time.sleep(random.uniform(0.01, 0.15))

@@ -111,7 +111,7 @@ struct walk {
 		u64 window[STACK_WINDOW_BYTES / 8];
 		struct {
 			struct stack_copy copy;
-			u8 copied[STACK_COPY_BYTES];
+			u8 copied[STACK_COPY_BYTES + 4096];
 		};
 	};
 };
@@ -414,18 +414,19 @@ static __noinline int stack_remember(struct walk *w, u32 id)
 /* The stack's bytes to the agent, which will have the tables later. */
 static __noinline u32 stack_copy_out(struct walk *w)
 {
-	u32 zero = 0, bytes = STACK_COPY_BYTES;
+	u32 zero = 0;
 	u64 *number = bpf_map_lookup_elem(&stack_copy_number, &zero);
 	if (!w || !number)
 		return 0;
 	u64 start = w->start;
-	if (bpf_probe_read_user(w->copied, STACK_COPY_BYTES, (void *)start) < 0) {
-		bytes = STACK_COPY_BYTES / 4;
-		if (bpf_probe_read_user(w->copied, STACK_COPY_BYTES / 4, (void *)start) < 0) {
-			bytes = 4096 - (start & 4095);
-			if (bpf_probe_read_user(w->copied, bytes & 8191, (void *)start) < 0)
-				bytes = 0;
-		}
+	/* by the page: the stack's end may be near */
+	u32 bytes = 4096 - (start & 4095);
+	if (bpf_probe_read_user(w->copied, bytes & 8191, (void *)start) < 0)
+		bytes = 0;
+	for (u32 i = 1; i < STACK_COPY_BYTES / 4096 && bytes; i++) {
+		if (bpf_probe_read_user(w->copied + (bytes & (STACK_COPY_BYTES - 1)), 4096, (void *)(start + bytes)) < 0)
+			break;
+		bytes += 4096;
 	}
 	u32 id = STACK_ID_COPY | (__sync_fetch_and_add(number, 1) & 0x7fffffff);
 	w->copy.type = STACK_MESSAGE_COPY;
