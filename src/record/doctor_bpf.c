@@ -77,7 +77,8 @@ static void check_kinds(struct doctor *doctor, const struct kernel *kernel)
 		fd = id < 0 ? id : try_program(kind->type, kind->attach, id);
 		doctor_add(doctor, kind->name, kind->what, fd >= 0 ? DOCTOR_OK : kind->state,
 			   fd >= 0 ? "yes" : errno_text(doctor, fd), kind->means,
-			   fd == -EPERM ? "run as root: sudo argus ..." : "use Linux 5.8 or later with CONFIG_BPF_SYSCALL=y and CONFIG_BPF_EVENTS=y");
+			   fd == -EPERM ? "run as root: sudo argus ..."
+					: "use Linux 5.8 or later with CONFIG_BPF_SYSCALL=y and CONFIG_BPF_EVENTS=y");
 		if (fd >= 0)
 			close(fd);
 	}

@@ -1,7 +1,8 @@
 /* Snapshots: what there is at one moment, between a begin and an end record.
  *
- * Threads with their waits, processes with names, control groups with quotas, descriptors with their queues, poll sets, watches, file locks:
- * what diagnosis needs to know is who holds the other end *then*. */
+ * Threads with their waits, processes with names, control groups with quotas,
+ * descriptors with their queues, poll sets, watches, file locks: what diagnosis
+ * needs to know is who holds the other end *then*. */
 #ifndef RECORD_SNAPSHOT_H
 #define RECORD_SNAPSHOT_H
 

@@ -37,7 +37,8 @@ static const struct option_spec options[] = {
 	{ "max-size", 0, OPTION_BYTES, "SIZE", "stop when the trace has this size" },
 	{ "ring", 0, OPTION_BYTES, "SIZE", "memory of each processor's ring, at most 64M" },
 	{ "freq", 'F', OPTION_NUMBER, "HZ", "CPU samples a second and processor, 0 none (99)" },
-	{ "stacks", 0, OPTION_TEXT, "LIST", "what takes user stacks: waits, wakes, msgs, syscalls, samples, all, none (waits,wakes,samples; full: msgs too)" },
+	{ "stacks", 0, OPTION_TEXT, "LIST", 
+	  "what takes user stacks: waits, wakes, msgs, syscalls, samples, all, none (waits,wakes,samples; full: msgs too)" },
 	{ NULL },
 };
 
@@ -179,6 +180,7 @@ struct wait_state {
 	uint64_t end_ns;        /* 0: no limit */
 	int status;             /* of the command */
 	bool stopping;          /* a signal has come */
+	int not_started;        /* why the command could not be started */
 };
 
 static int exit_status(int status)
@@ -244,6 +246,21 @@ static void wait_for_end(struct command_context *context, struct wait_state *sta
 	}
 }
 
+/* The recording is over, the command not yet: its status is still ours. */
+static void wait_for_command(struct wait_state *state)
+{
+	while (state->child->pid > 0) {
+		struct pollfd ready = { .fd = state->signals, .events = POLLIN };
+		bool stopping = state->stopping;
+
+		if (poll(&ready, 1, -1) < 0 && errno != EINTR)
+			return;
+		/* a second request to stop leaves the command to itself */
+		if (take_signal(state) && state->child->pid > 0 && stopping)
+			return;
+	}
+}
+
 static int open_signals(sigset_t *ret_before, struct err *err)
 {
 	sigset_t set;
@@ -267,6 +284,24 @@ static const char *join(struct arena *arena, const char *const *words)
 	buf_init(&buf);
 	for (size_t i = 0; words[i]; i++)
 		buf_printf(&buf, "%s%s", i ? " " : "", words[i]);
+	text = arena_strdup(arena, buf_str(&buf));
+	buf_done(&buf);
+	return text;
+}
+
+static const char *join_options(struct arena *arena, const struct options *given)
+{
+	struct buf buf;
+	const char *text;
+
+	buf_init(&buf);
+	for (size_t i = 0; i < given->value_count; i++) {
+		const struct option_value *value = &given->values[i];
+
+		buf_printf(&buf, "%s--%s", i ? " " : "", value->spec->name);
+		if (value->text)
+			buf_printf(&buf, "=%s", value->text);
+	}
 	text = arena_strdup(arena, buf_str(&buf));
 	buf_done(&buf);
 	return text;
@@ -319,11 +354,15 @@ static int record(struct command_context *context, struct wait_state *state, con
 		return r;
 	if (duration)
 		state->end_ns = now_ns() + duration;
-	if (state->child->pid > 0)
+	if (state->child->pid > 0) {
 		r = child_go(state->child, given->arguments[0], err);
+		state->not_started = r;
+	}
 	if (!r)
 		wait_for_end(context, state);
 	stopping = recorder_stop(state->recorder, &status, r ? NULL : err);
+	if (!r)
+		wait_for_command(state);
 	if (status.ended && status.err.code) {
 		/* what was written is kept; say why there is no more */
 		show_progress(context->notes, &status, true);
@@ -373,6 +412,7 @@ static int run(struct command_context *context, struct err *err)
 		.ring_bytes = options_number(given, "ring", 0),
 		.sample_hz = (uint32_t)options_number(given, "freq", 99),
 		.command = join(context->arena, given->arguments),
+		.options = join_options(context->arena, given),
 	};
 	struct child child = { 0 };
 	struct filter filter = { 0 };
@@ -402,6 +442,11 @@ static int run(struct command_context *context, struct err *err)
 	child_drop(&child);
 	close(state.signals);
 	sigprocmask(SIG_SETMASK, &before, NULL);
+	if (state.not_started) {
+		/* as shells do, so that callers can tell */
+		sink_printf(context->notes, "argus record: %s\n", err ? err->text : "the command could not be started");
+		return state.not_started == -ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE;
+	}
 	return r ? r : state.status;
 }
 
