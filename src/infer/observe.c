@@ -289,11 +289,31 @@ static void on_event(struct run *run, const struct event *e)
 	}
 }
 
+static enum observe_source source_of(unsigned type)
+{
+	switch (type) {
+	case EVENT_syscall:
+	case EVENT_message:
+	case EVENT_queue_message:
+		return OBSERVE_calls;
+	case EVENT_switch:
+	case EVENT_waiting:
+		return OBSERVE_switches;
+	case EVENT_sample:
+		return OBSERVE_samples;
+	default:
+		return OBSERVE_others;
+	}
+}
+
 static void set_filter(struct run *run, struct trace_filter *filter)
 {
+	unsigned sources = run->observer->scope.sources;
+
 	for (unsigned type = 0; type < EVENT_MAX; type++)
-		if (run->places[type].user >= 0)
+		if (run->places[type].user >= 0 && (!sources || (sources & source_of(type))))
 			trace_filter_add(filter, type);
+	trace_filter_add(filter, EVENT_fork);
 	trace_filter_add(filter, EVENT_exec);
 	trace_filter_add(filter, EVENT_exit);
 	trace_filter_add(filter, EVENT_gap);
@@ -346,7 +366,8 @@ int observe_run(struct observer *observer, const struct trace *trace, const stru
 			       trace_path(trace), summary->start_ns, summary->end_ns);
 	map_init(&run.by_tid);
 	find_places(&run);
-	run.calls_recorded = summary->counts[EVENT_syscall] || summary->counts[EVENT_message];
+	run.calls_recorded = (summary->counts[EVENT_syscall] || summary->counts[EVENT_message]) &&
+			     (!scope->sources || (scope->sources & OBSERVE_calls));
 	run.rules.hooks.instance = no_instance;
 	run.rules.hooks.stretch = NULL;
 	run.rules.hooks.sample = NULL;

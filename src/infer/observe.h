@@ -17,6 +17,14 @@
 #include "trace/tables.h"
 #include "trace/trace.h"
 
+/* Events that stacks come from. */
+enum observe_source {
+	OBSERVE_calls = 1,    /* system calls and messages */
+	OBSERVE_switches = 2,
+	OBSERVE_samples = 4,
+	OBSERVE_others = 8    /* wake-ups, forks, I/O, ... */
+};
+
 /* Which threads and when. Zeroed: all threads that are not the kernel's. */
 struct observe_scope {
 	const uint32_t *tids;        /* only these; NULL all */
@@ -27,6 +35,7 @@ struct observe_scope {
 	uint64_t from_ns, to_ns;     /* window; to_ns 0: to the end */
 	uint64_t before_ns;          /* read so much before the window, to know what the threads were at; 0: all */
 	bool kernel_threads;
+	unsigned sources;            /* OBSERVE_ bits: stacks of these events only; 0 all */
 };
 
 struct observe_counts {
