@@ -350,7 +350,8 @@ void latency_close(struct latency *latency, const struct latency_rules *rules, u
 		/* The end of a thread ends its calls, but how far they had come by then
 		 * is known as little as elsewhere. */
 		stretch(latency, rules, latency->last, time, 0, latency->site, false);
-		turn_over(latency, rules, time, 0, 0, UINT32_MAX, ended ? 0 : LATENCY_open_end);
+		turn_over(latency, rules, time, 0, 0, UINT32_MAX,
+			  ended ? LATENCY_until_end : LATENCY_until_end | LATENCY_open_end);
 		latency->site = 0;
 	}
 	latency->frames.length = 0;

@@ -34,7 +34,8 @@ enum latency_flags {
 	LATENCY_open_begin = 1,  /* was there when the thread was first seen */
 	LATENCY_open_end = 2,    /* was there when the thread was last seen */
 	LATENCY_merged = 4,      /* several calls may have merged */
-	LATENCY_exact = 8        /* begin and end were both observed */
+	LATENCY_exact = 8,       /* begin and end were both observed */
+	LATENCY_until_end = 16   /* was still there when its thread or the trace ended */
 };
 
 struct latency_instance {

@@ -11,6 +11,7 @@
 
 struct linked {
 	const char *program;
+	const char *file;                /* file name of what the program's path leads to */
 	struct vec(const char *) names;  /* file names of what it needs, itself left out */
 };
 
@@ -92,11 +93,16 @@ static void read_needed(struct modules *modules, struct linked *linked, const ch
 static const struct linked *linked_of(struct modules *modules, const char *program)
 {
 	struct linked added = { .program = program };
+	char *real;
 
 	for (size_t i = 0; i < modules->programs.length; i++)
 		if (!strcmp(modules->programs.items[i].program, program))
 			return &modules->programs.items[i];
 	added.program = arena_strdup(modules->arena, program);
+	/* A link's name is another than that of the file that is mapped. */
+	real = program[0] == '/' ? realpath(program, NULL) : NULL;
+	added.file = arena_strdup(modules->arena, path_file_name(real ? real : program));
+	free(real);
 	if (program[0] == '/')
 		read_needed(modules, &added, program);
 	/* The list grows as it is walked: libraries of libraries. */
@@ -139,6 +145,8 @@ enum place modules_place(struct modules *modules, const char *program, const str
 	if (!strcmp(function->path, program) || !strcmp(function->module, path_file_name(program)))
 		return PLACE_program;
 	linked = linked_of(modules, program);
+	if (!strcmp(function->module, linked->file))
+		return PLACE_program;
 	for (size_t i = 0; i < linked->names.length; i++)
 		if (stands_for(linked->names.items[i], function->module))
 			return PLACE_library;

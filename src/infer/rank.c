@@ -156,7 +156,7 @@ int64_t *rank_own(struct arena *arena, const struct tree *tree, enum rank_time t
 		const struct tree_cost *c = &tree->costs.items[i];
 
 		switch (time) {
-		case RANK_all: weights[i] = (int64_t)(c->own_cpu_ns + c->own_off_ns + c->own_queued_ns); break;
+		case RANK_all: weights[i] = (int64_t)(c->own_cpu_ns + c->own_off_ns); break;
 		case RANK_cpu: weights[i] = (int64_t)c->own_cpu_ns; break;
 		case RANK_wait: weights[i] = (int64_t)c->own_off_ns; break;
 		}

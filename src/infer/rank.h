@@ -10,7 +10,8 @@
 #include "base/arena.h"
 #include "infer/tree.h"
 
-/* Which part of the time weighs. */
+/* Which part of the time weighs. Being runnable without a processor is nobody's own
+ * time: it is in the totals of RANK_all only. */
 enum rank_time { RANK_all, RANK_cpu, RANK_wait };
 
 struct rank_path {

@@ -49,8 +49,12 @@ void tree_add_instance(void *data, const struct latency_instance *i)
 	cost->span_ns += i->after - i->before;
 	cost->off_ns += i->off_ns;
 	cost->queued_ns += i->queued_ns;
-	if (i->flags & (LATENCY_open_begin | LATENCY_open_end))
+	if (i->flags & (LATENCY_open_begin | LATENCY_open_end)) {
 		cost->open++;
+		cost->open_ns += ns;
+	}
+	if (i->flags & LATENCY_until_end)
+		cost->until_end_ns += ns;
 	tree->instances++;
 	if (i->flags & LATENCY_merged) {
 		cost->merged++;
