@@ -185,7 +185,7 @@ static const char *over_proposal(struct arena *arena, const struct graph *graph,
 		return "";
 	buf_init(&name);
 	buf_escaped(&name, t.name, strlen(t.name), NULL);
-	text = arena_printf(arena, "boundary split-%u before message where flags has receive and thread.comm == \"%s\";", t.tid,
+	text = arena_printf(arena, "peers split-%u any where thread.comm == \"%s\";", t.tid,
 			    buf_str(&name));
 	buf_done(&name);
 	return text;

@@ -18,6 +18,16 @@ static void fill_ends(const struct graph *graph, struct graph_edge *edge, uint32
 	edge->strength = strength_of(edge->confidence);
 }
 
+/* Rule that a correction put in the place of an edge's own; 0 none. */
+static uint32_t correcting_rule(const struct graph *graph, uint64_t key)
+{
+	const uint64_t *rule = map_find(&graph->correction.kept, key);
+
+	if (!rule)
+		rule = map_find(&graph->correction.cut_edges, key);
+	return rule ? (uint32_t)*rule : 0;
+}
+
 /* The edge from the wake-up that ended the wait behind the row. */
 static bool fill_wake(const struct graph *graph, uint32_t wait, struct graph_edge *edge)
 {
@@ -30,6 +40,8 @@ static bool fill_wake(const struct graph *graph, uint32_t wait, struct graph_edg
 				     .removed = wait_edge_removed(graph, wait), .rule = graph->row_rules[row->wake_rule],
 				     .from_event = row->wake_event, .to_event = graph->rows[next].in_event,
 				     .from_ns = row_wake_ns(graph, wait), .to_ns = graph->rows[next].in_ns, .wait = wait };
+	if (correcting_rule(graph, wait | 1ull << 63))
+		edge->rule = correcting_rule(graph, wait | 1ull << 63);
 	fill_ends(graph, edge, row->wake_row, next);
 	return true;
 }
@@ -174,6 +186,8 @@ static bool stored_of(struct graph_edges *walk, struct graph_edge *edge)
 
 			walk->at++;
 			fill_stored(graph, stored, removed, edge);
+			if (correcting_rule(graph, index))
+				edge->rule = correcting_rule(graph, index);
 			return true;
 		}
 	}

@@ -117,6 +117,7 @@ static void exec_event(struct builder *b, const struct event *e, struct slot *sl
 	if (!exec->old_tid || exec->old_tid == e->tid || !(old = slot_find(b, exec->old_tid)) || old->row == GRAPH_NONE)
 		return;
 	/* A thread other than the first took the first's number. */
+	b->cpus.items[e->cpu].current = e->tid;
 	if (old->status == SLOT_running) {
 		row_set_out(b->graph, old->row, e->time);
 		b->graph->rows[old->row].flags |= ROW_LAST;

@@ -135,7 +135,7 @@ void wake_event(struct builder *b, const struct event *e)
 	if (in_interrupt && cpu->node != GRAPH_NONE && cpu->last_event == cpu->node_event && cpu->node_key == w->source)
 		woken = cpu->woken + 1;
 	set_judgement(b, &wake, judge(b, w, waker, target, woken), waker, target);
-	if (wake.charge_source || (!e->tid && !wake.removed)) {
+	if (wake.charge_source || !e->tid || (wake.removed && in_interrupt)) {
 		wake.row = node_of_wake(b, e, w);
 		wake.charge_source = true;
 	} else if (e->tid) {
