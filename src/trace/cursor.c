@@ -5,8 +5,15 @@
  * then place in the stream), so that numbers are the same at each opening. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "trace/ahead.h"
 #include "trace/reader.h"
+
+/* A helper is worth its start when so many chunks have been walked and so many
+ * are left. */
+#define AHEAD_AFTER 8u
+#define AHEAD_LEFT 16u
 
 /* A chunk that is being handed out. */
 struct source {
@@ -26,6 +33,8 @@ struct trace_cursor {
 	uint64_t number;                    /* of the next event in the heap */
 	uint64_t skip_to;                   /* events of lower numbers are passed over */
 	uint64_t damaged;
+	struct ahead *ahead;                /* NULL: chunks are decoded when they are needed */
+	size_t walked;                      /* chunks since the last leap */
 	struct event event;
 };
 
@@ -104,8 +113,9 @@ static bool pass_over(const struct trace_cursor *cursor, const struct chunk *chu
 
 /* Decodes a chunk into the heap, from its first event at or after from_ns on;
  * the number of events passed over for that. */
-static uint64_t open_chunk(struct trace_cursor *cursor, struct chunk *chunk, uint64_t from_ns)
+static uint64_t open_chunk(struct trace_cursor *cursor, size_t number, uint64_t from_ns)
 {
+	struct chunk *chunk = &cursor->trace->chunks.items[number];
 	struct source *source;
 	uint32_t low = 0, high;
 
@@ -121,7 +131,8 @@ static uint64_t open_chunk(struct trace_cursor *cursor, struct chunk *chunk, uin
 	if (chunk->gap) {
 		set_gap(source, chunk->hole);
 	} else if (chunk->refused || atomic_load_explicit(&chunk->damaged, memory_order_relaxed) ||
-		   chunk_decode(cursor->trace, chunk, cursor->filter.types, &source->decoded)) {
+		   (cursor->ahead ? ahead_take(cursor->ahead, number, &source->decoded) :
+		    chunk_decode(cursor->trace, chunk, cursor->filter.types, &source->decoded))) {
 		atomic_store_explicit(&chunk->damaged, true, memory_order_relaxed);
 		cursor->damaged++;
 		set_gap(source, (struct trace_gap){ chunk->first_ns, chunk->last_ns, chunk->count, chunk->cpu, GAP_REASON_damaged });
@@ -173,15 +184,18 @@ static void go_to_time(struct trace_cursor *cursor, uint64_t time_ns)
 	const struct trace *trace = cursor->trace;
 	size_t first = chunks_before(trace, time_ns);
 
+	ahead_stop(cursor->ahead);
+	cursor->ahead = NULL;
+	cursor->walked = 0;
 	while (cursor->heap.length)
 		vec_push(&cursor->unused, cursor->heap.items[--cursor->heap.length]);
 	cursor->next_chunk = first;
 	cursor->number = 1 + (first < trace->chunks.length ? trace->chunks.items[first].before : trace->total);
 	for (size_t i = first; i > 0 && trace->chunks.items[i - 1].last_before >= time_ns; i--) {
-		struct chunk *chunk = &trace->chunks.items[i - 1];
+		const struct chunk *chunk = &trace->chunks.items[i - 1];
 
 		if (chunk->last_ns >= time_ns)
-			cursor->number -= chunk->count - open_chunk(cursor, chunk, time_ns);
+			cursor->number -= chunk->count - open_chunk(cursor, i - 1, time_ns);
 	}
 }
 
@@ -215,6 +229,7 @@ void trace_cursor_free(struct trace_cursor *cursor)
 {
 	if (!cursor)
 		return;
+	ahead_stop(cursor->ahead);
 	for (size_t i = 0; i < cursor->heap.length; i++)
 		source_free(cursor->heap.items[i]);
 	for (size_t i = 0; i < cursor->unused.length; i++)
@@ -264,6 +279,16 @@ static void advance(struct trace_cursor *cursor)
 		heap_down(cursor, 0);
 }
 
+static void open_next(struct trace_cursor *cursor)
+{
+	const struct trace *trace = cursor->trace;
+
+	if (cursor->walked++ == AHEAD_AFTER && trace->chunks.length - cursor->next_chunk > AHEAD_LEFT &&
+	    sysconf(_SC_NPROCESSORS_ONLN) > 1)
+		cursor->ahead = ahead_start(trace, cursor->filter.types, cursor->filter.unnumbered, cursor->next_chunk);
+	open_chunk(cursor, cursor->next_chunk++, 0);
+}
+
 const struct event *trace_cursor_next(struct trace_cursor *cursor)
 {
 	const struct trace *trace = cursor->trace;
@@ -275,7 +300,7 @@ const struct event *trace_cursor_next(struct trace_cursor *cursor)
 
 		while (cursor->next_chunk < trace->chunks.length &&
 		       (!cursor->heap.length || trace->chunks.items[cursor->next_chunk].first_ns <= source_time(cursor->heap.items[0])))
-			open_chunk(cursor, &trace->chunks.items[cursor->next_chunk++], 0);
+			open_next(cursor);
 		if (!cursor->heap.length)
 			return NULL;
 		source = cursor->heap.items[0];
