@@ -127,7 +127,7 @@ static void make_json(const struct trace *trace, const struct tables *tables, co
 	json_u64(&json, "duration_ns", duration_ns(summary));
 	json_u64(&json, "threads", summary->threads);
 	json_u64(&json, "processes", summary->processes);
-	json_u64(&json, "cpus", summary->cpus);
+	json_u64(&json, "cpus", summary->busy_cpus);
 	json_u64(&json, "files", summary->files);
 	json_bool(&json, "complete", summary->complete);
 	json_u64(&json, "unknown_events", summary->unknown_events);
@@ -243,6 +243,8 @@ static void show_notes(const struct trace_summary *summary, struct buf *buf)
 	if (summary->unknown_events)
 		buf_printf(buf, "note: %" PRIu64 " events of types that this version does not know were passed over\n",
 			   summary->unknown_events);
+	if (summary->unreadable_files)
+		buf_printf(buf, "note: %" PRIu64 " files of the recording could not be read\n", summary->unreadable_files);
 	if (summary->foreign_files)
 		buf_printf(buf, "note: %" PRIu64 " files of other recordings in the directory were left out\n", summary->foreign_files);
 }
@@ -259,7 +261,7 @@ static void show_all(const struct trace *trace, const struct tables *tables, con
 	buf_printf(buf, "size       %" PRIu64 " bytes in %" PRIu32 " file%s, %.2f bytes an event\n", summary->bytes, summary->files,
 		   summary->files == 1 ? "" : "s", bytes_per_event(summary));
 	buf_printf(buf, "seen       %" PRIu32 " threads in %" PRIu32 " processes on %" PRIu32 " processors\n", summary->threads,
-		   summary->processes, summary->cpus);
+		   summary->processes, summary->busy_cpus);
 	buf_printf(buf, "events     %" PRIu64 "\n", summary->events);
 	show_types(summary, buf);
 	if (stacks)

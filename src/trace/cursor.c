@@ -10,6 +10,10 @@
 #include "trace/ahead.h"
 #include "trace/reader.h"
 
+/* Events of chunks that are open at the same time. Even a thousand processors
+ * stay below; a file made to cost memory does not. */
+#define LIVE_EVENTS (8u << 20)
+
 /* A helper is worth its start when so many chunks have been walked and so many
  * are left. */
 #define AHEAD_AFTER 8u
@@ -32,6 +36,7 @@ struct trace_cursor {
 	size_t next_chunk;                  /* the first one that is not in the heap yet */
 	uint64_t number;                    /* of the next event in the heap */
 	uint64_t skip_to;                   /* events of lower numbers are passed over */
+	uint64_t live_events;
 	uint64_t damaged;
 	struct ahead *ahead;                /* NULL: chunks are decoded when they are needed */
 	size_t walked;                      /* chunks since the last leap */
@@ -74,6 +79,7 @@ static void heap_add(struct trace_cursor *cursor, struct source *source)
 {
 	size_t i = cursor->heap.length;
 
+	cursor->live_events += source->chunk->count;
 	vec_push(&cursor->heap, source);
 	while (i && source_before(source, cursor->heap.items[(i - 1) / 2])) {
 		cursor->heap.items[i] = cursor->heap.items[(i - 1) / 2];
@@ -87,6 +93,7 @@ static void heap_remove(struct trace_cursor *cursor)
 {
 	struct source *source = cursor->heap.items[0];
 
+	cursor->live_events -= source->chunk->count;
 	cursor->heap.items[0] = cursor->heap.items[--cursor->heap.length];
 	if (cursor->heap.length)
 		heap_down(cursor, 0);
@@ -130,7 +137,7 @@ static uint64_t open_chunk(struct trace_cursor *cursor, size_t number, uint64_t 
 	source->is_gap = false;
 	if (chunk->gap) {
 		set_gap(source, chunk->hole);
-	} else if (chunk->refused || atomic_load_explicit(&chunk->damaged, memory_order_relaxed) ||
+	} else if (chunk->refused || cursor->live_events + chunk->count > LIVE_EVENTS || atomic_load_explicit(&chunk->damaged, memory_order_relaxed) ||
 		   (cursor->ahead ? ahead_take(cursor->ahead, number, &source->decoded) :
 		    chunk_decode(cursor->trace, chunk, cursor->filter.types, &source->decoded))) {
 		atomic_store_explicit(&chunk->damaged, true, memory_order_relaxed);
@@ -187,6 +194,7 @@ static void go_to_time(struct trace_cursor *cursor, uint64_t time_ns)
 	ahead_stop(cursor->ahead);
 	cursor->ahead = NULL;
 	cursor->walked = 0;
+	cursor->live_events = 0;
 	while (cursor->heap.length)
 		vec_push(&cursor->unused, cursor->heap.items[--cursor->heap.length]);
 	cursor->next_chunk = first;

@@ -103,8 +103,9 @@ static size_t read_index_chunk(const struct trace_file *file, uint64_t *at, unsi
 	return raw_bytes;
 }
 
-/* Chunks that one index chunk tells of. */
-static bool take_indexed(struct trace *trace, uint32_t number, const unsigned char *raw, size_t bytes)
+/* Chunks that one index chunk tells of, each behind the one before: *end is the
+ * end of the last one. So there are never more of them than the file has room for. */
+static bool take_indexed(struct trace *trace, uint32_t number, const unsigned char *raw, size_t bytes, uint64_t *end)
 {
 	const struct trace_file *file = &trace->files.items[number];
 
@@ -113,9 +114,10 @@ static bool take_indexed(struct trace *trace, uint32_t number, const unsigned ch
 		uint64_t at;
 
 		memcpy(&at, raw, 8);
-		if (!chunk_head_good(raw + 8, bytes - 8, &head) || at > file->bytes ||
+		if (!chunk_head_good(raw + 8, bytes - 8, &head) || at < *end || at > file->bytes ||
 		    (uint64_t)head.head_bytes + head.payload_bytes > file->bytes - at || !chunk_take(trace, number, at, raw + 8))
 			return false;
+		*end = at + head.head_bytes + head.payload_bytes;
 		raw += 8 + head.head_bytes;
 		bytes -= 8 + head.head_bytes;
 	}
@@ -128,7 +130,7 @@ static bool load_index(struct trace *trace, uint32_t number)
 	const struct trace_file *file = &trace->files.items[number];
 	struct trace before = *trace;
 	struct file_trailer trailer;
-	uint64_t at, end = file->bytes - sizeof(trailer);
+	uint64_t at, end = file->bytes - sizeof(trailer), chunks_end = sizeof(struct file_head);
 	bool good;
 
 	if (file->bytes < sizeof(trailer) || !trace_file_read(file, end, &trailer, sizeof(trailer)) ||
@@ -141,7 +143,7 @@ static bool load_index(struct trace *trace, uint32_t number)
 		unsigned char *raw = NULL;
 		size_t bytes = read_index_chunk(file, &at, &raw);
 
-		good = bytes && take_indexed(trace, number, raw, bytes);
+		good = bytes && take_indexed(trace, number, raw, bytes, &chunks_end);
 		free(raw);
 	}
 	if (good && at == end)

@@ -92,7 +92,7 @@ static int load_ring(struct trace *trace, struct ring_files *files, struct err *
 	for (size_t i = 0; i < files->length; i++)
 		bytes += files->items[i].head.recording == recording ? files->items[i].bytes : 0;
 	trace->verify |= bytes <= VERIFY_BYTES;
-	for (size_t i = 0; i < files->length && !status; i++) {
+	for (size_t i = 0; i < files->length; i++) {
 		struct ring_file *file = &files->items[i];
 
 		if (file->head.recording != recording) {
@@ -101,8 +101,10 @@ static int load_ring(struct trace *trace, struct ring_files *files, struct err *
 		}
 		status = trace_file_load(trace, file->path, file->fd, err);
 		file->fd = -1; /* the trace's now, or closed */
+		if (status)
+			trace->summary.unreadable_files++;
 	}
-	return status;
+	return trace->files.length ? 0 : status;
 }
 
 static int open_ring(struct trace *trace, struct err *err)
@@ -184,6 +186,20 @@ static void count_threads(struct trace *trace)
 	trace->summary.processes = (uint32_t)trace->processes.length;
 }
 
+/* The recorder keeps state in a stream of its own, which is no processor's. */
+static uint32_t count_busy_cpus(const struct trace *trace)
+{
+	struct map cpus = { 0 };
+	uint32_t count;
+
+	for (size_t i = 0; i < trace->chunks.length; i++)
+		if (trace->chunks.items[i].count > trace->chunks.items[i].state_count)
+			map_at(&cpus, trace->chunks.items[i].cpu, NULL);
+	count = (uint32_t)cpus.length;
+	map_done(&cpus);
+	return count;
+}
+
 static void summarize(struct trace *trace)
 {
 	struct trace_summary *summary = &trace->summary;
@@ -195,6 +211,7 @@ static void summarize(struct trace *trace)
 	for (size_t i = 0; i < trace->chunks.length; i++)
 		if (trace->chunks.items[i].cpu >= summary->cpus)
 			summary->cpus = trace->chunks.items[i].cpu + 1u;
+	summary->busy_cpus = count_busy_cpus(trace);
 	count_threads(trace);
 	summary->start_wall_ns = trace_wall_ns(trace, summary->start_ns);
 	read_machine(trace);

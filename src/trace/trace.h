@@ -41,7 +41,9 @@ struct trace_summary {
 	uint64_t damaged_heads;              /* files whose event table is damaged: read with this version's own */
 	uint64_t foreign_files;              /* in the directory, not of this recording */
 	uint64_t counts[EVENT_MAX];          /* by type */
-	uint32_t cpus, files;
+	uint64_t unreadable_files;           /* of this recording, in the directory */
+	uint32_t cpus, files;                /* processors are numbered below cpus */
+	uint32_t busy_cpus;                  /* processors with events, state aside */
 	uint32_t threads, processes;         /* that appear */
 	bool complete;                       /* was closed properly; else cut off or still being written */
 	const struct trace_gap *gaps;
