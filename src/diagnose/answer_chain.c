@@ -190,6 +190,15 @@ static const char *wait_words(const struct describer *d, const struct wait *wait
 			      : describe_wait(d, wait);
 }
 
+/* On a busy machine a computing thread stands in the queue for most of the time. */
+static bool ran_too(const struct scene *scene, const struct piece *p)
+{
+	struct state_times times;
+
+	scene_state_times(scene, p->thread, p->start_ns, p->end_ns, &times);
+	return times.ns[SPAN_RUNNING] * 12 > times.ns[SPAN_RUNNABLE];
+}
+
 /* What the thread of a step did for most of its share: it waited, when a step
  * below it says for whom, else what its own pieces say. */
 static const char *step_words(const struct describer *d, const struct pieces *pieces, const struct walk_steps *steps,
@@ -216,6 +225,8 @@ static const char *step_words(const struct describer *d, const struct pieces *pi
 		return wait_words(d, &d->scene->waits[best->wait]);
 	if (best->state == SPAN_STOPPED)
 		return "stopped";
+	if (best->state == SPAN_RUNNING || (best->state == SPAN_RUNNABLE && ran_too(d->scene, best)))
+		return "computing";
 	return best->state == SPAN_RUNNABLE ? "runnable, without a processor" : span_state_name(best->state);
 }
 

@@ -105,15 +105,15 @@ static bool innermost_in(const struct scene *scene, struct names *names, uint32_
 	return false;
 }
 
-unsigned busy_share_in(const struct scene *scene, struct names *names, uint32_t thread, uint64_t from_ns, uint64_t to_ns,
+int busy_share_in(const struct scene *scene, struct names *names, uint32_t thread, uint64_t from_ns, uint64_t to_ns,
 		       const char *function)
 {
 	const struct scene_thread *t = &scene->threads[thread];
 	unsigned samples = 0, inside = 0;
 
 	if (!names)
-		return 0;
-	for (uint32_t i = scene_samples_from(scene, thread, from_ns); i < t->samples.count && samples < 1000; i++) {
+		return -1;
+	for (uint32_t i = scene_samples_from(scene, thread, from_ns); i < t->samples.count && samples < 200; i++) {
 		const struct sample *s = &scene->samples[t->samples.items[i]];
 
 		if (s->time > to_ns)
@@ -122,5 +122,5 @@ unsigned busy_share_in(const struct scene *scene, struct names *names, uint32_t 
 		inside += innermost_in(scene, names, s->kstack, function) ||
 			  innermost_in(scene, names, s->ustack, function);
 	}
-	return samples ? inside * 100 / samples : 0;
+	return samples >= 10 ? (int)(inside * 100 / samples) : -1;
 }

@@ -18,8 +18,9 @@ struct busy {
 void busy_find(struct arena *arena, const struct scene *scene, struct names *names, uint32_t thread, uint64_t from_ns,
 	       uint64_t to_ns, struct busy *ret_busy);
 /* Share of samples (per cent) whose innermost frames are in a function of this
- * name; for what only the program's own calls tell (giving up the processor). */
-unsigned busy_share_in(const struct scene *scene, struct names *names, uint32_t thread, uint64_t from_ns, uint64_t to_ns,
+ * name; for what only the program's own calls tell (giving up the processor).
+ * -1 when there are too few to say. */
+int busy_share_in(const struct scene *scene, struct names *names, uint32_t thread, uint64_t from_ns, uint64_t to_ns,
 		       const char *function);
 
 #endif

@@ -199,10 +199,11 @@ static uint64_t count_yields(const struct scene *scene, uint32_t thread, uint64_
 
 bool diagnoser_spins(const struct diagnoser *diagnoser, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
 {
+	int share = busy_share_in(diagnoser->scene, diagnoser->names, thread, from_ns, to_ns, "sched_yield");
 	uint64_t yields;
 
-	if (busy_share_in(diagnoser->scene, diagnoser->names, thread, from_ns, to_ns, "sched_yield") >= 50)
-		return true;
+	if (share >= 0 && (share < 10 || share >= 50))
+		return share >= 50;
 	yields = count_yields(diagnoser->scene, thread, from_ns, to_ns);
 	return yields >= 100 && yields * 5000000 > to_ns - from_ns; /* every 5 ms at the least */
 }

@@ -6,6 +6,7 @@
 #include "diagnose/follow.h"
 
 #define MAX_TRAILS 400
+#define MAX_LOOK 4096          /* messages of a channel without a receive among them */
 #define SHORT_WAIT_NS 20000000ull
 
 struct follower {
@@ -74,13 +75,10 @@ static uint64_t part_end(const struct follower *f, struct trail *trail)
 	uint64_t rest_site = 0;
 
 	e = scene_episode(scene, trail->thread, trail->from_ns);
-	for (const struct episode *i = scene->episodes + t->episode; i < scene->episodes + t->episode + t->episode_count; i++) {
-		if (i->end_ns > trail->from_ns)
-			break;
-		before = i;
-	}
 	if (e && e->start_ns < trail->from_ns)
 		before = e;
+	else if (e ? e > scene->episodes + t->episode : t->episode_count > 0)
+		before = e ? e - 1 : scene->episodes + t->episode + t->episode_count - 1;
 	if (before)
 		rest_site = scene->waits[before->last].site;
 	for (; e && e < scene->episodes + t->episode + t->episode_count && e->start_ns < f->until; e++) {
@@ -115,16 +113,23 @@ static uint32_t reader_of(const struct follower *f, const struct message *sent, 
 
 	*ret_read_ns = 0;
 	*ret_event = sent->number;
-	for (uint32_t i = 0; row && i < row->count; i++) {
-		const struct message *m = &f->scene->messages[row->items[i]];
+	if (row) {
+		uint32_t from = scene_channel_from(f->scene, row, sent->start_ns);
 
-		if (!(m->flags & MESSAGE_FLAGS_receive) || m->result <= 0)
-			continue;
-		reader = m->thread;
-		if (m->time >= sent->start_ns) {
-			*ret_read_ns = m->time;
-			*ret_event = m->number;
-			return reader;
+		for (uint32_t i = from; i < row->count && i < from + MAX_LOOK; i++) {
+			const struct message *m = &f->scene->messages[row->items[i]];
+
+			if (m->flags & MESSAGE_FLAGS_receive && m->result > 0) {
+				*ret_read_ns = m->time;
+				*ret_event = m->number;
+				return m->thread;
+			}
+		}
+		for (uint32_t i = from; i-- > 0 && !reader && from - i < MAX_LOOK; ) {
+			const struct message *m = &f->scene->messages[row->items[i]];
+
+			if (m->flags & MESSAGE_FLAGS_receive && m->result > 0)
+				reader = m->thread;
 		}
 	}
 	if (!reader) {

@@ -167,7 +167,7 @@ static void find_turns(struct finder *f)
 {
 	const struct scene_thread *t = &f->scene->threads[f->thread];
 	const struct episode *last = NULL;
-	uint64_t begin = 0, end = 0;      /* of adjoining long turns */
+	uint64_t begin = 0, end = 0, over; /* of adjoining long turns */
 
 	for (uint32_t i = 0; i < t->episode_count; i++) {
 		const struct episode *e = &f->scene->episodes[t->episode + i];
@@ -189,9 +189,12 @@ static void find_turns(struct finder *f)
 	}
 	if (begin)
 		offer_turn(f, begin, end, true);
-	if (last && f->scene->tables->threads[f->thread].end_ns > f->scene->end_ns && last->end_ns < f->scene->end_ns &&
-	    !sleeps_most(f, last->end_ns, f->scene->end_ns))
-		offer_turn(f, last->end_ns, f->scene->end_ns, false);
+	/* It never came back to its rest. */
+	over = f->scene->tables->threads[f->thread].end_ns;
+	if (over > f->scene->end_ns)
+		over = f->scene->end_ns;
+	if (last && last->end_ns < over && !sleeps_most(f, last->end_ns, over))
+		offer_turn(f, last->end_ns, over, false);
 }
 
 /* ---- answers that do not come ---- */
@@ -312,6 +315,39 @@ static bool never_long(uint8_t kind)
 	       kind == WAIT_KIND_open || kind == WAIT_KIND_fault;
 }
 
+/* Waits that may be a hang though nothing shows that the thread asked for it: for
+ * a lock that another held, for room in a pipe. */
+static const char *held_up(const struct finder *f, const struct wait *w)
+{
+	const struct thread *t = &f->scene->tables->threads[w->thread];
+	const struct place *p = place_of(f, w);
+
+	if (w->kind == WAIT_KIND_write)
+		return "what it writes was not taken";
+	if ((w->kind == WAIT_KIND_futex || w->kind == WAIT_KIND_semaphore) && t->tid == t->pid && p && p->visits <= 2 &&
+	    w->end == WAIT_END_THREAD && w->hint_kind != HINT_KIND_thread_exit)
+		return "it waited for a lock or a condition";
+	return NULL;
+}
+
+/* When a person says that the process hung, any long wait is worth explaining but
+ * that for new work, and sleeping by design. */
+static bool worth_asking(const struct finder *f, const struct wait *w)
+{
+	const struct thread *t = &f->scene->tables->threads[w->thread];
+
+	if (!f->options->pid || w->kind == WAIT_KIND_sleep || w->kind == WAIT_KIND_worker || rests_at(f, w))
+		return false;
+	if (w->kind == WAIT_KIND_futex && t->tid != t->pid)
+		return false;
+	if (w->kind == WAIT_KIND_epoll || w->kind == WAIT_KIND_accept)
+		return false;
+	if (w->kind == WAIT_KIND_read || w->kind == WAIT_KIND_poll)
+		return role_in(f, w) != END_SERVER && role_in(f, w) != END_LISTENER &&
+		       (w->kind == WAIT_KIND_read || w->argument <= 1);
+	return true;
+}
+
 static void find_waits(struct finder *f)
 {
 	const struct scene_thread *t = &f->scene->threads[f->thread];
@@ -331,6 +367,12 @@ static void find_waits(struct finder *f)
 		else if (may_ask(f, w) && !rests_at(f, w) && is_pending(f, e, &asked))
 			offer(f, first_deed(f->scene, f->thread, asked, e->start_ns), e->end_ns, 110,
 			      "what it asked for was not answered");
+		else if (w->kind == WAIT_KIND_stop)
+			offer(f, e->start_ns, e->end_ns, 60, "it was stopped");
+		else if (held_up(f, w))
+			offer(f, e->start_ns, e->end_ns, 60, held_up(f, w));
+		else if (worth_asking(f, w))
+			offer(f, e->start_ns, e->end_ns, 40, "it waited for long");
 	}
 }
 
@@ -349,11 +391,12 @@ static bool left_unread(const struct finder *f, uint64_t from, uint64_t to)
 
 		if (m->time > to + 100000000)
 			break;
-		for (uint32_t j = 0; row && j < row->count; j++) {
+		for (uint32_t j = row ? scene_channel_from(scene, row, from) : 0; row && j < row->count; j++) {
 			const struct message *sent = &scene->messages[row->items[j]];
 
-			if (!(sent->flags & MESSAGE_FLAGS_receive) && sent->result > 0 && sent->time > from &&
-			    sent->time + WAIT_NS < to)
+			if (sent->time + WAIT_NS >= to)
+				break;
+			if (!(sent->flags & MESSAGE_FLAGS_receive) && sent->result > 0)
 				return true;
 		}
 	}

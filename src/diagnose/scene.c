@@ -66,6 +66,11 @@ uint32_t scene_messages_from(const struct scene *scene, uint32_t thread, uint64_
 	FIND_FROM(&scene->threads[thread].messages, scene->messages, time, time);
 }
 
+uint32_t scene_channel_from(const struct scene *scene, const struct row *row, uint64_t time)
+{
+	FIND_FROM(row, scene->messages, time, time);
+}
+
 uint32_t scene_samples_from(const struct scene *scene, uint32_t thread, uint64_t time)
 {
 	FIND_FROM(&scene->threads[thread].samples, scene->samples, time, time);

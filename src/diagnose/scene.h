@@ -262,6 +262,8 @@ const struct row *scene_channel(const struct scene *scene, uint64_t channel);
 /* First place in the row whose item is at or after the time. */
 uint32_t scene_wakes_from(const struct scene *scene, uint32_t thread, uint64_t time);
 uint32_t scene_messages_from(const struct scene *scene, uint32_t thread, uint64_t time);
+/* First place in a channel's row whose message is at or after the time. */
+uint32_t scene_channel_from(const struct scene *scene, const struct row *row, uint64_t time);
 uint32_t scene_samples_from(const struct scene *scene, uint32_t thread, uint64_t time);
 uint32_t scene_waits_from(const struct scene *scene, uint32_t thread, uint64_t time);
 

@@ -56,6 +56,16 @@ static const struct episode *turn_begin(const struct scene *scene, uint32_t thre
 	return found;
 }
 
+static bool watches_files(const struct search *s, uint32_t pid)
+{
+	struct row row = ends_of_process(s->d->ends, pid);
+
+	for (uint32_t i = 0; i < row.count; i++)
+		if (ends_at(s->d->ends, row, i)->at.kind == OBJECT_KIND_inotify)
+			return true;
+	return false;
+}
+
 /* Who wrote a watched file shortly before: the wake-up of the watcher comes from
  * the writer's own call, the work often from a timer that the watcher sets. */
 static void ask_changes(struct search *s)
@@ -79,7 +89,7 @@ static void ask_changes(struct search *s)
 				break;
 			}
 	}
-	for (uint32_t i = 0; i < scene->threads[s->thread].waits.count; i++) {
+	for (uint32_t i = 0; i < scene->threads[s->thread].waits.count && watches_files(s, pid); i++) {
 		const struct wait *w = &scene->waits[scene->threads[s->thread].waits.items[i]];
 
 		if (w->end_ns < from || w->end_ns > s->busy_ns || w->end != WAIT_END_THREAD)
@@ -111,11 +121,9 @@ static void ask_messages(struct search *s)
 		if (!(m->flags & MESSAGE_FLAGS_receive) || m->result <= 0)
 			continue;
 		row = scene_channel(scene, m->channel);
-		for (uint32_t j = 0; row && j < row->count; j++) {
+		for (uint32_t j = row ? scene_channel_from(scene, row, m->time) : 0, n = 0; j-- > 0 && !sent && n < 4096; n++) {
 			const struct message *other = &scene->messages[row->items[j]];
 
-			if (other->start_ns > m->time)
-				break;
 			if (!(other->flags & MESSAGE_FLAGS_receive) && other->result > 0)
 				sent = other;
 		}
