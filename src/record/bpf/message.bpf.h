@@ -21,8 +21,9 @@ struct ended {
 	u64 now, duration_ns;
 	long result;
 	u32 tid;
-	u32 ustack;
+	u32 ustack;             /* taken where the program begins: it needs many frames of the verifier's few */
 	u16 number;
+	bool outside;           /* of the filter: only its messages are recorded, somebody inside may be their peer */
 };
 
 /* One record to be made of it. */
@@ -100,7 +101,7 @@ static __always_inline int message_write(const struct ended *call, u64 object, u
 	e->peer = peer;
 	e->argument = m->argument;
 	e->result = call->result;
-	e->ustack = config.stacks & STACKS_MESSAGES ? call->ustack : 0;
+	e->ustack = call->ustack;
 	e->number = call->number;
 	e->kind = kind;
 	e->flags = flags;

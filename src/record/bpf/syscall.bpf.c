@@ -7,6 +7,7 @@
 #include "record/bpf/message.bpf.h"
 #include "record/bpf/cache.bpf.h"
 #include "record/bpf/call.bpf.h"
+#include "record/bpf/filter.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
@@ -31,7 +32,7 @@ enum {
 	FULL_plain, FULL_fd, FULL_fd4, FULL_futex, FULL_creates, FULL_pipe, FULL_socketpair,
 	FULL_read, FULL_write, FULL_sendto, FULL_recvfrom, FULL_sendmsg, FULL_recvmsg, FULL_sendmmsg, FULL_recvmmsg,
 	FULL_accept, FULL_connect, FULL_splice, FULL_tee, FULL_vmsplice, FULL_sendfile, FULL_copy,
-	FULL_queue_send, FULL_queue_receive, FULL_mq_send, FULL_mq_receive, FULL_semaphore, FULL_timer, FULL_timerfd
+	FULL_queue_send, FULL_queue_receive, FULL_mq_send, FULL_mq_receive, FULL_semaphore, FULL_timer, FULL_timerfd, FULL_itimer
 };
 
 struct full_call {
@@ -60,6 +61,7 @@ struct user_messages {
 
 #define SOL_SOCKET_NUMBER 1u
 #define SCM_RIGHTS_NUMBER 1u
+#define CALL_ALARM 37
 #define DATAGRAMS_KEPT 32 /* records of one sendmmsg or recvmmsg */
 
 SEC("tp_btf/sys_enter")
@@ -81,10 +83,21 @@ static __always_inline u64 full_argument(struct pt_regs *registers, u8 n)
 	return n < 6 ? call_argument(registers, n) : 0;
 }
 
+__noinline int full_stack_walk(void)
+{
+	return stack_walk();
+}
+
+/* The user's stack, if stacks of one of these uses are on. */
+static __always_inline u32 full_stack(u8 uses)
+{
+	return config.stacks & uses ? full_stack_walk() : 0;
+}
+
 static __always_inline int full_write(const struct ended *call, u64 object, u64 arg0, u64 arg1)
 {
 	struct ring *ring = ring_here();
-	if (!ring)
+	if (!ring || call->outside)
 		return 0;
 	struct event_syscall *e = ring_begin(ring, EVENT_syscall, call->tid, call->now, sizeof(*e));
 	if (!e)
@@ -94,7 +107,7 @@ static __always_inline int full_write(const struct ended *call, u64 object, u64 
 	e->arg1 = arg1;
 	e->duration_ns = call->duration_ns;
 	e->result = call->result;
-	e->ustack = config.stacks & STACKS_SYSCALLS ? call->ustack : 0;
+	e->ustack = call->ustack;
 	e->number = call->number;
 	e->reserved = 0;
 	ring_end(ring);
@@ -118,7 +131,7 @@ static __always_inline int full_queue(const struct ended *call, u64 object, long
 	e->duration_ns = call->duration_ns;
 	e->bytes = bytes > 0 ? bytes : 0;
 	e->result = call->result;
-	e->ustack = config.stacks & STACKS_MESSAGES ? call->ustack : 0;
+	e->ustack = call->ustack;
 	e->number = call->number;
 	e->flags = flags;
 	e->reserved = 0;
@@ -374,7 +387,7 @@ __noinline int full_datagrams(const struct ended *call, u64 file, u8 class)
 }
 
 /* Calls on one descriptor that may carry messages. */
-static __always_inline int full_descriptor(const struct ended *call, struct full_call info)
+static __always_inline int full_descriptor(struct ended *call, struct full_call info)
 {
 	struct pt_regs *registers = call->registers;
 	int fd = registers->di;
@@ -382,6 +395,8 @@ static __always_inline int full_descriptor(const struct ended *call, struct full
 	struct cached *found = cache_find(file);
 	struct message m = { .bytes = call->result, .argument = fd };
 
+	call->ustack = full_stack(found && info.class != FULL_fd && message_kinds[found->kind & 31] ? STACKS_MESSAGES
+												     : STACKS_SYSCALLS);
 	if (!found)
 		return full_write(call, 0, fd, full_argument(registers, info.second));
 	if (info.class == FULL_fd || !message_kinds[found->kind & 31])
@@ -416,32 +431,66 @@ static __always_inline int full_descriptor(const struct ended *call, struct full
 			     (GET(file, f_flags) & O_NONBLOCK_BIT) != 0, &m);
 }
 
-/* timerfd_settime and timer_settime, as timers armed. */
+/* When the timer that the call sets will fire, CLOCK_MONOTONIC; 0 it is
+ * disarmed, 1 not known. */
+static __always_inline u64 full_expiry(const struct ended *call, u8 class)
+{
+	struct pt_regs *registers = call->registers;
+	u64 spec[4] = { 0 }, now = call->now - call->duration_ns, first = call_argument(registers, 0);
+
+	if (class == FULL_itimer && call->number == CALL_ALARM)
+		return first ? now + first * 1000000000ull : 0;
+	if (bpf_probe_read_user(spec, sizeof(spec), (void *)call_argument(registers, class == FULL_itimer ? 1 : 2)))
+		return 1;
+	if (class == FULL_itimer)
+		return spec[2] || spec[3] ? now + spec[2] * 1000000000ull + spec[3] * 1000 : 0;
+	u64 expiry = spec[2] * 1000000000ull + spec[3];
+	if (!expiry)
+		return 0;
+	if (!(call_argument(registers, 1) & 1))
+		return now + expiry;
+	/* absolute: far beyond the time since boot it is the wall clock's */
+	u64 offset = config_realtime_offset();
+	return offset && expiry > offset ? expiry - offset : expiry;
+}
+
+/* Calls that set timers: the call's own record, and the timer's. */
 __noinline int full_timer(const struct ended *call, u8 class)
 {
 	struct object_at at = { 0 };
-	u64 spec[4] = { 0 };
 	struct ring *ring = ring_here();
 
 	if (!call || !ring)
 		return 0;
+	u64 first = call_argument(call->registers, 0), second = call_argument(call->registers, 1), timer;
 	if (class == FULL_timerfd)
-		object_find(&at, object_file(call->task, call_argument(call->registers, 0)));
-	full_record(call, at.number, call_argument(call->registers, 0), call_argument(call->registers, 1));
-	if (call->result || bpf_probe_read_user(spec, sizeof(spec), (void *)call_argument(call->registers, 2)))
+		object_find(&at, object_file(call->task, first));
+	full_record(call, at.number, first, second);
+	/* only the real-time interval timer is a timer of its own */
+	if (call->outside || call->result < 0 || (class == FULL_itimer && call->number != CALL_ALARM && first))
 		return 0;
-	u64 expires = spec[2] * 1000000000ull + spec[3];
-	if (expires && !(call_argument(call->registers, 1) & 1))
-		expires += call->now - call->duration_ns;
+	if (class == FULL_timerfd)
+		timer = at.context;
+	else
+		timer = (u64)(u32)GET(call->task, tgid) << 32 | (class == FULL_itimer ? 0xffffffffu : (u32)first);
+	u64 expiry = full_expiry(call, class);
+	if (!expiry) {
+		struct event_timer_cancel *cancel = ring_begin(ring, EVENT_timer_cancel, call->tid, call->now, sizeof(*cancel));
+		if (!cancel)
+			return 0;
+		cancel->timer = timer;
+		ring_end(ring);
+		return 0;
+	}
 	struct event_timer_arm *e = ring_begin(ring, EVENT_timer_arm, call->tid, call->now, sizeof(*e));
 	if (!e)
 		return 0;
-	e->timer = class == FULL_timerfd ? at.context : call_argument(call->registers, 0);
+	e->timer = timer;
 	e->function = 0;
-	e->expires_ns = expires;
+	e->expires_ns = expiry;
 	e->object = at.number;
-	e->ustack = 0;
-	e->kind = class == FULL_timerfd ? TIMER_KIND_timerfd : TIMER_KIND_posix;
+	e->ustack = call->ustack;
+	e->kind = class == FULL_timerfd ? TIMER_KIND_timerfd : class == FULL_timer ? TIMER_KIND_posix : TIMER_KIND_itimer;
 	e->reserved0 = 0;
 	e->reserved = 0;
 	ring_end(ring);
@@ -476,6 +525,7 @@ __noinline int full_special(const struct ended *call, u8 class, u32 arguments)
 		return full_connection(call, call_argument(registers, 0), class == FULL_accept);
 	case FULL_timer:
 	case FULL_timerfd:
+	case FULL_itimer:
 		return full_timer(call, class);
 	case FULL_vmsplice:
 		if (full_end(call, call_argument(registers, 0), 0))
@@ -496,7 +546,7 @@ int BPF_PROG(full_exit, struct pt_regs *registers, long result)
 	if (!slot)
 		return 0;
 	struct ended call = {
-		.registers = registers, .task = task, .ustack = stack_user(ctx, STACKS_MESSAGES | STACKS_SYSCALLS),
+		.registers = registers, .task = task, .outside = !filter_passes(task),
 		.now = bpf_ktime_get_ns(), .result = result, .tid = tid, .number = SYSCALL_NONE,
 	};
 	u64 number = registers->orig_ax;
@@ -505,14 +555,19 @@ int BPF_PROG(full_exit, struct pt_regs *registers, long result)
 		/* the registers of sigreturn are the interrupted code's again */
 		number = slot->number;
 	}
-	if (number >= CALL_MAX || task->thread_info.status & TS_COMPAT)
+	if (number >= CALL_MAX || task->thread_info.status & TS_COMPAT) {
+		call.ustack = full_stack(STACKS_SYSCALLS);
 		return full_write(&call, 0, registers->di, registers->si);
+	}
 	call.number = number;
 	struct full_call info = full_calls[number];
-	if (!info.listed)
+	if (!info.listed) {
+		call.ustack = full_stack(STACKS_SYSCALLS);
 		return full_write(&call, 0, registers->di, registers->si);
+	}
 	if (info.class == FULL_fd || (info.class >= FULL_read && info.class <= FULL_recvmmsg))
 		return full_descriptor(&call, info);
+	call.ustack = full_stack(info.class >= FULL_accept && info.class <= FULL_semaphore ? STACKS_MESSAGES : STACKS_SYSCALLS);
 	if (info.class >= FULL_splice && info.class <= FULL_copy && info.class != FULL_vmsplice)
 		return full_two_ended(&call, info.class);
 	if (info.class >= FULL_queue_send && info.class <= FULL_semaphore)
