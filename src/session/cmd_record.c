@@ -37,7 +37,7 @@ static const struct option_spec options[] = {
 	{ "max-size", 0, OPTION_BYTES, "SIZE", "stop when the trace has this size" },
 	{ "ring", 0, OPTION_BYTES, "SIZE", "memory of each processor's ring, at most 64M" },
 	{ "freq", 'F', OPTION_NUMBER, "HZ", "CPU samples a second and processor, 0 none (99)" },
-	{ "stacks", 0, OPTION_TEXT, "LIST", 
+	{ "stacks", 0, OPTION_TEXT, "LIST",
 	  "what takes user stacks: waits, wakes, msgs, syscalls, samples, all, none (waits,wakes,samples; full: msgs too)" },
 	{ NULL },
 };
@@ -393,7 +393,7 @@ static int check_stacks(const struct options *given, bool full, uint32_t *ret_st
 		while (i < count && (strlen(uses[i].name) != length || strncmp(uses[i].name, at, length)))
 			i++;
 		if (i == count)
-			return err_set(err, -EINVAL, "--stacks takes a list of waits, wakes, msgs, syscalls, samples, or all, or none; not '%s'",
+			return err_set(err, -EINVAL, "--stacks takes a list of waits, wakes, msgs, syscalls, samples; or all, or none; not '%s'",
 				       list);
 		stacks |= uses[i].bits;
 		at += length + (at[length] == ',');
