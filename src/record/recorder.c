@@ -322,6 +322,8 @@ void recorder_status(struct recorder *recorder, struct recorder_status *ret_stat
 	status.file_bytes = atomic_load(&recorder->agent.bytes);
 	if (recorder->rings.base)
 		status.lost = rings_lost(&recorder->rings);
+	if (recorder->programs)
+		status.lost += programs_missed(recorder->programs);
 	status.real_time = recorder->agent.real_time;
 	status.ended = atomic_load(&recorder->agent.ended);
 	if (status.ended)
@@ -396,6 +398,18 @@ int recorder_fd(const struct recorder *recorder)
 	return recorder->agent.ended_fd;
 }
 
+/* Events that the kernel dropped before any program of ours saw them. On no
+ * processor, for it does not tell which; they are too few to break edges. */
+static int report_missed(struct recorder *recorder, struct err *err)
+{
+	uint64_t missed = programs_missed(recorder->programs);
+
+	if (!missed)
+		return 0;
+	return writer_add_gap(recorder->writer, recorder->stream, recorder->start_ns, clock_ns(CLOCK_MONOTONIC), missed,
+			      GAP_REASON_nested, err);
+}
+
 int recorder_stop(struct recorder *recorder, struct recorder_status *ret_status, struct err *err)
 {
 	bool started = recorder->agent.started;
@@ -416,6 +430,8 @@ int recorder_stop(struct recorder *recorder, struct recorder_status *ret_status,
 		if (!r && !atomic_load(&recorder->agent.ended))
 			r = watcher_emit_clock(&recorder->sink, err);
 	}
+	if (recorder->writer && recorder->programs && !r)
+		r = report_missed(recorder, err);
 	if (recorder->writer) {
 		closing = writer_close(recorder->writer, r ? NULL : err);
 		if (!r)
