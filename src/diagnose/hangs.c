@@ -106,12 +106,27 @@ static enum end_role role_in(const struct finder *f, const struct wait *w)
 	return role;
 }
 
-/* One connection that the thread made itself, and nothing else, is listened to for
- * answers. */
+/* True when the last that the thread did with what it waits for was to send. */
+static bool asked_there(const struct finder *f, const struct wait *w)
+{
+	const struct scene_thread *t = &f->scene->threads[w->thread];
+	uint64_t object = w->kind == WAIT_KIND_poll ? w->detail : w->object;
+
+	for (uint32_t i = scene_messages_from(f->scene, w->thread, w->start_ns), n = 0; i-- && n < 8; n++) {
+		const struct message *m = &f->scene->messages[t->messages.items[i]];
+
+		if (m->object == object && m->result > 0)
+			return !(m->flags & MESSAGE_FLAGS_receive);
+	}
+	return false;
+}
+
+/* One connection that the thread made itself, or on which it has just asked, and
+ * nothing else, is listened to for answers. */
 static bool awaits_answer(const struct finder *f, const struct wait *w)
 {
-	return (w->kind == WAIT_KIND_read || (w->kind == WAIT_KIND_poll && w->argument <= 1)) &&
-	       role_in(f, w) == END_CLIENT;
+	return (w->kind == WAIT_KIND_read || (w->kind == WAIT_KIND_poll && w->argument <= 1)) && role_in(f, w) != END_SERVER &&
+	       (role_in(f, w) == END_CLIENT || asked_there(f, w));
 }
 
 /* An event loop comes back to the same place to listen again and again; a nested
