@@ -143,13 +143,13 @@ static void every_event_comes_back(void **state)
 {
 	const char *path = path_of("whole");
 	struct arena arena = { 0 };
-	struct events events = make_events(&arena, 30000, 5);
+	struct events events = make_events(&arena, 20000, 5);
 	uint64_t counts[EVENT_MAX] = { 0 }, state_events = 0;
 	struct trace_cursor *cursor;
 	struct trace *trace;
 
 	(void)state;
-	write_events(&events, path, 7777);
+	write_events(&events, path, 2777);
 	qsort(events.items, events.length, sizeof(events.items[0]), by_order);
 	trace = open_good(path);
 	cursor = trace_cursor_new(trace, NULL);
@@ -181,14 +181,14 @@ static void filters_and_places_agree_with_walking(void **state)
 {
 	const char *path = path_of("filtered");
 	struct arena arena = { 0 };
-	struct events events = make_events(&arena, 20000, 4);
+	struct events events = make_events(&arena, 12000, 4);
 	struct trace *trace;
 
 	(void)state;
-	write_events(&events, path, 900);
+	write_events(&events, path, 600);
 	qsort(events.items, events.length, sizeof(events.items[0]), by_order);
 	trace = open_good(path);
-	for (unsigned round = 0; round < 60; round++) {
+	for (unsigned round = 0; round < 24; round++) {
 		uint64_t first = random_u64() % events.length, last = first + random_u64() % (events.length - first);
 		struct trace_filter filter = { .from_ns = events.items[first].time, .to_ns = events.items[last].time };
 		bool types = round % 3, seek = round % 2;
@@ -215,7 +215,7 @@ static void filters_and_places_agree_with_walking(void **state)
 		assert_null(trace_cursor_next(cursor));
 		trace_cursor_free(cursor);
 	}
-	for (unsigned round = 0; round < 200; round++) {
+	for (unsigned round = 0; round < 40; round++) {
 		uint64_t number = 1 + random_u64() % events.length;
 		const struct event *e = trace_event(trace, &arena, number);
 
@@ -330,18 +330,6 @@ static uint64_t walk(const struct trace *trace)
 	return n;
 }
 
-static uint64_t walk_happenings(const struct trace *trace)
-{
-	struct trace_cursor *cursor = trace_cursor_new(trace, NULL);
-	const struct event *e;
-	uint64_t n = 0;
-
-	while ((e = trace_cursor_next(cursor)))
-		n += !(event_infos[e->type].categories & (STATE | META));
-	trace_cursor_free(cursor);
-	return n;
-}
-
 static struct events small_events(struct arena *arena)
 {
 	struct events events = { 0 };
@@ -352,6 +340,14 @@ static struct events small_events(struct arena *arena)
 		vec_push(&events, e);
 	}
 	return events;
+}
+
+/* Steps through the bytes of a file: all of them when ARGUS_TEST_ALL is set. The
+ * event table's are many and all alike; elsewhere a step of 7 meets each bit
+ * and each field of a head in one chunk or another. */
+static size_t step_from(size_t at)
+{
+	return getenv("ARGUS_TEST_ALL") ? 1 : at >= sizeof(struct file_head) && at < 4000 ? 397 : 7;
 }
 
 static void cut_files_keep_their_whole_chunks(void **state)
@@ -366,7 +362,7 @@ static void cut_files_keep_their_whole_chunks(void **state)
 	(void)state;
 	write_events(&events, from, 10);
 	bytes = read_file(from, &size);
-	for (size_t cut = 0; cut < size; cut++) {
+	for (size_t cut = 0; cut < size; cut += step_from(cut)) {
 		struct err err = { 0 };
 		struct trace *trace;
 		uint64_t n;
@@ -381,7 +377,7 @@ static void cut_files_keep_their_whole_chunks(void **state)
 		assert_false(trace_summary(trace)->complete);
 		n = walk(trace);
 		assert_true(n >= before);
-		assert_int_equal(trace_summary(trace)->events, walk_happenings(trace));
+		assert_int_equal(trace_summary(trace)->events, n);
 		before = n;
 		trace_close(trace);
 	}
@@ -402,9 +398,10 @@ static void flipped_bits_cost_one_chunk(void **state)
 	(void)state;
 	write_events(&events, from, 10);
 	bytes = read_file(from, &size);
-	for (size_t at = 0; at < size; at++) {
+	for (size_t at = 0; at < size; at += step_from(at)) {
 		struct err err = { 0 };
 		struct trace *trace;
+		uint64_t seen;
 
 		bytes[at] ^= (unsigned char)(1u << (at % 8));
 		write_file(path, bytes, size);
@@ -414,10 +411,11 @@ static void flipped_bits_cost_one_chunk(void **state)
 			continue;
 		}
 		/* two processors, a flush each ten events: chunks of at most ten */
-		assert_true(walk(trace) + 10 >= events.length);
-		assert_int_equal(trace_summary(trace)->events, walk_happenings(trace));
-		if (walk(trace) < events.length)
-			assert_true(trace_summary(trace)->gap_count > 0 && trace_summary(trace)->lost + walk(trace) == events.length);
+		seen = walk(trace);
+		assert_true(seen + 10 >= events.length);
+		assert_int_equal(trace_summary(trace)->events, seen);
+		if (seen < events.length)
+			assert_true(trace_summary(trace)->gap_count > 0 && trace_summary(trace)->lost + seen == events.length);
 		trace_close(trace);
 	}
 	free(bytes);
