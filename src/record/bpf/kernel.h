@@ -133,6 +133,7 @@ struct inode {
 	u32 i_rdev;
 	struct file_lock_context *i_flctx;
 	struct pipe_inode_info *i_pipe;
+	u32 i_fsnotify_mask;
 	struct fsnotify_mark_connector *i_fsnotify_marks;
 };
 
@@ -444,13 +445,24 @@ struct timerfd_ctx {
 enum fsnotify_obj_type { FSNOTIFY_OBJ_TYPE_INODE };
 typedef struct fsnotify_mark_connector *fsnotify_connp_t;
 
+struct hlist_node {
+	struct hlist_node *next;
+};
+
+struct hlist_head {
+	struct hlist_node *first;
+};
+
 struct fsnotify_mark_connector {
 	unsigned char type;
 	void *obj;
+	struct hlist_head list;
 };
 
 struct fsnotify_mark {
 	u32 mask;
+	struct fsnotify_group *group;
+	struct hlist_node obj_list;
 	struct list_head g_list;
 	struct fsnotify_mark_connector *connector;
 };

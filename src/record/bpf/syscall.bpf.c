@@ -8,6 +8,7 @@
 #include "record/bpf/cache.bpf.h"
 #include "record/bpf/call.bpf.h"
 #include "record/bpf/filter.bpf.h"
+#include "record/bpf/watched.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
@@ -62,6 +63,7 @@ struct user_messages {
 #define SOL_SOCKET_NUMBER 1u
 #define SCM_RIGHTS_NUMBER 1u
 #define CALL_ALARM 37
+#define FILE_CREATED (1u << 20) /* FMODE_CREATED */
 #define DATAGRAMS_KEPT 32 /* records of one sendmmsg or recvmmsg */
 
 SEC("tp_btf/sys_enter")
@@ -399,6 +401,8 @@ static __always_inline int full_descriptor(struct ended *call, struct full_call 
 												     : STACKS_SYSCALLS);
 	if (!found)
 		return full_write(call, 0, fd, full_argument(registers, info.second));
+	if (info.class == FULL_write && found->kind == OBJECT_KIND_file && call->result > 0)
+		watched_change(file, found->number, WATCHED_MODIFY, call->tid, call->now, call->ustack);
 	if (info.class == FULL_fd || !message_kinds[found->kind & 31])
 		return full_write(call, found->number, full_argument(registers, info.first),
 				  full_argument(registers, info.second));
@@ -510,8 +514,9 @@ __noinline int full_special(const struct ended *call, u8 class, u32 arguments)
 		object_find(&at, object_file(call->task, call_argument(registers, 4)));
 		break;
 	case FULL_creates:
-		if (call->result >= 0)
-			object_find(&at, object_file(call->task, call->result));
+		if (call->result >= 0 && object_find(&at, object_file(call->task, call->result)) &&
+		    at.kind == OBJECT_KIND_file && GET(at.file, f_mode) & FILE_CREATED)
+			watched_change(at.file, at.number, WATCHED_CREATE, call->tid, call->now, call->ustack);
 		break;
 	case FULL_futex:
 		at.number = call_futex(call->task, call_argument(registers, 0));
