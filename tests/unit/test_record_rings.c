@@ -1,0 +1,166 @@
+/* src/record/rings.c: what programs leave in a ring comes out whole, in order,
+ * over the ring's end; losses become gaps; nonsense does not spread. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "record/rings.h"
+#include "trace/trace.h"
+
+#define BYTES 4096u
+
+struct fixture {
+	char folder[64], path[96];
+	struct rings rings;
+	struct writer *writer;
+	uint64_t time;
+};
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+	struct writer_options options = { .cpus = 2 };
+
+	strcpy(f->folder, "/tmp/argus-rings-XXXXXX");
+	assert_non_null(mkdtemp(f->folder));
+	snprintf(f->path, sizeof(f->path), "%s/t.trace", f->folder);
+	f->rings = (struct rings){ .ring_bytes = BYTES, .cpus = 2, .stride = RING_DATA + BYTES + RING_SLACK };
+	f->rings.base = calloc(2, f->rings.stride);
+	f->time = 1000;
+	assert_int_equal(writer_create(f->path, false, &options, &f->writer, NULL), 0);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	unlink(f->path);
+	rmdir(f->folder);
+	free(f->rings.base);
+	free(f);
+	return 0;
+}
+
+/* As a program does: takes room, fills it, publishes. */
+static void put(struct fixture *f, uint32_t cpu, uint32_t code, bool publish)
+{
+	struct ring *ring = rings_of(&f->rings, cpu);
+	struct record *record = (void *)((char *)ring + RING_DATA + (ring->head & (BYTES - 1)));
+	struct event_exit exit = { .code = code };
+
+	*record = (struct record){ f->time++, 7, EVENT_exit, sizeof(*record) + sizeof(exit) };
+	memcpy(record + 1, &exit, sizeof(exit));
+	ring->head += record->size;
+	if (publish)
+		ring->done = ring->head;
+}
+
+static int drain(struct fixture *f, bool last, struct err *err)
+{
+	uint64_t bytes = 0, fill = 0;
+
+	return rings_drain(&f->rings, f->writer, last, &bytes, &fill, err);
+}
+
+static void keeps_order_over_the_end(void **state)
+{
+	struct fixture *f = *state;
+	struct trace *trace;
+	struct trace_cursor *cursor;
+	uint32_t code = 0, seen = 0;
+
+	/* 24 bytes do not divide the ring: records reach into the slack */
+	for (int round = 0; round < 40; round++) {
+		for (int i = 0; i < 100; i++)
+			put(f, 0, code++, true);
+		assert_int_equal(drain(f, false, NULL), 0);
+		assert_int_equal(rings_of(&f->rings, 0)->tail, rings_of(&f->rings, 0)->head);
+	}
+	assert_int_equal(writer_close(f->writer, NULL), 0);
+	assert_int_equal(trace_open(f->path, &trace, NULL), 0);
+	cursor = trace_cursor_new(trace, NULL);
+	for (const struct event *e; (e = trace_cursor_next(cursor));)
+		if (e->type == EVENT_exit)
+			assert_int_equal(event_as(e, exit)->code, seen++);
+	assert_int_equal(seen, code);
+	trace_cursor_free(cursor);
+	trace_close(trace);
+}
+
+static void leaves_what_is_not_published(void **state)
+{
+	struct fixture *f = *state;
+	struct ring *ring = rings_of(&f->rings, 1);
+
+	put(f, 1, 1, true);
+	put(f, 1, 2, false);
+	assert_int_equal(drain(f, false, NULL), 0);
+	assert_int_equal(ring->tail, 24);
+	/* an interrupt between reading and storing it makes `done` step back */
+	ring->done = 0;
+	assert_int_equal(drain(f, false, NULL), 0);
+	assert_int_equal(ring->tail, 24);
+	assert_int_equal(drain(f, true, NULL), 0);
+	assert_int_equal(ring->tail, 48);
+	assert_int_equal(writer_events(f->writer), 2);
+	writer_close(f->writer, NULL);
+}
+
+static void tells_losses(void **state)
+{
+	struct fixture *f = *state;
+	struct ring *ring = rings_of(&f->rings, 1);
+	const struct trace_summary *summary;
+	struct trace *trace;
+
+	put(f, 1, 1, true);
+	ring->lost = 5;
+	ring->lost_from_ns = 2000;
+	ring->lost_to_ns = 2500;
+	assert_int_equal(drain(f, false, NULL), 0);
+	assert_int_equal(ring->lost_seen, 5);
+	assert_int_equal(drain(f, false, NULL), 0);
+	assert_int_equal(writer_close(f->writer, NULL), 0);
+	assert_int_equal(trace_open(f->path, &trace, NULL), 0);
+	summary = trace_summary(trace);
+	assert_int_equal(summary->lost, 5);
+	assert_int_equal(summary->gap_count, 1);
+	assert_int_equal(summary->gaps[0].cpu, 1);
+	assert_int_equal(summary->gaps[0].from_ns, 2000);
+	assert_int_equal(summary->gaps[0].to_ns, 2500);
+	trace_close(trace);
+}
+
+static void refuses_nonsense(void **state)
+{
+	struct fixture *f = *state;
+	struct ring *ring = rings_of(&f->rings, 0);
+	struct err err = { 0 };
+
+	ring->head = ring->done = BYTES + 64;
+	ring->tail = BYTES - 64;
+	memset((char *)ring + RING_DATA + BYTES - 64, 0xff, 64);
+	assert_int_equal(drain(f, false, &err), -EPROTO);
+	assert_non_null(strstr(err.text, "processor 0"));
+	writer_close(f->writer, NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(keeps_order_over_the_end, setup, teardown),
+		cmocka_unit_test_setup_teardown(leaves_what_is_not_published, setup, teardown),
+		cmocka_unit_test_setup_teardown(tells_losses, setup, teardown),
+		cmocka_unit_test_setup_teardown(refuses_nonsense, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
