@@ -7,12 +7,6 @@
 /* So many frames of one side alone are passed over on the way to an equal one. */
 #define MAX_SKIP 2
 
-/* Part of a thread's time, and how often at least, that make a wait its rest. */
-#define REST_SHARE 0.2
-#define REST_TIMES 5
-/* Part of its time that makes it idle. */
-#define REST_ALL 0.9
-
 struct scale {
 	double factor;
 	uint32_t unit;
@@ -92,13 +86,6 @@ static void match_nodes(struct arena *arena, struct match *match, struct compari
 	}
 }
 
-static uint32_t outermost_of(const struct profile *profile, uint32_t node)
-{
-	while (profile->contexts.nodes.items[node].depth > 1)
-		node = profile->contexts.nodes.items[node].parent;
-	return node;
-}
-
 /* The system call that the node is or works for; 0 none. */
 static uint32_t system_call_of(const struct profile *profile, uint32_t node)
 {
@@ -113,24 +100,13 @@ static uint32_t system_call_of(const struct profile *profile, uint32_t node)
 	return 0;
 }
 
-/* Does a thread rest here, in the good run: does it wait here again and again for more
- * than a fifth of its time? How long it rests is not its own doing. */
-static bool rests(const struct profile *base, uint32_t node)
+/* Is what the node waits the rest of threads in the good run, or idleness in any? */
+static bool rests(const struct profile *profile, uint32_t node, bool good)
 {
-	uint32_t call = system_call_of(base, node);
-	const struct tree_cost *costs = base->tree.costs.items;
+	uint32_t call = system_call_of(profile, node);
+	const struct tree_cost *cost = &profile->tree.costs.items[call];
 
-	return call && costs[call].count >= REST_TIMES &&
-	       (double)costs[call].off_ns > (double)costs[outermost_of(base, call)].total_ns * REST_SHARE;
-}
-
-/* Threads that do nothing but wait here to their end. */
-static bool is_idle(const struct profile *buggy, uint32_t node)
-{
-	uint32_t call = system_call_of(buggy, node);
-	const struct tree_cost *costs = buggy->tree.costs.items;
-
-	return call && (double)costs[call].until_end_ns > (double)costs[outermost_of(buggy, call)].total_ns * REST_ALL;
+	return call && ((good && cost->rest_ns * 2 > cost->off_ns) || cost->idle_ns * 2 > cost->off_ns);
 }
 
 static double ratio(double a, double b)
@@ -175,7 +151,7 @@ int compare_profiles(struct arena *arena, struct profile *base, struct profile *
 			c.expected_ns[i] = (int64_t)((double)base_own[other] * scales[i].factor);
 		c.excess_ns[i] = own[i] - c.expected_ns[i];
 		if (time != RANK_cpu && c.excess_ns[i] > 0 &&
-		    ((other && rests(base, other)) || is_idle(buggy, i)))
+		    ((other && rests(base, other, true)) || rests(buggy, i, false)))
 			c.excess_ns[i] = 0;
 	}
 	*ret_comparison = c;

@@ -12,9 +12,9 @@
  * start to exit this is its outermost function, so whole runs are compared; in
  * a server or a window's program it is the handler that the endless loop calls,
  * so requests or inputs are; an idle loop's waits are their own unit and weigh
- * nothing unless each of them grew longer. Not even then in a system call in which the
- * base's thread waits again and again for more than a fifth of its time: that is its
- * rest, and its length somebody else's doing; nor where a thread does nothing but wait. Where neither run completed anything,
+ * nothing unless each of them grew longer. Not even then where the base's
+ * threads rest or a thread is idle (rest.h).
+ * Where neither run completed anything,
  * lengths are what is left to scale by. */
 #ifndef INFER_COMPARE_H
 #define INFER_COMPARE_H

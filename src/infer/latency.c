@@ -319,6 +319,8 @@ void latency_see(struct latency *latency, const struct latency_rules *rules, uin
 			latency->frames.items[step.sure - 1].doubts--;
 		latency->frames.items[step.keep - 1].calls += step.restarted;
 	}
+	if (!latency->since)
+		latency->since = latency->start && latency->start < time ? latency->start : time;
 	latency->site = site;
 	latency->last = time;
 	latency->left_call = false;
@@ -353,7 +355,10 @@ void latency_close(struct latency *latency, const struct latency_rules *rules, u
 		turn_over(latency, rules, time, 0, 0, UINT32_MAX,
 			  ended ? LATENCY_until_end : LATENCY_until_end | LATENCY_open_end);
 		latency->site = 0;
+		if (rules->hooks.life && time > latency->since)
+			rules->hooks.life(rules->hooks.data, latency->thread, time - latency->since);
 	}
+	latency->since = 0;
 	latency->frames.length = 0;
 	latency->left_call = false;
 	latency->start = 0;
@@ -374,6 +379,8 @@ void latency_cut(struct latency *latency, uint64_t time)
 	}
 	if (latency->last < time)
 		latency->last = time;
+	if (latency->since)
+		latency->since = time;
 	if (!latency->site) {
 		latency->start = time;
 		latency->started_before = true;

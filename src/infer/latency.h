@@ -70,6 +70,8 @@ struct latency_hooks {
 	 * through it; of what is below `sure`, anything may have run. `sure` is the
 	 * program's node when nothing is known. `idle`: off the processor, nothing ran. May be NULL. */
 	void (*stretch)(void *data, uint32_t sure, uint64_t from_ns, uint64_t to_ns, bool idle);
+	/* A thread was looked at for so long. May be NULL. */
+	void (*life)(void *data, uint32_t thread, uint64_t ns);
 	/* A clock found this context running. May be NULL. */
 	void (*sample)(void *data, uint32_t node);
 };
@@ -89,6 +91,7 @@ struct latency {
 	uint32_t thread;
 	uint64_t start;          /* creation, or begin of the window; 0: before anything was seen of it */
 	bool started_before;     /* `start` is the window's: the calls may have begun before it */
+	uint64_t since;          /* time of the first stack, 0 before it */
 	uint64_t last;           /* time of the last stack */
 	uint32_t site;           /* of the last stack, 0 before the first */
 	bool left_call;          /* the system call that the last stack was in has ended */

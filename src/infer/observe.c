@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "infer/observe_thread.h"
@@ -108,7 +109,7 @@ static struct watched *begin_thread(struct run *run, uint32_t tid, uint64_t time
 	const struct thread *thread = entry ? &run->tables->threads[entry] : NULL;
 	struct watched added = { .tid = tid, .pid = thread ? thread->pid : tid };
 	struct observe_thread known = { .tid = tid, .pid = added.pid };
-	char name[64];
+	char name[64], *real;
 
 	if (!program)
 		program = thread && thread->exe[0] ? thread->exe : NULL;
@@ -118,6 +119,10 @@ static struct watched *begin_thread(struct run *run, uint32_t tid, uint64_t time
 		snprintf(name, sizeof(name), "[%.40s]", thread && (thread->flags & TASK_FLAGS_kernel_thread) ? "kernel" : known.name);
 		program = name;
 	}
+	/* One program by all its names: /usr/bin/python3 may be a link. */
+	real = program[0] == '/' ? realpath(program, NULL) : NULL;
+	if (real)
+		program = real;
 	added.wanted = is_wanted(run, thread, tid, program);
 	known.name = thread ? thread->comm : "?";
 	added.thread.latency.thread = run->threads.length;
@@ -126,6 +131,7 @@ static struct watched *begin_thread(struct run *run, uint32_t tid, uint64_t time
 	added.thread.kernel_thread = thread && (thread->flags & TASK_FLAGS_kernel_thread);
 	if (added.wanted)
 		known.program = added.thread.program = contexts_program(observer->rules.contexts, program);
+	free(real);
 	vec_push(&run->threads, added);
 	vec_push(&observer->threads, known);
 	map_put(&run->by_tid, tid, run->threads.length);
@@ -371,6 +377,7 @@ int observe_run(struct observer *observer, const struct trace *trace, const stru
 	run.rules.hooks.instance = no_instance;
 	run.rules.hooks.stretch = NULL;
 	run.rules.hooks.sample = NULL;
+	run.rules.hooks.life = NULL;
 	filter.to_ns = to;
 	if (scope->before_ns && from > scope->before_ns)
 		filter.from_ns = from - scope->before_ns;

@@ -19,6 +19,8 @@ static void on_instance(void *data, const struct latency_instance *i)
 	struct profile *profile = data;
 
 	tree_add_instance(&profile->tree, i);
+	if (i->off_ns && profile_function(profile, i->node)->place == PLACE_system_call)
+		rest_add_wait(&profile->rest, i);
 	if (!is_kept(profile, i))
 		return;
 	if (profile->instances.max && profile->instances.list.length >= profile->instances.max)
@@ -32,6 +34,13 @@ static void on_stretch(void *data, uint32_t sure, uint64_t from_ns, uint64_t to_
 	struct profile *profile = data;
 
 	tree_add_stretch(&profile->tree, sure, from_ns, to_ns, idle);
+}
+
+static void on_life(void *data, uint32_t thread, uint64_t ns)
+{
+	struct profile *profile = data;
+
+	rest_add_life(&profile->rest, thread, ns);
 }
 
 static void on_sample(void *data, uint32_t node)
@@ -72,7 +81,8 @@ int profile_build(const struct trace *trace, const struct tables *tables, struct
 	profile->observer.scope = options->scope;
 	profile->observer.rules = (struct latency_rules){
 		.contexts = &profile->contexts,
-		.hooks = { .data = profile, .instance = on_instance, .stretch = on_stretch, .sample = on_sample },
+		.hooks = { .data = profile, .instance = on_instance, .stretch = on_stretch, .sample = on_sample,
+			   .life = on_life },
 		.pace = &profile->pace,
 		.by_function = options->by_function,
 	};
@@ -82,6 +92,7 @@ int profile_build(const struct trace *trace, const struct tables *tables, struct
 		return result;
 	}
 	tree_finish(&profile->tree);
+	rest_finish(&profile->rest, &profile->tree);
 	if (profile->instances.list.length)
 		qsort(profile->instances.list.items, profile->instances.list.length,
 		      sizeof(*profile->instances.list.items), by_begin);
@@ -97,6 +108,7 @@ void profile_free(struct profile *profile)
 	observe_done(&profile->observer);
 	tree_done(&profile->tree);
 	vec_done(&profile->pace.functions);
+	rest_done(&profile->rest);
 	contexts_done(&profile->contexts);
 	source_free(profile->source);
 	modules_free(profile->modules);

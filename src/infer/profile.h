@@ -8,6 +8,7 @@
 
 #include "infer/modules.h"
 #include "infer/observe.h"
+#include "infer/rest.h"
 #include "infer/tree.h"
 #include "symbols/names.h"
 
@@ -36,6 +37,7 @@ struct profile {
 	struct contexts contexts;
 	struct tree tree;
 	struct pace pace;
+	struct rest rest;
 	struct observer observer;
 	struct modules *modules;
 	struct profile_instances instances;

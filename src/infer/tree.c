@@ -53,8 +53,6 @@ void tree_add_instance(void *data, const struct latency_instance *i)
 		cost->open++;
 		cost->open_ns += ns;
 	}
-	if (i->flags & LATENCY_until_end)
-		cost->until_end_ns += ns;
 	tree->instances++;
 	if (i->flags & LATENCY_merged) {
 		cost->merged++;

@@ -17,7 +17,7 @@ struct tree_cost {
 	uint64_t calls;             /* estimate of the calls, merged ones taken apart */
 	uint64_t merged;            /* instances that may hold several calls */
 	uint64_t open, open_ns;     /* instances whose begin or end was not seen, and their time */
-	uint64_t until_end_ns;      /* of instances that went on until their thread ended */
+	uint64_t rest_ns, idle_ns;  /* of a system call's waits: see rest.h */
 	uint64_t conservative_ns, aggressive_ns; /* totals of the paper's estimates */
 	uint64_t total_ns;          /* of the better estimate */
 	uint64_t min_ns, max_ns;    /* of an instance, better estimate */

@@ -7,31 +7,62 @@
 #include "infer/tree_picture.h"
 #include "session/artifact.h"
 #include "session/profiling.h"
+#include "session/session.h"
 
 static const struct option_spec infer_options[] = {
 	PROFILING_OPTIONS,
 	{ "own", 0, OPTION_FLAG, NULL, "order functions by their own time (the default)" },
 	{ "inclusive", 0, OPTION_FLAG, NULL, "order functions by their time with all that they called" },
-	{ "from", 0, OPTION_TEXT, "TIME", "from this moment on: 1.5s since the start, or @ and the trace's own seconds" },
+	{ "from", 0, OPTION_TEXT, "TIME", "from this moment on: seconds since the start, @ and nanoseconds, or the time of day" },
 	{ "to", 0, OPTION_TEXT, "TIME", "up to this moment" },
+	{ "hang", 0, OPTION_NUMBER, "N", "the thread and the time of the Nth hang that `argus hangs` lists" },
 	{ "function", 'f', OPTION_TEXT, "NAME", "each call of this function, in the order of time" },
 	{ "svg", 0, OPTION_TEXT, "FILE", "the heat map of the ranked paths as a picture" },
 	{ "tree-svg", 0, OPTION_TEXT, "FILE", "the annotated tree as a picture" },
 	{ 0 }
 };
 
-static int read_window(struct command_context *context, const struct trace *trace, struct observe_scope *scope,
+static int read_window(struct command_context *context, struct trace *trace, struct observe_scope *scope,
 		       struct err *err)
 {
 	const char *from = options_text(context->options, "from", NULL), *to = options_text(context->options, "to", NULL);
+	const struct session session = { .trace = trace };
 	int result = 0;
 
 	if (from)
-		result = profiling_moment(from, trace, &scope->from_ns, err);
+		result = session_time(&session, from, &scope->from_ns, err);
 	if (!result && to)
-		result = profiling_moment(to, trace, &scope->to_ns, err);
+		result = session_time(&session, to, &scope->to_ns, err);
 	if (!result && from && to && scope->from_ns >= scope->to_ns)
 		result = err_set(err, -EINVAL, "the window is empty: --from is not before --to");
+	return result;
+}
+
+/* The hang's thread and window. */
+static int read_hang(struct command_context *context, uint64_t number, struct observe_scope *scope, struct err *err)
+{
+	struct hangs_options options = { 0 };
+	const struct hang *hangs;
+	struct session session;
+	uint32_t *tid;
+	size_t count;
+	int result = session_open(command_trace_path(context), &session, err);
+
+	if (result)
+		return result;
+	options.root_pid = session.root_pid;
+	count = hangs_find(context->arena, session.diagnoser, &options, &hangs);
+	if (!number || number > count) {
+		result = err_set(err, -ENOENT, "there is no hang %" PRIu64 ": `argus hangs` lists %zu", number, count);
+	} else {
+		tid = arena_new(context->arena, uint32_t);
+		*tid = session.tables->threads[hangs[number - 1].thread].tid;
+		scope->tids = tid;
+		scope->tid_count = 1;
+		scope->from_ns = hangs[number - 1].start_ns;
+		scope->to_ns = hangs[number - 1].end_ns;
+	}
+	session_close(&session);
 	return result;
 }
 
@@ -130,6 +161,13 @@ static int run_infer(struct command_context *context, struct err *err)
 
 	if (result)
 		return result;
+	if (options_has(options, "hang")) {
+		if (profile_options.scope.tids || profile_options.scope.pids || profile_options.scope.name)
+			return err_set(err, -EINVAL, "--hang chooses the thread: leave --thread and --process out");
+		result = read_hang(context, options_number(options, "hang", 0), &profile_options.scope, err);
+		if (result)
+			return result;
+	}
 	narrow = profile_options.scope.tids || options_has(options, "from") || options_has(options, "to");
 	result = profiling_time(context, narrow, &time, err);
 	if (result)

@@ -40,17 +40,6 @@ int profiling_options(struct command_context *context, struct profile_options *r
 	return 0;
 }
 
-int profiling_moment(const char *text, const struct trace *trace, uint64_t *ret_ns, struct err *err)
-{
-	bool own = text[0] == '@';
-	uint64_t ns;
-
-	if (parse_duration(text + own, &ns))
-		return err_set(err, -EINVAL, "'%s' is no time: 1.5s since the start, or @12.000000100 as events have it", text);
-	*ret_ns = own ? ns : trace_summary(trace)->start_ns + ns;
-	return 0;
-}
-
 int profiling_open(struct profiling *profiling, const char *path, const char *symfs, struct err *err)
 {
 	const struct names_options names = { .symfs = symfs };

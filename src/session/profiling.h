@@ -31,9 +31,6 @@ struct profiling {
 /* Reads scope and mode from the options; `from` and `to` are moments of this trace.
  * Results live in the arena. */
 int profiling_options(struct command_context *context, struct profile_options *ret_options, struct err *err);
-/* A time as given on the command line: since the trace's start, or behind an @
- * the trace's own time in seconds. */
-int profiling_moment(const char *text, const struct trace *trace, uint64_t *ret_ns, struct err *err);
 /* Opens the trace only, so that moments can be told. */
 int profiling_open(struct profiling *profiling, const char *path, const char *symfs, struct err *err);
 int profiling_infer(struct profiling *profiling, const struct profile_options *options, struct functions *functions,

@@ -1,0 +1,53 @@
+/* See rest.h. */
+#include "infer/rest.h"
+
+/* Part of a thread's life, and how often at least, that make a wait its rest. */
+#define REST_SHARE 0.2
+#define REST_TIMES 5
+/* Part of its life that makes it idle. */
+#define IDLE_SHARE 0.9
+
+void rest_done(struct rest *rest)
+{
+	vec_done(&rest->waits);
+	vec_done(&rest->lives);
+	map_done(&rest->wait_of);
+}
+
+void rest_add_wait(struct rest *rest, const struct latency_instance *i)
+{
+	uint64_t *known = map_at(&rest->wait_of, (uint64_t)i->thread << 32 | i->node, NULL);
+	const struct rest_wait added = { .thread = i->thread, .node = i->node };
+	struct rest_wait *wait;
+
+	if (!*known) {
+		vec_push(&rest->waits, added);
+		*known = rest->waits.length;
+	}
+	wait = &rest->waits.items[*known - 1];
+	wait->off_ns += i->off_ns;
+	wait->count++;
+	if (i->flags & LATENCY_until_end)
+		wait->until_end_ns += i->off_ns;
+}
+
+void rest_add_life(struct rest *rest, uint32_t thread, uint64_t ns)
+{
+	while (rest->lives.length <= thread)
+		vec_push(&rest->lives, 0);
+	rest->lives.items[thread] += ns;
+}
+
+void rest_finish(struct rest *rest, struct tree *tree)
+{
+	for (size_t i = 0; i < rest->waits.length; i++) {
+		const struct rest_wait *wait = &rest->waits.items[i];
+		double life = wait->thread < rest->lives.length ? (double)rest->lives.items[wait->thread] : 0;
+		struct tree_cost *cost = &tree->costs.items[wait->node];
+
+		if (wait->count >= REST_TIMES && (double)wait->off_ns > life * REST_SHARE)
+			cost->rest_ns += wait->off_ns;
+		if ((double)wait->until_end_ns > life * IDLE_SHARE)
+			cost->idle_ns += wait->off_ns;
+	}
+}

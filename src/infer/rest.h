@@ -1,0 +1,31 @@
+/* Where threads rest: waits that are no part of any work.
+ *
+ * A thread rests in a system call in which it waits again and again and for a good part
+ * of its life, as an event loop or a pool's worker does. It is idle in one in which it
+ * waits nearly all of its life, to its end. How long such waits are is not the thread's
+ * own doing; comparisons leave them out. */
+#ifndef INFER_REST_H
+#define INFER_REST_H
+
+#include "infer/tree.h"
+
+struct rest_wait {
+	uint32_t thread, node;
+	uint64_t off_ns, count;
+	uint64_t until_end_ns;
+};
+
+struct rest {
+	struct vec(struct rest_wait) waits;   /* by thread and system call's context */
+	struct map wait_of;                   /* (thread, node) -> index */
+	struct vec(uint64_t) lives;           /* by thread, ns */
+};
+
+void rest_done(struct rest *rest);
+/* Of a system call's context. */
+void rest_add_wait(struct rest *rest, const struct latency_instance *wait);
+void rest_add_life(struct rest *rest, uint32_t thread, uint64_t ns);
+/* Notes in the tree what of each context's waits is rest, and what idleness. */
+void rest_finish(struct rest *rest, struct tree *tree);
+
+#endif
