@@ -356,7 +356,7 @@ void latency_close(struct latency *latency, const struct latency_rules *rules, u
 			  ended ? LATENCY_until_end : LATENCY_until_end | LATENCY_open_end);
 		latency->site = 0;
 		if (rules->hooks.life && time > latency->since)
-			rules->hooks.life(rules->hooks.data, latency->thread, time - latency->since);
+			rules->hooks.life(rules->hooks.data, latency->thread, time - latency->since, time);
 	}
 	latency->since = 0;
 	latency->frames.length = 0;

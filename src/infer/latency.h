@@ -71,7 +71,7 @@ struct latency_hooks {
 	 * program's node when nothing is known. `idle`: off the processor, nothing ran. May be NULL. */
 	void (*stretch)(void *data, uint32_t sure, uint64_t from_ns, uint64_t to_ns, bool idle);
 	/* A thread was looked at for so long. May be NULL. */
-	void (*life)(void *data, uint32_t thread, uint64_t ns);
+	void (*life)(void *data, uint32_t thread, uint64_t ns, uint64_t end_ns);
 	/* A clock found this context running. May be NULL. */
 	void (*sample)(void *data, uint32_t node);
 };

@@ -36,11 +36,11 @@ static void on_stretch(void *data, uint32_t sure, uint64_t from_ns, uint64_t to_
 	tree_add_stretch(&profile->tree, sure, from_ns, to_ns, idle);
 }
 
-static void on_life(void *data, uint32_t thread, uint64_t ns)
+static void on_life(void *data, uint32_t thread, uint64_t ns, uint64_t end_ns)
 {
 	struct profile *profile = data;
 
-	rest_add_life(&profile->rest, thread, ns);
+	rest_add_life(&profile->rest, thread, ns, end_ns);
 }
 
 static void on_sample(void *data, uint32_t node)
@@ -92,7 +92,7 @@ int profile_build(const struct trace *trace, const struct tables *tables, struct
 		return result;
 	}
 	tree_finish(&profile->tree);
-	rest_finish(&profile->rest, &profile->tree);
+	rest_finish(&profile->rest, &profile->tree, profile->observer.threads.items);
 	if (profile->instances.list.length)
 		qsort(profile->instances.list.items, profile->instances.list.length,
 		      sizeof(*profile->instances.list.items), by_begin);

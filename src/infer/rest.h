@@ -2,30 +2,37 @@
  *
  * A thread rests in a system call in which it waits again and again and for a good part
  * of its life, as an event loop or a pool's worker does. It is idle in one in which it
- * waits nearly all of its life, to its end. How long such waits are is not the thread's
+ * waits nearly all of its life, to its end (a worker that is told to end comes out of
+ * its wait first). How long such waits are is not the thread's
  * own doing; comparisons leave them out. */
 #ifndef INFER_REST_H
 #define INFER_REST_H
 
+#include "infer/observe.h"
 #include "infer/tree.h"
 
 struct rest_wait {
 	uint32_t thread, node;
 	uint64_t off_ns, count;
 	uint64_t until_end_ns;
+	uint64_t end_ns;                      /* of the last one */
+};
+
+struct rest_life {
+	uint64_t ns, end_ns;
 };
 
 struct rest {
 	struct vec(struct rest_wait) waits;   /* by thread and system call's context */
 	struct map wait_of;                   /* (thread, node) -> index */
-	struct vec(uint64_t) lives;           /* by thread, ns */
+	struct vec(struct rest_life) lives;   /* by thread */
 };
 
 void rest_done(struct rest *rest);
 /* Of a system call's context. */
 void rest_add_wait(struct rest *rest, const struct latency_instance *wait);
-void rest_add_life(struct rest *rest, uint32_t thread, uint64_t ns);
+void rest_add_life(struct rest *rest, uint32_t thread, uint64_t ns, uint64_t end_ns);
 /* Notes in the tree what of each context's waits is rest, and what idleness. */
-void rest_finish(struct rest *rest, struct tree *tree);
+void rest_finish(struct rest *rest, struct tree *tree, const struct observe_thread *threads);
 
 #endif
