@@ -88,7 +88,8 @@ static SILENT void begin(struct log *log)
 	char path[512];
 
 	if (!folder) {
-		folder = getenv("ARGUS_CALLS");
+		/* A copy: servers write over their environment. */
+		folder = getenv("ARGUS_CALLS") ? strdup(getenv("ARGUS_CALLS")) : NULL;
 		dl_iterate_phdr(first_object, &base);
 	}
 	head.base = base;

@@ -263,6 +263,13 @@ static double distance(uint64_t a, uint64_t b)
 	return a > b ? (double)(a - b) : (double)(b - a);
 }
 
+/* A begin or end that was not seen has no bound. */
+static bool is_held(const struct call *call, const struct latency_instance *i)
+{
+	return ((i->flags & LATENCY_open_begin) || call->begin >= i->before) &&
+	       ((i->flags & LATENCY_open_end) || call->end <= i->after);
+}
+
 static void judge_instance(struct judge *j, struct score *score, struct truth_thread *thread,
 			   const struct latency_instance *i)
 {
@@ -292,10 +299,14 @@ static void judge_instance(struct judge *j, struct score *score, struct truth_th
 		score->estimated_calls += i->calls;
 		return;
 	}
+	if (getenv("VERBOSE") && !is_held(one, i))
+		fprintf(stderr, "not held: %s of %u: true %" PRIu64 " to %" PRIu64 ", seen %" PRIu64 " to %" PRIu64
+			", bounds %" PRIu64 " to %" PRIu64 ", flags %u\n", profile_function(j->profile, i->node)->name, thread->tid,
+			one->begin, one->end, i->first, i->last, i->before, i->after, i->flags);
 	length = one->end - one->begin;
 	score->single++;
 	score->flagged_single += (i->flags & LATENCY_merged) != 0;
-	score->held += one->begin >= i->before && one->end <= i->after;
+	score->held += is_held(one, i);
 	errors[0] = distance(length, latency_conservative(i));
 	errors[1] = distance(length, latency_aggressive(i));
 	errors[2] = distance(length, i->end - i->begin);
@@ -376,6 +387,10 @@ static void cover(struct judge *j)
 		contexts_seen += j->contexts.items[c].seen;
 		top_contexts += is_top;
 		top_contexts_seen += is_top && j->contexts.items[c].seen;
+		if (getenv("VERBOSE") && is_top && !j->contexts.items[c].seen)
+			fprintf(stderr, "not seen: %s, %" PRIu64 " calls, %" PRIu64 " ns in all\n",
+				functions_get(&j->functions, j->contexts.items[c].function)->name, j->contexts.items[c].calls,
+				j->contexts.items[c].ns);
 	}
 	printf("\"threads\": %zu, \"calls\": %" PRIu64 ", \"contexts\": %" PRIu64 ",\n"
 	       " \"contexts_covered\": %.4f, \"top_contexts_covered\": %.4f, \"instances_covered\": %.4f, "

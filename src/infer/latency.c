@@ -182,7 +182,8 @@ static uint64_t shares_next(struct shares *shares, double weight)
 }
 
 static void open_frames(struct latency *latency, const struct latency_rules *rules, uint64_t time, uint32_t site,
-			uint32_t keep, const double *weights, struct shares *shares, uint32_t exact)
+			uint32_t keep, const double *weights, struct shares *shares, uint32_t exact,
+			uint8_t flags)
 {
 	const struct site *sites = rules->contexts->sites.items;
 	uint32_t depth = sites[site].depth, at = site;
@@ -196,7 +197,7 @@ static void open_frames(struct latency *latency, const struct latency_rules *rul
 			.node = sites[at].node, .first = time, .before = before,
 			.off_at_first = latency->off_ns, .queued_at_first = latency->queued_ns,
 			.first_address = sites[at].address, .calls = 1,
-			.flags = first ? LATENCY_open_begin : 0,
+			.flags = first || (flags & LATENCY_open_end) ? LATENCY_open_begin : 0,
 		};
 
 		if (sites[at].depth > exact) {
@@ -221,7 +222,7 @@ static void close_frames(struct latency *latency, const struct latency_rules *ru
 		uint64_t end = shares_next(shares, weights[i]);
 
 		give(latency, rules, latency->frames.length - 1 - i, latency->last, time,
-		     flags & LATENCY_open_end ? time : end, flags);
+		     flags & LATENCY_until_end && flags & LATENCY_open_end ? time : end, flags);
 	}
 	latency->frames.length = keep;
 }
@@ -267,7 +268,7 @@ static void turn_over(struct latency *latency, const struct latency_rules *rules
 	shares.passed += weights[closed];
 	shares.from += away;
 	if (opened)
-		open_frames(latency, rules, time, site, keep, weights + closed + 1, &shares, exact);
+		open_frames(latency, rules, time, site, keep, weights + closed + 1, &shares, exact, flags);
 	if (weights != small)
 		free(weights);
 }
@@ -290,6 +291,7 @@ void latency_see(struct latency *latency, const struct latency_rules *rules, uin
 {
 	const struct site *s = &rules->contexts->sites.items[site];
 	struct step step = { 0 };
+	bool veiled;
 
 	if (!site)
 		return;
@@ -299,6 +301,8 @@ void latency_see(struct latency *latency, const struct latency_rules *rules, uin
 		return;
 	}
 	latency->cut_run = 0;
+	/* From whole stacks to cut ones and back nothing is seen to begin or end. */
+	veiled = latency->site && s->cut != rules->contexts->sites.items[latency->site].cut;
 	if (latency->site) {
 		uint64_t span = time - latency->last, away = time_away(latency);
 
@@ -308,7 +312,7 @@ void latency_see(struct latency *latency, const struct latency_rules *rules, uin
 		stretch(latency, rules, latency->start, time, 0, site, false);
 	}
 	if (latency->frames.length > step.keep || s->depth > step.keep)
-		turn_over(latency, rules, time, site, step.keep, exact, 0);
+		turn_over(latency, rules, time, site, step.keep, exact, veiled ? LATENCY_open_end : 0);
 	if (sampled_ns && rules->hooks.sample)
 		rules->hooks.sample(rules->hooks.data, s->node);
 	if (sampled_ns && rules->pace)
