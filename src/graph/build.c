@@ -176,17 +176,14 @@ static int compare_unread(const void *a, const void *b)
 /* The recorder leaves its own wake-ups out; its waits say nothing about the rest. */
 static void leave_out_recorder(struct graph *graph)
 {
-	const char *text = trace_machine(graph->trace, "recorder_pid");
-	uint32_t pid = text ? (uint32_t)strtoul(text, NULL, 10) : 0;
 	struct graph_stats *stats = &graph->stats;
+	struct graph_contradictions *contradictions = &graph->contradictions;
+	uint64_t unwoken = 0;
 
 	for (uint32_t i = 0; i < graph->threads.length; i++) {
-		const struct stored_thread *thread = &graph->threads.items[i];
-		bool own = pid && thread->pid == pid;
-
-		if (thread->kind == GRAPH_THREAD && i < graph->tables->thread_count)
-			own |= graph->tables->threads[i].flags & TASK_FLAGS_argus;
-		for (uint32_t place = 0; own && place + 1 < thread->rows; place++) {
+		if (graph->threads.items[i].kind >= GRAPH_SOURCE || !store_is_recorder(graph, i))
+			continue;
+		for (uint32_t place = 0; place + 1 < graph->threads.items[i].rows; place++) {
 			const struct row *row = &graph->rows[row_at_place(graph, i, place)];
 
 			if (!(row->flags & ROW_WAIT))
@@ -195,8 +192,13 @@ static void leave_out_recorder(struct graph *graph)
 			stats->waits_ended--;
 			stats->waits_unexplained -= row_result(row) == RESULT_unknown;
 			stats->waits_in_gap -= row_result(row) == RESULT_lost;
+			unwoken += row_result(row) == RESULT_unknown && !(row->flags & ROW_WOKEN);
 		}
 	}
+	contradictions->count[CONTRADICTION_in_without_wake] -= unwoken;
+	stats->contradictions -= unwoken;
+	if (unwoken)
+		contradictions->first_event[CONTRADICTION_in_without_wake] = 0;
 }
 
 /* Waits that an `idle` rule speaks of. */

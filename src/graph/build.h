@@ -209,7 +209,10 @@ void wake_spurious(struct builder *b);
 
 /* node.c */
 uint32_t node_isolate(struct builder *b, const struct event *e, const struct boundary *boundary);
-uint32_t node_of_wake(struct builder *b, const struct event *e, const struct event_wake *wake);
+/* Whether the interrupt that runs on the event's processor made this wake-up too:
+ * nothing else happened there since its last one. */
+bool node_goes_on(struct builder *b, const struct event *e, const struct event_wake *wake);
+uint32_t node_of_wake(struct builder *b, const struct event *e, const struct event_wake *wake, bool goes_on);
 void gaps_until(struct builder *b, uint64_t ns);
 
 /* edges.c */

@@ -191,6 +191,17 @@ static const char *over_proposal(struct arena *arena, const struct graph *graph,
 	return text;
 }
 
+/* Kernel threads at rest, interrupts and the recorder itself are no suspects. */
+static bool is_checked(const struct graph *graph, uint32_t thread)
+{
+	const struct stored_thread *stored = &graph->threads.items[thread];
+
+	if (stored->kind != GRAPH_THREAD && stored->kind != GRAPH_UNKNOWN)
+		return false;
+	return !store_is_recorder(graph, thread) &&
+	       (thread >= graph->tables->thread_count || !(graph->tables->threads[thread].flags & TASK_FLAGS_kernel_thread));
+}
+
 static void check_over(struct checking *c)
 {
 	const struct graph *graph = c->graph;
@@ -210,7 +221,7 @@ static void check_over(struct checking *c)
 		struct graph_flaw *flaw;
 		uint64_t harm;
 
-		if (talk->peers < 2 || !graph_segment(graph, talk->segment, &s))
+		if (talk->peers < 2 || !graph_segment(graph, talk->segment, &s) || !is_checked(graph, s.thread))
 			continue;
 		harm = (s.end_ns == UINT64_MAX ? 0 : s.end_ns - s.start_ns) * (talk->peers - 1);
 		flaw = flaw_at(c, FLAW_over, s.thread, 0, 0);
@@ -244,7 +255,7 @@ struct graph_flaw *graph_check(struct arena *arena, const struct graph *graph, s
 	struct graph_flaw *result;
 
 	for (uint32_t thread = 0; thread < graph->threads.length; thread++)
-		if (graph->threads.items[thread].kind == GRAPH_THREAD || graph->threads.items[thread].kind == GRAPH_UNKNOWN)
+		if (is_checked(graph, thread))
 			check_thread(&c, thread);
 	check_over(&c);
 	if (c.flaws.length)

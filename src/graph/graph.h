@@ -110,7 +110,7 @@ enum graph_contradiction {
 };
 struct graph_contradictions {
 	uint64_t count[CONTRADICTION_COUNT];
-	uint64_t first_event[CONTRADICTION_COUNT]; /* number of the first one */
+	uint64_t first_event[CONTRADICTION_COUNT]; /* number of the first one, 0 not known */
 };
 extern const char *const graph_contradiction_names[CONTRADICTION_COUNT];
 const struct graph_contradictions *graph_contradictions(const struct graph *graph);
@@ -211,6 +211,7 @@ struct graph_wait {
 	uint64_t out_event, in_event, wake_event; /* 0 unknown */
 	uint32_t waker;               /* thread or source that woke it; GRAPH_NONE unknown */
 	uint32_t wake_segment;        /* its segment; GRAPH_NONE unknown */
+	uint32_t armer;               /* where the waker is a timer: the thread that armed it; GRAPH_NONE unknown */
 	enum graph_wait_result result;
 	uint8_t kind;                 /* WAIT_KIND_ */
 	uint8_t state;                /* TASK_STATE_ */
@@ -234,6 +235,8 @@ bool graph_wait(const struct graph *graph, uint32_t number, struct graph_wait *r
  * snapshot found) with its stacks and arguments, copied into the arena; NULL when
  * the trace has none. */
 const struct event *graph_wait_event(const struct graph *graph, struct arena *arena, uint32_t wait);
+/* The wake-up that ended it (EVENT_wake) with the waker's stacks and object; NULL unknown. */
+const struct event *graph_wake_event(const struct graph *graph, struct arena *arena, uint32_t wait);
 
 /* Waits of a thread that overlap a window, in time order:
  *	struct graph_waits walk = graph_waits_of(graph, thread, from, to);

@@ -2,6 +2,9 @@
  * of its source, and gaps. */
 #include "graph/build.h"
 
+/* Wake-ups of one interrupt follow one another at once. */
+#define SAME_INTERRUPT_NS 1000000u
+
 static uint32_t node_begin(struct builder *b, uint32_t thread, uint64_t from_ns, uint64_t to_ns, uint32_t event, uint16_t cpu,
 			   unsigned row_rule, enum graph_segment_kind kind, uint32_t interrupted)
 {
@@ -81,22 +84,10 @@ uint32_t node_isolate(struct builder *b, const struct event *e, const struct bou
 	return row;
 }
 
-uint32_t node_of_wake(struct builder *b, const struct event *e, const struct event_wake *wake)
+static uint32_t source_of_wake(struct builder *b, const struct event_wake *wake)
 {
-	struct cpu_state *cpu = &b->cpus.items[e->cpu];
 	uint64_t number = 0;
-	uint32_t row;
 
-	/* The same interrupt goes on: nothing else happened on the processor since. */
-	if (cpu->node != GRAPH_NONE && cpu->last_event == cpu->node_event && cpu->node_key == wake->source) {
-		struct row *node = &b->graph->rows[cpu->node];
-
-		node->out_event = b->event;
-		row_set_out(b->graph, cpu->node, e->time);
-		cpu->node_event = b->event;
-		cpu->woken++;
-		return cpu->node;
-	}
 	switch (wake->cause) {
 	case WAKE_CAUSE_timer:
 		number = wake->armer;
@@ -110,8 +101,34 @@ uint32_t node_of_wake(struct builder *b, const struct event *e, const struct eve
 	default:
 		break;
 	}
-	row = node_begin(b, source_thread(b, GRAPH_SOURCE, wake->cause & 15, number), e->time, e->time, b->event, e->cpu,
-			 BUILTIN_interrupt, SEGMENT_interrupt, e->tid);
+	return source_thread(b, GRAPH_SOURCE, wake->cause & 15, number);
+}
+
+bool node_goes_on(struct builder *b, const struct event *e, const struct event_wake *wake)
+{
+	const struct cpu_state *cpu = &b->cpus.items[e->cpu];
+
+	if (cpu->node == GRAPH_NONE || cpu->last_event != cpu->node_event || cpu->node_key != wake->source ||
+	    e->time - row_out_ns(b->graph, cpu->node) > SAME_INTERRUPT_NS)
+		return false;
+	return cpu->node_key || b->graph->blocks[cpu->node / ROW_BLOCK].thread == source_of_wake(b, wake);
+}
+
+uint32_t node_of_wake(struct builder *b, const struct event *e, const struct event_wake *wake, bool goes_on)
+{
+	struct cpu_state *cpu = &b->cpus.items[e->cpu];
+	uint32_t row;
+
+	if (goes_on) {
+		struct row *node = &b->graph->rows[cpu->node];
+
+		node->out_event = b->event;
+		row_set_out(b->graph, cpu->node, e->time);
+		cpu->node_event = b->event;
+		cpu->woken++;
+		return cpu->node;
+	}
+	row = node_begin(b, source_of_wake(b, wake), e->time, e->time, b->event, e->cpu, BUILTIN_interrupt, SEGMENT_interrupt, e->tid);
 	open_node(b, e->cpu, row, wake->source);
 	cpu->woken = 1;
 	return row;

@@ -252,10 +252,14 @@ bool graph_wait(const struct graph *graph, uint32_t number, struct graph_wait *r
 		.object = row->object,
 		.timeout_ns = short_time_ns(row->timeout),
 		.hint = GRAPH_NONE,
+		.armer = GRAPH_NONE,
 		.hint_kind = row->flags & ROW_HINT_KIND,
 	};
 	if (row->hint)
 		ret_wait->hint = graph_thread_find(graph, row->hint, ret_wait->out_ns);
+	if (ret_wait->waker != GRAPH_NONE && graph->threads.items[ret_wait->waker].kind == GRAPH_SOURCE &&
+	    graph->threads.items[ret_wait->waker].cause == WAKE_CAUSE_timer && graph->threads.items[ret_wait->waker].number)
+		ret_wait->armer = graph_thread_find(graph, (uint32_t)graph->threads.items[ret_wait->waker].number, ret_wait->wake_ns);
 	return true;
 }
 
@@ -264,6 +268,13 @@ const struct event *graph_wait_event(const struct graph *graph, struct arena *ar
 	if (!row_valid(graph, wait) || !(graph->rows[wait].flags & ROW_WAIT))
 		return NULL;
 	return trace_event(graph->trace, arena, graph->rows[wait].out_event);
+}
+
+const struct event *graph_wake_event(const struct graph *graph, struct arena *arena, uint32_t wait)
+{
+	if (!row_valid(graph, wait) || !(graph->rows[wait].flags & ROW_WOKEN))
+		return NULL;
+	return trace_event(graph->trace, arena, graph->rows[wait].wake_event);
 }
 
 struct graph_waits graph_waits_of(const struct graph *graph, uint32_t thread, uint64_t from_ns, uint64_t to_ns)

@@ -111,6 +111,15 @@ uint64_t short_time_ns(uint32_t code)
 	return (uint64_t)(code & ((1u << 26) - 1)) << (code >> 26);
 }
 
+bool store_is_recorder(const struct graph *graph, uint32_t thread)
+{
+	const char *text = trace_machine(graph->trace, "recorder_pid");
+	uint32_t pid = text ? (uint32_t)strtoul(text, NULL, 10) : 0;
+
+	return (pid && graph->threads.items[thread].pid == pid) ||
+	       (thread < graph->tables->thread_count && graph->tables->threads[thread].flags & TASK_FLAGS_argus);
+}
+
 uint64_t row_run_ns(const struct graph *graph, uint32_t row, uint64_t end_ns)
 {
 	const struct row *r = &graph->rows[row];

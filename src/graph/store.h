@@ -213,6 +213,9 @@ void row_set_wake(struct graph *graph, uint32_t row, uint64_t wake_ns);
 uint32_t short_time_code(uint64_t ns);
 uint64_t short_time_ns(uint32_t code);
 
+/* Whether the thread is the recorder's own, whose wake-ups it leaves out. */
+bool store_is_recorder(const struct graph *graph, uint32_t thread);
+
 /* Time on a processor; an open stretch runs until end_ns. */
 uint64_t row_run_ns(const struct graph *graph, uint32_t row, uint64_t end_ns);
 

@@ -125,18 +125,19 @@ void wake_event(struct builder *b, const struct event *e)
 	struct cpu_state *cpu = &b->cpus.items[e->cpu];
 	struct wake_info wake = { .ns = e->time, .event = b->event, .row = GRAPH_NONE, .waker = e->tid,
 				  .cause = w->cause & 15, .said = *w };
-	bool in_interrupt = w->context != CONTEXT_thread;
+	bool in_interrupt = w->context != CONTEXT_thread, goes_on;
 	unsigned woken = 1;
 
 	if (!w->target)
 		return;
 	target = slot_at(b, w->target);
 	/* Wake-ups in one go of one interrupt belong together. */
-	if (in_interrupt && cpu->node != GRAPH_NONE && cpu->last_event == cpu->node_event && cpu->node_key == w->source)
+	goes_on = in_interrupt && node_goes_on(b, e, w);
+	if (goes_on)
 		woken = cpu->woken + 1;
 	set_judgement(b, &wake, judge(b, w, waker, target, woken), waker, target);
 	if (wake.charge_source || !e->tid || (wake.removed && in_interrupt)) {
-		wake.row = node_of_wake(b, e, w);
+		wake.row = node_of_wake(b, e, w, goes_on);
 		wake.charge_source = true;
 	} else if (e->tid) {
 		if (!in_interrupt)

@@ -181,8 +181,8 @@ void graph_show_stats(struct buf *buf, const struct graph *graph)
 	show_line(buf, "contradictions", stats->contradictions);
 	for (unsigned i = 0; i < CONTRADICTION_COUNT; i++)
 		if (contradictions->count[i])
-			buf_printf(buf, "  %" PRIu64 " %s, first at event %" PRIu64 "\n", contradictions->count[i],
-				   graph_contradiction_names[i], contradictions->first_event[i]);
+			buf_printf(buf, contradictions->first_event[i] ? "  %" PRIu64 " %s, first at event %" PRIu64 "\n" : "  %" PRIu64 " %s\n",
+				   contradictions->count[i], graph_contradiction_names[i], contradictions->first_event[i]);
 }
 
 static void dot_text(struct buf *buf, const char *text)
