@@ -105,14 +105,13 @@ struct slot_more {
 	/* its creation */
 	uint64_t fork_ns;
 	uint32_t fork_event, fork_row, fork_tid;
-	/* the last receive by object, for replies: see message.c */
-	uint64_t refused_lock;       /* object whose lock was refused to it */
 };
 
 struct slot {
 	struct rule_facts facts;
 	uint32_t thread;        /* built thread; GRAPH_NONE before its first event */
 	uint32_t row;           /* current one, or the last; GRAPH_NONE none */
+	uint64_t in_ns;         /* when it last came onto a processor */
 	uint16_t cpu;
 	uint8_t status;         /* enum slot_status */
 	uint8_t split_rule;     /* row rule that ends the segment at the next coming in; 0 none */
@@ -224,7 +223,9 @@ void edges_of_event(struct builder *b, const struct event *e, struct slot *slot,
 void messages_init(struct builder *b);
 void messages_done(struct builder *b);
 void message_event(struct builder *b, const struct event *e, struct slot *slot);
-void message_descriptor(struct builder *b, const struct event *e);
+/* State records: queues found, snapshots begun and ended. */
+void message_state(struct builder *b, const struct event *e);
+void messages_gap(struct builder *b);
 void messages_finish(struct builder *b);
 
 /* lock.c */

@@ -141,7 +141,8 @@ static void state_event(struct builder *b, const struct event *e)
 			waiting_event(b, e);
 		break;
 	case EVENT_descriptor:
-		message_descriptor(b, e);
+	case EVENT_snapshot:
+		message_state(b, e);
 		break;
 	default:
 		break;

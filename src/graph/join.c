@@ -13,7 +13,7 @@ struct moved {
 	uint64_t least, most;     /* place of its first byte: from, to */
 	uint64_t least_behind;    /* least of this and all behind */
 	uint64_t begin_behind;    /* earliest begin of this and all behind */
-	bool used;                /* eventfd: read */
+	bool used;                /* eventfd: read; datagram: lost on the way */
 };
 
 struct side {
@@ -214,6 +214,8 @@ static void emit(struct joins *joins, const struct join_channel *c, const struct
 		.send = send ? send->m.token : JOIN_BEFORE,
 		.receive = receive->m.token,
 		.channel = c->id,
+		.sent = send ? &send->m : NULL,
+		.received = &receive->m,
 		.bytes = (uint32_t)(bytes > UINT32_MAX ? UINT32_MAX : bytes),
 		.ambiguous = ambiguous,
 	};
@@ -248,7 +250,7 @@ static bool size_fits(const struct join_channel *c, const struct moved *send, co
 /* May the send have filled the receive? */
 static bool may_fill(const struct join_channel *c, const struct moved *send, const struct moved *receive)
 {
-	return send->least < receive->most + receive->length && send->most + send->length > receive->least &&
+	return !send->used && send->least < receive->most + receive->length && send->most + send->length > receive->least &&
 	       send->m.begin_ns <= receive->m.end_ns && size_fits(c, send, receive);
 }
 
@@ -315,6 +317,7 @@ static void skip_lost(struct join_channel *c, const struct moved *receive, size_
 	for (size_t k = 0; k < count; k++) {
 		struct moved *send = side_at(&c->sends, k);
 
+		send->used |= k >= at && k < fits;
 		send->least = k < fits ? 0 : send->least - lost;
 		send->most = k < fits ? 0 : send->most - lost;
 		send->least_behind = k < fits ? 0 : send->least_behind - lost;
@@ -525,10 +528,21 @@ void join_gap(struct joins *joins)
 	}
 }
 
+static void tell_unread(struct joins *joins, const struct join_channel *c)
+{
+	if (!c->synced || takes_all(c->kind))
+		return;
+	for (size_t i = 0; i < side_count(&c->sends); i++)
+		if (side_at(&c->sends, i)->least >= c->receives.total || !c->receives.total)
+			joins->unread(joins, &side_at(&c->sends, i)->m);
+}
+
 void join_finish(struct joins *joins)
 {
 	for (size_t i = 0; i < joins->channels.length; i++) {
 		use_queue(joins->channels.items[i]);
 		settle(joins, joins->channels.items[i], UINT64_MAX);
+		if (joins->unread)
+			tell_unread(joins, joins->channels.items[i]);
 	}
 }

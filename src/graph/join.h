@@ -41,6 +41,7 @@ struct join_message {
 	uint64_t token;           /* the caller's */
 	uint64_t position;        /* of TCP, 0 not known */
 	uint32_t bytes;
+	uint32_t peer;            /* the caller's */
 	uint8_t kind;             /* MESSAGE_KIND_ */
 	bool receives;
 	bool empty;               /* a receive that found nothing: would have blocked, or the end of the file */
@@ -49,6 +50,7 @@ struct join_message {
 struct join_edge {
 	uint64_t send, receive;   /* tokens; send may be JOIN_BEFORE */
 	uint64_t channel;
+	const struct join_message *sent, *received; /* during the call; sent NULL with JOIN_BEFORE */
 	uint32_t bytes;           /* moved; at most so many when ambiguous */
 	bool ambiguous;
 };
@@ -56,6 +58,9 @@ struct join_edge {
 struct joins {
 	uint64_t horizon_ns;      /* JOIN_HORIZON_NS when 0 at the init */
 	void (*edge)(struct joins *joins, const struct join_edge *edge);
+	/* Called from join_finish for what was sent and, as far as is known, never
+	 * received; may be NULL. */
+	void (*unread)(struct joins *joins, const struct join_message *send);
 	/* private */
 	struct map channel_of;
 	struct vec(struct join_channel *) channels;

@@ -113,6 +113,7 @@ static bool go_on(struct builder *b, struct slot *slot, uint64_t ns, uint16_t cp
 	row->flags &= (uint16_t)~(ROW_CLOSED | ROW_YIELD);
 	row->out_event = 0;
 	slot->status = SLOT_running;
+	slot->in_ns = ns;
 	slot->cpu = cpu;
 	slot->has_wake = false;
 	graph->stats.preemptions++;
@@ -147,6 +148,7 @@ void slot_come_in(struct builder *b, struct slot *slot, uint64_t ns, uint16_t cp
 	}
 	slot->split_rule = 0;
 	slot->status = SLOT_running;
+	slot->in_ns = ns;
 	slot->cpu = cpu;
 	slot->has_wake = false;
 	if (first && slot->more && slot->more->fork_event) {
