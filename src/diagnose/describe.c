@@ -39,6 +39,9 @@ const char *describe_object(const struct describer *d, uint64_t object)
 	struct row row;
 	const char *path = "";
 
+	for (uint32_t i = 0; i < d->scene->name_count; i++)
+		if (d->scene->object_names[i].object == object && object)
+			return d->scene->object_names[i].name;
 	if (!object || !kind)
 		return NULL;
 	row = ends_of_object(d->ends, object);
@@ -66,9 +69,10 @@ const char *describe_wait(const struct describer *d, const struct wait *wait)
 		[WAIT_KIND_open] = "waiting to open a file",
 	};
 	const char *what = wait->kind < sizeof(words) / sizeof(*words) && words[wait->kind] ? words[wait->kind] : "waiting";
-	const char *object = wait->kind == WAIT_KIND_futex || wait->kind == WAIT_KIND_stop ? NULL
-		: describe_object(d, wait->object);
+	const char *object = wait->kind == WAIT_KIND_stop ? NULL : describe_object(d, wait->object);
 
+	if (wait->kind == WAIT_KIND_futex && object && !strcmp(object, "futex"))
+		object = NULL;
 	return object ? arena_printf(d->arena, "%s on %s", what, object) : what;
 }
 

@@ -162,7 +162,8 @@ static void follow_messages(struct follower *f, uint32_t at, uint64_t from, uint
 
 		if (m->start_ns > to)
 			break;
-		if (m->flags & MESSAGE_FLAGS_receive || m->result <= 0 || m->start_ns < from)
+		if (m->flags & MESSAGE_FLAGS_receive || m->result <= 0 || m->start_ns < from ||
+		    scene_is_cut(f->scene, m->number))
 			continue;
 		reader = reader_of(f, m, &read_ns, &event);
 		if (!reader || reader == f->trails->items[at].thread)
@@ -190,7 +191,7 @@ static void follow_wakes(struct follower *f, uint32_t at, uint64_t from, uint64_
 
 		if (k->time > to)
 			break;
-		if (k->target != f->trails->items[at].thread && !reached(f, k->target))
+		if (k->target != f->trails->items[at].thread && !reached(f, k->target) && !scene_is_cut(f->scene, k->number))
 			reach(f, at, k->target, k->time, k->number, TRAIL_RELAY, LINK_ACTIVITY, 75, 0);
 	}
 }

@@ -136,6 +136,8 @@ static bool rests_at(const struct finder *f, const struct wait *w)
 	const struct place *p = place_of(f, w);
 	uint32_t outermost = UINT32_MAX;
 
+	if (w->idle)
+		return true;
 	if (!p || p->visits < REST_VISITS || !listens(p->kind) || awaits_answer(f, w))
 		return false;
 	for (size_t i = 0; i < f->places.length; i++)

@@ -148,7 +148,8 @@ void scene_join_waits(struct scene *scene)
 
 	for (uint32_t i = 0; i < scene->thread_count; i++)
 		total += scene->threads[i].waits.count;
-	scene->episodes = arena_array(&scene->arena, struct episode, total);
+	if (!scene->episodes)
+		scene->episodes = arena_array(&scene->arena, struct episode, total);
 	scene->episode_count = 0;
 	for (uint32_t i = 0; i < scene->thread_count; i++) {
 		struct scene_thread *t = &scene->threads[i];
@@ -192,6 +193,14 @@ void scene_state_times(const struct scene *scene, uint32_t thread, uint64_t from
 		if (s->throttled)
 			ret_times->throttled_ns += to - from;
 	}
+}
+
+bool scene_is_cut(const struct scene *scene, uint64_t event)
+{
+	for (uint32_t i = 0; i < scene->cuts.count; i++)
+		if (scene->cuts.items[i] == event)
+			return true;
+	return false;
 }
 
 bool scene_same_process(const struct scene *scene, uint32_t a, uint32_t b)

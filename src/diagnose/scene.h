@@ -200,6 +200,16 @@ struct scene_thread {
 	uint64_t exec_ns;        /* last exec, 0 none */
 };
 
+struct object_name {
+	uint64_t object;
+	const char *name;
+};
+
+struct numbers {
+	uint64_t *items;
+	uint32_t count;
+};
+
 struct scene {
 	struct arena arena;
 	const struct trace *trace;
@@ -237,6 +247,12 @@ struct scene {
 	uint32_t mark_count;
 	struct poll_item *poll_items;
 	uint32_t poll_item_count;
+	/* What a person corrected (correct.h). */
+	struct wait *built_waits;        /* as they were before; NULL while nothing was corrected */
+	struct numbers cuts;             /* events that lead nowhere */
+	struct numbers boundaries;       /* pairs: time, thread */
+	struct object_name *object_names;
+	uint32_t name_count;
 	struct cpu_row {
 		const struct cpu_run *runs;
 		uint32_t count;
@@ -266,6 +282,9 @@ uint32_t scene_messages_from(const struct scene *scene, uint32_t thread, uint64_
 uint32_t scene_channel_from(const struct scene *scene, const struct row *row, uint64_t time);
 uint32_t scene_samples_from(const struct scene *scene, uint32_t thread, uint64_t time);
 uint32_t scene_waits_from(const struct scene *scene, uint32_t thread, uint64_t time);
+
+/* True when a person has cut what the event leads to. */
+bool scene_is_cut(const struct scene *scene, uint64_t event);
 
 /* How long the thread was in each state inside the window. */
 struct state_times {

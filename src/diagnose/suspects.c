@@ -196,7 +196,12 @@ uint64_t suspects_request_start(const struct scene *scene, const struct episode 
 	const struct episode *e = episode;
 	uint64_t born = scene->tables->threads[episode->thread].start_ns;
 
-	for (unsigned i = 0; i < 100 && e > first; i++, e--)
+	/* What a person says is the begin of something new is not gone behind. */
+	for (uint32_t i = 0; i + 1 < scene->boundaries.count; i += 2)
+		if (scene->boundaries.items[i + 1] == episode->thread && scene->boundaries.items[i] <= episode->start_ns &&
+		    scene->boundaries.items[i] > born)
+			born = scene->boundaries.items[i];
+	for (unsigned i = 0; i < 100 && e > first && e[-1].end_ns > born; i++, e--)
 		if (e[-1].end_ns - e[-1].start_ns > 5000000 &&
 		    did_something(scene, e->thread, e[-1].end_ns, episode->start_ns))
 			return e[-1].end_ns;

@@ -1,0 +1,62 @@
+/* The interactive session: questions to a loaded trace, one a line.
+ *
+ * A line is a verb and words. The answer is text in a buffer; nothing here
+ * prints or reads. What the session holds (the hang looked at, its answer, where
+ * on the slice one stands, the baseline, the knowledge) lasts between lines. */
+#ifndef SESSION_DEBUG_H
+#define SESSION_DEBUG_H
+
+#include "session/knowledge.h"
+#include "session/session.h"
+
+/* A place on a slice: a thread at a moment. */
+struct debug_place {
+	uint32_t thread;
+	uint64_t time_ns;
+};
+
+struct debug {
+	struct session session;
+	struct session base;             /* another trace, when base.trace is set */
+	struct knowledge knowledge;
+	struct arena arena;              /* of the answers that are kept */
+	const struct hang *hangs;
+	size_t hang_count;
+	bool hangs_known;
+	struct diagnose_request request; /* what the answer is about */
+	const struct diagnosis *diagnosis;  /* NULL: nothing asked yet */
+	struct vec(struct debug_place) slice; /* where one stands is the last */
+	struct vec(struct hop) choices;  /* of the last `back` or `forward` that forked */
+	bool quit;
+};
+
+int debug_open(struct debug *debug, const char *path, struct err *err);
+void debug_close(struct debug *debug);
+
+/* Runs one line. -EINVAL and others with words in err; the session goes on. */
+int debug_line(struct debug *debug, const char *line, struct buf *out, struct err *err);
+
+/* Verbs, for completion; NULL behind the last. */
+const char *debug_verb_name(size_t index);
+
+/* ---- between the files of the session ---- */
+
+struct debug_words {
+	unsigned count;
+	char *items[32];
+};
+
+typedef int debug_run(struct debug *debug, const struct debug_words *words, struct buf *out, struct err *err);
+debug_run debug_back, debug_forward, debug_here, debug_similar, debug_baseline, debug_diff, debug_search, debug_events,
+	debug_event, debug_stack, debug_timeline, debug_threads;
+
+/* Seconds since the trace's start. */
+double debug_seconds(const struct debug *debug, uint64_t time_ns);
+/* "comm (pid 12)" of a thread at a time. */
+const char *debug_who(struct debug *debug, uint32_t thread, uint64_t time_ns);
+/* Puts the place on the slice and shows it. */
+void debug_go(struct debug *debug, uint32_t thread, uint64_t time_ns, struct buf *out);
+/* -ENOENT while nothing was asked. */
+int debug_need_answer(const struct debug *debug, struct err *err);
+
+#endif

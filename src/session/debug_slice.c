@@ -1,0 +1,315 @@
+/* The interactive session: walking a slice, similar waits and the baseline. */
+#include "session/debug.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/options.h"
+#include "diagnose/describe.h"
+
+static struct describer describer_of(struct debug *debug)
+{
+	return (struct describer){ &debug->arena, debug->session.scene, diagnoser_ends(debug->session.diagnoser),
+				   debug->session.names, debug->request.thread };
+}
+
+/* The wait that the thread was in at the moment, or that ended last before it. */
+static const struct episode *episode_at(const struct debug *debug, const struct debug_place *place)
+{
+	const struct scene *scene = debug->session.scene;
+	const struct scene_thread *t = &scene->threads[place->thread];
+	const struct episode *e = scene_episode(scene, place->thread, place->time_ns ? place->time_ns - 1 : 0);
+
+	if (e && e->start_ns < place->time_ns)
+		return e;
+	if (!e)
+		e = scene->episodes + t->episode + t->episode_count;
+	return e > scene->episodes + t->episode ? e - 1 : NULL;
+}
+
+static void show_place(struct debug *debug, const struct debug_place *place, struct buf *out)
+{
+	const struct scene *scene = debug->session.scene;
+	struct describer d = describer_of(debug);
+	const struct episode *e = episode_at(debug, place);
+	const struct wait *w;
+
+	buf_printf(out, "%s at %.6f s", debug_who(debug, place->thread, place->time_ns), debug_seconds(debug, place->time_ns));
+	if (!e) {
+		buf_text(out, ": it had not waited before\n");
+		return;
+	}
+	w = &scene->waits[e->last];
+	buf_printf(out, ", %s ", e->end_ns >= place->time_ns ? "in a wait:" : "after a wait:");
+	buf_escaped(out, describe_wait(&d, w), strlen(describe_wait(&d, w)), NULL);
+	buf_printf(out, " for %s", describe_time(&debug->arena, e->end_ns - e->start_ns));
+	if (e->slices > 1)
+		buf_printf(out, " in %" PRIu32 " slices", e->slices);
+	buf_printf(out, ", event %" PRIu64 "\n", w->begin_event);
+	switch ((enum wait_end)w->end) {
+	case WAIT_END_THREAD:
+		buf_printf(out, "  ended by %s, event %" PRIu64 "\n", debug_who(debug, w->waker, w->end_ns), w->end_event);
+		break;
+	case WAIT_END_TIMEOUT: buf_printf(out, "  ended by its own time limit, event %" PRIu64 "\n", w->end_event); break;
+	case WAIT_END_SOURCE: buf_printf(out, "  ended by %s, event %" PRIu64 "\n", describe_source(w), w->end_event); break;
+	case WAIT_END_UNKNOWN: buf_text(out, "  nothing tells what ended it\n"); break;
+	case WAIT_END_OPEN: buf_text(out, "  it lasted to the end of the trace\n"); break;
+	}
+}
+
+void debug_go(struct debug *debug, uint32_t thread, uint64_t time_ns, struct buf *out)
+{
+	vec_push(&debug->slice, ((struct debug_place){ thread, time_ns }));
+	vec_clear(&debug->choices);
+	show_place(debug, &debug->slice.items[debug->slice.length - 1], out);
+}
+
+static struct debug_place *place_now(struct debug *debug, struct err *err)
+{
+	if (debug->slice.length)
+		return &debug->slice.items[debug->slice.length - 1];
+	err_set(err, -ENOENT, "one stands nowhere yet: `why` begins a slice, `here TID TIME` too");
+	return NULL;
+}
+
+int debug_here(struct debug *debug, const struct debug_words *words, struct buf *out, struct err *err)
+{
+	const struct debug_place *place;
+	uint64_t tid, time;
+	uint32_t thread;
+	int r;
+
+	if (words->count == 1) {
+		place = place_now(debug, err);
+		if (!place)
+			return -ENOENT;
+		show_place(debug, place, out);
+		return 0;
+	}
+	if (words->count != 3 || parse_number(words->items[1], &tid))
+		return err_set(err, -EINVAL, "here [TID TIME]");
+	r = session_time(&debug->session, words->items[2], &time, err);
+	if (r)
+		return r;
+	thread = tables_thread(debug->session.tables, (uint32_t)tid, time);
+	if (!thread)
+		return err_set(err, -ENOENT, "thread %s is not in the trace at that time", words->items[1]);
+	debug_go(debug, thread, time, out);
+	return 0;
+}
+
+/* The choice the person named, or the only one; else they are listed. */
+static int choose(struct debug *debug, const struct debug_words *words, const char *what, struct buf *out, struct err *err)
+{
+	uint64_t number = 1;
+
+	if (!debug->choices.length)
+		return err_set(err, -ENOENT, "the trace knows nobody %s", what);
+	if (words->count > 1 && (parse_number(words->items[1], &number) || !number || number > debug->choices.length))
+		return err_set(err, -EINVAL, "a number from 1 to %zu chooses", debug->choices.length);
+	if (words->count == 1 && debug->choices.length > 1) {
+		for (size_t i = 0; i < debug->choices.length; i++) {
+			const struct hop *h = &debug->choices.items[i];
+
+			buf_printf(out, "%2zu  %s: %s, event %" PRIu64 " (%u %%)\n", i + 1,
+				   debug_who(debug, h->thread, h->from_ns), walk_link_words(h->link), h->evidence, h->confidence);
+		}
+		return 0;
+	}
+	return (int)number;
+}
+
+int debug_back(struct debug *debug, const struct debug_words *words, struct buf *out, struct err *err)
+{
+	const struct scene *scene = debug->session.scene;
+	const struct debug_place *place = place_now(debug, err);
+	const struct episode *e;
+	struct suspects suspects = { 0 };
+	struct inquiry inquiry = { .scene = scene, .ends = diagnoser_ends(debug->session.diagnoser) };
+	const struct wait *w;
+	bool alone;
+	int r;
+
+	if (!place)
+		return -ENOENT;
+	e = episode_at(debug, place);
+	if (!e)
+		return err_set(err, -ENOENT, "there is nothing before: the thread had not waited");
+	w = &scene->waits[e->last];
+	vec_clear(&debug->choices);
+	if (w->end == WAIT_END_THREAD)
+		vec_push(&debug->choices, ((struct hop){ .from_ns = e->end_ns, .thread = w->waker, .link = LINK_WAKE,
+							 .confidence = 100, .evidence = w->end_event }));
+	if (w->end != WAIT_END_THREAD || e->slices > 1) {
+		suspects_find(&inquiry, e, e->start_ns, e->end_ns, NULL, 0, &suspects, &alone);
+		for (size_t i = 0; i < suspects.length && i < 8; i++) {
+			struct hop h = suspects.items[i].hops[suspects.items[i].hop_count - 1];
+
+			h.confidence = suspects.items[i].confidence;
+			h.from_ns = e->start_ns + (e->end_ns - e->start_ns) / 2;
+			vec_push(&debug->choices, h);
+		}
+	}
+	vec_done(&suspects);
+	inquiry_done(&inquiry);
+	r = choose(debug, words, "who ended this wait, or should have", out, err);
+	if (r > 0) {
+		struct hop h = debug->choices.items[r - 1];
+
+		debug_go(debug, h.thread, h.from_ns, out);
+		r = 0;
+	}
+	return r;
+}
+
+int debug_forward(struct debug *debug, const struct debug_words *words, struct buf *out, struct err *err)
+{
+	const struct scene *scene = debug->session.scene;
+	const struct debug_place *place = place_now(debug, err);
+	struct trails trails = { 0 };
+	const struct episode *e;
+	uint64_t from, to;
+	int r;
+
+	if (!place)
+		return -ENOENT;
+	e = episode_at(debug, place);
+	from = e ? suspects_request_start(scene, e) : scene->start_ns;
+	to = e ? e->start_ns : place->time_ns;
+	if (e && e->end_ns < place->time_ns) {
+		from = e->end_ns;
+		to = place->time_ns;
+	}
+	follow_request(scene, diagnoser_ends(debug->session.diagnoser), place->thread, from, to,
+		       e && e->end_ns > to ? e->end_ns : to + 1000000000, &trails);
+	vec_clear(&debug->choices);
+	for (size_t i = 1; i < trails.length && debug->choices.length < 12; i++)
+		if (trails.items[i].level == 1)
+			vec_push(&debug->choices, ((struct hop){ .from_ns = trails.items[i].from_ns + 1, .thread = trails.items[i].thread,
+				.link = trails.items[i].link, .confidence = trails.items[i].confidence,
+				.evidence = trails.items[i].evidence }));
+	vec_done(&trails);
+	r = choose(debug, words, "whom this thread set to work", out, err);
+	if (r > 0) {
+		struct hop h = debug->choices.items[r - 1];
+
+		debug_go(debug, h.thread, h.from_ns, out);
+		r = 0;
+	}
+	return r;
+}
+
+/* ---- similar waits, baseline ---- */
+
+int debug_similar(struct debug *debug, const struct debug_words *words, struct buf *out, struct err *err)
+{
+	const struct scene *scene = debug->session.scene, *base = debug->base.scene ? debug->base.scene : scene;
+	const struct debug_place *place = place_now(debug, err);
+	struct similar_metrics metrics = { .any_place = debug->base.scene != NULL };
+	struct similars similars = { 0 };
+	const struct episode *e;
+	uint64_t preceding;
+	uint32_t thread;
+
+	if (!place)
+		return -ENOENT;
+	if (words->count > 1) {
+		if (parse_number(words->items[1], &preceding))
+			return err_set(err, -EINVAL, "'%s' is not a number of waits", words->items[1]);
+		metrics.preceding = (unsigned)preceding;
+	}
+	e = episode_at(debug, place);
+	if (!e)
+		return err_set(err, -ENOENT, "the thread had not waited");
+	thread = debug->base.scene ? similar_counterpart(scene, place->thread, base) : place->thread;
+	if (!thread)
+		return err_set(err, -ENOENT, "the baseline has no thread like this one");
+	similar_find(scene, e, base, thread, &metrics, &similars);
+	if (!similars.length)
+		buf_text(out, "no similar wait ended well, or sooner\n");
+	for (size_t i = 0; i < similars.length && i < 10; i++) {
+		const struct episode *s = &base->episodes[similars.items[i].episode];
+		const struct wait *w = &base->waits[s->last];
+		const struct thread *waker = &base->tables->threads[w->waker];
+
+		buf_printf(out, "%2zu  at %.6f s for %s, event %" PRIu64, i + 1,
+			   (double)(s->start_ns - base->start_ns) / 1e9, describe_time(&debug->arena, s->end_ns - s->start_ns),
+			   w->begin_event);
+		if (w->end == WAIT_END_THREAD) {
+			buf_text(out, ", ended by ");
+			buf_escaped(out, waker->comm, strlen(waker->comm), NULL);
+			buf_printf(out, " %" PRIu32, waker->tid);
+		}
+		buf_printf(out, " (alike: %" PRIu32 ")\n", similars.items[i].score);
+	}
+	vec_done(&similars);
+	return 0;
+}
+
+int debug_baseline(struct debug *debug, const struct debug_words *words, struct buf *out, struct err *err)
+{
+	struct session base;
+	int r;
+
+	if (words->count == 1) {
+		buf_printf(out, "%s\n", debug->base.trace ? trace_path(debug->base.trace) : "none: this trace itself");
+		return 0;
+	}
+	if (strcmp(words->items[1], "none")) {
+		r = session_open(words->items[1], &base, err);
+		if (r)
+			return r;
+	} else {
+		base = (struct session){ 0 };
+	}
+	if (debug->base.trace)
+		session_close(&debug->base);
+	debug->base = base;
+	return 0;
+}
+
+int debug_diff(struct debug *debug, const struct debug_words *words, struct buf *out, struct err *err)
+{
+	const struct scene *scene = debug->session.scene, *base = debug->base.scene ? debug->base.scene : scene;
+	const struct debug_place *place = place_now(debug, err);
+	struct similar_metrics metrics = { .any_place = debug->base.scene != NULL };
+	struct similars similars = { 0 };
+	struct path_node path[SIMILAR_MAX_PATH];
+	const struct episode *e;
+	uint32_t thread;
+	unsigned count;
+
+	(void)words;
+	if (!place)
+		return -ENOENT;
+	e = episode_at(debug, place);
+	thread = debug->base.scene ? similar_counterpart(scene, place->thread, base) : place->thread;
+	if (e && thread)
+		similar_find(scene, e, base, thread, &metrics, &similars);
+	if (!similars.length) {
+		vec_done(&similars);
+		return err_set(err, -ENOENT, "no similar wait ended well: there is nothing to compare with");
+	}
+	count = similar_slice(base, &base->episodes[similars.items[0].episode], path);
+	for (unsigned i = 0; i < count; i++) {
+		uint32_t now = debug->base.scene ? similar_counterpart(base, path[i].thread, scene) : path[i].thread;
+		struct state_times times;
+
+		buf_printf(out, "%2u  then %s did its part, event %" PRIu64 "; ", i + 1, base->tables->threads[path[i].thread].comm,
+			   path[i].evidence);
+		if (!now) {
+			buf_text(out, "this time there is no such thread\n");
+			continue;
+		}
+		scene_state_times(scene, now, e->start_ns, e->end_ns, &times);
+		buf_printf(out, "this time %s ran %s, waited %s, was runnable %s, stopped %s\n",
+			   debug_who(debug, now, e->start_ns), describe_time(&debug->arena, times.ns[SPAN_RUNNING]),
+			   describe_time(&debug->arena, times.ns[SPAN_WAITING]),
+			   describe_time(&debug->arena, times.ns[SPAN_RUNNABLE]),
+			   describe_time(&debug->arena, times.ns[SPAN_STOPPED]));
+	}
+	vec_done(&similars);
+	return 0;
+}

@@ -1,0 +1,157 @@
+/* What a person has added to a trace, see knowledge.h. */
+#include "session/knowledge.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "graph/graph.h"
+#include "rules/rules.h"
+
+#define KNOWLEDGE_MOST (1u << 20)  /* bytes of a file that is read */
+
+int knowledge_open(struct knowledge *knowledge, const char *trace_path, struct err *err)
+{
+	int r;
+
+	*knowledge = (struct knowledge){ 0 };
+	knowledge->path = mem_alloc(strlen(trace_path) + sizeof(".know"));
+	sprintf(knowledge->path, "%s.know", trace_path);
+	if (access(knowledge->path, F_OK))
+		return 0;
+	r = knowledge_read(knowledge, knowledge->path, err);
+	knowledge->saved = knowledge->statements.length;
+	return r;
+}
+
+void knowledge_done(struct knowledge *knowledge)
+{
+	for (size_t i = 0; i < knowledge->statements.length; i++)
+		free(knowledge->statements.items[i]);
+	vec_done(&knowledge->statements);
+	free(knowledge->path);
+	*knowledge = (struct knowledge){ 0 };
+}
+
+int knowledge_add(struct knowledge *knowledge, const char *statement, struct err *err)
+{
+	struct rules *rules = rules_new();
+	int r = rules_add_text(rules, "statement", statement, strlen(statement), mechanism_find, err);
+
+	if (!r && !rules_count(rules))
+		r = err_set(err, -EINVAL, "a statement is wanted");
+	rules_free(rules);
+	if (r)
+		return r;
+	vec_push(&knowledge->statements, strcpy(mem_alloc(strlen(statement) + 1), statement));
+	return 0;
+}
+
+int knowledge_undo(struct knowledge *knowledge, struct err *err)
+{
+	if (!knowledge->statements.length)
+		return err_set(err, -ENOENT, "there is nothing to take back");
+	free(knowledge->statements.items[--knowledge->statements.length]);
+	return 0;
+}
+
+int knowledge_read(struct knowledge *knowledge, const char *path, struct err *err)
+{
+	FILE *file = fopen(path, "re");
+	char *line = NULL;
+	size_t capacity = 0, total = 0;
+	ssize_t length;
+	int r = 0;
+
+	if (!file)
+		return err_sys(err, -errno, "cannot read '%s'", path);
+	while (!r && (length = getline(&line, &capacity, file)) >= 0) {
+		total += (size_t)length;
+		if (total > KNOWLEDGE_MOST) {
+			r = err_set(err, -EFBIG, "'%s' is too large to be knowledge about a trace", path);
+			break;
+		}
+		line[strcspn(line, "\n")] = 0;
+		if (line[strspn(line, " \t")] && line[strspn(line, " \t")] != '#')
+			r = knowledge_add(knowledge, line, err);
+		if (r)
+			err_prefix(err, "'%s'", path);
+	}
+	free(line);
+	fclose(file);
+	return r;
+}
+
+int knowledge_save(struct knowledge *knowledge, const char *path, struct err *err)
+{
+	const char *to = path ? path : knowledge->path;
+	struct buf buf;
+	int fd, r = 0;
+
+	buf_init(&buf);
+	buf_text(&buf, "# What a person knows about the trace beside; statements as in docs/rules.md.\n");
+	for (size_t i = 0; i < knowledge->statements.length; i++) {
+		buf_text(&buf, knowledge->statements.items[i]);
+		buf_char(&buf, '\n');
+	}
+	fd = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0) {
+		r = err_sys(err, -errno, "cannot write '%s'", to);
+	} else {
+		ssize_t n = write(fd, buf.data, buf.length);
+
+		if (n < 0 || (size_t)n != buf.length)
+			r = err_sys(err, n < 0 ? -errno : -ENOSPC, "cannot write '%s'", to);
+		close(fd);
+	}
+	buf_done(&buf);
+	if (!r && !path)
+		knowledge->saved = knowledge->statements.length;
+	return r;
+}
+
+static void collect(const struct rules *rules, struct corrections *corrections)
+{
+	for (size_t i = 0; i < rules_count(rules); i++) {
+		const struct rule *rule = rules_at(rules, i);
+		struct correction c = { .from_event = rule->from_event, .to_event = rule->to_event };
+
+		switch (rule->kind) {
+		case RULE_cut_edge: c.kind = CORRECT_CUT; break;
+		case RULE_join: c.kind = CORRECT_JOIN; break;
+		case RULE_boundary_at: c.kind = CORRECT_BOUNDARY; break;
+		case RULE_idle_wait: c.kind = CORRECT_IDLE; break;
+		case RULE_flag:
+			c.kind = CORRECT_NAME;
+			c.object = rule->address;
+			c.name = rule->name;
+			break;
+		case RULE_boundary: case RULE_peers: case RULE_edge: case RULE_wake: case RULE_cut: case RULE_idle:
+		case RULE_keep_edge:
+			continue; /* of the graph alone, or the default here */
+		}
+		vec_push(corrections, c);
+	}
+}
+
+int knowledge_apply(const struct knowledge *knowledge, struct scene *scene, struct err *err)
+{
+	struct rules *rules = rules_new();
+	struct corrections corrections = { 0 };
+	int r = 0;
+
+	for (size_t i = 0; !r && i < knowledge->statements.length; i++)
+		r = rules_add_text(rules, "knowledge", knowledge->statements.items[i],
+				   strlen(knowledge->statements.items[i]), mechanism_find, err);
+	if (!r) {
+		collect(rules, &corrections);
+		r = scene_correct(scene, &corrections, err);
+	}
+	vec_done(&corrections);
+	rules_free(rules);
+	return r;
+}
