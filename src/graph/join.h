@@ -35,8 +35,8 @@
 struct join_message {
 	uint64_t channel;
 	uint64_t object;          /* own end */
-	uint64_t begin_ns;        /* the bytes moved not before; of receives and datagrams: when the
-	                             thread last got the processor, if that is later than the call's begin */
+	uint64_t begin_ns;        /* the bytes moved not before: the call's begin; of receives, when the
+	                             thread came back from its last interruptible sleep, if that is later */
 	uint64_t end_ns;
 	uint64_t token;           /* the caller's */
 	uint64_t position;        /* of TCP, 0 not known */

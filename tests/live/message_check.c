@@ -28,7 +28,8 @@ struct check {
 	struct joins joins;
 	struct map calls;        /* key of a call: its event's number */
 	struct map counts;       /* tid, fd, direction: calls so far */
-	struct map on_cpu;       /* tid: when it last got a processor */
+	struct map asleep;       /* tid: left the processor for an interruptible sleep */
+	struct map woken;        /* tid: when it last came back from one */
 	struct vec(struct found_edge) edges;
 	struct map kinds;        /* event number: kind */
 	struct map bytes;        /* event number: bytes */
@@ -50,7 +51,7 @@ static void on_message(struct check *check, const struct event *e)
 {
 	const struct event_message *m = event_as(e, message);
 	bool receives = m->flags & MESSAGE_FLAGS_receive;
-	uint64_t *on_cpu = map_find(&check->on_cpu, e->tid);
+	uint64_t *woken = map_find(&check->woken, e->tid);
 	struct join_message message = {
 		.channel = m->channel, .object = m->object, .end_ns = e->time, .begin_ns = e->time - m->duration_ns,
 		.token = e->number, .position = m->position, .bytes = m->bytes, .kind = m->kind, .receives = receives,
@@ -60,8 +61,8 @@ static void on_message(struct check *check, const struct event *e)
 	if (m->flags & MESSAGE_FLAGS_peek || (!receives && !m->bytes))
 		return;
 	/* a receive copies after its last sleep */
-	if (receives && on_cpu && *on_cpu > message.begin_ns && *on_cpu <= e->time)
-		message.begin_ns = *on_cpu;
+	if (receives && woken && *woken > message.begin_ns && *woken <= e->time)
+		message.begin_ns = *woken;
 	if (m->bytes) {
 		uint64_t *n = map_at(&check->counts, key_of((int)e->tid, (int)m->argument, receives, 0), NULL);
 
@@ -71,6 +72,21 @@ static void on_message(struct check *check, const struct event *e)
 		++*n;
 	}
 	join_message(&check->joins, &message);
+}
+
+/* A preemption tells nothing: it may come behind the copy. */
+static void on_switch(struct check *check, const struct event *e)
+{
+	const struct event_switch *s = event_as(e, switch);
+
+	if (s->state == TASK_STATE_sleeping)
+		map_put(&check->asleep, e->tid, 1);
+	else
+		map_remove(&check->asleep, e->tid);
+	if (map_find(&check->asleep, s->next)) {
+		map_remove(&check->asleep, s->next);
+		map_put(&check->woken, s->next, e->time);
+	}
 }
 
 static int read_trace(struct check *check, const char *path)
@@ -91,7 +107,7 @@ static int read_trace(struct check *check, const char *path)
 	for (const struct event *e; (e = trace_cursor_next(cursor)); ) {
 		switch (e->type) {
 		case EVENT_switch:
-			map_put(&check->on_cpu, event_as(e, switch)->next, e->time);
+			on_switch(check, e);
 			break;
 		case EVENT_descriptor:
 			if (event_as(e, descriptor)->channel_in)
