@@ -109,15 +109,27 @@ static struct stack_mapping mapping_for_unwinder(const struct layout_mapping *m)
 	return to;
 }
 
-static void layout_publish(struct layouts *layouts, struct layout *layout, pid_t pid)
+void layouts_publish(struct layouts *layouts, pid_t pid)
 {
-	if (layout->room == 0 && !room_take(layouts, layout))
-		return;
-	for (uint32_t i = 0; i < layout->count; i++)
-		layouts->maps->mappings[layout->first + i] = mapping_for_unwinder(&layout->mappings[i]);
-	struct stack_process process = { .layout = layout->number, .first = layout->first, .count = layout->count };
+	struct layout *layout = (struct layout *)layout_of_process(layouts, pid);
 	uint32_t key = (uint32_t)pid;
+	if (!layout)
+		return;
+	if (layout->room == 0) {
+		if (!room_take(layouts, layout))
+			return;
+		for (uint32_t i = 0; i < layout->count; i++)
+			layouts->maps->mappings[layout->first + i] = mapping_for_unwinder(&layout->mappings[i]);
+	}
+	struct stack_process process = { .layout = layout->number, .first = layout->first, .count = layout->count,
+					 .doubts = STACK_DOUBTS };
 	bpf_map_update_elem(layouts->processes_fd, &key, &process, BPF_ANY);
+}
+
+void layouts_withdraw(struct layouts *layouts, pid_t pid)
+{
+	uint32_t key = (uint32_t)pid;
+	bpf_map_delete_elem(layouts->processes_fd, &key);
 }
 
 static struct layout *layout_new(struct layouts *layouts, const struct layout_mapping *mappings, size_t count)
@@ -174,18 +186,14 @@ int layouts_read(struct layouts *layouts, pid_t pid, const struct layout **ret_l
 	*ret_layout = NULL;
 	if (status == 0) {
 		const struct layout *old = layout_of_process(layouts, pid);
-		bool same = old && old->room && old->count == r.found.length;
+		bool same = old && old->count == r.found.length;
 		for (size_t i = 0; same && i < r.found.length; i++)
 			same = old->mappings[i].start == r.found.items[i].start && old->mappings[i].end == r.found.items[i].end &&
 			       old->mappings[i].offset == r.found.items[i].offset && old->mappings[i].module == r.found.items[i].module;
 		if (!same) {
 			struct layout *layout = layout_new(layouts, r.found.items, r.found.length);
-			layout_publish(layouts, layout, pid);
 			user_set(layouts, pid, layout, UINT64_MAX);
 			*ret_layout = layout;
-		} else {
-			/* a program that runs itself again has lost its entry */
-			layout_publish(layouts, (struct layout *)old, pid);
 		}
 	}
 	vec_done(&r.found);
@@ -198,11 +206,38 @@ static int by_start(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
+/* A mapping replaces what lay at its place. */
+static void make_room(struct reading *r, uint64_t start, uint64_t end)
+{
+	size_t kept = 0, count = r->found.length;
+	for (size_t i = 0; i < count; i++) {
+		struct layout_mapping m = r->found.items[i], behind = m;
+		if (m.end <= start || m.start >= end) {
+			r->found.items[kept++] = m;
+			continue;
+		}
+		if (m.end > end) {
+			behind.offset += end - m.start;
+			behind.start = end;
+			vec_push(&r->found, behind);
+		}
+		if (m.start < start) {
+			m.end = start;
+			r->found.items[kept++] = m;
+		}
+	}
+	for (size_t i = count; i < r->found.length; i++)
+		r->found.items[kept++] = r->found.items[i];
+	r->found.length = kept;
+}
+
 const struct layout *layouts_from(struct layouts *layouts, pid_t pid, const struct module_source *sources, size_t count)
 {
 	struct reading r = { .layouts = layouts, .pid = pid };
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
+		make_room(&r, sources[i].start, sources[i].end);
 		take_mapping(&r, &sources[i]);
+	}
 	if (r.found.length)
 		qsort(r.found.items, r.found.length, sizeof(r.found.items[0]), by_start);
 	struct layout *layout = layout_new(layouts, r.found.items, r.found.length);

@@ -47,12 +47,15 @@ struct layouts {
 void layouts_init(struct layouts *layouts, struct modules *modules, struct unwind_maps *maps, int processes_fd);
 void layouts_done(struct layouts *layouts);
 
-/* What /proc says now; -ESRCH when the process is gone. *ret_layout is NULL
+/* What /proc says now; -errno when the process is gone. *ret_layout is NULL
  * when nothing has changed. */
 int layouts_read(struct layouts *layouts, pid_t pid, const struct layout **ret_layout);
-/* A process that ended before it could be read: what the kernel's mapping
- * events said about it. For resolving only, the unwinder does not get it. */
+/* What the kernel's mapping events said since the program was started, in
+ * their order: right for that moment, also when the process has gone on. */
 const struct layout *layouts_from(struct layouts *layouts, pid_t pid, const struct module_source *sources, size_t count);
+/* Gives the unwinder what the process has now, or takes it away. */
+void layouts_publish(struct layouts *layouts, pid_t pid);
+void layouts_withdraw(struct layouts *layouts, pid_t pid);
 void layouts_fork(struct layouts *layouts, pid_t parent, pid_t child);
 /* The process is gone or another program. */
 void layouts_leave(struct layouts *layouts, pid_t pid, uint64_t now_ns);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/vec.h"
 
 #define BUFFER_BYTES (512u << 10)
 #define RECORD_BYTES_MAX 8192u     /* paths are of at most 4096 */
@@ -23,11 +24,19 @@ struct buffer {
 	uint8_t *data;
 };
 
+struct waiting_record {
+	uint64_t time_ns, order;
+	size_t bytes;
+	uint8_t *data;           /* owned */
+};
+
 struct mapping_events {
 	uint32_t count;
 	struct buffer *buffers;
 	struct pollfd *polls;
-	_Alignas(8) uint8_t record[RECORD_BYTES_MAX + 8];
+	/* read and not handed out yet */
+	struct vec(struct waiting_record) waiting;
+	uint64_t read;           /* so far: tells apart records of one time */
 };
 
 static int open_one(int cpu)
@@ -101,6 +110,9 @@ void mapping_events_close(struct mapping_events *e)
 		munmap(e->buffers[i].head, (size_t)sysconf(_SC_PAGESIZE) + BUFFER_BYTES);
 		close(e->buffers[i].fd);
 	}
+	for (size_t i = 0; i < e->waiting.length; i++)
+		free(e->waiting.items[i].data);
+	vec_done(&e->waiting);
 	free(e->buffers);
 	free(e->polls);
 	free(e);
@@ -173,26 +185,57 @@ static void take(const uint8_t *record, size_t bytes, const struct mapping_event
 	}
 }
 
-void mapping_events_read(struct mapping_events *e, const struct mapping_events_calls *calls, void *data)
+static void keep_record(struct mapping_events *e, const struct buffer *b, uint64_t at, size_t bytes)
 {
-	for (uint32_t i = 0; i < e->count; i++) {
-		struct buffer *b = &e->buffers[i];
-		uint64_t head = __atomic_load_n(&b->head->data_head, __ATOMIC_ACQUIRE), tail = b->head->data_tail;
-		while (tail < head) {
-			struct perf_event_header header;
-			uint64_t at = tail & (BUFFER_BYTES - 1);
-			memcpy(&header, b->data + at, sizeof(header)); /* records are multiples of 8: a head is never cut */
-			if (header.size < sizeof(header) || header.size > head - tail)
-				break;
-			uint64_t first = BUFFER_BYTES - at;
-			if (header.size <= RECORD_BYTES_MAX) {
-				memcpy(e->record, b->data + at, header.size < first ? header.size : first);
-				if (header.size > first)
-					memcpy(e->record + first, b->data, header.size - first);
-				take(e->record, header.size, calls, data);
-			}
-			tail += header.size;
-		}
-		__atomic_store_n(&b->head->data_tail, tail, __ATOMIC_RELEASE);
+	struct waiting_record w = { .order = e->read++, .bytes = bytes, .data = mem_alloc(bytes) };
+	size_t first = BUFFER_BYTES - at;
+	memcpy(w.data, b->data + at, bytes < first ? bytes : first);
+	if (bytes > first)
+		memcpy(w.data + first, b->data, bytes - first);
+	w.time_ns = record_time(w.data, bytes);
+	vec_push(&e->waiting, w);
+}
+
+static void read_buffer(struct mapping_events *e, struct buffer *b)
+{
+	uint64_t head = __atomic_load_n(&b->head->data_head, __ATOMIC_ACQUIRE), tail = b->head->data_tail;
+	while (tail < head) {
+		struct perf_event_header header;
+		uint64_t at = tail & (BUFFER_BYTES - 1);
+		memcpy(&header, b->data + at, sizeof(header)); /* records are multiples of 8: a head is never cut */
+		if (header.size < sizeof(header) || header.size > head - tail)
+			break;
+		if (header.size <= RECORD_BYTES_MAX)
+			keep_record(e, b, at, header.size);
+		tail += header.size;
 	}
+	__atomic_store_n(&b->head->data_tail, tail, __ATOMIC_RELEASE);
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct waiting_record *x = a, *y = b;
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	return x->order < y->order ? -1 : x->order > y->order;
+}
+
+void mapping_events_read(struct mapping_events *e, uint64_t until_ns, const struct mapping_events_calls *calls, void *data)
+{
+	size_t kept = 0;
+	for (uint32_t i = 0; i < e->count; i++)
+		read_buffer(e, &e->buffers[i]);
+	if (e->waiting.length)
+		qsort(e->waiting.items, e->waiting.length, sizeof(e->waiting.items[0]), by_time);
+	/* what is later may have a predecessor that another processor has not written yet */
+	for (size_t i = 0; i < e->waiting.length; i++) {
+		struct waiting_record w = e->waiting.items[i];
+		if (w.time_ns <= until_ns) {
+			take(w.data, w.bytes, calls, data);
+			free(w.data);
+		} else {
+			e->waiting.items[kept++] = w;
+		}
+	}
+	e->waiting.length = kept;
 }

@@ -24,7 +24,8 @@ int mapping_events_open(struct mapping_events **ret_events, struct err *err);
 void mapping_events_close(struct mapping_events *events);
 /* Sleeps until there is something, at most so long. `also_fd` ends it too; -1 none. */
 void mapping_events_wait(struct mapping_events *events, int also_fd, int timeout_ms);
-/* Hands out what is there, each processor's in its order. */
-void mapping_events_read(struct mapping_events *events, const struct mapping_events_calls *calls, void *data);
+/* Hands out what happened up to `until_ns` (now, at the latest), all processors'
+ * in the order of time. */
+void mapping_events_read(struct mapping_events *events, uint64_t until_ns, const struct mapping_events_calls *calls, void *data);
 
 #endif

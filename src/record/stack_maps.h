@@ -38,8 +38,10 @@
 struct stack_process {
 	u32 layout;
 	u32 first, count;           /* in stack_mappings */
-	u32 reserved;
+	u32 doubts;                 /* so many stacks that end outside of all mappings may be copied: the list may be old */
 };
+
+#define STACK_DOUBTS 64u
 
 enum stack_mapping_kind {
 	STACK_MAPPING_TABLE,        /* has an unwind table */

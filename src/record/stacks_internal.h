@@ -33,6 +33,8 @@ struct dirty_process {
 	struct arena arena;
 	struct vec(struct module_source) sources; /* since its program was started */
 	bool changed;
+	uint64_t started_ns;       /* when its program was started, 0 not seen */
+	uint32_t before;           /* number of the layout it had until then, 0 none known */
 };
 
 struct ended_process {
@@ -67,6 +69,7 @@ struct stacks {
 	atomic_bool stop;
 	int wake_fd;
 	struct map dirty;                /* pid -> struct dirty_process * */
+	struct map to_publish;           /* pids whose mappings are new to the unwinder */
 	struct vec(struct ended_process) ended;
 	uint32_t modules_told, nodes_seen;
 	struct map symbols_told;

@@ -151,6 +151,59 @@ static void tell_again(struct stacks *s)
 	tell_all_jit_symbols(s, 0);
 }
 
+/* ---- processes ---- */
+
+static bool process_exists(pid_t pid)
+{
+	return kill(pid, 0) == 0 || errno != ESRCH;
+}
+
+static void look_at(struct stacks *s, pid_t pid)
+{
+	const struct layout *layout;
+	if (layouts_read(&s->layouts, pid, &layout) == 0 && layout) {
+		tell_layout(s, pid, layout);
+		map_put(&s->to_publish, (uint64_t)pid, 1);
+	}
+}
+
+/* Takes in what has changed about a process since it was looked at last. */
+static void look_at_one(struct stacks *s, pid_t pid)
+{
+	const uint64_t *at = map_find(&s->dirty, (uint64_t)pid);
+	struct dirty_process *d = at ? (struct dirty_process *)(uintptr_t)*at : NULL;
+	const struct layout *layout;
+	if (!d || !d->changed)
+		return;
+	d->changed = false;
+	/* a program whose start was seen is all in the events; of an older one they tell what is new */
+	if (d->started_ns && d->sources.length < SOURCES_MAX)
+		layout = layouts_from(&s->layouts, pid, d->sources.items, d->sources.length);
+	else if (layouts_read(&s->layouts, pid, &layout) < 0)
+		layout = layouts_from(&s->layouts, pid, d->sources.items, d->sources.length);
+	if (layout)
+		tell_layout(s, pid, layout);
+	map_put(&s->to_publish, (uint64_t)pid, 1);
+}
+
+/* At a round's end: what a process has by then is what it most likely has. */
+static void publish(struct stacks *s)
+{
+	size_t at = 0;
+	if (!s->to_publish.length)
+		return;
+	for (const struct map_slot *slot; (slot = map_next(&s->to_publish, &at));)
+		layouts_publish(&s->layouts, (pid_t)slot->key);
+	map_clear(&s->to_publish);
+}
+
+static void look_at_changed(struct stacks *s)
+{
+	size_t at = 0;
+	for (const struct map_slot *slot; (slot = map_next(&s->dirty, &at));)
+		look_at_one(s, (pid_t)slot->key);
+}
+
 /* ---- what the kernel says ---- */
 
 static struct dirty_process *dirty_of(struct stacks *s, pid_t pid)
@@ -190,19 +243,26 @@ static void on_forked(void *data, pid_t parent, pid_t child, uint64_t time_ns)
 {
 	struct stacks *s = data;
 	(void)time_ns;
+	/* the parent as it is now: its own news come first, if there are any */
+	look_at_one(s, parent);
 	if (layout_of_process(&s->layouts, parent))
 		layouts_fork(&s->layouts, parent, child);
 	else
 		dirty_of(s, child)->changed = true;
+	map_put(&s->to_publish, (uint64_t)child, 1);
 }
 
 static void on_started(void *data, pid_t pid, uint64_t time_ns)
 {
-	struct dirty_process *d = dirty_of(data, pid);
-	(void)time_ns;
+	struct stacks *s = data;
+	struct dirty_process *d = dirty_of(s, pid);
+	const struct layout *layout = layout_of_process(&s->layouts, pid);
 	/* perf tells of exec before it tells of the new program's mappings */
 	dirty_clear(d);
 	d->changed = true;
+	d->started_ns = time_ns;
+	d->before = layout ? layout->number : 0;
+	layouts_leave(&s->layouts, pid, time_ns);
 }
 
 static void on_ended(void *data, pid_t pid, pid_t tid, uint64_t time_ns)
@@ -218,35 +278,7 @@ static void on_lost(void *data)
 	((struct stacks *)data)->look_again = true;
 }
 
-/* ---- processes ---- */
-
-static bool process_exists(pid_t pid)
-{
-	return kill(pid, 0) == 0 || errno != ESRCH;
-}
-
-static void look_at(struct stacks *s, pid_t pid)
-{
-	const struct layout *layout;
-	if (layouts_read(&s->layouts, pid, &layout) == 0 && layout)
-		tell_layout(s, pid, layout);
-}
-
-static void look_at_changed(struct stacks *s)
-{
-	size_t at = 0;
-	for (const struct map_slot *slot; (slot = map_next(&s->dirty, &at));) {
-		struct dirty_process *d = (struct dirty_process *)(uintptr_t)slot->value;
-		const struct layout *layout;
-		if (!d->changed)
-			continue;
-		d->changed = false;
-		if (layouts_read(&s->layouts, d->pid, &layout) < 0 && d->sources.length > 0)
-			layout = layouts_from(&s->layouts, d->pid, d->sources.items, d->sources.length);
-		if (layout)
-			tell_layout(s, d->pid, layout);
-	}
-}
+/* ---- ended processes ---- */
 
 static void forget_ended(struct stacks *s, uint64_t now)
 {
@@ -261,6 +293,7 @@ static void forget_ended(struct stacks *s, uint64_t now)
 		if (process_exists(e.pid))
 			continue;
 		layouts_leave(&s->layouts, e.pid, now);
+		layouts_withdraw(&s->layouts, e.pid);
 		uint64_t *dirty = map_find(&s->dirty, (uint64_t)e.pid);
 		if (dirty) {
 			struct dirty_process *d = (struct dirty_process *)(uintptr_t)*dirty;
@@ -294,31 +327,67 @@ static struct unwind_rule rule_at(void *data, uint64_t address)
 	return unwind_table_rule(&m->module->table, linked);
 }
 
-static void unwind_copies(struct stacks *s)
+/* The mappings a process had when the copy was taken. */
+static const struct layout *layout_then(struct stacks *s, pid_t pid, uint64_t time_ns)
 {
+	const uint64_t *at = map_find(&s->dirty, (uint64_t)pid);
+	const struct dirty_process *d = at ? (const struct dirty_process *)(uintptr_t)*at : NULL;
+	static const struct layout none;
+	const struct layout *layout;
+	if (d && time_ns < d->started_ns) {
+		layout = d->before ? layout_of(&s->layouts, d->before) : NULL;
+		return layout ? layout : &none;
+	}
+	if (!layout_of_process(&s->layouts, pid))
+		look_at(s, pid);
+	layout = layout_of_process(&s->layouts, pid);
+	return layout ? layout : &none;
+}
+
+static void unwind_copy(struct stacks *s, const struct pending_copy *c)
+{
+	uint64_t addresses[STACK_FRAMES_MAX];
+	uint32_t count = 0;
+	const struct layout *layout = layout_then(s, (pid_t)c->head.tgid, c->head.time_ns);
+	struct unwind_copy copy = { .start = c->head.sp, .data = c->data, .bytes = c->head.bytes };
+	struct unwind_registers registers = { .ip = c->head.ip, .sp = c->head.sp, .bp = c->head.bp, .di = c->head.di, .exact = 1 };
+	int status = unwind_walk(&copy, registers, rule_at, (void *)layout, addresses, STACK_FRAMES_MAX, &count);
+
+	tell_modules(s);
+	agent_lock(s->agent);
+	pthread_mutex_lock(&s->layouts.lock);
+	stacks_nodes_as(s, c->node, layout, addresses, count, status, c->head.time_ns);
+	pthread_mutex_unlock(&s->layouts.lock);
+	agent_unlock(s->agent);
+}
+
+/* Those taken up to a time before which all mapping events are known. */
+static void unwind_copies(struct stacks *s, uint64_t until_ns)
+{
+	/* the agent comes rarely when events are few */
+	agent_lock(s->agent);
+	stacks_take(s);
+	agent_unlock(s->agent);
 	uint32_t head = atomic_load_explicit(&s->copies_head, memory_order_acquire);
 	for (uint32_t at = atomic_load(&s->copies_tail); at != head; at++) {
 		const struct pending_copy *c = &s->copies[at & (COPIES_MAX - 1)];
-		static const struct layout none;
-		pid_t pid = (pid_t)c->head.tgid;
-		uint64_t addresses[STACK_FRAMES_MAX];
-		uint32_t count = 0;
-		if (!layout_of_process(&s->layouts, pid))
-			look_at(s, pid);
-		const struct layout *layout = layout_of_process(&s->layouts, pid);
-		struct unwind_copy copy = { .start = c->head.sp, .data = c->data, .bytes = c->head.bytes };
-		struct unwind_registers registers = { .ip = c->head.ip, .sp = c->head.sp, .bp = c->head.bp, .di = c->head.di, .exact = 1 };
-		if (!layout)
-			layout = &none;
-		int status = unwind_walk(&copy, registers, rule_at, (void *)layout, addresses, STACK_FRAMES_MAX, &count);
-		tell_modules(s);
-		agent_lock(s->agent);
-		pthread_mutex_lock(&s->layouts.lock);
-		stacks_nodes_as(s, c->node, layout, addresses, count, status, c->head.time_ns);
-		pthread_mutex_unlock(&s->layouts.lock);
-		agent_unlock(s->agent);
+		if (c->head.time_ns > until_ns)
+			break;
+		unwind_copy(s, c);
 		atomic_store_explicit(&s->copies_tail, at + 1, memory_order_release);
 	}
+}
+
+/* Mapping events first, then the stacks that need them. */
+static void take_news(struct stacks *s)
+{
+	static const struct mapping_events_calls calls = { .mapped = on_mapped, .forked = on_forked, .started = on_started,
+							   .ended = on_ended, .lost = on_lost };
+	uint64_t now = stacks_now_ns();
+	mapping_events_read(s->events, now, &calls, s);
+	look_at_changed(s);
+	publish(s);
+	unwind_copies(s, now);
 }
 
 static void look_at_all(struct stacks *s)
@@ -329,7 +398,7 @@ static void look_at_all(struct stacks *s)
 		if (isdigit((unsigned char)entry->d_name[0]) && atoi(entry->d_name) != getpid()) {
 			look_at(s, (pid_t)atoi(entry->d_name));
 			/* those that run just now come first */
-			unwind_copies(s);
+			take_news(s);
 		}
 	if (folder)
 		closedir(folder);
@@ -339,17 +408,13 @@ static void look_at_all(struct stacks *s)
 
 static void one_round(struct stacks *s)
 {
-	static const struct mapping_events_calls calls = { .mapped = on_mapped, .forked = on_forked, .started = on_started,
-							   .ended = on_ended, .lost = on_lost };
 	uint64_t now = stacks_now_ns();
 
-	mapping_events_read(s->events, &calls, s);
+	take_news(s);
 	if (s->look_again) {
 		s->look_again = false;
 		look_at_all(s);
 	}
-	look_at_changed(s);
-	unwind_copies(s);
 	if (atomic_exchange(&s->retell, false))
 		tell_again(s);
 	tell_kernel_symbols(s);
@@ -420,6 +485,7 @@ void stacks_loader_stop(struct stacks *s)
 	}
 	map_done(&s->dirty);
 	map_done(&s->symbols_told);
+	map_done(&s->to_publish);
 	vec_done(&s->ended);
 	mapping_events_close(s->events);
 	if (s->wake_fd >= 0)

@@ -16,6 +16,8 @@ int stacks_on_fork(u64 *context)
 	struct stack_process *layout = bpf_map_lookup_elem(&stack_processes, &from);
 	if (layout)
 		bpf_map_update_elem(&stack_processes, &to, layout, BPF_ANY);
+	else
+		bpf_map_delete_elem(&stack_processes, &to); /* what an earlier process of this number had */
 	return 0;
 }
 

@@ -469,6 +469,10 @@ static __noinline u32 stack_walk_in(struct walk *w)
 	bpf_loop(STACK_FRAMES_MAX, walk_frame, &w, 0);
 	if (w->status == STACK_STATUS_pending)
 		return stack_copy_out(w);
+	if (w->status == STACK_STATUS_no_mapping && process->doubts) {
+		process->doubts--;
+		return stack_copy_out(w);
+	}
 	stack_count(STACK_COUNT_WALKED);
 	w->message.type = STACK_MESSAGE_USER;
 	w->message.layout = w->layout;
