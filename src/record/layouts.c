@@ -12,9 +12,15 @@
 #include "base/arena.h"
 #include "record/proc_maps.h"
 
-void layouts_init(struct layouts *layouts, struct modules *modules, struct unwind_maps *maps, int processes_fd)
+void layouts_attach(struct layouts *layouts, struct unwind_maps *maps, int processes_fd)
 {
-	*layouts = (struct layouts){ .modules = modules, .maps = maps, .processes_fd = processes_fd };
+	layouts->maps = maps;
+	layouts->processes_fd = processes_fd;
+}
+
+void layouts_init(struct layouts *layouts, struct modules *modules)
+{
+	*layouts = (struct layouts){ .modules = modules, .processes_fd = -1 };
 	pthread_mutexattr_t inherit;
 	/* the agent is of real-time priority and must not wait for the middling */
 	pthread_mutexattr_init(&inherit);

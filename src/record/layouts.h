@@ -44,7 +44,9 @@ struct layouts {
 	struct vec(uint32_t) free_rooms[16]; /* by log2 of the size */
 };
 
-void layouts_init(struct layouts *layouts, struct modules *modules, struct unwind_maps *maps, int processes_fd);
+void layouts_init(struct layouts *layouts, struct modules *modules);
+/* The unwinder's maps; nothing can be published before. */
+void layouts_attach(struct layouts *layouts, struct unwind_maps *maps, int processes_fd);
 void layouts_done(struct layouts *layouts);
 
 /* What /proc says now; -errno when the process is gone. *ret_layout is NULL

@@ -26,13 +26,16 @@ static struct loaded_module *module_new(struct modules *modules, uint32_t kind, 
 	m->path = arena_strdup(&modules->arena, path);
 	m->mapping_kind = STACK_MAPPING_NO_TABLE;
 	modules->list[modules->count++] = m;
+	if (kind == MODULE_KIND_jit)
+		modules->jit[modules->jit_count++] = m->number;
 	return m;
 }
 
-void modules_init(struct modules *modules, struct unwind_maps *maps)
+void modules_init(struct modules *modules)
 {
-	*modules = (struct modules){ .maps = maps, .count = 1 };
+	*modules = (struct modules){ .count = 1 };
 	modules->list = mem_zalloc(MODULES_MAX * sizeof(*modules->list));
+	modules->jit = mem_zalloc(MODULES_MAX * sizeof(*modules->jit));
 	module_new(modules, MODULE_KIND_kernel, "[kernel]");
 }
 
@@ -41,6 +44,7 @@ void modules_done(struct modules *modules)
 	for (uint32_t i = 1; i < modules->count; i++)
 		unwind_table_done(&modules->list[i]->table);
 	free(modules->list);
+	free(modules->jit);
 	map_done(&modules->by_file);
 	arena_done(&modules->arena);
 }
@@ -53,6 +57,17 @@ bool module_address(const struct loaded_module *m, uint64_t offset, uint64_t *re
 			return true;
 		}
 	return false;
+}
+
+static void lay_table(struct unwind_maps *maps, struct loaded_module *m)
+{
+#ifdef HAVE_BPF
+	if (unwind_maps_add(maps, &m->table, &m->first_page, NULL) < 0)
+		m->mapping_kind = STACK_MAPPING_BAD;
+#else
+	(void)maps;
+	(void)m;
+#endif
 }
 
 static void read_elf(struct modules *modules, struct loaded_module *m, const struct elf_file *file)
@@ -80,10 +95,16 @@ static void read_elf(struct modules *modules, struct loaded_module *m, const str
 	}
 	modules->table_bytes += unwind_table_bytes(&m->table);
 	m->mapping_kind = STACK_MAPPING_TABLE;
-#ifdef HAVE_BPF
-	if (modules->maps && unwind_maps_add(modules->maps, &m->table, &m->first_page, NULL) < 0)
-		m->mapping_kind = STACK_MAPPING_BAD;
-#endif
+	if (modules->maps)
+		lay_table(modules->maps, m);
+}
+
+void modules_attach(struct modules *modules, struct unwind_maps *maps)
+{
+	modules->maps = maps;
+	for (uint32_t i = 1; i < modules->count; i++)
+		if (modules->list[i]->mapping_kind == STACK_MAPPING_TABLE)
+			lay_table(maps, modules->list[i]);
 }
 
 /* Through the process, so that deleted files and other mount namespaces do not

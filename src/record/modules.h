@@ -36,6 +36,8 @@ struct modules {
 	struct loaded_module **list; /* by number */
 	uint32_t count;             /* numbers given are below */
 	struct map by_file;         /* hash of device, inode and version -> number */
+	uint32_t *jit;              /* numbers of the modules that are code made at run time */
+	uint32_t jit_count;
 	uint64_t tables_ns;         /* time that making tables took */
 	uint64_t table_bytes;
 };
@@ -49,7 +51,9 @@ struct module_source {
 	const char *build_id;       /* in hexadecimal, "" unknown */
 };
 
-void modules_init(struct modules *modules, struct unwind_maps *maps);
+void modules_init(struct modules *modules);
+/* From now on tables are laid into the maps; those that are there, at once. */
+void modules_attach(struct modules *modules, struct unwind_maps *maps);
 void modules_done(struct modules *modules);
 /* The mapping's module, made when new; NULL when no more can be kept. */
 const struct loaded_module *modules_find(struct modules *modules, const struct module_source *source);

@@ -245,6 +245,11 @@ static int start(struct recorder *recorder, const struct recorder_options *optio
 	kernel_configure(&recorder->kernel, &programs.config);
 	if (options->filter)
 		filter_configure(options->filter, &programs.config);
+	if (options->stacks) {
+		r = stacks_prepare(&recorder->stacks, err);
+		if (r)
+			return r;
+	}
 	r = programs_load(&recorder->kernel, &programs, &recorder->programs, err);
 	if (r)
 		return r;
@@ -275,7 +280,7 @@ static int start(struct recorder *recorder, const struct recorder_options *optio
 	if (r)
 		return r;
 	if (options->stacks) {
-		r = stacks_start(recorder->programs, &recorder->agent, recorder->stream, &recorder->stacks, err);
+		r = stacks_start(recorder->stacks, recorder->programs, &recorder->agent, recorder->stream, err);
 		if (r)
 			return r;
 		agent_lock(&recorder->agent);
@@ -426,10 +431,10 @@ int recorder_stop(struct recorder *recorder, struct recorder_status *ret_status,
 		stopping = agent_stop(&recorder->agent, true, r ? NULL : err);
 		if (!r)
 			r = stopping;
-		stacks_stop(recorder->stacks);
-		if (!r && !atomic_load(&recorder->agent.ended))
-			r = watcher_emit_clock(&recorder->sink, err);
 	}
+	stacks_stop(recorder->stacks);
+	if (started && !r && !atomic_load(&recorder->agent.ended))
+		r = watcher_emit_clock(&recorder->sink, err);
 	if (recorder->writer && recorder->programs && !r)
 		r = report_missed(recorder, err);
 	if (recorder->writer) {

@@ -224,7 +224,7 @@ static void *reserve(size_t bytes)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
-static int start(struct stacks *s, const struct programs *programs, struct err *err)
+static int open_maps(struct stacks *s, const struct programs *programs, struct err *err)
 {
 	struct unwind_maps_fds fds = {
 		.mappings = programs_map(programs, "stack_mappings"),
@@ -232,15 +232,22 @@ static int start(struct stacks *s, const struct programs *programs, struct err *
 		.rows = programs_map(programs, "stack_rows"),
 		.rules = programs_map(programs, "stack_rules"),
 	};
-	int processes = programs_map(programs, "stack_processes"), ring = programs_map(programs, "stack_ring");
-	int r;
+	int ring = programs_map(programs, "stack_ring"), r;
 
-	if (fds.mappings < 0 || fds.pages < 0 || fds.rows < 0 || fds.rules < 0 || processes < 0 || ring < 0)
+	s->processes_fd = programs_map(programs, "stack_processes");
+	if (fds.mappings < 0 || fds.pages < 0 || fds.rows < 0 || fds.rules < 0 || s->processes_fd < 0 || ring < 0)
 		return err_set(err, -ENOENT, "the unwinder's maps are not there");
 	s->counts_fd = programs_map(programs, "stack_counts");
 	r = unwind_maps_open(&s->maps, &fds, err);
-	if (r == 0)
-		r = stack_tree_open(&s->tree, err);
+	if (r < 0)
+		return r;
+	s->ring = ring_buffer__new(ring, take_message, s, NULL);
+	return s->ring ? 0 : err_sys(err, -errno, "mapping the ring of stacks");
+}
+
+static int prepare(struct stacks *s, struct err *err)
+{
+	int r = stack_tree_open(&s->tree, err);
 	if (r < 0)
 		return r;
 	s->nodes = reserve(((1u << STACK_KNOWN_SHIFT) + 1) * sizeof(*s->nodes));
@@ -248,11 +255,8 @@ static int start(struct stacks *s, const struct programs *programs, struct err *
 	s->copies = reserve(COPIES_MAX * sizeof(*s->copies));
 	if (!s->nodes || !s->copy_nodes || !s->copies)
 		return err_sys(err, -ENOMEM, "reserving memory for stacks");
-	modules_init(&s->modules, &s->maps);
-	layouts_init(&s->layouts, &s->modules, &s->maps, processes);
-	s->ring = ring_buffer__new(ring, take_message, s, NULL);
-	if (!s->ring)
-		return err_sys(err, -errno, "mapping the ring of stacks");
+	modules_init(&s->modules);
+	layouts_init(&s->layouts, &s->modules);
 	find_fields(s);
 	/* without names kernel frames stay numbers, which is no reason to stop */
 	kallsyms_read(&s->kernel, NULL);
@@ -278,19 +282,30 @@ static void stacks_free(struct stacks *s)
 	free(s);
 }
 
-int stacks_start(const struct programs *programs, struct agent *agent, uint32_t stream, struct stacks **ret_stacks, struct err *err)
+int stacks_prepare(struct stacks **ret_stacks, struct err *err)
 {
 	struct stacks *s = mem_zalloc(sizeof(*s));
-	s->agent = agent;
-	s->stream = stream;
 	s->wake_fd = -1;
 	s->start_ns = stacks_now_ns();
-	int r = start(s, programs, err);
+	int r = prepare(s, err);
 	if (r < 0) {
+		stacks_loader_stop(s);
 		stacks_free(s);
 		return r;
 	}
 	*ret_stacks = s;
+	return 0;
+}
+
+int stacks_start(struct stacks *s, const struct programs *programs, struct agent *agent, uint32_t stream, struct err *err)
+{
+	int r = open_maps(s, programs, err);
+	if (r < 0)
+		return r;
+	s->agent = agent;
+	s->stream = stream;
+	atomic_store(&s->ready, true);
+	stacks_wake(s);
 	return 0;
 }
 
@@ -321,7 +336,7 @@ static void tell_counts(struct stacks *s)
 {
 	struct stacks_counts c;
 	struct buf text = { 0 };
-	if (!s->started)
+	if (!s->attached)
 		return;
 	stacks_count(s, &c);
 	buf_printf(&text, "stacks=%" PRIu64 " recognised, %" PRIu64 " walked, %" PRIu64 " new, %" PRIu64 " copied, %" PRIu64 " lost",

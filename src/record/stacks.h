@@ -24,10 +24,12 @@ struct stacks_counts {
 	uint64_t first_look_ns;    /* from the start until all running processes were known; 0 not yet */
 };
 
+/* Begins to make tables for what runs; before the programs are loaded, which
+ * takes a while too. */
+int stacks_prepare(struct stacks **ret_stacks, struct err *err);
 /* After the programs are loaded and before they are attached. `stream` is the
  * writer's stream for the agent's own records. */
-int stacks_start(const struct programs *programs, struct agent *agent, uint32_t stream, struct stacks **ret_stacks,
-		 struct err *err);
+int stacks_start(struct stacks *stacks, const struct programs *programs, struct agent *agent, uint32_t stream, struct err *err);
 /* After the agent has ended and before the writer is closed: what is still to
  * be told goes to the trace. Frees. Accepts NULL. */
 void stacks_stop(struct stacks *stacks);

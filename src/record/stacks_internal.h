@@ -19,7 +19,8 @@
 #include "record/unwind_maps.h"
 #include "symbols/kallsyms.h"
 
-#define COPIES_MAX 2048u           /* waiting to be unwound */
+#define COPIES_MAX 4096u           /* waiting to be unwound */
+#define COPIES_RELEASE 1024u       /* so many done: give their memory back */
 #define COPY_NODES 65536u          /* numbers of copies that records may still hold */
 
 struct pending_copy {
@@ -50,7 +51,9 @@ struct stacks {
 	struct layouts layouts;
 	struct mapping_events *events;
 	struct kallsyms kernel;
-	int counts_fd;
+	int counts_fd, processes_fd;
+	atomic_bool ready;               /* maps and agent are there */
+	bool attached;                   /* ... and the loader uses them */
 
 	/* the agent's */
 	struct ring_buffer *ring;
@@ -73,6 +76,7 @@ struct stacks {
 	struct vec(struct ended_process) ended;
 	uint32_t modules_told, nodes_seen;
 	struct map symbols_told;
+	uint32_t copies_released;        /* value of the tail then */
 	bool look_again;                 /* events were lost */
 	atomic_bool retell;              /* a new file has begun */
 	uint64_t start_ns;
@@ -94,6 +98,7 @@ void stacks_emit(struct stacks *s, unsigned type, uint32_t tid, const void *data
 		 uint64_t time_ns);
 
 /* The loader's thread. */
+void stacks_wake(struct stacks *s);
 int stacks_loader_start(struct stacks *s, struct err *err);
 void stacks_loader_stop(struct stacks *s);
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -29,6 +30,8 @@
 static void tell_modules(struct stacks *s)
 {
 	struct buf tail = { 0 };
+	if (!s->attached)
+		return;
 	for (; s->modules_told < s->modules.count; s->modules_told++) {
 		const struct loaded_module *m = s->modules.list[s->modules_told];
 		struct event_module e = { .module = m->number, .kind = m->kind, .device = m->device, .inode = m->inode };
@@ -45,6 +48,8 @@ static void tell_modules(struct stacks *s)
 static void tell_layout(struct stacks *s, pid_t pid, const struct layout *layout)
 {
 	uint64_t now = stacks_now_ns();
+	if (!s->attached)
+		return;
 	tell_modules(s);
 	agent_lock(s->agent);
 	for (uint32_t i = 0; i < layout->count; i++) {
@@ -113,9 +118,18 @@ static void tell_all_jit_symbols(struct stacks *s, pid_t pid)
 {
 	char path[64];
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)pid);
-	for (uint32_t i = 1; i < s->modules.count; i++)
-		if (s->modules.list[i]->kind == MODULE_KIND_jit && (!pid || strcmp(s->modules.list[i]->path, path) == 0))
-			tell_jit_symbols(s, s->modules.list[i]);
+	for (uint32_t i = 0; i < s->modules.jit_count; i++) {
+		const struct loaded_module *m = s->modules.list[s->modules.jit[i]];
+		if (!pid || strcmp(m->path, path) == 0)
+			tell_jit_symbols(s, m);
+	}
+}
+
+void stacks_wake(struct stacks *s)
+{
+	uint64_t one = 1;
+	ssize_t n = write(s->wake_fd, &one, sizeof(one));
+	(void)n;
 }
 
 /* A new file begins: the nodes by the one who holds the locks, the rest by the
@@ -124,7 +138,7 @@ void stacks_retell(struct stacks *s)
 {
 	if (!s)
 		return;
-	uint64_t one = 1, now = stacks_now_ns();
+	uint64_t now = stacks_now_ns();
 	agent_lock(s->agent);
 	pthread_mutex_lock(&s->layouts.lock);
 	for (uint32_t i = 1; i < s->tree.count; i++)
@@ -132,8 +146,7 @@ void stacks_retell(struct stacks *s)
 	pthread_mutex_unlock(&s->layouts.lock);
 	agent_unlock(s->agent);
 	atomic_store(&s->retell, true);
-	ssize_t n = write(s->wake_fd, &one, sizeof(one));
-	(void)n;
+	stacks_wake(s);
 }
 
 static void tell_again(struct stacks *s)
@@ -190,7 +203,7 @@ static void look_at_one(struct stacks *s, pid_t pid)
 static void publish(struct stacks *s)
 {
 	size_t at = 0;
-	if (!s->to_publish.length)
+	if (!s->to_publish.length || !s->attached)
 		return;
 	for (const struct map_slot *slot; (slot = map_next(&s->to_publish, &at));)
 		layouts_publish(&s->layouts, (pid_t)slot->key);
@@ -376,6 +389,23 @@ static void unwind_copies(struct stacks *s, uint64_t until_ns)
 		unwind_copy(s, c);
 		atomic_store_explicit(&s->copies_tail, at + 1, memory_order_release);
 	}
+	if (atomic_load(&s->copies_tail) - s->copies_released < COPIES_RELEASE)
+		return;
+	agent_lock(s->agent);
+	if (atomic_load(&s->copies_head) == atomic_load(&s->copies_tail)) {
+		madvise(s->copies, COPIES_MAX * sizeof(*s->copies), MADV_DONTNEED);
+		s->copies_released = atomic_load(&s->copies_tail);
+	}
+	agent_unlock(s->agent);
+}
+
+/* What was found while the programs were being loaded goes to the maps. */
+static void attach(struct stacks *s)
+{
+	modules_attach(&s->modules, &s->maps);
+	layouts_attach(&s->layouts, &s->maps, s->processes_fd);
+	s->attached = true;
+	tell_again(s);
 }
 
 /* Mapping events first, then the stacks that need them. */
@@ -386,6 +416,10 @@ static void take_news(struct stacks *s)
 	uint64_t now = stacks_now_ns();
 	mapping_events_read(s->events, now, &calls, s);
 	look_at_changed(s);
+	if (!s->attached && atomic_load(&s->ready))
+		attach(s);
+	if (!s->attached)
+		return;
 	publish(s);
 	unwind_copies(s, now);
 }
@@ -415,6 +449,8 @@ static void one_round(struct stacks *s)
 		s->look_again = false;
 		look_at_all(s);
 	}
+	if (!s->attached)
+		return;
 	if (atomic_exchange(&s->retell, false))
 		tell_again(s);
 	tell_kernel_symbols(s);
@@ -466,15 +502,14 @@ int stacks_loader_start(struct stacks *s, struct err *err)
 
 void stacks_loader_stop(struct stacks *s)
 {
-	uint64_t one = 1;
 	if (s->started) {
 		atomic_store(&s->stop, true);
-		ssize_t n = write(s->wake_fd, &one, sizeof(one));
-		(void)n;
+		stacks_wake(s);
 		pthread_join(s->thread, NULL);
 		one_round(s);
 		tell_modules(s);
-		tell_all_jit_symbols(s, 0);
+		if (s->attached)
+			tell_all_jit_symbols(s, 0);
 	}
 	size_t at = 0;
 	for (const struct map_slot *slot; (slot = map_next(&s->dirty, &at));) {

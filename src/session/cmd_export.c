@@ -82,7 +82,7 @@ static int write_folded(struct command_context *context, const struct trace *tra
 		folded_export(trace, tables, names, folded, &buf, &counts);
 		status = sink_buf(context->out, &buf);
 		if (!counts.stacks)
-			sink_printf(context->notes, "no such event has a stack; `argus info` tells what the trace has, --by what to count\n");
+			sink_printf(context->notes, "no such event has a stack; `argus info` tells what there is, --by what to count\n");
 		else if (counts.without)
 			sink_printf(context->notes, "%" PRIu64 " events without a stack are left out\n", counts.without);
 		names_close(names);
