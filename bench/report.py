@@ -41,7 +41,7 @@ def text(results):
              'record. The floor (`bench/floor`) is the least a BPF recorder can do: hook, clock, a 32-byte store into a mapped ring,',
              'a polled real-time agent that keeps nothing.', '',
              '## Slowdown', '',
-             f'Runs without and with a recorder alternate; {results["rounds"]} rounds; median of the ratios of a run to its two neighbours',
+             f'Runs without and with a recorder alternate; {results["rounds"]} rounds{" of short runs" if results["quick"] else ""}; median of the ratios of a run to its two neighbours',
              'without a recorder. *A/A*: ratios of neighbouring runs without one (10th to 90th percentile), the noise of the method.', '']
     rows = []
     for w in workloads:
