@@ -5,7 +5,7 @@
 #   make bless      golden tests: take the output that came as expected
 #   make fuzz       each fuzz target for FUZZ_SECONDS (20)
 #   make bench      BENCH.md (long)         make cases    CASES.md (long)
-#   make truth      unwinding against other walkers (long)
+#   make truth      stacks against another walker; damage at every byte of a file (long)
 #   make install    to PREFIX (/usr/local), below DESTDIR
 #   make clean
 SAN ?=
@@ -49,6 +49,8 @@ cases: all
 	@cases/run $(BUILD)
 
 truth: all
+	@tools/setup test truth
+	@ARGUS_TEST_ALL=1 tests/run --build $(BUILD) trace_file
 	@tests/truth/run $(BUILD)
 
 install: all
