@@ -16,7 +16,6 @@
 #define PREEMPT_SOFTIRQ 0x100u
 #define PREEMPT_HARDIRQ 0xf0000u
 #define PREEMPT_NMI 0xf00000u
-#define PREEMPT_DEPTH 0xffu
 
 #define SOFTIRQ_TIMER 1
 #define SOFTIRQ_NET_RX 3
@@ -103,6 +102,18 @@ static __always_inline bool context_receives(struct ring *ring, struct task_stru
 {
 	struct softnet_data *data = (void *)context_variable(ring, current, config.softnet_data);
 	return data && bpf_core_field_exists(data->in_net_rx_action) && GET(data, in_net_rx_action);
+}
+
+#define BACKLOG_SCHEDULED 1ul /* NAPIF_STATE_SCHED */
+
+/* Whether what is received came from this machine: loopback and virtual
+ * Ethernet go through the processor's own backlog, devices through queues of
+ * their own. In a thread that is in a system call it is then what that call
+ * sent: softirqs run as soon as the send lets them. */
+static __always_inline bool context_receives_own(struct ring *ring, struct task_struct *current)
+{
+	struct softnet_data *data = (void *)context_variable(ring, current, config.softnet_data);
+	return data && GET(data, backlog.state) & BACKLOG_SCHEDULED;
 }
 
 #endif

@@ -309,8 +309,13 @@ struct timer_base {
 	struct timer_list *running_timer;
 };
 
+struct napi_struct {
+	unsigned long state;
+};
+
 struct softnet_data {
 	bool in_net_rx_action;
+	struct napi_struct backlog;
 };
 
 struct file_lock_context {

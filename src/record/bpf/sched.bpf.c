@@ -84,7 +84,7 @@ struct wake {
 
 /* In interrupt context: what the interrupt serves. */
 static __always_inline void wake_cause(struct wake *k, struct ring *ring, struct task_struct *current,
-				       struct task_struct *target, u32 count, u64 now)
+				       struct task_struct *target, u64 now)
 {
 	u64 timer = context_hrtimer(ring, current);
 	if (timer) {
@@ -104,14 +104,8 @@ static __always_inline void wake_cause(struct wake *k, struct ring *ring, struct
 		}
 		if (context_receives(ring, current)) {
 			k->vector = SOFTIRQ_NET_RX;
-			k->cause = WAKE_CAUSE_network;
-			/* Run by the thread itself on leaving a section with
-			 * softirqs off, the count holds one more than when an
-			 * interrupt's end runs it: local_bh_enable keeps
-			 * preemption off. The trace point and the target's lock
-			 * hold one each. */
-			if (k->syscall != SYSCALL_NONE && (count & PREEMPT_DEPTH) >= 2)
-				k->cause = WAKE_CAUSE_own_send;
+			k->cause = k->syscall != SYSCALL_NONE && context_receives_own(ring, current)
+				? WAKE_CAUSE_own_send : WAKE_CAUSE_network;
 			return;
 		}
 	}
@@ -166,7 +160,7 @@ int on_waking(u64 *context)
 	}
 	u32 state = target->__state;
 	if (k.context != CONTEXT_thread)
-		wake_cause(&k, ring, current, target, count, now);
+		wake_cause(&k, ring, current, target, now);
 	else if (target->thread_info.flags >> TIF_SIGPENDING_BIT & 1 && state & 0x101)
 		k.cause = WAKE_CAUSE_signal;
 	else if (flags & PF_EXITING)
