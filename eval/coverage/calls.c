@@ -87,9 +87,11 @@ static SILENT void begin(struct log *log)
 	struct calls_head head = { .magic = CALLS_MAGIC };
 	char path[512];
 
-	if (!folder) {
+	if (!base) {
+		const char *asked = getenv("ARGUS_CALLS");
+
 		/* A copy: servers write over their environment. */
-		folder = getenv("ARGUS_CALLS") ? strdup(getenv("ARGUS_CALLS")) : NULL;
+		folder = asked && asked[0] ? strdup(asked) : NULL;
 		dl_iterate_phdr(first_object, &base);
 	}
 	head.base = base;

@@ -48,6 +48,7 @@ struct judge {
 	struct functions functions;
 	struct elf_file program;
 	uint32_t module;
+	struct vec(uint32_t) pids;
 	struct vec(struct truth_context) contexts;  /* entry 0: the root */
 	struct map context_of;                      /* (parent, function) -> context */
 	struct map function_of;                     /* place in the program -> function */
@@ -161,6 +162,7 @@ static void read_file(struct judge *j, const char *folder, const char *name)
 	if (data == MAP_FAILED || ((struct calls_head *)data)->magic != CALLS_MAGIC)
 		fail(path, NULL);
 	thread.tid = ((struct calls_head *)data)->tid;
+	vec_push(&j->pids, ((struct calls_head *)data)->pid);
 	read_records(j, &thread, data, (struct calls_record *)((struct calls_head *)data + 1),
 		     (struct calls_record *)((char *)data + st.st_size));
 	munmap(data, (size_t)st.st_size);
@@ -422,6 +424,10 @@ static void totals(struct judge *j)
 			continue;
 		count++;
 		held += lower[c] <= ns && ns <= upper[c];
+		if (getenv("VERBOSE") && (ns < lower[c] || ns > upper[c]))
+			fprintf(stderr, "total not held: %s: %" PRIu64 " calls, %" PRIu64 " ns, bounds %" PRIu64 " to %" PRIu64 "\n",
+				functions_get(&j->functions, j->contexts.items[c].function)->name, j->contexts.items[c].calls, ns,
+				lower[c], upper[c]);
 		low += ns < lower[c];
 		high += ns > upper[c];
 		truth += (double)ns;
@@ -493,7 +499,8 @@ int main(int argc, char **argv)
 	if (!j.module)
 		fail("the trace does not know the program", NULL);
 	read_truth(&j, argv[2]);
-	options.scope.name = path_file_name(argv[3]);
+	options.scope.pids = j.pids.items;
+	options.scope.pid_count = j.pids.length;
 	options.by_function = strchr(sources, 'p') != NULL;
 	options.scope.sources = (strchr(sources, 'c') ? OBSERVE_calls : 0) | (strchr(sources, 'w') ? OBSERVE_switches : 0) |
 				(strchr(sources, 's') ? OBSERVE_samples : 0) | (strchr(sources, 'o') ? OBSERVE_others : 0);

@@ -58,6 +58,7 @@ void contexts_init(struct contexts *contexts, struct functions *functions, struc
 
 	*contexts = (struct contexts){ .functions = functions, .source = source };
 	map_init(&contexts->children);
+	map_init(&contexts->same_sites);
 	vec_push(&contexts->sites, no_site);
 	vec_push(&contexts->nodes, no_node);
 	contexts->cut_function = functions_add(functions, "[frames missing]", "", PLACE_unknown);
@@ -66,6 +67,7 @@ void contexts_init(struct contexts *contexts, struct functions *functions, struc
 void contexts_done(struct contexts *contexts)
 {
 	map_done(&contexts->children);
+	map_done(&contexts->same_sites);
 	free(contexts->user.slots);
 	free(contexts->calls.slots);
 	free(contexts->kernel.slots);
@@ -118,7 +120,14 @@ static uint32_t child_node(struct contexts *contexts, uint32_t parent, uint32_t 
 static uint32_t child_site(struct contexts *contexts, uint32_t parent, uint32_t function, struct site added)
 {
 	const struct site *above = &contexts->sites.items[parent];
+	uint64_t key = hash_u64(hash_u64((uint64_t)parent << 32 | function) ^ added.address) + added.module;
+	uint64_t *same = map_at(&contexts->same_sites, key, NULL);
+	const struct site *known = *same ? &contexts->sites.items[*same] : NULL;
 
+	if (known && known->parent == parent && known->address == added.address && known->module == added.module &&
+	    contexts->nodes.items[known->node].function == function)
+		return (uint32_t)*same;
+	*same = contexts->sites.length;
 	added.parent = parent;
 	added.depth = above->depth + 1;
 	added.cut |= above->cut;

@@ -83,6 +83,7 @@ struct contexts {
 	struct vec(struct node) nodes;      /* entry 0 unused */
 	struct vec(struct program) programs;
 	struct map children;                /* (node, function) -> node */
+	struct map same_sites;              /* (parent, place) hashed -> site: the trace may number a frame twice */
 	struct site_table user;             /* (program, frame) -> site */
 	struct site_table calls;            /* (site, system call + 1) -> site */
 	struct site_table kernel;           /* (site, frame) -> site */

@@ -71,6 +71,24 @@ static uint32_t looping_above(const struct site *sites, const struct site *site,
 	return site->loop_inner;
 }
 
+/* The frame that went round its loop, of those down to `keep` that may: the innermost,
+ * since inner loops go round most often, unless samples would have found this one. */
+static uint32_t loop_level(const struct latency_rules *rules, const struct latency *latency, const struct site *site,
+			   uint32_t keep, uint32_t same, uint64_t gap)
+{
+	const struct site *sites = rules->contexts->sites.items;
+
+	for (uint32_t level = keep; rules->pace && level > same; level = looping_above(sites, site, level)) {
+		uint32_t function = function_at(rules, latency->frames.items[level - 1].node);
+
+		if (pace_contradicts(rules->pace, function, gap))
+			continue;
+		pace_of(rules->pace, function)->charged_ns += gap;
+		return level;
+	}
+	return keep;
+}
+
 /* How much of the last stack goes on in the new one. */
 static struct step compare(const struct latency *latency, const struct latency_rules *rules, uint32_t site,
 			   uint32_t same, uint64_t gap)
@@ -147,19 +165,7 @@ static struct step compare(const struct latency *latency, const struct latency_r
 	if (latency->left_call && latency->site == (uint32_t)(a - sites) && !a->loop_known && step.keep == a->depth &&
 	    step.keep > 1)
 		step.keep--;
-	/* Innermost loops go round most often, unless samples would have found this one. */
-	while (step.keep > same && step.keep > a->loop_outer && rules->pace) {
-		uint32_t function = function_at(rules, latency->frames.items[step.keep - 1].node);
-		uint32_t outer = looping_above(sites, a, step.keep);
-
-		if (!outer || outer <= same)
-			break;
-		if (!pace_contradicts(rules->pace, function, gap)) {
-			pace_of(rules->pace, function)->charged_ns += gap;
-			break;
-		}
-		step.keep = outer;
-	}
+	step.keep = loop_level(rules, latency, a, step.keep, same, gap);
 	if (step.keep < same)
 		step.keep = same;
 	step.sure = a->loop_outer < step.keep ? a->loop_outer : step.keep;

@@ -71,7 +71,7 @@ static bool frame_of(void *data, uint32_t number, struct context_frame *ret_fram
 		return false;
 	frame = &source->tables->frames[number];
 	*ret_frame = (struct context_frame){
-		.parent = frame->parent < number ? frame->parent : 0,
+		.parent = frame->parent, /* may have a greater number than its callee */
 		.function = function_of(source, number, frame),
 		.module = frame->module,
 		.address = frame->address,
