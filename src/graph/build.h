@@ -111,7 +111,7 @@ struct slot {
 	struct rule_facts facts;
 	uint32_t thread;        /* built thread; GRAPH_NONE before its first event */
 	uint32_t row;           /* current one, or the last; GRAPH_NONE none */
-	uint64_t in_ns;         /* when it last came onto a processor */
+	uint64_t woken_ns;      /* when it last came back from an interruptible sleep */
 	uint16_t cpu;
 	uint8_t status;         /* enum slot_status */
 	uint8_t split_rule;     /* row rule that ends the segment at the next coming in; 0 none */

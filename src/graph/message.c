@@ -216,7 +216,7 @@ void message_event(struct builder *b, const struct event *e, struct slot *slot)
 		join_message(&messages->joins, &(struct join_message){
 			.channel = m->channel, .object = m->object,
 			/* Who slept until now moved nothing before. */
-			.begin_ns = receives && slot->in_ns > begin ? slot->in_ns : begin, .end_ns = e->time,
+			.begin_ns = receives && slot->woken_ns > begin ? slot->woken_ns : begin, .end_ns = e->time,
 			.token = token_of(slot->row, b->event), .position = m->position, .bytes = m->bytes, .peer = m->peer,
 			.kind = m->kind, .receives = receives, .empty = receives && !moves });
 	}

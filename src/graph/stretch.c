@@ -113,7 +113,6 @@ static bool go_on(struct builder *b, struct slot *slot, uint64_t ns, uint16_t cp
 	row->flags &= (uint16_t)~(ROW_CLOSED | ROW_YIELD);
 	row->out_event = 0;
 	slot->status = SLOT_running;
-	slot->in_ns = ns;
 	slot->cpu = cpu;
 	slot->has_wake = false;
 	graph->stats.preemptions++;
@@ -147,8 +146,10 @@ void slot_come_in(struct builder *b, struct slot *slot, uint64_t ns, uint16_t cp
 			slot->more->peer_count = 0;
 	}
 	slot->split_rule = 0;
+	/* a preemption, or a lock on the way, may come behind a copy */
+	if (slot->status == SLOT_waiting && slot->facts.state == TASK_STATE_sleeping)
+		slot->woken_ns = ns;
 	slot->status = SLOT_running;
-	slot->in_ns = ns;
 	slot->cpu = cpu;
 	slot->has_wake = false;
 	if (first && slot->more && slot->more->fork_event) {
