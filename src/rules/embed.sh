@@ -4,7 +4,7 @@ set -e
 echo '#include "rules/rules.h"'
 for file; do
 	name=$(basename "$file" .rules | tr -c 'a-zA-Z0-9\n' _)
-	echo "static const char text_$name[] = {"
+	echo "static const char text_${name}[] = {"
 	od -An -v -tu1 "$file" | sed 's/  */,/g; s/^,//; s/$/,/'
 	echo '0 };'
 done

@@ -33,7 +33,8 @@ static void show_flaw(struct buf *buf, const struct graph *graph, const struct g
 		buf_printf(buf, " serves %u applications in one segment", flaw->peer_count);
 		break;
 	case FLAW_unwoken:
-		buf_printf(buf, flaw->count == 1 ? " came back %" PRIu64 " time though nothing known woke it (" : " came back %" PRIu64 " times though nothing known woke it (", flaw->count);
+		buf_printf(buf, " came back %" PRIu64 " time%s though nothing known woke it (", flaw->count,
+			   flaw->count == 1 ? "" : "s");
 		show_what(buf, flaw);
 		buf_text(buf, ")");
 		break;

@@ -171,7 +171,7 @@ static void put_chain(struct arena *arena, const struct session *session, const 
 			   describe_time(arena, l->end_ns - l->start_ns), answer_who(arena, &l->actor));
 		buf_escaped(buf, l->state, strlen(l->state), NULL);
 		buf_char(buf, '\n');
-		for (unsigned f = 0; l->frames[f] && f < 6 && (l->end_ns - l->start_ns) * 20 > window; f++) {
+		for (unsigned f = 0; f < 6 && l->frames[f] && (l->end_ns - l->start_ns) * 20 > window; f++) {
 			buf_text(buf, "                              ");
 			buf_escaped(buf, l->frames[f], strlen(l->frames[f]), NULL);
 			buf_char(buf, '\n');

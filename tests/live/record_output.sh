@@ -7,6 +7,8 @@ need_bpf
 argus record -o a.trace -- true 2>/dev/null
 [ "$(stat -c %a a.trace)" = 600 ] || fail "mode $(stat -c %a a.trace)"
 
+# word=WORD refused OPTION...: the message holds the word
+# shellcheck disable=SC2154
 refused() {
 	local status=0
 	argus record "$@" -- true >out 2>&1 || status=$?

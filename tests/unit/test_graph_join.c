@@ -1,3 +1,4 @@
+/* Sends and receives joined by their bytes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

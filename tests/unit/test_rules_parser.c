@@ -1,3 +1,4 @@
+/* The language of rules: what it takes, and what it says of the rest. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
