@@ -28,8 +28,9 @@ for delay in 0.3 1.7 3.1; do
 	wait_until 20 none_left
 	argus info --json k.trace >info || fail "the trace cannot be read after kill -9"
 	[ "$(json info 'd["complete"]')" = False ] || fail "the trace claims to be complete"
-	[ "$(json info 'd["events"] > 0')" = True ] || fail "nothing was kept"
-	json info "'last second' if $killed - (d['start_ns'] + d['duration_ns']) < 1.2e9 else 'more'" >kept
-	[ "$(cat kept)" = 'last second' ] || fail "more than the last second is lost"
+	# (a recording that lasted less than a second may have kept nothing)
+	[ $delay = 0.3 ] || [ "$(json info 'd["events"] > 0')" = True ] || fail "nothing was kept"
+	[ $delay = 0.3 ] || json info "'last second' if $killed - (d['start_ns'] + d['duration_ns']) < 1.2e9 else 'more'" >kept
+	[ $delay = 0.3 ] || [ "$(cat kept)" = 'last second' ] || fail "more than the last second is lost"
 	argus dump k.trace | tail -1 >/dev/null
 done

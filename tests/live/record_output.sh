@@ -3,6 +3,7 @@
 # disk named, a size limit kept.
 . "$HERE/live/_lib.sh"
 need_bpf
+need_command perf
 
 argus record -o a.trace -- true 2>/dev/null
 [ "$(stat -c %a a.trace)" = 600 ] || fail "mode $(stat -c %a a.trace)"
