@@ -18,6 +18,6 @@ done
 	fail "messages joined: $(json full.json 'd["edges"]["message"]')"
 
 argus graph --list full.argus >built
-argus graph --json full.argus | python3 -c 'import json, sys; d = json.load(sys.stdin); sys.exit(d["events"] >= 40000 and not d["from_index"])' ||
+argus graph --json full.argus | python3 -c 'import json, sys; d = json.load(sys.stdin); sys.exit(d["events"] >= 100000 and not d["from_index"])' ||
 	fail "the index was not used"
 argus graph --list full.argus | cmp - built || fail "the graph from the index is another one"
