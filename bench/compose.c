@@ -5,7 +5,7 @@
  * objects and channels, so that nothing is joined across copies that was not
  * joined in one; addresses of kernel objects come again, as they do on a machine.
  * Stacks, modules and names are written once for each recording. What is made up
- * are the ends: a switch to idle on each processor, and the end of each thread. */
+ * is a switch to idle on each processor at the end of a copy. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,11 +17,11 @@
 #include "trace/trace.h"
 #include "trace/writer.h"
 
+#define FIRST_TID 2u
 #define TID_LIMIT 4000000u
 
 struct input {
 	struct trace *trace;
-	uint32_t tids;              /* greatest number of a thread, and one */
 	uint32_t nodes, modules;    /* greatest number of a stack node and of a module */
 	uint32_t node_base, module_base;
 };
@@ -30,7 +30,8 @@ struct composition {
 	struct writer *writer;
 	uint64_t written;
 	uint64_t copy, shift_ns;    /* modulo 2^64 */
-	uint32_t tid_base;
+	struct map tids;            /* of this copy: recorded to written */
+	uint32_t next_tid;
 	const struct input *input;
 	uint64_t buffer[64];
 };
@@ -48,17 +49,13 @@ static void measure(struct input *input)
 	while ((e = trace_cursor_next(cursor))) {
 		const struct event_info *info = &event_infos[e->type];
 
-		if (e->tid >= input->tids)
-			input->tids = e->tid + 1;
 		for (unsigned i = 0; i < info->field_count; i++) {
 			const struct field_info *field = &info->fields[i];
 			uint64_t value;
 
-			if (field->kind != FIELD_TID && field->kind != FIELD_PID && field->kind != FIELD_STACK && field->kind != FIELD_MODULE)
+			if (field->kind != FIELD_STACK && field->kind != FIELD_MODULE)
 				continue;
 			value = event_value(e, field);
-			if ((field->kind == FIELD_TID || field->kind == FIELD_PID) && value < TID_LIMIT && value >= input->tids)
-				input->tids = (uint32_t)value + 1;
 			if (field->kind == FIELD_STACK && value >= input->nodes)
 				input->nodes = (uint32_t)value + 1;
 			if (field->kind == FIELD_MODULE && value >= input->modules)
@@ -68,14 +65,31 @@ static void measure(struct input *input)
 	trace_cursor_free(cursor);
 }
 
-static uint64_t changed(const struct composition *c, enum field_kind kind, uint64_t value)
+/* Threads and processes are numbered as they come, so that many copies fit. */
+static uint32_t new_tid(struct composition *c, uint32_t tid)
+{
+	bool new;
+	uint64_t *at;
+
+	if (!tid || tid >= TID_LIMIT)
+		return tid;
+	at = map_at(&c->tids, tid, &new);
+	if (new) {
+		*at = c->next_tid++;
+		if (c->next_tid == TID_LIMIT)
+			c->next_tid = FIRST_TID;
+	}
+	return (uint32_t)*at;
+}
+
+static uint64_t changed(struct composition *c, enum field_kind kind, uint64_t value)
 {
 	if (!value)
 		return 0;
 	switch (kind) {
 	case FIELD_TID:
 	case FIELD_PID:
-		return value < TID_LIMIT ? value + c->tid_base : value;
+		return new_tid(c, (uint32_t)value);
 	case FIELD_STACK:
 		return value + c->input->node_base;
 	case FIELD_MODULE:
@@ -97,8 +111,7 @@ static int put(struct composition *c, const struct event *e, struct err *err)
 	struct event out = *e;
 
 	out.time += c->shift_ns;
-	if (out.tid)
-		out.tid += c->tid_base;
+	out.tid = new_tid(c, out.tid);
 	if (info->bytes) {
 		memcpy(c->buffer, e->data, info->bytes);
 		out.data = c->buffer;
@@ -124,11 +137,8 @@ static int copy(struct composition *c, uint64_t start_ns, bool first, struct err
 {
 	const struct trace_summary *summary = trace_summary(c->input->trace);
 	struct trace_cursor *cursor = trace_cursor_new(c->input->trace, NULL);
-	struct map alive = { 0 };
 	struct vec(uint32_t) current = { 0 };
-	const struct map_slot *slot;
 	const struct event *e;
-	size_t at = 0;
 	uint64_t end = start_ns;
 	int code = 0;
 
@@ -142,10 +152,6 @@ static int copy(struct composition *c, uint64_t start_ns, bool first, struct err
 			vec_push(&current, 0);
 		if (e->type == EVENT_switch)
 			current.items[e->cpu] = event_as(e, switch)->next;
-		if (e->type == EVENT_exit)
-			map_remove(&alive, e->tid);
-		else if (e->tid && e->type != EVENT_task)
-			map_put(&alive, e->tid, e->cpu);
 	}
 	for (uint32_t cpu = 0; !code && cpu < current.length; cpu++) {
 		struct event_switch s = { .syscall = (uint16_t)SYSCALL_NONE, .state = TASK_STATE_running };
@@ -154,14 +160,7 @@ static int copy(struct composition *c, uint64_t start_ns, bool first, struct err
 			code = put(c, &(struct event){ .time = end, .tid = current.items[cpu], .cpu = (uint16_t)cpu,
 						       .type = EVENT_switch, .data = &s, .tail = "" }, err);
 	}
-	while (!code && (slot = map_next(&alive, &at))) {
-		struct event_exit exited = { .last = 1 };
-
-		code = put(c, &(struct event){ .time = end, .tid = (uint32_t)slot->key, .cpu = (uint16_t)slot->value,
-					       .type = EVENT_exit, .data = &exited, .tail = "" }, err);
-	}
 	vec_done(&current);
-	map_done(&alive);
 	trace_cursor_free(cursor);
 	return code;
 }
@@ -184,20 +183,18 @@ static int compose(struct composition *c, struct input *inputs, size_t count, ui
 		int code;
 
 		c->input = input;
-		if (c->tid_base + input->tids >= TID_LIMIT)
-			c->tid_base = 0;
+		map_clear(&c->tids);
 		code = copy(c, now, c->copy < count, err);
 		if (code)
 			return code;
 		now += summary->end_ns - summary->start_ns + 1000;
-		c->tid_base += input->tids;
 	}
 	return 0;
 }
 
 int main(int argc, char **argv)
 {
-	struct composition c = { 0 };
+	struct composition c = { .next_tid = FIRST_TID };
 	struct input inputs[16] = { { 0 } };
 	struct writer_options options = { 0 };
 	struct err err = { 0 };
@@ -226,6 +223,7 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < count; i++)
 		if (inputs[i].trace)
 			trace_close(inputs[i].trace);
+	map_done(&c.tids);
 	if (code) {
 		fprintf(stderr, "compose: %s\n", err.text);
 		return 1;

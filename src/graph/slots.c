@@ -135,6 +135,8 @@ static void task_event(struct builder *b, const struct event *e)
 	const struct event_task *task = event_as(e, task);
 	struct slot *slot = slot_at(b, e->tid);
 
+	if (slot->status == SLOT_gone)
+		slot_recycle(slot);
 	slot->facts.pid = task->pid;
 	slot->facts.kernel = task->flags & TASK_FLAGS_kernel_thread ? 1 : 0;
 	if (e->tail_length)
