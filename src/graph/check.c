@@ -208,9 +208,9 @@ static void check_over(struct checking *c)
 	struct talks talks = { 0 };
 
 	for (size_t i = 0; i < graph->edges.length; i++) {
-		const struct stored_edge *edge = &graph->edges.items[i];
+		const struct packed_edge *edge = &graph->edges.items[i];
 
-		if (edge->kind != MECHANISM_message || edge->removed)
+		if (edge->kind != MECHANISM_message) /* or cut */
 			continue;
 		note_talk(graph, &talks, edge->to_row, edge->from_row, edge->to_event);
 		note_talk(graph, &talks, edge->from_row, edge->to_row, edge->from_event);

@@ -178,14 +178,14 @@ static bool stored_of(struct graph_edges *walk, struct graph_edge *edge)
 	walk->entered = true;
 	if (walk->at < graph->edges.length) {
 		size_t index = walk->into ? walk->at : graph->edges_by_from[walk->at];
-		const struct stored_edge *stored = &graph->edges.items[index];
+		const struct stored_edge stored = edge_unpack(&graph->edges.items[index]);
 
-		if ((walk->into ? stored->to_row : stored->from_row) == walk->stretch) {
+		if ((walk->into ? stored.to_row : stored.from_row) == walk->stretch) {
 			bool removed = !map_find(&graph->correction.kept, index) &&
-				       (stored->removed || map_find(&graph->correction.cut_edges, index));
+				       (stored.removed || map_find(&graph->correction.cut_edges, index));
 
 			walk->at++;
-			fill_stored(graph, stored, removed, edge);
+			fill_stored(graph, &stored, removed, edge);
 			if (correcting_rule(graph, index))
 				edge->rule = correcting_rule(graph, index);
 			return true;

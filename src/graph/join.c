@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#define KEPT_EMPTY 64          /* places that an empty side keeps */
 #define SIZES_SEARCHED 64      /* datagrams looked through for one of the right size */
 
 /* A send or a receive, with what is known of its place in the stream. */
@@ -135,6 +136,12 @@ static void side_drop(struct side *side, size_t count)
 		return;
 	side->first += count;
 	side->dropped = side->items.items[side->first - 1].total;
+	if (side->first == side->items.length && side->items.capacity > KEPT_EMPTY) {
+		/* Most channels are quiet most of the time. */
+		vec_done(&side->items);
+		side->first = 0;
+		return;
+	}
 	if (side->first < 256 || side->first < side->items.length / 2)
 		return;
 	memmove(side->items.items, side->items.items + side->first, side_count(side) * sizeof(*side->items.items));

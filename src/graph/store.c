@@ -220,7 +220,15 @@ uint32_t store_name(struct graph *graph, const char *name)
 	return (uint32_t)at;
 }
 
-void sort_u32_by(uint32_t *items, uint32_t *scratch, size_t count, const uint32_t *keys)
+static inline uint32_t key_at(const void *keys, size_t stride, uint32_t item)
+{
+	uint32_t key;
+
+	memcpy(&key, (const char *)keys + item * stride, sizeof(key));
+	return key;
+}
+
+void sort_u32_by(uint32_t *items, uint32_t *scratch, size_t count, const void *keys, size_t stride)
 {
 	/* Radix sort, 11 bits at a time; passes in which all share a digit are skipped. */
 	for (unsigned shift = 0; shift < 32; shift += 11) {
@@ -228,8 +236,8 @@ void sort_u32_by(uint32_t *items, uint32_t *scratch, size_t count, const uint32_
 		size_t counts[2048] = { 0 }, at = 0;
 
 		for (size_t i = 0; i < count; i++)
-			counts[keys[items[i]] >> shift & mask]++;
-		if (count && counts[keys[items[0]] >> shift & mask] == count)
+			counts[key_at(keys, stride, items[i]) >> shift & mask]++;
+		if (count && counts[key_at(keys, stride, items[0]) >> shift & mask] == count)
 			continue;
 		for (unsigned i = 0; i <= mask; i++) {
 			size_t n = counts[i];
@@ -238,8 +246,46 @@ void sort_u32_by(uint32_t *items, uint32_t *scratch, size_t count, const uint32_
 			at += n;
 		}
 		for (size_t i = 0; i < count; i++)
-			scratch[counts[keys[items[i]] >> shift & mask]++] = items[i];
+			scratch[counts[key_at(keys, stride, items[i]) >> shift & mask]++] = items[i];
 		memcpy(items, scratch, count * sizeof(*items));
+	}
+}
+
+struct packed_edge edge_pack(const struct stored_edge *edge)
+{
+	return (struct packed_edge){ .to_ns = edge->to_ns, .from_row = edge->from_row, .to_row = edge->to_row,
+				     .from_event = edge->from_event, .to_event = edge->to_event,
+				     .age = short_time_code(edge->to_ns - edge->from_ns),
+				     .rule = edge->removed ? (uint16_t)edge->removed : edge->rule,
+				     .kind = (uint8_t)(edge->kind | (edge->removed ? EDGE_REMOVED : 0)), .confidence = edge->confidence };
+}
+
+struct stored_edge edge_unpack(const struct packed_edge *edge)
+{
+	return (struct stored_edge){ .from_ns = edge->to_ns - short_time_ns(edge->age), .to_ns = edge->to_ns,
+				     .from_row = edge->from_row, .to_row = edge->to_row, .from_event = edge->from_event,
+				     .to_event = edge->to_event, .rule = edge->rule, .kind = edge->kind & (EDGE_REMOVED - 1),
+				     .confidence = edge->confidence, .removed = edge->kind & EDGE_REMOVED ? edge->rule : 0 };
+}
+
+/* Puts the edges into the order, in place: each circle of moves in turn. The
+ * order's own entries mark what has been done. */
+static void permute_edges(struct packed_edge *edges, uint32_t *order, size_t count)
+{
+	for (size_t start = 0; start < count; start++) {
+		struct packed_edge first = edges[start];
+		size_t at = start;
+
+		while (order[at] != start && order[at] != at) {
+			size_t from = order[at];
+
+			edges[at] = edges[from];
+			order[at] = (uint32_t)at;
+			at = from;
+		}
+		if (at != start)
+			edges[at] = first;
+		order[at] = (uint32_t)at;
 	}
 }
 
@@ -247,33 +293,22 @@ void sort_u32_by(uint32_t *items, uint32_t *scratch, size_t count, const uint32_
 static void order_edges(struct graph *graph)
 {
 	size_t count = graph->edges.length;
-	uint32_t *order, *scratch, *keys;
-	struct stored_edge *sorted;
+	struct packed_edge *edges = graph->edges.items;
+	uint32_t *order, *scratch;
 
 	if (!count)
 		return;
 	order = mem_alloc(count * sizeof(*order));
 	scratch = mem_alloc(count * sizeof(*scratch));
-	keys = mem_alloc(count * sizeof(*keys));
-	for (size_t i = 0; i < count; i++) {
-		order[i] = (uint32_t)i;
-		keys[i] = graph->edges.items[i].to_row;
-	}
-	sort_u32_by(order, scratch, count, keys);
-	sorted = mem_alloc(count * sizeof(*sorted));
 	for (size_t i = 0; i < count; i++)
-		sorted[i] = graph->edges.items[order[i]];
-	free(graph->edges.items);
-	graph->edges.items = sorted;
-	graph->edges.capacity = count;
-	for (size_t i = 0; i < count; i++) {
 		order[i] = (uint32_t)i;
-		keys[i] = sorted[i].from_row;
-	}
-	sort_u32_by(order, scratch, count, keys);
+	sort_u32_by(order, scratch, count, &edges->to_row, sizeof(*edges));
+	permute_edges(edges, order, count);
+	for (size_t i = 0; i < count; i++)
+		order[i] = (uint32_t)i;
+	sort_u32_by(order, scratch, count, &edges->from_row, sizeof(*edges));
 	graph->edges_by_from = order;
 	free(scratch);
-	free(keys);
 }
 
 void store_finish(struct graph *graph)
@@ -301,22 +336,19 @@ const uint32_t *store_wakes_by_row(const struct graph *graph, uint32_t *ret_coun
 	pthread_mutex_lock(lock);
 	if (!g->wakes_by_row) {
 		size_t count = 0, total = (size_t)g->block_count * ROW_BLOCK;
-		uint32_t *order, *scratch, *keys;
+		uint32_t *order, *scratch;
 
 		for (size_t i = 0; i < total; i++)
 			count += (g->rows[i].flags & ROW_WOKEN) && g->rows[i].wake_row != GRAPH_NONE;
 		order = mem_alloc((count + 1) * sizeof(*order));
 		scratch = mem_alloc((count + 1) * sizeof(*scratch));
-		keys = mem_alloc((total + 1) * sizeof(*keys));
 		count = 0;
-		for (size_t i = 0; i < total; i++) {
-			keys[i] = g->rows[i].wake_row;
-			if ((g->rows[i].flags & ROW_WOKEN) && keys[i] != GRAPH_NONE)
+		for (size_t i = 0; i < total; i++)
+			if ((g->rows[i].flags & ROW_WOKEN) && g->rows[i].wake_row != GRAPH_NONE)
 				order[count++] = (uint32_t)i;
-		}
-		sort_u32_by(order, scratch, count, keys);
+		if (count)
+			sort_u32_by(order, scratch, count, &g->rows->wake_row, sizeof(*g->rows));
 		free(scratch);
-		free(keys);
 		g->wakes_by_row = order;
 		g->wakes_count = (uint32_t)count;
 	}
@@ -329,7 +361,7 @@ uint64_t store_bytes(const struct graph *graph)
 {
 	return (uint64_t)graph->block_count * (ROW_BLOCK * sizeof(struct row) + sizeof(struct block) + sizeof(uint32_t)) +
 	       (uint64_t)graph->preemption_count * sizeof(struct preemption) +
-	       graph->edges.length * (sizeof(struct stored_edge) + sizeof(uint32_t)) +
+	       graph->edges.length * (sizeof(struct packed_edge) + sizeof(uint32_t)) +
 	       graph->threads.length * sizeof(struct stored_thread) + graph->unread.length * sizeof(struct graph_unread) +
 	       (graph->long_stretches.capacity + graph->long_waits.capacity) * (sizeof(struct map_slot) + 1) +
 	       graph->names.length;

@@ -70,6 +70,19 @@ struct stored_edge {
 	uint32_t removed;       /* global number of the rule that cut it, 0 none */
 };
 
+/* As kept: two on a cache line. */
+#define EDGE_REMOVED 0x80
+struct packed_edge {
+	uint64_t to_ns;
+	uint32_t from_row, to_row;
+	uint32_t from_event, to_event;
+	uint32_t age;           /* to - from, short_time_code() */
+	uint16_t rule;          /* global number: that made it, or that cut it */
+	uint8_t kind;           /* EDGE_REMOVED: cut by the rule */
+	uint8_t confidence;
+};
+_Static_assert(sizeof(struct packed_edge) == 32, "two edges on a cache line");
+
 struct block {
 	uint32_t thread;
 	uint32_t index;         /* place in its thread's list of blocks */
@@ -122,7 +135,7 @@ struct graph {
 	struct vec(struct stored_thread) threads; /* tables' entries, then pseudo-threads */
 	uint32_t *block_list;        /* by thread, in order */
 	struct vec(char) names;      /* texts ended by NUL; [0] is NUL */
-	struct vec(struct stored_edge) edges;    /* sorted by to_row */
+	struct vec(struct packed_edge) edges;    /* sorted by to_row */
 	uint32_t *edges_by_from;     /* sorted by from_row */
 	struct map long_stretches, long_waits;
 	struct region preemptions_region;
@@ -241,7 +254,10 @@ void store_finish(struct graph *graph);
 uint64_t store_bytes(const struct graph *graph);
 /* Rows of waits in the order of the rows that woke them. */
 const uint32_t *store_wakes_by_row(const struct graph *graph, uint32_t *ret_count);
-/* Sorts row numbers by a key below 2^32; `scratch` has the same length. */
-void sort_u32_by(uint32_t *items, uint32_t *scratch, size_t count, const uint32_t *keys);
+struct packed_edge edge_pack(const struct stored_edge *edge);
+struct stored_edge edge_unpack(const struct packed_edge *edge);
+/* Sorts numbers by a key of what they number: key i is the 32 bits at
+ * keys + i * stride. `scratch` has the same length as items. */
+void sort_u32_by(uint32_t *items, uint32_t *scratch, size_t count, const void *keys, size_t stride);
 
 #endif
