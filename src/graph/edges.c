@@ -84,7 +84,8 @@ static size_t lower_bound(const struct graph *graph, bool into, uint32_t row)
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-		uint32_t at = into ? graph->edges.items[middle].to_row : graph->edges.items[graph->edges_by_from[middle]].from_row;
+		uint32_t at = into ? graph->edges.items[graph->edges_by_to[middle]].to_row
+				   : graph->edges.items[graph->edges_by_from[middle]].from_row;
 
 		if (at < row)
 			low = middle + 1;
@@ -177,7 +178,7 @@ static bool stored_of(struct graph_edges *walk, struct graph_edge *edge)
 		walk->at = lower_bound(graph, walk->into, walk->stretch);
 	walk->entered = true;
 	if (walk->at < graph->edges.length) {
-		size_t index = walk->into ? walk->at : graph->edges_by_from[walk->at];
+		size_t index = walk->into ? graph->edges_by_to[walk->at] : graph->edges_by_from[walk->at];
 		const struct stored_edge stored = edge_unpack(&graph->edges.items[index]);
 
 		if ((walk->into ? stored.to_row : stored.from_row) == walk->stretch) {

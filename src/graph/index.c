@@ -15,14 +15,14 @@
 #include <unistd.h>
 
 #define INDEX_MAGIC 0x3165676172677261ull /* "argrage1" */
-#define INDEX_VERSION 1
+#define INDEX_VERSION 2
 #define INDEX_ALIGN 4096u
 #define INDEX_MIN_EVENTS 100000 /* smaller traces are built as fast as read */
 #define INDEX_SMALL (1u << 20)  /* bytes of sections that are always checked */
 #define WRITER_NAPS 5000        /* of 2 ms: how long a writer is waited for */
 
 enum section {
-	SECTION_rows, SECTION_blocks, SECTION_threads, SECTION_block_list, SECTION_names, SECTION_edges, SECTION_edges_by_from,
+	SECTION_rows, SECTION_blocks, SECTION_threads, SECTION_block_list, SECTION_names, SECTION_edges, SECTION_edges_by_to, SECTION_edges_by_from,
 	SECTION_unread, SECTION_long_stretches, SECTION_long_waits, SECTION_rules, SECTION_row_rules, SECTION_preemptions, SECTION_stats, SECTION_COUNT
 };
 
@@ -218,6 +218,7 @@ static void save_all(struct saving *s, const struct graph *graph, const struct r
 	save_section(s, SECTION_block_list, graph->block_list, (size_t)graph->block_count * sizeof(uint32_t));
 	save_section(s, SECTION_names, graph->names.items, graph->names.length);
 	save_section(s, SECTION_edges, graph->edges.items, graph->edges.length * sizeof(*graph->edges.items));
+	save_section(s, SECTION_edges_by_to, graph->edges_by_to, graph->edges.length * sizeof(uint32_t));
 	save_section(s, SECTION_edges_by_from, graph->edges_by_from, graph->edges.length * sizeof(uint32_t));
 	save_section(s, SECTION_unread, graph->unread.items, graph->unread.length * sizeof(*graph->unread.items));
 	save_map(s, SECTION_long_stretches, &graph->long_stretches);
@@ -418,6 +419,7 @@ static bool load_all(struct graph *graph)
 	TAKE(&graph->names, SECTION_names);
 	TAKE(&graph->edges, SECTION_edges);
 	TAKE(&graph->unread, SECTION_unread);
+	graph->edges_by_to = (uint32_t *)(uintptr_t)section(graph, SECTION_edges_by_to, &bytes);
 	graph->edges_by_from = (uint32_t *)(uintptr_t)section(graph, SECTION_edges_by_from, &bytes);
 	load_map(graph, SECTION_long_stretches, &graph->long_stretches);
 	load_map(graph, SECTION_long_waits, &graph->long_waits);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#define NEAR 16                /* places looked through before a search */
 #define KEPT_EMPTY 64          /* places that an empty side keeps */
 #define SIZES_SEARCHED 64      /* datagrams looked through for one of the right size */
 
@@ -165,6 +166,21 @@ static uint64_t side_ended(const struct side *side, uint64_t time_ns)
 	return low ? side_at(side, low - 1)->total : side->dropped;
 }
 
+/* The same for the begin of item i, which ended at most a few places before it
+ * as a rule. */
+static uint64_t side_ended_before(const struct side *side, size_t i)
+{
+	uint64_t begin = side_at(side, i)->m.begin_ns;
+
+	for (unsigned steps = 0; steps < NEAR; steps++, i--) {
+		if (!i)
+			return side->dropped;
+		if (side_at(side, i - 1)->m.end_ns < begin)
+			return side_at(side, i - 1)->total;
+	}
+	return side_ended(side, begin);
+}
+
 /* True when a call was under way at the time. */
 static bool side_busy(const struct side *side, uint64_t from_ns, uint64_t to_ns)
 {
@@ -201,7 +217,7 @@ static void side_place(struct side *side, int64_t before)
 	for (size_t i = 0; i < count; i++) {
 		struct moved *moved = side_at(side, i);
 
-		moved->least = place(before, side_ended(side, moved->m.begin_ns));
+		moved->least = place(before, side_ended_before(side, i));
 		moved->most = place(before, moved->total - moved->length);
 		for (size_t k = i + 1; k < count && side_at(side, k)->begin_behind < moved->m.end_ns; k++)
 			if (side_at(side, k)->m.begin_ns < moved->m.end_ns)
@@ -459,7 +475,7 @@ static void settle_due(struct joins *joins, struct join_channel *c, uint64_t now
 	}
 	if (now_ns < c->settle_ns || now_ns < joins->horizon_ns)
 		return;
-	c->settle_ns = now_ns + joins->horizon_ns / 4;
+	c->settle_ns = now_ns + joins->horizon_ns;
 	use_queue(c);
 	settle(joins, c, now_ns - joins->horizon_ns);
 }

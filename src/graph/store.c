@@ -220,24 +220,22 @@ uint32_t store_name(struct graph *graph, const char *name)
 	return (uint32_t)at;
 }
 
-static inline uint32_t key_at(const void *keys, size_t stride, uint32_t item)
+uint32_t *store_order(size_t count, uint32_t (*key)(const struct graph *graph, size_t item), const struct graph *graph)
 {
-	uint32_t key;
+	const unsigned bits = 11, mask = (1u << bits) - 1;
+	uint64_t *pairs = mem_alloc((count + 1) * sizeof(*pairs)), *other = mem_alloc((count + 1) * sizeof(*other)), *swap;
+	uint32_t *order;
 
-	memcpy(&key, (const char *)keys + item * stride, sizeof(key));
-	return key;
-}
-
-void sort_u32_by(uint32_t *items, uint32_t *scratch, size_t count, const void *keys, size_t stride)
-{
-	/* Radix sort, 11 bits at a time; passes in which all share a digit are skipped. */
-	for (unsigned shift = 0; shift < 32; shift += 11) {
-		static const unsigned mask = 2047;
+	/* Key above, number below: all but one of a pass's accesses are in a row. */
+	for (size_t i = 0; i < count; i++)
+		pairs[i] = (uint64_t)key(graph, i) << 32 | i;
+	/* Radix sort; passes in which all share a digit are skipped. */
+	for (unsigned shift = 32; shift < 64; shift += bits) {
 		size_t counts[2048] = { 0 }, at = 0;
 
 		for (size_t i = 0; i < count; i++)
-			counts[key_at(keys, stride, items[i]) >> shift & mask]++;
-		if (count && counts[key_at(keys, stride, items[0]) >> shift & mask] == count)
+			counts[pairs[i] >> shift & mask]++;
+		if (count && counts[pairs[0] >> shift & mask] == count)
 			continue;
 		for (unsigned i = 0; i <= mask; i++) {
 			size_t n = counts[i];
@@ -246,9 +244,17 @@ void sort_u32_by(uint32_t *items, uint32_t *scratch, size_t count, const void *k
 			at += n;
 		}
 		for (size_t i = 0; i < count; i++)
-			scratch[counts[key_at(keys, stride, items[i]) >> shift & mask]++] = items[i];
-		memcpy(items, scratch, count * sizeof(*items));
+			other[counts[pairs[i] >> shift & mask]++] = pairs[i];
+		swap = pairs;
+		pairs = other;
+		other = swap;
 	}
+	free(other);
+	order = mem_alloc((count + 1) * sizeof(*order));
+	for (size_t i = 0; i < count; i++)
+		order[i] = (uint32_t)pairs[i];
+	free(pairs);
+	return order;
 }
 
 struct packed_edge edge_pack(const struct stored_edge *edge)
@@ -268,47 +274,14 @@ struct stored_edge edge_unpack(const struct packed_edge *edge)
 				     .confidence = edge->confidence, .removed = edge->kind & EDGE_REMOVED ? edge->rule : 0 };
 }
 
-/* Puts the edges into the order, in place: each circle of moves in turn. The
- * order's own entries mark what has been done. */
-static void permute_edges(struct packed_edge *edges, uint32_t *order, size_t count)
+static uint32_t to_key(const struct graph *graph, size_t item)
 {
-	for (size_t start = 0; start < count; start++) {
-		struct packed_edge first = edges[start];
-		size_t at = start;
-
-		while (order[at] != start && order[at] != at) {
-			size_t from = order[at];
-
-			edges[at] = edges[from];
-			order[at] = (uint32_t)at;
-			at = from;
-		}
-		if (at != start)
-			edges[at] = first;
-		order[at] = (uint32_t)at;
-	}
+	return graph->edges.items[item].to_row;
 }
 
-/* Sorts edges by where they lead to, and makes the order by where they come from. */
-static void order_edges(struct graph *graph)
+static uint32_t from_key(const struct graph *graph, size_t item)
 {
-	size_t count = graph->edges.length;
-	struct packed_edge *edges = graph->edges.items;
-	uint32_t *order, *scratch;
-
-	if (!count)
-		return;
-	order = mem_alloc(count * sizeof(*order));
-	scratch = mem_alloc(count * sizeof(*scratch));
-	for (size_t i = 0; i < count; i++)
-		order[i] = (uint32_t)i;
-	sort_u32_by(order, scratch, count, &edges->to_row, sizeof(*edges));
-	permute_edges(edges, order, count);
-	for (size_t i = 0; i < count; i++)
-		order[i] = (uint32_t)i;
-	sort_u32_by(order, scratch, count, &edges->from_row, sizeof(*edges));
-	graph->edges_by_from = order;
-	free(scratch);
+	return graph->edges.items[item].from_row;
 }
 
 void store_finish(struct graph *graph)
@@ -325,7 +298,16 @@ void store_finish(struct graph *graph)
 
 		graph->block_list[graph->threads.items[block->thread].first_block + block->index] = i;
 	}
-	order_edges(graph);
+	graph->edges_by_to = store_order(graph->edges.length, to_key, graph);
+	graph->edges_by_from = store_order(graph->edges.length, from_key, graph);
+}
+
+/* Rows that nothing woke come last. */
+static uint32_t wake_key(const struct graph *graph, size_t item)
+{
+	const struct row *row = &graph->rows[item];
+
+	return row->flags & ROW_WOKEN ? row->wake_row : GRAPH_NONE;
 }
 
 const uint32_t *store_wakes_by_row(const struct graph *graph, uint32_t *ret_count)
@@ -335,22 +317,12 @@ const uint32_t *store_wakes_by_row(const struct graph *graph, uint32_t *ret_coun
 
 	pthread_mutex_lock(lock);
 	if (!g->wakes_by_row) {
-		size_t count = 0, total = (size_t)g->block_count * ROW_BLOCK;
-		uint32_t *order, *scratch;
+		size_t total = (size_t)g->block_count * ROW_BLOCK;
 
-		for (size_t i = 0; i < total; i++)
-			count += (g->rows[i].flags & ROW_WOKEN) && g->rows[i].wake_row != GRAPH_NONE;
-		order = mem_alloc((count + 1) * sizeof(*order));
-		scratch = mem_alloc((count + 1) * sizeof(*scratch));
-		count = 0;
-		for (size_t i = 0; i < total; i++)
-			if ((g->rows[i].flags & ROW_WOKEN) && g->rows[i].wake_row != GRAPH_NONE)
-				order[count++] = (uint32_t)i;
-		if (count)
-			sort_u32_by(order, scratch, count, &g->rows->wake_row, sizeof(*g->rows));
-		free(scratch);
-		g->wakes_by_row = order;
-		g->wakes_count = (uint32_t)count;
+		g->wakes_by_row = store_order(total, wake_key, g);
+		while (total && wake_key(g, g->wakes_by_row[total - 1]) == GRAPH_NONE)
+			total--;
+		g->wakes_count = (uint32_t)total;
 	}
 	pthread_mutex_unlock(lock);
 	*ret_count = g->wakes_count;
@@ -361,7 +333,7 @@ uint64_t store_bytes(const struct graph *graph)
 {
 	return (uint64_t)graph->block_count * (ROW_BLOCK * sizeof(struct row) + sizeof(struct block) + sizeof(uint32_t)) +
 	       (uint64_t)graph->preemption_count * sizeof(struct preemption) +
-	       graph->edges.length * (sizeof(struct packed_edge) + sizeof(uint32_t)) +
+	       graph->edges.length * (sizeof(struct packed_edge) + 2 * sizeof(uint32_t)) +
 	       graph->threads.length * sizeof(struct stored_thread) + graph->unread.length * sizeof(struct graph_unread) +
 	       (graph->long_stretches.capacity + graph->long_waits.capacity) * (sizeof(struct map_slot) + 1) +
 	       graph->names.length;
@@ -374,7 +346,7 @@ void graph_free(struct graph *graph)
 	if (graph->mapped) {
 		/* What lies in the mapped index is not the heap's. */
 		graph->edges.items = NULL;
-		graph->edges_by_from = NULL;
+		graph->edges_by_from = graph->edges_by_to = NULL;
 		graph->block_list = NULL;
 		graph->threads.items = NULL;
 		graph->names.items = NULL;
@@ -392,6 +364,7 @@ void graph_free(struct graph *graph)
 	vec_done(&graph->gaps);
 	free(graph->block_list);
 	free(graph->edges_by_from);
+	free(graph->edges_by_to);
 	free(graph->wakes_by_row);
 	map_done(&graph->long_stretches);
 	map_done(&graph->long_waits);

@@ -135,8 +135,8 @@ struct graph {
 	struct vec(struct stored_thread) threads; /* tables' entries, then pseudo-threads */
 	uint32_t *block_list;        /* by thread, in order */
 	struct vec(char) names;      /* texts ended by NUL; [0] is NUL */
-	struct vec(struct packed_edge) edges;    /* sorted by to_row */
-	uint32_t *edges_by_from;     /* sorted by from_row */
+	struct vec(struct packed_edge) edges;    /* as they were made */
+	uint32_t *edges_by_to, *edges_by_from;   /* sorted by the row they lead to, come from */
 	struct map long_stretches, long_waits;
 	struct region preemptions_region;
 	struct preemption *preemptions;          /* [0] unused */
@@ -256,8 +256,7 @@ uint64_t store_bytes(const struct graph *graph);
 const uint32_t *store_wakes_by_row(const struct graph *graph, uint32_t *ret_count);
 struct packed_edge edge_pack(const struct stored_edge *edge);
 struct stored_edge edge_unpack(const struct packed_edge *edge);
-/* Sorts numbers by a key of what they number: key i is the 32 bits at
- * keys + i * stride. `scratch` has the same length as items. */
-void sort_u32_by(uint32_t *items, uint32_t *scratch, size_t count, const void *keys, size_t stride);
+/* The numbers below count in the order of their keys; to be freed. */
+uint32_t *store_order(size_t count, uint32_t (*key)(const struct graph *graph, size_t item), const struct graph *graph);
 
 #endif
