@@ -52,6 +52,7 @@ truth: all
 	@tools/setup test truth
 	@ARGUS_TEST_ALL=1 tests/run --build $(BUILD) trace_file
 	@tests/truth/run $(BUILD)
+	@tests/truth/kills $(BUILD)
 
 install: all
 	@meson install -C $(BUILD) --no-rebuild $(if $(DESTDIR),--destdir $(DESTDIR))
