@@ -22,7 +22,7 @@
 #define MAX_OPEN 8192
 
 struct call {
-	uint64_t begin, end;
+	uint64_t begin, end;     /* end UINT64_MAX while it is not known */
 	uint32_t context;
 	bool seen;
 };
@@ -34,7 +34,8 @@ struct truth_context {
 };
 
 struct truth_thread {
-	uint32_t tid;
+	uint32_t tid, pid;
+	uint64_t last;                   /* record */
 	struct vec(struct call) calls;   /* by context, then begin */
 	struct vec(uint64_t) moments;    /* times of stacks, sorted */
 	uint64_t covered, top, top_covered;
@@ -49,6 +50,7 @@ struct judge {
 	struct elf_file program;
 	uint32_t module;
 	struct vec(uint32_t) pids;
+	uint64_t early;                             /* calls before the first whole stack */
 	struct vec(struct truth_context) contexts;  /* entry 0: the root */
 	struct map context_of;                      /* (parent, function) -> context */
 	struct map function_of;                     /* place in the program -> function */
@@ -61,7 +63,7 @@ struct judge {
 
 struct score {
 	uint64_t single, held, merged, flagged_single, flagged_merged, unmatched;
-	uint64_t merged_calls, estimated_calls;
+	uint64_t merged_calls, estimated_calls, doubts;
 	double truth, conservative, aggressive, better;
 	struct vec(double) errors[3];
 };
@@ -133,17 +135,10 @@ static void read_records(struct judge *j, struct truth_thread *thread, const str
 		open[depth++] = (struct call){ .begin = r->time_ns, .context = context };
 	}
 	while (depth) {
-		open[--depth].end = last;
+		open[--depth].end = UINT64_MAX;
 		vec_push(&thread->calls, open[depth]);
 	}
-	if (thread->calls.length)
-		qsort(thread->calls.items, thread->calls.length, sizeof(*thread->calls.items), by_context);
-	for (size_t i = 0; i < thread->calls.length; i++) {
-		struct truth_context *c = &j->contexts.items[thread->calls.items[i].context];
-
-		c->calls++;
-		c->ns += thread->calls.items[i].end - thread->calls.items[i].begin;
-	}
+	thread->last = last;
 }
 
 static void read_file(struct judge *j, const char *folder, const char *name)
@@ -162,6 +157,7 @@ static void read_file(struct judge *j, const char *folder, const char *name)
 	if (data == MAP_FAILED || ((struct calls_head *)data)->magic != CALLS_MAGIC)
 		fail(path, NULL);
 	thread.tid = ((struct calls_head *)data)->tid;
+	thread.pid = ((struct calls_head *)data)->pid;
 	vec_push(&j->pids, ((struct calls_head *)data)->pid);
 	read_records(j, &thread, data, (struct calls_record *)((struct calls_head *)data + 1),
 		     (struct calls_record *)((char *)data + st.st_size));
@@ -180,6 +176,51 @@ static void read_truth(struct judge *j, const char *folder)
 		if (strstr(entry->d_name, ".calls"))
 			read_file(j, folder, entry->d_name);
 	closedir(dir);
+}
+
+/* Calls that never returned ended with their process. Those that ended before the
+ * first whole stack of their process was taken are left out: the recorder did not
+ * know its modules yet. */
+static void settle(struct judge *j)
+{
+	for (size_t t = 0; t < j->threads.length; t++) {
+		struct truth_thread *thread = &j->threads.items[t];
+		uint64_t last = 0, first = UINT64_MAX;
+		size_t kept = 0;
+
+		for (size_t o = 0; o < j->threads.length; o++) {
+			const struct truth_thread *other = &j->threads.items[o];
+
+			if (other->pid == thread->pid && other->last > last)
+				last = other->last;
+		}
+		for (size_t i = 0; i < j->profile->instances.list.length; i++) {
+			const struct latency_instance *one = &j->profile->instances.list.items[i];
+
+			if (j->itself[one->node] && one->first < first &&
+			    j->profile->observer.threads.items[one->thread].pid == thread->pid)
+				first = one->first;
+		}
+		for (size_t i = 0; i < thread->calls.length; i++) {
+			struct call *call = &thread->calls.items[i];
+
+			if (call->end == UINT64_MAX)
+				call->end = last;
+			if (call->end < first)
+				j->early++;
+			else
+				thread->calls.items[kept++] = *call;
+		}
+		thread->calls.length = kept;
+		if (kept)
+			qsort(thread->calls.items, kept, sizeof(*thread->calls.items), by_context);
+		for (size_t i = 0; i < kept; i++) {
+			struct truth_context *c = &j->contexts.items[thread->calls.items[i].context];
+
+			c->calls++;
+			c->ns += thread->calls.items[i].end - thread->calls.items[i].begin;
+		}
+	}
 }
 
 static struct truth_thread *thread_of(struct judge *j, uint32_t tid)
@@ -299,6 +340,7 @@ static void judge_instance(struct judge *j, struct score *score, struct truth_th
 		score->flagged_merged += (i->flags & LATENCY_merged) != 0;
 		score->merged_calls += count;
 		score->estimated_calls += i->calls;
+		score->doubts += i->doubts + 1;
 		return;
 	}
 	if (getenv("VERBOSE") && !is_held(one, i))
@@ -379,12 +421,16 @@ static void cover(struct judge *j)
 		}
 	}
 	for (uint32_t c = 1; c < j->contexts.length; c++)
-		vec_push(&means, j->contexts.items[c].ns / j->contexts.items[c].calls);
+		if (j->contexts.items[c].calls)
+			vec_push(&means, j->contexts.items[c].ns / j->contexts.items[c].calls);
 	qsort(means.items, means.length, sizeof(uint64_t), by_number);
 	limit = means.items[means.length - 1 - means.length / 100];
 	for (uint32_t c = 1; c < j->contexts.length; c++) {
-		bool is_top = j->contexts.items[c].ns / j->contexts.items[c].calls >= limit;
+		bool is_top;
 
+		if (!j->contexts.items[c].calls)
+			continue;
+		is_top = j->contexts.items[c].ns / j->contexts.items[c].calls >= limit;
 		contexts++;
 		contexts_seen += j->contexts.items[c].seen;
 		top_contexts += is_top;
@@ -394,11 +440,11 @@ static void cover(struct judge *j)
 				functions_get(&j->functions, j->contexts.items[c].function)->name, j->contexts.items[c].calls,
 				j->contexts.items[c].ns);
 	}
-	printf("\"threads\": %zu, \"calls\": %" PRIu64 ", \"contexts\": %" PRIu64 ",\n"
+	printf("\"threads\": %zu, \"early_calls\": %" PRIu64 ", \"calls\": %" PRIu64 ", \"contexts\": %" PRIu64 ",\n"
 	       " \"contexts_covered\": %.4f, \"top_contexts_covered\": %.4f, \"instances_covered\": %.4f, "
 	       "\"top_instances_covered\": %.4f,\n \"instances_covered_by_thread\": [%.4f, %.4f], "
 	       "\"top_instances_covered_by_thread\": [%.4f, %.4f],\n",
-	       j->threads.length, calls, contexts, share(contexts_seen, contexts), share(top_contexts_seen, top_contexts),
+	       j->threads.length, j->early, calls, contexts, share(contexts_seen, contexts), share(top_contexts_seen, top_contexts),
 	       share(seen, calls), share(top_seen, top), least, most, top_least, top_most);
 }
 
@@ -420,7 +466,7 @@ static void totals(struct judge *j)
 	for (uint32_t c = 1; c < j->contexts.length; c++) {
 		uint64_t ns = j->contexts.items[c].ns;
 
-		if (!upper[c])
+		if (!upper[c] || !j->contexts.items[c].calls)
 			continue;
 		count++;
 		held += lower[c] <= ns && ns <= upper[c];
@@ -469,12 +515,12 @@ static void accuracy(struct judge *j)
 	printf(" \"inferred\": %" PRIu64 ", \"unmatched\": %" PRIu64 ", \"merge_rate\": %.4f, \"merged_flagged\": %.4f, "
 	       "\"single_flagged\": %.4f,\n \"bounds_held\": %.4f, \"error_conservative\": %.4f, \"error_aggressive\": %.4f, "
 	       "\"error_better\": %.4f,\n \"median_error_conservative\": %.4f, \"median_error_aggressive\": %.4f, "
-	       "\"median_error_better\": %.4f,\n \"merged_calls\": %" PRIu64 ", \"estimated_calls\": %" PRIu64,
+	       "\"median_error_better\": %.4f,\n \"merged_calls\": %" PRIu64 ", \"estimated_calls\": %" PRIu64 ", \"doubts\": %" PRIu64,
 	       score.single + score.merged, score.unmatched, share(score.merged, score.merged + score.single),
 	       share(score.flagged_merged, score.merged), share(score.flagged_single, score.single),
 	       share(score.held, score.single), score.conservative / score.truth, score.aggressive / score.truth,
 	       score.better / score.truth, median(&score, 0), median(&score, 1), median(&score, 2), score.merged_calls,
-	       score.estimated_calls);
+	       score.estimated_calls, score.doubts);
 }
 
 int main(int argc, char **argv)
@@ -507,6 +553,7 @@ int main(int argc, char **argv)
 	if (profile_build(j.trace, j.tables, j.names, &options, &j.functions, &j.profile, &err))
 		fail(argv[1], &err);
 	project(&j);
+	settle(&j);
 	printf("{\"program\": \"%s\", \"sources\": \"%s\", \"stacks\": %" PRIu64 ", \"broken\": %" PRIu64 ", \"cut\": %" PRIu64 ",\n ",
 	       path_file_name(argv[3]), sources, j.profile->observer.counts.stacks, j.profile->observer.counts.broken,
 	       j.profile->observer.counts.cut);

@@ -7,10 +7,12 @@
  * on, only this sight of them is bad. A longer run is taken for what it is. */
 #define CUT_RUN 3
 
+/* So many of the frames that may have been called again are taken to have been. */
+#define LIKELY 3
+
 struct step {
 	uint32_t keep;      /* frames that go on */
 	uint32_t sure;      /* of these, frames that are surely the same calls */
-	bool restarted;     /* the innermost kept frame went back to where it was first seen */
 };
 
 static void give(struct latency *latency, const struct latency_rules *rules, uint32_t index, uint64_t last,
@@ -139,8 +141,6 @@ static struct step compare(const struct latency *latency, const struct latency_r
 		if (way != WAY_none) {
 			step.keep++;
 			back = b_above->address < a_above->address;
-			step.restarted = back &&
-				b_above->address <= latency->frames.items[step.keep - 1].first_address;
 			step.sure = !back ? step.keep : a->loop_outer ? a->loop_outer : step.keep;
 			return step;
 		}
@@ -202,7 +202,7 @@ static void open_frames(struct latency *latency, const struct latency_rules *rul
 		struct latency_frame f = {
 			.node = sites[at].node, .first = time, .before = before,
 			.off_at_first = latency->off_ns, .queued_at_first = latency->queued_ns,
-			.first_address = sites[at].address, .calls = 1,
+			.calls = 1,
 			.flags = first || (flags & LATENCY_open_end) ? LATENCY_open_begin : 0,
 		};
 
@@ -327,7 +327,9 @@ void latency_see(struct latency *latency, const struct latency_rules *rules, uin
 		latency->frames.items[step.keep - 1].doubts++;
 		if (step.sure)
 			latency->frames.items[step.sure - 1].doubts--;
-		latency->frames.items[step.keep - 1].calls += step.restarted;
+		/* The innermost of them are the likeliest to have been called again. */
+		for (uint32_t level = step.keep; level > step.sure && level + LIKELY > step.keep; level--)
+			latency->frames.items[level - 1].calls++;
 	}
 	if (!latency->since)
 		latency->since = latency->start && latency->start < time ? latency->start : time;

@@ -80,7 +80,6 @@ struct latency_frame {
 	uint32_t node;
 	uint64_t first, before, begin;
 	uint64_t off_at_first, queued_at_first;
-	uint64_t first_address;  /* where the function stood when first seen */
 	uint32_t calls;
 	int32_t doubts;          /* carried down when the frame above goes: see latency.c */
 	uint8_t flags;

@@ -75,7 +75,10 @@ static bool frame_of(void *data, uint32_t number, struct context_frame *ret_fram
 		.function = function_of(source, number, frame),
 		.module = frame->module,
 		.address = frame->address,
-		.cut = !frame->parent && frame->status != STACK_STATUS_whole,
+		/* A thread's outermost code is in a known file: where it is not, the frames could
+		 * not be placed yet, and say nothing about the calls. */
+		.cut = !frame->parent && (frame->status != STACK_STATUS_whole ||
+					  (!frame->module && frame->address < KERNEL_ADDRESSES)),
 	};
 	return true;
 }
