@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pwd.h>
+#include <signal.h>
 #include <string.h>
 
 #include "base/options.h"
@@ -144,10 +145,17 @@ int filter_apply(const struct filter *filter, int map_fd, struct err *err)
 {
 	u8 one = 1;
 
-	for (size_t i = 0; i < filter->keys.length; i++)
+	for (size_t i = 0; i < filter->keys.length; i++) {
+		u64 kind = filter->keys.items[i] >> FILTER_SHIFT;
+		pid_t number = (pid_t)filter->keys.items[i];
+
+		if ((kind == FILTER_PID || kind == FILTER_TID) && kill(number, 0) && errno == ESRCH)
+			return err_set(err, -ESRCH, "there is no %s %d", kind == FILTER_PID ? "process" : "thread",
+				       (int)number);
 		if (bpf_map_update_elem(map_fd, &filter->keys.items[i], &one, BPF_ANY))
 			return err_sys(err, -errno, "setting the filter (at most %d processes, threads and users)",
 				       FILTER_KEYS_MOST);
+	}
 	return 0;
 }
 #endif

@@ -75,10 +75,15 @@ static int become_invoker(void)
 static _Noreturn void run_child(const char *const *words, int go, int failed, const sigset_t *mask)
 {
 	char byte;
+	ssize_t n;
 	int error;
 
-	while (read(go, &byte, 1) < 0 && errno == EINTR)
-		;
+	do
+		n = read(go, &byte, 1);
+	while (n < 0 && errno == EINTR);
+	/* the recorder is gone before it could let us go */
+	if (n != 1)
+		_exit(STATUS_NOT_EXECUTABLE);
 	error = -become_invoker();
 	if (!error) {
 		sigprocmask(SIG_SETMASK, mask, NULL);
