@@ -135,7 +135,7 @@ void answer_chain(const struct describer *d, const struct pieces *pieces, const 
 		struct chain_link *link = &links[i];
 		struct busy busy = { 0 };
 
-		describe_thread(d, p->thread, p->start_ns, &link->actor);
+		describe_thread(d, p->thread, p->start_ns + (p->end_ns - p->start_ns) / 2, &link->actor);
 		link->start_ns = p->start_ns;
 		link->end_ns = p->end_ns;
 		link->state = p->throttled ? "throttled" : span_state_name(p->state);
@@ -181,13 +181,17 @@ static uint64_t step_ns(const struct pieces *pieces, const struct walk_steps *st
 }
 
 /* What it waits on, and in which function. */
-static const char *wait_words(const struct describer *d, const struct wait *wait)
+static const char *wait_words(const struct describer *d, const struct episode *episode)
 {
+	const struct wait *wait = &d->scene->waits[episode->last];
+	const char *words = describe_wait(d, wait);
 	struct actor place = { 0 };
 
 	describe_place(d, wait->ustack, &place);
-	return place.function ? arena_printf(d->arena, "%s, in %s", describe_wait(d, wait), place.function)
-			      : describe_wait(d, wait);
+	if (episode->slices > 2)
+		words = arena_printf(d->arena, "%s again and again, %u times, every %s", words, episode->slices,
+				     describe_time(d->arena, (episode->end_ns - episode->start_ns) / episode->slices));
+	return place.function ? arena_printf(d->arena, "%s, in %s", words, place.function) : words;
 }
 
 /* On a busy machine a computing thread stands in the queue for most of the time. */
@@ -199,6 +203,17 @@ static bool ran_too(const struct scene *scene, const struct piece *p)
 	return times.ns[SPAN_RUNNING] * 12 > times.ns[SPAN_RUNNABLE];
 }
 
+static const char *computing_words(const struct describer *d, const struct piece *p)
+{
+	struct state_times times;
+
+	scene_state_times(d->scene, p->thread, p->start_ns, p->end_ns, &times);
+	if (times.ns[SPAN_RUNNABLE] * 10 < times.ns[SPAN_RUNNING])
+		return "computing";
+	return arena_printf(d->arena, "computing (it ran %s and waited for a processor %s)",
+			    describe_time(d->arena, times.ns[SPAN_RUNNING]), describe_time(d->arena, times.ns[SPAN_RUNNABLE]));
+}
+
 /* What the thread of a step did for most of its share: it waited, when a step
  * below it says for whom, else what its own pieces say. */
 static const char *step_words(const struct describer *d, const struct pieces *pieces, const struct walk_steps *steps,
@@ -207,7 +222,7 @@ static const char *step_words(const struct describer *d, const struct pieces *pi
 	const struct piece *best = NULL;
 
 	if (below && steps->items[below].episode)
-		return wait_words(d, &d->scene->waits[d->scene->episodes[steps->items[below].episode].last]);
+		return wait_words(d, &d->scene->episodes[steps->items[below].episode]);
 	if (below)
 		return steps->items[below].link == LINK_PROCESS ? "spinning, giving up the processor again and again"
 			: steps->items[below].link == LINK_CREATOR ? "not born yet" : "passing it on";
@@ -222,11 +237,11 @@ static const char *step_words(const struct describer *d, const struct pieces *pi
 	if (best->throttled)
 		return "runnable, but throttled: its group's processor quota is used up";
 	if (best->state == SPAN_WAITING && best->wait)
-		return wait_words(d, &d->scene->waits[best->wait]);
+		return wait_words(d, &d->scene->episodes[d->scene->waits[best->wait].episode]);
 	if (best->state == SPAN_STOPPED)
 		return "stopped";
 	if (best->state == SPAN_RUNNING || (best->state == SPAN_RUNNABLE && ran_too(d->scene, best)))
-		return "computing";
+		return computing_words(d, best);
 	return best->state == SPAN_RUNNABLE ? "runnable, without a processor" : span_state_name(best->state);
 }
 
@@ -247,7 +262,7 @@ void answer_path(const struct describer *d, const struct pieces *pieces, const s
 		const struct walk_step *s = &steps->items[way[count - 1 - i]];
 		uint32_t below = i + 1 < count ? way[count - 2 - i] : 0;
 
-		describe_thread(d, s->thread, s->from_ns, &path[i].actor);
+		describe_thread(d, s->thread, diagnosis->end_ns, &path[i].actor);
 		path[i].words = step_words(d, pieces, steps, way[count - 1 - i], below);
 		path[i].link = walk_link_words(s->link);
 		path[i].ns = step_ns(pieces, steps, way[count - 1 - i]);

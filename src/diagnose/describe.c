@@ -126,25 +126,28 @@ const char *const *describe_stack(const struct describer *d, uint32_t ustack, ui
 
 void describe_place(const struct describer *d, uint32_t ustack, struct actor *actor)
 {
-	const struct name *fallback = NULL;
+	const struct name *best = NULL;
+	unsigned best_worth = 0;
 
 	if (!d->names)
 		return;
-	for (uint32_t node = ustack; node && node < d->scene->tables->frame_count;
+	/* A named function of the program or its libraries is best, then the C
+	 * library's own name for what was called, then a bare place. */
+	for (uint32_t node = ustack; node && node < d->scene->tables->frame_count && best_worth < 3;
 	     node = d->scene->tables->frames[node].parent) {
 		const struct name *name = names_frame(d->names, node);
+		bool start = strstr(name->function, "libc_start") || !strcmp(name->function, "_start");
+		unsigned worth = !name->module[0] || start ? 0 : name->function[0] ? (is_plumbing(name) ? 2 : 3) : 1;
 
-		if (!fallback && name->module[0])
-			fallback = name;
-		if (!is_plumbing(name)) {
-			fallback = name;
-			break;
+		if (worth > best_worth) {
+			best = name;
+			best_worth = worth;
 		}
 	}
-	if (!fallback)
+	if (!best)
 		return;
-	actor->function = arena_strdup(d->arena, fallback->text);
-	actor->module = fallback->module[0] ? arena_strdup(d->arena, fallback->module) : NULL;
+	actor->function = arena_strdup(d->arena, best->text);
+	actor->module = best->module[0] ? arena_strdup(d->arena, best->module) : NULL;
 }
 
 const char *describe_time(struct arena *arena, uint64_t ns)

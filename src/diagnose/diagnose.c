@@ -345,13 +345,30 @@ static uint8_t step_confidence(const struct investigation *v, uint32_t step)
 	return step < v->steps.length ? v->steps.items[step].confidence : 50;
 }
 
+/* The innermost function that holds half of the time; where that has no name, the
+ * nearest around it of the same module that has one. */
+static const struct name *busy_name(struct names *names, const struct busy *busy)
+{
+	const struct name *inner = names_frame(names, busy->path[busy->culprit]);
+
+	for (unsigned i = busy->culprit + 1; i-- > 0 && !inner->function[0]; ) {
+		const struct name *name = names_frame(names, busy->path[i]);
+
+		if (name->module_number != inner->module_number)
+			break;
+		if (name->function[0])
+			return name;
+	}
+	return inner;
+}
+
 static void blame_busy(struct investigation *v, struct actor *actor, uint64_t from, uint64_t to)
 {
 	struct busy busy;
 
 	busy_find(v->arena, v->scene, v->diagnoser->names, actor->thread, from, to, &busy);
 	if (busy.depth && v->diagnoser->names) {
-		const struct name *name = names_frame(v->diagnoser->names, busy.path[busy.culprit]);
+		const struct name *name = busy_name(v->diagnoser->names, &busy);
 
 		actor->function = arena_strdup(v->arena, name->text);
 		actor->module = name->module[0] ? arena_strdup(v->arena, name->module) : NULL;
@@ -367,7 +384,7 @@ static void blame_processor(struct investigation *v, const struct account *a)
 	starved_find(v->scene, a->thread, a->first_ns, a->last_ns, &starved);
 	if (starved.throttled_ns * 2 > starved.runnable_ns) {
 		hog = starved.group_hog ? starved.group_hog : a->thread;
-		describe_thread(&v->describer, hog, a->first_ns, &d->culprit);
+		describe_thread(&v->describer, hog, a->last_ns, &d->culprit);
 		d->culprit.kind = ACTOR_CGROUP;
 		d->culprit.object = answer_quota(v->arena, &starved);
 		d->confidence = 90;
@@ -377,12 +394,12 @@ static void blame_processor(struct investigation *v, const struct account *a)
 	 * had work to do is, if it had some of it. */
 	hog = starved.hog_ns * 2 > starved.runnable_ns || (v->d->verdict == VERDICT_STARVED && starved.hog) ? starved.hog : a->thread;
 	if (hog == a->thread) {
-		describe_thread(&v->describer, hog, a->first_ns, &d->culprit);
+		describe_thread(&v->describer, hog, a->last_ns, &d->culprit);
 		blame_busy(v, &d->culprit, a->first_ns, a->last_ns);
 		d->confidence = 60;
 		return;
 	}
-	describe_thread(&v->describer, hog, a->first_ns, &d->culprit);
+	describe_thread(&v->describer, hog, a->last_ns, &d->culprit);
 	blame_busy(v, &d->culprit, a->first_ns, a->last_ns);
 	d->culprit.object = "the processor";
 	d->confidence = starved.hog_ns * 2 > starved.runnable_ns ? 90 : 50;
@@ -398,7 +415,7 @@ static void blame(struct investigation *v, const struct account *a)
 		blame_processor(v, a);
 		return;
 	}
-	describe_thread(&v->describer, a->thread, p->start_ns, &d->culprit);
+	describe_thread(&v->describer, a->thread, p->end_ns, &d->culprit);
 	d->confidence = step_confidence(v, p->step);
 	if (a->state == SPAN_RUNNING) {
 		blame_busy(v, &d->culprit, a->first_ns, a->last_ns);
@@ -410,8 +427,8 @@ static void blame(struct investigation *v, const struct account *a)
 		d->culprit.kind = w->cause == WAKE_CAUSE_unknown ? ACTOR_UNKNOWN
 			: w->cause == WAKE_CAUSE_rcu || w->cause == WAKE_CAUSE_work ? ACTOR_KERNEL : ACTOR_DEVICE;
 		d->culprit.object = describe_source(w);
-	} else if (a->charge == CHARGE_MISSING && a->thread == v->request->thread && w->kind != WAIT_KIND_sleep &&
-		   !v->circle_count) {
+	} else if (a->charge == CHARGE_MISSING && a->thread == v->request->thread && !v->circle_count &&
+		   (w->kind != WAIT_KIND_sleep || v->d->verdict == VERDICT_YIELD)) {
 		/* Nobody is known who should have ended the victim's wait. */
 		d->culprit.kind = ACTOR_UNKNOWN;
 		d->confidence = 20;
@@ -481,7 +498,7 @@ static void collect_alternatives(struct investigation *v)
 		deeds[d->alternative_count] = (struct deed){ .event = s->hops[s->hop_count - 1].evidence,
 			.time = s->hops[s->hop_count - 1].from_ns, .confidence = s->confidence,
 			.words = s->followed ? trail_end_words(s->end) : walk_link_words(s->hops[s->hop_count - 1].link) };
-		describe_thread(&v->describer, thread, v->request->from_ns, &deeds[d->alternative_count++].actor);
+		describe_thread(&v->describer, thread, v->request->to_ns, &deeds[d->alternative_count++].actor);
 	}
 	for (size_t i = 0; i < v->accounts.length && d->alternative_count < 8; i++) {
 		const struct account *a = &v->accounts.items[i];
@@ -494,7 +511,7 @@ static void collect_alternatives(struct investigation *v)
 			continue;
 		deeds[d->alternative_count] = (struct deed){ .time = a->first_ns, .confidence = (uint8_t)(share < 90 ? share : 90),
 			.words = arena_printf(v->arena, "%s for %u %% of the window", span_state_name(a->state), (unsigned)share) };
-		describe_thread(&v->describer, a->thread, a->first_ns, &deeds[d->alternative_count++].actor);
+		describe_thread(&v->describer, a->thread, a->last_ns, &deeds[d->alternative_count++].actor);
 	}
 	d->alternatives = deeds;
 }

@@ -10,6 +10,7 @@
 
 #include "base/map.h"
 #include "base/vec.h"
+#include "diagnose/starved.h"
 
 #define WAIT_NS 1000000000ull      /* an answer that takes longer is late */
 #define TURN_NS 1000000000ull      /* so is a turn of an event loop */
@@ -183,13 +184,21 @@ static bool sleeps_most(const struct finder *f, uint64_t from, uint64_t to)
 static void find_turns(struct finder *f)
 {
 	const struct scene_thread *t = &f->scene->threads[f->thread];
+	const struct thread *about = &f->scene->tables->threads[f->thread];
 	const struct episode *last = NULL;
 	uint64_t begin = 0, end = 0, over; /* of adjoining long turns */
+
+	/* The loop that people and clients wait for is a process's first thread; how
+	 * late others are shows in those that wait for them. */
+	if (about->tid != about->pid)
+		return;
 
 	for (uint32_t i = 0; i < t->episode_count; i++) {
 		const struct episode *e = &f->scene->episodes[t->episode + i];
 
-		if (!rests_at(f, &f->scene->waits[e->last]))
+		uint8_t kind = f->scene->waits[e->last].kind;
+
+		if ((kind != WAIT_KIND_poll && kind != WAIT_KIND_epoll) || !rests_at(f, &f->scene->waits[e->last]))
 			continue;
 		if (last && e->start_ns - last->end_ns >= TURN_NS / 2 && !sleeps_most(f, last->end_ns, e->start_ns)) {
 			/* Turns with only a glance at the loop between them are one hang. */
@@ -207,7 +216,7 @@ static void find_turns(struct finder *f)
 	if (begin)
 		offer_turn(f, begin, end, true);
 	/* It never came back to its rest. */
-	over = f->scene->tables->threads[f->thread].end_ns;
+	over = about->end_ns;
 	if (over > f->scene->end_ns)
 		over = f->scene->end_ns;
 	if (last && last->end_ns < over && !sleeps_most(f, last->end_ns, over))
@@ -332,6 +341,29 @@ static bool never_long(uint8_t kind)
 	       kind == WAIT_KIND_open || kind == WAIT_KIND_fault;
 }
 
+/* A pipeline is as fast as its slowest part: a reader that works, or waits for the
+ * disk, is no hang of the writer. */
+static bool reader_works(const struct finder *f, const struct wait *w)
+{
+	const struct scene_thread *t = &f->scene->threads[w->waker];
+	uint64_t resting = 0, length = w->end_ns - w->start_ns;
+
+	if (!w->waker)
+		return false;
+	if (f->scene->tables->threads[w->waker].start_ns > w->start_ns + length / 2)
+		return false;
+	for (uint32_t i = 0; i < t->episode_count; i++) {
+		const struct episode *e = &f->scene->episodes[t->episode + i];
+		uint64_t from = e->start_ns > w->start_ns ? e->start_ns : w->start_ns;
+		uint64_t to = e->end_ns < w->end_ns ? e->end_ns : w->end_ns;
+		uint8_t kind = f->scene->waits[e->last].kind;
+
+		if (to > from && !never_long(kind))
+			resting += to - from;
+	}
+	return resting * 2 < length;
+}
+
 /* Waits that may be a hang though nothing shows that the thread asked for it: for
  * a lock that another held, for room in a pipe. */
 static const char *held_up(const struct finder *f, const struct wait *w)
@@ -340,7 +372,7 @@ static const char *held_up(const struct finder *f, const struct wait *w)
 	const struct place *p = place_of(f, w);
 
 	if (w->kind == WAIT_KIND_write)
-		return "what it writes was not taken";
+		return reader_works(f, w) ? NULL : "what it writes was not taken";
 	if ((w->kind == WAIT_KIND_futex || w->kind == WAIT_KIND_semaphore) && t->tid == t->pid && p && p->visits <= 2 &&
 	    w->end == WAIT_END_THREAD && w->hint_kind != HINT_KIND_thread_exit)
 		return "it waited for a lock or a condition";
@@ -353,10 +385,11 @@ static bool worth_asking(const struct finder *f, const struct wait *w)
 {
 	const struct thread *t = &f->scene->tables->threads[w->thread];
 
-	if (!f->options->pid || w->kind == WAIT_KIND_sleep || w->kind == WAIT_KIND_worker || rests_at(f, w))
+	if (!f->options->pid || t->tid != t->pid || w->kind == WAIT_KIND_worker || rests_at(f, w))
 		return false;
-	if (w->kind == WAIT_KIND_futex && t->tid != t->pid)
-		return false;
+	if (w->kind == WAIT_KIND_sleep)
+		return suspects_poll_loop(f->scene, &f->scene->episodes[w->episode]) &&
+		       f->scene->episodes[w->episode].slices >= 5;
 	if (w->kind == WAIT_KIND_epoll || w->kind == WAIT_KIND_accept)
 		return false;
 	if (w->kind == WAIT_KIND_read || w->kind == WAIT_KIND_poll)
@@ -465,6 +498,16 @@ static void find_silences(struct finder *f, uint64_t from, uint64_t to)
 	}
 }
 
+/* A machine with too much to do is slow for all; starved is who is kept off by one
+ * thread or by a quota. */
+static bool is_kept_off(const struct finder *f, uint64_t from, uint64_t to)
+{
+	struct starved starved;
+
+	starved_find(f->scene, f->thread, from, to, &starved);
+	return starved.hog_ns * 2 > starved.runnable_ns || starved.throttled_ns * 2 > starved.runnable_ns;
+}
+
 /* A stretch in which the thread ran, or could have, without a wait of any length. */
 static void judge_stretch(struct finder *f, uint64_t from, uint64_t to)
 {
@@ -477,7 +520,7 @@ static void judge_stretch(struct finder *f, uint64_t from, uint64_t to)
 		offer(f, from, to, 120, "it gives up the processor again and again");
 		return;
 	}
-	if (times.ns[SPAN_RUNNABLE] * 10 > (to - from) * 8) {
+	if (times.ns[SPAN_RUNNABLE] * 10 > (to - from) * 8 && is_kept_off(f, from, to)) {
 		offer(f, from, to, 90, "it could run and was given no processor");
 		return;
 	}
