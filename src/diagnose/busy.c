@@ -111,13 +111,14 @@ int busy_share_in(const struct scene *scene, struct names *names, uint32_t threa
 	const struct scene_thread *t = &scene->threads[thread];
 	unsigned samples = 0, inside = 0;
 
+	uint32_t from = scene_samples_from(scene, thread, from_ns), to = scene_samples_from(scene, thread, to_ns);
+	uint32_t stride = to - from > 200 ? (to - from) / 200 : 1;
+
 	if (!names)
 		return -1;
-	for (uint32_t i = scene_samples_from(scene, thread, from_ns); i < t->samples.count && samples < 200; i++) {
+	for (uint32_t i = from; i < to; i += stride) {
 		const struct sample *s = &scene->samples[t->samples.items[i]];
 
-		if (s->time > to_ns)
-			break;
 		samples++;
 		inside += innermost_in(scene, names, s->kstack, function) ||
 			  innermost_in(scene, names, s->ustack, function);

@@ -296,10 +296,8 @@ static bool is_starved(struct investigation *v, const struct state_times *times)
 {
 	struct starved starved;
 
-	if (times->ns[SPAN_RUNNING] * 12 < times->ns[SPAN_RUNNABLE])
-		return true;
 	starved_find(v->scene, v->request->thread, v->request->from_ns, v->request->to_ns, &starved);
-	return starved.throttled_ns * 2 > starved.runnable_ns || starved.hog_ns * 2 > starved.runnable_ns;
+	return starved_is(&starved, v->scene, times->ns[SPAN_RUNNING]);
 }
 
 static enum verdict judge(struct investigation *v)
@@ -392,7 +390,7 @@ static void blame_processor(struct investigation *v, const struct account *a)
 	}
 	/* Where many shared the processor, none of them is to blame: the thread that
 	 * had work to do is, if it had some of it. */
-	hog = starved.hog_ns * 2 > starved.runnable_ns || (v->d->verdict == VERDICT_STARVED && starved.hog) ? starved.hog : a->thread;
+	hog = starved.hog && starved_is(&starved, v->scene, a->state_ns[SPAN_RUNNING]) ? starved.hog : a->thread;
 	if (hog == a->thread) {
 		describe_thread(&v->describer, hog, a->last_ns, &d->culprit);
 		blame_busy(v, &d->culprit, a->first_ns, a->last_ns);

@@ -65,6 +65,19 @@ static enum trail_end standing(const struct follower *f, uint32_t thread, uint64
 	return TRAIL_BUSY;
 }
 
+/* True when both waits are at the same place, as far as can be told: a stack that
+ * was not walked says nothing. */
+static bool same_rest(const struct scene *scene, const struct wait *before, const struct wait *after)
+{
+	const struct tables *tables = scene->tables;
+	bool told = before->ustack && before->ustack < tables->frame_count && tables->frames[before->ustack].depth > 1;
+
+	if (before->site == after->site)
+		return true;
+	return !told && (before->kind == after->kind || before->kind <= WAIT_KIND_other) &&
+	       (after->kind == WAIT_KIND_poll || after->kind == WAIT_KIND_epoll || after->kind == WAIT_KIND_accept);
+}
+
 /* When the thread's part that began at `from` was over. */
 static uint64_t part_end(const struct follower *f, struct trail *trail)
 {
@@ -72,15 +85,11 @@ static uint64_t part_end(const struct follower *f, struct trail *trail)
 	const struct scene_thread *t = &scene->threads[trail->thread];
 	const struct episode *before = NULL, *e;
 	uint64_t window = f->until - trail->from_ns;
-	uint64_t rest_site = 0;
-
 	e = scene_episode(scene, trail->thread, trail->from_ns);
 	if (e && e->start_ns < trail->from_ns)
 		before = e;
 	else if (e ? e > scene->episodes + t->episode : t->episode_count > 0)
 		before = e ? e - 1 : scene->episodes + t->episode + t->episode_count - 1;
-	if (before)
-		rest_site = scene->waits[before->last].site;
 	for (; e && e < scene->episodes + t->episode + t->episode_count && e->start_ns < f->until; e++) {
 		const struct wait *w = &scene->waits[e->last];
 		uint64_t end = e->end_ns < f->until ? e->end_ns : f->until;
@@ -91,7 +100,7 @@ static uint64_t part_end(const struct follower *f, struct trail *trail)
 			trail->end = TRAIL_STOPPED;
 			return e->start_ns;
 		}
-		if (w->site == rest_site && rest_site) {
+		if (before && same_rest(scene, &scene->waits[before->last], w)) {
 			trail->end = TRAIL_AT_REST;
 			return e->start_ns;
 		}

@@ -139,12 +139,15 @@ static bool rests_at(const struct finder *f, const struct wait *w)
 
 	if (w->idle)
 		return true;
-	if (!p || p->visits < REST_VISITS || !listens(p->kind) || awaits_answer(f, w))
+	if (!p || !listens(p->kind) || awaits_answer(f, w))
 		return false;
 	for (size_t i = 0; i < f->places.length; i++)
 		if (f->places.items[i].visits >= REST_VISITS && listens(f->places.items[i].kind) &&
 		    f->places.items[i].depth && f->places.items[i].depth < outermost)
 			outermost = f->places.items[i].depth;
+	if (p->visits < REST_VISITS && (outermost == UINT32_MAX || !p->depth ||
+					 (p->kind != WAIT_KIND_poll && p->kind != WAIT_KIND_epoll)))
+		return false;
 	return !p->depth || p->depth <= outermost + 3;
 }
 
@@ -274,6 +277,11 @@ static bool is_pending(struct finder *f, const struct episode *e, uint64_t *ret_
 			   (t->end == TRAIL_BUSY && times.ns[SPAN_RUNNING] * 2 > window) ||
 			   (t->end == TRAIL_STARVED && times.ns[SPAN_RUNNABLE] * 2 > window);
 	}
+	/* A limit of a second and more that ran out, behind a request to another
+	 * process: nobody answered, though all look at rest. */
+	if (!pending && w->end == WAIT_END_TIMEOUT && w->timeout_ns >= WAIT_NS && outside && w->argument <= 2)
+		for (size_t i = 1; i < f->trails.length && !pending; i++)
+			pending = !scene_same_process(f->scene, f->trails.items[i].thread, f->thread);
 	return pending && ended_by_one;
 }
 
@@ -503,9 +511,11 @@ static void find_silences(struct finder *f, uint64_t from, uint64_t to)
 static bool is_kept_off(const struct finder *f, uint64_t from, uint64_t to)
 {
 	struct starved starved;
+	struct state_times times;
 
+	scene_state_times(f->scene, f->thread, from, to, &times);
 	starved_find(f->scene, f->thread, from, to, &starved);
-	return starved.hog_ns * 2 > starved.runnable_ns || starved.throttled_ns * 2 > starved.runnable_ns;
+	return starved_is(&starved, f->scene, times.ns[SPAN_RUNNING]);
 }
 
 /* A stretch in which the thread ran, or could have, without a wait of any length. */

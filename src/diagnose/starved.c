@@ -133,3 +133,15 @@ void starved_find(const struct scene *scene, uint32_t thread, uint64_t from_ns, 
 	}
 	free(used);
 }
+
+bool starved_is(const struct starved *starved, const struct scene *scene, uint64_t running_ns)
+{
+	bool one = starved->hog_ns * 2 > starved->runnable_ns;
+
+	if (starved->throttled_ns * 2 > starved->runnable_ns)
+		return true;
+	/* A real-time thread gives nothing up; of equals each gets its share. */
+	if (one && starved->hog && scene->tables->threads[starved->hog].prio < 100 && scene->tables->threads[starved->hog].prio)
+		return true;
+	return one && running_ns * 12 < starved->runnable_ns;
+}

@@ -14,6 +14,10 @@ struct starved {
 	uint64_t group_hog_ns, group_ns;
 };
 
+/* True when one thread, or a quota, kept the thread off: sharing a busy machine
+ * with others is slow, but not starvation. */
+bool starved_is(const struct starved *starved, const struct scene *scene, uint64_t running_ns);
+
 void starved_find(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, struct starved *ret_starved);
 
 #endif
