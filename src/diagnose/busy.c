@@ -105,6 +105,11 @@ static bool innermost_in(const struct scene *scene, struct names *names, uint32_
 	return false;
 }
 
+bool busy_sample_in(const struct scene *scene, struct names *names, const struct sample *sample, const char *function)
+{
+	return innermost_in(scene, names, sample->kstack, function) || innermost_in(scene, names, sample->ustack, function);
+}
+
 int busy_share_in(const struct scene *scene, struct names *names, uint32_t thread, uint64_t from_ns, uint64_t to_ns,
 		       const char *function)
 {
@@ -120,8 +125,7 @@ int busy_share_in(const struct scene *scene, struct names *names, uint32_t threa
 		const struct sample *s = &scene->samples[t->samples.items[i]];
 
 		samples++;
-		inside += innermost_in(scene, names, s->kstack, function) ||
-			  innermost_in(scene, names, s->ustack, function);
+		inside += busy_sample_in(scene, names, s, function);
 	}
 	return samples >= 10 ? (int)(inside * 100 / samples) : -1;
 }

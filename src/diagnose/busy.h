@@ -23,4 +23,7 @@ void busy_find(struct arena *arena, const struct scene *scene, struct names *nam
 int busy_share_in(const struct scene *scene, struct names *names, uint32_t thread, uint64_t from_ns, uint64_t to_ns,
 		       const char *function);
 
+/* True when the sample's innermost frames are in such a function. */
+bool busy_sample_in(const struct scene *scene, struct names *names, const struct sample *sample, const char *function);
+
 #endif

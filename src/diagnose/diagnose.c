@@ -208,6 +208,45 @@ bool diagnoser_spins(const struct diagnoser *diagnoser, uint32_t thread, uint64_
 	return yields >= 100 && yields * 5000000 > to_ns - from_ns; /* every 5 ms at the least */
 }
 
+bool diagnoser_spin_window(const struct diagnoser *diagnoser, uint32_t thread, uint64_t from_ns, uint64_t to_ns,
+			   uint64_t *ret_from_ns, uint64_t *ret_to_ns)
+{
+	const struct scene *scene = diagnoser->scene;
+	const struct scene_thread *t = &scene->threads[thread];
+	uint64_t begin = 0, last = 0, longest = 0;
+	unsigned yields = 0, others = 0, most = 0;
+
+	if (!diagnoser->names)
+		return false;
+	for (uint32_t i = scene_samples_from(scene, thread, from_ns); i <= t->samples.count; i++) {
+		const struct sample *s = i < t->samples.count ? &scene->samples[t->samples.items[i]] : NULL;
+		bool over = !s || s->time > to_ns;
+
+		if (!over && busy_sample_in(scene, diagnoser->names, s, "sched_yield")) {
+			if (!yields)
+				begin = s->time;
+			last = s->time;
+			yields++;
+			others = 0;
+			continue;
+		}
+		others++;
+		/* Work between two looks at the flag is shorter than the looking. */
+		if (yields && (over || others > yields || others > 100)) {
+			if (last - begin > longest) {
+				longest = last - begin;
+				most = yields;
+				*ret_from_ns = begin;
+				*ret_to_ns = last;
+			}
+			yields = others = 0;
+		}
+		if (over)
+			break;
+	}
+	return most >= 10;
+}
+
 /* Whose part a spinning thread awaits: of its process, the one that could not do
  * it. `ret_confidence` tells how sure that is. */
 static uint32_t spin_partner(struct investigation *v, uint32_t thread, uint64_t from, uint64_t to, uint8_t *ret_confidence)
@@ -568,9 +607,10 @@ struct diagnosis *diagnose(struct arena *arena, struct diagnoser *diagnoser, con
 	v.d->verdict = judge(&v);
 	account_threads(scene, &v.pieces, &v.accounts);
 	culprit = account_culprit(scene, &v.accounts, request->to_ns - request->from_ns);
-	if (culprit && culprit->state == SPAN_RUNNING &&
-	    (v.d->verdict == VERDICT_YIELD || culprit->thread != request->thread) &&
-	    diagnoser_spins(diagnoser, culprit->thread, culprit->first_ns, culprit->last_ns)) {
+	if (culprit && (culprit->state == SPAN_RUNNING || culprit->state == SPAN_RUNNABLE) &&
+	    (culprit->thread == request->thread ? v.d->verdict == VERDICT_YIELD
+	     : culprit->state == SPAN_RUNNING &&
+	       diagnoser_spins(diagnoser, culprit->thread, culprit->first_ns, culprit->last_ns))) {
 		charge_spinning(&v, culprit->thread);
 		account_threads(scene, &v.pieces, &v.accounts);
 		culprit = account_culprit(scene, &v.accounts, request->to_ns - request->from_ns);

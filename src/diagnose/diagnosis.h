@@ -120,6 +120,10 @@ const struct ends *diagnoser_ends(const struct diagnoser *diagnoser);
 
 /* True when the thread runs in the window, but gives up the processor again and
  * again: it waits for a flag. */
+/* The longest part of the window that its samples show to be such spinning; false
+ * when there is none. */
+bool diagnoser_spin_window(const struct diagnoser *diagnoser, uint32_t thread, uint64_t from_ns, uint64_t to_ns,
+			   uint64_t *ret_from_ns, uint64_t *ret_to_ns);
 bool diagnoser_spins(const struct diagnoser *diagnoser, uint32_t thread, uint64_t from_ns, uint64_t to_ns);
 
 struct diagnosis *diagnose(struct arena *arena, struct diagnoser *diagnoser, const struct diagnose_request *request);

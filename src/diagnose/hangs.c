@@ -56,6 +56,12 @@ static bool listens(uint8_t kind)
 	       kind == WAIT_KIND_signal || kind == WAIT_KIND_uring || kind == WAIT_KIND_queue;
 }
 
+/* 0 for a stack that was not walked: one frame is what is left of it then. */
+static uint32_t stack_depth(const struct tables *tables, uint32_t node)
+{
+	return node && node < tables->frame_count && tables->frames[node].depth > 1 ? tables->frames[node].depth : 0;
+}
+
 static void learn_places(struct finder *f)
 {
 	const struct scene_thread *t = &f->scene->threads[f->thread];
@@ -73,7 +79,7 @@ static void learn_places(struct finder *f)
 		if (fresh) {
 			*at = f->places.length;
 			vec_push(&f->places, ((struct place){ .site = w->site, .kind = w->kind,
-				.depth = w->ustack && w->ustack < tables->frame_count ? tables->frames[w->ustack].depth : 0 }));
+				.depth = stack_depth(tables, w->ustack) }));
 		}
 		f->places.items[*at].visits++;
 		f->places.items[*at].total_ns += e->end_ns - e->start_ns;
@@ -130,6 +136,16 @@ static bool awaits_answer(const struct finder *f, const struct wait *w)
 	       (role_in(f, w) == END_CLIENT || asked_there(f, w));
 }
 
+static uint32_t epoll_visits(const struct finder *f)
+{
+	uint32_t visits = 0;
+
+	for (size_t i = 0; i < f->places.length; i++)
+		if (f->places.items[i].kind == WAIT_KIND_epoll)
+			visits += f->places.items[i].visits;
+	return visits;
+}
+
 /* An event loop comes back to the same place to listen again and again; a nested
  * loop, which waits for one answer, is called from deeper in the program. */
 static bool rests_at(const struct finder *f, const struct wait *w)
@@ -141,6 +157,8 @@ static bool rests_at(const struct finder *f, const struct wait *w)
 		return true;
 	if (!p || !listens(p->kind) || awaits_answer(f, w))
 		return false;
+	if (w->kind == WAIT_KIND_epoll && epoll_visits(f) >= REST_VISITS)
+		return true; /* nobody makes an epoll set for one answer */
 	for (size_t i = 0; i < f->places.length; i++)
 		if (f->places.items[i].visits >= REST_VISITS && listens(f->places.items[i].kind) &&
 		    f->places.items[i].depth && f->places.items[i].depth < outermost)
@@ -471,6 +489,9 @@ static void judge_silence(struct finder *f, uint64_t from, uint64_t to)
 	scene_state_times(f->scene, f->thread, from, to, &times);
 	if ((times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE]) * 10 < (to - from) * 9)
 		return;
+	if (f->scene->tables->threads[f->thread].tid != f->scene->tables->threads[f->thread].pid &&
+	    diagnoser_spins(f->diagnoser, f->thread, from, to))
+		return; /* it spins for new work */
 	if (left_unread(f, from, to))
 		offer(f, from, to, 90, "it computes and leaves what it was sent unread");
 	else
@@ -521,13 +542,21 @@ static bool is_kept_off(const struct finder *f, uint64_t from, uint64_t to)
 /* A stretch in which the thread ran, or could have, without a wait of any length. */
 static void judge_stretch(struct finder *f, uint64_t from, uint64_t to)
 {
+	/* Threads behind the first may spin for new work. */
+	bool leads = f->scene->tables->threads[f->thread].tid == f->scene->tables->threads[f->thread].pid;
 	struct state_times times;
+	uint64_t spin_from, spin_to;
 
 	if (to - from < threshold(f, STARVED_NS))
 		return;
 	scene_state_times(f->scene, f->thread, from, to, &times);
-	if (times.ns[SPAN_RUNNING] * 2 > to - from && diagnoser_spins(f->diagnoser, f->thread, from, to)) {
+	if (leads && times.ns[SPAN_RUNNING] * 2 > to - from && diagnoser_spins(f->diagnoser, f->thread, from, to)) {
 		offer(f, from, to, 120, "it gives up the processor again and again");
+		return;
+	}
+	if (leads && diagnoser_spin_window(f->diagnoser, f->thread, from, to, &spin_from, &spin_to) &&
+	    spin_to - spin_from >= threshold(f, STARVED_NS)) {
+		offer(f, spin_from, spin_to, 120, "it gives up the processor again and again");
 		return;
 	}
 	if (times.ns[SPAN_RUNNABLE] * 10 > (to - from) * 8 && is_kept_off(f, from, to)) {
