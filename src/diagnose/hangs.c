@@ -128,10 +128,32 @@ static bool asked_there(const struct finder *f, const struct wait *w)
 	return false;
 }
 
+static bool is_pipe(uint64_t object)
+{
+	return object_kind(object) == OBJECT_KIND_pipe || object_kind(object) == OBJECT_KIND_fifo;
+}
+
+/* The last that the thread did with others before the wait was to send. */
+static bool sent_last(const struct finder *f, const struct wait *w)
+{
+	const struct scene_thread *t = &f->scene->threads[w->thread];
+	const struct message *last = NULL;
+
+	for (uint32_t i = scene_messages_from(f->scene, w->thread, w->start_ns); i-- > 0 && !last; ) {
+		const struct message *m = &f->scene->messages[t->messages.items[i]];
+
+		if (m->result > 0 && m->start_ns < w->start_ns)
+			last = m;
+	}
+	return last && !(last->flags & MESSAGE_FLAGS_receive);
+}
+
 /* One connection that the thread made itself, or on which it has just asked, and
  * nothing else, is listened to for answers. */
 static bool awaits_answer(const struct finder *f, const struct wait *w)
 {
+	if (w->kind == WAIT_KIND_read && is_pipe(w->object))
+		return sent_last(f, w);
 	return (w->kind == WAIT_KIND_read || (w->kind == WAIT_KIND_poll && w->argument <= 1)) && role_in(f, w) != END_SERVER &&
 	       (role_in(f, w) == END_CLIENT || asked_there(f, w));
 }
@@ -349,8 +371,9 @@ static bool may_ask(const struct finder *f, const struct wait *w)
 		role = role_in(f, w);
 		if (t->tid != t->pid && !w->timeout_ns && (w->kind == WAIT_KIND_epoll || w->argument > 1))
 			return false;
-		if (object_kind(w->object) == OBJECT_KIND_pipe || object_kind(w->object) == OBJECT_KIND_fifo ||
-		    object_kind(w->object) == OBJECT_KIND_tty || object_kind(w->object) == OBJECT_KIND_inotify)
+		if (is_pipe(w->object))
+			return awaits_answer(f, w);
+		if (object_kind(w->object) == OBJECT_KIND_tty || object_kind(w->object) == OBJECT_KIND_inotify)
 			return false;
 		return role != END_SERVER && role != END_LISTENER;
 	default:
@@ -411,7 +434,11 @@ static bool worth_asking(const struct finder *f, const struct wait *w)
 {
 	const struct thread *t = &f->scene->tables->threads[w->thread];
 
-	if (!f->options->pid || t->tid != t->pid || w->kind == WAIT_KIND_worker || rests_at(f, w))
+	if (!f->options->pid || t->tid != t->pid || w->kind == WAIT_KIND_worker)
+		return false;
+	if (w->kind == WAIT_KIND_read && is_pipe(w->object))
+		return true;
+	if (rests_at(f, w))
 		return false;
 	if (w->kind == WAIT_KIND_sleep)
 		return suspects_poll_loop(f->scene, &f->scene->episodes[w->episode]) &&
@@ -489,12 +516,9 @@ static void judge_silence(struct finder *f, uint64_t from, uint64_t to)
 	scene_state_times(f->scene, f->thread, from, to, &times);
 	if ((times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE]) * 10 < (to - from) * 9)
 		return;
-	if (f->scene->tables->threads[f->thread].tid != f->scene->tables->threads[f->thread].pid &&
-	    diagnoser_spins(f->diagnoser, f->thread, from, to))
-		return; /* it spins for new work */
 	if (left_unread(f, from, to))
 		offer(f, from, to, 90, "it computes and leaves what it was sent unread");
-	else
+	else if (f->scene->tables->threads[f->thread].tid == f->scene->tables->threads[f->thread].pid)
 		offer(f, from, to, 50, "it computes and does nothing else");
 }
 

@@ -163,11 +163,12 @@ void scene_join_waits(struct scene *scene)
 				e->slices++;
 			} else {
 				e = &scene->episodes[scene->episode_count++];
-				*e = (struct episode){ .start_ns = w->start_ns, .first = t->waits.items[j], .slices = 1,
+				*e = (struct episode){ .start_ns = w->start_ns > scene->start_ns ? w->start_ns
+						       : scene->start_ns, .first = t->waits.items[j], .slices = 1,
 						       .thread = i };
 			}
 			e->last = t->waits.items[j];
-			e->end_ns = w->end_ns;
+			e->end_ns = w->end_ns > e->start_ns ? w->end_ns : e->start_ns;
 			w->episode = (uint32_t)(e - scene->episodes);
 		}
 		t->episode_count = scene->episode_count - t->episode;

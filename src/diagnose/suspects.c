@@ -298,7 +298,8 @@ static void ask_other_end(struct question *q)
 {
 	const struct ends *ends = q->inquiry->ends;
 	const struct tables *tables = q->scene->tables;
-	struct row row = ends_of_object(ends, q->wait->object);
+	struct row row = ends_of_object(ends, q->wait->object || q->wait->kind != WAIT_KIND_poll ? q->wait->object
+										   : q->wait->detail);
 	uint32_t pid = scene_pid(q->scene, q->episode->thread), oldest = 0;
 
 	if (q->wait->kind == WAIT_KIND_futex || q->wait->kind == WAIT_KIND_sleep)
