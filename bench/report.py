@@ -96,12 +96,10 @@ def text(results):
             [f"`{r['command']}`" + ('' if r['status'] in (0, 3) else f" (status {r['status']})"), f"{r['events']:,}", f"{r['seconds']:.2f}",
              f"{r['events'] / r['seconds'] / 1e6:.2f}", f"{r['lines']:,}", f"{r['peak_mib']:.0f}"] for r in results['offline']])
     if results.get('scale'):
-        lines += ['## The event graph of large traces', '', 'Composed of a lean and a full recording of sched messaging; page cache '
-                  'dropped before it is built. The index is written in the background, then used.', '']
-        lines += table(['events', 'trace MiB', 'graph', 's', 'M events/s', 'ns/event', 'peak MiB'], [
-            [f"{r['events']:,}", f"{r['bytes'] / 2**20:.0f}", r['title'].split(', ')[1], f"{r['seconds']:.2f}",
-             f"{r['events'] / r['seconds'] / 1e6:.1f}", f"{r['seconds'] / r['events'] * 1e9:.0f}", f"{r['peak_mib']:.0f}"]
-            for r in results['scale']])
+        import scale
+        lines += ['## The event graph of large traces', '', 'Composed of recordings of redis, make and sched messaging; the page cache '
+                  'dropped before the first reading. The index is written in the background, then used.', '']
+        lines += scale.text(results['scale'])
     lines += ['## Commands', ''] + [f"- {w['title']}: `{w['command']}`" for w in workloads]
     lines += [f'- not measured: {text}' for text in results['skipped']]
     return '\n'.join(lines) + '\n'

@@ -1,55 +1,118 @@
-"""How the event graph grows: large traces composed of recorded ones (compose.c), built
-with the page cache dropped, then loaded from the index."""
+#!/usr/bin/env python3
+"""How the event graph grows: large traces composed of recorded ones (compose.c), read with
+the page cache dropped, then from the index; beside them the peers over recordings of
+their own. `make bench` calls it, and it runs alone:
+
+    bench/scale.py [--large] [--out FILE] [BUILD]
+
+--large adds 170 million events."""
+import argparse
 import os
+import shutil
 import subprocess
+import sys
 import tempfile
 
 import offline
 import recorders
+import report
+import workloads
 
-SIZES = (2_300_000, 18_500_000, 170_000_000)
+SIZES = (2_300_000, 18_500_000)
+LARGE = 170_000_000
+# What the traces are composed of: workload and level.
+INPUTS = ((workloads.Redis, recorders.Lean), (workloads.Redis, recorders.Full), (workloads.Make, recorders.Full),
+          (workloads.Messaging, recorders.Lean))
+PROBLEMS = (RuntimeError, OSError, ValueError, subprocess.SubprocessError)
 
 
 def drop_caches():
     try:
         os.sync()
-        open('/proc/sys/vm/drop_caches', 'w').write('3\n')
+        with open('/proc/sys/vm/drop_caches', 'w') as out:
+            out.write('3\n')
     except OSError:
         pass
 
 
-def record(build, folder, workload):
-    """A lean and a full recording of the workload."""
+def record(build, folder):
+    """Paths of the recordings that could be made."""
     paths = []
-    for kind in (recorders.Lean, recorders.Full):
-        os.makedirs(f'{folder}/{kind.level}')
-        recorder = kind(f'{folder}/{kind.level}', build)
-        recorder.clear()
-        recorder.start()
-        workload.run()
-        recorder.stop()
-        paths.append(f'{recorder.folder}/trace')
+    for number, (workload_kind, recorder_kind) in enumerate(INPUTS):
+        base = f'{folder}/{number}'
+        os.makedirs(base + '/work')
+        os.makedirs(base + '/trace')
+        workload = workload_kind(base + '/work', True)
+        recorder = recorder_kind(base + '/trace', build)
+        try:
+            workload.start()
+            recorder.start()
+            workload.run()
+            recorder.stop()
+            paths.append(base + '/trace/trace')
+        except PROBLEMS as problem:
+            print(f'  scale: {workload.name}: {problem}', flush=True)
+        finally:
+            workload.stop()
     return paths
 
 
-def measure(workload, build, sizes=SIZES):
+def read(build, trace, size):
+    """Rows: the graph built from a cold file, then from the index; a question."""
+    if os.path.exists(trace + '.graph'):
+        os.unlink(trace + '.graph')
+    rows = []
+    for title, command in (('graph, cold', 'graph'), ('graph, from the index', 'graph'), ('why', 'why')):
+        if not rows:
+            drop_caches()
+        row = offline.timed(title, f'{build}/argus {command} {trace}', size)
+        row.update(bytes=os.path.getsize(trace), command='argus ' + command)
+        rows.append(row)
+        print(f'  scale: {size:,} events, {title}: {row["seconds"]:.2f} s, {row["peak_mib"]:.0f} MiB', flush=True)
+    return rows
+
+
+def peers(build, folder):
+    chosen = [kind(f'{folder}/{kind.__name__}', build) for kind in (recorders.Perf, recorders.TraceCmd) if shutil.which(kind.needs[0])]
+    rows = offline.measure(chosen, workloads.Messaging(folder, True), build)
+    return [dict(row, bytes=0) for row in rows]
+
+
+def measure(build, sizes=SIZES, with_peers=False):
     subprocess.run(['ninja', '-C', build, 'compose'], check=True, stdout=subprocess.DEVNULL)
     rows = []
     with tempfile.TemporaryDirectory(prefix='argus-scale-', dir='/var/tmp') as folder:
-        try:
-            inputs = record(build, folder, workload)
-        except (RuntimeError, OSError, ValueError, subprocess.SubprocessError) as problem:
-            print(f'  scale: {problem}', flush=True)
-            return rows
-        for size in sizes:
+        inputs = record(build, folder)
+        for size in sizes if inputs else ():
             trace = f'{folder}/composed'
             subprocess.run([f'{build}/compose', trace, str(size), *inputs], check=True, stdout=subprocess.DEVNULL)
-            if os.path.exists(trace + '.graph'):
-                os.unlink(trace + '.graph')
-            drop_caches()
-            for title in ('built', 'from the index'):
-                row = offline.timed(f'graph, {title}', f'{build}/argus graph {trace}', size)
-                row['bytes'] = os.path.getsize(trace)
-                rows.append(row)
-                print(f'  scale: {size:,} events, {title}: {row["seconds"]:.2f} s, {row["peak_mib"]:.0f} MiB', flush=True)
+            rows += read(build, trace, size)
+        if with_peers:
+            rows += peers(build, folder)
     return rows
+
+
+def text(rows):
+    head = ['command', 'events', 'trace MiB', 's', 'M events/s', 'ns/event', 'peak MiB']
+    return report.table(head, [
+        [r['title'], f"{r['events']:,}", f"{r['bytes'] / 2**20:.0f}" if r['bytes'] else '', f"{r['seconds']:.2f}",
+         f"{r['events'] / r['seconds'] / 1e6:.2f}", f"{r['seconds'] / r['events'] * 1e9:.0f}", f"{r['peak_mib']:.0f}"] for r in rows])
+
+
+def main():
+    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    parser = argparse.ArgumentParser(description=__doc__.split('\n', maxsplit=1)[0])
+    parser.add_argument('--large', action='store_true', help='170 million events too')
+    parser.add_argument('--out', help='also write the table to this file')
+    parser.add_argument('build', nargs='?', default=root + '/build')
+    options = parser.parse_args()
+    rows = measure(os.path.abspath(options.build), SIZES + ((LARGE,) if options.large else ()), with_peers=True)
+    lines = '\n'.join(text(rows))
+    if options.out:
+        with open(options.out, 'w') as out:
+            out.write(lines + '\n')
+    print(lines)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

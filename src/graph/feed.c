@@ -7,7 +7,7 @@
 
 #include "graph/build.h"
 
-#define BATCHES 4
+#define BATCHES 8
 #define BATCH_EVENTS 2048
 #define BATCH_WORDS (BATCH_EVENTS * 8)    /* payloads are at most 64 bytes */
 #define SMALL_TRACE 20000                 /* events; below, a thread costs more than it brings */

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#define MANY_EDGES 100000 /* worth a thread */
+
 void region_init(struct region *region)
 {
 	*region = (struct region){ 0 };
@@ -284,6 +286,27 @@ static uint32_t from_key(const struct graph *graph, size_t item)
 	return graph->edges.items[item].from_row;
 }
 
+static void *order_by_from(void *data)
+{
+	struct graph *graph = data;
+
+	graph->edges_by_from = store_order(graph->edges.length, from_key, graph);
+	return NULL;
+}
+
+/* The two orders of edges, side by side. */
+static void order_edges(struct graph *graph)
+{
+	pthread_t thread;
+	bool beside = graph->edges.length >= MANY_EDGES && !pthread_create(&thread, NULL, order_by_from, graph);
+
+	graph->edges_by_to = store_order(graph->edges.length, to_key, graph);
+	if (beside)
+		pthread_join(thread, NULL);
+	else
+		order_by_from(graph);
+}
+
 void store_finish(struct graph *graph)
 {
 	uint32_t at = 0;
@@ -298,8 +321,7 @@ void store_finish(struct graph *graph)
 
 		graph->block_list[graph->threads.items[block->thread].first_block + block->index] = i;
 	}
-	graph->edges_by_to = store_order(graph->edges.length, to_key, graph);
-	graph->edges_by_from = store_order(graph->edges.length, from_key, graph);
+	order_edges(graph);
 }
 
 /* Rows that nothing woke come last. */
