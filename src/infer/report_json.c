@@ -13,6 +13,10 @@ static void frame_json(struct json *json, const struct report *report, uint32_t 
 	json_text(json, "place", place_name(profile_place(profile, node)));
 	json_u64(json, "count", cost->count);
 	json_u64(json, "total_ns", rank_total(cost, report->time));
+	json_u64(json, "conservative_ns", cost->conservative_ns);
+	json_u64(json, "aggressive_ns", cost->aggressive_ns);
+	json_u64(json, "min_ns", cost->min_ns);
+	json_u64(json, "max_ns", cost->max_ns);
 	json_u64(json, "lower_ns", cost->lower_ns);
 	json_u64(json, "upper_ns", cost->upper_ns);
 	if (report->comparison) {

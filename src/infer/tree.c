@@ -46,9 +46,10 @@ void tree_add_instance(void *data, const struct latency_instance *i)
 	cost->conservative_ns += latency_conservative(i);
 	cost->aggressive_ns += latency_aggressive(i);
 	cost->total_ns += ns;
-	cost->span_ns += i->after - i->before;
-	cost->off_ns += i->off_ns;
-	cost->queued_ns += i->queued_ns;
+	if (i->off_ns | i->queued_ns) {
+		cost->off_ns += i->off_ns;
+		cost->queued_ns += i->queued_ns;
+	}
 	if (i->flags & (LATENCY_open_begin | LATENCY_open_end)) {
 		cost->open++;
 		cost->open_ns += ns;
