@@ -102,6 +102,19 @@ static bool is_wanted(const struct run *run, const struct thread *thread, uint32
 	return scope->kernel_threads || !thread || !(thread->flags & TASK_FLAGS_kernel_thread);
 }
 
+/* A program started by a relative path: the mapped file of that name. */
+static const char *absolute(const struct tables *tables, const char *program)
+{
+	const char *name = path_file_name(program);
+
+	if (program[0] == '/' || program[0] == '[')
+		return program;
+	for (uint32_t m = 1; m < tables->module_count; m++)
+		if (tables->modules[m].path[0] == '/' && !strcmp(path_file_name(tables->modules[m].path), name))
+			return tables->modules[m].path;
+	return program;
+}
+
 static struct watched *begin_thread(struct run *run, uint32_t tid, uint64_t time, uint64_t start, const char *program)
 {
 	struct observer *observer = run->observer;
@@ -119,6 +132,7 @@ static struct watched *begin_thread(struct run *run, uint32_t tid, uint64_t time
 		snprintf(name, sizeof(name), "[%.40s]", thread && (thread->flags & TASK_FLAGS_kernel_thread) ? "kernel" : known.name);
 		program = name;
 	}
+	program = absolute(run->tables, program);
 	/* One program by all its names: /usr/bin/python3 may be a link. */
 	real = program[0] == '/' ? realpath(program, NULL) : NULL;
 	if (real)
