@@ -76,6 +76,8 @@ struct stacks {
 	struct vec(struct ended_process) ended;
 	uint32_t modules_told, nodes_seen;
 	struct map symbols_told;
+	struct map jit_wanted;           /* modules of run-time code with frames that have no name yet */
+	uint64_t jit_read_ns;            /* when their maps were read last */
 	uint32_t copies_released;        /* value of the tail then */
 	bool look_again;                 /* events were lost */
 	atomic_bool retell;              /* a new file has begun */

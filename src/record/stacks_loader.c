@@ -23,6 +23,7 @@
 #define LAYOUTS_KEPT_NS 3000000000ull   /* and messages of a layout */
 #define GATHER_US 1000                  /* a program's start is a burst of mappings */
 #define IDLE_MS 500
+#define JIT_EVERY_NS 1000000000ull      /* maps of run-time code can be large */
 #define SOURCES_MAX 4096u               /* mappings noted of one process */
 
 /* ---- telling the trace ---- */
@@ -73,7 +74,8 @@ static void tell_symbol(struct stacks *s, uint32_t module, uint64_t base, const 
 	agent_unlock(s->agent);
 }
 
-/* Names of kernel functions that have appeared in stacks since last time. */
+/* Names of kernel functions that have appeared in stacks since last time; which
+ * run-time code has. */
 static void tell_kernel_symbols(struct stacks *s)
 {
 	uint32_t count;
@@ -86,6 +88,8 @@ static void tell_kernel_symbols(struct stacks *s)
 		pthread_mutex_lock(&s->layouts.lock);
 		node = s->tree.nodes[s->nodes_seen];
 		pthread_mutex_unlock(&s->layouts.lock);
+		if (node.module < s->modules.count && node.module && s->modules.list[node.module]->kind == MODULE_KIND_jit)
+			map_put(&s->jit_wanted, node.module, 1);
 		if (node.module != MODULE_KERNEL)
 			continue;
 		const struct symbol *symbol = symbol_table_find(&s->kernel.symbols, NULL, node.address + s->kernel.text, &guessed);
@@ -112,6 +116,18 @@ static void tell_jit_symbols(struct stacks *s, const struct loaded_module *modul
 			tell_symbol(s, module->number, 0, symbol);
 	}
 	symbol_table_done(&names);
+}
+
+/* Soon after the code was met: its names may be gone, or others', later. */
+static void tell_wanted_jit_symbols(struct stacks *s, uint64_t now)
+{
+	size_t at = 0;
+	if (!s->jit_wanted.length || now - s->jit_read_ns < JIT_EVERY_NS)
+		return;
+	s->jit_read_ns = now;
+	for (const struct map_slot *slot; (slot = map_next(&s->jit_wanted, &at));)
+		tell_jit_symbols(s, s->modules.list[slot->key]);
+	map_clear(&s->jit_wanted);
 }
 
 static void tell_all_jit_symbols(struct stacks *s, pid_t pid)
@@ -454,6 +470,7 @@ static void one_round(struct stacks *s)
 	if (atomic_exchange(&s->retell, false))
 		tell_again(s);
 	tell_kernel_symbols(s);
+	tell_wanted_jit_symbols(s, now);
 	for (size_t i = 0; i < s->ended.length; i++)
 		if (now - s->ended.items[i].time_ns < (uint64_t)IDLE_MS * 1000000u)
 			tell_all_jit_symbols(s, s->ended.items[i].pid);
@@ -521,6 +538,7 @@ void stacks_loader_stop(struct stacks *s)
 	map_done(&s->dirty);
 	map_done(&s->symbols_told);
 	map_done(&s->to_publish);
+	map_done(&s->jit_wanted);
 	vec_done(&s->ended);
 	mapping_events_close(s->events);
 	if (s->wake_fd >= 0)

@@ -1,0 +1,141 @@
+#!/bin/bash
+# Stacks of programs that are hard to find: code made at run time, static and
+# static-pie programs, deleted files, other mount namespaces, plugins, forks.
+. "$HERE/live/_lib.sh"
+need_bpf
+need_command gcc
+
+cat >nap.c <<'END'
+#include <time.h>
+__attribute__((noinline)) int nap_inner(int n)
+{
+	struct timespec t = { 0, 2000000 };
+	nanosleep(&t, 0);
+	return n + 1;
+}
+__attribute__((noinline)) int nap_outer(int n) { return nap_inner(n) * 2; }
+END
+cat >main.c <<'END'
+int nap_outer(int);
+int main(void)
+{
+	int n = 0;
+	for (int i = 0; i < 60; i++)
+		n += nap_outer(i);
+	return n == 1;
+}
+END
+# record PROGRAM...: its stacks at waits are in out.txt
+record() {
+	argus record -o out.trace -- "$@" 2>/dev/null || fail "$* failed"
+	argus dump --stacks -e switch out.trace >out.txt 2>/dev/null
+}
+has() { grep -q -- "$1" out.txt || fail "no $1 in: $(head -n 40 out.txt)"; }
+# whole COMM: no stack of it was cut short
+whole() { argus dump --stacks -c "$1" -e switch out.trace 2>/dev/null >own.txt; grep -q '^  ' own.txt || fail "$1 has no stacks"
+	! grep -q '\.\.\. ' own.txt || fail "$1: $(grep -B 9 '\.\.\. ' own.txt | head -n 20)"; }
+outermost() { grep -q -- "$1" own.txt || fail "no $1 in: $(head -n 20 own.txt)"; }
+
+gcc -O2 -fomit-frame-pointer -o dynamic nap.c main.c
+record ./dynamic
+whole dynamic
+has 'nap_inner (dynamic)'
+
+if gcc -O2 -static-pie -o spie nap.c main.c 2>/dev/null; then
+	record ./spie
+	whole spie
+	has 'nap_inner (spie)'
+	outermost '_start (spie)'
+fi
+if gcc -O2 -static -o static nap.c main.c 2>/dev/null; then
+	strip static
+	record ./static
+	whole static
+	has 'static+0x'
+fi
+
+# deleted while it runs: the code is read through the process
+cp dynamic gone
+record bash -c './gone & while [ ! -e /proc/$!/exe ] || [ "$(readlink /proc/$!/exe)" != "$PWD/gone" ]; do :; done; rm gone; wait'
+whole gone
+outermost '__libc_start_main'
+
+# visible in another mount namespace only
+if unshare -m true 2>/dev/null; then
+	mkdir inside
+	record unshare -m sh -c 'mount -t tmpfs none inside && cp dynamic inside/hidden && ./inside/hidden'
+	whole hidden
+	outermost '__libc_start_main'
+fi
+
+# a plugin that comes later
+cat >load.c <<'END'
+#include <dlfcn.h>
+#include <stdio.h>
+int main(void)
+{
+	void *plugin = dlopen("./plugin.so", RTLD_NOW);
+	int (*f)(int) = plugin ? (int (*)(int))dlsym(plugin, "nap_outer") : 0;
+	if (!f)
+		return 1;
+	for (int i = 0; i < 60; i++)
+		f(i);
+	return 0;
+}
+END
+gcc -O2 -shared -fPIC -o plugin.so nap.c
+gcc -O2 -o load load.c -ldl
+record ./load
+whole load
+has 'nap_inner (plugin.so)'
+
+# code made at run time, named by a map that is gone in the end
+cat >jit.c <<'END'
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+int nap_outer(int);
+static void nap(void) { nap_outer(1); }
+int main(void)
+{
+	/* push %rbp; mov %rsp,%rbp; call *%rdi; pop %rbp; ret */
+	static const unsigned char code[] = { 0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3 };
+	char *at = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), path[64];
+	memcpy(at, code, sizeof(code));
+	mprotect(at, 4096, PROT_READ | PROT_EXEC);
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
+	FILE *map = fopen(path, "w");
+	fprintf(map, "%lx %zx made_at_run_time\n", (unsigned long)at, sizeof(code));
+	fclose(map);
+	for (int i = 0; i < 400; i++)
+		((void (*)(void (*)(void)))(void *)at)(nap);
+	unlink(path);
+}
+END
+gcc -O2 -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer -o jit nap.c jit.c
+record ./jit
+has 'made_at_run_time'
+has 'main (jit)'
+
+# a child that is forked and never runs another program
+cat >forks.c <<'END'
+#include <sys/wait.h>
+#include <unistd.h>
+int nap_outer(int);
+int main(void)
+{
+	for (int i = 0; i < 5; i++)
+		if (!fork()) {
+			for (int k = 0; k < 20; k++)
+				nap_outer(k);
+			_exit(0);
+		}
+	while (wait(0) > 0)
+		;
+}
+END
+gcc -O2 -fomit-frame-pointer -o forks nap.c forks.c
+record ./forks
+whole forks
+has 'nap_inner (forks)'
