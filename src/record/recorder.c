@@ -106,7 +106,8 @@ static uint64_t clock_ns(clockid_t clock)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static uint64_t ring_bytes_for(uint64_t wanted, uint32_t cpus)
+/* Enough for half a second of the busiest workloads, in case the disk stalls. */
+static uint64_t ring_bytes_for(uint64_t wanted, uint32_t cpus, bool full)
 {
 	uint64_t bytes = RING_BYTES_MOST;
 
@@ -115,7 +116,7 @@ static uint64_t ring_bytes_for(uint64_t wanted, uint32_t cpus)
 			bytes /= 2;
 		return bytes;
 	}
-	bytes /= 4;
+	bytes /= full ? 2 : 4;
 	while (bytes * cpus > RINGS_TOTAL && bytes > RING_BYTES_LEAST)
 		bytes /= 2;
 	return bytes;
@@ -234,7 +235,7 @@ static int start(struct recorder *recorder, const struct recorder_options *optio
 	if (cpus < 1)
 		return err_sys(err, cpus, "counting processors");
 	programs.cpus = (uint32_t)cpus;
-	programs.config.ring_bytes = ring_bytes_for(options->ring_bytes, programs.cpus);
+	programs.config.ring_bytes = ring_bytes_for(options->ring_bytes, programs.cpus, options->full);
 	programs.config.own_pid = (uint32_t)getpid();
 	programs.config.full = options->full;
 	programs.config.stacks = (uint8_t)options->stacks;
