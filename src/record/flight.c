@@ -381,7 +381,7 @@ static uint64_t file_bytes_of(uint64_t ring_bytes)
 
 static bool wants_triggers(const struct triggers_options *options)
 {
-	return options->unread_ns || options->blocked_ns || options->command;
+	return options->unread_ns || options->blocked_ns || options->window_ns || options->command;
 }
 
 int flight_run(const struct flight_options *options, struct control *control, flight_ready *ready, void *data,

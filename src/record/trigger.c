@@ -16,6 +16,7 @@
 #include "record/object.h"
 #include "record/spawn.h"
 #include "record/state.h"
+#include "record/window.h"
 
 #define BLOCKED_MOST 1024
 #define QUEUES_MOST 65536
@@ -38,6 +39,7 @@ struct watch_table {
 struct triggers {
 	struct triggers_options options;
 	struct state *state;
+	struct windows *windows; /* NULL: not looked for */
 	struct watch_table queues, sleeps;
 	struct state_blocked blocked[BLOCKED_MOST];
 	uint32_t round;
@@ -109,6 +111,14 @@ int triggers_open(const struct triggers_options *options, struct triggers **ret_
 			return r;
 		}
 	}
+	if (options->window_ns) {
+		triggers->windows = windows_open(options->display);
+		if (!triggers->windows) {
+			triggers_close(triggers);
+			return err_set(err, -EINVAL, "windows are asked over a display of this machine, like :0, not '%s'",
+				       options->display ? options->display : "");
+		}
+	}
 	*ret_triggers = triggers;
 	return 0;
 }
@@ -120,6 +130,7 @@ void triggers_close(struct triggers *triggers)
 	table_done(&triggers->queues);
 	table_done(&triggers->sleeps);
 	state_close(triggers->state);
+	windows_close(triggers->windows);
 	free(triggers);
 }
 
@@ -205,8 +216,9 @@ static int check_sleeps(struct triggers *triggers, uint64_t now_ns, char *text, 
 			continue;
 		sleep->reported = true;
 		if (!seen)
-			snprintf(text, TRIGGER_TEXT_BYTES, "thread %u of process %u (%.16s) has been in one uninterruptible wait for %" PRIu64 " s",
-				 blocked->tid, blocked->pid, blocked->comm, (now_ns - sleep->since_ns) / 1000000000u);
+			snprintf(text, TRIGGER_TEXT_BYTES,
+				 "thread %u of process %u (%.16s) has been in one uninterruptible wait for %" PRIu64 " s", blocked->tid,
+				 blocked->pid, blocked->comm, (now_ns - sleep->since_ns) / 1000000000u);
 		seen = 1;
 	}
 	if (count < 0)
@@ -238,6 +250,8 @@ int triggers_check(struct triggers *triggers, uint64_t now_ns, char text[TRIGGER
 		r = check_queues(triggers, now_ns, text, err);
 	if (!r && triggers->options.blocked_ns)
 		r = check_sleeps(triggers, now_ns, text, err);
+	if (!r && triggers->windows)
+		r = windows_check(triggers->windows, now_ns, triggers->options.window_ns, text, TRIGGER_TEXT_BYTES);
 	return r;
 }
 

@@ -2,7 +2,7 @@
  *
  * Looked for now and then, cheaply: a socket, pipe or terminal that its reader
  * has left unread for too long although it has read it before; a thread in one
- * uninterruptible sleep for too long; a command of the user's that says so by
+ * uninterruptible sleep for too long; a window that does not answer; a command of the user's that says so by
  * succeeding. Each hang is reported once, until it is over. */
 #ifndef RECORD_TRIGGER_H
 #define RECORD_TRIGGER_H
@@ -14,6 +14,8 @@
 struct triggers_options {
 	uint64_t unread_ns;      /* 0: not looked for */
 	uint64_t blocked_ns;     /* 0: not looked for */
+	uint64_t window_ns;      /* windows that do not answer for so long; 0: not looked for */
+	const char *display;     /* X11 display whose windows they are */
 	const char *command;     /* run by the shell; NULL none */
 	uint64_t command_ns;     /* how often */
 };

@@ -25,6 +25,8 @@ static const struct option_spec options[] = {
 	{ "ring", 0, OPTION_BYTES, "SIZE", "memory of each processor's ring, at most 64M" },
 	{ "on-unread", 0, OPTION_DURATION, "TIME", "save when input or a request is left unread for so long" },
 	{ "on-blocked", 0, OPTION_DURATION, "TIME", "save when a thread is in one uninterruptible wait for so long" },
+	{ "on-window", 0, OPTION_DURATION, "TIME", "save when a window does not answer for so long" },
+	{ "display", 0, OPTION_TEXT, "DISPLAY", "X11 display for --on-window ($DISPLAY)" },
 	{ "on-command", 0, OPTION_TEXT, "COMMAND", "save when this shell command succeeds" },
 	{ "every", 0, OPTION_DURATION, "TIME", "how often --on-command is run (10s)" },
 	{ "save", 0, OPTION_DURATION, "TIME", "how much to save when a hang is seen (60s)" },
@@ -161,6 +163,8 @@ static int run(struct command_context *context, struct err *err)
 		.triggers = {
 			.unread_ns = options_number(given, "on-unread", 0),
 			.blocked_ns = options_number(given, "on-blocked", 0),
+			.window_ns = options_number(given, "on-window", 0),
+			.display = options_text(given, "display", getenv("DISPLAY")),
 			.command = options_text(given, "on-command", NULL),
 			.command_ns = options_number(given, "every", 10 * SECOND_NS),
 		},

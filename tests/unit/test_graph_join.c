@@ -1,3 +1,4 @@
+/* Joins: certain ones, ambiguous sets, gaps, positions, losses, lives. */
 /* Sends and receives joined by their bytes. */
 #include <setjmp.h>
 #include <stdarg.h>
