@@ -222,7 +222,7 @@ static const char *step_words(const struct describer *d, const struct pieces *pi
 	const struct piece *best = NULL;
 
 	if (below && steps->items[below].episode)
-		return wait_words(d, &d->scene->episodes[steps->items[below].episode]);
+		return wait_words(d, &d->scene->episodes[steps->items[below].episode - 1]);
 	if (below)
 		return steps->items[below].link == LINK_PROCESS ? "spinning, giving up the processor again and again"
 			: steps->items[below].link == LINK_CREATOR ? "not born yet" : "passing it on";

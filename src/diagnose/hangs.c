@@ -350,8 +350,8 @@ static uint64_t first_deed(const struct scene *scene, uint32_t thread, uint64_t 
 
 /* Waits in which a thread may await an answer. Threads other than a process's
  * first wait on futexes mostly for new work; what they are late with shows in
- * those that wait for them. So does a thread that listens to several things and
- * sets no limit. */
+ * those that wait for them. A thread that listens to several things and sets no
+ * limit waits for work. */
 static bool may_ask(const struct finder *f, const struct wait *w)
 {
 	const struct thread *t = &f->scene->tables->threads[w->thread];
@@ -369,7 +369,8 @@ static bool may_ask(const struct finder *f, const struct wait *w)
 	case WAIT_KIND_epoll:
 	case WAIT_KIND_queue:
 		role = role_in(f, w);
-		if (t->tid != t->pid && !w->timeout_ns && (w->kind == WAIT_KIND_epoll || w->argument > 1))
+		if (!w->timeout_ns && ((w->kind == WAIT_KIND_poll && w->argument > 2) ||
+				       (t->tid != t->pid && (w->kind == WAIT_KIND_epoll || w->argument > 1))))
 			return false;
 		if (is_pipe(w->object))
 			return awaits_answer(f, w);

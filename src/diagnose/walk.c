@@ -136,7 +136,7 @@ static void walk_missing(struct walk *walk, const struct episode *episode, uint6
 {
 	struct hop hops[WALK_MAX_HOPS];
 	unsigned count = walk->missing ? walk->missing(walk, episode, from, to, hops) : 0;
-	uint32_t number = (uint32_t)(episode - walk->scene->episodes), step = came;
+	uint32_t number = (uint32_t)(episode - walk->scene->episodes) + 1, step = came;
 
 	if (!count) {
 		emit_wait(walk, episode, from, to, CHARGE_MISSING, came);
@@ -168,7 +168,7 @@ static void walk_wait(struct walk *walk, const struct episode *episode, uint64_t
 			return;
 		}
 		walk_to(walk, episode, last->waker, from, to, came,
-			take_step(walk, came, last->waker, (uint32_t)(episode - walk->scene->episodes), LINK_WAKE, 100,
+			take_step(walk, came, last->waker, (uint32_t)(episode - walk->scene->episodes) + 1, LINK_WAKE, 100,
 				  last->end_event, from));
 		return;
 	case WAIT_END_SOURCE:

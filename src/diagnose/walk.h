@@ -69,7 +69,7 @@ struct pieces vec(struct piece);
 struct walk_step {
 	uint32_t thread;
 	uint32_t parent;       /* step of the thread that waited for this one */
-	uint32_t episode;      /* its wait */
+	uint32_t episode;      /* its wait: index into episodes + 1, 0 none */
 	uint8_t link;          /* enum walk_link */
 	uint8_t confidence;    /* of the weakest link from the victim to here, per cent */
 	uint64_t evidence;     /* event that led here, 0 none */
