@@ -131,6 +131,16 @@ static int open_source(const struct module_source *s)
 	return fd < 0 ? -errno : fd;
 }
 
+/* Who runs the process; this user where it has ended. */
+static uid_t user_of(pid_t pid)
+{
+	char path[64];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	return stat(path, &st) < 0 ? geteuid() : st.st_uid;
+}
+
 static const struct loaded_module *find_special(struct modules *modules, const struct module_source *s)
 {
 	bool vdso = strcmp(s->path, "[vdso]") == 0, is_new;
@@ -149,6 +159,7 @@ static const struct loaded_module *find_special(struct modules *modules, const s
 		return NULL;
 	*number = m->number;
 	m->mapping_kind = STACK_MAPPING_JIT;
+	m->user = user_of(s->pid);
 	const void *image = (const void *)getauxval(AT_SYSINFO_EHDR);
 	struct elf_file file;
 	if (vdso && image && s->end - s->start >= VDSO_BYTES && elf_file_open_memory(image, VDSO_BYTES, "vdso", &file, NULL) == 0) {

@@ -22,6 +22,7 @@ struct loaded_module {
 	uint64_t device, inode;
 	int64_t changed_ns, bytes;  /* of the file when it was read */
 	const char *path;
+	uid_t user;                 /* of run-time code: whose process it is */
 	char build_id[65];
 	uint32_t mapping_kind;      /* enum stack_mapping_kind */
 	uint32_t first_page;        /* STACK_MAPPING_TABLE */

@@ -109,6 +109,7 @@ static int make_folder(const char *path, struct err *err)
 int ring_folder_open(struct ring_folder *folder, const char *path, struct err *err)
 {
 	struct ring_files files = { 0 };
+	struct stat info;
 	int r = make_folder(path, err), fd;
 
 	if (r)
@@ -117,6 +118,12 @@ int ring_folder_open(struct ring_folder *folder, const char *path, struct err *e
 	fd = list(folder, &files, err);
 	if (fd < 0)
 		return fd;
+	/* others could put links there, or take our files away */
+	if (fstat(fd, &info) || info.st_uid != geteuid() || info.st_mode & (S_IWGRP | S_IWOTH)) {
+		vec_done(&files);
+		close(fd);
+		return err_set(err, -EPERM, "the ring's folder '%s' is another user's or open to others for writing", path);
+	}
 	if (files.length && files.items[files.length - 1].number >= folder->next)
 		folder->next = files.items[files.length - 1].number + 1;
 	vec_done(&files);

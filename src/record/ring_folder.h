@@ -23,7 +23,7 @@ struct ring_folder_size {
 	uint64_t oldest;        /* number of the oldest file */
 };
 
-/* Makes the folder (0700) when it is not there. */
+/* Makes the folder (0700) when it is not there; one that others may write to is refused. */
 int ring_folder_open(struct ring_folder *folder, const char *path, struct err *err);
 /* Name of the next file, with the folder's. */
 int ring_folder_next(struct ring_folder *folder, char *ret_path, size_t size, struct err *err);

@@ -105,7 +105,7 @@ static void tell_jit_symbols(struct stacks *s, const struct loaded_module *modul
 	bool guessed;
 	pid_t pid = 0;
 
-	if (sscanf(module->path, "/tmp/perf-%d.map", &pid) != 1 || jit_map_read(pid, &names, NULL) < 0)
+	if (sscanf(module->path, "/tmp/perf-%d.map", &pid) != 1 || jit_map_read(pid, module->user, &names, NULL) < 0)
 		return;
 	for (uint32_t i = 1; i < s->tree.count; i++) {
 		const struct stack_node *node = &s->tree.nodes[i];

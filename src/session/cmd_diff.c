@@ -191,6 +191,7 @@ static int run_diff(struct command_context *context, struct err *err)
 const struct command command_diff = {
 	.name = "diff",
 	.arguments = "BASE BUGGY",
+	.many_arguments = true,
 	.summary = "what took longer than in a run that was fine: calling contexts, the function and module to look at",
 	.help = "Runs are compared per piece of work: a context's time in BASE is scaled by how often the outermost call\n"
 		"around it that both runs completed was made in each. For a command that ran from start to exit that is the\n"

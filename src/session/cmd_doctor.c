@@ -5,7 +5,7 @@
 #include "record/doctor.h"
 #include "session/command.h"
 
-#define SCHEMA 1
+#define VERSION 1
 
 static const struct option_spec options[] = {
 	{ "all", 'a', OPTION_FLAG, NULL, "also what is well" },
@@ -25,7 +25,7 @@ static int show_json(struct sink *out, const struct doctor_check *checks, size_t
 	json_init(&json, &buf);
 	json.pretty = true;
 	json_object(&json, NULL);
-	json_u64(&json, "schema", SCHEMA);
+	json_u64(&json, "version", VERSION);
 	json_bool(&json, "can_record", can_record);
 	json_array(&json, "checks");
 	for (size_t i = 0; i < count; i++) {

@@ -86,7 +86,8 @@ static int read_range(struct dump *dump, const char *text, struct err *err)
 
 	dump->last_number = UINT64_MAX;
 	if (parse_number(first, &dump->first_number) || !dump->first_number ||
-	    (!dash && (dump->last_number = dump->first_number, 0)) || (dash && dash[1] && parse_number(dash + 1, &dump->last_number)))
+	    (!dash && (dump->last_number = dump->first_number, 0)) || (dash && dash[1] && parse_number(dash + 1, &dump->last_number)) ||
+	    dump->last_number < dump->first_number)
 		return err_set(err, -EINVAL, "'%s' is no number of an event and no range of them (N-M)", text);
 	return 0;
 }

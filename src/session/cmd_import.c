@@ -24,8 +24,6 @@ static int run_import(struct command_context *context, struct err *err)
 
 	if (!options_has(options, "text"))
 		return err_set(err, -EINVAL, "say which form FILE has: --text");
-	if (options->argument_count > 1)
-		return err_set(err, -EINVAL, "one FILE at a time");
 	if (strcmp(from, "-") && !(text = fopen(from, "re")))
 		return err_sys(err, -errno, "opening '%s'", from);
 	status = writer_create(to, true, &writer_options, &writer, err);

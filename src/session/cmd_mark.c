@@ -37,6 +37,7 @@ static int run(struct command_context *context, struct err *err)
 const struct command command_mark = {
 	.name = "mark",
 	.arguments = "TEXT",
+	.many_arguments = true,
 	.summary = "note this moment in the running recording",
 	.options = options,
 	.run = run,

@@ -138,8 +138,6 @@ static int run(struct command_context *context, struct err *err)
 	struct buf reply;
 	int r = 0;
 
-	if (context->options->argument_count)
-		return err_set(err, -EINVAL, "snap takes no argument; -o FILE names the trace");
 	buf_init(&reply);
 	if (!folder) {
 		r = control_ask("flush", &reply, err);

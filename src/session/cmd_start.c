@@ -176,8 +176,6 @@ static int run(struct command_context *context, struct err *err)
 
 	if (strcmp(level, "lean") && strcmp(level, "full"))
 		return err_set(err, -EINVAL, "--level is lean or full, not '%s'", level);
-	if (given->argument_count)
-		return err_set(err, -EINVAL, "start takes no argument; `argus record -- COMMAND` records a command");
 	r = control_open(&control, err);
 	if (r)
 		return r;

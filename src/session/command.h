@@ -41,6 +41,7 @@ struct command {
 	const char *summary;             /* one line, no full stop */
 	const char *help;                /* more for `-h`, may be NULL; ends with a newline */
 	const struct option_spec *options; /* ended by a NULL name; -h and --help are added by the dispatcher */
+	bool many_arguments;             /* not the usual one, or none where usage names none */
 	bool rest_is_command;            /* the first argument begins a command line: record -- CMD */
 	bool pages;                      /* long results: a pager on a terminal */
 	/* Exit status (0, or 1..125), or -errno with the words in err. -EINVAL

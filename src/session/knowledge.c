@@ -11,6 +11,7 @@
 
 #include "graph/graph.h"
 #include "rules/rules.h"
+#include "session/artifact.h"
 
 #define KNOWLEDGE_MOST (1u << 20)  /* bytes of a file that is read */
 
@@ -61,7 +62,10 @@ int knowledge_undo(struct knowledge *knowledge, struct err *err)
 
 int knowledge_read(struct knowledge *knowledge, const char *path, struct err *err)
 {
-	FILE *file = fopen(path, "re");
+	/* a pipe in its place must not keep anybody waiting */
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+	struct stat info;
 	char *line = NULL;
 	size_t capacity = 0, total = 0;
 	ssize_t length;
@@ -69,6 +73,8 @@ int knowledge_read(struct knowledge *knowledge, const char *path, struct err *er
 
 	if (!file)
 		return err_sys(err, -errno, "cannot read '%s'", path);
+	if (fstat(fd, &info) || !S_ISREG(info.st_mode))
+		r = err_set(err, -EINVAL, "'%s' is no regular file", path);
 	while (!r && (length = getline(&line, &capacity, file)) >= 0) {
 		total += (size_t)length;
 		if (total > KNOWLEDGE_MOST) {
@@ -90,7 +96,7 @@ int knowledge_save(struct knowledge *knowledge, const char *path, struct err *er
 {
 	const char *to = path ? path : knowledge->path;
 	struct buf buf;
-	int fd, r = 0;
+	int r;
 
 	buf_init(&buf);
 	buf_text(&buf, "# What a person knows about the trace beside; statements as in docs/rules.md.\n");
@@ -98,16 +104,7 @@ int knowledge_save(struct knowledge *knowledge, const char *path, struct err *er
 		buf_text(&buf, knowledge->statements.items[i]);
 		buf_char(&buf, '\n');
 	}
-	fd = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0) {
-		r = err_sys(err, -errno, "cannot write '%s'", to);
-	} else {
-		ssize_t n = write(fd, buf.data, buf.length);
-
-		if (n < 0 || (size_t)n != buf.length)
-			r = err_sys(err, n < 0 ? -errno : -ENOSPC, "cannot write '%s'", to);
-		close(fd);
-	}
+	r = artifact_write(to, &buf, err);
 	buf_done(&buf);
 	if (!r && !path)
 		knowledge->saved = knowledge->statements.length;

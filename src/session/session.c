@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/options.h"
+#include "trace/when.h"
 
 /* The process that the recording was for: the recorder's own child. 0 for a
  * recording of the whole machine. */
@@ -64,34 +64,6 @@ void session_close(struct session *session)
 	*session = (struct session){ 0 };
 }
 
-/* "14:03:07.5" on the day on which the trace begins, or the next. */
-static bool wall_time(const struct session *s, const char *text, uint64_t *ret_ns)
-{
-	const struct trace_summary *summary = trace_summary(s->trace);
-	time_t start = (time_t)(summary->start_wall_ns / 1000000000);
-	unsigned hour, minute;
-	double second = 0;
-	struct tm day;
-	uint64_t at;
-	int used = 0;
-
-	if (sscanf(text, "%2u:%2u:%lf%n", &hour, &minute, &second, &used) < 3 || text[used]) {
-		second = 0;
-		if (sscanf(text, "%2u:%2u%n", &hour, &minute, &used) < 2 || text[used])
-			return false;
-	}
-	if (hour > 23 || minute > 59 || !(second >= 0 && second < 61) || !localtime_r(&start, &day))
-		return false;
-	day.tm_hour = (int)hour;
-	day.tm_min = (int)minute;
-	day.tm_sec = 0;
-	at = (uint64_t)mktime(&day) * 1000000000 + (uint64_t)(second * 1e9);
-	if (at + 1000000000 < summary->start_wall_ns)
-		at += 86400000000000;
-	*ret_ns = summary->start_ns + (at > summary->start_wall_ns ? at - summary->start_wall_ns : 0);
-	return true;
-}
-
 int session_time(const struct session *session, const char *text, uint64_t *ret_ns, struct err *err)
 {
 	const struct trace_summary *summary = trace_summary(session->trace);
@@ -100,17 +72,23 @@ int session_time(const struct session *session, const char *text, uint64_t *ret_
 	if (text[0] == '@') {
 		if (parse_number(text + 1, &ns))
 			return err_set(err, -EINVAL, "'%s' is not a time: behind @ comes a number of nanoseconds", text);
-	} else if (!strchr(text, ':')) {
+	} else if (text[0] == '+' || text[0] == '-' || strchr(text, ':')) {
+		int r = trace_time_parse(session->trace, text, &ns, err);
+
+		if (r)
+			return r;
+	} else {
 		if (parse_duration(text, &ns))
 			return err_set(err, -EINVAL, "'%s' is not a time: write seconds since the start of the trace (12.5), "
-				       "@ and nanoseconds, or the time of day (14:03:07)", text);
+				       "before its end (-2s), the trace's own as dump prints them, @ and nanoseconds, or the time of "
+				       "day (14:03:07)", text);
 		/* Numbers as large as the clock itself are the clock's. */
 		if (summary->start_ns > 1000000000 && ns / 1000000000 >= summary->start_ns)
 			ns /= 1000000000;
+		else if (ns > summary->end_ns - summary->start_ns && ns >= summary->start_ns)
+			; /* beyond the trace as a distance, within it as dump prints it */
 		else
 			ns += summary->start_ns;
-	} else if (!wall_time(session, text, &ns)) {
-		return err_set(err, -EINVAL, "'%s' is not a time of day", text);
 	}
 	if (ns < summary->start_ns || ns > summary->end_ns)
 		return err_set(err, -ERANGE, "'%s' is outside the trace, which lasts %.3f s", text,

@@ -59,6 +59,8 @@ int output_create(struct output *out, const char *path, bool keep_old, struct er
 	*out = (struct output){ .fd = -1 };
 	if (!*path || strlen(path) >= sizeof(out->path))
 		return err_set(err, *path ? -ENAMETOOLONG : -EINVAL, "'%.60s' is no path for a trace", path);
+	if (!strcmp(path, "-"))
+		return err_set(err, -EINVAL, "a trace is a file and is not written to the standard output");
 	memcpy(out->path, path, strlen(path));
 	status = put_aside(path, keep_old, err);
 	if (status)

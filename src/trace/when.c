@@ -12,13 +12,17 @@
 
 #define SECOND 1000000000u
 
-/* hh:mm:ss with a fraction, as ns since midnight. */
+/* hh:mm, or hh:mm:ss with a fraction, as ns since midnight. */
 static bool parse_clock(const char *text, uint64_t *ret_ns)
 {
 	unsigned hours, minutes;
 	uint64_t rest;
-	int used = 0;
+	int used = 0, short_used = 0;
 
+	if (sscanf(text, "%2u:%2u%n", &hours, &minutes, &short_used) == 2 && !text[short_used] && hours < 24 && minutes < 60) {
+		*ret_ns = (hours * 60ull + minutes) * 60 * SECOND;
+		return true;
+	}
 	if (sscanf(text, "%2u:%2u:%n", &hours, &minutes, &used) != 2 || !used || hours > 23 || minutes > 59 ||
 	    word_time((struct word){ text + used, strlen(text + used) }, &rest) || rest >= 61ull * SECOND ||
 	    strspn(text + used, "0123456789.") != strlen(text + used))

@@ -122,6 +122,15 @@ static void complain(const char *command, const struct err *err)
 	buf_done(&buf);
 }
 
+static int check_arguments(const struct command *command, const struct options *options, struct err *err)
+{
+	size_t most = *command->arguments ? 1 : 0;
+
+	if (command->many_arguments || command->rest_is_command || options->argument_count <= most)
+		return 0;
+	return err_set(err, -EINVAL, "'%s' is one argument too many", options->arguments[most]);
+}
+
 static int run(const struct command *command, int count, char *const *words)
 {
 	struct descriptor_sink out = sink_of(1), notes = sink_of(2);
@@ -133,6 +142,8 @@ static int run(const struct command *command, int count, char *const *words)
 
 	arena_init(&arena);
 	r = options_parse(&arena, command->options, command->rest_is_command, count, words, &options, &err);
+	if (!r)
+		r = check_arguments(command, &options, &err);
 	if (r) {
 		complain(command->name, &err);
 		fprintf(stderr, "`argus %s -h` tells its options.\n", command->name);
