@@ -327,3 +327,9 @@ uint32_t graph_stretch_next(const struct graph *graph, uint32_t stretch)
 {
 	return row_valid(graph, stretch) ? row_next(graph, stretch) : GRAPH_NONE;
 }
+
+const struct graph_unread *graph_unread(const struct graph *graph, size_t *ret_count)
+{
+	*ret_count = graph->unread.length;
+	return graph->unread.items;
+}

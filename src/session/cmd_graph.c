@@ -22,6 +22,7 @@ static const struct option_spec graph_options[] = {
 	{ "forward", 0, OPTION_NUMBER, "N", "what this segment set off" },
 	{ "list", 0, OPTION_FLAG, NULL, "every segment with its waits and the edges from it" },
 	{ "check", 0, OPTION_FLAG, NULL, "what looks wrong in the graph, most harmful first" },
+	{ "unread", 0, OPTION_FLAG, NULL, "messages that lay unread for 100 ms and more, longest first" },
 	{ "dot", 0, OPTION_FLAG, NULL, "the segments chosen (or all) as Graphviz's language" },
 	{ "weak", 0, OPTION_FLAG, NULL, "weak edges too" },
 	{ "removed", 0, OPTION_FLAG, NULL, "also edges that rules removed" },
@@ -203,6 +204,10 @@ static int answer(struct request *r, struct err *err)
 		return show_search(r, err);
 	if (options_has(options, "check")) {
 		graph_check_show(&r->buf, r->graph, r->limit ? r->limit : CHECK_LIMIT, r->json);
+		return 0;
+	}
+	if (options_has(options, "unread")) {
+		graph_show_unread(&r->buf, r->graph, r->limit ? r->limit : CHECK_LIMIT);
 		return 0;
 	}
 	if (options_has(options, "list") || r->dot)

@@ -91,6 +91,53 @@ static void json_flaw(struct json *json, const struct graph *graph, const struct
 	json_end(json);
 }
 
+static uint64_t lay_ns(const struct graph *graph, const struct graph_unread *unread)
+{
+	uint64_t end = unread->read_ns == UINT64_MAX ? trace_summary(graph_trace(graph))->end_ns : unread->read_ns;
+
+	return end > unread->send_ns ? end - unread->send_ns : 0;
+}
+
+void graph_show_unread(struct buf *buf, const struct graph *graph, size_t limit)
+{
+	size_t count;
+	const struct graph_unread *all = graph_unread(graph, &count);
+	uint64_t above = UINT64_MAX;
+
+	/* A selection by length, the longest first; equal ones together. */
+	for (size_t shown = 0; shown < limit; ) {
+		uint64_t longest = 0;
+
+		for (size_t i = 0; i < count; i++)
+			if (lay_ns(graph, &all[i]) < above && lay_ns(graph, &all[i]) > longest)
+				longest = lay_ns(graph, &all[i]);
+		if (!longest)
+			break;
+		for (size_t i = 0; i < count && shown < limit; i++) {
+			const char *kind = kind_value_name(FIELD_MESSAGE_KIND, all[i].kind);
+
+			if (lay_ns(graph, &all[i]) != longest)
+				continue;
+			buf_printf(buf, "%s of %" PRIu64 " bytes from ", kind ? kind : "message", all[i].bytes);
+			graph_show_thread(buf, graph, all[i].sender);
+			if (all[i].receiver != GRAPH_NONE) {
+				buf_text(buf, " to ");
+				graph_show_thread(buf, graph, all[i].receiver);
+			} else if (all[i].receiver_pid) {
+				buf_printf(buf, " to process %u", all[i].receiver_pid);
+			}
+			buf_text(buf, all[i].read_event ? " lay unread for " : " never read, for ");
+			graph_show_duration(buf, longest);
+			buf_printf(buf, "; event %" PRIu64, all[i].send_event);
+			if (all[i].read_event)
+				buf_printf(buf, ", read at %" PRIu64, all[i].read_event);
+			buf_char(buf, '\n');
+			shown++;
+		}
+		above = longest;
+	}
+}
+
 void graph_check_show(struct buf *buf, const struct graph *graph, size_t limit, bool as_json)
 {
 	struct arena arena;

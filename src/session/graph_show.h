@@ -18,6 +18,8 @@ void graph_show_edge(struct buf *buf, const struct graph *graph, const struct gr
 void graph_show_around(struct buf *buf, const struct graph *graph, uint32_t segment, bool both, unsigned choice);
 void graph_show_stats(struct buf *buf, const struct graph *graph);
 
+/* Messages that lay unread for long, longest first; at most `limit`. */
+void graph_show_unread(struct buf *buf, const struct graph *graph, size_t limit);
 /* The graph's critique of itself (graph/check.h). */
 void graph_check_show(struct buf *buf, const struct graph *graph, size_t limit, bool as_json);
 
