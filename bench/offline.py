@@ -3,11 +3,13 @@ import os
 import subprocess
 import time
 
+LIMIT_S = 40
+
 
 def timed(title, command, events):
     """A row: seconds, events a second and peak memory of a shell command."""
     start = time.monotonic()
-    process = subprocess.Popen(['sh', '-c', 'exec ' + command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+    process = subprocess.Popen(['timeout', str(LIMIT_S)] + command.split(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.DEVNULL)
     lines = 0
     while block := process.stdout.read(1 << 20):

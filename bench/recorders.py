@@ -58,8 +58,13 @@ class Recorder:
         self.process.send_signal(signal.SIGINT)
         _, status, usage = os.wait4(self.process.pid, 0)
         self.process.returncode = os.waitstatus_to_exitcode(status)
+        if status and not self.kept():
+            raise RuntimeError(f'{self.name} kept nothing (status {self.process.returncode}): {self.text()[-300:]}')
         known = self.result() if count or self.counts_fast else {'events': None, 'bytes': None, 'lost': None}
         return dict(known, agent_s=usage.ru_utime + usage.ru_stime, bpf=bpf)
+
+    def kept(self):
+        return True
 
     def clear(self):
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -126,6 +131,9 @@ class TraceCmd(Recorder):
         caught = re.search(r'^SigCgt:\s*(\w+)', open(f'/proc/{self.process.pid}/status').read(), re.M)
         switches = [open(f'{TRACING}/{name}').read().strip() for name in ('events/raw_syscalls/sys_exit/enable', 'tracing_on')]
         return caught and int(caught[1], 16) & 1 << signal.SIGINT - 1 and switches == ['1', '1']
+
+    def kept(self):
+        return os.path.exists(self.folder + '/trace.dat')
 
     def start(self):
         open(TRACING + '/tracing_on', 'w').write('0')

@@ -13,6 +13,12 @@ def machine():
     return f'{os.cpu_count()} CPUs ({model}), kernel {platform.release()}'
 
 
+def rounds(workloads):
+    """How many ratios there are of each: "5", or "1 to 3" where time was short."""
+    counts = [len(r['ratios']) for w in workloads for r in w['recorders'].values() if r['ratios']] or [0]
+    return str(min(counts)) if min(counts) == max(counts) else f'{min(counts)} to {max(counts)}'
+
+
 def spread(alone):
     """Ratios of neighbouring runs without a recorder: the noise of the method."""
     ratios = sorted(b / a for a, b in zip(alone, alone[1:]))
@@ -41,7 +47,7 @@ def text(results):
              'record. The floor (`bench/floor`) is the least a BPF recorder can do: hook, clock, a 32-byte store into a mapped ring,',
              'a polled real-time agent that keeps nothing.', '',
              '## Slowdown', '',
-             f'Runs without and with a recorder alternate; {results["rounds"]} rounds{" of short runs" if results["quick"] else ""}; median of the ratios of a run to its two neighbours',
+             f'Runs without and with a recorder alternate; {rounds(workloads)} rounds{" of short runs" if results["quick"] else ""}; median of the ratios of a run to its two neighbours',
              'without a recorder. *A/A*: ratios of neighbouring runs without one (10th to 90th percentile), the noise of the method.', '']
     rows = []
     for w in workloads:
