@@ -4,7 +4,7 @@
 need_bpf
 export ARGUS_RUNTIME_DIR=$WORK/run
 ring=$WORK/ring
-trap 'argus stop >/dev/null 2>&1; umount small tiny 2>/dev/null' EXIT
+trap 'argus stop >/dev/null 2>&1 || true; umount small tiny 2>/dev/null || true' EXIT
 
 status() { argus status --json >status.json && json status.json "d['$1']"; }
 # holds TRACE PATTERN: a line of its dump, state included

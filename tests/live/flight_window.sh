@@ -5,7 +5,7 @@ need_bpf
 need_command Xvfb mousepad dbus-run-session
 export ARGUS_RUNTIME_DIR=$WORK/run
 ring=$WORK/ring
-trap 'argus stop >/dev/null 2>&1; kill $(jobs -p) 2>/dev/null' EXIT
+trap 'argus stop >/dev/null 2>&1 || true; kill $(jobs -p) 2>/dev/null || true' EXIT
 
 # a display that is free, told by the server itself
 Xvfb -displayfd 3 -nolisten tcp 3>number >/dev/null 2>&1 &
