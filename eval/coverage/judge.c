@@ -416,8 +416,10 @@ static void cover(struct judge *j)
 		least = share(thread->covered, thread->calls.length) < least ? share(thread->covered, thread->calls.length) : least;
 		most = share(thread->covered, thread->calls.length) > most ? share(thread->covered, thread->calls.length) : most;
 		if (thread->top) {
-			top_least = share(thread->top_covered, thread->top) < top_least ? share(thread->top_covered, thread->top) : top_least;
-			top_most = share(thread->top_covered, thread->top) > top_most ? share(thread->top_covered, thread->top) : top_most;
+			double covered = share(thread->top_covered, thread->top);
+
+			top_least = covered < top_least ? covered : top_least;
+			top_most = covered > top_most ? covered : top_most;
 		}
 	}
 	for (uint32_t c = 1; c < j->contexts.length; c++)
@@ -452,7 +454,8 @@ static void cover(struct judge *j)
 static void totals(struct judge *j)
 {
 	const struct tree *tree = &j->profile->tree;
-	uint64_t *lower = calloc(j->contexts.length, 8), *upper = calloc(j->contexts.length, 8), held = 0, low = 0, high = 0, count = 0;
+	uint64_t *lower = calloc(j->contexts.length, 8), *upper = calloc(j->contexts.length, 8);
+	uint64_t held = 0, low = 0, high = 0, count = 0;
 	uint64_t *better = calloc(j->contexts.length, 8);
 	double error = 0, truth = 0;
 

@@ -24,7 +24,6 @@ struct profile_instances {
 struct profile_options {
 	struct observe_scope scope;
 	bool by_function;             /* continuity as the paper has it */
-	bool no_code;                 /* do not look at the programs' code */
 	const char *instances_of;     /* keep instances of this function */
 	bool all_instances;
 	size_t max_instances;
