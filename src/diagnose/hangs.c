@@ -191,6 +191,82 @@ static bool rests_at(const struct finder *f, const struct wait *w)
 	return !p->depth || p->depth <= outermost + 3;
 }
 
+/* ---- silence ---- */
+
+/* True when something was sent to the thread during the stretch that it read only
+ * behind it, long after. */
+static bool left_unread(const struct finder *f, uint64_t from, uint64_t to)
+{
+	const struct scene *scene = f->scene;
+	const struct scene_thread *t = &scene->threads[f->thread];
+
+	for (uint32_t i = scene_messages_from(scene, f->thread, to), n = 0; i < t->messages.count && n < 20; i++, n++) {
+		const struct message *m = &scene->messages[t->messages.items[i]];
+		const struct row *row = m->flags & MESSAGE_FLAGS_receive ? scene_channel(scene, m->channel) : NULL;
+
+		if (m->time > to + 100000000)
+			break;
+		for (uint32_t j = row ? scene_channel_from(scene, row, from) : 0; row && j < row->count; j++) {
+			const struct message *sent = &scene->messages[row->items[j]];
+
+			if (sent->time + WAIT_NS >= to)
+				break;
+			if (!(sent->flags & MESSAGE_FLAGS_receive) && sent->result > 0)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* A stretch in which the thread gave no sign of life to anybody. */
+static void judge_silence(struct finder *f, uint64_t from, uint64_t to, uint32_t weight)
+{
+	struct state_times times;
+
+	if (to - from < threshold(f, BUSY_NS))
+		return;
+	scene_state_times(f->scene, f->thread, from, to, &times);
+	if ((times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE]) * 10 < (to - from) * 9)
+		return;
+	/* On a busy machine much takes long; its own work must be long too. */
+	if (times.ns[SPAN_RUNNING] < threshold(f, BUSY_NS) * 3 / 4)
+		return;
+	if (left_unread(f, from, to))
+		offer(f, from, to, 90, "it computes and leaves what it was sent unread");
+	else if (f->scene->tables->threads[f->thread].tid == f->scene->tables->threads[f->thread].pid)
+		offer(f, from, to, weight, weight > 50 ? "an event loop's turn took too long"
+						       : "it computes and does nothing else");
+}
+
+/* Wake-ups of others and messages are signs of life; between them is silence. */
+static void find_silences(struct finder *f, uint64_t from, uint64_t to, uint32_t weight)
+{
+	const struct scene_thread *t = &f->scene->threads[f->thread];
+	uint32_t wake = scene_wakes_from(f->scene, f->thread, from), message = scene_messages_from(f->scene, f->thread, from);
+	uint64_t previous = from;
+
+	while (previous < to) {
+		uint64_t next = to;
+		const struct wake *k = wake < t->wakes.count ? &f->scene->wakes[t->wakes.items[wake]] : NULL;
+		const struct message *m = message < t->messages.count ? &f->scene->messages[t->messages.items[message]] : NULL;
+
+		if (k && (k->waker == k->target || scene_is_system(f->scene, k->target))) {
+			wake++;
+			continue;
+		}
+		if (k && k->time < next)
+			next = k->time;
+		if (m && m->time < next)
+			next = m->time;
+		judge_silence(f, previous, next, weight);
+		previous = next;
+		wake += k && k->time <= next;
+		message += m && m->time <= next;
+		if (next == to)
+			break;
+	}
+}
+
 /* ---- event loops ---- */
 
 /* A long turn, and how much of it was spent in what counts. */
@@ -204,8 +280,12 @@ static void offer_turn(struct finder *f, uint64_t from, uint64_t to, bool ended)
 	scene_state_times(f->scene, f->thread, from, to, &times);
 	if (times.ns[SPAN_STOPPED] * 2 > length || times.ns[SPAN_UNKNOWN] * 2 > length)
 		return;
-	if (times.ns[SPAN_WAITING] * 2 < length && length < threshold(f, BUSY_NS) * 3 / 4)
+	/* A loop that never has to wait makes many turns in one stretch: what counts is
+	 * how long it gave no sign of life. */
+	if (times.ns[SPAN_WAITING] * 2 < length) {
+		find_silences(f, from, to, 60);
 		return;
+	}
 	offer(f, from, to, ended ? 90 : 80, "an event loop's turn took too long");
 }
 
@@ -482,76 +562,6 @@ static void find_waits(struct finder *f)
 
 /* ---- processor time ---- */
 
-/* True when something was sent to the thread during the stretch that it read only
- * behind it, long after. */
-static bool left_unread(const struct finder *f, uint64_t from, uint64_t to)
-{
-	const struct scene *scene = f->scene;
-	const struct scene_thread *t = &scene->threads[f->thread];
-
-	for (uint32_t i = scene_messages_from(scene, f->thread, to), n = 0; i < t->messages.count && n < 20; i++, n++) {
-		const struct message *m = &scene->messages[t->messages.items[i]];
-		const struct row *row = m->flags & MESSAGE_FLAGS_receive ? scene_channel(scene, m->channel) : NULL;
-
-		if (m->time > to + 100000000)
-			break;
-		for (uint32_t j = row ? scene_channel_from(scene, row, from) : 0; row && j < row->count; j++) {
-			const struct message *sent = &scene->messages[row->items[j]];
-
-			if (sent->time + WAIT_NS >= to)
-				break;
-			if (!(sent->flags & MESSAGE_FLAGS_receive) && sent->result > 0)
-				return true;
-		}
-	}
-	return false;
-}
-
-/* A stretch in which the thread gave no sign of life to anybody. */
-static void judge_silence(struct finder *f, uint64_t from, uint64_t to)
-{
-	struct state_times times;
-
-	if (to - from < threshold(f, BUSY_NS))
-		return;
-	scene_state_times(f->scene, f->thread, from, to, &times);
-	if ((times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE]) * 10 < (to - from) * 9)
-		return;
-	if (left_unread(f, from, to))
-		offer(f, from, to, 90, "it computes and leaves what it was sent unread");
-	else if (f->scene->tables->threads[f->thread].tid == f->scene->tables->threads[f->thread].pid)
-		offer(f, from, to, 50, "it computes and does nothing else");
-}
-
-/* Wake-ups of others and messages are signs of life; between them is silence. */
-static void find_silences(struct finder *f, uint64_t from, uint64_t to)
-{
-	const struct scene_thread *t = &f->scene->threads[f->thread];
-	uint32_t wake = scene_wakes_from(f->scene, f->thread, from), message = scene_messages_from(f->scene, f->thread, from);
-	uint64_t previous = from;
-
-	while (previous < to) {
-		uint64_t next = to;
-		const struct wake *k = wake < t->wakes.count ? &f->scene->wakes[t->wakes.items[wake]] : NULL;
-		const struct message *m = message < t->messages.count ? &f->scene->messages[t->messages.items[message]] : NULL;
-
-		if (k && (k->waker == k->target || scene_is_system(f->scene, k->target))) {
-			wake++;
-			continue;
-		}
-		if (k && k->time < next)
-			next = k->time;
-		if (m && m->time < next)
-			next = m->time;
-		judge_silence(f, previous, next);
-		previous = next;
-		wake += k && k->time <= next;
-		message += m && m->time <= next;
-		if (next == to)
-			break;
-	}
-}
-
 /* A machine with too much to do is slow for all; starved is who is kept off by one
  * thread or by a quota. */
 static bool is_kept_off(const struct finder *f, uint64_t from, uint64_t to)
@@ -588,7 +598,7 @@ static void judge_stretch(struct finder *f, uint64_t from, uint64_t to)
 		offer(f, from, to, 90, "it could run and was given no processor");
 		return;
 	}
-	find_silences(f, from, to);
+	find_silences(f, from, to, 50);
 }
 
 static void find_stretches(struct finder *f)

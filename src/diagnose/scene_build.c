@@ -600,37 +600,55 @@ static void keep_cpus(struct builder *b)
 	vec_done(&b->cpus);
 }
 
-static int by_channel(const void *a, const void *b, void *messages)
+static int by_channel(const void *a, const void *b)
 {
-	const struct message *x = (const struct message *)messages + *(const uint32_t *)a;
-	const struct message *y = (const struct message *)messages + *(const uint32_t *)b;
+	const struct channel *x = a, *y = b;
 
-	if (x->channel != y->channel)
-		return x->channel < y->channel ? -1 : 1;
-	return x->time < y->time ? -1 : x->time > y->time;
+	return x->channel < y->channel ? -1 : x->channel > y->channel;
 }
 
+/* Messages are in the order of time already: each goes behind the last one of its
+ * channel. */
 static void keep_channels(struct scene *scene)
 {
 	uint32_t *order = arena_array(&scene->arena, uint32_t, scene->message_count);
-	uint32_t count = 0;
+	struct vec(uint32_t) next = { 0 };
+	struct map groups;
+	const struct map_slot *slot;
+	size_t at = 0;
+	uint32_t place = 0;
 
+	map_init(&groups);
+	for (uint32_t i = 0; i < scene->message_count; i++) {
+		bool fresh;
+		uint64_t *group = scene->messages[i].channel ? map_at(&groups, scene->messages[i].channel, &fresh) : NULL;
+
+		if (!group)
+			continue;
+		if (fresh) {
+			*group = next.length;
+			vec_push(&next, 0);
+		}
+		next.items[*group]++;
+	}
+	scene->channel_count = (uint32_t)next.length;
+	scene->channels = arena_array(&scene->arena, struct channel, next.length);
+	for (size_t i = 0; i < next.length; i++) {
+		uint32_t count = next.items[i];
+
+		scene->channels[i].messages = (struct row){ order + place, count };
+		next.items[i] = place;
+		place += count;
+	}
+	while ((slot = map_next(&groups, &at)))
+		scene->channels[slot->value].channel = slot->key;
 	for (uint32_t i = 0; i < scene->message_count; i++)
 		if (scene->messages[i].channel)
-			order[count++] = i;
-	qsort_r(order, count, sizeof(*order), by_channel, scene->messages);
-	for (uint32_t i = 0; i < count; i++)
-		if (!i || scene->messages[order[i]].channel != scene->messages[order[i - 1]].channel)
-			scene->channel_count++;
-	scene->channels = arena_array(&scene->arena, struct channel, scene->channel_count);
-	for (uint32_t i = 0, c = 0; i < count; c++) {
-		uint64_t channel = scene->messages[order[i]].channel;
-		uint32_t first = i;
-
-		while (i < count && scene->messages[order[i]].channel == channel)
-			i++;
-		scene->channels[c] = (struct channel){ channel, { order + first, i - first } };
-	}
+			order[next.items[*map_find(&groups, scene->messages[i].channel)]++] = i;
+	if (scene->channel_count)
+		qsort(scene->channels, scene->channel_count, sizeof(*scene->channels), by_channel);
+	map_done(&groups);
+	vec_done(&next);
 }
 
 int scene_build(const struct trace *trace, const struct tables *tables, struct scene **ret_scene, struct err *err)
