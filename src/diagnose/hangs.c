@@ -296,9 +296,11 @@ static bool sleeps_most(const struct finder *f, uint64_t from, uint64_t to)
 
 	for (uint32_t i = 0; i < t->episode_count; i++) {
 		const struct episode *e = &f->scene->episodes[t->episode + i];
-		uint8_t kind = f->scene->waits[e->last].kind;
+		const struct wait *w = &f->scene->waits[e->last];
+		bool input = w->kind == WAIT_KIND_read && (is_pipe(w->object) || object_kind(w->object) == OBJECT_KIND_tty);
 
-		if (e->start_ns >= from && e->end_ns <= to && (kind == WAIT_KIND_sleep || kind == WAIT_KIND_child))
+		if (e->start_ns >= from && e->end_ns <= to &&
+		    (w->kind == WAIT_KIND_sleep || w->kind == WAIT_KIND_child || input))
 			sleeping += e->end_ns - e->start_ns;
 	}
 	return sleeping * 2 > to - from;
@@ -501,8 +503,9 @@ static const char *held_up(const struct finder *f, const struct wait *w)
 	const struct thread *t = &f->scene->tables->threads[w->thread];
 	const struct place *p = place_of(f, w);
 
+	/* A pipeline's parts wait for each other for a while by design. */
 	if (w->kind == WAIT_KIND_write)
-		return reader_works(f, w) ? NULL : "what it writes was not taken";
+		return reader_works(f, w) || w->end_ns - w->start_ns < 4 * threshold(f, WAIT_NS) ? NULL : "what it writes was not taken";
 	if ((w->kind == WAIT_KIND_futex || w->kind == WAIT_KIND_semaphore) && t->tid == t->pid && p && p->visits <= 2 &&
 	    w->end == WAIT_END_THREAD && w->hint_kind != HINT_KIND_thread_exit)
 		return "it waited for a lock or a condition";
