@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/vec.h"
 #include "session/command.h"
+#include "session/show_stack.h"
 #include "symbols/names.h"
 #include "trace/writer.h"
 
@@ -101,15 +102,7 @@ static void add_json(struct json *json, const struct symbolizing *s, const struc
 	json_bool(json, "guessed", name->guessed);
 	json_text(json, "file", name->file);
 	json_u64(json, "line", name->line);
-	json_array(json, "inlined");
-	for (uint32_t i = 0; i < name->inline_count; i++) {
-		json_object(json, NULL);
-		json_text(json, "function", name->inlines[i].function);
-		json_text(json, "file", name->inlines[i].file);
-		json_u64(json, "line", name->inlines[i].line);
-		json_end(json);
-	}
-	json_end(json);
+	show_inlined_json(json, name);
 	json_end(json);
 }
 

@@ -46,6 +46,19 @@ void show_stack_text(struct buf *buf, struct names *names, const struct tables *
 	}
 }
 
+void show_inlined_json(struct json *json, const struct name *name)
+{
+	json_array(json, "inlined");
+	for (uint32_t i = 0; i < name->inline_count; i++) {
+		json_object(json, NULL);
+		json_text(json, "function", name->inlines[i].function);
+		json_text(json, "file", name->inlines[i].file);
+		json_u64(json, "line", name->inlines[i].line);
+		json_end(json);
+	}
+	json_end(json);
+}
+
 void show_stack_json(struct json *json, const char *key, struct names *names, const struct tables *tables, uint32_t node)
 {
 	json_array(json, key);
@@ -64,17 +77,8 @@ void show_stack_json(struct json *json, const char *key, struct names *names, co
 			json_text(json, "file", name->file);
 			json_u64(json, "line", name->line);
 		}
-		if (name->inline_count) {
-			json_array(json, "inlined");
-			for (uint32_t i = 0; i < name->inline_count; i++) {
-				json_object(json, NULL);
-				json_text(json, "function", name->inlines[i].function);
-				json_text(json, "file", name->inlines[i].file);
-				json_u64(json, "line", name->inlines[i].line);
-				json_end(json);
-			}
-			json_end(json);
-		}
+		if (name->inline_count)
+			show_inlined_json(json, name);
 		if (frame->status)
 			json_text(json, "ends", kind_value_name(FIELD_STACK_STATUS, frame->status));
 		json_end(json);

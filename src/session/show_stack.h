@@ -13,5 +13,7 @@
 void show_stack_text(struct buf *buf, struct names *names, const struct tables *tables, uint32_t node, const char *indent);
 /* An array of frames under `key`. */
 void show_stack_json(struct json *json, const char *key, struct names *names, const struct tables *tables, uint32_t node);
+/* The array "inlined": the functions inlined at a name's place, innermost first. */
+void show_inlined_json(struct json *json, const struct name *name);
 
 #endif
