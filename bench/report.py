@@ -68,7 +68,7 @@ def text(results):
     timed = [n for n in names if any('timed' in w['recorders'][n] for w in workloads)]
     if timed:
         lines += ['## CPU time of the recorder', '',
-                  'From one more run with kernel.bpf_stats_enabled: time in BPF programs an event, agent CPU as a share of one core (and',
+                  'From one more run with kernel.bpf_stats_enabled: time in BPF programs an event, agent CPU (once it records) as a share of one core (and',
                   'events a second), and both together over all busy CPU time.', '']
         rows = []
         for w in workloads:
