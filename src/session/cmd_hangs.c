@@ -21,9 +21,7 @@ static void put_json(const struct session *session, const struct hang *hangs, si
 
 	json_init(&json, buf);
 	json.pretty = true;
-	json_object(&json, NULL);
-	json_u64(&json, "version", 1);
-	json_array(&json, "hangs");
+	json_array(&json, NULL);
 	for (size_t i = 0; i < count; i++) {
 		const struct thread *t = &session->tables->threads[hangs[i].thread];
 
@@ -36,7 +34,6 @@ static void put_json(const struct session *session, const struct hang *hangs, si
 		json_text(&json, "reason", hangs[i].reason);
 		json_end(&json);
 	}
-	json_end(&json);
 	json_end(&json);
 	buf_char(buf, '\n');
 }
