@@ -8,35 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/map.h"
-#include "base/vec.h"
+#include "diagnose/hangs_rest.h"
 #include "diagnose/starved.h"
 
 #define WAIT_NS 1000000000ull      /* an answer that takes longer is late */
 #define TURN_NS 1000000000ull      /* so is a turn of an event loop */
 #define BUSY_NS 2000000000ull      /* a process that only computes */
 #define STARVED_NS 1200000000ull
-#define REST_VISITS 3
-
-struct place {
-	uint64_t site;
-	uint32_t visits;
-	uint32_t depth;            /* of its stack, 0 unknown */
-	uint64_t total_ns;
-	uint8_t kind;
-};
-
-struct finder {
-	struct arena *arena;
-	struct diagnoser *diagnoser;
-	const struct scene *scene;
-	const struct ends *ends;
-	const struct hangs_options *options;
-	struct vec(struct hang) hangs;
-	struct vec(struct place) places;   /* of the thread looked at */
-	struct trails trails;
-	uint32_t thread;
-};
 
 static uint64_t threshold(const struct finder *f, uint64_t usual)
 {
@@ -46,149 +24,6 @@ static uint64_t threshold(const struct finder *f, uint64_t usual)
 static void offer(struct finder *f, uint64_t from, uint64_t to, uint32_t weight, const char *reason)
 {
 	vec_push(&f->hangs, ((struct hang){ f->thread, from, to, reason, weight }));
-}
-
-/* ---- where a thread rests ---- */
-
-static bool listens(uint8_t kind)
-{
-	return kind == WAIT_KIND_poll || kind == WAIT_KIND_epoll || kind == WAIT_KIND_read || kind == WAIT_KIND_accept ||
-	       kind == WAIT_KIND_signal || kind == WAIT_KIND_uring || kind == WAIT_KIND_queue;
-}
-
-/* 0 for a stack that was not walked: one frame is what is left of it then. */
-static uint32_t stack_depth(const struct tables *tables, uint32_t node)
-{
-	return node && node < tables->frame_count && tables->frames[node].depth > 1 ? tables->frames[node].depth : 0;
-}
-
-static void learn_places(struct finder *f)
-{
-	const struct scene_thread *t = &f->scene->threads[f->thread];
-	const struct tables *tables = f->scene->tables;
-	struct map index;
-
-	f->places.length = 0;
-	map_init(&index);
-	for (uint32_t i = 0; i < t->episode_count; i++) {
-		const struct episode *e = &f->scene->episodes[t->episode + i];
-		const struct wait *w = &f->scene->waits[e->last];
-		bool fresh;
-		uint64_t *at = map_at(&index, w->site, &fresh);
-
-		if (fresh) {
-			*at = f->places.length;
-			vec_push(&f->places, ((struct place){ .site = w->site, .kind = w->kind,
-				.depth = stack_depth(tables, w->ustack) }));
-		}
-		f->places.items[*at].visits++;
-		f->places.items[*at].total_ns += e->end_ns - e->start_ns;
-	}
-	map_done(&index);
-}
-
-static const struct place *place_of(const struct finder *f, const struct wait *w)
-{
-	for (size_t i = 0; i < f->places.length; i++)
-		if (f->places.items[i].site == w->site)
-			return &f->places.items[i];
-	return NULL;
-}
-
-static enum end_role role_in(const struct finder *f, const struct wait *w)
-{
-	enum end_role role = ends_role(f->ends, w->object);
-
-	if (role == END_UNKNOWN && w->kind == WAIT_KIND_poll)
-		role = ends_role(f->ends, w->detail);
-	if (w->kind == WAIT_KIND_epoll) {
-		for (uint32_t i = 0; i < f->scene->poll_item_count; i++) {
-			const struct poll_item *p = &f->scene->poll_items[i];
-			enum end_role item = p->set == w->object ? ends_role(f->ends, p->object) : END_UNKNOWN;
-
-			if (item > role)
-				role = item;
-		}
-	}
-	return role;
-}
-
-/* True when the last that the thread did with what it waits for was to send. */
-static bool asked_there(const struct finder *f, const struct wait *w)
-{
-	const struct scene_thread *t = &f->scene->threads[w->thread];
-	uint64_t object = w->kind == WAIT_KIND_poll ? w->detail : w->object;
-
-	for (uint32_t i = scene_messages_from(f->scene, w->thread, w->start_ns), n = 0; i-- && n < 8; n++) {
-		const struct message *m = &f->scene->messages[t->messages.items[i]];
-
-		if (m->object == object && m->result > 0)
-			return !(m->flags & MESSAGE_FLAGS_receive);
-	}
-	return false;
-}
-
-static bool is_pipe(uint64_t object)
-{
-	return object_kind(object) == OBJECT_KIND_pipe || object_kind(object) == OBJECT_KIND_fifo;
-}
-
-/* The last that the thread did with others before the wait was to send. */
-static bool sent_last(const struct finder *f, const struct wait *w)
-{
-	const struct scene_thread *t = &f->scene->threads[w->thread];
-	const struct message *last = NULL;
-
-	for (uint32_t i = scene_messages_from(f->scene, w->thread, w->start_ns); i-- > 0 && !last; ) {
-		const struct message *m = &f->scene->messages[t->messages.items[i]];
-
-		if (m->result > 0 && m->start_ns < w->start_ns)
-			last = m;
-	}
-	return last && !(last->flags & MESSAGE_FLAGS_receive);
-}
-
-/* One connection that the thread made itself, or on which it has just asked, and
- * nothing else, is listened to for answers. */
-static bool awaits_answer(const struct finder *f, const struct wait *w)
-{
-	if (w->kind == WAIT_KIND_read && is_pipe(w->object))
-		return sent_last(f, w);
-	return (w->kind == WAIT_KIND_read || (w->kind == WAIT_KIND_poll && w->argument <= 1)) && role_in(f, w) != END_SERVER &&
-	       (role_in(f, w) == END_CLIENT || asked_there(f, w));
-}
-
-static uint32_t epoll_visits(const struct finder *f)
-{
-	uint32_t visits = 0;
-
-	for (size_t i = 0; i < f->places.length; i++)
-		if (f->places.items[i].kind == WAIT_KIND_epoll)
-			visits += f->places.items[i].visits;
-	return visits;
-}
-
-/* An event loop comes back to the same place to listen again and again; a nested
- * loop, which waits for one answer, is called from deeper in the program. */
-static bool rests_at(const struct finder *f, const struct wait *w)
-{
-	const struct place *p = place_of(f, w);
-	uint32_t outermost = UINT32_MAX;
-
-	if (w->idle)
-		return true;
-	if (!p || !listens(p->kind) || awaits_answer(f, w))
-		return false;
-	if (w->kind == WAIT_KIND_epoll && epoll_visits(f) >= REST_VISITS)
-		return true; /* nobody makes an epoll set for one answer */
-	for (size_t i = 0; i < f->places.length; i++)
-		if (f->places.items[i].visits >= REST_VISITS && listens(f->places.items[i].kind) &&
-		    f->places.items[i].depth && f->places.items[i].depth < outermost)
-			outermost = f->places.items[i].depth;
-	if (p->visits < REST_VISITS && (outermost == UINT32_MAX || !p->depth ||
-					 (p->kind != WAIT_KIND_poll && p->kind != WAIT_KIND_epoll)))
-		return false;
-	return !p->depth || p->depth <= outermost + 3;
 }
 
 /* ---- silence ---- */
@@ -297,7 +132,7 @@ static bool sleeps_most(const struct finder *f, uint64_t from, uint64_t to)
 	for (uint32_t i = 0; i < t->episode_count; i++) {
 		const struct episode *e = &f->scene->episodes[t->episode + i];
 		const struct wait *w = &f->scene->waits[e->last];
-		bool input = w->kind == WAIT_KIND_read && (is_pipe(w->object) || object_kind(w->object) == OBJECT_KIND_tty);
+		bool input = w->kind == WAIT_KIND_read && (hangs_is_pipe(w->object) || object_kind(w->object) == OBJECT_KIND_tty);
 
 		if (e->start_ns >= from && e->end_ns <= to &&
 		    (w->kind == WAIT_KIND_sleep || w->kind == WAIT_KIND_child || input))
@@ -323,7 +158,7 @@ static void find_turns(struct finder *f)
 
 		uint8_t kind = f->scene->waits[e->last].kind;
 
-		if ((kind != WAIT_KIND_poll && kind != WAIT_KIND_epoll) || !rests_at(f, &f->scene->waits[e->last]))
+		if ((kind != WAIT_KIND_poll && kind != WAIT_KIND_epoll) || !hangs_rests_at(f, &f->scene->waits[e->last]))
 			continue;
 		if (last && e->start_ns - last->end_ns >= TURN_NS / 2 && !sleeps_most(f, last->end_ns, e->start_ns)) {
 			/* Turns with only a glance at the loop between them are one hang. */
@@ -450,12 +285,12 @@ static bool may_ask(const struct finder *f, const struct wait *w)
 	case WAIT_KIND_poll:
 	case WAIT_KIND_epoll:
 	case WAIT_KIND_queue:
-		role = role_in(f, w);
+		role = hangs_role_in(f, w);
 		if (!w->timeout_ns && ((w->kind == WAIT_KIND_poll && w->argument > 2) ||
 				       (t->tid != t->pid && (w->kind == WAIT_KIND_epoll || w->argument > 1))))
 			return false;
-		if (is_pipe(w->object))
-			return awaits_answer(f, w);
+		if (hangs_is_pipe(w->object))
+			return hangs_awaits_answer(f, w);
 		if (object_kind(w->object) == OBJECT_KIND_tty || object_kind(w->object) == OBJECT_KIND_inotify)
 			return false;
 		return role != END_SERVER && role != END_LISTENER;
@@ -501,7 +336,7 @@ static bool reader_works(const struct finder *f, const struct wait *w)
 static const char *held_up(const struct finder *f, const struct wait *w)
 {
 	const struct thread *t = &f->scene->tables->threads[w->thread];
-	const struct place *p = place_of(f, w);
+	const struct place *p = hangs_place_of(f, w);
 
 	/* A pipeline's parts wait for each other for a while by design. */
 	if (w->kind == WAIT_KIND_write)
@@ -520,9 +355,9 @@ static bool worth_asking(const struct finder *f, const struct wait *w)
 
 	if (!f->options->pid || t->tid != t->pid || w->kind == WAIT_KIND_worker)
 		return false;
-	if (w->kind == WAIT_KIND_read && is_pipe(w->object))
+	if (w->kind == WAIT_KIND_read && hangs_is_pipe(w->object))
 		return true;
-	if (rests_at(f, w))
+	if (hangs_rests_at(f, w))
 		return false;
 	if (w->kind == WAIT_KIND_sleep)
 		return suspects_poll_loop(f->scene, &f->scene->episodes[w->episode]) &&
@@ -530,7 +365,7 @@ static bool worth_asking(const struct finder *f, const struct wait *w)
 	if (w->kind == WAIT_KIND_epoll || w->kind == WAIT_KIND_accept)
 		return false;
 	if (w->kind == WAIT_KIND_read || w->kind == WAIT_KIND_poll)
-		return role_in(f, w) != END_SERVER && role_in(f, w) != END_LISTENER &&
+		return hangs_role_in(f, w) != END_SERVER && hangs_role_in(f, w) != END_LISTENER &&
 		       (w->kind == WAIT_KIND_read || w->argument <= 1);
 	return true;
 }
@@ -551,7 +386,7 @@ static void find_waits(struct finder *f)
 		else if (w->kind == WAIT_KIND_sleep && suspects_poll_loop(f->scene, e) &&
 			 suspects_refused_lock(f->scene, f->thread, e->start_ns, e->end_ns))
 			offer(f, e->start_ns, e->end_ns, 100, "it tries again and again for a file lock");
-		else if (may_ask(f, w) && !rests_at(f, w) && is_pending(f, e, &asked))
+		else if (may_ask(f, w) && !hangs_rests_at(f, w) && is_pending(f, e, &asked))
 			offer(f, first_deed(f->scene, f->thread, asked, e->start_ns), e->end_ns, 110,
 			      "what it asked for was not answered");
 		else if (w->kind == WAIT_KIND_stop)
@@ -685,7 +520,7 @@ size_t hangs_find(struct arena *arena, struct diagnoser *diagnoser, const struct
 	for (f.thread = 1; f.thread < f.scene->thread_count; f.thread++) {
 		if (!wanted(&f, f.thread))
 			continue;
-		learn_places(&f);
+		hangs_learn_places(&f);
 		find_turns(&f);
 		find_waits(&f);
 		find_stretches(&f);

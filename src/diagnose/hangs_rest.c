@@ -1,0 +1,147 @@
+/* Where a thread rests, see hangs_rest.h. */
+#include "diagnose/hangs_rest.h"
+
+#include "base/map.h"
+
+#define REST_VISITS 3
+
+static bool listens(uint8_t kind)
+{
+	return kind == WAIT_KIND_poll || kind == WAIT_KIND_epoll || kind == WAIT_KIND_read || kind == WAIT_KIND_accept ||
+	       kind == WAIT_KIND_signal || kind == WAIT_KIND_uring || kind == WAIT_KIND_queue;
+}
+
+/* 0 for a stack that was not walked: one frame is what is left of it then. */
+static uint32_t stack_depth(const struct tables *tables, uint32_t node)
+{
+	return node && node < tables->frame_count && tables->frames[node].depth > 1 ? tables->frames[node].depth : 0;
+}
+
+void hangs_learn_places(struct finder *f)
+{
+	const struct scene_thread *t = &f->scene->threads[f->thread];
+	const struct tables *tables = f->scene->tables;
+	struct map index;
+
+	f->places.length = 0;
+	map_init(&index);
+	for (uint32_t i = 0; i < t->episode_count; i++) {
+		const struct episode *e = &f->scene->episodes[t->episode + i];
+		const struct wait *w = &f->scene->waits[e->last];
+		bool fresh;
+		uint64_t *at = map_at(&index, w->site, &fresh);
+
+		if (fresh) {
+			*at = f->places.length;
+			vec_push(&f->places, ((struct place){ .site = w->site, .kind = w->kind,
+				.depth = stack_depth(tables, w->ustack) }));
+		}
+		f->places.items[*at].visits++;
+		f->places.items[*at].total_ns += e->end_ns - e->start_ns;
+	}
+	map_done(&index);
+}
+
+const struct place *hangs_place_of(const struct finder *f, const struct wait *w)
+{
+	for (size_t i = 0; i < f->places.length; i++)
+		if (f->places.items[i].site == w->site)
+			return &f->places.items[i];
+	return NULL;
+}
+
+enum end_role hangs_role_in(const struct finder *f, const struct wait *w)
+{
+	enum end_role role = ends_role(f->ends, w->object);
+
+	if (role == END_UNKNOWN && w->kind == WAIT_KIND_poll)
+		role = ends_role(f->ends, w->detail);
+	if (w->kind == WAIT_KIND_epoll) {
+		for (uint32_t i = 0; i < f->scene->poll_item_count; i++) {
+			const struct poll_item *p = &f->scene->poll_items[i];
+			enum end_role item = p->set == w->object ? ends_role(f->ends, p->object) : END_UNKNOWN;
+
+			if (item > role)
+				role = item;
+		}
+	}
+	return role;
+}
+
+/* True when the last that the thread did with what it waits for was to send. */
+static bool asked_there(const struct finder *f, const struct wait *w)
+{
+	const struct scene_thread *t = &f->scene->threads[w->thread];
+	uint64_t object = w->kind == WAIT_KIND_poll ? w->detail : w->object;
+
+	for (uint32_t i = scene_messages_from(f->scene, w->thread, w->start_ns), n = 0; i-- && n < 8; n++) {
+		const struct message *m = &f->scene->messages[t->messages.items[i]];
+
+		if (m->object == object && m->result > 0)
+			return !(m->flags & MESSAGE_FLAGS_receive);
+	}
+	return false;
+}
+
+bool hangs_is_pipe(uint64_t object)
+{
+	return object_kind(object) == OBJECT_KIND_pipe || object_kind(object) == OBJECT_KIND_fifo;
+}
+
+/* The last that the thread did with others before the wait was to send. */
+static bool sent_last(const struct finder *f, const struct wait *w)
+{
+	const struct scene_thread *t = &f->scene->threads[w->thread];
+	const struct message *last = NULL;
+
+	for (uint32_t i = scene_messages_from(f->scene, w->thread, w->start_ns); i-- > 0 && !last; ) {
+		const struct message *m = &f->scene->messages[t->messages.items[i]];
+
+		if (m->result > 0 && m->start_ns < w->start_ns)
+			last = m;
+	}
+	return last && !(last->flags & MESSAGE_FLAGS_receive);
+}
+
+/* One connection that the thread made itself, or on which it has just asked, and
+ * nothing else, is listened to for answers. */
+bool hangs_awaits_answer(const struct finder *f, const struct wait *w)
+{
+	if (w->kind == WAIT_KIND_read && hangs_is_pipe(w->object))
+		return sent_last(f, w);
+	return (w->kind == WAIT_KIND_read || (w->kind == WAIT_KIND_poll && w->argument <= 1)) && hangs_role_in(f, w) != END_SERVER &&
+	       (hangs_role_in(f, w) == END_CLIENT || asked_there(f, w));
+}
+
+static uint32_t epoll_visits(const struct finder *f)
+{
+	uint32_t visits = 0;
+
+	for (size_t i = 0; i < f->places.length; i++)
+		if (f->places.items[i].kind == WAIT_KIND_epoll)
+			visits += f->places.items[i].visits;
+	return visits;
+}
+
+/* An event loop comes back to the same place to listen again and again; a nested
+ * loop, which waits for one answer, is called from deeper in the program. */
+bool hangs_rests_at(const struct finder *f, const struct wait *w)
+{
+	const struct place *p = hangs_place_of(f, w);
+	uint32_t outermost = UINT32_MAX;
+
+	if (w->idle)
+		return true;
+	if (!p || !listens(p->kind) || hangs_awaits_answer(f, w))
+		return false;
+	if (w->kind == WAIT_KIND_epoll && epoll_visits(f) >= REST_VISITS)
+		return true; /* nobody makes an epoll set for one answer */
+	for (size_t i = 0; i < f->places.length; i++)
+		if (f->places.items[i].visits >= REST_VISITS && listens(f->places.items[i].kind) &&
+		    f->places.items[i].depth && f->places.items[i].depth < outermost)
+			outermost = f->places.items[i].depth;
+	if (p->visits < REST_VISITS && (outermost == UINT32_MAX || !p->depth ||
+					 (p->kind != WAIT_KIND_poll && p->kind != WAIT_KIND_epoll)))
+		return false;
+	return !p->depth || p->depth <= outermost + 3;
+}

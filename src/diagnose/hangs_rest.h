@@ -1,0 +1,45 @@
+/* Where a thread rests: the places in the program to which it comes back to wait
+ * for new work, told from those where it waits for what it asked for. Private to
+ * the finding of hangs. */
+#ifndef DIAGNOSE_HANGS_REST_H
+#define DIAGNOSE_HANGS_REST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+#include "diagnose/hangs.h"
+
+struct place {
+	uint64_t site;
+	uint32_t visits;
+	uint32_t depth;            /* of its stack, 0 unknown */
+	uint64_t total_ns;
+	uint8_t kind;
+};
+
+struct finder {
+	struct arena *arena;
+	struct diagnoser *diagnoser;
+	const struct scene *scene;
+	const struct ends *ends;
+	const struct hangs_options *options;
+	struct vec(struct hang) hangs;
+	struct vec(struct place) places;   /* of the thread looked at */
+	struct trails trails;
+	uint32_t thread;
+};
+
+/* Gathers the places of f->thread. */
+void hangs_learn_places(struct finder *f);
+/* NULL when the thread was never seen to wait there. */
+const struct place *hangs_place_of(const struct finder *f, const struct wait *w);
+/* Which end of a connection the wait listens to. */
+enum end_role hangs_role_in(const struct finder *f, const struct wait *w);
+bool hangs_is_pipe(uint64_t object);
+/* True when it has asked there and has not been answered. */
+bool hangs_awaits_answer(const struct finder *f, const struct wait *w);
+/* True when the wait is a rest: nothing is outstanding, the loop only listens. */
+bool hangs_rests_at(const struct finder *f, const struct wait *w);
+
+#endif
