@@ -26,13 +26,18 @@ expect 127 argus record -o b.trace -- /nowhere/no-such-command
 for signal in INT TERM; do
 	for delay in 0 0.05 0.4 1.5; do
 		rm -f s.trace
-		argus record -a -o s.trace 2>log &
+		# a shell starts what runs behind it with SIGINT ignored
+		env --default-signal=INT argus record -a -o s.trace 2>log &
 		recorder=$!
+		wait_until 60 grep -qx argus /proc/$recorder/comm
 		# at any moment, also while it starts
 		sleep $delay
 		kill -$signal $recorder
-		wait $recorder || fail "status $? after $signal at $delay s: $(tail -1 log)"
+		status=0
+		wait $recorder || status=$?
+		# before it has begun there is nothing to keep
 		[ -f s.trace ] || continue
+		[ $status = 0 ] || fail "status $status after $signal at $delay s: $(tail -1 log)"
 		complete s.trace
 	done
 done
