@@ -20,7 +20,8 @@ static void output_add(const char *piece, size_t length, void *data)
 	struct output *out = data;
 	if (length > MAX_PLAIN_BYTES - out->length || ++out->pieces > MAX_PIECES)
 		longjmp(out->too_long, 1);
-	memcpy(out->text + out->length, piece, length);
+	if (length) /* an empty piece may come without an address */
+		memcpy(out->text + out->length, piece, length);
 	out->length += length;
 }
 
