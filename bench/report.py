@@ -44,7 +44,7 @@ def text(results):
     lines = ['# What recording costs', '',
              f'Measured by `make bench` on {machine()}. Every recorder records the whole machine: `perf record -a`, `trace-cmd record`',
              'and the floor take sched_switch, sched_waking, syscall enter and exit; `argus lean` and `argus full` all that they',
-             'record. The floor (`bench/floor`) is the least a BPF recorder can do: hook, clock, a 32-byte store into a mapped ring,',
+             'record, user stacks at waits and wake-ups included. The floor (`bench/floor`) is the least a BPF recorder can do: hook, clock, a 32-byte store into a mapped ring,',
              'a polled real-time agent that keeps nothing.', '',
              '## Slowdown', '',
              f'Runs without and with a recorder alternate; {rounds(workloads)} rounds{" of short runs" if results["quick"] else ""}; median of the ratios of a run to its two neighbours',
