@@ -31,7 +31,7 @@ mkdir small
 mount -t tmpfs -o size=256k none small || skip "no tmpfs can be mounted"
 trap 'umount small' EXIT
 status=0
-argus record -a -o small/a.trace --duration 20s -- perf bench sched pipe -l 2000000 >out 2>&1 || status=$?
+argus record -a -o small/a.trace --duration 20s -- perf bench sched pipe -l 400000 >out 2>&1 || status=$?
 [ $status != 0 ] || fail "a full disk went unnoticed"
 grep -qi 'space\|full' out || fail "the message does not name the disk: $(cat out)"
 argus info --json small/a.trace >info || fail "what was written cannot be read"
