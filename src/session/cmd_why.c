@@ -36,8 +36,11 @@ static int run_why(struct command_context *context, struct err *err)
 	r = session_open(command_trace_path(context), &session, err);
 	if (r)
 		return r;
-	if (question.base_path)
+	if (question.base_path) {
+		sink_text(context->notes, "note: --base is read but not yet searched for the answer; "
+					  "`argus diff BASE FILE` compares where the time went\n");
 		r = session_open(question.base_path, &base, err);
+	}
 	if (!r)
 		r = why_ask(context->arena, &session, base.scene, &question, &diagnosis, err);
 	if (!r) {
