@@ -3,16 +3,19 @@ start() until stop(); stop() returns what is known of the recording: events, byt
 bpf (its programs' run time, where asked for)."""
 import glob
 import json
+import mmap
 import os
 import re
 import select
 import shutil
 import signal
+import struct
 import subprocess
 import time
 
 EVENTS = ('sched:sched_switch', 'sched:sched_waking', 'raw_syscalls:sys_enter', 'raw_syscalls:sys_exit')
 TRACING = '/sys/kernel/tracing'
+PERF_LOST, PERF_SAMPLE, PERF_LOST_SAMPLES = 2, 9, 13 # enum perf_event_type
 
 
 def bpf_programs():
@@ -84,8 +87,29 @@ class Recorder:
         os.makedirs(self.folder)
 
 
+def perf_counts(path):
+    """Samples in a perf.data, and how many more it says were lost. Its own tools take minutes."""
+    samples = lost = 0
+    with open(path, 'rb') as file:
+        at, size = struct.unpack('<QQ', file.read(56)[40:])
+        with mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as data:
+            head, end = struct.Struct('<IHH').unpack_from, min(at + size, len(data))
+            while at + 8 <= end:
+                kind, _, bytes_ = head(data, at)
+                if kind == PERF_SAMPLE:
+                    samples += 1
+                elif kind == PERF_LOST:
+                    lost += struct.unpack_from('<Q', data, at + 16)[0]
+                elif kind == PERF_LOST_SAMPLES:
+                    lost += struct.unpack_from('<Q', data, at + 8)[0]
+                if bytes_ < 8:
+                    raise RuntimeError(f'{path}: a record of {bytes_} bytes')
+                at += bytes_
+    return samples, lost
+
+
 class Perf(Recorder):
-    name, needs, counts_fast = 'perf record', ('perf',), False
+    name, needs, counts_fast, options = 'perf record', ('perf',), False, ()
 
     def command(self):
         events = ','.join(EVENTS)
@@ -93,7 +117,7 @@ class Perf(Recorder):
         for path in (self.ask, self.acked):
             os.mkfifo(path)
         return ['perf', 'record', '-a', '-o', self.folder + '/perf.data', '-e', events, '-D', '-1', '--control',
-                f'fifo:{self.ask},{self.acked}']
+                f'fifo:{self.ask},{self.acked}', *self.options]
 
     def ready(self):
         if not self.enabled:
@@ -113,13 +137,12 @@ class Perf(Recorder):
         super().start()
 
     def result(self):
-        text = subprocess.run(['perf', 'report', '--stats', '-i', self.folder + '/perf.data'], capture_output=True).stdout.decode()
-        counts = {key: int(value) for key, value in re.findall(r'^\s*(\w+) events:\s+(\d+)', text.split('stats:\n', 2)[-1] and
-                                                               text.split('sched:sched_switch')[0], re.M)}
-        lost = subprocess.run(['perf', 'script', '-i', self.folder + '/perf.data', '--show-lost-events', '-F', 'comm'],
-                              capture_output=True).stdout.decode(errors='replace') if counts.get('LOST') else ''
-        return {'events': counts.get('SAMPLE', 0), 'bytes': os.path.getsize(self.folder + '/perf.data'),
-                'lost': sum(int(n) for n in re.findall(r'PERF_RECORD_LOST lost (\d+)', lost)) + counts.get('LOST_SAMPLES', 0)}
+        samples, lost = perf_counts(self.folder + '/perf.data')
+        return {'events': samples, 'bytes': os.path.getsize(self.folder + '/perf.data'), 'lost': lost}
+
+
+class PerfStacks(Perf):
+    name, options = 'perf record -g', ('-g',)
 
 
 class TraceCmd(Recorder):
@@ -175,12 +198,12 @@ class Floor(Recorder):
 
 
 class Argus(Recorder):
-    level = None
+    level, options = None, ()
 
     def command(self):
         # The command begins when the recording has begun; an interrupt is passed on to it.
-        return [self.build + '/argus', 'record', '-a', '--level', self.level, '-o', self.folder + '/trace', '--', 'sh', '-c',
-                'echo ready; exec sleep 1000000']
+        return [self.build + '/argus', 'record', '-a', '--level', self.level, *self.options, '-o', self.folder + '/trace', '--', 'sh',
+                '-c', 'echo ready; exec sleep 1000000']
 
     def ready(self):
         return 'ready' in self.text()
@@ -195,8 +218,24 @@ class Lean(Argus):
     name, level = 'argus lean', 'lean'
 
 
+class LeanBare(Lean):
+    name, options = 'argus lean, no stacks', ('--stacks', 'none')
+
+
 class Full(Argus):
     name, level = 'argus full', 'full'
 
 
-ALL = (Perf, TraceCmd, Floor, Lean, Full)
+class FullBare(Full):
+    name, options = 'argus full, no stacks', ('--stacks', 'none')
+
+
+ALL = (Perf, PerfStacks, TraceCmd, Floor, LeanBare, Lean, FullBare, Full)
+
+
+def chosen(names):
+    """The kinds that are named; all when none is."""
+    unknown = [name for name in names if name not in [kind.name for kind in ALL]]
+    if unknown:
+        raise ValueError(f'no recorder is called {unknown[0]!r}: {", ".join(kind.name for kind in ALL)}')
+    return [kind for kind in ALL if not names or kind.name in names]

@@ -21,8 +21,20 @@ def rounds(workloads):
 
 def spread(alone):
     """Ratios of neighbouring runs without a recorder: the noise of the method."""
-    ratios = sorted(b / a for a, b in zip(alone, alone[1:]))
-    return ratios[len(ratios) // 10], ratios[-1 - len(ratios) // 10]
+    ratios = sorted(b / a for runs in alone for a, b in zip(runs, runs[1:]))
+    return (ratios[len(ratios) // 10], ratios[-1 - len(ratios) // 10]) if ratios else (float('nan'),) * 2
+
+
+def ratio(workload, name):
+    """Median slowdown, None where it was not measured."""
+    return median(workload['recorders'].get(name, {}).get('ratios') or []) if workload['recorders'].get(name, {}).get('ratios') else None
+
+
+def cost(runs):
+    """What a recorder's own work adds to the rest's: time in BPF programs and its agent's
+    CPU time over all other busy CPU time. Not what it does to caches, and the hooks' own entry."""
+    own = sum(run['bpf']['ns'] / 1e9 + run['agent_s'] for run in runs)
+    return own / max(sum(run['busy_s'] for run in runs) - own, 1e-9)
 
 
 def row(cells):
@@ -38,49 +50,88 @@ def lost(runs):
     return '0' if not gone else f'{100 * gone / (gone + kept):.1f} %'
 
 
-def text(results):
-    workloads = results['workloads']
-    names = list(workloads[0]['recorders']) if workloads else []
-    lines = ['# What recording costs', '',
-             f'Measured by `make bench` on {machine()}. Every recorder records the whole machine: `perf record -a`, `trace-cmd record`',
-             'and the floor take sched_switch, sched_waking, syscall enter and exit; `argus lean` and `argus full` all that they',
-             'record, user stacks at waits and wake-ups included. The floor (`bench/floor`) is the least a BPF recorder can do: hook, clock, a 32-byte store into a mapped ring,',
-             'a polled real-time agent that keeps nothing.', '',
-             '## Slowdown', '',
-             f'Runs without and with a recorder alternate; {rounds(workloads)} rounds{" of short runs" if results["quick"] else ""}; median of the ratios of a run to its two neighbours',
-             'without a recorder. *A/A*: ratios of neighbouring runs without one (10th to 90th percentile), the noise of the method.', '']
+def number(value, form='{:.2f}'):
+    return '-' if value is None or value != value else form.format(value)
+
+
+def slowdowns(workloads, names):
     rows = []
     for w in workloads:
         low, high = spread(w['alone'])
-        rows.append([w['title'], f'{low:.2f}-{high:.2f}'] + [
-            f"{median(w['recorders'][n]['ratios']):.2f}" if w['recorders'][n]['ratios'] else '-' for n in names])
-    lines += table(['workload', 'A/A'] + names, rows)
+        rows.append([w['title'], f'{low:.2f}-{high:.2f}'] + [number(ratio(w, n)) for n in names])
+    return table(['workload', 'A/A'] + names, rows)
+
+
+def added(workload, name):
+    found = ratio(workload, name)
+    return None if found is None else found - 1
+
+
+def over(workload, name, peer):
+    """A recorder's added time over a peer's, where that is more than noise."""
+    mine, theirs = added(workload, name), added(workload, peer)
+    low, high = spread(workload['alone'])
+    if mine is None or theirs is None:
+        return '-'
+    return f'{mine / theirs:.2f}' if theirs > (high - low) / 2 else 'noise'
+
+
+# What is compared with what: recorder, peer.
+COMPARED = (('argus full, no stacks', 'trace-cmd'), ('argus full, no stacks', 'floor'), ('argus full', 'perf record -g'),
+            ('argus lean', 'floor'))
+
+
+def comparisons(workloads, names):
+    pairs = [pair for pair in COMPARED if all(name in names for name in pair)]
+    if not pairs:
+        return []
+    lines = ['## Added time beside that of others', '',
+             'What a recorder adds to the time a workload takes, over what the other one adds; *noise* where that adds less than half the',
+             'A/A spread.', '']
+    return lines + table(['workload'] + [f'{a} / {b}' for a, b in pairs], [[w['title']] + [over(w, *pair) for pair in pairs] for w in workloads])
+
+
+def text(results):
+    workloads = results['workloads']
+    names = list(dict.fromkeys(name for w in workloads for name in w['recorders']))
+    lines = ['# What recording costs', '',
+             f'Measured by `make bench` on {machine()}. Every recorder records the whole machine: `perf record -a` (with -g: user and',
+             'kernel stacks by frame pointers, at each event), `trace-cmd record` and the floor take sched_switch, sched_waking, syscall enter',
+             'and exit; `argus lean` and `argus full` all that they record, by default with whole user stacks at waits and wake-ups, full at',
+             'messages too. The floor (`bench/floor`) is the least a BPF recorder can do: hook, clock, a 32-byte store into a mapped ring, a polled',
+             'real-time agent that keeps nothing.', '',
+             '## Slowdown', '',
+             f'Runs without and with a recorder alternate; {rounds(workloads)} rounds{" of short runs" if results["quick"] else ""}; median of the ratios of a',
+             'run to its two neighbours without a recorder. *A/A*: ratios of neighbouring runs without one (10th to 90th percentile), the noise of the method.', '']
+    lines += slowdowns(workloads, names)
+    lines += comparisons(workloads, names)
     lines += ['## Events, size, losses', '', 'Events of one run, bytes an event on disk (or in memory: floor), share lost.', '']
     rows = []
     for w in workloads:
         cells = [w['title']]
         for n in names:
-            runs = w['recorders'][n]['runs']
+            runs = w['recorders'].get(n, {}).get('runs') or []
             events = sum(r['events'] for r in runs)
             cells.append(f"{events // len(runs):,}; {sum(r['bytes'] for r in runs) / max(events, 1):.1f} B; {lost(runs)}" if runs else '-')
         rows.append(cells)
     lines += table(['workload'] + names, rows)
-    timed = [n for n in names if any('timed' in w['recorders'][n] for w in workloads)]
+    timed = [n for n in names if any(w['recorders'].get(n, {}).get('timed') for w in workloads)]
     if timed:
         lines += ['## CPU time of the recorder', '',
-                  'From one more run with kernel.bpf_stats_enabled: time in BPF programs an event, agent CPU (once it records) as a share of one core (and',
-                  'events a second), and both together over all busy CPU time.', '']
+                  'From one more run with kernel.bpf_stats_enabled: the slowdown that follows from its own CPU time (time in BPF programs and the',
+                  'agent, over all other busy CPU time), which noise does not touch; time in BPF programs an event; agent CPU (once it records) as a',
+                  'share of one core (events a second).', '']
         rows = []
         for w in workloads:
             cells = [w['title']]
             for n in timed:
-                run = w['recorders'][n].get('timed')
-                if not run or not run['events']:
+                runs = [run for run in w['recorders'].get(n, {}).get('timed') or [] if run['events']]
+                if not runs:
                     cells.append('-')
                     continue
-                cost = (run['bpf']['ns'] / 1e9 + run['agent_s']) / max(run['busy_s'], 1e-9)
-                cells.append(f"{run['bpf']['ns'] / run['events']:.0f} ns; {100 * run['agent_s'] / run['wall_s']:.1f} % "
-                             f"({run['events'] / run['wall_s'] / 1000:,.0f} k/s); {100 * cost:.1f} %")
+                events, wall = sum(run['events'] for run in runs), sum(run['wall_s'] for run in runs)
+                cells.append(f"**{1 + cost(runs):.3f}**; {sum(run['bpf']['ns'] for run in runs) / events:.0f} ns; "
+                             f"{100 * sum(run['agent_s'] for run in runs) / wall:.1f} % ({events / wall / 1000:,.0f} k/s)")
             rows.append(cells)
         lines += table(['workload'] + timed, rows)
     if results['idle']:
@@ -91,7 +142,7 @@ def text(results):
     chromium = next((w for w in workloads if w['name'] == 'chromium'), None)
     if chromium:
         lines += ['## Chromium, as in the paper\'s table', '', 'Seconds, medians.', '']
-        rows = [['no recorder', f"{median(chromium['alone']):.2f}"] + [
+        rows = [['no recorder', f"{median([s for runs in chromium['alone'] for s in runs]):.2f}"] + [
             f"{median([d[k] for d in chromium['alone_details']]):.2f}" for k in ('user', 'sys')]]
         rows += [[n, f"{median(r['values']):.2f}"] + [f"{median([d[k] for d in r['details']]):.2f}" for k in ('user', 'sys')]
                  for n, r in chromium['recorders'].items() if r['values']]
