@@ -35,7 +35,8 @@ struct truth_context {
 
 struct truth_thread {
 	uint32_t tid, pid;
-	uint64_t last;                   /* record */
+	uint64_t start, last;            /* of the record */
+	uint64_t born, died;             /* by the trace; 0 not known */
 	struct vec(struct call) calls;   /* by context, then begin */
 	struct vec(uint64_t) moments;    /* times of stacks, sorted */
 	uint64_t covered, top, top_covered;
@@ -119,6 +120,7 @@ static void read_records(struct judge *j, struct truth_thread *thread, const str
 	uint32_t depth = 0, context = 0;
 	uint64_t last = head->start_ns;
 
+	thread->start = head->start_ns;
 	for (; r < end && r->time_ns; r++) {
 		last = r->time_ns;
 		if (r->place & 1) {
@@ -178,8 +180,20 @@ static void read_truth(struct judge *j, const char *folder)
 	closedir(dir);
 }
 
-/* Calls that never returned ended with their process. Those that ended before the
- * first whole stack of their process was taken are left out: the recorder did not
+static void find_life(const struct judge *j, struct truth_thread *thread)
+{
+	uint32_t entry = tables_thread(j->tables, thread->tid, thread->start);
+	const struct thread *known = entry ? &j->tables->threads[entry] : NULL;
+
+	if (known && known->end_ns != UINT64_MAX)
+		thread->died = known->end_ns;
+	if (known)
+		thread->born = known->start_ns;
+}
+
+/* Calls that never returned ended with their thread, and those that a forked process
+ * began with began with it: a thread's life is longer than the record of its calls.
+ * Those that ended before the first whole stack of their process was taken are left out: the recorder did not
  * know its modules yet. */
 static void settle(struct judge *j)
 {
@@ -188,6 +202,7 @@ static void settle(struct judge *j)
 		uint64_t last = 0, first = UINT64_MAX;
 		size_t kept = 0;
 
+		find_life(j, thread);
 		for (size_t o = 0; o < j->threads.length; o++) {
 			const struct truth_thread *other = &j->threads.items[o];
 
@@ -205,7 +220,9 @@ static void settle(struct judge *j)
 			struct call *call = &thread->calls.items[i];
 
 			if (call->end == UINT64_MAX)
-				call->end = last;
+				call->end = thread->died ? thread->died : last;
+			if (call->begin == thread->start && thread->born)
+				call->begin = thread->born;
 			if (call->end < first)
 				j->early++;
 			else
@@ -377,6 +394,21 @@ static double share(uint64_t part, uint64_t whole)
 	return whole ? (double)part / (double)whole : 1;
 }
 
+static void tell_unseen(const struct judge *j, uint32_t context)
+{
+	const struct truth_context *c = &j->contexts.items[context];
+
+	for (size_t t = 0; t < j->threads.length; t++) {
+		size_t at = find_call(&j->threads.items[t], context, 0);
+		const struct call *one = &j->threads.items[t].calls.items[at];
+
+		if (at < j->threads.items[t].calls.length && one->context == context)
+			fprintf(stderr, "not seen: %s, %" PRIu64 " calls, %" PRIu64 " ns in all; in %u from %" PRIu64 " to %" PRIu64 "\n",
+				functions_get(&j->functions, c->function)->name, c->calls, c->ns, j->threads.items[t].tid,
+				one->begin, one->end);
+	}
+}
+
 static void cover(struct judge *j)
 {
 	struct vec(uint64_t) lengths = { 0 };
@@ -438,9 +470,7 @@ static void cover(struct judge *j)
 		top_contexts += is_top;
 		top_contexts_seen += is_top && j->contexts.items[c].seen;
 		if (getenv("VERBOSE") && is_top && !j->contexts.items[c].seen)
-			fprintf(stderr, "not seen: %s, %" PRIu64 " calls, %" PRIu64 " ns in all\n",
-				functions_get(&j->functions, j->contexts.items[c].function)->name, j->contexts.items[c].calls,
-				j->contexts.items[c].ns);
+			tell_unseen(j, c);
 	}
 	printf("\"threads\": %zu, \"early_calls\": %" PRIu64 ", \"calls\": %" PRIu64 ", \"contexts\": %" PRIu64 ",\n"
 	       " \"contexts_covered\": %.4f, \"top_contexts_covered\": %.4f, \"instances_covered\": %.4f, "

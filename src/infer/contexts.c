@@ -70,6 +70,7 @@ void contexts_done(struct contexts *contexts)
 	map_done(&contexts->same_sites);
 	free(contexts->user.slots);
 	free(contexts->calls.slots);
+	free(contexts->user_calls.slots);
 	free(contexts->kernel.slots);
 	vec_done(&contexts->sites);
 	vec_done(&contexts->nodes);
@@ -125,7 +126,7 @@ static uint32_t child_site(struct contexts *contexts, uint32_t parent, uint32_t 
 	const struct site *known = *same ? &contexts->sites.items[*same] : NULL;
 
 	if (known && known->parent == parent && known->address == added.address && known->module == added.module &&
-	    contexts->nodes.items[known->node].function == function)
+	    known->function == function)
 		return (uint32_t)*same;
 	*same = contexts->sites.length;
 	added.parent = parent;
@@ -142,6 +143,7 @@ static uint32_t child_site(struct contexts *contexts, uint32_t parent, uint32_t 
 	added.loop_outer = above->loop_outer ? above->loop_outer : added.loops ? added.depth : 0;
 	added.loop_inner = added.loops ? added.depth : above->loop_inner;
 	added.node = child_node(contexts, above->node, function);
+	added.function = function;
 	vec_push(&contexts->sites, added);
 	return contexts->sites.length - 1;
 }
@@ -203,8 +205,12 @@ static uint32_t system_call_function(struct contexts *contexts, uint32_t call)
 uint32_t contexts_site(struct contexts *contexts, uint32_t program, uint32_t user, uint32_t call, uint32_t kernel)
 {
 	uint32_t base = contexts->programs.items[program].site, site = base;
-	uint32_t known;
+	/* Most stacks are those of system calls, without the kernel's frames. */
+	bool plain = user && call != CONTEXT_NO_CALL && !kernel && program < UINT16_MAX;
+	uint32_t known, which = (program + 1) << 16 | call;
 
+	if (plain && (known = table_find(&contexts->user_calls, user, which)))
+		return known;
 	if (user)
 		site = chain_site(contexts, &contexts->user, program, base, user, false);
 	if (call != CONTEXT_NO_CALL) {
@@ -217,6 +223,8 @@ uint32_t contexts_site(struct contexts *contexts, uint32_t program, uint32_t use
 		}
 		site = known;
 	}
+	if (plain)
+		table_put(&contexts->user_calls, user, which, site);
 	if (kernel)
 		site = chain_site(contexts, &contexts->kernel, site, site, kernel, true);
 	return site == base ? 0 : site;

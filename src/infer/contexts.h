@@ -44,6 +44,7 @@ struct context_source {
 struct site {
 	uint32_t parent;      /* site of the caller; a program's site at depth 1 */
 	uint32_t node;        /* function context */
+	uint32_t function;    /* the node's, here to spare a look at it; 0 at a program */
 	uint32_t depth;       /* 0 at a program */
 	uint32_t module;      /* of the trace, 0 none */
 	uint64_t address;     /* where the frame stands: behind its call of the next one */
@@ -86,6 +87,7 @@ struct contexts {
 	struct map same_sites;              /* (parent, place) hashed -> site: the trace may number a frame twice */
 	struct site_table user;             /* (program, frame) -> site */
 	struct site_table calls;            /* (site, system call + 1) -> site */
+	struct site_table user_calls;       /* (frame, program and system call) -> site: the two above in one */
 	struct site_table kernel;           /* (site, frame) -> site */
 	struct vec(uint32_t) system_calls;  /* number -> function + 1 */
 	uint32_t cut_function;              /* stands for the frames that are missing */

@@ -12,7 +12,8 @@
 
 struct step {
 	uint32_t keep;      /* frames that go on */
-	uint32_t sure;      /* of these, frames that are surely the same calls */
+	uint32_t sure;      /* of these, frames that are taken to be the same calls */
+	uint32_t certain;   /* and those that cannot be others: bounds rest on these alone */
 };
 
 static void give(struct latency *latency, const struct latency_rules *rules, uint32_t index, uint64_t last,
@@ -54,11 +55,6 @@ static void stretch(const struct latency *latency, const struct latency_rules *r
 	rules->hooks.stretch(rules->hooks.data, node, from, to, idle);
 }
 
-static uint32_t function_at(const struct latency_rules *rules, uint32_t node)
-{
-	return rules->contexts->nodes.items[node].function;
-}
-
 /* Time off the processor since the last stack, of which no stack tells. */
 static uint64_t time_away(const struct latency *latency)
 {
@@ -81,7 +77,7 @@ static uint32_t loop_level(const struct latency_rules *rules, const struct laten
 	const struct site *sites = rules->contexts->sites.items;
 
 	for (uint32_t level = keep; rules->pace && level > same; level = looping_above(sites, site, level)) {
-		uint32_t function = function_at(rules, latency->frames.items[level - 1].node);
+		uint32_t function = latency->frames.items[level - 1].function;
 
 		if (pace_contradicts(rules->pace, function, gap))
 			continue;
@@ -91,9 +87,9 @@ static uint32_t loop_level(const struct latency_rules *rules, const struct laten
 	return keep;
 }
 
-/* How much of the last stack goes on in the new one. */
+/* How much of the last stack goes on in the new one, and in ret_meet where the two part. */
 static struct step compare(const struct latency *latency, const struct latency_rules *rules, uint32_t site,
-			   uint32_t same, uint64_t gap)
+			   uint32_t same, uint64_t gap, const struct site **ret_meet)
 {
 	const struct site *sites = rules->contexts->sites.items;
 	const struct site *a = &sites[latency->site], *b = &sites[site];
@@ -109,6 +105,7 @@ static struct step compare(const struct latency *latency, const struct latency_r
 		a_above = a, a = &sites[a->parent];
 		b_above = b, b = &sites[b->parent];
 	}
+	*ret_meet = a;
 	if (a != b)
 		return step;
 	step.keep = a->depth;
@@ -174,6 +171,20 @@ static struct step compare(const struct latency *latency, const struct latency_r
 	return step;
 }
 
+/* How deep the calls cannot be others than the last stack's: any frame that goes on and
+ * may loop can have returned from what it called and called the same again, however
+ * unlikely. */
+static uint32_t certain_depth(const struct site *meet, const struct step *step, uint32_t same)
+{
+	uint32_t depth = step->sure;
+
+	if (meet->loop_outer && meet->loop_outer < depth)
+		depth = meet->loop_outer;
+	if (depth < same)
+		depth = same < step->sure ? same : step->sure;
+	return depth;
+}
+
 /* The time between two stacks, cut into shares. */
 struct shares {
 	uint64_t from, gap;
@@ -200,7 +211,7 @@ static void open_frames(struct latency *latency, const struct latency_rules *rul
 	latency->frames.length = depth;
 	for (; sites[at].depth > keep; at = sites[at].parent) {
 		struct latency_frame f = {
-			.node = sites[at].node, .first = time, .before = before,
+			.node = sites[at].node, .function = sites[at].function, .first = time, .before = before,
 			.off_at_first = latency->off_ns, .queued_at_first = latency->queued_ns,
 			.calls = 1,
 			.flags = first || (flags & LATENCY_open_end) ? LATENCY_open_begin : 0,
@@ -250,18 +261,18 @@ static void turn_over(struct latency *latency, const struct latency_rules *rules
 	if (closed + opened + 1 > sizeof(small) / sizeof(small[0]))
 		weights = mem_alloc((closed + opened + 1) * sizeof(*weights));
 	for (uint32_t i = 0; i < closed; i++, wrapper = false)
-		weights[i] = pace_cross(rules->pace, function_at(rules, latency->frames.items[latency->frames.length - 1 - i].node),
+		weights[i] = pace_cross(rules->pace, latency->frames.items[latency->frames.length - 1 - i].function,
 					wrapper);
 	weights[closed] = 0;
 	for (uint32_t i = opened; i; i--, at = sites[at].parent) {
 		weights[closed + i] = sites[at].depth > exact ? 0 :
-			pace_cross(rules->pace, function_at(rules, sites[at].node), above_is_call);
+			pace_cross(rules->pace, sites[at].function, above_is_call);
 		above_is_call = sites[at].system_call;
 	}
 	for (uint32_t i = 0; i <= closed + opened; i++)
 		shares.weight += weights[i];
 	if (keep)
-		weights[closed] = pace_keep(rules->pace, function_at(rules, latency->frames.items[keep - 1].node),
+		weights[closed] = pace_keep(rules->pace, latency->frames.items[keep - 1].function,
 					    wrapper && !closed, shares.weight);
 	shares.weight += weights[closed];
 	/* Where it was taken off the processor in between is not known: time off is
@@ -283,19 +294,20 @@ static void note_sample(const struct latency *latency, const struct latency_rule
 {
 	rules->pace->period_ns = period_ns;
 	for (size_t i = 0; i < latency->frames.length; i++) {
-		uint32_t function = function_at(rules, latency->frames.items[i].node);
+		uint32_t function = latency->frames.items[i].function;
 
 		/* Recursion counts once, as a rule: by its neighbour. */
-		if (!i || function != function_at(rules, latency->frames.items[i - 1].node))
+		if (!i || function != latency->frames.items[i - 1].function)
 			pace_of(rules->pace, function)->below++;
 	}
-	pace_of(rules->pace, function_at(rules, latency->frames.items[latency->frames.length - 1].node))->found++;
+	pace_of(rules->pace, latency->frames.items[latency->frames.length - 1].function)->found++;
 }
 
 void latency_see(struct latency *latency, const struct latency_rules *rules, uint64_t time, uint32_t site,
 		 uint32_t same, uint32_t exact, uint64_t sampled_ns)
 {
 	const struct site *s = &rules->contexts->sites.items[site];
+	const struct site *meet;
 	struct step step = { 0 };
 	bool veiled;
 
@@ -312,8 +324,9 @@ void latency_see(struct latency *latency, const struct latency_rules *rules, uin
 	if (latency->site) {
 		uint64_t span = time - latency->last, away = time_away(latency);
 
-		step = compare(latency, rules, site, same, span > away ? span - away : 0);
-		stretch(latency, rules, latency->last, time, step.sure, site, latency->site == site && same >= s->depth);
+		step = compare(latency, rules, site, same, span > away ? span - away : 0, &meet);
+		step.certain = rules->by_function ? step.sure : certain_depth(meet, &step, same);
+		stretch(latency, rules, latency->last, time, step.certain, site, latency->site == site && same >= s->depth);
 	} else if (latency->start) {
 		stretch(latency, rules, latency->start, time, 0, site, false);
 	}

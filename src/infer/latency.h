@@ -77,7 +77,7 @@ struct latency_hooks {
 };
 
 struct latency_frame {
-	uint32_t node;
+	uint32_t node, function;
 	uint64_t first, before, begin;
 	uint64_t off_at_first, queued_at_first;
 	uint32_t calls;

@@ -393,6 +393,7 @@ int observe_run(struct observer *observer, const struct trace *trace, const stru
 	run.rules.hooks.sample = NULL;
 	run.rules.hooks.life = NULL;
 	filter.to_ns = to;
+	filter.unnumbered = true;
 	if (scope->before_ns && from > scope->before_ns)
 		filter.from_ns = from - scope->before_ns;
 	run.from_ns = filter.from_ns > summary->start_ns ? filter.from_ns : summary->start_ns;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "infer/source.h"
+#include "infer/tally.h"
 
 static bool is_kept(const struct profile *profile, const struct latency_instance *i)
 {
@@ -18,7 +19,7 @@ static void on_instance(void *data, const struct latency_instance *i)
 {
 	struct profile *profile = data;
 
-	tree_add_instance(&profile->tree, i);
+	tally_instance(profile->tally, i);
 	if (i->off_ns && profile_function(profile, i->node)->place == PLACE_system_call)
 		rest_add_wait(&profile->rest, i);
 	if (!is_kept(profile, i))
@@ -33,7 +34,7 @@ static void on_stretch(void *data, uint32_t sure, uint64_t from_ns, uint64_t to_
 {
 	struct profile *profile = data;
 
-	tree_add_stretch(&profile->tree, sure, from_ns, to_ns, idle);
+	tally_stretch(profile->tally, sure, to_ns - from_ns, idle);
 }
 
 static void on_life(void *data, uint32_t thread, uint64_t ns, uint64_t end_ns)
@@ -47,7 +48,7 @@ static void on_sample(void *data, uint32_t node)
 {
 	struct profile *profile = data;
 
-	tree_add_sample(&profile->tree, node);
+	tally_sample(profile->tally, node);
 }
 
 static int by_begin(const void *a, const void *b)
@@ -74,6 +75,7 @@ int profile_build(const struct trace *trace, const struct tables *tables, struct
 	profile->source = source_new(tables, names, functions);
 	contexts_init(&profile->contexts, functions, source_contexts(profile->source));
 	tree_init(&profile->tree, &profile->contexts);
+	profile->tally = tally_new(&profile->tree);
 	profile->modules = modules_new(&profile->arena, tables);
 	profile->instances.all = options->all_instances;
 	profile->instances.function = options->instances_of;
@@ -87,6 +89,7 @@ int profile_build(const struct trace *trace, const struct tables *tables, struct
 		.by_function = options->by_function,
 	};
 	result = observe_run(&profile->observer, trace, tables, err);
+	tally_finish(profile->tally);
 	if (result) {
 		profile_free(profile);
 		return result;

@@ -35,6 +35,7 @@ struct profile {
 	struct functions own_functions;
 	struct contexts contexts;
 	struct tree tree;
+	struct tally *tally;          /* while it is built */
 	struct pace pace;
 	struct rest rest;
 	struct observer observer;

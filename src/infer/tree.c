@@ -14,9 +14,9 @@ void tree_done(struct tree *tree)
 	vec_done(&tree->stretches);
 }
 
-static void grow(struct tree *tree)
+void tree_grow(struct tree *tree, uint32_t nodes)
 {
-	size_t want = tree->contexts->nodes.length, have = tree->costs.length;
+	size_t want = nodes, have = tree->costs.length;
 
 	if (have >= want)
 		return;
@@ -28,56 +28,43 @@ static void grow(struct tree *tree)
 	tree->stretches.length = want;
 }
 
-void tree_add_instance(void *data, const struct latency_instance *i)
+void tree_add(struct tree *tree, const struct tree_entry *e)
 {
-	struct tree *tree = data;
-	struct tree_cost *cost;
-	uint64_t ns = i->end - i->begin;
+	struct tree_cost *cost = &tree->costs.items[e->node];
 
-	if (i->node >= tree->costs.length)
-		grow(tree);
-	cost = &tree->costs.items[i->node];
-	if (!cost->count || ns < cost->min_ns)
-		cost->min_ns = ns;
-	if (ns > cost->max_ns)
-		cost->max_ns = ns;
+	if (!cost->count || e->estimate_ns < cost->min_ns)
+		cost->min_ns = e->estimate_ns;
+	if (e->estimate_ns > cost->max_ns)
+		cost->max_ns = e->estimate_ns;
 	cost->count++;
-	cost->calls += i->calls;
-	cost->conservative_ns += latency_conservative(i);
-	cost->aggressive_ns += latency_aggressive(i);
-	cost->total_ns += ns;
-	if (i->off_ns | i->queued_ns) {
-		cost->off_ns += i->off_ns;
-		cost->queued_ns += i->queued_ns;
+	cost->calls += e->calls;
+	cost->conservative_ns += e->conservative_ns;
+	cost->aggressive_ns += e->aggressive_ns;
+	cost->total_ns += e->estimate_ns;
+	if (e->off_ns | e->queued_ns) {
+		cost->off_ns += e->off_ns;
+		cost->queued_ns += e->queued_ns;
 	}
-	if (i->flags & (LATENCY_open_begin | LATENCY_open_end)) {
+	if (e->flags & (LATENCY_open_begin | LATENCY_open_end)) {
 		cost->open++;
-		cost->open_ns += ns;
+		cost->open_ns += e->estimate_ns;
 	}
 	tree->instances++;
-	if (i->flags & LATENCY_merged) {
+	if (e->flags & LATENCY_merged) {
 		cost->merged++;
 		tree->merged++;
 	}
 }
 
-void tree_add_stretch(void *data, uint32_t sure, uint64_t from_ns, uint64_t to_ns, bool idle)
+void tree_add_stretch(struct tree *tree, uint32_t sure, uint64_t ns, bool idle)
 {
-	struct tree *tree = data;
-
-	if (sure >= tree->costs.length)
-		grow(tree);
-	tree->stretches.items[sure].sure_ns += to_ns - from_ns;
+	tree->stretches.items[sure].sure_ns += ns;
 	if (!idle)
-		tree->stretches.items[sure].open_ns += to_ns - from_ns;
+		tree->stretches.items[sure].open_ns += ns;
 }
 
-void tree_add_sample(void *data, uint32_t node)
+void tree_add_sample(struct tree *tree, uint32_t node)
 {
-	struct tree *tree = data;
-
-	if (node >= tree->costs.length)
-		grow(tree);
 	tree->costs.items[node].samples++;
 }
 
@@ -117,7 +104,7 @@ void tree_finish(struct tree *tree)
 	struct tree_cost *costs;
 	uint32_t count;
 
-	grow(tree);
+	tree_grow(tree, (uint32_t)tree->contexts->nodes.length);
 	costs = tree->costs.items;
 	stretches = tree->stretches.items;
 	count = tree->costs.length;

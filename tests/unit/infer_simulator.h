@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "infer/observe_thread.h"
-#include "infer/tree.h"
+#include "infer/tally.h"
 
 enum { OP_work, OP_call, OP_system_call, OP_loop_end };
 
@@ -51,6 +51,7 @@ struct simulator {
 	struct functions names;
 	struct contexts contexts;
 	struct tree tree;
+	struct tally *tally;
 	struct pace pace;
 	struct vec(struct latency_instance) found;
 	struct arena arena;
@@ -126,14 +127,14 @@ static void sim_instance(void *data, const struct latency_instance *instance)
 	struct simulator *s = data;
 
 	vec_push(&s->found, *instance);
-	tree_add_instance(&s->tree, instance);
+	tally_instance(s->tally, instance);
 }
 
 static void sim_stretch(void *data, uint32_t sure, uint64_t from_ns, uint64_t to_ns, bool idle)
 {
 	struct simulator *s = data;
 
-	tree_add_stretch(&s->tree, sure, from_ns, to_ns, idle);
+	tally_stretch(s->tally, sure, to_ns - from_ns, idle);
 }
 
 static void sim_sight(struct simulator *s, enum sight_kind kind, uint32_t user, uint16_t call, uint32_t kernel)
@@ -266,6 +267,7 @@ static void sim_init(struct simulator *s, uint64_t seed, bool with_code)
 	contexts_init(&s->contexts, &s->names,
 		      (struct context_source){ .data = s, .frame = sim_source, .way = with_code ? sim_way : NULL });
 	tree_init(&s->tree, &s->contexts);
+	s->tally = tally_new(&s->tree);
 	vec_push(&s->frames, none);
 	vec_push(&s->truth_contexts, root);
 	s->rules = (struct latency_rules){
@@ -282,6 +284,7 @@ static void sim_run(struct simulator *s, uint64_t ns)
 	s->next_sample = s->now + s->sample_ns;
 	sim_execute(s, 0, 0, 0);
 	observed_close(&s->thread, &s->rules, s->now, true);
+	tally_finish(s->tally);
 	tree_finish(&s->tree);
 }
 
