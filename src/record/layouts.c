@@ -115,7 +115,7 @@ static struct stack_mapping mapping_for_unwinder(const struct layout_mapping *m)
 	return to;
 }
 
-void layouts_publish(struct layouts *layouts, pid_t pid)
+static void publish(struct layouts *layouts, pid_t pid, uint32_t doubts)
 {
 	struct layout *layout = (struct layout *)layout_of_process(layouts, pid);
 	uint32_t key = (uint32_t)pid;
@@ -128,8 +128,18 @@ void layouts_publish(struct layouts *layouts, pid_t pid)
 			layouts->maps->mappings[layout->first + i] = mapping_for_unwinder(&layout->mappings[i]);
 	}
 	struct stack_process process = { .layout = layout->number, .first = layout->first, .count = layout->count,
-					 .doubts = STACK_DOUBTS };
+					 .doubts = doubts };
 	bpf_map_update_elem(layouts->processes_fd, &key, &process, BPF_ANY);
+}
+
+void layouts_publish(struct layouts *layouts, pid_t pid)
+{
+	publish(layouts, pid, STACK_DOUBTS);
+}
+
+void layouts_settle(struct layouts *layouts, pid_t pid)
+{
+	publish(layouts, pid, 0);
 }
 
 void layouts_withdraw(struct layouts *layouts, pid_t pid)

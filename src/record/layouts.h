@@ -57,6 +57,8 @@ int layouts_read(struct layouts *layouts, pid_t pid, const struct layout **ret_l
 const struct layout *layouts_from(struct layouts *layouts, pid_t pid, const struct module_source *sources, size_t count);
 /* Gives the unwinder what the process has now, or takes it away. */
 void layouts_publish(struct layouts *layouts, pid_t pid);
+/* The same, and that the list is all there is: stacks that end outside of it end there. */
+void layouts_settle(struct layouts *layouts, pid_t pid);
 void layouts_withdraw(struct layouts *layouts, pid_t pid);
 void layouts_fork(struct layouts *layouts, pid_t parent, pid_t child);
 /* The process is gone or another program. */

@@ -107,28 +107,53 @@ void modules_attach(struct modules *modules, struct unwind_maps *maps)
 			lay_table(maps, modules->list[i]);
 }
 
+/* The file by its path here, if that is the one that is mapped. What goes
+ * through the process waits for its memory's lock, which a busy machine's
+ * short-lived processes hold for long. */
+static int open_here(const struct module_source *s, struct stat *ret_stat)
+{
+	int fd = open(s->path, O_PATH | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, ret_stat) < 0 || ret_stat->st_ino != s->inode || ret_stat->st_dev != s->device || !S_ISREG(ret_stat->st_mode)) {
+		close(fd);
+		return -ESTALE;
+	}
+	return fd;
+}
+
 /* Through the process, so that deleted files and other mount namespaces do not
- * matter; for a process that has ended the path is left, if it still names the
- * same file. */
-static int open_source(const struct module_source *s)
+ * matter; where it has ended, by the path below its root. */
+static int open_there(const struct module_source *s, struct stat *ret_stat)
 {
 	char path[4200];
-	struct stat st;
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)s->pid, s->start, s->end);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd >= 0)
+	fd = open(path, O_PATH | O_CLOEXEC);
+	if (fd >= 0 && fstat(fd, ret_stat) == 0)
 		return fd;
+	if (fd >= 0)
+		close(fd);
 	snprintf(path, sizeof(path), "/proc/%d/root%s", (int)s->pid, s->path);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0)
-		fd = open(s->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd >= 0 && (fstat(fd, &st) < 0 || st.st_ino != s->inode)) {
+	fd = open(path, O_PATH | O_CLOEXEC);
+	if (fd >= 0 && (fstat(fd, ret_stat) < 0 || ret_stat->st_ino != s->inode)) {
 		close(fd);
 		return -ESTALE;
 	}
 	return fd < 0 ? -errno : fd;
+}
+
+/* For reading, what open_here or open_there has found. */
+static int open_again(int found)
+{
+	char path[64];
+	struct stat st;
+	/* to open a device would do something */
+	if (fstat(found, &st) < 0 || !S_ISREG(st.st_mode))
+		return -EINVAL;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", found);
+	return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 }
 
 /* Who runs the process; this user where it has ended. */
@@ -169,24 +194,13 @@ static const struct loaded_module *find_special(struct modules *modules, const s
 	return m;
 }
 
-const struct loaded_module *modules_find(struct modules *modules, const struct module_source *s)
+/* `found`: the file, negative when it is out of reach. */
+static const struct loaded_module *find_file(struct modules *modules, const struct module_source *s, int found, int64_t changed,
+					     int64_t bytes)
 {
-	if (s->inode == 0 || s->path[0] != '/')
-		return find_special(modules, s);
-
-	/* a file that is written anew in its place is another module */
-	char path[128];
-	struct stat st;
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)s->pid, s->start, s->end);
-	int64_t changed = 0, bytes = 0;
-	bool alive = stat(path, &st) == 0;
-	if (alive) {
-		changed = st.st_mtim.tv_sec * 1000000000ll + st.st_mtim.tv_nsec;
-		bytes = st.st_size;
-	}
 	uint64_t any = hash_u64(hash_u64(s->device) ^ s->inode), key = hash_u64(any ^ (uint64_t)changed ^ (uint64_t)bytes << 1) | 1;
 	uint64_t *latest = map_find(&modules->by_file, any);
-	if (!alive && latest && *latest)
+	if (found < 0 && latest && *latest)
 		return modules->list[*latest];
 	bool is_new;
 	uint64_t *number = map_at(&modules->by_file, key, &is_new);
@@ -201,7 +215,7 @@ const struct loaded_module *modules_find(struct modules *modules, const struct m
 	m->bytes = bytes;
 	*number = m->number;
 	map_put(&modules->by_file, any, m->number);
-	int fd = open_source(s);
+	int fd = found >= 0 ? open_again(found) : -1;
 	struct elf_file file;
 	if (fd >= 0 && elf_file_open_fd(fd, s->path, &file, NULL) == 0) {
 		read_elf(modules, m, &file);
@@ -209,5 +223,26 @@ const struct loaded_module *modules_find(struct modules *modules, const struct m
 	}
 	if (!m->build_id[0] && s->build_id)
 		snprintf(m->build_id, sizeof(m->build_id), "%s", s->build_id);
+	return m;
+}
+
+const struct loaded_module *modules_find(struct modules *modules, const struct module_source *s)
+{
+	if (s->inode == 0 || s->path[0] != '/')
+		return find_special(modules, s);
+
+	/* a file that is written anew in its place is another module */
+	struct stat st = { 0 };
+	int64_t changed = 0, bytes = 0;
+	int found = open_here(s, &st);
+	if (found < 0)
+		found = open_there(s, &st);
+	if (found >= 0) {
+		changed = st.st_mtim.tv_sec * 1000000000ll + st.st_mtim.tv_nsec;
+		bytes = st.st_size;
+	}
+	const struct loaded_module *m = find_file(modules, s, found, changed, bytes);
+	if (found >= 0)
+		close(found);
 	return m;
 }

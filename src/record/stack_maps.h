@@ -33,6 +33,7 @@
 #define STACK_LAST_SLOTS 128u
 #define STACK_WINDOW_BYTES 8192u
 #define STACK_COPY_BYTES 16384u
+#define STACK_RING_BYTES (8u << 20)
 #define STACK_LEVELS 4u                 /* programs that can interrupt each other on one processor */
 
 struct stack_process {
@@ -41,7 +42,8 @@ struct stack_process {
 	u32 doubts;                 /* so many stacks that end outside of all mappings may be copied: the list may be old */
 };
 
-#define STACK_DOUBTS 64u
+#define STACK_DOUBTS 4096u
+#define STACK_DOUBTS_SETTLED 64u        /* so many turned out to end there indeed: no more are copied */
 
 enum stack_mapping_kind {
 	STACK_MAPPING_TABLE,        /* has an unwind table */

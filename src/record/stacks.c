@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -242,7 +243,11 @@ static int open_maps(struct stacks *s, const struct programs *programs, struct e
 	if (r < 0)
 		return r;
 	s->ring = ring_buffer__new(ring, take_message, s, NULL);
-	return s->ring ? 0 : err_sys(err, -errno, "mapping the ring of stacks");
+	if (!s->ring)
+		return err_sys(err, -errno, "mapping the ring of stacks");
+	/* by its edge: there is nearly always something in it, but it wakes only when it fills */
+	struct epoll_event event = { .events = EPOLLIN | EPOLLET, .data.fd = ring };
+	return epoll_ctl(s->poll_fd, EPOLL_CTL_ADD, ring, &event) == 0 ? 0 : err_sys(err, -errno, "waiting for the ring of stacks");
 }
 
 static int prepare(struct stacks *s, struct err *err)
@@ -285,12 +290,13 @@ static void stacks_free(struct stacks *s)
 int stacks_prepare(struct stacks **ret_stacks, struct err *err)
 {
 	struct stacks *s = mem_zalloc(sizeof(*s));
-	s->wake_fd = -1;
+	s->wake_fd = s->poll_fd = -1;
+	pthread_mutex_init(&s->gate, NULL);
 	s->start_ns = stacks_now_ns();
 	int r = prepare(s, err);
 	if (r < 0) {
-		stacks_loader_stop(s);
-		stacks_free(s);
+		if (stacks_loader_stop(s))
+			stacks_free(s);
 		return r;
 	}
 	*ret_stacks = s;
@@ -355,8 +361,10 @@ void stacks_stop(struct stacks *s)
 {
 	if (!s)
 		return;
-	stacks_loader_stop(s);
+	bool ended = stacks_loader_stop(s);
 	tell_counts(s);
-	stacks_free(s);
+	/* a thread that is stuck may still come back to what it has: it stays until the process ends */
+	if (ended)
+		stacks_free(s);
 }
 #endif

@@ -9,9 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -25,6 +27,7 @@
 #define IDLE_MS 500
 #define JIT_EVERY_NS 1000000000ull      /* maps of run-time code can be large */
 #define SOURCES_MAX 4096u               /* mappings noted of one process */
+#define STUCK_S 3                       /* a read that lasts longer may never end */
 
 /* ---- telling the trace ---- */
 
@@ -180,6 +183,27 @@ static void tell_again(struct stacks *s)
 	tell_all_jit_symbols(s, 0);
 }
 
+/* ---- what may never come back ---- */
+
+/* Reading a process's mappings or a file on a dead network file system can
+ * last for ever. Whoever ends the recording then leaves this thread behind;
+ * between these two it must touch nothing but the loader's own memory. */
+static void aside_begin(struct stacks *s)
+{
+	pthread_mutex_unlock(&s->gate);
+}
+
+static void aside_end(struct stacks *s)
+{
+	pthread_mutex_lock(&s->gate);
+	s->asides++;
+	while (s->left_behind) {
+		pthread_mutex_unlock(&s->gate);
+		pause();
+		pthread_mutex_lock(&s->gate);
+	}
+}
+
 /* ---- processes ---- */
 
 static bool process_exists(pid_t pid)
@@ -190,7 +214,10 @@ static bool process_exists(pid_t pid)
 static void look_at(struct stacks *s, pid_t pid)
 {
 	const struct layout *layout;
-	if (layouts_read(&s->layouts, pid, &layout) == 0 && layout) {
+	aside_begin(s);
+	int r = layouts_read(&s->layouts, pid, &layout);
+	aside_end(s);
+	if (r == 0 && layout) {
 		tell_layout(s, pid, layout);
 		map_put(&s->to_publish, (uint64_t)pid, 1);
 	}
@@ -206,10 +233,12 @@ static void look_at_one(struct stacks *s, pid_t pid)
 		return;
 	d->changed = false;
 	/* a program whose start was seen is all in the events; of an older one they tell what is new */
+	aside_begin(s);
 	if (d->started_ns && d->sources.length < SOURCES_MAX)
 		layout = layouts_from(&s->layouts, pid, d->sources.items, d->sources.length);
 	else if (layouts_read(&s->layouts, pid, &layout) < 0)
 		layout = layouts_from(&s->layouts, pid, d->sources.items, d->sources.length);
+	aside_end(s);
 	if (layout)
 		tell_layout(s, pid, layout);
 	map_put(&s->to_publish, (uint64_t)pid, 1);
@@ -221,8 +250,10 @@ static void publish(struct stacks *s)
 	size_t at = 0;
 	if (!s->to_publish.length || !s->attached)
 		return;
-	for (const struct map_slot *slot; (slot = map_next(&s->to_publish, &at));)
+	for (const struct map_slot *slot; (slot = map_next(&s->to_publish, &at));) {
 		layouts_publish(&s->layouts, (pid_t)slot->key);
+		map_remove(&s->doubtful, slot->key);
+	}
 	map_clear(&s->to_publish);
 }
 
@@ -323,6 +354,7 @@ static void forget_ended(struct stacks *s, uint64_t now)
 			continue;
 		layouts_leave(&s->layouts, e.pid, now);
 		layouts_withdraw(&s->layouts, e.pid);
+		map_remove(&s->doubtful, (uint64_t)e.pid);
 		uint64_t *dirty = map_find(&s->dirty, (uint64_t)e.pid);
 		if (dirty) {
 			struct dirty_process *d = (struct dirty_process *)(uintptr_t)*dirty;
@@ -367,10 +399,21 @@ static const struct layout *layout_then(struct stacks *s, pid_t pid, uint64_t ti
 		layout = d->before ? layout_of(&s->layouts, d->before) : NULL;
 		return layout ? layout : &none;
 	}
-	if (!layout_of_process(&s->layouts, pid))
+	if (!layout_of_process(&s->layouts, pid)) {
 		look_at(s, pid);
+		/* each moment more of these is a copy more */
+		publish(s);
+	}
 	layout = layout_of_process(&s->layouts, pid);
 	return layout ? layout : &none;
+}
+
+/* A process whose stacks do end outside of its mappings is not to be copied for ever. */
+static void settle(struct stacks *s, pid_t pid)
+{
+	uint64_t *count = map_at(&s->doubtful, (uint64_t)pid, NULL);
+	if (++*count == STACK_DOUBTS_SETTLED)
+		layouts_settle(&s->layouts, pid);
 }
 
 static void unwind_copy(struct stacks *s, const struct pending_copy *c)
@@ -382,6 +425,8 @@ static void unwind_copy(struct stacks *s, const struct pending_copy *c)
 	struct unwind_registers registers = { .ip = c->head.ip, .sp = c->head.sp, .bp = c->head.bp, .di = c->head.di, .exact = 1 };
 	int status = unwind_walk(&copy, registers, rule_at, (void *)layout, addresses, STACK_FRAMES_MAX, &count);
 
+	if (status == STACK_STATUS_no_mapping && layout == layout_of_process(&s->layouts, (pid_t)c->head.tgid))
+		settle(s, (pid_t)c->head.tgid);
 	tell_modules(s);
 	agent_lock(s->agent);
 	pthread_mutex_lock(&s->layouts.lock);
@@ -479,23 +524,62 @@ static void one_round(struct stacks *s)
 	atomic_store(&s->processes, s->layouts.by_process.length);
 }
 
+static void take_wakes(struct stacks *s)
+{
+	struct epoll_event woken[2];
+	uint64_t count;
+	int n = epoll_wait(s->poll_fd, woken, 2, 0);
+	for (int i = 0; i < n; i++) {
+		if (woken[i].data.fd == s->wake_fd && read(s->wake_fd, &count, sizeof(count)) >= 0)
+			continue;
+		/* a ring that fills cannot wait until what is before the stacks is done */
+		agent_lock(s->agent);
+		stacks_take(s);
+		agent_unlock(s->agent);
+	}
+}
+
 static void *run(void *data)
 {
 	struct stacks *s = data;
+	pthread_mutex_lock(&s->gate);
 	/* stacks wait for it: before what merely computes */
 	setpriority(PRIO_PROCESS, (id_t)gettid(), -10);
 	look_at_all(s);
 	atomic_store(&s->first_look_ns, stacks_now_ns() - s->start_ns);
 	while (!atomic_load(&s->stop)) {
 		bool copies = atomic_load(&s->copies_head) != atomic_load(&s->copies_tail);
-		mapping_events_wait(s->events, s->wake_fd, copies ? 5 : IDLE_MS / 10);
-		uint64_t woken;
-		ssize_t n = read(s->wake_fd, &woken, sizeof(woken));
-		(void)n;
+		mapping_events_wait(s->events, s->poll_fd, copies ? 5 : IDLE_MS / 10);
+		take_wakes(s);
 		usleep(GATHER_US);
 		one_round(s);
 	}
+	one_round(s);
+	tell_modules(s);
+	if (s->attached)
+		tell_all_jit_symbols(s, 0);
+	pthread_mutex_unlock(&s->gate);
 	return NULL;
+}
+
+/* False when it is stuck. */
+static bool join(struct stacks *s)
+{
+	uint64_t asides = UINT64_MAX;
+	for (;;) {
+		struct timespec until;
+		clock_gettime(CLOCK_MONOTONIC, &until);
+		until.tv_sec += STUCK_S;
+		if (pthread_clockjoin_np(s->thread, NULL, CLOCK_MONOTONIC, &until) == 0)
+			return true;
+		pthread_mutex_lock(&s->gate);
+		/* behind with its work, which lasts as long as it lasts, or in one and the same read */
+		s->left_behind = s->asides == asides;
+		asides = s->asides;
+		pthread_mutex_unlock(&s->gate);
+		if (s->left_behind)
+			return pthread_tryjoin_np(s->thread, NULL) == 0;
+	}
 }
 
 int stacks_loader_start(struct stacks *s, struct err *err)
@@ -506,7 +590,11 @@ int stacks_loader_start(struct stacks *s, struct err *err)
 		return r;
 	s->modules_told = 1;
 	s->nodes_seen = 1;
-	s->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	struct epoll_event event = { .events = EPOLLIN };
+	s->wake_fd = event.data.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	s->poll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (s->wake_fd < 0 || s->poll_fd < 0 || epoll_ctl(s->poll_fd, EPOLL_CTL_ADD, s->wake_fd, &event) < 0)
+		return err_sys(err, -errno, "starting the loader of unwind tables");
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	r = pthread_create(&s->thread, NULL, run, s);
@@ -517,16 +605,13 @@ int stacks_loader_start(struct stacks *s, struct err *err)
 	return 0;
 }
 
-void stacks_loader_stop(struct stacks *s)
+bool stacks_loader_stop(struct stacks *s)
 {
 	if (s->started) {
 		atomic_store(&s->stop, true);
 		stacks_wake(s);
-		pthread_join(s->thread, NULL);
-		one_round(s);
-		tell_modules(s);
-		if (s->attached)
-			tell_all_jit_symbols(s, 0);
+		if (!join(s))
+			return false;
 	}
 	size_t at = 0;
 	for (const struct map_slot *slot; (slot = map_next(&s->dirty, &at));) {
@@ -538,10 +623,14 @@ void stacks_loader_stop(struct stacks *s)
 	map_done(&s->dirty);
 	map_done(&s->symbols_told);
 	map_done(&s->to_publish);
+	map_done(&s->doubtful);
 	map_done(&s->jit_wanted);
 	vec_done(&s->ended);
 	mapping_events_close(s->events);
 	if (s->wake_fd >= 0)
 		close(s->wake_fd);
+	if (s->poll_fd >= 0)
+		close(s->poll_fd);
+	return true;
 }
 #endif

@@ -11,6 +11,10 @@
 #include "record/bpf/config.bpf.h"
 #include "record/stack_maps.h"
 
+/* system calls */
+#define CALL_EXECVE 59
+#define CALL_EXECVEAT 322
+
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, STACK_PROCESSES_MAX);
@@ -82,7 +86,7 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 8u << 20);
+	__uint(max_entries, STACK_RING_BYTES);
 } stack_ring SEC(".maps");
 
 struct {
@@ -438,7 +442,9 @@ static __noinline u32 stack_copy_out(struct walk *w)
 	w->copy.bp = w->bp;
 	w->copy.di = w->registers.di;
 	w->copy.time_ns = bpf_ktime_get_ns();
-	if (bpf_ringbuf_output(&stack_ring, &w->copy, sizeof(w->copy) + (bytes & (2 * STACK_COPY_BYTES - 1)), BPF_RB_NO_WAKEUP) == 0) {
+	/* the agent comes by itself; copies fill the ring faster than it expects */
+	u64 wake = bpf_ringbuf_query(&stack_ring, BPF_RB_AVAIL_DATA) > STACK_RING_BYTES / 4 ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+	if (bpf_ringbuf_output(&stack_ring, &w->copy, sizeof(w->copy) + (bytes & (2 * STACK_COPY_BYTES - 1)), wake) == 0) {
 		stack_count(STACK_COUNT_COPIED);
 		return id;
 	}
@@ -531,6 +537,10 @@ __noinline u32 stack_walk(void)
 	u32 *level;
 	/* kernel threads have no stack of the user, 32-bit programs not one we know */
 	if (!GET(task, mm) || (GET(task, flags) & 0x200000) || GET(registers, cs) != 0x33)
+		return 0;
+	/* within execve there comes a moment when the old program's stack is gone and the new one's not yet in use */
+	u64 call = GET(registers, orig_ax), word;
+	if ((call == CALL_EXECVE || call == CALL_EXECVEAT) && bpf_probe_read_user(&word, 8, (void *)GET(registers, sp)) < 0)
 		return 0;
 	struct walk *w = walk_begin(&level);
 	if (!w)
