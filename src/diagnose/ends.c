@@ -1,6 +1,7 @@
 /* Sorted indices over the descriptor snapshots, see ends.h. */
 #include "diagnose/ends.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,18 +44,16 @@ static struct row sorted(struct arena *arena, const struct tables *tables, key_o
 /* Connections made and accepted tell it, and so do descriptors: the end that
  * connected is shown with an arrow to the other, the end that was accepted has
  * the listener's address, and TCP's its port. */
-static void learn_roles(const struct scene *scene, struct map *roles)
+static void learn_roles(const struct scene *scene, struct map *roles, struct map *listeners)
 {
 	const struct tables *tables = scene->tables;
-	struct map listeners;     /* hash of a listener's address */
 
-	map_init(&listeners);
 	for (size_t i = 0; i < tables->descriptor_count; i++) {
 		const struct descriptor *d = &tables->descriptors[i];
 
 		if (d->at.state == 10) {
 			map_put(roles, d->at.object, END_LISTENER);
-			map_put(&listeners, hash_bytes(d->text, strlen(d->text)), 1);
+			map_put(listeners, hash_bytes(d->text, strlen(d->text)), i + 1);
 		}
 	}
 	for (size_t i = 0; i < tables->descriptor_count; i++) {
@@ -74,7 +73,7 @@ static void learn_roles(const struct scene *scene, struct map *roles)
 		local = hash_bytes(d->text, arrow ? (size_t)(arrow - d->text) - (arrow > d->text && arrow[-1] == ' ')
 						  : strlen(d->text));
 		port = strrchr(d->text, ':');
-		map_put(roles, d->at.object, port && map_find(&listeners, local) ? END_SERVER : END_CLIENT);
+		map_put(roles, d->at.object, port && map_find(listeners, local) ? END_SERVER : END_CLIENT);
 	}
 	for (uint32_t i = 0; i < scene->message_count; i++) {
 		const struct message *m = &scene->messages[i];
@@ -84,7 +83,6 @@ static void learn_roles(const struct scene *scene, struct map *roles)
 		else if (m->kind == MESSAGE_KIND_accept && m->result >= 0)
 			map_put(roles, m->object, END_SERVER);
 	}
-	map_done(&listeners);
 }
 
 void ends_build(struct arena *arena, const struct scene *scene, struct ends *ret_ends)
@@ -96,12 +94,14 @@ void ends_build(struct arena *arena, const struct scene *scene, struct ends *ret
 	ret_ends->by_channel = sorted(arena, tables, channel_key);
 	ret_ends->by_pid = sorted(arena, tables, pid_key);
 	map_init(&ret_ends->roles);
-	learn_roles(scene, &ret_ends->roles);
+	map_init(&ret_ends->listeners);
+	learn_roles(scene, &ret_ends->roles, &ret_ends->listeners);
 }
 
 void ends_done(struct ends *ends)
 {
 	map_done(&ends->roles);
+	map_done(&ends->listeners);
 }
 
 enum end_role ends_role(const struct ends *ends, uint64_t object)
@@ -143,4 +143,39 @@ struct row ends_receiving(const struct ends *ends, uint64_t channel)
 struct row ends_of_process(const struct ends *ends, uint32_t pid)
 {
 	return part(ends, ends->by_pid, pid_key, pid);
+}
+
+static const struct descriptor *listener_at(const struct ends *ends, const char *address, size_t length)
+{
+	const uint64_t *known = map_find(&ends->listeners, hash_bytes(address, length));
+
+	return known ? &ends->tables->descriptors[*known - 1] : NULL;
+}
+
+const struct descriptor *ends_listener(const struct ends *ends, const struct descriptor *client)
+{
+	const char *arrow = strstr(client->text, "-> "), *port;
+	const struct descriptor *found;
+	char any[32];
+	int length;
+
+	if (!arrow || client->at.state == 10)
+		return NULL;
+	found = listener_at(ends, arrow + 3, strlen(arrow + 3));
+	port = strrchr(arrow, ':');
+	if (found || client->at.kind != OBJECT_KIND_tcp || !port)
+		return found;
+	length = snprintf(any, sizeof(any), "0.0.0.0%.8s", port);
+	found = listener_at(ends, any, (size_t)length);
+	if (found)
+		return found;
+	length = snprintf(any, sizeof(any), "[::]%.8s", port);
+	return listener_at(ends, any, (size_t)length);
+}
+
+bool ends_not_accepted(const struct ends *ends, const struct descriptor *client)
+{
+	if (client->at.kind == OBJECT_KIND_tcp && client->at.state != 1 && client->at.state != 2)
+		return false;
+	return client->at.state == 2 || (client->at.channel_out && !ends_receiving(ends, client->at.channel_out).count);
 }

@@ -13,6 +13,7 @@ enum end_role { END_UNKNOWN, END_CLIENT, END_SERVER, END_LISTENER };
 struct ends {
 	const struct tables *tables;
 	struct map roles;          /* object -> enum end_role */
+	struct map listeners;      /* hash of a listener's address -> index of its descriptor + 1 */
 	struct row by_object;      /* indices into tables->descriptors, sorted by object, then time */
 	struct row by_channel;     /* those that receive from a channel, sorted by it, then time */
 	struct row by_pid;         /* sorted by process, then time */
@@ -25,6 +26,12 @@ enum end_role ends_role(const struct ends *ends, uint64_t object);
 struct row ends_of_object(const struct ends *ends, uint64_t object);
 struct row ends_receiving(const struct ends *ends, uint64_t channel);
 struct row ends_of_process(const struct ends *ends, uint32_t pid);
+/* The listener at the address that the descriptor is connected to, or connecting;
+ * NULL when none was seen. */
+const struct descriptor *ends_listener(const struct ends *ends, const struct descriptor *client);
+/* True when no process has the other end of the connection: its listener's has not
+ * accepted it, as far as the snapshots tell. */
+bool ends_not_accepted(const struct ends *ends, const struct descriptor *client);
 static inline const struct descriptor *ends_at(const struct ends *ends, struct row row, uint32_t i)
 {
 	return &ends->tables->descriptors[row.items[i]];

@@ -113,6 +113,23 @@ static uint64_t part_end(const struct follower *f, struct trail *trail)
 	return UINT64_MAX;
 }
 
+/* Who had not accepted the connection that the message was sent on when it was
+ * last looked at. */
+static uint32_t listener_of(const struct follower *f, const struct message *sent)
+{
+	struct row row = ends_of_object(f->ends, sent->object);
+	const struct descriptor *last = NULL, *listener;
+
+	for (uint32_t i = 0; i < row.count; i++) {
+		const struct descriptor *d = ends_at(f->ends, row, i);
+
+		if (d->time >= sent->start_ns && d->time <= f->until)
+			last = d;
+	}
+	listener = last && ends_not_accepted(f->ends, last) ? ends_listener(f->ends, last) : NULL;
+	return listener ? tables_process(f->scene->tables, listener->pid, sent->time) : 0;
+}
+
 /* The process's thread that most likely reads: whoever read the channel last,
  * else the first thread. */
 static uint32_t reader_of(const struct follower *f, const struct message *sent, uint64_t *ret_read_ns, uint64_t *ret_event)
@@ -122,6 +139,11 @@ static uint32_t reader_of(const struct follower *f, const struct message *sent, 
 
 	*ret_read_ns = 0;
 	*ret_event = sent->number;
+	/* What others connected to the same address was accepted in its place. */
+	if (sent->kind == MESSAGE_KIND_connect)
+		reader = listener_of(f, sent);
+	if (reader)
+		return reader;
 	if (row) {
 		uint32_t from = scene_channel_from(f->scene, row, sent->start_ns);
 
@@ -149,7 +171,7 @@ static uint32_t reader_of(const struct follower *f, const struct message *sent, 
 	}
 	if (!reader && sent->peer)
 		reader = tables_process(f->scene->tables, sent->peer, sent->time);
-	return reader;
+	return reader ? reader : listener_of(f, sent);
 }
 
 static bool sent_on_later(const struct follower *f, uint32_t parent)
@@ -171,7 +193,7 @@ static void follow_messages(struct follower *f, uint32_t at, uint64_t from, uint
 
 		if (m->start_ns > to)
 			break;
-		if (m->flags & MESSAGE_FLAGS_receive || m->result <= 0 || m->start_ns < from ||
+		if (m->flags & MESSAGE_FLAGS_receive || !message_sent(m) || m->start_ns < from ||
 		    scene_is_cut(f->scene, m->number))
 			continue;
 		reader = reader_of(f, m, &read_ns, &event);

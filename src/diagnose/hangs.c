@@ -1,7 +1,8 @@
 /* Finding hangs, see hangs.h.
  *
  * Each finder looks at one thread for one kind of hang and offers stretches with
- * a weight. Stretches of one thread that overlap or nearly adjoin become one.
+ * a weight. Of stretches of one thread that overlap the most severe stays; pieces of
+ * work that adjoin become one.
  * The order is by weight times length. */
 #include "diagnose/hangs.h"
 
@@ -15,6 +16,11 @@
 #define TURN_NS 1000000000ull      /* so is a turn of an event loop */
 #define BUSY_NS 2000000000ull      /* a process that only computes */
 #define STARVED_NS 1200000000ull
+
+/* Parts of a program's work that may follow each other at once. */
+static const char reason_unread[] = "it computes and leaves what it was sent unread";
+static const char reason_turn[] = "an event loop's turn took too long";
+static const char reason_computes[] = "it computes and does nothing else";
 
 static uint64_t threshold(const struct finder *f, uint64_t usual)
 {
@@ -67,10 +73,9 @@ static void judge_silence(struct finder *f, uint64_t from, uint64_t to, uint32_t
 	if (times.ns[SPAN_RUNNING] < threshold(f, BUSY_NS) * 3 / 4)
 		return;
 	if (left_unread(f, from, to))
-		offer(f, from, to, 90, "it computes and leaves what it was sent unread");
+		offer(f, from, to, 90, reason_unread);
 	else if (f->scene->tables->threads[f->thread].tid == f->scene->tables->threads[f->thread].pid)
-		offer(f, from, to, weight, weight > 50 ? "an event loop's turn took too long"
-						       : "it computes and does nothing else");
+		offer(f, from, to, weight, weight > 50 ? reason_turn : reason_computes);
 }
 
 /* Wake-ups of others and messages are signs of life; between them is silence. */
@@ -121,7 +126,7 @@ static void offer_turn(struct finder *f, uint64_t from, uint64_t to, bool ended)
 		find_silences(f, from, to, 60);
 		return;
 	}
-	offer(f, from, to, ended ? 90 : 80, "an event loop's turn took too long");
+	offer(f, from, to, ended ? 90 : 80, reason_turn);
 }
 
 static bool sleeps_most(const struct finder *f, uint64_t from, uint64_t to)
@@ -211,6 +216,7 @@ static bool is_pending(struct finder *f, const struct episode *e, uint64_t *ret_
 	struct path_node path[SIMILAR_MAX_PATH];
 	unsigned path_count;
 	bool outside;             /* the answer comes from another process */
+	const struct place *place = hangs_place_of(f, w);
 
 	*ret_asked_ns = suspects_request_start(f->scene, e);
 	follow_request(f->scene, f->ends, f->thread, *ret_asked_ns, e->start_ns, until, &f->trails);
@@ -236,7 +242,8 @@ static bool is_pending(struct finder *f, const struct episode *e, uint64_t *ret_
 	}
 	/* A limit of a second and more that ran out, behind a request to another
 	 * process: nobody answered, though all look at rest. */
-	if (!pending && w->end == WAIT_END_TIMEOUT && w->timeout_ns >= WAIT_NS && outside && w->argument <= 2)
+	if (!pending && w->end == WAIT_END_TIMEOUT && w->timeout_ns >= WAIT_NS && outside &&
+	    (w->argument <= 1 || (w->argument == 2 && place && place->visits < 3)))
 		for (size_t i = 1; i < f->trails.length && !pending; i++)
 			pending = !scene_same_process(f->scene, f->trails.items[i].thread, f->thread);
 	return pending && ended_by_one;
@@ -263,6 +270,11 @@ static uint64_t first_deed(const struct scene *scene, uint32_t thread, uint64_t 
 	}
 	/* The program may have done much else since, before it asked. */
 	return first + 1000000000 < to && first == from ? to : first;
+}
+
+static bool is_datagram(uint64_t object)
+{
+	return object_kind(object) == OBJECT_KIND_udp || object_kind(object) == OBJECT_KIND_unix_dgram;
 }
 
 /* Waits in which a thread may await an answer. Threads other than a process's
@@ -292,6 +304,10 @@ static bool may_ask(const struct finder *f, const struct wait *w)
 		if (hangs_is_pipe(w->object))
 			return hangs_awaits_answer(f, w);
 		if (object_kind(w->object) == OBJECT_KIND_tty || object_kind(w->object) == OBJECT_KIND_inotify)
+			return false;
+		/* Any process may be a datagram's receiver, without a connection that tells who serves. */
+		if (f->scene->messages_seen && is_datagram(w->kind == WAIT_KIND_poll ? w->detail : w->object) &&
+		    !hangs_asked_there(f, w))
 			return false;
 		return role != END_SERVER && role != END_LISTENER;
 	default:
@@ -508,6 +524,48 @@ static size_t drop_overlaps(struct hang *hangs, size_t count)
 	return kept;
 }
 
+static int earlier(const void *a, const void *b)
+{
+	const struct hang *x = a, *y = b;
+
+	return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
+}
+
+static bool is_work(const struct hang *h)
+{
+	return h->reason == reason_unread || h->reason == reason_turn || h->reason == reason_computes;
+}
+
+/* One of several pieces of work may wake somebody before it goes on to the next:
+ * for whoever waits for the thread they are one hang. `hangs` are of one thread. */
+static size_t join_work(struct hang *hangs, size_t count)
+{
+	size_t kept = 0;
+
+	if (!count)
+		return 0;
+	qsort(hangs, count, sizeof(*hangs), more_severe);
+	count = drop_overlaps(hangs, count);
+	qsort(hangs, count, sizeof(*hangs), earlier);
+	for (size_t i = 0; i < count; i++) {
+		struct hang *last = kept ? &hangs[kept - 1] : NULL;
+		uint64_t shorter = last ? last->end_ns - last->start_ns : 0, length = hangs[i].end_ns - hangs[i].start_ns;
+
+		if (length < shorter)
+			shorter = length;
+		if (!last || !is_work(last) || !is_work(&hangs[i]) || hangs[i].start_ns > last->end_ns + shorter / 50) {
+			hangs[kept++] = hangs[i];
+			continue;
+		}
+		last->end_ns = hangs[i].end_ns;
+		if (hangs[i].weight > last->weight) {
+			last->weight = hangs[i].weight;
+			last->reason = hangs[i].reason;
+		}
+	}
+	return kept;
+}
+
 size_t hangs_find(struct arena *arena, struct diagnoser *diagnoser, const struct hangs_options *options,
 		  const struct hang **ret_hangs)
 {
@@ -518,12 +576,15 @@ size_t hangs_find(struct arena *arena, struct diagnoser *diagnoser, const struct
 	size_t count = 0;
 
 	for (f.thread = 1; f.thread < f.scene->thread_count; f.thread++) {
+		size_t before = f.hangs.length;
+
 		if (!wanted(&f, f.thread))
 			continue;
 		hangs_learn_places(&f);
 		find_turns(&f);
 		find_waits(&f);
 		find_stretches(&f);
+		f.hangs.length = before + join_work(f.hangs.items + before, f.hangs.length - before);
 	}
 	for (size_t i = 0; i < f.hangs.length; i++) {
 		const struct hang *h = &f.hangs.items[i];
@@ -537,7 +598,6 @@ size_t hangs_find(struct arena *arena, struct diagnoser *diagnoser, const struct
 	}
 	if (count)
 		qsort(f.hangs.items, count, sizeof(*f.hangs.items), more_severe);
-	count = drop_overlaps(f.hangs.items, count);
 	*ret_hangs = arena_memdup(arena, f.hangs.items, count * sizeof(*f.hangs.items));
 	vec_done(&f.hangs);
 	vec_done(&f.places);

@@ -68,8 +68,7 @@ enum end_role hangs_role_in(const struct finder *f, const struct wait *w)
 	return role;
 }
 
-/* True when the last that the thread did with what it waits for was to send. */
-static bool asked_there(const struct finder *f, const struct wait *w)
+bool hangs_asked_there(const struct finder *f, const struct wait *w)
 {
 	const struct scene_thread *t = &f->scene->threads[w->thread];
 	uint64_t object = w->kind == WAIT_KIND_poll ? w->detail : w->object;
@@ -77,8 +76,8 @@ static bool asked_there(const struct finder *f, const struct wait *w)
 	for (uint32_t i = scene_messages_from(f->scene, w->thread, w->start_ns), n = 0; i-- && n < 8; n++) {
 		const struct message *m = &f->scene->messages[t->messages.items[i]];
 
-		if (m->object == object && m->result > 0)
-			return !(m->flags & MESSAGE_FLAGS_receive);
+		if (m->object == object && (m->result > 0 || message_sent(m)))
+			return message_sent(m);
 	}
 	return false;
 }
@@ -103,14 +102,17 @@ static bool sent_last(const struct finder *f, const struct wait *w)
 	return last && !(last->flags & MESSAGE_FLAGS_receive);
 }
 
-/* One connection that the thread made itself, or on which it has just asked, and
- * nothing else, is listened to for answers. */
+/* One connection that the thread made itself, or on which it has just asked, is
+ * listened to for answers: it and nothing else, or at most what wakes the loop up. */
 bool hangs_awaits_answer(const struct finder *f, const struct wait *w)
 {
 	if (w->kind == WAIT_KIND_read && hangs_is_pipe(w->object))
 		return sent_last(f, w);
-	return (w->kind == WAIT_KIND_read || (w->kind == WAIT_KIND_poll && w->argument <= 1)) && hangs_role_in(f, w) != END_SERVER &&
-	       (hangs_role_in(f, w) == END_CLIENT || asked_there(f, w));
+	if (hangs_role_in(f, w) == END_SERVER)
+		return false;
+	if (w->kind == WAIT_KIND_read || (w->kind == WAIT_KIND_poll && w->argument <= 1))
+		return hangs_role_in(f, w) == END_CLIENT || hangs_asked_there(f, w);
+	return w->kind == WAIT_KIND_poll && w->argument == 2 && hangs_asked_there(f, w);
 }
 
 static uint32_t epoll_visits(const struct finder *f)

@@ -37,6 +37,8 @@ const struct place *hangs_place_of(const struct finder *f, const struct wait *w)
 /* Which end of a connection the wait listens to. */
 enum end_role hangs_role_in(const struct finder *f, const struct wait *w);
 bool hangs_is_pipe(uint64_t object);
+/* True when the last that the thread did with what it waits for was to send. */
+bool hangs_asked_there(const struct finder *f, const struct wait *w);
 /* True when it has asked there and has not been answered. */
 bool hangs_awaits_answer(const struct finder *f, const struct wait *w);
 /* True when the wait is a rest: nothing is outstanding, the loop only listens. */

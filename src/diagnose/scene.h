@@ -118,6 +118,14 @@ struct message {
 	uint8_t flags;           /* MESSAGE_FLAGS_ */
 };
 
+/* True when something went out: a connection that is made is asked for, too. */
+static inline bool message_sent(const struct message *m)
+{
+	if (m->kind == MESSAGE_KIND_connect)
+		return m->channel && (!m->result || m->result == -115); /* EINPROGRESS */
+	return !(m->flags & MESSAGE_FLAGS_receive) && m->result > 0;
+}
+
 struct sample {
 	uint64_t time;
 	uint64_t number;

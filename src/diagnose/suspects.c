@@ -294,6 +294,26 @@ static bool passes_messages(unsigned kind)
 	return kind == OBJECT_KIND_pipe || kind == OBJECT_KIND_fifo || kind == OBJECT_KIND_tty;
 }
 
+/* Who has the other end of a connection; where nobody has it, who listens and has
+ * not accepted it. */
+static void suspect_far_end(struct question *q, const struct descriptor *d)
+{
+	const struct ends *ends = q->inquiry->ends;
+	const struct tables *tables = q->scene->tables;
+	const struct descriptor *listener;
+	struct row far = ends_receiving(ends, d->at.channel_out);
+
+	if (d->at.peer && d->at.peer != d->pid) {
+		suspect_thread(q, tables_process(tables, d->at.peer, q->from), LINK_PEER, 42, 0);
+		return;
+	}
+	if (far.count && ends_at(ends, far, 0)->pid != d->pid)
+		suspect_thread(q, tables_process(tables, ends_at(ends, far, 0)->pid, q->from), LINK_PEER, 42, 0);
+	listener = d->time >= q->from && d->time <= q->to && ends_not_accepted(ends, d) ? ends_listener(ends, d) : NULL;
+	if (listener)
+		suspect_thread(q, tables_process(tables, listener->pid, q->from), LINK_LISTENER, 86, q->wait->begin_event);
+}
+
 static void ask_other_end(struct question *q)
 {
 	const struct ends *ends = q->inquiry->ends;
@@ -309,8 +329,7 @@ static void ask_other_end(struct question *q)
 		uint8_t needed = q->wait->kind == WAIT_KIND_write ? 1 : 2;
 
 		if (d->pid == pid) {
-			if (d->at.peer && d->at.peer != pid)
-				suspect_thread(q, tables_process(tables, d->at.peer, q->from), LINK_PEER, 42, 0);
+			suspect_far_end(q, d);
 			continue;
 		}
 		if (passes_messages(d->at.kind) && d->at.access & needed) {

@@ -19,6 +19,7 @@ const char *walk_link_words(enum walk_link link)
 	case LINK_ACTIVITY: return "was set to work on its behalf";
 	case LINK_OWNER: return "owns what it waits for (a hint)";
 	case LINK_PEER: return "is at the other end";
+	case LINK_LISTENER: return "has not accepted its connection";
 	case LINK_FILE_LOCK: return "holds the file lock";
 	case LINK_CHILD: return "is its child";
 	case LINK_SERVER: return "serves the file system";

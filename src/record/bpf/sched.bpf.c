@@ -82,6 +82,17 @@ struct wake {
 	u8 context, cause, vector, flags;
 };
 
+/* False in calls that only wait: a packet that is received in them is another's,
+ * such as one that a timer sent again. */
+static __always_inline bool call_may_send(u32 syscall)
+{
+	const u64 waits = 1ull << WAIT_KIND_futex | 1ull << WAIT_KIND_poll | 1ull << WAIT_KIND_epoll |
+			  1ull << WAIT_KIND_sleep | 1ull << WAIT_KIND_child | 1ull << WAIT_KIND_signal |
+			  1ull << WAIT_KIND_yield | 1ull << WAIT_KIND_semaphore;
+
+	return syscall != SYSCALL_NONE && !(waits >> (call_infos[syscall & (CALL_MAX - 1)].wait & 63) & 1);
+}
+
 /* In interrupt context: what the interrupt serves. */
 static __always_inline void wake_cause(struct wake *k, struct ring *ring, struct task_struct *current,
 				       struct task_struct *target, u64 now)
@@ -104,7 +115,7 @@ static __always_inline void wake_cause(struct wake *k, struct ring *ring, struct
 		}
 		if (context_receives(ring, current)) {
 			k->vector = SOFTIRQ_NET_RX;
-			k->cause = k->syscall != SYSCALL_NONE && context_receives_own(ring, current)
+			k->cause = call_may_send(k->syscall) && context_receives_own(ring, current)
 				? WAKE_CAUSE_own_send : WAKE_CAUSE_network;
 			return;
 		}

@@ -276,6 +276,8 @@ static __always_inline void wait_call(struct wait *w, struct task_struct *task, 
 	case CALL_poll:
 	case CALL_select:
 		w->argument = call_argument(registers, info.object == CALL_poll ? 1 : 0);
+		if (!w->argument) /* of nothing, with a time limit: how programs slept before nanosleep */
+			w->wait = WAIT_KIND_sleep;
 		first = current && w->argument ? wait_first_polled(registers, info.object == CALL_select) : -1;
 		if (first >= 0 && object_find(&at, object_file(task, first)))
 			w->detail = at.number;
