@@ -215,14 +215,14 @@ static void follow_messages(struct follower *f, uint32_t at, uint64_t from, uint
 
 static void follow_wakes(struct follower *f, uint32_t at, uint64_t from, uint64_t to)
 {
-	const struct scene_thread *t = &f->scene->threads[f->trails->items[at].thread];
+	uint32_t thread = f->trails->items[at].thread;
 
-	for (uint32_t i = scene_wakes_from(f->scene, f->trails->items[at].thread, from); i < t->wakes.count; i++) {
-		const struct wake *k = &f->scene->wakes[t->wakes.items[i]];
+	for (uint32_t i = scene_wakes_from(f->scene, thread, from); i < scene_wakes_end(f->scene, thread); i++) {
+		const struct wake *k = &f->scene->wakes[i];
 
 		if (k->time > to)
 			break;
-		if (k->target != f->trails->items[at].thread && !reached(f, k->target) && !scene_is_cut(f->scene, k->number))
+		if (k->target != thread && !reached(f, k->target))
 			reach(f, at, k->target, k->time, k->number, TRAIL_RELAY, LINK_ACTIVITY, 75, 0);
 	}
 }

@@ -87,7 +87,7 @@ static void find_silences(struct finder *f, uint64_t from, uint64_t to, uint32_t
 
 	while (previous < to) {
 		uint64_t next = to;
-		const struct wake *k = wake < t->wakes.count ? &f->scene->wakes[t->wakes.items[wake]] : NULL;
+		const struct wake *k = wake < scene_wakes_end(f->scene, f->thread) ? &f->scene->wakes[wake] : NULL;
 		const struct message *m = message < t->messages.count ? &f->scene->messages[t->messages.items[message]] : NULL;
 
 		if (k && (k->waker == k->target || scene_is_system(f->scene, k->target))) {
@@ -256,8 +256,8 @@ static uint64_t first_deed(const struct scene *scene, uint32_t thread, uint64_t 
 	uint32_t wake = scene_wakes_from(scene, thread, from), message = scene_messages_from(scene, thread, from);
 	uint64_t first = to;
 
-	if (wake < t->wakes.count && scene->wakes[t->wakes.items[wake]].time < first)
-		first = scene->wakes[t->wakes.items[wake]].time;
+	if (wake < scene_wakes_end(scene, thread) && scene->wakes[wake].time < first)
+		first = scene->wakes[wake].time;
 	for (; message < t->messages.count; message++) {
 		const struct message *m = &scene->messages[t->messages.items[message]];
 

@@ -58,7 +58,32 @@ const struct span *scene_span(const struct scene *scene, uint32_t thread, uint64
 
 uint32_t scene_wakes_from(const struct scene *scene, uint32_t thread, uint64_t time)
 {
-	FIND_FROM(&scene->threads[thread].wakes, scene->wakes, time, time);
+	uint32_t low = scene->threads[thread].wake, high = scene_wakes_end(scene, thread);
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (scene->wakes[middle].time < time)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+uint32_t scene_waits_from(const struct scene *scene, uint32_t thread, uint64_t time)
+{
+	uint32_t low = scene->threads[thread].wait, high = scene_waits_end(scene, thread);
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (scene->waits[middle].start_ns < time)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
 }
 
 uint32_t scene_messages_from(const struct scene *scene, uint32_t thread, uint64_t time)
@@ -74,11 +99,6 @@ uint32_t scene_channel_from(const struct scene *scene, const struct row *row, ui
 uint32_t scene_samples_from(const struct scene *scene, uint32_t thread, uint64_t time)
 {
 	FIND_FROM(&scene->threads[thread].samples, scene->samples, time, time);
-}
-
-uint32_t scene_waits_from(const struct scene *scene, uint32_t thread, uint64_t time)
-{
-	FIND_FROM(&scene->threads[thread].waits, scene->waits, start_ns, time);
 }
 
 const struct episode *scene_episode(const struct scene *scene, uint32_t thread, uint64_t time)
@@ -129,7 +149,7 @@ static bool looked_again(const struct scene *scene, const struct wait *before, c
 		return false;
 	if (gap > 2000000 && gap > slice / 2)
 		return false;
-	if (wake < t->wakes.count && scene->wakes[t->wakes.items[wake]].time < after->start_ns)
+	if (wake < scene_wakes_end(scene, before->thread) && scene->wakes[wake].time < after->start_ns)
 		return false;
 	for (; message < t->messages.count; message++) {
 		const struct message *m = &scene->messages[t->messages.items[message]];
@@ -147,27 +167,26 @@ void scene_join_waits(struct scene *scene)
 	uint32_t total = 0;
 
 	for (uint32_t i = 0; i < scene->thread_count; i++)
-		total += scene->threads[i].waits.count;
+		total += scene->threads[i].wait_count;
 	if (!scene->episodes)
-		scene->episodes = arena_array(&scene->arena, struct episode, total);
+		scene->episodes = arena_array(&scene->laid, struct episode, total);
 	scene->episode_count = 0;
 	for (uint32_t i = 0; i < scene->thread_count; i++) {
 		struct scene_thread *t = &scene->threads[i];
 		struct episode *e = NULL;
 
 		t->episode = scene->episode_count;
-		for (uint32_t j = 0; j < t->waits.count; j++) {
-			struct wait *w = &scene->waits[t->waits.items[j]];
+		for (uint32_t j = t->wait; j < t->wait + t->wait_count; j++) {
+			struct wait *w = &scene->waits[j];
 
 			if (e && w->start_ns >= e->end_ns && looked_again(scene, &scene->waits[e->last], w)) {
 				e->slices++;
 			} else {
 				e = &scene->episodes[scene->episode_count++];
 				*e = (struct episode){ .start_ns = w->start_ns > scene->start_ns ? w->start_ns
-						       : scene->start_ns, .first = t->waits.items[j], .slices = 1,
-						       .thread = i };
+						       : scene->start_ns, .first = j, .slices = 1, .thread = i };
 			}
-			e->last = t->waits.items[j];
+			e->last = j;
 			e->end_ns = w->end_ns > e->start_ns ? w->end_ns : e->start_ns;
 			w->episode = (uint32_t)(e - scene->episodes);
 		}
@@ -212,12 +231,4 @@ bool scene_same_process(const struct scene *scene, uint32_t a, uint32_t b)
 bool scene_is_system(const struct scene *scene, uint32_t thread)
 {
 	return !thread || scene->tables->threads[thread].flags & (TASK_FLAGS_kernel_thread | TASK_FLAGS_argus);
-}
-
-void scene_free(struct scene *scene)
-{
-	if (!scene)
-		return;
-	arena_done(&scene->arena);
-	free(scene);
 }

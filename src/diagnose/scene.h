@@ -1,11 +1,12 @@
 /* The scene: who ran, waited and woke whom, as the diagnosis looks at it.
  *
- * One pass over a trace gives each thread a gap-free row of spans (running,
- * runnable, waiting, stopped, absent, unknown) from the trace's first moment to
- * its last, and each wait its end: the thread, timer or device that ended it, or
- * nobody. Beside them lie the wake-ups, messages, samples, file locks and the
- * few other happenings that answer "who could have ended this wait?".
- * A scene is built once, is read-only afterwards, and may be shared. */
+ * Spans, waits and wake-ups are the event graph's (graph.h), laid out by thread:
+ * a gap-free row of spans (running, runnable, waiting, stopped, absent, unknown)
+ * from the trace's first moment to its last, and each wait with its end: the
+ * thread, timer or device that ended it, or nobody. One pass over the trace adds
+ * what the graph does not hold: stacks and arguments of waits, messages, samples,
+ * file locks and the few other happenings that answer "who could have ended this
+ * wait?". A scene is read-only but for corrections, and may be shared. */
 #ifndef DIAGNOSE_SCENE_H
 #define DIAGNOSE_SCENE_H
 
@@ -16,6 +17,9 @@
 #include "base/err.h"
 #include "trace/tables.h"
 #include "trace/trace.h"
+
+struct graph;
+struct rules;
 
 enum span_state {
 	SPAN_UNKNOWN,   /* not seen, or events were lost */
@@ -41,12 +45,6 @@ static inline uint64_t span_end(const struct span *span)
 	return span[1].start_ns;
 }
 
-/* Who had a processor, 0 nobody; ends where the next one starts, as spans do. */
-struct cpu_run {
-	uint64_t start_ns;
-	uint32_t thread;
-};
-
 enum wait_end {
 	WAIT_END_OPEN,       /* it lasts to the end of the trace */
 	WAIT_END_THREAD,     /* another thread woke it */
@@ -62,25 +60,22 @@ struct wait {
 	uint64_t end_event;      /* number of the wake-up, 0 none */
 	uint64_t object;
 	uint64_t detail;         /* second word: of poll the first object */
-	uint64_t source;         /* of the wake-up, as in the event */
 	uint64_t timeout_ns;     /* its time limit, 0 none known */
 	uint64_t site;           /* equal for waits at the same place in the program */
 	uint32_t thread;
 	uint32_t waker;          /* thread that woke it, or whose timer or request did; 0 none */
 	uint32_t hint;           /* thread that could end it, as read from memory; 0 none */
-	uint32_t hint_pid;       /* the hint's number as recorded */
 	int32_t argument;
 	uint32_t ustack, kstack;
-	uint32_t wake_ustack;
+	uint32_t episode;        /* that it is part of */
 	uint16_t syscall;
 	uint8_t kind;            /* WAIT_KIND_ */
 	uint8_t hint_kind;       /* HINT_KIND_ */
 	uint8_t state;           /* TASK_STATE_ */
 	uint8_t end;             /* enum wait_end */
 	uint8_t cause;           /* WAKE_CAUSE_ of the wake-up */
-	uint8_t vector;          /* its softirq */
-	bool idle;               /* marked as harmless by the person */
-	uint32_t episode;        /* that it is part of */
+	uint8_t confidence;      /* of the wake-up, per cent */
+	bool idle;               /* marked as harmless by a rule or the person */
 };
 
 /* Waits that are one in meaning: slices of a timed wait, or the sleeps of a poll
@@ -93,14 +88,12 @@ struct episode {
 	uint32_t thread;
 };
 
+/* A thread's wake-up of another that was waiting, by its own doing: not that of
+ * an interrupt in its place, and not one that a correction has cut. */
 struct wake {
 	uint64_t time;
 	uint64_t number;
-	uint64_t object;
 	uint32_t waker, target;
-	uint32_t wait;           /* the wait it ended, 0 when the target was not waiting */
-	uint8_t cause;
-	bool own;                /* the waker's own doing, not an interrupt in its place */
 };
 
 struct message {
@@ -197,10 +190,9 @@ struct row {
 struct scene_thread {
 	const struct span *spans;
 	uint32_t span_count;
-	struct row waits;        /* its waits */
-	uint32_t episode;        /* its first episode; they lie in a row, in the order of time */
-	uint32_t episode_count;
-	struct row wakes;        /* wake-ups it made */
+	uint32_t wait, wait_count;       /* its waits lie in a row, in the order of time */
+	uint32_t wake, wake_count;       /* so do the wake-ups it made */
+	uint32_t episode, episode_count; /* and its episodes */
 	struct row messages;
 	struct row samples;
 	uint64_t running_ns;     /* in the whole trace */
@@ -220,8 +212,11 @@ struct numbers {
 
 struct scene {
 	struct arena arena;
+	struct arena laid;               /* spans, waits, wake-ups, episodes: laid out anew by corrections */
 	const struct trace *trace;
 	const struct tables *tables;
+	struct graph *graph;             /* NULL in scenes made by hand */
+	bool built_with_corrections;     /* the graph, rather than corrected afterwards */
 	uint64_t start_ns, end_ns;
 	bool messages_seen;              /* the trace has message events */
 	uint32_t thread_count;           /* as in tables */
@@ -255,22 +250,22 @@ struct scene {
 	uint32_t mark_count;
 	struct poll_item *poll_items;
 	uint32_t poll_item_count;
-	/* What a person corrected (correct.h). */
-	struct wait *built_waits;        /* as they were before; NULL while nothing was corrected */
+	struct scene_gathered *gathered; /* by thread, see scene_build.h */
+	/* What a person said that the graph does not hold. */
 	struct numbers cuts;             /* events that lead nowhere */
 	struct numbers boundaries;       /* pairs: time, thread */
 	struct object_name *object_names;
 	uint32_t name_count;
-	struct cpu_row {
-		const struct cpu_run *runs;
-		uint32_t count;
-	} *cpus;
-	uint32_t cpu_count;
 };
 
-/* `tables` must outlive the scene. */
+/* Builds the graph with it, and owns that. `tables` must outlive the scene. */
 int scene_build(const struct trace *trace, const struct tables *tables, struct scene **ret_scene, struct err *err);
 void scene_free(struct scene *scene);
+/* Lays a person's statements over graph and scene, in place of those laid over
+ * them before; what only a build of the graph can take in has it built anew.
+ * -ENOENT, with the statement in words: it speaks of an event or edge that is not
+ * there; the scene is then as it was built. */
+int scene_correct(struct scene *scene, const struct rules *corrections, struct err *err);
 /* Joins waits to episodes; part of scene_build, and for scenes made by hand. */
 void scene_join_waits(struct scene *scene);
 
@@ -283,13 +278,24 @@ uint32_t scene_span_index(const struct scene *scene, uint32_t thread, uint64_t t
 const struct episode *scene_episode(const struct scene *scene, uint32_t thread, uint64_t time);
 /* Messages of a channel, both directions; NULL when it carried none. */
 const struct row *scene_channel(const struct scene *scene, uint64_t channel);
-/* First place in the row whose item is at or after the time. */
+/* Index of the thread's first wake-up, wait, at or after the time; behind its last
+ * one when there is none. */
 uint32_t scene_wakes_from(const struct scene *scene, uint32_t thread, uint64_t time);
+uint32_t scene_waits_from(const struct scene *scene, uint32_t thread, uint64_t time);
+/* First place in the row whose item is at or after the time. */
 uint32_t scene_messages_from(const struct scene *scene, uint32_t thread, uint64_t time);
 /* First place in a channel's row whose message is at or after the time. */
 uint32_t scene_channel_from(const struct scene *scene, const struct row *row, uint64_t time);
 uint32_t scene_samples_from(const struct scene *scene, uint32_t thread, uint64_t time);
-uint32_t scene_waits_from(const struct scene *scene, uint32_t thread, uint64_t time);
+
+static inline uint32_t scene_waits_end(const struct scene *scene, uint32_t thread)
+{
+	return scene->threads[thread].wait + scene->threads[thread].wait_count;
+}
+static inline uint32_t scene_wakes_end(const struct scene *scene, uint32_t thread)
+{
+	return scene->threads[thread].wake + scene->threads[thread].wake_count;
+}
 
 /* True when a person has cut what the event leads to. */
 bool scene_is_cut(const struct scene *scene, uint64_t event);

@@ -1,53 +1,40 @@
-/* A scene in the making: what scene_build gathers in one pass, and scene_keep
- * lays down in the scene's arena. Private to the two. */
+/* A scene in the making: scene_build gathers in one pass over the trace what the
+ * graph does not hold, and scene_lay lays the graph out beside it. Private to the
+ * scene's files. */
 #ifndef DIAGNOSE_SCENE_BUILD_H
 #define DIAGNOSE_SCENE_BUILD_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/map.h"
 #include "base/vec.h"
 #include "diagnose/scene.h"
 
-struct thread_state {
-	struct vec(struct span) spans;
-	struct vec(uint32_t) waits, wakes, messages, samples;
-	uint8_t state;
-	bool seen;            /* a scheduling event has named it */
-	bool exiting, throttled;
-	uint16_t cpu;
-	uint32_t wait;        /* open or last wait */
-	uint32_t early;       /* wake-up that came while it still ran, index + 1 */
-	uint64_t running_ns;
-	uint64_t fork_event, exec_ns;
+/* What a wait's switch tells and the graph does not keep; by event. */
+struct wait_detail {
+	uint64_t detail;
+	uint32_t event;
+	uint32_t ustack, kstack;
+	int32_t argument;
 };
 
-struct cpu_state {
-	struct vec(struct cpu_run) runs;
+/* A state record of what a thread waits on; it may know more than the switch did. */
+struct wait_found {
+	uint64_t time;
+	struct event_waiting said;
 };
 
-struct builder {
-	struct scene *scene;
-	const struct tables *tables;
-	struct map by_tid;                    /* tid -> thread that has it now */
-	struct thread_state *threads;
-	struct vec(struct wait) waits;
-	struct vec(struct wake) wakes;
-	struct vec(struct message) messages;
-	struct vec(struct sample) samples;
-	struct vec(struct file_lock) locks;
-	struct vec(struct fuse_request) fuse;
-	struct map fuse_open;                 /* unique number -> index of the request */
-	struct vec(struct stop_signal) stops;
-	struct vec(struct quota) quotas;
-	struct vec(struct file_change) changes;
-	struct vec(struct mark) marks;
-	struct vec(struct poll_item) poll_items;
-	struct vec(struct cpu_state) cpus;
+/* The thread's quota was found used up, or there is some again. */
+struct throttling {
+	uint64_t time;
+	bool throttled;
 };
 
-/* Moves what was gathered into the scene; empties the builder's vectors. */
-void scene_keep(struct builder *b);
+struct scene_gathered {
+	struct vec(struct wait_detail) details;
+	struct vec(struct wait_found) found;
+	struct vec(struct throttling) throttlings;
+};
+
+/* Lays spans, waits, wake-ups and episodes out from the scene's graph, in place of
+ * those laid out before. */
+void scene_lay(struct scene *scene);
 
 #endif

@@ -66,6 +66,20 @@ static bool watches_files(const struct search *s, uint32_t pid)
 	return false;
 }
 
+/* True when the thread that made this wake-up was in a call on a file. */
+static bool works_on_a_file(const struct scene *scene, uint64_t wake)
+{
+	struct arena arena;
+	const struct event *e;
+	bool file;
+
+	arena_init(&arena);
+	e = trace_event(scene->trace, &arena, wake);
+	file = e && e->type == EVENT_wake && object_kind(event_as(e, wake)->object) == OBJECT_KIND_file;
+	arena_done(&arena);
+	return file;
+}
+
 /* Who wrote a watched file shortly before: the wake-up of the watcher comes from
  * the writer's own call, the work often from a timer that the watcher sets. */
 static void ask_changes(struct search *s)
@@ -89,19 +103,13 @@ static void ask_changes(struct search *s)
 				break;
 			}
 	}
-	for (uint32_t i = 0; i < scene->threads[s->thread].waits.count && watches_files(s, pid); i++) {
-		const struct wait *w = &scene->waits[scene->threads[s->thread].waits.items[i]];
+	for (uint32_t i = scene->threads[s->thread].wait; i < scene_waits_end(scene, s->thread) && watches_files(s, pid); i++) {
+		const struct wait *w = &scene->waits[i];
 
 		if (w->end_ns < from || w->end_ns > s->busy_ns || w->end != WAIT_END_THREAD)
 			continue;
-		for (uint32_t j = scene_wakes_from(scene, w->waker, w->end_ns); j < scene->threads[w->waker].wakes.count; j++) {
-			const struct wake *k = &scene->wakes[scene->threads[w->waker].wakes.items[j]];
-
-			if (k->time > w->end_ns)
-				break;
-			if (k->target == s->thread && object_kind(k->object) == OBJECT_KIND_file)
-				add(s, w->waker, k->time, k->number, 78, "wrote to a file it watches");
-		}
+		if (works_on_a_file(scene, w->end_event))
+			add(s, w->waker, w->end_ns, w->end_event, 78, "wrote to a file it watches");
 	}
 }
 

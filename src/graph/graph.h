@@ -140,6 +140,7 @@ struct graph_thread {
 	uint32_t tid, pid;       /* 0 for sources and gaps */
 	uint8_t cause;           /* sources: WAKE_CAUSE_ */
 	uint64_t number;         /* sources: interrupt number, device, ...; gaps: the processor */
+	uint32_t stretches;
 	const char *name;        /* comm, or words for a source: "network", "timer", "interrupt 24" */
 };
 uint32_t graph_thread_count(const struct graph *graph);
@@ -231,6 +232,8 @@ struct graph_wait {
 };
 /* False when the stretch of this number is not followed by a wait. */
 bool graph_wait(const struct graph *graph, uint32_t number, struct graph_wait *ret_wait);
+/* The same without the segments, which take longer to find: they are GRAPH_NONE. */
+bool graph_wait_plain(const struct graph *graph, uint32_t number, struct graph_wait *ret_wait);
 /* The event that began it (EVENT_switch, or EVENT_waiting for one that the
  * snapshot found) with its stacks and arguments, copied into the arena; NULL when
  * the trace has none. */
@@ -245,6 +248,7 @@ struct graph_waits {
 	const struct graph *graph;
 	uint32_t at;
 	uint64_t from_ns, to_ns;
+	bool plain;                  /* set it to walk as graph_wait_plain does */
 };
 struct graph_waits graph_waits_of(const struct graph *graph, uint32_t thread, uint64_t from_ns, uint64_t to_ns);
 bool graph_waits_next(struct graph_waits *walk, struct graph_wait *ret_wait);
@@ -274,6 +278,8 @@ struct graph_timeline {
 	uint64_t now_ns, to_ns;
 	unsigned phase;
 	uint32_t preemption;
+	uint16_t cpu;                /* on which it runs */
+	bool plain;                  /* set it to leave intervals' segments out, which take longer to find */
 };
 /* Intervals adjoin, the first begins at from_ns, the last ends at to_ns. */
 struct graph_timeline graph_timeline_of(const struct graph *graph, uint32_t thread, uint64_t from_ns, uint64_t to_ns);

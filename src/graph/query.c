@@ -23,7 +23,7 @@ void graph_thread(const struct graph *graph, uint32_t thread, struct graph_threa
 	stored = &graph->threads.items[thread];
 	*ret_thread = (struct graph_thread){ .thread = thread, .kind = (enum graph_thread_kind)stored->kind, .tid = stored->tid,
 					     .pid = stored->pid, .cause = stored->cause, .number = stored->number,
-					     .name = stored->name ? graph->names.items + stored->name : "?" };
+					     .stretches = stored->rows, .name = stored->name ? graph->names.items + stored->name : "?" };
 	if (stored->kind == GRAPH_THREAD && thread < graph->tables->thread_count) {
 		ret_thread->name = graph->tables->threads[thread].comm;
 		ret_thread->pid = graph->tables->threads[thread].pid;
@@ -213,7 +213,28 @@ uint8_t wait_confidence(const struct graph *graph, const struct row *row)
 	return row->flags & ROW_EARLY && confidence > 90 ? 90 : confidence;
 }
 
-bool graph_wait(const struct graph *graph, uint32_t number, struct graph_wait *ret_wait)
+/* What the person joined to the end of the wait takes the place of its wake-up:
+ * to its begin, to its wake-up, or to what the thread did when it was back. */
+static void take_join(const struct graph *graph, uint32_t next, struct graph_wait *wait)
+{
+	for (size_t i = 0; i < graph->correction.joins.length; i++) {
+		const struct stored_edge *join = &graph->correction.joins.items[i];
+
+		if (join->to_row != next && join->to_event != wait->out_event && join->to_event != wait->wake_event)
+			continue;
+		wait->waker = row_thread(graph, join->from_row);
+		wait->wake_event = join->from_event;
+		wait->armer = GRAPH_NONE;
+		wait->mechanism = MECHANISM_join;
+		wait->confidence = join->confidence;
+		wait->wake_rule = join->rule;
+		wait->removed = false;
+		if (wait->result != RESULT_open)
+			wait->result = RESULT_woken;
+	}
+}
+
+bool graph_wait_plain(const struct graph *graph, uint32_t number, struct graph_wait *ret_wait)
 {
 	const struct row *row;
 	uint32_t next;
@@ -227,8 +248,8 @@ bool graph_wait(const struct graph *graph, uint32_t number, struct graph_wait *r
 	*ret_wait = (struct graph_wait){
 		.wait = number,
 		.thread = row_thread(graph, number),
-		.segment = row_segment(graph, number),
-		.next_segment = next == GRAPH_NONE ? GRAPH_NONE : row_segment(graph, next),
+		.segment = GRAPH_NONE,
+		.next_segment = GRAPH_NONE,
 		.out_ns = row_out_ns(graph, number),
 		.in_ns = next == GRAPH_NONE ? UINT64_MAX : graph->rows[next].in_ns,
 		.wake_ns = row_wake_ns(graph, number),
@@ -236,7 +257,7 @@ bool graph_wait(const struct graph *graph, uint32_t number, struct graph_wait *r
 		.in_event = next == GRAPH_NONE ? 0 : graph->rows[next].in_event,
 		.wake_event = known ? row->wake_event : 0,
 		.waker = known && row->wake_row != GRAPH_NONE ? row_thread(graph, row->wake_row) : GRAPH_NONE,
-		.wake_segment = known && row->wake_row != GRAPH_NONE ? row_segment(graph, row->wake_row) : GRAPH_NONE,
+		.wake_segment = GRAPH_NONE,
 		.result = next == GRAPH_NONE && row_result(row) != RESULT_gone ? RESULT_open : row_result(row),
 		.kind = row->wait,
 		.state = row->state_cause & 15,
@@ -260,6 +281,24 @@ bool graph_wait(const struct graph *graph, uint32_t number, struct graph_wait *r
 	if (ret_wait->waker != GRAPH_NONE && graph->threads.items[ret_wait->waker].kind == GRAPH_SOURCE &&
 	    graph->threads.items[ret_wait->waker].cause == WAKE_CAUSE_timer && graph->threads.items[ret_wait->waker].number)
 		ret_wait->armer = graph_thread_find(graph, (uint32_t)graph->threads.items[ret_wait->waker].number, ret_wait->wake_ns);
+	if (graph->correction.joins.length)
+		take_join(graph, next, ret_wait);
+	return true;
+}
+
+bool graph_wait(const struct graph *graph, uint32_t number, struct graph_wait *ret_wait)
+{
+	const struct row *row;
+	uint32_t next;
+
+	if (!graph_wait_plain(graph, number, ret_wait))
+		return false;
+	row = &graph->rows[number];
+	next = row_next(graph, number);
+	ret_wait->segment = row_segment(graph, number);
+	ret_wait->next_segment = next == GRAPH_NONE ? GRAPH_NONE : row_segment(graph, next);
+	if (row->flags & ROW_WOKEN && row->wake_row != GRAPH_NONE)
+		ret_wait->wake_segment = row_segment(graph, row->wake_row);
 	return true;
 }
 
@@ -297,7 +336,7 @@ bool graph_waits_next(struct graph_waits *walk, struct graph_wait *ret_wait)
 		if (graph->rows[row].in_ns > walk->to_ns)
 			break;
 		walk->at = row_next(graph, row);
-		if (graph_wait(graph, row, ret_wait) && ret_wait->out_ns <= walk->to_ns && ret_wait->in_ns >= walk->from_ns)
+		if ((walk->plain ? graph_wait_plain : graph_wait)(graph, row, ret_wait) && ret_wait->out_ns <= walk->to_ns && ret_wait->in_ns >= walk->from_ns)
 			return true;
 	}
 	walk->at = GRAPH_NONE;

@@ -26,8 +26,8 @@ static bool reach(struct graph_timeline *t, enum graph_interval_kind kind, uint6
 	t->now_ns = end_ns;
 	if (t->at != GRAPH_NONE && t->phase != PHASE_before && kind != INTERVAL_absent) {
 		interval->stretch = t->at;
-		interval->segment = row_segment(t->graph, t->at);
-		interval->cpu = t->graph->rows[t->at].cpu;
+		interval->segment = t->plain ? GRAPH_NONE : row_segment(t->graph, t->at);
+		interval->cpu = t->cpu;
 	}
 	return true;
 }
@@ -74,6 +74,7 @@ static bool step(struct graph_timeline *t, struct graph_interval *interval)
 		return before_first(t, interval);
 	case PHASE_enter:
 		t->preemption = row->preemption;
+		t->cpu = row->cpu;
 		t->phase = PHASE_running;
 		return false;
 	case PHASE_running:
@@ -90,10 +91,8 @@ static bool step(struct graph_timeline *t, struct graph_interval *interval)
 
 		t->phase = PHASE_running;
 		t->preemption = p->next;
-		if (!reach(t, INTERVAL_runnable, row->in_ns + p->out_delta + p->away, interval))
-			return false;
-		interval->cpu = p->cpu;
-		return true;
+		t->cpu = p->cpu;
+		return reach(t, INTERVAL_runnable, row->in_ns + p->out_delta + p->away, interval);
 	}
 	case PHASE_waiting:
 		t->phase = PHASE_runnable;

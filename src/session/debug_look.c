@@ -217,7 +217,7 @@ int debug_threads(struct debug *debug, const struct debug_words *words, struct b
 			continue;
 		buf_printf(out, "%-40s ran %10s, waited %" PRIu32 " times, woke others %" PRIu32 " times\n",
 			   debug_who(debug, i, t->end_ns), describe_time(&debug->arena, scene->threads[i].running_ns),
-			   scene->threads[i].waits.count, scene->threads[i].wakes.count);
+			   scene->threads[i].wait_count, scene->threads[i].wake_count);
 	}
 	return 0;
 }

@@ -111,44 +111,16 @@ int knowledge_save(struct knowledge *knowledge, const char *path, struct err *er
 	return r;
 }
 
-static void collect(const struct rules *rules, struct corrections *corrections)
-{
-	for (size_t i = 0; i < rules_count(rules); i++) {
-		const struct rule *rule = rules_at(rules, i);
-		struct correction c = { .from_event = rule->from_event, .to_event = rule->to_event };
-
-		switch (rule->kind) {
-		case RULE_cut_edge: c.kind = CORRECT_CUT; break;
-		case RULE_join: c.kind = CORRECT_JOIN; break;
-		case RULE_boundary_at: c.kind = CORRECT_BOUNDARY; break;
-		case RULE_idle_wait: c.kind = CORRECT_IDLE; break;
-		case RULE_flag:
-			c.kind = CORRECT_NAME;
-			c.object = rule->address;
-			c.name = rule->name;
-			break;
-		case RULE_boundary: case RULE_peers: case RULE_edge: case RULE_wake: case RULE_cut: case RULE_idle:
-		case RULE_keep_edge:
-			continue; /* of the graph alone, or the default here */
-		}
-		vec_push(corrections, c);
-	}
-}
-
 int knowledge_apply(const struct knowledge *knowledge, struct scene *scene, struct err *err)
 {
 	struct rules *rules = rules_new();
-	struct corrections corrections = { 0 };
 	int r = 0;
 
 	for (size_t i = 0; !r && i < knowledge->statements.length; i++)
 		r = rules_add_text(rules, "knowledge", knowledge->statements.items[i],
 				   strlen(knowledge->statements.items[i]), mechanism_find, err);
-	if (!r) {
-		collect(rules, &corrections);
-		r = scene_correct(scene, &corrections, err);
-	}
-	vec_done(&corrections);
+	if (!r)
+		r = scene_correct(scene, rules, err);
 	rules_free(rules);
 	return r;
 }

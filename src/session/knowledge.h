@@ -8,7 +8,8 @@
 #define SESSION_KNOWLEDGE_H
 
 #include "base/buf.h"
-#include "diagnose/correct.h"
+#include "base/vec.h"
+#include "diagnose/scene.h"
 
 struct knowledge {
 	struct vec(char *) statements;   /* as written, without the line's end; owned */

@@ -94,27 +94,45 @@ static void live(struct world *w, unsigned thread, uint64_t now)
 	at[now] = state;
 }
 
+static int by_thread(const void *a, const void *b)
+{
+	const struct wait *x = a, *y = b;
+
+	return x->thread != y->thread ? (x->thread > y->thread) - (x->thread < y->thread)
+				      : (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
+}
+
+static int by_waker(const void *a, const void *b)
+{
+	const struct wake *x = a, *y = b;
+
+	return x->waker != y->waker ? (x->waker > y->waker) - (x->waker < y->waker) : (x->time > y->time) - (x->time < y->time);
+}
+
 static void keep(struct world *w)
 {
+	if (w->waits.length > 1)
+		qsort(w->waits.items + 1, w->waits.length - 1, sizeof(*w->waits.items), by_thread);
+	if (w->wakes.length)
+		qsort(w->wakes.items, w->wakes.length, sizeof(*w->wakes.items), by_waker);
 	for (unsigned i = 0; i < THREADS; i++) {
 		struct scene_thread *row = &w->rows[i];
 		struct span *spans = arena_array(&w->arena, struct span, LENGTH + 1);
-		uint32_t *waits = arena_array(&w->arena, uint32_t, w->waits.length);
-		uint32_t *wakes = arena_array(&w->arena, uint32_t, w->wakes.length + 1);
 
 		for (unsigned now = 0; now < LENGTH; now++)
 			if (!now || w->at[i][now] != w->at[i][now - 1])
 				spans[row->span_count++] = (struct span){ .start_ns = now, .state = w->at[i][now] };
 		spans[row->span_count].start_ns = LENGTH;
-		for (uint32_t j = 1; j < w->waits.length; j++)
-			if (w->waits.items[j].thread == i)
-				waits[row->waits.count++] = j;
-		for (uint32_t j = 0; j < w->wakes.length; j++)
-			if (w->wakes.items[j].waker == i)
-				wakes[row->wakes.count++] = j;
+		row->wait = 1;
+		for (uint32_t j = 1; j < w->waits.length; j++) {
+			row->wait += w->waits.items[j].thread < i;
+			row->wait_count += w->waits.items[j].thread == i;
+		}
+		for (uint32_t j = 0; j < w->wakes.length; j++) {
+			row->wake += w->wakes.items[j].waker < i;
+			row->wake_count += w->wakes.items[j].waker == i;
+		}
 		row->spans = spans;
-		row->waits.items = waits;
-		row->wakes.items = wakes;
 	}
 	w->scene.tables = &w->tables;
 	w->scene.threads = w->rows;
@@ -148,7 +166,7 @@ static void make_world(struct world *w, uint64_t seed)
 
 static void free_world(struct world *w)
 {
-	arena_done(&w->scene.arena);
+	arena_done(&w->scene.laid);
 	arena_done(&w->arena);
 	vec_done(&w->waits);
 	vec_done(&w->wakes);

@@ -1,0 +1,349 @@
+/* Laying the graph out as a scene: each thread's spans and waits from its
+ * stretches, the wake-ups it made from the waits that they ended. Threads do not
+ * depend on each other here, so two workers share them. */
+#include "diagnose/scene_build.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "graph/graph.h"
+
+#define WORKERS 2
+#define SMALL_SCENE 20000      /* waits; below, a worker costs more than it brings */
+
+struct worker {
+	struct layout *layout;
+	struct vec(struct span) spans; /* of all its threads, one after the other */
+	pthread_t thread;
+	bool started;
+};
+
+struct layout {
+	struct scene *scene;
+	struct wait *waits;
+	size_t *first_span;        /* by thread: place in its worker's spans */
+	uint8_t *worker_of;
+	atomic_uint next;          /* thread to be taken up */
+	struct worker workers[WORKERS];
+};
+
+/* ---- waits ---- */
+
+/* Places in the program are told apart by the user stack where there is one,
+ * else by the call and what it works on. */
+static uint64_t site_of(const struct wait *w)
+{
+	uint64_t site = hash_u64((uint64_t)w->syscall << 40 | (uint64_t)w->kind << 32 | w->ustack);
+
+	if (w->ustack)
+		return site;
+	/* The size of a poll set changes with what a loop listens to. */
+	if (w->kind == WAIT_KIND_poll && w->argument > 1)
+		return site;
+	return hash_u64(site ^ w->object ^ (uint64_t)(uint32_t)w->argument << 20);
+}
+
+/* Entry of the tables, 0 for sources and tids that the tables do not know. */
+static uint32_t real_thread(const struct scene *scene, uint32_t thread)
+{
+	return thread < scene->thread_count ? thread : 0;
+}
+
+static bool is_stop(uint8_t state)
+{
+	return state == TASK_STATE_stopped || state == TASK_STATE_traced || state == TASK_STATE_frozen;
+}
+
+/* A time limit counts as passed when the wait is at least as long; the kernel
+ * may be late, but it is never early by more than its clock's step. */
+static bool limit_passed(const struct wait *w)
+{
+	return w->kind == WAIT_KIND_sleep || (w->timeout_ns && w->end_ns - w->start_ns + 1000000 >= w->timeout_ns);
+}
+
+static enum wait_end end_of(const struct scene *scene, const struct graph_wait *g, const struct wait *w)
+{
+	bool by_thread = real_thread(scene, g->waker) != 0;
+
+	if (g->wake_ns == UINT64_MAX && g->waker == GRAPH_NONE)
+		return g->in_ns == UINT64_MAX ? WAIT_END_OPEN : WAIT_END_UNKNOWN;
+	/* The kernel's housekeeping is no cause, but it did end the wait. */
+	if (g->removed)
+		return !by_thread && g->cause == WAKE_CAUSE_rcu ? WAIT_END_SOURCE : WAIT_END_UNKNOWN;
+	if (g->result == RESULT_timeout)
+		return WAIT_END_TIMEOUT;
+	if (by_thread)
+		return WAIT_END_THREAD;
+	/* Where the kernel did not tell whose timer it was. */
+	if ((g->cause == WAKE_CAUSE_unknown || g->cause == WAKE_CAUSE_timer) && limit_passed(w))
+		return WAIT_END_TIMEOUT;
+	return WAIT_END_SOURCE;
+}
+
+static void fill_wait(const struct scene *scene, const struct graph_wait *g, struct wait *w)
+{
+	uint64_t end = g->wake_ns != UINT64_MAX ? g->wake_ns : g->in_ns != UINT64_MAX ? g->in_ns : scene->end_ns;
+
+	*w = (struct wait){
+		.start_ns = g->out_ns, .end_ns = end > g->out_ns ? end : g->out_ns, .begin_event = g->out_event,
+		.end_event = g->wake_event, .object = g->object, .timeout_ns = g->timeout_ns, .thread = g->thread,
+		.hint = real_thread(scene, g->hint), .syscall = g->syscall, .kind = is_stop(g->state) ? WAIT_KIND_stop : g->kind,
+		.hint_kind = g->hint_kind, .state = g->state, .cause = g->cause, .confidence = g->confidence, .idle = g->idle,
+	};
+	w->end = (uint8_t)end_of(scene, g, w);
+	if (w->end == WAIT_END_TIMEOUT)
+		w->cause = WAKE_CAUSE_timeout;
+	if (w->end == WAIT_END_THREAD)
+		w->waker = real_thread(scene, g->waker);
+	else if (w->end == WAIT_END_SOURCE)
+		w->waker = real_thread(scene, g->armer);
+}
+
+/* What a snapshot found while the wait lasted, where its switch did not know. */
+static void add_found(const struct scene *scene, struct wait *w, const struct event_waiting *r, uint64_t time)
+{
+	if (!w->ustack)
+		w->ustack = r->ustack;
+	if (!w->kstack)
+		w->kstack = r->kstack;
+	if (!w->detail)
+		w->detail = r->detail;
+	if (!w->object)
+		w->object = r->object;
+	if (!w->timeout_ns)
+		w->timeout_ns = r->timeout_ns;
+	if (!w->hint && r->hint) {
+		w->hint = tables_thread(scene->tables, r->hint, time);
+		w->hint_kind = r->hint_kind;
+	}
+	if (w->kind <= WAIT_KIND_other) {
+		w->kind = r->wait;
+		w->syscall = r->syscall;
+		w->argument = (int32_t)r->argument;
+		w->state = r->state;
+	}
+}
+
+static void lay_waits(struct layout *l, uint32_t thread)
+{
+	const struct scene *scene = l->scene;
+	const struct scene_gathered *gathered = &scene->gathered[thread];
+	struct scene_thread *t = &l->scene->threads[thread];
+	struct graph_waits walk = graph_waits_of(scene->graph, thread, 0, UINT64_MAX);
+	struct wait *w = l->waits + t->wait;
+	size_t detail = 0, found = 0;
+
+	walk.plain = true;
+	for (struct graph_wait g; graph_waits_next(&walk, &g); w++) {
+		fill_wait(scene, &g, w);
+		/* Woken before anything was seen of it: it had waited since before the trace. */
+		if (w->begin_event == w->end_event && w->end_event)
+			w->start_ns = scene->tables->threads[thread].start_ns > scene->start_ns
+				? scene->tables->threads[thread].start_ns : scene->start_ns;
+		while (detail < gathered->details.length && gathered->details.items[detail].event < w->begin_event)
+			detail++;
+		if (detail < gathered->details.length && gathered->details.items[detail].event == w->begin_event) {
+			const struct wait_detail *d = &gathered->details.items[detail];
+
+			w->detail = d->detail;
+			w->argument = d->argument;
+			w->ustack = d->ustack;
+			w->kstack = d->kstack;
+		}
+		while (found < gathered->found.length && gathered->found.items[found].time < w->start_ns)
+			found++;
+		for (; found < gathered->found.length && gathered->found.items[found].time <= w->end_ns; found++)
+			add_found(scene, w, &gathered->found.items[found].said, gathered->found.items[found].time);
+		w->site = site_of(w);
+	}
+	t->wait_count = (uint32_t)(w - (l->waits + t->wait));
+}
+
+/* ---- spans ---- */
+
+struct span_writer {
+	struct scene *scene;
+	struct worker *worker;
+	const struct scene_gathered *gathered;
+	size_t first, throttling;
+	uint64_t ran_until;        /* what was said of its quota before then is over */
+	uint32_t wait;
+};
+
+static void put_span(struct span_writer *s, struct span span)
+{
+	struct span *last = s->worker->spans.length > s->first ? &s->worker->spans.items[s->worker->spans.length - 1] : NULL;
+
+	if (last && last->state == span.state && last->wait == span.wait && last->cpu == span.cpu && last->throttled == span.throttled)
+		return;
+	vec_push(&s->worker->spans, span);
+}
+
+/* A runnable stretch is divided where its quota was found used up, or came back. */
+static void put_runnable(struct span_writer *s, const struct graph_interval *i)
+{
+	const struct scene_gathered *g = s->gathered;
+	bool throttled = false;
+
+	for (; s->throttling < g->throttlings.length && g->throttlings.items[s->throttling].time <= i->start_ns; s->throttling++)
+		if (g->throttlings.items[s->throttling].time >= s->ran_until)
+			throttled = g->throttlings.items[s->throttling].throttled;
+	put_span(s, (struct span){ i->start_ns, 0, i->cpu, SPAN_RUNNABLE, throttled });
+	for (; s->throttling < g->throttlings.length && g->throttlings.items[s->throttling].time < i->end_ns; s->throttling++)
+		put_span(s, (struct span){ g->throttlings.items[s->throttling].time, 0, i->cpu, SPAN_RUNNABLE,
+					   g->throttlings.items[s->throttling].throttled });
+}
+
+static void put_waiting(struct span_writer *s, const struct graph_interval *i, uint32_t end)
+{
+	const struct wait *waits = s->scene->waits;
+
+	while (s->wait < end && waits[s->wait].end_ns <= i->start_ns)
+		s->wait++;
+	if (s->wait < end && waits[s->wait].start_ns <= i->start_ns)
+		put_span(s, (struct span){ i->start_ns, s->wait, i->cpu,
+			waits[s->wait].kind == WAIT_KIND_stop ? SPAN_STOPPED : SPAN_WAITING, false });
+	else
+		put_span(s, (struct span){ i->start_ns, 0, i->cpu, SPAN_UNKNOWN, false });
+}
+
+static void lay_spans(struct layout *l, struct worker *worker, uint32_t thread)
+{
+	struct scene *scene = l->scene;
+	struct scene_thread *t = &scene->threads[thread];
+	struct span_writer s = { .scene = scene, .worker = worker, .gathered = &scene->gathered[thread],
+				 .first = worker->spans.length, .wait = t->wait };
+	struct graph_timeline timeline = graph_timeline_of(scene->graph, thread, scene->start_ns, scene->end_ns);
+
+	timeline.plain = true;
+	t->running_ns = 0;
+	for (struct graph_interval i; graph_timeline_next(&timeline, &i); ) {
+		switch (i.kind) {
+		case INTERVAL_running:
+			t->running_ns += i.end_ns - i.start_ns;
+			s.ran_until = i.end_ns;
+			put_span(&s, (struct span){ i.start_ns, 0, i.cpu, SPAN_RUNNING, false });
+			break;
+		case INTERVAL_runnable:
+			put_runnable(&s, &i);
+			break;
+		case INTERVAL_waiting:
+		case INTERVAL_unknown:
+			/* What was found waiting later was so all the time, see lay_waits. */
+			put_waiting(&s, &i, t->wait + t->wait_count);
+			break;
+		case INTERVAL_lost:
+			put_span(&s, (struct span){ i.start_ns, 0, i.cpu, SPAN_UNKNOWN, false });
+			break;
+		case INTERVAL_absent:
+			put_span(&s, (struct span){ i.start_ns, 0, 0, SPAN_ABSENT, false });
+			break;
+		}
+	}
+	t->span_count = (uint32_t)(worker->spans.length - s.first);
+	vec_push(&worker->spans, ((struct span){ scene->end_ns, 0, 0, SPAN_ABSENT, false }));
+	l->first_span[thread] = s.first;
+	l->worker_of[thread] = (uint8_t)(worker - l->workers);
+}
+
+static void *lay_threads(void *data)
+{
+	struct worker *worker = data;
+	struct layout *l = worker->layout;
+
+	for (uint32_t thread; (thread = atomic_fetch_add(&l->next, 1)) < l->scene->thread_count; ) {
+		lay_waits(l, thread);
+		lay_spans(l, worker, thread);
+	}
+	return NULL;
+}
+
+/* ---- wake-ups ---- */
+
+static bool is_wake(const struct wait *w)
+{
+	return w->end == WAIT_END_THREAD && w->end_event;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct wake *x = a, *y = b;
+
+	if (x->time != y->time)
+		return x->time < y->time ? -1 : 1;
+	return x->number < y->number ? -1 : x->number > y->number;
+}
+
+static void lay_wakes(struct scene *scene)
+{
+	uint32_t *next = mem_zalloc(arena_array_bytes(sizeof(*next), scene->thread_count));
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < scene->thread_count; i++)
+		for (uint32_t j = scene->threads[i].wait; j < scene_waits_end(scene, i); j++)
+			if (is_wake(&scene->waits[j]))
+				next[scene->waits[j].waker]++;
+	for (uint32_t i = 0; i < scene->thread_count; i++) {
+		scene->threads[i].wake = count;
+		scene->threads[i].wake_count = next[i];
+		count += next[i];
+		next[i] = scene->threads[i].wake;
+	}
+	scene->wakes = arena_array(&scene->laid, struct wake, count);
+	scene->wake_count = count;
+	for (uint32_t i = 0; i < scene->thread_count; i++)
+		for (uint32_t j = scene->threads[i].wait; j < scene_waits_end(scene, i); j++) {
+			const struct wait *w = &scene->waits[j];
+
+			if (is_wake(w))
+				scene->wakes[next[w->waker]++] = (struct wake){ w->end_ns, w->end_event, w->waker, i };
+		}
+	for (uint32_t i = 0; i < scene->thread_count; i++)
+		if (scene->threads[i].wake_count > 1)
+			qsort(scene->wakes + scene->threads[i].wake, scene->threads[i].wake_count, sizeof(*scene->wakes), by_time);
+	free(next);
+}
+
+void scene_lay(struct scene *scene)
+{
+	struct layout l = { .scene = scene };
+	uint64_t total = 1;        /* entry 0 stands for none */
+
+	arena_done(&scene->laid);
+	arena_init(&scene->laid);
+	scene->episodes = NULL;
+	for (uint32_t i = 0; i < scene->thread_count; i++) {
+		struct graph_thread about;
+
+		graph_thread(scene->graph, i, &about);
+		scene->threads[i].wait = (uint32_t)total;
+		total += about.stretches;
+	}
+	scene->wait_count = (uint32_t)total;
+	l.waits = scene->waits = arena_array(&scene->laid, struct wait, total);
+	l.first_span = mem_zalloc(arena_array_bytes(sizeof(*l.first_span), scene->thread_count));
+	l.worker_of = mem_zalloc(scene->thread_count + 1);
+	for (unsigned i = 0; i < WORKERS; i++)
+		l.workers[i].layout = &l;
+	if (total > SMALL_SCENE)
+		l.workers[1].started = !pthread_create(&l.workers[1].thread, NULL, lay_threads, &l.workers[1]);
+	lay_threads(&l.workers[0]);
+	if (l.workers[1].started)
+		pthread_join(l.workers[1].thread, NULL);
+	for (unsigned i = 0; i < WORKERS; i++) {
+		struct span *spans = arena_memdup(&scene->laid, l.workers[i].spans.items,
+						  arena_array_bytes(sizeof(*spans), l.workers[i].spans.length));
+
+		for (uint32_t j = 0; j < scene->thread_count; j++)
+			if (l.worker_of[j] == i)
+				scene->threads[j].spans = spans + l.first_span[j];
+		vec_done(&l.workers[i].spans);
+	}
+	free(l.first_span);
+	free(l.worker_of);
+	lay_wakes(scene);
+	scene_join_waits(scene);
+}
