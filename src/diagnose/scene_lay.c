@@ -11,6 +11,7 @@
 #include "base/map.h"
 #include "graph/graph.h"
 
+#define LOST_CONFIDENCE 60     /* of a wake-up around which events were lost */
 #define WORKERS 2
 #define SMALL_SCENE 20000      /* waits; below, a worker costs more than it brings */
 
@@ -70,10 +71,11 @@ static enum wait_end end_of(const struct scene *scene, const struct graph_wait *
 
 	if (g->wake_ns == UINT64_MAX && g->waker == GRAPH_NONE)
 		return g->in_ns == UINT64_MAX ? WAIT_END_OPEN : WAIT_END_UNKNOWN;
-	/* The kernel's housekeeping is no cause, but it did end the wait. */
-	if (g->removed)
+	/* The kernel's housekeeping is no cause, but it did end the wait. What woke it
+	 * around lost events is the best guess. */
+	if (g->removed && g->result != RESULT_lost)
 		return !by_thread && g->cause == WAKE_CAUSE_rcu ? WAIT_END_SOURCE : WAIT_END_UNKNOWN;
-	if (g->result == RESULT_timeout)
+	if (g->result == RESULT_timeout || (g->result == RESULT_lost && g->cause == WAKE_CAUSE_timeout))
 		return WAIT_END_TIMEOUT;
 	if (by_thread)
 		return WAIT_END_THREAD;
@@ -93,6 +95,8 @@ static void fill_wait(const struct scene *scene, const struct graph_wait *g, str
 		.hint = real_thread(scene, g->hint), .syscall = g->syscall, .kind = is_stop(g->state) ? WAIT_KIND_stop : g->kind,
 		.hint_kind = g->hint_kind, .state = g->state, .cause = g->cause, .confidence = g->confidence, .idle = g->idle,
 	};
+	if (g->result == RESULT_lost)
+		w->confidence = LOST_CONFIDENCE;
 	w->end = (uint8_t)end_of(scene, g, w);
 	if (w->end == WAIT_END_TIMEOUT)
 		w->cause = WAKE_CAUSE_timeout;

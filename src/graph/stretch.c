@@ -63,10 +63,13 @@ static void absence_end(struct builder *b, struct slot *slot, uint64_t ns)
 	slot->facts.wait = slot->facts.state = slot->facts.hint_kind = 0;
 	slot->facts.object = 0;
 	if (row->flags & ROW_WOKEN && row_wake_ns(graph, slot->row) < b->gap_to_ns) {
-		/* Between this wake-up and now other ones may have been lost. */
-		row->flags &= (uint16_t)~(ROW_WOKEN | ROW_EARLY | ROW_REMOVED);
-		row->wake_row = GRAPH_NONE;
-		row->wake_event = 0;
+		/* Between this wake-up and now other ones may have been lost: it is kept,
+		 * for whoever wants the best guess, but no edge. */
+		row->flags |= ROW_REMOVED;
+		row->wake_rule = BUILTIN_gap;
+		row_set_result(row, RESULT_lost);
+		stats->waits_in_gap++;
+		return;
 	}
 	if (!(row->flags & ROW_WOKEN)) {
 		row_set_result(row, row->flags & ROW_GAP ? RESULT_lost : RESULT_unknown);
