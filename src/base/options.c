@@ -2,6 +2,7 @@
 #include "base/options.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -87,6 +88,46 @@ static const struct option_spec *find_letter(const struct option_spec *specs, ch
 	return NULL;
 }
 
+static void describe_bound(struct buf *buf, enum option_kind kind, uint64_t value)
+{
+	static const struct unit bytes[] = { { "G", 1u << 30 }, { "M", 1u << 20 }, { "k", 1u << 10 }, { "", 1 } };
+	static const struct unit durations[] = {
+		{ "h", 3600000000000 }, { "m", 60000000000 }, { "s", 1000000000 }, { "ms", 1000000 }, { "us", 1000 }, { "ns", 1 }
+	};
+	const struct unit *unit = kind == OPTION_BYTES ? bytes : durations;
+
+	if (kind != OPTION_BYTES && kind != OPTION_DURATION) {
+		buf_printf(buf, "%" PRIu64, value);
+		return;
+	}
+	while (value % unit->factor || (!value && unit->factor > 1))
+		unit++;
+	buf_printf(buf, "%" PRIu64 "%s", value / unit->factor, unit->name);
+}
+
+/* A value that would mean something else than it says is refused. */
+static int check_bounds(const struct option_spec *spec, const struct option_value *value, struct err *err)
+{
+	struct buf buf;
+	int r;
+
+	if (value->number >= spec->least && (!spec->most || value->number <= spec->most))
+		return 0;
+	buf_init(&buf);
+	if (spec->most) {
+		buf_text(&buf, "from ");
+		describe_bound(&buf, spec->kind, spec->least);
+		buf_text(&buf, " to ");
+		describe_bound(&buf, spec->kind, spec->most);
+	} else {
+		buf_text(&buf, "at least ");
+		describe_bound(&buf, spec->kind, spec->least);
+	}
+	r = err_set(err, -EINVAL, "--%s takes %s, not '%s'", spec->name, buf_str(&buf), value->text);
+	buf_done(&buf);
+	return r;
+}
+
 static int take_value(const struct option_spec *spec, const char *text, struct option_value *ret_value, struct err *err)
 {
 	struct option_value value = { .spec = spec, .text = text };
@@ -112,8 +153,11 @@ static int take_value(const struct option_spec *spec, const char *text, struct o
 			       : spec->kind == OPTION_DURATION ? "a duration such as 500ms or 2s"
 							       : "a number",
 			       text);
-	*ret_value = value;
-	return 0;
+	if (spec->kind != OPTION_FLAG && spec->kind != OPTION_TEXT)
+		r = check_bounds(spec, &value, err);
+	if (!r)
+		*ret_value = value;
+	return r;
 }
 
 int options_parse(struct arena *arena, const struct option_spec *specs, bool rest_is_command, int count,
@@ -192,6 +236,53 @@ static const struct option_value *find_value(const struct options *options, cons
 	return NULL;
 }
 
+/* The nth option given that is in the list, counted by name; NULL behind the last. */
+static const char *given_of(const struct options *options, const char *list, size_t n)
+{
+	for (size_t length; *list; list += length + (list[length] == ' ')) {
+		length = strcspn(list, " ");
+		for (size_t i = 0; i < options->value_count; i++) {
+			const char *name = options->values[i].spec->name;
+
+			if (strlen(name) != length || strncmp(name, list, length))
+				continue;
+			if (!n--)
+				return name;
+			break;
+		}
+	}
+	return NULL;
+}
+
+static int refuse_alone(const struct option_rule *rule, struct err *err)
+{
+	struct buf list;
+	int r;
+
+	buf_init(&list);
+	for (const char *at = rule->without; *at; ) {
+		size_t length = strcspn(at, " ");
+
+		buf_printf(&list, "%s--%.*s", at == rule->without ? "" : at[length] ? ", " : " or ", (int)length, at);
+		at += length + (at[length] == ' ');
+	}
+	r = err_set(err, -EINVAL, "--%s means nothing without %s", rule->option, buf_str(&list));
+	buf_done(&list);
+	return r;
+}
+
+int options_check(const struct options *options, const struct option_rule *rules, struct err *err)
+{
+	for (; rules && (rules->one_of || rules->option); rules++) {
+		if (rules->one_of && given_of(options, rules->one_of, 1))
+			return err_set(err, -EINVAL, "--%s and --%s exclude each other", given_of(options, rules->one_of, 0),
+				       given_of(options, rules->one_of, 1));
+		if (rules->option && options_has(options, rules->option) && !given_of(options, rules->without, 0))
+			return refuse_alone(rules, err);
+	}
+	return 0;
+}
+
 bool options_has(const struct options *options, const char *name)
 {
 	return find_value(options, name) != NULL;
@@ -219,6 +310,31 @@ const char *options_nth(const struct options *options, const char *name, size_t 
 	return NULL;
 }
 
+#define HELP_COLUMN 30
+#define HELP_WIDTH 110
+
+/* Its words behind the column where help begins, in lines that fit. */
+static void add_wrapped(struct buf *buf, const char *text)
+{
+	size_t column = HELP_COLUMN;
+
+	while (*text) {
+		size_t length = strcspn(text, " ");
+
+		if (column > HELP_COLUMN && column + length > HELP_WIDTH) {
+			buf_printf(buf, "\n%*s", HELP_COLUMN, "");
+			column = HELP_COLUMN;
+		}
+		buf_add(buf, text, length);
+		text += length;
+		column += length + 1;
+		if (*text && column + 1 + strcspn(text + 1, " ") <= HELP_WIDTH)
+			buf_char(buf, ' ');
+		text += *text == ' ';
+	}
+	buf_char(buf, '\n');
+}
+
 void options_describe(struct buf *buf, const struct option_spec *specs)
 {
 	for (; specs->name; specs++) {
@@ -231,8 +347,9 @@ void options_describe(struct buf *buf, const struct option_spec *specs)
 		buf_printf(buf, "--%s", specs->name);
 		if (specs->value)
 			buf_printf(buf, " %s", specs->value);
-		while (buf->length - start < 28)
+		while (buf->length - start < HELP_COLUMN - 2)
 			buf_char(buf, ' ');
-		buf_printf(buf, "  %s\n", specs->help);
+		buf_text(buf, "  ");
+		add_wrapped(buf, specs->help);
 	}
 }

@@ -29,6 +29,14 @@ struct option_spec {
 	enum option_kind kind;
 	const char *value;       /* name of the value in help: "FILE"; NULL for flags */
 	const char *help;        /* one line, no full stop */
+	uint64_t least, most;    /* of numbers, bytes, durations; most 0: no bound */
+};
+
+/* What options say to each other. A list is long names with spaces between. */
+struct option_rule {
+	const char *one_of;      /* at most one of these; NULL in rules of the other form */
+	const char *option;      /* this one means nothing ... */
+	const char *without;     /* ... without one of these; both NULL end a list */
 };
 
 struct option_value {
@@ -48,6 +56,9 @@ struct options {
  * other argument and all behind it are taken as they are. */
 int options_parse(struct arena *arena, const struct option_spec *specs, bool rest_is_command, int count,
 		  char *const *words, struct options *ret_options, struct err *err);
+
+/* -EINVAL with a sentence when the options given contradict a rule; NULL: no rules. */
+int options_check(const struct options *options, const struct option_rule *rules, struct err *err);
 
 bool options_has(const struct options *options, const char *name);
 /* Text of the last one given, else `otherwise`. */

@@ -5,6 +5,7 @@
 #include <pwd.h>
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/options.h"
 #include "record/cgroups.h"
@@ -152,6 +153,9 @@ int filter_apply(const struct filter *filter, int map_fd, struct err *err)
 		if ((kind == FILTER_PID || kind == FILTER_TID) && kill(number, 0) && errno == ESRCH)
 			return err_set(err, -ESRCH, "there is no %s %d", kind == FILTER_PID ? "process" : "thread",
 				       (int)number);
+		if (kind == FILTER_CPU && number >= sysconf(_SC_NPROCESSORS_CONF))
+			return err_set(err, -EINVAL, "there is no processor %d: this machine has 0 to %ld", (int)number,
+				       sysconf(_SC_NPROCESSORS_CONF) - 1);
 		if (bpf_map_update_elem(map_fd, &filter->keys.items[i], &one, BPF_ANY))
 			return err_sys(err, -errno, "setting the filter (at most %d processes, threads and users)",
 				       FILTER_KEYS_MOST);

@@ -33,10 +33,11 @@ int flight_run(const struct flight_options *options, struct control *control, fl
 #include "base/buf.h"
 #include "record/recorder.h"
 #include "record/ring_folder.h"
+#include "record/signals.h"
 #include "record/spawn.h"
 
 #define FILES 16                    /* of a full ring */
-#define FILE_BYTES_LEAST (1u << 20)
+#define FILE_BYTES_LEAST (FLIGHT_BYTES_LEAST / 4)
 #define FILE_BYTES_MOST (128u << 20)
 #define TICK_MS 500
 #define TRIGGER_NS 2000000000ull    /* between looks for hangs */
@@ -357,21 +358,6 @@ static int serve(struct flight *flight)
 	}
 }
 
-static int open_signals(struct err *err)
-{
-	sigset_t set;
-	int fd;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigaddset(&set, SIGCHLD);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return fd < 0 ? err_sys(err, -errno, "waiting for signals") : fd;
-}
-
 static uint64_t file_bytes_of(uint64_t ring_bytes)
 {
 	uint64_t bytes = ring_bytes / FILES;
@@ -393,9 +379,7 @@ int flight_run(const struct flight_options *options, struct control *control, fl
 
 	flight.file_bytes = file_bytes_of(options->bytes);
 	flight.limit_bytes = options->bytes;
-	if (options->bytes < 4 * flight.file_bytes)
-		return err_set(err, -EINVAL, "a ring has at least %u MB", 4 * FILE_BYTES_LEAST >> 20);
-	flight.signals = open_signals(err);
+	flight.signals = signals_open(NULL, err);
 	if (flight.signals < 0)
 		return flight.signals;
 	if (wants_triggers(&options->triggers))

@@ -13,6 +13,8 @@
 #include "record/control.h"
 #include "record/trigger.h"
 
+#define FLIGHT_BYTES_LEAST (4u << 20) /* of a ring */
+
 struct flight_options {
 	const char *folder;      /* of the ring, absolute */
 	uint64_t bytes;          /* of the ring */

@@ -74,8 +74,6 @@ int recorder_stop(struct recorder *recorder, struct recorder_status *ret_status,
 #include "record/snapshot.h"
 #include "record/watcher.h"
 
-#define RING_BYTES_MOST (64ull << 20)
-#define RING_BYTES_LEAST (1ull << 20)
 #define RINGS_TOTAL (256ull << 20) /* of all processors, unless they are asked to be larger */
 
 struct recorder {
@@ -109,15 +107,15 @@ static uint64_t clock_ns(clockid_t clock)
 /* Enough for half a second of the busiest workloads, in case the disk stalls. */
 static uint64_t ring_bytes_for(uint64_t wanted, uint32_t cpus, bool full)
 {
-	uint64_t bytes = RING_BYTES_MOST;
+	uint64_t bytes = RECORDER_RING_MOST;
 
 	if (wanted) {
-		while (bytes > wanted && bytes > RING_BYTES_LEAST)
+		while (bytes > wanted && bytes > RECORDER_RING_LEAST)
 			bytes /= 2;
 		return bytes;
 	}
 	bytes /= full ? 2 : 4;
-	while (bytes * cpus > RINGS_TOTAL && bytes > RING_BYTES_LEAST)
+	while (bytes * cpus > RINGS_TOTAL && bytes > RECORDER_RING_LEAST)
 		bytes /= 2;
 	return bytes;
 }

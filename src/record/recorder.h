@@ -16,6 +16,10 @@
 
 struct recorder;
 
+/* Bounds of a ring's memory. */
+#define RECORDER_RING_LEAST (1u << 20)
+#define RECORDER_RING_MOST (64u << 20)
+
 struct recorder_options {
 	const char *path;             /* of the trace */
 	bool keep_old;                /* a file that is there is kept as PATH.old */

@@ -10,11 +10,13 @@
 
 static const struct option_spec diff_options[] = {
 	PROFILING_OPTIONS,
-	{ "base-thread", 0, OPTION_TEXT, "TID|NAME", "the thread in BASE, where numbers differ" },
-	{ "base-process", 0, OPTION_TEXT, "PID|NAME", "the process in BASE, where numbers differ" },
-	{ "svg", 0, OPTION_TEXT, "FILE", "both runs' annotated tree in two colours, as a picture" },
-	{ "map-svg", 0, OPTION_TEXT, "FILE", "the heat map of the ranked paths as a picture" },
+	{ "base-tid", 0, OPTION_TEXT, "TID|NAME", "the thread in BASE, where numbers differ" },
+	{ "base-pid", 0, OPTION_TEXT, "PID|NAME", "the process in BASE, where numbers differ" },
 	{ 0 }
+};
+
+static const struct option_rule diff_rules[] = {
+	PROFILING_RULES, { .one_of = "base-tid base-pid" }, { 0 }
 };
 
 struct run {
@@ -25,24 +27,22 @@ struct run {
 };
 
 /* The base's scope is the buggy run's but for what is given apart. */
-static int base_scope(struct command_context *context, const struct profile_options *buggy,
-		      struct profile_options *ret_options, struct err *err)
+static void base_scope(struct command_context *context, const struct profile_options *buggy,
+		       struct profile_options *ret_options)
 {
-	const char *thread = options_text(context->options, "base-thread", NULL);
-	const char *process = options_text(context->options, "base-process", NULL), *given = thread ? thread : process;
+	const char *thread = options_text(context->options, "base-tid", NULL);
+	const char *process = options_text(context->options, "base-pid", NULL), *given = thread ? thread : process;
 	uint32_t *number = arena_new(context->arena, uint32_t);
 	uint64_t value;
 
 	*ret_options = *buggy;
 	if (!given)
-		return 0;
-	if (thread && process)
-		return err_set(err, -EINVAL, "--base-thread and --base-process exclude each other");
+		return;
 	ret_options->scope.tids = ret_options->scope.pids = NULL;
 	ret_options->scope.name = NULL;
 	if (parse_number(given, &value) || value > UINT32_MAX) {
 		ret_options->scope.name = given;
-		return 0;
+		return;
 	}
 	*number = (uint32_t)value;
 	if (thread) {
@@ -52,7 +52,6 @@ static int base_scope(struct command_context *context, const struct profile_opti
 		ret_options->scope.pids = number;
 		ret_options->scope.pid_count = 1;
 	}
-	return 0;
 }
 
 static void as_json(struct buf *buf, const struct run *run)
@@ -107,7 +106,7 @@ static int show(struct command_context *context, const struct run *run, struct e
 {
 	const struct options *options = context->options;
 	double least = (double)options_number(options, "least", 5) / 1000;
-	const char *tree = options_text(options, "svg", NULL), *heat = options_text(options, "map-svg", NULL);
+	const char *tree = options_text(options, "tree-svg", NULL), *heat = options_text(options, "map-svg", NULL);
 	struct buf buf, title;
 	int result = 0;
 
@@ -148,12 +147,10 @@ static int compare(struct command_context *context, struct run *run, struct err 
 	const char *symfs = options_text(options, "symfs", NULL);
 	struct profile_options base_options, buggy_options;
 	enum rank_time time;
-	int result = profiling_options(context, &buggy_options, err);
+	int result = profiling_time(context, true, &time, err);
 
-	if (!result)
-		result = base_scope(context, &buggy_options, &base_options, err);
-	if (!result)
-		result = profiling_time(context, true, &time, err);
+	profiling_options(context, &buggy_options);
+	base_scope(context, &buggy_options, &base_options);
 	if (!result)
 		result = profiling_open(&run->base, options->arguments[0], symfs, err);
 	if (!result)
@@ -197,6 +194,7 @@ const struct command command_diff = {
 		"around it that both runs completed was made in each. For a command that ran from start to exit that is the\n"
 		"whole run, in a server or a window's program each request or input.\n",
 	.options = diff_options,
+	.rules = diff_rules,
 	.pages = true,
 	.run = run_diff,
 };

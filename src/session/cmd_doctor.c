@@ -9,7 +9,7 @@
 
 static const struct option_spec options[] = {
 	{ "all", 'a', OPTION_FLAG, NULL, "also what is well" },
-	{ "json", 0, OPTION_FLAG, NULL, "one JSON document" },
+	OPTION_JSON,
 	{ NULL },
 };
 

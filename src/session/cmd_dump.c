@@ -15,20 +15,25 @@
 #define DUMP_BLOCK (256u * 1024)
 
 static const struct option_spec dump_options[] = {
-	{ "from", 0, OPTION_TEXT, "TIME", "events from here on: 1234.5, +2s (from the start), -1s (from the end), 14:03:59" },
-	{ "to", 0, OPTION_TEXT, "TIME", "events up to here" },
-	{ "pid", 'p', OPTION_NUMBER, "PID", "events in threads of this process (repeatable)" },
-	{ "tid", 't', OPTION_NUMBER, "TID", "events in this thread (repeatable)" },
-	{ "comm", 'c', OPTION_TEXT, "NAME", "events in threads of this name, * and ? allowed (repeatable)" },
+	OPTION_FROM,
+	OPTION_TO,
+	{ "pid", 'p', OPTION_NUMBER, "PID", "events in threads of this process (repeatable)", .most = OPTION_PID_MOST },
+	{ "tid", 't', OPTION_NUMBER, "TID", "events in this thread (repeatable)", .most = OPTION_PID_MOST },
+	{ "comm", 0, OPTION_TEXT, "NAME", "events in threads of this name, * and ? allowed (repeatable)" },
 	{ "type", 'e', OPTION_TEXT, "EVENT", "events of this type, or of several: switch,wake (repeatable)" },
-	{ "number", 'n', OPTION_TEXT, "N[-M]", "the event of this number, or of these" },
+	{ "number", 0, OPTION_TEXT, "N[-M]", "the event of this number, or of these" },
 	{ "state", 0, OPTION_FLAG, NULL, "also the state that was found and records about the trace itself" },
 	{ "stacks", 0, OPTION_FLAG, NULL, "behind each event the stacks it has, with names" },
 	{ "lines", 0, OPTION_FLAG, NULL, "with --stacks: source lines and inlined functions too" },
-	{ "symfs", 0, OPTION_TEXT, "FOLDER", "with --stacks: look for programs and debug files below this folder first" },
+	OPTION_SYMFS,
 	{ "text", 0, OPTION_FLAG, NULL, "the text form, with state: `argus import --text` makes the same trace of it" },
-	{ "json", 0, OPTION_FLAG, NULL, "one JSON document" },
+	OPTION_JSON,
 	{ 0 }
+};
+
+static const struct option_rule dump_rules[] = {
+	{ .one_of = "text json" }, { .one_of = "text stacks" }, /* the text form has them as they are */
+	{ .option = "lines", .without = "stacks" }, { .option = "symfs", .without = "stacks" }, { 0 }
 };
 
 struct dump {
@@ -102,10 +107,6 @@ static int read_filters(struct dump *dump, struct err *err)
 	dump->as_json = options_has(options, "json");
 	dump->state = dump->text || options_has(options, "state");
 	dump->by_thread = options_has(options, "pid") || options_has(options, "tid") || options_has(options, "comm");
-	if (dump->text && options_has(options, "stacks"))
-		return err_set(err, -EINVAL, "--text has stacks as numbers and frames already; leave out --stacks");
-	if (dump->text && dump->as_json)
-		return err_set(err, -EINVAL, "--text and --json: one of them");
 	if (options_has(options, "from"))
 		status = trace_time_parse(dump->trace, options_text(options, "from", ""), &dump->filter.from_ns, err);
 	if (!status && options_has(options, "to"))
@@ -318,6 +319,7 @@ const struct command command_dump = {
 		"(name and number), type, and the fields that are not 0. Filters of one kind widen,\n"
 		"filters of different kinds narrow what is shown.\n",
 	.options = dump_options,
+	.rules = dump_rules,
 	.pages = true,
 	.run = run_dump,
 };

@@ -11,12 +11,12 @@ static const struct option_spec export_options[] = {
 	{ "folded", 0, OPTION_FLAG, NULL, "folded stacks, for flamegraph.pl, speedscope, inferno" },
 	{ "by", 0, OPTION_TEXT, "WEIGHT", "what a stack counts: samples, waits, wait-time (microseconds), events (samples)" },
 	{ "type", 'e', OPTION_TEXT, "EVENT", "with --by events: of this type, or of several: switch,wake" },
-	{ "pid", 'p', OPTION_NUMBER, "PID", "this process only" },
+	{ "pid", 'p', OPTION_NUMBER, "PID", "this process only", .most = OPTION_PID_MOST },
 	{ "threads", 0, OPTION_FLAG, NULL, "each thread apart" },
 	{ "lines", 0, OPTION_FLAG, NULL, "inlined functions too" },
-	{ "symfs", 0, OPTION_TEXT, "FOLDER", "look for programs and debug files below this folder first" },
-	{ "from", 0, OPTION_TEXT, "TIME", "events from here on" },
-	{ "to", 0, OPTION_TEXT, "TIME", "events up to here" },
+	OPTION_SYMFS,
+	OPTION_FROM,
+	OPTION_TO,
 	{ 0 }
 };
 
@@ -58,6 +58,9 @@ static int read_options(struct command_context *context, const struct trace *tra
 		status = trace_time_parse(trace, options_text(given, "to", ""), &filter->to_ns, err);
 	if (!status && options_has(given, "type"))
 		status = read_types(context->arena, options_text(given, "type", ""), filter, err);
+	if (!status && options_has(given, "type") && folded->weight != FOLDED_EVENTS)
+		status = err_set(err, -EINVAL, "--type chooses what --by events counts; it means nothing with --by %s",
+				 options_text(given, "by", ""));
 	folded->pid = (uint32_t)options_number(given, "pid", 0);
 	folded->threads = options_has(given, "threads");
 	folded->filter = filter;

@@ -28,11 +28,17 @@ static const struct option_spec graph_options[] = {
 	{ "removed", 0, OPTION_FLAG, NULL, "also edges that rules removed" },
 	{ "rules", 0, OPTION_TEXT, "FILE", "more rules (docs/rules.md); may be repeated" },
 	{ "only-rules", 0, OPTION_TEXT, "FILE", "these rules instead of the default ones" },
-	{ "limit", 0, OPTION_NUMBER, "N", "at most so many results" },
+	{ "top", 'n', OPTION_NUMBER, "N", "show at most so many results" },
 	{ "no-index", 0, OPTION_FLAG, NULL, "neither read nor write FILE.graph" },
 	{ "rebuild", 0, OPTION_FLAG, NULL, "build the graph anew, though FILE.graph is there" },
-	{ "json", 0, OPTION_FLAG, NULL, "one JSON document" },
+	OPTION_JSON,
 	{ 0 }
+};
+
+static const struct option_rule graph_rules[] = {
+	{ .one_of = "segment event forward search list check unread" }, { .one_of = "dot json" }, { .one_of = "check dot" },
+	{ .one_of = "unread dot" }, { .one_of = "unread json" }, { .one_of = "no-index rebuild" },
+	{ .option = "top", .without = "search forward check unread" }, { 0 }
 };
 
 struct request {
@@ -144,7 +150,7 @@ static int show_search(struct request *r, struct err *err)
 	found = graph_search_run(r->context->arena, &search, r->limit ? r->limit : SEARCH_LIMIT, &count);
 	show_segments(r, found, count);
 	if (count == (r->limit ? r->limit : SEARCH_LIMIT))
-		sink_printf(r->context->notes, "argus: only the first %zu; --limit shows more\n", count);
+		sink_printf(r->context->notes, "argus: only the first %zu; --top shows more\n", count);
 	return 0;
 }
 
@@ -220,7 +226,7 @@ static int run_graph(struct command_context *context, struct err *err)
 {
 	const struct options *options = context->options;
 	struct request r = { .context = context, .json = options_has(options, "json"), .dot = options_has(options, "dot"),
-			     .choice = EDGES_STRONG, .limit = (size_t)options_number(options, "limit", 0) };
+			     .choice = EDGES_STRONG, .limit = (size_t)options_number(options, "top", 0) };
 	struct graph_options build = { .no_index = options_has(options, "no-index"), .rebuild = options_has(options, "rebuild"),
 				       .background_index = true };
 	int code;
@@ -265,6 +271,7 @@ const struct command command_graph = {
 		"  wait=KIND       that end in a wait of the kind: futex, epoll, ...\n"
 		"  longer=TIME     that last longer, their wait counted: 100ms\n",
 	.options = graph_options,
+	.rules = graph_rules,
 	.pages = true,
 	.run = run_graph,
 };

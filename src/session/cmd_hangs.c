@@ -9,9 +9,9 @@
 #include "session/session.h"
 
 static const struct option_spec hangs_options_list[] = {
-	{ "pid", 'p', OPTION_NUMBER, "PID", "only of this process" },
-	{ "threshold", 't', OPTION_DURATION, "TIME", "what takes longer is a hang (1 s; 2 s of computing)" },
-	{ "json", 0, OPTION_FLAG, NULL, "as JSON (docs/json.md)" },
+	{ "pid", 'p', OPTION_NUMBER, "PID", "only of this process", .least = 1, .most = OPTION_PID_MOST },
+	{ "threshold", 0, OPTION_DURATION, "TIME", "what takes longer is a hang (1 s; 2 s of computing)", .least = 1 },
+	OPTION_JSON,
 	{ 0 }
 };
 

@@ -2,13 +2,14 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "session/command.h"
 #include "trace/text_import.h"
 
 static const struct option_spec import_options[] = {
 	{ "text", 0, OPTION_FLAG, NULL, "FILE is in the text form of `argus dump --text`" },
-	{ "output", 'o', OPTION_TEXT, "FILE", "the trace to write (argus.trace)" },
+	OPTION_OUTPUT_TRACE,
 	{ 0 }
 };
 
@@ -20,12 +21,17 @@ static int run_import(struct command_context *context, struct err *err)
 	struct writer_options writer_options = { .cpus = TEXT_IMPORT_CPUS };
 	struct writer *writer;
 	FILE *text = stdin;
+	struct stat info;
 	int status, closed;
 
 	if (!options_has(options, "text"))
 		return err_set(err, -EINVAL, "say which form FILE has: --text");
 	if (strcmp(from, "-") && !(text = fopen(from, "re")))
 		return err_sys(err, -errno, "opening '%s'", from);
+	if (!fstat(fileno(text), &info) && S_ISDIR(info.st_mode)) {
+		fclose(text);
+		return err_sys(err, -EISDIR, "reading '%s'", from);
+	}
 	status = writer_create(to, true, &writer_options, &writer, err);
 	if (!status) {
 		status = text_import(text, strcmp(from, "-") ? from : "standard input", writer, err);

@@ -13,13 +13,16 @@ static const struct option_spec infer_options[] = {
 	PROFILING_OPTIONS,
 	{ "own", 0, OPTION_FLAG, NULL, "order functions by their own time (the default)" },
 	{ "inclusive", 0, OPTION_FLAG, NULL, "order functions by their time with all that they called" },
-	{ "from", 0, OPTION_TEXT, "TIME", "from this moment on: seconds since the start, @ and nanoseconds, or the time of day" },
-	{ "to", 0, OPTION_TEXT, "TIME", "up to this moment" },
+	OPTION_FROM,
+	OPTION_TO,
 	{ "hang", 0, OPTION_NUMBER, "N", "the thread and the time of the Nth hang that `argus hangs` lists" },
 	{ "function", 'f', OPTION_TEXT, "NAME", "each call of this function, in the order of time" },
-	{ "svg", 0, OPTION_TEXT, "FILE", "the heat map of the ranked paths as a picture" },
-	{ "tree-svg", 0, OPTION_TEXT, "FILE", "the annotated tree as a picture" },
 	{ 0 }
+};
+
+static const struct option_rule infer_rules[] = {
+	PROFILING_RULES, { .one_of = "own inclusive" }, { .one_of = "hang tid" }, { .one_of = "hang pid" }, { .one_of = "hang from" },
+	{ .one_of = "hang to" }, { 0 }
 };
 
 static int read_window(struct command_context *context, struct trace *trace, struct observe_scope *scope,
@@ -117,7 +120,7 @@ static int show(struct command_context *context, const struct profiling *p, cons
 {
 	const struct options *options = context->options;
 	double least = (double)options_number(options, "least", 5) / 1000;
-	const char *heat = options_text(options, "svg", NULL), *tree = options_text(options, "tree-svg", NULL);
+	const char *heat = options_text(options, "map-svg", NULL), *tree = options_text(options, "tree-svg", NULL);
 	struct buf buf;
 	int result = 0;
 
@@ -157,13 +160,10 @@ static int run_infer(struct command_context *context, struct err *err)
 	struct report report;
 	enum rank_time time;
 	bool narrow;
-	int result = profiling_options(context, &profile_options, err);
+	int result;
 
-	if (result)
-		return result;
+	profiling_options(context, &profile_options);
 	if (options_has(options, "hang")) {
-		if (profile_options.scope.tids || profile_options.scope.pids || profile_options.scope.name)
-			return err_set(err, -EINVAL, "--hang chooses the thread: leave --thread and --process out");
 		result = read_hang(context, options_number(options, "hang", 0), &profile_options.scope, err);
 		if (result)
 			return result;
@@ -196,6 +196,7 @@ const struct command command_infer = {
 	.help = "Calls are told apart by the continuity of the stacks that events left. A latency is given by the\n"
 		"paper's two estimates, by bounds that hold as long as it was one call, and by an estimate between them.\n",
 	.options = infer_options,
+	.rules = infer_rules,
 	.pages = true,
 	.run = run_infer,
 };

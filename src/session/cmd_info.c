@@ -15,7 +15,7 @@
 
 static const struct option_spec info_options[] = {
 	{ "check", 0, OPTION_FLAG, NULL, "read all of it: damage in large files, and how whole their stacks are, show only then" },
-	{ "json", 0, OPTION_FLAG, NULL, "one JSON document" },
+	OPTION_JSON,
 	{ 0 }
 };
 

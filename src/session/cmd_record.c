@@ -15,10 +15,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "record/config.h"
 #include "record/doctor.h"
-#include "record/recorder.h"
-#include "session/command.h"
+#include "record/signals.h"
+#include "session/recording.h"
 
 #define PROGRESS_MS 500
 #define STATUS_NOT_FOUND 127
@@ -31,15 +30,19 @@ static const struct option_spec options[] = {
 	{ "cpu", 'C', OPTION_TEXT, "LIST", "these processors only: 0-3,8" },
 	{ "cgroup", 'G', OPTION_TEXT, "PATH", "this control group and those below it" },
 	{ "user", 'u', OPTION_TEXT, "USER,...", "these users only" },
-	{ "output", 'o', OPTION_TEXT, "FILE", "file of the trace (argus.trace)" },
-	{ "level", 0, OPTION_TEXT, "LEVEL", "lean: waits, wake-ups, life of tasks; full: every system call and message too (lean)" },
-	{ "duration", 0, OPTION_DURATION, "TIME", "stop after this time" },
-	{ "max-size", 0, OPTION_BYTES, "SIZE", "stop when the trace has this size" },
-	{ "ring", 0, OPTION_BYTES, "SIZE", "memory of each processor's ring, at most 64M" },
-	{ "freq", 'F', OPTION_NUMBER, "HZ", "CPU samples a second and processor, 0 none (99)" },
+	OPTION_OUTPUT_TRACE,
+	RECORDING_LEVEL,
+	{ "duration", 0, OPTION_DURATION, "TIME", "stop after this time", .least = 1 },
+	{ "max-size", 0, OPTION_BYTES, "SIZE", "stop when the trace has this size", .least = 64 << 10 },
+	RECORDING_RING,
+	RECORDING_FREQ("99"),
 	{ "stacks", 0, OPTION_TEXT, "LIST",
 	  "what takes user stacks: waits, wakes, msgs, syscalls, samples, all, none (waits,wakes,samples; full: msgs too)" },
 	{ NULL },
+};
+
+static const struct option_rule rules[] = {
+	{ .one_of = "all pid" }, { .one_of = "all tid" }, { .one_of = "all cgroup" }, { .one_of = "all user" }, { 0 }
 };
 
 /* The command's process, stopped before its exec until it is let go. */
@@ -266,21 +269,6 @@ static void wait_for_command(struct wait_state *state)
 	}
 }
 
-static int open_signals(sigset_t *ret_before, struct err *err)
-{
-	sigset_t set;
-	int fd;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigaddset(&set, SIGCHLD);
-	sigprocmask(SIG_BLOCK, &set, ret_before);
-	fd = signalfd(-1, &set, SFD_CLOEXEC);
-	return fd < 0 ? err_sys(err, -errno, "waiting for signals") : fd;
-}
-
 static const char *join(struct arena *arena, const char *const *words)
 {
 	struct buf buf;
@@ -310,16 +298,6 @@ static const char *join_options(struct arena *arena, const struct options *given
 	text = arena_strdup(arena, buf_str(&buf));
 	buf_done(&buf);
 	return text;
-}
-
-static int check_level(const struct options *given, bool *ret_full, struct err *err)
-{
-	const char *level = options_text(given, "level", "lean");
-
-	if (strcmp(level, "lean") && strcmp(level, "full"))
-		return err_set(err, -EINVAL, "--level is lean or full, not '%s'", level);
-	*ret_full = !strcmp(level, "full");
-	return 0;
 }
 
 static int read_filter(const struct options *given, pid_t child, struct filter *filter, struct err *err)
@@ -414,7 +392,6 @@ static int run(struct command_context *context, struct err *err)
 		.path = options_text(given, "output", "argus.trace"),
 		.keep_old = true,
 		.max_bytes = options_number(given, "max-size", 0),
-		.ring_bytes = options_number(given, "ring", 0),
 		.sample_hz = (uint32_t)options_number(given, "freq", 99),
 		.command = join(context->arena, given->arguments),
 		.options = join_options(context->arena, given),
@@ -425,13 +402,15 @@ static int run(struct command_context *context, struct err *err)
 	sigset_t before;
 	int r;
 
-	r = check_level(given, &want.full, err);
+	r = recording_level(given, &want.full, err);
+	if (!r)
+		r = recording_ring(given, &want.ring_bytes, err);
 	if (r)
 		return r;
 	r = check_stacks(given, want.full, &want.stacks, err);
 	if (r)
 		return r;
-	state.signals = open_signals(&before, err);
+	state.signals = signals_open(&before, err);
 	if (state.signals < 0)
 		return state.signals;
 	if (given->argument_count)
@@ -462,6 +441,7 @@ const struct command command_record = {
 	.help = "Records into argus.trace (the previous one is kept as argus.trace.old) until\n"
 		"the command ends, the time is over, or Ctrl-C. The status is the command's.\n",
 	.options = options,
+	.rules = rules,
 	.rest_is_command = true,
 	.run = run,
 };

@@ -17,8 +17,8 @@
 #include "trace/writer.h"
 
 static const struct option_spec options[] = {
-	{ "output", 'o', OPTION_TEXT, "FILE", "file of the trace (argus.trace)" },
-	{ "last", 0, OPTION_DURATION, "TIME", "only the last so much time (all that the ring holds)" },
+	OPTION_OUTPUT_TRACE,
+	{ "last", 0, OPTION_DURATION, "TIME", "only the last so much time (all that the ring holds)", .least = 1 },
 	{ "dir", 'd', OPTION_TEXT, "DIR", "folder of a ring that nobody records into (after a crash)" },
 	{ NULL },
 };
@@ -118,7 +118,7 @@ static int snap(struct command_context *context, const char *folder, const char 
 
 		from_ns = end > last ? end - last : 0;
 	}
-	want.cpus = summary->cpus;
+	want.cpus = summary->cpus ? summary->cpus : 1;
 	r = writer_create(path, true, &want, &writer, err);
 	if (!r) {
 		r = copy_all(trace, from_ns, writer, err);

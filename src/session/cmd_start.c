@@ -9,29 +9,33 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "record/config.h"
 #include "record/flight.h"
-#include "session/command.h"
+#include "session/recording.h"
 
 #define DEFAULT_FOLDER "/var/lib/argus"
 #define SECOND_NS 1000000000ull
 
 static const struct option_spec options[] = {
 	{ "dir", 'd', OPTION_TEXT, "DIR", "folder of the ring's files (" DEFAULT_FOLDER ")" },
-	{ "size", 's', OPTION_BYTES, "SIZE", "of the ring, all files together (2G)" },
-	{ "level", 0, OPTION_TEXT, "LEVEL", "lean: waits, wake-ups, life of tasks; full: every system call and message too (lean)" },
-	{ "freq", 'F', OPTION_NUMBER, "HZ", "CPU samples a second and processor, 0 none (49)" },
+	{ "size", 0, OPTION_BYTES, "SIZE", "of the ring, all files together (2G)", .least = FLIGHT_BYTES_LEAST },
+	RECORDING_LEVEL,
+	RECORDING_FREQ("49"),
 	{ "no-stacks", 0, OPTION_FLAG, NULL, "without the stacks of waits, wake-ups and samples" },
-	{ "ring", 0, OPTION_BYTES, "SIZE", "memory of each processor's ring, at most 64M" },
-	{ "on-unread", 0, OPTION_DURATION, "TIME", "save when input or a request is left unread for so long" },
-	{ "on-blocked", 0, OPTION_DURATION, "TIME", "save when a thread is in one uninterruptible wait for so long" },
-	{ "on-window", 0, OPTION_DURATION, "TIME", "save when a window does not answer for so long" },
+	RECORDING_RING,
+	{ "on-unread", 0, OPTION_DURATION, "TIME", "save when input or a request is left unread for so long", .least = 1 },
+	{ "on-blocked", 0, OPTION_DURATION, "TIME", "save when a thread is in one uninterruptible wait for so long", .least = 1 },
+	{ "on-window", 0, OPTION_DURATION, "TIME", "save when a window does not answer for so long", .least = 1 },
 	{ "display", 0, OPTION_TEXT, "DISPLAY", "X11 display for --on-window ($DISPLAY)" },
 	{ "on-command", 0, OPTION_TEXT, "COMMAND", "save when this shell command succeeds" },
-	{ "every", 0, OPTION_DURATION, "TIME", "how often --on-command is run (10s)" },
-	{ "save", 0, OPTION_DURATION, "TIME", "how much to save when a hang is seen (60s)" },
+	{ "every", 0, OPTION_DURATION, "TIME", "how often --on-command is run (10s)", .least = SECOND_NS / 10 },
+	{ "save", 0, OPTION_DURATION, "TIME", "how much to save when a hang is seen (60s)", .least = 1 },
 	{ "foreground", 0, OPTION_FLAG, NULL, "stay in the foreground, for service managers" },
 	{ NULL },
+};
+
+static const struct option_rule rules[] = {
+	{ .option = "display", .without = "on-window" }, { .option = "every", .without = "on-command" },
+	{ .option = "save", .without = "on-unread on-blocked on-window on-command" }, { 0 }
 };
 
 /* The folder as it is called from anywhere. */
@@ -152,14 +156,11 @@ static int start_background(struct command_context *context, const struct flight
 static int run(struct command_context *context, struct err *err)
 {
 	const struct options *given = context->options;
-	const char *level = options_text(given, "level", "lean");
 	struct flight_options want = {
 		.folder = absolute(context->arena, options_text(given, "dir", DEFAULT_FOLDER)),
 		.bytes = options_number(given, "size", 2ull << 30),
-		.full = !strcmp(level, "full"),
 		.sample_hz = (uint32_t)options_number(given, "freq", 49),
 		.stacks = options_has(given, "no-stacks") ? 0 : STACKS_WAITS | STACKS_WAKES | STACKS_SAMPLES,
-		.ring_bytes = options_number(given, "ring", 0),
 		.triggers = {
 			.unread_ns = options_number(given, "on-unread", 0),
 			.blocked_ns = options_number(given, "on-blocked", 0),
@@ -174,9 +175,11 @@ static int run(struct command_context *context, struct err *err)
 	struct control control;
 	int r;
 
-	if (strcmp(level, "lean") && strcmp(level, "full"))
-		return err_set(err, -EINVAL, "--level is lean or full, not '%s'", level);
-	r = control_open(&control, err);
+	r = recording_level(given, &want.full, err);
+	if (!r)
+		r = recording_ring(given, &want.ring_bytes, err);
+	if (!r)
+		r = control_open(&control, err);
 	if (r)
 		return r;
 	if (!options_has(given, "foreground"))
@@ -194,5 +197,6 @@ const struct command command_start = {
 		"`argus status` tells how it goes, `argus stop` ends it. A hang that the --on-\n"
 		"options see is saved by itself, into DIR/saved.\n",
 	.options = options,
+	.rules = rules,
 	.run = run,
 };

@@ -10,7 +10,7 @@
 #include "session/command.h"
 
 static const struct option_spec options[] = {
-	{ "json", 0, OPTION_FLAG, NULL, "as JSON" },
+	OPTION_JSON,
 	{ NULL },
 };
 

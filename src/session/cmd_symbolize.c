@@ -14,9 +14,9 @@
 
 static const struct option_spec symbolize_options[] = {
 	{ "output", 'o', OPTION_TEXT, "FILE", "write a copy of the trace that has the names in it" },
-	{ "symfs", 0, OPTION_TEXT, "FOLDER", "look for programs and debug files below this folder first" },
+	OPTION_SYMFS,
 	{ "no-lines", 0, OPTION_FLAG, NULL, "functions only: no source lines, no inlined functions" },
-	{ "json", 0, OPTION_FLAG, NULL, "one JSON document" },
+	OPTION_JSON,
 	{ 0 }
 };
 
@@ -155,7 +155,7 @@ static int write_name(struct writer *writer, const struct place *p, uint64_t tim
 
 static int write_copy(struct symbolizing *s, const char *path, struct err *err)
 {
-	struct writer_options options = { .cpus = trace_summary(s->trace)->cpus };
+	struct writer_options options = { .cpus = trace_summary(s->trace)->cpus + 1 }; /* an empty trace has none */
 	struct writer *writer;
 	struct buf tail = { 0 };
 	uint64_t last_ns = 0;

@@ -12,16 +12,22 @@
 #define EXIT_NO_HANG 3
 
 static const struct option_spec why_options[] = {
-	{ "hang", 'n', OPTION_NUMBER, "N", "the Nth hang as `argus hangs` lists them" },
-	{ "pid", 'p', OPTION_NUMBER, "PID", "the worst hang of this process" },
+	{ "hang", 0, OPTION_NUMBER, "N", "the Nth hang as `argus hangs` lists them", .least = 1 },
+	{ "pid", 'p', OPTION_NUMBER, "PID", "the worst hang of this process", .least = 1, .most = OPTION_PID_MOST },
 	{ "at", 0, OPTION_TEXT, "TIME", "the hang at this time: seconds since the start, @ns, or the time of day" },
 	{ "mark", 0, OPTION_TEXT, "TEXT", "the hang at, or last before, this mark" },
-	{ "tid", 0, OPTION_NUMBER, "TID", "this thread, between --from and --to" },
+	{ "tid", 't', OPTION_NUMBER, "TID", "this thread, between --from and --to", .least = 1, .most = OPTION_PID_MOST },
 	{ "from", 0, OPTION_TEXT, "TIME", "begin of the window" },
 	{ "to", 0, OPTION_TEXT, "TIME", "end of the window" },
 	{ "base", 0, OPTION_TEXT, "FILE", "a trace of the same programs in which all went well" },
-	{ "json", 0, OPTION_FLAG, NULL, "as JSON (docs/json.md)" },
+	OPTION_JSON,
 	{ 0 }
+};
+
+static const struct option_rule why_rules[] = {
+	{ .one_of = "hang at mark tid" }, { .one_of = "pid tid" }, { .one_of = "hang from" }, { .one_of = "hang to" },
+	{ .one_of = "at from" }, { .one_of = "at to" }, { .one_of = "mark from" }, { .one_of = "mark to" },
+	{ .option = "from", .without = "tid pid" }, { .option = "to", .without = "tid pid" }, { 0 }
 };
 
 static int run_why(struct command_context *context, struct err *err)
@@ -67,6 +73,7 @@ const struct command command_why = {
 	.help = "Without options the worst hang of the trace is explained. The exit status is 3\n"
 		"when there is none.\n",
 	.options = why_options,
+	.rules = why_rules,
 	.pages = true,
 	.run = run_why,
 };

@@ -28,6 +28,15 @@ int sink_text(struct sink *sink, const char *text);
 int sink_printf(struct sink *sink, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int sink_buf(struct sink *sink, const struct buf *buf);
 
+/* Options that mean the same in every command that has them. */
+#define OPTION_JSON { "json", 0, OPTION_FLAG, NULL, "one JSON document" }
+#define OPTION_SYMFS { "symfs", 0, OPTION_TEXT, "DIR", "look for programs and debug files below DIR first" }
+#define OPTION_FROM { "from", 0, OPTION_TEXT, "TIME", \
+		      "from here on: 12.5 (seconds since the start, or the trace's own), -1s (before the end), 14:03:59" }
+#define OPTION_TO { "to", 0, OPTION_TEXT, "TIME", "up to here" }
+#define OPTION_PID_MOST 4194304 /* Linux has no greater number */
+#define OPTION_OUTPUT_TRACE { "output", 'o', OPTION_TEXT, "FILE", "the trace to write (argus.trace)" }
+
 struct command_context {
 	struct arena *arena;             /* of this run */
 	const struct options *options;
@@ -41,6 +50,7 @@ struct command {
 	const char *summary;             /* one line, no full stop */
 	const char *help;                /* more for `-h`, may be NULL; ends with a newline */
 	const struct option_spec *options; /* ended by a NULL name; -h and --help are added by the dispatcher */
+	const struct option_rule *rules; /* what they say to each other, checked by the dispatcher; may be NULL */
 	bool many_arguments;             /* not the usual one, or none where usage names none */
 	bool rest_is_command;            /* the first argument begins a command line: record -- CMD */
 	bool pages;                      /* long results: a pager on a terminal */

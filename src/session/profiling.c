@@ -10,23 +10,21 @@ static bool is_number(const char *text, uint64_t *ret_number)
 	return !parse_number(text, ret_number) && *ret_number && *ret_number <= UINT32_MAX;
 }
 
-int profiling_options(struct command_context *context, struct profile_options *ret_options, struct err *err)
+void profiling_options(struct command_context *context, struct profile_options *ret_options)
 {
 	const struct options *options = context->options;
-	const char *thread = options_text(options, "thread", NULL), *process = options_text(options, "process", NULL);
+	const char *thread = options_text(options, "tid", NULL), *process = options_text(options, "pid", NULL);
 	struct observe_scope *scope = &ret_options->scope;
 	uint32_t *number;
 	uint64_t value;
 
 	*ret_options = (struct profile_options){ .by_function = options_has(options, "paper") };
 	scope->kernel_threads = options_has(options, "kernel");
-	if (thread && process)
-		return err_set(err, -EINVAL, "--thread and --process exclude each other");
 	if (!thread && !process)
-		return 0;
+		return;
 	if (!is_number(thread ? thread : process, &value)) {
 		scope->name = thread ? thread : process;
-		return 0;
+		return;
 	}
 	number = arena_new(context->arena, uint32_t);
 	*number = (uint32_t)value;
@@ -37,7 +35,6 @@ int profiling_options(struct command_context *context, struct profile_options *r
 		scope->pids = number;
 		scope->pid_count = 1;
 	}
-	return 0;
 }
 
 int profiling_open(struct profiling *profiling, const char *path, const char *symfs, struct err *err)

@@ -7,19 +7,25 @@
 #include "session/command.h"
 
 #define PROFILING_OPTIONS \
-	{ "thread", 't', OPTION_TEXT, "TID|NAME", "only this thread, or threads or programs of this name" }, \
-	{ "process", 'p', OPTION_TEXT, "PID|NAME", "only threads of this process, or of programs of this name" }, \
+	{ "tid", 't', OPTION_TEXT, "TID|NAME", "only this thread, or threads or programs of this name" }, \
+	{ "pid", 'p', OPTION_TEXT, "PID|NAME", "only threads of this process, or of programs of this name" }, \
 	{ "kernel", 0, OPTION_FLAG, NULL, "kernel threads too" }, \
 	{ "module", 'm', OPTION_TEXT, "NAME", "only what this module takes part in" }, \
 	{ "time", 0, OPTION_TEXT, "all|cpu|wait", "which time to rank by (all when threads or a window are chosen, else cpu)" }, \
-	{ "top", 'n', OPTION_NUMBER, "N", "show so many paths and functions (10)" }, \
+	{ "top", 'n', OPTION_NUMBER, "N", "show at most so many paths and functions (10)" }, \
 	{ "tree", 0, OPTION_FLAG, NULL, "the annotated calling-context tree as text" }, \
 	{ "map", 0, OPTION_FLAG, NULL, "the heat map of the ranked paths as text" }, \
-	{ "least", 0, OPTION_NUMBER, "PERMILLE", "leave contexts out of trees below so many thousandths of the time (5)" }, \
+	{ "least", 0, OPTION_NUMBER, "PERMILLE", "leave contexts out of trees below so many thousandths of the time (5)", .most = 1000 }, \
 	{ "folded", 0, OPTION_FLAG, NULL, "folded stacks, in microseconds, for flame graphs" }, \
 	{ "paper", 0, OPTION_FLAG, NULL, "continuity by function alone, as IntroPerf has it" }, \
-	{ "symfs", 0, OPTION_TEXT, "DIR", "look for programs and debug files below DIR first" }, \
-	{ "json", 0, OPTION_FLAG, NULL, "as JSON" }
+	{ "tree-svg", 0, OPTION_TEXT, "FILE", "the annotated tree as a picture (diff: of both runs, in two colours)" }, \
+	{ "map-svg", 0, OPTION_TEXT, "FILE", "the heat map of the ranked paths as a picture" }, \
+	OPTION_SYMFS, \
+	OPTION_JSON
+
+/* What they and their commands' options say to each other. */
+#define PROFILING_RULES \
+	{ .one_of = "tid pid" }, { .one_of = "json folded tree map" }
 
 struct profiling {
 	struct trace *trace;
@@ -30,7 +36,7 @@ struct profiling {
 
 /* Reads scope and mode from the options; `from` and `to` are moments of this trace.
  * Results live in the arena. */
-int profiling_options(struct command_context *context, struct profile_options *ret_options, struct err *err);
+void profiling_options(struct command_context *context, struct profile_options *ret_options);
 /* Opens the trace only, so that moments can be told. */
 int profiling_open(struct profiling *profiling, const char *path, const char *symfs, struct err *err);
 int profiling_infer(struct profiling *profiling, const struct profile_options *options, struct functions *functions,

@@ -69,10 +69,7 @@ int session_time(const struct session *session, const char *text, uint64_t *ret_
 	const struct trace_summary *summary = trace_summary(session->trace);
 	uint64_t ns;
 
-	if (text[0] == '@') {
-		if (parse_number(text + 1, &ns))
-			return err_set(err, -EINVAL, "'%s' is not a time: behind @ comes a number of nanoseconds", text);
-	} else if (text[0] == '+' || text[0] == '-' || strchr(text, ':')) {
+	if (text[0] == '@' || text[0] == '+' || text[0] == '-' || strchr(text, ':')) {
 		int r = trace_time_parse(session->trace, text, &ns, err);
 
 		if (r)

@@ -68,13 +68,20 @@ int trace_time_parse(const struct trace *trace, const char *text, uint64_t *ret_
 
 	if (!sign && strchr(text, ':') && parse_clock(text, &ns))
 		return find_clock(trace, ns, ret_ns, err);
+	if (*text == '@') {
+		if (word_number((struct word){ text + 1, strlen(text + 1) }, ret_ns))
+			return err_set(err, -EINVAL, "'%s' is not a time: behind @ comes a number of nanoseconds", text);
+		return 0;
+	}
 	if (word_time(word, &ns))
-		return err_set(err, -EINVAL, "'%s' is no time: 1234.5 (the trace's own), +300ms (from its start), "
+		return err_set(err, -EINVAL, "'%s' is no time: 1234.5 (the trace's own), 12.5 or +300ms (from its start), "
 			       "-2s (from its end) or 14:03:59", text);
 	if (*text == '+')
 		ns = summary->start_ns + ns < ns ? UINT64_MAX : summary->start_ns + ns;
 	else if (*text == '-')
 		ns = ns > summary->end_ns ? 0 : summary->end_ns - ns;
+	else if (ns < summary->start_ns)
+		ns += summary->start_ns; /* before the trace: a distance, as `why` and `hangs` print them */
 	*ret_ns = ns;
 	return 0;
 }

@@ -125,7 +125,10 @@ static void complain(const char *command, const struct err *err)
 static int check_arguments(const struct command *command, const struct options *options, struct err *err)
 {
 	size_t most = *command->arguments ? 1 : 0;
+	int r = options_check(options, command->rules, err);
 
+	if (r)
+		return r;
 	if (command->many_arguments || command->rest_is_command || options->argument_count <= most)
 		return 0;
 	return err_set(err, -EINVAL, "'%s' is one argument too many", options->arguments[most]);
@@ -162,12 +165,29 @@ static int run(const struct command *command, int count, char *const *words)
 		r = 0;
 	} else if (r < 0) {
 		if (!err.text[0])
-			err_sys(&err, r, "failed");
+			err_sys(&err, r, "writing the result");
 		complain(command->name, &err);
 		r = r == -EINVAL ? 2 : 1;
 	}
 	arena_done(&arena);
 	return r;
+}
+
+/* Frees it too; the exit status. */
+static int show_help(struct buf *buf, bool wrong)
+{
+	struct descriptor_sink sink = sink_of(wrong ? 2 : 1);
+	int r = sink_buf(&sink.sink, buf);
+
+	buf_done(buf);
+	if (r && r != -EPIPE) {
+		struct err err;
+
+		err_sys(&err, r, "writing the help");
+		complain("", &err);
+		return 1;
+	}
+	return wrong ? 2 : 0;
 }
 
 int cli_main(int count, char *const *words)
@@ -187,9 +207,7 @@ int cli_main(int count, char *const *words)
 			describe(&buf, command);
 		else
 			describe_all(&buf);
-		fputs(buf_str(&buf), count < 2 ? stderr : stdout);
-		buf_done(&buf);
-		return count < 2 ? 2 : 0;
+		return show_help(&buf, count < 2);
 	}
 	command = command_find(words[1]);
 	if (!command) {
@@ -201,9 +219,7 @@ int cli_main(int count, char *const *words)
 	}
 	if (wants_help(command, count - 2, words + 2)) {
 		describe(&buf, command);
-		fputs(buf_str(&buf), stdout);
-		buf_done(&buf);
-		return 0;
+		return show_help(&buf, false);
 	}
 	return run(command, count - 2, words + 2);
 }

@@ -25,6 +25,8 @@ static const struct option_spec debug_options[] = {
 	{ 0 }
 };
 
+static const struct option_rule debug_rules[] = { { .one_of = "command script" }, { 0 } };
+
 static char *complete_verb(const char *text, int state)
 {
 	static size_t at;
@@ -198,5 +200,6 @@ const struct command command_debug = {
 	.help = "Without FILE, and without an argus.trace, a snapshot of the running flight\n"
 		"recorder is taken. `help` in the session lists the verbs.\n",
 	.options = debug_options,
+	.rules = debug_rules,
 	.run = run_debug,
 };

@@ -17,7 +17,7 @@ says 'no recorder is running' argus status
 says 'no recorder is running' argus mark x
 says 'no recorder is running' argus snap -o x.trace
 [ ! -e x.trace ] || fail "a snap of nothing left a file"
-says 'a ring has at least' argus start --dir "$ring" --size 1M
+says 'at least 4M' argus start --dir "$ring" --size 1M
 says 'lean or full' argus start --dir "$ring" --level more
 
 # one runs, and only one

@@ -24,7 +24,7 @@ argus record -u "$(id -u)" -C 0 --duration 500ms -o c.trace 2>/dev/null
 argus dump --text c.trace | awk '/ sample / { print $2 }' | sort -u >cpus
 [ "$(cat cpus)" = '[0]' ] || [ ! -s cpus ] || fail "samples of other processors: $(cat cpus)"
 
-for bad in '-p 0' '-p 1,' '-C 3-1' '-u nobody-of-this-name' '-G /no/such/group' '-p 4194305'; do
+for bad in '-p 0' '-p 1,' '-C 3-1' '-C 0-4095' '-u nobody-of-this-name' '-G /no/such/group' '-p 4194305'; do
 	status=0
 	# shellcheck disable=SC2086
 	argus record $bad -o bad.trace -- true >out 2>&1 || status=$?

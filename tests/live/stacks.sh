@@ -30,11 +30,11 @@ END
 gcc -O2 -g -rdynamic -fno-ipa-sra -fno-ipa-cp -o program program.c
 gcc -O2 -rdynamic -s -fno-ipa-sra -fno-ipa-cp -Wl,--build-id=sha1 -o stripped program.c
 argus record -o whole.trace -- ./program 2>/dev/null
-argus dump --stacks --lines -c program -e switch whole.trace >whole.txt
+argus dump --stacks --lines --comm program -e switch whole.trace >whole.txt
 grep -q 'hidden (program) .*program.c:6' whole.txt || fail "no line for hidden: $(head -n 20 whole.txt)"
 grep -q 'shown (program) .*program.c:9' whole.txt || fail "no line for shown"
 argus record -o stripped.trace -- ./stripped 2>/dev/null
-argus dump --stacks -c stripped -e switch stripped.trace >stripped.txt
+argus dump --stacks --comm stripped -e switch stripped.trace >stripped.txt
 grep -q 'shown (stripped)' stripped.txt || fail "no name for shown: $(head -n 20 stripped.txt)"
 grep -q 'stripped+0x' stripped.txt || fail "hidden was given a name: $(head -n 20 stripped.txt)"
 ! grep -q 'hidden' stripped.txt || fail "hidden has a name"
@@ -42,13 +42,13 @@ grep -q 'stripped+0x' stripped.txt || fail "hidden was given a name: $(head -n 2
 # names written into the trace stay when the program is gone; another build is refused
 argus symbolize -o named.trace whole.trace 2>/dev/null
 mv program gone
-argus dump --stacks --lines -c program -e switch named.trace | grep -q 'hidden (program) .*program.c:6' || fail "the names are not in the trace"
-! argus dump --stacks -c program -e switch whole.trace 2>/dev/null | grep -q 'hidden' || fail "names came from nowhere"
+argus dump --stacks --lines --comm program -e switch named.trace | grep -q 'hidden (program) .*program.c:6' || fail "the names are not in the trace"
+! argus dump --stacks --comm program -e switch whole.trace 2>/dev/null | grep -q 'hidden' || fail "names came from nowhere"
 mkdir -p symfs
 cp gone symfs/program
-argus dump --stacks --symfs symfs -c program -e switch whole.trace 2>/dev/null | grep -q 'hidden (program)' || fail "--symfs was not used"
+argus dump --stacks --symfs symfs --comm program -e switch whole.trace 2>/dev/null | grep -q 'hidden (program)' || fail "--symfs was not used"
 cp stripped program
-argus dump --stacks -c program -e switch whole.trace >other.txt 2>complaint.txt
+argus dump --stacks --comm program -e switch whole.trace >other.txt 2>complaint.txt
 ! grep -q 'shown' other.txt || fail "another build's names were used"
 grep -q 'build-id' complaint.txt || fail "nothing was said about the other build"
 

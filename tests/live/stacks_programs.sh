@@ -32,7 +32,7 @@ record() {
 }
 has() { grep -q -- "$1" out.txt || fail "no $1 in: $(head -n 40 out.txt)"; }
 # whole COMM: no stack of it was cut short
-whole() { argus dump --stacks -c "$1" -e switch out.trace 2>/dev/null >own.txt; grep -q '^  ' own.txt || fail "$1 has no stacks"
+whole() { argus dump --stacks --comm "$1" -e switch out.trace 2>/dev/null >own.txt; grep -q '^  ' own.txt || fail "$1 has no stacks"
 	! grep -q '\.\.\. ' own.txt || fail "$1: $(grep -B 9 '\.\.\. ' own.txt | head -n 20)"; }
 outermost() { grep -q -- "$1" own.txt || fail "no $1 in: $(head -n 20 own.txt)"; }
 

@@ -95,9 +95,55 @@ static void writes_valid_json(void **state)
 	buf_done(&buf);
 }
 
+static void keeps_bounds_and_rules(void **state)
+{
+	static const struct option_spec bounded[] = {
+		{ "number", 'n', OPTION_NUMBER, "N", "number", .least = 2, .most = 10 },
+		{ "size", 0, OPTION_BYTES, "SIZE", "size", .least = 1 << 20, .most = 64 << 20 },
+		{ "time", 0, OPTION_DURATION, "TIME", "time", .least = 1500000 },
+		{ "flag", 0, OPTION_FLAG, NULL, "flag" },
+		{ NULL, 0, OPTION_FLAG, NULL, NULL },
+	};
+	static const struct option_rule rules[] = {
+		{ .one_of = "number size" }, { .option = "flag", .without = "time number" }, { .one_of = NULL },
+	};
+	static const struct { const char *line, *words; } wrong[] = {
+		{ "-n 1", "--number takes from 2 to 10, not '1'" },
+		{ "-n11", "--number takes from 2 to 10, not '11'" },
+		{ "--size 1G", "--size takes from 1M to 64M, not '1G'" },
+		{ "--time 1ms", "--time takes at least 1500us, not '1ms'" },
+		{ "-n 2 --size 2M", "--number and --size exclude each other" },
+		{ "--size 2M -n 2", "--number and --size exclude each other" },
+		{ "--flag", "--flag means nothing without --time or --number" },
+		{ "-n 2 -n 3 --flag", NULL },
+		{ "--time 2ms --flag --size 64M", NULL },
+	};
+	struct options o;
+	struct arena arena;
+
+	(void)state;
+	arena_init(&arena);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		char *words[32];
+		int count = 0, r;
+		struct err err = { 0 };
+
+		for (char *word = strtok(arena_strdup(&arena, wrong[i].line), " "); word; word = strtok(NULL, " "))
+			words[count++] = word;
+		r = options_parse(&arena, bounded, false, count, words, &o, &err);
+		if (!r)
+			r = options_check(&o, rules, &err);
+		assert_int_equal(r, wrong[i].words ? -EINVAL : 0);
+		if (wrong[i].words)
+			assert_string_equal(err.text, wrong[i].words);
+	}
+	arena_done(&arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(keeps_bounds_and_rules),
 		cmocka_unit_test(takes_options_anywhere),
 		cmocka_unit_test(names_the_wrong_word),
 		cmocka_unit_test(writes_valid_json),

@@ -1,0 +1,25 @@
+/* See recording.h. */
+#include "session/recording.h"
+
+#include <errno.h>
+#include <string.h>
+
+int recording_level(const struct options *given, bool *ret_full, struct err *err)
+{
+	const char *level = options_text(given, "level", "lean");
+
+	if (strcmp(level, "lean") && strcmp(level, "full"))
+		return err_set(err, -EINVAL, "--level is lean or full, not '%s'", level);
+	*ret_full = !strcmp(level, "full");
+	return 0;
+}
+
+int recording_ring(const struct options *given, uint64_t *ret_bytes, struct err *err)
+{
+	uint64_t bytes = options_number(given, "ring", 0);
+
+	if (bytes & (bytes - 1))
+		return err_set(err, -EINVAL, "--ring takes 1M, 2M, 4M and so on to 64M, not '%s'", options_text(given, "ring", ""));
+	*ret_bytes = bytes;
+	return 0;
+}

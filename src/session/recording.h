@@ -1,0 +1,22 @@
+/* What `record` and `start` share: options that say what is recorded, and how. */
+#ifndef SESSION_RECORDING_H
+#define SESSION_RECORDING_H
+
+#include "record/config.h"
+#include "record/recorder.h"
+#include "session/command.h"
+
+#define RECORDING_LEVEL \
+	{ "level", 0, OPTION_TEXT, "LEVEL", "lean: waits, wake-ups, life of tasks; full: every system call and message too (lean)" }
+/* `hz`: the command's default, in digits */
+#define RECORDING_FREQ(hz) \
+	{ "freq", 'F', OPTION_NUMBER, "HZ", "CPU samples a second and processor, 0 none (" hz ")", .most = 10000 }
+#define RECORDING_RING \
+	{ "ring", 0, OPTION_BYTES, "SIZE", "memory of each processor's ring: 1M, 2M, 4M and so on to 64M (as the machine allows)", \
+	  .least = RECORDER_RING_LEAST, .most = RECORDER_RING_MOST }
+
+/* --level and --ring, which are to say exactly what is done. */
+int recording_level(const struct options *given, bool *ret_full, struct err *err);
+int recording_ring(const struct options *given, uint64_t *ret_bytes, struct err *err);
+
+#endif
