@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "diagnose/hangs_away.h"
 #include "diagnose/hangs_rest.h"
 #include "diagnose/starved.h"
 
@@ -246,6 +247,9 @@ static bool is_pending(struct finder *f, const struct episode *e, uint64_t *ret_
 	    (w->argument <= 1 || (w->argument == 2 && place && place->visits < 3)))
 		for (size_t i = 1; i < f->trails.length && !pending; i++)
 			pending = !scene_same_process(f->scene, f->trails.items[i].thread, f->thread);
+	/* What nobody was there to take woke nobody. */
+	if (!pending && outside && w->end == WAIT_END_THREAD && (ended_by_one || hangs_role_in(f, w) == END_CLIENT))
+		return hangs_waker_was_away(f, e);
 	return pending && ended_by_one;
 }
 
@@ -382,7 +386,8 @@ static bool worth_asking(const struct finder *f, const struct wait *w)
 		return false;
 	if (w->kind == WAIT_KIND_read || w->kind == WAIT_KIND_poll)
 		return hangs_role_in(f, w) != END_SERVER && hangs_role_in(f, w) != END_LISTENER &&
-		       (w->kind == WAIT_KIND_read || w->argument <= 1);
+		       (w->kind == WAIT_KIND_read || w->argument <= 1 ||
+			(w->argument == 2 && hangs_role_in(f, w) == END_CLIENT));
 	return true;
 }
 
@@ -405,6 +410,8 @@ static void find_waits(struct finder *f)
 		else if (may_ask(f, w) && !hangs_rests_at(f, w) && is_pending(f, e, &asked))
 			offer(f, first_deed(f->scene, f->thread, asked, e->start_ns), e->end_ns, 110,
 			      "what it asked for was not answered");
+		else if (hangs_nobody_can_end(f, e))
+			offer(f, e->start_ns, e->end_ns, 100, "it waits for a lock or a word that nobody else can change");
 		else if (w->kind == WAIT_KIND_stop)
 			offer(f, e->start_ns, e->end_ns, 60, "it was stopped");
 		else if (held_up(f, w))

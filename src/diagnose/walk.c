@@ -133,16 +133,17 @@ static void walk_own(struct walk *walk, uint32_t thread, uint64_t from, uint64_t
 		.charge = CHARGE_THREAD, .step = step });
 }
 
-static void walk_missing(struct walk *walk, const struct episode *episode, uint64_t from, uint64_t to, uint32_t came)
+/* Goes on to who should have ended the wait; false when nobody is known, or not so
+ * surely. */
+static bool walk_missing(struct walk *walk, const struct episode *episode, uint64_t from, uint64_t to, uint32_t came,
+			 uint8_t surely)
 {
 	struct hop hops[WALK_MAX_HOPS];
 	unsigned count = walk->missing ? walk->missing(walk, episode, from, to, hops) : 0;
 	uint32_t number = (uint32_t)(episode - walk->scene->episodes) + 1, step = came;
 
-	if (!count) {
-		emit_wait(walk, episode, from, to, CHARGE_MISSING, came);
-		return;
-	}
+	if (!count || hops[count - 1].confidence < surely)
+		return false;
 	for (unsigned i = 0; i < count; i++) {
 		uint64_t begin = i && hops[i].from_ns > from ? hops[i].from_ns : from;
 		uint64_t end = i + 1 < count && hops[i + 1].from_ns < to ? hops[i + 1].from_ns : to;
@@ -155,6 +156,7 @@ static void walk_missing(struct walk *walk, const struct episode *episode, uint6
 		if (end > from)
 			from = end;
 	}
+	return true;
 }
 
 static void walk_wait(struct walk *walk, const struct episode *episode, uint64_t from, uint64_t to, uint32_t came)
@@ -173,15 +175,18 @@ static void walk_wait(struct walk *walk, const struct episode *episode, uint64_t
 				  last->end_event, from));
 		return;
 	case WAIT_END_SOURCE:
-		emit_wait(walk, episode, from, to, CHARGE_SOURCE, came);
+		/* A packet that was sent again by a timer, or taken by a kernel thread, may
+		 * have come from this machine. */
+		if (last->cause != WAKE_CAUSE_network || !walk_missing(walk, episode, from, to, came, 60))
+			emit_wait(walk, episode, from, to, CHARGE_SOURCE, came);
 		return;
 	case WAIT_END_OPEN:
 	case WAIT_END_TIMEOUT:
 	case WAIT_END_UNKNOWN:
 		if (last->kind == WAIT_KIND_stop)
 			emit_wait(walk, episode, from, to, CHARGE_THREAD, came);
-		else
-			walk_missing(walk, episode, from, to, came);
+		else if (!walk_missing(walk, episode, from, to, came, 0))
+			emit_wait(walk, episode, from, to, CHARGE_MISSING, came);
 		return;
 	}
 }
