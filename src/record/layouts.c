@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include "base/arena.h"
 #include "record/proc_maps.h"
@@ -27,7 +28,6 @@ void layouts_init(struct layouts *layouts, struct modules *modules)
 	pthread_mutexattr_setprotocol(&inherit, PTHREAD_PRIO_INHERIT);
 	pthread_mutex_init(&layouts->lock, &inherit);
 	pthread_mutexattr_destroy(&inherit);
-	vec_push(&layouts->list, (struct layout *)NULL); /* number 0 is none */
 }
 
 static void layout_free(struct layout *layout)
@@ -39,9 +39,10 @@ static void layout_free(struct layout *layout)
 
 void layouts_done(struct layouts *layouts)
 {
-	for (size_t i = 0; i < layouts->list.length; i++)
-		layout_free(layouts->list.items[i]);
-	vec_done(&layouts->list);
+	size_t at = 0;
+	for (const struct map_slot *slot; (slot = map_next(&layouts->list, &at));)
+		layout_free((struct layout *)(uintptr_t)slot->value);
+	map_done(&layouts->list);
 	vec_done(&layouts->left);
 	for (int i = 0; i < 16; i++)
 		vec_done(&layouts->free_rooms[i]);
@@ -50,7 +51,8 @@ void layouts_done(struct layouts *layouts)
 
 const struct layout *layout_of(const struct layouts *layouts, uint32_t number)
 {
-	return number < layouts->list.length ? layouts->list.items[number] : NULL;
+	const uint64_t *layout = map_find(&layouts->list, number);
+	return layout ? (const struct layout *)(uintptr_t)*layout : NULL;
 }
 
 const struct layout *layout_of_process(const struct layouts *layouts, pid_t pid)
@@ -87,9 +89,13 @@ static bool room_take(struct layouts *layouts, struct layout *layout)
 	uint32_t room = 1u << c;
 	if (layout->count > STACK_LAYOUT_MAPPINGS_MAX)
 		return false;
+	/* a larger one only when there is no other way */
+	bool none = room > layouts->maps->limits.mappings - layouts->next_mapping;
+	while (none && c < 15 && layouts->free_rooms[c].length == 0)
+		room = 1u << ++c;
 	if (layouts->free_rooms[c].length > 0) {
 		layout->first = layouts->free_rooms[c].items[--layouts->free_rooms[c].length];
-	} else if (room <= STACK_MAPPINGS_MAX - layouts->next_mapping) {
+	} else if (room <= layouts->maps->limits.mappings - layouts->next_mapping) {
 		layout->first = layouts->next_mapping;
 		layouts->next_mapping += room;
 	} else {
@@ -99,9 +105,9 @@ static bool room_take(struct layouts *layouts, struct layout *layout)
 	return true;
 }
 
-static struct stack_mapping mapping_for_unwinder(const struct layout_mapping *m)
+static struct stack_mapping mapping_for_unwinder(const struct layout_mapping *m, struct unwind_maps *maps)
 {
-	struct stack_mapping to = { .start = m->start, .end = m->end, .kind = m->module->mapping_kind };
+	struct stack_mapping to = { .start = m->start, .end = m->end, .kind = modules_lay(m->module, maps) };
 	uint64_t address;
 	if (to.kind == STACK_MAPPING_TABLE) {
 		if (!module_address(m->module, m->offset, &address)) {
@@ -115,6 +121,63 @@ static struct stack_mapping mapping_for_unwinder(const struct layout_mapping *m)
 	return to;
 }
 
+static void room_give(struct layouts *layouts, struct layout *layout)
+{
+	if (layout->room)
+		vec_push(&layouts->free_rooms[room_class(layout->room)], layout->first);
+	layout->room = 0;
+}
+
+/* A walk that has begun ends in a few microseconds. */
+static void await_walks(void)
+{
+	usleep(1000);
+}
+
+/* Has this process shown a stack since it was asked last? */
+static bool was_used(const struct layouts *layouts, uint32_t pid)
+{
+	struct stack_process process;
+	if (bpf_map_lookup_elem(layouts->processes_fd, &pid, &process) < 0 || !process.used)
+		return false;
+	process.used = 0;
+	bpf_map_update_elem(layouts->processes_fd, &pid, &process, BPF_EXIST);
+	return true;
+}
+
+/* Takes away the layouts of all processes that have been idle since last time. */
+static void evict(struct layouts *layouts)
+{
+	size_t at = 0;
+	for (const struct map_slot *slot; (slot = map_next(&layouts->list, &at));)
+		((struct layout *)(uintptr_t)slot->value)->idle = true;
+	at = 0;
+	for (const struct map_slot *slot; (slot = map_next(&layouts->by_process, &at));)
+		if (was_used(layouts, (uint32_t)slot->key))
+			((struct layout *)layout_of(layouts, (uint32_t)slot->value))->idle = false;
+	at = 0;
+	for (const struct map_slot *slot; (slot = map_next(&layouts->by_process, &at));)
+		if (layout_of(layouts, (uint32_t)slot->value)->idle)
+			layouts_withdraw(layouts, (pid_t)slot->key);
+	await_walks();
+	at = 0;
+	for (const struct map_slot *slot; (slot = map_next(&layouts->list, &at));) {
+		struct layout *layout = (struct layout *)(uintptr_t)slot->value;
+		if (layout->idle)
+			room_give(layouts, layout);
+	}
+	/* rooms of one size are of no use to another: when nothing is left of them, begin anew */
+	uint32_t taken = 0;
+	at = 0;
+	for (const struct map_slot *slot; (slot = map_next(&layouts->list, &at));)
+		taken += ((struct layout *)(uintptr_t)slot->value)->room;
+	if (taken == 0) {
+		layouts->next_mapping = 0;
+		for (int i = 0; i < 16; i++)
+			vec_clear(&layouts->free_rooms[i]);
+	}
+}
+
 static void publish(struct layouts *layouts, pid_t pid, uint32_t doubts)
 {
 	struct layout *layout = (struct layout *)layout_of_process(layouts, pid);
@@ -122,13 +185,18 @@ static void publish(struct layouts *layouts, pid_t pid, uint32_t doubts)
 	if (!layout)
 		return;
 	if (layout->room == 0) {
-		if (!room_take(layouts, layout))
-			return;
+		if (!room_take(layouts, layout)) {
+			evict(layouts);
+			if (!room_take(layouts, layout)) {
+				layouts->maps->full = true;
+				return;
+			}
+		}
 		for (uint32_t i = 0; i < layout->count; i++)
-			layouts->maps->mappings[layout->first + i] = mapping_for_unwinder(&layout->mappings[i]);
+			layouts->maps->mappings[layout->first + i] = mapping_for_unwinder(&layout->mappings[i], layouts->maps);
 	}
 	struct stack_process process = { .layout = layout->number, .first = layout->first, .count = layout->count,
-					 .doubts = doubts };
+					 .doubts = doubts, .used = 1 };
 	bpf_map_update_elem(layouts->processes_fd, &key, &process, BPF_ANY);
 }
 
@@ -148,16 +216,22 @@ void layouts_withdraw(struct layouts *layouts, pid_t pid)
 	bpf_map_delete_elem(layouts->processes_fd, &key);
 }
 
+bool layouts_lacks(const struct layouts *layouts, pid_t pid)
+{
+	const struct layout *layout = layout_of_process(layouts, pid);
+	return layout && !layout->room;
+}
+
 static struct layout *layout_new(struct layouts *layouts, const struct layout_mapping *mappings, size_t count)
 {
 	struct layout *layout = mem_zalloc(sizeof(*layout));
-	layout->number = (uint32_t)layouts->list.length;
+	layout->number = ++layouts->last_number;
 	layout->count = (uint32_t)count;
 	layout->mappings = mem_alloc((count + 1) * sizeof(*mappings));
 	if (count)
 		memcpy(layout->mappings, mappings, count * sizeof(*mappings));
 	pthread_mutex_lock(&layouts->lock);
-	vec_push(&layouts->list, layout);
+	map_put(&layouts->list, layout->number, (uint64_t)(uintptr_t)layout);
 	pthread_mutex_unlock(&layouts->lock);
 	return layout;
 }
@@ -165,7 +239,7 @@ static struct layout *layout_new(struct layouts *layouts, const struct layout_ma
 static void user_set(struct layouts *layouts, pid_t pid, struct layout *layout, uint64_t now_ns)
 {
 	uint64_t *number = map_find(&layouts->by_process, (uint64_t)pid);
-	struct layout *before = number ? layouts->list.items[*number] : NULL;
+	struct layout *before = number ? (struct layout *)layout_of(layouts, (uint32_t)*number) : NULL;
 	if (before == layout)
 		return;
 	if (layout) {
@@ -273,6 +347,36 @@ void layouts_leave(struct layouts *layouts, pid_t pid, uint64_t now_ns)
 	user_set(layouts, pid, NULL, now_ns);
 }
 
+void layouts_renew(struct layouts *layouts)
+{
+	struct map renewed = { 0 }, pids = { 0 };
+	size_t at = 0;
+	for (const struct map_slot *slot; (slot = map_next(&layouts->by_process, &at));) {
+		layouts_withdraw(layouts, (pid_t)slot->key);
+		map_put(&pids, slot->key, slot->value);
+	}
+	await_walks();
+	at = 0;
+	for (const struct map_slot *slot; (slot = map_next(&layouts->list, &at));)
+		((struct layout *)(uintptr_t)slot->value)->room = 0;
+	for (int i = 0; i < 16; i++)
+		vec_clear(&layouts->free_rooms[i]);
+	layouts->next_mapping = 0;
+	unwind_maps_reset(layouts->maps);
+	/* under new numbers: the unwinder remembers rules by them */
+	at = 0;
+	for (const struct map_slot *slot; (slot = map_next(&pids, &at));) {
+		uint64_t *number = map_at(&renewed, slot->value, NULL);
+		if (!*number) {
+			const struct layout *old = layout_of(layouts, (uint32_t)slot->value);
+			*number = layout_new(layouts, old->mappings, old->count)->number;
+		}
+		user_set(layouts, (pid_t)slot->key, (struct layout *)layout_of(layouts, (uint32_t)*number), UINT64_MAX);
+	}
+	map_done(&renewed);
+	map_done(&pids);
+}
+
 void layouts_collect(struct layouts *layouts, uint64_t before_ns)
 {
 	size_t kept = 0;
@@ -288,9 +392,8 @@ void layouts_collect(struct layouts *layouts, uint64_t before_ns)
 			layouts->left.items[kept++] = layout;
 			continue;
 		}
-		if (layout->room)
-			vec_push(&layouts->free_rooms[room_class(layout->room)], layout->first);
-		layouts->list.items[layout->number] = NULL;
+		room_give(layouts, layout);
+		map_remove(&layouts->list, layout->number);
 		layout_free(layout);
 	}
 	layouts->left.length = kept;

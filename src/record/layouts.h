@@ -26,6 +26,7 @@ struct layout_mapping {
 struct layout {
 	uint32_t number;
 	uint32_t first, room;       /* in the map stack_mappings; room 0: not there */
+	bool idle;                  /* no process of it has shown a stack since the last eviction */
 	uint32_t users;
 	uint32_t count;
 	uint64_t left_ns;           /* since when it has no users */
@@ -37,7 +38,8 @@ struct layouts {
 	struct modules *modules;
 	struct unwind_maps *maps;
 	int processes_fd;           /* the map stack_processes */
-	struct vec(struct layout *) list; /* by number; NULL: gone */
+	struct map list;            /* number -> struct layout * */
+	uint32_t last_number;
 	struct vec(struct layout *) left; /* without users, oldest first */
 	struct map by_process;      /* pid -> number */
 	uint32_t next_mapping;
@@ -55,11 +57,17 @@ int layouts_read(struct layouts *layouts, pid_t pid, const struct layout **ret_l
 /* What the kernel's mapping events said since the program was started, in
  * their order: right for that moment, also when the process has gone on. */
 const struct layout *layouts_from(struct layouts *layouts, pid_t pid, const struct module_source *sources, size_t count);
-/* Gives the unwinder what the process has now, or takes it away. */
+/* Gives the unwinder what the process has now, or takes it away. Where its maps
+ * are full, what has shown no stack for longest goes; whoever comes back is
+ * published again (layouts_lacks). */
 void layouts_publish(struct layouts *layouts, pid_t pid);
 /* The same, and that the list is all there is: stacks that end outside of it end there. */
 void layouts_settle(struct layouts *layouts, pid_t pid);
 void layouts_withdraw(struct layouts *layouts, pid_t pid);
+/* It is known here but not to the unwinder. */
+bool layouts_lacks(const struct layouts *layouts, pid_t pid);
+/* Begins the unwinder's maps anew; processes come back as they show stacks. */
+void layouts_renew(struct layouts *layouts);
 void layouts_fork(struct layouts *layouts, pid_t parent, pid_t child);
 /* The process is gone or another program. */
 void layouts_leave(struct layouts *layouts, pid_t pid, uint64_t now_ns);

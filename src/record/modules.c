@@ -59,15 +59,20 @@ bool module_address(const struct loaded_module *m, uint64_t offset, uint64_t *re
 	return false;
 }
 
-static void lay_table(struct unwind_maps *maps, struct loaded_module *m)
+uint32_t modules_lay(const struct loaded_module *module, struct unwind_maps *maps)
 {
+	struct loaded_module *m = (struct loaded_module *)module;
+	if (m->mapping_kind != STACK_MAPPING_TABLE)
+		return m->mapping_kind;
 #ifdef HAVE_BPF
-	if (unwind_maps_add(maps, &m->table, &m->first_page, NULL) < 0)
-		m->mapping_kind = STACK_MAPPING_BAD;
+	if (m->era != maps->era) {
+		m->era = maps->era;
+		m->laid = unwind_maps_add(maps, &m->table, &m->first_page, NULL) == 0;
+	}
 #else
 	(void)maps;
-	(void)m;
 #endif
+	return m->laid ? STACK_MAPPING_TABLE : STACK_MAPPING_BAD;
 }
 
 static void read_elf(struct modules *modules, struct loaded_module *m, const struct elf_file *file)
@@ -95,16 +100,6 @@ static void read_elf(struct modules *modules, struct loaded_module *m, const str
 	}
 	modules->table_bytes += unwind_table_bytes(&m->table);
 	m->mapping_kind = STACK_MAPPING_TABLE;
-	if (modules->maps)
-		lay_table(modules->maps, m);
-}
-
-void modules_attach(struct modules *modules, struct unwind_maps *maps)
-{
-	modules->maps = maps;
-	for (uint32_t i = 1; i < modules->count; i++)
-		if (modules->list[i]->mapping_kind == STACK_MAPPING_TABLE)
-			lay_table(maps, modules->list[i]);
 }
 
 /* The file by its path here, if that is the one that is mapped. What goes

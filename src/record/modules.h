@@ -6,6 +6,7 @@
 #ifndef RECORD_MODULES_H
 #define RECORD_MODULES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -14,7 +15,7 @@
 #include "record/unwind_maps.h"
 #include "symbols/unwind_table.h"
 
-#define MODULES_MAX 65536u
+#define MODULES_MAX (1u << 22)  /* of memory only what is used is taken */
 #define MODULE_KERNEL 1u        /* number of the kernel */
 
 struct loaded_module {
@@ -26,6 +27,8 @@ struct loaded_module {
 	char build_id[65];
 	uint32_t mapping_kind;      /* enum stack_mapping_kind */
 	uint32_t first_page;        /* STACK_MAPPING_TABLE */
+	uint32_t era;               /* of the unwinder's maps in which its table was laid, or found no room */
+	bool laid;
 	struct unwind_table table;
 	uint32_t segment_count;     /* file offset to address as linked */
 	struct { uint64_t offset, address, bytes; } segments[8];
@@ -33,7 +36,6 @@ struct loaded_module {
 
 struct modules {
 	struct arena arena;
-	struct unwind_maps *maps;   /* NULL: tables stay in this process */
 	struct loaded_module **list; /* by number */
 	uint32_t count;             /* numbers given are below */
 	struct map by_file;         /* hash of device, inode and version -> number */
@@ -53,11 +55,12 @@ struct module_source {
 };
 
 void modules_init(struct modules *modules);
-/* From now on tables are laid into the maps; those that are there, at once. */
-void modules_attach(struct modules *modules, struct unwind_maps *maps);
 void modules_done(struct modules *modules);
 /* The mapping's module, made when new; NULL when no more can be kept. */
 const struct loaded_module *modules_find(struct modules *modules, const struct module_source *source);
+/* Lays a module's table into the maps when it is not there. Returns how the
+ * unwinder is to treat its mappings (enum stack_mapping_kind). */
+uint32_t modules_lay(const struct loaded_module *module, struct unwind_maps *maps);
 /* Address as linked of a file offset; false outside of the segments with code. */
 bool module_address(const struct loaded_module *module, uint64_t offset, uint64_t *ret_address);
 

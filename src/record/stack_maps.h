@@ -27,7 +27,7 @@
 #define STACK_SHARDS_MAX 160u
 #define STACK_PAGE_STEPS 13             /* of a search in one page's rows */
 #define STACK_RULES_MAX 65536u          /* numbers below UNWIND_KINDS are the rules without words */
-#define STACK_KNOWN_SHIFT 18            /* stacks that can be told apart */
+#define STACK_KNOWN_SHIFT 18            /* stacks that can be told apart in one generation */
 #define STACK_MEMO_SHIFT 16
 #define STACK_LAST_SHIFT 13
 #define STACK_LAST_SLOTS 128u
@@ -39,6 +39,7 @@
 struct stack_process {
 	u32 layout;
 	u32 first, count;           /* in stack_mappings */
+	u32 used;                   /* set when a stack is walked */
 	u32 doubts;                 /* so many stacks that end outside of all mappings may be copied: the list may be old */
 };
 
@@ -105,9 +106,14 @@ struct stack_copy {
 	u64 time_ns;
 };
 
-/* Numbers of stacks: slots of the table of known ones from 1 on, or with this
- * bit those of copies, each used once. */
+/* Numbers of stacks: slots of the table of known ones from 1 on and the table's
+ * generation above them, or with the highest bit those of copies, each used
+ * once. A table that fills makes way for the other one, emptied; numbers of the
+ * generation before stay good until the next. */
 #define STACK_ID_COPY 0x80000000u
+#define STACK_GENERATION_SHIFT 20
+#define STACK_GENERATION_MASK 0x7ffu
+#define STACK_SLOT_MASK ((1u << STACK_GENERATION_SHIFT) - 1)
 
 /* Counted per processor in stack_counts. */
 enum stack_count {

@@ -18,6 +18,10 @@
 #include "record/stacks_internal.h"
 #include "trace/writer.h"
 
+#define NODES_BYTES (((1u << STACK_KNOWN_SHIFT) + 1) * sizeof(uint32_t))
+#define KNOWN_BYTES (sizeof(uint64_t) << (STACK_KNOWN_SHIFT + 1))
+#define STACK_KNOWN_FULL (1u << STACK_KNOWN_SHIFT >> 1) /* beyond that searches get long, and fail */
+
 uint64_t stacks_now_ns(void)
 {
 	struct timespec now;
@@ -110,7 +114,7 @@ static bool frame_of_tracing(const struct stacks *s, uint64_t address)
 	return false;
 }
 
-static void take_kernel(struct stacks *s, const struct stack_message *m, uint64_t *addresses)
+static uint32_t take_kernel(struct stacks *s, const struct stack_message *m, uint64_t *addresses)
 {
 	uint32_t first = 0, named = 0;
 	/* each but the innermost is a return address */
@@ -121,7 +125,26 @@ static void take_kernel(struct stacks *s, const struct stack_message *m, uint64_
 			named = i + 1;
 	if (named < m->count)
 		first = named;
-	s->nodes[m->id] = stacks_nodes(s, NULL, addresses + first, m->count - first, (int)m->status, m->time_ns);
+	return stacks_nodes(s, NULL, addresses + first, m->count - first, (int)m->status, m->time_ns);
+}
+
+/* Where the node of the kernel's number is kept; NULL for one of no generation in use. */
+static uint32_t *known_node(const struct stacks *s, uint32_t id)
+{
+	uint32_t generation = id >> STACK_GENERATION_SHIFT, slot = id & STACK_SLOT_MASK;
+	uint32_t back = (s->generation - generation) & STACK_GENERATION_MASK;
+	return back <= 1 && slot <= 1u << STACK_KNOWN_SHIFT ? &s->nodes[generation & 1][slot] : NULL;
+}
+
+/* Room for new stacks: the table of the generation before is emptied and used from now on. */
+static void begin_generation(struct stacks *s)
+{
+	uint32_t next = (s->generation + 1) & STACK_GENERATION_MASK;
+	memset(s->known_hashes + ((size_t)(next & 1) << STACK_KNOWN_SHIFT), 0, sizeof(*s->known_hashes) << STACK_KNOWN_SHIFT);
+	madvise(s->nodes[next & 1], NODES_BYTES, MADV_DONTNEED);
+	s->generation = next;
+	s->known = 0;
+	__atomic_store_n(s->generation_now, next, __ATOMIC_RELEASE);
 }
 
 static void take_copy(struct stacks *s, const struct stack_copy *c)
@@ -156,18 +179,19 @@ static int take_message(void *data, void *message, size_t bytes)
 			take_copy(s, c);
 		return 0;
 	}
-	if (bytes < sizeof(*m) || m->count > STACK_FRAMES_MAX || bytes - sizeof(*m) < m->count * 8 ||
-	    m->id > 1u << STACK_KNOWN_SHIFT)
+	uint32_t *node = bytes < sizeof(*m) || m->id & STACK_ID_COPY ? NULL : known_node(s, m->id);
+	if (!node || m->count > STACK_FRAMES_MAX || bytes - sizeof(*m) < m->count * 8)
 		return 0;
+	s->known++;
 	uint64_t addresses[STACK_FRAMES_MAX];
 	memcpy(addresses, m + 1, m->count * 8);
 	if (m->type == STACK_MESSAGE_KERNEL) {
-		take_kernel(s, m, addresses);
+		*node = take_kernel(s, m, addresses);
 		return 0;
 	}
 	const struct layout *layout = layout_of(&s->layouts, m->layout);
 	static const struct layout none;
-	s->nodes[m->id] = stacks_nodes(s, layout ? layout : &none, addresses, m->count, (int)m->status, m->time_ns);
+	*node = stacks_nodes(s, layout ? layout : &none, addresses, m->count, (int)m->status, m->time_ns);
 	return 0;
 }
 
@@ -177,6 +201,8 @@ void stacks_take(struct stacks *s)
 		return;
 	pthread_mutex_lock(&s->layouts.lock);
 	ring_buffer__consume(s->ring);
+	if (s->known >= STACK_KNOWN_FULL)
+		begin_generation(s);
 	pthread_mutex_unlock(&s->layouts.lock);
 }
 
@@ -186,7 +212,8 @@ static uint32_t node_of(const struct stacks *s, uint32_t id)
 		uint32_t at = id & (COPY_NODES - 1);
 		return s->copy_nodes[at].id == id ? s->copy_nodes[at].node : 0;
 	}
-	return id <= 1u << STACK_KNOWN_SHIFT ? s->nodes[id] : 0;
+	const uint32_t *node = known_node(s, id);
+	return node ? *node : 0;
 }
 
 void stacks_replace(struct stacks *s, void *records, uint64_t bytes)
@@ -225,6 +252,12 @@ static void *reserve(size_t bytes)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
+static void *map_shared(int fd, size_t bytes)
+{
+	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
 static int open_maps(struct stacks *s, const struct programs *programs, struct err *err)
 {
 	struct unwind_maps_fds fds = {
@@ -239,6 +272,10 @@ static int open_maps(struct stacks *s, const struct programs *programs, struct e
 	if (fds.mappings < 0 || fds.pages < 0 || fds.rows < 0 || fds.rules < 0 || s->processes_fd < 0 || ring < 0)
 		return err_set(err, -ENOENT, "the unwinder's maps are not there");
 	s->counts_fd = programs_map(programs, "stack_counts");
+	s->known_hashes = map_shared(programs_map(programs, "stack_known"), KNOWN_BYTES);
+	s->generation_now = map_shared(programs_map(programs, "stack_generation"), sizeof(*s->generation_now));
+	if (!s->known_hashes || !s->generation_now)
+		return err_sys(err, -errno, "mapping the table of known stacks");
 	r = unwind_maps_open(&s->maps, &fds, err);
 	if (r < 0)
 		return r;
@@ -255,10 +292,11 @@ static int prepare(struct stacks *s, struct err *err)
 	int r = stack_tree_open(&s->tree, err);
 	if (r < 0)
 		return r;
-	s->nodes = reserve(((1u << STACK_KNOWN_SHIFT) + 1) * sizeof(*s->nodes));
+	s->nodes[0] = reserve(NODES_BYTES);
+	s->nodes[1] = reserve(NODES_BYTES);
 	s->copy_nodes = reserve(COPY_NODES * sizeof(*s->copy_nodes));
 	s->copies = reserve(COPIES_MAX * sizeof(*s->copies));
-	if (!s->nodes || !s->copy_nodes || !s->copies)
+	if (!s->nodes[0] || !s->nodes[1] || !s->copy_nodes || !s->copies)
 		return err_sys(err, -ENOMEM, "reserving memory for stacks");
 	modules_init(&s->modules);
 	layouts_init(&s->layouts, &s->modules);
@@ -278,8 +316,13 @@ static void stacks_free(struct stacks *s)
 	unwind_maps_close(&s->maps);
 	stack_tree_close(&s->tree);
 	kallsyms_done(&s->kernel);
-	if (s->nodes)
-		munmap(s->nodes, ((1u << STACK_KNOWN_SHIFT) + 1) * sizeof(*s->nodes));
+	for (int i = 0; i < 2; i++)
+		if (s->nodes[i])
+			munmap(s->nodes[i], NODES_BYTES);
+	if (s->known_hashes)
+		munmap(s->known_hashes, KNOWN_BYTES);
+	if (s->generation_now)
+		munmap(s->generation_now, sizeof(*s->generation_now));
 	if (s->copy_nodes)
 		munmap(s->copy_nodes, COPY_NODES * sizeof(*s->copy_nodes));
 	if (s->copies)

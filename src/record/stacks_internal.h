@@ -58,7 +58,11 @@ struct stacks {
 	/* the agent's */
 	struct ring_buffer *ring;
 	struct stack_tree tree;          /* under layouts.lock */
-	uint32_t *nodes;                 /* by the kernel's number */
+	uint32_t *nodes[2];              /* by the kernel's number, for two generations */
+	uint64_t *known_hashes;          /* the kernel's table: both halves */
+	uint32_t *generation_now;        /* where the kernel reads it */
+	uint32_t generation;
+	uint32_t known;                  /* stacks told in this generation */
 	struct { uint32_t id, node; } *copy_nodes; /* by its lower bits */
 	uint8_t stack_fields[EVENT_MAX][4]; /* offsets of fields to replace + 1 */
 
@@ -84,6 +88,7 @@ struct stacks {
 	struct map jit_wanted;           /* modules of run-time code with frames that have no name yet */
 	uint64_t jit_read_ns;            /* when their maps were read last */
 	uint32_t copies_released;        /* value of the tail then */
+	uint64_t renewed_ns;             /* when the unwinder's maps began anew last */
 	bool look_again;                 /* events were lost */
 	atomic_bool retell;              /* a new file has begun */
 	uint64_t start_ns;

@@ -27,6 +27,7 @@
 #define IDLE_MS 500
 #define JIT_EVERY_NS 1000000000ull      /* maps of run-time code can be large */
 #define SOURCES_MAX 4096u               /* mappings noted of one process */
+#define RENEW_EVERY_NS 30000000000ull   /* where not even what is in use finds room */
 #define STUCK_S 3                       /* a read that lasts longer may never end */
 
 /* ---- telling the trace ---- */
@@ -255,6 +256,11 @@ static void publish(struct stacks *s)
 		map_remove(&s->doubtful, slot->key);
 	}
 	map_clear(&s->to_publish);
+	uint64_t now = stacks_now_ns();
+	if (s->maps.full && now - s->renewed_ns > RENEW_EVERY_NS) {
+		s->renewed_ns = now;
+		layouts_renew(&s->layouts);
+	}
 }
 
 static void look_at_changed(struct stacks *s)
@@ -403,6 +409,9 @@ static const struct layout *layout_then(struct stacks *s, pid_t pid, uint64_t ti
 		look_at(s, pid);
 		/* each moment more of these is a copy more */
 		publish(s);
+	} else if (layouts_lacks(&s->layouts, pid)) {
+		map_put(&s->to_publish, (uint64_t)pid, 1);
+		publish(s);
 	}
 	layout = layout_of_process(&s->layouts, pid);
 	return layout ? layout : &none;
@@ -463,7 +472,6 @@ static void unwind_copies(struct stacks *s, uint64_t until_ns)
 /* What was found while the programs were being loaded goes to the maps. */
 static void attach(struct stacks *s)
 {
-	modules_attach(&s->modules, &s->maps);
 	layouts_attach(&s->layouts, &s->maps, s->processes_fd);
 	s->attached = true;
 	tell_again(s);

@@ -17,7 +17,11 @@ static void *map_memory(int fd, size_t bytes)
 
 int unwind_maps_open(struct unwind_maps *maps, const struct unwind_maps_fds *fds, struct err *err)
 {
-	*maps = (struct unwind_maps){ .fds = *fds };
+	*maps = (struct unwind_maps){ .fds = *fds, .era = 1 };
+	maps->limits.mappings = STACK_MAPPINGS_MAX;
+	maps->limits.pages = STACK_PAGES_MAX;
+	maps->limits.shards = STACK_SHARDS_MAX;
+	maps->limits.rules = STACK_RULES_MAX;
 	maps->mappings = map_memory(fds->mappings, sizeof(struct stack_mapping) * STACK_MAPPINGS_MAX);
 	maps->pages = map_memory(fds->pages, sizeof(struct stack_page) * STACK_PAGES_MAX);
 	maps->rules = map_memory(fds->rules, sizeof(struct unwind_rule) * STACK_RULES_MAX);
@@ -52,7 +56,7 @@ static int shard_add(struct unwind_maps *maps)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
 	uint32_t at = maps->shard_count;
-	if (at == STACK_SHARDS_MAX)
+	if (at >= maps->limits.shards)
 		return -ENOSPC;
 	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "stack_shard", sizeof(uint32_t), sizeof(struct stack_shard), 1, &options);
 	if (fd < 0)
@@ -67,8 +71,19 @@ static int shard_add(struct unwind_maps *maps)
 	}
 	maps->shard_fds[at] = fd;
 	maps->shard_count++;
-	maps->shard_used = 0;
 	return 0;
+}
+
+/* Room for the rows of one page, which are all in one shard. */
+static int rows_room(struct unwind_maps *maps, uint32_t count)
+{
+	if (count > STACK_SHARD_ROWS)
+		return -EFBIG;
+	if (count > STACK_SHARD_ROWS - maps->shard_used) {
+		maps->shard_now++;
+		maps->shard_used = 0;
+	}
+	return maps->shard_now < maps->shard_count ? 0 : shard_add(maps);
 }
 
 /* A module's rules by the numbers they have among all modules'. */
@@ -84,7 +99,7 @@ static int rules_add(struct unwind_maps *maps, const struct unwind_table *table,
 		    rule->kind != UNWIND_DEREF_RBP && rule->kind != UNWIND_PLT && rule->kind != UNWIND_RA_RDI) {
 			*number = rule->kind < UNWIND_KINDS ? rule->kind : (unsigned)UNWIND_BAD;
 		} else if (is_new) {
-			if (maps->rule_count == STACK_RULES_MAX) {
+			if (maps->rule_count >= maps->limits.rules) {
 				map_remove(&maps->rule_numbers, key);
 				return -ENOSPC;
 			}
@@ -99,19 +114,20 @@ static int rules_add(struct unwind_maps *maps, const struct unwind_table *table,
 int unwind_maps_add(struct unwind_maps *maps, const struct unwind_table *table, uint32_t *ret_first_page, struct err *err)
 {
 	/* no one module may take the others' room */
-	if (table->page_count > STACK_PAGES_MAX / 4)
-		return err_set(err, -EFBIG, "its code spans more than %u MiB", STACK_PAGES_MAX / 4 >> 8);
-	if (table->page_count > STACK_PAGES_MAX - maps->page_count)
+	if (table->page_count > maps->limits.pages / 4)
+		return err_set(err, -EFBIG, "its code spans more than %u MiB", maps->limits.pages / 4 >> 8);
+	if (table->page_count > maps->limits.pages - maps->page_count) {
+		maps->full = true;
 		return err_set(err, -ENOSPC, "no room for more unwind tables");
+	}
 	uint32_t *numbers = mem_alloc(table->rule_count * sizeof(*numbers));
 	int r = rules_add(maps, table, numbers);
 	for (uint32_t page = 0; page < table->page_count && r == 0; page++) {
 		uint32_t from = table->pages[page], count = table->pages[page + 1] - from;
-		if (maps->shard_count == 0 || count > STACK_SHARD_ROWS - maps->shard_used)
-			r = shard_add(maps);
+		r = rows_room(maps, count);
 		if (r < 0)
 			break;
-		uint32_t shard = maps->shard_count - 1, at = maps->shard_used;
+		uint32_t shard = maps->shard_now, at = maps->shard_used;
 		for (uint32_t i = 0; i < count; i++) {
 			uint32_t row = table->rows[from + i];
 			maps->shards[shard][at + i] = (row & ~UNWIND_RULE_MASK) | numbers[row & UNWIND_RULE_MASK];
@@ -120,11 +136,22 @@ int unwind_maps_add(struct unwind_maps *maps, const struct unwind_table *table, 
 		maps->shard_used += count;
 	}
 	free(numbers);
+	if (r == -ENOSPC)
+		maps->full = true;
 	if (r < 0)
 		return err_sys(err, r, "no room for more unwind tables");
 	*ret_first_page = maps->page_count;
 	maps->page_count += table->page_count;
 	return 0;
+}
+
+void unwind_maps_reset(struct unwind_maps *maps)
+{
+	maps->page_count = maps->shard_now = maps->shard_used = 0;
+	maps->rule_count = UNWIND_KINDS;
+	map_clear(&maps->rule_numbers);
+	maps->full = false;
+	maps->era++;
 }
 
 uint64_t unwind_maps_bytes(const struct unwind_maps *maps)

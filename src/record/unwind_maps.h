@@ -1,11 +1,12 @@
 /* Unwind tables laid into the maps of the unwinder in the kernel.
  *
- * Maps are mapped and filled like memory. What is once in stays: a table of a
- * module that is gone costs room until the recording ends, and when the room is
- * used up, later modules go without. Not thread-safe. */
+ * Maps are mapped and filled like memory. What is once in stays until the room
+ * is used up: then all begins anew with what is still in use (layouts_renew).
+ * Not thread-safe. */
 #ifndef RECORD_UNWIND_MAPS_H
 #define RECORD_UNWIND_MAPS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -26,15 +27,22 @@ struct unwind_maps {
 	uint32_t *shards[STACK_SHARDS_MAX];
 	int shard_fds[STACK_SHARDS_MAX];
 	uint32_t shard_count;
-	uint32_t shard_used;       /* rows taken in the last shard */
+	uint32_t shard_now;        /* the one that is being filled */
+	uint32_t shard_used;       /* rows taken in it */
 	uint32_t page_count, rule_count;
 	struct map rule_numbers;
+	uint32_t era;              /* how often all began anew, from 1 on */
+	bool full;                 /* a table found no room */
+	/* as large as the maps are; tests make them smaller */
+	struct { uint32_t mappings, pages, shards, rules; } limits;
 };
 
 int unwind_maps_open(struct unwind_maps *maps, const struct unwind_maps_fds *fds, struct err *err);
 void unwind_maps_close(struct unwind_maps *maps);
 /* -ENOSPC when there is no room. */
 int unwind_maps_add(struct unwind_maps *maps, const struct unwind_table *table, uint32_t *ret_first_page, struct err *err);
+/* Forgets all tables. Nobody may walk by them any more. */
+void unwind_maps_reset(struct unwind_maps *maps);
 /* Memory in the kernel that tables take. */
 uint64_t unwind_maps_bytes(const struct unwind_maps *maps);
 

@@ -71,7 +71,15 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1u << STACK_KNOWN_SHIFT);
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, u32);
+	__type(value, u32);
+} stack_generation SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 2u << STACK_KNOWN_SHIFT);
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__type(key, u32);
 	__type(value, u64);
@@ -326,32 +334,41 @@ static long walk_frame(u32 index, void *data)
 	return step != UNWIND_STEP_ON;
 }
 
+static __always_inline u32 generation_now(void)
+{
+	u32 zero = 0;
+	u32 *generation = bpf_map_lookup_elem(&stack_generation, &zero);
+	return generation ? *(volatile u32 *)generation & STACK_GENERATION_MASK : 0;
+}
+
 /* Number of a stack by its hash; a new one is told to the agent. */
 static __noinline u32 stack_number(struct walk *w, u64 hash)
 {
+	u32 generation = generation_now();
+	u32 table = (generation & 1) << STACK_KNOWN_SHIFT, upper = generation << STACK_GENERATION_SHIFT;
 	if (!w)
 		return 0;
 	if (!hash)
 		hash = 1;
 	for (u32 i = 0; i < 8; i++) {
-		u32 at = (u32)(hash + i) & ((1u << STACK_KNOWN_SHIFT) - 1);
+		u32 slot_number = (u32)(hash + i) & ((1u << STACK_KNOWN_SHIFT) - 1), at = table | slot_number, id = upper | (slot_number + 1);
 		u64 *slot = bpf_map_lookup_elem(&stack_known, &at);
 		if (!slot)
 			return 0;
 		if (*slot == hash)
-			return at + 1;
+			return id;
 		if (*slot)
 			continue;
 		u64 before = __sync_val_compare_and_swap(slot, 0, hash);
 		if (before == hash)
-			return at + 1;
+			return id;
 		if (before)
 			continue;
-		w->message.id = at + 1;
+		w->message.id = id;
 		u64 bytes = sizeof(w->message) + 8ull * (w->message.count & STACK_FRAMES_MAX);
 		if (bpf_ringbuf_output(&stack_ring, &w->message, bytes, BPF_RB_NO_WAKEUP) == 0) {
 			stack_count(STACK_COUNT_NEW);
-			return at + 1;
+			return id;
 		}
 		*slot = 0;
 		break;
@@ -376,7 +393,8 @@ static __noinline u32 stack_recognise(struct walk *w)
 		return 0;
 	u32 sequence = *(volatile u32 *)&last->sequence, id = last->id, span = last->span;
 	if ((sequence & 1) || last->tid != w->tid || last->layout != w->layout || last->ip != w->ip || last->sp != w->start ||
-	    (last->uses_bp && last->bp != w->bp) || span > STACK_WINDOW_BYTES)
+	    (last->uses_bp && last->bp != w->bp) || span > STACK_WINDOW_BYTES ||
+	    id >> STACK_GENERATION_SHIFT != generation_now())
 		return 0;
 	if (bpf_probe_read_user(w->window, span & (2 * STACK_WINDOW_BYTES - 1), (void *)w->start) < 0)
 		return 0;
@@ -460,6 +478,8 @@ static __noinline u32 stack_walk_in(struct walk *w)
 	struct stack_process *process = bpf_map_lookup_elem(&stack_processes, &tgid);
 	if (!process)
 		return stack_copy_out(w);
+	if (!process->used)
+		process->used = 1;
 	w->layout = process->layout;
 	w->first = process->first;
 	w->mappings = process->count;

@@ -1,0 +1,228 @@
+/* Layouts in maps that are too small: what is idle goes, what comes back is
+ * published again, and beginning anew makes room for tables. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#ifdef HAVE_BPF
+#include <bpf/bpf.h>
+
+#include "record/layouts.h"
+#include "record/unwind_maps.h"
+
+struct fixture {
+	struct unwind_maps maps;
+	struct modules modules;
+	struct layouts layouts;
+	struct unwind_maps_fds fds;
+	int processes;
+};
+
+static int array(const char *name, uint32_t bytes, uint32_t count)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
+	return bpf_map_create(BPF_MAP_TYPE_ARRAY, name, sizeof(uint32_t), bytes, count, &options);
+}
+
+static int rows_map(void)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, options);
+	int inner = array("rows_one", sizeof(struct stack_shard), 1);
+	if (inner < 0)
+		return inner;
+	options.inner_map_fd = (uint32_t)inner;
+	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "rows", sizeof(uint32_t), sizeof(uint32_t), STACK_SHARDS_MAX, &options);
+	close(inner);
+	return fd;
+}
+
+static int set_up(void **state)
+{
+	struct fixture *f = test_calloc(1, sizeof(*f));
+	f->fds = (struct unwind_maps_fds){ .mappings = array("mappings", sizeof(struct stack_mapping), STACK_MAPPINGS_MAX),
+					   .pages = array("pages", sizeof(struct stack_page), STACK_PAGES_MAX),
+					   .rules = array("rules", sizeof(struct unwind_rule), STACK_RULES_MAX),
+					   .rows = rows_map() };
+	f->processes = bpf_map_create(BPF_MAP_TYPE_HASH, "processes", sizeof(uint32_t), sizeof(struct stack_process), 64, NULL);
+	*state = f;
+	if (f->fds.mappings < 0 || f->fds.pages < 0 || f->fds.rules < 0 || f->fds.rows < 0 || f->processes < 0) {
+		f->processes = -1;
+		return 0;
+	}
+	assert_int_equal(unwind_maps_open(&f->maps, &f->fds, NULL), 0);
+	modules_init(&f->modules);
+	layouts_init(&f->layouts, &f->modules);
+	layouts_attach(&f->layouts, &f->maps, f->processes);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *f = *state;
+	if (f->processes >= 0) {
+		layouts_done(&f->layouts);
+		modules_done(&f->modules);
+		unwind_maps_close(&f->maps);
+		close(f->processes);
+		close(f->fds.mappings);
+		close(f->fds.pages);
+		close(f->fds.rules);
+		close(f->fds.rows);
+	}
+	test_free(f);
+	return 0;
+}
+
+static bool published(struct fixture *f, uint32_t pid, struct stack_process *ret_process)
+{
+	return bpf_map_lookup_elem(f->processes, &pid, ret_process) == 0;
+}
+
+/* As the unwinder does when the process shows a stack. */
+static void use(struct fixture *f, uint32_t pid)
+{
+	struct stack_process process;
+	assert_true(published(f, pid, &process));
+	process.used = 1;
+	bpf_map_update_elem(f->processes, &pid, &process, BPF_EXIST);
+}
+
+static void add(struct fixture *f, pid_t pid, uint64_t inode)
+{
+	struct module_source source = { .pid = pid, .start = 0x1000, .end = 0x2000, .inode = inode, .path = "/not/there", .build_id = "" };
+	assert_non_null(layouts_from(&f->layouts, pid, &source, 1));
+	layouts_publish(&f->layouts, pid);
+}
+
+static void test_idle_goes(void **state)
+{
+	struct fixture *f = *state;
+	struct stack_process process;
+	if (f->processes < 0)
+		skip();
+	f->maps.limits.mappings = 32; /* four layouts of up to eight mappings */
+	for (pid_t pid = 1000000; pid < 1000004; pid++)
+		add(f, pid, (uint64_t)pid);
+	/* all are taken for used when they are new */
+	add(f, 1000004, 5);
+	assert_true(layouts_lacks(&f->layouts, 1000004));
+	use(f, 1000000);
+	use(f, 1000002);
+	layouts_publish(&f->layouts, 1000004);
+	assert_false(layouts_lacks(&f->layouts, 1000004));
+	assert_true(published(f, 1000000, &process) && published(f, 1000002, &process) && published(f, 1000004, &process));
+	assert_false(published(f, 1000001, &process) || published(f, 1000003, &process));
+	assert_true(layouts_lacks(&f->layouts, 1000001) && layouts_lacks(&f->layouts, 1000003));
+	/* back again, into the other one's place */
+	layouts_publish(&f->layouts, 1000001);
+	assert_true(published(f, 1000001, &process));
+	assert_int_equal(f->maps.mappings[process.first].start, 0x1000);
+	assert_true(process.first + process.count <= 32);
+}
+
+/* Thousands of processes, of which few are used at a time. */
+static void test_many_processes(void **state)
+{
+	struct fixture *f = *state;
+	struct stack_process process;
+	if (f->processes < 0)
+		skip();
+	f->maps.limits.mappings = 32;
+	for (uint32_t pid = 1000000; pid < 1005000; pid++) {
+		add(f, (pid_t)pid, pid);
+		while (layouts_lacks(&f->layouts, (pid_t)pid))
+			layouts_publish(&f->layouts, (pid_t)pid);
+		assert_true(published(f, pid, &process));
+		if (pid % 2)
+			layouts_leave(&f->layouts, (pid_t)pid, 1), layouts_withdraw(&f->layouts, (pid_t)pid);
+		if (pid % 100 == 0)
+			layouts_collect(&f->layouts, 2);
+	}
+}
+
+static void test_renew(void **state)
+{
+	struct fixture *f = *state;
+	struct stack_process before, after;
+	const struct layout *layout;
+	if (f->processes < 0)
+		skip();
+	uint32_t pid = (uint32_t)getpid();
+	assert_int_equal(layouts_read(&f->layouts, getpid(), &layout), 0);
+	layouts_fork(&f->layouts, getpid(), 1000000);
+	layouts_publish(&f->layouts, getpid());
+	assert_true(published(f, pid, &before));
+	uint32_t pages = f->maps.page_count;
+	assert_true(pages > 0);
+	layouts_renew(&f->layouts);
+	assert_false(published(f, pid, &after));
+	assert_true(layouts_lacks(&f->layouts, getpid()) && layouts_lacks(&f->layouts, 1000000));
+	layouts_publish(&f->layouts, getpid());
+	layouts_publish(&f->layouts, 1000000);
+	assert_true(published(f, pid, &after));
+	/* rules are remembered by the layout's number */
+	assert_int_not_equal(before.layout, after.layout);
+	assert_int_equal(before.count, after.count);
+	assert_int_equal(f->maps.page_count, pages);
+	/* messages with the old number may still be on their way */
+	assert_non_null(layout_of(&f->layouts, before.layout));
+}
+
+static uint32_t tables(struct fixture *f)
+{
+	struct stack_process process;
+	uint32_t count = 0;
+	assert_true(published(f, (uint32_t)getpid(), &process));
+	for (uint32_t i = 0; i < process.count; i++)
+		count += f->maps.mappings[process.first + i].kind == STACK_MAPPING_TABLE;
+	return count;
+}
+
+static void test_full_tables(void **state)
+{
+	struct fixture *f = *state;
+	const struct layout *layout;
+	if (f->processes < 0)
+		skip();
+	f->maps.limits.rules = UNWIND_KINDS + 4;
+	assert_int_equal(layouts_read(&f->layouts, getpid(), &layout), 0);
+	layouts_publish(&f->layouts, getpid());
+	uint32_t few = tables(f);
+	assert_true(f->maps.full);
+	f->maps.limits.rules = STACK_RULES_MAX;
+	layouts_renew(&f->layouts);
+	layouts_publish(&f->layouts, getpid());
+	assert_false(f->maps.full);
+	assert_true(tables(f) > few);
+}
+#endif
+
+#ifndef HAVE_BPF
+static void test_layouts(void **state)
+{
+	(void)state;
+	print_message("built without BPF\n");
+	skip();
+}
+#endif
+
+int main(void)
+{
+#ifdef HAVE_BPF
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_idle_goes, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_many_processes, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_renew, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_full_tables, set_up, tear_down),
+	};
+#else
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_layouts) };
+#endif
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
