@@ -10,8 +10,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#define SLEEP_IDLE_MS 250       /* where next to nothing comes; a chunk's age grows by as much */
 #define SLEEP_LONGEST_MS 50
 #define SLEEP_SHORTEST_MS 2
+#define IDLE_BYTES_PER_S (1u << 20) /* ... which this is, in the fullest ring */
 
 static uint64_t now_ns(void)
 {
@@ -21,15 +23,15 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* How long the rings may fill: by the rate of the last round they shall be at
- * most an eighth full. */
-static int next_sleep_ms(const struct agent *agent, uint64_t fill, int last_ms)
+/* How long the rings may fill: by the rate of the last round, which lasted so
+ * long, they shall be at most an eighth full. */
+static int next_sleep_ms(const struct agent *agent, uint64_t fill, uint64_t round_ns, int last_ms)
 {
-	uint64_t goal = agent->rings->ring_bytes / 8, ms;
+	uint64_t goal = agent->rings->ring_bytes >> RING_WAKE_SHIFT, round_us = round_ns / 1000 + 1, ms;
 
-	if (!fill)
-		return SLEEP_LONGEST_MS;
-	ms = goal * (uint64_t)last_ms / fill;
+	if (agent->rings->wakes && fill * 1000000 / round_us < IDLE_BYTES_PER_S)
+		return last_ms * 2 > SLEEP_IDLE_MS ? SLEEP_IDLE_MS : last_ms * 2;
+	ms = fill ? goal * round_us / 1000 / fill : SLEEP_LONGEST_MS;
 	return ms > SLEEP_LONGEST_MS ? SLEEP_LONGEST_MS : ms < SLEEP_SHORTEST_MS ? SLEEP_SHORTEST_MS : (int)ms;
 }
 
@@ -57,20 +59,25 @@ static void *run(void *data)
 {
 	struct agent *agent = data;
 	struct sched_param lowest = { .sched_priority = 1 };
+	uint64_t round_ns = now_ns();
 	int sleep_ms = SLEEP_LONGEST_MS, r = 0;
 
 	agent->real_time = !sched_setscheduler(0, SCHED_FIFO, &lowest);
 	if (!agent->real_time)
 		setpriority(PRIO_PROCESS, 0, -20);
 	while (!atomic_load(&agent->stop)) {
-		struct pollfd wake = { .fd = agent->wake_fd, .events = POLLIN };
-		uint64_t fill = 0;
+		struct pollfd wake[2] = { { .fd = agent->wake_fd, .events = POLLIN },
+					  { .fd = agent->rings->wakes ? agent->rings->wakes_fd : -1, .events = POLLIN } };
+		uint64_t fill = 0, now;
 
-		poll(&wake, 1, sleep_ms);
+		rings_sleep(agent->rings, sleep_ms > SLEEP_LONGEST_MS);
+		poll(wake, 2, sleep_ms);
 		r = round_once(agent, false, &fill, &agent->err);
 		if (r)
 			break;
-		sleep_ms = next_sleep_ms(agent, fill, sleep_ms);
+		now = now_ns();
+		sleep_ms = next_sleep_ms(agent, fill, now - round_ns, sleep_ms);
+		round_ns = now;
 	}
 	if (r) {
 		uint64_t one = 1;

@@ -1,7 +1,8 @@
 /* The agent: a thread that empties the rings into the trace.
  *
- * It sleeps between rounds and is never woken by an event; the fuller the rings
- * were, the shorter it sleeps. It runs at the lowest real-time priority, so that
+ * It sleeps between rounds: the fuller the rings were the shorter, and longer and
+ * longer where there is next to nothing in them. An event wakes it only once, when
+ * a storm breaks into a long sleep. It runs at the lowest real-time priority, so that
  * a busy machine cannot starve it, and allocates nothing. */
 #ifndef RECORD_AGENT_H
 #define RECORD_AGENT_H

@@ -16,6 +16,7 @@
 #include "base/vec.h"
 
 #define BUFFER_BYTES (512u << 10)
+#define WAITING_MS 5
 #define RECORD_BYTES_MAX 8192u     /* paths are of at most 4096 */
 
 struct buffer {
@@ -121,6 +122,9 @@ void mapping_events_close(struct mapping_events *e)
 void mapping_events_wait(struct mapping_events *e, int also_fd, int timeout_ms)
 {
 	e->polls[e->count] = (struct pollfd){ .fd = also_fd, .events = POLLIN };
+	/* those that were put off have nobody else to remind of them */
+	if (e->waiting.length && timeout_ms > WAITING_MS)
+		timeout_ms = WAITING_MS;
 	poll(e->polls, e->count + 1, timeout_ms);
 }
 

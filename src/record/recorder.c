@@ -260,7 +260,9 @@ static int start(struct recorder *recorder, const struct recorder_options *optio
 		      &recorder->rings, err);
 	if (r)
 		return r;
-	r = map_live(recorder, err);
+	r = rings_map_wakes(&recorder->rings, programs_map(recorder->programs, "ring_wakes"), err);
+	if (!r)
+		r = map_live(recorder, err);
 	if (r)
 		return r;
 	recorder->stream = programs.cpus;

@@ -10,7 +10,10 @@
  * position is taken with one addition and the outermost program publishes for
  * all inside it: `done` is the position up to which records are whole. It can
  * step back for a moment (an interrupt between reading and storing it); the
- * agent ignores that. */
+ * agent ignores that.
+ *
+ * Where little happens the agent sleeps long, and sets a limit at which it is
+ * woken once; else the limit is where the ring counts as full. */
 #ifndef RECORD_RING_H
 #define RECORD_RING_H
 
@@ -18,6 +21,7 @@
 
 #define RING_SLACK 4096u        /* no record is longer */
 #define RING_DATA 4096u         /* records begin behind the head page */
+#define RING_WAKE_SHIFT 3 /* a ring an eighth full wakes the agent from a long sleep */
 #define RING_RESERVE (256u << 10) /* kept free for interrupts inside a program that is about to take room */
 
 struct ring {
@@ -35,8 +39,9 @@ struct ring {
 	u64 pad0[7];
 	/* written by the agent */
 	u64 tail;               /* records before it may be overwritten */
+	u64 limit;              /* fill at which programs look closer: the agent is to be woken, or the ring is full */
 	u64 lost_seen;          /* value of `lost` up to which it is reported */
-	u64 pad1[6];
+	u64 pad1[5];
 };
 
 #ifndef __bpf__

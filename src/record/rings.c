@@ -21,8 +21,48 @@ int rings_map(int fd, uint64_t ring_bytes, uint32_t cpus, struct rings *ret_ring
 	return 0;
 }
 
+int rings_map_wakes(struct rings *rings, int fd, struct err *err)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char *wakes;
+
+	if (fd < 0)
+		return err_sys(err, fd, "finding the map that wakes the agent");
+	wakes = mmap(NULL, 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (wakes == MAP_FAILED)
+		return err_sys(err, -errno, "mapping what wakes the agent");
+	/* the kernel lets only the first be written to */
+	if (mmap(wakes, page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED ||
+	    mmap(wakes + page, page, PROT_READ, MAP_SHARED | MAP_FIXED, fd, (off_t)page) == MAP_FAILED) {
+		int r = -errno;
+
+		munmap(wakes, 2 * page);
+		return err_sys(err, r, "mapping what wakes the agent");
+	}
+	rings->wakes_fd = fd;
+	rings->wakes = (uint64_t *)(void *)wakes;
+	return 0;
+}
+
+void rings_sleep(struct rings *rings, bool is_long)
+{
+	uint64_t full = rings->ring_bytes - RING_RESERVE;
+	const uint64_t *written;
+
+	if (!rings->wakes)
+		return;
+	written = rings->wakes + (size_t)sysconf(_SC_PAGESIZE) / sizeof(*written);
+	__atomic_store_n(rings->wakes, __atomic_load_n(written, __ATOMIC_ACQUIRE), __ATOMIC_RELEASE);
+	for (uint32_t cpu = 0; cpu < rings->cpus; cpu++)
+		__atomic_store_n(&rings_of(rings, cpu)->limit, is_long ? rings->ring_bytes >> RING_WAKE_SHIFT : full,
+				 __ATOMIC_RELAXED);
+}
+
 void rings_unmap(struct rings *rings)
 {
+	if (rings->wakes)
+		munmap(rings->wakes, 2 * (size_t)sysconf(_SC_PAGESIZE));
+	rings->wakes = NULL;
 	if (rings->base)
 		munmap(rings->base, rings->stride * rings->cpus);
 	rings->base = NULL;

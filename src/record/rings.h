@@ -17,6 +17,8 @@ struct rings {
 	uint64_t stride;      /* from one processor's ring to the next */
 	uint64_t ring_bytes;
 	uint32_t cpus;
+	int wakes_fd;         /* readable when a ring has reached its limit while the agent slept long */
+	uint64_t *wakes;      /* pages of that map: how far it was read, how far it was written; NULL none */
 	struct stacks *stacks; /* replaces stacks' numbers on the way; NULL none */
 };
 
@@ -28,6 +30,11 @@ static inline struct ring *rings_of(const struct rings *rings, uint32_t cpu)
 {
 	return (struct ring *)((char *)rings->base + cpu * rings->stride);
 }
+
+/* Maps the map by which programs wake the agent. */
+int rings_map_wakes(struct rings *rings, int fd, struct err *err);
+/* Before a sleep: what ends it early from now on. A long one ends when a ring is an eighth full. */
+void rings_sleep(struct rings *rings, bool is_long);
 
 /* Hands what is there to the writer, losses too. `last`: no program runs any
  * more, so that all that was begun is whole. Adds the bytes moved to

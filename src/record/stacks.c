@@ -166,6 +166,9 @@ static void take_copy(struct stacks *s, const struct stack_copy *c)
 	to->head = *c;
 	memcpy(to->data, c + 1, c->bytes);
 	atomic_store_explicit(&s->copies_head, head + 1, memory_order_release);
+	/* the loader sleeps long where there are none */
+	if (head == atomic_load_explicit(&s->copies_tail, memory_order_acquire))
+		stacks_wake(s);
 }
 
 static int take_message(void *data, void *message, size_t bytes)

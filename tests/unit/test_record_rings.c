@@ -153,6 +153,30 @@ static void refuses_nonsense(void **state)
 	writer_close(f->writer, NULL);
 }
 
+/* A long sleep ends at a part of the ring; a short one does not; what woke the last one is forgotten. */
+static void tells_programs_when_to_wake(void **state)
+{
+	struct fixture *f = *state;
+	size_t words = (size_t)sysconf(_SC_PAGESIZE) / sizeof(uint64_t);
+	uint64_t large = 64 * RING_RESERVE;
+
+	rings_sleep(&f->rings, true); /* nothing that could wake it: stays as it is */
+	assert_int_equal(rings_of(&f->rings, 0)->limit, 0);
+	f->rings.wakes = calloc(2 * words, sizeof(uint64_t));
+	f->rings.wakes[words] = 48;
+	f->rings.ring_bytes = large;
+	rings_sleep(&f->rings, true);
+	assert_int_equal(f->rings.wakes[0], 48);
+	assert_int_equal(rings_of(&f->rings, 0)->limit, large / 8);
+	assert_int_equal(rings_of(&f->rings, 1)->limit, large / 8);
+	rings_sleep(&f->rings, false);
+	assert_int_equal(rings_of(&f->rings, 1)->limit, large - RING_RESERVE);
+	free(f->rings.wakes);
+	f->rings.wakes = NULL;
+	f->rings.ring_bytes = BYTES;
+	writer_close(f->writer, NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -160,6 +184,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(leaves_what_is_not_published, setup, teardown),
 		cmocka_unit_test_setup_teardown(tells_losses, setup, teardown),
 		cmocka_unit_test_setup_teardown(refuses_nonsense, setup, teardown),
+		cmocka_unit_test_setup_teardown(tells_programs_when_to_wake, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

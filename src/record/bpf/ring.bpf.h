@@ -29,6 +29,12 @@ struct {
 	__uint(value_size, RING_DATA + RING_SLACK + 4096);
 } rings SEC(".maps");
 
+/* Wakes the agent; what is in it means nothing. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+} ring_wakes SEC(".maps");
+
 #define ring_barrier() __asm__ volatile("" ::: "memory")
 
 static __always_inline struct ring *ring_here(void)
@@ -46,14 +52,27 @@ static __always_inline void *ring_drop(struct ring *ring, u64 now)
 	return NULL;
 }
 
+/* The fill is beyond the limit: wakes the agent if that was its meaning. Whether
+ * the ring is full. */
+static __noinline int ring_crowded(struct ring *ring, u64 fill)
+{
+	u64 full = config.ring_bytes - RING_RESERVE, word = 0;
+
+	if (ring->limit != full) {
+		ring->limit = full;
+		bpf_ringbuf_output(&ring_wakes, &word, sizeof(word), BPF_RB_FORCE_WAKEUP);
+	}
+	return fill > full;
+}
+
 /* Takes room for a payload of so many bytes (a multiple of 8 with the tail);
  * the payload's address, NULL when the ring is full. `bytes` need not be a
  * constant, but at most RING_SLACK less a record's head. */
 static __always_inline void *ring_begin(struct ring *ring, u16 type, u32 tid, u64 now, u64 bytes)
 {
-	u64 size = sizeof(struct record) + bytes;
+	u64 size = sizeof(struct record) + bytes, fill = ring->head + size - ring->tail;
 
-	if (ring->head + size - ring->tail > config.ring_bytes - RING_RESERVE)
+	if (fill > ring->limit && ring_crowded(ring, fill))
 		return ring_drop(ring, now);
 	ring->depth++;
 	ring_barrier();
@@ -80,9 +99,9 @@ static __always_inline void ring_end(struct ring *ring)
  * between: no atomic addition. */
 static __always_inline void *ring_begin_quiet(struct ring *ring, u16 type, u32 tid, u64 now, u64 bytes)
 {
-	u64 size = sizeof(struct record) + bytes, head = ring->head;
+	u64 size = sizeof(struct record) + bytes, head = ring->head, fill = head + size - ring->tail;
 
-	if (head + size - ring->tail > config.ring_bytes - RING_RESERVE)
+	if (fill > ring->limit && ring_crowded(ring, fill))
 		return ring_drop(ring, now);
 	ring->head = head + size;
 	struct record *record = (void *)ring + RING_DATA + (head & (config.ring_bytes - 1));
