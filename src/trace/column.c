@@ -24,28 +24,39 @@ unsigned char *column_put_constant(unsigned char *at, uint64_t value)
 	return varint_put(put_head(at, COLUMN_CONSTANT, varint_size(value)), value);
 }
 
+/* Place of the value among the first `count`; `count` when it is new, its slot then kept for it. */
+static unsigned find_place(struct column_coder *coder, uint64_t value, unsigned count)
+{
+	const unsigned mask = sizeof(coder->slots) / sizeof(coder->slots[0]) - 1;
+	unsigned slot = (unsigned)((value * 0x9e3779b97f4a7c15u) >> 40) & mask;
+
+	for (;; slot = (slot + 1) & mask) {
+		unsigned place = coder->slots[slot];
+
+		if (place >= count || coder->slot_of[place] != slot)
+			break;
+		if (coder->values[place] == value)
+			return place;
+	}
+	if (count < COLUMN_DICTIONARY) {
+		coder->slots[slot] = (uint16_t)count;
+		coder->slot_of[count] = (uint16_t)slot;
+		coder->values[count] = value;
+	}
+	return count;
+}
+
 /* Fills values and places; the number of distinct values, 0 when there are too many. */
 static unsigned make_dictionary(struct column_coder *coder, const uint64_t *values, size_t n)
 {
-	const unsigned mask = sizeof(coder->slots) / sizeof(coder->slots[0]) - 1;
-	unsigned count = 0, limit = n / 4 < 256 ? 256 : n / 4 < COLUMN_DICTIONARY ? (unsigned)(n / 4) : COLUMN_DICTIONARY;
+	unsigned count = 0, place = 0, limit = n / 4 < 256 ? 256 : n / 4 < COLUMN_DICTIONARY ? (unsigned)(n / 4) : COLUMN_DICTIONARY;
 
-	coder->round++;
 	for (size_t i = 0; i < n; i++) {
-		uint64_t value = values[i];
-		unsigned slot = (unsigned)((value * 0x9e3779b97f4a7c15u) >> 40) & mask;
-
-		while (coder->slots[slot].round == coder->round && coder->slots[slot].value != value)
-			slot = (slot + 1) & mask;
-		if (coder->slots[slot].round != coder->round) {
-			if (count == limit)
-				return 0;
-			coder->slots[slot].round = coder->round;
-			coder->slots[slot].value = value;
-			coder->slots[slot].place = count;
-			coder->values[count++] = value;
-		}
-		coder->places[i] = (uint16_t)coder->slots[slot].place;
+		if (!i || values[i] != values[i - 1])
+			place = find_place(coder, values[i], count);
+		if (place == count && count++ == limit)
+			return 0;
+		coder->places[i] = (uint16_t)place;
 	}
 	return count;
 }
@@ -256,6 +267,7 @@ static inline __attribute__((always_inline)) bool get_values(enum column_coding 
 		return get_indexed(at, end, to, stride, width, n, true);
 	case COLUMN_SPLIT:
 		return get_split(at, end, to, stride, width, n);
+	case COLUMN_KEYED: /* decode.c: needs other columns */
 	case COLUMN_CODINGS:
 		break;
 	}

@@ -12,12 +12,14 @@
 
 #define COLUMN_DICTIONARY 4096u   /* distinct values at most */
 
-/* Scratch for coding; zeroed before the first use. */
+/* Scratch for coding; zeroed before the first use. A slot holds the place of a
+ * value; it counts only when that place is in use and names the slot, so that
+ * nothing is cleared between columns, and little memory is touched. */
 struct column_coder {
 	uint64_t values[COLUMN_DICTIONARY];
+	uint16_t slot_of[COLUMN_DICTIONARY];
+	uint16_t slots[4 * COLUMN_DICTIONARY];
 	uint16_t places[FORMAT_COUNT_LIMIT];
-	struct { uint64_t value; uint32_t round; uint32_t place; } slots[4 * COLUMN_DICTIONARY];
-	uint32_t round;
 };
 
 /* Bytes that a column of n values can take at most. */

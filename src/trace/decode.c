@@ -7,10 +7,11 @@
 
 #include "trace/column.h"
 #include "trace/crc32c.h"
+#include "trace/predict.h"
 #include "trace/reader.h"
 #include "trace/varint.h"
 
-enum room { ROOM_PACKED, ROOM_RAW, ROOM_TIMES, ROOM_TIDS, ROOM_TYPES, ROOM_PLACES, ROOM_TAILS, ROOM_DATA, ROOM_TEXTS, ROOM_SCRATCH };
+enum room { ROOM_PACKED, ROOM_RAW, ROOM_TIMES, ROOM_TIDS, ROOM_TYPES, ROOM_PLACES, ROOM_TAILS, ROOM_DATA, ROOM_TEXTS, ROOM_SCRATCH, ROOM_GUESS };
 
 void decoded_done(struct decoded *decoded)
 {
@@ -163,9 +164,58 @@ static bool decode_tids(struct decoding *d)
 	return true;
 }
 
+/* One field's values for its own sake; false when it cannot be read. */
+static bool decode_column(struct decoding *d, const unsigned char *const *columns, unsigned field_count, unsigned field, uint64_t *to,
+			  uint32_t n)
+{
+	memset(to, 0, n * sizeof(*to));
+	return field < field_count && columns[field][0] != COLUMN_KEYED &&
+	       column_get(columns[field], d->end, (struct column_target){ to, sizeof(*to), sizeof(*to) }, n);
+}
+
+/* A column that is told by others of the same type; `columns` has where they
+ * begin, *keys the fields that told the column before, whose hashes are still there. */
+static bool decode_keyed(struct decoding *d, const unsigned char *column, const unsigned char *const *columns, unsigned field_count,
+			 const unsigned char **keys, struct column_target target, uint32_t n)
+{
+	uint64_t *values = room(d->to, ROOM_GUESS, n * (2 * sizeof(uint64_t) + sizeof(uint32_t)) + PREDICT_SLOTS * sizeof(uint64_t));
+	uint64_t *steps = values + n, *guesses = steps + n, bytes = 0;
+	uint32_t *hashes = (uint32_t *)(void *)(guesses + PREDICT_SLOTS);
+	const unsigned char *at = varint_get(column + 1, d->end, &bytes), *end;
+
+	/* column_skip() has found the length to be within the payload */
+	end = at ? at + bytes : NULL;
+	if (!at || bytes < 2 || !*at || *at > PREDICT_KEYS_MOST || bytes < 2u + *at)
+		return false;
+	for (unsigned i = 0; (!*keys || memcmp(*keys, at, 1u + *at)) && i < *at; i++) {
+		if (!decode_column(d, columns, field_count, at[1 + i], values, n))
+			return false;
+		predict_key(hashes, values, n, !i);
+	}
+	*keys = at;
+	at += 1u + *at;
+	memset(steps, 0, n * sizeof(*steps));
+	if (*at && !decode_column(d, columns, field_count, *at - 1u, steps, n))
+		return false;
+	at++;
+	memset(values, 0, n * sizeof(*values));
+	if (at == end || *at == COLUMN_KEYED ||
+	    column_get(at, end, (struct column_target){ values, sizeof(*values), sizeof(*values) }, n) != end)
+		return false;
+	memset(guesses, 0, PREDICT_SLOTS * sizeof(*guesses));
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t *guess = predict_slot(guesses, hashes[i]), value = *guess + unzigzag(values[i]);
+
+		memcpy((char *)target.to + i * target.stride, &value, target.width);
+		*guess = value + steps[i];
+	}
+	return true;
+}
+
 /* The fields of one type; `data` NULL: not wanted. */
 static bool decode_fields(struct decoding *d, unsigned code, const struct event_plan *plan, uint64_t *data, size_t bytes)
 {
+	const unsigned char *columns[DESCRIBE_FIELDS], *keys = NULL;
 	uint32_t n = d->types.counts[code];
 
 	for (unsigned i = 0; i < plan->field_count; i++) {
@@ -182,8 +232,19 @@ static bool decode_fields(struct decoding *d, unsigned code, const struct event_
 			d->next = target.to;
 			d->next_stride = target.stride;
 		}
-		d->at = target.to && !field->skip ? column_get(d->at, d->end, target, n) : column_skip(d->at, d->end);
-		if (!d->at)
+		columns[i] = d->at;
+		if (target.to && !field->skip && d->at < d->end && *d->at != COLUMN_KEYED)
+			d->at = column_get(d->at, d->end, target, n);
+		else
+			d->at = column_skip(d->at, d->end);
+		if (!d->at || (next && *columns[i] == COLUMN_KEYED))
+			return false;
+	}
+	for (unsigned i = 0; data && i < plan->field_count; i++) {
+		const struct field_plan *field = &plan->fields[i];
+		struct column_target target = { (char *)data + field->offset, bytes, field->bytes };
+
+		if (*columns[i] == COLUMN_KEYED && !field->skip && !decode_keyed(d, columns[i], columns, plan->field_count, &keys, target, n))
 			return false;
 	}
 	return d->types.numbers[code] != EVENT_switch || d->next;

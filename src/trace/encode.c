@@ -3,6 +3,7 @@
 #include "trace/encode.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "trace/varint.h"
@@ -76,6 +77,102 @@ static void gather(uint64_t *values, const struct entry *const *entries, uint32_
 	}
 }
 
+/* Fields told by others (predict.h): of a type, the field, the fields that tell
+ * it, the field that is added to the guess. */
+#define STEP_NONE 255u
+#define PREDICT_LEAST 64u /* events for which it is worth the table */
+#define PREDICT_LENGTH_BYTES 3u
+#define AT(type, field) offsetof(struct event_##type, field)
+static const struct prediction {
+	uint8_t type, offset, key_count, keys[PREDICT_KEYS_MOST], step;
+} predictions[] = {
+	{ EVENT_message, AT(message, channel), 2, { AT(message, object), AT(message, flags) }, STEP_NONE },
+	{ EVENT_message, AT(message, argument), 2, { AT(message, object), AT(message, flags) }, STEP_NONE },
+	{ EVENT_message, AT(message, peer), 2, { AT(message, object), AT(message, flags) }, STEP_NONE },
+	{ EVENT_message, AT(message, position), 2, { AT(message, object), AT(message, flags) }, AT(message, bytes) },
+};
+#undef AT
+
+static const struct prediction *prediction_of(const struct event_info *info, const struct field_info *field)
+{
+	for (size_t i = 0; i < sizeof(predictions) / sizeof(predictions[0]); i++)
+		if (&event_infos[predictions[i].type] == info && predictions[i].offset == field->offset)
+			return &predictions[i];
+	return NULL;
+}
+
+static const struct field_info *field_at(const struct event_info *info, unsigned offset)
+{
+	const struct field_info *field = info->fields;
+
+	while (field->offset != offset)
+		field++;
+	return field;
+}
+
+static void gather_field(uint64_t *values, const struct entry *const *entries, uint32_t n, const struct field_info *field)
+{
+	gather(values, entries, n, field->offset, field->bytes);
+}
+
+/* The column by what differs from the guesses; NULL when that is too much. The
+ * values are in `values`, and are lost then. */
+static unsigned char *put_predicted(struct encoder *encoder, const struct event_info *info, const struct prediction *p,
+				    const struct entry *const *entries, uint32_t n, unsigned char *at)
+{
+	unsigned char *begin = at, *nested;
+	uint32_t wrong = 0;
+	size_t bytes;
+
+	for (unsigned i = 0; i < p->key_count; i++) {
+		gather_field(encoder->others, entries, n, field_at(info, p->keys[i]));
+		predict_key(encoder->hashes, encoder->others, n, !i);
+	}
+	if (p->step != STEP_NONE)
+		gather_field(encoder->others, entries, n, field_at(info, p->step));
+	memset(encoder->guesses, 0, sizeof(encoder->guesses));
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t *guess = predict_slot(encoder->guesses, encoder->hashes[i]), value = encoder->values[i];
+
+		encoder->values[i] = zigzag(value - *guess);
+		wrong += value != *guess;
+		*guess = value + (p->step != STEP_NONE ? encoder->others[i] : 0);
+	}
+	if (wrong > n / 2)
+		return NULL;
+	/* its length stands before it: room for the longest is kept */
+	*at++ = COLUMN_KEYED;
+	at += PREDICT_LENGTH_BYTES;
+	nested = at;
+	*at++ = p->key_count;
+	for (unsigned i = 0; i < p->key_count; i++)
+		*at++ = (unsigned char)(field_at(info, p->keys[i]) - info->fields);
+	*at++ = (unsigned char)(p->step != STEP_NONE ? field_at(info, p->step) - info->fields + 1 : 0);
+	at = column_put(&encoder->coder, at, encoder->values, n);
+	bytes = (size_t)(at - nested);
+	for (unsigned i = 0; i < PREDICT_LENGTH_BYTES; i++)
+		begin[1 + i] = (unsigned char)((bytes >> (7 * i) & 0x7f) | (i + 1 < PREDICT_LENGTH_BYTES ? 0x80 : 0));
+	return at;
+}
+
+static unsigned char *put_field(struct encoder *encoder, const struct event_info *info, const struct field_info *field,
+				const struct entry *const *entries, uint32_t n, unsigned char *at)
+{
+	const struct prediction *prediction = n >= PREDICT_LEAST ? prediction_of(info, field) : NULL;
+	unsigned char *end;
+
+	gather_field(encoder->values, entries, n, field);
+	if (n == 1)
+		return column_put_constant(at, encoder->values[0]);
+	if (prediction) {
+		end = put_predicted(encoder, info, prediction, entries, n, at);
+		if (end)
+			return end;
+		gather_field(encoder->values, entries, n, field);
+	}
+	return column_put(&encoder->coder, at, encoder->values, n);
+}
+
 /* Fields that are the same in all events cost no gathering: one pass over the
  * structs finds which bytes differ at all. */
 static unsigned char *put_fields(struct encoder *encoder, const struct event_info *info,
@@ -95,11 +192,7 @@ static unsigned char *put_fields(struct encoder *encoder, const struct event_inf
 		uint64_t differs = 0;
 
 		memcpy(&differs, (const char *)differ + field->offset, field->bytes);
-		gather(encoder->values, entries, differs ? n : 1, field->offset, field->bytes);
-		if (differs)
-			at = column_put(&encoder->coder, at, encoder->values, n);
-		else
-			at = column_put_constant(at, encoder->values[0]);
+		at = put_field(encoder, info, field, entries, differs ? n : 1, at);
 	}
 	return at;
 }

@@ -4,6 +4,7 @@
 
 #include "trace/column.h"
 #include "trace/format.h"
+#include "trace/predict.h"
 
 #define ENCODE_COUNT_LIMIT 8192u  /* events that the writer puts into a chunk */
 
@@ -37,7 +38,9 @@ struct thread_marks {
 struct encoder {
 	struct column_coder coder;
 	struct thread_marks marks;
-	uint64_t values[ENCODE_COUNT_LIMIT];
+	uint64_t values[ENCODE_COUNT_LIMIT], others[ENCODE_COUNT_LIMIT];
+	uint32_t hashes[ENCODE_COUNT_LIMIT];
+	uint64_t guesses[PREDICT_SLOTS];
 	const struct entry *by_type[ENCODE_COUNT_LIMIT];
 };
 

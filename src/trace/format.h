@@ -76,6 +76,7 @@ enum column_coding {
 	COLUMN_INDEX8,     /* varint n, n varints (zigzag differences): values; then a byte each: place among them */
 	COLUMN_INDEX16,    /* the same with two bytes each: all low bytes, then all high ones */
 	COLUMN_SPLIT,      /* the lowest byte of all values, then a varint each of what is above it */
+	COLUMN_KEYED,      /* byte n, n bytes: fields; byte: field + 1, 0 none; then a column: zigzag differences to guesses (predict.h) */
 	COLUMN_CODINGS
 };
 

@@ -94,8 +94,8 @@ struct decoded {
 	uint32_t *tails, *tail_lengths; /* in `texts`; NULL when no event has one */
 	uint64_t *data;
 	char *texts;
-	void *room[10];               /* private: what the above lie in */
-	size_t room_bytes[10];
+	void *room[11];               /* private: what the above lie in */
+	size_t room_bytes[11];
 	void *decompressor;
 };
 #define PLACE_NONE UINT32_MAX
