@@ -141,11 +141,8 @@ void filter_configure(const struct filter *filter, struct record_config *config)
 	config->follow_forks = filter->follow_forks;
 }
 
-#ifdef HAVE_BPF
-int filter_apply(const struct filter *filter, int map_fd, struct err *err)
+int filter_check(const struct filter *filter, struct err *err)
 {
-	u8 one = 1;
-
 	for (size_t i = 0; i < filter->keys.length; i++) {
 		u64 kind = filter->keys.items[i] >> FILTER_SHIFT;
 		pid_t number = (pid_t)filter->keys.items[i];
@@ -156,10 +153,19 @@ int filter_apply(const struct filter *filter, int map_fd, struct err *err)
 		if (kind == FILTER_CPU && number >= sysconf(_SC_NPROCESSORS_CONF))
 			return err_set(err, -EINVAL, "there is no processor %d: this machine has 0 to %ld", (int)number,
 				       sysconf(_SC_NPROCESSORS_CONF) - 1);
+	}
+	return 0;
+}
+
+#ifdef HAVE_BPF
+int filter_apply(const struct filter *filter, int map_fd, struct err *err)
+{
+	u8 one = 1;
+
+	for (size_t i = 0; i < filter->keys.length; i++)
 		if (bpf_map_update_elem(map_fd, &filter->keys.items[i], &one, BPF_ANY))
 			return err_sys(err, -errno, "setting the filter (at most %d processes, threads and users)",
 				       FILTER_KEYS_MOST);
-	}
 	return 0;
 }
 #endif

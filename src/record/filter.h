@@ -40,6 +40,8 @@ int filter_add_cgroup(struct filter *filter, const char *text, struct err *err);
 int filter_add_users(struct filter *filter, const char *text, struct err *err); /* names or numbers */
 
 void filter_configure(const struct filter *filter, struct record_config *config);
+/* Whether the processes, threads and processors are there. */
+int filter_check(const struct filter *filter, struct err *err);
 /* Puts the keys into the map. */
 int filter_apply(const struct filter *filter, int map_fd, struct err *err);
 

@@ -167,6 +167,28 @@ static void drop_absent(struct programs *programs, struct bpf_object *object, co
 	}
 }
 
+static int not_allowed(struct err *err)
+{
+	return err_set(err, -EPERM,
+		       "the kernel does not let this user load BPF programs: run as root (sudo argus ...), "
+		       "or give CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE; `argus doctor` tells more");
+}
+
+int programs_allowed(struct err *err)
+{
+	struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
+	int fd;
+
+	/* before 5.11 BPF memory counts as locked */
+	setrlimit(RLIMIT_MEMLOCK, &unlimited);
+	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, NULL, sizeof(uint32_t), sizeof(uint64_t), 1, NULL);
+	if (fd == -EPERM)
+		return not_allowed(err);
+	if (fd >= 0)
+		close(fd);
+	return 0;
+}
+
 static int load_one(struct programs *programs, const struct object_entry *entry, const struct kernel *kernel,
 		    const struct programs_options *options, struct err *err)
 {
@@ -192,9 +214,7 @@ static int load_one(struct programs *programs, const struct object_entry *entry,
 	if (r) {
 		bpf_object__close(object);
 		if (r == -EPERM)
-			return err_set(err, r,
-				       "the kernel does not let this user load BPF programs: run as root (sudo argus ...), "
-				       "or give CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE; `argus doctor` tells more");
+			return not_allowed(err);
 		return err_sys(err, r, "loading the BPF object '%s' (LIBBPF_LOG_LEVEL=info shows the kernel's words)",
 			       entry->name);
 	}
@@ -205,14 +225,11 @@ static int load_one(struct programs *programs, const struct object_entry *entry,
 int programs_load(const struct kernel *kernel, const struct programs_options *options, struct programs **ret_programs,
 		  struct err *err)
 {
-	struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
 	struct programs *programs = mem_zalloc(sizeof(*programs));
 	int r;
 
 	libbpf_set_print(quiet);
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
-	/* before 5.11 BPF memory counts as locked */
-	setrlimit(RLIMIT_MEMLOCK, &unlimited);
 	for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); i++) {
 		if (entries[i].full && !options->full)
 			continue;

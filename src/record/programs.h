@@ -24,6 +24,8 @@ struct programs_options {
 	bool full;
 };
 
+/* -EPERM when the kernel will not let us load anything: found out before seconds go into it. */
+int programs_allowed(struct err *err);
 int programs_load(const struct kernel *kernel, const struct programs_options *options, struct programs **ret_programs,
 		  struct err *err);
 /* Attaches all that hook trace points; may be called once. */

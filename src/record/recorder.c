@@ -238,7 +238,11 @@ static int start(struct recorder *recorder, const struct recorder_options *optio
 	programs.config.full = options->full;
 	programs.config.stacks = (uint8_t)options->stacks;
 	programs.config.sample_period_ns = options->sample_hz ? 1000000000u / options->sample_hz : 0;
-	r = kernel_open(&recorder->kernel, err);
+	r = programs_allowed(err);
+	if (!r && options->filter)
+		r = filter_check(options->filter, err);
+	if (!r)
+		r = kernel_open(&recorder->kernel, err);
 	if (r)
 		return r;
 	kernel_configure(&recorder->kernel, &programs.config);

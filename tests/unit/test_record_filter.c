@@ -5,6 +5,7 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "record/filter.h"
 
@@ -51,9 +52,27 @@ static void refuses_what_is_none(void **state)
 	filter_done(&filter);
 }
 
+static void finds_what_is_not_there(void **state)
+{
+	struct filter filter = { 0 };
+	struct err err;
+
+	(void)state;
+	filter_add(&filter, FILTER_PID, (u64)getpid());
+	assert_int_equal(filter_check(&filter, NULL), 0);
+	filter_add(&filter, FILTER_TID, 0x7ffffff0);
+	assert_int_equal(filter_check(&filter, &err), -ESRCH);
+	assert_string_equal(err.text, "there is no thread 2147483632");
+	filter_done(&filter);
+	filter_add(&filter, FILTER_CPU, 100000);
+	assert_int_equal(filter_check(&filter, &err), -EINVAL);
+	filter_done(&filter);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(finds_what_is_not_there),
 		cmocka_unit_test(takes_lists),
 		cmocka_unit_test(refuses_what_is_none),
 	};
