@@ -1,10 +1,9 @@
 /* argus snap: a trace of the last minutes, out of the ring, while recording
  * goes on.
  *
- * The ring's files are read as any trace is and written anew: from the moment
- * asked for on everything; of the time before, back to the head of the file
- * that holds that moment, only what was found then and the life of threads, so
- * that the result can be read alone. */
+ * From the moment asked for on everything is copied; of the time before, back
+ * to the head of the file that holds that moment, only what was found then and
+ * the life of threads, so that the result can be read alone. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -13,8 +12,7 @@
 
 #include "record/control.h"
 #include "session/command.h"
-#include "trace/trace.h"
-#include "trace/writer.h"
+#include "trace/copy.h"
 
 static const struct option_spec options[] = {
 	OPTION_OUTPUT_TRACE,
@@ -46,7 +44,7 @@ static uint64_t find_head(const struct trace *trace, uint64_t from_ns)
 	return head;
 }
 
-static int copy(const struct trace *trace, const struct trace_filter *filter, struct writer *writer, struct err *err)
+static int copy_events(const struct trace *trace, const struct trace_filter *filter, struct writer *writer, struct err *err)
 {
 	struct trace_cursor *cursor = trace_cursor_new(trace, filter);
 	int r = 0;
@@ -55,21 +53,6 @@ static int copy(const struct trace *trace, const struct trace_filter *filter, st
 		if (e->type < EVENT_MAX && event_infos[e->type].name)
 			r = writer_add_event(writer, e, err);
 	trace_cursor_free(cursor);
-	return r;
-}
-
-static int copy_gaps(const struct trace_summary *summary, uint64_t from_ns, struct writer *writer, struct err *err)
-{
-	int r = 0;
-
-	for (size_t i = 0; !r && i < summary->gap_count; i++) {
-		const struct trace_gap *gap = &summary->gaps[i];
-
-		/* those the recorder wrote are events and copied as such */
-		if (gap->to_ns >= from_ns && (gap->reason == GAP_REASON_damaged || gap->reason == GAP_REASON_missing))
-			r = writer_add_gap(writer, gap->cpu == UINT32_MAX ? 0 : gap->cpu, gap->from_ns, gap->to_ns, gap->lost,
-					   gap->reason, err);
-	}
 	return r;
 }
 
@@ -87,18 +70,16 @@ static void add_lives(struct trace_filter *filter)
 static int copy_all(const struct trace *trace, uint64_t from_ns, struct writer *writer, struct err *err)
 {
 	const struct trace_summary *summary = trace_summary(trace);
-	struct trace_filter before = { 0 }, after = { .from_ns = from_ns };
+	struct trace_filter before = { 0 };
 	int r = 0;
 
 	if (from_ns > summary->start_ns) {
 		before.from_ns = find_head(trace, from_ns);
 		before.to_ns = from_ns - 1;
 		add_lives(&before);
-		r = copy(trace, &before, writer, err);
+		r = copy_events(trace, &before, writer, err);
 	}
-	if (!r)
-		r = copy(trace, &after, writer, err);
-	return r ? r : copy_gaps(summary, from_ns, writer, err);
+	return r ? r : trace_copy(trace, from_ns, writer, err);
 }
 
 static int snap(struct command_context *context, const char *folder, const char *path, struct err *err)

@@ -232,8 +232,8 @@ static void raise_floor(struct trace *trace)
 		return;
 	cursor = trace_cursor_new(trace, &filter);
 	while ((e = trace_cursor_next(cursor))) {
-		/* what stands for damage was not counted */
-		if (e->type == EVENT_gap && (event_as(e, gap)->reason == GAP_REASON_damaged || event_as(e, gap)->reason == GAP_REASON_missing))
+		/* what stands for a damaged chunk was not counted */
+		if (e->type == EVENT_gap && event_as(e, gap)->reason == GAP_REASON_damaged)
 			continue;
 		summary->counts[e->type]--;
 		if (event_infos[e->type].categories & (STATE | META))

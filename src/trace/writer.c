@@ -208,6 +208,24 @@ static const struct entry **order_entries(struct writer *writer, const struct st
 	return stream->unsorted ? sort_entries(writer->order, writer->order_scratch, stream->count) : writer->order;
 }
 
+/* Writes the chunk that lies there, behind room for its fixed head. */
+static int put_chunk(struct writer *writer, struct chunk_head *head, unsigned char *bytes, struct err *err)
+{
+	size_t size = (size_t)head->head_bytes + head->payload_bytes;
+
+	head->sequence = writer->sequence;
+	memcpy(bytes, head, sizeof(*head));
+	head->head_crc = crc32c(0, bytes + 12, head->head_bytes - 12);
+	memcpy(bytes, head, sizeof(*head));
+	if (writer->options.max_bytes && !(head->flags & CHUNK_INDEX) && writer->out.bytes + size > writer->options.max_bytes)
+		return err_set(err, -EFBIG, "'%s' has reached its limit of %" PRIu64 " bytes", writer->out.path,
+			       writer->options.max_bytes);
+	if (output_write(&writer->out, bytes, size, err))
+		return err ? err->code : -EIO;
+	writer->sequence++;
+	return 0;
+}
+
 /* Compresses raw into the room behind the head and writes both. */
 static int write_chunk(struct writer *writer, struct chunk_head *head, size_t raw_bytes, struct err *err)
 {
@@ -220,21 +238,10 @@ static int write_chunk(struct writer *writer, struct chunk_head *head, size_t ra
 		head->flags |= CHUNK_STORED;
 	}
 	memcpy(head->marker, FORMAT_MARKER, sizeof(head->marker));
-	head->sequence = writer->sequence;
 	head->payload_bytes = (uint32_t)bytes;
 	head->raw_bytes = (uint32_t)raw_bytes;
 	head->payload_crc = crc32c(0, payload, bytes);
-	memcpy(writer->packed, head, sizeof(*head));
-	head->head_crc = crc32c(0, writer->packed + 12, head->head_bytes - 12);
-	memcpy(writer->packed, head, sizeof(*head));
-	if (writer->options.max_bytes && !(head->flags & CHUNK_INDEX) &&
-	    writer->out.bytes + head->head_bytes + bytes > writer->options.max_bytes)
-		return err_set(err, -EFBIG, "'%s' has reached its limit of %" PRIu64 " bytes", writer->out.path,
-			       writer->options.max_bytes);
-	if (output_write(&writer->out, writer->packed, head->head_bytes + bytes, err))
-		return err ? err->code : -EIO;
-	writer->sequence++;
-	return 0;
+	return put_chunk(writer, head, writer->packed, err);
 }
 
 static int flush_stream(struct writer *writer, uint32_t cpu, struct err *err)
@@ -379,6 +386,30 @@ int writer_add_gap(struct writer *writer, uint32_t cpu, uint64_t from_ns, uint64
 	struct event e = { .time = from_ns, .cpu = (uint16_t)cpu, .type = EVENT_gap, .data = &gap };
 
 	return writer_add_event(writer, &e, err);
+}
+
+int writer_add_chunk(struct writer *writer, unsigned char *bytes, struct err *err)
+{
+	struct chunk_head head;
+	int status;
+
+	memcpy(&head, bytes, sizeof(head));
+	status = check_cpu(writer, head.cpu, err);
+	if (!status)
+		status = flush_stream(writer, head.cpu, err);
+	if (status)
+		return status;
+	head.stream_before = writer->streams[head.cpu].written;
+	status = put_chunk(writer, &head, bytes, &writer->failure);
+	if (status) {
+		writer->failed = status;
+		if (err)
+			*err = writer->failure;
+		return status;
+	}
+	writer->streams[head.cpu].written += head.count;
+	writer->events += head.count - head.state_count;
+	return 0;
 }
 
 int writer_flush(struct writer *writer, uint64_t now_ns, struct err *err)

@@ -46,6 +46,9 @@ int writer_add_event(struct writer *writer, const struct event *e, struct err *e
 /* A loss on one processor. */
 int writer_add_gap(struct writer *writer, uint32_t cpu, uint64_t from_ns, uint64_t to_ns, uint64_t lost,
 		   uint32_t reason, struct err *err);
+/* A whole chunk of another file, which is good and whose events are described
+ * as in this one; behind what its processor has so far. Its head is changed. */
+int writer_add_chunk(struct writer *writer, unsigned char *bytes, struct err *err);
 /* Writes chunks that are due at now_ns, all when now_ns is UINT64_MAX. */
 int writer_flush(struct writer *writer, uint64_t now_ns, struct err *err);
 uint64_t writer_bytes(const struct writer *writer);

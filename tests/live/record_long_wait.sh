@@ -18,7 +18,8 @@ for line in open(sys.argv[1]):
         inside = 'reason=long_wait' in rest and 'end=1' not in rest
     if word[3] == 'switch' and 'wait=file_lock' in rest:
         waits[word[2]] = time
-    if inside and word[3] == 'waiting' and 'wait=file_lock' in rest and 'hint_kind=file_lock_owner' in rest:
+    # others may have waited for locks of theirs since before
+    if inside and word[2] in waits and word[3] == 'waiting' and 'wait=file_lock' in rest and 'hint_kind=file_lock_owner' in rest:
         found = (word[2], time, rest)
 assert waits, 'nobody was seen to wait for the lock'
 assert found, 'no snapshot of the long wait'
