@@ -45,6 +45,12 @@ static inline uint64_t span_end(const struct span *span)
 	return span[1].start_ns;
 }
 
+/* Who had a processor, 0 nobody; ends where the next one starts, as spans do. */
+struct cpu_run {
+	uint64_t start_ns;
+	uint32_t thread;
+};
+
 enum wait_end {
 	WAIT_END_OPEN,       /* it lasts to the end of the trace */
 	WAIT_END_THREAD,     /* another thread woke it */
@@ -250,6 +256,11 @@ struct scene {
 	uint32_t mark_count;
 	struct poll_item *poll_items;
 	uint32_t poll_item_count;
+	struct cpu_row {
+		const struct cpu_run *runs;
+		uint32_t count;
+	} *cpus;
+	uint32_t cpu_count;
 	struct scene_gathered *gathered; /* by thread, see scene_build.h */
 	/* What a person said that the graph does not hold. */
 	struct numbers cuts;             /* events that lead nowhere */

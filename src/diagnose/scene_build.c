@@ -14,6 +14,10 @@ struct thread_rows {
 	struct vec(uint32_t) messages, samples;
 };
 
+struct cpu_rows {
+	struct vec(struct cpu_run) runs;
+};
+
 struct gatherer {
 	struct scene *scene;
 	const struct tables *tables;
@@ -30,6 +34,7 @@ struct gatherer {
 	struct vec(struct file_change) changes;
 	struct vec(struct mark) marks;
 	struct vec(struct poll_item) poll_items;
+	struct vec(struct cpu_rows) cpus;
 };
 
 static uint32_t thread_of(struct gatherer *b, uint32_t tid, uint64_t time)
@@ -58,6 +63,11 @@ static void on_switch(struct gatherer *b, const struct event *e)
 	const struct event_switch *s = event_as(e, switch);
 	uint32_t thread = thread_of(b, e->tid, e->time);
 
+	while (b->cpus.length <= e->cpu)
+		vec_push(&b->cpus, ((struct cpu_rows){ 0 }));
+	if (!b->cpus.items[e->cpu].runs.length)
+		vec_push(&b->cpus.items[e->cpu].runs, ((struct cpu_run){ b->scene->start_ns, thread }));
+	vec_push(&b->cpus.items[e->cpu].runs, ((struct cpu_run){ e->time, thread_of(b, s->next, e->time) }));
 	if (!thread)
 		return;
 	if (s->state == TASK_STATE_running) {
@@ -269,6 +279,24 @@ static struct row keep_row(struct arena *arena, const uint32_t *items, size_t co
 	return (struct row){ arena_memdup(arena, items, arena_array_bytes(sizeof(*items), count)), (uint32_t)count };
 }
 
+static void keep_cpus(struct gatherer *b)
+{
+	struct scene *scene = b->scene;
+
+	scene->cpu_count = (uint32_t)b->cpus.length;
+	scene->cpus = arena_array(&scene->arena, struct cpu_row, b->cpus.length);
+	for (uint32_t i = 0; i < scene->cpu_count; i++) {
+		struct cpu_rows *c = &b->cpus.items[i];
+
+		scene->cpus[i].count = (uint32_t)c->runs.length;
+		vec_push(&c->runs, ((struct cpu_run){ scene->end_ns, 0 }));
+		scene->cpus[i].runs = arena_memdup(&scene->arena, c->runs.items,
+						   arena_array_bytes(sizeof(struct cpu_run), c->runs.length));
+		vec_done(&c->runs);
+	}
+	vec_done(&b->cpus);
+}
+
 static int by_channel(const void *a, const void *b)
 {
 	const struct channel *x = a, *y = b;
@@ -339,6 +367,7 @@ static void keep(struct gatherer *b)
 	KEEP(b, changes, changes, change_count);
 	KEEP(b, marks, marks, mark_count);
 	KEEP(b, poll_items, poll_items, poll_item_count);
+	keep_cpus(b);
 	keep_channels(b->scene);
 	map_done(&b->by_tid);
 	map_done(&b->fuse_open);

@@ -3,41 +3,29 @@
 
 #include <stdlib.h>
 
-#include "base/vec.h"
+#include "base/arena.h"
 
-/* Stretches in which the thread stood in a processor's queue, in the order of time. */
-struct queued {
-	uint64_t from, to;
-	uint16_t cpu;
-};
-
-struct queues vec(struct queued);
-
-/* How long another thread had the processors on which this one stood, meanwhile. */
-static uint64_t time_before(const struct scene *scene, uint32_t other, const struct queues *queues)
+/* Adds, for each thread, its time on the processor in the window. */
+static void add_cpu(const struct scene *scene, uint32_t cpu, uint64_t from, uint64_t to, uint64_t *used)
 {
-	const struct scene_thread *t = &scene->threads[other];
-	uint64_t used = 0;
-	size_t at = 0;
+	const struct cpu_row *row = &scene->cpus[cpu];
+	uint32_t low = 0, high = row->count;
 
-	if (!queues->length)
-		return 0;
-	for (uint32_t i = scene_span_index(scene, other, queues->items[0].from); i < t->span_count; i++) {
-		const struct span *s = &t->spans[i];
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
 
-		if (s->start_ns >= queues->items[queues->length - 1].to)
-			break;
-		while (at < queues->length && queues->items[at].to <= s->start_ns)
-			at++;
-		for (size_t j = at; s->state == SPAN_RUNNING && j < queues->length && queues->items[j].from < span_end(s); j++) {
-			const struct queued *q = &queues->items[j];
-			uint64_t from = q->from > s->start_ns ? q->from : s->start_ns, to = q->to < span_end(s) ? q->to : span_end(s);
-
-			if (q->cpu == s->cpu && to > from)
-				used += to - from;
-		}
+		if (row->runs[middle + 1].start_ns <= from)
+			low = middle + 1;
+		else
+			high = middle;
 	}
-	return used;
+	for (; low < row->count && row->runs[low].start_ns < to; low++) {
+		uint64_t begin = row->runs[low].start_ns > from ? row->runs[low].start_ns : from;
+		uint64_t end = row->runs[low + 1].start_ns < to ? row->runs[low + 1].start_ns : to;
+
+		if (end > begin)
+			used[row->runs[low].thread] += end - begin;
+	}
 }
 
 static uint32_t biggest(const uint64_t *used, uint32_t count, uint32_t but)
@@ -66,18 +54,13 @@ static const struct quota *quota_of(const struct scene *scene, uint32_t thread)
 	return found;
 }
 
-/* What the group's threads used of the processors in the window. */
-static uint64_t group_use(const struct scene *scene, uint32_t thread, const struct quota *quota, uint64_t from_ns,
-			  uint64_t to_ns, uint64_t *used)
+static uint64_t group_use(const struct scene *scene, uint32_t thread, const struct quota *quota, uint64_t *used)
 {
 	uint64_t sum = 0;
 
 	for (uint32_t i = 1; i < scene->thread_count; i++) {
-		struct state_times times = { 0 };
-
-		if (scene->tables->threads[i].cgroup == quota->cgroup || i == thread)
-			scene_state_times(scene, i, from_ns, to_ns, &times);
-		used[i] = times.ns[SPAN_RUNNING];
+		if (scene->tables->threads[i].cgroup != quota->cgroup && i != thread)
+			used[i] = 0;
 		sum += used[i];
 	}
 	return sum;
@@ -107,7 +90,6 @@ void starved_find(const struct scene *scene, uint32_t thread, uint64_t from_ns, 
 {
 	const struct scene_thread *t = &scene->threads[thread];
 	uint64_t *used = mem_zalloc(arena_array_bytes(sizeof(*used), scene->thread_count));
-	struct queues queues = { 0 };
 
 	*ret_starved = (struct starved){ 0 };
 	for (uint32_t i = scene_span_index(scene, thread, from_ns); i < t->span_count; i++) {
@@ -124,11 +106,9 @@ void starved_find(const struct scene *scene, uint32_t thread, uint64_t from_ns, 
 		ret_starved->runnable_ns += to - from;
 		if (s->throttled)
 			ret_starved->throttled_ns += to - from;
-		vec_push(&queues, ((struct queued){ from, to, cpu }));
+		if (cpu < scene->cpu_count)
+			add_cpu(scene, cpu, from, to, used);
 	}
-	for (uint32_t i = 1; i < scene->thread_count; i++)
-		used[i] = i == thread ? 0 : time_before(scene, i, &queues);
-	vec_done(&queues);
 	ret_starved->hog = biggest(used, scene->thread_count, thread);
 	ret_starved->hog_ns = ret_starved->hog ? used[ret_starved->hog] : 0;
 	ret_starved->quota = quota_of(scene, thread);
@@ -136,7 +116,11 @@ void starved_find(const struct scene *scene, uint32_t thread, uint64_t from_ns, 
 		const struct quota *q = ret_starved->quota;
 		uint64_t allowed;
 
-		ret_starved->group_ns = group_use(scene, thread, q, from_ns, to_ns, used);
+		for (uint32_t i = 0; i < scene->thread_count; i++)
+			used[i] = 0;
+		for (uint32_t i = 0; i < scene->cpu_count; i++)
+			add_cpu(scene, i, from_ns, to_ns, used);
+		ret_starved->group_ns = group_use(scene, thread, q, used);
 		ret_starved->group_hog = biggest(used, scene->thread_count, thread);
 		ret_starved->group_hog_ns = ret_starved->group_hog ? used[ret_starved->group_hog] : 0;
 		allowed = (to_ns - from_ns) / q->period_ns * q->quota_ns;
