@@ -44,6 +44,8 @@ static void tell_place(struct arena *arena, struct buf *buf, const struct actor 
 		buf_printf(buf, " in %s", escaped(arena, a->function));
 	if (a->function && a->module && !strstr(a->function, a->module))
 		buf_printf(buf, " (%s)", escaped(arena, a->module));
+	if (a->inner)
+		buf_printf(buf, ", below it %s", escaped(arena, a->inner));
 }
 
 static void tell_verdict(const struct describer *d, const struct diagnosis *g, struct buf *buf)
@@ -54,8 +56,13 @@ static void tell_verdict(const struct describer *d, const struct diagnosis *g, s
 		[VERDICT_STARVED] = "could have run but was given no processor", [VERDICT_IO] = "was waiting for input or output",
 	};
 
+	struct state_times times = { 0 };
+
+	scene_state_times(d->scene, g->victim.thread, g->start_ns, g->end_ns, &times);
 	buf_printf(buf, "%s was stuck for %s: it %s", answer_who(d->arena, &g->victim),
-		   describe_time(d->arena, g->end_ns - g->start_ns), words[g->verdict]);
+		   describe_time(d->arena, g->end_ns - g->start_ns),
+		   g->verdict == VERDICT_BUSY && times.ns[SPAN_RUNNABLE] > times.ns[SPAN_RUNNING]
+			   ? "had work to do, on processors that it shared with too many others" : words[g->verdict]);
 	buf_text(buf, ".");
 }
 

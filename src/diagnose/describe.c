@@ -100,6 +100,11 @@ static bool is_plumbing(const struct name *name)
 	return !name->module[0];
 }
 
+static bool is_start(const struct name *name)
+{
+	return strstr(name->function, "libc_start") || !strcmp(name->function, "_start");
+}
+
 const char *const *describe_stack(const struct describer *d, uint32_t ustack, uint32_t kstack)
 {
 	const char **frames = arena_array(d->arena, const char *, DIAGNOSIS_MAX_FRAMES + 1);
@@ -126,7 +131,7 @@ const char *const *describe_stack(const struct describer *d, uint32_t ustack, ui
 
 void describe_place(const struct describer *d, uint32_t ustack, struct actor *actor)
 {
-	const struct name *best = NULL;
+	const struct name *best = NULL, *bare = NULL;
 	unsigned best_worth = 0;
 
 	if (!d->names)
@@ -136,9 +141,10 @@ void describe_place(const struct describer *d, uint32_t ustack, struct actor *ac
 	for (uint32_t node = ustack; node && node < d->scene->tables->frame_count && best_worth < 3;
 	     node = d->scene->tables->frames[node].parent) {
 		const struct name *name = names_frame(d->names, node);
-		bool start = strstr(name->function, "libc_start") || !strcmp(name->function, "_start");
-		unsigned worth = !name->module[0] || start ? 0 : name->function[0] ? (is_plumbing(name) ? 2 : 3) : 1;
+		unsigned worth = !name->module[0] || is_start(name) ? 0 : name->function[0] ? (is_plumbing(name) ? 2 : 3) : 1;
 
+		if (worth == 1 && !bare)
+			bare = name;
 		if (worth > best_worth) {
 			best = name;
 			best_worth = worth;
@@ -148,6 +154,13 @@ void describe_place(const struct describer *d, uint32_t ustack, struct actor *ac
 		return;
 	actor->function = arena_strdup(d->arena, best->text);
 	actor->module = best->module[0] ? arena_strdup(d->arena, best->module) : NULL;
+	if (bare && best_worth == 3)
+		actor->inner = arena_strdup(d->arena, bare->text);
+}
+
+bool describe_is_named(const struct name *name)
+{
+	return name->function[0] && !is_plumbing(name) && !is_start(name);
 }
 
 const char *describe_time(struct arena *arena, uint64_t ns)

@@ -24,6 +24,9 @@ const char *describe_source(const struct wait *wait);
 const char *const *describe_stack(const struct describer *d, uint32_t ustack, uint32_t kstack);
 /* The innermost frame outside the C library and the kernel into the actor. */
 void describe_place(const struct describer *d, uint32_t ustack, struct actor *actor);
+/* True for a function with a name, of the program or its libraries, that says
+ * what was going on. */
+bool describe_is_named(const struct name *name);
 /* "8.014 s", "35 ms". */
 const char *describe_time(struct arena *arena, uint64_t ns);
 

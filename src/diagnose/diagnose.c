@@ -382,34 +382,34 @@ static uint8_t step_confidence(const struct investigation *v, uint32_t step)
 	return step < v->steps.length ? v->steps.items[step].confidence : 50;
 }
 
-/* The innermost function that holds half of the time; where that has no name, the
- * nearest around it of the same module that has one. */
-static const struct name *busy_name(struct names *names, const struct busy *busy)
-{
-	const struct name *inner = names_frame(names, busy->path[busy->culprit]);
+#define NEAR_FRAMES 4
 
-	for (unsigned i = busy->culprit + 1; i-- > 0 && !inner->function[0]; ) {
-		const struct name *name = names_frame(names, busy->path[i]);
-
-		if (name->module_number != inner->module_number)
-			break;
-		if (name->function[0])
-			return name;
-	}
-	return inner;
-}
-
+/* The innermost function that holds half of the time. Where that has no name, the
+ * nearest around it of the same module that has one, else the nearest of any;
+ * the place itself is told beside it. */
 static void blame_busy(struct investigation *v, struct actor *actor, uint64_t from, uint64_t to)
 {
+	struct names *names = v->diagnoser->names;
+	const struct name *inner, *best;
 	struct busy busy;
 
-	busy_find(v->arena, v->scene, v->diagnoser->names, actor->thread, from, to, &busy);
-	if (busy.depth && v->diagnoser->names) {
-		const struct name *name = busy_name(v->diagnoser->names, &busy);
+	busy_find(v->arena, v->scene, names, actor->thread, from, to, &busy);
+	if (!busy.depth || !names)
+		return;
+	best = inner = names_frame(names, busy.path[busy.culprit]);
+	for (int any = 0; any < 2 && !best->function[0]; any++)
+		for (unsigned i = busy.culprit; i-- > 0 && i + NEAR_FRAMES >= busy.culprit && !best->function[0]; ) {
+			const struct name *name = names_frame(names, busy.path[i]);
 
-		actor->function = arena_strdup(v->arena, name->text);
-		actor->module = name->module[0] ? arena_strdup(v->arena, name->module) : NULL;
-	}
+			if (name->module_number != inner->module_number && !any)
+				break;
+			if (name->function[0] && (!any || describe_is_named(name)))
+				best = name;
+		}
+	actor->function = arena_strdup(v->arena, best->text);
+	actor->module = best->module[0] ? arena_strdup(v->arena, best->module) : NULL;
+	if (best != inner)
+		actor->inner = arena_strdup(v->arena, inner->text);
 }
 
 static void blame_processor(struct investigation *v, const struct account *a)

@@ -39,6 +39,7 @@ struct actor {
 	const char *comm;
 	const char *function;     /* NULL unknown */
 	const char *module;       /* NULL unknown */
+	const char *inner;        /* the place itself, where it has no name and `function` is a caller; else NULL */
 	const char *object;       /* what it works or waits on, in words; NULL unknown */
 	bool internal;            /* of the victim's process */
 };

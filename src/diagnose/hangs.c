@@ -16,12 +16,18 @@
 #define WAIT_NS 1000000000ull      /* an answer that takes longer is late */
 #define TURN_NS 1000000000ull      /* so is a turn of an event loop */
 #define BUSY_NS 2000000000ull      /* a process that only computes */
+#define LOOK_NS 500000000ull       /* a loop that looks less often waits by design */
+#define STOPPED_WEIGHT 60
+#define STOPPED_ALONE_WEIGHT 150   /* nobody is seen to wait for it: it is itself what hung */
 #define STARVED_NS 1200000000ull
 
 /* Parts of a program's work that may follow each other at once. */
 static const char reason_unread[] = "it computes and leaves what it was sent unread";
 static const char reason_turn[] = "an event loop's turn took too long";
 static const char reason_computes[] = "it computes and does nothing else";
+
+static const char stopped_words[] = "it was stopped";
+static const char unread_words[] = "it computes and leaves what it was sent unread";
 
 static uint64_t threshold(const struct finder *f, uint64_t usual)
 {
@@ -359,6 +365,8 @@ static const char *held_up(const struct finder *f, const struct wait *w)
 	const struct place *p = hangs_place_of(f, w);
 
 	/* A pipeline's parts wait for each other for a while by design. */
+	if (w->kind == WAIT_KIND_futex && (w->hint_kind == HINT_KIND_mutex_owner || w->hint_kind == HINT_KIND_pi_owner) && w->hint)
+		return "it waited for a lock";
 	if (w->kind == WAIT_KIND_write)
 		return reader_works(f, w) || w->end_ns - w->start_ns < 4 * threshold(f, WAIT_NS) ? NULL : "what it writes was not taken";
 	if ((w->kind == WAIT_KIND_futex || w->kind == WAIT_KIND_semaphore) && t->tid == t->pid && p && p->visits <= 2 &&
@@ -391,6 +399,20 @@ static bool worth_asking(const struct finder *f, const struct wait *w)
 	return true;
 }
 
+/* A loop that sleeps and looks again is a hang where it is not what the thread
+ * does anyway: it looks often, and spent most of its life otherwise. */
+static bool looks_in_vain(const struct finder *f, const struct episode *e)
+{
+	const struct wait *w = &f->scene->waits[e->last];
+	const struct thread *t = &f->scene->tables->threads[w->thread];
+	const struct place *p = hangs_place_of(f, w);
+	uint64_t born = t->start_ns > f->scene->start_ns ? t->start_ns : f->scene->start_ns;
+	uint64_t end = t->end_ns < f->scene->end_ns ? t->end_ns : f->scene->end_ns;
+
+	return w->kind == WAIT_KIND_sleep && t->tid == t->pid && suspects_poll_loop(f->scene, e) && e->slices >= 10 &&
+	       (e->end_ns - e->start_ns) / e->slices <= LOOK_NS && p && end > born && p->total_ns * 2 < end - born;
+}
+
 static void find_waits(struct finder *f)
 {
 	const struct scene_thread *t = &f->scene->threads[f->thread];
@@ -413,9 +435,11 @@ static void find_waits(struct finder *f)
 		else if (hangs_nobody_can_end(f, e))
 			offer(f, e->start_ns, e->end_ns, 100, "it waits for a lock or a word that nobody else can change");
 		else if (w->kind == WAIT_KIND_stop)
-			offer(f, e->start_ns, e->end_ns, 60, "it was stopped");
+			offer(f, e->start_ns, e->end_ns, STOPPED_WEIGHT, stopped_words);
 		else if (held_up(f, w))
 			offer(f, e->start_ns, e->end_ns, 60, held_up(f, w));
+		else if (looks_in_vain(f, e))
+			offer(f, e->start_ns, e->end_ns, 50, "it looks again and again for something that does not come");
 		else if (worth_asking(f, w))
 			offer(f, e->start_ns, e->end_ns, 40, "it waited for long");
 	}
@@ -514,6 +538,31 @@ static bool wanted(const struct finder *f, uint32_t thread)
 	return !f->options->root_pid || descends_from(f->scene->tables, thread, f->options->root_pid);
 }
 
+static bool is_awaited(const struct hang *hangs, size_t count, const struct hang *hang)
+{
+	for (size_t i = 0; i < count; i++)
+		if (hangs[i].thread != hang->thread && hangs[i].reason != stopped_words && hangs[i].reason != unread_words &&
+		    hangs[i].weight >= 90 && hangs[i].start_ns < hang->end_ns && hang->start_ns < hangs[i].end_ns)
+			return true;
+	return false;
+}
+
+/* Whoever waits for one that is stopped, or leaves its messages unread, is the
+ * victim; where nobody waits for a stopped process it is that itself, however
+ * long others compute. */
+static void weigh_awaited(struct hang *hangs, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		bool awaited = (hangs[i].reason == stopped_words || hangs[i].reason == unread_words) &&
+			       is_awaited(hangs, count, &hangs[i]);
+
+		if (hangs[i].reason == stopped_words && !awaited)
+			hangs[i].weight = hangs[i].weight / STOPPED_WEIGHT * STOPPED_ALONE_WEIGHT;
+		if (hangs[i].reason == unread_words && awaited)
+			hangs[i].weight = hangs[i].weight * 2 / 3;
+	}
+}
+
 /* Of the hangs of one thread that overlap, the most severe stays. */
 static size_t drop_overlaps(struct hang *hangs, size_t count)
 {
@@ -603,6 +652,7 @@ size_t hangs_find(struct arena *arena, struct diagnoser *diagnoser, const struct
 			continue;
 		f.hangs.items[count++] = *h;
 	}
+	weigh_awaited(f.hangs.items, count);
 	if (count)
 		qsort(f.hangs.items, count, sizeof(*f.hangs.items), more_severe);
 	*ret_hangs = arena_memdup(arena, f.hangs.items, count * sizeof(*f.hangs.items));
