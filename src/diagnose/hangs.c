@@ -25,9 +25,8 @@
 static const char reason_unread[] = "it computes and leaves what it was sent unread";
 static const char reason_turn[] = "an event loop's turn took too long";
 static const char reason_computes[] = "it computes and does nothing else";
+static const char reason_stopped[] = "it was stopped";
 
-static const char stopped_words[] = "it was stopped";
-static const char unread_words[] = "it computes and leaves what it was sent unread";
 
 static uint64_t threshold(const struct finder *f, uint64_t usual)
 {
@@ -435,7 +434,7 @@ static void find_waits(struct finder *f)
 		else if (hangs_nobody_can_end(f, e))
 			offer(f, e->start_ns, e->end_ns, 100, "it waits for a lock or a word that nobody else can change");
 		else if (w->kind == WAIT_KIND_stop)
-			offer(f, e->start_ns, e->end_ns, STOPPED_WEIGHT, stopped_words);
+			offer(f, e->start_ns, e->end_ns, STOPPED_WEIGHT, reason_stopped);
 		else if (held_up(f, w))
 			offer(f, e->start_ns, e->end_ns, 60, held_up(f, w));
 		else if (looks_in_vain(f, e))
@@ -541,7 +540,7 @@ static bool wanted(const struct finder *f, uint32_t thread)
 static bool is_awaited(const struct hang *hangs, size_t count, const struct hang *hang)
 {
 	for (size_t i = 0; i < count; i++)
-		if (hangs[i].thread != hang->thread && hangs[i].reason != stopped_words && hangs[i].reason != unread_words &&
+		if (hangs[i].thread != hang->thread && hangs[i].reason != reason_stopped && hangs[i].reason != reason_unread &&
 		    hangs[i].weight >= 90 && hangs[i].start_ns < hang->end_ns && hang->start_ns < hangs[i].end_ns)
 			return true;
 	return false;
@@ -553,12 +552,12 @@ static bool is_awaited(const struct hang *hangs, size_t count, const struct hang
 static void weigh_awaited(struct hang *hangs, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		bool awaited = (hangs[i].reason == stopped_words || hangs[i].reason == unread_words) &&
+		bool awaited = (hangs[i].reason == reason_stopped || hangs[i].reason == reason_unread) &&
 			       is_awaited(hangs, count, &hangs[i]);
 
-		if (hangs[i].reason == stopped_words && !awaited)
+		if (hangs[i].reason == reason_stopped && !awaited)
 			hangs[i].weight = hangs[i].weight / STOPPED_WEIGHT * STOPPED_ALONE_WEIGHT;
-		if (hangs[i].reason == unread_words && awaited)
+		if (hangs[i].reason == reason_unread && awaited)
 			hangs[i].weight = hangs[i].weight * 2 / 3;
 	}
 }
