@@ -133,15 +133,6 @@ static uint32_t child_site(struct contexts *contexts, uint32_t parent, uint32_t 
 	added.depth = above->depth + 1;
 	added.cut |= above->cut;
 	added.kernel |= above->kernel;
-	added.loops = true;
-	if (contexts->source.way && added.module && !added.kernel) {
-		enum way way = contexts->source.way(contexts->source.data, added.module, added.address, added.address);
-
-		added.loop_known = way != WAY_unknown;
-		added.loops = way != WAY_none;
-	}
-	added.loop_outer = above->loop_outer ? above->loop_outer : added.loops ? added.depth : 0;
-	added.loop_inner = added.loops ? added.depth : above->loop_inner;
 	added.node = child_node(contexts, above->node, function);
 	added.function = function;
 	vec_push(&contexts->sites, added);

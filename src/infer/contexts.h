@@ -24,21 +24,11 @@ struct context_frame {
 	bool cut;             /* outermost frame of a stack that was not walked to its end */
 };
 
-/* What the code says about two places of one function, when it can be read. */
-enum way {
-	WAY_unknown,   /* cannot tell */
-	WAY_open,      /* control may get from the one to the other within one call */
-	WAY_none       /* it cannot: being at the second after the first means another call */
-};
-
 /* Where frames come from: a trace, a text, a simulator. */
 struct context_source {
 	void *data;
 	/* False when there is no such frame. */
 	bool (*frame)(void *data, uint32_t number, struct context_frame *ret_frame);
-	/* From behind the call at the first address to the call at the second, or
-	 * round a loop to the same one; NULL when code is not looked at. */
-	enum way (*way)(void *data, uint32_t module, uint64_t from, uint64_t to);
 };
 
 struct site {
@@ -48,11 +38,6 @@ struct site {
 	uint32_t depth;       /* 0 at a program */
 	uint32_t module;      /* of the trace, 0 none */
 	uint64_t address;     /* where the frame stands: behind its call of the next one */
-	uint16_t loop_outer;  /* depth of the outermost frame, up to this one, that may come round to
-			       * its place again within one call; 0 none */
-	uint16_t loop_inner;  /* depth of the innermost one; 0 none */
-	bool loops;           /* this frame may, or it is not known */
-	bool loop_known;      /* the code was read */
 	bool system_call;     /* the frame between program and kernel */
 	bool kernel;          /* the system call's frame and all above it */
 	bool cut;             /* in a stack that was not walked to its end */

@@ -61,22 +61,12 @@ static uint64_t time_away(const struct latency *latency)
 	return latency->off_ns + latency->queued_ns - latency->off_seen - latency->queued_seen;
 }
 
-/* The next frame outwards of this depth that may loop, on the way to the site; 0 none. */
-static uint32_t looping_above(const struct site *sites, const struct site *site, uint32_t depth)
+/* The frame that went round its loop, of those down to `keep`: the innermost, since inner
+ * loops go round most often, unless samples would have found this one. */
+static uint32_t loop_level(const struct latency_rules *rules, const struct latency *latency, uint32_t keep, uint32_t same,
+			   uint64_t gap)
 {
-	while (site->depth >= depth)
-		site = &sites[site->parent];
-	return site->loop_inner;
-}
-
-/* The frame that went round its loop, of those down to `keep` that may: the innermost,
- * since inner loops go round most often, unless samples would have found this one. */
-static uint32_t loop_level(const struct latency_rules *rules, const struct latency *latency, const struct site *site,
-			   uint32_t keep, uint32_t same, uint64_t gap)
-{
-	const struct site *sites = rules->contexts->sites.items;
-
-	for (uint32_t level = keep; rules->pace && level > same; level = looping_above(sites, site, level)) {
+	for (uint32_t level = keep; rules->pace && level > same; level--) {
 		uint32_t function = latency->frames.items[level - 1].function;
 
 		if (pace_contradicts(rules->pace, function, gap))
@@ -87,14 +77,15 @@ static uint32_t loop_level(const struct latency_rules *rules, const struct laten
 	return keep;
 }
 
-/* How much of the last stack goes on in the new one, and in ret_meet where the two part. */
+/* How much of the last stack goes on in the new one. Only the outermost call has no
+ * caller that could have made it again. */
 static struct step compare(const struct latency *latency, const struct latency_rules *rules, uint32_t site,
-			   uint32_t same, uint64_t gap, const struct site **ret_meet)
+			   uint32_t same, uint64_t gap)
 {
 	const struct site *sites = rules->contexts->sites.items;
 	const struct site *a = &sites[latency->site], *b = &sites[site];
 	const struct site *a_above = NULL, *b_above = NULL;
-	bool round = false, back = false;
+	bool round;
 	struct step step = { 0 };
 
 	while (a->depth > b->depth)
@@ -105,7 +96,6 @@ static struct step compare(const struct latency *latency, const struct latency_r
 		a_above = a, a = &sites[a->parent];
 		b_above = b, b = &sites[b->parent];
 	}
-	*ret_meet = a;
 	if (a != b)
 		return step;
 	step.keep = a->depth;
@@ -126,63 +116,42 @@ static struct step compare(const struct latency *latency, const struct latency_r
 		return step;
 	}
 	if (a_above && b_above && a_above->node == b_above->node) {
-		enum way way = WAY_unknown;
-		const struct context_source *source = &rules->contexts->source;
-
-		if (step.keep + 1 <= same) {
-			step.keep = step.sure = step.keep + 1;
-			return step;
-		}
-		if (source->way && a_above->module && a_above->module == b_above->module && !a_above->kernel)
-			way = source->way(source->data, a_above->module, a_above->address, b_above->address);
-		if (way != WAY_none) {
-			step.keep++;
-			back = b_above->address < a_above->address;
-			step.sure = !back ? step.keep : a->loop_outer ? a->loop_outer : step.keep;
-			return step;
-		}
-		round = true;
+		step.keep++;
+		/* Further on in the same function; or before, then it or a caller came round. */
+		step.sure = step.keep <= same || b_above->address >= a_above->address ? step.keep : 1;
+		return step;
 	}
 	/* A place is passed again when a system call made there has ended, or when
 	 * the call made there has given way to another. */
-	round |= step.keep > same && ((latency->left_call && latency->site == (uint32_t)(a - sites)) ||
-				      (a_above && b_above));
+	round = step.keep > same && ((latency->left_call && latency->site == (uint32_t)(a - sites)) ||
+				     (a_above && b_above));
 	if (!round && !a_above && !b_above && step.keep > same) {
 		/* The same place twice: perhaps it never left it, perhaps it came back. */
-		step.sure = a->loop_outer ? a->loop_outer : step.keep;
+		step.sure = 1;
 		return step;
 	}
-	if (!round || !a->loop_inner) {
+	if (!round) {
 		step.sure = step.keep;
 		return step;
 	}
-	step.keep = a->loop_inner;
 	/* Who makes a system call seldom repeats it by itself: it is a wrapper, and
 	 * its caller has called it again. */
-	if (latency->left_call && latency->site == (uint32_t)(a - sites) && !a->loop_known && step.keep == a->depth &&
-	    step.keep > 1)
+	if (latency->left_call && latency->site == (uint32_t)(a - sites) && step.keep > 1)
 		step.keep--;
-	step.keep = loop_level(rules, latency, a, step.keep, same, gap);
+	step.keep = loop_level(rules, latency, step.keep, same, gap);
 	if (step.keep < same)
 		step.keep = same;
-	step.sure = a->loop_outer < step.keep ? a->loop_outer : step.keep;
-	if (step.sure < same)
-		step.sure = same;
+	step.sure = same > 1 ? same : 1;
 	return step;
 }
 
-/* How deep the calls cannot be others than the last stack's: any frame that goes on and
- * may loop can have returned from what it called and called the same again, however
- * unlikely. */
-static uint32_t certain_depth(const struct site *meet, const struct step *step, uint32_t same)
+/* How deep the calls cannot be others than the last stack's: what goes on may have
+ * returned from what it called and called the same again, however unlikely. */
+static uint32_t certain_depth(const struct step *step, uint32_t same)
 {
-	uint32_t depth = step->sure;
+	uint32_t least = same > 1 ? same : 1;
 
-	if (meet->loop_outer && meet->loop_outer < depth)
-		depth = meet->loop_outer;
-	if (depth < same)
-		depth = same < step->sure ? same : step->sure;
-	return depth;
+	return step->sure < least ? step->sure : least;
 }
 
 /* The time between two stacks, cut into shares. */
@@ -307,7 +276,6 @@ void latency_see(struct latency *latency, const struct latency_rules *rules, uin
 		 uint32_t same, uint32_t exact, uint64_t sampled_ns)
 {
 	const struct site *s = &rules->contexts->sites.items[site];
-	const struct site *meet;
 	struct step step = { 0 };
 	bool veiled;
 
@@ -324,8 +292,8 @@ void latency_see(struct latency *latency, const struct latency_rules *rules, uin
 	if (latency->site) {
 		uint64_t span = time - latency->last, away = time_away(latency);
 
-		step = compare(latency, rules, site, same, span > away ? span - away : 0, &meet);
-		step.certain = rules->by_function ? step.sure : certain_depth(meet, &step, same);
+		step = compare(latency, rules, site, same, span > away ? span - away : 0);
+		step.certain = rules->by_function ? step.sure : certain_depth(&step, same);
 		stretch(latency, rules, latency->last, time, step.certain, site, latency->site == site && same >= s->depth);
 	} else if (latency->start) {
 		stretch(latency, rules, latency->start, time, 0, site, false);

@@ -1,5 +1,6 @@
 /* See report.h: the text forms. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "infer/report.h"
@@ -59,14 +60,16 @@ static void add_frames(struct buf *buf, const struct report *report, const struc
 		if (run - i > SHORT_RUN) {
 			/* Recursion: shown once, with what all of it weighs. */
 			int64_t weight = 0;
+			char deep[32];
 
 			for (uint32_t r = i; r < run; r++)
 				weight += report->weights[nodes[r]];
 			add_duration(buf, (int64_t)rank_total(&costs[at], report->time), 14);
 			add_duration(buf, weight, 14);
 			buf_printf(buf, "%10" PRIu64 "  ", costs[at].count);
-			add_name(buf, f->name, 0);
-			buf_printf(buf, "  (%u deep)  ", run - i);
+			snprintf(deep, sizeof(deep), "  (%u deep)", run - i);
+			add_name(buf, f->name, 40 - strlen(deep));
+			buf_printf(buf, "%s  ", deep);
 			add_name(buf, report_module(f), 0);
 			buf_char(buf, '\n');
 			i = run - 1;

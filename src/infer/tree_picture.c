@@ -9,6 +9,8 @@
 
 #define ROW 20
 #define COLUMN 150
+#define SHORT_COLUMN 24
+#define LEFT 20
 #define MAX_SHOWN 4000
 #define MAX_DEPTH 400
 
@@ -18,7 +20,9 @@ struct shown {
 	uint64_t count;
 	uint32_t parent;             /* index of shown, UINT32_MAX none */
 	uint32_t depth;
-	double y;
+	uint32_t children;
+	bool passes;                 /* all its time is its only child's: a dot without a name */
+	double x, y;
 };
 
 struct picture {
@@ -170,6 +174,34 @@ static double thickness(const struct picture *picture, uint64_t ns)
 	return picture->most_ns ? .5 + 11.5 * (double)ns / (double)picture->most_ns : .5;
 }
 
+/* Nearly all of the one is in the other. */
+static bool is_most(uint64_t part, uint64_t whole)
+{
+	return part >= whole - whole / 50;
+}
+
+/* Columns: what only leads on takes little room. */
+static double place_columns(struct picture *picture)
+{
+	struct shown *nodes = picture->nodes.items;
+	double widest = 0;
+
+	for (size_t i = 0; i < picture->nodes.length; i++)
+		if (nodes[i].parent != UINT32_MAX)
+			nodes[nodes[i].parent].children++;
+	for (size_t i = 0; i < picture->nodes.length; i++) {
+		struct shown *n = &nodes[i], *p = n->parent == UINT32_MAX ? NULL : &nodes[n->parent];
+
+		if (p)
+			p->passes = p->parent != UINT32_MAX && p->children == 1 && is_most(n->here_ns, p->here_ns) &&
+				    is_most(n->base_ns, p->base_ns);
+		n->x = !p ? LEFT : p->x + (p->passes ? SHORT_COLUMN : COLUMN);
+		if (n->x > widest)
+			widest = n->x;
+	}
+	return widest;
+}
+
 static void edge(struct buf *buf, double x0, double y0, double x1, double y1, double width, const char *colour)
 {
 	buf_printf(buf,
@@ -181,32 +213,26 @@ static void edge(struct buf *buf, double x0, double y0, double x1, double y1, do
 void tree_picture_svg(struct buf *buf, const struct report *report, const char *title, double least)
 {
 	struct picture picture;
-	uint32_t depth = 0;
 
 	picture_make(&picture, report, least);
-	for (size_t i = 0; i < picture.nodes.length; i++)
-		if (picture.nodes.items[i].depth > depth)
-			depth = picture.nodes.items[i].depth;
-	svg_begin(buf, (depth + 1) * COLUMN + 160, picture.next_y + 30);
+	svg_begin(buf, place_columns(&picture) + COLUMN, picture.next_y + 30);
 	buf_text(buf, "<text x=\"10\" y=\"22\" font-size=\"15\">");
 	svg_text(buf, title);
 	buf_printf(buf, "</text>\n<text x=\"10\" y=\"42\" fill=\"#555\">%s; %u contexts that took little are left out</text>\n",
-		   report->comparison ? "red: this run, blue: the base, scaled to the same work; as thick as it took long" :
-					"as thick as it took long",
+		   report->comparison ? "red: this run, blue: the base, scaled to the same work; as thick as it took long, a dot without a name only calls the next" :
+					"as thick as it took long, a dot without a name only calls the next",
 		   picture.left_out);
 	for (size_t i = 0; i < picture.nodes.length; i++) {
 		const struct shown *n = &picture.nodes.items[i];
 		const struct shown *p = n->parent == UINT32_MAX ? NULL : &picture.nodes.items[n->parent];
-		double x = 20 + n->depth * COLUMN;
 
 		if (p && n->here_ns)
-			edge(buf, x - COLUMN + 6, p->y, x - 6, n->y, thickness(&picture, n->here_ns), "#d33");
+			edge(buf, p->x + 6, p->y, n->x - 6, n->y, thickness(&picture, n->here_ns), "#d33");
 		if (p && n->base_ns)
-			edge(buf, x - COLUMN + 6, p->y + 3, x - 6, n->y + 3, thickness(&picture, n->base_ns), "#36c");
+			edge(buf, p->x + 6, p->y + 3, n->x - 6, n->y + 3, thickness(&picture, n->base_ns), "#36c");
 	}
 	for (size_t i = 0; i < picture.nodes.length; i++) {
 		const struct shown *n = &picture.nodes.items[i];
-		double x = 20 + n->depth * COLUMN;
 		size_t length = strlen(n->name);
 		char name[24];
 
@@ -221,11 +247,15 @@ void tree_picture_svg(struct buf *buf, const struct report *report, const char *
 			buf_text(buf, ", base ");
 			report_duration(buf, (int64_t)n->base_ns);
 		}
-		buf_printf(buf, "</title><circle cx=\"%.1f\" cy=\"%.1f\" r=\"4\" fill=\"%s\" stroke=\"#333\"/>", x, n->y,
+		buf_printf(buf, "</title><circle cx=\"%.1f\" cy=\"%.1f\" r=\"4\" fill=\"%s\" stroke=\"#333\"/>", n->x, n->y,
 			   !n->here_ns ? "#36c" : !n->base_ns && report->comparison ? "#d33" : "#fff");
-		buf_printf(buf, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\" font-size=\"10\">", x, n->y - 7);
-		svg_text(buf, name);
-		buf_text(buf, "</text></g>\n");
+		if (!n->passes) {
+			buf_printf(buf, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\" font-size=\"10\">",
+				   n->parent == UINT32_MAX ? n->x - 6 : n->x, n->y - 7, n->parent == UINT32_MAX ? "start" : "middle");
+			svg_text(buf, name);
+			buf_text(buf, "</text>");
+		}
+		buf_text(buf, "</g>\n");
 	}
 	svg_end(buf);
 	vec_done(&picture.nodes);

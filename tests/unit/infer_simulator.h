@@ -94,34 +94,6 @@ static bool sim_source(void *data, uint32_t number, struct context_frame *ret_fr
 	return true;
 }
 
-/* The op that an address belongs to, as someone who reads the code would see it:
- * may control come from behind it to `to`? */
-static enum way sim_way(void *data, uint32_t module, uint64_t from, uint64_t to)
-{
-	struct simulator *s = data;
-	const struct sim_function *f = &s->functions[from / SIM_BYTES - 1];
-	uint32_t a = from % SIM_BYTES / 16, b = to % SIM_BYTES / 16;
-
-	(void)module;
-	if (from / SIM_BYTES != to / SIM_BYTES)
-		return WAY_none;
-	if (b > a || (a == b && f->ops[a].kind == OP_work))
-		return WAY_open;
-	for (bool again = true; again;) {
-		again = false;
-		for (uint32_t i = a; i < f->op_count; i++)
-			if (f->ops[i].kind == OP_loop_end && f->ops[i].argument < a) {
-				a = f->ops[i].argument;
-				again = true;
-			} else if (f->ops[i].kind == OP_loop_end && f->ops[i].argument <= b) {
-				return WAY_open;
-			}
-		if (a <= b && again)
-			return WAY_open;
-	}
-	return WAY_none;
-}
-
 static void sim_instance(void *data, const struct latency_instance *instance)
 {
 	struct simulator *s = data;
@@ -254,7 +226,7 @@ static void sim_invent(struct simulator *s)
 	}
 }
 
-static void sim_init(struct simulator *s, uint64_t seed, bool with_code)
+static void sim_init(struct simulator *s, uint64_t seed)
 {
 	const struct context_frame none = { 0 };
 	const struct truth_context root = { 0 };
@@ -265,7 +237,7 @@ static void sim_init(struct simulator *s, uint64_t seed, bool with_code)
 	s->now = 1000000;
 	functions_init(&s->names, &s->arena);
 	contexts_init(&s->contexts, &s->names,
-		      (struct context_source){ .data = s, .frame = sim_source, .way = with_code ? sim_way : NULL });
+		      (struct context_source){ .data = s, .frame = sim_source });
 	tree_init(&s->tree, &s->contexts);
 	s->tally = tally_new(&s->tree);
 	vec_push(&s->frames, none);
