@@ -60,11 +60,13 @@ struct judge {
 	struct profile *profile;
 	uint32_t *projected;                        /* by node: truth context + 1; 0 none */
 	bool *itself;                               /* by node: its function was recorded */
+	struct { uint64_t count, ns; } *whole;      /* by node: instances that are surely one call */
 };
 
 struct score {
 	uint64_t single, held, merged, flagged_single, flagged_merged, unmatched;
-	uint64_t merged_calls, estimated_calls, doubts;
+	uint64_t merged_calls, estimated_calls, by_length_calls, doubts;
+	double calls_error, by_length_error;
 	double truth, conservative, aggressive, better;
 	struct vec(double) errors[3];
 };
@@ -330,6 +332,17 @@ static bool is_held(const struct call *call, const struct latency_instance *i)
 	       ((i->flags & LATENCY_open_end) || call->end <= i->after);
 }
 
+/* How many calls a merged instance was, by how long one takes elsewhere. */
+static uint64_t calls_by_length(const struct judge *j, const struct latency_instance *i)
+{
+	uint64_t count = j->whole[i->node].count, ns = j->whole[i->node].ns, calls;
+
+	if (count < 5 || !ns || !(i->flags & LATENCY_merged))
+		return i->calls;
+	calls = (uint64_t)((double)(i->end - i->begin) * (double)count / (double)ns + .5);
+	return calls < 1 ? 1 : calls > i->doubts + 1 ? i->doubts + 1 : calls;
+}
+
 static void judge_instance(struct judge *j, struct score *score, struct truth_thread *thread,
 			   const struct latency_instance *i)
 {
@@ -357,6 +370,9 @@ static void judge_instance(struct judge *j, struct score *score, struct truth_th
 		score->flagged_merged += (i->flags & LATENCY_merged) != 0;
 		score->merged_calls += count;
 		score->estimated_calls += i->calls;
+		score->by_length_calls += calls_by_length(j, i);
+		score->calls_error += distance(count, i->calls);
+		score->by_length_error += distance(count, calls_by_length(j, i));
 		score->doubts += i->doubts + 1;
 		return;
 	}
@@ -524,10 +540,15 @@ static void accuracy(struct judge *j)
 	struct profile *profile = j->profile;
 	struct score score = { 0 };
 
+	j->whole = calloc(profile->contexts.nodes.length, sizeof(*j->whole));
 	for (size_t i = 0; i < profile->instances.list.length; i++) {
 		const struct latency_instance *one = &profile->instances.list.items[i];
 		struct truth_thread *thread = thread_of(j, profile->observer.threads.items[one->thread].tid);
 
+		if (!(one->flags & (LATENCY_merged | LATENCY_open_begin | LATENCY_open_end))) {
+			j->whole[one->node].count++;
+			j->whole[one->node].ns += one->end - one->begin;
+		}
 		if (!thread)
 			continue;
 		vec_push(&thread->moments, one->first);
@@ -548,12 +569,14 @@ static void accuracy(struct judge *j)
 	printf(" \"inferred\": %" PRIu64 ", \"unmatched\": %" PRIu64 ", \"merge_rate\": %.4f, \"merged_flagged\": %.4f, "
 	       "\"single_flagged\": %.4f,\n \"bounds_held\": %.4f, \"error_conservative\": %.4f, \"error_aggressive\": %.4f, "
 	       "\"error_better\": %.4f,\n \"median_error_conservative\": %.4f, \"median_error_aggressive\": %.4f, "
-	       "\"median_error_better\": %.4f,\n \"merged_calls\": %" PRIu64 ", \"estimated_calls\": %" PRIu64 ", \"doubts\": %" PRIu64,
+	       "\"median_error_better\": %.4f,\n \"merged_calls\": %" PRIu64 ", \"estimated_calls\": %" PRIu64 ", \"doubts\": %" PRIu64
+	       ",\n \"by_length_calls\": %" PRIu64 ", \"calls_error\": %.3f, \"by_length_error\": %.3f",
 	       score.single + score.merged, score.unmatched, share(score.merged, score.merged + score.single),
 	       share(score.flagged_merged, score.merged), share(score.flagged_single, score.single),
 	       share(score.held, score.single), score.conservative / score.truth, score.aggressive / score.truth,
 	       score.better / score.truth, median(&score, 0), median(&score, 1), median(&score, 2), score.merged_calls,
-	       score.estimated_calls, score.doubts);
+	       score.estimated_calls, score.doubts, score.by_length_calls, score.calls_error / (double)score.merged_calls,
+	       score.by_length_error / (double)score.merged_calls);
 }
 
 int main(int argc, char **argv)

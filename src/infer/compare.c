@@ -124,6 +124,7 @@ int compare_profiles(struct arena *arena, struct profile *base, struct profile *
 		.base = base, .buggy = buggy,
 		.base_node = arena_array(arena, uint32_t, count),
 		.unit = arena_array(arena, uint32_t, count),
+		.factor = arena_array(arena, double, count),
 		.expected_ns = arena_array(arena, int64_t, count),
 		.excess_ns = arena_array(arena, int64_t, count),
 	};
@@ -141,12 +142,14 @@ int compare_profiles(struct arena *arena, struct profile *base, struct profile *
 
 		if (!node->function) {
 			scales[i].factor = other ? ratio((double)costs[i].total_ns, (double)base_costs[other].total_ns) : 0;
+			c.factor[i] = scales[i].factor;
 			continue;
 		}
 		scales[i] = scales[node->parent];
 		if (!scales[i].unit && other && was_completed(&costs[i]) && was_completed(&base_costs[other]))
 			scales[i] = (struct scale){ ratio((double)costs[i].count, (double)base_costs[other].count), i };
 		c.unit[i] = scales[i].unit;
+		c.factor[i] = scales[i].factor;
 		if (other)
 			c.expected_ns[i] = (int64_t)((double)base_own[other] * scales[i].factor);
 		c.excess_ns[i] = own[i] - c.expected_ns[i];

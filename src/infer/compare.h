@@ -26,6 +26,7 @@ struct comparison {
 	struct profile *base, *buggy;     /* not owned */
 	uint32_t *base_node;              /* by buggy node; 0: only in the buggy run */
 	uint32_t *unit;                   /* by buggy node; 0: scaled by length */
+	double *factor;                   /* by buggy node: what its time in the base is multiplied by */
 	int64_t *expected_ns;             /* by buggy node: own time that the base's pace would have taken */
 	int64_t *excess_ns;               /* own time beyond that: the weights to rank by */
 	uint32_t new_contexts;            /* nodes that only the buggy run has */

@@ -33,6 +33,23 @@ static void frame_json(struct json *json, const struct report *report, uint32_t 
 	json_end(json);
 }
 
+/* What made the runs comparable at this frame; null where only this run has it. */
+static void scale_json(struct json *json, const struct comparison *c, uint32_t node)
+{
+	uint32_t unit = c->unit[node];
+
+	if (!c->base_node[node]) {
+		json_null(json, "compared_by");
+		return;
+	}
+	json_object(json, "compared_by");
+	json_text(json, "unit", unit ? profile_function(c->buggy, unit)->name : NULL);
+	json_u64(json, "count", unit ? c->buggy->tree.costs.items[unit].count : 0);
+	json_u64(json, "base_count", unit ? c->base->tree.costs.items[c->base_node[unit]].count : 0);
+	json_double(json, "factor", c->factor[node]);
+	json_end(json);
+}
+
 void report_paths_json(struct json *json, const char *key, const struct report *report)
 {
 	struct profile *profile = report->profile;
@@ -65,6 +82,8 @@ void report_paths_json(struct json *json, const char *key, const struct report *
 		json_bool(json, "internal", internal);
 		json_u64(json, "hot", profile->contexts.nodes.items[path->hot].depth - 1);
 		json_u64(json, "look_at", profile->contexts.nodes.items[look_at].depth - 1);
+		if (report->comparison)
+			scale_json(json, report->comparison, path->hot);
 		json_array(json, "frames");
 		for (uint32_t n = 0; n < count; n++)
 			frame_json(json, report, nodes[n]);

@@ -90,6 +90,29 @@ static void add_frames(struct buf *buf, const struct report *report, const struc
 	arena_done(&arena);
 }
 
+/* How the path was made comparable, where the base has it. */
+static void add_scale(struct buf *buf, const struct report *report, const struct rank_path *path)
+{
+	const struct comparison *c = report->comparison;
+	uint32_t unit = c ? c->unit[path->hot] : 0;
+
+	if (!c || !c->base_node[path->hot])
+		return;
+	if (unit) {
+		uint64_t here = c->buggy->tree.costs.items[unit].count, base = c->base->tree.costs.items[c->base_node[unit]].count;
+
+		buf_text(buf, here == 1 && base == 1 ? "    compared as a whole: one call of " : "    compared by calls of ");
+		add_name(buf, profile_function(c->buggy, unit)->name, 0);
+		if (here == 1 && base == 1)
+			buf_text(buf, " in each run\n");
+		else
+			buf_printf(buf, ": %" PRIu64 " here, %" PRIu64 " in the base\n", here, base);
+	} else {
+		buf_printf(buf, "    compared by the lengths of the runs, which completed no call in common: the base's times are taken %.3g times\n",
+			   c->factor[path->hot]);
+	}
+}
+
 void report_paths_text(struct buf *buf, const struct report *report, int width)
 {
 	(void)width;
@@ -113,6 +136,7 @@ void report_paths_text(struct buf *buf, const struct report *report, int width)
 		add_name(buf, report_module(f), 0);
 		buf_printf(buf, ": %s, %s\n", place_name(profile_place(report->profile, look_at)),
 			   internal ? "internal" : "external");
+		add_scale(buf, report, path);
 		buf_printf(buf, "    the hottest frame: %" PRIu64 " call%s", hot->count, hot->count == 1 ? "" : "s");
 		if (hot->merged)
 			buf_printf(buf, " (%" PRIu64 " may be several, about %" PRIu64 " in all)", hot->merged, hot->calls);

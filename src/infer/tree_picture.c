@@ -51,21 +51,6 @@ static uint64_t total(const struct report *report, const struct profile *profile
 	return node ? (uint64_t)((double)rank_total(&profile->tree.costs.items[node], report->time) * factor) : 0;
 }
 
-/* Scale of the base's times at a buggy node: as its own time was scaled. */
-static double factor_at(const struct comparison *c, uint32_t here)
-{
-	uint32_t unit = c->unit[here];
-	const struct tree_cost *costs = c->buggy->tree.costs.items, *base = c->base->tree.costs.items;
-	uint32_t program;
-
-	if (unit && base[c->base_node[unit]].count)
-		return (double)costs[unit].count / (double)base[c->base_node[unit]].count;
-	program = c->buggy->contexts.programs.items[c->buggy->contexts.nodes.items[here].program].node;
-	if (c->base_node[program] && base[c->base_node[program]].total_ns)
-		return (double)costs[program].total_ns / (double)base[c->base_node[program]].total_ns;
-	return 1;
-}
-
 static size_t choose(const struct picture *picture, uint32_t here, uint32_t base, double factor, struct choice **ret_list)
 {
 	const struct report *report = picture->report;
@@ -79,7 +64,7 @@ static size_t choose(const struct picture *picture, uint32_t here, uint32_t base
 
 		if (c && c->base_node[child]) {
 			choice.base = c->base_node[child];
-			choice.base_ns = total(report, c->base, choice.base, factor_at(c, child));
+			choice.base_ns = total(report, c->base, choice.base, c->factor[child]);
 		}
 		vec_push(&list, choice);
 	}
@@ -124,7 +109,7 @@ static void gather(struct picture *picture, uint32_t here, uint32_t base, double
 		vec_push(&picture->nodes, added);
 		shown++;
 		gather(picture, choice->here, choice->base,
-		       choice->here && report->comparison ? factor_at(report->comparison, choice->here) : factor, self,
+		       choice->here && report->comparison ? report->comparison->factor[choice->here] : factor, self,
 		       depth + 1);
 	}
 	free(list);
@@ -157,7 +142,7 @@ static void picture_make(struct picture *picture, const struct report *report, d
 			.count = profile->tree.costs.items[program->node].count,
 		};
 		uint32_t self = picture->nodes.length;
-		double factor = report->comparison ? factor_at(report->comparison, program->node) : 1;
+		double factor = report->comparison ? report->comparison->factor[program->node] : 1;
 
 		if (base)
 			added.base_ns = total(report, report->comparison->base, base, factor);

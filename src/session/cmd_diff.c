@@ -80,8 +80,8 @@ static void one_line(struct buf *buf, const char *what, const struct profiling *
 
 	for (size_t i = 0; i < p->profile->contexts.programs.length; i++)
 		all += rank_total(&p->profile->tree.costs.items[p->profile->contexts.programs.items[i].node], time);
-	buf_printf(buf, "%-6s %" PRIu64 " stacks of %u threads in ", what, p->profile->observer.counts.stacks,
-		   p->profile->observer.counts.threads);
+	buf_printf(buf, "%-6s %" PRIu64 " stacks of %u thread%s in ", what, p->profile->observer.counts.stacks,
+		   p->profile->observer.counts.threads, p->profile->observer.counts.threads == 1 ? "" : "s");
 	report_duration(buf, (int64_t)(p->profile->observer.counts.to_ns - p->profile->observer.counts.from_ns));
 	buf_text(buf, time == RANK_cpu ? ", on the processor " : time == RANK_wait ? ", waiting " : ", in all ");
 	report_duration(buf, (int64_t)all);

@@ -104,7 +104,8 @@ static void as_text(struct buf *buf, struct command_context *context, const stru
 			buf_text(buf, "no call of it was seen\n");
 		return;
 	}
-	buf_printf(buf, "%" PRIu64 " stacks of %u threads in ", counts->stacks, counts->threads);
+	buf_printf(buf, "%" PRIu64 " stacks of %u thread%s in ", counts->stacks, counts->threads,
+		   counts->threads == 1 ? "" : "s");
 	report_duration(buf, (int64_t)(counts->to_ns - counts->from_ns));
 	buf_printf(buf, ": %" PRIu64 " calls told apart in %zu contexts; %s ", p->profile->tree.instances,
 		   p->profile->contexts.nodes.length - 1 - p->profile->contexts.programs.length,
