@@ -172,6 +172,9 @@ void __cyg_profile_func_exit(void *function, void *site)
 	if (!log || log->busy)
 		return;
 	log->busy = 1;
+	/* A new window's time is the function's, which is still on the stack. */
+	if (log->fd >= 0 && log->at == log->end)
+		next_window(log);
 	put(log, now(), (uint64_t)(uintptr_t)function << 1 | 1);
 	if (log->depth)
 		log->depth--;

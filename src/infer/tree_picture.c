@@ -203,10 +203,9 @@ void tree_picture_svg(struct buf *buf, const struct report *report, const char *
 	svg_begin(buf, place_columns(&picture) + COLUMN, picture.next_y + 30);
 	buf_text(buf, "<text x=\"10\" y=\"22\" font-size=\"15\">");
 	svg_text(buf, title);
-	buf_printf(buf, "</text>\n<text x=\"10\" y=\"42\" fill=\"#555\">%s; %u contexts that took little are left out</text>\n",
-		   report->comparison ? "red: this run, blue: the base, scaled to the same work; as thick as it took long, a dot without a name only calls the next" :
-					"as thick as it took long, a dot without a name only calls the next",
-		   picture.left_out);
+	buf_printf(buf, "</text>\n<text x=\"10\" y=\"42\" fill=\"#555\">%sas thick as it took long, a dot without a name only "
+		   "calls the next; %u contexts that took little are left out</text>\n",
+		   report->comparison ? "red: this run, blue: the base, scaled to the same work; " : "", picture.left_out);
 	for (size_t i = 0; i < picture.nodes.length; i++) {
 		const struct shown *n = &picture.nodes.items[i];
 		const struct shown *p = n->parent == UINT32_MAX ? NULL : &picture.nodes.items[n->parent];
