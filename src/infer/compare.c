@@ -109,6 +109,15 @@ static bool rests(const struct profile *profile, uint32_t node, bool good)
 	return call && ((good && cost->rest_ns * 2 > cost->off_ns) || cost->idle_ns * 2 > cost->off_ns);
 }
 
+/* Is it where a helper waits? */
+static bool helps(const struct profile *profile, uint32_t node)
+{
+	uint32_t call = system_call_of(profile, node);
+	const struct tree_cost *cost = &profile->tree.costs.items[call];
+
+	return call && cost->helper_ns * 2 > cost->off_ns;
+}
+
 static double ratio(double a, double b)
 {
 	return b > 0 ? a / b : 0;
@@ -154,7 +163,7 @@ int compare_profiles(struct arena *arena, struct profile *base, struct profile *
 			c.expected_ns[i] = (int64_t)((double)base_own[other] * scales[i].factor);
 		c.excess_ns[i] = own[i] - c.expected_ns[i];
 		if (time != RANK_cpu && c.excess_ns[i] > 0 &&
-		    ((other && rests(base, other, true)) || rests(buggy, i, false)))
+		    ((other && (rests(base, other, true) || (helps(base, other) && helps(buggy, i)))) || rests(buggy, i, false)))
 			c.excess_ns[i] = 0;
 	}
 	*ret_comparison = c;

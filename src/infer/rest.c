@@ -52,6 +52,9 @@ static bool ended_with(const struct rest_wait *wait, const struct rest_life *lif
 
 void rest_finish(struct rest *rest, struct tree *tree, const struct observe_thread *threads)
 {
+	for (size_t i = 0; i < rest->waits.length; i++)
+		if (rest->waits.items[i].thread < rest->lives.length)
+			rest->lives.items[rest->waits.items[i].thread].off_ns += rest->waits.items[i].off_ns;
 	for (size_t i = 0; i < rest->waits.length; i++) {
 		const struct rest_wait *wait = &rest->waits.items[i];
 		struct tree_cost *cost = &tree->costs.items[wait->node];
@@ -65,5 +68,9 @@ void rest_finish(struct rest *rest, struct tree *tree, const struct observe_thre
 		if ((double)wait->until_end_ns > (double)life->ns * IDLE_SHARE ||
 		    ((double)wait->off_ns > (double)life->ns * IDLE_SHARE && ended_with(wait, life, &threads[wait->thread])))
 			cost->idle_ns += wait->off_ns;
+		if (threads[wait->thread].tid != threads[wait->thread].pid &&
+		    (double)life->off_ns > (double)life->ns * IDLE_SHARE &&
+		    (double)wait->off_ns > (double)life->ns * REST_SHARE)
+			cost->helper_ns += wait->off_ns;
 	}
 }

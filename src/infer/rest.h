@@ -4,7 +4,9 @@
  * of its life, as an event loop or a pool's worker does. It is idle in one in which it
  * waits nearly all of its life, to its end (a worker that is told to end comes out of
  * its wait first). How long such waits are is not the thread's
- * own doing; comparisons leave them out. */
+ * own doing; comparisons leave them out. A helper is a thread other than its process's
+ * first that waits for nearly all of its life, if in several places: where both runs have
+ * such waits, their lengths tell nothing either. */
 #ifndef INFER_REST_H
 #define INFER_REST_H
 
@@ -20,6 +22,7 @@ struct rest_wait {
 
 struct rest_life {
 	uint64_t ns, end_ns;
+	uint64_t off_ns;                      /* of it in waits */
 };
 
 struct rest {

@@ -23,7 +23,7 @@ struct tree_cost {
 	uint64_t open, open_ns;     /* instances whose begin or end was not seen, and their time */
 	uint64_t off_ns, queued_ns; /* of the total: waiting; runnable but not running */
 	uint64_t samples;           /* that found it running, itself or (finished) what it called */
-	uint64_t rest_ns, idle_ns;  /* of a system call's waits: see rest.h */
+	uint64_t rest_ns, idle_ns, helper_ns; /* of a system call's waits: see rest.h */
 	/* By tree_finish: */
 	uint64_t lower_ns, upper_ns; /* bounds of the total, unseen calls included */
 	uint64_t own_ns;            /* total without the contexts called from it */
