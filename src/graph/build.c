@@ -242,7 +242,11 @@ static int build_columns(struct graph *graph, const struct rules *rules, struct 
 	builder_init(&b, graph);
 	code = program_compile(&b, rules, err);
 	if (!code) {
+		if (!graph->tables)
+			b.gathering = tables_gather(graph->trace);
 		feed_all(&b);
+		if (b.gathering)
+			graph->tables = graph->owned_tables = tables_gather_finish(b.gathering);
 		gaps_until(&b, UINT64_MAX);
 		messages_finish(&b);
 		name_threads(&b);
@@ -280,10 +284,6 @@ int graph_build(const struct trace *trace, const struct tables *tables, const st
 		}
 	}
 	graph = store_new(trace);
-	if (!tables) {
-		code = tables_build(trace, &graph->owned_tables, err);
-		tables = graph->owned_tables;
-	}
 	graph->tables = tables;
 	if (!code) {
 		take_gaps(graph);

@@ -78,6 +78,7 @@ struct program {
 	struct vec(struct boundary) wakes, cuts, peers, idles;
 	struct vec(struct key_table) tables;
 	struct map boundaries_at;  /* event -> row rule */
+	uint64_t fields[EVENT_MAX]; /* that are looked at, a bit per offset */
 };
 
 /* ---- threads ---- */
@@ -147,6 +148,7 @@ struct cpu_state {
 
 struct builder {
 	struct graph *graph;
+	struct tables_gathering *gathering; /* NULL: the tables are there */
 	struct program program;
 	struct slot **pages;    /* by tid / SLOT_PAGE */
 	struct map far_slots;   /* tids too large for pages -> slot */
@@ -214,7 +216,7 @@ bool node_goes_on(struct builder *b, const struct event *e, const struct event_w
 uint32_t node_of_wake(struct builder *b, const struct event *e, const struct event_wake *wake, bool goes_on);
 void gaps_until(struct builder *b, uint64_t ns);
 
-/* edges.c */
+/* build_edges.c; from, to: NULL: the threads of the rows */
 void edge_add(struct builder *b, const struct stored_edge *edge, const struct slot *from, const struct slot *to);
 unsigned edge_cut_by(struct builder *b, unsigned mechanism, unsigned confidence, const struct slot *from, const struct slot *to);
 void edges_of_event(struct builder *b, const struct event *e, struct slot *slot, uint32_t row);

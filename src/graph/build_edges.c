@@ -18,10 +18,17 @@ unsigned edge_cut_by(struct builder *b, unsigned mechanism, unsigned confidence,
 	return 0;
 }
 
+static const struct slot *slot_of_row(struct builder *b, uint32_t row)
+{
+	const struct slot *slot = slot_find(b, b->threads.items[row_thread(b->graph, row)].tid);
+
+	return slot ? slot : &b->nobody;
+}
+
 void edge_add(struct builder *b, const struct stored_edge *edge, const struct slot *from, const struct slot *to)
 {
 	struct stored_edge kept = *edge;
-	unsigned cut;
+	unsigned cut = 0;
 
 	if (kept.from_row == GRAPH_NONE || kept.to_row == GRAPH_NONE)
 		return;
@@ -31,7 +38,9 @@ void edge_add(struct builder *b, const struct stored_edge *edge, const struct sl
 		contradict(b, CONTRADICTION_clock);
 		kept.from_ns = kept.to_ns;
 	}
-	cut = edge_cut_by(b, kept.kind, kept.confidence, from, to);
+	if (b->program.cuts.length)
+		cut = edge_cut_by(b, kept.kind, kept.confidence, from ? from : slot_of_row(b, kept.from_row),
+				  to ? to : slot_of_row(b, kept.to_row));
 	if (cut) {
 		kept.removed = row_rule_number(b, cut);
 		rule_used(b, kept.removed);

@@ -90,6 +90,64 @@ static void add_edge_rule(struct program *program, const struct rule *rule, uint
 	program->events[rule->from.event].any = program->events[rule->to.event].any = true;
 }
 
+#define BIT(event, field) (1ull << offsetof(struct event_##event, field))
+
+/* What the code itself asks of the frequent events; of the others it may ask anything. */
+static void need_fields(uint64_t fields[EVENT_MAX])
+{
+	for (unsigned i = 0; i < EVENT_MAX; i++)
+		fields[i] = UINT64_MAX;
+	fields[EVENT_switch] &= ~(BIT(switch, detail) | BIT(switch, ustack) | BIT(switch, kstack) | BIT(switch, next_prio));
+	fields[EVENT_wake] &= ~(BIT(wake, ustack) | BIT(wake, kstack) | BIT(wake, syscall) | BIT(wake, target_cpu));
+	fields[EVENT_syscall] = BIT(syscall, duration_ns) | BIT(syscall, result) | BIT(syscall, number);
+	fields[EVENT_message] &= ~(BIT(message, argument) | BIT(message, ustack));
+	fields[EVENT_sample] = 0;
+}
+
+static void need_operand(uint64_t fields[EVENT_MAX], unsigned event, const struct operand *operand)
+{
+	if (operand->source == OPERAND_event && event < EVENT_MAX && operand->offset < 64)
+		fields[event] |= 1ull << operand->offset;
+}
+
+static void need_condition(uint64_t fields[EVENT_MAX], unsigned event, const struct condition *condition)
+{
+	for (uint32_t i = 0; i < condition->count; i++) {
+		need_operand(fields, event, &condition->steps[i].left);
+		need_operand(fields, event, &condition->steps[i].right);
+	}
+}
+
+static void need_end(uint64_t fields[EVENT_MAX], const struct rule_end *end)
+{
+	need_condition(fields, end->event, &end->where);
+	for (unsigned i = 0; i < end->keys; i++)
+		need_operand(fields, end->event, &end->key[i]);
+}
+
+/* What a rule asks. */
+static void need_rule(uint64_t fields[EVENT_MAX], const struct rule *rule)
+{
+	switch (rule->kind) {
+	case RULE_boundary:
+		need_condition(fields, rule->event, &rule->where);
+		need_condition(fields, rule->end_event, &rule->end_where);
+		break;
+	case RULE_edge:
+		need_end(fields, &rule->from);
+		need_end(fields, &rule->to);
+		break;
+	case RULE_wake:
+		need_condition(fields, EVENT_wake, &rule->where);
+		break;
+	case RULE_peers:
+		need_condition(fields, EVENT_message, &rule->where);
+		break;
+	default:
+		break; /* over threads, waits and single events */
+	}
+}
+
 static void list_wakes(struct program *program, unsigned cause, unsigned context)
 {
 	struct wake_list *list = &program->wake_lists[cause][context];
@@ -114,6 +172,7 @@ int program_compile(struct builder *b, const struct rules *rules, struct err *er
 
 	vec_clear(&graph->rules);
 	graph->row_rule_count = 0;
+	need_fields(program->fields);
 	for (unsigned i = 0; i < BUILTIN_COUNT; i++) {
 		vec_push(&graph->rules, builtin_rules[i]);
 		program_row_rule(graph, i);
@@ -132,6 +191,7 @@ int program_compile(struct builder *b, const struct rules *rules, struct err *er
 			return err_set(err, -E2BIG, "%s:%u:%u: more than 240 rules about boundaries and wake-ups",
 				       rule->file, rule->line, rule->column);
 		entry.row_rule = (uint8_t)row_rule;
+		need_rule(program->fields, rule);
 		switch (rule->kind) {
 		case RULE_boundary:
 			add_boundary(program, &entry);

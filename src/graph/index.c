@@ -42,7 +42,8 @@ struct index_head {
 struct index_stats {
 	struct graph_stats stats;
 	struct graph_contradictions contradictions;
-	uint32_t row_rule_count, block_count, preemption_count, reserved;
+	uint32_t row_rule_count, block_count, preemption_count;
+	uint32_t table_threads; /* entries of the tables: the threads that come first */
 };
 
 struct row_rule_tables {
@@ -93,7 +94,7 @@ static void identity_of(const struct graph *graph, const struct rules *rules, ui
 		identity[8] = (uint64_t)st.st_size;
 		identity[9] = (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
 	}
-	identity[10] = graph->tables->thread_count;
+	identity[10] = 0;
 	identity[11] = summary->damaged_chunks << 32 | summary->files;
 }
 
@@ -202,7 +203,8 @@ static void save_all(struct saving *s, const struct graph *graph, const struct r
 {
 	struct index_stats stats = { .stats = graph->stats, .contradictions = graph->contradictions,
 				     .row_rule_count = graph->row_rule_count, .block_count = graph->block_count,
-				     .preemption_count = graph->preemption_count };
+				     .preemption_count = graph->preemption_count,
+				     .table_threads = graph->tables->thread_count };
 	struct row_rule_tables tables;
 	struct timespec times[2];
 	const void *head = &s->head;
@@ -390,13 +392,24 @@ static bool load_rules(struct graph *graph)
 		(vector)->length = (vector)->capacity = take_bytes / sizeof(*(vector)->items); \
 	} while (0)
 
+/* Threads are named by their entries in the tables, so those must be the same. */
+static bool tables_fit(struct graph *graph, uint32_t threads)
+{
+	size_t bytes;
+
+	section(graph, SECTION_threads, &bytes);
+	if (!graph->tables && !tables_build(graph->trace, &graph->owned_tables, NULL))
+		graph->tables = graph->owned_tables;
+	return graph->tables && graph->tables->thread_count == threads && threads <= bytes / sizeof(struct stored_thread);
+}
+
 static bool load_all(struct graph *graph)
 {
 	size_t bytes, rows_bytes;
 	const struct index_stats *stats = section(graph, SECTION_stats, &bytes);
 	const struct row_rule_tables *tables;
 
-	if (bytes != sizeof(*stats))
+	if (bytes != sizeof(*stats) || !tables_fit(graph, stats->table_threads))
 		return false;
 	tables = section(graph, SECTION_row_rules, &bytes);
 	if (bytes != sizeof(*tables))

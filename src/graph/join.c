@@ -7,15 +7,23 @@
 #define KEPT_EMPTY 64          /* places that an empty side keeps */
 #define SIZES_SEARCHED 64      /* datagrams looked through for one of the right size */
 
-/* A send or a receive, with what is known of its place in the stream. */
+#define LOOK_AROUND 8          /* messages between two looks at quiet channels */
+
+/* A send or a receive, on one cache line. */
 struct moved {
-	struct join_message m;
-	uint64_t length;          /* bytes, or 1 of datagrams */
+	uint64_t begin_ns, end_ns;
+	uint64_t token, object;
 	uint64_t total;           /* length of all up to and with this one */
+	uint64_t length;          /* bytes, or 1 of datagrams */
+	uint32_t bytes, peer;
+	bool used;                /* eventfd: read; datagram: lost on the way */
+};
+
+/* What is known of its place in the stream. */
+struct join_placed {
 	uint64_t least, most;     /* place of its first byte: from, to */
 	uint64_t least_behind;    /* least of this and all behind */
 	uint64_t begin_behind;    /* earliest begin of this and all behind */
-	bool used;                /* eventfd: read; datagram: lost on the way */
 };
 
 struct side {
@@ -23,6 +31,9 @@ struct side {
 	size_t first;             /* items before are dropped */
 	uint64_t total;           /* length of all that ever came */
 	uint64_t dropped;         /* ... and of what was dropped */
+	uint64_t count;           /* of all that ever came */
+	uint64_t overlapped;      /* count when one came that began before the one before had ended */
+	uint64_t position;        /* of the last one, 0 not known */
 };
 
 struct join_channel {
@@ -36,6 +47,8 @@ struct join_channel {
 	uint8_t kind;
 	bool synced;              /* `before` is known */
 	bool used;
+	uint64_t reader_object;   /* who received last */
+	uint32_t reader_tid;
 };
 
 void joins_init(struct joins *joins, uint64_t horizon_ns, void (*edge)(struct joins *joins, const struct join_edge *edge))
@@ -48,7 +61,7 @@ static void side_clear(struct side *side)
 {
 	vec_clear(&side->items);
 	side->first = 0;
-	side->total = side->dropped = 0;
+	side->total = side->dropped = side->count = side->overlapped = side->position = 0;
 }
 
 void joins_done(struct joins *joins)
@@ -59,6 +72,7 @@ void joins_done(struct joins *joins)
 		free(joins->channels.items[i]);
 	}
 	vec_done(&joins->channels);
+	vec_done(&joins->placed);
 	map_done(&joins->channel_of);
 }
 
@@ -98,9 +112,13 @@ static void restart(struct join_channel *c, bool synced)
 
 static struct join_channel *channel_at(struct joins *joins, uint64_t id)
 {
+	const size_t recent = hash_u64(id) % (sizeof(joins->recent) / sizeof(joins->recent[0]));
 	bool new;
-	uint64_t *index = map_at(&joins->channel_of, id, &new);
+	uint64_t *index;
 
+	if (joins->recent[recent] && joins->recent[recent]->id == id)
+		return joins->recent[recent];
+	index = map_at(&joins->channel_of, id, &new);
 	if (new) {
 		struct join_channel *c = mem_zalloc(sizeof(*c));
 
@@ -109,7 +127,8 @@ static struct join_channel *channel_at(struct joins *joins, uint64_t id)
 		c->synced = joins->start_known;
 		vec_push(&joins->channels, c);
 	}
-	return joins->channels.items[*index];
+	joins->recent[recent] = joins->channels.items[*index];
+	return joins->recent[recent];
 }
 
 static size_t side_count(const struct side *side)
@@ -124,11 +143,13 @@ static struct moved *side_at(const struct side *side, size_t i)
 
 static void side_add(struct side *side, const struct join_message *m, uint64_t length)
 {
-	struct moved moved = { .m = *m, .length = length };
-
 	side->total += length;
-	moved.total = side->total;
-	vec_push(&side->items, moved);
+	side->count++;
+	side->position = m->position;
+	if (side_count(side) && m->begin_ns <= side_at(side, side_count(side) - 1)->end_ns)
+		side->overlapped = side->count;
+	vec_push(&side->items, ((struct moved){ .begin_ns = m->begin_ns, .end_ns = m->end_ns, .token = m->token, .object = m->object,
+						.total = side->total, .length = length, .bytes = m->bytes, .peer = m->peer }));
 }
 
 static void side_drop(struct side *side, size_t count)
@@ -158,7 +179,7 @@ static uint64_t side_ended(const struct side *side, uint64_t time_ns)
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (side_at(side, middle)->m.end_ns < time_ns)
+		if (side_at(side, middle)->end_ns < time_ns)
 			low = middle + 1;
 		else
 			high = middle;
@@ -170,12 +191,12 @@ static uint64_t side_ended(const struct side *side, uint64_t time_ns)
  * as a rule. */
 static uint64_t side_ended_before(const struct side *side, size_t i)
 {
-	uint64_t begin = side_at(side, i)->m.begin_ns;
+	uint64_t begin = side_at(side, i)->begin_ns;
 
 	for (unsigned steps = 0; steps < NEAR; steps++, i--) {
 		if (!i)
 			return side->dropped;
-		if (side_at(side, i - 1)->m.end_ns < begin)
+		if (side_at(side, i - 1)->end_ns < begin)
 			return side_at(side, i - 1)->total;
 	}
 	return side_ended(side, begin);
@@ -187,63 +208,13 @@ static bool side_busy(const struct side *side, uint64_t from_ns, uint64_t to_ns)
 	for (size_t i = side_count(side); i-- > 0; ) {
 		const struct moved *moved = side_at(side, i);
 
-		if (moved->m.begin_ns <= to_ns && moved->m.end_ns >= from_ns)
+		if (moved->begin_ns <= to_ns && moved->end_ns >= from_ns)
 			return true;
 		/* ends are in order, begins are not: look a little further only */
-		if (moved->m.end_ns < from_ns)
+		if (moved->end_ns < from_ns)
 			return false;
 	}
 	return false;
-}
-
-static uint64_t place(int64_t before, uint64_t total)
-{
-	int64_t at = before + (int64_t)total;
-
-	return at > 0 ? (uint64_t)at : 0;
-}
-
-/* Where each item may begin. */
-static void side_place(struct side *side, int64_t before)
-{
-	size_t count = side_count(side);
-	uint64_t begin = UINT64_MAX, least = UINT64_MAX;
-
-	for (size_t i = count; i-- > 0; ) {
-		struct moved *moved = side_at(side, i);
-
-		moved->begin_behind = begin = moved->m.begin_ns < begin ? moved->m.begin_ns : begin;
-	}
-	for (size_t i = 0; i < count; i++) {
-		struct moved *moved = side_at(side, i);
-
-		moved->least = place(before, side_ended_before(side, i));
-		moved->most = place(before, moved->total - moved->length);
-		for (size_t k = i + 1; k < count && side_at(side, k)->begin_behind < moved->m.end_ns; k++)
-			if (side_at(side, k)->m.begin_ns < moved->m.end_ns)
-				moved->most += side_at(side, k)->length;
-	}
-	for (size_t i = count; i-- > 0; ) {
-		struct moved *moved = side_at(side, i);
-
-		moved->least_behind = least = moved->least < least ? moved->least : least;
-	}
-}
-
-static void emit(struct joins *joins, const struct join_channel *c, const struct moved *send, const struct moved *receive,
-		 uint64_t bytes, bool ambiguous)
-{
-	struct join_edge edge = {
-		.send = send ? send->m.token : JOIN_BEFORE,
-		.receive = receive->m.token,
-		.channel = c->id,
-		.sent = send ? &send->m : NULL,
-		.received = &receive->m,
-		.bytes = (uint32_t)(bytes > UINT32_MAX ? UINT32_MAX : bytes),
-		.ambiguous = ambiguous,
-	};
-
-	joins->edge(joins, &edge);
 }
 
 static uint64_t minimum(uint64_t a, uint64_t b)
@@ -256,10 +227,68 @@ static uint64_t maximum(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
+static uint64_t place(int64_t before, uint64_t total)
+{
+	int64_t at = before + (int64_t)total;
+
+	return at > 0 ? (uint64_t)at : 0;
+}
+
+/* Whether each item that is held ended before the next began: then their places
+ * are certain. */
+static bool side_serial(const struct side *side)
+{
+	return side->overlapped <= side->count - side_count(side) + 1;
+}
+
+/* Where each item may begin; into `placed`, one for each. */
+static void side_place(const struct side *side, int64_t before, struct join_placed *placed)
+{
+	size_t count = side_count(side);
+	uint64_t begin = UINT64_MAX, least = UINT64_MAX;
+
+	for (size_t i = count; i-- > 0; ) {
+		if (side_at(side, i)->begin_ns < begin)
+			begin = side_at(side, i)->begin_ns;
+		placed[i].begin_behind = begin;
+	}
+	for (size_t i = 0; i < count; i++) {
+		const struct moved *moved = side_at(side, i);
+
+		placed[i].least = place(before, side_ended_before(side, i));
+		placed[i].most = place(before, moved->total - moved->length);
+		for (size_t k = i + 1; k < count && placed[k].begin_behind < moved->end_ns; k++)
+			if (side_at(side, k)->begin_ns < moved->end_ns)
+				placed[i].most += side_at(side, k)->length;
+	}
+	for (size_t i = count; i-- > 0; )
+		placed[i].least_behind = least = minimum(placed[i].least, least);
+}
+
+static void emit(struct joins *joins, const struct join_channel *c, const struct moved *send, const struct moved *receive,
+		 uint64_t bytes, bool ambiguous)
+{
+	struct join_edge edge = {
+		.send = send ? send->token : JOIN_BEFORE,
+		.receive = receive->token,
+		.channel = c->id,
+		.sent_object = send ? send->object : 0,
+		.sent_ns = send ? send->end_ns : 0,
+		.received_ns = receive->end_ns,
+		.sent_bytes = send ? send->bytes : 0,
+		.peer = send ? send->peer : 0,
+		.kind = c->kind,
+		.bytes = (uint32_t)(bytes > UINT32_MAX ? UINT32_MAX : bytes),
+		.ambiguous = ambiguous,
+	};
+
+	joins->edge(joins, &edge);
+}
+
 /* Bytes of the join: of datagrams the datagram's. */
 static uint64_t bytes_of(const struct join_channel *c, const struct moved *send, const struct moved *receive, uint64_t length)
 {
-	return counts_datagrams(c->kind) ? minimum(send->m.bytes, receive->m.bytes) : length;
+	return counts_datagrams(c->kind) ? minimum(send->bytes, receive->bytes) : length;
 }
 
 static bool size_fits(const struct join_channel *c, const struct moved *send, const struct moved *receive)
@@ -267,38 +296,54 @@ static bool size_fits(const struct join_channel *c, const struct moved *send, co
 	if (!counts_datagrams(c->kind) || c->kind == MESSAGE_KIND_accept || c->kind == MESSAGE_KIND_connect)
 		return true;
 	/* a datagram may have been cut to the receiver's buffer */
-	return send->m.bytes >= receive->m.bytes;
+	return send->bytes >= receive->bytes;
 }
 
+/* Where two messages may lie in the stream. */
+struct span {
+	const struct moved *moved;
+	uint64_t least, most;
+};
+
 /* May the send have filled the receive? */
-static bool may_fill(const struct join_channel *c, const struct moved *send, const struct moved *receive)
+static bool may_fill(const struct join_channel *c, const struct span *send, const struct span *receive)
 {
-	return !send->used && send->least < receive->most + receive->length && send->most + send->length > receive->least &&
-	       send->m.begin_ns <= receive->m.end_ns && size_fits(c, send, receive);
+	return !send->moved->used && send->least < receive->most + receive->moved->length &&
+	       send->most + send->moved->length > receive->least && send->moved->begin_ns <= receive->moved->end_ns &&
+	       size_fits(c, send->moved, receive->moved);
+}
+
+static struct span span_of(const struct side *side, const struct join_placed *placed, size_t i)
+{
+	return (struct span){ side_at(side, i), placed[i].least, placed[i].most };
 }
 
 /* `first`: sends before it are used up. */
-static void join_one(struct joins *joins, struct join_channel *c, const struct moved *receive, size_t first)
+static void join_one(struct joins *joins, struct join_channel *c, const struct join_placed *sends, const struct span *receive,
+		     size_t first)
 {
-	uint64_t from = receive->least, to = receive->most + receive->length;
+	uint64_t from = receive->least, to = receive->most + receive->moved->length;
 	uint64_t before = c->before > 0 ? (uint64_t)c->before : 0;
 	bool exact = receive->least == receive->most;
 	size_t candidates = from < before ? 1 : 0, count = side_count(&c->sends);
 
-	for (size_t i = first; i < count && side_at(&c->sends, i)->least_behind < to; i++)
-		candidates += may_fill(c, side_at(&c->sends, i), receive);
+	for (size_t i = first; i < count && sends[i].least_behind < to; i++) {
+		struct span send = span_of(&c->sends, sends, i);
+
+		candidates += may_fill(c, &send, receive);
+	}
 	if (from < before)
-		emit(joins, c, NULL, receive, minimum(minimum(before, to) - from, receive->length), !exact && candidates > 1);
-	for (size_t i = first; i < count && side_at(&c->sends, i)->least_behind < to; i++) {
-		const struct moved *send = side_at(&c->sends, i);
+		emit(joins, c, NULL, receive->moved, minimum(minimum(before, to) - from, receive->moved->length), !exact && candidates > 1);
+	for (size_t i = first; i < count && sends[i].least_behind < to; i++) {
+		struct span send = span_of(&c->sends, sends, i);
 		uint64_t overlap;
 
-		if (!may_fill(c, send, receive))
+		if (!may_fill(c, &send, receive))
 			continue;
-		overlap = minimum(send->most + send->length, to) - maximum(send->least, from);
-		overlap = minimum(minimum(overlap, send->length), receive->length);
-		emit(joins, c, send, receive, bytes_of(c, send, receive, overlap),
-		     candidates > 1 && !(exact && send->least == send->most));
+		overlap = minimum(send.most + send.moved->length, to) - maximum(send.least, from);
+		overlap = minimum(minimum(overlap, send.moved->length), receive->moved->length);
+		emit(joins, c, send.moved, receive->moved, bytes_of(c, send.moved, receive->moved, overlap),
+		     candidates > 1 && !(exact && send.least == send.most));
 	}
 }
 
@@ -306,31 +351,31 @@ static void join_takes_all(struct joins *joins, struct join_channel *c, const st
 {
 	for (size_t i = 0; i < side_count(&c->sends); i++) {
 		struct moved *send = side_at(&c->sends, i);
-		bool certain = send->m.end_ns < receive->m.begin_ns;
+		bool certain = send->end_ns < receive->begin_ns;
 
-		if (send->used || send->m.begin_ns > receive->m.end_ns)
+		if (send->used || send->begin_ns > receive->end_ns)
 			continue;
-		emit(joins, c, send, receive, send->m.bytes, !certain || c->kind == MESSAGE_KIND_tty);
+		emit(joins, c, send, receive, send->bytes, !certain || c->kind == MESSAGE_KIND_tty);
 		send->used = certain;
 	}
 }
 
 /* A datagram was lost on the way when none that may be next has the right
  * size: the sends before the first one that fits are gone. */
-static void skip_lost(struct join_channel *c, const struct moved *receive, size_t first)
+static void skip_lost(struct join_channel *c, struct join_placed *sends, const struct span *receive, size_t first)
 {
 	size_t count = side_count(&c->sends), fits = SIZE_MAX, at = SIZE_MAX;
 	uint64_t lost;
 
 	for (size_t i = first; i < count && i < first + SIZES_SEARCHED; i++) {
-		const struct moved *send = side_at(&c->sends, i);
-		bool same = send->m.bytes == receive->m.bytes;
+		struct span send = span_of(&c->sends, sends, i);
+		bool same = send.moved->bytes == receive->moved->bytes;
 
-		if (same && may_fill(c, send, receive))
+		if (same && may_fill(c, &send, receive))
 			return;
-		if (at == SIZE_MAX && send->most >= receive->least)
+		if (at == SIZE_MAX && send.most >= receive->least)
 			at = i;
-		if (same && fits == SIZE_MAX && send->least > receive->most && send->m.begin_ns <= receive->m.end_ns)
+		if (same && fits == SIZE_MAX && send.least > receive->most && send.moved->begin_ns <= receive->moved->end_ns)
 			fits = i;
 	}
 	if (fits == SIZE_MAX || at == SIZE_MAX || fits <= at)
@@ -338,53 +383,103 @@ static void skip_lost(struct join_channel *c, const struct moved *receive, size_
 	lost = fits - at;
 	c->before -= (int64_t)lost;
 	for (size_t k = 0; k < count; k++) {
-		struct moved *send = side_at(&c->sends, k);
-
-		send->used |= k >= at && k < fits;
-		send->least = k < fits ? 0 : send->least - lost;
-		send->most = k < fits ? 0 : send->most - lost;
-		send->least_behind = k < fits ? 0 : send->least_behind - lost;
+		side_at(&c->sends, k)->used |= k >= at && k < fits;
+		sends[k].least = k < fits ? 0 : sends[k].least - lost;
+		sends[k].most = k < fits ? 0 : sends[k].most - lost;
+		sends[k].least_behind = k < fits ? 0 : sends[k].least_behind - lost;
 	}
+}
+
+/* Where calls on both sides came one after the other, each place is certain. */
+static void join_serial(struct joins *joins, struct join_channel *c, size_t due)
+{
+	size_t first = 0, count = side_count(&c->sends);
+	uint64_t before = c->before > 0 ? (uint64_t)c->before : 0;
+
+	for (size_t i = 0; i < due; i++) {
+		const struct moved *receive = side_at(&c->receives, i);
+		uint64_t from = receive->total - receive->length, to = receive->total;
+
+		if (from < before)
+			emit(joins, c, NULL, receive, minimum(before, to) - from, false);
+		for (size_t k = first; k < count; k++) {
+			const struct moved *send = side_at(&c->sends, k);
+			uint64_t at = place(c->before, send->total - send->length), end = at + send->length;
+
+			if (at >= to)
+				break;
+			if (end <= from) {
+				first = k + 1;
+				continue;
+			}
+			if (!send->used && send->begin_ns <= receive->end_ns && size_fits(c, send, receive))
+				emit(joins, c, send, receive, bytes_of(c, send, receive, minimum(end, to) - maximum(at, from)), false);
+		}
+	}
+}
+
+/* Where they overlap, by the places that each may have. */
+static void join_by_places(struct joins *joins, struct join_channel *c, size_t due)
+{
+	size_t first = 0, count = side_count(&c->sends);
+	struct join_placed *sends, *receives;
+
+	vec_reserve(&joins->placed, count + side_count(&c->receives));
+	sends = joins->placed.items;
+	receives = sends + count;
+	side_place(&c->sends, c->before, sends);
+	side_place(&c->receives, 0, receives);
+	for (size_t i = 0; i < due; i++) {
+		struct span receive = span_of(&c->receives, receives, i);
+
+		while (first < count && sends[first].most + side_at(&c->sends, first)->length <= receives[i].least_behind)
+			first++;
+		if (can_lose(c->kind))
+			skip_lost(c, sends, &receive, first);
+		join_one(joins, c, sends, &receive, first);
+	}
+}
+
+/* Sends that ended before the time and are received whole; `sends`: their places
+ * where these are not certain. */
+static size_t sends_gone(const struct join_channel *c, const struct join_placed *sends, uint64_t until_ns)
+{
+	size_t gone = 0, count = side_count(&c->sends);
+
+	for (; gone < count && side_at(&c->sends, gone)->end_ns < until_ns; gone++) {
+		const struct moved *send = side_at(&c->sends, gone);
+		uint64_t end = sends ? sends[gone].most + send->length : place(c->before, send->total);
+
+		if (end > c->receives.dropped)
+			break;
+	}
+	return gone;
 }
 
 /* Joins the receives that ended before the time; drops what is joined up. */
 static void settle(struct joins *joins, struct join_channel *c, uint64_t until_ns)
 {
 	size_t due = 0, gone = 0;
+	bool certain = side_serial(&c->sends) && side_serial(&c->receives) && !can_lose(c->kind);
 
-	while (due < side_count(&c->receives) && side_at(&c->receives, due)->m.end_ns < until_ns)
+	while (due < side_count(&c->receives) && side_at(&c->receives, due)->end_ns < until_ns)
 		due++;
 	if (!due)
 		return;
 	if (takes_all(c->kind)) {
 		for (size_t i = 0; i < due; i++)
 			join_takes_all(joins, c, side_at(&c->receives, i));
-		side_drop(&c->receives, due);
 		while (gone < side_count(&c->sends) && side_at(&c->sends, gone)->used)
 			gone++;
-		side_drop(&c->sends, gone);
-		return;
-	}
-	if (c->synced) {
-		size_t first = 0;
-
-		side_place(&c->sends, c->before);
-		side_place(&c->receives, 0);
-		for (size_t i = 0; i < due; i++) {
-			const struct moved *receive = side_at(&c->receives, i);
-
-			while (first < side_count(&c->sends) &&
-			       side_at(&c->sends, first)->most + side_at(&c->sends, first)->length <= receive->least_behind)
-				first++;
-			if (can_lose(c->kind))
-				skip_lost(c, receive, first);
-			join_one(joins, c, receive, first);
-		}
+	} else if (c->synced) {
+		if (certain)
+			join_serial(joins, c, due);
+		else
+			join_by_places(joins, c, due);
 	}
 	side_drop(&c->receives, due);
-	while (c->synced && gone < side_count(&c->sends) && side_at(&c->sends, gone)->m.end_ns < until_ns &&
-	       side_at(&c->sends, gone)->most + side_at(&c->sends, gone)->length <= c->receives.dropped)
-		gone++;
+	if (c->synced && !takes_all(c->kind))
+		gone = sends_gone(c, certain ? NULL : joins->placed.items, until_ns);
 	side_drop(&c->sends, gone);
 }
 
@@ -411,14 +506,14 @@ static void check_position(struct joins *joins, struct join_channel *c, const st
 		return;
 	(void)joins;
 	last = side_at(other, side_count(other) - 1);
-	if (!last->m.position)
+	if (!other->position)
 		return;
 	/* both sides' next byte, by number: what lies between them is queued */
 	if (m->receives) {
-		apart = (uint32_t)(last->m.position + last->m.bytes) - (uint32_t)m->position;
+		apart = (uint32_t)(other->position + last->bytes) - (uint32_t)m->position;
 		before = (int64_t)own->total + (int32_t)apart - (int64_t)other->total;
 	} else {
-		apart = (uint32_t)m->position - (uint32_t)(last->m.position + last->m.bytes);
+		apart = (uint32_t)m->position - (uint32_t)(other->position + last->bytes);
 		before = (int64_t)other->total + (int32_t)apart - (int64_t)own->total;
 	}
 	c->before = before;
@@ -464,7 +559,7 @@ static void settle_due(struct joins *joins, struct join_channel *c, uint64_t now
 		const struct side *longer = side_count(&c->sends) > side_count(&c->receives) ? &c->sends : &c->receives;
 
 		use_queue(c);
-		settle(joins, c, side_at(longer, side_count(longer) / 2)->m.end_ns);
+		settle(joins, c, side_at(longer, side_count(longer) / 2)->end_ns);
 		if (side_count(&c->sends) >= JOIN_MOST) {
 			/* nobody reads, or nothing is known: the oldest are let go */
 			side_drop(&c->sends, side_count(&c->sends) / 2);
@@ -499,6 +594,10 @@ void join_message(struct joins *joins, const struct join_message *message)
 	c = channel_at(joins, message->channel);
 	c->kind = message->kind == MESSAGE_KIND_connect ? MESSAGE_KIND_accept : message->kind;
 	c->used = true;
+	if (message->receives) {
+		c->reader_object = message->object;
+		c->reader_tid = message->tid;
+	}
 	check_life(joins, c, message);
 	if (message->empty) {
 		seen_empty(joins, c, message->begin_ns, message->end_ns);
@@ -507,7 +606,8 @@ void join_message(struct joins *joins, const struct join_message *message)
 		side_add(message->receives ? &c->receives : &c->sends, message, length);
 	}
 	settle_due(joins, c, message->end_ns);
-	look_around(joins, message->end_ns);
+	if (!(++joins->messages % LOOK_AROUND))
+		look_around(joins, message->end_ns);
 }
 
 void join_queue(struct joins *joins, uint64_t channel, uint64_t time_ns, uint32_t bytes)
@@ -553,11 +653,32 @@ void join_gap(struct joins *joins)
 
 static void tell_unread(struct joins *joins, const struct join_channel *c)
 {
+	size_t count = side_count(&c->sends);
+
 	if (!c->synced || takes_all(c->kind))
 		return;
-	for (size_t i = 0; i < side_count(&c->sends); i++)
-		if (side_at(&c->sends, i)->least >= c->receives.total || !c->receives.total)
-			joins->unread(joins, &side_at(&c->sends, i)->m);
+	vec_reserve(&joins->placed, count);
+	side_place(&c->sends, c->before, joins->placed.items);
+	for (size_t i = 0; i < count; i++) {
+		const struct moved *send = side_at(&c->sends, i);
+
+		if (joins->placed.items[i].least >= c->receives.total && !send->used)
+			joins->unread(joins, &(struct join_message){
+				.channel = c->id, .object = send->object, .begin_ns = send->begin_ns, .end_ns = send->end_ns,
+				.token = send->token, .bytes = send->bytes, .peer = send->peer, .kind = c->kind });
+	}
+}
+
+bool join_reader(const struct joins *joins, uint64_t channel, uint64_t *ret_object, uint32_t *ret_tid)
+{
+	const uint64_t *index = map_find(&joins->channel_of, channel);
+	const struct join_channel *c = index ? joins->channels.items[*index] : NULL;
+
+	if (!c || !c->reader_tid)
+		return false;
+	*ret_object = c->reader_object;
+	*ret_tid = c->reader_tid;
+	return true;
 }
 
 void join_finish(struct joins *joins)

@@ -26,7 +26,7 @@
 #include "base/vec.h"
 #include "trace/event.h"
 
-#define JOIN_MOST 8192
+#define JOIN_MOST 2048
 #define JOIN_HORIZON_NS 1000000000ull
 
 /* In place of a send: bytes that were queued before the recording. */
@@ -42,6 +42,7 @@ struct join_message {
 	uint64_t position;        /* of TCP, 0 not known */
 	uint32_t bytes;
 	uint32_t peer;            /* the caller's */
+	uint32_t tid;             /* the caller's */
 	uint8_t kind;             /* MESSAGE_KIND_ */
 	bool receives;
 	bool empty;               /* a receive that found nothing: would have blocked, or the end of the file */
@@ -50,7 +51,11 @@ struct join_message {
 struct join_edge {
 	uint64_t send, receive;   /* tokens; send may be JOIN_BEFORE */
 	uint64_t channel;
-	const struct join_message *sent, *received; /* during the call; sent NULL with JOIN_BEFORE */
+	uint64_t sent_object;
+	uint64_t sent_ns, received_ns; /* ends of the calls */
+	uint32_t sent_bytes;
+	uint32_t peer;            /* of the send */
+	uint8_t kind;             /* MESSAGE_KIND_ */
 	uint32_t bytes;           /* moved; at most so many when ambiguous */
 	bool ambiguous;
 };
@@ -64,7 +69,10 @@ struct joins {
 	/* private */
 	struct map channel_of;
 	struct vec(struct join_channel *) channels;
+	struct join_channel *recent[256]; /* by hash: most messages are of few channels */
+	struct vec(struct join_placed) placed; /* of the side's messages, during a join */
 	size_t next;              /* channel that is looked after next */
+	uint32_t messages;        /* so far, wrapping */
 	bool start_known;
 };
 
@@ -81,6 +89,8 @@ void join_start(struct joins *joins);
 void join_new(struct joins *joins, uint64_t channel);
 /* Events were lost: nothing before is joined with anything behind. */
 void join_gap(struct joins *joins);
+/* Who received from the channel last: end and tid; false when nobody did. */
+bool join_reader(const struct joins *joins, uint64_t channel, uint64_t *ret_object, uint32_t *ret_tid);
 /* Hands out all that is left. */
 void join_finish(struct joins *joins);
 

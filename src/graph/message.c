@@ -13,18 +13,17 @@ struct end_state {
 	bool used;
 };
 
-/* Who reads a channel. */
-struct reader {
+struct recent_end {
 	uint64_t object;
-	uint32_t tid;
+	size_t index;
 };
 
 struct messages {
 	struct joins joins;
 	struct builder *b;
-	struct map end_of, reader_of;
+	struct map end_of;
 	struct vec(struct end_state) ends;
-	struct vec(struct reader) readers;
+	struct recent_end recent[256]; /* by hash: most messages are of few ends */
 	bool started;           /* the joiner knows what was queued at the start */
 	bool snapshot;          /* a snapshot has begun, and will tell */
 };
@@ -35,32 +34,19 @@ static uint64_t token_of(uint32_t row, uint32_t event)
 	return (uint64_t)row << 32 | event;
 }
 
-static const struct slot *slot_of_row(struct builder *b, uint32_t row)
-{
-	const struct slot *slot = slot_find(b, b->threads.items[row_thread(b->graph, row)].tid);
-
-	return slot ? slot : &b->nobody;
-}
-
-static const struct reader *reader_of(const struct messages *m, uint64_t channel)
-{
-	const uint64_t *index = map_find(&m->reader_of, channel);
-
-	return index ? &m->readers.items[*index] : NULL;
-}
-
 static void note_unread(struct messages *m, const struct join_message *send, uint64_t read_ns, uint32_t read_event, uint32_t read_row)
 {
 	struct builder *b = m->b;
-	const struct reader *reader = reader_of(m, send->channel);
-	const struct slot *slot = reader && read_row == GRAPH_NONE ? slot_find(b, reader->tid) : NULL;
-	uint32_t row = (uint32_t)(send->token >> 32);
+	uint64_t reader_object = 0;
+	uint32_t row = (uint32_t)(send->token >> 32), reader_tid = 0;
+	const struct slot *slot;
 
 	if (send->kind == MESSAGE_KIND_eventfd || send->kind == MESSAGE_KIND_tty || (uint32_t)send->token == 0 ||
 	    read_ns < send->end_ns || (read_ns == UINT64_MAX ? b->now_ns : read_ns) - send->end_ns < GRAPH_UNREAD_NS)
 		return;
+	slot = join_reader(&m->joins, send->channel, &reader_object, &reader_tid) && read_row == GRAPH_NONE ? slot_find(b, reader_tid) : NULL;
 	vec_push(&b->graph->unread, ((struct graph_unread){
-		.channel = send->channel, .object = send->object, .receiver_object = reader ? reader->object : 0,
+		.channel = send->channel, .object = send->object, .receiver_object = reader_object,
 		.send_event = (uint32_t)send->token, .send_ns = send->end_ns, .read_event = read_event, .read_ns = read_ns,
 		.sender = row_thread(b->graph, row),
 		.receiver = read_row != GRAPH_NONE ? row_thread(b->graph, read_row) : slot ? slot->thread : GRAPH_NONE,
@@ -77,13 +63,16 @@ static void on_join(struct joins *joins, const struct join_edge *edge)
 		return;
 	edge_add(b, &(struct stored_edge){
 		/* The bytes were there by the end of both calls. */
-		.from_ns = edge->sent->end_ns < edge->received->end_ns ? edge->sent->end_ns : edge->received->end_ns,
-		.to_ns = edge->received->end_ns, .from_row = from, .to_row = to, .from_event = (uint32_t)edge->send,
+		.from_ns = edge->sent_ns < edge->received_ns ? edge->sent_ns : edge->received_ns,
+		.to_ns = edge->received_ns, .from_row = from, .to_row = to, .from_event = (uint32_t)edge->send,
 		.to_event = (uint32_t)edge->receive, .rule = BUILTIN_message, .kind = MECHANISM_message,
 		.confidence = edge->ambiguous ? AMBIGUOUS_CONFIDENCE : mechanism_infos[MECHANISM_message].confidence },
-		 slot_of_row(b, from), slot_of_row(b, to));
-	if (!edge->ambiguous)
-		note_unread(m, edge->sent, edge->received->end_ns, (uint32_t)edge->receive, to);
+		 NULL, NULL);
+	if (!edge->ambiguous && edge->received_ns > edge->sent_ns && edge->received_ns - edge->sent_ns >= GRAPH_UNREAD_NS)
+		note_unread(m, &(struct join_message){ .channel = edge->channel, .object = edge->sent_object, .end_ns = edge->sent_ns,
+						       .token = edge->send, .bytes = edge->sent_bytes, .peer = edge->peer,
+						       .kind = edge->kind },
+			    edge->received_ns, (uint32_t)edge->receive, to);
 }
 
 static void on_unread(struct joins *joins, const struct join_message *send)
@@ -107,9 +96,7 @@ void messages_done(struct builder *b)
 		return;
 	joins_done(&m->joins);
 	map_done(&m->end_of);
-	map_done(&m->reader_of);
 	vec_done(&m->ends);
-	vec_done(&m->readers);
 	free(m);
 }
 
@@ -143,13 +130,18 @@ static void split_at_peer(struct builder *b, const struct event *e, const struct
 
 static struct end_state *end_at(struct messages *m, uint64_t object)
 {
+	struct recent_end *recent = &m->recent[hash_u64(object) % (sizeof(m->recent) / sizeof(m->recent[0]))];
 	bool new;
-	uint64_t *index = map_at(&m->end_of, object, &new);
+	uint64_t *index;
 
+	if (recent->object == object)
+		return &m->ends.items[recent->index];
+	index = map_at(&m->end_of, object, &new);
 	if (new) {
 		*index = m->ends.length;
 		vec_push(&m->ends, (struct end_state){ 0 });
 	}
+	*recent = (struct recent_end){ object, *index };
 	return &m->ends.items[*index];
 }
 
@@ -179,18 +171,6 @@ static void note_reply(struct builder *b, const struct event *e, const struct ev
 	end->event = 0;
 }
 
-static void note_reader(struct messages *m, uint64_t channel, uint64_t object, uint32_t tid)
-{
-	bool new;
-	uint64_t *index = map_at(&m->reader_of, channel, &new);
-
-	if (new) {
-		*index = m->readers.length;
-		vec_push(&m->readers, (struct reader){ 0 });
-	}
-	m->readers.items[*index] = (struct reader){ object, tid };
-}
-
 void message_event(struct builder *b, const struct event *e, struct slot *slot)
 {
 	const struct event_message *m = event_as(e, message);
@@ -211,14 +191,12 @@ void message_event(struct builder *b, const struct event *e, struct slot *slot)
 	if (moves)
 		split_at_peer(b, e, m, slot, receives);
 	if (m->channel && (moves || (receives && m->flags & (MESSAGE_FLAGS_would_block | MESSAGE_FLAGS_end_of_file)))) {
-		if (receives)
-			note_reader(messages, m->channel, m->object, e->tid);
 		join_message(&messages->joins, &(struct join_message){
 			.channel = m->channel, .object = m->object,
 			/* Who slept until now moved nothing before. */
 			.begin_ns = receives && slot->woken_ns > begin ? slot->woken_ns : begin, .end_ns = e->time,
 			.token = token_of(slot->row, b->event), .position = m->position, .bytes = m->bytes, .peer = m->peer,
-			.kind = m->kind, .receives = receives, .empty = receives && !moves });
+			.tid = e->tid, .kind = m->kind, .receives = receives, .empty = receives && !moves });
 	}
 	if (moves && m->object && can_reply(m->kind))
 		note_reply(b, e, m, slot, receives);

@@ -4,7 +4,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define SLOTS 8u  /* chunks decoded ahead at most: some MiB of memory */
 
@@ -18,8 +17,7 @@ struct slot {
 
 struct ahead {
 	const struct trace *trace;
-	uint64_t types[(EVENT_MAX + 63) / 64];
-	bool skip_others;
+	struct trace_filter filter;
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
@@ -35,9 +33,9 @@ static bool wanted(const struct ahead *ahead, const struct chunk *chunk)
 
 	if (chunk->gap || chunk->refused)
 		return false;
-	for (unsigned i = 0; i < sizeof(ahead->types) / sizeof(ahead->types[0]); i++)
-		some |= chunk->types[i] & ahead->types[i];
-	return some || !ahead->skip_others;
+	for (unsigned i = 0; i < sizeof(chunk->types) / sizeof(chunk->types[0]); i++)
+		some |= chunk->types[i] & ahead->filter.types[i];
+	return some || !ahead->filter.unnumbered;
 }
 
 static void *decode_ahead(void *argument)
@@ -58,7 +56,7 @@ static void *decode_ahead(void *argument)
 			continue;
 		slot->state = SLOT_BUSY;
 		pthread_mutex_unlock(&ahead->lock);
-		slot->status = chunk_decode(ahead->trace, &ahead->trace->chunks.items[i], ahead->types, &slot->decoded);
+		slot->status = chunk_decode(ahead->trace, &ahead->trace->chunks.items[i], &ahead->filter, &slot->decoded);
 		pthread_mutex_lock(&ahead->lock);
 		slot->state = SLOT_READY;
 		pthread_cond_broadcast(&ahead->changed);
@@ -67,15 +65,14 @@ static void *decode_ahead(void *argument)
 	return NULL;
 }
 
-struct ahead *ahead_start(const struct trace *trace, const uint64_t types[], bool skip_others, size_t first)
+struct ahead *ahead_start(const struct trace *trace, const struct trace_filter *filter, size_t first)
 {
 	struct ahead *ahead = mem_zalloc(sizeof(*ahead));
 	sigset_t all, before;
 	int failed;
 
 	ahead->trace = trace;
-	memcpy(ahead->types, types, sizeof(ahead->types));
-	ahead->skip_others = skip_others;
+	ahead->filter = *filter;
 	ahead->taken = ahead->begun = first;
 	pthread_mutex_init(&ahead->lock, NULL);
 	pthread_cond_init(&ahead->changed, NULL);
@@ -115,7 +112,7 @@ int ahead_take(struct ahead *ahead, size_t i, struct decoded *decoded)
 	ahead->taken = i + 1;
 	pthread_cond_broadcast(&ahead->changed);
 	pthread_mutex_unlock(&ahead->lock);
-	return own ? chunk_decode(ahead->trace, &ahead->trace->chunks.items[i], ahead->types, decoded) : status;
+	return own ? chunk_decode(ahead->trace, &ahead->trace->chunks.items[i], &ahead->filter, decoded) : status;
 }
 
 void ahead_stop(struct ahead *ahead)

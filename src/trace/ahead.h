@@ -11,9 +11,9 @@
 
 struct ahead;
 
-/* From `first` on; chunks whose types do not meet `types` are passed over when
- * `skip_others`. NULL when no thread can be had. */
-struct ahead *ahead_start(const struct trace *trace, const uint64_t types[], bool skip_others, size_t first);
+/* From `first` on; chunks with none of the filter's types are passed over when it
+ * is unnumbered. NULL when no thread can be had. */
+struct ahead *ahead_start(const struct trace *trace, const struct trace_filter *filter, size_t first);
 /* Decodes chunk i (each taken at most once, in rising order) into *decoded,
  * which is exchanged for another one's memory. As chunk_decode. */
 int ahead_take(struct ahead *ahead, size_t i, struct decoded *decoded);

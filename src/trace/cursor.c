@@ -37,6 +37,7 @@ struct trace_cursor {
 	uint64_t number;                    /* of the next event in the heap */
 	uint64_t skip_to;                   /* events of lower numbers are passed over */
 	uint64_t live_events;
+	uint64_t until_ns;                  /* the first source's events before it come next; 0: not known */
 	uint64_t damaged;
 	struct ahead *ahead;                /* NULL: chunks are decoded when they are needed */
 	size_t walked;                      /* chunks since the last leap */
@@ -139,7 +140,7 @@ static uint64_t open_chunk(struct trace_cursor *cursor, size_t number, uint64_t 
 		set_gap(source, chunk->hole);
 	} else if (chunk->refused || cursor->live_events + chunk->count > LIVE_EVENTS || atomic_load_explicit(&chunk->damaged, memory_order_relaxed) ||
 		   (cursor->ahead ? ahead_take(cursor->ahead, number, &source->decoded) :
-		    chunk_decode(cursor->trace, chunk, cursor->filter.types, &source->decoded))) {
+		    chunk_decode(cursor->trace, chunk, &cursor->filter, &source->decoded))) {
 		atomic_store_explicit(&chunk->damaged, true, memory_order_relaxed);
 		cursor->damaged++;
 		set_gap(source, (struct trace_gap){ chunk->first_ns, chunk->last_ns, chunk->count, chunk->cpu, GAP_REASON_damaged });
@@ -195,6 +196,7 @@ static void go_to_time(struct trace_cursor *cursor, uint64_t time_ns)
 	cursor->ahead = NULL;
 	cursor->walked = 0;
 	cursor->live_events = 0;
+	cursor->until_ns = 0;
 	while (cursor->heap.length)
 		vec_push(&cursor->unused, cursor->heap.items[--cursor->heap.length]);
 	cursor->next_chunk = first;
@@ -281,10 +283,29 @@ static void advance(struct trace_cursor *cursor)
 	struct source *source = cursor->heap.items[0];
 
 	cursor->number += source->is_gap ? source->chunk->count : 1;
-	if (source->is_gap || ++source->at == source->decoded.count)
+	if (source->is_gap || ++source->at == source->decoded.count) {
 		heap_remove(cursor);
-	else if (cursor->heap.length > 1)
+	} else if (source->decoded.times[source->at] < cursor->until_ns) {
+		return;
+	} else if (cursor->heap.length > 1) {
 		heap_down(cursor, 0);
+	}
+	cursor->until_ns = 0;
+}
+
+/* How far the first source goes before another one, or a chunk not yet in the
+ * heap, must be asked. */
+static uint64_t run_end(const struct trace_cursor *cursor)
+{
+	const struct trace *trace = cursor->trace;
+	uint64_t end = UINT64_MAX;
+
+	if (cursor->next_chunk < trace->chunks.length)
+		end = trace->chunks.items[cursor->next_chunk].first_ns;
+	for (size_t i = 1; i < cursor->heap.length && i < 3; i++)
+		if (source_time(cursor->heap.items[i]) < end)
+			end = source_time(cursor->heap.items[i]);
+	return end;
 }
 
 static void open_next(struct trace_cursor *cursor)
@@ -293,7 +314,7 @@ static void open_next(struct trace_cursor *cursor)
 
 	if (cursor->walked++ == AHEAD_AFTER && trace->chunks.length - cursor->next_chunk > AHEAD_LEFT &&
 	    sysconf(_SC_NPROCESSORS_ONLN) > 1)
-		cursor->ahead = ahead_start(trace, cursor->filter.types, cursor->filter.unnumbered, cursor->next_chunk);
+		cursor->ahead = ahead_start(trace, &cursor->filter, cursor->next_chunk);
 	open_chunk(cursor, cursor->next_chunk++, 0);
 }
 
@@ -306,11 +327,14 @@ const struct event *trace_cursor_next(struct trace_cursor *cursor)
 		unsigned type;
 		bool pass;
 
-		while (cursor->next_chunk < trace->chunks.length &&
-		       (!cursor->heap.length || trace->chunks.items[cursor->next_chunk].first_ns <= source_time(cursor->heap.items[0])))
-			open_next(cursor);
-		if (!cursor->heap.length)
-			return NULL;
+		if (!cursor->until_ns) {
+			while (cursor->next_chunk < trace->chunks.length &&
+			       (!cursor->heap.length || trace->chunks.items[cursor->next_chunk].first_ns <= source_time(cursor->heap.items[0])))
+				open_next(cursor);
+			if (!cursor->heap.length)
+				return NULL;
+			cursor->until_ns = run_end(cursor);
+		}
 		source = cursor->heap.items[0];
 		if (source_time(source) > cursor->filter.to_ns)
 			return NULL;

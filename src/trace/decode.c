@@ -36,7 +36,7 @@ static void *room(struct decoded *decoded, enum room which, size_t bytes)
 struct decoding {
 	struct decoded *to;
 	const struct trace_file *file;
-	const uint64_t *wanted;
+	const struct trace_filter *wanted;
 	struct chunk_head head;
 	struct chunk_types types;
 	const unsigned char *at, *end;     /* of the payload */
@@ -217,6 +217,7 @@ static bool decode_fields(struct decoding *d, unsigned code, const struct event_
 {
 	const unsigned char *columns[DESCRIBE_FIELDS], *keys = NULL;
 	uint32_t n = d->types.counts[code];
+	uint64_t fields = d->wanted->fields && plan->known ? d->wanted->fields[d->types.numbers[code]] : UINT64_MAX;
 
 	for (unsigned i = 0; i < plan->field_count; i++) {
 		const struct field_plan *field = &plan->fields[i];
@@ -233,7 +234,7 @@ static bool decode_fields(struct decoding *d, unsigned code, const struct event_
 			d->next_stride = target.stride;
 		}
 		columns[i] = d->at;
-		if (target.to && !field->skip && d->at < d->end && *d->at != COLUMN_KEYED)
+		if (target.to && !field->skip && (next || fields >> field->offset & 1) && d->at < d->end && *d->at != COLUMN_KEYED)
 			d->at = column_get(d->at, d->end, target, n);
 		else
 			d->at = column_skip(d->at, d->end);
@@ -244,7 +245,8 @@ static bool decode_fields(struct decoding *d, unsigned code, const struct event_
 		const struct field_plan *field = &plan->fields[i];
 		struct column_target target = { (char *)data + field->offset, bytes, field->bytes };
 
-		if (*columns[i] == COLUMN_KEYED && !field->skip && !decode_keyed(d, columns[i], columns, plan->field_count, &keys, target, n))
+		if (*columns[i] == COLUMN_KEYED && !field->skip && fields >> field->offset & 1 &&
+		    !decode_keyed(d, columns[i], columns, plan->field_count, &keys, target, n))
 			return false;
 	}
 	return d->types.numbers[code] != EVENT_switch || d->next;
@@ -287,7 +289,7 @@ static bool decode_tails(struct decoding *d, unsigned code, uint32_t *lengths, b
 
 static bool is_wanted(const struct decoding *d, unsigned own)
 {
-	return own < EVENT_MAX && d->wanted[own / 64] >> (own % 64) & 1;
+	return own < EVENT_MAX && d->wanted->types[own / 64] >> (own % 64) & 1;
 }
 
 static bool decode_all_types(struct decoding *d, uint32_t **ret_lengths)
@@ -363,7 +365,7 @@ static void place_tails(struct decoding *d, uint32_t *lengths)
 	}
 }
 
-int chunk_decode(const struct trace *trace, const struct chunk *chunk, const uint64_t wanted[], struct decoded *decoded)
+int chunk_decode(const struct trace *trace, const struct chunk *chunk, const struct trace_filter *wanted, struct decoded *decoded)
 {
 	struct decoding d = { .to = decoded, .wanted = wanted };
 	uint32_t *lengths;

@@ -101,8 +101,8 @@ struct decoded {
 #define PLACE_NONE UINT32_MAX
 
 void decoded_done(struct decoded *decoded);
-/* Types that are not wanted may be left without payloads and tails. -EBADMSG
- * when the chunk is damaged. */
-int chunk_decode(const struct trace *trace, const struct chunk *chunk, const uint64_t wanted[], struct decoded *decoded);
+/* Types that are not wanted may be left without payloads and tails, fields that
+ * are not without values. -EBADMSG when the chunk is damaged. */
+int chunk_decode(const struct trace *trace, const struct chunk *chunk, const struct trace_filter *wanted, struct decoded *decoded);
 
 #endif

@@ -11,7 +11,7 @@
  * is damage and would only cost memory. */
 #define SPARSE_LIMIT(records) (16 * (uint64_t)(records) + 65536)
 
-struct gathered {
+struct tables_gathering {
 	struct tables *tables;
 	struct thread_builder *threads;
 	const struct trace_summary *summary;
@@ -19,6 +19,11 @@ struct gathered {
 	struct vec(struct frame) frames;
 	struct vec(struct descriptor) descriptors;
 	struct vec(struct mapping) mappings;
+};
+
+static const bool is_gathered[EVENT_MAX] = {
+	[EVENT_task] = true, [EVENT_fork] = true, [EVENT_exec] = true, [EVENT_exit] = true, [EVENT_rename] = true,
+	[EVENT_descriptor] = true, [EVENT_mapping] = true, [EVENT_module] = true, [EVENT_frame] = true,
 };
 
 /* The nth text of a tail, "" when it has fewer. */
@@ -31,7 +36,7 @@ const char *tail_text(const struct event *e, unsigned n)
 	return at < end ? at : "";
 }
 
-static void take_module(struct gathered *g, const struct event *e)
+static void take_module(struct tables_gathering *g, const struct event *e)
 {
 	const struct event_module *at = event_as(e, module);
 	struct arena *arena = &g->tables->arena;
@@ -44,7 +49,7 @@ static void take_module(struct gathered *g, const struct event *e)
 							arena_strdup(arena, tail_text(e, 0)), arena_strdup(arena, tail_text(e, 1)) };
 }
 
-static void take_frame(struct gathered *g, const struct event *e)
+static void take_frame(struct tables_gathering *g, const struct event *e)
 {
 	const struct event_frame *at = event_as(e, frame);
 
@@ -56,7 +61,7 @@ static void take_frame(struct gathered *g, const struct event *e)
 }
 
 /* Depths, and an end to parents that are not there or go in circles. */
-static void finish_frames(struct gathered *g)
+static void finish_frames(struct tables_gathering *g)
 {
 	struct frame *frames = g->frames.items;
 	size_t count = g->frames.length;
@@ -82,7 +87,7 @@ static void finish_frames(struct gathered *g)
 	vec_done(&path);
 }
 
-static void take(struct gathered *g, const struct event *e)
+static void take(struct tables_gathering *g, const struct event *e)
 {
 	switch (e->type) {
 	case EVENT_module:
@@ -107,37 +112,58 @@ static void take(struct gathered *g, const struct event *e)
 	((g)->tables->field = arena_memdup(&(g)->tables->arena, (g)->list.items, (g)->list.length * sizeof((g)->list.items[0])), \
 	 (g)->tables->count = (__typeof__((g)->tables->count))(g)->list.length)
 
+struct tables_gathering *tables_gather(const struct trace *trace)
+{
+	struct tables_gathering *g = mem_zalloc(sizeof(*g));
+
+	g->tables = mem_zalloc(sizeof(*g->tables));
+	g->summary = trace_summary(trace);
+	g->threads = thread_builder_new(g->tables, trace);
+	vec_push(&g->modules, ((struct module){ .path = "", .build_id = "" }));
+	vec_push(&g->frames, (struct frame){ 0 });
+	return g;
+}
+
+void tables_gather_take(struct tables_gathering *gathering, const struct event *e)
+{
+	if (e->type < EVENT_MAX && is_gathered[e->type] && e->data)
+		take(gathering, e);
+}
+
+struct tables *tables_gather_finish(struct tables_gathering *gathering)
+{
+	struct tables *tables = gathering->tables;
+
+	finish_frames(gathering);
+	thread_builder_finish(gathering->threads);
+	MOVE(gathering, modules, modules, module_count);
+	MOVE(gathering, frames, frames, frame_count);
+	MOVE(gathering, descriptors, descriptors, descriptor_count);
+	MOVE(gathering, mappings, mappings, mapping_count);
+	vec_done(&gathering->modules);
+	vec_done(&gathering->frames);
+	vec_done(&gathering->descriptors);
+	vec_done(&gathering->mappings);
+	free(gathering);
+	return tables;
+}
+
 int tables_build(const struct trace *trace, struct tables **ret_tables, struct err *err)
 {
-	static const unsigned types[] = { EVENT_task, EVENT_fork, EVENT_exec, EVENT_exit, EVENT_rename, EVENT_descriptor,
-					  EVENT_mapping, EVENT_module, EVENT_frame };
 	struct trace_filter filter = { .unnumbered = true };
-	struct gathered g = { .tables = mem_zalloc(sizeof(*g.tables)), .summary = trace_summary(trace) };
+	struct tables_gathering *gathering = tables_gather(trace);
 	struct trace_cursor *cursor;
 	const struct event *e;
 
 	(void)err;
-	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
-		trace_filter_add(&filter, types[i]);
-	g.threads = thread_builder_new(g.tables, trace);
-	vec_push(&g.modules, ((struct module){ .path = "", .build_id = "" }));
-	vec_push(&g.frames, (struct frame){ 0 });
+	for (unsigned i = 0; i < EVENT_MAX; i++)
+		if (is_gathered[i])
+			trace_filter_add(&filter, i);
 	cursor = trace_cursor_new(trace, &filter);
 	while ((e = trace_cursor_next(cursor)))
-		if (e->data)
-			take(&g, e);
+		tables_gather_take(gathering, e);
 	trace_cursor_free(cursor);
-	finish_frames(&g);
-	thread_builder_finish(g.threads);
-	MOVE(&g, modules, modules, module_count);
-	MOVE(&g, frames, frames, frame_count);
-	MOVE(&g, descriptors, descriptors, descriptor_count);
-	MOVE(&g, mappings, mappings, mapping_count);
-	vec_done(&g.modules);
-	vec_done(&g.frames);
-	vec_done(&g.descriptors);
-	vec_done(&g.mappings);
-	*ret_tables = g.tables;
+	*ret_tables = tables_gather_finish(gathering);
 	return 0;
 }
 
