@@ -218,6 +218,8 @@ void gaps_until(struct builder *b, uint64_t ns);
 
 /* build_edges.c; from, to: NULL: the threads of the rows */
 void edge_add(struct builder *b, const struct stored_edge *edge, const struct slot *from, const struct slot *to);
+/* Global number of the rule that cuts it, 0 none. */
+uint32_t edge_cut(struct builder *b, const struct stored_edge *edge, const struct slot *from, const struct slot *to);
 unsigned edge_cut_by(struct builder *b, unsigned mechanism, unsigned confidence, const struct slot *from, const struct slot *to);
 void edges_of_event(struct builder *b, const struct event *e, struct slot *slot, uint32_t row);
 
@@ -227,7 +229,7 @@ void messages_done(struct builder *b);
 void message_event(struct builder *b, const struct event *e, struct slot *slot);
 /* State records: queues found, snapshots begun and ended. */
 void message_state(struct builder *b, const struct event *e);
-void messages_gap(struct builder *b);
+void messages_gap(struct builder *b, uint64_t to_ns);
 void messages_finish(struct builder *b);
 
 /* lock.c */

@@ -25,10 +25,23 @@ static const struct slot *slot_of_row(struct builder *b, uint32_t row)
 	return slot ? slot : &b->nobody;
 }
 
+uint32_t edge_cut(struct builder *b, const struct stored_edge *edge, const struct slot *from, const struct slot *to)
+{
+	unsigned cut;
+
+	if (!b->program.cuts.length)
+		return 0;
+	cut = edge_cut_by(b, edge->kind, edge->confidence, from ? from : slot_of_row(b, edge->from_row),
+			  to ? to : slot_of_row(b, edge->to_row));
+	if (!cut)
+		return 0;
+	rule_used(b, row_rule_number(b, cut));
+	return row_rule_number(b, cut);
+}
+
 void edge_add(struct builder *b, const struct stored_edge *edge, const struct slot *from, const struct slot *to)
 {
 	struct stored_edge kept = *edge;
-	unsigned cut = 0;
 
 	if (kept.from_row == GRAPH_NONE || kept.to_row == GRAPH_NONE)
 		return;
@@ -38,12 +51,8 @@ void edge_add(struct builder *b, const struct stored_edge *edge, const struct sl
 		contradict(b, CONTRADICTION_clock);
 		kept.from_ns = kept.to_ns;
 	}
-	if (b->program.cuts.length)
-		cut = edge_cut_by(b, kept.kind, kept.confidence, from ? from : slot_of_row(b, kept.from_row),
-				  to ? to : slot_of_row(b, kept.to_row));
-	if (cut) {
-		kept.removed = row_rule_number(b, cut);
-		rule_used(b, kept.removed);
+	kept.removed = edge_cut(b, &kept, from, to);
+	if (kept.removed) {
 		b->graph->stats.removed_by_rule++;
 	} else {
 		b->graph->stats.edges[kept.kind]++;

@@ -282,7 +282,8 @@ static void emit(struct joins *joins, const struct join_channel *c, const struct
 		.ambiguous = ambiguous,
 	};
 
-	joins->edge(joins, &edge);
+	if (!send || minimum(send->end_ns, receive->end_ns) >= joins->gap_to_ns)
+		joins->edge(joins, &edge);
 }
 
 /* Bytes of the join: of datagrams the datagram's. */
@@ -642,16 +643,19 @@ void join_new(struct joins *joins, uint64_t channel)
 	c->sender = c->receiver = 0;
 }
 
-void join_gap(struct joins *joins)
+void join_gap(struct joins *joins, uint64_t to_ns)
 {
 	joins->start_known = false;
 	for (size_t i = 0; i < joins->channels.length; i++) {
 		settle(joins, joins->channels.items[i], UINT64_MAX);
 		restart(joins->channels.items[i], false);
 	}
+	if (to_ns > joins->gap_to_ns)
+		joins->gap_to_ns = to_ns;
 }
 
-static void tell_unread(struct joins *joins, const struct join_channel *c)
+static void tell_unread(struct joins *joins, const struct join_channel *c,
+			void (*unread)(void *data, const struct join_message *send), void *data)
 {
 	size_t count = side_count(&c->sends);
 
@@ -663,7 +667,7 @@ static void tell_unread(struct joins *joins, const struct join_channel *c)
 		const struct moved *send = side_at(&c->sends, i);
 
 		if (joins->placed.items[i].least >= c->receives.total && !send->used)
-			joins->unread(joins, &(struct join_message){
+			unread(data, &(struct join_message){
 				.channel = c->id, .object = send->object, .begin_ns = send->begin_ns, .end_ns = send->end_ns,
 				.token = send->token, .bytes = send->bytes, .peer = send->peer, .kind = c->kind });
 	}
@@ -686,7 +690,11 @@ void join_finish(struct joins *joins)
 	for (size_t i = 0; i < joins->channels.length; i++) {
 		use_queue(joins->channels.items[i]);
 		settle(joins, joins->channels.items[i], UINT64_MAX);
-		if (joins->unread)
-			tell_unread(joins, joins->channels.items[i]);
 	}
+}
+
+void join_unread(struct joins *joins, void (*unread)(void *data, const struct join_message *send), void *data)
+{
+	for (size_t i = 0; i < joins->channels.length; i++)
+		tell_unread(joins, joins->channels.items[i], unread, data);
 }

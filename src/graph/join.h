@@ -63,9 +63,6 @@ struct join_edge {
 struct joins {
 	uint64_t horizon_ns;      /* JOIN_HORIZON_NS when 0 at the init */
 	void (*edge)(struct joins *joins, const struct join_edge *edge);
-	/* Called from join_finish for what was sent and, as far as is known, never
-	 * received; may be NULL. */
-	void (*unread)(struct joins *joins, const struct join_message *send);
 	/* private */
 	struct map channel_of;
 	struct vec(struct join_channel *) channels;
@@ -73,6 +70,7 @@ struct joins {
 	struct vec(struct join_placed) placed; /* of the side's messages, during a join */
 	size_t next;              /* channel that is looked after next */
 	uint32_t messages;        /* so far, wrapping */
+	uint64_t gap_to_ns;       /* end of the latest loss, 0 none: what was sent before is not joined */
 	bool start_known;
 };
 
@@ -87,11 +85,13 @@ void join_queue(struct joins *joins, uint64_t channel, uint64_t time_ns, uint32_
 void join_start(struct joins *joins);
 /* The object behind the channel was made just now; the number is used anew. */
 void join_new(struct joins *joins, uint64_t channel);
-/* Events were lost: nothing before is joined with anything behind. */
-void join_gap(struct joins *joins);
+/* Events were lost, up to that time: nothing before is joined with anything behind. */
+void join_gap(struct joins *joins, uint64_t to_ns);
 /* Who received from the channel last: end and tid; false when nobody did. */
 bool join_reader(const struct joins *joins, uint64_t channel, uint64_t *ret_object, uint32_t *ret_tid);
 /* Hands out all that is left. */
 void join_finish(struct joins *joins);
+/* Behind join_finish: calls back for what was sent and, as far as is known, never received. */
+void join_unread(struct joins *joins, void (*unread)(void *data, const struct join_message *send), void *data);
 
 #endif

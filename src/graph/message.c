@@ -1,8 +1,11 @@
 /* Messages in the graph: joined by channel and byte (join.h), answers on the same
  * end, splits of segments at new peers, and what lay unread. */
-#include "graph/build.h"
-#include "graph/join.h"
+#include <string.h>
 
+#include "graph/build.h"
+#include "graph/join_worker.h"
+
+#define LARGE_TRACE 20000       /* events; below, a thread costs more than it brings */
 #define AMBIGUOUS_CONFIDENCE 60 /* one of several sends that may have filled the receive */
 
 /* The two directions of one end, for replies. */
@@ -18,9 +21,21 @@ struct recent_end {
 	size_t index;
 };
 
+/* A message that lay unread, its threads not yet named. */
+struct late {
+	struct graph_unread unread;
+	uint32_t send_row, read_row;
+	uint32_t reader_tid;
+};
+
 struct messages {
 	struct joins joins;
+	struct join_worker *worker; /* NULL before the first message */
 	struct builder *b;
+	/* what the joiner found */
+	struct vec(struct packed_edge) edges;
+	struct vec(struct late) late;
+	uint64_t kept, cut;         /* edges */
 	struct map end_of;
 	struct vec(struct end_state) ends;
 	struct recent_end recent[256]; /* by hash: most messages are of few ends */
@@ -36,48 +51,51 @@ static uint64_t token_of(uint32_t row, uint32_t event)
 
 static void note_unread(struct messages *m, const struct join_message *send, uint64_t read_ns, uint32_t read_event, uint32_t read_row)
 {
-	struct builder *b = m->b;
-	uint64_t reader_object = 0;
-	uint32_t row = (uint32_t)(send->token >> 32), reader_tid = 0;
-	const struct slot *slot;
+	struct late late = { .send_row = (uint32_t)(send->token >> 32), .read_row = read_row };
 
 	if (send->kind == MESSAGE_KIND_eventfd || send->kind == MESSAGE_KIND_tty || (uint32_t)send->token == 0 ||
-	    read_ns < send->end_ns || (read_ns == UINT64_MAX ? b->now_ns : read_ns) - send->end_ns < GRAPH_UNREAD_NS)
+	    read_ns < send->end_ns || read_ns - send->end_ns < GRAPH_UNREAD_NS)
 		return;
-	slot = join_reader(&m->joins, send->channel, &reader_object, &reader_tid) && read_row == GRAPH_NONE ? slot_find(b, reader_tid) : NULL;
-	vec_push(&b->graph->unread, ((struct graph_unread){
-		.channel = send->channel, .object = send->object, .receiver_object = reader_object,
-		.send_event = (uint32_t)send->token, .send_ns = send->end_ns, .read_event = read_event, .read_ns = read_ns,
-		.sender = row_thread(b->graph, row),
-		.receiver = read_row != GRAPH_NONE ? row_thread(b->graph, read_row) : slot ? slot->thread : GRAPH_NONE,
-		.receiver_pid = send->peer, .bytes = send->bytes, .kind = send->kind }));
+	late.unread = (struct graph_unread){
+		.channel = send->channel, .object = send->object, .send_event = (uint32_t)send->token, .send_ns = send->end_ns,
+		.read_event = read_event, .read_ns = read_ns, .receiver = GRAPH_NONE, .receiver_pid = send->peer,
+		.bytes = send->bytes, .kind = send->kind };
+	join_reader(&m->joins, send->channel, &late.unread.receiver_object, &late.reader_tid);
+	vec_push(&m->late, late);
 }
 
+/* Runs on the joiner's thread: of the builder it looks at nothing that changes;
+ * only when rules cut edges, which ask about threads, there is no such thread. */
 static void on_join(struct joins *joins, const struct join_edge *edge)
 {
 	struct messages *m = (struct messages *)joins;
-	struct builder *b = m->b;
-	uint32_t from = (uint32_t)(edge->send >> 32), to = (uint32_t)(edge->receive >> 32);
+	struct stored_edge stored = {
+		/* The bytes were there by the end of both calls. */
+		.from_ns = edge->sent_ns < edge->received_ns ? edge->sent_ns : edge->received_ns,
+		.to_ns = edge->received_ns, .from_row = (uint32_t)(edge->send >> 32), .to_row = (uint32_t)(edge->receive >> 32),
+		.from_event = (uint32_t)edge->send, .to_event = (uint32_t)edge->receive, .rule = BUILTIN_message,
+		.kind = MECHANISM_message,
+		.confidence = edge->ambiguous ? AMBIGUOUS_CONFIDENCE : mechanism_infos[MECHANISM_message].confidence };
 
 	if (edge->send == JOIN_BEFORE)
 		return;
-	edge_add(b, &(struct stored_edge){
-		/* The bytes were there by the end of both calls. */
-		.from_ns = edge->sent_ns < edge->received_ns ? edge->sent_ns : edge->received_ns,
-		.to_ns = edge->received_ns, .from_row = from, .to_row = to, .from_event = (uint32_t)edge->send,
-		.to_event = (uint32_t)edge->receive, .rule = BUILTIN_message, .kind = MECHANISM_message,
-		.confidence = edge->ambiguous ? AMBIGUOUS_CONFIDENCE : mechanism_infos[MECHANISM_message].confidence },
-		 NULL, NULL);
+	stored.removed = edge_cut(m->b, &stored, NULL, NULL);
+	m->cut += stored.removed != 0;
+	m->kept += !stored.removed;
+	vec_push(&m->edges, edge_pack(&stored));
 	if (!edge->ambiguous && edge->received_ns > edge->sent_ns && edge->received_ns - edge->sent_ns >= GRAPH_UNREAD_NS)
 		note_unread(m, &(struct join_message){ .channel = edge->channel, .object = edge->sent_object, .end_ns = edge->sent_ns,
 						       .token = edge->send, .bytes = edge->sent_bytes, .peer = edge->peer,
 						       .kind = edge->kind },
-			    edge->received_ns, (uint32_t)edge->receive, to);
+			    edge->received_ns, stored.to_event, stored.to_row);
 }
 
-static void on_unread(struct joins *joins, const struct join_message *send)
+static void on_unread(void *data, const struct join_message *send)
 {
-	note_unread((struct messages *)joins, send, UINT64_MAX, 0, GRAPH_NONE);
+	struct messages *m = data;
+
+	if (m->b->now_ns > send->end_ns && m->b->now_ns - send->end_ns >= GRAPH_UNREAD_NS)
+		note_unread(m, send, UINT64_MAX, 0, GRAPH_NONE);
 }
 
 void messages_init(struct builder *b)
@@ -85,7 +103,6 @@ void messages_init(struct builder *b)
 	b->messages = mem_zalloc(sizeof(*b->messages));
 	b->messages->b = b;
 	joins_init(&b->messages->joins, 0, on_join);
-	b->messages->joins.unread = on_unread;
 }
 
 void messages_done(struct builder *b)
@@ -94,7 +111,10 @@ void messages_done(struct builder *b)
 
 	if (!m)
 		return;
+	join_worker_finish(m->worker);
 	joins_done(&m->joins);
+	vec_done(&m->edges);
+	vec_done(&m->late);
 	map_done(&m->end_of);
 	vec_done(&m->ends);
 	free(m);
@@ -126,6 +146,15 @@ static void split_at_peer(struct builder *b, const struct event *e, const struct
 		slot_split(b, slot, true, boundary->row_rule, row_kind(slot_row(b, slot)));
 	if (more->peer_count < SLOT_PEERS)
 		more->peers[more->peer_count++] = m->peer;
+}
+
+static void put(struct messages *m, enum join_order_kind kind, const struct join_message *message)
+{
+	const struct trace_summary *summary = trace_summary(m->b->graph->trace);
+
+	if (!m->worker)
+		m->worker = join_worker_new(&m->joins, summary->events >= LARGE_TRACE && !m->b->program.cuts.length);
+	join_worker_put(m->worker, kind, message);
 }
 
 static struct end_state *end_at(struct messages *m, uint64_t object)
@@ -185,13 +214,13 @@ void message_event(struct builder *b, const struct event *e, struct slot *slot)
 		(m->bytes || m->kind == MESSAGE_KIND_accept || m->kind == MESSAGE_KIND_connect);
 	if (!messages->started && !messages->snapshot) {
 		/* Nothing tells what was queued: nothing was. */
-		join_start(&messages->joins);
+		put(messages, ORDER_start, &(struct join_message){ 0 });
 		messages->started = true;
 	}
 	if (moves)
 		split_at_peer(b, e, m, slot, receives);
 	if (m->channel && (moves || (receives && m->flags & (MESSAGE_FLAGS_would_block | MESSAGE_FLAGS_end_of_file)))) {
-		join_message(&messages->joins, &(struct join_message){
+		put(messages, ORDER_message, &(struct join_message){
 			.channel = m->channel, .object = m->object,
 			/* Who slept until now moved nothing before. */
 			.begin_ns = receives && slot->woken_ns > begin ? slot->woken_ns : begin, .end_ns = e->time,
@@ -210,22 +239,66 @@ void message_state(struct builder *b, const struct event *e)
 		const struct event_descriptor *d = event_as(e, descriptor);
 
 		if (d->channel_in && (d->queued || m->snapshot))
-			join_queue(&m->joins, d->channel_in, e->time, d->queued);
+			put(m, ORDER_queue, &(struct join_message){ .channel = d->channel_in, .end_ns = e->time, .bytes = d->queued });
 	} else if (e->type == EVENT_snapshot && !m->started) {
 		m->snapshot = true;
 		if (event_as(e, snapshot)->end) {
-			join_start(&m->joins);
+			put(m, ORDER_start, &(struct join_message){ 0 });
 			m->started = true;
 		}
 	}
 }
 
-void messages_gap(struct builder *b)
+void messages_gap(struct builder *b, uint64_t to_ns)
 {
-	join_gap(&b->messages->joins);
+	put(b->messages, ORDER_gap, &(struct join_message){ .end_ns = to_ns });
+}
+
+static void name_late(struct messages *m)
+{
+	struct builder *b = m->b;
+
+	for (size_t i = 0; i < m->late.length; i++) {
+		struct late *late = &m->late.items[i];
+		const struct slot *reader = late->reader_tid ? slot_find(b, late->reader_tid) : NULL;
+
+		late->unread.sender = row_thread(b->graph, late->send_row);
+		if (late->read_row != GRAPH_NONE)
+			late->unread.receiver = row_thread(b->graph, late->read_row);
+		else if (reader)
+			late->unread.receiver = reader->thread;
+		vec_push(&b->graph->unread, late->unread);
+	}
+}
+
+/* The joiner's edges first, in their place: they are the most. */
+static void add_edges(struct messages *m)
+{
+	struct graph *graph = m->b->graph;
+	size_t own = graph->edges.length, found = m->edges.length;
+
+	vec_reserve(&m->edges, found + own);
+	if (own)
+		memcpy(m->edges.items + found, graph->edges.items, own * sizeof(*graph->edges.items));
+	vec_done(&graph->edges);
+	graph->edges.items = m->edges.items;
+	graph->edges.length = found + own;
+	graph->edges.capacity = m->edges.capacity;
+	m->edges.items = NULL;
+	m->edges.length = m->edges.capacity = 0;
+	graph->stats.edges[MECHANISM_message] += m->kept;
+	graph->stats.removed_by_rule += m->cut;
+	graph->rules.items[BUILTIN_message].uses += m->kept + m->cut;
 }
 
 void messages_finish(struct builder *b)
 {
-	join_finish(&b->messages->joins);
+	struct messages *m = b->messages;
+
+	if (m->worker)
+		join_worker_finish(m->worker);
+	m->worker = NULL;
+	join_unread(&m->joins, on_unread, m);
+	name_late(m);
+	add_edges(m);
 }

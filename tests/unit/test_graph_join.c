@@ -161,7 +161,7 @@ static void test_no_join_across_a_gap_until_seen_empty(void **unused)
 	begin(&got);
 	join_start(&got.joins);
 	put(&got, 1, false, 1, 2, 10);
-	join_gap(&got.joins);
+	join_gap(&got.joins, 0);
 	put(&got, 2, true, 11, 12, 10);
 	put(&got, 3, false, 13, 14, 10);
 	put(&got, 4, true, 15, 16, 10);
