@@ -294,6 +294,7 @@ int graph_build(const struct trace *trace, const struct tables *tables, const st
 			graph->stats.bytes = store_bytes(graph);
 			if (!code && !options->no_index)
 				index_save(graph, rules, options->background_index);
+			vec_done(&graph->kept_events);
 		} else {
 			graph->stats.from_index = true;
 		}

@@ -22,7 +22,7 @@
 #define WRITER_NAPS 5000        /* of 2 ms: how long a writer is waited for */
 
 enum section {
-	SECTION_rows, SECTION_blocks, SECTION_threads, SECTION_block_list, SECTION_names, SECTION_edges, SECTION_edges_by_to, SECTION_edges_by_from,
+	SECTION_tables, SECTION_rows, SECTION_blocks, SECTION_threads, SECTION_block_list, SECTION_names, SECTION_edges, SECTION_edges_by_to, SECTION_edges_by_from,
 	SECTION_unread, SECTION_long_stretches, SECTION_long_waits, SECTION_rules, SECTION_row_rules, SECTION_preemptions, SECTION_stats, SECTION_COUNT
 };
 
@@ -222,6 +222,7 @@ static void save_all(struct saving *s, const struct graph *graph, const struct r
 	save_section(s, SECTION_edges, graph->edges.items, graph->edges.length * sizeof(*graph->edges.items));
 	save_section(s, SECTION_edges_by_to, graph->edges_by_to, graph->edges.length * sizeof(uint32_t));
 	save_section(s, SECTION_edges_by_from, graph->edges_by_from, graph->edges.length * sizeof(uint32_t));
+	save_section(s, SECTION_tables, graph->kept_events.items, graph->kept_events.length);
 	save_section(s, SECTION_unread, graph->unread.items, graph->unread.length * sizeof(*graph->unread.items));
 	save_map(s, SECTION_long_stretches, &graph->long_stretches);
 	save_map(s, SECTION_long_waits, &graph->long_waits);
@@ -392,14 +393,42 @@ static bool load_rules(struct graph *graph)
 		(vector)->length = (vector)->capacity = take_bytes / sizeof(*(vector)->items); \
 	} while (0)
 
+/* The tables again, from the events that tell them. */
+static struct tables *load_tables(const struct graph *graph)
+{
+	struct tables_gathering *gathering = tables_gather(graph->trace);
+	size_t bytes;
+	const char *at = section(graph, SECTION_tables, &bytes), *end = at + bytes;
+
+	while ((size_t)(end - at) >= sizeof(struct kept_event)) {
+		const struct kept_event *kept = (const void *)at;
+		size_t left = (size_t)(end - at) - sizeof(*kept), size = (size_t)kept->bytes + kept->tail_length + 1;
+		struct event e = { .time = kept->time, .number = kept->number, .tid = kept->tid, .cpu = kept->cpu, .type = kept->type };
+
+		if (kept->type >= EVENT_MAX || event_infos[kept->type].bytes != kept->bytes || size > left)
+			break;
+		e.data = at + sizeof(*kept);
+		e.tail = at + sizeof(*kept) + kept->bytes;
+		e.tail_length = kept->tail_length;
+		if (e.tail[e.tail_length])
+			break;
+		tables_gather_take(gathering, &e);
+		at += sizeof(*kept) + (size + 7) / 8 * 8;
+	}
+	return tables_gather_finish(gathering);
+}
+
 /* Threads are named by their entries in the tables, so those must be the same. */
 static bool tables_fit(struct graph *graph, uint32_t threads)
 {
 	size_t bytes;
 
-	section(graph, SECTION_threads, &bytes);
-	if (!graph->tables && !tables_build(graph->trace, &graph->owned_tables, NULL))
+	section(graph, SECTION_tables, &bytes);
+	if (!graph->tables && bytes)
+		graph->tables = graph->owned_tables = load_tables(graph);
+	else if (!graph->tables && !tables_build(graph->trace, &graph->owned_tables, NULL))
 		graph->tables = graph->owned_tables;
+	section(graph, SECTION_threads, &bytes);
 	return graph->tables && graph->tables->thread_count == threads && threads <= bytes / sizeof(struct stored_thread);
 }
 

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#define NEAR 16                /* places looked through before a search */
 #define KEPT_EMPTY 64          /* places that an empty side keeps */
 #define SIZES_SEARCHED 64      /* datagrams looked through for one of the right size */
 
@@ -22,8 +21,8 @@ struct moved {
 /* What is known of its place in the stream. */
 struct join_placed {
 	uint64_t least, most;     /* place of its first byte: from, to */
+	uint64_t end;             /* most and its length */
 	uint64_t least_behind;    /* least of this and all behind */
-	uint64_t begin_behind;    /* earliest begin of this and all behind */
 };
 
 struct side {
@@ -73,6 +72,8 @@ void joins_done(struct joins *joins)
 	}
 	vec_done(&joins->channels);
 	vec_done(&joins->placed);
+	vec_done(&joins->order);
+	vec_done(&joins->candidates);
 	map_done(&joins->channel_of);
 }
 
@@ -187,21 +188,6 @@ static uint64_t side_ended(const struct side *side, uint64_t time_ns)
 	return low ? side_at(side, low - 1)->total : side->dropped;
 }
 
-/* The same for the begin of item i, which ended at most a few places before it
- * as a rule. */
-static uint64_t side_ended_before(const struct side *side, size_t i)
-{
-	uint64_t begin = side_at(side, i)->begin_ns;
-
-	for (unsigned steps = 0; steps < NEAR; steps++, i--) {
-		if (!i)
-			return side->dropped;
-		if (side_at(side, i - 1)->end_ns < begin)
-			return side_at(side, i - 1)->total;
-	}
-	return side_ended(side, begin);
-}
-
 /* True when a call was under way at the time. */
 static bool side_busy(const struct side *side, uint64_t from_ns, uint64_t to_ns)
 {
@@ -241,25 +227,54 @@ static bool side_serial(const struct side *side)
 	return side->overlapped <= side->count - side_count(side) + 1;
 }
 
-/* Where each item may begin; into `placed`, one for each. */
-static void side_place(const struct side *side, int64_t before, struct join_placed *placed)
+/* Places of the items in the order of their begins: nearly that of their ends. */
+static void order_by_begin(const struct side *side, uint32_t *order, uint32_t *other)
 {
 	size_t count = side_count(side);
-	uint64_t begin = UINT64_MAX, least = UINT64_MAX;
 
-	for (size_t i = count; i-- > 0; ) {
-		if (side_at(side, i)->begin_ns < begin)
-			begin = side_at(side, i)->begin_ns;
-		placed[i].begin_behind = begin;
+	for (size_t i = 0; i < count; i++)
+		order[i] = (uint32_t)i;
+	/* Merges runs; most are in order already and only looked at. */
+	for (size_t width = 1; width < count; width *= 2)
+		for (size_t from = 0; from + width < count; from += 2 * width) {
+			size_t middle = from + width, to = from + 2 * width < count ? from + 2 * width : count, a = from, b = middle, n = from;
+
+			if (side_at(side, order[middle - 1])->begin_ns <= side_at(side, order[middle])->begin_ns)
+				continue;
+			while (n < to)
+				if (b == to || (a < middle && side_at(side, order[a])->begin_ns <= side_at(side, order[b])->begin_ns))
+					other[n++] = order[a++];
+				else
+					other[n++] = order[b++];
+			memcpy(order + from, other + from, (to - from) * sizeof(*order));
+		}
+}
+
+/* Where each item may begin: behind all that ended before it began, at most
+ * behind all that began before it ended. Into `placed`, one for each. */
+static void side_place(struct joins *joins, const struct side *side, int64_t before, struct join_placed *placed)
+{
+	size_t count = side_count(side), ended = 0, begun = 0;
+	uint64_t sum = side->dropped, least = UINT64_MAX;
+	uint32_t *order;
+
+	vec_reserve(&joins->order, 2 * count);
+	order = joins->order.items;
+	order_by_begin(side, order, order + count);
+	for (size_t i = 0; i < count; i++) {
+		for (; ended < count && side_at(side, ended)->end_ns < side_at(side, order[i])->begin_ns; ended++)
+			sum = side_at(side, ended)->total;
+		placed[order[i]].least = place(before, sum);
 	}
+	sum = side->dropped;
 	for (size_t i = 0; i < count; i++) {
 		const struct moved *moved = side_at(side, i);
 
-		placed[i].least = place(before, side_ended_before(side, i));
-		placed[i].most = place(before, moved->total - moved->length);
-		for (size_t k = i + 1; k < count && placed[k].begin_behind < moved->end_ns; k++)
-			if (side_at(side, k)->begin_ns < moved->end_ns)
-				placed[i].most += side_at(side, k)->length;
+		for (; begun < count && side_at(side, order[begun])->begin_ns < moved->end_ns; begun++)
+			sum += side_at(side, order[begun])->length;
+		/* What took no time by the clock began and ended at once. */
+		placed[i].most = place(before, maximum(moved->begin_ns < moved->end_ns ? sum - moved->length : sum, moved->total - moved->length));
+		placed[i].end = placed[i].most + moved->length;
 	}
 	for (size_t i = count; i-- > 0; )
 		placed[i].least_behind = least = minimum(placed[i].least, least);
@@ -300,23 +315,17 @@ static bool size_fits(const struct join_channel *c, const struct moved *send, co
 	return send->bytes >= receive->bytes;
 }
 
-/* Where two messages may lie in the stream. */
+/* Where a receive may lie in the stream. */
 struct span {
 	const struct moved *moved;
 	uint64_t least, most;
 };
 
 /* May the send have filled the receive? */
-static bool may_fill(const struct join_channel *c, const struct span *send, const struct span *receive)
+static bool may_fill(const struct join_channel *c, const struct join_placed *at, const struct moved *send, const struct span *receive)
 {
-	return !send->moved->used && send->least < receive->most + receive->moved->length &&
-	       send->most + send->moved->length > receive->least && send->moved->begin_ns <= receive->moved->end_ns &&
-	       size_fits(c, send->moved, receive->moved);
-}
-
-static struct span span_of(const struct side *side, const struct join_placed *placed, size_t i)
-{
-	return (struct span){ side_at(side, i), placed[i].least, placed[i].most };
+	return at->least < receive->most + receive->moved->length && at->end > receive->least && !send->used &&
+	       send->begin_ns <= receive->moved->end_ns && size_fits(c, send, receive->moved);
 }
 
 /* `first`: sends before it are used up. */
@@ -328,23 +337,21 @@ static void join_one(struct joins *joins, struct join_channel *c, const struct j
 	bool exact = receive->least == receive->most;
 	size_t candidates = from < before ? 1 : 0, count = side_count(&c->sends);
 
-	for (size_t i = first; i < count && sends[i].least_behind < to; i++) {
-		struct span send = span_of(&c->sends, sends, i);
-
-		candidates += may_fill(c, &send, receive);
-	}
+	vec_clear(&joins->candidates);
+	for (size_t i = first; i < count && sends[i].least_behind < to; i++)
+		if (sends[i].least < to && sends[i].end > from && may_fill(c, &sends[i], side_at(&c->sends, i), receive))
+			vec_push(&joins->candidates, (uint32_t)i);
+	candidates += joins->candidates.length;
 	if (from < before)
 		emit(joins, c, NULL, receive->moved, minimum(minimum(before, to) - from, receive->moved->length), !exact && candidates > 1);
-	for (size_t i = first; i < count && sends[i].least_behind < to; i++) {
-		struct span send = span_of(&c->sends, sends, i);
-		uint64_t overlap;
+	for (size_t k = 0; k < joins->candidates.length; k++) {
+		const struct join_placed *at = &sends[joins->candidates.items[k]];
+		const struct moved *send = side_at(&c->sends, joins->candidates.items[k]);
+		uint64_t overlap = minimum(at->end, to) - maximum(at->least, from);
 
-		if (!may_fill(c, &send, receive))
-			continue;
-		overlap = minimum(send.most + send.moved->length, to) - maximum(send.least, from);
-		overlap = minimum(minimum(overlap, send.moved->length), receive->moved->length);
-		emit(joins, c, send.moved, receive->moved, bytes_of(c, send.moved, receive->moved, overlap),
-		     candidates > 1 && !(exact && send.least == send.most));
+		overlap = minimum(minimum(overlap, send->length), receive->moved->length);
+		emit(joins, c, send, receive->moved, bytes_of(c, send, receive->moved, overlap),
+		     candidates > 1 && !(exact && at->least == at->most));
 	}
 }
 
@@ -369,14 +376,14 @@ static void skip_lost(struct join_channel *c, struct join_placed *sends, const s
 	uint64_t lost;
 
 	for (size_t i = first; i < count && i < first + SIZES_SEARCHED; i++) {
-		struct span send = span_of(&c->sends, sends, i);
-		bool same = send.moved->bytes == receive->moved->bytes;
+		const struct moved *send = side_at(&c->sends, i);
+		bool same = send->bytes == receive->moved->bytes;
 
-		if (same && may_fill(c, &send, receive))
+		if (same && may_fill(c, &sends[i], send, receive))
 			return;
-		if (at == SIZE_MAX && send.most >= receive->least)
+		if (at == SIZE_MAX && sends[i].most >= receive->least)
 			at = i;
-		if (same && fits == SIZE_MAX && send.least > receive->most && send.moved->begin_ns <= receive->moved->end_ns)
+		if (same && fits == SIZE_MAX && sends[i].least > receive->most && send->begin_ns <= receive->moved->end_ns)
 			fits = i;
 	}
 	if (fits == SIZE_MAX || at == SIZE_MAX || fits <= at)
@@ -387,6 +394,7 @@ static void skip_lost(struct join_channel *c, struct join_placed *sends, const s
 		side_at(&c->sends, k)->used |= k >= at && k < fits;
 		sends[k].least = k < fits ? 0 : sends[k].least - lost;
 		sends[k].most = k < fits ? 0 : sends[k].most - lost;
+		sends[k].end = sends[k].most + side_at(&c->sends, k)->length;
 		sends[k].least_behind = k < fits ? 0 : sends[k].least_behind - lost;
 	}
 }
@@ -428,12 +436,12 @@ static void join_by_places(struct joins *joins, struct join_channel *c, size_t d
 	vec_reserve(&joins->placed, count + side_count(&c->receives));
 	sends = joins->placed.items;
 	receives = sends + count;
-	side_place(&c->sends, c->before, sends);
-	side_place(&c->receives, 0, receives);
+	side_place(joins, &c->sends, c->before, sends);
+	side_place(joins, &c->receives, 0, receives);
 	for (size_t i = 0; i < due; i++) {
-		struct span receive = span_of(&c->receives, receives, i);
+		struct span receive = { side_at(&c->receives, i), receives[i].least, receives[i].most };
 
-		while (first < count && sends[first].most + side_at(&c->sends, first)->length <= receives[i].least_behind)
+		while (first < count && sends[first].end <= receives[i].least_behind)
 			first++;
 		if (can_lose(c->kind))
 			skip_lost(c, sends, &receive, first);
@@ -449,7 +457,7 @@ static size_t sends_gone(const struct join_channel *c, const struct join_placed 
 
 	for (; gone < count && side_at(&c->sends, gone)->end_ns < until_ns; gone++) {
 		const struct moved *send = side_at(&c->sends, gone);
-		uint64_t end = sends ? sends[gone].most + send->length : place(c->before, send->total);
+		uint64_t end = sends ? sends[gone].end : place(c->before, send->total);
 
 		if (end > c->receives.dropped)
 			break;
@@ -662,7 +670,7 @@ static void tell_unread(struct joins *joins, const struct join_channel *c,
 	if (!c->synced || takes_all(c->kind))
 		return;
 	vec_reserve(&joins->placed, count);
-	side_place(&c->sends, c->before, joins->placed.items);
+	side_place(joins, &c->sends, c->before, joins->placed.items);
 	for (size_t i = 0; i < count; i++) {
 		const struct moved *send = side_at(&c->sends, i);
 

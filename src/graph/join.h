@@ -67,7 +67,8 @@ struct joins {
 	struct map channel_of;
 	struct vec(struct join_channel *) channels;
 	struct join_channel *recent[256]; /* by hash: most messages are of few channels */
-	struct vec(struct join_placed) placed; /* of the side's messages, during a join */
+	struct vec(struct join_placed) placed; /* of the sides' messages, during a join */
+	struct vec(uint32_t) order, candidates;
 	size_t next;              /* channel that is looked after next */
 	uint32_t messages;        /* so far, wrapping */
 	uint64_t gap_to_ns;       /* end of the latest loss, 0 none: what was sent before is not joined */

@@ -276,6 +276,32 @@ struct stored_edge edge_unpack(const struct packed_edge *edge)
 				     .confidence = edge->confidence, .removed = edge->kind & EDGE_REMOVED ? edge->rule : 0 };
 }
 
+/* Where there are about as many keys as edges: counted, then laid in place. */
+static uint32_t *order_by_count(const struct graph *graph, bool by_from)
+{
+	size_t rows = (size_t)graph->block_count * ROW_BLOCK, count = graph->edges.length;
+	const struct packed_edge *edges = graph->edges.items;
+	uint32_t *starts = mem_zalloc((rows + 1) * sizeof(*starts)), *order = mem_alloc((count + 1) * sizeof(*order)), at = 0;
+
+	for (size_t i = 0; i < count; i++)
+		starts[by_from ? edges[i].from_row : edges[i].to_row]++;
+	for (size_t row = 0; row <= rows; row++) {
+		uint32_t n = starts[row];
+
+		starts[row] = at;
+		at += n;
+	}
+	for (size_t i = 0; i < count; i++)
+		order[starts[by_from ? edges[i].from_row : edges[i].to_row]++] = (uint32_t)i;
+	free(starts);
+	return order;
+}
+
+static bool count_pays(const struct graph *graph)
+{
+	return graph->edges.length > (size_t)graph->block_count * ROW_BLOCK / 4;
+}
+
 static uint32_t to_key(const struct graph *graph, size_t item)
 {
 	return graph->edges.items[item].to_row;
@@ -290,7 +316,7 @@ static void *order_by_from(void *data)
 {
 	struct graph *graph = data;
 
-	graph->edges_by_from = store_order(graph->edges.length, from_key, graph);
+	graph->edges_by_from = count_pays(graph) ? order_by_count(graph, true) : store_order(graph->edges.length, from_key, graph);
 	return NULL;
 }
 
@@ -300,7 +326,7 @@ static void order_edges(struct graph *graph)
 	pthread_t thread;
 	bool beside = graph->edges.length >= MANY_EDGES && !pthread_create(&thread, NULL, order_by_from, graph);
 
-	graph->edges_by_to = store_order(graph->edges.length, to_key, graph);
+	graph->edges_by_to = count_pays(graph) ? order_by_count(graph, false) : store_order(graph->edges.length, to_key, graph);
 	if (beside)
 		pthread_join(thread, NULL);
 	else
@@ -382,6 +408,7 @@ void graph_free(struct graph *graph)
 	vec_done(&graph->names);
 	vec_done(&graph->edges);
 	vec_done(&graph->unread);
+	vec_done(&graph->kept_events);
 	vec_done(&graph->rules);
 	vec_done(&graph->gaps);
 	free(graph->block_list);

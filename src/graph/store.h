@@ -124,6 +124,14 @@ struct correction {
 	struct arena arena;
 };
 
+/* An event that tells the tables, as it lies in the index: payload and tail, ended
+ * by a NUL, follow; padded to eight bytes. */
+struct kept_event {
+	uint64_t time, number;
+	uint32_t tid, tail_length;
+	uint16_t cpu, type, bytes, reserved;
+};
+
 struct graph {
 	const struct trace *trace;
 	const struct tables *tables;
@@ -142,6 +150,7 @@ struct graph {
 	struct preemption *preemptions;          /* [0] unused */
 	uint32_t preemption_count;
 	struct vec(struct graph_unread) unread;
+	struct vec(char) kept_events;            /* of the tables; until the index is written */
 	struct map unknown_tids;     /* tid -> first pseudo-thread of it */
 	struct vec(struct graph_rule) rules; /* by global number; 0 none */
 	uint16_t row_rules[256];     /* global numbers of what rows can name */

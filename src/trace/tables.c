@@ -124,10 +124,12 @@ struct tables_gathering *tables_gather(const struct trace *trace)
 	return g;
 }
 
-void tables_gather_take(struct tables_gathering *gathering, const struct event *e)
+bool tables_gather_take(struct tables_gathering *gathering, const struct event *e)
 {
-	if (e->type < EVENT_MAX && is_gathered[e->type] && e->data)
-		take(gathering, e);
+	if (e->type >= EVENT_MAX || !is_gathered[e->type] || !e->data)
+		return false;
+	take(gathering, e);
+	return true;
 }
 
 struct tables *tables_gather_finish(struct tables_gathering *gathering)

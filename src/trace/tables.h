@@ -84,7 +84,8 @@ int tables_build(const struct trace *trace, struct tables **ret_tables, struct e
  * that tell nothing are passed over at once); finish frees the gathering. */
 struct tables_gathering;
 struct tables_gathering *tables_gather(const struct trace *trace);
-void tables_gather_take(struct tables_gathering *gathering, const struct event *e);
+/* False when the event tells the tables nothing. */
+bool tables_gather_take(struct tables_gathering *gathering, const struct event *e);
 struct tables *tables_gather_finish(struct tables_gathering *gathering);
 void tables_free(struct tables *tables);
 /* The thread that had this tid at this time, 0 when none is known (or tid is 0). */
