@@ -36,7 +36,9 @@ static void take_gaps(struct graph *graph)
 
 static void builder_init(struct builder *b, struct graph *graph)
 {
-	*b = (struct builder){ .graph = graph };
+	const char *recorder = trace_machine(graph->trace, "recorder_pid");
+
+	*b = (struct builder){ .graph = graph, .recorder_pid = recorder ? (uint32_t)strtoul(recorder, NULL, 10) : 0 };
 	arena_init(&b->arena);
 	b->pages = mem_zalloc(SLOT_PAGES * sizeof(*b->pages));
 	b->nobody = (struct slot){ .thread = GRAPH_NONE, .row = GRAPH_NONE, .last_wait = GRAPH_NONE };
@@ -67,6 +69,9 @@ static void source_name(const struct graph *graph, const struct built_thread *th
 	switch (thread->cause) {
 	case WAKE_CAUSE_timeout:
 		snprintf(name, size, "time limit");
+		break;
+	case WAKE_CAUSE_thread:
+		snprintf(name, size, thread->number ? "the recorder" : "idle processor");
 		break;
 	case WAKE_CAUSE_timer:
 		armer = thread->number ? tables_thread(graph->tables, (uint32_t)thread->number, thread->first_ns) : 0;

@@ -118,6 +118,7 @@ struct slot {
 	uint8_t split_rule;     /* row rule that ends the segment at the next coming in; 0 none */
 	uint8_t split_kind;     /* enum graph_segment_kind of the next segment */
 	bool has_wake;          /* a wake-up came since it came in */
+	bool recorder;          /* its own switches are not all recorded */
 	uint32_t last_preemption; /* of the current row, 0 none */
 	uint32_t last_wait;     /* last wait, to be told its call's result; GRAPH_NONE */
 	struct wake_info wake;
@@ -166,6 +167,7 @@ struct builder {
 	uint16_t event_cpu;
 	size_t next_gap;
 	uint64_t gap_to_ns;     /* end of the latest loss so far, 0 none */
+	uint32_t recorder_pid;  /* 0 not known */
 	uint32_t gap_epoch;
 	struct slot nobody;     /* facts of threads that are not known */
 };
@@ -214,6 +216,7 @@ uint32_t node_isolate(struct builder *b, const struct event *e, const struct bou
  * nothing else happened there since its last one. */
 bool node_goes_on(struct builder *b, const struct event *e, const struct event_wake *wake);
 uint32_t node_of_wake(struct builder *b, const struct event *e, const struct event_wake *wake, bool goes_on);
+bool is_recorder(const struct builder *b, const struct slot *slot);
 void gaps_until(struct builder *b, uint64_t ns);
 
 /* build_edges.c; from, to: NULL: the threads of the rows */

@@ -84,10 +84,18 @@ uint32_t node_isolate(struct builder *b, const struct event *e, const struct bou
 	return row;
 }
 
-static uint32_t source_of_wake(struct builder *b, const struct event_wake *wake)
+bool is_recorder(const struct builder *b, const struct slot *slot)
 {
+	return slot->recorder || (b->recorder_pid && slot->facts.pid == b->recorder_pid);
+}
+
+static uint32_t source_of_wake(struct builder *b, uint32_t waker, const struct event_wake *wake)
+{
+	const struct slot *slot = wake->context == CONTEXT_thread && waker ? slot_find(b, waker) : NULL;
 	uint64_t number = 0;
 
+	if (slot && is_recorder(b, slot))
+		return source_thread(b, GRAPH_SOURCE, WAKE_CAUSE_thread, slot->facts.pid);
 	switch (wake->cause) {
 	case WAKE_CAUSE_timer:
 		number = wake->armer;
@@ -111,7 +119,7 @@ bool node_goes_on(struct builder *b, const struct event *e, const struct event_w
 	if (cpu->node == GRAPH_NONE || cpu->last_event != cpu->node_event || cpu->node_key != wake->source ||
 	    e->time - row_out_ns(b->graph, cpu->node) > SAME_INTERRUPT_NS)
 		return false;
-	return cpu->node_key || b->graph->blocks[cpu->node / ROW_BLOCK].thread == source_of_wake(b, wake);
+	return cpu->node_key || b->graph->blocks[cpu->node / ROW_BLOCK].thread == source_of_wake(b, e->tid, wake);
 }
 
 uint32_t node_of_wake(struct builder *b, const struct event *e, const struct event_wake *wake, bool goes_on)
@@ -128,7 +136,7 @@ uint32_t node_of_wake(struct builder *b, const struct event *e, const struct eve
 		cpu->woken++;
 		return cpu->node;
 	}
-	row = node_begin(b, source_of_wake(b, wake), e->time, e->time, b->event, e->cpu, BUILTIN_interrupt, SEGMENT_interrupt, e->tid);
+	row = node_begin(b, source_of_wake(b, e->tid, wake), e->time, e->time, b->event, e->cpu, BUILTIN_interrupt, SEGMENT_interrupt, e->tid);
 	open_node(b, e->cpu, row, wake->source);
 	cpu->woken = 1;
 	return row;

@@ -139,6 +139,7 @@ static void task_event(struct builder *b, const struct event *e)
 		slot_recycle(slot);
 	slot->facts.pid = task->pid;
 	slot->facts.kernel = task->flags & TASK_FLAGS_kernel_thread ? 1 : 0;
+	slot->recorder = task->flags & TASK_FLAGS_argus;
 	if (e->tail_length)
 		slot->facts.comm = intern_comm(b, e->tail, e->tail_length);
 	if (slot->thread != GRAPH_NONE)

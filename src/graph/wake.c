@@ -136,7 +136,8 @@ void wake_event(struct builder *b, const struct event *e)
 	if (goes_on)
 		woken = cpu->woken + 1;
 	set_judgement(b, &wake, judge(b, w, waker, target, woken), waker, target);
-	if (wake.charge_source || !e->tid || (wake.removed && in_interrupt)) {
+	/* The recorder's own stays on the processor are not all there to hold its doings. */
+	if (wake.charge_source || !e->tid || (wake.removed && in_interrupt) || (!in_interrupt && is_recorder(b, waker))) {
 		wake.row = node_of_wake(b, e, w, goes_on);
 		wake.charge_source = true;
 	} else if (e->tid) {

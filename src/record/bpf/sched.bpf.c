@@ -153,8 +153,6 @@ int on_waking(u64 *context)
 		return 0;
 	u32 count = context_count(ring, current);
 	k.context = context_of(count);
-	if (k.context == CONTEXT_thread && own(current))
-		return 0;
 	if (flags & PF_KTHREAD) {
 		k.flags |= WAKE_FLAGS_kernel_thread;
 	} else {
