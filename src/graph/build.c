@@ -307,6 +307,7 @@ int graph_build(const struct trace *trace, const struct tables *tables, const st
 	for (uint32_t i = 0; !code && i < graph->threads.length; i++)
 		if (graph->threads.items[i].kind == GRAPH_UNKNOWN && !map_find(&graph->unknown_tids, graph->threads.items[i].tid))
 			map_put(&graph->unknown_tids, graph->threads.items[i].tid, i);
+	graph->built_stats = graph->stats;
 	if (!code)
 		code = graph_correct(graph, rules, NULL, err);
 	rules_free(own_rules);

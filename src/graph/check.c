@@ -68,6 +68,7 @@ static void end_turns(struct checking *c, uint32_t thread, struct turns *turns)
 		flaw->harm_ns += turns->to_ns - turns->from_ns;
 		flaw->period_ns = flaw->harm_ns / flaw->count;
 		flaw->syscall = turns->syscall;
+		flaw->last_ns = turns->to_ns;
 		if (flaw->segment == GRAPH_NONE)
 			flaw->segment = turns->segment;
 	}
@@ -240,6 +241,33 @@ static void check_over(struct checking *c)
 	vec_done(&talks.list);
 }
 
+/* The flag that the loop's segment read most, where reads of flags are recorded. */
+static uint64_t likely_flag(const struct graph *graph, const struct graph_flaw *flaw)
+{
+	const struct trace_summary *summary = trace_summary(graph->trace);
+	struct trace_filter types = { 0 };
+	struct map counts = { 0 };
+	uint64_t best = 0, most = 0, last_ns = flaw->last_ns ? flaw->last_ns : summary->end_ns;
+	struct graph_events walk;
+	const struct event *e;
+
+	if (!summary->counts[EVENT_flag_read])
+		return 0;
+	trace_filter_add(&types, EVENT_flag_read);
+	walk = graph_events_of(graph, flaw->thread, graph->rows[flaw->segment].in_ns, last_ns, &types);
+	while ((e = graph_events_next(&walk))) {
+		uint64_t *count = map_at(&counts, event_as(e, flag_read)->address, NULL);
+
+		if (++*count > most) {
+			most = *count;
+			best = event_as(e, flag_read)->address;
+		}
+	}
+	graph_events_done(&walk);
+	map_done(&counts);
+	return best;
+}
+
 static int compare_flaws(const void *a, const void *b)
 {
 	const struct graph_flaw *x = a, *y = b;
@@ -264,6 +292,9 @@ struct graph_flaw *graph_check(struct arena *arena, const struct graph *graph, s
 	result = arena_array(arena, struct graph_flaw, *ret_count + 1);
 	if (*ret_count)
 		memcpy(result, c.flaws.items, *ret_count * sizeof(*result));
+	for (size_t i = 0; i < *ret_count; i++)
+		if (result[i].kind == FLAW_poll_loop)
+			result[i].flag = likely_flag(graph, &result[i]);
 	vec_done(&c.flaws);
 	map_done(&c.groups);
 	return result;

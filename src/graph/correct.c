@@ -14,6 +14,7 @@ static void correction_clear(struct correction *c)
 	map_clear(&c->cut_edges);
 	map_clear(&c->kept);
 	map_clear(&c->idle);
+	map_clear(&c->flags);
 	arena_done(&c->arena);
 	arena_init(&c->arena);
 }
@@ -67,7 +68,7 @@ static int add_join(struct graph *graph, const struct rule *rule, uint32_t rule_
 	edge.from_row = row_of_event(graph, rule->from_event);
 	edge.to_row = row_of_event(graph, rule->to_event);
 	if (!from || !to || edge.from_row == GRAPH_NONE || edge.to_row == GRAPH_NONE) {
-		code = err_set(err, -ENOENT, "%s:%u: event %" PRIu64 " is in no segment of this trace", rule->file, rule->line,
+		code = err_set(err, -ENOENT, "%s:%u:%u: event %" PRIu64 " is in no segment of this trace", rule->file, rule->line, rule->column,
 			       !from || edge.from_row == GRAPH_NONE ? rule->from_event : rule->to_event);
 	} else {
 		edge.from_ns = from->time;
@@ -91,6 +92,9 @@ static int apply(struct graph *graph, const struct rule *rule, uint32_t number, 
 	case RULE_keep_edge:
 		done = mark_edges(graph, &c->kept, rule, number);
 		break;
+	case RULE_flag:
+		map_put(&c->flags, rule->address, number);
+		break;
 	case RULE_join:
 		return add_join(graph, rule, number, err);
 	case RULE_idle_wait:
@@ -103,10 +107,11 @@ static int apply(struct graph *graph, const struct rule *rule, uint32_t number, 
 		break;
 	}
 	if (!done && rule->kind == RULE_idle_wait)
-		return err_set(err, -ENOENT, "%s:%u: no wait begins at event %" PRIu64, rule->file, rule->line, rule->from_event);
+		return err_set(err, -ENOENT, "%s:%u:%u: no wait begins at event %" PRIu64, rule->file, rule->line, rule->column,
+			       rule->from_event);
 	if (!done)
-		return err_set(err, -ENOENT, "%s:%u: there is no edge from event %" PRIu64 " to event %" PRIu64, rule->file,
-			       rule->line, rule->from_event, rule->to_event);
+		return err_set(err, -ENOENT, "%s:%u:%u: there is no edge from event %" PRIu64 " to event %" PRIu64, rule->file,
+			       rule->line, rule->column, rule->from_event, rule->to_event);
 	c->rules.items[number - graph->rules.length].uses += done;
 	return 0;
 }
@@ -115,6 +120,45 @@ static bool is_correction(enum rule_kind kind)
 {
 	return kind == RULE_cut_edge || kind == RULE_keep_edge || kind == RULE_join || kind == RULE_idle_wait ||
 	       kind == RULE_flag;
+}
+
+/* An edge comes or goes; a wake-up's together with the weak one to it. */
+static void count_edge(struct graph *graph, uint64_t key, bool removed)
+{
+	struct graph_stats *stats = &graph->stats;
+	bool is_wait = key >> 63, was;
+	uint32_t row = (uint32_t)key;
+	unsigned kind = is_wait ? graph->row_mechanisms[graph->rows[row].wake_rule] : graph->edges.items[key].kind & (EDGE_REMOVED - 1);
+
+	was = is_wait ? graph->rows[row].flags & ROW_REMOVED : graph->edges.items[key].kind & EDGE_REMOVED;
+	if (was == removed)
+		return;
+	stats->edges[kind] += removed ? UINT64_MAX : 1;
+	stats->removed_by_rule += removed ? 1 : UINT64_MAX;
+	if (is_wait)
+		stats->edges[MECHANISM_wait] += removed ? UINT64_MAX : 1;
+}
+
+static void count_corrections(struct graph *graph)
+{
+	const struct correction *c = &graph->correction;
+	const struct map_slot *slot;
+
+	graph->stats = graph->built_stats;
+	for (size_t at = 0; (slot = map_next(&c->cut_edges, &at)); )
+		if (!map_find(&c->kept, slot->key))
+			count_edge(graph, slot->key, true);
+	for (size_t at = 0; (slot = map_next(&c->kept, &at)); )
+		count_edge(graph, slot->key, false);
+	for (size_t i = 0; i < c->joins.length; i++)
+		graph->stats.edges[c->joins.items[i].kind]++;
+}
+
+const char *graph_flag_name(const struct graph *graph, uint64_t address)
+{
+	const uint64_t *rule = map_find(&graph->correction.flags, address);
+
+	return rule ? graph_rule_name(graph, (uint32_t)*rule) : NULL;
 }
 
 int graph_correct(struct graph *graph, const struct rules *corrections, bool *ret_rebuild, struct err *err)
@@ -136,9 +180,11 @@ int graph_correct(struct graph *graph, const struct rules *corrections, bool *re
 		code = apply(graph, rule, (uint32_t)(graph->rules.length + c->rules.length - 1), err);
 		if (code) {
 			correction_clear(c);
+			count_corrections(graph);
 			return code;
 		}
 	}
+	count_corrections(graph);
 	if (ret_rebuild)
 		*ret_rebuild = rebuild;
 	return 0;

@@ -125,6 +125,9 @@ const char *graph_rule_text(const struct graph *graph, uint32_t rule);
 uint64_t graph_rule_uses(const struct graph *graph, uint32_t rule);
 uint32_t graph_rule_count(const struct graph *graph);
 
+/* What a `flag` statement calls the address; NULL when none does. */
+const char *graph_flag_name(const struct graph *graph, uint64_t address);
+
 /* ---- threads and pseudo-threads ---- */
 
 enum graph_thread_kind {

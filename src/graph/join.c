@@ -1,39 +1,8 @@
 /* See join.h. */
-#include "graph/join.h"
+#include "graph/join_side.h"
 
-#include <string.h>
-
-#define KEPT_EMPTY 64          /* places that an empty side keeps */
 #define SIZES_SEARCHED 64      /* datagrams looked through for one of the right size */
-
 #define LOOK_AROUND 8          /* messages between two looks at quiet channels */
-
-/* A send or a receive, on one cache line. */
-struct moved {
-	uint64_t begin_ns, end_ns;
-	uint64_t token, object;
-	uint64_t total;           /* length of all up to and with this one */
-	uint64_t length;          /* bytes, or 1 of datagrams */
-	uint32_t bytes, peer;
-	bool used;                /* eventfd: read; datagram: lost on the way */
-};
-
-/* What is known of its place in the stream. */
-struct join_placed {
-	uint64_t least, most;     /* place of its first byte: from, to */
-	uint64_t end;             /* most and its length */
-	uint64_t least_behind;    /* least of this and all behind */
-};
-
-struct side {
-	struct vec(struct moved) items;
-	size_t first;             /* items before are dropped */
-	uint64_t total;           /* length of all that ever came */
-	uint64_t dropped;         /* ... and of what was dropped */
-	uint64_t count;           /* of all that ever came */
-	uint64_t overlapped;      /* count when one came that began before the one before had ended */
-	uint64_t position;        /* of the last one, 0 not known */
-};
 
 struct join_channel {
 	uint64_t id;
@@ -54,13 +23,6 @@ void joins_init(struct joins *joins, uint64_t horizon_ns, void (*edge)(struct jo
 {
 	*joins = (struct joins){ .horizon_ns = horizon_ns ? horizon_ns : JOIN_HORIZON_NS, .edge = edge };
 	map_init(&joins->channel_of);
-}
-
-static void side_clear(struct side *side)
-{
-	vec_clear(&side->items);
-	side->first = 0;
-	side->total = side->dropped = side->count = side->overlapped = side->position = 0;
 }
 
 void joins_done(struct joins *joins)
@@ -130,154 +92,6 @@ static struct join_channel *channel_at(struct joins *joins, uint64_t id)
 	}
 	joins->recent[recent] = joins->channels.items[*index];
 	return joins->recent[recent];
-}
-
-static size_t side_count(const struct side *side)
-{
-	return side->items.length - side->first;
-}
-
-static struct moved *side_at(const struct side *side, size_t i)
-{
-	return &side->items.items[side->first + i];
-}
-
-static void side_add(struct side *side, const struct join_message *m, uint64_t length)
-{
-	side->total += length;
-	side->count++;
-	side->position = m->position;
-	if (side_count(side) && m->begin_ns <= side_at(side, side_count(side) - 1)->end_ns)
-		side->overlapped = side->count;
-	vec_push(&side->items, ((struct moved){ .begin_ns = m->begin_ns, .end_ns = m->end_ns, .token = m->token, .object = m->object,
-						.total = side->total, .length = length, .bytes = m->bytes, .peer = m->peer }));
-}
-
-static void side_drop(struct side *side, size_t count)
-{
-	if (!count)
-		return;
-	side->first += count;
-	side->dropped = side->items.items[side->first - 1].total;
-	if (side->first == side->items.length && side->items.capacity > KEPT_EMPTY) {
-		/* Most channels are quiet most of the time. */
-		vec_done(&side->items);
-		side->first = 0;
-		return;
-	}
-	if (side->first < 256 || side->first < side->items.length / 2)
-		return;
-	memmove(side->items.items, side->items.items + side->first, side_count(side) * sizeof(*side->items.items));
-	side->items.length -= side->first;
-	side->first = 0;
-}
-
-/* Length of all that had ended before the time. */
-static uint64_t side_ended(const struct side *side, uint64_t time_ns)
-{
-	size_t low = 0, high = side_count(side);
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (side_at(side, middle)->end_ns < time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? side_at(side, low - 1)->total : side->dropped;
-}
-
-/* True when a call was under way at the time. */
-static bool side_busy(const struct side *side, uint64_t from_ns, uint64_t to_ns)
-{
-	for (size_t i = side_count(side); i-- > 0; ) {
-		const struct moved *moved = side_at(side, i);
-
-		if (moved->begin_ns <= to_ns && moved->end_ns >= from_ns)
-			return true;
-		/* ends are in order, begins are not: look a little further only */
-		if (moved->end_ns < from_ns)
-			return false;
-	}
-	return false;
-}
-
-static uint64_t minimum(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
-static uint64_t maximum(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
-static uint64_t place(int64_t before, uint64_t total)
-{
-	int64_t at = before + (int64_t)total;
-
-	return at > 0 ? (uint64_t)at : 0;
-}
-
-/* Whether each item that is held ended before the next began: then their places
- * are certain. */
-static bool side_serial(const struct side *side)
-{
-	return side->overlapped <= side->count - side_count(side) + 1;
-}
-
-/* Places of the items in the order of their begins: nearly that of their ends. */
-static void order_by_begin(const struct side *side, uint32_t *order, uint32_t *other)
-{
-	size_t count = side_count(side);
-
-	for (size_t i = 0; i < count; i++)
-		order[i] = (uint32_t)i;
-	/* Merges runs; most are in order already and only looked at. */
-	for (size_t width = 1; width < count; width *= 2)
-		for (size_t from = 0; from + width < count; from += 2 * width) {
-			size_t middle = from + width, to = from + 2 * width < count ? from + 2 * width : count, a = from, b = middle, n = from;
-
-			if (side_at(side, order[middle - 1])->begin_ns <= side_at(side, order[middle])->begin_ns)
-				continue;
-			while (n < to)
-				if (b == to || (a < middle && side_at(side, order[a])->begin_ns <= side_at(side, order[b])->begin_ns))
-					other[n++] = order[a++];
-				else
-					other[n++] = order[b++];
-			memcpy(order + from, other + from, (to - from) * sizeof(*order));
-		}
-}
-
-/* Where each item may begin: behind all that ended before it began, at most
- * behind all that began before it ended. Into `placed`, one for each. */
-static void side_place(struct joins *joins, const struct side *side, int64_t before, struct join_placed *placed)
-{
-	size_t count = side_count(side), ended = 0, begun = 0;
-	uint64_t sum = side->dropped, least = UINT64_MAX;
-	uint32_t *order;
-
-	vec_reserve(&joins->order, 2 * count);
-	order = joins->order.items;
-	order_by_begin(side, order, order + count);
-	for (size_t i = 0; i < count; i++) {
-		for (; ended < count && side_at(side, ended)->end_ns < side_at(side, order[i])->begin_ns; ended++)
-			sum = side_at(side, ended)->total;
-		placed[order[i]].least = place(before, sum);
-	}
-	sum = side->dropped;
-	for (size_t i = 0; i < count; i++) {
-		const struct moved *moved = side_at(side, i);
-
-		for (; begun < count && side_at(side, order[begun])->begin_ns < moved->end_ns; begun++)
-			sum += side_at(side, order[begun])->length;
-		/* What took no time by the clock began and ended at once. */
-		placed[i].most = place(before, maximum(moved->begin_ns < moved->end_ns ? sum - moved->length : sum, moved->total - moved->length));
-		placed[i].end = placed[i].most + moved->length;
-	}
-	for (size_t i = count; i-- > 0; )
-		placed[i].least_behind = least = minimum(placed[i].least, least);
 }
 
 static void emit(struct joins *joins, const struct join_channel *c, const struct moved *send, const struct moved *receive,

@@ -423,6 +423,7 @@ void graph_free(struct graph *graph)
 	map_done(&graph->correction.cut_edges);
 	map_done(&graph->correction.kept);
 	map_done(&graph->correction.idle);
+	map_done(&graph->correction.flags);
 	arena_done(&graph->correction.arena);
 	arena_done(&graph->arena);
 	tables_free(graph->owned_tables);

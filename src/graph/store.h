@@ -120,6 +120,7 @@ struct correction {
 	struct map cut_edges;        /* stored edge or wait (bit 63) -> rule */
 	struct map kept;             /* the same, made to count again */
 	struct map idle;             /* wait */
+	struct map flags;            /* address -> rule */
 	struct vec(struct graph_rule) rules;
 	struct arena arena;
 };
@@ -159,6 +160,7 @@ struct graph {
 	uint8_t row_confidences[256];
 	struct vec(struct trace_gap) gaps;   /* by from_ns; adjoining ones merged */
 	struct graph_stats stats;
+	struct graph_stats built_stats;      /* without corrections */
 	struct graph_contradictions contradictions;
 	struct arena arena;          /* rule texts */
 	struct correction correction;

@@ -43,7 +43,13 @@ static void show_flaw(struct buf *buf, const struct graph *graph, const struct g
 		graph_show_duration(buf, flaw->period_ns);
 		buf_text(buf, " (");
 		show_what(buf, flaw);
-		buf_text(buf, "): it waits for something that wakes nobody, likely a flag");
+		buf_text(buf, "): it waits for something that wakes nobody, ");
+		if (!flaw->flag)
+			buf_text(buf, "likely a flag");
+		else if (graph_flag_name(graph, flaw->flag))
+			buf_printf(buf, "the flag %s at 0x%" PRIx64, graph_flag_name(graph, flaw->flag), flaw->flag);
+		else
+			buf_printf(buf, "the flag at 0x%" PRIx64, flaw->flag);
 		break;
 	}
 	buf_text(buf, "; ");
@@ -76,6 +82,8 @@ static void json_flaw(struct json *json, const struct graph *graph, const struct
 	json_text(json, "wait", flaw->kind == FLAW_over ? NULL : wait);
 	json_u64(json, "object", flaw->object);
 	json_u64(json, "period_ns", flaw->period_ns);
+	json_u64(json, "flag", flaw->flag);
+	json_text(json, "flag_name", flaw->flag ? graph_flag_name(graph, flaw->flag) : NULL);
 	json_array(json, "peers");
 	for (uint32_t i = 0; i < flaw->peer_count && i < 4; i++) {
 		graph_thread(graph, flaw->peers[i], &thread);

@@ -111,6 +111,25 @@ void graph_show_wait(struct buf *buf, const struct graph *graph, const struct gr
 	buf_char(buf, '\n');
 }
 
+/* The flag that an event writes, by its name where a rule gives it one. */
+static void show_flag(struct buf *buf, const struct graph *graph, uint64_t number)
+{
+	struct arena arena;
+	const struct event *e;
+
+	arena_init(&arena);
+	e = trace_event(graph_trace(graph), &arena, number);
+	if (e && e->type == EVENT_flag_write) {
+		const char *name = graph_flag_name(graph, event_as(e, flag_write)->address);
+
+		if (name)
+			buf_printf(buf, "  %s", name);
+		else
+			buf_printf(buf, "  0x%" PRIx64, event_as(e, flag_write)->address);
+	}
+	arena_done(&arena);
+}
+
 void graph_show_edge(struct buf *buf, const struct graph *graph, const struct graph_edge *edge, bool into)
 {
 	buf_printf(buf, "  %s %u  ", into ? "<-" : "->", into ? edge->from : edge->to);
@@ -120,6 +139,8 @@ void graph_show_edge(struct buf *buf, const struct graph *graph, const struct gr
 	text_format_time(buf, edge->from_ns);
 	buf_text(buf, " +");
 	graph_show_duration(buf, edge->to_ns > edge->from_ns ? edge->to_ns - edge->from_ns : 0);
+	if (edge->kind == MECHANISM_flag)
+		show_flag(buf, graph, edge->from_event);
 	buf_printf(buf, "  %srule %s\n", edge->removed ? "removed, " : "", graph_rule_name(graph, edge->rule));
 }
 
