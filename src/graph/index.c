@@ -22,7 +22,8 @@
 #define WRITER_NAPS 5000        /* of 2 ms: how long a writer is waited for */
 
 enum section {
-	SECTION_tables, SECTION_rows, SECTION_blocks, SECTION_threads, SECTION_block_list, SECTION_names, SECTION_edges, SECTION_edges_by_to, SECTION_edges_by_from,
+	SECTION_tables,
+	SECTION_rows, SECTION_blocks, SECTION_threads, SECTION_block_list, SECTION_names, SECTION_edges, SECTION_edges_by_to, SECTION_edges_by_from,
 	SECTION_unread, SECTION_long_stretches, SECTION_long_waits, SECTION_rules, SECTION_row_rules, SECTION_preemptions, SECTION_stats, SECTION_COUNT
 };
 
