@@ -143,7 +143,7 @@ static int open_file(struct trace *trace, struct err *err)
 static void read_machine(struct trace *trace)
 {
 	struct vec(const char *) texts = { 0 };
-	struct trace_filter filter = { 0 };
+	struct trace_filter filter = { .unnumbered = true };
 	struct trace_cursor *cursor;
 	const struct event *e;
 
