@@ -154,8 +154,9 @@ def text(results):
              f"{r['events'] / r['seconds'] / 1e6:.2f}", f"{r['lines']:,}", f"{r['peak_mib']:.0f}"] for r in results['offline']])
     if results.get('scale'):
         import scale
-        lines += ['## The event graph of large traces', '', 'Composed of recordings of redis, make and sched messaging; the page cache '
-                  'dropped before the first reading. The index is written in the background, then used.', '']
+        lines += ['## The event graph of large traces', '', 'Composed of recordings (mixed: redis, make, sched messaging; full level: redis, sched '
+                  'messaging, pgbench, nginx, every system call and message in them); the page cache dropped before the first '
+                  'reading. The index is written in the background, then used. Below, the peers over recordings of sched messaging.', '']
         lines += scale.text(results['scale'])
     lines += ['## Commands', ''] + [f"- {w['title']}: `{w['command']}`" for w in workloads]
     lines += [f'- not measured: {text}' for text in results['skipped']]

@@ -20,9 +20,15 @@ import workloads
 
 SIZES = (2_300_000, 18_500_000)
 LARGE = 170_000_000
-# What the traces are composed of: workload and level.
-INPUTS = ((workloads.Redis, recorders.Lean), (workloads.Redis, recorders.Full), (workloads.Make, recorders.Full),
-          (workloads.Messaging, recorders.Lean))
+# What the traces are composed of: workloads and levels. The second kind is full of
+# system calls and messages, each of which has to be joined with its other end.
+KINDS = {
+    'mixed': ((workloads.Redis, recorders.Lean), (workloads.Redis, recorders.Full), (workloads.Make, recorders.Full),
+              (workloads.Messaging, recorders.Lean)),
+    'full level': ((workloads.Redis, recorders.Full), (workloads.Messaging, recorders.Full), (workloads.Postgres, recorders.Full),
+                   (workloads.Nginx, recorders.Full)),
+}
+SIZES_OF = {'full level': (18_500_000,)}    # the others: all sizes
 PROBLEMS = (RuntimeError, OSError, ValueError, subprocess.SubprocessError)
 
 
@@ -35,10 +41,10 @@ def drop_caches():
         pass
 
 
-def record(build, folder):
+def record(build, folder, inputs):
     """Paths of the recordings that could be made."""
     paths = []
-    for number, (workload_kind, recorder_kind) in enumerate(INPUTS):
+    for number, (workload_kind, recorder_kind) in enumerate(inputs):
         base = f'{folder}/{number}'
         os.makedirs(base + '/work')
         os.makedirs(base + '/trace')
@@ -57,7 +63,7 @@ def record(build, folder):
     return paths
 
 
-def read(build, trace, size):
+def read(build, trace, kind, size):
     """Rows: the graph built from a cold file, then from the index; a question."""
     if os.path.exists(trace + '.graph'):
         os.unlink(trace + '.graph')
@@ -65,7 +71,7 @@ def read(build, trace, size):
     for title, command in (('graph, cold', 'graph'), ('graph, from the index', 'graph'), ('why', 'why')):
         if not rows:
             drop_caches()
-        row = offline.timed(title, f'{build}/argus {command} {trace}', size)
+        row = offline.timed(f'{kind}: {title}', f'{build}/argus {command} {trace}', size)
         row.update(bytes=os.path.getsize(trace), command='argus ' + command)
         rows.append(row)
         print(f'  scale: {size:,} events, {title}: {row["seconds"]:.2f} s, {row["peak_mib"]:.0f} MiB', flush=True)
@@ -78,25 +84,29 @@ def peers(build, folder):
     return [dict(row, bytes=0) for row in rows]
 
 
-def measure(build, sizes=SIZES, with_peers=False):
+def measure(build, sizes=SIZES, with_peers=True):
     subprocess.run(['ninja', '-C', build, 'compose'], check=True, stdout=subprocess.DEVNULL)
     rows = []
     with tempfile.TemporaryDirectory(prefix='argus-scale-', dir='/var/tmp') as folder:
-        inputs = record(build, folder)
-        for size in sizes if inputs else ():
-            trace = f'{folder}/composed'
-            subprocess.run([f'{build}/compose', trace, str(size), *inputs], check=True, stdout=subprocess.DEVNULL)
-            rows += read(build, trace, size)
+        for kind, inputs in KINDS.items():
+            os.makedirs(f'{folder}/{kind}')
+            recordings = record(build, f'{folder}/{kind}', inputs)
+            for size in SIZES_OF.get(kind, sizes) if recordings else ():
+                trace = f'{folder}/composed'
+                done = subprocess.run([f'{build}/compose', trace, str(size), *recordings], check=True, capture_output=True, text=True)
+                rows += read(build, trace, kind, int(done.stdout.split()[0]))
+                os.unlink(trace)
         if with_peers:
             rows += peers(build, folder)
     return rows
 
 
-def text(rows):
-    head = ['command', 'events', 'trace MiB', 's', 'M events/s', 'ns/event', 'peak MiB']
-    return report.table(head, [
-        [r['title'], f"{r['events']:,}", f"{r['bytes'] / 2**20:.0f}" if r['bytes'] else '', f"{r['seconds']:.2f}",
-         f"{r['events'] / r['seconds'] / 1e6:.2f}", f"{r['seconds'] / r['events'] * 1e9:.0f}", f"{r['peak_mib']:.0f}"] for r in rows])
+def beside(rows):
+    """In words: the graph's events a second against the peers'."""
+    rates = {row['title']: row['events'] / row['seconds'] for row in rows}
+    own = [row['events'] / row['seconds'] for row in rows if 'graph, cold' in row['title'] and row['events'] > 10_000_000]
+    words = [f"{min(own) / rates[peer]:.1f} times {peer}" for peer in rates if ':' not in peer and peer != 'why'] if own else []
+    return ['Slowest large graph against the peers, in events a second: ' + ', '.join(words) + '.', ''] if words else []
 
 
 def main():
@@ -106,7 +116,7 @@ def main():
     parser.add_argument('--out', help='also write the table to this file')
     parser.add_argument('build', nargs='?', default=root + '/build')
     options = parser.parse_args()
-    rows = measure(os.path.abspath(options.build), SIZES + ((LARGE,) if options.large else ()), with_peers=True)
+    rows = measure(os.path.abspath(options.build), SIZES + ((LARGE,) if options.large else ()))
     lines = '\n'.join(text(rows))
     if options.out:
         with open(options.out, 'w') as out:
