@@ -48,11 +48,11 @@ static int add_damage(struct copy *copy, const struct chunk *chunk, struct err *
 static int add_events(struct copy *copy, const struct chunk *chunk, struct err *err)
 {
 	const struct decoded *decoded = &copy->decoded;
-	uint64_t all[(EVENT_MAX + 63) / 64];
+	struct trace_filter all = { 0 };
 	int r = 0;
 
-	memset(all, 0xff, sizeof(all));
-	if (chunk_decode(copy->trace, chunk, all, &copy->decoded))
+	memset(all.types, 0xff, sizeof(all.types));
+	if (chunk_decode(copy->trace, chunk, &all, &copy->decoded))
 		return add_damage(copy, chunk, err);
 	for (uint32_t i = 0; !r && i < decoded->count; i++) {
 		struct event e = { .time = decoded->times[i], .cpu = chunk->cpu, .type = decoded->types[i], .tid = decoded->tids[i], .tail = "" };
