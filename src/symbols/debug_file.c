@@ -25,11 +25,16 @@ static bool hexadecimal(const char *text)
 	return length >= 4 && length <= 64 && length % 2 == 0 && strspn(text, "0123456789abcdef") == length;
 }
 
+bool debug_file_remote(void)
+{
+	const char *urls = getenv("DEBUGINFOD_URLS");
+	return urls && urls[0];
+}
+
 /* libdebuginfod is loaded only when the user has named servers. */
 static bool debuginfod(const char *build_id, char *path, size_t path_bytes)
 {
-	const char *urls = getenv("DEBUGINFOD_URLS");
-	if (!urls || !urls[0])
+	if (!debug_file_remote())
 		return false;
 	void *library = dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_LOCAL);
 	if (!library)
@@ -121,13 +126,13 @@ static bool by_debuglink(const struct elf_file *file, const char *file_path, con
 	return found;
 }
 
-bool debug_file_find(const struct elf_file *file, const char *file_path, const char *symfs, char *path, size_t path_bytes)
+bool debug_file_find(const struct elf_file *file, const char *file_path, const char *symfs, bool remote, char *path, size_t path_bytes)
 {
 	char build_id[65];
 	elf_file_build_id_text(file, build_id);
 	return (debug_file_by_build_id(build_id, symfs, false, path, path_bytes) && build_id_fits(file, path)) ||
 	       by_debuglink(file, file_path, symfs, path, path_bytes) ||
-	       (file->build_id_bytes && debuginfod(build_id, path, path_bytes) && build_id_fits(file, path));
+	       (remote && file->build_id_bytes && debuginfod(build_id, path, path_bytes) && build_id_fits(file, path));
 }
 
 /* .gnu_debugdata is an ELF file of its own, packed with xz. */
@@ -186,7 +191,7 @@ void debug_file_add_symbols(const struct elf_file *file, const char *file_path, 
 {
 	char path[4096];
 	struct elf_file debug;
-	if (debug_file_find(file, file_path, symfs, path, sizeof(path)) && elf_file_open(path, &debug, NULL) == 0) {
+	if (debug_file_find(file, file_path, symfs, true, path, sizeof(path)) && elf_file_open(path, &debug, NULL) == 0) {
 		symbol_table_add(symbols, &debug);
 		elf_file_close(&debug);
 		return;

@@ -11,7 +11,9 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/map.h"
 #include "symbols/debug_file.h"
+#include "symbols/unwind_cache.h"
 
 enum { VDSO_MAX_BYTES = 16384 };
 
@@ -104,16 +106,43 @@ void module_names_open(struct module_names *m, const char *symfs)
 		return;
 	m->opened = true;
 	find_file(m, symfs);
-	if (m->have_file && unwind_table_make(&m->file, &m->unwind, NULL) < 0)
+}
+
+void module_names_bounds(struct module_names *m, const char *symfs)
+{
+	if (m->bounded)
+		return;
+	m->bounded = true;
+	module_names_open(m, symfs);
+	if (m->have_file && unwind_cache_table(&m->file, &m->unwind, NULL) < 0)
 		m->unwind = (struct unwind_table){ 0 };
+}
+
+static uint64_t mix_file(uint64_t stamp, const char *path)
+{
+	struct stat st;
+	stamp = hash_u64(stamp ^ hash_bytes(path, strlen(path)));
+	if (path[0] && stat(path, &st) == 0) {
+		uint64_t words[] = { st.st_dev, st.st_ino, (uint64_t)st.st_size, (uint64_t)st.st_mtim.tv_sec, (uint64_t)st.st_mtim.tv_nsec };
+		stamp = hash_u64(stamp ^ hash_bytes(words, sizeof(words)));
+	}
+	return stamp;
+}
+
+uint64_t module_names_stamp(const struct module_names *m, const char *symfs, bool lines)
+{
+	char debug[4096];
+	if (!m->have_file || m->file.fd < 0 || !debug_file_find(&m->file, m->path, symfs, false, debug, sizeof(debug)))
+		debug[0] = 0;
+	return mix_file(mix_file(lines + 2u * debug_file_remote(), m->path), debug);
 }
 
 void module_names_load(struct module_names *m, const char *symfs)
 {
 	if (m->loaded)
 		return;
-	module_names_open(m, symfs);
 	m->loaded = true;
+	module_names_bounds(m, symfs);
 	if (m->have_file) {
 		symbol_table_add(&m->symbols, &m->file);
 		if (!elf_file_section(&m->file, ".symtab"))

@@ -12,6 +12,7 @@
 struct module_names {
 	const struct module *module;
 	bool opened, have_file;        /* the file was looked for; it was found and is the right one */
+	bool bounded;                  /* functions' bounds were looked for */
 	bool loaded;                   /* symbols were loaded */
 	bool lines_opened;             /* debug information was looked for */
 	struct elf_file file;
@@ -21,8 +22,12 @@ struct module_names {
 	char complaint[480];           /* why there is no file, or it was refused; "" nothing to say */
 };
 
-/* Finds the file and its functions' bounds; not its symbols. */
+/* Finds the file. */
 void module_names_open(struct module_names *m, const char *symfs);
+/* Its functions' bounds too. */
+void module_names_bounds(struct module_names *m, const char *symfs);
+/* Which files, in which state, its names come from; after module_names_open, which found one. */
+uint64_t module_names_stamp(const struct module_names *m, const char *symfs, bool lines);
 /* The symbols too. */
 void module_names_load(struct module_names *m, const char *symfs);
 void module_names_done(struct module_names *m);

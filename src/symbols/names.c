@@ -4,12 +4,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/map.h"
 #include "symbols/demangle.h"
 #include "symbols/debug_file.h"
 #include "symbols/module_names.h"
+#include "symbols/names_cache.h"
 #include "symbols/names_lines.h"
+
+#define KEEP_FROM_NS 2000000u /* what is found in less is not worth a file */
+
+/* What is kept of a module between runs. */
+struct kept_names {
+	bool asked;
+	struct names_cache cache;
+	uint64_t stamp;
+	uint64_t spent_ns;                 /* on what was not there */
+	struct vec(const struct name *) fresh;
+};
 
 struct names {
 	struct arena arena;
@@ -18,6 +31,7 @@ struct names {
 	struct module_names *modules;      /* by module number */
 	struct symbol_table *told;         /* the same: names that the trace has, by file offset */
 	const struct name **by_node;       /* NULL: not asked yet */
+	struct kept_names *kept;           /* by module number */
 	struct names_lines **lines;        /* per module; opened with its first name */
 	struct map *by_place;              /* per module: address -> struct name * */
 	struct name unknown;
@@ -118,6 +132,7 @@ int names_open(const struct trace *trace, const struct tables *tables, const str
 		n->options = *options;
 	n->told = mem_zalloc((tables->module_count + 1) * sizeof(*n->told));
 	n->modules = mem_zalloc((tables->module_count + 1) * sizeof(*n->modules));
+	n->kept = mem_zalloc((tables->module_count + 1) * sizeof(*n->kept));
 	n->by_place = mem_zalloc((tables->module_count + 1) * sizeof(*n->by_place));
 	n->lines = mem_zalloc((tables->module_count + 1) * sizeof(*n->lines));
 	n->by_node = mem_zalloc((tables->frame_count + 1) * sizeof(*n->by_node));
@@ -137,17 +152,34 @@ int names_open(const struct trace *trace, const struct tables *tables, const str
 	return 0;
 }
 
+/* Nor what a server that does not answer just now has not said. */
+static bool worth_keeping(const struct name *name)
+{
+	return name->function[0] || !debug_file_remote();
+}
+
+static void keep_names(struct names *n, uint32_t module)
+{
+	struct kept_names *k = &n->kept[module];
+	if (k->spent_ns > KEEP_FROM_NS)
+		names_cache_save(n->tables->modules[module].build_id, k->stamp, &k->cache, k->fresh.items, k->fresh.length);
+	vec_done(&k->fresh);
+	names_cache_done(&k->cache);
+}
+
 void names_close(struct names *n)
 {
 	if (!n)
 		return;
 	for (uint32_t i = 0; i < n->tables->module_count; i++) {
+		keep_names(n, i);
 		module_names_done(&n->modules[i]);
 		map_done(&n->by_place[i]);
 		names_lines_close(n->lines[i]);
 		symbol_table_done(&n->told[i]);
 	}
 	free(n->modules);
+	free(n->kept);
 	free(n->by_place);
 	free(n->lines);
 	free(n->told);
@@ -172,12 +204,53 @@ static void find_lines(struct names *n, struct module_names *m, uint64_t address
 		return;
 	if (!m->lines_opened) {
 		m->lines_opened = true;
-		if (!debug_file_find(&m->file, m->path, n->options.symfs, debug, sizeof(debug)))
+		if (!debug_file_find(&m->file, m->path, n->options.symfs, true, debug, sizeof(debug)))
 			debug[0] = 0;
 		n->lines[name->module_number] = names_lines_open(m->path, debug);
 	}
 	if (n->lines[name->module_number])
 		names_lines_find(n->lines[name->module_number], &n->arena, address, name);
+}
+
+static void set_place(struct names *n, struct name *name)
+{
+	name->text = arena_printf(&n->arena, "%s+0x%" PRIx64, name->module[0] ? name->module : "?", name->address);
+}
+
+static uint64_t clock_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* A name found by an earlier run; the module's file is here and the right one. */
+static bool find_kept(struct names *n, uint32_t module, uint64_t offset, struct name *name)
+{
+	struct kept_names *k = &n->kept[module];
+	struct module_names *m = &n->modules[module];
+	bool guessed;
+
+	if (!k->asked) {
+		k->asked = true;
+		module_names_open(m, n->options.symfs);
+		if (m->have_file && m->file.fd >= 0 && m->module->build_id[0]) {
+			k->stamp = module_names_stamp(m, n->options.symfs, n->options.lines) | 1;
+			names_cache_load(m->module->build_id, k->stamp, &k->cache);
+		}
+	}
+	if (!names_cache_find(&k->cache, &n->arena, offset, name))
+		return false;
+	const struct symbol *told = name->function[0] ? NULL : symbol_table_find(&n->told[module], NULL, offset, &guessed);
+	if (told) {
+		set_function(n, name, told->name, guessed);
+		name->function_start = told->start;
+	} else if (name->function[0]) {
+		name->text = name->guessed ? arena_printf(&n->arena, "%s~", name->function) : name->function;
+	} else {
+		set_place(n, name);
+	}
+	return true;
 }
 
 static const struct name *resolve(struct names *n, uint32_t module, uint64_t offset)
@@ -189,6 +262,9 @@ static const struct name *resolve(struct names *n, uint32_t module, uint64_t off
 	bool guessed = false;
 
 	name_init(n, name, module, offset);
+	if (find_kept(n, module, offset, name))
+		return name;
+	uint64_t before = clock_ns();
 	module_names_load(m, n->options.symfs);
 	name->function_start = function_start(m, offset);
 	if (m->have_file && module_names_address(m, offset, &address)) {
@@ -200,11 +276,21 @@ static const struct name *resolve(struct names *n, uint32_t module, uint64_t off
 		set_function(n, name, s->name, guessed);
 		if (name->function_start == offset && module_names_offset(m, s->start, &start))
 			name->function_start = start;
-	} else if ((told = symbol_table_find(&n->told[module], NULL, offset, &guessed))) {
+	}
+	/* what comes from the trace is not taken for others' */
+	struct kept_names *k = &n->kept[module];
+	k->spent_ns += clock_ns() - before;
+	if (k->stamp && worth_keeping(name)) {
+		const struct name *found = s ? name : arena_memdup(&n->arena, name, sizeof(*name));
+		vec_push(&k->fresh, found);
+	}
+	if (s)
+		return name;
+	if ((told = symbol_table_find(&n->told[module], NULL, offset, &guessed))) {
 		set_function(n, name, told->name, guessed);
 		name->function_start = told->start;
 	} else {
-		name->text = arena_printf(&n->arena, "%s+0x%" PRIx64, name->module[0] ? name->module : "?", offset);
+		set_place(n, name);
 	}
 	return name;
 }
@@ -246,7 +332,7 @@ uint64_t names_function_start(struct names *n, uint32_t node)
 	const struct frame *f = &n->tables->frames[node];
 	if (f->module == 0 || f->module >= n->tables->module_count)
 		return f->address;
-	module_names_open(&n->modules[f->module], n->options.symfs);
+	module_names_bounds(&n->modules[f->module], n->options.symfs);
 	return function_start(&n->modules[f->module], f->address);
 }
 

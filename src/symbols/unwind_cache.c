@@ -1,16 +1,13 @@
 #include "symbols/unwind_cache.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/map.h"
+#include "symbols/cache_file.h"
 
 #define CACHE_MAGIC 0x3130776e75677261ull /* "argunw01" */
 #define CACHE_LEAST_BYTES (512u << 10)     /* of .eh_frame: less is made in a few milliseconds */
@@ -23,39 +20,6 @@ struct cache_head {
 	uint64_t base, skipped;
 	uint32_t page_count, row_count, rule_count, function_count;
 };
-
-static int make_folder(const char *path)
-{
-	struct stat st;
-	if (mkdir(path, 0700) < 0 && errno != EEXIST)
-		return -errno;
-	/* somebody else's folder would let him choose our tables */
-	if (lstat(path, &st) < 0)
-		return -errno;
-	return S_ISDIR(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 022) ? 0 : -EPERM;
-}
-
-int unwind_cache_folder(char *path, size_t path_bytes)
-{
-	const char *own = getenv("ARGUS_CACHE_DIR"), *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-	int length;
-
-	if (own && own[0] == '/') {
-		length = snprintf(path, path_bytes, "%s", own);
-	} else if (geteuid() == 0) {
-		length = snprintf(path, path_bytes, "/var/cache/argus");
-	} else if (cache && cache[0] == '/') {
-		length = snprintf(path, path_bytes, "%s/argus", cache);
-	} else if (home && home[0] == '/') {
-		char above[4096];
-		snprintf(above, sizeof(above), "%s/.cache", home);
-		mkdir(above, 0700);
-		length = snprintf(path, path_bytes, "%s/argus", above);
-	} else {
-		return -ENOENT;
-	}
-	return length < 0 || (size_t)length >= path_bytes ? -ENAMETOOLONG : make_folder(path);
-}
 
 /* Rows sorted within their page, rules that exist, functions that do not
  * overlap: what the searches rely on. */
@@ -112,38 +76,16 @@ bool unwind_cache_read(const void *data, size_t bytes, const char *build_id, str
 
 static bool cache_load(const char *path, const char *build_id, struct unwind_table *ret_table)
 {
-	struct stat st;
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	if (fd < 0)
+	size_t bytes;
+	void *data = cache_file_map(path, CACHE_MOST_BYTES, &bytes);
+	if (!data)
 		return false;
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid() || st.st_size <= 0 || st.st_size > CACHE_MOST_BYTES) {
-		close(fd);
-		return false;
-	}
-	/* a file of our own, which is replaced and never written in place */
-	void *data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
-	close(fd);
-	if (data == MAP_FAILED)
-		return false;
-	if (!unwind_cache_read(data, (size_t)st.st_size, build_id, ret_table)) {
-		munmap(data, (size_t)st.st_size);
+	if (!unwind_cache_read(data, bytes, build_id, ret_table)) {
+		munmap(data, bytes);
 		return false;
 	}
 	ret_table->mapped = data;
-	ret_table->mapped_bytes = (size_t)st.st_size;
-	return true;
-}
-
-static bool write_all(int fd, const void *data, size_t bytes)
-{
-	for (size_t done = 0; done < bytes;) {
-		ssize_t n = write(fd, (const char *)data + done, bytes - done);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return false;
-		done += (size_t)n;
-	}
+	ret_table->mapped_bytes = bytes;
 	return true;
 }
 
@@ -153,7 +95,7 @@ static void cache_save(const char *path, const char *build_id, const struct unwi
 	size_t pages = ((size_t)t->page_count + 1) * 4, rows = (size_t)t->row_count * 4, rules = (size_t)t->rule_count * 8,
 	       functions = (size_t)t->function_count * sizeof(struct unwind_function);
 	size_t bytes = sizeof(struct cache_head) + rules + functions + pages + rows;
-	char temporary[4200], *data = mem_zalloc(bytes), *at = data + sizeof(struct cache_head);
+	char *data = mem_zalloc(bytes), *at = data + sizeof(struct cache_head);
 	struct cache_head head = { .magic = CACHE_MAGIC, .base = t->base, .skipped = t->skipped, .page_count = t->page_count,
 				   .row_count = t->row_count, .rule_count = t->rule_count, .function_count = t->function_count };
 
@@ -165,26 +107,22 @@ static void cache_save(const char *path, const char *build_id, const struct unwi
 	memcpy(data, &head, sizeof(head));
 	head.checksum = hash_bytes(data + 16, bytes - 16);
 	memcpy(data, &head, sizeof(head));
-	snprintf(temporary, sizeof(temporary), "%s.%d", path, (int)getpid());
-	int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd >= 0) {
-		bool written = write_all(fd, data, bytes);
-		close(fd);
-		if (!written || rename(temporary, path) < 0)
-			unlink(temporary);
-	}
+	if (cache_file_write(path, data, bytes))
+		cache_file_trim(CACHE_FOLDER_BYTES);
 	free(data);
 }
 
 int unwind_cache_table(const struct elf_file *file, struct unwind_table *ret_table, struct err *err)
 {
 	const Elf64_Shdr *section = elf_file_section(file, ".eh_frame");
-	char build_id[65], folder[4000], path[4100];
+	char build_id[65], name[80], path[4100];
 
 	elf_file_build_id_text(file, build_id);
-	if (!build_id[0] || !section || section->sh_size < CACHE_LEAST_BYTES || unwind_cache_folder(folder, sizeof(folder)) < 0)
+	if (!build_id[0] || !section || section->sh_size < CACHE_LEAST_BYTES)
 		return unwind_table_make(file, ret_table, err);
-	snprintf(path, sizeof(path), "%s/%s.unwind", folder, build_id);
+	snprintf(name, sizeof(name), "%s.unwind", build_id);
+	if (cache_file_path(name, path, sizeof(path)) < 0)
+		return unwind_table_make(file, ret_table, err);
 	if (cache_load(path, build_id, ret_table))
 		return 0;
 	int r = unwind_table_make(file, ret_table, err);

@@ -1,8 +1,4 @@
-/* Unwind tables kept between runs, by build-id.
- *
- * $ARGUS_CACHE_DIR, else /var/cache/argus for root, else $XDG_CACHE_HOME/argus or ~/.cache/argus; the
- * folder 0700, files 0600. A cached file is checked like any other input
- * before it is used. Small tables are made faster than they are found, and are
+/* Unwind tables kept between runs (cache_file.h), by build-id. Small tables are made faster than they are found, and are
  * not kept. */
 #ifndef SYMBOLS_UNWIND_CACHE_H
 #define SYMBOLS_UNWIND_CACHE_H
@@ -15,7 +11,5 @@ int unwind_cache_table(const struct elf_file *file, struct unwind_table *ret_tab
 /* A table in a file's bytes; `bytes` must stay as long as the table. False
  * when they do not hold together. */
 bool unwind_cache_read(const void *data, size_t bytes, const char *build_id, struct unwind_table *ret_table);
-/* The folder, made when missing; -errno when there can be none. */
-int unwind_cache_folder(char *path, size_t path_bytes);
 
 #endif

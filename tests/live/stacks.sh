@@ -52,6 +52,20 @@ argus dump --stacks --comm program -e switch whole.trace >other.txt 2>complaint.
 ! grep -q 'shown' other.txt || fail "another build's names were used"
 grep -q 'build-id' complaint.txt || fail "nothing was said about the other build"
 
+# names that were kept from an earlier run are the same; debug information that comes later is noticed
+mkdir -m 700 kept
+cp gone program
+objcopy --only-keep-debug program program.debug && strip -o bare program && cp bare program
+objcopy --add-gnu-debuglink=program.debug program && mv program.debug later.debug
+ARGUS_CACHE_DIR=$PWD/kept argus symbolize whole.trace >kept1.txt 2>/dev/null
+ARGUS_CACHE_DIR=$PWD/kept argus symbolize whole.trace >kept2.txt 2>/dev/null
+cmp kept1.txt kept2.txt || fail "names that were kept differ"
+ls kept/*.names >/dev/null || fail "no names were kept"
+! grep -q hidden kept2.txt || fail "hidden has a name without symbols"
+mv later.debug program.debug
+ARGUS_CACHE_DIR=$PWD/kept argus symbolize whole.trace 2>/dev/null | grep -q 'hidden .*program.c:6' || fail "the debug file was not noticed"
+mv gone program
+
 # folded stacks: one line each, a count at its end
 argus export --folded --by wait-time named.trace >folded.txt 2>/dev/null
 grep -q '^program;.*;main;shown;hidden;.* [0-9]*$' folded.txt || fail "no folded line: $(head -n 5 folded.txt)"
