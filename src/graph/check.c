@@ -136,10 +136,18 @@ static void check_thread(struct checking *c, uint32_t thread)
 
 /* ---- over-connections ---- */
 
+#define TALK_PEERS 32 /* applications that are told apart */
+
+/* Whom a segment receives from, or sends to. */
+struct side_talk {
+	uint32_t peers;
+	uint32_t threads[TALK_PEERS], pids[TALK_PEERS];
+	uint64_t events[TALK_PEERS];
+};
+
 struct talk {
-	uint32_t segment, peers;
-	uint32_t threads[4], pids[4];
-	uint64_t events[4];
+	uint32_t segment;
+	struct side_talk received, sent;
 };
 
 struct talks {
@@ -147,10 +155,19 @@ struct talks {
 	struct vec(struct talk) list;
 };
 
-static void note_talk(const struct graph *graph, struct talks *talks, uint32_t row, uint32_t other_row, uint64_t event)
+/* Who is there already, or comes by the same event, which no boundary can part. */
+static bool is_known(const struct side_talk *side, uint32_t pid, uint64_t event)
+{
+	for (uint32_t i = 0; i < side->peers; i++)
+		if (side->pids[i] == pid || side->events[i] == event)
+			return true;
+	return side->peers == TALK_PEERS;
+}
+
+static void note_talk(const struct graph *graph, struct talks *talks, uint32_t row, uint32_t other_row, uint64_t event, bool receives)
 {
 	struct graph_thread own, other;
-	struct talk *talk;
+	struct side_talk *side;
 	uint64_t *index;
 	bool new;
 
@@ -163,19 +180,16 @@ static void note_talk(const struct graph *graph, struct talks *talks, uint32_t r
 		*index = talks->list.length;
 		vec_push(&talks->list, ((struct talk){ .segment = row_segment(graph, row) }));
 	}
-	talk = &talks->list.items[*index];
-	for (uint32_t i = 0; i < talk->peers && i < 4; i++)
-		if (talk->pids[i] == other.pid)
-			return;
-	if (talk->peers < 4) {
-		talk->threads[talk->peers] = other.thread;
-		talk->pids[talk->peers] = other.pid;
-		talk->events[talk->peers] = event;
-	}
-	talk->peers++;
+	side = receives ? &talks->list.items[*index].received : &talks->list.items[*index].sent;
+	if (is_known(side, other.pid, event))
+		return;
+	side->threads[side->peers] = other.thread;
+	side->pids[side->peers] = other.pid;
+	side->events[side->peers++] = event;
 }
 
-static const char *over_proposal(struct arena *arena, const struct graph *graph, uint32_t thread)
+/* A boundary at each message of the kind that comes from, or goes to, several. */
+static const char *over_proposal(struct arena *arena, const struct graph *graph, uint32_t thread, bool receives, bool sends)
 {
 	struct graph_thread t;
 	struct buf name;
@@ -186,8 +200,8 @@ static const char *over_proposal(struct arena *arena, const struct graph *graph,
 		return "";
 	buf_init(&name);
 	buf_escaped(&name, t.name, strlen(t.name), NULL);
-	text = arena_printf(arena, "peers split-%u any where thread.comm == \"%s\";", t.tid,
-			    buf_str(&name));
+	text = arena_printf(arena, "boundary split-%u before message where thread.comm == \"%s\"%s;", t.tid, buf_str(&name),
+			    receives && sends ? "" : receives ? " and flags has receive" : " and not flags has receive");
 	buf_done(&name);
 	return text;
 }
@@ -203,6 +217,31 @@ static bool is_checked(const struct graph *graph, uint32_t thread)
 	       (thread >= graph->tables->thread_count || !(graph->tables->threads[thread].flags & TASK_FLAGS_kernel_thread));
 }
 
+/* A relay receives from one and sends to another: that is no flaw. To receive
+ * from two, or to send to two, in one piece of work is. */
+static void flaw_over(struct checking *c, const struct talk *talk)
+{
+	const struct side_talk *side = talk->received.peers >= talk->sent.peers ? &talk->received : &talk->sent;
+	bool receives = talk->received.peers > 1, sends = talk->sent.peers > 1;
+	struct graph_segment s;
+	struct graph_flaw *flaw;
+
+	if ((!receives && !sends) || !graph_segment(c->graph, talk->segment, &s) || !is_checked(c->graph, s.thread))
+		return;
+	flaw = flaw_at(c, FLAW_over, s.thread, 0, 0);
+	if (!flaw->count++)
+		flaw->first_event = side->events[0];
+	flaw->harm_ns += (s.end_ns == UINT64_MAX ? 0 : s.end_ns - s.start_ns) * (side->peers - 1);
+	flaw->receives |= receives;
+	flaw->sends |= sends;
+	if (flaw->peer_count >= side->peers)
+		return;
+	flaw->peer_count = side->peers;
+	flaw->segment = talk->segment;
+	memcpy(flaw->peers, side->threads, sizeof(flaw->peers));
+	memcpy(flaw->peer_events, side->events, sizeof(flaw->peer_events));
+}
+
 static void check_over(struct checking *c)
 {
 	const struct graph *graph = c->graph;
@@ -211,31 +250,19 @@ static void check_over(struct checking *c)
 	for (size_t i = 0; i < graph->edges.length; i++) {
 		const struct packed_edge *edge = &graph->edges.items[i];
 
-		if (edge->kind != MECHANISM_message) /* or cut */
+		/* cut ones have another number; of several possible senders most did not send */
+		if (edge->kind != MECHANISM_message || edge->confidence < mechanism_infos[MECHANISM_message].confidence)
 			continue;
-		note_talk(graph, &talks, edge->to_row, edge->from_row, edge->to_event);
-		note_talk(graph, &talks, edge->from_row, edge->to_row, edge->from_event);
+		note_talk(graph, &talks, edge->to_row, edge->from_row, edge->to_event, true);
+		note_talk(graph, &talks, edge->from_row, edge->to_row, edge->from_event, false);
 	}
-	for (size_t i = 0; i < talks.list.length; i++) {
-		const struct talk *talk = &talks.list.items[i];
-		struct graph_segment s;
-		struct graph_flaw *flaw;
-		uint64_t harm;
+	for (size_t i = 0; i < talks.list.length; i++)
+		flaw_over(c, &talks.list.items[i]);
+	for (size_t i = 0; i < c->flaws.length; i++) {
+		struct graph_flaw *flaw = &c->flaws.items[i];
 
-		if (talk->peers < 2 || !graph_segment(graph, talk->segment, &s) || !is_checked(graph, s.thread))
-			continue;
-		harm = (s.end_ns == UINT64_MAX ? 0 : s.end_ns - s.start_ns) * (talk->peers - 1);
-		flaw = flaw_at(c, FLAW_over, s.thread, 0, 0);
-		if (!flaw->count++)
-			flaw->first_event = talk->events[0];
-		flaw->harm_ns += harm;
-		if (flaw->peer_count < talk->peers) {
-			flaw->peer_count = talk->peers;
-			flaw->segment = talk->segment;
-			memcpy(flaw->peers, talk->threads, sizeof(flaw->peers));
-			memcpy(flaw->peer_events, talk->events, sizeof(flaw->peer_events));
-			flaw->proposal = over_proposal(c->arena, graph, s.thread);
-		}
+		if (flaw->kind == FLAW_over)
+			flaw->proposal = over_proposal(c->arena, graph, flaw->thread, flaw->receives, flaw->sends);
 	}
 	map_done(&talks.of_segment);
 	vec_done(&talks.list);

@@ -8,7 +8,7 @@
 #include "graph/graph.h"
 
 enum graph_flaw_kind {
-	FLAW_over,        /* a segment talks to two or more applications */
+	FLAW_over,        /* a segment receives from, or sends to, two or more applications */
 	FLAW_unwoken,     /* waits that ended though nothing woke them */
 	FLAW_poll_loop    /* sleeps or polls again and again with short time limits */
 };
@@ -27,6 +27,7 @@ struct graph_flaw {
 	uint64_t flag;             /* poll loops: address of the shared flag that they read most; 0 none seen */
 	uint16_t syscall;
 	uint8_t wait;              /* WAIT_KIND_ */
+	bool receives, sends;      /* over: from, to several in one segment */
 	uint32_t peer_count;
 	uint32_t peers[4];         /* over: threads of the applications (entries) */
 	uint64_t peer_events[4];   /* over: the events that talk to them */

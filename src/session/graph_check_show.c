@@ -30,7 +30,9 @@ static void show_flaw(struct buf *buf, const struct graph *graph, const struct g
 	graph_show_thread(buf, graph, flaw->thread);
 	switch (flaw->kind) {
 	case FLAW_over:
-		buf_printf(buf, " serves %u applications in one segment", flaw->peer_count);
+		buf_printf(buf, " %s %u applications in one segment",
+			   flaw->receives && flaw->sends ? "receives from and sends to" : flaw->receives ? "receives from" : "sends to",
+			   flaw->peer_count);
 		break;
 	case FLAW_unwoken:
 		buf_printf(buf, " came back %" PRIu64 " time%s though nothing known woke it (", flaw->count,
