@@ -456,15 +456,6 @@ void join_start(struct joins *joins)
 	}
 }
 
-void join_new(struct joins *joins, uint64_t channel)
-{
-	struct join_channel *c = channel_at(joins, channel);
-
-	settle(joins, c, UINT64_MAX);
-	restart(c, true);
-	c->sender = c->receiver = 0;
-}
-
 void join_gap(struct joins *joins, uint64_t to_ns)
 {
 	joins->start_known = false;

@@ -11,7 +11,7 @@
  *
  * A channel whose content is not known (after a gap, or at the start) is joined
  * again from the moment its queue's length is known: it was found in a state
- * record, seen empty, told by positions (TCP), or made under our eyes.
+ * record, seen empty, told by positions (TCP), or its socket is another one than before.
  *
  * Messages come in the order of their ends. Joins are handed out when no call
  * that could change them can still be under way, `horizon_ns` later; at most
@@ -84,8 +84,6 @@ void join_message(struct joins *joins, const struct join_message *message);
 void join_queue(struct joins *joins, uint64_t channel, uint64_t time_ns, uint32_t bytes);
 /* All queues that are not empty have been told: channels that appear from now on begin empty. */
 void join_start(struct joins *joins);
-/* The object behind the channel was made just now; the number is used anew. */
-void join_new(struct joins *joins, uint64_t channel);
 /* Events were lost, up to that time: nothing before is joined with anything behind. */
 void join_gap(struct joins *joins, uint64_t to_ns);
 /* Who received from the channel last: end and tid; false when nobody did. */
