@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,9 +20,20 @@
 
 const char *control_folder(void)
 {
+	static char absolute[PATH_MAX]; /* the recorder changes its folder */
 	const char *folder = getenv("ARGUS_RUNTIME_DIR");
 
-	return folder && *folder ? folder : "/run/argus";
+	if (!folder || !*folder)
+		return "/run/argus";
+	if (folder[0] == '/')
+		return folder;
+	if (!absolute[0]) {
+		char here[PATH_MAX];
+
+		if (!getcwd(here, sizeof(here)) || snprintf(absolute, sizeof(absolute), "%s/%s", here, folder) >= PATH_MAX)
+			return folder;
+	}
+	return absolute;
 }
 
 static int control_address(struct sockaddr_un *address, struct err *err)

@@ -11,7 +11,8 @@
 
 #define NS_PER_S 1000000000ull
 #define ROUND_MS 1000
-#define CLOCK_ROUNDS 10                   /* a clock record each ten seconds */
+#define CLOCK_ROUNDS 10                   /* a clock record each ten seconds ... */
+#define CLOCK_STEP_NS (NS_PER_S / 20)     /* ... and when clocks have moved so far against each other */
 #define LONG_WAIT_NS NS_PER_S
 #define GAP_SHORTEST_NS (2 * NS_PER_S)    /* between snapshots of long waits ... */
 #define GAP_LONGEST_NS (32 * NS_PER_S)    /* ... where they come again and again */
@@ -57,6 +58,23 @@ static void look_for_long_waits(struct watcher *watcher)
 	watcher->gap_ns = watcher->gap_ns * 2 > GAP_LONGEST_NS ? GAP_LONGEST_NS : watcher->gap_ns * 2;
 }
 
+static bool differs(uint64_t a, uint64_t b)
+{
+	return (a > b ? a - b : b - a) > CLOCK_STEP_NS;
+}
+
+/* The wall clock was set, or the machine slept: both move against the monotonic clock. */
+static bool clocks_stepped(struct watcher *watcher)
+{
+	uint64_t now = clock_ns(CLOCK_MONOTONIC), wall = clock_ns(CLOCK_REALTIME) - now, boot = clock_ns(CLOCK_BOOTTIME) - now;
+	bool stepped = watcher->wall_offset_ns && (differs(wall, watcher->wall_offset_ns) || differs(boot, watcher->boot_offset_ns));
+
+	watcher->wall_offset_ns = wall;
+	watcher->boot_offset_ns = boot;
+	watcher->live->realtime_offset_ns = wall;
+	return stepped;
+}
+
 static void *run(void *data)
 {
 	struct watcher *watcher = data;
@@ -66,8 +84,7 @@ static void *run(void *data)
 
 		if (poll(&wake, 1, ROUND_MS) != 0)
 			continue;
-		watcher->live->realtime_offset_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
-		if (rounds % CLOCK_ROUNDS == 0)
+		if (clocks_stepped(watcher) || rounds % CLOCK_ROUNDS == 0)
 			watcher_emit_clock(watcher->sink, NULL);
 		look_for_long_waits(watcher);
 	}

@@ -21,6 +21,7 @@ struct watcher {
 	atomic_bool stop;
 	bool started;
 	uint64_t next_ns, gap_ns;       /* snapshots of long waits: not before, and the pause after the next */
+	uint64_t wall_offset_ns, boot_offset_ns; /* to the monotonic clock, when last looked at */
 	uint64_t seen_ns;               /* waits that began before it are dealt with */
 };
 

@@ -334,6 +334,26 @@ uint64_t trace_wall_ns(const struct trace *trace, uint64_t time_ns)
 	return trace->clocks.items[low].wall_ns + (time_ns - trace->clocks.items[low].time_ns);
 }
 
+uint64_t trace_time_of_wall(const struct trace *trace, uint64_t wall_ns)
+{
+	uint64_t from = trace->summary.start_ns;
+
+	/* between two clock records the clock runs; at one it may have been set */
+	for (size_t i = 0; i < trace->clocks.length; i++) {
+		uint64_t to = i + 1 < trace->clocks.length ? trace->clocks.items[i + 1].time_ns : UINT64_MAX, wall;
+
+		if (to <= from)
+			continue;
+		wall = trace_wall_ns(trace, from);
+		if (wall_ns <= wall)
+			return from;
+		if (wall_ns - wall < to - from)
+			return from + (wall_ns - wall);
+		from = to;
+	}
+	return from;
+}
+
 void trace_each_tid(const struct trace *trace, void (*call)(void *context, uint32_t tid, uint32_t pid), void *context)
 {
 	const struct map_slot *slot;

@@ -62,6 +62,9 @@ const char *trace_path(const struct trace *trace);
 const char *trace_machine(const struct trace *trace, const char *key);
 /* CLOCK_MONOTONIC of the trace to CLOCK_REALTIME, by its clock records. */
 uint64_t trace_wall_ns(const struct trace *trace, uint64_t time_ns);
+/* The first moment of the trace at which the wall clock showed so much or,
+ * where it was set past it, more. */
+uint64_t trace_time_of_wall(const struct trace *trace, uint64_t wall_ns);
 
 /* Which events a cursor hands out. Zeroed: all. */
 struct trace_filter {

@@ -51,8 +51,7 @@ static int find_clock(const struct trace *trace, uint64_t of_day, uint64_t *ret_
 		wall = (uint64_t)mktime(&at) * SECOND + of_day % SECOND;
 		/* a second's grace: people leave fractions out */
 		if (wall + SECOND > summary->start_wall_ns) {
-			*ret_ns = wall > summary->start_wall_ns ? summary->start_ns + (wall - summary->start_wall_ns) :
-				summary->start_ns;
+			*ret_ns = trace_time_of_wall(trace, wall);
 			return 0;
 		}
 	}

@@ -80,6 +80,15 @@ argus stop 2>/dev/null
 says 'no recorder is running' argus status
 holds "$ring" 'after the folder' || fail "the ring cannot be read after the end"
 
+# a runtime folder told relative to where one is
+(
+	export ARGUS_RUNTIME_DIR=here
+	argus start --dir "$ring" --size 8M --no-stacks 2>/dev/null
+	says 'running already' argus start --dir "$ring"
+	argus stop 2>/dev/null
+	[ ! -e here/control ] || fail "the socket was left"
+)
+
 # a terminal that goes away does not end it
 { setsid bash -c 'argus start --dir "$1" --size 8M --no-stacks 2>/dev/null; kill -HUP 0' sh "$ring"; } 2>/dev/null || true
 [ "$(status state)" = recording ] || fail "the hang-up ended it"
