@@ -46,6 +46,13 @@ static int control_address(struct sockaddr_un *address, struct err *err)
 	return 0;
 }
 
+static int refuse_folder(const char *folder, int code, const char *doing, struct err *err)
+{
+	if (code == -EACCES && geteuid())
+		return err_set(err, code, "recording needs root, and so does the runtime folder '%s': sudo argus start", folder);
+	return err_sys(err, code, "%s the runtime folder '%s'", doing, folder);
+}
+
 static int open_folder(struct err *err)
 {
 	const char *folder = control_folder();
@@ -53,10 +60,10 @@ static int open_folder(struct err *err)
 	int fd;
 
 	if (mkdir(folder, 0700) && errno != EEXIST)
-		return err_sys(err, -errno, "making the runtime folder '%s'", folder);
+		return refuse_folder(folder, -errno, "making", err);
 	fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
-		return err_sys(err, -errno, "opening the runtime folder '%s'", folder);
+		return refuse_folder(folder, -errno, "opening", err);
 	if (fstat(fd, &info) || info.st_uid != geteuid() || info.st_mode & (S_IWGRP | S_IWOTH)) {
 		close(fd);
 		return err_set(err, -EPERM, "the runtime folder '%s' is another user's or open to others for writing", folder);

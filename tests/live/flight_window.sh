@@ -17,9 +17,14 @@ wait_until 20 test -s editor
 editor=$(cat editor)
 status() { argus status --json >status.json && json status.json "d['$1']"; }
 argus start --dir "$ring" --size 8M --no-stacks --on-window 2s 2>/dev/null
-# it answers while it runs: several rounds of pings pass
+# it answers while it runs: it is woken by several pings, and nothing is seen
+switches() { sed -n 's/^voluntary_ctxt_switches:[^0-9]*//p' "/proc/$editor/status"; }
 sleeps() { grep -q '^State:.*sleeping' "/proc/$editor/status"; }
 wait_until 20 sleeps
+before=$(switches)
+pinged() { [ "$(switches)" -ge $((before + 6)) ]; }
+wait_until 40 pinged
+[ "$(status hangs_seen)" = 0 ] || fail "it answers, and yet: $(status last_hang)"
 argus mark "before" 2>/dev/null
 kill -STOP "$editor"
 seen() { [[ $(status last_hang) == *"does not answer"* ]]; }
@@ -27,5 +32,9 @@ wait_until 60 seen
 kill -CONT "$editor"
 saved() { ls "$ring"/saved/hang-*.trace; }
 wait_until 30 saved
+# the saved trace tells why
+explained() { argus why --pid "$editor" "$ring"/saved/hang-*.trace >why 2>/dev/null; }
+wait_until 30 explained
+grep -q 'stopped' why || fail "the answer does not say that it was stopped: $(cat why)"
 kill "$editor"
 argus stop 2>/dev/null

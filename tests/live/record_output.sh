@@ -24,6 +24,7 @@ word=link.trace refused -o link.trace
 mkfifo pipe.trace
 word=pipe.trace refused -o pipe.trace
 word=nowhere refused -o nowhere/a.trace
+word=/dev/full refused -o /dev/full
 mkdir -p folder.trace
 word=folder.trace refused -o folder.trace
 

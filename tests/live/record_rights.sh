@@ -18,6 +18,11 @@ grep -q 'doctor' out || fail "the doctor is not named: $(cat out)"
 [ ! -e open/a.trace ] || fail "a trace was begun"
 
 status=0
+nobody ./argus-copy start >out 2>&1 || status=$?
+[ $status != 0 ] || fail "started without rights"
+grep -qE 'sudo argus start|another user' out || fail "no way out in: $(cat out)"
+
+status=0
 nobody ./argus-copy doctor --json >report || status=$?
 [ $status = 1 ] || fail "doctor's status is $status"
 [ "$(json report 'd["can_record"]')" = False ] || fail "the doctor says all is well"

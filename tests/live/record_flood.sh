@@ -1,0 +1,44 @@
+#!/bin/bash
+# More events than the rings hold, while the recorder is held up: what is lost is
+# counted, timed and shown, and recording goes on.
+. "$HERE/live/_lib.sh"
+need_bpf
+need_command perf
+
+argus record -a --level full --stacks none --ring 1M -o t.trace 2>log &
+recorder=$!
+trap 'kill -CONT $recorder 2>/dev/null || true; kill -9 $recorder 2>/dev/null || true' EXIT
+wait_until 60 test -s t.trace
+perf bench sched pipe -l 2000 >/dev/null 2>&1
+from=$(python3 -c 'import time; print(time.monotonic_ns())')
+kill -STOP $recorder
+stopped() { grep -q '^State:.*stopped' /proc/$recorder/status; }
+wait_until 20 stopped
+perf bench sched pipe -l 100000 >/dev/null 2>&1
+to=$(python3 -c 'import time; print(time.monotonic_ns())')
+kill -CONT $recorder
+# it goes on: what comes now is there
+perf bench sched pipe -l 2000 >/dev/null 2>&1
+ln -s "$(command -v sleep)" after-the-flood
+./after-the-flood 0.01
+kill -INT $recorder
+status=0
+wait $recorder || status=$?
+[ $status = 0 ] || fail "status $status: $(cat log)"
+grep -qE '[1-9][0-9]* lost' log || fail "the loss is not told at the end: $(cat log)"
+
+argus info --json t.trace >info
+[ "$(json info 'd["lost"] > 100000')" = True ] || fail "$(json info 'd["lost"]') events lost of some 800000"
+# where it was lost: only while the recorder stood still (and a ring's length before)
+python3 - info "$from" "$to" <<'END'
+import json, sys
+told, start, end = json.load(open(sys.argv[1])), int(sys.argv[2]), int(sys.argv[3])
+gaps = [g for g in told['gaps'] if g['reason'] == 'ring_full']
+assert gaps, f"no gap of a full ring: {told['gaps']}"
+assert sum(g['lost'] for g in told['gaps']) == told['lost']
+for g in gaps:
+    assert start <= g['from_ns'] <= g['to_ns'] <= end + 1e9, f'lost at {g}, stopped from {start} to {end}'
+END
+argus info t.trace | grep -q 'events lost' || fail "info does not show the losses"
+argus dump --state --type gap t.trace | grep -q 'lost=' || fail "dump does not show the losses"
+argus dump --type exit --comm after-the-flood t.trace | grep -q . || fail "it did not go on after the flood"
