@@ -3,7 +3,11 @@
  *
  * It speaks the protocol itself, over the display's local socket, and never
  * waits for the server longer than a moment: a display that does not answer is
- * tried again later. */
+ * tried again later.
+ *
+ * Wayland has no such thing for others than the compositor: xdg_wm_base.ping goes
+ * over the client's own connection. A client that does not read it leaves it
+ * unread, which the trigger for unread input sees. */
 #ifndef RECORD_WINDOW_H
 #define RECORD_WINDOW_H
 

@@ -195,7 +195,9 @@ const struct command command_start = {
 	.help = "Keeps the newest SIZE of what happens on this machine; goes on after logout.\n"
 		"`argus mark` notes a moment, `argus snap` saves the last minutes into a trace,\n"
 		"`argus status` tells how it goes, `argus stop` ends it. A hang that the --on-\n"
-		"options see is saved by itself, into DIR/saved.\n",
+		"options see is saved by itself, into DIR/saved.\n"
+		"--on-window asks X11 windows (_NET_WM_PING). A Wayland compositor tells nobody of\n"
+		"its pings and their answers; there --on-unread sees the client that leaves them unread.\n",
 	.options = options,
 	.rules = rules,
 	.run = run,
