@@ -18,6 +18,11 @@ void answer_path(const struct describer *d, const struct pieces *pieces, const s
 void answer_plan(const struct describer *d, struct diagnosis *diagnosis);
 /* Sentences that a person can paste into a bug report. */
 void answer_text(const struct describer *d, struct diagnosis *diagnosis);
+/* What the baseline tells, for answers; the paragraph ends with a full stop. */
+const struct contrast *answer_contrast(const struct describer *d, const struct baseline *baseline);
+void answer_contrast_text(struct arena *arena, const struct contrast *contrast, struct buf *buf);
+void answer_contrast_json(struct json *json, const char *key, const struct contrast *contrast);
+
 /* "cgroup /x: quota of 40 ms in 100 ms used up". */
 const char *answer_quota(struct arena *arena, const struct starved *starved);
 
@@ -26,5 +31,9 @@ void answer_json(struct json *json, const struct diagnosis *diagnosis);
 
 /* "comm (pid 12)" or "comm (thread 13 of 12)"; foreign text escaped. */
 const char *answer_who(struct arena *arena, const struct actor *actor);
+/* " in work (prog)", or nothing; foreign text escaped. */
+void answer_place(struct arena *arena, struct buf *buf, const struct actor *actor);
+/* The members that tell who it is, into an open object. */
+void answer_actor_json(struct json *json, const struct actor *actor);
 
 #endif

@@ -1,7 +1,7 @@
 /* The answer as JSON, documented in docs/json.md. */
 #include "diagnose/answer.h"
 
-static void put_actor(struct json *json, const struct actor *a)
+void answer_actor_json(struct json *json, const struct actor *a)
 {
 	json_text(json, "kind", actor_kind_name(a->kind));
 	json_u64(json, "pid", a->pid);
@@ -15,7 +15,7 @@ static void put_deeds(struct json *json, const char *key, const struct deed *dee
 	json_array(json, key);
 	for (size_t i = 0; i < count; i++) {
 		json_object(json, NULL);
-		put_actor(json, &deeds[i].actor);
+		answer_actor_json(json, &deeds[i].actor);
 		json_text(json, "what", deeds[i].words);
 		json_u64(json, "time_ns", deeds[i].time);
 		json_u64(json, "event", deeds[i].event);
@@ -32,7 +32,7 @@ static void put_chain(struct json *json, const struct diagnosis *g)
 		const struct chain_link *link = &g->chain[i];
 
 		json_object(json, NULL);
-		put_actor(json, &link->actor);
+		answer_actor_json(json, &link->actor);
 		json_text(json, "state", link->state);
 		json_u64(json, "start_ns", link->start_ns);
 		json_u64(json, "end_ns", link->end_ns);
@@ -56,7 +56,7 @@ static void put_path(struct json *json, const struct diagnosis *g)
 	json_array(json, "path");
 	for (size_t i = 0; i < g->path_count; i++) {
 		json_object(json, NULL);
-		put_actor(json, &g->path[i].actor);
+		answer_actor_json(json, &g->path[i].actor);
 		json_text(json, "state", g->path[i].words);
 		json_text(json, "link", g->path[i].link);
 		json_u64(json, "charged_ns", g->path[i].ns);
@@ -88,10 +88,10 @@ void answer_json(struct json *json, const struct diagnosis *g)
 	json_u64(json, "end_ns", g->end_ns);
 	json_end(json);
 	json_object(json, "victim");
-	put_actor(json, &g->victim);
+	answer_actor_json(json, &g->victim);
 	json_end(json);
 	json_object(json, "culprit");
-	put_actor(json, &g->culprit);
+	answer_actor_json(json, &g->culprit);
 	json_text(json, "function", g->culprit.function);
 	json_text(json, "module", g->culprit.module);
 	json_text(json, "object", g->culprit.object);
@@ -102,7 +102,7 @@ void answer_json(struct json *json, const struct diagnosis *g)
 	json_array(json, "circle");
 	for (size_t i = 0; i < g->circle_count; i++) {
 		json_object(json, NULL);
-		put_actor(json, &g->circle[i]);
+		answer_actor_json(json, &g->circle[i]);
 		json_end(json);
 	}
 	json_end(json);
@@ -114,6 +114,7 @@ void answer_json(struct json *json, const struct diagnosis *g)
 	json_u64(json, "lost_ns", g->lost_ns);
 	json_end(json);
 	put_deeds(json, "alternatives", g->alternatives, g->alternative_count);
+	answer_contrast_json(json, "baseline", g->contrast);
 	put_plan(json, g);
 	json_text(json, "text", g->text);
 }

@@ -38,7 +38,7 @@ const char *answer_quota(struct arena *arena, const struct starved *starved)
 			    describe_time(arena, q->quota_ns), describe_time(arena, q->period_ns));
 }
 
-static void tell_place(struct arena *arena, struct buf *buf, const struct actor *a)
+void answer_place(struct arena *arena, struct buf *buf, const struct actor *a)
 {
 	if (a->function)
 		buf_printf(buf, " in %s", escaped(arena, a->function));
@@ -112,7 +112,7 @@ static void tell_culprit(const struct describer *d, const struct diagnosis *g, s
 		buf_text(buf, ".");
 	}
 	buf_printf(buf, " The culprit is %s", answer_who(d->arena, c));
-	tell_place(d->arena, buf, c);
+	answer_place(d->arena, buf, c);
 	if (c->object && !strcmp(c->object, "the processor"))
 		buf_printf(buf, ", which had the processor that %s needed", last ? answer_who(d->arena, &last->actor) : "it");
 	else if (last && last->actor.thread == c->thread && last->words[0])
@@ -140,6 +140,10 @@ void answer_text(const struct describer *d, struct diagnosis *g)
 	tell_verdict(d, g, &buf);
 	tell_path(d, g, &buf);
 	tell_culprit(d, g, &buf);
+	if (g->contrast) {
+		buf_char(&buf, ' ');
+		answer_contrast_text(d->arena, g->contrast, &buf);
+	}
 	tell_triggers(d, g, &buf);
 	if (window && (g->unknown_ns + g->lost_ns) * 50 > window)
 		buf_printf(&buf, " Of the window %s is unexplained and %s lost.", describe_time(d->arena, g->unknown_ns),

@@ -21,6 +21,7 @@ struct diagnoser {
 	const struct scene *scene;
 	struct names *names;
 	struct ends ends;
+	struct side side;
 	struct arena arena;
 };
 
@@ -79,6 +80,7 @@ int diagnoser_open(const struct scene *scene, struct names *names, struct diagno
 	d->scene = scene;
 	d->names = names;
 	ends_build(&d->arena, scene, &d->ends);
+	side_init(&d->side, scene, names);
 	*ret_diagnoser = d;
 	return 0;
 }
@@ -87,6 +89,7 @@ void diagnoser_close(struct diagnoser *diagnoser)
 {
 	if (!diagnoser)
 		return;
+	side_done(&diagnoser->side);
 	ends_done(&diagnoser->ends);
 	arena_done(&diagnoser->arena);
 	free(diagnoser);
@@ -100,6 +103,11 @@ const struct scene *diagnoser_scene(const struct diagnoser *diagnoser)
 const struct ends *diagnoser_ends(const struct diagnoser *diagnoser)
 {
 	return &diagnoser->ends;
+}
+
+struct side *diagnoser_side(struct diagnoser *diagnoser)
+{
+	return &diagnoser->side;
 }
 
 /* ---- the walk's questions ---- */
@@ -553,6 +561,29 @@ static void collect_alternatives(struct investigation *v)
 	d->alternatives = deeds;
 }
 
+/* The contrast that speaks for somebody on the way to the culprit; else one
+ * that speaks for another. */
+static void collect_contrast(struct investigation *v)
+{
+	const struct baseline *chosen = NULL;
+
+	for (size_t i = 0; i < v->answers.length; i++) {
+		const struct suspect *s = &v->answers.items[i];
+		bool on_path = false;
+
+		for (size_t j = 0; s->baseline && j < v->d->path_count; j++)
+			on_path |= v->d->path[j].actor.thread == s->hops[s->hop_count - 1].thread;
+		if (on_path) {
+			chosen = s->baseline;
+			break;
+		}
+	}
+	for (size_t i = 0; !chosen && i < v->alternatives.length; i++)
+		chosen = v->alternatives.items[i].baseline;
+	if (chosen)
+		v->d->contrast = answer_contrast(&v->describer, chosen);
+}
+
 static uint64_t lost_in(const struct scene *scene, uint64_t from, uint64_t to)
 {
 	const struct trace_summary *summary = scene->trace ? trace_summary(scene->trace) : NULL;
@@ -595,7 +626,8 @@ struct diagnosis *diagnose(struct arena *arena, struct diagnoser *diagnoser, con
 		.arena = arena, .diagnoser = diagnoser, .scene = scene, .request = request,
 		.describer = { arena, scene, &diagnoser->ends, diagnoser->names, request->thread },
 		.d = arena_new(arena, struct diagnosis),
-		.inquiry = { .scene = scene, .ends = &diagnoser->ends, .base = request->base },
+		.inquiry = { .scene = scene, .ends = &diagnoser->ends, .arena = arena,
+			     .now = &diagnoser->side, .base = request->base },
 	};
 	const struct account *culprit;
 
@@ -625,6 +657,7 @@ struct diagnosis *diagnose(struct arena *arena, struct diagnoser *diagnoser, con
 	answer_chain(&v.describer, &v.pieces, &v.steps, v.d);
 	if (culprit)
 		answer_path(&v.describer, &v.pieces, &v.steps, v.pieces.items[culprit->biggest].step, v.d);
+	collect_contrast(&v);
 	answer_plan(&v.describer, v.d);
 	answer_text(&v.describer, v.d);
 	inquiry_done(&v.inquiry);

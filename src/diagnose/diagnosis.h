@@ -74,6 +74,33 @@ struct path_step {
 	uint8_t confidence;
 };
 
+/* How a similar wait was ended when all went well, and what became of that way
+ * this time; nearest to the waiting thread first. */
+struct contrast_step {
+	struct actor then;        /* of the trace compared with; its function: where it did its part */
+	uint64_t then_ns, then_event; /* event 0: its doing left no trace but that it ran */
+	struct actor now;         /* tid 0: nobody plays its part */
+	bool set_to_work;         /* this time too */
+	bool did;                 /* its part, this time too */
+	bool culprit;
+	uint64_t work_event, did_event, wait_event; /* of this trace; 0 none */
+	const char *doing;        /* this time, in words */
+};
+
+struct contrast {
+	const char *trace;        /* path of another trace; NULL: this one */
+	struct actor waiter;
+	uint64_t start_ns, end_ns, offset_ns; /* of the similar wait, and of its begin from its trace's */
+	uint64_t begin_event, end_event;
+	uint8_t alike;            /* per cent of the events before it */
+	uint8_t preceding;        /* waits before it that agree as well */
+	bool same_place;
+	bool asked_for;           /* the waiting thread had set the first of them to work */
+	uint8_t confidence;       /* 0: no culprit found by it */
+	const struct contrast_step *steps;
+	size_t step_count;
+};
+
 struct plan_step {
 	const char *option;       /* of `argus record` */
 	const char *value;        /* NULL for flags */
@@ -98,6 +125,7 @@ struct diagnosis {
 	uint64_t explained_ns, unknown_ns, lost_ns;
 	const struct deed *alternatives;
 	size_t alternative_count;
+	const struct contrast *contrast; /* that the answer rests on, or adds to it; NULL none */
 	const struct plan_step *plan;
 	size_t plan_count;
 	const char *text;
@@ -107,7 +135,7 @@ struct diagnosis {
 struct diagnose_request {
 	uint32_t thread;
 	uint64_t from_ns, to_ns;
-	const struct scene *base;     /* where all went well, or NULL */
+	struct side *base;            /* another trace, where all went well, or NULL */
 };
 
 struct diagnoser;
@@ -118,6 +146,8 @@ int diagnoser_open(const struct scene *scene, struct names *names, struct diagno
 void diagnoser_close(struct diagnoser *diagnoser);
 const struct scene *diagnoser_scene(const struct diagnoser *diagnoser);
 const struct ends *diagnoser_ends(const struct diagnoser *diagnoser);
+/* The trace as others are compared with it; its caches change. */
+struct side *diagnoser_side(struct diagnoser *diagnoser);
 
 /* True when the thread runs in the window, but gives up the processor again and
  * again: it waits for a flag. */

@@ -281,3 +281,31 @@ unsigned follow_hops(const struct trails *trails, uint32_t index, struct hop hop
 	}
 	return count;
 }
+
+unsigned follow_back(const struct scene *scene, const struct episode *episode, struct path_node path[FOLLOW_MAX_BACK])
+{
+	unsigned count = 0;
+
+	while (count < FOLLOW_MAX_BACK) {
+		const struct wait *w = &scene->waits[episode->last];
+		const struct episode *before;
+
+		if (w->end != WAIT_END_THREAD || !w->waker)
+			break;
+		for (unsigned i = 0; i < count; i++)
+			if (path[i].thread == w->waker)
+				return count;
+		path[count++] = (struct path_node){ w->waker, w->end_ns, w->end_event };
+		/* What let the waker run: its own last wait before it woke. */
+		before = scene_episode(scene, w->waker, w->end_ns);
+		if (!before)
+			before = scene->episodes + scene->threads[w->waker].episode + scene->threads[w->waker].episode_count;
+		if (before == scene->episodes + scene->threads[w->waker].episode)
+			break;
+		before--;
+		if (before->end_ns + 1000000000 < w->end_ns)
+			break;
+		episode = before;
+	}
+	return count;
+}

@@ -47,4 +47,17 @@ void follow_request(const struct scene *scene, const struct ends *ends, uint32_t
 /* The hops from trail 0 (left out) to trails->items[index]; returns their number. */
 unsigned follow_hops(const struct trails *trails, uint32_t index, struct hop hops[WALK_MAX_HOPS]);
 
+/* One thread on the way back from how a wait was ended. */
+struct path_node {
+	uint32_t thread;
+	uint64_t time;            /* when it did its part */
+	uint64_t evidence;        /* the wake-up that handed on */
+};
+
+#define FOLLOW_MAX_BACK 16
+
+/* Back from the end of an episode over the wake-ups that led to it, nearest first;
+ * returns the number of threads. */
+unsigned follow_back(const struct scene *scene, const struct episode *episode, struct path_node path[FOLLOW_MAX_BACK]);
+
 #endif

@@ -219,14 +219,14 @@ static bool is_pending(struct finder *f, const struct episode *e, uint64_t *ret_
 	const struct wait *w = &f->scene->waits[e->last];
 	uint64_t until = e->end_ns > e->start_ns + 1000000 ? e->end_ns - 500000 : e->end_ns;
 	bool pending = false, ended_by_one = w->end != WAIT_END_THREAD;
-	struct path_node path[SIMILAR_MAX_PATH];
+	struct path_node path[FOLLOW_MAX_BACK];
 	unsigned path_count;
 	bool outside;             /* the answer comes from another process */
 	const struct place *place = hangs_place_of(f, w);
 
 	*ret_asked_ns = suspects_request_start(f->scene, e);
 	follow_request(f->scene, f->ends, f->thread, *ret_asked_ns, e->start_ns, until, &f->trails);
-	path_count = similar_slice(f->scene, e, path);
+	path_count = follow_back(f->scene, e, path);
 	outside = is_socket(w->object) || is_socket(w->detail);
 	for (size_t i = 1; i < f->trails.length; i++) {
 		const struct trail *t = &f->trails.items[i];

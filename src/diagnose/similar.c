@@ -1,51 +1,169 @@
-/* Similar waits and the path that ended them, see similar.h. */
+/* Waits that began alike, see similar.h. The columns of the waits decide first;
+ * only for the few best of them are the segments' events read. */
 #include "diagnose/similar.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "graph/graph.h"
+
+#define THREADS_SEARCHED 64
+#define SEGMENTS_COMPARED 24
+#define EVENTS_READ 4096
+#define SIGNATURE_MOST 128
+
+struct signature {
+	uint64_t items[SIGNATURE_MOST];
+	unsigned count;
+};
+
+struct search {
+	struct side *now, *base;
+	const struct episode *episode;
+	const struct wait *wait;
+	const struct similar_metrics *metrics;
+	struct similars *similars;
+};
 
 static bool ended_well(const struct wait *w)
 {
 	return w->end == WAIT_END_THREAD || w->end == WAIT_END_SOURCE;
 }
 
-static bool waits_alike(const struct wait *a, const struct wait *b, const struct similar_metrics *metrics)
+static bool same_place(const struct search *s, const struct wait *a, const struct wait *b)
 {
-	if (a->kind != b->kind || a->syscall != b->syscall)
-		return false;
-	if (object_kind(a->object) != object_kind(b->object))
-		return false;
-	if (metrics->same_object && a->object != b->object)
-		return false;
-	return metrics->any_place || a->site == b->site;
+	uint64_t x = side_place(s->now, a->ustack), y = side_place(s->base, b->ustack);
+
+	return x == y || !x || !y;
 }
 
-static bool before_alike(const struct scene *scene, const struct episode *episode, const struct scene *base,
-			 const struct episode *other, const struct similar_metrics *metrics)
+static bool waits_alike(const struct search *s, const struct wait *a, const struct wait *b)
 {
-	const struct episode *first = scene->episodes + scene->threads[episode->thread].episode;
+	if (a->kind != b->kind || a->syscall != b->syscall || object_kind(a->object) != object_kind(b->object))
+		return false;
+	if (s->metrics->same_object && a->object != b->object)
+		return false;
+	return s->metrics->any_place || same_place(s, a, b);
+}
+
+static unsigned preceding_alike(const struct search *s, const struct episode *other)
+{
+	const struct scene *scene = s->now->scene, *base = s->base->scene;
+	const struct episode *first = scene->episodes + scene->threads[s->episode->thread].episode;
 	const struct episode *base_first = base->episodes + base->threads[other->thread].episode;
+	unsigned count = 0, most = s->metrics->preceding > SIMILAR_PRECEDING ? s->metrics->preceding : SIMILAR_PRECEDING;
 
-	for (unsigned i = 1; i <= metrics->preceding; i++) {
-		if (episode - first < i || other - base_first < i)
-			return false;
-		if (!waits_alike(&scene->waits[episode[-(int)i].last], &base->waits[other[-(int)i].last], metrics))
-			return false;
+	while (count < most) {
+		int back = (int)count + 1;
+
+		if (s->episode - first < back || other - base_first < back ||
+		    !waits_alike(s, &scene->waits[s->episode[-back].last], &base->waits[other[-back].last]))
+			break;
+		count++;
 	}
-	return true;
+	return count;
 }
 
-/* Wake-ups and messages that the thread made in its run before the episode. */
-static unsigned deeds_before(const struct scene *scene, const struct episode *episode)
+/* ---- the events of a segment ---- */
+
+static uint64_t who(struct side *side, uint32_t thread)
 {
-	const struct scene_thread *t = &scene->threads[episode->thread];
-	const struct episode *first = scene->episodes + t->episode;
-	uint64_t from = episode > first ? episode[-1].end_ns : scene->start_ns;
+	const struct role *role = thread ? side_role(side, thread) : NULL;
 
-	return scene_wakes_from(scene, episode->thread, episode->start_ns) - scene_wakes_from(scene, episode->thread, from) +
-	       scene_messages_from(scene, episode->thread, episode->start_ns) -
-	       scene_messages_from(scene, episode->thread, from);
+	return role ? hash_u64(role->program ^ role->name) : 0;
 }
+
+/* What an event means, in terms that hold in another trace; 0: nothing. */
+static uint64_t meaning(struct side *side, const struct event *e, bool types_only)
+{
+	const struct tables *tables = side->scene->tables;
+	uint64_t content = 0;
+
+	switch (e->type) {
+	case EVENT_message: {
+		const struct event_message *m = event_as(e, message);
+
+		if (m->flags & MESSAGE_FLAGS_would_block)
+			return 0;
+		content = (uint64_t)m->kind << 8 | (m->flags & MESSAGE_FLAGS_receive);
+		if (m->peer)
+			content ^= who(side, tables_process(tables, m->peer, e->time));
+		break;
+	}
+	case EVENT_wake:
+		if (event_as(e, wake)->context != CONTEXT_thread && event_as(e, wake)->cause != WAKE_CAUSE_own_send)
+			return 0;
+		content = who(side, tables_thread(tables, event_as(e, wake)->target, e->time));
+		break;
+	case EVENT_syscall:
+		content = (uint64_t)event_as(e, syscall)->number << 1 | ((int64_t)event_as(e, syscall)->result < 0);
+		break;
+	case EVENT_signal:
+		content = event_as(e, signal)->number;
+		break;
+	case EVENT_deliver:
+		content = event_as(e, deliver)->number;
+		break;
+	case EVENT_file_lock:
+		content = (uint64_t)event_as(e, file_lock)->type << 1 | (event_as(e, file_lock)->result != 0);
+		break;
+	case EVENT_callout_begin:
+		content = event_as(e, callout_begin)->rule;
+		break;
+	case EVENT_fork: case EVENT_exec: case EVENT_exit: case EVENT_queue_message: case EVENT_file_event: case EVENT_fuse_send:
+	case EVENT_uring_submit: case EVENT_submit: case EVENT_input: case EVENT_flag_read: case EVENT_flag_write:
+		break;
+	default:
+		return 0;
+	}
+	return hash_u64((uint64_t)e->type << 32 ^ (types_only ? 0 : hash_u64(content))) | 1;
+}
+
+/* Of the segment that the episode ends. */
+static void read_signature(struct side *side, const struct episode *episode, bool types_only, struct signature *signature)
+{
+	const struct graph *graph = side_graph(side);
+	struct graph_segment segment;
+	struct graph_events walk;
+	unsigned read = 0;
+
+	signature->count = 0;
+	if (!graph || !graph_segment(graph, graph_segment_at(graph, episode->thread, episode->start_ns), &segment))
+		return;
+	walk = graph_events_of(graph, episode->thread, segment.start_ns, episode->start_ns, NULL);
+	for (const struct event *e; signature->count < SIGNATURE_MOST && read < EVENTS_READ && (e = graph_events_next(&walk)); read++) {
+		uint64_t item = meaning(side, e, types_only);
+
+		if (item)
+			signature->items[signature->count++] = item;
+	}
+	graph_events_done(&walk);
+}
+
+/* Per cent of the events that agree, in order (longest common subsequence). */
+static uint8_t agreement(const struct signature *a, const struct signature *b)
+{
+	uint16_t row[SIGNATURE_MOST + 1] = { 0 };
+
+	if (!a->count && !b->count)
+		return 100;
+	for (unsigned i = 0; i < a->count; i++) {
+		uint16_t diagonal = 0;
+
+		for (unsigned j = 0; j < b->count; j++) {
+			uint16_t above = row[j + 1];
+
+			if (a->items[i] == b->items[j])
+				row[j + 1] = (uint16_t)(diagonal + 1);
+			else if (row[j] > above)
+				row[j + 1] = row[j];
+			diagonal = above;
+		}
+	}
+	return (uint8_t)(200u * row[b->count] / (a->count + b->count));
+}
+
+/* ---- the search ---- */
 
 static int better(const void *a, const void *b)
 {
@@ -53,90 +171,86 @@ static int better(const void *a, const void *b)
 
 	if (x->score != y->score)
 		return x->score > y->score ? -1 : 1;
+	/* The later one has more of what led to the hang behind it. */
 	return x->episode > y->episode ? -1 : x->episode < y->episode;
 }
 
-void similar_find(const struct scene *scene, const struct episode *episode, const struct scene *base,
-		  uint32_t base_thread, const struct similar_metrics *metrics, struct similars *similars)
+static void rank(struct similars *similars)
 {
-	static const struct similar_metrics defaults;
-	const struct scene_thread *t = &base->threads[base_thread];
-	const struct wait *w = &scene->waits[episode->last];
-	uint64_t length = episode->end_ns - episode->start_ns;
-	uint64_t threshold;
-	unsigned deeds = deeds_before(scene, episode);
-
-	if (!metrics)
-		metrics = &defaults;
-	threshold = metrics->threshold_ns ? metrics->threshold_ns : length / 2;
-	similars->length = 0;
-	for (uint32_t i = 0; i < t->episode_count; i++) {
-		const struct episode *e = &base->episodes[t->episode + i];
-		const struct wait *other = &base->waits[e->last];
-		uint64_t span = e->end_ns - e->start_ns;
-		bool sooner = span + threshold <= length;
-		uint32_t score;
-
-		if (e == episode || other->end == WAIT_END_OPEN)
-			continue;
-		if (!waits_alike(w, other, metrics) || !before_alike(scene, episode, base, e, metrics))
-			continue;
-		if (!(sooner && (metrics->same_result || ended_well(other))) && !(ended_well(other) && !ended_well(w)))
-			continue;
-		score = 100 + 50 * (other->object == w->object && w->object) + 30 * (other->timeout_ns == w->timeout_ns) +
-			20 * sooner + 30 * (deeds_before(base, e) == deeds) + 40 * (other->end == WAIT_END_THREAD);
-		vec_push(similars, ((struct similar){ (uint32_t)(e - base->episodes), score }));
-	}
 	if (similars->length)
 		qsort(similars->items, similars->length, sizeof(*similars->items), better);
 }
 
-uint32_t similar_counterpart(const struct scene *scene, uint32_t thread, const struct scene *base)
+static void search_thread(struct search *s, uint32_t thread, unsigned match)
 {
-	const struct thread *a = &scene->tables->threads[thread];
-	uint32_t best = 0, best_score = 0;
+	const struct scene *base = s->base->scene;
+	const struct scene_thread *t = &base->threads[thread];
+	uint64_t length = s->episode->end_ns - s->episode->start_ns;
+	uint64_t threshold = s->metrics->threshold_ns ? s->metrics->threshold_ns : length / 2;
 
-	for (uint32_t i = 1; i < base->thread_count; i++) {
-		const struct thread *b = &base->tables->threads[i];
-		const struct thread *pa = &scene->tables->threads[a->creator], *pb = &base->tables->threads[b->creator];
-		uint32_t score;
+	for (uint32_t i = 0; i < t->episode_count; i++) {
+		const struct episode *e = &base->episodes[t->episode + i];
+		const struct wait *other = &base->waits[e->last];
+		bool sooner = e->end_ns - e->start_ns + threshold <= length;
+		bool otherwise = ended_well(other) && !ended_well(s->wait);
+		struct similar found = { .thread = thread, .episode = t->episode + i };
 
-		if (strcmp(a->comm, b->comm) || strcmp(a->exe, b->exe) || (a->tid == a->pid) != (b->tid == b->pid))
+		if (e == s->episode || other->end == WAIT_END_OPEN || other->idle)
 			continue;
-		score = 10 + 5 * !strcmp(a->command, b->command) + 3 * !strcmp(pa->comm, pb->comm) +
-			2 * (a->start_ns && b->start_ns);
-		if (score > best_score) {
-			best_score = score;
-			best = i;
-		}
+		/* A loop that sleeps and looks again is ended by nobody's wake-up. */
+		if (!otherwise && !(sooner && (s->metrics->any_result || ended_well(other) || s->wait->kind == WAIT_KIND_sleep)))
+			continue;
+		if (!waits_alike(s, s->wait, other))
+			continue;
+		found.same_place = same_place(s, s->wait, other);
+		found.score = 100 + match + 50 * (other->object == s->wait->object && other->object) +
+			      30 * (other->timeout_ns == s->wait->timeout_ns) + 20 * sooner + 40 * found.same_place +
+			      40 * (other->end == WAIT_END_THREAD);
+		vec_push(s->similars, found);
 	}
-	return best;
 }
 
-unsigned similar_slice(const struct scene *scene, const struct episode *episode, struct path_node path[SIMILAR_MAX_PATH])
+/* Reads the segments of the best, and ranks them anew. */
+static void compare_segments(struct search *s)
 {
-	unsigned count = 0;
+	struct signature wanted, other;
+	size_t kept = 0, compared = s->similars->length < SEGMENTS_COMPARED ? s->similars->length : SEGMENTS_COMPARED;
 
-	while (count < SIMILAR_MAX_PATH) {
-		const struct wait *w = &scene->waits[episode->last];
-		const struct episode *before;
+	read_signature(s->now, s->episode, s->metrics->types_only, &wanted);
+	for (size_t i = 0; i < compared; i++) {
+		struct similar *found = &s->similars->items[i];
+		const struct episode *e = &s->base->scene->episodes[found->episode];
 
-		if (w->end != WAIT_END_THREAD || !w->waker)
-			break;
-		for (unsigned i = 0; i < count; i++)
-			if (path[i].thread == w->waker)
-				return count;
-		path[count++] = (struct path_node){ w->waker, w->end_ns, w->end_event };
-		/* What let the waker run: its own last wait before it woke. */
-		before = scene_episode(scene, w->waker, w->end_ns);
-		if (!before)
-			before = scene->episodes + scene->threads[w->waker].episode + scene->threads[w->waker].episode_count;
-		if (before == scene->episodes + scene->threads[w->waker].episode)
-			break;
-		before--;
-		if (before->end_ns + 1000000000 < w->end_ns)
-			break;
-		episode = before;
+		read_signature(s->base, e, s->metrics->types_only, &other);
+		found->alike = agreement(&wanted, &other);
+		found->preceding = (uint8_t)preceding_alike(s, e);
+		if (found->preceding < s->metrics->preceding || (s->metrics->all_events && found->alike < 100))
+			continue;
+		found->score += found->alike + 10u * (found->preceding < SIMILAR_PRECEDING ? found->preceding : SIMILAR_PRECEDING);
+		s->similars->items[kept++] = *found;
 	}
-	return count;
+	s->similars->length = kept;
+	rank(s->similars);
+}
+
+void similar_find(struct side *now, const struct episode *episode, struct side *base, const struct similar_metrics *metrics,
+		  struct similars *similars)
+{
+	static const struct similar_metrics defaults;
+	struct similar_metrics wider = metrics ? *metrics : defaults;
+	struct search s = { now, base, episode, &now->scene->waits[episode->last], &wider, similars };
+	struct counterpart threads[THREADS_SEARCHED];
+	unsigned count = side_counterparts(now, episode->thread, base, threads, THREADS_SEARCHED);
+
+	similars->length = 0;
+	/* A stack that could not be walked to its end hides that the place is the same. */
+	for (int pass = 0; pass < 2 && !similars->length; pass++) {
+		for (unsigned i = 0; i < count; i++)
+			search_thread(&s, threads[i].thread, threads[i].match);
+		if (wider.any_place)
+			break;
+		wider.any_place = !similars->length && !metrics;
+	}
+	rank(similars);
+	compare_segments(&s);
 }

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#define SURE 75  /* per cent: nothing needs to be compared */
+
 struct question {
 	struct inquiry *inquiry;
 	const struct scene *scene;
@@ -17,7 +19,6 @@ struct question {
 void inquiry_done(struct inquiry *inquiry)
 {
 	vec_done(&inquiry->trails);
-	vec_done(&inquiry->similars);
 }
 
 static bool is_waiting(const struct question *q, uint32_t thread)
@@ -413,29 +414,40 @@ static void ask_unread_datagrams(struct question *q)
 
 /* ---- similar waits ---- */
 
+static bool surely_known(const struct question *q)
+{
+	for (size_t i = 0; i < q->suspects->length; i++)
+		if (q->suspects->items[i].confidence >= SURE)
+			return true;
+	return false;
+}
+
+/* What ended the same wait when it went well: in the trace that the person gives,
+ * else in this one. */
 static void ask_similar(struct question *q)
 {
-	struct similars *similars = &q->inquiry->similars;
-	struct path_node path[SIMILAR_MAX_PATH];
-	unsigned count;
+	struct inquiry *inquiry = q->inquiry;
+	struct baseline *found;
+	const struct baseline_step *step;
+	struct suspect s = { .hop_count = 1 };
 
-	similar_find(q->scene, q->episode, q->scene, q->episode->thread, NULL, similars);
-	for (size_t i = 0; i < similars->length && i < 3; i++) {
-		count = similar_slice(q->scene, &q->scene->episodes[similars->items[i].episode], path);
-		for (unsigned j = 0; j < count; j++) {
-			struct state_times times;
-			uint64_t window = q->to - q->from;
-
-			if (scene_is_system(q->scene, path[j].thread))
-				continue;
-			scene_state_times(q->scene, path[j].thread, q->from, q->to, &times);
-			if (times.ns[SPAN_STOPPED] * 2 > window || times.ns[SPAN_RUNNING] * 2 > window ||
-			    times.ns[SPAN_RUNNABLE] * 2 > window)
-				suspect_thread(q, path[j].thread, LINK_SIMILAR, 65, path[j].evidence);
-			else
-				suspect_thread(q, path[j].thread, LINK_SIMILAR, (uint8_t)(j + 1 == count ? 34 : 28), path[j].evidence);
-		}
-	}
+	if (!inquiry->now || (!inquiry->base && surely_known(q)))
+		return;
+	found = arena_new(inquiry->arena, struct baseline);
+	if (!(inquiry->base && baseline_diff(inquiry->now, q->episode, q->from, q->to, inquiry->base, found) &&
+	      found->culprit < found->step_count) &&
+	    !(baseline_diff(inquiry->now, q->episode, q->from, q->to, inquiry->now, found) && found->culprit < found->step_count))
+		return;
+	step = &found->steps[found->culprit];
+	if (is_waiting(q, step->now_thread) || scene_is_system(q->scene, step->now_thread))
+		return;
+	s.confidence = found->confidence;
+	s.baseline = found;
+	/* One that only went back to rest, or ended, is late by itself. */
+	s.hops[0] = (struct hop){ .from_ns = q->from, .thread = step->now_thread, .link = LINK_SIMILAR,
+				  .confidence = found->confidence, .evidence = step->work_event,
+				  .final = step->doing == DOING_RESTED || step->doing == DOING_GONE || step->doing == DOING_STOPPED };
+	vec_push(q->suspects, s);
 }
 
 /* ---- the process itself ---- */
@@ -501,8 +513,10 @@ void suspects_find(struct inquiry *inquiry, const struct episode *episode, uint6
 	*ret_alone = false;
 	ask_hint(&q);
 	ask_file_locks(&q);
-	if (q.wait->kind == WAIT_KIND_sleep) /* nobody is asked to end a sleep */
+	if (q.wait->kind == WAIT_KIND_sleep) { /* nobody is asked to end a sleep */
+		ask_similar(&q);
 		goto out;
+	}
 	ask_fuse(&q);
 	ask_children(&q);
 	ask_request(&q);

@@ -2,14 +2,14 @@
  *
  * Everything the trace knows is asked: hints read from memory, the holder of a
  * file lock, the server of a file system, the child, what became of the thread's
- * last request (follow.h), the other end of the pipe or socket, who ended similar
- * waits (similar.h), and the threads of its own process. Each answer is a suspect
+ * last request (follow.h), the other end of the pipe or socket, who did not do its
+ * part when a similar wait ended well (baseline.h), and the threads of its own process. Each answer is a suspect
  * with a confidence; the best is followed, the others are the alternatives. */
 #ifndef DIAGNOSE_SUSPECTS_H
 #define DIAGNOSE_SUSPECTS_H
 
+#include "diagnose/baseline.h"
 #include "diagnose/follow.h"
-#include "diagnose/similar.h"
 
 struct suspect {
 	struct hop hops[WALK_MAX_HOPS];
@@ -17,6 +17,7 @@ struct suspect {
 	uint8_t confidence;
 	uint8_t end;               /* enum trail_end, where it was followed */
 	bool followed;
+	const struct baseline *baseline; /* that speaks for it; NULL none */
 };
 
 struct suspects vec(struct suspect);
@@ -24,9 +25,9 @@ struct suspects vec(struct suspect);
 struct inquiry {
 	const struct scene *scene;
 	const struct ends *ends;
-	const struct scene *base;  /* another trace in which all went well, or NULL */
+	struct arena *arena;       /* of the baselines that suspects rest on */
+	struct side *now, *base;   /* `base`: another trace in which all went well, or NULL; `now` NULL: nothing is compared */
 	struct trails trails;      /* scratch */
-	struct similars similars;  /* scratch */
 };
 
 void inquiry_done(struct inquiry *inquiry);

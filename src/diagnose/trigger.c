@@ -147,8 +147,8 @@ static void ask_messages(struct search *s)
 
 static void ask_wakes(struct search *s, const struct episode *turn)
 {
-	struct path_node path[SIMILAR_MAX_PATH];
-	unsigned count = similar_slice(s->scene, turn, path);
+	struct path_node path[FOLLOW_MAX_BACK];
+	unsigned count = follow_back(s->scene, turn, path);
 
 	for (unsigned i = 0; i < count && i < 4; i++)
 		add(s, path[i].thread, path[i].time, path[i].evidence, (uint8_t)(70 - 5 * i),

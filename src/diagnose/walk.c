@@ -23,7 +23,7 @@ const char *walk_link_words(enum walk_link link)
 	case LINK_FILE_LOCK: return "holds the file lock";
 	case LINK_CHILD: return "is its child";
 	case LINK_SERVER: return "serves the file system";
-	case LINK_SIMILAR: return "ended a similar wait";
+	case LINK_SIMILAR: return "should have ended it, as it did another time";
 	case LINK_PROCESS: return "is of the same process";
 	}
 	return "";

@@ -42,13 +42,10 @@ static int run_why(struct command_context *context, struct err *err)
 	r = session_open(command_trace_path(context), &session, err);
 	if (r)
 		return r;
-	if (question.base_path) {
-		sink_text(context->notes, "note: --base is read but not yet searched for the answer; "
-					  "`argus diff BASE FILE` compares where the time went\n");
+	if (question.base_path)
 		r = session_open(question.base_path, &base, err);
-	}
 	if (!r)
-		r = why_ask(context->arena, &session, base.scene, &question, &diagnosis, err);
+		r = why_ask(context->arena, &session, question.base_path ? &base : NULL, &question, &diagnosis, err);
 	if (!r) {
 		buf_init(&buf);
 		if (options_has(context->options, "json"))

@@ -27,9 +27,9 @@ static const struct verb {
 	{ "here", "[TID TIME]", debug_here, "where one stands on the slice, or go to a thread at a time" },
 	{ "back", "[N]", debug_back, "a step back: to what made the thread run; N chooses where it forks" },
 	{ "forward", "[N]", debug_forward, "a step forward: to what the thread set off" },
-	{ "similar", "[PRECEDING]", debug_similar, "waits like the one one stands at that ended well" },
+	{ "similar", "[WORD...]", debug_similar, "waits like the one one stands at that ended well" },
 	{ "baseline", "[FILE | none]", debug_baseline, "another trace, in which all went well" },
-	{ "diff", "", debug_diff, "what the threads on the good path did this time" },
+	{ "diff", "[N]", debug_diff, "how the Nth similar wait was ended, and who did not do so this time" },
 	{ "search", "TEXT", debug_search, "threads and objects with the text in their names" },
 	{ "events", "[FROM TO [TID]]", debug_events, "events of a stretch; of the hang's without words" },
 	{ "event", "NUMBER", debug_event, "one event, with its stacks" },
@@ -146,7 +146,7 @@ static int run_hangs(struct debug *debug, const struct debug_words *words, struc
 /* The answer to the request, and the slice begins at the victim. */
 static void answer(struct debug *debug, struct buf *out)
 {
-	debug->request.base = debug->base.scene;
+	debug->request.base = debug_base(debug);
 	debug->diagnosis = diagnose(&debug->arena, debug->session.diagnoser, &debug->request);
 	vec_clear(&debug->slice);
 	vec_push(&debug->slice, ((struct debug_place){ debug->request.thread, debug->request.to_ns }));
@@ -182,7 +182,7 @@ static int run_why(struct debug *debug, const struct debug_words *words, struct 
 		r = err_set(err, -EINVAL, "why [N | pid PID | at TIME | tid TID FROM TO]");
 	}
 	if (!r)
-		r = why_ask(&debug->arena, &debug->session, debug->base.scene, &question, &found, err);
+		r = why_ask(&debug->arena, &debug->session, debug->base.trace ? &debug->base : NULL, &question, &found, err);
 	if (r)
 		return r;
 	if (found->verdict == VERDICT_NONE) {
@@ -275,13 +275,13 @@ static int run_next(struct debug *debug, const struct debug_words *words, struct
 
 /* ---- knowledge ---- */
 
-static void knowledge_changed(struct debug *debug, struct buf *out)
+void debug_answer_again(struct debug *debug, struct buf *out)
 {
 	debug->hangs_known = false;
-	if (debug->diagnosis)
-		answer(debug, NULL);
-	if (debug->diagnosis)
-		buf_printf(out, "The answer is now: %s\n", debug->diagnosis->text);
+	if (!debug->diagnosis)
+		return;
+	answer(debug, NULL);
+	buf_printf(out, "The answer is now: %s\n", debug->diagnosis->text);
 }
 
 static int learn(struct debug *debug, const char *statement, struct buf *out, struct err *err)
@@ -298,7 +298,7 @@ static int learn(struct debug *debug, const char *statement, struct buf *out, st
 		knowledge_apply(&debug->knowledge, debug->session.scene, &undone);
 		return r;
 	}
-	knowledge_changed(debug, out);
+	debug_answer_again(debug, out);
 	return 0;
 }
 
@@ -351,7 +351,7 @@ static int run_undo(struct debug *debug, const struct debug_words *words, struct
 	if (!r)
 		r = knowledge_apply(&debug->knowledge, debug->session.scene, err);
 	if (!r)
-		knowledge_changed(debug, out);
+		debug_answer_again(debug, out);
 	return r;
 }
 
@@ -396,7 +396,7 @@ static int run_load(struct debug *debug, const struct debug_words *words, struct
 		knowledge_apply(&debug->knowledge, debug->session.scene, &undone);
 		return r;
 	}
-	knowledge_changed(debug, out);
+	debug_answer_again(debug, out);
 	return 0;
 }
 

@@ -6,6 +6,7 @@
 #ifndef SESSION_DEBUG_H
 #define SESSION_DEBUG_H
 
+#include "diagnose/describe.h"
 #include "session/knowledge.h"
 #include "session/session.h"
 
@@ -27,6 +28,7 @@ struct debug {
 	const struct diagnosis *diagnosis;  /* NULL: nothing asked yet */
 	struct vec(struct debug_place) slice; /* where one stands is the last */
 	struct vec(struct hop) choices;  /* of the last `back` or `forward` that forked */
+	struct similar_metrics metrics;  /* of the last `similar` */
 	bool quit;
 };
 
@@ -54,8 +56,18 @@ debug_run debug_back, debug_forward, debug_here, debug_similar, debug_baseline, 
 double debug_seconds(const struct debug *debug, uint64_t time_ns);
 /* "comm (pid 12)" of a thread at a time. */
 const char *debug_who(struct debug *debug, uint32_t thread, uint64_t time_ns);
+/* For words about this trace, into the session's arena. */
+struct describer debug_describer(struct debug *debug);
+/* Asks again what was asked, and says the new answer in a line. */
+void debug_answer_again(struct debug *debug, struct buf *out);
 /* Puts the place on the slice and shows it. */
 void debug_go(struct debug *debug, uint32_t thread, uint64_t time_ns, struct buf *out);
+/* Where one stands; NULL, with words, when that is nowhere yet. */
+const struct debug_place *debug_place_now(const struct debug *debug, struct err *err);
+/* The wait that the thread was in at the moment, or that ended last before it; NULL none. */
+const struct episode *debug_episode(const struct debug *debug, const struct debug_place *place);
+/* The other trace as baseline, NULL when there is none. */
+struct side *debug_base(const struct debug *debug);
 /* -ENOENT while nothing was asked. */
 int debug_need_answer(const struct debug *debug, struct err *err);
 

@@ -1,4 +1,4 @@
-/* The interactive session: walking a slice, similar waits and the baseline. */
+/* The interactive session: walking a slice. */
 #include "session/debug.h"
 
 #include <errno.h>
@@ -9,14 +9,14 @@
 #include "base/options.h"
 #include "diagnose/describe.h"
 
-static struct describer describer_of(struct debug *debug)
+struct describer debug_describer(struct debug *debug)
 {
 	return (struct describer){ &debug->arena, debug->session.scene, diagnoser_ends(debug->session.diagnoser),
 				   debug->session.names, debug->request.thread };
 }
 
 /* The wait that the thread was in at the moment, or that ended last before it. */
-static const struct episode *episode_at(const struct debug *debug, const struct debug_place *place)
+const struct episode *debug_episode(const struct debug *debug, const struct debug_place *place)
 {
 	const struct scene *scene = debug->session.scene;
 	const struct scene_thread *t = &scene->threads[place->thread];
@@ -32,8 +32,8 @@ static const struct episode *episode_at(const struct debug *debug, const struct 
 static void show_place(struct debug *debug, const struct debug_place *place, struct buf *out)
 {
 	const struct scene *scene = debug->session.scene;
-	struct describer d = describer_of(debug);
-	const struct episode *e = episode_at(debug, place);
+	struct describer d = debug_describer(debug);
+	const struct episode *e = debug_episode(debug, place);
 	const struct wait *w;
 
 	buf_printf(out, "%s at %.6f s", debug_who(debug, place->thread, place->time_ns), debug_seconds(debug, place->time_ns));
@@ -66,7 +66,7 @@ void debug_go(struct debug *debug, uint32_t thread, uint64_t time_ns, struct buf
 	show_place(debug, &debug->slice.items[debug->slice.length - 1], out);
 }
 
-static struct debug_place *place_now(struct debug *debug, struct err *err)
+const struct debug_place *debug_place_now(const struct debug *debug, struct err *err)
 {
 	if (debug->slice.length)
 		return &debug->slice.items[debug->slice.length - 1];
@@ -82,7 +82,7 @@ int debug_here(struct debug *debug, const struct debug_words *words, struct buf 
 	int r;
 
 	if (words->count == 1) {
-		place = place_now(debug, err);
+		place = debug_place_now(debug, err);
 		if (!place)
 			return -ENOENT;
 		show_place(debug, place, out);
@@ -100,10 +100,11 @@ int debug_here(struct debug *debug, const struct debug_words *words, struct buf 
 	return 0;
 }
 
-/* The choice the person named, or the only one; else they are listed. */
+/* Goes to the choice the person named, or the only one; else they are listed. */
 static int choose(struct debug *debug, const struct debug_words *words, const char *what, struct buf *out, struct err *err)
 {
 	uint64_t number = 1;
+	struct hop chosen;
 
 	if (!debug->choices.length)
 		return err_set(err, -ENOENT, "the trace knows nobody %s", what);
@@ -118,23 +119,26 @@ static int choose(struct debug *debug, const struct debug_words *words, const ch
 		}
 		return 0;
 	}
-	return (int)number;
+	chosen = debug->choices.items[number - 1];
+	debug_go(debug, chosen.thread, chosen.from_ns, out);
+	return 0;
 }
 
 int debug_back(struct debug *debug, const struct debug_words *words, struct buf *out, struct err *err)
 {
 	const struct scene *scene = debug->session.scene;
-	const struct debug_place *place = place_now(debug, err);
+	const struct debug_place *place = debug_place_now(debug, err);
 	const struct episode *e;
 	struct suspects suspects = { 0 };
-	struct inquiry inquiry = { .scene = scene, .ends = diagnoser_ends(debug->session.diagnoser) };
+	struct inquiry inquiry = { .scene = scene, .ends = diagnoser_ends(debug->session.diagnoser),
+				   .arena = &debug->arena, .now = diagnoser_side(debug->session.diagnoser),
+				   .base = debug_base(debug) };
 	const struct wait *w;
 	bool alone;
-	int r;
 
 	if (!place)
 		return -ENOENT;
-	e = episode_at(debug, place);
+	e = debug_episode(debug, place);
 	if (!e)
 		return err_set(err, -ENOENT, "there is nothing before: the thread had not waited");
 	w = &scene->waits[e->last];
@@ -154,28 +158,20 @@ int debug_back(struct debug *debug, const struct debug_words *words, struct buf 
 	}
 	vec_done(&suspects);
 	inquiry_done(&inquiry);
-	r = choose(debug, words, "who ended this wait, or should have", out, err);
-	if (r > 0) {
-		struct hop h = debug->choices.items[r - 1];
-
-		debug_go(debug, h.thread, h.from_ns, out);
-		r = 0;
-	}
-	return r;
+	return choose(debug, words, "who ended this wait, or should have", out, err);
 }
 
 int debug_forward(struct debug *debug, const struct debug_words *words, struct buf *out, struct err *err)
 {
 	const struct scene *scene = debug->session.scene;
-	const struct debug_place *place = place_now(debug, err);
+	const struct debug_place *place = debug_place_now(debug, err);
 	struct trails trails = { 0 };
 	const struct episode *e;
 	uint64_t from, to;
-	int r;
 
 	if (!place)
 		return -ENOENT;
-	e = episode_at(debug, place);
+	e = debug_episode(debug, place);
 	from = e ? suspects_request_start(scene, e) : scene->start_ns;
 	to = e ? e->start_ns : place->time_ns;
 	if (e && e->end_ns < place->time_ns) {
@@ -191,125 +187,5 @@ int debug_forward(struct debug *debug, const struct debug_words *words, struct b
 				.link = trails.items[i].link, .confidence = trails.items[i].confidence,
 				.evidence = trails.items[i].evidence }));
 	vec_done(&trails);
-	r = choose(debug, words, "whom this thread set to work", out, err);
-	if (r > 0) {
-		struct hop h = debug->choices.items[r - 1];
-
-		debug_go(debug, h.thread, h.from_ns, out);
-		r = 0;
-	}
-	return r;
-}
-
-/* ---- similar waits, baseline ---- */
-
-int debug_similar(struct debug *debug, const struct debug_words *words, struct buf *out, struct err *err)
-{
-	const struct scene *scene = debug->session.scene, *base = debug->base.scene ? debug->base.scene : scene;
-	const struct debug_place *place = place_now(debug, err);
-	struct similar_metrics metrics = { .any_place = debug->base.scene != NULL };
-	struct similars similars = { 0 };
-	const struct episode *e;
-	uint64_t preceding;
-	uint32_t thread;
-
-	if (!place)
-		return -ENOENT;
-	if (words->count > 1) {
-		if (parse_number(words->items[1], &preceding))
-			return err_set(err, -EINVAL, "'%s' is not a number of waits", words->items[1]);
-		metrics.preceding = (unsigned)preceding;
-	}
-	e = episode_at(debug, place);
-	if (!e)
-		return err_set(err, -ENOENT, "the thread had not waited");
-	thread = debug->base.scene ? similar_counterpart(scene, place->thread, base) : place->thread;
-	if (!thread)
-		return err_set(err, -ENOENT, "the baseline has no thread like this one");
-	similar_find(scene, e, base, thread, &metrics, &similars);
-	if (!similars.length)
-		buf_text(out, "no similar wait ended well, or sooner\n");
-	for (size_t i = 0; i < similars.length && i < 10; i++) {
-		const struct episode *s = &base->episodes[similars.items[i].episode];
-		const struct wait *w = &base->waits[s->last];
-		const struct thread *waker = &base->tables->threads[w->waker];
-
-		buf_printf(out, "%2zu  at %.6f s for %s, event %" PRIu64, i + 1,
-			   (double)(s->start_ns - base->start_ns) / 1e9, describe_time(&debug->arena, s->end_ns - s->start_ns),
-			   w->begin_event);
-		if (w->end == WAIT_END_THREAD) {
-			buf_text(out, ", ended by ");
-			buf_escaped(out, waker->comm, strlen(waker->comm), NULL);
-			buf_printf(out, " %" PRIu32, waker->tid);
-		}
-		buf_printf(out, " (alike: %" PRIu32 ")\n", similars.items[i].score);
-	}
-	vec_done(&similars);
-	return 0;
-}
-
-int debug_baseline(struct debug *debug, const struct debug_words *words, struct buf *out, struct err *err)
-{
-	struct session base;
-	int r;
-
-	if (words->count == 1) {
-		buf_printf(out, "%s\n", debug->base.trace ? trace_path(debug->base.trace) : "none: this trace itself");
-		return 0;
-	}
-	if (strcmp(words->items[1], "none")) {
-		r = session_open(words->items[1], &base, err);
-		if (r)
-			return r;
-	} else {
-		base = (struct session){ 0 };
-	}
-	if (debug->base.trace)
-		session_close(&debug->base);
-	debug->base = base;
-	return 0;
-}
-
-int debug_diff(struct debug *debug, const struct debug_words *words, struct buf *out, struct err *err)
-{
-	const struct scene *scene = debug->session.scene, *base = debug->base.scene ? debug->base.scene : scene;
-	const struct debug_place *place = place_now(debug, err);
-	struct similar_metrics metrics = { .any_place = debug->base.scene != NULL };
-	struct similars similars = { 0 };
-	struct path_node path[SIMILAR_MAX_PATH];
-	const struct episode *e;
-	uint32_t thread;
-	unsigned count;
-
-	(void)words;
-	if (!place)
-		return -ENOENT;
-	e = episode_at(debug, place);
-	thread = debug->base.scene ? similar_counterpart(scene, place->thread, base) : place->thread;
-	if (e && thread)
-		similar_find(scene, e, base, thread, &metrics, &similars);
-	if (!similars.length) {
-		vec_done(&similars);
-		return err_set(err, -ENOENT, "no similar wait ended well: there is nothing to compare with");
-	}
-	count = similar_slice(base, &base->episodes[similars.items[0].episode], path);
-	for (unsigned i = 0; i < count; i++) {
-		uint32_t now = debug->base.scene ? similar_counterpart(base, path[i].thread, scene) : path[i].thread;
-		struct state_times times;
-
-		buf_printf(out, "%2u  then %s did its part, event %" PRIu64 "; ", i + 1, base->tables->threads[path[i].thread].comm,
-			   path[i].evidence);
-		if (!now) {
-			buf_text(out, "this time there is no such thread\n");
-			continue;
-		}
-		scene_state_times(scene, now, e->start_ns, e->end_ns, &times);
-		buf_printf(out, "this time %s ran %s, waited %s, was runnable %s, stopped %s\n",
-			   debug_who(debug, now, e->start_ns), describe_time(&debug->arena, times.ns[SPAN_RUNNING]),
-			   describe_time(&debug->arena, times.ns[SPAN_WAITING]),
-			   describe_time(&debug->arena, times.ns[SPAN_RUNNABLE]),
-			   describe_time(&debug->arena, times.ns[SPAN_STOPPED]));
-	}
-	vec_done(&similars);
-	return 0;
+	return choose(debug, words, "whom this thread set to work", out, err);
 }

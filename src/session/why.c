@@ -33,11 +33,11 @@ static const struct diagnosis *no_hang(struct arena *arena, const struct session
 }
 
 /* A thread and a window that the person names need no proof of a hang. */
-static int ask_window(struct arena *arena, const struct session *session, const struct scene *base,
+static int ask_window(struct arena *arena, const struct session *session, const struct session *base,
 		      const struct why_question *q, const struct diagnosis **ret_diagnosis, struct err *err)
 {
 	const struct trace_summary *summary = trace_summary(session->trace);
-	struct diagnose_request request = { .base = base, .from_ns = summary->start_ns, .to_ns = summary->end_ns };
+	struct diagnose_request request = { .base = base ? diagnoser_side(base->diagnoser) : NULL, .from_ns = summary->start_ns, .to_ns = summary->end_ns };
 	int r = 0;
 
 	if (q->from)
@@ -70,11 +70,11 @@ static int ask_window(struct arena *arena, const struct session *session, const 
 	return 0;
 }
 
-int why_ask(struct arena *arena, const struct session *session, const struct scene *base,
+int why_ask(struct arena *arena, const struct session *session, const struct session *base,
 	    const struct why_question *q, const struct diagnosis **ret_diagnosis, struct err *err)
 {
 	struct hangs_options options = { .pid = q->pid, .root_pid = session->root_pid };
-	struct diagnose_request request = { .base = base };
+	struct diagnose_request request = { .base = base ? diagnoser_side(base->diagnoser) : NULL };
 	const struct hang *hangs;
 	uint64_t number = q->hang ? q->hang : 1;
 	uint32_t thread;

@@ -16,8 +16,9 @@ struct why_question {
 void why_question_read(const struct options *options, struct why_question *ret_question);
 
 /* *ret_diagnosis lies in the arena; its verdict is none when there is no hang,
- * and its text then says what was looked for. `base` may be NULL. */
-int why_ask(struct arena *arena, const struct session *session, const struct scene *base,
+ * and its text then says what was looked for. `base`, another
+ * trace in which all went well, may be NULL. */
+int why_ask(struct arena *arena, const struct session *session, const struct session *base,
 	    const struct why_question *question, const struct diagnosis **ret_diagnosis, struct err *err);
 
 void why_json(const struct session *session, const struct diagnosis *diagnosis, struct buf *buf);

@@ -1,0 +1,434 @@
+/* Who did not do its part this time, see baseline.h. */
+#include "diagnose/baseline.h"
+
+#include <string.h>
+
+#include "diagnose/suspects.h"
+#include "graph/graph.h"
+
+#define BEFORE_NS 1000000000ull   /* what led to a wait's end began at most so long before the wait */
+#define OWN_PAUSES 8              /* waits inside one piece of work that are gone over */
+#define SIMILARS_TRIED 3
+#define LOOPS_COMPARED 16
+
+const char *baseline_doing_words(enum baseline_doing doing)
+{
+	switch (doing) {
+	case DOING_ABSENT: return "was not there";
+	case DOING_GONE: return "had ended";
+	case DOING_RESTED: return "waited for work";
+	case DOING_BLOCKED: return "was blocked";
+	case DOING_BUSY: return "was busy";
+	case DOING_STARVED: return "was given no processor";
+	case DOING_STOPPED: return "was stopped";
+	}
+	return "";
+}
+
+/* ---- the way back from the wait that went well ---- */
+
+struct slice {
+	struct side *base;
+	const struct graph *graph;
+	const struct episode *episode;
+	struct baseline *found;
+};
+
+static bool is_thread(const struct slice *s, uint32_t thread)
+{
+	return thread && thread < s->base->scene->thread_count;
+}
+
+static bool on_path(const struct slice *s, uint32_t thread)
+{
+	for (unsigned i = 0; i < s->found->step_count; i++)
+		if (s->found->steps[i].then_thread == thread)
+			return true;
+	return false;
+}
+
+/* What carries content says more than the wake-up beside it; a lock that was
+ * handed on, or a timer, says nothing about who asked for the work. */
+static unsigned worth(const struct graph_edge *edge)
+{
+	switch (edge->kind) {
+	case MECHANISM_message: case MECHANISM_work: case MECHANISM_submit: case MECHANISM_flag: case MECHANISM_queue:
+	case MECHANISM_fuse_request: case MECHANISM_file_event: case MECHANISM_join:
+		return 3;
+	case MECHANISM_wake: case MECHANISM_signal: case MECHANISM_continue: case MECHANISM_exit: case MECHANISM_file_lock:
+	case MECHANISM_fuse_reply: case MECHANISM_uring: case MECHANISM_journal:
+		return 2;
+	case MECHANISM_fork: case MECHANISM_exec:
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+/* The edge by which another thread brought the segment about, before the deed. */
+static bool bringer(const struct slice *s, uint32_t segment, uint64_t before_ns, struct graph_edge *ret_edge)
+{
+	struct graph_edges walk = graph_edges_into(s->graph, segment, EDGES_STRONG);
+	unsigned best = 0;
+
+	for (struct graph_edge edge; graph_edges_next(&walk, &edge); ) {
+		unsigned value = worth(&edge);
+
+		if (!value || edge.from_thread == edge.to_thread || !is_thread(s, edge.from_thread) || edge.to_ns > before_ns)
+			continue;
+		if (value < best || (value == best && edge.to_ns < ret_edge->to_ns))
+			continue;
+		best = value;
+		*ret_edge = edge;
+	}
+	return best > 0;
+}
+
+/* A pause that a thread makes by itself, or for a lock, inside its work. */
+static bool is_own_pause(const struct graph *graph, uint32_t segment, uint32_t *ret_before)
+{
+	uint32_t before = graph_segment_previous(graph, segment);
+	struct graph_segment s;
+	struct graph_wait w;
+
+	if (before == GRAPH_NONE || !graph_segment(graph, before, &s))
+		return false;
+	*ret_before = before;
+	/* Split without a wait: the same work goes on. */
+	if (s.wait == GRAPH_NONE || !graph_wait(graph, s.wait, &w))
+		return true;
+	return w.mechanism == MECHANISM_release || w.mechanism == MECHANISM_timeout || w.kind == WAIT_KIND_sleep ||
+	       w.kind == WAIT_KIND_block_io || w.kind == WAIT_KIND_sync || w.kind == WAIT_KIND_fault ||
+	       w.kind == WAIT_KIND_kernel_lock || w.kind == WAIT_KIND_yield;
+}
+
+static uint32_t stack_of_event(const struct side *side, uint64_t number)
+{
+	struct arena arena;
+	const struct event *e;
+	uint32_t stack = 0;
+
+	arena_init(&arena);
+	e = trace_event(side->scene->trace, &arena, number);
+	if (e && e->type == EVENT_wake)
+		stack = event_as(e, wake)->ustack;
+	if (e && e->type == EVENT_message)
+		stack = event_as(e, message)->ustack;
+	arena_done(&arena);
+	return stack;
+}
+
+static void add_step(struct slice *s, uint32_t thread, uint64_t time_ns, uint64_t event, unsigned mechanism)
+{
+	s->found->steps[s->found->step_count++] = (struct baseline_step){ .then_thread = thread, .then_ns = time_ns,
+		.then_event = event, .then_stack = event ? stack_of_event(s->base, event) : 0, .mechanism = (uint8_t)mechanism };
+}
+
+/* On from the segment in which the last step did its part. */
+static void slice_back(struct slice *s, uint32_t segment)
+{
+	uint64_t earliest = s->episode->start_ns > BEFORE_NS ? s->episode->start_ns - BEFORE_NS : 0;
+
+	while (s->found->step_count < BASELINE_MAX_STEPS) {
+		uint64_t before_ns = s->found->steps[s->found->step_count - 1].then_ns;
+		struct graph_edge edge;
+		unsigned pauses = 0;
+		bool found;
+
+		while (!(found = bringer(s, segment, before_ns, &edge)) && pauses++ < OWN_PAUSES &&
+		       is_own_pause(s->graph, segment, &segment))
+			;
+		if (!found || edge.from_ns < earliest)
+			return;
+		if (edge.from_thread == s->episode->thread) {
+			s->found->from_victim = true;
+			return;
+		}
+		if (on_path(s, edge.from_thread))
+			return;
+		add_step(s, edge.from_thread, edge.from_ns, edge.from_event, edge.kind);
+		segment = edge.from;
+	}
+}
+
+/* The wait of the graph that the episode ends with. */
+static bool find_wait(const struct graph *graph, const struct side *side, const struct episode *episode, struct graph_wait *ret_wait)
+{
+	const struct wait *w = &side->scene->waits[episode->last];
+	struct graph_waits walk = graph_waits_of(graph, episode->thread, w->start_ns, w->end_ns);
+
+	while (graph_waits_next(&walk, ret_wait))
+		if (ret_wait->out_event == w->begin_event || ret_wait->out_ns >= w->start_ns)
+			return ret_wait->out_ns < w->end_ns;
+	return false;
+}
+
+/* Who ended the wait: the waker, or, where an interrupt woke, who sent what the
+ * thread then read. */
+static void slice_from_wait(struct slice *s)
+{
+	struct graph_wait wait;
+	struct graph_edge edge;
+
+	if (!find_wait(s->graph, s->base, s->episode, &wait))
+		return;
+	if (!wait.removed && wait.waker != GRAPH_NONE && is_thread(s, wait.waker) && wait.waker != s->episode->thread) {
+		add_step(s, wait.waker, wait.wake_ns, wait.wake_event, MECHANISM_wake);
+		slice_back(s, wait.wake_segment);
+	} else if (wait.next_segment != GRAPH_NONE && bringer(s, wait.next_segment, UINT64_MAX, &edge) &&
+		   edge.from_thread != s->episode->thread) {
+		add_step(s, edge.from_thread, edge.from_ns, edge.from_event, edge.kind);
+		slice_back(s, edge.from);
+	}
+}
+
+static bool ran_in(const struct scene *scene, uint32_t thread, uint64_t from, uint64_t to)
+{
+	struct state_times times;
+
+	scene_state_times(scene, thread, from, to, &times);
+	return times.ns[SPAN_RUNNING] > 0;
+}
+
+/* A loop that sleeps and looks again was ended by what changed during its last
+ * sleep: by the thread of its process that ran then, and not in the sleeps before. */
+static void slice_from_loop(struct slice *s)
+{
+	const struct scene *scene = s->base->scene;
+	const struct scene_thread *loop = &scene->threads[s->episode->thread];
+	const struct wait *last = &scene->waits[s->episode->last];
+	uint32_t first = scene_waits_from(scene, s->episode->thread, s->episode->start_ns), best = 0;
+	unsigned fewest = LOOPS_COMPARED + 1;
+	struct graph_segment segment;
+
+	for (uint32_t i = 1; i < scene->thread_count; i++) {
+		unsigned ran = 0, compared = 0;
+
+		if (i == s->episode->thread || !scene_same_process(scene, i, s->episode->thread) ||
+		    !ran_in(scene, i, last->start_ns, last->end_ns))
+			continue;
+		for (uint32_t j = loop->waits.count; j-- > first && compared < LOOPS_COMPARED; ) {
+			const struct wait *w = &scene->waits[loop->waits.items[j]];
+
+			if (w->start_ns >= last->start_ns)
+				continue;
+			compared++;
+			ran += ran_in(scene, i, w->start_ns, w->end_ns);
+		}
+		/* One that runs all the time as well is as good as any other. */
+		if (ran < fewest && (!compared || ran < compared)) {
+			fewest = ran;
+			best = i;
+		}
+	}
+	if (!best || !graph_segment(s->graph, graph_segment_at(s->graph, best, last->end_ns), &segment))
+		return;
+	add_step(s, best, segment.end_ns < last->end_ns ? segment.end_ns : last->end_ns, 0, 0);
+	slice_back(s, segment.segment);
+}
+
+/* ---- what happened this time ---- */
+
+struct diff {
+	struct side *now;
+	const struct episode *episode;
+	uint64_t request_ns, from_ns, to_ns;
+	struct baseline *found;
+};
+
+/* The event by which one handed on to the other in the stretch, 0 none. */
+static uint64_t handed_on(const struct scene *scene, uint32_t from, uint32_t to, uint64_t begin_ns, uint64_t end_ns)
+{
+	const struct scene_thread *t = &scene->threads[from];
+	const struct thread *target = &scene->tables->threads[to];
+
+	if (target->creator == from && target->start_ns >= begin_ns && target->start_ns <= end_ns && scene->threads[to].fork_event)
+		return scene->threads[to].fork_event;
+	for (uint32_t i = scene_wakes_from(scene, from, begin_ns); i < t->wakes.count; i++) {
+		const struct wake *k = &scene->wakes[t->wakes.items[i]];
+
+		if (k->time > end_ns)
+			break;
+		if (k->target == to && !scene_is_cut(scene, k->number))
+			return k->number;
+	}
+	for (uint32_t i = scene_messages_from(scene, from, begin_ns); i < t->messages.count; i++) {
+		const struct message *m = &scene->messages[t->messages.items[i]];
+
+		if (m->start_ns > end_ns)
+			break;
+		if (!(m->flags & MESSAGE_FLAGS_receive) && m->result > 0 && m->peer == target->pid && !scene_is_cut(scene, m->number))
+			return m->number;
+	}
+	return 0;
+}
+
+/* The wait that fills most of the stretch. */
+static uint32_t longest_wait(const struct scene *scene, uint32_t thread, uint64_t from, uint64_t to)
+{
+	const struct scene_thread *t = &scene->threads[thread];
+	const struct episode *e = scene_episode(scene, thread, from);
+	uint64_t longest = 0;
+	uint32_t found = 0;
+
+	for (; e && e < scene->episodes + t->episode + t->episode_count && e->start_ns < to; e++) {
+		uint64_t begin = e->start_ns > from ? e->start_ns : from, end = e->end_ns < to ? e->end_ns : to;
+
+		if (end > begin && end - begin > longest) {
+			longest = end - begin;
+			found = e->last;
+		}
+	}
+	return found;
+}
+
+/* Whether the thread waits as its counterpart did before it was set to work. */
+static bool rests(struct diff *d, const struct baseline_step *step)
+{
+	const struct scene *base = d->found->base->scene;
+	const struct wait *w = &d->now->scene->waits[step->wait], *other;
+	const struct episode *e = scene_episode(base, step->then_thread, step->then_ns);
+	const struct episode *first = base->episodes + base->threads[step->then_thread].episode;
+	uint64_t x, y;
+
+	if (!e)
+		e = first + base->threads[step->then_thread].episode_count;
+	/* The wait before its part, or the one after. */
+	for (int i = 0; i < 2; i++, e--) {
+		if (e >= first + base->threads[step->then_thread].episode_count)
+			continue;
+		other = &base->waits[e->last];
+		x = side_place(d->now, w->ustack);
+		y = side_place(d->found->base, other->ustack);
+		if (w->kind == other->kind && w->syscall == other->syscall && (x == y || !x || !y))
+			return true;
+		if (e == first)
+			break;
+	}
+	return false;
+}
+
+static void tell_doing(struct diff *d, struct baseline_step *step)
+{
+	const struct scene *scene = d->now->scene;
+	const struct thread *t = &scene->tables->threads[step->now_thread];
+	uint64_t window = d->to_ns - d->from_ns;
+	struct state_times times;
+
+	if (!step->now_thread)
+		return;
+	scene_state_times(scene, step->now_thread, d->from_ns, d->to_ns, &times);
+	step->wait = longest_wait(scene, step->now_thread, d->from_ns, d->to_ns);
+	if (t->end_ns < d->from_ns + window / 2)
+		step->doing = DOING_GONE;
+	else if (times.ns[SPAN_STOPPED] * 2 > window)
+		step->doing = DOING_STOPPED;
+	else if (times.ns[SPAN_RUNNABLE] * 2 > window)
+		step->doing = DOING_STARVED;
+	else if (times.ns[SPAN_RUNNING] * 2 > window)
+		step->doing = DOING_BUSY;
+	else
+		step->doing = step->wait && !rests(d, step) ? DOING_BLOCKED : DOING_RESTED;
+}
+
+/* In the same trace a thread plays its own part while it lives. */
+static uint32_t player(struct diff *d, const struct baseline_step *step)
+{
+	uint32_t thread = side_counterpart(d->found->base, step->then_thread, d->now, d->request_ns, d->to_ns);
+
+	/* One that ended before is a part of the story where nobody took its place. */
+	return thread || d->found->other_trace ? thread : step->then_thread;
+}
+
+static void compare_steps(struct diff *d)
+{
+	struct baseline *found = d->found;
+	uint32_t towards = d->episode->thread;
+
+	for (unsigned i = 0; i < found->step_count; i++) {
+		struct baseline_step *step = &found->steps[i];
+		uint64_t begin = i ? d->request_ns : d->from_ns;
+
+		step->now_thread = player(d, step);
+		if (step->now_thread == d->episode->thread)
+			step->now_thread = 0;
+		tell_doing(d, step);
+		if (step->now_thread && towards && step->mechanism)
+			step->did_event = handed_on(d->now->scene, step->now_thread, towards, begin, d->to_ns);
+		step->did = step->did_event != 0;
+		if (i) {
+			found->steps[i - 1].set_to_work = step->did;
+			found->steps[i - 1].work_event = step->did_event;
+		}
+		towards = step->now_thread;
+	}
+	if (found->from_victim && towards) {
+		struct baseline_step *last = &found->steps[found->step_count - 1];
+
+		last->work_event = handed_on(d->now->scene, d->episode->thread, towards, d->request_ns, d->to_ns);
+		last->set_to_work = last->work_event != 0;
+	}
+}
+
+/* The one nearest to the victim that was set to work, or has nobody behind it. */
+static void find_culprit(struct diff *d)
+{
+	struct baseline *found = d->found;
+	const struct baseline_step *step;
+	unsigned confidence;
+
+	found->culprit = found->step_count;
+	for (unsigned i = 0; i < found->step_count; i++) {
+		step = &found->steps[i];
+		if (step->now_thread && !step->did)
+			found->culprit = i;
+		if (found->culprit == i && (step->set_to_work || step->doing == DOING_BUSY || step->doing == DOING_STARVED ||
+					    step->doing == DOING_STOPPED || step->doing == DOING_GONE))
+			break;
+	}
+	if (found->culprit == found->step_count)
+		return;
+	step = &found->steps[found->culprit];
+	confidence = found->other_trace ? 62 : 54;
+	confidence += found->similar.alike >= 90 && found->similar.same_place ? 6 : 0;
+	confidence += step->set_to_work ? 6 : 0;
+	confidence += step->doing == DOING_RESTED ? 0 : 10;
+	/* Nothing but that it ran at the right moment speaks for it. */
+	confidence -= step->mechanism ? 0 : 8;
+	confidence -= !step->set_to_work && step->doing == DOING_RESTED ? 12 : 0;
+	found->confidence = (uint8_t)confidence;
+}
+
+bool baseline_diff_with(struct side *now, const struct episode *episode, uint64_t from_ns, uint64_t to_ns, struct side *base,
+			const struct similar *similar, struct baseline *ret_baseline)
+{
+	struct slice slice = { .base = base, .graph = side_graph(base), .found = ret_baseline,
+			       .episode = &base->scene->episodes[similar->episode] };
+	struct diff diff = { .now = now, .episode = episode, .request_ns = suspects_request_start(now->scene, episode),
+			     .from_ns = from_ns, .to_ns = to_ns, .found = ret_baseline };
+
+	*ret_baseline = (struct baseline){ .base = base, .other_trace = now != base, .similar = *similar };
+	if (!slice.graph || from_ns >= to_ns)
+		return false;
+	slice_from_wait(&slice);
+	if (!ret_baseline->step_count && base->scene->waits[slice.episode->last].kind == WAIT_KIND_sleep)
+		slice_from_loop(&slice);
+	if (!ret_baseline->step_count)
+		return false;
+	compare_steps(&diff);
+	find_culprit(&diff);
+	return true;
+}
+
+bool baseline_diff(struct side *now, const struct episode *episode, uint64_t from_ns, uint64_t to_ns, struct side *base,
+		   struct baseline *ret_baseline)
+{
+	struct similars similars = { 0 };
+	bool found = false;
+
+	similar_find(now, episode, base, NULL, &similars);
+	for (size_t i = 0; !found && i < similars.length && i < SIMILARS_TRIED; i++)
+		found = baseline_diff_with(now, episode, from_ns, to_ns, base, &similars.items[i], ret_baseline);
+	vec_done(&similars);
+	return found;
+}

@@ -1,0 +1,289 @@
+/* Threads and places in terms that hold in another trace, see side.h. */
+#include "diagnose/side.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/graph.h"
+
+#define START_FUNCTIONS 3     /* outermost functions that tell what a thread is for */
+#define GENERATIONS 4
+#define STACKS_TRIED 64
+#define MAX_FRAMES 512
+
+void side_init(struct side *side, const struct scene *scene, struct names *names)
+{
+	*side = (struct side){ .scene = scene, .names = names };
+	map_init(&side->places);
+}
+
+void side_done(struct side *side)
+{
+	if (side->graph)
+		graph_free(side->graph);
+	free(side->roles);
+	map_done(&side->places);
+	*side = (struct side){ 0 };
+}
+
+const struct graph *side_graph(struct side *side)
+{
+	struct graph_options options = { .no_index = true };
+	struct err err;
+
+	if (!side->asked_graph && side->scene->trace &&
+	    graph_build(side->scene->trace, side->scene->tables, &options, &side->graph, &err))
+		side->graph = NULL;
+	side->asked_graph = true;
+	return side->graph;
+}
+
+static uint64_t hash_text(const char *text)
+{
+	return text[0] ? hash_bytes(text, strlen(text)) | 1 : 0;
+}
+
+static const char *file_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* "worker-12" and "worker-7" are of one kind. */
+static uint64_t hash_name(const char *name)
+{
+	uint64_t hash = 1;
+
+	for (; *name; name++) {
+		bool digit = isdigit((unsigned char)*name);
+
+		if (!digit || !isdigit((unsigned char)name[1]))
+			hash = hash_u64(hash ^ (digit ? '#' : (uint64_t)(unsigned char)*name));
+	}
+	return hash | 1;
+}
+
+/* ---- places ---- */
+
+static uint64_t frame_place(struct side *side, uint32_t node)
+{
+	const struct frame *frame = &side->scene->tables->frames[node];
+
+	if (side->names) {
+		const struct name *name = names_frame(side->names, node);
+
+		return hash_text(name->module) ^ hash_text(name->function[0] ? name->function : name->text);
+	}
+	return hash_u64(frame->address) ^
+	       (frame->module < side->scene->tables->module_count ? hash_text(file_of(side->scene->tables->modules[frame->module].path))
+								 : frame->module);
+}
+
+uint64_t side_place(struct side *side, uint32_t stack)
+{
+	const struct tables *tables = side->scene->tables;
+	uint32_t path[MAX_FRAMES];
+	unsigned depth = 0;
+	uint64_t place = 1;
+
+	/* From the outside in, from the outermost frame that is not known yet. */
+	for (uint32_t node = stack; node && node < tables->frame_count && depth < MAX_FRAMES; node = tables->frames[node].parent) {
+		const uint64_t *known = map_find(&side->places, node);
+
+		if (known) {
+			place = *known;
+			break;
+		}
+		path[depth++] = node;
+	}
+	if (!stack || stack >= tables->frame_count)
+		return 0;
+	while (depth) {
+		place = hash_u64(place ^ frame_place(side, path[--depth])) | 1;
+		map_put(&side->places, path[depth], place);
+	}
+	return place;
+}
+
+/* ---- roles ---- */
+
+static bool is_entry(const struct name *name)
+{
+	return !name->function[0] ? !strncmp(name->module, "libc", 4) || !strncmp(name->module, "ld-", 3)
+				  : strstr(name->function, "libc_start") || !strcmp(name->function, "_start") ||
+					    !strcmp(name->function, "start_thread") || !strncmp(name->function, "clone", 5) ||
+					    !strcmp(name->function, "__clone3");
+}
+
+/* The outermost functions of a stack that was walked to its end. */
+static uint64_t start_of(struct side *side, uint32_t stack)
+{
+	const struct tables *tables = side->scene->tables;
+	uint32_t path[MAX_FRAMES];
+	unsigned depth = 0, taken = 0;
+	uint64_t start = 0;
+
+	for (uint32_t node = stack; node && node < tables->frame_count && depth < MAX_FRAMES; node = tables->frames[node].parent)
+		path[depth++] = node;
+	if (!depth || depth == MAX_FRAMES || tables->frames[path[depth - 1]].status)
+		return 0;
+	while (depth-- && taken < START_FUNCTIONS) {
+		if (!taken && side->names && is_entry(names_frame(side->names, path[depth])))
+			continue;
+		/* The innermost frames change with what the thread does. */
+		if (taken && depth < 2)
+			break;
+		start = hash_u64(start ^ frame_place(side, path[depth])) | 1;
+		taken++;
+	}
+	return start;
+}
+
+static uint64_t find_start(struct side *side, uint32_t thread)
+{
+	const struct scene_thread *t = &side->scene->threads[thread];
+	uint64_t start = 0;
+
+	for (uint32_t i = 0; !start && i < t->waits.count && i < STACKS_TRIED; i++)
+		start = start_of(side, side->scene->waits[t->waits.items[i]].ustack);
+	for (uint32_t i = 0; !start && i < t->samples.count && i < STACKS_TRIED; i++)
+		start = start_of(side, side->scene->samples[t->samples.items[i]].ustack);
+	return start;
+}
+
+const struct role *side_role(struct side *side, uint32_t thread)
+{
+	const struct tables *tables = side->scene->tables;
+	const struct thread *t = &tables->threads[thread];
+	uint32_t creator = t->creator;
+	struct role *role;
+
+	if (!side->roles)
+		side->roles = mem_zalloc(arena_array_bytes(sizeof(*side->roles), side->scene->thread_count));
+	role = &side->roles[thread];
+	if (role->known)
+		return role;
+	role->known = true;
+	role->leader = t->tid == t->pid;
+	role->program = t->exe[0] ? hash_text(file_of(t->exe)) : 0;
+	if (!role->program) {
+		uint32_t leader = tables_process(tables, t->pid, t->start_ns ? t->start_ns : side->scene->start_ns);
+
+		role->program = hash_name(tables->threads[leader ? leader : thread].comm);
+	}
+	role->name = hash_name(t->comm);
+	role->command = hash_text(t->command);
+	role->start = find_start(side, thread);
+	for (unsigned i = 0; creator && i < GENERATIONS; i++, creator = tables->threads[creator].creator)
+		role->creation = hash_u64(role->creation ^ hash_name(tables->threads[creator].comm)) | 1;
+	return role;
+}
+
+/* ---- counterparts ---- */
+
+unsigned side_match(struct side *now, uint32_t thread, struct side *base, uint32_t base_thread)
+{
+	const struct thread *a = &now->scene->tables->threads[thread], *b = &base->scene->tables->threads[base_thread];
+	const struct role *x, *y;
+	unsigned match = 10;
+
+	if (now == base && thread == base_thread)
+		return SIDE_MATCH_SELF;
+	/* What is cheap first: a start needs symbols. */
+	if ((a->tid == a->pid) != (b->tid == b->pid) ||
+	    (a->flags & TASK_FLAGS_kernel_thread) != (b->flags & TASK_FLAGS_kernel_thread))
+		return 0;
+	if (a->exe[0] && b->exe[0] ? strcmp(file_of(a->exe), file_of(b->exe)) != 0 : hash_name(a->comm) != hash_name(b->comm))
+		return 0;
+	x = side_role(now, thread);
+	y = side_role(base, base_thread);
+	if (x->program != y->program && a->exe[0] && b->exe[0])
+		return 0;
+	/* Neither the name nor the start says that they are alike. */
+	if (x->name != y->name && (!x->start || x->start != y->start))
+		return 0;
+	if (x->start && y->start)
+		match += x->start == y->start ? 20 : 0;
+	if (x->start && y->start && x->start != y->start && !x->leader)
+		return 0;
+	match += 20 * (x->name == y->name);
+	if (x->creation && y->creation)
+		match += 10 * (x->creation == y->creation);
+	match += 10 * (x->command == y->command && x->command);
+	return match;
+}
+
+/* Place of the thread among those of its process with the same name. */
+static unsigned place_among_like(struct side *side, uint32_t thread)
+{
+	const struct tables *tables = side->scene->tables;
+	uint64_t name = hash_name(tables->threads[thread].comm);
+	unsigned place = 0;
+
+	for (uint32_t i = 1; i < thread; i++)
+		place += tables->threads[i].pid == tables->threads[thread].pid && hash_name(tables->threads[i].comm) == name;
+	return place;
+}
+
+struct ranked {
+	struct counterpart counterpart;
+	unsigned distance;
+};
+
+static int better(const void *a, const void *b)
+{
+	const struct ranked *x = a, *y = b;
+
+	if (x->counterpart.match != y->counterpart.match)
+		return x->counterpart.match > y->counterpart.match ? -1 : 1;
+	if (x->distance != y->distance)
+		return x->distance < y->distance ? -1 : 1;
+	return x->counterpart.thread < y->counterpart.thread ? -1 : x->counterpart.thread > y->counterpart.thread;
+}
+
+#define RANKED_MAX 1024
+
+static unsigned rank(struct side *now, uint32_t thread, struct side *base, uint64_t from, uint64_t to, struct ranked *ranked)
+{
+	unsigned count = 0, place = place_among_like(now, thread);
+
+	for (uint32_t i = 1; i < base->scene->thread_count && count < RANKED_MAX; i++) {
+		const struct thread *t = &base->scene->tables->threads[i];
+		unsigned match, other;
+
+		if (to && (t->start_ns >= to || t->end_ns <= from))
+			continue;
+		match = side_match(now, thread, base, i);
+		if (!match)
+			continue;
+		other = place_among_like(base, i);
+		ranked[count++] = (struct ranked){ { i, match }, place > other ? place - other : other - place };
+	}
+	qsort(ranked, count, sizeof(*ranked), better);
+	return count;
+}
+
+unsigned side_counterparts(struct side *now, uint32_t thread, struct side *base, struct counterpart *counterparts, unsigned limit)
+{
+	struct ranked *ranked = mem_alloc(RANKED_MAX * sizeof(*ranked));
+	unsigned count = rank(now, thread, base, 0, 0, ranked);
+
+	if (count > limit)
+		count = limit;
+	for (unsigned i = 0; i < count; i++)
+		counterparts[i] = ranked[i].counterpart;
+	free(ranked);
+	return count;
+}
+
+uint32_t side_counterpart(struct side *now, uint32_t thread, struct side *base, uint64_t from_ns, uint64_t to_ns)
+{
+	struct ranked *ranked = mem_alloc(RANKED_MAX * sizeof(*ranked));
+	uint32_t found = rank(now, thread, base, from_ns, to_ns, ranked) ? ranked[0].counterpart.thread : 0;
+
+	free(ranked);
+	return found;
+}
+
