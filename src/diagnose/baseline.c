@@ -10,6 +10,7 @@
 #define OWN_PAUSES 8              /* waits inside one piece of work that are gone over */
 #define SIMILARS_TRIED 3
 #define LOOPS_COMPARED 16
+#define PLAYERS_COMPARED 32
 
 const char *baseline_doing_words(enum baseline_doing doing)
 {
@@ -331,13 +332,32 @@ static void tell_doing(struct diff *d, struct baseline_step *step)
 		step->doing = step->wait && !rests(d, step) ? DOING_BLOCKED : DOING_RESTED;
 }
 
-/* In the same trace a thread plays its own part while it lives. */
-static uint32_t player(struct diff *d, const struct baseline_step *step)
+/* Who plays the part of the step's thread: of several as good, one that has to do
+ * with the next one on the way. */
+static uint32_t player(struct diff *d, const struct baseline_step *step, uint32_t towards)
 {
-	uint32_t thread = side_counterpart(d->found->base, step->then_thread, d->now, d->request_ns, d->to_ns);
+	const struct scene *scene = d->now->scene;
+	struct counterpart players[PLAYERS_COMPARED];
+	unsigned count = side_counterparts(d->found->base, step->then_thread, d->now, players, PLAYERS_COMPARED);
+	uint32_t best = 0, best_match = 0;
 
+	for (unsigned i = 0; i < count; i++) {
+		const struct thread *t = &scene->tables->threads[players[i].thread];
+		uint32_t match = players[i].match;
+
+		if (t->start_ns >= d->to_ns || t->end_ns <= d->request_ns || players[i].thread == d->episode->thread)
+			continue;
+		if (towards && match < SIDE_MATCH_SELF &&
+		    (handed_on(scene, players[i].thread, towards, scene->start_ns, scene->end_ns) ||
+		     handed_on(scene, towards, players[i].thread, scene->start_ns, scene->end_ns)))
+			match += 15;
+		if (match > best_match) {
+			best_match = match;
+			best = players[i].thread;
+		}
+	}
 	/* One that ended before is a part of the story where nobody took its place. */
-	return thread || d->found->other_trace ? thread : step->then_thread;
+	return best || d->found->other_trace ? best : step->then_thread;
 }
 
 static void compare_steps(struct diff *d)
@@ -349,9 +369,7 @@ static void compare_steps(struct diff *d)
 		struct baseline_step *step = &found->steps[i];
 		uint64_t begin = i ? d->request_ns : d->from_ns;
 
-		step->now_thread = player(d, step);
-		if (step->now_thread == d->episode->thread)
-			step->now_thread = 0;
+		step->now_thread = player(d, step, towards);
 		tell_doing(d, step);
 		if (step->now_thread && towards && step->mechanism)
 			step->did_event = handed_on(d->now->scene, step->now_thread, towards, begin, d->to_ns);

@@ -183,36 +183,74 @@ const struct role *side_role(struct side *side, uint32_t thread)
 
 /* ---- counterparts ---- */
 
+/* How much of two command lines agrees, word by word, folders aside: 0 to 30. */
+static unsigned match_commands(const char *a, const char *b)
+{
+	unsigned words = 0, same = 0;
+
+	while (*a || *b) {
+		size_t m = strcspn(a, " "), n = strcspn(b, " "), i = m, j = n;
+
+		while (i && a[i - 1] != '/')
+			i--;
+		while (j && b[j - 1] != '/')
+			j--;
+		words++;
+		same += m && m - i == n - j && !memcmp(a + i, b + j, m - i);
+		a += m + (a[m] == ' ');
+		b += n + (b[n] == ' ');
+	}
+	return words ? 30 * same / words : 0;
+}
+
+/* A process's first thread tells whether both run the same thing: by the command
+ * line where both are known, else by what started them and how. */
+static unsigned match_processes(struct side *now, uint32_t leader, struct side *base, uint32_t base_leader)
+{
+	const struct thread *a = &now->scene->tables->threads[leader], *b = &base->scene->tables->threads[base_leader];
+	const struct role *x, *y;
+
+	if (now == base && leader == base_leader)
+		return 40;
+	if (a->exe[0] && b->exe[0] ? strcmp(file_of(a->exe), file_of(b->exe)) != 0 : hash_name(a->comm) != hash_name(b->comm))
+		return 0;
+	x = side_role(now, leader);
+	y = side_role(base, base_leader);
+	if (x->name != y->name || (x->start && y->start && x->start != y->start))
+		return 0;
+	if (x->command && y->command)
+		return x->command == y->command ? 31 : now != base ? 1 + match_commands(a->command, b->command) : 0;
+	return now != base || (x->creation && x->creation == y->creation) ? 20 : 0;
+}
+
 unsigned side_match(struct side *now, uint32_t thread, struct side *base, uint32_t base_thread)
 {
 	const struct thread *a = &now->scene->tables->threads[thread], *b = &base->scene->tables->threads[base_thread];
 	const struct role *x, *y;
-	unsigned match = 10;
+	uint32_t leader, base_leader;
+	unsigned match;
 
 	if (now == base && thread == base_thread)
 		return SIDE_MATCH_SELF;
 	/* What is cheap first: a start needs symbols. */
 	if ((a->tid == a->pid) != (b->tid == b->pid) ||
-	    (a->flags & TASK_FLAGS_kernel_thread) != (b->flags & TASK_FLAGS_kernel_thread))
+	    (a->flags & TASK_FLAGS_kernel_thread) != (b->flags & TASK_FLAGS_kernel_thread) ||
+	    (a->exe[0] && b->exe[0] && strcmp(file_of(a->exe), file_of(b->exe))))
 		return 0;
-	if (a->exe[0] && b->exe[0] ? strcmp(file_of(a->exe), file_of(b->exe)) != 0 : hash_name(a->comm) != hash_name(b->comm))
-		return 0;
+	leader = a->tid == a->pid ? thread : tables_process(now->scene->tables, a->pid, a->start_ns ? a->start_ns : now->scene->start_ns);
+	base_leader = b->tid == b->pid ? base_thread
+		    : tables_process(base->scene->tables, b->pid, b->start_ns ? b->start_ns : base->scene->start_ns);
+	match = match_processes(now, leader, base, base_leader);
+	if (!match || a->tid == a->pid)
+		return match;
 	x = side_role(now, thread);
 	y = side_role(base, base_thread);
-	if (x->program != y->program && a->exe[0] && b->exe[0])
+	/* Neither the name nor the start says that they are alike, or one speaks against it. */
+	if ((x->start && y->start && x->start != y->start) || (x->name != y->name && (!x->start || !y->start)))
 		return 0;
-	/* Neither the name nor the start says that they are alike. */
-	if (x->name != y->name && (!x->start || x->start != y->start))
-		return 0;
-	if (x->start && y->start)
-		match += x->start == y->start ? 20 : 0;
-	if (x->start && y->start && x->start != y->start && !x->leader)
-		return 0;
-	match += 20 * (x->name == y->name);
-	if (x->creation && y->creation)
-		match += 10 * (x->creation == y->creation);
-	match += 10 * (x->command == y->command && x->command);
-	return match;
+	match += x->start && x->start == y->start ? 20 : 0;
+	match += x->name == y->name ? 20 : 0;
+	return match + (x->creation && x->creation == y->creation ? 10 : 0);
 }
 
 /* Place of the thread among those of its process with the same name. */

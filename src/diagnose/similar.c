@@ -32,9 +32,7 @@ static bool ended_well(const struct wait *w)
 
 static bool same_place(const struct search *s, const struct wait *a, const struct wait *b)
 {
-	uint64_t x = side_place(s->now, a->ustack), y = side_place(s->base, b->ustack);
-
-	return x == y || !x || !y;
+	return side_place(s->now, a->ustack) == side_place(s->base, b->ustack);
 }
 
 static bool waits_alike(const struct search *s, const struct wait *a, const struct wait *b)
