@@ -16,6 +16,8 @@ void answer_path(const struct describer *d, const struct pieces *pieces, const s
 		 struct diagnosis *diagnosis);
 /* What to record to know more; none when the evidence is good. */
 void answer_plan(const struct describer *d, struct diagnosis *diagnosis);
+/* The same as a command to type. */
+void answer_plan_command(const struct diagnosis *diagnosis, struct buf *buf);
 /* Sentences that a person can paste into a bug report. */
 void answer_text(const struct describer *d, struct diagnosis *diagnosis);
 /* What the baseline tells, for answers; the paragraph ends with a full stop. */

@@ -80,13 +80,13 @@ static void put_plan(struct json *json, const struct diagnosis *g)
 	json_end(json);
 }
 
-void answer_json(struct json *json, const struct diagnosis *g)
+static void put_parties(struct json *json, const struct diagnosis *g)
 {
-	json_text(json, "verdict", verdict_name(g->verdict));
-	json_object(json, "window");
-	json_u64(json, "start_ns", g->start_ns);
-	json_u64(json, "end_ns", g->end_ns);
-	json_end(json);
+	if (g->verdict == VERDICT_NONE) {
+		json_null(json, "victim");
+		json_null(json, "culprit");
+		return;
+	}
 	json_object(json, "victim");
 	answer_actor_json(json, &g->victim);
 	json_end(json);
@@ -98,6 +98,16 @@ void answer_json(struct json *json, const struct diagnosis *g)
 	json_bool(json, "internal", g->culprit.internal);
 	json_u64(json, "confidence", g->confidence);
 	json_end(json);
+}
+
+void answer_json(struct json *json, const struct diagnosis *g)
+{
+	json_text(json, "verdict", verdict_name(g->verdict));
+	json_object(json, "window");
+	json_u64(json, "start_ns", g->start_ns);
+	json_u64(json, "end_ns", g->end_ns);
+	json_end(json);
+	put_parties(json, g);
 	put_deeds(json, "trigger", g->triggers, g->trigger_count);
 	json_array(json, "circle");
 	for (size_t i = 0; i < g->circle_count; i++) {

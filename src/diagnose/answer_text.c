@@ -1,4 +1,4 @@
-/* The answer in words, and the plan, see answer.h. Foreign text is escaped. */
+/* The answer in words, see answer.h. Foreign text is escaped. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -131,6 +131,26 @@ static void tell_triggers(const struct describer *d, const struct diagnosis *g, 
 			   g->triggers[i].event ? arena_printf(d->arena, " (event %" PRIu64 ")", g->triggers[i].event) : "");
 }
 
+/* Whatever was found: what was lost may have changed it. */
+static void tell_losses(const struct describer *d, const struct diagnosis *g, struct buf *buf)
+{
+	const struct trace_summary *summary = d->scene->trace ? trace_summary(d->scene->trace) : NULL;
+	uint64_t lost = 0, longest = 0;
+
+	for (size_t i = 0; summary && i < summary->gap_count; i++) {
+		const struct trace_gap *gap = &summary->gaps[i];
+
+		if (gap->from_ns >= g->end_ns || gap->to_ns <= g->start_ns)
+			continue;
+		lost += gap->lost;
+		if (gap->to_ns - gap->from_ns > longest)
+			longest = gap->to_ns - gap->from_ns;
+	}
+	if (longest)
+		buf_printf(buf, " In the window %" PRIu64 " events were lost, at most %s at a time: what happened there is not in the trace.",
+			   lost, describe_time(d->arena, longest));
+}
+
 void answer_text(const struct describer *d, struct diagnosis *g)
 {
 	uint64_t window = g->end_ns - g->start_ns;
@@ -148,34 +168,7 @@ void answer_text(const struct describer *d, struct diagnosis *g)
 	if (window && (g->unknown_ns + g->lost_ns) * 50 > window)
 		buf_printf(&buf, " Of the window %s is unexplained and %s lost.", describe_time(d->arena, g->unknown_ns),
 			   describe_time(d->arena, g->lost_ns));
+	tell_losses(d, g, &buf);
 	g->text = arena_strdup(d->arena, buf_str(&buf));
 	buf_done(&buf);
-}
-
-static void plan_add(const struct describer *d, struct diagnosis *g, const char *option, const char *value, const char *why)
-{
-	struct plan_step *plan = (struct plan_step *)g->plan;
-
-	if (!plan)
-		g->plan = plan = arena_array(d->arena, struct plan_step, 8);
-	if (g->plan_count < 8)
-		plan[g->plan_count++] = (struct plan_step){ option, value, why };
-}
-
-void answer_plan(const struct describer *d, struct diagnosis *g)
-{
-	const struct scene *scene = d->scene;
-	uint64_t window = g->end_ns - g->start_ns;
-	bool unsure = g->confidence < 70 || g->culprit.kind == ACTOR_UNKNOWN;
-
-	if (g->lost_ns || (scene->trace && trace_summary(scene->trace)->lost))
-		plan_add(d, g, "--ring", "64M", "events were lost; larger rings keep them");
-	if (unsure && !scene->messages_seen)
-		plan_add(d, g, "--level", "full", "messages and system calls tell who was asked and who did not answer");
-	if (!scene->sample_count && (g->verdict == VERDICT_BUSY || g->culprit.function == NULL))
-		plan_add(d, g, "--stacks", "waits,wakes,samples", "samples tell in which function the time goes");
-	else if (unsure && !g->culprit.function)
-		plan_add(d, g, "--stacks", "waits,wakes,msgs", "stacks tell what the threads wait for");
-	if (unsure && window && (g->unknown_ns * 10 > window))
-		plan_add(d, g, "--all", NULL, "a thread outside the recording may have been the one to act");
 }

@@ -196,7 +196,6 @@ static bool ran_in(const struct scene *scene, uint32_t thread, uint64_t from, ui
 static void slice_from_loop(struct slice *s)
 {
 	const struct scene *scene = s->base->scene;
-	const struct scene_thread *loop = &scene->threads[s->episode->thread];
 	const struct wait *last = &scene->waits[s->episode->last];
 	uint32_t first = scene_waits_from(scene, s->episode->thread, s->episode->start_ns), best = 0;
 	unsigned fewest = LOOPS_COMPARED + 1;
@@ -208,11 +207,9 @@ static void slice_from_loop(struct slice *s)
 		if (i == s->episode->thread || !scene_same_process(scene, i, s->episode->thread) ||
 		    !ran_in(scene, i, last->start_ns, last->end_ns))
 			continue;
-		for (uint32_t j = loop->waits.count; j-- > first && compared < LOOPS_COMPARED; ) {
-			const struct wait *w = &scene->waits[loop->waits.items[j]];
+		for (uint32_t j = s->episode->last; j-- > first && compared < LOOPS_COMPARED; ) {
+			const struct wait *w = &scene->waits[j];
 
-			if (w->start_ns >= last->start_ns)
-				continue;
 			compared++;
 			ran += ran_in(scene, i, w->start_ns, w->end_ns);
 		}
@@ -245,8 +242,8 @@ static uint64_t handed_on(const struct scene *scene, uint32_t from, uint32_t to,
 
 	if (target->creator == from && target->start_ns >= begin_ns && target->start_ns <= end_ns && scene->threads[to].fork_event)
 		return scene->threads[to].fork_event;
-	for (uint32_t i = scene_wakes_from(scene, from, begin_ns); i < t->wakes.count; i++) {
-		const struct wake *k = &scene->wakes[t->wakes.items[i]];
+	for (uint32_t i = scene_wakes_from(scene, from, begin_ns); i < scene_wakes_end(scene, from); i++) {
+		const struct wake *k = &scene->wakes[i];
 
 		if (k->time > end_ns)
 			break;
@@ -420,7 +417,7 @@ static void find_culprit(struct diff *d)
 bool baseline_diff_with(struct side *now, const struct episode *episode, uint64_t from_ns, uint64_t to_ns, struct side *base,
 			const struct similar *similar, struct baseline *ret_baseline)
 {
-	struct slice slice = { .base = base, .graph = side_graph(base), .found = ret_baseline,
+	struct slice slice = { .base = base, .graph = base->scene->graph, .found = ret_baseline,
 			       .episode = &base->scene->episodes[similar->episode] };
 	struct diff diff = { .now = now, .episode = episode, .request_ns = suspects_request_start(now->scene, episode),
 			     .from_ns = from_ns, .to_ns = to_ns, .found = ret_baseline };

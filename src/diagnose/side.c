@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph/graph.h"
-
 #define START_FUNCTIONS 3     /* outermost functions that tell what a thread is for */
 #define GENERATIONS 4
 #define STACKS_TRIED 64
@@ -20,23 +18,9 @@ void side_init(struct side *side, const struct scene *scene, struct names *names
 
 void side_done(struct side *side)
 {
-	if (side->graph)
-		graph_free(side->graph);
 	free(side->roles);
 	map_done(&side->places);
 	*side = (struct side){ 0 };
-}
-
-const struct graph *side_graph(struct side *side)
-{
-	struct graph_options options = { .no_index = true };
-	struct err err;
-
-	if (!side->asked_graph && side->scene->trace &&
-	    graph_build(side->scene->trace, side->scene->tables, &options, &side->graph, &err))
-		side->graph = NULL;
-	side->asked_graph = true;
-	return side->graph;
 }
 
 static uint64_t hash_text(const char *text)
@@ -146,8 +130,8 @@ static uint64_t find_start(struct side *side, uint32_t thread)
 	const struct scene_thread *t = &side->scene->threads[thread];
 	uint64_t start = 0;
 
-	for (uint32_t i = 0; !start && i < t->waits.count && i < STACKS_TRIED; i++)
-		start = start_of(side, side->scene->waits[t->waits.items[i]].ustack);
+	for (uint32_t i = 0; !start && i < t->wait_count && i < STACKS_TRIED; i++)
+		start = start_of(side, side->scene->waits[t->wait + i].ustack);
 	for (uint32_t i = 0; !start && i < t->samples.count && i < STACKS_TRIED; i++)
 		start = start_of(side, side->scene->samples[t->samples.items[i]].ustack);
 	return start;

@@ -12,8 +12,6 @@
 #include "diagnose/scene.h"
 #include "symbols/names.h"
 
-struct graph;
-
 /* Hashes; 0 unknown. */
 struct role {
 	bool known;
@@ -28,8 +26,6 @@ struct role {
 struct side {
 	const struct scene *scene;
 	struct names *names;       /* may be NULL: places are then told apart by module and offset */
-	struct graph *graph;       /* private: side_graph */
-	bool asked_graph;
 	struct role *roles;        /* by thread */
 	struct map places;         /* stack node -> hash */
 };
@@ -37,9 +33,6 @@ struct side {
 void side_init(struct side *side, const struct scene *scene, struct names *names);
 void side_done(struct side *side);
 
-/* The event graph of the trace, built when first asked for; NULL when there is no
- * trace behind the scene, or it cannot be built. */
-const struct graph *side_graph(struct side *side);
 const struct role *side_role(struct side *side, uint32_t thread);
 /* The functions on a stack, 0 for no stack. */
 uint64_t side_place(struct side *side, uint32_t stack);

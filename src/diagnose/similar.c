@@ -120,7 +120,7 @@ static uint64_t meaning(struct side *side, const struct event *e, bool types_onl
 /* Of the segment that the episode ends. */
 static void read_signature(struct side *side, const struct episode *episode, bool types_only, struct signature *signature)
 {
-	const struct graph *graph = side_graph(side);
+	const struct graph *graph = side->scene->graph;
 	struct graph_segment segment;
 	struct graph_events walk;
 	unsigned read = 0;

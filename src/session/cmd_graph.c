@@ -94,6 +94,8 @@ static void show_segments(struct request *r, const uint32_t *segments, size_t co
 	} else {
 		for (size_t i = 0; i < count; i++)
 			graph_show_segment(&r->buf, r->graph, segments[i]);
+		if (!count)
+			buf_text(&r->buf, "no segment of the trace is like that\n");
 	}
 }
 

@@ -17,6 +17,7 @@
 
 #include "record/doctor.h"
 #include "record/signals.h"
+#include "session/plan.h"
 #include "session/recording.h"
 
 #define PROGRESS_MS 500
@@ -38,6 +39,7 @@ static const struct option_spec options[] = {
 	RECORDING_FREQ("99"),
 	{ "stacks", 0, OPTION_TEXT, "LIST",
 	  "what takes user stacks: waits, wakes, msgs, syscalls, samples, all, none (waits,wakes,samples; full: msgs too)" },
+	{ "plan", 0, OPTION_TEXT, "FILE", "what `argus why --json` says should be recorded to know more (- is the standard input)" },
 	{ NULL },
 };
 
@@ -385,7 +387,7 @@ static int check_stacks(const struct options *given, bool full, uint32_t *ret_st
 	return 0;
 }
 
-static int run(struct command_context *context, struct err *err)
+static int run_options(struct command_context *context, struct err *err)
 {
 	const struct options *given = context->options;
 	struct recorder_options want = {
@@ -432,6 +434,22 @@ static int run(struct command_context *context, struct err *err)
 		return state.not_started == -ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE;
 	}
 	return r ? r : state.status;
+}
+
+static int run(struct command_context *context, struct err *err)
+{
+	const char *plan = options_text(context->options, "plan", NULL);
+	struct command_context merged = *context;
+	struct options both;
+
+	if (plan) {
+		int r = plan_merge(context->arena, plan, options, context->options, &both, err);
+
+		if (r)
+			return r;
+		merged.options = &both;
+	}
+	return run_options(&merged, err);
 }
 
 const struct command command_record = {

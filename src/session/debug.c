@@ -12,23 +12,30 @@
 #include "session/why.h"
 
 static debug_run run_help, run_hangs, run_why, run_show, run_next, run_correct, run_idle, run_name, run_undo, run_knowledge,
-	run_save, run_load, run_quit;
+	run_save, run_load, run_history, run_quit;
+
+#define FILES "*"
 
 static const struct verb {
 	const char *name;
 	const char *arguments;
 	debug_run *run;
 	const char *help;
+	const char *words;   /* that may follow, for completion; NULL none, FILES: a file's name */
 } verbs[] = {
 	{ "hangs", "", run_hangs, "list the hangs, the worst first" },
-	{ "why", "[N | pid PID | at TIME | tid TID FROM TO]", run_why, "explain a hang; the worst without a word" },
-	{ "show", "[chain | path | others | plan | circle | trigger]", run_show, "the answer, or a part of it" },
+	{ "why", "[N | pid PID | at TIME | mark TEXT | tid TID FROM TO]", run_why, "explain a hang; the worst without a word",
+	  "pid at mark tid" },
+	{ "show", "[chain | path | others | plan | circle | trigger]", run_show, "the answer, or a part of it",
+	  "chain path others plan circle trigger" },
 	{ "next", "", run_next, "the culprit of the culprit: ask why it was as it was" },
 	{ "here", "[TID TIME]", debug_here, "where one stands on the slice, or go to a thread at a time" },
 	{ "back", "[N]", debug_back, "a step back: to what made the thread run; N chooses where it forks" },
 	{ "forward", "[N]", debug_forward, "a step forward: to what the thread set off" },
-	{ "similar", "[WORD...]", debug_similar, "waits like the one one stands at that ended well" },
-	{ "baseline", "[FILE | none]", debug_baseline, "another trace, in which all went well" },
+	{ "slice", "[back | forward]", debug_slice, "the places gone through so far; or a step", "back forward" },
+	{ "similar", "[WORD...]", debug_similar, "waits like the one one stands at that ended well",
+	  "place object result types all by=" },
+	{ "baseline", "[FILE | none]", debug_baseline, "another trace, in which all went well", FILES },
 	{ "diff", "[N]", debug_diff, "how the Nth similar wait was ended, and who did not do so this time" },
 	{ "search", "TEXT", debug_search, "threads and objects with the text in their names" },
 	{ "events", "[FROM TO [TID]]", debug_events, "events of a stretch; of the hang's without words" },
@@ -41,11 +48,13 @@ static const struct verb {
 	{ "join", "EVENT EVENT", run_correct, "the first event made the second one's thread go on" },
 	{ "boundary", "EVENT", run_correct, "at the event something new begins" },
 	{ "idle", "EVENT", run_idle, "the wait that the event begins, and its like, are harmless" },
-	{ "name", "OBJECT NAME", run_name, "name a flag or an object (its number)" },
+	{ "flag", "ADDRESS NAME", run_name, "name a shared flag" },
+	{ "object", "OBJECT NAME", run_name, "name an object (its number)" },
 	{ "undo", "", run_undo, "take the last correction back" },
 	{ "knowledge", "", run_knowledge, "the corrections" },
-	{ "save", "[FILE]", run_save, "keep the corrections beside the trace, or in a file" },
-	{ "load", "FILE", run_load, "add the corrections in a file" },
+	{ "save", "[FILE]", run_save, "keep the corrections beside the trace, or in a file", FILES },
+	{ "load", "FILE", run_load, "add the corrections in a file", FILES },
+	{ "history", "", run_history, "the lines given so far" },
 	{ "help", "[VERB]", run_help, "this list" },
 	{ "quit", "", run_quit, "leave" },
 };
@@ -55,6 +64,17 @@ static const struct verb {
 const char *debug_verb_name(size_t index)
 {
 	return index < VERBS ? verbs[index].name : NULL;
+}
+
+const char *debug_verb_words(const char *verb, bool *ret_files)
+{
+	*ret_files = false;
+	for (size_t i = 0; i < VERBS; i++)
+		if (!strcmp(verbs[i].name, verb) && verbs[i].words) {
+			*ret_files = !strcmp(verbs[i].words, FILES);
+			return *ret_files ? "" : verbs[i].words;
+		}
+	return "";
 }
 
 int debug_open(struct debug *debug, const char *path, struct err *err)
@@ -82,6 +102,7 @@ void debug_close(struct debug *debug)
 		session_close(&debug->session);
 	vec_done(&debug->slice);
 	vec_done(&debug->choices);
+	vec_done(&debug->lines);
 	arena_done(&debug->arena);
 }
 
@@ -159,6 +180,15 @@ static int read_number(const char *text, uint64_t *ret_number, struct err *err)
 	return parse_number(text, ret_number) ? err_set(err, -EINVAL, "'%s' is not a number", text) : 0;
 }
 
+static const char *join_words(struct debug *debug, const struct debug_words *words, unsigned from)
+{
+	const char *text = words->items[from];
+
+	for (unsigned i = from + 1; i < words->count; i++)
+		text = arena_printf(&debug->arena, "%s %s", text, words->items[i]);
+	return text;
+}
+
 static int run_why(struct debug *debug, const struct debug_words *words, struct buf *out, struct err *err)
 {
 	struct why_question question = { 0 };
@@ -173,13 +203,15 @@ static int run_why(struct debug *debug, const struct debug_words *words, struct 
 		question.pid = r ? 0 : (uint32_t)number;
 	} else if (words->count == 3 && !strcmp(words->items[1], "at")) {
 		question.at = words->items[2];
+	} else if (words->count > 2 && !strcmp(words->items[1], "mark")) {
+		question.mark = join_words(debug, words, 2);
 	} else if (words->count == 5 && !strcmp(words->items[1], "tid")) {
 		r = read_number(words->items[2], &number, err);
 		question.tid = r ? 0 : (uint32_t)number;
 		question.from = words->items[3];
 		question.to = words->items[4];
 	} else if (words->count > 1) {
-		r = err_set(err, -EINVAL, "why [N | pid PID | at TIME | tid TID FROM TO]");
+		r = err_set(err, -EINVAL, "why [N | pid PID | at TIME | mark TEXT | tid TID FROM TO]");
 	}
 	if (!r)
 		r = why_ask(&debug->arena, &debug->session, debug->base.trace ? &debug->base : NULL, &question, &found, err);
@@ -246,8 +278,7 @@ static int run_show(struct debug *debug, const struct debug_words *words, struct
 		if (!g->circle_count)
 			buf_text(out, "no circle\n");
 	} else if (!strcmp(part, "plan")) {
-		for (size_t i = 0; i < g->plan_count; i++)
-			buf_printf(out, "%s %s: %s\n", g->plan[i].option, g->plan[i].value ? g->plan[i].value : "", g->plan[i].why);
+		why_plan_text(g, out);
 		if (!g->plan_count)
 			buf_text(out, "nothing more needs to be recorded\n");
 	} else {
@@ -337,7 +368,7 @@ static int run_name(struct debug *debug, const struct debug_words *words, struct
 	uint64_t object;
 
 	if (words->count != 3)
-		return err_set(err, -EINVAL, "name OBJECT NAME");
+		return err_set(err, -EINVAL, "%s %s NAME", words->items[0], words->items[0][0] == 'f' ? "ADDRESS" : "OBJECT");
 	if (read_number(words->items[1], &object, err))
 		return -EINVAL;
 	return learn(debug, arena_printf(&debug->arena, "flag %s at 0x%" PRIx64 ";", words->items[2], object), out, err);
@@ -364,7 +395,7 @@ static int run_knowledge(struct debug *debug, const struct debug_words *words, s
 	for (size_t i = 0; i < k->statements.length; i++)
 		buf_printf(out, "%2zu  %s%s\n", i + 1, k->statements.items[i], i < k->saved ? "" : "   (not saved)");
 	if (!k->statements.length)
-		buf_text(out, "nothing yet: cut, keep, join, boundary, idle and name add to it\n");
+		buf_text(out, "nothing yet: cut, keep, join, boundary, flag, object and idle add to it\n");
 	return 0;
 }
 
@@ -397,6 +428,18 @@ static int run_load(struct debug *debug, const struct debug_words *words, struct
 		return r;
 	}
 	debug_answer_again(debug, out);
+	return 0;
+}
+
+static int run_history(struct debug *debug, const struct debug_words *words, struct buf *out, struct err *err)
+{
+	(void)words;
+	(void)err;
+	for (size_t i = 0; i < debug->lines.length; i++) {
+		buf_printf(out, "%3zu  ", i + 1);
+		buf_escaped(out, debug->lines.items[i], strlen(debug->lines.items[i]), NULL);
+		buf_char(out, '\n');
+	}
 	return 0;
 }
 
@@ -448,6 +491,7 @@ int debug_line(struct debug *debug, const char *line, struct buf *out, struct er
 	}
 	if (!words.count)
 		return 0;
+	vec_push(&debug->lines, join_words(debug, &words, 0));
 	verb = find_verb(words.items[0], err);
 	if (!verb)
 		return -EINVAL;

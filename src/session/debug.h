@@ -29,6 +29,7 @@ struct debug {
 	struct vec(struct debug_place) slice; /* where one stands is the last */
 	struct vec(struct hop) choices;  /* of the last `back` or `forward` that forked */
 	struct similar_metrics metrics;  /* of the last `similar` */
+	struct vec(const char *) lines;  /* given so far */
 	bool quit;
 };
 
@@ -41,6 +42,9 @@ int debug_line(struct debug *debug, const char *line, struct buf *out, struct er
 /* Verbs, for completion; NULL behind the last. */
 const char *debug_verb_name(size_t index);
 
+/* Words that may follow the verb, parted by spaces; or files may. */
+const char *debug_verb_words(const char *verb, bool *ret_files);
+
 /* ---- between the files of the session ---- */
 
 struct debug_words {
@@ -49,7 +53,7 @@ struct debug_words {
 };
 
 typedef int debug_run(struct debug *debug, const struct debug_words *words, struct buf *out, struct err *err);
-debug_run debug_back, debug_forward, debug_here, debug_similar, debug_baseline, debug_diff, debug_search, debug_events,
+debug_run debug_back, debug_forward, debug_slice, debug_here, debug_similar, debug_baseline, debug_diff, debug_search, debug_events,
 	debug_event, debug_stack, debug_timeline, debug_threads;
 
 /* Seconds since the trace's start. */

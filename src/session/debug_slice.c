@@ -189,3 +189,24 @@ int debug_forward(struct debug *debug, const struct debug_words *words, struct b
 	vec_done(&trails);
 	return choose(debug, words, "whom this thread set to work", out, err);
 }
+
+int debug_slice(struct debug *debug, const struct debug_words *words, struct buf *out, struct err *err)
+{
+	struct debug_words rest = { .count = words->count - 1 };
+
+	for (unsigned i = 0; i < rest.count; i++)
+		rest.items[i] = words->items[i + 1];
+	if (rest.count && (!strcmp(rest.items[0], "back") || !strcmp(rest.items[0], "backward")))
+		return debug_back(debug, &rest, out, err);
+	if (rest.count && !strcmp(rest.items[0], "forward"))
+		return debug_forward(debug, &rest, out, err);
+	if (rest.count)
+		return err_set(err, -EINVAL, "slice [back | forward]");
+	if (!debug_place_now(debug, err))
+		return -ENOENT;
+	for (size_t i = 0; i < debug->slice.length; i++) {
+		buf_printf(out, "%2zu  ", i + 1);
+		show_place(debug, &debug->slice.items[i], out);
+	}
+	return 0;
+}

@@ -181,6 +181,17 @@ static void put_chain(struct arena *arena, const struct session *session, const 
 		buf_printf(buf, "  (%zu links of less than half a per cent are left out)\n", left_out);
 }
 
+void why_plan_text(const struct diagnosis *g, struct buf *buf)
+{
+	if (!g->plan_count)
+		return;
+	buf_text(buf, "\nTo know more:\n  ");
+	answer_plan_command(g, buf);
+	buf_char(buf, '\n');
+	for (size_t i = 0; i < g->plan_count; i++)
+		buf_printf(buf, "    %s: %s\n", g->plan[i].option, g->plan[i].why);
+}
+
 void why_text(struct arena *arena, const struct session *session, const struct diagnosis *g, struct buf *buf)
 {
 	put_wrapped(buf, g->text, 100);
@@ -193,7 +204,5 @@ void why_text(struct arena *arena, const struct session *session, const struct d
 	for (size_t i = 0; i < g->alternative_count; i++)
 		buf_printf(buf, "%s  %s: %s (%u %%)\n", i ? "" : "\nIt may also have been:\n",
 			   answer_who(arena, &g->alternatives[i].actor), g->alternatives[i].words, g->alternatives[i].confidence);
-	for (size_t i = 0; i < g->plan_count; i++)
-		buf_printf(buf, "%s  %s%s%s: %s\n", i ? "" : "\nTo know more, record with:\n", g->plan[i].option,
-			   g->plan[i].value ? " " : "", g->plan[i].value ? g->plan[i].value : "", g->plan[i].why);
+	why_plan_text(g, buf);
 }

@@ -24,4 +24,7 @@ int why_ask(struct arena *arena, const struct session *session, const struct ses
 void why_json(const struct session *session, const struct diagnosis *diagnosis, struct buf *buf);
 void why_text(struct arena *arena, const struct session *session, const struct diagnosis *diagnosis, struct buf *buf);
 
+/* What to record to know more; nothing when the evidence is good. */
+void why_plan_text(const struct diagnosis *diagnosis, struct buf *buf);
+
 #endif

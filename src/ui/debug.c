@@ -22,6 +22,7 @@
 static const struct option_spec debug_options[] = {
 	{ "command", 'c', OPTION_TEXT, "LINE", "run this line (may be given several times), then leave" },
 	{ "script", 's', OPTION_TEXT, "FILE", "run the lines of the file, then leave" },
+	{ "mark", 0, OPTION_TEXT, "TEXT", "begin with the hang at, or last before, this mark" },
 	{ 0 }
 };
 
@@ -40,10 +41,43 @@ static char *complete_verb(const char *text, int state)
 	return NULL;
 }
 
+/* The words that may follow the verb before. */
+static char *complete_word(const char *text, int state)
+{
+	static const char *at;
+	size_t length = strlen(text);
+
+	if (!state) {
+		char verb[32];
+		bool files;
+
+		snprintf(verb, sizeof(verb), "%.*s", (int)strcspn(rl_line_buffer, " "), rl_line_buffer);
+		at = debug_verb_words(verb, &files);
+	}
+	while (*at) {
+		const char *word = at;
+		size_t size = strcspn(word, " ");
+
+		at += size + (word[size] == ' ');
+		if (size >= length && !strncmp(word, text, length))
+			return strndup(word, size);
+	}
+	return NULL;
+}
+
+/* A verb, then the words it takes; files where it takes those. */
 static char **complete(const char *text, int start, int end)
 {
+	char verb[32];
+	bool files;
+
 	(void)end;
-	return start ? NULL : rl_completion_matches(text, complete_verb);
+	if (!start)
+		return rl_completion_matches(text, complete_verb);
+	snprintf(verb, sizeof(verb), "%.*s", (int)strcspn(rl_line_buffer, " "), rl_line_buffer);
+	debug_verb_words(verb, &files);
+	rl_attempted_completion_over = !files;
+	return files ? NULL : rl_completion_matches(text, complete_word);
 }
 
 static size_t count_lines(const struct buf *buf)
@@ -162,20 +196,33 @@ static int take_snapshot(struct command_context *context, struct err *err)
 	return command_find("snap")->run(&snap, err);
 }
 
+static int run_mark(struct command_context *context, struct debug *debug, const char *mark)
+{
+	char line[512];
+
+	snprintf(line, sizeof(line), "why mark %s", mark);
+	return run_line(context, debug, line, false);
+}
+
 static int run_debug(struct command_context *context, struct err *err)
 {
-	const char *path = command_trace_path(context);
+	const char *path = command_trace_path(context), *mark;
 	struct debug debug;
 	int r = 0;
 
-	if (!context->options->argument_count && access(path, F_OK)) {
+	if (!context->options->argument_count) {
 		r = take_snapshot(context, err);
-		if (r)
+		if (r && access(path, F_OK))
 			return err_prefix(err, "there is no %s, and no flight recorder to take a snapshot of", path);
+		if (r)
+			*err = (struct err){ 0 };
 	}
 	r = debug_open(&debug, path, err);
 	if (r)
 		return r;
+	mark = options_text(context->options, "mark", NULL);
+	if (mark)
+		r = run_mark(context, &debug, mark);
 	if (options_has(context->options, "command") || options_has(context->options, "script")) {
 		const char *text;
 
@@ -183,9 +230,9 @@ static int run_debug(struct command_context *context, struct err *err)
 			r = run_script(context, &debug, text, err);
 		for (size_t i = 0; !r && !debug.quit && (text = options_nth(context->options, "command", i)); i++)
 			r = run_line(context, &debug, text, false);
-	} else if (isatty(0) && context->out->terminal) {
+	} else if (!r && isatty(0) && context->out->terminal) {
 		run_terminal(context, &debug);
-	} else {
+	} else if (!r) {
 		r = run_stream(context, &debug, stdin);
 	}
 	debug_close(&debug);
@@ -197,8 +244,9 @@ const struct command command_debug = {
 	.name = "debug",
 	.arguments = "[FILE]",
 	.summary = "ask, doubt, correct and go on, interactively",
-	.help = "Without FILE, and without an argus.trace, a snapshot of the running flight\n"
-		"recorder is taken. `help` in the session lists the verbs.\n",
+	.help = "Without FILE a snapshot of the running flight recorder is taken, into argus.trace\n"
+		"(the one before is kept as argus.trace.old); where none runs, argus.trace is read.\n"
+		"`help` in the session lists the verbs.\n",
 	.options = debug_options,
 	.rules = debug_rules,
 	.run = run_debug,

@@ -1,0 +1,117 @@
+/* What to record to know more: where the evidence is short, the options of `argus
+ * record` that would bring what is missing, see answer.h. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "diagnose/answer.h"
+
+#define PLAN_MAX 8
+#define SURE 70              /* per cent */
+#define SAMPLES_ENOUGH 20    /* in the window, to tell a function */
+#define ENOUGH_NS 10000000000ull
+
+static void plan_add(const struct describer *d, struct diagnosis *g, const char *option, const char *value, const char *why)
+{
+	struct plan_step *plan = (struct plan_step *)g->plan;
+
+	if (!plan)
+		g->plan = plan = arena_array(d->arena, struct plan_step, PLAN_MAX);
+	if (g->plan_count < PLAN_MAX)
+		plan[g->plan_count++] = (struct plan_step){ option, value, why };
+}
+
+/* The victim was still stuck when the recording ended: the same processes can be
+ * recorded again. */
+static bool goes_on(const struct diagnosis *g, const struct scene *scene)
+{
+	const struct thread *t = &scene->tables->threads[g->victim.thread];
+
+	return g->end_ns + 50000000 >= scene->end_ns && t->end_ns == UINT64_MAX;
+}
+
+/* The processes on the way, that the recorder takes less of everything else. */
+static const char *processes(const struct describer *d, const struct diagnosis *g)
+{
+	uint32_t pids[16];
+	unsigned count = 0;
+	struct buf buf;
+	const char *text;
+
+	buf_init(&buf);
+	for (size_t i = 0; i <= g->path_count && count < 16; i++) {
+		const struct actor *a = i ? &g->path[i - 1].actor : &g->victim;
+		bool there = !a->pid || a->kind != ACTOR_THREAD;
+
+		for (unsigned j = 0; j < count; j++)
+			there |= pids[j] == a->pid;
+		if (there)
+			continue;
+		pids[count++] = a->pid;
+		buf_printf(&buf, "%s%" PRIu32, buf.length ? "," : "", a->pid);
+	}
+	text = arena_strdup(d->arena, buf_str(&buf));
+	buf_done(&buf);
+	return text;
+}
+
+static unsigned samples_of(const struct scene *scene, const struct diagnosis *g)
+{
+	uint32_t thread = g->culprit.thread;
+
+	return scene_samples_from(scene, thread, g->end_ns) - scene_samples_from(scene, thread, g->start_ns);
+}
+
+void answer_plan(const struct describer *d, struct diagnosis *g)
+{
+	const struct scene *scene = d->scene;
+	uint64_t window = g->end_ns - g->start_ns;
+	bool unsure = g->confidence < SURE || g->culprit.kind == ACTOR_UNKNOWN;
+	bool computing = g->path_count && !strcmp(g->path[g->path_count - 1].words, "computing");
+
+	if (g->lost_ns || (scene->trace && trace_summary(scene->trace)->lost)) {
+		plan_add(d, g, "--ring", "64M", "events were lost; larger rings keep them");
+		if (goes_on(g, scene))
+			plan_add(d, g, "--pid", processes(d, g), "only the processes on the way: fewer events, none lost");
+	}
+	if (unsure && !scene->messages_seen)
+		plan_add(d, g, "--level", "full", "messages and system calls tell who was asked and who did not answer");
+	if (!scene->sample_count && (g->verdict == VERDICT_BUSY || g->culprit.function == NULL))
+		plan_add(d, g, "--stacks", "waits,wakes,samples", "samples tell in which function the time goes");
+	else if (unsure && !g->culprit.function)
+		plan_add(d, g, "--stacks", "waits,wakes,samples,msgs", "stacks tell what the threads wait for");
+	else if (unsure && computing && samples_of(scene, g) < SAMPLES_ENOUGH)
+		plan_add(d, g, "--freq", "997", "the few samples of it do not tell the function");
+	if (unsure && window && g->unknown_ns * 10 > window)
+		plan_add(d, g, "--all", NULL, "a thread outside the recording may have been the one to act");
+	if (g->plan_count && goes_on(g, scene))
+		plan_add(d, g, "--duration", window < ENOUGH_NS ? "10s" : "30s", "it was still stuck at the end: a stretch of that is enough");
+}
+
+/* Quoted for a shell where it must be. */
+static void put_word(struct buf *buf, const char *word)
+{
+	if (word[0] && word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%")] == 0) {
+		buf_text(buf, word);
+		return;
+	}
+	buf_char(buf, '\'');
+	for (; *word; word++) {
+		if (*word == '\'')
+			buf_text(buf, "'\\''");
+		else
+			buf_char(buf, *word);
+	}
+	buf_char(buf, '\'');
+}
+
+void answer_plan_command(const struct diagnosis *diagnosis, struct buf *buf)
+{
+	buf_text(buf, "argus record");
+	for (size_t i = 0; i < diagnosis->plan_count; i++) {
+		buf_printf(buf, " %s", diagnosis->plan[i].option);
+		if (diagnosis->plan[i].value) {
+			buf_char(buf, ' ');
+			put_word(buf, diagnosis->plan[i].value);
+		}
+	}
+}
