@@ -68,9 +68,12 @@ void answer_plan(const struct describer *d, struct diagnosis *g)
 	bool unsure = g->confidence < SURE || g->culprit.kind == ACTOR_UNKNOWN;
 	bool computing = g->path_count && !strcmp(g->path[g->path_count - 1].words, "computing");
 
-	if (g->lost_ns || (scene->trace && trace_summary(scene->trace)->lost)) {
+	bool lost = g->lost_ns || (scene->trace && trace_summary(scene->trace)->lost);
+	bool all = unsure && window && g->unknown_ns * 10 > window;
+
+	if (lost) {
 		plan_add(d, g, "--ring", "64M", "events were lost; larger rings keep them");
-		if (goes_on(g, scene))
+		if (!all && goes_on(g, scene))
 			plan_add(d, g, "--pid", processes(d, g), "only the processes on the way: fewer events, none lost");
 	}
 	if (unsure && !scene->messages_seen)
@@ -81,7 +84,7 @@ void answer_plan(const struct describer *d, struct diagnosis *g)
 		plan_add(d, g, "--stacks", "waits,wakes,samples,msgs", "stacks tell what the threads wait for");
 	else if (unsure && computing && samples_of(scene, g) < SAMPLES_ENOUGH)
 		plan_add(d, g, "--freq", "997", "the few samples of it do not tell the function");
-	if (unsure && window && g->unknown_ns * 10 > window)
+	if (all)
 		plan_add(d, g, "--all", NULL, "a thread outside the recording may have been the one to act");
 	if (g->plan_count && goes_on(g, scene))
 		plan_add(d, g, "--duration", window < ENOUGH_NS ? "10s" : "30s", "it was still stuck at the end: a stretch of that is enough");

@@ -443,7 +443,7 @@ static int run(struct command_context *context, struct err *err)
 	struct options both;
 
 	if (plan) {
-		int r = plan_merge(context->arena, plan, options, context->options, &both, err);
+		int r = plan_merge(context->arena, plan, options, rules, context->options, &both, err);
 
 		if (r)
 			return r;

@@ -28,28 +28,28 @@ static int read_all(const char *path, struct buf *text, struct err *err)
 	int r = 0;
 
 	if (fd < 0)
-		return err_sys(err, -errno, "cannot read '%s'", path);
+		return err_sys(err, -errno, "cannot be read");
 	if (!input && (fstat(fd, &info) || !S_ISREG(info.st_mode)))
-		r = err_set(err, -EINVAL, "'%s' is no regular file", path);
+		r = err_set(err, -EINVAL, "this is no regular file");
 	while (!r && n) {
 		n = read(fd, part, sizeof(part));
 		if (n < 0 && errno != EINTR)
-			r = err_sys(err, -errno, "cannot read '%s'", path);
+			r = err_sys(err, -errno, "cannot be read");
 		if (n > 0)
 			buf_add(text, part, (size_t)n);
 		if (text->length > PLAN_MOST_BYTES)
-			r = err_set(err, -EFBIG, "'%s' is too large to be a plan", path);
+			r = err_set(err, -EFBIG, "too large to be a plan");
 	}
 	if (!input)
 		close(fd);
 	return r;
 }
 
-static int refuse(const struct json_reader *reader, const char *path, struct err *err)
+static int refuse(const struct json_reader *reader, struct err *err)
 {
 	if (json_error(reader))
-		return err_set(err, -EPROTO, "'%s', line %zu: this is not JSON", path, json_error(reader));
-	return err_set(err, -EPROTO, "'%s' holds no plan: `argus why --json` writes one", path);
+		return err_set(err, -EPROTO, "line %zu is not JSON", json_error(reader));
+	return err_set(err, -EPROTO, "there is no plan in it: `argus why --json` writes one");
 }
 
 struct words {
@@ -58,13 +58,13 @@ struct words {
 };
 
 /* One step as words of a command line. */
-static int read_step(struct arena *arena, struct json_reader *reader, const char *path, struct words *words, struct err *err)
+static int read_step(struct arena *arena, struct json_reader *reader, struct words *words, struct err *err)
 {
 	char key[32], option[64] = "", value[1024] = "";
 	bool known = false, has_value = false;
 
 	if (!json_enter(reader, '{'))
-		return refuse(reader, path, err);
+		return refuse(reader, err);
 	while (json_key(reader, key, sizeof(key))) {
 		if (!strcmp(key, "option"))
 			json_string(reader, option, sizeof(option));
@@ -76,29 +76,29 @@ static int read_step(struct arena *arena, struct json_reader *reader, const char
 			break;
 	}
 	if (reader->failed)
-		return refuse(reader, path, err);
+		return refuse(reader, err);
 	for (size_t i = 0; i < sizeof(allowed) / sizeof(*allowed); i++)
 		known |= !strncmp(option, "--", 2) && !strcmp(option + 2, allowed[i]);
 	if (!known)
-		return err_set(err, -EINVAL, "'%s': a plan cannot set '%s'", path, option);
+		return err_set(err, -EINVAL, "a plan cannot set '%s'", option);
 	if (words->count + 2 > PLAN_MOST_WORDS)
-		return err_set(err, -E2BIG, "'%s': too many steps for a plan", path);
+		return err_set(err, -E2BIG, "too many steps for a plan");
 	words->items[words->count++] = has_value ? arena_printf(arena, "%s=%s", option, value) : arena_strdup(arena, option);
 	return 0;
 }
 
-static int read_steps(struct arena *arena, struct json_reader *reader, const char *path, struct words *words, struct err *err)
+static int read_steps(struct arena *arena, struct json_reader *reader, struct words *words, struct err *err)
 {
 	int r = 0;
 
 	if (!json_enter(reader, '['))
-		return refuse(reader, path, err);
+		return refuse(reader, err);
 	while (!r && json_item(reader))
-		r = read_step(arena, reader, path, words, err);
-	return r ? r : reader->failed ? refuse(reader, path, err) : 0;
+		r = read_step(arena, reader, words, err);
+	return r ? r : reader->failed ? refuse(reader, err) : 0;
 }
 
-static int read_plan(struct arena *arena, const char *path, struct json_reader *reader, struct words *words, struct err *err)
+static int read_plan(struct arena *arena, struct json_reader *reader, struct words *words, struct err *err)
 {
 	char key[32];
 	bool found = false;
@@ -106,31 +106,61 @@ static int read_plan(struct arena *arena, const char *path, struct json_reader *
 
 	if (!json_enter(reader, '{')) {
 		found = true;
-		r = read_steps(arena, reader, path, words, err);
+		r = read_steps(arena, reader, words, err);
 	} else {
 		while (!r && json_key(reader, key, sizeof(key))) {
 			if (strcmp(key, "plan")) {
 				json_skip(reader);
 			} else {
 				found = true;
-				r = read_steps(arena, reader, path, words, err);
+				r = read_steps(arena, reader, words, err);
 			}
 			if (reader->failed)
 				break;
 		}
 	}
 	if (!r && (!found || !json_end_of_text(reader)))
-		r = refuse(reader, path, err);
+		r = refuse(reader, err);
 	return r;
 }
 
-int plan_merge(struct arena *arena, const char *path, const struct option_spec *specs, const struct options *given,
-	       struct options *ret_merged, struct err *err)
+static bool says_whom(const char *option)
+{
+	static const char *const whom[] = { "all", "pid", "tid", "cpu", "cgroup", "user" };
+
+	for (size_t i = 0; i < sizeof(whom) / sizeof(*whom); i++)
+		if (!strcmp(option, whom[i]))
+			return true;
+	return false;
+}
+
+static void merge(struct arena *arena, const struct options *planned, const struct options *given, struct options *ret_merged)
+{
+	struct option_value *values = arena_array(arena, struct option_value, planned->value_count + given->value_count + 1);
+	bool whom = false;
+	size_t count = 0;
+
+	for (size_t i = 0; i < given->value_count; i++)
+		whom |= says_whom(given->values[i].spec->name);
+	for (size_t i = 0; i < planned->value_count; i++) {
+		const char *name = planned->values[i].spec->name;
+
+		if (!options_has(given, name) && !(whom && says_whom(name)))
+			values[count++] = planned->values[i];
+	}
+	for (size_t i = 0; i < given->value_count; i++)
+		values[count++] = given->values[i];
+	*ret_merged = *given;
+	ret_merged->values = values;
+	ret_merged->value_count = count;
+}
+
+int plan_merge(struct arena *arena, const char *path, const struct option_spec *specs, const struct option_rule *rules,
+	       const struct options *given, struct options *ret_merged, struct err *err)
 {
 	struct words words = { 0 };
 	struct json_reader reader;
-	struct options planned;
-	struct option_value *values;
+	struct options planned, merged;
 	struct buf text;
 	int r;
 
@@ -138,19 +168,15 @@ int plan_merge(struct arena *arena, const char *path, const struct option_spec *
 	r = read_all(path, &text, err);
 	json_reader_init(&reader, buf_str(&text), text.length);
 	if (!r)
-		r = read_plan(arena, path, &reader, &words, err);
+		r = read_plan(arena, &reader, &words, err);
 	if (!r)
 		r = options_parse(arena, specs, false, words.count, words.items, &planned, err);
 	buf_done(&text);
 	if (r)
-		return r;
-	values = arena_array(arena, struct option_value, planned.value_count + given->value_count + 1);
-	if (planned.value_count)
-		memcpy(values, planned.values, planned.value_count * sizeof(*values));
-	if (given->value_count)
-		memcpy(values + planned.value_count, given->values, given->value_count * sizeof(*values));
-	*ret_merged = *given;
-	ret_merged->values = values;
-	ret_merged->value_count = planned.value_count + given->value_count;
-	return 0;
+		return err_prefix(err, "'%s'", path);
+	merge(arena, &planned, given, &merged);
+	r = options_check(&merged, rules, err);
+	if (!r)
+		*ret_merged = merged;
+	return r;
 }

@@ -6,8 +6,9 @@
 #include "base/options.h"
 
 /* The options of the plan, then those that were given: what is given counts.
- * `path` "-" is the standard input. An option that a plan may not set is an error. */
-int plan_merge(struct arena *arena, const char *path, const struct option_spec *specs, const struct options *given,
-	       struct options *ret_merged, struct err *err);
+ * Who says whom to record is not told otherwise by the plan. `path` "-" is the
+ * standard input. An option that a plan may not set is an error. */
+int plan_merge(struct arena *arena, const char *path, const struct option_spec *specs, const struct option_rule *rules,
+	       const struct options *given, struct options *ret_merged, struct err *err);
 
 #endif
