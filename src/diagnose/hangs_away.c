@@ -51,8 +51,8 @@ static bool was_away(const struct scene *scene, uint32_t thread, uint64_t from, 
 
 bool hangs_waker_was_away(const struct finder *f, const struct episode *e)
 {
-	struct path_node path[SIMILAR_MAX_PATH];
-	unsigned count = similar_slice(f->scene, e, path);
+	struct path_node path[FOLLOW_MAX_BACK];
+	unsigned count = follow_back(f->scene, e, path);
 
 	for (unsigned i = 0; i < count; i++)
 		if (!scene_is_system(f->scene, path[i].thread) && !scene_same_process(f->scene, path[i].thread, e->thread) &&

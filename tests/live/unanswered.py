@@ -1,22 +1,32 @@
-"""Asks a process that answers once and then only sleeps; prints its own pid."""
+"""unanswered.py PATH: asks at a socket that answers once and then only sleeps; prints its
+own pid. unanswered.py PATH serve: the one that is asked."""
 import os
 import socket
+import sys
 import time
 
-ask, answer = socket.socketpair()
-if os.fork() == 0:
-    ask.close()
-    answer.recv(10)
-    answer.send(b'pong')
+path = sys.argv[1]
+if len(sys.argv) > 2:
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(path + '.new')
+    listener.listen()
+    os.rename(path + '.new', path)
+    end, _ = listener.accept()
+    end.recv(10)
+    end.send(b'pong')
     time.sleep(4)
-    os._exit(0)
-answer.close()
-ask.send(b'ping')
-ask.recv(10)
-print(os.getpid(), flush=True)
-ask.settimeout(3)
-ask.send(b'ping')
-try:
-    ask.recv(10)
-except TimeoutError:
-    pass
+else:
+    while not os.path.exists(path):
+        time.sleep(0.01)
+    end = socket.socket(socket.AF_UNIX)
+    end.connect(path)
+    end.send(b'ping')
+    end.recv(10)
+    print(os.getpid(), flush=True)
+    time.sleep(0.1)
+    end.settimeout(3)
+    end.send(b'ping')
+    try:
+        end.recv(10)
+    except TimeoutError:
+        pass
