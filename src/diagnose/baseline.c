@@ -296,8 +296,8 @@ static bool rests(struct diff *d, const struct baseline_step *step)
 		if (e >= first + base->threads[step->then_thread].episode_count)
 			continue;
 		other = &base->waits[e->last];
-		x = side_place(d->now, w->ustack);
-		y = side_place(d->found->base, other->ustack);
+		x = side_stack_place(d->now, w->ustack);
+		y = side_stack_place(d->found->base, other->ustack);
 		if (w->kind == other->kind && w->syscall == other->syscall && (x == y || !x || !y))
 			return true;
 		if (e == first)

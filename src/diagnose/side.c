@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define START_FUNCTIONS 3     /* outermost functions that tell what a thread is for */
 #define GENERATIONS 4
 #define STACKS_TRIED 64
 #define MAX_FRAMES 512
@@ -65,7 +64,7 @@ static uint64_t frame_place(struct side *side, uint32_t node)
 								 : frame->module);
 }
 
-uint64_t side_place(struct side *side, uint32_t stack)
+uint64_t side_stack_place(struct side *side, uint32_t stack)
 {
 	const struct tables *tables = side->scene->tables;
 	uint32_t path[MAX_FRAMES];
@@ -101,26 +100,19 @@ static bool is_entry(const struct name *name)
 					    !strcmp(name->function, "__clone3");
 }
 
-/* The outermost functions of a stack that was walked to its end. */
+/* The function that the thread was started with: the outermost of a stack that was
+ * walked to its end, the C library's own aside. What lies inside it changes with
+ * what the thread does. */
 static uint64_t start_of(struct side *side, uint32_t stack)
 {
 	const struct tables *tables = side->scene->tables;
-	uint32_t path[MAX_FRAMES];
-	unsigned depth = 0, taken = 0;
 	uint64_t start = 0;
 
-	for (uint32_t node = stack; node && node < tables->frame_count && depth < MAX_FRAMES; node = tables->frames[node].parent)
-		path[depth++] = node;
-	if (!depth || depth == MAX_FRAMES || tables->frames[path[depth - 1]].status)
-		return 0;
-	while (depth-- && taken < START_FUNCTIONS) {
-		if (!taken && side->names && is_entry(names_frame(side->names, path[depth])))
-			continue;
-		/* The innermost frames change with what the thread does. */
-		if (taken && depth < 2)
-			break;
-		start = hash_u64(start ^ frame_place(side, path[depth])) | 1;
-		taken++;
+	for (uint32_t node = stack; node && node < tables->frame_count; node = tables->frames[node].parent) {
+		if (tables->frames[node].status)
+			return 0;
+		if (!side->names || !is_entry(names_frame(side->names, node)))
+			start = frame_place(side, node) | 1;
 	}
 	return start;
 }

@@ -18,7 +18,7 @@ struct role {
 	bool leader;
 	uint64_t program;     /* the file, or the process's name */
 	uint64_t name;        /* the thread's, runs of digits taken as one */
-	uint64_t start;       /* outermost functions of its stacks */
+	uint64_t start;       /* function it was started with: the outermost of its stacks */
 	uint64_t creation;    /* names and starts of its creators, up to four */
 	uint64_t command;
 };
@@ -35,7 +35,7 @@ void side_done(struct side *side);
 
 const struct role *side_role(struct side *side, uint32_t thread);
 /* The functions on a stack, 0 for no stack. */
-uint64_t side_place(struct side *side, uint32_t stack);
+uint64_t side_stack_place(struct side *side, uint32_t stack);
 
 /* How well the thread of `base` plays the part of the thread of `now`; 0: not at
  * all. Both may be the same side. */

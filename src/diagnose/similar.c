@@ -32,7 +32,7 @@ static bool ended_well(const struct wait *w)
 
 static bool same_place(const struct search *s, const struct wait *a, const struct wait *b)
 {
-	return side_place(s->now, a->ustack) == side_place(s->base, b->ustack);
+	return side_stack_place(s->now, a->ustack) == side_stack_place(s->base, b->ustack);
 }
 
 static bool waits_alike(const struct search *s, const struct wait *a, const struct wait *b)
@@ -247,7 +247,7 @@ void similar_find(struct side *now, const struct episode *episode, struct side *
 			search_thread(&s, threads[i].thread, threads[i].match);
 		if (wider.any_place)
 			break;
-		wider.any_place = !similars->length && !metrics;
+		wider.any_place = !similars->length && !metrics && now != base;
 	}
 	rank(similars);
 	compare_segments(&s);
