@@ -179,6 +179,19 @@ static void rank(struct similars *similars)
 		qsort(similars->items, similars->length, sizeof(*similars->items), better);
 }
 
+/* A loop that only did something else in between, and slept on. */
+static bool goes_on(const struct search *s, const struct episode *e, const struct wait *wait)
+{
+	const struct scene *base = s->base->scene;
+	const struct scene_thread *t = &base->threads[e->thread];
+	const struct wait *next;
+
+	if (wait->kind != WAIT_KIND_sleep || e + 1 == base->episodes + t->episode + t->episode_count)
+		return false;
+	next = &base->waits[e[1].first];
+	return next->kind == wait->kind && side_stack_place(s->base, next->ustack) == side_stack_place(s->base, wait->ustack);
+}
+
 static void search_thread(struct search *s, uint32_t thread, unsigned match)
 {
 	const struct scene *base = s->base->scene;
@@ -198,7 +211,7 @@ static void search_thread(struct search *s, uint32_t thread, unsigned match)
 		/* A loop that sleeps and looks again is ended by nobody's wake-up. */
 		if (!otherwise && !(sooner && (s->metrics->any_result || ended_well(other) || s->wait->kind == WAIT_KIND_sleep)))
 			continue;
-		if (!waits_alike(s, s->wait, other))
+		if (!waits_alike(s, s->wait, other) || (!otherwise && goes_on(s, e, other)))
 			continue;
 		found.same_place = same_place(s, s->wait, other);
 		found.score = 100 + match + 50 * (other->object == s->wait->object && other->object) +

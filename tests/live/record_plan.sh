@@ -3,14 +3,20 @@
 . "$HERE/live/_lib.sh"
 need_bpf
 
-rm -f socket
-run="python3 $HERE/live/unanswered.py socket serve & python3 $HERE/live/unanswered.py socket; wait; rm -f socket"
+# The one that is asked runs outside of the recorded command.
+record() {
+	rm -f socket
+	python3 "$HERE/live/unanswered.py" socket serve &
+	server=$!
+	argus record "$@" -- python3 "$HERE/live/unanswered.py" socket >pid 2>messages || fail "record $*: $(cat messages)"
+	wait $server
+}
 why() { argus why --pid "$(tail -n 1 pid)" --from 0 --to -0s --json "$1"; }
-argus record -o first.trace -- sh -c "$run" >pid 2>messages || fail "first: $(cat messages)"
+record -o first.trace
 why first.trace >first.json || fail "no answer"
 [ "$(json first.json 'any(s["option"] == "--level" and s["value"] == "full" for s in d["plan"])')" = True ] ||
 	fail "no plan for the full level: $(cat first.json)"
-argus record --plan first.json -o second.trace -- sh -c "$run" >pid 2>messages || fail "second: $(cat messages)"
+record --plan first.json -o second.trace
 argus info second.trace | grep -q message || fail "the plan was not carried out: $(argus info second.trace)"
 why second.trace >second.json || fail "no second answer"
 [ "$(json second.json 'd["culprit"]["confidence"] > '"$(json first.json 'd["culprit"]["confidence"]')")" = True ] ||
