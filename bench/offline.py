@@ -21,32 +21,46 @@ def timed(title, command, events):
             'peak_mib': usage.ru_maxrss / 1024, 'status': process.returncode}
 
 
+def commands(recorder, build):
+    """What reads the recorder's recording: titles and commands."""
+    folder = recorder.folder
+    if recorder.name.startswith('argus'):
+        return [(f'{recorder.name}: {what}', f'{build}/argus {what} {folder}/trace') for what in ('info', 'dump', 'graph', 'hangs', 'why')]
+    return {
+        'perf record': [('perf script', f'perf script -i {folder}/perf.data'),
+                        ('perf sched timehist', f'perf sched timehist -w -i {folder}/perf.data'),
+                        ('perf sched latency', f'perf sched latency -i {folder}/perf.data')],
+        'trace-cmd': [('trace-cmd report', f'trace-cmd report -i {folder}/trace.dat')],
+    }.get(recorder.name, [])
+
+
+def record(recorder, workload):
+    """How many events were recorded."""
+    recorder.clear()
+    recorder.start()
+    workload.run()
+    return recorder.stop()['events']
+
+
+def read(recorder, build, events):
+    rows = []
+    for title, command in commands(recorder, build):
+        row = timed(title, command, events)
+        row['command'] = row['command'].replace(build + '/', '').replace(recorder.folder + '/', '')
+        rows.append(row)
+        print(f'  offline: {title}: {row["seconds"]:.2f} s, {events / row["seconds"] / 1e6:.2f} M events/s', flush=True)
+    return rows
+
+
 def measure(chosen, workload, build):
     rows = []
     for recorder in chosen:
-        folder = recorder.folder
-        commands = {
-            'perf record': [('perf script', f'perf script -i {folder}/perf.data'),
-                            ('perf sched timehist', f'perf sched timehist -w -i {folder}/perf.data'),
-                            ('perf sched latency', f'perf sched latency -i {folder}/perf.data')],
-            'trace-cmd': [('trace-cmd report', f'trace-cmd report -i {folder}/trace.dat')],
-        }.get(recorder.name, [])
-        if recorder.name.startswith('argus'):
-            commands = [(f'{recorder.name}: {what}', f'{build}/argus {what} {folder}/trace') for what in
-                        ('info', 'dump', 'graph', 'hangs', 'why')]
-        if not commands:
+        if not commands(recorder, build):
             continue
-        recorder.clear()
         try:
-            recorder.start()
-            workload.run()
-            events = recorder.stop()['events']
+            events = record(recorder, workload)
         except (RuntimeError, OSError, ValueError, subprocess.SubprocessError) as problem:
             print(f'  offline: {recorder.name}: {problem}', flush=True)
             continue
-        for title, command in commands:
-            row = timed(title, command, events)
-            row['command'] = row['command'].replace(build + '/', '').replace(folder + '/', '')
-            rows.append(row)
-            print(f'  offline: {title}: {row["seconds"]:.2f} s, {events / row["seconds"] / 1e6:.2f} M events/s', flush=True)
+        rows += read(recorder, build, events)
     return rows

@@ -3,10 +3,12 @@
 the page cache dropped, then from the index; beside them the peers over recordings of
 their own. `make bench` calls it, and it runs alone:
 
-    bench/scale.py [--large] [--out FILE] [BUILD]
+    bench/scale.py [--large] [--prepare DIR | --from DIR] [--out FILE] [BUILD]
 
---large adds 170 million events."""
+--large adds 170 million events. --prepare only records and composes; --from reads what
+it left in DIR, so that a quiet machine is needed for the reading alone."""
 import argparse
+import json
 import os
 import shutil
 import subprocess
@@ -79,26 +81,43 @@ def read(build, trace, kind, size):
 
 
 def peers(build, folder):
-    chosen = [kind(f'{folder}/{kind.__name__}', build) for kind in (recorders.Perf, recorders.TraceCmd) if shutil.which(kind.needs[0])]
-    rows = offline.measure(chosen, workloads.Messaging(folder, True), build)
-    return [dict(row, bytes=0) for row in rows]
+    return [kind(f'{folder}/{kind.__name__}', build) for kind in (recorders.Perf, recorders.TraceCmd) if shutil.which(kind.needs[0])]
 
 
-def measure(build, sizes=SIZES, with_peers=True):
+def prepare(build, folder, sizes):
+    """Records, composes; what there is to read goes into DIR/list."""
     subprocess.run(['ninja', '-C', build, 'compose'], check=True, stdout=subprocess.DEVNULL)
-    rows = []
-    with tempfile.TemporaryDirectory(prefix='argus-scale-', dir='/var/tmp') as folder:
-        for kind, inputs in KINDS.items():
-            os.makedirs(f'{folder}/{kind}')
-            recordings = record(build, f'{folder}/{kind}', inputs)
-            for size in SIZES_OF.get(kind, sizes) if recordings else ():
-                trace = f'{folder}/composed'
-                done = subprocess.run([f'{build}/compose', trace, str(size), *recordings], check=True, capture_output=True, text=True)
-                rows += read(build, trace, kind, int(done.stdout.split()[0]))
-                os.unlink(trace)
-        if with_peers:
-            rows += peers(build, folder)
+    found = {'traces': [], 'peers': {}}
+    for kind, inputs in KINDS.items():
+        os.makedirs(f'{folder}/{kind}')
+        recordings = record(build, f'{folder}/{kind}', inputs)
+        for size in SIZES_OF.get(kind, sizes) if recordings else ():
+            trace = f'{folder}/{kind.split()[0]}-{size}'
+            done = subprocess.run([f'{build}/compose', trace, str(size), *recordings], check=True, capture_output=True, text=True)
+            found['traces'].append([kind, trace, int(done.stdout.split()[0])])
+    for peer in peers(build, folder):
+        try:
+            found['peers'][peer.name] = offline.record(peer, workloads.Messaging(folder, True))
+        except PROBLEMS as problem:
+            print(f'  scale: {peer.name}: {problem}', flush=True)
+    with open(folder + '/list', 'w') as out:
+        json.dump(found, out)
+
+
+def read_all(build, folder):
+    found, rows = json.load(open(folder + '/list')), []
+    for kind, trace, size in found['traces']:
+        rows += read(build, trace, kind, size)
+    for peer in peers(build, folder):
+        if peer.name in found['peers']:
+            rows += [dict(row, bytes=0) for row in offline.read(peer, build, found['peers'][peer.name])]
     return rows
+
+
+def measure(build, sizes=SIZES):
+    with tempfile.TemporaryDirectory(prefix='argus-scale-', dir='/var/tmp') as folder:
+        prepare(build, folder, sizes)
+        return read_all(build, folder)
 
 
 def beside(rows):
@@ -113,10 +132,17 @@ def main():
     root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     parser = argparse.ArgumentParser(description=__doc__.split('\n', maxsplit=1)[0])
     parser.add_argument('--large', action='store_true', help='170 million events too')
+    parser.add_argument('--prepare', metavar='DIR')
+    parser.add_argument('--from', metavar='DIR', dest='source')
     parser.add_argument('--out', help='also write the table to this file')
     parser.add_argument('build', nargs='?', default=root + '/build')
     options = parser.parse_args()
-    rows = measure(os.path.abspath(options.build), SIZES + ((LARGE,) if options.large else ()))
+    build, sizes = os.path.abspath(options.build), SIZES + ((LARGE,) if options.large else ())
+    if options.prepare:
+        os.makedirs(options.prepare)
+        prepare(build, options.prepare, sizes)
+        return
+    rows = read_all(build, options.source) if options.source else measure(build, sizes)
     lines = '\n'.join(text(rows))
     if options.out:
         with open(options.out, 'w') as out:
