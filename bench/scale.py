@@ -89,8 +89,9 @@ def prepare(build, folder, sizes):
     subprocess.run(['ninja', '-C', build, 'compose'], check=True, stdout=subprocess.DEVNULL)
     found = {'traces': [], 'peers': {}}
     for kind, inputs in KINDS.items():
-        os.makedirs(f'{folder}/{kind}')
-        recordings = record(build, f'{folder}/{kind}', inputs)
+        base = f'{folder}/{kind.split()[0]}'
+        os.makedirs(base)
+        recordings = record(build, base, inputs)
         for size in SIZES_OF.get(kind, sizes) if recordings else ():
             trace = f'{folder}/{kind.split()[0]}-{size}'
             done = subprocess.run([f'{build}/compose', trace, str(size), *recordings], check=True, capture_output=True, text=True)
