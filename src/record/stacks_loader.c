@@ -18,6 +18,7 @@
 
 #include "base/buf.h"
 #include "record/stacks_internal.h"
+#include "symbols/jit_dump.h"
 #include "symbols/jit_map.h"
 #include "symbols/unwind_walk.h"
 
@@ -29,6 +30,27 @@
 #define SOURCES_MAX 4096u               /* mappings noted of one process */
 #define RENEW_EVERY_NS 30000000000ull   /* where not even what is in use finds room */
 #define STUCK_S 3                       /* a read that lasts longer may never end */
+
+/* ---- what may never come back ---- */
+
+/* Reading a process's mappings or a file on a dead network file system can
+ * last for ever. Whoever ends the recording then leaves this thread behind;
+ * between these two it must touch nothing but the loader's own memory. */
+static void aside_begin(struct stacks *s)
+{
+	pthread_mutex_unlock(&s->gate);
+}
+
+static void aside_end(struct stacks *s)
+{
+	pthread_mutex_lock(&s->gate);
+	s->asides++;
+	while (s->left_behind) {
+		pthread_mutex_unlock(&s->gate);
+		pause();
+		pthread_mutex_lock(&s->gate);
+	}
+}
 
 /* ---- telling the trace ---- */
 
@@ -102,6 +124,15 @@ static void tell_kernel_symbols(struct stacks *s)
 	}
 }
 
+/* Adds the names that the jitdump has which the process has mapped, if any. */
+static void read_jit_dump(struct stacks *s, pid_t pid, const struct loaded_module *module, struct symbol_table *names)
+{
+	const struct layout *layout = layout_of_process(&s->layouts, pid);
+	for (uint32_t i = 0; layout && i < layout->count; i++)
+		if (jit_dump_path(layout->mappings[i].module->path))
+			jit_dump_read(pid, module->user, layout->mappings[i].module->path, names, NULL);
+}
+
 /* Names of a process's run-time code, as far as stacks have met it. */
 static void tell_jit_symbols(struct stacks *s, const struct loaded_module *module)
 {
@@ -109,8 +140,12 @@ static void tell_jit_symbols(struct stacks *s, const struct loaded_module *modul
 	bool guessed;
 	pid_t pid = 0;
 
-	if (sscanf(module->path, "/tmp/perf-%d.map", &pid) != 1 || jit_map_read(pid, module->user, &names, NULL) < 0)
+	if (sscanf(module->path, "/tmp/perf-%d.map", &pid) != 1)
 		return;
+	aside_begin(s);
+	jit_map_read(pid, module->user, &names, NULL);
+	read_jit_dump(s, pid, module, &names);
+	aside_end(s);
 	for (uint32_t i = 1; i < s->tree.count; i++) {
 		const struct stack_node *node = &s->tree.nodes[i];
 		if (node->module != module->number)
@@ -182,27 +217,6 @@ static void tell_again(struct stacks *s)
 			tell_layout(s, (pid_t)slot->key, layout);
 	}
 	tell_all_jit_symbols(s, 0);
-}
-
-/* ---- what may never come back ---- */
-
-/* Reading a process's mappings or a file on a dead network file system can
- * last for ever. Whoever ends the recording then leaves this thread behind;
- * between these two it must touch nothing but the loader's own memory. */
-static void aside_begin(struct stacks *s)
-{
-	pthread_mutex_unlock(&s->gate);
-}
-
-static void aside_end(struct stacks *s)
-{
-	pthread_mutex_lock(&s->gate);
-	s->asides++;
-	while (s->left_behind) {
-		pthread_mutex_unlock(&s->gate);
-		pause();
-		pthread_mutex_lock(&s->gate);
-	}
 }
 
 /* ---- processes ---- */

@@ -20,7 +20,7 @@ int nap_outer(int);
 int main(void)
 {
 	int n = 0;
-	for (int i = 0; i < 60; i++)
+	for (int i = 0; i < 300; i++)
 		n += nap_outer(i);
 	return n == 1;
 }
@@ -117,6 +117,24 @@ gcc -O2 -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer -o jit nap.c jit.c
 record ./jit
 has 'made_at_run_time'
 has 'main (jit)'
+
+# the same, named by a jitdump that the program maps
+sed -e 's/#include <unistd.h>/&\n#include <fcntl.h>\n#include <stdint.h>/' -e '/snprintf/,/fclose/d' -e 's/unlink(path);/(void)path;/' \
+	-e '/mprotect/r /dev/stdin' jit.c >dumped.c <<'END'
+	snprintf(path, sizeof(path), "jit-%d.dump", (int)getpid());
+	int fd = open(path, O_CREAT | O_TRUNC | O_RDWR, 0600);
+	struct { uint32_t magic, version, bytes, machine, reserved, pid; uint64_t time, flags; } head =
+		{ 0x4a695444, 1, 40, 62, 0, (uint32_t)getpid(), 0, 0 };
+	struct { uint32_t kind, bytes; uint64_t time; uint32_t pid, tid; uint64_t vma, address, size, index; char name[16], code[8]; } load =
+		{ 0, sizeof(load), 0, head.pid, head.pid, (uintptr_t)at, (uintptr_t)at, sizeof(code), 1, "dumped_at_run..", "" };
+	if (write(fd, &head, sizeof(head)) < 0 || write(fd, &load, sizeof(load)) < 0 ||
+	    mmap(0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) == MAP_FAILED)
+		return 1;
+END
+gcc -O2 -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer -o dumped nap.c dumped.c
+record ./dumped
+has 'dumped_at_run'
+has 'main (dumped)'
 
 # a child that is forked and never runs another program
 cat >forks.c <<'END'
