@@ -156,11 +156,12 @@ static void take_copy(struct stacks *s, const struct stack_copy *c)
 	s->copy_nodes[at].node = node;
 	if (!node)
 		return;
-	if (head - atomic_load_explicit(&s->copies_tail, memory_order_acquire) >= COPIES_MAX) {
-		uint64_t address = c->ip;
-		stacks_nodes_as(s, node, NULL, &address, 0, STACK_STATUS_pending, c->time_ns);
+	/* what a file says when the next one begins, or the recorder is killed, before it was unwound */
+	struct stack_node early = { .address = c->ip, .status = STACK_STATUS_pending };
+	s->tree.nodes[node] = early;
+	stacks_emit_node(s, node, &early, c->time_ns);
+	if (head - atomic_load_explicit(&s->copies_tail, memory_order_acquire) >= COPIES_MAX)
 		return;
-	}
 	struct pending_copy *to = &s->copies[head & (COPIES_MAX - 1)];
 	to->node = node;
 	to->head = *c;

@@ -453,7 +453,8 @@ static void unwind_copy(struct stacks *s, const struct pending_copy *c)
 	tell_modules(s);
 	agent_lock(s->agent);
 	pthread_mutex_lock(&s->layouts.lock);
-	stacks_nodes_as(s, c->node, layout, addresses, count, status, c->head.time_ns);
+	/* the latest record of a node holds: after what a new file was told of it */
+	stacks_nodes_as(s, c->node, layout, addresses, count, status, stacks_now_ns());
 	pthread_mutex_unlock(&s->layouts.lock);
 	agent_unlock(s->agent);
 }
