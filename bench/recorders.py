@@ -15,6 +15,7 @@ import time
 
 EVENTS = ('sched:sched_switch', 'sched:sched_waking', 'raw_syscalls:sys_enter', 'raw_syscalls:sys_exit')
 TRACING = '/sys/kernel/tracing'
+CPUCLOCK_SCHED = 2                                 # of a process's clock: ~pid << 3 | 2
 PERF_LOST, PERF_SAMPLE, PERF_LOST_SAMPLES = 2, 9, 13 # enum perf_event_type
 
 
@@ -68,16 +69,16 @@ class Recorder:
         return dict(known, bpf=bpf)
 
     def cpu_s(self):
-        """CPU time so far of all processes of the recorder (one session)."""
-        ticks = 0
+        """CPU time so far of all processes of the recorder (one session), by their clocks."""
+        seconds = 0
         for path in glob.glob('/proc/[0-9]*/stat'):
             try:
                 fields = open(path).read().rpartition(')')[2].split()
+                if int(fields[3]) == self.process.pid:
+                    seconds += time.clock_gettime(~int(path.split('/')[2]) << 3 | CPUCLOCK_SCHED)
             except OSError:         # it ended
                 continue
-            if int(fields[3]) == self.process.pid:
-                ticks += int(fields[11]) + int(fields[12])
-        return ticks / os.sysconf('SC_CLK_TCK')
+        return seconds
 
     def kept(self):
         return True

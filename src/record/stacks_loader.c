@@ -24,7 +24,7 @@
 
 #define ENDED_KEPT_NS 3000000000ull     /* so long copies of an ended process may be on their way */
 #define LAYOUTS_KEPT_NS 3000000000ull   /* and messages of a layout */
-#define GATHER_US 4000                  /* a program's start is a burst of mappings */
+#define GATHER_US 1000                  /* a program's start is a burst of mappings */
 #define IDLE_MS 500
 #define JIT_EVERY_NS 1000000000ull      /* maps of run-time code can be large */
 #define SOURCES_MAX 4096u               /* mappings noted of one process */
