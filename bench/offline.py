@@ -24,7 +24,7 @@ def timed(title, command, events):
 def commands(recorder, build):
     """What reads the recorder's recording: titles and commands."""
     folder = recorder.folder
-    if recorder.name.startswith('argus'):
+    if recorder.name in ('argus lean', 'argus full'):
         return [(f'{recorder.name}: {what}', f'{build}/argus {what} {folder}/trace') for what in ('info', 'dump', 'graph', 'hangs', 'why')]
     return {
         'perf record': [('perf script', f'perf script -i {folder}/perf.data'),

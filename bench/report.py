@@ -54,12 +54,28 @@ def number(value, form='{:.2f}'):
     return '-' if value is None or value != value else form.format(value)
 
 
-def slowdowns(workloads, names):
+def slowdowns(workloads, names, quick):
     rows = []
     for w in workloads:
         low, high = spread(w['alone'])
         rows.append([w['title'], f'{low:.2f}-{high:.2f}'] + [number(ratio(w, n)) for n in names])
-    return table(['workload', 'A/A'] + names, rows)
+    return ['## Slowdown', '',
+            f'Runs without and with a recorder alternate; {rounds(workloads)} rounds{" of short runs" if quick else ""}; median of the ratios of a',
+            'run to its two neighbours without a recorder. *A/A*: ratios of neighbouring runs without one (10th to 90th percentile), the noise',
+            'of the method.', ''] + table(['workload', 'A/A'] + names, rows)
+
+
+def sizes(workloads, names):
+    rows = []
+    for w in workloads:
+        cells = [w['title']]
+        for n in names:
+            runs = w['recorders'].get(n, {}).get('runs') or []
+            events = sum(r['events'] for r in runs)
+            cells.append(f"{events // len(runs):,}; {sum(r['bytes'] for r in runs) / max(events, 1):.1f} B; {lost(runs)}" if runs else '-')
+        rows.append(cells)
+    return ['## Events, size, losses', '', 'Events of one run, bytes an event on disk (or in memory: floor), share lost.', ''] + \
+        table(['workload'] + names, rows)
 
 
 def added(workload, name):
@@ -99,22 +115,9 @@ def text(results):
              'kernel stacks by frame pointers, at each event), `trace-cmd record` and the floor take sched_switch, sched_waking, syscall enter',
              'and exit; `argus lean` and `argus full` all that they record, by default with whole user stacks at waits and wake-ups, full at',
              'messages too. The floor (`bench/floor`) is the least a BPF recorder can do: hook, clock, a 32-byte store into a mapped ring, a polled',
-             'real-time agent that keeps nothing.', '',
-             '## Slowdown', '',
-             f'Runs without and with a recorder alternate; {rounds(workloads)} rounds{" of short runs" if results["quick"] else ""}; median of the ratios of a',
-             'run to its two neighbours without a recorder. *A/A*: ratios of neighbouring runs without one (10th to 90th percentile), the noise of the method.', '']
-    lines += slowdowns(workloads, names)
-    lines += comparisons(workloads, names)
-    lines += ['## Events, size, losses', '', 'Events of one run, bytes an event on disk (or in memory: floor), share lost.', '']
-    rows = []
-    for w in workloads:
-        cells = [w['title']]
-        for n in names:
-            runs = w['recorders'].get(n, {}).get('runs') or []
-            events = sum(r['events'] for r in runs)
-            cells.append(f"{events // len(runs):,}; {sum(r['bytes'] for r in runs) / max(events, 1):.1f} B; {lost(runs)}" if runs else '-')
-        rows.append(cells)
-    lines += table(['workload'] + names, rows)
+             'real-time agent that keeps nothing.', '']
+    if workloads:
+        lines += slowdowns(workloads, names, results['quick']) + comparisons(workloads, names) + sizes(workloads, names)
     timed = [n for n in names if any(w['recorders'].get(n, {}).get('timed') for w in workloads)]
     if timed:
         lines += ['## CPU time of the recorder', '',
