@@ -75,7 +75,9 @@ static enum wait_end end_of(const struct scene *scene, const struct graph_wait *
 	 * around lost events is the best guess. */
 	if (g->removed && g->result != RESULT_lost)
 		return !by_thread && g->cause == WAKE_CAUSE_rcu ? WAIT_END_SOURCE : WAIT_END_UNKNOWN;
-	if (g->result == RESULT_timeout || (g->result == RESULT_lost && g->cause == WAKE_CAUSE_timeout))
+	/* Of one that has not come back, or around lost events, only the wake-up tells. */
+	if (g->result == RESULT_timeout ||
+	    ((g->result == RESULT_lost || g->result == RESULT_open) && g->cause == WAKE_CAUSE_timeout))
 		return WAIT_END_TIMEOUT;
 	if (by_thread)
 		return WAIT_END_THREAD;

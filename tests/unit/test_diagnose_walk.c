@@ -1,13 +1,17 @@
 /* The clipped walk against a reference that asks, for every single moment, whom
  * it is charged to: 10,000 random small scenes with timers, interrupts, relays,
- * births and missing wakers. */
+ * births and missing wakers. The same worlds written as traces must come back
+ * through the event graph as the scenes that they were. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "diagnose/walk.h"
+#include "text_trace.h"
 
 #define THREADS 7
 #define LENGTH 160
@@ -22,12 +26,72 @@ struct world {
 	struct vec(struct wait) waits;
 	struct vec(struct wake) wakes;
 	uint64_t seed;
+	bool logged;                            /* what a trace can tell, and nothing else, happens */
+	struct buf log;                         /* the trace, as text */
+	uint64_t logged_moment;
+	unsigned logged_events;                 /* in that moment */
 };
+
+#define TID(thread) ((thread) + 100)
+
+#define MOMENT_NS 1000
+
+static unsigned event_offset(struct world *w, uint64_t now)
+{
+	if (w->logged_moment != now)
+		w->logged_events = 0;
+	w->logged_moment = now;
+	return w->logged_events++;
+}
+
+/* One event of the trace, on the processor that is the thread's own; those of a
+ * moment follow each other. */
+static void log_event(struct world *w, uint64_t now, unsigned processor, unsigned tid, const char *event)
+{
+	if (w->logged)
+		buf_printf(&w->log, "1.%09u [%u] %u %s\n", (unsigned)now * MOMENT_NS + event_offset(w, now), processor,
+			   tid, event);
+}
+
+static void log_in(struct world *w, uint64_t now, unsigned thread)
+{
+	char event[64];
+
+	snprintf(event, sizeof(event), "switch next=%u", TID(thread));
+	log_event(w, now, thread, 0, event);
+}
+
+static void log_wait(struct world *w, uint64_t now, const struct wait *wait)
+{
+	static const char *const names[] = { [WAIT_KIND_futex] = "futex", [WAIT_KIND_poll] = "poll", [WAIT_KIND_sleep] = "sleep",
+					     [WAIT_KIND_read] = "read", [WAIT_KIND_stop] = "stop" };
+	char event[128];
+
+	snprintf(event, sizeof(event), "switch next=0 state=%s wait=%s argument=%u", wait->kind == WAIT_KIND_stop ? "stopped" : "sleeping",
+		 names[wait->kind], (unsigned)wait->site % 2);
+	log_event(w, now, wait->thread, TID(wait->thread), event);
+}
+
+static void log_wake(struct world *w, uint64_t now, unsigned waker, unsigned target, const char *how)
+{
+	char event[128];
+
+	snprintf(event, sizeof(event), "wake target=%u %s", TID(target), how);
+	log_event(w, now, waker ? waker : target, waker ? TID(waker) : 0, event);
+}
 
 static unsigned pick(struct world *w, unsigned below)
 {
 	w->seed = w->seed * 6364136223846793005u + 1442695040888963407u;
 	return (unsigned)(w->seed >> 33) % below;
+}
+
+static void log_birth(struct world *w, uint64_t now, unsigned thread, unsigned child)
+{
+	char event[64];
+
+	snprintf(event, sizeof(event), "fork child=%u child_pid=%u \"t\"", TID(child), TID(child));
+	log_event(w, now, thread, TID(thread), event);
 }
 
 static void begin_wait(struct world *w, unsigned thread, uint64_t now)
@@ -37,6 +101,7 @@ static void begin_wait(struct world *w, unsigned thread, uint64_t now)
 
 	vec_push(&w->waits, ((struct wait){ .start_ns = now, .end_ns = LENGTH, .thread = thread, .kind = kind,
 					    .site = kind * 2 + pick(w, 2) }));
+	log_wait(w, now, &w->waits.items[w->waits.length - 1]);
 }
 
 static struct wait *open_wait(struct world *w, unsigned thread)
@@ -55,6 +120,8 @@ static void live(struct world *w, unsigned thread, uint64_t now)
 	uint8_t state = now ? at[now - 1] : SPAN_RUNNING;
 	unsigned other = 1 + pick(w, THREADS - 1);
 
+	if (!now && at[now] != SPAN_ABSENT)
+		log_in(w, now, thread);
 	if (at[now] != SPAN_UNKNOWN)
 		state = at[now]; /* woken or born at this moment */
 	if (state == SPAN_WAITING || state == SPAN_STOPPED) {
@@ -65,11 +132,18 @@ static void live(struct world *w, unsigned thread, uint64_t now)
 
 			wait->end_ns = now;
 			wait->end = ends[pick(w, 4)];
-			state = pick(w, 2) ? SPAN_RUNNING : SPAN_RUNNABLE;
+			state = pick(w, 2) || wait->end == WAIT_END_UNKNOWN ? SPAN_RUNNING : SPAN_RUNNABLE;
+			if (wait->end != WAIT_END_UNKNOWN)
+				log_wake(w, now, 0, thread, wait->end == WAIT_END_TIMEOUT ? "context=hardirq cause=timeout"
+										       : "context=hardirq cause=device source=0x9");
+			if (state == SPAN_RUNNING)
+				log_in(w, now, thread);
 		}
 	} else if (state == SPAN_RUNNABLE) {
-		if (!pick(w, 3))
+		if (!pick(w, 3)) {
 			state = SPAN_RUNNING;
+			log_in(w, now, thread);
+		}
 	} else if (state == SPAN_RUNNING && !pick(w, 3)) {
 		struct wait *wait = open_wait(w, other);
 
@@ -80,12 +154,14 @@ static void live(struct world *w, unsigned thread, uint64_t now)
 			wait->waker = thread;
 			wait->end_event = now;
 			vec_push(&w->wakes, ((struct wake){ .time = now, .waker = thread, .target = other }));
+			log_wake(w, now, thread, other, "cause=thread");
 			w->at[other][now] = SPAN_RUNNABLE;
 		} else if (other != thread && !w->threads[other].start_ns && w->at[other][now] == SPAN_UNKNOWN && now &&
 			   w->at[other][now - 1] == SPAN_ABSENT) {
 			w->threads[other].start_ns = now;
 			w->threads[other].creator = thread;
 			w->at[other][now] = SPAN_RUNNABLE;
+			log_birth(w, now, thread, other);
 		} else if (pick(w, 2)) {
 			begin_wait(w, thread, now);
 			state = w->waits.items[w->waits.length - 1].kind == WAIT_KIND_stop ? SPAN_STOPPED : SPAN_WAITING;
@@ -147,14 +223,18 @@ static void keep(struct world *w)
 	scene_join_waits(&w->scene);
 }
 
-static void make_world(struct world *w, uint64_t seed)
+static void make_world(struct world *w, uint64_t seed, bool logged)
 {
 	memset(w, 0, sizeof(*w));
+	w->logged = logged;
 	w->seed = seed * 2654435761u + 12345;
 	vec_push(&w->waits, ((struct wait){ 0 }));
 	for (unsigned i = 1; i < THREADS; i++)
 		if (i > 2 && !pick(w, 3))
 			w->at[i][0] = SPAN_ABSENT;
+	for (unsigned i = 1; logged && i < THREADS; i++)
+		if (w->at[i][0] != SPAN_ABSENT)
+			buf_printf(&w->log, "1 [0] %u task pid=%u flags=leader \"t\"\n", TID(i), TID(i));
 	for (uint64_t now = 0; now < LENGTH; now++) {
 		unsigned first = pick(w, THREADS - 1);
 
@@ -166,6 +246,7 @@ static void make_world(struct world *w, uint64_t seed)
 
 static void free_world(struct world *w)
 {
+	buf_done(&w->log);
 	arena_done(&w->scene.laid);
 	arena_done(&w->arena);
 	vec_done(&w->waits);
@@ -176,9 +257,9 @@ static void free_world(struct world *w)
 static unsigned some_hops(struct walk *walk, const struct episode *episode, uint64_t from, uint64_t to,
 			  struct hop hops[WALK_MAX_HOPS])
 {
-	(void)walk;
 	(void)from;
 	(void)to;
+	(void)walk;
 	if (episode->first % 3 == 0)
 		return 0;
 	hops[0] = (struct hop){ .from_ns = episode->start_ns, .thread = 1 + episode->first % (THREADS - 1), .confidence = 50 };
@@ -262,7 +343,7 @@ static struct charged charge(const struct world *w, uint32_t thread, uint64_t no
 		struct hop hops[WALK_MAX_HOPS];
 		struct episode e = { first->start_ns, last->end_ns, (uint32_t)(first - w->waits.items),
 				     (uint32_t)(last - w->waits.items), 1, thread };
-		unsigned count = some_hops(NULL, &e, 0, 0, hops);
+		unsigned count = w->logged ? 0 : some_hops(NULL, &e, 0, 0, hops);
 
 		for (unsigned i = 0; i < count; i++)
 			if (!i || hops[i].from_ns <= now)
@@ -292,7 +373,7 @@ static void agrees_with_the_reference(void **state)
 		struct walk walk = { .pieces = &pieces, .steps = &steps, .missing = some_hops };
 		uint64_t from, to, at;
 
-		make_world(&w, seed);
+		make_world(&w, seed, false);
 		walk.scene = &w.scene;
 		from = pick(&w, LENGTH / 2);
 		to = from + 1 + pick(&w, LENGTH / 2);
@@ -326,9 +407,76 @@ static void agrees_with_the_reference(void **state)
 	assert_true(waits > 100000 && circles > 1000 && sources > 1000 && missing > 1000 && others > 10000);
 }
 
+/* The scene that the graph of the world's trace makes is the world, and the walk
+ * in it agrees with the reference. */
+static void graphs_agree_with_the_reference(void **state)
+{
+	size_t waits = 0, woken = 0;
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= 400; seed++) {
+		struct world w;
+		struct trace *trace;
+		struct tables *tables;
+		struct scene *scene;
+		struct pieces pieces = { 0 };
+		struct walk_steps steps = { 0 };
+		struct walk walk = { .pieces = &pieces, .steps = &steps };
+		struct err err = { 0 };
+		const uint64_t second = 1000000000;
+		uint64_t at;
+		uint32_t victim;
+
+		make_world(&w, seed, true);
+		buf_printf(&w.log, "1.%09u [63] 0 mark \"end\"\n", LENGTH * MOMENT_NS);
+		trace = text_trace_open(buf_str(&w.log));
+		if (tables_build(trace, &tables, &err) || scene_build(trace, tables, &scene, &err))
+			fail_msg("%s", err.text);
+		for (unsigned i = 1; i < THREADS; i++)
+			for (uint64_t now = 0; now < LENGTH; now++) {
+				uint64_t time = second + (now + 1) * MOMENT_NS - 1;
+				uint32_t thread = tables_thread(tables, TID(i), time);
+				const struct span *span = thread ? scene_span(scene, thread, time) : NULL;
+
+				assert_int_equal(span ? span->state : SPAN_ABSENT, w.at[i][now]);
+			}
+		victim = tables_thread(tables, TID(1), second);
+		walk.scene = scene;
+		walk_window(&walk, victim, second, second + LENGTH * MOMENT_NS);
+		at = second;
+		for (size_t i = 0; i < pieces.length; i++) {
+			const struct piece *p = &pieces.items[i];
+
+			assert_int_equal(p->start_ns, at);
+			at = p->end_ns;
+			for (uint64_t now = (p->start_ns - second) / MOMENT_NS; now < LENGTH; now++) {
+				uint64_t time = second + (now + 1) * MOMENT_NS - 1;
+				struct charged c = charge(&w, 1, now, NULL, 0);
+
+				if (time >= p->end_ns)
+					break;
+				assert_int_equal(scene_tid(scene, p->thread), TID(c.thread));
+				assert_int_equal(p->state, c.state);
+				assert_int_equal(p->charge, c.charge);
+			}
+		}
+		assert_int_equal(at, second + LENGTH * MOMENT_NS);
+		waits += w.waits.length;
+		woken += w.wakes.length;
+		vec_done(&pieces);
+		vec_done(&steps);
+		scene_free(scene);
+		tables_free(tables);
+		trace_close(trace);
+		free_world(&w);
+	}
+	assert_true(waits > 4000 && woken > 1000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(graphs_agree_with_the_reference),
 		cmocka_unit_test(agrees_with_the_reference),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
