@@ -5,6 +5,8 @@
  * before (a relay), or blocks for long at another one. */
 #include "diagnose/follow.h"
 
+#include "graph/graph.h"
+
 #define MAX_TRAILS 400
 #define MAX_LOOK 4096          /* messages of a channel without a receive among them */
 #define SHORT_WAIT_NS 20000000ull
@@ -135,6 +137,7 @@ static uint32_t listener_of(const struct follower *f, const struct message *sent
 static uint32_t reader_of(const struct follower *f, const struct message *sent, uint64_t *ret_read_ns, uint64_t *ret_event)
 {
 	const struct row *row = scene_channel(f->scene, sent->channel);
+	struct graph_edge taken;
 	uint32_t reader = 0;
 
 	*ret_read_ns = 0;
@@ -144,6 +147,12 @@ static uint32_t reader_of(const struct follower *f, const struct message *sent, 
 		reader = listener_of(f, sent);
 	if (reader)
 		return reader;
+	/* Byte by byte the graph knows who took it. */
+	if (f->scene->graph && graph_edge_of_event(f->scene->graph, sent->thread, sent->time, sent->number, MECHANISM_message, &taken)) {
+		*ret_read_ns = taken.to_ns;
+		*ret_event = taken.to_event;
+		return taken.removed || taken.to_thread >= f->scene->thread_count ? 0 : taken.to_thread;
+	}
 	if (row) {
 		uint32_t from = scene_channel_from(f->scene, row, sent->start_ns);
 
@@ -193,8 +202,7 @@ static void follow_messages(struct follower *f, uint32_t at, uint64_t from, uint
 
 		if (m->start_ns > to)
 			break;
-		if (m->flags & MESSAGE_FLAGS_receive || !message_sent(m) || m->start_ns < from ||
-		    scene_is_cut(f->scene, m->number))
+		if (m->flags & MESSAGE_FLAGS_receive || !message_sent(m) || m->start_ns < from)
 			continue;
 		reader = reader_of(f, m, &read_ns, &event);
 		if (!reader || reader == f->trails->items[at].thread)

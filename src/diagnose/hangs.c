@@ -27,7 +27,6 @@ static const char reason_turn[] = "an event loop's turn took too long";
 static const char reason_computes[] = "it computes and does nothing else";
 static const char reason_stopped[] = "it was stopped";
 
-
 static uint64_t threshold(const struct finder *f, uint64_t usual)
 {
 	return f->options->threshold_ns ? f->options->threshold_ns : usual;

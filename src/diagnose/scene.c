@@ -215,14 +215,6 @@ void scene_state_times(const struct scene *scene, uint32_t thread, uint64_t from
 	}
 }
 
-bool scene_is_cut(const struct scene *scene, uint64_t event)
-{
-	for (uint32_t i = 0; i < scene->cuts.count; i++)
-		if (scene->cuts.items[i] == event)
-			return true;
-	return false;
-}
-
 bool scene_same_process(const struct scene *scene, uint32_t a, uint32_t b)
 {
 	return a && b && scene_pid(scene, a) == scene_pid(scene, b) && scene_pid(scene, a);

@@ -263,7 +263,6 @@ struct scene {
 	uint32_t cpu_count;
 	struct scene_gathered *gathered; /* by thread, see scene_build.h */
 	/* What a person said that the graph does not hold. */
-	struct numbers cuts;             /* events that lead nowhere */
 	struct numbers boundaries;       /* pairs: time, thread */
 	struct object_name *object_names;
 	uint32_t name_count;
@@ -307,9 +306,6 @@ static inline uint32_t scene_wakes_end(const struct scene *scene, uint32_t threa
 {
 	return scene->threads[thread].wake + scene->threads[thread].wake_count;
 }
-
-/* True when a person has cut what the event leads to. */
-bool scene_is_cut(const struct scene *scene, uint64_t event);
 
 /* How long the thread was in each state inside the window. */
 struct state_times {

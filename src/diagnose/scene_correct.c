@@ -107,16 +107,13 @@ static int take(struct scene *scene, const struct rules *corrections, struct err
 	if (r)
 		return r;
 	scene_lay(scene);
-	scene->cuts = (struct numbers){ arena_array(&scene->arena, uint64_t, count), 0 };
 	scene->boundaries = (struct numbers){ arena_array(&scene->arena, uint64_t, count * 2), 0 };
 	scene->object_names = arena_array(&scene->arena, struct object_name, count);
 	scene->name_count = 0;
 	for (size_t i = 0; !r && i < count; i++) {
 		const struct rule *rule = rules_at(corrections, i);
 
-		if (rule->kind == RULE_cut_edge)
-			scene->cuts.items[scene->cuts.count++] = rule->from_event;
-		else if (rule->kind == RULE_idle_wait)
+		if (rule->kind == RULE_idle_wait)
 			mark_idle(scene, rule->from_event);
 		else if (rule->kind == RULE_flag)
 			scene->object_names[scene->name_count++] =

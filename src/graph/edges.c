@@ -263,6 +263,28 @@ bool graph_edges_next(struct graph_edges *walk, struct graph_edge *ret_edge)
 	return false;
 }
 
+bool graph_edge_of_event(const struct graph *graph, uint32_t thread, uint64_t time_ns, uint64_t event, enum mechanism kind,
+			 struct graph_edge *ret_edge)
+{
+	uint32_t row = row_at_time(graph, thread, time_ns);
+
+	while (row != GRAPH_NONE && graph->rows[row].in_event > event)
+		row = row_previous(graph, row);
+	for (size_t at = row == GRAPH_NONE ? graph->edges.length : lower_bound(graph, false, row); at < graph->edges.length; at++) {
+		uint32_t index = graph->edges_by_from[at];
+		const struct stored_edge stored = edge_unpack(&graph->edges.items[index]);
+
+		if (stored.from_row != row)
+			break;
+		if (stored.from_event != event || stored.kind != kind)
+			continue;
+		fill_stored(graph, &stored, !map_find(&graph->correction.kept, index) &&
+			    (stored.removed || map_find(&graph->correction.cut_edges, index)), ret_edge);
+		return true;
+	}
+	return false;
+}
+
 uint32_t *graph_forward(struct arena *arena, const struct graph *graph, uint32_t segment, size_t limit, size_t *ret_count)
 {
 	struct vec(uint32_t) queue = { 0 };

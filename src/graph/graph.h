@@ -323,6 +323,11 @@ struct graph_edges graph_edges_into(const struct graph *graph, uint32_t segment,
 struct graph_edges graph_edges_from(const struct graph *graph, uint32_t segment, unsigned choice);
 bool graph_edges_next(struct graph_edges *walk, struct graph_edge *ret_edge);
 
+/* The first edge of the kind that leads from the event, an event of the thread at
+ * the time; removed ones too. False when there is none. */
+bool graph_edge_of_event(const struct graph *graph, uint32_t thread, uint64_t time_ns, uint64_t event, enum mechanism kind,
+			 struct graph_edge *ret_edge);
+
 /* True when events were lost somewhere between the two times. */
 bool graph_gap_between(const struct graph *graph, uint64_t from_ns, uint64_t to_ns);
 
