@@ -80,7 +80,7 @@ struct wait {
 	uint8_t state;           /* TASK_STATE_ */
 	uint8_t end;             /* enum wait_end */
 	uint8_t cause;           /* WAKE_CAUSE_ of the wake-up */
-	uint8_t confidence;      /* of the wake-up, per cent */
+	uint8_t confidence;      /* of the wake-up, per cent: 100 observed, less where events were lost around it */
 	bool idle;               /* marked as harmless by a rule or the person */
 };
 

@@ -67,7 +67,8 @@ static bool limit_passed(const struct wait *w)
 
 static enum wait_end end_of(const struct scene *scene, const struct graph_wait *g, const struct wait *w)
 {
-	bool by_thread = real_thread(scene, g->waker) != 0;
+	/* Whom another processor's interrupt broke in upon has nothing to do with it. */
+	bool by_thread = real_thread(scene, g->waker) != 0 && g->cause != WAKE_CAUSE_other_cpu;
 
 	if (g->wake_ns == UINT64_MAX && g->waker == GRAPH_NONE)
 		return g->in_ns == UINT64_MAX ? WAIT_END_OPEN : WAIT_END_UNKNOWN;
@@ -95,7 +96,7 @@ static void fill_wait(const struct scene *scene, const struct graph_wait *g, str
 		.start_ns = g->out_ns, .end_ns = end > g->out_ns ? end : g->out_ns, .begin_event = g->out_event,
 		.end_event = g->wake_event, .object = g->object, .timeout_ns = g->timeout_ns, .thread = g->thread,
 		.hint = real_thread(scene, g->hint), .syscall = g->syscall, .kind = is_stop(g->state) ? WAIT_KIND_stop : g->kind,
-		.hint_kind = g->hint_kind, .state = g->state, .cause = g->cause, .confidence = g->confidence, .idle = g->idle,
+		.hint_kind = g->hint_kind, .state = g->state, .cause = g->cause, .confidence = 100, .idle = g->idle,
 	};
 	if (g->result == RESULT_lost)
 		w->confidence = LOST_CONFIDENCE;

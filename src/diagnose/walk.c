@@ -171,7 +171,7 @@ static void walk_wait(struct walk *walk, const struct episode *episode, uint64_t
 			return;
 		}
 		walk_to(walk, episode, last->waker, from, to, came,
-			take_step(walk, came, last->waker, (uint32_t)(episode - walk->scene->episodes) + 1, LINK_WAKE, 100,
+			take_step(walk, came, last->waker, (uint32_t)(episode - walk->scene->episodes) + 1, LINK_WAKE, last->confidence,
 				  last->end_event, from));
 		return;
 	case WAIT_END_SOURCE:
