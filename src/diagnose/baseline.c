@@ -247,7 +247,7 @@ static uint64_t handed_on(const struct scene *scene, uint32_t from, uint32_t to,
 
 		if (k->time > end_ns)
 			break;
-		if (k->target == to && !scene_is_cut(scene, k->number))
+		if (k->target == to)
 			return k->number;
 	}
 	for (uint32_t i = scene_messages_from(scene, from, begin_ns); i < t->messages.count; i++) {
@@ -255,7 +255,7 @@ static uint64_t handed_on(const struct scene *scene, uint32_t from, uint32_t to,
 
 		if (m->start_ns > end_ns)
 			break;
-		if (!(m->flags & MESSAGE_FLAGS_receive) && m->result > 0 && m->peer == target->pid && !scene_is_cut(scene, m->number))
+		if (!(m->flags & MESSAGE_FLAGS_receive) && m->result > 0 && m->peer == target->pid && !scene_is_cut(scene, m))
 			return m->number;
 	}
 	return 0;

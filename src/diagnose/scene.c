@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "graph/graph.h"
+
 const char *span_state_name(enum span_state state)
 {
 	switch (state) {
@@ -213,6 +215,36 @@ void scene_state_times(const struct scene *scene, uint32_t thread, uint64_t from
 		if (s->throttled)
 			ret_times->throttled_ns += to - from;
 	}
+}
+
+bool scene_is_cut(const struct scene *scene, const struct message *sent)
+{
+	struct graph_edge edge;
+
+	return scene->graph &&
+	       graph_edge_of_event(scene->graph, sent->thread, sent->time, sent->number, MECHANISM_message, &edge) && edge.removed;
+}
+
+#define SIGNAL_NS 200000   /* between the wake-up and the record of the signal that made it */
+
+bool scene_ended_by_signal(const struct scene *scene, const struct wait *wait)
+{
+	uint32_t low = 0, high = scene->signal_count;
+
+	if (wait->end != WAIT_END_THREAD)
+		return false;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (scene->signals[middle].time + SIGNAL_NS < wait->end_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < scene->signal_count && scene->signals[low].time <= wait->end_ns + SIGNAL_NS; low++)
+		if (scene->signals[low].sender == wait->waker && scene_same_process(scene, scene->signals[low].target, wait->thread))
+			return true;
+	return false;
 }
 
 bool scene_same_process(const struct scene *scene, uint32_t a, uint32_t b)

@@ -154,7 +154,8 @@ struct fuse_request {
 	uint32_t connection, opcode;
 };
 
-struct stop_signal {
+/* Every signal that was sent and taken, those that stop a process among them. */
+struct sent_signal {
 	uint64_t time, number;
 	uint32_t sender, target; /* threads; target is a process's leader when sent to the process */
 	uint32_t signal;
@@ -246,8 +247,8 @@ struct scene {
 	uint32_t lock_count;
 	struct fuse_request *fuse;
 	uint32_t fuse_count;
-	struct stop_signal *stops;
-	uint32_t stop_count;
+	struct sent_signal *signals;
+	uint32_t signal_count;
 	struct quota *quotas;
 	uint32_t quota_count;
 	struct file_change *changes;
@@ -324,6 +325,10 @@ static inline uint32_t scene_tid(const struct scene *scene, uint32_t thread)
 {
 	return scene->tables->threads[thread].tid;
 }
+/* True when what the message leads to is cut by a rule or the person. */
+bool scene_is_cut(const struct scene *scene, const struct message *sent);
+/* True when its waker ended the wait by sending the thread's process a signal. */
+bool scene_ended_by_signal(const struct scene *scene, const struct wait *wait);
 /* True when both threads are of one process. */
 bool scene_same_process(const struct scene *scene, uint32_t a, uint32_t b);
 /* True for kernel threads, the idle entry and Argus itself. */

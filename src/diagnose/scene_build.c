@@ -29,7 +29,7 @@ struct gatherer {
 	struct vec(struct file_lock) locks;
 	struct vec(struct fuse_request) fuse;
 	struct map fuse_open;                 /* unique number -> index of the request */
-	struct vec(struct stop_signal) stops;
+	struct vec(struct sent_signal) signals;
 	struct vec(struct quota) quotas;
 	struct vec(struct file_change) changes;
 	struct vec(struct mark) marks;
@@ -162,10 +162,9 @@ static void on_signal(struct gatherer *b, const struct event *e)
 	const struct event_signal *s = event_as(e, signal);
 	uint32_t target = thread_of(b, s->target, e->time);
 
-	/* SIGCONT, SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU: what stops a process and lets it go on. */
-	if (s->number < 18 || s->number > 22 || !target)
+	if (!target)
 		return;
-	vec_push(&b->stops, ((struct stop_signal){ e->time, e->number, thread_of(b, e->tid, e->time), target, s->number }));
+	vec_push(&b->signals, ((struct sent_signal){ e->time, e->number, thread_of(b, e->tid, e->time), target, s->number }));
 }
 
 static void on_throttle(struct gatherer *b, const struct event *e)
@@ -362,7 +361,7 @@ static void keep(struct gatherer *b)
 	KEEP(b, samples, samples, sample_count);
 	KEEP(b, locks, locks, lock_count);
 	KEEP(b, fuse, fuse, fuse_count);
-	KEEP(b, stops, stops, stop_count);
+	KEEP(b, signals, signals, signal_count);
 	KEEP(b, quotas, quotas, quota_count);
 	KEEP(b, changes, changes, change_count);
 	KEEP(b, marks, marks, mark_count);

@@ -1,6 +1,8 @@
 /* What set a thread off, see trigger.h. */
 #include "diagnose/trigger.h"
 
+#include <signal.h>
+
 #include "diagnose/similar.h"
 
 #define CHANGE_BEFORE_NS 8000000000ull
@@ -175,10 +177,10 @@ bool trigger_stop(const struct describer *d, uint32_t thread, uint64_t time, str
 {
 	const struct scene *scene = d->scene;
 
-	for (uint32_t i = scene->stop_count; i-- > 0; ) {
-		const struct stop_signal *stop = &scene->stops[i];
+	for (uint32_t i = scene->signal_count; i-- > 0; ) {
+		const struct sent_signal *stop = &scene->signals[i];
 
-		if (stop->time > time || stop->signal == 18 || scene_pid(scene, stop->target) != scene_pid(scene, thread))
+		if (stop->time > time || stop->signal < SIGSTOP || stop->signal > SIGTTOU || scene_pid(scene, stop->target) != scene_pid(scene, thread))
 			continue;
 		*ret_deed = (struct deed){ .time = stop->time, .event = stop->number, .confidence = 95,
 					   .words = "stopped it by a signal" };
