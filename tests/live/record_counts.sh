@@ -7,16 +7,17 @@ need_command perf taskset
 
 perf stat -e sched:sched_switch -- true >/dev/null 2>&1 || skip "perf cannot count trace points here"
 
-# perf counts in the workload's own threads, from its exec on
-argus record -a -o t.trace -- perf stat -x, -o counts -e sched:sched_switch,sched:sched_waking -- \
-	perf bench sched pipe -l 20000 >/dev/null
-argus info --json t.trace >info
-[ "$(json info 'd["lost"]')" = 0 ] || fail "events were lost"
-[ "$(json info 'd["events"]')" = "$(argus dump t.trace | wc -l)" ] || fail "info and dump disagree"
-[ "$(json info 'd["bytes"]')" = "$(stat -c %s t.trace)" ] || fail "info and the file's size disagree"
+check() { # check LEVEL
+	# perf counts in the workload's own threads, from its exec on
+	argus record -a --level "$1" -o t.trace -- perf stat -x, -o counts -e sched:sched_switch,sched:sched_waking -- \
+		perf bench sched pipe -l 20000 >/dev/null
+	argus info --json t.trace >info
+	[ "$(json info 'd["lost"]')" = 0 ] || fail "events were lost"
+	[ "$(json info 'd["events"]')" = "$(argus dump t.trace | wc -l)" ] || fail "info and dump disagree"
+	[ "$(json info 'd["bytes"]')" = "$(stat -c %s t.trace)" ] || fail "info and the file's size disagree"
 
-argus dump --text t.trace >text
-python3 - counts text "$(json info 'd["duration_ns"]')" <<'END'
+	argus dump --text t.trace >text
+	python3 - counts text "$(json info 'd["duration_ns"]')" <<'END'
 import sys
 counts = {}
 for line in open(sys.argv[1]):
@@ -46,3 +47,7 @@ for name, count in (('switch', counts['sched_switch']), ('wake', counts['sched_w
         sys.exit(f'{name}: argus has {seen[name]}, perf {count}')
     print(name, seen[name], count)
 END
+}
+for level in lean full; do
+	check $level
+done
