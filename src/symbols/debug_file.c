@@ -113,9 +113,15 @@ static bool by_debuglink(const struct elf_file *file, const char *file_path, con
 	const char *name = data, *slash = strrchr(file_path, '/');
 	int folder = slash ? (int)(slash - file_path) : 0;
 	size_t name_bytes = strnlen(name, section->sh_size - 4);
-	memcpy(&checksum, (char *)data + ((name_bytes + 4) & ~3ul), 4);
+	/* the name ends, and behind it, at a multiple of 4, is the checksum */
+	size_t at = (name_bytes + 4) & ~3ul;
+	if (at + 4 > section->sh_size) {
+		free(data);
+		return false;
+	}
+	memcpy(&checksum, (char *)data + at, 4);
 	const char *formats[] = { "%s%.*s/%s", "%s%.*s/.debug/%s", "%s" DEBUG_FOLDER "%.*s/%s" };
-	for (size_t i = 0; i < 3 && !found && name[0] && !strchr(name, '/') && name_bytes + 8 <= section->sh_size; i++) {
+	for (size_t i = 0; i < 3 && !found && name[0] && !strchr(name, '/'); i++) {
 		for (int own = symfs ? 0 : 1; own < 2 && !found; own++) {
 			snprintf(path, path_bytes, formats[i], own ? "" : symfs, folder, file_path, name);
 			found = access(path, R_OK) == 0 &&

@@ -63,7 +63,8 @@ cmp kept1.txt kept2.txt || fail "names that were kept differ"
 ls kept/*.names >/dev/null || fail "no names were kept"
 ! grep -q hidden kept2.txt || fail "hidden has a name without symbols"
 mv later.debug program.debug
-ARGUS_CACHE_DIR=$PWD/kept argus symbolize whole.trace 2>/dev/null | grep -q 'hidden .*program.c:6' || fail "the debug file was not noticed"
+ARGUS_CACHE_DIR=$PWD/kept argus symbolize whole.trace >kept3.txt 2>/dev/null
+grep -q 'hidden .*program.c:6' kept3.txt || fail "the debug file was not noticed: $(grep -a '^program+' kept3.txt)"
 mv gone program
 
 # folded stacks: one line each, a count at its end
