@@ -216,6 +216,13 @@ bool diagnoser_spins(const struct diagnoser *diagnoser, uint32_t thread, uint64_
 	return yields >= 100 && yields * 5000000 > to_ns - from_ns; /* every 5 ms at the least */
 }
 
+unsigned diagnoser_work_share(const struct diagnoser *diagnoser, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
+{
+	int share = busy_share_in(diagnoser->scene, diagnoser->names, thread, from_ns, to_ns, "sched_yield");
+
+	return share > 0 ? 100 - (unsigned)share : 100;
+}
+
 bool diagnoser_spin_window(const struct diagnoser *diagnoser, uint32_t thread, uint64_t from_ns, uint64_t to_ns,
 			   uint64_t *ret_from_ns, uint64_t *ret_to_ns)
 {
@@ -257,9 +264,9 @@ bool diagnoser_spin_window(const struct diagnoser *diagnoser, uint32_t thread, u
 
 /* Whose part a spinning thread awaits: of its process, the one that could not do
  * it. `ret_confidence` tells how sure that is. */
-static uint32_t spin_partner(struct investigation *v, uint32_t thread, uint64_t from, uint64_t to, uint8_t *ret_confidence)
+static uint32_t spin_partner(const struct scene *scene, uint32_t thread, uint64_t from, uint64_t to, uint8_t *ret_confidence)
 {
-	const struct tables *tables = v->scene->tables;
+	const struct tables *tables = scene->tables;
 	uint64_t best_score = 0, window = to - from;
 	uint32_t best = 0;
 
@@ -269,7 +276,7 @@ static uint32_t spin_partner(struct investigation *v, uint32_t thread, uint64_t 
 
 		if (i == thread || tables->threads[i].pid != tables->threads[thread].pid)
 			continue;
-		scene_state_times(v->scene, i, from, to, &times);
+		scene_state_times(scene, i, from, to, &times);
 		score = times.ns[SPAN_RUNNABLE] * 4 + times.ns[SPAN_STOPPED] * 4 + times.ns[SPAN_RUNNING] * 2 +
 			times.ns[SPAN_WAITING] / 4;
 		if (score > best_score) {
@@ -281,13 +288,20 @@ static uint32_t spin_partner(struct investigation *v, uint32_t thread, uint64_t 
 	return best;
 }
 
+uint32_t diagnoser_spin_partner(const struct diagnoser *diagnoser, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
+{
+	uint8_t confidence;
+
+	return spin_partner(diagnoser->scene, thread, from_ns, to_ns, &confidence);
+}
+
 /* Charges the running time of a spinning thread to the one it spins for. */
 static void charge_spinning(struct investigation *v, uint32_t thread)
 {
 	struct pieces old = v->pieces;
 	uint8_t confidence;
 	uint64_t from = v->request->from_ns, to = v->request->to_ns;
-	uint32_t partner = spin_partner(v, thread, from, to, &confidence), step;
+	uint32_t partner = spin_partner(v->scene, thread, from, to, &confidence), step;
 
 	if (!partner)
 		return;
@@ -601,6 +615,14 @@ static uint64_t lost_in(const struct scene *scene, uint64_t from, uint64_t to)
 	return lost;
 }
 
+static bool is_in_circle(const struct investigation *v, uint32_t thread)
+{
+	for (unsigned i = 0; i < v->circle_count; i++)
+		if (v->circle[i] == thread)
+			return true;
+	return false;
+}
+
 static void add_up(struct investigation *v)
 {
 	struct diagnosis *d = v->d;
@@ -609,7 +631,9 @@ static void add_up(struct investigation *v)
 		const struct piece *p = &v->pieces.items[i];
 		uint64_t ns = p->end_ns - p->start_ns, lost;
 
-		if (piece_explained(v->scene, p, v->request->thread)) {
+		/* That nobody but itself could end its wait explains it. */
+		if (piece_explained(v->scene, p, v->request->thread) ||
+		    (p->charge == CHARGE_MISSING && is_in_circle(v, p->thread))) {
 			d->explained_ns += ns;
 			continue;
 		}

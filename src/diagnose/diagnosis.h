@@ -157,6 +157,11 @@ bool diagnoser_spin_window(const struct diagnoser *diagnoser, uint32_t thread, u
 			   uint64_t *ret_from_ns, uint64_t *ret_to_ns);
 bool diagnoser_spins(const struct diagnoser *diagnoser, uint32_t thread, uint64_t from_ns, uint64_t to_ns);
 
+/* For whose part a thread that spins waits, of its process; 0 nobody. */
+uint32_t diagnoser_spin_partner(const struct diagnoser *diagnoser, uint32_t thread, uint64_t from_ns, uint64_t to_ns);
+/* How much of its running time, per cent, is not spent on giving up the processor. */
+unsigned diagnoser_work_share(const struct diagnoser *diagnoser, uint32_t thread, uint64_t from_ns, uint64_t to_ns);
+
 struct diagnosis *diagnose(struct arena *arena, struct diagnoser *diagnoser, const struct diagnose_request *request);
 
 #endif

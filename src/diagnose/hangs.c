@@ -6,10 +6,10 @@
  * The order is by weight times length. */
 #include "diagnose/hangs.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "diagnose/hangs_away.h"
+#include "diagnose/hangs_rank.h"
 #include "diagnose/hangs_rest.h"
 #include "diagnose/starved.h"
 
@@ -17,15 +17,7 @@
 #define TURN_NS 1000000000ull      /* so is a turn of an event loop */
 #define BUSY_NS 2000000000ull      /* a process that only computes */
 #define LOOK_NS 500000000ull       /* a loop that looks less often waits by design */
-#define STOPPED_WEIGHT 60
-#define STOPPED_ALONE_WEIGHT 150   /* nobody is seen to wait for it: it is itself what hung */
 #define STARVED_NS 1200000000ull
-
-/* Parts of a program's work that may follow each other at once. */
-static const char reason_unread[] = "it computes and leaves what it was sent unread";
-static const char reason_turn[] = "an event loop's turn took too long";
-static const char reason_computes[] = "it computes and does nothing else";
-static const char reason_stopped[] = "it was stopped";
 
 static uint64_t threshold(const struct finder *f, uint64_t usual)
 {
@@ -34,7 +26,7 @@ static uint64_t threshold(const struct finder *f, uint64_t usual)
 
 static void offer(struct finder *f, uint64_t from, uint64_t to, uint32_t weight, const char *reason)
 {
-	vec_push(&f->hangs, ((struct hang){ f->thread, from, to, reason, weight }));
+	vec_push(&f->hangs, ((struct hang){ f->thread, from, to, reason, weight, 0 }));
 }
 
 /* ---- silence ---- */
@@ -77,10 +69,15 @@ static void judge_silence(struct finder *f, uint64_t from, uint64_t to, uint32_t
 	/* On a busy machine much takes long; its own work must be long too. */
 	if (times.ns[SPAN_RUNNING] < threshold(f, BUSY_NS) * 3 / 4)
 		return;
+	/* Looking at a flag is no work. */
+	if (times.ns[SPAN_RUNNABLE] > times.ns[SPAN_RUNNING] &&
+	    times.ns[SPAN_RUNNING] * diagnoser_work_share(f->diagnoser, f->thread, from, to) / 100 <
+		    threshold(f, BUSY_NS) * 3 / 4)
+		return;
 	if (left_unread(f, from, to))
-		offer(f, from, to, 90, reason_unread);
+		offer(f, from, to, 90, hang_unread);
 	else if (f->scene->tables->threads[f->thread].tid == f->scene->tables->threads[f->thread].pid)
-		offer(f, from, to, weight, weight > 50 ? reason_turn : reason_computes);
+		offer(f, from, to, weight, weight > 50 ? hang_turn : hang_computes);
 }
 
 /* Wake-ups of others and messages are signs of life; between them is silence. */
@@ -131,7 +128,7 @@ static void offer_turn(struct finder *f, uint64_t from, uint64_t to, bool ended)
 		find_silences(f, from, to, 60);
 		return;
 	}
-	offer(f, from, to, ended ? 90 : 80, reason_turn);
+	offer(f, from, to, ended ? 90 : 80, hang_turn);
 }
 
 static bool sleeps_most(const struct finder *f, uint64_t from, uint64_t to)
@@ -213,7 +210,7 @@ static uint32_t first_reached(const struct trails *trails, size_t at)
 /* True when one of those the thread set to work, directly or through others, is
  * still at it (or will never be) at the end of the wait. A wait that a thread
  * ended must have been ended by one of them. */
-static bool is_pending(struct finder *f, const struct episode *e, uint64_t *ret_asked_ns)
+static bool is_pending(struct finder *f, const struct episode *e, uint64_t *ret_asked_ns, uint32_t *ret_awaits)
 {
 	const struct wait *w = &f->scene->waits[e->last];
 	uint64_t until = e->end_ns > e->start_ns + 1000000 ? e->end_ns - 500000 : e->end_ns;
@@ -223,6 +220,7 @@ static bool is_pending(struct finder *f, const struct episode *e, uint64_t *ret_
 	bool outside;             /* the answer comes from another process */
 	const struct place *place = hangs_place_of(f, w);
 
+	*ret_awaits = 0;
 	*ret_asked_ns = suspects_request_start(f->scene, e);
 	follow_request(f->scene, f->ends, f->thread, *ret_asked_ns, e->start_ns, until, &f->trails);
 	path_count = follow_back(f->scene, e, path);
@@ -240,6 +238,8 @@ static bool is_pending(struct finder *f, const struct episode *e, uint64_t *ret_
 		if (outside && scene_same_process(f->scene, first_reached(&f->trails, i), f->thread))
 			continue;
 		scene_state_times(f->scene, t->thread, begin, until, &times);
+		if (t->end == TRAIL_BUSY || t->end == TRAIL_STARVED || t->end == TRAIL_UNREAD)
+			*ret_awaits = t->thread;
 		pending |= t->end == TRAIL_UNREAD || t->end == TRAIL_STOPPED ||
 			   (t->end == TRAIL_BLOCKED && times.ns[SPAN_WAITING] * 2 > window) ||
 			   (t->end == TRAIL_BUSY && times.ns[SPAN_RUNNING] * 2 > window) ||
@@ -252,8 +252,8 @@ static bool is_pending(struct finder *f, const struct episode *e, uint64_t *ret_
 		for (size_t i = 1; i < f->trails.length && !pending; i++)
 			pending = !scene_same_process(f->scene, f->trails.items[i].thread, f->thread);
 	/* What nobody was there to take woke nobody. */
-	if (!pending && outside && w->end == WAIT_END_THREAD && (ended_by_one || hangs_role_in(f, w) == END_CLIENT))
-		return hangs_waker_was_away(f, e);
+	if (!pending && outside && w->end == WAIT_END_THREAD && w->cause != WAKE_CAUSE_signal && (ended_by_one || hangs_role_in(f, w) == END_CLIENT))
+		return (*ret_awaits = hangs_away_waker(f, e)) != 0;
 	return pending && ended_by_one;
 }
 
@@ -419,6 +419,7 @@ static void find_waits(struct finder *f)
 		const struct episode *e = &f->scene->episodes[t->episode + i];
 		const struct wait *w = &f->scene->waits[e->last];
 		uint64_t asked;
+		uint32_t awaits;
 
 		if (e->end_ns - e->start_ns < threshold(f, WAIT_NS) || w->idle)
 			continue;
@@ -427,13 +428,15 @@ static void find_waits(struct finder *f)
 		else if (w->kind == WAIT_KIND_sleep && suspects_poll_loop(f->scene, e) &&
 			 suspects_refused_lock(f->scene, f->thread, e->start_ns, e->end_ns))
 			offer(f, e->start_ns, e->end_ns, 100, "it tries again and again for a file lock");
-		else if (may_ask(f, w) && !hangs_rests_at(f, w) && is_pending(f, e, &asked))
-			offer(f, first_deed(f->scene, f->thread, asked, e->start_ns), e->end_ns, 110,
-			      "what it asked for was not answered");
-		else if (hangs_nobody_can_end(f, e))
+		else if (may_ask(f, w) && !hangs_rests_at(f, w) && is_pending(f, e, &asked, &awaits)) {
+			/* Whoever is killed may just as well have waited for work. */
+			offer(f, first_deed(f->scene, f->thread, asked, e->start_ns), e->end_ns,
+			      w->cause == WAKE_CAUSE_signal ? 70 : 110, "what it asked for was not answered");
+			f->hangs.items[f->hangs.length - 1].awaits = awaits;
+		} else if (hangs_nobody_can_end(f, e))
 			offer(f, e->start_ns, e->end_ns, 100, "it waits for a lock or a word that nobody else can change");
 		else if (w->kind == WAIT_KIND_stop)
-			offer(f, e->start_ns, e->end_ns, STOPPED_WEIGHT, reason_stopped);
+			offer(f, e->start_ns, e->end_ns, HANG_STOPPED_WEIGHT, hang_stopped);
 		else if (held_up(f, w))
 			offer(f, e->start_ns, e->end_ns, 60, held_up(f, w));
 		else if (looks_in_vain(f, e))
@@ -457,6 +460,22 @@ static bool is_kept_off(const struct finder *f, uint64_t from, uint64_t to)
 	return starved_is(&starved, f->scene, times.ns[SPAN_RUNNING]);
 }
 
+/* True when it spins for one that only gets its share of a busy machine. */
+static bool spins_for_load(const struct finder *f, uint64_t from, uint64_t to)
+{
+	uint32_t partner = diagnoser_spin_partner(f->diagnoser, f->thread, from, to);
+	struct state_times times;
+	struct starved starved;
+
+	if (!partner)
+		return false;
+	scene_state_times(f->scene, partner, from, to, &times);
+	if (times.ns[SPAN_RUNNABLE] * 2 < to - from)
+		return false;
+	starved_find(f->scene, partner, from, to, &starved);
+	return !starved_is(&starved, f->scene, times.ns[SPAN_RUNNING]);
+}
+
 /* A stretch in which the thread ran, or could have, without a wait of any length. */
 static void judge_stretch(struct finder *f, uint64_t from, uint64_t to)
 {
@@ -469,11 +488,15 @@ static void judge_stretch(struct finder *f, uint64_t from, uint64_t to)
 		return;
 	scene_state_times(f->scene, f->thread, from, to, &times);
 	if (leads && times.ns[SPAN_RUNNING] * 2 > to - from && diagnoser_spins(f->diagnoser, f->thread, from, to)) {
+		if (spins_for_load(f, from, to))
+			return;
 		offer(f, from, to, 120, "it gives up the processor again and again");
 		return;
 	}
 	if (leads && diagnoser_spin_window(f->diagnoser, f->thread, from, to, &spin_from, &spin_to) &&
 	    spin_to - spin_from >= threshold(f, STARVED_NS)) {
+		if (spins_for_load(f, spin_from, spin_to))
+			return;
 		offer(f, spin_from, spin_to, 120, "it gives up the processor again and again");
 		return;
 	}
@@ -507,16 +530,6 @@ static void find_stretches(struct finder *f)
 
 /* ---- together ---- */
 
-static int more_severe(const void *a, const void *b)
-{
-	const struct hang *x = a, *y = b;
-	double sx = (double)(x->end_ns - x->start_ns) * x->weight, sy = (double)(y->end_ns - y->start_ns) * y->weight;
-
-	if (sx != sy)
-		return sx > sy ? -1 : 1;
-	return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
-}
-
 static bool descends_from(const struct tables *tables, uint32_t thread, uint32_t pid)
 {
 	for (unsigned i = 0; thread && i < 64; i++) {
@@ -534,90 +547,6 @@ static bool wanted(const struct finder *f, uint32_t thread)
 	if (f->options->pid)
 		return scene_pid(f->scene, thread) == f->options->pid;
 	return !f->options->root_pid || descends_from(f->scene->tables, thread, f->options->root_pid);
-}
-
-static bool is_awaited(const struct hang *hangs, size_t count, const struct hang *hang)
-{
-	for (size_t i = 0; i < count; i++)
-		if (hangs[i].thread != hang->thread && hangs[i].reason != reason_stopped && hangs[i].reason != reason_unread &&
-		    hangs[i].weight >= 90 && hangs[i].start_ns < hang->end_ns && hang->start_ns < hangs[i].end_ns)
-			return true;
-	return false;
-}
-
-/* Whoever waits for one that is stopped, or leaves its messages unread, is the
- * victim; where nobody waits for a stopped process it is that itself, however
- * long others compute. */
-static void weigh_awaited(struct hang *hangs, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		bool awaited = (hangs[i].reason == reason_stopped || hangs[i].reason == reason_unread) &&
-			       is_awaited(hangs, count, &hangs[i]);
-
-		if (hangs[i].reason == reason_stopped && !awaited)
-			hangs[i].weight = hangs[i].weight / STOPPED_WEIGHT * STOPPED_ALONE_WEIGHT;
-		if (hangs[i].reason == reason_unread && awaited)
-			hangs[i].weight = hangs[i].weight * 2 / 3;
-	}
-}
-
-/* Of the hangs of one thread that overlap, the most severe stays. */
-static size_t drop_overlaps(struct hang *hangs, size_t count)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		bool covered = false;
-
-		for (size_t j = 0; j < kept; j++)
-			covered |= hangs[j].thread == hangs[i].thread && hangs[j].start_ns < hangs[i].end_ns &&
-				   hangs[i].start_ns < hangs[j].end_ns;
-		if (!covered)
-			hangs[kept++] = hangs[i];
-	}
-	return kept;
-}
-
-static int earlier(const void *a, const void *b)
-{
-	const struct hang *x = a, *y = b;
-
-	return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
-}
-
-static bool is_work(const struct hang *h)
-{
-	return h->reason == reason_unread || h->reason == reason_turn || h->reason == reason_computes;
-}
-
-/* One of several pieces of work may wake somebody before it goes on to the next:
- * for whoever waits for the thread they are one hang. `hangs` are of one thread. */
-static size_t join_work(struct hang *hangs, size_t count)
-{
-	size_t kept = 0;
-
-	if (!count)
-		return 0;
-	qsort(hangs, count, sizeof(*hangs), more_severe);
-	count = drop_overlaps(hangs, count);
-	qsort(hangs, count, sizeof(*hangs), earlier);
-	for (size_t i = 0; i < count; i++) {
-		struct hang *last = kept ? &hangs[kept - 1] : NULL;
-		uint64_t shorter = last ? last->end_ns - last->start_ns : 0, length = hangs[i].end_ns - hangs[i].start_ns;
-
-		if (length < shorter)
-			shorter = length;
-		if (!last || !is_work(last) || !is_work(&hangs[i]) || hangs[i].start_ns > last->end_ns + shorter / 50) {
-			hangs[kept++] = hangs[i];
-			continue;
-		}
-		last->end_ns = hangs[i].end_ns;
-		if (hangs[i].weight > last->weight) {
-			last->weight = hangs[i].weight;
-			last->reason = hangs[i].reason;
-		}
-	}
-	return kept;
 }
 
 size_t hangs_find(struct arena *arena, struct diagnoser *diagnoser, const struct hangs_options *options,
@@ -638,7 +567,7 @@ size_t hangs_find(struct arena *arena, struct diagnoser *diagnoser, const struct
 		find_turns(&f);
 		find_waits(&f);
 		find_stretches(&f);
-		f.hangs.length = before + join_work(f.hangs.items + before, f.hangs.length - before);
+		f.hangs.length = before + hangs_join_work(f.hangs.items + before, f.hangs.length - before);
 	}
 	for (size_t i = 0; i < f.hangs.length; i++) {
 		const struct hang *h = &f.hangs.items[i];
@@ -650,9 +579,7 @@ size_t hangs_find(struct arena *arena, struct diagnoser *diagnoser, const struct
 			continue;
 		f.hangs.items[count++] = *h;
 	}
-	weigh_awaited(f.hangs.items, count);
-	if (count)
-		qsort(f.hangs.items, count, sizeof(*f.hangs.items), more_severe);
+	hangs_rank(f.hangs.items, count);
 	*ret_hangs = arena_memdup(arena, f.hangs.items, count * sizeof(*f.hangs.items));
 	vec_done(&f.hangs);
 	vec_done(&f.places);

@@ -16,6 +16,7 @@ struct hang {
 	uint64_t start_ns, end_ns;
 	const char *reason;
 	uint32_t weight;          /* how sure that it is a hang, per cent; with the length its severity */
+	uint32_t awaits;          /* thread that it waits for, 0 none known */
 };
 
 struct hangs_options {

@@ -49,7 +49,7 @@ static bool was_away(const struct scene *scene, uint32_t thread, uint64_t from, 
 	return false;
 }
 
-bool hangs_waker_was_away(const struct finder *f, const struct episode *e)
+uint32_t hangs_away_waker(const struct finder *f, const struct episode *e)
 {
 	struct path_node path[FOLLOW_MAX_BACK];
 	unsigned count = follow_back(f->scene, e, path);
@@ -57,8 +57,8 @@ bool hangs_waker_was_away(const struct finder *f, const struct episode *e)
 	for (unsigned i = 0; i < count; i++)
 		if (!scene_is_system(f->scene, path[i].thread) && !scene_same_process(f->scene, path[i].thread, e->thread) &&
 		    was_away(f->scene, path[i].thread, e->start_ns, e->end_ns))
-			return true;
-	return false;
+			return path[i].thread;
+	return 0;
 }
 
 bool hangs_nobody_can_end(const struct finder *f, const struct episode *e)

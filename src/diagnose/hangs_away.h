@@ -5,9 +5,9 @@
 
 #include "diagnose/hangs_rest.h"
 
-/* True when one of those that led to the wait's end was busy, stopped or blocked
- * elsewhere from its begin on: what it was sent then woke nobody. */
-bool hangs_waker_was_away(const struct finder *f, const struct episode *e);
+/* Who of those that led to the wait's end was busy, stopped or blocked elsewhere
+ * from its begin on, so that what it was sent then woke nobody; 0 nobody. */
+uint32_t hangs_away_waker(const struct finder *f, const struct episode *e);
 /* True when the thread waits for a word in memory that no other thread of its
  * process was there to change: a lock whose owner is gone, or its own. */
 bool hangs_nobody_can_end(const struct finder *f, const struct episode *e);

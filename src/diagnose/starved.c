@@ -86,6 +86,14 @@ static bool was_throttled(const struct scene *scene, uint64_t cgroup, uint64_t f
 	return false;
 }
 
+/* By their priorities: a step of five is three times the share. */
+static bool comes_before(const struct scene *scene, uint32_t one, uint32_t other)
+{
+	unsigned a = scene->tables->threads[one].prio, b = scene->tables->threads[other].prio;
+
+	return a && b && a + 5 <= b;
+}
+
 void starved_find(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, struct starved *ret_starved)
 {
 	const struct scene_thread *t = &scene->threads[thread];
@@ -109,6 +117,9 @@ void starved_find(const struct scene *scene, uint32_t thread, uint64_t from_ns, 
 		if (cpu < scene->cpu_count)
 			add_cpu(scene, cpu, from, to, used);
 	}
+	for (uint32_t i = 1; i < scene->thread_count; i++)
+		if (i != thread && comes_before(scene, i, thread))
+			ret_starved->before_ns += used[i];
 	ret_starved->hog = biggest(used, scene->thread_count, thread);
 	ret_starved->hog_ns = ret_starved->hog ? used[ret_starved->hog] : 0;
 	ret_starved->quota = quota_of(scene, thread);
@@ -142,6 +153,9 @@ bool starved_is(const struct starved *starved, const struct scene *scene, uint64
 		return true;
 	/* A real-time thread gives nothing up; of equals each gets its share. */
 	if (one && starved->hog && scene->tables->threads[starved->hog].prio < 100 && scene->tables->threads[starved->hog].prio)
+		return true;
+	/* Nor do those that come before it by their priorities. */
+	if (starved->before_ns * 2 > starved->runnable_ns && running_ns * 4 < starved->runnable_ns)
 		return true;
 	return one && running_ns * 12 < starved->runnable_ns;
 }

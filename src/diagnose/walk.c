@@ -159,15 +159,30 @@ static bool walk_missing(struct walk *walk, const struct episode *episode, uint6
 	return true;
 }
 
+/* A signal, from a timer or elsewhere, broke off a wait that another thread should
+ * have ended: it is late because of that one, not because of the signal. */
+static bool was_broken_off(const struct wait *w)
+{
+	return (w->kind == WAIT_KIND_futex || w->kind == WAIT_KIND_semaphore || w->kind == WAIT_KIND_file_lock ||
+		w->kind == WAIT_KIND_child || w->kind == WAIT_KIND_queue) &&
+	       (w->cause == WAKE_CAUSE_timer || w->cause == WAKE_CAUSE_signal);
+}
+
 static void walk_wait(struct walk *walk, const struct episode *episode, uint64_t from, uint64_t to, uint32_t came)
 {
 	const struct wait *last = &walk->scene->waits[episode->last];
 
 	switch ((enum wait_end)last->end) {
 	case WAIT_END_THREAD:
-		/* A stopped thread is its own matter: who continued it did not delay it. */
-		if (last->kind == WAIT_KIND_stop) {
+		/* A stopped thread is its own matter, and so is one that sleeps: who continued
+		 * it, or cut its sleep short, did not delay it. */
+		if (last->kind == WAIT_KIND_stop || last->kind == WAIT_KIND_sleep) {
 			emit_wait(walk, episode, from, to, CHARGE_THREAD, came);
+			return;
+		}
+		if (was_broken_off(last)) {
+			if (!walk_missing(walk, episode, from, to, came, 0))
+				emit_wait(walk, episode, from, to, CHARGE_MISSING, came);
 			return;
 		}
 		walk_to(walk, episode, last->waker, from, to, came,
@@ -177,8 +192,9 @@ static void walk_wait(struct walk *walk, const struct episode *episode, uint64_t
 	case WAIT_END_SOURCE:
 		/* A packet that was sent again by a timer, or taken by a kernel thread, may
 		 * have come from this machine. */
-		if (last->cause != WAKE_CAUSE_network || !walk_missing(walk, episode, from, to, came, 60))
-			emit_wait(walk, episode, from, to, CHARGE_SOURCE, came);
+		if (was_broken_off(last) ? !walk_missing(walk, episode, from, to, came, 0)
+		    : last->cause != WAKE_CAUSE_network || !walk_missing(walk, episode, from, to, came, 60))
+			emit_wait(walk, episode, from, to, was_broken_off(last) ? CHARGE_MISSING : CHARGE_SOURCE, came);
 		return;
 	case WAIT_END_OPEN:
 	case WAIT_END_TIMEOUT:

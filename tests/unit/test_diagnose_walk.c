@@ -329,7 +329,7 @@ static struct charged charge(const struct world *w, uint32_t thread, uint64_t no
 	if (!first)
 		return mine;
 	mine.state = last->kind == WAIT_KIND_stop ? SPAN_STOPPED : SPAN_WAITING;
-	if (last->kind == WAIT_KIND_stop) {
+	if (last->kind == WAIT_KIND_stop || (last->kind == WAIT_KIND_sleep && last->end == WAIT_END_THREAD)) {
 		mine.charge = last->end == WAIT_END_SOURCE ? CHARGE_SOURCE : CHARGE_THREAD;
 		return mine;
 	}

@@ -230,7 +230,16 @@ struct cred {
 	kuid_t uid;
 };
 
+typedef struct {
+	unsigned long sig[1];
+} sigset_t;
+
+struct sigpending {
+	sigset_t signal;
+};
+
 struct signal_struct {
+	struct sigpending shared_pending;
 	int nr_threads;
 	int group_exit_code;
 	struct { int counter; } live;
@@ -254,6 +263,8 @@ struct rw_semaphore {
 
 struct task_struct {
 	struct thread_info thread_info;
+	struct sigpending pending;
+	sigset_t blocked;
 	unsigned int __state;
 	void *stack;
 	unsigned int flags;

@@ -8,12 +8,20 @@
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
-#define TIF_SIGPENDING_BIT 2 /* x86 */
 #define NAME_RCU ('r' | 'c' << 8 | 'u' << 16) /* how the names of its threads begin */
 
 static __always_inline bool own(struct task_struct *task)
 {
 	return (u32)task->tgid == config.own_pid;
+}
+
+/* From the signals themselves: the number of the thread's flag for them changed with
+ * Linux 6.18. */
+static __always_inline bool signal_is_pending(struct task_struct *task)
+{
+	struct signal_struct *shared = task->signal;
+
+	return (task->pending.signal.sig[0] | (shared ? shared->shared_pending.signal.sig[0] : 0)) & ~task->blocked.sig[0];
 }
 
 SEC("tp_btf/sched_switch")
@@ -38,7 +46,7 @@ int on_switch(u64 *context)
 	} else {
 		w.syscall = SYSCALL_NONE;
 	}
-	if (next->thread_info.flags >> TIF_SIGPENDING_BIT & 1)
+	if (signal_is_pending(next))
 		w.flags |= SWITCH_FLAGS_signal_pending;
 	u32 ustack = 0, kstack = 0;
 	if (tid && !filter_passes(prev)) {
@@ -170,10 +178,10 @@ int on_waking(u64 *context)
 	u32 state = target->__state;
 	if (k.context != CONTEXT_thread)
 		wake_cause(&k, ring, current, target, now);
-	else if (target->thread_info.flags >> TIF_SIGPENDING_BIT & 1 && state & 0x101)
-		k.cause = WAKE_CAUSE_signal;
 	else if (flags & PF_EXITING)
 		k.cause = WAKE_CAUSE_exit;
+	else if (state & 0x101 && signal_is_pending(target))
+		k.cause = WAKE_CAUSE_signal;
 	else if (target->flags & PF_WQ_WORKER)
 		k.cause = WAKE_CAUSE_work;
 	else

@@ -1,0 +1,133 @@
+/* Ranking hangs, see hangs_rank.h. */
+#include "diagnose/hangs_rank.h"
+
+#include <stdlib.h>
+
+#define STOPPED_ALONE_WEIGHT 150   /* nobody is seen to wait for it: it is itself what hung */
+
+const char hang_unread[] = "it computes and leaves what it was sent unread";
+const char hang_turn[] = "an event loop's turn took too long";
+const char hang_computes[] = "it computes and does nothing else";
+const char hang_stopped[] = "it was stopped";
+
+static int more_severe(const void *a, const void *b)
+{
+	const struct hang *x = a, *y = b;
+	double sx = (double)(x->end_ns - x->start_ns) * x->weight, sy = (double)(y->end_ns - y->start_ns) * y->weight;
+
+	if (sx != sy)
+		return sx > sy ? -1 : 1;
+	return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
+}
+
+static bool is_awaited(const struct hang *hangs, size_t count, const struct hang *hang)
+{
+	for (size_t i = 0; i < count; i++)
+		if (hangs[i].thread != hang->thread && hangs[i].reason != hang_stopped && hangs[i].reason != hang_unread &&
+		    hangs[i].weight >= 90 && hangs[i].start_ns < hang->end_ns && hang->start_ns < hangs[i].end_ns)
+			return true;
+	return false;
+}
+
+/* Whoever waits for one that is stopped, or leaves its messages unread, is the
+ * victim; where nobody waits for a stopped process it is that itself, however
+ * long others compute. */
+static void weigh_awaited(struct hang *hangs, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		bool awaited = (hangs[i].reason == hang_stopped || hangs[i].reason == hang_unread) &&
+			       is_awaited(hangs, count, &hangs[i]);
+
+		if (hangs[i].reason == hang_stopped && !awaited)
+			hangs[i].weight = hangs[i].weight / HANG_STOPPED_WEIGHT * STOPPED_ALONE_WEIGHT;
+		if (hangs[i].reason == hang_unread && awaited)
+			hangs[i].weight = hangs[i].weight * 2 / 3;
+	}
+}
+
+/* Of the hangs of one thread that overlap, the most severe stays. */
+static size_t drop_overlaps(struct hang *hangs, size_t count)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		bool covered = false;
+
+		for (size_t j = 0; j < kept; j++)
+			covered |= hangs[j].thread == hangs[i].thread && hangs[j].start_ns < hangs[i].end_ns &&
+				   hangs[i].start_ns < hangs[j].end_ns;
+		if (!covered)
+			hangs[kept++] = hangs[i];
+	}
+	return kept;
+}
+
+static int earlier(const void *a, const void *b)
+{
+	const struct hang *x = a, *y = b;
+
+	return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
+}
+
+static bool is_work(const struct hang *h)
+{
+	return h->reason == hang_unread || h->reason == hang_turn || h->reason == hang_computes;
+}
+
+size_t hangs_join_work(struct hang *hangs, size_t count)
+{
+	size_t kept = 0;
+
+	if (!count)
+		return 0;
+	qsort(hangs, count, sizeof(*hangs), more_severe);
+	count = drop_overlaps(hangs, count);
+	qsort(hangs, count, sizeof(*hangs), earlier);
+	for (size_t i = 0; i < count; i++) {
+		struct hang *last = kept ? &hangs[kept - 1] : NULL;
+		uint64_t shorter = last ? last->end_ns - last->start_ns : 0, length = hangs[i].end_ns - hangs[i].start_ns;
+
+		if (length < shorter)
+			shorter = length;
+		if (!last || !is_work(last) || !is_work(&hangs[i]) || hangs[i].start_ns > last->end_ns + shorter / 50) {
+			hangs[kept++] = hangs[i];
+			continue;
+		}
+		last->end_ns = hangs[i].end_ns;
+		if (hangs[i].weight > last->weight) {
+			last->weight = hangs[i].weight;
+			last->reason = hangs[i].reason;
+		}
+	}
+	return kept;
+}
+
+/* Who waits for a thread that works is stuck because of it, and the work may be no
+ * hang for anybody else: the one that waits comes first. */
+static void prefer_who_waits(struct hang *hangs, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct hang *waits = &hangs[i];
+		uint64_t length = waits->end_ns - waits->start_ns;
+
+		for (size_t j = 0; waits->awaits && j < count; j++) {
+			const struct hang *works = &hangs[j];
+			uint64_t from = works->start_ns > waits->start_ns ? works->start_ns : waits->start_ns;
+			uint64_t to = works->end_ns < waits->end_ns ? works->end_ns : waits->end_ns;
+			double severity = (double)(works->end_ns - works->start_ns) * works->weight;
+
+			if (works->thread != waits->awaits || !is_work(works) || to < from || (to - from) * 2 < length)
+				continue;
+			if (severity >= (double)length * waits->weight)
+				waits->weight = (uint32_t)(severity / (double)length) + 1;
+		}
+	}
+}
+
+void hangs_rank(struct hang *hangs, size_t count)
+{
+	weigh_awaited(hangs, count);
+	prefer_who_waits(hangs, count);
+	if (count)
+		qsort(hangs, count, sizeof(*hangs), more_severe);
+}

@@ -1,0 +1,20 @@
+/* Which of the hangs found comes first, and which of them are one. Private to the
+ * finding of hangs. */
+#ifndef DIAGNOSE_HANGS_RANK_H
+#define DIAGNOSE_HANGS_RANK_H
+
+#include "diagnose/hangs.h"
+
+#define HANG_STOPPED_WEIGHT 60
+
+/* Reasons that the ranking tells from others, by their addresses. */
+extern const char hang_unread[], hang_turn[], hang_computes[], hang_stopped[];
+
+/* Of the hangs of one thread that overlap the most severe stays. One of several
+ * pieces of work may wake somebody before it goes on to the next: for whoever
+ * waits for the thread they are one hang. Returns how many are left. */
+size_t hangs_join_work(struct hang *hangs, size_t count);
+/* Most severe first; who waits comes before the one it waits for. */
+void hangs_rank(struct hang *hangs, size_t count);
+
+#endif
