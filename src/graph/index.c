@@ -96,7 +96,7 @@ static void identity_of(const struct graph *graph, const struct rules *rules, ui
 		identity[9] = (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
 	}
 	identity[10] = 0;
-	identity[11] = summary->damaged_chunks << 32 | summary->files;
+	identity[11] = (summary->damaged_chunks + summary->unknown_chunks) << 32 | summary->files;
 }
 
 /* Which boot of the machine this is; 0 unknown. */

@@ -248,6 +248,9 @@ static int show_events(struct dump *dump)
 			buf_clear(&dump->buf);
 		}
 	}
+	if (trace_cursor_unknown(dump->cursor))
+		sink_printf(dump->context->notes, "%" PRIu64 " chunks are written in a way that this version does not know and were "
+			    "passed over: a newer Argus reads them\n", trace_cursor_unknown(dump->cursor));
 	if (trace_cursor_damaged(dump->cursor))
 		sink_printf(dump->context->notes, "%" PRIu64 " damaged chunks were passed over; `argus info` tells of losses\n",
 			    trace_cursor_damaged(dump->cursor));

@@ -132,6 +132,7 @@ static void make_json(const struct trace *trace, const struct tables *tables, co
 	json_bool(&json, "complete", summary->complete);
 	json_u64(&json, "unknown_events", summary->unknown_events);
 	json_u64(&json, "damaged_chunks", summary->damaged_chunks);
+	json_u64(&json, "unknown_chunks", summary->unknown_chunks);
 	json_u64(&json, "damaged_bytes", summary->damaged_bytes);
 	json_u64(&json, "truncated_bytes", summary->truncated_bytes);
 	add_types(&json, "types", summary, false);
@@ -240,6 +241,9 @@ static void show_notes(const struct trace_summary *summary, struct buf *buf)
 			   summary->damaged_stretches, summary->damaged_bytes);
 	if (summary->damaged_chunks)
 		buf_printf(buf, "note: %" PRIu64 " damaged chunks were passed over\n", summary->damaged_chunks);
+	if (summary->unknown_chunks)
+		buf_printf(buf, "note: %" PRIu64 " chunks are written in a way that this version does not know and were passed over: "
+			   "a newer Argus reads them\n", summary->unknown_chunks);
 	if (summary->unknown_events)
 		buf_printf(buf, "note: %" PRIu64 " events of types that this version does not know were passed over\n",
 			   summary->unknown_events);

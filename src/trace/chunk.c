@@ -136,6 +136,26 @@ static bool chunk_good(const struct trace_file *file, uint64_t at, const struct 
 	return good;
 }
 
+/* The GAP_REASON_ why its payload cannot be read, or 0. Codings that are not
+ * known come in files of a later version, which are refused, but for those whose
+ * head is damaged. */
+static unsigned check_chunk(struct trace *trace, const struct chunk *chunk, const struct chunk_head *head)
+{
+	const struct trace_file *file = &trace->files.items[chunk->file];
+	struct trace_filter all = { 0 };
+	int status;
+
+	if (!chunk_good(file, chunk->at, head))
+		return GAP_REASON_damaged;
+	if (!trace->decode && file->head.version)
+		return 0;
+	if (!trace->scratch)
+		trace->scratch = mem_zalloc(sizeof(*trace->scratch));
+	memset(all.types, 0xff, sizeof(all.types));
+	status = chunk_decode(trace, chunk, &all, trace->scratch);
+	return status ? chunk_gap_reason(status) : 0;
+}
+
 bool chunk_take(struct trace *trace, uint32_t number, uint64_t at, const unsigned char *bytes)
 {
 	const struct trace_file *file = &trace->files.items[number];
@@ -143,6 +163,7 @@ bool chunk_take(struct trace *trace, uint32_t number, uint64_t at, const unsigne
 	struct chunk_head head;
 	const unsigned char *rest, *end;
 	struct chunk chunk;
+	unsigned bad;
 
 	memcpy(&head, bytes, sizeof(head));
 	end = bytes + head.head_bytes;
@@ -156,10 +177,11 @@ bool chunk_take(struct trace *trace, uint32_t number, uint64_t at, const unsigne
 		.count = head.count, .state_count = head.state_count, .sequence = head.sequence,
 		.stream_before = head.stream_before, .file = number, .cpu = head.cpu, .flags = head.flags,
 	};
-	if (trace->verify && !chunk_good(file, at, &head)) {
-		atomic_store_explicit(&chunk.damaged, true, memory_order_relaxed);
-		trace->summary.damaged_chunks++;
-		vec_push(&trace->gaps, ((struct trace_gap){ head.first_ns, head.last_ns, head.count, head.cpu, GAP_REASON_damaged }));
+	bad = trace->verify ? check_chunk(trace, &chunk, &head) : 0;
+	if (bad) {
+		atomic_store_explicit(&chunk.bad, bad, memory_order_relaxed);
+		*(bad == GAP_REASON_unknown ? &trace->summary.unknown_chunks : &trace->summary.damaged_chunks) += 1;
+		vec_push(&trace->gaps, ((struct trace_gap){ head.first_ns, head.last_ns, head.count, head.cpu, bad }));
 	} else {
 		count_types(trace, file, &types, &chunk);
 	}

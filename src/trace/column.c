@@ -280,7 +280,7 @@ static const unsigned char *get_head(const unsigned char *at, const unsigned cha
 {
 	uint64_t bytes = 0;
 
-	if (at == end || *at >= COLUMN_CODINGS)
+	if (at == end || column_unknown(at, end))
 		return NULL;
 	*ret_coding = *at++;
 	if (*ret_coding != COLUMN_ZERO) {

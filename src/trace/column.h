@@ -5,6 +5,7 @@
 #ifndef TRACE_COLUMN_H
 #define TRACE_COLUMN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -39,5 +40,10 @@ struct column_target {
 /* Returns the place behind the column, NULL when it is malformed. */
 const unsigned char *column_get(const unsigned char *at, const unsigned char *end, struct column_target target, size_t n);
 const unsigned char *column_skip(const unsigned char *at, const unsigned char *end);
+/* Whether it is coded in a way that this version does not know. */
+static inline bool column_unknown(const unsigned char *at, const unsigned char *end)
+{
+	return at < end && *at >= COLUMN_CODINGS;
+}
 
 #endif

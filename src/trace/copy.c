@@ -38,9 +38,9 @@ static int add_gap(struct copy *copy, struct trace_gap gap, uint16_t cpu, struct
 			      gap.to_ns, gap.lost, gap.reason, err);
 }
 
-static int add_damage(struct copy *copy, const struct chunk *chunk, struct err *err)
+static int add_bad(struct copy *copy, const struct chunk *chunk, unsigned reason, struct err *err)
 {
-	return add_gap(copy, (struct trace_gap){ chunk->first_ns, chunk->last_ns, chunk->count, chunk->cpu, GAP_REASON_damaged },
+	return add_gap(copy, (struct trace_gap){ chunk->first_ns, chunk->last_ns, chunk->count, chunk->cpu, reason },
 		       chunk->cpu, err);
 }
 
@@ -52,8 +52,9 @@ static int add_events(struct copy *copy, const struct chunk *chunk, struct err *
 	int r = 0;
 
 	memset(all.types, 0xff, sizeof(all.types));
-	if (chunk_decode(copy->trace, chunk, &all, &copy->decoded))
-		return add_damage(copy, chunk, err);
+	r = chunk_decode(copy->trace, chunk, &all, &copy->decoded);
+	if (r)
+		return add_bad(copy, chunk, chunk_gap_reason(r), err);
 	for (uint32_t i = 0; !r && i < decoded->count; i++) {
 		struct event e = { .time = decoded->times[i], .cpu = chunk->cpu, .type = decoded->types[i], .tid = decoded->tids[i], .tail = "" };
 
@@ -78,18 +79,20 @@ static int add_whole(struct copy *copy, const struct chunk *chunk, struct err *e
 	if (!trace_file_read(&copy->trace->files.items[chunk->file], chunk->at, copy->bytes.items, size) ||
 	    !chunk_head_good(copy->bytes.items, size, &head) || head.head_bytes + head.payload_bytes != size ||
 	    crc32c(0, copy->bytes.items + head.head_bytes, head.payload_bytes) != head.payload_crc)
-		return add_damage(copy, chunk, err);
+		return add_bad(copy, chunk, GAP_REASON_damaged, err);
 	return writer_add_chunk(copy->writer, copy->bytes.items, err);
 }
 
 static int add_chunk(struct copy *copy, const struct chunk *chunk, struct err *err)
 {
+	unsigned bad = atomic_load_explicit(&chunk->bad, memory_order_relaxed);
+
 	if (chunk->gap)
 		return add_gap(copy, chunk->hole, chunk->cpu, err);
 	if (chunk->last_ns < copy->from_ns)
 		return 0;
-	if (chunk->refused || atomic_load_explicit(&chunk->damaged, memory_order_relaxed))
-		return add_damage(copy, chunk, err);
+	if (chunk->refused || bad)
+		return add_bad(copy, chunk, bad ? bad : GAP_REASON_damaged, err);
 	if (chunk->first_ns >= copy->from_ns && copy->own_table[chunk->file])
 		return add_whole(copy, chunk, err);
 	return add_events(copy, chunk, err);

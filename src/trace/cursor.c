@@ -24,7 +24,7 @@ struct source {
 	struct chunk *chunk;
 	struct decoded decoded;
 	uint32_t at;                /* next event */
-	struct event_gap gap;       /* stands for a hole or a damaged chunk */
+	struct event_gap gap;       /* stands for a hole or a chunk that cannot be read */
 	bool is_gap;
 };
 
@@ -38,7 +38,7 @@ struct trace_cursor {
 	uint64_t skip_to;                   /* events of lower numbers are passed over */
 	uint64_t live_events;
 	uint64_t until_ns;                  /* the first source's events before it come next; 0: not known */
-	uint64_t damaged;
+	uint64_t damaged, unknown;          /* chunks */
 	struct ahead *ahead;                /* NULL: chunks are decoded when they are needed */
 	size_t walked;                      /* chunks since the last leap */
 	struct event event;
@@ -119,6 +119,28 @@ static bool pass_over(const struct trace_cursor *cursor, const struct chunk *chu
 	return !some;
 }
 
+/* Decodes a chunk; why it cannot be, a GAP_REASON_, or 0. */
+static unsigned read_chunk(struct trace_cursor *cursor, size_t number, struct source *source)
+{
+	struct chunk *chunk = &cursor->trace->chunks.items[number];
+	unsigned bad = atomic_load_explicit(&chunk->bad, memory_order_relaxed);
+	int status;
+
+	if (bad)
+		return bad;
+	if (chunk->refused || cursor->live_events + chunk->count > LIVE_EVENTS)
+		status = -EBADMSG;
+	else if (cursor->ahead)
+		status = ahead_take(cursor->ahead, number, &source->decoded);
+	else
+		status = chunk_decode(cursor->trace, chunk, &cursor->filter, &source->decoded);
+	if (!status)
+		return 0;
+	bad = chunk_gap_reason(status);
+	atomic_store_explicit(&chunk->bad, bad, memory_order_relaxed);
+	return bad;
+}
+
 /* Decodes a chunk into the heap, from its first event at or after from_ns on;
  * the number of events passed over for that. */
 static uint64_t open_chunk(struct trace_cursor *cursor, size_t number, uint64_t from_ns)
@@ -126,6 +148,7 @@ static uint64_t open_chunk(struct trace_cursor *cursor, size_t number, uint64_t 
 	struct chunk *chunk = &cursor->trace->chunks.items[number];
 	struct source *source;
 	uint32_t low = 0, high;
+	unsigned reason;
 
 	if (pass_over(cursor, chunk))
 		return 0;
@@ -138,12 +161,12 @@ static uint64_t open_chunk(struct trace_cursor *cursor, size_t number, uint64_t 
 	source->is_gap = false;
 	if (chunk->gap) {
 		set_gap(source, chunk->hole);
-	} else if (chunk->refused || cursor->live_events + chunk->count > LIVE_EVENTS || atomic_load_explicit(&chunk->damaged, memory_order_relaxed) ||
-		   (cursor->ahead ? ahead_take(cursor->ahead, number, &source->decoded) :
-		    chunk_decode(cursor->trace, chunk, &cursor->filter, &source->decoded))) {
-		atomic_store_explicit(&chunk->damaged, true, memory_order_relaxed);
-		cursor->damaged++;
-		set_gap(source, (struct trace_gap){ chunk->first_ns, chunk->last_ns, chunk->count, chunk->cpu, GAP_REASON_damaged });
+	} else if ((reason = read_chunk(cursor, number, source))) {
+		if (reason == GAP_REASON_unknown)
+			cursor->unknown++;
+		else
+			cursor->damaged++;
+		set_gap(source, (struct trace_gap){ chunk->first_ns, chunk->last_ns, chunk->count, chunk->cpu, reason });
 	}
 	if (source->is_gap) {
 		if (chunk->first_ns >= from_ns) {
@@ -374,4 +397,9 @@ void trace_cursor_seek(struct trace_cursor *cursor, uint64_t number)
 uint64_t trace_cursor_damaged(const struct trace_cursor *cursor)
 {
 	return cursor->damaged;
+}
+
+uint64_t trace_cursor_unknown(const struct trace_cursor *cursor)
+{
+	return cursor->unknown;
 }

@@ -45,9 +45,18 @@ struct decoding {
 	const unsigned char *tids;         /* the column, decoded last */
 	const unsigned char *next;         /* each switch's `next`: the first one; NULL when there are none */
 	size_t next_stride;
+	bool unknown;                      /* it is written in a way that this version does not know */
 	uint32_t places[DESCRIBE_NUMBERS], words[DESCRIBE_NUMBERS], tails[DESCRIBE_NUMBERS];
 	uint16_t own[DESCRIBE_NUMBERS];
 };
+
+/* Takes the column that stands next, or passes over it where `target` is NULL. */
+static bool take_column(struct decoding *d, const struct column_target *target, size_t n)
+{
+	d->unknown |= column_unknown(d->at, d->end);
+	d->at = target ? column_get(d->at, d->end, *target, n) : column_skip(d->at, d->end);
+	return d->at != NULL;
+}
 
 /* Reads, checks and unpacks. */
 static bool unpack(const struct trace *trace, const struct chunk *chunk, struct decoding *d)
@@ -64,6 +73,10 @@ static bool unpack(const struct trace *trace, const struct chunk *chunk, struct 
 	    crc32c(0, payload, d->head.payload_bytes) != d->head.payload_crc ||
 	    !chunk_types_get(packed + sizeof(d->head), payload, d->head.count, &d->types))
 		return false;
+	if (d->head.flags & ~CHUNK_FLAGS) {
+		d->unknown = true;
+		return false;
+	}
 	if (d->head.flags & CHUNK_STORED) {
 		d->at = payload;
 	} else {
@@ -85,8 +98,7 @@ static bool decode_types(struct decoding *d)
 
 	d->codes = room(d->to, ROOM_SCRATCH, d->head.count * 5); /* and the switches' `next` */
 	memset(d->codes, 0, d->head.count);
-	d->at = column_get(d->at, d->end, (struct column_target){ d->codes, 1, 1 }, d->head.count);
-	if (!d->at)
+	if (!take_column(d, &(struct column_target){ d->codes, 1, 1 }, d->head.count))
 		return false;
 	for (uint32_t i = 0; i < d->head.count; i++)
 		counts[d->codes[i]]++;
@@ -102,8 +114,7 @@ static bool decode_times(struct decoding *d)
 	bool overflow = false;
 
 	memset(times, 0, d->head.count * sizeof(*times));
-	d->at = column_get(d->at, d->end, (struct column_target){ times, sizeof(*times), sizeof(*times) }, d->head.count);
-	if (!d->at)
+	if (!take_column(d, &(struct column_target){ times, sizeof(*times), sizeof(*times) }, d->head.count))
 		return false;
 	for (uint32_t i = 0; i < d->head.count; i++) {
 		overflow |= __builtin_add_overflow(time, times[i], &time);
@@ -123,8 +134,7 @@ static bool pass_tids(struct decoding *d)
 		return false;
 	d->first_tid = (uint32_t)first;
 	d->tids = d->at;
-	d->at = column_skip(d->at, d->end);
-	return d->at != NULL;
+	return take_column(d, NULL, 0);
 }
 
 static bool decode_tids(struct decoding *d)
@@ -199,6 +209,7 @@ static bool decode_keyed(struct decoding *d, const unsigned char *column, const 
 		return false;
 	at++;
 	memset(values, 0, n * sizeof(*values));
+	d->unknown |= column_unknown(at, end);
 	if (at == end || *at == COLUMN_KEYED ||
 	    column_get(at, end, (struct column_target){ values, sizeof(*values), sizeof(*values) }, n) != end)
 		return false;
@@ -235,9 +246,9 @@ static bool decode_fields(struct decoding *d, unsigned code, const struct event_
 		}
 		columns[i] = d->at;
 		if (target.to && !field->skip && (next || fields >> field->offset & 1) && d->at < d->end && *d->at != COLUMN_KEYED)
-			d->at = column_get(d->at, d->end, target, n);
+			take_column(d, &target, n);
 		else
-			d->at = column_skip(d->at, d->end);
+			take_column(d, NULL, n);
 		if (!d->at || (next && *columns[i] == COLUMN_KEYED))
 			return false;
 	}
@@ -259,8 +270,7 @@ static bool decode_tails(struct decoding *d, unsigned code, uint32_t *lengths, b
 	uint32_t n = d->types.counts[code];
 	const unsigned char *column = d->at;
 
-	d->at = column_skip(d->at, d->end);
-	if (!d->at)
+	if (!take_column(d, NULL, n))
 		return false;
 	if (column[0] == COLUMN_ZERO)
 		return true;
@@ -301,8 +311,10 @@ static bool decode_all_types(struct decoding *d, uint32_t **ret_lengths)
 	for (unsigned i = 0; i < d->types.count; i++) {
 		const struct event_plan *plan = &d->file->plans[d->types.numbers[i]];
 
-		if (!plan->described)
+		if (!plan->described) { /* the table that told of it was damaged */
+			d->unknown = true;
 			return false;
+		}
 		d->own[i] = plan->known ? d->types.numbers[i] : EVENT_MAX;
 		d->words[i] = is_wanted(d, d->own[i]) ? event_infos[d->own[i]].bytes / 8 : 0;
 		d->places[i] = d->words[i] ? (uint32_t)words : PLACE_NONE;
@@ -373,7 +385,7 @@ int chunk_decode(const struct trace *trace, const struct chunk *chunk, const str
 	decoded->count = 0;
 	if (!unpack(trace, chunk, &d) || !decode_types(&d) || !decode_times(&d) || !pass_tids(&d) ||
 	    !decode_all_types(&d, &lengths) || !decode_tids(&d))
-		return -EBADMSG;
+		return d.unknown ? -EPROTONOSUPPORT : -EBADMSG;
 	place_events(&d);
 	place_tails(&d, lengths);
 	decoded->count = d.head.count;

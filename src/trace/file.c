@@ -50,6 +50,12 @@ static int read_descriptors(struct trace_file *file)
 	return status;
 }
 
+static int refuse_version(const struct trace_file *file, struct err *err)
+{
+	return err_set(err, -EPROTONOSUPPORT, "'%s' has format %" PRIu32 ", as a newer Argus writes; this one reads formats up to %d",
+		       file->path, file->head.version, FORMAT_VERSION);
+}
+
 static int read_file_head(struct trace *trace, struct trace_file *file, struct err *err)
 {
 	file->plans = arena_array(&trace->arena, struct event_plan, DESCRIBE_NUMBERS);
@@ -63,15 +69,13 @@ static int read_file_head(struct trace *trace, struct trace_file *file, struct e
 		return err_set(err, -ENODATA, "'%s' ends within its head: nothing was recorded", file->path);
 	if (read_descriptors(file)) {
 		if (file->head.version > FORMAT_VERSION && file->head.version < 1000)
-			return err_set(err, -EPROTONOSUPPORT, "'%s' has format %" PRIu32 "; this Argus reads formats up to %d",
-				       file->path, file->head.version, FORMAT_VERSION);
+			return refuse_version(file, err);
 		/* The chunks speak for themselves; they are read as this version writes them. */
 		describe_own(file->plans);
 		file->head = (struct file_head){ .head_bytes = sizeof(file->head) };
 		trace->summary.damaged_heads++;
-	} else if (file->head.version != FORMAT_VERSION) {
-		return err_set(err, -EPROTONOSUPPORT, "'%s' has format %" PRIu32 "; this Argus reads format %d", file->path,
-			       file->head.version, FORMAT_VERSION);
+	} else if (!file->head.version || file->head.version > FORMAT_VERSION) {
+		return refuse_version(file, err);
 	}
 	return 0;
 }

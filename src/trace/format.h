@@ -9,7 +9,7 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files are read and written as they lie in memory");
 
-#define FORMAT_VERSION 1
+#define FORMAT_VERSION 2           /* raised with each new coding or flag; older ones are read */
 #define FORMAT_MAGIC "ARGUSTRC"
 #define FORMAT_MARKER "\xa5" "Chunk\r\n"   /* begins each chunk; not to be found in text */
 #define FORMAT_TRAILER "ARGUSEND"
@@ -35,7 +35,8 @@ _Static_assert(sizeof(struct file_head) == 64, "file head");
 
 enum chunk_flags {
 	CHUNK_INDEX = 1,           /* the payload is heads of chunks */
-	CHUNK_STORED = 2           /* the payload is not compressed */
+	CHUNK_STORED = 2,          /* the payload is not compressed */
+	CHUNK_FLAGS = 3            /* all that are known */
 };
 
 struct chunk_head {

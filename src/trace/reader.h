@@ -2,6 +2,7 @@
 #ifndef TRACE_READER_H
 #define TRACE_READER_H
 
+#include <errno.h>
 #include <stdatomic.h>
 
 #include "base/map.h"
@@ -36,7 +37,7 @@ struct chunk {
 	bool gap;                     /* not in the file: `hole` is all */
 	bool refused;                 /* overlaps others in a way that the writer never makes */
 	struct trace_gap hole;
-	atomic_bool damaged;          /* found when its payload was read */
+	atomic_uint bad;              /* GAP_REASON_ damaged or unknown, when its payload cannot be read; 0 */
 };
 
 struct clock_point {
@@ -54,7 +55,9 @@ struct trace {
 	struct map threads;                /* tid to pid (0 not known), while opening */
 	struct map processes;
 	uint64_t reused_threads;
-	bool verify;                       /* read and check all payloads while opening */
+	bool verify;                       /* check all payloads' sums while opening, ... */
+	bool decode;                       /* ... and decode them */
+	struct decoded *scratch;           /* for that; NULL until it is needed */
 	uint64_t floor_ns;                 /* events before it are not handed out */
 	uint64_t total;                    /* numbers that events have: 1..total */
 };
@@ -100,9 +103,16 @@ struct decoded {
 };
 #define PLACE_NONE UINT32_MAX
 
+/* The reason of the gap that stands for a chunk which chunk_decode refused. */
+static inline unsigned chunk_gap_reason(int status)
+{
+	return status == -EPROTONOSUPPORT ? GAP_REASON_unknown : GAP_REASON_damaged;
+}
+
 void decoded_done(struct decoded *decoded);
 /* Types that are not wanted may be left without payloads and tails, fields that
- * are not without values. -EBADMSG when the chunk is damaged. */
+ * are not without values. -EBADMSG when the chunk is damaged, -EPROTONOSUPPORT
+ * when it is whole but written in a way that this version does not know. */
 int chunk_decode(const struct trace *trace, const struct chunk *chunk, const struct trace_filter *wanted, struct decoded *decoded);
 
 #endif

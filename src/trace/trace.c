@@ -232,8 +232,8 @@ static void raise_floor(struct trace *trace)
 		return;
 	cursor = trace_cursor_new(trace, &filter);
 	while ((e = trace_cursor_next(cursor))) {
-		/* what stands for a damaged chunk was not counted */
-		if (e->type == EVENT_gap && event_as(e, gap)->reason == GAP_REASON_damaged)
+		/* what stands for a chunk that cannot be read was not counted */
+		if (e->type == EVENT_gap && (event_as(e, gap)->reason == GAP_REASON_damaged || event_as(e, gap)->reason == GAP_REASON_unknown))
 			continue;
 		summary->counts[e->type]--;
 		if (event_infos[e->type].categories & (STATE | META))
@@ -251,7 +251,7 @@ static int open_trace(const char *path, bool verify, struct trace **ret_trace, s
 	struct stat st;
 	int status;
 
-	trace->verify = verify;
+	trace->verify = trace->decode = verify;
 	trace->path = arena_strdup(&trace->arena, path);
 	if (stat(path, &st))
 		status = err_sys(err, -errno, "opening '%s'", path);
@@ -292,6 +292,9 @@ void trace_close(struct trace *trace)
 	vec_done(&trace->clocks);
 	map_done(&trace->threads);
 	map_done(&trace->processes);
+	if (trace->scratch)
+		decoded_done(trace->scratch);
+	free(trace->scratch);
 	arena_done(&trace->arena);
 	free(trace);
 }

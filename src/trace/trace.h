@@ -3,7 +3,8 @@
  * A trace is mapped, never copied whole. Events come merged by time over all
  * processors and are numbered from 1 in that order; a number names the same
  * event each time the same trace is opened. Damaged stretches are passed over,
- * counted and listed as gaps; an unknown event is passed over and counted.
+ * counted and listed as gaps; an unknown event is passed over and counted, and
+ * so is a chunk written in a way that this version does not know.
  * A `struct trace` may be read by several threads at once, each with its own
  * cursor. */
 #ifndef TRACE_TRACE_H
@@ -35,6 +36,7 @@ struct trace_summary {
 	uint64_t lost;                       /* events, all gaps */
 	uint64_t unknown_events;             /* of types this version does not know */
 	uint64_t damaged_chunks;
+	uint64_t unknown_chunks;             /* whole, but written in a way that this version does not know */
 	uint64_t truncated_bytes;            /* at the ends of files, not recovered */
 	uint64_t damaged_stretches;          /* places in files where no chunk could be found, ... */
 	uint64_t damaged_bytes;              /* ... and their lengths together */
@@ -93,8 +95,10 @@ const struct event *trace_cursor_next(struct trace_cursor *cursor);
  * filtered cursor, the first one behind it that passes). */
 void trace_cursor_seek(struct trace_cursor *cursor, uint64_t number);
 
-/* Chunks that the cursor found damaged so far: each came out as one gap event. */
+/* Chunks that the cursor found damaged, or written in a way that this version
+ * does not know, so far: each came out as one gap event. */
 uint64_t trace_cursor_damaged(const struct trace_cursor *cursor);
+uint64_t trace_cursor_unknown(const struct trace_cursor *cursor);
 
 /* Copies one event into the arena; NULL when there is no such number. */
 const struct event *trace_event(const struct trace *trace, struct arena *arena, uint64_t number);

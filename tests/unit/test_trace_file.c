@@ -2,51 +2,12 @@
  * whole, torn, damaged and foreign files. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <cmocka.h>
 
-#include "base/vec.h"
-#include "random_events.h"
 #include "trace/crc32c.h"
-#include "trace/format.h"
-#include "trace/trace.h"
-#include "trace/writer.h"
-
-static char directory[64];
-
-static const char *path_of(const char *name)
-{
-	static char path[4][128];
-	static unsigned next;
-	char *to = path[next++ % 4];
-
-	snprintf(to, sizeof(path[0]), "%s/%s", directory, name);
-	return to;
-}
-
-static int make_directory(void **state)
-{
-	(void)state;
-	strcpy(directory, "/tmp/argus-test-XXXXXX");
-	return mkdtemp(directory) ? 0 : -1;
-}
-
-static int remove_directory(void **state)
-{
-	char command[128];
-
-	(void)state;
-	snprintf(command, sizeof(command), "rm -r %s", directory);
-	return system(command);
-}
-
-struct events vec(struct event);
+#include "trace_files.h"
 
 static int by_order(const void *a, const void *b)
 {
@@ -73,68 +34,6 @@ static struct events make_events(struct arena *arena, unsigned count, unsigned c
 		vec_push(&events, e);
 	}
 	return events;
-}
-
-static struct writer *create(const char *path, struct writer_options options)
-{
-	struct writer *writer;
-	struct err err = { 0 };
-
-	if (writer_create(path, false, &options, &writer, &err)) {
-		print_error("%s\n", err.text);
-		fail();
-	}
-	return writer;
-}
-
-static void write_events(const struct events *events, const char *path, unsigned flush_each)
-{
-	struct writer *writer = create(path, (struct writer_options){ .cpus = 8 });
-
-	for (size_t i = 0; i < events->length; i++) {
-		assert_int_equal(writer_add_event(writer, &events->items[i], NULL), 0);
-		if (flush_each && i % flush_each == 0)
-			assert_int_equal(writer_flush(writer, UINT64_MAX, NULL), 0);
-	}
-	assert_int_equal(writer_close(writer, NULL), 0);
-}
-
-static struct trace *open_good(const char *path)
-{
-	struct trace *trace;
-	struct err err = { 0 };
-
-	if (trace_open(path, &trace, &err)) {
-		print_error("%s\n", err.text);
-		fail();
-	}
-	return trace;
-}
-
-static uint64_t file_bytes(const char *path)
-{
-	struct stat st;
-
-	assert_int_equal(stat(path, &st), 0);
-	return (uint64_t)st.st_size;
-}
-
-static unsigned char *read_file(const char *path, size_t *ret_size)
-{
-	FILE *file = fopen(path, "r");
-	unsigned char *bytes = mem_alloc(*ret_size = file_bytes(path));
-
-	assert_int_equal(fread(bytes, 1, *ret_size, file), *ret_size);
-	fclose(file);
-	return bytes;
-}
-
-static void write_file(const char *path, const void *bytes, size_t size)
-{
-	FILE *file = fopen(path, "w");
-
-	assert_int_equal(fwrite(bytes, 1, size, file), size);
-	fclose(file);
 }
 
 /* ---- whole files ---- */
@@ -312,36 +211,6 @@ static void losses_are_told(void **state)
 
 /* ---- torn, damaged and foreign files ---- */
 
-/* Walks it all; the number of events seen that are no gaps. */
-static uint64_t walk(const struct trace *trace)
-{
-	struct trace_cursor *cursor = trace_cursor_new(trace, NULL);
-	const struct event *e;
-	uint64_t n = 0, before = 0, number = 0;
-
-	while ((e = trace_cursor_next(cursor))) {
-		assert_true(e->time >= before);
-		assert_true(e->number > number);
-		before = e->time;
-		number = e->number;
-		n += e->type != EVENT_gap;
-	}
-	trace_cursor_free(cursor);
-	return n;
-}
-
-static struct events small_events(struct arena *arena)
-{
-	struct events events = { 0 };
-
-	for (unsigned i = 0; i < 60; i++) {
-		struct event e = random_event(arena, i % 3 ? EVENT_switch : EVENT_fork, 1000 + i, 2);
-
-		vec_push(&events, e);
-	}
-	return events;
-}
-
 /* Steps through the bytes of a file: all of them when ARGUS_TEST_ALL is set. The
  * event table's are many and all alike; elsewhere a step of 7 meets each bit
  * and each field of a head in one chunk or another. */
@@ -472,60 +341,6 @@ static void foreign_files_are_refused_with_words(void **state)
 	assert_int_equal(mkdir(path_of("folder"), 0700), 0);
 	assert_int_equal(trace_open(path_of("folder"), &trace, &err), -ENOENT);
 	assert_non_null(strstr(err.text, "no trace of Argus in the directory"));
-}
-
-/* Gives the file's event table another name for one event, or one field. */
-static void rename_in_head(const char *path, const char *from, const char *to)
-{
-	size_t size;
-	unsigned char *bytes = read_file(path, &size), *at;
-	struct file_head head;
-
-	memcpy(&head, bytes, sizeof(head));
-	at = memmem(bytes + sizeof(head), head.head_bytes - sizeof(head), from, strlen(from));
-	assert_non_null(at);
-	memcpy(at, to, strlen(to));
-	memset(bytes + offsetof(struct file_head, crc), 0, 4);
-	head.crc = crc32c(0, bytes, head.head_bytes);
-	memcpy(bytes, &head, sizeof(head));
-	write_file(path, bytes, size);
-	free(bytes);
-}
-
-static void unknown_events_and_fields_are_passed_over(void **state)
-{
-	const char *path = path_of("unknown");
-	struct arena arena = { 0 };
-	struct events events = small_events(&arena);
-	struct trace_cursor *cursor;
-	struct trace *trace;
-	const struct event *e;
-
-	(void)state;
-	write_events(&events, path, 0);
-	rename_in_head(path, "fork", "krof");
-	rename_in_head(path, "timeout_ns", "timeout_xy");
-	trace = open_good(path);
-	assert_int_equal(trace_summary(trace)->unknown_events, 20);
-	assert_int_equal(trace_summary(trace)->events, 40);
-	cursor = trace_cursor_new(trace, NULL);
-	for (size_t i = 0; i < events.length; i++) {
-		struct event_switch want;
-
-		if (events.items[i].type == EVENT_fork)
-			continue;
-		e = trace_cursor_next(cursor);
-		assert_int_equal(e->number, i + 1);
-		want = *event_as(&events.items[i], switch);
-		want.timeout_ns = 0;
-		assert_memory_equal(&want, e->data, sizeof(want));
-		assert_int_equal(e->tid, events.items[i].tid);
-	}
-	assert_null(trace_cursor_next(cursor));
-	trace_cursor_free(cursor);
-	trace_close(trace);
-	vec_done(&events);
-	arena_done(&arena);
 }
 
 static void a_file_being_written_is_read_so_far(void **state)
@@ -727,7 +542,6 @@ int main(void)
 		cmocka_unit_test(flipped_bits_cost_one_chunk),
 		cmocka_unit_test(holes_are_seen_and_passed),
 		cmocka_unit_test(foreign_files_are_refused_with_words),
-		cmocka_unit_test(unknown_events_and_fields_are_passed_over),
 		cmocka_unit_test(a_file_being_written_is_read_so_far),
 		cmocka_unit_test(outputs_are_never_written_through_links),
 		cmocka_unit_test(a_limit_ends_the_file_readably),
