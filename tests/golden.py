@@ -34,7 +34,9 @@ def find(folder):
 def parse(path):
     """(header lines, [[kind, argument, body lines]])"""
     header, parts = [], []
-    for line in open(path, encoding='utf-8', errors='surrogateescape').read().split('\n'):
+    with open(path, encoding='utf-8', errors='surrogateescape') as file:
+        text = file.read()
+    for line in text.split('\n'):
         if line.startswith('=== '):
             word, _, rest = line[4:].partition(' ')
             parts.append([word, rest, []] if word in ('trace', 'file') else ['run', line[4:], []])

@@ -5,7 +5,7 @@
 need_bpf
 need_command perf
 
-argus record -a --level full --stacks none --ring 1M -o t.trace 2>log &
+argus record -a --level full --stacks none --ring 4M -o t.trace 2>log &
 recorder=$!
 trap 'kill -CONT $recorder 2>/dev/null || true; kill -9 $recorder 2>/dev/null || true' EXIT
 wait_until 60 test -s t.trace

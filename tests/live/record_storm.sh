@@ -29,7 +29,7 @@ int main(void)
 END
 gcc -O2 -o storm storm.c
 # what comes in a quarter of a second is several times what such a ring holds
-argus record -a --ring 2M --stacks none --freq 0 -o t.trace -- ./storm 2>/dev/null
+argus record -a --ring 8M --stacks none --freq 0 -o t.trace -- ./storm 2>/dev/null
 argus info --json t.trace >info
 [ "$(json info 'd["lost"]')" = 0 ] || fail "$(json info 'd["lost"]') events were lost"
 [ "$(json info 'd["types"]["switch"] > 200000')" = True ] || fail "only $(json info 'd["types"]["switch"]') switches: that is no storm"
