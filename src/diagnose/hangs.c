@@ -251,7 +251,9 @@ static bool is_pending(struct finder *f, const struct episode *e, uint64_t *ret_
 	    (w->argument <= 1 || (w->argument == 2 && place && place->visits < 3)))
 		for (size_t i = 1; i < f->trails.length && !pending; i++)
 			pending = !scene_same_process(f->scene, f->trails.items[i].thread, f->thread);
-	/* What nobody was there to take woke nobody. */
+	/* What nobody was there to take woke nobody; who asked nothing there awaits nothing. */
+	if (f->scene->messages_seen && !hangs_asked_there(f, w))
+		return pending && ended_by_one;
 	if (!pending && outside && w->end == WAIT_END_THREAD && w->cause != WAKE_CAUSE_signal && (ended_by_one || hangs_role_in(f, w) == END_CLIENT))
 		return (*ret_awaits = hangs_away_waker(f, e)) != 0;
 	return pending && ended_by_one;
