@@ -30,7 +30,7 @@ static void describe_step(const struct describer *now, const struct describer *t
 const struct contrast *answer_contrast(const struct describer *d, const struct baseline *baseline)
 {
 	const struct scene *base = baseline->base->scene;
-	struct describer then = { d->arena, base, d->ends, baseline->base->names, baseline->similar.thread };
+	struct describer then = { d->arena, base, d->ends, baseline->base->names, baseline->similar.thread, NULL };
 	const struct episode *e = &base->episodes[baseline->similar.episode];
 	struct contrast_step *steps = arena_array(d->arena, struct contrast_step, baseline->step_count);
 	struct contrast *c = arena_new(d->arena, struct contrast);

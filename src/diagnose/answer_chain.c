@@ -80,11 +80,10 @@ static void link_evidence(const struct describer *d, const struct piece *p, cons
 		evidence[count++] = w->begin_event;
 	if (p->wait && w->end_event && w->end_event != evidence[0])
 		evidence[count++] = w->end_event;
-	if (busy && busy->samples) {
-		evidence[count++] = d->scene->samples[busy->first_event].number;
-		if (busy->last_event_index != busy->first_event)
-			evidence[count++] = d->scene->samples[busy->last_event_index].number;
-	}
+	if (busy->first_event)
+		evidence[count++] = busy->first_event;
+	if (busy->last_event != busy->first_event)
+		evidence[count++] = busy->last_event;
 	link->evidence = evidence;
 }
 
@@ -95,11 +94,10 @@ static const char *const *busy_frames(const struct describer *d, const struct bu
 	unsigned count = 0;
 
 	for (unsigned i = busy->depth; i-- > 0 && count < DIAGNOSIS_MAX_FRAMES; ) {
-		const struct name *name = names_frame(d->names, busy->path[i]);
+		const struct busy_frame *f = &busy->path[i];
 
-		frames[count++] = name->function[0] && name->module[0]
-			? arena_printf(d->arena, "%s (%s)", name->text, name->module)
-			: arena_strdup(d->arena, name->text);
+		frames[count++] = f->function[0] && f->module[0] ? arena_printf(d->arena, "%s (%s)", f->text, f->module)
+								 : arena_strdup(d->arena, f->text);
 	}
 	return frames;
 }
@@ -119,6 +117,13 @@ static uint32_t stack_at_end(const struct scene *scene, const struct piece *p)
 static bool worth_frames(const struct piece *p, const struct diagnosis *diagnosis, size_t count)
 {
 	return count < 64 || (p->end_ns - p->start_ns) * 100 > diagnosis->end_ns - diagnosis->start_ns;
+}
+
+/* Few links of a chain can be so long that what they did is worth more than a look
+ * at their samples. */
+static bool is_big(const struct piece *p, const struct diagnosis *diagnosis)
+{
+	return (p->end_ns - p->start_ns) * 8 > diagnosis->end_ns - diagnosis->start_ns;
 }
 
 void answer_chain(const struct describer *d, const struct pieces *pieces, const struct walk_steps *steps,
@@ -150,7 +155,9 @@ void answer_chain(const struct describer *d, const struct pieces *pieces, const 
 		}
 		if (d->names && worth_frames(p, diagnosis, smoothed.length)) {
 			if (p->state == SPAN_RUNNING || p->state == SPAN_RUNNABLE) {
-				busy_find(d->arena, d->scene, d->names, p->thread, p->start_ns, p->end_ns, &busy);
+				if (d->busies)
+					busy_find(d->arena, d->busies, p->thread, p->start_ns, p->end_ns,
+						  is_big(p, diagnosis), &busy);
 				link->frames = busy.depth ? busy_frames(d, &busy)
 							  : describe_stack(d, stack_at_end(d->scene, p), 0);
 			} else if (p->wait) {

@@ -1,13 +1,56 @@
-/* The heaviest path through sampled stacks, see busy.h.
- *
- * Stacks are merged by function, not by address, so that a loop's many call
- * sites are one. */
+/* The heaviest path through a thread's calls, see busy.h. */
 #include "diagnose/busy.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/map.h"
+#include "base/vec.h"
+#include "infer/hot.h"
 
+#define MAX_DEPTH 64
+
+/* With so many samples the shares of the time on the processor are the samples' own. */
+#define ENOUGH_SAMPLES 20
+/* More events than this are not read for one answer when samples tell as well. */
+#define MAX_EVENTS 4000000
+
+struct known {
+	uint32_t thread;
+	uint64_t from_ns, to_ns;
+	struct busy busy;
+};
+
+struct busies {
+	const struct scene *scene;
+	struct names *names;
+	struct arena arena;
+	struct vec(struct known) known;
+};
+
+struct busies *busies_new(const struct scene *scene, struct names *names)
+{
+	struct busies *busies = mem_zalloc(sizeof(*busies));
+
+	busies->scene = scene;
+	busies->names = names;
+	arena_init(&busies->arena);
+	return busies;
+}
+
+void busies_free(struct busies *busies)
+{
+	if (!busies)
+		return;
+	vec_done(&busies->known);
+	arena_done(&busies->arena);
+	free(busies);
+}
+
+/* ---- by samples ---- */
+
+/* Stacks are merged by function, not by address, so that a loop's many call
+ * sites are one. */
 struct context {
 	uint64_t function;      /* module and start */
 	uint32_t node;          /* a frame that stands for it */
@@ -15,82 +58,175 @@ struct context {
 	uint32_t child, next;
 };
 
-static uint64_t function_of(const struct scene *scene, struct names *names, uint32_t node)
-{
-	const struct frame *f = &scene->tables->frames[node];
-	uint64_t start = names ? names_function_start(names, node) : f->address;
-
-	return hash_u64((uint64_t)f->module << 48 ^ start);
-}
-
 struct contexts {
-	struct context *items;
-	uint32_t length, capacity;
-	struct arena *arena;
+	struct vec(struct context) list;
 };
+
+static uint64_t function_of(const struct busies *busies, uint32_t node)
+{
+	const struct frame *f = &busies->scene->tables->frames[node];
+
+	return hash_u64((uint64_t)f->module << 48 ^ names_function_start(busies->names, node));
+}
 
 static uint32_t context_child(struct contexts *contexts, uint32_t parent, uint64_t function, uint32_t node)
 {
-	struct context *items = contexts->items;
+	const struct context *items = contexts->list.items;
+	struct context added = { function, node, 0, 0, items[parent].child };
 
 	for (uint32_t i = items[parent].child; i; i = items[i].next)
 		if (items[i].function == function)
 			return i;
-	if (contexts->length == contexts->capacity) {
-		contexts->items = arena_array(contexts->arena, struct context, contexts->capacity * 2);
-		memcpy(contexts->items, items, contexts->capacity * sizeof(*items));
-		contexts->capacity *= 2;
-		items = contexts->items;
-	}
-	items[contexts->length] = (struct context){ function, node, 0, 0, items[parent].child };
-	return items[parent].child = contexts->length++;
+	vec_push(&contexts->list, added);
+	return contexts->list.items[parent].child = (uint32_t)contexts->list.length - 1;
 }
 
-void busy_find(struct arena *arena, const struct scene *scene, struct names *names, uint32_t thread, uint64_t from_ns,
-	       uint64_t to_ns, struct busy *ret_busy)
+static void add_sample(const struct busies *busies, struct contexts *contexts, const struct sample *sample)
 {
-	const struct scene_thread *t = &scene->threads[thread];
-	struct contexts contexts = { .capacity = 256, .length = 1, .arena = arena };
-	uint32_t nodes[256];
+	const struct tables *tables = busies->scene->tables;
+	uint32_t nodes[256], depth = 0, at = 0;
 
-	memset(ret_busy, 0, sizeof(*ret_busy));
-	contexts.items = arena_array(arena, struct context, contexts.capacity);
-	for (uint32_t i = scene_samples_from(scene, thread, from_ns); i < t->samples.count; i++) {
-		const struct sample *s = &scene->samples[t->samples.items[i]];
-		uint32_t node = s->ustack ? s->ustack : s->kstack, depth = 0, at = 0;
+	for (uint32_t node = sample->ustack ? sample->ustack : sample->kstack;
+	     node && node < tables->frame_count && depth < 256; node = tables->frames[node].parent)
+		nodes[depth++] = node;
+	while (depth-- > 0) {
+		uint64_t function = function_of(busies, nodes[depth]);
 
-		if (s->time > to_ns)
-			break;
-		if (!ret_busy->samples++)
-			ret_busy->first_event = t->samples.items[i];
-		ret_busy->last_event_index = t->samples.items[i];
-		while (node && node < scene->tables->frame_count && depth < 256) {
-			nodes[depth++] = node;
-			node = scene->tables->frames[node].parent;
-		}
-		while (depth-- > 0) {
-			uint64_t function = function_of(scene, names, nodes[depth]);
-
-			if (contexts.items[at].function == function && at)
-				continue; /* it calls itself */
-			at = context_child(&contexts, at, function, nodes[depth]);
-			contexts.items[at].count++;
-		}
+		if (contexts->list.items[at].function == function && at)
+			continue; /* it calls itself */
+		at = context_child(contexts, at, function, nodes[depth]);
+		contexts->list.items[at].count++;
 	}
-	for (uint32_t at = 0; ret_busy->depth < 64; ret_busy->depth++) {
+}
+
+static struct busy_frame named_frame(struct arena *arena, struct names *names, uint32_t node)
+{
+	const struct name *name = names_frame(names, node);
+
+	return (struct busy_frame){ arena_strdup(arena, name->function), arena_strdup(arena, name->text),
+				    arena_strdup(arena, name->module) };
+}
+
+static void find_by_samples(struct arena *arena, const struct busies *busies, uint32_t first, uint32_t end,
+			    uint32_t thread, struct busy *busy)
+{
+	const struct scene *scene = busies->scene;
+	const uint32_t *samples = scene->threads[thread].samples.items;
+	struct contexts contexts = { 0 };
+	const struct context none = { 0 };
+	struct busy_frame *path = arena_array(arena, struct busy_frame, MAX_DEPTH);
+
+	vec_push(&contexts.list, none);
+	for (uint32_t i = first; i < end; i++)
+		add_sample(busies, &contexts, &scene->samples[samples[i]]);
+	for (uint32_t at = 0; busy->depth < MAX_DEPTH; busy->depth++) {
+		const struct context *items = contexts.list.items;
 		uint32_t best = 0;
 
-		for (uint32_t i = contexts.items[at].child; i; i = contexts.items[i].next)
-			if (!best || contexts.items[i].count > contexts.items[best].count)
+		for (uint32_t i = items[at].child; i; i = items[i].next)
+			if (!best || items[i].count > items[best].count)
 				best = i;
 		if (!best)
 			break;
 		at = best;
-		ret_busy->path[ret_busy->depth] = contexts.items[at].node;
-		ret_busy->path_samples[ret_busy->depth] = contexts.items[at].count;
-		if (contexts.items[at].count * 2 >= ret_busy->samples)
-			ret_busy->culprit = ret_busy->depth;
+		path[busy->depth] = named_frame(arena, busies->names, items[at].node);
+		if (items[at].count * 2 >= end - first) {
+			busy->hot = busy->look_at = busy->depth;
+			busy->share = (unsigned)((uint64_t)items[at].count * 100 / (end - first));
+		}
 	}
+	busy->path = path;
+	vec_done(&contexts.list);
+}
+
+/* ---- by inference ---- */
+
+static struct busy_frame inferred_frame(struct arena *arena, const struct hot_frame *f)
+{
+	struct busy_frame frame = { f->function, f->function, f->module };
+
+	if (f->function[0] == '+') {
+		frame.function = "";
+		frame.text = arena_printf(arena, "%s%s", f->module[0] ? f->module : "?", f->function);
+	} else if (f->guessed) {
+		frame.text = arena_printf(arena, "%s~", f->function);
+	}
+	return frame;
+}
+
+/* The path's outer part is left out where it is deeper than told. */
+static void take_path(struct arena *arena, const struct hot_context *c, struct busy *busy)
+{
+	struct busy_frame *path = arena_array(arena, struct busy_frame, c->frame_count ? c->frame_count : 1);
+	uint32_t last = 0;
+
+	for (uint32_t i = 0; i < c->frame_count; i++) {
+		if (c->frames[i].missing)
+			continue;
+		if (!busy->depth || c->frames[i].number != last)
+			path[busy->depth++] = inferred_frame(arena, &c->frames[i]);
+		last = c->frames[i].number;
+		if (i <= c->hot)
+			busy->hot = busy->depth - 1;
+		if (i <= c->look_at)
+			busy->look_at = busy->depth - 1;
+	}
+	busy->path = path;
+	busy->share = (unsigned)(c->share * 100 + 0.5);
+	if (busy->share > 100)
+		busy->share = 100;
+}
+
+static const struct busy *inferred(struct busies *busies, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
+{
+	const struct scene *scene = busies->scene;
+	struct known added = { thread, from_ns, to_ns, { .inferred = true } };
+	struct hot hot;
+
+	for (size_t i = 0; i < busies->known.length; i++) {
+		const struct known *k = &busies->known.items[i];
+
+		if (k->thread == thread && k->from_ns == from_ns && k->to_ns == to_ns)
+			return &k->busy;
+	}
+	/* A thread without stacks is no error: nothing is known of its calls. */
+	if (!hot_contexts(&busies->arena, scene->trace, scene->tables, busies->names, scene_tid(scene, thread), from_ns, to_ns,
+			  true, 0, &hot, NULL))
+		take_path(&busies->arena, &hot.heaviest, &added.busy);
+	vec_push(&busies->known, added);
+	return &busies->known.items[busies->known.length - 1].busy;
+}
+
+static bool is_cheap(const struct scene *scene, uint64_t from_ns, uint64_t to_ns)
+{
+	const struct trace_summary *summary = trace_summary(scene->trace);
+	double length = summary->end_ns > summary->start_ns ? (double)(summary->end_ns - summary->start_ns) : 1;
+
+	return (double)summary->events * ((double)(to_ns - from_ns) / length) < MAX_EVENTS;
+}
+
+void busy_find(struct arena *arena, struct busies *busies, uint32_t thread, uint64_t from_ns, uint64_t to_ns, bool thorough,
+	       struct busy *ret_busy)
+{
+	const struct scene *scene = busies->scene;
+	const struct scene_thread *t = &scene->threads[thread];
+	uint32_t first = scene_samples_from(scene, thread, from_ns), end = scene_samples_from(scene, thread, to_ns + 1);
+	struct busy busy = { 0 };
+
+	*ret_busy = busy;
+	if (!busies->names)
+		return;
+	if (thorough && scene->trace && (end - first < ENOUGH_SAMPLES || is_cheap(scene, from_ns, to_ns)))
+		busy = *inferred(busies, thread, from_ns, to_ns);
+	if (!busy.depth) {
+		busy = (struct busy){ 0 };
+		find_by_samples(arena, busies, first, end, thread, &busy);
+	}
+	if (end > first) {
+		busy.first_event = scene->samples[t->samples.items[first]].number;
+		busy.last_event = scene->samples[t->samples.items[end - 1]].number;
+	}
+	*ret_busy = busy;
 }
 
 static bool innermost_in(const struct scene *scene, struct names *names, uint32_t node, const char *function)

@@ -1,22 +1,43 @@
-/* Where a thread spent its processor time: the heaviest path through the stacks
- * that were sampled in a window. */
+/* Where a thread spent its processor time: the heaviest path through its calls.
+ *
+ * The latencies that src/infer tells from the stacks of all kinds of events say
+ * it; CPU samples alone where they cannot, and where the window is a small part
+ * of the answer. What was inferred is kept for the next question. */
 #ifndef DIAGNOSE_BUSY_H
 #define DIAGNOSE_BUSY_H
 
 #include "diagnose/scene.h"
 #include "symbols/names.h"
 
-struct busy {
-	uint32_t samples;          /* in the window */
-	uint32_t path[64];         /* frame nodes of the heaviest path, outermost first */
-	uint32_t path_samples[64]; /* samples below each */
-	unsigned depth;
-	unsigned culprit;          /* index into path: the innermost that holds half of the samples */
-	uint32_t first_event, last_event_index; /* of the samples, as indices into scene->samples */
+struct busy_frame {
+	const char *function;      /* "" without a name */
+	const char *text;          /* what to show: function, function~ when guessed, or module+0xoffset */
+	const char *module;        /* file name; "" none */
 };
 
-void busy_find(struct arena *arena, const struct scene *scene, struct names *names, uint32_t thread, uint64_t from_ns,
-	       uint64_t to_ns, struct busy *ret_busy);
+struct busy {
+	const struct busy_frame *path; /* of the heaviest calls, outermost first; of recursion one frame */
+	unsigned depth;            /* 0: nothing is known */
+	unsigned hot;              /* the innermost whose function holds half of the time */
+	unsigned look_at;          /* the one to look at: that, or its caller that is no code of the
+				    * kernel or the C library */
+	unsigned share;            /* of the time on the processor, in that function and what it called; per cent */
+	bool inferred;
+	uint64_t first_event, last_event; /* samples in the window, as event numbers; 0 none */
+};
+
+/* What was inferred so far. */
+struct busies;
+
+/* `names` may be NULL: nothing is known then. Both must stay. */
+struct busies *busies_new(const struct scene *scene, struct names *names);
+void busies_free(struct busies *busies);
+
+/* `thorough`: worth reading the window again. The path lives as long as `busies` and the
+ * arena both do. */
+void busy_find(struct arena *arena, struct busies *busies, uint32_t thread, uint64_t from_ns, uint64_t to_ns, bool thorough,
+	       struct busy *ret_busy);
+
 /* Share of samples (per cent) whose innermost frames are in a function of this
  * name; for what only the program's own calls tell (giving up the processor).
  * -1 when there are too few to say. */

@@ -4,6 +4,10 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "diagnose/busy.h"
+
+#define NEAR_FRAMES 4
+
 void describe_thread(const struct describer *d, uint32_t thread, uint64_t time, struct actor *ret_actor)
 {
 	const struct thread *t = &d->scene->tables->threads[thread];
@@ -90,19 +94,19 @@ const char *describe_source(const struct wait *wait)
 	}
 }
 
-static bool is_plumbing(const struct name *name)
+static bool is_plumbing(const char *module)
 {
 	static const char *const modules[] = { "libc.so", "libc-", "libpthread", "ld-linux", "[vdso]", "kernel" };
 
 	for (size_t i = 0; i < sizeof(modules) / sizeof(*modules); i++)
-		if (!strncmp(name->module, modules[i], strlen(modules[i])))
+		if (!strncmp(module, modules[i], strlen(modules[i])))
 			return true;
-	return !name->module[0];
+	return !module[0];
 }
 
-static bool is_start(const struct name *name)
+static bool is_start(const char *function)
 {
-	return strstr(name->function, "libc_start") || !strcmp(name->function, "_start");
+	return strstr(function, "libc_start") || !strcmp(function, "_start");
 }
 
 const char *const *describe_stack(const struct describer *d, uint32_t ustack, uint32_t kstack)
@@ -141,7 +145,7 @@ void describe_place(const struct describer *d, uint32_t ustack, struct actor *ac
 	for (uint32_t node = ustack; node && node < d->scene->tables->frame_count && best_worth < 3;
 	     node = d->scene->tables->frames[node].parent) {
 		const struct name *name = names_frame(d->names, node);
-		unsigned worth = !name->module[0] || is_start(name) ? 0 : name->function[0] ? (is_plumbing(name) ? 2 : 3) : 1;
+		unsigned worth = !name->module[0] || is_start(name->function) ? 0 : name->function[0] ? (is_plumbing(name->module) ? 2 : 3) : 1;
 
 		if (worth == 1 && !bare)
 			bare = name;
@@ -158,9 +162,33 @@ void describe_place(const struct describer *d, uint32_t ustack, struct actor *ac
 		actor->inner = arena_strdup(d->arena, bare->text);
 }
 
-bool describe_is_named(const struct name *name)
+/* The innermost function that holds half of the time, or who called it there when
+ * it is the kernel's or the C library's. Where that has no name, the nearest around
+ * it of the same module that has one, else the nearest of any; the place itself is
+ * told beside it. */
+void describe_busy(const struct describer *d, uint64_t from_ns, uint64_t to_ns, struct actor *actor)
 {
-	return name->function[0] && !is_plumbing(name) && !is_start(name);
+	const struct busy_frame *best, *look_at;
+	struct busy busy = { 0 };
+
+	if (d->busies)
+		busy_find(d->arena, d->busies, actor->thread, from_ns, to_ns, true, &busy);
+	if (!busy.depth)
+		return;
+	best = look_at = &busy.path[busy.look_at];
+	for (int any = 0; any < 2 && !best->function[0]; any++)
+		for (unsigned i = busy.look_at; i-- > 0 && i + NEAR_FRAMES >= busy.look_at && !best->function[0]; ) {
+			const struct busy_frame *f = &busy.path[i];
+
+			if (strcmp(f->module, look_at->module) && !any)
+				break;
+			if (f->function[0] && (!any || (!is_plumbing(f->module) && !is_start(f->function))))
+				best = f;
+		}
+	actor->function = arena_strdup(d->arena, best->text);
+	actor->module = best->module[0] ? arena_strdup(d->arena, best->module) : NULL;
+	if (best != &busy.path[busy.hot])
+		actor->inner = arena_strdup(d->arena, busy.path[busy.hot].text);
 }
 
 const char *describe_time(struct arena *arena, uint64_t ns)

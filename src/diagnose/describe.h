@@ -4,12 +4,15 @@
 
 #include "diagnose/diagnosis.h"
 
+struct busies;
+
 struct describer {
 	struct arena *arena;
 	const struct scene *scene;
 	const struct ends *ends;
 	struct names *names;       /* NULL: frames are left out */
 	uint32_t victim;
+	struct busies *busies;     /* of this scene; NULL: what threads computed is not told */
 };
 
 void describe_thread(const struct describer *d, uint32_t thread, uint64_t time, struct actor *ret_actor);
@@ -24,9 +27,8 @@ const char *describe_source(const struct wait *wait);
 const char *const *describe_stack(const struct describer *d, uint32_t ustack, uint32_t kstack);
 /* The innermost frame outside the C library and the kernel into the actor. */
 void describe_place(const struct describer *d, uint32_t ustack, struct actor *actor);
-/* True for a function with a name, of the program or its libraries, that says
- * what was going on. */
-bool describe_is_named(const struct name *name);
+/* The function that the actor's thread spent the time in, on the processor, into the actor. */
+void describe_busy(const struct describer *d, uint64_t from_ns, uint64_t to_ns, struct actor *actor);
 /* "8.014 s", "35 ms". */
 const char *describe_time(struct arena *arena, uint64_t ns);
 

@@ -22,6 +22,7 @@ struct diagnoser {
 	struct names *names;
 	struct ends ends;
 	struct side side;
+	struct busies *busies;
 	struct arena arena;
 };
 
@@ -81,6 +82,7 @@ int diagnoser_open(const struct scene *scene, struct names *names, struct diagno
 	d->names = names;
 	ends_build(&d->arena, scene, &d->ends);
 	side_init(&d->side, scene, names);
+	d->busies = busies_new(scene, names);
 	*ret_diagnoser = d;
 	return 0;
 }
@@ -89,6 +91,7 @@ void diagnoser_close(struct diagnoser *diagnoser)
 {
 	if (!diagnoser)
 		return;
+	busies_free(diagnoser->busies);
 	side_done(&diagnoser->side);
 	ends_done(&diagnoser->ends);
 	arena_done(&diagnoser->arena);
@@ -404,36 +407,6 @@ static uint8_t step_confidence(const struct investigation *v, uint32_t step)
 	return step < v->steps.length ? v->steps.items[step].confidence : 50;
 }
 
-#define NEAR_FRAMES 4
-
-/* The innermost function that holds half of the time. Where that has no name, the
- * nearest around it of the same module that has one, else the nearest of any;
- * the place itself is told beside it. */
-static void blame_busy(struct investigation *v, struct actor *actor, uint64_t from, uint64_t to)
-{
-	struct names *names = v->diagnoser->names;
-	const struct name *inner, *best;
-	struct busy busy;
-
-	busy_find(v->arena, v->scene, names, actor->thread, from, to, &busy);
-	if (!busy.depth || !names)
-		return;
-	best = inner = names_frame(names, busy.path[busy.culprit]);
-	for (int any = 0; any < 2 && !best->function[0]; any++)
-		for (unsigned i = busy.culprit; i-- > 0 && i + NEAR_FRAMES >= busy.culprit && !best->function[0]; ) {
-			const struct name *name = names_frame(names, busy.path[i]);
-
-			if (name->module_number != inner->module_number && !any)
-				break;
-			if (name->function[0] && (!any || describe_is_named(name)))
-				best = name;
-		}
-	actor->function = arena_strdup(v->arena, best->text);
-	actor->module = best->module[0] ? arena_strdup(v->arena, best->module) : NULL;
-	if (best != inner)
-		actor->inner = arena_strdup(v->arena, inner->text);
-}
-
 static void blame_processor(struct investigation *v, const struct account *a)
 {
 	struct diagnosis *d = v->d;
@@ -454,12 +427,12 @@ static void blame_processor(struct investigation *v, const struct account *a)
 	hog = starved.hog && starved_is(&starved, v->scene, a->state_ns[SPAN_RUNNING]) ? starved.hog : a->thread;
 	if (hog == a->thread) {
 		describe_thread(&v->describer, hog, a->last_ns, &d->culprit);
-		blame_busy(v, &d->culprit, a->first_ns, a->last_ns);
+		describe_busy(&v->describer, a->first_ns, a->last_ns, &d->culprit);
 		d->confidence = 60;
 		return;
 	}
 	describe_thread(&v->describer, hog, a->last_ns, &d->culprit);
-	blame_busy(v, &d->culprit, a->first_ns, a->last_ns);
+	describe_busy(&v->describer, a->first_ns, a->last_ns, &d->culprit);
 	d->culprit.object = "the processor";
 	d->confidence = starved.hog_ns * 2 > starved.runnable_ns ? 90 : 50;
 }
@@ -477,7 +450,7 @@ static void blame(struct investigation *v, const struct account *a)
 	describe_thread(&v->describer, a->thread, p->end_ns, &d->culprit);
 	d->confidence = step_confidence(v, p->step);
 	if (a->state == SPAN_RUNNING) {
-		blame_busy(v, &d->culprit, a->first_ns, a->last_ns);
+		describe_busy(&v->describer, a->first_ns, a->last_ns, &d->culprit);
 		return;
 	}
 	describe_place(&v->describer, w->ustack, &d->culprit);
@@ -648,7 +621,8 @@ struct diagnosis *diagnose(struct arena *arena, struct diagnoser *diagnoser, con
 	const struct scene *scene = diagnoser->scene;
 	struct investigation v = {
 		.arena = arena, .diagnoser = diagnoser, .scene = scene, .request = request,
-		.describer = { arena, scene, &diagnoser->ends, diagnoser->names, request->thread },
+		.describer = { arena, scene, &diagnoser->ends, diagnoser->names, request->thread,
+			       diagnoser->busies },
 		.d = arena_new(arena, struct diagnosis),
 		.inquiry = { .scene = scene, .ends = &diagnoser->ends, .arena = arena,
 			     .now = &diagnoser->side, .base = request->base },

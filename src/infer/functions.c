@@ -5,7 +5,7 @@
 
 void functions_init(struct functions *functions, struct arena *arena)
 {
-	const struct function none = { "", "", "", PLACE_unknown };
+	const struct function none = { .name = "", .module = "", .path = "" };
 
 	*functions = (struct functions){ .arena = arena };
 	map_init(&functions->by_hash);
@@ -32,7 +32,7 @@ uint32_t functions_add(struct functions *functions, const char *name, const char
 	const char *module = path_file_name(path);
 	uint64_t hash = hash_bytes(name, strlen(name)) * 31 + hash_bytes(module, strlen(module)) + (uint64_t)place;
 	uint64_t *first = map_at(&functions->by_hash, hash, NULL);
-	struct function added;
+	struct function added = { .place = place };
 
 	for (uint32_t i = (uint32_t)*first; i; i = functions->next.items[i]) {
 		const struct function *f = &functions->list.items[i];
@@ -43,7 +43,6 @@ uint32_t functions_add(struct functions *functions, const char *name, const char
 	added.name = arena_strdup(functions->arena, name);
 	added.path = arena_strdup(functions->arena, path);
 	added.module = path_file_name(added.path);
-	added.place = place;
 	vec_push(&functions->list, added);
 	vec_push(&functions->next, (uint32_t)*first);
 	*first = functions->list.length - 1;

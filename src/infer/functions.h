@@ -31,6 +31,7 @@ struct function {
 	const char *module;   /* file name of the module; "" none */
 	const char *path;     /* whole path of the module; "" none */
 	enum place place;     /* PLACE_unknown, PLACE_kernel or PLACE_system_call here; see modules.h */
+	bool guessed;         /* the name is: see struct name */
 };
 
 struct functions {

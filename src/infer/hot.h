@@ -1,7 +1,7 @@
 /* Where a thread's time went: for a diagnosis that has found it busy.
  *
- * Ranked calling contexts of one thread in a window, inferred from whatever
- * stacks its events and the CPU samples left. */
+ * Ranked calling contexts of one thread in a window, and the heaviest way through
+ * all of them, inferred from whatever stacks its events and the CPU samples left. */
 #ifndef INFER_HOT_H
 #define INFER_HOT_H
 
@@ -17,6 +17,11 @@ struct hot_frame {
 	const char *place;        /* "program", "plug-in", "library", "C library", "kernel", "system call", "unknown" */
 	uint64_t total_ns;        /* inside the call, what it called included */
 	uint64_t own_ns;          /* without what it called */
+	uint64_t function_ns;     /* inside the function in all of its contexts, recursion counted once; with
+				   * `cpu_only` on the processor */
+	uint32_t number;          /* of the function: equal for equal ones of this answer */
+	bool guessed;             /* its name is */
+	bool missing;             /* stands for frames that the stacks do not have */
 };
 
 struct hot_context {
@@ -26,7 +31,7 @@ struct hot_context {
 	uint64_t count;           /* calls of the hottest frame, as far as they can be told apart */
 	const struct hot_frame *frames; /* outermost first */
 	uint32_t frame_count;
-	uint32_t hot;             /* the frame with the most own time */
+	uint32_t hot;             /* the frame with the most own time (but see `heaviest`) */
 	uint32_t look_at;         /* the frame to look at: the hottest, or its nearest caller outside of the
 				   * C library and the kernel */
 	bool internal;            /* it is the program's own */
@@ -35,6 +40,9 @@ struct hot_context {
 struct hot {
 	const struct hot_context *contexts; /* best first */
 	size_t count;
+	/* Down the heaviest calls, whatever the time went to in the end: its hot frame
+	 * is the innermost whose function holds half of the time. */
+	struct hot_context heaviest;
 	uint64_t stacks, broken;  /* sights that this rests on; passed over */
 	uint64_t accounted_ns;    /* time between the first and the last of them */
 };

@@ -59,6 +59,7 @@ static uint32_t function_of(struct source *source, uint32_t number, const struct
 	snprintf(text, sizeof(text), "+0x%" PRIx64, start);
 	*known = functions_add(source->functions, name->function[0] ? name->function : text,
 			       name->path[0] ? name->path : name->module, place) + 1;
+	source->functions->list.items[*known - 1].guessed |= name->guessed;
 	return (uint32_t)*known - 1;
 }
 

@@ -12,7 +12,7 @@
 struct describer debug_describer(struct debug *debug)
 {
 	return (struct describer){ &debug->arena, debug->session.scene, diagnoser_ends(debug->session.diagnoser),
-				   debug->session.names, debug->request.thread };
+				   debug->session.names, debug->request.thread, NULL };
 }
 
 /* The wait that the thread was in at the moment, or that ended last before it. */
