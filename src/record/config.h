@@ -39,9 +39,12 @@ struct record_config {
 #define STACKS_SYSCALLS 8u
 #define STACKS_SAMPLES 16u
 
+#define OWN_CHILDREN 64u /* a power of two */
+
 /* Changes while programs run; one element of the map `live`. */
 struct record_live {
 	u64 realtime_offset_ns;  /* CLOCK_REALTIME less CLOCK_MONOTONIC */
+	u32 own_children[OWN_CHILDREN]; /* processes that the agent has started since, by their lowest bits: left out too */
 };
 
 #endif

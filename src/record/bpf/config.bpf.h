@@ -22,4 +22,17 @@ static __always_inline u64 config_realtime_offset(void)
 	return now ? now->realtime_offset_ns : 0;
 }
 
+/* Whether the process is a part of the recorder: the agent, or one that it has
+ * started since, to look at processes or to save a snapshot. */
+static __always_inline bool config_is_own(u32 pid)
+{
+	u32 zero = 0;
+	struct record_live *now;
+
+	if (pid == config.own_pid)
+		return true;
+	now = bpf_map_lookup_elem(&live, &zero);
+	return now && pid && now->own_children[pid & (OWN_CHILDREN - 1)] == pid;
+}
+
 #endif

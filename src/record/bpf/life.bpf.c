@@ -27,6 +27,23 @@ struct k_sigaction {
 	struct sigaction sa;
 } __attribute__((preserve_access_index));
 
+/* Takes note of the processes that the agent starts, before they run; a number
+ * that comes again is another's. */
+static __always_inline bool is_own_child(struct task_struct *parent, struct task_struct *child)
+{
+	u32 zero = 0, pid = GET(child, tgid);
+	struct record_live *now = bpf_map_lookup_elem(&live, &zero);
+	u32 *slot = now ? &now->own_children[pid & (OWN_CHILDREN - 1)] : NULL;
+
+	if (!slot || pid == config.own_pid)
+		return false;
+	if ((u32)GET(parent, tgid) == config.own_pid)
+		*slot = pid;
+	else if (*slot == pid && (u32)GET(child, pid) == pid)
+		*slot = 0;
+	return *slot == pid;
+}
+
 /* Clone flags come with task_newtask, which is called first, in the same thread. */
 SEC("tp_btf/task_newtask")
 int on_newtask(u64 *context)
@@ -37,6 +54,8 @@ int on_newtask(u64 *context)
 	if (!ring)
 		return 0;
 	u64 now = bpf_ktime_get_ns();
+	if (is_own_child(current, child))
+		return 0;
 	filter_follow(current, child);
 	u32 stack = stack_user(context, STACKS_WAKES);
 	struct event_fork *e = ring_begin(ring, EVENT_fork, GET(current, pid), now, sizeof(*e) + COMM_BYTES);
@@ -122,7 +141,7 @@ int on_exec(u64 *context)
 	struct ring *ring = ring_here();
 	u32 zero = 0;
 	struct exec_texts *room = bpf_map_lookup_elem(&exec_room, &zero);
-	if (!ring || !room)
+	if (!ring || !room || config_is_own(GET(task, tgid)))
 		return 0;
 	u64 now = bpf_ktime_get_ns();
 	u32 tid = GET(task, pid), old = context[1];
@@ -151,7 +170,7 @@ int on_exit(u64 *context)
 {
 	struct task_struct *task = (void *)context[0];
 	struct ring *ring = ring_here();
-	if (!ring || (u32)GET(task, tgid) == config.own_pid)
+	if (!ring || config_is_own(GET(task, tgid)))
 		return 0;
 	struct signal_struct *signal = GET(task, signal);
 	bool last = signal && !GET(signal, live.counter);
@@ -174,7 +193,7 @@ int on_rename(u64 *context)
 	const char *name = (void *)context[1];
 	struct task_struct *current = bpf_get_current_task_btf();
 	struct ring *ring = ring_here();
-	if (!ring || (u32)GET(current, tgid) == config.own_pid)
+	if (!ring || config_is_own(GET(current, tgid)))
 		return 0;
 	u64 now = bpf_ktime_get_ns();
 	struct event_rename *e = ring_begin(ring, EVENT_rename, GET(current, pid), now, sizeof(*e) + COMM_BYTES);
@@ -220,7 +239,7 @@ int on_deliver(u64 *context)
 	struct k_sigaction *action = (void *)context[2];
 	struct task_struct *current = bpf_get_current_task_btf();
 	struct ring *ring = ring_here();
-	if (!ring || (u32)GET(current, tgid) == config.own_pid)
+	if (!ring || config_is_own(GET(current, tgid)))
 		return 0;
 	u64 now = bpf_ktime_get_ns();
 	struct event_deliver *e = ring_begin(ring, EVENT_deliver, GET(current, pid), now, sizeof(*e));

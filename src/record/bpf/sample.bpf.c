@@ -13,7 +13,7 @@ int on_sample(void *context)
 	u32 tid = current->pid;
 	struct ring *ring;
 
-	if (!tid || (u32)current->tgid == config.own_pid || !filter_passes(current))
+	if (!tid || config_is_own(current->tgid) || !filter_passes(current))
 		return 0;
 	ring = ring_here();
 	if (!ring)

@@ -12,7 +12,7 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 static __always_inline bool own(struct task_struct *task)
 {
-	return (u32)task->tgid == config.own_pid;
+	return config_is_own(task->tgid);
 }
 
 /* From the signals themselves: the number of the thread's flag for them changed with

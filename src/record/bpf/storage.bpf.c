@@ -194,7 +194,7 @@ int on_contention(u64 *context)
 	current = bpf_get_current_task_btf();
 	tid = GET(current, pid);
 	ring = ring_here();
-	if (!ring || !tid || (u32)GET(current, tgid) == config.own_pid)
+	if (!ring || !tid || config_is_own(GET(current, tgid)))
 		return 0;
 	if (bpf_map_update_elem(&contended, &tid, &lock, BPF_ANY))
 		return 0;

@@ -544,7 +544,7 @@ SEC("tp_btf/sys_exit")
 int BPF_PROG(full_exit, struct pt_regs *registers, long result)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task_btf();
-	if ((u32)task->tgid == config.own_pid)
+	if (config_is_own(task->tgid))
 		return 0;
 	u32 tid = task->pid, at = tid & (SLOTS - 1);
 	struct slot *slot = bpf_map_lookup_elem(&slots, &at);

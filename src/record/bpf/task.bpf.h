@@ -48,7 +48,7 @@ static __always_inline void task_fill(struct event_task *out, struct task_struct
 	out->ns_tid = task_inner_tid(task);
 	out->flags = (GET(task, flags) & PF_KTHREAD ? TASK_FLAGS_kernel_thread : 0) |
 		     ((u32)GET(task, pid) == out->pid ? TASK_FLAGS_leader : 0) |
-		     (out->pid == config.own_pid ? TASK_FLAGS_argus : 0) |
+		     (config_is_own(out->pid) ? TASK_FLAGS_argus : 0) |
 		     (GET(task, exit_state) ? TASK_FLAGS_gone : 0);
 	out->prio = GET(task, prio);
 }

@@ -85,7 +85,7 @@ int tasks_each(struct bpf_iter__task *context)
 	out->tid = GET(task, pid);
 	if (tasks_want.waiting_to_ns &&
 	    (!others_end(&out->waiting) || out->waiting.since_ns < tasks_want.waiting_from_ns ||
-	     out->waiting.since_ns >= tasks_want.waiting_to_ns || (u32)GET(task, tgid) == config.own_pid))
+	     out->waiting.since_ns >= tasks_want.waiting_to_ns || config_is_own(GET(task, tgid))))
 		return 0;
 	task_fill(&out->task, task);
 	bpf_probe_read_kernel(out->comm, sizeof(out->comm), task->comm);
