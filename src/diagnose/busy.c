@@ -177,6 +177,15 @@ static void take_path(struct arena *arena, const struct hot_context *c, struct b
 		busy->share = 100;
 }
 
+/* A twentieth more or less at either end is no other question. */
+static bool is_near(const struct known *known, uint64_t from_ns, uint64_t to_ns)
+{
+	uint64_t begin = known->from_ns > from_ns ? known->from_ns : from_ns, end = known->to_ns < to_ns ? known->to_ns : to_ns;
+	uint64_t longer = known->to_ns - known->from_ns > to_ns - from_ns ? known->to_ns - known->from_ns : to_ns - from_ns;
+
+	return begin <= end && (end - begin) * 20 >= longer * 19;
+}
+
 static const struct busy *inferred(struct busies *busies, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
 {
 	const struct scene *scene = busies->scene;
@@ -186,7 +195,7 @@ static const struct busy *inferred(struct busies *busies, uint32_t thread, uint6
 	for (size_t i = 0; i < busies->known.length; i++) {
 		const struct known *k = &busies->known.items[i];
 
-		if (k->thread == thread && k->from_ns == from_ns && k->to_ns == to_ns)
+		if (k->thread == thread && is_near(k, from_ns, to_ns))
 			return &k->busy;
 	}
 	/* A thread without stacks is no error: nothing is known of its calls. */

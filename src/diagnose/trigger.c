@@ -68,18 +68,37 @@ static bool watches_files(const struct search *s, uint32_t pid)
 	return false;
 }
 
-/* True when the thread that made this wake-up was in a call on a file. */
-static bool works_on_a_file(const struct scene *scene, uint64_t wake)
+/* Who woke the thread from within a call on a file; the trace is read once for all its
+ * waits in that time. */
+static void ask_file_wakes(struct search *s, uint64_t from)
 {
-	struct arena arena;
-	const struct event *e;
-	bool file;
+	const struct scene *scene = s->scene;
+	uint32_t at = scene->threads[s->thread].wait, end = scene_waits_end(scene, s->thread), last = end;
+	struct trace_filter filter = { 0 };
+	struct trace_cursor *cursor;
 
-	arena_init(&arena);
-	e = trace_event(scene->trace, &arena, wake);
-	file = e && e->type == EVENT_wake && object_kind(event_as(e, wake)->object) == OBJECT_KIND_file;
-	arena_done(&arena);
-	return file;
+	while (at < end && scene->waits[at].end_ns < from)
+		at++;
+	while (last > at && scene->waits[last - 1].end_ns > s->busy_ns)
+		last--;
+	while (at < last && !scene->waits[at].end_event)
+		at++;
+	if (at == last || !scene->trace)
+		return;
+	trace_filter_add(&filter, EVENT_wake);
+	cursor = trace_cursor_new(scene->trace, &filter);
+	trace_cursor_seek(cursor, scene->waits[at].end_event);
+	for (const struct event *e; at < last && (e = trace_cursor_next(cursor)); ) {
+		const struct wait *w;
+
+		while (at < last && scene->waits[at].end_event < e->number)
+			at++;
+		w = &scene->waits[at];
+		if (at < last && w->end_event == e->number && w->end == WAIT_END_THREAD &&
+		    object_kind(event_as(e, wake)->object) == OBJECT_KIND_file)
+			add(s, w->waker, w->end_ns, w->end_event, 78, "wrote to a file it watches");
+	}
+	trace_cursor_free(cursor);
 }
 
 /* Who wrote a watched file shortly before: the wake-up of the watcher comes from
@@ -105,14 +124,8 @@ static void ask_changes(struct search *s)
 				break;
 			}
 	}
-	for (uint32_t i = scene->threads[s->thread].wait; i < scene_waits_end(scene, s->thread) && watches_files(s, pid); i++) {
-		const struct wait *w = &scene->waits[i];
-
-		if (w->end_ns < from || w->end_ns > s->busy_ns || w->end != WAIT_END_THREAD)
-			continue;
-		if (works_on_a_file(scene, w->end_event))
-			add(s, w->waker, w->end_ns, w->end_event, 78, "wrote to a file it watches");
-	}
+	if (watches_files(s, pid))
+		ask_file_wakes(s, from);
 }
 
 static void ask_messages(struct search *s)
