@@ -39,6 +39,7 @@ struct record_config {
 #define STACKS_SYSCALLS 8u
 #define STACKS_SAMPLES 16u
 
+#define STACKS_FUNCTIONS 4096u /* functions of the kernel whose names are told, at most */
 #define OWN_CHILDREN 64u /* a power of two */
 
 /* Changes while programs run; one element of the map `live`. */

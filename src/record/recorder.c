@@ -2,6 +2,7 @@
 #include "record/recorder.h"
 
 #include <errno.h>
+#include <inttypes.h>
 
 #ifndef HAVE_BPF
 
@@ -73,6 +74,7 @@ int recorder_stop(struct recorder *recorder, struct recorder_status *ret_status,
 #include "record/stacks.h"
 #include "record/snapshot.h"
 #include "record/watcher.h"
+#include "symbols/kallsyms.h"
 
 #define RINGS_TOTAL (256ull << 20) /* of all processors, unless they are asked to be larger */
 
@@ -84,6 +86,7 @@ struct recorder {
 	struct agent agent;
 	struct stacks *stacks;      /* NULL: none are taken */
 	struct record_live *live;
+	uint64_t kernel_text;
 	uint32_t stream;            /* of the agent's own records: one above the processors' */
 	uint64_t start_ns;
 	struct snapshot_sink sink;
@@ -188,6 +191,10 @@ static int emit_machine(struct recorder *recorder, struct err *err)
 	add_pair(&buf, "level", options->full ? "full" : "lean");
 	add_pair(&buf, "command", options->command ? options->command : "");
 	add_pair(&buf, "options", options->options ? options->options : "");
+	if (recorder->kernel_text) {
+		buf_printf(&buf, "kernel_text=%" PRIx64, recorder->kernel_text);
+		buf_char(&buf, 0);
+	}
 	add_file(&buf, "boot_id", "/proc/sys/kernel/random/boot_id");
 	buf_printf(&buf, "recorder_pid=%d", (int)getpid());
 	buf_char(&buf, 0);
@@ -281,6 +288,7 @@ static int start(struct recorder *recorder, const struct recorder_options *optio
 	if (r)
 		return r;
 	recorder->start_ns = clock_ns(CLOCK_MONOTONIC);
+	recorder->kernel_text = kallsyms_text();
 	r = agent_start(&recorder->agent, &recorder->rings, recorder->writer, err);
 	if (r)
 		return r;

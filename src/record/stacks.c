@@ -272,6 +272,7 @@ static int open_maps(struct stacks *s, const struct programs *programs, struct e
 	};
 	int ring = programs_map(programs, "stack_ring"), r;
 
+	s->functions_fd = programs_map(programs, "kernel_functions");
 	s->processes_fd = programs_map(programs, "stack_processes");
 	if (fds.mappings < 0 || fds.pages < 0 || fds.rows < 0 || fds.rules < 0 || s->processes_fd < 0 || ring < 0)
 		return err_set(err, -ENOENT, "the unwinder's maps are not there");

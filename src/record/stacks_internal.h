@@ -52,6 +52,7 @@ struct stacks {
 	struct mapping_events *events;
 	struct kallsyms kernel;
 	int counts_fd, processes_fd;
+	int functions_fd;                /* negative: no records name functions of the kernel */
 	atomic_bool ready;               /* maps and agent are there */
 	bool attached;                   /* ... and the loader uses them */
 

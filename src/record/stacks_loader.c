@@ -100,12 +100,31 @@ static void tell_symbol(struct stacks *s, uint32_t module, uint64_t base, const 
 	agent_unlock(s->agent);
 }
 
+static void tell_kernel_symbol(struct stacks *s, uint64_t address)
+{
+	bool guessed;
+	const struct symbol *symbol = s->kernel.text ? symbol_table_find(&s->kernel.symbols, NULL, address, &guessed) : NULL;
+	if (symbol)
+		tell_symbol(s, MODULE_KERNEL, s->kernel.text, symbol);
+}
+
+/* Names of kernel functions that records name themselves. */
+static void tell_functions(struct stacks *s)
+{
+	uint64_t function, *before = NULL;
+	for (unsigned i = 0; i < STACKS_FUNCTIONS && s->functions_fd >= 0; i++) {
+		if (bpf_map_get_next_key(s->functions_fd, before, &function))
+			break;
+		before = &function;
+		tell_kernel_symbol(s, function);
+	}
+}
+
 /* Names of kernel functions that have appeared in stacks since last time; which
  * run-time code has. */
 static void tell_kernel_symbols(struct stacks *s)
 {
 	uint32_t count;
-	bool guessed;
 	pthread_mutex_lock(&s->layouts.lock);
 	count = s->tree.count;
 	pthread_mutex_unlock(&s->layouts.lock);
@@ -118,9 +137,7 @@ static void tell_kernel_symbols(struct stacks *s)
 			map_put(&s->jit_wanted, node.module, 1);
 		if (node.module != MODULE_KERNEL)
 			continue;
-		const struct symbol *symbol = symbol_table_find(&s->kernel.symbols, NULL, node.address + s->kernel.text, &guessed);
-		if (symbol)
-			tell_symbol(s, MODULE_KERNEL, s->kernel.text, symbol);
+		tell_kernel_symbol(s, node.address + s->kernel.text);
 	}
 }
 
@@ -538,6 +555,7 @@ static void one_round(struct stacks *s)
 	if (atomic_exchange(&s->retell, false))
 		tell_again(s);
 	tell_kernel_symbols(s);
+	tell_functions(s);
 	tell_wanted_jit_symbols(s, now);
 	for (size_t i = 0; i < s->ended.length; i++)
 		if (now - s->ended.items[i].time_ns < (uint64_t)IDLE_MS * 1000000u)

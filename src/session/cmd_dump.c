@@ -47,7 +47,8 @@ struct dump {
 	uint64_t first_number, last_number;
 	bool by_thread;               /* a filter asks who */
 	bool state, text;
-	struct names *names;          /* NULL: stacks are not shown */
+	struct names *names;          /* NULL: neither stacks nor functions of the kernel are shown */
+	bool stacks;
 	struct buf buf;
 	struct json json;
 	bool as_json;
@@ -184,6 +185,46 @@ static void add_stacks(struct dump *dump, const struct event *e)
 				show_stack_text(&dump->buf, dump->names, dump->tables, (uint32_t)field_value(field, e->data), "        ");
 }
 
+/* Name of the kernel's function that a field holds; NULL when it holds none, or
+ * one that is not known. */
+static const char *kernel_function(struct dump *dump, const struct event *e, const struct field_info *field)
+{
+	const struct name *name;
+
+	if (!dump->names || field->kind != FIELD_KERNEL_ADDRESS || !e->data || !field_value(field, e->data))
+		return NULL;
+	name = names_kernel(dump->names, field_value(field, e->data));
+	return name->function[0] ? name->function : NULL;
+}
+
+/* As a comment of the text form, behind the line's fields. */
+static void add_functions(struct dump *dump, const struct event *e)
+{
+	const struct event_info *info = &event_infos[e->type];
+
+	for (const struct field_info *field = info->fields; field < info->fields + info->field_count; field++) {
+		const char *function = kernel_function(dump, e, field);
+
+		if (!function)
+			continue;
+		dump->buf.length--; /* the line's end */
+		buf_text(&dump->buf, " # ");
+		buf_escaped(&dump->buf, function, strlen(function), NULL);
+		buf_char(&dump->buf, '\n');
+	}
+}
+
+static bool names_functions(const struct trace *trace)
+{
+	const uint64_t *counts = trace_summary(trace)->counts;
+
+	for (unsigned type = 0; type < EVENT_MAX; type++)
+		for (unsigned i = 0; event_infos[type].name && counts[type] && i < event_infos[type].field_count; i++)
+			if (event_infos[type].fields[i].kind == FIELD_KERNEL_ADDRESS)
+				return true;
+	return false;
+}
+
 static void add_json(struct dump *dump, const struct event *e, const char *comm)
 {
 	const struct event_info *info = &event_infos[e->type];
@@ -215,10 +256,18 @@ static void add_json(struct dump *dump, const struct event *e, const char *comm)
 	}
 	if (e->tail_length)
 		add_texts(json, e, info->tail == FIELD_TEXTS);
-	for (const struct field_info *field = info->fields; dump->names && field < info->fields + info->field_count; field++)
-		if (is_stack(e, field))
+	for (const struct field_info *field = info->fields; dump->names && field < info->fields + info->field_count; field++) {
+		const char *function = kernel_function(dump, e, field);
+
+		if (function) {
+			buf_clear(&value);
+			buf_printf(&value, "%s_name", field->name);
+			json_text(json, buf_str(&value), function);
+		}
+		if (dump->stacks && is_stack(e, field))
 			show_stack_json(json, strcmp(field->name, "kstack") ? "stack" : "kernel_stack", dump->names, dump->tables,
 					(uint32_t)field_value(field, e->data));
+	}
 	json_end(json);
 	buf_done(&value);
 }
@@ -241,7 +290,9 @@ static int show_events(struct dump *dump)
 			add_json(dump, e, e->tid && !thread ? "?" : comm);
 		else
 			text_format_line(&dump->buf, e, e->tid && !thread ? "?" : comm);
-		if (dump->names && !dump->as_json)
+		if (dump->names && !dump->text && !dump->as_json)
+			add_functions(dump, e);
+		if (dump->stacks && !dump->as_json)
 			add_stacks(dump, e);
 		if (dump->buf.length >= DUMP_BLOCK) {
 			status = sink_buf(out, &dump->buf);
@@ -292,7 +343,8 @@ static int run_dump(struct command_context *context, struct err *err)
 	status = read_filters(&dump, err);
 	if (!status)
 		status = tables_build(dump.trace, &dump.tables, err);
-	if (!status && options_has(context->options, "stacks")) {
+	dump.stacks = options_has(context->options, "stacks");
+	if (!status && (dump.stacks || (!dump.text && names_functions(dump.trace)))) {
 		struct names_options names = { .symfs = options_text(context->options, "symfs", NULL),
 					       .lines = options_has(context->options, "lines") };
 		status = names_open(dump.trace, dump.tables, &names, &dump.names, err);

@@ -3,6 +3,8 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -80,6 +82,22 @@ int kallsyms_read(struct kallsyms *kallsyms, struct err *err)
 		kallsyms_parse(buf_str(&text), text.length, kallsyms);
 	buf_done(&text);
 	return r < 0 ? err_sys(err, r, "cannot read /proc/kallsyms") : 0;
+}
+
+uint64_t kallsyms_text(void)
+{
+	FILE *file = fopen("/proc/kallsyms", "re");
+	char line[512];
+	uint64_t text = 0, address;
+	char name[8];
+
+	/* it stands behind the processors' own variables, before all functions */
+	while (file && !text && fgets(line, sizeof(line), file))
+		if (sscanf(line, "%" SCNx64 " %*c %7s", &address, name) == 2 && !strcmp(name, "_text"))
+			text = address;
+	if (file)
+		fclose(file);
+	return text;
 }
 
 void kallsyms_done(struct kallsyms *kallsyms)

@@ -14,6 +14,9 @@ struct kallsyms {
 };
 
 int kallsyms_read(struct kallsyms *kallsyms, struct err *err);
+/* Only the address of _text: another machine tells functions by their distance
+ * from it. 0 when the kernel hides it. */
+uint64_t kallsyms_text(void);
 /* From any text of the same form. */
 void kallsyms_parse(const char *text, size_t length, struct kallsyms *ret_kallsyms);
 void kallsyms_done(struct kallsyms *kallsyms);

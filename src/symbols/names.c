@@ -107,7 +107,7 @@ static void read_exact(struct names *n, const struct event_symbol *s, const char
  * it by `symbolize`. */
 static void read_symbols(struct names *n, const struct trace *trace)
 {
-	struct trace_filter filter = { 0 };
+	struct trace_filter filter = { .unnumbered = true };
 	trace_filter_add(&filter, EVENT_symbol);
 	struct trace_cursor *cursor = trace_cursor_new(trace, &filter);
 	for (const struct event *e; (e = trace_cursor_next(cursor));) {

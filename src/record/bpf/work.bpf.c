@@ -83,6 +83,22 @@ static __always_inline u32 work_thread(void)
 	return task->pid;
 }
 
+/* Functions of the kernel that records name; the agent tells the trace their names. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, STACKS_FUNCTIONS);
+	__type(key, u64);
+	__type(value, u8);
+} kernel_functions SEC(".maps");
+
+static __always_inline void work_function(u64 function)
+{
+	u8 one = 1;
+
+	if (!bpf_map_lookup_elem(&kernel_functions, &function))
+		bpf_map_update_elem(&kernel_functions, &function, &one, BPF_ANY);
+}
+
 #define WORK_BEGIN(event) \
 	u64 now = bpf_ktime_get_ns(); \
 	struct ring *ring = ring_here(); \
@@ -97,6 +113,7 @@ int on_work_queue(u64 *context)
 {
 	struct work_struct *work = (void *)context[2];
 	u64 function = (u64)GET(work, func);
+	work_function(function);
 	WORK_BEGIN(work_queue);
 	e->work = (u64)work;
 	e->function = function;
@@ -111,6 +128,7 @@ int on_work_start(u64 *context)
 {
 	struct work_struct *work = (void *)context[0];
 	u64 function = (u64)GET(work, func);
+	work_function(function);
 	WORK_BEGIN(work_start);
 	e->work = (u64)work;
 	e->function = function;
@@ -201,6 +219,7 @@ int on_hrtimer_expire(u64 *context)
 	} else {
 		return 0;
 	}
+	work_function(function);
 	WORK_BEGIN(timer_fire);
 	e->timer = number;
 	e->function = function;
