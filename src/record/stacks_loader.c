@@ -2,6 +2,7 @@
  * code; unwinds stacks that were copied before their tables were there; tells
  * the trace of modules, mappings and names that cannot be had later. */
 #ifdef HAVE_BPF
+#include <bpf/bpf.h>
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -17,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "record/config.h"
 #include "record/stacks_internal.h"
 #include "symbols/jit_dump.h"
 #include "symbols/jit_map.h"

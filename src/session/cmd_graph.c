@@ -9,6 +9,7 @@
 #include "graph/search.h"
 #include "session/command.h"
 #include "session/graph_show.h"
+#include "symbols/names.h"
 #include "trace/when.h"
 
 #define FORWARD_LIMIT 2000
@@ -99,6 +100,32 @@ static void show_segments(struct request *r, const uint32_t *segments, size_t co
 	}
 }
 
+/* What the kernel runs in a work item. */
+static int show_function(struct request *r, const struct graph_segment *s, struct err *err)
+{
+	struct arena arena;
+	const struct event *e;
+	struct names *names;
+	int code = 0;
+
+	if (s->kind != SEGMENT_work)
+		return 0;
+	arena_init(&arena);
+	e = trace_event(r->trace, &arena, s->first_event);
+	if (e && e->type == EVENT_work_start && e->data)
+		code = names_open(r->trace, graph_tables(r->graph), NULL, &names, err);
+	if (!code && e && e->type == EVENT_work_start && e->data) {
+		const struct name *name = names_kernel(names, event_as(e, work_start)->function);
+
+		buf_text(&r->buf, "runs ");
+		buf_escaped(&r->buf, name->text, strlen(name->text), NULL);
+		buf_char(&r->buf, '\n');
+		names_close(names);
+	}
+	arena_done(&arena);
+	return code;
+}
+
 static int show_one(struct request *r, uint32_t segment, struct err *err)
 {
 	struct graph_segment s;
@@ -110,7 +137,7 @@ static int show_one(struct request *r, uint32_t segment, struct err *err)
 		return 0;
 	}
 	graph_show_around(&r->buf, r->graph, s.segment, true, r->choice);
-	return 0;
+	return show_function(r, &s, err);
 }
 
 static int show_list(struct request *r)

@@ -15,14 +15,13 @@ text=$(awk '$3 == "_text" { print $1; exit }' /proc/kallsyms)
 argus dump --type work_queue,work_start t.trace >works
 ! grep -v ' # ' works || fail "functions without names"
 # each is the one that the kernel says stands there
-sed 's/.* function=0x\([0-9a-f]*\) # \([^ ]*\).*/\1 \2/' works | sort -u >seen
+sed 's/.* function=0x\([0-9a-f]*\).* # \([^ ]*\).*/\1 \2/' works | sort -u >seen
 while read -r address name; do
 	grep -qi "^$address [a-z] $name\b" /proc/kallsyms || fail "$address is not $name"
 done <seen
 [ -s seen ] || fail "no functions"
 
-# the names are the trace's own
-argus dump --text t.trace | sed 's/kernel_text=[0-9a-f]*/kernel_text=ffffffff81000000/' >t.text
-argus import --text t.text -o moved.trace 2>/dev/null
-argus dump --json --type work_start moved.trace >moved.json
-json moved.json 'len(d["events"])' | grep -qv '^0$' || fail "no work after the way through the text"
+# the names are the trace's own: they stay when it goes through the text form
+argus dump --text t.trace >t.text
+argus import --text t.text -o again.trace 2>/dev/null
+argus dump --type work_queue,work_start again.trace | cmp - works || fail "other names after the way through the text"
