@@ -85,6 +85,22 @@ static void learn_roles(const struct scene *scene, struct map *roles, struct map
 	}
 }
 
+static void learn_set_roles(const struct scene *scene, struct ends *ends)
+{
+	for (uint32_t i = 0; i < scene->poll_item_count; i++) {
+		const struct poll_item *p = &scene->poll_items[i];
+		enum end_role role = ends_role(ends, p->object);
+		bool fresh;
+		uint64_t *known;
+
+		if (!p->set || role == END_UNKNOWN)
+			continue;
+		known = map_at(&ends->set_roles, p->set, &fresh);
+		if (fresh || role > *known)
+			*known = role;
+	}
+}
+
 void ends_build(struct arena *arena, const struct scene *scene, struct ends *ret_ends)
 {
 	const struct tables *tables = scene->tables;
@@ -94,13 +110,16 @@ void ends_build(struct arena *arena, const struct scene *scene, struct ends *ret
 	ret_ends->by_channel = sorted(arena, tables, channel_key);
 	ret_ends->by_pid = sorted(arena, tables, pid_key);
 	map_init(&ret_ends->roles);
+	map_init(&ret_ends->set_roles);
 	map_init(&ret_ends->listeners);
 	learn_roles(scene, &ret_ends->roles, &ret_ends->listeners);
+	learn_set_roles(scene, ret_ends);
 }
 
 void ends_done(struct ends *ends)
 {
 	map_done(&ends->roles);
+	map_done(&ends->set_roles);
 	map_done(&ends->listeners);
 }
 
@@ -109,6 +128,14 @@ enum end_role ends_role(const struct ends *ends, uint64_t object)
 	const uint64_t *role = object ? map_find(&ends->roles, object) : NULL;
 
 	return role ? (enum end_role)*role : END_UNKNOWN;
+}
+
+enum end_role ends_set_role(const struct ends *ends, uint64_t set)
+{
+	const uint64_t *item = set ? map_find(&ends->set_roles, set) : NULL;
+	enum end_role role = ends_role(ends, set);
+
+	return item && *item > role ? (enum end_role)*item : role;
 }
 
 static struct row part(const struct ends *ends, struct row all, key_of key, uint64_t value)

@@ -13,6 +13,7 @@ enum end_role { END_UNKNOWN, END_CLIENT, END_SERVER, END_LISTENER };
 struct ends {
 	const struct tables *tables;
 	struct map roles;          /* object -> enum end_role */
+	struct map set_roles;      /* epoll set -> highest enum end_role of what it listens to */
 	struct map listeners;      /* hash of a listener's address -> index of its descriptor + 1 */
 	struct row by_object;      /* indices into tables->descriptors, sorted by object, then time */
 	struct row by_channel;     /* those that receive from a channel, sorted by it, then time */
@@ -22,6 +23,8 @@ struct ends {
 void ends_build(struct arena *arena, const struct scene *scene, struct ends *ret_ends);
 void ends_done(struct ends *ends);
 enum end_role ends_role(const struct ends *ends, uint64_t object);
+/* Of an epoll set: its own, or the highest of what was ever put into it. */
+enum end_role ends_set_role(const struct ends *ends, uint64_t set);
 /* Descriptors of the object, of any process; a part of by_object. */
 struct row ends_of_object(const struct ends *ends, uint64_t object);
 struct row ends_receiving(const struct ends *ends, uint64_t channel);

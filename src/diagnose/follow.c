@@ -238,11 +238,19 @@ static void follow_wakes(struct follower *f, uint32_t at, uint64_t from, uint64_
 static void follow_births(struct follower *f, uint32_t at, uint64_t from, uint64_t to)
 {
 	const struct tables *tables = f->scene->tables;
-	uint32_t creator = f->trails->items[at].thread;
+	uint32_t creator = f->trails->items[at].thread, first = 1, high = tables->thread_count;
 
-	for (uint32_t i = 1; i < tables->thread_count; i++)
-		if (tables->threads[i].creator == creator && tables->threads[i].start_ns >= from &&
-		    tables->threads[i].start_ns <= to && !reached(f, i))
+	/* They lie in the order of their births. */
+	while (first < high) {
+		uint32_t middle = first + (high - first) / 2;
+
+		if (tables->threads[middle].start_ns < from)
+			first = middle + 1;
+		else
+			high = middle;
+	}
+	for (uint32_t i = first; i < tables->thread_count && tables->threads[i].start_ns <= to; i++)
+		if (tables->threads[i].creator == creator && !reached(f, i))
 			reach(f, at, i, tables->threads[i].start_ns, f->scene->threads[i].fork_event, TRAIL_RELAY,
 			      LINK_CHILD, 80, 0);
 }

@@ -56,15 +56,8 @@ enum end_role hangs_role_in(const struct finder *f, const struct wait *w)
 
 	if (role == END_UNKNOWN && w->kind == WAIT_KIND_poll)
 		role = ends_role(f->ends, w->detail);
-	if (w->kind == WAIT_KIND_epoll) {
-		for (uint32_t i = 0; i < f->scene->poll_item_count; i++) {
-			const struct poll_item *p = &f->scene->poll_items[i];
-			enum end_role item = p->set == w->object ? ends_role(f->ends, p->object) : END_UNKNOWN;
-
-			if (item > role)
-				role = item;
-		}
-	}
+	if (w->kind == WAIT_KIND_epoll)
+		role = ends_set_role(f->ends, w->object);
 	return role;
 }
 

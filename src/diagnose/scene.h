@@ -222,6 +222,7 @@ struct scene {
 	struct arena laid;               /* spans, waits, wake-ups, episodes: laid out anew by corrections */
 	const struct trace *trace;
 	const struct tables *tables;
+	struct tables *owned_tables;     /* NULL: they are the caller's */
 	struct graph *graph;             /* NULL in scenes made by hand */
 	bool built_with_corrections;     /* the graph, rather than corrected afterwards */
 	uint64_t start_ns, end_ns;
@@ -269,7 +270,8 @@ struct scene {
 	uint32_t name_count;
 };
 
-/* Builds the graph with it, and owns that. `tables` must outlive the scene. */
+/* Builds the graph with it, and owns that. `tables` may be NULL: the graph's pass
+ * then makes them, and the scene owns them; else they must outlive it. */
 int scene_build(const struct trace *trace, const struct tables *tables, struct scene **ret_scene, struct err *err);
 void scene_free(struct scene *scene);
 /* Lays a person's statements over graph and scene, in place of those laid over

@@ -1,9 +1,10 @@
-/* Building a scene: the graph, and beside it one pass over the trace that gathers
- * what the graph does not hold. The two go on at the same time. */
+/* Building a scene: the graph, whose pass makes the tables too, then one pass over
+ * the trace that gathers what the graph does not hold, and decodes no more than
+ * that. Each pass keeps two processors at work by itself. */
 #include "diagnose/scene_build.h"
 
 #include <errno.h>
-#include <pthread.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +22,7 @@ struct cpu_rows {
 struct gatherer {
 	struct scene *scene;
 	const struct tables *tables;
-	struct map by_tid;                    /* tid -> thread that has it now */
+	struct thread_tracker tracker;
 	struct scene_gathered *threads;       /* the scene's own */
 	struct thread_rows *rows;
 	struct vec(struct message) messages;
@@ -39,18 +40,7 @@ struct gatherer {
 
 static uint32_t thread_of(struct gatherer *b, uint32_t tid, uint64_t time)
 {
-	uint64_t *known;
-	uint32_t thread;
-
-	if (!tid)
-		return 0;
-	known = map_find(&b->by_tid, tid);
-	if (known && b->tables->threads[*known].start_ns <= time && time <= b->tables->threads[*known].end_ns)
-		return (uint32_t)*known;
-	thread = tables_thread(b->tables, tid, time);
-	if (thread)
-		map_put(&b->by_tid, tid, thread);
-	return thread;
+	return tid ? thread_tracker_find(&b->tracker, tid, time) : 0;
 }
 
 static void set_throttled(struct gatherer *b, uint32_t thread, uint64_t time, bool throttled)
@@ -245,11 +235,20 @@ static const uint16_t scene_events[] = {
 	EVENT_mark,
 };
 
+#define BIT(event, field) (1ull << offsetof(struct event_##event, field))
+
 static void gather(struct gatherer *b)
 {
-	struct trace_filter filter = { 0 };
+	uint64_t fields[EVENT_MAX];
+	struct trace_filter filter = { .fields = fields };
 	struct trace_cursor *cursor;
 
+	/* What the graph tells of the frequent events is not decoded again. */
+	for (unsigned i = 0; i < EVENT_MAX; i++)
+		fields[i] = UINT64_MAX;
+	fields[EVENT_switch] = BIT(switch, detail) | BIT(switch, next) | BIT(switch, argument) | BIT(switch, ustack) |
+			       BIT(switch, kstack) | BIT(switch, state) | BIT(switch, wait) | BIT(switch, flags);
+	fields[EVENT_message] &= ~(BIT(message, argument) | BIT(message, number));
 	for (size_t i = 0; i < sizeof(scene_events) / sizeof(*scene_events); i++)
 		trace_filter_add(&filter, scene_events[i]);
 	cursor = trace_cursor_new(b->scene->trace, &filter);
@@ -368,46 +367,34 @@ static void keep(struct gatherer *b)
 	KEEP(b, poll_items, poll_items, poll_item_count);
 	keep_cpus(b);
 	keep_channels(b->scene);
-	map_done(&b->by_tid);
+	thread_tracker_done(&b->tracker);
 	map_done(&b->fuse_open);
 	free(b->rows);
 }
 
-/* ---- the graph beside it ---- */
-
-struct graph_work {
-	const struct scene *scene;
-	const struct rules *rules;
-	struct graph *graph;
-	struct err err;
-	int result;
-};
-
-static void *build_graph(void *data)
-{
-	struct graph_work *work = data;
-	struct graph_options options = { .rules = work->rules, .background_index = true };
-
-	work->result = graph_build(work->scene->trace, work->scene->tables, &options, &work->graph, &work->err);
-	return NULL;
-}
+/* ---- together ---- */
 
 int scene_build(const struct trace *trace, const struct tables *tables, struct scene **ret_scene, struct err *err)
 {
+	static const struct graph_options options = { .background_index = true };
 	const struct trace_summary *summary = trace_summary(trace);
+	struct gatherer b = { 0 };
 	struct scene *scene;
-	struct gatherer b = { .tables = tables };
-	struct graph_work work = { 0 };
-	pthread_t thread;
-	bool beside;
+	struct graph *graph;
+	int r;
 
 	if (summary->end_ns <= summary->start_ns)
 		return err_set(err, -ENODATA, "the trace holds no stretch of time to diagnose");
+	r = graph_build(trace, tables, &options, &graph, err);
+	if (r)
+		return r;
 	scene = b.scene = mem_zalloc(sizeof(*scene));
 	arena_init(&scene->arena);
 	arena_init(&scene->laid);
 	scene->trace = trace;
-	scene->tables = tables;
+	scene->graph = graph;
+	scene->tables = tables = b.tables = graph_tables(graph);
+	scene->owned_tables = graph_take_tables(graph); /* a graph that takes this one's place uses them too */
 	scene->start_ns = summary->start_ns;
 	scene->end_ns = summary->end_ns;
 	scene->messages_seen = summary->counts[EVENT_message] > 0;
@@ -415,22 +402,10 @@ int scene_build(const struct trace *trace, const struct tables *tables, struct s
 	scene->threads = arena_array(&scene->arena, struct scene_thread, tables->thread_count);
 	b.threads = scene->gathered = mem_zalloc(arena_array_bytes(sizeof(*b.threads), tables->thread_count));
 	b.rows = mem_zalloc(arena_array_bytes(sizeof(*b.rows), tables->thread_count));
-	map_init(&b.by_tid);
+	thread_tracker_init(&b.tracker, tables);
 	map_init(&b.fuse_open);
-	work.scene = scene;
-	beside = !pthread_create(&thread, NULL, build_graph, &work);
 	gather(&b);
 	keep(&b);
-	if (beside)
-		pthread_join(thread, NULL);
-	else
-		build_graph(&work);
-	if (work.result) {
-		*err = work.err;
-		scene_free(scene);
-		return work.result;
-	}
-	scene->graph = work.graph;
 	scene_lay(scene);
 	*ret_scene = scene;
 	return 0;
@@ -448,6 +423,7 @@ void scene_free(struct scene *scene)
 	free(scene->gathered);
 	if (scene->graph)
 		graph_free(scene->graph);
+	tables_free(scene->owned_tables);
 	arena_done(&scene->laid);
 	arena_done(&scene->arena);
 	free(scene);

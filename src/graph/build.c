@@ -330,6 +330,14 @@ const struct tables *graph_tables(const struct graph *graph)
 	return graph->tables;
 }
 
+struct tables *graph_take_tables(struct graph *graph)
+{
+	struct tables *tables = graph->owned_tables;
+
+	graph->owned_tables = NULL;
+	return tables;
+}
+
 const struct graph_stats *graph_stats(const struct graph *graph)
 {
 	return &graph->stats;

@@ -71,6 +71,9 @@ void graph_free(struct graph *graph);
 
 const struct trace *graph_trace(const struct graph *graph);
 const struct tables *graph_tables(const struct graph *graph);
+/* Tables that the graph owns become the caller's, who keeps them as long as the
+ * graph; NULL when they are not its own. */
+struct tables *graph_take_tables(struct graph *graph);
 
 /* Corrections after the build: applies cut, keep, join, idle and flag statements
  * at once, in milliseconds, replacing what an earlier call applied (so undo is a

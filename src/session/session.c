@@ -35,11 +35,11 @@ int session_open(const char *path, struct session *ret_session, struct err *err)
 
 	if (r)
 		return r;
-	r = tables_build(s.trace, &s.tables, err);
-	if (!r)
+	r = scene_build(s.trace, NULL, &s.scene, err);
+	if (!r) {
+		s.tables = s.scene->tables;
 		r = names_open(s.trace, s.tables, NULL, &s.names, err);
-	if (!r)
-		r = scene_build(s.trace, s.tables, &s.scene, err);
+	}
 	if (!r)
 		r = diagnoser_open(s.scene, s.names, &s.diagnoser, err);
 	if (r) {
@@ -54,11 +54,9 @@ int session_open(const char *path, struct session *ret_session, struct err *err)
 void session_close(struct session *session)
 {
 	diagnoser_close(session->diagnoser);
-	scene_free(session->scene);
 	if (session->names)
 		names_close(session->names);
-	if (session->tables)
-		tables_free(session->tables);
+	scene_free(session->scene);
 	if (session->trace)
 		trace_close(session->trace);
 	*session = (struct session){ 0 };

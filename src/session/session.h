@@ -8,7 +8,7 @@
 
 struct session {
 	struct trace *trace;
-	struct tables *tables;
+	const struct tables *tables;
 	struct names *names;
 	struct scene *scene;
 	struct diagnoser *diagnoser;
