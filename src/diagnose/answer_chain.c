@@ -157,7 +157,7 @@ void answer_chain(const struct describer *d, const struct pieces *pieces, const 
 			if (p->state == SPAN_RUNNING || p->state == SPAN_RUNNABLE) {
 				if (d->busies)
 					busy_find(d->arena, d->busies, p->thread, p->start_ns, p->end_ns,
-						  is_big(p, diagnosis), &busy);
+						  is_big(p, diagnosis) ? BUSY_LINK : BUSY_SAMPLES, &busy);
 				link->frames = busy.depth ? busy_frames(d, &busy)
 							  : describe_stack(d, stack_at_end(d->scene, p), 0);
 			} else if (p->wait) {

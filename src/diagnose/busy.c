@@ -12,8 +12,8 @@
 
 /* With so many samples the shares of the time on the processor are the samples' own. */
 #define ENOUGH_SAMPLES 20
-/* More events than this are not read for one answer when samples tell as well. */
-#define MAX_EVENTS 4000000
+/* A window with more events than this is long. */
+#define MAX_EVENTS 2000000
 
 struct known {
 	uint32_t thread;
@@ -130,10 +130,8 @@ static void find_by_samples(struct arena *arena, const struct busies *busies, ui
 			break;
 		at = best;
 		path[busy->depth] = named_frame(arena, busies->names, items[at].node);
-		if (items[at].count * 2 >= end - first) {
+		if (items[at].count * 2 >= end - first)
 			busy->hot = busy->look_at = busy->depth;
-			busy->share = (unsigned)((uint64_t)items[at].count * 100 / (end - first));
-		}
 	}
 	busy->path = path;
 	vec_done(&contexts.list);
@@ -172,9 +170,6 @@ static void take_path(struct arena *arena, const struct hot_context *c, struct b
 			busy->look_at = busy->depth - 1;
 	}
 	busy->path = path;
-	busy->share = (unsigned)(c->share * 100 + 0.5);
-	if (busy->share > 100)
-		busy->share = 100;
 }
 
 /* A twentieth more or less at either end is no other question. */
@@ -186,18 +181,23 @@ static bool is_near(const struct known *known, uint64_t from_ns, uint64_t to_ns)
 	return begin <= end && (end - begin) * 20 >= longer * 19;
 }
 
-static const struct busy *inferred(struct busies *busies, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
+static const struct busy *find_known(const struct busies *busies, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
 {
-	const struct scene *scene = busies->scene;
-	struct known added = { thread, from_ns, to_ns, { .inferred = true } };
-	struct hot hot;
-
 	for (size_t i = 0; i < busies->known.length; i++) {
 		const struct known *k = &busies->known.items[i];
 
 		if (k->thread == thread && is_near(k, from_ns, to_ns))
 			return &k->busy;
 	}
+	return NULL;
+}
+
+static const struct busy *infer(struct busies *busies, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
+{
+	const struct scene *scene = busies->scene;
+	struct known added = { thread, from_ns, to_ns, { 0 } };
+	struct hot hot;
+
 	/* A thread without stacks is no error: nothing is known of its calls. */
 	if (!hot_contexts(&busies->arena, scene->trace, scene->tables, busies->names, scene_tid(scene, thread), from_ns, to_ns,
 			  true, 0, &hot, NULL))
@@ -206,27 +206,33 @@ static const struct busy *inferred(struct busies *busies, uint32_t thread, uint6
 	return &busies->known.items[busies->known.length - 1].busy;
 }
 
-static bool is_cheap(const struct scene *scene, uint64_t from_ns, uint64_t to_ns)
+static bool is_long(const struct scene *scene, uint64_t from_ns, uint64_t to_ns)
 {
 	const struct trace_summary *summary = trace_summary(scene->trace);
 	double length = summary->end_ns > summary->start_ns ? (double)(summary->end_ns - summary->start_ns) : 1;
 
-	return (double)summary->events * ((double)(to_ns - from_ns) / length) < MAX_EVENTS;
+	return (double)summary->events * ((double)(to_ns - from_ns) / length) > MAX_EVENTS;
 }
 
-void busy_find(struct arena *arena, struct busies *busies, uint32_t thread, uint64_t from_ns, uint64_t to_ns, bool thorough,
-	       struct busy *ret_busy)
+void busy_find(struct arena *arena, struct busies *busies, uint32_t thread, uint64_t from_ns, uint64_t to_ns,
+	       enum busy_effort effort, struct busy *ret_busy)
 {
 	const struct scene *scene = busies->scene;
 	const struct scene_thread *t = &scene->threads[thread];
 	uint32_t first = scene_samples_from(scene, thread, from_ns), end = scene_samples_from(scene, thread, to_ns + 1);
+	bool few = end - first < ENOUGH_SAMPLES, lengthy;
+	const struct busy *known;
 	struct busy busy = { 0 };
 
 	*ret_busy = busy;
 	if (!busies->names)
 		return;
-	if (thorough && scene->trace && (end - first < ENOUGH_SAMPLES || is_cheap(scene, from_ns, to_ns)))
-		busy = *inferred(busies, thread, from_ns, to_ns);
+	lengthy = scene->trace && is_long(scene, from_ns, to_ns);
+	known = find_known(busies, thread, from_ns, to_ns);
+	if (!known && scene->trace && (effort == BUSY_VERDICT ? few || !lengthy : effort == BUSY_LINK && few && !lengthy))
+		known = infer(busies, thread, from_ns, to_ns);
+	if (known)
+		busy = *known;
 	if (!busy.depth) {
 		busy = (struct busy){ 0 };
 		find_by_samples(arena, busies, first, end, thread, &busy);

@@ -21,8 +21,6 @@ struct busy {
 	unsigned hot;              /* the innermost whose function holds half of the time */
 	unsigned look_at;          /* the one to look at: that, or its caller that is no code of the
 				    * kernel or the C library */
-	unsigned share;            /* of the time on the processor, in that function and what it called; per cent */
-	bool inferred;
 	uint64_t first_event, last_event; /* samples in the window, as event numbers; 0 none */
 };
 
@@ -33,10 +31,16 @@ struct busies;
 struct busies *busies_new(const struct scene *scene, struct names *names);
 void busies_free(struct busies *busies);
 
-/* `thorough`: worth reading the window again. The path lives as long as `busies` and the
- * arena both do. */
-void busy_find(struct arena *arena, struct busies *busies, uint32_t thread, uint64_t from_ns, uint64_t to_ns, bool thorough,
-	       struct busy *ret_busy);
+/* How much an answer is worth. */
+enum busy_effort {
+	BUSY_SAMPLES,  /* a look at the samples, or at what is known already */
+	BUSY_LINK,     /* reading a short window again, where samples are few */
+	BUSY_VERDICT   /* reading the window again, unless it is long and samples tell as well */
+};
+
+/* The path lives as long as `busies` and the arena both do. */
+void busy_find(struct arena *arena, struct busies *busies, uint32_t thread, uint64_t from_ns, uint64_t to_ns,
+	       enum busy_effort effort, struct busy *ret_busy);
 
 /* Share of samples (per cent) whose innermost frames are in a function of this
  * name; for what only the program's own calls tell (giving up the processor).

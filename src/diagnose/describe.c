@@ -172,7 +172,7 @@ void describe_busy(const struct describer *d, uint64_t from_ns, uint64_t to_ns, 
 	struct busy busy = { 0 };
 
 	if (d->busies)
-		busy_find(d->arena, d->busies, actor->thread, from_ns, to_ns, true, &busy);
+		busy_find(d->arena, d->busies, actor->thread, from_ns, to_ns, BUSY_VERDICT, &busy);
 	if (!busy.depth)
 		return;
 	best = look_at = &busy.path[busy.look_at];
