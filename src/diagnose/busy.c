@@ -1,6 +1,7 @@
 /* The heaviest path through a thread's calls, see busy.h. */
 #include "diagnose/busy.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,9 +103,11 @@ static void add_sample(const struct busies *busies, struct contexts *contexts, c
 static struct busy_frame named_frame(struct arena *arena, struct names *names, uint32_t node)
 {
 	const struct name *name = names_frame(names, node);
+	/* Without a name it is called by its start, as inference does. */
+	const char *text = name->function[0] || !name->module[0] ? arena_strdup(arena, name->text)
+			   : arena_printf(arena, "%s+0x%" PRIx64, name->module, name->function_start);
 
-	return (struct busy_frame){ arena_strdup(arena, name->function), arena_strdup(arena, name->text),
-				    arena_strdup(arena, name->module) };
+	return (struct busy_frame){ arena_strdup(arena, name->function), text, arena_strdup(arena, name->module) };
 }
 
 static void find_by_samples(struct arena *arena, const struct busies *busies, uint32_t first, uint32_t end,
