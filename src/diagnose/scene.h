@@ -217,6 +217,8 @@ struct numbers {
 	uint32_t count;
 };
 
+#define SCENE_KEPT 12
+
 struct scene {
 	struct arena arena;
 	struct arena laid;               /* spans, waits, wake-ups, episodes: laid out anew by corrections */
@@ -263,6 +265,8 @@ struct scene {
 		uint32_t count;
 	} *cpus;
 	uint32_t cpu_count;
+	void *kept[SCENE_KEPT];          /* memory of the arrays above that do not lie in the arena */
+	unsigned kept_count;
 	struct scene_gathered *gathered; /* by thread, see scene_build.h */
 	/* What a person said that the graph does not hold. */
 	struct numbers boundaries;       /* pairs: time, thread */

@@ -4,12 +4,15 @@
 #include "diagnose/scene_build.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/map.h"
 #include "graph/graph.h"
+
+#define MANY_MESSAGES 20000    /* below, a thread of their own costs more than it brings */
 
 struct thread_rows {
 	struct vec(uint32_t) messages, samples;
@@ -263,13 +266,13 @@ static void gather(struct gatherer *b)
 
 /* ---- keeping ---- */
 
-/* Moves a vector's items into the scene's arena. */
+/* The scene takes a vector's items as they lie: of messages there may be half a
+ * gigabyte. */
 #define KEEP(b, vector, array, counter) \
 	do { \
 		(b)->scene->counter = (uint32_t)(b)->vector.length; \
-		(b)->scene->array = arena_memdup(&(b)->scene->arena, (b)->vector.items, \
-						 arena_array_bytes(sizeof(*(b)->vector.items), (b)->vector.length)); \
-		vec_done(&(b)->vector); \
+		(b)->scene->array = (b)->vector.items; \
+		(b)->scene->kept[(b)->scene->kept_count++] = (b)->vector.items; \
 	} while (0)
 
 static struct row keep_row(struct arena *arena, const uint32_t *items, size_t count)
@@ -304,9 +307,11 @@ static int by_channel(const void *a, const void *b)
 
 /* Messages are in the order of time already: each goes behind the last one of its
  * channel. */
-static void keep_channels(struct scene *scene)
+static void *keep_channels(void *data)
 {
+	struct scene *scene = data;
 	uint32_t *order = arena_array(&scene->arena, uint32_t, scene->message_count);
+	uint32_t *group_of = mem_alloc(arena_array_bytes(sizeof(*group_of), scene->message_count));
 	struct vec(uint32_t) next = { 0 };
 	struct map groups;
 	const struct map_slot *slot;
@@ -325,6 +330,7 @@ static void keep_channels(struct scene *scene)
 			vec_push(&next, 0);
 		}
 		next.items[*group]++;
+		group_of[i] = (uint32_t)*group;
 	}
 	scene->channel_count = (uint32_t)next.length;
 	scene->channels = arena_array(&scene->arena, struct channel, next.length);
@@ -339,11 +345,13 @@ static void keep_channels(struct scene *scene)
 		scene->channels[slot->value].channel = slot->key;
 	for (uint32_t i = 0; i < scene->message_count; i++)
 		if (scene->messages[i].channel)
-			order[next.items[*map_find(&groups, scene->messages[i].channel)]++] = i;
+			order[next.items[group_of[i]]++] = i;
 	if (scene->channel_count)
 		qsort(scene->channels, scene->channel_count, sizeof(*scene->channels), by_channel);
 	map_done(&groups);
 	vec_done(&next);
+	free(group_of);
+	return NULL;
 }
 
 static void keep(struct gatherer *b)
@@ -366,7 +374,6 @@ static void keep(struct gatherer *b)
 	KEEP(b, marks, marks, mark_count);
 	KEEP(b, poll_items, poll_items, poll_item_count);
 	keep_cpus(b);
-	keep_channels(b->scene);
 	thread_tracker_done(&b->tracker);
 	map_done(&b->fuse_open);
 	free(b->rows);
@@ -381,6 +388,8 @@ int scene_build(const struct trace *trace, const struct tables *tables, struct s
 	struct gatherer b = { 0 };
 	struct scene *scene;
 	struct graph *graph;
+	pthread_t thread;
+	bool beside;
 	int r;
 
 	if (summary->end_ns <= summary->start_ns)
@@ -406,7 +415,12 @@ int scene_build(const struct trace *trace, const struct tables *tables, struct s
 	map_init(&b.fuse_open);
 	gather(&b);
 	keep(&b);
+	beside = scene->message_count > MANY_MESSAGES && !pthread_create(&thread, NULL, keep_channels, scene);
 	scene_lay(scene);
+	if (beside)
+		pthread_join(thread, NULL);
+	else
+		keep_channels(scene);
 	*ret_scene = scene;
 	return 0;
 }
@@ -421,6 +435,8 @@ void scene_free(struct scene *scene)
 		vec_done(&scene->gathered[i].throttlings);
 	}
 	free(scene->gathered);
+	for (unsigned i = 0; i < scene->kept_count; i++)
+		free(scene->kept[i]);
 	if (scene->graph)
 		graph_free(scene->graph);
 	tables_free(scene->owned_tables);

@@ -105,21 +105,18 @@ static void read_exact(struct names *n, const struct event_symbol *s, const char
 
 /* Names that the trace itself has: of the kernel, of JIT code, or written into
  * it by `symbolize`. */
-static void read_symbols(struct names *n, const struct trace *trace)
+static void read_symbols(struct names *n)
 {
-	struct trace_filter filter = { .unnumbered = true };
-	trace_filter_add(&filter, EVENT_symbol);
-	struct trace_cursor *cursor = trace_cursor_new(trace, &filter);
-	for (const struct event *e; (e = trace_cursor_next(cursor));) {
-		const struct event_symbol *s = event_as(e, symbol);
-		if (!s || s->module == 0 || s->module >= n->tables->module_count || !e->tail[0])
+	for (size_t i = 0; i < n->tables->symbol_count; i++) {
+		const struct told_symbol *told = &n->tables->symbols[i];
+		const struct event_symbol *s = &told->at;
+		if (s->module == 0 || s->module >= n->tables->module_count || !told->tail[0])
 			continue;
 		if (s->bytes == NAMES_EXACT)
-			read_exact(n, s, e->tail, e->tail + e->tail_length);
+			read_exact(n, s, told->tail, told->tail + told->tail_length);
 		else
-			symbol_table_add_name(&n->told[s->module], s->address, s->bytes, e->tail, 0);
+			symbol_table_add_name(&n->told[s->module], s->address, s->bytes, told->tail, 0);
 	}
-	trace_cursor_free(cursor);
 }
 
 int names_open(const struct trace *trace, const struct tables *tables, const struct names_options *options,
@@ -142,7 +139,7 @@ int names_open(const struct trace *trace, const struct tables *tables, const str
 		if (i > 0 && tables->modules[i].kind == MODULE_KIND_kernel)
 			n->kernel_module = i;
 	}
-	read_symbols(n, trace);
+	read_symbols(n);
 	for (uint32_t i = 0; i < tables->module_count; i++)
 		symbol_table_sort(&n->told[i]);
 	const char *text = trace_machine(trace, "kernel_text");

@@ -19,11 +19,13 @@ struct tables_gathering {
 	struct vec(struct frame) frames;
 	struct vec(struct descriptor) descriptors;
 	struct vec(struct mapping) mappings;
+	struct vec(struct told_symbol) symbols;
 };
 
 static const bool is_gathered[EVENT_MAX] = {
 	[EVENT_task] = true, [EVENT_fork] = true, [EVENT_exec] = true, [EVENT_exit] = true, [EVENT_rename] = true,
 	[EVENT_descriptor] = true, [EVENT_mapping] = true, [EVENT_module] = true, [EVENT_frame] = true,
+	[EVENT_symbol] = true,
 };
 
 /* The nth text of a tail, "" when it has fewer. */
@@ -103,6 +105,10 @@ static void take(struct tables_gathering *g, const struct event *e)
 	case EVENT_mapping:
 		vec_push(&g->mappings, ((struct mapping){ e->time, *event_as(e, mapping), e->tid }));
 		break;
+	case EVENT_symbol:
+		vec_push(&g->symbols, ((struct told_symbol){ *event_as(e, symbol),
+							     arena_strndup(&g->tables->arena, e->tail, e->tail_length), e->tail_length }));
+		break;
 	default:
 		thread_builder_take(g->threads, e);
 	}
@@ -142,10 +148,12 @@ struct tables *tables_gather_finish(struct tables_gathering *gathering)
 	MOVE(gathering, frames, frames, frame_count);
 	MOVE(gathering, descriptors, descriptors, descriptor_count);
 	MOVE(gathering, mappings, mappings, mapping_count);
+	MOVE(gathering, symbols, symbols, symbol_count);
 	vec_done(&gathering->modules);
 	vec_done(&gathering->frames);
 	vec_done(&gathering->descriptors);
 	vec_done(&gathering->mappings);
+	vec_done(&gathering->symbols);
 	free(gathering);
 	return tables;
 }

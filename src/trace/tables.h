@@ -53,6 +53,13 @@ struct mapping {
 	uint32_t pid;
 };
 
+/* A name that the trace itself tells. */
+struct told_symbol {
+	struct event_symbol at;
+	const char *tail;        /* texts, each ended by a NUL, in so many bytes */
+	uint32_t tail_length;
+};
+
 struct tables {
 	struct arena arena;               /* owns all below */
 	const struct thread *threads;     /* by creation; entry 0 idle */
@@ -65,6 +72,8 @@ struct tables {
 	size_t descriptor_count;
 	const struct mapping *mappings;   /* by time */
 	size_t mapping_count;
+	const struct told_symbol *symbols;    /* by time */
+	size_t symbol_count;
 	void *lookup;                     /* private */
 };
 
