@@ -142,8 +142,7 @@ static bool looked_again(const struct scene *scene, const struct wait *before, c
 {
 	const struct scene_thread *t = &scene->threads[before->thread];
 	uint64_t slice = before->end_ns - before->start_ns, gap = after->start_ns - before->end_ns;
-	uint32_t wake = scene_wakes_from(scene, before->thread, before->end_ns);
-	uint32_t message = scene_messages_from(scene, before->thread, before->end_ns);
+	uint32_t wake, message;
 
 	if (before->site != after->site || before->kind != after->kind || before->kind == WAIT_KIND_stop)
 		return false;
@@ -151,9 +150,10 @@ static bool looked_again(const struct scene *scene, const struct wait *before, c
 		return false;
 	if (gap > 2000000 && gap > slice / 2)
 		return false;
+	wake = scene_wakes_from(scene, before->thread, before->end_ns);
 	if (wake < scene_wakes_end(scene, before->thread) && scene->wakes[wake].time < after->start_ns)
 		return false;
-	for (; message < t->messages.count; message++) {
+	for (message = scene_messages_from(scene, before->thread, before->end_ns); message < t->messages.count; message++) {
 		const struct message *m = &scene->messages[t->messages.items[message]];
 
 		if (m->time > after->start_ns)
