@@ -32,7 +32,7 @@ static bool goes_on(const struct diagnosis *g, const struct scene *scene)
 /* The processes on the way, that the recorder takes less of everything else. */
 static const char *processes(const struct describer *d, const struct diagnosis *g)
 {
-	uint32_t pids[16];
+	uint32_t pids[16] = { 0 };
 	unsigned count = 0;
 	struct buf buf;
 	const char *text;

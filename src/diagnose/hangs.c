@@ -569,7 +569,8 @@ size_t hangs_find(struct arena *arena, struct diagnoser *diagnoser, const struct
 		find_turns(&f);
 		find_waits(&f);
 		find_stretches(&f);
-		f.hangs.length = before + hangs_join_work(f.hangs.items + before, f.hangs.length - before);
+		if (f.hangs.length > before)
+			f.hangs.length = before + hangs_join_work(f.hangs.items + before, f.hangs.length - before);
 	}
 	for (size_t i = 0; i < f.hangs.length; i++) {
 		const struct hang *h = &f.hangs.items[i];

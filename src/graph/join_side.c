@@ -100,6 +100,8 @@ void side_place(struct joins *joins, const struct side *side, int64_t before, st
 	uint64_t sum = side->dropped, least = UINT64_MAX;
 	uint32_t *order;
 
+	if (!count)
+		return;
 	vec_reserve(&joins->order, 2 * count);
 	order = joins->order.items;
 	order_by_begin(side, order, order + count);

@@ -45,6 +45,8 @@ static int write_events(struct importer *importer, size_t count, struct err *err
 		importer->written_ns = kept->time_ns;
 		free((void *)kept->e.data);
 	}
+	if (!done)
+		return status;
 	memmove(importer->window.items, importer->window.items + done,
 		(importer->window.length - done) * sizeof(importer->window.items[0]));
 	importer->window.length -= done;

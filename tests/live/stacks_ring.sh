@@ -11,7 +11,7 @@ argus start --dir "$ring" --size 8M --level full 2>/dev/null
 fill() { dd if=/dev/zero of=/dev/null bs=1 count=100000 2>/dev/null; sleep 0.01 & wait $!; }
 files() { fill; argus status --json >status.json; [ "$(json status.json 'd["ring_files"] >= 3')" = True ]; }
 wait_until 90 files
-for i in 1 2 3; do fill; done
+fill; fill; fill
 argus stop >/dev/null 2>&1
 count=0
 for file in "$ring"/argus-*.trace; do
