@@ -137,7 +137,8 @@ const struct row *scene_channel(const struct scene *scene, uint64_t channel)
 }
 
 /* True when the thread only looked again between the two waits: it ran for a
- * short while, woke nobody and sent nothing. */
+ * short while, sent nothing, and woke nobody but who met it there: a lock that
+ * is held while looking makes others wait for just that while. */
 static bool looked_again(const struct scene *scene, const struct wait *before, const struct wait *after)
 {
 	const struct scene_thread *t = &scene->threads[before->thread];
@@ -150,9 +151,13 @@ static bool looked_again(const struct scene *scene, const struct wait *before, c
 		return false;
 	if (gap > 2000000 && gap > slice / 2)
 		return false;
-	wake = scene_wakes_from(scene, before->thread, before->end_ns);
-	if (wake < scene_wakes_end(scene, before->thread) && scene->wakes[wake].time < after->start_ns)
-		return false;
+	for (wake = scene_wakes_from(scene, before->thread, before->end_ns);
+	     wake < scene_wakes_end(scene, before->thread) && scene->wakes[wake].time < after->start_ns; wake++) {
+		const struct span *ended = scene_span(scene, scene->wakes[wake].target, scene->wakes[wake].time - 1);
+
+		if (!ended || (ended->state == SPAN_WAITING && ended->start_ns < before->end_ns))
+			return false;
+	}
 	for (message = scene_messages_from(scene, before->thread, before->end_ns); message < t->messages.count; message++) {
 		const struct message *m = &scene->messages[t->messages.items[message]];
 

@@ -112,6 +112,15 @@ static struct wait *open_wait(struct world *w, unsigned thread)
 	return NULL;
 }
 
+/* In a trace one of the two came first; a world's moments do not tell which. */
+static bool came_as_it_went(const struct world *w, uint32_t thread, const struct wait *wait)
+{
+	for (size_t i = 1; i < w->waits.length; i++)
+		if (w->waits.items[i].thread == thread && w->waits.items[i].end_ns == wait->start_ns)
+			return true;
+	return false;
+}
+
 /* One moment of one thread's life; running threads wake others or go to sleep,
  * sleepers are woken by timers, devices, or run again for no seen reason. */
 static void live(struct world *w, unsigned thread, uint64_t now)
@@ -148,6 +157,7 @@ static void live(struct world *w, unsigned thread, uint64_t now)
 		struct wait *wait = open_wait(w, other);
 
 		if (other != thread && now && w->at[other][now] == SPAN_UNKNOWN && wait && wait->end_ns == LENGTH &&
+		    !(w->logged && came_as_it_went(w, thread, wait)) &&
 		    (w->at[other][now - 1] == SPAN_WAITING || w->at[other][now - 1] == SPAN_STOPPED)) {
 			wait->end_ns = now;
 			wait->end = WAIT_END_THREAD;
@@ -281,10 +291,20 @@ static bool looked_again(const struct world *w, const struct wait *before, const
 {
 	if (before->site != after->site || before->kind == WAIT_KIND_stop || before->end != WAIT_END_TIMEOUT)
 		return false;
-	for (size_t i = 0; i < w->wakes.length; i++)
-		if (w->wakes.items[i].waker == before->thread && w->wakes.items[i].time >= before->end_ns &&
-		    w->wakes.items[i].time < after->start_ns)
-			return false;
+	for (size_t i = 0; i < w->wakes.length; i++) {
+		const struct wake *k = &w->wakes.items[i];
+
+		if (k->waker != before->thread || k->time < before->end_ns || k->time >= after->start_ns)
+			continue;
+		/* it ended a wait that had begun before the look */
+		for (size_t j = 1; j < w->waits.length; j++) {
+			const struct wait *ended = &w->waits.items[j];
+
+			if (ended->thread == k->target && ended->kind != WAIT_KIND_stop && ended->start_ns < before->end_ns &&
+			    ended->end_ns == k->time)
+				return false;
+		}
+	}
 	return true;
 }
 
