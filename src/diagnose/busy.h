@@ -24,7 +24,7 @@ struct busy {
 	uint64_t first_event, last_event; /* samples in the window, as event numbers; 0 none */
 };
 
-/* What was inferred so far. */
+/* What was read from the trace so far. */
 struct busies;
 
 /* `names` may be NULL: nothing is known then. Both must stay. */
@@ -41,6 +41,9 @@ enum busy_effort {
 /* The path lives as long as `busies` and the arena both do. */
 void busy_find(struct arena *arena, struct busies *busies, uint32_t thread, uint64_t from_ns, uint64_t to_ns,
 	       enum busy_effort effort, struct busy *ret_busy);
+
+/* How often the thread asked to give up the processor, as far as the trace says. */
+uint64_t busy_yields(struct busies *busies, uint32_t thread, uint64_t from_ns, uint64_t to_ns);
 
 /* Share of samples (per cent) whose innermost frames are in a function of this
  * name; for what only the program's own calls tell (giving up the processor).

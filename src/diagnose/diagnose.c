@@ -8,7 +8,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 
 #include "base/map.h"
 #include "diagnose/account.h"
@@ -183,31 +182,6 @@ static void walk_victim(struct investigation *v)
 
 /* ---- yield loops without a wait ---- */
 
-static uint64_t count_yields(const struct scene *scene, uint32_t thread, uint64_t from, uint64_t to)
-{
-	struct trace_filter filter = { .from_ns = from, .to_ns = to };
-	struct trace_cursor *cursor;
-	uint32_t tid = scene_tid(scene, thread);
-	uint64_t count = 0;
-
-	if (!scene->trace)
-		return 0;
-	trace_filter_add(&filter, EVENT_syscall);
-	trace_filter_add(&filter, EVENT_switch);
-	cursor = trace_cursor_new(scene->trace, &filter);
-	for (const struct event *e; (e = trace_cursor_next(cursor)); ) {
-		if (e->tid != tid)
-			continue;
-		if (e->type == EVENT_syscall)
-			count += event_as(e, syscall)->number == SYS_sched_yield;
-		else
-			count += event_as(e, switch)->wait == WAIT_KIND_yield ||
-				 event_as(e, switch)->syscall == SYS_sched_yield;
-	}
-	trace_cursor_free(cursor);
-	return count;
-}
-
 bool diagnoser_spins(const struct diagnoser *diagnoser, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
 {
 	int share = busy_share_in(diagnoser->scene, diagnoser->names, thread, from_ns, to_ns, "sched_yield");
@@ -215,7 +189,7 @@ bool diagnoser_spins(const struct diagnoser *diagnoser, uint32_t thread, uint64_
 
 	if (share >= 0 && (share < 10 || share >= 50))
 		return share >= 50;
-	yields = count_yields(diagnoser->scene, thread, from_ns, to_ns);
+	yields = busy_yields(diagnoser->busies, thread, from_ns, to_ns);
 	return yields >= 100 && yields * 5000000 > to_ns - from_ns; /* every 5 ms at the least */
 }
 

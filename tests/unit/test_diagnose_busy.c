@@ -23,6 +23,10 @@ static const char *const text =
 	"1 0 frame node=4 parent=3 module=2 address=0x4010\n"
 	"1 0 frame node=5 parent=2 module=2 address=0x5010\n"
 	"1.9 [0] 0 switch next=100\n"
+	"1.95 [0] 100 syscall number=sched_yield duration_ns=1us\n"
+	"1.96 [0] 100 syscall number=getpid duration_ns=1us\n"
+	"1.97 [0] 100 syscall number=sched_yield duration_ns=1us\n"
+	"1.97 [1] 101 syscall number=sched_yield duration_ns=1us\n"
 	"2 [0] 100 syscall number=brk duration_ns=1us ustack=5\n"
 	"3 [0] 100 syscall number=brk duration_ns=1us ustack=5\n"
 	"4 [0] 100 syscall number=brk duration_ns=1us ustack=5\n";
@@ -124,12 +128,24 @@ static void samples_tell_links(void **state)
 	assert_string_equal(busy.path[busy.look_at].text, "fast");
 }
 
+static void counts_yields(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t thread = tables_thread(f->tables, 100, 2ull * SECOND);
+
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(busy_yields(f->busies, thread, SECOND, 2ull * SECOND), 2);
+		assert_int_equal(busy_yields(f->busies, thread, SECOND + 960000000, 2ull * SECOND), 1);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(calls_tell_without_samples, open_all, close_all),
 		cmocka_unit_test_setup_teardown(what_was_inferred_is_kept, open_all, close_all),
 		cmocka_unit_test_setup_teardown(samples_tell_links, open_all, close_all),
+		cmocka_unit_test_setup_teardown(counts_yields, open_all, close_all),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
