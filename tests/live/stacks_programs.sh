@@ -16,11 +16,12 @@ __attribute__((noinline)) int nap_inner(int n)
 __attribute__((noinline)) int nap_outer(int n) { return nap_inner(n) * 2; }
 END
 cat >main.c <<'END'
+#include <stdlib.h>
 int nap_outer(int);
-int main(void)
+int main(int argc, char **argv)
 {
 	int n = 0;
-	for (int i = 0; i < 300; i++)
+	for (int i = 0, naps = argc > 1 ? atoi(argv[1]) : 300; i < naps; i++)
 		n += nap_outer(i);
 	return n == 1;
 }
@@ -54,16 +55,17 @@ if gcc -O2 -static -o static nap.c main.c 2>/dev/null; then
 	has 'static+0x'
 fi
 
-# deleted while it runs: the code is read through the process
+# deleted while it runs: the code is read through the process, which must still be there when the
+# recorder has time for it: at its start it makes tables for all that runs
 cp dynamic gone
-record bash -c './gone & while [ ! -e /proc/$!/exe ] || [ "$(readlink /proc/$!/exe)" != "$PWD/gone" ]; do :; done; rm gone; wait'
+record bash -c './gone 1500 & while [ ! -e /proc/$!/exe ] || [ "$(readlink /proc/$!/exe)" != "$PWD/gone" ]; do :; done; rm gone; wait'
 whole gone
 outermost '__libc_start_main'
 
 # visible in another mount namespace only
 if unshare -m true 2>/dev/null; then
 	mkdir inside
-	record unshare -m sh -c 'mount -t tmpfs none inside && cp dynamic inside/hidden && ./inside/hidden'
+	record unshare -m sh -c 'mount -t tmpfs none inside && cp dynamic inside/hidden && ./inside/hidden 1500'
 	whole hidden
 	outermost '__libc_start_main'
 fi

@@ -67,12 +67,17 @@ static __always_inline u64 call_argument(struct pt_regs *registers, u32 n)
 	}
 }
 
+static __always_inline bool call_is_32bit(struct task_struct *task)
+{
+	return task->thread_info.status & TS_COMPAT;
+}
+
 /* Number of the system call the user thread is in; SYSCALL_NONE in none (an
  * interrupt or a fault took it out of user mode), or in a 32-bit one. */
 static __always_inline u16 call_number(struct task_struct *task, struct pt_regs *registers)
 {
 	u64 number = GET(registers, orig_ax);
-	if (number >= CALL_MAX || task->thread_info.status & TS_COMPAT)
+	if (number >= CALL_MAX || call_is_32bit(task))
 		return SYSCALL_NONE;
 	return number;
 }

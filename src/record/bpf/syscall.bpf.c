@@ -560,7 +560,7 @@ int BPF_PROG(full_exit, struct pt_regs *registers, long result)
 		/* the registers of sigreturn are the interrupted code's again */
 		number = slot->number;
 	}
-	if (number >= CALL_MAX || task->thread_info.status & TS_COMPAT) {
+	if (number >= CALL_MAX || call_is_32bit(task)) {
 		call.ustack = full_stack(STACKS_SYSCALLS);
 		return full_write(&call, 0, registers->di, registers->si);
 	}

@@ -351,7 +351,10 @@ static __always_inline void wait_read(struct wait *w, struct task_struct *task, 
 	}
 	if (BPF_CORE_READ_BITFIELD(task, in_iowait))
 		w->flags |= SWITCH_FLAGS_io_wait;
-	if (w->state == TASK_STATE_stopped || w->state == TASK_STATE_traced) {
+	/* the freezer of version 2 keeps its threads in a wait for a signal */
+	if (w->state == TASK_STATE_sleeping && bpf_core_field_exists(task->frozen) && BPF_CORE_READ_BITFIELD(task, frozen))
+		w->state = TASK_STATE_frozen;
+	if (w->state == TASK_STATE_stopped || w->state == TASK_STATE_traced || w->state == TASK_STATE_frozen) {
 		w->wait = WAIT_KIND_stop;
 		if (w->state == TASK_STATE_traced) {
 			struct task_struct *tracer = task->parent;
@@ -360,7 +363,9 @@ static __always_inline void wait_read(struct wait *w, struct task_struct *task, 
 		}
 		return;
 	}
-	if (w->syscall == SYSCALL_NONE) {
+	if (call_is_32bit(task)) {
+		w->wait = WAIT_KIND_other; /* its number and arguments are not known */
+	} else if (w->syscall == SYSCALL_NONE) {
 		w->wait = WAIT_KIND_fault;
 		w->flags |= SWITCH_FLAGS_from_fault;
 		w->detail = task->thread.cr2;
