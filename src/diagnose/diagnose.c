@@ -13,6 +13,7 @@
 #include "diagnose/account.h"
 #include "diagnose/answer.h"
 #include "diagnose/busy.h"
+#include "diagnose/hangs.h"
 #include "diagnose/starved.h"
 #include "diagnose/trigger.h"
 
@@ -22,6 +23,7 @@ struct diagnoser {
 	struct ends ends;
 	struct side side;
 	struct busies *busies;
+	struct hangs_found hangs_found;
 	struct arena arena;
 };
 
@@ -91,6 +93,7 @@ void diagnoser_close(struct diagnoser *diagnoser)
 	if (!diagnoser)
 		return;
 	busies_free(diagnoser->busies);
+	free(diagnoser->hangs_found.hangs);
 	side_done(&diagnoser->side);
 	ends_done(&diagnoser->ends);
 	arena_done(&diagnoser->arena);
@@ -110,6 +113,11 @@ const struct ends *diagnoser_ends(const struct diagnoser *diagnoser)
 struct side *diagnoser_side(struct diagnoser *diagnoser)
 {
 	return &diagnoser->side;
+}
+
+struct hangs_found *diagnoser_hangs_found(struct diagnoser *diagnoser)
+{
+	return &diagnoser->hangs_found;
 }
 
 /* ---- the walk's questions ---- */

@@ -148,6 +148,7 @@ const struct scene *diagnoser_scene(const struct diagnoser *diagnoser);
 const struct ends *diagnoser_ends(const struct diagnoser *diagnoser);
 /* The trace as others are compared with it; its caches change. */
 struct side *diagnoser_side(struct diagnoser *diagnoser);
+struct hangs_found *diagnoser_hangs_found(struct diagnoser *diagnoser);
 
 /* True when the thread runs in the window, but gives up the processor again and
  * again: it waits for a flag. */

@@ -6,6 +6,7 @@
  * The order is by weight times length. */
 #include "diagnose/hangs.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "diagnose/hangs_away.h"
@@ -551,15 +552,17 @@ static bool wanted(const struct finder *f, uint32_t thread)
 	return !f->options->root_pid || descends_from(f->scene->tables, thread, f->options->root_pid);
 }
 
-size_t hangs_find(struct arena *arena, struct diagnoser *diagnoser, const struct hangs_options *options,
-		  const struct hang **ret_hangs)
+/* All hangs of all times, into what was found last unless it is that already. */
+static const struct hangs_found *find_all(struct diagnoser *diagnoser, const struct hangs_options *options)
 {
+	struct hangs_found *found = diagnoser_hangs_found(diagnoser);
 	struct finder f = {
-		.arena = arena, .diagnoser = diagnoser, .scene = diagnoser_scene(diagnoser),
-		.ends = diagnoser_ends(diagnoser), .options = options,
+		.diagnoser = diagnoser, .scene = diagnoser_scene(diagnoser), .ends = diagnoser_ends(diagnoser), .options = options,
 	};
-	size_t count = 0;
 
+	if (found->known && found->pid == options->pid && found->root_pid == options->root_pid &&
+	    found->threshold_ns == options->threshold_ns && found->version == f.scene->version)
+		return found;
 	for (f.thread = 1; f.thread < f.scene->thread_count; f.thread++) {
 		size_t before = f.hangs.length;
 
@@ -572,20 +575,33 @@ size_t hangs_find(struct arena *arena, struct diagnoser *diagnoser, const struct
 		if (f.hangs.length > before)
 			f.hangs.length = before + hangs_join_work(f.hangs.items + before, f.hangs.length - before);
 	}
-	for (size_t i = 0; i < f.hangs.length; i++) {
-		const struct hang *h = &f.hangs.items[i];
-
-		/* Of a process that is asked about, its first thread is meant. */
-		if (options->pid && f.scene->tables->threads[h->thread].tid == options->pid)
-			f.hangs.items[i].weight *= 3;
-		if (options->to_ns && (h->start_ns > options->to_ns || h->end_ns < options->from_ns))
-			continue;
-		f.hangs.items[count++] = *h;
-	}
-	hangs_rank(f.hangs.items, count);
-	*ret_hangs = arena_memdup(arena, f.hangs.items, count * sizeof(*f.hangs.items));
-	vec_done(&f.hangs);
 	vec_done(&f.places);
 	vec_done(&f.trails);
+	free(found->hangs);
+	*found = (struct hangs_found){ f.hangs.items, f.hangs.length, options->pid, options->root_pid, f.scene->version,
+				       options->threshold_ns, true };
+	return found;
+}
+
+size_t hangs_find(struct arena *arena, struct diagnoser *diagnoser, const struct hangs_options *options,
+		  const struct hang **ret_hangs)
+{
+	const struct hangs_found *found = find_all(diagnoser, options);
+	const struct scene *scene = diagnoser_scene(diagnoser);
+	struct hang *hangs = arena_array(arena, struct hang, found->count);
+	size_t count = 0;
+
+	for (size_t i = 0; i < found->count; i++) {
+		struct hang h = found->hangs[i];
+
+		/* Of a process that is asked about, its first thread is meant. */
+		if (options->pid && scene->tables->threads[h.thread].tid == options->pid)
+			h.weight *= 3;
+		if (options->to_ns && (h.start_ns > options->to_ns || h.end_ns < options->from_ns))
+			continue;
+		hangs[count++] = h;
+	}
+	hangs_rank(hangs, count);
+	*ret_hangs = hangs;
 	return count;
 }

@@ -26,6 +26,15 @@ struct hangs_options {
 	uint64_t threshold_ns;    /* 0: the usual ones */
 };
 
+/* What was found last, for the next question; the diagnoser's. */
+struct hangs_found {
+	struct hang *hangs;       /* of all times, not ranked */
+	size_t count;
+	uint32_t pid, root_pid, version; /* of the scene */
+	uint64_t threshold_ns;
+	bool known;
+};
+
 /* Most severe first; *ret_hangs lies in the arena. */
 size_t hangs_find(struct arena *arena, struct diagnoser *diagnoser, const struct hangs_options *options,
 		  const struct hang **ret_hangs);

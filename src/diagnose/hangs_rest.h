@@ -19,7 +19,6 @@ struct place {
 };
 
 struct finder {
-	struct arena *arena;
 	struct diagnoser *diagnoser;
 	const struct scene *scene;
 	const struct ends *ends;

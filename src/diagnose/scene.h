@@ -226,6 +226,7 @@ struct scene {
 	const struct tables *tables;
 	struct tables *owned_tables;     /* NULL: they are the caller's */
 	struct graph *graph;             /* NULL in scenes made by hand */
+	uint32_t version;                /* counts corrections */
 	bool built_with_corrections;     /* the graph, rather than corrected afterwards */
 	uint64_t start_ns, end_ns;
 	bool messages_seen;              /* the trace has message events */

@@ -122,6 +122,7 @@ static int take(struct scene *scene, const struct rules *corrections, struct err
 			r = take_boundary(scene, rule, err);
 	}
 	scene_join_waits(scene);
+	scene->version++;
 	return r;
 }
 

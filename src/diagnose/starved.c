@@ -4,13 +4,19 @@
 #include <stdlib.h>
 
 #include "base/arena.h"
+#include "base/map.h"
 
-/* Adds, for each thread, its time on the processor in the window. */
-static void add_cpu(const struct scene *scene, uint32_t cpu, uint64_t from, uint64_t to, uint64_t *used)
+/* Adds, for each thread, its time on the processor in the window. Windows on one
+ * processor come in the order of time: *at is the run to look on from. */
+static void add_cpu(const struct cpu_row *row, uint32_t *at, uint64_t from, uint64_t to, struct map *used)
 {
-	const struct cpu_row *row = &scene->cpus[cpu];
-	uint32_t low = 0, high = row->count;
+	uint32_t low = *at, high = low, step = 1;
 
+	while (high < row->count && row->runs[high + 1].start_ns <= from) {
+		low = high + 1;
+		high = row->count - high > step ? high + step : row->count;
+		step *= 2;
+	}
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
 
@@ -19,22 +25,30 @@ static void add_cpu(const struct scene *scene, uint32_t cpu, uint64_t from, uint
 		else
 			high = middle;
 	}
+	*at = low;
 	for (; low < row->count && row->runs[low].start_ns < to; low++) {
 		uint64_t begin = row->runs[low].start_ns > from ? row->runs[low].start_ns : from;
 		uint64_t end = row->runs[low + 1].start_ns < to ? row->runs[low + 1].start_ns : to;
 
 		if (end > begin)
-			used[row->runs[low].thread] += end - begin;
+			*map_at(used, row->runs[low].thread, NULL) += end - begin;
 	}
 }
 
-static uint32_t biggest(const uint64_t *used, uint32_t count, uint32_t but)
+/* Of equals the first; 0 none. */
+static uint32_t biggest(const struct map *used, uint32_t but, uint64_t *ret_ns)
 {
+	const struct map_slot *slot;
 	uint32_t best = 0;
+	uint64_t most = 0;
 
-	for (uint32_t i = 1; i < count; i++)
-		if (i != but && used[i] > used[best] * (best != 0))
-			best = i;
+	for (size_t at = 0; (slot = map_next(used, &at)); )
+		if (slot->key && slot->key != but && slot->value &&
+		    (slot->value > most || (slot->value == most && slot->key < best))) {
+			best = (uint32_t)slot->key;
+			most = slot->value;
+		}
+	*ret_ns = most;
 	return best;
 }
 
@@ -54,14 +68,19 @@ static const struct quota *quota_of(const struct scene *scene, uint32_t thread)
 	return found;
 }
 
-static uint64_t group_use(const struct scene *scene, uint32_t thread, const struct quota *quota, uint64_t *used)
+/* Leaves what the group's threads, and this one, used. */
+static uint64_t group_use(const struct scene *scene, uint32_t thread, const struct quota *quota, struct map *used)
 {
+	const struct map_slot *slot;
 	uint64_t sum = 0;
 
-	for (uint32_t i = 1; i < scene->thread_count; i++) {
-		if (scene->tables->threads[i].cgroup != quota->cgroup && i != thread)
-			used[i] = 0;
-		sum += used[i];
+	for (size_t at = 0; (slot = map_next(used, &at)); ) {
+		uint64_t *ns = map_find(used, slot->key);
+
+		if (scene->tables->threads[slot->key].cgroup != quota->cgroup && slot->key != thread)
+			*ns = 0;
+		if (slot->key)
+			sum += *ns;
 	}
 	return sum;
 }
@@ -97,8 +116,11 @@ static bool comes_before(const struct scene *scene, uint32_t one, uint32_t other
 void starved_find(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, struct starved *ret_starved)
 {
 	const struct scene_thread *t = &scene->threads[thread];
-	uint64_t *used = mem_zalloc(arena_array_bytes(sizeof(*used), scene->thread_count));
+	uint32_t *runs = mem_zalloc(arena_array_bytes(sizeof(*runs), scene->cpu_count));
+	const struct map_slot *slot;
+	struct map used;
 
+	map_init(&used);
 	*ret_starved = (struct starved){ 0 };
 	for (uint32_t i = scene_span_index(scene, thread, from_ns); i < t->span_count; i++) {
 		const struct span *s = &t->spans[i];
@@ -115,25 +137,24 @@ void starved_find(const struct scene *scene, uint32_t thread, uint64_t from_ns, 
 		if (s->throttled)
 			ret_starved->throttled_ns += to - from;
 		if (cpu < scene->cpu_count)
-			add_cpu(scene, cpu, from, to, used);
+			add_cpu(&scene->cpus[cpu], &runs[cpu], from, to, &used);
 	}
-	for (uint32_t i = 1; i < scene->thread_count; i++)
-		if (i != thread && comes_before(scene, i, thread))
-			ret_starved->before_ns += used[i];
-	ret_starved->hog = biggest(used, scene->thread_count, thread);
-	ret_starved->hog_ns = ret_starved->hog ? used[ret_starved->hog] : 0;
+	for (size_t at = 0; (slot = map_next(&used, &at)); )
+		if (slot->key && slot->key != thread && comes_before(scene, (uint32_t)slot->key, thread))
+			ret_starved->before_ns += slot->value;
+	ret_starved->hog = biggest(&used, thread, &ret_starved->hog_ns);
 	ret_starved->quota = quota_of(scene, thread);
 	if (ret_starved->quota && ret_starved->quota->quota_ns && ret_starved->quota->period_ns) {
 		const struct quota *q = ret_starved->quota;
 		uint64_t allowed;
 
-		for (uint32_t i = 0; i < scene->thread_count; i++)
-			used[i] = 0;
-		for (uint32_t i = 0; i < scene->cpu_count; i++)
-			add_cpu(scene, i, from_ns, to_ns, used);
-		ret_starved->group_ns = group_use(scene, thread, q, used);
-		ret_starved->group_hog = biggest(used, scene->thread_count, thread);
-		ret_starved->group_hog_ns = ret_starved->group_hog ? used[ret_starved->group_hog] : 0;
+		map_clear(&used);
+		for (uint32_t i = 0; i < scene->cpu_count; i++) {
+			runs[i] = 0;
+			add_cpu(&scene->cpus[i], &runs[i], from_ns, to_ns, &used);
+		}
+		ret_starved->group_ns = group_use(scene, thread, q, &used);
+		ret_starved->group_hog = biggest(&used, thread, &ret_starved->group_hog_ns);
 		allowed = (to_ns - from_ns) / q->period_ns * q->quota_ns;
 		/* The kernel counted it, or the whole quota was used, or nearly: the rest of
 		 * the time nobody of the group could run. */
@@ -142,7 +163,8 @@ void starved_find(const struct scene *scene, uint32_t thread, uint64_t from_ns, 
 		     (allowed && ret_starved->group_ns * 2 >= allowed)))
 			ret_starved->throttled_ns = ret_starved->runnable_ns;
 	}
-	free(used);
+	map_done(&used);
+	free(runs);
 }
 
 bool starved_is(const struct starved *starved, const struct scene *scene, uint64_t running_ns)
