@@ -2,6 +2,7 @@
  * and knowledge. */
 #include "session/debug.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -476,13 +477,28 @@ static const struct verb *find_verb(const char *word, struct err *err)
 	return found;
 }
 
-int debug_line(struct debug *debug, const char *line, struct buf *out, struct err *err)
+/* Cuts the text's first question off at a `;` before a space or the end; what
+ * comes behind it, NULL when nothing does. A remark goes to the end of the line. */
+static char *cut_question(char *text)
 {
-	char *copy = arena_strdup(&debug->arena, line), *rest;
+	for (char *at = text; *at; at++) {
+		if (*at == '#' && (at == text || isspace((unsigned char)at[-1])))
+			break;
+		if (*at == ';' && (!at[1] || isspace((unsigned char)at[1]))) {
+			*at = 0;
+			return at + 1;
+		}
+	}
+	return NULL;
+}
+
+static int run_question(struct debug *debug, char *text, struct buf *out, struct err *err)
+{
+	char *rest;
 	struct debug_words words = { 0 };
 	const struct verb *verb;
 
-	for (char *word = strtok_r(copy, " \t\r\n", &rest); word; word = strtok_r(NULL, " \t\r\n", &rest)) {
+	for (char *word = strtok_r(text, " \t\r\n", &rest); word; word = strtok_r(NULL, " \t\r\n", &rest)) {
 		if (word[0] == '#')
 			break;
 		if (words.count == sizeof(words.items) / sizeof(*words.items))
@@ -497,4 +513,16 @@ int debug_line(struct debug *debug, const char *line, struct buf *out, struct er
 		return -EINVAL;
 	words.items[0] = (char *)verb->name;
 	return verb->run(debug, &words, out, err);
+}
+
+int debug_line(struct debug *debug, const char *line, struct buf *out, struct err *err)
+{
+	char *text = arena_strdup(&debug->arena, line), *next;
+	int r = 0;
+
+	for (; !r && text && !debug->quit; text = next) {
+		next = cut_question(text);
+		r = run_question(debug, text, out, err);
+	}
+	return r;
 }

@@ -36,7 +36,7 @@ struct debug {
 int debug_open(struct debug *debug, const char *path, struct err *err);
 void debug_close(struct debug *debug);
 
-/* Runs one line. -EINVAL and others with words in err; the session goes on. */
+/* Runs one line: questions parted by `;`, up to the first that fails. -EINVAL and others with words in err; the session goes on. */
 int debug_line(struct debug *debug, const char *line, struct buf *out, struct err *err);
 
 /* Verbs, for completion; NULL behind the last. */

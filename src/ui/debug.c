@@ -20,7 +20,7 @@
 #define SCREEN_LINES 40
 
 static const struct option_spec debug_options[] = {
-	{ "command", 'c', OPTION_TEXT, "LINE", "run this line (may be given several times), then leave" },
+	{ "command", 'c', OPTION_TEXT, "LINE", "run this line, questions parted by `;` (may be given several times), then leave" },
 	{ "script", 's', OPTION_TEXT, "FILE", "run the lines of the file, then leave" },
 	{ "mark", 0, OPTION_TEXT, "TEXT", "begin with the hang at, or last before, this mark" },
 	{ 0 }
