@@ -4,11 +4,17 @@
 #include <stdlib.h>
 
 #include "base/arena.h"
-#include "base/map.h"
+#include "base/vec.h"
+
+/* Time by thread, and which threads have any: most of a trace's never do. */
+struct uses {
+	uint64_t *ns;
+	struct vec(uint32_t) threads;
+};
 
 /* Adds, for each thread, its time on the processor in the window. Windows on one
  * processor come in the order of time: *at is the run to look on from. */
-static void add_cpu(const struct cpu_row *row, uint32_t *at, uint64_t from, uint64_t to, struct map *used)
+static void add_cpu(const struct cpu_row *row, uint32_t *at, uint64_t from, uint64_t to, struct uses *used)
 {
 	uint32_t low = *at, high = low, step = 1;
 
@@ -30,24 +36,31 @@ static void add_cpu(const struct cpu_row *row, uint32_t *at, uint64_t from, uint
 		uint64_t begin = row->runs[low].start_ns > from ? row->runs[low].start_ns : from;
 		uint64_t end = row->runs[low + 1].start_ns < to ? row->runs[low + 1].start_ns : to;
 
-		if (end > begin)
-			*map_at(used, row->runs[low].thread, NULL) += end - begin;
+		if (end > begin) {
+			uint32_t thread = row->runs[low].thread;
+
+			if (!used->ns[thread])
+				vec_push(&used->threads, thread);
+			used->ns[thread] += end - begin;
+		}
 	}
 }
 
 /* Of equals the first; 0 none. */
-static uint32_t biggest(const struct map *used, uint32_t but, uint64_t *ret_ns)
+static uint32_t biggest(const struct uses *used, uint32_t but, uint64_t *ret_ns)
 {
-	const struct map_slot *slot;
 	uint32_t best = 0;
 	uint64_t most = 0;
 
-	for (size_t at = 0; (slot = map_next(used, &at)); )
-		if (slot->key && slot->key != but && slot->value &&
-		    (slot->value > most || (slot->value == most && slot->key < best))) {
-			best = (uint32_t)slot->key;
-			most = slot->value;
+	for (size_t i = 0; i < used->threads.length; i++) {
+		uint32_t thread = used->threads.items[i];
+
+		if (thread && thread != but && used->ns[thread] &&
+		    (used->ns[thread] > most || (used->ns[thread] == most && thread < best))) {
+			best = thread;
+			most = used->ns[thread];
 		}
+	}
 	*ret_ns = most;
 	return best;
 }
@@ -69,18 +82,17 @@ static const struct quota *quota_of(const struct scene *scene, uint32_t thread)
 }
 
 /* Leaves what the group's threads, and this one, used. */
-static uint64_t group_use(const struct scene *scene, uint32_t thread, const struct quota *quota, struct map *used)
+static uint64_t group_use(const struct scene *scene, uint32_t thread, const struct quota *quota, struct uses *used)
 {
-	const struct map_slot *slot;
 	uint64_t sum = 0;
 
-	for (size_t at = 0; (slot = map_next(used, &at)); ) {
-		uint64_t *ns = map_find(used, slot->key);
+	for (size_t i = 0; i < used->threads.length; i++) {
+		uint32_t other = used->threads.items[i];
 
-		if (scene->tables->threads[slot->key].cgroup != quota->cgroup && slot->key != thread)
-			*ns = 0;
-		if (slot->key)
-			sum += *ns;
+		if (scene->tables->threads[other].cgroup != quota->cgroup && other != thread)
+			used->ns[other] = 0;
+		if (other)
+			sum += used->ns[other];
 	}
 	return sum;
 }
@@ -117,10 +129,8 @@ void starved_find(const struct scene *scene, uint32_t thread, uint64_t from_ns, 
 {
 	const struct scene_thread *t = &scene->threads[thread];
 	uint32_t *runs = mem_zalloc(arena_array_bytes(sizeof(*runs), scene->cpu_count));
-	const struct map_slot *slot;
-	struct map used;
+	struct uses used = { mem_zalloc(arena_array_bytes(sizeof(*used.ns), scene->thread_count)), { 0 } };
 
-	map_init(&used);
 	*ret_starved = (struct starved){ 0 };
 	for (uint32_t i = scene_span_index(scene, thread, from_ns); i < t->span_count; i++) {
 		const struct span *s = &t->spans[i];
@@ -139,16 +149,21 @@ void starved_find(const struct scene *scene, uint32_t thread, uint64_t from_ns, 
 		if (cpu < scene->cpu_count)
 			add_cpu(&scene->cpus[cpu], &runs[cpu], from, to, &used);
 	}
-	for (size_t at = 0; (slot = map_next(&used, &at)); )
-		if (slot->key && slot->key != thread && comes_before(scene, (uint32_t)slot->key, thread))
-			ret_starved->before_ns += slot->value;
+	for (size_t i = 0; i < used.threads.length; i++) {
+		uint32_t other = used.threads.items[i];
+
+		if (other && other != thread && comes_before(scene, other, thread))
+			ret_starved->before_ns += used.ns[other];
+	}
 	ret_starved->hog = biggest(&used, thread, &ret_starved->hog_ns);
 	ret_starved->quota = quota_of(scene, thread);
 	if (ret_starved->quota && ret_starved->quota->quota_ns && ret_starved->quota->period_ns) {
 		const struct quota *q = ret_starved->quota;
 		uint64_t allowed;
 
-		map_clear(&used);
+		for (size_t i = 0; i < used.threads.length; i++)
+			used.ns[used.threads.items[i]] = 0;
+		vec_clear(&used.threads);
 		for (uint32_t i = 0; i < scene->cpu_count; i++) {
 			runs[i] = 0;
 			add_cpu(&scene->cpus[i], &runs[i], from_ns, to_ns, &used);
@@ -163,7 +178,8 @@ void starved_find(const struct scene *scene, uint32_t thread, uint64_t from_ns, 
 		     (allowed && ret_starved->group_ns * 2 >= allowed)))
 			ret_starved->throttled_ns = ret_starved->runnable_ns;
 	}
-	map_done(&used);
+	vec_done(&used.threads);
+	free(used.ns);
 	free(runs);
 }
 
