@@ -129,6 +129,13 @@ def beside(rows):
     return ['Slowest large graph against the peers, in events a second: ' + ', '.join(words) + '.', ''] if words else []
 
 
+def text(rows):
+    head = ['command', 'events', 'trace MiB', 's', 'M events/s', 'ns/event', 'peak MiB']
+    return report.table(head, [
+        [r['title'], f"{r['events']:,}", f"{r['bytes'] / 2**20:.0f}" if r['bytes'] else '', f"{r['seconds']:.2f}",
+         f"{r['events'] / r['seconds'] / 1e6:.2f}", f"{r['seconds'] / r['events'] * 1e9:.0f}", f"{r['peak_mib']:.0f}"] for r in rows]) + beside(rows)
+
+
 def main():
     root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     parser = argparse.ArgumentParser(description=__doc__.split('\n', maxsplit=1)[0])

@@ -54,11 +54,11 @@ static uint32_t biggest(const struct uses *used, uint32_t but, uint64_t *ret_ns)
 
 	for (size_t i = 0; i < used->threads.length; i++) {
 		uint32_t thread = used->threads.items[i];
+		uint64_t ns = used->ns[thread];
 
-		if (thread && thread != but && used->ns[thread] &&
-		    (used->ns[thread] > most || (used->ns[thread] == most && thread < best))) {
+		if (thread && thread != but && ns && (ns > most || (ns == most && thread < best))) {
 			best = thread;
-			most = used->ns[thread];
+			most = ns;
 		}
 	}
 	*ret_ns = most;

@@ -442,10 +442,18 @@ static void ask_similar(struct question *q)
 	if (is_waiting(q, step->now_thread) || scene_is_system(q->scene, step->now_thread))
 		return;
 	s.confidence = found->confidence;
+	/* Where something else leads to the same thread, both together are surer than that alone. */
+	for (size_t i = 0; i < q->suspects->length; i++) {
+		const struct suspect *same = &q->suspects->items[i];
+
+		if (same->hop_count == 1 && same->hops[0].thread == step->now_thread &&
+		    same->confidence >= s.confidence && same->confidence < 95)
+			s.confidence = (uint8_t)(same->confidence + 1);
+	}
 	s.baseline = found;
 	/* One that only went back to rest, or ended, is late by itself. */
 	s.hops[0] = (struct hop){ .from_ns = q->from, .thread = step->now_thread, .link = LINK_SIMILAR,
-				  .confidence = found->confidence, .evidence = step->work_event,
+				  .confidence = s.confidence, .evidence = step->work_event,
 				  .final = step->doing == DOING_RESTED || step->doing == DOING_GONE || step->doing == DOING_STOPPED };
 	vec_push(q->suspects, s);
 }

@@ -106,8 +106,9 @@ static void take(struct tables_gathering *g, const struct event *e)
 		vec_push(&g->mappings, ((struct mapping){ e->time, *event_as(e, mapping), e->tid }));
 		break;
 	case EVENT_symbol:
+		/* several texts, with a zero behind each */
 		vec_push(&g->symbols, ((struct told_symbol){ *event_as(e, symbol),
-							     arena_strndup(&g->tables->arena, e->tail, e->tail_length), e->tail_length }));
+							     arena_memdup(&g->tables->arena, e->tail, e->tail_length + 1u), e->tail_length }));
 		break;
 	default:
 		thread_builder_take(g->threads, e);

@@ -90,9 +90,9 @@ static void read_trace(const char *path)
 		buf_clear(&text);
 		text_format(&text, e);
 	}
-	damaged = trace_cursor_damaged(cursor);
+	damaged = trace_cursor_damaged(cursor) + trace_cursor_unknown(cursor);
 	trace_cursor_free(cursor);
-	/* What the heads promise is what comes, but for damage. */
+	/* What the heads promise is what comes, but for what is damaged or not known. */
 	if (!damaged && events != trace_summary(trace)->events)
 		abort();
 	trace_filter_add(&filter, EVENT_switch);
