@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
+
 typedef uint64_t (*key_of)(const struct descriptor *descriptor);
 
 static uint64_t object_key(const struct descriptor *d) { return d->at.object; }
@@ -144,14 +146,7 @@ static struct row part(const struct ends *ends, struct row all, key_of key, uint
 
 	if (!value)
 		return (struct row){ 0 };
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (key(ends_at(ends, all, middle)) < value)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	SEARCH(low, high, middle, key(ends_at(ends, all, middle)) < value);
 	for (end = low; end < all.count && key(ends_at(ends, all, end)) == value; )
 		end++;
 	return (struct row){ all.items + low, end - low };

@@ -5,6 +5,7 @@
  * before (a relay), or blocks for long at another one. */
 #include "diagnose/follow.h"
 
+#include "base/search.h"
 #include "graph/graph.h"
 
 #define MAX_TRAILS 400
@@ -241,14 +242,7 @@ static void follow_births(struct follower *f, uint32_t at, uint64_t from, uint64
 	uint32_t creator = f->trails->items[at].thread, first = 1, high = tables->thread_count;
 
 	/* They lie in the order of their births. */
-	while (first < high) {
-		uint32_t middle = first + (high - first) / 2;
-
-		if (tables->threads[middle].start_ns < from)
-			first = middle + 1;
-		else
-			high = middle;
-	}
+	SEARCH(first, high, middle, tables->threads[middle].start_ns < from);
 	for (uint32_t i = first; i < tables->thread_count && tables->threads[i].start_ns <= to; i++)
 		if (tables->threads[i].creator == creator && !reached(f, i))
 			reach(f, at, i, tables->threads[i].start_ns, f->scene->threads[i].fork_event, TRAIL_RELAY,

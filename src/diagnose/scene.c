@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/search.h"
 #include "graph/graph.h"
 
 const char *span_state_name(enum span_state state)
@@ -48,13 +49,7 @@ const struct span *scene_span(const struct scene *scene, uint32_t thread, uint64
 #define FIND_FROM(row, array, member, when) \
 	do { \
 		uint32_t low = 0, high = (row)->count; \
-		while (low < high) { \
-			uint32_t middle = low + (high - low) / 2; \
-			if ((array)[(row)->items[middle]].member < (when)) \
-				low = middle + 1; \
-			else \
-				high = middle; \
-		} \
+		SEARCH(low, high, middle, (array)[(row)->items[middle]].member < (when)); \
 		return low; \
 	} while (0)
 
@@ -62,14 +57,7 @@ uint32_t scene_wakes_from(const struct scene *scene, uint32_t thread, uint64_t t
 {
 	uint32_t low = scene->threads[thread].wake, high = scene_wakes_end(scene, thread);
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (scene->wakes[middle].time < time)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	SEARCH(low, high, middle, scene->wakes[middle].time < time);
 	return low;
 }
 
@@ -77,14 +65,7 @@ uint32_t scene_waits_from(const struct scene *scene, uint32_t thread, uint64_t t
 {
 	uint32_t low = scene->threads[thread].wait, high = scene_waits_end(scene, thread);
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (scene->waits[middle].start_ns < time)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	SEARCH(low, high, middle, scene->waits[middle].start_ns < time);
 	return low;
 }
 
@@ -109,14 +90,7 @@ const struct episode *scene_episode(const struct scene *scene, uint32_t thread, 
 	const struct episode *episodes = scene->episodes + t->episode;
 	uint32_t low = 0, high = t->episode_count;
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (episodes[middle].end_ns <= time)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	SEARCH(low, high, middle, episodes[middle].end_ns <= time);
 	return low < t->episode_count ? &episodes[low] : NULL;
 }
 
@@ -124,14 +98,7 @@ const struct row *scene_channel(const struct scene *scene, uint64_t channel)
 {
 	uint32_t low = 0, high = scene->channel_count;
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (scene->channels[middle].channel < channel)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	SEARCH(low, high, middle, scene->channels[middle].channel < channel);
 	return low < scene->channel_count && scene->channels[low].channel == channel
 		? &scene->channels[low].messages : NULL;
 }
@@ -238,14 +205,7 @@ bool scene_ended_by_signal(const struct scene *scene, const struct wait *wait)
 
 	if (wait->end != WAIT_END_THREAD)
 		return false;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (scene->signals[middle].time + SIGNAL_NS < wait->end_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	SEARCH(low, high, middle, scene->signals[middle].time + SIGNAL_NS < wait->end_ns);
 	for (; low < scene->signal_count && scene->signals[low].time <= wait->end_ns + SIGNAL_NS; low++)
 		if (scene->signals[low].sender == wait->waker && scene_same_process(scene, scene->signals[low].target, wait->thread))
 			return true;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/arena.h"
+#include "base/search.h"
 #include "base/vec.h"
 
 /* Time by thread, and which threads have any: most of a trace's never do. */
@@ -23,14 +24,7 @@ static void add_cpu(const struct cpu_row *row, uint32_t *at, uint64_t from, uint
 		high = row->count - high > step ? high + step : row->count;
 		step *= 2;
 	}
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (row->runs[middle + 1].start_ns <= from)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	SEARCH(low, high, middle, row->runs[middle + 1].start_ns <= from);
 	*at = low;
 	for (; low < row->count && row->runs[low].start_ns < to; low++) {
 		uint64_t begin = row->runs[low].start_ns > from ? row->runs[low].start_ns : from;

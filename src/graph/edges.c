@@ -2,6 +2,8 @@
  * one by one, the corrections, and what is implied (weak edges). */
 #include "graph/store.h"
 
+#include "base/search.h"
+
 enum phase { PHASE_wakes, PHASE_stored, PHASE_joins, PHASE_waits, PHASE_next, PHASE_done };
 
 static enum graph_strength strength_of(uint8_t confidence)
@@ -99,14 +101,7 @@ static size_t lower_wake(const struct graph *graph, const uint32_t *order, uint3
 {
 	size_t low = 0, high = count;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (graph->rows[order[middle]].wake_row < row)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	SEARCH(low, high, middle, graph->rows[order[middle]].wake_row < row);
 	return low;
 }
 

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/search.h"
+
 #define KEPT_EMPTY 64          /* places that an empty side keeps */
 
 void side_clear(struct side *side)
@@ -46,14 +48,7 @@ uint64_t side_ended(const struct side *side, uint64_t time_ns)
 {
 	size_t low = 0, high = side_count(side);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (side_at(side, middle)->end_ns < time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	SEARCH(low, high, middle, side_at(side, middle)->end_ns < time_ns);
 	return low ? side_at(side, low - 1)->total : side->dropped;
 }
 

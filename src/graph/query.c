@@ -3,6 +3,8 @@
 
 #include "graph/store.h"
 
+#include "base/search.h"
+
 static uint64_t trace_end(const struct graph *graph)
 {
 	return trace_summary(graph->trace)->end_ns;
@@ -348,14 +350,7 @@ bool graph_gap_between(const struct graph *graph, uint64_t from_ns, uint64_t to_
 	size_t low = 0, high = graph->gaps.length;
 
 	/* Gaps are few; those that begin before to_ns, latest first. */
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (graph->gaps.items[middle].from_ns < to_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	SEARCH(low, high, middle, graph->gaps.items[middle].from_ns < to_ns);
 	while (low--)
 		if (graph->gaps.items[low].to_ns > from_ns)
 			return true;

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/search.h"
+
 #define MANY_EDGES 100000 /* worth a thread */
 
 void region_init(struct region *region)
@@ -151,14 +153,7 @@ uint32_t row_at_time(const struct graph *graph, uint32_t thread, uint64_t time_n
 	if (thread >= graph->threads.length)
 		return GRAPH_NONE;
 	high = graph->threads.items[thread].rows;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (graph->rows[row_at_place(graph, thread, middle)].in_ns <= time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	SEARCH(low, high, middle, graph->rows[row_at_place(graph, thread, middle)].in_ns <= time_ns);
 	return low ? row_at_place(graph, thread, low - 1) : GRAPH_NONE;
 }
 

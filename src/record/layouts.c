@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/search.h"
 #include "record/proc_maps.h"
 
 void layouts_attach(struct layouts *layouts, struct unwind_maps *maps, int processes_fd)
@@ -64,13 +65,7 @@ const struct layout *layout_of_process(const struct layouts *layouts, pid_t pid)
 const struct layout_mapping *layout_find(const struct layout *layout, uint64_t address)
 {
 	uint32_t low = 0, high = layout->count;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (layout->mappings[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	SEARCH(low, high, middle, layout->mappings[middle].start <= address);
 	return low > 0 && address < layout->mappings[low - 1].end ? &layout->mappings[low - 1] : NULL;
 }
 

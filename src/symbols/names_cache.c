@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/map.h"
+#include "base/search.h"
 #include "base/vec.h"
 #include "symbols/cache_file.h"
 
@@ -77,13 +78,7 @@ bool names_cache_read(const void *data, size_t bytes, const char *build_id, uint
 bool names_cache_find(const struct names_cache *c, struct arena *arena, uint64_t address, struct name *name)
 {
 	uint32_t low = 0, high = c->count;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (c->entries[middle].address < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	SEARCH(low, high, middle, c->entries[middle].address < address);
 	if (low == c->count || c->entries[low].address != address)
 		return false;
 	const struct names_cache_entry *e = &c->entries[low];

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
+
 enum {
 	MAX_SYMBOLS = 16 << 20,
 	MAX_NAME_BYTES = 16384,
@@ -113,13 +115,7 @@ const struct symbol *symbol_table_find(const struct symbol_table *table, const s
 {
 	size_t low = 0, high = table->symbols.length;
 	*ret_guessed = false;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (table->symbols.items[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	SEARCH(low, high, middle, table->symbols.items[middle].start <= address);
 	if (low == 0)
 		return NULL;
 	for (size_t i = low, steps = 0; i-- > 0 && steps < MAX_STEPS_BACK && table->ends[i] > address; steps++)

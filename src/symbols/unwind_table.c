@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/map.h"
+#include "base/search.h"
 #include "base/vec.h"
 #include "symbols/cfi.h"
 
@@ -239,13 +240,7 @@ const struct unwind_function *unwind_table_function(const struct unwind_table *t
 		return NULL;
 	uint64_t offset = address - table->base;
 	uint32_t low = 0, high = table->function_count;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (table->functions[middle].start <= offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	SEARCH(low, high, middle, table->functions[middle].start <= offset);
 	if (low == 0 || offset - table->functions[low - 1].start >= table->functions[low - 1].bytes)
 		return NULL;
 	return &table->functions[low - 1];

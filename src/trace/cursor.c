@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "trace/ahead.h"
+#include "base/search.h"
 #include "trace/reader.h"
 
 /* Events of chunks that are open at the same time. Even a thousand processors
@@ -177,14 +178,7 @@ static uint64_t open_chunk(struct trace_cursor *cursor, size_t number, uint64_t 
 		return chunk->count;
 	}
 	high = source->decoded.count;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (source->decoded.times[middle] < from_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	SEARCH(low, high, middle, source->decoded.times[middle] < from_ns);
 	source->at = low;
 	if (low < source->decoded.count)
 		heap_add(cursor, source);
@@ -198,14 +192,7 @@ static size_t chunks_before(const struct trace *trace, uint64_t time_ns)
 {
 	size_t low = 0, high = trace->chunks.length;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (trace->chunks.items[middle].first_ns < time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	SEARCH(low, high, middle, trace->chunks.items[middle].first_ns < time_ns);
 	return low;
 }
 
@@ -380,14 +367,7 @@ void trace_cursor_seek(struct trace_cursor *cursor, uint64_t number)
 	cursor->filter.unnumbered = false;
 	/* The last chunk with fewer events than that before it: all of those
 	 * events, and maybe later ones, lie before its begin. */
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (trace->chunks.items[middle].before < number)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	SEARCH(low, high, middle, trace->chunks.items[middle].before < number);
 	if (low && trace->chunks.items[low - 1].first_ns > time_ns)
 		time_ns = trace->chunks.items[low - 1].first_ns;
 	cursor->skip_to = number;

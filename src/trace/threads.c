@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "base/search.h"
 #include "trace/tables_private.h"
 
 /* A task record can stand a moment before the fork that made the thread. */
@@ -387,14 +388,7 @@ const char *tables_comm(const struct tables *tables, uint32_t thread, uint64_t t
 	high = lookup->first_name[thread + 1];
 	if (low == high)
 		return tables->threads[thread].comm;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (lookup->names[middle].time <= time)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	SEARCH(low, high, middle, lookup->names[middle].time <= time);
 	return lookup->names[low > first ? low - 1 : first].comm;
 }
 

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/search.h"
 #include "trace/reader.h"
 #include "trace/tables_private.h"
 
@@ -325,14 +326,7 @@ uint64_t trace_wall_ns(const struct trace *trace, uint64_t time_ns)
 
 	if (!high)
 		return 0;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (trace->clocks.items[middle].time_ns <= time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	SEARCH(low, high, middle, trace->clocks.items[middle].time_ns <= time_ns);
 	low -= low > 0; /* the last one before, or the first */
 	return trace->clocks.items[low].wall_ns + (time_ns - trace->clocks.items[low].time_ns);
 }
