@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/map.h"
 #include "base/vec.h"
 
 static int make_folder(const char *path)
@@ -141,4 +142,23 @@ void cache_file_trim(uint64_t most)
 	vec_done(&files);
 	if (open_folder)
 		closedir(open_folder);
+}
+
+#define SEAL_BYTES (2 * sizeof(uint64_t))
+
+void cache_file_keep(const char *path, char *data, size_t bytes)
+{
+	uint64_t checksum = hash_bytes(data + SEAL_BYTES, bytes - SEAL_BYTES);
+
+	memcpy(data + sizeof(checksum), &checksum, sizeof(checksum));
+	if (cache_file_write(path, data, bytes))
+		cache_file_trim(CACHE_FOLDER_BYTES);
+}
+
+bool cache_file_intact(const char *data, size_t bytes)
+{
+	uint64_t checksum;
+
+	memcpy(&checksum, data + sizeof(checksum), sizeof(checksum));
+	return checksum == hash_bytes(data + SEAL_BYTES, bytes - SEAL_BYTES);
 }

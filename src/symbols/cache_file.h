@@ -18,6 +18,11 @@ int cache_file_path(const char *name, char *path, size_t path_bytes);
 void *cache_file_map(const char *path, size_t most, size_t *ret_bytes);
 /* False is no matter: what was to be kept is made anew next time. */
 bool cache_file_write(const char *path, const void *data, size_t bytes);
+/* Files begin with a magic number and a checksum of all behind both: sets the
+ * checksum, writes the file, and keeps the folder within its size. */
+void cache_file_keep(const char *path, char *data, size_t bytes);
+/* True when the checksum is right; `bytes` are at least those two. */
+bool cache_file_intact(const char *data, size_t bytes);
 /* Removes the oldest files until no more than `most` bytes are left. */
 void cache_file_trim(uint64_t most);
 

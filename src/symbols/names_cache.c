@@ -64,7 +64,7 @@ bool names_cache_read(const void *data, size_t bytes, const char *build_id, uint
 	uint64_t entries = (uint64_t)head.count * sizeof(struct names_cache_entry),
 		 inlines = (uint64_t)head.inline_count * sizeof(struct names_cache_inline);
 	if (bytes - sizeof(head) != entries + inlines + head.text_bytes ||
-	    hash_bytes((const char *)data + 16, bytes - 16) != head.checksum)
+	    !cache_file_intact(data, bytes))
 		return false;
 	const char *at = (const char *)data + sizeof(head);
 	struct names_cache c = { .entries = (const void *)at, .inlines = (const void *)(at + entries), .text = at + entries + inlines,
@@ -75,13 +75,8 @@ bool names_cache_read(const void *data, size_t bytes, const char *build_id, uint
 	return true;
 }
 
-bool names_cache_find(const struct names_cache *c, struct arena *arena, uint64_t address, struct name *name)
+static void name_of(const struct names_cache *c, const struct names_cache_entry *e, struct arena *arena, struct name *name)
 {
-	uint32_t low = 0, high = c->count;
-	SEARCH(low, high, middle, c->entries[middle].address < address);
-	if (low == c->count || c->entries[low].address != address)
-		return false;
-	const struct names_cache_entry *e = &c->entries[low];
 	name->function = c->text + e->function;
 	name->guessed = e->guessed;
 	name->file = c->text + e->file;
@@ -96,6 +91,15 @@ bool names_cache_find(const struct names_cache *c, struct arena *arena, uint64_t
 		}
 		name->inlines = inlines;
 	}
+}
+
+bool names_cache_find(const struct names_cache *c, struct arena *arena, uint64_t address, struct name *name)
+{
+	uint32_t low = 0, high = c->count;
+	SEARCH(low, high, middle, c->entries[middle].address < address);
+	if (low == c->count || c->entries[low].address != address)
+		return false;
+	name_of(c, &c->entries[low], arena, name);
 	return true;
 }
 
@@ -188,10 +192,7 @@ static void write_file(struct saving *s, const char *path, const char *build_id,
 		memcpy(at + entries, s->inlines.items, inlines);
 	memcpy(at + entries + inlines, s->text.items, s->text.length);
 	memcpy(data, &head, sizeof(head));
-	head.checksum = hash_bytes(data + 16, bytes - 16);
-	memcpy(data, &head, sizeof(head));
-	if (cache_file_write(path, data, bytes))
-		cache_file_trim(CACHE_FOLDER_BYTES);
+	cache_file_keep(path, data, bytes);
 	free(data);
 }
 
@@ -207,8 +208,8 @@ void names_cache_save(const char *build_id, uint64_t stamp, const struct names_c
 	if (before && before->count + count <= CACHE_MOST_NAMES)
 		for (uint32_t i = 0; i < before->count; i++) {
 			struct name name = { .address = before->entries[i].address };
-			if (names_cache_find(before, &s.arena, name.address, &name))
-				keep(&s, &name);
+			name_of(before, &before->entries[i], &s.arena, &name);
+			keep(&s, &name);
 		}
 	for (size_t i = 0; i < count && i < CACHE_MOST_NAMES; i++)
 		keep(&s, names[i]);

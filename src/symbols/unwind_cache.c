@@ -59,7 +59,7 @@ bool unwind_cache_read(const void *data, size_t bytes, const char *build_id, str
 	uint64_t pages = ((uint64_t)head.page_count + 1) * 4, rows = (uint64_t)head.row_count * 4, rules = (uint64_t)head.rule_count * 8,
 		 functions = (uint64_t)head.function_count * sizeof(struct unwind_function);
 	if (bytes - sizeof(head) != rules + functions + pages + rows ||
-	    hash_bytes((const char *)data + 16, bytes - 16) != head.checksum)
+	    !cache_file_intact(data, bytes))
 		return false;
 	const char *at = (const char *)data + sizeof(head);
 	struct unwind_table t = { .base = head.base, .skipped = head.skipped, .page_count = head.page_count,
@@ -105,10 +105,7 @@ static void cache_save(const char *path, const char *build_id, const struct unwi
 	memcpy(at + rules + functions, t->pages, pages);
 	memcpy(at + rules + functions + pages, t->rows, rows);
 	memcpy(data, &head, sizeof(head));
-	head.checksum = hash_bytes(data + 16, bytes - 16);
-	memcpy(data, &head, sizeof(head));
-	if (cache_file_write(path, data, bytes))
-		cache_file_trim(CACHE_FOLDER_BYTES);
+	cache_file_keep(path, data, bytes);
 	free(data);
 }
 
