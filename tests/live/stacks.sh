@@ -1,11 +1,11 @@
 #!/bin/bash
-# Stacks of real programs: as gdb walks them, and with the names they must have.
+# Stacks of real programs: as other walkers see them, and with the names they must have.
 . "$HERE/live/_lib.sh"
 need_bpf
-need_command gdb gcc
+need_command eu-stack gcc
 
-# frame by frame beside gdb: tail calls, alloca, large and realigned frames, signals, recursion
-python3 "$HERE/truth/truth.py" --argus "$(command -v argus)" --stops 2 fixture-c bash >truth.txt || fail "$(cat truth.txt)"
+# frame by frame beside gdb and elfutils: tail calls, alloca, large and realigned frames, signals, recursion
+python3 "$HERE/truth/truth.py" --argus "$(command -v argus)" --stops 2 fixture-c static-pie bash >truth.txt || fail "$(cat truth.txt)"
 ! grep -q skipped truth.txt || fail "$(cat truth.txt)"
 
 # a stripped program: no neighbour's name for its static functions

@@ -1,6 +1,6 @@
 """Run by gdb: the stacks of all threads of the attached process, as JSON: for
-each thread its frames' addresses and kinds, innermost first, and the process's
-mappings with code."""
+each thread its frames' addresses and kinds, innermost first, and why the
+outermost is the last."""
 import json
 
 import gdb
@@ -15,7 +15,7 @@ def frames_of(thread):
     frame = gdb.newest_frame()
     reason = None
     while frame is not None and len(frames) < 300:
-        frames.append([frame.pc(), KINDS.get(frame.type(), "other"), frame.name() or ""])
+        frames.append([frame.pc(), KINDS.get(frame.type(), "other")])
         reason = frame.unwind_stop_reason()
         try:
             frame = frame.older()
@@ -28,19 +28,12 @@ def main():
     gdb.execute("set backtrace past-main on")
     gdb.execute("set backtrace past-entry on")
     gdb.execute("set backtrace limit unlimited")
-    process = gdb.selected_inferior()
-    result = {"threads": {}, "maps": []}
-    for thread in process.threads():
+    result = {}
+    for thread in gdb.selected_inferior().threads():
         try:
-            result["threads"][str(thread.ptid[1])] = frames_of(thread)
+            result[str(thread.ptid[1])] = frames_of(thread)
         except gdb.error as error:
-            result["threads"][str(thread.ptid[1])] = {"frames": [], "reason": str(error)}
-    with open("/proc/%d/maps" % process.pid, encoding="utf-8", errors="replace") as maps:
-        for line in maps:
-            fields = line.split(None, 5)
-            if "x" in fields[1]:
-                start, end = (int(x, 16) for x in fields[0].split("-"))
-                result["maps"].append([start, end, int(fields[2], 16), fields[5].strip() if len(fields) > 5 else ""])
+            result[str(thread.ptid[1])] = {"frames": [], "reason": str(error)}
     with open(gdb.convenience_variable("truth_output").string(), "w", encoding="utf-8") as out:
         json.dump(result, out)
 

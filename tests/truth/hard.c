@@ -96,7 +96,7 @@ static void *thread(void *data)
 		sigaltstack(&own, NULL);
 	}
 	for (;;) {
-		recurse(n % 90, n);
+		recurse(n % 130, n);
 		for (int i = 0; i < 64; i++)
 			numbers[i] = (int)((n * 31 + (unsigned)i * 17) % 101);
 		qsort(numbers, 64, sizeof(numbers[0]), compare);

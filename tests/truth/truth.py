@@ -1,9 +1,13 @@
 #!/usr/bin/env python3
-"""Compares recorded stacks with gdb's on the same stopped threads.
+"""Compares recorded stacks with those that other walkers find in the same stopped
+threads (references.py).
 
 A program runs under load and is recorded; every now and then it is stopped by
-SIGSTOP, which leaves each thread a switch with its stack, and gdb walks the
-same stacks. Whole stacks and equal frames are counted for each program.
+SIGSTOP, which leaves each thread a switch with its stack, and each reference walks
+the same stacks. Counted for each program: how many stacks are whole (those that end
+in code made at run time, without a way through, are told apart), and of those that
+a reference walked to their end, how many frames are equal. Less than 99 % of either,
+or a program of which no reference knows most stacks, is a failure.
 
 usage: truth.py [--argus PROGRAM] [--stops N] [PROGRAM...]
 """
@@ -18,256 +22,10 @@ import sys
 import tempfile
 import time
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+from programs import CASES, Skip, need, state_of, threads_of, wait_for
+from references import JIT, PROGRAMS, REFERENCES, mappings
 
-
-class Skip(Exception):
-    pass
-
-
-def need(*programs):
-    for program in programs:
-        if not shutil.which(program) and not os.path.exists(program):
-            raise Skip("no " + program)
-
-
-def wait_for(condition, what, seconds=20):
-    until = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > until:
-            raise Skip("%s did not happen in %d s" % (what, seconds))
-        time.sleep(0.02)
-
-
-def threads_of(pid):
-    try:
-        return [int(t) for t in os.listdir("/proc/%d/task" % pid)]
-    except FileNotFoundError:
-        return []
-
-
-def state_of(pid, tid):
-    try:
-        with open("/proc/%d/task/%d/stat" % (pid, tid), encoding="utf-8", errors="replace") as stat:
-            return stat.read().rsplit(")", 1)[1].split()[0]
-    except (FileNotFoundError, ProcessLookupError, IndexError):
-        return "X"
-
-
-def children_of(pid):
-    found = []
-    for entry in os.listdir("/proc"):
-        if entry.isdigit():
-            try:
-                with open("/proc/%s/stat" % entry, encoding="utf-8", errors="replace") as stat:
-                    if int(stat.read().rsplit(")", 1)[1].split()[1]) == pid:
-                        found.append(int(entry))
-            except (FileNotFoundError, ProcessLookupError, IndexError):
-                pass
-    return found
-
-
-def descendants(pid):
-    found = []
-    for child in children_of(pid):
-        found += [child] + descendants(child)
-    return found
-
-
-class Case:
-    """A program under load: start() returns the pids to look at."""
-
-    def __init__(self, folder):
-        self.folder = folder
-        self.started = []
-
-    def run(self, command, **how):
-        how.setdefault("stdout", subprocess.DEVNULL)
-        how.setdefault("stderr", subprocess.DEVNULL)
-        how.setdefault("stdin", subprocess.DEVNULL)
-        process = subprocess.Popen(command, start_new_session=True, cwd=self.folder, **how)
-        self.started.append(process)
-        return process
-
-    def stop(self):
-        for process in reversed(self.started):
-            try:
-                os.killpg(process.pid, signal.SIGCONT)
-                os.killpg(process.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-            process.wait()
-
-
-class Bash(Case):
-    def start(self):
-        need("bash")
-        script = 'f() { if [ $1 -gt 0 ]; then f $(($1-1)); else for i in {1..200}; do x=$(echo ${i//1/2}); done; fi; }\n' \
-                 'while :; do f 5; [[ abcabc =~ (a|b)+c ]]; printf -v y "%s" "${BASH_VERSINFO[*]}"; done'
-        return [self.run(["bash", "-c", script]).pid]
-
-
-class Python(Case):
-    def start(self):
-        need("python3")
-        script = "import threading, re, json, time, hashlib\n" \
-                 "def fib(n): return n if n < 2 else fib(n-1) + fib(n-2)\n" \
-                 "def work():\n" \
-                 "  while True:\n" \
-                 "    fib(15); json.dumps([{'a': list(range(50))}] * 10); sorted(range(999), key=lambda v: -v)\n" \
-                 "    re.match('(a+)+b', 'a' * 18); hashlib.sha256(b'x' * 65536).hexdigest(); time.sleep(0.001)\n" \
-                 "for i in range(3): threading.Thread(target=work).start()\n"
-        return [self.run(["python3", "-c", script]).pid]
-
-
-class Sqlite(Case):
-    def start(self):
-        need("sqlite3")
-        process = self.run(["sqlite3", ":memory:"], stdin=subprocess.PIPE)
-        query = "WITH RECURSIVE t(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM t LIMIT 300000) " \
-                "SELECT count(*), sum(length(printf('%d', x*7) || hex(x))), group_concat(DISTINCT x % 7) FROM t ORDER BY x;\n" * 400
-        process.stdin.write(query.encode())
-        process.stdin.flush()
-        return [process.pid]
-
-
-class Nginx(Case):
-    def start(self):
-        need("/usr/sbin/nginx", "wrk")
-        os.chmod(self.folder, 0o755)
-        with open(self.folder + "/index.html", "w", encoding="utf-8") as page:
-            page.write("x" * 4096)
-        with open(self.folder + "/nginx.conf", "w", encoding="utf-8") as conf:
-            conf.write("pid %s/nginx.pid; error_log /dev/null; daemon off; worker_processes 2; events {}\n"
-                       "http { access_log off; gzip on; gzip_min_length 1; gzip_types *; server { listen 127.0.0.1:18099; root %s; } }\n"
-                       % (self.folder, self.folder))
-        server = self.run(["/usr/sbin/nginx", "-c", self.folder + "/nginx.conf", "-p", self.folder])
-        wait_for(lambda: len(children_of(server.pid)) >= 2, "nginx's start")
-        self.run(["wrk", "-t1", "-c16", "-d600", "-H", "Accept-Encoding: gzip", "http://127.0.0.1:18099/index.html"])
-        return [server.pid] + children_of(server.pid)
-
-
-class Redis(Case):
-    def start(self):
-        need("redis-server", "redis-benchmark")
-        server = self.run(["redis-server", "--port", "18098", "--save", "1 1", "--appendonly", "yes"])
-        wait_for(lambda: len(threads_of(server.pid)) > 3, "redis's start")
-        self.run(["sh", "-c", "sleep 0.5; while :; do redis-benchmark -p 18098 -n 200000 -c 20 -t set,get,lpush,lrange_100,zadd,mset; done"])
-        return [server.pid]
-
-
-class Postgres(Case):
-    def start(self):
-        folders = [f for f in ("/usr/lib/postgresql/%d/bin" % v for v in range(19, 11, -1)) if os.path.isdir(f)]
-        if not folders:
-            raise Skip("no postgres")
-        need("pgbench", "runuser")
-        data = self.folder + "/data"
-        os.chmod(self.folder, 0o777)
-        as_user = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
-        subprocess.run(as_user + [folders[0] + "/initdb", "-A", "trust", "-D", data], check=True, stdout=subprocess.DEVNULL,
-                       stderr=subprocess.DEVNULL)
-        server = self.run(as_user + [folders[0] + "/postgres", "-D", data, "-p", "18097", "-k", self.folder, "-c", "listen_addresses="])
-        wait_for(lambda: os.path.exists(self.folder + "/.s.PGSQL.18097"), "postgres's start")
-        bench = as_user + ["pgbench", "-h", self.folder, "-p", "18097"]
-        time.sleep(1)
-        subprocess.run(bench + ["-i", "-s", "2", "postgres"], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.run(bench + ["-c", "4", "-T", "600", "postgres"])
-        time.sleep(0.5)
-        return [p for p in descendants(server.pid) if "postgres" in os.readlink("/proc/%d/exe" % p)]
-
-    def stop(self):
-        super().stop()
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-
-class Desktop(Case):
-    display = ":87"
-
-    def screen(self):
-        need("Xvfb", "dbus-run-session")
-        number = self.display[1:]
-        self.run(["Xvfb", self.display, "-screen", "0", "1024x768x24", "-nolisten", "tcp"])
-        wait_for(lambda: os.path.exists("/tmp/.X11-unix/X" + number), "the X server's start")
-        return dict(os.environ, DISPLAY=self.display, HOME=self.folder, QT_QPA_PLATFORM="xcb", NO_AT_BRIDGE="1")
-
-    def find(self, root, name):
-        found = []
-
-        def there():
-            found[:] = [p for p in descendants(root) if os.path.basename(os.readlink("/proc/%d/exe" % p)) == name]
-            return bool(found)
-        wait_for(there, name + "'s start")
-        return found
-
-    def poke(self, environment):
-        need("xdotool")
-        self.run(["sh", "-c", "while :; do xdotool type --delay 15 'some words and (brackets) '; xdotool key ctrl+a ctrl+c End ctrl+v; "
-                  "xdotool mousemove 200 20 click 1 mousemove 60 20 click 1 key Escape; done"], env=environment)
-
-
-class Gtk(Desktop):
-    display = ":87"
-
-    def start(self):
-        need("mousepad")
-        environment = self.screen()
-        session = self.run(["dbus-run-session", "--", "mousepad", self.folder + "/text.c"], env=environment)
-        pids = self.find(session.pid, "mousepad")
-        time.sleep(2)
-        self.poke(environment)
-        return pids
-
-
-class Qt(Desktop):
-    display = ":88"
-
-    def start(self):
-        need("featherpad")
-        environment = self.screen()
-        session = self.run(["dbus-run-session", "--", "featherpad", self.folder + "/text.c"], env=environment)
-        pids = self.find(session.pid, "featherpad")
-        time.sleep(2)
-        self.poke(environment)
-        return pids
-
-
-class Chromium(Case):
-    def start(self):
-        need("chromium")
-        with open(self.folder + "/page.html", "w", encoding="utf-8") as page:
-            page.write("<script>setInterval(() => { document.body.innerHTML = Array.from({length: 200}, (_, i) => "
-                       "`<p style='width:${i % 97}%'>${Math.random()}</p>`).join('') }, 30)</script><body></body>")
-        browser = self.run(["chromium", "--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0",
-                            "--js-flags=--jitless", "--user-data-dir=" + self.folder + "/profile", "file://" + self.folder + "/page.html"])
-        wait_for(lambda: len(descendants(browser.pid)) >= 4, "chromium's start")
-        time.sleep(3)
-        return [browser.pid] + [p for p in descendants(browser.pid) if len(threads_of(p)) > 2][:3]
-
-
-class Fixture(Case):
-    """A compiled program that does what is hard to walk."""
-    source = compiler = None
-
-    def start(self):
-        need(self.compiler)
-        program = self.folder + "/fixture"
-        subprocess.run([self.compiler, "-O2", "-fomit-frame-pointer", "-fasynchronous-unwind-tables", "-pthread", "-o", program,
-                        HERE + "/" + self.source], check=True)
-        subprocess.run(["strip", program], check=True)
-        return [self.run([program]).pid]
-
-
-class FixtureC(Fixture):
-    source, compiler = "hard.c", "gcc"
-
-
-class FixtureCpp(Fixture):
-    source, compiler = "hard.cc", "g++"
-
-
-CASES = {"fixture-c": FixtureC, "fixture-c++": FixtureCpp, "bash": Bash, "python3": Python, "sqlite3": Sqlite, "nginx": Nginx,
-         "redis-server": Redis, "postgres": Postgres, "gtk": Gtk, "qt": Qt, "chromium": Chromium}
+FRAMES_KEPT = 127
 
 
 def stop_process(pid):
@@ -275,133 +33,136 @@ def stop_process(pid):
     wait_for(lambda: all(state_of(pid, t) in "TtX" for t in threads_of(pid)), "the stop of %d" % pid)
 
 
-def gdb_stacks(pid, folder):
-    output = folder + "/gdb.json"
-    if os.path.exists(output):
-        os.unlink(output)
-    subprocess.run(["gdb", "-nx", "-batch", "-iex", "set auto-load off", "-iex", "set debuginfod enabled off", "-p", str(pid),
-                    "-ex", "set $truth_output = \"%s\"" % output, "-x", HERE + "/gdb_stacks.py"],
-                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, timeout=300, check=False)
-    with open(output, encoding="utf-8") as file:
-        return json.load(file)
+class Comparison:
+    """With one reference."""
 
+    def __init__(self):
+        self.stacks = self.frames = self.equal = 0
 
-def place(maps, pc):
-    for start, end, offset, path in maps:
-        if start <= pc < end:
-            path = path.removesuffix(" (deleted)")
-            return (path, pc - start + offset) if path.startswith("/") or path == "[vdso]" else ("", pc)
-    return ("", pc)
+    def add(self, ours, truth):
+        """False when they differ."""
+        truth = truth[:FRAMES_KEPT]
+        equal = 0
+        while equal < min(len(ours), len(truth)) and ours[equal] == truth[equal]:
+            equal += 1
+        self.stacks += 1
+        self.frames += len(truth)
+        self.equal += equal
+        return equal == len(truth) == len(ours)
 
-
-def gdb_frames(thread, maps):
-    """As the trace has them: of a caller the address before the one it returns to."""
-    frames = []
-    exact = True
-    for pc, kind, _ in thread["frames"]:
-        if kind in ("inline", "tailcall"):
-            continue
-        if pc == 0:
-            break
-        frames.append(place(maps, pc if exact else pc - 1))
-        exact = kind == "signal"
-    return frames
+    def share(self):
+        return 100 * self.equal / self.frames if self.frames else None
 
 
 class Score:
-    def __init__(self):
-        self.stacks = self.whole = self.frames = self.equal = self.missing = self.lost = 0
+    def __init__(self, references):
+        self.stacks = self.whole = self.jit = self.missing = self.known = 0
         self.deepest = 0
+        self.with_reference = {r: Comparison() for r in references}
         self.differences = []
 
-    def add(self, name, tid, ours, truth, reason):
-        self.stacks += 1
-        ends = ours[-1].get("ends") if ours else "none"
-        frames = [(f["module"] if not f["module"].startswith("/tmp/perf-") else "", f["address"]) for f in ours]
-        self.whole += ends is None
-        self.deepest = max(self.deepest, len(frames))
-        # where there is no call frame information gdb guesses, ends anywhere
-        # or walks into data: no truth to compare with
-        if reason != "outermost" or any(not module for module, _ in truth):
-            self.lost += 1
+    def add(self, name, tid, recorded, truths):
+        ours = [(f["module"] if not f["module"].startswith("/tmp/perf-") else JIT, f["address"]) for f in recorded]
+        ends = recorded[-1].get("ends") if recorded else "none"
+        if ends == "jit":
+            self.jit += 1
             return
-        # more than is kept is not expected
-        truth = truth[:127]
-        equal = 0
-        while equal < min(len(frames), len(truth)) and frames[equal] == truth[equal]:
-            equal += 1
-        self.frames += len(truth)
-        self.equal += equal
-        if equal < len(truth) or len(frames) != len(truth) or ends:
-            self.differences.append({"program": name, "tid": tid, "ends": ends, "equal": equal, "ours": frames, "gdb": truth,
-                                     "gdb_reason": reason})
+        self.stacks += 1
+        self.whole += ends is None or (ends == "too_deep" and len(ours) == FRAMES_KEPT)
+        self.deepest = max(self.deepest, len(ours))
+        self.known += any(truths.values())
+        for reference, truth in truths.items():
+            if truth and not self.with_reference[reference].add(ours, truth):
+                self.differences.append({"program": name, "tid": tid, "ends": ends, "ours": ours, "reference": reference,
+                                         "truth": truth})
+
+    def whole_share(self):
+        return 100 * self.whole / max(self.stacks, 1)
+
+    def good(self):
+        shares = [c.share() for c in self.with_reference.values()]
+        return self.stacks > 0 and self.whole_share() >= 99 and self.known > self.stacks / 2 and \
+            all(share is None or share >= 99 for share in shares)
 
 
-def look(name, case, argus, stops, folder, keep):
+def row(name, score):
+    text = "%-14s %7d %6.1f %% %7d %9d %8d" % (name, score.stacks, score.whole_share(), score.deepest, score.missing, score.jit)
+    for comparison in score.with_reference.values():
+        share = comparison.share()
+        text += "  %7d %8d %9s" % (comparison.stacks, comparison.frames, "-" if share is None else "%.2f %%" % share)
+    return text
+
+
+def look(name, case, options, references, folder):
     pids = case.start()
     trace = folder + "/truth.trace"
-    recorder = subprocess.Popen([argus, "record", "-a", "-o", trace, "--stacks", "waits", "--freq", "0"], stdout=subprocess.DEVNULL,
-                                stderr=subprocess.PIPE)
+    recorder = subprocess.Popen([options.argus, "record", "-a", "-o", trace, "--stacks", "waits", "--freq", "0"],
+                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     truths = []
     try:
         time.sleep(6)
-        for _ in range(stops):
+        until = time.monotonic() + options.seconds
+        for _ in range(options.stops):
             for pid in pids:
+                if time.monotonic() > until:
+                    break
                 time.sleep(random.uniform(0.01, 0.15))
                 stop_process(pid)
-                truths.append((time.monotonic_ns(), pid, gdb_stacks(pid, folder)))
+                when, maps = time.monotonic_ns(), mappings(pid)
+                truths.append((when, {r: REFERENCES[r](pid, maps, folder) for r in references}))
                 os.kill(pid, signal.SIGCONT)
     finally:
         recorder.send_signal(signal.SIGINT)
         recorder.wait()
-    score = Score()
-    dump = json.loads(subprocess.run([argus, "dump", "--json", "--stacks", "-e", "switch"] + [a for p in set(pids) for a in ("-p", str(p))] +
-                                     [trace], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True).stdout)
+    score = Score(references)
+    dump = json.loads(subprocess.run([options.argus, "dump", "--json", "--stacks", "-e", "switch"] +
+                                     [a for p in set(pids) for a in ("-p", str(p))] + [trace],
+                                     stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True).stdout)
     stopped = {}
     for event in dump["events"]:
         if event.get("state") == "stopped":
             stopped.setdefault(event["tid"], []).append(event)
-    for when, _, truth in truths:
-        for tid, thread in truth["threads"].items():
-            before = [e for e in stopped.get(int(tid), []) if e["time_ns"] < when]
-            if not before or not thread["frames"]:
+    for when, found in truths:
+        for tid in set().union(*found.values()):
+            before = [e for e in stopped.get(tid, []) if e["time_ns"] < when]
+            if before:
+                score.add(name, tid, before[-1].get("stack", []), {r: found[r].get(tid) for r in references})
+            else:
                 score.missing += 1
-                continue
-            score.add(name, int(tid), before[-1].get("stack", []), gdb_frames(thread, truth["maps"]), thread["reason"])
-    if keep:
-        shutil.copy(trace, keep + "/" + name + ".trace")
+    if options.keep:
+        shutil.copy(trace, options.keep + "/" + name + ".trace")
+        with open(options.keep + "/" + name + ".json", "w", encoding="utf-8") as out:
+            json.dump(score.differences, out, indent=1)
     return score
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--argus", default="argus")
     parser.add_argument("--stops", type=int, default=10)
+    parser.add_argument("--seconds", type=int, default=90, help="stop no more after so long")
     parser.add_argument("--keep", help="folder for traces and differences")
     parser.add_argument("programs", nargs="*", help=", ".join(CASES))
     options = parser.parse_args()
+    references = [r for r in REFERENCES if shutil.which(PROGRAMS[r])]
     failed = False
-    need("gdb")
-    print("%-14s %7s %8s %8s %9s %7s %8s %8s" % ("program", "stacks", "whole", "frames", "equal", "deepest", "unpaired", "gdb lost"))
+    if not references:
+        need(*PROGRAMS.values())
+    print("%-14s %7s %8s %7s %9s %8s" % ("program", "stacks", "whole", "deepest", "unpaired", "JIT end") +
+          "".join("  %7s %8s %9s" % (r[:7], "frames", "equal") for r in references))
     for name in options.programs or CASES:
         folder = tempfile.mkdtemp(prefix="truth-")
         case = CASES[name](folder)
         try:
-            score = look(name, case, options.argus, options.stops, folder, options.keep)
+            score = look(name, case, options, references, folder)
         except (Skip, subprocess.SubprocessError, OSError) as reason:
-            print("%-14s skipped: %s" % (name, reason))
+            print("%-14s skipped: %s" % (name, reason), flush=True)
             continue
         finally:
             case.stop()
             shutil.rmtree(folder, ignore_errors=True)
-        whole = 100 * score.whole / max(score.stacks, 1)
-        equal = 100 * score.equal / max(score.frames, 1)
-        print("%-14s %7d %6.1f %% %8d %7.2f %% %7d %8d %8d" % (name, score.stacks, whole, score.frames, equal, score.deepest,
-                                                               score.missing, score.lost), flush=True)
-        failed |= score.stacks == 0 or whole < 99 or (score.frames > 0 and equal < 99)
-        if options.keep:
-            with open(options.keep + "/" + name + ".json", "w", encoding="utf-8") as out:
-                json.dump(score.differences, out, indent=1)
+        print(row(name, score), flush=True)
+        failed |= not score.good()
     return 1 if failed else 0
 
 
