@@ -4,6 +4,7 @@
 #define GRAPH_BUILD_H
 
 #include "graph/store.h"
+#include "trace/probe_names.h"
 
 /* Rules built into the code, for what the language cannot say. Their numbers
  * come before those of the rule files. */
@@ -149,6 +150,7 @@ struct cpu_state {
 
 struct builder {
 	struct graph *graph;
+	struct probe_names probes;
 	struct tables_gathering *gathering; /* NULL: the tables are there */
 	struct program program;
 	struct slot **pages;    /* by tid / SLOT_PAGE */
@@ -245,6 +247,16 @@ void builder_event(struct builder *b, const struct event *e);
 
 /* feed.c */
 void feed_all(struct builder *b);
+
+/* What rules can ask about an event of the thread. */
+static inline struct rule_scene scene_of(const struct builder *b, const struct event *e, const struct slot *slot)
+{
+	struct rule_scene scene = { .data = e->data, .thread = &slot->facts, .tail = e->tail, .cpu = e->cpu };
+
+	if (__builtin_expect(e->type == EVENT_probe, 0))
+		scene.probe = probe_name(&b->probes, event_as(e, probe)->probe)->name;
+	return scene;
+}
 
 static inline uint16_t row_rule_number(const struct builder *b, unsigned row_rule)
 {

@@ -179,7 +179,7 @@ static void keyed_to(struct builder *b, const struct edge_end *end, const struct
 void edges_of_event(struct builder *b, const struct event *e, struct slot *slot, uint32_t row)
 {
 	const struct event_program *program = &b->program.events[e->type];
-	struct rule_scene scene = { .data = e->data, .thread = &slot->facts, .tail = e->tail, .cpu = e->cpu };
+	struct rule_scene scene = scene_of(b, e, slot);
 
 	for (size_t i = 0; i < program->to.length; i++)
 		if (condition_holds(&program->to.items[i].end->where, &scene))

@@ -1,11 +1,10 @@
 /* One event at a time: to the parts that know its type, then through the rules. */
 #include "graph/build.h"
 
-static bool boundary_holds(const struct boundary *boundary, const struct condition *where, const struct event *e, const struct slot *slot)
+static bool where_holds(const struct builder *b, const struct condition *where, const struct event *e, const struct slot *slot)
 {
-	struct rule_scene scene = { .data = e->data, .thread = &slot->facts, .tail = e->tail, .cpu = e->cpu };
+	struct rule_scene scene = scene_of(b, e, slot);
 
-	(void)boundary;
 	return condition_holds(where, &scene);
 }
 
@@ -57,7 +56,7 @@ static void thread_event(struct builder *b, const struct event *e)
 		for (size_t i = 0; i < program->isolate.length; i++) {
 			const struct boundary *boundary = &program->isolate.items[i];
 
-			if (boundary_holds(boundary, &boundary->rule->where, e, slot)) {
+			if (where_holds(b, &boundary->rule->where, e, slot)) {
 				row = node_isolate(b, e, boundary);
 				edges_of_event(b, e, slot, row);
 				return;
@@ -68,13 +67,13 @@ static void thread_event(struct builder *b, const struct event *e)
 		slot_ensure(b, slot, e->cpu);
 	if (program->any && slot->row != GRAPH_NONE) {
 		for (size_t i = 0; i < program->before.length; i++)
-			if (boundary_holds(&program->before.items[i], &program->before.items[i].rule->where, e, slot)) {
+			if (where_holds(b, &program->before.items[i].rule->where, e, slot)) {
 				slot_split(b, slot, true, program->before.items[i].row_rule,
 					   (enum graph_segment_kind)program->before.items[i].rule->segment);
 				break;
 			}
 		for (size_t i = 0; i < program->enter.length; i++)
-			if (boundary_holds(&program->enter.items[i], &program->enter.items[i].rule->where, e, slot))
+			if (where_holds(b, &program->enter.items[i].rule->where, e, slot))
 				callout_enter(b, &program->enter.items[i], slot);
 	}
 	switch (e->type) {
@@ -110,12 +109,12 @@ static void thread_event(struct builder *b, const struct event *e)
 	if (slot->row == GRAPH_NONE)
 		return;
 	for (size_t i = 0; i < program->leave.length; i++)
-		if (boundary_holds(&program->leave.items[i], &program->leave.items[i].rule->end_where, e, slot)) {
+		if (where_holds(b, &program->leave.items[i].rule->end_where, e, slot)) {
 			callout_leave(b, &program->leave.items[i], slot);
 			break;
 		}
 	for (size_t i = 0; i < program->after.length; i++)
-		if (boundary_holds(&program->after.items[i], &program->after.items[i].rule->where, e, slot)) {
+		if (where_holds(b, &program->after.items[i].rule->where, e, slot)) {
 			slot_split(b, slot, false, program->after.items[i].row_rule,
 				   (enum graph_segment_kind)program->after.items[i].rule->segment);
 			break;

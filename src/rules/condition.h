@@ -32,6 +32,7 @@ struct rule_scene {
 	const struct rule_facts *thread; /* never NULL */
 	const struct rule_facts *target; /* NULL where there is none: its fields read as 0 */
 	const char *tail;                /* the event's text */
+	const char *probe;               /* of a probe event, the probe's name; NULL unknown */
 	uint32_t woken;                  /* threads that the same interrupt has woken so far, this one included */
 	uint32_t armer_pid;              /* process of the wake-up's armer, 0 unknown */
 	uint32_t cpu;

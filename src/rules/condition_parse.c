@@ -56,6 +56,9 @@ static const struct fact event_facts[] = {
 	{ "text", offsetof(struct rule_scene, tail), 0, FIELD_TEXT },
 	{ NULL, 0, 0, FIELD_U8 }
 };
+static const struct fact probe_facts[] = {
+	{ "name", offsetof(struct rule_scene, probe), 0, FIELD_TEXT }, { NULL, 0, 0, FIELD_U8 }
+};
 static const struct fact edge_facts[] = {
 	SCENE("confidence", confidence, FIELD_U32), SCENE("kind", mechanism, FIELD_U32), { NULL, 0, 0, FIELD_U8 }
 };
@@ -101,8 +104,8 @@ static bool find_bare(const struct context *c, const struct token *token, struct
 {
 	switch (c->ground) {
 	case GROUND_event:
-		return find_field(c->info, token, operand, kind) ||
-		       find_fact(event_facts, token, OPERAND_scene, operand, kind);
+		return find_field(c->info, token, operand, kind) || find_fact(event_facts, token, OPERAND_scene, operand, kind) ||
+		       (event_info_number(c->info) == EVENT_probe && find_fact(probe_facts, token, OPERAND_scene, operand, kind));
 	case GROUND_edge:
 		return find_fact(edge_facts, token, OPERAND_scene, operand, kind);
 	case GROUND_wait:
@@ -312,16 +315,32 @@ static uint16_t emit(struct condition_step *steps, unsigned *first, const struct
 	return node->kind == NODE_and ? emit(steps, first, node->left, right, no) : emit(steps, first, node->left, yes, right);
 }
 
-void condition_parse(struct parser *parser, enum condition_ground ground, const struct event_info *info,
+/* That the probe is the one named with the event. */
+static const struct node *probe_test(struct context *c, const char *probe)
+{
+	struct node *node = arena_new(c->parser->arena, struct node);
+
+	c->steps++;
+	node->test.left = (struct operand){ .source = OPERAND_scene, .offset = offsetof(struct rule_scene, probe) };
+	node->test.right = (struct operand){ .source = OPERAND_literal, .text = probe };
+	node->test.comparison = COMPARE_equal;
+	return node;
+}
+
+void condition_parse(struct parser *parser, enum condition_ground ground, const struct event_info *info, const char *probe,
 		     struct condition *ret_condition)
 {
 	struct context c = { .parser = parser, .ground = ground, .info = info };
 	struct condition_step *steps;
-	const struct node *root;
+	const struct node *root = probe ? probe_test(&c, probe) : NULL;
 	unsigned first;
 
-	root = read_or(&c, false);
-	if (parser->failed)
+	if (parser_take(parser, "where")) {
+		const struct node *asked = read_or(&c, false);
+
+		root = root ? join(&c, true, false, root, asked) : asked;
+	}
+	if (parser->failed || !root)
 		return;
 	first = c.steps;
 	steps = arena_array(parser->arena, struct condition_step, c.steps);

@@ -72,7 +72,8 @@ static uint64_t read_number(struct parser *p)
 	return number;
 }
 
-static const struct event_info *read_event(struct parser *p, uint16_t *ret_event)
+/* An event's type; `probe NAME` is the event `probe` of that probe. */
+static const struct event_info *read_event(struct parser *p, uint16_t *ret_event, const char **ret_probe)
 {
 	const struct token token = p->token;
 	const struct event_info *info;
@@ -87,13 +88,20 @@ static const struct event_info *read_event(struct parser *p, uint16_t *ret_event
 		return NULL;
 	}
 	*ret_event = (uint16_t)event_info_number(info);
+	*ret_probe = NULL;
+	if (*ret_event == EVENT_probe && (p->token.kind == TOKEN_text || (p->token.kind == TOKEN_name && !parser_is(p, "where") &&
+									  !parser_is(p, "key") && !parser_is(p, "to")))) {
+		*ret_probe = arena_strndup(p->arena, p->token.start, p->token.length);
+		parser_advance(p);
+	}
 	return info;
 }
 
-static void read_where(struct parser *p, enum condition_ground ground, const struct event_info *info, struct condition *condition)
+static void read_where(struct parser *p, enum condition_ground ground, const struct event_info *info, const char *probe,
+		       struct condition *condition)
 {
-	if (!p->failed && parser_take(p, "where"))
-		condition_parse(p, ground, info, condition);
+	if (!p->failed)
+		condition_parse(p, ground, info, probe, condition);
 }
 
 static uint16_t read_mechanism(struct parser *p)
@@ -143,6 +151,7 @@ static enum rule_segment read_segment(struct parser *p)
 static void read_boundary(struct parser *p, struct rule *rule)
 {
 	const struct event_info *info;
+	const char *probe;
 
 	if (parser_take(p, "at")) {
 		rule->kind = RULE_boundary_at;
@@ -166,12 +175,12 @@ static void read_boundary(struct parser *p, struct rule *rule)
 		parser_fail(p, "'before', 'after', 'isolate', 'from' or 'as' is wanted here");
 		return;
 	}
-	info = read_event(p, &rule->event);
-	read_where(p, GROUND_event, info, &rule->where);
+	info = read_event(p, &rule->event, &probe);
+	read_where(p, GROUND_event, info, probe, &rule->where);
 	if (rule->place == PLACE_callout) {
 		parser_expect(p, "to");
-		info = read_event(p, &rule->end_event);
-		read_where(p, GROUND_event, info, &rule->end_where);
+		info = read_event(p, &rule->end_event, &probe);
+		read_where(p, GROUND_event, info, probe, &rule->end_where);
 	}
 }
 
@@ -188,16 +197,18 @@ static void read_peers(struct parser *p, struct rule *rule)
 		rule->peers = PEERS_none;
 	else
 		parser_fail(p, "'receive', 'any' or 'none' is wanted here");
-	read_where(p, GROUND_event, &event_infos[EVENT_message], &rule->where);
+	read_where(p, GROUND_event, &event_infos[EVENT_message], NULL, &rule->where);
 }
 
 static void read_end(struct parser *p, struct rule_end *end)
 {
-	const struct event_info *info = read_event(p, &end->event);
+	const char *probe;
+	const struct event_info *info = read_event(p, &end->event, &probe);
 
-	read_where(p, GROUND_event, info, &end->where);
+	read_where(p, GROUND_event, info, probe, &end->where);
 	parser_expect(p, "key");
 	do {
+		const struct token token = p->token;
 		enum field_kind kind;
 
 		if (p->failed)
@@ -208,6 +219,7 @@ static void read_end(struct parser *p, struct rule_end *end)
 		}
 		operand_parse(p, GROUND_event, info, &end->key[end->keys], &kind);
 		if (!p->failed && !end->key[end->keys].bytes) {
+			p->token = token;
 			parser_fail(p, "a text cannot be a key");
 			return;
 		}
@@ -254,7 +266,7 @@ static void read_wake(struct parser *p, struct rule *rule)
 			parser_expect(p, "thread");
 	}
 	read_confidence(p, rule);
-	read_where(p, GROUND_event, &event_infos[EVENT_wake], &rule->where);
+	read_where(p, GROUND_event, &event_infos[EVENT_wake], NULL, &rule->where);
 }
 
 static void read_two_events(struct parser *p, struct rule *rule, enum rule_kind kind, const char *word)
@@ -279,7 +291,7 @@ static void read_cut(struct parser *p, struct rule *rule)
 	rule->name = read_name(p);
 	if (!p->failed && !parser_is(p, "where") && !parser_is(p, ";"))
 		rule->mechanism = read_mechanism(p);
-	read_where(p, GROUND_edge, NULL, &rule->where);
+	read_where(p, GROUND_edge, NULL, NULL, &rule->where);
 }
 
 static void read_idle(struct parser *p, struct rule *rule)
@@ -292,7 +304,7 @@ static void read_idle(struct parser *p, struct rule *rule)
 	}
 	rule->kind = RULE_idle;
 	rule->name = read_name(p);
-	read_where(p, GROUND_wait, NULL, &rule->where);
+	read_where(p, GROUND_wait, NULL, NULL, &rule->where);
 }
 
 static void read_join(struct parser *p, struct rule *rule)

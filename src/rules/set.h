@@ -41,8 +41,9 @@ enum condition_ground {
 	GROUND_wait     /* wait, state, object, ... of the wait */
 };
 
-/* Parses what stands behind `where`. `info` is the event of GROUND_event. */
-void condition_parse(struct parser *parser, enum condition_ground ground, const struct event_info *info,
+/* Parses `where` and what stands behind it, if it is there. `info` is the event
+ * of GROUND_event; of a probe named with it, `probe` is the name, else NULL. */
+void condition_parse(struct parser *parser, enum condition_ground ground, const struct event_info *info, const char *probe,
 		     struct condition *ret_condition);
 /* Parses one operand that is not a literal: a field's name. */
 void operand_parse(struct parser *parser, enum condition_ground ground, const struct event_info *info,

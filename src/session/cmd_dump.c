@@ -8,6 +8,7 @@
 #include "base/map.h"
 #include "session/command.h"
 #include "session/show_stack.h"
+#include "trace/probe_names.h"
 #include "trace/tables.h"
 #include "trace/text.h"
 #include "trace/when.h"
@@ -40,6 +41,7 @@ struct dump {
 	struct command_context *context;
 	struct trace *trace;
 	struct tables *tables;
+	struct probe_names probes;
 	struct thread_tracker tracker;
 	struct trace_filter filter;
 	struct trace_cursor *cursor;
@@ -197,7 +199,20 @@ static const char *kernel_function(struct dump *dump, const struct event *e, con
 	return name->function[0] ? name->function : NULL;
 }
 
+static const char *name_of_probe(const struct dump *dump, const struct event *e)
+{
+	return e->type == EVENT_probe && e->data ? probe_name(&dump->probes, event_as(e, probe)->probe)->name : "";
+}
+
 /* As a comment of the text form, behind the line's fields. */
+static void add_comment(struct buf *buf, const char *text)
+{
+	buf->length--; /* the line's end */
+	buf_text(buf, " # ");
+	buf_escaped(buf, text, strlen(text), NULL);
+	buf_char(buf, '\n');
+}
+
 static void add_functions(struct dump *dump, const struct event *e)
 {
 	const struct event_info *info = &event_infos[e->type];
@@ -205,12 +220,8 @@ static void add_functions(struct dump *dump, const struct event *e)
 	for (const struct field_info *field = info->fields; field < info->fields + info->field_count; field++) {
 		const char *function = kernel_function(dump, e, field);
 
-		if (!function)
-			continue;
-		dump->buf.length--; /* the line's end */
-		buf_text(&dump->buf, " # ");
-		buf_escaped(&dump->buf, function, strlen(function), NULL);
-		buf_char(&dump->buf, '\n');
+		if (function)
+			add_comment(&dump->buf, function);
 	}
 }
 
@@ -254,6 +265,8 @@ static void add_json(struct dump *dump, const struct event *e, const char *comm)
 			json_text(json, field->name, buf_str(&value));
 		}
 	}
+	if (name_of_probe(dump, e)[0])
+		json_text(json, "probe_name", name_of_probe(dump, e));
 	if (e->tail_length)
 		add_texts(json, e, info->tail == FIELD_TEXTS);
 	for (const struct field_info *field = info->fields; dump->names && field < info->fields + info->field_count; field++) {
@@ -290,6 +303,8 @@ static int show_events(struct dump *dump)
 			add_json(dump, e, e->tid && !thread ? "?" : comm);
 		else
 			text_format_line(&dump->buf, e, e->tid && !thread ? "?" : comm);
+		if (!dump->text && !dump->as_json && name_of_probe(dump, e)[0])
+			add_comment(&dump->buf, name_of_probe(dump, e));
 		if (dump->names && !dump->text && !dump->as_json)
 			add_functions(dump, e);
 		if (dump->stacks && !dump->as_json)
@@ -350,6 +365,7 @@ static int run_dump(struct command_context *context, struct err *err)
 		status = names_open(dump.trace, dump.tables, &names, &dump.names, err);
 	}
 	if (!status) {
+		probe_names_read(context->arena, dump.trace, &dump.probes);
 		thread_tracker_init(&dump.tracker, dump.tables);
 		buf_init(&dump.buf);
 		status = show(&dump);

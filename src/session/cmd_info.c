@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "session/command.h"
 #include "session/stack_health.h"
+#include "trace/probe_names.h"
 #include "trace/text.h"
 #include "trace/trace.h"
 #include "trace/when.h"
@@ -55,7 +56,58 @@ static double bytes_per_event(const struct trace_summary *summary)
 	return summary->events ? (double)summary->bytes / (double)summary->events : 0;
 }
 
+/* Each probe with its hits. */
+struct probe_counts {
+	struct probe_names names;
+	uint64_t hits[PROBES_MOST + 1];
+};
+
+static void count_probes(struct arena *arena, const struct trace *trace, struct probe_counts *ret_counts)
+{
+	struct trace_filter filter = { .unnumbered = true };
+	struct trace_cursor *cursor;
+	const struct event *e;
+
+	memset(ret_counts->hits, 0, sizeof(ret_counts->hits));
+	probe_names_read(arena, trace, &ret_counts->names);
+	if (ret_counts->names.count < 2 || !trace_summary(trace)->counts[EVENT_probe])
+		return;
+	trace_filter_add(&filter, EVENT_probe);
+	cursor = trace_cursor_new(trace, &filter);
+	while ((e = trace_cursor_next(cursor)))
+		if (event_as(e, probe)->probe <= PROBES_MOST)
+			ret_counts->hits[event_as(e, probe)->probe]++;
+	trace_cursor_free(cursor);
+}
+
+static const char *probe_kind(const struct probe_name *probe)
+{
+	const char *kind = kind_value_name(FIELD_PROBE_KIND, probe->kind);
+
+	return kind ? kind : "?";
+}
+
 /* ---- JSON ---- */
+
+static void add_probes(struct json *json, const struct probe_counts *probes)
+{
+	json_array(json, "probes");
+	for (uint32_t i = 1; i < probes->names.count; i++) {
+		const struct probe_name *probe = &probes->names.items[i];
+
+		if (!probe->name[0])
+			continue;
+		json_object(json, NULL);
+		json_u64(json, "probe", i);
+		json_text(json, "name", probe->name);
+		json_text(json, "kind", probe_kind(probe));
+		json_text(json, "file", probe->file);
+		json_text(json, "place", probe->place);
+		json_u64(json, "hits", probes->hits[i]);
+		json_end(json);
+	}
+	json_end(json);
+}
 
 static void add_types(struct json *json, const char *key, const struct trace_summary *summary, bool state)
 {
@@ -107,7 +159,8 @@ static void add_gaps(struct json *json, const struct trace *trace)
 	json_end(json);
 }
 
-static void make_json(const struct trace *trace, const struct tables *tables, const struct stack_health *stacks, struct buf *buf)
+static void make_json(const struct trace *trace, const struct tables *tables, const struct stack_health *stacks,
+		      const struct probe_counts *probes, struct buf *buf)
 {
 	const struct trace_summary *summary = trace_summary(trace);
 	struct json json;
@@ -137,6 +190,7 @@ static void make_json(const struct trace *trace, const struct tables *tables, co
 	json_u64(&json, "truncated_bytes", summary->truncated_bytes);
 	add_types(&json, "types", summary, false);
 	add_types(&json, "state_types", summary, true);
+	add_probes(&json, probes);
 	if (stacks)
 		stack_health_json(stacks, tables, &json);
 	add_gaps(&json, trace);
@@ -190,6 +244,25 @@ static void show_types(const struct trace_summary *summary, struct buf *buf)
 		buf_printf(buf, "state      %" PRIu64 " records\n", summary->state_events);
 	for (size_t i = 0; i < n; i++)
 		buf_printf(buf, "  %12" PRIu64 "  %s\n", types[i].count, event_infos[types[i].type].name);
+}
+
+static void show_probes(const struct probe_counts *probes, struct buf *buf)
+{
+	for (uint32_t i = 1; i < probes->names.count; i++) {
+		const struct probe_name *probe = &probes->names.items[i];
+
+		if (!probe->name[0])
+			continue;
+		buf_printf(buf, "probe      ");
+		buf_escaped(buf, probe->name, strlen(probe->name), NULL);
+		buf_printf(buf, ": %s ", probe_kind(probe));
+		buf_escaped(buf, probe->place, strlen(probe->place), NULL);
+		if (probe->file[0]) {
+			buf_text(buf, " of ");
+			buf_escaped(buf, probe->file, strlen(probe->file), NULL);
+		}
+		buf_printf(buf, ", %" PRIu64 " time%s\n", probes->hits[i], probes->hits[i] == 1 ? "" : "s");
+	}
 }
 
 static void show_gap(const struct trace *trace, const struct trace_gap *gap, struct buf *buf)
@@ -253,7 +326,8 @@ static void show_notes(const struct trace_summary *summary, struct buf *buf)
 		buf_printf(buf, "note: %" PRIu64 " files of other recordings in the directory were left out\n", summary->foreign_files);
 }
 
-static void show_all(const struct trace *trace, const struct tables *tables, const struct stack_health *stacks, struct buf *buf)
+static void show_all(const struct trace *trace, const struct tables *tables, const struct stack_health *stacks,
+		     const struct probe_counts *probes, struct buf *buf)
 {
 	const struct trace_summary *summary = trace_summary(trace);
 
@@ -268,6 +342,7 @@ static void show_all(const struct trace *trace, const struct tables *tables, con
 		   summary->processes, summary->busy_cpus);
 	buf_printf(buf, "events     %" PRIu64 "\n", summary->events);
 	show_types(summary, buf);
+	show_probes(probes, buf);
 	if (stacks)
 		stack_health_text(stacks, tables, buf);
 	show_losses(trace, buf);
@@ -286,6 +361,7 @@ static int run_info(struct command_context *context, struct err *err)
 		return status;
 	const struct trace_summary *summary = trace_summary(trace);
 	struct stack_health health, *stacks = NULL;
+	struct probe_counts probes;
 	struct tables *tables = NULL;
 
 	if (summary->counts[EVENT_frame] && (summary->events <= STACKS_COUNTED || options_has(context->options, "check")) &&
@@ -293,11 +369,12 @@ static int run_info(struct command_context *context, struct err *err)
 		stacks = &health;
 		stack_health_count(trace, tables, stacks);
 	}
+	count_probes(context->arena, trace, &probes);
 	buf_init(&buf);
 	if (options_has(context->options, "json"))
-		make_json(trace, tables, stacks, &buf);
+		make_json(trace, tables, stacks, &probes, &buf);
 	else
-		show_all(trace, tables, stacks, &buf);
+		show_all(trace, tables, stacks, &probes, &buf);
 	tables_free(tables);
 	status = sink_buf(context->out, &buf);
 	buf_done(&buf);

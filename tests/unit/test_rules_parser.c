@@ -54,6 +54,11 @@ static void test_errors_say_where(void **state)
 	expect("wake x drop where thread.comm < \"a\";", "t:1:31: '<' does not fit a text");
 	expect("wake x confidence 100;", "t:1:19: a confidence is 1 to 99 per cent");
 	expect("bogus;", "t:1:1: a statement is wanted here (boundary, peers, edge, wake, cut, keep, join, idle, flag)");
+	expect("edge e as work from probe a key arg1 to probe b key arg4;", "t:1:53: event probe has no field 'arg4'");
+	expect("edge e as work from probe key a to probe b key arg1;", "t:1:31: event probe has no field 'a'");
+	expect("edge e as work from probe a key name to probe b key name;", "t:1:33: a text cannot be a key");
+	expect("boundary x before wake a;", "t:1:24: ';' is wanted here");
+	expect("boundary x before wake where name == \"a\";", "t:1:30: event wake has no field 'name'");
 	expect("cut edge 0 -> 5;", "t:1:16: events are numbered from 1");
 	expect("idle x where comm == \"a", "t:1:22: text without closing quote");
 	expect("edge e as work from work_queue key work to work_start key work, function;",
