@@ -20,7 +20,8 @@
 #define RECORD_BYTES_MAX 8192u     /* paths are of at most 4096 */
 
 struct buffer {
-	int fd;
+	int fd;                  /* -1: the processor is off line */
+	uint32_t hotplugs;       /* of its ring, when last looked at */
 	struct perf_event_mmap_page *head;
 	uint8_t *data;
 };
@@ -32,7 +33,7 @@ struct waiting_record {
 };
 
 struct mapping_events {
-	uint32_t count;
+	uint32_t count;          /* processors that the machine may have */
 	struct buffer *buffers;
 	struct pollfd *polls;
 	/* read and not handed out yet */
@@ -61,18 +62,22 @@ static int open_one(int cpu)
 	return (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-static int open_buffer(struct buffer *buffer, int cpu)
+/* 0 too where the processor is off line now. */
+static int open_buffer(struct mapping_events *e, uint32_t cpu)
 {
+	struct buffer *buffer = &e->buffers[cpu];
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	buffer->fd = open_one(cpu);
-	if (buffer->fd < 0)
-		return -errno;
-	void *memory = mmap(NULL, page + BUFFER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, buffer->fd, 0);
+	int fd = open_one((int)cpu);
+	if (fd < 0)
+		return errno == ENODEV ? 0 : -errno;
+	void *memory = mmap(NULL, page + BUFFER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (memory == MAP_FAILED) {
 		int r = -errno;
-		close(buffer->fd);
+		close(fd);
 		return r;
 	}
+	buffer->fd = e->polls[cpu].fd = fd;
+	e->polls[cpu].events = POLLIN;
 	buffer->head = memory;
 	buffer->data = (uint8_t *)memory + page;
 	return 0;
@@ -84,17 +89,13 @@ int mapping_events_open(struct mapping_events **ret_events, struct err *err)
 	struct mapping_events *e = mem_zalloc(sizeof(*e));
 	int r = 0;
 
-	e->buffers = mem_zalloc((size_t)cpus * sizeof(*e->buffers));
-	e->polls = mem_zalloc(((size_t)cpus + 1) * sizeof(*e->polls));
-	for (int cpu = 0; cpu < cpus && r == 0; cpu++) {
-		r = open_buffer(&e->buffers[e->count], cpu);
-		if (r == -ENODEV) /* not on line */
-			r = 0;
-		else if (r == 0) {
-			e->polls[e->count] = (struct pollfd){ .fd = e->buffers[e->count].fd, .events = POLLIN };
-			e->count++;
-		}
-	}
+	e->count = (uint32_t)cpus;
+	e->buffers = mem_zalloc(e->count * sizeof(*e->buffers));
+	e->polls = mem_zalloc((e->count + 1) * sizeof(*e->polls));
+	for (uint32_t cpu = 0; cpu < e->count; cpu++)
+		e->buffers[cpu].fd = e->polls[cpu].fd = -1;
+	for (uint32_t cpu = 0; cpu < e->count && r == 0; cpu++)
+		r = open_buffer(e, cpu);
 	if (r < 0) {
 		mapping_events_close(e);
 		return err_sys(err, r, "asking the kernel for mapping events");
@@ -103,14 +104,22 @@ int mapping_events_open(struct mapping_events **ret_events, struct err *err)
 	return 0;
 }
 
+static void close_buffer(struct mapping_events *e, uint32_t cpu)
+{
+	struct buffer *buffer = &e->buffers[cpu];
+	if (buffer->fd < 0)
+		return;
+	munmap(buffer->head, (size_t)sysconf(_SC_PAGESIZE) + BUFFER_BYTES);
+	close(buffer->fd);
+	buffer->fd = e->polls[cpu].fd = -1;
+}
+
 void mapping_events_close(struct mapping_events *e)
 {
 	if (!e)
 		return;
-	for (uint32_t i = 0; i < e->count; i++) {
-		munmap(e->buffers[i].head, (size_t)sysconf(_SC_PAGESIZE) + BUFFER_BYTES);
-		close(e->buffers[i].fd);
-	}
+	for (uint32_t cpu = 0; cpu < e->count; cpu++)
+		close_buffer(e, cpu);
 	for (size_t i = 0; i < e->waiting.length; i++)
 		free(e->waiting.items[i].data);
 	vec_done(&e->waiting);
@@ -227,8 +236,9 @@ static int by_time(const void *a, const void *b)
 void mapping_events_read(struct mapping_events *e, uint64_t until_ns, const struct mapping_events_calls *calls, void *data)
 {
 	size_t kept = 0;
-	for (uint32_t i = 0; i < e->count; i++)
-		read_buffer(e, &e->buffers[i]);
+	for (uint32_t cpu = 0; cpu < e->count; cpu++)
+		if (e->buffers[cpu].fd >= 0)
+			read_buffer(e, &e->buffers[cpu]);
 	if (e->waiting.length)
 		qsort(e->waiting.items, e->waiting.length, sizeof(e->waiting.items[0]), by_time);
 	/* what is later may have a predecessor that another processor has not written yet */
@@ -242,4 +252,19 @@ void mapping_events_read(struct mapping_events *e, uint64_t until_ns, const stru
 		}
 	}
 	e->waiting.length = kept;
+}
+
+bool mapping_events_renew(struct mapping_events *e, const struct rings *rings)
+{
+	bool missed = false;
+	for (uint32_t cpu = 0; cpu < e->count; cpu++) {
+		if (!rings_hotplugged(rings, cpu, &e->buffers[cpu].hotplugs))
+			continue;
+		if (e->buffers[cpu].fd >= 0)
+			read_buffer(e, &e->buffers[cpu]);
+		close_buffer(e, cpu);
+		open_buffer(e, cpu);
+		missed = true;
+	}
+	return missed;
 }

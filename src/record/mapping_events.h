@@ -4,10 +4,12 @@
 #ifndef RECORD_MAPPING_EVENTS_H
 #define RECORD_MAPPING_EVENTS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
 #include "record/modules.h"
+#include "record/rings.h"
 
 struct mapping_events;
 
@@ -24,6 +26,9 @@ int mapping_events_open(struct mapping_events **ret_events, struct err *err);
 void mapping_events_close(struct mapping_events *events);
 /* Sleeps until there is something, at most so long. `also_fd` ends it too; -1 none. */
 void mapping_events_wait(struct mapping_events *events, int also_fd, int timeout_ms);
+/* Asks anew for those of processors that have come back. True when some may
+ * have been missed. */
+bool mapping_events_renew(struct mapping_events *events, const struct rings *rings);
 /* Hands out what happened up to `until_ns` (now, at the latest), all processors'
  * in the order of time. */
 void mapping_events_read(struct mapping_events *events, uint64_t until_ns, const struct mapping_events_calls *calls, void *data);

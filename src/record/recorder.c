@@ -303,10 +303,15 @@ static int start(struct recorder *recorder, const struct recorder_options *optio
 	/* the state last: what happens meanwhile is seen by the programs already */
 	r = programs_attach(recorder->programs, err);
 	if (!r && options->sample_hz)
-		r = samples_open(recorder->programs, programs.cpus, options->sample_hz, &recorder->samples, err);
+		r = samples_open(recorder->programs, &recorder->rings, options->sample_hz, &recorder->samples, err);
 	if (!r)
 		r = emit_head(recorder, SNAPSHOT_REASON_start, err);
-	return r ? r : watcher_start(&recorder->watcher, recorder->snapshots, &recorder->sink, recorder->live, err);
+	if (r)
+		return r;
+	recorder->watcher = (struct watcher){
+		.snapshots = recorder->snapshots, .sink = &recorder->sink, .live = recorder->live, .samples = recorder->samples
+	};
+	return watcher_start(&recorder->watcher, err);
 }
 
 int recorder_start(const struct recorder_options *options, struct recorder **ret_recorder, struct err *err)

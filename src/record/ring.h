@@ -29,7 +29,7 @@ struct ring {
 	u64 head;               /* next position to be taken */
 	u64 done;               /* records before it are whole */
 	u32 depth;              /* programs between taking room and publishing */
-	u32 reserved;
+	u32 hotplugs;           /* steps of this processor's going off line and coming back; written by any */
 	u64 lost;               /* records dropped since the start */
 	u64 lost_from_ns;       /* time of the first drop that the agent has not seen */
 	u64 lost_to_ns;         /* time of the last drop */

@@ -43,4 +43,15 @@ int rings_drain(struct rings *rings, struct writer *writer, bool last, uint64_t 
 		struct err *err);
 uint64_t rings_lost(const struct rings *rings);
 
+/* True when a processor went off line or came back since `*seen` was taken,
+ * which it takes anew: its perf events have ended, or can be had again. */
+static inline bool rings_hotplugged(const struct rings *rings, uint32_t cpu, uint32_t *seen)
+{
+	uint32_t now = cpu < rings->cpus ? __atomic_load_n(&rings_of(rings, cpu)->hotplugs, __ATOMIC_ACQUIRE) : *seen;
+	bool changed = now != *seen;
+
+	*seen = now;
+	return changed;
+}
+
 #endif

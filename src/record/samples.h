@@ -8,10 +8,14 @@
 #include "base/err.h"
 
 struct programs;
+struct rings;
 struct samples;
 
-int samples_open(const struct programs *programs, uint32_t cpus, uint32_t hz, struct samples **ret_samples,
+/* The programs that notice processors' going and coming are attached. */
+int samples_open(const struct programs *programs, const struct rings *rings, uint32_t hz, struct samples **ret_samples,
 		 struct err *err);
+/* Gives processors that have come back their clock; now and then. */
+void samples_renew(struct samples *samples);
 void samples_close(struct samples *samples);
 
 #endif

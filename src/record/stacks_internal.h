@@ -34,6 +34,7 @@ struct dirty_process {
 	struct arena arena;
 	struct vec(struct module_source) sources; /* since its program was started */
 	bool changed;
+	bool incomplete;           /* some of its mappings may not be among the sources */
 	uint64_t started_ns;       /* when its program was started, 0 not seen */
 	uint32_t before;           /* number of the layout it had until then, 0 none known */
 };

@@ -268,7 +268,7 @@ static void look_at_one(struct stacks *s, pid_t pid)
 	d->changed = false;
 	/* a program whose start was seen is all in the events; of an older one they tell what is new */
 	aside_begin(s);
-	if (d->started_ns && d->sources.length < SOURCES_MAX)
+	if (d->started_ns && !d->incomplete && d->sources.length < SOURCES_MAX)
 		layout = layouts_from(&s->layouts, pid, d->sources.items, d->sources.length);
 	else if (layouts_read(&s->layouts, pid, &layout) < 0)
 		layout = layouts_from(&s->layouts, pid, d->sources.items, d->sources.length);
@@ -359,6 +359,7 @@ static void on_started(void *data, pid_t pid, uint64_t time_ns)
 	/* perf tells of exec before it tells of the new program's mappings */
 	dirty_clear(d);
 	d->changed = true;
+	d->incomplete = false;
 	d->started_ns = time_ns;
 	d->before = layout ? layout->number : 0;
 	layouts_leave(&s->layouts, pid, time_ns);
@@ -374,7 +375,11 @@ static void on_ended(void *data, pid_t pid, pid_t tid, uint64_t time_ns)
 
 static void on_lost(void *data)
 {
-	((struct stacks *)data)->look_again = true;
+	struct stacks *s = data;
+	size_t at = 0;
+	for (const struct map_slot *slot; (slot = map_next(&s->dirty, &at));)
+		((struct dirty_process *)(uintptr_t)slot->value)->incomplete = true;
+	s->look_again = true;
 }
 
 /* ---- ended processes ---- */
@@ -548,6 +553,8 @@ static void one_round(struct stacks *s)
 	uint64_t now = stacks_now_ns();
 
 	take_news(s);
+	if (s->attached && mapping_events_renew(s->events, s->agent->rings))
+		on_lost(s);
 	if (s->look_again) {
 		s->look_again = false;
 		look_at_all(s);

@@ -86,20 +86,17 @@ static void *run(void *data)
 			continue;
 		if (clocks_stepped(watcher) || rounds % CLOCK_ROUNDS == 0)
 			watcher_emit_clock(watcher->sink, NULL);
+		samples_renew(watcher->samples);
 		look_for_long_waits(watcher);
 	}
 	return NULL;
 }
 
-int watcher_start(struct watcher *watcher, struct snapshots *snapshots, struct snapshot_sink *sink,
-		  struct record_live *live, struct err *err)
+int watcher_start(struct watcher *watcher, struct err *err)
 {
 	sigset_t all, before;
 	int r;
 
-	watcher->snapshots = snapshots;
-	watcher->sink = sink;
-	watcher->live = live;
 	watcher->gap_ns = GAP_SHORTEST_NS;
 	watcher->seen_ns = clock_ns(CLOCK_MONOTONIC);
 	watcher->wake_fd = eventfd(0, EFD_CLOEXEC);

@@ -1,5 +1,6 @@
 /* The watcher: a thread that once a second looks after what the agent has no
- * time for: the clocks, and a snapshot when a thread has begun to wait long. */
+ * time for: the clocks, processors that come back, and a snapshot when a thread
+ * has begun to wait long. */
 #ifndef RECORD_WATCHER_H
 #define RECORD_WATCHER_H
 
@@ -10,12 +11,16 @@
 
 #include "base/err.h"
 #include "record/config.h"
+#include "record/samples.h"
 #include "record/snapshot.h"
 
 struct watcher {
+	/* given */
 	struct snapshots *snapshots;
 	struct snapshot_sink *sink;
 	struct record_live *live;
+	struct samples *samples;        /* NULL none */
+
 	pthread_t thread;
 	int wake_fd;
 	atomic_bool stop;
@@ -25,8 +30,7 @@ struct watcher {
 	uint64_t seen_ns;               /* waits that began before it are dealt with */
 };
 
-int watcher_start(struct watcher *watcher, struct snapshots *snapshots, struct snapshot_sink *sink,
-		  struct record_live *live, struct err *err);
+int watcher_start(struct watcher *watcher, struct err *err);
 void watcher_stop(struct watcher *watcher);
 
 /* A clock record at this moment. */

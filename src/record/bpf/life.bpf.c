@@ -1,4 +1,4 @@
-/* The life of tasks: fork, exec, exit, names; signals; the freezer. */
+/* The life of tasks: fork, exec, exit, names; signals; the freezer. And of processors. */
 #include "record/bpf/call.bpf.h"
 #include "record/bpf/filter.bpf.h"
 #include "record/bpf/ring.bpf.h"
@@ -284,4 +284,16 @@ SEC("tp_btf/cgroup_unfreeze")
 int on_unfreeze(u64 *context)
 {
 	return freeze(context, false);
+}
+
+/* A processor goes off line or comes back, which ends its perf events in silence. */
+SEC("tp_btf/cpuhp_exit")
+int on_hotplug(u64 *context)
+{
+	u32 cpu = context[0];
+	struct ring *ring = bpf_map_lookup_elem(&rings, &cpu);
+
+	if (ring)
+		__sync_fetch_and_add(&ring->hotplugs, 1);
+	return 0;
 }
