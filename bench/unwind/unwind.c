@@ -50,15 +50,17 @@ static __attribute__((noinline)) void nest(int depth)
 
 static void take(void *data, const struct module_source *source)
 {
-	const struct loaded_module *m = modules_find(&modules, source);
+	const struct loaded_module *m;
 	struct stack_mapping *to = &maps.mappings[mapping_count];
 	uint64_t address;
 	(void)data;
+	modules_find(&modules, source, 1, &m);
 	if (!m)
 		return;
-	*to = (struct stack_mapping){ .start = source->start, .end = source->end, .kind = m->mapping_kind, .page = m->first_page,
+	uint32_t kind = modules_lay(m, &maps);
+	*to = (struct stack_mapping){ .start = source->start, .end = source->end, .kind = kind, .page = m->first_page,
 				      .pages = m->table.page_count };
-	if (m->mapping_kind == STACK_MAPPING_TABLE && module_address(m, source->offset, &address))
+	if (kind == STACK_MAPPING_TABLE && module_address(m, source->offset, &address))
 		to->table = source->start - address + m->table.base;
 	mapping_count++;
 }
@@ -134,7 +136,6 @@ int main(int argc, char **argv)
 		fprintf(stderr, "%s\n", err.text);
 		return 1;
 	}
-	modules_attach(&modules, &maps);
 	proc_maps_read((pid_t)pid, take, NULL);
 	struct stack_process process = { .layout = 1, .count = mapping_count };
 	bpf_map_update_elem(bpf_map__fd(bench->maps.stack_processes), &pid, &process, BPF_ANY);

@@ -12,7 +12,6 @@
 
 #include "base/arena.h"
 #include "base/search.h"
-#include "record/proc_maps.h"
 
 void layouts_attach(struct layouts *layouts, struct unwind_maps *maps, int processes_fd)
 {
@@ -249,39 +248,43 @@ static void user_set(struct layouts *layouts, pid_t pid, struct layout *layout, 
 	}
 }
 
-struct reading {
-	struct layouts *layouts;
-	pid_t pid;
-	struct vec(struct layout_mapping) found;
-};
-
-static void take_mapping(void *data, const struct module_source *source)
+static bool same_mapping(const struct layout_mapping *a, const struct layout_mapping *b)
 {
-	struct reading *r = data;
-	struct layout_mapping m = { .start = source->start, .end = source->end, .offset = source->offset };
-	m.module = modules_find(r->layouts->modules, source);
-	if (m.module)
-		vec_push(&r->found, m);
+	return a->start == b->start && a->end == b->end && a->offset == b->offset && a->module == b->module;
+}
+
+struct mappings vec(struct layout_mapping);
+
+static struct layout_mapping mapping_of(const struct module_source *source, const struct loaded_module *module)
+{
+	return (struct layout_mapping){ .start = source->start, .end = source->end, .offset = source->offset, .module = module };
 }
 
 int layouts_read(struct layouts *layouts, pid_t pid, const struct layout **ret_layout)
 {
-	struct reading r = { .layouts = layouts, .pid = pid };
-	int status = proc_maps_read(pid, take_mapping, &r);
+	struct module_sources sources;
+	struct mappings found = { 0 };
+	int status = module_files_maps(&layouts->modules->files, pid, &sources);
 	*ret_layout = NULL;
 	if (status == 0) {
+		const struct loaded_module **modules = mem_alloc((sources.list.length + 1) * sizeof(struct loaded_module *));
+		modules_find(layouts->modules, sources.list.items, sources.list.length, modules);
+		for (size_t i = 0; i < sources.list.length; i++)
+			if (modules[i])
+				vec_push(&found, mapping_of(&sources.list.items[i], modules[i]));
+		free(modules);
 		const struct layout *old = layout_of_process(layouts, pid);
-		bool same = old && old->count == r.found.length;
-		for (size_t i = 0; same && i < r.found.length; i++)
-			same = old->mappings[i].start == r.found.items[i].start && old->mappings[i].end == r.found.items[i].end &&
-			       old->mappings[i].offset == r.found.items[i].offset && old->mappings[i].module == r.found.items[i].module;
+		bool same = old && old->count == found.length;
+		for (size_t i = 0; same && i < found.length; i++)
+			same = same_mapping(&old->mappings[i], &found.items[i]);
 		if (!same) {
-			struct layout *layout = layout_new(layouts, r.found.items, r.found.length);
+			struct layout *layout = layout_new(layouts, found.items, found.length);
 			user_set(layouts, pid, layout, UINT64_MAX);
 			*ret_layout = layout;
 		}
 	}
-	vec_done(&r.found);
+	vec_done(&found);
+	module_sources_done(&sources);
 	return status;
 }
 
@@ -292,42 +295,46 @@ static int by_start(const void *a, const void *b)
 }
 
 /* A mapping replaces what lay at its place. */
-static void make_room(struct reading *r, uint64_t start, uint64_t end)
+static void make_room(struct mappings *found, uint64_t start, uint64_t end)
 {
-	size_t kept = 0, count = r->found.length;
+	size_t kept = 0, count = found->length;
 	for (size_t i = 0; i < count; i++) {
-		struct layout_mapping m = r->found.items[i], behind = m;
+		struct layout_mapping m = found->items[i], behind = m;
 		if (m.end <= start || m.start >= end) {
-			r->found.items[kept++] = m;
+			found->items[kept++] = m;
 			continue;
 		}
 		if (m.end > end) {
 			behind.offset += end - m.start;
 			behind.start = end;
-			vec_push(&r->found, behind);
+			vec_push(found, behind);
 		}
 		if (m.start < start) {
 			m.end = start;
-			r->found.items[kept++] = m;
+			found->items[kept++] = m;
 		}
 	}
-	for (size_t i = count; i < r->found.length; i++)
-		r->found.items[kept++] = r->found.items[i];
-	r->found.length = kept;
+	for (size_t i = count; i < found->length; i++)
+		found->items[kept++] = found->items[i];
+	found->length = kept;
 }
 
 const struct layout *layouts_from(struct layouts *layouts, pid_t pid, const struct module_source *sources, size_t count)
 {
-	struct reading r = { .layouts = layouts, .pid = pid };
+	struct mappings found = { 0 };
+	const struct loaded_module **modules = mem_alloc((count + 1) * sizeof(struct loaded_module *));
+	modules_find(layouts->modules, sources, count, modules);
 	for (size_t i = 0; i < count; i++) {
-		make_room(&r, sources[i].start, sources[i].end);
-		take_mapping(&r, &sources[i]);
+		make_room(&found, sources[i].start, sources[i].end);
+		if (modules[i])
+			vec_push(&found, mapping_of(&sources[i], modules[i]));
 	}
-	if (r.found.length)
-		qsort(r.found.items, r.found.length, sizeof(r.found.items[0]), by_start);
-	struct layout *layout = layout_new(layouts, r.found.items, r.found.length);
+	free(modules);
+	if (found.length)
+		qsort(found.items, found.length, sizeof(found.items[0]), by_start);
+	struct layout *layout = layout_new(layouts, found.items, found.length);
 	user_set(layouts, pid, layout, UINT64_MAX);
-	vec_done(&r.found);
+	vec_done(&found);
 	return layout;
 }
 

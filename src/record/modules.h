@@ -12,6 +12,7 @@
 
 #include "base/arena.h"
 #include "base/map.h"
+#include "record/module_files.h"
 #include "record/unwind_maps.h"
 #include "symbols/unwind_table.h"
 
@@ -31,11 +32,12 @@ struct loaded_module {
 	bool laid;
 	struct unwind_table table;
 	uint32_t segment_count;     /* file offset to address as linked */
-	struct { uint64_t offset, address, bytes; } segments[8];
+	struct module_segment segments[8];
 };
 
 struct modules {
 	struct arena arena;
+	struct module_files files;
 	struct loaded_module **list; /* by number */
 	uint32_t count;             /* numbers given are below */
 	struct map by_file;         /* hash of device, inode and version -> number */
@@ -45,19 +47,10 @@ struct modules {
 	uint64_t table_bytes;
 };
 
-/* What a mapping's line says. */
-struct module_source {
-	pid_t pid;
-	uint64_t start, end, offset;
-	uint64_t device, inode;
-	const char *path;           /* "" anonymous */
-	const char *build_id;       /* in hexadecimal, "" unknown */
-};
-
 void modules_init(struct modules *modules);
 void modules_done(struct modules *modules);
-/* The mapping's module, made when new; NULL when no more can be kept. */
-const struct loaded_module *modules_find(struct modules *modules, const struct module_source *source);
+/* The mappings' modules, made when new; NULL where no more can be kept. */
+void modules_find(struct modules *modules, const struct module_source *sources, size_t count, const struct loaded_module **ret_modules);
 /* Lays a module's table into the maps when it is not there. Returns how the
  * unwinder is to treat its mappings (enum stack_mapping_kind). */
 uint32_t modules_lay(const struct loaded_module *module, struct unwind_maps *maps);

@@ -304,6 +304,7 @@ static int prepare(struct stacks *s, struct err *err)
 	if (!s->nodes[0] || !s->nodes[1] || !s->copy_nodes || !s->copies)
 		return err_sys(err, -ENOMEM, "reserving memory for stacks");
 	modules_init(&s->modules);
+	s->modules.files.aside = aside_open();
 	layouts_init(&s->layouts, &s->modules);
 	find_fields(s);
 	/* without names kernel frames stay numbers, which is no reason to stop */
@@ -339,12 +340,11 @@ int stacks_prepare(struct stacks **ret_stacks, struct err *err)
 {
 	struct stacks *s = mem_zalloc(sizeof(*s));
 	s->wake_fd = s->poll_fd = -1;
-	pthread_mutex_init(&s->gate, NULL);
 	s->start_ns = stacks_now_ns();
 	int r = prepare(s, err);
 	if (r < 0) {
-		if (stacks_loader_stop(s))
-			stacks_free(s);
+		stacks_loader_stop(s);
+		stacks_free(s);
 		return r;
 	}
 	*ret_stacks = s;
@@ -409,10 +409,8 @@ void stacks_stop(struct stacks *s)
 {
 	if (!s)
 		return;
-	bool ended = stacks_loader_stop(s);
+	stacks_loader_stop(s);
 	tell_counts(s);
-	/* a thread that is stuck may still come back to what it has: it stays until the process ends */
-	if (ended)
-		stacks_free(s);
+	stacks_free(s);
 }
 #endif

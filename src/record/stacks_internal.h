@@ -76,9 +76,6 @@ struct stacks {
 	pthread_t thread;
 	bool started;
 	atomic_bool stop;
-	pthread_mutex_t gate;            /* the loader holds it but where it may be stuck */
-	uint64_t asides;                 /* so often it was there; under the gate */
-	bool left_behind;                /* under the gate */
 	int wake_fd;
 	int poll_fd;                     /* that and the ring of stacks, when it fills */
 	struct map dirty;                /* pid -> struct dirty_process * */
@@ -114,7 +111,6 @@ void stacks_emit(struct stacks *s, unsigned type, uint32_t tid, const void *data
 /* The loader's thread. */
 void stacks_wake(struct stacks *s);
 int stacks_loader_start(struct stacks *s, struct err *err);
-/* False when the thread is stuck: nothing of it may be freed. */
-bool stacks_loader_stop(struct stacks *s);
+void stacks_loader_stop(struct stacks *s);
 
 #endif

@@ -21,7 +21,6 @@
 #include "record/config.h"
 #include "record/stacks_internal.h"
 #include "symbols/jit_dump.h"
-#include "symbols/jit_map.h"
 #include "symbols/unwind_walk.h"
 
 #define ENDED_KEPT_NS 3000000000ull     /* so long copies of an ended process may be on their way */
@@ -31,28 +30,6 @@
 #define JIT_EVERY_NS 1000000000ull      /* maps of run-time code can be large */
 #define SOURCES_MAX 4096u               /* mappings noted of one process */
 #define RENEW_EVERY_NS 30000000000ull   /* where not even what is in use finds room */
-#define STUCK_S 3                       /* a read that lasts longer may never end */
-
-/* ---- what may never come back ---- */
-
-/* Reading a process's mappings or a file on a dead network file system can
- * last for ever. Whoever ends the recording then leaves this thread behind;
- * between these two it must touch nothing but the loader's own memory. */
-static void aside_begin(struct stacks *s)
-{
-	pthread_mutex_unlock(&s->gate);
-}
-
-static void aside_end(struct stacks *s)
-{
-	pthread_mutex_lock(&s->gate);
-	s->asides++;
-	while (s->left_behind) {
-		pthread_mutex_unlock(&s->gate);
-		pause();
-		pthread_mutex_lock(&s->gate);
-	}
-}
 
 /* ---- telling the trace ---- */
 
@@ -143,28 +120,22 @@ static void tell_kernel_symbols(struct stacks *s)
 	}
 }
 
-/* Adds the names that the jitdump has which the process has mapped, if any. */
-static void read_jit_dump(struct stacks *s, pid_t pid, const struct loaded_module *module, struct symbol_table *names)
-{
-	const struct layout *layout = layout_of_process(&s->layouts, pid);
-	for (uint32_t i = 0; layout && i < layout->count; i++)
-		if (jit_dump_path(layout->mappings[i].module->path))
-			jit_dump_read(pid, module->user, layout->mappings[i].module->path, names, NULL);
-}
-
 /* Names of a process's run-time code, as far as stacks have met it. */
 static void tell_jit_symbols(struct stacks *s, const struct loaded_module *module)
 {
-	struct symbol_table names = { 0 };
+	struct vec(const char *) dumps = { 0 };
+	struct symbol_table names;
 	bool guessed;
 	pid_t pid = 0;
 
 	if (sscanf(module->path, "/tmp/perf-%d.map", &pid) != 1)
 		return;
-	aside_begin(s);
-	jit_map_read(pid, module->user, &names, NULL);
-	read_jit_dump(s, pid, module, &names);
-	aside_end(s);
+	const struct layout *layout = layout_of_process(&s->layouts, pid);
+	for (uint32_t i = 0; layout && i < layout->count; i++)
+		if (jit_dump_path(layout->mappings[i].module->path))
+			vec_push(&dumps, layout->mappings[i].module->path);
+	module_files_jit_names(&s->modules.files, pid, module->user, dumps.items, dumps.length, &names);
+	vec_done(&dumps);
 	for (uint32_t i = 1; i < s->tree.count; i++) {
 		const struct stack_node *node = &s->tree.nodes[i];
 		if (node->module != module->number)
@@ -248,9 +219,7 @@ static bool process_exists(pid_t pid)
 static void look_at(struct stacks *s, pid_t pid)
 {
 	const struct layout *layout;
-	aside_begin(s);
 	int r = layouts_read(&s->layouts, pid, &layout);
-	aside_end(s);
 	if (r == 0 && layout) {
 		tell_layout(s, pid, layout);
 		map_put(&s->to_publish, (uint64_t)pid, 1);
@@ -267,12 +236,10 @@ static void look_at_one(struct stacks *s, pid_t pid)
 		return;
 	d->changed = false;
 	/* a program whose start was seen is all in the events; of an older one they tell what is new */
-	aside_begin(s);
 	if (d->started_ns && !d->incomplete && d->sources.length < SOURCES_MAX)
 		layout = layouts_from(&s->layouts, pid, d->sources.items, d->sources.length);
 	else if (layouts_read(&s->layouts, pid, &layout) < 0)
 		layout = layouts_from(&s->layouts, pid, d->sources.items, d->sources.length);
-	aside_end(s);
 	if (layout)
 		tell_layout(s, pid, layout);
 	map_put(&s->to_publish, (uint64_t)pid, 1);
@@ -592,7 +559,6 @@ static void take_wakes(struct stacks *s)
 static void *run(void *data)
 {
 	struct stacks *s = data;
-	pthread_mutex_lock(&s->gate);
 	/* stacks wait for it: before what merely computes */
 	setpriority(PRIO_PROCESS, (id_t)gettid(), -10);
 	look_at_all(s);
@@ -608,28 +574,7 @@ static void *run(void *data)
 	tell_modules(s);
 	if (s->attached)
 		tell_all_jit_symbols(s, 0);
-	pthread_mutex_unlock(&s->gate);
 	return NULL;
-}
-
-/* False when it is stuck. */
-static bool join(struct stacks *s)
-{
-	uint64_t asides = UINT64_MAX;
-	for (;;) {
-		struct timespec until;
-		clock_gettime(CLOCK_MONOTONIC, &until);
-		until.tv_sec += STUCK_S;
-		if (pthread_clockjoin_np(s->thread, NULL, CLOCK_MONOTONIC, &until) == 0)
-			return true;
-		pthread_mutex_lock(&s->gate);
-		/* behind with its work, which lasts as long as it lasts, or in one and the same read */
-		s->left_behind = s->asides == asides;
-		asides = s->asides;
-		pthread_mutex_unlock(&s->gate);
-		if (s->left_behind)
-			return pthread_tryjoin_np(s->thread, NULL) == 0;
-	}
 }
 
 int stacks_loader_start(struct stacks *s, struct err *err)
@@ -655,13 +600,12 @@ int stacks_loader_start(struct stacks *s, struct err *err)
 	return 0;
 }
 
-bool stacks_loader_stop(struct stacks *s)
+void stacks_loader_stop(struct stacks *s)
 {
 	if (s->started) {
 		atomic_store(&s->stop, true);
 		stacks_wake(s);
-		if (!join(s))
-			return false;
+		pthread_join(s->thread, NULL);
 	}
 	size_t at = 0;
 	for (const struct map_slot *slot; (slot = map_next(&s->dirty, &at));) {
@@ -681,6 +625,5 @@ bool stacks_loader_stop(struct stacks *s)
 		close(s->wake_fd);
 	if (s->poll_fd >= 0)
 		close(s->poll_fd);
-	return true;
 }
 #endif

@@ -1,6 +1,7 @@
 #!/bin/bash
 # A program below a mount that no longer answers: the look at its files never
-# comes back. The recording goes on, ends when it is told to, and is kept.
+# comes back. The recording goes on, ends when it is told to, and is kept; others'
+# stacks are walked as if nothing were.
 . "$HERE/live/_lib.sh"
 need_bpf
 need_command python3
@@ -34,8 +35,11 @@ trap 'exec 7>&-; wait $holder' EXIT
 wait_until 20 test -s state.txt
 grep -q mounted state.txt || skip "autofs cannot be mounted"
 
-argus record -o stuck.trace -- sh -c 'for i in 1 2 3 4 5; do /bin/true; done' 2>err.txt & recorder=$!
+argus record -o stuck.trace -- bash -c 'for i in 1 2 3 4 5; do /bin/true; done; for i in {1..300}; do sleep 0.01; done' 2>err.txt & recorder=$!
 ended() { ! kill -0 $recorder 2>/dev/null; }
 wait_until 60 ended
 wait $recorder || fail "the recording failed: $(cat err.txt)"
 argus dump -e exec stuck.trace | grep -q true || fail "nothing was recorded: $(argus info stuck.trace)"
+argus info --json stuck.trace >info.json
+[ "$(json info.json 'd["stacks"]["whole"] > 100 and d["stacks"]["whole"] > 0.9 * d["stacks"]["user"]')" = True ] ||
+	fail "others' stacks: $(argus info stuck.trace)"

@@ -63,6 +63,20 @@ def gdb(pid, maps, folder):
     return found
 
 
+def as_recorded(frames):
+    """From (address, exact?): elfutils takes a signal's trampoline as exact, as what the signal interrupted."""
+    addresses, at = [], 0
+    while at < len(frames):
+        address, exact = frames[at]
+        trampoline = 0 < at < len(frames) - 1 and exact and frames[at + 1][1]
+        addresses.append(address if exact and not trampoline else address - 1)
+        if trampoline:
+            at += 1
+            addresses.append(frames[at][0])
+        at += 1
+    return addresses
+
+
 def elfutils(pid, maps, _folder):
     shown = subprocess.run(["eu-stack", "-a", "-q", "-n", "0", "-p", str(pid)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                            stdin=subprocess.DEVNULL, timeout=100, check=False, text=True, errors="replace",
@@ -74,10 +88,10 @@ def elfutils(pid, maps, _folder):
             tid = int(thread.group(1))
             addresses[tid] = []
         elif frame and tid:
-            addresses[tid].append(int(frame.group(1), 16) - (" - 1" in frame.group(2)))
+            addresses[tid].append((int(frame.group(1), 16), " - 1" not in frame.group(2)))
         elif "dwfl_thread_getframes" in line:
             lost.add(tid)
-    return {t: None if t in lost else placed(maps, a) for t, a in addresses.items()}
+    return {t: None if t in lost else placed(maps, as_recorded(a)) for t, a in addresses.items()}
 
 
 REFERENCES = {"gdb": gdb, "elfutils": elfutils}
