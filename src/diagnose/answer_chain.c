@@ -231,7 +231,7 @@ static const char *step_words(const struct describer *d, const struct pieces *pi
 	if (below && steps->items[below].episode)
 		return wait_words(d, &d->scene->episodes[steps->items[below].episode - 1]);
 	if (below)
-		return steps->items[below].link == LINK_PROCESS ? "spinning, giving up the processor again and again"
+		return steps->items[below].link == LINK_FLAG ? "spinning, giving up the processor again and again"
 			: steps->items[below].link == LINK_CREATOR ? "not born yet" : "passing it on";
 	for (size_t i = 0; i < pieces->length; i++) {
 		const struct piece *p = &pieces->items[i];

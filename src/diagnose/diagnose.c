@@ -14,6 +14,7 @@
 #include "diagnose/answer.h"
 #include "diagnose/busy.h"
 #include "diagnose/hangs.h"
+#include "diagnose/loops.h"
 #include "diagnose/starved.h"
 #include "diagnose/trigger.h"
 
@@ -157,7 +158,7 @@ static unsigned on_missing(struct walk *walk, const struct episode *episode, uin
 
 	if (w->idle || ((to - from) * 100 < window && to - from < 20000000))
 		return 0;
-	if (w->kind == WAIT_KIND_sleep && !suspects_poll_loop(v->scene, episode))
+	if (w->kind == WAIT_KIND_sleep && !loop_is(v->scene, episode))
 		return 0;
 	known = map_find(&v->asked, number);
 	if (known)
@@ -247,37 +248,11 @@ bool diagnoser_spin_window(const struct diagnoser *diagnoser, uint32_t thread, u
 	return most >= 10;
 }
 
-/* Whose part a spinning thread awaits: of its process, the one that could not do
- * it. `ret_confidence` tells how sure that is. */
-static uint32_t spin_partner(const struct scene *scene, uint32_t thread, uint64_t from, uint64_t to, uint8_t *ret_confidence)
-{
-	const struct tables *tables = scene->tables;
-	uint64_t best_score = 0, window = to - from;
-	uint32_t best = 0;
-
-	for (uint32_t i = 1; i < tables->thread_count; i++) {
-		struct state_times times;
-		uint64_t score;
-
-		if (i == thread || tables->threads[i].pid != tables->threads[thread].pid)
-			continue;
-		scene_state_times(scene, i, from, to, &times);
-		score = times.ns[SPAN_RUNNABLE] * 4 + times.ns[SPAN_STOPPED] * 4 + times.ns[SPAN_RUNNING] * 2 +
-			times.ns[SPAN_WAITING] / 4;
-		if (score > best_score) {
-			best_score = score;
-			best = i;
-		}
-	}
-	*ret_confidence = best_score > window ? 80 : 40;
-	return best;
-}
-
 uint32_t diagnoser_spin_partner(const struct diagnoser *diagnoser, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
 {
 	uint8_t confidence;
 
-	return spin_partner(diagnoser->scene, thread, from_ns, to_ns, &confidence);
+	return loop_partner(diagnoser->scene, thread, from_ns, to_ns, &confidence);
 }
 
 /* Charges the running time of a spinning thread to the one it spins for. */
@@ -286,7 +261,7 @@ static void charge_spinning(struct investigation *v, uint32_t thread)
 	struct pieces old = v->pieces;
 	uint8_t confidence;
 	uint64_t from = v->request->from_ns, to = v->request->to_ns;
-	uint32_t partner = spin_partner(v->scene, thread, from, to, &confidence), step;
+	uint32_t partner = loop_partner(v->scene, thread, from, to, &confidence), step;
 
 	if (!partner)
 		return;
@@ -306,7 +281,7 @@ static void charge_spinning(struct investigation *v, uint32_t thread)
 		}
 		if (v->steps.length == step)
 			vec_push(&v->steps, ((struct walk_step){ .thread = partner, .parent = p->step,
-				.link = LINK_PROCESS, .confidence = confidence, .from_ns = p->start_ns }));
+				.link = LINK_FLAG, .confidence = confidence, .from_ns = p->start_ns }));
 		walk_window(&walk, partner, p->start_ns, p->end_ns);
 		for (size_t j = 0; j < part.length; j++) {
 			struct piece charged = part.items[j];
@@ -361,7 +336,7 @@ static enum verdict judge(struct investigation *v)
 
 		if (begin >= end)
 			continue;
-		if (suspects_poll_loop(scene, e) ||
+		if (loop_is(scene, e) ||
 		    (kind == WAIT_KIND_sleep && suspects_refused_lock(scene, e->thread, begin, end)))
 			sleeping += end - begin;
 		else if (kind == WAIT_KIND_block_io || kind == WAIT_KIND_sync ||
@@ -598,26 +573,71 @@ static void add_up(struct investigation *v)
 	}
 }
 
+static void begin(struct investigation *v, struct arena *arena, struct diagnoser *diagnoser, const struct diagnose_request *request)
+{
+	const struct scene *scene = diagnoser->scene;
+
+	*v = (struct investigation){
+		.arena = arena, .diagnoser = diagnoser, .scene = scene, .request = request,
+		.describer = { arena, scene, &diagnoser->ends, diagnoser->names, request->thread, diagnoser->busies },
+		.d = arena_new(arena, struct diagnosis),
+		.inquiry = { .scene = scene, .ends = &diagnoser->ends, .arena = arena, .now = &diagnoser->side, .base = request->base },
+	};
+	map_init(&v->asked);
+	walk_victim(v);
+	v->d->verdict = judge(v);
+	account_threads(scene, &v->pieces, &v->accounts);
+}
+
+static void done(struct investigation *v)
+{
+	inquiry_done(&v->inquiry);
+	map_done(&v->asked);
+	vec_done(&v->pieces);
+	vec_done(&v->steps);
+	vec_done(&v->accounts);
+	vec_done(&v->suspects);
+	vec_done(&v->alternatives);
+	vec_done(&v->answers);
+}
+
+unsigned diagnoser_way(struct diagnoser *diagnoser, const struct diagnose_request *request, uint32_t *threads, unsigned most)
+{
+	struct arena arena;
+	struct investigation v;
+	const struct account *culprit;
+	unsigned count = 0, depth = 0;
+	uint32_t step;
+
+	arena_init(&arena);
+	begin(&v, &arena, diagnoser, request);
+	culprit = account_culprit(v.scene, &v.accounts, request->to_ns - request->from_ns);
+	step = culprit ? v.pieces.items[culprit->biggest].step : 0;
+	for (uint32_t at = step; at; at = v.steps.items[at].parent)
+		depth++;
+	for (uint32_t at = step; culprit; at = v.steps.items[at].parent, depth--) {
+		if (depth < most) {
+			threads[depth] = v.steps.items[at].thread;
+			count++;
+		}
+		if (!at)
+			break;
+	}
+	done(&v);
+	arena_done(&arena);
+	return count;
+}
+
 struct diagnosis *diagnose(struct arena *arena, struct diagnoser *diagnoser, const struct diagnose_request *request)
 {
 	const struct scene *scene = diagnoser->scene;
-	struct investigation v = {
-		.arena = arena, .diagnoser = diagnoser, .scene = scene, .request = request,
-		.describer = { arena, scene, &diagnoser->ends, diagnoser->names, request->thread,
-			       diagnoser->busies },
-		.d = arena_new(arena, struct diagnosis),
-		.inquiry = { .scene = scene, .ends = &diagnoser->ends, .arena = arena,
-			     .now = &diagnoser->side, .base = request->base },
-	};
+	struct investigation v;
 	const struct account *culprit;
 
+	begin(&v, arena, diagnoser, request);
 	v.d->start_ns = request->from_ns;
 	v.d->end_ns = request->to_ns;
 	describe_thread(&v.describer, request->thread, request->to_ns, &v.d->victim);
-	map_init(&v.asked);
-	walk_victim(&v);
-	v.d->verdict = judge(&v);
-	account_threads(scene, &v.pieces, &v.accounts);
 	culprit = account_culprit(scene, &v.accounts, request->to_ns - request->from_ns);
 	if (culprit && (culprit->state == SPAN_RUNNING || culprit->state == SPAN_RUNNABLE) &&
 	    (culprit->thread == request->thread ? v.d->verdict == VERDICT_YIELD
@@ -640,13 +660,6 @@ struct diagnosis *diagnose(struct arena *arena, struct diagnoser *diagnoser, con
 	collect_contrast(&v);
 	answer_plan(&v.describer, v.d);
 	answer_text(&v.describer, v.d);
-	inquiry_done(&v.inquiry);
-	map_done(&v.asked);
-	vec_done(&v.pieces);
-	vec_done(&v.steps);
-	vec_done(&v.accounts);
-	vec_done(&v.suspects);
-	vec_done(&v.alternatives);
-	vec_done(&v.answers);
+	done(&v);
 	return v.d;
 }

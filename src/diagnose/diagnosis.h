@@ -163,6 +163,9 @@ uint32_t diagnoser_spin_partner(const struct diagnoser *diagnoser, uint32_t thre
 /* How much of its running time, per cent, is not spent on giving up the processor. */
 unsigned diagnoser_work_share(const struct diagnoser *diagnoser, uint32_t thread, uint64_t from_ns, uint64_t to_ns);
 
+/* The threads from the victim to the culprit, at most `most`; returns their number. */
+unsigned diagnoser_way(struct diagnoser *diagnoser, const struct diagnose_request *request, uint32_t *threads, unsigned most);
+
 struct diagnosis *diagnose(struct arena *arena, struct diagnoser *diagnoser, const struct diagnose_request *request);
 
 #endif

@@ -10,14 +10,16 @@
 #include <string.h>
 
 #include "diagnose/hangs_away.h"
+#include "diagnose/hangs_loop.h"
+#include "diagnose/hangs_outer.h"
 #include "diagnose/hangs_rank.h"
 #include "diagnose/hangs_rest.h"
+#include "diagnose/loops.h"
 #include "diagnose/starved.h"
 
 #define WAIT_NS 1000000000ull      /* an answer that takes longer is late */
 #define TURN_NS 1000000000ull      /* so is a turn of an event loop */
 #define BUSY_NS 2000000000ull      /* a process that only computes */
-#define LOOK_NS 500000000ull       /* a loop that looks less often waits by design */
 #define STARVED_NS 1200000000ull
 
 static uint64_t threshold(const struct finder *f, uint64_t usual)
@@ -208,24 +210,21 @@ static uint32_t first_reached(const struct trails *trails, size_t at)
 	return trails->items[at].thread;
 }
 
-/* True when one of those the thread set to work, directly or through others, is
- * still at it (or will never be) at the end of the wait. A wait that a thread
- * ended must have been ended by one of them. */
-static bool is_pending(struct finder *f, const struct episode *e, uint64_t *ret_asked_ns, uint32_t *ret_awaits)
+/* True when one of those the thread set to work since then, directly or through
+ * others, is still at it (or will never be) at the end of the wait. A wait that a
+ * thread ended must have been ended by one of them: *ret_ended_by_one. */
+static bool is_pending_since(struct finder *f, const struct episode *e, uint64_t since_ns, bool outside, uint32_t *ret_awaits,
+			     bool *ret_ended_by_one)
 {
 	const struct wait *w = &f->scene->waits[e->last];
 	uint64_t until = e->end_ns > e->start_ns + 1000000 ? e->end_ns - 500000 : e->end_ns;
-	bool pending = false, ended_by_one = w->end != WAIT_END_THREAD;
 	struct path_node path[FOLLOW_MAX_BACK];
 	unsigned path_count;
-	bool outside;             /* the answer comes from another process */
-	const struct place *place = hangs_place_of(f, w);
+	bool pending = false;
 
-	*ret_awaits = 0;
-	*ret_asked_ns = suspects_request_start(f->scene, e);
-	follow_request(f->scene, f->ends, f->thread, *ret_asked_ns, e->start_ns, until, &f->trails);
+	*ret_ended_by_one = w->end != WAIT_END_THREAD;
+	follow_request(f->scene, f->ends, f->thread, since_ns, e->start_ns, until, &f->trails);
 	path_count = follow_back(f->scene, e, path);
-	outside = is_socket(w->object) || is_socket(w->detail);
 	for (size_t i = 1; i < f->trails.length; i++) {
 		const struct trail *t = &f->trails.items[i];
 		struct state_times times;
@@ -233,7 +232,7 @@ static bool is_pending(struct finder *f, const struct episode *e, uint64_t *ret_
 		uint64_t window = until > begin ? until - begin : 0;
 
 		for (unsigned j = 0; j < path_count; j++)
-			ended_by_one |= path[j].thread == t->thread;
+			*ret_ended_by_one |= path[j].thread == t->thread;
 		if (t->end == TRAIL_RELAY || t->end == TRAIL_AT_REST || t->end == TRAIL_BACK || !window)
 			continue;
 		if (outside && scene_same_process(f->scene, first_reached(&f->trails, i), f->thread))
@@ -245,6 +244,34 @@ static bool is_pending(struct finder *f, const struct episode *e, uint64_t *ret_
 			   (t->end == TRAIL_BLOCKED && times.ns[SPAN_WAITING] * 2 > window) ||
 			   (t->end == TRAIL_BUSY && times.ns[SPAN_RUNNING] * 2 > window) ||
 			   (t->end == TRAIL_STARVED && times.ns[SPAN_RUNNABLE] * 2 > window);
+	}
+	return pending;
+}
+
+/* When the thread last woke another process before the wait; 0 never. */
+static uint64_t last_outward_wake(const struct scene *scene, const struct episode *e)
+{
+	for (uint32_t i = scene_wakes_from(scene, e->thread, e->start_ns); i-- > scene->threads[e->thread].wake; )
+		if (!scene_same_process(scene, scene->wakes[i].target, e->thread) && !scene_is_system(scene, scene->wakes[i].target))
+			return scene->wakes[i].time;
+	return 0;
+}
+
+static bool is_pending(struct finder *f, const struct episode *e, uint64_t *ret_asked_ns, uint32_t *ret_awaits)
+{
+	const struct wait *w = &f->scene->waits[e->last];
+	bool outside = is_socket(w->object) || is_socket(w->detail); /* the answer comes from another process */
+	const struct place *place = hangs_place_of(f, w);
+	bool pending, ended_by_one;
+
+	*ret_awaits = 0;
+	*ret_asked_ns = suspects_request_start(f->scene, e);
+	pending = is_pending_since(f, e, *ret_asked_ns, outside, ret_awaits, &ended_by_one);
+	/* Of many short exchanges in a row the last one counts: those asked had been at
+	 * rest again between them. */
+	if (!pending && outside && last_outward_wake(f->scene, e) > *ret_asked_ns) {
+		*ret_awaits = 0;
+		pending = is_pending_since(f, e, last_outward_wake(f->scene, e), outside, ret_awaits, &ended_by_one);
 	}
 	/* A limit of a second and more that ran out, behind a request to another
 	 * process: nobody answered, though all look at rest. */
@@ -382,14 +409,16 @@ static bool worth_asking(const struct finder *f, const struct wait *w)
 {
 	const struct thread *t = &f->scene->tables->threads[w->thread];
 
-	if (!f->options->pid || t->tid != t->pid || w->kind == WAIT_KIND_worker)
+	if (!f->options->pid || w->kind == WAIT_KIND_worker)
 		return false;
+	if (t->tid != t->pid)
+		return w->kind == WAIT_KIND_sleep && hangs_looks_in_vain(f, &f->scene->episodes[w->episode]);
 	if (w->kind == WAIT_KIND_read && hangs_is_pipe(w->object))
 		return true;
 	if (hangs_rests_at(f, w))
 		return false;
 	if (w->kind == WAIT_KIND_sleep)
-		return suspects_poll_loop(f->scene, &f->scene->episodes[w->episode]) &&
+		return loop_is(f->scene, &f->scene->episodes[w->episode]) &&
 		       f->scene->episodes[w->episode].slices >= 5;
 	if (w->kind == WAIT_KIND_epoll || w->kind == WAIT_KIND_accept)
 		return false;
@@ -398,20 +427,6 @@ static bool worth_asking(const struct finder *f, const struct wait *w)
 		       (w->kind == WAIT_KIND_read || w->argument <= 1 ||
 			(w->argument == 2 && hangs_role_in(f, w) == END_CLIENT));
 	return true;
-}
-
-/* A loop that sleeps and looks again is a hang where it is not what the thread
- * does anyway: it looks often, and spent most of its life otherwise. */
-static bool looks_in_vain(const struct finder *f, const struct episode *e)
-{
-	const struct wait *w = &f->scene->waits[e->last];
-	const struct thread *t = &f->scene->tables->threads[w->thread];
-	const struct place *p = hangs_place_of(f, w);
-	uint64_t born = t->start_ns > f->scene->start_ns ? t->start_ns : f->scene->start_ns;
-	uint64_t end = t->end_ns < f->scene->end_ns ? t->end_ns : f->scene->end_ns;
-
-	return w->kind == WAIT_KIND_sleep && t->tid == t->pid && suspects_poll_loop(f->scene, e) && e->slices >= 10 &&
-	       (e->end_ns - e->start_ns) / e->slices <= LOOK_NS && p && end > born && p->total_ns * 2 < end - born;
 }
 
 static void find_waits(struct finder *f)
@@ -428,13 +443,13 @@ static void find_waits(struct finder *f)
 			continue;
 		if (never_long(w->kind))
 			offer(f, e->start_ns, e->end_ns, 95, "a wait inside the kernel took too long");
-		else if (w->kind == WAIT_KIND_sleep && suspects_poll_loop(f->scene, e) &&
+		else if (w->kind == WAIT_KIND_sleep && loop_is(f->scene, e) &&
 			 suspects_refused_lock(f->scene, f->thread, e->start_ns, e->end_ns))
 			offer(f, e->start_ns, e->end_ns, 100, "it tries again and again for a file lock");
 		else if (may_ask(f, w) && !hangs_rests_at(f, w) && is_pending(f, e, &asked, &awaits)) {
 			/* Whoever is killed may just as well have waited for work. */
 			offer(f, first_deed(f->scene, f->thread, asked, e->start_ns), e->end_ns,
-			      w->cause == WAKE_CAUSE_signal ? 70 : 110, "what it asked for was not answered");
+			      w->cause == WAKE_CAUSE_signal || scene_ended_by_signal(f->scene, w) ? 70 : 110, "what it asked for was not answered");
 			f->hangs.items[f->hangs.length - 1].awaits = awaits;
 		} else if (hangs_nobody_can_end(f, e))
 			offer(f, e->start_ns, e->end_ns, 100, "it waits for a lock or a word that nobody else can change");
@@ -442,8 +457,10 @@ static void find_waits(struct finder *f)
 			offer(f, e->start_ns, e->end_ns, HANG_STOPPED_WEIGHT, hang_stopped);
 		else if (held_up(f, w))
 			offer(f, e->start_ns, e->end_ns, 60, held_up(f, w));
-		else if (looks_in_vain(f, e))
+		else if (hangs_flag_came(f, e) || hangs_looks_in_vain(f, e))
 			offer(f, e->start_ns, e->end_ns, 50, "it looks again and again for something that does not come");
+		else if (hangs_was_stopped(f, e))
+			offer(f, e->start_ns, e->end_ns, 105, "what it asked for was not answered");
 		else if (worth_asking(f, w))
 			offer(f, e->start_ns, e->end_ns, 40, "it waited for long");
 	}
@@ -463,44 +480,18 @@ static bool is_kept_off(const struct finder *f, uint64_t from, uint64_t to)
 	return starved_is(&starved, f->scene, times.ns[SPAN_RUNNING]);
 }
 
-/* True when it spins for one that only gets its share of a busy machine. */
-static bool spins_for_load(const struct finder *f, uint64_t from, uint64_t to)
-{
-	uint32_t partner = diagnoser_spin_partner(f->diagnoser, f->thread, from, to);
-	struct state_times times;
-	struct starved starved;
-
-	if (!partner)
-		return false;
-	scene_state_times(f->scene, partner, from, to, &times);
-	if (times.ns[SPAN_RUNNABLE] * 2 < to - from)
-		return false;
-	starved_find(f->scene, partner, from, to, &starved);
-	return !starved_is(&starved, f->scene, times.ns[SPAN_RUNNING]);
-}
-
 /* A stretch in which the thread ran, or could have, without a wait of any length. */
 static void judge_stretch(struct finder *f, uint64_t from, uint64_t to)
 {
-	/* Threads behind the first may spin for new work. */
-	bool leads = f->scene->tables->threads[f->thread].tid == f->scene->tables->threads[f->thread].pid;
 	struct state_times times;
-	uint64_t spin_from, spin_to;
+	uint64_t spin_from = from, spin_to = to;
 
 	if (to - from < threshold(f, STARVED_NS))
 		return;
 	scene_state_times(f->scene, f->thread, from, to, &times);
-	if (leads && times.ns[SPAN_RUNNING] * 2 > to - from && diagnoser_spins(f->diagnoser, f->thread, from, to)) {
-		if (spins_for_load(f, from, to))
-			return;
-		offer(f, from, to, 120, "it gives up the processor again and again");
-		return;
-	}
-	if (leads && diagnoser_spin_window(f->diagnoser, f->thread, from, to, &spin_from, &spin_to) &&
-	    spin_to - spin_from >= threshold(f, STARVED_NS)) {
-		if (spins_for_load(f, spin_from, spin_to))
-			return;
-		offer(f, spin_from, spin_to, 120, "it gives up the processor again and again");
+	if (hangs_spins(f, times.ns[SPAN_RUNNING], &spin_from, &spin_to) && spin_to - spin_from >= threshold(f, STARVED_NS)) {
+		if (!hangs_spins_for_load(f, spin_from, spin_to))
+			offer(f, spin_from, spin_to, 120, "it gives up the processor again and again");
 		return;
 	}
 	if (times.ns[SPAN_RUNNABLE] * 10 > (to - from) * 8 && is_kept_off(f, from, to)) {
@@ -602,6 +593,7 @@ size_t hangs_find(struct arena *arena, struct diagnoser *diagnoser, const struct
 		hangs[count++] = h;
 	}
 	hangs_rank(hangs, count);
+	hangs_prefer_outer(diagnoser, hangs, count);
 	*ret_hangs = hangs;
 	return count;
 }

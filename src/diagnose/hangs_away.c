@@ -1,33 +1,9 @@
 /* Who was away, see hangs_away.h. */
 #include "diagnose/hangs_away.h"
 
-#define FUTEX_PRIVATE 128
+#include "diagnose/loops.h"
 
-/* Waits in which a thread does not listen for new work. */
-static bool looks_away(const struct scene *scene, const struct wait *w)
-{
-	switch (w->kind) {
-	case WAIT_KIND_sleep:
-		return !suspects_poll_loop(scene, &scene->episodes[w->episode]);
-	case WAIT_KIND_stop:
-	case WAIT_KIND_child:
-	case WAIT_KIND_vfork:
-	case WAIT_KIND_file_lock:
-	case WAIT_KIND_fuse:
-	case WAIT_KIND_block_io:
-	case WAIT_KIND_sync:
-	case WAIT_KIND_kernel_lock:
-	case WAIT_KIND_fault:
-	case WAIT_KIND_write:
-		return true;
-	case WAIT_KIND_futex:
-		return w->hint != 0;
-	case WAIT_KIND_read:
-		return hangs_is_pipe(w->object);
-	default:
-		return false;
-	}
-}
+#define FUTEX_PRIVATE 128
 
 /* Away from the first moments of the stretch to near its end. */
 static bool was_away(const struct scene *scene, uint32_t thread, uint64_t from, uint64_t to)
@@ -44,7 +20,7 @@ static bool was_away(const struct scene *scene, uint32_t thread, uint64_t from, 
 	    times.ns[SPAN_RUNNING] * 3 > to - from)
 		return true;
 	for (; e && e < scene->episodes + t->episode + t->episode_count && e->start_ns <= from + slack; e++)
-		if (e->end_ns + slack >= to && looks_away(scene, &scene->waits[e->last]))
+		if (e->end_ns + slack >= to && loop_looks_away(scene, &scene->waits[e->last]))
 			return true;
 	return false;
 }
@@ -59,6 +35,23 @@ uint32_t hangs_away_waker(const struct finder *f, const struct episode *e)
 		    was_away(f->scene, path[i].thread, e->start_ns, e->end_ns))
 			return path[i].thread;
 	return 0;
+}
+
+bool hangs_was_stopped(const struct finder *f, const struct episode *e)
+{
+	const struct wait *w = &f->scene->waits[e->last];
+	struct state_times times;
+
+	if (w->end != WAIT_END_THREAD || scene_same_process(f->scene, w->waker, e->thread))
+		return false;
+	if (w->kind != WAIT_KIND_read && w->kind != WAIT_KIND_poll && w->kind != WAIT_KIND_epoll && w->kind != WAIT_KIND_connect &&
+	    w->kind != WAIT_KIND_queue)
+		return false;
+	/* Where messages are seen, they tell whether it asked for anything. */
+	if (f->scene->messages_seen && !hangs_asked_there(f, w))
+		return false;
+	scene_state_times(f->scene, w->waker, e->start_ns, e->end_ns, &times);
+	return times.ns[SPAN_STOPPED] * 10 > (e->end_ns - e->start_ns) * 9;
 }
 
 bool hangs_nobody_can_end(const struct finder *f, const struct episode *e)

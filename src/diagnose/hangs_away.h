@@ -8,6 +8,9 @@
 /* Who of those that led to the wait's end was busy, stopped or blocked elsewhere
  * from its begin on, so that what it was sent then woke nobody; 0 nobody. */
 uint32_t hangs_away_waker(const struct finder *f, const struct episode *e);
+/* True when the thread that ended the wait was stopped for nearly all of it: what
+ * was sent to it meanwhile woke nobody. */
+bool hangs_was_stopped(const struct finder *f, const struct episode *e);
 /* True when the thread waits for a word in memory that no other thread of its
  * process was there to change: a lock whose owner is gone, or its own. */
 bool hangs_nobody_can_end(const struct finder *f, const struct episode *e);

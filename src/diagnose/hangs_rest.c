@@ -95,6 +95,22 @@ static bool sent_last(const struct finder *f, const struct wait *w)
 	return last && !(last->flags & MESSAGE_FLAGS_receive);
 }
 
+#define ASKED_NS 50000000ull
+
+/* Without messages and descriptors: just before the wait the thread woke the process
+ * that then ended it. */
+static bool woke_who_answered(const struct finder *f, const struct wait *w)
+{
+	const struct scene *scene = f->scene;
+	uint32_t i = scene_wakes_from(scene, w->thread, w->start_ns);
+
+	if (scene->messages_seen || w->end != WAIT_END_THREAD || i == scene->threads[w->thread].wake)
+		return false;
+	i--;
+	return scene->wakes[i].time + ASKED_NS >= w->start_ns && scene_same_process(scene, scene->wakes[i].target, w->waker) &&
+	       !scene_same_process(scene, w->thread, w->waker);
+}
+
 /* One connection that the thread made itself, or on which it has just asked, is
  * listened to for answers: it and nothing else, or at most what wakes the loop up. */
 bool hangs_awaits_answer(const struct finder *f, const struct wait *w)
@@ -104,7 +120,8 @@ bool hangs_awaits_answer(const struct finder *f, const struct wait *w)
 	if (hangs_role_in(f, w) == END_SERVER)
 		return false;
 	if (w->kind == WAIT_KIND_read || (w->kind == WAIT_KIND_poll && w->argument <= 1))
-		return hangs_role_in(f, w) == END_CLIENT || hangs_asked_there(f, w);
+		return hangs_role_in(f, w) == END_CLIENT || hangs_asked_there(f, w) ||
+		       (hangs_role_in(f, w) == END_UNKNOWN && woke_who_answered(f, w));
 	return w->kind == WAIT_KIND_poll && w->argument == 2 && hangs_asked_there(f, w);
 }
 

@@ -103,20 +103,38 @@ const struct row *scene_channel(const struct scene *scene, uint64_t channel)
 		? &scene->channels[low].messages : NULL;
 }
 
+#define LOOK_RAN_NS 2000000ull     /* looking at something again takes no longer */
+#define LOOK_QUEUED_NS 200000000ull /* nor does a busy machine make it wait longer for a processor */
+
+/* How long it took the thread from one wait to the next, on the processor: on a busy
+ * machine it stands in the queue before it can look. */
+static bool looked_briefly(const struct scene *scene, const struct wait *before, const struct wait *after)
+{
+	uint64_t slice = before->end_ns - before->start_ns, gap = after->start_ns - before->end_ns;
+	struct state_times times;
+
+	if (gap <= LOOK_RAN_NS || gap <= slice / 2)
+		return true;
+	if (gap > LOOK_QUEUED_NS)
+		return false;
+	scene_state_times(scene, before->thread, before->end_ns, after->start_ns, &times);
+	return times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE] == gap &&
+	       (times.ns[SPAN_RUNNING] <= LOOK_RAN_NS || times.ns[SPAN_RUNNING] <= slice / 2);
+}
+
 /* True when the thread only looked again between the two waits: it ran for a
  * short while, sent nothing, and woke nobody but who met it there: a lock that
  * is held while looking makes others wait for just that while. */
 static bool looked_again(const struct scene *scene, const struct wait *before, const struct wait *after)
 {
 	const struct scene_thread *t = &scene->threads[before->thread];
-	uint64_t slice = before->end_ns - before->start_ns, gap = after->start_ns - before->end_ns;
 	uint32_t wake, message;
 
 	if (before->site != after->site || before->kind != after->kind || before->kind == WAIT_KIND_stop)
 		return false;
 	if (before->end != WAIT_END_TIMEOUT || before->idle != after->idle)
 		return false;
-	if (gap > 2000000 && gap > slice / 2)
+	if (!looked_briefly(scene, before, after))
 		return false;
 	for (wake = scene_wakes_from(scene, before->thread, before->end_ns);
 	     wake < scene_wakes_end(scene, before->thread) && scene->wakes[wake].time < after->start_ns; wake++) {
@@ -208,6 +226,17 @@ bool scene_ended_by_signal(const struct scene *scene, const struct wait *wait)
 	SEARCH(low, high, middle, scene->signals[middle].time + SIGNAL_NS < wait->end_ns);
 	for (; low < scene->signal_count && scene->signals[low].time <= wait->end_ns + SIGNAL_NS; low++)
 		if (scene->signals[low].sender == wait->waker && scene_same_process(scene, scene->signals[low].target, wait->thread))
+			return true;
+	return false;
+}
+
+bool scene_met_signal(const struct scene *scene, const struct wait *wait)
+{
+	uint32_t low = 0, high = scene->signal_count;
+
+	SEARCH(low, high, middle, scene->signals[middle].time + SIGNAL_NS < wait->end_ns);
+	for (; low < scene->signal_count && scene->signals[low].time <= wait->end_ns + SIGNAL_NS; low++)
+		if (scene_same_process(scene, scene->signals[low].target, wait->thread))
 			return true;
 	return false;
 }

@@ -336,6 +336,8 @@ static inline uint32_t scene_tid(const struct scene *scene, uint32_t thread)
 bool scene_is_cut(const struct scene *scene, const struct message *sent);
 /* True when its waker ended the wait by sending the thread's process a signal. */
 bool scene_ended_by_signal(const struct scene *scene, const struct wait *wait);
+/* True when the thread's process was sent a signal, by whomever, as the wait ended. */
+bool scene_met_signal(const struct scene *scene, const struct wait *wait);
 /* True when both threads are of one process. */
 bool scene_same_process(const struct scene *scene, uint32_t a, uint32_t b);
 /* True for kernel threads, the idle entry and Argus itself. */

@@ -3,7 +3,10 @@
 
 #include <stdlib.h>
 
+#include "diagnose/loops.h"
+
 #define SURE 75  /* per cent: nothing needs to be compared */
+#define GIVE_UP_NS 100000000ull /* from a lock's time limit to its release */
 
 struct question {
 	struct inquiry *inquiry;
@@ -118,20 +121,13 @@ static void ask_file_locks(struct question *q)
 {
 	const struct file_lock *refused;
 
-	if (q->wait->kind != WAIT_KIND_file_lock && !suspects_poll_loop(q->scene, q->episode))
+	if (q->wait->kind != WAIT_KIND_file_lock && !loop_is(q->scene, q->episode))
 		return;
 	refused = suspects_refused_lock(q->scene, q->episode->thread,
 					q->episode->start_ns > 5000000 ? q->episode->start_ns - 5000000 : 0, q->to);
 	if (refused)
 		suspect_thread(q, suspects_lock_holder(q->scene, refused), LINK_FILE_LOCK, refused->blocker ? 95 : 75,
 			       refused->number);
-}
-
-bool suspects_poll_loop(const struct scene *scene, const struct episode *episode)
-{
-	const struct wait *w = &scene->waits[episode->last];
-
-	return (w->kind == WAIT_KIND_sleep || w->kind == WAIT_KIND_yield) && episode->slices >= 3;
 }
 
 /* ---- file systems in user space, children ---- */
@@ -493,6 +489,41 @@ static bool ask_process(struct question *q)
 	return !others;
 }
 
+/* A loop looks at memory of its process, or at what a child left. */
+static void ask_loop(struct question *q)
+{
+	uint8_t confidence;
+	uint32_t partner;
+
+	if (!loop_is(q->scene, q->episode))
+		return;
+	partner = loop_partner(q->scene, q->episode->thread, q->from, q->to, &confidence);
+	if (partner && confidence >= 45 && !is_waiting(q, partner))
+		suspect_thread(q, partner, LINK_FLAG, confidence < 70 ? confidence : 70, 0);
+}
+
+/* A wait that a limit or a signal ended, and by whose giving up one that waited
+ * for this thread at the same place went on at once: that is how detectors of
+ * deadlocks and time limits of locks break a circle that nothing else shows. */
+static void ask_lockstep(struct question *q)
+{
+	const struct scene *scene = q->scene;
+
+	if (q->wait->end != WAIT_END_TIMEOUT && q->wait->end != WAIT_END_SOURCE)
+		return;
+	for (unsigned i = 0; i + 1 < q->waiting_count; i++) {
+		const struct episode *e = scene_episode(scene, q->waiting[i], q->from);
+		const struct wait *w = e ? &scene->waits[e->last] : NULL;
+		uint64_t place = w && q->inquiry->now ? side_stack_place(q->inquiry->now, w->ustack) : 0;
+
+		if (!w || w->kind != q->wait->kind || w->end != WAIT_END_THREAD || w->waker != q->episode->thread ||
+		    e->start_ns > q->to || w->end_ns < q->wait->end_ns || w->end_ns > q->wait->end_ns + GIVE_UP_NS)
+			continue;
+		if (place && place == side_stack_place(q->inquiry->now, q->wait->ustack))
+			suspect_thread(q, q->waiting[i], LINK_LOCKSTEP, 60, w->end_event);
+	}
+}
+
 static int surer(const void *a, const void *b)
 {
 	const struct suspect *x = a, *y = b;
@@ -522,6 +553,7 @@ void suspects_find(struct inquiry *inquiry, const struct episode *episode, uint6
 	ask_hint(&q);
 	ask_file_locks(&q);
 	if (q.wait->kind == WAIT_KIND_sleep) { /* nobody is asked to end a sleep */
+		ask_loop(&q);
 		ask_similar(&q);
 		goto out;
 	}
@@ -531,6 +563,7 @@ void suspects_find(struct inquiry *inquiry, const struct episode *episode, uint6
 	ask_other_end(&q);
 	ask_neighbours(&q);
 	ask_unread_datagrams(&q);
+	ask_lockstep(&q);
 	ask_similar(&q);
 	/* When its process has no other thread and nothing speaks for anyone, the
 	 * thread waits for what only it could do. */

@@ -41,9 +41,6 @@ void suspects_find(struct inquiry *inquiry, const struct episode *episode, uint6
 /* When the thread began what it waits for: back over short waits, and over those
  * before which it set nothing off, to where it last came from a long one. */
 uint64_t suspects_request_start(const struct scene *scene, const struct episode *episode);
-/* True when the episode is a poll loop: it sleeps, or gives up the processor,
- * and looks again. */
-bool suspects_poll_loop(const struct scene *scene, const struct episode *episode);
 /* The file lock that the thread was refused, or waited for, in the window; NULL
  * when there was none. */
 const struct file_lock *suspects_refused_lock(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns);

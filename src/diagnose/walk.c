@@ -23,6 +23,8 @@ const char *walk_link_words(enum walk_link link)
 	case LINK_FILE_LOCK: return "holds the file lock";
 	case LINK_CHILD: return "is its child";
 	case LINK_SERVER: return "serves the file system";
+	case LINK_LOCKSTEP: return "waits at the same place until this gives up, as if each had what the other needs";
+	case LINK_FLAG: return "is the one that most likely changes what it looks at";
 	case LINK_SIMILAR: return "should have ended it, as it did another time";
 	case LINK_PROCESS: return "is of the same process";
 	}
@@ -160,12 +162,28 @@ static bool walk_missing(struct walk *walk, const struct episode *episode, uint6
 }
 
 /* A signal, from a timer or elsewhere, broke off a wait that another thread should
- * have ended: it is late because of that one, not because of the signal. */
-static bool was_broken_off(const struct wait *w)
+ * have ended: it is late because of that one, not because of the signal. A timer
+ * that a poll set listens to is no signal. */
+static bool was_broken_off(const struct scene *scene, const struct wait *w)
 {
-	return (w->kind == WAIT_KIND_futex || w->kind == WAIT_KIND_semaphore || w->kind == WAIT_KIND_file_lock ||
-		w->kind == WAIT_KIND_child || w->kind == WAIT_KIND_queue) &&
-	       (w->cause == WAKE_CAUSE_timer || w->cause == WAKE_CAUSE_signal);
+	if (w->cause != WAKE_CAUSE_timer && w->cause != WAKE_CAUSE_signal)
+		return false;
+	switch (w->kind) {
+	case WAIT_KIND_futex:
+	case WAIT_KIND_semaphore:
+	case WAIT_KIND_file_lock:
+	case WAIT_KIND_child:
+	case WAIT_KIND_queue:
+	case WAIT_KIND_write:
+		return true;
+	case WAIT_KIND_read:
+		return object_kind(w->object) != OBJECT_KIND_timerfd && object_kind(w->object) != OBJECT_KIND_signalfd;
+	case WAIT_KIND_poll:
+	case WAIT_KIND_epoll:
+		return w->cause == WAKE_CAUSE_timer && scene_met_signal(scene, w);
+	default:
+		return false;
+	}
 }
 
 static void walk_wait(struct walk *walk, const struct episode *episode, uint64_t from, uint64_t to, uint32_t came)
@@ -180,7 +198,7 @@ static void walk_wait(struct walk *walk, const struct episode *episode, uint64_t
 			emit_wait(walk, episode, from, to, CHARGE_THREAD, came);
 			return;
 		}
-		if (was_broken_off(last)) {
+		if (was_broken_off(walk->scene, last)) {
 			if (!walk_missing(walk, episode, from, to, came, 0))
 				emit_wait(walk, episode, from, to, CHARGE_MISSING, came);
 			return;
@@ -192,9 +210,9 @@ static void walk_wait(struct walk *walk, const struct episode *episode, uint64_t
 	case WAIT_END_SOURCE:
 		/* A packet that was sent again by a timer, or taken by a kernel thread, may
 		 * have come from this machine. */
-		if (was_broken_off(last) ? !walk_missing(walk, episode, from, to, came, 0)
+		if (was_broken_off(walk->scene, last) ? !walk_missing(walk, episode, from, to, came, 0)
 		    : last->cause != WAKE_CAUSE_network || !walk_missing(walk, episode, from, to, came, 60))
-			emit_wait(walk, episode, from, to, was_broken_off(last) ? CHARGE_MISSING : CHARGE_SOURCE, came);
+			emit_wait(walk, episode, from, to, was_broken_off(walk->scene, last) ? CHARGE_MISSING : CHARGE_SOURCE, came);
 		return;
 	case WAIT_END_OPEN:
 	case WAIT_END_TIMEOUT:

@@ -1,0 +1,81 @@
+/* Which loops are hangs, see hangs_loop.h. */
+#include "diagnose/hangs_loop.h"
+
+#include "diagnose/loops.h"
+#include "diagnose/starved.h"
+
+#define LEAST_SLICES 10
+#define LOOK_NS 500000000ull       /* a loop that looks less often waits by design */
+#define SURE 60                    /* per cent */
+
+static bool leads(const struct finder *f)
+{
+	return f->scene->tables->threads[f->thread].tid == f->scene->tables->threads[f->thread].pid;
+}
+
+static bool looks_often(const struct finder *f, const struct episode *e)
+{
+	return f->scene->waits[e->last].kind == WAIT_KIND_sleep && loop_is(f->scene, e) && e->slices >= LEAST_SLICES &&
+	       (e->end_ns - e->start_ns) / e->slices <= LOOK_NS;
+}
+
+bool hangs_looks_in_vain(const struct finder *f, const struct episode *e)
+{
+	const struct thread *t = &f->scene->tables->threads[f->thread];
+	const struct place *p = hangs_place_of(f, &f->scene->waits[e->last]);
+	uint64_t born = t->start_ns > f->scene->start_ns ? t->start_ns : f->scene->start_ns;
+	uint64_t end = t->end_ns < f->scene->end_ns ? t->end_ns : f->scene->end_ns;
+
+	return looks_often(f, e) && (leads(f) || f->options->pid) && p && end > born && p->total_ns * 2 < end - born;
+}
+
+/* Threads behind the first may loop until there is new work: what keeps that away is
+ * another that computes. */
+static bool partner_counts(const struct finder *f, uint64_t from, uint64_t to)
+{
+	struct state_times times;
+	uint8_t confidence;
+	uint32_t partner = loop_partner(f->scene, f->thread, from, to, &confidence);
+
+	if (!partner || confidence < SURE || (!leads(f) && !scene_same_process(f->scene, partner, f->thread)))
+		return false;
+	scene_state_times(f->scene, partner, from, to, &times);
+	return leads(f) || times.ns[SPAN_RUNNING] * 2 < to - from;
+}
+
+bool hangs_flag_came(const struct finder *f, const struct episode *e)
+{
+	const struct thread *t = &f->scene->tables->threads[f->thread];
+
+	/* Whoever is killed, or still at it, may do nothing else by design. */
+	return looks_often(f, e) && f->scene->waits[e->last].end == WAIT_END_TIMEOUT && e->end_ns < f->scene->end_ns &&
+	       e->end_ns < t->end_ns && partner_counts(f, e->start_ns, e->end_ns);
+}
+
+bool hangs_spins(const struct finder *f, uint64_t running_ns, uint64_t *from, uint64_t *to)
+{
+	uint64_t begin, end;
+	bool spins = running_ns * 2 > *to - *from && diagnoser_spins(f->diagnoser, f->thread, *from, *to);
+
+	if (!spins && diagnoser_spin_window(f->diagnoser, f->thread, *from, *to, &begin, &end)) {
+		*from = begin;
+		*to = end;
+		spins = true;
+	}
+	return spins && (leads(f) || partner_counts(f, *from, *to));
+}
+
+bool hangs_spins_for_load(const struct finder *f, uint64_t from, uint64_t to)
+{
+	uint32_t partner = diagnoser_spin_partner(f->diagnoser, f->thread, from, to);
+	struct state_times times;
+	struct starved starved;
+
+	if (!partner)
+		return false;
+	scene_state_times(f->scene, partner, from, to, &times);
+	if (times.ns[SPAN_RUNNABLE] * 2 < to - from)
+		return false;
+	starved_find(f->scene, partner, from, to, &starved);
+	return !starved_is(&starved, f->scene, times.ns[SPAN_RUNNING]);
+}

@@ -1,0 +1,20 @@
+/* Loops that look again and again: which of them are hangs. Private to the finding
+ * of hangs. */
+#ifndef DIAGNOSE_HANGS_LOOP_H
+#define DIAGNOSE_HANGS_LOOP_H
+
+#include "diagnose/hangs_rest.h"
+
+/* True when a loop that sleeps and looks again is not what the thread does anyway:
+ * it looks often, and the thread spent most of its life otherwise. */
+bool hangs_looks_in_vain(const struct finder *f, const struct episode *e);
+/* True when such a loop ended by itself as another thread of its process, or a
+ * child, did what kept it away all the time. */
+bool hangs_flag_came(const struct finder *f, const struct episode *e);
+/* True when the thread gives up the processor again and again; narrows the stretch
+ * to where it does. */
+bool hangs_spins(const struct finder *f, uint64_t running_ns, uint64_t *from, uint64_t *to);
+/* True when it spins for one that only gets its share of a busy machine. */
+bool hangs_spins_for_load(const struct finder *f, uint64_t from, uint64_t to);
+
+#endif

@@ -1,0 +1,107 @@
+/* Whom a loop waits for, see loops.h. */
+#include "diagnose/loops.h"
+
+#define LEAST_SLICES 3
+#define SURE 80              /* per cent */
+#define GUESS 40
+
+bool loop_is(const struct scene *scene, const struct episode *episode)
+{
+	const struct wait *w = &scene->waits[episode->last];
+
+	return (w->kind == WAIT_KIND_sleep || w->kind == WAIT_KIND_yield) && episode->slices >= LEAST_SLICES;
+}
+
+bool loop_looks_away(const struct scene *scene, const struct wait *wait)
+{
+	switch (wait->kind) {
+	case WAIT_KIND_sleep:
+		return !loop_is(scene, &scene->episodes[wait->episode]);
+	case WAIT_KIND_stop:
+	case WAIT_KIND_child:
+	case WAIT_KIND_vfork:
+	case WAIT_KIND_file_lock:
+	case WAIT_KIND_fuse:
+	case WAIT_KIND_block_io:
+	case WAIT_KIND_sync:
+	case WAIT_KIND_kernel_lock:
+	case WAIT_KIND_fault:
+	case WAIT_KIND_write:
+		return true;
+	case WAIT_KIND_futex:
+		return wait->hint != 0;
+	case WAIT_KIND_read:
+		return object_kind(wait->object) == OBJECT_KIND_pipe || object_kind(wait->object) == OBJECT_KIND_fifo;
+	default:
+		return false;
+	}
+}
+
+/* The thread's longest wait in the stretch in which it did not listen for work, and
+ * when that ended, 0 never: who is away several times may just tick. */
+static uint64_t away_ns(const struct scene *scene, uint32_t thread, uint64_t from, uint64_t to, uint64_t *ret_end_ns)
+{
+	const struct scene_thread *t = &scene->threads[thread];
+	const struct episode *e = scene_episode(scene, thread, from);
+	uint64_t away = 0;
+
+	*ret_end_ns = 0;
+	for (; e && e < scene->episodes + t->episode + t->episode_count && e->start_ns < to; e++) {
+		const struct wait *w = &scene->waits[e->last];
+		uint64_t begin = e->start_ns > from ? e->start_ns : from, end = e->end_ns < to ? e->end_ns : to;
+
+		if (end <= begin + away || !loop_looks_away(scene, w))
+			continue;
+		away = end - begin;
+		*ret_end_ns = w->end == WAIT_END_OPEN ? 0 : e->end_ns;
+	}
+	return away;
+}
+
+/* It ended, came back from where it was, or went to rest, as the loop was about to
+ * end: not behind it, as all threads do when their process ends. */
+static bool changed_with(const struct scene *scene, uint32_t thread, uint64_t away_until_ns, uint64_t from, uint64_t to)
+{
+	uint64_t early = (to - from) / 50 + 10000000, begin = to - from > early ? to - early : from, late = to + 1000000;
+	uint64_t end = scene->tables->threads[thread].end_ns;
+	const struct episode *e = scene_episode(scene, thread, begin);
+
+	if (end >= begin && end <= late)
+		return true;
+	if (away_until_ns >= begin && away_until_ns <= late)
+		return true;
+	return e && e->start_ns >= begin && e->start_ns <= late && !loop_looks_away(scene, &scene->waits[e->last]);
+}
+
+uint32_t loop_partner(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, uint8_t *ret_confidence)
+{
+	const struct tables *tables = scene->tables;
+	uint64_t best_score = 0, window = to_ns - from_ns;
+	uint32_t best = 0;
+
+	for (uint32_t i = 1; i < tables->thread_count; i++) {
+		bool own = tables->threads[i].pid == tables->threads[thread].pid;
+		struct state_times times;
+		uint64_t score, away, away_until;
+
+		if (i == thread || (!own && tables->threads[i].parent_pid != tables->threads[thread].pid))
+			continue;
+		if (tables->threads[i].start_ns > to_ns || tables->threads[i].end_ns < from_ns)
+			continue;
+		scene_state_times(scene, i, from_ns, to_ns, &times);
+		away = away_ns(scene, i, from_ns, to_ns, &away_until);
+		score = times.ns[SPAN_RUNNABLE] * 4 + times.ns[SPAN_STOPPED] * 4 + times.ns[SPAN_RUNNING] * 2 + away / 2 +
+			times.ns[SPAN_WAITING] / 4;
+		if (to_ns < scene->end_ns && times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE] + away > window / 2 &&
+		    changed_with(scene, i, away_until, from_ns, to_ns))
+			score += window;
+		if (!own)
+			score /= 2;
+		if (score > best_score) {
+			best_score = score;
+			best = i;
+		}
+	}
+	*ret_confidence = best_score > window ? SURE : GUESS;
+	return best;
+}

@@ -1,0 +1,18 @@
+/* Loops that sleep, or give up the processor, and look again at something in memory:
+ * nothing wakes them, so no edge tells who is late. */
+#ifndef DIAGNOSE_LOOPS_H
+#define DIAGNOSE_LOOPS_H
+
+#include "diagnose/scene.h"
+
+/* True when the episode is a poll loop: it sleeps, or gives up the processor,
+ * and looks again. */
+bool loop_is(const struct scene *scene, const struct episode *episode);
+/* A wait in which a thread does not listen for new work. */
+bool loop_looks_away(const struct scene *scene, const struct wait *wait);
+/* Whose part the looping thread most likely awaits: of its process, or a child, the
+ * one that could not do it, and did something when the loop ended; 0 nobody.
+ * *ret_confidence, per cent, tells how sure that is. */
+uint32_t loop_partner(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, uint8_t *ret_confidence);
+
+#endif
