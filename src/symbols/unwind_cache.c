@@ -5,18 +5,33 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
 #include "base/arena.h"
+#include "base/keyed_hash.h"
 #include "base/map.h"
 #include "symbols/cache_file.h"
 
-#define CACHE_MAGIC 0x3130776e75677261ull /* "argunw01" */
+#define CACHE_MAGIC 0x3230776e75677261ull /* "argunw02" */
 #define CACHE_LEAST_BYTES (512u << 10)     /* of .eh_frame: less is made in a few milliseconds */
 #define CACHE_MOST_BYTES (256u << 20)
+
+/* Anybody can make a file with another's build-id. A table is taken for a file that
+ * is the one it was made from, on a disk, where nobody but the kernel sets the time of
+ * change; or that holds the same bytes, by a hash that only who reads this file can aim at. */
+struct file_state {
+	uint64_t device, inode, bytes;
+	int64_t changed_ns;        /* 0: none that could be relied on */
+};
 
 struct cache_head {
 	uint64_t magic;
 	uint64_t checksum;         /* of all behind it */
 	char build_id[64];
+	struct hash_key key;
+	uint64_t content;          /* of what the table was made from, by the key */
+	struct file_state state;   /* of the file that it was made from */
 	uint64_t base, skipped;
 	uint32_t page_count, row_count, rule_count, function_count;
 };
@@ -74,13 +89,54 @@ bool unwind_cache_read(const void *data, size_t bytes, const char *build_id, str
 	return true;
 }
 
-static bool cache_load(const char *path, const char *build_id, struct unwind_table *ret_table)
+static struct file_state state_of(const struct elf_file *file)
+{
+	struct stat st;
+	if (file->fd < 0 || fstat(file->fd, &st) < 0 || major(st.st_dev) == 0)
+		return (struct file_state){ 0 };
+	return (struct file_state){ .device = st.st_dev, .inode = st.st_ino, .bytes = (uint64_t)st.st_size,
+				    .changed_ns = st.st_ctim.tv_sec * 1000000000ll + st.st_ctim.tv_nsec };
+}
+
+/* Of all that a table is made from (unwind_table_make); 0 when it cannot be read. */
+static uint64_t content_of(const struct elf_file *file, const struct hash_key *key)
+{
+	static const char *const names[] = { ".eh_frame", ".debug_frame", ".text", ".got" };
+	struct keyed_hash h;
+
+	keyed_hash_begin(&h, key);
+	keyed_hash_add(&h, file->segments, file->segment_count * sizeof(*file->segments));
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const Elf64_Shdr *section = elf_file_section(file, names[i]);
+		void *data;
+		if (!section)
+			continue;
+		keyed_hash_add(&h, names[i], strlen(names[i]) + 1);
+		keyed_hash_add(&h, section, sizeof(*section));
+		if (i > 1)
+			continue;
+		if (elf_file_copy(file, section->sh_offset, section->sh_size, &data, NULL) < 0)
+			return 0;
+		keyed_hash_add(&h, data, section->sh_size);
+		free(data);
+	}
+	return keyed_hash_end(&h);
+}
+
+static bool made_from(const struct cache_head *head, const struct elf_file *file)
+{
+	struct file_state state = state_of(file);
+	return (state.changed_ns && memcmp(&state, &head->state, sizeof(state)) == 0) ||
+	       (head->content && content_of(file, &head->key) == head->content);
+}
+
+static bool cache_load(const char *path, const char *build_id, const struct elf_file *file, struct unwind_table *ret_table)
 {
 	size_t bytes;
 	void *data = cache_file_map(path, CACHE_MOST_BYTES, &bytes);
 	if (!data)
 		return false;
-	if (!unwind_cache_read(data, bytes, build_id, ret_table)) {
+	if (!unwind_cache_read(data, bytes, build_id, ret_table) || !made_from(data, file)) {
 		munmap(data, bytes);
 		return false;
 	}
@@ -90,14 +146,21 @@ static bool cache_load(const char *path, const char *build_id, struct unwind_tab
 }
 
 /* Failures are no matter: the table is made anew next time. */
-static void cache_save(const char *path, const char *build_id, const struct unwind_table *t)
+static void cache_save(const char *path, const char *build_id, const struct elf_file *file, const struct file_state *before,
+		       const struct unwind_table *t)
 {
+	struct file_state state = state_of(file);
+	struct hash_key key;
+	/* what is being written while it is read is not kept */
+	if (memcmp(&state, before, sizeof(state)) != 0 || hash_key_make(&key) < 0)
+		return;
 	size_t pages = ((size_t)t->page_count + 1) * 4, rows = (size_t)t->row_count * 4, rules = (size_t)t->rule_count * 8,
 	       functions = (size_t)t->function_count * sizeof(struct unwind_function);
 	size_t bytes = sizeof(struct cache_head) + rules + functions + pages + rows;
 	char *data = mem_zalloc(bytes), *at = data + sizeof(struct cache_head);
 	struct cache_head head = { .magic = CACHE_MAGIC, .base = t->base, .skipped = t->skipped, .page_count = t->page_count,
-				   .row_count = t->row_count, .rule_count = t->rule_count, .function_count = t->function_count };
+				   .row_count = t->row_count, .rule_count = t->rule_count, .function_count = t->function_count, .key = key,
+				   .content = content_of(file, &key), .state = state };
 
 	memcpy(head.build_id, build_id, strnlen(build_id, sizeof(head.build_id)));
 	memcpy(at, t->rules, rules);
@@ -120,10 +183,11 @@ int unwind_cache_table(const struct elf_file *file, struct unwind_table *ret_tab
 	snprintf(name, sizeof(name), "%s.unwind", build_id);
 	if (cache_file_path(name, path, sizeof(path)) < 0)
 		return unwind_table_make(file, ret_table, err);
-	if (cache_load(path, build_id, ret_table))
+	if (cache_load(path, build_id, file, ret_table))
 		return 0;
+	struct file_state before = state_of(file);
 	int r = unwind_table_make(file, ret_table, err);
 	if (r == 0)
-		cache_save(path, build_id, ret_table);
+		cache_save(path, build_id, file, &before, ret_table);
 	return r;
 }

@@ -1,5 +1,5 @@
-/* Unwind tables kept between runs (cache_file.h), by build-id. Small tables are made faster than they are found, and are
- * not kept. */
+/* Unwind tables kept between runs (cache_file.h), by build-id; taken only for the very file or the same bytes: a build-id
+ * can be copied. Small tables are made faster than they are found, and are not kept. */
 #ifndef SYMBOLS_UNWIND_CACHE_H
 #define SYMBOLS_UNWIND_CACHE_H
 

@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	memcpy(copy, data, size);
 	if (size >= 16) {
-		memcpy(copy, "argunw01", 8);
+		memcpy(copy, "argunw02", 8);
 		checksum = hash_bytes(copy + 16, size - 16);
 		memcpy(copy + 8, &checksum, 8);
 	}

@@ -76,6 +76,77 @@ static void test_round_trip(void **state)
 	elf_file_close(&file);
 }
 
+/* A copy of the file; with `forged`, its call frame information says something else. */
+static void copy_file(const char *from, const char *to, bool forged)
+{
+	struct elf_file file;
+	char buffer[65536];
+	ssize_t got;
+	int in = open(from, O_RDONLY | O_CLOEXEC), out = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	assert_true(in >= 0 && out >= 0);
+	while ((got = read(in, buffer, sizeof(buffer))) > 0)
+		assert_int_equal(write(out, buffer, (size_t)got), got);
+	if (forged) {
+		assert_int_equal(elf_file_open(from, &file, NULL), 0);
+		const Elf64_Shdr *section = elf_file_section(&file, ".eh_frame");
+		memset(buffer, 0, 4096);
+		assert_int_equal(pwrite(out, buffer, 4096, (off_t)(section->sh_offset + section->sh_size - 8192)), 4096);
+		elf_file_close(&file);
+	}
+	close(in);
+	close(out);
+}
+
+static bool kept_for(const char *path)
+{
+	struct elf_file file;
+	struct unwind_table table;
+	assert_int_equal(elf_file_open(path, &file, NULL), 0);
+	assert_int_equal(unwind_cache_table(&file, &table, NULL), 0);
+	bool kept = table.mapped != NULL;
+	unwind_table_done(&table);
+	elf_file_close(&file);
+	return kept;
+}
+
+/* Another file with the same build-id. */
+static void test_copied_build_id(void **state)
+{
+	const char *path = large_file();
+	char folder[] = "/tmp/argus-cache-XXXXXX", same[64], forged[64], pattern[64];
+	glob_t found;
+	(void)state;
+
+	if (!path)
+		skip();
+	assert_non_null(mkdtemp(folder));
+	setenv("ARGUS_CACHE_DIR", folder, 1);
+	snprintf(same, sizeof(same), "%s/same", folder);
+	snprintf(forged, sizeof(forged), "%s/forged", folder);
+	copy_file(path, same, false);
+	copy_file(path, forged, true);
+	assert_false(kept_for(path));
+	assert_true(kept_for(path));
+	assert_true(kept_for(same));
+	assert_false(kept_for(forged));
+	/* the forger's table is kept by now, and is not taken for the others */
+	assert_true(kept_for(forged));
+	assert_false(kept_for(path));
+	assert_true(kept_for(path));
+	/* a file that is written anew */
+	assert_true(kept_for(same));
+	copy_file(path, same, true);
+	assert_false(kept_for(same));
+	unlink(same);
+	unlink(forged);
+	snprintf(pattern, sizeof(pattern), "%s/*", folder);
+	assert_int_equal(glob(pattern, 0, NULL, &found), 0);
+	for (size_t i = 0; i < found.gl_pathc; i++)
+		unlink(found.gl_pathv[i]);
+	globfree(&found);
+	rmdir(folder);
+}
+
 static void test_refused(void **state)
 {
 	char data[512] = { 0 };
@@ -83,7 +154,7 @@ static void test_refused(void **state)
 	(void)state;
 	assert_false(unwind_cache_read(data, 0, "ab", &table));
 	assert_false(unwind_cache_read(data, sizeof(data), "ab", &table));
-	memcpy(data, "argunw01", 8);
+	memcpy(data, "argunw02", 8);
 	assert_false(unwind_cache_read(data, sizeof(data), "", &table));
 	memset(data + 80, 0xff, sizeof(data) - 80);
 	assert_false(unwind_cache_read(data, sizeof(data), "", &table));
@@ -93,6 +164,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_copied_build_id),
 		cmocka_unit_test(test_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
