@@ -38,6 +38,18 @@ struct record_config {
 #define STACKS_MESSAGES 4u
 #define STACKS_SYSCALLS 8u
 #define STACKS_SAMPLES 16u
+#define STACKS_PROBES 32u
+
+/* Where a trace point's record has the first integers of its own: an element of
+ * the map `probe_fields`, at the probe's number. */
+#define PROBE_FIELDS 3
+struct probe_fields {
+	struct {
+		u16 offset;
+		u8 bytes;        /* 1, 2, 4, 8; 0 none */
+		u8 is_signed;
+	} at[PROBE_FIELDS];
+};
 
 #define STACKS_FUNCTIONS 4096u /* functions of the kernel whose names are told, at most */
 #define OWN_CHILDREN 64u /* a power of two */

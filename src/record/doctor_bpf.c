@@ -15,10 +15,15 @@ void doctor_check_bpf(struct doctor *doctor)
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "record/kernel.h"
+#include "symbols/elf_file.h"
 
 /* "return 0", of the given type; its descriptor or -errno. */
 static int try_program(enum bpf_prog_type type, enum bpf_attach_type attach, int btf_id)
@@ -52,8 +57,6 @@ static const struct program_kind kinds[] = {
 	{ "tracepoint", "programs on trace points", BPF_PROG_TYPE_TRACEPOINT, 0, NULL, NULL, 0, DOCTOR_LIMITED, "" },
 	{ "perf_event", "programs on samples", BPF_PROG_TYPE_PERF_EVENT, 0, NULL, NULL, 0, DOCTOR_LIMITED,
 	  "no CPU samples" },
-	{ "uprobe", "programs on user functions", BPF_PROG_TYPE_KPROBE, 0, NULL, NULL, 0, DOCTOR_LIMITED,
-	  "no packs of probes" },
 	{ "iter", "iterators", BPF_PROG_TYPE_TRACING, BPF_TRACE_ITER, "task", "bpf_iter_", BTF_KIND_FUNC, DOCTOR_LIMITED,
 	  "no snapshots of threads and descriptors" },
 };
@@ -82,6 +85,48 @@ static void check_kinds(struct doctor *doctor, const struct kernel *kernel)
 		if (fd >= 0)
 			close(fd);
 	}
+}
+
+/* A probe on our own entry, which nobody passes any more. */
+static int try_uprobe(void)
+{
+	struct perf_event_attr attr = { .size = sizeof(attr) };
+	int program = try_program(BPF_PROG_TYPE_KPROBE, 0, 0), fd = program, r = program;
+	struct elf_file file;
+	uint64_t offset = 0;
+	FILE *type;
+
+	if (program < 0)
+		return program;
+	type = fopen("/sys/bus/event_source/devices/uprobe/type", "re");
+	if (!type || fscanf(type, "%u", &attr.type) != 1)
+		r = -EOPNOTSUPP;
+	if (type)
+		fclose(type);
+	if (r >= 0 && !(r = elf_file_open("/proc/self/exe", &file, NULL))) {
+		if (!elf_file_offset(&file, file.header.e_entry, &offset))
+			r = -ENOEXEC;
+		elf_file_close(&file);
+	}
+	if (r >= 0) {
+		attr.config1 = (uint64_t)(uintptr_t)"/proc/self/exe";
+		attr.config2 = offset;
+		fd = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+		r = fd < 0 || ioctl(fd, PERF_EVENT_IOC_SET_BPF, program) ? -errno : 0;
+		if (fd >= 0)
+			close(fd);
+	}
+	close(program);
+	return r;
+}
+
+static void check_uprobes(struct doctor *doctor)
+{
+	int r = try_uprobe();
+
+	doctor_add(doctor, "uprobe", "probes on functions of programs", r ? DOCTOR_LIMITED : DOCTOR_OK, r ? errno_text(doctor, r) : "yes",
+		   "record --probe cannot be used",
+		   r == -EPERM || r == -EACCES ? "run as root: sudo argus ..." : "boot a kernel built with CONFIG_UPROBE_EVENTS=y");
 }
 
 /* Loading is not enough: some kernels refuse to attach. */
@@ -166,6 +211,7 @@ void doctor_check_bpf(struct doctor *doctor)
 	}
 	doctor_add(doctor, "btf", "kernel type information (BTF)", DOCTOR_OK, "/sys/kernel/btf/vmlinux", "", "");
 	check_kinds(doctor, &kernel);
+	check_uprobes(doctor);
 	check_fentry(doctor, &kernel);
 	check_tracepoints(doctor, &kernel);
 	check_variables(doctor, &kernel);

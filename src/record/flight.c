@@ -101,6 +101,7 @@ static int begin(struct flight *flight, struct err *err)
 		.ring_bytes = options->ring_bytes,
 		.sample_hz = options->sample_hz,
 		.stacks = options->stacks,
+		.probes = options->probes,
 		.options = options->options,
 	};
 	int r = ring_folder_open(&flight->folder, options->folder, err);

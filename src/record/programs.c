@@ -14,6 +14,7 @@
 #include "base/arena.h"
 #include "record/tasks.h" /* what skeletons name */
 #include "record/bpf/life.skel.h"
+#include "record/bpf/probe.skel.h"
 #include "record/bpf/sample.skel.h"
 #include "record/bpf/sched.skel.h"
 #include "record/bpf/stacks.skel.h"
@@ -39,11 +40,11 @@ struct programs {
 struct object_entry {
 	const char *name;
 	const void *(*bytes)(size_t *size);
-	bool full;
+	enum { WHEN_ALWAYS, WHEN_FULL, WHEN_PROBES } when;
 };
 
 static const struct object_entry entries[] = {
-#define OBJECT(name, full) { #name, name##__elf_bytes, full },
+#define OBJECT(name, when) { #name, name##__elf_bytes, WHEN_##when },
 #include "record/objects.def"
 #undef OBJECT
 };
@@ -231,7 +232,7 @@ int programs_load(const struct kernel *kernel, const struct programs_options *op
 	libbpf_set_print(quiet);
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
 	for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); i++) {
-		if (entries[i].full && !options->full)
+		if ((entries[i].when == WHEN_FULL && !options->full) || (entries[i].when == WHEN_PROBES && !options->probes))
 			continue;
 		r = load_one(programs, &entries[i], kernel, options, err);
 		if (r) {

@@ -22,6 +22,7 @@ struct programs_options {
 	struct record_config config;
 	uint32_t cpus;           /* rings */
 	bool full;
+	bool probes;             /* the person asks for probes */
 };
 
 /* -EPERM when the kernel will not let us load anything: found out before seconds go into it. */

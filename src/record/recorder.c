@@ -69,6 +69,7 @@ int recorder_stop(struct recorder *recorder, struct recorder_status *ret_status,
 #include "base/buf.h"
 #include "record/agent.h"
 #include "record/kernel.h"
+#include "record/probes.h"
 #include "record/programs.h"
 #include "record/samples.h"
 #include "record/stacks.h"
@@ -93,6 +94,7 @@ struct recorder {
 	struct snapshots *snapshots;
 	struct watcher watcher;
 	struct samples *samples;
+	struct probes *probes;
 	struct arena arena;         /* of the options' texts */
 	struct recorder_options options;
 	struct writer_options file; /* of the file that is written now */
@@ -207,11 +209,34 @@ static int emit_machine(struct recorder *recorder, struct err *err)
 	return r;
 }
 
+static int emit_probes(struct recorder *recorder, struct err *err)
+{
+	const struct probe_points *points = recorder->options.probes;
+	int r = 0;
+
+	for (uint32_t i = 0; points && i < points->count && !r; i++) {
+		const struct probe_point *point = &points->items[i];
+		struct event_probe_point at = { .offset = point->place_count ? point->places[0].offset : 0, .probe = i + 1,
+						.kind = point->kind };
+		struct buf texts;
+
+		buf_init(&texts);
+		buf_add(&texts, point->name, strlen(point->name) + 1);
+		buf_add(&texts, point->file, strlen(point->file) + 1);
+		buf_add(&texts, point->function, strlen(point->function) + 1);
+		r = emit(recorder, EVENT_probe_point, 0, &at, buf_str(&texts), texts.length, err);
+		buf_done(&texts);
+	}
+	return r;
+}
+
 /* What each file begins with, so that it can be read alone. */
 static int emit_head(struct recorder *recorder, uint32_t reason, struct err *err)
 {
 	int r = emit_machine(recorder, err);
 
+	if (!r)
+		r = emit_probes(recorder, err);
 	if (!r)
 		r = watcher_emit_clock(&recorder->sink, err);
 	return r ? r : snapshots_take(recorder->snapshots, reason, err);
@@ -234,7 +259,8 @@ static int map_live(struct recorder *recorder, struct err *err)
 
 static int start(struct recorder *recorder, const struct recorder_options *options, struct err *err)
 {
-	struct programs_options programs = { .full = options->full };
+	bool probes = options->probes && options->probes->count;
+	struct programs_options programs = { .full = options->full, .probes = probes };
 	int cpus = libbpf_num_possible_cpus(), r;
 
 	if (cpus < 1)
@@ -253,6 +279,8 @@ static int start(struct recorder *recorder, const struct recorder_options *optio
 	if (r)
 		return r;
 	kernel_configure(&recorder->kernel, &programs.config);
+	if (probes && !probes_take_stacks(&recorder->kernel))
+		programs.config.stacks &= (uint8_t)~STACKS_PROBES;
 	if (options->filter)
 		filter_configure(options->filter, &programs.config);
 	if (options->stacks) {
@@ -306,6 +334,8 @@ static int start(struct recorder *recorder, const struct recorder_options *optio
 		r = samples_open(recorder->programs, &recorder->rings, options->sample_hz, &recorder->samples, err);
 	if (!r)
 		r = emit_head(recorder, SNAPSHOT_REASON_start, err);
+	if (!r && probes)
+		r = probes_attach(recorder->programs, options->probes, &recorder->probes, err);
 	if (r)
 		return r;
 	recorder->watcher = (struct watcher){
@@ -443,6 +473,7 @@ int recorder_stop(struct recorder *recorder, struct recorder_status *ret_status,
 	if (started && recorder->snapshots && !atomic_load(&recorder->agent.ended))
 		r = snapshots_take(recorder->snapshots, SNAPSHOT_REASON_end, err);
 	samples_close(recorder->samples);
+	probes_detach(recorder->probes);
 	if (recorder->programs)
 		programs_detach(recorder->programs);
 	if (started) {

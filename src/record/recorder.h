@@ -13,6 +13,7 @@
 
 #include "base/err.h"
 #include "record/filter.h"
+#include "record/probe_points.h"
 
 struct recorder;
 
@@ -29,6 +30,7 @@ struct recorder_options {
 	uint32_t sample_hz;           /* CPU samples a second and processor, 0 none */
 	uint32_t stacks;              /* STACKS_ */
 	const struct filter *filter;  /* NULL: all threads */
+	const struct probe_points *probes; /* must outlive the recorder; NULL none */
 	const char *command;          /* what is recorded, for the machine record; NULL none */
 	const char *options;          /* the command line's options, for the machine record */
 };

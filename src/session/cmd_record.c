@@ -37,8 +37,9 @@ static const struct option_spec options[] = {
 	{ "max-size", 0, OPTION_BYTES, "SIZE", "stop when the trace has this size", .least = 64 << 10 },
 	RECORDING_RING,
 	RECORDING_FREQ("99"),
+	RECORDING_PROBE,
 	{ "stacks", 0, OPTION_TEXT, "LIST",
-	  "what takes user stacks: waits, wakes, msgs, syscalls, samples, all, none (waits,wakes,samples; full: msgs too)" },
+	  "what takes user stacks: waits, wakes, msgs, syscalls, samples, probes, all, none (waits,wakes,samples; full: msgs too)" },
 	{ "plan", 0, OPTION_TEXT, "FILE", "what `argus why --json` says should be recorded to know more (- is the standard input)" },
 	{ NULL },
 };
@@ -367,8 +368,8 @@ static int check_stacks(const struct options *given, bool full, uint32_t *ret_st
 {
 	static const struct { const char *name; uint32_t bits; } uses[] = {
 		{ "waits", STACKS_WAITS }, { "wakes", STACKS_WAKES }, { "msgs", STACKS_MESSAGES }, { "syscalls", STACKS_SYSCALLS },
-		{ "samples", STACKS_SAMPLES }, { "none", 0 },
-		{ "all", STACKS_WAITS | STACKS_WAKES | STACKS_MESSAGES | STACKS_SYSCALLS | STACKS_SAMPLES },
+		{ "samples", STACKS_SAMPLES }, { "probes", STACKS_PROBES }, { "none", 0 },
+		{ "all", STACKS_WAITS | STACKS_WAKES | STACKS_MESSAGES | STACKS_SYSCALLS | STACKS_SAMPLES | STACKS_PROBES },
 	};
 	const char *list = options_text(given, "stacks", full ? "waits,wakes,samples,msgs" : "waits,wakes,samples");
 	uint32_t stacks = 0;
@@ -378,8 +379,8 @@ static int check_stacks(const struct options *given, bool full, uint32_t *ret_st
 		while (i < count && (strlen(uses[i].name) != length || strncmp(uses[i].name, at, length)))
 			i++;
 		if (i == count)
-			return err_set(err, -EINVAL, "--stacks takes a list of waits, wakes, msgs, syscalls, samples; or all, or none; not '%s'",
-				       list);
+			return err_set(err, -EINVAL, "--stacks takes a list of waits, wakes, msgs, syscalls, samples, probes; or all, or none; "
+				       "not '%s'", list);
 		stacks |= uses[i].bits;
 		at += length + (at[length] == ',');
 	}
@@ -407,6 +408,8 @@ static int run_options(struct command_context *context, struct err *err)
 	r = recording_level(given, &want.full, err);
 	if (!r)
 		r = recording_ring(given, &want.ring_bytes, err);
+	if (!r)
+		r = recording_probes(context->arena, given, &want.probes, err);
 	if (r)
 		return r;
 	r = check_stacks(given, want.full, &want.stacks, err);

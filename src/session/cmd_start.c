@@ -20,6 +20,7 @@ static const struct option_spec options[] = {
 	{ "size", 0, OPTION_BYTES, "SIZE", "of the ring, all files together (2G)", .least = FLIGHT_BYTES_LEAST },
 	RECORDING_LEVEL,
 	RECORDING_FREQ("49"),
+	RECORDING_PROBE,
 	{ "no-stacks", 0, OPTION_FLAG, NULL, "without the stacks of waits, wake-ups and samples" },
 	RECORDING_RING,
 	{ "on-unread", 0, OPTION_DURATION, "TIME", "save when input or a request is left unread for so long", .least = 1 },
@@ -178,6 +179,8 @@ static int run(struct command_context *context, struct err *err)
 	r = recording_level(given, &want.full, err);
 	if (!r)
 		r = recording_ring(given, &want.ring_bytes, err);
+	if (!r)
+		r = recording_probes(context->arena, given, &want.probes, err);
 	if (!r)
 		r = control_open(&control, err);
 	if (r)

@@ -15,6 +15,11 @@
 	{ "ring", 0, OPTION_BYTES, "SIZE", "memory of each processor's ring: 1M, 2M, 4M and so on to 64M (as the machine allows)", \
 	  .least = RECORDER_RING_LEAST, .most = RECORDER_RING_MOST }
 
+#define RECORDING_PROBE \
+	{ "probe", 0, OPTION_TEXT, "[NAME=]FILE:FUNCTION", "an event at each call (...FUNCTION%return: return); docs/probes.md" }
+
+/* --probe, in the arena; NULL when there is none. */
+int recording_probes(struct arena *arena, const struct options *given, const struct probe_points **ret_points, struct err *err);
 /* --level and --ring, which are to say exactly what is done. */
 int recording_level(const struct options *given, bool *ret_full, struct err *err);
 int recording_ring(const struct options *given, uint64_t *ret_bytes, struct err *err);

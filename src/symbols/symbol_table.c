@@ -53,6 +53,8 @@ static void add_section(struct symbol_table *table, const struct elf_file *file,
 		if (s.st_shndx < file->section_count && !(file->sections[s.st_shndx].sh_flags & SHF_EXECINSTR))
 			continue;
 		symbol_table_add_name(table, s.st_value, s.st_size, name, (uint8_t)(symbol_rank(&s, name) + (type == STT_NOTYPE)));
+		table->symbols.items[table->symbols.length - 1].kind =
+			type == STT_FUNC ? SYMBOL_function : type == STT_GNU_IFUNC ? SYMBOL_indirect : SYMBOL_label;
 	}
 	free(symbols);
 	free(names);

@@ -16,10 +16,18 @@
 #include "symbols/elf_file.h"
 #include "symbols/unwind_table.h"
 
+enum symbol_kind {
+	SYMBOL_other,      /* not from a file's table of symbols */
+	SYMBOL_function,
+	SYMBOL_indirect,   /* chooses the function when the program starts (GNU_IFUNC) */
+	SYMBOL_label       /* code as far as is known: assemblers say no more */
+};
+
 struct symbol {
 	uint64_t start, bytes;     /* address as linked; bytes 0: not known */
 	const char *name;          /* as in the file */
 	uint8_t rank;              /* of several at one address the lowest is shown */
+	uint8_t kind;              /* enum symbol_kind */
 };
 
 struct symbol_table {

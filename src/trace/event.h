@@ -54,6 +54,7 @@ enum event_type {
 #undef VALUE
 
 #define SYSCALL_NONE 0xffffu   /* in no system call */
+#define PROBES_MOST 256u       /* probes of a recording; their numbers begin with 1 */
 
 /* An object's number: its kind in the top byte, below it the inode and a mix of
  * its device for what has one; a futex is its address mixed with the address

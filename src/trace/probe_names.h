@@ -5,8 +5,6 @@
 #include "base/arena.h"
 #include "trace/trace.h"
 
-#define PROBES_MOST 256u /* of a recording; numbers are below or equal */
-
 struct probe_name {
 	const char *name;    /* "" when no record tells it */
 	const char *file;    /* program or library, "" of trace points */

@@ -85,6 +85,24 @@ static __always_inline void *ring_begin(struct ring *ring, u16 type, u32 tid, u6
 	return record + 1;
 }
 
+/* The same for programs that another thread's may interrupt without ending before
+ * they go on: `depth` is changed by one operation. */
+static __always_inline void *ring_begin_shared(struct ring *ring, u16 type, u32 tid, u64 now, u64 bytes)
+{
+	u64 size = sizeof(struct record) + bytes, fill = ring->head + size - ring->tail;
+
+	if (fill > ring->limit && ring_crowded(ring, fill))
+		return ring_drop(ring, now);
+	__sync_fetch_and_add(&ring->depth, 1);
+	u64 at = __sync_fetch_and_add(&ring->head, size) & (config.ring_bytes - 1);
+	struct record *record = (void *)ring + RING_DATA + at;
+	record->time_ns = now;
+	record->tid = tid;
+	record->type = type;
+	record->size = size;
+	return record + 1;
+}
+
 static __always_inline void ring_end(struct ring *ring)
 {
 	ring_barrier();

@@ -1,0 +1,366 @@
+/* See probe_points.h. */
+#include "record/probe_points.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <glob.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/map.h"
+#include "base/options.h"
+#include "base/vec.h"
+#include "record/proc_maps.h"
+#include "symbols/debug_file.h"
+#include "symbols/demangle.h"
+#include "trace/event.h"
+
+#define NAME_MOST 64
+
+static bool is_name_char(char c)
+{
+	return isalnum((unsigned char)c) || c == '_' || c == '-';
+}
+
+/* ---- files ---- */
+
+static bool is_there(const char *path, int how)
+{
+	return !access(path, how);
+}
+
+static const char *in_path(struct arena *arena, const char *name)
+{
+	const char *path = getenv("PATH");
+
+	for (const char *at = path ? path : "/usr/bin:/bin"; *at;) {
+		size_t length = strcspn(at, ":");
+		const char *whole = arena_printf(arena, "%.*s/%s", (int)length, at, name);
+
+		if (length && is_there(whole, X_OK))
+			return whole;
+		at += length + (at[length] == ':');
+	}
+	return NULL;
+}
+
+/* "libc" and "libc.so" mean libc.so.6; of several versions the first in the
+ * alphabet is taken. */
+static const char *in_libraries(struct arena *arena, const char *name)
+{
+	static const char *const folders[] = { "/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/lib",
+					       "/usr/lib", "/usr/local/lib" };
+	static const char *const endings[] = { "", ".so.[0-9]*", ".[0-9]*", ".so" };
+
+	for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++)
+		for (size_t j = 0; j < sizeof(endings) / sizeof(*endings); j++) {
+			const char *path = NULL;
+			glob_t found;
+
+			if ((j == 0 || j == 2) && !strstr(name, ".so"))
+				continue;
+			if (!glob(arena_printf(arena, "%s/%s%s", folders[i], name, endings[j]), 0, NULL, &found)) {
+				path = arena_strdup(arena, found.gl_pathv[0]);
+				globfree(&found);
+			}
+			if (path)
+				return path;
+		}
+	return NULL;
+}
+
+static int find_file(struct arena *arena, const char *name, const char **ret_path, struct err *err)
+{
+	bool library = !strncmp(name, "lib", 3) || strstr(name, ".so");
+	char here[PATH_MAX];
+	const char *path;
+
+	if (strchr(name, '/')) {
+		if (!is_there(name, R_OK))
+			return err_sys(err, -errno, "opening '%s'", name);
+		*ret_path = name[0] == '/' || !getcwd(here, sizeof(here)) ? name : arena_printf(arena, "%s/%s", here, name);
+		return 0;
+	}
+	if (strpbrk(name, "*?[\\"))
+		return err_set(err, -EINVAL, "'%s' is no name of a program or library", name);
+	path = library ? in_libraries(arena, name) : in_path(arena, name);
+	if (!path)
+		path = library ? in_path(arena, name) : in_libraries(arena, name);
+	if (!path)
+		return err_set(err, -ENOENT, "there is neither a program '%s' in PATH nor a library of this name: give its path", name);
+	*ret_path = path;
+	return 0;
+}
+
+/* ---- functions ---- */
+
+struct search {
+	struct arena *arena;
+	const char *function;
+	const char *part;       /* of the function's name, that a mangled name must hold; "" none is known */
+	struct vec(struct probe_place) places;
+	bool stripped;          /* some file has only the symbols that it exports */
+	bool chosen;            /* an indirect function is called so */
+	bool label;             /* something else than a function is called so */
+	const char *like;       /* a function whose name is nearly the one */
+};
+
+/* The last word of a readable name, which its mangled form holds too. */
+static const char *last_word(struct arena *arena, const char *function)
+{
+	size_t end = strcspn(function, "("), start;
+
+	if (strpbrk(function, "<>") || strstr(function, "operator"))
+		return "";
+	for (start = end; start && (isalnum((unsigned char)function[start - 1]) || function[start - 1] == '_'); start--)
+		;
+	return arena_strndup(arena, function + start, end - start);
+}
+
+static bool is_called(const struct search *search, const char *symbol)
+{
+	const char *function = search->function;
+	size_t length = strcspn(symbol, "@"), plain_length;
+	const char *plain;
+
+	if (strlen(function) == length && !memcmp(symbol, function, length))
+		return true;
+	plain = symbol[0] == '_' && strstr(symbol, search->part) ? demangle(search->arena, symbol) : NULL;
+	if (!plain)
+		return false;
+	/* with or without its parameters */
+	plain_length = strcspn(plain, "(");
+	return !strcmp(plain, function) || (strlen(function) == plain_length && !memcmp(plain, function, plain_length));
+}
+
+static void take_symbol(struct search *search, const struct elf_file *file, const char *path, const char *shown,
+			const struct symbol *symbol)
+{
+	uint64_t offset;
+
+	if (!is_called(search, symbol->name)) {
+		if (!search->like && symbol->kind == SYMBOL_function && strcasestr(symbol->name, search->function))
+			search->like = arena_strdup(search->arena, symbol->name);
+		return;
+	}
+	search->chosen |= symbol->kind == SYMBOL_indirect;
+	search->label |= symbol->kind == SYMBOL_label;
+	if (symbol->kind != SYMBOL_function || !elf_file_offset(file, symbol->start, &offset))
+		return;
+	for (size_t i = 0; i < search->places.length; i++)
+		if (search->places.items[i].offset == offset && !strcmp(search->places.items[i].open, path))
+			return;
+	if (search->places.length < PROBE_PLACES_MOST)
+		vec_push(&search->places, ((struct probe_place){ shown, path, offset }));
+}
+
+static int search_file(struct search *search, const char *path, const char *shown, struct err *err)
+{
+	struct symbol_table table = { 0 };
+	struct arena_mark mark;
+	struct elf_file file;
+	size_t exported;
+	int r = elf_file_open(path, &file, err);
+
+	if (r)
+		return r;
+	arena_init(&table.arena);
+	symbol_table_add(&table, &file);
+	exported = elf_file_section(&file, ".symtab") ? SIZE_MAX : table.symbols.length;
+	debug_file_add_symbols(&file, shown, NULL, &table);
+	search->stripped |= exported == table.symbols.length;
+	for (size_t i = 0; i < table.symbols.length; i++) {
+		bool had = search->like;
+
+		mark = arena_mark(search->arena);
+		take_symbol(search, &file, path, shown, &table.symbols.items[i]);
+		if (had == (search->like != NULL))
+			arena_rewind(search->arena, mark); /* readable names */
+	}
+	symbol_table_done(&table);
+	elf_file_close(&file);
+	return 0;
+}
+
+static int explain_nothing(const struct search *search, const char *where, struct err *err)
+{
+	if (search->chosen)
+		return err_set(err, -EINVAL, "'%s' of %s is one of several functions, chosen when a program starts: "
+			       "probe the one that is chosen", search->function, where);
+	if (search->label)
+		return err_set(err, -EINVAL, "'%s' of %s is no function, as far as its symbols tell", search->function, where);
+	if (search->like)
+		return err_set(err, -ENOENT, "%s has no function '%s', but '%s'", where, search->function, search->like);
+	if (search->stripped)
+		return err_set(err, -ENOENT, "%s exports no function '%s', and its other symbols are stripped: install its debug symbols",
+			       where, search->function);
+	return err_set(err, -ENOENT, "%s has no function '%s': it may be inlined, or be in a library", where, search->function);
+}
+
+struct mapped {
+	struct search *search;
+	struct map paths;
+};
+
+static void take_mapping(void *data, const struct module_source *source)
+{
+	struct mapped *mapped = data;
+	struct arena *arena = mapped->search->arena;
+	bool new;
+
+	if (source->path[0] != '/')
+		return;
+	map_at(&mapped->paths, hash_bytes(source->path, strlen(source->path)), &new);
+	if (!new)
+		return;
+	/* the file itself: the process may be in a container, or the path have another file by now; what cannot be read is passed over */
+	(void)search_file(mapped->search, arena_printf(arena, "/proc/%d/map_files/%lx-%lx", (int)source->pid, (unsigned long)source->start,
+						       (unsigned long)source->end), arena_strdup(arena, source->path), NULL);
+}
+
+static int find_function(struct arena *arena, struct probe_point *point, const char *where, struct err *err)
+{
+	struct search search = { .arena = arena, .function = point->function,
+				 .part = last_word(arena, point->function) };
+	struct mapped mapped = { .search = &search };
+	uint64_t number;
+	int r;
+
+	if (!parse_number(where, &number)) {
+		if (!number || number > INT_MAX)
+			return err_set(err, -EINVAL, "'%s' is no process", where);
+		point->pid = (pid_t)number;
+		r = proc_maps_read(point->pid, take_mapping, &mapped);
+		map_done(&mapped.paths);
+		if (r == -ENOENT)
+			return err_set(err, -ESRCH, "there is no process %s", where);
+		if (r)
+			return err_sys(err, r, "reading the mappings of process %s", where);
+		where = arena_printf(arena, "process %s", where);
+	} else {
+		r = find_file(arena, where, &where, err);
+		if (!r)
+			r = search_file(&search, where, where, err);
+	}
+	if (!r && !search.places.length)
+		r = explain_nothing(&search, where, err);
+	if (!r) {
+		point->places = arena_memdup(arena, search.places.items, search.places.length * sizeof(*point->places));
+		point->place_count = search.places.length;
+		point->file = point->places[0].file;
+	}
+	vec_done(&search.places);
+	return r;
+}
+
+/* ---- the text ---- */
+
+/* What stands before the '=', where that is a name; else none. */
+static const char *read_name(struct arena *arena, const char **text)
+{
+	size_t length = 0;
+	const char *name;
+
+	while (is_name_char((*text)[length]))
+		length++;
+	if (!length || (*text)[length] != '=')
+		return NULL;
+	name = arena_strndup(arena, *text, length);
+	*text += length + 1;
+	return name;
+}
+
+/* The last part of what is probed, as a name. */
+static const char *name_of(struct arena *arena, const struct probe_point *point)
+{
+	const char *from = point->mark ? point->mark : point->function;
+	char *name = arena_strndup(arena, from, strcspn(from, "("));
+
+	for (char *at = name; *at; at++)
+		if (!is_name_char(*at))
+			*at = '_';
+	return point->kind == PROBE_KIND_return ? arena_printf(arena, "%s-return", name) : name;
+}
+
+/* "FIRST:SECOND", neither empty. */
+static int read_pair(struct arena *arena, const char *text, struct probe_point *point, const char *form, struct err *err)
+{
+	const char *colon = strchr(text, ':');
+
+	if (!colon || colon == text || !colon[1] || strchr(colon + 1, ':'))
+		return err_set(err, -EINVAL, "the form is %s", form);
+	point->provider = arena_strndup(arena, text, (size_t)(colon - text));
+	point->mark = arena_strdup(arena, colon + 1);
+	point->function = arena_strdup(arena, text);
+	return 0;
+}
+
+static int read_target(struct arena *arena, const char *text, struct probe_point *point, struct err *err)
+{
+	static const char tracepoint[] = "tracepoint:", usdt[] = "usdt:", returns[] = "%return";
+	const char *colon, *file;
+	size_t length;
+	int r;
+
+	if (!strncmp(text, tracepoint, sizeof(tracepoint) - 1)) {
+		point->kind = PROBE_KIND_tracepoint;
+		return read_pair(arena, text + sizeof(tracepoint) - 1, point, "[NAME=]tracepoint:CATEGORY:NAME", err);
+	}
+	if (!strncmp(text, usdt, sizeof(usdt) - 1)) {
+		text += sizeof(usdt) - 1;
+		colon = strchr(text, ':');
+		point->kind = PROBE_KIND_usdt;
+		r = read_pair(arena, colon ? colon + 1 : "", point, "[NAME=]usdt:FILE:PROVIDER:MARK", err);
+		return r ? r : find_file(arena, arena_strndup(arena, text, (size_t)(colon - text)), &point->file, err);
+	}
+	colon = strchr(text, ':');
+	if (!colon || colon == text || !colon[1])
+		return err_set(err, -EINVAL, "the form is [NAME=]FILE:FUNCTION or [NAME=]FILE:FUNCTION%%return, where FILE is a program, "
+			       "a library or the number of a process");
+	file = arena_strndup(arena, text, (size_t)(colon - text));
+	length = strlen(colon + 1);
+	if (length > sizeof(returns) - 1 && !strcmp(colon + 1 + length - (sizeof(returns) - 1), returns)) {
+		point->kind = PROBE_KIND_return;
+		length -= sizeof(returns) - 1;
+	}
+	point->function = arena_strndup(arena, colon + 1, length);
+	return find_function(arena, point, file, err);
+}
+
+static int check_name(const struct probe_points *points, const char *name, struct err *err)
+{
+	if (strlen(name) > NAME_MOST || !(isalpha((unsigned char)name[0]) || name[0] == '_'))
+		return err_set(err, -EINVAL, "a name begins with a letter and has at most %d of letters, digits, '_' and '-': write "
+			       "NAME=... before it", NAME_MOST);
+	for (size_t i = 0; i < points->count; i++)
+		if (!strcmp(points->items[i].name, name))
+			return err_set(err, -EEXIST, "there is a probe '%s' already: write another NAME=... before it", name);
+	return 0;
+}
+
+int probe_points_add(struct arena *arena, struct probe_points *points, const char *text, struct err *err)
+{
+	struct probe_point point = { .written = text, .file = "" }, *items;
+	const char *at = text;
+	int r = 0;
+
+	if (points->count == PROBES_MOST)
+		return err_set(err, -E2BIG, "more than %u probes", PROBES_MOST);
+	point.name = read_name(arena, &at);
+	r = read_target(arena, at, &point, err);
+	if (!r && !point.name)
+		point.name = name_of(arena, &point);
+	if (!r)
+		r = check_name(points, point.name, err);
+	if (r)
+		return err_prefix(err, "--probe %s", text);
+	items = arena_array(arena, struct probe_point, points->count + 1);
+	if (points->count)
+		memcpy(items, points->items, points->count * sizeof(*items));
+	items[points->count] = point;
+	points->items = items;
+	points->count++;
+	return 0;
+}

@@ -1,0 +1,50 @@
+/* Where probes go: what the person wrote, found in programs and libraries.
+ *
+ *	[NAME=]FILE:FUNCTION            a function is entered
+ *	[NAME=]FILE:FUNCTION%return     ... returns
+ *	[NAME=]PID:FUNCTION             the same in one process, wherever it has the function
+ *	[NAME=]usdt:FILE:PROVIDER:MARK  a place that the program's authors marked
+ *	[NAME=]tracepoint:CATEGORY:NAME a trace point of the kernel
+ *
+ * FILE is a path, a program of PATH, or a library's name ("libc", "libc.so.6").
+ * Only whole functions are probed, never an address: a probe inside of an
+ * instruction would break the program. */
+#ifndef RECORD_PROBE_POINTS_H
+#define RECORD_PROBE_POINTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+
+#define PROBE_PLACES_MOST 64u  /* functions of one name in one file */
+
+struct probe_place {
+	const char *file;      /* path, as the program's own process or we see it */
+	const char *open;      /* path by which we reach it */
+	uint64_t offset;       /* in the file */
+};
+
+struct probe_point {
+	const char *name;      /* as events and rules call it */
+	const char *written;   /* the whole text, for messages */
+	const char *file;      /* of the first place; "" of trace points */
+	const char *function;  /* function, PROVIDER:MARK, CATEGORY:NAME */
+	const char *provider, *mark; /* USDT; of trace points category and name */
+	uint32_t kind;         /* PROBE_KIND_ */
+	pid_t pid;             /* 0: any process */
+	struct probe_place *places; /* of functions */
+	size_t place_count;
+};
+
+struct probe_points {
+	struct probe_point *items;  /* their numbers are their places + 1 */
+	size_t count;
+};
+
+/* Adds what one text asks for; the failure says what is wrong with it. */
+int probe_points_add(struct arena *arena, struct probe_points *points, const char *text, struct err *err);
+
+#endif

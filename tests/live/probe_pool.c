@@ -1,0 +1,90 @@
+/* For probes.sh: a thread hands jobs to a worker by their addresses, through a queue
+ * without locks that the worker looks at now and then; a mark (USDT) tells each turn. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <time.h>
+
+#define JOBS 50
+
+struct job {
+	int number;
+};
+
+static struct job jobs[JOBS];
+static _Atomic(struct job *) queue[JOBS];
+
+/* What <sys/sdt.h> makes of a mark with one argument. */
+#define MARK(provider, name, value) \
+	__asm__ volatile("990: nop\n" \
+			 ".pushsection .note.stapsdt,\"\",\"note\"\n" \
+			 ".balign 4\n" \
+			 ".4byte 992f-991f, 994f-993f, 3\n" \
+			 "991: .asciz \"stapsdt\"\n" \
+			 "992: .balign 4\n" \
+			 "993: .8byte 990b, _.stapsdt.base, 0\n" \
+			 ".asciz \"" provider "\"\n" \
+			 ".asciz \"" name "\"\n" \
+			 ".asciz \"-4@%0\"\n" \
+			 "994: .balign 4\n" \
+			 ".popsection\n" \
+			 ".ifndef _.stapsdt.base\n" \
+			 ".pushsection .stapsdt.base,\"aG\",\"progbits\",.stapsdt.base,comdat\n" \
+			 ".weak _.stapsdt.base\n" \
+			 ".hidden _.stapsdt.base\n" \
+			 "_.stapsdt.base: .space 1\n" \
+			 ".size _.stapsdt.base, 1\n" \
+			 ".popsection\n" \
+			 ".endif\n" : : "r"(value))
+
+static __attribute__((noinline, noclone)) void pool_put(struct job *job, int number)
+{
+	job->number = number;
+	atomic_store(&queue[number], job);
+	__asm__ volatile("" : : : "memory");
+}
+
+static __attribute__((noinline, noclone)) int pool_run(struct job *job)
+{
+	MARK("pool", "turn", job->number);
+	return job->number * 2;
+}
+
+static void pause_ns(long ns)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = ns }, NULL);
+}
+
+static void *work(void *unused)
+{
+	long sum = 0;
+
+	(void)unused;
+	for (int done = 0; done < JOBS;) {
+		struct job *job = atomic_load(&queue[done]);
+
+		if (!job) {
+			pause_ns(500000);
+			continue;
+		}
+		sum += pool_run(job);
+		done++;
+	}
+	return (void *)sum;
+}
+
+int main(void)
+{
+	pthread_t worker;
+	void *sum;
+
+	if (pthread_create(&worker, NULL, work, NULL))
+		return 1;
+	for (int i = 0; i < JOBS; i++) {
+		pool_put(&jobs[i], i);
+		pause_ns(1000000);
+	}
+	pthread_join(worker, &sum);
+	printf("%ld\n", (long)sum);
+	return 0;
+}

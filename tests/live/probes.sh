@@ -1,0 +1,75 @@
+#!/bin/bash
+# Probes on functions of packaged programs and of an own one, their returns, a mark, a
+# trace point; a queue that the kernel knows nothing of becomes edges by a rule.
+. "$HERE/live/_lib.sh"
+need_bpf
+[ -e /sys/bus/event_source/devices/uprobe/type ] || skip "the kernel has no uprobes"
+argus doctor --json >doctor.json || true
+[ "$(json doctor.json "[c['state'] for c in d['checks'] if c['name'] == 'uprobe'][0]")" = ok ] || fail "doctor does not know of uprobes"
+pool=$BUILD/tests/probe_pool
+
+argus record -o pool.trace --stacks probes --probe "put=$pool:pool_put" --probe "run=$pool:pool_run" \
+	--probe "done=$pool:pool_run%return" --probe "turn=usdt:$pool:pool:turn" -- "$pool" >sum 2>record.txt ||
+	fail "recording: $(cat record.txt)"
+[ "$(cat sum)" = 2450 ] || fail "the program computed $(cat sum)"
+argus info --json pool.trace >info.json
+[ "$(json info.json "[(p['name'], p['kind'], p['place'], p['hits']) for p in d['probes']]")" = \
+  "[('put', 'function', 'pool_put', 50), ('run', 'function', 'pool_run', 50), ('done', 'return', 'pool_run', 50), ('turn', 'usdt', 'pool:turn', 50)]" ] ||
+	fail "probes: $(json info.json "d['probes']")"
+argus dump --json --type probe pool.trace >probes.json
+[ "$(json probes.json "[int(e.get('arg2', '0'), 16) for e in d['events'] if e['probe_name'] == 'put'] == list(range(50))")" = True ] ||
+	fail "arguments of pool_put"
+[ "$(json probes.json "[int(e.get('result', '0'), 16) for e in d['events'] if e['probe_name'] == 'done'] == [2 * i for i in range(50)]")" = True ] ||
+	fail "results of pool_run"
+[ "$(json probes.json "[int(e.get('arg1', '0'), 16) for e in d['events'] if e['probe_name'] == 'turn'] == list(range(50))")" = True ] ||
+	fail "values of the mark"
+argus dump --stacks --type probe pool.trace >stacks.txt
+grep -A2 '# put' stacks.txt | grep -q ' main ' || fail "no stack of pool_put: $(head -5 stacks.txt)"
+
+cat >pool.rules <<'R'
+edge handoff as submit from probe put key arg1, thread.pid to probe run key arg1, thread.pid;
+boundary job as callout from probe run to probe done;
+R
+argus graph --json --rules pool.rules pool.trace >graph.json
+[ "$(json graph.json "d['edges']['submit']")" = 50 ] || fail "edges: $(json graph.json "d['edges']")"
+
+# the text form loses nothing
+argus dump --text pool.trace >pool.txt
+argus import --text pool.txt -o again.trace 2>/dev/null
+argus dump --text again.trace | cmp -s - pool.txt || fail "the text form is not the same"
+
+# a packaged program, all that runs, by the library's name; and one process alone
+argus record -o sort.trace --probe libc:fopen --probe 'closed=libc:fclose%return' --probe exec=tracepoint:sched:sched_process_exec -- \
+	sort /etc/passwd -o sorted 2>record.txt || fail "recording: $(cat record.txt)"
+argus dump --type probe sort.trace >sort.txt
+grep -q ' sort .*# fopen' sort.txt || fail "sort opened nothing: $(cat sort.txt)"
+grep -q '# closed' sort.txt || fail "sort closed nothing"
+grep -q ' sort .*# exec' sort.txt || fail "the exec is missing"
+
+python3 -c 'import time
+while True: time.sleep(0.01)' &
+one=$!
+python3 -c 'import time
+while True: time.sleep(0.01)' &
+other=$!
+trap 'kill $one $other' EXIT
+mapped() { grep -q libc /proc/$one/maps; }
+wait_until 10 mapped
+argus record -o one.trace --all --duration 300ms --probe "$one:clock_nanosleep" 2>record.txt || fail "recording: $(cat record.txt)"
+argus dump --json --type probe one.trace >one.json
+[ "$(json one.json "sorted({e['tid'] for e in d['events']})")" = "[$one]" ] || fail "not the one process: $(head -c 500 one.json)"
+
+# each file of a ring tells the names
+argus start --dir "$WORK/ring" --size 8M --no-stacks --probe "sleep=libc:clock_nanosleep" 2>record.txt || fail "start: $(cat record.txt)"
+hit() { argus snap -o snap.trace --last 10s && argus info snap.trace | grep -Eq 'probe +sleep: .* [1-9][0-9]* times'; }
+wait_until 20 hit
+argus stop
+
+for bad in "$pool:pool_pet" 'libc:strlen' 'nofile-of-this-name:f' 'usdt:libc:no:mark' 'tracepoint:no:such' '4194304:open' 'x=libc' \
+	'a=libc:fopen%return --probe a=libc:fclose'; do
+	status=0
+	# shellcheck disable=SC2086
+	argus record -o bad.trace --probe $bad -- true >out 2>&1 || status=$?
+	[ $status = 1 ] || [ $status = 2 ] || fail "not refused: $bad"
+	grep -q -- '--probe' out || fail "no word about $bad: $(cat out)"
+done

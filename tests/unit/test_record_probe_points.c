@@ -1,0 +1,134 @@
+/* What the person writes after --probe, found in this very program. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "record/probe_points.h"
+#include "trace/event.h"
+
+struct fixture {
+	struct arena arena;
+	struct probe_points points;
+	struct err err;
+};
+
+static int setup(void **state)
+{
+	static struct fixture fixture;
+
+	memset(&fixture, 0, sizeof(fixture));
+	arena_init(&fixture.arena);
+	*state = &fixture;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	arena_done(&((struct fixture *)*state)->arena);
+	return 0;
+}
+
+static const struct probe_point *add(struct fixture *f, const char *text)
+{
+	if (probe_points_add(&f->arena, &f->points, text, &f->err))
+		fail_msg("%s", f->err.text);
+	return &f->points.items[f->points.count - 1];
+}
+
+static void refuse(struct fixture *f, const char *text, const char *words)
+{
+	size_t count = f->points.count;
+
+	assert_true(probe_points_add(&f->arena, &f->points, text, &f->err) < 0);
+	assert_int_equal(f->points.count, count);
+	if (!strstr(f->err.text, words) || !strstr(f->err.text, text))
+		fail_msg("'%s' has not '%s' and '%s'", f->err.text, words, text);
+}
+
+static void test_functions(void **state)
+{
+	struct fixture *f = *state;
+	const struct probe_point *point = add(f, "/proc/self/exe:refuse");
+	uint64_t offset = point->places[0].offset;
+
+	assert_string_equal(point->name, "refuse");
+	assert_int_equal(point->kind, PROBE_KIND_function);
+	assert_int_equal(point->place_count, 1);
+	assert_int_equal(point->pid, 0);
+	point = add(f, "back=/proc/self/exe:refuse%return");
+	assert_string_equal(point->name, "back");
+	assert_string_equal(point->function, "refuse");
+	assert_int_equal(point->kind, PROBE_KIND_return);
+	assert_int_equal(point->places[0].offset, offset);
+	assert_string_equal(add(f, "/proc/self/exe:refuse%return")->name, "refuse-return");
+}
+
+static void test_other_places(void **state)
+{
+	struct fixture *f = *state;
+	const struct probe_point *point = add(f, "tracepoint:sched:sched_switch");
+
+	assert_string_equal(point->name, "sched_switch");
+	assert_string_equal(point->provider, "sched");
+	assert_int_equal(point->kind, PROBE_KIND_tracepoint);
+	point = add(f, "m=usdt:/proc/self/exe:pool:turn");
+	assert_string_equal(point->function, "pool:turn");
+	assert_string_equal(point->mark, "turn");
+	assert_int_equal(point->kind, PROBE_KIND_usdt);
+}
+
+static void test_process(void **state)
+{
+	struct fixture *f = *state;
+	char text[64];
+
+	if (geteuid())
+		skip(); /* others may not follow the links to mapped files */
+	snprintf(text, sizeof(text), "%d:refuse", (int)getpid());
+	assert_int_equal(add(f, text)->pid, getpid());
+	assert_non_null(strstr(f->points.items[0].file, "test_record_probe_points"));
+	refuse(f, "4194305:refuse", "no process");
+}
+
+static void test_refused(void **state)
+{
+	struct fixture *f = *state;
+
+	add(f, "/proc/self/exe:refuse");
+	refuse(f, "/proc/self/exe:refuse", "there is a probe 'refuse' already");
+	refuse(f, "", "the form is");
+	refuse(f, ":", "the form is");
+	refuse(f, "a=", "the form is");
+	refuse(f, "x=/proc/self/exe", "the form is");
+	refuse(f, "/proc/self/exe:", "the form is");
+	refuse(f, "1x=/proc/self/exe:main", "a name begins with a letter");
+	refuse(f, "-=/proc/self/exe:main", "a name begins with a letter");
+	refuse(f, "/no/such/file:f", "No such file");
+	refuse(f, "no*file:f", "is no name of a program");
+	refuse(f, "no-such-program:f", "neither a program");
+	refuse(f, "/proc/self/exe:refus", "but 'refuse'");
+	refuse(f, "/proc/self/exe:no_such_function_at_all%return", "has no function 'no_such_function_at_all'");
+	refuse(f, "/etc/passwd:f", "ELF");
+	refuse(f, "usdt:/proc/self/exe", "the form is");
+	refuse(f, "usdt:/proc/self/exe:a:b:c", "the form is");
+	refuse(f, "tracepoint:sched", "the form is");
+	refuse(f, "0:f", "is no process");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_functions, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_other_places, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_process, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
