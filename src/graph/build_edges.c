@@ -58,7 +58,7 @@ void edge_add(struct builder *b, const struct stored_edge *edge, const struct sl
 		b->graph->stats.edges[kept.kind]++;
 	}
 	rule_used(b, kept.rule);
-	vec_push(&b->graph->edges, edge_pack(&kept));
+	*edge_list_add(&b->graph->edges) = edge_pack(&kept);
 }
 
 static uint64_t key_of(const struct rule_end *end, const struct rule_scene *scene)

@@ -82,18 +82,11 @@ static void fill_stored(const struct graph *graph, const struct stored_edge *sto
 /* First place whose edge leads to (comes from) the row. */
 static size_t lower_bound(const struct graph *graph, bool into, uint32_t row)
 {
+	const uint32_t *order = store_edge_order(graph, !into);
+	const struct packed_edge *edges = graph->edges.items;
 	size_t low = 0, high = graph->edges.length;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		uint32_t at = into ? graph->edges.items[graph->edges_by_to[middle]].to_row
-				   : graph->edges.items[graph->edges_by_from[middle]].from_row;
-
-		if (at < row)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	SEARCH(low, high, middle, (into ? edges[order[middle]].to_row : edges[order[middle]].from_row) < row);
 	return low;
 }
 
@@ -173,7 +166,7 @@ static bool stored_of(struct graph_edges *walk, struct graph_edge *edge)
 		walk->at = lower_bound(graph, walk->into, walk->stretch);
 	walk->entered = true;
 	if (walk->at < graph->edges.length) {
-		size_t index = walk->into ? graph->edges_by_to[walk->at] : graph->edges_by_from[walk->at];
+		uint32_t index = store_edge_order(graph, !walk->into)[walk->at];
 		const struct stored_edge stored = edge_unpack(&graph->edges.items[index]);
 
 		if ((walk->into ? stored.to_row : stored.from_row) == walk->stretch) {
@@ -266,7 +259,7 @@ bool graph_edge_of_event(const struct graph *graph, uint32_t thread, uint64_t ti
 	while (row != GRAPH_NONE && graph->rows[row].in_event > event)
 		row = row_previous(graph, row);
 	for (size_t at = row == GRAPH_NONE ? graph->edges.length : lower_bound(graph, false, row); at < graph->edges.length; at++) {
-		uint32_t index = graph->edges_by_from[at];
+		uint32_t index = store_edge_order(graph, true)[at];
 		const struct stored_edge stored = edge_unpack(&graph->edges.items[index]);
 
 		if (stored.from_row != row)

@@ -221,8 +221,8 @@ static void save_all(struct saving *s, const struct graph *graph, const struct r
 	save_section(s, SECTION_block_list, graph->block_list, (size_t)graph->block_count * sizeof(uint32_t));
 	save_section(s, SECTION_names, graph->names.items, graph->names.length);
 	save_section(s, SECTION_edges, graph->edges.items, graph->edges.length * sizeof(*graph->edges.items));
-	save_section(s, SECTION_edges_by_to, graph->edges_by_to, graph->edges.length * sizeof(uint32_t));
-	save_section(s, SECTION_edges_by_from, graph->edges_by_from, graph->edges.length * sizeof(uint32_t));
+	save_section(s, SECTION_edges_by_to, store_edge_order(graph, false), graph->edges.length * sizeof(uint32_t));
+	save_section(s, SECTION_edges_by_from, store_edge_order(graph, true), graph->edges.length * sizeof(uint32_t));
 	save_section(s, SECTION_tables, graph->kept_events.items, graph->kept_events.length);
 	save_section(s, SECTION_unread, graph->unread.items, graph->unread.length * sizeof(*graph->unread.items));
 	save_map(s, SECTION_long_stretches, &graph->long_stretches);
@@ -460,7 +460,8 @@ static bool load_all(struct graph *graph)
 	vec_done(&graph->threads);
 	TAKE(&graph->threads, SECTION_threads);
 	TAKE(&graph->names, SECTION_names);
-	TAKE(&graph->edges, SECTION_edges);
+	graph->edges.items = (struct packed_edge *)(uintptr_t)section(graph, SECTION_edges, &bytes);
+	graph->edges.length = bytes / sizeof(*graph->edges.items);
 	TAKE(&graph->unread, SECTION_unread);
 	graph->edges_by_to = (uint32_t *)(uintptr_t)section(graph, SECTION_edges_by_to, &bytes);
 	graph->edges_by_from = (uint32_t *)(uintptr_t)section(graph, SECTION_edges_by_from, &bytes);

@@ -33,7 +33,7 @@ struct messages {
 	struct join_worker *worker; /* NULL before the first message */
 	struct builder *b;
 	/* what the joiner found */
-	struct vec(struct packed_edge) edges;
+	struct edge_list edges;
 	struct vec(struct late) late;
 	uint64_t kept, cut;         /* edges */
 	struct map end_of;
@@ -82,7 +82,7 @@ static void on_join(struct joins *joins, const struct join_edge *edge)
 	stored.removed = edge_cut(m->b, &stored, NULL, NULL);
 	m->cut += stored.removed != 0;
 	m->kept += !stored.removed;
-	vec_push(&m->edges, edge_pack(&stored));
+	*edge_list_add(&m->edges) = edge_pack(&stored);
 	if (!edge->ambiguous && edge->received_ns > edge->sent_ns && edge->received_ns - edge->sent_ns >= GRAPH_UNREAD_NS)
 		note_unread(m, &(struct join_message){ .channel = edge->channel, .object = edge->sent_object, .end_ns = edge->sent_ns,
 						       .token = edge->send, .bytes = edge->sent_bytes, .peer = edge->peer,
@@ -103,6 +103,8 @@ void messages_init(struct builder *b)
 	b->messages = mem_zalloc(sizeof(*b->messages));
 	b->messages->b = b;
 	joins_init(&b->messages->joins, 0, on_join);
+	region_expect(&b->messages->edges.region, trace_summary(b->graph->trace)->counts[EVENT_message] * 2 * sizeof(struct packed_edge));
+	b->messages->edges.items = b->messages->edges.region.data;
 }
 
 void messages_done(struct builder *b)
@@ -113,7 +115,7 @@ void messages_done(struct builder *b)
 		return;
 	join_worker_finish(m->worker);
 	joins_done(&m->joins);
-	vec_done(&m->edges);
+	region_done(&m->edges.region);
 	vec_done(&m->late);
 	map_done(&m->end_of);
 	vec_done(&m->ends);
@@ -275,17 +277,13 @@ static void name_late(struct messages *m)
 static void add_edges(struct messages *m)
 {
 	struct graph *graph = m->b->graph;
-	size_t own = graph->edges.length, found = m->edges.length;
+	struct edge_list own = graph->edges;
 
-	vec_reserve(&m->edges, found + own);
-	if (own)
-		memcpy(m->edges.items + found, graph->edges.items, own * sizeof(*graph->edges.items));
-	vec_done(&graph->edges);
-	graph->edges.items = m->edges.items;
-	graph->edges.length = found + own;
-	graph->edges.capacity = m->edges.capacity;
-	m->edges.items = NULL;
-	m->edges.length = m->edges.capacity = 0;
+	graph->edges = m->edges;
+	m->edges = (struct edge_list){ 0 };
+	for (size_t i = 0; i < own.length; i++)
+		*edge_list_add(&graph->edges) = own.items[i];
+	region_done(&own.region);
 	graph->stats.edges[MECHANISM_message] += m->kept;
 	graph->stats.removed_by_rule += m->cut;
 	graph->rules.items[BUILTIN_message].uses += m->kept + m->cut;

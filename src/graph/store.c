@@ -11,11 +11,8 @@
 #include "base/search.h"
 
 #define MANY_EDGES 100000 /* worth a thread */
-
-void region_init(struct region *region)
-{
-	*region = (struct region){ 0 };
-}
+#define REGION_LEAST ((size_t)4 << 20)
+#define REGION_MOST ((size_t)16 << 30) /* expected at once */
 
 void region_done(struct region *region)
 {
@@ -24,10 +21,32 @@ void region_done(struct region *region)
 	*region = (struct region){ 0 };
 }
 
+/* Whether it could be had. */
+static bool region_map(struct region *region, size_t capacity)
+{
+	void *data = region->data ? mremap(region->data, region->capacity, capacity, MREMAP_MAYMOVE)
+				  : mmap(NULL, capacity, PROT_READ | PROT_WRITE,
+					 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (data == MAP_FAILED)
+		return false;
+	region->data = data;
+	region->capacity = capacity;
+	return true;
+}
+
+void region_expect(struct region *region, size_t bytes)
+{
+	/* What a trace says of itself may be wrong. */
+	if (bytes > REGION_MOST)
+		bytes = REGION_MOST;
+	if (bytes > REGION_LEAST && !region->data)
+		region_map(region, (bytes / REGION_LEAST + 1) * REGION_LEAST);
+}
+
 void region_reserve(struct region *region, size_t bytes)
 {
-	size_t capacity = region->capacity ? region->capacity : (size_t)4 << 20;
-	void *data;
+	size_t capacity = region->capacity ? region->capacity : REGION_LEAST;
 
 	if (bytes <= region->capacity)
 		return;
@@ -35,15 +54,10 @@ void region_reserve(struct region *region, size_t bytes)
 	 * pages move with the mapping, nothing is copied. */
 	while (capacity < bytes)
 		capacity *= 2;
-	data = region->data ? mremap(region->data, region->capacity, capacity, MREMAP_MAYMOVE)
-			    : mmap(NULL, capacity, PROT_READ | PROT_WRITE,
-				   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (data == MAP_FAILED) {
+	if (!region_map(region, capacity)) {
 		fprintf(stderr, "argus: out of memory (%zu bytes wanted)\n", capacity);
 		abort();
 	}
-	region->data = data;
-	region->capacity = capacity;
 }
 
 uint64_t row_out_ns(const struct graph *graph, uint32_t row)
@@ -167,6 +181,8 @@ struct graph *store_new(const struct trace *trace)
 	graph->trace = trace;
 	arena_init(&graph->arena);
 	arena_init(&graph->correction.arena);
+	region_expect(&graph->rows_region, (trace_summary(trace)->counts[EVENT_switch] + trace_summary(trace)->counts[EVENT_wake]) * 2 * sizeof(struct row));
+	graph->rows = graph->rows_region.data;
 	vec_push(&graph->names, '\0');
 	vec_push(&graph->rules, ((struct graph_rule){ .name = "none", .text = "" }));
 	return graph;
@@ -309,23 +325,34 @@ static uint32_t from_key(const struct graph *graph, size_t item)
 
 static void *order_by_from(void *data)
 {
-	struct graph *graph = data;
+	const struct graph *graph = data;
 
-	graph->edges_by_from = count_pays(graph) ? order_by_count(graph, true) : store_order(graph->edges.length, from_key, graph);
-	return NULL;
+	return count_pays(graph) ? order_by_count(graph, true) : store_order(graph->edges.length, from_key, graph);
 }
 
-/* The two orders of edges, side by side. */
-static void order_edges(struct graph *graph)
+/* The two orders of edges, side by side. They are made when an edge is first asked
+ * for, or by who writes the index: whoever only wants numbers need not wait. */
+const uint32_t *store_edge_order(const struct graph *graph, bool by_from)
 {
-	pthread_t thread;
-	bool beside = graph->edges.length >= MANY_EDGES && !pthread_create(&thread, NULL, order_by_from, graph);
+	struct graph *g = (struct graph *)graph; /* made on first use, under its lock */
+	uint32_t *from = __atomic_load_n(&g->edges_by_from, __ATOMIC_ACQUIRE);
+	pthread_mutex_t *lock = g->lazy;
 
-	graph->edges_by_to = count_pays(graph) ? order_by_count(graph, false) : store_order(graph->edges.length, to_key, graph);
-	if (beside)
-		pthread_join(thread, NULL);
-	else
-		order_by_from(graph);
+	if (from)
+		return by_from ? from : g->edges_by_to;
+	pthread_mutex_lock(lock);
+	if (!g->edges_by_from) {
+		pthread_t thread;
+		bool beside = g->edges.length >= MANY_EDGES && !pthread_create(&thread, NULL, order_by_from, g);
+		void *found = NULL;
+
+		g->edges_by_to = count_pays(g) ? order_by_count(g, false) : store_order(g->edges.length, to_key, g);
+		if (!beside || pthread_join(thread, &found))
+			found = order_by_from(g);
+		__atomic_store_n(&g->edges_by_from, found, __ATOMIC_RELEASE);
+	}
+	pthread_mutex_unlock(lock);
+	return by_from ? g->edges_by_from : g->edges_by_to;
 }
 
 void store_finish(struct graph *graph)
@@ -342,7 +369,6 @@ void store_finish(struct graph *graph)
 
 		graph->block_list[graph->threads.items[block->thread].first_block + block->index] = i;
 	}
-	order_edges(graph);
 }
 
 /* Rows that nothing woke come last. */
@@ -376,7 +402,7 @@ uint64_t store_bytes(const struct graph *graph)
 {
 	return (uint64_t)graph->block_count * (ROW_BLOCK * sizeof(struct row) + sizeof(struct block) + sizeof(uint32_t)) +
 	       (uint64_t)graph->preemption_count * sizeof(struct preemption) +
-	       graph->edges.length * (sizeof(struct packed_edge) + 2 * sizeof(uint32_t)) +
+	       graph->edges.length * (sizeof(struct packed_edge) + (2 * sizeof(uint32_t))) +
 	       graph->threads.length * sizeof(struct stored_thread) + graph->unread.length * sizeof(struct graph_unread) +
 	       (graph->long_stretches.capacity + graph->long_waits.capacity) * (sizeof(struct map_slot) + 1) +
 	       graph->names.length;
@@ -388,7 +414,6 @@ void graph_free(struct graph *graph)
 		return;
 	if (graph->mapped) {
 		/* What lies in the mapped index is not the heap's. */
-		graph->edges.items = NULL;
 		graph->edges_by_from = graph->edges_by_to = NULL;
 		graph->block_list = NULL;
 		graph->threads.items = NULL;
@@ -401,7 +426,7 @@ void graph_free(struct graph *graph)
 	region_done(&graph->preemptions_region);
 	vec_done(&graph->threads);
 	vec_done(&graph->names);
-	vec_done(&graph->edges);
+	region_done(&graph->edges.region);
 	vec_done(&graph->unread);
 	vec_done(&graph->kept_events);
 	vec_done(&graph->rules);

@@ -102,11 +102,18 @@ struct stored_thread {
 /* Memory that grows without copying. */
 struct region {
 	void *data;
-	size_t bytes, capacity;
+	size_t capacity;
 };
-void region_init(struct region *region);
 void region_done(struct region *region);
+/* Addresses for so many bytes, which cost nothing until they are touched. */
+void region_expect(struct region *region, size_t bytes);
 void region_reserve(struct region *region, size_t bytes);
+
+struct edge_list {
+	struct packed_edge *items;
+	size_t length;
+	struct region region;   /* that they lie in; nothing when it is the index */
+};
 
 struct graph_rule {
 	const char *name;
@@ -144,8 +151,8 @@ struct graph {
 	struct vec(struct stored_thread) threads; /* tables' entries, then pseudo-threads */
 	uint32_t *block_list;        /* by thread, in order */
 	struct vec(char) names;      /* texts ended by NUL; [0] is NUL */
-	struct vec(struct packed_edge) edges;    /* as they were made */
-	uint32_t *edges_by_to, *edges_by_from;   /* sorted by the row they lead to, come from */
+	struct edge_list edges;                  /* as they were made */
+	uint32_t *edges_by_to, *edges_by_from;   /* sorted by the row they lead to, come from: store_edge_order() */
 	struct map long_stretches, long_waits;
 	struct region preemptions_region;
 	struct preemption *preemptions;          /* [0] unused */
@@ -166,7 +173,7 @@ struct graph {
 	struct correction correction;
 	uint32_t *wakes_by_row;      /* waits sorted by wake_row; made when first asked for */
 	uint32_t wakes_count;
-	void *lazy;                  /* lock of what is made when first asked for */
+	void *lazy;                  /* lock of what is made when first asked for: it, and the edges' orders */
 	void *mapped;                /* the index, when columns lie in it */
 	size_t mapped_bytes;
 };
@@ -265,6 +272,17 @@ void store_finish(struct graph *graph);
 uint64_t store_bytes(const struct graph *graph);
 /* Rows of waits in the order of the rows that woke them. */
 const uint32_t *store_wakes_by_row(const struct graph *graph, uint32_t *ret_count);
+/* Edges in the order of the row they lead to, or come from. */
+const uint32_t *store_edge_order(const struct graph *graph, bool by_from);
+/* The list's next place, to be filled. */
+static inline struct packed_edge *edge_list_add(struct edge_list *list)
+{
+	if ((list->length + 1) * sizeof(*list->items) > list->region.capacity) {
+		region_reserve(&list->region, (list->length + 1) * sizeof(*list->items));
+		list->items = list->region.data;
+	}
+	return &list->items[list->length++];
+}
 struct packed_edge edge_pack(const struct stored_edge *edge);
 struct stored_edge edge_unpack(const struct packed_edge *edge);
 /* The numbers below count in the order of their keys; to be freed. */
