@@ -105,9 +105,8 @@ struct wake {
 struct message {
 	uint64_t time;           /* when the call ended */
 	uint64_t start_ns;       /* when it began */
-	uint64_t number;
 	uint64_t object, channel;
-	uint64_t position;
+	uint32_t number;         /* of the event */
 	uint32_t thread;
 	uint32_t peer;           /* pid, a hint; 0 unknown */
 	uint32_t bytes;

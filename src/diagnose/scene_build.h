@@ -1,5 +1,5 @@
-/* A scene in the making: scene_build gathers in one pass over the trace what the
- * graph does not hold, and scene_lay lays the graph out beside it. Private to the
+/* A scene in the making: the gatherer takes what the graph does not hold from the
+ * pass that builds it, and scene_lay lays the graph out beside it. Private to the
  * scene's files. */
 #ifndef DIAGNOSE_SCENE_BUILD_H
 #define DIAGNOSE_SCENE_BUILD_H
@@ -32,6 +32,18 @@ struct scene_gathered {
 	struct vec(struct wait_found) found;
 	struct vec(struct throttling) throttlings;
 };
+
+struct gatherer;
+
+struct gatherer *gatherer_new(const struct trace *trace);
+void gatherer_free(struct gatherer *gatherer);
+/* Events in the order of time, with at least these fields (by type); all of the
+ * trace, or gatherer_read. */
+void gatherer_see(void *gatherer, const struct event *e);
+const uint64_t *gatherer_fields(const struct gatherer *gatherer);
+void gatherer_read(struct gatherer *gatherer);
+/* Into a scene that has its tables, threads and beginning; frees the gatherer. */
+void gatherer_give(struct gatherer *gatherer, struct scene *scene);
 
 /* Lays spans, waits, wake-ups and episodes out from the scene's graph, in place of
  * those laid out before. */

@@ -34,11 +34,11 @@ static void take_gaps(struct graph *graph)
 		qsort(graph->gaps.items, graph->gaps.length, sizeof(*graph->gaps.items), compare_gaps);
 }
 
-static void builder_init(struct builder *b, struct graph *graph)
+static void builder_init(struct builder *b, struct graph *graph, const struct graph_options *options)
 {
 	const char *recorder = trace_machine(graph->trace, "recorder_pid");
 
-	*b = (struct builder){ .graph = graph, .recorder_pid = recorder ? (uint32_t)strtoul(recorder, NULL, 10) : 0 };
+	*b = (struct builder){ .graph = graph, .options = options, .recorder_pid = recorder ? (uint32_t)strtoul(recorder, NULL, 10) : 0 };
 	arena_init(&b->arena);
 	b->pages = mem_zalloc(SLOT_PAGES * sizeof(*b->pages));
 	b->nobody = (struct slot){ .thread = GRAPH_NONE, .row = GRAPH_NONE, .last_wait = GRAPH_NONE };
@@ -240,12 +240,12 @@ static void mark_idle(struct builder *b)
 	}
 }
 
-static int build_columns(struct graph *graph, const struct rules *rules, struct err *err)
+static int build_columns(struct graph *graph, const struct graph_options *options, const struct rules *rules, struct err *err)
 {
 	struct builder b;
 	int code;
 
-	builder_init(&b, graph);
+	builder_init(&b, graph, options);
 	code = program_compile(&b, rules, err);
 	if (!code) {
 		if (!graph->tables)
@@ -295,7 +295,7 @@ int graph_build(const struct trace *trace, const struct tables *tables, const st
 		take_gaps(graph);
 		if (options->no_index || options->rebuild || index_load(graph, rules)) {
 			build_started = clock_ns();
-			code = build_columns(graph, rules, err);
+			code = build_columns(graph, options, rules, err);
 			graph->stats.build_ns = clock_ns() - build_started;
 			graph->stats.bytes = store_bytes(graph);
 			if (!code && !options->no_index)

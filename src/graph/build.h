@@ -150,6 +150,7 @@ struct cpu_state {
 
 struct builder {
 	struct graph *graph;
+	const struct graph_options *options;
 	struct probe_names probes;
 	struct tables_gathering *gathering; /* NULL: the tables are there */
 	struct program program;

@@ -26,13 +26,19 @@ static void keep_event(struct graph *graph, const struct event *e)
 void feed_all(struct builder *b)
 {
 	struct trace_filter filter = { .fields = b->program.fields };
-	struct trace_cursor *cursor = trace_cursor_new(b->graph->trace, &filter);
+	const struct graph_options *options = b->options;
+	struct trace_cursor *cursor;
 	const struct event *e;
 
+	for (unsigned i = 0; options->watch && i < EVENT_MAX; i++)
+		b->program.fields[i] |= options->watch_fields[i];
+	cursor = trace_cursor_new(b->graph->trace, &filter);
 	while ((e = trace_cursor_next(cursor))) {
 		if (b->gathering && tables_gather_take(b->gathering, e))
 			keep_event(b->graph, e);
 		builder_event(b, e);
+		if (options->watch)
+			options->watch(options->watch_data, e);
 	}
 	trace_cursor_free(cursor);
 }

@@ -1,0 +1,442 @@
+/* What the graph does not hold, gathered while it is built or, when the index
+ * served, in a pass of its own that decodes no more than that.
+ *
+ * During the pass the tables are in the making, so threads are noted by tid and
+ * told apart afterwards: messages, samples and switches where they lie, all that
+ * is rare by going through copies of its events. */
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "base/map.h"
+#include "diagnose/scene_build.h"
+
+/* A wait's switch, until its thread is known. */
+struct seen_wait {
+	uint64_t time;
+	uint32_t tid;
+	struct wait_detail detail;
+};
+
+struct cpu_rows {
+	struct vec(struct cpu_run) runs;
+	uint64_t first_ns;                    /* when the first one was seen, which began before */
+};
+
+struct gatherer {
+	const struct trace *trace;
+	uint64_t fields[EVENT_MAX];
+	uint64_t end_ns;
+	struct arena arena;                   /* of the copies */
+	struct vec(struct event) rare;
+	struct vec(struct seen_wait) waits;
+	struct vec(struct message) messages;
+	struct vec(struct sample) samples;
+	struct vec(struct cpu_rows) cpus;
+	/* behind the pass */
+	struct scene *scene;
+	struct thread_tracker tracker;
+	struct scene_gathered *threads;       /* the scene's own */
+	struct vec(struct file_lock) locks;
+	struct vec(struct fuse_request) fuse;
+	struct map fuse_open;                 /* unique number -> index of the request */
+	struct vec(struct sent_signal) signals;
+	struct vec(struct quota) quotas;
+	struct vec(struct file_change) changes;
+	struct vec(struct mark) marks;
+	struct vec(struct poll_item) poll_items;
+};
+
+/* ---- during the pass ---- */
+
+static void keep_copy(struct gatherer *b, const struct event *e)
+{
+	struct event copy = *e;
+
+	if (e->data)
+		copy.data = arena_memdup(&b->arena, e->data, event_infos[e->type].bytes);
+	copy.tail = arena_strndup(&b->arena, e->tail, e->tail_length);
+	vec_push(&b->rare, copy);
+}
+
+static bool is_throttled(const struct event_switch *s)
+{
+	return s->flags & SWITCH_FLAGS_throttled || s->wait == WAIT_KIND_throttled;
+}
+
+static void see_switch(struct gatherer *b, const struct event *e)
+{
+	const struct event_switch *s = event_as(e, switch);
+	struct cpu_rows *cpu;
+
+	while (b->cpus.length <= e->cpu)
+		vec_push(&b->cpus, ((struct cpu_rows){ 0 }));
+	cpu = &b->cpus.items[e->cpu];
+	if (!cpu->runs.length) {
+		cpu->first_ns = e->time;
+		vec_push(&cpu->runs, ((struct cpu_run){ trace_summary(b->trace)->start_ns, e->tid }));
+	}
+	vec_push(&cpu->runs, ((struct cpu_run){ e->time, s->next }));
+	if (!e->tid)
+		return;
+	if (s->state == TASK_STATE_running) {
+		if (is_throttled(s))
+			keep_copy(b, e);
+		return;
+	}
+	vec_push(&b->waits, ((struct seen_wait){ e->time, e->tid, { .event = (uint32_t)e->number, .detail = s->detail,
+		.argument = (int32_t)s->argument, .ustack = s->ustack, .kstack = s->kstack } }));
+}
+
+static void see_message(struct gatherer *b, const struct event *e)
+{
+	const struct event_message *m = event_as(e, message);
+
+	if (!e->tid)
+		return;
+	vec_push(&b->messages, ((struct message){
+		.time = e->time, .start_ns = e->time - (m->duration_ns < e->time ? m->duration_ns : 0),
+		.number = (uint32_t)e->number, .object = m->object, .channel = m->channel,
+		.thread = e->tid, .peer = m->peer, .bytes = m->bytes, .result = (int32_t)m->result,
+		.ustack = m->ustack, .kind = m->kind, .flags = m->flags }));
+}
+
+static void see_sample(struct gatherer *b, const struct event *e)
+{
+	const struct event_sample *s = event_as(e, sample);
+
+	if (e->tid)
+		vec_push(&b->samples, ((struct sample){ e->time, e->number, s->period_ns, e->tid, s->ustack, s->kstack }));
+}
+
+void gatherer_see(void *gatherer, const struct event *e)
+{
+	struct gatherer *b = gatherer;
+
+	switch (e->type) {
+	case EVENT_switch: see_switch(b, e); break;
+	case EVENT_message: see_message(b, e); break;
+	case EVENT_sample: see_sample(b, e); break;
+	case EVENT_fork: case EVENT_exec: case EVENT_waiting: case EVENT_file_lock: case EVENT_lock_held: case EVENT_fuse_send:
+	case EVENT_fuse_end: case EVENT_signal: case EVENT_throttle: case EVENT_cgroup: case EVENT_file_event: case EVENT_poll_item:
+	case EVENT_mark:
+		keep_copy(b, e);
+		break;
+	default: /* event numbers are open: the rest has no part in the scene */
+		return;
+	}
+	/* State records may stand behind the last happening. */
+	if (e->time > b->end_ns)
+		b->end_ns = e->time;
+}
+
+static const uint16_t scene_events[] = {
+	EVENT_switch, EVENT_fork, EVENT_exec, EVENT_waiting, EVENT_message, EVENT_sample, EVENT_file_lock, EVENT_lock_held,
+	EVENT_fuse_send, EVENT_fuse_end, EVENT_signal, EVENT_throttle, EVENT_cgroup, EVENT_file_event, EVENT_poll_item,
+	EVENT_mark,
+};
+
+#define BIT(event, field) (1ull << offsetof(struct event_##event, field))
+
+struct gatherer *gatherer_new(const struct trace *trace)
+{
+	struct gatherer *b = mem_zalloc(sizeof(*b));
+
+	b->trace = trace;
+	b->end_ns = trace_summary(trace)->end_ns;
+	arena_init(&b->arena);
+	for (size_t i = 0; i < sizeof(scene_events) / sizeof(*scene_events); i++)
+		b->fields[scene_events[i]] = UINT64_MAX;
+	/* What the graph tells of the frequent events is not decoded again. */
+	b->fields[EVENT_switch] = BIT(switch, detail) | BIT(switch, next) | BIT(switch, argument) | BIT(switch, ustack) |
+				  BIT(switch, kstack) | BIT(switch, state) | BIT(switch, wait) | BIT(switch, flags);
+	b->fields[EVENT_message] &= ~(BIT(message, argument) | BIT(message, number) | BIT(message, position));
+	return b;
+}
+
+const uint64_t *gatherer_fields(const struct gatherer *gatherer)
+{
+	return gatherer->fields;
+}
+
+void gatherer_read(struct gatherer *b)
+{
+	struct trace_filter filter = { .fields = b->fields };
+	struct trace_cursor *cursor;
+
+	for (size_t i = 0; i < sizeof(scene_events) / sizeof(*scene_events); i++)
+		trace_filter_add(&filter, scene_events[i]);
+	cursor = trace_cursor_new(b->trace, &filter);
+	for (const struct event *e; (e = trace_cursor_next(cursor)); )
+		gatherer_see(b, e);
+	trace_cursor_free(cursor);
+}
+
+/* ---- behind it: what is rare ---- */
+
+static uint32_t thread_of(struct gatherer *b, uint32_t tid, uint64_t time)
+{
+	return tid ? thread_tracker_find(&b->tracker, tid, time) : 0;
+}
+
+static void set_throttled(struct gatherer *b, uint32_t thread, uint64_t time, bool throttled)
+{
+	vec_push(&b->threads[thread].throttlings, ((struct throttling){ time, throttled }));
+}
+
+static void on_waiting(struct gatherer *b, const struct event *e)
+{
+	const struct event_waiting *r = event_as(e, waiting);
+	uint32_t thread = thread_of(b, e->tid, e->time);
+
+	if (!thread || !r->wait || r->state == TASK_STATE_running || r->state == TASK_STATE_dead)
+		return;
+	vec_push(&b->threads[thread].found, ((struct wait_found){ e->time, *r }));
+}
+
+static void on_file_lock(struct gatherer *b, const struct event *e)
+{
+	const struct event_file_lock *l = event_as(e, file_lock);
+
+	vec_push(&b->locks, ((struct file_lock){ .time = e->time, .number = e->number, .object = l->object,
+		.start = l->start, .end = l->end, .thread = thread_of(b, e->tid, e->time), .owner = l->owner,
+		.blocker = l->blocker, .result = (int32_t)l->result, .type = l->type, .family = l->family,
+		.waits = l->flags & 1 }));
+}
+
+static void on_lock_held(struct gatherer *b, const struct event *e)
+{
+	const struct event_lock_held *l = event_as(e, lock_held);
+
+	vec_push(&b->locks, ((struct file_lock){ .time = e->time, .number = e->number, .object = l->object,
+		.start = l->start, .end = l->end, .owner = e->tid, .blocker = l->blocker, .type = l->type,
+		.family = l->family, .state = true, .waits = l->blocked != 0 }));
+}
+
+static void on_fuse_send(struct gatherer *b, const struct event *e)
+{
+	const struct event_fuse_send *f = event_as(e, fuse_send);
+
+	map_put(&b->fuse_open, hash_u64(f->unique) ^ f->connection, b->fuse.length);
+	vec_push(&b->fuse, ((struct fuse_request){ .time = e->time, .number = e->number, .unique = f->unique,
+		.thread = thread_of(b, e->tid, e->time), .connection = f->connection, .opcode = f->opcode }));
+}
+
+static void on_fuse_end(struct gatherer *b, const struct event *e)
+{
+	const struct event_fuse_end *f = event_as(e, fuse_end);
+	uint64_t *at = map_find(&b->fuse_open, hash_u64(f->unique) ^ f->connection);
+
+	if (!at || b->fuse.items[*at].end_ns)
+		return;
+	b->fuse.items[*at].end_ns = e->time;
+	b->fuse.items[*at].end_number = e->number;
+	b->fuse.items[*at].server = thread_of(b, e->tid, e->time);
+}
+
+static void on_signal(struct gatherer *b, const struct event *e)
+{
+	const struct event_signal *s = event_as(e, signal);
+	uint32_t target = thread_of(b, s->target, e->time);
+
+	if (!target)
+		return;
+	vec_push(&b->signals, ((struct sent_signal){ e->time, e->number, thread_of(b, e->tid, e->time), target, s->number }));
+}
+
+static void on_throttle(struct gatherer *b, const struct event *e)
+{
+	const struct event_throttle *t = event_as(e, throttle);
+	uint32_t thread = thread_of(b, t->target, e->time);
+
+	vec_push(&b->quotas, ((struct quota){ .time = e->time, .number = e->number, .cgroup = t->cgroup,
+		.quota_ns = t->quota_ns, .period_ns = t->period_ns, .thread = thread, .throttled = t->throttled != 0 }));
+	if (thread)
+		set_throttled(b, thread, e->time, t->throttled != 0);
+}
+
+static void on_cgroup(struct gatherer *b, const struct event *e)
+{
+	const struct event_cgroup *c = event_as(e, cgroup);
+
+	vec_push(&b->quotas, ((struct quota){ .time = e->time, .number = e->number, .cgroup = c->cgroup,
+		.quota_ns = c->quota_ns, .period_ns = c->period_ns, .throttled_ns = c->throttled_ns,
+		.path = arena_strndup(&b->scene->arena, e->tail, e->tail_length) }));
+}
+
+static void on_fork(struct gatherer *b, const struct event *e)
+{
+	uint32_t child = thread_of(b, event_as(e, fork)->child, e->time);
+
+	if (child)
+		b->scene->threads[child].fork_event = e->number;
+}
+
+static void on_rare(struct gatherer *b, const struct event *e)
+{
+	uint32_t thread;
+
+	switch (e->type) {
+	case EVENT_switch:
+		thread = thread_of(b, e->tid, e->time);
+		if (thread)
+			set_throttled(b, thread, e->time, true);
+		break;
+	case EVENT_fork: on_fork(b, e); break;
+	case EVENT_exec:
+		thread = thread_of(b, e->tid, e->time);
+		if (thread)
+			b->scene->threads[thread].exec_ns = e->time;
+		break;
+	case EVENT_waiting: on_waiting(b, e); break;
+	case EVENT_file_lock: on_file_lock(b, e); break;
+	case EVENT_lock_held: on_lock_held(b, e); break;
+	case EVENT_fuse_send: on_fuse_send(b, e); break;
+	case EVENT_fuse_end: on_fuse_end(b, e); break;
+	case EVENT_signal: on_signal(b, e); break;
+	case EVENT_throttle: on_throttle(b, e); break;
+	case EVENT_cgroup: on_cgroup(b, e); break;
+	case EVENT_file_event: {
+		const struct event_file_event *f = event_as(e, file_event);
+
+		vec_push(&b->changes, ((struct file_change){ e->time, e->number, f->object, f->watcher,
+							     thread_of(b, e->tid, e->time), f->mask }));
+		break;
+	}
+	case EVENT_poll_item: {
+		const struct event_poll_item *p = event_as(e, poll_item);
+
+		vec_push(&b->poll_items, ((struct poll_item){ e->time, p->set, p->object, e->tid, (int32_t)p->fd }));
+		break;
+	}
+	case EVENT_mark:
+		vec_push(&b->marks, ((struct mark){ e->time, e->number,
+			arena_strndup(&b->scene->arena, e->tail, e->tail_length) }));
+		break;
+	default: /* gatherer_see keeps no others */
+		break;
+	}
+}
+
+/* ---- behind it: the threads of what is frequent ---- */
+
+/* Each walk over time begins with the threads that were there at first. */
+static void start_over(struct gatherer *b)
+{
+	thread_tracker_done(&b->tracker);
+	thread_tracker_init(&b->tracker, b->scene->tables);
+}
+
+static void take_waits(struct gatherer *b)
+{
+	start_over(b);
+	for (size_t i = 0; i < b->waits.length; i++) {
+		const struct seen_wait *seen = &b->waits.items[i];
+		uint32_t thread = thread_of(b, seen->tid, seen->time);
+
+		if (thread)
+			vec_push(&b->threads[thread].details, seen->detail);
+	}
+	vec_done(&b->waits);
+}
+
+static void take_cpus(struct gatherer *b)
+{
+	struct scene *scene = b->scene;
+
+	scene->cpu_count = (uint32_t)b->cpus.length;
+	scene->cpus = arena_array(&scene->arena, struct cpu_row, b->cpus.length);
+	for (uint32_t i = 0; i < scene->cpu_count; i++) {
+		struct cpu_rows *c = &b->cpus.items[i];
+
+		start_over(b);
+		for (size_t k = 0; k < c->runs.length; k++)
+			c->runs.items[k].thread = thread_of(b, c->runs.items[k].thread, k ? c->runs.items[k].start_ns : c->first_ns);
+		scene->cpus[i].count = (uint32_t)c->runs.length;
+		vec_push(&c->runs, ((struct cpu_run){ scene->end_ns, 0 }));
+		scene->cpus[i].runs = arena_memdup(&scene->arena, c->runs.items,
+						   arena_array_bytes(sizeof(struct cpu_run), c->runs.length));
+		vec_done(&c->runs);
+	}
+	vec_done(&b->cpus);
+}
+
+/* Turns tids to threads in place, leaves out what belongs to none, and gives each
+ * thread the row of its items. */
+#define TAKE(b, vector, rows) \
+	do { \
+		struct scene *take_scene = (b)->scene; \
+		uint32_t *take_order, take_place = 0; \
+		size_t take_kept = 0; \
+		start_over(b); \
+		for (size_t take_i = 0; take_i < (b)->vector.length; take_i++) { \
+			uint32_t take_thread = thread_of((b), (b)->vector.items[take_i].thread, (b)->vector.items[take_i].time); \
+			if (!take_thread) \
+				continue; \
+			if (take_kept != take_i) \
+				(b)->vector.items[take_kept] = (b)->vector.items[take_i]; \
+			(b)->vector.items[take_kept++].thread = take_thread; \
+			take_scene->threads[take_thread].rows.count++; \
+		} \
+		(b)->vector.length = take_kept; \
+		take_order = arena_array(&take_scene->arena, uint32_t, take_kept); \
+		for (uint32_t take_t = 0; take_t < take_scene->thread_count; take_t++) { \
+			struct row *take_row = &take_scene->threads[take_t].rows; \
+			take_row->items = take_order + take_place; \
+			take_place += take_row->count; \
+			take_row->count = 0; \
+		} \
+		for (size_t take_i = 0; take_i < take_kept; take_i++) { \
+			struct row *take_row = &take_scene->threads[(b)->vector.items[take_i].thread].rows; \
+			((uint32_t *)take_row->items)[take_row->count++] = (uint32_t)take_i; \
+		} \
+	} while (0)
+
+/* The scene takes a vector's items as they lie: of messages there may be half a
+ * gigabyte. */
+#define KEEP(b, vector, array, counter) \
+	do { \
+		(b)->scene->counter = (uint32_t)(b)->vector.length; \
+		(b)->scene->array = (b)->vector.items; \
+		(b)->scene->kept[(b)->scene->kept_count++] = (b)->vector.items; \
+		(b)->vector.items = NULL; \
+	} while (0)
+
+void gatherer_give(struct gatherer *b, struct scene *scene)
+{
+	b->scene = scene;
+	b->threads = scene->gathered;
+	scene->end_ns = b->end_ns;
+	map_init(&b->fuse_open);
+	start_over(b);
+	for (size_t i = 0; i < b->rare.length; i++)
+		on_rare(b, &b->rare.items[i]);
+	take_waits(b);
+	take_cpus(b);
+	TAKE(b, messages, messages);
+	TAKE(b, samples, samples);
+	KEEP(b, messages, messages, message_count);
+	KEEP(b, samples, samples, sample_count);
+	KEEP(b, locks, locks, lock_count);
+	KEEP(b, fuse, fuse, fuse_count);
+	KEEP(b, signals, signals, signal_count);
+	KEEP(b, quotas, quotas, quota_count);
+	KEEP(b, changes, changes, change_count);
+	KEEP(b, marks, marks, mark_count);
+	KEEP(b, poll_items, poll_items, poll_item_count);
+	map_done(&b->fuse_open);
+	gatherer_free(b);
+}
+
+void gatherer_free(struct gatherer *b)
+{
+	for (size_t i = 0; i < b->cpus.length; i++)
+		vec_done(&b->cpus.items[i].runs);
+	vec_done(&b->cpus);
+	vec_done(&b->rare);
+	vec_done(&b->waits);
+	vec_done(&b->messages);
+	vec_done(&b->samples);
+	thread_tracker_done(&b->tracker);
+	arena_done(&b->arena);
+	free(b);
+}
