@@ -6,6 +6,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,6 +45,10 @@ static void tell_modules(struct stacks *s)
 		buf_clear(&tail);
 		buf_add(&tail, m->path, strlen(m->path) + 1);
 		buf_add(&tail, m->build_id, strlen(m->build_id) + 1);
+		for (uint32_t i = 0; i < m->segment_count; i++)
+			buf_printf(&tail, "%s%" PRIx64 " %" PRIx64 " %" PRIx64, i ? " " : "", m->segments[i].offset, m->segments[i].bytes,
+				   m->segments[i].address);
+		buf_char(&tail, 0);
 		agent_lock(s->agent);
 		stacks_emit(s, EVENT_module, 0, &e, tail.data, tail.length, stacks_now_ns());
 		agent_unlock(s->agent);

@@ -93,8 +93,8 @@ static void find_file(struct module_names *m, const char *symfs)
 	}
 	if (try_path(m, module->path, false))
 		return;
-	/* a debug file has the same segments, symbols and often the functions' bounds */
-	if (module->build_id[0] && debug_file_by_build_id(module->build_id, symfs, false, path, sizeof(path)) && try_path(m, path, true))
+	/* a debug file has the same symbols and often the functions' bounds */
+	if (module->build_id[0] && debug_file_by_build_id(module->build_id, symfs, true, path, sizeof(path)) && try_path(m, path, true))
 		return;
 	if (!m->complaint[0])
 		complain(m, module->path, "not found; its functions have no names but what the trace brings");
@@ -159,23 +159,49 @@ void module_names_done(struct module_names *m)
 	symbol_table_done(&m->symbols);
 }
 
-/* A debug file keeps the segments but not their contents: sizes in memory
- * stand in for sizes in the file there. */
+/* A debug file keeps the segments but not their contents; most say nothing any more
+ * of where the code lies in the program's file. The trace does. */
+static bool is_debug_file(const struct elf_file *file)
+{
+	for (uint32_t i = 0; i < file->segment_count; i++) {
+		const Elf64_Phdr *p = &file->segments[i];
+		if (p->p_type == PT_LOAD && (p->p_flags & PF_X) && p->p_memsz)
+			return p->p_filesz == 0;
+	}
+	return false;
+}
+
+struct code_part { uint64_t offset, bytes, address; };
+
+/* The next part of what the trace says of the code; false at the end. */
+static bool next_part(const char **at, struct code_part *ret_part)
+{
+	uint64_t words[3];
+	for (int i = 0; i < 3; i++) {
+		char *end;
+		words[i] = strtoull(*at, &end, 16);
+		if (end == *at)
+			return false;
+		*at = end;
+	}
+	*ret_part = (struct code_part){ words[0], words[1], words[2] };
+	return true;
+}
+
 bool module_names_address(const struct module_names *m, uint64_t offset, uint64_t *ret_address)
 {
 	if (!m->have_file) {
 		*ret_address = offset;
 		return true;
 	}
-	if (elf_file_address(&m->file, offset, ret_address))
-		return true;
-	for (uint32_t i = 0; i < m->file.segment_count; i++) {
-		const Elf64_Phdr *p = &m->file.segments[i];
-		if (p->p_type == PT_LOAD && (p->p_flags & PF_X) && offset >= p->p_offset && offset - p->p_offset < p->p_memsz) {
-			*ret_address = offset - p->p_offset + p->p_vaddr;
+	if (!is_debug_file(&m->file))
+		return elf_file_address(&m->file, offset, ret_address);
+	const char *at = m->module->code;
+	for (struct code_part part; next_part(&at, &part);)
+		if (offset >= part.offset && offset - part.offset < part.bytes) {
+			*ret_address = offset - part.offset + part.address;
 			return true;
 		}
-	}
 	return false;
 }
 
@@ -185,12 +211,13 @@ bool module_names_offset(const struct module_names *m, uint64_t address, uint64_
 		*ret_offset = address;
 		return true;
 	}
-	for (uint32_t i = 0; i < m->file.segment_count; i++) {
-		const Elf64_Phdr *p = &m->file.segments[i];
-		if (p->p_type == PT_LOAD && (p->p_flags & PF_X) && address >= p->p_vaddr && address - p->p_vaddr < p->p_memsz) {
-			*ret_offset = address - p->p_vaddr + p->p_offset;
+	if (!is_debug_file(&m->file))
+		return elf_file_offset(&m->file, address, ret_offset);
+	const char *at = m->module->code;
+	for (struct code_part part; next_part(&at, &part);)
+		if (address >= part.address && address - part.address < part.bytes) {
+			*ret_offset = address - part.address + part.offset;
 			return true;
 		}
-	}
-	return elf_file_offset(&m->file, address, ret_offset);
+	return false;
 }

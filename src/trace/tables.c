@@ -46,9 +46,10 @@ static void take_module(struct tables_gathering *g, const struct event *e)
 	if (!at->module || at->module >= SPARSE_LIMIT(g->summary->counts[EVENT_module]))
 		return;
 	while (g->modules.length <= at->module)
-		vec_push(&g->modules, ((struct module){ .number = (uint32_t)g->modules.length, .path = "", .build_id = "" }));
+		vec_push(&g->modules, ((struct module){ .number = (uint32_t)g->modules.length, .path = "", .build_id = "", .code = "" }));
 	g->modules.items[at->module] = (struct module){ at->module, at->kind, at->device, at->inode,
-							arena_strdup(arena, tail_text(e, 0)), arena_strdup(arena, tail_text(e, 1)) };
+							arena_strdup(arena, tail_text(e, 0)), arena_strdup(arena, tail_text(e, 1)),
+							arena_strdup(arena, tail_text(e, 2)) };
 }
 
 static void take_frame(struct tables_gathering *g, const struct event *e)
@@ -126,7 +127,7 @@ struct tables_gathering *tables_gather(const struct trace *trace)
 	g->tables = mem_zalloc(sizeof(*g->tables));
 	g->summary = trace_summary(trace);
 	g->threads = thread_builder_new(g->tables, trace);
-	vec_push(&g->modules, ((struct module){ .path = "", .build_id = "" }));
+	vec_push(&g->modules, ((struct module){ .path = "", .build_id = "", .code = "" }));
 	vec_push(&g->frames, (struct frame){ 0 });
 	return g;
 }

@@ -30,6 +30,7 @@ struct module {
 	uint32_t number, kind;   /* MODULE_KIND_ */
 	uint64_t device, inode;
 	const char *path, *build_id; /* "" unknown */
+	const char *code;        /* "OFFSET BYTES ADDRESS ..." of its parts with code, "" unknown */
 };
 
 struct frame {
