@@ -60,9 +60,9 @@ static uint64_t away_ns(const struct scene *scene, uint32_t thread, uint64_t fro
 
 /* It ended, came back from where it was, or went to rest, as the loop was about to
  * end: not behind it, as all threads do when their process ends. */
-static bool changed_with(const struct scene *scene, uint32_t thread, uint64_t away_until_ns, uint64_t from, uint64_t to)
+static bool changed_with(const struct scene *scene, uint32_t thread, uint64_t away_until_ns, uint64_t from, uint64_t to, uint64_t late)
 {
-	uint64_t early = (to - from) / 50 + 10000000, begin = to - from > early ? to - early : from, late = to + 1000000;
+	uint64_t early = (to - from) / 50 + 10000000, begin = to - from > early ? to - early : from;
 	uint64_t end = scene->tables->threads[thread].end_ns;
 	const struct episode *e = scene_episode(scene, thread, begin);
 
@@ -76,6 +76,9 @@ static bool changed_with(const struct scene *scene, uint32_t thread, uint64_t aw
 uint32_t loop_partner(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, uint8_t *ret_confidence)
 {
 	const struct tables *tables = scene->tables;
+	const struct episode *ends = scene_episode(scene, thread, to_ns - 1);
+	/* One that spins sees the change before the other has even gone on. */
+	uint64_t late = ends && loop_is(scene, ends) ? to_ns : to_ns + 1000000;
 	uint64_t best_score = 0, window = to_ns - from_ns;
 	uint32_t best = 0;
 
@@ -93,7 +96,7 @@ uint32_t loop_partner(const struct scene *scene, uint32_t thread, uint64_t from_
 		score = times.ns[SPAN_RUNNABLE] * 4 + times.ns[SPAN_STOPPED] * 4 + times.ns[SPAN_RUNNING] * 2 + away / 2 +
 			times.ns[SPAN_WAITING] / 4;
 		if (to_ns < scene->end_ns && times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE] + away > window / 2 &&
-		    changed_with(scene, i, away_until, from_ns, to_ns))
+		    changed_with(scene, i, away_until, from_ns, to_ns, late))
 			score += window;
 		if (!own)
 			score /= 2;
