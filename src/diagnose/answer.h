@@ -11,6 +11,8 @@
  * they only alternate between states. */
 void answer_chain(const struct describer *d, const struct pieces *pieces, const struct walk_steps *steps,
 		  struct diagnosis *diagnosis);
+/* False for links that texts leave out: too short to matter, of too many. */
+bool answer_link_shown(const struct diagnosis *diagnosis, const struct chain_link *link);
 /* The way from the victim to the step. */
 void answer_path(const struct describer *d, const struct pieces *pieces, const struct walk_steps *steps, uint32_t step,
 		 struct diagnosis *diagnosis);

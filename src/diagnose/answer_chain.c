@@ -6,6 +6,7 @@
 #include "diagnose/answer.h"
 #include "diagnose/busy.h"
 
+#define MANY_LINKS 24      /* of more, short ones are not shown */
 /* A stay this short, between two of the same thread, says nothing by itself. */
 #define FLICKER_NS 20000000ull
 
@@ -171,6 +172,11 @@ void answer_chain(const struct describer *d, const struct pieces *pieces, const 
 	vec_done(&smoothed);
 }
 
+bool answer_link_shown(const struct diagnosis *diagnosis, const struct chain_link *link)
+{
+	return diagnosis->chain_count <= MANY_LINKS || (link->end_ns - link->start_ns) * 200 >= diagnosis->end_ns - diagnosis->start_ns;
+}
+
 /* Time charged to the step or to steps below it. */
 static uint64_t step_ns(const struct pieces *pieces, const struct walk_steps *steps, uint32_t step)
 {
@@ -202,23 +208,17 @@ static const char *wait_words(const struct describer *d, const struct episode *e
 }
 
 /* On a busy machine a computing thread stands in the queue for most of the time. */
-static bool ran_too(const struct scene *scene, const struct piece *p)
+static bool computed(const struct state_times *times)
 {
-	struct state_times times;
-
-	scene_state_times(scene, p->thread, p->start_ns, p->end_ns, &times);
-	return times.ns[SPAN_RUNNING] * 12 > times.ns[SPAN_RUNNABLE];
+	return times->ns[SPAN_RUNNING] * 12 > times->ns[SPAN_RUNNABLE];
 }
 
-static const char *computing_words(const struct describer *d, const struct piece *p)
+static const char *computing_words(const struct describer *d, const struct state_times *times)
 {
-	struct state_times times;
-
-	scene_state_times(d->scene, p->thread, p->start_ns, p->end_ns, &times);
-	if (times.ns[SPAN_RUNNABLE] * 10 < times.ns[SPAN_RUNNING])
+	if (times->ns[SPAN_RUNNABLE] * 10 < times->ns[SPAN_RUNNING])
 		return "computing";
 	return arena_printf(d->arena, "computing (it ran %s and waited for a processor %s)",
-			    describe_time(d->arena, times.ns[SPAN_RUNNING]), describe_time(d->arena, times.ns[SPAN_RUNNABLE]));
+			    describe_time(d->arena, times->ns[SPAN_RUNNING]), describe_time(d->arena, times->ns[SPAN_RUNNABLE]));
 }
 
 /* What the thread of a step did for most of its share: it waited, when a step
@@ -227,6 +227,7 @@ static const char *step_words(const struct describer *d, const struct pieces *pi
 			      uint32_t step, uint32_t below)
 {
 	const struct piece *best = NULL;
+	struct state_times times = { 0 };
 
 	if (below && steps->items[below].episode)
 		return wait_words(d, &d->scene->episodes[steps->items[below].episode - 1]);
@@ -236,7 +237,10 @@ static const char *step_words(const struct describer *d, const struct pieces *pi
 	for (size_t i = 0; i < pieces->length; i++) {
 		const struct piece *p = &pieces->items[i];
 
-		if (p->step == step && (!best || p->end_ns - p->start_ns > best->end_ns - best->start_ns))
+		if (p->step != step)
+			continue;
+		times.ns[p->state] += p->end_ns - p->start_ns;
+		if (!best || p->end_ns - p->start_ns > best->end_ns - best->start_ns)
 			best = p;
 	}
 	if (!best)
@@ -247,8 +251,8 @@ static const char *step_words(const struct describer *d, const struct pieces *pi
 		return wait_words(d, &d->scene->episodes[d->scene->waits[best->wait].episode]);
 	if (best->state == SPAN_STOPPED)
 		return "stopped";
-	if (best->state == SPAN_RUNNING || (best->state == SPAN_RUNNABLE && ran_too(d->scene, best)))
-		return computing_words(d, best);
+	if (best->state == SPAN_RUNNING || (best->state == SPAN_RUNNABLE && computed(&times)))
+		return computing_words(d, &times);
 	return best->state == SPAN_RUNNABLE ? "runnable, without a processor" : span_state_name(best->state);
 }
 

@@ -94,6 +94,9 @@ static void put_parties(struct json *json, const struct diagnosis *g)
 	answer_actor_json(json, &g->culprit);
 	json_text(json, "function", g->culprit.function);
 	json_text(json, "module", g->culprit.module);
+	json_text(json, "file", g->culprit.file);
+	json_u64(json, "line", g->culprit.line);
+	json_u64(json, "share", g->culprit.share);
 	json_text(json, "object", g->culprit.object);
 	json_bool(json, "internal", g->culprit.internal);
 	json_u64(json, "confidence", g->confidence);
@@ -102,6 +105,10 @@ static void put_parties(struct json *json, const struct diagnosis *g)
 
 void answer_json(struct json *json, const struct diagnosis *g)
 {
+	uint64_t shown = 0;
+
+	for (size_t i = 0; i < g->chain_count; i++)
+		shown += answer_link_shown(g, &g->chain[i]);
 	json_text(json, "verdict", verdict_name(g->verdict));
 	json_object(json, "window");
 	json_u64(json, "start_ns", g->start_ns);
@@ -126,5 +133,7 @@ void answer_json(struct json *json, const struct diagnosis *g)
 	put_deeds(json, "alternatives", g->alternatives, g->alternative_count);
 	answer_contrast_json(json, "baseline", g->contrast);
 	put_plan(json, g);
+	json_u64(json, "questions", g->questions);
+	json_u64(json, "segments", shown);
 	json_text(json, "text", g->text);
 }

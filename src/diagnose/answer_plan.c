@@ -66,7 +66,7 @@ void answer_plan(const struct describer *d, struct diagnosis *g)
 	const struct scene *scene = d->scene;
 	uint64_t window = g->end_ns - g->start_ns;
 	bool unsure = g->confidence < SURE || g->culprit.kind == ACTOR_UNKNOWN;
-	bool computing = g->path_count && !strcmp(g->path[g->path_count - 1].words, "computing");
+	bool computing = g->path_count && !strncmp(g->path[g->path_count - 1].words, "computing", 9);
 
 	bool lost = g->lost_ns || (scene->trace && trace_summary(scene->trace)->lost);
 	bool all = unsure && window && g->unknown_ns * 10 > window;

@@ -44,6 +44,11 @@ void answer_place(struct arena *arena, struct buf *buf, const struct actor *a)
 		buf_printf(buf, " in %s", escaped(arena, a->function));
 	if (a->function && a->module && !strstr(a->function, a->module))
 		buf_printf(buf, " (%s)", escaped(arena, a->module));
+	if (a->file) {
+		const char *slash = strrchr(a->file, '/');
+
+		buf_printf(buf, " at %s:%" PRIu32, escaped(arena, slash ? slash + 1 : a->file), a->line);
+	}
 	if (a->inner)
 		buf_printf(buf, ", below it %s", escaped(arena, a->inner));
 }
@@ -117,6 +122,8 @@ static void tell_culprit(const struct describer *d, const struct diagnosis *g, s
 		buf_printf(buf, ", which had the processor that %s needed", last ? answer_who(d->arena, &last->actor) : "it");
 	else if (last && last->actor.thread == c->thread && last->words[0])
 		buf_printf(buf, ", %s for %s of that time", escaped(d->arena, last->words), describe_time(d->arena, last->ns));
+	if (c->share)
+		buf_printf(buf, ", %u %% of its processor time there", c->share);
 	buf_printf(buf, "; it is %s.", c->thread == g->victim.thread ? "the victim itself"
 		   : c->internal ? "in the same process" : "in another process");
 	if (g->confidence < 60)

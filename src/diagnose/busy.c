@@ -318,6 +318,56 @@ bool busy_sample_in(const struct scene *scene, struct names *names, const struct
 	return innermost_in(scene, names, sample->kstack, function) || innermost_in(scene, names, sample->ustack, function);
 }
 
+#define SAMPLES_LOOKED_AT 200
+#define SAMPLES_LEAST 10
+
+/* The frame of the function in the sample's stack, innermost; 0 none. */
+static uint32_t frame_in(const struct scene *scene, struct names *names, uint32_t node, const struct busy_frame *function)
+{
+	for (unsigned i = 0; i < 256 && node && node < scene->tables->frame_count; i++) {
+		const struct name *name = names_frame(names, node);
+
+		if (name->function[0] && !strcmp(name->function, function->function) && !strcmp(name->module, function->module))
+			return node;
+		node = scene->tables->frames[node].parent;
+	}
+	return 0;
+}
+
+unsigned busy_share_of(const struct scene *scene, struct names *names, uint32_t thread, uint64_t from_ns, uint64_t to_ns,
+		       const struct busy_frame *function, uint32_t *ret_node)
+{
+	const struct scene_thread *t = &scene->threads[thread];
+	uint32_t from = scene_samples_from(scene, thread, from_ns), to = scene_samples_from(scene, thread, to_ns);
+	uint32_t stride = to - from > SAMPLES_LOOKED_AT ? (to - from) / SAMPLES_LOOKED_AT : 1;
+	unsigned samples = 0, inside = 0;
+	uint64_t most = 0;
+	struct map counts;
+
+	*ret_node = 0;
+	if (!names || !function->function[0])
+		return 0;
+	map_init(&counts);
+	for (uint32_t i = from; i < to; i += stride) {
+		const struct sample *s = &scene->samples[t->samples.items[i]];
+		uint32_t node = frame_in(scene, names, s->ustack ? s->ustack : s->kstack, function);
+		uint64_t *count;
+
+		samples++;
+		if (!node)
+			continue;
+		inside++;
+		count = map_at(&counts, scene->tables->frames[node].address, NULL);
+		++*count;
+		if (*count > most) {
+			most = *count;
+			*ret_node = node;
+		}
+	}
+	map_done(&counts);
+	return samples >= SAMPLES_LEAST ? inside * 100 / samples : 0;
+}
+
 int busy_share_in(const struct scene *scene, struct names *names, uint32_t thread, uint64_t from_ns, uint64_t to_ns,
 		       const char *function)
 {

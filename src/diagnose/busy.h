@@ -42,6 +42,11 @@ enum busy_effort {
 void busy_find(struct arena *arena, struct busies *busies, uint32_t thread, uint64_t from_ns, uint64_t to_ns,
 	       enum busy_effort effort, struct busy *ret_busy);
 
+/* Share (per cent) of the thread's samples that are in the function of this text, or
+ * below it; 0 when there are too few. *ret_node: its frame that most of them have. */
+unsigned busy_share_of(const struct scene *scene, struct names *names, uint32_t thread, uint64_t from_ns, uint64_t to_ns,
+		       const struct busy_frame *function, uint32_t *ret_node);
+
 /* How often the thread asked to give up the processor, as far as the trace says. */
 uint64_t busy_yields(struct busies *busies, uint32_t thread, uint64_t from_ns, uint64_t to_ns);
 

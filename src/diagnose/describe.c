@@ -170,6 +170,8 @@ void describe_busy(const struct describer *d, uint64_t from_ns, uint64_t to_ns, 
 {
 	const struct busy_frame *best, *look_at;
 	struct busy busy = { 0 };
+	const char *file;
+	uint32_t node, line;
 
 	if (d->busies)
 		busy_find(d->arena, d->busies, actor->thread, from_ns, to_ns, BUSY_VERDICT, &busy);
@@ -189,6 +191,11 @@ void describe_busy(const struct describer *d, uint64_t from_ns, uint64_t to_ns, 
 	actor->module = best->module[0] ? arena_strdup(d->arena, best->module) : NULL;
 	if (best != &busy.path[busy.hot])
 		actor->inner = arena_strdup(d->arena, busy.path[busy.hot].text);
+	actor->share = (uint8_t)busy_share_of(d->scene, d->names, actor->thread, from_ns, to_ns, best, &node);
+	if (node && names_source(d->names, node, &file, &line)) {
+		actor->file = arena_strdup(d->arena, file);
+		actor->line = line;
+	}
 }
 
 const char *describe_time(struct arena *arena, uint64_t ns)

@@ -18,6 +18,11 @@
 #include "diagnose/starved.h"
 #include "diagnose/trigger.h"
 
+/* A person is asked where the next best suspect has at least this confidence, and at
+ * most so much less than the best, per cent. */
+#define ASK_LEAST 40
+#define ASK_NEAR 15
+
 struct diagnoser {
 	const struct scene *scene;
 	struct names *names;
@@ -42,6 +47,7 @@ struct investigation {
 	struct suspects suspects;     /* scratch */
 	struct vec(struct suspect) alternatives;
 	struct vec(struct suspect) answers; /* best suspect per episode asked about */
+	struct vec(uint8_t) rivals;   /* confidence of the next best to each of those, per cent */
 	struct map asked;             /* episode -> index into answers + 1, 0 nobody */
 	uint32_t circle[64];
 	unsigned circle_count;
@@ -144,6 +150,15 @@ static unsigned give(struct walk *walk, const struct suspect *suspect, struct ho
 	return suspect->hop_count;
 }
 
+/* Of the best suspect that is another thread than the first. */
+static uint8_t rival_confidence(const struct suspects *suspects)
+{
+	for (size_t i = 1; i < suspects->length; i++)
+		if (suspects_thread(&suspects->items[i]) != suspects_thread(&suspects->items[0]))
+			return suspects->items[i].confidence;
+	return 0;
+}
+
 /* Asked only about waits that matter for the window; the answer is the same each
  * time the walk comes by. */
 static unsigned on_missing(struct walk *walk, const struct episode *episode, uint64_t from, uint64_t to,
@@ -175,6 +190,7 @@ static unsigned on_missing(struct walk *walk, const struct episode *episode, uin
 		return 0;
 	}
 	vec_push(&v->answers, v->suspects.items[0]);
+	vec_push(&v->rivals, rival_confidence(&v->suspects));
 	map_put(&v->asked, number, v->answers.length);
 	for (size_t i = 1; i < v->suspects.length && i < 8; i++)
 		vec_push(&v->alternatives, v->suspects.items[i]);
@@ -424,6 +440,13 @@ static void blame(struct investigation *v, const struct account *a)
 	} else if (a->state == SPAN_UNKNOWN) {
 		d->confidence = 30;
 	}
+	/* A circle is closed by a suspicion where no wake-up closes it. */
+	if (a->charge == CHARGE_CIRCLE) {
+		const uint64_t *asked = map_find(&v->asked, w->episode);
+
+		if (asked && *asked && v->answers.items[*asked - 1].confidence < d->confidence)
+			d->confidence = v->answers.items[*asked - 1].confidence;
+	}
 }
 
 /* ---- parts of the answer ---- */
@@ -573,6 +596,21 @@ static void add_up(struct investigation *v)
 	}
 }
 
+/* Forks on the way to the step at which another is nearly as good. */
+static unsigned count_questions(const struct investigation *v, uint32_t step)
+{
+	unsigned questions = 0;
+
+	for (; step; step = v->steps.items[step].parent) {
+		const uint64_t *asked = v->steps.items[step].episode ? map_find(&v->asked, v->steps.items[step].episode - 1) : NULL;
+
+		if (asked && *asked && v->rivals.items[*asked - 1] >= ASK_LEAST &&
+		    v->rivals.items[*asked - 1] + ASK_NEAR >= v->answers.items[*asked - 1].confidence)
+			questions++;
+	}
+	return questions;
+}
+
 static void begin(struct investigation *v, struct arena *arena, struct diagnoser *diagnoser, const struct diagnose_request *request)
 {
 	const struct scene *scene = diagnoser->scene;
@@ -599,6 +637,7 @@ static void done(struct investigation *v)
 	vec_done(&v->suspects);
 	vec_done(&v->alternatives);
 	vec_done(&v->answers);
+	vec_done(&v->rivals);
 }
 
 unsigned diagnoser_way(struct diagnoser *diagnoser, const struct diagnose_request *request, uint32_t *threads, unsigned most)
@@ -655,6 +694,8 @@ struct diagnosis *diagnose(struct arena *arena, struct diagnoser *diagnoser, con
 	collect_alternatives(&v);
 	add_up(&v);
 	answer_chain(&v.describer, &v.pieces, &v.steps, v.d);
+	if (culprit)
+		v.d->questions = count_questions(&v, v.pieces.items[culprit->biggest].step);
 	if (culprit)
 		answer_path(&v.describer, &v.pieces, &v.steps, v.pieces.items[culprit->biggest].step, v.d);
 	collect_contrast(&v);

@@ -40,6 +40,9 @@ struct actor {
 	const char *function;     /* NULL unknown */
 	const char *module;       /* NULL unknown */
 	const char *inner;        /* the place itself, where it has no name and `function` is a caller; else NULL */
+	const char *file;         /* source of where most of that function's time went; NULL unknown */
+	uint32_t line;
+	uint8_t share;            /* of its time on the processor, per cent, that the function took; 0 unknown */
 	const char *object;       /* what it works or waits on, in words; NULL unknown */
 	bool internal;            /* of the victim's process */
 };
@@ -126,6 +129,7 @@ struct diagnosis {
 	const struct deed *alternatives;
 	size_t alternative_count;
 	const struct contrast *contrast; /* that the answer rests on, or adds to it; NULL none */
+	unsigned questions;           /* forks on the path that a person would be asked about */
 	const struct plan_step *plan;
 	size_t plan_count;
 	const char *text;

@@ -533,11 +533,6 @@ static int surer(const void *a, const void *b)
 	return x->hop_count < y->hop_count ? -1 : x->hop_count > y->hop_count;
 }
 
-static uint32_t last_hop(const struct suspect *s)
-{
-	return s->hops[s->hop_count - 1].thread;
-}
-
 void suspects_find(struct inquiry *inquiry, const struct episode *episode, uint64_t from_ns, uint64_t to_ns,
 		   const uint32_t *waiting, unsigned waiting_count, struct suspects *suspects, bool *ret_alone)
 {
@@ -569,7 +564,7 @@ void suspects_find(struct inquiry *inquiry, const struct episode *episode, uint6
 	 * thread waits for what only it could do. */
 	alone = ask_process(&q);
 	for (size_t i = 0; i < suspects->length; i++)
-		alone &= suspects->items[i].confidence < 45 || is_waiting(&q, last_hop(&suspects->items[i]));
+		alone &= suspects->items[i].confidence < 45 || is_waiting(&q, suspects_thread(&suspects->items[i]));
 	if (alone && !q.wait->hint)
 		suspects->length = 0;
 	*ret_alone = alone && !suspects->length;

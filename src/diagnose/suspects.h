@@ -22,6 +22,11 @@ struct suspect {
 
 struct suspects vec(struct suspect);
 
+static inline uint32_t suspects_thread(const struct suspect *suspect)
+{
+	return suspect->hops[suspect->hop_count - 1].thread;
+}
+
 struct inquiry {
 	const struct scene *scene;
 	const struct ends *ends;

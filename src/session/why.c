@@ -163,7 +163,7 @@ static void put_chain(struct arena *arena, const struct session *session, const 
 	for (size_t i = 0; i < g->chain_count; i++) {
 		const struct chain_link *l = &g->chain[i];
 
-		if (g->chain_count > 24 && (l->end_ns - l->start_ns) * 200 < window) {
+		if (!answer_link_shown(g, l)) {
 			left_out++;
 			continue;
 		}

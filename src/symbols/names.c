@@ -292,6 +292,25 @@ static const struct name *resolve(struct names *n, uint32_t module, uint64_t off
 	return name;
 }
 
+bool names_source(struct names *n, uint32_t node, const char **ret_file, uint32_t *ret_line)
+{
+	struct name name = *names_frame(n, node);
+	struct module_names *m = &n->modules[name.module_number];
+	uint64_t address;
+
+	if (!name.module_number)
+		return false;
+	if (!name.line) {
+		module_names_load(m, n->options.symfs);
+		if (!m->have_file || !module_names_address(m, name.address, &address))
+			return false;
+		find_lines(n, m, address, &name);
+	}
+	*ret_file = name.file;
+	*ret_line = name.line;
+	return name.line && name.file[0];
+}
+
 const struct name *names_place(struct names *n, uint32_t module, uint64_t address)
 {
 	if (module >= n->tables->module_count)

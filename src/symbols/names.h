@@ -59,6 +59,9 @@ const struct name *names_frame(struct names *names, uint32_t node);
 const struct name *names_place(struct names *names, uint32_t module, uint64_t address);
 /* names_frame(...)->function_start without looking at any symbol table. */
 uint64_t names_function_start(struct names *names, uint32_t node);
+/* Source file and line of a frame, whatever the options say: reads debug information.
+ * False when there is none; *ret_file stays until names_close. */
+bool names_source(struct names *names, uint32_t node, const char **ret_file, uint32_t *ret_line);
 /* Name of an address in the kernel, as events hold it. */
 const struct name *names_kernel(struct names *names, uint64_t kernel_address);
 
