@@ -13,7 +13,7 @@
 #include "diagnose/account.h"
 #include "diagnose/answer.h"
 #include "diagnose/busy.h"
-#include "diagnose/hangs.h"
+#include "diagnose/diagnoser.h"
 #include "diagnose/loops.h"
 #include "diagnose/starved.h"
 #include "diagnose/trigger.h"
@@ -22,16 +22,6 @@
  * most so much less than the best, per cent. */
 #define ASK_LEAST 40
 #define ASK_NEAR 15
-
-struct diagnoser {
-	const struct scene *scene;
-	struct names *names;
-	struct ends ends;
-	struct side side;
-	struct busies *busies;
-	struct hangs_found hangs_found;
-	struct arena arena;
-};
 
 struct investigation {
 	struct arena *arena;
@@ -78,53 +68,6 @@ const char *actor_kind_name(enum actor_kind kind)
 	case ACTOR_UNKNOWN: return "unknown";
 	}
 	return "unknown";
-}
-
-int diagnoser_open(const struct scene *scene, struct names *names, struct diagnoser **ret_diagnoser, struct err *err)
-{
-	struct diagnoser *d = mem_zalloc(sizeof(*d));
-
-	(void)err;
-	arena_init(&d->arena);
-	d->scene = scene;
-	d->names = names;
-	ends_build(&d->arena, scene, &d->ends);
-	side_init(&d->side, scene, names);
-	d->busies = busies_new(scene, names);
-	*ret_diagnoser = d;
-	return 0;
-}
-
-void diagnoser_close(struct diagnoser *diagnoser)
-{
-	if (!diagnoser)
-		return;
-	busies_free(diagnoser->busies);
-	free(diagnoser->hangs_found.hangs);
-	side_done(&diagnoser->side);
-	ends_done(&diagnoser->ends);
-	arena_done(&diagnoser->arena);
-	free(diagnoser);
-}
-
-const struct scene *diagnoser_scene(const struct diagnoser *diagnoser)
-{
-	return diagnoser->scene;
-}
-
-const struct ends *diagnoser_ends(const struct diagnoser *diagnoser)
-{
-	return &diagnoser->ends;
-}
-
-struct side *diagnoser_side(struct diagnoser *diagnoser)
-{
-	return &diagnoser->side;
-}
-
-struct hangs_found *diagnoser_hangs_found(struct diagnoser *diagnoser)
-{
-	return &diagnoser->hangs_found;
 }
 
 /* ---- the walk's questions ---- */
@@ -206,70 +149,6 @@ static void walk_victim(struct investigation *v)
 }
 
 /* ---- yield loops without a wait ---- */
-
-bool diagnoser_spins(const struct diagnoser *diagnoser, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
-{
-	int share = busy_share_in(diagnoser->scene, diagnoser->names, thread, from_ns, to_ns, "sched_yield");
-	uint64_t yields;
-
-	if (share >= 0 && (share < 10 || share >= 50))
-		return share >= 50;
-	yields = busy_yields(diagnoser->busies, thread, from_ns, to_ns);
-	return yields >= 100 && yields * 5000000 > to_ns - from_ns; /* every 5 ms at the least */
-}
-
-unsigned diagnoser_work_share(const struct diagnoser *diagnoser, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
-{
-	int share = busy_share_in(diagnoser->scene, diagnoser->names, thread, from_ns, to_ns, "sched_yield");
-
-	return share > 0 ? 100 - (unsigned)share : 100;
-}
-
-bool diagnoser_spin_window(const struct diagnoser *diagnoser, uint32_t thread, uint64_t from_ns, uint64_t to_ns,
-			   uint64_t *ret_from_ns, uint64_t *ret_to_ns)
-{
-	const struct scene *scene = diagnoser->scene;
-	const struct scene_thread *t = &scene->threads[thread];
-	uint64_t begin = 0, last = 0, longest = 0;
-	unsigned yields = 0, others = 0, most = 0;
-
-	if (!diagnoser->names)
-		return false;
-	for (uint32_t i = scene_samples_from(scene, thread, from_ns); i <= t->samples.count; i++) {
-		const struct sample *s = i < t->samples.count ? &scene->samples[t->samples.items[i]] : NULL;
-		bool over = !s || s->time > to_ns;
-
-		if (!over && busy_sample_in(scene, diagnoser->names, s, "sched_yield")) {
-			if (!yields)
-				begin = s->time;
-			last = s->time;
-			yields++;
-			others = 0;
-			continue;
-		}
-		others++;
-		/* Work between two looks at the flag is shorter than the looking. */
-		if (yields && (over || others > yields || others > 100)) {
-			if (last - begin > longest) {
-				longest = last - begin;
-				most = yields;
-				*ret_from_ns = begin;
-				*ret_to_ns = last;
-			}
-			yields = others = 0;
-		}
-		if (over)
-			break;
-	}
-	return most >= 10;
-}
-
-uint32_t diagnoser_spin_partner(const struct diagnoser *diagnoser, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
-{
-	uint8_t confidence;
-
-	return loop_partner(diagnoser->scene, thread, from_ns, to_ns, &confidence);
-}
 
 /* Charges the running time of a spinning thread to the one it spins for. */
 static void charge_spinning(struct investigation *v, uint32_t thread)

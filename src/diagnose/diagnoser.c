@@ -1,0 +1,51 @@
+/* Opening and closing of what is kept between questions, see diagnoser.h. */
+#include "diagnose/diagnoser.h"
+
+#include <stdlib.h>
+
+int diagnoser_open(const struct scene *scene, struct names *names, struct diagnoser **ret_diagnoser, struct err *err)
+{
+	struct diagnoser *d = mem_zalloc(sizeof(*d));
+
+	(void)err;
+	arena_init(&d->arena);
+	d->scene = scene;
+	d->names = names;
+	ends_build(&d->arena, scene, &d->ends);
+	side_init(&d->side, scene, names);
+	d->busies = busies_new(scene, names);
+	*ret_diagnoser = d;
+	return 0;
+}
+
+void diagnoser_close(struct diagnoser *diagnoser)
+{
+	if (!diagnoser)
+		return;
+	busies_free(diagnoser->busies);
+	free(diagnoser->hangs_found.hangs);
+	side_done(&diagnoser->side);
+	ends_done(&diagnoser->ends);
+	arena_done(&diagnoser->arena);
+	free(diagnoser);
+}
+
+const struct scene *diagnoser_scene(const struct diagnoser *diagnoser)
+{
+	return diagnoser->scene;
+}
+
+const struct ends *diagnoser_ends(const struct diagnoser *diagnoser)
+{
+	return &diagnoser->ends;
+}
+
+struct side *diagnoser_side(struct diagnoser *diagnoser)
+{
+	return &diagnoser->side;
+}
+
+struct hangs_found *diagnoser_hangs_found(struct diagnoser *diagnoser)
+{
+	return &diagnoser->hangs_found;
+}

@@ -1,0 +1,18 @@
+/* What is kept between the questions of a session. Private to the diagnosis. */
+#ifndef DIAGNOSE_DIAGNOSER_H
+#define DIAGNOSE_DIAGNOSER_H
+
+#include "diagnose/busy.h"
+#include "diagnose/hangs.h"
+
+struct diagnoser {
+	const struct scene *scene;
+	struct names *names;
+	struct ends ends;
+	struct side side;
+	struct busies *busies;
+	struct hangs_found hangs_found;
+	struct arena arena;
+};
+
+#endif
