@@ -240,7 +240,9 @@ static void on_signal(struct gatherer *b, const struct event *e)
 
 	if (!target)
 		return;
-	vec_push(&b->signals, ((struct sent_signal){ e->time, e->number, thread_of(b, e->tid, e->time), target, s->number }));
+	/* an interrupt's is not that of the thread it interrupted */
+	vec_push(&b->signals, ((struct sent_signal){ e->time, e->number,
+						      s->context == CONTEXT_thread ? thread_of(b, e->tid, e->time) : 0, target, s->number }));
 }
 
 static void on_throttle(struct gatherer *b, const struct event *e)

@@ -63,9 +63,20 @@ static void builder_done(struct builder *b)
 	arena_done(&b->arena);
 }
 
+/* The thread behind a source, where its number is known: "of NAME[TID]". */
+static const char *behind(const struct graph *graph, const struct built_thread *thread, const char *word, char *name, size_t size)
+{
+	uint32_t entry = thread->number ? tables_thread(graph->tables, (uint32_t)thread->number, thread->first_ns) : 0;
+
+	name[0] = 0;
+	if (thread->number)
+		snprintf(name, size, " %s %s[%" PRIu64 "]", word, entry ? graph->tables->threads[entry].comm : "", thread->number);
+	return name;
+}
+
 static void source_name(const struct graph *graph, const struct built_thread *thread, char *name, size_t size)
 {
-	uint32_t armer;
+	char whose[64];
 
 	switch (thread->cause) {
 	case WAKE_CAUSE_timeout:
@@ -75,13 +86,7 @@ static void source_name(const struct graph *graph, const struct built_thread *th
 		snprintf(name, size, thread->number ? "the recorder" : "idle processor");
 		break;
 	case WAKE_CAUSE_timer:
-		armer = thread->number ? tables_thread(graph->tables, (uint32_t)thread->number, thread->first_ns) : 0;
-		if (armer)
-			snprintf(name, size, "timer of %s[%" PRIu64 "]", graph->tables->threads[armer].comm, thread->number);
-		else if (thread->number)
-			snprintf(name, size, "timer of [%" PRIu64 "]", thread->number);
-		else
-			snprintf(name, size, "timer");
+		snprintf(name, size, "timer%s", behind(graph, thread, "of", whose, sizeof(whose)));
 		break;
 	case WAKE_CAUSE_network:
 		snprintf(name, size, "network");
@@ -104,7 +109,7 @@ static void source_name(const struct graph *graph, const struct built_thread *th
 		snprintf(name, size, "work set off by an interrupt");
 		break;
 	case WAKE_CAUSE_other_cpu:
-		snprintf(name, size, "another processor");
+		snprintf(name, size, "another processor%s", behind(graph, thread, "for", whose, sizeof(whose)));
 		break;
 	default:
 		if ((unsigned)(thread->number >> 32) == CONTEXT_thread)

@@ -142,6 +142,7 @@ struct cpu_state {
 	uint32_t node;          /* row, GRAPH_NONE */
 	uint32_t node_event;
 	uint64_t node_key;
+	bool node_sends;        /* it sends a signal or queues work: the wake-up that follows is due to that */
 	uint32_t woken;
 	uint32_t first_target;  /* tid it woke first */
 	uint32_t first_row;

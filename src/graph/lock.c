@@ -9,6 +9,7 @@
 struct release {
 	uint64_t ns, start, end;
 	uint32_t event, row, tid, owner;
+	uint32_t generation;    /* of the file: its inode may be another's later */
 };
 
 struct locked_file {
@@ -19,7 +20,7 @@ struct locked_file {
 struct file_locks {
 	struct map file_of;     /* object -> index */
 	struct vec(struct locked_file) files;
-	struct map refused;     /* object and owner -> time of the first refusal */
+	struct map refused;     /* file and owner -> time of the first refusal */
 };
 
 void locks_init(struct builder *b)
@@ -57,7 +58,7 @@ static void granted(struct builder *b, const struct event *e, const struct event
 	for (unsigned i = 0; i < RELEASES; i++) {
 		const struct release *r = &file->releases[i];
 
-		if (!r->event || r->owner == l->owner || r->end < l->start || r->start > l->end || r->ns < refused_ns)
+		if (!r->event || r->owner == l->owner || r->generation != l->generation || r->end < l->start || r->start > l->end || r->ns < refused_ns)
 			continue;
 		if (!best || r->ns > best->ns)
 			best = r;
@@ -76,7 +77,7 @@ static void granted(struct builder *b, const struct event *e, const struct event
 void file_lock_event(struct builder *b, const struct event *e, struct slot *slot)
 {
 	const struct event_file_lock *l = event_as(e, file_lock);
-	uint64_t key = hash_u64(l->object) ^ ((uint64_t)l->owner << 8 | l->family), *refused;
+	uint64_t key = hash_u64(hash_u64(l->object) ^ l->generation) ^ ((uint64_t)l->owner << 8 | l->family), *refused;
 
 	if (slot->row == GRAPH_NONE)
 		return;
@@ -87,7 +88,7 @@ void file_lock_event(struct builder *b, const struct event *e, struct slot *slot
 			return;
 		file->releases[file->next++ % RELEASES] = (struct release){
 			.ns = e->time, .start = l->start, .end = l->end, .event = b->event, .row = slot->row, .tid = e->tid,
-			.owner = l->owner };
+			.owner = l->owner, .generation = l->generation };
 		return;
 	}
 	if ((int32_t)l->result == -EAGAIN || (int32_t)l->result == 1) {

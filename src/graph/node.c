@@ -43,16 +43,40 @@ static void open_node(struct builder *b, uint16_t cpu, uint32_t row, uint64_t ke
 	state->node = row;
 	state->node_event = b->event;
 	state->node_key = key;
+	state->node_sends = false;
 	state->woken = 0;
 	state->first_target = 0;
+}
+
+/* Nothing else happened on the processor since the interrupt's last event. */
+static bool still_runs(const struct builder *b, const struct event *e)
+{
+	const struct cpu_state *cpu = &b->cpus.items[e->cpu];
+
+	return cpu->node != GRAPH_NONE && cpu->last_event == cpu->node_event &&
+	       e->time - row_out_ns(b->graph, cpu->node) <= SAME_INTERRUPT_NS;
+}
+
+static uint32_t node_extend(struct builder *b, const struct event *e)
+{
+	struct cpu_state *cpu = &b->cpus.items[e->cpu];
+
+	b->graph->rows[cpu->node].out_event = b->event;
+	row_set_out(b->graph, cpu->node, e->time);
+	cpu->node_event = b->event;
+	return cpu->node;
 }
 
 uint32_t node_isolate(struct builder *b, const struct event *e, const struct boundary *boundary)
 {
 	uint64_t number = 0, duration = 0, key = 0;
 	uint8_t cause = WAKE_CAUSE_unknown;
+	bool sends = false;
 	uint32_t row;
 
+	/* what an interrupt sends or queues is its own doing */
+	if ((e->type == EVENT_signal || e->type == EVENT_work_queue) && still_runs(b, e))
+		return node_extend(b, e);
 	switch (e->type) {
 	case EVENT_interrupt:
 		cause = WAKE_CAUSE_device;
@@ -67,6 +91,14 @@ uint32_t node_isolate(struct builder *b, const struct event *e, const struct bou
 		cause = WAKE_CAUSE_timer;
 		key = event_as(e, timer_fire)->timer;
 		number = event_as(e, timer_fire)->armer;
+		sends = event_as(e, timer_fire)->kind == TIMER_KIND_posix || event_as(e, timer_fire)->kind == TIMER_KIND_itimer;
+		break;
+	case EVENT_signal:
+		cause = WAKE_CAUSE_signal;
+		break;
+	case EVENT_work_queue:
+		cause = WAKE_CAUSE_work;
+		sends = true;
 		break;
 	case EVENT_block_complete:
 		cause = WAKE_CAUSE_block_io;
@@ -79,8 +111,10 @@ uint32_t node_isolate(struct builder *b, const struct event *e, const struct bou
 	}
 	row = node_begin(b, source_thread(b, GRAPH_SOURCE, cause, number), e->time - (duration < e->time ? duration : 0), e->time,
 			 b->event, e->cpu, boundary->row_rule, (enum graph_segment_kind)boundary->rule->segment, e->tid);
-	if (!duration)
+	if (!duration) {
 		open_node(b, e->cpu, row, key);
+		b->cpus.items[e->cpu].node_sends = sends;
+	}
 	return row;
 }
 
@@ -98,6 +132,7 @@ static uint32_t source_of_wake(struct builder *b, uint32_t waker, const struct e
 		return source_thread(b, GRAPH_SOURCE, WAKE_CAUSE_thread, slot->facts.pid);
 	switch (wake->cause) {
 	case WAKE_CAUSE_timer:
+	case WAKE_CAUSE_other_cpu:
 		number = wake->armer;
 		break;
 	case WAKE_CAUSE_device:
@@ -116,10 +151,12 @@ bool node_goes_on(struct builder *b, const struct event *e, const struct event_w
 {
 	const struct cpu_state *cpu = &b->cpus.items[e->cpu];
 
-	if (cpu->node == GRAPH_NONE || cpu->last_event != cpu->node_event || cpu->node_key != wake->source ||
-	    e->time - row_out_ns(b->graph, cpu->node) > SAME_INTERRUPT_NS)
+	if (!still_runs(b, e))
 		return false;
-	return cpu->node_key || b->graph->blocks[cpu->node / ROW_BLOCK].thread == source_of_wake(b, e->tid, wake);
+	if (cpu->node_sends)
+		return wake->cause == WAKE_CAUSE_timer || wake->cause == WAKE_CAUSE_signal || wake->cause == WAKE_CAUSE_work;
+	return cpu->node_key == wake->source &&
+	       (cpu->node_key || b->graph->blocks[cpu->node / ROW_BLOCK].thread == source_of_wake(b, e->tid, wake));
 }
 
 uint32_t node_of_wake(struct builder *b, const struct event *e, const struct event_wake *wake, bool goes_on)
@@ -128,13 +165,8 @@ uint32_t node_of_wake(struct builder *b, const struct event *e, const struct eve
 	uint32_t row;
 
 	if (goes_on) {
-		struct row *node = &b->graph->rows[cpu->node];
-
-		node->out_event = b->event;
-		row_set_out(b->graph, cpu->node, e->time);
-		cpu->node_event = b->event;
 		cpu->woken++;
-		return cpu->node;
+		return node_extend(b, e);
 	}
 	row = node_begin(b, source_of_wake(b, e->tid, wake), e->time, e->time, b->event, e->cpu, BUILTIN_interrupt, SEGMENT_interrupt, e->tid);
 	open_node(b, e->cpu, row, wake->source);

@@ -141,7 +141,9 @@ uint32_t graph_stretch_of(const struct graph *graph, const struct event *e)
 	uint32_t row = GRAPH_NONE, thread;
 
 	if (!e->tid || (e->type == EVENT_wake && event_as(e, wake)->context != CONTEXT_thread) || e->type == EVENT_timer_fire ||
-	    e->type == EVENT_interrupt || e->type == EVENT_maintenance || e->type == EVENT_block_complete)
+	    e->type == EVENT_interrupt || e->type == EVENT_maintenance || e->type == EVENT_block_complete ||
+	    (e->type == EVENT_signal && event_as(e, signal)->context != CONTEXT_thread) ||
+	    (e->type == EVENT_work_queue && event_as(e, work_queue)->context != CONTEXT_thread))
 		row = node_of_event(graph, e->number, e->time);
 	if (row != GRAPH_NONE)
 		return row;

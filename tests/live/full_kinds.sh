@@ -18,6 +18,10 @@ has ' timer_cancel '
 anywhere ' timer_fire .*object=timerfd:.* kind=timerfd'
 anywhere ' timer_fire .* kind=posix'
 anywhere ' timer_fire .* kind=itimer'
+# a timer's signal is the interrupt's doing, not that of the thread it interrupted
+anywhere ' signal .*number=SIG.* code=-2 .*context=hardirq'
+# the watches of a closed inotify group are taken down by delayed work
+anywhere ' timer_arm .* kind=wheel'
 has ' message .*bytes=8 .*kind=timerfd flags=receive'
 has ' queue_message object=queue:.*bytes=24 .*number=msgsnd'
 has ' queue_message object=queue:.*bytes=24 .*number=msgrcv flags=receive'

@@ -131,6 +131,7 @@ struct inode {
 	struct super_block *i_sb;
 	unsigned long i_ino;
 	u32 i_rdev;
+	u32 i_generation;
 	struct file_lock_context *i_flctx;
 	struct pipe_inode_info *i_pipe;
 	u32 i_fsnotify_mask;

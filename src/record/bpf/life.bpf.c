@@ -1,5 +1,6 @@
 /* The life of tasks: fork, exec, exit, names; signals; the freezer. And of processors. */
 #include "record/bpf/call.bpf.h"
+#include "record/bpf/context.bpf.h"
 #include "record/bpf/filter.bpf.h"
 #include "record/bpf/ring.bpf.h"
 #include "record/bpf/stack.bpf.h"
@@ -217,7 +218,8 @@ int on_signal(u64 *context)
 	if (!ring)
 		return 0;
 	u64 now = bpf_ktime_get_ns();
-	u32 stack = stack_user(context, STACKS_WAKES);
+	u32 in = context_of(context_count(ring, current));
+	u32 stack = in == CONTEXT_thread ? stack_user(context, STACKS_WAKES) : 0;
 	struct event_signal *e = ring_begin(ring, EVENT_signal, GET(current, pid), now, sizeof(*e));
 	if (!e)
 		return 0;
@@ -228,6 +230,8 @@ int on_signal(u64 *context)
 	e->result = context[4];
 	e->group = context[3];
 	e->ustack = stack;
+	e->context = in;
+	e->reserved = 0;
 	ring_end(ring);
 	return 0;
 }

@@ -155,6 +155,8 @@ static __always_inline int file_lock_event(u64 *context, bool flock)
 	e->flags = !!(flags & FILE_LOCK_SLEEP);
 	e->reserved = 0;
 	e->blocker = blocker;
+	e->generation = GET(inode, i_generation);
+	e->reserved0 = 0;
 	ring_end(ring);
 	return 0;
 }

@@ -1,6 +1,7 @@
 /* Work that runs later or elsewhere: kernel work items, io_uring requests,
  * timers that programs set, a file system's journal and write-back, interrupts
  * that take long. */
+#include "record/bpf/context.bpf.h"
 #include "record/bpf/object.bpf.h"
 #include "record/bpf/ring.bpf.h"
 #include "record/bpf/stack.bpf.h"
@@ -14,11 +15,21 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 extern const void timerfd_tmrproc __ksym __weak;
 extern const void posix_timer_fn __ksym __weak;
 extern const void it_real_fn __ksym __weak;
+extern const void delayed_work_timer_fn __ksym __weak;
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct work_struct {
 	void *func;
+};
+
+struct timer_list___work {
+	void *function;
+};
+
+struct delayed_work {
+	struct work_struct work;
+	struct timer_list timer;
 };
 
 struct io_cqe {
@@ -118,6 +129,30 @@ int on_work_queue(u64 *context)
 	e->work = (u64)work;
 	e->function = function;
 	e->cpu = context[0];
+	e->context = context_of(context_count(ring, (struct task_struct *)bpf_get_current_task_btf()));
+	ring_end(ring);
+	return 0;
+}
+
+/* Of the timers of the kernel's wheel only those of delayed work are told: other
+ * ones are a thread's own time limit, or wake nobody. */
+SEC("tp_btf/timer_start")
+int on_timer_start(u64 *context)
+{
+	struct timer_list___work *timer = (void *)context[0];
+	if ((u64)GET(timer, function) != (u64)&delayed_work_timer_fn)
+		return 0;
+	struct work_struct *work = (void *)((u64)timer - bpf_core_field_offset(struct delayed_work, timer));
+	u64 function = (u64)GET(work, func);
+	work_function(function);
+	WORK_BEGIN(timer_arm);
+	e->timer = (u64)work;
+	e->function = function;
+	e->expires_ns = 0;
+	e->object = 0;
+	e->ustack = 0;
+	e->kind = TIMER_KIND_wheel;
+	e->reserved0 = 0;
 	e->reserved = 0;
 	ring_end(ring);
 	return 0;
