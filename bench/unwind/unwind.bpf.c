@@ -8,7 +8,7 @@ enum { MODE_NOTHING, MODE_RECOGNISE, MODE_WALK };
 
 __u64 bench_tgid, bench_mode, bench_stack;
 
-/* Makes the unwinder forget this thread's last stack, so that it walks. */
+/* Makes the unwinder forget this thread's stacks, so that it walks. */
 static __noinline int forget(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -20,9 +20,12 @@ static __noinline int forget(void)
 	w->ip = GET(registers, ip);
 	w->start = GET(registers, sp);
 	w->tid = GET(task, pid);
-	struct stack_last *last = last_of(w);
-	if (last)
-		last->tid = 0;
+	for (u32 way = 0; way < STACK_LAST_WAYS; way++) {
+		u32 place = last_places(w) + way;
+		struct stack_last *last = bpf_map_lookup_elem(&stack_lasts, &place);
+		if (last)
+			last->tid = 0;
+	}
 	(*level)--;
 	return 0;
 }

@@ -30,7 +30,11 @@
 #define STACK_KNOWN_SHIFT 18            /* stacks that can be told apart in one generation */
 #define STACK_MEMO_SHIFT 16
 #define STACK_LAST_SHIFT 13
+#define STACK_LAST_WAYS 4u              /* places for stacks that a thread shows at one sp and ip */
 #define STACK_LAST_SLOTS 128u
+#define STACK_LAST_RUNS 16u
+#define STACK_RUN_GAP 64u               /* words: so far apart, two runs are read sooner than the words between */
+#define STACK_RUN_BELOW 8u              /* words */
 #define STACK_WINDOW_BYTES 8192u
 #define STACK_COPY_BYTES 16384u
 #define STACK_RING_BYTES (8u << 20)
@@ -72,17 +76,25 @@ struct stack_shard {
 	u32 rows[STACK_SHARD_ROWS];
 };
 
+/* Words of a stack that are read at once. */
+struct stack_run {
+	u16 first;                  /* in words above sp */
+	u16 words;
+};
+
 /* A stack that a thread has shown, and which of its words decide that it is
- * the same again: the return addresses and the saved frame pointers in use. */
+ * the same again: the return addresses and the saved frame pointers in use.
+ * Few of its bytes: large buffers between them are not read. */
 struct stack_last {
 	u32 sequence;               /* odd while it is being written */
 	u32 tid, layout, id;
 	u64 ip, sp, bp;
 	u64 hash;                   /* of the words */
 	u16 count;
-	u16 uses_bp;                /* the frame pointer must be equal too */
-	u32 span;                   /* bytes above sp in which the words lie */
-	u16 slots[STACK_LAST_SLOTS]; /* words above sp */
+	u8 runs;
+	u8 uses_bp;                 /* the frame pointer must be equal too */
+	struct stack_run run[STACK_LAST_RUNS];
+	u16 words[STACK_LAST_SLOTS]; /* in all that the runs hold */
 };
 
 /* Messages in stack_ring. */

@@ -104,6 +104,8 @@ struct {
 	__type(value, u64);
 } stack_counts SEC(".maps");
 
+#define STACK_WINDOW_WORDS (STACK_WINDOW_BYTES / 8)
+
 struct walk {
 	struct unwind_registers registers;
 	u64 ip, start, bp;          /* of the innermost frame; start is its sp */
@@ -116,11 +118,15 @@ struct walk {
 	u32 slot_count;
 	u32 uses_bp;
 	int status;
-	u16 slots[STACK_LAST_SLOTS];
+	u16 slots[STACK_LAST_SLOTS]; /* in words above sp; once the runs are made, in what these hold */
+	u32 run_count;
+	u32 generation;
+	u32 turn;                   /* of the places where stacks are remembered */
+	struct stack_run run[STACK_LAST_RUNS];
 	struct stack_message message;
 	u64 frames[STACK_FRAMES_MAX + 1];
 	union {
-		u64 window[STACK_WINDOW_BYTES / 8];
+		u64 window[STACK_WINDOW_WORDS];
 		struct {
 			struct stack_copy copy;
 			u8 copied[STACK_COPY_BYTES + 4096];
@@ -192,7 +198,7 @@ static __always_inline int stack_word(struct walk *w, u64 address, u64 *ret_word
 			return -1;
 		at = 0;
 	}
-	*ret_word = w->window[(at >> 3) & (STACK_WINDOW_BYTES / 8 - 1)];
+	*ret_word = w->window[(at >> 3) & (STACK_WINDOW_WORDS - 1)];
 	return 0;
 }
 
@@ -377,42 +383,109 @@ static __noinline u32 stack_number(struct walk *w, u64 hash)
 	return 0;
 }
 
-static __always_inline struct stack_last *last_of(struct walk *w)
+/* The first of the places where stacks that the thread has shown here may be. */
+static __always_inline u32 last_places(struct walk *w)
 {
 	u64 hash = stack_mix(stack_mix(w->tid, w->ip), w->start);
-	u32 at = hash >> (64 - STACK_LAST_SHIFT);
-	return bpf_map_lookup_elem(&stack_lasts, &at);
+	return hash >> (64 - STACK_LAST_SHIFT) & ~(STACK_LAST_WAYS - 1);
 }
 
-/* The stack's number when the thread has shown it before; 0 when not. Leaves
- * what was copied in the window. */
-static __noinline u32 stack_recognise(struct walk *w)
+/* The number of the stack at that place if it is the thread's stack now, else 0. */
+__noinline u32 last_is(struct walk *w, u32 place)
 {
-	struct stack_last *last = w ? last_of(w) : NULL;
+	struct stack_last *last = w ? bpf_map_lookup_elem(&stack_lasts, &place) : NULL;
 	if (!last)
 		return 0;
-	u32 sequence = *(volatile u32 *)&last->sequence, id = last->id, span = last->span;
+	u32 sequence = *(volatile u32 *)&last->sequence, id = last->id, runs = last->runs, count = last->count, at = 0;
 	if ((sequence & 1) || last->tid != w->tid || last->layout != w->layout || last->ip != w->ip || last->sp != w->start ||
-	    (last->uses_bp && last->bp != w->bp) || span > STACK_WINDOW_BYTES ||
-	    id >> STACK_GENERATION_SHIFT != generation_now())
+	    (last->uses_bp && last->bp != w->bp) || id >> STACK_GENERATION_SHIFT != w->generation)
 		return 0;
-	if (bpf_probe_read_user(w->window, span & (2 * STACK_WINDOW_BYTES - 1), (void *)w->start) < 0)
-		return 0;
-	w->base = w->start;
-	w->bytes = span;
+	for (u32 i = 0; i < STACK_LAST_RUNS && i < runs; i++) {
+		u32 words = last->run[i].words, bytes = words * 8;
+		if (at + words >= STACK_WINDOW_WORDS)
+			return 0;
+		__asm__ volatile("" : "+r"(bytes), "+r"(at)); /* the limits in a form that the verifier knows */
+		if (bpf_probe_read_user(&w->window[at & (STACK_WINDOW_WORDS - 1)], bytes & (STACK_WINDOW_BYTES - 1),
+					(void *)(w->start + 8ull * last->run[i].first)) < 0)
+			return 0;
+		at += words;
+	}
 	u64 hash = 0;
-	u32 count = last->count;
 	for (u32 i = 0; i < STACK_LAST_SLOTS && i < count; i++)
-		hash = stack_mix(hash, w->window[last->slots[i] & (STACK_WINDOW_BYTES / 8 - 1)]);
+		hash = stack_mix(hash, w->window[last->words[i] & (STACK_WINDOW_WORDS - 1)]);
 	__asm__ volatile("" ::: "memory");
 	return hash == last->hash && *(volatile u32 *)&last->sequence == sequence ? id : 0;
+}
+
+/* The stack's number when the thread has shown it before; 0 when not. */
+static __always_inline u32 stack_recognise(struct walk *w)
+{
+	u32 first = last_places(w), id = 0;
+	w->generation = generation_now();
+	for (u32 way = 0; way < STACK_LAST_WAYS && !id; way++)
+		id = last_is(w, first + way);
+	return id;
+}
+
+/* Takes a word that decides into the runs; leaves one run too many where there
+ * is no room. Words come innermost first, but for saved frame pointers, which
+ * may lie in a run that is finished. */
+static long run_add(u32 index, void *data)
+{
+	struct walk *w = *(struct walk **)data;
+	if (!w)
+		return 1;
+	u32 slot = w->slots[index & (STACK_LAST_SLOTS - 1)], at = 0, count = w->run_count;
+	for (u32 i = 0; i < STACK_LAST_RUNS && i < count; i++) {
+		struct stack_run *run = &w->run[i];
+		u32 first = run->first, end = first + run->words;
+		if (i == count - 1 && slot >= end && slot < end + STACK_RUN_GAP && at + slot - first < STACK_WINDOW_WORDS - 1) {
+			end = slot + 1;
+			run->words = end - first;
+		}
+		if (slot >= first && slot < end) {
+			w->slots[index & (STACK_LAST_SLOTS - 1)] = at + slot - first;
+			return 0;
+		}
+		at += end - first;
+	}
+	/* with the words below, where a saved frame pointer may be that counts later */
+	u32 below = slot < STACK_RUN_BELOW ? slot : STACK_RUN_BELOW;
+	w->run_count = count + 1;
+	if (count >= STACK_LAST_RUNS || at + below >= STACK_WINDOW_WORDS - 1) {
+		w->run_count = STACK_LAST_RUNS + 1;
+		return 1;
+	}
+	w->slots[index & (STACK_LAST_SLOTS - 1)] = at + below;
+	w->run[count] = (struct stack_run){ .first = slot - below, .words = below + 1 };
+	return 0;
+}
+
+/* Where to keep what the thread shows: in the place of another one's, or of the
+ * places in turn. */
+static __always_inline struct stack_last *last_to_replace(struct walk *w)
+{
+	u32 first = last_places(w), place = first + (w->turn++ & (STACK_LAST_WAYS - 1));
+	for (u32 way = 0; way < STACK_LAST_WAYS; way++) {
+		u32 at = first + way;
+		struct stack_last *last = bpf_map_lookup_elem(&stack_lasts, &at);
+		if (last && (last->tid != w->tid || last->layout != w->layout || last->id >> STACK_GENERATION_SHIFT != w->generation)) {
+			place = at;
+			break;
+		}
+	}
+	return bpf_map_lookup_elem(&stack_lasts, &place);
 }
 
 /* Kept for recognition, unless another processor is at the same place. */
 static __noinline int stack_remember(struct walk *w, u32 id)
 {
-	struct stack_last *last = w ? last_of(w) : NULL;
-	if (!last || w->slot_count > STACK_LAST_SLOTS || w->top >= STACK_WINDOW_BYTES / 8)
+	struct stack_last *last = w ? last_to_replace(w) : NULL;
+	if (!last || w->slot_count > STACK_LAST_SLOTS || w->top > 0xffff)
+		return 0;
+	w->run_count = 0;
+	bpf_loop(w->slot_count, run_add, &w, 0);
+	if (w->run_count > STACK_LAST_RUNS)
 		return 0;
 	u32 sequence = last->sequence;
 	if ((sequence & 1) || __sync_val_compare_and_swap(&last->sequence, sequence, sequence + 1) != sequence)
@@ -425,9 +498,10 @@ static __noinline int stack_remember(struct walk *w, u32 id)
 	last->bp = w->bp;
 	last->hash = w->hash;
 	last->count = w->slot_count;
+	last->runs = w->run_count;
 	last->uses_bp = w->uses_bp;
-	last->span = (w->top + 1) * 8;
-	__builtin_memcpy(last->slots, w->slots, sizeof(last->slots));
+	__builtin_memcpy(last->run, w->run, sizeof(last->run));
+	__builtin_memcpy(last->words, w->slots, sizeof(last->words));
 	__asm__ volatile("" ::: "memory");
 	*(volatile u32 *)&last->sequence = sequence + 2;
 	return 0;
