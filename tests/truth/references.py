@@ -1,7 +1,7 @@
 """Two walkers that owe nothing to Argus, asked for the stacks of a stopped process:
 gdb, and elfutils (eu-stack). Each knows where the other is lost: gdb guesses where
-it finds no call frame information and takes none from some large programs;
-elfutils stops at what it cannot evaluate.
+it finds no call frame information (most of Chromium has none), elfutils goes by the
+frame pointer there; and it stops at what it cannot evaluate.
 
 A walker's answer: thread -> list of (module, offset), or None where it was lost.
 Of a caller the address is the one before that which it returns to, as in a trace.
