@@ -143,13 +143,13 @@ static bool may_fill(const struct join_channel *c, const struct join_placed *at,
 }
 
 /* `first`: sends before it are used up. */
-static void join_one(struct joins *joins, struct join_channel *c, const struct join_placed *sends, const struct span *receive,
-		     size_t first)
+static void join_one(struct joins *joins, struct join_channel *c, const struct join_placed *sends, size_t count,
+		     const struct span *receive, size_t first)
 {
 	uint64_t from = receive->least, to = receive->most + receive->moved->length;
 	uint64_t before = c->before > 0 ? (uint64_t)c->before : 0;
 	bool exact = receive->least == receive->most;
-	size_t candidates = from < before ? 1 : 0, count = side_count(&c->sends);
+	size_t candidates = from < before ? 1 : 0;
 
 	vec_clear(&joins->candidates);
 	for (size_t i = first; i < count && sends[i].least_behind < to; i++)
@@ -184,9 +184,9 @@ static void join_takes_all(struct joins *joins, struct join_channel *c, const st
 
 /* A datagram was lost on the way when none that may be next has the right
  * size: the sends before the first one that fits are gone. */
-static void skip_lost(struct join_channel *c, struct join_placed *sends, const struct span *receive, size_t first)
+static void skip_lost(struct join_channel *c, struct join_placed *sends, size_t count, const struct span *receive, size_t first)
 {
-	size_t count = side_count(&c->sends), fits = SIZE_MAX, at = SIZE_MAX;
+	size_t fits = SIZE_MAX, at = SIZE_MAX;
 	uint64_t lost;
 
 	for (size_t i = first; i < count && i < first + SIZES_SEARCHED; i++) {
@@ -242,24 +242,25 @@ static void join_serial(struct joins *joins, struct join_channel *c, size_t due)
 }
 
 /* Where they overlap, by the places that each may have. */
-static void join_by_places(struct joins *joins, struct join_channel *c, size_t due)
+static void join_by_places(struct joins *joins, struct join_channel *c, size_t due, uint64_t until_ns)
 {
+	uint64_t last_ns = side_at(&c->receives, due - 1)->end_ns;
 	size_t first = 0, count = side_count(&c->sends);
 	struct join_placed *sends, *receives;
 
 	vec_reserve(&joins->placed, count + side_count(&c->receives));
 	sends = joins->placed.items;
 	receives = sends + count;
-	side_place(joins, &c->sends, c->before, sends);
-	side_place(joins, &c->receives, 0, receives);
+	count = side_place(joins, &c->sends, c->before, until_ns, sends);
+	side_place(joins, &c->receives, 0, last_ns, receives);
 	for (size_t i = 0; i < due; i++) {
 		struct span receive = { side_at(&c->receives, i), receives[i].least, receives[i].most };
 
 		while (first < count && sends[first].end <= receives[i].least_behind)
 			first++;
 		if (can_lose(c->kind))
-			skip_lost(c, sends, &receive, first);
-		join_one(joins, c, sends, &receive, first);
+			skip_lost(c, sends, count, &receive, first);
+		join_one(joins, c, sends, count, &receive, first);
 	}
 }
 
@@ -298,7 +299,7 @@ static void settle(struct joins *joins, struct join_channel *c, uint64_t until_n
 		if (certain)
 			join_serial(joins, c, due);
 		else
-			join_by_places(joins, c, due);
+			join_by_places(joins, c, due, until_ns);
 	}
 	side_drop(&c->receives, due);
 	if (c->synced && !takes_all(c->kind))
@@ -475,7 +476,7 @@ static void tell_unread(struct joins *joins, const struct join_channel *c,
 	if (!c->synced || takes_all(c->kind))
 		return;
 	vec_reserve(&joins->placed, count);
-	side_place(joins, &c->sends, c->before, joins->placed.items);
+	side_place(joins, &c->sends, c->before, UINT64_MAX, joins->placed.items);
 	for (size_t i = 0; i < count; i++) {
 		const struct moved *send = side_at(&c->sends, i);
 

@@ -67,10 +67,8 @@ bool side_busy(const struct side *side, uint64_t from_ns, uint64_t to_ns)
 }
 
 /* Places of the items in the order of their begins: nearly that of their ends. */
-static void order_by_begin(const struct side *side, uint32_t *order, uint32_t *other)
+static void order_by_begin(const struct side *side, size_t count, uint32_t *order, uint32_t *other)
 {
-	size_t count = side_count(side);
-
 	for (size_t i = 0; i < count; i++)
 		order[i] = (uint32_t)i;
 	/* Merges runs; most are in order already and only looked at. */
@@ -89,17 +87,19 @@ static void order_by_begin(const struct side *side, uint32_t *order, uint32_t *o
 		}
 }
 
-void side_place(struct joins *joins, const struct side *side, int64_t before, struct join_placed *placed)
+size_t side_place(struct joins *joins, const struct side *side, int64_t before, uint64_t until_ns, struct join_placed *placed)
 {
 	size_t count = side_count(side), ended = 0, begun = 0;
 	uint64_t sum = side->dropped, least = UINT64_MAX;
 	uint32_t *order;
 
+	while (count && side_at(side, count - 1)->begin_ns > until_ns)
+		count--;
 	if (!count)
-		return;
+		return 0;
 	vec_reserve(&joins->order, 2 * count);
 	order = joins->order.items;
-	order_by_begin(side, order, order + count);
+	order_by_begin(side, count, order, order + count);
 	for (size_t i = 0; i < count; i++) {
 		for (; ended < count && side_at(side, ended)->end_ns < side_at(side, order[i])->begin_ns; ended++)
 			sum = side_at(side, ended)->total;
@@ -117,4 +117,5 @@ void side_place(struct joins *joins, const struct side *side, int64_t before, st
 	}
 	for (size_t i = count; i-- > 0; )
 		placed[i].least_behind = least = minimum(placed[i].least, least);
+	return count;
 }

@@ -76,7 +76,9 @@ uint64_t side_ended(const struct side *side, uint64_t time_ns);
 /* True when a call was under way at the time. */
 bool side_busy(const struct side *side, uint64_t from_ns, uint64_t to_ns);
 /* Where each item may begin: behind all that ended before it began, at most
- * behind all that began before it ended. Into `placed`, one for each. */
-void side_place(struct joins *joins, const struct side *side, int64_t before, struct join_placed *placed);
+ * behind all that began before it ended. Into `placed`, one for each up to the last
+ * one that began by `until_ns`, as if the later ones were not: what was over by then
+ * has nothing to do with them. How many were placed. */
+size_t side_place(struct joins *joins, const struct side *side, int64_t before, uint64_t until_ns, struct join_placed *placed);
 
 #endif

@@ -5,7 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#define SLOTS 8u  /* chunks decoded ahead at most: some MiB of memory */
+#define SLOTS 4u  /* chunks decoded ahead at most: some MiB, that stay in the cache */
 
 enum slot_state { SLOT_EMPTY, SLOT_BUSY, SLOT_READY };
 

@@ -183,6 +183,16 @@ static inline __attribute__((always_inline)) bool get_fixed(const unsigned char 
 
 	if (stored < 1 || stored > 8 || (size_t)(end - at) != n * stored)
 		return false;
+	if (stored == 1) {
+		for (size_t i = 0; i < n; i++, to += stride)
+			store(to, width, at[i]);
+		return true;
+	}
+	if (stored == 2) {
+		for (size_t i = 0; i < n; i++, to += stride)
+			store(to, width, at[i] | (uint64_t)at[n + i] << 8);
+		return true;
+	}
 	for (size_t i = 0; i < n; i++, to += stride) {
 		uint64_t value = at[i];
 

@@ -183,6 +183,18 @@ static bool decode_column(struct decoding *d, const unsigned char *const *column
 	       column_get(columns[field], d->end, (struct column_target){ to, sizeof(*to), sizeof(*to) }, n);
 }
 
+/* Guesses set right; a loop for each width. */
+static inline __attribute__((always_inline)) void set_right(uint64_t *guesses, const uint32_t *hashes, const uint64_t *codes,
+							     const uint64_t *steps, char *to, size_t stride, unsigned width, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++, to += stride) {
+		uint64_t *guess = predict_slot(guesses, hashes[i]), value = *guess + unzigzag(codes[i]);
+
+		memcpy(to, &value, width);
+		*guess = value + steps[i];
+	}
+}
+
 /* A column that is told by others of the same type; `columns` has where they
  * begin, *keys the fields that told the column before, whose hashes are still there. */
 static bool decode_keyed(struct decoding *d, const unsigned char *column, const unsigned char *const *columns, unsigned field_count,
@@ -214,11 +226,19 @@ static bool decode_keyed(struct decoding *d, const unsigned char *column, const 
 	    column_get(at, end, (struct column_target){ values, sizeof(*values), sizeof(*values) }, n) != end)
 		return false;
 	memset(guesses, 0, PREDICT_SLOTS * sizeof(*guesses));
-	for (uint32_t i = 0; i < n; i++) {
-		uint64_t *guess = predict_slot(guesses, hashes[i]), value = *guess + unzigzag(values[i]);
-
-		memcpy((char *)target.to + i * target.stride, &value, target.width);
-		*guess = value + steps[i];
+	switch (target.width) {
+	case 1:
+		set_right(guesses, hashes, values, steps, target.to, target.stride, 1, n);
+		break;
+	case 2:
+		set_right(guesses, hashes, values, steps, target.to, target.stride, 2, n);
+		break;
+	case 4:
+		set_right(guesses, hashes, values, steps, target.to, target.stride, 4, n);
+		break;
+	default:
+		set_right(guesses, hashes, values, steps, target.to, target.stride, 8, n);
+		break;
 	}
 	return true;
 }
