@@ -159,7 +159,7 @@ def text(results):
         import scale
         lines += ['## The event graph of large traces', '', 'Composed of recordings (mixed: redis, make, sched messaging; full level: redis, sched '
                   'messaging, pgbench, nginx, every system call and message in them); the page cache dropped before the first '
-                  'reading. The index is written in the background, then used. Below, the peers over recordings of sched messaging.', '']
+                  'reading. The index is written in the background, waited for, then used. Below, the peers over recordings of sched messaging.', '']
         lines += scale.text(results['scale'])
     lines += ['## Commands', ''] + [f"- {w['title']}: `{w['command']}`" for w in workloads]
     lines += [f'- not measured: {text}' for text in results['skipped']]

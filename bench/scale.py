@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 import offline
 import recorders
@@ -22,6 +23,9 @@ import workloads
 
 SIZES = (2_300_000, 18_500_000)
 LARGE = 170_000_000
+ASKED = 50_000_000    # larger ones: the graph alone
+PAIR = 'sched messaging, once: graph'
+INDEX_LIMIT_S = 60
 # What the traces are composed of: workloads and levels. The second kind is full of
 # system calls and messages, each of which has to be joined with its other end.
 KINDS = {
@@ -65,15 +69,31 @@ def record(build, folder, inputs):
     return paths
 
 
-def read(build, trace, kind, size):
-    """Rows: the graph built from a cold file, then from the index; a question."""
+def forget(trace):
     if os.path.exists(trace + '.graph'):
         os.unlink(trace + '.graph')
+
+
+def await_index(trace):
+    """A process of its own writes it; whoever asks meanwhile waits for that."""
+    end = time.monotonic() + INDEX_LIMIT_S
+    while os.path.exists(trace + '.graph.tmp') and time.monotonic() < end:
+        time.sleep(0.02)
+
+
+def read(build, trace, kind, size):
+    """Rows: the graph built from a cold file, then from the index; a question without one, and with it."""
     rows = []
-    for title, command in (('graph, cold', 'graph'), ('graph, from the index', 'graph'), ('why', 'why')):
+    for title, command in (('graph, cold', 'graph'), ('graph, from the index', 'graph'), ('why, the first time', 'why'), ('why, from the index', 'why')):
         if not rows:
+            forget(trace)
             drop_caches()
+        elif 'first' in title:
+            forget(trace)
+        if command == 'why' and size > ASKED:
+            continue
         row = offline.timed(f'{kind}: {title}', f'{build}/argus {command} {trace}', size)
+        await_index(trace)
         row.update(bytes=os.path.getsize(trace), command='argus ' + command)
         rows.append(row)
         print(f'  scale: {size:,} events, {title}: {row["seconds"]:.2f} s, {row["peak_mib"]:.0f} MiB', flush=True)
@@ -96,7 +116,8 @@ def prepare(build, folder, sizes):
             trace = f'{folder}/{kind.split()[0]}-{size}'
             done = subprocess.run([f'{build}/compose', trace, str(size), *recordings], check=True, capture_output=True, text=True)
             found['traces'].append([kind, trace, int(done.stdout.split()[0])])
-    for peer in peers(build, folder):
+    own = recorders.Full(f'{folder}/Full', build)
+    for peer in [*peers(build, folder), own]:
         try:
             found['peers'][peer.name] = offline.record(peer, workloads.Messaging(folder, True))
         except PROBLEMS as problem:
@@ -111,7 +132,13 @@ def read_all(build, folder):
         rows += read(build, trace, kind, size)
     for peer in peers(build, folder):
         if peer.name in found['peers']:
-            rows += [dict(row, bytes=0) for row in offline.read(peer, build, found['peers'][peer.name])]
+            size = os.path.getsize(f"{peer.folder}/{'perf.data' if isinstance(peer, recorders.Perf) else 'trace.dat'}")
+            rows += [dict(row, bytes=size) for row in offline.read(peer, build, found['peers'][peer.name])]
+    if recorders.Full.name in found['peers']:
+        trace = f'{folder}/Full/trace'
+        forget(trace)
+        rows.append(dict(offline.timed(PAIR, f'{build}/argus graph {trace}', found['peers'][recorders.Full.name]), bytes=os.path.getsize(trace)))
+        await_index(trace)
     return rows
 
 
@@ -126,7 +153,13 @@ def beside(rows):
     rates = {row['title']: row['events'] / row['seconds'] for row in rows}
     own = [row['events'] / row['seconds'] for row in rows if 'graph, cold' in row['title'] and row['events'] > 10_000_000]
     words = [f"{min(own) / rates[peer]:.1f} times {peer}" for peer in rates if ':' not in peer and peer != 'why'] if own else []
-    return ['Slowest large graph against the peers, in events a second: ' + ', '.join(words) + '.', ''] if words else []
+    lines = ['Slowest large graph against the peers, in events a second: ' + ', '.join(words) + '.', ''] if words else []
+    perf = [row for row in rows if row['title'] == 'perf script']
+    once = [row for row in rows if row['title'] == PAIR]
+    if perf and once:
+        lines += [f"The graph of one run of sched messaging takes {once[0]['peak_mib']:.0f} MiB at most; perf.data of one like it has "
+                  f"{perf[0]['bytes'] / 2**20:.0f} MiB.", '']
+    return lines
 
 
 def text(rows):

@@ -303,6 +303,9 @@ int graph_build(const struct trace *trace, const struct tables *tables, const st
 			code = build_columns(graph, options, rules, err);
 			graph->stats.build_ns = clock_ns() - build_started;
 			graph->stats.bytes = store_bytes(graph);
+			/* Who watched will ask for edges at once: better before there are two of us. */
+			if (!code && options->watch)
+				store_edge_order(graph, true);
 			if (!code && !options->no_index)
 				index_save(graph, rules, options->background_index);
 			vec_done(&graph->kept_events);

@@ -251,6 +251,20 @@ static int answer(struct request *r, struct err *err)
 	return 0;
 }
 
+/* Rather than rows of zeros: what is missing. */
+static int check_some(const struct graph *graph, struct err *err)
+{
+	const struct trace *trace = graph_trace(graph);
+	const struct trace_summary *summary = trace_summary(trace);
+
+	if (graph_stats(graph)->stretches)
+		return 0;
+	if (!summary->events && !summary->state_events)
+		return err_set(err, -ENODATA, "'%s' holds no events: there is no graph to make of it", trace_path(trace));
+	return err_set(err, -ENODATA, "'%s' holds %" PRIu64 " events and %" PRIu64 " state records, but none tells of a thread that runs, waits "
+		       "or wakes another: there is no graph to make of them", trace_path(trace), summary->events, summary->state_events);
+}
+
 static int run_graph(struct command_context *context, struct err *err)
 {
 	const struct options *options = context->options;
@@ -270,6 +284,8 @@ static int run_graph(struct command_context *context, struct err *err)
 	build.rules = r.rules;
 	if (!code)
 		code = graph_build(r.trace, NULL, &build, &r.graph, err);
+	if (!code)
+		code = check_some(r.graph, err);
 	if (!code) {
 		buf_init(&r.buf);
 		code = answer(&r, err);
