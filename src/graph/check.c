@@ -9,6 +9,7 @@
 #define LOOP_TURNS 10                   /* turns in a row that make a poll loop */
 #define YIELD_TURNS 50
 #define LOOP_LIMIT_NS 500000000ull      /* time limits of a poll loop are shorter */
+#define HANDED_MOST 20                  /* hand-overs between probes */
 
 struct checking {
 	struct arena *arena;
@@ -307,12 +308,16 @@ static int compare_flaws(const void *a, const void *b)
 struct graph_flaw *graph_check(struct arena *arena, const struct graph *graph, size_t limit, size_t *ret_count)
 {
 	struct checking c = { .arena = arena, .graph = graph };
-	struct graph_flaw *result;
+	struct graph_flaw handed[HANDED_MOST], *result;
+	size_t handed_over;
 
 	for (uint32_t thread = 0; thread < graph->threads.length; thread++)
 		if (is_checked(graph, thread))
 			check_thread(&c, thread);
 	check_over(&c);
+	handed_over = graph_check_probes(arena, graph, handed, HANDED_MOST);
+	for (size_t i = 0; i < handed_over; i++)
+		vec_push(&c.flaws, handed[i]);
 	if (c.flaws.length)
 		qsort(c.flaws.items, c.flaws.length, sizeof(*c.flaws.items), compare_flaws);
 	*ret_count = c.flaws.length < limit ? c.flaws.length : limit;

@@ -7,6 +7,7 @@
 
 static const char *const flaw_names[] = {
 	[FLAW_over] = "over-connection", [FLAW_unwoken] = "under-connection", [FLAW_poll_loop] = "poll loop",
+	[FLAW_handed_over] = "missing edge",
 };
 
 static void show_what(struct buf *buf, const struct graph_flaw *flaw)
@@ -53,6 +54,9 @@ static void show_flaw(struct buf *buf, const struct graph *graph, const struct g
 		else
 			buf_printf(buf, "the flag at 0x%" PRIx64, flaw->flag);
 		break;
+	case FLAW_handed_over:
+		buf_printf(buf, ": %s, %" PRIu64 " times from another thread, and no rule joins them", flaw->words, flaw->count);
+		break;
 	}
 	buf_text(buf, "; ");
 	graph_show_duration(buf, flaw->harm_ns);
@@ -81,7 +85,7 @@ static void json_flaw(struct json *json, const struct graph *graph, const struct
 	json_u64(json, "first_event", flaw->first_event);
 	json_u64(json, "count", flaw->count);
 	json_u64(json, "harm_ns", flaw->harm_ns);
-	json_text(json, "wait", flaw->kind == FLAW_over ? NULL : wait);
+	json_text(json, "wait", flaw->kind == FLAW_over || flaw->kind == FLAW_handed_over ? NULL : wait);
 	json_u64(json, "object", flaw->object);
 	json_u64(json, "period_ns", flaw->period_ns);
 	json_u64(json, "flag", flaw->flag);
@@ -97,6 +101,7 @@ static void json_flaw(struct json *json, const struct graph *graph, const struct
 		json_end(json);
 	}
 	json_end(json);
+	json_text(json, "words", flaw->words);
 	json_text(json, "proposal", flaw->proposal);
 	json_end(json);
 }

@@ -111,7 +111,7 @@ void graph_show_wait(struct buf *buf, const struct graph *graph, const struct gr
 	buf_char(buf, '\n');
 }
 
-/* The flag that an event writes, by its name where a rule gives it one. */
+/* The flag that an event writes (of a probe: its first argument), by its name where a rule gives it one. */
 static void show_flag(struct buf *buf, const struct graph *graph, uint64_t number)
 {
 	struct arena arena;
@@ -119,13 +119,14 @@ static void show_flag(struct buf *buf, const struct graph *graph, uint64_t numbe
 
 	arena_init(&arena);
 	e = trace_event(graph_trace(graph), &arena, number);
-	if (e && e->type == EVENT_flag_write) {
-		const char *name = graph_flag_name(graph, event_as(e, flag_write)->address);
+	if (e && (e->type == EVENT_flag_write || e->type == EVENT_probe)) {
+		uint64_t address = e->type == EVENT_probe ? event_as(e, probe)->arg1 : event_as(e, flag_write)->address;
+		const char *name = graph_flag_name(graph, address);
 
 		if (name)
 			buf_printf(buf, "  %s", name);
-		else
-			buf_printf(buf, "  0x%" PRIx64, event_as(e, flag_write)->address);
+		else if (address)
+			buf_printf(buf, "  0x%" PRIx64, address);
 	}
 	arena_done(&arena);
 }

@@ -26,6 +26,8 @@ argus dump --json --type probe pool.trace >probes.json
 argus dump --stacks --type probe pool.trace >stacks.txt
 grep -A2 '# put' stacks.txt | grep -q ' main ' || fail "no stack of pool_put: $(head -5 stacks.txt)"
 
+argus graph --check pool.trace >check.txt
+grep -q 'arg1 of probe put comes again as arg1 of probe run, 50 times' check.txt || fail "the hand-over is not seen: $(cat check.txt)"
 cat >pool.rules <<'R'
 edge handoff as submit from probe put key arg1, thread.pid to probe run key arg1, thread.pid;
 boundary job as callout from probe run to probe done;
