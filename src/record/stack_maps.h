@@ -116,6 +116,7 @@ struct stack_copy {
 	u32 tgid, bytes;            /* bytes that follow, from sp on */
 	u64 ip, sp, bp, di;
 	u64 time_ns;
+	u64 narrow;                 /* a 32-bit program's: there is nothing to unwind */
 };
 
 /* Numbers of stacks: slots of the table of known ones from 1 on and the table's

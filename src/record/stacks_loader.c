@@ -442,8 +442,12 @@ static void unwind_copy(struct stacks *s, const struct pending_copy *c)
 	const struct layout *layout = layout_then(s, (pid_t)c->head.tgid, c->head.time_ns);
 	struct unwind_copy copy = { .start = c->head.sp, .data = c->data, .bytes = c->head.bytes };
 	struct unwind_registers registers = { .ip = c->head.ip, .sp = c->head.sp, .bp = c->head.bp, .di = c->head.di, .exact = 1 };
-	int status = unwind_walk(&copy, registers, rule_at, (void *)layout, addresses, STACK_FRAMES_MAX, &count);
+	int status = STACK_STATUS_narrow;
 
+	if (c->head.narrow)
+		addresses[count++] = c->head.ip;
+	else
+		status = unwind_walk(&copy, registers, rule_at, (void *)layout, addresses, STACK_FRAMES_MAX, &count);
 	if (status == STACK_STATUS_no_mapping && layout == layout_of_process(&s->layouts, (pid_t)c->head.tgid))
 		settle(s, (pid_t)c->head.tgid);
 	tell_modules(s);

@@ -1,6 +1,6 @@
 #!/bin/bash
 # A 32-bit program: its system calls have other numbers. They are told as not
-# known, never as another call, nor as a fault; it has no stacks.
+# known, never as another call, nor as a fault; its stacks are not walked, and say so.
 . "$HERE/live/_lib.sh"
 need_bpf
 need_command gcc
@@ -30,6 +30,8 @@ for level in lean full; do
 	argus dump --comm small --type switch $level.trace >switches
 	[ "$(grep -c ' state=sleeping wait=other' switches)" -ge 50 ] || fail "$level: naps are missing: $(tail -3 switches)"
 	! grep 'state=sleeping wait=fault' switches || fail "$level: naps are taken for faults"
+	argus dump --stacks --comm small --type switch $level.trace >stacks
+	[ "$(grep -c '^  *\.\.\. a 32-bit program, whose stacks are not walked' stacks)" -ge 50 ] || fail "$level: no word of its stacks: $(head stacks)"
 	! grep ' state=sleeping .*syscall=' switches || fail "$level: a call of another number"
 done
 argus dump --comm small --type syscall full.trace >calls

@@ -14,6 +14,8 @@
 /* system calls */
 #define CALL_EXECVE 59
 #define CALL_EXECVEAT 322
+#define USER_CODE 0x33               /* values of the register cs */
+#define USER_CODE_NARROW 0x23
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -110,6 +112,7 @@ struct walk {
 	struct unwind_registers registers;
 	u64 ip, start, bp;          /* of the innermost frame; start is its sp */
 	u32 tid;
+	u32 narrow;                 /* a 32-bit program's */
 	u32 layout, first, mappings;
 	u64 base, bytes;            /* of the stack, what the window holds */
 	u64 bp_slot;                /* where bp was read; 0: it is the thread's own register */
@@ -517,7 +520,7 @@ static __noinline u32 stack_copy_out(struct walk *w)
 	u64 start = w->start;
 	/* by the page: the stack's end may be near */
 	u32 bytes = 4096 - (start & 4095);
-	if (bpf_probe_read_user(w->copied, bytes & 8191, (void *)start) < 0)
+	if (w->narrow || bpf_probe_read_user(w->copied, bytes & 8191, (void *)start) < 0)
 		bytes = 0;
 	for (u32 i = 1; i < STACK_COPY_BYTES / 4096 && bytes; i++) {
 		if (bpf_probe_read_user(w->copied + (bytes & (STACK_COPY_BYTES - 1)), 4096, (void *)(start + bytes)) < 0)
@@ -533,6 +536,7 @@ static __noinline u32 stack_copy_out(struct walk *w)
 	w->copy.sp = start;
 	w->copy.bp = w->bp;
 	w->copy.di = w->registers.di;
+	w->copy.narrow = w->narrow;
 	w->copy.time_ns = bpf_ktime_get_ns();
 	/* the agent comes by itself; copies fill the ring faster than it expects */
 	u64 wake = bpf_ringbuf_query(&stack_ring, BPF_RB_AVAIL_DATA) > STACK_RING_BYTES / 4 ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
@@ -566,7 +570,14 @@ static __noinline u32 stack_walk_in(struct walk *w)
 	w->hash = w->top = w->bp_slot = 0;
 	w->slot_count = w->uses_bp = 0;
 	w->status = STACK_STATUS_too_deep;
-	bpf_loop(STACK_FRAMES_MAX, walk_frame, &w, 0);
+	if (w->narrow) {
+		/* where it was, and why no more is known */
+		w->frames[0] = w->ip;
+		w->message.count = 1;
+		w->status = STACK_STATUS_narrow;
+	} else {
+		bpf_loop(STACK_FRAMES_MAX, walk_frame, &w, 0);
+	}
 	if (w->status == STACK_STATUS_pending)
 		return stack_copy_out(w);
 	if (w->status == STACK_STATUS_no_mapping && process->doubts) {
@@ -629,8 +640,11 @@ __noinline u32 stack_walk(void)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct pt_regs *registers = (struct pt_regs *)bpf_task_pt_regs((void *)task);
 	u32 *level;
-	/* kernel threads have no stack of the user, 32-bit programs not one we know */
-	if (!GET(task, mm) || (GET(task, flags) & 0x200000) || GET(registers, cs) != 0x33)
+	/* kernel threads have no stack of the user */
+	if (!GET(task, mm) || (GET(task, flags) & 0x200000))
+		return 0;
+	u64 segment = GET(registers, cs);
+	if (segment != USER_CODE && segment != USER_CODE_NARROW)
 		return 0;
 	/* within execve there comes a moment when the old program's stack is gone and the new one's not yet in use */
 	u64 call = GET(registers, orig_ax), word;
@@ -644,6 +658,7 @@ __noinline u32 stack_walk(void)
 	w->bp = GET(registers, bp);
 	w->registers = (struct unwind_registers){ .ip = w->ip, .sp = w->start, .bp = w->bp, .di = GET(registers, di), .exact = 1 };
 	w->tid = GET(task, pid);
+	w->narrow = segment != USER_CODE;
 	w->message.tgid = GET(task, tgid);
 	w->message.count = 0;
 	u32 id = stack_walk_in(w);
