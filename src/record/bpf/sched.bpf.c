@@ -46,6 +46,9 @@ int on_switch(u64 *context)
 	} else {
 		w.syscall = SYSCALL_NONE;
 	}
+	w.flags = ring_forget(ring, w.flags);
+	w.wait = ring_forget(ring, w.wait);
+	w.state = ring_forget(ring, w.state);
 	if (signal_is_pending(next))
 		w.flags |= SWITCH_FLAGS_signal_pending;
 	u32 ustack = 0, kstack = 0;

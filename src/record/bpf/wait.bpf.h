@@ -121,6 +121,20 @@ static __always_inline void wait_futex(struct wait *w, struct task_struct *task,
 	}
 }
 
+/* Number of the lowest bit that is set: by a word whose every six bits differ, without branches. */
+#define BITS_WORD 0x03f79d71b4cb0a89ull
+const volatile u8 wait_bits[64] = {
+	0, 1, 48, 2, 57, 49, 28, 3, 61, 58, 50, 42, 38, 29, 17, 4,
+	62, 55, 59, 36, 53, 51, 43, 22, 45, 39, 33, 30, 24, 18, 12, 5,
+	63, 47, 56, 27, 60, 41, 37, 16, 54, 35, 52, 21, 44, 32, 23, 11,
+	46, 26, 40, 15, 34, 20, 31, 10, 25, 14, 19, 9, 13, 8, 7, 6,
+};
+
+static __always_inline int wait_lowest_bit(u64 word)
+{
+	return wait_bits[(word & -word) * BITS_WORD >> 58];
+}
+
 /* The first descriptor of a poll or select set. */
 static __always_inline int wait_first_polled(struct pt_regs *registers, bool select)
 {
@@ -130,10 +144,7 @@ static __always_inline int wait_first_polled(struct pt_regs *registers, bool sel
 		return -1;
 	if (!select)
 		return (int)word;
-	for (int i = 0; i < 64; i++)
-		if (word >> i & 1)
-			return i;
-	return -1;
+	return word ? wait_lowest_bit(word) : -1;
 }
 
 static __always_inline u32 wait_owner_tid(u64 owner)
@@ -198,6 +209,12 @@ static __always_inline u32 wait_newest_child(struct task_struct *task)
 	return GET(child, pid);
 }
 
+/* Not static: the verifier follows its loop once, and not once for each way that leads to it. */
+__noinline int wait_file_lock_holder(u64 inode, u64 owner, bool flock)
+{
+	return file_lock_holder((struct inode *)inode, flock, owner, FILE_LOCK_WRITE, 0, ~0ull >> 1);
+}
+
 /* Holder of a file lock that is in the way. Of fcntl the range is taken to be
  * the whole file: which part is asked for stands in user memory, relative to
  * what only the call knows. */
@@ -208,7 +225,7 @@ static __always_inline void wait_file_lock(struct wait *w, struct file *file, st
 	u64 owner = flock ? (u64)file : kernel_word(&task->files);
 
 	if (inode)
-		w->hint = file_lock_holder(inode, flock, owner, FILE_LOCK_WRITE, 0, ~0ull >> 1);
+		w->hint = wait_file_lock_holder((u64)inode, owner, flock);
 }
 
 static __always_inline void wait_file(struct wait *w, struct task_struct *task, struct pt_regs *registers,
