@@ -22,8 +22,6 @@ static struct loaded_module *module_new(struct modules *modules, uint32_t kind, 
 	m->path = arena_strdup(&modules->arena, path);
 	m->mapping_kind = STACK_MAPPING_NO_TABLE;
 	modules->list[modules->count++] = m;
-	if (kind == MODULE_KIND_jit)
-		modules->jit[modules->jit_count++] = m->number;
 	return m;
 }
 
@@ -31,7 +29,6 @@ void modules_init(struct modules *modules)
 {
 	*modules = (struct modules){ .count = 1 };
 	modules->list = mem_zalloc(MODULES_MAX * sizeof(*modules->list));
-	modules->jit = mem_zalloc(MODULES_MAX * sizeof(*modules->jit));
 	module_new(modules, MODULE_KIND_kernel, "[kernel]");
 }
 
@@ -41,7 +38,6 @@ void modules_done(struct modules *modules)
 		unwind_table_done(&modules->list[i]->table);
 	module_files_done(&modules->files);
 	free(modules->list);
-	free(modules->jit);
 	map_done(&modules->by_file);
 	arena_done(&modules->arena);
 }

@@ -41,8 +41,6 @@ struct modules {
 	struct loaded_module **list; /* by number */
 	uint32_t count;             /* numbers given are below */
 	struct map by_file;         /* hash of device, inode and version -> number */
-	uint32_t *jit;              /* numbers of the modules that are code made at run time */
-	uint32_t jit_count;
 	uint64_t tables_ns;         /* time that making tables took */
 	uint64_t table_bytes;
 };

@@ -42,6 +42,7 @@ struct dirty_process {
 struct ended_process {
 	pid_t pid;
 	uint64_t time_ns;
+	bool told;                 /* the names of its run-time code */
 };
 
 struct stacks {
@@ -84,6 +85,7 @@ struct stacks {
 	struct vec(struct ended_process) ended;
 	uint32_t modules_told, nodes_seen;
 	struct map symbols_told;
+	struct map jit_met;              /* modules of run-time code that stacks have met */
 	struct map jit_wanted;           /* modules of run-time code with frames that have no name yet */
 	uint64_t jit_read_ns;            /* when their maps were read last */
 	uint32_t copies_released;        /* value of the tail then */

@@ -117,8 +117,10 @@ static void tell_kernel_symbols(struct stacks *s)
 		pthread_mutex_lock(&s->layouts.lock);
 		node = s->tree.nodes[s->nodes_seen];
 		pthread_mutex_unlock(&s->layouts.lock);
-		if (node.module < s->modules.count && node.module && s->modules.list[node.module]->kind == MODULE_KIND_jit)
+		if (node.module < s->modules.count && node.module && s->modules.list[node.module]->kind == MODULE_KIND_jit) {
 			map_put(&s->jit_wanted, node.module, 1);
+			map_put(&s->jit_met, node.module, 1);
+		}
 		if (node.module != MODULE_KERNEL)
 			continue;
 		tell_kernel_symbol(s, node.address + s->kernel.text);
@@ -164,12 +166,14 @@ static void tell_wanted_jit_symbols(struct stacks *s, uint64_t now)
 	map_clear(&s->jit_wanted);
 }
 
+/* pid 0: of all processes. */
 static void tell_all_jit_symbols(struct stacks *s, pid_t pid)
 {
 	char path[64];
+	size_t at = 0;
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)pid);
-	for (uint32_t i = 0; i < s->modules.jit_count; i++) {
-		const struct loaded_module *m = s->modules.list[s->modules.jit[i]];
+	for (const struct map_slot *slot; (slot = map_next(&s->jit_met, &at));) {
+		const struct loaded_module *m = s->modules.list[slot->key];
 		if (!pid || strcmp(m->path, path) == 0)
 			tell_jit_symbols(s, m);
 	}
@@ -542,9 +546,12 @@ static void one_round(struct stacks *s)
 	tell_kernel_symbols(s);
 	tell_functions(s);
 	tell_wanted_jit_symbols(s, now);
-	for (size_t i = 0; i < s->ended.length; i++)
-		if (now - s->ended.items[i].time_ns < (uint64_t)IDLE_MS * 1000000u)
+	/* what comes later of them is told with what all others have */
+	for (size_t i = s->jit_met.length ? 0 : s->ended.length; i < s->ended.length; i++)
+		if (!s->ended.items[i].told) {
+			s->ended.items[i].told = true;
 			tell_all_jit_symbols(s, s->ended.items[i].pid);
+		}
 	forget_ended(s, now);
 	layouts_collect(&s->layouts, now - LAYOUTS_KEPT_NS);
 	atomic_store(&s->processes, s->layouts.by_process.length);
@@ -628,6 +635,7 @@ void stacks_loader_stop(struct stacks *s)
 	map_done(&s->to_publish);
 	map_done(&s->doubtful);
 	map_done(&s->jit_wanted);
+	map_done(&s->jit_met);
 	vec_done(&s->ended);
 	mapping_events_close(s->events);
 	if (s->wake_fd >= 0)
