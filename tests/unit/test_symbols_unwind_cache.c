@@ -17,7 +17,7 @@
 static const char *large_file(void)
 {
 	static const char *const candidates[] = { "/usr/lib/x86_64-linux-gnu/libcrypto.so.3", "/usr/bin/perl", "/usr/bin/python3",
-						  "/usr/bin/gdb" };
+						  "/usr/lib/gcc/x86_64-linux-gnu/12/cc1", "/usr/bin/gdb" };
 	for (size_t i = 0; i < sizeof(candidates) / sizeof(candidates[0]); i++) {
 		struct elf_file file;
 		if (elf_file_open(candidates[i], &file, NULL) < 0)
