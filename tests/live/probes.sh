@@ -24,7 +24,8 @@ argus dump --json --type probe pool.trace >probes.json
 [ "$(json probes.json "[int(e.get('arg1', '0'), 16) for e in d['events'] if e['probe_name'] == 'turn'] == list(range(50))")" = True ] ||
 	fail "values of the mark"
 argus dump --stacks --type probe pool.trace >stacks.txt
-grep -A2 '# put' stacks.txt | grep -q ' main ' || fail "no stack of pool_put: $(head -5 stacks.txt)"
+grep -A2 '# put' stacks.txt >put.txt
+grep -q ' main ' put.txt || fail "no stack of pool_put: $(head -5 stacks.txt)"
 
 argus graph --check pool.trace >check.txt
 grep -q 'arg1 of probe put comes again as arg1 of probe run, 50 times' check.txt || fail "the hand-over is not seen: $(cat check.txt)"
@@ -63,7 +64,7 @@ argus dump --json --type probe one.trace >one.json
 
 # each file of a ring tells the names
 argus start --dir "$WORK/ring" --size 8M --no-stacks --probe "sleep=libc:clock_nanosleep" 2>record.txt || fail "start: $(cat record.txt)"
-hit() { argus snap -o snap.trace --last 10s && argus info snap.trace | grep -Eq 'probe +sleep: .* [1-9][0-9]* times'; }
+hit() { argus snap -o snap.trace --last 10s && argus info snap.trace >snap.txt && grep -Eq 'probe +sleep: .* [1-9][0-9]* times' snap.txt; }
 wait_until 20 hit
 argus stop
 
