@@ -82,7 +82,7 @@ int main(void)
 		return 1;
 	for (int i = 0; i < JOBS; i++) {
 		pool_put(&jobs[i], i);
-		pause_ns(1000000);
+		pause_ns(5000000);
 	}
 	pthread_join(worker, &sum);
 	printf("%ld\n", (long)sum);

@@ -24,6 +24,7 @@ argus dump --json --type probe pool.trace >probes.json
 [ "$(json probes.json "[int(e.get('arg1', '0'), 16) for e in d['events'] if e['probe_name'] == 'turn'] == list(range(50))")" = True ] ||
 	fail "values of the mark"
 argus dump --stacks --type probe pool.trace >stacks.txt
+# the first ones may come before the program's unwind table is laid
 grep -A2 '# put' stacks.txt >put.txt
 grep -q ' main ' put.txt || fail "no stack of pool_put: $(head -5 stacks.txt)"
 
