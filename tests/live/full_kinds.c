@@ -162,11 +162,13 @@ static void watched(void)
 	char events[4096];
 	int watcher = inotify_init(), file;
 
-	check(inotify_add_watch(watcher, ".", IN_MODIFY | IN_CREATE) >= 0, "inotify");
+	check(inotify_add_watch(watcher, ".", IN_MODIFY | IN_CREATE | IN_MOVE | IN_DELETE) >= 0, "inotify");
 	file = open("watched.tmp", O_WRONLY | O_CREAT | O_TRUNC, 0600);
 	check(write(file, "x", 1) == 1 && read(watcher, events, sizeof(events)) > 0, "watch");
 	close(file);
-	unlink("watched.tmp");
+	check(rename("watched.tmp", "./renamed.tmp") == 0 && read(watcher, events, sizeof(events)) > 0, "rename");
+	unlink("renamed.tmp");
+	check(read(watcher, events, sizeof(events)) > 0, "unlink");
 	close(watcher);
 }
 

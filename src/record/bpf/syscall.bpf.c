@@ -8,6 +8,7 @@
 #include "record/bpf/cache.bpf.h"
 #include "record/bpf/call.bpf.h"
 #include "record/bpf/filter.bpf.h"
+#include "record/bpf/renamed.bpf.h"
 #include "record/bpf/watched.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
@@ -33,7 +34,8 @@ enum {
 	FULL_plain, FULL_fd, FULL_fd4, FULL_futex, FULL_creates, FULL_pipe, FULL_socketpair,
 	FULL_read, FULL_write, FULL_sendto, FULL_recvfrom, FULL_sendmsg, FULL_recvmsg, FULL_sendmmsg, FULL_recvmmsg,
 	FULL_accept, FULL_connect, FULL_splice, FULL_tee, FULL_vmsplice, FULL_sendfile, FULL_copy,
-	FULL_queue_send, FULL_queue_receive, FULL_mq_send, FULL_mq_receive, FULL_semaphore, FULL_timer, FULL_timerfd, FULL_itimer
+	FULL_queue_send, FULL_queue_receive, FULL_mq_send, FULL_mq_receive, FULL_semaphore, FULL_timer, FULL_timerfd, FULL_itimer,
+	FULL_renames, FULL_makes, FULL_removes
 };
 
 struct full_call {
@@ -403,6 +405,8 @@ static __always_inline int full_descriptor(struct ended *call, struct full_call 
 		return full_write(call, 0, fd, full_argument(registers, info.second));
 	if (info.class == FULL_write && found->kind == OBJECT_KIND_file && call->result > 0)
 		watched_change(file, found->number, WATCHED_MODIFY, call->tid, call->now, call->ustack);
+	if (info.class == FULL_fd && found->kind == OBJECT_KIND_inotify)
+		renamed_learn(file);
 	if (info.class == FULL_fd || !message_kinds[found->kind & 31])
 		return full_write(call, found->number, full_argument(registers, info.first),
 				  full_argument(registers, info.second));
@@ -411,6 +415,8 @@ static __always_inline int full_descriptor(struct ended *call, struct full_call 
 		break;
 	case FULL_read:
 		m.flags = MESSAGE_FLAGS_receive;
+		if (found->kind == OBJECT_KIND_inotify)
+			renamed_learn(file);
 		break;
 	case FULL_recvfrom:
 		m.flags = MESSAGE_FLAGS_receive | full_flags(registers->r10);
@@ -532,6 +538,18 @@ __noinline int full_special(const struct ended *call, u8 class, u32 arguments)
 	case FULL_timerfd:
 	case FULL_itimer:
 		return full_timer(call, class);
+	case FULL_renames:
+		if (!call->result) {
+			renamed_tell(arg0, RENAMED_FROM, call->now, call->tid, call->ustack);
+			renamed_tell(arg1, RENAMED_TO, call->now, call->tid, call->ustack);
+		}
+		break;
+	case FULL_makes:
+	case FULL_removes:
+		if (!call->result)
+			renamed_tell(arg0 ? arg0 : arg1, class == FULL_makes ? RENAMED_MADE : RENAMED_REMOVED, call->now, call->tid,
+				     call->ustack);
+		break;
 	case FULL_vmsplice:
 		if (full_end(call, call_argument(registers, 0), 0))
 			return 0;
