@@ -4,6 +4,7 @@
  * a weight. Of stretches of one thread that overlap the most severe stays; pieces of
  * work that adjoin become one.
  * The order is by weight times length. */
+#include "base/search.h"
 #include "diagnose/hangs.h"
 
 #include <stdlib.h>
@@ -83,32 +84,47 @@ static void judge_silence(struct finder *f, uint64_t from, uint64_t to, uint32_t
 		offer(f, from, to, weight, weight > 50 ? hang_turn : hang_computes);
 }
 
-/* Wake-ups of others and messages are signs of life; between them is silence. */
+static bool is_sign(const struct scene *scene, const struct wake *k)
+{
+	return k->waker != k->target && !scene_is_system(scene, k->target);
+}
+
+/* Wake-ups of others and messages are signs of life; between them is silence. Signs
+ * are many, so each step goes to the last one that comes before a silence would be
+ * long. */
 static void find_silences(struct finder *f, uint64_t from, uint64_t to, uint32_t weight)
 {
-	const struct scene_thread *t = &f->scene->threads[f->thread];
-	uint32_t wake = scene_wakes_from(f->scene, f->thread, from), message = scene_messages_from(f->scene, f->thread, from);
-	uint64_t previous = from;
+	const struct scene *scene = f->scene;
+	const struct row *messages = &scene->threads[f->thread].messages;
+	uint32_t wake = scene_wakes_from(scene, f->thread, from), message = scene_messages_from(scene, f->thread, from);
+	uint64_t long_ns = threshold(f, BUSY_NS) ? threshold(f, BUSY_NS) : 1, previous = from, next = from;
 
-	while (previous < to) {
-		uint64_t next = to;
-		const struct wake *k = wake < scene_wakes_end(f->scene, f->thread) ? &f->scene->wakes[wake] : NULL;
-		const struct message *m = message < t->messages.count ? &f->scene->messages[t->messages.items[message]] : NULL;
+	for (; previous < to && next < to; previous = next) {
+		uint64_t limit = to - previous < long_ns ? to : previous + long_ns, last = previous;
+		uint32_t wakes_end = scene_wakes_end(scene, f->thread), high = wakes_end, before = wake;
 
-		if (k && (k->waker == k->target || scene_is_system(f->scene, k->target))) {
-			wake++;
+		SEARCH(wake, high, middle, scene->wakes[middle].time < limit);
+		for (uint32_t i = wake; i > before; i--)
+			if (is_sign(scene, &scene->wakes[i - 1])) {
+				last = scene->wakes[i - 1].time;
+				break;
+			}
+		before = message;
+		high = messages->count;
+		SEARCH(message, high, middle, scene->messages[messages->items[middle]].time < limit);
+		if (message > before && scene->messages[messages->items[message - 1]].time > last)
+			last = scene->messages[messages->items[message - 1]].time;
+		next = last;
+		if (last > previous)
 			continue;
-		}
-		if (k && k->time < next)
-			next = k->time;
-		if (m && m->time < next)
-			next = m->time;
+		while (wake < wakes_end && !is_sign(scene, &scene->wakes[wake]))
+			wake++;
+		next = to;
+		if (wake < wakes_end && scene->wakes[wake].time < next)
+			next = scene->wakes[wake].time;
+		if (message < messages->count && scene->messages[messages->items[message]].time < next)
+			next = scene->messages[messages->items[message]].time;
 		judge_silence(f, previous, next, weight);
-		previous = next;
-		wake += k && k->time <= next;
-		message += m && m->time <= next;
-		if (next == to)
-			break;
 	}
 }
 

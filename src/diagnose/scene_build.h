@@ -38,7 +38,7 @@ struct gatherer;
 struct gatherer *gatherer_new(const struct trace *trace);
 void gatherer_free(struct gatherer *gatherer);
 /* Events in the order of time, with at least these fields (by type); all of the
- * trace, or gatherer_read. */
+ * trace, and NULL behind the last; or gatherer_read. */
 void gatherer_see(void *gatherer, const struct event *e);
 const uint64_t *gatherer_fields(const struct gatherer *gatherer);
 void gatherer_read(struct gatherer *gatherer);

@@ -6,9 +6,13 @@
  * is rare by going through copies of its events. */
 #include <stddef.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/map.h"
 #include "diagnose/scene_build.h"
+
+#define MANY_MESSAGES 20000
 
 /* A wait's switch, until its thread is known. */
 struct seen_wait {
@@ -108,10 +112,25 @@ static void see_sample(struct gatherer *b, const struct event *e)
 		vec_push(&b->samples, ((struct sample){ e->time, e->number, s->period_ns, e->tid, s->ustack, s->kstack }));
 }
 
+/* What is written again must not be shared with the process that writes the index:
+ * each page would be copied. */
+static void keep_from_fork(const struct gatherer *b)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = ((uintptr_t)b->messages.items + page - 1) / page * page;
+	uintptr_t to = (uintptr_t)(b->messages.items + b->messages.length) / page * page;
+
+	if (b->messages.length >= MANY_MESSAGES && to > from)
+		madvise((void *)from, to - from, MADV_DONTFORK); /* or not: then it is slower */
+}
+
 void gatherer_see(void *gatherer, const struct event *e)
 {
 	struct gatherer *b = gatherer;
 
+	if (!e) {
+		keep_from_fork(b);
+		return;
+	}
 	switch (e->type) {
 	case EVENT_switch: see_switch(b, e); break;
 	case EVENT_message: see_message(b, e); break;

@@ -40,5 +40,7 @@ void feed_all(struct builder *b)
 		if (options->watch)
 			options->watch(options->watch_data, e);
 	}
+	if (options->watch)
+		options->watch(options->watch_data, NULL);
 	trace_cursor_free(cursor);
 }

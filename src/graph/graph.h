@@ -62,7 +62,7 @@ struct graph_options {
 	bool rebuild;               /* do not read the index, write it anew */
 	bool background_index;      /* have a process of its own write the index */
 	/* Sees each event that the build reads, so that nobody else need decode the
-	 * trace; never called when the index serves (stats.from_index). */
+	 * trace, and NULL at their end; never called when the index serves (stats.from_index). */
 	void (*watch)(void *data, const struct event *e);
 	void *watch_data;
 	const uint64_t *watch_fields; /* by type, as in a trace_filter: what it looks at */
