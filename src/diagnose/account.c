@@ -73,6 +73,25 @@ static uint64_t process_ns(const struct scene *scene, const struct accounts *acc
 	return ns;
 }
 
+/* A parent that left the work to its children: the child that had most of it says
+ * more, where the parent itself had less than that one. */
+static const struct account *account_child(const struct scene *scene, const struct accounts *accounts,
+					   const struct account *parent, uint64_t window_ns)
+{
+	uint32_t pid = scene_pid(scene, parent->thread);
+	uint64_t own_ns = process_ns(scene, accounts, pid, false);
+
+	for (size_t i = 0; i < accounts->length; i++) {
+		const struct account *a = &accounts->items[i];
+
+		if (a->ns < own_ns || a->ns * 5 < window_ns)
+			break;
+		if (scene->tables->threads[a->thread].parent_pid == pid && scene_pid(scene, a->thread) != pid)
+			return a;
+	}
+	return parent;
+}
+
 const struct account *account_culprit(const struct scene *scene, const struct accounts *accounts, uint64_t window_ns)
 {
 	const struct account *best = NULL;
@@ -93,7 +112,7 @@ const struct account *account_culprit(const struct scene *scene, const struct ac
 			}
 		}
 	}
-	return best ? best : &accounts->items[0];
+	return best ? account_child(scene, accounts, best, window_ns) : &accounts->items[0];
 }
 
 bool piece_explained(const struct scene *scene, const struct piece *piece, uint32_t victim)

@@ -226,6 +226,20 @@ static uint32_t first_reached(const struct trails *trails, size_t at)
 	return trails->items[at].thread;
 }
 
+/* A process is not late because one of its threads leaves the work to another: the
+ * other must work as long as a process that only computes, or be kept off, or spin. */
+static bool works_long(struct finder *f, uint32_t thread, uint64_t from, uint64_t to)
+{
+	struct state_times times;
+	struct starved starved;
+
+	scene_state_times(f->scene, thread, from, to, &times);
+	if (times.ns[SPAN_RUNNING] >= threshold(f, BUSY_NS) * 3 / 4 || diagnoser_spins(f->diagnoser, thread, from, to))
+		return true;
+	starved_find(f->scene, thread, from, to, &starved);
+	return starved_is(&starved, f->scene, times.ns[SPAN_RUNNING]);
+}
+
 /* True when one of those the thread set to work since then, directly or through
  * others, is still at it (or will never be) at the end of the wait. A wait that a
  * thread ended must have been ended by one of them: *ret_ended_by_one. */
@@ -252,6 +266,9 @@ static bool is_pending_since(struct finder *f, const struct episode *e, uint64_t
 		if (t->end == TRAIL_RELAY || t->end == TRAIL_AT_REST || t->end == TRAIL_BACK || !window)
 			continue;
 		if (outside && scene_same_process(f->scene, first_reached(&f->trails, i), f->thread))
+			continue;
+		if ((t->end == TRAIL_BUSY || t->end == TRAIL_STARVED) && w->hint_kind == HINT_KIND_thread_exit &&
+		    scene_same_process(f->scene, t->thread, f->thread) && !works_long(f, t->thread, begin, until))
 			continue;
 		scene_state_times(f->scene, t->thread, begin, until, &times);
 		if (t->end == TRAIL_BUSY || t->end == TRAIL_STARVED || t->end == TRAIL_UNREAD)
@@ -403,8 +420,9 @@ static bool reader_works(const struct finder *f, const struct wait *w)
 
 /* Waits that may be a hang though nothing shows that the thread asked for it: for
  * a lock that another held, for room in a pipe. */
-static const char *held_up(const struct finder *f, const struct wait *w)
+static const char *held_up(const struct finder *f, const struct episode *e)
 {
+	const struct wait *w = &f->scene->waits[e->last];
 	const struct thread *t = &f->scene->tables->threads[w->thread];
 	const struct place *p = hangs_place_of(f, w);
 
@@ -415,6 +433,8 @@ static const char *held_up(const struct finder *f, const struct wait *w)
 		return reader_works(f, w) || w->end_ns - w->start_ns < 4 * threshold(f, WAIT_NS) ? NULL : "what it writes was not taken";
 	if ((w->kind == WAIT_KIND_futex || w->kind == WAIT_KIND_semaphore) && t->tid == t->pid && p && p->visits <= 2 &&
 	    w->end == WAIT_END_THREAD && w->hint_kind != HINT_KIND_thread_exit)
+		return "it waited for a lock or a condition";
+	if (t->tid == t->pid && p && p->visits <= 2 && hangs_is_condition(f, e))
 		return "it waited for a lock or a condition";
 	return NULL;
 }
@@ -445,6 +465,17 @@ static bool worth_asking(const struct finder *f, const struct wait *w)
 	return true;
 }
 
+/* A loop at rest awaits nothing of a process that is stopped, unless that is its own
+ * helper, or a person says that it hung. */
+static bool waits_for_stopped(const struct finder *f, const struct episode *e)
+{
+	const struct wait *w = &f->scene->waits[e->last];
+	bool own_child;
+
+	return (w->kind == WAIT_KIND_read || w->kind == WAIT_KIND_write || w->kind == WAIT_KIND_poll || w->kind == WAIT_KIND_epoll) &&
+	       hangs_waits_for_stopped(f, e, &own_child) && (own_child || f->options->pid);
+}
+
 static void find_waits(struct finder *f)
 {
 	const struct scene_thread *t = &f->scene->threads[f->thread];
@@ -471,12 +502,14 @@ static void find_waits(struct finder *f)
 			offer(f, e->start_ns, e->end_ns, 100, "it waits for a lock or a word that nobody else can change");
 		else if (w->kind == WAIT_KIND_stop)
 			offer(f, e->start_ns, e->end_ns, HANG_STOPPED_WEIGHT, hang_stopped);
-		else if (held_up(f, w))
-			offer(f, e->start_ns, e->end_ns, 60, held_up(f, w));
+		else if (held_up(f, e))
+			offer(f, e->start_ns, e->end_ns, 60, held_up(f, e));
 		else if (hangs_flag_came(f, e) || hangs_looks_in_vain(f, e))
 			offer(f, e->start_ns, e->end_ns, 50, "it looks again and again for something that does not come");
 		else if (hangs_was_stopped(f, e))
 			offer(f, e->start_ns, e->end_ns, 105, "what it asked for was not answered");
+		else if (waits_for_stopped(f, e))
+			offer(f, e->start_ns, e->end_ns, 90, "what it waits for was stopped");
 		else if (worth_asking(f, w))
 			offer(f, e->start_ns, e->end_ns, 40, "it waited for long");
 	}

@@ -54,6 +54,53 @@ bool hangs_was_stopped(const struct finder *f, const struct episode *e)
 	return times.ns[SPAN_STOPPED] * 10 > (e->end_ns - e->start_ns) * 9;
 }
 
+static bool descends(const struct tables *tables, uint32_t thread, uint32_t pid)
+{
+	for (unsigned i = 0; thread && i < 64; i++) {
+		thread = tables->threads[thread].creator;
+		if (thread && tables->threads[thread].pid == pid)
+			return true;
+	}
+	return false;
+}
+
+bool hangs_waits_for_stopped(const struct finder *f, const struct episode *e, bool *ret_own_child)
+{
+	const struct scene *scene = f->scene;
+	struct path_node path[FOLLOW_MAX_BACK];
+	unsigned count = follow_back(scene, e, path);
+
+	for (unsigned i = 0; i < count; i++) {
+		struct state_times times;
+
+		if (scene_is_system(scene, path[i].thread) || scene_same_process(scene, path[i].thread, e->thread))
+			continue;
+		scene_state_times(scene, path[i].thread, e->start_ns, e->end_ns, &times);
+		if (times.ns[SPAN_STOPPED] * 2 <= e->end_ns - e->start_ns)
+			continue;
+		*ret_own_child = descends(scene->tables, path[i].thread, scene_pid(scene, e->thread));
+		return true;
+	}
+	return false;
+}
+
+bool hangs_is_condition(const struct finder *f, const struct episode *e)
+{
+	const struct wait *w = &f->scene->waits[e->last];
+	uint64_t object = w->kind == WAIT_KIND_poll ? w->detail : w->object;
+	struct path_node path[FOLLOW_MAX_BACK];
+	unsigned count;
+
+	if (w->end != WAIT_END_THREAD || (w->kind != WAIT_KIND_read && (w->kind != WAIT_KIND_poll || w->argument != 1)) ||
+	    (object_kind(object) != OBJECT_KIND_eventfd && !hangs_is_pipe(object)))
+		return false;
+	count = follow_back(f->scene, e, path);
+	for (unsigned i = 0; i < count; i++)
+		if (!scene_same_process(f->scene, path[i].thread, e->thread))
+			return false;
+	return count > 0;
+}
+
 bool hangs_nobody_can_end(const struct finder *f, const struct episode *e)
 {
 	const struct tables *tables = f->scene->tables;

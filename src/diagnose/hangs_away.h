@@ -11,6 +11,12 @@ uint32_t hangs_away_waker(const struct finder *f, const struct episode *e);
 /* True when the thread that ended the wait was stopped for nearly all of it: what
  * was sent to it meanwhile woke nobody. */
 bool hangs_was_stopped(const struct finder *f, const struct episode *e);
+/* True when another process that led to the wait's end was stopped for most of it.
+ * `own_child`: it descends from the waiting process. */
+bool hangs_waits_for_stopped(const struct finder *f, const struct episode *e, bool *ret_own_child);
+/* True when a thread of the same process ended the wait for an eventfd or pipe, of
+ * its own accord: that is a condition, whatever it is made of. */
+bool hangs_is_condition(const struct finder *f, const struct episode *e);
 /* True when the thread waits for a word in memory that no other thread of its
  * process was there to change: a lock whose owner is gone, or its own. */
 bool hangs_nobody_can_end(const struct finder *f, const struct episode *e);

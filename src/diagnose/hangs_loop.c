@@ -24,9 +24,11 @@ bool hangs_looks_in_vain(const struct finder *f, const struct episode *e)
 	const struct thread *t = &f->scene->tables->threads[f->thread];
 	const struct place *p = hangs_place_of(f, &f->scene->waits[e->last]);
 	uint64_t born = t->start_ns > f->scene->start_ns ? t->start_ns : f->scene->start_ns;
-	uint64_t end = t->end_ns < f->scene->end_ns ? t->end_ns : f->scene->end_ns;
+	uint64_t end = t->end_ns < f->scene->end_ns ? t->end_ns : f->scene->end_ns, evidence;
 
-	return looks_often(f, e) && (leads(f) || f->options->pid) && p && end > born && p->total_ns * 2 < end - born;
+	if (!looks_often(f, e) || !(leads(f) || f->options->pid))
+		return false;
+	return (p && end > born && p->total_ns * 2 < end - born) || suspects_told_to_end(f->scene, e, &evidence);
 }
 
 /* Threads behind the first may loop until there is new work: what keeps that away is

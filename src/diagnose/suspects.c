@@ -130,6 +130,35 @@ static void ask_file_locks(struct question *q)
 			       refused->number);
 }
 
+uint32_t suspects_told_to_end(const struct scene *scene, const struct episode *episode, uint64_t *ret_evidence)
+{
+	uint64_t turn = (episode->end_ns - episode->start_ns) / (episode->slices ? episode->slices : 1) + 50000000;
+
+	for (uint32_t i = 0; i < scene->signal_count && scene->signals[i].time < episode->end_ns; i++) {
+		const struct sent_signal *s = &scene->signals[i];
+		uint64_t gone = scene->tables->threads[s->target].end_ns;
+
+		if (!scene_same_process(scene, s->sender, episode->thread) || scene_same_process(scene, s->target, episode->thread))
+			continue;
+		if (gone > episode->end_ns ? episode->end_ns < scene->end_ns
+					   : gone + turn < episode->end_ns || gone < episode->start_ns)
+			continue;
+		*ret_evidence = s->number;
+		return s->target;
+	}
+	return 0;
+}
+
+static void ask_signalled(struct question *q)
+{
+	uint64_t evidence;
+	uint32_t target = loop_is(q->scene, q->episode)
+		? suspects_told_to_end(q->scene, q->episode, &evidence) : 0;
+
+	if (target)
+		suspect_thread(q, target, LINK_SIGNALLED, 85, evidence);
+}
+
 /* ---- file systems in user space, children ---- */
 
 static void ask_fuse(struct question *q)
@@ -547,6 +576,7 @@ void suspects_find(struct inquiry *inquiry, const struct episode *episode, uint6
 	*ret_alone = false;
 	ask_hint(&q);
 	ask_file_locks(&q);
+	ask_signalled(&q);
 	if (q.wait->kind == WAIT_KIND_sleep) { /* nobody is asked to end a sleep */
 		ask_loop(&q);
 		ask_similar(&q);

@@ -46,6 +46,9 @@ void suspects_find(struct inquiry *inquiry, const struct episode *episode, uint6
 /* When the thread began what it waits for: back over short waits, and over those
  * before which it set nothing off, to where it last came from a long one. */
 uint64_t suspects_request_start(const struct scene *scene, const struct episode *episode);
+/* The process (its first thread) that this one sent a signal to, and whose end ended
+ * the poll loop; 0 none. *ret_evidence is the signal's event. */
+uint32_t suspects_told_to_end(const struct scene *scene, const struct episode *episode, uint64_t *ret_evidence);
 /* The file lock that the thread was refused, or waited for, in the window; NULL
  * when there was none. */
 const struct file_lock *suspects_refused_lock(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns);

@@ -25,6 +25,7 @@ const char *walk_link_words(enum walk_link link)
 	case LINK_SERVER: return "serves the file system";
 	case LINK_LOCKSTEP: return "waits at the same place until this gives up, as if each had what the other needs";
 	case LINK_FLAG: return "is the one that most likely changes what it looks at";
+	case LINK_SIGNALLED: return "was told to end, by a signal, and did not at once";
 	case LINK_SIMILAR: return "should have ended it, as it did another time";
 	case LINK_PROCESS: return "is of the same process";
 	}

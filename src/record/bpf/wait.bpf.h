@@ -135,16 +135,44 @@ static __always_inline int wait_lowest_bit(u64 word)
 	return wait_bits[(word & -word) * BITS_WORD >> 58];
 }
 
-/* The first descriptor of a poll or select set. */
-static __always_inline int wait_first_polled(struct pt_regs *registers, bool select)
+static __always_inline u32 wait_count_bits(u64 word)
 {
-	u64 word = 0, address = call_argument(registers, select ? 1 : 0);
+	word -= word >> 1 & 0x5555555555555555ull;
+	word = (word & 0x3333333333333333ull) + (word >> 2 & 0x3333333333333333ull);
+	return ((word + (word >> 4)) & 0x0f0f0f0f0f0f0f0full) * 0x0101010101010101ull >> 56;
+}
 
-	if (!address || bpf_probe_read_user(&word, sizeof(word), (void *)address))
+/* The first descriptor of a poll set. */
+static __always_inline int wait_first_polled(struct pt_regs *registers)
+{
+	int fd = -1;
+
+	if (bpf_probe_read_user(&fd, sizeof(fd), (void *)call_argument(registers, 0)))
 		return -1;
-	if (!select)
-		return (int)word;
-	return word ? wait_lowest_bit(word) : -1;
+	return fd;
+}
+
+/* The first descriptor that select reads, and how many it looks at: of up to 64
+ * they are counted, else only the highest is known. */
+static __always_inline int wait_first_selected(struct pt_regs *registers, u32 *count)
+{
+	u64 all = 0, reads = 0;
+	u32 highest = *count;
+
+	for (int set = 1; set <= 3; set++) {
+		u64 word = 0, address = call_argument(registers, set);
+
+		if (address && bpf_probe_read_user(&word, sizeof(word), (void *)address))
+			return -1;
+		if (highest < 64)
+			word &= (1ull << highest) - 1;
+		if (set == 1)
+			reads = word;
+		all |= word;
+	}
+	if (highest <= 64)
+		*count = wait_count_bits(all);
+	return reads ? wait_lowest_bit(reads) : -1;
 }
 
 static __always_inline u32 wait_owner_tid(u64 owner)
@@ -258,7 +286,7 @@ static __always_inline void wait_call(struct wait *w, struct task_struct *task, 
 {
 	struct call_info info = call_infos[w->syscall & (CALL_MAX - 1)];
 	struct object_at at;
-	int first;
+	int first = -1;
 
 	w->wait = info.wait ? info.wait : WAIT_KIND_other;
 	switch (info.object) {
@@ -293,9 +321,11 @@ static __always_inline void wait_call(struct wait *w, struct task_struct *task, 
 	case CALL_poll:
 	case CALL_select:
 		w->argument = call_argument(registers, info.object == CALL_poll ? 1 : 0);
+		if (current && w->argument)
+			first = info.object == CALL_select ? wait_first_selected(registers, &w->argument)
+							   : wait_first_polled(registers);
 		if (!w->argument) /* of nothing, with a time limit: how programs slept before nanosleep */
 			w->wait = WAIT_KIND_sleep;
-		first = current && w->argument ? wait_first_polled(registers, info.object == CALL_select) : -1;
 		if (first >= 0 && object_find(&at, object_file(task, first)))
 			w->detail = at.number;
 		break;
