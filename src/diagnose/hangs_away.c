@@ -47,6 +47,9 @@ bool hangs_was_stopped(const struct finder *f, const struct episode *e)
 	if (w->kind != WAIT_KIND_read && w->kind != WAIT_KIND_poll && w->kind != WAIT_KIND_epoll && w->kind != WAIT_KIND_connect &&
 	    w->kind != WAIT_KIND_queue)
 		return false;
+	/* A server at rest asks nothing of a client that is stopped. */
+	if (hangs_rests_at(f, w) && hangs_role_in(f, w) != END_CLIENT)
+		return false;
 	/* Where messages are seen, they tell whether it asked for anything. */
 	if (f->scene->messages_seen && !hangs_asked_there(f, w))
 		return false;

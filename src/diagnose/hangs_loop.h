@@ -6,7 +6,8 @@
 #include "diagnose/hangs_rest.h"
 
 /* True when a loop that sleeps and looks again is not what the thread does anyway:
- * it looks often, and the thread spent most of its life otherwise. */
+ * it looks often, and the thread spent most of its life otherwise, or looks whether a
+ * process that it told to end is gone. */
 bool hangs_looks_in_vain(const struct finder *f, const struct episode *e);
 /* True when such a loop ended by itself as another thread of its process, or a
  * child, did what kept it away all the time. */
