@@ -81,6 +81,13 @@ static bool same_rest(const struct scene *scene, const struct wait *before, cons
 	       (after->kind == WAIT_KIND_poll || after->kind == WAIT_KIND_epoll || after->kind == WAIT_KIND_accept);
 }
 
+/* Some calls are only made for new work, also by a thread that has just begun. */
+static bool awaits_work(const struct wait *w)
+{
+	return w->kind == WAIT_KIND_accept || w->kind == WAIT_KIND_worker ||
+	       (w->kind == WAIT_KIND_read && object_kind(w->object) == OBJECT_KIND_fuse);
+}
+
 /* When the thread's part that began at `from` was over. */
 static uint64_t part_end(const struct follower *f, struct trail *trail)
 {
@@ -103,7 +110,7 @@ static uint64_t part_end(const struct follower *f, struct trail *trail)
 			trail->end = TRAIL_STOPPED;
 			return e->start_ns;
 		}
-		if (before && same_rest(scene, &scene->waits[before->last], w)) {
+		if ((before && same_rest(scene, &scene->waits[before->last], w)) || awaits_work(w)) {
 			trail->end = TRAIL_AT_REST;
 			return e->start_ns;
 		}

@@ -150,11 +150,27 @@ static void offer_turn(struct finder *f, uint64_t from, uint64_t to, bool ended)
 	offer(f, from, to, ended ? 90 : 80, hang_turn);
 }
 
+/* A program with windows: a person waits for its loop, also while that waits for a child. */
+static bool has_windows(const struct finder *f)
+{
+	struct row row = ends_of_process(f->ends, scene_pid(f->scene, f->thread));
+
+	for (uint32_t i = 0; i < row.count; i++) {
+		const char *name = ends_at(f->ends, row, i)->text;
+
+		if (name && (strstr(name, "/.X11-unix/X") || strstr(name, "/wayland-")))
+			return true;
+	}
+	return false;
+}
+
 static bool sleeps_most(const struct finder *f, uint64_t from, uint64_t to)
 {
 	const struct scene_thread *t = &f->scene->threads[f->thread];
 	uint64_t sleeping = 0;
 
+	if (has_windows(f))
+		return false;
 	for (uint32_t i = 0; i < t->episode_count; i++) {
 		const struct episode *e = &f->scene->episodes[t->episode + i];
 		const struct wait *w = &f->scene->waits[e->last];
@@ -476,6 +492,32 @@ static bool waits_for_stopped(const struct finder *f, const struct episode *e)
 	       hangs_waits_for_stopped(f, e, &own_child) && (own_child || f->options->pid);
 }
 
+/* An answer that comes in drops: short waits in a row on one connection, with next to
+ * nothing between them. A long download looks the same, so a person must ask. */
+static void find_drips(struct finder *f)
+{
+	const struct scene_thread *t = &f->scene->threads[f->thread];
+	const struct thread *about = &f->scene->tables->threads[f->thread];
+	const struct wait *first = NULL;
+	uint64_t begin = 0, end = 0;
+
+	for (uint32_t i = 0; f->options->pid && about->tid == about->pid && i <= t->episode_count; i++) {
+		const struct episode *e = i < t->episode_count ? &f->scene->episodes[t->episode + i] : NULL;
+		const struct wait *w = e ? &f->scene->waits[e->last] : NULL;
+
+		if (first && w && w->kind == first->kind && w->object == first->object && w->detail == first->detail &&
+		    e->start_ns - end <= (end - begin) / 10 + 1000000) {
+			end = e->end_ns;
+			continue;
+		}
+		if (first && end - begin >= threshold(f, BUSY_NS) && hangs_role_in(f, first) == END_CLIENT)
+			offer(f, begin, end, 40, "it waited for long, in short pieces");
+		first = w && (w->kind == WAIT_KIND_read || w->kind == WAIT_KIND_poll) ? w : NULL;
+		begin = e ? e->start_ns : 0;
+		end = e ? e->end_ns : 0;
+	}
+}
+
 static void find_waits(struct finder *f)
 {
 	const struct scene_thread *t = &f->scene->threads[f->thread];
@@ -513,6 +555,7 @@ static void find_waits(struct finder *f)
 		else if (worth_asking(f, w))
 			offer(f, e->start_ns, e->end_ns, 40, "it waited for long");
 	}
+	find_drips(f);
 }
 
 /* ---- processor time ---- */

@@ -25,6 +25,16 @@ static bool was_away(const struct scene *scene, uint32_t thread, uint64_t from, 
 	return false;
 }
 
+/* Where messages are seen, they tell who was asked through others: what merely came by
+ * way of a server, as a window's events do, was not. */
+static bool was_asked(const struct finder *f, uint32_t thread)
+{
+	for (size_t i = 1; i < f->trails.length; i++)
+		if (scene_same_process(f->scene, f->trails.items[i].thread, thread))
+			return true;
+	return false;
+}
+
 uint32_t hangs_away_waker(const struct finder *f, const struct episode *e)
 {
 	struct path_node path[FOLLOW_MAX_BACK];
@@ -32,7 +42,8 @@ uint32_t hangs_away_waker(const struct finder *f, const struct episode *e)
 
 	for (unsigned i = 0; i < count; i++)
 		if (!scene_is_system(f->scene, path[i].thread) && !scene_same_process(f->scene, path[i].thread, e->thread) &&
-		    was_away(f->scene, path[i].thread, e->start_ns, e->end_ns))
+		    was_away(f->scene, path[i].thread, e->start_ns, e->end_ns) &&
+		    (!i || !f->scene->messages_seen || was_asked(f, path[i].thread)))
 			return path[i].thread;
 	return 0;
 }

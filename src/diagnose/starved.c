@@ -183,6 +183,9 @@ bool starved_is(const struct starved *starved, const struct scene *scene, uint64
 
 	if (starved->throttled_ns * 2 > starved->runnable_ns)
 		return true;
+	/* So little is no share among equals: its group weighs next to nothing. */
+	if (starved->runnable_ns && running_ns * 30 < starved->runnable_ns)
+		return true;
 	/* A real-time thread gives nothing up; of equals each gets its share. */
 	if (one && starved->hog && scene->tables->threads[starved->hog].prio < 100 && scene->tables->threads[starved->hog].prio)
 		return true;

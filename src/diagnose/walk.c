@@ -5,6 +5,7 @@
  * that comes up again is a circle, where the walk stops. */
 #include "diagnose/walk.h"
 
+#define SURE 70 /* per cent */
 #define MAX_DEPTH (sizeof(((struct walk *)0)->stack) / sizeof(uint32_t))
 
 static void walk_thread(struct walk *walk, uint32_t thread, uint64_t from, uint64_t to, uint32_t step);
@@ -25,6 +26,7 @@ const char *walk_link_words(enum walk_link link)
 	case LINK_SERVER: return "serves the file system";
 	case LINK_LOCKSTEP: return "waits at the same place until this gives up, as if each had what the other needs";
 	case LINK_FLAG: return "is the one that most likely changes what it looks at";
+	case LINK_TRACER: return "traces it, and had not let it go on";
 	case LINK_SIGNALLED: return "was told to end, by a signal, and did not at once";
 	case LINK_SIMILAR: return "should have ended it, as it did another time";
 	case LINK_PROCESS: return "is of the same process";
@@ -187,9 +189,70 @@ static bool was_broken_off(const struct scene *scene, const struct wait *w)
 	}
 }
 
-static void walk_wait(struct walk *walk, const struct episode *episode, uint64_t from, uint64_t to, uint32_t came)
+/* A debugger or tracer that held the thread: one that was itself kept from going on,
+ * as by a pipe that nobody reads, leads further. */
+static bool walk_tracer(struct walk *walk, const struct episode *episode, uint64_t from, uint64_t to, uint32_t came)
+{
+	const struct wait *stop = &walk->scene->waits[episode->last];
+	const struct episode *its;
+	uint32_t step;
+
+	if (stop->kind != WAIT_KIND_stop || stop->hint_kind != HINT_KIND_tracer || !stop->hint || walk->depth == MAX_DEPTH ||
+	    walk_on_stack(walk, stop->hint))
+		return false;
+	its = scene_episode(walk->scene, stop->hint, from);
+	step = take_step(walk, came, stop->hint, (uint32_t)(episode - walk->scene->episodes) + 1, LINK_TRACER, 90,
+			 stop->begin_event, from);
+	if (its && its->end_ns - its->start_ns > (to - from) / 2 && walk->scene->waits[its->last].kind == WAIT_KIND_write)
+		walk_thread(walk, stop->hint, from, to, step);
+	else
+		walk_own(walk, stop->hint, from, to, step);
+	return true;
+}
+
+/* One that listens for work and looks up from time to time: whoever set it to work
+ * at last, before `until_ns`, is awaited all the time. 0 nobody. */
+static uint32_t later_waker(const struct walk *walk, const struct episode *episode, uint64_t until_ns, uint64_t *ret_evidence)
+{
+	const struct scene *scene = walk->scene;
+	const struct scene_thread *t = &scene->threads[episode->thread];
+	const struct wait *w = &scene->waits[episode->last], *found = NULL;
+
+	if (walk->depth < 2 || (w->kind != WAIT_KIND_poll && w->kind != WAIT_KIND_epoll))
+		return 0;
+	for (const struct episode *e = episode + 1; e < scene->episodes + t->episode + t->episode_count && e->end_ns <= until_ns; e++) {
+		const struct wait *later = &scene->waits[e->last];
+
+		if (later->site == w->site && later->end == WAIT_END_THREAD)
+			found = later;
+	}
+	if (!found || scene_same_process(scene, found->waker, episode->thread) || scene_is_system(scene, found->waker) ||
+	    walk_on_stack(walk, found->waker))
+		return 0;
+	*ret_evidence = found->end_event;
+	return found->waker;
+}
+
+static void walk_timeout(struct walk *walk, const struct episode *episode, uint64_t from, uint64_t to, uint64_t until,
+			 uint32_t came)
+{
+	uint64_t evidence;
+	uint32_t later = later_waker(walk, episode, until, &evidence);
+
+	if (later && !walk_missing(walk, episode, from, to, came, SURE))
+		walk_to(walk, episode, later, from, to, came,
+			take_step(walk, came, later, (uint32_t)(episode - walk->scene->episodes) + 1, LINK_WAKE, SURE, evidence, from));
+	else if (!later && !walk_missing(walk, episode, from, to, came, 0))
+		emit_wait(walk, episode, from, to, CHARGE_MISSING, came);
+}
+
+/* `until` is when its thread did what the one before it waited for. */
+static void walk_wait(struct walk *walk, const struct episode *episode, uint64_t from, uint64_t to, uint64_t until, uint32_t came)
 {
 	const struct wait *last = &walk->scene->waits[episode->last];
+
+	if (walk_tracer(walk, episode, from, to, came))
+		return;
 
 	switch ((enum wait_end)last->end) {
 	case WAIT_END_THREAD:
@@ -220,8 +283,8 @@ static void walk_wait(struct walk *walk, const struct episode *episode, uint64_t
 	case WAIT_END_UNKNOWN:
 		if (last->kind == WAIT_KIND_stop)
 			emit_wait(walk, episode, from, to, CHARGE_THREAD, came);
-		else if (!walk_missing(walk, episode, from, to, came, 0))
-			emit_wait(walk, episode, from, to, CHARGE_MISSING, came);
+		else
+			walk_timeout(walk, episode, from, to, until, came);
 		return;
 	}
 }
@@ -239,7 +302,7 @@ static void walk_thread(struct walk *walk, uint32_t thread, uint64_t from, uint6
 
 		if (episode && episode->start_ns <= from && episode->end_ns > from) {
 			end = episode->end_ns < to ? episode->end_ns : to;
-			walk_wait(walk, episode, from, end, step);
+			walk_wait(walk, episode, from, end, to, step);
 			from = end;
 			continue;
 		}
