@@ -142,7 +142,7 @@ static unsigned on_missing(struct walk *walk, const struct episode *episode, uin
 
 static void walk_victim(struct investigation *v)
 {
-	struct walk walk = { .scene = v->scene, .missing = on_missing, .circle = on_circle, .data = v,
+	struct walk walk = { .scene = v->scene, .missing = on_missing, .looks_ahead = true, .circle = on_circle, .data = v,
 			     .pieces = &v->pieces, .steps = &v->steps };
 
 	walk_window(&walk, v->request->thread, v->request->from_ns, v->request->to_ns);
@@ -167,7 +167,7 @@ static void charge_spinning(struct investigation *v, uint32_t thread)
 		struct piece *p = &old.items[i];
 		struct pieces part = { 0 };
 		struct walk_steps steps = { 0 };
-		struct walk walk = { .scene = v->scene, .missing = on_missing, .circle = on_circle, .data = v,
+		struct walk walk = { .scene = v->scene, .missing = on_missing, .looks_ahead = true, .circle = on_circle, .data = v,
 				     .pieces = &part, .steps = &steps };
 
 		if (p->thread != thread || (p->state != SPAN_RUNNING && p->state != SPAN_RUNNABLE)) {
@@ -345,11 +345,22 @@ static void collect_triggers(struct investigation *v, const struct account *a)
 	d->triggers = deeds;
 }
 
+static bool is_in_circle(const struct investigation *v, uint32_t thread)
+{
+	for (unsigned i = 0; i < v->circle_count; i++)
+		if (v->circle[i] == thread)
+			return true;
+	return false;
+}
+
 static void collect_circle(struct investigation *v)
 {
 	struct actor *actors;
 
 	if (!v->circle_count)
+		return;
+	/* A circle in a part of the window, while the time went elsewhere, explains nothing. */
+	if (v->circle_ns * 2 < v->request->to_ns - v->request->from_ns && !is_in_circle(v, v->d->culprit.thread))
 		return;
 	actors = arena_array(v->arena, struct actor, v->circle_count);
 	for (unsigned i = 0; i < v->circle_count; i++)
@@ -445,14 +456,6 @@ static uint64_t lost_in(const struct scene *scene, uint64_t from, uint64_t to)
 		}
 	}
 	return lost;
-}
-
-static bool is_in_circle(const struct investigation *v, uint32_t thread)
-{
-	for (unsigned i = 0; i < v->circle_count; i++)
-		if (v->circle[i] == thread)
-			return true;
-	return false;
 }
 
 static void add_up(struct investigation *v)

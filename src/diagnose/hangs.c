@@ -150,26 +150,13 @@ static void offer_turn(struct finder *f, uint64_t from, uint64_t to, bool ended)
 	offer(f, from, to, ended ? 90 : 80, hang_turn);
 }
 
-/* A program with windows: a person waits for its loop, also while that waits for a child. */
-static bool has_windows(const struct finder *f)
-{
-	struct row row = ends_of_process(f->ends, scene_pid(f->scene, f->thread));
-
-	for (uint32_t i = 0; i < row.count; i++) {
-		const char *name = ends_at(f->ends, row, i)->text;
-
-		if (name && (strstr(name, "/.X11-unix/X") || strstr(name, "/wayland-")))
-			return true;
-	}
-	return false;
-}
-
 static bool sleeps_most(const struct finder *f, uint64_t from, uint64_t to)
 {
 	const struct scene_thread *t = &f->scene->threads[f->thread];
 	uint64_t sleeping = 0;
 
-	if (has_windows(f))
+	/* A person waits for its loop, also while that waits for a child. */
+	if (hangs_has_windows(f))
 		return false;
 	for (uint32_t i = 0; i < t->episode_count; i++) {
 		const struct episode *e = &f->scene->episodes[t->episode + i];
@@ -493,7 +480,8 @@ static bool waits_for_stopped(const struct finder *f, const struct episode *e)
 }
 
 /* An answer that comes in drops: short waits in a row on one connection, with next to
- * nothing between them. A long download looks the same, so a person must ask. */
+ * nothing between them. A long download looks the same, so a person must ask; so do
+ * the events of a window. */
 static void find_drips(struct finder *f)
 {
 	const struct scene_thread *t = &f->scene->threads[f->thread];
@@ -501,7 +489,9 @@ static void find_drips(struct finder *f)
 	const struct wait *first = NULL;
 	uint64_t begin = 0, end = 0;
 
-	for (uint32_t i = 0; f->options->pid && about->tid == about->pid && i <= t->episode_count; i++) {
+	if (!f->options->pid || about->tid != about->pid || hangs_has_windows(f))
+		return;
+	for (uint32_t i = 0; i <= t->episode_count; i++) {
 		const struct episode *e = i < t->episode_count ? &f->scene->episodes[t->episode + i] : NULL;
 		const struct wait *w = e ? &f->scene->waits[e->last] : NULL;
 

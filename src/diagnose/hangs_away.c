@@ -39,11 +39,13 @@ uint32_t hangs_away_waker(const struct finder *f, const struct episode *e)
 {
 	struct path_node path[FOLLOW_MAX_BACK];
 	unsigned count = follow_back(f->scene, e, path);
+	const struct wait *w = &f->scene->waits[e->last];
+	bool by_windows = f->scene->messages_seen && hangs_is_window_server(f, w->kind == WAIT_KIND_poll ? w->detail : w->object);
 
 	for (unsigned i = 0; i < count; i++)
 		if (!scene_is_system(f->scene, path[i].thread) && !scene_same_process(f->scene, path[i].thread, e->thread) &&
 		    was_away(f->scene, path[i].thread, e->start_ns, e->end_ns) &&
-		    (!i || !f->scene->messages_seen || was_asked(f, path[i].thread)))
+		    (!i || !by_windows || was_asked(f, path[i].thread)))
 			return path[i].thread;
 	return 0;
 }

@@ -1,6 +1,8 @@
 /* Where a thread rests, see hangs_rest.h. */
 #include "diagnose/hangs_rest.h"
 
+#include <string.h>
+
 #include "base/map.h"
 
 #define REST_VISITS 3
@@ -73,6 +75,27 @@ bool hangs_asked_there(const struct finder *f, const struct wait *w)
 			return message_sent(m);
 	}
 	return false;
+}
+
+static bool any_leads_to_windows(const struct finder *f, struct row row)
+{
+	for (uint32_t i = 0; i < row.count; i++) {
+		const char *name = ends_at(f->ends, row, i)->text;
+
+		if (name && (strstr(name, "/.X11-unix/X") || strstr(name, "/wayland-")))
+			return true;
+	}
+	return false;
+}
+
+bool hangs_is_window_server(const struct finder *f, uint64_t object)
+{
+	return object && any_leads_to_windows(f, ends_of_object(f->ends, object));
+}
+
+bool hangs_has_windows(const struct finder *f)
+{
+	return any_leads_to_windows(f, ends_of_process(f->ends, scene_pid(f->scene, f->thread)));
 }
 
 bool hangs_is_pipe(uint64_t object)

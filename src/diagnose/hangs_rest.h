@@ -36,6 +36,10 @@ const struct place *hangs_place_of(const struct finder *f, const struct wait *w)
 /* Which end of a connection the wait listens to. */
 enum end_role hangs_role_in(const struct finder *f, const struct wait *w);
 bool hangs_is_pipe(uint64_t object);
+/* True for a connection to an X server or a Wayland compositor. */
+bool hangs_is_window_server(const struct finder *f, uint64_t object);
+/* True for a program with windows. */
+bool hangs_has_windows(const struct finder *f);
 /* True when the last that the thread did with what it waits for was to send. */
 bool hangs_asked_there(const struct finder *f, const struct wait *w);
 /* True when it has asked there and has not been answered. */

@@ -218,7 +218,7 @@ static uint32_t later_waker(const struct walk *walk, const struct episode *episo
 	const struct scene_thread *t = &scene->threads[episode->thread];
 	const struct wait *w = &scene->waits[episode->last], *found = NULL;
 
-	if (walk->depth < 2 || (w->kind != WAIT_KIND_poll && w->kind != WAIT_KIND_epoll))
+	if (!walk->looks_ahead || walk->depth < 2 || (w->kind != WAIT_KIND_poll && w->kind != WAIT_KIND_epoll))
 		return 0;
 	for (const struct episode *e = episode + 1; e < scene->episodes + t->episode + t->episode_count && e->end_ns <= until_ns; e++) {
 		const struct wait *later = &scene->waits[e->last];

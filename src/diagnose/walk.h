@@ -91,6 +91,7 @@ struct walk {
 	unsigned (*missing)(struct walk *walk, const struct episode *episode, uint64_t from_ns, uint64_t to_ns,
 			    struct hop hops[WALK_MAX_HOPS]);
 	void *data;
+	bool looks_ahead; /* who listens for work, and looks up from time to time, awaits who sets it to work at last */
 	/* Called when a thread waits for so long for one on the stack: stack[from..depth).
 	 * May be NULL. */
 	void (*circle)(struct walk *walk, unsigned from, uint64_t ns);
