@@ -7,6 +7,8 @@
 #include "base/search.h"
 #include "base/vec.h"
 
+#define LONG_NS 3000000000ull
+
 /* Time by thread, and which threads have any: most of a trace's never do. */
 struct uses {
 	uint64_t *ns;
@@ -184,7 +186,7 @@ bool starved_is(const struct starved *starved, const struct scene *scene, uint64
 	if (starved->throttled_ns * 2 > starved->runnable_ns)
 		return true;
 	/* So little is no share among equals: its group weighs next to nothing. */
-	if (starved->runnable_ns && running_ns * 30 < starved->runnable_ns)
+	if (starved->runnable_ns > LONG_NS && running_ns * 30 < starved->runnable_ns)
 		return true;
 	/* A real-time thread gives nothing up; of equals each gets its share. */
 	if (one && starved->hog && scene->tables->threads[starved->hog].prio < 100 && scene->tables->threads[starved->hog].prio)
