@@ -1,5 +1,5 @@
 #!/bin/bash
-# Stacks that are hard to walk: a program with .debug_frame alone, one that is replaced
+# Stacks that are hard to walk: programs with .debug_frame alone, with nothing, one that is replaced
 # while it runs, one below another root, deep recursion, and code that is met by samples
 # only: the vDSO, the procedure linkage table, tail calls.
 . "$HERE/live/_lib.sh"
@@ -48,6 +48,14 @@ gcc -O2 -g -fomit-frame-pointer -fno-optimize-sibling-calls -fno-asynchronous-un
 ! readelf -SW debugonly | grep -q '\.eh_frame .* 0*[1-9a-f]00[0-9a-f]* ' || fail "it has .eh_frame after all"
 record ./debugonly
 stacks debugonly switch "whole(s) and $chain"
+
+# no call frame information at all: by the frame pointers, where there are any; else it is said that there is none
+gcc -O2 -fno-omit-frame-pointer -fno-optimize-sibling-calls -fno-asynchronous-unwind-tables -fno-unwind-tables -o pointers nap.c
+record ./pointers
+stacks pointers switch "whole(s) and $chain"
+gcc -O2 -fomit-frame-pointer -fno-optimize-sibling-calls -fno-asynchronous-unwind-tables -fno-unwind-tables -o nothing nap.c
+record ./nothing
+stacks nothing switch 's[-1].get("ends") in ("no_table", "no_mapping") if "nap" in names(s) else True'
 
 gcc -O2 -fomit-frame-pointer -fno-optimize-sibling-calls -o deep nap.c
 record ./deep 60 110
