@@ -12,6 +12,7 @@
 #include "base/arena.h"
 
 #define LOOK_NS 500000000u      /* between two looks at a thread that is not done */
+#define MEANWHILE_NS 5000000u
 #define STILL_LOOKS 2           /* so many in a row without any progress: it is stuck */
 
 /* What the one who waits and those who were left behind share; freed by the last. */
@@ -32,6 +33,8 @@ struct worker {
 struct aside {
 	struct shared *shared;
 	struct worker *worker;     /* NULL: none yet */
+	void (*meanwhile)(void *data); /* NULL: the one who waits only waits */
+	void *meanwhile_data;
 };
 
 static void shared_release(struct shared *shared)
@@ -155,20 +158,43 @@ static uint64_t cpu_ns(pthread_t thread)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+void aside_meanwhile(struct aside *aside, void (*meanwhile)(void *data), void *data)
+{
+	aside->meanwhile = meanwhile;
+	aside->meanwhile_data = data;
+}
+
+/* With its lock held, until it is done or so long. */
+static void await_once(struct worker *w, uint64_t ns)
+{
+	struct timespec until;
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += (long)ns;
+	if (until.tv_nsec >= 1000000000) {
+		until.tv_nsec -= 1000000000;
+		until.tv_sec++;
+	}
+	while (!w->done && pthread_cond_timedwait(&w->changed, &w->lock, &until) != ETIMEDOUT)
+		;
+}
+
 /* With its lock held; false when it is stuck. */
-static bool await(struct worker *w)
+static bool await(const struct aside *aside, struct worker *w)
 {
 	uint64_t before = UINT64_MAX;
 	for (int still = 0; !w->done;) {
-		struct timespec until;
-		clock_gettime(CLOCK_MONOTONIC, &until);
-		until.tv_nsec += LOOK_NS;
-		if (until.tv_nsec >= 1000000000) {
-			until.tv_nsec -= 1000000000;
-			until.tv_sec++;
+		for (uint64_t ns = 0; aside->meanwhile && !w->done && ns < LOOK_NS; ns += MEANWHILE_NS) {
+			await_once(w, MEANWHILE_NS);
+			if (w->done)
+				return true;
+			pthread_mutex_unlock(&w->lock);
+			aside->meanwhile(aside->meanwhile_data);
+			pthread_mutex_lock(&w->lock);
 		}
-		if (pthread_cond_timedwait(&w->changed, &w->lock, &until) != ETIMEDOUT || w->done)
-			continue;
+		if (!aside->meanwhile)
+			await_once(w, LOOK_NS);
+		if (w->done)
+			return true;
 		uint64_t now = cpu_ns(w->thread);
 		still = now == before && w->tid && asleep(w->tid) ? still + 1 : 0;
 		before = now;
@@ -191,7 +217,7 @@ bool aside_run(struct aside *aside, struct aside_job *job)
 	w->job = job;
 	w->done = false;
 	pthread_cond_broadcast(&w->changed);
-	bool done = await(w);
+	bool done = await(aside, w);
 	if (done) {
 		w->job = NULL;
 		pthread_mutex_unlock(&w->lock);

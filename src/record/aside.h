@@ -27,6 +27,8 @@ void aside_close(struct aside *aside);
  * Without `aside` (NULL) it is done here and now. */
 bool aside_run(struct aside *aside, struct aside_job *job);
 void aside_release(struct aside_job *job);
+/* What the one who waits for jobs does meanwhile, now and then. It may not begin jobs of the same. */
+void aside_meanwhile(struct aside *aside, void (*meanwhile)(void *data), void *data);
 /* How many threads are left behind just now. */
 uint32_t aside_left(const struct aside *aside);
 

@@ -17,6 +17,7 @@
 
 #define BUFFER_BYTES (512u << 10)
 #define WAITING_MS 5
+#define HELD_MAX 256u            /* files held open, at most */
 #define RECORD_BYTES_MAX 8192u     /* paths are of at most 4096 */
 
 struct buffer {
@@ -30,14 +31,17 @@ struct waiting_record {
 	uint64_t time_ns, order;
 	size_t bytes;
 	uint8_t *data;           /* owned */
+	int fd;                  /* of the file it maps, owned; negative none */
 };
+
+struct records vec(struct waiting_record);
 
 struct mapping_events {
 	uint32_t count;          /* processors that the machine may have */
 	struct buffer *buffers;
 	struct pollfd *polls;
-	/* read and not handed out yet */
-	struct vec(struct waiting_record) waiting;
+	struct records waiting;  /* read and not handed out yet */
+	uint32_t held;           /* files of those */
 	uint64_t read;           /* so far: tells apart records of one time */
 };
 
@@ -104,6 +108,15 @@ int mapping_events_open(struct mapping_events **ret_events, struct err *err)
 	return 0;
 }
 
+static void record_done(struct mapping_events *e, struct waiting_record *w)
+{
+	if (w->fd >= 0) {
+		close(w->fd);
+		e->held--;
+	}
+	free(w->data);
+}
+
 static void close_buffer(struct mapping_events *e, uint32_t cpu)
 {
 	struct buffer *buffer = &e->buffers[cpu];
@@ -121,7 +134,7 @@ void mapping_events_close(struct mapping_events *e)
 	for (uint32_t cpu = 0; cpu < e->count; cpu++)
 		close_buffer(e, cpu);
 	for (size_t i = 0; i < e->waiting.length; i++)
-		free(e->waiting.items[i].data);
+		record_done(e, &e->waiting.items[i]);
 	vec_done(&e->waiting);
 	free(e->buffers);
 	free(e->polls);
@@ -162,37 +175,45 @@ static uint64_t record_time(const uint8_t *record, size_t bytes)
 	return time;
 }
 
-static void take(const uint8_t *record, size_t bytes, const struct mapping_events_calls *calls, void *data)
+/* What an executable mapping's record says; false for any other. The texts are the record's. */
+static bool source_of(const struct waiting_record *w, struct module_source *ret_source)
 {
-	const struct perf_event_header *header = (const void *)record;
-	uint64_t time = record_time(record, bytes);
+	const struct perf_event_header *header = (const void *)w->data;
+	const struct mmap2 *m = (const void *)w->data;
 
-	if (header->type == PERF_RECORD_MMAP2 && bytes > sizeof(struct mmap2) + 16) {
-		const struct mmap2 *m = (const void *)record;
-		size_t most = bytes - sizeof(*m) - 16;
-		if (!(m->protection & PROT_EXEC) || strnlen(m->path, most) == most)
-			return;
-		struct module_source source = {
-			.pid = (pid_t)m->pid,
-			.start = m->address,
-			.end = m->address + m->length,
-			.offset = m->offset,
-			.device = makedev(m->major, m->minor),
-			.inode = m->inode,
-			.path = m->path,
-		};
-		if (strcmp(m->path, "//anon") == 0)
-			source.path = "";
-		calls->mapped(data, &source, time);
-	} else if (header->type == PERF_RECORD_FORK && bytes >= sizeof(struct task)) {
-		const struct task *t = (const void *)record;
+	if (header->type != PERF_RECORD_MMAP2 || w->bytes <= sizeof(*m) + 16)
+		return false;
+	size_t most = w->bytes - sizeof(*m) - 16;
+	if (!(m->protection & PROT_EXEC) || strnlen(m->path, most) == most)
+		return false;
+	*ret_source = (struct module_source){
+		.pid = (pid_t)m->pid,
+		.start = m->address,
+		.end = m->address + m->length,
+		.offset = m->offset,
+		.device = makedev(m->major, m->minor),
+		.inode = m->inode,
+		.path = strcmp(m->path, "//anon") == 0 ? "" : m->path,
+		.build_id = "",
+	};
+	return true;
+}
+
+static void take(const struct waiting_record *w, const struct mapping_events_calls *calls, void *data)
+{
+	const struct perf_event_header *header = (const void *)w->data;
+	const struct task *t = (const void *)w->data;
+	struct module_source source;
+
+	if (source_of(w, &source)) {
+		calls->mapped(data, &source, w->fd, w->time_ns);
+	} else if (header->type == PERF_RECORD_FORK && w->bytes >= sizeof(*t)) {
 		if (t->pid != t->ppid)
-			calls->forked(data, (pid_t)t->ppid, (pid_t)t->pid, time);
-	} else if (header->type == PERF_RECORD_EXIT && bytes >= sizeof(struct task)) {
-		const struct task *t = (const void *)record;
-		calls->ended(data, (pid_t)t->pid, (pid_t)t->tid, time);
-	} else if (header->type == PERF_RECORD_COMM && (header->misc & PERF_RECORD_MISC_COMM_EXEC) && bytes >= 16) {
-		calls->started(data, (pid_t)((const uint32_t *)record)[2], time);
+			calls->forked(data, (pid_t)t->ppid, (pid_t)t->pid, w->time_ns);
+	} else if (header->type == PERF_RECORD_EXIT && w->bytes >= sizeof(*t)) {
+		calls->ended(data, (pid_t)t->pid, (pid_t)t->tid, w->time_ns);
+	} else if (header->type == PERF_RECORD_COMM && (header->misc & PERF_RECORD_MISC_COMM_EXEC) && w->bytes >= 16) {
+		calls->started(data, (pid_t)((const uint32_t *)(const void *)w->data)[2], w->time_ns);
 	} else if (header->type == PERF_RECORD_LOST) {
 		calls->lost(data);
 	}
@@ -200,7 +221,7 @@ static void take(const uint8_t *record, size_t bytes, const struct mapping_event
 
 static void keep_record(struct mapping_events *e, const struct buffer *b, uint64_t at, size_t bytes)
 {
-	struct waiting_record w = { .order = e->read++, .bytes = bytes, .data = mem_alloc(bytes) };
+	struct waiting_record w = { .order = e->read++, .bytes = bytes, .fd = -1, .data = mem_alloc(bytes) };
 	size_t first = BUFFER_BYTES - at;
 	memcpy(w.data, b->data + at, bytes < first ? bytes : first);
 	if (bytes > first)
@@ -233,25 +254,46 @@ static int by_time(const void *a, const void *b)
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
-void mapping_events_read(struct mapping_events *e, uint64_t until_ns, const struct mapping_events_calls *calls, void *data)
+static void read_buffers(struct mapping_events *e)
 {
-	size_t kept = 0;
 	for (uint32_t cpu = 0; cpu < e->count; cpu++)
 		if (e->buffers[cpu].fd >= 0)
 			read_buffer(e, &e->buffers[cpu]);
-	if (e->waiting.length)
-		qsort(e->waiting.items, e->waiting.length, sizeof(e->waiting.items[0]), by_time);
+}
+
+void mapping_events_gather(struct mapping_events *e, int (*open)(void *data, const struct module_source *source), void *data)
+{
+	size_t from = e->waiting.length;
+	read_buffers(e);
+	for (size_t i = from; i < e->waiting.length && e->held < HELD_MAX; i++) {
+		struct waiting_record *w = &e->waiting.items[i];
+		struct module_source source;
+		if (!source_of(w, &source))
+			continue;
+		w->fd = open(data, &source);
+		e->held += w->fd >= 0;
+	}
+}
+
+void mapping_events_read(struct mapping_events *e, uint64_t until_ns, const struct mapping_events_calls *calls, void *data)
+{
+	read_buffers(e);
+	if (!e->waiting.length)
+		return;
+	/* the calls may gather more, which is later */
+	struct records taken = e->waiting;
+	e->waiting = (struct records){ 0 };
+	qsort(taken.items, taken.length, sizeof(taken.items[0]), by_time);
 	/* what is later may have a predecessor that another processor has not written yet */
-	for (size_t i = 0; i < e->waiting.length; i++) {
-		struct waiting_record w = e->waiting.items[i];
-		if (w.time_ns <= until_ns) {
-			take(w.data, w.bytes, calls, data);
-			free(w.data);
+	for (size_t i = 0; i < taken.length; i++) {
+		if (taken.items[i].time_ns <= until_ns) {
+			take(&taken.items[i], calls, data);
+			record_done(e, &taken.items[i]);
 		} else {
-			e->waiting.items[kept++] = w;
+			vec_push(&e->waiting, taken.items[i]);
 		}
 	}
-	e->waiting.length = kept;
+	vec_done(&taken);
 }
 
 bool mapping_events_renew(struct mapping_events *e, const struct rings *rings)

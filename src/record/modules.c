@@ -126,11 +126,15 @@ static const struct loaded_module *find_special(struct modules *modules, const s
 	return m;
 }
 
+static uint64_t key_of_file(const struct module_source *s)
+{
+	return hash_u64(hash_u64(s->device) ^ s->inode);
+}
+
 static const struct loaded_module *find_file(struct modules *modules, const struct module_source *s, const struct module_file *found)
 {
 	/* a file that is written anew in its place is another module */
-	uint64_t any = hash_u64(hash_u64(s->device) ^ s->inode),
-		 key = hash_u64(any ^ (uint64_t)found->changed_ns ^ (uint64_t)found->bytes << 1) | 1;
+	uint64_t any = key_of_file(s), key = hash_u64(any ^ (uint64_t)found->changed_ns ^ (uint64_t)found->bytes << 1) | 1;
 	uint64_t *latest = map_find(&modules->by_file, any);
 	if (found->fd < 0 && latest && *latest)
 		return modules->list[*latest];
@@ -184,4 +188,18 @@ void modules_find(struct modules *modules, const struct module_source *sources, 
 	}
 	free(found);
 	free(in_files);
+}
+
+bool modules_known(struct modules *modules, const struct module_source *s)
+{
+	return !lies_in_file(s) || map_find(&modules->by_file, key_of_file(s));
+}
+
+void modules_take(struct modules *modules, const struct module_source *s, int fd)
+{
+	struct stat st;
+	if (fd < 0 || !lies_in_file(s) || fstat(fd, &st) < 0)
+		return;
+	struct module_file file = { .fd = fd, .changed_ns = st.st_mtim.tv_sec * 1000000000ll + st.st_mtim.tv_nsec, .bytes = st.st_size };
+	find_file(modules, s, &file);
 }

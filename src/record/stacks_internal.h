@@ -52,6 +52,7 @@ struct stacks {
 	struct modules modules;
 	struct layouts layouts;
 	struct mapping_events *events;
+	struct module_files held;        /* by which files are held while the loader is long about something */
 	struct kallsyms kernel;
 	int counts_fd, processes_fd;
 	int functions_fd;                /* negative: no records name functions of the kernel */

@@ -254,6 +254,22 @@ static void look_at_one(struct stacks *s, pid_t pid)
 	map_put(&s->to_publish, (uint64_t)pid, 1);
 }
 
+static int hold_file(void *data, const struct module_source *source)
+{
+	struct stacks *s = data;
+	struct module_file file = { .fd = -1 };
+	if (source->pid != getpid() && !modules_known(&s->modules, source))
+		module_files_look(&s->held, source, 1, &file);
+	return file.fd;
+}
+
+/* While tables are made and laid programs may start, be deleted and end. */
+static void hold_files(void *data)
+{
+	struct stacks *s = data;
+	mapping_events_gather(s->events, hold_file, s);
+}
+
 /* At a round's end: what a process has by then is what it most likely has. */
 static void publish(struct stacks *s)
 {
@@ -262,6 +278,7 @@ static void publish(struct stacks *s)
 		return;
 	for (const struct map_slot *slot; (slot = map_next(&s->to_publish, &at));) {
 		layouts_publish(&s->layouts, (pid_t)slot->key);
+		hold_files(s);
 		map_remove(&s->doubtful, slot->key);
 	}
 	map_clear(&s->to_publish);
@@ -298,7 +315,7 @@ static void dirty_clear(struct dirty_process *d)
 	arena_done(&d->arena);
 }
 
-static void on_mapped(void *data, const struct module_source *source, uint64_t time_ns)
+static void on_mapped(void *data, const struct module_source *source, int fd, uint64_t time_ns)
 {
 	struct stacks *s = data;
 	(void)time_ns;
@@ -307,6 +324,9 @@ static void on_mapped(void *data, const struct module_source *source, uint64_t t
 	struct dirty_process *d = dirty_of(s, source->pid);
 	struct module_source copy = *source;
 	d->changed = true;
+	/* later it may be out of reach */
+	if (fd >= 0)
+		modules_take(&s->modules, source, fd);
 	if (d->sources.length >= SOURCES_MAX)
 		return;
 	copy.path = arena_strdup(&d->arena, source->path);
@@ -599,6 +619,8 @@ int stacks_loader_start(struct stacks *s, struct err *err)
 	int r = mapping_events_open(&s->events, err);
 	if (r < 0)
 		return r;
+	s->held.aside = aside_open();
+	aside_meanwhile(s->modules.files.aside, hold_files, s);
 	s->modules_told = 1;
 	s->nodes_seen = 1;
 	struct epoll_event event = { .events = EPOLLIN };
@@ -638,6 +660,7 @@ void stacks_loader_stop(struct stacks *s)
 	map_done(&s->jit_met);
 	vec_done(&s->ended);
 	mapping_events_close(s->events);
+	module_files_done(&s->held);
 	if (s->wake_fd >= 0)
 		close(s->wake_fd);
 	if (s->poll_fd >= 0)
