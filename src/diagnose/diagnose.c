@@ -9,11 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/map.h"
-#include "diagnose/account.h"
 #include "diagnose/answer.h"
-#include "diagnose/busy.h"
-#include "diagnose/diagnoser.h"
+#include "diagnose/investigation.h"
 #include "diagnose/loops.h"
 #include "diagnose/starved.h"
 #include "diagnose/trigger.h"
@@ -22,28 +19,7 @@
  * most so much less than the best, per cent. */
 #define ASK_LEAST 40
 #define ASK_NEAR 15
-
-struct investigation {
-	struct arena *arena;
-	struct diagnoser *diagnoser;
-	const struct scene *scene;
-	const struct diagnose_request *request;
-	struct describer describer;
-	struct diagnosis *d;
-	struct inquiry inquiry;
-	struct pieces pieces;
-	struct walk_steps steps;
-	struct accounts accounts;
-	struct suspects suspects;     /* scratch */
-	struct vec(struct suspect) alternatives;
-	struct vec(struct suspect) answers; /* best suspect per episode asked about */
-	struct vec(uint8_t) rivals;   /* confidence of the next best to each of those, per cent */
-	struct map asked;             /* episode -> index into answers + 1, 0 nobody */
-	uint32_t circle[64];
-	unsigned circle_count;
-	uint64_t circle_ns;           /* time that it filled */
-	uint32_t spins_for;           /* the thread whose spinning was charged to another */
-};
+#define RIVALS_TOLD 3
 
 const char *verdict_name(enum verdict verdict)
 {
@@ -68,140 +44,6 @@ const char *actor_kind_name(enum actor_kind kind)
 	case ACTOR_UNKNOWN: return "unknown";
 	}
 	return "unknown";
-}
-
-/* ---- the walk's questions ---- */
-
-/* Threads that meet for a moment are no circle: the longest that fills a part of
- * the window counts. */
-static void on_circle(struct walk *walk, unsigned from, uint64_t ns)
-{
-	struct investigation *v = walk->data;
-
-	if (ns <= v->circle_ns || ns * 10 < v->request->to_ns - v->request->from_ns)
-		return;
-	v->circle_ns = ns;
-	v->circle_count = 0;
-	for (unsigned i = from; i < walk->depth; i++)
-		v->circle[v->circle_count++] = walk->stack[i];
-}
-
-static unsigned give(struct walk *walk, const struct suspect *suspect, struct hop hops[WALK_MAX_HOPS])
-{
-	(void)walk;
-	memcpy(hops, suspect->hops, suspect->hop_count * sizeof(*hops));
-	return suspect->hop_count;
-}
-
-/* Of the best suspect that is another thread than the first. */
-static uint8_t rival_confidence(const struct suspects *suspects)
-{
-	for (size_t i = 1; i < suspects->length; i++)
-		if (suspects_thread(&suspects->items[i]) != suspects_thread(&suspects->items[0]))
-			return suspects->items[i].confidence;
-	return 0;
-}
-
-/* Asked only about waits that matter for the window; the answer is the same each
- * time the walk comes by. */
-static unsigned on_missing(struct walk *walk, const struct episode *episode, uint64_t from, uint64_t to,
-			   struct hop hops[WALK_MAX_HOPS])
-{
-	struct investigation *v = walk->data;
-	const struct wait *w = &v->scene->waits[episode->last];
-	uint64_t window = v->request->to_ns - v->request->from_ns;
-	uint32_t number = (uint32_t)(episode - v->scene->episodes);
-	uint64_t *known;
-	bool alone;
-
-	if (w->idle || ((to - from) * 100 < window && to - from < 20000000))
-		return 0;
-	if (w->kind == WAIT_KIND_sleep && !loop_is(v->scene, episode))
-		return 0;
-	known = map_find(&v->asked, number);
-	if (known)
-		return *known ? give(walk, &v->answers.items[*known - 1], hops) : 0;
-	suspects_find(&v->inquiry, episode, from, to, walk->stack, walk->depth, &v->suspects, &alone);
-	/* What is far from the victim must be surer, or the chain wanders off. */
-	if (v->suspects.length && walk->depth > 2 && v->suspects.items[0].confidence < 45)
-		v->suspects.length = 0;
-	if (alone) {
-		on_circle(walk, walk->depth - 1, to - from);
-	}
-	if (!v->suspects.length) {
-		map_put(&v->asked, number, 0);
-		return 0;
-	}
-	vec_push(&v->answers, v->suspects.items[0]);
-	vec_push(&v->rivals, rival_confidence(&v->suspects));
-	map_put(&v->asked, number, v->answers.length);
-	for (size_t i = 1; i < v->suspects.length && i < 8; i++)
-		vec_push(&v->alternatives, v->suspects.items[i]);
-	return give(walk, &v->suspects.items[0], hops);
-}
-
-static void walk_victim(struct investigation *v)
-{
-	struct walk walk = { .scene = v->scene, .missing = on_missing, .looks_ahead = true, .circle = on_circle, .data = v,
-			     .pieces = &v->pieces, .steps = &v->steps };
-
-	walk_window(&walk, v->request->thread, v->request->from_ns, v->request->to_ns);
-}
-
-/* ---- yield loops without a wait ---- */
-
-/* Charges the running time of a spinning thread to the one it spins for. */
-static void charge_spinning(struct investigation *v, uint32_t thread)
-{
-	struct pieces old = v->pieces;
-	uint8_t confidence;
-	uint64_t from = v->request->from_ns, to = v->request->to_ns;
-	uint32_t partner = loop_partner(v->scene, thread, from, to, &confidence), step;
-
-	if (!partner)
-		return;
-	v->spins_for = thread;
-	v->pieces = (struct pieces){ 0 };
-	step = (uint32_t)v->steps.length;
-	for (size_t i = 0; i < old.length; i++) {
-		struct piece *p = &old.items[i];
-		struct pieces part = { 0 };
-		struct walk_steps steps = { 0 };
-		struct walk walk = { .scene = v->scene, .missing = on_missing, .looks_ahead = true, .circle = on_circle, .data = v,
-				     .pieces = &part, .steps = &steps };
-
-		if (p->thread != thread || (p->state != SPAN_RUNNING && p->state != SPAN_RUNNABLE)) {
-			vec_push(&v->pieces, *p);
-			continue;
-		}
-		if (v->steps.length == step)
-			vec_push(&v->steps, ((struct walk_step){ .thread = partner, .parent = p->step,
-				.link = LINK_FLAG, .confidence = confidence, .from_ns = p->start_ns }));
-		walk_window(&walk, partner, p->start_ns, p->end_ns);
-		for (size_t j = 0; j < part.length; j++) {
-			struct piece charged = part.items[j];
-			struct piece *last = v->pieces.length ? &v->pieces.items[v->pieces.length - 1] : NULL;
-
-			/* The partner's own steps hang below its step here. */
-			if (charged.step) {
-				struct walk_step below = steps.items[charged.step];
-
-				below.parent = step;
-				vec_push(&v->steps, below);
-				charged.step = (uint32_t)v->steps.length - 1;
-			} else {
-				charged.step = step;
-			}
-			if (last && last->thread == charged.thread && last->state == charged.state &&
-			    last->charge == charged.charge && last->wait == charged.wait && last->step == charged.step)
-				last->end_ns = charged.end_ns;
-			else
-				vec_push(&v->pieces, charged);
-		}
-		vec_done(&part);
-		vec_done(&steps);
-	}
-	vec_done(&old);
 }
 
 /* ---- verdict ---- */
@@ -321,10 +163,10 @@ static void blame(struct investigation *v, const struct account *a)
 	}
 	/* A circle is closed by a suspicion where no wake-up closes it. */
 	if (a->charge == CHARGE_CIRCLE) {
-		const uint64_t *asked = map_find(&v->asked, w->episode);
+		const struct fork *fork = investigation_fork_of(v, w->episode);
 
-		if (asked && *asked && v->answers.items[*asked - 1].confidence < d->confidence)
-			d->confidence = v->answers.items[*asked - 1].confidence;
+		if (fork && fork->count && fork->suspects[fork->chosen].confidence < d->confidence)
+			d->confidence = fork->suspects[fork->chosen].confidence;
 	}
 }
 
@@ -383,10 +225,29 @@ static void collect_circle(struct investigation *v)
 	}
 }
 
+static const char *suspect_words(const struct suspect *s)
+{
+	return s->followed ? trail_end_words(s->end) : walk_link_words(s->hops[s->hop_count - 1].link);
+}
+
 static void collect_alternatives(struct investigation *v)
 {
-	struct deed *deeds = arena_array(v->arena, struct deed, v->alternatives.length + v->accounts.length);
+	struct deed *deeds = arena_array(v->arena, struct deed, v->alternatives.length + v->accounts.length + v->rivals.length);
 	struct diagnosis *d = v->d;
+
+	for (size_t i = 0; i < v->rivals.length && d->alternative_count < RIVALS_TOLD; i++) {
+		const struct rival *r = &v->rivals.items[i];
+		const struct hop *hop = &r->over->hops[r->over->hop_count - 1];
+		struct actor over;
+
+		if (r->thread == d->culprit.thread || r->thread == v->request->thread)
+			continue;
+		describe_thread(&v->describer, hop->thread, v->request->to_ns, &over);
+		deeds[d->alternative_count] = (struct deed){ .event = hop->evidence, .time = hop->from_ns, .confidence = r->confidence,
+			.words = arena_printf(v->arena, "%s; there the way over %s ends, which %s", r->words, answer_who(v->arena, &over),
+					      suspect_words(r->over)) };
+		describe_thread(&v->describer, r->thread, v->request->to_ns, &deeds[d->alternative_count++].actor);
+	}
 
 	for (size_t i = 0; i < v->alternatives.length && d->alternative_count < 6; i++) {
 		const struct suspect *s = &v->alternatives.items[i];
@@ -399,7 +260,7 @@ static void collect_alternatives(struct investigation *v)
 			continue;
 		deeds[d->alternative_count] = (struct deed){ .event = s->hops[s->hop_count - 1].evidence,
 			.time = s->hops[s->hop_count - 1].from_ns, .confidence = s->confidence,
-			.words = s->followed ? trail_end_words(s->end) : walk_link_words(s->hops[s->hop_count - 1].link) };
+			.words = suspect_words(s) };
 		describe_thread(&v->describer, thread, v->request->to_ns, &deeds[d->alternative_count++].actor);
 	}
 	for (size_t i = 0; i < v->accounts.length && d->alternative_count < 8; i++) {
@@ -424,10 +285,12 @@ static void collect_contrast(struct investigation *v)
 {
 	const struct baseline *chosen = NULL;
 
-	for (size_t i = 0; i < v->answers.length; i++) {
-		const struct suspect *s = &v->answers.items[i];
+	for (size_t i = 0; i < v->forks.length; i++) {
+		const struct suspect *s = &v->forks.items[i]->suspects[v->forks.items[i]->chosen];
 		bool on_path = false;
 
+		if (!v->forks.items[i]->count)
+			continue;
 		for (size_t j = 0; s->baseline && j < v->d->path_count; j++)
 			on_path |= v->d->path[j].actor.thread == s->hops[s->hop_count - 1].thread;
 		if (on_path) {
@@ -478,65 +341,43 @@ static void add_up(struct investigation *v)
 	}
 }
 
-/* Forks on the way to the step at which another is nearly as good. */
-static unsigned count_questions(const struct investigation *v, uint32_t step)
+/* Forks on the way to the culprit at which another is nearly as good. */
+static unsigned count_questions(const struct investigation *v)
 {
 	unsigned questions = 0;
 
-	for (; step; step = v->steps.items[step].parent) {
-		const uint64_t *asked = v->steps.items[step].episode ? map_find(&v->asked, v->steps.items[step].episode - 1) : NULL;
+	for (uint32_t step = investigation_culprit_step(v); step; step = v->steps.items[step].parent) {
+		const struct fork *fork = investigation_fork(v, step);
+		uint8_t other = 0;
 
-		if (asked && *asked && v->rivals.items[*asked - 1] >= ASK_LEAST &&
-		    v->rivals.items[*asked - 1] + ASK_NEAR >= v->answers.items[*asked - 1].confidence)
-			questions++;
+		for (unsigned i = 0; fork && i < fork->count; i++)
+			if (i != fork->chosen && fork->suspects[i].confidence > other)
+				other = fork->suspects[i].confidence;
+		questions += other >= ASK_LEAST && other + ASK_NEAR >= fork->suspects[fork->chosen].confidence;
 	}
 	return questions;
 }
 
 static void begin(struct investigation *v, struct arena *arena, struct diagnoser *diagnoser, const struct diagnose_request *request)
 {
-	const struct scene *scene = diagnoser->scene;
-
-	*v = (struct investigation){
-		.arena = arena, .diagnoser = diagnoser, .scene = scene, .request = request,
-		.describer = { arena, scene, &diagnoser->ends, diagnoser->names, request->thread, diagnoser->busies },
-		.d = arena_new(arena, struct diagnosis),
-		.inquiry = { .scene = scene, .ends = &diagnoser->ends, .arena = arena, .now = &diagnoser->side, .base = request->base },
-	};
-	map_init(&v->asked);
-	walk_victim(v);
+	investigation_init(v, arena, diagnoser, request);
+	investigation_walk(v);
 	v->d->verdict = judge(v);
-	account_threads(scene, &v->pieces, &v->accounts);
-}
-
-static void done(struct investigation *v)
-{
-	inquiry_done(&v->inquiry);
-	map_done(&v->asked);
-	vec_done(&v->pieces);
-	vec_done(&v->steps);
-	vec_done(&v->accounts);
-	vec_done(&v->suspects);
-	vec_done(&v->alternatives);
-	vec_done(&v->answers);
-	vec_done(&v->rivals);
 }
 
 unsigned diagnoser_way(struct diagnoser *diagnoser, const struct diagnose_request *request, uint32_t *threads, unsigned most)
 {
 	struct arena arena;
 	struct investigation v;
-	const struct account *culprit;
 	unsigned count = 0, depth = 0;
 	uint32_t step;
 
 	arena_init(&arena);
 	begin(&v, &arena, diagnoser, request);
-	culprit = account_culprit(v.scene, &v.accounts, request->to_ns - request->from_ns);
-	step = culprit ? v.pieces.items[culprit->biggest].step : 0;
+	step = investigation_culprit_step(&v);
 	for (uint32_t at = step; at; at = v.steps.items[at].parent)
 		depth++;
-	for (uint32_t at = step; culprit; at = v.steps.items[at].parent, depth--) {
+	for (uint32_t at = step; v.culprit; at = v.steps.items[at].parent, depth--) {
 		if (depth < most) {
 			threads[depth] = v.steps.items[at].thread;
 			count++;
@@ -544,45 +385,49 @@ unsigned diagnoser_way(struct diagnoser *diagnoser, const struct diagnose_reques
 		if (!at)
 			break;
 	}
-	done(&v);
+	investigation_done(&v);
 	arena_done(&arena);
 	return count;
 }
 
+/* The thread that computed only looked at a flag again and again. */
+static bool spins(const struct investigation *v)
+{
+	const struct account *c = v->culprit;
+
+	if (!c || (c->state != SPAN_RUNNING && c->state != SPAN_RUNNABLE))
+		return false;
+	if (c->thread == v->request->thread)
+		return v->d->verdict == VERDICT_YIELD;
+	return c->state == SPAN_RUNNING && diagnoser_spins(v->diagnoser, c->thread, c->first_ns, c->last_ns);
+}
+
 struct diagnosis *diagnose(struct arena *arena, struct diagnoser *diagnoser, const struct diagnose_request *request)
 {
-	const struct scene *scene = diagnoser->scene;
 	struct investigation v;
-	const struct account *culprit;
 
 	begin(&v, arena, diagnoser, request);
+	beam_search(&v);
 	v.d->start_ns = request->from_ns;
 	v.d->end_ns = request->to_ns;
 	describe_thread(&v.describer, request->thread, request->to_ns, &v.d->victim);
-	culprit = account_culprit(scene, &v.accounts, request->to_ns - request->from_ns);
-	if (culprit && (culprit->state == SPAN_RUNNING || culprit->state == SPAN_RUNNABLE) &&
-	    (culprit->thread == request->thread ? v.d->verdict == VERDICT_YIELD
-	     : culprit->state == SPAN_RUNNING &&
-	       diagnoser_spins(diagnoser, culprit->thread, culprit->first_ns, culprit->last_ns))) {
-		charge_spinning(&v, culprit->thread);
-		account_threads(scene, &v.pieces, &v.accounts);
-		culprit = account_culprit(scene, &v.accounts, request->to_ns - request->from_ns);
-	}
-	if (culprit) {
-		blame(&v, culprit);
-		collect_triggers(&v, culprit);
+	if (spins(&v))
+		investigation_charge_spinning(&v, v.culprit->thread);
+	if (v.culprit) {
+		blame(&v, v.culprit);
+		collect_triggers(&v, v.culprit);
 	}
 	collect_circle(&v);
 	collect_alternatives(&v);
 	add_up(&v);
 	answer_chain(&v.describer, &v.pieces, &v.steps, v.d);
-	if (culprit)
-		v.d->questions = count_questions(&v, v.pieces.items[culprit->biggest].step);
-	if (culprit)
-		answer_path(&v.describer, &v.pieces, &v.steps, v.pieces.items[culprit->biggest].step, v.d);
+	if (v.culprit) {
+		v.d->questions = count_questions(&v);
+		answer_path(&v.describer, &v.pieces, &v.steps, investigation_culprit_step(&v), v.d);
+	}
 	collect_contrast(&v);
 	answer_plan(&v.describer, v.d);
 	answer_text(&v.describer, v.d);
-	done(&v);
+	investigation_done(&v);
 	return v.d;
 }

@@ -60,7 +60,7 @@ static uint32_t take_step(struct walk *walk, uint32_t parent, uint32_t thread, u
 			return (uint32_t)i;
 	}
 	vec_push(steps, ((struct walk_step){ .thread = thread, .parent = parent, .episode = episode, .link = (uint8_t)link,
-		.confidence = weaker(steps->items[parent].confidence, confidence), .evidence = evidence,
+		.confidence = weaker(steps->items[parent].confidence, confidence), .own = confidence, .evidence = evidence,
 		.from_ns = from }));
 	return (uint32_t)steps->length - 1;
 }
@@ -324,6 +324,6 @@ void walk_window(struct walk *walk, uint32_t thread, uint64_t from_ns, uint64_t 
 {
 	walk->depth = 0;
 	walk->steps->length = 0;
-	vec_push(walk->steps, ((struct walk_step){ .thread = thread, .confidence = 100, .from_ns = from_ns }));
+	vec_push(walk->steps, ((struct walk_step){ .thread = thread, .confidence = 100, .own = 100, .from_ns = from_ns }));
 	walk_thread(walk, thread, from_ns, to_ns, 0);
 }

@@ -77,6 +77,7 @@ struct walk_step {
 	uint32_t episode;      /* its wait: index into episodes + 1, 0 none */
 	uint8_t link;          /* enum walk_link */
 	uint8_t confidence;    /* of the weakest link from the victim to here, per cent */
+	uint8_t own;           /* of the last of them */
 	uint64_t evidence;     /* event that led here, 0 none */
 	uint64_t from_ns;      /* when the step was first taken, in the window */
 };

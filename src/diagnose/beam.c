@@ -1,0 +1,274 @@
+/* The search for the best way where several may be right.
+ *
+ * At each wait that nobody is seen to have ended there may be several suspects. The
+ * first walk takes the surest everywhere. The forks on its way to the culprit are then
+ * taken otherwise, one after the other, and those of the best ways so found again: a
+ * beam. A way costs the less the surer its links, strong edges least; and its end
+ * costs too: a thread that computes, or is stopped, explains the window, one of which
+ * nobody knows why it waits does not, however short the way to it. Another way is
+ * taken only when it is clearly cheaper; the others are the alternatives. */
+#include "diagnose/investigation.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define BEAM_WIDTH 3
+#define BEAM_DEPTH 2
+#define MAX_WALKS 12
+#define MAX_PIECES 50000       /* of a walk that is repeated */
+#define LEAST_CONFIDENCE 30    /* per cent: of suspects that are tried */
+#define MARGIN 0.4
+#define HOPELESS 1e9
+
+struct choice {
+	uint32_t episode;
+	unsigned number;
+};
+
+struct way {
+	struct choice choices[BEAM_DEPTH];
+	unsigned count;
+	double cost;
+	uint32_t culprit;
+	const char *words;
+};
+
+struct beam {
+	struct investigation *v;
+	struct vec(struct way) ways;
+	unsigned walks;
+};
+
+/* Links that were seen cost nothing but their doubt, guesses more. */
+static double class_cost(enum walk_link link)
+{
+	switch (link) {
+	case LINK_SELF:
+	case LINK_WAKE:
+	case LINK_CREATOR:
+		return 0;
+	case LINK_MESSAGE:
+	case LINK_ACTIVITY:
+	case LINK_CHILD:
+	case LINK_SERVER:
+	case LINK_FILE_LOCK:
+		return 0.05;
+	case LINK_OWNER:
+	case LINK_LISTENER:
+		return 0.1;
+	case LINK_PEER:
+	case LINK_SIMILAR:
+		return 0.25;
+	case LINK_LOCKSTEP:
+	case LINK_FLAG:
+	case LINK_PROCESS:
+		return 0.3;
+	}
+	return 0;
+}
+
+/* How little the state in which the culprit spent the time explains the window; that
+ * the victim itself waited says next to nothing. */
+static double end_cost(const struct investigation *v)
+{
+	const struct account *c = v->culprit;
+	double own = c->thread == v->request->thread ? 0.6 : 0;
+
+	if (c->state == SPAN_UNKNOWN)
+		return 1.5;
+	if (c->state != SPAN_WAITING)
+		return 0;
+	switch ((enum piece_charge)c->charge) {
+	case CHARGE_MISSING:
+		return own + 1;
+	case CHARGE_THREAD:
+		return own + 0.2;
+	case CHARGE_SOURCE:
+		return own + 0.3;
+	case CHARGE_CIRCLE:
+		return 0.1;
+	}
+	return 0;
+}
+
+static double share_of(const struct investigation *v)
+{
+	uint64_t window = v->request->to_ns - v->request->from_ns;
+	double share = window ? (double)v->culprit->ns / (double)window : 1;
+
+	return share < 0.01 ? 0.01 : share > 1 ? 1 : share;
+}
+
+static double cost_of(const struct investigation *v)
+{
+	double cost;
+
+	if (!v->culprit)
+		return HOPELESS;
+	cost = end_cost(v) - log(share_of(v));
+	for (uint32_t step = investigation_culprit_step(v); step; step = v->steps.items[step].parent) {
+		const struct walk_step *s = &v->steps.items[step];
+
+		cost += class_cost((enum walk_link)s->link) - log(s->own > 1 ? s->own / 100.0 : 0.01);
+	}
+	return cost;
+}
+
+static void choose(const struct investigation *v, const struct way *way, bool chosen)
+{
+	for (unsigned i = 0; i < way->count; i++) {
+		struct fork *fork = investigation_fork_of(v, way->choices[i].episode);
+
+		if (fork)
+			fork->chosen = chosen ? way->choices[i].number : 0;
+	}
+}
+
+static const char *end_words(const struct account *c)
+{
+	switch (c->state) {
+	case SPAN_RUNNING: return "was busy";
+	case SPAN_RUNNABLE: return "did not get a processor";
+	case SPAN_STOPPED: return "was stopped";
+	case SPAN_WAITING: return "waited";
+	default: return "was not seen";
+	}
+}
+
+/* True when the walk to the culprit went as the way chose: a suspect that is not sure
+ * enough to be followed leaves the time where it was, and that is no other way. */
+static bool went(const struct investigation *v, const struct way *way)
+{
+	unsigned taken = 0;
+
+	for (uint32_t step = investigation_culprit_step(v); step; step = v->steps.items[step].parent)
+		for (unsigned i = 0; i < way->count; i++)
+			taken += v->steps.items[step].episode == way->choices[i].episode + 1;
+	return taken >= way->count;
+}
+
+/* Walks the way; with `keep` the forks stay as it chose. */
+static void walk_way(struct beam *beam, struct way *way, bool keep)
+{
+	struct investigation *v = beam->v;
+
+	choose(v, way, true);
+	investigation_walk(v);
+	beam->walks++;
+	way->cost = went(v, way) ? cost_of(v) : HOPELESS;
+	way->culprit = v->culprit ? v->culprit->thread : 0;
+	way->words = v->culprit ? end_words(v->culprit) : "";
+	if (!keep)
+		choose(v, way, false);
+}
+
+static bool tried(const struct beam *beam, const struct way *way)
+{
+	const struct choice *last = &way->choices[way->count - 1];
+
+	for (size_t i = 0; i < beam->ways.length; i++) {
+		const struct way *w = &beam->ways.items[i];
+		bool first = false, second = false;
+
+		if (w->count != way->count)
+			continue;
+		for (unsigned j = 0; j < w->count; j++) {
+			first |= w->choices[j].episode == way->choices[0].episode && w->choices[j].number == way->choices[0].number;
+			second |= w->choices[j].episode == last->episode && w->choices[j].number == last->number;
+		}
+		if (first && second)
+			return true;
+	}
+	return false;
+}
+
+/* The forks on the way just walked, and what else they offer, as longer ways. */
+static void offer_forks(struct beam *beam, const struct way *from, struct way *offers, unsigned *count, unsigned most)
+{
+	const struct investigation *v = beam->v;
+
+	for (uint32_t step = investigation_culprit_step(v); step; step = v->steps.items[step].parent) {
+		const struct fork *fork = investigation_fork(v, step);
+
+		for (unsigned i = 0; fork && from->count < BEAM_DEPTH && i < fork->count && *count < most; i++) {
+			struct way way = *from;
+
+			if (i == fork->chosen || fork->suspects[i].confidence < LEAST_CONFIDENCE)
+				continue;
+			way.choices[way.count++] = (struct choice){ fork->episode, i };
+			if (!tried(beam, &way))
+				offers[(*count)++] = way;
+		}
+	}
+}
+
+static int cheaper(const void *a, const void *b)
+{
+	const struct way *x = a, *y = b;
+
+	return x->cost < y->cost ? -1 : x->cost > y->cost;
+}
+
+static void note_rivals(struct beam *beam, const struct way *best)
+{
+	struct investigation *v = beam->v;
+
+	for (size_t i = 0; i < beam->ways.length; i++) {
+		const struct way *w = &beam->ways.items[i];
+		double confidence = w->cost < 0 ? 100 : 100 * exp(-w->cost);
+		/* The way first taken left the best one's at the first fork that this takes otherwise. */
+		const struct choice *left = w->count ? &w->choices[0] : best->count ? &best->choices[0] : NULL;
+		const struct fork *fork = left ? investigation_fork_of(v, left->episode) : NULL;
+		const struct suspect *over = fork ? &fork->suspects[w->count ? left->number : 0] : NULL;
+		bool there = w->culprit == best->culprit || !w->culprit || !over || suspects_thread(over) == w->culprit;
+
+		for (size_t j = 0; j < v->rivals.length; j++)
+			there |= v->rivals.items[j].thread == w->culprit;
+		if (!there && confidence >= LEAST_CONFIDENCE)
+			vec_push(&v->rivals, ((struct rival){ w->culprit, over, w->words, (uint8_t)confidence }));
+	}
+}
+
+void beam_search(struct investigation *v)
+{
+	struct beam beam = { .v = v, .walks = 0 };
+	struct way offers[MAX_WALKS], first = { .cost = cost_of(v), .culprit = v->culprit ? v->culprit->thread : 0 };
+	size_t alternatives = v->alternatives.length;
+	unsigned count = 0;
+
+	if (!v->culprit || v->pieces.length > MAX_PIECES)
+		return;
+	offer_forks(&beam, &first, offers, &count, MAX_WALKS / 2);
+	if (!count)
+		return;
+	vec_push(&beam.ways, first);
+	for (unsigned depth = 0; depth < BEAM_DEPTH && count; depth++) {
+		size_t begin = beam.ways.length, end;
+
+		for (unsigned i = 0; i < count && beam.walks < MAX_WALKS; i++) {
+			walk_way(&beam, &offers[i], false);
+			vec_push(&beam.ways, offers[i]);
+		}
+		end = beam.ways.length;
+		qsort(beam.ways.items + begin, end - begin, sizeof(*beam.ways.items), cheaper);
+		count = 0;
+		for (size_t i = begin; i < end && i < begin + BEAM_WIDTH && depth + 1 < BEAM_DEPTH && beam.walks < MAX_WALKS; i++) {
+			struct way again = beam.ways.items[i];
+
+			walk_way(&beam, &again, true);
+			offer_forks(&beam, &again, offers, &count, MAX_WALKS / 2);
+			choose(v, &again, false);
+		}
+	}
+	qsort(beam.ways.items, beam.ways.length, sizeof(*beam.ways.items), cheaper);
+	if (beam.ways.items[0].cost + MARGIN < first.cost)
+		first = beam.ways.items[0];
+	else
+		v->alternatives.length = alternatives; /* whom only ways that were not taken asked about */
+	walk_way(&beam, &first, true);
+	for (size_t i = 0; i < v->forks.length; i++)
+		if (v->forks.items[i]->chosen)
+			vec_push(&v->alternatives, v->forks.items[i]->suspects[0]);
+	note_rivals(&beam, &first);
+	vec_done(&beam.ways);
+}

@@ -1,0 +1,193 @@
+/* The walk of one diagnosis and its questions, see investigation.h. */
+#include "diagnose/investigation.h"
+
+#include <string.h>
+
+#include "diagnose/loops.h"
+
+/* Threads that meet for a moment are no circle: the longest that fills a part of
+ * the window counts. */
+static void on_circle(struct walk *walk, unsigned from, uint64_t ns)
+{
+	struct investigation *v = walk->data;
+
+	if (ns <= v->circle_ns || ns * 10 < v->request->to_ns - v->request->from_ns)
+		return;
+	v->circle_ns = ns;
+	v->circle_count = 0;
+	for (unsigned i = from; i < walk->depth; i++)
+		v->circle[v->circle_count++] = walk->stack[i];
+}
+
+static unsigned follow(struct walk *walk, const struct fork *fork, uint64_t ns, struct hop hops[WALK_MAX_HOPS])
+{
+	const struct suspect *s = &fork->suspects[fork->chosen];
+
+	if (fork->alone)
+		on_circle(walk, walk->depth - 1, ns);
+	if (!fork->count)
+		return 0;
+	memcpy(hops, s->hops, s->hop_count * sizeof(*hops));
+	return s->hop_count;
+}
+
+static struct fork *new_fork(struct investigation *v, uint32_t episode, bool alone)
+{
+	struct fork *fork = arena_new(v->arena, struct fork);
+
+	*fork = (struct fork){ .episode = episode, .alone = alone };
+	for (size_t i = 0; i < v->suspects.length && i < 8; i++) {
+		bool there = false;
+
+		for (unsigned j = 0; j < fork->count; j++)
+			there |= suspects_thread(&fork->suspects[j]) == suspects_thread(&v->suspects.items[i]);
+		if (!there && fork->count < FORK_WIDTH)
+			fork->suspects[fork->count++] = v->suspects.items[i];
+		if (i)
+			vec_push(&v->alternatives, v->suspects.items[i]);
+	}
+	vec_push(&v->forks, fork);
+	map_put(&v->asked, episode, v->forks.length);
+	return fork;
+}
+
+/* Asked only about waits that matter for the window; the answer is the same each
+ * time the walk comes by. */
+static unsigned on_missing(struct walk *walk, const struct episode *episode, uint64_t from, uint64_t to,
+			   struct hop hops[WALK_MAX_HOPS])
+{
+	struct investigation *v = walk->data;
+	const struct wait *w = &v->scene->waits[episode->last];
+	uint64_t window = v->request->to_ns - v->request->from_ns;
+	uint32_t number = (uint32_t)(episode - v->scene->episodes);
+	const struct fork *known;
+	bool alone;
+
+	if (w->idle || ((to - from) * 100 < window && to - from < 20000000))
+		return 0;
+	if (w->kind == WAIT_KIND_sleep && !loop_is(v->scene, episode))
+		return 0;
+	known = investigation_fork_of(v, number);
+	if (known)
+		return follow(walk, known, to - from, hops);
+	suspects_find(&v->inquiry, episode, from, to, walk->stack, walk->depth, &v->suspects, &alone);
+	/* What is far from the victim must be surer, or the chain wanders off. */
+	if (v->suspects.length && walk->depth > 2 && v->suspects.items[0].confidence < 45)
+		v->suspects.length = 0;
+	return follow(walk, new_fork(v, number, alone), to - from, hops);
+}
+
+struct fork *investigation_fork_of(const struct investigation *v, uint32_t episode)
+{
+	const uint64_t *at = map_find(&v->asked, episode);
+
+	return at ? v->forks.items[*at - 1] : NULL;
+}
+
+struct fork *investigation_fork(const struct investigation *v, uint32_t step)
+{
+	return v->steps.items[step].episode ? investigation_fork_of(v, v->steps.items[step].episode - 1) : NULL;
+}
+
+uint32_t investigation_culprit_step(const struct investigation *v)
+{
+	return v->culprit ? v->pieces.items[v->culprit->biggest].step : 0;
+}
+
+static void add_up(struct investigation *v)
+{
+	account_threads(v->scene, &v->pieces, &v->accounts);
+	v->culprit = account_culprit(v->scene, &v->accounts, v->request->to_ns - v->request->from_ns);
+}
+
+void investigation_walk(struct investigation *v)
+{
+	struct walk walk = { .scene = v->scene, .missing = on_missing, .looks_ahead = true, .circle = on_circle, .data = v,
+			     .pieces = &v->pieces, .steps = &v->steps };
+
+	v->pieces.length = 0;
+	v->circle_count = 0;
+	v->circle_ns = 0;
+	walk_window(&walk, v->request->thread, v->request->from_ns, v->request->to_ns);
+	add_up(v);
+}
+
+void investigation_charge_spinning(struct investigation *v, uint32_t thread)
+{
+	struct pieces old = v->pieces;
+	uint8_t confidence;
+	uint64_t from = v->request->from_ns, to = v->request->to_ns;
+	uint32_t partner = loop_partner(v->scene, thread, from, to, &confidence), step;
+
+	if (!partner)
+		return;
+	v->pieces = (struct pieces){ 0 };
+	step = (uint32_t)v->steps.length;
+	for (size_t i = 0; i < old.length; i++) {
+		struct piece *p = &old.items[i];
+		struct pieces part = { 0 };
+		struct walk_steps steps = { 0 };
+		struct walk walk = { .scene = v->scene, .missing = on_missing, .looks_ahead = true, .circle = on_circle, .data = v,
+				     .pieces = &part, .steps = &steps };
+
+		if (p->thread != thread || (p->state != SPAN_RUNNING && p->state != SPAN_RUNNABLE)) {
+			vec_push(&v->pieces, *p);
+			continue;
+		}
+		if (v->steps.length == step)
+			vec_push(&v->steps, ((struct walk_step){ .thread = partner, .parent = p->step,
+				.link = LINK_FLAG, .confidence = confidence, .own = confidence, .from_ns = p->start_ns }));
+		walk_window(&walk, partner, p->start_ns, p->end_ns);
+		for (size_t j = 0; j < part.length; j++) {
+			struct piece charged = part.items[j];
+			struct piece *last = v->pieces.length ? &v->pieces.items[v->pieces.length - 1] : NULL;
+
+			/* The partner's own steps hang below its step here. */
+			if (charged.step) {
+				struct walk_step below = steps.items[charged.step];
+
+				below.parent = step;
+				vec_push(&v->steps, below);
+				charged.step = (uint32_t)v->steps.length - 1;
+			} else {
+				charged.step = step;
+			}
+			if (last && last->thread == charged.thread && last->state == charged.state &&
+			    last->charge == charged.charge && last->wait == charged.wait && last->step == charged.step)
+				last->end_ns = charged.end_ns;
+			else
+				vec_push(&v->pieces, charged);
+		}
+		vec_done(&part);
+		vec_done(&steps);
+	}
+	vec_done(&old);
+	add_up(v);
+}
+
+void investigation_init(struct investigation *v, struct arena *arena, struct diagnoser *diagnoser,
+			const struct diagnose_request *request)
+{
+	const struct scene *scene = diagnoser->scene;
+
+	*v = (struct investigation){
+		.arena = arena, .diagnoser = diagnoser, .scene = scene, .request = request,
+		.describer = { arena, scene, &diagnoser->ends, diagnoser->names, request->thread, diagnoser->busies },
+		.d = arena_new(arena, struct diagnosis),
+		.inquiry = { .scene = scene, .ends = &diagnoser->ends, .arena = arena, .now = &diagnoser->side, .base = request->base },
+	};
+	map_init(&v->asked);
+}
+
+void investigation_done(struct investigation *v)
+{
+	inquiry_done(&v->inquiry);
+	map_done(&v->asked);
+	vec_done(&v->pieces);
+	vec_done(&v->steps);
+	vec_done(&v->accounts);
+	vec_done(&v->suspects);
+	vec_done(&v->alternatives);
+	vec_done(&v->forks);
+	vec_done(&v->rivals);
+}

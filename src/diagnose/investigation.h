@@ -1,0 +1,72 @@
+/* The diagnosis of one window while it goes on: the walk, whom it asked about, and
+ * which of the suspects it followed. Private to the diagnosis. */
+#ifndef DIAGNOSE_INVESTIGATION_H
+#define DIAGNOSE_INVESTIGATION_H
+
+#include "base/map.h"
+#include "diagnose/account.h"
+#include "diagnose/describe.h"
+#include "diagnose/diagnoser.h"
+
+#define FORK_WIDTH 3
+
+/* A wait that nobody is seen to have ended, and who should have: the best first,
+ * another thread each. */
+struct fork {
+	uint32_t episode;
+	struct suspect suspects[FORK_WIDTH];
+	unsigned count;           /* 0: nobody is known */
+	unsigned chosen;          /* that the walk follows */
+	bool alone;               /* only the waiting thread itself could have ended it */
+};
+
+/* Another way to another culprit than the one that was found. */
+struct rival {
+	uint32_t thread;
+	const struct suspect *over; /* that it leads over */
+	const char *words;        /* what it did there */
+	uint8_t confidence;       /* per cent */
+};
+
+struct investigation {
+	struct arena *arena;
+	struct diagnoser *diagnoser;
+	const struct scene *scene;
+	const struct diagnose_request *request;
+	struct describer describer;
+	struct diagnosis *d;
+	struct inquiry inquiry;
+	struct pieces pieces;
+	struct walk_steps steps;
+	struct accounts accounts;
+	const struct account *culprit;
+	struct suspects suspects;     /* scratch */
+	struct vec(struct suspect) alternatives;
+	struct vec(struct fork *) forks; /* in the arena */
+	struct vec(struct rival) rivals; /* the best first */
+	struct map asked;             /* episode -> index into forks + 1 */
+	uint32_t circle[64];
+	unsigned circle_count;
+	uint64_t circle_ns;           /* time that it filled */
+};
+
+void investigation_init(struct investigation *v, struct arena *arena, struct diagnoser *diagnoser,
+			const struct diagnose_request *request);
+void investigation_done(struct investigation *v);
+/* Walks from the victim, following each fork's choice, and adds up; forks met for the
+ * first time choose their best. */
+void investigation_walk(struct investigation *v);
+/* Charges the running time of a spinning thread to the one it spins for. */
+void investigation_charge_spinning(struct investigation *v, uint32_t thread);
+/* The step of the walk that leads to the culprit. */
+uint32_t investigation_culprit_step(const struct investigation *v);
+/* The fork at the wait that the step came from, NULL when none was met there. */
+struct fork *investigation_fork(const struct investigation *v, uint32_t step);
+/* The same by the wait's episode. */
+struct fork *investigation_fork_of(const struct investigation *v, uint32_t episode);
+
+/* Looks for a better way at the forks, and keeps it, and the rivals of what it found:
+ * see beam.c. */
+void beam_search(struct investigation *v);
+
+#endif
