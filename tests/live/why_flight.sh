@@ -1,0 +1,69 @@
+# The flight recorder's questions: a person marks that something is stuck, and `debug`
+# without a file takes the snapshot that it asks; `why --mark` finds the hang by the mark.
+# And a lean recording that tells not enough says so; the full one it plans is surer.
+. "$HERE/live/_lib.sh"
+need_bpf
+need_command flock
+export ARGUS_RUNTIME_DIR=$WORK/run
+trap 'argus stop >/dev/null 2>&1 || true; [ -z "${holder:-}" ] || kill "$holder" 2>/dev/null || true' EXIT
+
+argus start --dir "$WORK/ring" --size 8M 2>messages || fail "not started: $(cat messages)"
+touch lock
+mkfifo end
+flock lock sh -c 'echo held; read word <end' >held &
+holder=$!
+wait_until 20 grep -q held held
+flock lock true &
+victim=$!
+# the kernel lists who waits for a lock behind an arrow
+waits() { grep -q -- "-> FLOCK.* $victim " /proc/locks; }
+wait_until 20 waits
+since=$SECONDS
+wait_until 20 eval '[ $((SECONDS - since)) -ge 3 ]'
+argus mark "stuck here" 2>/dev/null
+echo go >end
+wait "$victim"
+
+# others may hang on this machine too
+argus debug -c hangs -c "why mark stuck" >debug.txt 2>messages || fail "debug: $(cat messages debug.txt)"
+[ -s argus.trace ] || fail "no snapshot was taken"
+grep -q "flock (pid $victim)" debug.txt || fail "the hang is not in the snapshot: $(cat debug.txt)"
+argus why --mark stuck --pid "$victim" --json >why.json 2>messages || fail "why --mark: $(cat messages)"
+[ "$(json why.json 'd["victim"]["pid"]')" = "$victim" ] || fail "another victim: $(json why.json 'd["text"]')"
+[ "$(json why.json "$holder"' in [step["pid"] for step in d["path"]]')" = True ] ||
+	fail "the way does not lead over who held the lock: $(json why.json 'd["text"]')"
+status=0
+argus why --mark "never said" >none.txt 2>&1 || status=$?
+[ $status = 1 ] && grep -q "no mark 'never said'" none.txt || fail "a mark that is not there: $(cat none.txt)"
+argus stop >/dev/null 2>&1
+
+# The one asked is no child of the one that asks, and sleeps: at the lean level nothing is
+# seen of the message.
+ask='import os, socket, sys, time
+here, there = socket.socketpair()
+if os.fork() == 0:
+    here.close()
+    time.sleep(5)
+    there.recv(10)
+    os._exit(0)
+there.close()
+if os.fork() == 0:
+    print(os.getpid(), flush=True)
+    here.settimeout(3)
+    here.send(b"question")
+    try: here.recv(10)
+    except TimeoutError: pass
+    os._exit(0)
+here.close()
+os.wait()
+os.wait()'
+why() { argus why --tid "$(tail -n 1 pid)" --from 0 --to -2s --json "$1"; }
+argus record --level lean -o lean.trace -- python3 -c "$ask" >pid 2>messages || fail "lean: $(cat messages)"
+why lean.trace >lean.json || fail "no answer at the lean level"
+[ "$(json lean.json 'any(s["option"] == "--level" and s["value"] == "full" for s in d["plan"])')" = True ] ||
+	fail "the full level is not planned: $(json lean.json 'd["text"], d["culprit"], d["plan"]')"
+argus record --plan lean.json -o full.trace -- python3 -c "$ask" >pid 2>messages || fail "full: $(cat messages)"
+why full.trace >full.json || fail "no answer at the full level"
+before=$(json lean.json 'd["culprit"]["confidence"]')
+after=$(json full.json 'd["culprit"]["confidence"]')
+[ "$after" -gt "$before" ] || fail "$before % became $after %: $(json full.json 'd["text"]')"
