@@ -221,19 +221,29 @@ static const char *computing_words(const struct describer *d, const struct state
 			    describe_time(d->arena, times->ns[SPAN_RUNNING]), describe_time(d->arena, times->ns[SPAN_RUNNABLE]));
 }
 
+static const char *spinning_words(const struct describer *d, uint32_t thread, const struct diagnosis *g)
+{
+	struct actor place = { .thread = thread };
+
+	describe_busy(d, g->start_ns, g->end_ns, &place);
+	return place.function ? arena_printf(d->arena, "spinning in %s, giving up the processor again and again", place.function)
+			      : "spinning, giving up the processor again and again";
+}
+
 /* What the thread of a step did for most of its share: it waited, when a step
  * below it says for whom, else what its own pieces say. */
 static const char *step_words(const struct describer *d, const struct pieces *pieces, const struct walk_steps *steps,
-			      uint32_t step, uint32_t below)
+			      uint32_t step, uint32_t below, const struct diagnosis *diagnosis)
 {
 	const struct piece *best = NULL;
 	struct state_times times = { 0 };
 
 	if (below && steps->items[below].episode)
 		return wait_words(d, &d->scene->episodes[steps->items[below].episode - 1]);
+	if (below && steps->items[below].link == LINK_FLAG)
+		return spinning_words(d, steps->items[step].thread, diagnosis);
 	if (below)
-		return steps->items[below].link == LINK_FLAG ? "spinning, giving up the processor again and again"
-			: steps->items[below].link == LINK_CREATOR ? "not born yet" : "passing it on";
+		return steps->items[below].link == LINK_CREATOR ? "not born yet" : "passing it on";
 	for (size_t i = 0; i < pieces->length; i++) {
 		const struct piece *p = &pieces->items[i];
 
@@ -274,7 +284,7 @@ void answer_path(const struct describer *d, const struct pieces *pieces, const s
 		uint32_t below = i + 1 < count ? way[count - 2 - i] : 0;
 
 		describe_thread(d, s->thread, diagnosis->end_ns, &path[i].actor);
-		path[i].words = step_words(d, pieces, steps, way[count - 1 - i], below);
+		path[i].words = step_words(d, pieces, steps, way[count - 1 - i], below, diagnosis);
 		path[i].link = walk_link_words(s->link);
 		path[i].ns = step_ns(pieces, steps, way[count - 1 - i]);
 		path[i].event = s->evidence;

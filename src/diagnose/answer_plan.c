@@ -4,9 +4,11 @@
 #include <string.h>
 
 #include "diagnose/answer.h"
+#include "diagnose/loops.h"
 
 #define PLAN_MAX 8
 #define SURE 70              /* per cent */
+#define SURE_OF_FLAG 85
 #define SAMPLES_ENOUGH 20    /* in the window, to tell a function */
 #define ENOUGH_NS 10000000000ull
 
@@ -61,6 +63,66 @@ static unsigned samples_of(const struct scene *scene, const struct diagnosis *g)
 	return scene_samples_from(scene, thread, g->end_ns) - scene_samples_from(scene, thread, g->start_ns);
 }
 
+/* Whole path of the module with this file name; NULL when several or none have it. */
+static const char *module_path(const struct tables *tables, const char *name)
+{
+	const char *found = NULL;
+
+	for (uint32_t i = 1; i < tables->module_count; i++) {
+		const char *path = tables->modules[i].path, *slash = strrchr(path, '/');
+
+		if (!slash || strcmp(slash + 1, name))
+			continue;
+		if (found && strcmp(found, path))
+			return NULL;
+		found = path;
+	}
+	return found;
+}
+
+/* A probe where the actor's function returns; none for names that are no plain symbols. */
+static void plan_probe(const struct describer *d, struct diagnosis *g, const struct actor *actor, const char *why)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+	const char *path = actor->function && actor->module ? module_path(d->scene->tables, actor->module) : NULL;
+
+	if (path && !actor->function[strspn(actor->function, plain)])
+		plan_add(d, g, "--probe", arena_printf(d->arena, "%s:%s%%return", path, actor->function), why);
+}
+
+/* The function in which the victim looks again and again. */
+static void find_loop(const struct describer *d, const struct diagnosis *g, struct actor *ret_actor)
+{
+	const struct scene *scene = d->scene;
+	const struct scene_thread *t = &scene->threads[g->victim.thread];
+	const struct episode *longest = NULL;
+
+	*ret_actor = (struct actor){ .thread = g->victim.thread };
+	for (uint32_t i = 0; i < t->episode_count; i++) {
+		const struct episode *e = &scene->episodes[t->episode + i];
+
+		if (loop_is(scene, e) && e->start_ns < g->end_ns && e->end_ns > g->start_ns &&
+		    (!longest || e->end_ns - e->start_ns > longest->end_ns - longest->start_ns))
+			longest = e;
+	}
+	if (longest)
+		describe_place(d, scene->waits[longest->last].ustack, ret_actor);
+	else
+		describe_busy(d, g->start_ns, g->end_ns, ret_actor);
+}
+
+/* No wake-up tells who should have ended a loop that looks at a flag: calls of the
+ * functions that look at it and may set it do. */
+static void plan_flag(const struct describer *d, struct diagnosis *g)
+{
+	struct actor loop;
+
+	find_loop(d, g, &loop);
+	plan_probe(d, g, &loop, "when the loop that looks at the flag ends");
+	if (g->culprit.thread != g->victim.thread)
+		plan_probe(d, g, &g->culprit, "when the one that seems to set the flag has done its part");
+}
+
 void answer_plan(const struct describer *d, struct diagnosis *g)
 {
 	const struct scene *scene = d->scene;
@@ -84,6 +146,8 @@ void answer_plan(const struct describer *d, struct diagnosis *g)
 		plan_add(d, g, "--stacks", "waits,wakes,samples,msgs", "stacks tell what the threads wait for");
 	else if (unsure && computing && samples_of(scene, g) < SAMPLES_ENOUGH)
 		plan_add(d, g, "--freq", "997", "the few samples of it do not tell the function");
+	if (g->verdict == VERDICT_YIELD && g->confidence < SURE_OF_FLAG)
+		plan_flag(d, g);
 	if (all)
 		plan_add(d, g, "--all", NULL, "a thread outside the recording may have been the one to act");
 	if (g->plan_count && goes_on(g, scene))
