@@ -52,6 +52,8 @@ static double class_cost(enum walk_link link)
 	case LINK_CHILD:
 	case LINK_SERVER:
 	case LINK_FILE_LOCK:
+	case LINK_TRACER:
+	case LINK_SIGNALLED:
 		return 0.05;
 	case LINK_OWNER:
 	case LINK_LISTENER:
