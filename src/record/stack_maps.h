@@ -94,7 +94,22 @@ struct stack_last {
 	u8 runs;
 	u8 uses_bp;                 /* the frame pointer must be equal too */
 	struct stack_run run[STACK_LAST_RUNS];
-	u16 words[STACK_LAST_SLOTS]; /* in all that the runs hold */
+	u16 words[STACK_LAST_SLOTS]; /* in all that the runs hold; without runs above sp: each is read by itself */
+};
+
+/* What programs look up at each stack; one element of the map stack_now. */
+struct stack_now {
+	u32 generation;
+	u32 levels;                 /* of page tables */
+	u64 memory;                 /* where the kernel has all memory mapped; 0 not known */
+};
+
+/* What the program that looks for that is told: where in the caller's memory
+ * which words are. */
+#define STACK_COOKIE_WORDS 8
+struct stack_cookie {
+	u64 address;
+	u64 words[STACK_COOKIE_WORDS];
 };
 
 /* Messages in stack_ring. */

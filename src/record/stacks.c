@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -144,7 +145,7 @@ static void begin_generation(struct stacks *s)
 	madvise(s->nodes[next & 1], NODES_BYTES, MADV_DONTNEED);
 	s->generation = next;
 	s->known = 0;
-	__atomic_store_n(s->generation_now, next, __ATOMIC_RELEASE);
+	__atomic_store_n(&s->now->generation, next, __ATOMIC_RELEASE);
 }
 
 static void take_copy(struct stacks *s, const struct stack_copy *c)
@@ -262,6 +263,25 @@ static void *map_shared(int fd, size_t bytes)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
+/* Lets the kernel's part find where all memory is mapped; what it does not find
+ * it reads the slow way. */
+static void find_memory(const struct programs *programs)
+{
+	struct bpf_program *program = programs_find(programs, "stacks_find_memory");
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	uint64_t *memory = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	struct stack_cookie cookie = { .address = (uint64_t)(uintptr_t)memory };
+	LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = &cookie, .ctx_size_in = sizeof(cookie));
+
+	if (memory == MAP_FAILED)
+		return;
+	if (program && getrandom(cookie.words, sizeof(cookie.words), 0) == sizeof(cookie.words)) {
+		memcpy(memory, cookie.words, sizeof(cookie.words));
+		bpf_prog_test_run_opts(bpf_program__fd(program), &run);
+	}
+	munmap(memory, page);
+}
+
 static int open_maps(struct stacks *s, const struct programs *programs, struct err *err)
 {
 	struct unwind_maps_fds fds = {
@@ -278,8 +298,8 @@ static int open_maps(struct stacks *s, const struct programs *programs, struct e
 		return err_set(err, -ENOENT, "the unwinder's maps are not there");
 	s->counts_fd = programs_map(programs, "stack_counts");
 	s->known_hashes = map_shared(programs_map(programs, "stack_known"), KNOWN_BYTES);
-	s->generation_now = map_shared(programs_map(programs, "stack_generation"), sizeof(*s->generation_now));
-	if (!s->known_hashes || !s->generation_now)
+	s->now = map_shared(programs_map(programs, "stack_now"), sizeof(*s->now));
+	if (!s->known_hashes || !s->now)
 		return err_sys(err, -errno, "mapping the table of known stacks");
 	r = unwind_maps_open(&s->maps, &fds, err);
 	if (r < 0)
@@ -327,8 +347,8 @@ static void stacks_free(struct stacks *s)
 			munmap(s->nodes[i], NODES_BYTES);
 	if (s->known_hashes)
 		munmap(s->known_hashes, KNOWN_BYTES);
-	if (s->generation_now)
-		munmap(s->generation_now, sizeof(*s->generation_now));
+	if (s->now)
+		munmap(s->now, sizeof(*s->now));
 	if (s->copy_nodes)
 		munmap(s->copy_nodes, COPY_NODES * sizeof(*s->copy_nodes));
 	if (s->copies)
@@ -356,6 +376,7 @@ int stacks_start(struct stacks *s, const struct programs *programs, struct agent
 	int r = open_maps(s, programs, err);
 	if (r < 0)
 		return r;
+	find_memory(programs);
 	s->agent = agent;
 	s->stream = stream;
 	atomic_store(&s->ready, true);

@@ -64,7 +64,7 @@ struct stacks {
 	struct stack_tree tree;          /* under layouts.lock */
 	uint32_t *nodes[2];              /* by the kernel's number, for two generations */
 	uint64_t *known_hashes;          /* the kernel's table: both halves */
-	uint32_t *generation_now;        /* where the kernel reads it */
+	struct stack_now *now;           /* where the kernel reads it */
 	uint32_t generation;
 	uint32_t known;                  /* stacks told in this generation */
 	struct { uint32_t id, node; } *copy_nodes; /* by its lower bits */

@@ -167,6 +167,7 @@ struct pid {
 
 struct mm_struct {
 	unsigned long arg_start, arg_end;
+	unsigned long *pgd;
 };
 
 struct thread_info {

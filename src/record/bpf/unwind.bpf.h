@@ -9,6 +9,7 @@
 #define RECORD_BPF_UNWIND_BPF_H
 
 #include "record/bpf/config.bpf.h"
+#include "record/bpf/memory.bpf.h"
 #include "record/stack_maps.h"
 
 /* system calls */
@@ -76,8 +77,8 @@ struct {
 	__uint(max_entries, 1);
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__type(key, u32);
-	__type(value, u32);
-} stack_generation SEC(".maps");
+	__type(value, struct stack_now);
+} stack_now SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -115,6 +116,8 @@ struct walk {
 	u32 narrow;                 /* a 32-bit program's */
 	u32 layout, first, mappings;
 	u64 base, bytes;            /* of the stack, what the window holds */
+	struct memory memory;
+	u64 page_of, page;          /* an address and its page, where memory is read by its pages */
 	u64 bp_slot;                /* where bp was read; 0: it is the thread's own register */
 	u64 hash;                   /* of the words that decide */
 	u64 top;                    /* highest such word's slot */
@@ -191,11 +194,25 @@ static __noinline int window_fill(struct walk *w, u64 address)
 	return -1;
 }
 
+/* The page of the address, found anew only where it is another one. */
+static __always_inline u64 walk_page(struct walk *w, u64 address)
+{
+	if ((address ^ w->page_of) >> MEMORY_PAGE_SHIFT || !w->page) {
+		w->page = memory_page(w->memory.root, w->memory.base, w->memory.levels, address);
+		w->page_of = address;
+	}
+	return w->page;
+}
+
 static __always_inline int stack_word(struct walk *w, u64 address, u64 *ret_word)
 {
 	u64 at = address - w->base;
 	if (address & 7)
 		return -1;
+	if (w->memory.base && walk_page(w, address)) {
+		*ret_word = kernel_word((void *)(w->page + (address & 4095)));
+		return 0;
+	}
 	if (at >= w->bytes) {
 		if (window_fill(w, address) < 0)
 			return -1;
@@ -346,8 +363,8 @@ static long walk_frame(u32 index, void *data)
 static __always_inline u32 generation_now(void)
 {
 	u32 zero = 0;
-	u32 *generation = bpf_map_lookup_elem(&stack_generation, &zero);
-	return generation ? *(volatile u32 *)generation & STACK_GENERATION_MASK : 0;
+	struct stack_now *now = bpf_map_lookup_elem(&stack_now, &zero);
+	return now ? *(volatile u32 *)&now->generation & STACK_GENERATION_MASK : 0;
 }
 
 /* Number of a stack by its hash; a new one is told to the agent. */
@@ -393,6 +410,20 @@ static __always_inline u32 last_places(struct walk *w)
 	return hash >> (64 - STACK_LAST_SHIFT) & ~(STACK_LAST_WAYS - 1);
 }
 
+/* Of the words by themselves; 0 when one is not there. */
+static __always_inline u64 last_hash(struct walk *w, struct stack_last *last, u32 count)
+{
+	u64 hash = 0;
+	for (u32 i = 0; i < STACK_LAST_SLOTS && i < count; i++) {
+		u64 address = w->start + 8ull * last->words[i];
+		if (!walk_page(w, address))
+			return 0;
+		hash = stack_mix(hash, kernel_word((void *)(w->page + (address & 4095))));
+	}
+	__asm__ volatile("" ::: "memory");
+	return hash;
+}
+
 /* The number of the stack at that place if it is the thread's stack now, else 0. */
 __noinline u32 last_is(struct walk *w, u32 place)
 {
@@ -403,6 +434,8 @@ __noinline u32 last_is(struct walk *w, u32 place)
 	if ((sequence & 1) || last->tid != w->tid || last->layout != w->layout || last->ip != w->ip || last->sp != w->start ||
 	    (last->uses_bp && last->bp != w->bp) || id >> STACK_GENERATION_SHIFT != w->generation)
 		return 0;
+	if (!runs)
+		return w->memory.base && last_hash(w, last, count) == last->hash && *(volatile u32 *)&last->sequence == sequence ? id : 0;
 	for (u32 i = 0; i < STACK_LAST_RUNS && i < runs; i++) {
 		u32 words = last->run[i].words, bytes = words * 8;
 		if (at + words >= STACK_WINDOW_WORDS)
@@ -424,7 +457,6 @@ __noinline u32 last_is(struct walk *w, u32 place)
 static __always_inline u32 stack_recognise(struct walk *w)
 {
 	u32 first = last_places(w), id = 0;
-	w->generation = generation_now();
 	for (u32 way = 0; way < STACK_LAST_WAYS && !id; way++)
 		id = last_is(w, first + way);
 	return id;
@@ -487,7 +519,8 @@ static __noinline int stack_remember(struct walk *w, u32 id)
 	if (!last || w->slot_count > STACK_LAST_SLOTS || w->top > 0xffff)
 		return 0;
 	w->run_count = 0;
-	bpf_loop(w->slot_count, run_add, &w, 0);
+	if (!w->memory.base)
+		bpf_loop(w->slot_count, run_add, &w, 0);
 	if (w->run_count > STACK_LAST_RUNS)
 		return 0;
 	u32 sequence = last->sequence;
@@ -553,8 +586,10 @@ static __noinline u32 stack_walk_in(struct walk *w)
 	if (!w)
 		return 0;
 	u32 tgid = w->message.tgid;
+	u32 zero = 0;
 	struct stack_process *process = bpf_map_lookup_elem(&stack_processes, &tgid);
-	if (!process)
+	struct stack_now *now = bpf_map_lookup_elem(&stack_now, &zero);
+	if (!process || !now)
 		return stack_copy_out(w);
 	if (!process->used)
 		process->used = 1;
@@ -562,6 +597,10 @@ static __noinline u32 stack_walk_in(struct walk *w)
 	w->first = process->first;
 	w->mappings = process->count;
 	w->base = w->bytes = 0;
+	w->page = 0;
+	w->generation = now->generation & STACK_GENERATION_MASK;
+	w->memory.base = now->memory;
+	w->memory.levels = now->levels;
 	u32 id = stack_recognise(w);
 	if (id) {
 		stack_count(STACK_COUNT_RECOGNISED);
@@ -659,6 +698,7 @@ __noinline u32 stack_walk(void)
 	w->registers = (struct unwind_registers){ .ip = w->ip, .sp = w->start, .bp = w->bp, .di = GET(registers, di), .exact = 1 };
 	w->tid = GET(task, pid);
 	w->narrow = segment != USER_CODE;
+	w->memory.root = memory_root(task);
 	w->message.tgid = GET(task, tgid);
 	w->message.count = 0;
 	u32 id = stack_walk_in(w);
