@@ -358,6 +358,7 @@ static bool is_datagram(uint64_t object)
 static bool may_ask(const struct finder *f, const struct wait *w)
 {
 	const struct thread *t = &f->scene->tables->threads[w->thread];
+	uint64_t object = w->kind == WAIT_KIND_poll ? w->detail : w->object;
 	enum end_role role;
 
 	switch (w->kind) {
@@ -377,10 +378,10 @@ static bool may_ask(const struct finder *f, const struct wait *w)
 			return false;
 		if (hangs_is_pipe(w->object))
 			return hangs_awaits_answer(f, w);
-		if (object_kind(w->object) == OBJECT_KIND_tty || object_kind(w->object) == OBJECT_KIND_inotify)
+		if (object_kind(object) == OBJECT_KIND_tty || object_kind(object) == OBJECT_KIND_inotify)
 			return false;
 		/* Any process may be a datagram's receiver, without a connection that tells who serves. */
-		if (f->scene->messages_seen && is_datagram(w->kind == WAIT_KIND_poll ? w->detail : w->object) &&
+		if (f->scene->messages_seen && is_datagram(object) &&
 		    !hangs_asked_there(f, w))
 			return false;
 		return role != END_SERVER && role != END_LISTENER;
@@ -479,6 +480,18 @@ static bool waits_for_stopped(const struct finder *f, const struct episode *e)
 	       hangs_waits_for_stopped(f, e, &own_child) && (own_child || f->options->pid);
 }
 
+/* Of a process that is stopped its first thread is named, not each. */
+static bool stopped_as_a_whole(const struct finder *f, const struct episode *e)
+{
+	uint32_t leader = tables_process(f->scene->tables, scene_pid(f->scene, f->thread), e->start_ns);
+	struct state_times times;
+
+	if (!leader || leader == f->thread || !scene_same_process(f->scene, leader, f->thread))
+		return false;
+	scene_state_times(f->scene, leader, e->start_ns, e->end_ns, &times);
+	return times.ns[SPAN_STOPPED] * 10 > (e->end_ns - e->start_ns) * 9;
+}
+
 /* An answer that comes in drops: short waits in a row on one connection, with next to
  * nothing between them. A long download looks the same, so a person must ask; so do
  * the events of a window. */
@@ -532,7 +545,7 @@ static void find_waits(struct finder *f)
 			f->hangs.items[f->hangs.length - 1].awaits = awaits;
 		} else if (hangs_nobody_can_end(f, e))
 			offer(f, e->start_ns, e->end_ns, 100, "it waits for a lock or a word that nobody else can change");
-		else if (w->kind == WAIT_KIND_stop)
+		else if (w->kind == WAIT_KIND_stop && !stopped_as_a_whole(f, e))
 			offer(f, e->start_ns, e->end_ns, HANG_STOPPED_WEIGHT, hang_stopped);
 		else if (held_up(f, e))
 			offer(f, e->start_ns, e->end_ns, 60, held_up(f, e));

@@ -51,6 +51,21 @@ static void suspect_thread(struct question *q, uint32_t thread, enum walk_link l
 	vec_push(q->suspects, s);
 }
 
+/* A lock of an open file outlives who took it: `exec 9>file; flock 9` leaves it with the
+ * script. Whoever started it has the file open, too. */
+static uint32_t who_keeps(const struct scene *scene, uint32_t thread, uint64_t time)
+{
+	const struct tables *tables = scene->tables;
+
+	for (unsigned i = 0; i < 16 && thread && tables->threads[thread].end_ns <= time; i++) {
+		const struct thread *t = &tables->threads[thread];
+
+		thread = t->creator ? tables_process(tables, tables->threads[t->creator].pid, time)
+			 : t->parent_pid ? tables_process(tables, t->parent_pid, time) : 0;
+	}
+	return thread;
+}
+
 static void ask_hint(struct question *q)
 {
 	static const uint8_t confidences[] = {
@@ -60,6 +75,7 @@ static void ask_hint(struct question *q)
 	};
 	const struct wait *w = q->wait;
 	enum walk_link link = LINK_OWNER;
+	uint32_t owner = w->hint;
 
 	if (!w->hint || w->hint_kind >= sizeof(confidences))
 		return;
@@ -67,9 +83,11 @@ static void ask_hint(struct question *q)
 		link = LINK_PEER;
 	if (w->hint_kind == HINT_KIND_child)
 		link = LINK_CHILD;
-	if (w->hint_kind == HINT_KIND_file_lock_owner)
+	if (w->hint_kind == HINT_KIND_file_lock_owner) {
 		link = LINK_FILE_LOCK;
-	suspect_thread(q, w->hint, link, confidences[w->hint_kind], w->begin_event);
+		owner = who_keeps(q->scene, owner, q->from);
+	}
+	suspect_thread(q, owner, link, confidences[w->hint_kind], w->begin_event);
 }
 
 /* ---- file locks ---- */
@@ -114,7 +132,7 @@ uint32_t suspects_lock_holder(const struct scene *scene, const struct file_lock 
 			holder = l->owner;
 		}
 	}
-	return holder ? tables_process(scene->tables, holder, refused->time) : 0;
+	return holder ? who_keeps(scene, tables_process(scene->tables, holder, refused->time), refused->time) : 0;
 }
 
 static void ask_file_locks(struct question *q)

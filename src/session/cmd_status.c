@@ -86,8 +86,9 @@ static void print_text(struct command_context *context, const char *reply)
 	strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &parts);
 	sink_printf(out, "%s (process %s, level %s) since %s\n", value_of(arena, reply, "state"), value_of(arena, reply, "pid"),
 		    value_of(arena, reply, "level"), when);
-	sink_printf(out, "ring     %s: %" PRIu64 " files, %.1f of %.1f MB\n", value_of(arena, reply, "folder"),
-		    number_of(arena, reply, "ring_files"), (double)number_of(arena, reply, "ring_bytes") / 1e6,
+	sink_printf(out, "ring     %s: %" PRIu64 " file%s, %.1f of %.1f MB\n", value_of(arena, reply, "folder"),
+		    number_of(arena, reply, "ring_files"), number_of(arena, reply, "ring_files") == 1 ? "" : "s",
+		    (double)number_of(arena, reply, "ring_bytes") / 1e6,
 		    (double)number_of(arena, reply, "ring_limit") / 1e6);
 	sink_printf(out, "events   %" PRIu64 ", %" PRIu64 " lost, %.1f MB written\n", number_of(arena, reply, "events"), lost,
 		    (double)number_of(arena, reply, "bytes_written") / 1e6);
