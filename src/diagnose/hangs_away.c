@@ -100,6 +100,36 @@ bool hangs_waits_for_stopped(const struct finder *f, const struct episode *e, bo
 	return false;
 }
 
+/* How long the thread listened for new work; `served`: to what only servers listen to. */
+static uint64_t listened_ns(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, bool served)
+{
+	const struct scene_thread *t = &scene->threads[thread];
+	uint64_t ns = 0;
+
+	for (const struct episode *e = scene_episode(scene, thread, from_ns);
+	     e && e < scene->episodes + t->episode + t->episode_count && e->start_ns < to_ns; e++) {
+		const struct wait *w = &scene->waits[e->last];
+		uint64_t from = e->start_ns > from_ns ? e->start_ns : from_ns, to = e->end_ns < to_ns ? e->end_ns : to_ns;
+
+		if (w->kind == WAIT_KIND_accept || (w->kind == WAIT_KIND_epoll && !served) ||
+		    (w->kind == WAIT_KIND_read && object_kind(w->object) == OBJECT_KIND_fuse))
+			ns += to - from;
+	}
+	return ns;
+}
+
+bool hangs_left_to_others(const struct finder *f, const struct episode *e)
+{
+	const struct scene *scene = f->scene;
+	uint32_t waker = scene->waits[e->last].waker;
+
+	for (uint32_t i = 1; i < scene->thread_count; i++)
+		if (i != e->thread && scene_same_process(scene, i, e->thread) &&
+		    listened_ns(scene, i, e->start_ns, e->end_ns, i != waker) * 2 > e->end_ns - e->start_ns)
+			return true;
+	return false;
+}
+
 bool hangs_is_condition(const struct finder *f, const struct episode *e)
 {
 	const struct wait *w = &f->scene->waits[e->last];

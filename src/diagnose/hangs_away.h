@@ -17,6 +17,9 @@ bool hangs_waits_for_stopped(const struct finder *f, const struct episode *e, bo
 /* True when a thread of the same process ended the wait for an eventfd or pipe, of
  * its own accord: that is a condition, whatever it is made of. */
 bool hangs_is_condition(const struct finder *f, const struct episode *e);
+/* True when others of the process listened for new work for most of the wait: the
+ * thread only left the work to them. */
+bool hangs_left_to_others(const struct finder *f, const struct episode *e);
 /* True when the thread waits for a word in memory that no other thread of its
  * process was there to change: a lock whose owner is gone, or its own. */
 bool hangs_nobody_can_end(const struct finder *f, const struct episode *e);

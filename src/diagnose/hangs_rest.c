@@ -63,6 +63,23 @@ enum end_role hangs_role_in(const struct finder *f, const struct wait *w)
 	return role;
 }
 
+/* Of the two ends of a socket pair, or of one that was inherited, the one that was sent
+ * to first serves: what it sends are answers. */
+static bool serves_there(const struct finder *f, uint32_t thread, uint64_t object)
+{
+	const struct scene_thread *t = &f->scene->threads[thread];
+
+	if (ends_role(f->ends, object) != END_UNKNOWN)
+		return false;
+	for (uint32_t i = 0; i < t->messages.count; i++) {
+		const struct message *m = &f->scene->messages[t->messages.items[i]];
+
+		if (m->object == object && (m->result > 0 || message_sent(m)))
+			return !message_sent(m);
+	}
+	return false;
+}
+
 bool hangs_asked_there(const struct finder *f, const struct wait *w)
 {
 	const struct scene_thread *t = &f->scene->threads[w->thread];
@@ -72,7 +89,7 @@ bool hangs_asked_there(const struct finder *f, const struct wait *w)
 		const struct message *m = &f->scene->messages[t->messages.items[i]];
 
 		if (m->object == object && (m->result > 0 || message_sent(m)))
-			return message_sent(m);
+			return message_sent(m) && !serves_there(f, w->thread, object);
 	}
 	return false;
 }
