@@ -6,6 +6,7 @@
 #include "base/map.h"
 
 #define REST_VISITS 3
+#define FIRST_MESSAGES 1000  /* of a thread: one that serves is sent to early */
 
 static bool listens(uint8_t kind)
 {
@@ -71,7 +72,7 @@ static bool serves_there(const struct finder *f, uint32_t thread, uint64_t objec
 
 	if (ends_role(f->ends, object) != END_UNKNOWN)
 		return false;
-	for (uint32_t i = 0; i < t->messages.count; i++) {
+	for (uint32_t i = 0; i < t->messages.count && i < FIRST_MESSAGES; i++) {
 		const struct message *m = &f->scene->messages[t->messages.items[i]];
 
 		if (m->object == object && (m->result > 0 || message_sent(m)))

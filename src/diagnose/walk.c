@@ -5,7 +5,8 @@
  * that comes up again is a circle, where the walk stops. */
 #include "diagnose/walk.h"
 
-#define SURE 70 /* per cent */
+#define SURE 70        /* per cent */
+#define LOOKED_BACK 64 /* episodes of one that listens, from when it was set to work at last */
 #define MAX_DEPTH (sizeof(((struct walk *)0)->stack) / sizeof(uint32_t))
 
 static void walk_thread(struct walk *walk, uint32_t thread, uint64_t from, uint64_t to, uint32_t step);
@@ -217,10 +218,13 @@ static uint32_t later_waker(const struct walk *walk, const struct episode *episo
 	const struct scene *scene = walk->scene;
 	const struct scene_thread *t = &scene->threads[episode->thread];
 	const struct wait *w = &scene->waits[episode->last], *found = NULL;
+	const struct episode *e = scene_episode(scene, episode->thread, until_ns);
 
 	if (!walk->looks_ahead || walk->depth < 2 || (w->kind != WAIT_KIND_poll && w->kind != WAIT_KIND_epoll))
 		return 0;
-	for (const struct episode *e = episode + 1; e < scene->episodes + t->episode + t->episode_count && e->end_ns <= until_ns; e++) {
+	if (!e)
+		e = scene->episodes + t->episode + t->episode_count;
+	for (unsigned i = 0; i < LOOKED_BACK && !found && --e > episode; i++) {
 		const struct wait *later = &scene->waits[e->last];
 
 		if (later->site == w->site && later->end == WAIT_END_THREAD)
