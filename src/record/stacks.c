@@ -157,11 +157,12 @@ static void take_copy(struct stacks *s, const struct stack_copy *c)
 	s->copy_nodes[at].node = node;
 	if (!node)
 		return;
+	bool full = head - atomic_load_explicit(&s->copies_tail, memory_order_acquire) >= COPIES_MAX;
 	/* what a file says when the next one begins, or the recorder is killed, before it was unwound */
-	struct stack_node early = { .address = c->ip, .status = STACK_STATUS_pending };
+	struct stack_node early = { .address = c->ip, .status = full ? STACK_STATUS_no_stack : STACK_STATUS_pending };
 	s->tree.nodes[node] = early;
 	stacks_emit_node(s, node, &early, c->time_ns);
-	if (head - atomic_load_explicit(&s->copies_tail, memory_order_acquire) >= COPIES_MAX)
+	if (full)
 		return;
 	struct pending_copy *to = &s->copies[head & (COPIES_MAX - 1)];
 	to->node = node;

@@ -19,7 +19,7 @@
 #include "record/unwind_maps.h"
 #include "symbols/kallsyms.h"
 
-#define COPIES_MAX 4096u           /* waiting to be unwound */
+#define COPIES_MAX 8192u           /* waiting to be unwound */
 #define COPIES_RELEASE 1024u       /* so many done: give their memory back */
 #define COPY_NODES 65536u          /* numbers of copies that records may still hold */
 
