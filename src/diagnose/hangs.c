@@ -476,6 +476,9 @@ static bool waits_for_stopped(const struct finder *f, const struct episode *e)
 	const struct wait *w = &f->scene->waits[e->last];
 	bool own_child;
 
+	/* There a file system's server waits for requests. */
+	if (object_kind(w->object) == OBJECT_KIND_fuse)
+		return false;
 	return (w->kind == WAIT_KIND_read || w->kind == WAIT_KIND_write || w->kind == WAIT_KIND_poll || w->kind == WAIT_KIND_epoll) &&
 	       hangs_waits_for_stopped(f, e, &own_child) && (own_child || f->options->pid);
 }
