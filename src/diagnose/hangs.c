@@ -511,7 +511,7 @@ static void find_drips(struct finder *f)
 		const struct episode *e = i < t->episode_count ? &f->scene->episodes[t->episode + i] : NULL;
 		const struct wait *w = e ? &f->scene->waits[e->last] : NULL;
 
-		if (first && w && w->kind == first->kind && w->object == first->object && w->detail == first->detail &&
+		if (first && e && w->kind == first->kind && w->object == first->object && w->detail == first->detail &&
 		    e->start_ns - end <= (end - begin) / 10 + 1000000) {
 			end = e->end_ns;
 			continue;

@@ -116,10 +116,13 @@ static void see_sample(struct gatherer *b, const struct event *e)
  * each page would be copied. */
 static void keep_from_fork(const struct gatherer *b)
 {
-	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = ((uintptr_t)b->messages.items + page - 1) / page * page;
-	uintptr_t to = (uintptr_t)(b->messages.items + b->messages.length) / page * page;
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from, to;
 
-	if (b->messages.length >= MANY_MESSAGES && to > from)
+	if (b->messages.length < MANY_MESSAGES)
+		return;
+	from = ((uintptr_t)b->messages.items + page - 1) / page * page;
+	to = (uintptr_t)(b->messages.items + b->messages.length) / page * page;
+	if (to > from)
 		madvise((void *)from, to - from, MADV_DONTFORK); /* or not: then it is slower */
 }
 

@@ -7,7 +7,8 @@ need_command gcc taskset
 
 switch=/sys/devices/system/cpu/cpu1/online
 [ "$(cat $switch 2>/dev/null)" = 1 ] || skip "processor 1 cannot go off line: $switch"
-trap 'echo 1 >$switch; kill ${recorder:-} ${program:-} 2>/dev/null || true' EXIT
+recorder='' program=''
+trap 'echo 1 >$switch; kill $recorder $program 2>/dev/null || true' EXIT
 
 # events TYPE COMM: those of processor 1
 events() { argus dump -e "$1" --comm "$2" t.trace 2>/dev/null | grep -E '^[^[]*\[1\]'; }
