@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define INDEX_MAGIC 0x3165676172677261ull /* "argrage1" */
-#define INDEX_VERSION 3
+#define INDEX_VERSION 4
 #define INDEX_ALIGN 4096u
 #define INDEX_MIN_EVENTS 100000 /* smaller traces are built as fast as read */
 #define INDEX_SMALL (1u << 20)  /* bytes of sections that are always checked */

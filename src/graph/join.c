@@ -349,7 +349,8 @@ static void use_queue(struct join_channel *c)
 {
 	uint64_t at = c->queue_ns;
 
-	if (!at || c->synced || counts_datagrams(c->kind))
+	/* of datagrams bytes tell no number, unless there are none */
+	if (!at || c->synced || (counts_datagrams(c->kind) && c->queue_bytes))
 		return;
 	c->queue_ns = 0;
 	if (side_busy(&c->sends, at, at) || side_busy(&c->receives, at, at))
@@ -434,15 +435,18 @@ void join_message(struct joins *joins, const struct join_message *message)
 		look_around(joins, message->end_ns);
 }
 
-void join_queue(struct joins *joins, uint64_t channel, uint64_t time_ns, uint32_t bytes)
+void join_queue(struct joins *joins, const struct join_message *state)
 {
-	struct join_channel *c = channel_at(joins, channel);
+	struct join_channel *c = channel_at(joins, state->channel);
 
-	if (c->synced && (c->used || !joins->start_known))
+	/* When others use the channel first, its number was another's until then. */
+	if (!c->used)
+		*(state->receives ? &c->receiver : &c->sender) = state->object;
+	if (!state->receives || (c->synced && (c->used || !joins->start_known)))
 		return;
 	c->synced = false;
-	c->queue_ns = time_ns;
-	c->queue_bytes = bytes;
+	c->queue_ns = state->end_ns;
+	c->queue_bytes = state->bytes;
 }
 
 void join_start(struct joins *joins)

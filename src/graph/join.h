@@ -80,8 +80,9 @@ void joins_init(struct joins *joins, uint64_t horizon_ns, void (*edge)(struct jo
 void joins_done(struct joins *joins);
 
 void join_message(struct joins *joins, const struct join_message *message);
-/* A state record: so many bytes (of datagram kinds: not their number) waited at that time. */
-void join_queue(struct joins *joins, uint64_t channel, uint64_t time_ns, uint32_t bytes);
+/* A state record of an end: channel, object, receives, end_ns; of the receiving end, so many
+ * bytes (of datagram kinds: not their number) waited at that time. */
+void join_queue(struct joins *joins, const struct join_message *state);
 /* All queues that are not empty have been told: channels that appear from now on begin empty. */
 void join_start(struct joins *joins);
 /* Events were lost, up to that time: nothing before is joined with anything behind. */

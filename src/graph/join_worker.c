@@ -36,7 +36,7 @@ static void carry_out(struct joins *joins, enum join_order_kind kind, const stru
 		join_message(joins, message);
 		break;
 	case ORDER_queue:
-		join_queue(joins, message->channel, message->end_ns, message->bytes);
+		join_queue(joins, message);
 		break;
 	case ORDER_start:
 		join_start(joins);

@@ -7,7 +7,7 @@
 
 enum join_order_kind {
 	ORDER_message,    /* join_message */
-	ORDER_queue,      /* join_queue: channel, end_ns, bytes */
+	ORDER_queue,      /* join_queue */
 	ORDER_start,      /* join_start */
 	ORDER_gap         /* join_gap: end_ns */
 };

@@ -241,7 +241,10 @@ void message_state(struct builder *b, const struct event *e)
 		const struct event_descriptor *d = event_as(e, descriptor);
 
 		if (d->channel_in && (d->queued || m->snapshot))
-			put(m, ORDER_queue, &(struct join_message){ .channel = d->channel_in, .end_ns = e->time, .bytes = d->queued });
+			put(m, ORDER_queue, &(struct join_message){ .channel = d->channel_in, .object = d->object, .end_ns = e->time,
+								    .bytes = d->queued, .receives = true });
+		if (d->channel_out && m->snapshot)
+			put(m, ORDER_queue, &(struct join_message){ .channel = d->channel_out, .object = d->object, .end_ns = e->time });
 	} else if (e->type == EVENT_snapshot && !m->started) {
 		m->snapshot = true;
 		if (event_as(e, snapshot)->end) {

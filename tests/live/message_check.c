@@ -89,6 +89,17 @@ static void on_switch(struct check *check, const struct event *e)
 	}
 }
 
+static void on_descriptor(struct check *check, const struct event *e)
+{
+	const struct event_descriptor *d = event_as(e, descriptor);
+
+	if (d->channel_in)
+		join_queue(&check->joins, &(struct join_message){ .channel = d->channel_in, .object = d->object, .end_ns = e->time,
+								  .bytes = d->queued, .receives = true });
+	if (d->channel_out)
+		join_queue(&check->joins, &(struct join_message){ .channel = d->channel_out, .object = d->object, .end_ns = e->time });
+}
+
 static int read_trace(struct check *check, const char *path)
 {
 	struct err err = { 0 };
@@ -110,9 +121,7 @@ static int read_trace(struct check *check, const char *path)
 			on_switch(check, e);
 			break;
 		case EVENT_descriptor:
-			if (event_as(e, descriptor)->channel_in)
-				join_queue(&check->joins, event_as(e, descriptor)->channel_in, e->time,
-					   event_as(e, descriptor)->queued);
+			on_descriptor(check, e);
 			break;
 		case EVENT_snapshot:
 			if (event_as(e, snapshot)->end && !known) {

@@ -142,7 +142,7 @@ static void test_bytes_from_before_are_known_as_such(void **unused)
 
 	(void)unused;
 	begin(&got);
-	join_queue(&got.joins, 1, 1 * MS, 30);
+	join_queue(&got.joins, &(struct join_message){ .channel = 1, .end_ns = 1 * MS, .bytes = 30, .receives = true });
 	join_start(&got.joins);
 	put(&got, 1, false, 2, 3, 10);
 	put(&got, 2, true, 4, 5, 35);
@@ -150,6 +150,34 @@ static void test_bytes_from_before_are_known_as_such(void **unused)
 	expect(&got, 0, JOIN_BEFORE, 2, 30, false);
 	expect(&got, 1, 1, 2, 5, false);
 	end(&got, 2);
+}
+
+/* Ends that were looked at and closed before they moved anything; others then have their number. */
+static void test_a_state_of_another_life_tells_nothing(void **unused)
+{
+	static const struct { uint8_t kind; uint32_t bytes; } lives[] = {
+		{ MESSAGE_KIND_unix_stream, 30 }, { MESSAGE_KIND_unix_seqpacket, 30 }, { MESSAGE_KIND_unix_dgram, 0 },
+	};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(lives) / sizeof(lives[0]); i++) {
+		struct join_message told = { .channel = 1, .object = 9, .end_ns = 1 * MS, .bytes = lives[i].bytes, .receives = true };
+		struct join_message send = message(1, false, 2, 3, 10), receive = message(2, true, 4, 5, 10);
+		struct got got;
+
+		begin(&got);
+		join_start(&got.joins);
+		join_queue(&got.joins, &told);
+		told.object = 8;
+		told.receives = false;
+		join_queue(&got.joins, &told);
+		send.kind = receive.kind = lives[i].kind;
+		join_message(&got.joins, &send);
+		join_message(&got.joins, &receive);
+		join_finish(&got.joins);
+		expect(&got, 0, 1, 2, lives[i].kind == MESSAGE_KIND_unix_stream ? 10 : got.edges[0].bytes, false);
+		end(&got, 1);
+	}
 }
 
 static void test_no_join_across_a_gap_until_seen_empty(void **unused)
@@ -298,6 +326,7 @@ int main(void)
 		cmocka_unit_test(test_racing_sends_are_a_set),
 		cmocka_unit_test(test_racing_receives_are_a_set),
 		cmocka_unit_test(test_bytes_from_before_are_known_as_such),
+		cmocka_unit_test(test_a_state_of_another_life_tells_nothing),
 		cmocka_unit_test(test_no_join_across_a_gap_until_seen_empty),
 		cmocka_unit_test(test_positions_tell_after_a_gap),
 		cmocka_unit_test(test_datagrams_one_by_one_and_lost_ones_skipped),
