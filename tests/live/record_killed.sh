@@ -4,7 +4,7 @@
 need_bpf
 need_command bpftool
 
-programs_of() { awk '$1 == "prog_id:" { print $2 }' /proc/"$1"/fdinfo/* 2>/dev/null | sort -u; }
+programs_of() { awk '$1 == "prog_id:" { print $2 }' /proc/"$1"/fdinfo/* 2>/dev/null | sort -u || true; } # (some are closed meanwhile)
 none_left() {
 	local id
 	for id in $(cat ids); do
