@@ -1,8 +1,8 @@
 /* The unwinder: walks the current thread's user stack by the tables that the
  * agent has laid into maps (record/stack_maps.h).
  *
- * The stack is copied in windows and the copy walked; of each address the rule
- * is remembered, so that a walk in known territory costs two look-ups a frame.
+ * The stack is read through the page tables (memory.bpf.h), where that does not
+ * go in windows that are copied; of each address the rule is remembered, so that a walk in known territory costs two look-ups a frame.
  * A thread that shows the stack it has shown before is recognised by the words
  * that decided the walk, before anything is walked. */
 #ifndef RECORD_BPF_UNWIND_BPF_H
