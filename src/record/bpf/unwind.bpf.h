@@ -2,9 +2,10 @@
  * agent has laid into maps (record/stack_maps.h).
  *
  * The stack is read through the page tables (memory.bpf.h), where that does not
- * go in windows that are copied; of each address the rule is remembered, so that a walk in known territory costs two look-ups a frame.
- * A thread that shows the stack it has shown before is recognised by the words
- * that decided the walk, before anything is walked. */
+ * go in windows that are copied; of each address the rule is remembered, so that
+ * a walk in known territory costs two look-ups a frame. A thread that shows the
+ * stack it has shown before is recognised by the words that decided the walk,
+ * before anything is walked. */
 #ifndef RECORD_BPF_UNWIND_BPF_H
 #define RECORD_BPF_UNWIND_BPF_H
 
