@@ -212,6 +212,9 @@ static void on_waiting(struct gatherer *b, const struct event *e)
 
 	if (!thread || !r->wait || r->state == TASK_STATE_running || r->state == TASK_STATE_dead)
 		return;
+	/* read before it ended, written behind that */
+	if (b->scene->tables->threads[thread].end_ns <= e->time)
+		return;
 	vec_push(&b->threads[thread].found, ((struct wait_found){ e->time, *r }));
 }
 

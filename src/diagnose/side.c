@@ -192,7 +192,8 @@ static unsigned match_processes(struct side *now, uint32_t leader, struct side *
 		return 0;
 	x = side_role(now, leader);
 	y = side_role(base, base_leader);
-	if (x->name != y->name || (x->start && y->start && x->start != y->start))
+	/* Where its stacks begin tells nothing: now in the loader, now in the program. */
+	if (x->name != y->name)
 		return 0;
 	if (x->command && y->command)
 		return x->command == y->command ? 31 : now != base ? 1 + match_commands(a->command, b->command) : 0;

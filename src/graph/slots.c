@@ -135,8 +135,12 @@ static void task_event(struct builder *b, const struct event *e)
 	const struct event_task *task = event_as(e, task);
 	struct slot *slot = slot_at(b, e->tid);
 
-	if (slot->status == SLOT_gone)
+	if (slot->status == SLOT_gone) {
+		/* read before it ended, written behind that */
+		if (task->start_ns && slot->row != GRAPH_NONE && task->start_ns <= row_out_ns(b->graph, slot->row))
+			return;
 		slot_recycle(slot);
+	}
 	slot->facts.pid = task->pid;
 	slot->facts.kernel = task->flags & TASK_FLAGS_kernel_thread ? 1 : 0;
 	slot->recorder = task->flags & TASK_FLAGS_argus;

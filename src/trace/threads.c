@@ -103,6 +103,9 @@ static void take_task(struct thread_builder *b, const struct event *e)
 	uint32_t number = find_life(b, e->tid);
 	struct thread *thread;
 
+	/* read before it ended, written behind that */
+	if (number != NONE && life_at(b, number)->ended && at->start_ns && at->start_ns <= life_at(b, number)->thread.end_ns)
+		return;
 	if (number != NONE && life_at(b, number)->ended && !(at->flags & TASK_FLAGS_gone))
 		number = begin_life(b, e->tid, at->start_ns > life_at(b, number)->thread.end_ns && at->start_ns < e->time ?
 				    at->start_ns : e->time);
