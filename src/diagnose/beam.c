@@ -234,12 +234,13 @@ static void note_rivals(struct beam *beam, const struct way *best)
 void beam_search(struct investigation *v)
 {
 	struct beam beam = { .v = v, .walks = 0 };
-	struct way offers[MAX_WALKS], first = { .cost = cost_of(v), .culprit = v->culprit ? v->culprit->thread : 0 };
+	struct way offers[MAX_WALKS], first;
 	size_t alternatives = v->alternatives.length;
 	unsigned count = 0;
 
 	if (!v->culprit || v->pieces.length > MAX_PIECES)
 		return;
+	first = (struct way){ .cost = cost_of(v), .culprit = v->culprit->thread, .words = end_words(v->culprit) };
 	offer_forks(&beam, &first, offers, &count, MAX_WALKS / 2);
 	if (!count)
 		return;

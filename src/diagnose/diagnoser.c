@@ -1,24 +1,22 @@
-/* Opening and closing of what is kept between questions, see diagnoser.h. */
+/* Making and freeing of what is kept between questions, see diagnoser.h. */
 #include "diagnose/diagnoser.h"
 
 #include <stdlib.h>
 
-int diagnoser_open(const struct scene *scene, struct names *names, struct diagnoser **ret_diagnoser, struct err *err)
+struct diagnoser *diagnoser_new(const struct scene *scene, struct names *names)
 {
 	struct diagnoser *d = mem_zalloc(sizeof(*d));
 
-	(void)err;
 	arena_init(&d->arena);
 	d->scene = scene;
 	d->names = names;
 	ends_build(&d->arena, scene, &d->ends);
 	side_init(&d->side, scene, names);
 	d->busies = busies_new(scene, names);
-	*ret_diagnoser = d;
-	return 0;
+	return d;
 }
 
-void diagnoser_close(struct diagnoser *diagnoser)
+void diagnoser_free(struct diagnoser *diagnoser)
 {
 	if (!diagnoser)
 		return;

@@ -146,8 +146,8 @@ struct diagnoser;
 
 /* What is kept between the questions of a session; `names` may be NULL (frames
  * are then left out). */
-int diagnoser_open(const struct scene *scene, struct names *names, struct diagnoser **ret_diagnoser, struct err *err);
-void diagnoser_close(struct diagnoser *diagnoser);
+struct diagnoser *diagnoser_new(const struct scene *scene, struct names *names);
+void diagnoser_free(struct diagnoser *diagnoser);
 const struct scene *diagnoser_scene(const struct diagnoser *diagnoser);
 const struct ends *diagnoser_ends(const struct diagnoser *diagnoser);
 /* The trace as others are compared with it; its caches change. */

@@ -4,12 +4,12 @@
  * a weight. Of stretches of one thread that overlap the most severe stays; pieces of
  * work that adjoin become one.
  * The order is by weight times length. */
-#include "base/search.h"
 #include "diagnose/hangs.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "diagnose/hangs_away.h"
 #include "diagnose/hangs_loop.h"
 #include "diagnose/hangs_outer.h"
@@ -161,7 +161,7 @@ static bool sleeps_most(const struct finder *f, uint64_t from, uint64_t to)
 	for (uint32_t i = 0; i < t->episode_count; i++) {
 		const struct episode *e = &f->scene->episodes[t->episode + i];
 		const struct wait *w = &f->scene->waits[e->last];
-		bool input = w->kind == WAIT_KIND_read && (hangs_is_pipe(w->object) || object_kind(w->object) == OBJECT_KIND_tty);
+		bool input = w->kind == WAIT_KIND_read && (scene_is_pipe(w->object) || object_kind(w->object) == OBJECT_KIND_tty);
 
 		if (e->start_ns >= from && e->end_ns <= to &&
 		    (w->kind == WAIT_KIND_sleep || w->kind == WAIT_KIND_child || input))
@@ -298,6 +298,7 @@ static bool is_pending(struct finder *f, const struct episode *e, uint64_t *ret_
 	const struct wait *w = &f->scene->waits[e->last];
 	bool outside = is_socket(w->object) || is_socket(w->detail); /* the answer comes from another process */
 	const struct place *place = hangs_place_of(f, w);
+	uint64_t outward;
 	bool pending, ended_by_one;
 
 	*ret_awaits = 0;
@@ -305,9 +306,10 @@ static bool is_pending(struct finder *f, const struct episode *e, uint64_t *ret_
 	pending = is_pending_since(f, e, *ret_asked_ns, outside, ret_awaits, &ended_by_one);
 	/* Of many short exchanges in a row the last one counts: those asked had been at
 	 * rest again between them. */
-	if (!pending && outside && last_outward_wake(f->scene, e) > *ret_asked_ns) {
+	outward = !pending && outside ? last_outward_wake(f->scene, e) : 0;
+	if (outward > *ret_asked_ns) {
 		*ret_awaits = 0;
-		pending = is_pending_since(f, e, last_outward_wake(f->scene, e), outside, ret_awaits, &ended_by_one);
+		pending = is_pending_since(f, e, outward, outside, ret_awaits, &ended_by_one);
 	}
 	/* A limit of a second and more that ran out, behind a request to another
 	 * process: nobody answered, though all look at rest. */
@@ -376,7 +378,7 @@ static bool may_ask(const struct finder *f, const struct wait *w)
 		if (!w->timeout_ns && ((w->kind == WAIT_KIND_poll && w->argument > 2) ||
 				       (t->tid != t->pid && (w->kind == WAIT_KIND_epoll || w->argument > 1))))
 			return false;
-		if (hangs_is_pipe(w->object))
+		if (scene_is_pipe(w->object))
 			return hangs_awaits_answer(f, w);
 		if (object_kind(object) == OBJECT_KIND_tty || object_kind(object) == OBJECT_KIND_inotify)
 			return false;
@@ -453,7 +455,7 @@ static bool worth_asking(const struct finder *f, const struct wait *w)
 		return false;
 	if (t->tid != t->pid)
 		return w->kind == WAIT_KIND_sleep && hangs_looks_in_vain(f, &f->scene->episodes[w->episode]);
-	if (w->kind == WAIT_KIND_read && hangs_is_pipe(w->object))
+	if (w->kind == WAIT_KIND_read && scene_is_pipe(w->object))
 		return true;
 	if (hangs_rests_at(f, w))
 		return false;
@@ -622,23 +624,13 @@ static void find_stretches(struct finder *f)
 
 /* ---- together ---- */
 
-static bool descends_from(const struct tables *tables, uint32_t thread, uint32_t pid)
-{
-	for (unsigned i = 0; thread && i < 64; i++) {
-		if (tables->threads[thread].pid == pid)
-			return true;
-		thread = tables->threads[thread].creator;
-	}
-	return false;
-}
-
 static bool wanted(const struct finder *f, uint32_t thread)
 {
 	if (scene_is_system(f->scene, thread))
 		return false;
 	if (f->options->pid)
 		return scene_pid(f->scene, thread) == f->options->pid;
-	return !f->options->root_pid || descends_from(f->scene->tables, thread, f->options->root_pid);
+	return !f->options->root_pid || scene_descends_from(f->scene, thread, f->options->root_pid);
 }
 
 /* All hangs of all times, into what was found last unless it is that already. */

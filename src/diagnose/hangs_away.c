@@ -70,16 +70,6 @@ bool hangs_was_stopped(const struct finder *f, const struct episode *e)
 	return times.ns[SPAN_STOPPED] * 10 > (e->end_ns - e->start_ns) * 9;
 }
 
-static bool descends(const struct tables *tables, uint32_t thread, uint32_t pid)
-{
-	for (unsigned i = 0; thread && i < 64; i++) {
-		thread = tables->threads[thread].creator;
-		if (thread && tables->threads[thread].pid == pid)
-			return true;
-	}
-	return false;
-}
-
 bool hangs_waits_for_stopped(const struct finder *f, const struct episode *e, bool *ret_own_child)
 {
 	const struct scene *scene = f->scene;
@@ -94,7 +84,7 @@ bool hangs_waits_for_stopped(const struct finder *f, const struct episode *e, bo
 		scene_state_times(scene, path[i].thread, e->start_ns, e->end_ns, &times);
 		if (times.ns[SPAN_STOPPED] * 2 <= e->end_ns - e->start_ns)
 			continue;
-		*ret_own_child = descends(scene->tables, path[i].thread, scene_pid(scene, e->thread));
+		*ret_own_child = scene_descends_from(scene, path[i].thread, scene_pid(scene, e->thread));
 		return true;
 	}
 	return false;
@@ -138,7 +128,7 @@ bool hangs_is_condition(const struct finder *f, const struct episode *e)
 	unsigned count;
 
 	if (w->end != WAIT_END_THREAD || (w->kind != WAIT_KIND_read && (w->kind != WAIT_KIND_poll || w->argument != 1)) ||
-	    (object_kind(object) != OBJECT_KIND_eventfd && !hangs_is_pipe(object)))
+	    (object_kind(object) != OBJECT_KIND_eventfd && !scene_is_pipe(object)))
 		return false;
 	count = follow_back(f->scene, e, path);
 	for (unsigned i = 0; i < count; i++)

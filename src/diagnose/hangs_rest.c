@@ -116,11 +116,6 @@ bool hangs_has_windows(const struct finder *f)
 	return any_leads_to_windows(f, ends_of_process(f->ends, scene_pid(f->scene, f->thread)));
 }
 
-bool hangs_is_pipe(uint64_t object)
-{
-	return object_kind(object) == OBJECT_KIND_pipe || object_kind(object) == OBJECT_KIND_fifo;
-}
-
 /* The last that the thread did with others before the wait was to send. */
 static bool sent_last(const struct finder *f, const struct wait *w)
 {
@@ -156,7 +151,7 @@ static bool woke_who_answered(const struct finder *f, const struct wait *w)
  * listened to for answers: it and nothing else, or at most what wakes the loop up. */
 bool hangs_awaits_answer(const struct finder *f, const struct wait *w)
 {
-	if (w->kind == WAIT_KIND_read && hangs_is_pipe(w->object))
+	if (w->kind == WAIT_KIND_read && scene_is_pipe(w->object))
 		return sent_last(f, w);
 	if (hangs_role_in(f, w) == END_SERVER)
 		return false;

@@ -35,7 +35,6 @@ void hangs_learn_places(struct finder *f);
 const struct place *hangs_place_of(const struct finder *f, const struct wait *w);
 /* Which end of a connection the wait listens to. */
 enum end_role hangs_role_in(const struct finder *f, const struct wait *w);
-bool hangs_is_pipe(uint64_t object);
 /* True for a connection to an X server or a Wayland compositor. */
 bool hangs_is_window_server(const struct finder *f, uint64_t object);
 /* True for a program with windows. */

@@ -31,7 +31,7 @@ bool loop_looks_away(const struct scene *scene, const struct wait *wait)
 	case WAIT_KIND_futex:
 		return wait->hint != 0;
 	case WAIT_KIND_read:
-		return object_kind(wait->object) == OBJECT_KIND_pipe || object_kind(wait->object) == OBJECT_KIND_fifo;
+		return scene_is_pipe(wait->object);
 	default:
 		return false;
 	}

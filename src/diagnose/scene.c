@@ -246,6 +246,16 @@ bool scene_same_process(const struct scene *scene, uint32_t a, uint32_t b)
 	return a && b && scene_pid(scene, a) == scene_pid(scene, b) && scene_pid(scene, a);
 }
 
+bool scene_descends_from(const struct scene *scene, uint32_t thread, uint32_t pid)
+{
+	for (unsigned i = 0; thread && i < 64; i++) {
+		if (scene->tables->threads[thread].pid == pid)
+			return true;
+		thread = scene->tables->threads[thread].creator;
+	}
+	return false;
+}
+
 bool scene_is_system(const struct scene *scene, uint32_t thread)
 {
 	return !thread || scene->tables->threads[thread].flags & (TASK_FLAGS_kernel_thread | TASK_FLAGS_argus);

@@ -339,6 +339,12 @@ bool scene_ended_by_signal(const struct scene *scene, const struct wait *wait);
 bool scene_met_signal(const struct scene *scene, const struct wait *wait);
 /* True when both threads are of one process. */
 bool scene_same_process(const struct scene *scene, uint32_t a, uint32_t b);
+/* True for a thread of the process, and for those that it or its own made. */
+bool scene_descends_from(const struct scene *scene, uint32_t thread, uint32_t pid);
+static inline bool scene_is_pipe(uint64_t object)
+{
+	return object_kind(object) == OBJECT_KIND_pipe || object_kind(object) == OBJECT_KIND_fifo;
+}
 /* True for kernel threads, the idle entry and Argus itself. */
 bool scene_is_system(const struct scene *scene, uint32_t thread);
 

@@ -141,8 +141,7 @@ void wake_event(struct builder *b, const struct event *e)
 		wake.row = node_of_wake(b, e, w, goes_on);
 		wake.charge_source = true;
 	} else if (e->tid) {
-		if (!in_interrupt)
-			slot_ensure(b, waker, e->cpu);
+		slot_ensure(b, waker, e->cpu);
 		wake.row = waker->row;
 	}
 	if (woken == 2 && cpu->first_target)

@@ -40,12 +40,11 @@ int session_open(const char *path, struct session *ret_session, struct err *err)
 		s.tables = s.scene->tables;
 		r = names_open(s.trace, s.tables, NULL, &s.names, err);
 	}
-	if (!r)
-		r = diagnoser_open(s.scene, s.names, &s.diagnoser, err);
 	if (r) {
 		session_close(&s);
 		return r;
 	}
+	s.diagnoser = diagnoser_new(s.scene, s.names);
 	s.root_pid = find_root(&s);
 	*ret_session = s;
 	return 0;
@@ -53,7 +52,7 @@ int session_open(const char *path, struct session *ret_session, struct err *err)
 
 void session_close(struct session *session)
 {
-	diagnoser_close(session->diagnoser);
+	diagnoser_free(session->diagnoser);
 	if (session->names)
 		names_close(session->names);
 	scene_free(session->scene);

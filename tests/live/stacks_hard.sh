@@ -54,13 +54,13 @@ gcc -O2 -fno-omit-frame-pointer -fno-optimize-sibling-calls -fno-asynchronous-un
 record ./pointers
 stacks pointers switch "whole(s) and $chain"
 gcc -O2 -fomit-frame-pointer -fno-optimize-sibling-calls -fno-asynchronous-unwind-tables -fno-unwind-tables -o nothing nap.c
-record ./nothing
-stacks nothing switch 's[-1].get("ends") in ("no_table", "no_mapping") if "nap" in names(s) else True'
+record ./nothing 500
+stacks nothing switch '"nap" in names(s) and s[-1].get("ends") in ("no_table", "no_mapping")'
 
 gcc -O2 -fomit-frame-pointer -fno-optimize-sibling-calls -o deep nap.c
-record ./deep 60 110
+record ./deep 300 110
 stacks deep switch 'whole(s) and names(s).count("deeper") == 111 and "main" in names(s)'
-record ./deep 60 300
+record ./deep 300 300
 stacks deep switch 'len(s) == 127 and s[-1].get("ends") == "too_deep" and names(s).count("deeper") >= 120'
 
 # another build lies at its path while it runs: its own code is read, and the other's names are not taken

@@ -93,6 +93,25 @@ def row(name, score):
     return text
 
 
+def is_walked(options, trace, pids):
+    """Whether each process's stack at a stop made just now is walked to its end."""
+    for pid in pids:
+        stop_process(pid)
+        os.kill(pid, signal.SIGCONT)
+    dump = subprocess.run([options.argus, "dump", "--json", "--stacks", "-e", "switch"] + [a for p in pids for a in ("-p", str(p))] +
+                          [trace], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False).stdout
+    walked = {e["tid"] for e in (json.loads(dump)["events"] if dump else [])
+              if e.get("state") == "stopped" and e.get("stack") and not e["stack"][-1].get("ends")}
+    return walked >= set(pids)
+
+
+def until_walked(options, trace, pids):
+    """Waits until the tables are there; of what is never walked the comparison tells."""
+    until = time.monotonic() + 20
+    while not (os.path.exists(trace) and is_walked(options, trace, pids)) and time.monotonic() < until:
+        time.sleep(0.2)
+
+
 def look(name, case, options, references, folder):
     pids = case.start()
     trace = folder + "/truth.trace"
@@ -100,7 +119,7 @@ def look(name, case, options, references, folder):
                                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     truths = []
     try:
-        time.sleep(6)
+        until_walked(options, trace, pids)
         until = time.monotonic() + options.seconds
         for _ in range(options.stops):
             for pid in pids:

@@ -2,6 +2,8 @@
 #ifndef SCENE_OF_TEXT_H
 #define SCENE_OF_TEXT_H
 
+#include <stdlib.h>
+
 #include "diagnose/side.h"
 #include "text_trace.h"
 
@@ -30,6 +32,27 @@ static inline void scene_of_text_close(struct scene_of_text *s)
 	scene_free(s->scene);
 	tables_free(s->tables);
 	trace_close(s->trace);
+}
+
+/* Two runs of one program, which are compared. */
+struct scenes_of_text {
+	struct scene_of_text now, base;
+};
+
+static inline struct scenes_of_text *scenes_of_text_open(const char *now, const char *base)
+{
+	struct scenes_of_text *s = calloc(1, sizeof(*s));
+
+	scene_of_text_open(&s->now, now);
+	scene_of_text_open(&s->base, base);
+	return s;
+}
+
+static inline void scenes_of_text_close(struct scenes_of_text *s)
+{
+	scene_of_text_close(&s->now);
+	scene_of_text_close(&s->base);
+	free(s);
 }
 
 /* Entry in the tables of the thread, at the moment after the trace's begin. */

@@ -43,33 +43,21 @@ static const char bad_text[] =
 	"1.131 [0] 11 switch next=0 state=sleeping wait=futex object=futex:2 syscall=futex\n"
 	"5 [0] 0 mark \"end\"\n";
 
-struct both {
-	struct scene_of_text now, base;
-};
-
 static int open_both(void **state)
 {
-	struct both *b = calloc(1, sizeof(*b));
-
-	scene_of_text_open(&b->now, bad_text);
-	scene_of_text_open(&b->base, good_text);
-	*state = b;
+	*state = scenes_of_text_open(bad_text, good_text);
 	return 0;
 }
 
 static int close_both(void **state)
 {
-	struct both *b = *state;
-
-	scene_of_text_close(&b->now);
-	scene_of_text_close(&b->base);
-	free(b);
+	scenes_of_text_close(*state);
 	return 0;
 }
 
 static void the_same_wait_is_found(void **state)
 {
-	struct both *b = *state;
+	struct scenes_of_text *b = *state;
 	struct similars similars = { 0 };
 
 	similar_find(&b->now.side, scene_of_text_wait(&b->now, 10), &b->base.side, NULL, &similars);
@@ -84,7 +72,7 @@ static void the_same_wait_is_found(void **state)
 
 static void metrics_narrow_the_search(void **state)
 {
-	struct both *b = *state;
+	struct scenes_of_text *b = *state;
 	struct similar_metrics metrics = { .threshold_ns = 60000000000ull };
 	struct similars similars = { 0 };
 	const struct episode *good = scene_of_text_wait(&b->base, 30);
@@ -100,7 +88,7 @@ static void metrics_narrow_the_search(void **state)
 
 static void the_silent_one_is_named(void **state)
 {
-	struct both *b = *state;
+	struct scenes_of_text *b = *state;
 	const struct episode *e = scene_of_text_wait(&b->now, 10);
 	struct baseline found;
 	const struct baseline_step *step;

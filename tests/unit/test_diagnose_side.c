@@ -32,31 +32,19 @@ static const char base_text[] =
 	"1.0 [0] 0 switch next=60\n"
 	"1.5 [0] 60 switch next=0 state=dead wait=exit\n";
 
-struct both {
-	struct scene_of_text now, base;
-};
-
 static int open_both(void **state)
 {
-	struct both *b = calloc(1, sizeof(*b));
-
-	scene_of_text_open(&b->now, now_text);
-	scene_of_text_open(&b->base, base_text);
-	*state = b;
+	*state = scenes_of_text_open(now_text, base_text);
 	return 0;
 }
 
 static int close_both(void **state)
 {
-	struct both *b = *state;
-
-	scene_of_text_close(&b->now);
-	scene_of_text_close(&b->base);
-	free(b);
+	scenes_of_text_close(*state);
 	return 0;
 }
 
-static uint32_t counterpart(struct both *b, uint32_t tid)
+static uint32_t counterpart(struct scenes_of_text *b, uint32_t tid)
 {
 	uint32_t found = side_counterpart(&b->now.side, scene_of_text_thread(&b->now, tid), &b->base.side, 0, 0);
 
@@ -65,7 +53,7 @@ static uint32_t counterpart(struct both *b, uint32_t tid)
 
 static void finds_the_counterparts(void **state)
 {
-	struct both *b = *state;
+	struct scenes_of_text *b = *state;
 
 	assert_int_equal(counterpart(b, 10), 60);
 	assert_int_equal(counterpart(b, 20), 50);
@@ -77,7 +65,7 @@ static void finds_the_counterparts(void **state)
 
 static void another_program_is_none(void **state)
 {
-	struct both *b = *state;
+	struct scenes_of_text *b = *state;
 	uint32_t app = scene_of_text_thread(&b->now, 10), other = scene_of_text_thread(&b->base, 50);
 
 	assert_int_equal(side_match(&b->now.side, app, &b->base.side, other), 0);
@@ -88,7 +76,7 @@ static void another_program_is_none(void **state)
 
 static void the_best_come_first(void **state)
 {
-	struct both *b = *state;
+	struct scenes_of_text *b = *state;
 	struct counterpart found[8];
 	unsigned count = side_counterparts(&b->now.side, scene_of_text_thread(&b->now, 12), &b->now.side, found, 8);
 
@@ -103,7 +91,7 @@ static void the_best_come_first(void **state)
  * numbers of modules and nodes; who called it counts. */
 static void places_hold_in_the_other_trace(void **state)
 {
-	struct both *b = *state;
+	struct scenes_of_text *b = *state;
 
 	assert_true(side_stack_place(&b->now.side, 2) == side_stack_place(&b->base.side, 8));
 	assert_true(side_stack_place(&b->now.side, 2) != side_stack_place(&b->now.side, 3));
