@@ -1,5 +1,5 @@
-/* What the files of stacks share: stacks.c (the agent's thread) and
- * stacks_loader.c (the loader's). */
+/* What the files of stacks share: stacks.c (the agent's thread),
+ * stacks_loader.c and stacks_tell.c (the loader's). */
 #ifndef RECORD_STACKS_INTERNAL_H
 #define RECORD_STACKS_INTERNAL_H
 
@@ -115,5 +115,14 @@ void stacks_emit(struct stacks *s, unsigned type, uint32_t tid, const void *data
 void stacks_wake(struct stacks *s);
 int stacks_loader_start(struct stacks *s, struct err *err);
 void stacks_loader_stop(struct stacks *s);
+
+/* What the trace must know of modules met, of a process's mappings, of functions
+ * that stacks have met, of the run-time code of a process (0: of all); all of it
+ * again, for a new file. */
+void stacks_tell_modules(struct stacks *s);
+void stacks_tell_layout(struct stacks *s, pid_t pid, const struct layout *layout);
+void stacks_tell_names(struct stacks *s, uint64_t now_ns);
+void stacks_tell_jit_symbols(struct stacks *s, pid_t pid);
+void stacks_tell_again(struct stacks *s);
 
 #endif

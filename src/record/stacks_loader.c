@@ -1,12 +1,10 @@
 /* The loader: keeps the unwinder's maps right while processes come, go and map
- * code; unwinds stacks that were copied before their tables were there; tells
- * the trace of modules, mappings and names that cannot be had later. */
+ * code; unwinds stacks that were copied before their tables were there. */
 #ifdef HAVE_BPF
 #include <bpf/bpf.h>
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,205 +16,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/buf.h"
-#include "record/config.h"
 #include "record/stacks_internal.h"
-#include "symbols/jit_dump.h"
 #include "symbols/unwind_walk.h"
 
 #define ENDED_KEPT_NS 3000000000ull     /* so long copies of an ended process may be on their way */
 #define LAYOUTS_KEPT_NS 3000000000ull   /* and messages of a layout */
 #define GATHER_US 1000                  /* a program's start is a burst of mappings */
 #define IDLE_MS 500
-#define JIT_EVERY_NS 1000000000ull      /* maps of run-time code can be large */
 #define SOURCES_MAX 4096u               /* mappings noted of one process */
 #define RENEW_EVERY_NS 30000000000ull   /* where not even what is in use finds room */
-
-/* ---- telling the trace ---- */
-
-static void tell_modules(struct stacks *s)
-{
-	struct buf tail = { 0 };
-	if (!s->attached)
-		return;
-	for (; s->modules_told < s->modules.count; s->modules_told++) {
-		const struct loaded_module *m = s->modules.list[s->modules_told];
-		struct event_module e = { .module = m->number, .kind = m->kind, .device = m->device, .inode = m->inode };
-		buf_clear(&tail);
-		buf_add(&tail, m->path, strlen(m->path) + 1);
-		buf_add(&tail, m->build_id, strlen(m->build_id) + 1);
-		for (uint32_t i = 0; i < m->segment_count; i++)
-			buf_printf(&tail, "%s%" PRIx64 " %" PRIx64 " %" PRIx64, i ? " " : "", m->segments[i].offset, m->segments[i].bytes,
-				   m->segments[i].address);
-		buf_char(&tail, 0);
-		agent_lock(s->agent);
-		stacks_emit(s, EVENT_module, 0, &e, tail.data, tail.length, stacks_now_ns());
-		agent_unlock(s->agent);
-	}
-	buf_done(&tail);
-}
-
-static void tell_layout(struct stacks *s, pid_t pid, const struct layout *layout)
-{
-	uint64_t now = stacks_now_ns();
-	if (!s->attached)
-		return;
-	tell_modules(s);
-	agent_lock(s->agent);
-	for (uint32_t i = 0; i < layout->count; i++) {
-		const struct layout_mapping *m = &layout->mappings[i];
-		struct event_mapping e = { .start = m->start, .bytes = m->end - m->start, .offset = m->offset, .module = m->module->number,
-					   .flags = 5 };
-		stacks_emit(s, EVENT_mapping, (uint32_t)pid, &e, "", 0, now);
-	}
-	agent_unlock(s->agent);
-}
-
-static void tell_symbol(struct stacks *s, uint32_t module, uint64_t base, const struct symbol *symbol)
-{
-	bool is_new;
-	map_at(&s->symbols_told, hash_u64(symbol->start) ^ (uint64_t)module << 40, &is_new);
-	if (!is_new)
-		return;
-	struct event_symbol e = { .address = symbol->start - base, .bytes = symbol->bytes, .module = module };
-	agent_lock(s->agent);
-	stacks_emit(s, EVENT_symbol, 0, &e, symbol->name, strlen(symbol->name) + 1, stacks_now_ns());
-	agent_unlock(s->agent);
-}
-
-static void tell_kernel_symbol(struct stacks *s, uint64_t address)
-{
-	bool guessed;
-	const struct symbol *symbol = s->kernel.text ? symbol_table_find(&s->kernel.symbols, NULL, address, &guessed) : NULL;
-	if (symbol)
-		tell_symbol(s, MODULE_KERNEL, s->kernel.text, symbol);
-}
-
-/* Names of kernel functions that records name themselves. */
-static void tell_functions(struct stacks *s)
-{
-	uint64_t function, *before = NULL;
-	for (unsigned i = 0; i < STACKS_FUNCTIONS && s->functions_fd >= 0; i++) {
-		if (bpf_map_get_next_key(s->functions_fd, before, &function))
-			break;
-		before = &function;
-		tell_kernel_symbol(s, function);
-	}
-}
-
-/* Names of kernel functions that have appeared in stacks since last time; which
- * run-time code has. */
-static void tell_kernel_symbols(struct stacks *s)
-{
-	uint32_t count;
-	pthread_mutex_lock(&s->layouts.lock);
-	count = s->tree.count;
-	pthread_mutex_unlock(&s->layouts.lock);
-	for (; s->nodes_seen < count; s->nodes_seen++) {
-		struct stack_node node;
-		pthread_mutex_lock(&s->layouts.lock);
-		node = s->tree.nodes[s->nodes_seen];
-		pthread_mutex_unlock(&s->layouts.lock);
-		if (node.module < s->modules.count && node.module && s->modules.list[node.module]->kind == MODULE_KIND_jit) {
-			map_put(&s->jit_wanted, node.module, 1);
-			map_put(&s->jit_met, node.module, 1);
-		}
-		if (node.module != MODULE_KERNEL)
-			continue;
-		tell_kernel_symbol(s, node.address + s->kernel.text);
-	}
-}
-
-/* Names of a process's run-time code, as far as stacks have met it. */
-static void tell_jit_symbols(struct stacks *s, const struct loaded_module *module)
-{
-	struct vec(const char *) dumps = { 0 };
-	struct symbol_table names;
-	bool guessed;
-	pid_t pid = 0;
-
-	if (sscanf(module->path, "/tmp/perf-%d.map", &pid) != 1)
-		return;
-	const struct layout *layout = layout_of_process(&s->layouts, pid);
-	for (uint32_t i = 0; layout && i < layout->count; i++)
-		if (jit_dump_path(layout->mappings[i].module->path))
-			vec_push(&dumps, layout->mappings[i].module->path);
-	module_files_jit_names(&s->modules.files, pid, module->user, dumps.items, dumps.length, &names);
-	vec_done(&dumps);
-	for (uint32_t i = 1; i < s->tree.count; i++) {
-		const struct stack_node *node = &s->tree.nodes[i];
-		if (node->module != module->number)
-			continue;
-		const struct symbol *symbol = symbol_table_find(&names, NULL, node->address, &guessed);
-		if (symbol && !guessed)
-			tell_symbol(s, module->number, 0, symbol);
-	}
-	symbol_table_done(&names);
-}
-
-/* Soon after the code was met: its names may be gone, or others', later. */
-static void tell_wanted_jit_symbols(struct stacks *s, uint64_t now)
-{
-	size_t at = 0;
-	if (!s->jit_wanted.length || now - s->jit_read_ns < JIT_EVERY_NS)
-		return;
-	s->jit_read_ns = now;
-	for (const struct map_slot *slot; (slot = map_next(&s->jit_wanted, &at));)
-		tell_jit_symbols(s, s->modules.list[slot->key]);
-	map_clear(&s->jit_wanted);
-}
-
-/* pid 0: of all processes. */
-static void tell_all_jit_symbols(struct stacks *s, pid_t pid)
-{
-	char path[64];
-	size_t at = 0;
-	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)pid);
-	for (const struct map_slot *slot; (slot = map_next(&s->jit_met, &at));) {
-		const struct loaded_module *m = s->modules.list[slot->key];
-		if (!pid || strcmp(m->path, path) == 0)
-			tell_jit_symbols(s, m);
-	}
-}
-
-void stacks_wake(struct stacks *s)
-{
-	uint64_t one = 1;
-	ssize_t n = write(s->wake_fd, &one, sizeof(one));
-	(void)n;
-}
-
-/* A new file begins: the nodes by the one who holds the locks, the rest by the
- * loader in its next round. */
-void stacks_retell(struct stacks *s)
-{
-	if (!s)
-		return;
-	uint64_t now = stacks_now_ns();
-	agent_lock(s->agent);
-	pthread_mutex_lock(&s->layouts.lock);
-	for (uint32_t i = 1; i < s->tree.count; i++)
-		stacks_emit_node(s, i, &s->tree.nodes[i], now);
-	pthread_mutex_unlock(&s->layouts.lock);
-	agent_unlock(s->agent);
-	atomic_store(&s->retell, true);
-	stacks_wake(s);
-}
-
-static void tell_again(struct stacks *s)
-{
-	size_t at = 0;
-	s->modules_told = 1;
-	s->nodes_seen = 1;
-	map_clear(&s->symbols_told);
-	tell_modules(s);
-	for (const struct map_slot *slot; (slot = map_next(&s->layouts.by_process, &at));) {
-		const struct layout *layout = layout_of(&s->layouts, (uint32_t)slot->value);
-		if (layout)
-			tell_layout(s, (pid_t)slot->key, layout);
-	}
-	tell_all_jit_symbols(s, 0);
-}
 
 /* ---- processes ---- */
 
@@ -230,7 +38,7 @@ static void look_at(struct stacks *s, pid_t pid)
 	const struct layout *layout;
 	int r = layouts_read(&s->layouts, pid, &layout);
 	if (r == 0 && layout) {
-		tell_layout(s, pid, layout);
+		stacks_tell_layout(s, pid, layout);
 		map_put(&s->to_publish, (uint64_t)pid, 1);
 	}
 }
@@ -250,7 +58,7 @@ static void look_at_one(struct stacks *s, pid_t pid)
 	else if (layouts_read(&s->layouts, pid, &layout) < 0)
 		layout = layouts_from(&s->layouts, pid, d->sources.items, d->sources.length);
 	if (layout)
-		tell_layout(s, pid, layout);
+		stacks_tell_layout(s, pid, layout);
 	map_put(&s->to_publish, (uint64_t)pid, 1);
 }
 
@@ -474,7 +282,7 @@ static void unwind_copy(struct stacks *s, const struct pending_copy *c)
 		status = unwind_walk(&copy, registers, rule_at, (void *)layout, addresses, STACK_FRAMES_MAX, &count);
 	if (status == STACK_STATUS_no_mapping && layout == layout_of_process(&s->layouts, (pid_t)c->head.tgid))
 		settle(s, (pid_t)c->head.tgid);
-	tell_modules(s);
+	stacks_tell_modules(s);
 	agent_lock(s->agent);
 	pthread_mutex_lock(&s->layouts.lock);
 	/* the latest record of a node holds: after what a new file was told of it */
@@ -513,7 +321,7 @@ static void attach(struct stacks *s)
 {
 	layouts_attach(&s->layouts, &s->maps, s->processes_fd);
 	s->attached = true;
-	tell_again(s);
+	stacks_tell_again(s);
 }
 
 /* Mapping events first, then the stacks that need them. */
@@ -562,15 +370,13 @@ static void one_round(struct stacks *s)
 	if (!s->attached)
 		return;
 	if (atomic_exchange(&s->retell, false))
-		tell_again(s);
-	tell_kernel_symbols(s);
-	tell_functions(s);
-	tell_wanted_jit_symbols(s, now);
+		stacks_tell_again(s);
+	stacks_tell_names(s, now);
 	/* what comes later of them is told with what all others have */
 	for (size_t i = s->jit_met.length ? 0 : s->ended.length; i < s->ended.length; i++)
 		if (!s->ended.items[i].told) {
 			s->ended.items[i].told = true;
-			tell_all_jit_symbols(s, s->ended.items[i].pid);
+			stacks_tell_jit_symbols(s, s->ended.items[i].pid);
 		}
 	forget_ended(s, now);
 	layouts_collect(&s->layouts, now - LAYOUTS_KEPT_NS);
@@ -592,6 +398,13 @@ static void take_wakes(struct stacks *s)
 	}
 }
 
+void stacks_wake(struct stacks *s)
+{
+	uint64_t one = 1;
+	ssize_t n = write(s->wake_fd, &one, sizeof(one));
+	(void)n;
+}
+
 static void *run(void *data)
 {
 	struct stacks *s = data;
@@ -607,9 +420,9 @@ static void *run(void *data)
 		one_round(s);
 	}
 	one_round(s);
-	tell_modules(s);
+	stacks_tell_modules(s);
 	if (s->attached)
-		tell_all_jit_symbols(s, 0);
+		stacks_tell_jit_symbols(s, 0);
 	return NULL;
 }
 
