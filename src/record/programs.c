@@ -249,22 +249,14 @@ static bool is_hook(const char *section)
 	return !strncmp(section, "tp_btf/", 7) || !strncmp(section, "raw_tp/", 7) || !strncmp(section, "tp/", 3);
 }
 
-/* Wake-ups first, and they go last: of each return to the processor that is
- * recorded the wake-up must have been seen. */
-static bool goes_first(const struct bpf_program *program)
-{
-	return !strcmp(bpf_program__section_name(program), "tp_btf/sched_waking");
-}
-
 int programs_attach(struct programs *programs, struct err *err)
 {
 	struct bpf_program *program;
 	struct bpf_link *link;
 
-	for (size_t i = 0; i < 2 * programs->object_count; i++) {
-		bpf_object__for_each_program(program, programs->objects[i % programs->object_count]) {
-			if (!bpf_program__autoload(program) || !is_hook(bpf_program__section_name(program)) ||
-			    goes_first(program) != (i < programs->object_count))
+	for (size_t i = 0; i < programs->object_count; i++) {
+		bpf_object__for_each_program(program, programs->objects[i]) {
+			if (!bpf_program__autoload(program) || !is_hook(bpf_program__section_name(program)))
 				continue;
 			link = programs->link_count < LINKS_MAX ? bpf_program__attach(program) : NULL;
 			if (!link) {

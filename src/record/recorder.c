@@ -330,6 +330,7 @@ static int start(struct recorder *recorder, const struct recorder_options *optio
 	}
 	/* the state last: what happens meanwhile is seen by the programs already */
 	r = programs_attach(recorder->programs, err);
+	rings_open(&recorder->rings, true);
 	if (!r && options->sample_hz)
 		r = samples_open(recorder->programs, &recorder->rings, options->sample_hz, &recorder->samples, err);
 	if (!r)
@@ -472,6 +473,8 @@ int recorder_stop(struct recorder *recorder, struct recorder_status *ret_status,
 	/* before the programs go: waits in it and waits recorded must agree */
 	if (started && recorder->snapshots && !atomic_load(&recorder->agent.ended))
 		r = snapshots_take(recorder->snapshots, SNAPSHOT_REASON_end, err);
+	/* detaching takes long, one after the other: none tells what others can no longer explain */
+	rings_open(&recorder->rings, false);
 	samples_close(recorder->samples);
 	probes_detach(recorder->probes);
 	if (recorder->programs)

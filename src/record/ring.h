@@ -13,7 +13,9 @@
  * agent ignores that.
  *
  * Where little happens the agent sleeps long, and sets a limit at which it is
- * woken once; else the limit is where the ring counts as full. */
+ * woken once; else the limit is where the ring counts as full. Before all programs
+ * are attached and from when they begin to go the ring is closed: half of what
+ * happens would tell of causes that are not there. */
 #ifndef RECORD_RING_H
 #define RECORD_RING_H
 
@@ -42,7 +44,8 @@ struct ring {
 	u64 tail;               /* records before it may be overwritten */
 	u64 limit;              /* fill at which programs look closer: the agent is to be woken, or the ring is full */
 	u64 lost_seen;          /* value of `lost` up to which it is reported */
-	u64 pad1[5];
+	u64 open;               /* 0: nothing is recorded, for not all programs are attached; the limit is 0 then */
+	u64 pad1[4];
 };
 
 #ifndef __bpf__

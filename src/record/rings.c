@@ -53,9 +53,25 @@ void rings_sleep(struct rings *rings, bool is_long)
 		return;
 	written = rings->wakes + (size_t)sysconf(_SC_PAGESIZE) / sizeof(*written);
 	__atomic_store_n(rings->wakes, __atomic_load_n(written, __ATOMIC_ACQUIRE), __ATOMIC_RELEASE);
-	for (uint32_t cpu = 0; cpu < rings->cpus; cpu++)
-		__atomic_store_n(&rings_of(rings, cpu)->limit, is_long ? rings->ring_bytes >> RING_WAKE_SHIFT : full,
-				 __ATOMIC_RELAXED);
+	for (uint32_t cpu = 0; cpu < rings->cpus; cpu++) {
+		struct ring *ring = rings_of(rings, cpu);
+
+		__atomic_store_n(&ring->limit, is_long ? rings->ring_bytes >> RING_WAKE_SHIFT : full, __ATOMIC_SEQ_CST);
+		/* closed, perhaps meanwhile */
+		if (!__atomic_load_n(&ring->open, __ATOMIC_SEQ_CST))
+			__atomic_store_n(&ring->limit, 0, __ATOMIC_SEQ_CST);
+	}
+}
+
+void rings_open(struct rings *rings, bool open)
+{
+	for (uint32_t cpu = 0; rings->base && cpu < rings->cpus; cpu++) {
+		struct ring *ring = rings_of(rings, cpu);
+
+		__atomic_store_n(&ring->open, open, __ATOMIC_SEQ_CST);
+		if (!open)
+			__atomic_store_n(&ring->limit, 0, __ATOMIC_SEQ_CST);
+	}
 }
 
 void rings_unmap(struct rings *rings)

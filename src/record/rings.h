@@ -35,6 +35,8 @@ static inline struct ring *rings_of(const struct rings *rings, uint32_t cpu)
 int rings_map_wakes(struct rings *rings, int fd, struct err *err);
 /* Before a sleep: what ends it early from now on. A long one ends when a ring is an eighth full. */
 void rings_sleep(struct rings *rings, bool is_long);
+/* Programs write from now on, or no more: what they would is not there, and not lost. */
+void rings_open(struct rings *rings, bool open);
 
 /* Hands what is there to the writer, losses too. `last`: no program runs any
  * more, so that all that was begun is whole. Adds the bytes moved to

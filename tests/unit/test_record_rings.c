@@ -167,10 +167,16 @@ static void tells_programs_when_to_wake(void **state)
 	f->rings.ring_bytes = large;
 	rings_sleep(&f->rings, true);
 	assert_int_equal(f->rings.wakes[0], 48);
+	assert_int_equal(rings_of(&f->rings, 0)->limit, 0); /* closed */
+	rings_open(&f->rings, true);
+	rings_sleep(&f->rings, true);
 	assert_int_equal(rings_of(&f->rings, 0)->limit, large / 8);
 	assert_int_equal(rings_of(&f->rings, 1)->limit, large / 8);
 	rings_sleep(&f->rings, false);
 	assert_int_equal(rings_of(&f->rings, 1)->limit, large - RING_RESERVE);
+	rings_open(&f->rings, false);
+	assert_int_equal(rings_of(&f->rings, 1)->limit, 0);
+	assert_int_equal(rings_of(&f->rings, 1)->open, 0);
 	free(f->rings.wakes);
 	f->rings.wakes = NULL;
 	f->rings.ring_bytes = BYTES;

@@ -50,6 +50,8 @@ static __always_inline struct ring *ring_here(void)
 
 static __always_inline void *ring_drop(struct ring *ring, u64 now)
 {
+	if (!ring->open)
+		return NULL;
 	if (ring->lost == ring->lost_seen)
 		ring->lost_from_ns = now;
 	ring->lost_to_ns = now;
@@ -58,11 +60,13 @@ static __always_inline void *ring_drop(struct ring *ring, u64 now)
 }
 
 /* The fill is beyond the limit: wakes the agent if that was its meaning. Whether
- * the ring is full. */
+ * the ring is full, or closed. */
 static __noinline int ring_crowded(struct ring *ring, u64 fill)
 {
 	u64 full = config.ring_bytes - RING_RESERVE, word = 0;
 
+	if (!ring->open)
+		return 1;
 	if (ring->limit != full) {
 		ring->limit = full;
 		bpf_ringbuf_output(&ring_wakes, &word, sizeof(word), BPF_RB_FORCE_WAKEUP);
