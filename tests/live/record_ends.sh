@@ -19,3 +19,7 @@ echo "$before switches, $messages messages, $behind switches"
 [ "$messages" -gt 1000 ] || fail "too few messages to tell"
 # two threads, each in the middle of a call
 [ "$before" -le 4 ] && [ "$behind" -le 4 ] || fail "switches without messages: $before before, $behind behind"
+
+# What the recorder starts to look at processes is known as its own: of its waits no causes are recorded.
+recorder=$(argus dump --text t.trace | grep -aoE 'recorder_pid=[0-9]+' | head -1 | cut -d= -f2)
+argus dump --state -e task t.trace | grep -E "parent=$recorder .*flags=leader.argus" >children || fail "no child of the recorder is known"

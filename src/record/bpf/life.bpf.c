@@ -45,6 +45,20 @@ static __always_inline bool is_own_child(struct task_struct *parent, struct task
 	return *slot == pid;
 }
 
+/* Says that the new process is the recorder's: of its waits no causes are recorded. */
+static __always_inline void own_child_task(struct ring *ring, struct task_struct *child, u64 now)
+{
+	if (GET(child, pid) != GET(child, tgid))
+		return;
+	struct event_task *e = ring_begin(ring, EVENT_task, GET(child, pid), now, sizeof(*e) + COMM_BYTES + 8);
+	if (!e)
+		return;
+	task_fill(e, child);
+	bpf_probe_read_kernel(e + 1, COMM_BYTES, child->comm);
+	*(u64 *)((char *)(e + 1) + COMM_BYTES) = 0;
+	ring_end(ring);
+}
+
 /* Clone flags come with task_newtask, which is called first, in the same thread. */
 SEC("tp_btf/task_newtask")
 int on_newtask(u64 *context)
@@ -55,8 +69,10 @@ int on_newtask(u64 *context)
 	if (!ring)
 		return 0;
 	u64 now = bpf_ktime_get_ns();
-	if (is_own_child(current, child))
+	if (is_own_child(current, child)) {
+		own_child_task(ring, child, now);
 		return 0;
+	}
 	filter_follow(current, child);
 	u32 stack = stack_user(context, STACKS_WAKES);
 	struct event_fork *e = ring_begin(ring, EVENT_fork, GET(current, pid), now, sizeof(*e) + COMM_BYTES);
