@@ -97,11 +97,11 @@ struct wake_info {
 	struct event_wake said;
 };
 
-#define SLOT_PEERS 16
-
 struct slot_more {
-	uint64_t peers[SLOT_PEERS];  /* of the current segment */
-	uint32_t peer_count;
+	uint64_t peer, sent_to;      /* whom the current segment receives from, sends to; 0 nobody yet */
+	/* its last wake-up of another, which its send's record may follow */
+	uint64_t woke_ns;
+	uint32_t woke_event, woke_row, woke_tid;
 	uint8_t callout_rules[64];   /* row rules of the callbacks it is in */
 	uint8_t callout_kinds[64];
 	/* its creation */

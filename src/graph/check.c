@@ -58,6 +58,18 @@ struct turns {
 	uint8_t wait;
 };
 
+/* Whoever makes others run, or sends them something, does not only look: a worker that pauses, a clock. */
+static bool serves_others(const struct graph *graph, uint32_t thread, uint32_t row)
+{
+	struct graph_edges walk = graph_edges_from(graph, row_segment(graph, row), EDGES_STRONG);
+	uint64_t in = graph->rows[row].in_ns, out = row_out_ns(graph, row);
+
+	for (struct graph_edge edge; graph_edges_next(&walk, &edge); )
+		if (edge.to_thread != thread && edge.from_ns >= in && edge.from_ns <= out && edge.kind != MECHANISM_release)
+			return true;
+	return false;
+}
+
 static void end_turns(struct checking *c, uint32_t thread, struct turns *turns)
 {
 	if (turns->count >= LOOP_TURNS) {
@@ -106,6 +118,8 @@ static void check_thread(struct checking *c, uint32_t thread)
 	const struct graph *graph = c->graph;
 	struct turns turns = { 0 };
 	uint64_t worst = 0;
+	uint32_t others = 0;
+	size_t first = c->flaws.length;
 
 	for (uint32_t place = 0; place < graph->threads.items[thread].rows; place++) {
 		uint32_t row = row_at_place(graph, thread, place);
@@ -122,6 +136,9 @@ static void check_thread(struct checking *c, uint32_t thread)
 			continue; /* preempted: the loop goes on */
 		turn = row_result(r) == RESULT_timeout &&
 		       (r->wait == WAIT_KIND_sleep || (r->timeout && short_time_ns(r->timeout) <= LOOP_LIMIT_NS));
+		others += !turn && row_result(r) != RESULT_open && place;
+		if (turns.count && turn && serves_others(graph, thread, row))
+			turn = false;
 		if (turns.count && (!turn || r->wait != turns.wait || r->syscall != turns.syscall || r->object != turns.object))
 			end_turns(c, thread, &turns);
 		if (!turn)
@@ -133,6 +150,11 @@ static void check_thread(struct checking *c, uint32_t thread)
 		turns.to_ns = row_out_ns(graph, row);
 	}
 	end_turns(c, thread, &turns);
+	/* there before the trace, and nothing came of it */
+	for (size_t i = first; i < c->flaws.length && !others && thread < graph->tables->thread_count; i++)
+		if (!graph->tables->threads[thread].start_ns && c->flaws.items[i].kind == FLAW_poll_loop &&
+		    c->flaws.items[i].wait != WAIT_KIND_yield)
+			c->flaws.items[i].always = true;
 }
 
 /* ---- over-connections ---- */
@@ -189,20 +211,25 @@ static void note_talk(const struct graph *graph, struct talks *talks, uint32_t r
 	side->events[side->peers++] = event;
 }
 
-/* A boundary at each message of the kind that comes from, or goes to, several. */
-static const char *over_proposal(struct arena *arena, const struct graph *graph, uint32_t thread, bool receives, bool sends)
+/* Receives that the peers' rule does not part, for their senders are not told, are
+ * parted each; sends by whom they go to. */
+static const char *over_proposal(struct arena *arena, const struct graph *graph, const struct graph_flaw *flaw)
 {
+	const char *text = "";
 	struct graph_thread t;
 	struct buf name;
-	const char *text;
 
-	graph_thread(graph, thread, &t);
+	graph_thread(graph, flaw->thread, &t);
 	if (strchr(t.name, '"') || strchr(t.name, '\\'))
 		return "";
 	buf_init(&name);
 	buf_escaped(&name, t.name, strlen(t.name), NULL);
-	text = arena_printf(arena, "boundary split-%u before message where thread.comm == \"%s\"%s;", t.tid, buf_str(&name),
-			    receives && sends ? "" : receives ? " and flags has receive" : " and not flags has receive");
+	if (flaw->receives)
+		text = arena_printf(arena, "boundary split-%u before message where thread.comm == \"%s\" and flags has receive;", t.tid,
+				    buf_str(&name));
+	if (flaw->sends)
+		text = arena_printf(arena, "%s%speers split-%u-sends both where thread.comm == \"%s\";", text, flaw->receives ? " " : "",
+				    t.tid, buf_str(&name));
 	buf_done(&name);
 	return text;
 }
@@ -263,7 +290,7 @@ static void check_over(struct checking *c)
 		struct graph_flaw *flaw = &c->flaws.items[i];
 
 		if (flaw->kind == FLAW_over)
-			flaw->proposal = over_proposal(c->arena, graph, flaw->thread, flaw->receives, flaw->sends);
+			flaw->proposal = over_proposal(c->arena, graph, flaw);
 	}
 	map_done(&talks.of_segment);
 	vec_done(&talks.list);
@@ -300,6 +327,8 @@ static int compare_flaws(const void *a, const void *b)
 {
 	const struct graph_flaw *x = a, *y = b;
 
+	if (x->always != y->always)
+		return x->always ? 1 : -1;
 	if (x->harm_ns != y->harm_ns)
 		return x->harm_ns > y->harm_ns ? -1 : 1;
 	return x->first_event < y->first_event ? -1 : x->first_event > y->first_event;

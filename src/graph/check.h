@@ -26,6 +26,7 @@ struct graph_flaw {
 	uint64_t object;           /* futex, descriptor's object; 0 unknown */
 	uint64_t period_ns;        /* poll loops */
 	uint64_t last_ns;          /* poll loops: end of the last turn; 0 not known */
+	bool always;               /* poll loops: the thread did nothing else; likely its way of life, so it comes last */
 	uint64_t flag;             /* poll loops: address of the shared flag that they read most; 0 none seen */
 	uint16_t syscall;
 	uint8_t wait;              /* WAIT_KIND_ */

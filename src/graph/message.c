@@ -128,26 +128,73 @@ static bool can_reply(unsigned kind)
 	       kind == MESSAGE_KIND_tcp || kind == MESSAGE_KIND_udp || kind == MESSAGE_KIND_fuse;
 }
 
+/* Who is at the other end: the process, or the connection where that is not known,
+ * as of TCP; 0 where many may be at one end. */
+static uint64_t peer_of(const struct event_message *m)
+{
+	if (m->peer)
+		return m->peer;
+	return m->kind == MESSAGE_KIND_tcp || m->kind == MESSAGE_KIND_unix_stream || m->kind == MESSAGE_KIND_unix_seqpacket ||
+	       m->kind == MESSAGE_KIND_accept || m->kind == MESSAGE_KIND_connect ? m->object : 0;
+}
+
+/* What is sent goes to one place even where several may read there. */
+static uint64_t receiver_of(const struct event_message *m)
+{
+	return m->peer ? m->peer : m->channel ? m->channel : m->object;
+}
+
+/* A send is recorded at its end, behind the wake-up that it made: what is split before
+ * the one is split before the other. */
+static void take_wake_along(struct builder *b, struct slot *slot, uint32_t old, uint64_t begin_ns)
+{
+	struct slot_more *more = slot->more;
+	struct row *before = &b->graph->rows[old], *row = slot_row(b, slot), *woken;
+	struct slot *target;
+
+	if (old == slot->row || more->woke_row == GRAPH_NONE || more->woke_event <= before->in_event || more->woke_ns < begin_ns ||
+	    begin_ns < before->in_ns || before->preemption)
+		return;
+	row_set_out(b->graph, old, begin_ns);
+	before->out_event = more->woke_event - 1;
+	row->in_ns = begin_ns;
+	row->in_event = more->woke_event;
+	woken = &b->graph->rows[more->woke_row];
+	if (woken->wake_event == more->woke_event)
+		woken->wake_row = slot->row;
+	target = slot_find(b, more->woke_tid);
+	if (target && target->wake.event == more->woke_event)
+		target->wake.row = slot->row;
+}
+
 static void split_at_peer(struct builder *b, const struct event *e, const struct event_message *m, struct slot *slot, bool receives)
 {
-	struct slot_more *more;
 	const struct boundary *boundary = NULL;
 	struct rule_scene scene = { .data = m, .thread = &slot->facts, .tail = "", .cpu = e->cpu };
+	bool to;
+	uint64_t peer, *known;
 
 	/* The last rule that holds decides, so that a pack can overrule the default. */
 	for (size_t i = b->program.peers.length; i-- && !boundary; )
 		if (condition_holds(&b->program.peers.items[i].rule->where, &scene))
 			boundary = &b->program.peers.items[i];
-	if (!boundary || boundary->rule->peers == PEERS_none || (boundary->rule->peers == PEERS_receive && !receives) || !m->peer)
+	if (!boundary || boundary->rule->peers == PEERS_none || (boundary->rule->peers == PEERS_receive && !receives))
 		return;
-	more = slot_more(b, slot);
-	for (uint32_t i = 0; i < more->peer_count; i++)
-		if (more->peers[i] == m->peer)
-			return;
-	if (more->peer_count)
+	to = boundary->rule->peers == PEERS_both && !receives;
+	peer = to ? receiver_of(m) : peer_of(m);
+	if (!peer)
+		return;
+	known = to ? &slot_more(b, slot)->sent_to : &slot_more(b, slot)->peer;
+	if (*known == peer)
+		return;
+	if (*known) {
+		uint32_t old = slot->row;
+
 		slot_split(b, slot, true, boundary->row_rule, row_kind(slot_row(b, slot)));
-	if (more->peer_count < SLOT_PEERS)
-		more->peers[more->peer_count++] = m->peer;
+		if (!receives)
+			take_wake_along(b, slot, old, e->time - (m->duration_ns < e->time ? m->duration_ns : e->time));
+	}
+	*known = peer;
 }
 
 static void put(struct messages *m, enum join_order_kind kind, const struct join_message *message)

@@ -146,7 +146,7 @@ void slot_come_in(struct builder *b, struct slot *slot, uint64_t ns, uint16_t cp
 		rule_used(b, row_rule_number(b, rule));
 		b->graph->stats.edges[MECHANISM_next]++;
 		if (slot->more)
-			slot->more->peer_count = 0;
+			slot->more->peer = slot->more->sent_to = 0;
 	}
 	slot->split_rule = 0;
 	/* a preemption, or a lock on the way, may come behind a copy */
@@ -216,7 +216,7 @@ void slot_split(struct builder *b, struct slot *slot, bool before, unsigned row_
 	rule_used(b, row_rule_number(b, row_rule));
 	b->graph->stats.edges[MECHANISM_next]++;
 	if (slot->more)
-		slot->more->peer_count = 0;
+		slot->more->peer = slot->more->sent_to = 0;
 }
 
 static void wait_begin(struct builder *b, struct slot *slot, const struct event_switch *s)

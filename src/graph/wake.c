@@ -143,6 +143,12 @@ void wake_event(struct builder *b, const struct event *e)
 	} else if (e->tid) {
 		slot_ensure(b, waker, e->cpu);
 		wake.row = waker->row;
+		if (waker->more) {
+			waker->more->woke_ns = e->time;
+			waker->more->woke_event = b->event;
+			waker->more->woke_row = target->row;
+			waker->more->woke_tid = w->target;
+		}
 	}
 	if (woken == 2 && cpu->first_target)
 		judge_first_again(b, cpu);

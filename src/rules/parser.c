@@ -193,10 +193,12 @@ static void read_peers(struct parser *p, struct rule *rule)
 		rule->peers = PEERS_receive;
 	else if (parser_take(p, "any"))
 		rule->peers = PEERS_any;
+	else if (parser_take(p, "both"))
+		rule->peers = PEERS_both;
 	else if (parser_take(p, "none"))
 		rule->peers = PEERS_none;
 	else
-		parser_fail(p, "'receive', 'any' or 'none' is wanted here");
+		parser_fail(p, "'receive', 'both', 'any' or 'none' is wanted here");
 	read_where(p, GROUND_event, &event_infos[EVENT_message], NULL, &rule->where);
 }
 

@@ -39,7 +39,12 @@ enum rule_place {
 
 enum rule_segment { RULE_SEGMENT_plain, RULE_SEGMENT_callout, RULE_SEGMENT_work, RULE_SEGMENT_interrupt, RULE_SEGMENT_maintenance };
 
-enum rule_peers { PEERS_none, PEERS_receive, PEERS_any };
+enum rule_peers {
+	PEERS_none,
+	PEERS_receive,  /* at a receive from another than the segment received from */
+	PEERS_any,      /* at a message with another than the segment had to do with */
+	PEERS_both      /* at a receive from another, and at a send to another than it sent to */
+};
 
 /* How the beginnings of an edge are kept until the ends come. */
 enum rule_take {

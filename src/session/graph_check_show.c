@@ -53,6 +53,7 @@ static void show_flaw(struct buf *buf, const struct graph *graph, const struct g
 			buf_printf(buf, "the flag %s at 0x%" PRIx64, graph_flag_name(graph, flaw->flag), flaw->flag);
 		else
 			buf_printf(buf, "the flag at 0x%" PRIx64, flaw->flag);
+		buf_text(buf, flaw->always ? ", or does nothing else all its life" : "");
 		break;
 	case FLAW_handed_over:
 		buf_printf(buf, ": %s, %" PRIu64 " times from another thread, and no rule joins them", flaw->words, flaw->count);
@@ -88,6 +89,7 @@ static void json_flaw(struct json *json, const struct graph *graph, const struct
 	json_text(json, "wait", flaw->kind == FLAW_over || flaw->kind == FLAW_handed_over ? NULL : wait);
 	json_u64(json, "object", flaw->object);
 	json_u64(json, "period_ns", flaw->period_ns);
+	json_bool(json, "always", flaw->always);
 	json_u64(json, "flag", flaw->flag);
 	json_text(json, "flag_name", flaw->flag ? graph_flag_name(graph, flaw->flag) : NULL);
 	json_array(json, "peers");
