@@ -8,80 +8,83 @@
 
 #include "trace/varint.h"
 
-static unsigned char *put_types(struct encoder *encoder, const struct encode_input *input, unsigned char *at)
+/* What all events have, in one pass, which also sorts them by type. A processor's
+ * events happen in the thread that its last switch brought on; what differs from
+ * that is told. `ret_tails`: zeros at first; of which types any event has a tail. */
+static unsigned char *put_common(struct encoder *encoder, const struct encode_input *input, const uint32_t *starts,
+				 uint16_t *ret_tails, unsigned char *at)
 {
-	unsigned codes[EVENT_MAX] = { 0 }, code = 0;
+	const struct entry *const *entries = input->entries;
+	unsigned char codes[EVENT_MAX] = { 0 }, types = 0;
+	uint64_t before = entries[0]->time_ns;
+	uint32_t running = entries[0]->tid, fill[EVENT_MAX];
 
-	for (unsigned type = 0; type < EVENT_MAX; type++)
+	for (unsigned type = 0; type < EVENT_MAX; type++) {
+		fill[type] = starts[type];
 		if (input->counts[type])
-			codes[type] = code++;
-	for (uint32_t i = 0; i < input->count; i++)
-		encoder->values[i] = codes[input->entries[i]->type];
-	return column_put(&encoder->coder, at, encoder->values, input->count);
-}
-
-static unsigned char *put_times(struct encoder *encoder, const struct encode_input *input, unsigned char *at)
-{
-	uint64_t before = input->entries[0]->time_ns;
-
-	for (uint32_t i = 0; i < input->count; i++) {
-		encoder->values[i] = input->entries[i]->time_ns - before;
-		before = input->entries[i]->time_ns;
+			codes[type] = types++;
 	}
-	return column_put(&encoder->coder, at, encoder->values, input->count);
-}
-
-/* A processor's events happen in the thread that its last switch brought on;
- * what differs from that is told. */
-static unsigned char *put_tids(struct encoder *encoder, const struct encode_input *input, unsigned char *at)
-{
-	uint32_t running = input->entries[0]->tid;
-
-	at = varint_put(at, running);
 	for (uint32_t i = 0; i < input->count; i++) {
-		const struct entry *entry = input->entries[i];
+		const struct entry *entry = entries[i];
+		uint64_t time_ns = entry->time_ns;
+		uint32_t tid = entry->tid;
+		uint16_t type = entry->type;
 
-		encoder->values[i] = entry->tid == running ? 0 : (uint64_t)entry->tid + 1;
-		if (entry->type == EVENT_switch)
+		encoder->by_type[fill[type]++] = entry;
+		encoder->types[i] = codes[type];
+		ret_tails[type] |= entry->tail_length;
+		encoder->values[i] = time_ns - before;
+		encoder->tids[i] = tid == running ? 0 : (uint64_t)tid + 1;
+		before = time_ns;
+		if (type == EVENT_switch)
 			running = ((const struct event_switch *)entry_data(entry))->next;
 	}
-	return column_put(&encoder->coder, at, encoder->values, input->count);
+	at = types == 1 ? column_put_constant(at, 0) : column_put_bytes(at, encoder->types, input->count);
+	at = column_put(&encoder->coder, &encoder->time_hint, at, encoder->values, input->count);
+	at = varint_put(at, entries[0]->tid);
+	return column_put(&encoder->coder, &encoder->tid_hint, at, encoder->tids, input->count);
 }
 
-static void gather(uint64_t *values, const struct entry *const *entries, uint32_t n, unsigned offset, unsigned bytes)
+#define TILE 128u /* events whose payloads fit the nearest cache */
+
+/* The payloads' words, each word of all events behind the other; which of their
+ * bits differ. */
+static void take_words(struct encoder *encoder, const struct entry *const *entries, uint32_t n, unsigned words, uint64_t *ret_differ)
 {
-	switch (bytes) {
-	case 1:
-		for (uint32_t i = 0; i < n; i++)
-			values[i] = ((const unsigned char *)entry_data(entries[i]))[offset];
-		break;
-	case 2:
-		for (uint32_t i = 0; i < n; i++) {
-			uint16_t value;
+	const uint64_t *first = entry_data(entries[0]);
 
-			memcpy(&value, (const char *)entry_data(entries[i]) + offset, 2);
-			values[i] = value;
-		}
-		break;
-	case 4:
-		for (uint32_t i = 0; i < n; i++) {
-			uint32_t value;
+	for (uint32_t from = 0; from < n; from += TILE) {
+		uint32_t count = n - from < TILE ? n - from : TILE;
 
-			memcpy(&value, (const char *)entry_data(entries[i]) + offset, 4);
-			values[i] = value;
+		for (unsigned word = 0; word < words; word++) {
+			uint64_t *to = encoder->words[word] + from, differ = 0;
+
+			for (uint32_t i = 0; i < count; i++) {
+				uint64_t value = ((const uint64_t *)entry_data(entries[from + i]))[word];
+
+				to[i] = value;
+				differ |= value ^ first[word];
+			}
+			ret_differ[word] |= differ;
 		}
-		break;
-	default:
-		for (uint32_t i = 0; i < n; i++)
-			memcpy(&values[i], (const char *)entry_data(entries[i]) + offset, 8);
 	}
+}
+
+/* One field's values, from the word that holds it. */
+static void gather(const struct encoder *encoder, uint64_t *values, uint32_t n, const struct field_info *field)
+{
+	const uint64_t *words = encoder->words[field->offset / 8];
+	unsigned shift = field->offset % 8 * 8;
+	uint64_t mask = field->bytes == 8 ? UINT64_MAX : (1ull << field->bytes * 8) - 1;
+
+	for (uint32_t i = 0; i < n; i++)
+		values[i] = words[i] >> shift & mask;
 }
 
 /* Fields told by others (predict.h): of a type, the field, the fields that tell
  * it, the field that is added to the guess. */
 #define STEP_NONE 255u
 #define PREDICT_LEAST 64u /* events for which it is worth the table */
-#define PREDICT_LENGTH_BYTES 3u
 #define AT(type, field) offsetof(struct event_##type, field)
 static const struct prediction {
 	uint8_t type, offset, key_count, keys[PREDICT_KEYS_MOST], step;
@@ -110,98 +113,92 @@ static const struct field_info *field_at(const struct event_info *info, unsigned
 	return field;
 }
 
-static void gather_field(uint64_t *values, const struct entry *const *entries, uint32_t n, const struct field_info *field)
+/* Places of the guesses, by the fields that tell. */
+static void find_slots(struct encoder *encoder, const struct event_info *info, const struct prediction *p, uint32_t n)
 {
-	gather(values, entries, n, field->offset, field->bytes);
+	for (uint32_t i = 0; i < n; i++)
+		encoder->hashes[i] = 0;
+	for (unsigned key = 0; key < p->key_count; key++) {
+		gather(encoder, encoder->values, n, field_at(info, p->keys[key]));
+		predict_key(encoder->hashes, encoder->values, n, !key);
+	}
 }
 
 /* The column by what differs from the guesses; NULL when that is too much. The
- * values are in `values`, and are lost then. */
+ * slots are found already. */
 static unsigned char *put_predicted(struct encoder *encoder, const struct event_info *info, const struct prediction *p,
-				    const struct entry *const *entries, uint32_t n, unsigned char *at)
+				    const struct field_info *field, struct column_hint *hint, uint32_t n, unsigned char *at)
 {
-	unsigned char *begin = at, *nested;
+	unsigned char *begin = at;
 	uint32_t wrong = 0;
-	size_t bytes;
 
-	for (unsigned i = 0; i < p->key_count; i++) {
-		gather_field(encoder->others, entries, n, field_at(info, p->keys[i]));
-		predict_key(encoder->hashes, encoder->others, n, !i);
-	}
+	gather(encoder, encoder->values, n, field);
 	if (p->step != STEP_NONE)
-		gather_field(encoder->others, entries, n, field_at(info, p->step));
+		gather(encoder, encoder->steps, n, field_at(info, p->step));
+	else
+		memset(encoder->steps, 0, n * sizeof(encoder->steps[0]));
 	memset(encoder->guesses, 0, sizeof(encoder->guesses));
 	for (uint32_t i = 0; i < n; i++) {
 		uint64_t *guess = predict_slot(encoder->guesses, encoder->hashes[i]), value = encoder->values[i];
 
 		encoder->values[i] = zigzag(value - *guess);
 		wrong += value != *guess;
-		*guess = value + (p->step != STEP_NONE ? encoder->others[i] : 0);
+		*guess = value + encoder->steps[i];
 	}
 	if (wrong > n / 2)
 		return NULL;
-	/* its length stands before it: room for the longest is kept */
-	*at++ = COLUMN_KEYED;
-	at += PREDICT_LENGTH_BYTES;
-	nested = at;
+	at = column_begin_unknown(at, COLUMN_KEYED);
 	*at++ = p->key_count;
 	for (unsigned i = 0; i < p->key_count; i++)
 		*at++ = (unsigned char)(field_at(info, p->keys[i]) - info->fields);
 	*at++ = (unsigned char)(p->step != STEP_NONE ? field_at(info, p->step) - info->fields + 1 : 0);
-	at = column_put(&encoder->coder, at, encoder->values, n);
-	bytes = (size_t)(at - nested);
-	for (unsigned i = 0; i < PREDICT_LENGTH_BYTES; i++)
-		begin[1 + i] = (unsigned char)((bytes >> (7 * i) & 0x7f) | (i + 1 < PREDICT_LENGTH_BYTES ? 0x80 : 0));
+	at = column_put(&encoder->coder, hint, at, encoder->values, n);
+	column_end_unknown(begin, at);
 	return at;
 }
 
-static unsigned char *put_field(struct encoder *encoder, const struct event_info *info, const struct field_info *field,
-				const struct entry *const *entries, uint32_t n, unsigned char *at)
-{
-	const struct prediction *prediction = n >= PREDICT_LEAST ? prediction_of(info, field) : NULL;
-	unsigned char *end;
-
-	gather_field(encoder->values, entries, n, field);
-	if (n == 1)
-		return column_put_constant(at, encoder->values[0]);
-	if (prediction) {
-		end = put_predicted(encoder, info, prediction, entries, n, at);
-		if (end)
-			return end;
-		gather_field(encoder->values, entries, n, field);
-	}
-	return column_put(&encoder->coder, at, encoder->values, n);
-}
-
-/* Fields that are the same in all events cost no gathering: one pass over the
- * structs finds which bytes differ at all. */
+/* Fields that are the same in all events cost no gathering. */
 static unsigned char *put_fields(struct encoder *encoder, const struct event_info *info,
 				 const struct entry *const *entries, uint32_t n, unsigned char *at)
 {
-	uint64_t differ[32] = { 0 };
-	const uint64_t *first = entry_data(entries[0]);
-	unsigned words = info->bytes / 8;
+	struct column_hint *hint = encoder->hints[info - event_infos];
+	uint64_t differ[ENCODE_WORDS] = { 0 };
+	const struct prediction *found = NULL;
 
-	for (uint32_t i = 1; i < n; i++) {
-		const uint64_t *data = entry_data(entries[i]);
-
-		for (unsigned word = 0; word < words; word++)
-			differ[word] |= data[word] ^ first[word];
-	}
-	for (const struct field_info *field = info->fields; field < info->fields + info->field_count; field++) {
+	take_words(encoder, entries, n, info->bytes / 8, differ);
+	for (const struct field_info *field = info->fields; field < info->fields + info->field_count; field++, hint++) {
+		const struct prediction *prediction;
+		unsigned char *end = NULL;
 		uint64_t differs = 0;
 
 		memcpy(&differs, (const char *)differ + field->offset, field->bytes);
-		at = put_field(encoder, info, field, entries, differs ? n : 1, at);
+		if (!differs) {
+			gather(encoder, encoder->values, 1, field);
+			at = column_put_constant(at, encoder->values[0]);
+			continue;
+		}
+		prediction = n >= PREDICT_LEAST ? prediction_of(info, field) : NULL;
+		if (prediction) {
+			if (!found || memcmp(found->keys, prediction->keys, sizeof(found->keys)))
+				find_slots(encoder, info, prediction, n);
+			found = prediction;
+			end = put_predicted(encoder, info, prediction, field, hint, n, at);
+		}
+		if (!end) {
+			gather(encoder, encoder->values, n, field);
+			end = column_put(&encoder->coder, hint, at, encoder->values, n);
+		}
+		at = end;
 	}
 	return at;
 }
 
-static unsigned char *put_tails(struct encoder *encoder, const struct entry *const *entries, uint32_t n, unsigned char *at)
+static unsigned char *put_tails(struct encoder *encoder, const struct event_info *info, const struct entry *const *entries,
+				uint32_t n, unsigned char *at)
 {
 	for (uint32_t i = 0; i < n; i++)
 		encoder->values[i] = entries[i]->tail_length;
-	at = column_put(&encoder->coder, at, encoder->values, n);
+	at = column_put(&encoder->coder, &encoder->hints[info - event_infos][EVENT_MAX_FIELDS], at, encoder->values, n);
 	for (uint32_t i = 0; i < n; i++) {
 		memcpy(at, entry_tail(entries[i]), entries[i]->tail_length);
 		at += entries[i]->tail_length;
@@ -211,22 +208,22 @@ static unsigned char *put_tails(struct encoder *encoder, const struct entry *con
 
 unsigned char *encode_payload(struct encoder *encoder, const struct encode_input *input, unsigned char *at)
 {
-	uint32_t starts[EVENT_MAX], fill[EVENT_MAX], start = 0;
+	uint32_t starts[EVENT_MAX], start = 0;
+	uint16_t tails[EVENT_MAX] = { 0 };
 
-	at = put_types(encoder, input, at);
-	at = put_times(encoder, input, at);
-	at = put_tids(encoder, input, at);
 	for (unsigned type = 0; type < EVENT_MAX; type++) {
-		starts[type] = fill[type] = start;
+		starts[type] = start;
 		start += input->counts[type];
 	}
-	for (uint32_t i = 0; i < input->count; i++)
-		encoder->by_type[fill[input->entries[i]->type]++] = input->entries[i];
+	at = put_common(encoder, input, starts, tails, at);
 	for (unsigned type = 0; type < EVENT_MAX; type++) {
+		const struct event_info *info = &event_infos[type];
+
 		if (!input->counts[type])
 			continue;
-		at = put_fields(encoder, &event_infos[type], encoder->by_type + starts[type], input->counts[type], at);
-		at = put_tails(encoder, encoder->by_type + starts[type], input->counts[type], at);
+		at = put_fields(encoder, info, encoder->by_type + starts[type], input->counts[type], at);
+		at = tails[type] ? put_tails(encoder, info, encoder->by_type + starts[type], input->counts[type], at)
+				 : column_put_constant(at, 0);
 	}
 	return at;
 }
@@ -270,6 +267,11 @@ static void tell_thread(struct thread_list *list, uint32_t tid, uint32_t pid, bo
 	list->count++;
 }
 
+/* Types that tell of other threads, or more than their own thread's number. */
+static const bool tells[EVENT_MAX] = {
+	[EVENT_task] = true, [EVENT_switch] = true, [EVENT_wake] = true, [EVENT_fork] = true, [EVENT_exit] = true,
+};
+
 static void tell_threads_of(struct thread_list *list, const struct entry *entry)
 {
 	const void *data = entry_data(entry);
@@ -306,8 +308,12 @@ unsigned char *encode_head_rest(struct encoder *encoder, const struct encode_inp
 			at = varint_put(varint_put(at, type), input->counts[type]);
 	count_at = at;
 	list.at = at + 5;
-	for (uint32_t i = 0; i < input->count; i++)
+	for (uint32_t i = 0; i < input->count; i++) {
+		/* most events are of the thread of the one before, and tell of no other */
+		if (i && input->entries[i]->tid == input->entries[i - 1]->tid && !tells[input->entries[i]->type])
+			continue;
 		tell_threads_of(&list, input->entries[i]);
+	}
 	for (unsigned i = 0; i < 5; i++)
 		count_at[i] = (unsigned char)((list.count >> (7 * i) & 0x7f) | (i < 4 ? 0x80 : 0));
 	at = varint_put(list.at, notes);

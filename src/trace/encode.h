@@ -35,12 +35,18 @@ struct thread_marks {
 	uint64_t ended[THREAD_LIMIT / 64];
 };
 
+#define ENCODE_WORDS 32u  /* of a payload struct */
+
 struct encoder {
 	struct column_coder coder;
+	struct column_hint hints[EVENT_MAX][EVENT_MAX_FIELDS + 1], time_hint, tid_hint; /* behind the fields: texts' lengths */
 	struct thread_marks marks;
-	uint64_t values[ENCODE_COUNT_LIMIT], others[ENCODE_COUNT_LIMIT];
+	uint64_t words[ENCODE_WORDS][ENCODE_COUNT_LIMIT]; /* of all payloads of one type */
+	uint64_t values[ENCODE_COUNT_LIMIT], tids[ENCODE_COUNT_LIMIT];
+	uint64_t steps[ENCODE_COUNT_LIMIT];
 	uint32_t hashes[ENCODE_COUNT_LIMIT];
 	uint64_t guesses[PREDICT_SLOTS];
+	unsigned char types[ENCODE_COUNT_LIMIT];
 	const struct entry *by_type[ENCODE_COUNT_LIMIT];
 };
 

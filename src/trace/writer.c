@@ -25,17 +25,25 @@
 
 struct stream {
 	unsigned char *entries;    /* buffer_bytes of it */
-	uint32_t used, count, state_count;
+	uint32_t used, count;
 	uint64_t written;          /* events in chunks */
 	uint64_t first_ns, last_ns, added_ns;
 	bool unsorted;
 	uint32_t counts[EVENT_MAX];
+	uint32_t places[ENCODE_COUNT_LIMIT]; /* of entries in the buffer */
+};
+
+/* What a record of a type must look like. */
+struct shape {
+	uint16_t least;            /* bytes; above all sizes when there is no such type */
+	bool has_tail, is_state;
 };
 
 struct writer {
 	struct output out;
 	struct writer_options options;
 	struct stream *streams;
+	struct shape shapes[EVENT_MAX];
 	unsigned char *buffers;      /* of all streams, untouched pages take no memory */
 	uint32_t buffer_bytes;       /* of one stream */
 	struct encoder *encoder;
@@ -75,10 +83,22 @@ static uint32_t buffer_bytes_for(uint32_t cpus)
 	return cpus <= 64 ? 768u << 10 : cpus <= 256 ? 384u << 10 : 128u << 10;
 }
 
+static void find_shapes(struct shape shapes[EVENT_MAX])
+{
+	for (unsigned type = 0; type < EVENT_MAX; type++) {
+		const struct event_info *info = &event_infos[type];
+
+		shapes[type].least = info->name ? (uint16_t)(sizeof(struct record) + info->bytes) : UINT16_MAX;
+		shapes[type].has_tail = info->tail != FIELD_KINDS;
+		shapes[type].is_state = info->categories & (STATE | META);
+	}
+}
+
 static int allocate(struct writer *writer, struct err *err)
 {
 	uint32_t cpus = writer->options.cpus;
 
+	find_shapes(writer->shapes);
 	writer->buffer_bytes = buffer_bytes_for(cpus);
 	writer->buffers = mmap(NULL, (size_t)cpus * writer->buffer_bytes, PROT_READ | PROT_WRITE,
 			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -171,8 +191,7 @@ int writer_create(const char *path, bool keep_old, const struct writer_options *
 
 /* ---- chunks ---- */
 
-/* Stable: by time, equal times as they came. A merge sort from the bottom, as
- * the entries are nearly in order. */
+/* Stable: by time, equal times as they came. A merge sort from the bottom. */
 static const struct entry **sort_entries(const struct entry **from, const struct entry **to, uint32_t n)
 {
 	for (uint32_t run = 1; run < n; run *= 2) {
@@ -192,6 +211,28 @@ static const struct entry **sort_entries(const struct entry **from, const struct
 	return from;
 }
 
+/* The same where a few stand some places too late, as what an interrupt wrote
+ * before the thread that it came into; false when it is more than that. */
+static bool insert_entries(const struct entry **entries, uint32_t n)
+{
+	uint32_t steps = n;
+
+	for (uint32_t i = 1; i < n; i++) {
+		const struct entry *entry = entries[i];
+		uint32_t at = i;
+
+		for (; at && entries[at - 1]->time_ns > entry->time_ns; at--) {
+			if (!steps--) {
+				entries[at] = entry;
+				return false;
+			}
+			entries[at] = entries[at - 1];
+		}
+		entries[at] = entry;
+	}
+	return true;
+}
+
 static uint32_t entry_bytes(const struct entry *entry)
 {
 	return (uint32_t)(sizeof(*entry) + event_infos[entry->type].bytes + entry->tail_length + 7) & ~7u;
@@ -199,13 +240,20 @@ static uint32_t entry_bytes(const struct entry *entry)
 
 static const struct entry **order_entries(struct writer *writer, const struct stream *stream)
 {
-	const unsigned char *at = stream->entries;
+	for (uint32_t i = 0; i < stream->count; i++)
+		writer->order[i] = (const struct entry *)(const void *)(stream->entries + stream->places[i]);
+	if (!stream->unsorted || insert_entries(writer->order, stream->count))
+		return writer->order;
+	return sort_entries(writer->order, writer->order_scratch, stream->count);
+}
 
-	for (uint32_t i = 0; i < stream->count; i++) {
-		writer->order[i] = (const struct entry *)(const void *)at;
-		at += entry_bytes(writer->order[i]);
-	}
-	return stream->unsorted ? sort_entries(writer->order, writer->order_scratch, stream->count) : writer->order;
+static uint32_t state_count(const struct writer *writer, const struct stream *stream)
+{
+	uint32_t count = 0;
+
+	for (unsigned type = 0; type < EVENT_MAX; type++)
+		count += writer->shapes[type].is_state ? stream->counts[type] : 0;
+	return count;
 }
 
 /* Writes the chunk that lies there, behind room for its fixed head. */
@@ -263,7 +311,7 @@ static int flush_stream(struct writer *writer, uint32_t cpu, struct err *err)
 	end = encode_head_rest(writer->encoder, &input, writer->packed + sizeof(head));
 	head.head_bytes = (uint32_t)(end - writer->packed);
 	head.count = stream->count;
-	head.state_count = stream->state_count;
+	head.state_count = state_count(writer, stream);
 	head.first_ns = stream->first_ns;
 	head.last_ns = stream->last_ns;
 	head.stream_before = stream->written;
@@ -276,13 +324,33 @@ static int flush_stream(struct writer *writer, uint32_t cpu, struct err *err)
 		return status;
 	}
 	stream->written += stream->count;
-	stream->used = stream->count = stream->state_count = 0;
+	stream->used = stream->count = 0;
 	stream->unsorted = false;
 	memset(stream->counts, 0, sizeof(stream->counts));
 	return 0;
 }
 
 /* ---- events in ---- */
+
+/* An entry more, which lies at the end of the buffer already. */
+static inline void take(struct writer *writer, struct stream *stream, const struct entry *entry, uint32_t bytes)
+{
+	uint64_t time_ns = entry->time_ns;
+
+	if (!stream->count) {
+		stream->first_ns = stream->last_ns = stream->added_ns = time_ns;
+	} else if (time_ns >= stream->added_ns) {
+		stream->last_ns = time_ns > stream->last_ns ? time_ns : stream->last_ns;
+	} else {
+		stream->unsorted = true;
+		stream->first_ns = time_ns < stream->first_ns ? time_ns : stream->first_ns;
+	}
+	stream->added_ns = time_ns;
+	stream->places[stream->count++] = stream->used;
+	stream->counts[entry->type]++;
+	stream->used += bytes;
+	writer->events += !writer->shapes[entry->type].is_state;
+}
 
 static int add(struct writer *writer, uint32_t cpu, const struct entry *from, const void *data, const char *tail,
 	       struct err *err)
@@ -302,19 +370,7 @@ static int add(struct writer *writer, uint32_t cpu, const struct entry *from, co
 	if (payload)
 		memcpy(entry + 1, data, payload);
 	memcpy((char *)(entry + 1) + payload, tail, entry->tail_length);
-	stream->used += bytes;
-	if (!stream->count || entry->time_ns < stream->first_ns)
-		stream->first_ns = entry->time_ns;
-	if (!stream->count || entry->time_ns > stream->last_ns)
-		stream->last_ns = entry->time_ns;
-	stream->unsorted |= stream->count && entry->time_ns < stream->added_ns;
-	stream->added_ns = entry->time_ns;
-	stream->counts[entry->type]++;
-	stream->count++;
-	if (event_infos[entry->type].categories & (STATE | META))
-		stream->state_count++;
-	else
-		writer->events++;
+	take(writer, stream, entry, bytes);
 	return 0;
 }
 
@@ -335,32 +391,86 @@ static uint16_t tail_bytes(enum field_kind kind, const char *tail, uint32_t room
 	return (uint16_t)(room && kind == FIELD_TEXTS ? room + 1 : room);
 }
 
+_Static_assert(sizeof(struct record) == sizeof(struct entry) && offsetof(struct record, size) == offsetof(struct entry, tail_length),
+	       "a record becomes an entry where it lies");
+
+/* Of records that lie at the end of the buffer, takes those that are whole and
+ * for which the chunk has room; the bytes of them. Ends before a malformed one. */
+static uint32_t take_records(struct writer *writer, struct stream *stream, uint32_t bytes)
+{
+	unsigned char *const from = stream->entries + stream->used, *at = from, *const end = from + bytes;
+
+	while ((size_t)(end - at) >= sizeof(struct entry) && stream->count < ENCODE_COUNT_LIMIT) {
+		struct entry *entry = (struct entry *)(void *)at;
+		uint32_t size = entry->tail_length, type = entry->type;
+
+		if (type >= EVENT_MAX || size < writer->shapes[type].least || size % 8 || size > (size_t)(end - at))
+			break;
+		entry->tail_length = 0;
+		if (writer->shapes[type].has_tail) {
+			uint32_t room = size - writer->shapes[type].least;
+			uint16_t tail = tail_bytes(event_infos[type].tail, entry_tail(entry), room);
+
+			if (tail > room) { /* a text without end */
+				entry->tail_length = (uint16_t)size;
+				break;
+			}
+			entry->tail_length = tail;
+		}
+		take(writer, stream, entry, size);
+		at += size;
+	}
+	return (uint32_t)(at - from);
+}
+
+#define PIECE_BYTES 16384u /* taken at once: it stays in the nearest cache */
+
+/* Copies what lies there into the stream's buffer; the bytes of records taken, 0 when
+ * the buffer has to be emptied first or the record is malformed. */
+static uint32_t add_piece(struct writer *writer, struct stream *stream, const unsigned char *at, uint64_t bytes)
+{
+	uint32_t piece = PIECE_BYTES, room = writer->buffer_bytes - stream->used;
+	struct record first;
+
+	if (bytes < sizeof(first) || room < sizeof(first) || stream->count == ENCODE_COUNT_LIMIT)
+		return 0;
+	memcpy(&first, at, sizeof(first));
+	piece = first.size > piece ? first.size : piece;
+	piece = piece > room ? room : piece;
+	piece = piece > bytes ? (uint32_t)bytes : piece;
+	memcpy(stream->entries + stream->used, at, piece);
+	return take_records(writer, stream, piece);
+}
+
+static int malformed(const unsigned char *at, uint64_t bytes, struct err *err)
+{
+	struct record record = { 0 };
+	const struct event_info *info;
+
+	memcpy(&record, at, bytes < sizeof(record) ? 0 : sizeof(record));
+	info = record.type < EVENT_MAX ? &event_infos[record.type] : NULL;
+	if (info && info->tail == FIELD_TEXTS && record.size <= bytes && record.size % 8 == 0 && record.size >= sizeof(record) + info->bytes)
+		return err_set(err, -EBADMSG, "a record of event '%s' has a text without end", info->name);
+	return err_set(err, -EBADMSG, "a record of type %u and %u bytes is malformed", record.type, record.size);
+}
+
 int writer_add(struct writer *writer, uint32_t cpu, const void *records, uint64_t bytes, struct err *err)
 {
 	const unsigned char *at = records, *end = at + bytes;
 	int status = check_cpu(writer, cpu, err);
 
 	while (!status && at < end) {
-		const struct record *record = (const struct record *)(const void *)at;
-		const struct event_info *info;
-		struct entry entry;
-		const char *tail;
+		struct stream *stream = &writer->streams[cpu];
+		uint32_t taken = add_piece(writer, stream, at, (uint64_t)(end - at));
 
-		if ((size_t)(end - at) < sizeof(*record) || record->size < sizeof(*record) || record->size % 8 ||
-		    record->size > end - at || record->type >= EVENT_MAX || !event_infos[record->type].name ||
-		    record->size - sizeof(*record) < event_infos[record->type].bytes)
-			return err_set(err, -EBADMSG, "a record of type %u and %u bytes is malformed",
-				       (size_t)(end - at) < sizeof(*record) ? 0 : record->type,
-				       (size_t)(end - at) < sizeof(*record) ? 0 : record->size);
-		info = &event_infos[record->type];
-		tail = (const char *)(record + 1) + info->bytes;
-		entry = (struct entry){ record->time_ns, record->tid, record->type,
-					tail_bytes(info->tail, tail, record->size - (uint32_t)sizeof(*record) - info->bytes) };
-		if (entry.tail_length && info->tail == FIELD_TEXTS &&
-		    tail + entry.tail_length > (const char *)at + record->size)
-			return err_set(err, -EBADMSG, "a record of event '%s' has a text without end", info->name);
-		status = add(writer, cpu, &entry, record + 1, tail, err);
-		at += record->size;
+		if (!taken && stream->count) {
+			/* there may have been no room */
+			status = flush_stream(writer, cpu, err);
+			taken = status ? 0 : add_piece(writer, stream, at, (uint64_t)(end - at));
+		}
+		if (!status && !taken)
+			return malformed(at, (uint64_t)(end - at), err);
+		at += taken;
 	}
 	return status;
 }
