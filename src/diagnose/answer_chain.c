@@ -5,6 +5,7 @@
 #include "base/map.h"
 #include "diagnose/answer.h"
 #include "diagnose/busy.h"
+#include "symbols/demangle.h"
 
 #define MANY_LINKS 24      /* of more, short ones are not shown */
 /* A stay this short, between two of the same thread, says nothing by itself. */
@@ -88,13 +89,25 @@ static void link_evidence(const struct describer *d, const struct piece *p, cons
 	link->evidence = evidence;
 }
 
+/* The kernel's first own function of an interrupt: what it calls is not what the
+ * thread was doing. */
+static bool begins_interrupt(const char *function)
+{
+	return !strcmp(function, "asm_common_interrupt") || !strncmp(function, "asm_sysvec_", 11) || !strcmp(function, "asm_exc_nmi") ||
+	       !strcmp(function, "el0t_64_irq") || !strcmp(function, "el1h_64_irq");
+}
+
 /* The heaviest path, innermost first. */
 static const char *const *busy_frames(const struct describer *d, const struct busy *busy)
 {
 	const char **frames = arena_array(d->arena, const char *, DIAGNOSIS_MAX_FRAMES + 1);
-	unsigned count = 0;
+	unsigned count = 0, depth = 0;
 
-	for (unsigned i = busy->depth; i-- > 0 && count < DIAGNOSIS_MAX_FRAMES; ) {
+	while (depth < busy->depth && !begins_interrupt(busy->path[depth].function))
+		depth++;
+	if (!depth)
+		depth = busy->depth;
+	for (unsigned i = depth; i-- > 0 && count < DIAGNOSIS_MAX_FRAMES; ) {
 		const struct busy_frame *f = &busy->path[i];
 
 		frames[count++] = f->function[0] && f->module[0] ? arena_printf(d->arena, "%s (%s)", f->text, f->module)
@@ -204,7 +217,7 @@ static const char *wait_words(const struct describer *d, const struct episode *e
 	if (episode->slices > 2)
 		words = arena_printf(d->arena, "%s again and again, %u times, every %s", words, episode->slices,
 				     describe_time(d->arena, (episode->end_ns - episode->start_ns) / episode->slices));
-	return place.function ? arena_printf(d->arena, "%s, in %s", words, place.function) : words;
+	return place.function ? arena_printf(d->arena, "%s, in %s", words, demangle_brief(d->arena, place.function)) : words;
 }
 
 /* On a busy machine a computing thread stands in the queue for most of the time. */
@@ -226,7 +239,8 @@ static const char *spinning_words(const struct describer *d, uint32_t thread, co
 	struct actor place = { .thread = thread };
 
 	describe_busy(d, g->start_ns, g->end_ns, &place);
-	return place.function ? arena_printf(d->arena, "spinning in %s, giving up the processor again and again", place.function)
+	return place.function ? arena_printf(d->arena, "spinning in %s, giving up the processor again and again",
+					     demangle_brief(d->arena, place.function))
 			      : "spinning, giving up the processor again and again";
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "diagnose/answer.h"
+#include "symbols/demangle.h"
 
 static const char *escaped(struct arena *arena, const char *text)
 {
@@ -41,7 +42,7 @@ const char *answer_quota(struct arena *arena, const struct starved *starved)
 void answer_place(struct arena *arena, struct buf *buf, const struct actor *a)
 {
 	if (a->function)
-		buf_printf(buf, " in %s", escaped(arena, a->function));
+		buf_printf(buf, " in %s", escaped(arena, demangle_brief(arena, a->function)));
 	if (a->function && a->module && !strstr(a->function, a->module))
 		buf_printf(buf, " (%s)", escaped(arena, a->module));
 	if (a->file) {
@@ -50,7 +51,7 @@ void answer_place(struct arena *arena, struct buf *buf, const struct actor *a)
 		buf_printf(buf, " at %s:%" PRIu32, escaped(arena, slash ? slash + 1 : a->file), a->line);
 	}
 	if (a->inner)
-		buf_printf(buf, ", below it %s", escaped(arena, a->inner));
+		buf_printf(buf, ", below it %s", escaped(arena, demangle_brief(arena, a->inner)));
 }
 
 static void tell_verdict(const struct describer *d, const struct diagnosis *g, struct buf *buf)
@@ -82,6 +83,15 @@ static void tell_path(const struct describer *d, const struct diagnosis *g, stru
 			buf_printf(buf, " (event %" PRIu64 ")", next->event);
 		buf_text(buf, ".");
 	}
+}
+
+/* What a thread did, without the function that was just named. */
+static const char *without_place(struct arena *arena, const char *words, const char *function)
+{
+	const char *place = function ? arena_printf(arena, ", in %s", demangle_brief(arena, function)) : "";
+	size_t length = strlen(words), tail = strlen(place);
+
+	return tail && length > tail && !strcmp(words + length - tail, place) ? arena_strndup(arena, words, length - tail) : words;
 }
 
 static void tell_culprit(const struct describer *d, const struct diagnosis *g, struct buf *buf)
@@ -121,7 +131,8 @@ static void tell_culprit(const struct describer *d, const struct diagnosis *g, s
 	if (c->object && !strcmp(c->object, "the processor"))
 		buf_printf(buf, ", which had the processor that %s needed", last ? answer_who(d->arena, &last->actor) : "it");
 	else if (last && last->actor.thread == c->thread && last->words[0])
-		buf_printf(buf, ", %s for %s of that time", escaped(d->arena, last->words), describe_time(d->arena, last->ns));
+		buf_printf(buf, ", %s for %s of that time", escaped(d->arena, without_place(d->arena, last->words, c->function)),
+			   describe_time(d->arena, last->ns));
 	if (c->share)
 		buf_printf(buf, ", %u %% of its processor time there", c->share);
 	buf_printf(buf, "; it is %s.", c->thread == g->victim.thread ? "the victim itself"

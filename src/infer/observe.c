@@ -189,6 +189,13 @@ static void on_sight(struct run *run, struct watched *watched, uint64_t time, en
 	observed_sight(&watched->thread, &run->rules, &sight, hold);
 }
 
+static void end_thread(struct run *run, struct watched *watched, uint64_t time)
+{
+	if (watched->wanted && !watched->ended)
+		observed_close(&watched->thread, &run->rules, time, true);
+	watched->ended = true;
+}
+
 static void on_switch(struct run *run, const struct event *e)
 {
 	const struct event_switch *s = event_as(e, switch);
@@ -197,6 +204,9 @@ static void on_switch(struct run *run, const struct event *e)
 	if (e->tid) {
 		watched = thread_of(run, e->tid, e->time);
 		on_sight(run, watched, e->time, s->state == TASK_STATE_running ? SIGHT_off : SIGHT_out, e);
+		/* Of some, such as the recorder's helpers, there is no other word of their end. */
+		if (s->state == TASK_STATE_dead)
+			end_thread(run, watched, e->time);
 	}
 	if (s->next) {
 		watched = thread_of(run, s->next, e->time);
@@ -295,10 +305,7 @@ static void on_event(struct run *run, const struct event *e)
 		on_exec(run, e);
 		return;
 	case EVENT_exit:
-		watched = thread_of(run, e->tid, e->time);
-		if (watched->wanted && !watched->ended)
-			observed_close(&watched->thread, &run->rules, e->time, true);
-		watched->ended = true;
+		end_thread(run, thread_of(run, e->tid, e->time), e->time);
 		return;
 	case EVENT_gap:
 		run->observer->counts.gaps++;

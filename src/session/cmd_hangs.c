@@ -1,11 +1,9 @@
 /* argus hangs: the stretches in which threads did not do what they should. */
 #include <errno.h>
-#include <inttypes.h>
-#include <string.h>
 
 #include "base/json.h"
-#include "diagnose/answer.h"
 #include "session/command.h"
+#include "session/hang_list.h"
 #include "session/session.h"
 
 static const struct option_spec hangs_options_list[] = {
@@ -38,23 +36,6 @@ static void put_json(const struct session *session, const struct hang *hangs, si
 	buf_char(buf, '\n');
 }
 
-static void put_text(struct arena *arena, const struct session *session, const struct hang *hangs, size_t count,
-		     struct buf *buf)
-{
-	uint64_t start = trace_summary(session->trace)->start_ns;
-
-	if (!count)
-		buf_text(buf, "no hang found\n");
-	for (size_t i = 0; i < count; i++) {
-		const struct thread *t = &session->tables->threads[hangs[i].thread];
-		struct actor actor = { .pid = t->pid, .tid = t->tid,
-				       .comm = tables_comm(session->tables, hangs[i].thread, hangs[i].end_ns) };
-
-		buf_printf(buf, "%2zu  at %9.3f s  for %8.3f s  %s: %s\n", i + 1, (double)(hangs[i].start_ns - start) / 1e9,
-			   (double)(hangs[i].end_ns - hangs[i].start_ns) / 1e9, answer_who(arena, &actor), hangs[i].reason);
-	}
-}
-
 static int run_hangs(struct command_context *context, struct err *err)
 {
 	struct hangs_options options = {
@@ -79,7 +60,7 @@ static int run_hangs(struct command_context *context, struct err *err)
 		if (options_has(context->options, "json"))
 			put_json(&session, hangs, count, &buf);
 		else
-			put_text(context->arena, &session, hangs, count, &buf);
+			hang_list(context->arena, &session, hangs, count, &buf);
 		r = sink_buf(context->out, &buf);
 		buf_done(&buf);
 	}

@@ -97,6 +97,7 @@ static void as_text(struct buf *buf, struct command_context *context, const stru
 	const struct observe_counts *counts = &p->profile->observer.counts;
 	bool by_total = options_has(context->options, "inclusive");
 	const char *function = p->profile->instances.function;
+	size_t contexts = p->profile->contexts.nodes.length - 1 - p->profile->contexts.programs.length;
 
 	if (function) {
 		report_instances_text(buf, p->profile, trace_summary(p->trace)->start_ns);
@@ -104,11 +105,11 @@ static void as_text(struct buf *buf, struct command_context *context, const stru
 			buf_text(buf, "no call of it was seen\n");
 		return;
 	}
-	buf_printf(buf, "%" PRIu64 " stacks of %u thread%s in ", counts->stacks, counts->threads,
+	buf_printf(buf, "%" PRIu64 " stack%s of %u thread%s in ", counts->stacks, counts->stacks == 1 ? "" : "s", counts->threads,
 		   counts->threads == 1 ? "" : "s");
 	report_duration(buf, (int64_t)(counts->to_ns - counts->from_ns));
-	buf_printf(buf, ": %" PRIu64 " calls told apart in %zu contexts; %s ", p->profile->tree.instances,
-		   p->profile->contexts.nodes.length - 1 - p->profile->contexts.programs.length,
+	buf_printf(buf, ": %" PRIu64 " call%s told apart in %zu context%s; %s ", p->profile->tree.instances,
+		   p->profile->tree.instances == 1 ? "" : "s", contexts, contexts == 1 ? "" : "s",
 		   report->time == RANK_cpu ? "on the processor" : report->time == RANK_wait ? "waiting" : "in all");
 	report_duration(buf, (int64_t)report->all_ns);
 	buf_text(buf, "\n\n");

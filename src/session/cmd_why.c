@@ -12,7 +12,7 @@
 #define EXIT_NO_HANG 3
 
 static const struct option_spec why_options[] = {
-	{ "hang", 0, OPTION_NUMBER, "N", "the Nth hang as `argus hangs` lists them", .least = 1 },
+	{ "hang", 0, OPTION_NUMBER, "N", "the Nth hang as `argus hangs` lists them; with --pid, --at or --mark the Nth of those", .least = 1 },
 	{ "pid", 'p', OPTION_NUMBER, "PID", "the worst hang of this process", .least = 1, .most = OPTION_PID_MOST },
 	{ "at", 0, OPTION_TEXT, "TIME", "the hang at this time: seconds since the start, @ns, or the time of day" },
 	{ "mark", 0, OPTION_TEXT, "TEXT", "the hang at, or last before, this mark" },
@@ -25,7 +25,7 @@ static const struct option_spec why_options[] = {
 };
 
 static const struct option_rule why_rules[] = {
-	{ .one_of = "hang at mark tid" }, { .one_of = "pid tid" }, { .one_of = "hang from" }, { .one_of = "hang to" },
+	{ .one_of = "at mark tid" }, { .one_of = "hang tid" }, { .one_of = "pid tid" }, { .one_of = "hang from" }, { .one_of = "hang to" },
 	{ .one_of = "at from" }, { .one_of = "at to" }, { .one_of = "mark from" }, { .one_of = "mark to" },
 	{ .option = "from", .without = "tid pid" }, { .option = "to", .without = "tid pid" }, { 0 }
 };
@@ -33,8 +33,8 @@ static const struct option_rule why_rules[] = {
 static int run_why(struct command_context *context, struct err *err)
 {
 	struct session session, base = { 0 };
-	const struct diagnosis *diagnosis = NULL;
 	struct why_question question;
+	struct why_reply reply = { 0 };
 	struct buf buf;
 	int r;
 
@@ -45,17 +45,21 @@ static int run_why(struct command_context *context, struct err *err)
 	if (question.base_path)
 		r = session_open(question.base_path, &base, err);
 	if (!r)
-		r = why_ask(context->arena, &session, question.base_path ? &base : NULL, &question, &diagnosis, err);
+		r = why_ask(context->arena, &session, question.base_path ? &base : NULL, &question, &reply, err);
 	if (!r) {
 		buf_init(&buf);
 		if (options_has(context->options, "json"))
-			why_json(&session, diagnosis, &buf);
+			why_json(&session, reply.diagnosis, &buf);
 		else
-			why_text(context->arena, &session, diagnosis, &buf);
+			why_text(context->arena, &session, reply.diagnosis, context->out->width, &buf);
 		r = sink_buf(context->out, &buf);
+		buf_clear(&buf);
+		why_others_text(context->arena, &session, &reply, &buf);
+		if (!r && buf.length)
+			sink_buf(context->notes, &buf);
 		buf_done(&buf);
 	}
-	if (!r && diagnosis->verdict == VERDICT_NONE)
+	if (!r && reply.diagnosis->verdict == VERDICT_NONE)
 		r = EXIT_NO_HANG;
 	if (question.base_path)
 		session_close(&base);

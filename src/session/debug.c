@@ -1,5 +1,4 @@
-/* The interactive session, see debug.h: its verbs, and those about hangs, answers
- * and knowledge. */
+/* The interactive session, see debug.h: its verbs, and those about hangs and answers. */
 #include "session/debug.h"
 
 #include <ctype.h>
@@ -10,72 +9,61 @@
 
 #include "base/options.h"
 #include "diagnose/answer.h"
+#include "session/hang_list.h"
 #include "session/why.h"
 
-static debug_run run_help, run_hangs, run_why, run_show, run_next, run_correct, run_idle, run_name, run_undo, run_knowledge,
-	run_save, run_load, run_history, run_quit;
+#define OTHERS_SHOWN 5
 
-#define FILES "*"
+static debug_run run_help, run_hangs, run_why, run_show, run_next, run_history, run_quit;
 
-static const struct verb {
-	const char *name;
-	const char *arguments;
-	debug_run *run;
-	const char *help;
-	const char *words;   /* that may follow, for completion; NULL none, FILES: a file's name */
-} verbs[] = {
-	{ "hangs", "", run_hangs, "list the hangs, the worst first" },
+#define PARTS "chain path others plan circle trigger"
+
+/* `words` may follow, for completion: as they are, or a thing of the trace (debug_complete.h). */
+static const struct debug_verb verbs[] = {
+	{ "hangs", "", run_hangs, "list the hangs, the worst first", NULL, "hangs" },
 	{ "why", "[N | pid PID | at TIME | mark TEXT | tid TID FROM TO]", run_why, "explain a hang; the worst without a word",
-	  "pid at mark tid" },
-	{ "show", "[chain | path | others | plan | circle | trigger]", run_show, "the answer, or a part of it",
-	  "chain path others plan circle trigger" },
-	{ "next", "", run_next, "the culprit of the culprit: ask why it was as it was" },
-	{ "here", "[TID TIME]", debug_here, "where one stands on the slice, or go to a thread at a time" },
-	{ "back", "[N]", debug_back, "a step back: to what made the thread run; N chooses where it forks" },
-	{ "forward", "[N]", debug_forward, "a step forward: to what the thread set off" },
-	{ "slice", "[back | forward]", debug_slice, "the places gone through so far; or a step", "back forward" },
+	  "pid at mark tid <hang>", "why 2; why pid 1234; why at 12.5; why mark frozen; why tid 1234 12.5 14" },
+	{ "show", "[chain | path | others | plan | circle | trigger]", run_show, "the answer, or a part of it", PARTS,
+	  "show path; show others" },
+	{ "next", "", run_next, "the culprit of the culprit: ask why it was as it was", NULL, "why; next" },
+	{ "here", "[TID TIME]", debug_here, "where one stands on the slice, or go to a thread at a time", "<tid>", "here 1234 12.5" },
+	{ "back", "[N]", debug_back, "a step back: to what made the thread run; N chooses where it forks", NULL, "back; back 2" },
+	{ "forward", "[N]", debug_forward, "a step forward: to what the thread set off", NULL, "forward; forward 2" },
+	{ "slice", "[back | forward]", debug_slice, "the places gone through so far; or a step", "back forward", "slice back; slice" },
 	{ "similar", "[WORD...]", debug_similar, "waits like the one one stands at that ended well",
-	  "place object result types all by=" },
-	{ "baseline", "[FILE | none]", debug_baseline, "another trace, in which all went well", FILES },
-	{ "diff", "[N]", debug_diff, "how the Nth similar wait was ended, and who did not do so this time" },
-	{ "search", "TEXT", debug_search, "threads and objects with the text in their names" },
-	{ "events", "[FROM TO [TID]]", debug_events, "events of a stretch; of the hang's without words" },
-	{ "event", "NUMBER", debug_event, "one event, with its stacks" },
-	{ "stack", "", debug_stack, "the stack where one stands" },
-	{ "timeline", "[COLUMNS]", debug_timeline, "what each thread of the answer did, over the window" },
-	{ "threads", "[TEXT]", debug_threads, "threads, with their processor time" },
-	{ "cut", "EVENT EVENT", run_correct, "the first event did not cause the second" },
-	{ "keep", "EVENT EVENT", run_correct, "it did, whatever a rule says" },
-	{ "join", "EVENT EVENT", run_correct, "the first event made the second one's thread go on" },
-	{ "boundary", "EVENT", run_correct, "at the event something new begins" },
-	{ "idle", "EVENT", run_idle, "the wait that the event begins, and its like, are harmless" },
-	{ "flag", "ADDRESS NAME", run_name, "name a shared flag" },
-	{ "object", "OBJECT NAME", run_name, "name an object (its number)" },
-	{ "undo", "", run_undo, "take the last correction back" },
-	{ "knowledge", "", run_knowledge, "the corrections" },
-	{ "save", "[FILE]", run_save, "keep the corrections beside the trace, or in a file", FILES },
-	{ "load", "FILE", run_load, "add the corrections in a file", FILES },
-	{ "history", "", run_history, "the lines given so far" },
-	{ "help", "[VERB]", run_help, "this list" },
-	{ "quit", "", run_quit, "leave" },
+	  "place object result types all by=", "similar; similar place object" },
+	{ "baseline", "[FILE | none]", debug_baseline, "another trace, in which all went well", "<file>", "baseline good.trace; why" },
+	{ "diff", "[N]", debug_diff, "how the Nth similar wait was ended, and who did not do so this time", NULL, "similar; diff 1" },
+	{ "search", "TEXT", debug_search, "threads, objects and marks with the text in their names", "<name>", "search nginx" },
+	{ "threads", "[TEXT]", debug_threads, "threads, with what they ran, queued and waited", "<name>", "threads nginx" },
+	{ "waits", "[TID [FROM TO]]", debug_waits, "a thread's waits: how long, on what, who ended them", "<tid>",
+	  "waits; waits 1234; waits 1234 12.5 14" },
+	{ "events", "[FROM TO [TID]]", debug_events, "events of a stretch; of the hang's without words", NULL,
+	  "events; events 12.5 12.6; events 12.5 14 1234" },
+	{ "event", "NUMBER", debug_event, "one event, with its stacks", "<event>", "event 4711" },
+	{ "stack", "", debug_stack, "the stack where one stands", NULL, "stack" },
+	{ "timeline", "[COLUMNS]", debug_timeline, "what each thread of the answer did, over the window", NULL, "timeline; timeline 120" },
+	{ "cut", "EVENT EVENT", debug_correct, "the first event did not cause the second", "<event>", "cut 4711 4712" },
+	{ "keep", "EVENT EVENT", debug_correct, "it did, whatever a rule says", "<event>", "keep 4711 4712" },
+	{ "join", "EVENT EVENT", debug_correct, "the first event made the second one's thread go on", "<event>", "join 4711 4712" },
+	{ "boundary", "EVENT", debug_correct, "at the event something new begins", "<event>", "boundary 4711" },
+	{ "idle", "EVENT", debug_idle, "the wait that the event begins, and its like, are harmless", "<event>", "idle 4711" },
+	{ "flag", "ADDRESS NAME", debug_name, "name a shared flag", NULL, "flag 0x7f00a0 ready" },
+	{ "object", "OBJECT NAME", debug_name, "name an object, given as events show it", "<object>", "object futex:7f00a0 cache_lock" },
+	{ "undo", "", debug_undo, "take the last correction back", NULL, "undo" },
+	{ "knowledge", "", debug_knowledge, "the corrections", NULL, "knowledge" },
+	{ "save", "[FILE]", debug_save, "keep the corrections beside the trace, or in a file", "<file>", "save; save mine.know" },
+	{ "load", "FILE", debug_load, "add the corrections in a file", "<file>", "load mine.know" },
+	{ "history", "", run_history, "the lines given so far", NULL, "history" },
+	{ "help", "[VERB]", run_help, "this list, or more of one verb", "<verb>", "help why" },
+	{ "quit", "", run_quit, "leave", NULL, "quit" },
 };
 
 #define VERBS (sizeof(verbs) / sizeof(*verbs))
 
-const char *debug_verb_name(size_t index)
+const struct debug_verb *debug_verb(size_t index)
 {
-	return index < VERBS ? verbs[index].name : NULL;
-}
-
-const char *debug_verb_words(const char *verb, bool *ret_files)
-{
-	*ret_files = false;
-	for (size_t i = 0; i < VERBS; i++)
-		if (!strcmp(verbs[i].name, verb) && verbs[i].words) {
-			*ret_files = !strcmp(verbs[i].words, FILES);
-			return *ret_files ? "" : verbs[i].words;
-		}
-	return "";
+	return index < VERBS ? &verbs[index] : NULL;
 }
 
 int debug_open(struct debug *debug, const char *path, struct err *err)
@@ -127,19 +115,27 @@ int debug_need_answer(const struct debug *debug, struct err *err)
 
 static int run_help(struct debug *debug, const struct debug_words *words, struct buf *out, struct err *err)
 {
+	size_t length = words->count > 1 ? strlen(words->items[1]) : 0;
+
 	(void)debug;
-	for (size_t i = 0; i < VERBS; i++)
-		if (words->count < 2 || !strcmp(words->items[1], verbs[i].name))
+	for (size_t i = 0; i < VERBS; i++) {
+		if (words->count > 1 && strncmp(verbs[i].name, words->items[1], length))
+			continue;
+		if (words->count < 2)
 			buf_printf(out, "  %-10s %-42s %s\n", verbs[i].name, verbs[i].arguments, verbs[i].help);
+		else
+			buf_printf(out, "%s%s%s\n    %s\n    as in: %s\n", verbs[i].name, *verbs[i].arguments ? " " : "",
+				   verbs[i].arguments, verbs[i].help, verbs[i].example);
+	}
 	if (words->count < 2)
 		buf_text(out, "Times are seconds since the trace's start (12.5), @nanoseconds, or the time of day (14:03:07).\n"
-			      "A verb may be shortened as long as it is clear.\n");
+			      "A verb may be shortened as long as it is clear; `help VERB` gives examples.\n");
 	return out->length ? 0 : err_set(err, -EINVAL, "no verb '%s'; `help` lists them", words->items[1]);
 }
 
 /* ---- hangs and answers ---- */
 
-static void find_hangs(struct debug *debug)
+void debug_find_hangs(struct debug *debug)
 {
 	struct hangs_options options = { .root_pid = debug->session.root_pid };
 
@@ -153,35 +149,36 @@ static int run_hangs(struct debug *debug, const struct debug_words *words, struc
 {
 	(void)words;
 	(void)err;
-	find_hangs(debug);
-	if (!debug->hang_count)
-		buf_text(out, "no hang found\n");
-	for (size_t i = 0; i < debug->hang_count; i++) {
-		const struct hang *h = &debug->hangs[i];
-
-		buf_printf(out, "%2zu  at %9.3f s  for %8.3f s  %s: %s\n", i + 1, debug_seconds(debug, h->start_ns),
-			   (double)(h->end_ns - h->start_ns) / 1e9, debug_who(debug, h->thread, h->end_ns), h->reason);
-	}
+	debug_find_hangs(debug);
+	hang_list(&debug->arena, &debug->session, debug->hangs, debug->hang_count, out);
 	return 0;
 }
 
 /* The answer to the request, and the slice begins at the victim. */
-static void answer(struct debug *debug, struct buf *out)
+void debug_answer(struct debug *debug, struct buf *out)
 {
 	debug->request.base = debug_base(debug);
 	debug->diagnosis = diagnose(&debug->arena, debug->session.diagnoser, &debug->request);
 	vec_clear(&debug->slice);
 	vec_push(&debug->slice, ((struct debug_place){ debug->request.thread, debug->request.to_ns }));
 	if (out)
-		why_text(&debug->arena, &debug->session, debug->diagnosis, out);
+		why_text(&debug->arena, &debug->session, debug->diagnosis, debug->width, out);
 }
 
-static int read_number(const char *text, uint64_t *ret_number, struct err *err)
+int debug_number(const char *text, uint64_t *ret_number, struct err *err)
 {
 	return parse_number(text, ret_number) ? err_set(err, -EINVAL, "'%s' is not a number", text) : 0;
 }
 
-static const char *join_words(struct debug *debug, const struct debug_words *words, unsigned from)
+int debug_usage(const struct debug_words *words, struct err *err)
+{
+	for (size_t i = 0; i < VERBS; i++)
+		if (!strcmp(verbs[i].name, words->items[0]))
+			return err_set(err, -EINVAL, "usage: %s %s (as in: %s)", verbs[i].name, verbs[i].arguments, verbs[i].example);
+	return -EINVAL;
+}
+
+const char *debug_join_words(struct debug *debug, const struct debug_words *words, unsigned from)
 {
 	const char *text = words->items[from];
 
@@ -190,34 +187,49 @@ static const char *join_words(struct debug *debug, const struct debug_words *wor
 	return text;
 }
 
+/* A hang under the number that `hangs` gives it. */
+static void put_other(struct debug *debug, const struct hang *hang, struct buf *out)
+{
+	debug_find_hangs(debug);
+	for (size_t i = 0; i < debug->hang_count; i++)
+		if (debug->hangs[i].thread == hang->thread && debug->hangs[i].start_ns == hang->start_ns) {
+			hang_list_line(&debug->arena, &debug->session, debug->hangs, i, out);
+			return;
+		}
+	buf_printf(out, " -  at %9.3f s  for %8.3f s  %s: %s\n", debug_seconds(debug, hang->start_ns),
+		   (double)(hang->end_ns - hang->start_ns) / 1e9, debug_who(debug, hang->thread, hang->end_ns), hang->reason);
+}
+
 static int run_why(struct debug *debug, const struct debug_words *words, struct buf *out, struct err *err)
 {
 	struct why_question question = { 0 };
-	const struct diagnosis *found = NULL;
+	struct why_reply reply = { 0 };
+	const struct diagnosis *found;
 	uint64_t number;
 	int r = 0;
 
 	if (words->count == 2) {
-		r = read_number(words->items[1], &question.hang, err);
+		r = debug_number(words->items[1], &question.hang, err);
 	} else if (words->count == 3 && !strcmp(words->items[1], "pid")) {
-		r = read_number(words->items[2], &number, err);
+		r = debug_number(words->items[2], &number, err);
 		question.pid = r ? 0 : (uint32_t)number;
 	} else if (words->count == 3 && !strcmp(words->items[1], "at")) {
 		question.at = words->items[2];
 	} else if (words->count > 2 && !strcmp(words->items[1], "mark")) {
-		question.mark = join_words(debug, words, 2);
+		question.mark = debug_join_words(debug, words, 2);
 	} else if (words->count == 5 && !strcmp(words->items[1], "tid")) {
-		r = read_number(words->items[2], &number, err);
+		r = debug_number(words->items[2], &number, err);
 		question.tid = r ? 0 : (uint32_t)number;
 		question.from = words->items[3];
 		question.to = words->items[4];
 	} else if (words->count > 1) {
-		r = err_set(err, -EINVAL, "why [N | pid PID | at TIME | mark TEXT | tid TID FROM TO]");
+		r = debug_usage(words, err);
 	}
 	if (!r)
-		r = why_ask(&debug->arena, &debug->session, debug->base.trace ? &debug->base : NULL, &question, &found, err);
+		r = why_ask(&debug->arena, &debug->session, debug->base.trace ? &debug->base : NULL, &question, &reply, err);
 	if (r)
 		return r;
+	found = reply.diagnosis;
 	if (found->verdict == VERDICT_NONE) {
 		buf_printf(out, "%s\n", found->text);
 		return 0;
@@ -226,7 +238,12 @@ static int run_why(struct debug *debug, const struct debug_words *words, struct 
 	debug->request = (struct diagnose_request){ found->victim.thread, found->start_ns, found->end_ns, NULL };
 	vec_clear(&debug->slice);
 	vec_push(&debug->slice, ((struct debug_place){ found->victim.thread, found->end_ns }));
-	why_text(&debug->arena, &debug->session, found, out);
+	why_text(&debug->arena, &debug->session, found, debug->width, out);
+	if (reply.hang_count > 1 && (question.pid || question.at || question.mark)) {
+		buf_text(out, "\nOthers that this may have meant:\n");
+		for (size_t i = 1; i < reply.hang_count && i < OTHERS_SHOWN; i++)
+			put_other(debug, &reply.hangs[i], out);
+	}
 	return 0;
 }
 
@@ -257,16 +274,36 @@ static void show_deeds(struct debug *debug, const struct deed *deeds, size_t cou
 			   deeds[i].words, deeds[i].event, deeds[i].confidence);
 }
 
+/* A part's whole name, from its first letters. */
+static int find_part(const char *word, const char **ret_part, struct err *err)
+{
+	static const char *const parts[] = { "chain", "path", "others", "plan", "circle", "trigger" };
+	const char *found = NULL;
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
+		if (!strncmp(parts[i], word, strlen(word))) {
+			if (found)
+				return err_set(err, -EINVAL, "'%s' may be %s or %s", word, found, parts[i]);
+			found = parts[i];
+		}
+	if (!found)
+		return err_set(err, -EINVAL, "no part '%s': %s", word, PARTS);
+	*ret_part = found;
+	return 0;
+}
+
 static int run_show(struct debug *debug, const struct debug_words *words, struct buf *out, struct err *err)
 {
 	const struct diagnosis *g = debug->diagnosis;
-	const char *part = words->count > 1 ? words->items[1] : "";
+	const char *part = "";
 	int r = debug_need_answer(debug, err);
 
+	if (!r && words->count > 1)
+		r = find_part(words->items[1], &part, err);
 	if (r)
 		return r;
 	if (!part[0] || !strcmp(part, "chain")) {
-		why_text(&debug->arena, &debug->session, g, out);
+		why_text(&debug->arena, &debug->session, g, debug->width, out);
 	} else if (!strcmp(part, "path")) {
 		show_path(debug, out);
 	} else if (!strcmp(part, "others")) {
@@ -282,8 +319,6 @@ static int run_show(struct debug *debug, const struct debug_words *words, struct
 		why_plan_text(g, out);
 		if (!g->plan_count)
 			buf_text(out, "nothing more needs to be recorded\n");
-	} else {
-		return err_set(err, -EINVAL, "no part '%s': chain, path, others, plan, circle, trigger", part);
 	}
 	return 0;
 }
@@ -301,134 +336,7 @@ static int run_next(struct debug *debug, const struct debug_words *words, struct
 		return err_set(err, -ENOENT, "the culprit is %s: there is nothing behind it",
 			       culprit ? "the victim itself" : "no thread");
 	debug->request.thread = culprit;
-	answer(debug, out);
-	return 0;
-}
-
-/* ---- knowledge ---- */
-
-void debug_answer_again(struct debug *debug, struct buf *out)
-{
-	debug->hangs_known = false;
-	if (!debug->diagnosis)
-		return;
-	answer(debug, NULL);
-	buf_printf(out, "The answer is now: %s\n", debug->diagnosis->text);
-}
-
-static int learn(struct debug *debug, const char *statement, struct buf *out, struct err *err)
-{
-	struct err undone;
-	int r = knowledge_add(&debug->knowledge, statement, err);
-
-	if (r)
-		return r;
-	r = knowledge_apply(&debug->knowledge, debug->session.scene, err);
-	if (r) {
-		/* What cannot be applied is not kept. */
-		knowledge_undo(&debug->knowledge, &undone);
-		knowledge_apply(&debug->knowledge, debug->session.scene, &undone);
-		return r;
-	}
-	debug_answer_again(debug, out);
-	return 0;
-}
-
-static int run_correct(struct debug *debug, const struct debug_words *words, struct buf *out, struct err *err)
-{
-	bool boundary = words->items[0][0] == 'b', join = words->items[0][0] == 'j';
-	uint64_t from, to = 0;
-	int r;
-
-	if (words->count != (boundary ? 2u : 3u))
-		return err_set(err, -EINVAL, "the numbers of %s are wanted", boundary ? "one event" : "two events");
-	r = read_number(words->items[1], &from, err);
-	if (!r && !boundary)
-		r = read_number(words->items[2], &to, err);
-	if (r)
-		return r;
-	if (boundary)
-		return learn(debug, arena_printf(&debug->arena, "boundary at %" PRIu64 ";", from), out, err);
-	return learn(debug, arena_printf(&debug->arena, "%s%s %" PRIu64 " -> %" PRIu64 ";", words->items[0],
-					 join ? "" : " edge", from, to), out, err);
-}
-
-static int run_idle(struct debug *debug, const struct debug_words *words, struct buf *out, struct err *err)
-{
-	uint64_t event;
-
-	if (words->count != 2)
-		return err_set(err, -EINVAL, "the number of the event that begins the wait is wanted");
-	if (read_number(words->items[1], &event, err))
-		return -EINVAL;
-	return learn(debug, arena_printf(&debug->arena, "idle wait %" PRIu64 ";", event), out, err);
-}
-
-static int run_name(struct debug *debug, const struct debug_words *words, struct buf *out, struct err *err)
-{
-	uint64_t object;
-
-	if (words->count != 3)
-		return err_set(err, -EINVAL, "%s %s NAME", words->items[0], words->items[0][0] == 'f' ? "ADDRESS" : "OBJECT");
-	if (read_number(words->items[1], &object, err))
-		return -EINVAL;
-	return learn(debug, arena_printf(&debug->arena, "flag %s at 0x%" PRIx64 ";", words->items[2], object), out, err);
-}
-
-static int run_undo(struct debug *debug, const struct debug_words *words, struct buf *out, struct err *err)
-{
-	int r = knowledge_undo(&debug->knowledge, err);
-
-	(void)words;
-	if (!r)
-		r = knowledge_apply(&debug->knowledge, debug->session.scene, err);
-	if (!r)
-		debug_answer_again(debug, out);
-	return r;
-}
-
-static int run_knowledge(struct debug *debug, const struct debug_words *words, struct buf *out, struct err *err)
-{
-	const struct knowledge *k = &debug->knowledge;
-
-	(void)words;
-	(void)err;
-	for (size_t i = 0; i < k->statements.length; i++)
-		buf_printf(out, "%2zu  %s%s\n", i + 1, k->statements.items[i], i < k->saved ? "" : "   (not saved)");
-	if (!k->statements.length)
-		buf_text(out, "nothing yet: cut, keep, join, boundary, flag, object and idle add to it\n");
-	return 0;
-}
-
-static int run_save(struct debug *debug, const struct debug_words *words, struct buf *out, struct err *err)
-{
-	const char *path = words->count > 1 ? words->items[1] : NULL;
-	int r = knowledge_save(&debug->knowledge, path, err);
-
-	if (!r)
-		buf_printf(out, "%zu statements in %s\n", debug->knowledge.statements.length,
-			   path ? path : debug->knowledge.path);
-	return r;
-}
-
-static int run_load(struct debug *debug, const struct debug_words *words, struct buf *out, struct err *err)
-{
-	size_t before = debug->knowledge.statements.length;
-	struct err undone;
-	int r;
-
-	if (words->count != 2)
-		return err_set(err, -EINVAL, "load FILE");
-	r = knowledge_read(&debug->knowledge, words->items[1], err);
-	if (!r)
-		r = knowledge_apply(&debug->knowledge, debug->session.scene, err);
-	if (r) {
-		while (debug->knowledge.statements.length > before)
-			knowledge_undo(&debug->knowledge, &undone);
-		knowledge_apply(&debug->knowledge, debug->session.scene, &undone);
-		return r;
-	}
-	debug_answer_again(debug, out);
+	debug_answer(debug, out);
 	return 0;
 }
 
@@ -456,9 +364,17 @@ static int run_quit(struct debug *debug, const struct debug_words *words, struct
 
 /* ---- lines ---- */
 
-static const struct verb *find_verb(const char *word, struct err *err)
+static bool is_part(const char *word)
 {
-	const struct verb *found = NULL;
+	struct err unused;
+	const char *part;
+
+	return !find_part(word, &part, &unused);
+}
+
+static const struct debug_verb *find_verb(const char *word, struct err *err)
+{
+	const struct debug_verb *found = NULL;
 	size_t length = strlen(word);
 
 	for (size_t i = 0; i < VERBS; i++) {
@@ -472,7 +388,9 @@ static const struct verb *find_verb(const char *word, struct err *err)
 		}
 		found = &verbs[i];
 	}
-	if (!found)
+	if (!found && is_part(word))
+		err_set(err, -EINVAL, "no verb '%s'; `show %s` shows that part of the answer", word, word);
+	else if (!found)
 		err_set(err, -EINVAL, "no verb '%s'; `help` lists them", word);
 	return found;
 }
@@ -496,7 +414,7 @@ static int run_question(struct debug *debug, char *text, struct buf *out, struct
 {
 	char *rest;
 	struct debug_words words = { 0 };
-	const struct verb *verb;
+	const struct debug_verb *verb;
 
 	for (char *word = strtok_r(text, " \t\r\n", &rest); word; word = strtok_r(NULL, " \t\r\n", &rest)) {
 		if (word[0] == '#')
@@ -507,7 +425,7 @@ static int run_question(struct debug *debug, char *text, struct buf *out, struct
 	}
 	if (!words.count)
 		return 0;
-	vec_push(&debug->lines, join_words(debug, &words, 0));
+	vec_push(&debug->lines, debug_join_words(debug, &words, 0));
 	verb = find_verb(words.items[0], err);
 	if (!verb)
 		return -EINVAL;

@@ -30,6 +30,7 @@ struct debug {
 	struct vec(struct hop) choices;  /* of the last `back` or `forward` that forked */
 	struct similar_metrics metrics;  /* of the last `similar` */
 	struct vec(const char *) lines;  /* given so far */
+	int width;                       /* columns to write in, 0 not known */
 	bool quit;
 };
 
@@ -39,11 +40,9 @@ void debug_close(struct debug *debug);
 /* Runs one line: questions parted by `;`, up to the first that fails. -EINVAL and others with words in err; the session goes on. */
 int debug_line(struct debug *debug, const char *line, struct buf *out, struct err *err);
 
-/* Verbs, for completion; NULL behind the last. */
-const char *debug_verb_name(size_t index);
-
-/* Words that may follow the verb, parted by spaces; or files may. */
-const char *debug_verb_words(const char *verb, bool *ret_files);
+/* Words that may come behind the text of that length and begin like `begun`:
+ * NULL-terminated, in the session's arena. *ret_files: files may. */
+const char *const *debug_complete(struct debug *debug, const char *text, size_t length, const char *begun, bool *ret_files);
 
 /* ---- between the files of the session ---- */
 
@@ -54,8 +53,30 @@ struct debug_words {
 
 typedef int debug_run(struct debug *debug, const struct debug_words *words, struct buf *out, struct err *err);
 debug_run debug_back, debug_forward, debug_slice, debug_here, debug_similar, debug_baseline, debug_diff, debug_search, debug_events,
-	debug_event, debug_stack, debug_timeline, debug_threads;
+	debug_event, debug_stack, debug_timeline, debug_threads, debug_waits, debug_correct, debug_idle, debug_name, debug_undo,
+	debug_knowledge, debug_save, debug_load;
 
+struct debug_verb {
+	const char *name;
+	const char *arguments;
+	debug_run *run;
+	const char *help;
+	const char *words;               /* that may follow, for debug_complete; NULL none */
+	const char *example;             /* may be typed as it stands */
+};
+
+/* NULL behind the last. */
+const struct debug_verb *debug_verb(size_t index);
+
+/* Says how the verb is used; -EINVAL. */
+int debug_usage(const struct debug_words *words, struct err *err);
+int debug_number(const char *text, uint64_t *ret_number, struct err *err);
+/* The words from the given one on, as one text. */
+const char *debug_join_words(struct debug *debug, const struct debug_words *words, unsigned from);
+/* The hangs into the session, unless they are known. */
+void debug_find_hangs(struct debug *debug);
+/* Answers the session's request anew; the slice begins at the victim. `out` may be NULL. */
+void debug_answer(struct debug *debug, struct buf *out);
 /* Seconds since the trace's start. */
 double debug_seconds(const struct debug *debug, uint64_t time_ns);
 /* "comm (pid 12)" of a thread at a time. */

@@ -112,7 +112,7 @@ int debug_baseline(struct debug *debug, const struct debug_words *words, struct 
 		return 0;
 	}
 	if (words->count > 2)
-		return err_set(err, -EINVAL, "baseline [FILE | none]");
+		return debug_usage(words, err);
 	if (strcmp(words->items[1], "none")) {
 		r = session_open(words->items[1], &base, err);
 		if (r)

@@ -89,7 +89,7 @@ int debug_here(struct debug *debug, const struct debug_words *words, struct buf 
 		return 0;
 	}
 	if (words->count != 3 || parse_number(words->items[1], &tid))
-		return err_set(err, -EINVAL, "here [TID TIME]");
+		return debug_usage(words, err);
 	r = session_time(&debug->session, words->items[2], &time, err);
 	if (r)
 		return r;
@@ -201,7 +201,7 @@ int debug_slice(struct debug *debug, const struct debug_words *words, struct buf
 	if (rest.count && !strcmp(rest.items[0], "forward"))
 		return debug_forward(debug, &rest, out, err);
 	if (rest.count)
-		return err_set(err, -EINVAL, "slice [back | forward]");
+		return debug_usage(words, err);
 	if (!debug_place_now(debug, err))
 		return -ENOENT;
 	for (size_t i = 0; i < debug->slice.length; i++) {

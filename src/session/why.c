@@ -6,8 +6,13 @@
 #include <string.h>
 
 #include "diagnose/answer.h"
+#include "session/hang_list.h"
+#include "symbols/demangle.h"
 
 #define WHY_JSON_VERSION 1
+#define WIDTH_MOST 100
+#define OTHERS_SHOWN 5
+#define MARK_LOOKS_BACK_NS UINT64_C(10000000000)
 
 void why_question_read(const struct options *options, struct why_question *ret_question)
 {
@@ -70,21 +75,15 @@ static int ask_window(struct arena *arena, const struct session *session, const 
 	return 0;
 }
 
-int why_ask(struct arena *arena, const struct session *session, const struct session *base,
-	    const struct why_question *q, const struct diagnosis **ret_diagnosis, struct err *err)
+/* Hangs of all times that the question is about, likeliest first. */
+static int find_hangs(struct arena *arena, const struct session *session, const struct why_question *q,
+		      struct why_reply *reply, struct err *err)
 {
 	struct hangs_options options = { .pid = q->pid, .root_pid = session->root_pid };
-	struct diagnose_request request = { .base = base ? diagnoser_side(base->diagnoser) : NULL };
-	const struct hang *hangs;
-	uint64_t number = q->hang ? q->hang : 1;
+	struct hang *hangs;
 	uint32_t thread;
-	size_t count;
 	int r = 0;
 
-	if (q->tid || ((q->from || q->to) && q->pid))
-		return ask_window(arena, session, base, q, ret_diagnosis, err);
-	if (q->from || q->to)
-		return err_set(err, -EINVAL, "--from and --to need a --tid or --pid");
 	if (q->pid)
 		r = session_process(session, q->pid, &thread, err);
 	if (!r && q->at) {
@@ -94,25 +93,74 @@ int why_ask(struct arena *arena, const struct session *session, const struct ses
 	if (!r && q->mark) {
 		/* A person marks when it is over, or has lasted for a while. */
 		r = session_mark(session, q->mark, &options.to_ns, err);
-		options.from_ns = options.to_ns > 10000000000 ? options.to_ns - 10000000000 : 0;
+		options.from_ns = options.to_ns > MARK_LOOKS_BACK_NS ? options.to_ns - MARK_LOOKS_BACK_NS : 0;
 	}
 	if (r)
 		return r;
-	count = hangs_find(arena, session->diagnoser, &options, &hangs);
-	if (!count) {
-		*ret_diagnosis = no_hang(arena, session,
+	reply->hang_count = hangs_find(arena, session->diagnoser, &options, &reply->hangs);
+	if (q->mark && reply->hang_count) {
+		hangs = arena_array(arena, struct hang, reply->hang_count);
+		memcpy(hangs, reply->hangs, reply->hang_count * sizeof(*hangs));
+		hang_list_for_mark(hangs, reply->hang_count, options.to_ns);
+		reply->hangs = hangs;
+	}
+	return 0;
+}
+
+int why_ask(struct arena *arena, const struct session *session, const struct session *base,
+	    const struct why_question *q, struct why_reply *ret_reply, struct err *err)
+{
+	struct diagnose_request request = { .base = base ? diagnoser_side(base->diagnoser) : NULL };
+	struct why_reply reply = { .number = q->hang ? q->hang : 1 };
+	const struct hang *hang;
+	int r;
+
+	if (q->tid || ((q->from || q->to) && q->pid)) {
+		r = ask_window(arena, session, base, q, &reply.diagnosis, err);
+		if (!r)
+			*ret_reply = reply;
+		return r;
+	}
+	if (q->from || q->to)
+		return err_set(err, -EINVAL, "--from and --to need a --tid or --pid");
+	r = find_hangs(arena, session, q, &reply, err);
+	if (r)
+		return r;
+	if (!reply.hang_count) {
+		reply.diagnosis = no_hang(arena, session,
 			q->pid ? "This process did not hang in the trace: nothing that it asked for or worked on took long." :
 			q->at || q->mark ? "Nothing hung at that time." :
 			"No hang found: no event loop's turn, request, lock or wait for a processor took long.");
+		*ret_reply = reply;
 		return 0;
 	}
-	if (number > count)
-		return err_set(err, -ERANGE, "there are only %zu hangs", count);
-	request.thread = hangs[number - 1].thread;
-	request.from_ns = hangs[number - 1].start_ns;
-	request.to_ns = hangs[number - 1].end_ns;
-	*ret_diagnosis = diagnose(arena, session->diagnoser, &request);
+	if (reply.number > reply.hang_count)
+		return err_set(err, -ERANGE, "there %s only %zu hang%s%s", reply.hang_count == 1 ? "is" : "are", reply.hang_count,
+			       reply.hang_count == 1 ? "" : "s", q->pid || q->at || q->mark ? " of those" : "");
+	hang = &reply.hangs[reply.number - 1];
+	request.thread = hang->thread;
+	request.from_ns = hang->start_ns;
+	request.to_ns = hang->end_ns;
+	reply.diagnosis = diagnose(arena, session->diagnoser, &request);
+	*ret_reply = reply;
 	return 0;
+}
+
+void why_others_text(struct arena *arena, const struct session *session, const struct why_reply *reply, struct buf *buf)
+{
+	size_t shown = 0;
+
+	if (reply->hang_count < 2)
+		return;
+	buf_printf(buf, "\nOther hangs that may have been meant (--hang N):\n");
+	for (size_t i = 0; i < reply->hang_count && shown < OTHERS_SHOWN; i++) {
+		if (i + 1 == reply->number)
+			continue;
+		hang_list_line(arena, session, reply->hangs, i, buf);
+		shown++;
+	}
+	if (reply->hang_count - 1 > shown)
+		buf_printf(buf, "  and %zu more\n", reply->hang_count - 1 - shown);
 }
 
 void why_json(const struct session *session, const struct diagnosis *diagnosis, struct buf *buf)
@@ -153,6 +201,22 @@ static void put_wrapped(struct buf *buf, const char *text, size_t width)
 	buf_char(buf, '\n');
 }
 
+/* "function (module)": of the function its short name. */
+static void put_frame(struct arena *arena, const char *frame, struct buf *buf)
+{
+	const char *module = frame;
+
+	for (const char *at = frame; (at = strstr(at, " (")); at++)
+		module = at;
+	if (module != frame)
+		frame = arena_printf(arena, "%s%s", demangle_brief(arena, arena_strndup(arena, frame, (size_t)(module - frame))), module);
+	else
+		frame = demangle_brief(arena, frame);
+	buf_text(buf, "                              ");
+	buf_escaped(buf, frame, strlen(frame), NULL);
+	buf_char(buf, '\n');
+}
+
 static void put_chain(struct arena *arena, const struct session *session, const struct diagnosis *g, struct buf *buf)
 {
 	uint64_t start = trace_summary(session->trace)->start_ns;
@@ -171,11 +235,8 @@ static void put_chain(struct arena *arena, const struct session *session, const 
 			   describe_time(arena, l->end_ns - l->start_ns), answer_who(arena, &l->actor));
 		buf_escaped(buf, l->state, strlen(l->state), NULL);
 		buf_char(buf, '\n');
-		for (unsigned f = 0; f < 6 && l->frames[f] && (l->end_ns - l->start_ns) * 20 > window; f++) {
-			buf_text(buf, "                              ");
-			buf_escaped(buf, l->frames[f], strlen(l->frames[f]), NULL);
-			buf_char(buf, '\n');
-		}
+		for (unsigned f = 0; f < 6 && l->frames[f] && (l->end_ns - l->start_ns) * 20 > window; f++)
+			put_frame(arena, l->frames[f], buf);
 	}
 	if (left_out)
 		buf_printf(buf, "  (%zu links of less than half a per cent are left out)\n", left_out);
@@ -192,9 +253,9 @@ void why_plan_text(const struct diagnosis *g, struct buf *buf)
 		buf_printf(buf, "    %s: %s\n", g->plan[i].option, g->plan[i].why);
 }
 
-void why_text(struct arena *arena, const struct session *session, const struct diagnosis *g, struct buf *buf)
+void why_text(struct arena *arena, const struct session *session, const struct diagnosis *g, int width, struct buf *buf)
 {
-	put_wrapped(buf, g->text, 100);
+	put_wrapped(buf, g->text, width > 0 && width < WIDTH_MOST ? (size_t)width : WIDTH_MOST);
 	if (g->verdict == VERDICT_NONE)
 		return;
 	put_chain(arena, session, g, buf);

@@ -15,14 +15,23 @@ struct why_question {
 
 void why_question_read(const struct options *options, struct why_question *ret_question);
 
-/* *ret_diagnosis lies in the arena; its verdict is none when there is no hang,
- * and its text then says what was looked for. `base`, another
- * trace in which all went well, may be NULL. */
+struct why_reply {
+	const struct diagnosis *diagnosis; /* verdict none when there is no hang: its text says what was looked for */
+	const struct hang *hangs;          /* that the question was about, the one told of among them */
+	size_t hang_count;                 /* 0: a window was asked about */
+	size_t number;                     /* of the hang told of, from 1 */
+};
+
+/* The reply lies in the arena. `base`, another trace in which all went well, may be NULL. */
 int why_ask(struct arena *arena, const struct session *session, const struct session *base,
-	    const struct why_question *question, const struct diagnosis **ret_diagnosis, struct err *err);
+	    const struct why_question *question, struct why_reply *ret_reply, struct err *err);
+
+/* The other hangs that the question may have meant; nothing when there are none. */
+void why_others_text(struct arena *arena, const struct session *session, const struct why_reply *reply, struct buf *buf);
 
 void why_json(const struct session *session, const struct diagnosis *diagnosis, struct buf *buf);
-void why_text(struct arena *arena, const struct session *session, const struct diagnosis *diagnosis, struct buf *buf);
+/* `width`: columns of the terminal, 0 none. */
+void why_text(struct arena *arena, const struct session *session, const struct diagnosis *diagnosis, int width, struct buf *buf);
 
 /* What to record to know more; nothing when the evidence is good. */
 void why_plan_text(const struct diagnosis *diagnosis, struct buf *buf);

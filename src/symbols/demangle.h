@@ -1,4 +1,5 @@
-/* C++ (Itanium) and Rust (legacy and v0) names as their authors wrote them. */
+/* C++ (Itanium) and Rust (legacy and v0) names as their authors wrote them, and
+ * shorter. */
 #ifndef SYMBOLS_DEMANGLE_H
 #define SYMBOLS_DEMANGLE_H
 
@@ -7,5 +8,9 @@
 /* In the arena; NULL when the name is not mangled, or too long or too deep to
  * be made readable. */
 const char *demangle(struct arena *arena, const char *name);
+
+/* A demangled name for sentences: without parameters, result and long template
+ * arguments: "std::map<...>::find". Other names as they are. In the arena. */
+const char *demangle_brief(struct arena *arena, const char *name);
 
 #endif

@@ -28,56 +28,30 @@ static const struct option_spec debug_options[] = {
 
 static const struct option_rule debug_rules[] = { { .one_of = "command script" }, { 0 } };
 
-static char *complete_verb(const char *text, int state)
+/* The line editor asks without saying for which session. */
+static struct debug *completed;
+static int word_start;
+
+static char *next_candidate(const char *text, int state)
 {
-	static size_t at;
-	const char *name;
+	static const char *const *at;
+	bool files;
 
 	if (!state)
-		at = 0;
-	while ((name = debug_verb_name(at++)))
-		if (!strncmp(name, text, strlen(text)))
-			return strdup(name);
-	return NULL;
+		at = debug_complete(completed, rl_line_buffer, (size_t)word_start, text, &files);
+	return *at ? strdup(*at++) : NULL;
 }
 
-/* The words that may follow the verb before. */
-static char *complete_word(const char *text, int state)
-{
-	static const char *at;
-	size_t length = strlen(text);
-
-	if (!state) {
-		char verb[32];
-		bool files;
-
-		snprintf(verb, sizeof(verb), "%.*s", (int)strcspn(rl_line_buffer, " "), rl_line_buffer);
-		at = debug_verb_words(verb, &files);
-	}
-	while (*at) {
-		const char *word = at;
-		size_t size = strcspn(word, " ");
-
-		at += size + (word[size] == ' ');
-		if (size >= length && !strncmp(word, text, length))
-			return strndup(word, size);
-	}
-	return NULL;
-}
-
-/* A verb, then the words it takes; files where it takes those. */
+/* What the session knows; files where a verb takes those. */
 static char **complete(const char *text, int start, int end)
 {
-	char verb[32];
 	bool files;
 
 	(void)end;
-	if (!start)
-		return rl_completion_matches(text, complete_verb);
-	snprintf(verb, sizeof(verb), "%.*s", (int)strcspn(rl_line_buffer, " "), rl_line_buffer);
-	debug_verb_words(verb, &files);
+	word_start = start;
+	debug_complete(completed, rl_line_buffer, (size_t)start, text, &files);
 	rl_attempted_completion_over = !files;
-	return files ? NULL : rl_completion_matches(text, complete_word);
+	return files ? NULL : rl_completion_matches(text, next_candidate);
 }
 
 static size_t count_lines(const struct buf *buf)
@@ -112,7 +86,10 @@ static int run_line(struct command_context *context, struct debug *debug, const 
 	int r, written;
 
 	buf_init(&out);
+	debug->width = context->out->width;
 	r = debug_line(debug, line, &out, &err);
+	/* What was answered before something went wrong stands before it. */
+	written = out.length ? show(context, &out, page) : 0;
 	if (r < 0) {
 		struct buf words;
 
@@ -121,7 +98,6 @@ static int run_line(struct command_context *context, struct debug *debug, const 
 		sink_printf(context->notes, "%s\n", buf_str(&words));
 		buf_done(&words);
 	}
-	written = out.length ? show(context, &out, page) : 0;
 	buf_done(&out);
 	return written ? written : r;
 }
@@ -169,6 +145,7 @@ static void run_terminal(struct command_context *context, struct debug *debug)
 	history_path(path, sizeof(path));
 	rl_readline_name = (char *)"argus";
 	rl_attempted_completion_function = complete;
+	completed = debug;
 	using_history();
 	if (path[0])
 		read_history(path);
