@@ -28,14 +28,21 @@ struct late {
 	uint32_t reader_tid;
 };
 
+/* Two threads write here, for each message. Were their fields on one cache line, either
+ * would wait for the other's each time; processors fetch lines in pairs. */
+#define APART 128
+
 struct messages {
 	struct joins joins;
-	struct join_worker *worker; /* NULL before the first message */
+	/* what the joiner found, written by its thread */
 	struct builder *b;
-	/* what the joiner found */
 	struct edge_list edges;
 	struct vec(struct late) late;
 	uint64_t kept, cut;         /* edges */
+	bool cuts;                  /* rules cut edges: the joiner has no thread of its own */
+	char apart[APART];
+	/* the builder's thread */
+	struct join_worker *worker; /* NULL before the first message */
 	struct map end_of;
 	struct vec(struct end_state) ends;
 	struct recent_end recent[256]; /* by hash: most messages are of few ends */
@@ -79,7 +86,8 @@ static void on_join(struct joins *joins, const struct join_edge *edge)
 
 	if (edge->send == JOIN_BEFORE)
 		return;
-	stored.removed = edge_cut(m->b, &stored, NULL, NULL);
+	if (m->cuts)
+		stored.removed = edge_cut(m->b, &stored, NULL, NULL);
 	m->cut += stored.removed != 0;
 	m->kept += !stored.removed;
 	*edge_list_add(&m->edges) = edge_pack(&stored);
@@ -197,12 +205,18 @@ static void split_at_peer(struct builder *b, const struct event *e, const struct
 	*known = peer;
 }
 
-static void put(struct messages *m, enum join_order_kind kind, const struct join_message *message)
+static void start_joiner(struct messages *m)
 {
 	const struct trace_summary *summary = trace_summary(m->b->graph->trace);
 
+	m->cuts = m->b->program.cuts.length > 0;
+	m->worker = join_worker_new(&m->joins, summary->events >= LARGE_TRACE && !m->cuts);
+}
+
+static void put(struct messages *m, enum join_order_kind kind, const struct join_message *message)
+{
 	if (!m->worker)
-		m->worker = join_worker_new(&m->joins, summary->events >= LARGE_TRACE && !m->b->program.cuts.length);
+		start_joiner(m);
 	join_worker_put(m->worker, kind, message);
 }
 
