@@ -5,7 +5,6 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 
 #include "base/map.h"
 #include "base/vec.h"
@@ -24,17 +23,11 @@ struct known {
 	struct busy busy;
 };
 
-struct yields {
-	uint32_t thread;
-	uint64_t from_ns, to_ns, count;
-};
-
 struct busies {
 	const struct scene *scene;
 	struct names *names;
 	struct arena arena;
 	struct vec(struct known) known;
-	struct vec(struct yields) yields;
 };
 
 struct busies *busies_new(const struct scene *scene, struct names *names)
@@ -52,7 +45,6 @@ void busies_free(struct busies *busies)
 	if (!busies)
 		return;
 	vec_done(&busies->known);
-	vec_done(&busies->yields);
 	arena_done(&busies->arena);
 	free(busies);
 }
@@ -254,51 +246,6 @@ void busy_find(struct arena *arena, struct busies *busies, uint32_t thread, uint
 		busy.last_event = scene->samples[t->samples.items[end - 1]].number;
 	}
 	*ret_busy = busy;
-}
-
-/* ---- giving up the processor ---- */
-
-static uint64_t count_yields(const struct scene *scene, uint32_t thread, uint64_t from, uint64_t to)
-{
-	const uint64_t fields[EVENT_MAX] = {
-		[EVENT_syscall] = 1ull << offsetof(struct event_syscall, number),
-		[EVENT_switch] = 1ull << offsetof(struct event_switch, wait) | 1ull << offsetof(struct event_switch, syscall),
-	};
-	struct trace_filter filter = { .from_ns = from, .to_ns = to, .unnumbered = true, .fields = fields };
-	struct trace_cursor *cursor;
-	uint32_t tid = scene_tid(scene, thread);
-	uint64_t count = 0;
-
-	trace_filter_add(&filter, EVENT_syscall);
-	trace_filter_add(&filter, EVENT_switch);
-	cursor = trace_cursor_new(scene->trace, &filter);
-	for (const struct event *e; (e = trace_cursor_next(cursor)); ) {
-		if (e->tid != tid)
-			continue;
-		if (e->type == EVENT_syscall)
-			count += event_as(e, syscall)->number == SYS_sched_yield;
-		else
-			count += event_as(e, switch)->wait == WAIT_KIND_yield ||
-				 event_as(e, switch)->syscall == SYS_sched_yield;
-	}
-	trace_cursor_free(cursor);
-	return count;
-}
-
-uint64_t busy_yields(struct busies *busies, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
-{
-	struct yields added = { thread, from_ns, to_ns, 0 };
-
-	for (size_t i = 0; i < busies->yields.length; i++) {
-		const struct yields *y = &busies->yields.items[i];
-
-		if (y->thread == thread && y->from_ns == from_ns && y->to_ns == to_ns)
-			return y->count;
-	}
-	if (busies->scene->trace)
-		added.count = count_yields(busies->scene, thread, from_ns, to_ns);
-	vec_push(&busies->yields, added);
-	return added.count;
 }
 
 static bool innermost_in(const struct scene *scene, struct names *names, uint32_t node, const char *function)

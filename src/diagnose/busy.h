@@ -47,9 +47,6 @@ void busy_find(struct arena *arena, struct busies *busies, uint32_t thread, uint
 unsigned busy_share_of(const struct scene *scene, struct names *names, uint32_t thread, uint64_t from_ns, uint64_t to_ns,
 		       const struct busy_frame *function, uint32_t *ret_node);
 
-/* How often the thread asked to give up the processor, as far as the trace says. */
-uint64_t busy_yields(struct busies *busies, uint32_t thread, uint64_t from_ns, uint64_t to_ns);
-
 /* Share of samples (per cent) whose innermost frames are in a function of this
  * name; for what only the program's own calls tell (giving up the processor).
  * -1 when there are too few to say. */

@@ -84,6 +84,19 @@ uint32_t scene_samples_from(const struct scene *scene, uint32_t thread, uint64_t
 	FIND_FROM(&scene->threads[thread].samples, scene->samples, time, time);
 }
 
+static uint32_t yields_from(const struct scene *scene, uint32_t thread, uint64_t time)
+{
+	FIND_FROM(&scene->threads[thread].yields, scene->yields, time, time);
+}
+
+uint64_t scene_yields(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
+{
+	uint32_t from = yields_from(scene, thread, from_ns);
+	uint32_t to = to_ns == UINT64_MAX ? scene->threads[thread].yields.count : yields_from(scene, thread, to_ns + 1);
+
+	return to > from ? to - from : 0;
+}
+
 const struct episode *scene_episode(const struct scene *scene, uint32_t thread, uint64_t time)
 {
 	const struct scene_thread *t = &scene->threads[thread];

@@ -132,6 +132,12 @@ struct sample {
 	uint32_t ustack, kstack;
 };
 
+/* The thread asked to give up the processor. */
+struct yield {
+	uint64_t time;
+	uint32_t thread;
+};
+
 struct file_lock {
 	uint64_t time;
 	uint64_t number;
@@ -201,6 +207,7 @@ struct scene_thread {
 	uint32_t episode, episode_count; /* and its episodes */
 	struct row messages;
 	struct row samples;
+	struct row yields;
 	uint64_t running_ns;     /* in the whole trace */
 	uint64_t fork_event;     /* number of its fork, 0 before the trace */
 	uint64_t exec_ns;        /* last exec, 0 none */
@@ -220,6 +227,7 @@ struct numbers {
 
 struct scene {
 	struct arena arena;
+	struct arena rows_arena;         /* of the threads' and channels' rows, see scene_rows.c */
 	struct arena laid;               /* spans, waits, wake-ups, episodes: laid out anew by corrections */
 	const struct trace *trace;
 	const struct tables *tables;
@@ -246,6 +254,8 @@ struct scene {
 	uint32_t channel_count;
 	struct sample *samples;
 	uint32_t sample_count;
+	struct yield *yields;
+	uint32_t yield_count;
 	struct file_lock *locks;
 	uint32_t lock_count;
 	struct fuse_request *fuse;
@@ -304,6 +314,8 @@ uint32_t scene_messages_from(const struct scene *scene, uint32_t thread, uint64_
 /* First place in a channel's row whose message is at or after the time. */
 uint32_t scene_channel_from(const struct scene *scene, const struct row *row, uint64_t time);
 uint32_t scene_samples_from(const struct scene *scene, uint32_t thread, uint64_t time);
+/* How often the thread asked to give up the processor, as far as the trace says; both inclusive. */
+uint64_t scene_yields(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns);
 
 static inline uint32_t scene_waits_end(const struct scene *scene, uint32_t thread)
 {

@@ -6,110 +6,106 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "base/map.h"
 #include "graph/graph.h"
 
 #define MANY_MESSAGES 20000    /* below, a thread of their own costs more than it brings */
 
-static int by_channel(const void *a, const void *b)
-{
-	const struct channel *x = a, *y = b;
+/* What the building goes through. */
+struct making {
+	const struct trace *trace;
+	struct scene *scene;
+	struct gatherer *gatherer;
+	pthread_t thread;
+	bool beside;              /* the thread runs */
+};
 
-	return x->channel < y->channel ? -1 : x->channel > y->channel;
+static void *take_frequent(void *data)
+{
+	struct making *m = data;
+
+	scene_take_frequent(m->scene, gatherer_frequent(m->gatherer));
+	return NULL;
 }
 
-/* Messages are in the order of time already: each goes behind the last one of its
- * channel. */
-static void *keep_channels(void *data)
+static void end_rows(struct making *m)
 {
-	struct scene *scene = data;
-	uint32_t *order = arena_array(&scene->arena, uint32_t, scene->message_count);
-	uint32_t *group_of = mem_alloc(arena_array_bytes(sizeof(*group_of), scene->message_count));
-	struct vec(uint32_t) next = { 0 };
-	struct map groups;
-	const struct map_slot *slot;
-	size_t at = 0;
-	uint32_t place = 0;
+	if (m->beside)
+		pthread_join(m->thread, NULL);
+	m->beside = false;
+}
 
-	map_init(&groups);
-	for (uint32_t i = 0; i < scene->message_count; i++) {
-		bool fresh;
-		uint64_t *group = scene->messages[i].channel ? map_at(&groups, scene->messages[i].channel, &fresh) : NULL;
+/* Everything is seen and told apart: what is frequent is put in rows while the graph is
+ * brought to its end. */
+static void begin_rows(void *data, const struct tables *tables)
+{
+	struct making *m = data;
+	struct scene *scene = m->scene;
 
-		if (!group)
-			continue;
-		if (fresh) {
-			*group = next.length;
-			vec_push(&next, 0);
-		}
-		next.items[*group]++;
-		group_of[i] = (uint32_t)*group;
+	if (!tables) {
+		end_rows(m);
+		return;
 	}
-	scene->channel_count = (uint32_t)next.length;
-	scene->channels = arena_array(&scene->arena, struct channel, next.length);
-	for (size_t i = 0; i < next.length; i++) {
-		uint32_t count = next.items[i];
+	scene->tables = tables;
+	scene->end_ns = gatherer_end_ns(m->gatherer);
+	scene->thread_count = tables->thread_count;
+	scene->threads = arena_array(&scene->arena, struct scene_thread, tables->thread_count);
+	scene->gathered = mem_zalloc(arena_array_bytes(sizeof(*scene->gathered), tables->thread_count));
+	m->beside = gatherer_frequent(m->gatherer)->messages.length > MANY_MESSAGES && !pthread_create(&m->thread, NULL, take_frequent, m);
+	if (!m->beside)
+		take_frequent(m);
+}
 
-		scene->channels[i].messages = (struct row){ order + place, count };
-		next.items[i] = place;
-		place += count;
+static void see(void *data, const struct event *e)
+{
+	struct making *m = data;
+
+	gatherer_see(m->gatherer, e);
+}
+
+static int make(struct making *m, const struct tables *tables, struct err *err)
+{
+	struct graph_options options = { .index_later = true, .watch = see, .watch_end = begin_rows, .watch_data = m,
+					 .watch_fields = gatherer_fields(m->gatherer) };
+	struct scene *scene = m->scene;
+	int r = graph_build(m->trace, tables, &options, &scene->graph, err);
+
+	if (!r && graph_stats(scene->graph)->from_index) {
+		gatherer_read(m->gatherer);
+		begin_rows(m, graph_tables(scene->graph));
 	}
-	while ((slot = map_next(&groups, &at)))
-		scene->channels[slot->value].channel = slot->key;
-	for (uint32_t i = 0; i < scene->message_count; i++)
-		if (scene->messages[i].channel)
-			order[next.items[group_of[i]]++] = i;
-	if (scene->channel_count)
-		qsort(scene->channels, scene->channel_count, sizeof(*scene->channels), by_channel);
-	map_done(&groups);
-	vec_done(&next);
-	free(group_of);
-	return NULL;
+	if (!r) {
+		scene->owned_tables = graph_take_tables(scene->graph); /* a graph that takes this one's place uses them too */
+		gatherer_give(m->gatherer, scene);
+		scene_lay(scene);
+	}
+	end_rows(m);
+	return r;
 }
 
 int scene_build(const struct trace *trace, const struct tables *tables, struct scene **ret_scene, struct err *err)
 {
-	struct graph_options options = { .background_index = true, .watch = gatherer_see };
 	const struct trace_summary *summary = trace_summary(trace);
-	struct gatherer *gatherer;
-	struct scene *scene;
-	struct graph *graph;
-	pthread_t thread;
-	bool beside;
+	struct making m = { .trace = trace };
 	int r;
 
 	if (summary->end_ns <= summary->start_ns)
 		return err_set(err, -ENODATA, "the trace holds no stretch of time to diagnose");
-	gatherer = gatherer_new(trace);
-	options.watch_data = gatherer;
-	options.watch_fields = gatherer_fields(gatherer);
-	r = graph_build(trace, tables, &options, &graph, err);
+	m.scene = mem_zalloc(sizeof(*m.scene));
+	arena_init(&m.scene->arena);
+	arena_init(&m.scene->rows_arena);
+	arena_init(&m.scene->laid);
+	m.scene->trace = trace;
+	m.scene->start_ns = summary->start_ns;
+	m.scene->messages_seen = summary->counts[EVENT_message] > 0;
+	m.gatherer = gatherer_new(trace);
+	r = make(&m, tables, err);
+	gatherer_free(m.gatherer);
 	if (r) {
-		gatherer_free(gatherer);
+		scene_free(m.scene);
 		return r;
 	}
-	if (graph_stats(graph)->from_index)
-		gatherer_read(gatherer);
-	scene = mem_zalloc(sizeof(*scene));
-	arena_init(&scene->arena);
-	arena_init(&scene->laid);
-	scene->trace = trace;
-	scene->graph = graph;
-	scene->tables = tables = graph_tables(graph);
-	scene->owned_tables = graph_take_tables(graph); /* a graph that takes this one's place uses them too */
-	scene->start_ns = summary->start_ns;
-	scene->messages_seen = summary->counts[EVENT_message] > 0;
-	scene->thread_count = tables->thread_count;
-	scene->threads = arena_array(&scene->arena, struct scene_thread, tables->thread_count);
-	scene->gathered = mem_zalloc(arena_array_bytes(sizeof(*scene->gathered), tables->thread_count));
-	gatherer_give(gatherer, scene);
-	beside = scene->message_count > MANY_MESSAGES && !pthread_create(&thread, NULL, keep_channels, scene);
-	scene_lay(scene);
-	if (beside)
-		pthread_join(thread, NULL);
-	else
-		keep_channels(scene);
-	*ret_scene = scene;
+	scene_join_waits(m.scene);
+	*ret_scene = m.scene;
 	return 0;
 }
 
@@ -123,12 +119,16 @@ void scene_free(struct scene *scene)
 		vec_done(&scene->gathered[i].throttlings);
 	}
 	free(scene->gathered);
+	free(scene->messages);
+	free(scene->samples);
+	free(scene->yields);
 	for (unsigned i = 0; i < scene->kept_count; i++)
 		free(scene->kept[i]);
 	if (scene->graph)
 		graph_free(scene->graph);
 	tables_free(scene->owned_tables);
 	arena_done(&scene->laid);
+	arena_done(&scene->rows_arena);
 	arena_done(&scene->arena);
 	free(scene);
 }

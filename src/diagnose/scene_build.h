@@ -33,20 +33,33 @@ struct scene_gathered {
 	struct vec(struct throttling) throttlings;
 };
 
+/* What is frequent, in the order of time; `thread` is a tid until it is taken. */
+struct scene_frequent {
+	struct vec(struct message) messages;
+	struct vec(struct sample) samples;
+	struct vec(struct yield) yields;
+};
+
+/* Into a scene that has its tables and threads, which owns the memory then. */
+void scene_take_frequent(struct scene *scene, struct scene_frequent *frequent);
+
 struct gatherer;
 
 struct gatherer *gatherer_new(const struct trace *trace);
 void gatherer_free(struct gatherer *gatherer);
 /* Events in the order of time, with at least these fields (by type); all of the
- * trace, and NULL behind the last; or gatherer_read. */
+ * trace; or gatherer_read. */
 void gatherer_see(void *gatherer, const struct event *e);
 const uint64_t *gatherer_fields(const struct gatherer *gatherer);
 void gatherer_read(struct gatherer *gatherer);
-/* Into a scene that has its tables, threads and beginning; frees the gatherer. */
+/* Time of the last event seen, or end of the trace. */
+uint64_t gatherer_end_ns(const struct gatherer *gatherer);
+struct scene_frequent *gatherer_frequent(struct gatherer *gatherer);
+/* All but what is frequent, into a scene that has its tables, threads, beginning and end. */
 void gatherer_give(struct gatherer *gatherer, struct scene *scene);
 
-/* Lays spans, waits, wake-ups and episodes out from the scene's graph, in place of
- * those laid out before. */
+/* Lays spans, waits and wake-ups out from the scene's graph, in place of those laid out
+ * before; scene_join_waits is due then. */
 void scene_lay(struct scene *scene);
 
 #endif

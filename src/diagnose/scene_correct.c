@@ -56,6 +56,7 @@ static int build_anew(struct scene *scene, const struct rules *corrections, stru
 	rules_free(rules);
 	if (r)
 		return r;
+	graph_save_index(scene->graph);
 	graph_free(scene->graph);
 	scene->graph = graph;
 	scene->built_with_corrections = corrections != NULL;

@@ -6,13 +6,10 @@
  * is rare by going through copies of its events. */
 #include <stddef.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
+#include <sys/syscall.h>
 
 #include "base/map.h"
 #include "diagnose/scene_build.h"
-
-#define MANY_MESSAGES 20000
 
 /* A wait's switch, until its thread is known. */
 struct seen_wait {
@@ -33,8 +30,7 @@ struct gatherer {
 	struct arena arena;                   /* of the copies */
 	struct vec(struct event) rare;
 	struct vec(struct seen_wait) waits;
-	struct vec(struct message) messages;
-	struct vec(struct sample) samples;
+	struct scene_frequent frequent;
 	struct vec(struct cpu_rows) cpus;
 	/* behind the pass */
 	struct scene *scene;
@@ -82,6 +78,8 @@ static void see_switch(struct gatherer *b, const struct event *e)
 	vec_push(&cpu->runs, ((struct cpu_run){ e->time, s->next }));
 	if (!e->tid)
 		return;
+	if (s->wait == WAIT_KIND_yield || s->syscall == SYS_sched_yield)
+		vec_push(&b->frequent.yields, ((struct yield){ e->time, e->tid }));
 	if (s->state == TASK_STATE_running) {
 		if (is_throttled(s))
 			keep_copy(b, e);
@@ -97,11 +95,17 @@ static void see_message(struct gatherer *b, const struct event *e)
 
 	if (!e->tid)
 		return;
-	vec_push(&b->messages, ((struct message){
+	vec_push(&b->frequent.messages, ((struct message){
 		.time = e->time, .start_ns = e->time - (m->duration_ns < e->time ? m->duration_ns : 0),
 		.number = (uint32_t)e->number, .object = m->object, .channel = m->channel,
 		.thread = e->tid, .peer = m->peer, .bytes = m->bytes, .result = (int32_t)m->result,
 		.ustack = m->ustack, .kind = m->kind, .flags = m->flags }));
+}
+
+static void see_syscall(struct gatherer *b, const struct event *e)
+{
+	if (e->tid && event_as(e, syscall)->number == SYS_sched_yield)
+		vec_push(&b->frequent.yields, ((struct yield){ e->time, e->tid }));
 }
 
 static void see_sample(struct gatherer *b, const struct event *e)
@@ -109,35 +113,18 @@ static void see_sample(struct gatherer *b, const struct event *e)
 	const struct event_sample *s = event_as(e, sample);
 
 	if (e->tid)
-		vec_push(&b->samples, ((struct sample){ e->time, e->number, s->period_ns, e->tid, s->ustack, s->kstack }));
-}
-
-/* What is written again must not be shared with the process that writes the index:
- * each page would be copied. */
-static void keep_from_fork(const struct gatherer *b)
-{
-	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from, to;
-
-	if (b->messages.length < MANY_MESSAGES)
-		return;
-	from = ((uintptr_t)b->messages.items + page - 1) / page * page;
-	to = (uintptr_t)(b->messages.items + b->messages.length) / page * page;
-	if (to > from)
-		madvise((void *)from, to - from, MADV_DONTFORK); /* or not: then it is slower */
+		vec_push(&b->frequent.samples, ((struct sample){ e->time, e->number, s->period_ns, e->tid, s->ustack, s->kstack }));
 }
 
 void gatherer_see(void *gatherer, const struct event *e)
 {
 	struct gatherer *b = gatherer;
 
-	if (!e) {
-		keep_from_fork(b);
-		return;
-	}
 	switch (e->type) {
 	case EVENT_switch: see_switch(b, e); break;
 	case EVENT_message: see_message(b, e); break;
 	case EVENT_sample: see_sample(b, e); break;
+	case EVENT_syscall: see_syscall(b, e); return;
 	case EVENT_fork: case EVENT_exec: case EVENT_waiting: case EVENT_file_lock: case EVENT_lock_held: case EVENT_fuse_send:
 	case EVENT_fuse_end: case EVENT_signal: case EVENT_throttle: case EVENT_cgroup: case EVENT_file_event: case EVENT_poll_item:
 	case EVENT_mark:
@@ -154,7 +141,7 @@ void gatherer_see(void *gatherer, const struct event *e)
 static const uint16_t scene_events[] = {
 	EVENT_switch, EVENT_fork, EVENT_exec, EVENT_waiting, EVENT_message, EVENT_sample, EVENT_file_lock, EVENT_lock_held,
 	EVENT_fuse_send, EVENT_fuse_end, EVENT_signal, EVENT_throttle, EVENT_cgroup, EVENT_file_event, EVENT_poll_item,
-	EVENT_mark,
+	EVENT_mark, EVENT_syscall,
 };
 
 #define BIT(event, field) (1ull << offsetof(struct event_##event, field))
@@ -170,7 +157,9 @@ struct gatherer *gatherer_new(const struct trace *trace)
 		b->fields[scene_events[i]] = UINT64_MAX;
 	/* What the graph tells of the frequent events is not decoded again. */
 	b->fields[EVENT_switch] = BIT(switch, detail) | BIT(switch, next) | BIT(switch, argument) | BIT(switch, ustack) |
-				  BIT(switch, kstack) | BIT(switch, state) | BIT(switch, wait) | BIT(switch, flags);
+				  BIT(switch, kstack) | BIT(switch, state) | BIT(switch, wait) | BIT(switch, flags) |
+				  BIT(switch, syscall);
+	b->fields[EVENT_syscall] = BIT(syscall, number);
 	b->fields[EVENT_message] &= ~(BIT(message, argument) | BIT(message, number) | BIT(message, position));
 	return b;
 }
@@ -387,39 +376,7 @@ static void take_cpus(struct gatherer *b)
 	vec_done(&b->cpus);
 }
 
-/* Turns tids to threads in place, leaves out what belongs to none, and gives each
- * thread the row of its items. */
-#define TAKE(b, vector, rows) \
-	do { \
-		struct scene *take_scene = (b)->scene; \
-		uint32_t *take_order, take_place = 0; \
-		size_t take_kept = 0; \
-		start_over(b); \
-		for (size_t take_i = 0; take_i < (b)->vector.length; take_i++) { \
-			uint32_t take_thread = thread_of((b), (b)->vector.items[take_i].thread, (b)->vector.items[take_i].time); \
-			if (!take_thread) \
-				continue; \
-			if (take_kept != take_i) \
-				(b)->vector.items[take_kept] = (b)->vector.items[take_i]; \
-			(b)->vector.items[take_kept++].thread = take_thread; \
-			take_scene->threads[take_thread].rows.count++; \
-		} \
-		(b)->vector.length = take_kept; \
-		take_order = arena_array(&take_scene->arena, uint32_t, take_kept); \
-		for (uint32_t take_t = 0; take_t < take_scene->thread_count; take_t++) { \
-			struct row *take_row = &take_scene->threads[take_t].rows; \
-			take_row->items = take_order + take_place; \
-			take_place += take_row->count; \
-			take_row->count = 0; \
-		} \
-		for (size_t take_i = 0; take_i < take_kept; take_i++) { \
-			struct row *take_row = &take_scene->threads[(b)->vector.items[take_i].thread].rows; \
-			((uint32_t *)take_row->items)[take_row->count++] = (uint32_t)take_i; \
-		} \
-	} while (0)
-
-/* The scene takes a vector's items as they lie: of messages there may be half a
- * gigabyte. */
+/* The scene takes a vector's items as they lie. */
 #define KEEP(b, vector, array, counter) \
 	do { \
 		(b)->scene->counter = (uint32_t)(b)->vector.length; \
@@ -432,17 +389,12 @@ void gatherer_give(struct gatherer *b, struct scene *scene)
 {
 	b->scene = scene;
 	b->threads = scene->gathered;
-	scene->end_ns = b->end_ns;
 	map_init(&b->fuse_open);
 	start_over(b);
 	for (size_t i = 0; i < b->rare.length; i++)
 		on_rare(b, &b->rare.items[i]);
 	take_waits(b);
 	take_cpus(b);
-	TAKE(b, messages, messages);
-	TAKE(b, samples, samples);
-	KEEP(b, messages, messages, message_count);
-	KEEP(b, samples, samples, sample_count);
 	KEEP(b, locks, locks, lock_count);
 	KEEP(b, fuse, fuse, fuse_count);
 	KEEP(b, signals, signals, signal_count);
@@ -451,7 +403,16 @@ void gatherer_give(struct gatherer *b, struct scene *scene)
 	KEEP(b, marks, marks, mark_count);
 	KEEP(b, poll_items, poll_items, poll_item_count);
 	map_done(&b->fuse_open);
-	gatherer_free(b);
+}
+
+uint64_t gatherer_end_ns(const struct gatherer *b)
+{
+	return b->end_ns;
+}
+
+struct scene_frequent *gatherer_frequent(struct gatherer *b)
+{
+	return &b->frequent;
 }
 
 void gatherer_free(struct gatherer *b)
@@ -461,8 +422,9 @@ void gatherer_free(struct gatherer *b)
 	vec_done(&b->cpus);
 	vec_done(&b->rare);
 	vec_done(&b->waits);
-	vec_done(&b->messages);
-	vec_done(&b->samples);
+	vec_done(&b->frequent.messages);
+	vec_done(&b->frequent.samples);
+	vec_done(&b->frequent.yields);
 	thread_tracker_done(&b->tracker);
 	arena_done(&b->arena);
 	free(b);

@@ -352,5 +352,4 @@ void scene_lay(struct scene *scene)
 	free(l.first_span);
 	free(l.worker_of);
 	lay_wakes(scene);
-	scene_join_waits(scene);
 }

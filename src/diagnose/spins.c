@@ -10,7 +10,7 @@ bool diagnoser_spins(const struct diagnoser *diagnoser, uint32_t thread, uint64_
 
 	if (share >= 0 && (share < 10 || share >= 50))
 		return share >= 50;
-	yields = busy_yields(diagnoser->busies, thread, from_ns, to_ns);
+	yields = scene_yields(diagnoser->scene, thread, from_ns, to_ns);
 	return yields >= 100 && yields * 5000000 > to_ns - from_ns; /* every 5 ms at the least */
 }
 

@@ -258,6 +258,8 @@ static int build_columns(struct graph *graph, const struct graph_options *option
 		feed_all(&b);
 		if (b.gathering)
 			graph->tables = graph->owned_tables = tables_gather_finish(b.gathering);
+		if (options->watch_end)
+			options->watch_end(options->watch_data, graph->tables);
 		gaps_until(&b, UINT64_MAX);
 		messages_finish(&b);
 		name_threads(&b);
@@ -303,12 +305,11 @@ int graph_build(const struct trace *trace, const struct tables *tables, const st
 			code = build_columns(graph, options, rules, err);
 			graph->stats.build_ns = clock_ns() - build_started;
 			graph->stats.bytes = store_bytes(graph);
-			/* Who watched will ask for edges at once: better before there are two of us. */
-			if (!code && options->watch)
-				store_edge_order(graph, true);
-			if (!code && !options->no_index)
-				index_save(graph, rules, options->background_index);
-			vec_done(&graph->kept_events);
+			graph->rules_hash = rules_hash(rules);
+			graph->built_stats = graph->stats;
+			graph->unsaved = !code && !options->no_index;
+			if (graph->unsaved && !options->index_later)
+				index_save(graph, false);
 		} else {
 			graph->stats.from_index = true;
 		}
@@ -321,12 +322,20 @@ int graph_build(const struct trace *trace, const struct tables *tables, const st
 		code = graph_correct(graph, rules, NULL, err);
 	rules_free(own_rules);
 	if (code) {
+		if (options->watch_end)
+			options->watch_end(options->watch_data, NULL);
 		graph_free(graph);
 		return code;
 	}
 	graph->stats.load_ns = clock_ns() - started;
 	*ret_graph = graph;
 	return 0;
+}
+
+void graph_save_index(struct graph *graph)
+{
+	if (graph->unsaved)
+		index_save(graph, true);
 }
 
 const struct trace *graph_trace(const struct graph *graph)

@@ -40,7 +40,5 @@ void feed_all(struct builder *b)
 		if (options->watch)
 			options->watch(options->watch_data, e);
 	}
-	if (options->watch)
-		options->watch(options->watch_data, NULL);
 	trace_cursor_free(cursor);
 }

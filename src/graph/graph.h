@@ -60,10 +60,13 @@ struct graph_options {
 	const struct rules *rules;  /* NULL: the default rules */
 	bool no_index;              /* neither read nor write the index beside the trace */
 	bool rebuild;               /* do not read the index, write it anew */
-	bool background_index;      /* have a process of its own write the index */
+	bool index_later;           /* leave the index to graph_save_index */
 	/* Sees each event that the build reads, so that nobody else need decode the
-	 * trace, and NULL at their end; never called when the index serves (stats.from_index). */
+	 * trace; never called when the index serves (stats.from_index). */
 	void (*watch)(void *data, const struct event *e);
+	/* Behind the last event, when the tables are there and the graph is not yet; with
+	 * NULL should the build fail after that, before the tables go. */
+	void (*watch_end)(void *data, const struct tables *tables);
 	void *watch_data;
 	const uint64_t *watch_fields; /* by type, as in a trace_filter: what it looks at */
 };
@@ -73,6 +76,9 @@ struct graph_options {
 int graph_build(const struct trace *trace, const struct tables *tables, const struct graph_options *options,
 		struct graph **ret_graph, struct err *err);
 void graph_free(struct graph *graph);
+/* Has a process of its own write the index that the build left to be written, if it
+ * did: best when the answer has been given, so that nothing competes with that. */
+void graph_save_index(struct graph *graph);
 
 const struct trace *graph_trace(const struct graph *graph);
 const struct tables *graph_tables(const struct graph *graph);

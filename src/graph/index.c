@@ -74,7 +74,7 @@ static uint64_t sum_of(const void *data, size_t bytes)
 	return hash_u64(lanes[0]) ^ hash_u64(lanes[1] + 1) ^ hash_u64(lanes[2] + 2) ^ hash_u64(lanes[3] + 3) ^ hash_u64(tail ^ bytes);
 }
 
-static void identity_of(const struct graph *graph, const struct rules *rules, uint64_t identity[12])
+static void identity_of(const struct graph *graph, uint64_t rules, uint64_t identity[12])
 {
 	const struct trace_summary *summary = trace_summary(graph->trace);
 	struct stat st;
@@ -89,7 +89,7 @@ static void identity_of(const struct graph *graph, const struct rules *rules, ui
 	identity[4] = summary->events + (summary->state_events << 40);
 	identity[5] = summary->start_ns;
 	identity[6] = summary->end_ns;
-	identity[7] = rules_hash(rules);
+	identity[7] = rules;
 	/* Another build may do otherwise with the same trace. */
 	if (!stat("/proc/self/exe", &st)) {
 		identity[8] = (uint64_t)st.st_size;
@@ -200,9 +200,9 @@ static void save_rules(struct saving *s, const struct graph *graph)
 	vec_done(&bytes);
 }
 
-static void save_all(struct saving *s, const struct graph *graph, const struct rules *rules)
+static void save_all(struct saving *s, const struct graph *graph)
 {
-	struct index_stats stats = { .stats = graph->stats, .contradictions = graph->contradictions,
+	struct index_stats stats = { .stats = graph->built_stats, .contradictions = graph->contradictions,
 				     .row_rule_count = graph->row_rule_count, .block_count = graph->block_count,
 				     .preemption_count = graph->preemption_count,
 				     .table_threads = graph->tables->thread_count };
@@ -212,7 +212,7 @@ static void save_all(struct saving *s, const struct graph *graph, const struct r
 
 	s->head.magic = INDEX_MAGIC;
 	s->head.version = INDEX_VERSION;
-	identity_of(graph, rules, s->head.identity);
+	identity_of(graph, graph->rules_hash, s->head.identity);
 	write_all(s, &s->head, sizeof(s->head));
 	save_section(s, SECTION_rows, graph->rows, (size_t)graph->block_count * ROW_BLOCK * sizeof(struct row));
 	save_section(s, SECTION_blocks, graph->blocks, (size_t)graph->block_count * sizeof(struct block));
@@ -266,16 +266,16 @@ static int create_temporary(const char *temporary)
 	return fd;
 }
 
-static void save_file(struct saving *s, const struct graph *graph, const struct rules *rules, const char *temporary, const char *path)
+static void save_file(struct saving *s, const struct graph *graph, const char *temporary, const char *path)
 {
-	save_all(s, graph, rules);
+	save_all(s, graph);
 	if (s->failed || rename(temporary, path))
 		unlink(temporary);
 }
 
 /* The process that asked need not wait: a grandchild writes. Who comes meanwhile
  * waits for the lock. */
-static bool save_in_background(struct saving *s, const struct graph *graph, const struct rules *rules, const char *temporary, const char *path)
+static bool save_in_background(struct saving *s, const struct graph *graph, const char *temporary, const char *path)
 {
 	pid_t child = fork();
 	int null;
@@ -293,33 +293,38 @@ static bool save_in_background(struct saving *s, const struct graph *graph, cons
 	null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	for (int fd = 0; null >= 0 && fd < 3; fd++)
 		dup2(null, fd);
-	save_file(s, graph, rules, temporary, path);
+	save_file(s, graph, temporary, path);
 	_exit(0);
 }
 
-void index_save(const struct graph *graph, const struct rules *rules, bool background)
+/* What does not stay in memory is not read faster than it is built. */
+static bool is_worth_it(const struct graph *graph)
 {
 	const struct trace_summary *summary = trace_summary(graph->trace);
 	long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-	struct saving *s;
-	char *path, *temporary;
 
-	/* What does not stay in memory is not read faster than it is built. */
-	if (summary->events < INDEX_MIN_EVENTS || !summary->complete ||
-	    (pages > 0 && page > 0 && store_bytes(graph) > (uint64_t)pages * (uint64_t)page / 8))
-		return;
-	s = mem_zalloc(sizeof(*s));
-	path = index_path(graph, "");
-	temporary = index_path(graph, ".tmp");
-	s->fd = create_temporary(temporary);
-	if (s->fd >= 0) {
-		if (!background || !save_in_background(s, graph, rules, temporary, path))
-			save_file(s, graph, rules, temporary, path);
-		close(s->fd);
+	return summary->events >= INDEX_MIN_EVENTS && summary->complete &&
+	       (pages <= 0 || page <= 0 || store_bytes(graph) <= (uint64_t)pages * (uint64_t)page / 8);
+}
+
+void index_save(struct graph *graph, bool background)
+{
+	if (is_worth_it(graph)) {
+		struct saving *s = mem_zalloc(sizeof(*s));
+		char *path = index_path(graph, ""), *temporary = index_path(graph, ".tmp");
+
+		s->fd = create_temporary(temporary);
+		if (s->fd >= 0) {
+			if (!background || !save_in_background(s, graph, temporary, path))
+				save_file(s, graph, temporary, path);
+			close(s->fd);
+		}
+		free(temporary);
+		free(path);
+		free(s);
 	}
-	free(temporary);
-	free(path);
-	free(s);
+	graph->unsaved = false;
+	vec_done(&graph->kept_events);
 }
 
 /* ---- loading ---- */
@@ -332,7 +337,7 @@ static const void *section(const struct graph *graph, enum section which, size_t
 	return (const char *)graph->mapped + head->sections[which].at;
 }
 
-static bool head_fits(const struct graph *graph, const struct rules *rules, size_t file_bytes)
+static bool head_fits(const struct graph *graph, uint64_t rules, size_t file_bytes)
 {
 	struct index_head head = *(const struct index_head *)graph->mapped;
 	uint64_t identity[12], sum = head.sum;
@@ -494,7 +499,7 @@ static bool sums_match(const struct graph *graph, const struct stat *st)
 	return true;
 }
 
-static int load_file(struct graph *graph, const struct rules *rules, const char *path)
+static int load_file(struct graph *graph, uint64_t rules, const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	struct stat st;
@@ -549,10 +554,11 @@ static bool wait_for_writer(const char *temporary)
 int index_load(struct graph *graph, const struct rules *rules)
 {
 	char *path = index_path(graph, ""), *temporary = index_path(graph, ".tmp");
-	int code = load_file(graph, rules, path);
+	uint64_t hash = rules_hash(rules);
+	int code = load_file(graph, hash, path);
 
 	if (code && wait_for_writer(temporary))
-		code = load_file(graph, rules, path);
+		code = load_file(graph, hash, path);
 	free(temporary);
 	free(path);
 	return code;

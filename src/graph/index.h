@@ -8,8 +8,8 @@
 
 /* 0, or a negative errno when there is no index that fits. */
 int index_load(struct graph *graph, const struct rules *rules);
-/* Failures are left unsaid: a graph without an index is as good. In the
+/* Of the graph as it was built, whatever corrections lie over it. Failures are left unsaid: a graph without an index is as good. In the
  * background: by a process of its own, which outlives this one. */
-void index_save(const struct graph *graph, const struct rules *rules, bool background);
+void index_save(struct graph *graph, bool background);
 
 #endif

@@ -10,7 +10,6 @@
 
 #include "base/search.h"
 
-#define MANY_EDGES 100000 /* worth a thread */
 #define REGION_LEAST ((size_t)4 << 20)
 #define REGION_MOST ((size_t)16 << 30) /* expected at once */
 
@@ -323,36 +322,26 @@ static uint32_t from_key(const struct graph *graph, size_t item)
 	return graph->edges.items[item].from_row;
 }
 
-static void *order_by_from(void *data)
+static uint32_t *order_edges(const struct graph *graph, bool by_from)
 {
-	const struct graph *graph = data;
-
-	return count_pays(graph) ? order_by_count(graph, true) : store_order(graph->edges.length, from_key, graph);
+	return count_pays(graph) ? order_by_count(graph, by_from) : store_order(graph->edges.length, by_from ? from_key : to_key, graph);
 }
 
-/* The two orders of edges, side by side. They are made when an edge is first asked
- * for, or by who writes the index: whoever only wants numbers need not wait. */
+/* Each order of edges is made when it is first asked for, or by who writes the index:
+ * whoever only wants numbers need not wait. */
 const uint32_t *store_edge_order(const struct graph *graph, bool by_from)
 {
 	struct graph *g = (struct graph *)graph; /* made on first use, under its lock */
-	uint32_t *from = __atomic_load_n(&g->edges_by_from, __ATOMIC_ACQUIRE);
+	uint32_t **place = by_from ? &g->edges_by_from : &g->edges_by_to, *order = __atomic_load_n(place, __ATOMIC_ACQUIRE);
 	pthread_mutex_t *lock = g->lazy;
 
-	if (from)
-		return by_from ? from : g->edges_by_to;
+	if (order)
+		return order;
 	pthread_mutex_lock(lock);
-	if (!g->edges_by_from) {
-		pthread_t thread;
-		bool beside = g->edges.length >= MANY_EDGES && !pthread_create(&thread, NULL, order_by_from, g);
-		void *found = NULL;
-
-		g->edges_by_to = count_pays(g) ? order_by_count(g, false) : store_order(g->edges.length, to_key, g);
-		if (!beside || pthread_join(thread, &found))
-			found = order_by_from(g);
-		__atomic_store_n(&g->edges_by_from, found, __ATOMIC_RELEASE);
-	}
+	if (!*place)
+		__atomic_store_n(place, order_edges(g, by_from), __ATOMIC_RELEASE);
 	pthread_mutex_unlock(lock);
-	return by_from ? g->edges_by_from : g->edges_by_to;
+	return *place;
 }
 
 void store_finish(struct graph *graph)

@@ -159,6 +159,8 @@ struct graph {
 	uint32_t preemption_count;
 	struct vec(struct graph_unread) unread;
 	struct vec(char) kept_events;            /* of the tables; until the index is written */
+	uint64_t rules_hash;                     /* that it was built with */
+	bool unsaved;                            /* the index is still to be written */
 	struct map unknown_tids;     /* tid -> first pseudo-thread of it */
 	struct vec(struct graph_rule) rules; /* by global number; 0 none */
 	uint16_t row_rules[256];     /* global numbers of what rows can name */

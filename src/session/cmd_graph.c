@@ -271,7 +271,7 @@ static int run_graph(struct command_context *context, struct err *err)
 	struct request r = { .context = context, .json = options_has(options, "json"), .dot = options_has(options, "dot"),
 			     .choice = EDGES_STRONG, .limit = (size_t)options_number(options, "top", 0) };
 	struct graph_options build = { .no_index = options_has(options, "no-index"), .rebuild = options_has(options, "rebuild"),
-				       .background_index = true };
+				       .index_later = true };
 	int code;
 
 	if (options_has(options, "weak"))
@@ -293,6 +293,8 @@ static int run_graph(struct command_context *context, struct err *err)
 			code = sink_buf(context->out, &r.buf);
 		buf_done(&r.buf);
 	}
+	if (r.graph)
+		graph_save_index(r.graph);
 	graph_free(r.graph);
 	trace_close(r.trace);
 	rules_free(r.rules);

@@ -75,6 +75,8 @@ int debug_open(struct debug *debug, const char *path, struct err *err)
 	r = session_open(path, &debug->session, err);
 	if (!r)
 		r = knowledge_open(&debug->knowledge, path, err);
+	if (!r)
+		session_save_index(&debug->session);
 	if (!r && debug->knowledge.statements.length)
 		r = knowledge_apply(&debug->knowledge, debug->session.scene, err);
 	if (r)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/options.h"
+#include "graph/graph.h"
 #include "trace/when.h"
 
 /* The process that the recording was for: the recorder's own child. 0 for a
@@ -50,8 +51,15 @@ int session_open(const char *path, struct session *ret_session, struct err *err)
 	return 0;
 }
 
+void session_save_index(struct session *session)
+{
+	if (session->scene && session->scene->graph)
+		graph_save_index(session->scene->graph);
+}
+
 void session_close(struct session *session)
 {
+	session_save_index(session);
 	diagnoser_free(session->diagnoser);
 	if (session->names)
 		names_close(session->names);

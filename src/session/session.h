@@ -17,6 +17,9 @@ struct session {
 
 int session_open(const char *path, struct session *ret_session, struct err *err);
 void session_close(struct session *session);
+/* Has the graph's index written, if that is due; session_close does it too. For who keeps
+ * the session open: when the first answer has been given. */
+void session_save_index(struct session *session);
 
 /* A time as a person writes it: seconds since the trace's start ("12.5", "12.5s",
  * "300ms"), CLOCK_MONOTONIC ns ("@123456789"), or the wall clock ("14:03:07.5",

@@ -134,8 +134,8 @@ static void counts_yields(void **state)
 	uint32_t thread = tables_thread(f->tables, 100, 2ull * SECOND);
 
 	for (unsigned i = 0; i < 2; i++) {
-		assert_int_equal(busy_yields(f->busies, thread, SECOND, 2ull * SECOND), 2);
-		assert_int_equal(busy_yields(f->busies, thread, SECOND + 960000000, 2ull * SECOND), 1);
+		assert_int_equal(scene_yields(f->scene, thread, SECOND, 2ull * SECOND), 2);
+		assert_int_equal(scene_yields(f->scene, thread, SECOND + 960000000, 2ull * SECOND), 1);
 	}
 }
 
