@@ -54,6 +54,7 @@ static double class_cost(enum walk_link link)
 	case LINK_FILE_LOCK:
 	case LINK_TRACER:
 	case LINK_SIGNALLED:
+	case LINK_TOLD:
 		return 0.05;
 	case LINK_OWNER:
 	case LINK_LISTENER:

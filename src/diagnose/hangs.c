@@ -13,20 +13,14 @@
 #include "diagnose/hangs_away.h"
 #include "diagnose/hangs_loop.h"
 #include "diagnose/hangs_outer.h"
+#include "diagnose/hangs_pending.h"
 #include "diagnose/hangs_rank.h"
 #include "diagnose/hangs_rest.h"
 #include "diagnose/loops.h"
 #include "diagnose/starved.h"
 
-#define WAIT_NS 1000000000ull      /* an answer that takes longer is late */
-#define TURN_NS 1000000000ull      /* so is a turn of an event loop */
-#define BUSY_NS 2000000000ull      /* a process that only computes */
+#define TURN_NS 1000000000ull      /* a turn of an event loop */
 #define STARVED_NS 1200000000ull
-
-static uint64_t threshold(const struct finder *f, uint64_t usual)
-{
-	return f->options->threshold_ns ? f->options->threshold_ns : usual;
-}
 
 static void offer(struct finder *f, uint64_t from, uint64_t to, uint32_t weight, const char *reason)
 {
@@ -51,11 +45,28 @@ static bool left_unread(const struct finder *f, uint64_t from, uint64_t to)
 		for (uint32_t j = row ? scene_channel_from(scene, row, from) : 0; row && j < row->count; j++) {
 			const struct message *sent = &scene->messages[row->items[j]];
 
-			if (sent->time + WAIT_NS >= to)
+			if (sent->time + HANGS_WAIT_NS >= to)
 				break;
 			if (!(sent->flags & MESSAGE_FLAGS_receive) && sent->result > 0)
 				return true;
 		}
+	}
+	return false;
+}
+
+/* A computation that is shared out among threads of the process: a batch, not stuck. */
+static bool works_together(const struct finder *f, uint64_t from, uint64_t to)
+{
+	const struct scene *scene = f->scene;
+
+	for (uint32_t i = 1; i < scene->thread_count; i++) {
+		struct state_times times;
+
+		if (i == f->thread || !scene_same_process(scene, i, f->thread))
+			continue;
+		scene_state_times(scene, i, from, to, &times);
+		if ((times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE]) * 2 > to - from && times.ns[SPAN_RUNNING] * 3 > to - from)
+			return true;
 	}
 	return false;
 }
@@ -65,22 +76,23 @@ static void judge_silence(struct finder *f, uint64_t from, uint64_t to, uint32_t
 {
 	struct state_times times;
 
-	if (to - from < threshold(f, BUSY_NS))
+	if (to - from < hangs_threshold(f, HANGS_BUSY_NS))
 		return;
 	scene_state_times(f->scene, f->thread, from, to, &times);
 	if ((times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE]) * 10 < (to - from) * 9)
 		return;
 	/* On a busy machine much takes long; its own work must be long too. */
-	if (times.ns[SPAN_RUNNING] < threshold(f, BUSY_NS) * 3 / 4)
+	if (times.ns[SPAN_RUNNING] < hangs_threshold(f, HANGS_BUSY_NS) * 3 / 4)
 		return;
 	/* Looking at a flag is no work. */
 	if (times.ns[SPAN_RUNNABLE] > times.ns[SPAN_RUNNING] &&
 	    times.ns[SPAN_RUNNING] * diagnoser_work_share(f->diagnoser, f->thread, from, to) / 100 <
-		    threshold(f, BUSY_NS) * 3 / 4)
+		    hangs_threshold(f, HANGS_BUSY_NS) * 3 / 4)
 		return;
 	if (left_unread(f, from, to))
 		offer(f, from, to, 90, hang_unread);
-	else if (f->scene->tables->threads[f->thread].tid == f->scene->tables->threads[f->thread].pid)
+	else if (f->scene->tables->threads[f->thread].tid == f->scene->tables->threads[f->thread].pid &&
+		 (weight > 50 || !works_together(f, from, to)))
 		offer(f, from, to, weight, weight > 50 ? hang_turn : hang_computes);
 }
 
@@ -97,7 +109,7 @@ static void find_silences(struct finder *f, uint64_t from, uint64_t to, uint32_t
 	const struct scene *scene = f->scene;
 	const struct row *messages = &scene->threads[f->thread].messages;
 	uint32_t wake = scene_wakes_from(scene, f->thread, from), message = scene_messages_from(scene, f->thread, from);
-	uint64_t long_ns = threshold(f, BUSY_NS) ? threshold(f, BUSY_NS) : 1, previous = from, next = from;
+	uint64_t long_ns = hangs_threshold(f, HANGS_BUSY_NS) ? hangs_threshold(f, HANGS_BUSY_NS) : 1, previous = from, next = from;
 
 	for (; previous < to && next < to; previous = next) {
 		uint64_t limit = to - previous < long_ns ? to : previous + long_ns, last = previous;
@@ -136,7 +148,7 @@ static void offer_turn(struct finder *f, uint64_t from, uint64_t to, bool ended)
 	struct state_times times;
 	uint64_t length = to - from;
 
-	if (length < threshold(f, TURN_NS))
+	if (length < hangs_threshold(f, TURN_NS))
 		return;
 	scene_state_times(f->scene, f->thread, from, to, &times);
 	if (times.ns[SPAN_STOPPED] * 2 > length || times.ns[SPAN_UNKNOWN] * 2 > length)
@@ -213,140 +225,6 @@ static void find_turns(struct finder *f)
 }
 
 /* ---- answers that do not come ---- */
-
-static bool is_socket(uint64_t object)
-{
-	unsigned kind = object_kind(object);
-
-	return kind >= OBJECT_KIND_unix_stream && kind <= OBJECT_KIND_socket;
-}
-
-/* The thread that was set to work first on the way to a trail. */
-static uint32_t first_reached(const struct trails *trails, size_t at)
-{
-	while (trails->items[at].level > 1)
-		at = trails->items[at].parent;
-	return trails->items[at].thread;
-}
-
-/* A process is not late because one of its threads leaves the work to another: the
- * other must work as long as a process that only computes, or be kept off, or spin. */
-static bool works_long(struct finder *f, uint32_t thread, uint64_t from, uint64_t to)
-{
-	struct state_times times;
-	struct starved starved;
-
-	scene_state_times(f->scene, thread, from, to, &times);
-	if (times.ns[SPAN_RUNNING] >= threshold(f, BUSY_NS) * 3 / 4 || diagnoser_spins(f->diagnoser, thread, from, to))
-		return true;
-	starved_find(f->scene, thread, from, to, &starved);
-	return starved_is(&starved, f->scene, times.ns[SPAN_RUNNING]);
-}
-
-/* True when one of those the thread set to work since then, directly or through
- * others, is still at it (or will never be) at the end of the wait. A wait that a
- * thread ended must have been ended by one of them: *ret_ended_by_one. */
-static bool is_pending_since(struct finder *f, const struct episode *e, uint64_t since_ns, bool outside, uint32_t *ret_awaits,
-			     bool *ret_ended_by_one)
-{
-	const struct wait *w = &f->scene->waits[e->last];
-	uint64_t until = e->end_ns > e->start_ns + 1000000 ? e->end_ns - 500000 : e->end_ns;
-	struct path_node path[FOLLOW_MAX_BACK];
-	unsigned path_count;
-	bool pending = false;
-
-	*ret_ended_by_one = w->end != WAIT_END_THREAD;
-	follow_request(f->scene, f->ends, f->thread, since_ns, e->start_ns, until, &f->trails);
-	path_count = follow_back(f->scene, e, path);
-	for (size_t i = 1; i < f->trails.length; i++) {
-		const struct trail *t = &f->trails.items[i];
-		struct state_times times;
-		uint64_t begin = t->from_ns > e->start_ns ? t->from_ns : e->start_ns;
-		uint64_t window = until > begin ? until - begin : 0;
-
-		for (unsigned j = 0; j < path_count; j++)
-			*ret_ended_by_one |= path[j].thread == t->thread;
-		if (t->end == TRAIL_RELAY || t->end == TRAIL_AT_REST || t->end == TRAIL_BACK || !window)
-			continue;
-		if (outside && scene_same_process(f->scene, first_reached(&f->trails, i), f->thread))
-			continue;
-		if ((t->end == TRAIL_BUSY || t->end == TRAIL_STARVED) && w->hint_kind == HINT_KIND_thread_exit &&
-		    scene_same_process(f->scene, t->thread, f->thread) && !works_long(f, t->thread, begin, until))
-			continue;
-		scene_state_times(f->scene, t->thread, begin, until, &times);
-		if (t->end == TRAIL_BUSY || t->end == TRAIL_STARVED || t->end == TRAIL_UNREAD)
-			*ret_awaits = t->thread;
-		pending |= t->end == TRAIL_UNREAD || t->end == TRAIL_STOPPED ||
-			   (t->end == TRAIL_BLOCKED && times.ns[SPAN_WAITING] * 2 > window) ||
-			   (t->end == TRAIL_BUSY && times.ns[SPAN_RUNNING] * 2 > window) ||
-			   (t->end == TRAIL_STARVED && times.ns[SPAN_RUNNABLE] * 2 > window);
-	}
-	return pending;
-}
-
-/* When the thread last woke another process before the wait; 0 never. */
-static uint64_t last_outward_wake(const struct scene *scene, const struct episode *e)
-{
-	for (uint32_t i = scene_wakes_from(scene, e->thread, e->start_ns); i-- > scene->threads[e->thread].wake; )
-		if (!scene_same_process(scene, scene->wakes[i].target, e->thread) && !scene_is_system(scene, scene->wakes[i].target))
-			return scene->wakes[i].time;
-	return 0;
-}
-
-static bool is_pending(struct finder *f, const struct episode *e, uint64_t *ret_asked_ns, uint32_t *ret_awaits)
-{
-	const struct wait *w = &f->scene->waits[e->last];
-	bool outside = is_socket(w->object) || is_socket(w->detail); /* the answer comes from another process */
-	const struct place *place = hangs_place_of(f, w);
-	uint64_t outward;
-	bool pending, ended_by_one;
-
-	*ret_awaits = 0;
-	*ret_asked_ns = suspects_request_start(f->scene, e);
-	pending = is_pending_since(f, e, *ret_asked_ns, outside, ret_awaits, &ended_by_one);
-	/* Of many short exchanges in a row the last one counts: those asked had been at
-	 * rest again between them. */
-	outward = !pending && outside ? last_outward_wake(f->scene, e) : 0;
-	if (outward > *ret_asked_ns) {
-		*ret_awaits = 0;
-		pending = is_pending_since(f, e, outward, outside, ret_awaits, &ended_by_one);
-	}
-	/* A limit of a second and more that ran out, behind a request to another
-	 * process: nobody answered, though all look at rest. */
-	if (!pending && w->end == WAIT_END_TIMEOUT && w->timeout_ns >= WAIT_NS && outside &&
-	    (w->argument <= 1 || (w->argument == 2 && place && place->visits < 3)))
-		for (size_t i = 1; i < f->trails.length && !pending; i++)
-			pending = !scene_same_process(f->scene, f->trails.items[i].thread, f->thread);
-	/* What nobody was there to take woke nobody; who asked nothing there awaits nothing. */
-	if (f->scene->messages_seen && !hangs_asked_there(f, w))
-		return pending && ended_by_one;
-	if (!pending && outside && w->end == WAIT_END_THREAD && w->cause != WAKE_CAUSE_signal && (ended_by_one || hangs_role_in(f, w) == END_CLIENT))
-		return (*ret_awaits = hangs_away_waker(f, e)) != 0;
-	return pending && ended_by_one;
-}
-
-/* When the thread first woke somebody, or sent something, in the window. */
-static uint64_t first_deed(const struct scene *scene, uint32_t thread, uint64_t from, uint64_t to)
-{
-	const struct scene_thread *t = &scene->threads[thread];
-	uint32_t wake = scene_wakes_from(scene, thread, from), message = scene_messages_from(scene, thread, from);
-	uint64_t first = to;
-
-	if (wake < scene_wakes_end(scene, thread) && scene->wakes[wake].time < first)
-		first = scene->wakes[wake].time;
-	for (; message < t->messages.count; message++) {
-		const struct message *m = &scene->messages[t->messages.items[message]];
-
-		if (m->time >= first)
-			break;
-		if (!(m->flags & MESSAGE_FLAGS_receive) && m->result > 0) {
-			first = m->start_ns > from ? m->start_ns : from;
-			break;
-		}
-	}
-	/* The program may have done much else since, before it asked. */
-	return first + 1000000000 < to && first == from ? to : first;
-}
 
 static bool is_datagram(uint64_t object)
 {
@@ -436,7 +314,7 @@ static const char *held_up(const struct finder *f, const struct episode *e)
 	if (w->kind == WAIT_KIND_futex && (w->hint_kind == HINT_KIND_mutex_owner || w->hint_kind == HINT_KIND_pi_owner) && w->hint)
 		return "it waited for a lock";
 	if (w->kind == WAIT_KIND_write)
-		return reader_works(f, w) || w->end_ns - w->start_ns < 4 * threshold(f, WAIT_NS) ? NULL : "what it writes was not taken";
+		return reader_works(f, w) || w->end_ns - w->start_ns < 4 * hangs_threshold(f, HANGS_WAIT_NS) ? NULL : "what it writes was not taken";
 	if ((w->kind == WAIT_KIND_futex || w->kind == WAIT_KIND_semaphore) && t->tid == t->pid && p && p->visits <= 2 &&
 	    w->end == WAIT_END_THREAD && w->hint_kind != HINT_KIND_thread_exit && !hangs_left_to_others(f, e))
 		return "it waited for a lock or a condition";
@@ -497,9 +375,28 @@ static bool stopped_as_a_whole(const struct finder *f, const struct episode *e)
 	return times.ns[SPAN_STOPPED] * 10 > (e->end_ns - e->start_ns) * 9;
 }
 
+/* Who sends to it does next to nothing but sleep. */
+static bool sender_sleeps(const struct finder *f, const struct wait *w, uint64_t from, uint64_t to)
+{
+	const struct scene *scene = f->scene;
+	uint64_t slept = 0;
+
+	if (w->end != WAIT_END_THREAD || scene_same_process(scene, w->waker, f->thread) || hangs_has_windows(f))
+		return false;
+	for (uint32_t i = scene_waits_from(scene, w->waker, from); i < scene_waits_end(scene, w->waker); i++) {
+		const struct wait *its = &scene->waits[i];
+
+		if (its->start_ns >= to)
+			break;
+		if (its->kind == WAIT_KIND_sleep)
+			slept += (its->end_ns < to ? its->end_ns : to) - its->start_ns;
+	}
+	return slept * 5 > (to - from) * 4;
+}
+
 /* An answer that comes in drops: short waits in a row on one connection, with next to
- * nothing between them. A long download looks the same, so a person must ask; so do
- * the events of a window. */
+ * nothing between them. A long download looks the same, and so do the events of a window:
+ * a person must ask, or the one that sends be seen to sleep between the drops. */
 static void find_drips(struct finder *f)
 {
 	const struct scene_thread *t = &f->scene->threads[f->thread];
@@ -507,7 +404,7 @@ static void find_drips(struct finder *f)
 	const struct wait *first = NULL;
 	uint64_t begin = 0, end = 0;
 
-	if (!f->options->pid || about->tid != about->pid || hangs_has_windows(f))
+	if (about->tid != about->pid || (f->options->pid && hangs_has_windows(f)))
 		return;
 	for (uint32_t i = 0; i <= t->episode_count; i++) {
 		const struct episode *e = i < t->episode_count ? &f->scene->episodes[t->episode + i] : NULL;
@@ -518,7 +415,8 @@ static void find_drips(struct finder *f)
 			end = e->end_ns;
 			continue;
 		}
-		if (first && end - begin >= threshold(f, BUSY_NS) && hangs_role_in(f, first) == END_CLIENT)
+		if (first && end - begin >= hangs_threshold(f, HANGS_BUSY_NS) && hangs_role_in(f, first) == END_CLIENT &&
+		    (f->options->pid || sender_sleeps(f, first, begin, end)))
 			offer(f, begin, end, 40, "it waited for long, in short pieces");
 		first = w && (w->kind == WAIT_KIND_read || w->kind == WAIT_KIND_poll) ? w : NULL;
 		begin = e ? e->start_ns : 0;
@@ -536,16 +434,16 @@ static void find_waits(struct finder *f)
 		uint64_t asked;
 		uint32_t awaits;
 
-		if (e->end_ns - e->start_ns < threshold(f, WAIT_NS) || w->idle)
+		if (e->end_ns - e->start_ns < hangs_threshold(f, HANGS_WAIT_NS) || w->idle)
 			continue;
 		if (never_long(w->kind))
 			offer(f, e->start_ns, e->end_ns, 95, "a wait inside the kernel took too long");
 		else if (w->kind == WAIT_KIND_sleep && loop_is(f->scene, e) &&
 			 suspects_refused_lock(f->scene, f->thread, e->start_ns, e->end_ns))
 			offer(f, e->start_ns, e->end_ns, 100, "it tries again and again for a file lock");
-		else if (may_ask(f, w) && !hangs_rests_at(f, w) && is_pending(f, e, &asked, &awaits)) {
+		else if (may_ask(f, w) && !hangs_rests_at(f, w) && hangs_is_pending(f, e, &asked, &awaits)) {
 			/* Whoever is killed may just as well have waited for work. */
-			offer(f, first_deed(f->scene, f->thread, asked, e->start_ns), e->end_ns,
+			offer(f, hangs_first_deed(f->scene, f->thread, asked, e->start_ns), e->end_ns,
 			      w->cause == WAKE_CAUSE_signal || scene_ended_by_signal(f->scene, w) ? 70 : 110, "what it asked for was not answered");
 			f->hangs.items[f->hangs.length - 1].awaits = awaits;
 		} else if (hangs_nobody_can_end(f, e))
@@ -560,6 +458,10 @@ static void find_waits(struct finder *f)
 			offer(f, e->start_ns, e->end_ns, 105, "what it asked for was not answered");
 		else if (waits_for_stopped(f, e))
 			offer(f, e->start_ns, e->end_ns, 90, "what it waits for was stopped");
+		else if (hangs_signal_went_elsewhere(f, e))
+			offer(f, e->start_ns, e->end_ns, 60, "what it waits for was told to another thread");
+		else if (hangs_waits_for_own(f, e))
+			offer(f, e->start_ns, e->end_ns, 45, hang_own);
 		else if (worth_asking(f, w))
 			offer(f, e->start_ns, e->end_ns, 40, "it waited for long");
 	}
@@ -586,10 +488,10 @@ static void judge_stretch(struct finder *f, uint64_t from, uint64_t to)
 	struct state_times times;
 	uint64_t spin_from = from, spin_to = to;
 
-	if (to - from < threshold(f, STARVED_NS))
+	if (to - from < hangs_threshold(f, STARVED_NS))
 		return;
 	scene_state_times(f->scene, f->thread, from, to, &times);
-	if (hangs_spins(f, times.ns[SPAN_RUNNING], &spin_from, &spin_to) && spin_to - spin_from >= threshold(f, STARVED_NS)) {
+	if (hangs_spins(f, times.ns[SPAN_RUNNING], &spin_from, &spin_to) && spin_to - spin_from >= hangs_threshold(f, HANGS_BUSY_NS)) {
 		if (!hangs_spins_for_load(f, spin_from, spin_to))
 			offer(f, spin_from, spin_to, 120, "it gives up the processor again and again");
 		return;
@@ -658,6 +560,7 @@ static const struct hangs_found *find_all(struct diagnoser *diagnoser, const str
 	}
 	vec_done(&f.places);
 	vec_done(&f.trails);
+	f.hangs.length = hangs_drop_parents(f.scene, f.hangs.items, f.hangs.length);
 	free(found->hangs);
 	*found = (struct hangs_found){ f.hangs.items, f.hangs.length, options->pid, options->root_pid, f.scene->version,
 				       options->threshold_ns, true };

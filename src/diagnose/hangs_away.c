@@ -137,6 +137,82 @@ bool hangs_is_condition(const struct finder *f, const struct episode *e)
 	return count > 0;
 }
 
+#define OWN_NS 2000000000ull      /* what was started may take so long */
+#define SLEEPER_RAN_NS 5000000ull /* by such a program a script sleeps */
+
+/* In one wait for nearly all of the stretch, but not for others that it started. */
+static bool was_idle(const struct scene *scene, uint32_t thread, uint64_t from, uint64_t to)
+{
+	uint64_t slack = (to - from) / 10;
+	const struct episode *e = scene_episode(scene, thread, from + slack);
+	const struct wait *w = e ? &scene->waits[e->last] : NULL;
+
+	return e && e->start_ns <= from + slack && e->end_ns + slack >= to && e->end_ns <= to && w->kind != WAIT_KIND_child &&
+	       w->kind != WAIT_KIND_vfork && w->end != WAIT_END_OPEN && !scene_ended_by_signal(scene, w);
+}
+
+/* Some thread of its process had work to do. */
+static bool process_worked(const struct scene *scene, uint32_t of, uint64_t from, uint64_t to)
+{
+	for (uint32_t i = 1; i < scene->thread_count; i++) {
+		struct state_times times;
+
+		if (!scene_same_process(scene, i, of))
+			continue;
+		scene_state_times(scene, i, from, to, &times);
+		if ((times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE]) * 4 > to - from)
+			return true;
+	}
+	return false;
+}
+
+static bool only_sleeps(const struct scene *scene, uint32_t thread, uint64_t time)
+{
+	const struct episode *e = scene_episode(scene, thread, time);
+
+	return e && scene->waits[e->last].kind == WAIT_KIND_sleep && scene->threads[thread].running_ns < SLEEPER_RAN_NS;
+}
+
+/* The thread was started by the other one's process, directly or not. */
+static bool started_by(const struct scene *scene, uint32_t thread, uint32_t by)
+{
+	return !scene_same_process(scene, thread, by) && (scene_descends_from(scene, thread, scene_pid(scene, by)) ||
+							  scene->tables->threads[thread].parent_pid == scene_pid(scene, by));
+}
+
+bool hangs_waits_for_own(const struct finder *f, const struct episode *e)
+{
+	const struct scene *scene = f->scene;
+	const struct wait *w = &scene->waits[e->last];
+	const struct thread *t = &scene->tables->threads[f->thread];
+	struct path_node path[FOLLOW_MAX_BACK];
+	uint64_t from = e->start_ns;
+	unsigned count;
+
+	if (t->tid != t->pid || e->end_ns - e->start_ns < OWN_NS || w->end != WAIT_END_THREAD || loop_is(scene, e))
+		return false;
+	if (w->kind != WAIT_KIND_child && w->kind != WAIT_KIND_signal && !(w->kind == WAIT_KIND_read && scene_is_pipe(w->object) && w->argument > 0) &&
+	    !(w->kind == WAIT_KIND_poll && scene_is_pipe(w->detail)))
+		return false;
+	count = follow_back(scene, e, path);
+	/* Of processes that wait for each other's end the last one is named. */
+	for (unsigned i = 0; i < count && (!i || scene_is_pipe(w->object) || scene_is_pipe(w->detail)) && started_by(scene, path[i].thread, f->thread); i++) {
+		if (scene->tables->threads[path[i].thread].start_ns > from)
+			from = scene->tables->threads[path[i].thread].start_ns;
+		if (e->end_ns > from && (e->end_ns - from) * 10 > (e->end_ns - e->start_ns) * 9 &&
+		    was_idle(scene, path[i].thread, from, e->end_ns) && !process_worked(scene, path[i].thread, from, e->end_ns))
+			return w->kind == WAIT_KIND_read || w->kind == WAIT_KIND_poll || !only_sleeps(scene, path[i].thread, from + (e->end_ns - from) / 2);
+	}
+	return false;
+}
+
+bool hangs_signal_went_elsewhere(const struct finder *f, const struct episode *e)
+{
+	const struct thread *t = &f->scene->tables->threads[f->thread];
+
+	return t->tid == t->pid && suspects_told_instead(f->scene, e);
+}
+
 bool hangs_nobody_can_end(const struct finder *f, const struct episode *e)
 {
 	const struct tables *tables = f->scene->tables;

@@ -20,6 +20,12 @@ bool hangs_is_condition(const struct finder *f, const struct episode *e);
 /* True when others of the process listened for new work for most of the wait: the
  * thread only left the work to them. */
 bool hangs_left_to_others(const struct finder *f, const struct episode *e);
+/* True when a process waited for long for the end, or the output, of what it had started
+ * itself, and that did nothing but wait either. */
+bool hangs_waits_for_own(const struct finder *f, const struct episode *e);
+/* True when the wait for a condition ran into its limit, while another thread that waited
+ * for the same one was woken. */
+bool hangs_signal_went_elsewhere(const struct finder *f, const struct episode *e);
 /* True when the thread waits for a word in memory that no other thread of its
  * process was there to change: a lock whose owner is gone, or its own. */
 bool hangs_nobody_can_end(const struct finder *f, const struct episode *e);

@@ -6,6 +6,7 @@
 
 #define LEAST_SLICES 10
 #define LOOK_NS 500000000ull       /* a loop that looks less often waits by design */
+#define STRANGER_NS 2000000000ull  /* of one that looks for what another program does */
 #define SURE 60                    /* per cent */
 
 static bool leads(const struct finder *f)
@@ -15,7 +16,7 @@ static bool leads(const struct finder *f)
 
 static bool looks_often(const struct finder *f, const struct episode *e)
 {
-	return f->scene->waits[e->last].kind == WAIT_KIND_sleep && loop_is(f->scene, e) && e->slices >= LEAST_SLICES &&
+	return f->scene->waits[e->last].kind != WAIT_KIND_yield && loop_is(f->scene, e) && e->slices >= LEAST_SLICES &&
 	       (e->end_ns - e->start_ns) / e->slices <= LOOK_NS;
 }
 
@@ -26,20 +27,25 @@ bool hangs_looks_in_vain(const struct finder *f, const struct episode *e)
 	uint64_t born = t->start_ns > f->scene->start_ns ? t->start_ns : f->scene->start_ns;
 	uint64_t end = t->end_ns < f->scene->end_ns ? t->end_ns : f->scene->end_ns, evidence;
 
-	if (!looks_often(f, e) || !(leads(f) || f->options->pid))
+	if (!looks_often(f, e) || !(leads(f) || f->options->pid) || (f->scene->waits[e->last].kind == WAIT_KIND_child && !f->options->pid))
 		return false;
 	return (p && end > born && p->total_ns * 2 < end - born) || suspects_told_to_end(f->scene, e, &evidence);
 }
 
 /* Threads behind the first may loop until there is new work: what keeps that away is
- * another that computes. */
-static bool partner_counts(const struct finder *f, uint64_t from, uint64_t to)
+ * another that computes. A script looks after what it started by design. */
+static bool partner_counts(const struct finder *f, uint64_t from, uint64_t to, bool script)
 {
 	struct state_times times;
 	uint8_t confidence;
 	uint32_t partner = loop_partner(f->scene, f->thread, from, to, &confidence);
+	bool own;
 
 	if (!partner || confidence < SURE || (!leads(f) && !scene_same_process(f->scene, partner, f->thread)))
+		return false;
+	own = scene_descends_from(f->scene, partner, scene_pid(f->scene, f->thread)) ||
+	      f->scene->tables->threads[partner].parent_pid == scene_pid(f->scene, f->thread);
+	if (own ? script : to - from < STRANGER_NS)
 		return false;
 	scene_state_times(f->scene, partner, from, to, &times);
 	return leads(f) || times.ns[SPAN_RUNNING] * 2 < to - from;
@@ -48,10 +54,11 @@ static bool partner_counts(const struct finder *f, uint64_t from, uint64_t to)
 bool hangs_flag_came(const struct finder *f, const struct episode *e)
 {
 	const struct thread *t = &f->scene->tables->threads[f->thread];
+	const struct wait *w = &f->scene->waits[e->last];
 
 	/* Whoever is killed, or still at it, may do nothing else by design. */
-	return looks_often(f, e) && f->scene->waits[e->last].end == WAIT_END_TIMEOUT && e->end_ns < f->scene->end_ns &&
-	       e->end_ns < t->end_ns && partner_counts(f, e->start_ns, e->end_ns);
+	return looks_often(f, e) && (w->end == WAIT_END_TIMEOUT || w->kind == WAIT_KIND_child) && e->end_ns < f->scene->end_ns &&
+	       e->end_ns < t->end_ns && partner_counts(f, e->start_ns, e->end_ns, w->kind == WAIT_KIND_child);
 }
 
 bool hangs_spins(const struct finder *f, uint64_t running_ns, uint64_t *from, uint64_t *to)
@@ -59,12 +66,13 @@ bool hangs_spins(const struct finder *f, uint64_t running_ns, uint64_t *from, ui
 	uint64_t begin, end;
 	bool spins = running_ns * 2 > *to - *from && diagnoser_spins(f->diagnoser, f->thread, *from, *to);
 
-	if (!spins && diagnoser_spin_window(f->diagnoser, f->thread, *from, *to, &begin, &end)) {
+	/* Between two pieces of work it spins anew. */
+	if (diagnoser_spin_window(f->diagnoser, f->thread, *from, *to, &begin, &end)) {
 		*from = begin;
 		*to = end;
 		spins = true;
 	}
-	return spins && (leads(f) || partner_counts(f, *from, *to));
+	return spins && (leads(f) || partner_counts(f, *from, *to, false));
 }
 
 bool hangs_spins_for_load(const struct finder *f, uint64_t from, uint64_t to)

@@ -9,6 +9,7 @@ const char hang_unread[] = "it computes and leaves what it was sent unread";
 const char hang_turn[] = "an event loop's turn took too long";
 const char hang_computes[] = "it computes and does nothing else";
 const char hang_stopped[] = "it was stopped";
+const char hang_own[] = "what it started did nothing but wait";
 
 static int more_severe(const void *a, const void *b)
 {
@@ -122,6 +123,31 @@ static void prefer_who_waits(struct hang *hangs, size_t count)
 				waits->weight = (uint32_t)(severity / (double)length) + 1;
 		}
 	}
+}
+
+static bool has_hanging_child(const struct scene *scene, const struct hang *hangs, size_t count, const struct hang *parent)
+{
+	uint32_t pid = scene_pid(scene, parent->thread);
+
+	for (size_t i = 0; i < count; i++) {
+		uint64_t from = hangs[i].start_ns > parent->start_ns ? hangs[i].start_ns : parent->start_ns;
+		uint64_t to = hangs[i].end_ns < parent->end_ns ? hangs[i].end_ns : parent->end_ns;
+
+		if (scene_pid(scene, hangs[i].thread) != pid && to > from && (to - from) * 2 > parent->end_ns - parent->start_ns &&
+		    (scene_descends_from(scene, hangs[i].thread, pid) || scene->tables->threads[hangs[i].thread].parent_pid == pid))
+			return true;
+	}
+	return false;
+}
+
+size_t hangs_drop_parents(const struct scene *scene, struct hang *hangs, size_t count)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (hangs[i].reason != hang_own || !has_hanging_child(scene, hangs, count, &hangs[i]))
+			hangs[kept++] = hangs[i];
+	return kept;
 }
 
 void hangs_rank(struct hang *hangs, size_t count)

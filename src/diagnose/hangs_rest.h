@@ -29,6 +29,15 @@ struct finder {
 	uint32_t thread;
 };
 
+#define HANGS_WAIT_NS 1000000000ull /* an answer that takes longer is late */
+#define HANGS_BUSY_NS 2000000000ull /* a process that only computes */
+
+/* What the person says, or else what is usual. */
+static inline uint64_t hangs_threshold(const struct finder *f, uint64_t usual)
+{
+	return f->options->threshold_ns ? f->options->threshold_ns : usual;
+}
+
 /* Gathers the places of f->thread. */
 void hangs_learn_places(struct finder *f);
 /* NULL when the thread was never seen to wait there. */

@@ -3,22 +3,25 @@
 
 #define LEAST_SLICES 3
 #define SURE 80              /* per cent */
+#define LIKELY 65
 #define GUESS 40
 
 bool loop_is(const struct scene *scene, const struct episode *episode)
 {
 	const struct wait *w = &scene->waits[episode->last];
 
-	return (w->kind == WAIT_KIND_sleep || w->kind == WAIT_KIND_yield) && episode->slices >= LEAST_SLICES;
+	/* Waits for children are one only where each child only sleeps. */
+	return (w->kind == WAIT_KIND_sleep || w->kind == WAIT_KIND_yield || w->kind == WAIT_KIND_child) &&
+	       episode->slices >= LEAST_SLICES;
 }
 
 bool loop_looks_away(const struct scene *scene, const struct wait *wait)
 {
 	switch (wait->kind) {
 	case WAIT_KIND_sleep:
+	case WAIT_KIND_child:
 		return !loop_is(scene, &scene->episodes[wait->episode]);
 	case WAIT_KIND_stop:
-	case WAIT_KIND_child:
 	case WAIT_KIND_vfork:
 	case WAIT_KIND_file_lock:
 	case WAIT_KIND_fuse:
@@ -73,6 +76,70 @@ static bool changed_with(const struct scene *scene, uint32_t thread, uint64_t aw
 	return e && e->start_ns >= begin && e->start_ns <= late && !loop_looks_away(scene, &scene->waits[e->last]);
 }
 
+#define KIN_GENERATIONS 3
+
+static uint32_t parent_of(const struct scene *scene, uint32_t thread)
+{
+	const struct tables *tables = scene->tables;
+	const struct thread *t = &tables->threads[thread];
+	uint32_t first = tables_process(tables, t->pid, t->start_ns);
+	const struct thread *leader = first ? &tables->threads[first] : t;
+
+	if (leader->creator)
+		return tables_process(tables, tables->threads[leader->creator].pid, leader->start_ns);
+	return leader->parent_pid > 1 ? tables_process(tables, leader->parent_pid, leader->start_ns) : 0;
+}
+
+/* True when some process a few generations back started both, or the one the other. */
+static bool are_kin(const struct scene *scene, uint32_t a, uint32_t b)
+{
+	for (unsigned i = 0; a && i <= KIN_GENERATIONS; i++, a = parent_of(scene, a)) {
+		uint32_t other = b;
+
+		for (unsigned j = 0; other && j <= KIN_GENERATIONS; j++, other = parent_of(scene, other))
+			if (scene_same_process(scene, a, other))
+				return !scene_is_system(scene, a);
+	}
+	return false;
+}
+
+/* Of other processes: one that was away all the time, and came back as the loop looked
+ * for the last time. 0 when there is none, or more than one. */
+static uint32_t came_back(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, const struct episode *loop)
+{
+	const struct tables *tables = scene->tables;
+	const struct wait *last = &scene->waits[loop->last];
+	uint64_t slack = (to_ns - from_ns) / 20 + 10000000, begin = last->start_ns - (last->end_ns - last->start_ns) / 4 - 10000000;
+	uint32_t found = 0;
+
+	for (uint32_t i = 1; i < tables->thread_count; i++) {
+		const struct episode *e;
+		uint32_t away;
+
+		if (scene_is_system(scene, i) || scene_same_process(scene, i, thread) || tables->threads[i].start_ns > from_ns + slack ||
+		    tables->threads[i].end_ns < begin)
+			continue;
+		e = scene_episode(scene, i, begin);
+		if (!e || e->start_ns > from_ns + slack || !loop_looks_away(scene, &scene->waits[e->last]))
+			continue;
+		/* Two sleeps in a row are no loop yet. */
+		for (away = e->first; away < e->last && scene->waits[away].end_ns < begin; )
+			away++;
+		if (scene->waits[away].end_ns < begin || scene->waits[away].end_ns > to_ns || scene->waits[away].start_ns > from_ns + slack ||
+		    scene->waits[away].end == WAIT_END_OPEN || !are_kin(scene, thread, i))
+			continue;
+		/* Who waited for that one came back with it. */
+		if (found && scene_descends_from(scene, i, scene_pid(scene, found)))
+			found = 0;
+		else if (found && scene_descends_from(scene, found, scene_pid(scene, i)))
+			continue;
+		if (found)
+			return 0;
+		found = i;
+	}
+	return found;
+}
+
 uint32_t loop_partner(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, uint8_t *ret_confidence)
 {
 	const struct tables *tables = scene->tables;
@@ -106,5 +173,13 @@ uint32_t loop_partner(const struct scene *scene, uint32_t thread, uint64_t from_
 		}
 	}
 	*ret_confidence = best_score > window ? SURE : GUESS;
+	if (best_score <= window && ends && loop_is(scene, ends)) {
+		uint32_t other = came_back(scene, thread, from_ns, to_ns, ends);
+
+		if (other) {
+			*ret_confidence = LIKELY;
+			return other;
+		}
+	}
 	return best;
 }

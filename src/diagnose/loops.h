@@ -11,7 +11,8 @@ bool loop_is(const struct scene *scene, const struct episode *episode);
 /* A wait in which a thread does not listen for new work. */
 bool loop_looks_away(const struct scene *scene, const struct wait *wait);
 /* Whose part the looping thread most likely awaits: of its process, or a child, the
- * one that could not do it, and did something when the loop ended; 0 nobody.
+ * one that could not do it, and did something when the loop ended; else a process that
+ * was started by the same, and came back as the loop ended; 0 nobody.
  * *ret_confidence, per cent, tells how sure that is. */
 uint32_t loop_partner(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, uint8_t *ret_confidence);
 

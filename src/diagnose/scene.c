@@ -119,6 +119,8 @@ const struct row *scene_channel(const struct scene *scene, uint64_t channel)
 #define LOOK_RAN_NS 2000000ull     /* looking at something again takes no longer */
 #define LOOK_QUEUED_NS 200000000ull /* nor does a busy machine make it wait longer for a processor */
 
+#define SLEEPER_RAN_NS 5000000ull   /* a program that only sleeps has not more to do */
+
 /* How long it took the thread from one wait to the next, on the processor: on a busy
  * machine it stands in the queue before it can look. */
 static bool looked_briefly(const struct scene *scene, const struct wait *before, const struct wait *after)
@@ -135,6 +137,34 @@ static bool looked_briefly(const struct scene *scene, const struct wait *before,
 	       (times.ns[SPAN_RUNNING] <= LOOK_RAN_NS || times.ns[SPAN_RUNNING] <= slice / 2);
 }
 
+/* Where nothing tells what ended a wait, that it lasted just as long as its limit does. */
+static bool ran_out(const struct wait *w)
+{
+	uint64_t lasted = w->end_ns - w->start_ns;
+
+	return w->end == WAIT_END_TIMEOUT || (w->end == WAIT_END_UNKNOWN && w->timeout_ns && lasted >= w->timeout_ns &&
+					      lasted - w->timeout_ns <= w->timeout_ns / 8);
+}
+
+/* A script sleeps by waiting for a child that does nothing else. */
+static bool slept_by_child(const struct scene *scene, const struct wait *w)
+{
+	const struct scene_thread *t = &scene->threads[w->waker];
+	uint64_t slept = 0;
+
+	if (w->kind != WAIT_KIND_child || w->end != WAIT_END_THREAD || !w->waker || t->messages.count || t->running_ns > SLEEPER_RAN_NS ||
+	    scene->tables->threads[w->waker].parent_pid != scene_pid(scene, w->thread) ||
+	    scene->tables->threads[w->waker].start_ns + LOOK_QUEUED_NS < w->start_ns)
+		return false;
+	for (uint32_t i = t->wait; i < t->wait + t->wait_count; i++) {
+		const struct wait *its = &scene->waits[i];
+
+		if (its->kind == WAIT_KIND_sleep && its->end == WAIT_END_TIMEOUT)
+			slept += its->end_ns - its->start_ns;
+	}
+	return slept && slept * 2 > w->end_ns - w->start_ns;
+}
+
 /* True when the thread only looked again between the two waits: it ran for a
  * short while, sent nothing, and woke nobody but who met it there: a lock that
  * is held while looking makes others wait for just that while. */
@@ -145,7 +175,7 @@ static bool looked_again(const struct scene *scene, const struct wait *before, c
 
 	if (before->site != after->site || before->kind != after->kind || before->kind == WAIT_KIND_stop)
 		return false;
-	if (before->end != WAIT_END_TIMEOUT || before->idle != after->idle)
+	if ((!ran_out(before) && !slept_by_child(scene, before)) || before->idle != after->idle)
 		return false;
 	if (!looked_briefly(scene, before, after))
 		return false;

@@ -3,6 +3,9 @@
 #include "diagnose/diagnoser.h"
 #include "diagnose/loops.h"
 
+#define WORK_SAMPLES 8
+#define WORK_NS 100000000ull
+
 bool diagnoser_spins(const struct diagnoser *diagnoser, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
 {
 	int share = busy_share_in(diagnoser->scene, diagnoser->names, thread, from_ns, to_ns, "sched_yield");
@@ -26,7 +29,7 @@ bool diagnoser_spin_window(const struct diagnoser *diagnoser, uint32_t thread, u
 {
 	const struct scene *scene = diagnoser->scene;
 	const struct scene_thread *t = &scene->threads[thread];
-	uint64_t begin = 0, last = 0, longest = 0;
+	uint64_t begin = 0, last = 0, longest = 0, worked = 0;
 	unsigned yields = 0, others = 0, most = 0;
 
 	if (!diagnoser->names)
@@ -43,9 +46,10 @@ bool diagnoser_spin_window(const struct diagnoser *diagnoser, uint32_t thread, u
 			others = 0;
 			continue;
 		}
-		others++;
+		if (!others++ && !over)
+			worked = s->time;
 		/* Work between two looks at the flag is shorter than the looking. */
-		if (yields && (over || others > yields || others > 100)) {
+		if (yields && (over || others > yields || others > 100 || (others >= WORK_SAMPLES && s->time - worked > WORK_NS))) {
 			if (last - begin > longest) {
 				longest = last - begin;
 				most = yields;

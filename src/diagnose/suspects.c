@@ -167,6 +167,39 @@ uint32_t suspects_told_to_end(const struct scene *scene, const struct episode *e
 	return 0;
 }
 
+const struct wait *suspects_told_instead(const struct scene *scene, const struct episode *episode)
+{
+	const struct wait *w = &scene->waits[episode->last];
+
+	if (w->kind != WAIT_KIND_futex || w->end != WAIT_END_TIMEOUT || !w->object || w->hint)
+		return NULL;
+	for (uint32_t i = 1; i < scene->thread_count; i++) {
+		if (i == episode->thread || !scene_same_process(scene, i, episode->thread))
+			continue;
+		for (uint32_t j = scene_waits_from(scene, i, 0); j < scene_waits_end(scene, i); j++) {
+			const struct wait *other = &scene->waits[j];
+
+			if (other->object == w->object && other->kind == WAIT_KIND_futex && other->end == WAIT_END_THREAD &&
+			    other->waker != episode->thread && other->end_ns > episode->start_ns && other->end_ns < episode->end_ns)
+				return other;
+		}
+	}
+	return NULL;
+}
+
+/* It may have ended since: what it was told was meant for both. */
+static void ask_told_instead(struct question *q)
+{
+	const struct wait *other = suspects_told_instead(q->scene, q->episode);
+	struct suspect s = { .hop_count = 1, .confidence = 65 };
+
+	if (!other || is_waiting(q, other->thread))
+		return;
+	s.hops[0] = (struct hop){ .from_ns = q->from, .thread = other->thread, .link = LINK_TOLD, .confidence = s.confidence,
+				  .evidence = other->end_event, .final = true };
+	vec_push(q->suspects, s);
+}
+
 static void ask_signalled(struct question *q)
 {
 	uint64_t evidence;
@@ -313,7 +346,7 @@ static void ask_request(struct question *q)
 
 		if (!s.confidence || (t->thread == q->episode->thread && t->end != TRAIL_BACK))
 			continue;
-		if (t->end == TRAIL_AT_REST && is_waiting(q, t->thread))
+		if ((t->end == TRAIL_AT_REST && is_waiting(q, t->thread)) || !alive(q, t->thread))
 			continue;
 		for (unsigned level = t->level; level; level--) {
 			if (up->confidence < s.confidence && up->end == TRAIL_RELAY)
@@ -595,11 +628,13 @@ void suspects_find(struct inquiry *inquiry, const struct episode *episode, uint6
 	ask_hint(&q);
 	ask_file_locks(&q);
 	ask_signalled(&q);
-	if (q.wait->kind == WAIT_KIND_sleep) { /* nobody is asked to end a sleep */
+	if (q.wait->kind == WAIT_KIND_sleep || loop_is(q.scene, episode)) { /* nobody is asked to end a sleep */
 		ask_loop(&q);
-		ask_similar(&q);
+		if (q.wait->kind != WAIT_KIND_child) /* what that child did is known */
+			ask_similar(&q);
 		goto out;
 	}
+	ask_told_instead(&q);
 	ask_fuse(&q);
 	ask_children(&q);
 	ask_request(&q);

@@ -55,4 +55,8 @@ const struct file_lock *suspects_refused_lock(const struct scene *scene, uint32_
 /* The thread (its process's first) that held the lock then, 0 unknown. */
 uint32_t suspects_lock_holder(const struct scene *scene, const struct file_lock *refused);
 
+/* The wait of another thread of the process for the same condition that was ended while this
+ * one waited, until its limit ran out; NULL when there is none. */
+const struct wait *suspects_told_instead(const struct scene *scene, const struct episode *episode);
+
 #endif

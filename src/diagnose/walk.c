@@ -5,6 +5,8 @@
  * that comes up again is a circle, where the walk stops. */
 #include "diagnose/walk.h"
 
+#include "diagnose/loops.h"
+
 #define SURE 70        /* per cent */
 #define LOOKED_BACK 64 /* episodes of one that listens, from when it was set to work at last */
 #define MAX_DEPTH (sizeof(((struct walk *)0)->stack) / sizeof(uint32_t))
@@ -28,6 +30,7 @@ const char *walk_link_words(enum walk_link link)
 	case LINK_LOCKSTEP: return "waits at the same place until this gives up, as if each had what the other needs";
 	case LINK_FLAG: return "is the one that most likely changes what it looks at";
 	case LINK_TRACER: return "traces it, and had not let it go on";
+	case LINK_TOLD: return "was told, in its place, what it waits for";
 	case LINK_SIGNALLED: return "was told to end, by a signal, and did not at once";
 	case LINK_SIMILAR: return "should have ended it, as it did another time";
 	case LINK_PROCESS: return "is of the same process";
@@ -257,6 +260,11 @@ static void walk_wait(struct walk *walk, const struct episode *episode, uint64_t
 
 	if (walk_tracer(walk, episode, from, to, came))
 		return;
+	/* The child by which a script slept has nothing to do with what it looks for. */
+	if (last->kind == WAIT_KIND_child && loop_is(walk->scene, episode)) {
+		walk_timeout(walk, episode, from, to, until, came);
+		return;
+	}
 
 	switch ((enum wait_end)last->end) {
 	case WAIT_END_THREAD:

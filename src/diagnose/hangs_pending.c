@@ -1,0 +1,156 @@
+/* Whether an answer is still to come, see hangs_pending.h. */
+#include "diagnose/hangs_pending.h"
+
+#include "diagnose/hangs_away.h"
+#include "diagnose/starved.h"
+
+static bool is_socket(uint64_t object)
+{
+	unsigned kind = object_kind(object);
+
+	return kind >= OBJECT_KIND_unix_stream && kind <= OBJECT_KIND_socket;
+}
+
+/* The thread that was set to work as the first, second, ... on the way to a trail. */
+static uint32_t reached_at(const struct trails *trails, size_t at, unsigned level)
+{
+	while (trails->items[at].level > level)
+		at = trails->items[at].parent;
+	return trails->items[at].thread;
+}
+
+/* A window server asks one other program for what it was asked for itself, as for what
+ * is selected; what that one's windows set off elsewhere is no part of the answer. */
+static bool beyond_windows(const struct finder *f, size_t at)
+{
+	return f->trails.items[at].level > 2 &&
+	       !scene_same_process(f->scene, f->trails.items[at].thread, reached_at(&f->trails, at, 2));
+}
+
+/* It works for so long, or is kept off, or spins. */
+static bool works_long(struct finder *f, uint32_t thread, uint64_t from, uint64_t to, uint64_t long_ns)
+{
+	struct state_times times;
+	struct starved starved;
+
+	scene_state_times(f->scene, thread, from, to, &times);
+	if (times.ns[SPAN_RUNNING] >= long_ns || diagnoser_spins(f->diagnoser, thread, from, to))
+		return true;
+	starved_find(f->scene, thread, from, to, &starved);
+	return starved_is(&starved, f->scene, times.ns[SPAN_RUNNING]);
+}
+
+/* True when one of those the thread set to work since then, directly or through
+ * others, is still at it (or will never be) at the end of the wait. A wait that a
+ * thread ended must have been ended by one of them: *ret_ended_by_one. */
+static bool is_pending_since(struct finder *f, const struct episode *e, uint64_t since_ns, bool outside, uint32_t *ret_awaits,
+			     bool *ret_ended_by_one)
+{
+	const struct wait *w = &f->scene->waits[e->last];
+	uint64_t until = e->end_ns > e->start_ns + 1000000 ? e->end_ns - 500000 : e->end_ns;
+	struct path_node path[FOLLOW_MAX_BACK];
+	unsigned path_count;
+	bool pending = false, windows = hangs_is_window_server(f, w->kind == WAIT_KIND_poll ? w->detail : w->object);
+
+	*ret_ended_by_one = w->end != WAIT_END_THREAD;
+	follow_request(f->scene, f->ends, f->thread, since_ns, e->start_ns, until, &f->trails);
+	path_count = follow_back(f->scene, e, path);
+	for (size_t i = 1; i < f->trails.length; i++) {
+		const struct trail *t = &f->trails.items[i];
+		struct state_times times;
+		uint64_t begin = t->from_ns > e->start_ns ? t->from_ns : e->start_ns;
+		uint64_t window = until > begin ? until - begin : 0;
+		bool left_to_it;
+
+		for (unsigned j = 0; j < path_count; j++)
+			*ret_ended_by_one |= path[j].thread == t->thread;
+		if (t->end == TRAIL_RELAY || t->end == TRAIL_AT_REST || t->end == TRAIL_BACK || !window)
+			continue;
+		if (windows && beyond_windows(f, i))
+			continue;
+		if (outside && scene_same_process(f->scene, reached_at(&f->trails, i, 1), f->thread))
+			continue;
+		/* On a busy machine all that has to be done takes long; and a process is not late
+		 * because one of its threads leaves the work to another. */
+		left_to_it = w->hint_kind == HINT_KIND_thread_exit && scene_same_process(f->scene, t->thread, f->thread);
+		if ((t->end == TRAIL_STARVED || (t->end == TRAIL_BUSY && left_to_it)) &&
+		    !works_long(f, t->thread, begin, until, left_to_it ? hangs_threshold(f, HANGS_BUSY_NS) * 3 / 4
+							    : hangs_threshold(f, HANGS_WAIT_NS))) {
+			if (left_to_it && t->thread == w->hint)
+				return false;
+			continue;
+		}
+		scene_state_times(f->scene, t->thread, begin, until, &times);
+		if (t->end == TRAIL_BUSY || t->end == TRAIL_STARVED || t->end == TRAIL_UNREAD)
+			*ret_awaits = t->thread;
+		pending |= t->end == TRAIL_UNREAD || t->end == TRAIL_STOPPED ||
+			   (t->end == TRAIL_BLOCKED && times.ns[SPAN_WAITING] * 2 > window) ||
+			   (t->end == TRAIL_BUSY && times.ns[SPAN_RUNNING] * 2 > window) ||
+			   (t->end == TRAIL_STARVED && times.ns[SPAN_RUNNABLE] * 2 > window);
+	}
+	return pending;
+}
+
+/* When the thread last woke another process before the wait; 0 never. */
+static uint64_t last_outward_wake(const struct scene *scene, const struct episode *e)
+{
+	for (uint32_t i = scene_wakes_from(scene, e->thread, e->start_ns); i-- > scene->threads[e->thread].wake; )
+		if (!scene_same_process(scene, scene->wakes[i].target, e->thread) && !scene_is_system(scene, scene->wakes[i].target))
+			return scene->wakes[i].time;
+	return 0;
+}
+
+bool hangs_is_pending(struct finder *f, const struct episode *e, uint64_t *ret_asked_ns, uint32_t *ret_awaits)
+{
+	const struct wait *w = &f->scene->waits[e->last];
+	bool outside = is_socket(w->object) || is_socket(w->detail); /* the answer comes from another process */
+	const struct place *place = hangs_place_of(f, w);
+	uint64_t outward;
+	bool pending, ended_by_one;
+
+	*ret_awaits = 0;
+	*ret_asked_ns = suspects_request_start(f->scene, e);
+	pending = is_pending_since(f, e, *ret_asked_ns, outside, ret_awaits, &ended_by_one);
+	/* Of many short exchanges in a row the last one counts: those asked had been at
+	 * rest again between them. */
+	outward = !pending && outside ? last_outward_wake(f->scene, e) : 0;
+	if (outward > *ret_asked_ns) {
+		*ret_awaits = 0;
+		pending = is_pending_since(f, e, outward, outside, ret_awaits, &ended_by_one);
+	}
+	/* A limit of a second and more that ran out, behind a request to another
+	 * process: nobody answered, though all look at rest. */
+	if (!pending && w->end == WAIT_END_TIMEOUT && w->timeout_ns >= HANGS_WAIT_NS && outside &&
+	    (w->argument <= 1 || (w->argument == 2 && place && place->visits < 3)))
+		for (size_t i = 1; i < f->trails.length && !pending; i++)
+			pending = !scene_same_process(f->scene, f->trails.items[i].thread, f->thread);
+	/* What nobody was there to take woke nobody; who asked nothing there awaits nothing. */
+	if (f->scene->messages_seen && !hangs_asked_there(f, w))
+		return pending && ended_by_one;
+	if (!pending && outside && w->end == WAIT_END_THREAD && w->cause != WAKE_CAUSE_signal && (ended_by_one || hangs_role_in(f, w) == END_CLIENT))
+		return (*ret_awaits = hangs_away_waker(f, e)) != 0;
+	return pending && ended_by_one;
+}
+
+/* When the thread first woke somebody, or sent something, in the window. */
+uint64_t hangs_first_deed(const struct scene *scene, uint32_t thread, uint64_t from, uint64_t to)
+{
+	const struct scene_thread *t = &scene->threads[thread];
+	uint32_t wake = scene_wakes_from(scene, thread, from), message = scene_messages_from(scene, thread, from);
+	uint64_t first = to;
+
+	if (wake < scene_wakes_end(scene, thread) && scene->wakes[wake].time < first)
+		first = scene->wakes[wake].time;
+	for (; message < t->messages.count; message++) {
+		const struct message *m = &scene->messages[t->messages.items[message]];
+
+		if (m->time >= first)
+			break;
+		if (!(m->flags & MESSAGE_FLAGS_receive) && m->result > 0) {
+			first = m->start_ns > from ? m->start_ns : from;
+			break;
+		}
+	}
+	/* The program may have done much else since, before it asked. */
+	return first + 1000000000 < to && first == from ? to : first;
+}

@@ -1,0 +1,15 @@
+/* Whether what a thread asked for is still being worked on, or will never be, while it
+ * waits. Private to the finding of hangs. */
+#ifndef DIAGNOSE_HANGS_PENDING_H
+#define DIAGNOSE_HANGS_PENDING_H
+
+#include "diagnose/hangs_rest.h"
+
+/* True when one of those that the thread set to work before the wait, directly or
+ * through others, had not done its part when the wait ended. *ret_asked_ns: when its
+ * request began; *ret_awaits: one that worked on it all the while, 0 nobody. */
+bool hangs_is_pending(struct finder *f, const struct episode *e, uint64_t *ret_asked_ns, uint32_t *ret_awaits);
+/* When the thread first woke somebody, or sent something, in the window. */
+uint64_t hangs_first_deed(const struct scene *scene, uint32_t thread, uint64_t from, uint64_t to);
+
+#endif
