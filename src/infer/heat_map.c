@@ -8,6 +8,7 @@
 
 #define CELL 22
 #define MAX_COLUMNS 160
+#define LABEL_COLUMNS 48
 
 struct rows {
 	struct arena arena;
@@ -137,7 +138,7 @@ void heat_map_svg(struct buf *buf, const struct report *report, const char *titl
 			svg_cell(buf, report, &rows, r, i, look_at, 90 + (double)(i - skip) * CELL, y);
 		f = profile_function(report->profile, look_at);
 		buf_printf(buf, "<text x=\"%.0f\" y=\"%.0f\">", 96 + (double)(rows.counts[r] - skip) * CELL, y + 15);
-		svg_text(buf, f->name);
+		svg_text(buf, report_brief(&rows.arena, f->name, LABEL_COLUMNS));
 		buf_text(buf, ", ");
 		svg_text(buf, report_module(f));
 		buf_text(buf, "</text>\n");
@@ -172,6 +173,11 @@ static void text_cell(struct buf *buf, double heat, int64_t ns, char mark, bool 
 		buf_char(buf, mark != ' ' ? mark : digit);
 }
 
+static void put_text(struct buf *buf, const char *text)
+{
+	buf_escaped(buf, text, strlen(text), NULL);
+}
+
 void heat_map_text(struct buf *buf, const struct report *report, bool colour, int width)
 {
 	uint32_t columns, room = width > 60 ? (uint32_t)width - 50 : 60;
@@ -200,9 +206,9 @@ void heat_map_text(struct buf *buf, const struct report *report, bool colour, in
 			buf_char(buf, ' ');
 		f = profile_function(report->profile, look_at);
 		buf_text(buf, "  ");
-		buf_escaped(buf, f->name, strlen(f->name), NULL);
+		put_text(buf, report_brief(&rows.arena, f->name, 0));
 		buf_text(buf, ", ");
-		buf_escaped(buf, report_module(f), strlen(report_module(f)), NULL);
+		put_text(buf, report_module(f));
 		buf_char(buf, '\n');
 	}
 	arena_done(&rows.arena);

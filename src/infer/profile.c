@@ -6,13 +6,28 @@
 
 #include "infer/source.h"
 #include "infer/tally.h"
+#include "symbols/demangle.h"
+
+/* By its whole name, or as reports show it. */
+static bool is_named(const char *name, const char *wanted)
+{
+	struct arena arena;
+	bool same = !strcmp(name, wanted);
+
+	if (same || !strchr(name, '(') || !strstr(name, wanted))
+		return same;
+	arena_init(&arena);
+	same = !strcmp(demangle_brief(&arena, name), wanted);
+	arena_done(&arena);
+	return same;
+}
 
 static bool is_kept(const struct profile *profile, const struct latency_instance *i)
 {
 	const struct profile_instances *instances = &profile->instances;
 
 	return instances->all ||
-	       (instances->function && !strcmp(profile_function(profile, i->node)->name, instances->function));
+	       (instances->function && is_named(profile_function(profile, i->node)->name, instances->function));
 }
 
 static void on_instance(void *data, const struct latency_instance *i)

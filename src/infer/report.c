@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbols/demangle.h"
+
 /* A path is of a module when one of the frames that it alone has is, or the
  * frame to look at. */
 static bool of_module(const struct report *report, const struct rank_path *path)
@@ -71,6 +73,20 @@ void report_duration(struct buf *buf, int64_t ns)
 		buf_printf(buf, "%.2f ms", value / 1e6);
 	else
 		buf_printf(buf, "%.3f s", value / 1e9);
+}
+
+const char *report_brief(struct arena *arena, const char *name, size_t width)
+{
+	size_t length;
+
+	name = demangle_brief(arena, name);
+	length = strlen(name);
+	if (width <= 8 || length <= width)
+		return name;
+	/* Of a name in a name space the end is its own. */
+	if (strstr(name, "::"))
+		return arena_printf(arena, "...%s", name + length - width + 3);
+	return arena_printf(arena, "%.*s...", (int)width - 3, name);
 }
 
 const char *report_module(const struct function *function)

@@ -44,6 +44,9 @@ void report_folded(struct buf *buf, const struct report *report);
 
 /* "1.234 s", "56.1 ms"; with the sign. */
 void report_duration(struct buf *buf, int64_t ns);
+/* A function's name to read, to be escaped: C++ without parameters, cut to so many
+ * characters (0 not) where it tells least. In the arena, or the name itself. */
+const char *report_brief(struct arena *arena, const char *name, size_t width);
 /* module's file name, or what stands for it */
 const char *report_module(const struct function *function);
 bool report_path_internal(const struct report *report, const struct rank_path *path, uint32_t *ret_look_at);

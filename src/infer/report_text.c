@@ -7,21 +7,15 @@
 
 static void add_name(struct buf *buf, const char *name, size_t width)
 {
-	struct buf text;
-	size_t length;
+	struct arena arena;
+	size_t end = buf->length + width;
 
-	buf_init(&text);
-	buf_escaped(&text, name, strlen(name), NULL);
-	length = text.length;
-	if (width > 8 && length > width) {
-		buf_add(buf, buf_str(&text), width - 3);
-		buf_text(buf, "...");
-	} else {
-		buf_text(buf, buf_str(&text));
-		for (; length < width && width < 200; length++)
-			buf_char(buf, ' ');
-	}
-	buf_done(&text);
+	arena_init(&arena);
+	name = report_brief(&arena, name, width);
+	buf_escaped(buf, name, strlen(name), NULL);
+	while (buf->length < end)
+		buf_char(buf, ' ');
+	arena_done(&arena);
 }
 
 static void add_duration(struct buf *buf, int64_t ns, int width)
@@ -138,7 +132,9 @@ void report_paths_text(struct buf *buf, const struct report *report, int width)
 			   internal ? "internal" : "external");
 		add_scale(buf, report, path);
 		buf_printf(buf, "    the hottest frame: %" PRIu64 " call%s", hot->count, hot->count == 1 ? "" : "s");
-		if (hot->merged)
+		if (hot->merged && hot->count == 1)
+			buf_printf(buf, " (may be several, about %" PRIu64 ")", hot->calls);
+		else if (hot->merged)
 			buf_printf(buf, " (%" PRIu64 " may be several, about %" PRIu64 " in all)", hot->merged, hot->calls);
 		buf_text(buf, ", ");
 		report_duration(buf, (int64_t)hot->min_ns);

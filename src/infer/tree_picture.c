@@ -1,7 +1,6 @@
 /* See tree_picture.h. Both forms walk one merged tree of what is to be shown. */
 #include "infer/tree_picture.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +12,7 @@
 #define LEFT 20
 #define MAX_SHOWN 4000
 #define MAX_DEPTH 400
+#define LABEL_COLUMNS 22
 
 struct shown {
 	const char *name, *module;
@@ -198,7 +198,9 @@ static void edge(struct buf *buf, double x0, double y0, double x1, double y1, do
 void tree_picture_svg(struct buf *buf, const struct report *report, const char *title, double least)
 {
 	struct picture picture;
+	struct arena arena;
 
+	arena_init(&arena);
 	picture_make(&picture, report, least);
 	svg_begin(buf, place_columns(&picture) + COLUMN, picture.next_y + 30);
 	buf_text(buf, "<text x=\"10\" y=\"22\" font-size=\"15\">");
@@ -217,11 +219,8 @@ void tree_picture_svg(struct buf *buf, const struct report *report, const char *
 	}
 	for (size_t i = 0; i < picture.nodes.length; i++) {
 		const struct shown *n = &picture.nodes.items[i];
-		size_t length = strlen(n->name);
-		char name[24];
 
-		snprintf(name, sizeof(name), length > 22 ? "%.19s..." : "%s", n->name);
-		buf_printf(buf, "<g><title>");
+		buf_text(buf, "<g><title>");
 		svg_text(buf, n->name);
 		buf_text(buf, " ");
 		svg_text(buf, n->module);
@@ -236,13 +235,19 @@ void tree_picture_svg(struct buf *buf, const struct report *report, const char *
 		if (!n->passes) {
 			buf_printf(buf, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\" font-size=\"10\">",
 				   n->parent == UINT32_MAX ? n->x - 6 : n->x, n->y - 7, n->parent == UINT32_MAX ? "start" : "middle");
-			svg_text(buf, name);
+			svg_text(buf, report_brief(&arena, n->name, LABEL_COLUMNS));
 			buf_text(buf, "</text>");
 		}
 		buf_text(buf, "</g>\n");
 	}
 	svg_end(buf);
 	vec_done(&picture.nodes);
+	arena_done(&arena);
+}
+
+static void put_text(struct buf *buf, const char *text)
+{
+	buf_escaped(buf, text, strlen(text), NULL);
 }
 
 static void column(struct buf *buf, uint64_t ns)
@@ -261,7 +266,9 @@ static void column(struct buf *buf, uint64_t ns)
 void tree_picture_text(struct buf *buf, const struct report *report, double least)
 {
 	struct picture picture;
+	struct arena arena;
 
+	arena_init(&arena);
 	picture_make(&picture, report, least);
 	buf_printf(buf, report->comparison ? "%12s%12s  context\n" : "%12s%10s  context\n",
 		   report->comparison ? "base" : "total", report->comparison ? "this run" : "calls");
@@ -274,14 +281,15 @@ void tree_picture_text(struct buf *buf, const struct report *report, double leas
 		if (!report->comparison)
 			buf_printf(buf, "%10llu", (unsigned long long)n->count);
 		buf_printf(buf, "  %*s", (int)(n->depth * 2 < 120 ? n->depth * 2 : 120), "");
-		buf_escaped(buf, n->name, strlen(n->name), NULL);
+		put_text(buf, report_brief(&arena, n->name, 0));
 		if (n->module[0]) {
 			buf_text(buf, "  ");
-			buf_escaped(buf, n->module, strlen(n->module), NULL);
+			put_text(buf, n->module);
 		}
 		buf_char(buf, '\n');
 	}
 	if (picture.left_out)
 		buf_printf(buf, "%u contexts that took less than %.1f %% are left out\n", picture.left_out, least * 100);
 	vec_done(&picture.nodes);
+	arena_done(&arena);
 }

@@ -17,7 +17,7 @@ static int run_import(struct command_context *context, struct err *err)
 {
 	const struct options *options = context->options;
 	const char *from = options->argument_count ? options->arguments[0] : "-";
-	const char *to = options_text(options, "output", "argus.trace");
+	const char *to = options_text(options, "output", COMMAND_TRACE);
 	struct writer_options writer_options = { .cpus = TEXT_IMPORT_CPUS };
 	struct writer *writer;
 	FILE *text = stdin;

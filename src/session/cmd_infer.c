@@ -9,6 +9,8 @@
 #include "session/profiling.h"
 #include "session/session.h"
 
+#define SUGGESTED 8
+
 static const struct option_spec infer_options[] = {
 	PROFILING_OPTIONS,
 	{ "own", 0, OPTION_FLAG, NULL, "order functions by their own time (the default)" },
@@ -91,6 +93,27 @@ static void as_json(struct buf *buf, const struct profiling *p, const struct rep
 	buf_char(buf, '\n');
 }
 
+/* Functions that may have been meant: with the text in their names. */
+static void suggest(struct buf *buf, const struct functions *functions, const char *text)
+{
+	unsigned shown = 0;
+
+	for (size_t i = 0; i < functions->list.length && shown < SUGGESTED; i++) {
+		struct arena arena;
+		const char *name;
+
+		if (!strstr(functions->list.items[i].name, text))
+			continue;
+		arena_init(&arena);
+		name = report_brief(&arena, functions->list.items[i].name, 0);
+		buf_text(buf, shown++ ? ", " : "names with that in them: ");
+		buf_escaped(buf, name, strlen(name), NULL);
+		arena_done(&arena);
+	}
+	if (shown)
+		buf_char(buf, '\n');
+}
+
 static void as_text(struct buf *buf, struct command_context *context, const struct profiling *p,
 		    const struct report *report)
 {
@@ -101,8 +124,10 @@ static void as_text(struct buf *buf, struct command_context *context, const stru
 
 	if (function) {
 		report_instances_text(buf, p->profile, trace_summary(p->trace)->start_ns);
-		if (!p->profile->instances.list.length)
+		if (!p->profile->instances.list.length) {
 			buf_text(buf, "no call of it was seen\n");
+			suggest(buf, p->profile->functions, function);
+		}
 		return;
 	}
 	buf_printf(buf, "%" PRIu64 " stack%s of %u thread%s in ", counts->stacks, counts->stacks == 1 ? "" : "s", counts->threads,

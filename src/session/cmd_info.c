@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/options.h"
 #include "session/command.h"
 #include "session/stack_health.h"
 #include "trace/probe_names.h"
@@ -223,6 +224,8 @@ static void show_machine(const struct trace *trace, struct buf *buf)
 		const char *equals = strchr(*text, '=');
 		size_t before = buf->length;
 
+		if (!equals[1])
+			continue;
 		buf_escaped(buf, *text, (size_t)(equals - *text), NULL);
 		do
 			buf_char(buf, ' ');
@@ -230,6 +233,19 @@ static void show_machine(const struct trace *trace, struct buf *buf)
 		buf_escaped(buf, equals + 1, strlen(equals + 1), NULL);
 		buf_char(buf, '\n');
 	}
+}
+
+/* What the recorder itself notes, as marks, is of no processor of the machine's. */
+static uint32_t processors_seen(const struct trace_summary *summary)
+{
+	static const char key[] = "processors=";
+	uint64_t there;
+
+	for (const char *const *text = summary->machine; *text; text++)
+		if (!strncmp(*text, key, sizeof(key) - 1) && !parse_number(*text + sizeof(key) - 1, &there) && there &&
+		    there < summary->busy_cpus)
+			return (uint32_t)there;
+	return summary->busy_cpus;
 }
 
 static void show_types(const struct trace_summary *summary, struct buf *buf)
@@ -338,8 +354,9 @@ static void show_all(const struct trace *trace, const struct tables *tables, con
 	show_times(trace, buf);
 	buf_printf(buf, "size       %" PRIu64 " bytes in %" PRIu32 " file%s, %.2f bytes an event\n", summary->bytes, summary->files,
 		   summary->files == 1 ? "" : "s", bytes_per_event(summary));
-	buf_printf(buf, "seen       %" PRIu32 " threads in %" PRIu32 " processes on %" PRIu32 " processors\n", summary->threads,
-		   summary->processes, summary->busy_cpus);
+	buf_printf(buf, "seen       %" PRIu32 " thread%s in %" PRIu32 " process%s on %" PRIu32 " processor%s\n", summary->threads,
+		   summary->threads == 1 ? "" : "s", summary->processes, summary->processes == 1 ? "" : "es",
+		   processors_seen(summary), processors_seen(summary) == 1 ? "" : "s");
 	buf_printf(buf, "events     %" PRIu64 "\n", summary->events);
 	show_types(summary, buf);
 	show_probes(probes, buf);

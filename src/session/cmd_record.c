@@ -392,7 +392,7 @@ static int run_options(struct command_context *context, struct err *err)
 {
 	const struct options *given = context->options;
 	struct recorder_options want = {
-		.path = options_text(given, "output", "argus.trace"),
+		.path = options_text(given, "output", COMMAND_TRACE),
 		.keep_old = true,
 		.max_bytes = options_number(given, "max-size", 0),
 		.sample_hz = (uint32_t)options_number(given, "freq", 99),

@@ -114,7 +114,7 @@ static int snap(struct command_context *context, const char *folder, const char 
 
 static int run(struct command_context *context, struct err *err)
 {
-	const char *path = options_text(context->options, "output", "argus.trace");
+	const char *path = options_text(context->options, "output", COMMAND_TRACE);
 	const char *folder = options_text(context->options, "dir", NULL);
 	struct buf reply;
 	int r = 0;

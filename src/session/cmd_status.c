@@ -9,6 +9,9 @@
 #include "record/control.h"
 #include "session/command.h"
 
+/* For so long the cost of starting is most of all, and a share would mislead. */
+#define STARTING_S 60
+
 static const struct option_spec options[] = {
 	OPTION_JSON,
 	{ NULL },
@@ -92,7 +95,10 @@ static void print_text(struct command_context *context, const char *reply)
 		    (double)number_of(arena, reply, "ring_limit") / 1e6);
 	sink_printf(out, "events   %" PRIu64 ", %" PRIu64 " lost, %.1f MB written\n", number_of(arena, reply, "events"), lost,
 		    (double)number_of(arena, reply, "bytes_written") / 1e6);
-	sink_printf(out, "cost     %.2f s of a processor, %.2f %%\n", cpu, seconds > 0 ? cpu / seconds * 100 : 0);
+	if (seconds < STARTING_S)
+		sink_printf(out, "cost     %.2f s of a processor, most of it to start; its share shows after %d s\n", cpu, STARTING_S);
+	else
+		sink_printf(out, "cost     %.2f s of a processor, %.2f %%\n", cpu, cpu / seconds * 100);
 	if (interruptions)
 		sink_printf(out, "recording was interrupted %" PRIu64 " times, last: %s\n", interruptions,
 			    value_of(arena, reply, "last_failure"));

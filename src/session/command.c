@@ -25,7 +25,7 @@ const struct command *command_find(const char *name)
 
 const char *command_trace_path(const struct command_context *context)
 {
-	return context->options->argument_count ? context->options->arguments[0] : "argus.trace";
+	return context->options->argument_count ? context->options->arguments[0] : COMMAND_TRACE;
 }
 
 int sink_write(struct sink *sink, const void *data, size_t size)

@@ -59,7 +59,10 @@ struct command {
 	int (*run)(struct command_context *context, struct err *err);
 };
 
-/* The trace that a command reads: its first argument, else argus.trace. */
+/* What is written and read unless another is named. */
+#define COMMAND_TRACE "argus.trace"
+
+/* The trace that a command reads: its first argument, else the usual one. */
 const char *command_trace_path(const struct command_context *context);
 
 /* All, in the order of commands.def; NULL-terminated. */

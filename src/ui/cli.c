@@ -167,6 +167,9 @@ static int run(const struct command *command, int count, char *const *words)
 		if (!err.text[0])
 			err_sys(&err, r, "writing the result");
 		complain(command->name, &err);
+		if (r == -ENOENT && !strncmp(command->arguments, "[FILE", 5) && !options.argument_count && access(COMMAND_TRACE, F_OK))
+			fprintf(stderr, "`argus record -- COMMAND` makes " COMMAND_TRACE ", and so does `argus snap` where `argus start` was "
+				"given; another trace is named: argus %s FILE\n", command->name);
 		r = r == -EINVAL ? 2 : 1;
 	}
 	arena_done(&arena);
