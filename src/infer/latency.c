@@ -20,12 +20,14 @@ static void give(struct latency *latency, const struct latency_rules *rules, uin
 		 uint64_t after, uint64_t end, uint8_t flags)
 {
 	struct latency_frame *f = &latency->frames.items[index];
+	/* Calls that go on are taken to last until now: what they were away since then is theirs. */
+	bool goes_on = (flags & LATENCY_until_end) && (flags & LATENCY_open_end);
 	struct latency_instance i = {
 		.node = f->node, .thread = latency->thread,
 		.first = f->first, .last = last, .before = f->before, .after = after,
 		.begin = f->begin, .end = end,
-		.off_ns = latency->off_seen - f->off_at_first,
-		.queued_ns = latency->queued_seen - f->queued_at_first,
+		.off_ns = (goes_on ? latency->off_ns : latency->off_seen) - f->off_at_first,
+		.queued_ns = (goes_on ? latency->queued_ns : latency->queued_seen) - f->queued_at_first,
 		.calls = f->calls,
 		.doubts = f->doubts > 0 ? (uint32_t)f->doubts : 0,
 		.flags = f->flags | flags,

@@ -9,6 +9,8 @@
 
 #include "infer/observe_thread.h"
 
+#define GENERATIONS 64
+
 /* Where an event's type keeps its stacks and its system call; -1 nowhere. */
 struct places {
 	int user, kernel, call;
@@ -85,6 +87,20 @@ static bool listed(const uint32_t *list, size_t count, uint32_t number)
 	return false;
 }
 
+static bool descends(const struct run *run, const struct thread *thread)
+{
+	const struct observe_scope *scope = &run->observer->scope;
+
+	for (unsigned generation = 0; generation < GENERATIONS; generation++) {
+		if (listed(scope->roots, scope->root_count, thread->pid))
+			return true;
+		if (!thread->creator)
+			return false;
+		thread = &run->tables->threads[thread->creator];
+	}
+	return false;
+}
+
 static bool is_wanted(const struct run *run, const struct thread *thread, uint32_t tid, const char *program)
 {
 	const struct observe_scope *scope = &run->observer->scope;
@@ -99,6 +115,8 @@ static bool is_wanted(const struct run *run, const struct thread *thread, uint32
 		return thread && listed(scope->pids, scope->pid_count, thread->pid);
 	if (scope->name)
 		return (thread && !strcmp(thread->comm, scope->name)) || !strcmp(path_file_name(program), scope->name);
+	if (scope->roots)
+		return thread && descends(run, thread);
 	return scope->kernel_threads || !thread || !(thread->flags & TASK_FLAGS_kernel_thread);
 }
 
@@ -351,7 +369,7 @@ static int judge(struct run *run, struct err *err)
 	struct observer *observer = run->observer;
 	struct observe_counts *counts = &observer->counts;
 	const struct observe_scope *scope = &observer->scope;
-	bool narrowed = scope->tids || scope->pids || scope->name;
+	bool narrowed = scope->tids || scope->pids || scope->name || scope->roots;
 	uint32_t wanted = 0;
 
 	for (size_t i = 0; i < run->threads.length; i++) {

@@ -32,6 +32,8 @@ struct observe_scope {
 	const uint32_t *pids;        /* only threads of these; NULL all */
 	size_t pid_count;
 	const char *name;            /* only threads or programs of this name; NULL all */
+	const uint32_t *roots;       /* only these processes and what they started; NULL all */
+	size_t root_count;
 	uint64_t from_ns, to_ns;     /* window; to_ns 0: to the end */
 	uint64_t before_ns;          /* read so much before the window, to know what the threads were at; 0: all */
 	bool kernel_threads;

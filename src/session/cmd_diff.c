@@ -156,9 +156,9 @@ static int compare(struct command_context *context, struct run *run, struct err 
 	if (!result)
 		result = profiling_open(&run->buggy, options->arguments[1], symfs, err);
 	if (!result)
-		result = profiling_infer(&run->base, &base_options, &run->functions, err);
+		result = profiling_infer(context->arena, &run->base, &base_options, &run->functions, err);
 	if (!result)
-		result = profiling_infer(&run->buggy, &buggy_options, &run->functions, err);
+		result = profiling_infer(context->arena, &run->buggy, &buggy_options, &run->functions, err);
 	if (!result)
 		result = compare_profiles(context->arena, run->base.profile, run->buggy.profile, time, &run->comparison, err);
 	if (result)
@@ -192,7 +192,8 @@ const struct command command_diff = {
 	.summary = "what took longer than in a run that was fine: calling contexts, the function and module to look at",
 	.help = "Runs are compared per piece of work: a context's time in BASE is scaled by how often the outermost call\n"
 		"around it that both runs completed was made in each. For a command that ran from start to exit that is the\n"
-		"whole run, in a server or a window's program each request or input.\n",
+		"whole run, in a server or a window's program each request or input. Of recordings of a command or of chosen\n"
+		"processes only those are compared, and what they started, unless --tid or --pid names others.\n",
 	.options = diff_options,
 	.rules = diff_rules,
 	.pages = true,

@@ -205,7 +205,7 @@ static int run_infer(struct command_context *context, struct err *err)
 	if (!result)
 		result = read_window(context, p.trace, &profile_options.scope, err);
 	if (!result)
-		result = profiling_infer(&p, &profile_options, NULL, err);
+		result = profiling_infer(context->arena, &p, &profile_options, NULL, err);
 	if (!result) {
 		report_make(context->arena, p.profile, NULL, time, options_text(options, "module", NULL),
 			    options_has(options, "inclusive"), options_number(options, "top", 10), &report);
@@ -220,7 +220,9 @@ const struct command command_infer = {
 	.name = "infer",
 	.arguments = "[FILE]",
 	.summary = "where the time went: calling contexts and functions, their latencies inferred from stacks",
-	.help = "Calls are told apart by the continuity of the stacks that events left. A latency is given by the\n"
+	.help = "Of a recording of a command or of chosen processes only those are looked at, and what they started, unless\n"
+		"--tid or --pid names others.\n"
+		"Calls are told apart by the continuity of the stacks that events left. A latency is given by the\n"
 		"paper's two estimates, by bounds that hold as long as it was one call, and by an estimate between them.\n",
 	.options = infer_options,
 	.rules = infer_rules,

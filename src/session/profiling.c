@@ -5,6 +5,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "session/recorded.h"
+
 static bool is_number(const char *text, uint64_t *ret_number)
 {
 	return !parse_number(text, ret_number) && *ret_number && *ret_number <= UINT32_MAX;
@@ -53,11 +55,13 @@ int profiling_open(struct profiling *profiling, const char *path, const char *sy
 	return result;
 }
 
-int profiling_infer(struct profiling *profiling, const struct profile_options *options, struct functions *functions,
-		    struct err *err)
+int profiling_infer(struct arena *arena, struct profiling *profiling, const struct profile_options *options,
+		    struct functions *functions, struct err *err)
 {
-	return profile_build(profiling->trace, profiling->tables, profiling->names, options, functions,
-			     &profiling->profile, err);
+	struct profile_options chosen = *options;
+
+	recorded_scope(arena, profiling->trace, profiling->tables, &chosen.scope);
+	return profile_build(profiling->trace, profiling->tables, profiling->names, &chosen, functions, &profiling->profile, err);
 }
 
 void profiling_close(struct profiling *profiling)

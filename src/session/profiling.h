@@ -39,7 +39,9 @@ struct profiling {
 void profiling_options(struct command_context *context, struct profile_options *ret_options);
 /* Opens the trace only, so that moments can be told. */
 int profiling_open(struct profiling *profiling, const char *path, const char *symfs, struct err *err);
-int profiling_infer(struct profiling *profiling, const struct profile_options *options, struct functions *functions,
+/* Looks at what the options name, else at what the recording was for; its lists lie in
+ * the arena. */
+int profiling_infer(struct arena *arena, struct profiling *profiling, const struct profile_options *options, struct functions *functions,
 		    struct err *err);
 void profiling_close(struct profiling *profiling);
 

@@ -9,25 +9,8 @@
 
 #include "base/options.h"
 #include "graph/graph.h"
+#include "session/recorded.h"
 #include "trace/when.h"
-
-/* The process that the recording was for: the recorder's own child. 0 for a
- * recording of the whole machine. */
-static uint32_t find_root(const struct session *s)
-{
-	const char *command = trace_machine(s->trace, "command"), *recorder = trace_machine(s->trace, "recorder_pid");
-	uint32_t parent = recorder ? (uint32_t)strtoul(recorder, NULL, 10) : 0;
-
-	if (!command || !command[0] || !parent)
-		return 0;
-	for (uint32_t i = 1; i < s->tables->thread_count; i++) {
-		const struct thread *t = &s->tables->threads[i];
-
-		if (t->tid == t->pid && t->parent_pid == parent)
-			return t->pid;
-	}
-	return 0;
-}
 
 int session_open(const char *path, struct session *ret_session, struct err *err)
 {
@@ -46,7 +29,7 @@ int session_open(const char *path, struct session *ret_session, struct err *err)
 		return r;
 	}
 	s.diagnoser = diagnoser_new(s.scene, s.names);
-	s.root_pid = find_root(&s);
+	s.root_pid = recorded_root(s.trace, s.tables);
 	*ret_session = s;
 	return 0;
 }

@@ -1,0 +1,75 @@
+/* See recorded.h. */
+#include "session/recorded.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+
+uint32_t recorded_root(const struct trace *trace, const struct tables *tables)
+{
+	const char *command = trace_machine(trace, "command"), *recorder = trace_machine(trace, "recorder_pid");
+	uint32_t parent = recorder ? (uint32_t)strtoul(recorder, NULL, 10) : 0;
+
+	if (!command || !command[0] || !parent)
+		return 0;
+	for (uint32_t i = 1; i < tables->thread_count; i++) {
+		const struct thread *t = &tables->threads[i];
+
+		if (t->tid == t->pid && t->parent_pid == parent)
+			return t->pid;
+	}
+	return 0;
+}
+
+/* What follows the word in the recorder's options; NULL when it is not there. */
+static const char *option(const char *options, const char *word)
+{
+	const char *at = options;
+
+	while ((at = strstr(at, word)))
+		if (at == options || at[-1] == ' ')
+			return at + strlen(word);
+		else
+			at++;
+	return NULL;
+}
+
+/* "12,34 ...": the numbers up to what is none. */
+static uint32_t *numbers(struct arena *arena, const char *text, size_t *ret_count)
+{
+	size_t commas = 0;
+	uint32_t *list;
+
+	for (const char *at = text; *at && *at != ' '; at++)
+		commas += *at == ',';
+	list = arena_array(arena, uint32_t, commas + 1);
+	*ret_count = 0;
+	for (char *end; *ret_count <= commas; text = end + 1) {
+		list[*ret_count] = (uint32_t)strtoul(text, &end, 10);
+		*ret_count += end != text;
+		if (end == text || *end != ',')
+			break;
+	}
+	return list;
+}
+
+void recorded_scope(struct arena *arena, const struct trace *trace, const struct tables *tables, struct observe_scope *scope)
+{
+	const char *options = trace_machine(trace, "options"), *list;
+	uint32_t root;
+
+	if (scope->tids || scope->pids || scope->name || scope->roots || !options || option(options, "--all="))
+		return;
+	if ((list = option(options, "--tid="))) {
+		scope->tids = numbers(arena, list, &scope->tid_count);
+	} else if ((list = option(options, "--pid="))) {
+		scope->roots = numbers(arena, list, &scope->root_count);
+	} else if ((root = recorded_root(trace, tables))) {
+		uint32_t *only = arena_new(arena, uint32_t);
+
+		*only = root;
+		scope->roots = only;
+		scope->root_count = 1;
+	}
+}

@@ -1,0 +1,15 @@
+/* What a recording was for: its command, or the processes it was told to watch.
+ * Others leave their marks in it too, as far as they woke those. */
+#ifndef SESSION_RECORDED_H
+#define SESSION_RECORDED_H
+
+#include "infer/observe.h"
+
+/* The process of the command: the recorder's own child. 0: none. */
+uint32_t recorded_root(const struct trace *trace, const struct tables *tables);
+
+/* Narrows a scope that names nobody to what the recording was for; as it is where that
+ * was the whole machine. Lists lie in the arena. */
+void recorded_scope(struct arena *arena, const struct trace *trace, const struct tables *tables, struct observe_scope *scope);
+
+#endif
