@@ -1,15 +1,17 @@
 /* Does one of each thing that the full level records besides plain messages:
  * timers, queues, semaphores, io_uring, splice, passed descriptors, terminals,
- * a watched file. */
+ * a watched file, the end of a process, signals. */
 #include <fcntl.h>
 #include <linux/io_uring.h>
 #include <mqueue.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/fanotify.h>
 #include <sys/inotify.h>
 #include <sys/ipc.h>
 #include <sys/mman.h>
@@ -21,6 +23,7 @@
 #include <sys/time.h>
 #include <sys/timerfd.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -172,6 +175,44 @@ static void watched(void)
 	close(watcher);
 }
 
+static void watched_by_fanotify(void)
+{
+	char events[4096];
+	int watcher = fanotify_init(FAN_CLASS_NOTIF, O_RDONLY), file = open("fanotify.tmp", O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+	if (watcher < 0)
+		return;
+	printf("fanotify\n");
+	check(!fanotify_mark(watcher, FAN_MARK_ADD, FAN_MODIFY, AT_FDCWD, "fanotify.tmp"), "fanotify_mark");
+	check(write(file, "x", 1) == 1 && read(watcher, events, sizeof(events)) > 0, "fanotify");
+	close(file);
+	close(watcher);
+	unlink("fanotify.tmp");
+}
+
+/* A child that waits to be told to end; who waits for its end sleeps first. */
+static void process(void)
+{
+	int child = fork(), end;
+	struct pollfd wait = { .events = POLLIN };
+
+	if (!child)
+		for (;;)
+			pause();
+	wait.fd = (int)syscall(SYS_pidfd_open, child, 0);
+	check(wait.fd >= 0, "pidfd_open");
+	check(poll(&wait, 1, 20) == 0, "poll");
+	check(!syscall(SYS_pidfd_send_signal, wait.fd, SIGTERM, NULL, 0), "pidfd_send_signal");
+	check(poll(&wait, 1, -1) == 1 && waitpid(child, &end, 0) == child, "pidfd");
+	close(wait.fd);
+}
+
+static void signals(void)
+{
+	signal(SIGUSR2, ignore);
+	check(!kill(getpid(), SIGUSR2), "kill");
+}
+
 int main(void)
 {
 	signal(SIGPIPE, ignore);
@@ -182,5 +223,8 @@ int main(void)
 	descriptors();
 	terminal();
 	watched();
+	watched_by_fanotify();
+	process();
+	signals();
 	return 0;
 }

@@ -48,3 +48,16 @@ has ' file_event .*mask=0x40 "watched.tmp"'
 has ' file_event .*mask=0x80 "renamed.tmp"'
 has ' file_event .*mask=0x200 "renamed.tmp"'
 has ' message .*kind=inotify flags=receive'
+if grep -q fanotify kinds.out; then
+	has ' file_event .*watcher=inotify:.* mask=0x2$'
+	times 4 ' message .*kind=inotify flags=receive'
+fi
+has ' syscall object=pidfd:.* number=pidfd_open'
+# the first descriptor of the poll is the pidfd
+has ' switch .*detail=0x11[0-9a-f]+ .*syscall=poll .*wait=poll'
+has ' signal .*number=SIGTERM '
+has ' exit code=15 '
+argus graph --search "thread=full_kinds" --json kinds.trace >segments
+[ "$(json segments 'sum(e["kind"] == "signal" and "signal-that-ends" in e["rule"] for s in d["segments"] for e in s["into"])')" = 1 ] ||
+	fail "the signal that ended the child is not joined with its end"
+has ' deliver .*number=SIGUSR2'
