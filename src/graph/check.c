@@ -253,13 +253,15 @@ static void flaw_over(struct checking *c, const struct talk *talk)
 	bool receives = talk->received.peers > 1, sends = talk->sent.peers > 1;
 	struct graph_segment s;
 	struct graph_flaw *flaw;
+	uint64_t end_ns;
 
 	if ((!receives && !sends) || !graph_segment(c->graph, talk->segment, &s) || !is_checked(c->graph, s.thread))
 		return;
 	flaw = flaw_at(c, FLAW_over, s.thread, 0, 0);
 	if (!flaw->count++)
 		flaw->first_event = side->events[0];
-	flaw->harm_ns += (s.end_ns == UINT64_MAX ? 0 : s.end_ns - s.start_ns) * (side->peers - 1);
+	end_ns = s.end_ns == UINT64_MAX ? trace_summary(c->graph->trace)->end_ns : s.end_ns;
+	flaw->harm_ns += (end_ns > s.start_ns ? end_ns - s.start_ns : 0) * (side->peers - 1);
 	flaw->receives |= receives;
 	flaw->sends |= sends;
 	if (flaw->peer_count >= side->peers)
