@@ -14,6 +14,8 @@ from=$(python3 -c 'import time; print(time.monotonic_ns())')
 kill -STOP $recorder
 stopped() { grep -q '^State:.*stopped' /proc/$recorder/status; }
 wait_until 20 stopped
+# A turn of it is two messages of 72 bytes at least and a switch of 88, in each of two
+# threads: 46 MB, and two rings hold 8, wherever they run.
 perf bench sched pipe -l 100000 >/dev/null 2>&1
 to=$(python3 -c 'import time; print(time.monotonic_ns())')
 kill -CONT $recorder
