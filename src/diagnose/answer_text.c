@@ -141,6 +141,13 @@ static void tell_culprit(const struct describer *d, const struct diagnosis *g, s
 		buf_printf(buf, " This is a guess (confidence %u %%).", g->confidence);
 }
 
+/* Why no function is named. */
+static void tell_stacks(const struct describer *d, const struct diagnosis *g, struct buf *buf)
+{
+	if (g->culprit.kind == ACTOR_THREAD && !g->culprit.function && d->scene->tables->frame_count <= 1)
+		buf_text(buf, " In which function is not known: no stacks were recorded.");
+}
+
 static void tell_triggers(const struct describer *d, const struct diagnosis *g, struct buf *buf)
 {
 	for (size_t i = 0; i < g->trigger_count && i < 2; i++)
@@ -178,6 +185,7 @@ void answer_text(const struct describer *d, struct diagnosis *g)
 	tell_verdict(d, g, &buf);
 	tell_path(d, g, &buf);
 	tell_culprit(d, g, &buf);
+	tell_stacks(d, g, &buf);
 	if (g->contrast) {
 		buf_char(&buf, ' ');
 		answer_contrast_text(d->arena, g->contrast, &buf);

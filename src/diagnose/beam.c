@@ -70,6 +70,22 @@ static double class_cost(enum walk_link link)
 	return 0;
 }
 
+/* One of those in the circle listens to many: that another woke it then does not mean that it
+ * could not have gone on without. */
+static bool circle_listens(const struct investigation *v)
+{
+	for (unsigned i = 0; i < v->circle_count; i++) {
+		const struct episode *e = scene_episode(v->scene, v->circle[i], v->request->from_ns);
+		const struct scene_thread *t = &v->scene->threads[v->circle[i]];
+
+		for (; e && e < v->scene->episodes + t->episode + t->episode_count && e->start_ns < v->request->to_ns; e++)
+			if (v->scene->waits[e->last].kind == WAIT_KIND_epoll &&
+			    (e->end_ns - e->start_ns) * 4 > v->request->to_ns - v->request->from_ns)
+				return true;
+	}
+	return false;
+}
+
 /* How little the state in which the culprit spent the time explains the window; that
  * the victim itself waited says next to nothing. */
 static double end_cost(const struct investigation *v)
@@ -83,13 +99,14 @@ static double end_cost(const struct investigation *v)
 		return 0;
 	switch ((enum piece_charge)c->charge) {
 	case CHARGE_MISSING:
-		return own + 1;
+		/* Nobody is missing where one sleeps. */
+		return own + (v->scene->waits[v->pieces.items[c->biggest].wait].kind == WAIT_KIND_sleep ? 0.3 : 1);
 	case CHARGE_THREAD:
 		return own + 0.2;
 	case CHARGE_SOURCE:
 		return own + 0.3;
 	case CHARGE_CIRCLE:
-		return 0.1;
+		return circle_listens(v) ? 0.9 : 0.1;
 	}
 	return 0;
 }

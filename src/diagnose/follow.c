@@ -229,6 +229,16 @@ static void follow_messages(struct follower *f, uint32_t at, uint64_t from, uint
 	}
 }
 
+/* Whoever waited for the end of a program that had asked goes on because it is done, not on
+ * behalf of the request. */
+static bool waited_for_end(const struct scene *scene, const struct wake *k)
+{
+	const struct span *span = scene_span(scene, k->target, k->time - 1);
+
+	return span && span->state == SPAN_WAITING && scene->waits[span->wait].kind == WAIT_KIND_child &&
+	       scene->waits[span->wait].waker == k->waker;
+}
+
 static void follow_wakes(struct follower *f, uint32_t at, uint64_t from, uint64_t to)
 {
 	uint32_t thread = f->trails->items[at].thread;
@@ -238,7 +248,7 @@ static void follow_wakes(struct follower *f, uint32_t at, uint64_t from, uint64_
 
 		if (k->time > to)
 			break;
-		if (k->target != thread && !reached(f, k->target))
+		if (k->target != thread && !reached(f, k->target) && !waited_for_end(f->scene, k))
 			reach(f, at, k->target, k->time, k->number, TRAIL_RELAY, LINK_ACTIVITY, 75, 0);
 	}
 }

@@ -6,6 +6,7 @@
 #include "diagnose/loops.h"
 
 #define SURE 75  /* per cent: nothing needs to be compared */
+#define DOUBTFUL 10 /* per cent less, where another is more likely the reason */
 #define GIVE_UP_NS 100000000ull /* from a lock's time limit to its release */
 
 struct question {
@@ -332,6 +333,29 @@ static bool is_final(const struct question *q, const struct trail *t)
 	return kind == WAIT_KIND_sleep || kind == WAIT_KIND_epoll || kind == WAIT_KIND_poll || kind == WAIT_KIND_accept;
 }
 
+/* A process that stands still while one that it started does most likely waits for that. */
+static bool has_standing_child(const struct question *q, uint32_t index)
+{
+	const struct trails *trails = &q->inquiry->trails;
+
+	for (uint32_t i = index + 1; i < trails->length; i++)
+		if (trails->items[i].parent == index && trails->items[i].link == LINK_CHILD && alive(q, trails->items[i].thread) &&
+		    !scene_same_process(q->scene, trails->items[i].thread, trails->items[index].thread) &&
+		    trail_confidence(q, &trails->items[i]) >= SURE)
+			return true;
+	return false;
+}
+
+/* A thread of the same process that listens to several things: it carries messages for others. */
+static bool is_own_loop(const struct question *q, const struct trail *t)
+{
+	const struct episode *e = scene_episode(q->scene, t->thread, t->rest_ns < q->to ? t->rest_ns : q->to - 1);
+	const struct wait *w = e ? &q->scene->waits[e->last] : NULL;
+
+	return w && scene_same_process(q->scene, t->thread, q->episode->thread) &&
+	       (w->kind == WAIT_KIND_epoll || (w->kind == WAIT_KIND_poll && w->argument > 1));
+}
+
 static void ask_request(struct question *q)
 {
 	struct trails *trails = &q->inquiry->trails;
@@ -348,6 +372,8 @@ static void ask_request(struct question *q)
 			continue;
 		if ((t->end == TRAIL_AT_REST && is_waiting(q, t->thread)) || !alive(q, t->thread))
 			continue;
+		if (t->end == TRAIL_BLOCKED && (has_standing_child(q, i) || is_own_loop(q, t)))
+			s.confidence = (uint8_t)(s.confidence - DOUBTFUL);
 		for (unsigned level = t->level; level; level--) {
 			if (up->confidence < s.confidence && up->end == TRAIL_RELAY)
 				s.confidence = (uint8_t)(s.confidence - 2);
@@ -515,6 +541,9 @@ static void ask_similar(struct question *q)
 	    !(baseline_diff(inquiry->now, q->episode, q->from, q->to, inquiry->now, found) && found->culprit < found->step_count))
 		return;
 	step = &found->steps[found->culprit];
+	/* In one trace, who was gone before it began was not to act. */
+	if (!found->other_trace && step->now_thread && q->scene->tables->threads[step->now_thread].end_ns <= q->from)
+		return;
 	if (is_waiting(q, step->now_thread) || scene_is_system(q->scene, step->now_thread))
 		return;
 	s.confidence = found->confidence;
