@@ -77,8 +77,8 @@ static void learn_roles(const struct scene *scene, struct map *roles, struct map
 		port = strrchr(d->text, ':');
 		map_put(roles, d->at.object, port && map_find(listeners, local) ? END_SERVER : END_CLIENT);
 	}
-	for (uint32_t i = 0; i < scene->message_count; i++) {
-		const struct message *m = &scene->messages[i];
+	for (uint32_t i = 0; i < scene->connections.count; i++) {
+		const struct message *m = &scene->messages[scene->connections.items[i]];
 
 		if (m->kind == MESSAGE_KIND_connect)
 			map_put(roles, m->object, END_CLIENT);

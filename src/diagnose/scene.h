@@ -51,6 +51,13 @@ struct cpu_run {
 	uint32_t thread;
 };
 
+/* Who had it how long in so many runs in a row, so that long windows are added up fast. */
+#define CPU_BLOCK 4096u
+struct cpu_share {
+	uint64_t ns;
+	uint32_t thread;
+};
+
 enum wait_end {
 	WAIT_END_OPEN,       /* it lasts to the end of the trace */
 	WAIT_END_THREAD,     /* another thread woke it */
@@ -224,6 +231,7 @@ struct numbers {
 };
 
 #define SCENE_KEPT 12
+#define SCENE_LAID 3
 
 struct scene {
 	struct arena arena;
@@ -247,6 +255,7 @@ struct scene {
 	uint32_t wake_count;
 	struct message *messages;
 	uint32_t message_count;
+	struct row connections;          /* messages that made one, or accepted it */
 	struct channel {
 		uint64_t channel;
 		struct row messages;
@@ -271,12 +280,16 @@ struct scene {
 	struct poll_item *poll_items;
 	uint32_t poll_item_count;
 	struct cpu_row {
-		const struct cpu_run *runs;
+		struct cpu_run *runs;
 		uint32_t count;
+		struct cpu_share *shares;    /* of the whole blocks, each thread of a block once */
+		uint32_t *blocks;            /* first share of each; one more at the end */
+		uint32_t block_count;
 	} *cpus;
 	uint32_t cpu_count;
 	void *kept[SCENE_KEPT];          /* memory of the arrays above that do not lie in the arena */
 	unsigned kept_count;
+	void *laid_columns[SCENE_LAID];  /* memory of spans and waits */
 	struct scene_gathered *gathered; /* by thread, see scene_build.h */
 	/* What a person said that the graph does not hold. */
 	struct numbers boundaries;       /* pairs: time, thread */

@@ -15,8 +15,8 @@ struct making {
 	const struct trace *trace;
 	struct scene *scene;
 	struct gatherer *gatherer;
-	pthread_t thread;
-	bool beside;              /* the thread runs */
+	pthread_t thread, order_thread;
+	bool beside, orders;      /* the threads run */
 };
 
 static void *take_frequent(void *data)
@@ -62,6 +62,15 @@ static void see(void *data, const struct event *e)
 	gatherer_see(m->gatherer, e);
 }
 
+/* Who took a message is asked for often. */
+static void *order_edges(void *data)
+{
+	struct making *m = data;
+
+	graph_order_edges(m->scene->graph);
+	return NULL;
+}
+
 static int make(struct making *m, const struct tables *tables, struct err *err)
 {
 	struct graph_options options = { .index_later = true, .watch = see, .watch_end = begin_rows, .watch_data = m,
@@ -74,11 +83,17 @@ static int make(struct making *m, const struct tables *tables, struct err *err)
 		begin_rows(m, graph_tables(scene->graph));
 	}
 	if (!r) {
+		m->orders = !graph_stats(scene->graph)->from_index && gatherer_frequent(m->gatherer)->messages.length > MANY_MESSAGES &&
+			    !pthread_create(&m->order_thread, NULL, order_edges, m);
 		scene->owned_tables = graph_take_tables(scene->graph); /* a graph that takes this one's place uses them too */
 		gatherer_give(m->gatherer, scene);
 		scene_lay(scene);
 	}
 	end_rows(m);
+	if (!r)
+		scene_join_waits(scene);
+	if (m->orders)
+		pthread_join(m->order_thread, NULL);
 	return r;
 }
 
@@ -104,7 +119,6 @@ int scene_build(const struct trace *trace, const struct tables *tables, struct s
 		scene_free(m.scene);
 		return r;
 	}
-	scene_join_waits(m.scene);
 	*ret_scene = m.scene;
 	return 0;
 }
@@ -124,6 +138,13 @@ void scene_free(struct scene *scene)
 	free(scene->yields);
 	for (unsigned i = 0; i < scene->kept_count; i++)
 		free(scene->kept[i]);
+	for (unsigned i = 0; i < SCENE_LAID; i++)
+		free(scene->laid_columns[i]);
+	for (uint32_t i = 0; i < scene->cpu_count; i++) {
+		free(scene->cpus[i].runs);
+		free(scene->cpus[i].blocks);
+		free(scene->cpus[i].shares);
+	}
 	if (scene->graph)
 		graph_free(scene->graph);
 	tables_free(scene->owned_tables);

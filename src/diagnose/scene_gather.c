@@ -355,9 +355,38 @@ static void take_waits(struct gatherer *b)
 	vec_done(&b->waits);
 }
 
+/* `uses`: a place for each thread, 0 before and after. */
+static void add_up_blocks(struct cpu_row *row, uint64_t *uses)
+{
+	struct vec(struct cpu_share) shares = { 0 };
+
+	row->block_count = row->count / CPU_BLOCK;
+	row->blocks = mem_alloc(((size_t)row->block_count + 1) * sizeof(*row->blocks));
+	for (uint32_t i = 0; i < row->block_count; i++) {
+		const struct cpu_run *runs = row->runs + (size_t)i * CPU_BLOCK;
+
+		row->blocks[i] = (uint32_t)shares.length;
+		for (uint32_t k = 0; k < CPU_BLOCK; k++) {
+			/* a clock that stepped back gives nobody time */
+			uint64_t ns = runs[k + 1].start_ns > runs[k].start_ns ? runs[k + 1].start_ns - runs[k].start_ns : 0;
+
+			if (ns && !uses[runs[k].thread])
+				vec_push(&shares, ((struct cpu_share){ 0, runs[k].thread }));
+			uses[runs[k].thread] += ns;
+		}
+		for (size_t k = row->blocks[i]; k < shares.length; k++) {
+			shares.items[k].ns = uses[shares.items[k].thread];
+			uses[shares.items[k].thread] = 0;
+		}
+	}
+	row->blocks[row->block_count] = (uint32_t)shares.length;
+	row->shares = shares.items;
+}
+
 static void take_cpus(struct gatherer *b)
 {
 	struct scene *scene = b->scene;
+	uint64_t *uses = mem_zalloc(arena_array_bytes(sizeof(*uses), scene->thread_count));
 
 	scene->cpu_count = (uint32_t)b->cpus.length;
 	scene->cpus = arena_array(&scene->arena, struct cpu_row, b->cpus.length);
@@ -369,10 +398,11 @@ static void take_cpus(struct gatherer *b)
 			c->runs.items[k].thread = thread_of(b, c->runs.items[k].thread, k ? c->runs.items[k].start_ns : c->first_ns);
 		scene->cpus[i].count = (uint32_t)c->runs.length;
 		vec_push(&c->runs, ((struct cpu_run){ scene->end_ns, 0 }));
-		scene->cpus[i].runs = arena_memdup(&scene->arena, c->runs.items,
-						   arena_array_bytes(sizeof(struct cpu_run), c->runs.length));
-		vec_done(&c->runs);
+		scene->cpus[i].runs = c->runs.items;
+		c->runs.items = NULL;
+		add_up_blocks(&scene->cpus[i], uses);
 	}
+	free(uses);
 	vec_done(&b->cpus);
 }
 

@@ -284,6 +284,16 @@ static int by_time(const void *a, const void *b)
 	return x->number < y->number ? -1 : x->number > y->number;
 }
 
+/* Who always wakes the same one does it in order. */
+static void sort_wakes(struct wake *wakes, uint32_t count)
+{
+	for (uint32_t i = 1; i < count; i++)
+		if (by_time(&wakes[i - 1], &wakes[i]) > 0) {
+			qsort(wakes, count, sizeof(*wakes), by_time);
+			return;
+		}
+}
+
 static void lay_wakes(struct scene *scene)
 {
 	uint32_t *next = mem_zalloc(arena_array_bytes(sizeof(*next), scene->thread_count));
@@ -309,8 +319,7 @@ static void lay_wakes(struct scene *scene)
 				scene->wakes[next[w->waker]++] = (struct wake){ w->end_ns, w->end_event, w->waker, i };
 		}
 	for (uint32_t i = 0; i < scene->thread_count; i++)
-		if (scene->threads[i].wake_count > 1)
-			qsort(scene->wakes + scene->threads[i].wake, scene->threads[i].wake_count, sizeof(*scene->wakes), by_time);
+		sort_wakes(scene->wakes + scene->threads[i].wake, scene->threads[i].wake_count);
 	free(next);
 }
 
@@ -321,6 +330,8 @@ void scene_lay(struct scene *scene)
 
 	arena_done(&scene->laid);
 	arena_init(&scene->laid);
+	for (unsigned i = 0; i < SCENE_LAID; i++)
+		free(scene->laid_columns[i]);
 	scene->episodes = NULL;
 	for (uint32_t i = 0; i < scene->thread_count; i++) {
 		struct graph_thread about;
@@ -330,24 +341,26 @@ void scene_lay(struct scene *scene)
 		total += about.stretches;
 	}
 	scene->wait_count = (uint32_t)total;
-	l.waits = scene->waits = arena_array(&scene->laid, struct wait, total);
+	scene->laid_columns[WORKERS] = mem_alloc(arena_array_bytes(sizeof(*l.waits), total));
+	l.waits = scene->waits = scene->laid_columns[WORKERS];
+	l.waits[0] = (struct wait){ 0 };
 	l.first_span = mem_zalloc(arena_array_bytes(sizeof(*l.first_span), scene->thread_count));
 	l.worker_of = mem_zalloc(scene->thread_count + 1);
 	for (unsigned i = 0; i < WORKERS; i++)
 		l.workers[i].layout = &l;
 	if (total > SMALL_SCENE)
 		l.workers[1].started = !pthread_create(&l.workers[1].thread, NULL, lay_threads, &l.workers[1]);
+	_Static_assert(WORKERS + 1 == SCENE_LAID, "a column of spans of each, and the waits");
 	lay_threads(&l.workers[0]);
 	if (l.workers[1].started)
 		pthread_join(l.workers[1].thread, NULL);
 	for (unsigned i = 0; i < WORKERS; i++) {
-		struct span *spans = arena_memdup(&scene->laid, l.workers[i].spans.items,
-						  arena_array_bytes(sizeof(*spans), l.workers[i].spans.length));
+		const struct span *spans = l.workers[i].spans.items;
 
 		for (uint32_t j = 0; j < scene->thread_count; j++)
 			if (l.worker_of[j] == i)
 				scene->threads[j].spans = spans + l.first_span[j];
-		vec_done(&l.workers[i].spans);
+		scene->laid_columns[i] = l.workers[i].spans.items;
 	}
 	free(l.first_span);
 	free(l.worker_of);

@@ -57,6 +57,7 @@ static void row_push(struct row *row, size_t item)
 struct channels {
 	struct map places;
 	struct vec(struct channel) list;
+	struct vec(uint32_t) connections;
 	uint32_t *of;             /* by message; 0 none, else its channel's place + 1 */
 };
 
@@ -87,6 +88,8 @@ static void take_threads(struct scene *scene, struct scene_frequent *frequent, s
 		}
 		if (place)
 			channels->list.items[*place - 1].messages.count++;
+		if (items[kept].kind == MESSAGE_KIND_connect || items[kept].kind == MESSAGE_KIND_accept)
+			vec_push(&channels->connections, (uint32_t)kept);
 		channels->of[kept++] = place ? (uint32_t)*place : 0;
 	}
 	thread_tracker_done(&tracker);
@@ -122,6 +125,9 @@ static void take_messages(struct scene *scene, struct scene_frequent *frequent)
 	scene->channels = arena_memdup(&scene->rows_arena, channels.list.items, arena_array_bytes(sizeof(struct channel), channels.list.length));
 	if (scene->channel_count)
 		qsort(scene->channels, scene->channel_count, sizeof(*scene->channels), by_channel);
+	scene->connections.items = arena_memdup(&scene->rows_arena, channels.connections.items, channels.connections.length * sizeof(uint32_t));
+	scene->connections.count = (uint32_t)channels.connections.length;
+	vec_done(&channels.connections);
 	map_done(&channels.places);
 	vec_done(&channels.list);
 	free(channels.of);

@@ -15,6 +15,13 @@ struct uses {
 	struct vec(uint32_t) threads;
 };
 
+static void use(struct uses *used, uint32_t thread, uint64_t ns)
+{
+	if (!used->ns[thread])
+		vec_push(&used->threads, thread);
+	used->ns[thread] += ns;
+}
+
 /* Adds, for each thread, its time on the processor in the window. Windows on one
  * processor come in the order of time: *at is the run to look on from. */
 static void add_cpu(const struct cpu_row *row, uint32_t *at, uint64_t from, uint64_t to, struct uses *used)
@@ -28,17 +35,22 @@ static void add_cpu(const struct cpu_row *row, uint32_t *at, uint64_t from, uint
 	}
 	SEARCH(low, high, middle, row->runs[middle + 1].start_ns <= from);
 	*at = low;
-	for (; low < row->count && row->runs[low].start_ns < to; low++) {
-		uint64_t begin = row->runs[low].start_ns > from ? row->runs[low].start_ns : from;
-		uint64_t end = row->runs[low + 1].start_ns < to ? row->runs[low + 1].start_ns : to;
+	while (low < row->count && row->runs[low].start_ns < to) {
+		uint32_t block = low / CPU_BLOCK;
+		uint64_t begin, end;
 
-		if (end > begin) {
-			uint32_t thread = row->runs[low].thread;
-
-			if (!used->ns[thread])
-				vec_push(&used->threads, thread);
-			used->ns[thread] += end - begin;
+		if (!(low % CPU_BLOCK) && block < row->block_count && row->runs[low].start_ns >= from &&
+		    row->runs[low + CPU_BLOCK].start_ns <= to) {
+			for (uint32_t i = row->blocks[block]; i < row->blocks[block + 1]; i++)
+				use(used, row->shares[i].thread, row->shares[i].ns);
+			low += CPU_BLOCK;
+			continue;
 		}
+		begin = row->runs[low].start_ns > from ? row->runs[low].start_ns : from;
+		end = row->runs[low + 1].start_ns < to ? row->runs[low + 1].start_ns : to;
+		if (end > begin)
+			use(used, row->runs[low].thread, end - begin);
+		low++;
 	}
 }
 

@@ -76,6 +76,9 @@ struct graph_options {
 int graph_build(const struct trace *trace, const struct tables *tables, const struct graph_options *options,
 		struct graph **ret_graph, struct err *err);
 void graph_free(struct graph *graph);
+/* Makes what edges are found by from where they come from, which else the first question
+ * does that needs it; another thread may ask meanwhile. */
+void graph_order_edges(const struct graph *graph);
 /* Has a process of its own write the index that the build left to be written, if it
  * did: best when the answer has been given, so that nothing competes with that. */
 void graph_save_index(struct graph *graph);

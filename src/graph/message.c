@@ -76,26 +76,29 @@ static void note_unread(struct messages *m, const struct join_message *send, uin
 static void on_join(struct joins *joins, const struct join_edge *edge)
 {
 	struct messages *m = (struct messages *)joins;
-	struct stored_edge stored = {
-		/* The bytes were there by the end of both calls. */
-		.from_ns = edge->sent_ns < edge->received_ns ? edge->sent_ns : edge->received_ns,
-		.to_ns = edge->received_ns, .from_row = (uint32_t)(edge->send >> 32), .to_row = (uint32_t)(edge->receive >> 32),
-		.from_event = (uint32_t)edge->send, .to_event = (uint32_t)edge->receive, .rule = BUILTIN_message,
-		.kind = MECHANISM_message,
-		.confidence = edge->ambiguous ? AMBIGUOUS_CONFIDENCE : mechanism_infos[MECHANISM_message].confidence };
+	const unsigned confidence = edge->ambiguous ? AMBIGUOUS_CONFIDENCE : mechanism_infos[MECHANISM_message].confidence;
+	const uint32_t from_row = (uint32_t)(edge->send >> 32), to_row = (uint32_t)(edge->receive >> 32);
+	uint32_t removed = 0;
 
 	if (edge->send == JOIN_BEFORE)
 		return;
 	if (m->cuts)
-		stored.removed = edge_cut(m->b, &stored, NULL, NULL);
-	m->cut += stored.removed != 0;
-	m->kept += !stored.removed;
-	*edge_list_add(&m->edges) = edge_pack(&stored);
+		removed = edge_cut(m->b, &(struct stored_edge){ .from_row = from_row, .to_row = to_row, .kind = MECHANISM_message,
+								.confidence = (uint8_t)confidence }, NULL, NULL);
+	m->cut += removed != 0;
+	m->kept += !removed;
+	*edge_list_add(&m->edges) = (struct packed_edge){
+		/* The bytes were there by the end of both calls. */
+		.to_ns = edge->received_ns, .from_row = from_row, .to_row = to_row, .from_event = (uint32_t)edge->send,
+		.to_event = (uint32_t)edge->receive,
+		.age = edge->sent_ns < edge->received_ns ? short_time_code(edge->received_ns - edge->sent_ns) : 0,
+		.rule = removed ? (uint16_t)removed : BUILTIN_message, .kind = MECHANISM_message | (removed ? EDGE_REMOVED : 0),
+		.confidence = (uint8_t)confidence };
 	if (!edge->ambiguous && edge->received_ns > edge->sent_ns && edge->received_ns - edge->sent_ns >= GRAPH_UNREAD_NS)
 		note_unread(m, &(struct join_message){ .channel = edge->channel, .object = edge->sent_object, .end_ns = edge->sent_ns,
 						       .token = edge->send, .bytes = edge->sent_bytes, .peer = edge->peer,
 						       .kind = edge->kind },
-			    edge->received_ns, stored.to_event, stored.to_row);
+			    edge->received_ns, (uint32_t)edge->receive, to_row);
 }
 
 static void on_unread(void *data, const struct join_message *send)
