@@ -251,12 +251,12 @@ static uint64_t handed_on(const struct scene *scene, uint32_t from, uint32_t to,
 			return k->number;
 	}
 	for (uint32_t i = scene_messages_from(scene, from, begin_ns); i < t->messages.count; i++) {
-		const struct message *m = &scene->messages[t->messages.items[i]];
+		const struct message m = scene_message(scene, t->messages.items[i]);
 
-		if (m->start_ns > end_ns)
+		if (m.start_ns > end_ns)
 			break;
-		if (!(m->flags & MESSAGE_FLAGS_receive) && m->result > 0 && m->peer == target->pid && !scene_is_cut(scene, m))
-			return m->number;
+		if (!(m.flags & MESSAGE_FLAGS_receive) && m.result > 0 && m.peer == target->pid && !scene_is_cut(scene, &m))
+			return m.number;
 	}
 	return 0;
 }

@@ -78,12 +78,12 @@ static void learn_roles(const struct scene *scene, struct map *roles, struct map
 		map_put(roles, d->at.object, port && map_find(listeners, local) ? END_SERVER : END_CLIENT);
 	}
 	for (uint32_t i = 0; i < scene->connections.count; i++) {
-		const struct message *m = &scene->messages[scene->connections.items[i]];
+		const struct message m = scene_message(scene, scene->connections.items[i]);
 
-		if (m->kind == MESSAGE_KIND_connect)
-			map_put(roles, m->object, END_CLIENT);
-		else if (m->kind == MESSAGE_KIND_accept && m->result >= 0)
-			map_put(roles, m->object, END_SERVER);
+		if (m.kind == MESSAGE_KIND_connect)
+			map_put(roles, m.object, END_CLIENT);
+		else if (m.kind == MESSAGE_KIND_accept && m.result >= 0)
+			map_put(roles, m.object, END_SERVER);
 	}
 }
 

@@ -165,19 +165,19 @@ static uint32_t reader_of(const struct follower *f, const struct message *sent, 
 		uint32_t from = scene_channel_from(f->scene, row, sent->start_ns);
 
 		for (uint32_t i = from; i < row->count && i < from + MAX_LOOK; i++) {
-			const struct message *m = &f->scene->messages[row->items[i]];
+			const struct message m = scene_message(f->scene, row->items[i]);
 
-			if (m->flags & MESSAGE_FLAGS_receive && m->result > 0) {
-				*ret_read_ns = m->time;
-				*ret_event = m->number;
-				return m->thread;
+			if (m.flags & MESSAGE_FLAGS_receive && m.result > 0) {
+				*ret_read_ns = m.time;
+				*ret_event = m.number;
+				return m.thread;
 			}
 		}
 		for (uint32_t i = from; i-- > 0 && !reader && from - i < MAX_LOOK; ) {
-			const struct message *m = &f->scene->messages[row->items[i]];
+			const struct message m = scene_message(f->scene, row->items[i]);
 
-			if (m->flags & MESSAGE_FLAGS_receive && m->result > 0)
-				reader = m->thread;
+			if (m.flags & MESSAGE_FLAGS_receive && m.result > 0)
+				reader = m.thread;
 		}
 	}
 	if (!reader) {
@@ -204,27 +204,27 @@ static void follow_messages(struct follower *f, uint32_t at, uint64_t from, uint
 	const struct scene_thread *t = &f->scene->threads[f->trails->items[at].thread];
 
 	for (uint32_t i = scene_messages_from(f->scene, f->trails->items[at].thread, from); i < t->messages.count; i++) {
-		const struct message *m = &f->scene->messages[t->messages.items[i]];
+		const struct message m = scene_message(f->scene, t->messages.items[i]);
 		uint64_t read_ns, event;
 		uint32_t reader;
 
-		if (m->start_ns > to)
+		if (m.start_ns > to)
 			break;
-		if (m->flags & MESSAGE_FLAGS_receive || !message_sent(m) || m->start_ns < from)
+		if (m.flags & MESSAGE_FLAGS_receive || !message_sent(&m) || m.start_ns < from)
 			continue;
-		reader = reader_of(f, m, &read_ns, &event);
+		reader = reader_of(f, &m, &read_ns, &event);
 		if (!reader || reader == f->trails->items[at].thread)
 			continue;
 		if (read_ns && read_ns <= f->until) {
 			if (reader == f->trails->items[0].thread)
 				continue; /* an answer, read */
 			if (!reached(f, reader))
-				reach(f, at, reader, m->time < read_ns ? m->time : read_ns, m->number, TRAIL_RELAY,
-				      LINK_MESSAGE, 90, m->object);
+				reach(f, at, reader, m.time < read_ns ? m.time : read_ns, m.number, TRAIL_RELAY,
+				      LINK_MESSAGE, 90, m.object);
 		} else if (reader == f->trails->items[0].thread) {
-			reach(f, at, reader, m->time, m->number, TRAIL_BACK, LINK_MESSAGE, 70, m->object);
+			reach(f, at, reader, m.time, m.number, TRAIL_BACK, LINK_MESSAGE, 70, m.object);
 		} else if (!reached(f, reader)) {
-			reach(f, at, reader, m->time, m->number, TRAIL_UNREAD, LINK_MESSAGE, 90, m->object);
+			reach(f, at, reader, m.time, m.number, TRAIL_UNREAD, LINK_MESSAGE, 90, m.object);
 		}
 	}
 }

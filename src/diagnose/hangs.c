@@ -37,17 +37,17 @@ static bool left_unread(const struct finder *f, uint64_t from, uint64_t to)
 	const struct scene_thread *t = &scene->threads[f->thread];
 
 	for (uint32_t i = scene_messages_from(scene, f->thread, to), n = 0; i < t->messages.count && n < 20; i++, n++) {
-		const struct message *m = &scene->messages[t->messages.items[i]];
-		const struct row *row = m->flags & MESSAGE_FLAGS_receive ? scene_channel(scene, m->channel) : NULL;
+		const struct message m = scene_message(scene, t->messages.items[i]);
+		const struct row *row = m.flags & MESSAGE_FLAGS_receive ? scene_channel(scene, m.channel) : NULL;
 
-		if (m->time > to + 100000000)
+		if (m.time > to + 100000000)
 			break;
 		for (uint32_t j = row ? scene_channel_from(scene, row, from) : 0; row && j < row->count; j++) {
-			const struct message *sent = &scene->messages[row->items[j]];
+			const struct message sent = scene_message(scene, row->items[j]);
 
-			if (sent->time + HANGS_WAIT_NS >= to)
+			if (sent.time + HANGS_WAIT_NS >= to)
 				break;
-			if (!(sent->flags & MESSAGE_FLAGS_receive) && sent->result > 0)
+			if (!(sent.flags & MESSAGE_FLAGS_receive) && sent.result > 0)
 				return true;
 		}
 	}

@@ -142,12 +142,12 @@ uint64_t hangs_first_deed(const struct scene *scene, uint32_t thread, uint64_t f
 	if (wake < scene_wakes_end(scene, thread) && scene->wakes[wake].time < first)
 		first = scene->wakes[wake].time;
 	for (; message < t->messages.count; message++) {
-		const struct message *m = &scene->messages[t->messages.items[message]];
+		const struct message m = scene_message(scene, t->messages.items[message]);
 
-		if (m->time >= first)
+		if (m.time >= first)
 			break;
-		if (!(m->flags & MESSAGE_FLAGS_receive) && m->result > 0) {
-			first = m->start_ns > from ? m->start_ns : from;
+		if (!(m.flags & MESSAGE_FLAGS_receive) && m.result > 0) {
+			first = m.start_ns > from ? m.start_ns : from;
 			break;
 		}
 	}

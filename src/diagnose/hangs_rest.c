@@ -73,10 +73,10 @@ static bool serves_there(const struct finder *f, uint32_t thread, uint64_t objec
 	if (ends_role(f->ends, object) != END_UNKNOWN)
 		return false;
 	for (uint32_t i = 0; i < t->messages.count && i < FIRST_MESSAGES; i++) {
-		const struct message *m = &f->scene->messages[t->messages.items[i]];
+		const struct message m = scene_message(f->scene, t->messages.items[i]);
 
-		if (m->object == object && (m->result > 0 || message_sent(m)))
-			return !message_sent(m);
+		if (m.object == object && (m.result > 0 || message_sent(&m)))
+			return !message_sent(&m);
 	}
 	return false;
 }
@@ -87,10 +87,10 @@ bool hangs_asked_there(const struct finder *f, const struct wait *w)
 	uint64_t object = w->kind == WAIT_KIND_poll ? w->detail : w->object;
 
 	for (uint32_t i = scene_messages_from(f->scene, w->thread, w->start_ns), n = 0; i-- && n < 8; n++) {
-		const struct message *m = &f->scene->messages[t->messages.items[i]];
+		const struct message m = scene_message(f->scene, t->messages.items[i]);
 
-		if (m->object == object && (m->result > 0 || message_sent(m)))
-			return message_sent(m) && !serves_there(f, w->thread, object);
+		if (m.object == object && (m.result > 0 || message_sent(&m)))
+			return message_sent(&m) && !serves_there(f, w->thread, object);
 	}
 	return false;
 }
@@ -120,15 +120,14 @@ bool hangs_has_windows(const struct finder *f)
 static bool sent_last(const struct finder *f, const struct wait *w)
 {
 	const struct scene_thread *t = &f->scene->threads[w->thread];
-	const struct message *last = NULL;
 
-	for (uint32_t i = scene_messages_from(f->scene, w->thread, w->start_ns); i-- > 0 && !last; ) {
-		const struct message *m = &f->scene->messages[t->messages.items[i]];
+	for (uint32_t i = scene_messages_from(f->scene, w->thread, w->start_ns); i-- > 0; ) {
+		const struct message m = scene_message(f->scene, t->messages.items[i]);
 
-		if (m->result > 0 && m->start_ns < w->start_ns)
-			last = m;
+		if (m.result > 0 && m.start_ns < w->start_ns)
+			return !(m.flags & MESSAGE_FLAGS_receive);
 	}
-	return last && !(last->flags & MESSAGE_FLAGS_receive);
+	return false;
 }
 
 #define ASKED_NS 50000000ull

@@ -79,6 +79,23 @@ uint32_t scene_channel_from(const struct scene *scene, const struct row *row, ui
 	FIND_FROM(row, scene->messages, time, time);
 }
 
+struct message scene_message(const struct scene *scene, uint32_t index)
+{
+	const struct kept_message *kept = &scene->messages[index];
+	const struct message_end *end = &scene->message_ends[kept->end];
+	uint64_t duration = kept->duration_ns;
+
+	if (duration == UINT32_MAX) {
+		const uint64_t *found = map_find(&scene->long_messages, kept->number);
+
+		if (found)
+			duration = *found;
+	}
+	return (struct message){ .time = kept->time, .start_ns = kept->time - duration, .object = end->object, .channel = end->channel,
+				 .number = kept->number, .thread = end->thread, .peer = end->peer, .bytes = kept->bytes,
+				 .result = kept->result, .ustack = kept->ustack, .kind = end->kind, .flags = end->flags };
+}
+
 uint32_t scene_samples_from(const struct scene *scene, uint32_t thread, uint64_t time)
 {
 	FIND_FROM(&scene->threads[thread].samples, scene->samples, time, time);
@@ -187,11 +204,11 @@ static bool looked_again(const struct scene *scene, const struct wait *before, c
 			return false;
 	}
 	for (message = scene_messages_from(scene, before->thread, before->end_ns); message < t->messages.count; message++) {
-		const struct message *m = &scene->messages[t->messages.items[message]];
+		const struct message m = scene_message(scene, t->messages.items[message]);
 
-		if (m->time > after->start_ns)
+		if (m.time > after->start_ns)
 			break;
-		if (!(m->flags & MESSAGE_FLAGS_would_block))
+		if (!(m.flags & MESSAGE_FLAGS_would_block))
 			return false;
 	}
 	return true;

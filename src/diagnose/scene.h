@@ -15,6 +15,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/map.h"
 #include "trace/tables.h"
 #include "trace/trace.h"
 
@@ -121,6 +122,24 @@ struct message {
 	uint32_t ustack;
 	uint8_t kind;            /* MESSAGE_KIND_ */
 	uint8_t flags;           /* MESSAGE_FLAGS_ */
+};
+
+/* As it is kept: half of that, for of messages there are tens of millions. */
+struct kept_message {
+	uint64_t time;
+	uint32_t end;            /* index into message_ends: what is the same for many */
+	uint32_t number;
+	uint32_t duration_ns;    /* UINT32_MAX: see long_messages */
+	uint32_t bytes;
+	int32_t result;
+	uint32_t ustack;
+};
+_Static_assert(sizeof(struct kept_message) == 32, "two messages on a cache line");
+
+struct message_end {
+	uint64_t object, channel;
+	uint32_t thread, peer;
+	uint8_t kind, flags;
 };
 
 /* True when something went out: a connection that is made is asked for, too. */
@@ -253,7 +272,9 @@ struct scene {
 	uint32_t episode_count;
 	struct wake *wakes;
 	uint32_t wake_count;
-	struct message *messages;
+	struct kept_message *messages;   /* scene_message */
+	struct message_end *message_ends;
+	struct map long_messages;        /* number -> duration */
 	uint32_t message_count;
 	struct row connections;          /* messages that made one, or accepted it */
 	struct channel {
@@ -316,6 +337,7 @@ uint32_t scene_span_index(const struct scene *scene, uint32_t thread, uint64_t t
 /* The episode that holds the moment, or the next one behind it; NULL when there
  * is none. */
 const struct episode *scene_episode(const struct scene *scene, uint32_t thread, uint64_t time);
+struct message scene_message(const struct scene *scene, uint32_t index);
 /* Messages of a channel, both directions; NULL when it carried none. */
 const struct row *scene_channel(const struct scene *scene, uint64_t channel);
 /* Index of the thread's first wake-up, wait, at or after the time; behind its last

@@ -134,6 +134,8 @@ void scene_free(struct scene *scene)
 	}
 	free(scene->gathered);
 	free(scene->messages);
+	free(scene->message_ends);
+	map_done(&scene->long_messages);
 	free(scene->samples);
 	free(scene->yields);
 	for (unsigned i = 0; i < scene->kept_count; i++)

@@ -35,7 +35,9 @@ struct scene_gathered {
 
 /* What is frequent, in the order of time; `thread` is a tid until it is taken. */
 struct scene_frequent {
-	struct vec(struct message) messages;
+	struct vec(struct kept_message) messages;
+	struct vec(struct message_end) ends;
+	struct map long_messages;
 	struct vec(struct sample) samples;
 	struct vec(struct yield) yields;
 };

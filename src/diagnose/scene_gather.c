@@ -11,6 +11,8 @@
 #include "base/map.h"
 #include "diagnose/scene_build.h"
 
+#define RECENT_ENDS 4096u
+
 /* A wait's switch, until its thread is known. */
 struct seen_wait {
 	uint64_t time;
@@ -31,6 +33,8 @@ struct gatherer {
 	struct vec(struct event) rare;
 	struct vec(struct seen_wait) waits;
 	struct scene_frequent frequent;
+	struct map end_of;                    /* hash -> place in frequent.ends; of equal hashes the next free one */
+	uint32_t recent_ends[RECENT_ENDS];    /* by hash */
 	struct vec(struct cpu_rows) cpus;
 	/* behind the pass */
 	struct scene *scene;
@@ -89,17 +93,50 @@ static void see_switch(struct gatherer *b, const struct event *e)
 		.argument = (int32_t)s->argument, .ustack = s->ustack, .kstack = s->kstack } }));
 }
 
+static bool same_end(const struct message_end *a, const struct message_end *b)
+{
+	return a->object == b->object && a->channel == b->channel && a->thread == b->thread && a->peer == b->peer &&
+	       a->kind == b->kind && a->flags == b->flags;
+}
+
+/* Most messages are of few ends. */
+static uint32_t end_of(struct gatherer *b, const struct message_end *end)
+{
+	uint64_t hash = hash_u64(end->object ^ (uint64_t)end->thread << 32 ^ (uint64_t)end->flags << 24 ^ (uint64_t)end->kind << 16) ^
+			hash_u64(end->channel + end->peer);
+	uint32_t *recent = &b->recent_ends[hash % RECENT_ENDS];
+	bool fresh = false;
+	uint64_t *place;
+
+	if (*recent < b->frequent.ends.length && same_end(&b->frequent.ends.items[*recent], end))
+		return *recent;
+	for (;; hash++) {
+		place = map_at(&b->end_of, hash, &fresh);
+		if (fresh) {
+			*place = b->frequent.ends.length;
+			vec_push(&b->frequent.ends, *end);
+		}
+		if (fresh || same_end(&b->frequent.ends.items[*place], end))
+			break;
+	}
+	return *recent = (uint32_t)*place;
+}
+
 static void see_message(struct gatherer *b, const struct event *e)
 {
 	const struct event_message *m = event_as(e, message);
+	const struct message_end end = { .object = m->object, .channel = m->channel, .thread = e->tid, .peer = m->peer,
+					 .kind = m->kind, .flags = m->flags };
+	uint64_t duration = m->duration_ns < e->time ? m->duration_ns : 0;
 
 	if (!e->tid)
 		return;
-	vec_push(&b->frequent.messages, ((struct message){
-		.time = e->time, .start_ns = e->time - (m->duration_ns < e->time ? m->duration_ns : 0),
-		.number = (uint32_t)e->number, .object = m->object, .channel = m->channel,
-		.thread = e->tid, .peer = m->peer, .bytes = m->bytes, .result = (int32_t)m->result,
-		.ustack = m->ustack, .kind = m->kind, .flags = m->flags }));
+	if (duration >= UINT32_MAX)
+		map_put(&b->frequent.long_messages, (uint32_t)e->number, duration);
+	vec_push(&b->frequent.messages, ((struct kept_message){
+		.time = e->time, .end = end_of(b, &end), .number = (uint32_t)e->number,
+		.duration_ns = duration < UINT32_MAX ? (uint32_t)duration : UINT32_MAX, .bytes = m->bytes,
+		.result = (int32_t)m->result, .ustack = m->ustack }));
 }
 
 static void see_syscall(struct gatherer *b, const struct event *e)
@@ -153,6 +190,8 @@ struct gatherer *gatherer_new(const struct trace *trace)
 	b->trace = trace;
 	b->end_ns = trace_summary(trace)->end_ns;
 	arena_init(&b->arena);
+	map_init(&b->end_of);
+	map_init(&b->frequent.long_messages);
 	for (size_t i = 0; i < sizeof(scene_events) / sizeof(*scene_events); i++)
 		b->fields[scene_events[i]] = UINT64_MAX;
 	/* What the graph tells of the frequent events is not decoded again. */
@@ -453,6 +492,9 @@ void gatherer_free(struct gatherer *b)
 	vec_done(&b->rare);
 	vec_done(&b->waits);
 	vec_done(&b->frequent.messages);
+	vec_done(&b->frequent.ends);
+	map_done(&b->frequent.long_messages);
+	map_done(&b->end_of);
 	vec_done(&b->frequent.samples);
 	vec_done(&b->frequent.yields);
 	thread_tracker_done(&b->tracker);

@@ -53,44 +53,79 @@ static void row_push(struct row *row, size_t item)
 	((uint32_t *)row->items)[row->count++] = (uint32_t)item;
 }
 
-/* Channels in the order in which they appeared. */
-struct channels {
-	struct map places;
-	struct vec(struct channel) list;
-	struct vec(uint32_t) connections;
-	uint32_t *of;             /* by message; 0 none, else its channel's place + 1 */
+/* What is found out about an end of messages. */
+struct end_known {
+	uint32_t tid;
+	uint32_t latest;      /* end that stands for it now: the tid is another thread's since */
+	uint32_t channel;     /* place in `channels` + 1, 0 none */
+	bool used;
 };
 
-/* Threads as TAKE does it, and each message's channel in the same going. */
-static void take_threads(struct scene *scene, struct scene_frequent *frequent, struct channels *channels)
+struct ends_known {
+	struct vec(struct end_known) list;
+	struct map places;            /* channel -> place in `channels` + 1 */
+	struct vec(struct channel) channels; /* in the order in which they appeared */
+	struct vec(uint32_t) connections;
+};
+/* The end as this thread's: where the tid was another thread's before, it gets one anew. */
+static uint32_t end_of_thread(struct scene_frequent *frequent, struct ends_known *known, uint32_t end, uint32_t thread)
 {
-	struct message *items = frequent->messages.items;
+	uint32_t latest = known->list.items[end].latest;
+	struct end_known *k = &known->list.items[latest];
+	bool fresh;
+
+	if (!k->used) {
+		uint64_t channel = frequent->ends.items[latest].channel;
+		uint64_t *place = channel ? map_at(&known->places, channel, &fresh) : NULL;
+
+		if (place && fresh) {
+			vec_push(&known->channels, ((struct channel){ .channel = channel }));
+			*place = known->channels.length;
+		}
+		k->channel = place ? (uint32_t)*place : 0;
+		k->used = true;
+		frequent->ends.items[latest].thread = thread;
+	} else if (frequent->ends.items[latest].thread != thread) {
+		struct message_end other = frequent->ends.items[latest];
+		struct end_known same = *k;
+
+		other.thread = thread;
+		latest = (uint32_t)frequent->ends.length;
+		same.latest = latest;
+		vec_push(&frequent->ends, other);
+		vec_push(&known->list, same);
+		known->list.items[end].latest = latest;
+	}
+	return latest;
+}
+
+/* Threads as TAKE does it, and each message's channel in the same going. */
+static void take_ends(struct scene *scene, struct scene_frequent *frequent, struct ends_known *known)
+{
+	struct kept_message *items = frequent->messages.items;
 	struct thread_tracker tracker;
 	size_t kept = 0;
 
+	for (size_t i = 0; i < frequent->ends.length; i++)
+		vec_push(&known->list, ((struct end_known){ .tid = frequent->ends.items[i].thread, .latest = (uint32_t)i }));
 	thread_tracker_init(&tracker, scene->tables);
 	for (size_t i = 0; i < frequent->messages.length; i++) {
-		uint32_t thread = thread_tracker_find(&tracker, items[i].thread, items[i].time);
-		uint64_t *place = NULL;
-		bool fresh = false;
+		uint32_t thread = thread_tracker_find(&tracker, known->list.items[items[i].end].tid, items[i].time), end;
+		uint8_t kind;
 
 		if (!thread)
 			continue;
+		end = end_of_thread(frequent, known, items[i].end, thread);
 		if (kept != i)
 			items[kept] = items[i];
-		items[kept].thread = thread;
+		items[kept].end = end;
 		scene->threads[thread].messages.count++;
-		if (items[kept].channel)
-			place = map_at(&channels->places, items[kept].channel, &fresh);
-		if (fresh) {
-			vec_push(&channels->list, ((struct channel){ .channel = items[kept].channel }));
-			*place = channels->list.length;
-		}
-		if (place)
-			channels->list.items[*place - 1].messages.count++;
-		if (items[kept].kind == MESSAGE_KIND_connect || items[kept].kind == MESSAGE_KIND_accept)
-			vec_push(&channels->connections, (uint32_t)kept);
-		channels->of[kept++] = place ? (uint32_t)*place : 0;
+		if (known->list.items[end].channel)
+			known->channels.items[known->list.items[end].channel - 1].messages.count++;
+		kind = frequent->ends.items[end].kind;
+		if (kind == MESSAGE_KIND_connect || kind == MESSAGE_KIND_accept)
+			vec_push(&known->connections, (uint32_t)kept);
+		kept++;
 	}
 	thread_tracker_done(&tracker);
 	frequent->messages.length = kept;
@@ -100,37 +135,38 @@ static void take_threads(struct scene *scene, struct scene_frequent *frequent, s
  * thread and its channel. */
 static void take_messages(struct scene *scene, struct scene_frequent *frequent)
 {
-	const struct message *items = frequent->messages.items;
-	struct channels channels = { 0 };
+	const struct kept_message *items = frequent->messages.items;
+	struct ends_known known = { 0 };
 	uint32_t *order;
 
-	channels.of = mem_alloc(arena_array_bytes(sizeof(*channels.of), frequent->messages.length));
-	map_init(&channels.places);
-	take_threads(scene, frequent, &channels);
+	map_init(&known.places);
+	take_ends(scene, frequent, &known);
 	ROWS_BEGIN(scene, messages, frequent->messages.length);
 	order = arena_array(&scene->rows_arena, uint32_t, frequent->messages.length);
-	for (size_t i = 0; i < channels.list.length; i++) {
-		struct row *row = &channels.list.items[i].messages;
+	for (size_t i = 0; i < known.channels.length; i++) {
+		struct row *row = &known.channels.items[i].messages;
 
 		row->items = order;
 		order += row->count;
 		row->count = 0;
 	}
 	for (size_t i = 0; i < frequent->messages.length; i++) {
-		row_push(&scene->threads[items[i].thread].messages, i);
-		if (channels.of[i])
-			row_push(&channels.list.items[channels.of[i] - 1].messages, i);
+		uint32_t end = items[i].end, channel = known.list.items[end].channel;
+
+		row_push(&scene->threads[frequent->ends.items[end].thread].messages, i);
+		if (channel)
+			row_push(&known.channels.items[channel - 1].messages, i);
 	}
-	scene->channel_count = (uint32_t)channels.list.length;
-	scene->channels = arena_memdup(&scene->rows_arena, channels.list.items, arena_array_bytes(sizeof(struct channel), channels.list.length));
+	scene->channel_count = (uint32_t)known.channels.length;
+	scene->channels = arena_memdup(&scene->rows_arena, known.channels.items, arena_array_bytes(sizeof(struct channel), known.channels.length));
 	if (scene->channel_count)
 		qsort(scene->channels, scene->channel_count, sizeof(*scene->channels), by_channel);
-	scene->connections.items = arena_memdup(&scene->rows_arena, channels.connections.items, channels.connections.length * sizeof(uint32_t));
-	scene->connections.count = (uint32_t)channels.connections.length;
-	vec_done(&channels.connections);
-	map_done(&channels.places);
-	vec_done(&channels.list);
-	free(channels.of);
+	scene->connections.items = arena_memdup(&scene->rows_arena, known.connections.items, arena_array_bytes(sizeof(uint32_t), known.connections.length));
+	scene->connections.count = (uint32_t)known.connections.length;
+	map_done(&known.places);
+	vec_done(&known.list);
+	vec_done(&known.channels);
+	vec_done(&known.connections);
 }
 
 void scene_take_frequent(struct scene *scene, struct scene_frequent *frequent)
@@ -139,6 +175,8 @@ void scene_take_frequent(struct scene *scene, struct scene_frequent *frequent)
 	TAKE(scene, &frequent->samples, samples);
 	TAKE(scene, &frequent->yields, yields);
 	scene->messages = frequent->messages.items;
+	scene->message_ends = frequent->ends.items;
+	scene->long_messages = frequent->long_messages;
 	scene->message_count = (uint32_t)frequent->messages.length;
 	scene->samples = frequent->samples.items;
 	scene->sample_count = (uint32_t)frequent->samples.length;

@@ -135,27 +135,27 @@ static void ask_messages(struct search *s)
 	uint64_t from = s->turn_ns > MESSAGE_BEFORE_NS ? s->turn_ns - MESSAGE_BEFORE_NS : 0;
 
 	for (uint32_t i = scene_messages_from(scene, s->thread, from); i < t->messages.count; i++) {
-		const struct message *m = &scene->messages[t->messages.items[i]];
+		const struct message m = scene_message(scene, t->messages.items[i]);
 		const struct row *row;
-		const struct message *sent = NULL;
+		struct message sent = { 0 };
 
-		if (m->time > s->busy_ns)
+		if (m.time > s->busy_ns)
 			break;
-		if (!(m->flags & MESSAGE_FLAGS_receive) || m->result <= 0)
+		if (!(m.flags & MESSAGE_FLAGS_receive) || m.result <= 0)
 			continue;
-		row = scene_channel(scene, m->channel);
-		for (uint32_t j = row ? scene_channel_from(scene, row, m->time) : 0, n = 0; j-- > 0 && !sent && n < 4096; n++) {
-			const struct message *other = &scene->messages[row->items[j]];
+		row = scene_channel(scene, m.channel);
+		for (uint32_t j = row ? scene_channel_from(scene, row, m.time) : 0, n = 0; j-- > 0 && !sent.number && n < 4096; n++) {
+			const struct message other = scene_message(scene, row->items[j]);
 
-			if (!(other->flags & MESSAGE_FLAGS_receive) && other->result > 0)
+			if (!(other.flags & MESSAGE_FLAGS_receive) && other.result > 0)
 				sent = other;
 		}
-		if (sent)
-			add(s, sent->thread, sent->time, sent->number,
-			    m->kind == MESSAGE_KIND_eventfd || m->kind == MESSAGE_KIND_pipe ? 50 : 75,
+		if (sent.number)
+			add(s, sent.thread, sent.time, sent.number,
+			    m.kind == MESSAGE_KIND_eventfd || m.kind == MESSAGE_KIND_pipe ? 50 : 75,
 			    "sent it the message that it read before");
-		else if (m->peer)
-			add(s, tables_process(scene->tables, m->peer, m->time), m->time, m->number, 60,
+		else if (m.peer)
+			add(s, tables_process(scene->tables, m.peer, m.time), m.time, m.number, 60,
 			    "is at the other end of the connection it read before");
 	}
 }
