@@ -13,6 +13,14 @@ void contradict(struct builder *b, enum graph_contradiction kind)
 	b->graph->stats.contradictions++;
 }
 
+/* Of the recorder's threads the switches from and to an idle processor are left
+ * out, and their wake-ups: what is missing there contradicts nothing. */
+static void contradict_of(struct builder *b, const struct slot *slot, enum graph_contradiction kind)
+{
+	if (!is_recorder(b, slot))
+		contradict(b, kind);
+}
+
 struct row *slot_row(struct builder *b, const struct slot *slot)
 {
 	return &b->graph->rows[slot->row];
@@ -77,7 +85,7 @@ static void absence_end(struct builder *b, struct slot *slot, uint64_t ns)
 			stats->waits_in_gap++;
 		} else {
 			stats->waits_unexplained++;
-			contradict(b, CONTRADICTION_in_without_wake);
+			contradict(b, CONTRADICTION_in_without_wake); /* of the recorder's too: leave_out_recorder() */
 		}
 		return;
 	}
@@ -182,7 +190,7 @@ void slot_ensure(struct builder *b, struct slot *slot, uint16_t cpu)
 
 		*slot = (struct slot){ .facts = facts, .thread = GRAPH_NONE, .row = GRAPH_NONE, .last_wait = GRAPH_NONE };
 	} else if (slot->status != SLOT_new && row_out_ns(b->graph, slot->row) >= b->gap_to_ns) {
-		contradict(b, CONTRADICTION_event_not_running);
+		contradict_of(b, slot, CONTRADICTION_event_not_running);
 	}
 	/* It has been here since the processor's last switch, unless that is known otherwise. */
 	if (slot->status == SLOT_new && (state->current == slot->facts.tid || state->current == UINT32_MAX))
@@ -251,10 +259,10 @@ static void switch_out(struct builder *b, const struct event *e, const struct ev
 	if (slot->status != SLOT_running) {
 		if (slot->status == SLOT_waiting || slot->status == SLOT_runnable)
 			if (row_out_ns(b->graph, slot->row) >= b->gap_to_ns)
-				contradict(b, CONTRADICTION_switch_not_running);
+				contradict_of(b, slot, CONTRADICTION_switch_not_running);
 		slot_ensure(b, slot, e->cpu);
 	} else if (slot->cpu != e->cpu && slot_row(b, slot)->in_ns >= b->gap_to_ns) {
-		contradict(b, CONTRADICTION_switch_not_running);
+		contradict_of(b, slot, CONTRADICTION_switch_not_running);
 	}
 	row_set_out(b->graph, slot->row, e->time);
 	row = slot_row(b, slot);
@@ -311,7 +319,7 @@ void switch_event(struct builder *b, const struct event *e)
 		/* Whoever was here has left without a word. */
 		if (current && current->status == SLOT_running && current->cpu == e->cpu) {
 			if (slot_row(b, current)->in_ns >= b->gap_to_ns)
-				contradict(b, CONTRADICTION_switch_not_running);
+				contradict_of(b, current, CONTRADICTION_switch_not_running);
 			leave_unseen(b, current, e->time);
 		}
 	}
@@ -327,7 +335,7 @@ void switch_event(struct builder *b, const struct event *e)
 		if (next->status == SLOT_running) {
 			/* Its way out was lost, or the trace contradicts itself. */
 			if (slot_row(b, next)->in_ns >= b->gap_to_ns)
-				contradict(b, CONTRADICTION_switch_not_running);
+				contradict_of(b, next, CONTRADICTION_switch_not_running);
 			leave_unseen(b, next, e->time);
 		} else if (next->status == SLOT_gone) {
 			struct rule_facts facts = next->facts;
