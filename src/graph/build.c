@@ -371,7 +371,6 @@ const char *const graph_contradiction_names[CONTRADICTION_COUNT] = {
 	[CONTRADICTION_wake_running] = "wake-up of a thread that runs or is runnable",
 	[CONTRADICTION_in_without_wake] = "waiting thread ran again though nothing woke it",
 	[CONTRADICTION_event_not_running] = "event of a thread that is not on a processor",
-	[CONTRADICTION_clock] = "event before the one it must follow",
 	[CONTRADICTION_dead] = "event of a thread that has ended",
 	[CONTRADICTION_callout] = "end of a callback that never began",
 };

@@ -47,10 +47,6 @@ void edge_add(struct builder *b, const struct stored_edge *edge, const struct sl
 		return;
 	if (kept.from_ns < b->gap_to_ns)
 		return; /* events were lost between the two */
-	if (kept.from_ns > kept.to_ns) {
-		contradict(b, CONTRADICTION_clock);
-		kept.from_ns = kept.to_ns;
-	}
 	kept.removed = edge_cut(b, &kept, from, to);
 	if (kept.removed) {
 		b->graph->stats.removed_by_rule++;

@@ -120,7 +120,6 @@ enum graph_contradiction {
 	CONTRADICTION_wake_running,        /* a wake-up of a thread that runs and does not go to sleep after it */
 	CONTRADICTION_in_without_wake,     /* a waiting thread ran again though nothing woke it */
 	CONTRADICTION_event_not_running,   /* an event of a thread that is not on a processor */
-	CONTRADICTION_clock,               /* an event before the one it must follow */
 	CONTRADICTION_dead,                /* an event of a thread that has ended */
 	CONTRADICTION_callout,             /* an end of a callback that never began */
 	CONTRADICTION_COUNT

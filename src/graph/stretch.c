@@ -57,7 +57,7 @@ uint32_t row_begin(struct builder *b, struct slot *slot, uint64_t ns, uint32_t e
 }
 
 /* The absence behind the slot's row ends now: what is known of its cause is final. */
-static void absence_end(struct builder *b, struct slot *slot, uint64_t ns)
+static void absence_end(struct builder *b, struct slot *slot)
 {
 	struct graph *graph = b->graph;
 	struct graph_stats *stats = &graph->stats;
@@ -91,8 +91,6 @@ static void absence_end(struct builder *b, struct slot *slot, uint64_t ns)
 	}
 	if (row_result(row) == RESULT_unknown)
 		stats->waits_unexplained++;
-	if (row_wake_ns(graph, slot->row) > ns)
-		contradict(b, CONTRADICTION_clock);
 	if (!(row->flags & ROW_REMOVED)) {
 		stats->edges[graph->row_mechanisms[row->wake_rule]]++;
 		rule_used(b, row_rule_number(b, row->wake_rule));
@@ -139,7 +137,7 @@ void slot_come_in(struct builder *b, struct slot *slot, uint64_t ns, uint16_t cp
 	if (!first && slot->status == SLOT_runnable && go_on(b, slot, ns, cpu))
 		return;
 	if (!first) {
-		absence_end(b, slot, ns);
+		absence_end(b, slot);
 		kind = row_kind(slot_row(b, slot));
 		rule = BUILTIN_switch;
 		continues = !slot->split_rule;
@@ -194,7 +192,7 @@ void slot_ensure(struct builder *b, struct slot *slot, uint16_t cpu)
 	}
 	/* It has been here since the processor's last switch, unless that is known otherwise. */
 	if (slot->status == SLOT_new && (state->current == slot->facts.tid || state->current == UINT32_MAX))
-		ns = state->last_switch_ns;
+		ns = slot->more && slot->more->fork_ns > state->last_switch_ns ? slot->more->fork_ns : state->last_switch_ns;
 	slot_come_in(b, slot, ns, cpu);
 }
 
