@@ -55,6 +55,13 @@ static uint32_t find_program(const struct profile *base, const char *path)
 	return 0;
 }
 
+static bool is_beyond_program(const struct profile *profile, uint32_t node)
+{
+	enum place place = profile_function(profile, node)->place;
+
+	return place == PLACE_kernel || place == PLACE_system_call;
+}
+
 static void match_nodes(struct arena *arena, struct match *match, struct comparison *c)
 {
 	const struct contexts *contexts = &match->buggy->contexts;
@@ -74,7 +81,8 @@ static void match_nodes(struct arena *arena, struct match *match, struct compari
 
 		if (!node->function)
 			continue;
-		if (above)
+		/* Functions are inlined; what a system call is made by, and does, is not. */
+		if (above && (c->base_node[node->parent] || !is_beyond_program(match->buggy, i)))
 			c->base_node[i] = find_child(match, above, node->parent, node->function);
 		if (c->base_node[i]) {
 			match->anchor[i] = c->base_node[i];
@@ -118,6 +126,57 @@ static bool helps(const struct profile *profile, uint32_t node)
 	return call && cost->helper_ns * 2 > cost->off_ns;
 }
 
+/* What threads of the profile rested below each context. */
+static uint64_t *rest_below(struct arena *arena, const struct profile *profile)
+{
+	const struct contexts *contexts = &profile->contexts;
+	uint64_t *below = arena_array(arena, uint64_t, contexts->nodes.length);
+
+	for (size_t i = contexts->nodes.length; i-- > 1; ) {
+		const struct tree_cost *cost = &profile->tree.costs.items[i];
+		uint64_t own = cost->helper_ns > cost->idle_ns ? cost->helper_ns : cost->idle_ns;
+
+		below[i] += own > cost->rest_ns ? own : cost->rest_ns;
+		below[contexts->nodes.items[i].parent] += below[i];
+	}
+	return below;
+}
+
+/* The function that a wait is made for: below the kernel and the C library. */
+static uint32_t asker(struct profile *profile, uint32_t node)
+{
+	while (profile->contexts.nodes.items[node].depth &&
+	       (is_beyond_program(profile, node) || profile_place(profile, node) == PLACE_runtime))
+		node = profile->contexts.nodes.items[node].parent;
+	return node;
+}
+
+/* Does a helper wait here in another way than helpers did in the good run, with a
+ * limit or without, for the same function? */
+static bool helps_otherwise(const struct profile *base, const uint64_t *base_rest, struct profile *buggy,
+			    const uint32_t *base_node, uint32_t node)
+{
+	uint32_t same;
+
+	if (!helps(buggy, node))
+		return false;
+	same = base_node[asker(buggy, node)];
+	return same && base_rest[same] * 2 > base->tree.costs.items[same].off_ns;
+}
+
+/* Is what the buggy run waits here something that tells nothing? What was matched
+ * through functions that only one of the runs has is another wait. */
+static bool tells_nothing(struct profile *base, const uint64_t *base_rest, struct profile *buggy, const uint32_t *base_node,
+			  uint32_t node)
+{
+	uint32_t other = base_node[node];
+
+	if (rests(buggy, node, false) || helps_otherwise(base, base_rest, buggy, base_node, node))
+		return true;
+	return other && base_node[asker(buggy, node)] == asker(base, other) &&
+	       (rests(base, other, true) || (helps(base, other) && helps(buggy, node)));
+}
+
 static double ratio(double a, double b)
 {
 	return b > 0 ? a / b : 0;
@@ -140,6 +199,7 @@ int compare_profiles(struct arena *arena, struct profile *base, struct profile *
 	struct match match = { .base = base, .buggy = buggy };
 	struct scale *scales = arena_array(arena, struct scale, count);
 	const int64_t *own = rank_own(arena, &buggy->tree, time), *base_own = rank_own(arena, &base->tree, time);
+	const uint64_t *base_rest = rest_below(arena, base);
 
 	match_nodes(arena, &match, &c);
 	if (!c.common_programs)
@@ -162,8 +222,7 @@ int compare_profiles(struct arena *arena, struct profile *base, struct profile *
 		if (other)
 			c.expected_ns[i] = (int64_t)((double)base_own[other] * scales[i].factor);
 		c.excess_ns[i] = own[i] - c.expected_ns[i];
-		if (time != RANK_cpu && c.excess_ns[i] > 0 &&
-		    ((other && (rests(base, other, true) || (helps(base, other) && helps(buggy, i)))) || rests(buggy, i, false)))
+		if (time != RANK_cpu && c.excess_ns[i] > 0 && tells_nothing(base, base_rest, buggy, c.base_node, i))
 			c.excess_ns[i] = 0;
 	}
 	*ret_comparison = c;

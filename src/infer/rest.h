@@ -6,7 +6,8 @@
  * its wait first). How long such waits are is not the thread's
  * own doing; comparisons leave them out. A helper is a thread other than its process's
  * first that waits for nearly all of its life, if in several places: where both runs have
- * such waits, their lengths tell nothing either. */
+ * such waits, be it that one function waits with a limit and without, their lengths tell
+ * nothing either. */
 #ifndef INFER_REST_H
 #define INFER_REST_H
 
