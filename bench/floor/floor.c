@@ -2,7 +2,7 @@
  * what is new out of the mapped rings into memory (nothing is kept: it is the
  * bound below which no recorder of this kind can be). Real-time, as a reader that
  * loses nothing has to be. Prints "ready", and at SIGINT or SIGTERM one JSON
- * object with what it counted. */
+ * object with what it counted. With --calls it leaves switches and wake-ups alone. */
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
@@ -45,7 +45,7 @@ static unsigned long long take(struct floor_count *count, const struct floor_slo
 	return from;
 }
 
-int main(void)
+int main(int count, char **words)
 {
 	static struct floor_slot copy[1024];
 	int cpus = libbpf_num_possible_cpus();
@@ -57,6 +57,10 @@ int main(void)
 
 	if (!floor || cpus < 1 || cpus > FLOOR_CPUS)
 		return 1;
+	if (count > 1 && strcmp(words[1], "--calls") == 0) {
+		bpf_program__set_autoload(floor->progs.on_switch, false);
+		bpf_program__set_autoload(floor->progs.on_waking, false);
+	}
 	floor->rodata->agent_pid = (unsigned)getpid();
 	bpf_map__set_max_entries(floor->maps.slots, FLOOR_SLOTS * (unsigned)cpus);
 	if (floor_bpf__load(floor) || floor_bpf__attach(floor)) {
