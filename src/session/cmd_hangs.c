@@ -54,6 +54,7 @@ static int run_hangs(struct command_context *context, struct err *err)
 	if (options.pid)
 		r = session_process(&session, options.pid, &thread, err);
 	if (!r) {
+		command_note_damage(context, session.trace);
 		options.root_pid = session.root_pid;
 		count = hangs_find(context->arena, session.diagnoser, &options, &hangs);
 		buf_init(&buf);

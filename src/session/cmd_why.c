@@ -47,6 +47,7 @@ static int run_why(struct command_context *context, struct err *err)
 	if (!r)
 		r = why_ask(context->arena, &session, question.base_path ? &base : NULL, &question, &reply, err);
 	if (!r) {
+		command_note_damage(context, session.trace);
 		buf_init(&buf);
 		if (options_has(context->options, "json"))
 			why_json(&session, reply.diagnosis, &buf);

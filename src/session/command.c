@@ -4,6 +4,8 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "trace/trace.h"
+
 #define COMMAND(name) extern const struct command command_##name;
 #include "session/commands.def"
 #undef COMMAND
@@ -56,4 +58,19 @@ int sink_printf(struct sink *sink, const char *format, ...)
 	r = sink_buf(sink, &buf);
 	buf_done(&buf);
 	return r;
+}
+
+void command_note_damage(const struct command_context *context, const struct trace *trace)
+{
+	const struct trace_summary *summary = trace_summary(trace);
+	bool damaged = summary->damaged_chunks || summary->damaged_stretches || summary->damaged_heads || summary->unreadable_files;
+	struct buf path;
+
+	if (!damaged && !summary->truncated_bytes)
+		return;
+	buf_init(&path);
+	buf_escaped(&path, trace_path(trace), strlen(trace_path(trace)), NULL);
+	sink_printf(context->notes, "%s is %s: this is about what could be read of it (`argus info` tells more)\n", buf_str(&path),
+		    damaged ? "damaged" : "cut off");
+	buf_done(&path);
 }

@@ -65,6 +65,10 @@ struct command {
 /* The trace that a command reads: its first argument, else the usual one. */
 const char *command_trace_path(const struct command_context *context);
 
+struct trace;
+/* Says so when a part of the trace could not be read, and answers are about the rest. */
+void command_note_damage(const struct command_context *context, const struct trace *trace);
+
 /* All, in the order of commands.def; NULL-terminated. */
 extern const struct command *const commands[];
 const struct command *command_find(const char *name);

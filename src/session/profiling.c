@@ -106,6 +106,7 @@ void profiling_notes(struct command_context *context, const struct profiling *pr
 	const struct observe_counts *counts = &profiling->profile->observer.counts;
 	const char *complaint;
 
+	command_note_damage(context, profiling->trace);
 	if (counts->broken + counts->cut)
 		sink_printf(context->notes, "%s: %" PRIu64 " of %" PRIu64 " stacks were not walked to their end (%" PRIu64
 			    " of them passed over)\n", trace_path(profiling->trace), counts->broken + counts->cut,

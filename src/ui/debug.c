@@ -197,6 +197,7 @@ static int run_debug(struct command_context *context, struct err *err)
 	r = debug_open(&debug, path, err);
 	if (r)
 		return r;
+	command_note_damage(context, debug.session.trace);
 	mark = options_text(context->options, "mark", NULL);
 	if (mark)
 		r = run_mark(context, &debug, mark);
