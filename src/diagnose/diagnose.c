@@ -66,6 +66,7 @@ static enum verdict judge(struct investigation *v)
 	struct state_times times;
 
 	scene_state_times(scene, v->request->thread, from, to, &times);
+	sleeping = v->retried_ns;
 	for (uint32_t i = 0; i < t->episode_count; i++) {
 		const struct episode *e = &scene->episodes[t->episode + i];
 		uint64_t begin = e->start_ns > from ? e->start_ns : from, end = e->end_ns < to ? e->end_ns : to;

@@ -424,6 +424,23 @@ static void find_drips(struct finder *f)
 	}
 }
 
+static void find_retries(struct finder *f)
+{
+	const struct scene *scene = f->scene;
+	uint64_t seen = 0;
+
+	for (uint32_t i = scene_waits_from(scene, f->thread, 0); i < scene_waits_end(scene, f->thread); i++) {
+		struct retries r = { .end_ns = 0 };
+
+		if (scene->waits[i].kind != WAIT_KIND_sleep || scene->waits[i].start_ns < seen || scene->waits[i].idle ||
+		    loop_is(scene, &scene->episodes[scene->waits[i].episode]))
+			continue;
+		if (hangs_retries(f, i, &r))
+			offer(f, r.start_ns, r.end_ns, 50, "it tries again and again, in vain");
+		seen = r.end_ns;
+	}
+}
+
 static void find_waits(struct finder *f)
 {
 	const struct scene_thread *t = &f->scene->threads[f->thread];
@@ -466,6 +483,7 @@ static void find_waits(struct finder *f)
 			offer(f, e->start_ns, e->end_ns, 40, "it waited for long");
 	}
 	find_drips(f);
+	find_retries(f);
 }
 
 /* ---- processor time ---- */

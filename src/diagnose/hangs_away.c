@@ -2,6 +2,7 @@
 #include "diagnose/hangs_away.h"
 
 #include "diagnose/loops.h"
+#include "diagnose/told.h"
 
 #define FUTEX_PRIVATE 128
 
@@ -210,7 +211,7 @@ bool hangs_signal_went_elsewhere(const struct finder *f, const struct episode *e
 {
 	const struct thread *t = &f->scene->tables->threads[f->thread];
 
-	return t->tid == t->pid && suspects_told_instead(f->scene, e);
+	return t->tid == t->pid && told_instead(f->scene, e);
 }
 
 bool hangs_nobody_can_end(const struct finder *f, const struct episode *e)

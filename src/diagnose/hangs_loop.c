@@ -89,3 +89,18 @@ bool hangs_spins_for_load(const struct finder *f, uint64_t from, uint64_t to)
 	starved_find(f->scene, partner, from, to, &starved);
 	return !starved_is(&starved, f->scene, times.ns[SPAN_RUNNING]);
 }
+
+bool hangs_retries(const struct finder *f, uint32_t sleep, struct retries *ret_retries)
+{
+	const struct scene *scene = f->scene;
+	const struct thread *t = &scene->tables->threads[f->thread];
+	bool lockstep;
+
+	if (!leads(f) || !loop_retries(scene, sleep, ret_retries) || ret_retries->end_ns - ret_retries->start_ns < STRANGER_NS ||
+	    (ret_retries->end_ns - ret_retries->start_ns) / ret_retries->count > LOOK_NS + LOOK_NS / 10)
+		return false;
+	/* Whoever is killed, or still at it, may do nothing else by design. */
+	if (ret_retries->end_ns + STRANGER_NS / 10 >= scene->end_ns && t->end_ns > scene->end_ns)
+		return false;
+	return f->options->pid || loop_retry_partner(scene, ret_retries, &lockstep);
+}

@@ -4,6 +4,7 @@
 #define DIAGNOSE_HANGS_LOOP_H
 
 #include "diagnose/hangs_rest.h"
+#include "diagnose/loops.h"
 
 /* True when a loop that sleeps and looks again is not what the thread does anyway:
  * it looks often, and the thread spent most of its life otherwise, or looks whether a
@@ -17,5 +18,9 @@ bool hangs_flag_came(const struct finder *f, const struct episode *e);
 bool hangs_spins(const struct finder *f, uint64_t running_ns, uint64_t *from, uint64_t *to);
 /* True when it spins for one that only gets its share of a busy machine. */
 bool hangs_spins_for_load(const struct finder *f, uint64_t from, uint64_t to);
+
+/* The retries that begin with the sleep, when they are a hang: for long, and with one that tried in
+ * step with it or came back as they ended, or because a person asks. */
+bool hangs_retries(const struct finder *f, uint32_t sleep, struct retries *ret_retries);
 
 #endif

@@ -19,6 +19,27 @@ static void on_circle(struct walk *walk, unsigned from, uint64_t ns)
 		v->circle[v->circle_count++] = walk->stack[i];
 }
 
+/* How much of the window the longest row of retries fills that begins or goes on in it. */
+static uint64_t retried(const struct scene *scene, uint32_t thread, uint64_t from, uint64_t to)
+{
+	uint64_t most = 0, seen = 0;
+
+	for (uint32_t i = scene_waits_from(scene, thread, from); i < scene_waits_end(scene, thread) && scene->waits[i].start_ns < to; i++) {
+		struct retries r;
+		uint64_t begin, end;
+
+		if (scene->waits[i].start_ns < seen || loop_is(scene, &scene->episodes[scene->waits[i].episode]) ||
+		    !loop_retries(scene, i, &r))
+			continue;
+		seen = r.end_ns;
+		begin = r.start_ns > from ? r.start_ns : from;
+		end = r.end_ns < to ? r.end_ns : to;
+		if (end > begin && end - begin > most)
+			most = end - begin;
+	}
+	return most;
+}
+
 static unsigned follow(struct walk *walk, const struct fork *fork, uint64_t ns, struct hop hops[WALK_MAX_HOPS])
 {
 	const struct suspect *s = &fork->suspects[fork->chosen];
@@ -61,11 +82,11 @@ static unsigned on_missing(struct walk *walk, const struct episode *episode, uin
 	uint64_t window = v->request->to_ns - v->request->from_ns;
 	uint32_t number = (uint32_t)(episode - v->scene->episodes);
 	const struct fork *known;
-	bool alone;
+	bool one_of_many = v->retried_ns * 2 > window && w->kind == WAIT_KIND_sleep && walk->depth == 1, alone;
 
-	if (w->idle || ((to - from) * 100 < window && to - from < 20000000))
+	if (w->idle || ((to - from) * 100 < window && to - from < 20000000 && !one_of_many))
 		return 0;
-	if (w->kind == WAIT_KIND_sleep && !loop_is(v->scene, episode))
+	if (w->kind == WAIT_KIND_sleep && !loop_is(v->scene, episode) && !one_of_many)
 		return 0;
 	known = investigation_fork_of(v, number);
 	if (known)
@@ -176,6 +197,7 @@ void investigation_init(struct investigation *v, struct arena *arena, struct dia
 		.d = arena_new(arena, struct diagnosis),
 		.inquiry = { .scene = scene, .ends = &diagnoser->ends, .arena = arena, .now = &diagnoser->side, .base = request->base },
 	};
+	v->retried_ns = retried(scene, request->thread, request->from_ns, request->to_ns);
 	map_init(&v->asked);
 }
 

@@ -183,3 +183,79 @@ uint32_t loop_partner(const struct scene *scene, uint32_t thread, uint64_t from_
 	}
 	return best;
 }
+
+/* ---- retries ---- */
+
+#define LEAST_RETRIES 10
+#define MOST_STEPS 200000      /* waits looked at */
+#define PAUSE_NS 50000000ull   /* between two sleeps, however short they are */
+
+/* Goes on over the thread's waits in one direction. */
+static void extend(const struct scene *scene, uint32_t sleep, bool forward, struct retries *r)
+{
+	const struct wait *w = &scene->waits[sleep];
+	uint32_t first = scene->threads[w->thread].wait, end = scene_waits_end(scene, w->thread), at = sleep;
+	uint64_t pause = (w->end_ns - w->start_ns) / 2 + PAUSE_NS;
+
+	for (unsigned i = 0; i < MOST_STEPS; i++) {
+		const struct wait *next;
+
+		if (forward ? at + 1 >= end : at <= first)
+			return;
+		at = forward ? at + 1 : at - 1;
+		next = &scene->waits[at];
+		if (forward ? next->start_ns > r->end_ns + pause : next->end_ns + pause < r->start_ns)
+			return;
+		if (next->kind != WAIT_KIND_sleep || next->site != w->site || next->end != WAIT_END_TIMEOUT)
+			continue;
+		r->count++;
+		if (forward) {
+			r->end_ns = next->end_ns;
+			r->last = at;
+		} else {
+			r->start_ns = next->start_ns;
+		}
+	}
+}
+
+bool loop_retries(const struct scene *scene, uint32_t sleep, struct retries *ret_retries)
+{
+	const struct wait *w = &scene->waits[sleep];
+	struct retries r = { .start_ns = w->start_ns, .end_ns = w->end_ns, .last = sleep, .count = 1 };
+
+	if (w->kind != WAIT_KIND_sleep || w->end != WAIT_END_TIMEOUT)
+		return false;
+	extend(scene, sleep, true, &r);
+	extend(scene, sleep, false, &r);
+	*ret_retries = r;
+	return r.count >= LEAST_RETRIES;
+}
+
+static bool near(uint64_t a, uint64_t b, uint64_t slack)
+{
+	return a > b ? a - b <= slack : b - a <= slack;
+}
+
+uint32_t loop_retry_partner(const struct scene *scene, const struct retries *retries, bool *ret_lockstep)
+{
+	uint32_t thread = scene->waits[retries->last].thread;
+	uint64_t slack = (retries->end_ns - retries->start_ns) / 20;
+	struct episode loop = { .start_ns = retries->start_ns, .end_ns = retries->end_ns, .first = retries->last,
+				.last = retries->last, .thread = thread };
+
+	*ret_lockstep = true;
+	for (uint32_t i = 1; i < scene->thread_count; i++) {
+		uint32_t at = scene_waits_from(scene, i, retries->start_ns + slack), end = scene_waits_end(scene, i);
+		struct retries other;
+
+		if (i == thread || !scene_same_process(scene, i, thread))
+			continue;
+		while (at < end && scene->waits[at].kind != WAIT_KIND_sleep && scene->waits[at].start_ns < retries->end_ns)
+			at++;
+		if (at < end && loop_retries(scene, at, &other) && near(other.start_ns, retries->start_ns, slack) &&
+		    near(other.end_ns, retries->end_ns, slack) && near(other.count, retries->count, retries->count / 5))
+			return i;
+	}
+	*ret_lockstep = false;
+	return came_back(scene, thread, retries->start_ns, retries->end_ns, &loop);
+}

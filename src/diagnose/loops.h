@@ -16,4 +16,18 @@ bool loop_looks_away(const struct scene *scene, const struct wait *wait);
  * *ret_confidence, per cent, tells how sure that is. */
 uint32_t loop_partner(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, uint8_t *ret_confidence);
 
+/* Sleeps at one place again and again, with other short waits between them: the thread tries
+ * something that takes more than a look. */
+struct retries {
+	uint64_t start_ns, end_ns;
+	uint32_t last;            /* sleep */
+	uint32_t count;
+};
+
+/* False when the sleep is none of many. */
+bool loop_retries(const struct scene *scene, uint32_t sleep, struct retries *ret_retries);
+/* A thread of the same process that tried in step with it, or who came back as it ended; 0
+ * nobody. *ret_lockstep tells which. */
+uint32_t loop_retry_partner(const struct scene *scene, const struct retries *retries, bool *ret_lockstep);
+
 #endif

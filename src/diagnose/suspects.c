@@ -4,9 +4,11 @@
 #include <stdlib.h>
 
 #include "diagnose/loops.h"
+#include "diagnose/told.h"
 
 #define SURE 75  /* per cent: nothing needs to be compared */
 #define DOUBTFUL 10 /* per cent less, where another is more likely the reason */
+#define RETRY_PARTNER 60 /* per cent */
 #define GIVE_UP_NS 100000000ull /* from a lock's time limit to its release */
 
 struct question {
@@ -168,30 +170,10 @@ uint32_t suspects_told_to_end(const struct scene *scene, const struct episode *e
 	return 0;
 }
 
-const struct wait *suspects_told_instead(const struct scene *scene, const struct episode *episode)
-{
-	const struct wait *w = &scene->waits[episode->last];
-
-	if (w->kind != WAIT_KIND_futex || w->end != WAIT_END_TIMEOUT || !w->object || w->hint)
-		return NULL;
-	for (uint32_t i = 1; i < scene->thread_count; i++) {
-		if (i == episode->thread || !scene_same_process(scene, i, episode->thread))
-			continue;
-		for (uint32_t j = scene_waits_from(scene, i, 0); j < scene_waits_end(scene, i); j++) {
-			const struct wait *other = &scene->waits[j];
-
-			if (other->object == w->object && other->kind == WAIT_KIND_futex && other->end == WAIT_END_THREAD &&
-			    other->waker != episode->thread && other->end_ns > episode->start_ns && other->end_ns < episode->end_ns)
-				return other;
-		}
-	}
-	return NULL;
-}
-
 /* It may have ended since: what it was told was meant for both. */
 static void ask_told_instead(struct question *q)
 {
-	const struct wait *other = suspects_told_instead(q->scene, q->episode);
+	const struct wait *other = told_instead(q->scene, q->episode);
 	struct suspect s = { .hop_count = 1, .confidence = 65 };
 
 	if (!other || is_waiting(q, other->thread))
@@ -611,6 +593,26 @@ static void ask_loop(struct question *q)
 		suspect_thread(q, partner, LINK_FLAG, confidence < 70 ? confidence : 70, 0);
 }
 
+/* A sleep among many, with other short waits between them. */
+static void ask_retries(struct question *q)
+{
+	struct inquiry *inquiry = q->inquiry;
+	const struct wait *w = q->wait;
+	bool known = inquiry->retrying == w->thread && w->start_ns >= inquiry->retries.start_ns && w->end_ns <= inquiry->retries.end_ns;
+
+	if (loop_is(q->scene, q->episode))
+		return;
+	if (!known) {
+		inquiry->retrying = 0;
+		if (!loop_retries(q->scene, q->episode->last, &inquiry->retries))
+			return;
+		inquiry->retrying = w->thread;
+		inquiry->retry_partner = loop_retry_partner(q->scene, &inquiry->retries, &inquiry->lockstep);
+	}
+	if (inquiry->retry_partner && !is_waiting(q, inquiry->retry_partner))
+		suspect_thread(q, inquiry->retry_partner, inquiry->lockstep ? LINK_LOCKSTEP : LINK_FLAG, RETRY_PARTNER, 0);
+}
+
 /* A wait that a limit or a signal ended, and by whose giving up one that waited
  * for this thread at the same place went on at once: that is how detectors of
  * deadlocks and time limits of locks break a circle that nothing else shows. */
@@ -659,6 +661,7 @@ void suspects_find(struct inquiry *inquiry, const struct episode *episode, uint6
 	ask_signalled(&q);
 	if (q.wait->kind == WAIT_KIND_sleep || loop_is(q.scene, episode)) { /* nobody is asked to end a sleep */
 		ask_loop(&q);
+		ask_retries(&q);
 		if (q.wait->kind != WAIT_KIND_child) /* what that child did is known */
 			ask_similar(&q);
 		goto out;

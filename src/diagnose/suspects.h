@@ -10,6 +10,7 @@
 
 #include "diagnose/baseline.h"
 #include "diagnose/follow.h"
+#include "diagnose/loops.h"
 
 struct suspect {
 	struct hop hops[WALK_MAX_HOPS];
@@ -33,6 +34,9 @@ struct inquiry {
 	struct arena *arena;       /* of the baselines that suspects rest on */
 	struct side *now, *base;   /* `base`: another trace in which all went well, or NULL; `now` NULL: nothing is compared */
 	struct trails trails;      /* scratch */
+	struct retries retries;    /* the last that were looked at, of this thread, with their partner */
+	uint32_t retrying, retry_partner;
+	bool lockstep;
 };
 
 void inquiry_done(struct inquiry *inquiry);
@@ -54,9 +58,5 @@ uint32_t suspects_told_to_end(const struct scene *scene, const struct episode *e
 const struct file_lock *suspects_refused_lock(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns);
 /* The thread (its process's first) that held the lock then, 0 unknown. */
 uint32_t suspects_lock_holder(const struct scene *scene, const struct file_lock *refused);
-
-/* The wait of another thread of the process for the same condition that was ended while this
- * one waited, until its limit ran out; NULL when there is none. */
-const struct wait *suspects_told_instead(const struct scene *scene, const struct episode *episode);
 
 #endif
