@@ -190,8 +190,9 @@ int programs_allowed(struct err *err)
 	return 0;
 }
 
-static int load_one(struct programs *programs, const struct object_entry *entry, const struct kernel *kernel,
-		    const struct programs_options *options, struct err *err)
+/* Opened and prepared; as it would be loaded. */
+static int open_one(struct programs *programs, const struct object_entry *entry, const struct kernel *kernel,
+		    const struct programs_options *options, struct bpf_object **ret_object, struct err *err)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, open, .object_name = entry->name);
 	struct bpf_object *object;
@@ -211,6 +212,17 @@ static int load_one(struct programs *programs, const struct object_entry *entry,
 		return err_sys(err, r, "preparing the BPF object '%s'", entry->name);
 	}
 	drop_absent(programs, object, kernel);
+	*ret_object = object;
+	return 0;
+}
+
+static int load_one(struct programs *programs, const struct object_entry *entry, const struct kernel *kernel,
+		    const struct programs_options *options, struct err *err)
+{
+	struct bpf_object *object;
+	int r = open_one(programs, entry, kernel, options, &object, err);
+	if (r)
+		return r;
 	r = bpf_object__load(object);
 	if (r) {
 		bpf_object__close(object);
@@ -223,6 +235,12 @@ static int load_one(struct programs *programs, const struct object_entry *entry,
 	return 0;
 }
 
+static bool wanted(const struct object_entry *entry, const struct programs_options *options)
+{
+	return entry->when == WHEN_ALWAYS || (entry->when == WHEN_FULL && options->full) ||
+	       (entry->when == WHEN_PROBES && options->probes);
+}
+
 int programs_load(const struct kernel *kernel, const struct programs_options *options, struct programs **ret_programs,
 		  struct err *err)
 {
@@ -232,7 +250,7 @@ int programs_load(const struct kernel *kernel, const struct programs_options *op
 	libbpf_set_print(quiet);
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
 	for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); i++) {
-		if ((entries[i].when == WHEN_FULL && !options->full) || (entries[i].when == WHEN_PROBES && !options->probes))
+		if (!wanted(&entries[i], options))
 			continue;
 		r = load_one(programs, &entries[i], kernel, options, err);
 		if (r) {
@@ -242,6 +260,53 @@ int programs_load(const struct kernel *kernel, const struct programs_options *op
 	}
 	*ret_programs = programs;
 	return 0;
+}
+
+static uint32_t instructions_verified(const struct bpf_program *program)
+{
+	struct bpf_prog_info info = { 0 };
+	uint32_t size = sizeof(info);
+	return bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size) ? 0 : info.verified_insns;
+}
+
+/* Each of an object's programs by itself: one that is refused takes no other with it. */
+static void check_one(const struct object_entry *entry, const struct kernel *kernel, const struct programs_options *options,
+		      void (*take)(void *data, const struct program_check *check), void *data)
+{
+	struct programs none = { 0 };
+	bool more = true;
+	for (size_t n = 0; more; n++) {
+		struct program_check check = { .object = entry->name };
+		struct bpf_program *program, *chosen = NULL;
+		struct bpf_object *object;
+		size_t at = 0;
+		if (open_one(&none, entry, kernel, options, &object, NULL))
+			return;
+		bpf_object__for_each_program(program, object) {
+			if (at == n && bpf_program__autoload(program))
+				chosen = program;
+			else
+				bpf_program__set_autoload(program, false);
+			at++;
+		}
+		more = n < at;
+		if (chosen) {
+			check.status = bpf_object__load(object);
+			check.name = bpf_program__name(chosen);
+			check.instructions = check.status ? 0 : instructions_verified(chosen);
+			take(data, &check);
+		}
+		bpf_object__close(object);
+	}
+}
+
+void programs_check(const struct kernel *kernel, const struct programs_options *options,
+		    void (*take)(void *data, const struct program_check *check), void *data)
+{
+	libbpf_set_print(quiet);
+	for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); i++)
+		if (wanted(&entries[i], options))
+			check_one(&entries[i], kernel, options, take, data);
 }
 
 static bool is_hook(const char *section)

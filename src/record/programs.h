@@ -25,10 +25,19 @@ struct programs_options {
 	bool probes;             /* the person asks for probes */
 };
 
+struct program_check {
+	const char *object, *name;
+	int status;              /* 0, or why the kernel refused it */
+	uint32_t instructions;   /* that the kernel's verifier went through; 0 not known */
+};
+
 /* -EPERM when the kernel will not let us load anything: found out before seconds go into it. */
 int programs_allowed(struct err *err);
 int programs_load(const struct kernel *kernel, const struct programs_options *options, struct programs **ret_programs,
 		  struct err *err);
+/* Loads each program by itself, and lets it go. */
+void programs_check(const struct kernel *kernel, const struct programs_options *options,
+		    void (*take)(void *data, const struct program_check *check), void *data);
 /* Attaches all that hook trace points; may be called once. */
 int programs_attach(struct programs *programs, struct err *err);
 void programs_detach(struct programs *programs);

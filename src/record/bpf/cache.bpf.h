@@ -50,21 +50,22 @@ static __always_inline bool cache_keeps(const struct object_at *at)
 	return true;
 }
 
-/* Fills the entry and `at` anew. */
-__noinline int cache_fill(struct object_at *at, struct cached *entry)
+/* Fills the entry anew. */
+__noinline int cache_fill(u64 file, struct cached *entry)
 {
-	if (!at || !entry)
+	struct object_at at = { .file = (struct file *)file };
+	if (!entry)
 		return 0;
-	object_find_rest(at);
+	object_find_rest(&at);
 	entry->file = 0;
-	entry->number = at->number;
-	entry->channels[OBJECT_SENDS] = object_channel(at, OBJECT_SENDS);
-	entry->channels[OBJECT_RECEIVES] = object_channel(at, OBJECT_RECEIVES);
-	entry->sk = at->sk;
-	entry->peer = object_peer(at);
-	entry->kind = at->kind;
-	entry->state = at->state;
-	return cache_keeps(at);
+	entry->number = at.number;
+	entry->channels[OBJECT_SENDS] = object_channel(&at, OBJECT_SENDS);
+	entry->channels[OBJECT_RECEIVES] = object_channel(&at, OBJECT_RECEIVES);
+	entry->sk = at.sk;
+	entry->peer = object_peer(&at);
+	entry->kind = at.kind;
+	entry->state = at.state;
+	return cache_keeps(&at);
 }
 
 /* What is behind the file; never NULL but where there is no file. Valid until
@@ -82,8 +83,7 @@ static __always_inline struct cached *cache_find(struct file *file)
 	if (entry->file == (u64)file && entry->private == private && entry->operations == operations &&
 	    entry->inode == number)
 		return entry;
-	struct object_at found = { .file = file };
-	if (cache_fill(&found, entry)) {
+	if (cache_fill((u64)file, entry)) {
 		entry->file = (u64)file;
 		entry->private = private;
 		entry->operations = operations;

@@ -35,6 +35,10 @@ extern void *bpf_rdonly_cast(const void *pointer, __u32 type) __ksym __weak;
 enum special_kfunc_type { KF_bpf_rdonly_cast };
 #define KERNEL_DIRECT bpf_core_enum_value_exists(enum special_kfunc_type, KF_bpf_rdonly_cast)
 
+/* The limits that were checked are those of the value that is used: left to itself
+ * the compiler checks a copy, of which older verifiers learn nothing about the value. */
+#define KEEP_LIMITS(value) __asm__ volatile("" : "+r"(value))
+
 #define GET(pointer, member) \
 	({ \
 		typeof(pointer) get_from = (pointer); \

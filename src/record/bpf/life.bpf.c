@@ -92,7 +92,7 @@ int on_newtask(u64 *context)
  * processor do not come in between, for exec runs in its thread alone. */
 struct exec_texts {
 	char path[PATH_BYTES + 8];  /* the room behind the text is for NULs */
-	char texts[COMM_BYTES + PATH_BYTES + COMMAND_BYTES + 16];
+	char texts[2 * PATH_BYTES + COMMAND_BYTES + 16];
 };
 
 struct {
@@ -111,6 +111,7 @@ static __always_inline u32 exec_command(char *to, struct task_struct *task)
 
 	if (bytes > COMMAND_BYTES)
 		bytes = COMMAND_BYTES;
+	KEEP_LIMITS(bytes);
 	if (!from || !bytes || bpf_probe_read_user(to, bytes, (void *)from))
 		return 0;
 	for (u32 i = 0; i < COMMAND_BYTES; i++)
@@ -135,7 +136,8 @@ static __always_inline void exec_task(struct ring *ring, struct exec_texts *room
 	at += path_bytes;
 	if (at > COMM_BYTES + PATH_BYTES)
 		return;
-	at += exec_command(&room->texts[at], task);
+	KEEP_LIMITS(at);
+	at += exec_command(&room->texts[at & (2 * PATH_BYTES - 1)], task);
 	if (at > COMM_BYTES + PATH_BYTES + COMMAND_BYTES)
 		return;
 	*(u64 *)&room->texts[at] = 0;

@@ -132,24 +132,8 @@ __noinline u64 message_named(const struct object_at *at, u64 address, u32 length
 
 	if (!at || !address || length < 3 || !at->sk)
 		return 0;
-	if (at->kind == OBJECT_KIND_unix_dgram) {
-		struct object_name path = { 0 };
-		u32 bytes = length - 2;
-		char first = 0;
-		bpf_probe_read_user(&first, 1, (void *)(address + 2));
-		if (bytes > 108)
-			bytes = 108;
-		if (!first) {
-			if (bpf_probe_read_user(&path, bytes, (void *)(address + 2)))
-				return 0;
-		} else {
-			long got = bpf_probe_read_user_str(&path, bytes + 1, (void *)(address + 2));
-			if (got <= 1 || got > 109)
-				return 0;
-			bytes = got - 1;
-		}
-		return object_unix_name(&path, bytes, object_namespace(at->sk));
-	}
+	if (at->kind == OBJECT_KIND_unix_dgram)
+		return object_unix_name(address + 2, length - 2, object_namespace(at->sk), true);
 	if (at->kind != OBJECT_KIND_udp || bpf_probe_read_user(&name, length < 24 ? 16 : 24, (void *)address))
 		return 0;
 	if (name.family == FAMILY_INET6 && length >= 24) {

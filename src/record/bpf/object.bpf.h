@@ -293,28 +293,42 @@ static __always_inline u64 object_listener(const struct object_at *at)
 	return object_local_port(at->kind, object_namespace(at->sk), GET(at->sk, __sk_common.skc_num));
 }
 
-#define NAME_WORDS 14 /* sun_path, in words */
+#define NAME_BYTES 108u /* of sun_path */
 
-struct object_name {
-	u64 words[NAME_WORDS];
-};
-
-/* Channel of the datagram socket bound to a Unix name of so many bytes (a path
- * without its NUL; an abstract name with its leading one, which belongs to a
- * network namespace). Senders that name their receiver know nothing else. */
-__noinline u64 object_unix_name(const struct object_name *name, u32 bytes, u32 namespace)
+/* Channel of the datagram socket bound to a Unix name, which lies at an address of
+ * the kernel's or (`user`) the program's: a path up to its NUL; an abstract name, which
+ * begins with one and belongs to a network namespace. Senders that name their receiver
+ * know nothing else. 0 when it cannot be read. */
+__noinline u64 object_unix_name(u64 address, u32 bytes, u32 namespace, u32 user)
 {
-	u64 hash = bytes;
-	if (!name)
-		return 0;
-	for (u32 i = 0; i < NAME_WORDS; i++) {
-		if (i * 8 >= bytes)
+	u64 hash = 0;
+	bool is_path = true;
+
+	if (bytes > NAME_BYTES)
+		bytes = NAME_BYTES;
+	for (u32 i = 0; i < NAME_BYTES; i += 8) {
+		if (i >= bytes)
 			break;
-		u64 word = name->words[i];
-		if (bytes - i * 8 < 8)
-			word &= (1ull << (bytes - i * 8) * 8) - 1;
-		if (!i && !(u8)word)
-			hash += object_hash(namespace);
+		u64 word = 0, size = bytes - i < 8 ? bytes - i : 8;
+		KEEP_LIMITS(size);
+		size &= 15;
+		if (size > 8)
+			break;
+		KEEP_LIMITS(size);
+		if (user ? bpf_probe_read_user(&word, size, (void *)(address + i)) : bpf_probe_read_kernel(&word, size, (void *)(address + i)))
+			return 0;
+		if (!i && !(u8)word) {
+			is_path = false;
+			hash = bytes + object_hash(namespace);
+		}
+		/* the lowest byte that is 0, by its highest bit */
+		u64 zeros = (word - 0x0101010101010101ull) & ~word & 0x8080808080808080ull, first = zeros & -zeros;
+		if (is_path && zeros) {
+			word &= (first >> 7) - 1;
+			if (word)
+				hash = object_hash(hash ^ word);
+			break;
+		}
 		hash = object_hash(hash ^ word);
 	}
 	return object_of(OBJECT_KIND_unix_dgram, hash);
@@ -324,13 +338,9 @@ static __always_inline u64 object_unix_channel(u8 kind, struct sock *receiver)
 {
 	if (kind == OBJECT_KIND_unix_dgram) {
 		struct unix_address *address = GET((struct unix_sock *)receiver, addr);
-		u32 bytes = address ? GET(address, len) - 2 : 0;
-		if (bytes && bytes <= 108) {
-			struct object_name name = { 0 };
-			bpf_probe_read_kernel(&name, bytes, &address->name[0].sun_path);
-			/* a path's length counts its NUL */
-			return object_unix_name(&name, (u8)name.words[0] ? bytes - 1 : bytes, object_namespace(receiver));
-		}
+		u32 bytes = address ? GET(address, len) : 0;
+		if (bytes > 2)
+			return object_unix_name((u64)&address->name[0].sun_path, bytes - 2, object_namespace(receiver), false);
 	}
 	return object_of_address(kind, (u64)receiver);
 }

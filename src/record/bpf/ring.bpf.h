@@ -35,11 +35,6 @@ struct {
 	__uint(max_entries, 4096);
 } ring_wakes SEC(".maps");
 
-/* The value itself, of which the verifier no longer knows how it came about: it
- * follows what comes next once, instead of once for each way that led there.
- * With interrupts off. */
-#define ring_forget(ring, value) (*(volatile typeof(value) *)&(ring)->scratch = (value), *(volatile typeof(value) *)&(ring)->scratch)
-
 #define ring_barrier() __asm__ volatile("" ::: "memory")
 
 static __always_inline struct ring *ring_here(void)

@@ -24,6 +24,17 @@ static __always_inline bool signal_is_pending(struct task_struct *task)
 	return (task->pending.signal.sig[0] | (shared ? shared->shared_pending.signal.sig[0] : 0)) & ~task->blocked.sig[0];
 }
 
+/* What the thread that leaves waits on; it is the current one still. Not static: the
+ * verifier follows its many ways by themselves, and not each of them to the end of
+ * what calls it. */
+__noinline int wait_of_current(struct wait *w, u32 preempted, u64 now)
+{
+	if (!w)
+		return 0;
+	wait_read(w, bpf_get_current_task_btf(), preempted, true, now);
+	return 0;
+}
+
 SEC("tp_btf/sched_switch")
 int on_switch(u64 *context)
 {
@@ -42,13 +53,10 @@ int on_switch(u64 *context)
 	if (tid) {
 		u32 state = config.switch_has_state ? (u32)context[3] : prev->__state;
 		w.state = wait_state(state, preempted);
-		wait_read(&w, prev, preempted, true, now);
+		wait_of_current(&w, preempted, now);
 	} else {
 		w.syscall = SYSCALL_NONE;
 	}
-	w.flags = ring_forget(ring, w.flags);
-	w.wait = ring_forget(ring, w.wait);
-	w.state = ring_forget(ring, w.state);
 	if (signal_is_pending(next))
 		w.flags |= SWITCH_FLAGS_signal_pending;
 	u32 ustack = 0, kstack = 0;

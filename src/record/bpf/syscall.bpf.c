@@ -87,15 +87,10 @@ static __always_inline u64 full_argument(struct pt_regs *registers, u8 n)
 	return n < 6 ? call_argument(registers, n) : 0;
 }
 
-__noinline int full_stack_walk(void)
-{
-	return stack_walk();
-}
-
 /* The user's stack, if stacks of one of these uses are on. */
 static __always_inline u32 full_stack(u8 uses)
 {
-	return config.stacks & uses ? full_stack_walk() : 0;
+	return config.stacks & uses ? stack_walk() : 0;
 }
 
 static __always_inline int full_write(const struct ended *call, u64 object, u64 arg0, u64 arg1)
@@ -173,91 +168,97 @@ static __always_inline int full_between(const struct ended *call, int in, int ou
 	return full_record(call, at.number, (u32)in | (u64)(u32)out << 32, bytes);
 }
 
-/* MESSAGE_FLAGS_ that the message's control data and flags tell. */
-static __always_inline u8 full_control(const struct user_message *message, bool receives)
+static __always_inline u8 full_flags(u64 user_flags)
+{
+	return (user_flags & MSG_PEEK_BIT ? MESSAGE_FLAGS_peek : 0) |
+	       (user_flags & MSG_DONTWAIT_BIT ? MESSAGE_FLAGS_non_blocking : 0);
+}
+
+/* MESSAGE_FLAGS_ that a message's control data and flags tell, by its header's address. */
+__noinline u32 full_control(u64 header, bool receives)
 {
 	struct {
 		u64 bytes;
 		u32 level, type;
 	} control;
+	struct {
+		u64 control, bytes;
+		u32 flags, pad;
+	} tail;
 	u8 flags = 0;
 
-	if (receives && message->flags & MSG_CUT_BIT)
+	if (bpf_probe_read_user(&tail, sizeof(tail), (void *)(header + __builtin_offsetof(struct user_message, control))))
+		return 0;
+	if (receives && tail.flags & MSG_CUT_BIT)
 		flags |= MESSAGE_FLAGS_truncated;
-	if (message->control && message->control_bytes >= sizeof(control) &&
-	    !bpf_probe_read_user(&control, sizeof(control), (void *)message->control) &&
+	if (tail.control && tail.bytes >= sizeof(control) && !bpf_probe_read_user(&control, sizeof(control), (void *)tail.control) &&
 	    control.level == SOL_SOCKET_NUMBER && control.type == SCM_RIGHTS_NUMBER)
 		flags |= MESSAGE_FLAGS_descriptors;
 	return flags;
 }
 
-__noinline int full_one_message(const struct ended *call, const struct object_at *at, struct message *m)
+/* Channel of the receiver that the header of a message that is sent names; 0 none. */
+static __always_inline u64 full_receiver(const struct object_at *at, u64 header)
 {
-	struct user_message user;
+	struct {
+		u64 name;
+		u32 bytes, pad;
+	} head;
 
+	if (bpf_probe_read_user(&head, sizeof(head), (void *)header) || !head.name)
+		return 0;
+	return message_named(at, head.name, head.bytes);
+}
+
+/* One message by its header's address. */
+__noinline int full_one_message(const struct ended *call, const struct object_at *at, struct message *m, u64 header)
+{
 	if (!call || !at || !m)
 		return 0;
-	bool receives = m->flags & MESSAGE_FLAGS_receive;
-	if (call->result >= 0 &&
-	    !bpf_probe_read_user(&user, sizeof(user), (void *)call_argument(call->registers, 1))) {
-		m->flags |= full_control(&user, receives);
-		if (!receives && user.name)
-			m->channel = message_named(at, user.name, user.name_bytes);
+	if (call->result >= 0) {
+		bool receives = m->flags & MESSAGE_FLAGS_receive;
+		m->flags |= full_control(header, receives);
+		if (!receives)
+			m->channel = full_receiver(at, header);
 	}
 	return message_emit(call, at, m);
 }
 
-/* One datagram of several, by its header's address. */
-__noinline int full_datagram(const struct ended *call, const struct object_at *at, struct message *m, u64 address)
+/* One datagram of several. */
+static __always_inline int full_datagram(const struct ended *call, const struct object_at *at, struct message *m, u64 header)
 {
-	struct user_messages user;
-
-	if (!call || !at || !m)
-		return 0;
-	if (!bpf_probe_read_user(&user, sizeof(user), (void *)address)) {
-		bool receives = m->flags & MESSAGE_FLAGS_receive;
-		m->bytes = user.bytes;
-		m->flags |= full_control(&user.message, receives);
-		if (!receives && user.message.name)
-			m->channel = message_named(at, user.message.name, user.message.name_bytes);
-	}
-	return message_emit(call, at, m);
+	m->bytes = 0;
+	m->channel = 0;
+	bpf_probe_read_user(&m->bytes, sizeof(m->bytes), (void *)(header + __builtin_offsetof(struct user_messages, bytes)));
+	return full_one_message(call, at, m, header);
 }
 
 /* sendmmsg and recvmmsg: a record for each datagram; those behind the last one
  * kept are counted in its `argument`. */
-__noinline int full_messages(const struct ended *call, const struct object_at *at, u8 flags)
+__noinline int full_messages(const struct ended *call, u8 flags)
 {
 	struct message m = { .argument = 1 };
+	struct object_at at;
 
-	if (!call || !at)
+	if (!call || !object_find(&at, object_file(call->task, call_argument(call->registers, 0))))
 		return 0;
 	u64 array = call_argument(call->registers, 1);
 	int count = call->result;
+	flags |= full_flags(call_argument(call->registers, 3));
 	m.flags = flags;
 	if (count <= 0)
-		return message_emit(call, at, &m);
+		return message_emit(call, &at, &m);
 	int kept = count < DATAGRAMS_KEPT ? count : DATAGRAMS_KEPT;
 	for (int i = 0; i < DATAGRAMS_KEPT - 1; i++) {
 		if (i >= kept - 1)
 			break;
 		m.flags = flags | MESSAGE_FLAGS_part;
-		m.channel = 0;
-		m.bytes = 0;
-		full_datagram(call, at, &m, array);
+		full_datagram(call, &at, &m, array);
 		array += sizeof(struct user_messages);
 	}
 	m.flags = flags;
-	m.channel = 0;
-	m.bytes = 0;
 	m.argument = count - kept + 1;
-	return full_datagram(call, at, &m, array);
-}
-
-static __always_inline u8 full_flags(u64 user_flags)
-{
-	return (user_flags & MSG_PEEK_BIT ? MESSAGE_FLAGS_peek : 0) |
-	       (user_flags & MSG_DONTWAIT_BIT ? MESSAGE_FLAGS_non_blocking : 0);
+	return full_datagram(call, &at, &m, array);
 }
 
 /* The listening socket that a connect reached, as accepts have it for channel. */
@@ -360,15 +361,17 @@ __noinline int full_two_ended(const struct ended *call, u8 class)
 	}
 }
 
-/* Sends and receives whose headers or names in the program's memory matter. */
-__noinline int full_datagrams(const struct ended *call, u64 file, u8 class)
+/* A send or receive whose header or name in the program's memory matters. */
+__noinline int full_named(const struct ended *call, u8 class)
 {
 	struct object_at at;
 	struct message m = { 0 };
 
-	if (!call || !object_find(&at, (struct file *)file))
+	if (!call)
 		return 0;
 	struct pt_regs *registers = call->registers;
+	if (!object_find(&at, object_file(call->task, call_argument(registers, 0))))
+		return 0;
 	m.bytes = call->result;
 	m.argument = call_argument(registers, 0);
 	switch (class) {
@@ -379,38 +382,37 @@ __noinline int full_datagrams(const struct ended *call, u64 file, u8 class)
 		return message_emit(call, &at, &m);
 	case FULL_sendmsg:
 		m.flags = full_flags(call_argument(registers, 2));
-		return full_one_message(call, &at, &m);
-	case FULL_recvmsg:
-		m.flags = MESSAGE_FLAGS_receive | full_flags(call_argument(registers, 2));
-		return full_one_message(call, &at, &m);
-	case FULL_sendmmsg:
-		return full_messages(call, &at, full_flags(call_argument(registers, 3)));
+		return full_one_message(call, &at, &m, call_argument(registers, 1));
 	default:
-		return full_messages(call, &at, MESSAGE_FLAGS_receive | full_flags(call_argument(registers, 3)));
+		m.flags = MESSAGE_FLAGS_receive | full_flags(call_argument(registers, 2));
+		return full_one_message(call, &at, &m, call_argument(registers, 1));
 	}
 }
 
-/* Calls on one descriptor that may carry messages. */
-static __always_inline int full_descriptor(struct ended *call, struct full_call info)
+/* Calls on one descriptor that may carry messages; true for those whose message
+ * headers matter. */
+__noinline int full_descriptor(struct ended *call, u8 class, u32 arguments)
 {
+	if (!call)
+		return false;
 	struct pt_regs *registers = call->registers;
-	int fd = registers->di;
+	int fd = call_argument(registers, 0);
 	struct file *file = object_file(call->task, fd);
 	struct cached *found = cache_find(file);
 	struct message m = { .bytes = call->result, .argument = fd };
 
-	call->ustack = full_stack(found && info.class != FULL_fd && message_kinds[found->kind & 31] ? STACKS_MESSAGES
+	call->ustack = full_stack(found && class != FULL_fd && message_kinds[found->kind & 31] ? STACKS_MESSAGES
 												     : STACKS_SYSCALLS);
 	if (!found)
-		return full_write(call, 0, fd, full_argument(registers, info.second));
-	if (info.class == FULL_write && found->kind == OBJECT_KIND_file && call->result > 0)
+		return full_write(call, 0, fd, full_argument(registers, arguments >> 8));
+	if (class == FULL_write && found->kind == OBJECT_KIND_file && call->result > 0)
 		watched_change(file, found->number, WATCHED_MODIFY, call->tid, call->now, call->ustack);
-	if (info.class == FULL_fd && found->kind == OBJECT_KIND_inotify)
+	if (class == FULL_fd && found->kind == OBJECT_KIND_inotify)
 		renamed_learn(file);
-	if (info.class == FULL_fd || !message_kinds[found->kind & 31])
-		return full_write(call, found->number, full_argument(registers, info.first),
-				  full_argument(registers, info.second));
-	switch (info.class) {
+	if (class == FULL_fd || !message_kinds[found->kind & 31])
+		return full_write(call, found->number, full_argument(registers, arguments & 0xff),
+				  full_argument(registers, arguments >> 8));
+	switch (class) {
 	case FULL_write:
 		break;
 	case FULL_read:
@@ -419,26 +421,26 @@ static __always_inline int full_descriptor(struct ended *call, struct full_call 
 			renamed_learn(file);
 		break;
 	case FULL_recvfrom:
-		m.flags = MESSAGE_FLAGS_receive | full_flags(registers->r10);
+		m.flags = MESSAGE_FLAGS_receive | full_flags(call_argument(registers, 3));
 		break;
 	case FULL_sendto:
-		if (found->kind != OBJECT_KIND_tcp && registers->r8)
-			return full_datagrams(call, (u64)file, info.class);
-		m.flags = full_flags(registers->r10);
+		if (found->kind != OBJECT_KIND_tcp && call_argument(registers, 4))
+			return true;
+		m.flags = full_flags(call_argument(registers, 3));
 		break;
 	case FULL_sendmsg:
 	case FULL_recvmsg:
 		/* what a TCP socket's message header says changes nothing */
 		if (found->kind != OBJECT_KIND_tcp)
-			return full_datagrams(call, (u64)file, info.class);
-		m.flags = full_flags(registers->dx) | (info.class == FULL_recvmsg ? MESSAGE_FLAGS_receive : 0);
+			return true;
+		m.flags = full_flags(call_argument(registers, 2)) | (class == FULL_recvmsg ? MESSAGE_FLAGS_receive : 0);
 		break;
 	default:
-		return full_datagrams(call, (u64)file, info.class);
+		return true;
 	}
 	m.channel = found->channels[m.flags & MESSAGE_FLAGS_receive ? OBJECT_RECEIVES : OBJECT_SENDS];
-	return message_write(call, found->number, found->kind, found->sk, found->peer,
-			     (GET(file, f_flags) & O_NONBLOCK_BIT) != 0, &m);
+	message_write(call, found->number, found->kind, found->sk, found->peer, (GET(file, f_flags) & O_NONBLOCK_BIT) != 0, &m);
+	return false;
 }
 
 /* When the timer that the call sets will fire, CLOCK_MONOTONIC; 0 it is
@@ -531,9 +533,6 @@ __noinline int full_special(const struct ended *call, u8 class, u32 arguments)
 		return full_pair(call, call_argument(registers, 0));
 	case FULL_socketpair:
 		return full_pair(call, call_argument(registers, 3));
-	case FULL_accept:
-	case FULL_connect:
-		return full_connection(call, call_argument(registers, 0), class == FULL_accept);
 	case FULL_timer:
 	case FULL_timerfd:
 	case FULL_itimer:
@@ -549,10 +548,6 @@ __noinline int full_special(const struct ended *call, u8 class, u32 arguments)
 		if (!call->result)
 			renamed_tell(arg0 ? arg0 : arg1, class == FULL_makes ? RENAMED_MADE : RENAMED_REMOVED, call->now, call->tid,
 				     call->ustack);
-		break;
-	case FULL_vmsplice:
-		if (full_end(call, call_argument(registers, 0), 0))
-			return 0;
 		break;
 	}
 	return full_record(call, at.number, arg0, arg1);
@@ -588,12 +583,21 @@ int BPF_PROG(full_exit, struct pt_regs *registers, long result)
 		call.ustack = full_stack(STACKS_SYSCALLS);
 		return full_write(&call, 0, registers->di, registers->si);
 	}
-	if (info.class == FULL_fd || (info.class >= FULL_read && info.class <= FULL_recvmmsg))
-		return full_descriptor(&call, info);
+	if (info.class == FULL_fd || (info.class >= FULL_read && info.class <= FULL_recvmmsg)) {
+		if (!full_descriptor(&call, info.class, info.first | info.second << 8))
+			return 0;
+		if (info.class == FULL_sendmmsg || info.class == FULL_recvmmsg)
+			return full_messages(&call, info.class == FULL_recvmmsg ? MESSAGE_FLAGS_receive : 0);
+		return full_named(&call, info.class);
+	}
 	call.ustack = full_stack(info.class >= FULL_accept && info.class <= FULL_semaphore ? STACKS_MESSAGES : STACKS_SYSCALLS);
 	if (info.class >= FULL_splice && info.class <= FULL_copy && info.class != FULL_vmsplice)
 		return full_two_ended(&call, info.class);
+	if (info.class == FULL_accept || info.class == FULL_connect)
+		return full_connection(&call, registers->di, info.class == FULL_accept);
 	if (info.class >= FULL_queue_send && info.class <= FULL_semaphore)
 		return full_queue_call(&call, info.class);
+	if (info.class == FULL_vmsplice && full_end(&call, registers->di, 0))
+		return 0;
 	return full_special(&call, info.class, info.first | info.second << 8);
 }

@@ -352,7 +352,8 @@ __noinline u32 last_is(struct walk *w, u32 place)
 		u32 words = last->run[i].words, bytes = words * 8;
 		if (at + words >= STACK_WINDOW_WORDS)
 			return 0;
-		__asm__ volatile("" : "+r"(bytes), "+r"(at)); /* the limits in a form that the verifier knows */
+		KEEP_LIMITS(bytes);
+		KEEP_LIMITS(at);
 		if (bpf_probe_read_user(&w->window[at & (STACK_WINDOW_WORDS - 1)], bytes & (STACK_WINDOW_BYTES - 1),
 					(void *)(w->start + 8ull * last->run[i].first)) < 0)
 			return 0;
