@@ -15,6 +15,7 @@ void doctor_check_bpf(struct doctor *doctor)
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +23,10 @@ void doctor_check_bpf(struct doctor *doctor)
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "record/kernel.h"
+#include "record/programs.h"
+#include "record/recorder.h"
 #include "symbols/elf_file.h"
 
 /* "return 0", of the given type; its descriptor or -errno. */
@@ -197,6 +201,62 @@ static void check_variables(struct doctor *doctor, const struct kernel *kernel)
 		   "use a kernel built with pahole 1.22 or later");
 }
 
+struct programs_found {
+	struct doctor *doctor;
+	unsigned taken;
+	struct buf needed, others;       /* that are refused */
+	char hardest[64];
+	uint32_t instructions;           /* of the hardest for the verifier */
+	int status;
+};
+
+static void take_program(void *data, const struct program_check *check)
+{
+	struct programs_found *found = data;
+	struct buf *to = check->needed ? &found->needed : &found->others;
+
+	if (check->status) {
+		buf_printf(to, "%s%s", to->length ? ", " : "", check->name);
+		found->status = check->status;
+		return;
+	}
+	found->taken++;
+	if (check->instructions > found->instructions) {
+		found->instructions = check->instructions;
+		snprintf(found->hardest, sizeof(found->hardest), "%s", check->name);
+	}
+}
+
+/* The programs themselves: what their kinds allow says little of what the verifier thinks of them. */
+static void check_programs(struct doctor *doctor, const struct kernel *kernel)
+{
+	struct programs_options options = { .cpus = 1, .full = true, .probes = true };
+	struct programs_found found = { .doctor = doctor };
+	enum doctor_state state = DOCTOR_OK;
+	const char *text;
+
+	options.config.ring_bytes = RECORDER_RING_LEAST;
+	options.config.full = 1;
+	options.config.stacks = 0xff;
+	kernel_configure(kernel, &options.config);
+	if (programs_allowed(NULL))
+		return;
+	programs_check(kernel, &options, take_program, &found);
+	text = arena_printf(doctor->arena, "%u; the hardest for the kernel is %s, %" PRIu32 " instructions followed", found.taken, found.hardest,
+			    found.instructions);
+	if (found.needed.length || found.others.length) {
+		state = found.needed.length ? DOCTOR_MISSING : DOCTOR_LIMITED;
+		text = arena_printf(doctor->arena, "%u, but the kernel refuses %s (%s)", found.taken,
+				    buf_str(found.needed.length ? &found.needed : &found.others), strerror(-found.status));
+	}
+	doctor_add(doctor, "programs", "the recorder's own programs", state, text,
+		   state == DOCTOR_MISSING ? "no recording (or none at the full level, where it is one of that level's)"
+					   : "what these programs record is missing",
+		   "use a newer kernel; LIBBPF_LOG_LEVEL=info argus doctor shows the kernel's words");
+	buf_done(&found.needed);
+	buf_done(&found.others);
+}
+
 void doctor_check_bpf(struct doctor *doctor)
 {
 	struct kernel kernel;
@@ -215,6 +275,7 @@ void doctor_check_bpf(struct doctor *doctor)
 	check_fentry(doctor, &kernel);
 	check_tracepoints(doctor, &kernel);
 	check_variables(doctor, &kernel);
+	check_programs(doctor, &kernel);
 	kernel_close(&kernel);
 }
 

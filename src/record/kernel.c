@@ -4,9 +4,19 @@
 
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/arena.h"
+#include "base/vec.h"
+
+struct kernel_modules {
+	bool read;
+	struct vec(struct btf *) types;
+};
 
 int kernel_open(struct kernel *ret_kernel, struct err *err)
 {
@@ -20,13 +30,33 @@ int kernel_open(struct kernel *ret_kernel, struct err *err)
 			       "with CONFIG_DEBUG_INFO_BTF=y, as distributions' kernels are");
 	}
 	ret_kernel->btf = btf;
+	ret_kernel->modules = mem_zalloc(sizeof(*ret_kernel->modules));
 	return 0;
 }
 
 void kernel_close(struct kernel *kernel)
 {
+	for (size_t i = 0; kernel->modules && i < kernel->modules->types.length; i++)
+		btf__free(kernel->modules->types.items[i]);
+	if (kernel->modules)
+		vec_done(&kernel->modules->types);
+	free(kernel->modules);
 	btf__free(kernel->btf);
-	kernel->btf = NULL;
+	*kernel = (struct kernel){ 0 };
+}
+
+static void read_modules(const struct kernel *kernel)
+{
+	DIR *folder = opendir("/sys/kernel/btf");
+	struct dirent *entry;
+	struct btf *btf;
+
+	kernel->modules->read = true;
+	while (folder && (entry = readdir(folder)))
+		if (entry->d_name[0] != '.' && strcmp(entry->d_name, "vmlinux") && (btf = btf__load_module_btf(entry->d_name, kernel->btf)))
+			vec_push(&kernel->modules->types, btf);
+	if (folder)
+		closedir(folder);
 }
 
 static int find(const struct kernel *kernel, const char *prefix, const char *name, unsigned kind)
@@ -39,7 +69,17 @@ static int find(const struct kernel *kernel, const char *prefix, const char *nam
 
 bool kernel_has_tracepoint(const struct kernel *kernel, const char *name)
 {
-	return find(kernel, "btf_trace_", name, BTF_KIND_TYPEDEF) > 0;
+	char full[160];
+
+	if (find(kernel, "btf_trace_", name, BTF_KIND_TYPEDEF) > 0)
+		return true;
+	snprintf(full, sizeof(full), "btf_trace_%s", name);
+	if (!kernel->modules->read)
+		read_modules(kernel);
+	for (size_t i = 0; i < kernel->modules->types.length; i++)
+		if (btf__find_by_name_kind(kernel->modules->types.items[i], full, BTF_KIND_TYPEDEF) > 0)
+			return true;
+	return false;
 }
 
 bool kernel_has_iterator(const struct kernel *kernel, const char *name)

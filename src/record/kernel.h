@@ -9,16 +9,18 @@
 #include "record/config.h"
 
 struct btf;
+struct kernel_modules;
 
 struct kernel {
 	struct btf *btf;
+	struct kernel_modules *modules;  /* their types, read when the kernel's own do not suffice */
 };
 
 /* -ENOENT, with the way out, when the kernel has no type information. */
 int kernel_open(struct kernel *ret_kernel, struct err *err);
 void kernel_close(struct kernel *kernel);
 
-/* True when the kernel itself (not a module) has the trace point. */
+/* True when the kernel or a module that is loaded has the trace point. */
 bool kernel_has_tracepoint(const struct kernel *kernel, const char *name);
 /* True when the kernel knows such an iterator: "task", "task_file". */
 bool kernel_has_iterator(const struct kernel *kernel, const char *name);

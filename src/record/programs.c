@@ -33,18 +33,19 @@ struct programs {
 	size_t object_count;
 	struct bpf_link *links[LINKS_MAX];
 	size_t link_count;
-	const char *absent[ABSENT_MAX];
-	size_t absent_count;
+	const char *absent[ABSENT_MAX], *refused[ABSENT_MAX];
+	size_t absent_count, refused_count;
 };
 
 struct object_entry {
 	const char *name;
 	const void *(*bytes)(size_t *size);
 	enum { WHEN_ALWAYS, WHEN_FULL, WHEN_PROBES } when;
+	enum { KIND_WHOLE, KIND_PARTS } kind;
 };
 
 static const struct object_entry entries[] = {
-#define OBJECT(name, when) { #name, name##__elf_bytes, WHEN_##when },
+#define OBJECT(name, when, kind) { #name, name##__elf_bytes, WHEN_##when, KIND_##kind },
 #include "record/objects.def"
 #undef OBJECT
 };
@@ -190,7 +191,7 @@ int programs_allowed(struct err *err)
 	return 0;
 }
 
-/* Opened and prepared; as it would be loaded. */
+/* Opened, and prepared as it would be loaded. */
 static int open_one(struct programs *programs, const struct object_entry *entry, const struct kernel *kernel,
 		    const struct programs_options *options, struct bpf_object **ret_object, struct err *err)
 {
@@ -216,11 +217,129 @@ static int open_one(struct programs *programs, const struct object_entry *entry,
 	return 0;
 }
 
+static int program_info(const struct bpf_program *program, struct bpf_prog_info *info)
+{
+	__u32 size = sizeof(*info);
+	int fd = bpf_program__fd(program);
+
+	memset(info, 0, sizeof(*info));
+	return fd < 0 ? fd : bpf_obj_get_info_by_fd(fd, info, &size);
+}
+
+static void tell_program(const struct object_entry *entry, const struct bpf_program *program, int status,
+			 void (*take)(void *data, const struct program_check *check), void *data)
+{
+	struct bpf_prog_info info = { 0 };
+	struct program_check check = { .object = entry->name, .name = bpf_program__name(program), .status = status,
+				       .needed = entry->kind == KIND_WHOLE };
+
+	if (!status && !program_info(program, &info))
+		check.instructions = info.verified_insns;
+	take(data, &check);
+}
+
+/* The nth of an object's programs by itself; false when there are no more. */
+static bool check_nth(const struct object_entry *entry, const struct kernel *kernel, const struct programs_options *options, size_t n,
+		      void (*take)(void *data, const struct program_check *check), void *data)
+{
+	struct programs alone = { 0 };
+	struct bpf_program *program, *chosen = NULL;
+	struct bpf_object *object;
+	size_t at = 0;
+
+	if (open_one(&alone, entry, kernel, options, &object, NULL))
+		return false;
+	bpf_object__for_each_program(program, object) {
+		if (at++ == n && bpf_program__autoload(program))
+			chosen = program;
+		else
+			bpf_program__set_autoload(program, false);
+	}
+	if (chosen)
+		tell_program(entry, chosen, bpf_object__load(object), take, data);
+	bpf_object__close(object);
+	return n < at;
+}
+
+static void check_one(const struct object_entry *entry, const struct kernel *kernel, const struct programs_options *options,
+		      void (*take)(void *data, const struct program_check *check), void *data)
+{
+	struct programs alone = { 0 };
+	struct bpf_program *program;
+	struct bpf_object *object;
+	int r;
+
+	if (open_one(&alone, entry, kernel, options, &object, NULL))
+		return;
+	r = bpf_object__load(object);
+	if (!r)
+		bpf_object__for_each_program(program, object)
+			if (bpf_program__autoload(program))
+				tell_program(entry, program, 0, take, data);
+	bpf_object__close(object);
+	for (size_t n = 0; r && check_nth(entry, kernel, options, n, take, data);)
+		n++;
+}
+
+static bool wanted(const struct object_entry *entry, const struct programs_options *options)
+{
+	return entry->when == WHEN_ALWAYS || (entry->when == WHEN_FULL && options->full) ||
+	       (entry->when == WHEN_PROBES && options->probes);
+}
+
+void programs_check(const struct kernel *kernel, const struct programs_options *options,
+		    void (*take)(void *data, const struct program_check *check), void *data)
+{
+	libbpf_set_print(quiet);
+	for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); i++)
+		if (wanted(&entries[i], options))
+			check_one(&entries[i], kernel, options, take, data);
+}
+
+struct refusals {
+	struct bpf_object *object;
+	struct programs *programs;
+	size_t count;
+};
+
+static void leave_out(void *data, const struct program_check *check)
+{
+	struct refusals *refusals = data;
+	struct bpf_program *program = check->status ? bpf_object__find_program_by_name(refusals->object, check->name) : NULL;
+
+	if (!program)
+		return;
+	bpf_program__set_autoload(program, false);
+	if (refusals->programs->refused_count < ABSENT_MAX)
+		refusals->programs->refused[refusals->programs->refused_count++] = bpf_program__name(program);
+	refusals->count++;
+}
+
+/* An object that the kernel has refused, without those of its programs that it refuses. */
+static int load_rest(struct programs *programs, const struct object_entry *entry, const struct kernel *kernel,
+		     const struct programs_options *options, struct bpf_object **ret_object)
+{
+	struct refusals refusals = { .programs = programs };
+	struct programs absent = *programs; /* what is absent is known already */
+	int r = open_one(&absent, entry, kernel, options, &refusals.object, NULL);
+
+	if (r)
+		return r;
+	check_one(entry, kernel, options, leave_out, &refusals);
+	r = refusals.count ? bpf_object__load(refusals.object) : -ENOEXEC;
+	if (r)
+		bpf_object__close(refusals.object);
+	else
+		*ret_object = refusals.object;
+	return r;
+}
+
 static int load_one(struct programs *programs, const struct object_entry *entry, const struct kernel *kernel,
 		    const struct programs_options *options, struct err *err)
 {
 	struct bpf_object *object;
 	int r = open_one(programs, entry, kernel, options, &object, err);
+
 	if (r)
 		return r;
 	r = bpf_object__load(object);
@@ -228,17 +347,12 @@ static int load_one(struct programs *programs, const struct object_entry *entry,
 		bpf_object__close(object);
 		if (r == -EPERM)
 			return not_allowed(err);
-		return err_sys(err, r, "loading the BPF object '%s' (LIBBPF_LOG_LEVEL=info shows the kernel's words)",
-			       entry->name);
+		if (entry->kind == KIND_WHOLE || load_rest(programs, entry, kernel, options, &object))
+			return err_sys(err, r, "loading the BPF object '%s' (`argus doctor` tells which program the kernel refuses, "
+				       "LIBBPF_LOG_LEVEL=info its words)", entry->name);
 	}
 	programs->objects[programs->object_count++] = object;
 	return 0;
-}
-
-static bool wanted(const struct object_entry *entry, const struct programs_options *options)
-{
-	return entry->when == WHEN_ALWAYS || (entry->when == WHEN_FULL && options->full) ||
-	       (entry->when == WHEN_PROBES && options->probes);
 }
 
 int programs_load(const struct kernel *kernel, const struct programs_options *options, struct programs **ret_programs,
@@ -260,53 +374,6 @@ int programs_load(const struct kernel *kernel, const struct programs_options *op
 	}
 	*ret_programs = programs;
 	return 0;
-}
-
-static uint32_t instructions_verified(const struct bpf_program *program)
-{
-	struct bpf_prog_info info = { 0 };
-	uint32_t size = sizeof(info);
-	return bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size) ? 0 : info.verified_insns;
-}
-
-/* Each of an object's programs by itself: one that is refused takes no other with it. */
-static void check_one(const struct object_entry *entry, const struct kernel *kernel, const struct programs_options *options,
-		      void (*take)(void *data, const struct program_check *check), void *data)
-{
-	struct programs none = { 0 };
-	bool more = true;
-	for (size_t n = 0; more; n++) {
-		struct program_check check = { .object = entry->name };
-		struct bpf_program *program, *chosen = NULL;
-		struct bpf_object *object;
-		size_t at = 0;
-		if (open_one(&none, entry, kernel, options, &object, NULL))
-			return;
-		bpf_object__for_each_program(program, object) {
-			if (at == n && bpf_program__autoload(program))
-				chosen = program;
-			else
-				bpf_program__set_autoload(program, false);
-			at++;
-		}
-		more = n < at;
-		if (chosen) {
-			check.status = bpf_object__load(object);
-			check.name = bpf_program__name(chosen);
-			check.instructions = check.status ? 0 : instructions_verified(chosen);
-			take(data, &check);
-		}
-		bpf_object__close(object);
-	}
-}
-
-void programs_check(const struct kernel *kernel, const struct programs_options *options,
-		    void (*take)(void *data, const struct program_check *check), void *data)
-{
-	libbpf_set_print(quiet);
-	for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); i++)
-		if (wanted(&entries[i], options))
-			check_one(&entries[i], kernel, options, take, data);
 }
 
 static bool is_hook(const char *section)
@@ -395,15 +462,6 @@ void *programs_data(const struct programs *programs, const char *object, const c
 	return NULL;
 }
 
-static int program_info(const struct bpf_program *program, struct bpf_prog_info *info)
-{
-	__u32 size = sizeof(*info);
-	int fd = bpf_program__fd(program);
-
-	memset(info, 0, sizeof(*info));
-	return fd < 0 ? fd : bpf_obj_get_info_by_fd(fd, info, &size);
-}
-
 uint64_t programs_missed(const struct programs *programs)
 {
 	struct bpf_program *program;
@@ -434,5 +492,10 @@ void programs_cost(const struct programs *programs, uint64_t *ret_ns, uint64_t *
 const char *programs_absent(const struct programs *programs, size_t n)
 {
 	return n < programs->absent_count ? programs->absent[n] : NULL;
+}
+
+const char *programs_refused(const struct programs *programs, size_t n)
+{
+	return n < programs->refused_count ? programs->refused[n] : NULL;
 }
 #endif

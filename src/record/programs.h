@@ -28,6 +28,7 @@ struct programs_options {
 struct program_check {
 	const char *object, *name;
 	int status;              /* 0, or why the kernel refused it */
+	bool needed;             /* no recording of this kind without it */
 	uint32_t instructions;   /* that the kernel's verifier went through; 0 not known */
 };
 
@@ -35,7 +36,7 @@ struct program_check {
 int programs_allowed(struct err *err);
 int programs_load(const struct kernel *kernel, const struct programs_options *options, struct programs **ret_programs,
 		  struct err *err);
-/* Loads each program by itself, and lets it go. */
+/* Whether the kernel takes each program; loads them and lets them go. */
 void programs_check(const struct kernel *kernel, const struct programs_options *options,
 		    void (*take)(void *data, const struct program_check *check), void *data);
 /* Attaches all that hook trace points; may be called once. */
@@ -57,5 +58,7 @@ uint64_t programs_missed(const struct programs *programs);
 void programs_cost(const struct programs *programs, uint64_t *ret_ns, uint64_t *ret_runs);
 /* The nth hook left out because the kernel lacks it; NULL behind the last. */
 const char *programs_absent(const struct programs *programs, size_t n);
+/* The nth program left out because the kernel refused it; NULL behind the last. */
+const char *programs_refused(const struct programs *programs, size_t n);
 
 #endif

@@ -160,6 +160,16 @@ static void add_pair(struct buf *buf, const char *key, const char *value)
 	buf_char(buf, 0);
 }
 
+/* One text for all of them; none where there are none. */
+static void add_list(struct buf *buf, const char *key, const struct programs *programs,
+		     const char *(*nth)(const struct programs *programs, size_t n))
+{
+	for (size_t i = 0; nth(programs, i); i++)
+		buf_printf(buf, "%s%s%s", i ? "" : key, i ? " " : "=", nth(programs, i));
+	if (nth(programs, 0))
+		buf_char(buf, 0);
+}
+
 static void add_file(struct buf *buf, const char *key, const char *path)
 {
 	char text[256];
@@ -202,8 +212,8 @@ static int emit_machine(struct recorder *recorder, struct err *err)
 	buf_char(&buf, 0);
 	buf_printf(&buf, "sample_hz=%u", options->sample_hz);
 	buf_char(&buf, 0);
-	for (size_t i = 0; programs_absent(recorder->programs, i); i++)
-		add_pair(&buf, "absent", programs_absent(recorder->programs, i));
+	add_list(&buf, "absent", recorder->programs, programs_absent);
+	add_list(&buf, "refused", recorder->programs, programs_refused);
 	r = emit(recorder, EVENT_machine, 0, NULL, buf_str(&buf), buf.length, err);
 	buf_done(&buf);
 	return r;

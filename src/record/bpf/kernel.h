@@ -55,6 +55,15 @@ enum special_kfunc_type { KF_bpf_rdonly_cast };
 		get_value; \
 	})
 
+/* The same for a struct that may be a module's, whose types the cast does not know. */
+#define GET_MODULE(pointer, member) \
+	({ \
+		typeof(pointer) get_from = (pointer); \
+		typeof(get_from->member) get_value = 0; \
+		bpf_core_read(&get_value, sizeof(get_value), &get_from->member); \
+		get_value; \
+	})
+
 /* The same for a bit-field. */
 #define GET_BITS(pointer, member) \
 	({ \

@@ -156,9 +156,9 @@ __noinline int object_find_rest(struct object_at *at)
 		if (device == (10u << 20 | 229) && bpf_core_type_exists(struct fuse_dev)) {
 			/* the low bits of private_data are flags */
 			struct fuse_dev *fuse = (struct fuse_dev *)((u64)GET(file, private_data) & ~7ull);
-			struct fuse_conn *connection = fuse ? GET(fuse, fc) : NULL;
+			struct fuse_conn *connection = fuse ? GET_MODULE(fuse, fc) : NULL;
 			at->kind = OBJECT_KIND_fuse;
-			at->number = object_of(OBJECT_KIND_fuse, connection ? GET(connection, dev) : 0);
+			at->number = object_of(OBJECT_KIND_fuse, connection ? GET_MODULE(connection, dev) : 0);
 			return true;
 		}
 		at->kind = OBJECT_KIND_device;

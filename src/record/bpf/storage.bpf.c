@@ -266,9 +266,9 @@ struct fuse_req {
 
 static __always_inline u32 fuse_connection(struct fuse_req *request)
 {
-	struct fuse_mount *mount = GET(request, fm);
-	struct fuse_conn *connection = mount ? GET(mount, fc) : NULL;
-	return connection ? GET(connection, dev) : 0;
+	struct fuse_mount *mount = GET_MODULE(request, fm);
+	struct fuse_conn *connection = mount ? GET_MODULE(mount, fc) : NULL;
+	return connection ? GET_MODULE(connection, dev) : 0;
 }
 
 SEC("tp_btf/fuse_request_send")
@@ -277,17 +277,17 @@ int on_fuse_send(u64 *context)
 	struct fuse_req *request = (void *)context[0];
 	struct task_struct *current = bpf_get_current_task_btf();
 	struct ring *ring = ring_here();
-	if (!ring)
+	if (!ring || !request)
 		return 0;
 	u64 now = bpf_ktime_get_ns();
 	u32 stack = stack_user(context, STACKS_WAITS);
 	struct event_fuse_send *e = ring_begin(ring, EVENT_fuse_send, GET(current, pid), now, sizeof(*e));
 	if (!e)
 		return 0;
-	e->unique = GET(request, in.h.unique);
+	e->unique = GET_MODULE(request, in.h.unique);
 	e->connection = fuse_connection(request);
-	e->opcode = GET(request, in.h.opcode);
-	e->bytes = GET(request, in.h.len);
+	e->opcode = GET_MODULE(request, in.h.opcode);
+	e->bytes = GET_MODULE(request, in.h.len);
 	e->ustack = stack;
 	ring_end(ring);
 	return 0;
@@ -299,15 +299,15 @@ int on_fuse_end(u64 *context)
 	struct fuse_req *request = (void *)context[0];
 	struct task_struct *current = bpf_get_current_task_btf();
 	struct ring *ring = ring_here();
-	if (!ring)
+	if (!ring || !request)
 		return 0;
 	u64 now = bpf_ktime_get_ns();
 	struct event_fuse_end *e = ring_begin(ring, EVENT_fuse_end, GET(current, pid), now, sizeof(*e));
 	if (!e)
 		return 0;
-	e->unique = GET(request, in.h.unique);
+	e->unique = GET_MODULE(request, in.h.unique);
 	e->connection = fuse_connection(request);
-	e->error = GET(request, out.h.error);
+	e->error = GET_MODULE(request, out.h.error);
 	ring_end(ring);
 	return 0;
 }

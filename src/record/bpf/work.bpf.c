@@ -271,8 +271,10 @@ static __always_inline int work_journal(u64 *context, u32 end)
 {
 	struct journal_s *journal = (void *)context[0];
 	struct transaction_s *transaction = (void *)context[1];
-	struct block_device *device = GET(journal, j_fs_dev);
-	u32 number = device ? GET(device, bd_dev) : 0, id = GET(transaction, t_tid);
+	if (!journal || !transaction)
+		return 0;
+	struct block_device *device = GET_MODULE(journal, j_fs_dev);
+	u32 number = device ? GET(device, bd_dev) : 0, id = GET_MODULE(transaction, t_tid);
 	WORK_BEGIN(journal_commit);
 	e->device = number;
 	e->transaction = id;
