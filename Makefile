@@ -6,6 +6,7 @@
 #   make fuzz       each fuzz target for FUZZ_SECONDS (20)
 #   make bench      BENCH.md (long)         make cases    CASES.md (long)
 #   make truth      stacks against another walker; damage at every byte of a file (long)
+#   make kernels    live tests on other kernels, emulated (long)
 #   make install    to PREFIX (/usr/local), below DESTDIR
 #   make clean
 SAN ?=
@@ -16,7 +17,7 @@ FUZZ_SECONDS ?= 20
 TESTS ?=
 , := ,
 
-.PHONY: all setup demo check check-headers check-layers bless fuzz bench cases truth install clean
+.PHONY: all setup demo check check-headers check-layers bless fuzz bench cases truth kernels install clean
 
 all:
 	@tools/setup build
@@ -53,6 +54,10 @@ truth: all
 	@ARGUS_TEST_ALL=1 tests/run --build $(BUILD) trace_file
 	@tests/truth/run $(BUILD)
 	@tests/truth/kills $(BUILD)
+
+kernels: all
+	@tools/setup test kernels
+	@tests/kernels/run $(BUILD)
 
 install: all
 	@meson install -C $(BUILD) --no-rebuild $(if $(DESTDIR),--destdir $(DESTDIR))
