@@ -128,7 +128,6 @@ void scene_free(struct scene *scene)
 	if (!scene)
 		return;
 	for (uint32_t i = 0; scene->gathered && i < scene->thread_count; i++) {
-		vec_done(&scene->gathered[i].details);
 		vec_done(&scene->gathered[i].found);
 		vec_done(&scene->gathered[i].throttlings);
 	}

@@ -28,7 +28,8 @@ struct throttling {
 };
 
 struct scene_gathered {
-	struct vec(struct wait_detail) details;
+	struct wait_detail *details;     /* in the order of events; all threads' lie in one piece */
+	uint32_t detail_count;
 	struct vec(struct wait_found) found;
 	struct vec(struct throttling) throttlings;
 };

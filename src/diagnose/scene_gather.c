@@ -16,7 +16,7 @@
 /* A wait's switch, until its thread is known. */
 struct seen_wait {
 	uint64_t time;
-	uint32_t tid;
+	uint32_t tid;                         /* thread, when that is known */
 	struct wait_detail detail;
 };
 
@@ -383,14 +383,28 @@ static void start_over(struct gatherer *b)
 
 static void take_waits(struct gatherer *b)
 {
+	struct scene *scene = b->scene;
+	struct wait_detail *details = mem_alloc(arena_array_bytes(sizeof(*details), b->waits.length)), *next = details;
+
 	start_over(b);
 	for (size_t i = 0; i < b->waits.length; i++) {
-		const struct seen_wait *seen = &b->waits.items[i];
-		uint32_t thread = thread_of(b, seen->tid, seen->time);
+		struct seen_wait *seen = &b->waits.items[i];
 
-		if (thread)
-			vec_push(&b->threads[thread].details, seen->detail);
+		seen->tid = thread_of(b, seen->tid, seen->time);
+		b->threads[seen->tid].detail_count += seen->tid != 0;
 	}
+	for (uint32_t i = 0; i < scene->thread_count; i++) {
+		b->threads[i].details = next;
+		next += b->threads[i].detail_count;
+		b->threads[i].detail_count = 0;
+	}
+	for (size_t i = 0; i < b->waits.length; i++) {
+		const struct seen_wait *seen = &b->waits.items[i];
+
+		if (seen->tid)
+			b->threads[seen->tid].details[b->threads[seen->tid].detail_count++] = seen->detail;
+	}
+	scene->kept[scene->kept_count++] = details;
 	vec_done(&b->waits);
 }
 

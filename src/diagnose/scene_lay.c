@@ -150,10 +150,10 @@ static void lay_waits(struct layout *l, uint32_t thread)
 		if (w->begin_event == w->end_event && w->end_event)
 			w->start_ns = scene->tables->threads[thread].start_ns > scene->start_ns
 				? scene->tables->threads[thread].start_ns : scene->start_ns;
-		while (detail < gathered->details.length && gathered->details.items[detail].event < w->begin_event)
+		while (detail < gathered->detail_count && gathered->details[detail].event < w->begin_event)
 			detail++;
-		if (detail < gathered->details.length && gathered->details.items[detail].event == w->begin_event) {
-			const struct wait_detail *d = &gathered->details.items[detail];
+		if (detail < gathered->detail_count && gathered->details[detail].event == w->begin_event) {
+			const struct wait_detail *d = &gathered->details[detail];
 
 			w->detail = d->detail;
 			w->argument = d->argument;
