@@ -145,6 +145,18 @@ static int share_maps(struct programs *programs, struct bpf_object *object, cons
 	return 0;
 }
 
+/* Trace points of two names, of which a kernel has one. */
+static const char *other_name(const char *hook)
+{
+	static const char *const pairs[][2] = { { "io_uring_submit_req", "io_uring_submit_sqe" } };
+
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
+		for (unsigned side = 0; side < 2; side++)
+			if (!strcmp(hook, pairs[i][side]))
+				return pairs[i][!side];
+	return NULL;
+}
+
 /* Leaves out programs whose hook this kernel does not have. */
 static void drop_absent(struct programs *programs, struct bpf_object *object, const struct kernel *kernel)
 {
@@ -164,6 +176,8 @@ static void drop_absent(struct programs *programs, struct bpf_object *object, co
 		if (there)
 			continue;
 		bpf_program__set_autoload(program, false);
+		if (other_name(hook) && kernel_has_tracepoint(kernel, other_name(hook)))
+			continue;
 		if (programs->absent_count < ABSENT_MAX)
 			programs->absent[programs->absent_count++] = hook;
 	}

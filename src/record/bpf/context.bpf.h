@@ -98,13 +98,19 @@ static __always_inline bool context_is_sleepers(u64 timer, struct task_struct *s
 	return timer - kernel_word(&sleeper->stack) < KERNEL_STACK_BYTES;
 }
 
+#define BACKLOG_SCHEDULED 1ul /* NAPIF_STATE_SCHED */
+
+/* Whether packets are being received here. */
 static __always_inline bool context_receives(struct ring *ring, struct task_struct *current)
 {
 	struct softnet_data *data = (void *)context_variable(ring, current, config.softnet_data);
-	return data && bpf_core_field_exists(data->in_net_rx_action) && GET(data, in_net_rx_action);
+	if (!data)
+		return false;
+	if (bpf_core_field_exists(data->in_net_rx_action))
+		return GET(data, in_net_rx_action);
+	/* before 6.5: what comes from this machine is known all the same */
+	return GET(data, backlog.state) & BACKLOG_SCHEDULED;
 }
-
-#define BACKLOG_SCHEDULED 1ul /* NAPIF_STATE_SCHED */
 
 /* Whether what is received came from this machine: loopback and virtual
  * Ethernet go through the processor's own backlog, devices through queues of

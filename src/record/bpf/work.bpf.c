@@ -182,8 +182,7 @@ int on_work_end(u64 *context)
 	return 0;
 }
 
-SEC("tp_btf/io_uring_submit_req")
-int on_uring_submit(u64 *context)
+static __always_inline int work_uring_submit(u64 *context)
 {
 	struct io_kiocb *request = (void *)context[0];
 	struct object_at at = { 0 };
@@ -200,6 +199,19 @@ int on_uring_submit(u64 *context)
 	e->ustack = stack;
 	ring_end(ring);
 	return 0;
+}
+
+SEC("tp_btf/io_uring_submit_req")
+int on_uring_submit(u64 *context)
+{
+	return work_uring_submit(context);
+}
+
+/* Its name before 6.3. */
+SEC("tp_btf/io_uring_submit_sqe")
+int on_uring_submit_older(u64 *context)
+{
+	return work_uring_submit(context);
 }
 
 SEC("tp_btf/io_uring_complete")
