@@ -152,14 +152,21 @@ static bool was_idle(const struct scene *scene, uint32_t thread, uint64_t from, 
 	       w->kind != WAIT_KIND_vfork && w->end != WAIT_END_OPEN && !scene_ended_by_signal(scene, w);
 }
 
-/* Some thread of its process had work to do. */
-static bool process_worked(const struct scene *scene, uint32_t of, uint64_t from, uint64_t to)
+/* Some thread of its process had work to do, or a person to wait for. */
+static bool process_worked(const struct finder *f, uint32_t of, uint64_t from, uint64_t to)
 {
+	const struct scene *scene = f->scene;
+
 	for (uint32_t i = 1; i < scene->thread_count; i++) {
 		struct state_times times;
 
+		const struct episode *e;
+
 		if (!scene_same_process(scene, i, of))
 			continue;
+		e = scene_episode(scene, i, from + (to - from) / 2);
+		if (e && hangs_awaits_person(f, &scene->waits[e->last]))
+			return true;
 		scene_state_times(scene, i, from, to, &times);
 		if ((times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE]) * 4 > to - from)
 			return true;
@@ -201,7 +208,7 @@ bool hangs_waits_for_own(const struct finder *f, const struct episode *e)
 		if (scene->tables->threads[path[i].thread].start_ns > from)
 			from = scene->tables->threads[path[i].thread].start_ns;
 		if (e->end_ns > from && (e->end_ns - from) * 10 > (e->end_ns - e->start_ns) * 9 &&
-		    was_idle(scene, path[i].thread, from, e->end_ns) && !process_worked(scene, path[i].thread, from, e->end_ns))
+		    was_idle(scene, path[i].thread, from, e->end_ns) && !process_worked(f, path[i].thread, from, e->end_ns))
 			return w->kind == WAIT_KIND_read || w->kind == WAIT_KIND_poll || !only_sleeps(scene, path[i].thread, from + (e->end_ns - from) / 2);
 	}
 	return false;

@@ -116,6 +116,13 @@ bool hangs_has_windows(const struct finder *f)
 	return any_leads_to_windows(f, ends_of_process(f->ends, scene_pid(f->scene, f->thread)));
 }
 
+bool hangs_awaits_person(const struct finder *f, const struct wait *w)
+{
+	if (object_kind(w->kind == WAIT_KIND_poll ? w->detail : w->object) == OBJECT_KIND_tty)
+		return true;
+	return listens(w->kind) && any_leads_to_windows(f, ends_of_process(f->ends, scene_pid(f->scene, w->thread)));
+}
+
 /* The last that the thread did with others before the wait was to send. */
 static bool sent_last(const struct finder *f, const struct wait *w)
 {

@@ -48,6 +48,8 @@ enum end_role hangs_role_in(const struct finder *f, const struct wait *w);
 bool hangs_is_window_server(const struct finder *f, uint64_t object);
 /* True for a program with windows. */
 bool hangs_has_windows(const struct finder *f);
+/* The wait is for what a person does: at a terminal, or in the windows its process has. */
+bool hangs_awaits_person(const struct finder *f, const struct wait *w);
 /* True when the last that the thread did with what it waits for was to send. */
 bool hangs_asked_there(const struct finder *f, const struct wait *w);
 /* True when it has asked there and has not been answered. */
