@@ -337,6 +337,9 @@ static bool worth_asking(const struct finder *f, const struct wait *w)
 		return true;
 	if (hangs_rests_at(f, w))
 		return false;
+	/* until an alarm of its own: a sleep, too */
+	if (w->kind == WAIT_KIND_signal && w->end == WAIT_END_SOURCE && w->cause == WAKE_CAUSE_timer)
+		return false;
 	if (w->kind == WAIT_KIND_sleep)
 		return loop_is(f->scene, &f->scene->episodes[w->episode]) &&
 		       f->scene->episodes[w->episode].slices >= 5;
