@@ -22,6 +22,10 @@ need_command() {
 	done
 }
 
+# ... | matches PATTERN: as grep -q, but to the end of what comes, so that the command
+# before it does not fail for a reader that has gone.
+matches() { grep "$@" >/dev/null; }
+
 # wait_until SECONDS CONDITION...: until the command succeeds; fails when it never does.
 wait_until() {
 	local end=$((SECONDS + $1))

@@ -16,7 +16,7 @@ marked() { argus snap -o seen.trace 2>/dev/null && argus dump --type mark seen.t
 explained() {
 	local trace
 	for trace in "$ring"/saved/*.trace; do
-		argus dump --type mark "$trace" 2>/dev/null | grep -q -- "$1" || continue
+		argus dump --type mark "$trace" 2>/dev/null | matches -- "$1" || continue
 		argus why --pid "$2" "$trace" >why 2>/dev/null && return 0
 	done
 	return 1

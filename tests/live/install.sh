@@ -8,7 +8,7 @@ program=$(find root -name argus -type f)
 unit=$(find root -name argus.service)
 [ -x "$program" ] || fail "no program was installed"
 [ -f "$unit" ] || fail "no unit was installed"
-"./$program" --version | grep -q '^argus ' || fail "the program does not run"
+"./$program" --version | matches '^argus ' || fail "the program does not run"
 need_command systemd-analyze
 # the program is not where the unit will have it: stand in for it
 sed "s|^\(Exec[A-Za-z]*=\)[^ ]*|\1$WORK/$program|" "$unit" >argus.service

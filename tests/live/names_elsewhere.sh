@@ -91,7 +91,7 @@ say --symfs data
 named '' ".gnu_debugdata"
 
 # a server, asked only when it is named. `watched` notes whoever asks for a connection
-ldconfig -p 2>/dev/null | grep -q libdebuginfod.so.1 || PATH=$PATH:/sbin ldconfig -p | grep -q libdebuginfod.so.1 || skip "libdebuginfod is not installed"
+PATH=$PATH:/sbin ldconfig -p | matches libdebuginfod.so.1 || skip "libdebuginfod is not installed"
 cat >watched.c <<'END'
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -41,6 +41,6 @@ assert sum(g['lost'] for g in told['gaps']) == told['lost']
 for g in gaps:
     assert start <= g['from_ns'] <= g['to_ns'] <= end + 1e9, f'lost at {g}, stopped from {start} to {end}'
 END
-argus info t.trace | grep -q 'events lost' || fail "info does not show the losses"
-argus dump --state --type gap t.trace | grep -q 'lost=' || fail "dump does not show the losses"
-argus dump --type exit --comm after-the-flood t.trace | grep -q . || fail "it did not go on after the flood"
+argus info t.trace | matches 'events lost' || fail "info does not show the losses"
+argus dump --state --type gap t.trace | matches 'lost=' || fail "dump does not show the losses"
+argus dump --type exit --comm after-the-flood t.trace | matches . || fail "it did not go on after the flood"

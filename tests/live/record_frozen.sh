@@ -24,7 +24,7 @@ sleep 1000 & sleeper=$!
 echo $busy >"$group/cgroup.procs"
 echo $sleeper >"$group/cgroup.procs"
 argus record -o t.trace 2>/dev/null & recorder=$!
-seen() { argus dump --type switch --tid "$busy" t.trace 2>/dev/null | grep -q .; }
+seen() { argus dump --type switch --tid "$busy" t.trace 2>/dev/null | matches .; }
 wait_until 60 seen
 echo 1 >"$group/cgroup.freeze"
 wait_until 10 frozen 1

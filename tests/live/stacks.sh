@@ -42,11 +42,11 @@ grep -q 'stripped+0x' stripped.txt || fail "hidden was given a name: $(head -n 2
 # names written into the trace stay when the program is gone; another build is refused
 argus symbolize -o named.trace whole.trace 2>/dev/null
 mv program gone
-argus dump --stacks --lines --comm program -e switch named.trace | grep -q 'hidden (program) .*program.c:6' || fail "the names are not in the trace"
-! argus dump --stacks --comm program -e switch whole.trace 2>/dev/null | grep -q 'hidden' || fail "names came from nowhere"
+argus dump --stacks --lines --comm program -e switch named.trace | matches 'hidden (program) .*program.c:6' || fail "the names are not in the trace"
+! argus dump --stacks --comm program -e switch whole.trace 2>/dev/null | matches 'hidden' || fail "names came from nowhere"
 mkdir -p symfs
 cp gone symfs/program
-argus dump --stacks --symfs symfs --comm program -e switch whole.trace 2>/dev/null | grep -q 'hidden (program)' || fail "--symfs was not used"
+argus dump --stacks --symfs symfs --comm program -e switch whole.trace 2>/dev/null | matches 'hidden (program)' || fail "--symfs was not used"
 cp stripped program
 argus dump --stacks --comm program -e switch whole.trace >other.txt 2>complaint.txt
 ! grep -q 'shown' other.txt || fail "another build's names were used"
@@ -73,4 +73,4 @@ grep -q '^program;.*;main;shown;hidden;.* [0-9]*$' folded.txt || fail "no folded
 ! grep -v -q '^[^ ]* [0-9]*$' folded.txt || fail "a folded line has another form"
 # what the whole machine does meanwhile is others' matter; the program's own stacks are all whole
 ! grep -q '\.\.\.' whole.txt || fail "a stack of the program is not whole: $(grep -B 12 '\.\.\.' whole.txt | head -n 30)"
-argus info whole.trace | grep -q 'walked to its end' || fail "info does not tell how whole the stacks are"
+argus info whole.trace | matches 'walked to its end' || fail "info does not tell how whole the stacks are"

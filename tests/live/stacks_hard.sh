@@ -45,7 +45,7 @@ END
 chain='names(s)[-6:-3] == ["deeper", "deeper", "main"] and "nap" in names(s)'
 
 gcc -O2 -g -fomit-frame-pointer -fno-optimize-sibling-calls -fno-asynchronous-unwind-tables -fno-unwind-tables -o debugonly nap.c
-! readelf -SW debugonly | grep -q '\.eh_frame .* 0*[1-9a-f]00[0-9a-f]* ' || fail "it has .eh_frame after all"
+! readelf -SW debugonly | matches '\.eh_frame .* 0*[1-9a-f]00[0-9a-f]* ' || fail "it has .eh_frame after all"
 record ./debugonly
 stacks debugonly switch "whole(s) and $chain"
 

@@ -39,7 +39,7 @@ argus record -o stuck.trace -- bash -c 'for i in 1 2 3 4 5; do /bin/true; done; 
 ended() { ! kill -0 $recorder 2>/dev/null; }
 wait_until 60 ended
 wait $recorder || fail "the recording failed: $(cat err.txt)"
-argus dump -e exec stuck.trace | grep -q true || fail "nothing was recorded: $(argus info stuck.trace)"
+argus dump -e exec stuck.trace | matches true || fail "nothing was recorded: $(argus info stuck.trace)"
 argus info --json stuck.trace >info.json
 [ "$(json info.json 'd["stacks"]["whole"] > 100 and d["stacks"]["whole"] > 0.9 * d["stacks"]["user"]')" = True ] ||
 	fail "others' stacks: $(argus info stuck.trace)"
