@@ -466,6 +466,7 @@ static void find_waits(struct finder *f)
 			offer(f, hangs_first_deed(f->scene, f->thread, asked, e->start_ns), e->end_ns,
 			      w->cause == WAKE_CAUSE_signal || scene_ended_by_signal(f->scene, w) ? 70 : 110, "what it asked for was not answered");
 			f->hangs.items[f->hangs.length - 1].awaits = awaits;
+			f->hangs.items[f->hangs.length - 1].slices = e->slices;
 		} else if (hangs_nobody_can_end(f, e))
 			offer(f, e->start_ns, e->end_ns, 100, "it waits for a lock or a word that nobody else can change");
 		else if (w->kind == WAIT_KIND_stop && !stopped_as_a_whole(f, e))

@@ -17,6 +17,7 @@ struct hang {
 	const char *reason;
 	uint32_t weight;          /* how sure that it is a hang, per cent; with the length its severity */
 	uint32_t awaits;          /* thread that it waits for, 0 none known */
+	uint32_t slices;          /* as many times it looked up meanwhile; 0 not known to have */
 };
 
 struct hangs_options {

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#define LOOKS_UP 20                /* so often meanwhile: it is not stuck, it keeps watch */
 #define STOPPED_ALONE_WEIGHT 150   /* nobody is seen to wait for it: it is itself what hung */
 
 const char hang_unread[] = "it computes and leaves what it was sent unread";
@@ -104,7 +105,8 @@ size_t hangs_join_work(struct hang *hangs, size_t count)
 }
 
 /* Who waits for a thread that works is stuck because of it, and the work may be no
- * hang for anybody else: the one that waits comes first. */
+ * hang for anybody else: the one that waits comes first. But who keeps looking up while
+ * it waits for an event loop's turn to end only watches what is stuck. */
 static void prefer_who_waits(struct hang *hangs, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -119,6 +121,11 @@ static void prefer_who_waits(struct hang *hangs, size_t count)
 
 			if (works->thread != waits->awaits || !is_work(works) || to < from || (to - from) * 2 < length)
 				continue;
+			if (waits->slices >= LOOKS_UP && works->reason == hang_turn) {
+				if (severity <= (double)length * waits->weight)
+					waits->weight = (uint32_t)(severity * 0.99 / (double)length);
+				break;
+			}
 			if (severity >= (double)length * waits->weight)
 				waits->weight = (uint32_t)(severity / (double)length) + 1;
 		}

@@ -1,0 +1,57 @@
+/* src/diagnose/hangs_rank.c: which of several hangs is the one to ask about. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "diagnose/hangs_rank.h"
+
+#define S 1000000000ull
+
+/* One works in its event loop's turn; another one waits for it a little longer. */
+static void two(struct hang *hangs, uint32_t slices)
+{
+	hangs[0] = (struct hang){ .thread = 1, .start_ns = 10 * S, .end_ns = 14 * S, .reason = hang_turn, .weight = 100 };
+	hangs[1] = (struct hang){ .thread = 2, .start_ns = 10 * S, .end_ns = 15 * S, .reason = "not answered", .weight = 110, .awaits = 1,
+				  .slices = slices };
+}
+
+static void test_who_waits_comes_first(void **state)
+{
+	struct hang hangs[2];
+
+	(void)state;
+	two(hangs, 1);
+	hangs_rank(hangs, 2);
+	assert_int_equal(hangs[0].thread, 2);
+	/* also where the work weighs more */
+	two(hangs, 1);
+	hangs[1].weight = 50;
+	hangs_rank(hangs, 2);
+	assert_int_equal(hangs[0].thread, 2);
+}
+
+static void test_who_keeps_looking_up_only_watches(void **state)
+{
+	struct hang hangs[2];
+
+	(void)state;
+	two(hangs, 300);
+	hangs_rank(hangs, 2);
+	assert_int_equal(hangs[0].thread, 1);
+	assert_int_equal(hangs[1].thread, 2);
+	/* it may be all that shows where the other one just computes, which is no hang by itself */
+	two(hangs, 300);
+	hangs[0].reason = hang_computes;
+	hangs_rank(hangs, 2);
+	assert_int_equal(hangs[0].thread, 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_who_waits_comes_first),
+		cmocka_unit_test(test_who_keeps_looking_up_only_watches),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
