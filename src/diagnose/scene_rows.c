@@ -67,6 +67,7 @@ struct ends_known {
 	struct vec(struct channel) channels; /* in the order in which they appeared */
 	struct vec(uint32_t) connections;
 };
+
 /* The end as this thread's: where the tid was another thread's before, it gets one anew. */
 static uint32_t end_of_thread(struct scene_frequent *frequent, struct ends_known *known, uint32_t end, uint32_t thread)
 {

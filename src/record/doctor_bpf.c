@@ -202,7 +202,6 @@ static void check_variables(struct doctor *doctor, const struct kernel *kernel)
 }
 
 struct programs_found {
-	struct doctor *doctor;
 	unsigned taken;
 	struct buf needed, others;       /* that are refused */
 	char hardest[64];
@@ -231,7 +230,7 @@ static void take_program(void *data, const struct program_check *check)
 static void check_programs(struct doctor *doctor, const struct kernel *kernel)
 {
 	struct programs_options options = { .cpus = 1, .full = true, .probes = true };
-	struct programs_found found = { .doctor = doctor };
+	struct programs_found found = { 0 };
 	enum doctor_state state = DOCTOR_OK;
 	const char *text;
 
@@ -250,8 +249,7 @@ static void check_programs(struct doctor *doctor, const struct kernel *kernel)
 				    buf_str(found.needed.length ? &found.needed : &found.others), strerror(-found.status));
 	}
 	doctor_add(doctor, "programs", "the recorder's own programs", state, text,
-		   state == DOCTOR_MISSING ? "no recording (or none at the full level, where it is one of that level's)"
-					   : "what these programs record is missing",
+		   state == DOCTOR_MISSING ? "no recording without them" : "what these programs record is missing; without full_exit the full level",
 		   "use a newer kernel; LIBBPF_LOG_LEVEL=info argus doctor shows the kernel's words");
 	buf_done(&found.needed);
 	buf_done(&found.others);

@@ -123,7 +123,7 @@ static bool is_internal(const struct bpf_map *map)
 	return strchr(bpf_map__name(map), '.') != NULL;
 }
 
-static int share_maps(struct programs *programs, struct bpf_object *object, const struct programs_options *options)
+static int share_maps(const struct programs *programs, struct bpf_object *object, const struct programs_options *options)
 {
 	struct bpf_map *map;
 	int r = 0, fd;
@@ -157,28 +157,36 @@ static const char *other_name(const char *hook)
 	return NULL;
 }
 
-/* Leaves out programs whose hook this kernel does not have. */
-static void drop_absent(struct programs *programs, struct bpf_object *object, const struct kernel *kernel)
+/* The program's hook if this kernel does not have it, else NULL. */
+static const char *absent_hook(const struct bpf_program *program, const struct kernel *kernel)
+{
+	const char *section = bpf_program__section_name(program), *hook = strchr(section, '/');
+	bool there = true;
+
+	if (!hook)
+		return NULL;
+	hook++;
+	if (!strncmp(section, "tp_btf/", 7))
+		there = kernel_has_tracepoint(kernel, hook);
+	else if (!strncmp(section, "iter", 4))
+		there = kernel_has_iterator(kernel, hook);
+	return there ? NULL : hook;
+}
+
+/* The object is one of ours from now on, which the names of what it lacks live in. */
+static void keep_object(struct programs *programs, struct bpf_object *object, const struct kernel *kernel)
 {
 	struct bpf_program *program;
 
+	programs->objects[programs->object_count++] = object;
 	bpf_object__for_each_program(program, object) {
-		const char *section = bpf_program__section_name(program), *hook = strchr(section, '/');
-		bool there = true;
+		const char *hook = absent_hook(program, kernel);
 
-		if (!hook)
+		if (bpf_program__autoload(program))
 			continue;
-		hook++;
-		if (!strncmp(section, "tp_btf/", 7))
-			there = kernel_has_tracepoint(kernel, hook);
-		else if (!strncmp(section, "iter", 4))
-			there = kernel_has_iterator(kernel, hook);
-		if (there)
-			continue;
-		bpf_program__set_autoload(program, false);
-		if (other_name(hook) && kernel_has_tracepoint(kernel, other_name(hook)))
-			continue;
-		if (programs->absent_count < ABSENT_MAX)
+		if (!hook && programs->refused_count < ABSENT_MAX)
+			programs->refused[programs->refused_count++] = bpf_program__name(program);
+		if (hook && !(other_name(hook) && kernel_has_tracepoint(kernel, other_name(hook))) && programs->absent_count < ABSENT_MAX)
 			programs->absent[programs->absent_count++] = hook;
 	}
 }
@@ -206,10 +214,11 @@ int programs_allowed(struct err *err)
 }
 
 /* Opened, and prepared as it would be loaded. */
-static int open_one(struct programs *programs, const struct object_entry *entry, const struct kernel *kernel,
+static int open_one(const struct programs *programs, const struct object_entry *entry, const struct kernel *kernel,
 		    const struct programs_options *options, struct bpf_object **ret_object, struct err *err)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, open, .object_name = entry->name);
+	struct bpf_program *program;
 	struct bpf_object *object;
 	const void *bytes;
 	size_t size;
@@ -226,7 +235,9 @@ static int open_one(struct programs *programs, const struct object_entry *entry,
 		bpf_object__close(object);
 		return err_sys(err, r, "preparing the BPF object '%s'", entry->name);
 	}
-	drop_absent(programs, object, kernel);
+	bpf_object__for_each_program(program, object)
+		if (absent_hook(program, kernel))
+			bpf_program__set_autoload(program, false);
 	*ret_object = object;
 	return 0;
 }
@@ -245,7 +256,7 @@ static void tell_program(const struct object_entry *entry, const struct bpf_prog
 {
 	struct bpf_prog_info info = { 0 };
 	struct program_check check = { .object = entry->name, .name = bpf_program__name(program), .status = status,
-				       .needed = entry->kind == KIND_WHOLE };
+				       .needed = entry->kind == KIND_WHOLE && entry->when == WHEN_ALWAYS };
 
 	if (!status && !program_info(program, &info))
 		check.instructions = info.verified_insns;
@@ -312,7 +323,6 @@ void programs_check(const struct kernel *kernel, const struct programs_options *
 
 struct refusals {
 	struct bpf_object *object;
-	struct programs *programs;
 	size_t count;
 };
 
@@ -324,18 +334,15 @@ static void leave_out(void *data, const struct program_check *check)
 	if (!program)
 		return;
 	bpf_program__set_autoload(program, false);
-	if (refusals->programs->refused_count < ABSENT_MAX)
-		refusals->programs->refused[refusals->programs->refused_count++] = bpf_program__name(program);
 	refusals->count++;
 }
 
 /* An object that the kernel has refused, without those of its programs that it refuses. */
-static int load_rest(struct programs *programs, const struct object_entry *entry, const struct kernel *kernel,
+static int load_rest(const struct programs *programs, const struct object_entry *entry, const struct kernel *kernel,
 		     const struct programs_options *options, struct bpf_object **ret_object)
 {
-	struct refusals refusals = { .programs = programs };
-	struct programs absent = *programs; /* what is absent is known already */
-	int r = open_one(&absent, entry, kernel, options, &refusals.object, NULL);
+	struct refusals refusals = { 0 };
+	int r = open_one(programs, entry, kernel, options, &refusals.object, NULL);
 
 	if (r)
 		return r;
@@ -365,7 +372,7 @@ static int load_one(struct programs *programs, const struct object_entry *entry,
 			return err_sys(err, r, "loading the BPF object '%s' (`argus doctor` tells which program the kernel refuses, "
 				       "LIBBPF_LOG_LEVEL=info its words)", entry->name);
 	}
-	programs->objects[programs->object_count++] = object;
+	keep_object(programs, object, kernel);
 	return 0;
 }
 

@@ -28,7 +28,7 @@ struct programs_options {
 struct program_check {
 	const char *object, *name;
 	int status;              /* 0, or why the kernel refused it */
-	bool needed;             /* no recording of this kind without it */
+	bool needed;             /* no recording at all without it */
 	uint32_t instructions;   /* that the kernel's verifier went through; 0 not known */
 };
 
