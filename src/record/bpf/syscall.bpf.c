@@ -87,10 +87,20 @@ static __always_inline u64 full_argument(struct pt_regs *registers, u8 n)
 	return n < 6 ? call_argument(registers, n) : 0;
 }
 
-/* The user's stack, if stacks of one of these uses are on. */
-static __always_inline u32 full_stack(u8 uses)
+/* The user's stack, if stacks of one of these uses are on; of what is outside of
+ * the filter only messages are recorded. */
+static __always_inline u32 full_stack(const struct ended *call, u8 uses)
 {
+	if (call->outside)
+		uses &= STACKS_MESSAGES;
 	return config.stacks & uses ? stack_walk() : 0;
+}
+
+/* Whether calls of the class concern others than who calls: they may carry
+ * messages, or change files that somebody watches. */
+static __always_inline bool full_reaches_others(u8 class)
+{
+	return (class >= FULL_read && class <= FULL_semaphore) || class == FULL_creates || class >= FULL_renames;
 }
 
 static __always_inline int full_write(const struct ended *call, u64 object, u64 arg0, u64 arg1)
@@ -401,7 +411,7 @@ __noinline int full_descriptor(struct ended *call, u8 class, u32 arguments)
 	struct cached *found = cache_find(file);
 	struct message m = { .bytes = call->result, .argument = fd };
 
-	call->ustack = full_stack(found && class != FULL_fd && message_kinds[found->kind & 31] ? STACKS_MESSAGES
+	call->ustack = full_stack(call, found && class != FULL_fd && message_kinds[found->kind & 31] ? STACKS_MESSAGES
 												     : STACKS_SYSCALLS);
 	if (!found)
 		return full_write(call, 0, fd, full_argument(registers, arguments >> 8));
@@ -563,24 +573,25 @@ int BPF_PROG(full_exit, struct pt_regs *registers, long result)
 	struct slot *slot = bpf_map_lookup_elem(&slots, &at);
 	if (!slot)
 		return 0;
+	/* the registers of sigreturn are the interrupted code's again */
+	u64 number = slot->tid == tid ? slot->number : registers->orig_ax;
+	bool outside = !filter_passes(task);
+	if (outside && (number >= CALL_MAX || !full_reaches_others(full_calls[number].class)))
+		return 0;
 	struct ended call = {
-		.registers = registers, .task = task, .outside = !filter_passes(task),
+		.registers = registers, .task = task, .outside = outside,
 		.now = bpf_ktime_get_ns(), .result = result, .tid = tid, .number = SYSCALL_NONE,
 	};
-	u64 number = registers->orig_ax;
-	if (slot->tid == tid) {
+	if (slot->tid == tid)
 		call.duration_ns = call.now - slot->start_ns;
-		/* the registers of sigreturn are the interrupted code's again */
-		number = slot->number;
-	}
 	if (number >= CALL_MAX || call_is_32bit(task)) {
-		call.ustack = full_stack(STACKS_SYSCALLS);
+		call.ustack = full_stack(&call, STACKS_SYSCALLS);
 		return full_write(&call, 0, registers->di, registers->si);
 	}
 	call.number = number;
 	struct full_call info = full_calls[number];
 	if (!info.listed) {
-		call.ustack = full_stack(STACKS_SYSCALLS);
+		call.ustack = full_stack(&call, STACKS_SYSCALLS);
 		return full_write(&call, 0, registers->di, registers->si);
 	}
 	if (info.class == FULL_fd || (info.class >= FULL_read && info.class <= FULL_recvmmsg)) {
@@ -590,7 +601,7 @@ int BPF_PROG(full_exit, struct pt_regs *registers, long result)
 			return full_messages(&call, info.class == FULL_recvmmsg ? MESSAGE_FLAGS_receive : 0);
 		return full_named(&call, info.class);
 	}
-	call.ustack = full_stack(info.class >= FULL_accept && info.class <= FULL_semaphore ? STACKS_MESSAGES : STACKS_SYSCALLS);
+	call.ustack = full_stack(&call, info.class >= FULL_accept && info.class <= FULL_semaphore ? STACKS_MESSAGES : STACKS_SYSCALLS);
 	if (info.class >= FULL_splice && info.class <= FULL_copy && info.class != FULL_vmsplice)
 		return full_two_ended(&call, info.class);
 	if (info.class == FULL_accept || info.class == FULL_connect)

@@ -409,15 +409,17 @@ static long run_add(u32 index, void *data)
 	return 0;
 }
 
-/* Where to keep what the thread shows: in the place of another one's, or of the
- * places in turn. */
+/* Where to keep what the thread shows: where nothing is, or what nobody can show
+ * any more, else in the places in turn. (Taken from another thread always, two
+ * threads would keep taking one place from each other, with three free beside it.) */
 static __always_inline struct stack_last *last_to_replace(struct walk *w)
 {
 	u32 first = last_places(w), place = first + (w->turn++ & (STACK_LAST_WAYS - 1));
 	for (u32 way = 0; way < STACK_LAST_WAYS; way++) {
 		u32 at = first + way;
 		struct stack_last *last = bpf_map_lookup_elem(&stack_lasts, &at);
-		if (last && (last->tid != w->tid || last->layout != w->layout || last->id >> STACK_GENERATION_SHIFT != w->generation)) {
+		if (last && (!last->tid || (last->tid == w->tid && last->layout != w->layout) ||
+			     last->id >> STACK_GENERATION_SHIFT != w->generation)) {
 			place = at;
 			break;
 		}
