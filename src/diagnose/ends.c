@@ -43,6 +43,14 @@ static struct row sorted(struct arena *arena, const struct tables *tables, key_o
 	return (struct row){ items, count };
 }
 
+/* The kernel names a socket that asks for credentials without a name, also one of a pair:
+ * five hexadecimal digits, that nobody could have connected to unless it was listened at. */
+static bool named_by_kernel(const char *name, const struct map *listeners)
+{
+	return name[0] == '@' && strlen(name) == 6 && strspn(name + 1, "0123456789abcdef") == 5 &&
+	       !map_find(listeners, hash_bytes(name, 6));
+}
+
 /* Connections made and accepted tell it, and so do descriptors: the end that
  * connected is shown with an arrow to the other, the end that was accepted has
  * the listener's address, and TCP's its port. */
@@ -67,6 +75,8 @@ static void learn_roles(const struct scene *scene, struct map *roles, struct map
 		    d->at.kind != OBJECT_KIND_tcp)
 			continue;
 		if (d->at.state == 10 || !d->text[0])
+			continue;
+		if (d->at.kind != OBJECT_KIND_tcp && named_by_kernel(arrow == d->text ? arrow + 3 : d->text, listeners))
 			continue;
 		if (d->at.kind != OBJECT_KIND_tcp) {
 			map_put(roles, d->at.object, arrow == d->text ? END_CLIENT : END_SERVER);

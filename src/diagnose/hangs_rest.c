@@ -7,6 +7,7 @@
 
 #define REST_VISITS 3
 #define FAR_NS 3600000000000ull /* nobody waits so long for an answer before he gives up */
+#define SAME_NS 10000000ull     /* between the ends of one limit, set again */
 #define FIRST_MESSAGES 1000  /* of a thread: one that serves is sent to early */
 
 static bool listens(uint8_t kind)
@@ -19,6 +20,44 @@ static bool listens(uint8_t kind)
 static uint32_t stack_depth(const struct tables *tables, uint32_t node)
 {
 	return node && node < tables->frame_count && tables->frames[node].depth > 1 ? tables->frames[node].depth : 0;
+}
+
+static uint64_t listened_to(const struct wait *w)
+{
+	return w->kind == WAIT_KIND_poll ? w->detail : w->object;
+}
+
+/* What the thread took behind the wait came from another program than the one that the
+ * wait is taken to ask; pipes and eventfds only wake a loop. */
+static bool took_other(const struct finder *f, const struct episode *e, uint64_t until)
+{
+	const struct scene_thread *t = &f->scene->threads[f->thread];
+
+	for (uint32_t i = scene_messages_from(f->scene, f->thread, e->end_ns); i < t->messages.count; i++) {
+		const struct message m = scene_message(f->scene, t->messages.items[i]);
+
+		if (m.start_ns >= until || !(m.flags & MESSAGE_FLAGS_receive))
+			return false;
+		if (m.result > 0 && !scene_is_pipe(m.object) && object_kind(m.object) != OBJECT_KIND_eventfd)
+			return m.object != listened_to(&f->scene->waits[e->last]);
+	}
+	return false;
+}
+
+/* Patience has the same limit each time, or one end; what differs is when the next of
+ * a loop's own timers runs out. */
+static void learn_limit(struct place *p, const struct wait *w)
+{
+	uint64_t deadline = w->start_ns + w->timeout_ns, longer, shorter;
+
+	if (!w->timeout_ns)
+		return;
+	longer = w->timeout_ns > p->limit_ns ? w->timeout_ns : p->limit_ns;
+	shorter = w->timeout_ns > p->limit_ns ? p->limit_ns : w->timeout_ns;
+	if (p->limit_ns && (longer - shorter) * 10 > longer && (deadline > p->deadline_ns + SAME_NS || deadline + SAME_NS < p->deadline_ns))
+		p->own_times = true;
+	p->limit_ns = w->timeout_ns;
+	p->deadline_ns = deadline;
 }
 
 void hangs_learn_places(struct finder *f)
@@ -34,14 +73,19 @@ void hangs_learn_places(struct finder *f)
 		const struct wait *w = &f->scene->waits[e->last];
 		bool fresh;
 		uint64_t *at = map_at(&index, w->site, &fresh);
+		struct place *p;
 
 		if (fresh) {
 			*at = f->places.length;
 			vec_push(&f->places, ((struct place){ .site = w->site, .kind = w->kind,
 				.depth = stack_depth(tables, w->ustack) }));
 		}
-		f->places.items[*at].visits++;
-		f->places.items[*at].total_ns += e->end_ns - e->start_ns;
+		p = &f->places.items[*at];
+		p->visits++;
+		p->total_ns += e->end_ns - e->start_ns;
+		learn_limit(p, w);
+		if (w->kind == WAIT_KIND_poll && !p->open_to_all)
+			p->open_to_all = took_other(f, e, i + 1 < t->episode_count ? e[1].start_ns : UINT64_MAX);
 	}
 	map_done(&index);
 }
@@ -85,7 +129,7 @@ static bool serves_there(const struct finder *f, uint32_t thread, uint64_t objec
 bool hangs_asked_there(const struct finder *f, const struct wait *w)
 {
 	const struct scene_thread *t = &f->scene->threads[w->thread];
-	uint64_t object = w->kind == WAIT_KIND_poll ? w->detail : w->object;
+	uint64_t object = listened_to(w);
 
 	for (uint32_t i = scene_messages_from(f->scene, w->thread, w->start_ns), n = 0; i-- && n < 8; n++) {
 		const struct message m = scene_message(f->scene, t->messages.items[i]);
@@ -165,7 +209,8 @@ bool hangs_awaits_answer(const struct finder *f, const struct wait *w)
 	if (w->kind == WAIT_KIND_read || (w->kind == WAIT_KIND_poll && w->argument <= 1))
 		return hangs_role_in(f, w) == END_CLIENT || hangs_asked_there(f, w) ||
 		       (hangs_role_in(f, w) == END_UNKNOWN && woke_who_answered(f, w));
-	return w->kind == WAIT_KIND_poll && w->argument == 2 && hangs_asked_there(f, w);
+	return w->kind == WAIT_KIND_poll && w->argument == 2 && hangs_asked_there(f, w) &&
+	       !(hangs_place_of(f, w) && hangs_place_of(f, w)->open_to_all);
 }
 
 static uint32_t epoll_visits(const struct finder *f)
@@ -189,6 +234,8 @@ bool hangs_rests_at(const struct finder *f, const struct wait *w)
 		return true;
 	/* an event loop's limit is then when it has something to do by itself */
 	if ((w->kind == WAIT_KIND_epoll || w->kind == WAIT_KIND_poll) && w->timeout_ns >= FAR_NS)
+		return true;
+	if (p && p->kind == WAIT_KIND_futex && p->own_times && p->visits >= REST_VISITS)
 		return true;
 	if (!p || !listens(p->kind) || hangs_awaits_answer(f, w))
 		return false;

@@ -11,6 +11,8 @@ argus why --json buggy.argus >why.json
 [ "$(json why.json 'd["verdict"]')" = waiting ] || fail "verdict: $(cat why.json)"
 [ "$(json why.json 'len(d["circle"]) >= 2')" = True ] || fail "no circle: $(cat why.json)"
 [ "$(json why.json '"1.5" in d["text"]')" = True ] || fail "no timeout of 1.5 s: $(json why.json 'd["text"]')"
+# from the key that was not answered to the limit, not from the keys before it
+[ "$(json why.json '1.5e9 <= d["window"]["end_ns"] - d["window"]["start_ns"] < 1.8e9')" = True ] || fail "window: $(json why.json 'd["window"]')"
 comm=$(json why.json 'd["culprit"]["comm"]')
 case $comm in demo-browser | demo-renderer) ;; *) fail "culprit: $comm" ;; esac
 
