@@ -316,7 +316,7 @@ static const char *held_up(const struct finder *f, const struct episode *e)
 	if (w->kind == WAIT_KIND_write)
 		return reader_works(f, w) || w->end_ns - w->start_ns < 4 * hangs_threshold(f, HANGS_WAIT_NS) ? NULL : "what it writes was not taken";
 	if ((w->kind == WAIT_KIND_futex || w->kind == WAIT_KIND_semaphore) && t->tid == t->pid && p && p->visits <= 2 &&
-	    w->end == WAIT_END_THREAD && w->hint_kind != HINT_KIND_thread_exit && !hangs_left_to_others(f, e))
+	    w->end == WAIT_END_THREAD && w->cause != WAKE_CAUSE_signal && w->hint_kind != HINT_KIND_thread_exit && !hangs_left_to_others(f, e))
 		return "it waited for a lock or a condition";
 	if (t->tid == t->pid && p && p->visits <= 2 && hangs_is_condition(f, e))
 		return "it waited for a lock or a condition";

@@ -78,7 +78,7 @@ void hangs_learn_places(struct finder *f)
 		if (fresh) {
 			*at = f->places.length;
 			vec_push(&f->places, ((struct place){ .site = w->site, .kind = w->kind,
-				.depth = stack_depth(tables, w->ustack) }));
+				.depth = stack_depth(tables, w->ustack), .wait = e->last }));
 		}
 		p = &f->places.items[*at];
 		p->visits++;
@@ -199,7 +199,8 @@ static bool woke_who_answered(const struct finder *f, const struct wait *w)
 }
 
 /* One connection that the thread made itself, or on which it has just asked, is
- * listened to for answers: it and nothing else, or at most what wakes the loop up. */
+ * listened to for answers: it and nothing else, or at most what wakes the loop up. Most
+ * of what a window server is sent has no answer, so there only it and nothing else. */
 bool hangs_awaits_answer(const struct finder *f, const struct wait *w)
 {
 	if (w->kind == WAIT_KIND_read && scene_is_pipe(w->object))
@@ -209,7 +210,7 @@ bool hangs_awaits_answer(const struct finder *f, const struct wait *w)
 	if (w->kind == WAIT_KIND_read || (w->kind == WAIT_KIND_poll && w->argument <= 1))
 		return hangs_role_in(f, w) == END_CLIENT || hangs_asked_there(f, w) ||
 		       (hangs_role_in(f, w) == END_UNKNOWN && woke_who_answered(f, w));
-	return w->kind == WAIT_KIND_poll && w->argument == 2 && hangs_asked_there(f, w) &&
+	return w->kind == WAIT_KIND_poll && w->argument == 2 && hangs_asked_there(f, w) && !hangs_is_window_server(f, w->detail) &&
 	       !(hangs_place_of(f, w) && hangs_place_of(f, w)->open_to_all);
 }
 
@@ -241,10 +242,14 @@ bool hangs_rests_at(const struct finder *f, const struct wait *w)
 		return false;
 	if (w->kind == WAIT_KIND_epoll && epoll_visits(f) >= REST_VISITS)
 		return true; /* nobody makes an epoll set for one answer */
-	for (size_t i = 0; i < f->places.length; i++)
-		if (f->places.items[i].visits >= REST_VISITS && listens(f->places.items[i].kind) &&
-		    f->places.items[i].depth && f->places.items[i].depth < outermost)
-			outermost = f->places.items[i].depth;
+	for (size_t i = 0; i < f->places.length; i++) {
+		const struct place *other = &f->places.items[i];
+
+		/* Where it waits for answers it does not rest, however often. */
+		if (other->visits >= REST_VISITS && listens(other->kind) && other->depth && other->depth < outermost &&
+		    !hangs_awaits_answer(f, &f->scene->waits[other->wait]))
+			outermost = other->depth;
+	}
 	if (p->visits < REST_VISITS && (outermost == UINT32_MAX || !p->depth ||
 					 (p->kind != WAIT_KIND_poll && p->kind != WAIT_KIND_epoll)))
 		return false;

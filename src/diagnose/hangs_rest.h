@@ -19,6 +19,7 @@ struct place {
 	uint8_t kind;
 	bool own_times;            /* its limits are when the thread has something to do by itself */
 	bool open_to_all;          /* other programs than the one asked were listened to there */
+	uint32_t wait;             /* one of the waits there */
 };
 
 struct finder {
