@@ -232,9 +232,9 @@ static bool is_datagram(uint64_t object)
 }
 
 /* Waits in which a thread may await an answer. Threads other than a process's
- * first wait on futexes mostly for new work; what they are late with shows in
- * those that wait for them. A thread that listens to several things and sets no
- * limit waits for work. */
+ * first wait on futexes, and on eventfds without a limit, mostly for new work; what
+ * they are late with shows in those that wait for them. A thread that listens to
+ * several things and sets no limit waits for work. */
 static bool may_ask(const struct finder *f, const struct wait *w)
 {
 	const struct thread *t = &f->scene->tables->threads[w->thread];
@@ -254,7 +254,8 @@ static bool may_ask(const struct finder *f, const struct wait *w)
 	case WAIT_KIND_queue:
 		role = hangs_role_in(f, w);
 		if (!w->timeout_ns && ((w->kind == WAIT_KIND_poll && w->argument > 2) ||
-				       (t->tid != t->pid && (w->kind == WAIT_KIND_epoll || w->argument > 1))))
+				       (t->tid != t->pid && (w->kind == WAIT_KIND_epoll || w->argument > 1 ||
+							     object_kind(object) == OBJECT_KIND_eventfd))))
 			return false;
 		if (scene_is_pipe(w->object))
 			return hangs_awaits_answer(f, w);

@@ -91,12 +91,17 @@ static bool is_pending_since(struct finder *f, const struct episode *e, uint64_t
 	return pending;
 }
 
-/* When the thread last woke another process before the wait; 0 never. */
-static uint64_t last_outward_wake(const struct scene *scene, const struct episode *e)
+/* When the thread last woke, before the wait, another process, or the thread of its own
+ * that carries its requests and ended the wait; 0 never. */
+static uint64_t last_request_wake(const struct scene *scene, const struct episode *e, bool outside)
 {
-	for (uint32_t i = scene_wakes_from(scene, e->thread, e->start_ns); i-- > scene->threads[e->thread].wake; )
-		if (!scene_same_process(scene, scene->wakes[i].target, e->thread) && !scene_is_system(scene, scene->wakes[i].target))
+	for (uint32_t i = scene_wakes_from(scene, e->thread, e->start_ns); i-- > scene->threads[e->thread].wake; ) {
+		uint32_t target = scene->wakes[i].target;
+
+		if (outside ? !scene_same_process(scene, target, e->thread) && !scene_is_system(scene, target)
+			    : target == scene->waits[e->last].waker && scene_same_process(scene, target, e->thread))
 			return scene->wakes[i].time;
+	}
 	return 0;
 }
 
@@ -105,7 +110,7 @@ bool hangs_is_pending(struct finder *f, const struct episode *e, uint64_t *ret_a
 	const struct wait *w = &f->scene->waits[e->last];
 	bool outside = is_socket(w->object) || is_socket(w->detail); /* the answer comes from another process */
 	const struct place *place = hangs_place_of(f, w);
-	uint64_t outward;
+	uint64_t latest;
 	bool pending, ended_by_one;
 
 	*ret_awaits = 0;
@@ -113,10 +118,10 @@ bool hangs_is_pending(struct finder *f, const struct episode *e, uint64_t *ret_a
 	pending = is_pending_since(f, e, *ret_asked_ns, outside, ret_awaits, &ended_by_one);
 	/* Of many short exchanges in a row the last one counts: those asked had been at
 	 * rest again between them. */
-	outward = !pending && outside ? last_outward_wake(f->scene, e) : 0;
-	if (outward > *ret_asked_ns) {
+	latest = pending ? 0 : last_request_wake(f->scene, e, outside);
+	if (latest > *ret_asked_ns) {
 		*ret_awaits = 0;
-		pending = is_pending_since(f, e, outward, outside, ret_awaits, &ended_by_one);
+		pending = is_pending_since(f, e, latest, outside, ret_awaits, &ended_by_one);
 	}
 	/* A limit of a second and more that ran out, behind a request to another
 	 * process: nobody answered, though all look at rest. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #define LOOKS_UP 20                /* so often meanwhile: it is not stuck, it keeps watch */
+#define WATCH_NS 45000000ull       /* more often than that no program looks up for what it needs itself */
 #define STOPPED_ALONE_WEIGHT 150   /* nobody is seen to wait for it: it is itself what hung */
 
 const char hang_unread[] = "it computes and leaves what it was sent unread";
@@ -104,9 +105,18 @@ size_t hangs_join_work(struct hang *hangs, size_t count)
 	return kept;
 }
 
+/* It waits for an event loop's turn to end and keeps looking up, or looks up all the time
+ * while what it sent is left unread. */
+static bool only_watches(const struct hang *waits, const struct hang *works)
+{
+	if (waits->slices < LOOKS_UP)
+		return false;
+	return works->reason == hang_turn ||
+	       (works->reason == hang_unread && (waits->end_ns - waits->start_ns) / waits->slices < WATCH_NS);
+}
+
 /* Who waits for a thread that works is stuck because of it, and the work may be no
- * hang for anybody else: the one that waits comes first. But who keeps looking up while
- * it waits for an event loop's turn to end only watches what is stuck. */
+ * hang for anybody else: the one that waits comes first. But who only watches is not stuck. */
 static void prefer_who_waits(struct hang *hangs, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -121,7 +131,7 @@ static void prefer_who_waits(struct hang *hangs, size_t count)
 
 			if (works->thread != waits->awaits || !is_work(works) || to < from || (to - from) * 2 < length)
 				continue;
-			if (waits->slices >= LOOKS_UP && works->reason == hang_turn) {
+			if (only_watches(waits, works)) {
 				if (severity <= (double)length * waits->weight)
 					waits->weight = (uint32_t)(severity * 0.99 / (double)length);
 				break;

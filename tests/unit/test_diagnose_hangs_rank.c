@@ -47,11 +47,28 @@ static void test_who_keeps_looking_up_only_watches(void **state)
 	assert_int_equal(hangs[0].thread, 2);
 }
 
+static void test_who_looks_up_all_the_time_watches_what_is_unread(void **state)
+{
+	struct hang hangs[2];
+
+	(void)state;
+	two(hangs, 300);
+	hangs[0].reason = hang_unread;
+	hangs_rank(hangs, 2);
+	assert_int_equal(hangs[0].thread, 1);
+	/* as a window does that asks another for what was copied there */
+	two(hangs, 100);
+	hangs[0].reason = hang_unread;
+	hangs_rank(hangs, 2);
+	assert_int_equal(hangs[0].thread, 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_who_waits_comes_first),
 		cmocka_unit_test(test_who_keeps_looking_up_only_watches),
+		cmocka_unit_test(test_who_looks_up_all_the_time_watches_what_is_unread),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
