@@ -399,14 +399,16 @@ static bool sender_sleeps(const struct finder *f, const struct wait *w, uint64_t
 }
 
 /* An answer that comes in drops: short waits in a row on one connection, with next to
- * nothing between them. A long download looks the same, and so do the events of a window:
- * a person must ask, or the one that sends be seen to sleep between the drops. */
+ * nothing between them. A long download looks the same, and so do the events of a window,
+ * and what comes through a pipe may be work: a person must ask, or the one that sends be
+ * seen to sleep between the drops. */
 static void find_drips(struct finder *f)
 {
 	const struct scene_thread *t = &f->scene->threads[f->thread];
 	const struct thread *about = &f->scene->tables->threads[f->thread];
 	const struct wait *first = NULL;
 	uint64_t begin = 0, end = 0;
+	bool piped;
 
 	if (about->tid != about->pid || (f->options->pid && hangs_has_windows(f)))
 		return;
@@ -419,7 +421,8 @@ static void find_drips(struct finder *f)
 			end = e->end_ns;
 			continue;
 		}
-		if (first && end - begin >= hangs_threshold(f, HANGS_BUSY_NS) && hangs_role_in(f, first) == END_CLIENT &&
+		piped = first && f->options->pid && scene_is_pipe(first->kind == WAIT_KIND_poll ? first->detail : first->object);
+		if (first && end - begin >= hangs_threshold(f, HANGS_BUSY_NS) && (piped || hangs_role_in(f, first) == END_CLIENT) &&
 		    (f->options->pid || sender_sleeps(f, first, begin, end)))
 			offer(f, begin, end, 40, "it waited for long, in short pieces");
 		first = w && (w->kind == WAIT_KIND_read || w->kind == WAIT_KIND_poll) ? w : NULL;
