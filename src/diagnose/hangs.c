@@ -98,10 +98,10 @@ static void judge_silence(struct finder *f, uint64_t from, uint64_t to, uint32_t
 
 static bool is_sign(const struct scene *scene, const struct wake *k)
 {
-	return k->waker != k->target && !scene_is_system(scene, k->target);
+	return !scene_same_process(scene, k->waker, k->target) && !scene_is_system(scene, k->target);
 }
 
-/* Wake-ups of others and messages are signs of life; between them is silence. Signs
+/* Wake-ups of other processes and messages are signs of life; between them is silence. Signs
  * are many, so each step goes to the last one that comes before a silence would be
  * long. */
 static void find_silences(struct finder *f, uint64_t from, uint64_t to, uint32_t weight)
