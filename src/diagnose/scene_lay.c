@@ -13,6 +13,7 @@
 
 #define LOST_CONFIDENCE 60     /* of a wake-up around which events were lost */
 #define WORKERS 2
+#define MAX_FRAMES 256
 #define SMALL_SCENE 20000      /* waits; below, a worker costs more than it brings */
 
 struct worker {
@@ -27,17 +28,46 @@ struct layout {
 	struct wait *waits;
 	size_t *first_span;        /* by thread: place in its worker's spans */
 	uint8_t *worker_of;
+	uint64_t *places;          /* of stacks, by node */
 	atomic_uint next;          /* thread to be taken up */
 	struct worker workers[WORKERS];
 };
 
 /* ---- waits ---- */
 
+/* What each stack is, by its frames: one that was taken before its program's tables
+ * were read and unwound later has another number than the same stack of later on. */
+static uint64_t *stack_places(const struct tables *tables)
+{
+	uint64_t *places = mem_zalloc(arena_array_bytes(sizeof(*places), tables->frame_count + 1));
+	uint32_t path[MAX_FRAMES];
+
+	for (uint32_t i = 1; i < tables->frame_count; i++) {
+		unsigned depth = 0;
+		uint64_t place = 0;
+
+		for (uint32_t node = i; node && node < tables->frame_count && depth < MAX_FRAMES; node = tables->frames[node].parent) {
+			place = places[node];
+			if (place)
+				break;
+			path[depth++] = node;
+		}
+		while (depth) {
+			const struct frame *frame = &tables->frames[path[--depth]];
+
+			place = hash_u64(place ^ hash_u64(frame->address ^ (uint64_t)frame->module << 48)) | 1;
+			places[path[depth]] = frame->address ? place : path[depth];
+		}
+	}
+	return places;
+}
+
 /* Places in the program are told apart by the user stack where there is one,
  * else by the call and what it works on. */
-static uint64_t site_of(const struct wait *w)
+static uint64_t site_of(const struct layout *l, const struct wait *w)
 {
-	uint64_t site = hash_u64((uint64_t)w->syscall << 40 | (uint64_t)w->kind << 32 | w->ustack);
+	uint64_t stack = w->ustack < l->scene->tables->frame_count ? l->places[w->ustack] : w->ustack;
+	uint64_t site = hash_u64((uint64_t)w->syscall << 40 ^ (uint64_t)w->kind << 32 ^ stack);
 
 	if (w->ustack)
 		return site;
@@ -164,7 +194,7 @@ static void lay_waits(struct layout *l, uint32_t thread)
 			found++;
 		for (; found < gathered->found.length && gathered->found.items[found].time <= w->end_ns; found++)
 			add_found(scene, w, &gathered->found.items[found].said, gathered->found.items[found].time);
-		w->site = site_of(w);
+		w->site = site_of(l, w);
 	}
 	t->wait_count = (uint32_t)(w - (l->waits + t->wait));
 }
@@ -346,6 +376,7 @@ void scene_lay(struct scene *scene)
 	l.waits[0] = (struct wait){ 0 };
 	l.first_span = mem_zalloc(arena_array_bytes(sizeof(*l.first_span), scene->thread_count));
 	l.worker_of = mem_zalloc(scene->thread_count + 1);
+	l.places = stack_places(scene->tables);
 	for (unsigned i = 0; i < WORKERS; i++)
 		l.workers[i].layout = &l;
 	if (total > SMALL_SCENE)
@@ -364,5 +395,6 @@ void scene_lay(struct scene *scene)
 	}
 	free(l.first_span);
 	free(l.worker_of);
+	free(l.places);
 	lay_wakes(scene);
 }
