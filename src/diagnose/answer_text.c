@@ -34,7 +34,8 @@ const char *answer_quota(struct arena *arena, const struct starved *starved)
 
 	if (!q)
 		return "the control group's processor quota, used up: throttled";
-	return arena_printf(arena, "control group %s, throttled: its processor quota of %s in each %s is used up",
+	return arena_printf(arena, "%scontrol group%s%s, throttled: its processor quota of %s in each %s is used up",
+			    q->path && q->path[0] ? "" : "the ", q->path && q->path[0] ? " " : "",
 			    q->path && q->path[0] ? escaped(arena, q->path) : "",
 			    describe_time(arena, q->quota_ns), describe_time(arena, q->period_ns));
 }

@@ -8,6 +8,7 @@
 #include "base/vec.h"
 
 #define LONG_NS 3000000000ull
+#define MAX_GROUPS 64           /* below one limit */
 
 /* Time by thread, and which threads have any: most of a trace's never do. */
 struct uses {
@@ -73,6 +74,12 @@ static uint32_t biggest(const struct uses *used, uint32_t but, uint64_t *ret_ns)
 	return best;
 }
 
+/* Groups lie in groups: a limit holds for each one of whose threads it once stopped. */
+static bool stopped_there(const struct scene *scene, const struct quota *quota, uint64_t cgroup)
+{
+	return cgroup && (quota->cgroup == cgroup || (quota->thread && scene->tables->threads[quota->thread].cgroup == cgroup));
+}
+
 /* The limit that holds for the thread's group: the last one known. */
 static const struct quota *quota_of(const struct scene *scene, uint32_t thread)
 {
@@ -82,22 +89,44 @@ static const struct quota *quota_of(const struct scene *scene, uint32_t thread)
 	for (uint32_t i = 0; i < scene->quota_count; i++) {
 		const struct quota *q = &scene->quotas[i];
 
-		if ((q->thread == thread && q->cgroup) || (cgroup && q->cgroup == cgroup && q->quota_ns))
+		if ((q->thread == thread && q->cgroup) || (q->quota_ns && stopped_there(scene, q, cgroup)))
 			if (!found || !found->path || q->path)
 				found = q;
 	}
 	return found;
 }
 
+/* The groups for which the limit holds. */
+static unsigned groups_under(const struct scene *scene, const struct quota *quota, uint64_t groups[MAX_GROUPS])
+{
+	unsigned count = 0;
+
+	groups[count++] = quota->cgroup;
+	for (uint32_t i = 0; i < scene->quota_count && count < MAX_GROUPS; i++) {
+		uint64_t cgroup = scene->quotas[i].thread ? scene->tables->threads[scene->quotas[i].thread].cgroup : 0;
+		bool known = !cgroup || scene->quotas[i].cgroup != quota->cgroup;
+
+		for (unsigned j = 0; j < count && !known; j++)
+			known = groups[j] == cgroup;
+		if (!known)
+			groups[count++] = cgroup;
+	}
+	return count;
+}
+
 /* Leaves what the group's threads, and this one, used. */
 static uint64_t group_use(const struct scene *scene, uint32_t thread, const struct quota *quota, struct uses *used)
 {
-	uint64_t sum = 0;
+	uint64_t groups[MAX_GROUPS], sum = 0;
+	unsigned count = groups_under(scene, quota, groups);
 
 	for (size_t i = 0; i < used->threads.length; i++) {
 		uint32_t other = used->threads.items[i];
+		bool inside = other == thread;
 
-		if (scene->tables->threads[other].cgroup != quota->cgroup && other != thread)
+		for (unsigned j = 0; j < count && !inside; j++)
+			inside = scene->tables->threads[other].cgroup == groups[j];
+		if (!inside)
 			used->ns[other] = 0;
 		if (other)
 			sum += used->ns[other];
