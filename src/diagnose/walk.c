@@ -253,6 +253,43 @@ static void walk_timeout(struct walk *walk, const struct episode *episode, uint6
 		emit_wait(walk, episode, from, to, CHARGE_MISSING, came);
 }
 
+/* A kernel worker does one piece of work after the other, each for somebody else: before
+ * the piece that ended the wait the time is that one's who set it to work. 0 nobody. */
+static uint32_t set_to_work_by(const struct walk *walk, uint32_t worker, uint64_t time, const struct wait **ret_wait)
+{
+	const struct scene *scene = walk->scene;
+
+	if (!(scene->tables->threads[worker].flags & TASK_FLAGS_kernel_thread))
+		return 0;
+	for (uint32_t i = scene_waits_from(scene, worker, time); i-- > scene->threads[worker].wait; ) {
+		const struct wait *w = &scene->waits[i];
+
+		if (w->kind != WAIT_KIND_worker)
+			continue;
+		*ret_wait = w;
+		return w->end == WAIT_END_THREAD && !scene_is_system(scene, w->waker) && !walk_on_stack(walk, w->waker) ? w->waker : 0;
+	}
+	return 0;
+}
+
+static void walk_waker(struct walk *walk, const struct episode *episode, uint64_t from, uint64_t to, uint32_t came)
+{
+	const struct wait *last = &walk->scene->waits[episode->last], *idle;
+	uint32_t step = take_step(walk, came, last->waker, (uint32_t)(episode - walk->scene->episodes) + 1, LINK_WAKE, last->confidence,
+				  last->end_event, from);
+	uint32_t by = set_to_work_by(walk, last->waker, last->end_ns, &idle);
+
+	if (by && idle->end_ns > from) {
+		uint64_t begin = idle->end_ns < to ? idle->end_ns : to;
+
+		walk_to(walk, episode, by, from, begin, came,
+			take_step(walk, step, by, idle->episode + 1, LINK_WAKE, idle->confidence, idle->end_event, from));
+		from = begin;
+	}
+	if (from < to)
+		walk_to(walk, episode, last->waker, from, to, came, step);
+}
+
 /* `until` is when its thread did what the one before it waited for. */
 static void walk_wait(struct walk *walk, const struct episode *episode, uint64_t from, uint64_t to, uint64_t until, uint32_t came)
 {
@@ -279,9 +316,7 @@ static void walk_wait(struct walk *walk, const struct episode *episode, uint64_t
 				emit_wait(walk, episode, from, to, CHARGE_MISSING, came);
 			return;
 		}
-		walk_to(walk, episode, last->waker, from, to, came,
-			take_step(walk, came, last->waker, (uint32_t)(episode - walk->scene->episodes) + 1, LINK_WAKE, last->confidence,
-				  last->end_event, from));
+		walk_waker(walk, episode, from, to, came);
 		return;
 	case WAIT_END_SOURCE:
 		/* A packet that was sent again by a timer, or taken by a kernel thread, may
