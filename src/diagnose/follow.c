@@ -199,6 +199,25 @@ static bool sent_on_later(const struct follower *f, uint32_t parent)
 	return false;
 }
 
+/* What goes out on a connection that the thread itself accepted is an answer: nobody owes
+ * it anything for that. Those in between pass on on such connections, too. */
+static bool is_answer(const struct follower *f, uint32_t at, const struct message *m)
+{
+	return !at && !(m->flags & MESSAGE_FLAGS_receive) && ends_role(f->ends, m->object) == END_SERVER;
+}
+
+static bool wakes_by_answer(const struct follower *f, uint32_t at, const struct wake *k)
+{
+	const struct scene_thread *t = &f->scene->threads[k->waker];
+	uint32_t i = scene_messages_from(f->scene, k->waker, k->time);
+	struct message m;
+
+	if (at || i >= t->messages.count)
+		return false;
+	m = scene_message(f->scene, t->messages.items[i]);
+	return m.start_ns <= k->time && is_answer(f, at, &m);
+}
+
 static void follow_messages(struct follower *f, uint32_t at, uint64_t from, uint64_t to)
 {
 	const struct scene_thread *t = &f->scene->threads[f->trails->items[at].thread];
@@ -210,7 +229,7 @@ static void follow_messages(struct follower *f, uint32_t at, uint64_t from, uint
 
 		if (m.start_ns > to)
 			break;
-		if (m.flags & MESSAGE_FLAGS_receive || !message_sent(&m) || m.start_ns < from)
+		if (m.flags & MESSAGE_FLAGS_receive || !message_sent(&m) || m.start_ns < from || is_answer(f, at, &m))
 			continue;
 		reader = reader_of(f, &m, &read_ns, &event);
 		if (!reader || reader == f->trails->items[at].thread)
@@ -248,7 +267,7 @@ static void follow_wakes(struct follower *f, uint32_t at, uint64_t from, uint64_
 
 		if (k->time > to)
 			break;
-		if (k->target != thread && !reached(f, k->target) && !waited_for_end(f->scene, k))
+		if (k->target != thread && !reached(f, k->target) && !waited_for_end(f->scene, k) && !wakes_by_answer(f, at, k))
 			reach(f, at, k->target, k->time, k->number, TRAIL_RELAY, LINK_ACTIVITY, 75, 0);
 	}
 }

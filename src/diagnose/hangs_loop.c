@@ -90,6 +90,22 @@ bool hangs_spins_for_load(const struct finder *f, uint64_t from, uint64_t to)
 	return !starved_is(&starved, f->scene, times.ns[SPAN_RUNNING]);
 }
 
+/* A signal, not what it looked for, ended the sleep behind the last. */
+static bool broken_off(const struct scene *scene, const struct retries *r)
+{
+	const struct wait *last = &scene->waits[r->last];
+
+	for (uint32_t i = r->last + 1; i < scene_waits_end(scene, last->thread); i++) {
+		const struct wait *w = &scene->waits[i];
+
+		if (w->start_ns > r->end_ns + LOOK_NS)
+			break;
+		if (w->kind == WAIT_KIND_sleep && w->site == last->site)
+			return w->cause == WAKE_CAUSE_signal || scene_ended_by_signal(scene, w);
+	}
+	return false;
+}
+
 bool hangs_retries(const struct finder *f, uint32_t sleep, struct retries *ret_retries)
 {
 	const struct scene *scene = f->scene;
@@ -101,6 +117,8 @@ bool hangs_retries(const struct finder *f, uint32_t sleep, struct retries *ret_r
 		return false;
 	/* Whoever is killed, or still at it, may do nothing else by design. */
 	if (ret_retries->end_ns + STRANGER_NS / 10 >= scene->end_ns && t->end_ns > scene->end_ns)
+		return false;
+	if (broken_off(scene, ret_retries))
 		return false;
 	return f->options->pid || loop_retry_partner(scene, ret_retries, &lockstep);
 }
