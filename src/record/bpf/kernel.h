@@ -39,6 +39,10 @@ enum special_kfunc_type { KF_bpf_rdonly_cast };
  * the compiler checks a copy, of which older verifiers learn nothing about the value. */
 #define KEEP_LIMITS(value) __asm__ volatile("" : "+r"(value))
 
+/* Of two ways to a value the compiler makes one load behind both, from an address that
+ * both compute: three times the instructions of the load alone. */
+#define KEEP_APART(value) __asm__ volatile("" : "+r"(value))
+
 #define GET(pointer, member) \
 	({ \
 		typeof(pointer) get_from = (pointer); \
@@ -48,9 +52,11 @@ enum special_kfunc_type { KF_bpf_rdonly_cast };
 		} else if (KERNEL_DIRECT) { \
 			typeof(pointer) get_direct = bpf_rdonly_cast(get_from, bpf_core_type_id_kernel(typeof(*get_from))); \
 			get_value = get_direct->member; \
+			KEEP_APART(get_value); \
 		} else { \
-			get_value = 0; \
-			bpf_core_read(&get_value, sizeof(get_value), &get_from->member); \
+			typeof(get_from->member) get_read = 0; \
+			bpf_core_read(&get_read, sizeof(get_read), &get_from->member); \
+			get_value = get_read; \
 		} \
 		get_value; \
 	})
@@ -85,12 +91,16 @@ struct timespec64 {
  * verifier, which lets it be hashed and compared; GET makes it a pointer again. */
 static __always_inline u64 kernel_word(const void *address)
 {
-	u64 value = 0;
+	u64 value;
 	if (KERNEL_DIRECT) {
 		const struct timespec64 *word = bpf_rdonly_cast(address, bpf_core_type_id_kernel(struct timespec64));
-		return word->tv_sec;
+		value = word->tv_sec;
+		KEEP_APART(value);
+	} else {
+		u64 read = 0;
+		bpf_probe_read_kernel(&read, sizeof(read), address);
+		value = read;
 	}
-	bpf_probe_read_kernel(&value, sizeof(value), address);
 	return value;
 }
 
