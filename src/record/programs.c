@@ -138,6 +138,9 @@ static int share_maps(const struct programs *programs, struct bpf_object *object
 			r = bpf_map__set_value_size(map, (uint32_t)(RING_DATA + options->config.ring_bytes + RING_SLACK));
 			if (!r)
 				r = bpf_map__set_max_entries(map, options->cpus);
+		} else if (!strcmp(bpf_map__name(map), "cache")) {
+			/* so many for each processor */
+			r = bpf_map__set_max_entries(map, bpf_map__max_entries(map) * options->cpus);
 		}
 		if (r)
 			return r;

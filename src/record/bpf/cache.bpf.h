@@ -15,8 +15,15 @@
 #define CACHE_ENTRIES 1024u
 #define SOCKET_ESTABLISHED 1
 
+/* Of a file, what tells it from others at the same address. */
+struct cache_key {
+	u64 file, operations;
+	u64 inside;             /* of its private data and its inode's number */
+};
+
+/* A line of the processor's cache. */
 struct cached {
-	u64 file, private, operations, inode;
+	struct cache_key key;
 	u64 number;
 	u64 channels[2];        /* OBJECT_SENDS, OBJECT_RECEIVES */
 	struct sock *sk;
@@ -25,10 +32,12 @@ struct cached {
 	u8 state;
 	u8 reserved[2];
 };
+_Static_assert(sizeof(struct cached) == 64, "an entry is a line of the processor's cache");
 
 struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, CACHE_ENTRIES);
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, CACHE_ENTRIES); /* the loader makes it as many for each processor */
+	__uint(map_flags, BPF_F_MMAPABLE);  /* for its alignment */
 	__type(key, u32);
 	__type(value, struct cached);
 } cache SEC(".maps");
@@ -57,7 +66,7 @@ __noinline int cache_fill(u64 file, struct cached *entry)
 	if (!entry)
 		return 0;
 	object_find_rest(&at);
-	entry->file = 0;
+	entry->key.file = 0;
 	entry->number = at.number;
 	entry->channels[OBJECT_SENDS] = object_channel(&at, OBJECT_SENDS);
 	entry->channels[OBJECT_RECEIVES] = object_channel(&at, OBJECT_RECEIVES);
@@ -68,26 +77,49 @@ __noinline int cache_fill(u64 file, struct cached *entry)
 	return cache_keeps(&at);
 }
 
+static __always_inline bool cache_read(struct cache_key *key, struct file *file)
+{
+	u64 private, inode_number;
+
+	if (KERNEL_DIRECT) {
+		struct file *direct = bpf_rdonly_cast(file, bpf_core_type_id_kernel(struct file));
+		struct inode *inode = direct->f_inode;
+		if (!inode)
+			return false;
+		private = (u64)direct->private_data;
+		key->operations = (u64)direct->f_op;
+		inode_number = inode->i_ino;
+	} else {
+		struct inode *inode = GET(file, f_inode);
+		if (!inode)
+			return false;
+		private = (u64)GET(file, private_data);
+		key->operations = (u64)GET(file, f_op);
+		inode_number = GET(inode, i_ino);
+	}
+	key->file = (u64)file;
+	key->inside = private ^ inode_number * 0x9e3779b97f4a7c15ull;
+	return true;
+}
+
 /* What is behind the file; never NULL but where there is no file. Valid until
  * the next call. */
 static __always_inline struct cached *cache_find(struct file *file)
 {
+	struct cache_key key;
+
 	if (!file)
 		return NULL;
-	u32 at = (u32)((u64)file >> 6 ^ (u64)file >> 16) & (CACHE_ENTRIES - 1);
+	u32 at = (((u64)file >> 6 ^ (u64)file >> 16) & (CACHE_ENTRIES - 1)) + bpf_get_smp_processor_id() * CACHE_ENTRIES;
 	struct cached *entry = bpf_map_lookup_elem(&cache, &at);
-	struct inode *inode = GET(file, f_inode);
-	if (!entry || !inode)
+	if (!entry || !cache_read(&key, file))
 		return NULL;
-	u64 private = (u64)GET(file, private_data), operations = (u64)GET(file, f_op), number = GET(inode, i_ino);
-	if (entry->file == (u64)file && entry->private == private && entry->operations == operations &&
-	    entry->inode == number)
+	if (entry->key.file == key.file && entry->key.inside == key.inside && entry->key.operations == key.operations)
 		return entry;
 	if (cache_fill((u64)file, entry)) {
-		entry->file = (u64)file;
-		entry->private = private;
-		entry->operations = operations;
-		entry->inode = number;
+		entry->key.operations = key.operations;
+		entry->key.inside = key.inside;
+		entry->key.file = key.file;
 	}
 	return entry;
 }

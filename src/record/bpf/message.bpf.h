@@ -15,9 +15,9 @@
 #define MSG_DONTWAIT_BIT 0x40u
 
 /* A system call that ends just now. */
+#define ENDED_ARGUMENTS 8u /* six, and 0 for none; a power of two */
 struct ended {
-	struct pt_regs *registers;
-	struct task_struct *task;
+	u64 arguments[ENDED_ARGUMENTS];
 	u64 now, duration_ns;
 	long result;
 	u32 tid;

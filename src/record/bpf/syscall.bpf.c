@@ -23,12 +23,7 @@ struct slot {
 	u32 number;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, SLOTS);
-	__type(key, u32);
-	__type(value, struct slot);
-} slots SEC(".maps");
+static struct slot slots[SLOTS];
 
 enum {
 	FULL_plain, FULL_fd, FULL_fd4, FULL_futex, FULL_creates, FULL_pipe, FULL_socketpair,
@@ -72,19 +67,18 @@ SEC("tp_btf/sys_enter")
 int BPF_PROG(full_enter, struct pt_regs *registers, long number)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task_btf();
-	u32 tid = task->pid, at = tid & (SLOTS - 1);
-	struct slot *slot = bpf_map_lookup_elem(&slots, &at);
-	if (!slot)
-		return 0;
+	u32 tid = task->pid;
+	struct slot *slot = &slots[tid & (SLOTS - 1)];
 	slot->tid = tid;
 	slot->number = number;
 	slot->start_ns = bpf_ktime_get_ns();
 	return 0;
 }
 
-static __always_inline u64 full_argument(struct pt_regs *registers, u8 n)
+/* The nth argument; 0 where n says none. */
+static __always_inline u64 full_argument(const struct ended *call, u32 n)
 {
-	return n < 6 ? call_argument(registers, n) : 0;
+	return call->arguments[n & (ENDED_ARGUMENTS - 1)];
 }
 
 /* The user's stack, if stacks of one of these uses are on; of what is outside of
@@ -158,7 +152,7 @@ __noinline int full_end(const struct ended *call, int fd, u8 flags)
 	if (!call)
 		return false;
 	m.bytes = call->result;
-	if (!object_find(&at, object_file(call->task, fd)) || !message_carries(&at))
+	if (!object_find(&at, object_file_here(fd)) || !message_carries(&at))
 		return false;
 	message_emit(call, &at, &m);
 	return true;
@@ -174,7 +168,7 @@ static __always_inline int full_between(const struct ended *call, int in, int ou
 	if (sent && received)
 		return 0;
 	/* the other end's record, which is the call's own */
-	object_find(&at, object_file(call->task, received ? out : in));
+	object_find(&at, object_file_here(received ? out : in));
 	return full_record(call, at.number, (u32)in | (u64)(u32)out << 32, bytes);
 }
 
@@ -250,11 +244,11 @@ __noinline int full_messages(const struct ended *call, u8 flags)
 	struct message m = { .argument = 1 };
 	struct object_at at;
 
-	if (!call || !object_find(&at, object_file(call->task, call_argument(call->registers, 0))))
+	if (!call || !object_find(&at, object_file_here(call->arguments[0])))
 		return 0;
-	u64 array = call_argument(call->registers, 1);
+	u64 array = call->arguments[1];
 	int count = call->result;
-	flags |= full_flags(call_argument(call->registers, 3));
+	flags |= full_flags(call->arguments[3]);
 	m.flags = flags;
 	if (count <= 0)
 		return message_emit(call, &at, &m);
@@ -296,7 +290,7 @@ __noinline int full_connection(const struct ended *call, int fd, bool accepts)
 
 	if (!call)
 		return 0;
-	if (!object_find(&at, object_file(call->task, fd)) || !at.sk)
+	if (!object_find(&at, object_file_here(fd)) || !at.sk)
 		return full_record(call, at.number, (u32)fd, 0);
 	if (at.kind != OBJECT_KIND_tcp && at.kind != OBJECT_KIND_unix_stream && at.kind != OBJECT_KIND_unix_seqpacket)
 		return full_record(call, at.number, (u32)fd, 0);
@@ -304,7 +298,7 @@ __noinline int full_connection(const struct ended *call, int fd, bool accepts)
 		m.kind = MESSAGE_KIND_accept;
 		m.flags = MESSAGE_FLAGS_receive;
 		m.channel = object_listener(&at);
-		if (call->result >= 0 && object_find(&made, object_file(call->task, call->result)))
+		if (call->result >= 0 && object_find(&made, object_file_here(call->result)))
 			return message_emit(call, &made, &m);
 	} else {
 		m.kind = MESSAGE_KIND_connect;
@@ -323,8 +317,8 @@ __noinline int full_pair(const struct ended *call, u64 address)
 	if (!call)
 		return 0;
 	if (!call->result && !bpf_probe_read_user(fds, sizeof(fds), (void *)address)) {
-		object_find(&first, object_file(call->task, fds[0]));
-		object_find(&second, object_file(call->task, fds[1]));
+		object_find(&first, object_file_here(fds[0]));
+		object_find(&second, object_file_here(fds[1]));
 	}
 	return full_record(call, first.number, (u32)fds[0] | (u64)(u32)fds[1] << 32, second.number);
 }
@@ -335,22 +329,21 @@ __noinline int full_queue_call(const struct ended *call, u8 class)
 
 	if (!call)
 		return 0;
-	struct pt_regs *registers = call->registers;
-	int id = call_argument(registers, 0);
+	int id = call->arguments[0];
 	if (class == FULL_semaphore) {
 		short operation[3] = { 0 };
-		bpf_probe_read_user(operation, sizeof(operation), (void *)call_argument(registers, 1));
+		bpf_probe_read_user(operation, sizeof(operation), (void *)call->arguments[1]);
 		return full_queue(call, object_of_ipc(OBJECT_KIND_semaphore, id), 0,
 				  operation[1] > 0 ? 0 : MESSAGE_FLAGS_receive);
 	}
 	bool receives = class == FULL_queue_receive || class == FULL_mq_receive;
-	long bytes = call->result < 0 ? 0 : receives ? call->result : (long)call_argument(registers, 2);
+	long bytes = call->result < 0 ? 0 : receives ? call->result : (long)call->arguments[2];
 	u8 flags = receives ? MESSAGE_FLAGS_receive : 0;
 	if (call->result == ERROR_WOULD_BLOCK)
 		flags |= MESSAGE_FLAGS_would_block;
 	if (class == FULL_queue_send || class == FULL_queue_receive)
 		return full_queue(call, object_of_ipc(OBJECT_KIND_queue, id), bytes, flags);
-	object_find(&at, object_file(call->task, id));
+	object_find(&at, object_file_here(id));
 	return full_queue(call, at.number, bytes, flags);
 }
 
@@ -358,16 +351,15 @@ __noinline int full_two_ended(const struct ended *call, u8 class)
 {
 	if (!call)
 		return 0;
-	struct pt_regs *registers = call->registers;
-	int first = call_argument(registers, 0), second = call_argument(registers, 1);
+	int first = call->arguments[0], second = call->arguments[1];
 	switch (class) {
 	case FULL_splice:
 	case FULL_copy:
-		return full_between(call, first, call_argument(registers, 2), 0, call_argument(registers, 4));
+		return full_between(call, first, call->arguments[2], 0, call->arguments[4]);
 	case FULL_tee:
-		return full_between(call, first, second, MESSAGE_FLAGS_peek, call_argument(registers, 2));
+		return full_between(call, first, second, MESSAGE_FLAGS_peek, call->arguments[2]);
 	default:
-		return full_between(call, second, first, 0, call_argument(registers, 3));
+		return full_between(call, second, first, 0, call->arguments[3]);
 	}
 }
 
@@ -379,23 +371,22 @@ __noinline int full_named(const struct ended *call, u8 class)
 
 	if (!call)
 		return 0;
-	struct pt_regs *registers = call->registers;
-	if (!object_find(&at, object_file(call->task, call_argument(registers, 0))))
+	if (!object_find(&at, object_file_here(call->arguments[0])))
 		return 0;
 	m.bytes = call->result;
-	m.argument = call_argument(registers, 0);
+	m.argument = call->arguments[0];
 	switch (class) {
 	case FULL_sendto:
-		m.flags = full_flags(call_argument(registers, 3));
-		if (call->result >= 0 && call_argument(registers, 4))
-			m.channel = message_named(&at, call_argument(registers, 4), call_argument(registers, 5));
+		m.flags = full_flags(call->arguments[3]);
+		if (call->result >= 0 && call->arguments[4])
+			m.channel = message_named(&at, call->arguments[4], call->arguments[5]);
 		return message_emit(call, &at, &m);
 	case FULL_sendmsg:
-		m.flags = full_flags(call_argument(registers, 2));
-		return full_one_message(call, &at, &m, call_argument(registers, 1));
+		m.flags = full_flags(call->arguments[2]);
+		return full_one_message(call, &at, &m, call->arguments[1]);
 	default:
-		m.flags = MESSAGE_FLAGS_receive | full_flags(call_argument(registers, 2));
-		return full_one_message(call, &at, &m, call_argument(registers, 1));
+		m.flags = MESSAGE_FLAGS_receive | full_flags(call->arguments[2]);
+		return full_one_message(call, &at, &m, call->arguments[1]);
 	}
 }
 
@@ -405,23 +396,22 @@ __noinline int full_descriptor(struct ended *call, u8 class, u32 arguments)
 {
 	if (!call)
 		return false;
-	struct pt_regs *registers = call->registers;
-	int fd = call_argument(registers, 0);
-	struct file *file = object_file(call->task, fd);
+	int fd = call->arguments[0];
+	struct file *file = object_file_here(fd);
 	struct cached *found = cache_find(file);
 	struct message m = { .bytes = call->result, .argument = fd };
 
 	call->ustack = full_stack(call, found && class != FULL_fd && message_kinds[found->kind & 31] ? STACKS_MESSAGES
 												     : STACKS_SYSCALLS);
 	if (!found)
-		return full_write(call, 0, fd, full_argument(registers, arguments >> 8));
+		return full_write(call, 0, fd, full_argument(call, arguments >> 8));
 	if (class == FULL_write && found->kind == OBJECT_KIND_file && call->result > 0)
 		watched_change(file, found->number, WATCHED_MODIFY, call->tid, call->now, call->ustack);
 	if (class == FULL_fd && found->kind == OBJECT_KIND_inotify)
 		renamed_learn(file);
 	if (class == FULL_fd || !message_kinds[found->kind & 31])
-		return full_write(call, found->number, full_argument(registers, arguments & 0xff),
-				  full_argument(registers, arguments >> 8));
+		return full_write(call, found->number, full_argument(call, arguments & 0xff),
+				  full_argument(call, arguments >> 8));
 	switch (class) {
 	case FULL_write:
 		break;
@@ -431,19 +421,19 @@ __noinline int full_descriptor(struct ended *call, u8 class, u32 arguments)
 			renamed_learn(file);
 		break;
 	case FULL_recvfrom:
-		m.flags = MESSAGE_FLAGS_receive | full_flags(call_argument(registers, 3));
+		m.flags = MESSAGE_FLAGS_receive | full_flags(call->arguments[3]);
 		break;
 	case FULL_sendto:
-		if (found->kind != OBJECT_KIND_tcp && call_argument(registers, 4))
+		if (found->kind != OBJECT_KIND_tcp && call->arguments[4])
 			return true;
-		m.flags = full_flags(call_argument(registers, 3));
+		m.flags = full_flags(call->arguments[3]);
 		break;
 	case FULL_sendmsg:
 	case FULL_recvmsg:
 		/* what a TCP socket's message header says changes nothing */
 		if (found->kind != OBJECT_KIND_tcp)
 			return true;
-		m.flags = full_flags(call_argument(registers, 2)) | (class == FULL_recvmsg ? MESSAGE_FLAGS_receive : 0);
+		m.flags = full_flags(call->arguments[2]) | (class == FULL_recvmsg ? MESSAGE_FLAGS_receive : 0);
 		break;
 	default:
 		return true;
@@ -457,19 +447,18 @@ __noinline int full_descriptor(struct ended *call, u8 class, u32 arguments)
  * disarmed, 1 not known. */
 static __always_inline u64 full_expiry(const struct ended *call, u8 class)
 {
-	struct pt_regs *registers = call->registers;
-	u64 spec[4] = { 0 }, now = call->now - call->duration_ns, first = call_argument(registers, 0);
+	u64 spec[4] = { 0 }, now = call->now - call->duration_ns, first = call->arguments[0];
 
 	if (class == FULL_itimer && call->number == CALL_ALARM)
 		return first ? now + first * 1000000000ull : 0;
-	if (bpf_probe_read_user(spec, sizeof(spec), (void *)call_argument(registers, class == FULL_itimer ? 1 : 2)))
+	if (bpf_probe_read_user(spec, sizeof(spec), (void *)call->arguments[class == FULL_itimer ? 1 : 2]))
 		return 1;
 	if (class == FULL_itimer)
 		return spec[2] || spec[3] ? now + spec[2] * 1000000000ull + spec[3] * 1000 : 0;
 	u64 expiry = spec[2] * 1000000000ull + spec[3];
 	if (!expiry)
 		return 0;
-	if (!(call_argument(registers, 1) & 1))
+	if (!(call->arguments[1] & 1))
 		return now + expiry;
 	/* absolute: far beyond the time since boot it is the wall clock's */
 	u64 offset = config_realtime_offset();
@@ -484,9 +473,9 @@ __noinline int full_timer(const struct ended *call, u8 class)
 
 	if (!call || !ring)
 		return 0;
-	u64 first = call_argument(call->registers, 0), second = call_argument(call->registers, 1), timer;
+	u64 first = call->arguments[0], second = call->arguments[1], timer;
 	if (class == FULL_timerfd)
-		object_find(&at, object_file(call->task, first));
+		object_find(&at, object_file_here(first));
 	full_record(call, at.number, first, second);
 	/* only the real-time interval timer is a timer of its own */
 	if (call->outside || call->result < 0 || (class == FULL_itimer && call->number != CALL_ALARM && first))
@@ -494,7 +483,7 @@ __noinline int full_timer(const struct ended *call, u8 class)
 	if (class == FULL_timerfd)
 		timer = at.context;
 	else
-		timer = (u64)(u32)GET(call->task, tgid) << 32 | (class == FULL_itimer ? 0xffffffffu : (u32)first);
+		timer = (u64)(u32)bpf_get_current_pid_tgid() >> 32 << 32 | (class == FULL_itimer ? 0xffffffffu : (u32)first);
 	u64 expiry = full_expiry(call, class);
 	if (!expiry) {
 		struct event_timer_cancel *cancel = ring_begin(ring, EVENT_timer_cancel, call->tid, call->now, sizeof(*cancel));
@@ -525,24 +514,23 @@ __noinline int full_special(const struct ended *call, u8 class, u32 arguments)
 
 	if (!call)
 		return 0;
-	struct pt_regs *registers = call->registers;
-	u64 arg0 = full_argument(registers, arguments & 0xff), arg1 = full_argument(registers, arguments >> 8);
+	u64 arg0 = full_argument(call, arguments & 0xff), arg1 = full_argument(call, arguments >> 8);
 	switch (class) {
 	case FULL_fd4:
-		object_find(&at, object_file(call->task, call_argument(registers, 4)));
+		object_find(&at, object_file_here(call->arguments[4]));
 		break;
 	case FULL_creates:
-		if (call->result >= 0 && object_find(&at, object_file(call->task, call->result)) &&
+		if (call->result >= 0 && object_find(&at, object_file_here(call->result)) &&
 		    at.kind == OBJECT_KIND_file && GET(at.file, f_mode) & FILE_CREATED)
 			watched_change(at.file, at.number, WATCHED_CREATE, call->tid, call->now, call->ustack);
 		break;
 	case FULL_futex:
-		at.number = call_futex(call->task, call_argument(registers, 0));
+		at.number = call_futex(bpf_get_current_task_btf(), call->arguments[0]);
 		break;
 	case FULL_pipe:
-		return full_pair(call, call_argument(registers, 0));
+		return full_pair(call, call->arguments[0]);
 	case FULL_socketpair:
-		return full_pair(call, call_argument(registers, 3));
+		return full_pair(call, call->arguments[3]);
 	case FULL_timer:
 	case FULL_timerfd:
 	case FULL_itimer:
@@ -569,30 +557,28 @@ int BPF_PROG(full_exit, struct pt_regs *registers, long result)
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task_btf();
 	if (config_is_own(task->tgid))
 		return 0;
-	u32 tid = task->pid, at = tid & (SLOTS - 1);
-	struct slot *slot = bpf_map_lookup_elem(&slots, &at);
-	if (!slot)
-		return 0;
+	u32 tid = task->pid;
+	const struct slot *slot = &slots[tid & (SLOTS - 1)];
 	/* the registers of sigreturn are the interrupted code's again */
 	u64 number = slot->tid == tid ? slot->number : registers->orig_ax;
 	bool outside = !filter_passes(task);
 	if (outside && (number >= CALL_MAX || !full_reaches_others(full_calls[number].class)))
 		return 0;
 	struct ended call = {
-		.registers = registers, .task = task, .outside = outside,
+		.arguments = { registers->di, registers->si, registers->dx, registers->r10, registers->r8, registers->r9 },
+		.outside = outside,
 		.now = bpf_ktime_get_ns(), .result = result, .tid = tid, .number = SYSCALL_NONE,
 	};
 	if (slot->tid == tid)
 		call.duration_ns = call.now - slot->start_ns;
-	if (number >= CALL_MAX || call_is_32bit(task)) {
-		call.ustack = full_stack(&call, STACKS_SYSCALLS);
-		return full_write(&call, 0, registers->di, registers->si);
+	struct full_call info = { 0 };
+	if (number < CALL_MAX && !call_is_32bit(task)) {
+		call.number = number;
+		info = full_calls[number];
 	}
-	call.number = number;
-	struct full_call info = full_calls[number];
 	if (!info.listed) {
 		call.ustack = full_stack(&call, STACKS_SYSCALLS);
-		return full_write(&call, 0, registers->di, registers->si);
+		return full_write(&call, 0, call.arguments[0], call.arguments[1]);
 	}
 	if (info.class == FULL_fd || (info.class >= FULL_read && info.class <= FULL_recvmmsg)) {
 		if (!full_descriptor(&call, info.class, info.first | info.second << 8))
