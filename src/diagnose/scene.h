@@ -322,6 +322,8 @@ struct scene {
  * then makes them, and the scene owns them; else they must outlive it. */
 int scene_build(const struct trace *trace, const struct tables *tables, struct scene **ret_scene, struct err *err);
 void scene_free(struct scene *scene);
+/* Lets all go but the graph and its tables; only scene_free may follow. */
+void scene_leave_graph(struct scene *scene);
 /* Lays a person's statements over graph and scene, in place of those laid over
  * them before; what only a build of the graph can take in has it built anew.
  * -ENOENT, with the statement in words: it speaks of an event or edge that is not

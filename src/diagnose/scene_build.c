@@ -15,8 +15,8 @@ struct making {
 	const struct trace *trace;
 	struct scene *scene;
 	struct gatherer *gatherer;
-	pthread_t thread, order_thread;
-	bool beside, orders;      /* the threads run */
+	pthread_t thread;
+	bool beside;              /* the thread runs */
 };
 
 static void *take_frequent(void *data)
@@ -62,15 +62,6 @@ static void see(void *data, const struct event *e)
 	gatherer_see(m->gatherer, e);
 }
 
-/* Who took a message is asked for often. */
-static void *order_edges(void *data)
-{
-	struct making *m = data;
-
-	graph_order_edges(m->scene->graph);
-	return NULL;
-}
-
 static int make(struct making *m, const struct tables *tables, struct err *err)
 {
 	struct graph_options options = { .index_later = true, .watch = see, .watch_end = begin_rows, .watch_data = m,
@@ -83,8 +74,6 @@ static int make(struct making *m, const struct tables *tables, struct err *err)
 		begin_rows(m, graph_tables(scene->graph));
 	}
 	if (!r) {
-		m->orders = !graph_stats(scene->graph)->from_index && gatherer_frequent(m->gatherer)->messages.length > MANY_MESSAGES &&
-			    !pthread_create(&m->order_thread, NULL, order_edges, m);
 		scene->owned_tables = graph_take_tables(scene->graph); /* a graph that takes this one's place uses them too */
 		gatherer_give(m->gatherer, scene);
 		scene_lay(scene);
@@ -92,8 +81,6 @@ static int make(struct making *m, const struct tables *tables, struct err *err)
 	end_rows(m);
 	if (!r)
 		scene_join_waits(scene);
-	if (m->orders)
-		pthread_join(m->order_thread, NULL);
 	return r;
 }
 
@@ -123,10 +110,8 @@ int scene_build(const struct trace *trace, const struct tables *tables, struct s
 	return 0;
 }
 
-void scene_free(struct scene *scene)
+void scene_leave_graph(struct scene *scene)
 {
-	if (!scene)
-		return;
 	for (uint32_t i = 0; scene->gathered && i < scene->thread_count; i++) {
 		vec_done(&scene->gathered[i].found);
 		vec_done(&scene->gathered[i].throttlings);
@@ -146,11 +131,19 @@ void scene_free(struct scene *scene)
 		free(scene->cpus[i].blocks);
 		free(scene->cpus[i].shares);
 	}
-	if (scene->graph)
-		graph_free(scene->graph);
-	tables_free(scene->owned_tables);
 	arena_done(&scene->laid);
 	arena_done(&scene->rows_arena);
 	arena_done(&scene->arena);
+	*scene = (struct scene){ .graph = scene->graph, .owned_tables = scene->owned_tables };
+}
+
+void scene_free(struct scene *scene)
+{
+	if (!scene)
+		return;
+	scene_leave_graph(scene);
+	if (scene->graph)
+		graph_free(scene->graph);
+	tables_free(scene->owned_tables);
 	free(scene);
 }

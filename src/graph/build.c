@@ -332,11 +332,6 @@ int graph_build(const struct trace *trace, const struct tables *tables, const st
 	return 0;
 }
 
-void graph_order_edges(const struct graph *graph)
-{
-	store_edge_order(graph, true);
-}
-
 void graph_save_index(struct graph *graph)
 {
 	if (graph->unsaved)

@@ -42,6 +42,7 @@ uint32_t edge_cut(struct builder *b, const struct stored_edge *edge, const struc
 void edge_add(struct builder *b, const struct stored_edge *edge, const struct slot *from, const struct slot *to)
 {
 	struct stored_edge kept = *edge;
+	struct packed_edge packed;
 
 	if (kept.from_row == GRAPH_NONE || kept.to_row == GRAPH_NONE)
 		return;
@@ -54,7 +55,8 @@ void edge_add(struct builder *b, const struct stored_edge *edge, const struct sl
 		b->graph->stats.edges[kept.kind]++;
 	}
 	rule_used(b, kept.rule);
-	*edge_list_add(&b->graph->edges) = edge_pack(&kept);
+	packed = edge_pack(&kept);
+	edge_list_add(&b->graph->edges, &packed);
 }
 
 static uint64_t key_of(const struct rule_end *end, const struct rule_scene *scene)

@@ -79,17 +79,6 @@ static void fill_stored(const struct graph *graph, const struct stored_edge *sto
 	fill_ends(graph, edge, stored->from_row, stored->to_row);
 }
 
-/* First place whose edge leads to (comes from) the row. */
-static size_t lower_bound(const struct graph *graph, bool into, uint32_t row)
-{
-	const uint32_t *order = store_edge_order(graph, !into);
-	const struct packed_edge *edges = graph->edges.items;
-	size_t low = 0, high = graph->edges.length;
-
-	SEARCH(low, high, middle, (into ? edges[order[middle]].to_row : edges[order[middle]].from_row) < row);
-	return low;
-}
-
 static size_t lower_wake(const struct graph *graph, const uint32_t *order, uint32_t count, uint32_t row)
 {
 	size_t low = 0, high = count;
@@ -162,23 +151,21 @@ static bool stored_of(struct graph_edges *walk, struct graph_edge *edge)
 {
 	const struct graph *graph = walk->graph;
 
+	size_t index;
+
 	if (!walk->entered)
-		walk->at = lower_bound(graph, walk->into, walk->stretch);
+		walk->at = 0;
 	walk->entered = true;
-	if (walk->at < graph->edges.length) {
-		uint32_t index = store_edge_order(graph, !walk->into)[walk->at];
+	index = edge_order_next(graph, !walk->into, walk->stretch, &walk->at);
+	if (index != SIZE_MAX) {
 		const struct stored_edge stored = edge_unpack(&graph->edges.items[index]);
+		bool removed = !map_find(&graph->correction.kept, index) &&
+			       (stored.removed || map_find(&graph->correction.cut_edges, index));
 
-		if ((walk->into ? stored.to_row : stored.from_row) == walk->stretch) {
-			bool removed = !map_find(&graph->correction.kept, index) &&
-				       (stored.removed || map_find(&graph->correction.cut_edges, index));
-
-			walk->at++;
-			fill_stored(graph, &stored, removed, edge);
-			if (correcting_rule(graph, index))
-				edge->rule = correcting_rule(graph, index);
-			return true;
-		}
+		fill_stored(graph, &stored, removed, edge);
+		if (correcting_rule(graph, index))
+			edge->rule = correcting_rule(graph, index);
+		return true;
 	}
 	next_stretch(walk);
 	return false;
@@ -255,15 +242,13 @@ bool graph_edge_of_event(const struct graph *graph, uint32_t thread, uint64_t ti
 			 struct graph_edge *ret_edge)
 {
 	uint32_t row = row_at_time(graph, thread, time_ns);
+	uint64_t at = 0;
 
 	while (row != GRAPH_NONE && graph->rows[row].in_event > event)
 		row = row_previous(graph, row);
-	for (size_t at = row == GRAPH_NONE ? graph->edges.length : lower_bound(graph, false, row); at < graph->edges.length; at++) {
-		uint32_t index = store_edge_order(graph, true)[at];
+	for (size_t index; row != GRAPH_NONE && (index = edge_order_next(graph, true, row, &at)) != SIZE_MAX; ) {
 		const struct stored_edge stored = edge_unpack(&graph->edges.items[index]);
 
-		if (stored.from_row != row)
-			break;
 		if (stored.from_event != event || stored.kind != kind)
 			continue;
 		fill_stored(graph, &stored, !map_find(&graph->correction.kept, index) &&

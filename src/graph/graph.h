@@ -76,9 +76,6 @@ struct graph_options {
 int graph_build(const struct trace *trace, const struct tables *tables, const struct graph_options *options,
 		struct graph **ret_graph, struct err *err);
 void graph_free(struct graph *graph);
-/* Makes what edges are found by from where they come from, which else the first question
- * does that needs it; another thread may ask meanwhile. */
-void graph_order_edges(const struct graph *graph);
 /* Has a process of its own write the index that the build left to be written, if it
  * did: best when the answer has been given, so that nothing competes with that. */
 void graph_save_index(struct graph *graph);
@@ -331,7 +328,7 @@ enum graph_edge_choice { EDGES_STRONG = 1, EDGES_WEAK = 2, EDGES_REMOVED = 4, ED
 struct graph_edges {
 	const struct graph *graph;
 	uint32_t segment, stretch;    /* stretch: at hand, GRAPH_NONE behind the last */
-	size_t at;
+	uint64_t at;
 	unsigned choice, phase;
 	bool into, entered;
 };

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define INDEX_MAGIC 0x3165676172677261ull /* "argrage1" */
-#define INDEX_VERSION 4
+#define INDEX_VERSION 5
 #define INDEX_ALIGN 4096u
 #define INDEX_MIN_EVENTS 100000 /* smaller traces are built as fast as read */
 #define INDEX_SMALL (1u << 20)  /* bytes of sections that are always checked */
@@ -23,7 +23,7 @@
 
 enum section {
 	SECTION_tables,
-	SECTION_rows, SECTION_blocks, SECTION_threads, SECTION_block_list, SECTION_names, SECTION_edges, SECTION_edges_by_to, SECTION_edges_by_from,
+	SECTION_rows, SECTION_blocks, SECTION_threads, SECTION_block_list, SECTION_names, SECTION_edges, SECTION_edges_into, SECTION_edges_from,
 	SECTION_unread, SECTION_long_stretches, SECTION_long_waits, SECTION_rules, SECTION_row_rules, SECTION_preemptions, SECTION_stats, SECTION_COUNT
 };
 
@@ -221,8 +221,8 @@ static void save_all(struct saving *s, const struct graph *graph)
 	save_section(s, SECTION_block_list, graph->block_list, (size_t)graph->block_count * sizeof(uint32_t));
 	save_section(s, SECTION_names, graph->names.items, graph->names.length);
 	save_section(s, SECTION_edges, graph->edges.items, graph->edges.length * sizeof(*graph->edges.items));
-	save_section(s, SECTION_edges_by_to, store_edge_order(graph, false), graph->edges.length * sizeof(uint32_t));
-	save_section(s, SECTION_edges_by_from, store_edge_order(graph, true), graph->edges.length * sizeof(uint32_t));
+	save_section(s, SECTION_edges_into, graph->edge_orders[0].places, graph->edge_orders[0].length * sizeof(uint32_t));
+	save_section(s, SECTION_edges_from, graph->edge_orders[1].places, graph->edge_orders[1].length * sizeof(uint32_t));
 	save_section(s, SECTION_tables, graph->kept_events.items, graph->kept_events.length);
 	save_section(s, SECTION_unread, graph->unread.items, graph->unread.length * sizeof(*graph->unread.items));
 	save_map(s, SECTION_long_stretches, &graph->long_stretches);
@@ -438,6 +438,18 @@ static bool tables_fit(struct graph *graph, uint32_t threads)
 	return graph->tables && graph->tables->thread_count == threads && threads <= bytes / sizeof(struct stored_thread);
 }
 
+static bool load_edge_orders(struct graph *graph)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		size_t bytes;
+		const uint32_t *places = section(graph, i ? SECTION_edges_from : SECTION_edges_into, &bytes);
+
+		if (!edge_order_load(&graph->edge_orders[i], places, bytes / sizeof(*places), graph->edges.length))
+			return false;
+	}
+	return true;
+}
+
 static bool load_all(struct graph *graph)
 {
 	size_t bytes, rows_bytes;
@@ -459,17 +471,15 @@ static bool load_all(struct graph *graph)
 	if (bytes != graph->preemption_count * sizeof(struct preemption))
 		return false;
 	graph->block_list = (uint32_t *)(uintptr_t)section(graph, SECTION_block_list, &bytes);
-	if (!load_rules(graph))
+	graph->edges.items = (struct packed_edge *)(uintptr_t)section(graph, SECTION_edges, &bytes);
+	graph->edges.length = bytes / sizeof(*graph->edges.items);
+	if (!load_edge_orders(graph) || !load_rules(graph))
 		return false;
 	vec_done(&graph->names);
 	vec_done(&graph->threads);
 	TAKE(&graph->threads, SECTION_threads);
 	TAKE(&graph->names, SECTION_names);
-	graph->edges.items = (struct packed_edge *)(uintptr_t)section(graph, SECTION_edges, &bytes);
-	graph->edges.length = bytes / sizeof(*graph->edges.items);
 	TAKE(&graph->unread, SECTION_unread);
-	graph->edges_by_to = (uint32_t *)(uintptr_t)section(graph, SECTION_edges_by_to, &bytes);
-	graph->edges_by_from = (uint32_t *)(uintptr_t)section(graph, SECTION_edges_by_from, &bytes);
 	load_map(graph, SECTION_long_stretches, &graph->long_stretches);
 	load_map(graph, SECTION_long_waits, &graph->long_waits);
 	memcpy(graph->row_rules, tables->rules, sizeof(tables->rules));
@@ -530,6 +540,9 @@ static int load_file(struct graph *graph, uint64_t rules, const char *path)
 	graph->block_count = 0;
 	graph->preemptions = NULL;
 	graph->preemption_count = 0;
+	graph->edges = (struct edge_list){ 0 };
+	edge_order_done(&graph->edge_orders[0]);
+	edge_order_done(&graph->edge_orders[1]);
 	vec_clear(&graph->rules);
 	return -EINVAL;
 }

@@ -87,13 +87,13 @@ static void on_join(struct joins *joins, const struct join_edge *edge)
 								.confidence = (uint8_t)confidence }, NULL, NULL);
 	m->cut += removed != 0;
 	m->kept += !removed;
-	*edge_list_add(&m->edges) = (struct packed_edge){
+	edge_list_add(&m->edges, &(struct packed_edge){
 		/* The bytes were there by the end of both calls. */
 		.to_ns = edge->received_ns, .from_row = from_row, .to_row = to_row, .from_event = (uint32_t)edge->send,
 		.to_event = (uint32_t)edge->receive,
 		.age = edge->sent_ns < edge->received_ns ? short_time_code(edge->received_ns - edge->sent_ns) : 0,
 		.rule = removed ? (uint16_t)removed : BUILTIN_message, .kind = MECHANISM_message | (removed ? EDGE_REMOVED : 0),
-		.confidence = (uint8_t)confidence };
+		.confidence = (uint8_t)confidence });
 	if (!edge->ambiguous && edge->received_ns > edge->sent_ns && edge->received_ns - edge->sent_ns >= GRAPH_UNREAD_NS)
 		note_unread(m, &(struct join_message){ .channel = edge->channel, .object = edge->sent_object, .end_ns = edge->sent_ns,
 						       .token = edge->send, .bytes = edge->sent_bytes, .peer = edge->peer,
@@ -126,7 +126,7 @@ void messages_done(struct builder *b)
 		return;
 	join_worker_finish(m->worker);
 	joins_done(&m->joins);
-	region_done(&m->edges.region);
+	edge_list_done(&m->edges);
 	vec_done(&m->late);
 	map_done(&m->end_of);
 	vec_done(&m->ends);
@@ -349,8 +349,8 @@ static void add_edges(struct messages *m)
 	graph->edges = m->edges;
 	m->edges = (struct edge_list){ 0 };
 	for (size_t i = 0; i < own.length; i++)
-		*edge_list_add(&graph->edges) = own.items[i];
-	region_done(&own.region);
+		edge_list_add(&graph->edges, &own.items[i]);
+	edge_list_done(&own);
 	graph->stats.edges[MECHANISM_message] += m->kept;
 	graph->stats.removed_by_rule += m->cut;
 	graph->rules.items[BUILTIN_message].uses += m->kept + m->cut;

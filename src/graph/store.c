@@ -232,7 +232,8 @@ uint32_t store_name(struct graph *graph, const char *name)
 	return (uint32_t)at;
 }
 
-uint32_t *store_order(size_t count, uint32_t (*key)(const struct graph *graph, size_t item), const struct graph *graph)
+/* The numbers below count in the order of their keys; to be freed. */
+static uint32_t *order_of(size_t count, uint32_t (*key)(const struct graph *graph, size_t item), const struct graph *graph)
 {
 	const unsigned bits = 11, mask = (1u << bits) - 1;
 	uint64_t *pairs = mem_alloc((count + 1) * sizeof(*pairs)), *other = mem_alloc((count + 1) * sizeof(*other)), *swap;
@@ -269,6 +270,14 @@ uint32_t *store_order(size_t count, uint32_t (*key)(const struct graph *graph, s
 	return order;
 }
 
+void edge_list_done(struct edge_list *list)
+{
+	region_done(&list->region);
+	edge_notes_done(&list->into);
+	edge_notes_done(&list->from);
+	*list = (struct edge_list){ 0 };
+}
+
 struct packed_edge edge_pack(const struct stored_edge *edge)
 {
 	return (struct packed_edge){ .to_ns = edge->to_ns, .from_row = edge->from_row, .to_row = edge->to_row,
@@ -286,64 +295,6 @@ struct stored_edge edge_unpack(const struct packed_edge *edge)
 				     .confidence = edge->confidence, .removed = edge->kind & EDGE_REMOVED ? edge->rule : 0 };
 }
 
-/* Where there are about as many keys as edges: counted, then laid in place. */
-static uint32_t *order_by_count(const struct graph *graph, bool by_from)
-{
-	size_t rows = (size_t)graph->block_count * ROW_BLOCK, count = graph->edges.length;
-	const struct packed_edge *edges = graph->edges.items;
-	uint32_t *starts = mem_zalloc((rows + 1) * sizeof(*starts)), *order = mem_alloc((count + 1) * sizeof(*order)), at = 0;
-
-	for (size_t i = 0; i < count; i++)
-		starts[by_from ? edges[i].from_row : edges[i].to_row]++;
-	for (size_t row = 0; row <= rows; row++) {
-		uint32_t n = starts[row];
-
-		starts[row] = at;
-		at += n;
-	}
-	for (size_t i = 0; i < count; i++)
-		order[starts[by_from ? edges[i].from_row : edges[i].to_row]++] = (uint32_t)i;
-	free(starts);
-	return order;
-}
-
-static bool count_pays(const struct graph *graph)
-{
-	return graph->edges.length > (size_t)graph->block_count * ROW_BLOCK / 4;
-}
-
-static uint32_t to_key(const struct graph *graph, size_t item)
-{
-	return graph->edges.items[item].to_row;
-}
-
-static uint32_t from_key(const struct graph *graph, size_t item)
-{
-	return graph->edges.items[item].from_row;
-}
-
-static uint32_t *order_edges(const struct graph *graph, bool by_from)
-{
-	return count_pays(graph) ? order_by_count(graph, by_from) : store_order(graph->edges.length, by_from ? from_key : to_key, graph);
-}
-
-/* Each order of edges is made when it is first asked for, or by who writes the index:
- * whoever only wants numbers need not wait. */
-const uint32_t *store_edge_order(const struct graph *graph, bool by_from)
-{
-	struct graph *g = (struct graph *)graph; /* made on first use, under its lock */
-	uint32_t **place = by_from ? &g->edges_by_from : &g->edges_by_to, *order = __atomic_load_n(place, __ATOMIC_ACQUIRE);
-	pthread_mutex_t *lock = g->lazy;
-
-	if (order)
-		return order;
-	pthread_mutex_lock(lock);
-	if (!*place)
-		__atomic_store_n(place, order_edges(g, by_from), __ATOMIC_RELEASE);
-	pthread_mutex_unlock(lock);
-	return *place;
-}
-
 void store_finish(struct graph *graph)
 {
 	uint32_t at = 0;
@@ -358,6 +309,8 @@ void store_finish(struct graph *graph)
 
 		graph->block_list[graph->threads.items[block->thread].first_block + block->index] = i;
 	}
+	edge_order_take(&graph->edge_orders[0], &graph->edges.into, graph->edges.length);
+	edge_order_take(&graph->edge_orders[1], &graph->edges.from, graph->edges.length);
 }
 
 /* Rows that nothing woke come last. */
@@ -377,7 +330,7 @@ const uint32_t *store_wakes_by_row(const struct graph *graph, uint32_t *ret_coun
 	if (!g->wakes_by_row) {
 		size_t total = (size_t)g->block_count * ROW_BLOCK;
 
-		g->wakes_by_row = store_order(total, wake_key, g);
+		g->wakes_by_row = order_of(total, wake_key, g);
 		while (total && wake_key(g, g->wakes_by_row[total - 1]) == GRAPH_NONE)
 			total--;
 		g->wakes_count = (uint32_t)total;
@@ -391,7 +344,8 @@ uint64_t store_bytes(const struct graph *graph)
 {
 	return (uint64_t)graph->block_count * (ROW_BLOCK * sizeof(struct row) + sizeof(struct block) + sizeof(uint32_t)) +
 	       (uint64_t)graph->preemption_count * sizeof(struct preemption) +
-	       graph->edges.length * (sizeof(struct packed_edge) + (2 * sizeof(uint32_t))) +
+	       graph->edges.length * sizeof(struct packed_edge) +
+	       (graph->edge_orders[0].length + graph->edge_orders[1].length) * sizeof(uint32_t) +
 	       graph->threads.length * sizeof(struct stored_thread) + graph->unread.length * sizeof(struct graph_unread) +
 	       (graph->long_stretches.capacity + graph->long_waits.capacity) * (sizeof(struct map_slot) + 1) +
 	       graph->names.length;
@@ -403,7 +357,6 @@ void graph_free(struct graph *graph)
 		return;
 	if (graph->mapped) {
 		/* What lies in the mapped index is not the heap's. */
-		graph->edges_by_from = graph->edges_by_to = NULL;
 		graph->block_list = NULL;
 		graph->threads.items = NULL;
 		graph->names.items = NULL;
@@ -415,14 +368,14 @@ void graph_free(struct graph *graph)
 	region_done(&graph->preemptions_region);
 	vec_done(&graph->threads);
 	vec_done(&graph->names);
-	region_done(&graph->edges.region);
+	edge_list_done(&graph->edges);
+	edge_order_done(&graph->edge_orders[0]);
+	edge_order_done(&graph->edge_orders[1]);
 	vec_done(&graph->unread);
 	vec_done(&graph->kept_events);
 	vec_done(&graph->rules);
 	vec_done(&graph->gaps);
 	free(graph->block_list);
-	free(graph->edges_by_from);
-	free(graph->edges_by_to);
 	free(graph->wakes_by_row);
 	map_done(&graph->long_stretches);
 	map_done(&graph->long_waits);

@@ -9,6 +9,7 @@
 
 #include "base/map.h"
 #include "base/vec.h"
+#include "graph/edge_order.h"
 #include "graph/graph.h"
 
 #define ROW_BLOCK 8
@@ -113,6 +114,7 @@ struct edge_list {
 	struct packed_edge *items;
 	size_t length;
 	struct region region;   /* that they lie in; nothing when it is the index */
+	struct edge_notes into, from; /* until the orders take them */
 };
 
 struct graph_rule {
@@ -152,7 +154,7 @@ struct graph {
 	uint32_t *block_list;        /* by thread, in order */
 	struct vec(char) names;      /* texts ended by NUL; [0] is NUL */
 	struct edge_list edges;                  /* as they were made */
-	uint32_t *edges_by_to, *edges_by_from;   /* sorted by the row they lead to, come from: store_edge_order() */
+	struct edge_order edge_orders[2];        /* by the row they lead to, [1] come from */
 	struct map long_stretches, long_waits;
 	struct region preemptions_region;
 	struct preemption *preemptions;          /* [0] unused */
@@ -175,7 +177,7 @@ struct graph {
 	struct correction correction;
 	uint32_t *wakes_by_row;      /* waits sorted by wake_row; made when first asked for */
 	uint32_t wakes_count;
-	void *lazy;                  /* lock of what is made when first asked for: it, and the edges' orders */
+	void *lazy;                  /* lock of what is made when first asked for: it, and blocks of the edges' orders */
 	void *mapped;                /* the index, when columns lie in it */
 	size_t mapped_bytes;
 };
@@ -274,20 +276,18 @@ void store_finish(struct graph *graph);
 uint64_t store_bytes(const struct graph *graph);
 /* Rows of waits in the order of the rows that woke them. */
 const uint32_t *store_wakes_by_row(const struct graph *graph, uint32_t *ret_count);
-/* Edges in the order of the row they lead to, or come from. */
-const uint32_t *store_edge_order(const struct graph *graph, bool by_from);
-/* The list's next place, to be filled. */
-static inline struct packed_edge *edge_list_add(struct edge_list *list)
+static inline void edge_list_add(struct edge_list *list, const struct packed_edge *edge)
 {
 	if ((list->length + 1) * sizeof(*list->items) > list->region.capacity) {
 		region_reserve(&list->region, (list->length + 1) * sizeof(*list->items));
 		list->items = list->region.data;
 	}
-	return &list->items[list->length++];
+	edge_note(&list->into, edge->to_row, list->length);
+	edge_note(&list->from, edge->from_row, list->length);
+	list->items[list->length++] = *edge;
 }
+void edge_list_done(struct edge_list *list);
 struct packed_edge edge_pack(const struct stored_edge *edge);
 struct stored_edge edge_unpack(const struct packed_edge *edge);
-/* The numbers below count in the order of their keys; to be freed. */
-uint32_t *store_order(size_t count, uint32_t (*key)(const struct graph *graph, size_t item), const struct graph *graph);
 
 #endif

@@ -42,10 +42,13 @@ void session_save_index(struct session *session)
 
 void session_close(struct session *session)
 {
-	session_save_index(session);
 	diagnoser_free(session->diagnoser);
 	if (session->names)
 		names_close(session->names);
+	/* The process that writes the index is a copy of this one: of less it is made sooner. */
+	if (session->scene)
+		scene_leave_graph(session->scene);
+	session_save_index(session);
 	scene_free(session->scene);
 	if (session->trace)
 		trace_close(session->trace);

@@ -23,7 +23,9 @@
 /* A chunk that is being handed out. */
 struct source {
 	struct chunk *chunk;
-	struct decoded decoded;
+	const struct decoded *decoded; /* own, or what is kept */
+	struct decoded own;
+	struct kept_chunk *kept;    /* to be given back; NULL it is not */
 	uint32_t at;                /* next event */
 	struct event_gap gap;       /* stands for a hole or a chunk that cannot be read */
 	bool is_gap;
@@ -32,6 +34,7 @@ struct source {
 struct trace_cursor {
 	const struct trace *trace;
 	struct trace_filter filter;
+	bool whole;                         /* it wants all types and fields */
 	struct vec(struct source *) heap;   /* the next event's source first */
 	struct vec(struct source *) unused;
 	size_t next_chunk;                  /* the first one that is not in the heap yet */
@@ -47,7 +50,7 @@ struct trace_cursor {
 
 static uint64_t source_time(const struct source *source)
 {
-	return source->is_gap ? source->chunk->first_ns : source->decoded.times[source->at];
+	return source->is_gap ? source->chunk->first_ns : source->decoded->times[source->at];
 }
 
 static bool source_before(const struct source *a, const struct source *b)
@@ -90,6 +93,19 @@ static void heap_add(struct trace_cursor *cursor, struct source *source)
 	cursor->heap.items[i] = source;
 }
 
+static void give_back(const struct trace_cursor *cursor, struct source *source)
+{
+	if (source->kept)
+		chunk_cache_give(cursor->trace, source->kept);
+	source->kept = NULL;
+}
+
+static void put_aside(struct trace_cursor *cursor, struct source *source)
+{
+	give_back(cursor, source);
+	vec_push(&cursor->unused, source);
+}
+
 /* Takes the first source out; its chunk is done. */
 static void heap_remove(struct trace_cursor *cursor)
 {
@@ -99,7 +115,7 @@ static void heap_remove(struct trace_cursor *cursor)
 	cursor->heap.items[0] = cursor->heap.items[--cursor->heap.length];
 	if (cursor->heap.length)
 		heap_down(cursor, 0);
-	vec_push(&cursor->unused, source);
+	put_aside(cursor, source);
 }
 
 static void set_gap(struct source *source, struct trace_gap gap)
@@ -129,12 +145,15 @@ static unsigned read_chunk(struct trace_cursor *cursor, size_t number, struct so
 
 	if (bad)
 		return bad;
+	source->decoded = &source->own;
 	if (chunk->refused || cursor->live_events + chunk->count > LIVE_EVENTS)
 		status = -EBADMSG;
 	else if (cursor->ahead)
-		status = ahead_take(cursor->ahead, number, &source->decoded);
+		status = ahead_take(cursor->ahead, number, &source->own);
+	else if ((source->kept = chunk_cache_take(cursor->trace, number, cursor->whole && cursor->walked < AHEAD_AFTER, &source->decoded)))
+		status = 0;
 	else
-		status = chunk_decode(cursor->trace, chunk, &cursor->filter, &source->decoded);
+		status = chunk_decode(cursor->trace, chunk, &cursor->filter, &source->own);
 	if (!status)
 		return 0;
 	bad = chunk_gap_reason(status);
@@ -174,16 +193,16 @@ static uint64_t open_chunk(struct trace_cursor *cursor, size_t number, uint64_t 
 			heap_add(cursor, source);
 			return 0;
 		}
-		vec_push(&cursor->unused, source);
+		put_aside(cursor, source);
 		return chunk->count;
 	}
-	high = source->decoded.count;
-	SEARCH(low, high, middle, source->decoded.times[middle] < from_ns);
+	high = source->decoded->count;
+	SEARCH(low, high, middle, source->decoded->times[middle] < from_ns);
 	source->at = low;
-	if (low < source->decoded.count)
+	if (low < source->decoded->count)
 		heap_add(cursor, source);
 	else
-		vec_push(&cursor->unused, source);
+		put_aside(cursor, source);
 	return low;
 }
 
@@ -208,7 +227,7 @@ static void go_to_time(struct trace_cursor *cursor, uint64_t time_ns)
 	cursor->live_events = 0;
 	cursor->until_ns = 0;
 	while (cursor->heap.length)
-		vec_push(&cursor->unused, cursor->heap.items[--cursor->heap.length]);
+		put_aside(cursor, cursor->heap.items[--cursor->heap.length]);
 	cursor->next_chunk = first;
 	cursor->number = 1 + (first < trace->chunks.length ? trace->chunks.items[first].before : trace->total);
 	for (size_t i = first; i > 0 && trace->chunks.items[i - 1].last_before >= time_ns; i--) {
@@ -229,6 +248,7 @@ struct trace_cursor *trace_cursor_new(const struct trace *trace, const struct tr
 		cursor->filter = *filter;
 	for (unsigned i = 0; i < sizeof(cursor->filter.types) / sizeof(cursor->filter.types[0]); i++)
 		any |= cursor->filter.types[i] != 0;
+	cursor->whole = !any && !cursor->filter.fields;
 	if (!any)
 		memset(cursor->filter.types, 0xff, sizeof(cursor->filter.types));
 	if (!cursor->filter.to_ns)
@@ -239,9 +259,10 @@ struct trace_cursor *trace_cursor_new(const struct trace *trace, const struct tr
 	return cursor;
 }
 
-static void source_free(struct source *source)
+static void source_free(const struct trace_cursor *cursor, struct source *source)
 {
-	decoded_done(&source->decoded);
+	give_back(cursor, source);
+	decoded_done(&source->own);
 	free(source);
 }
 
@@ -251,9 +272,9 @@ void trace_cursor_free(struct trace_cursor *cursor)
 		return;
 	ahead_stop(cursor->ahead);
 	for (size_t i = 0; i < cursor->heap.length; i++)
-		source_free(cursor->heap.items[i]);
+		source_free(cursor, cursor->heap.items[i]);
 	for (size_t i = 0; i < cursor->unused.length; i++)
-		source_free(cursor->unused.items[i]);
+		source_free(cursor, cursor->unused.items[i]);
 	vec_done(&cursor->heap);
 	vec_done(&cursor->unused);
 	free(cursor);
@@ -262,7 +283,7 @@ void trace_cursor_free(struct trace_cursor *cursor)
 /* Fills the event from the first source. */
 static void fill_event(struct trace_cursor *cursor, const struct source *source)
 {
-	const struct decoded *decoded = &source->decoded;
+	const struct decoded *decoded = source->decoded;
 	struct event *e = &cursor->event;
 	uint32_t i = source->at;
 
@@ -293,9 +314,9 @@ static void advance(struct trace_cursor *cursor)
 	struct source *source = cursor->heap.items[0];
 
 	cursor->number += source->is_gap ? source->chunk->count : 1;
-	if (source->is_gap || ++source->at == source->decoded.count) {
+	if (source->is_gap || ++source->at == source->decoded->count) {
 		heap_remove(cursor);
-	} else if (source->decoded.times[source->at] < cursor->until_ns) {
+	} else if (source->decoded->times[source->at] < cursor->until_ns) {
 		return;
 	} else if (cursor->heap.length > 1) {
 		heap_down(cursor, 0);
@@ -348,7 +369,7 @@ const struct event *trace_cursor_next(struct trace_cursor *cursor)
 		source = cursor->heap.items[0];
 		if (source_time(source) > cursor->filter.to_ns)
 			return NULL;
-		type = source->is_gap ? EVENT_gap : source->decoded.types[source->at];
+		type = source->is_gap ? EVENT_gap : source->decoded->types[source->at];
 		pass = type < EVENT_MAX && cursor->filter.types[type / 64] >> (type % 64) & 1 && cursor->number >= cursor->skip_to;
 		if (pass)
 			fill_event(cursor, source);

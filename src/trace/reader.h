@@ -60,6 +60,7 @@ struct trace {
 	struct decoded *scratch;           /* for that; NULL until it is needed */
 	uint64_t floor_ns;                 /* events before it are not handed out */
 	uint64_t total;                    /* numbers that events have: 1..total */
+	struct chunk_cache *cache;
 };
 
 /* file.c: reads a file's head and finds its chunks, by the index or by their marks. */
@@ -114,5 +115,13 @@ void decoded_done(struct decoded *decoded);
  * are not without values. -EBADMSG when the chunk is damaged, -EPROTONOSUPPORT
  * when it is whole but written in a way that this version does not know. */
 int chunk_decode(const struct trace *trace, const struct chunk *chunk, const struct trace_filter *wanted, struct decoded *decoded);
+
+/* chunk_cache.c: some chunks stay decoded. Several threads may ask. */
+struct chunk_cache *chunk_cache_new(void);
+void chunk_cache_free(struct chunk_cache *cache);
+/* The chunk's events, with all types and fields, until they are given back; NULL when it
+ * is not there. `fresh`: decode it if need be; NULL then when it cannot be decoded, or kept. */
+struct kept_chunk *chunk_cache_take(const struct trace *trace, size_t number, bool fresh, const struct decoded **ret_decoded);
+void chunk_cache_give(const struct trace *trace, struct kept_chunk *kept);
 
 #endif

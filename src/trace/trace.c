@@ -253,6 +253,7 @@ static int open_trace(const char *path, bool verify, struct trace **ret_trace, s
 	int status;
 
 	trace->verify = trace->decode = verify;
+	trace->cache = chunk_cache_new();
 	trace->path = arena_strdup(&trace->arena, path);
 	if (stat(path, &st))
 		status = err_sys(err, -errno, "opening '%s'", path);
@@ -293,6 +294,7 @@ void trace_close(struct trace *trace)
 	vec_done(&trace->clocks);
 	map_done(&trace->threads);
 	map_done(&trace->processes);
+	chunk_cache_free(trace->cache);
 	if (trace->scratch)
 		decoded_done(trace->scratch);
 	free(trace->scratch);
