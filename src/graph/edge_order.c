@@ -157,7 +157,7 @@ static uint16_t *order_block(const struct graph *graph, bool by_from, size_t blo
 		pairs[i] = (uint64_t)(row_of(&edges[i], by_from) - least) << EDGE_BLOCK_BITS | i;
 	pairs = sort_pairs(pairs, room + count, count, (uint64_t)(most - least) << EDGE_BLOCK_BITS);
 	for (size_t i = 0; i < count; i++)
-		order[i] = (uint16_t)pairs[i];
+		order[i] = (uint16_t)(pairs[i] & (EDGE_BLOCK - 1));
 	free(room);
 	return order;
 }
