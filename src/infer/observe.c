@@ -232,13 +232,17 @@ static void on_switch(struct run *run, const struct event *e)
 	}
 }
 
+/* `duration`: 0 where it is not known when the call began. */
 static void on_call(struct run *run, const struct event *e, uint64_t duration, uint16_t call, uint32_t user)
 {
 	struct watched *watched = thread_of(run, e->tid, e->time);
 
 	if (!watched->wanted || watched->ended)
 		return;
-	observed_call(&watched->thread, &run->rules, e->time > duration ? e->time - duration : 0, e->time, call, user);
+	if (duration)
+		observed_call(&watched->thread, &run->rules, e->time > duration ? e->time - duration : 0, e->time, call, user);
+	else
+		observed_call_end(&watched->thread, &run->rules, e->time, call, user);
 }
 
 static void end_all(struct run *run, uint64_t time)
@@ -300,6 +304,9 @@ static void on_event(struct run *run, const struct event *e)
 		on_call(run, e, event_as(e, syscall)->duration_ns, event_as(e, syscall)->number,
 			event_as(e, syscall)->ustack);
 		return;
+	case EVENT_call_end:
+		on_call(run, e, 0, event_as(e, call_end)->number, event_as(e, call_end)->ustack);
+		return;
 	case EVENT_message:
 		if (!(event_as(e, message)->flags & MESSAGE_FLAGS_part))
 			on_call(run, e, event_as(e, message)->duration_ns, event_as(e, message)->number,
@@ -340,6 +347,7 @@ static enum observe_source source_of(unsigned type)
 	case EVENT_syscall:
 	case EVENT_message:
 	case EVENT_queue_message:
+	case EVENT_call_end:
 		return OBSERVE_calls;
 	case EVENT_switch:
 	case EVENT_waiting:
@@ -411,7 +419,7 @@ int observe_run(struct observer *observer, const struct trace *trace, const stru
 			       trace_path(trace), summary->start_ns, summary->end_ns);
 	map_init(&run.by_tid);
 	find_places(&run);
-	run.calls_recorded = (summary->counts[EVENT_syscall] || summary->counts[EVENT_message]) &&
+	run.calls_recorded = (summary->counts[EVENT_syscall] || summary->counts[EVENT_message] || summary->counts[EVENT_call_end]) &&
 			     (!scope->sources || (scope->sources & OBSERVE_calls));
 	run.rules.hooks.instance = no_instance;
 	run.rules.hooks.stretch = NULL;

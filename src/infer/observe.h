@@ -3,7 +3,8 @@
  *
  * Stacks come from whatever events carry them. A system call is recorded when
  * it ends; what happened inside it is held back until then, so that its begin
- * is known, and its end closes the kernel's frames. A switch is two sights of
+ * is known, and its end closes the kernel's frames; of the lean level's calls only
+ * the end is known, and what was seen inside tells more. A switch is two sights of
  * the same stack, when the thread leaves the processor and when it is back:
  * nothing can have been called between. Nothing is inferred across a gap. */
 #ifndef INFER_OBSERVE_H

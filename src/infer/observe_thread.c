@@ -117,16 +117,16 @@ static bool stands_on(const struct observed *observed, const struct latency_rule
 	return at == site;
 }
 
-void observed_call(struct observed *observed, const struct latency_rules *rules, uint64_t begin, uint64_t end,
-		   uint16_t call, uint32_t user)
+/* The call that ends now, in which the thread was seen from the held sight `at` on
+ * already. `exact`: it began when it is seen first. */
+static void end_call(struct observed *observed, const struct latency_rules *rules, struct sight entry, bool exact, size_t at,
+		     uint64_t end)
 {
-	struct sight entry = { .time = begin, .user = user, .call = call, .kind = SIGHT_stack };
-	bool exact = begin >= observed->latency.last;
 	uint32_t site, depth;
-	size_t at = 0;
+	uint16_t call = entry.call;
 
-	for (; at < observed->held.length && observed->held.items[at].time < begin; at++)
-		apply(observed, rules, &observed->held.items[at], observed->held.items[at].call, 0);
+	for (size_t i = 0; i < at; i++)
+		apply(observed, rules, &observed->held.items[i], observed->held.items[i].call, 0);
 	for (size_t i = at; !entry.user && i < observed->held.length; i++)
 		entry.user = observed->held.items[i].user;
 	site = site_of(observed, rules, &entry, call);
@@ -139,7 +139,7 @@ void observed_call(struct observed *observed, const struct latency_rules *rules,
 	depth = depth_of(rules, site);
 	observed->stacks++;
 	observed->cut += rules->contexts->sites.items[site].cut;
-	latency_see(&observed->latency, rules, not_before(observed, begin), site, 0, exact ? depth - 1 : UINT32_MAX, 0);
+	latency_see(&observed->latency, rules, not_before(observed, entry.time), site, 0, exact ? depth - 1 : UINT32_MAX, 0);
 	for (; at < observed->held.length; at++) {
 		struct sight inner = observed->held.items[at];
 
@@ -150,6 +150,43 @@ void observed_call(struct observed *observed, const struct latency_rules *rules,
 	observed->held.length = observed->held_done = 0;
 	if (stands_on(observed, rules, site))
 		latency_return(&observed->latency, rules, not_before(observed, end), depth - 1);
+}
+
+void observed_call(struct observed *observed, const struct latency_rules *rules, uint64_t begin, uint64_t end,
+		   uint16_t call, uint32_t user)
+{
+	const struct sight entry = { .time = begin, .user = user, .call = call, .kind = SIGHT_stack };
+	size_t at = 0;
+
+	while (at < observed->held.length && observed->held.items[at].time < begin)
+		at++;
+	end_call(observed, rules, entry, begin >= observed->latency.last, at, end);
+}
+
+/* Whether the sight may have been in the call. Its stack is the call's all through it. */
+static bool may_be_in(const struct sight *sight, uint16_t call, uint32_t user)
+{
+	if (sight->kind == SIGHT_woken || sight->kind == SIGHT_in)
+		return true;
+	return (sight->call == call || sight->call == CONTEXT_NO_CALL) && (!sight->user || !user || sight->user == user);
+}
+
+void observed_call_end(struct observed *observed, const struct latency_rules *rules, uint64_t end, uint16_t call, uint32_t user)
+{
+	struct sight entry = { .time = end, .user = user, .call = call, .kind = SIGHT_stack };
+	size_t at = observed->held.length;
+
+	while (at && may_be_in(&observed->held.items[at - 1], call, user))
+		at--;
+	/* what begins with a return to the processor belongs to what went before */
+	while (at < observed->held.length && (observed->held.items[at].kind == SIGHT_woken || observed->held.items[at].kind == SIGHT_in))
+		at++;
+	if (at < observed->held.length)
+		entry.time = observed->held.items[at].time;
+	if (call == CONTEXT_NO_CALL)
+		observed_sight(observed, rules, &entry, false);
+	else
+		end_call(observed, rules, entry, false, at, end);
 }
 
 void observed_cut(struct observed *observed, uint64_t time)

@@ -41,6 +41,8 @@ void observed_sight(struct observed *observed, const struct latency_rules *rules
 /* The record of a system call. */
 void observed_call(struct observed *observed, const struct latency_rules *rules, uint64_t begin, uint64_t end,
 		   uint16_t call, uint32_t user);
+/* The same of one that is known by its end only: it began behind the last stack that was none of its own. */
+void observed_call_end(struct observed *observed, const struct latency_rules *rules, uint64_t end, uint16_t call, uint32_t user);
 /* What is held back will not be explained any more. */
 void observed_flush(struct observed *observed, const struct latency_rules *rules);
 /* The window begins: what lies before is forgotten but for the stacks. */

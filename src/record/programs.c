@@ -13,6 +13,7 @@
 
 #include "base/arena.h"
 #include "record/tasks.h" /* what skeletons name */
+#include "record/bpf/calls.skel.h"
 #include "record/bpf/life.skel.h"
 #include "record/bpf/probe.skel.h"
 #include "record/bpf/sample.skel.h"
@@ -40,7 +41,7 @@ struct programs {
 struct object_entry {
 	const char *name;
 	const void *(*bytes)(size_t *size);
-	enum { WHEN_ALWAYS, WHEN_FULL, WHEN_PROBES } when;
+	enum { WHEN_ALWAYS, WHEN_FULL, WHEN_CALLS, WHEN_PROBES } when;
 	enum { KIND_WHOLE, KIND_PARTS } kind;
 };
 
@@ -312,7 +313,7 @@ static void check_one(const struct object_entry *entry, const struct kernel *ker
 static bool wanted(const struct object_entry *entry, const struct programs_options *options)
 {
 	return entry->when == WHEN_ALWAYS || (entry->when == WHEN_FULL && options->full) ||
-	       (entry->when == WHEN_PROBES && options->probes);
+	       (entry->when == WHEN_CALLS && options->calls) || (entry->when == WHEN_PROBES && options->probes);
 }
 
 void programs_check(const struct kernel *kernel, const struct programs_options *options,

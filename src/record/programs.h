@@ -22,6 +22,7 @@ struct programs_options {
 	struct record_config config;
 	uint32_t cpus;           /* rings */
 	bool full;
+	bool calls;              /* system calls' stacks at the lean level */
 	bool probes;             /* the person asks for probes */
 };
 

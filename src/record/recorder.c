@@ -269,14 +269,14 @@ static int map_live(struct recorder *recorder, struct err *err)
 
 static int start(struct recorder *recorder, const struct recorder_options *options, struct err *err)
 {
-	bool probes = options->probes && options->probes->count;
-	struct programs_options programs = { .full = options->full, .probes = probes };
+	bool probes = options->probes && options->probes->count, calls = !options->full && (options->stacks & STACKS_SYSCALLS);
+	struct programs_options programs = { .full = options->full, .calls = calls, .probes = probes };
 	int cpus = libbpf_num_possible_cpus(), r;
 
 	if (cpus < 1)
 		return err_sys(err, cpus, "counting processors");
 	programs.cpus = (uint32_t)cpus;
-	programs.config.ring_bytes = ring_bytes_for(options->ring_bytes, programs.cpus, options->full);
+	programs.config.ring_bytes = ring_bytes_for(options->ring_bytes, programs.cpus, options->full || calls);
 	programs.config.own_pid = (uint32_t)getpid();
 	programs.config.full = options->full;
 	programs.config.stacks = (uint8_t)options->stacks;

@@ -30,7 +30,7 @@
 #define STACK_KNOWN_SHIFT 18            /* stacks that can be told apart in one generation */
 #define STACK_MEMO_SHIFT 16
 #define STACK_LAST_SHIFT 13
-#define STACK_LAST_WAYS 4u              /* places for stacks that a thread shows at one sp and ip */
+#define STACK_LAST_WAYS 4u              /* places for stacks shown at one ip, equally far into a page */
 #define STACK_LAST_SLOTS 128u
 #define STACK_LAST_RUNS 16u
 #define STACK_RUN_GAP 64u               /* words: so far apart, two runs are read sooner than the words between */
@@ -82,19 +82,20 @@ struct stack_run {
 	u16 words;
 };
 
-/* A stack that a thread has shown, and which of its words decide that it is
- * the same again: the return addresses and the saved frame pointers in use.
- * Few of its bytes: large buffers between them are not read. */
+/* A stack that was shown, and which of its words decide that it is the same
+ * again: the return addresses and the saved frame pointers in use. Few of its
+ * bytes: large buffers between them are not read. Where only return addresses and
+ * distances led on, another thread's equal words are the same stack, wherever they lie. */
 struct stack_last {
 	u32 sequence;               /* odd while it is being written */
-	u32 tid, layout, id;
-	u64 ip, sp, bp;
-	u64 hash;                   /* of the words */
+	u32 layout, id;
 	u16 count;
 	u8 runs;
-	u8 uses_bp;                 /* the frame pointer must be equal too */
-	struct stack_run run[STACK_LAST_RUNS];
+	u8 fixed;                   /* addresses on the stack led on: sp and bp must be equal too */
+	u64 ip, sp, bp;
+	u64 hash;                   /* of the words */
 	u16 words[STACK_LAST_SLOTS]; /* in all that the runs hold; without runs above sp: each is read by itself */
+	struct stack_run run[STACK_LAST_RUNS];
 };
 
 /* What programs look up at each stack; one element of the map stack_now. */

@@ -39,7 +39,8 @@ static const struct option_spec options[] = {
 	RECORDING_FREQ("99"),
 	RECORDING_PROBE,
 	{ "stacks", 0, OPTION_TEXT, "LIST",
-	  "what takes user stacks: waits, wakes, msgs, syscalls, samples, probes, all, none (waits,wakes,samples; full: msgs too)" },
+	  "what takes user stacks: waits, wakes, msgs, syscalls (lean: at the ends of all calls), samples, probes, all, none "
+	  "(waits,wakes,samples; full: msgs too)" },
 	{ "plan", 0, OPTION_TEXT, "FILE", "what `argus why --json` says should be recorded to know more (- is the standard input)" },
 	{ NULL },
 };

@@ -3,9 +3,9 @@
  *
  * The stack is read through the page tables (memory.bpf.h), where that does not
  * go in windows that are copied; of each address the rule is remembered, so that
- * a walk in known territory costs two look-ups a frame. A thread that shows the
- * stack it has shown before is recognised by the words that decided the walk,
- * before anything is walked. */
+ * a walk in known territory costs two look-ups a frame. A stack that was shown
+ * before, by this thread or another one of the same mappings, is recognised by the
+ * words that decided the walk, before anything is walked. */
 #ifndef RECORD_BPF_UNWIND_BPF_H
 #define RECORD_BPF_UNWIND_BPF_H
 
@@ -24,7 +24,7 @@
 struct walk {
 	struct unwind_registers registers;
 	u64 ip, start, bp;          /* of the innermost frame; start is its sp */
-	u32 tid;
+	u32 fixed;                  /* addresses on the stack led on, or its end did not come from what was read */
 	u32 narrow;                 /* a 32-bit program's */
 	u32 layout, first, mappings;
 	u64 base, bytes;            /* of the stack, what the window holds */
@@ -34,7 +34,6 @@ struct walk {
 	u64 hash;                   /* of the words that decide */
 	u64 top;                    /* highest such word's slot */
 	u32 slot_count;
-	u32 uses_bp;
 	int status;
 	u16 slots[STACK_LAST_SLOTS]; /* in words above sp; once the runs are made, in what these hold */
 	u32 run_count;
@@ -170,9 +169,8 @@ static __always_inline void stack_use_bp(struct walk *w)
 		return;
 	if (w->bp_slot)
 		stack_decides(w, w->bp_slot, w->registers.bp);
-	else
-		w->uses_bp = 1;
 	w->bp_slot = 1;
+	w->fixed = 1;
 }
 
 #define UNWIND_READ(context, address, ret_word) stack_read(context, address, ret_word)
@@ -267,6 +265,16 @@ static long walk_frame(u32 index, void *data)
 	/* a frame pointer that was none led here */
 	if (number == UNWIND_NO_MAPPING && w->registers.guessed)
 		w->message.count = index;
+	switch (rule->kind) {
+	case UNWIND_RA_RDI:
+		/* a register decides that nobody compares: not to be remembered */
+		w->slot_count = STACK_LAST_SLOTS + 1;
+		break;
+	case UNWIND_DEREF_RBP:
+	case UNWIND_DEREF_RSP:
+	case UNWIND_SIGNAL:
+		w->fixed = 1;
+	}
 	int step = unwind_step(w, *rule, &w->registers);
 	w->status = step == UNWIND_STEP_ON ? STACK_STATUS_too_deep : step;
 	return step != UNWIND_STEP_ON;
@@ -315,10 +323,11 @@ static __noinline u32 stack_number(struct walk *w, u64 hash)
 	return 0;
 }
 
-/* The first of the places where stacks that the thread has shown here may be. */
+/* The first of the places where stacks shown here may be. Of threads' stacks, which
+ * begin with pages, what is equally deep is equally far into its page. */
 static __always_inline u32 last_places(struct walk *w)
 {
-	u64 hash = stack_mix(stack_mix(w->tid, w->ip), w->start);
+	u64 hash = stack_mix(stack_mix(w->layout, w->ip), w->start & 4095);
 	return hash >> (64 - STACK_LAST_SHIFT) & ~(STACK_LAST_WAYS - 1);
 }
 
@@ -336,15 +345,15 @@ static __always_inline u64 last_hash(struct walk *w, struct stack_last *last, u3
 	return hash;
 }
 
-/* The number of the stack at that place if it is the thread's stack now, else 0. */
+/* The number of the stack at that place if it is the current one, else 0. */
 __noinline u32 last_is(struct walk *w, u32 place)
 {
 	struct stack_last *last = w ? bpf_map_lookup_elem(&stack_lasts, &place) : NULL;
 	if (!last)
 		return 0;
 	u32 sequence = *(volatile u32 *)&last->sequence, id = last->id, runs = last->runs, count = last->count, at = 0;
-	if ((sequence & 1) || last->tid != w->tid || last->layout != w->layout || last->ip != w->ip || last->sp != w->start ||
-	    (last->uses_bp && last->bp != w->bp) || id >> STACK_GENERATION_SHIFT != w->generation)
+	if ((sequence & 1) || last->layout != w->layout || last->ip != w->ip ||
+	    (last->fixed && (last->sp != w->start || last->bp != w->bp)) || id >> STACK_GENERATION_SHIFT != w->generation)
 		return 0;
 	if (!runs)
 		return w->memory.base && last_hash(w, last, count) == last->hash && *(volatile u32 *)&last->sequence == sequence ? id : 0;
@@ -366,7 +375,7 @@ __noinline u32 last_is(struct walk *w, u32 place)
 	return hash == last->hash && *(volatile u32 *)&last->sequence == sequence ? id : 0;
 }
 
-/* The stack's number when the thread has shown it before; 0 when not. */
+/* The stack's number when it was shown before; 0 when not. */
 static __always_inline u32 stack_recognise(struct walk *w)
 {
 	u32 first = last_places(w), id = 0;
@@ -409,17 +418,15 @@ static long run_add(u32 index, void *data)
 	return 0;
 }
 
-/* Where to keep what the thread shows: where nothing is, or what nobody can show
- * any more, else in the places in turn. (Taken from another thread always, two
- * threads would keep taking one place from each other, with three free beside it.) */
+/* Where to keep what is shown: where nothing is, or what nobody can show any
+ * more, else in the places in turn. */
 static __always_inline struct stack_last *last_to_replace(struct walk *w)
 {
 	u32 first = last_places(w), place = first + (w->turn++ & (STACK_LAST_WAYS - 1));
 	for (u32 way = 0; way < STACK_LAST_WAYS; way++) {
 		u32 at = first + way;
 		struct stack_last *last = bpf_map_lookup_elem(&stack_lasts, &at);
-		if (last && (!last->tid || (last->tid == w->tid && last->layout != w->layout) ||
-			     last->id >> STACK_GENERATION_SHIFT != w->generation)) {
+		if (last && (!last->ip || last->id >> STACK_GENERATION_SHIFT != w->generation)) {
 			place = at;
 			break;
 		}
@@ -441,7 +448,6 @@ static __noinline int stack_remember(struct walk *w, u32 id)
 	u32 sequence = last->sequence;
 	if ((sequence & 1) || __sync_val_compare_and_swap(&last->sequence, sequence, sequence + 1) != sequence)
 		return 0;
-	last->tid = w->tid;
 	last->layout = w->layout;
 	last->id = id;
 	last->ip = w->ip;
@@ -450,7 +456,7 @@ static __noinline int stack_remember(struct walk *w, u32 id)
 	last->hash = w->hash;
 	last->count = w->slot_count;
 	last->runs = w->run_count;
-	last->uses_bp = w->uses_bp;
+	last->fixed = w->fixed;
 	__builtin_memcpy(last->run, w->run, sizeof(last->run));
 	__builtin_memcpy(last->words, w->slots, sizeof(last->words));
 	__asm__ volatile("" ::: "memory");
@@ -522,7 +528,7 @@ static __noinline u32 stack_walk_in(struct walk *w)
 		return id;
 	}
 	w->hash = w->top = w->bp_slot = 0;
-	w->slot_count = w->uses_bp = 0;
+	w->slot_count = w->fixed = 0;
 	w->status = STACK_STATUS_too_deep;
 	if (w->narrow) {
 		/* where it was, and why no more is known */
@@ -538,6 +544,8 @@ static __noinline u32 stack_walk_in(struct walk *w)
 		process->doubts--;
 		return stack_copy_out(w);
 	}
+	if (w->status == STACK_STATUS_no_page)
+		w->fixed = 1;
 	stack_count(STACK_COUNT_WALKED);
 	w->message.type = STACK_MESSAGE_USER;
 	w->message.layout = w->layout;
@@ -611,7 +619,6 @@ __noinline u32 stack_walk(void)
 	w->start = GET(registers, sp);
 	w->bp = GET(registers, bp);
 	w->registers = (struct unwind_registers){ .ip = w->ip, .sp = w->start, .bp = w->bp, .di = GET(registers, di), .exact = 1 };
-	w->tid = GET(task, pid);
 	w->narrow = segment != USER_CODE;
 	w->memory.root = memory_root(task);
 	w->message.tgid = GET(task, tgid);
