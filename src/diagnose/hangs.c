@@ -182,6 +182,15 @@ static bool sleeps_most(const struct finder *f, uint64_t from, uint64_t to)
 	return sleeping * 2 > to - from;
 }
 
+/* It came back there often enough to be one loop. */
+static bool is_loop_at(const struct finder *f, const struct episode *e)
+{
+	const struct wait *w = &f->scene->waits[e->last];
+	const struct place *p = hangs_place_of(f, w);
+
+	return w->kind == WAIT_KIND_epoll || (p && p->visits >= HANGS_REST_VISITS);
+}
+
 static void find_turns(struct finder *f)
 {
 	const struct scene_thread *t = &f->scene->threads[f->thread];
@@ -190,7 +199,9 @@ static void find_turns(struct finder *f)
 	uint64_t begin = 0, end = 0, over; /* of adjoining long turns */
 
 	/* The loop that people and clients wait for is a process's first thread; how
-	 * late others are shows in those that wait for them. */
+	 * late others are shows in those that wait for them. Between two loops, one after
+	 * the other, there is no turn; a loop inside a turn that listens to the same, as a
+	 * dialog's does, ends it. */
 	if (about->tid != about->pid)
 		return;
 
@@ -199,9 +210,11 @@ static void find_turns(struct finder *f)
 
 		uint8_t kind = f->scene->waits[e->last].kind;
 
-		if ((kind != WAIT_KIND_poll && kind != WAIT_KIND_epoll) || !hangs_rests_at(f, &f->scene->waits[e->last]))
+		if ((kind != WAIT_KIND_poll && kind != WAIT_KIND_epoll) ||
+		    (!hangs_rests_at(f, &f->scene->waits[e->last]) && !(last && hangs_same_loop(f, last, e))))
 			continue;
-		if (last && e->start_ns - last->end_ns >= TURN_NS / 2 && !sleeps_most(f, last->end_ns, e->start_ns)) {
+		if (last && hangs_same_loop(f, last, e) &&
+		    e->start_ns - last->end_ns >= TURN_NS / 2 && !sleeps_most(f, last->end_ns, e->start_ns)) {
 			/* Turns with only a glance at the loop between them are one hang. */
 			if (begin && (last->end_ns - last->start_ns) * 10 < e->start_ns - last->end_ns && last->start_ns == end) {
 				end = e->start_ns;
@@ -220,7 +233,7 @@ static void find_turns(struct finder *f)
 	over = about->end_ns;
 	if (over > f->scene->end_ns)
 		over = f->scene->end_ns;
-	if (last && last->end_ns < over && !sleeps_most(f, last->end_ns, over))
+	if (last && is_loop_at(f, last) && last->end_ns < over && !sleeps_most(f, last->end_ns, over))
 		offer_turn(f, last->end_ns, over, false);
 }
 
@@ -303,6 +316,17 @@ static bool reader_works(const struct finder *f, const struct wait *w)
 	return resting * 2 < length;
 }
 
+/* What a program gave its own threads and children to do may take longer than what
+ * others were asked for. */
+static bool is_short_for_own(const struct finder *f, const struct episode *e)
+{
+	const struct wait *w = &f->scene->waits[e->last];
+
+	return w->end == WAIT_END_THREAD && e->end_ns - e->start_ns < hangs_threshold(f, HANGS_BUSY_NS) && !hangs_has_windows(f) &&
+	       (scene_same_process(f->scene, w->waker, e->thread) ||
+		scene_descends_from(f->scene, w->waker, scene_pid(f->scene, e->thread)));
+}
+
 /* Waits that may be a hang though nothing shows that the thread asked for it: for
  * a lock that another held, for room in a pipe. */
 static const char *held_up(const struct finder *f, const struct episode *e)
@@ -316,6 +340,8 @@ static const char *held_up(const struct finder *f, const struct episode *e)
 		return "it waited for a lock";
 	if (w->kind == WAIT_KIND_write)
 		return reader_works(f, w) || w->end_ns - w->start_ns < 4 * hangs_threshold(f, HANGS_WAIT_NS) ? NULL : "what it writes was not taken";
+	if (is_short_for_own(f, e))
+		return NULL;
 	if ((w->kind == WAIT_KIND_futex || w->kind == WAIT_KIND_semaphore) && t->tid == t->pid && p && p->visits <= 2 &&
 	    w->end == WAIT_END_THREAD && w->cause != WAKE_CAUSE_signal && w->hint_kind != HINT_KIND_thread_exit && !hangs_left_to_others(f, e))
 		return "it waited for a lock or a condition";
@@ -465,7 +491,7 @@ static void find_waits(struct finder *f)
 		else if (w->kind == WAIT_KIND_sleep && loop_is(f->scene, e) &&
 			 suspects_refused_lock(f->scene, f->thread, e->start_ns, e->end_ns))
 			offer(f, e->start_ns, e->end_ns, 100, "it tries again and again for a file lock");
-		else if (may_ask(f, w) && !hangs_rests_at(f, w) && hangs_is_pending(f, e, &asked, &awaits)) {
+		else if (may_ask(f, w) && !hangs_rests_at(f, w) && !is_short_for_own(f, e) && hangs_is_pending(f, e, &asked, &awaits)) {
 			/* Whoever is killed may just as well have waited for work. */
 			offer(f, hangs_first_deed(f->scene, f->thread, asked, e->start_ns), e->end_ns,
 			      w->cause == WAKE_CAUSE_signal || scene_ended_by_signal(f->scene, w) ? 70 : 110, "what it asked for was not answered");
@@ -473,7 +499,7 @@ static void find_waits(struct finder *f)
 			f->hangs.items[f->hangs.length - 1].slices = e->slices;
 		} else if (hangs_nobody_can_end(f, e))
 			offer(f, e->start_ns, e->end_ns, 100, "it waits for a lock or a word that nobody else can change");
-		else if (w->kind == WAIT_KIND_stop && !stopped_as_a_whole(f, e))
+		else if (w->kind == WAIT_KIND_stop && !stopped_as_a_whole(f, e) && !hangs_was_suspended(f, e))
 			offer(f, e->start_ns, e->end_ns, HANG_STOPPED_WEIGHT, hang_stopped);
 		else if (held_up(f, e))
 			offer(f, e->start_ns, e->end_ns, 60, held_up(f, e));

@@ -1,6 +1,8 @@
 /* Who was away, see hangs_away.h. */
 #include "diagnose/hangs_away.h"
 
+#include <signal.h>
+
 #include "diagnose/loops.h"
 #include "diagnose/told.h"
 
@@ -69,6 +71,19 @@ bool hangs_was_stopped(const struct finder *f, const struct episode *e)
 		return false;
 	scene_state_times(f->scene, w->waker, e->start_ns, e->end_ns, &times);
 	return times.ns[SPAN_STOPPED] * 10 > (e->end_ns - e->start_ns) * 9;
+}
+
+bool hangs_was_suspended(const struct finder *f, const struct episode *e)
+{
+	const struct scene *scene = f->scene;
+
+	for (uint32_t i = scene->signal_count; i-- > 0; ) {
+		const struct sent_signal *s = &scene->signals[i];
+
+		if (s->time <= e->start_ns && s->signal >= SIGSTOP && s->signal <= SIGTTOU && scene_same_process(scene, s->target, e->thread))
+			return s->signal == SIGTSTP;
+	}
+	return false;
 }
 
 bool hangs_waits_for_stopped(const struct finder *f, const struct episode *e, bool *ret_own_child)

@@ -11,6 +11,9 @@ uint32_t hangs_away_waker(const struct finder *f, const struct episode *e);
 /* True when the thread that ended the wait was stopped for nearly all of it: what
  * was sent to it meanwhile woke nobody. */
 bool hangs_was_stopped(const struct finder *f, const struct episode *e);
+/* True when it was stopped as a person does it at a terminal, or by itself on his word:
+ * whoever means to hold a program up sends another signal. */
+bool hangs_was_suspended(const struct finder *f, const struct episode *e);
 /* True when another process that led to the wait's end was stopped for most of it.
  * `own_child`: it descends from the waiting process. */
 bool hangs_waits_for_stopped(const struct finder *f, const struct episode *e, bool *ret_own_child);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #define LOOKS_UP 20                /* so often meanwhile: it is not stuck, it keeps watch */
-#define WATCH_NS 45000000ull       /* more often than that no program looks up for what it needs itself */
+#define WATCH_NS 49000000ull       /* more often than that no program looks up for what it needs itself */
 #define STOPPED_ALONE_WEIGHT 150   /* nobody is seen to wait for it: it is itself what hung */
 
 const char hang_unread[] = "it computes and leaves what it was sent unread";

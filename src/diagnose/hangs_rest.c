@@ -5,7 +5,6 @@
 
 #include "base/map.h"
 
-#define REST_VISITS 3
 #define FAR_NS 3600000000000ull /* nobody waits so long for an answer before he gives up */
 #define SAME_NS 10000000ull     /* between the ends of one limit, set again */
 #define FIRST_MESSAGES 1000  /* of a thread: one that serves is sent to early */
@@ -214,6 +213,19 @@ bool hangs_awaits_answer(const struct finder *f, const struct wait *w)
 	       !(hangs_place_of(f, w) && hangs_place_of(f, w)->open_to_all);
 }
 
+bool hangs_same_loop(const struct finder *f, const struct episode *a, const struct episode *b)
+{
+	const struct wait *v = &f->scene->waits[a->last], *w = &f->scene->waits[b->last];
+
+	if (v->site == w->site)
+		return true;
+	if (v->kind != w->kind || !listened_to(w) || listened_to(v) != listened_to(w))
+		return false;
+	/* of what is polled the first is known: one thing alone may be asked for an answer */
+	return w->kind == WAIT_KIND_epoll || object_kind(w->detail) == OBJECT_KIND_tty ||
+	       (w->kind == WAIT_KIND_poll && v->argument >= 2 && w->argument >= 2);
+}
+
 static uint32_t epoll_visits(const struct finder *f)
 {
 	uint32_t visits = 0;
@@ -236,21 +248,24 @@ bool hangs_rests_at(const struct finder *f, const struct wait *w)
 	/* an event loop's limit is then when it has something to do by itself */
 	if ((w->kind == WAIT_KIND_epoll || w->kind == WAIT_KIND_poll) && w->timeout_ns >= FAR_NS)
 		return true;
-	if (p && p->kind == WAIT_KIND_futex && p->own_times && p->visits >= REST_VISITS)
+	/* nobody but a person ends it */
+	if (listens(w->kind) && object_kind(listened_to(w)) == OBJECT_KIND_tty)
+		return true;
+	if (p && p->kind == WAIT_KIND_futex && p->own_times && p->visits >= HANGS_REST_VISITS)
 		return true;
 	if (!p || !listens(p->kind) || hangs_awaits_answer(f, w))
 		return false;
-	if (w->kind == WAIT_KIND_epoll && epoll_visits(f) >= REST_VISITS)
+	if (w->kind == WAIT_KIND_epoll && epoll_visits(f) >= HANGS_REST_VISITS)
 		return true; /* nobody makes an epoll set for one answer */
 	for (size_t i = 0; i < f->places.length; i++) {
 		const struct place *other = &f->places.items[i];
 
 		/* Where it waits for answers it does not rest, however often. */
-		if (other->visits >= REST_VISITS && listens(other->kind) && other->depth && other->depth < outermost &&
+		if (other->visits >= HANGS_REST_VISITS && listens(other->kind) && other->depth && other->depth < outermost &&
 		    !hangs_awaits_answer(f, &f->scene->waits[other->wait]))
 			outermost = other->depth;
 	}
-	if (p->visits < REST_VISITS && (outermost == UINT32_MAX || !p->depth ||
+	if (p->visits < HANGS_REST_VISITS && (outermost == UINT32_MAX || !p->depth ||
 					 (p->kind != WAIT_KIND_poll && p->kind != WAIT_KIND_epoll)))
 		return false;
 	return !p->depth || p->depth <= outermost + 3;

@@ -33,6 +33,7 @@ struct finder {
 	uint32_t thread;
 };
 
+#define HANGS_REST_VISITS 3               /* to a place, at least, where a loop rests */
 #define HANGS_WAIT_NS 1000000000ull /* an answer that takes longer is late */
 #define HANGS_BUSY_NS 2000000000ull /* a process that only computes */
 
@@ -58,6 +59,9 @@ bool hangs_awaits_person(const struct finder *f, const struct wait *w);
 bool hangs_asked_there(const struct finder *f, const struct wait *w);
 /* True when it has asked there and has not been answered. */
 bool hangs_awaits_answer(const struct finder *f, const struct wait *w);
+/* True when both are waits of one event loop, wherever in the program it was called: at
+ * one place, or for the same set of things. */
+bool hangs_same_loop(const struct finder *f, const struct episode *a, const struct episode *b);
 /* True when the wait is a rest: nothing is outstanding, the loop only listens. */
 bool hangs_rests_at(const struct finder *f, const struct wait *w);
 
