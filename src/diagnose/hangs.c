@@ -197,6 +197,7 @@ static void find_turns(struct finder *f)
 	const struct thread *about = &f->scene->tables->threads[f->thread];
 	const struct episode *last = NULL;
 	uint64_t begin = 0, end = 0, over; /* of adjoining long turns */
+	uint64_t inner = 0;                /* since when the loop has been called again */
 
 	/* The loop that people and clients wait for is a process's first thread; how
 	 * late others are shows in those that wait for them. Between two loops, one after
@@ -207,12 +208,21 @@ static void find_turns(struct finder *f)
 
 	for (uint32_t i = 0; i < t->episode_count; i++) {
 		const struct episode *e = &f->scene->episodes[t->episode + i];
-
 		uint8_t kind = f->scene->waits[e->last].kind;
+		bool rests;
 
-		if ((kind != WAIT_KIND_poll && kind != WAIT_KIND_epoll) ||
-		    (!hangs_rests_at(f, &f->scene->waits[e->last]) && !(last && hangs_same_loop(f, last, e))))
+		if (kind != WAIT_KIND_poll && kind != WAIT_KIND_epoll)
 			continue;
+		rests = hangs_rests_at(f, &f->scene->waits[e->last]);
+		if (!rests && !(last && hangs_same_loop(f, last, e)))
+			continue;
+		/* Not a dialog that a person closed, but a wait for somebody who was away. */
+		if (rests && inner && hangs_ended_by_return(f, last, inner))
+			offer_turn(f, inner, last->end_ns, true);
+		if (rests)
+			inner = 0;
+		else if (!inner)
+			inner = last->end_ns;
 		if (last && hangs_same_loop(f, last, e) &&
 		    e->start_ns - last->end_ns >= TURN_NS / 2 && !sleeps_most(f, last->end_ns, e->start_ns)) {
 			/* Turns with only a glance at the loop between them are one hang. */

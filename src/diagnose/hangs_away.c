@@ -53,6 +53,18 @@ uint32_t hangs_away_waker(const struct finder *f, const struct episode *e)
 	return 0;
 }
 
+bool hangs_ended_by_return(const struct finder *f, const struct episode *e, uint64_t from_ns)
+{
+	struct path_node path[FOLLOW_MAX_BACK];
+	unsigned count = follow_back(f->scene, e, path);
+
+	for (unsigned i = 0; i < count; i++)
+		if (!scene_is_system(f->scene, path[i].thread) && !scene_same_process(f->scene, path[i].thread, e->thread) &&
+		    was_away(f->scene, path[i].thread, from_ns, e->end_ns))
+			return true;
+	return false;
+}
+
 bool hangs_was_stopped(const struct finder *f, const struct episode *e)
 {
 	const struct wait *w = &f->scene->waits[e->last];

@@ -8,6 +8,8 @@
 /* Who of those that led to the wait's end was busy, stopped or blocked elsewhere
  * from its begin on, so that what it was sent then woke nobody; 0 nobody. */
 uint32_t hangs_away_waker(const struct finder *f, const struct episode *e);
+/* True when somebody led to the wait's end who was away from `from_ns` until then. */
+bool hangs_ended_by_return(const struct finder *f, const struct episode *e, uint64_t from_ns);
 /* True when the thread that ended the wait was stopped for nearly all of it: what
  * was sent to it meanwhile woke nobody. */
 bool hangs_was_stopped(const struct finder *f, const struct episode *e);
