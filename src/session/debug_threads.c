@@ -15,7 +15,8 @@
 #define ROWS_SHOWN 24
 #define THREADS_SHOWN 40
 #define WAITS_SHOWN 60
-#define NAME_COLUMNS 36
+#define NAME_COLUMNS 36        /* of a narrow terminal's timeline */
+#define NAME_COLUMNS_MOST 56
 #define COLUMNS_USUAL 80
 
 static char state_letter(uint8_t state)
@@ -32,9 +33,9 @@ static char state_letter(uint8_t state)
 }
 
 /* One line of a timeline: in each column the state that filled most of it. */
-static void put_row(struct debug *debug, uint32_t thread, uint64_t from, uint64_t to, unsigned columns, struct buf *out)
+static void put_row(struct debug *debug, uint32_t thread, uint64_t from, uint64_t to, int name_columns, unsigned columns, struct buf *out)
 {
-	buf_printf(out, "%-*.*s |", NAME_COLUMNS, NAME_COLUMNS, debug_who(debug, thread, from + (to - from) / 2));
+	buf_printf(out, "%-*.*s |", name_columns, name_columns, debug_who(debug, thread, from + (to - from) / 2));
 	for (unsigned i = 0; i < columns; i++) {
 		uint64_t begin = from + (uint64_t)((double)(to - from) * i / columns);
 		uint64_t end = from + (uint64_t)((double)(to - from) * (i + 1) / columns);
@@ -101,22 +102,42 @@ static void collect_shares(const struct diagnosis *g, unsigned columns, struct s
 	shares->list.length = kept;
 }
 
+/* Whole names, as far as they leave half of a terminal's width. */
+static int names_width(struct debug *debug, const struct diagnosis *g, const struct shares *shares)
+{
+	int most = debug->width ? debug->width / 2 : NAME_COLUMNS_MOST, longest = 0;
+
+	if (most < NAME_COLUMNS || most > NAME_COLUMNS_MOST)
+		most = most < NAME_COLUMNS ? NAME_COLUMNS : NAME_COLUMNS_MOST;
+	for (size_t i = 0; i < shares->list.length && i < ROWS_SHOWN; i++) {
+		int length = (int)strlen(debug_who(debug, shares->list.items[i].thread, g->start_ns + (g->end_ns - g->start_ns) / 2));
+
+		longest = length > longest ? length : longest;
+	}
+	return longest < most ? longest : most;
+}
+
 int debug_timeline(struct debug *debug, const struct debug_words *words, struct buf *out, struct err *err)
 {
 	const struct diagnosis *g = debug->diagnosis;
-	uint64_t columns = debug->width > NAME_COLUMNS + 13 ? (uint64_t)debug->width - NAME_COLUMNS - 3 : COLUMNS_USUAL;
+	uint64_t columns = COLUMNS_USUAL;
 	struct shares shares = { 0 };
-	int r = debug_need_answer(debug, err);
+	int r = debug_need_answer(debug, err), names;
 
 	if (r)
 		return r;
+	if (debug->width > NAME_COLUMNS + 13)
+		columns = (uint64_t)debug->width - NAME_COLUMNS - 3;
 	if (words->count > 1 && (parse_number(words->items[1], &columns) || columns < 10 || columns > 1000))
 		return err_set(err, -EINVAL, "columns: a number from 10 to 1000");
 	collect_shares(g, (unsigned)columns, &shares);
+	names = names_width(debug, g, &shares);
+	if (words->count < 2 && debug->width > names + 13)
+		columns = (uint64_t)(debug->width - names - 3);
 	buf_printf(out, "%.3f s to %.3f s; # runs, + runnable, . waits, T stopped; a column is %s\n", debug_seconds(debug, g->start_ns),
 		   debug_seconds(debug, g->end_ns), describe_time(&debug->arena, (g->end_ns - g->start_ns) / columns));
 	for (size_t i = 0; i < shares.list.length && i < ROWS_SHOWN; i++)
-		put_row(debug, shares.list.items[i].thread, g->start_ns, g->end_ns, (unsigned)columns, out);
+		put_row(debug, shares.list.items[i].thread, g->start_ns, g->end_ns, names, (unsigned)columns, out);
 	if (shares.list.length > ROWS_SHOWN)
 		buf_printf(out, "... and %zu threads that took less of the time\n", shares.list.length - ROWS_SHOWN);
 	vec_done(&shares.list);
