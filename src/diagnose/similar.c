@@ -121,6 +121,7 @@ static uint64_t meaning(struct side *side, const struct event *e, bool types_onl
 static void read_signature(struct side *side, const struct episode *episode, bool types_only, struct signature *signature)
 {
 	const struct graph *graph = side->scene->graph;
+	const struct trace_filter own = { .unnumbered = true };
 	struct graph_segment segment;
 	struct graph_events walk;
 	unsigned read = 0;
@@ -128,7 +129,7 @@ static void read_signature(struct side *side, const struct episode *episode, boo
 	signature->count = 0;
 	if (!graph || !graph_segment(graph, graph_segment_at(graph, episode->thread, episode->start_ns), &segment))
 		return;
-	walk = graph_events_of(graph, episode->thread, segment.start_ns, episode->start_ns, NULL);
+	walk = graph_events_of(graph, episode->thread, segment.start_ns, episode->start_ns, &own);
 	for (const struct event *e; signature->count < SIGNATURE_MOST && read < EVENTS_READ && (e = graph_events_next(&walk)); read++) {
 		uint64_t item = meaning(side, e, types_only);
 

@@ -363,8 +363,9 @@ struct graph_unread {
 /* By time of sending. */
 const struct graph_unread *graph_unread(const struct graph *graph, size_t *ret_count);
 
-/* Events of a thread in a window, from the trace; `types` as in trace_filter.
- * Free with graph_events_done. An event is valid until the next call. */
+/* Events of a thread in a window, from the trace; `types` as in trace_filter; with
+ * `unnumbered` only those that it recorded itself, from the processors it ran on, which
+ * is a good deal faster. Free with graph_events_done. An event is valid until the next call. */
 struct graph_events {
 	struct trace_cursor *cursor;
 	const struct graph *graph;

@@ -3,6 +3,8 @@
 
 #include "graph/store.h"
 
+#define STRETCHES_LOOKED_AT 256 /* for the processors that a thread ran on */
+
 enum phase { PHASE_before, PHASE_enter, PHASE_running, PHASE_preempted, PHASE_waiting, PHASE_runnable, PHASE_after };
 
 struct graph_timeline graph_timeline_of(const struct graph *graph, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
@@ -154,6 +156,30 @@ int graph_cpu_stays(const struct graph *graph, uint32_t cpu, uint64_t from_ns, u
 	return 0;
 }
 
+/* Processors that the thread ran on in the window, as a filter has them; 0 not known. */
+static uint64_t cpus_of(const struct graph *graph, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
+{
+	uint32_t row = row_at_time(graph, thread, from_ns);
+	uint64_t cpus = 0;
+	unsigned looked = 0;
+
+	if (row == GRAPH_NONE || !row_place(graph, row))
+		return 0;
+	for (; row != GRAPH_NONE && graph->rows[row].in_ns <= to_ns; row = row_next(graph, row)) {
+		const struct row *r = &graph->rows[row];
+
+		if (r->flags & (ROW_LOST | ROW_GAP) || ++looked > STRETCHES_LOOKED_AT)
+			return 0;
+		cpus |= 1ull << r->cpu % 64;
+		for (uint32_t at = r->preemption; at; at = graph->preemptions[at].next) {
+			if (++looked > STRETCHES_LOOKED_AT)
+				return 0;
+			cpus |= 1ull << graph->preemptions[at].cpu % 64;
+		}
+	}
+	return cpus;
+}
+
 struct graph_events graph_events_of(const struct graph *graph, uint32_t thread, uint64_t from_ns, uint64_t to_ns,
 				    const struct trace_filter *types)
 {
@@ -166,6 +192,8 @@ struct graph_events graph_events_of(const struct graph *graph, uint32_t thread, 
 		return walk;
 	filter.from_ns = from_ns;
 	filter.to_ns = to_ns;
+	if (filter.unnumbered)
+		filter.cpus = cpus_of(graph, thread, from_ns, to_ns);
 	walk.cursor = trace_cursor_new(graph->trace, &filter);
 	return walk;
 }

@@ -29,13 +29,7 @@ struct ahead {
 
 static bool wanted(const struct ahead *ahead, const struct chunk *chunk)
 {
-	uint64_t some = 0;
-
-	if (chunk->gap || chunk->refused)
-		return false;
-	for (unsigned i = 0; i < sizeof(chunk->types) / sizeof(chunk->types[0]); i++)
-		some |= chunk->types[i] & ahead->filter.types[i];
-	return some || !ahead->filter.unnumbered;
+	return !chunk->gap && !chunk->refused && !chunk_passed_over(chunk, &ahead->filter);
 }
 
 static void *decode_ahead(void *argument)

@@ -124,18 +124,6 @@ static void set_gap(struct source *source, struct trace_gap gap)
 	source->gap = (struct event_gap){ gap.from_ns, gap.to_ns, gap.lost, gap.cpu, gap.reason };
 }
 
-/* Without numbers to keep, a chunk with none of the types is not looked at. */
-static bool pass_over(const struct trace_cursor *cursor, const struct chunk *chunk)
-{
-	uint64_t some = 0;
-
-	if (!cursor->filter.unnumbered)
-		return false;
-	for (unsigned i = 0; i < sizeof(chunk->types) / sizeof(chunk->types[0]); i++)
-		some |= chunk->types[i] & cursor->filter.types[i];
-	return !some;
-}
-
 /* Decodes a chunk; why it cannot be, a GAP_REASON_, or 0. */
 static unsigned read_chunk(struct trace_cursor *cursor, size_t number, struct source *source)
 {
@@ -170,7 +158,7 @@ static uint64_t open_chunk(struct trace_cursor *cursor, size_t number, uint64_t 
 	uint32_t low = 0, high;
 	unsigned reason;
 
-	if (pass_over(cursor, chunk))
+	if (chunk_passed_over(chunk, &cursor->filter))
 		return 0;
 	if (cursor->unused.length)
 		source = cursor->unused.items[--cursor->unused.length];
@@ -370,7 +358,8 @@ const struct event *trace_cursor_next(struct trace_cursor *cursor)
 		if (source_time(source) > cursor->filter.to_ns)
 			return NULL;
 		type = source->is_gap ? EVENT_gap : source->decoded->types[source->at];
-		pass = type < EVENT_MAX && cursor->filter.types[type / 64] >> (type % 64) & 1 && cursor->number >= cursor->skip_to;
+		pass = type < EVENT_MAX && cursor->filter.types[type / 64] >> (type % 64) & 1 && cursor->number >= cursor->skip_to &&
+		       (!cursor->filter.cpus || cursor->filter.cpus >> source->chunk->cpu % 64 & 1);
 		if (pass)
 			fill_event(cursor, source);
 		advance(cursor);

@@ -104,6 +104,18 @@ struct decoded {
 };
 #define PLACE_NONE UINT32_MAX
 
+/* Whether a chunk need not be looked at: without numbers to keep, one with none of what is wanted. */
+static inline bool chunk_passed_over(const struct chunk *chunk, const struct trace_filter *filter)
+{
+	uint64_t some = 0;
+
+	if (!filter->unnumbered)
+		return false;
+	for (unsigned i = 0; i < sizeof(chunk->types) / sizeof(chunk->types[0]); i++)
+		some |= chunk->types[i] & filter->types[i];
+	return !some || (filter->cpus && !(filter->cpus >> chunk->cpu % 64 & 1));
+}
+
 /* The reason of the gap that stands for a chunk which chunk_decode refused. */
 static inline unsigned chunk_gap_reason(int status)
 {
