@@ -239,9 +239,9 @@ static const char *spinning_words(const struct describer *d, uint32_t thread, co
 	struct actor place = { .thread = thread };
 
 	describe_busy(d, g->start_ns, g->end_ns, &place);
-	return place.function ? arena_printf(d->arena, "spinning in %s, giving up the processor again and again",
+	return place.function ? arena_printf(d->arena, "spinning in %s, looking again and again",
 					     demangle_brief(d->arena, place.function))
-			      : "spinning, giving up the processor again and again";
+			      : "spinning, looking again and again";
 }
 
 /* What the thread of a step did for most of its share: it waited, when a step

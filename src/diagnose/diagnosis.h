@@ -155,7 +155,8 @@ struct side *diagnoser_side(struct diagnoser *diagnoser);
 struct hangs_found *diagnoser_hangs_found(struct diagnoser *diagnoser);
 
 /* True when the thread runs in the window, but gives up the processor again and
- * again: it waits for a flag. */
+ * again, or never leaves a few instructions while another of its process is kept off:
+ * it waits for a flag or a lock. */
 /* The longest part of the window that its samples show to be such spinning; false
  * when there is none. */
 bool diagnoser_spin_window(const struct diagnoser *diagnoser, uint32_t thread, uint64_t from_ns, uint64_t to_ns,

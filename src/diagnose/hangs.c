@@ -555,7 +555,7 @@ static void judge_stretch(struct finder *f, uint64_t from, uint64_t to)
 	scene_state_times(f->scene, f->thread, from, to, &times);
 	if (hangs_spins(f, times.ns[SPAN_RUNNING], &spin_from, &spin_to) && spin_to - spin_from >= hangs_threshold(f, HANGS_BUSY_NS)) {
 		if (!hangs_spins_for_load(f, spin_from, spin_to))
-			offer(f, spin_from, spin_to, 120, "it gives up the processor again and again");
+			offer(f, spin_from, spin_to, 120, "it spins, looking again and again");
 		return;
 	}
 	if (times.ns[SPAN_RUNNABLE] * 10 > (to - from) * 8 && is_kept_off(f, from, to)) {

@@ -64,7 +64,7 @@ bool hangs_flag_came(const struct finder *f, const struct episode *e)
 bool hangs_spins(const struct finder *f, uint64_t running_ns, uint64_t *from, uint64_t *to)
 {
 	uint64_t begin, end;
-	bool spins = running_ns * 2 > *to - *from && diagnoser_spins(f->diagnoser, f->thread, *from, *to);
+	bool spins = running_ns * 3 > *to - *from && diagnoser_spins(f->diagnoser, f->thread, *from, *to);
 
 	/* Between two pieces of work it spins anew. */
 	if (diagnoser_spin_window(f->diagnoser, f->thread, *from, *to, &begin, &end)) {

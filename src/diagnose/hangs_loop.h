@@ -13,7 +13,7 @@ bool hangs_looks_in_vain(const struct finder *f, const struct episode *e);
 /* True when such a loop ended by itself as another thread of its process, or a
  * child, did what kept it away all the time. */
 bool hangs_flag_came(const struct finder *f, const struct episode *e);
-/* True when the thread gives up the processor again and again; narrows the stretch
+/* True when the thread only looks at something again and again; narrows the stretch
  * to where it does. */
 bool hangs_spins(const struct finder *f, uint64_t running_ns, uint64_t *from, uint64_t *to);
 /* True when it spins for one that only gets its share of a busy machine. */

@@ -6,15 +6,55 @@
 #define WORK_SAMPLES 8
 #define WORK_NS 100000000ull
 
+#define LOOP_BYTES 64       /* of code, around where it mostly is */
+#define LEAST_SAMPLES 20
+
+/* Nearly all samples lie within a few instructions. */
+static bool in_one_loop(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
+{
+	const struct scene_thread *t = &scene->threads[thread];
+	const struct tables *tables = scene->tables;
+	uint32_t from = scene_samples_from(scene, thread, from_ns), to = scene_samples_from(scene, thread, to_ns), inside = 0;
+	uint32_t middle = to > from ? scene->samples[t->samples.items[from + (to - from) / 2]].ustack : 0;
+
+	if (to - from < LEAST_SAMPLES || !middle || middle >= tables->frame_count)
+		return false;
+	for (uint32_t i = from; i < to; i++) {
+		uint32_t node = scene->samples[t->samples.items[i]].ustack;
+		const struct frame *a = &tables->frames[middle], *b = &tables->frames[node < tables->frame_count ? node : 0];
+
+		inside += node && a->module == b->module && (a->address > b->address ? a->address - b->address : b->address - a->address) < LOOP_BYTES;
+	}
+	return inside * 10 >= (to - from) * 9;
+}
+
+/* Another thread of the process could have run, and next to never did. */
+static bool sibling_kept_off(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
+{
+	for (uint32_t i = 1; i < scene->thread_count; i++) {
+		struct state_times times;
+
+		if (i == thread || !scene_same_process(scene, i, thread))
+			continue;
+		scene_state_times(scene, i, from_ns, to_ns, &times);
+		if (times.ns[SPAN_RUNNABLE] * 2 > to_ns - from_ns && times.ns[SPAN_RUNNING] * 4 < to_ns - from_ns)
+			return true;
+	}
+	return false;
+}
+
 bool diagnoser_spins(const struct diagnoser *diagnoser, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
 {
 	int share = busy_share_in(diagnoser->scene, diagnoser->names, thread, from_ns, to_ns, "sched_yield");
 	uint64_t yields;
 
-	if (share >= 0 && (share < 10 || share >= 50))
-		return share >= 50;
+	if (share >= 50)
+		return true;
 	yields = scene_yields(diagnoser->scene, thread, from_ns, to_ns);
-	return yields >= 100 && yields * 5000000 > to_ns - from_ns; /* every 5 ms at the least */
+	if ((share < 0 || share >= 10) && yields >= 100 && yields * 5000000 > to_ns - from_ns) /* every 5 ms at the least */
+		return true;
+	/* Without giving up anything, too. */
+	return in_one_loop(diagnoser->scene, thread, from_ns, to_ns) && sibling_kept_off(diagnoser->scene, thread, from_ns, to_ns);
 }
 
 unsigned diagnoser_work_share(const struct diagnoser *diagnoser, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
