@@ -337,6 +337,16 @@ static bool is_short_for_own(const struct finder *f, const struct episode *e)
 		scene_descends_from(f->scene, w->waker, scene_pid(f->scene, e->thread)));
 }
 
+/* Whoever has the lock could go on all the time, and only got its share of a busy machine. */
+static bool owner_shares(const struct finder *f, const struct wait *w)
+{
+	struct state_times times;
+
+	scene_state_times(f->scene, w->hint, w->start_ns, w->end_ns, &times);
+	return (times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE]) * 10 > (w->end_ns - w->start_ns) * 9 &&
+	       !hangs_works_long(f, w->hint, w->start_ns, w->end_ns, hangs_threshold(f, HANGS_WAIT_NS) * 3 / 4);
+}
+
 /* Waits that may be a hang though nothing shows that the thread asked for it: for
  * a lock that another held, for room in a pipe. */
 static const char *held_up(const struct finder *f, const struct episode *e)
@@ -347,7 +357,7 @@ static const char *held_up(const struct finder *f, const struct episode *e)
 
 	/* A pipeline's parts wait for each other for a while by design. */
 	if (w->kind == WAIT_KIND_futex && (w->hint_kind == HINT_KIND_mutex_owner || w->hint_kind == HINT_KIND_pi_owner) && w->hint)
-		return "it waited for a lock";
+		return owner_shares(f, w) ? NULL : "it waited for a lock";
 	if (w->kind == WAIT_KIND_write)
 		return reader_works(f, w) || w->end_ns - w->start_ns < 4 * hangs_threshold(f, HANGS_WAIT_NS) ? NULL : "what it writes was not taken";
 	if (is_short_for_own(f, e))

@@ -3,14 +3,16 @@
 
 #include <signal.h>
 
+#include "diagnose/hangs_pending.h"
 #include "diagnose/loops.h"
 #include "diagnose/told.h"
 
 #define FUTEX_PRIVATE 128
 
 /* Away from the first moments of the stretch to near its end. */
-static bool was_away(const struct scene *scene, uint32_t thread, uint64_t from, uint64_t to)
+static bool was_away(const struct finder *f, uint32_t thread, uint64_t from, uint64_t to)
 {
+	const struct scene *scene = f->scene;
 	const struct episode *e = scene_episode(scene, thread, from);
 	const struct scene_thread *t = &scene->threads[thread];
 	uint64_t slack = (to - from) / 20;
@@ -21,7 +23,7 @@ static bool was_away(const struct scene *scene, uint32_t thread, uint64_t from, 
 	scene_state_times(scene, thread, from, to, &times);
 	if ((times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE]) * 10 > (to - from) * 9 &&
 	    times.ns[SPAN_RUNNING] * 3 > to - from)
-		return true;
+		return hangs_works_long(f, thread, from, to, hangs_threshold(f, HANGS_WAIT_NS) * 3 / 4);
 	for (; e && e < scene->episodes + t->episode + t->episode_count && e->start_ns <= from + slack; e++)
 		if (e->end_ns + slack >= to && loop_looks_away(scene, &scene->waits[e->last]))
 			return true;
@@ -47,7 +49,7 @@ uint32_t hangs_away_waker(const struct finder *f, const struct episode *e)
 
 	for (unsigned i = 0; i < count; i++)
 		if (!scene_is_system(f->scene, path[i].thread) && !scene_same_process(f->scene, path[i].thread, e->thread) &&
-		    was_away(f->scene, path[i].thread, e->start_ns, e->end_ns) &&
+		    was_away(f, path[i].thread, e->start_ns, e->end_ns) &&
 		    (!i || !by_windows || was_asked(f, path[i].thread)))
 			return path[i].thread;
 	return 0;

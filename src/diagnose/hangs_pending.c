@@ -27,8 +27,7 @@ static bool beyond_windows(const struct finder *f, size_t at)
 	       !scene_same_process(f->scene, f->trails.items[at].thread, reached_at(&f->trails, at, 2));
 }
 
-/* It works for so long, or is kept off, or spins. */
-static bool works_long(struct finder *f, uint32_t thread, uint64_t from, uint64_t to, uint64_t long_ns)
+bool hangs_works_long(const struct finder *f, uint32_t thread, uint64_t from, uint64_t to, uint64_t long_ns)
 {
 	struct state_times times;
 	struct starved starved;
@@ -60,6 +59,7 @@ static bool is_pending_since(struct finder *f, const struct episode *e, uint64_t
 		struct state_times times;
 		uint64_t begin = t->from_ns > e->start_ns ? t->from_ns : e->start_ns;
 		uint64_t window = until > begin ? until - begin : 0;
+		uint64_t long_ns;
 		bool left_to_it;
 
 		for (unsigned j = 0; j < path_count; j++)
@@ -73,9 +73,10 @@ static bool is_pending_since(struct finder *f, const struct episode *e, uint64_t
 		/* On a busy machine all that has to be done takes long; and a process is not late
 		 * because one of its threads leaves the work to another. */
 		left_to_it = w->hint_kind == HINT_KIND_thread_exit && scene_same_process(f->scene, t->thread, f->thread);
-		if ((t->end == TRAIL_STARVED || (t->end == TRAIL_BUSY && left_to_it)) &&
-		    !works_long(f, t->thread, begin, until, left_to_it ? hangs_threshold(f, HANGS_BUSY_NS) * 3 / 4
-							    : hangs_threshold(f, HANGS_WAIT_NS))) {
+		long_ns = left_to_it ? hangs_threshold(f, HANGS_BUSY_NS) * 3 / 4 : hangs_threshold(f, HANGS_WAIT_NS);
+		if (t->end == TRAIL_BUSY && !left_to_it)
+			long_ns = long_ns * 3 / 4;
+		if ((t->end == TRAIL_STARVED || t->end == TRAIL_BUSY) && !hangs_works_long(f, t->thread, begin, until, long_ns)) {
 			if (left_to_it && t->thread == w->hint)
 				return false;
 			continue;
