@@ -6,6 +6,7 @@
 #define LOOKS_UP 20                /* so often meanwhile: it is not stuck, it keeps watch */
 #define WATCH_NS 49000000ull       /* more often than that no program looks up for what it needs itself */
 #define STOPPED_ALONE_WEIGHT 150   /* nobody is seen to wait for it: it is itself what hung */
+#define LEAST_AWAITING 80      /* also a turn that has not ended */
 
 const char hang_unread[] = "it computes and leaves what it was sent unread";
 const char hang_turn[] = "an event loop's turn took too long";
@@ -27,7 +28,7 @@ static bool is_awaited(const struct hang *hangs, size_t count, const struct hang
 {
 	for (size_t i = 0; i < count; i++)
 		if (hangs[i].thread != hang->thread && hangs[i].reason != hang_stopped && hangs[i].reason != hang_unread &&
-		    hangs[i].weight >= 90 && hangs[i].start_ns < hang->end_ns && hang->start_ns < hangs[i].end_ns)
+		    hangs[i].weight >= LEAST_AWAITING && hangs[i].start_ns < hang->end_ns && hang->start_ns < hangs[i].end_ns)
 			return true;
 	return false;
 }
