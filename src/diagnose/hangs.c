@@ -524,7 +524,7 @@ static void find_waits(struct finder *f)
 		else if (held_up(f, e))
 			offer(f, e->start_ns, e->end_ns, 60, held_up(f, e));
 		else if (hangs_flag_came(f, e) || hangs_looks_in_vain(f, e))
-			offer(f, e->start_ns, e->end_ns, 50, "it looks again and again for something that does not come");
+			offer(f, e->start_ns, e->end_ns, 50, hang_looks);
 		else if (hangs_was_stopped(f, e))
 			offer(f, e->start_ns, e->end_ns, 105, "what it asked for was not answered");
 		else if (waits_for_stopped(f, e))
@@ -633,6 +633,8 @@ static const struct hangs_found *find_all(struct diagnoser *diagnoser, const str
 	vec_done(&f.places);
 	vec_done(&f.trails);
 	f.hangs.length = hangs_drop_parents(f.scene, f.hangs.items, f.hangs.length);
+	for (size_t i = 0; i < f.hangs.length && !options->pid; i++)
+		hangs_hand_down(f.scene, &f.hangs.items[i]);
 	free(found->hangs);
 	*found = (struct hangs_found){ f.hangs.items, f.hangs.length, options->pid, options->root_pid, f.scene->version,
 				       options->threshold_ns, true };

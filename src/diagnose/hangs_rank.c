@@ -3,16 +3,19 @@
 
 #include <stdlib.h>
 
+#include "diagnose/loops.h"
+
 #define LOOKS_UP 20                /* so often meanwhile: it is not stuck, it keeps watch */
 #define WATCH_NS 49000000ull       /* more often than that no program looks up for what it needs itself */
 #define STOPPED_ALONE_WEIGHT 150   /* nobody is seen to wait for it: it is itself what hung */
-#define LEAST_AWAITING 80      /* also a turn that has not ended */
+#define LEAST_AWAITING 80          /* also a turn that has not ended */
 
 const char hang_unread[] = "it computes and leaves what it was sent unread";
 const char hang_turn[] = "an event loop's turn took too long";
 const char hang_computes[] = "it computes and does nothing else";
 const char hang_stopped[] = "it was stopped";
 const char hang_own[] = "what it started did nothing but wait";
+const char hang_looks[] = "it looks again and again for something that does not come";
 
 static int more_severe(const void *a, const void *b)
 {
@@ -174,4 +177,21 @@ void hangs_rank(struct hang *hangs, size_t count)
 	prefer_who_waits(hangs, count);
 	if (count)
 		qsort(hangs, count, sizeof(*hangs), more_severe);
+}
+
+void hangs_hand_down(const struct scene *scene, struct hang *hang)
+{
+	uint64_t middle = hang->start_ns + (hang->end_ns - hang->start_ns) / 2;
+	const struct episode *e = scene_episode(scene, hang->thread, middle), *its;
+	const struct wait *w = e ? &scene->waits[e->last] : NULL;
+
+	if (hang->reason != hang_own || !w || w->end != WAIT_END_THREAD)
+		return;
+	its = scene_episode(scene, w->waker, middle);
+	if (!its || !loop_is(scene, its) || (its->end_ns - its->start_ns) * 4 < (hang->end_ns - hang->start_ns) * 3)
+		return;
+	hang->thread = w->waker;
+	hang->start_ns = its->start_ns;
+	hang->end_ns = its->end_ns;
+	hang->reason = hang_looks;
 }
