@@ -88,6 +88,16 @@ static bool awaits_work(const struct wait *w)
 	       (w->kind == WAIT_KIND_read && object_kind(w->object) == OBJECT_KIND_fuse);
 }
 
+/* A thread that has just begun, and listens without a limit to what others of its process
+ * wake its loop by, has nothing to do yet. */
+static bool begins_at_rest(const struct wait *w)
+{
+	uint64_t object = w->kind == WAIT_KIND_poll ? w->detail : w->object;
+
+	return (w->kind == WAIT_KIND_poll || w->kind == WAIT_KIND_epoll) && !w->timeout_ns &&
+	       (w->kind == WAIT_KIND_epoll || object_kind(object) == OBJECT_KIND_eventfd);
+}
+
 /* When the thread's part that began at `from` was over. */
 static uint64_t part_end(const struct follower *f, struct trail *trail)
 {
@@ -110,7 +120,7 @@ static uint64_t part_end(const struct follower *f, struct trail *trail)
 			trail->end = TRAIL_STOPPED;
 			return e->start_ns;
 		}
-		if ((before && same_rest(scene, &scene->waits[before->last], w)) || awaits_work(w)) {
+		if ((before ? same_rest(scene, &scene->waits[before->last], w) : begins_at_rest(w)) || awaits_work(w)) {
 			trail->end = TRAIL_AT_REST;
 			return e->start_ns;
 		}

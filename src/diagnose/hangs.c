@@ -255,9 +255,9 @@ static bool is_datagram(uint64_t object)
 }
 
 /* Waits in which a thread may await an answer. Threads other than a process's
- * first wait on futexes, and on eventfds without a limit, mostly for new work; what
- * they are late with shows in those that wait for them. A thread that listens to
- * several things and sets no limit waits for work. */
+ * first wait on futexes mostly for new work; what they are late with shows in
+ * those that wait for them. A thread that listens to several things, or to what wakes
+ * its loop and something else, and sets no limit waits for work. */
 static bool may_ask(const struct finder *f, const struct wait *w)
 {
 	const struct thread *t = &f->scene->tables->threads[w->thread];
@@ -277,8 +277,9 @@ static bool may_ask(const struct finder *f, const struct wait *w)
 	case WAIT_KIND_queue:
 		role = hangs_role_in(f, w);
 		if (!w->timeout_ns && ((w->kind == WAIT_KIND_poll && w->argument > 2) ||
-				       (t->tid != t->pid && (w->kind == WAIT_KIND_epoll || w->argument > 1 ||
-							     object_kind(object) == OBJECT_KIND_eventfd))))
+				       (t->tid != t->pid && (w->kind == WAIT_KIND_epoll || w->argument > 1)) ||
+				       (object_kind(object) == OBJECT_KIND_eventfd &&
+					(t->tid != t->pid || (w->argument > 1 && !f->options->pid)))))
 			return false;
 		if (scene_is_pipe(w->object))
 			return hangs_awaits_answer(f, w);
@@ -470,7 +471,7 @@ static void find_drips(struct finder *f)
 		piped = first && f->options->pid && scene_is_pipe(first->kind == WAIT_KIND_poll ? first->detail : first->object);
 		if (first && end - begin >= hangs_threshold(f, HANGS_BUSY_NS) && (piped || hangs_role_in(f, first) == END_CLIENT) &&
 		    (f->options->pid || sender_sleeps(f, first, begin, end)))
-			offer(f, begin, end, 40, "it waited for long, in short pieces");
+			offer(f, begin, end, 40, hang_pieces);
 		first = w && (w->kind == WAIT_KIND_read || w->kind == WAIT_KIND_poll) ? w : NULL;
 		begin = e ? e->start_ns : 0;
 		end = e ? e->end_ns : 0;

@@ -8,6 +8,7 @@
 #define LOOKS_UP 20                /* so often meanwhile: it is not stuck, it keeps watch */
 #define WATCH_NS 49000000ull       /* more often than that no program looks up for what it needs itself */
 #define STOPPED_ALONE_WEIGHT 150   /* nobody is seen to wait for it: it is itself what hung */
+#define LEAST_PIECES 3             /* fewer are no loop */
 #define LEAST_AWAITING 80          /* also a turn that has not ended */
 
 const char hang_unread[] = "it computes and leaves what it was sent unread";
@@ -15,6 +16,7 @@ const char hang_turn[] = "an event loop's turn took too long";
 const char hang_computes[] = "it computes and does nothing else";
 const char hang_stopped[] = "it was stopped";
 const char hang_own[] = "what it started did nothing but wait";
+const char hang_pieces[] = "it waited for long, in short pieces";
 const char hang_looks[] = "it looks again and again for something that does not come";
 
 static int more_severe(const void *a, const void *b)
@@ -188,10 +190,10 @@ void hangs_hand_down(const struct scene *scene, struct hang *hang)
 	if (hang->reason != hang_own || !w || w->end != WAIT_END_THREAD)
 		return;
 	its = scene_episode(scene, w->waker, middle);
-	if (!its || !loop_is(scene, its) || (its->end_ns - its->start_ns) * 4 < (hang->end_ns - hang->start_ns) * 3)
+	if (!its || its->slices < LEAST_PIECES || (its->end_ns - its->start_ns) * 4 < (hang->end_ns - hang->start_ns) * 3)
 		return;
 	hang->thread = w->waker;
 	hang->start_ns = its->start_ns;
 	hang->end_ns = its->end_ns;
-	hang->reason = hang_looks;
+	hang->reason = loop_is(scene, its) ? hang_looks : hang_pieces;
 }

@@ -8,7 +8,7 @@
 #define HANG_STOPPED_WEIGHT 60
 
 /* Reasons that the ranking tells from others, by their addresses. */
-extern const char hang_unread[], hang_turn[], hang_computes[], hang_stopped[], hang_own[], hang_looks[];
+extern const char hang_unread[], hang_turn[], hang_computes[], hang_stopped[], hang_own[], hang_looks[], hang_pieces[];
 
 /* Of the hangs of one thread that overlap the most severe stays. One of several
  * pieces of work may wake somebody before it goes on to the next: for whoever
@@ -20,7 +20,7 @@ size_t hangs_drop_parents(const struct scene *scene, struct hang *hangs, size_t 
 /* Most severe first; who waits comes before the one it waits for, but not who only watches it. */
 void hangs_rank(struct hang *hangs, size_t count);
 
-/* Who waits for a child that only looks for something again and again: that one hangs. */
+/* Who waits for a child that only looks up again and again: that one hangs. */
 void hangs_hand_down(const struct scene *scene, struct hang *hang);
 
 #endif

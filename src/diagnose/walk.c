@@ -233,7 +233,7 @@ static uint32_t later_waker(const struct walk *walk, const struct episode *episo
 		if (later->site == w->site && later->end == WAIT_END_THREAD)
 			found = later;
 	}
-	if (!found || scene_same_process(scene, found->waker, episode->thread) || scene_is_system(scene, found->waker) ||
+	if (!found || scene_is_system(scene, found->waker) ||
 	    walk_on_stack(walk, found->waker))
 		return 0;
 	*ret_evidence = found->end_event;
