@@ -348,6 +348,11 @@ static bool owner_shares(const struct finder *f, const struct wait *w)
 	       !hangs_works_long(f, w->hint, w->start_ns, w->end_ns, hangs_threshold(f, HANGS_WAIT_NS) * 3 / 4);
 }
 
+static bool waits_for_owner(const struct wait *w)
+{
+	return w->kind == WAIT_KIND_futex && (w->hint_kind == HINT_KIND_mutex_owner || w->hint_kind == HINT_KIND_pi_owner) && w->hint;
+}
+
 /* Waits that may be a hang though nothing shows that the thread asked for it: for
  * a lock that another held, for room in a pipe. */
 static const char *held_up(const struct finder *f, const struct episode *e)
@@ -357,7 +362,7 @@ static const char *held_up(const struct finder *f, const struct episode *e)
 	const struct place *p = hangs_place_of(f, w);
 
 	/* A pipeline's parts wait for each other for a while by design. */
-	if (w->kind == WAIT_KIND_futex && (w->hint_kind == HINT_KIND_mutex_owner || w->hint_kind == HINT_KIND_pi_owner) && w->hint)
+	if (waits_for_owner(w))
 		return owner_shares(f, w) ? NULL : "it waited for a lock";
 	if (w->kind == WAIT_KIND_write)
 		return reader_works(f, w) || w->end_ns - w->start_ns < 4 * hangs_threshold(f, HANGS_WAIT_NS) ? NULL : "what it writes was not taken";
@@ -515,7 +520,8 @@ static void find_waits(struct finder *f)
 		else if (may_ask(f, w) && !hangs_rests_at(f, w) && !is_short_for_own(f, e) && hangs_is_pending(f, e, &asked, &awaits)) {
 			/* Whoever is killed may just as well have waited for work. */
 			offer(f, hangs_first_deed(f->scene, f->thread, asked, e->start_ns), e->end_ns,
-			      w->cause == WAKE_CAUSE_signal || scene_ended_by_signal(f->scene, w) ? 70 : 110, "what it asked for was not answered");
+			      w->cause == WAKE_CAUSE_signal || scene_ended_by_signal(f->scene, w) ? 70 : 110,
+			      waits_for_owner(w) ? "it waited for a lock" : "what it asked for was not answered");
 			f->hangs.items[f->hangs.length - 1].awaits = awaits;
 			f->hangs.items[f->hangs.length - 1].slices = e->slices;
 		} else if (hangs_nobody_can_end(f, e))
