@@ -210,7 +210,7 @@ void starved_find(const struct scene *scene, uint32_t thread, uint64_t from_ns, 
 		allowed = (to_ns - from_ns) / q->period_ns * q->quota_ns;
 		/* The kernel counted it, or the whole quota was used, or nearly: the rest of
 		 * the time nobody of the group could run. */
-		if (ret_starved->throttled_ns * 4 < ret_starved->runnable_ns &&
+		if (ret_starved->throttled_ns * 2 <= ret_starved->runnable_ns &&
 		    (was_throttled(scene, q->cgroup, from_ns, to_ns) ||
 		     (allowed && ret_starved->group_ns * 2 >= allowed)))
 			ret_starved->throttled_ns = ret_starved->runnable_ns;
