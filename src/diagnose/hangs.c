@@ -510,8 +510,7 @@ static void find_waits(struct finder *f)
 		uint64_t asked;
 		uint32_t awaits;
 
-		/* Work that a process leaves to a thread of its own may take as long as its own. */
-		if (e->end_ns - e->start_ns < hangs_threshold(f, w->hint_kind == HINT_KIND_thread_exit ? HANGS_BUSY_NS : HANGS_WAIT_NS) || w->idle)
+		if (e->end_ns - e->start_ns < hangs_threshold(f, HANGS_WAIT_NS) || w->idle)
 			continue;
 		if (never_long(w->kind))
 			offer(f, e->start_ns, e->end_ns, 95, "a wait inside the kernel took too long");

@@ -62,7 +62,7 @@ bool hangs_ended_by_return(const struct finder *f, const struct episode *e, uint
 
 	for (unsigned i = 0; i < count; i++)
 		if (!scene_is_system(f->scene, path[i].thread) && !scene_same_process(f->scene, path[i].thread, e->thread) &&
-		    was_away(f->scene, path[i].thread, from_ns, e->end_ns))
+		    was_away(f, path[i].thread, from_ns, e->end_ns))
 			return true;
 	return false;
 }
