@@ -168,6 +168,17 @@ static bool walk_missing(struct walk *walk, const struct episode *episode, uint6
 	return true;
 }
 
+#define DEATH_NS 100000000ull  /* from the signal to the end */
+
+/* Who is killed in a wait was not given what it waited for. */
+static bool was_killed(const struct scene *scene, const struct wait *w)
+{
+	const struct thread *t = &scene->tables->threads[w->thread];
+
+	return w->cause == WAKE_CAUSE_signal && t->end_ns >= w->end_ns && t->end_ns - w->end_ns < DEATH_NS &&
+	       &scene->waits[scene_waits_end(scene, w->thread) - 1] == w;
+}
+
 /* A signal, from a timer or elsewhere, broke off a wait that another thread should
  * have ended: it is late because of that one, not because of the signal. A timer
  * that a poll set listens to is no signal. */
@@ -187,9 +198,9 @@ static bool was_broken_off(const struct scene *scene, const struct wait *w)
 		return object_kind(w->object) != OBJECT_KIND_timerfd && object_kind(w->object) != OBJECT_KIND_signalfd;
 	case WAIT_KIND_poll:
 	case WAIT_KIND_epoll:
-		return w->cause == WAKE_CAUSE_timer && scene_met_signal(scene, w);
+		return was_killed(scene, w) || (w->cause == WAKE_CAUSE_timer && scene_met_signal(scene, w));
 	default:
-		return false;
+		return was_killed(scene, w);
 	}
 }
 
