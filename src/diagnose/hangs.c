@@ -283,6 +283,9 @@ static bool may_ask(const struct finder *f, const struct wait *w)
 			return false;
 		if (scene_is_pipe(w->object))
 			return hangs_awaits_answer(f, w);
+		/* Beside the first, a thread is there for a window server's events. */
+		if (t->tid != t->pid && !w->timeout_ns && hangs_is_window_server(f, object))
+			return false;
 		if (object_kind(object) == OBJECT_KIND_tty || object_kind(object) == OBJECT_KIND_inotify)
 			return false;
 		/* Any process may be a datagram's receiver, without a connection that tells who serves. */
