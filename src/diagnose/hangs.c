@@ -517,6 +517,8 @@ static void find_waits(struct finder *f)
 			continue;
 		if (never_long(w->kind))
 			offer(f, e->start_ns, e->end_ns, 95, "a wait inside the kernel took too long");
+		else if (hangs_waits_for_exec(f, e))
+			offer(f, e->start_ns, e->end_ns, 95, "a program that it started did not begin");
 		else if (w->kind == WAIT_KIND_sleep && loop_is(f->scene, e) &&
 			 suspects_refused_lock(f->scene, f->thread, e->start_ns, e->end_ns))
 			offer(f, e->start_ns, e->end_ns, 100, "it tries again and again for a file lock");

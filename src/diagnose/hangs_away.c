@@ -2,6 +2,7 @@
 #include "diagnose/hangs_away.h"
 
 #include <signal.h>
+#include <sys/syscall.h>
 
 #include "diagnose/hangs_pending.h"
 #include "diagnose/loops.h"
@@ -241,6 +242,17 @@ bool hangs_waits_for_own(const struct finder *f, const struct episode *e)
 			return w->kind == WAIT_KIND_read || w->kind == WAIT_KIND_poll || !only_sleeps(scene, path[i].thread, from + (e->end_ns - from) / 2);
 	}
 	return false;
+}
+
+bool hangs_waits_for_exec(const struct finder *f, const struct episode *e)
+{
+	const struct scene *scene = f->scene;
+	const struct wait *w = &scene->waits[e->last];
+	uint32_t child = w->end == WAIT_END_THREAD ? w->waker : 0;
+	const struct episode *its = child && started_by(scene, child, f->thread) ? scene_episode(scene, child, e->start_ns + (e->end_ns - e->start_ns) / 2) : NULL;
+	uint16_t call = its ? scene->waits[its->last].syscall : 0;
+
+	return (call == SYS_execve || call == SYS_execveat) && (its->end_ns - its->start_ns) * 10 > (e->end_ns - e->start_ns) * 9;
 }
 
 bool hangs_signal_went_elsewhere(const struct finder *f, const struct episode *e)

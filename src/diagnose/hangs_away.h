@@ -28,6 +28,9 @@ bool hangs_left_to_others(const struct finder *f, const struct episode *e);
 /* True when a process waited for long for the end, or the output, of what it had started
  * itself, and that did nothing but wait either. */
 bool hangs_waits_for_own(const struct finder *f, const struct episode *e);
+/* True when it waited for what it had just started, and that stood in the call that makes
+ * it another program: until then it is the parent's own doing. */
+bool hangs_waits_for_exec(const struct finder *f, const struct episode *e);
 /* True when the wait for a condition ran into its limit, while another thread that waited
  * for the same one was woken. */
 bool hangs_signal_went_elsewhere(const struct finder *f, const struct episode *e);
