@@ -249,9 +249,12 @@ bool hangs_waits_for_exec(const struct finder *f, const struct episode *e)
 	const struct scene *scene = f->scene;
 	const struct wait *w = &scene->waits[e->last];
 	uint32_t child = w->end == WAIT_END_THREAD ? w->waker : 0;
-	const struct episode *its = child && started_by(scene, child, f->thread) ? scene_episode(scene, child, e->start_ns + (e->end_ns - e->start_ns) / 2) : NULL;
-	uint16_t call = its ? scene->waits[its->last].syscall : 0;
+	const struct episode *its = NULL;
+	uint16_t call;
 
+	if (child && started_by(scene, child, f->thread))
+		its = scene_episode(scene, child, e->start_ns + (e->end_ns - e->start_ns) / 2);
+	call = its ? scene->waits[its->last].syscall : 0;
 	return (call == SYS_execve || call == SYS_execveat) && (its->end_ns - its->start_ns) * 10 > (e->end_ns - e->start_ns) * 9;
 }
 
