@@ -252,16 +252,15 @@ __noinline int full_messages(const struct ended *call, u8 flags)
 	m.flags = flags;
 	if (count <= 0)
 		return message_emit(call, &at, &m);
-	int kept = count < DATAGRAMS_KEPT ? count : DATAGRAMS_KEPT;
 	for (int i = 0; i < DATAGRAMS_KEPT - 1; i++) {
-		if (i >= kept - 1)
+		if (i >= count - 1)
 			break;
 		m.flags = flags | MESSAGE_FLAGS_part;
 		full_datagram(call, &at, &m, array);
 		array += sizeof(struct user_messages);
 	}
 	m.flags = flags;
-	m.argument = count - kept + 1;
+	m.argument = count > DATAGRAMS_KEPT ? count - DATAGRAMS_KEPT + 1 : 1;
 	return full_datagram(call, &at, &m, array);
 }
 
@@ -531,10 +530,6 @@ __noinline int full_special(const struct ended *call, u8 class, u32 arguments)
 		return full_pair(call, call->arguments[0]);
 	case FULL_socketpair:
 		return full_pair(call, call->arguments[3]);
-	case FULL_timer:
-	case FULL_timerfd:
-	case FULL_itimer:
-		return full_timer(call, class);
 	case FULL_renames:
 		if (!call->result) {
 			renamed_tell(arg0, RENAMED_FROM, call->now, call->tid, call->ustack);
@@ -551,6 +546,18 @@ __noinline int full_special(const struct ended *call, u8 class, u32 arguments)
 	return full_record(call, at.number, arg0, arg1);
 }
 
+/* What is known of a call's number, which older kernels' verifiers want to see
+ * limited where it is used. */
+static __always_inline struct full_call full_info(u64 number)
+{
+	const struct full_call none = { 0 };
+
+	if (number >= CALL_MAX)
+		return none;
+	KEEP_LIMITS(number);
+	return full_calls[number & (CALL_MAX - 1)];
+}
+
 SEC("tp_btf/sys_exit")
 int BPF_PROG(full_exit, struct pt_regs *registers, long result)
 {
@@ -562,7 +569,8 @@ int BPF_PROG(full_exit, struct pt_regs *registers, long result)
 	/* the registers of sigreturn are the interrupted code's again */
 	u64 number = slot->tid == tid ? slot->number : registers->orig_ax;
 	bool outside = !filter_passes(task);
-	if (outside && (number >= CALL_MAX || !full_reaches_others(full_calls[number].class)))
+	struct full_call info = full_info(number);
+	if (outside && !full_reaches_others(info.class))
 		return 0;
 	struct ended call = {
 		.arguments = { registers->di, registers->si, registers->dx, registers->r10, registers->r8, registers->r9 },
@@ -571,12 +579,10 @@ int BPF_PROG(full_exit, struct pt_regs *registers, long result)
 	};
 	if (slot->tid == tid)
 		call.duration_ns = call.now - slot->start_ns;
-	struct full_call info = { 0 };
-	if (number < CALL_MAX && !call_is_32bit(task)) {
+	bool narrow = call_is_32bit(task);
+	if (number < CALL_MAX && !narrow)
 		call.number = number;
-		info = full_calls[number];
-	}
-	if (!info.listed) {
+	if (narrow || !info.listed) {
 		call.ustack = full_stack(&call, STACKS_SYSCALLS);
 		return full_write(&call, 0, call.arguments[0], call.arguments[1]);
 	}
@@ -596,5 +602,8 @@ int BPF_PROG(full_exit, struct pt_regs *registers, long result)
 		return full_queue_call(&call, info.class);
 	if (info.class == FULL_vmsplice && full_end(&call, registers->di, 0))
 		return 0;
+	/* from here: the chain through full_special() would have too much stack for older kernels */
+	if (info.class >= FULL_timer && info.class <= FULL_itimer)
+		return full_timer(&call, info.class);
 	return full_special(&call, info.class, info.first | info.second << 8);
 }
