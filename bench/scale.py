@@ -19,6 +19,7 @@ import time
 import offline
 import recorders
 import report
+import session
 import workloads
 
 SIZES = (2_300_000, 18_500_000)
@@ -97,6 +98,8 @@ def read(build, trace, kind, size):
         row.update(bytes=os.path.getsize(trace), command='argus ' + command)
         rows.append(row)
         print(f'  scale: {size:,} events, {title}: {row["seconds"]:.2f} s, {row["peak_mib"]:.0f} MiB', flush=True)
+    if 10_000_000 < size <= ASKED:
+        rows += session.measure(build, trace, kind)
     return rows
 
 
@@ -150,6 +153,7 @@ def measure(build, sizes=SIZES):
 
 def beside(rows):
     """In words: the graph's events a second against the peers'."""
+    rows = [row for row in rows if 'title' in row]
     rates = {row['title']: row['events'] / row['seconds'] for row in rows}
     own = [row['events'] / row['seconds'] for row in rows if 'graph, cold' in row['title'] and row['events'] > 10_000_000]
     words = [f"{min(own) / rates[peer]:.1f} times {peer}" for peer in rates if ':' not in peer and peer != 'why'] if own else []
@@ -163,10 +167,13 @@ def beside(rows):
 
 
 def text(rows):
+    asked = [row for row in rows if 'question' in row]
+    questions = ['Questions in one session of `argus debug`, one after the other, from the index:', ''] + session.text(asked, report.table) if asked else []
+    rows = [row for row in rows if 'question' not in row]
     head = ['command', 'events', 'trace MiB', 's', 'M events/s', 'ns/event', 'peak MiB']
     return report.table(head, [
         [r['title'], f"{r['events']:,}", f"{r['bytes'] / 2**20:.0f}" if r['bytes'] else '', f"{r['seconds']:.2f}",
-         f"{r['events'] / r['seconds'] / 1e6:.2f}", f"{r['seconds'] / r['events'] * 1e9:.0f}", f"{r['peak_mib']:.0f}"] for r in rows]) + beside(rows)
+         f"{r['events'] / r['seconds'] / 1e6:.2f}", f"{r['seconds'] / r['events'] * 1e9:.0f}", f"{r['peak_mib']:.0f}"] for r in rows]) + questions + beside(rows)
 
 
 def main():
