@@ -76,6 +76,8 @@ static void *run(void *data)
 		if (r)
 			break;
 		now = now_ns();
+		if (agent->real_time)
+			place_step(&agent->place, agent->rings, now);
 		sleep_ms = next_sleep_ms(agent, fill, now - round_ns, sleep_ms);
 		round_ns = now;
 	}

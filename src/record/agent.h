@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "record/place.h"
 #include "record/rings.h"
 #include "trace/writer.h"
 
@@ -26,6 +27,7 @@ struct agent {
 	atomic_bool stop;
 	atomic_bool ended;
 	bool started, real_time;
+	struct place place;
 	struct err err;           /* of the agent's own end; read it when `ended` */
 	_Atomic uint64_t events, bytes;
 };

@@ -38,7 +38,9 @@ struct ring {
 	u64 percpu_base;        /* address of this processor's per-CPU area, less the run queue's offset in it; 0 not found yet */
 	u64 block_request;      /* request that this processor completes just now */
 	u64 block_until_ns;     /* ... and until when that may explain a wake-up */
-	u64 pad0[7];
+	u64 idle_from_ns;       /* since when this processor rests; 0 it does not */
+	u64 idle_ns;            /* how long it has rested before */
+	u64 pad0[5];
 	/* written by the agent */
 	u64 tail;               /* records before it may be overwritten */
 	u64 limit;              /* fill at which programs look closer: the agent is to be woken, or the ring is full */

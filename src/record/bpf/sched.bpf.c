@@ -35,6 +35,18 @@ __noinline int wait_of_current(struct wait *w, u32 preempted, u64 now)
 	return 0;
 }
 
+/* Adds up how long the processor rests: the agent runs where that is longest. */
+static __always_inline void note_rest(struct ring *ring, u32 tid, u32 next_tid, u64 now)
+{
+	if (!next_tid) {
+		ring->idle_from_ns = now;
+	} else if (!tid) {
+		if (ring->idle_from_ns)
+			ring->idle_ns += now - ring->idle_from_ns;
+		ring->idle_from_ns = 0;
+	}
+}
+
 SEC("tp_btf/sched_switch")
 int on_switch(u64 *context)
 {
@@ -50,6 +62,7 @@ int on_switch(u64 *context)
 	struct ring *ring = ring_here();
 	if (!ring)
 		return 0;
+	note_rest(ring, tid, next_tid, now);
 	if (tid) {
 		u32 state = config.switch_has_state ? (u32)context[3] : prev->__state;
 		w.state = wait_state(state, preempted);
