@@ -507,6 +507,20 @@ __noinline int full_timer(const struct ended *call, u8 class)
 	return 0;
 }
 
+/* Calls that change names, which those who watch folders learn. */
+__noinline int full_names(const struct ended *call, u8 class, u64 from, u64 to)
+{
+	if (!call)
+		return 0;
+	if (!call->result && class == FULL_renames) {
+		renamed_tell(from, RENAMED_FROM, call->now, call->tid, call->ustack);
+		renamed_tell(to, RENAMED_TO, call->now, call->tid, call->ustack);
+	} else if (!call->result) {
+		renamed_tell(from ? from : to, class == FULL_makes ? RENAMED_MADE : RENAMED_REMOVED, call->now, call->tid, call->ustack);
+	}
+	return full_record(call, 0, from, to);
+}
+
 __noinline int full_special(const struct ended *call, u8 class, u32 arguments)
 {
 	struct object_at at = { 0 };
@@ -530,18 +544,6 @@ __noinline int full_special(const struct ended *call, u8 class, u32 arguments)
 		return full_pair(call, call->arguments[0]);
 	case FULL_socketpair:
 		return full_pair(call, call->arguments[3]);
-	case FULL_renames:
-		if (!call->result) {
-			renamed_tell(arg0, RENAMED_FROM, call->now, call->tid, call->ustack);
-			renamed_tell(arg1, RENAMED_TO, call->now, call->tid, call->ustack);
-		}
-		break;
-	case FULL_makes:
-	case FULL_removes:
-		if (!call->result)
-			renamed_tell(arg0 ? arg0 : arg1, class == FULL_makes ? RENAMED_MADE : RENAMED_REMOVED, call->now, call->tid,
-				     call->ustack);
-		break;
 	}
 	return full_record(call, at.number, arg0, arg1);
 }
@@ -579,12 +581,13 @@ int BPF_PROG(full_exit, struct pt_regs *registers, long result)
 	};
 	if (slot->tid == tid)
 		call.duration_ns = call.now - slot->start_ns;
-	bool narrow = call_is_32bit(task);
-	if (number < CALL_MAX && !narrow)
+	if (call_is_32bit(task))
+		info.listed = 0;
+	else if (number < CALL_MAX)
 		call.number = number;
-	if (narrow || !info.listed) {
+	if (!info.listed) {
 		call.ustack = full_stack(&call, STACKS_SYSCALLS);
-		return full_write(&call, 0, call.arguments[0], call.arguments[1]);
+		return full_record(&call, 0, call.arguments[0], call.arguments[1]);
 	}
 	if (info.class == FULL_fd || (info.class >= FULL_read && info.class <= FULL_recvmmsg)) {
 		if (!full_descriptor(&call, info.class, info.first | info.second << 8))
@@ -597,13 +600,15 @@ int BPF_PROG(full_exit, struct pt_regs *registers, long result)
 	if (info.class >= FULL_splice && info.class <= FULL_copy && info.class != FULL_vmsplice)
 		return full_two_ended(&call, info.class);
 	if (info.class == FULL_accept || info.class == FULL_connect)
-		return full_connection(&call, registers->di, info.class == FULL_accept);
+		return full_connection(&call, call.arguments[0], info.class == FULL_accept);
 	if (info.class >= FULL_queue_send && info.class <= FULL_semaphore)
 		return full_queue_call(&call, info.class);
-	if (info.class == FULL_vmsplice && full_end(&call, registers->di, 0))
+	if (info.class == FULL_vmsplice && full_end(&call, call.arguments[0], 0))
 		return 0;
-	/* from here: the chain through full_special() would have too much stack for older kernels */
+	/* from here: chains through full_special() would have too much stack for older kernels */
 	if (info.class >= FULL_timer && info.class <= FULL_itimer)
 		return full_timer(&call, info.class);
+	if (info.class >= FULL_renames)
+		return full_names(&call, info.class, full_argument(&call, info.first), full_argument(&call, info.second));
 	return full_special(&call, info.class, info.first | info.second << 8);
 }

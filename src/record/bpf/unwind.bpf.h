@@ -24,6 +24,7 @@
 struct walk {
 	struct unwind_registers registers;
 	u64 ip, start, bp;          /* of the innermost frame; start is its sp */
+	u32 kinds;                  /* of rules on the way, a bit each */
 	u32 fixed;                  /* addresses on the stack led on, or its end did not come from what was read */
 	u32 narrow;                 /* a 32-bit program's */
 	u32 layout, first, mappings;
@@ -265,16 +266,7 @@ static long walk_frame(u32 index, void *data)
 	/* a frame pointer that was none led here */
 	if (number == UNWIND_NO_MAPPING && w->registers.guessed)
 		w->message.count = index;
-	switch (rule->kind) {
-	case UNWIND_RA_RDI:
-		/* a register decides that nobody compares: not to be remembered */
-		w->slot_count = STACK_LAST_SLOTS + 1;
-		break;
-	case UNWIND_DEREF_RBP:
-	case UNWIND_DEREF_RSP:
-	case UNWIND_SIGNAL:
-		w->fixed = 1;
-	}
+	w->kinds |= 1u << (rule->kind & 31);
 	int step = unwind_step(w, *rule, &w->registers);
 	w->status = step == UNWIND_STEP_ON ? STACK_STATUS_too_deep : step;
 	return step != UNWIND_STEP_ON;
@@ -345,19 +337,27 @@ static __always_inline u64 last_hash(struct walk *w, struct stack_last *last, u3
 	return hash;
 }
 
+/* The stack's number, unless it was written over meanwhile. */
+static __always_inline u32 last_number(const struct stack_last *last, u32 sequence)
+{
+	u32 id = *(volatile u32 *)&last->id;
+	__asm__ volatile("" ::: "memory");
+	return *(volatile u32 *)&last->sequence == sequence ? id : 0;
+}
+
 /* The number of the stack at that place if it is the current one, else 0. */
 __noinline u32 last_is(struct walk *w, u32 place)
 {
 	struct stack_last *last = w ? bpf_map_lookup_elem(&stack_lasts, &place) : NULL;
 	if (!last)
 		return 0;
-	u32 sequence = *(volatile u32 *)&last->sequence, id = last->id, runs = last->runs, count = last->count, at = 0;
+	u32 sequence = *(volatile u32 *)&last->sequence, at = 0;
 	if ((sequence & 1) || last->layout != w->layout || last->ip != w->ip ||
-	    (last->fixed && (last->sp != w->start || last->bp != w->bp)) || id >> STACK_GENERATION_SHIFT != w->generation)
+	    (last->fixed && (last->sp != w->start || last->bp != w->bp)) || last->id >> STACK_GENERATION_SHIFT != w->generation)
 		return 0;
-	if (!runs)
-		return w->memory.base && last_hash(w, last, count) == last->hash && *(volatile u32 *)&last->sequence == sequence ? id : 0;
-	for (u32 i = 0; i < STACK_LAST_RUNS && i < runs; i++) {
+	if (!last->runs)
+		return w->memory.base && last_hash(w, last, last->count) == last->hash ? last_number(last, sequence) : 0;
+	for (u32 i = 0; i < STACK_LAST_RUNS && i < last->runs; i++) {
 		u32 words = last->run[i].words, bytes = words * 8;
 		if (at + words >= STACK_WINDOW_WORDS)
 			return 0;
@@ -369,10 +369,9 @@ __noinline u32 last_is(struct walk *w, u32 place)
 		at += words;
 	}
 	u64 hash = 0;
-	for (u32 i = 0; i < STACK_LAST_SLOTS && i < count; i++)
+	for (u32 i = 0; i < STACK_LAST_SLOTS && i < last->count; i++)
 		hash = stack_mix(hash, w->window[last->words[i] & (STACK_WINDOW_WORDS - 1)]);
-	__asm__ volatile("" ::: "memory");
-	return hash == last->hash && *(volatile u32 *)&last->sequence == sequence ? id : 0;
+	return hash == last->hash ? last_number(last, sequence) : 0;
 }
 
 /* The stack's number when it was shown before; 0 when not. */
@@ -502,7 +501,7 @@ static __noinline u32 stack_copy_out(struct walk *w)
 	return 0;
 }
 
-static __noinline u32 stack_walk_in(struct walk *w)
+static __always_inline u32 stack_walk_in(struct walk *w)
 {
 	if (!w)
 		return 0;
@@ -528,7 +527,7 @@ static __noinline u32 stack_walk_in(struct walk *w)
 		return id;
 	}
 	w->hash = w->top = w->bp_slot = 0;
-	w->slot_count = w->fixed = 0;
+	w->slot_count = w->fixed = w->kinds = 0;
 	w->status = STACK_STATUS_too_deep;
 	if (w->narrow) {
 		/* where it was, and why no more is known */
@@ -544,7 +543,7 @@ static __noinline u32 stack_walk_in(struct walk *w)
 		process->doubts--;
 		return stack_copy_out(w);
 	}
-	if (w->status == STACK_STATUS_no_page)
+	if (w->status == STACK_STATUS_no_page || w->kinds & (1u << UNWIND_DEREF_RBP | 1u << UNWIND_DEREF_RSP | 1u << UNWIND_SIGNAL))
 		w->fixed = 1;
 	stack_count(STACK_COUNT_WALKED);
 	w->message.type = STACK_MESSAGE_USER;
@@ -555,7 +554,8 @@ static __noinline u32 stack_walk_in(struct walk *w)
 	for (u32 i = 0; i < STACK_FRAMES_MAX && i < w->message.count; i++)
 		hash = stack_mix(hash, w->frames[i]);
 	id = stack_number(w, hash);
-	if (id)
+	/* in rdi, a register decides that nobody compares */
+	if (id && !(w->kinds & 1u << UNWIND_RA_RDI))
 		stack_remember(w, id);
 	return id;
 }
