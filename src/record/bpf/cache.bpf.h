@@ -112,10 +112,11 @@ static __always_inline struct cached *cache_find(struct file *file)
 		return NULL;
 	u32 at = (((u64)file >> 6 ^ (u64)file >> 16) & (CACHE_ENTRIES - 1)) + bpf_get_smp_processor_id() * CACHE_ENTRIES;
 	struct cached *entry = bpf_map_lookup_elem(&cache, &at);
-	if (UNLIKELY(!entry || !cache_read(&key, file)))
+	if (!entry || !cache_read(&key, file))
 		return NULL;
-	if (UNLIKELY(entry->key.file != key.file || entry->key.inside != key.inside || entry->key.operations != key.operations) &&
-	    cache_fill((u64)file, entry)) {
+	if (entry->key.file == key.file && entry->key.inside == key.inside && entry->key.operations == key.operations)
+		return entry;
+	if (cache_fill((u64)file, entry)) {
 		entry->key.operations = key.operations;
 		entry->key.inside = key.inside;
 		entry->key.file = key.file;
