@@ -540,10 +540,6 @@ __noinline int full_special(const struct ended *call, u8 class, u32 arguments)
 	case FULL_futex:
 		at.number = call_futex(bpf_get_current_task_btf(), call->arguments[0]);
 		break;
-	case FULL_pipe:
-		return full_pair(call, call->arguments[0]);
-	case FULL_socketpair:
-		return full_pair(call, call->arguments[3]);
 	}
 	return full_record(call, at.number, arg0, arg1);
 }
@@ -608,6 +604,8 @@ int BPF_PROG(full_exit, struct pt_regs *registers, long result)
 	/* from here: chains through full_special() would have too much stack for older kernels */
 	if (info.class >= FULL_timer && info.class <= FULL_itimer)
 		return full_timer(&call, info.class);
+	if (info.class == FULL_pipe || info.class == FULL_socketpair)
+		return full_pair(&call, call.arguments[info.class == FULL_pipe ? 0 : 3]);
 	if (info.class >= FULL_renames)
 		return full_names(&call, info.class, full_argument(&call, info.first), full_argument(&call, info.second));
 	return full_special(&call, info.class, info.first | info.second << 8);
