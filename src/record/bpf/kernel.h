@@ -30,8 +30,6 @@ typedef _Bool bool;
 #define true 1
 #define false 0
 
-/* What is rare is laid out behind what is not: fewer lines of code are fetched for a record. */
-#define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 
 extern void *bpf_rdonly_cast(const void *pointer, __u32 type) __ksym __weak;
 

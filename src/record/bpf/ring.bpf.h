@@ -43,9 +43,20 @@ static __always_inline struct ring *ring_here(void)
 	return bpf_map_lookup_elem(&rings, &cpu);
 }
 
+static __always_inline void *ring_drop(struct ring *ring, u64 now)
+{
+	if (!ring->open)
+		return NULL;
+	if (ring->lost == ring->lost_seen)
+		ring->lost_from_ns = now;
+	ring->lost_to_ns = now;
+	ring->lost++;
+	return NULL;
+}
+
 /* The fill is beyond the limit: wakes the agent if that was its meaning. Whether
- * the ring is full, and what comes at `now` is lost; or closed. */
-static __noinline int ring_crowded(struct ring *ring, u64 fill, u64 now)
+ * the ring is full, or closed. */
+static __noinline int ring_crowded(struct ring *ring, u64 fill)
 {
 	u64 full = config.ring_bytes - RING_RESERVE, word = 0;
 
@@ -55,13 +66,7 @@ static __noinline int ring_crowded(struct ring *ring, u64 fill, u64 now)
 		ring->limit = full;
 		bpf_ringbuf_output(&ring_wakes, &word, sizeof(word), BPF_RB_FORCE_WAKEUP);
 	}
-	if (fill <= full)
-		return 0;
-	if (ring->lost == ring->lost_seen)
-		ring->lost_from_ns = now;
-	ring->lost_to_ns = now;
-	ring->lost++;
-	return 1;
+	return fill > full;
 }
 
 /* Takes room for a payload of so many bytes (a multiple of 8 with the tail);
@@ -71,8 +76,8 @@ static __always_inline void *ring_begin(struct ring *ring, u16 type, u32 tid, u6
 {
 	u64 size = sizeof(struct record) + bytes, fill = ring->head + size - ring->tail;
 
-	if (UNLIKELY(fill > ring->limit && ring_crowded(ring, fill, now)))
-		return NULL;
+	if (fill > ring->limit && ring_crowded(ring, fill))
+		return ring_drop(ring, now);
 	ring->depth++;
 	ring_barrier();
 	u64 at = __sync_fetch_and_add(&ring->head, size) & (config.ring_bytes - 1);
@@ -90,8 +95,8 @@ static __always_inline void *ring_begin_shared(struct ring *ring, u16 type, u32 
 {
 	u64 size = sizeof(struct record) + bytes, fill = ring->head + size - ring->tail;
 
-	if (UNLIKELY(fill > ring->limit && ring_crowded(ring, fill, now)))
-		return NULL;
+	if (fill > ring->limit && ring_crowded(ring, fill))
+		return ring_drop(ring, now);
 	__sync_fetch_and_add(&ring->depth, 1);
 	u64 at = __sync_fetch_and_add(&ring->head, size) & (config.ring_bytes - 1);
 	struct record *record = (void *)ring + RING_DATA + at;
@@ -118,8 +123,8 @@ static __always_inline void *ring_begin_quiet(struct ring *ring, u16 type, u32 t
 {
 	u64 size = sizeof(struct record) + bytes, head = ring->head, fill = head + size - ring->tail;
 
-	if (UNLIKELY(fill > ring->limit && ring_crowded(ring, fill, now)))
-		return NULL;
+	if (fill > ring->limit && ring_crowded(ring, fill))
+		return ring_drop(ring, now);
 	ring->head = head + size;
 	struct record *record = (void *)ring + RING_DATA + (head & (config.ring_bytes - 1));
 	record->time_ns = now;
