@@ -1,6 +1,6 @@
 """The recorders that `make bench` compares. Each records the whole machine from
 start() until stop(); stop() returns what is known of the recording: events, bytes, lost,
-bpf (its programs' run time, where asked for)."""
+bpf (its programs' run time, where asked for), after_s and after_cpu_s (what it took to end)."""
 import glob
 import json
 import mmap
@@ -59,14 +59,15 @@ class Recorder:
 
     def stop(self, count=True):
         """With `count` false events are not counted where that takes long."""
-        bpf = self.running_programs()
+        bpf, cpu, begin = self.running_programs(), self.cpu_s(), time.monotonic()
         self.process.send_signal(signal.SIGINT)
-        _, status = os.waitpid(self.process.pid, 0)
+        _, status, used = os.wait4(self.process.pid, 0)
+        after = {'after_s': time.monotonic() - begin, 'after_cpu_s': max(used.ru_utime + used.ru_stime - cpu, 0)}
         self.process.returncode = os.waitstatus_to_exitcode(status)
         if status and not self.kept():
             raise RuntimeError(f'{self.name} kept nothing (status {self.process.returncode}): {self.text()[-300:]}')
         known = self.result() if count or self.counts_fast else {'events': None, 'bytes': None, 'lost': None}
-        return dict(known, bpf=bpf)
+        return dict(known, bpf=bpf, **after)
 
     def cpu_s(self):
         """CPU time so far of all processes of the recorder (one session), by their clocks."""

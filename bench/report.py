@@ -107,6 +107,20 @@ def comparisons(workloads, names):
     return lines + table(['workload'] + [f'{a} / {b}' for a, b in pairs], [[w['title']] + [over(w, *pair) for pair in pairs] for w in workloads])
 
 
+def endings(workloads, names):
+    """What a recorder puts off until the workload has ended, a slowdown does not show."""
+    def cell(workload, name):
+        runs = [run for run in workload['recorders'].get(name, {}).get('runs') or [] if 'after_s' in run]
+        return f"{median([r['after_s'] for r in runs]):.2f} s; {median([r['after_cpu_s'] for r in runs]):.2f} s" if runs else '-'
+
+    rows = [[w['title']] + [cell(w, n) for n in names] for w in workloads]
+    if all(c == '-' for r in rows for c in r[1:]):
+        return []
+    return ['## After the workload has ended', '',
+            'Until the recorder has ended, too; the CPU time of it. The slowdowns above do not contain it: trace-cmd compresses then.', ''] + \
+        table(['workload'] + names, rows)
+
+
 def text(results):
     workloads = results['workloads']
     names = list(dict.fromkeys(name for w in workloads for name in w['recorders']))
@@ -117,7 +131,8 @@ def text(results):
              'messages too. The floor (`bench/floor`) is the least a BPF recorder can do: hook, clock, a 32-byte store into a mapped ring, a polled',
              'real-time agent that keeps nothing.', '']
     if workloads:
-        lines += slowdowns(workloads, names, results['quick']) + comparisons(workloads, names) + sizes(workloads, names)
+        lines += slowdowns(workloads, names, results['quick']) + comparisons(workloads, names) + sizes(workloads, names) + \
+            endings(workloads, names)
     timed = [n for n in names if any(w['recorders'].get(n, {}).get('timed') for w in workloads)]
     if timed:
         lines += ['## CPU time of the recorder', '',
