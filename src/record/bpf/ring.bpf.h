@@ -69,12 +69,22 @@ static __noinline int ring_crowded(struct ring *ring, u64 fill)
 	return fill > full;
 }
 
+/* With so many bytes more. The agent's place is read first: an interrupt between the two
+ * may write, and the agent read that, so that it would have gone past an older head. */
+static __always_inline u64 ring_fill(struct ring *ring, u64 size)
+{
+	u64 tail = ring->tail;
+
+	ring_barrier();
+	return ring->head + size - tail;
+}
+
 /* Takes room for a payload of so many bytes (a multiple of 8 with the tail);
  * the payload's address, NULL when the ring is full. `bytes` need not be a
  * constant, but at most RING_SLACK less a record's head. */
 static __always_inline void *ring_begin(struct ring *ring, u16 type, u32 tid, u64 now, u64 bytes)
 {
-	u64 size = sizeof(struct record) + bytes, fill = ring->head + size - ring->tail;
+	u64 size = sizeof(struct record) + bytes, fill = ring_fill(ring, size);
 
 	if (fill > ring->limit && ring_crowded(ring, fill))
 		return ring_drop(ring, now);
@@ -93,7 +103,7 @@ static __always_inline void *ring_begin(struct ring *ring, u16 type, u32 tid, u6
  * they go on: `depth` is changed by one operation. */
 static __always_inline void *ring_begin_shared(struct ring *ring, u16 type, u32 tid, u64 now, u64 bytes)
 {
-	u64 size = sizeof(struct record) + bytes, fill = ring->head + size - ring->tail;
+	u64 size = sizeof(struct record) + bytes, fill = ring_fill(ring, size);
 
 	if (fill > ring->limit && ring_crowded(ring, fill))
 		return ring_drop(ring, now);
