@@ -150,7 +150,6 @@ static bool woken_by(struct graph_edges *walk, bool weak, struct graph_edge *edg
 static bool stored_of(struct graph_edges *walk, struct graph_edge *edge)
 {
 	const struct graph *graph = walk->graph;
-
 	size_t index;
 
 	if (!walk->entered)
