@@ -13,6 +13,7 @@
 #define SLEEP_IDLE_MS 250       /* where next to nothing comes; a chunk's age grows by as much */
 #define SLEEP_LONGEST_MS 50
 #define SLEEP_SHORTEST_MS 2
+#define SHARED_BYTES (128u << 10) /* for less no other is woken */
 #define IDLE_BYTES_PER_S (1u << 20) /* ... which this is, in the fullest ring */
 
 static uint64_t now_ns(void)
@@ -47,7 +48,8 @@ static int round_once(struct agent *agent, bool last, uint64_t *ret_fill, struct
 	int r;
 
 	agent_lock(agent);
-	r = rings_drain(agent->rings, agent->writer, last, &bytes, ret_fill, err);
+	rings_look(agent->rings, last, &bytes, ret_fill);
+	r = share_hand_over(&agent->share, agent->writer, agent->crowded && bytes >= SHARED_BYTES, err);
 	if (!r)
 		r = writer_flush(agent->writer, now_ns(), err);
 	note_progress(agent);
@@ -68,16 +70,18 @@ static void *run(void *data)
 	while (!atomic_load(&agent->stop)) {
 		struct pollfd wake[2] = { { .fd = agent->wake_fd, .events = POLLIN },
 					  { .fd = agent->rings->wakes ? agent->rings->wakes_fd : -1, .events = POLLIN } };
-		uint64_t fill = 0, now;
+		uint64_t fill = 0, begin, now;
 
 		rings_sleep(agent->rings, sleep_ms > SLEEP_LONGEST_MS);
 		poll(wake, 2, sleep_ms);
+		begin = now_ns();
 		r = round_once(agent, false, &fill, &agent->err);
 		if (r)
 			break;
 		now = now_ns();
 		if (agent->real_time)
-			place_step(&agent->place, agent->rings, now);
+			place_step(&agent->place, agent->rings, now, &agent->share);
+		agent->crowded = agent->place.crowded || (now - begin) * (agent->crowded ? 4 : 2) > now - round_ns;
 		sleep_ms = next_sleep_ms(agent, fill, now - round_ns, sleep_ms);
 		round_ns = now;
 	}
@@ -104,6 +108,11 @@ int agent_start(struct agent *agent, struct rings *rings, struct writer *writer,
 	agent->ended_fd = eventfd(0, EFD_CLOEXEC);
 	if (agent->wake_fd < 0 || agent->ended_fd < 0)
 		return err_sys(err, -errno, "starting the agent");
+	r = share_start(&agent->share, rings, share_threads(rings->cpus), err);
+	if (r) {
+		share_stop(&agent->share);
+		return r;
+	}
 	/* others that hold the lock must not keep the agent waiting behind
 	 * threads of middling priority */
 	pthread_mutexattr_init(&inherit);
@@ -114,8 +123,10 @@ int agent_start(struct agent *agent, struct rings *rings, struct writer *writer,
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	r = pthread_create(&agent->thread, NULL, run, agent);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (r)
+	if (r) {
+		share_stop(&agent->share);
 		return err_sys(err, -r, "starting the agent");
+	}
 	agent->started = true;
 	return 0;
 }
@@ -131,6 +142,7 @@ int agent_stop(struct agent *agent, bool last, struct err *err)
 	n = write(agent->wake_fd, &one, sizeof(one));
 	(void)n;
 	pthread_join(agent->thread, NULL);
+	share_stop(&agent->share);
 	agent->started = false;
 	if (atomic_load(&agent->ended) || !last)
 		return 0;

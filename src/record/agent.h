@@ -3,7 +3,8 @@
  * It sleeps between rounds: the fuller the rings were the shorter, and longer and
  * longer where there is next to nothing in them. An event wakes it only once, when
  * a storm breaks into a long sleep. It runs at the lowest real-time priority, so that
- * a busy machine cannot starve it, and allocates nothing. */
+ * a busy machine cannot starve it, and allocates nothing. On a busy machine others
+ * share its rounds (share.h). */
 #ifndef RECORD_AGENT_H
 #define RECORD_AGENT_H
 
@@ -15,6 +16,7 @@
 #include "base/err.h"
 #include "record/place.h"
 #include "record/rings.h"
+#include "record/share.h"
 #include "trace/writer.h"
 
 struct agent {
@@ -27,7 +29,9 @@ struct agent {
 	atomic_bool stop;
 	atomic_bool ended;
 	bool started, real_time;
+	bool crowded;             /* rounds are shared */
 	struct place place;
+	struct share share;
 	struct err err;           /* of the agent's own end; read it when `ended` */
 	_Atomic uint64_t events, bytes;
 };

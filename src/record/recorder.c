@@ -319,7 +319,8 @@ static int start(struct recorder *recorder, const struct recorder_options *optio
 	r = snapshots_open(recorder->programs, &recorder->sink, &recorder->snapshots, err);
 	if (r)
 		return r;
-	recorder->file = (struct writer_options){ .cpus = programs.cpus + 1, .max_bytes = options->max_bytes };
+	recorder->file = (struct writer_options){ .cpus = programs.cpus + 1, .packers = share_threads(programs.cpus),
+						  .max_bytes = options->max_bytes };
 	if (getrandom(&recorder->file.recording, sizeof(recorder->file.recording), 0) < 0)
 		recorder->file.recording = clock_ns(CLOCK_REALTIME);
 	r = writer_create(options->path, options->keep_old, &recorder->file, &recorder->writer, err);
@@ -408,11 +409,10 @@ static int change_writer(struct recorder *recorder, const char *path, struct wri
 {
 	struct writer_options file = recorder->file;
 	struct writer *writer;
-	uint64_t bytes = 0, fill = 0;
 	int r;
 
 	agent_lock(&recorder->agent);
-	r = rings_drain(&recorder->rings, recorder->writer, false, &bytes, &fill, err);
+	r = rings_drain(&recorder->rings, recorder->writer, false, err);
 	if (!r) {
 		file.sequence++;
 		file.floor_ns = clock_ns(CLOCK_MONOTONIC);
@@ -446,11 +446,10 @@ int recorder_rotate(struct recorder *recorder, const char *path, struct err *err
 
 int recorder_flush(struct recorder *recorder, struct err *err)
 {
-	uint64_t bytes = 0, fill = 0;
 	int r;
 
 	agent_lock(&recorder->agent);
-	r = rings_drain(&recorder->rings, recorder->writer, false, &bytes, &fill, err);
+	r = rings_drain(&recorder->rings, recorder->writer, false, err);
 	if (!r)
 		r = writer_flush(recorder->writer, UINT64_MAX, err);
 	agent_unlock(&recorder->agent);

@@ -2,9 +2,11 @@
 #include "record/rings.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/arena.h"
 #include "record/stacks.h"
 
 int rings_map(int fd, uint64_t ring_bytes, uint32_t cpus, struct rings *ret_rings, struct err *err)
@@ -17,6 +19,7 @@ int rings_map(int fd, uint64_t ring_bytes, uint32_t cpus, struct rings *ret_ring
 	if (base == MAP_FAILED)
 		return err_sys(err, -errno, "mapping the rings");
 	rings.base = base;
+	rings.seen = mem_zalloc(arena_array_bytes(sizeof(*rings.seen), cpus));
 	*ret_rings = rings;
 	return 0;
 }
@@ -82,6 +85,8 @@ void rings_unmap(struct rings *rings)
 	if (rings->base)
 		munmap(rings->base, rings->stride * rings->cpus);
 	rings->base = NULL;
+	free(rings->seen);
+	rings->seen = NULL;
 }
 
 /* Bytes from `at` up to the end of the record that reaches the ring's end; 0
@@ -101,22 +106,28 @@ static uint64_t stretch_bytes(const struct ring *ring, uint64_t at, uint64_t rin
 	return at - from;
 }
 
-static int drain_one(struct rings *rings, uint32_t cpu, struct writer *writer, bool last, uint64_t *ret_bytes,
-		     uint64_t *ret_fill, struct err *err)
+void rings_look(struct rings *rings, bool last, uint64_t *ret_bytes, uint64_t *ret_fill)
+{
+	for (uint32_t cpu = 0; cpu < rings->cpus; cpu++) {
+		struct ring *ring = rings_of(rings, cpu);
+		uint64_t done = __atomic_load_n(last ? &ring->head : &ring->done, __ATOMIC_ACQUIRE), bytes = done - ring->tail;
+
+		rings->seen[cpu] = done;
+		if ((int64_t)bytes <= 0)
+			continue;
+		*ret_bytes += bytes;
+		*ret_fill = bytes > *ret_fill ? bytes : *ret_fill;
+	}
+	/* what published records may name is told before them */
+	stacks_take(rings->stacks);
+}
+
+static int hand_over_one(struct rings *rings, uint32_t cpu, struct writer *writer, struct err *err)
 {
 	struct ring *ring = rings_of(rings, cpu);
-	uint64_t done = __atomic_load_n(last ? &ring->head : &ring->done, __ATOMIC_ACQUIRE), tail = ring->tail, lost;
+	uint64_t done = rings->seen[cpu], tail = ring->tail, lost;
 	int r = 0;
 
-	/* what published records may name is told before */
-	stacks_take(rings->stacks);
-	if ((int64_t)(done - tail) > 0) {
-		uint64_t bytes = done - tail;
-
-		*ret_bytes += bytes;
-		if (bytes > *ret_fill)
-			*ret_fill = bytes;
-	}
 	while (!r && (int64_t)(done - tail) > 0) {
 		uint64_t at = tail & (rings->ring_bytes - 1), bytes = done - tail;
 
@@ -141,16 +152,21 @@ static int drain_one(struct rings *rings, uint32_t cpu, struct writer *writer, b
 	return r;
 }
 
-int rings_drain(struct rings *rings, struct writer *writer, bool last, uint64_t *ret_bytes, uint64_t *ret_fill,
-		struct err *err)
+int rings_hand_over(struct rings *rings, struct writer *writer, uint32_t first, uint32_t step, struct err *err)
 {
-	for (uint32_t cpu = 0; cpu < rings->cpus; cpu++) {
-		int r = drain_one(rings, cpu, writer, last, ret_bytes, ret_fill, err);
+	int r = 0;
 
-		if (r)
-			return r;
-	}
-	return 0;
+	for (uint32_t cpu = first; cpu < rings->cpus && !r; cpu += step)
+		r = hand_over_one(rings, cpu, writer, err);
+	return r;
+}
+
+int rings_drain(struct rings *rings, struct writer *writer, bool last, struct err *err)
+{
+	uint64_t bytes = 0, fill = 0;
+
+	rings_look(rings, last, &bytes, &fill);
+	return rings_hand_over(rings, writer, 0, 1, err);
 }
 
 uint64_t rings_lost(const struct rings *rings)

@@ -17,6 +17,7 @@ struct rings {
 	uint64_t stride;      /* from one processor's ring to the next */
 	uint64_t ring_bytes;
 	uint32_t cpus;
+	uint64_t *seen;       /* of each ring, how far it is being handed over */
 	int wakes_fd;         /* readable when a ring has reached its limit while the agent slept long */
 	uint64_t *wakes;      /* pages of that map: how far it was read, how far it was written; NULL none */
 	struct stacks *stacks; /* replaces stacks' numbers on the way; NULL none */
@@ -38,11 +39,15 @@ void rings_sleep(struct rings *rings, bool is_long);
 /* Programs write from now on, or no more: what they would is not there, and not lost. */
 void rings_open(struct rings *rings, bool open);
 
-/* Hands what is there to the writer, losses too. `last`: no program runs any
- * more, so that all that was begun is whole. Adds the bytes moved to
- * *ret_bytes and raises *ret_fill to the fullest ring's bytes. */
-int rings_drain(struct rings *rings, struct writer *writer, bool last, uint64_t *ret_bytes, uint64_t *ret_fill,
-		struct err *err);
+/* Sees how far each ring is to be handed over, and takes the stacks that are named
+ * there. `last`: no program runs any more, so that all that was begun is whole. Adds
+ * the bytes to *ret_bytes and raises *ret_fill to the fullest ring's. */
+void rings_look(struct rings *rings, bool last, uint64_t *ret_bytes, uint64_t *ret_fill);
+/* Hands what was seen in each `step`th ring from `first` on to the writer, losses too;
+ * others may do so with other rings at the same time. */
+int rings_hand_over(struct rings *rings, struct writer *writer, uint32_t first, uint32_t step, struct err *err);
+/* Both, all rings. */
+int rings_drain(struct rings *rings, struct writer *writer, bool last, struct err *err);
 uint64_t rings_lost(const struct rings *rings);
 
 /* True when a processor went off line or came back since `*seen` was taken,

@@ -293,10 +293,10 @@ static void tell_threads_of(struct thread_list *list, const struct entry *entry)
 	}
 }
 
-unsigned char *encode_head_rest(struct encoder *encoder, const struct encode_input *input, unsigned char *at)
+unsigned char *encode_head_rest(struct thread_marks *marks, const struct encode_input *input, unsigned char *at)
 {
 	/* The count stands before the list: five bytes are kept for it, written in full. */
-	struct thread_list list = { &encoder->marks, NULL, 0 };
+	struct thread_list list = { marks, NULL, 0 };
 	uint32_t types = 0, notes = input->counts[EVENT_gap] + input->counts[EVENT_clock];
 	unsigned char *count_at;
 

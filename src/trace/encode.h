@@ -40,7 +40,6 @@ struct thread_marks {
 struct encoder {
 	struct column_coder coder;
 	struct column_hint hints[EVENT_MAX][EVENT_MAX_FIELDS + 1], time_hint, tid_hint; /* behind the fields: texts' lengths */
-	struct thread_marks marks;
 	uint64_t words[ENCODE_WORDS][ENCODE_COUNT_LIMIT]; /* of all payloads of one type */
 	uint64_t values[ENCODE_COUNT_LIMIT], tids[ENCODE_COUNT_LIMIT];
 	uint64_t steps[ENCODE_COUNT_LIMIT];
@@ -65,6 +64,6 @@ struct encode_input {
 /* Both return the place behind what they wrote. The head's part behind the
  * fixed struct: types with counts, threads first told of, gaps and clocks. */
 unsigned char *encode_payload(struct encoder *encoder, const struct encode_input *input, unsigned char *at);
-unsigned char *encode_head_rest(struct encoder *encoder, const struct encode_input *input, unsigned char *at);
+unsigned char *encode_head_rest(struct thread_marks *marks, const struct encode_input *input, unsigned char *at);
 
 #endif

@@ -1,24 +1,25 @@
 /* See writer.h. Each processor has a buffer of entries; a full or due buffer is
- * encoded, compressed and written in one piece, so that a file always ends
- * with a whole chunk or a torn one that a reader recognises. */
+ * packed and written in one piece, so that a file always ends with a whole chunk
+ * or a torn one that a reader recognises. Only what the file as a whole knows is
+ * shared by those who add: its end, and of which threads it has told. */
 #include "trace/writer.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
-#include <zstd.h>
 
 #include "base/arena.h"
 #include "trace/crc32c.h"
 #include "trace/describe.h"
-#include "trace/encode.h"
 #include "trace/format.h"
 #include "trace/output.h"
+#include "trace/pack.h"
 #include "trace/varint.h"
 
 #define DEFAULT_FLUSH_MS 500
@@ -28,6 +29,7 @@ struct stream {
 	unsigned char *entries;    /* buffer_bytes of it */
 	uint32_t used, count;
 	uint64_t written;          /* events in chunks */
+	uint64_t events;           /* that are no state, all so far */
 	uint64_t first_ns, last_ns, added_ns;
 	bool unsorted;
 	uint32_t counts[EVENT_MAX];
@@ -47,13 +49,10 @@ struct writer {
 	struct shape shapes[EVENT_MAX];
 	unsigned char *buffers;      /* of all streams, untouched pages take no memory */
 	uint32_t buffer_bytes;       /* of one stream */
-	struct encoder *encoder;
-	const struct entry **order, **order_scratch;
-	unsigned char *raw, *packed;
-	size_t raw_room, packed_room;
-	ZSTD_CCtx *compressor;
+	struct packer **packers;     /* options.packers */
+	pthread_mutex_t end;         /* of the file: held while a chunk's head is made and the chunk written */
+	struct thread_marks *marks;
 	uint32_t sequence;
-	uint64_t events;
 	int failed;
 	struct err failure;
 };
@@ -67,13 +66,12 @@ static void writer_free(struct writer *writer)
 	output_close(&writer->out);
 	if (writer->buffers)
 		munmap(writer->buffers, (size_t)writer->options.cpus * writer->buffer_bytes);
-	ZSTD_freeCCtx(writer->compressor);
+	for (uint32_t i = 0; writer->packers && i < writer->options.packers; i++)
+		packer_free(writer->packers[i]);
+	free(writer->packers);
+	free(writer->marks);
 	free(writer->streams);
-	free(writer->encoder);
-	free(writer->order);
-	free(writer->order_scratch);
-	free(writer->raw);
-	free(writer->packed);
+	pthread_mutex_destroy(&writer->end);
 	free(writer);
 }
 
@@ -110,19 +108,14 @@ static int allocate(struct writer *writer, struct err *err)
 	writer->streams = mem_zalloc(arena_array_bytes(sizeof(*writer->streams), cpus));
 	for (uint32_t cpu = 0; cpu < cpus; cpu++)
 		writer->streams[cpu].entries = writer->buffers + (size_t)cpu * writer->buffer_bytes;
-	writer->encoder = mem_zalloc(sizeof(*writer->encoder));
-	writer->order = mem_alloc(arena_array_bytes(sizeof(*writer->order), ENCODE_COUNT_LIMIT));
-	writer->order_scratch = mem_alloc(arena_array_bytes(sizeof(*writer->order), ENCODE_COUNT_LIMIT));
-	writer->raw_room = ENCODE_PAYLOAD_ROOM(writer->buffer_bytes);
-	writer->raw = mem_zalloc(writer->raw_room);
-	writer->packed_room = ENCODE_HEAD_ROOM + ZSTD_compressBound(writer->raw_room);
-	writer->packed = mem_zalloc(writer->packed_room);
-	writer->compressor = ZSTD_createCCtx();
-	if (!writer->compressor ||
-	    ZSTD_isError(ZSTD_CCtx_setParameter(writer->compressor, ZSTD_c_compressionLevel, writer->options.compression)))
-		return err_set(err, -EINVAL, "compression level %d is not known", writer->options.compression);
-	/* The compressor takes its memory at the first use: use it now. */
-	ZSTD_compress2(writer->compressor, writer->packed, writer->packed_room, writer->raw, writer->raw_room);
+	writer->marks = mem_zalloc(sizeof(*writer->marks));
+	writer->packers = mem_zalloc(arena_array_bytes(sizeof(*writer->packers), writer->options.packers));
+	for (uint32_t i = 0; i < writer->options.packers; i++) {
+		int status = packer_new(writer->buffer_bytes, writer->options.compression, &writer->packers[i], err);
+
+		if (status)
+			return status;
+	}
 	return 0;
 }
 
@@ -130,22 +123,24 @@ static int write_file_head(struct writer *writer, struct err *err)
 {
 	struct file_head head = { .magic = FORMAT_MAGIC, .version = FORMAT_VERSION };
 	struct timespec now;
-	unsigned char *end;
+	unsigned char *bytes, *end;
+	size_t room;
 
-	_Static_assert(DESCRIBE_ROOM + sizeof(head) <= ENCODE_HEAD_ROOM, "the output buffer holds a file's head");
+	bytes = packer_room(writer->packers[0], &room);
+	_Static_assert(DESCRIBE_ROOM + sizeof(head) <= ENCODE_PAYLOAD_ROOM(0), "a payload's room holds a file's head");
 	clock_gettime(CLOCK_REALTIME, &now);
-	end = describe_put(writer->packed + sizeof(head));
-	head.head_bytes = (uint32_t)(end - writer->packed);
+	end = describe_put(bytes + sizeof(head));
+	head.head_bytes = (uint32_t)(end - bytes);
 	head.recording = writer->options.recording;
 	if (!head.recording && getrandom(&head.recording, sizeof(head.recording), 0) != sizeof(head.recording))
 		head.recording = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 	head.sequence = writer->options.sequence;
 	head.created_wall_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 	head.floor_ns = writer->options.floor_ns;
-	memcpy(writer->packed, &head, sizeof(head));
-	head.crc = crc32c(0, writer->packed, head.head_bytes);
-	memcpy(writer->packed, &head, sizeof(head));
-	return output_write(&writer->out, writer->packed, head.head_bytes, err);
+	memcpy(bytes, &head, sizeof(head));
+	head.crc = crc32c(0, bytes, head.head_bytes);
+	memcpy(bytes, &head, sizeof(head));
+	return output_write(&writer->out, bytes, head.head_bytes, err);
 }
 
 static int writer_start(struct writer *writer, struct err *err)
@@ -166,9 +161,12 @@ static struct writer *writer_new(const struct writer_options *options)
 	struct writer *writer = mem_zalloc(sizeof(*writer));
 
 	writer->out.fd = -1;
+	pthread_mutex_init(&writer->end, NULL);
 	writer->options = *options;
 	if (!writer->options.compression)
 		writer->options.compression = DEFAULT_COMPRESSION;
+	if (!writer->options.packers)
+		writer->options.packers = 1;
 	if (!writer->options.flush_ms)
 		writer->options.flush_ms = DEFAULT_FLUSH_MS;
 	return writer;
@@ -192,60 +190,9 @@ int writer_create(const char *path, bool keep_old, const struct writer_options *
 
 /* ---- chunks ---- */
 
-/* Stable: by time, equal times as they came. A merge sort from the bottom. */
-static const struct entry **sort_entries(const struct entry **from, const struct entry **to, uint32_t n)
-{
-	for (uint32_t run = 1; run < n; run *= 2) {
-		for (uint32_t start = 0; start < n; start += 2 * run) {
-			uint32_t middle = start + run < n ? start + run : n, end = middle + run < n ? middle + run : n;
-			uint32_t left = start, right = middle;
-
-			for (uint32_t i = start; i < end; i++)
-				to[i] = left < middle && (right == end || from[left]->time_ns <= from[right]->time_ns) ?
-					from[left++] : from[right++];
-		}
-		const struct entry **swap = from;
-
-		from = to;
-		to = swap;
-	}
-	return from;
-}
-
-/* The same where a few stand some places too late, as what an interrupt wrote
- * before the thread that it came into; false when it is more than that. */
-static bool insert_entries(const struct entry **entries, uint32_t n)
-{
-	uint32_t steps = n;
-
-	for (uint32_t i = 1; i < n; i++) {
-		const struct entry *entry = entries[i];
-		uint32_t at = i;
-
-		for (; at && entries[at - 1]->time_ns > entry->time_ns; at--) {
-			if (!steps--) {
-				entries[at] = entry;
-				return false;
-			}
-			entries[at] = entries[at - 1];
-		}
-		entries[at] = entry;
-	}
-	return true;
-}
-
 static uint32_t entry_bytes(const struct entry *entry)
 {
 	return (uint32_t)(sizeof(*entry) + event_infos[entry->type].bytes + entry->tail_length + 7) & ~7u;
-}
-
-static const struct entry **order_entries(struct writer *writer, const struct stream *stream)
-{
-	for (uint32_t i = 0; i < stream->count; i++)
-		writer->order[i] = (const struct entry *)(const void *)(stream->entries + stream->places[i]);
-	if (!stream->unsorted || insert_entries(writer->order, stream->count))
-		return writer->order;
-	return sort_entries(writer->order, writer->order_scratch, stream->count);
 }
 
 static uint32_t state_count(const struct writer *writer, const struct stream *stream)
@@ -257,7 +204,8 @@ static uint32_t state_count(const struct writer *writer, const struct stream *st
 	return count;
 }
 
-/* Writes the chunk that lies there, behind room for its fixed head. */
+/* Writes the chunk that lies there, behind room for its fixed head. Of those that
+ * add in parallel, one at a time. */
 static int put_chunk(struct writer *writer, struct chunk_head *head, unsigned char *bytes, struct err *err)
 {
 	size_t size = (size_t)head->head_bytes + head->payload_bytes;
@@ -275,60 +223,45 @@ static int put_chunk(struct writer *writer, struct chunk_head *head, unsigned ch
 	return 0;
 }
 
-/* Compresses raw into the room behind the head and writes both. */
-static int write_chunk(struct writer *writer, struct chunk_head *head, size_t raw_bytes, struct err *err)
+static int put_stream(struct writer *writer, struct stream *stream, struct packer *packer, struct chunk_head *head, struct err *err)
 {
-	unsigned char *payload = writer->packed + head->head_bytes;
-	size_t bytes = ZSTD_compress2(writer->compressor, payload, writer->packed_room - head->head_bytes, writer->raw, raw_bytes);
-
-	if (ZSTD_isError(bytes) || bytes >= raw_bytes) {
-		memcpy(payload, writer->raw, raw_bytes);
-		bytes = raw_bytes;
-		head->flags |= CHUNK_STORED;
-	}
-	memcpy(head->marker, FORMAT_MARKER, sizeof(head->marker));
-	head->payload_bytes = (uint32_t)bytes;
-	head->raw_bytes = (uint32_t)raw_bytes;
-	head->payload_crc = crc32c(0, payload, bytes);
-	return put_chunk(writer, head, writer->packed, err);
-}
-
-static int flush_stream(struct writer *writer, uint32_t cpu, struct err *err)
-{
-	struct stream *stream = &writer->streams[cpu];
-	struct encode_input input = { .count = stream->count, .counts = stream->counts, .cpu = (uint16_t)cpu };
-	struct chunk_head head = { .cpu = (uint16_t)cpu };
-	unsigned char *end;
 	int status;
 
-	if (writer->failed) {
-		if (err)
-			*err = writer->failure;
-		return writer->failed;
-	}
-	if (!stream->count)
-		return 0;
-	input.entries = order_entries(writer, stream);
-	end = encode_head_rest(writer->encoder, &input, writer->packed + sizeof(head));
-	head.head_bytes = (uint32_t)(end - writer->packed);
-	head.count = stream->count;
-	head.state_count = state_count(writer, stream);
-	head.first_ns = stream->first_ns;
-	head.last_ns = stream->last_ns;
-	head.stream_before = stream->written;
-	end = encode_payload(writer->encoder, &input, writer->raw);
-	status = write_chunk(writer, &head, (size_t)(end - writer->raw), &writer->failure);
-	if (status) {
-		writer->failed = status;
-		if (err)
-			*err = writer->failure;
+	pthread_mutex_lock(&writer->end);
+	if (!writer->failed)
+		writer->failed = put_chunk(writer, head, packer_head(packer, writer->marks, head), &writer->failure);
+	status = writer->failed;
+	if (status && err)
+		*err = writer->failure;
+	pthread_mutex_unlock(&writer->end);
+	if (status)
 		return status;
-	}
 	stream->written += stream->count;
 	stream->used = stream->count = 0;
 	stream->unsorted = false;
 	memset(stream->counts, 0, sizeof(stream->counts));
 	return 0;
+}
+
+static int flush_stream(struct writer *writer, uint32_t cpu, struct err *err)
+{
+	struct stream *stream = &writer->streams[cpu];
+	struct packer *packer = writer->packers[cpu % writer->options.packers];
+	struct pack_entries entries = {
+		.bytes = stream->entries, .places = stream->places, .counts = stream->counts,
+		.count = stream->count, .cpu = (uint16_t)cpu, .unsorted = stream->unsorted,
+	};
+	struct chunk_head head = { .marker = FORMAT_MARKER, .cpu = (uint16_t)cpu };
+
+	if (!stream->count)
+		return 0;
+	head.count = stream->count;
+	head.state_count = state_count(writer, stream);
+	head.first_ns = stream->first_ns;
+	head.last_ns = stream->last_ns;
+	head.stream_before = stream->written;
+	packer_payload(packer, &entries, &head);
+	return put_stream(writer, stream, packer, &head, err);
 }
 
 /* ---- events in ---- */
@@ -350,7 +283,7 @@ static inline void take(struct writer *writer, struct stream *stream, const stru
 	stream->places[stream->count++] = stream->used;
 	stream->counts[entry->type]++;
 	stream->used += bytes;
-	writer->events += !writer->shapes[entry->type].is_state;
+	stream->events += !writer->shapes[entry->type].is_state;
 }
 
 static int add(struct writer *writer, uint32_t cpu, const struct entry *from, const void *data, const char *tail,
@@ -519,7 +452,7 @@ int writer_add_chunk(struct writer *writer, unsigned char *bytes, struct err *er
 		return status;
 	}
 	writer->streams[head.cpu].written += head.count;
-	writer->events += head.count - head.state_count;
+	writer->streams[head.cpu].events += head.count - head.state_count;
 	return 0;
 }
 
@@ -547,17 +480,20 @@ uint64_t writer_bytes(const struct writer *writer)
 
 uint64_t writer_events(const struct writer *writer)
 {
-	return writer->events;
+	uint64_t events = 0;
+
+	for (uint32_t cpu = 0; cpu < writer->options.cpus; cpu++)
+		events += writer->streams[cpu].events;
+	return events;
 }
 
 /* ---- the index ---- */
 
-/* One chunk's head from the file into the raw buffer, behind its place;
- * advances *at_file behind the chunk. */
-static int index_one(struct writer *writer, uint64_t *at_file, size_t *used, struct err *err)
+/* One chunk's head from the file, behind its place; advances *at_file behind the chunk. */
+static int index_one(struct writer *writer, unsigned char *room, uint64_t *at_file, size_t *used, struct err *err)
 {
 	struct chunk_head head;
-	unsigned char *to = writer->raw + *used;
+	unsigned char *to = room + *used;
 
 	if (output_read(&writer->out, *at_file, &head, sizeof(head), err) ||
 	    output_read(&writer->out, *at_file, to + 8, head.head_bytes, err))
@@ -572,18 +508,20 @@ static int index_one(struct writer *writer, uint64_t *at_file, size_t *used, str
  * that memory does not grow with it. */
 static int write_index(struct writer *writer, struct err *err)
 {
+	struct packer *packer = writer->packers[0];
 	uint64_t at, end = writer->out.bytes;
 	struct file_trailer trailer = { .magic = FORMAT_TRAILER, .index_at = end };
 	struct file_head file_head;
-	size_t used = 0;
+	size_t used = 0, most;
+	unsigned char *room = packer_room(packer, &most);
 	int status = output_read(&writer->out, 0, &file_head, sizeof(file_head), err);
 
 	for (at = file_head.head_bytes; !status && at < end;) {
-		status = index_one(writer, &at, &used, err);
-		if (!status && (at >= end || writer->raw_room - used < ENCODE_HEAD_ROOM + 8)) {
-			struct chunk_head head = { .head_bytes = sizeof(head), .flags = CHUNK_INDEX };
+		status = index_one(writer, room, &at, &used, err);
+		if (!status && (at >= end || most - used < ENCODE_HEAD_ROOM + 8)) {
+			struct chunk_head head = { .marker = FORMAT_MARKER, .flags = CHUNK_INDEX };
 
-			status = write_chunk(writer, &head, used, err);
+			status = put_chunk(writer, &head, packer_bare(packer, used, &head), err);
 			trailer.index_chunks++;
 			used = 0;
 		}

@@ -3,7 +3,10 @@
  * The recorder hands over raw records as they lie in the rings, a stretch of
  * one processor at a time; the text importer and the generators hand over
  * events. Nothing is allocated after writer_create. Chunks of a processor are
- * in the order of time; the writer sorts records that are slightly out of it. */
+ * in the order of time; the writer sorts records that are slightly out of it.
+ *
+ * With several packers as many threads may add at once, each for its own
+ * processors: those whose number leaves the same rest, divided by `packers`. */
 #ifndef TRACE_WRITER_H
 #define TRACE_WRITER_H
 
@@ -26,6 +29,7 @@ struct writer;
 
 struct writer_options {
 	uint32_t cpus;             /* streams; records come with cpu below it */
+	uint32_t packers;          /* threads that add at once; 0: 1 */
 	int compression;           /* zstd level; 0 the default */
 	uint64_t max_bytes;        /* 0: no limit; beyond it writing returns -EFBIG */
 	uint32_t flush_ms;         /* a chunk is written at the latest so long after its first event; 0: 500 */

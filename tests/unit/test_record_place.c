@@ -13,9 +13,9 @@ static cpu_set_t allowed;
 
 static uint32_t choose(uint64_t a, uint64_t b, uint64_t c, uint32_t current)
 {
-	const uint64_t before[3] = { 5 * MS, 7 * MS, 0 }, after[3] = { before[0] + a, before[1] + b, before[2] + c };
+	const uint64_t rested[3] = { a, b, c };
 
-	return place_choose(before, after, 3, &allowed, current, 100 * MS);
+	return place_choose(rested, 3, &allowed, current, 100 * MS);
 }
 
 static int setup(void **state)
@@ -53,11 +53,15 @@ static void goes_only_where_it_may(void **state)
 
 static void a_time_that_goes_back_is_no_rest(void **state)
 {
-	const uint64_t before[2] = { 50 * MS, 0 }, after[2] = { 49 * MS, 0 };
-
 	(void)state;
-	assert_int_equal(place_choose(before, after, 2, &allowed, 1, 100 * MS), 1);
-	assert_int_equal(place_choose(before, after, 2, &allowed, 7, 100 * MS), 7);
+	assert_int_equal(place_rested(50 * MS, 49 * MS), 0);
+	assert_int_equal(place_rested(49 * MS, 50 * MS), MS);
+}
+
+static void unknown_places_stay(void **state)
+{
+	(void)state;
+	assert_int_equal(choose(0, 90 * MS, 0, 7), 7);
 }
 
 int main(void)
@@ -67,6 +71,7 @@ int main(void)
 		cmocka_unit_test_setup(stays_where_it_is_as_idle, setup),
 		cmocka_unit_test_setup(goes_only_where_it_may, setup),
 		cmocka_unit_test_setup(a_time_that_goes_back_is_no_rest, setup),
+		cmocka_unit_test_setup(unknown_places_stay, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

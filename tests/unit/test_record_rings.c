@@ -32,6 +32,7 @@ static int setup(void **state)
 	snprintf(f->path, sizeof(f->path), "%s/t.trace", f->folder);
 	f->rings = (struct rings){ .ring_bytes = BYTES, .cpus = 2, .stride = RING_DATA + BYTES + RING_SLACK };
 	f->rings.base = calloc(2, f->rings.stride);
+	f->rings.seen = calloc(2, sizeof(*f->rings.seen));
 	f->time = 1000;
 	assert_int_equal(writer_create(f->path, false, &options, &f->writer, NULL), 0);
 	*state = f;
@@ -45,6 +46,7 @@ static int teardown(void **state)
 	unlink(f->path);
 	rmdir(f->folder);
 	free(f->rings.base);
+	free(f->rings.seen);
 	free(f);
 	return 0;
 }
@@ -65,9 +67,7 @@ static void put(struct fixture *f, uint32_t cpu, uint32_t code, bool publish)
 
 static int drain(struct fixture *f, bool last, struct err *err)
 {
-	uint64_t bytes = 0, fill = 0;
-
-	return rings_drain(&f->rings, f->writer, last, &bytes, &fill, err);
+	return rings_drain(&f->rings, f->writer, last, err);
 }
 
 static void keeps_order_over_the_end(void **state)
