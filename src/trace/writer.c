@@ -495,8 +495,13 @@ static int index_one(struct writer *writer, unsigned char *room, uint64_t *at_fi
 	struct chunk_head head;
 	unsigned char *to = room + *used;
 
-	if (output_read(&writer->out, *at_file, &head, sizeof(head), err) ||
-	    output_read(&writer->out, *at_file, to + 8, head.head_bytes, err))
+	if (output_read(&writer->out, *at_file, &head, sizeof(head), err))
+		return err ? err->code : -EIO;
+	/* somebody may have cut the file meanwhile, and what follows a cut is a hole */
+	if (memcmp(head.marker, FORMAT_MARKER, sizeof(head.marker)) || head.head_bytes < sizeof(head) ||
+	    head.head_bytes > ENCODE_HEAD_ROOM || head.payload_bytes > FORMAT_CHUNK_LIMIT)
+		return err_set(err, -EIO, "'%s' was changed by another program while it was written; it has no index", writer->out.path);
+	if (output_read(&writer->out, *at_file, to + 8, head.head_bytes, err))
 		return err ? err->code : -EIO;
 	memcpy(to, at_file, 8);
 	*used += 8 + head.head_bytes;

@@ -461,6 +461,49 @@ static void a_full_disk_keeps_what_was_written(void **state)
 
 /* ---- rings ---- */
 
+/* Cut or overwritten by somebody while it is written: closing ends, with words, and what
+ * came behind the cut was written. */
+static void a_file_changed_while_written_is_closed(void **state)
+{
+	struct writer_options options = { .cpus = 2 };
+	struct arena arena = { 0 };
+	struct events events = small_events(&arena);
+
+	(void)state;
+	for (int way = 0; way < 3; way++) {
+		static const unsigned char ones[200] = { [0 ... 199] = 0xff };
+		const char *path = path_of(way ? "overwritten" : "cut");
+		struct writer *writer = create(path, options);
+		struct err err = { 0 };
+		off_t whole;
+
+		assert_int_equal(writer_add_event(writer, &events.items[0], NULL), 0);
+		assert_int_equal(writer_flush(writer, UINT64_MAX, NULL), 0);
+		whole = (off_t)writer_bytes(writer);
+		/* all of it; then what stands where a chunk's head is */
+		if (!way) {
+			assert_int_equal(truncate(path, 0), 0);
+		} else {
+			int fd = open(path, O_RDWR);
+			unsigned char *bytes = malloc((size_t)whole), *chunk;
+
+			assert_int_equal(pread(fd, bytes, (size_t)whole, 0), whole);
+			chunk = memmem(bytes, (size_t)whole, FORMAT_MARKER, strlen(FORMAT_MARKER));
+			assert_non_null(chunk);
+			/* the whole head, or the lengths in it alone */
+			assert_int_equal(pwrite(fd, ones, way == 1 ? 72 : 12, chunk - bytes + (way == 1 ? 0 : 8)), way == 1 ? 72 : 12);
+			free(bytes);
+			close(fd);
+		}
+		assert_int_equal(writer_add_event(writer, &events.items[1], NULL), 0);
+		assert_int_equal(writer_close(writer, &err), -EIO);
+		assert_non_null(strstr(err.text, "changed by another program"));
+		unlink(path);
+	}
+	vec_done(&events);
+	arena_done(&arena);
+}
+
 static void a_ring_opens_as_one(void **state)
 {
 	char ring[128], path[160];
@@ -546,6 +589,7 @@ int main(void)
 		cmocka_unit_test(outputs_are_never_written_through_links),
 		cmocka_unit_test(a_limit_ends_the_file_readably),
 		cmocka_unit_test(a_full_disk_keeps_what_was_written),
+		cmocka_unit_test(a_file_changed_while_written_is_closed),
 		cmocka_unit_test(a_ring_opens_as_one),
 	};
 	return cmocka_run_group_tests(tests, make_directory, remove_directory);
