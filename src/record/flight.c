@@ -53,6 +53,8 @@ struct flight {
 	struct triggers *triggers;      /* NULL none */
 	struct ring_folder folder;
 	char path[PATH_MAX];            /* of the file that is written */
+	dev_t device;                   /* ... and which one it is */
+	ino_t inode;
 	uint64_t file_bytes;            /* a file's, at which the next one begins */
 	uint64_t limit_bytes;           /* of the ring; less than asked for where the disk has less */
 	uint64_t next_trigger_ns, next_retry_ns, next_save_ns, save_at_ns;
@@ -92,6 +94,26 @@ static void yield_room(struct flight *flight, const struct err *why)
 	ring_folder_trim(&flight->folder, size.bytes / 2, NULL);
 }
 
+static void know_file(struct flight *flight)
+{
+	struct stat info;
+
+	if (lstat(flight->path, &info))
+		info = (struct stat){ 0 }; /* gone already */
+	flight->device = info.st_dev;
+	flight->inode = info.st_ino;
+}
+
+/* Removed, or something else stands in its place, or it was cut below what is written. */
+static bool is_file_gone(const struct flight *flight, uint64_t written)
+{
+	struct stat info;
+
+	if (lstat(flight->path, &info))
+		return errno == ENOENT || errno == ENOTDIR;
+	return info.st_dev != flight->device || info.st_ino != flight->inode || (uint64_t)info.st_size < written;
+}
+
 static int begin(struct flight *flight, struct err *err)
 {
 	const struct flight_options *options = flight->options;
@@ -110,7 +132,10 @@ static int begin(struct flight *flight, struct err *err)
 		r = trim(flight, err);
 	if (!r)
 		r = ring_folder_next(&flight->folder, flight->path, sizeof(flight->path), err);
-	return r ? r : recorder_start(&want, &flight->recorder, err);
+	if (!r)
+		r = recorder_start(&want, &flight->recorder, err);
+	know_file(flight);
+	return r;
 }
 
 static void interrupt(struct flight *flight, const struct err *why)
@@ -152,6 +177,7 @@ static void rotate(struct flight *flight)
 		r = ring_folder_next(&flight->folder, flight->path, sizeof(flight->path), &why);
 	if (!r)
 		r = recorder_rotate(flight->recorder, flight->path, &why);
+	know_file(flight);
 	if (r)
 		interrupt(flight, &why);
 }
@@ -159,7 +185,6 @@ static void rotate(struct flight *flight)
 static void keep_recording(struct flight *flight)
 {
 	struct recorder_status status;
-	struct stat info;
 
 	if (!flight->recorder) {
 		retry(flight);
@@ -170,8 +195,7 @@ static void keep_recording(struct flight *flight)
 		interrupt(flight, &status.err);
 		return;
 	}
-	if (stat(flight->path, &info) && errno == ENOENT) {
-		/* the file, or the whole folder, was removed: begin another one */
+	if (is_file_gone(flight, status.file_bytes)) {
 		flight->vanished++;
 		rotate(flight);
 	} else if (status.file_bytes >= flight->file_bytes) {

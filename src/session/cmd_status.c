@@ -80,7 +80,7 @@ static void print_text(struct command_context *context, const char *reply)
 	struct sink *out = context->out;
 	time_t since = (time_t)number_of(arena, reply, "since");
 	uint64_t lost = number_of(arena, reply, "lost"), interruptions = number_of(arena, reply, "interruptions");
-	uint64_t hangs = number_of(arena, reply, "hangs_seen");
+	uint64_t hangs = number_of(arena, reply, "hangs_seen"), vanished = number_of(arena, reply, "files_vanished");
 	double seconds = difftime(time(NULL), since), cpu = (double)number_of(arena, reply, "cpu_us") / 1e6;
 	char when[64];
 	struct tm parts;
@@ -100,11 +100,11 @@ static void print_text(struct command_context *context, const char *reply)
 	else
 		sink_printf(out, "cost     %.2f s of a processor, %.2f %%\n", cpu, cpu / seconds * 100);
 	if (interruptions)
-		sink_printf(out, "recording was interrupted %" PRIu64 " times, last: %s\n", interruptions,
-			    value_of(arena, reply, "last_failure"));
-	if (number_of(arena, reply, "files_vanished"))
-		sink_printf(out, "the file being written vanished %" PRIu64 " times; another one was begun\n",
-			    number_of(arena, reply, "files_vanished"));
+		sink_printf(out, "recording was interrupted %" PRIu64 " time%s, last: %s\n", interruptions,
+			    interruptions == 1 ? "" : "s", value_of(arena, reply, "last_failure"));
+	if (vanished)
+		sink_printf(out, "the file being written was removed or changed %" PRIu64 " time%s; another one was begun\n",
+			    vanished, vanished == 1 ? "" : "s");
 	if (hangs)
 		sink_printf(out, "hangs    %" PRIu64 " seen, %" PRIu64 " saved; last: %s\n", hangs,
 			    number_of(arena, reply, "hangs_saved"), value_of(arena, reply, "last_hang"));
