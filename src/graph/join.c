@@ -3,10 +3,12 @@
 
 #define SIZES_SEARCHED 64      /* datagrams looked through for one of the right size */
 #define LOOK_AROUND 8          /* messages between two looks at quiet channels */
+#define TOLD_MOST 32           /* receives held behind their joins where too much is held */
 
 struct join_channel {
 	uint64_t id;
 	struct side sends, receives;
+	size_t told;              /* first receives that are joined; held for later ones that may have come before them */
 	uint64_t sender, receiver; /* objects of this life, 0 not known yet */
 	int64_t before;           /* bytes that were queued before the first send; less what was lost since */
 	uint64_t queue_ns;        /* a state record that may tell `before`; 0 none */
@@ -14,6 +16,7 @@ struct join_channel {
 	uint64_t settle_ns;       /* not before */
 	uint8_t kind;
 	bool synced;              /* `before` is known */
+	bool began_empty;         /* ... if the state record tells nothing */
 	bool used;
 	uint64_t reader_object;   /* who received last */
 	uint32_t reader_tid;
@@ -68,8 +71,10 @@ static void restart(struct join_channel *c, bool synced)
 {
 	side_clear(&c->sends);
 	side_clear(&c->receives);
+	c->told = 0;
 	c->before = 0;
 	c->queue_ns = 0;
+	c->began_empty = false;
 	c->synced = synced;
 }
 
@@ -219,7 +224,7 @@ static void join_serial(struct joins *joins, struct join_channel *c, size_t due)
 	size_t first = 0, count = side_count(&c->sends);
 	uint64_t before = c->before > 0 ? (uint64_t)c->before : 0;
 
-	for (size_t i = 0; i < due; i++) {
+	for (size_t i = c->told; i < due; i++) {
 		const struct moved *receive = side_at(&c->receives, i);
 		uint64_t from = receive->total - receive->length, to = receive->total;
 
@@ -253,7 +258,7 @@ static void join_by_places(struct joins *joins, struct join_channel *c, size_t d
 	receives = sends + count;
 	count = side_place(joins, &c->sends, c->before, until_ns, sends);
 	side_place(joins, &c->receives, 0, last_ns, receives);
-	for (size_t i = 0; i < due; i++) {
+	for (size_t i = c->told; i < due; i++) {
 		struct span receive = { side_at(&c->receives, i), receives[i].least, receives[i].most };
 
 		while (first < count && sends[first].end <= receives[i].least_behind)
@@ -280,15 +285,51 @@ static size_t sends_gone(const struct join_channel *c, const struct join_placed 
 	return gone;
 }
 
-/* Joins the receives that ended before the time; drops what is joined up. */
-static void settle(struct joins *joins, struct join_channel *c, uint64_t until_ns)
+/* A state record that will tell what was queued, once all calls of its time are known. */
+static bool queue_pending(const struct join_channel *c)
 {
-	size_t due = 0, gone = 0;
+	/* of datagrams bytes tell no number, unless there are none */
+	return c->queue_ns && !c->synced && !(counts_datagrams(c->kind) && c->queue_bytes);
+}
+
+/* It tells unless a call was under way then. */
+static void use_queue(struct join_channel *c)
+{
+	uint64_t at = c->queue_ns;
+
+	if (!queue_pending(c))
+		return;
+	c->queue_ns = 0;
+	if (side_busy(&c->sends, at, at) || side_busy(&c->receives, at, at)) {
+		c->synced = c->began_empty;
+	} else {
+		c->before = (int64_t)c->queue_bytes + (int64_t)side_ended(&c->receives, at) - (int64_t)side_ended(&c->sends, at);
+		c->synced = true;
+	}
+	c->began_empty = false;
+}
+
+/* Lets go of the receives that are joined, but for those that a later one overlaps:
+ * it may have taken its bytes first. */
+static void drop_told(struct join_channel *c, bool crowded)
+{
+	size_t over = side_over(&c->receives, c->told);
+
+	if (crowded && c->told - over > TOLD_MOST)
+		over = c->told;
+	side_drop(&c->receives, over);
+	c->told -= over;
+}
+
+/* Joins the receives that ended before the time; drops what is joined up. `crowded`: too much is held. */
+static void settle(struct joins *joins, struct join_channel *c, uint64_t until_ns, bool crowded)
+{
+	size_t due = c->told, gone = 0;
 	bool certain = side_serial(&c->sends) && side_serial(&c->receives) && !can_lose(c->kind);
 
 	while (due < side_count(&c->receives) && side_at(&c->receives, due)->end_ns < until_ns)
 		due++;
-	if (!due)
+	if (due == c->told)
 		return;
 	if (takes_all(c->kind)) {
 		for (size_t i = 0; i < due; i++)
@@ -300,19 +341,22 @@ static void settle(struct joins *joins, struct join_channel *c, uint64_t until_n
 			join_serial(joins, c, due);
 		else
 			join_by_places(joins, c, due, until_ns);
+		c->told = due;
+		drop_told(c, crowded);
+		side_drop(&c->sends, sends_gone(c, certain ? NULL : joins->placed.items, until_ns));
+		return;
 	}
 	side_drop(&c->receives, due);
-	if (c->synced && !takes_all(c->kind))
-		gone = sends_gone(c, certain ? NULL : joins->placed.items, until_ns);
+	c->told = 0;
 	side_drop(&c->sends, gone);
 }
 
 /* The queue was found empty between these times: synced from here on. */
 static void seen_empty(struct joins *joins, struct join_channel *c, uint64_t begin_ns, uint64_t end_ns)
 {
-	if (c->synced || side_busy(&c->sends, begin_ns, end_ns) || side_busy(&c->receives, begin_ns, end_ns))
+	if (c->synced || queue_pending(c) || side_busy(&c->sends, begin_ns, end_ns) || side_busy(&c->receives, begin_ns, end_ns))
 		return;
-	settle(joins, c, UINT64_MAX);
+	settle(joins, c, UINT64_MAX, false);
 	restart(c, true);
 }
 
@@ -344,21 +388,6 @@ static void check_position(struct joins *joins, struct join_channel *c, const st
 	c->synced = true;
 }
 
-/* A state record tells what was queued, unless a call was under way then. */
-static void use_queue(struct join_channel *c)
-{
-	uint64_t at = c->queue_ns;
-
-	/* of datagrams bytes tell no number, unless there are none */
-	if (!at || c->synced || (counts_datagrams(c->kind) && c->queue_bytes))
-		return;
-	c->queue_ns = 0;
-	if (side_busy(&c->sends, at, at) || side_busy(&c->receives, at, at))
-		return;
-	c->before = (int64_t)c->queue_bytes + (int64_t)side_ended(&c->receives, at) - (int64_t)side_ended(&c->sends, at);
-	c->synced = true;
-}
-
 /* A socket's number is used again: the ends are others. */
 static void check_life(struct joins *joins, struct join_channel *c, const struct join_message *m)
 {
@@ -366,7 +395,8 @@ static void check_life(struct joins *joins, struct join_channel *c, const struct
 	bool lives = m->kind == MESSAGE_KIND_unix_stream || m->kind == MESSAGE_KIND_unix_seqpacket;
 
 	if (lives && *own && *own != m->object) {
-		settle(joins, c, UINT64_MAX);
+		use_queue(c);
+		settle(joins, c, UINT64_MAX, false);
 		restart(c, true);
 		c->sender = c->receiver = 0;
 	}
@@ -384,9 +414,11 @@ static void settle_due(struct joins *joins, struct join_channel *c, uint64_t now
 		const struct side *longer = side_count(&c->sends) > side_count(&c->receives) ? &c->sends : &c->receives;
 
 		use_queue(c);
-		settle(joins, c, side_at(longer, side_count(longer) / 2)->end_ns);
+		settle(joins, c, side_at(longer, side_count(longer) / 2)->end_ns, true);
 		if (side_count(&c->sends) >= JOIN_MOST) {
 			/* nobody reads, or nothing is known: the oldest are let go */
+			side_drop(&c->receives, c->told);
+			c->told = 0;
 			side_drop(&c->sends, side_count(&c->sends) / 2);
 			if (!takes_all(c->kind))
 				c->synced = c->synced && side_count(&c->receives) == 0;
@@ -397,7 +429,7 @@ static void settle_due(struct joins *joins, struct join_channel *c, uint64_t now
 		return;
 	c->settle_ns = now_ns + joins->horizon_ns;
 	use_queue(c);
-	settle(joins, c, now_ns - joins->horizon_ns);
+	settle(joins, c, now_ns - joins->horizon_ns, false);
 }
 
 /* Channels that are quiet now still wait for their joins. */
@@ -444,6 +476,7 @@ void join_queue(struct joins *joins, const struct join_message *state)
 		*(state->receives ? &c->receiver : &c->sender) = state->object;
 	if (!state->receives || (c->synced && (c->used || !joins->start_known)))
 		return;
+	c->began_empty = c->began_empty || c->synced;
 	c->synced = false;
 	c->queue_ns = state->end_ns;
 	c->queue_bytes = state->bytes;
@@ -465,7 +498,7 @@ void join_gap(struct joins *joins, uint64_t to_ns)
 {
 	joins->start_known = false;
 	for (size_t i = 0; i < joins->channels.length; i++) {
-		settle(joins, joins->channels.items[i], UINT64_MAX);
+		settle(joins, joins->channels.items[i], UINT64_MAX, false);
 		restart(joins->channels.items[i], false);
 	}
 	if (to_ns > joins->gap_to_ns)
@@ -507,7 +540,7 @@ void join_finish(struct joins *joins)
 {
 	for (size_t i = 0; i < joins->channels.length; i++) {
 		use_queue(joins->channels.items[i]);
-		settle(joins, joins->channels.items[i], UINT64_MAX);
+		settle(joins, joins->channels.items[i], UINT64_MAX, false);
 	}
 }
 

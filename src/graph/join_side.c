@@ -44,6 +44,17 @@ void side_drop(struct side *side, size_t count)
 	side->first = 0;
 }
 
+size_t side_over(const struct side *side, size_t count)
+{
+	uint64_t begin_ns = UINT64_MAX;
+
+	for (size_t i = count; i < side_count(side); i++)
+		begin_ns = minimum(begin_ns, side_at(side, i)->begin_ns);
+	while (count && side_at(side, count - 1)->end_ns >= begin_ns)
+		count--;
+	return count;
+}
+
 uint64_t side_ended(const struct side *side, uint64_t time_ns)
 {
 	size_t low = 0, high = side_count(side);

@@ -71,6 +71,8 @@ void side_clear(struct side *side);
 void side_add(struct side *side, const struct join_message *m, uint64_t length);
 /* Lets go of the first ones. */
 void side_drop(struct side *side, size_t count);
+/* How many of the first `count` ended before any of the others began. */
+size_t side_over(const struct side *side, size_t count);
 /* Length of all that had ended before the time. */
 uint64_t side_ended(const struct side *side, uint64_t time_ns);
 /* True when a call was under way at the time. */

@@ -136,6 +136,66 @@ static void test_racing_receives_are_a_set(void **unused)
 	end(&got, 4);
 }
 
+/* One of two receives that overlap is joined before the other: neither is certain for that. */
+static void test_racing_receives_are_a_set_across_a_settling(void **unused)
+{
+	struct got got;
+
+	(void)unused;
+	begin(&got);
+	join_start(&got.joins);
+	put(&got, 1, false, 1, 2, 10);
+	put(&got, 2, false, 3, 4, 10);
+	put(&got, 3, true, 5, 8, 10);
+	put(&got, 4, true, 6, 30, 10);
+	put(&got, 5, false, 1019, 1020, 10); /* the horizon is 20 now */
+	expect(&got, 0, 1, 3, 10, true);
+	expect(&got, 1, 2, 3, 10, true);
+	assert_int_equal(got.count, 2);
+	put(&got, 6, true, 2021, 2022, 10);
+	join_finish(&got.joins);
+	expect(&got, 2, 1, 4, 10, true);
+	expect(&got, 3, 2, 4, 10, true);
+	expect(&got, 4, 5, 6, 10, false);
+	end(&got, 5);
+}
+
+/* A state record while the first send is under way: its bytes may be in it or not,
+ * but the channel began empty. */
+static void test_a_state_amid_the_first_send_keeps_the_start(void **unused)
+{
+	struct join_message state = message(0, true, 0, 2, 0);
+	struct got got;
+
+	(void)unused;
+	begin(&got);
+	join_start(&got.joins);
+	join_queue(&got.joins, &state);
+	put(&got, 1, false, 1, 3, 10);
+	put(&got, 2, true, 4, 5, 10);
+	join_finish(&got.joins);
+	expect(&got, 0, 1, 2, 10, false);
+	end(&got, 1);
+}
+
+/* A read that found nothing, before the state record was used. */
+static void test_an_empty_read_behind_a_state_forgets_nothing(void **unused)
+{
+	struct join_message state = message(0, true, 0, 1, 0), empty = message(4, true, 6, 7, 0);
+	struct got got;
+
+	(void)unused;
+	begin(&got);
+	empty.empty = true;
+	join_queue(&got.joins, &state);
+	put(&got, 1, false, 2, 3, 10);
+	put(&got, 2, true, 4, 5, 10);
+	join_message(&got.joins, &empty);
+	join_finish(&got.joins);
+	expect(&got, 0, 1, 2, 10, false);
+	end(&got, 1);
+}
+
 static void test_bytes_from_before_are_known_as_such(void **unused)
 {
 	struct got got;
@@ -325,6 +385,9 @@ int main(void)
 		cmocka_unit_test(test_receive_recorded_before_its_send),
 		cmocka_unit_test(test_racing_sends_are_a_set),
 		cmocka_unit_test(test_racing_receives_are_a_set),
+		cmocka_unit_test(test_racing_receives_are_a_set_across_a_settling),
+		cmocka_unit_test(test_a_state_amid_the_first_send_keeps_the_start),
+		cmocka_unit_test(test_an_empty_read_behind_a_state_forgets_nothing),
 		cmocka_unit_test(test_bytes_from_before_are_known_as_such),
 		cmocka_unit_test(test_a_state_of_another_life_tells_nothing),
 		cmocka_unit_test(test_no_join_across_a_gap_until_seen_empty),
