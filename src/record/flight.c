@@ -62,7 +62,7 @@ struct flight {
 	uint64_t interruptions, vanished, saves, hangs;
 	char hang[TRIGGER_TEXT_BYTES];  /* the last one's words */
 	struct err failure;             /* of the last interruption */
-	time_t since;
+	uint64_t since_ns;
 	int signals;
 	pid_t saving;                   /* process that saves, 0 none */
 	bool stop;
@@ -292,6 +292,15 @@ static void add_text(struct buf *buf, const char *key, const char *text)
 	buf_char(buf, '\n');
 }
 
+/* Seconds by the wall clock of now: it may have been set since then. */
+static uint64_t started_at(const struct flight *flight)
+{
+	struct timespec wall;
+
+	clock_gettime(CLOCK_REALTIME, &wall);
+	return ((uint64_t)wall.tv_sec * 1000000000u + (uint64_t)wall.tv_nsec - (now_ns() - flight->since_ns)) / 1000000000u;
+}
+
 static void describe(struct flight *flight, struct buf *buf)
 {
 	struct recorder_status status = { 0 };
@@ -306,7 +315,7 @@ static void describe(struct flight *flight, struct buf *buf)
 	add_text(buf, "level", flight->options->full ? "full" : "lean");
 	add_text(buf, "folder", flight->options->folder);
 	add_text(buf, "state", flight->recorder ? "recording" : "interrupted");
-	add_number(buf, "since", (uint64_t)flight->since);
+	add_number(buf, "since", started_at(flight));
 	add_number(buf, "events", flight->events + status.events);
 	add_number(buf, "bytes_written", flight->bytes + status.bytes);
 	add_number(buf, "lost", flight->lost + status.lost);
@@ -398,7 +407,7 @@ static bool wants_triggers(const struct triggers_options *options)
 int flight_run(const struct flight_options *options, struct control *control, flight_ready *ready, void *data,
 	       struct err *err)
 {
-	struct flight flight = { .options = options, .control = control, .since = time(NULL) };
+	struct flight flight = { .options = options, .control = control, .since_ns = now_ns() };
 	struct err failure = { 0 };
 	int r = 0, asker = -1;
 

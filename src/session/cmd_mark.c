@@ -10,10 +10,9 @@ static const struct option_spec options[] = { { NULL } };
 static int run(struct command_context *context, struct err *err)
 {
 	struct buf request, reply;
+	bool empty = true;
 	int r;
 
-	if (!context->options->argument_count)
-		return err_set(err, -EINVAL, "mark needs a text");
 	buf_init(&request);
 	buf_init(&reply);
 	buf_text(&request, "mark");
@@ -22,10 +21,14 @@ static int run(struct command_context *context, struct err *err)
 		buf_text(&request, context->options->arguments[i]);
 	}
 	/* a request is one line */
-	for (size_t i = 0; i < request.length; i++)
+	for (size_t i = 0; i < request.length; i++) {
 		if (request.data[i] == '\n')
 			request.data[i] = ' ';
-	if (request.length >= CONTROL_REQUEST_BYTES - 1)
+		empty &= i < 5 || request.data[i] == ' ';
+	}
+	if (empty)
+		r = err_set(err, -EINVAL, "mark needs a text");
+	else if (request.length >= CONTROL_REQUEST_BYTES - 1)
 		r = err_set(err, -E2BIG, "the remark is too long: at most %d bytes", CONTROL_REQUEST_BYTES - 8);
 	else
 		r = control_ask(buf_str(&request), &reply, err);

@@ -29,6 +29,7 @@ argus mark "first remark" 2>/dev/null
 argus mark "second
 remark"
 says 'needs a text' argus mark
+says 'needs a text' argus mark ' '
 
 # other users are refused
 if command -v setpriv >/dev/null; then
