@@ -303,9 +303,10 @@ void message_state(struct builder *b, const struct event *e)
 
 	if (e->type == EVENT_descriptor) {
 		const struct event_descriptor *d = event_as(e, descriptor);
+		uint64_t read_ns = d->read_ns ? e->time - (uint32_t)((uint32_t)e->time - d->read_ns) : e->time;
 
 		if (d->channel_in && (d->queued || m->snapshot))
-			put(m, ORDER_queue, &(struct join_message){ .channel = d->channel_in, .object = d->object, .end_ns = e->time,
+			put(m, ORDER_queue, &(struct join_message){ .channel = d->channel_in, .object = d->object, .end_ns = read_ns,
 								    .bytes = d->queued, .receives = true });
 		if (d->channel_out && m->snapshot)
 			put(m, ORDER_queue, &(struct join_message){ .channel = d->channel_out, .object = d->object, .end_ns = e->time });

@@ -18,6 +18,7 @@ struct {
 	__type(value, struct state_descriptor);
 } scratch SEC(".maps");
 
+#define QUEUE_READS 3
 #define DESCRIPTOR_TEXT_AT __builtin_offsetof(struct state_descriptor, text)
 
 static __always_inline void state_addresses(struct state_descriptor *out, const struct object_at *at)
@@ -148,6 +149,19 @@ static __always_inline void state_walk_set(struct seq_file *seq, struct object_a
 	}
 }
 
+/* What is queued at a moment that is told: others go on sending and receiving, so it
+ * is read before and after the clock. */
+static __always_inline void state_queues(struct event_descriptor *to, struct object_at *at)
+{
+	for (int i = 0; i < QUEUE_READS; i++) {
+		to->queued = queue_unread(at);
+		to->read_ns = bpf_ktime_get_ns();
+		if (queue_unread(at) == to->queued)
+			break;
+	}
+	to->unsent = queue_unsent(at);
+}
+
 SEC("iter/task_file")
 int state_descriptors(struct bpf_iter__task_file *ctx)
 {
@@ -167,8 +181,7 @@ int state_descriptors(struct bpf_iter__task_file *ctx)
 	out->descriptor.channel_out = object_channel(&at, OBJECT_SENDS);
 	out->descriptor.fd = ctx->fd;
 	out->descriptor.peer = object_peer(&at);
-	out->descriptor.queued = queue_unread(&at);
-	out->descriptor.unsent = queue_unsent(&at);
+	state_queues(&out->descriptor, &at);
 	out->descriptor.kind = at.kind;
 	out->descriptor.access = file->f_mode & 3;
 	out->descriptor.state = at.state;

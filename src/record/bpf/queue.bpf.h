@@ -7,7 +7,7 @@
 
 #include "record/bpf/object.bpf.h"
 
-#define QUEUE_MAX_BUFFERS 64
+#define QUEUE_MAX_BUFFERS 1024 /* more than small messages fill a socket's default room, or a pipe of 1 MiB has */
 
 static __noinline u32 queue_pipe(struct inode *inode)
 {
@@ -54,8 +54,10 @@ static __always_inline u32 queue_terminal(struct tty_struct *tty)
 
 /* Bytes to be received; of a listening socket connections, of an inotify group
  * and an epoll set events, of a timerfd expirations. */
-static __always_inline u32 queue_unread(const struct object_at *at)
+__noinline u32 queue_unread(const struct object_at *at)
 {
+	if (!at)
+		return 0;
 	switch (at->kind) {
 	case OBJECT_KIND_pipe:
 	case OBJECT_KIND_fifo:
