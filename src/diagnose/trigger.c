@@ -152,7 +152,7 @@ static void ask_messages(struct search *s)
 		}
 		if (sent.number)
 			add(s, sent.thread, sent.time, sent.number,
-			    m.kind == MESSAGE_KIND_eventfd || m.kind == MESSAGE_KIND_pipe ? 50 : 75,
+			    m.kind == MESSAGE_KIND_eventfd || m.kind == MESSAGE_KIND_pipe || m.kind == MESSAGE_KIND_packet ? 50 : 75,
 			    "sent it the message that it read before");
 		else if (m.peer)
 			add(s, tables_process(scene->tables, m.peer, m.time), m.time, m.number, 60,

@@ -3,6 +3,7 @@
 
 #define SIZES_SEARCHED 64      /* datagrams looked through for one of the right size */
 #define LOOK_AROUND 8          /* messages between two looks at quiet channels */
+#define PACKET_MOST 4096u      /* bytes: a larger write to a pipe of packets makes several */
 #define TOLD_MOST 32           /* receives held behind their joins where too much is held */
 
 struct join_channel {
@@ -17,6 +18,7 @@ struct join_channel {
 	uint8_t kind;
 	bool synced;              /* `before` is known */
 	bool began_empty;         /* ... if the state record tells nothing */
+	bool packets;             /* a pipe of packets: what is left of one after a read is gone */
 	bool used;
 	uint64_t reader_object;   /* who received last */
 	uint32_t reader_tid;
@@ -47,6 +49,11 @@ static bool counts_datagrams(unsigned kind)
 	return kind == MESSAGE_KIND_unix_dgram || kind == MESSAGE_KIND_unix_seqpacket || kind == MESSAGE_KIND_udp ||
 	       kind == MESSAGE_KIND_netlink || kind == MESSAGE_KIND_accept || kind == MESSAGE_KIND_connect ||
 	       kind == MESSAGE_KIND_fuse;
+}
+
+static bool counts(const struct join_channel *c)
+{
+	return c->packets || counts_datagrams(c->kind);
 }
 
 /* One read takes all that was written; of terminals the line discipline changes the bytes. */
@@ -123,12 +130,12 @@ static void emit(struct joins *joins, const struct join_channel *c, const struct
 /* Bytes of the join: of datagrams the datagram's. */
 static uint64_t bytes_of(const struct join_channel *c, const struct moved *send, const struct moved *receive, uint64_t length)
 {
-	return counts_datagrams(c->kind) ? minimum(send->bytes, receive->bytes) : length;
+	return counts(c) ? minimum(send->bytes, receive->bytes) : length;
 }
 
 static bool size_fits(const struct join_channel *c, const struct moved *send, const struct moved *receive)
 {
-	if (!counts_datagrams(c->kind) || c->kind == MESSAGE_KIND_accept || c->kind == MESSAGE_KIND_connect)
+	if (!counts(c) || c->kind == MESSAGE_KIND_accept || c->kind == MESSAGE_KIND_connect)
 		return true;
 	/* a datagram may have been cut to the receiver's buffer */
 	return send->bytes >= receive->bytes;
@@ -289,7 +296,7 @@ static size_t sends_gone(const struct join_channel *c, const struct join_placed 
 static bool queue_pending(const struct join_channel *c)
 {
 	/* of datagrams bytes tell no number, unless there are none */
-	return c->queue_ns && !c->synced && !(counts_datagrams(c->kind) && c->queue_bytes);
+	return c->queue_ns && !c->synced && !(counts(c) && c->queue_bytes);
 }
 
 /* It tells unless a call was under way then. */
@@ -441,26 +448,52 @@ static void look_around(struct joins *joins, uint64_t now_ns)
 	settle_due(joins, joins->channels.items[joins->next], now_ns);
 }
 
+/* Whether a pipe's writes are packets is told by each of them. */
+static void check_packets(struct joins *joins, struct join_channel *c, const struct join_message *m)
+{
+	bool packets = m->kind == MESSAGE_KIND_packet;
+
+	if (m->receives || c->kind != MESSAGE_KIND_pipe || c->packets == packets)
+		return;
+	if (packets && !c->sends.count && !c->before) {
+		/* only readers, whose records came before this one */
+		side_recount(&c->receives);
+	} else {
+		/* bytes and packets are queued behind each other */
+		settle(joins, c, UINT64_MAX, false);
+		restart(c, false);
+	}
+	c->packets = packets;
+}
+
+static uint64_t length_of(const struct join_channel *c, const struct join_message *m)
+{
+	if (c->packets && !m->receives)
+		return (m->bytes + (uint64_t)PACKET_MOST - 1) / PACKET_MOST;
+	return counts(c) ? 1 : m->bytes;
+}
+
 void join_message(struct joins *joins, const struct join_message *message)
 {
 	struct join_channel *c;
-	uint64_t length = counts_datagrams(message->kind) ? 1 : message->bytes;
 
 	if (!message->channel || !has_sends(message->kind))
 		return;
 	c = channel_at(joins, message->channel);
-	c->kind = message->kind == MESSAGE_KIND_connect ? MESSAGE_KIND_accept : message->kind;
+	c->kind = message->kind == MESSAGE_KIND_connect ? MESSAGE_KIND_accept :
+		  message->kind == MESSAGE_KIND_packet ? MESSAGE_KIND_pipe : message->kind;
 	c->used = true;
 	if (message->receives) {
 		c->reader_object = message->object;
 		c->reader_tid = message->tid;
 	}
 	check_life(joins, c, message);
+	check_packets(joins, c, message);
 	if (message->empty) {
 		seen_empty(joins, c, message->begin_ns, message->end_ns);
 	} else {
 		check_position(joins, c, message);
-		side_add(message->receives ? &c->receives : &c->sends, message, length);
+		side_add(message->receives ? &c->receives : &c->sends, message, length_of(c, message));
 	}
 	settle_due(joins, c, message->end_ns);
 	if (!(++joins->messages % LOOK_AROUND))

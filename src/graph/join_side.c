@@ -14,6 +14,16 @@ void side_clear(struct side *side)
 	side->total = side->dropped = side->count = side->overlapped = side->position = 0;
 }
 
+void side_recount(struct side *side)
+{
+	side->dropped = side->count - side_count(side);
+	side->total = side->dropped;
+	for (size_t i = 0; i < side_count(side); i++) {
+		side_at(side, i)->length = 1;
+		side_at(side, i)->total = ++side->total;
+	}
+}
+
 void side_add(struct side *side, const struct join_message *m, uint64_t length)
 {
 	side->total += length;

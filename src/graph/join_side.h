@@ -68,6 +68,8 @@ static inline bool side_serial(const struct side *side)
 }
 
 void side_clear(struct side *side);
+/* Counts the items that came so far as one each, whatever their bytes. */
+void side_recount(struct side *side);
 void side_add(struct side *side, const struct join_message *m, uint64_t length);
 /* Lets go of the first ones. */
 void side_drop(struct side *side, size_t count);

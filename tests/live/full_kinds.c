@@ -124,6 +124,21 @@ static void two_ended(void)
 	unlink("two_ended.tmp");
 }
 
+static void packets(void)
+{
+	char text[8192] = "";
+	int ends[2];
+
+	check(!pipe2(ends, O_DIRECT), "pipe2");
+	check(write(ends[1], text, 10) == 10 && write(ends[1], text, 21) == 21 && write(ends[1], text, 5000) == 5000, "write");
+	/* what is left of a packet is gone; more than a page makes two */
+	check(read(ends[0], text, 4) == 4 && read(ends[0], text, 8192) == 21, "read");
+	check(read(ends[0], text, 8192) == 4096 && read(ends[0], text, 8192) == 904, "read");
+	check(!fcntl(ends[1], F_SETFL, 0) && write(ends[1], text, 22) == 22 && read(ends[0], text, 22) == 22, "fcntl");
+	close(ends[0]);
+	close(ends[1]);
+}
+
 static void descriptors(void)
 {
 	char room[CMSG_SPACE(sizeof(int))] = "", byte = 'x';
@@ -220,6 +235,7 @@ int main(void)
 	queues();
 	uring();
 	two_ended();
+	packets();
 	descriptors();
 	terminal();
 	watched();

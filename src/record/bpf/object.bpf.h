@@ -32,6 +32,7 @@
 #define MAGIC_MQUEUE 0x19800202ul
 
 #define O_NONBLOCK_BIT 04000u
+#define O_DIRECT_BIT 040000u
 
 #define FAMILY_UNIX 1
 #define FAMILY_INET 2

@@ -413,6 +413,9 @@ __noinline int full_descriptor(struct ended *call, u8 class, u32 arguments)
 				  full_argument(call, arguments >> 8));
 	switch (class) {
 	case FULL_write:
+		/* may be set at any time, at the writer's end alone */
+		if ((found->kind == OBJECT_KIND_pipe || found->kind == OBJECT_KIND_fifo) && GET(file, f_flags) & O_DIRECT_BIT)
+			m.kind = MESSAGE_KIND_packet;
 		break;
 	case FULL_read:
 		m.flags = MESSAGE_FLAGS_receive;
