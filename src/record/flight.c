@@ -39,6 +39,7 @@ int flight_run(const struct flight_options *options, struct control *control, fl
 #define FILES 16                    /* of a full ring */
 #define FILE_BYTES_LEAST (FLIGHT_BYTES_LEAST / 4)
 #define FILE_BYTES_MOST (128u << 20)
+#define DISK_BYTES_LEAST (512u << 10) /* of a ring, however little the disk has */
 #define TICK_MS 500
 #define TRIGGER_NS 2000000000ull    /* between looks for hangs */
 #define RETRY_NS 5000000000ull      /* after a failure */
@@ -57,6 +58,7 @@ struct flight {
 	ino_t inode;
 	uint64_t file_bytes;            /* a file's, at which the next one begins */
 	uint64_t limit_bytes;           /* of the ring; less than asked for where the disk has less */
+	uint64_t quota_bytes;           /* what a quota, which no disk tells, let it have */
 	uint64_t next_trigger_ns, next_retry_ns, next_save_ns, save_at_ns;
 	uint64_t events, lost, bytes;   /* of recorders before this one */
 	uint64_t interruptions, vanished, saves, hangs;
@@ -76,22 +78,52 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+static uint64_t file_bytes_of(uint64_t ring_bytes)
+{
+	uint64_t bytes = ring_bytes / FILES, least = ring_bytes / 4 < FILE_BYTES_LEAST ? ring_bytes / 4 : FILE_BYTES_LEAST;
+
+	return bytes > FILE_BYTES_MOST ? FILE_BYTES_MOST : bytes < least ? least : bytes;
+}
+
+/* The ring and its files become as large as the disk allows now, up to what was
+ * asked for; a little is left free, for what is written between two looks. */
+static void fit_disk(struct flight *flight)
+{
+	uint64_t limit = flight->options->bytes, room;
+	struct ring_folder_size size;
+
+	if (ring_folder_room(&flight->folder, &room, NULL))
+		room = limit;
+	if (room < limit && !ring_folder_size(&flight->folder, &size, NULL)) {
+		room += size.bytes;
+		room -= room / 16;
+		limit = room < limit ? room : limit;
+	}
+	if (limit > flight->quota_bytes)
+		limit = flight->quota_bytes;
+	flight->limit_bytes = limit < DISK_BYTES_LEAST ? DISK_BYTES_LEAST : limit;
+	flight->file_bytes = file_bytes_of(flight->limit_bytes);
+}
+
 /* Room for the file that is about to grow. */
 static int trim(struct flight *flight, struct err *err)
 {
-	return ring_folder_trim(&flight->folder, flight->limit_bytes - flight->file_bytes, err);
+	fit_disk(flight);
+	return ring_folder_trim(&flight->folder, flight->limit_bytes - flight->file_bytes, 1, err);
 }
 
-/* A full disk is made less full by what is oldest of ours, and the ring keeps
- * to less from now on. */
-static void yield_room(struct flight *flight, const struct err *why)
+/* A full disk is made less full by what is oldest of ours. The newest file goes
+ * only when none could be begun beside it, and when that gives room for one. */
+static void yield_room(struct flight *flight, const struct err *why, size_t keep)
 {
 	struct ring_folder_size size;
 
 	if ((why->code != -ENOSPC && why->code != -EDQUOT) || ring_folder_size(&flight->folder, &size, NULL))
 		return;
-	flight->limit_bytes = size.bytes > 3 * flight->file_bytes ? size.bytes - flight->file_bytes : 2 * flight->file_bytes;
-	ring_folder_trim(&flight->folder, size.bytes / 2, NULL);
+	if (why->code == -EDQUOT)
+		flight->quota_bytes = size.bytes - size.bytes / 8;
+	if (size.bytes >= DISK_BYTES_LEAST)
+		ring_folder_trim(&flight->folder, size.bytes / 2, keep, NULL);
 }
 
 static void know_file(struct flight *flight)
@@ -114,6 +146,16 @@ static bool is_file_gone(const struct flight *flight, uint64_t written)
 	return info.st_dev != flight->device || info.st_ino != flight->inode || (uint64_t)info.st_size < written;
 }
 
+/* A file without events would stand before those with history. */
+static int start_file(struct flight *flight, const struct recorder_options *want, struct err *err)
+{
+	int r = recorder_start(want, &flight->recorder, err);
+
+	if (r)
+		unlink(flight->path);
+	return r;
+}
+
 static int begin(struct flight *flight, struct err *err)
 {
 	const struct flight_options *options = flight->options;
@@ -133,7 +175,7 @@ static int begin(struct flight *flight, struct err *err)
 	if (!r)
 		r = ring_folder_next(&flight->folder, flight->path, sizeof(flight->path), err);
 	if (!r)
-		r = recorder_start(&want, &flight->recorder, err);
+		r = start_file(flight, &want, err);
 	know_file(flight);
 	return r;
 }
@@ -150,7 +192,7 @@ static void interrupt(struct flight *flight, const struct err *why)
 	flight->failure = *why;
 	flight->interruptions++;
 	flight->next_retry_ns = now_ns();
-	yield_room(flight, why);
+	yield_room(flight, why, 1);
 }
 
 static void retry(struct flight *flight)
@@ -163,7 +205,7 @@ static void retry(struct flight *flight)
 	if (!begin(flight, &why))
 		return;
 	flight->failure = why;
-	yield_room(flight, &why);
+	yield_room(flight, &why, 0);
 }
 
 static void rotate(struct flight *flight)
@@ -178,6 +220,8 @@ static void rotate(struct flight *flight)
 	if (!r)
 		r = recorder_rotate(flight->recorder, flight->path, &why);
 	know_file(flight);
+	if (!r && flight->quota_bytes < flight->options->bytes)
+		flight->quota_bytes += flight->quota_bytes / 8; /* it may have become more */
 	if (r)
 		interrupt(flight, &why);
 }
@@ -198,9 +242,13 @@ static void keep_recording(struct flight *flight)
 	if (is_file_gone(flight, status.file_bytes)) {
 		flight->vanished++;
 		rotate(flight);
-	} else if (status.file_bytes >= flight->file_bytes) {
-		rotate(flight);
+		return;
 	}
+	fit_disk(flight);
+	if (status.file_bytes >= flight->file_bytes)
+		rotate(flight);
+	else if (flight->limit_bytes < flight->options->bytes)
+		ring_folder_trim(&flight->folder, flight->limit_bytes, 1, NULL);
 }
 
 static void note_hang(struct flight *flight, const char *text)
@@ -321,6 +369,7 @@ static void describe(struct flight *flight, struct buf *buf)
 	add_number(buf, "lost", flight->lost + status.lost);
 	add_number(buf, "ring_bytes", size.bytes);
 	add_number(buf, "ring_limit", flight->limit_bytes);
+	add_number(buf, "ring_asked", flight->options->bytes);
 	add_number(buf, "ring_files", size.files);
 	add_number(buf, "cpu_us", (uint64_t)used.ru_utime.tv_sec * 1000000 + (uint64_t)used.ru_utime.tv_usec +
 				  (uint64_t)used.ru_stime.tv_sec * 1000000 + (uint64_t)used.ru_stime.tv_usec);
@@ -344,6 +393,9 @@ static void answer(struct flight *flight, const char *request, int *fd)
 		describe(flight, &text);
 	} else if (!strcmp(request, "stop")) {
 		flight->stop = true;
+	} else if (!flight->recorder && !strcmp(request, "flush")) {
+		r = err_set(&why, -EIO, "recording is interrupted (`argus snap --dir '%.160s'` saves what the ring holds): %s",
+			    flight->options->folder, flight->failure.text);
 	} else if (!flight->recorder) {
 		r = err_set(&why, -EIO, "recording is interrupted: %s", flight->failure.text);
 	} else if (!strncmp(request, "mark ", 5)) {
@@ -392,13 +444,6 @@ static int serve(struct flight *flight)
 	}
 }
 
-static uint64_t file_bytes_of(uint64_t ring_bytes)
-{
-	uint64_t bytes = ring_bytes / FILES;
-
-	return bytes > FILE_BYTES_MOST ? FILE_BYTES_MOST : bytes < FILE_BYTES_LEAST ? FILE_BYTES_LEAST : bytes;
-}
-
 static bool wants_triggers(const struct triggers_options *options)
 {
 	return options->unread_ns || options->blocked_ns || options->window_ns || options->command;
@@ -411,8 +456,8 @@ int flight_run(const struct flight_options *options, struct control *control, fl
 	struct err failure = { 0 };
 	int r = 0, asker = -1;
 
+	flight.quota_bytes = flight.limit_bytes = options->bytes;
 	flight.file_bytes = file_bytes_of(options->bytes);
-	flight.limit_bytes = options->bytes;
 	flight.signals = signals_open(NULL, err);
 	if (flight.signals < 0)
 		return flight.signals;

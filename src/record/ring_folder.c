@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/vec.h"
@@ -157,7 +158,19 @@ int ring_folder_size(const struct ring_folder *folder, struct ring_folder_size *
 	return 0;
 }
 
-int ring_folder_trim(const struct ring_folder *folder, uint64_t bytes, struct err *err)
+int ring_folder_room(const struct ring_folder *folder, uint64_t *ret_bytes, struct err *err)
+{
+	struct statvfs disk;
+
+	if (statvfs(folder->path, &disk))
+		return err_sys(err, -errno, "asking for the room left at '%s'", folder->path);
+	if (!disk.f_blocks)
+		return err_set(err, -ENOTSUP, "the file system of '%s' does not tell its room", folder->path);
+	*ret_bytes = (uint64_t)disk.f_bavail * disk.f_frsize;
+	return 0;
+}
+
+int ring_folder_trim(const struct ring_folder *folder, uint64_t bytes, size_t keep, struct err *err)
 {
 	struct ring_files files = { 0 };
 	uint64_t total = 0;
@@ -167,7 +180,7 @@ int ring_folder_trim(const struct ring_folder *folder, uint64_t bytes, struct er
 		return fd;
 	for (size_t i = 0; i < files.length; i++)
 		total += files.items[i].bytes;
-	for (size_t i = 0; !r && i + 1 < files.length && total > bytes; i++) {
+	for (size_t i = 0; !r && i + keep < files.length && total > bytes; i++) {
 		char name[RING_FILE_NAME_BYTES];
 
 		format_name(name, files.items[i].number);

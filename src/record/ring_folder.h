@@ -28,7 +28,9 @@ int ring_folder_open(struct ring_folder *folder, const char *path, struct err *e
 /* Name of the next file, with the folder's. */
 int ring_folder_next(struct ring_folder *folder, char *ret_path, size_t size, struct err *err);
 int ring_folder_size(const struct ring_folder *folder, struct ring_folder_size *ret_size, struct err *err);
-/* Removes the oldest files, never the newest, until all together have at most so many bytes. */
-int ring_folder_trim(const struct ring_folder *folder, uint64_t bytes, struct err *err);
+/* Bytes that its disk has left; -ENOTSUP where the file system does not tell. */
+int ring_folder_room(const struct ring_folder *folder, uint64_t *ret_bytes, struct err *err);
+/* Removes the oldest files, never the `keep` newest, until all together have at most so many bytes. */
+int ring_folder_trim(const struct ring_folder *folder, uint64_t bytes, size_t keep, struct err *err);
 
 #endif

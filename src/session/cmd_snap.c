@@ -6,7 +6,9 @@
  * the life of threads, so that the result can be read alone. */
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -82,6 +84,24 @@ static int copy_all(const struct trace *trace, uint64_t from_ns, struct writer *
 	return r ? r : trace_copy(trace, from_ns, writer, err);
 }
 
+/* There it would be taken for a part of the ring, or take a part's place. */
+static int refuse_ring(const char *folder, const char *path, struct err *err)
+{
+	const char *slash = strrchr(path, '/');
+	struct stat ring, parent;
+	char copy[PATH_MAX];
+
+	if (strlen(path) >= sizeof(copy))
+		return 0; /* creating it says so */
+	strcpy(copy, slash ? path : ".");
+	if (slash)
+		copy[slash - path + 1] = 0;
+	if (stat(folder, &ring) || stat(copy, &parent) || !S_ISDIR(ring.st_mode) || ring.st_dev != parent.st_dev ||
+	    ring.st_ino != parent.st_ino)
+		return 0;
+	return err_set(err, -EINVAL, "'%s' is in the folder of the ring, whose history it would replace: save it elsewhere", path);
+}
+
 static int snap(struct command_context *context, const char *folder, const char *path, struct err *err)
 {
 	uint64_t last = options_number(context->options, "last", 0), from_ns = 0;
@@ -89,8 +109,11 @@ static int snap(struct command_context *context, const char *folder, const char 
 	struct writer_options want = { 0 };
 	struct writer *writer;
 	struct trace *trace;
-	int r = trace_open(folder, &trace, err), closing;
+	int r = refuse_ring(folder, path, err), closing;
 
+	if (r)
+		return r;
+	r = trace_open(folder, &trace, err);
 	if (r)
 		return err_prefix(err, "reading the ring");
 	summary = trace_summary(trace);

@@ -93,6 +93,9 @@ static void print_text(struct command_context *context, const char *reply)
 		    number_of(arena, reply, "ring_files"), number_of(arena, reply, "ring_files") == 1 ? "" : "s",
 		    (double)number_of(arena, reply, "ring_bytes") / 1e6,
 		    (double)number_of(arena, reply, "ring_limit") / 1e6);
+	if (number_of(arena, reply, "ring_limit") < number_of(arena, reply, "ring_asked"))
+		sink_printf(out, "the disk allows only %.1f MB of the %.1f MB asked for: the ring reaches less far back\n",
+			    (double)number_of(arena, reply, "ring_limit") / 1e6, (double)number_of(arena, reply, "ring_asked") / 1e6);
 	sink_printf(out, "events   %" PRIu64 ", %" PRIu64 " lost, %.1f MB written\n", number_of(arena, reply, "events"), lost,
 		    (double)number_of(arena, reply, "bytes_written") / 1e6);
 	if (seconds < STARTING_S)

@@ -37,9 +37,13 @@ wait_until 20 written
 truncate -s 0 "$(newest)"
 again cut
 
-# a snapshot saved over it by mistake
-argus snap -o "$(newest)" 2>/dev/null
-again saved-over
+# a snapshot is not saved over it, nor beside it
+for file in "$(newest)" "$ring/other.trace"; do
+	! argus snap -o "$file" 2>refused || fail "a snapshot went into the ring: $file"
+	grep -q 'folder of the ring' refused || fail "other words: $(cat refused)"
+done
+(cd "$ring" && ! argus snap -o "$(basename "$(newest)")" 2>/dev/null) || fail "a snapshot went into the ring from within"
+[ ! -e "$ring/other.trace" ] || fail "a snapshot was left in the ring"
 
 rm -r "$ring"
 echo other >"$ring"

@@ -89,7 +89,7 @@ static void test_own_files_only(void **state)
 	assert_int_equal(size.oldest, 7);
 	assert_int_equal(ring_folder_next(&folder, path, sizeof(path), &err), 0);
 	assert_string_equal(path + strlen(folder_path), "/argus-0000000010.trace");
-	assert_int_equal(ring_folder_trim(&folder, 0, &err), 0);
+	assert_int_equal(ring_folder_trim(&folder, 0, 1, &err), 0);
 	assert_false(is_there("argus-0000000007.trace"));
 	assert_true(is_there("argus-0000000009.trace"));
 	assert_true(is_there("argus-notes.trace"));
