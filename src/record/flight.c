@@ -149,9 +149,11 @@ static bool is_file_gone(const struct flight *flight, uint64_t written)
 /* A file without events would stand before those with history. */
 static int start_file(struct flight *flight, const struct recorder_options *want, struct err *err)
 {
+	struct stat info;
+	bool others = !lstat(flight->path, &info); /* which is no file of ours */
 	int r = recorder_start(want, &flight->recorder, err);
 
-	if (r)
+	if (r && !others)
 		unlink(flight->path);
 	return r;
 }
