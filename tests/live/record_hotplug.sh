@@ -57,11 +57,15 @@ sampled() {
 wait_until 30 sampled
 # ... and the loader of mappings twice; a program that is new each time
 n=0
+written() { # all its ten naps, which come to the file later
+	argus dump --stacks --comm "again$n" -e switch t.trace >own.txt 2>/dev/null
+	[ "$(grep -c ' state=sleeping ' own.txt)" -ge 10 ]
+}
 whole() {
 	n=$((n + 1))
 	cp after "again$n"
 	taskset -c 1 "./again$n"
-	argus dump --stacks --comm "again$n" -e switch t.trace >own.txt 2>/dev/null
+	wait_until 30 written
 	grep -q "nap_inner (again$n)" own.txt && ! grep -q '\.\.\. ' own.txt
 }
 wait_until 30 whole
