@@ -396,7 +396,7 @@ static void answer(struct flight *flight, const char *request, int *fd)
 	} else if (!strcmp(request, "stop")) {
 		flight->stop = true;
 	} else if (!flight->recorder && !strcmp(request, "flush")) {
-		r = err_set(&why, -EIO, "recording is interrupted (`argus snap --dir '%.160s'` saves what the ring holds): %s",
+		r = err_set(&why, -EIO, "recording is interrupted (`argus snap --dir '%.160s'` saves the ring's newest recording): %s",
 			    flight->options->folder, flight->failure.text);
 	} else if (!flight->recorder) {
 		r = err_set(&why, -EIO, "recording is interrupted: %s", flight->failure.text);
