@@ -11,14 +11,13 @@
 #include <unistd.h>
 
 #include "record/rings.h"
+#include "ring_files.h"
 #include "trace/trace.h"
 
 #define BYTES 4096u
 
 struct fixture {
-	char folder[64], path[96];
-	struct rings rings;
-	struct writer *writer;
+	struct ring_files files;
 	uint64_t time;
 };
 
@@ -27,14 +26,8 @@ static int setup(void **state)
 	struct fixture *f = calloc(1, sizeof(*f));
 	struct writer_options options = { .cpus = 2 };
 
-	strcpy(f->folder, "/tmp/argus-rings-XXXXXX");
-	assert_non_null(mkdtemp(f->folder));
-	snprintf(f->path, sizeof(f->path), "%s/t.trace", f->folder);
-	f->rings = (struct rings){ .ring_bytes = BYTES, .cpus = 2, .stride = RING_DATA + BYTES + RING_SLACK };
-	f->rings.base = calloc(2, f->rings.stride);
-	f->rings.seen = calloc(2, sizeof(*f->rings.seen));
+	ring_files_make(&f->files, BYTES, &options);
 	f->time = 1000;
-	assert_int_equal(writer_create(f->path, false, &options, &f->writer, NULL), 0);
 	*state = f;
 	return 0;
 }
@@ -43,10 +36,7 @@ static int teardown(void **state)
 {
 	struct fixture *f = *state;
 
-	unlink(f->path);
-	rmdir(f->folder);
-	free(f->rings.base);
-	free(f->rings.seen);
+	ring_files_remove(&f->files);
 	free(f);
 	return 0;
 }
@@ -54,7 +44,7 @@ static int teardown(void **state)
 /* As a program does: takes room, fills it, publishes. */
 static void put(struct fixture *f, uint32_t cpu, uint32_t code, bool publish)
 {
-	struct ring *ring = rings_of(&f->rings, cpu);
+	struct ring *ring = rings_of(&f->files.rings, cpu);
 	struct record *record = (void *)((char *)ring + RING_DATA + (ring->head & (BYTES - 1)));
 	struct event_exit exit = { .code = code };
 
@@ -67,7 +57,7 @@ static void put(struct fixture *f, uint32_t cpu, uint32_t code, bool publish)
 
 static int drain(struct fixture *f, bool last, struct err *err)
 {
-	return rings_drain(&f->rings, f->writer, last, err);
+	return rings_drain(&f->files.rings, f->files.writer, last, err);
 }
 
 static void keeps_order_over_the_end(void **state)
@@ -82,10 +72,10 @@ static void keeps_order_over_the_end(void **state)
 		for (int i = 0; i < 100; i++)
 			put(f, 0, code++, true);
 		assert_int_equal(drain(f, false, NULL), 0);
-		assert_int_equal(rings_of(&f->rings, 0)->tail, rings_of(&f->rings, 0)->head);
+		assert_int_equal(rings_of(&f->files.rings, 0)->tail, rings_of(&f->files.rings, 0)->head);
 	}
-	assert_int_equal(writer_close(f->writer, NULL), 0);
-	assert_int_equal(trace_open(f->path, &trace, NULL), 0);
+	assert_int_equal(writer_close(f->files.writer, NULL), 0);
+	assert_int_equal(trace_open(f->files.path, &trace, NULL), 0);
 	cursor = trace_cursor_new(trace, NULL);
 	for (const struct event *e; (e = trace_cursor_next(cursor));)
 		if (e->type == EVENT_exit)
@@ -98,7 +88,7 @@ static void keeps_order_over_the_end(void **state)
 static void leaves_what_is_not_published(void **state)
 {
 	struct fixture *f = *state;
-	struct ring *ring = rings_of(&f->rings, 1);
+	struct ring *ring = rings_of(&f->files.rings, 1);
 
 	put(f, 1, 1, true);
 	put(f, 1, 2, false);
@@ -110,14 +100,14 @@ static void leaves_what_is_not_published(void **state)
 	assert_int_equal(ring->tail, 24);
 	assert_int_equal(drain(f, true, NULL), 0);
 	assert_int_equal(ring->tail, 48);
-	assert_int_equal(writer_events(f->writer), 2);
-	writer_close(f->writer, NULL);
+	assert_int_equal(writer_events(f->files.writer), 2);
+	writer_close(f->files.writer, NULL);
 }
 
 static void tells_losses(void **state)
 {
 	struct fixture *f = *state;
-	struct ring *ring = rings_of(&f->rings, 1);
+	struct ring *ring = rings_of(&f->files.rings, 1);
 	const struct trace_summary *summary;
 	struct trace *trace;
 
@@ -128,8 +118,8 @@ static void tells_losses(void **state)
 	assert_int_equal(drain(f, false, NULL), 0);
 	assert_int_equal(ring->lost_seen, 5);
 	assert_int_equal(drain(f, false, NULL), 0);
-	assert_int_equal(writer_close(f->writer, NULL), 0);
-	assert_int_equal(trace_open(f->path, &trace, NULL), 0);
+	assert_int_equal(writer_close(f->files.writer, NULL), 0);
+	assert_int_equal(trace_open(f->files.path, &trace, NULL), 0);
 	summary = trace_summary(trace);
 	assert_int_equal(summary->lost, 5);
 	assert_int_equal(summary->gap_count, 1);
@@ -142,7 +132,7 @@ static void tells_losses(void **state)
 static void refuses_nonsense(void **state)
 {
 	struct fixture *f = *state;
-	struct ring *ring = rings_of(&f->rings, 0);
+	struct ring *ring = rings_of(&f->files.rings, 0);
 	struct err err = { 0 };
 
 	ring->head = ring->done = BYTES + 64;
@@ -150,7 +140,7 @@ static void refuses_nonsense(void **state)
 	memset((char *)ring + RING_DATA + BYTES - 64, 0xff, 64);
 	assert_int_equal(drain(f, false, &err), -EPROTO);
 	assert_non_null(strstr(err.text, "processor 0"));
-	writer_close(f->writer, NULL);
+	writer_close(f->files.writer, NULL);
 }
 
 /* A long sleep ends at a part of the ring; a short one does not; what woke the last one is forgotten. */
@@ -160,27 +150,27 @@ static void tells_programs_when_to_wake(void **state)
 	size_t words = (size_t)sysconf(_SC_PAGESIZE) / sizeof(uint64_t);
 	uint64_t large = 64 * RING_RESERVE;
 
-	rings_sleep(&f->rings, true); /* nothing that could wake it: stays as it is */
-	assert_int_equal(rings_of(&f->rings, 0)->limit, 0);
-	f->rings.wakes = calloc(2 * words, sizeof(uint64_t));
-	f->rings.wakes[words] = 48;
-	f->rings.ring_bytes = large;
-	rings_sleep(&f->rings, true);
-	assert_int_equal(f->rings.wakes[0], 48);
-	assert_int_equal(rings_of(&f->rings, 0)->limit, 0); /* closed */
-	rings_open(&f->rings, true);
-	rings_sleep(&f->rings, true);
-	assert_int_equal(rings_of(&f->rings, 0)->limit, large / 8);
-	assert_int_equal(rings_of(&f->rings, 1)->limit, large / 8);
-	rings_sleep(&f->rings, false);
-	assert_int_equal(rings_of(&f->rings, 1)->limit, large - RING_RESERVE);
-	rings_open(&f->rings, false);
-	assert_int_equal(rings_of(&f->rings, 1)->limit, 0);
-	assert_int_equal(rings_of(&f->rings, 1)->open, 0);
-	free(f->rings.wakes);
-	f->rings.wakes = NULL;
-	f->rings.ring_bytes = BYTES;
-	writer_close(f->writer, NULL);
+	rings_sleep(&f->files.rings, true); /* nothing that could wake it: stays as it is */
+	assert_int_equal(rings_of(&f->files.rings, 0)->limit, 0);
+	f->files.rings.wakes = calloc(2 * words, sizeof(uint64_t));
+	f->files.rings.wakes[words] = 48;
+	f->files.rings.ring_bytes = large;
+	rings_sleep(&f->files.rings, true);
+	assert_int_equal(f->files.rings.wakes[0], 48);
+	assert_int_equal(rings_of(&f->files.rings, 0)->limit, 0); /* closed */
+	rings_open(&f->files.rings, true);
+	rings_sleep(&f->files.rings, true);
+	assert_int_equal(rings_of(&f->files.rings, 0)->limit, large / 8);
+	assert_int_equal(rings_of(&f->files.rings, 1)->limit, large / 8);
+	rings_sleep(&f->files.rings, false);
+	assert_int_equal(rings_of(&f->files.rings, 1)->limit, large - RING_RESERVE);
+	rings_open(&f->files.rings, false);
+	assert_int_equal(rings_of(&f->files.rings, 1)->limit, 0);
+	assert_int_equal(rings_of(&f->files.rings, 1)->open, 0);
+	free(f->files.rings.wakes);
+	f->files.rings.wakes = NULL;
+	f->files.rings.ring_bytes = BYTES;
+	writer_close(f->files.writer, NULL);
 }
 
 int main(void)

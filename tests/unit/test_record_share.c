@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "record/share.h"
+#include "ring_files.h"
 #include "trace/trace.h"
 
 #define BYTES (1u << 20)
@@ -19,9 +20,7 @@
 #define THREADS 1000u
 
 struct fixture {
-	char folder[64], path[96];
-	struct rings rings;
-	struct writer *writer;
+	struct ring_files files;
 	struct share share;
 	uint64_t time;
 	uint32_t codes[CPUS];
@@ -32,14 +31,8 @@ static int setup(void **state)
 	struct fixture *f = calloc(1, sizeof(*f));
 	struct writer_options options = { .cpus = CPUS, .packers = 3 };
 
-	strcpy(f->folder, "/tmp/argus-share-XXXXXX");
-	assert_non_null(mkdtemp(f->folder));
-	snprintf(f->path, sizeof(f->path), "%s/t.trace", f->folder);
-	f->rings = (struct rings){ .ring_bytes = BYTES, .cpus = CPUS, .stride = RING_DATA + BYTES + RING_SLACK };
-	f->rings.base = calloc(CPUS, f->rings.stride);
-	f->rings.seen = calloc(CPUS, sizeof(*f->rings.seen));
+	ring_files_make(&f->files, BYTES, &options);
 	f->time = 1000;
-	assert_int_equal(writer_create(f->path, false, &options, &f->writer, NULL), 0);
 	*state = f;
 	return 0;
 }
@@ -48,10 +41,7 @@ static int teardown(void **state)
 {
 	struct fixture *f = *state;
 
-	unlink(f->path);
-	rmdir(f->folder);
-	free(f->rings.base);
-	free(f->rings.seen);
+	ring_files_remove(&f->files);
 	free(f);
 	return 0;
 }
@@ -59,7 +49,7 @@ static int teardown(void **state)
 /* As a program does; the thread's number follows from the code. */
 static void put(struct fixture *f, uint32_t cpu)
 {
-	struct ring *ring = rings_of(&f->rings, cpu);
+	struct ring *ring = rings_of(&f->files.rings, cpu);
 	struct record *record = (void *)((char *)ring + RING_DATA + (ring->head & (BYTES - 1)));
 	struct event_exit exit = { .code = f->codes[cpu]++ };
 
@@ -73,8 +63,8 @@ static int hand_over(struct fixture *f, bool parallel, struct err *err)
 {
 	uint64_t bytes = 0, fill = 0;
 
-	rings_look(&f->rings, false, &bytes, &fill);
-	return share_hand_over(&f->share, f->writer, parallel, err);
+	rings_look(&f->files.rings, false, &bytes, &fill);
+	return share_hand_over(&f->share, f->files.writer, parallel, err);
 }
 
 static void check_all(struct fixture *f)
@@ -83,8 +73,8 @@ static void check_all(struct fixture *f)
 	struct trace_cursor *cursor;
 	struct trace *trace;
 
-	assert_int_equal(writer_close(f->writer, NULL), 0);
-	assert_int_equal(trace_open_checked(f->path, &trace, NULL), 0);
+	assert_int_equal(writer_close(f->files.writer, NULL), 0);
+	assert_int_equal(trace_open_checked(f->files.path, &trace, NULL), 0);
 	assert_int_equal(trace_summary(trace)->gap_count, 0);
 	assert_int_equal(trace_summary(trace)->damaged_chunks, 0);
 	cursor = trace_cursor_new(trace, NULL);
@@ -102,14 +92,14 @@ static void several_hand_over_all(void **state)
 {
 	struct fixture *f = *state;
 
-	assert_int_equal(share_start(&f->share, &f->rings, 3, NULL), 0);
+	assert_int_equal(share_start(&f->share, &f->files.rings, 3, NULL), 0);
 	for (uint32_t round = 0; round < ROUNDS; round++) {
 		for (uint32_t cpu = 0; cpu < CPUS; cpu++)
 			for (uint32_t i = 0; i < 1000 * (1 + (round + cpu) % 7); i++)
 				put(f, cpu);
 		assert_int_equal(hand_over(f, round % 5 != 4, NULL), 0);
 		for (uint32_t cpu = 0; cpu < CPUS; cpu++)
-			assert_int_equal(rings_of(&f->rings, cpu)->tail, rings_of(&f->rings, cpu)->head);
+			assert_int_equal(rings_of(&f->files.rings, cpu)->tail, rings_of(&f->files.rings, cpu)->head);
 	}
 	share_stop(&f->share);
 	check_all(f);
@@ -119,7 +109,7 @@ static void takes_over_from_who_does_not_begin(void **state)
 {
 	struct fixture *f = *state;
 
-	f->share.rings = &f->rings;
+	f->share.rings = &f->files.rings;
 	f->share.threads = 3;
 	f->share.started = 2;
 	for (uint32_t i = 1; i < 3; i++)
@@ -133,17 +123,17 @@ static void takes_over_from_who_does_not_begin(void **state)
 static void a_failure_is_told(void **state)
 {
 	struct fixture *f = *state;
-	struct ring *ring = rings_of(&f->rings, 4);
+	struct ring *ring = rings_of(&f->files.rings, 4);
 	struct err err = { 0 };
 
-	assert_int_equal(share_start(&f->share, &f->rings, 3, NULL), 0);
+	assert_int_equal(share_start(&f->share, &f->files.rings, 3, NULL), 0);
 	ring->head = ring->done = BYTES + 64;
 	ring->tail = BYTES - 64;
 	memset((char *)ring + RING_DATA + BYTES - 64, 0xff, 64);
 	assert_int_equal(hand_over(f, true, &err), -EPROTO);
 	assert_non_null(strstr(err.text, "processor 4"));
 	share_stop(&f->share);
-	writer_close(f->writer, NULL);
+	writer_close(f->files.writer, NULL);
 }
 
 int main(void)
