@@ -2,6 +2,10 @@
 #ifndef TESTS_RING_FILES_H
 #define TESTS_RING_FILES_H
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
