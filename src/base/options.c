@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/suggest.h"
 #include "base/vec.h"
 
 int parse_number(const char *text, uint64_t *ret_number)
@@ -128,6 +129,58 @@ static int check_bounds(const struct option_spec *spec, const struct option_valu
 	return r;
 }
 
+/* The next name of a list, NULL behind the last; *at moves on. */
+static const char *next_name(const char **at, char separator, size_t *ret_length)
+{
+	const char *name = *at, *end = strchrnul(name, separator);
+
+	if (!*name)
+		return NULL;
+	*ret_length = (size_t)(end - name);
+	*at = end + (*end != 0);
+	return name;
+}
+
+static bool is_choice(const char *choices, const char *word, size_t length)
+{
+	const char *choice;
+	size_t n;
+
+	while ((choice = next_name(&choices, ' ', &n)))
+		if (n == length && !memcmp(choice, word, length))
+			return true;
+	return false;
+}
+
+static int refuse_choice(const struct option_spec *spec, const char *text, struct err *err)
+{
+	const char *at = spec->choices, *choice;
+	struct buf list;
+	size_t n;
+	int r;
+
+	buf_init(&list);
+	while ((choice = next_name(&at, ' ', &n)))
+		buf_printf(&list, "%s%.*s", !list.length ? "" : *at ? ", " : " or ", (int)n, choice);
+	r = err_set(err, -EINVAL, "--%s takes %s%s, not '%s'", spec->name, spec->kind == OPTION_WORDS ? "a list of " : "", buf_str(&list),
+		    text);
+	buf_done(&list);
+	return r;
+}
+
+static int check_choice(const struct option_spec *spec, const char *text, struct err *err)
+{
+	const char *at = text, *word;
+	size_t n;
+
+	if (spec->kind == OPTION_WORD)
+		return is_choice(spec->choices, text, strlen(text)) ? 0 : refuse_choice(spec, text, err);
+	while ((word = next_name(&at, ',', &n)))
+		if (!is_choice(spec->choices, word, n))
+			return refuse_choice(spec, text, err);
+	return 0;
+}
+
 static int take_value(const struct option_spec *spec, const char *text, struct option_value *ret_value, struct err *err)
 {
 	struct option_value value = { .spec = spec, .text = text };
@@ -146,6 +199,12 @@ static int take_value(const struct option_spec *spec, const char *text, struct o
 	case OPTION_DURATION:
 		r = parse_duration(text, &value.number);
 		break;
+	case OPTION_WORD:
+	case OPTION_WORDS:
+		r = check_choice(spec, text, err);
+		if (!r)
+			*ret_value = value;
+		return r;
 	}
 	if (r)
 		return err_set(err, -EINVAL, "--%s takes %s, not '%s'", spec->name,
@@ -158,6 +217,19 @@ static int take_value(const struct option_spec *spec, const char *text, struct o
 	if (!r)
 		*ret_value = value;
 	return r;
+}
+
+/* `length`: of the name, without what stands behind = */
+static int refuse_unknown(const struct option_spec *specs, const char *word, size_t length, struct err *err)
+{
+	struct suggestion near = suggest_begin(word + 2, length);
+
+	if (word[1] != '-')
+		return err_set(err, -EINVAL, "unknown option '%s'", word);
+	for (; specs->name; specs++)
+		suggest_offer(&near, specs->name);
+	return err_set(err, -EINVAL, "unknown option '%s'%s%s%s", word, near.nearest ? "; did you mean --" : "",
+		       near.nearest ? near.nearest : "", near.nearest ? "?" : "");
 }
 
 int options_parse(struct arena *arena, const struct option_spec *specs, bool rest_is_command, int count,
@@ -194,7 +266,7 @@ int options_parse(struct arena *arena, const struct option_spec *specs, bool res
 				spec = find_letter(specs, *letter);
 			}
 			if (!spec) {
-				r = err_set(err, -EINVAL, "unknown option '%s'", word);
+				r = refuse_unknown(specs, word, word[1] == '-' ? strcspn(word + 2, "=") : 0, err);
 				break;
 			}
 			if (spec->kind == OPTION_FLAG) {

@@ -21,6 +21,8 @@ enum option_kind {
 	OPTION_NUMBER,    /* unsigned, decimal or 0x */
 	OPTION_BYTES,     /* number with k, M, G (powers of 1024) */
 	OPTION_DURATION,  /* number with ns, us, ms, s (default), m, h; kept in ns */
+	OPTION_WORD,      /* one of the choices */
+	OPTION_WORDS,     /* some of the choices, commas between */
 };
 
 struct option_spec {
@@ -30,6 +32,7 @@ struct option_spec {
 	const char *value;       /* name of the value in help: "FILE"; NULL for flags */
 	const char *help;        /* one line, no full stop */
 	uint64_t least, most;    /* of numbers, bytes, durations; most 0: no bound */
+	const char *choices;     /* of words: names with spaces between */
 };
 
 /* What options say to each other. A list is long names with spaces between. */

@@ -71,7 +71,7 @@ static const char *in_libraries(struct arena *arena, const char *name)
 	return NULL;
 }
 
-static int find_file(struct arena *arena, const char *name, const char **ret_path, struct err *err)
+int probe_points_file(struct arena *arena, const char *name, const char **ret_path, struct err *err)
 {
 	bool library = !strncmp(name, "lib", 3) || strstr(name, ".so");
 	char here[PATH_MAX];
@@ -240,7 +240,7 @@ static int find_function(struct arena *arena, struct probe_point *point, const c
 			return err_sys(err, r, "reading the mappings of process %s", where);
 		where = arena_printf(arena, "process %s", where);
 	} else {
-		r = find_file(arena, where, &where, err);
+		r = probe_points_file(arena, where, &where, err);
 		if (!r)
 			r = search_file(&search, where, where, err);
 	}
@@ -313,7 +313,7 @@ static int read_target(struct arena *arena, const char *text, struct probe_point
 		colon = strchr(text, ':');
 		point->kind = PROBE_KIND_usdt;
 		r = read_pair(arena, colon ? colon + 1 : "", point, "[NAME=]usdt:FILE:PROVIDER:MARK", err);
-		return r ? r : find_file(arena, arena_strndup(arena, text, (size_t)(colon - text)), &point->file, err);
+		return r ? r : probe_points_file(arena, arena_strndup(arena, text, (size_t)(colon - text)), &point->file, err);
 	}
 	colon = strchr(text, ':');
 	if (!colon || colon == text || !colon[1])

@@ -46,5 +46,7 @@ struct probe_points {
 
 /* Adds what one text asks for; the failure says what is wrong with it. */
 int probe_points_add(struct arena *arena, struct probe_points *points, const char *text, struct err *err);
+/* The path that FILE means. */
+int probe_points_file(struct arena *arena, const char *name, const char **ret_path, struct err *err);
 
 #endif

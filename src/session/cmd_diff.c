@@ -146,13 +146,12 @@ static int compare(struct command_context *context, struct run *run, struct err 
 	const struct options *options = context->options;
 	const char *symfs = options_text(options, "symfs", NULL);
 	struct profile_options base_options, buggy_options;
-	enum rank_time time;
-	int result = profiling_time(context, true, &time, err);
+	enum rank_time time = profiling_time(context, true);
+	int result;
 
 	profiling_options(context, &buggy_options);
 	base_scope(context, &buggy_options, &base_options);
-	if (!result)
-		result = profiling_open(&run->base, options->arguments[0], symfs, err);
+	result = profiling_open(&run->base, options->arguments[0], symfs, err);
 	if (!result)
 		result = profiling_open(&run->buggy, options->arguments[1], symfs, err);
 	if (!result)

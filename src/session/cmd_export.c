@@ -9,7 +9,8 @@
 
 static const struct option_spec export_options[] = {
 	{ "folded", 0, OPTION_FLAG, NULL, "folded stacks, for flamegraph.pl, speedscope, inferno" },
-	{ "by", 0, OPTION_TEXT, "WEIGHT", "what a stack counts: samples, waits, wait-time (microseconds), events (samples)" },
+	{ "by", 0, OPTION_WORD, "WEIGHT", "what a stack counts: samples, waits, wait-time (microseconds), events (samples)",
+	  .choices = "samples waits wait-time events" },
 	{ "type", 'e', OPTION_TEXT, "EVENT", "with --by events: of this type, or of several: switch,wake" },
 	{ "pid", 'p', OPTION_NUMBER, "PID", "this process only", .most = OPTION_PID_MOST },
 	{ "threads", 0, OPTION_FLAG, NULL, "each thread apart" },
@@ -20,16 +21,15 @@ static const struct option_spec export_options[] = {
 	{ 0 }
 };
 
-static int read_weight(const char *text, enum folded_weight *ret_weight, struct err *err)
+static enum folded_weight read_weight(const char *text)
 {
 	static const char *const words[] = { [FOLDED_SAMPLES] = "samples", [FOLDED_WAITS] = "waits", [FOLDED_WAIT_US] = "wait-time",
 					     [FOLDED_EVENTS] = "events" };
-	for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (strcmp(words[i], text) == 0) {
-			*ret_weight = (enum folded_weight)i;
-			return 0;
-		}
-	return err_set(err, -EINVAL, "--by takes samples, waits, wait-time or events, not '%s'", text);
+	unsigned i = 0;
+
+	while (i + 1 < sizeof(words) / sizeof(words[0]) && strcmp(words[i], text))
+		i++;
+	return (enum folded_weight)i;
 }
 
 static int read_types(struct arena *arena, const char *list, struct trace_filter *filter, struct err *err)
@@ -50,9 +50,10 @@ static int read_options(struct command_context *context, const struct trace *tra
 			struct trace_filter *filter, struct err *err)
 {
 	const struct options *given = context->options;
-	int status = read_weight(options_text(given, "by", options_has(given, "type") ? "events" : "samples"), &folded->weight, err);
+	int status = 0;
 
-	if (!status && options_has(given, "from"))
+	folded->weight = read_weight(options_text(given, "by", options_has(given, "type") ? "events" : "samples"));
+	if (options_has(given, "from"))
 		status = trace_time_parse(trace, options_text(given, "from", ""), &filter->from_ns, err);
 	if (!status && options_has(given, "to"))
 		status = trace_time_parse(trace, options_text(given, "to", ""), &filter->to_ns, err);

@@ -196,9 +196,7 @@ static int run_infer(struct command_context *context, struct err *err)
 			return result;
 	}
 	narrow = profile_options.scope.tids || options_has(options, "from") || options_has(options, "to");
-	result = profiling_time(context, narrow, &time, err);
-	if (result)
-		return result;
+	time = profiling_time(context, narrow);
 	profile_options.instances_of = options_text(options, "function", NULL);
 	profile_options.max_instances = 1000000;
 	result = profiling_open(&p, command_trace_path(context), options_text(options, "symfs", NULL), err);

@@ -38,9 +38,9 @@ static const struct option_spec options[] = {
 	RECORDING_RING,
 	RECORDING_FREQ("99"),
 	RECORDING_PROBE,
-	{ "stacks", 0, OPTION_TEXT, "LIST",
+	{ "stacks", 0, OPTION_WORDS, "LIST",
 	  "what takes user stacks: waits, wakes, msgs, syscalls (lean: at the ends of all calls), samples, probes, all, none "
-	  "(waits,wakes,samples; full: msgs too)" },
+	  "(waits,wakes,samples; full: msgs too)", .choices = "waits wakes msgs syscalls samples probes all none" },
 	{ "plan", 0, OPTION_TEXT, "FILE", "what `argus why --json` says should be recorded to know more (- is the standard input)" },
 	{ NULL },
 };
@@ -367,7 +367,7 @@ static int record(struct command_context *context, struct wait_state *state, con
 	return r ? r : stopping;
 }
 
-static int check_stacks(const struct options *given, bool full, uint32_t *ret_stacks, struct err *err)
+static uint32_t read_stacks(const struct options *given, bool full)
 {
 	static const struct { const char *name; uint32_t bits; } uses[] = {
 		{ "waits", STACKS_WAITS }, { "wakes", STACKS_WAKES }, { "msgs", STACKS_MESSAGES }, { "syscalls", STACKS_SYSCALLS },
@@ -378,17 +378,14 @@ static int check_stacks(const struct options *given, bool full, uint32_t *ret_st
 	uint32_t stacks = 0;
 
 	for (const char *at = list; *at;) {
-		size_t length = strcspn(at, ","), i = 0, count = sizeof(uses) / sizeof(uses[0]);
-		while (i < count && (strlen(uses[i].name) != length || strncmp(uses[i].name, at, length)))
-			i++;
-		if (i == count)
-			return err_set(err, -EINVAL, "--stacks takes a list of waits, wakes, msgs, syscalls, samples, probes; or all, or none; "
-				       "not '%s'", list);
-		stacks |= uses[i].bits;
+		size_t length = strcspn(at, ",");
+
+		for (size_t i = 0; i < sizeof(uses) / sizeof(uses[0]); i++)
+			if (strlen(uses[i].name) == length && !strncmp(uses[i].name, at, length))
+				stacks |= uses[i].bits;
 		at += length + (at[length] == ',');
 	}
-	*ret_stacks = stacks;
-	return 0;
+	return stacks;
 }
 
 static int run_options(struct command_context *context, struct err *err)
@@ -408,16 +405,13 @@ static int run_options(struct command_context *context, struct err *err)
 	sigset_t before;
 	int r;
 
-	r = recording_level(given, &want.full, err);
-	if (!r)
-		r = recording_ring(given, &want.ring_bytes, err);
+	want.full = recording_full(given);
+	r = recording_ring(given, &want.ring_bytes, err);
 	if (!r)
 		r = recording_probes(context->arena, given, &want.probes, err);
 	if (r)
 		return r;
-	r = check_stacks(given, want.full, &want.stacks, err);
-	if (r)
-		return r;
+	want.stacks = read_stacks(given, want.full);
 	state.signals = signals_open(&before, err);
 	if (state.signals < 0)
 		return state.signals;

@@ -176,9 +176,8 @@ static int run(struct command_context *context, struct err *err)
 	struct control control;
 	int r;
 
-	r = recording_level(given, &want.full, err);
-	if (!r)
-		r = recording_ring(given, &want.ring_bytes, err);
+	want.full = recording_full(given);
+	r = recording_ring(given, &want.ring_bytes, err);
 	if (!r)
 		r = recording_probes(context->arena, given, &want.probes, err);
 	if (!r)

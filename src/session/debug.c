@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/options.h"
+#include "base/suggest.h"
 #include "diagnose/answer.h"
 #include "session/hang_list.h"
 #include "session/why.h"
@@ -374,6 +375,16 @@ static bool is_part(const char *word)
 	return !find_part(word, &part, &unused);
 }
 
+static void refuse_verb(const char *word, struct err *err)
+{
+	struct suggestion near = suggest_begin(word, strlen(word));
+
+	for (size_t i = 0; i < VERBS; i++)
+		suggest_offer(&near, verbs[i].name);
+	err_set(err, -EINVAL, "no verb '%s'%s%s; `help` lists them", word, near.nearest ? ", did you mean " : "",
+		near.nearest ? near.nearest : "");
+}
+
 static const struct debug_verb *find_verb(const char *word, struct err *err)
 {
 	const struct debug_verb *found = NULL;
@@ -393,7 +404,7 @@ static const struct debug_verb *find_verb(const char *word, struct err *err)
 	if (!found && is_part(word))
 		err_set(err, -EINVAL, "no verb '%s'; `show %s` shows that part of the answer", word, word);
 	else if (!found)
-		err_set(err, -EINVAL, "no verb '%s'; `help` lists them", word);
+		refuse_verb(word, err);
 	return found;
 }
 

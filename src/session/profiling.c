@@ -76,19 +76,11 @@ void profiling_close(struct profiling *profiling)
 	*profiling = (struct profiling){ 0 };
 }
 
-int profiling_time(const struct command_context *context, bool narrow, enum rank_time *ret_time, struct err *err)
+enum rank_time profiling_time(const struct command_context *context, bool narrow)
 {
 	const char *word = options_text(context->options, "time", narrow ? "all" : "cpu");
 
-	if (!strcmp(word, "all"))
-		*ret_time = RANK_all;
-	else if (!strcmp(word, "cpu"))
-		*ret_time = RANK_cpu;
-	else if (!strcmp(word, "wait"))
-		*ret_time = RANK_wait;
-	else
-		return err_set(err, -EINVAL, "--time is all, cpu or wait, not '%s'", word);
-	return 0;
+	return !strcmp(word, "all") ? RANK_all : !strcmp(word, "cpu") ? RANK_cpu : RANK_wait;
 }
 
 const char *profiling_time_name(enum rank_time time)

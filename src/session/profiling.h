@@ -11,7 +11,8 @@
 	{ "pid", 'p', OPTION_TEXT, "PID|NAME", "only threads of this process, or of programs of this name" }, \
 	{ "kernel", 0, OPTION_FLAG, NULL, "kernel threads too" }, \
 	{ "module", 'm', OPTION_TEXT, "NAME", "only what this module takes part in" }, \
-	{ "time", 0, OPTION_TEXT, "all|cpu|wait", "which time to rank by (all when threads or a window are chosen, else cpu)" }, \
+	{ "time", 0, OPTION_WORD, "all|cpu|wait", "which time to rank by (all when threads or a window are chosen, else cpu)", \
+	  .choices = "all cpu wait" }, \
 	{ "top", 'n', OPTION_NUMBER, "N", "show at most so many paths and functions (10)" }, \
 	{ "tree", 0, OPTION_FLAG, NULL, "the annotated calling-context tree as text" }, \
 	{ "map", 0, OPTION_FLAG, NULL, "the heat map of the ranked paths as text" }, \
@@ -45,8 +46,8 @@ int profiling_infer(struct arena *arena, struct profiling *profiling, const stru
 		    struct err *err);
 void profiling_close(struct profiling *profiling);
 
-/* -EINVAL when the option's word is none of them. `narrow`: threads or a window were chosen. */
-int profiling_time(const struct command_context *context, bool narrow, enum rank_time *ret_time, struct err *err);
+/* `narrow`: threads or a window were chosen. */
+enum rank_time profiling_time(const struct command_context *context, bool narrow);
 const char *profiling_time_name(enum rank_time time);
 /* Notes about stacks that are missing or cut. */
 void profiling_notes(struct command_context *context, const struct profiling *profiling);

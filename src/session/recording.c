@@ -4,14 +4,9 @@
 #include <errno.h>
 #include <string.h>
 
-int recording_level(const struct options *given, bool *ret_full, struct err *err)
+bool recording_full(const struct options *given)
 {
-	const char *level = options_text(given, "level", "lean");
-
-	if (strcmp(level, "lean") && strcmp(level, "full"))
-		return err_set(err, -EINVAL, "--level is lean or full, not '%s'", level);
-	*ret_full = !strcmp(level, "full");
-	return 0;
+	return !strcmp(options_text(given, "level", "lean"), "full");
 }
 
 int recording_ring(const struct options *given, uint64_t *ret_bytes, struct err *err)

@@ -7,7 +7,8 @@
 #include "session/command.h"
 
 #define RECORDING_LEVEL \
-	{ "level", 0, OPTION_TEXT, "LEVEL", "lean: waits, wake-ups, life of tasks; full: every system call and message too (lean)" }
+	{ "level", 0, OPTION_WORD, "LEVEL", "lean: waits, wake-ups, life of tasks; full: every system call and message too (lean)", \
+	  .choices = "lean full" }
 /* `hz`: the command's default, in digits */
 #define RECORDING_FREQ(hz) \
 	{ "freq", 'F', OPTION_NUMBER, "HZ", "CPU samples a second and processor, 0 none (" hz ")", .most = 10000 }
@@ -20,8 +21,8 @@
 
 /* --probe, in the arena; NULL when there is none. */
 int recording_probes(struct arena *arena, const struct options *given, const struct probe_points **ret_points, struct err *err);
-/* --level and --ring, which are to say exactly what is done. */
-int recording_level(const struct options *given, bool *ret_full, struct err *err);
+bool recording_full(const struct options *given);
+/* --ring, which is to say exactly what is done. */
 int recording_ring(const struct options *given, uint64_t *ret_bytes, struct err *err);
 
 #endif

@@ -10,8 +10,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/buf.h"
-#include "session/command.h"
+#include "base/suggest.h"
+#include "session/complete.h"
+#include "session/help.h"
+
+#define COMPLETION_S 3
 
 struct descriptor_sink {
 	struct sink sink;
@@ -78,25 +81,6 @@ static pid_t start_pager(int *ret_fd)
 	}
 	*ret_fd = ends[1];
 	return pid;
-}
-
-static void describe_all(struct buf *buf)
-{
-	buf_text(buf, "argus: why was it stuck?\n\n"
-		      "usage: argus COMMAND [OPTIONS] [ARGUMENTS]\n\n");
-	for (size_t i = 0; commands[i]; i++)
-		buf_printf(buf, "  %-12s %s\n", commands[i]->name, commands[i]->summary);
-	buf_text(buf, "\n`argus COMMAND -h` tells more of one. The default file is argus.trace.\n");
-}
-
-static void describe(struct buf *buf, const struct command *command)
-{
-	buf_printf(buf, "argus %s: %s\n\nusage: argus %s [OPTIONS]%s%s\n\n", command->name, command->summary,
-		   command->name, *command->arguments ? " " : "", command->arguments);
-	options_describe(buf, command->options);
-	buf_text(buf, "  -h, --help                  this help\n");
-	if (command->help)
-		buf_printf(buf, "\n%s", command->help);
 }
 
 static bool wants_help(const struct command *command, int count, char *const *words)
@@ -177,7 +161,7 @@ static int run(const struct command *command, int count, char *const *words)
 }
 
 /* Frees it too; the exit status. */
-static int show_help(struct buf *buf, bool wrong)
+static int show_text(struct buf *buf, bool wrong)
 {
 	struct descriptor_sink sink = sink_of(wrong ? 2 : 1);
 	int r = sink_buf(&sink.sink, buf);
@@ -186,43 +170,77 @@ static int show_help(struct buf *buf, bool wrong)
 	if (r && r != -EPIPE) {
 		struct err err;
 
-		err_sys(&err, r, "writing the help");
+		err_sys(&err, r, "writing the text");
 		complain("", &err);
 		return 1;
 	}
 	return wrong ? 2 : 0;
 }
 
-int cli_main(int count, char *const *words)
+/* What a bug report needs to begin with. */
+static void describe_version(struct buf *buf, const char *build)
 {
-	const struct command *command;
+	buf_printf(buf, "argus %s (build %s, " ARGUS_MACHINE ", ", ARGUS_VERSION, build);
+#ifdef HAVE_BPF
+	buf_text(buf, "records with BPF)\n");
+#else
+	buf_text(buf, "built without recording)\n");
+#endif
+	buf_text(buf, "Licence: MIT; the BPF programs MIT or GPL-2.0\n");
+}
+
+static int unknown_command(const char *word)
+{
+	struct suggestion near = suggest_begin(word, strlen(word));
+	struct err err;
+
+	for (size_t i = 0; commands[i]; i++)
+		suggest_offer(&near, commands[i]->name);
+	if (near.nearest)
+		err_set(&err, -EINVAL, "no command '%s'; did you mean %s? `argus -h` lists all", word, near.nearest);
+	else
+		err_set(&err, -EINVAL, "no command '%s'; `argus -h` lists them", word);
+	complain("", &err);
+	return 2;
+}
+
+/* For the shells, see complete.h. Who waits for a TAB does not wait long. */
+static int complete(int count, char *const *words)
+{
+	struct arena arena;
+	struct buf buf;
+
+	alarm(COMPLETION_S);
+	arena_init(&arena);
+	buf_init(&buf);
+	complete_words(&arena, count, words, &buf);
+	arena_done(&arena);
+	return show_text(&buf, false);
+}
+
+int cli_main(int count, char *const *words, const char *build)
+{
+	const char *first = count > 1 ? words[1] : "";
+	const struct command *command = command_find(first);
 	struct buf buf;
 
 	signal(SIGPIPE, SIG_IGN);
+	if (!strcmp(first, "--complete"))
+		return complete(count - 2, words + 2);
 	buf_init(&buf);
-	if (count >= 2 && (!strcmp(words[1], "--version") || !strcmp(words[1], "-V"))) {
-		printf("argus %s\n", ARGUS_VERSION);
-		return 0;
+	if (!strcmp(first, "--version") || !strcmp(first, "-V")) {
+		describe_version(&buf, build);
+		return show_text(&buf, false);
 	}
-	if (count < 2 || !strcmp(words[1], "-h") || !strcmp(words[1], "--help") || !strcmp(words[1], "help")) {
-		command = count > 2 ? command_find(words[2]) : NULL;
-		if (command)
-			describe(&buf, command);
-		else
-			describe_all(&buf);
-		return show_help(&buf, count < 2);
+	if (!*first || !strcmp(first, "-h") || !strcmp(first, "--help")) {
+		help_commands(&buf);
+		return show_text(&buf, !*first);
 	}
-	command = command_find(words[1]);
-	if (!command) {
-		struct err err;
-
-		err_set(&err, -EINVAL, "no command '%s'; `argus -h` lists them", words[1]);
-		complain("", &err);
-		return 2;
-	}
+	if (!command)
+		return unknown_command(first);
 	if (wants_help(command, count - 2, words + 2)) {
-		describe(&buf, command);
-		return show_help(&buf, false);
+		help_command(&buf, command);
+		return show_text(&buf, false);
 	}
 	return run(command, count - 2, words + 2);
 }

@@ -3,6 +3,7 @@
 #ifndef UI_CLI_H
 #define UI_CLI_H
 
-int cli_main(int count, char *const *words);
+/* `build`: what was built, for --version. */
+int cli_main(int count, char *const *words, const char *build);
 
 #endif

@@ -1,0 +1,17 @@
+/* Help, out of the tables of commands, options, events and edges: for -h, `argus help`
+ * and, as JSON, for what is made of the same tables elsewhere (man pages). */
+#ifndef SESSION_HELP_H
+#define SESSION_HELP_H
+
+#include "session/command.h"
+
+/* All commands, a line each. */
+void help_commands(struct buf *buf);
+void help_command(struct buf *buf, const struct command *command);
+/* Whatever the word names: a command, an option, an event, a kind of edge; else where it
+ * is mentioned. -ENOENT, with what may have been meant, when it is nowhere. */
+int help_word(struct buf *buf, const char *word, struct err *err);
+/* The commands with their options: docs/json.md. */
+void help_json(struct buf *buf);
+
+#endif
