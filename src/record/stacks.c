@@ -174,9 +174,8 @@ static void take_copy(struct stacks *s, const struct stack_copy *c)
 		stacks_wake(s);
 }
 
-static int take_message(void *data, void *message, size_t bytes)
+static int take_one(struct stacks *s, void *message, size_t bytes)
 {
-	struct stacks *s = data;
 	struct stack_message *m = message;
 
 	if (m->type == STACK_MESSAGE_COPY) {
@@ -201,11 +200,22 @@ static int take_message(void *data, void *message, size_t bytes)
 	return 0;
 }
 
+/* Ends behind what a full ring holds: where stacks come faster than they are taken
+ * it would never be empty, and the locks never free. */
+static int take_message(void *data, void *message, size_t bytes)
+{
+	struct stacks *s = data;
+	int r = take_one(s, message, bytes);
+	s->taken_bytes += (bytes + BPF_RINGBUF_HDR_SZ + 7) & ~(uint64_t)7;
+	return r || s->taken_bytes < STACK_RING_BYTES ? r : -EAGAIN;
+}
+
 void stacks_take(struct stacks *s)
 {
 	if (!s)
 		return;
 	pthread_mutex_lock(&s->layouts.lock);
+	s->taken_bytes = 0;
 	ring_buffer__consume(s->ring);
 	if (s->known >= STACK_KNOWN_FULL)
 		begin_generation(s);

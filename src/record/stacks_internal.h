@@ -67,6 +67,7 @@ struct stacks {
 	struct stack_now *now;           /* where the kernel reads it */
 	uint32_t generation;
 	uint32_t known;                  /* stacks told in this generation */
+	uint64_t taken_bytes;            /* of the ring, in the round of now */
 	struct { uint32_t id, node; } *copy_nodes; /* by its lower bits */
 	uint8_t stack_fields[EVENT_MAX][4]; /* offsets of fields to replace + 1 */
 

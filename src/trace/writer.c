@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -53,7 +54,7 @@ struct writer {
 	pthread_mutex_t end;         /* of the file: held while a chunk's head is made and the chunk written */
 	struct thread_marks *marks;
 	uint32_t sequence;
-	int failed;
+	_Atomic int failed;          /* nothing more is packed or written; why: `failure`, set before */
 	struct err failure;
 };
 
@@ -223,6 +224,16 @@ static int put_chunk(struct writer *writer, struct chunk_head *head, unsigned ch
 	return 0;
 }
 
+/* What comes after a failure is not even packed: that takes milliseconds, for nothing. */
+static int failed_before(const struct writer *writer, struct err *err)
+{
+	int status = atomic_load_explicit(&writer->failed, memory_order_acquire);
+
+	if (status && err)
+		*err = writer->failure;
+	return status;
+}
+
 static int put_stream(struct writer *writer, struct stream *stream, struct packer *packer, struct chunk_head *head, struct err *err)
 {
 	int status;
@@ -230,9 +241,7 @@ static int put_stream(struct writer *writer, struct stream *stream, struct packe
 	pthread_mutex_lock(&writer->end);
 	if (!writer->failed)
 		writer->failed = put_chunk(writer, head, packer_head(packer, writer->marks, head), &writer->failure);
-	status = writer->failed;
-	if (status && err)
-		*err = writer->failure;
+	status = failed_before(writer, err);
 	pthread_mutex_unlock(&writer->end);
 	if (status)
 		return status;
@@ -252,9 +261,10 @@ static int flush_stream(struct writer *writer, uint32_t cpu, struct err *err)
 		.count = stream->count, .cpu = (uint16_t)cpu, .unsorted = stream->unsorted,
 	};
 	struct chunk_head head = { .marker = FORMAT_MARKER, .cpu = (uint16_t)cpu };
+	int status = failed_before(writer, err);
 
-	if (!stream->count)
-		return 0;
+	if (status || !stream->count)
+		return status;
 	head.count = stream->count;
 	head.state_count = state_count(writer, stream);
 	head.first_ns = stream->first_ns;
