@@ -466,27 +466,6 @@ int programs_map(const struct programs *programs, const char *name)
 	return -ENOENT;
 }
 
-void *programs_data(const struct programs *programs, const char *object, const char *section, const char *variable,
-		    size_t size)
-{
-	for (size_t i = 0; i < programs->object_count; i++) {
-		const struct bpf_object *at = programs->objects[i];
-		long offset;
-		const char *data;
-		struct bpf_map *map;
-		size_t bytes;
-
-		if (strcmp(bpf_object__name(at), object))
-			continue;
-		offset = variable_offset(at, section, variable, size);
-		map = data_map(at, section);
-		/* once loaded, the initial value is the mapped map itself */
-		data = map ? bpf_map__initial_value(map, &bytes) : NULL;
-		return offset >= 0 && data && (size_t)offset + size <= bytes ? (char *)data + offset : NULL;
-	}
-	return NULL;
-}
-
 uint64_t programs_missed(const struct programs *programs)
 {
 	struct bpf_program *program;

@@ -48,10 +48,6 @@ void programs_free(struct programs *programs);
 struct bpf_program *programs_find(const struct programs *programs, const char *name);
 /* Descriptor of a shared map, or -ENOENT. */
 int programs_map(const struct programs *programs, const char *name);
-/* A variable in an object's writable data (".bss", ".data"), mapped; NULL when
- * there is none of this size. */
-void *programs_data(const struct programs *programs, const char *object, const char *section, const char *variable,
-		    size_t size);
 /* Runs of programs that the kernel dropped because the same one ran already on that processor. */
 uint64_t programs_missed(const struct programs *programs);
 /* Time spent in the programs and how often they ran; counted only while the

@@ -316,7 +316,7 @@ static int start(struct recorder *recorder, const struct recorder_options *optio
 		return r;
 	recorder->stream = programs.cpus;
 	recorder->sink = (struct snapshot_sink){ take_state };
-	r = snapshots_open(recorder->programs, &recorder->sink, &recorder->snapshots, err);
+	r = snapshots_open(recorder->programs, recorder->stacks, &recorder->sink, &recorder->snapshots, err);
 	if (r)
 		return r;
 	recorder->file = (struct writer_options){ .cpus = programs.cpus + 1, .packers = share_threads(programs.cpus),

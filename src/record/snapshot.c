@@ -85,8 +85,8 @@ static int on_cgroup(struct cgroups_sink *sink, const struct event_cgroup *cgrou
 	return emit(container(sink, struct snapshots, cgroups), 0, EVENT_cgroup, cgroup, path, strlen(path), err);
 }
 
-int snapshots_open(const struct programs *programs, struct snapshot_sink *sink, struct snapshots **ret_snapshots,
-		   struct err *err)
+int snapshots_open(const struct programs *programs, struct stacks *stacks, struct snapshot_sink *sink,
+		   struct snapshots **ret_snapshots, struct err *err)
 {
 	struct snapshots *snapshots = mem_zalloc(sizeof(*snapshots));
 	int r;
@@ -96,7 +96,7 @@ int snapshots_open(const struct programs *programs, struct snapshot_sink *sink, 
 	snapshots->processes = (struct processes_sink){ on_thread };
 	snapshots->states.event = on_state;
 	snapshots->cgroups.cgroup = on_cgroup;
-	r = tasks_open(programs, &snapshots->tasks, err);
+	r = tasks_open(programs, stacks, &snapshots->tasks, err);
 	if (!r || r == -ENOTSUP)
 		r = state_open(&snapshots->state, err);
 	if (r && r != -ENOTSUP) {
@@ -119,7 +119,7 @@ void snapshots_close(struct snapshots *snapshots)
 
 static int take_tasks(struct snapshots *snapshots, struct err *err)
 {
-	struct tasks_want all = { 0 };
+	struct tasks_want all = { .stacks = 1 };
 	const struct task_found *found;
 	size_t count;
 	int r;
@@ -160,7 +160,7 @@ int snapshots_take(struct snapshots *snapshots, uint32_t reason, struct err *err
 int snapshots_count_waiting(struct snapshots *snapshots, uint64_t from_ns, uint64_t to_ns, size_t *ret_count,
 			    struct err *err)
 {
-	struct tasks_want want = { from_ns, to_ns };
+	struct tasks_want want = { .waiting_from_ns = from_ns, .waiting_to_ns = to_ns };
 	const struct task_found *found;
 	int r;
 

@@ -14,6 +14,7 @@
 
 struct programs;
 struct snapshots;
+struct stacks;
 
 /* Where records go. `event` may be called from whatever thread takes a snapshot. */
 struct snapshot_sink {
@@ -21,9 +22,10 @@ struct snapshot_sink {
 		     const char *tail, uint32_t tail_length, struct err *err);
 };
 
-/* What this kernel cannot list is left out. The sink must stay. */
-int snapshots_open(const struct programs *programs, struct snapshot_sink *sink, struct snapshots **ret_snapshots,
-		   struct err *err);
+/* What this kernel cannot list is left out. The sink must stay; `stacks` may be NULL:
+ * the threads' stacks are not taken. */
+int snapshots_open(const struct programs *programs, struct stacks *stacks, struct snapshot_sink *sink,
+		   struct snapshots **ret_snapshots, struct err *err);
 void snapshots_close(struct snapshots *snapshots);
 
 /* `reason`: SNAPSHOT_REASON_. */

@@ -136,8 +136,8 @@ struct stack_copy {
 };
 
 /* Numbers of stacks: slots of the table of known ones from 1 on and the table's
- * generation above them, or with the highest bit those of copies, each used
- * once. A table that fills makes way for the other one, emptied; numbers of the
+ * generation above them, or with the highest bit those of copies and of sleepers'
+ * stacks, each used once. A table that fills makes way for the other one, emptied; numbers of the
  * generation before stay good until the next. */
 #define STACK_ID_COPY 0x80000000u
 #define STACK_GENERATION_SHIFT 20

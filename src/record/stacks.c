@@ -148,13 +148,20 @@ static void begin_generation(struct stacks *s)
 	__atomic_store_n(&s->now->generation, next, __ATOMIC_RELEASE);
 }
 
+/* The same of a number that is used once. */
+static uint32_t *once_node(struct stacks *s, uint32_t id)
+{
+	uint32_t at = id & (COPY_NODES - 1);
+	s->copy_nodes[at].id = id;
+	return &s->copy_nodes[at].node;
+}
+
 static void take_copy(struct stacks *s, const struct stack_copy *c)
 {
-	uint32_t node = stack_tree_reserve(&s->tree), at = c->id & (COPY_NODES - 1);
+	uint32_t node = stack_tree_reserve(&s->tree);
 	uint32_t head = atomic_load_explicit(&s->copies_head, memory_order_relaxed);
 
-	s->copy_nodes[at].id = c->id;
-	s->copy_nodes[at].node = node;
+	*once_node(s, c->id) = node;
 	if (!node)
 		return;
 	bool full = head - atomic_load_explicit(&s->copies_tail, memory_order_acquire) >= COPIES_MAX;
@@ -184,10 +191,11 @@ static int take_one(struct stacks *s, void *message, size_t bytes)
 			take_copy(s, c);
 		return 0;
 	}
-	uint32_t *node = bytes < sizeof(*m) || m->id & STACK_ID_COPY ? NULL : known_node(s, m->id);
+	uint32_t *node = bytes < sizeof(*m) ? NULL : m->id & STACK_ID_COPY ? once_node(s, m->id) : known_node(s, m->id);
 	if (!node || m->count > STACK_FRAMES_MAX || bytes - sizeof(*m) < m->count * 8)
 		return 0;
-	s->known++;
+	if (!(m->id & STACK_ID_COPY))
+		s->known++;
 	uint64_t addresses[STACK_FRAMES_MAX];
 	memcpy(addresses, m + 1, m->count * 8);
 	if (m->type == STACK_MESSAGE_KERNEL) {
@@ -230,6 +238,17 @@ static uint32_t node_of(const struct stacks *s, uint32_t id)
 	}
 	const uint32_t *node = known_node(s, id);
 	return node ? *node : 0;
+}
+
+void stacks_resolve(struct stacks *s, uint32_t *const *ids, size_t count)
+{
+	if (!count)
+		return;
+	agent_lock(s->agent);
+	stacks_take(s);
+	for (size_t i = 0; i < count; i++)
+		*ids[i] = *ids[i] ? node_of(s, *ids[i]) : 0;
+	agent_unlock(s->agent);
 }
 
 void stacks_replace(struct stacks *s, void *records, uint64_t bytes)

@@ -8,6 +8,7 @@
 #ifndef RECORD_STACKS_H
 #define RECORD_STACKS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -42,6 +43,10 @@ void stacks_retell(struct stacks *stacks);
 void stacks_take(struct stacks *stacks);
 /* Replaces the numbers in a stretch of records. Accepts NULL. */
 void stacks_replace(struct stacks *stacks, void *records, uint64_t bytes);
+
+/* By anybody else: numbers that the kernel has given out become the trace's, 0 where
+ * one is not known. */
+void stacks_resolve(struct stacks *stacks, uint32_t *const *ids, size_t count);
 
 void stacks_count(struct stacks *stacks, struct stacks_counts *ret_counts);
 

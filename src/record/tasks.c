@@ -11,18 +11,36 @@
 
 #include "base/arena.h"
 #include "record/programs.h"
+#include "record/stacks.h"
 
 #define TASKS_MOST 131072u /* address space only; pages are taken as threads are found */
 
 struct tasks {
 	struct bpf_link *link;
-	struct tasks_want *want;  /* in the program's data */
+	int want_fd;
 	void *mapped;
 	size_t mapped_bytes;
 	struct task_found *found;
+	struct stacks *stacks;    /* NULL: none are taken */
+	struct task_seen *seen;   /* where the program reads it */
 };
 
-int tasks_open(const struct programs *programs, struct tasks **ret_tasks, struct err *err)
+#define SEEN_BYTES (TASKS_SEEN * sizeof(struct task_seen))
+#define RESOLVED_AT_ONCE 256u
+
+/* Without it, no stacks are taken. */
+static void map_seen(struct tasks *tasks, const struct programs *programs, struct stacks *stacks)
+{
+	int fd = stacks ? programs_map(programs, "tasks_seen") : -1;
+	void *seen = fd >= 0 ? mmap(NULL, SEEN_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
+
+	if (seen == MAP_FAILED)
+		return;
+	tasks->seen = seen;
+	tasks->stacks = stacks;
+}
+
+int tasks_open(const struct programs *programs, struct stacks *stacks, struct tasks **ret_tasks, struct err *err)
 {
 	struct bpf_program *program = programs_find(programs, "tasks_each");
 	struct tasks *tasks;
@@ -31,10 +49,10 @@ int tasks_open(const struct programs *programs, struct tasks **ret_tasks, struct
 	if (!program)
 		return err_set(err, -ENOTSUP, "this kernel cannot list its threads by BPF (5.8 or later is needed)");
 	tasks = mem_zalloc(sizeof(*tasks));
-	tasks->want = programs_data(programs, "tasks", ".bss", "tasks_want", sizeof(*tasks->want));
-	tasks->link = tasks->want ? bpf_program__attach_iter(program, NULL) : NULL;
+	tasks->want_fd = programs_map(programs, "tasks_want");
+	tasks->link = tasks->want_fd >= 0 ? bpf_program__attach_iter(program, NULL) : NULL;
 	if (!tasks->link) {
-		r = tasks->want ? -errno : -ENOENT;
+		r = tasks->want_fd >= 0 ? -errno : tasks->want_fd;
 		free(tasks);
 		return err_sys(err, r, "the iterator over threads cannot be attached");
 	}
@@ -48,6 +66,7 @@ int tasks_open(const struct programs *programs, struct tasks **ret_tasks, struct
 		return err_sys(err, r, "making room for the list of threads");
 	}
 	tasks->found = tasks->mapped;
+	map_seen(tasks, programs, stacks);
 	*ret_tasks = tasks;
 	return 0;
 }
@@ -58,16 +77,52 @@ void tasks_close(struct tasks *tasks)
 		return;
 	bpf_link__destroy(tasks->link);
 	munmap(tasks->mapped, tasks->mapped_bytes);
+	if (tasks->seen)
+		munmap(tasks->seen, SEEN_BYTES);
 	free(tasks);
+}
+
+static void note_seen(struct tasks *tasks, const struct task_found *t)
+{
+	tasks->seen[t->tid & (TASKS_SEEN - 1)] = (struct task_seen){
+		.start_ns = t->task.start_ns, .switches = t->switches, .tid = t->tid, .ustack = t->waiting.ustack, .kstack = t->waiting.kstack
+	};
+}
+
+/* The trace's numbers of the stacks, at once: the ring that tells of them must not fill. */
+static void resolve_stacks(struct tasks *tasks, struct task_found *found, size_t count)
+{
+	uint32_t *ids[2 * RESOLVED_AT_ONCE];
+
+	for (size_t at = 0, n; at < count; at += n) {
+		size_t id_count = 0;
+
+		n = count - at < RESOLVED_AT_ONCE ? count - at : RESOLVED_AT_ONCE;
+		for (size_t i = at; i < at + n; i++) {
+			if (found[i].stacks != TASK_STACKS_NEW)
+				continue;
+			ids[id_count++] = &found[i].waiting.ustack;
+			ids[id_count++] = &found[i].waiting.kstack;
+		}
+		stacks_resolve(tasks->stacks, ids, id_count);
+		for (size_t i = at; i < at + n; i++)
+			if (found[i].stacks == TASK_STACKS_NEW)
+				note_seen(tasks, &found[i]);
+	}
 }
 
 int tasks_find(struct tasks *tasks, const struct tasks_want *want, const struct task_found **ret_found,
 	       size_t *ret_count, struct err *err)
 {
-	size_t held = 0;
-	int fd, r = 0;
+	struct tasks_want asked = *want;
+	size_t held = 0, resolved = 0;
+	uint32_t zero = 0;
+	int fd, r;
 
-	*tasks->want = *want;
+	asked.stacks = want->stacks && tasks->stacks;
+	r = bpf_map_update_elem(tasks->want_fd, &zero, &asked, BPF_ANY);
+	if (r)
+		return err_sys(err, r, "asking for the list of threads");
 	fd = bpf_iter_create(bpf_link__fd(tasks->link));
 	if (fd < 0)
 		return err_sys(err, -errno, "the iterator over threads cannot be started");
@@ -81,6 +136,10 @@ int tasks_find(struct tasks *tasks, const struct tasks_want *want, const struct 
 		if (got <= 0)
 			break;
 		held += (size_t)got;
+		if (asked.stacks) {
+			resolve_stacks(tasks, tasks->found + resolved, held / sizeof(struct task_found) - resolved);
+			resolved = held / sizeof(struct task_found);
+		}
 	}
 	close(fd);
 	if (r)

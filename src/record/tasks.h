@@ -10,15 +10,35 @@ struct task_found {
 	struct event_task task;
 	struct event_waiting waiting;
 	u64 arguments[4];       /* of its system call, for what must be read from its memory */
+	u64 switches;           /* from the processor, so far; told where stacks are */
 	u32 tid;
-	u32 reserved;
+	u32 stacks;             /* enum task_stacks: how the wait's stacks are given */
 	char comm[16];
+};
+
+enum task_stacks {
+	TASK_STACKS_NONE,
+	TASK_STACKS_NEW,        /* by the unwinder's numbers */
+	TASK_STACKS_SEEN,       /* by the trace's: it has not run since they were taken */
+};
+
+/* What was seen of a thread that sleeps, so that it is not walked again: an
+ * element of the map `tasks_seen`, at the thread's number. Of two threads that
+ * share a place the latter has it. */
+#define TASKS_SEEN 8192u /* a power of two */
+struct task_seen {
+	u64 start_ns, switches;
+	u32 tid;
+	u32 ustack, kstack;     /* nodes of the trace */
+	u32 reserved;
 };
 
 /* What the iterator shall hand over. */
 struct tasks_want {
 	u64 waiting_from_ns;    /* only threads whose wait began from here ... */
 	u64 waiting_to_ns;      /* ... to here, in a wait that others could end; 0: all threads */
+	u32 stacks;             /* those of threads that do not run, too */
+	u32 reserved;
 };
 
 #ifndef __bpf__
@@ -28,10 +48,11 @@ struct tasks_want {
 #include "base/err.h"
 
 struct programs;
+struct stacks;
 struct tasks;
 
-/* -ENOTSUP when the kernel has no such iterator. */
-int tasks_open(const struct programs *programs, struct tasks **ret_tasks, struct err *err);
+/* `stacks` may be NULL: none can be had. -ENOTSUP when the kernel has no such iterator. */
+int tasks_open(const struct programs *programs, struct stacks *stacks, struct tasks **ret_tasks, struct err *err);
 void tasks_close(struct tasks *tasks);
 
 /* Finds threads; valid until the next call. One thread at a time. */

@@ -1,5 +1,6 @@
 /* The threads there are and their waits, for snapshots. */
 #include "record/bpf/context.bpf.h"
+#include "record/bpf/sleeper.bpf.h"
 #include "record/bpf/task.bpf.h"
 #include "record/bpf/wait.bpf.h"
 #include "record/tasks.h"
@@ -18,7 +19,12 @@ struct {
 	__type(value, struct task_found);
 } task_room SEC(".maps");
 
-struct tasks_want tasks_want;
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct tasks_want);
+} tasks_want SEC(".maps");
 
 /* When the thread last ran. The scheduler keeps that by its queue's clock,
  * which leaves out time stolen by the hypervisor; the queue knows how much. */
@@ -64,7 +70,8 @@ int tasks_each(struct bpf_iter__task *context)
 		return 0;
 	u64 now = bpf_ktime_get_ns();
 	struct task_found *out = bpf_map_lookup_elem(&task_room, &zero);
-	if (!out)
+	const struct tasks_want *want = bpf_map_lookup_elem(&tasks_want, &zero);
+	if (!out || !want)
 		return 0;
 	__builtin_memset(out, 0, sizeof(*out));
 	w.state = wait_state(GET(task, __state), false);
@@ -83,9 +90,9 @@ int tasks_each(struct bpf_iter__task *context)
 	out->waiting.hint_kind = w.hint_kind;
 	out->waiting.flags = w.flags;
 	out->tid = GET(task, pid);
-	if (tasks_want.waiting_to_ns &&
-	    (!others_end(&out->waiting) || out->waiting.since_ns < tasks_want.waiting_from_ns ||
-	     out->waiting.since_ns >= tasks_want.waiting_to_ns || config_is_own(GET(task, tgid))))
+	if (want->waiting_to_ns &&
+	    (!others_end(&out->waiting) || out->waiting.since_ns < want->waiting_from_ns ||
+	     out->waiting.since_ns >= want->waiting_to_ns || config_is_own(GET(task, tgid))))
 		return 0;
 	task_fill(&out->task, task);
 	bpf_probe_read_kernel(out->comm, sizeof(out->comm), task->comm);
@@ -94,6 +101,8 @@ int tasks_each(struct bpf_iter__task *context)
 		for (int i = 0; i < 4; i++)
 			out->arguments[i] = call_argument(registers, i);
 	}
+	if (want->stacks && config.stacks & STACKS_WAITS && w.state != TASK_STATE_dead && !(out->task.flags & TASK_FLAGS_argus))
+		sleeper_stacks(out, task);
 	bpf_seq_write(context->meta->seq, out, sizeof(*out));
 	return 0;
 }

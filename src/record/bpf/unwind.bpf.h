@@ -27,6 +27,7 @@ struct walk {
 	u32 kinds;                  /* of rules on the way, a bit each */
 	u32 fixed;                  /* addresses on the stack led on, or its end did not come from what was read */
 	u32 narrow;                 /* a 32-bit program's */
+	u32 sleeper;                /* not the current thread's: its memory is reached by its page tables alone */
 	u32 layout, first, mappings;
 	u64 base, bytes;            /* of the stack, what the window holds */
 	struct memory memory;
@@ -125,6 +126,8 @@ static __always_inline int stack_word(struct walk *w, u64 address, u64 *ret_word
 		*ret_word = kernel_word((void *)(w->page + (address & 4095)));
 		return 0;
 	}
+	if (w->sleeper)
+		return -1;
 	if (at >= w->bytes) {
 		if (window_fill(w, address) < 0)
 			return -1;
@@ -357,6 +360,8 @@ __noinline u32 last_is(struct walk *w, u32 place)
 		return 0;
 	if (!last->runs)
 		return w->memory.base && last_hash(w, last, last->count) == last->hash ? last_number(last, sequence) : 0;
+	if (w->sleeper)
+		return 0;
 	for (u32 i = 0; i < STACK_LAST_RUNS && i < last->runs; i++) {
 		u32 words = last->run[i].words, bytes = words * 8;
 		if (at + words >= STACK_WINDOW_WORDS)
@@ -463,12 +468,44 @@ static __noinline int stack_remember(struct walk *w, u32 id)
 	return 0;
 }
 
-/* The stack's bytes to the agent, which will have the tables later. */
-static __noinline u32 stack_copy_out(struct walk *w)
+/* A number that is used once. */
+static __always_inline u32 stack_number_once(void)
 {
 	u32 zero = 0;
 	u64 *number = bpf_map_lookup_elem(&stack_copy_number, &zero);
-	if (!w || !number)
+	return number ? STACK_ID_COPY | (__sync_fetch_and_add(number, 1) & 0x7fffffff) : 0;
+}
+
+/* The bytes of the walk's copy to the agent, which will have the tables later. */
+static __always_inline u32 stack_copy_tell(struct walk *w, u32 bytes)
+{
+	u32 id = stack_number_once();
+	if (!id)
+		return 0;
+	w->copy.type = STACK_MESSAGE_COPY;
+	w->copy.id = id;
+	w->copy.tgid = w->message.tgid;
+	w->copy.bytes = bytes;
+	w->copy.ip = w->ip;
+	w->copy.sp = w->start;
+	w->copy.bp = w->bp;
+	w->copy.di = w->registers.di;
+	w->copy.narrow = w->narrow;
+	w->copy.time_ns = bpf_ktime_get_ns();
+	/* the agent comes by itself; copies fill the ring faster than it expects */
+	u64 wake = bpf_ringbuf_query(&stack_ring, BPF_RB_AVAIL_DATA) > STACK_RING_BYTES / 4 ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+	KEEP_LIMITS(bytes);
+	if (bpf_ringbuf_output(&stack_ring, &w->copy, sizeof(w->copy) + (bytes & (2 * STACK_COPY_BYTES - 1)), wake) == 0) {
+		stack_count(STACK_COUNT_COPIED);
+		return id;
+	}
+	stack_count(STACK_COUNT_LOST);
+	return 0;
+}
+
+static __noinline u32 stack_copy_out(struct walk *w)
+{
+	if (!w)
 		return 0;
 	u64 start = w->start;
 	/* by the page: the stack's end may be near */
@@ -480,52 +517,35 @@ static __noinline u32 stack_copy_out(struct walk *w)
 			break;
 		bytes += 4096;
 	}
-	u32 id = STACK_ID_COPY | (__sync_fetch_and_add(number, 1) & 0x7fffffff);
-	w->copy.type = STACK_MESSAGE_COPY;
-	w->copy.id = id;
-	w->copy.tgid = w->message.tgid;
-	w->copy.bytes = bytes;
-	w->copy.ip = w->ip;
-	w->copy.sp = start;
-	w->copy.bp = w->bp;
-	w->copy.di = w->registers.di;
-	w->copy.narrow = w->narrow;
-	w->copy.time_ns = bpf_ktime_get_ns();
-	/* the agent comes by itself; copies fill the ring faster than it expects */
-	u64 wake = bpf_ringbuf_query(&stack_ring, BPF_RB_AVAIL_DATA) > STACK_RING_BYTES / 4 ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
-	if (bpf_ringbuf_output(&stack_ring, &w->copy, sizeof(w->copy) + (bytes & (2 * STACK_COPY_BYTES - 1)), wake) == 0) {
-		stack_count(STACK_COUNT_COPIED);
-		return id;
-	}
-	stack_count(STACK_COUNT_LOST);
-	return 0;
+	return stack_copy_tell(w, bytes);
 }
 
-static __always_inline u32 stack_walk_in(struct walk *w)
+/* Readies a walk by the process's tables; NULL when the unwinder has none. */
+static __always_inline struct stack_process *walk_tables(struct walk *w)
 {
-	if (!w)
-		return 0;
-	u32 tgid = w->message.tgid;
-	u32 zero = 0;
+	u32 tgid = w->message.tgid, zero = 0;
 	struct stack_process *process = bpf_map_lookup_elem(&stack_processes, &tgid);
 	struct stack_now *now = bpf_map_lookup_elem(&stack_now, &zero);
-	if (!process || !now)
-		return stack_copy_out(w);
-	if (!process->used)
-		process->used = 1;
-	w->layout = process->layout;
-	w->first = process->first;
-	w->mappings = process->count;
+	if (!now)
+		return NULL;
 	w->base = w->bytes = 0;
 	w->page = 0;
 	w->generation = now->generation & STACK_GENERATION_MASK;
 	w->memory.base = now->memory;
 	w->memory.levels = now->levels;
-	u32 id = stack_recognise(w);
-	if (id) {
-		stack_count(STACK_COUNT_RECOGNISED);
-		return id;
-	}
+	if (!process)
+		return NULL;
+	if (!process->used)
+		process->used = 1;
+	w->layout = process->layout;
+	w->first = process->first;
+	w->mappings = process->count;
+	return process;
+}
+
+/* Walks; false when the tables do not suffice, so that the agent has to do it by a copy. */
+static __always_inline bool walk_frames(struct walk *w, struct stack_process *process)
+{
 	w->hash = w->top = w->bp_slot = 0;
 	w->slot_count = w->fixed = w->kinds = 0;
 	w->status = STACK_STATUS_too_deep;
@@ -538,18 +558,33 @@ static __always_inline u32 stack_walk_in(struct walk *w)
 		bpf_loop(STACK_FRAMES_MAX, walk_frame, &w, 0);
 	}
 	if (w->status == STACK_STATUS_pending)
-		return stack_copy_out(w);
+		return false;
 	if (w->status == STACK_STATUS_no_mapping && process->doubts) {
 		process->doubts--;
-		return stack_copy_out(w);
+		return false;
 	}
-	if (w->status == STACK_STATUS_no_page || w->kinds & (1u << UNWIND_DEREF_RBP | 1u << UNWIND_DEREF_RSP | 1u << UNWIND_SIGNAL))
-		w->fixed = 1;
 	stack_count(STACK_COUNT_WALKED);
 	w->message.type = STACK_MESSAGE_USER;
 	w->message.layout = w->layout;
 	w->message.status = w->status;
 	w->message.time_ns = bpf_ktime_get_ns();
+	return true;
+}
+
+static __always_inline u32 stack_walk_in(struct walk *w)
+{
+	struct stack_process *process = walk_tables(w);
+	if (!process)
+		return stack_copy_out(w);
+	u32 id = stack_recognise(w);
+	if (id) {
+		stack_count(STACK_COUNT_RECOGNISED);
+		return id;
+	}
+	if (!walk_frames(w, process))
+		return stack_copy_out(w);
+	if (w->status == STACK_STATUS_no_page || w->kinds & (1u << UNWIND_DEREF_RBP | 1u << UNWIND_DEREF_RSP | 1u << UNWIND_SIGNAL))
+		w->fixed = 1;
 	u64 hash = stack_mix(w->layout, w->status);
 	for (u32 i = 0; i < STACK_FRAMES_MAX && i < w->message.count; i++)
 		hash = stack_mix(hash, w->frames[i]);
@@ -597,24 +632,12 @@ static __always_inline struct walk *walk_begin(u32 **ret_level)
 	return w;
 }
 
-__noinline u32 stack_walk(void)
+/* Where the thread left user mode; false when it has no stack of the user's. */
+static __always_inline bool walk_start(struct walk *w, struct task_struct *task, struct pt_regs *registers)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct pt_regs *registers = (struct pt_regs *)bpf_task_pt_regs((void *)task);
-	u32 *level;
-	/* kernel threads have no stack of the user */
-	if (!GET(task, mm) || (GET(task, flags) & 0x200000))
-		return 0;
 	u64 segment = GET(registers, cs);
 	if (segment != USER_CODE && segment != USER_CODE_NARROW)
-		return 0;
-	/* within execve there comes a moment when the old program's stack is gone and the new one's not yet in use */
-	u64 call = GET(registers, orig_ax), word;
-	if ((call == CALL_EXECVE || call == CALL_EXECVEAT) && bpf_probe_read_user(&word, 8, (void *)GET(registers, sp)) < 0)
-		return 0;
-	struct walk *w = walk_begin(&level);
-	if (!w)
-		return 0;
+		return false;
 	w->ip = GET(registers, ip);
 	w->start = GET(registers, sp);
 	w->bp = GET(registers, bp);
@@ -623,7 +646,26 @@ __noinline u32 stack_walk(void)
 	w->memory.root = memory_root(task);
 	w->message.tgid = GET(task, tgid);
 	w->message.count = 0;
-	u32 id = stack_walk_in(w);
+	return true;
+}
+
+__noinline u32 stack_walk(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct pt_regs *registers = (struct pt_regs *)bpf_task_pt_regs((void *)task);
+	u32 *level, id = 0;
+	/* kernel threads have no stack of the user */
+	if (!GET(task, mm) || (GET(task, flags) & 0x200000))
+		return 0;
+	/* within execve there comes a moment when the old program's stack is gone and the new one's not yet in use */
+	u64 call = GET(registers, orig_ax), word;
+	if ((call == CALL_EXECVE || call == CALL_EXECVEAT) && bpf_probe_read_user(&word, 8, (void *)GET(registers, sp)) < 0)
+		return 0;
+	struct walk *w = walk_begin(&level);
+	if (!w)
+		return 0;
+	if (walk_start(w, task, registers))
+		id = stack_walk_in(w);
 	(*level)--;
 	return id;
 }
