@@ -353,7 +353,8 @@ static bool owner_shares(const struct finder *f, const struct wait *w)
 
 static bool waits_for_owner(const struct wait *w)
 {
-	return w->kind == WAIT_KIND_futex && (w->hint_kind == HINT_KIND_mutex_owner || w->hint_kind == HINT_KIND_pi_owner) && w->hint;
+	return w->kind == WAIT_KIND_futex && w->hint &&
+	       (w->hint_kind == HINT_KIND_mutex_owner || w->hint_kind == HINT_KIND_pi_owner || w->hint_kind == HINT_KIND_rwlock_writer);
 }
 
 /* Waits that may be a hang though nothing shows that the thread asked for it: for

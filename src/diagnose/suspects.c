@@ -74,13 +74,14 @@ static void ask_hint(struct question *q)
 	static const uint8_t confidences[] = {
 		[HINT_KIND_mutex_owner] = 80, [HINT_KIND_pi_owner] = 95, [HINT_KIND_thread_exit] = 95,
 		[HINT_KIND_socket_peer] = 45, [HINT_KIND_child] = 85, [HINT_KIND_lock_owner] = 80,
-		[HINT_KIND_file_lock_owner] = 90, [HINT_KIND_tracer] = 90,
+		[HINT_KIND_file_lock_owner] = 90, [HINT_KIND_tracer] = 90, [HINT_KIND_rwlock_writer] = 80,
+		[HINT_KIND_semaphore_last] = 55, [HINT_KIND_owner_gone] = 0,
 	};
 	const struct wait *w = q->wait;
 	enum walk_link link = LINK_OWNER;
 	uint32_t owner = w->hint;
 
-	if (!w->hint || w->hint_kind >= sizeof(confidences))
+	if (!w->hint || w->hint_kind >= sizeof(confidences) || !confidences[w->hint_kind])
 		return;
 	if (w->hint_kind == HINT_KIND_socket_peer)
 		link = LINK_PEER;

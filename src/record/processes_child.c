@@ -9,13 +9,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sem.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "record/futex_owner.h"
+
 #define COMMAND_MOST 2048u
 #define CGROUPS_MOST 2048u
+#define SEMAPHORE_OPERATIONS 16u
 
 struct child {
 	int fd;
@@ -145,8 +149,8 @@ static uint64_t read_time(uint32_t pid, uint64_t address)
 /* The same reading as at a switch (bpf/wait.bpf.h), of another's memory. */
 static void read_futex(const struct task_found *found, struct wait_found *wait)
 {
-	uint32_t pid = found->task.pid, op = (uint32_t)found->arguments[1], command = op & FUTEX_CMD_MASK, mutex[5];
-	uint32_t value = (uint32_t)found->arguments[2];
+	uint32_t pid = found->task.pid, op = (uint32_t)found->arguments[1], command = op & FUTEX_CMD_MASK;
+	uint32_t value = (uint32_t)found->arguments[2], words[FUTEX_OWNER_WORDS], count;
 	uint64_t limit = read_time(pid, found->arguments[3]), began = found->waiting.since_ns;
 
 	if (limit && command != FUTEX_WAIT) {
@@ -157,19 +161,32 @@ static void read_futex(const struct task_found *found, struct wait_found *wait)
 		limit = limit > began + offset ? limit - began - offset : 1;
 	}
 	wait->timeout_ns = limit;
-	if (command == FUTEX_WAIT && value == 2 && read_memory(pid, found->arguments[0], mutex, sizeof(mutex))) {
-		if (mutex[0] == 2 && mutex[2] && mutex[2] <= FUTEX_TID_MASK && mutex[3] && !(mutex[4] & ~0x1ffu)) {
-			wait->hint = mutex[2];
-			wait->hint_kind = HINT_KIND_mutex_owner;
+	count = futex_owner_words(op, value);
+	if (count && !read_memory(pid, found->arguments[0], words, count * sizeof(words[0])))
+		return;
+	wait->hint = futex_owner(op, value, words, &wait->hint_kind);
+}
+
+/* Of what several operations do to a set of semaphores, the first that takes or awaits zero. */
+static void read_semaphore(const struct task_found *found, struct wait_found *wait)
+{
+	struct sembuf operations[SEMAPHORE_OPERATIONS];
+	uint64_t count = found->arguments[2];
+	int last;
+
+	if (count > SEMAPHORE_OPERATIONS)
+		count = SEMAPHORE_OPERATIONS;
+	if (!count || !read_memory(found->task.pid, found->arguments[1], operations, count * sizeof(operations[0])))
+		return;
+	for (uint64_t i = 0; i < count; i++) {
+		if (operations[i].sem_op > 0)
+			continue;
+		last = semctl((int)found->arguments[0], operations[i].sem_num, GETPID);
+		if (last > 0 && (uint32_t)last != found->task.pid) {
+			wait->hint = (uint32_t)last;
+			wait->hint_kind = HINT_KIND_semaphore_last;
 		}
-	} else if ((command == FUTEX_LOCK_PI || command == FUTEX_LOCK_PI2) &&
-		   read_memory(pid, found->arguments[0], mutex, sizeof(mutex[0])) && mutex[0] & FUTEX_TID_MASK) {
-		wait->hint = mutex[0] & FUTEX_TID_MASK;
-		wait->hint_kind = HINT_KIND_pi_owner;
-	} else if (!(op & FUTEX_PRIVATE_FLAG) && value > 2 && value <= FUTEX_TID_MASK &&
-		   (command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET)) {
-		wait->hint = value;
-		wait->hint_kind = HINT_KIND_thread_exit;
+		return;
 	}
 }
 
@@ -198,6 +215,10 @@ static void read_wait(const struct task_found *found, struct wait_found *wait)
 	switch (found->waiting.syscall) {
 	case SYS_futex:
 		read_futex(found, wait);
+		break;
+	case SYS_semop:
+	case SYS_semtimedop:
+		read_semaphore(found, wait);
 		break;
 	case SYS_poll:
 		if ((int)found->arguments[2] > 0)

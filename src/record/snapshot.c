@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/map.h"
 #include "record/cgroups.h"
 #include "record/processes.h"
 #include "record/programs.h"
@@ -22,6 +23,7 @@ struct snapshots {
 	struct snapshot_sink *sink;
 	struct tasks *tasks;
 	struct state *state;
+	struct map tids;                /* of the threads found */
 	struct processes_sink processes;
 	struct state_sink states;
 	struct cgroups_sink cgroups;
@@ -47,6 +49,20 @@ static int emit_polled(struct snapshots *snapshots, uint32_t tid, const struct w
 	return r;
 }
 
+/* Of a lock whose owner has ended nobody is to end the wait. In a pid namespace of its
+ * own the number is another's here. */
+static bool owner_is_gone(const struct snapshots *snapshots, const struct task_found *found, const struct event_waiting *waiting)
+{
+	switch (waiting->hint_kind) {
+	case HINT_KIND_mutex_owner:
+	case HINT_KIND_rwlock_writer:
+	case HINT_KIND_semaphore_last:
+		return found->task.ns_tid == found->tid && !map_find(&snapshots->tids, waiting->hint);
+	default:
+		return false;
+	}
+}
+
 static int on_thread(struct processes_sink *sink, const struct task_found *found, const char *texts, size_t texts_bytes,
 		     const struct wait_found *wait, struct err *err)
 {
@@ -70,6 +86,8 @@ static int on_thread(struct processes_sink *sink, const struct task_found *found
 		waiting.hint = wait->hint;
 		waiting.hint_kind = wait->hint_kind;
 	}
+	if (owner_is_gone(snapshots, found, &waiting))
+		waiting.hint_kind = HINT_KIND_owner_gone;
 	r = emit(snapshots, found->tid, EVENT_waiting, &waiting, NULL, 0, err);
 	return r ? r : emit_polled(snapshots, found->tid, wait, err);
 }
@@ -92,6 +110,7 @@ int snapshots_open(const struct programs *programs, struct stacks *stacks, struc
 	int r;
 
 	pthread_mutex_init(&snapshots->lock, NULL);
+	map_init(&snapshots->tids);
 	snapshots->sink = sink;
 	snapshots->processes = (struct processes_sink){ on_thread };
 	snapshots->states.event = on_state;
@@ -113,6 +132,7 @@ void snapshots_close(struct snapshots *snapshots)
 		return;
 	tasks_close(snapshots->tasks);
 	state_close(snapshots->state);
+	map_done(&snapshots->tids);
 	pthread_mutex_destroy(&snapshots->lock);
 	free(snapshots);
 }
@@ -127,6 +147,9 @@ static int take_tasks(struct snapshots *snapshots, struct err *err)
 	if (!snapshots->tasks)
 		return 0;
 	r = tasks_find(snapshots->tasks, &all, &found, &count, err);
+	map_clear(&snapshots->tids);
+	for (size_t i = 0; !r && i < count; i++)
+		map_put(&snapshots->tids, found[i].tid, 1);
 	return r ? r : processes_read(found, count, PROCESSES_LIMIT_MS, &snapshots->processes, err);
 }
 

@@ -16,12 +16,8 @@
 #define FUTEX_COMMAND 0x7fu
 #define FUTEX_WAIT 0u
 #define FUTEX_LOCK_PI 6u
-#define FUTEX_WAIT_BITSET 9u
 #define FUTEX_WAIT_REQUEUE_PI 11u
-#define FUTEX_LOCK_PI2 13u
-#define FUTEX_PRIVATE 0x80u
 #define FUTEX_REALTIME 0x100u
-#define FUTEX_TID 0x3fffffffu
 
 enum call_object {
 	CALL_none, CALL_fd, CALL_fd2, CALL_fd3, CALL_futex, CALL_futex2, CALL_futexes, CALL_poll, CALL_select,

@@ -6,6 +6,9 @@
 #include "record/bpf/call.bpf.h"
 #include "record/bpf/config.bpf.h"
 #include "record/bpf/file_lock.bpf.h"
+#include "record/bpf/memory.bpf.h"
+#include "record/bpf/stack_tables.bpf.h"
+#include "record/futex_owner.h"
 
 /* Fields of event_switch and event_waiting. */
 struct wait {
@@ -89,36 +92,53 @@ static __always_inline u64 wait_limit(struct pt_regs *registers, struct call_inf
 	return value;
 }
 
-/* A contended glibc mutex has 2 in its word, which the waiter awaits, and its
- * owner's tid 8 bytes on, with a count of users and a kind behind that must
- * look right; a priority-inheritance futex holds the tid itself; pthread_join
- * awaits the word that holds the thread's tid. */
-static __always_inline void wait_futex(struct wait *w, struct task_struct *task, struct pt_regs *registers)
+struct wait_words {
+	u32 word[FUTEX_OWNER_WORDS];
+};
+
+/* Words of a process's memory that are there just now; false when not all are. Not
+ * static, for the verifier to look at it once. */
+__noinline int wait_read_words(u64 root, u64 address, u32 count, struct wait_words *to)
+{
+	u32 zero = 0;
+	struct stack_now *now = bpf_map_lookup_elem(&stack_now, &zero);
+
+	if (!to || !now || !now->memory || address & 3)
+		return 0;
+	for (u32 i = 0; i < FUTEX_OWNER_WORDS && i < count; i++) {
+		u64 at = address + i * 4, page = memory_page(root, now->memory, now->levels, at);
+
+		if (!page)
+			return 0;
+		u64 pair = kernel_word((void *)(page + (at & 4088)));
+		to->word[i] = at & 4 ? pair >> 32 : pair;
+	}
+	return 1;
+}
+
+/* Who holds the lock, or is to end; `current` tells that its memory can be read in place. */
+static __always_inline void wait_futex(struct wait *w, struct task_struct *task, struct pt_regs *registers, bool current)
 {
 	u64 address = call_argument(registers, 0);
-	u32 op = call_argument(registers, 1), command = op & FUTEX_COMMAND;
-	u32 value = call_argument(registers, 2), mutex[5];
+	u32 op = call_argument(registers, 1), value = call_argument(registers, 2), count = futex_owner_words(op, value);
+	struct wait_words words = { 0 };
 
 	w->object = call_futex(task, address);
 	w->argument = op;
 	w->detail = value;
-	if (command == FUTEX_WAIT && value == 2) {
-		if (bpf_probe_read_user(mutex, sizeof(mutex), (void *)address))
+	if (!current) {
+		if (count && !wait_read_words(memory_root(task), address, count, &words))
 			return;
-		if (mutex[0] == 2 && mutex[2] && mutex[2] <= FUTEX_TID && mutex[3] && !(mutex[4] & ~0x1ffu)) {
-			w->hint = mutex[2];
-			w->hint_kind = HINT_KIND_mutex_owner;
-		}
-	} else if (command == FUTEX_LOCK_PI || command == FUTEX_LOCK_PI2) {
-		if (!bpf_probe_read_user(mutex, 4, (void *)address) && mutex[0] & FUTEX_TID) {
-			w->hint = mutex[0] & FUTEX_TID;
-			w->hint_kind = HINT_KIND_pi_owner;
-		}
-	} else if (!(op & FUTEX_PRIVATE) && value > 2 && value <= FUTEX_TID &&
-		   (command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET)) {
-		w->hint = value;
-		w->hint_kind = HINT_KIND_thread_exit;
+	} else if (count == FUTEX_OWNER_WORDS) {
+		if (bpf_probe_read_user(words.word, sizeof(words.word), (void *)address))
+			return;
+	} else if (count == 5) {
+		if (bpf_probe_read_user(words.word, 20, (void *)address))
+			return;
+	} else if (count && bpf_probe_read_user(words.word, 4, (void *)address)) {
+		return;
 	}
+	w->hint = futex_owner(op, value, words.word, &w->hint_kind);
 }
 
 /* Number of the lowest bit that is set: by a word whose every six bits differ, without branches. */
@@ -300,10 +320,7 @@ static __always_inline void wait_call(struct wait *w, struct task_struct *task, 
 		wait_file(w, task, registers, info);
 		break;
 	case CALL_futex:
-		if (current)
-			wait_futex(w, task, registers);
-		else
-			w->object = call_futex(task, call_argument(registers, 0));
+		wait_futex(w, task, registers, current);
 		break;
 	case CALL_futex2:
 		w->object = call_futex(task, call_argument(registers, 0));
