@@ -235,8 +235,8 @@ void scene_join_waits(struct scene *scene)
 				e->slices++;
 			} else {
 				e = &scene->episodes[scene->episode_count++];
-				*e = (struct episode){ .start_ns = w->start_ns > scene->start_ns ? w->start_ns
-						       : scene->start_ns, .first = j, .slices = 1, .thread = i };
+				*e = (struct episode){ .start_ns = w->start_ns > scene->reach_ns ? w->start_ns
+						       : scene->reach_ns, .first = j, .slices = 1, .thread = i };
 			}
 			e->last = j;
 			e->end_ns = w->end_ns > e->start_ns ? w->end_ns : e->start_ns;
@@ -252,6 +252,8 @@ void scene_state_times(const struct scene *scene, uint32_t thread, uint64_t from
 	const struct scene_thread *t = &scene->threads[thread];
 
 	*ret_times = (struct state_times){ 0 };
+	if (t->span_count && from_ns < t->spans[0].start_ns)
+		from_ns = t->spans[0].start_ns;
 	for (uint32_t i = scene_span_index(scene, thread, from_ns); i < t->span_count; i++) {
 		const struct span *s = &t->spans[i];
 		uint64_t from = s->start_ns > from_ns ? s->start_ns : from_ns;

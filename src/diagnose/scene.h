@@ -2,8 +2,8 @@
  *
  * Spans, waits and wake-ups are the event graph's (graph.h), laid out by thread:
  * a gap-free row of spans (running, runnable, waiting, stopped, absent, unknown)
- * from the trace's first moment to its last, and each wait with its end: the
- * thread, timer or device that ended it, or nobody. One pass over the trace adds
+ * from the trace's first moment to its last (of a part of a trace, from when a wait
+ * began that stood at its beginning), and each wait with its end: the thread, timer or device that ended it, or nobody. One pass over the trace adds
  * what the graph does not hold: stacks and arguments of waits, messages, samples,
  * file locks and the few other happenings that answer "who could have ended this
  * wait?". A scene is read-only but for corrections, and may be shared. */
@@ -263,6 +263,7 @@ struct scene {
 	uint32_t version;                /* counts corrections */
 	bool built_with_corrections;     /* the graph, rather than corrected afterwards */
 	uint64_t start_ns, end_ns;
+	uint64_t reach_ns;               /* of a part of a trace, when that begins: waits that stood at start_ns reach back to it */
 	bool messages_seen;              /* the trace has message events */
 	uint32_t thread_count;           /* as in tables */
 	struct scene_thread *threads;

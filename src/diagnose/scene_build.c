@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "graph/graph.h"
+#include "trace/part.h"
 
 #define MANY_MESSAGES 20000    /* below, a thread of their own costs more than it brings */
 
@@ -98,6 +99,7 @@ int scene_build(const struct trace *trace, const struct tables *tables, struct s
 	arena_init(&m.scene->laid);
 	m.scene->trace = trace;
 	m.scene->start_ns = summary->start_ns;
+	m.scene->reach_ns = trace_summary(trace_whole(trace))->start_ns;
 	m.scene->messages_seen = summary->counts[EVENT_message] > 0;
 	m.gatherer = gatherer_new(trace);
 	r = make(&m, tables, err);

@@ -28,7 +28,7 @@ struct cpu_rows {
 struct gatherer {
 	const struct trace *trace;
 	uint64_t fields[EVENT_MAX];
-	uint64_t end_ns;
+	uint64_t start_ns, end_ns;
 	struct arena arena;                   /* of the copies */
 	struct vec(struct event) rare;
 	struct vec(struct seen_wait) waits;
@@ -67,9 +67,8 @@ static bool is_throttled(const struct event_switch *s)
 	return s->flags & SWITCH_FLAGS_throttled || s->wait == WAIT_KIND_throttled;
 }
 
-static void see_switch(struct gatherer *b, const struct event *e)
+static void see_cpu(struct gatherer *b, const struct event *e, const struct event_switch *s)
 {
-	const struct event_switch *s = event_as(e, switch);
 	struct cpu_rows *cpu;
 
 	while (b->cpus.length <= e->cpu)
@@ -77,12 +76,21 @@ static void see_switch(struct gatherer *b, const struct event *e)
 	cpu = &b->cpus.items[e->cpu];
 	if (!cpu->runs.length) {
 		cpu->first_ns = e->time;
-		vec_push(&cpu->runs, ((struct cpu_run){ trace_summary(b->trace)->start_ns, e->tid }));
+		vec_push(&cpu->runs, ((struct cpu_run){ b->start_ns, e->tid }));
 	}
 	vec_push(&cpu->runs, ((struct cpu_run){ e->time, s->next }));
+}
+
+static void see_switch(struct gatherer *b, const struct event *e)
+{
+	const struct event_switch *s = event_as(e, switch);
+	bool stands = e->time < b->start_ns; /* of before the trace's part */
+
+	if (!stands)
+		see_cpu(b, e, s);
 	if (!e->tid)
 		return;
-	if (s->wait == WAIT_KIND_yield || s->syscall == SYS_sched_yield)
+	if (!stands && (s->wait == WAIT_KIND_yield || s->syscall == SYS_sched_yield))
 		vec_push(&b->frequent.yields, ((struct yield){ e->time, e->tid }));
 	if (s->state == TASK_STATE_running) {
 		if (is_throttled(s))
@@ -188,6 +196,7 @@ struct gatherer *gatherer_new(const struct trace *trace)
 	struct gatherer *b = mem_zalloc(sizeof(*b));
 
 	b->trace = trace;
+	b->start_ns = trace_summary(trace)->start_ns;
 	b->end_ns = trace_summary(trace)->end_ns;
 	arena_init(&b->arena);
 	map_init(&b->end_of);

@@ -178,8 +178,8 @@ static void lay_waits(struct layout *l, uint32_t thread)
 		fill_wait(scene, &g, w);
 		/* Woken before anything was seen of it: it had waited since before the trace. */
 		if (w->begin_event == w->end_event && w->end_event)
-			w->start_ns = scene->tables->threads[thread].start_ns > scene->start_ns
-				? scene->tables->threads[thread].start_ns : scene->start_ns;
+			w->start_ns = scene->tables->threads[thread].start_ns > scene->reach_ns
+				? scene->tables->threads[thread].start_ns : scene->reach_ns;
 		while (detail < gathered->detail_count && gathered->details[detail].event < w->begin_event)
 			detail++;
 		if (detail < gathered->detail_count && gathered->details[detail].event == w->begin_event) {
@@ -247,13 +247,23 @@ static void put_waiting(struct span_writer *s, const struct graph_interval *i, u
 		put_span(s, (struct span){ i->start_ns, 0, i->cpu, SPAN_UNKNOWN, false });
 }
 
+/* Where a thread's row of spans begins: a wait that stood at the beginning is told whole. */
+static uint64_t first_ns(const struct scene *scene, const struct scene_thread *t)
+{
+	const struct wait *first = t->wait_count ? &scene->waits[t->wait] : NULL;
+
+	if (!first || first->start_ns >= scene->start_ns || first->end_ns < scene->start_ns)
+		return scene->start_ns;
+	return first->start_ns > scene->reach_ns ? first->start_ns : scene->reach_ns;
+}
+
 static void lay_spans(struct layout *l, struct worker *worker, uint32_t thread)
 {
 	struct scene *scene = l->scene;
 	struct scene_thread *t = &scene->threads[thread];
 	struct span_writer s = { .scene = scene, .worker = worker, .gathered = &scene->gathered[thread],
 				 .first = worker->spans.length, .wait = t->wait };
-	struct graph_timeline timeline = graph_timeline_of(scene->graph, thread, scene->start_ns, scene->end_ns);
+	struct graph_timeline timeline = graph_timeline_of(scene->graph, thread, first_ns(scene, t), scene->end_ns);
 
 	timeline.plain = true;
 	t->running_ns = 0;

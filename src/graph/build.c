@@ -42,7 +42,7 @@ static void builder_init(struct builder *b, struct graph *graph, const struct gr
 	arena_init(&b->arena);
 	b->pages = mem_zalloc(SLOT_PAGES * sizeof(*b->pages));
 	b->nobody = (struct slot){ .thread = GRAPH_NONE, .row = GRAPH_NONE, .last_wait = GRAPH_NONE };
-	b->now_ns = trace_summary(graph->trace)->start_ns;
+	b->start_ns = b->now_ns = trace_summary(graph->trace)->start_ns;
 	probe_names_read(&b->arena, graph->trace, &b->probes);
 	messages_init(b);
 	locks_init(b);

@@ -166,6 +166,7 @@ struct builder {
 	uint32_t free_begin;
 	struct messages *messages;
 	struct file_locks *locks;
+	uint64_t start_ns;      /* events before it only still stand (trace/part.h): they tell a state, and nothing of how it came about */
 	uint64_t now_ns;
 	uint32_t event;         /* number of the event at hand */
 	uint16_t event_cpu;
@@ -243,6 +244,11 @@ void messages_finish(struct builder *b);
 void locks_init(struct builder *b);
 void locks_done(struct builder *b);
 void file_lock_event(struct builder *b, const struct event *e, struct slot *slot);
+
+static inline bool before_start(const struct builder *b)
+{
+	return b->now_ns < b->start_ns;
+}
 
 /* dispatch.c */
 void builder_event(struct builder *b, const struct event *e);

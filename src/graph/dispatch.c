@@ -124,8 +124,7 @@ static void thread_event(struct builder *b, const struct event *e)
 static struct cpu_state *cpu_at(struct builder *b, uint32_t cpu)
 {
 	while (b->cpus.length <= cpu)
-		vec_push(&b->cpus, ((struct cpu_state){ .last_switch_ns = trace_summary(b->graph->trace)->start_ns,
-							.current = UINT32_MAX, .node = GRAPH_NONE }));
+		vec_push(&b->cpus, ((struct cpu_state){ .last_switch_ns = b->start_ns, .current = UINT32_MAX, .node = GRAPH_NONE }));
 	return &b->cpus.items[cpu];
 }
 
@@ -148,6 +147,34 @@ static void state_event(struct builder *b, const struct event *e)
 	}
 }
 
+/* What happened before the beginning and still stands: who waits since when, lives, asked
+ * for what. Nobody is taken to run for it. */
+static void standing_event(struct builder *b, const struct event *e)
+{
+	struct slot *slot = e->tid ? slot_at(b, e->tid) : &b->nobody;
+
+	switch (e->type) {
+	case EVENT_switch:
+		switch_event(b, e);
+		break;
+	case EVENT_wake:
+		wake_event(b, e);
+		break;
+	case EVENT_fork: case EVENT_rename:
+		life_event(b, e, slot);
+		break;
+	case EVENT_file_lock:
+		file_lock_event(b, e, slot);
+		break;
+	case EVENT_exec: case EVENT_exit: case EVENT_message:
+		break;
+	default:
+		if (b->program.events[e->type].any)
+			edges_of_event(b, e, slot, slot->row);
+		break;
+	}
+}
+
 void builder_event(struct builder *b, const struct event *e)
 {
 	struct cpu_state *cpu = cpu_at(b, e->cpu);
@@ -163,6 +190,10 @@ void builder_event(struct builder *b, const struct event *e)
 	}
 	if (b->next_gap < b->graph->gaps.length && b->graph->gaps.items[b->next_gap].from_ns <= e->time)
 		gaps_until(b, e->time);
+	if (before_start(b)) {
+		standing_event(b, e);
+		return;
+	}
 	if (b->program.boundaries_at.length) {
 		const uint64_t *row_rule = map_find(&b->program.boundaries_at, e->number);
 

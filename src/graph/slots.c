@@ -105,7 +105,7 @@ static void fork_event(struct builder *b, const struct event *e, struct slot *pa
 	more = slot_more(b, child);
 	more->fork_ns = e->time;
 	more->fork_event = b->event;
-	more->fork_row = parent->row;
+	more->fork_row = before_start(b) ? GRAPH_NONE : parent->row;
 	more->fork_tid = e->tid;
 }
 

@@ -8,6 +8,8 @@ void contradict(struct builder *b, enum graph_contradiction kind)
 {
 	struct graph_contradictions *c = &b->graph->contradictions;
 
+	if (before_start(b))
+		return; /* of what stands there is more that is not told */
 	if (!c->count[kind]++)
 		c->first_event[kind] = b->event;
 	b->graph->stats.contradictions++;
@@ -191,7 +193,7 @@ void slot_ensure(struct builder *b, struct slot *slot, uint16_t cpu)
 		contradict_of(b, slot, CONTRADICTION_event_not_running);
 	}
 	/* It has been here since the processor's last switch, unless that is known otherwise. */
-	if (slot->status == SLOT_new && (state->current == slot->facts.tid || state->current == UINT32_MAX))
+	if (slot->status == SLOT_new && !before_start(b) && (state->current == slot->facts.tid || state->current == UINT32_MAX))
 		ns = slot->more && slot->more->fork_ns > state->last_switch_ns ? slot->more->fork_ns : state->last_switch_ns;
 	slot_come_in(b, slot, ns, cpu);
 }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "graph/store.h"
+#include "trace/part.h"
 
 #define STRETCHES_LOOKED_AT 256 /* for the processors that a thread ran on */
 
@@ -39,7 +40,7 @@ static bool before_first(struct graph_timeline *t, struct graph_interval *interv
 	const struct graph *graph = t->graph;
 	const struct thread *entry = t->thread < graph->tables->thread_count ? &graph->tables->threads[t->thread] : NULL;
 	uint64_t created = entry ? entry->start_ns : 0, first = UINT64_MAX;
-	bool in_trace = created >= trace_summary(graph->trace)->start_ns && created;
+	bool in_trace = created >= trace_summary(trace_whole(graph->trace))->start_ns && created;
 
 	if (created && reach(t, INTERVAL_absent, created, interval))
 		return true;
@@ -47,6 +48,8 @@ static bool before_first(struct graph_timeline *t, struct graph_interval *interv
 		t->at = row_at_place(graph, t->thread, 0);
 		first = graph->rows[t->at].in_ns;
 	}
+	else if (entry)
+		first = entry->end_ns;
 	/* Between creation and first run a new thread is runnable. */
 	if (reach(t, in_trace ? INTERVAL_runnable : INTERVAL_unknown, first, interval))
 		return true;

@@ -140,6 +140,8 @@ void wake_event(struct builder *b, const struct event *e)
 	if (wake.charge_source || !e->tid || (wake.removed && in_interrupt) || (!in_interrupt && is_recorder(b, waker))) {
 		wake.row = node_of_wake(b, e, w, goes_on);
 		wake.charge_source = true;
+	} else if (before_start(b)) {
+		wake.row = waker->row;
 	} else if (e->tid) {
 		slot_ensure(b, waker, e->cpu);
 		wake.row = waker->row;

@@ -46,6 +46,13 @@ struct trace_cursor {
 	struct ahead *ahead;                /* NULL: chunks are decoded when they are needed */
 	size_t walked;                      /* chunks since the last leap */
 	struct event event;
+	/* of a part, before its own events: */
+	bool before;                        /* what stands and the prelude are still to be handed out */
+	uint32_t next_standing;
+	uint64_t before_ns;                 /* not what is earlier */
+	struct trace_cursor *prelude;       /* NULL when nothing of it is wanted */
+	const struct event *prelude_event;  /* the next one; valid until the prelude goes on */
+	bool prelude_given;                 /* it was handed out */
 };
 
 static uint64_t source_time(const struct source *source)
@@ -226,6 +233,80 @@ static void go_to_time(struct trace_cursor *cursor, uint64_t time_ns)
 	}
 }
 
+/* ---- before a part's own events ---- */
+
+/* What the state stream tells again in each file, and only a reader from there on has. */
+static const uint16_t prelude_types[] = {
+	EVENT_module, EVENT_frame, EVENT_symbol, EVENT_probe_point, EVENT_mapping, EVENT_descriptor, EVENT_poll_item, EVENT_watch,
+	EVENT_snapshot,
+};
+
+static bool passes(const struct trace_cursor *cursor, const struct event *e)
+{
+	return cursor->filter.types[e->type / 64] >> (e->type % 64) & 1 &&
+	       (!cursor->filter.cpus || cursor->filter.cpus >> e->cpu % 64 & 1);
+}
+
+/* Of a process that is there no more nothing is told. */
+static const struct event *next_of_prelude(struct trace_cursor *cursor)
+{
+	const struct event *e;
+
+	while (cursor->prelude && (e = trace_cursor_next(cursor->prelude)))
+		if (!e->tid || map_find(&cursor->trace->processes_there, e->tid))
+			return e;
+	return NULL;
+}
+
+static void begin_before(struct trace_cursor *cursor, uint64_t from_ns)
+{
+	const struct trace *trace = cursor->trace;
+	struct trace_filter filter = { .from_ns = trace->prelude_ns, .to_ns = trace->floor_ns - 1, .unnumbered = true,
+				       .cpus = cursor->filter.cpus, .fields = cursor->filter.fields };
+	bool any = false;
+
+	cursor->before = true;
+	cursor->before_ns = from_ns;
+	for (size_t i = 0; i < sizeof(prelude_types) / sizeof(*prelude_types); i++) {
+		unsigned type = prelude_types[i];
+
+		if (cursor->filter.types[type / 64] >> (type % 64) & 1) {
+			trace_filter_add(&filter, type);
+			any = true;
+		}
+	}
+	if (filter.from_ns < from_ns)
+		filter.from_ns = from_ns;
+	if (any && filter.from_ns <= filter.to_ns)
+		cursor->prelude = trace_cursor_new(trace->whole, &filter);
+	cursor->prelude_event = next_of_prelude(cursor);
+}
+
+/* NULL when all of it is handed out. */
+static const struct event *next_before(struct trace_cursor *cursor)
+{
+	const struct standing_events *standing = &cursor->trace->standing;
+
+	if (cursor->prelude_given)
+		cursor->prelude_event = next_of_prelude(cursor);
+	cursor->prelude_given = false;
+	while (cursor->next_standing < standing->count || cursor->prelude_event) {
+		const struct event *e = cursor->next_standing < standing->count ? &standing->events[cursor->next_standing] : NULL;
+
+		if (cursor->prelude_event && (!e || cursor->prelude_event->time <= e->time)) {
+			cursor->prelude_given = true;
+			return cursor->prelude_event;
+		}
+		cursor->next_standing++;
+		if (passes(cursor, e) && e->time >= cursor->before_ns && e->time <= cursor->filter.to_ns)
+			return e;
+	}
+	cursor->before = false;
+	trace_cursor_free(cursor->prelude);
+	cursor->prelude = NULL;
+	return NULL;
+}
+
 struct trace_cursor *trace_cursor_new(const struct trace *trace, const struct trace_filter *filter)
 {
 	struct trace_cursor *cursor = mem_zalloc(sizeof(*cursor));
@@ -241,8 +322,13 @@ struct trace_cursor *trace_cursor_new(const struct trace *trace, const struct tr
 		memset(cursor->filter.types, 0xff, sizeof(cursor->filter.types));
 	if (!cursor->filter.to_ns)
 		cursor->filter.to_ns = UINT64_MAX;
-	if (cursor->filter.from_ns < trace->floor_ns)
+	if (trace->whole && cursor->filter.to_ns > trace->ceiling_ns)
+		cursor->filter.to_ns = trace->ceiling_ns;
+	if (cursor->filter.from_ns < trace->floor_ns) {
+		if (trace->whole)
+			begin_before(cursor, cursor->filter.from_ns);
 		cursor->filter.from_ns = trace->floor_ns;
+	}
 	go_to_time(cursor, cursor->filter.from_ns);
 	return cursor;
 }
@@ -259,6 +345,7 @@ void trace_cursor_free(struct trace_cursor *cursor)
 	if (!cursor)
 		return;
 	ahead_stop(cursor->ahead);
+	trace_cursor_free(cursor->prelude);
 	for (size_t i = 0; i < cursor->heap.length; i++)
 		source_free(cursor, cursor->heap.items[i]);
 	for (size_t i = 0; i < cursor->unused.length; i++)
@@ -340,7 +427,10 @@ static void open_next(struct trace_cursor *cursor)
 const struct event *trace_cursor_next(struct trace_cursor *cursor)
 {
 	const struct trace *trace = cursor->trace;
+	const struct event *before = cursor->before ? next_before(cursor) : NULL;
 
+	if (before)
+		return before;
 	for (;;) {
 		const struct source *source;
 		unsigned type;
@@ -375,6 +465,7 @@ void trace_cursor_seek(struct trace_cursor *cursor, uint64_t number)
 	uint64_t time_ns = cursor->filter.from_ns;
 
 	cursor->filter.unnumbered = false;
+	cursor->before = false;
 	/* The last chunk with fewer events than that before it: all of those
 	 * events, and maybe later ones, lie before its begin. */
 	SEARCH(low, high, middle, trace->chunks.items[middle].before < number);

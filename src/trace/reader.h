@@ -9,6 +9,7 @@
 #include "base/vec.h"
 #include "trace/describe.h"
 #include "trace/format.h"
+#include "trace/standing.h"
 #include "trace/trace.h"
 
 struct trace_file {
@@ -61,6 +62,12 @@ struct trace {
 	uint64_t floor_ns;                 /* events before it are not handed out */
 	uint64_t total;                    /* numbers that events have: 1..total */
 	struct chunk_cache *cache;
+	/* of a part (part.c): */
+	const struct trace *whole;         /* whose files and chunks these are; NULL: it is one itself */
+	uint64_t ceiling_ns;               /* events behind it are not handed out */
+	uint64_t prelude_ns;               /* from here on, up to the floor, the state stream is read */
+	struct standing_events standing;   /* events that still stand at the floor */
+	struct map processes_there;        /* at the floor */
 };
 
 /* file.c: reads a file's head and finds its chunks, by the index or by their marks. */

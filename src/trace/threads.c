@@ -6,6 +6,7 @@
 
 #include "base/map.h"
 #include "base/search.h"
+#include "trace/part.h"
 #include "trace/tables_private.h"
 
 /* A task record can stand a moment before the fork that made the thread. */
@@ -99,7 +100,7 @@ static const char *keep_text(struct thread_builder *b, const char *before, const
 static void take_task(struct thread_builder *b, const struct event *e)
 {
 	const struct event_task *at = event_as(e, task);
-	uint64_t trace_start = trace_summary(b->trace)->start_ns;
+	uint64_t trace_start = trace_summary(trace_whole(b->trace))->start_ns;
 	uint32_t number = find_life(b, e->tid);
 	struct thread *thread;
 

@@ -11,12 +11,14 @@
 #include <unistd.h>
 
 #include "base/search.h"
+#include "trace/part.h"
 #include "trace/reader.h"
 #include "trace/tables_private.h"
 
 /* Payloads of traces up to this size are checked while opening; those of larger
  * ones when they are read. */
 #define VERIFY_BYTES (64u << 20)
+#define FEW_THREADS 4096u
 
 static int open_regular(int dir, const char *name, const char *path, struct err *err)
 {
@@ -286,6 +288,12 @@ void trace_close(struct trace *trace)
 {
 	if (!trace)
 		return;
+	if (trace->whole) {
+		map_done(&trace->processes_there);
+		arena_done(&trace->arena);
+		free(trace);
+		return;
+	}
 	for (size_t i = 0; i < trace->files.length; i++)
 		close(trace->files.items[i].fd);
 	vec_done(&trace->files);
@@ -357,6 +365,12 @@ void trace_each_tid(const struct trace *trace, void (*call)(void *context, uint3
 {
 	const struct map_slot *slot;
 
+	/* Most of a long trace's threads are not there in a part of it. */
+	if (trace->whole && trace->threads.length > FEW_THREADS) {
+		for (uint32_t i = 0; i < trace->standing.count; i++)
+			call(context, trace->standing.events[i].tid, 0);
+		return;
+	}
 	for (size_t at = 0; (slot = map_next(&trace->threads, &at));)
 		call(context, (uint32_t)slot->key, (uint32_t)slot->value);
 }
@@ -369,7 +383,7 @@ const struct event *trace_event(const struct trace *trace, struct arena *arena, 
 
 	if (!number || number > trace->total)
 		return NULL;
-	cursor = trace_cursor_new(trace, NULL);
+	cursor = trace_cursor_new(trace_whole(trace), NULL);
 	trace_cursor_seek(cursor, number);
 	e = trace_cursor_next(cursor);
 	if (e && e->number == number) {

@@ -1,0 +1,73 @@
+/* See part.h. A part shares files, chunks and the cache of decoded chunks with the
+ * whole; cursor.c hands out what stands and the prelude first. */
+#include "trace/part.h"
+
+#include <stdlib.h>
+
+#include "base/search.h"
+#include "trace/reader.h"
+
+/* Where the file begins in which events of that time stand: there the state is told whole. */
+static uint64_t file_start(const struct trace *trace, uint64_t time_ns)
+{
+	size_t low = 0, high = trace->chunks.length;
+	uint64_t start = time_ns;
+	uint32_t file;
+
+	SEARCH(low, high, middle, trace->chunks.items[middle].first_ns <= time_ns);
+	if (!low)
+		return time_ns;
+	file = trace->chunks.items[low - 1].file;
+	/* files follow one another: its chunks lie together but for a little */
+	for (size_t i = low, strange = 0; i-- > 0 && strange < 4096; ) {
+		if (trace->chunks.items[i].file != file) {
+			strange++;
+			continue;
+		}
+		strange = 0;
+		if (trace->chunks.items[i].first_ns < start)
+			start = trace->chunks.items[i].first_ns;
+	}
+	return start;
+}
+
+static void find_processes(struct trace *part)
+{
+	for (uint32_t i = 0; i < part->standing.count; i++) {
+		const struct event *e = &part->standing.events[i];
+
+		if (e->type == EVENT_task)
+			map_put(&part->processes_there, event_as(e, task)->pid, 1);
+		else if (e->type == EVENT_fork)
+			map_put(&part->processes_there, event_as(e, fork)->child_pid, 1);
+		else if (e->tid)
+			map_at(&part->processes_there, e->tid, NULL);
+	}
+}
+
+struct trace *trace_part(const struct trace *trace, uint64_t from_ns, uint64_t to_ns, const struct standing_events *standing)
+{
+	struct trace *part = mem_zalloc(sizeof(*part));
+
+	*part = *trace;
+	arena_init(&part->arena);
+	map_init(&part->processes_there);
+	part->scratch = NULL;
+	part->whole = trace_whole(trace);
+	part->standing = *standing;
+	part->floor_ns = from_ns > trace->floor_ns ? from_ns : trace->floor_ns;
+	part->ceiling_ns = to_ns;
+	part->prelude_ns = file_start(trace, part->floor_ns);
+	if (part->prelude_ns < trace->floor_ns)
+		part->prelude_ns = trace->floor_ns;
+	part->summary.start_ns = part->floor_ns;
+	if (to_ns < part->summary.end_ns)
+		part->summary.end_ns = to_ns;
+	find_processes(part);
+	return part;
+}
+
+const struct trace *trace_whole(const struct trace *trace)
+{
+	return trace->whole ? trace->whole : trace;
+}
