@@ -1,5 +1,5 @@
 #!/bin/bash
-# What `make install` lays down: the program and a unit that systemd understands.
+# What `make install` lays down: the program, its manual, completions, and a unit that systemd understands.
 . "$HERE/live/_lib.sh"
 need_command meson
 
@@ -9,6 +9,10 @@ unit=$(find root -name argus.service)
 [ -x "$program" ] || fail "no program was installed"
 [ -f "$unit" ] || fail "no unit was installed"
 "./$program" --version | matches '^argus ' || fail "the program does not run"
+for file in man/man1/argus.1 man/man1/argus-record.1 man/man5/argus-trace.5 man/man5/argus-rules.5 doc/argus/README.md \
+	bash-completion/completions/argus zsh/site-functions/_argus fish/vendor_completions.d/argus.fish; do
+	find root -path "*/share/$file" | matches . || fail "no $file was installed"
+done
 need_command systemd-analyze
 # the program is not where the unit will have it: stand in for it
 sed "s|^\(Exec[A-Za-z]*=\)[^ ]*|\1$WORK/$program|" "$unit" >argus.service
