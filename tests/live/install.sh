@@ -4,7 +4,7 @@
 need_command meson
 
 meson install -C "$BUILD" --no-rebuild --destdir "$WORK/root" >log 2>&1 || fail "$(cat log)"
-program=$(find root -name argus -type f)
+program=$(find root -path '*/bin/argus')
 unit=$(find root -name argus.service)
 [ -x "$program" ] || fail "no program was installed"
 [ -f "$unit" ] || fail "no unit was installed"
