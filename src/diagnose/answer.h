@@ -16,6 +16,12 @@ bool answer_link_shown(const struct diagnosis *diagnosis, const struct chain_lin
 /* The way from the victim to the step. */
 void answer_path(const struct describer *d, const struct pieces *pieces, const struct walk_steps *steps, uint32_t step,
 		 struct diagnosis *diagnosis);
+/* What the culprit did and for how long, the longest first; and the same as a part of a sentence. */
+void answer_doings(const struct describer *d, const struct pieces *pieces, struct diagnosis *diagnosis);
+void answer_doings_text(const struct describer *d, const struct diagnosis *diagnosis, struct buf *buf);
+/* The circle of the threads, each of which waits for the next, and the time limit that broke it. */
+void answer_circle(const struct describer *d, const struct pieces *pieces, const uint32_t *threads, unsigned count,
+		   struct diagnosis *diagnosis);
 /* What to record to know more; none when the evidence is good. */
 void answer_plan(const struct describer *d, struct diagnosis *diagnosis);
 /* The same as a command to type. */

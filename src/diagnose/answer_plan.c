@@ -26,9 +26,23 @@ static void plan_add(const struct describer *d, struct diagnosis *g, const char 
  * recorded again. */
 static bool goes_on(const struct diagnosis *g, const struct scene *scene)
 {
-	const struct thread *t = &scene->tables->threads[g->victim.thread];
+	const struct span *last = scene_span(scene, g->victim.thread, scene->end_ns - 1);
+	const struct episode *wait = scene_episode(scene, g->victim.thread, scene->end_ns - 1);
 
-	return g->end_ns + 50000000 >= scene->end_ns && t->end_ns == UINT64_MAX;
+	if (g->end_ns + 50000000 < scene->end_ns || !last || scene->tables->threads[g->victim.thread].end_ns != UINT64_MAX)
+		return false;
+	switch ((enum span_state)last->state) {
+	case SPAN_RUNNING:
+	case SPAN_RUNNABLE:
+		return g->verdict == VERDICT_BUSY || g->verdict == VERDICT_STARVED || g->verdict == VERDICT_YIELD;
+	case SPAN_WAITING:
+	case SPAN_STOPPED:
+		return (wait && wait->start_ns < g->end_ns) || g->verdict == VERDICT_YIELD;
+	case SPAN_ABSENT:
+	case SPAN_UNKNOWN:
+		return false;
+	}
+	return false;
 }
 
 /* The processes on the way, that the recorder takes less of everything else. */

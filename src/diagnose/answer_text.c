@@ -86,15 +86,6 @@ static void tell_path(const struct describer *d, const struct diagnosis *g, stru
 	}
 }
 
-/* What a thread did, without the function that was just named. */
-static const char *without_place(struct arena *arena, const char *words, const char *function)
-{
-	const char *place = function ? arena_printf(arena, ", in %s", demangle_brief(arena, function)) : "";
-	size_t length = strlen(words), tail = strlen(place);
-
-	return tail && length > tail && !strcmp(words + length - tail, place) ? arena_strndup(arena, words, length - tail) : words;
-}
-
 static void tell_culprit(const struct describer *d, const struct diagnosis *g, struct buf *buf)
 {
 	const struct path_step *last = g->path_count ? &g->path[g->path_count - 1] : NULL;
@@ -111,8 +102,8 @@ static void tell_culprit(const struct describer *d, const struct diagnosis *g, s
 			buf_printf(buf, " Most of the quota went to %s.", answer_who(d->arena, c));
 		return;
 	}
-	if (c->kind == ACTOR_DEVICE || c->kind == ACTOR_KERNEL) {
-		buf_printf(buf, " The time went to %s", c->object ? c->object : "the kernel");
+	if (g->source) {
+		buf_printf(buf, " The time went to %s", c->object ? c->object : "an interrupt");
 		buf_printf(buf, ", on which %s was waiting.", answer_who(d->arena, c));
 		return;
 	}
@@ -131,9 +122,8 @@ static void tell_culprit(const struct describer *d, const struct diagnosis *g, s
 	answer_place(d->arena, buf, c);
 	if (c->object && !strcmp(c->object, "the processor"))
 		buf_printf(buf, ", which had the processor that %s needed", last ? answer_who(d->arena, &last->actor) : "it");
-	else if (last && last->actor.thread == c->thread && last->words[0])
-		buf_printf(buf, ", %s for %s of that time", escaped(d->arena, without_place(d->arena, last->words, c->function)),
-			   describe_time(d->arena, last->ns));
+	else
+		answer_doings_text(d, g, buf);
 	if (c->share)
 		buf_printf(buf, ", %u %% of its processor time there", c->share);
 	buf_printf(buf, "; it is %s.", c->thread == g->victim.thread ? "the victim itself"
@@ -145,7 +135,7 @@ static void tell_culprit(const struct describer *d, const struct diagnosis *g, s
 /* Why no function is named. */
 static void tell_stacks(const struct describer *d, const struct diagnosis *g, struct buf *buf)
 {
-	if (g->culprit.kind == ACTOR_THREAD && !g->culprit.function && d->scene->tables->frame_count <= 1)
+	if ((g->culprit.kind == ACTOR_THREAD || (g->culprit.kind == ACTOR_KERNEL && !g->source)) && !g->culprit.function && d->scene->tables->frame_count <= 1)
 		buf_text(buf, " In which function is not known: no stacks were recorded.");
 }
 

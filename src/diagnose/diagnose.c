@@ -154,6 +154,7 @@ static void blame(struct investigation *v, const struct account *a)
 		d->culprit.kind = w->cause == WAKE_CAUSE_unknown ? ACTOR_UNKNOWN
 			: w->cause == WAKE_CAUSE_rcu || w->cause == WAKE_CAUSE_work ? ACTOR_KERNEL : ACTOR_DEVICE;
 		d->culprit.object = describe_source(w);
+		d->source = true;
 	} else if (a->charge == CHARGE_MISSING && a->thread == v->request->thread && !v->circle_count &&
 		   (w->kind != WAIT_KIND_sleep || v->d->verdict == VERDICT_YIELD)) {
 		/* Nobody is known who should have ended the victim's wait. */
@@ -198,32 +199,12 @@ static bool is_in_circle(const struct investigation *v, uint32_t thread)
 
 static void collect_circle(struct investigation *v)
 {
-	struct actor *actors;
-
 	if (!v->circle_count)
 		return;
 	/* A circle in a part of the window, while the time went elsewhere, explains nothing. */
 	if (v->circle_ns * 2 < v->request->to_ns - v->request->from_ns && !is_in_circle(v, v->d->culprit.thread))
 		return;
-	actors = arena_array(v->arena, struct actor, v->circle_count);
-	for (unsigned i = 0; i < v->circle_count; i++)
-		describe_thread(&v->describer, v->circle[i], v->request->to_ns, &actors[i]);
-	v->d->circle = actors;
-	v->d->circle_count = v->circle_count;
-	/* The time limit of a member's wait that ran out inside the window broke it. */
-	for (unsigned i = 0; i < v->circle_count; i++) {
-		const struct scene_thread *t = &v->scene->threads[v->circle[i]];
-
-		for (uint32_t j = 0; j < t->episode_count; j++) {
-			const struct episode *e = &v->scene->episodes[t->episode + j];
-			const struct wait *w = &v->scene->waits[e->last];
-
-			if (e->start_ns < v->request->to_ns && e->end_ns > v->request->from_ns && w->end == WAIT_END_TIMEOUT &&
-			    e->end_ns - e->start_ns > 50000000 && w->kind != WAIT_KIND_sleep &&
-			    (!v->d->circle_timeout_ns || e->end_ns - e->start_ns < v->d->circle_timeout_ns))
-				v->d->circle_timeout_ns = e->end_ns - e->start_ns;
-		}
-	}
+	answer_circle(&v->describer, &v->pieces, v->circle, v->circle_count, v->d);
 }
 
 static const char *suspect_words(const struct suspect *s)
@@ -266,7 +247,7 @@ static void collect_alternatives(struct investigation *v)
 	}
 	for (size_t i = 0; i < v->accounts.length && d->alternative_count < 8; i++) {
 		const struct account *a = &v->accounts.items[i];
-		uint64_t share = a->ns * 100 / (d->end_ns - d->start_ns);
+		uint64_t share = a->state_ns[a->state] * 100 / (d->end_ns - d->start_ns);
 		bool named = a->thread == d->culprit.thread;
 
 		for (size_t j = 0; j < d->alternative_count; j++)
@@ -303,6 +284,10 @@ static void collect_contrast(struct investigation *v)
 		chosen = v->alternatives.items[i].baseline;
 	if (chosen)
 		v->d->contrast = answer_contrast(&v->describer, chosen);
+	/* The wait that the path tells of did not go well at another time. */
+	for (size_t i = 0; chosen && !chosen->other_trace && i < v->d->path_count; i++)
+		if (v->d->contrast && v->d->path[i].event && v->d->path[i].event == v->d->contrast->end_event)
+			v->d->contrast = NULL;
 }
 
 static uint64_t lost_in(const struct scene *scene, uint64_t from, uint64_t to)
@@ -425,6 +410,7 @@ struct diagnosis *diagnose(struct arena *arena, struct diagnoser *diagnoser, con
 	if (v.culprit) {
 		v.d->questions = count_questions(&v);
 		answer_path(&v.describer, &v.pieces, &v.steps, investigation_culprit_step(&v), v.d);
+		answer_doings(&v.describer, &v.pieces, v.d);
 	}
 	collect_contrast(&v);
 	answer_plan(&v.describer, v.d);

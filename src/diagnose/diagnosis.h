@@ -77,6 +77,12 @@ struct path_step {
 	uint8_t confidence;
 };
 
+/* What the culprit did for so long of the window, as charged to it. */
+struct doing {
+	const char *words;
+	uint64_t ns;
+};
+
 /* How a similar wait was ended when all went well, and what became of that way
  * this time; nearest to the waiting thread first. */
 struct contrast_step {
@@ -115,7 +121,10 @@ struct diagnosis {
 	uint64_t start_ns, end_ns;
 	struct actor victim;
 	struct actor culprit;
+	bool source;                  /* not the culprit's thread, but the interrupt's source on which it waited */
 	uint8_t confidence;
+	const struct doing *doings;   /* the culprit's, the longest first */
+	size_t doing_count;
 	const struct deed *triggers;
 	size_t trigger_count;
 	const struct actor *circle;

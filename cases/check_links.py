@@ -1,0 +1,237 @@
+"""What an answer says of how one thread leads to another, held against the events: who woke
+whom, sent to whom, held what (see check_answer.py)."""
+import replay
+
+STOP_SIGNALS = ('SIGSTOP', 'SIGTSTP', 'SIGTTIN', 'SIGTTOU')
+
+
+def same_process(a, b):
+    return a and b and a.pid == b.pid
+
+
+def thread_of(check, event, key='tid'):
+    return check.trace.thread(event.get(key, 0), event['time_ns']) if event.get(key) else None
+
+
+def woke(check, waiter, other, event, words):
+    if event['type'] != 'wake':
+        return f'event {event["number"]} is no wake-up but a {event["type"]}'
+    if not same_process(thread_of(check, event, 'target'), waiter) or event.get('target') != waiter.tid:
+        return f'event {event["number"]} woke {event.get("target")}, not {waiter.tid}'
+    if event['tid'] != other.tid:
+        return f'event {event["number"]} is of {event["tid"]}, not of {other.tid}'
+    if event.get('context') and event.get('cause') not in ('own_send', 'thread', 'unknown', None):
+        return f'event {event["number"]} is of an interrupt ({event.get("cause")}), not of the thread'
+    wait = check.trace.ended.get(event['number'])
+    known = check.waits(words) if words not in ('passing it on', 'not born yet') and not words.startswith('spinning') else None
+    if wait and known and not check.is_such(wait, known[0], known[1], known[2]) and wait.event:
+        return f'event {event["number"]} ended a wait of kind {wait.kind}, not one "{words}"'
+    if event['time_ns'] < check.start:
+        return f'event {event["number"]} was before the window'
+    return ''
+
+
+def created(check, waiter, other, event, words):
+    if event['type'] != 'fork':
+        return f'event {event["number"]} creates nobody'
+    if event['tid'] != other.tid or event.get('child') != waiter.tid:
+        return f'event {event["number"]}: {event["tid"]} created {event.get("child")}'
+    return ''
+
+
+def sent_to(check, waiter, other, event, words):
+    """A message of the one, or of who passed it on, to the other."""
+    if event['type'] == 'wake':
+        return '' if same_process(thread_of(check, event, 'target'), other) else f'event {event["number"]} is not for {other.tid}'
+    if event['type'] not in ('message', 'queue_message', 'switch', 'file_event', 'fork', 'signal'):
+        return f'event {event["number"]} is a {event["type"]}, no message'
+    if event['type'] in ('message', 'queue_message') and 'receive' in replay.flags(event):
+        return f'event {event["number"]} is a receipt'
+    if not same_process(thread_of(check, event), waiter):
+        return f'event {event["number"]} is of {event["tid"]}, not of {waiter.tid}'
+    if event['type'] != 'message' or not event.get('channel') or event.get('kind') in ('connect', 'accept'):
+        return ''
+    channel, readers = event['channel'], set()
+    for m in check.trace.messages:
+        if m.get('channel') == channel and 'receive' in replay.flags(m):
+            readers.add((thread_of(check, m) or other).pid)
+    readers |= {(check.trace.thread(d['tid'], d['time_ns']) or other).pid for d in check.trace.descriptors if d.get('channel_in') == channel}
+    readers |= {event['peer']} if event.get('peer') else set()
+    if readers and other.pid not in readers:
+        return f'what event {event["number"]} sent is read by {sorted(readers)}, not by {other.pid}'
+    return ''
+
+
+def sent(check, waiter, other, event, words):
+    if event['type'] == 'message' and not same_process(thread_of(check, event), waiter):
+        return f'event {event["number"]} is of {event["tid"]}, not of {waiter.tid}'
+    return sent_to(check, waiter, other, event, words)
+
+
+def set_to_work(check, waiter, other, event, words):
+    if event['type'] == 'wake':
+        if event.get('target') != other.tid:
+            return f'event {event["number"]} woke {event.get("target")}, not {other.tid}'
+        if not same_process(thread_of(check, event), waiter):
+            return f'event {event["number"]} is of {event["tid"]}, not of {waiter.tid}'
+        return ''
+    return sent_to(check, waiter, other, event, words)
+
+
+def hinted(check, waiter, other, event, words):
+    hint = event.get('hint')
+    wait = next((w for w in waiter.waits if w.number == event['number']), None)
+    hint = hint or (wait and wait.fields.get('hint'))
+    if event['type'] not in ('switch', 'waiting'):
+        return f'event {event["number"]} begins no wait'
+    if event['tid'] != waiter.tid:
+        return f'event {event["number"]} is of {event["tid"]}, not of {waiter.tid}'
+    if hint not in (other.tid, other.pid):
+        return f'the hint of event {event["number"]} is {hint}, not {other.tid}'
+    return ''
+
+
+def locks(check, waiter, other, event, words):
+    if event['type'] not in ('file_lock', 'lock_held', 'switch', 'waiting'):
+        return f'event {event["number"]} is about no lock'
+    blocker = event.get('blocker') or event.get('hint')
+    thing = event.get('object')
+    # Who took it may have ended and left it to who started it.
+    held = [l for l in check.trace.locks if l.get('object') == thing and l.get('type_field', l.get('type')) != 'unlock']
+    owners = {l.get('owner') or (thread_of(check, l) or other).pid for l in held} | ({blocker} if blocker else set())
+    parents = {t.parent for o in owners for t in check.trace.by_tid.get(o, ())}
+    if owners and other.pid not in owners | parents and other.tid not in owners:
+        return f'the lock is held by {sorted(owners)}, not by {other.pid}'
+    return ''
+
+
+def is_child(check, waiter, other, event, words):
+    return '' if other.parent in (waiter.pid, 0) else f'the parent of {other.pid} is {other.parent}, not {waiter.pid}'
+
+
+def at_other_end(check, waiter, other, event, words):
+    if event and event.get('hint') in (other.pid, other.tid):
+        return ''
+    mine = [d for d in check.trace.descriptors if (check.trace.thread(d['tid'], d['time_ns']) or waiter).pid == waiter.pid]
+    theirs = [d for d in check.trace.descriptors if (check.trace.thread(d['tid'], d['time_ns']) or waiter).pid == other.pid]
+    ways = {d.get(k) for d in theirs for k in ('object', 'channel_in', 'channel_out')} - {None}
+    if any(d.get('peer') == other.pid or {d.get(k) for k in ('object', 'channel_in', 'channel_out')} & ways for d in mine) or \
+            any(d.get('peer') == waiter.pid for d in theirs):
+        return ''
+    return f'{waiter.pid} and {other.pid} share no pipe or socket that is known'
+
+
+def not_accepted(check, waiter, other, event, words):
+    listens = [d for d in check.trace.descriptors if d.get('state') == 10 and (check.trace.thread(d['tid'], d['time_ns']) or waiter).pid == other.pid]
+    return '' if listens else f'{other.pid} listens nowhere'
+
+
+def serves(check, waiter, other, event, words):
+    return '' if event['type'] in ('fuse_send', 'switch', 'waiting') else f'event {event["number"]} is no request'
+
+
+def told(check, waiter, other, event, words):
+    if event['type'] != 'wake' or event.get('target') != other.tid:
+        return f'event {event["number"]} did not wake {other.tid}'
+    wait = check.trace.ended.get(event['number'])
+    things = {w.fields.get('object') for w in waiter.waits if w.start <= event['time_ns'] and (w.end or check.trace.end) >= event['time_ns']}
+    if wait and wait.fields.get('object') not in things:
+        return f'event {event["number"]} ended a wait for another object'
+    return ''
+
+
+def signalled(check, waiter, other, event, words):
+    if event['type'] != 'signal':
+        return f'event {event["number"]} is no signal'
+    if not same_process(thread_of(check, event), waiter) or not same_process(thread_of(check, event, 'target'), other):
+        return f'event {event["number"]}: {event["tid"]} sent a signal to {event.get("target")}'
+    return ''
+
+
+def traces(check, waiter, other, event, words):
+    return hinted(check, waiter, other, event, words)
+
+
+def lockstep(check, waiter, other, event, words):
+    kinds = {w.kind for _, _, w in check.trace.waits_in(waiter, check.start, check.end)}
+    theirs = {w.kind for _, _, w in check.trace.waits_in(other, check.start, check.end)}
+    return '' if kinds & theirs else f'{other.tid} did not wait as {waiter.tid} did'
+
+
+def of_process(check, waiter, other, event, words):
+    return '' if same_process(waiter, other) else f'{other.tid} is of another process'
+
+
+def similar(check, waiter, other, event, words):
+    involved = {(thread_of(check, event, key) or other).pid for key in ('tid', 'target') if event.get(key)} if event else set()
+    return f'event {event["number"]} has nothing to do with {other.tid}' if involved and other.pid not in involved else ''
+
+
+def most_likely(check, waiter, other, event, words):
+    return ''
+
+
+# words -> (what checks them, an event must be told)
+LINKS = {
+    'woke it': (woke, True),
+    'created the thread that woke it': (created, True),
+    'was sent its message': (sent, False),
+    'was set to work on its behalf': (set_to_work, True),
+    'owns what it waits for (a hint)': (hinted, True),
+    'is at the other end': (at_other_end, False),
+    'has not accepted its connection': (not_accepted, False),
+    'holds the file lock': (locks, False),
+    'is its child': (is_child, False),
+    'serves the file system': (serves, True),
+    'waits at the same place until this gives up, as if each had what the other needs': (lockstep, False),
+    'is the one that most likely changes what it looks at': (most_likely, False),
+    'traces it, and had not let it go on': (traces, True),
+    'was told, in its place, what it waits for': (told, True),
+    'was told to end, by a signal, and did not at once': (signalled, True),
+    'should have ended it, as it did another time': (similar, False),
+    'is of the same process': (of_process, False),
+}
+
+
+def check_link(check, waiter, other, link, number, words):
+    function, needs_event = LINKS[link]
+    event = check.trace.events.get(number) if number else None
+    if number and not event:
+        check.say(f'{other.tid} {link}: event {number} is not in the trace')
+    elif needs_event and not number:
+        check.say(f'vague: {other.tid} {link}, and no event says so')
+    elif event or function in (sent, at_other_end, not_accepted, is_child, lockstep, most_likely, similar, of_process):
+        wrong = function(check, waiter, other, event, words) if event or function is not sent else ''
+        if wrong:
+            check.say(f'{other.tid} {link}: {wrong}')
+
+
+# ---- what set the culprit off ----
+
+def check_deed(check, culprit, actor, words, number):
+    event = check.trace.events.get(number)
+    if not event:
+        check.say(f'what set it off: event {number} is not in the trace')
+        return
+    by, target, wrong = thread_of(check, event), thread_of(check, event, 'target'), ''
+    kind = {'woke it': 'wake', 'set off the one that woke it': 'wake', 'started it': 'fork', 'stopped it by a signal': 'signal',
+            'sent it the message that it read before': 'message', 'changed a file it watches': 'file_event',
+            'wrote to a file it watches': 'wake', 'is at the other end of the connection it read before': 'message'}.get(words)
+    if not kind:
+        wrong = 'not understood'
+    elif event['type'] != kind:
+        wrong = f'event {number} is a {event["type"]}'
+    elif words.startswith('is at the other end'):
+        wrong = '' if event.get('peer') in (actor.pid, None) else f'the peer of event {number} is {event["peer"]}'
+    elif not by or by.tid != actor.tid:
+        wrong = f'event {number} is of {event["tid"]}'
+    elif words in ('woke it', 'wrote to a file it watches') and target is not culprit:
+        wrong = f'event {number} woke {event.get("target")}'
+    elif words == 'started it' and event.get('child') not in (culprit.tid, culprit.pid):
+        wrong = f'event {number} started {event.get("child")}'
+    elif words == 'stopped it by a signal' and (not same_process(target, culprit) or event.get('number_field') not in STOP_SIGNALS):
+        wrong = f'event {number} sends {event.get("number_field")} to {event.get("target")}'
+    elif words.startswith('sent it') and 'receive' in replay.flags(event):
+        wrong = f'event {number} is a receipt'
+    if wrong:
+        check.say(f'what set it off, {actor.tid} {words}: {wrong}')
