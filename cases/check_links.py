@@ -106,7 +106,7 @@ def locks(check, waiter, other, event, words):
 
 
 def is_child(check, waiter, other, event, words):
-    return '' if other.parent in (waiter.pid, 0) else f'the parent of {other.pid} is {other.parent}, not {waiter.pid}'
+    return '' if waiter.pid in other.parents or not other.parent else f'the parent of {other.pid} is {other.parent}, not {waiter.pid}'
 
 
 def at_other_end(check, waiter, other, event, words):

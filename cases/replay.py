@@ -11,7 +11,7 @@ import subprocess
 
 STOPPED = ('stopped', 'traced', 'frozen')
 KEPT = ('switch wake fork exec exit rename signal throttle file_lock lock_wait fuse_send fuse_end sample mark message queue_message '
-        'file_event uring_submit syscall task waiting descriptor lock_held cgroup module frame clock gap').split()
+        'file_event uring_submit syscall block_issue call_end timer_arm callout_begin submit flag_read flag_write input probe task waiting descriptor lock_held cgroup module frame clock gap').split()
 
 
 class Wait:
@@ -43,10 +43,12 @@ class Wait:
 class Thread:
     def __init__(self, tid, born, pid=0, parent=0):
         self.tid, self.pid, self.parent, self.born = tid, pid or 0, parent, born
+        self.parents = set()     # one after the other: whose parent ends gets another
         self.died = None
         self.names = []          # (time, name)
         self.starts, self.states = [], []   # spans; a state is (name, wait or None, processor)
         self.waits, self.samples = [], []
+        self.stacks = []         # (time, node) of all its events that have one
         self.cgroup = None
         self.early = None        # a wake-up while it ran
         self.kernel = False
@@ -141,7 +143,7 @@ class Replay:
         self.messages, self.descriptors, self.signals, self.locks, self.gaps, self.throttles = [], [], [], [], [], []
         self.cgroups, self.frames, self.modules = {}, {}, {}
         self.start, self.end = None, 0
-        self.running = {}        # processor -> (thread, since)
+        self.running = {}        # processor -> thread
         self.switched = {}       # processor -> time of its last switch
         self.names = None
         for event in events_of(argus, path):
@@ -163,7 +165,8 @@ class Replay:
 
     def known(self, tid, event):
         threads = self.by_tid.setdefault(tid, [])
-        if not threads or (threads[-1].died is not None and event['type'] in ('fork', 'task') and threads[-1].died < event['time_ns']):
+        again = threads and threads[-1].died is not None and threads[-1].died < event['time_ns']
+        if not threads or (again and (event['type'] == 'fork' or event.get('start_ns', 0) > threads[-1].died)):
             threads.append(Thread(tid, event['time_ns'] if threads else 0))
             threads[-1].fresh = True
         return threads[-1]
@@ -187,6 +190,9 @@ class Replay:
         self.end = max(self.end, time)
         if kind not in ('frame', 'module'):
             self.events[event['number']] = event
+            for key in ('ustack', 'kstack'):
+                if event.get(key) and event['tid']:
+                    self.known(event['tid'], event).stacks.append((time, event[key]))
         method = getattr(self, 'on_' + kind, None)
         if method:
             method(event, time)
@@ -201,6 +207,7 @@ class Replay:
         thread = self.known(event['tid'], event)
         thread.pid = event.get('pid', thread.pid)
         thread.parent = event.get('parent', thread.parent)
+        thread.parents.add(thread.parent)
         thread.cgroup = event.get('cgroup', thread.cgroup)
         thread.kernel = thread.kernel or 'kernel_thread' in flags(event)
         name = (event.get('texts') or [''])[0]
@@ -218,6 +225,7 @@ class Replay:
             threads.append(child)
         child.pid = event.get('child_pid', 0) or event['child']
         child.parent = (parent.parent if child.pid == parent.pid else parent.pid) if parent else 0
+        child.parents.add(child.parent)
         child.cgroup = child.cgroup or (parent.cgroup if parent else None)
         if event.get('text') or parent:
             child.names.append((time, event.get('text') or parent.name_at(time)))
@@ -255,18 +263,29 @@ class Replay:
 
     def on_switch(self, event, time):
         cpu = event['cpu']
+        self.left_unseen(cpu, event['tid'])
         if event['tid']:
             self.leave(self.known(event['tid'], event), event, time, cpu)
         if event.get('next'):
             self.arrive(self.known(event['next'], event), time, cpu)
+        self.running[cpu] = self.known(event['next'], event) if event.get('next') else None
         self.switched[cpu] = time
+
+    def left_unseen(self, cpu, tid):
+        """Who had the processor has left it, and no event says when: it may be outside of the recording."""
+        thread = self.running.get(cpu)
+        if thread and thread.tid != tid and thread.state() == 'running' and thread.states[-1][2] == cpu:
+            thread.states[-1] = ('unknown',) + thread.states[-1][1:]
 
     def leave(self, thread, event, time, cpu):
         if thread.state() != 'running':
+            # It had the processor from the start, or came to it unseen.
             if not thread.states:
-                thread.put(max(self.switched.get(cpu, self.start), thread.born), 'running', None, cpu)
+                thread.put(max(self.start, thread.born), 'unknown' if cpu in self.switched else 'running', None, cpu)
             elif thread.state() in ('waiting', 'stopped'):
                 self.wake_up(thread, time, None)
+            else:
+                thread.states[-1] = ('unknown',) + thread.states[-1][1:]
         if event.get('state') == 'dead' or event.get('wait') == 'exit':
             thread.died = time
             thread.put(time, 'absent')
@@ -375,8 +394,10 @@ class Replay:
             module, address, node_up, _ = self.frames[node]
             path = self.modules.get(module, '')
             short = path.rsplit('/', 1)[-1] if path else ''
-            name = self.names.get((path, int(address, 16)), '')
+            name, begin = self.names.get((path, int(address, 16)), ('', None))
             found.append((name or f'{short or "?"}+0x{int(address, 16):x}', short))
+            if not name and begin is not None:      # a function without a name is called by its begin
+                found.append((f'{short}+0x{begin:x}', short))
             node = node_up
         return found
 
@@ -386,7 +407,8 @@ class Replay:
             frames = json.loads(done.stdout)['frames']
         except (ValueError, KeyError):
             return {}
-        return {(f['module'], f['address']): f['function'] + ('~' if f['guessed'] else '') for f in frames if f['function']}
+        return {(f['module'], f['address']): (f['function'] + ('~' if f['guessed'] and f['function'] else ''), f['function_start'])
+                for f in frames}
 
 
 def brief(name):

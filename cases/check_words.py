@@ -1,0 +1,82 @@
+"""The words of an answer: kinds of waits and objects, verdicts, times, and the sentences as a
+grammar (see check_answer.py)."""
+import re
+
+from check_links import LINKS
+
+MS = 1000000
+WAITS = {
+    'waiting on a futex': 'futex', 'waiting to read': 'read', 'waiting to write': 'write', 'waiting in poll': 'poll',
+    'waiting in epoll_wait': 'epoll', 'sleeping': 'sleep', 'waiting for a child': 'child',
+    'waiting for its vfork child to exec': 'vfork', 'waiting in a page fault': 'fault', 'waiting for block I/O': 'block_io',
+    'waiting for a lock in the kernel': 'kernel_lock', 'waiting for a file lock': 'file_lock',
+    'waiting for connections': 'accept', 'connecting': 'connect', 'waiting for a signal': 'signal',
+    'waiting on a message queue': 'queue', 'waiting on a semaphore': 'semaphore',
+    'waiting for a user-space file system': 'fuse', 'waiting for io_uring': 'uring', 'idle': 'worker', 'ended': 'exit',
+    'waiting in splice': 'splice', 'waiting for data to reach the disk': 'sync', 'throttled': 'throttled',
+    'yielding': 'yield', 'waiting in ioctl': 'ioctl', 'waiting to open a file': 'open', 'stopped': 'stop', 'waiting': 'none other',
+}
+OBJECTS = {'FIFO': 'fifo', 'Unix socket': 'unix_stream', 'Unix datagram socket': 'unix_dgram', 'Unix seqpacket socket': 'unix_seqpacket',
+           'TCP socket': 'tcp', 'UDP socket': 'udp', 'netlink socket': 'netlink', 'epoll set': 'epoll', 'inotify group': 'inotify',
+           'terminal': 'tty', 'message queue': 'queue', 'semaphore set': 'semaphore', 'io_uring': 'uring', 'FUSE connection': 'fuse'}
+VERDICTS = {
+    'was busy computing': 'busy', 'had work to do, on processors that it shared with too many others': 'busy', 'was waiting': 'waiting',
+    'looked again and again for something that did not come': 'yield', 'could have run but was given no processor': 'starved',
+    'was waiting for input or output': 'io', 'did nothing wrong': 'none',
+}
+SOURCES = {'its own time limit': 'timeout', 'a timer': 'timer', 'a packet from outside': 'network', 'a device': 'device',
+           'block device I/O': 'block_io', "the kernel's housekeeping": 'rcu', 'a kernel worker': 'work', 'an interrupt': ''}
+NO_HANG = ('No hang found:', 'This process did not hang', 'Nothing hung at that time')
+
+ONE = r'.{1,90}? \((?:pid \d+|thread \d+ of process \d+)\)'
+TIME = r'(?:\d+\.\d{3} s|\d+\.\d ms|\d+ us)'
+LINK = '|'.join(re.escape(words) for words in sorted(LINKS, key=len, reverse=True))
+GRAMMAR = [(name, re.compile(text)) for name, text in (
+    ('verdict', rf'(?P<who>{ONE}) was stuck for (?P<time>{TIME}): it (?P<words>{"|".join(map(re.escape, VERDICTS))})\.'),
+    ('path', rf' (?P<who>It|{ONE}) was (?P<words>.+?); (?P<next>{ONE}) (?P<link>{LINK})(?: \(event (?P<event>\d+)\))?\.(?= |$)'),
+    ('nobody', r' Nothing in the trace tells who should have ended this: it was (?P<words>.+?)\.(?= [A-Z]|$)'),
+    ('quota', rf' The culprit is the processor quota: (?:the )?control group(?: (?P<path>\S+))?, throttled: its processor quota of '
+              rf'(?P<quota>{TIME}) in each (?P<period>{TIME}) is used up\.(?: Most of the quota went to (?P<who>{ONE})\.)?'),
+    ('quota_unknown', rf" The culprit is the processor quota: (?:the control group's processor quota, used up: )?throttled\."
+                      rf'(?: Most of the quota went to (?P<who>{ONE})\.)?'),
+    ('source', rf' The time went to (?P<source>.+?), on which (?P<who>{ONE}) was waiting\.'),
+    ('itself', rf' It waits for itself: no other thread could have ended the wait of (?P<circle>{ONE})'
+               rf'(?:\. Only a timeout of (?P<time>{TIME}) broke it)?\.'),
+    ('circle', rf' They wait for each other in a circle: (?P<circle>{ONE}(?: -> {ONE})+)(?:\. Only a timeout of (?P<time>{TIME}) broke it)?\.'),
+    ('culprit', rf' The culprit is (?P<who>{ONE})(?: in (?P<function>.+?))?(?: at (?P<file>\S+):(?P<line>\d+))?(?:, below it (?P<inner>.+?))?'
+                rf'(?:, which had the processor that (?P<needs>{ONE}|it) needed'
+                rf'|, (?P<words>[^;]+?) for (?P<time>{TIME})(?: and (?P<words2>[^;]+?) for (?P<time2>{TIME}))? of that time)?'
+                rf'(?:, (?P<share>\d+) % of its processor time there)?; it is (?P<place>the victim itself|in the same process|in another process)\.'
+                rf'(?: This is a guess \(confidence (?P<confidence>\d+) %\)\.)?'),
+    ('no_stacks', r' In which function is not known: no stacks were recorded\.'),
+    ('similar', rf' A similar wait, at (?P<at>\d+\.\d{{3}}) s(?: of (?P<trace>.+?))?, took (?P<time>{TIME})(?P<steps>: .+?)?\.(?= This time| What| Of the| In the|$)'),
+    ('this_time', rf' This time (?P<who>{ONE}|\S+)(?P<rest> .+?) and did not do so\.'),
+    ('trigger', rf' (?:What set it off|Also): (?P<who>{ONE}|\S+) (?P<words>.+?)(?: \(event (?P<event>\d+)\))?\.(?= [A-Z]|$)'),
+    ('unexplained', rf' Of the window (?P<unknown>{TIME}) is unexplained and (?P<lost>{TIME}) lost\.'),
+    ('losses', rf' In the window (?P<count>\d+) events were lost, at most (?P<time>{TIME}) at a time: what happened there is not in the trace\.'),
+)]
+ORDER = {name: place for place, name in enumerate(
+    'verdict path nobody quota source itself circle culprit no_stacks similar this_time trigger unexplained losses'.split())}
+
+
+def nanoseconds(text):
+    number, unit = text.split()
+    return round(float(number) * {'s': 1e9, 'ms': 1e6, 'us': 1e3}[unit])
+
+
+def step_of(text):
+    """How exactly a printed time is told."""
+    return {'s': MS, 'ms': MS // 10, 'us': 1000}[text.split()[1]]
+
+
+def is_near(text, truth, share=0.005):
+    """A printed time is cut, not rounded."""
+    return abs(nanoseconds(text) - truth) <= step_of(text) + max(20000, truth * share)
+
+
+def show(ns):
+    return f'{ns / 1e9:.3f} s'
+
+
+def escaped(text):
+    return ''.join(c if c.isprintable() and c != '\\' else c.encode('unicode_escape').decode() for c in text)
