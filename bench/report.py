@@ -172,9 +172,10 @@ def text(results):
              f"{r['events'] / r['seconds'] / 1e6:.2f}", f"{r['lines']:,}", f"{r['peak_mib']:.0f}"] for r in results['offline']])
     if results.get('scale'):
         import scale
-        lines += ['## The event graph of large traces', '', 'Composed of recordings (mixed: redis, make, sched messaging; full level: redis, sched '
-                  'messaging, pgbench, nginx, every system call and message in them); the page cache dropped before the first '
-                  'reading. The index is written in the background, waited for, then used. Below, the peers over recordings of sched messaging.', '']
+        lines += ['## Large traces', '', 'Composed (`bench/compose`) of one recording of a few minutes each (`bench/day.py`: servers, a desktop, '
+                  'daemons, a compiler, hangs); lean and full level, and a full ring of the flight recorder. The page cache is dropped before '
+                  'each command, which runs in a memory group of its own; the index is written in the background, waited for, then used. '
+                  'Below, the peers over recordings of sched messaging.', '']
         lines += scale.text(results['scale'])
     lines += ['## Commands', ''] + [f"- {w['title']}: `{w['command']}`" for w in workloads]
     lines += [f'- not measured: {text}' for text in results['skipped']]

@@ -1,12 +1,13 @@
-#!/usr/bin/env python3
-"""How the event graph grows: large traces composed of recorded ones (compose.c), read with
-the page cache dropped, then from the index; beside them the peers over recordings of
-their own. `make bench` calls it, and it runs alone:
+"""How answers grow with the trace: traces of a day (day.py) composed to many sizes, up to
+a full ring of the flight recorder (compose), read with the page cache dropped, in a
+memory group; beside them the peers over recordings of their own. `make bench` calls it,
+and it runs alone:
 
     bench/scale.py [--large] [--prepare DIR | --from DIR] [--out FILE] [BUILD]
 
---large adds 170 million events. --prepare only records and composes; --from reads what
-it left in DIR, so that a quiet machine is needed for the reading alone."""
+--large adds 170 million events of the full level and the ring of 385 million. --prepare
+only records and composes; --from reads what it left in DIR, so that a quiet machine is
+needed for the reading alone."""
 import argparse
 import json
 import os
@@ -14,28 +15,23 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 
+import day
+import group
 import offline
 import recorders
 import report
 import session
 import workloads
 
-SIZES = (2_300_000, 18_500_000)
-LARGE = 170_000_000
-ASKED = 50_000_000    # larger ones: the graph alone
+# By level, what is composed.
+SIZES = {'lean': (1_000_000, 6_000_000, 20_000_000, 60_000_000), 'full': (1_000_000, 20_000_000)}
+LARGE = {'lean': (), 'full': (170_000_000,)}
+RING = 385_000_000
+STORMS = 2
+COMPARED = 20_000_000     # the size that is compared with the peers
+GROUP_LIMIT = 6 << 30     # bytes; so that the machine outlives a reader
 PAIR = 'sched messaging, once: graph'
-INDEX_LIMIT_S = 60
-# What the traces are composed of: workloads and levels. The second kind is full of
-# system calls and messages, each of which has to be joined with its other end.
-KINDS = {
-    'mixed': ((workloads.Redis, recorders.Lean), (workloads.Redis, recorders.Full), (workloads.Make, recorders.Full),
-              (workloads.Messaging, recorders.Lean)),
-    'full level': ((workloads.Redis, recorders.Full), (workloads.Messaging, recorders.Full), (workloads.Postgres, recorders.Full),
-                   (workloads.Nginx, recorders.Full)),
-}
-SIZES_OF = {'full level': (18_500_000,)}    # the others: all sizes
 PROBLEMS = (RuntimeError, OSError, ValueError, subprocess.SubprocessError)
 
 
@@ -48,26 +44,8 @@ def drop_caches():
         pass
 
 
-def record(build, folder, inputs):
-    """Paths of the recordings that could be made."""
-    paths = []
-    for number, (workload_kind, recorder_kind) in enumerate(inputs):
-        base = f'{folder}/{number}'
-        os.makedirs(base + '/work')
-        os.makedirs(base + '/trace')
-        workload = workload_kind(base + '/work', True)
-        recorder = recorder_kind(base + '/trace', build)
-        try:
-            workload.start()
-            recorder.start()
-            workload.run()
-            recorder.stop()
-            paths.append(base + '/trace/trace')
-        except PROBLEMS as problem:
-            print(f'  scale: {workload.name}: {problem}', flush=True)
-        finally:
-            workload.stop()
-    return paths
+def size_of(trace):
+    return sum(os.path.getsize(f'{trace}/{name}') for name in os.listdir(trace)) if os.path.isdir(trace) else os.path.getsize(trace)
 
 
 def forget(trace):
@@ -75,31 +53,32 @@ def forget(trace):
         os.unlink(trace + '.graph')
 
 
-def await_index(trace):
-    """A process of its own writes it; whoever asks meanwhile waits for that."""
-    end = time.monotonic() + INDEX_LIMIT_S
-    while os.path.exists(trace + '.graph.tmp') and time.monotonic() < end:
-        time.sleep(0.02)
+def measured(title, build, trace, words, events):
+    """A row of a command in a memory group of its own, from a cold page cache. Ends when the index is
+    written, which a process of its own does behind the answer."""
+    drop_caches()
+    memory = group.MemoryGroup(GROUP_LIMIT)
+    try:
+        found = memory.run([f'{build}/argus', *words, trace], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    finally:
+        memory.close()
+    row = {'title': title, 'command': ' '.join(['argus', *words]), 'events': events, 'bytes': size_of(trace), 'seconds': found['seconds'],
+           'status': found['status'], 'peak_mib': found['anonymous'] / 2**20, 'group_mib': found['peak'] / 2**20}
+    print(f'  scale: {events:,} events, {title}: {row["seconds"]:.2f} s, {row["peak_mib"]:.0f} MiB', flush=True)
+    return row
 
 
 def read(build, trace, kind, size):
-    """Rows: the graph built from a cold file, then from the index; a question without one, and with it."""
-    rows = []
-    for title, command in (('graph, cold', 'graph'), ('graph, from the index', 'graph'), ('why, the first time', 'why'), ('why, from the index', 'why')):
-        if not rows:
-            forget(trace)
-            drop_caches()
-        elif 'first' in title:
-            forget(trace)
-        if command == 'why' and size > ASKED:
-            continue
-        row = offline.timed(f'{kind}: {title}', f'{build}/argus {command} {trace}', size)
-        await_index(trace)
-        row.update(bytes=os.path.getsize(trace), command='argus ' + command)
-        rows.append(row)
-        print(f'  scale: {size:,} events, {title}: {row["seconds"]:.2f} s, {row["peak_mib"]:.0f} MiB', flush=True)
-    if 10_000_000 < size <= ASKED:
+    """Rows: the graph and an answer the first time, then from the index; other commands, which have none."""
+    forget(trace)
+    rows = [measured(f'{kind}: graph', build, trace, ['graph'], size)]
+    forget(trace)
+    for title, words in (('hangs, the first time', ['hangs']), ('hangs, from the index', ['hangs']), ('why, from the index', ['why']),
+                         ('infer', ['infer']), ('dump of a second', ['dump', '--from', '-1s']), ('info', ['info'])):
+        rows.append(measured(f'{kind}: {title}', build, trace, words, size))
+    if abs(size - COMPARED) < COMPARED // 10:
         rows += session.measure(build, trace, kind)
+    forget(trace)
     return rows
 
 
@@ -107,18 +86,28 @@ def peers(build, folder):
     return [kind(f'{folder}/{kind.__name__}', build) for kind in (recorders.Perf, recorders.TraceCmd) if shutil.which(kind.needs[0])]
 
 
-def prepare(build, folder, sizes):
+def compose(build, level, recording, trace, words):
+    done = subprocess.run([f'{build}/compose', *words, '--truth', trace + '.truth', recording, trace], check=True, capture_output=True, text=True)
+    print(f'  scale: {level}: {done.stdout.strip()}', flush=True)
+    return int(done.stdout.split()[0])
+
+
+def prepare(build, folder, large):
     """Records, composes; what there is to read goes into DIR/list."""
-    subprocess.run(['ninja', '-C', build, 'compose'], check=True, stdout=subprocess.DEVNULL)
     found = {'traces': [], 'peers': {}}
-    for kind, inputs in KINDS.items():
-        base = f'{folder}/{kind.split()[0]}'
-        os.makedirs(base)
-        recordings = record(build, base, inputs)
-        for size in SIZES_OF.get(kind, sizes) if recordings else ():
-            trace = f'{folder}/{kind.split()[0]}-{size}'
-            done = subprocess.run([f'{build}/compose', trace, str(size), *recordings], check=True, capture_output=True, text=True)
-            found['traces'].append([kind, trace, int(done.stdout.split()[0])])
+    for level, sizes in SIZES.items():
+        recording = f'{folder}/day-{level}'
+        try:
+            day.record(recording, build, level)
+        except PROBLEMS as problem:
+            print(f'  scale: {level}: {problem}', flush=True)
+            continue
+        for size in sizes + (LARGE[level] if large else ()):
+            trace = f'{folder}/{level}-{size}'
+            found['traces'].append([level, trace, compose(build, level, recording, trace, ['--events', str(size)])])
+        if large and level == 'lean':
+            trace = folder + '/ring'
+            found['traces'].append(['ring', trace, compose(build, 'ring', recording, trace, ['--ring', '--storms', str(STORMS), '--events', str(RING)])])
     own = recorders.Full(f'{folder}/Full', build)
     for peer in [*peers(build, folder), own]:
         try:
@@ -140,14 +129,13 @@ def read_all(build, folder):
     if recorders.Full.name in found['peers']:
         trace = f'{folder}/Full/trace'
         forget(trace)
-        rows.append(dict(offline.timed(PAIR, f'{build}/argus graph {trace}', found['peers'][recorders.Full.name]), bytes=os.path.getsize(trace)))
-        await_index(trace)
+        rows.append(measured(PAIR, build, trace, ['graph'], found['peers'][recorders.Full.name]))
     return rows
 
 
-def measure(build, sizes=SIZES):
+def measure(build, large=False):
     with tempfile.TemporaryDirectory(prefix='argus-scale-', dir='/var/tmp') as folder:
-        prepare(build, folder, sizes)
+        prepare(build, folder, large)
         return read_all(build, folder)
 
 
@@ -155,9 +143,9 @@ def beside(rows):
     """In words: the graph's events a second against the peers'."""
     rows = [row for row in rows if 'title' in row]
     rates = {row['title']: row['events'] / row['seconds'] for row in rows}
-    own = [row['events'] / row['seconds'] for row in rows if 'graph, cold' in row['title'] and row['events'] > 10_000_000]
+    own = [row['events'] / row['seconds'] for row in rows if row['title'].endswith(': graph') and abs(row['events'] - COMPARED) < COMPARED // 10]
     words = [f"{min(own) / rates[peer]:.1f} times {peer}" for peer in rates if ':' not in peer and peer != 'why'] if own else []
-    lines = ['Slowest large graph against the peers, in events a second: ' + ', '.join(words) + '.', ''] if words else []
+    lines = ['Slowest graph of 20 million events against the peers, in events a second: ' + ', '.join(words) + '.', ''] if words else []
     perf = [row for row in rows if row['title'] == 'perf script']
     once = [row for row in rows if row['title'] == PAIR]
     if perf and once:
@@ -170,27 +158,28 @@ def text(rows):
     asked = [row for row in rows if 'question' in row]
     questions = ['Questions in one session of `argus debug`, one after the other, from the index:', ''] + session.text(asked, report.table) if asked else []
     rows = [row for row in rows if 'question' not in row]
-    head = ['command', 'events', 'trace MiB', 's', 'M events/s', 'ns/event', 'peak MiB']
+    head = ['command', 'events', 'trace MiB', 's', 'ns/event', 'peak MiB', 'with page cache']
     return report.table(head, [
-        [r['title'], f"{r['events']:,}", f"{r['bytes'] / 2**20:.0f}" if r['bytes'] else '', f"{r['seconds']:.2f}",
-         f"{r['events'] / r['seconds'] / 1e6:.2f}", f"{r['seconds'] / r['events'] * 1e9:.0f}", f"{r['peak_mib']:.0f}"] for r in rows]) + questions + beside(rows)
+        [r['title'] + ('' if r.get('status', 0) in (0, 3) else f" (status {r['status']})"), f"{r['events']:,}",
+         f"{r['bytes'] / 2**20:.0f}" if r['bytes'] else '', f"{r['seconds']:.2f}", f"{r['seconds'] / r['events'] * 1e9:.1f}", f"{r['peak_mib']:.0f}",
+         f"{r['group_mib']:.0f}" if 'group_mib' in r else ''] for r in rows]) + questions + beside(rows)
 
 
 def main():
     root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     parser = argparse.ArgumentParser(description=__doc__.split('\n', maxsplit=1)[0])
-    parser.add_argument('--large', action='store_true', help='170 million events too')
+    parser.add_argument('--large', action='store_true', help='170 million events of the full level and the ring of 385 million too')
     parser.add_argument('--prepare', metavar='DIR')
     parser.add_argument('--from', metavar='DIR', dest='source')
     parser.add_argument('--out', help='also write the table to this file')
     parser.add_argument('build', nargs='?', default=root + '/build')
     options = parser.parse_args()
-    build, sizes = os.path.abspath(options.build), SIZES + ((LARGE,) if options.large else ())
+    build = os.path.abspath(options.build)
     if options.prepare:
         os.makedirs(options.prepare)
-        prepare(build, options.prepare, sizes)
+        prepare(build, options.prepare, options.large)
         return
-    rows = read_all(build, options.source) if options.source else measure(build, sizes)
+    rows = read_all(build, options.source) if options.source else measure(build, options.large)
     lines = '\n'.join(text(rows))
     if options.out:
         with open(options.out, 'w') as out:
