@@ -48,7 +48,8 @@ void session_close(struct session *session)
 	/* The process that writes the index is a copy of this one: of less it is made sooner. */
 	if (session->scene)
 		scene_leave_graph(session->scene);
-	session_save_index(session);
+	if (!session->temporary)
+		session_save_index(session);
 	scene_free(session->scene);
 	if (session->trace)
 		trace_close(session->trace);

@@ -13,6 +13,7 @@ struct session {
 	struct scene *scene;
 	struct diagnoser *diagnoser;
 	uint32_t root_pid;        /* the recorded command, 0 none */
+	bool temporary;           /* the trace goes when the session does: no index is written */
 };
 
 int session_open(const char *path, struct session *ret_session, struct err *err);

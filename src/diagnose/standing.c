@@ -1,0 +1,270 @@
+/* See standing.h. */
+#include "diagnose/standing.h"
+
+#include <stdlib.h>
+
+#include "diagnose/diagnoser.h"
+#include "diagnose/loops.h"
+
+#define WHOLE_PERCENT 90     /* of the look, so much of it in one state is all of it */
+#define HALF_PERCENT 50
+
+static const char *const kind_reasons[] = {
+	[STANDING_MOVES] = "it does this and that", [STANDING_RESTS] = "it waits for work",
+	[STANDING_WAITS] = "what it waits for does not come", [STANDING_LOCKED] = "it waits for a lock",
+	[STANDING_KERNEL] = "a wait inside the kernel does not end", [STANDING_STOPPED] = "it is stopped",
+	[STANDING_LOOKS] = "it looks again and again for something", [STANDING_RUNS] = "it computes, or spins, without a pause",
+	[STANDING_STARVED] = "it could run and is given no processor",
+};
+
+/* ---- what a wait is ---- */
+
+static bool ends_in_kernel(uint8_t kind)
+{
+	return kind == WAIT_KIND_vfork || kind == WAIT_KIND_fuse || kind == WAIT_KIND_file_lock || kind == WAIT_KIND_kernel_lock ||
+	       kind == WAIT_KIND_block_io || kind == WAIT_KIND_sync || kind == WAIT_KIND_open || kind == WAIT_KIND_fault;
+}
+
+static bool has_owner(const struct wait *w)
+{
+	switch (w->hint_kind) {
+	case HINT_KIND_mutex_owner:
+	case HINT_KIND_pi_owner:
+	case HINT_KIND_rwlock_writer:
+	case HINT_KIND_file_lock_owner:
+	case HINT_KIND_lock_owner:
+		return w->hint != 0;
+	case HINT_KIND_owner_gone:
+		return true;
+	}
+	return false;
+}
+
+/* By what a listener, a clock or a person sends. */
+static bool brings_work(const struct ends *ends, uint64_t object)
+{
+	switch (object_kind(object)) {
+	case OBJECT_KIND_tty:
+	case OBJECT_KIND_inotify:
+	case OBJECT_KIND_timerfd:
+	case OBJECT_KIND_signalfd:
+	case OBJECT_KIND_netlink:
+	case OBJECT_KIND_fuse:
+		return true;
+	case OBJECT_KIND_udp:
+	case OBJECT_KIND_unix_dgram:
+	case OBJECT_KIND_socket:
+		return true; /* anybody may send */
+	}
+	return ends_role(ends, object) == END_LISTENER || ends_role(ends, object) == END_SERVER;
+}
+
+/* The set that is listened to is the one found last; one alone is awaited like a read. */
+static bool set_brings_work(const struct scene *scene, const struct ends *ends, const struct wait *w)
+{
+	uint32_t pid = scene_pid(scene, w->thread), count = 0;
+	uint64_t newest = 0;
+
+	for (uint32_t i = 0; i < scene->poll_item_count; i++) {
+		const struct poll_item *item = &scene->poll_items[i];
+		bool mine = w->kind == WAIT_KIND_epoll ? item->set == w->object && item->set : !item->set && item->pid == scene_tid(scene, w->thread);
+
+		if (!mine)
+			continue;
+		if (item->time > newest + 1000000000u)
+			count = 0;
+		newest = item->time;
+		count++;
+		if (item->object && brings_work(ends, item->object))
+			return true;
+	}
+	(void)pid;
+	if (w->kind == WAIT_KIND_epoll && ends_set_role(ends, w->object) >= END_SERVER)
+		return true;
+	if (!count && w->kind == WAIT_KIND_poll)
+		return w->argument > 2 || brings_work(ends, w->detail);
+	return count > 2;
+}
+
+static enum standing_kind kind_of_wait(const struct scene *scene, const struct ends *ends, const struct wait *w)
+{
+	const struct thread *t = &scene->tables->threads[w->thread];
+
+	if (w->kind == WAIT_KIND_stop)
+		return STANDING_STOPPED;
+	if (w->idle)
+		return STANDING_RESTS;
+	if (has_owner(w))
+		return STANDING_LOCKED;
+	if (ends_in_kernel(w->kind))
+		return STANDING_KERNEL;
+	switch (w->kind) {
+	case WAIT_KIND_none:
+	case WAIT_KIND_worker:
+	case WAIT_KIND_sleep:
+	case WAIT_KIND_accept:
+	case WAIT_KIND_signal:
+	case WAIT_KIND_exit:
+		return STANDING_RESTS;
+	case WAIT_KIND_throttled:
+		return STANDING_STARVED;
+	case WAIT_KIND_poll:
+	case WAIT_KIND_epoll:
+		return set_brings_work(scene, ends, w) ? STANDING_RESTS : STANDING_WAITS;
+	case WAIT_KIND_read:
+		return brings_work(ends, w->object) ? STANDING_RESTS : STANDING_WAITS;
+	case WAIT_KIND_futex:
+		/* pools wait for work by their condition variables */
+		return t->tid == t->pid || w->hint_kind == HINT_KIND_thread_exit ? STANDING_WAITS : STANDING_RESTS;
+	}
+	return STANDING_WAITS;
+}
+
+static const char *rest_reason(const struct wait *w)
+{
+	switch (w->kind) {
+	case WAIT_KIND_sleep:
+		return "it sleeps for a time of its own choice";
+	case WAIT_KIND_signal:
+		return "it waits for a signal";
+	case WAIT_KIND_exit:
+		return "it has ended";
+	}
+	if (object_kind(w->object) == OBJECT_KIND_tty || (w->kind == WAIT_KIND_poll && object_kind(w->detail) == OBJECT_KIND_tty))
+		return "it waits for a person at its terminal";
+	return kind_reasons[STANDING_RESTS];
+}
+
+/* ---- what a thread does ---- */
+
+/* All through the look the thread was in waits of one episode, or in one kind of state. */
+void standing_of(struct diagnoser *diagnoser, uint32_t thread, struct standing *ret)
+{
+	const struct scene *scene = diagnoser->scene;
+	const struct thread *t = &scene->tables->threads[thread];
+	uint64_t from = t->start_ns > scene->start_ns ? t->start_ns : scene->start_ns, to = scene->end_ns, look = to - from;
+	const struct episode *e = scene_episode(scene, thread, to ? to - 1 : 0);
+	struct state_times times;
+
+	*ret = (struct standing){ .thread = thread, .since_ns = from };
+	if (t->end_ns < to || from >= to || look * 2 < to - scene->start_ns)
+		goto out;
+	scene_state_times(scene, thread, from, to, &times);
+	if (e && e->start_ns <= from + look * (100 - WHOLE_PERCENT) / 100 && e->end_ns >= to) {
+		const struct wait *w = &scene->waits[e->last], *first = &scene->waits[e->first];
+
+		ret->since_ns = e->slices > 1 && first->start_ns > scene->start_ns ? scene->start_ns : first->start_ns;
+		ret->exactly = e->slices == 1;
+		ret->kind = loop_is(scene, e) ? STANDING_LOOKS : kind_of_wait(scene, &diagnoser->ends, w);
+		if (ret->kind == STANDING_RESTS)
+			ret->reason = rest_reason(w);
+	} else if (times.ns[SPAN_STOPPED] * 100 >= look * WHOLE_PERCENT) {
+		ret->kind = STANDING_STOPPED;
+	} else if (times.ns[SPAN_RUNNABLE] * 100 >= look * HALF_PERCENT && times.ns[SPAN_RUNNABLE] > 4 * times.ns[SPAN_RUNNING]) {
+		ret->kind = STANDING_STARVED;
+	} else if ((times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE]) * 100 >= look * WHOLE_PERCENT) {
+		ret->kind = STANDING_RUNS;
+	} else {
+		const struct wait *last = scene->threads[thread].wait_count ? &scene->waits[scene_waits_end(scene, thread) - 1] : NULL;
+
+		if (last && loop_is(scene, &scene->episodes[last->episode]) && times.ns[SPAN_WAITING] * 2 > look)
+			ret->kind = STANDING_LOOKS;
+	}
+out:
+	if (!ret->reason)
+		ret->reason = kind_reasons[ret->kind];
+}
+
+/* ---- which of them to tell of ---- */
+
+static bool asked_about(const struct standing_options *options, uint32_t pid)
+{
+	for (size_t i = 0; i < options->pid_count; i++)
+		if (options->pids[i] == pid)
+			return true;
+	return false;
+}
+
+/* Which thread of a process tells most about its being stuck. */
+static unsigned telling(const struct scene *scene, const struct standing *s)
+{
+	static const unsigned worth[] = {
+		[STANDING_MOVES] = 0, [STANDING_RESTS] = 1, [STANDING_RUNS] = 3, [STANDING_WAITS] = 6, [STANDING_LOOKS] = 7,
+		[STANDING_STARVED] = 8, [STANDING_KERNEL] = 9, [STANDING_LOCKED] = 10, [STANDING_STOPPED] = 11,
+	};
+	const struct thread *t = &scene->tables->threads[s->thread];
+	unsigned value = worth[s->kind];
+
+	/* The first thread is meant where it is stuck itself. */
+	return t->tid == t->pid && value > 1 ? value + 10 : value;
+}
+
+static bool is_better(const struct scene *scene, const struct standing *a, const struct standing *b)
+{
+	unsigned x = telling(scene, a), y = telling(scene, b);
+
+	return x != y ? x > y : a->since_ns < b->since_ns;
+}
+
+static void find_asked(struct diagnoser *diagnoser, const struct standing_options *options, struct standing *list, size_t *count)
+{
+	const struct scene *scene = diagnoser->scene;
+
+	for (size_t i = 0; i < options->pid_count; i++) {
+		struct standing best = { 0 }, s;
+
+		for (uint32_t thread = 1; thread < scene->thread_count; thread++) {
+			if (scene_pid(scene, thread) != options->pids[i] || scene->tables->threads[thread].end_ns < scene->end_ns)
+				continue;
+			standing_of(diagnoser, thread, &s);
+			if (!best.thread || is_better(scene, &s, &best))
+				best = s;
+		}
+		if (best.thread)
+			list[(*count)++] = best;
+	}
+}
+
+static int longest_first(const void *a, const void *b)
+{
+	const struct standing *x = a, *y = b;
+
+	return x->since_ns < y->since_ns ? -1 : x->since_ns > y->since_ns;
+}
+
+/* Without a person who says so, only what cannot be meant. */
+static bool is_beyond_doubt(const struct standing *s)
+{
+	return s->kind == STANDING_LOCKED || s->kind == STANDING_KERNEL || s->kind == STANDING_STOPPED;
+}
+
+static void find_all(struct diagnoser *diagnoser, const struct standing_options *options, struct standing *list, size_t *count)
+{
+	const struct scene *scene = diagnoser->scene;
+
+	for (uint32_t thread = 1; thread < scene->thread_count; thread++) {
+		struct standing s;
+
+		if (scene_is_system(scene, thread))
+			continue;
+		standing_of(diagnoser, thread, &s);
+		if (is_beyond_doubt(&s) && s.since_ns + options->threshold_ns <= scene->end_ns)
+			list[(*count)++] = s;
+	}
+	qsort(list, *count, sizeof(*list), longest_first);
+}
+
+size_t standing_find(struct arena *arena, struct diagnoser *diagnoser, const struct standing_options *options,
+		     const struct standing **ret_standing)
+{
+	struct standing *list = arena_array(arena, struct standing, diagnoser->scene->thread_count + options->pid_count);
+	size_t count = 0;
+
+	if (options->pid_count)
+		find_asked(diagnoser, options, list, &count);
+	else
+		find_all(diagnoser, options, list, &count);
+	(void)asked_about;
+	*ret_standing = list;
+	return count;
+}

@@ -1,0 +1,49 @@
+/* What stands still at the end of a trace, as one moment and a short look tell: the
+ * threads that have been in one wait since before the look, or did one and the same
+ * thing all through it.
+ *
+ * Hangs as hangs.h finds them are told by what happened before; here next to nothing
+ * is known of that. So what is stuck is told by what it waits for: by who holds that
+ * and by who should do something about it. A thread that waits for work, for a
+ * person or for a time of its own choice is at rest. */
+#ifndef DIAGNOSE_STANDING_H
+#define DIAGNOSE_STANDING_H
+
+#include "diagnose/hangs.h"
+
+enum standing_kind {
+	STANDING_MOVES,     /* it did this and that in the look, or is too young */
+	STANDING_RESTS,
+	STANDING_WAITS,     /* for others */
+	STANDING_LOCKED,    /* for a lock whose owner is known, or is known to be gone */
+	STANDING_KERNEL,    /* inside the kernel, where no wait should be long */
+	STANDING_STOPPED,   /* by a signal, a tracer, the freezer */
+	STANDING_LOOKS,     /* sleeps and looks again, all the time */
+	STANDING_RUNS,      /* computes, or spins */
+	STANDING_STARVED,   /* could run, and is not let */
+};
+
+struct standing {
+	uint32_t thread;
+	enum standing_kind kind;
+	uint64_t since_ns;        /* in that state since then, at least; before the trace where the snapshot tells so */
+	bool exactly;             /* since then, and not longer */
+	const char *reason;       /* for STANDING_RESTS: why that is no hang */
+};
+
+/* What the thread does at the trace's end. */
+void standing_of(struct diagnoser *diagnoser, uint32_t thread, struct standing *ret_standing);
+
+struct standing_options {
+	const uint32_t *pids;     /* of these processes, each of which is said to be stuck; none: of all */
+	size_t pid_count;
+	uint64_t threshold_ns;    /* without pids: what has stood still for so long */
+};
+
+/* Of each process asked about the thread that tells most, at rest or not; without
+ * any, the threads whose standing is beyond doubt a hang, longest first. Lies in
+ * the arena. */
+size_t standing_find(struct arena *arena, struct diagnoser *diagnoser, const struct standing_options *options,
+		     const struct standing **ret_standing);
+
+#endif
