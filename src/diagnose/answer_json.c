@@ -114,6 +114,8 @@ void answer_json(struct json *json, const struct diagnosis *g)
 	json_u64(json, "start_ns", g->start_ns);
 	json_u64(json, "end_ns", g->end_ns);
 	json_end(json);
+	json_u64(json, "since_ns", g->since_ns);
+	json_text(json, "rests_on", g->rests_on);
 	put_parties(json, g);
 	put_deeds(json, "trigger", g->triggers, g->trigger_count);
 	json_array(json, "circle");

@@ -4,6 +4,7 @@
 
 #include "diagnose/answer.h"
 #include "symbols/demangle.h"
+#include "trace/when.h"
 
 static const char *escaped(struct arena *arena, const char *text)
 {
@@ -55,6 +56,24 @@ void answer_place(struct arena *arena, struct buf *buf, const struct actor *a)
 		buf_printf(buf, ", below it %s", escaped(arena, demangle_brief(arena, a->inner)));
 }
 
+/* Where it began before the trace. */
+static const char *since_words(const struct describer *d, const struct diagnosis *g)
+{
+	uint64_t wall = g->since_ns && d->scene->trace ? trace_wall_ns(d->scene->trace, g->since_ns) : 0;
+	const char *words, *space;
+	struct buf buf;
+
+	if (!g->since_ns)
+		return "";
+	buf_init(&buf);
+	trace_wall_format(&buf, wall);
+	space = strchr(buf_str(&buf), ' ');
+	words = arena_printf(d->arena, ", and for %s before the recording began%s", describe_time(d->arena, g->start_ns - g->since_ns),
+			     space ? arena_printf(d->arena, " (since %.8s)", space + 1) : "");
+	buf_done(&buf);
+	return words;
+}
+
 static void tell_verdict(const struct describer *d, const struct diagnosis *g, struct buf *buf)
 {
 	static const char *const words[] = {
@@ -66,8 +85,8 @@ static void tell_verdict(const struct describer *d, const struct diagnosis *g, s
 	struct state_times times = { 0 };
 
 	scene_state_times(d->scene, g->victim.thread, g->start_ns, g->end_ns, &times);
-	buf_printf(buf, "%s was stuck for %s: it %s", answer_who(d->arena, &g->victim),
-		   describe_time(d->arena, g->end_ns - g->start_ns),
+	buf_printf(buf, "%s was stuck for %s%s: it %s", answer_who(d->arena, &g->victim),
+		   describe_time(d->arena, g->end_ns - g->start_ns), since_words(d, g),
 		   g->verdict == VERDICT_BUSY && times.ns[SPAN_RUNNABLE] > times.ns[SPAN_RUNNING]
 			   ? "had work to do, on processors that it shared with too many others" : words[g->verdict]);
 	buf_text(buf, ".");
@@ -130,6 +149,8 @@ static void tell_culprit(const struct describer *d, const struct diagnosis *g, s
 		   : c->internal ? "in the same process" : "in another process");
 	if (g->confidence < 60)
 		buf_printf(buf, " This is a guess (confidence %u %%).", g->confidence);
+	if (g->rests_on)
+		buf_printf(buf, " That is no guess: %s.", g->rests_on);
 }
 
 /* Why no function is named. */

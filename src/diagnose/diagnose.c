@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "diagnose/answer.h"
+#include "diagnose/certainty.h"
 #include "diagnose/investigation.h"
 #include "diagnose/loops.h"
 #include "diagnose/starved.h"
@@ -404,6 +405,7 @@ struct diagnosis *diagnose(struct arena *arena, struct diagnoser *diagnoser, con
 		collect_triggers(&v, v.culprit);
 	}
 	collect_circle(&v);
+	certainty_judge(&v);
 	collect_alternatives(&v);
 	add_up(&v);
 	answer_chain(&v.describer, &v.pieces, &v.steps, v.d);

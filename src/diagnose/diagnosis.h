@@ -119,10 +119,12 @@ struct plan_step {
 struct diagnosis {
 	enum verdict verdict;
 	uint64_t start_ns, end_ns;
+	uint64_t since_ns;            /* when the wait began, where that was before the window, which begins with the trace; else 0 */
 	struct actor victim;
 	struct actor culprit;
 	bool source;                  /* not the culprit's thread, but the interrupt's source on which it waited */
 	uint8_t confidence;
+	const char *rests_on;         /* why it is that sure; NULL: nothing to be said */
 	const struct doing *doings;   /* the culprit's, the longest first */
 	size_t doing_count;
 	const struct deed *triggers;

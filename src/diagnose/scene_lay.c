@@ -144,7 +144,8 @@ static void add_found(const struct scene *scene, struct wait *w, const struct ev
 {
 	if (!w->ustack)
 		w->ustack = r->ustack;
-	if (!w->kstack)
+	/* as switches have it: where the call alone does not tell what it waits for */
+	if (!w->kstack && (!r->ustack || r->state == TASK_STATE_blocked || r->state == TASK_STATE_killable))
 		w->kstack = r->kstack;
 	if (!w->detail)
 		w->detail = r->detail;

@@ -62,7 +62,7 @@ static bool brings_work(const struct ends *ends, uint64_t object)
 /* The set that is listened to is the one found last; one alone is awaited like a read. */
 static bool set_brings_work(const struct scene *scene, const struct ends *ends, const struct wait *w)
 {
-	uint32_t pid = scene_pid(scene, w->thread), count = 0;
+	uint32_t count = 0;
 	uint64_t newest = 0;
 
 	for (uint32_t i = 0; i < scene->poll_item_count; i++) {
@@ -78,7 +78,6 @@ static bool set_brings_work(const struct scene *scene, const struct ends *ends, 
 		if (item->object && brings_work(ends, item->object))
 			return true;
 	}
-	(void)pid;
 	if (w->kind == WAIT_KIND_epoll && ends_set_role(ends, w->object) >= END_SERVER)
 		return true;
 	if (!count && w->kind == WAIT_KIND_poll)
@@ -177,14 +176,6 @@ out:
 
 /* ---- which of them to tell of ---- */
 
-static bool asked_about(const struct standing_options *options, uint32_t pid)
-{
-	for (size_t i = 0; i < options->pid_count; i++)
-		if (options->pids[i] == pid)
-			return true;
-	return false;
-}
-
 /* Which thread of a process tells most about its being stuck. */
 static unsigned telling(const struct scene *scene, const struct standing *s)
 {
@@ -264,7 +255,6 @@ size_t standing_find(struct arena *arena, struct diagnoser *diagnoser, const str
 		find_asked(diagnoser, options, list, &count);
 	else
 		find_all(diagnoser, options, list, &count);
-	(void)asked_about;
 	*ret_standing = list;
 	return count;
 }
