@@ -1,0 +1,66 @@
+/* A trace in blocks of time, each of which can be read alone.
+ *
+ * A block is some 262,144 events. Where the blocks begin follows from the heads of the
+ * chunks; what stands at the beginning of each (standing.h) is found in a pass over the
+ * events, and kept in an index file beside each of the trace's files, so that a later
+ * question reads only the blocks that it is about. An index holds notes besides, for
+ * whoever has found out about a stretch of time what takes long to find.
+ *
+ * An index is believed as far as its sums are right and its blocks are those of the
+ * trace as it is now; a trace that has grown keeps what was known of it. It must belong
+ * to the user, and is never followed through a link. */
+#ifndef TRACE_BLOCKS_H
+#define TRACE_BLOCKS_H
+
+#include "base/err.h"
+#include "trace/part.h"
+
+struct blocks;
+
+struct block {
+	uint64_t from_ns;         /* to the next one's, or the trace's end */
+	uint64_t before;          /* events of the trace that come before it, about */
+	uint32_t file;            /* in which its first chunk lies */
+	bool known;               /* what stands at its beginning is */
+};
+
+struct blocks_options {
+	uint64_t events;          /* of a block; 0: the usual number */
+	const char *folder;       /* of the index files; NULL: where the trace's files are */
+	bool no_index;            /* neither read nor write them */
+};
+
+int blocks_open(const struct trace *trace, const struct blocks_options *options, struct blocks **ret_blocks, struct err *err);
+/* Writes what was found out since; a failure to write is no failure of the question. */
+void blocks_close(struct blocks *blocks);
+int blocks_save(struct blocks *blocks, struct err *err);
+/* Never 0. */
+size_t blocks_count(const struct blocks *blocks);
+const struct block *blocks_at(const struct blocks *blocks, size_t i);
+/* The block in which the moment lies. */
+size_t blocks_find(const struct blocks *blocks, uint64_t time_ns);
+/* End of the block: the last moment that belongs to it. */
+uint64_t blocks_end_ns(const struct blocks *blocks, size_t i);
+
+/* What stands at the beginning of a block; read through the trace from the last block
+ * before it of which that is known. */
+int blocks_standing(struct blocks *blocks, size_t i, struct arena *arena, struct standing_events *ret_events, struct err *err);
+/* The blocks from the one to the other, as a trace of their own; the arena holds what
+ * it stands on. */
+int blocks_part(struct blocks *blocks, size_t first, size_t last, uint64_t to_ns, struct arena *arena, struct trace **ret_part,
+		struct err *err);
+
+/* For who walks a part that begins with block `first` anyway: given all its events, in
+ * order, with all fields, it notes what stands at the blocks behind. */
+struct blocks_watch *blocks_watch(struct blocks *blocks, size_t first);
+void blocks_watch_see(struct blocks_watch *watch, const struct event *e);
+void blocks_watch_end(struct blocks_watch *watch);
+
+/* Notes: bytes about the stretch that begins with a block, by kind. The newest counts. */
+void blocks_note(struct blocks *blocks, size_t block, uint32_t kind, const void *bytes, size_t size);
+const void *blocks_noted(struct blocks *blocks, size_t block, uint32_t kind, size_t *ret_size);
+
+/* The index file of a trace's file, in the arena. */
+const char *blocks_index_path(struct arena *arena, const char *file, const char *folder);
+
+#endif
