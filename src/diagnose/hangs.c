@@ -646,12 +646,27 @@ static const struct hangs_found *find_all(struct diagnoser *diagnoser, const str
 	vec_done(&f.places);
 	vec_done(&f.trails);
 	f.hangs.length = hangs_drop_parents(f.scene, f.hangs.items, f.hangs.length);
-	for (size_t i = 0; i < f.hangs.length && !options->pid; i++)
-		hangs_hand_down(f.scene, &f.hangs.items[i]);
+	for (size_t i = 0; i < f.hangs.length; i++) {
+		struct hang *hang = &f.hangs.items[i];
+
+		if (!options->pid)
+			hangs_hand_down(f.scene, hang);
+		hang->tid = scene_tid(f.scene, hang->thread);
+		hang->pid = scene_pid(f.scene, hang->thread);
+		hang->comm = tables_comm(f.scene->tables, hang->thread, hang->end_ns);
+	}
 	free(found->hangs);
 	*found = (struct hangs_found){ f.hangs.items, f.hangs.length, options->pid, options->root_pid, f.scene->version,
 				       options->threshold_ns, true };
 	return found;
+}
+
+size_t hangs_find_all(struct diagnoser *diagnoser, const struct hangs_options *options, const struct hang **ret_hangs)
+{
+	const struct hangs_found *found = find_all(diagnoser, options);
+
+	*ret_hangs = found->hangs;
+	return found->count;
 }
 
 size_t hangs_find(struct arena *arena, struct diagnoser *diagnoser, const struct hangs_options *options,

@@ -2,6 +2,7 @@
 #include "diagnose/hangs_rank.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "diagnose/loops.h"
 
@@ -173,6 +174,22 @@ size_t hangs_drop_parents(const struct scene *scene, struct hang *hangs, size_t 
 	return kept;
 }
 
+const char *hang_reason(struct arena *arena, const char *text)
+{
+	static const char *const known[] = { hang_unread, hang_turn, hang_computes, hang_stopped, hang_own, hang_pieces, hang_looks };
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		if (!strcmp(known[i], text))
+			return known[i];
+	return arena_strdup(arena, text);
+}
+
+bool hang_is_work(const struct hang *hang)
+{
+	return is_work(hang);
+}
+
+/* Who waits comes before the one it waits for, but not who only watches it. */
 void hangs_rank(struct hang *hangs, size_t count)
 {
 	weigh_awaited(hangs, count);

@@ -17,9 +17,6 @@ size_t hangs_join_work(struct hang *hangs, size_t count);
 /* Who only waits for what it had started needs no mention where that hangs itself.
  * Returns how many are left. */
 size_t hangs_drop_parents(const struct scene *scene, struct hang *hangs, size_t count);
-/* Most severe first; who waits comes before the one it waits for, but not who only watches it. */
-void hangs_rank(struct hang *hangs, size_t count);
-
 /* Who waits for a child that only looks up again and again: that one hangs. */
 void hangs_hand_down(const struct scene *scene, struct hang *hang);
 

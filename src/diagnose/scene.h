@@ -322,6 +322,10 @@ struct scene {
 /* Builds the graph with it, and owns that. `tables` may be NULL: the graph's pass
  * then makes them, and the scene owns them; else they must outlive it. */
 int scene_build(const struct trace *trace, const struct tables *tables, struct scene **ret_scene, struct err *err);
+/* The same of a part of a trace, whose pass over the events another follows: `watch`
+ * (NULL: nobody) is given each, with all fields. */
+int scene_build_watched(const struct trace *trace, void (*watch)(void *data, const struct event *e), void *data,
+			struct scene **ret_scene, struct err *err);
 void scene_free(struct scene *scene);
 /* Lets all go but the graph and its tables; only scene_free may follow. */
 void scene_leave_graph(struct scene *scene);

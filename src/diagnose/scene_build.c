@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "graph/graph.h"
 #include "trace/part.h"
@@ -18,6 +19,8 @@ struct making {
 	struct gatherer *gatherer;
 	pthread_t thread;
 	bool beside;              /* the thread runs */
+	void (*watch)(void *data, const struct event *e);
+	void *watch_data;
 };
 
 static void *take_frequent(void *data)
@@ -60,13 +63,24 @@ static void see(void *data, const struct event *e)
 {
 	struct making *m = data;
 
+	if (m->watch)
+		m->watch(m->watch_data, e);
 	gatherer_see(m->gatherer, e);
+}
+
+static const uint64_t *all_fields(void)
+{
+	static uint64_t all[EVENT_MAX];
+
+	memset(all, 0xff, sizeof(all));
+	return all;
 }
 
 static int make(struct making *m, const struct tables *tables, struct err *err)
 {
 	struct graph_options options = { .index_later = true, .watch = see, .watch_end = begin_rows, .watch_data = m,
-					 .watch_fields = gatherer_fields(m->gatherer) };
+					 .watch_fields = m->watch ? all_fields() : gatherer_fields(m->gatherer),
+					 .no_index = trace_whole(m->trace) != m->trace };
 	struct scene *scene = m->scene;
 	int r = graph_build(m->trace, tables, &options, &scene->graph, err);
 
@@ -85,10 +99,10 @@ static int make(struct making *m, const struct tables *tables, struct err *err)
 	return r;
 }
 
-int scene_build(const struct trace *trace, const struct tables *tables, struct scene **ret_scene, struct err *err)
+static int build(struct making m, const struct tables *tables, struct scene **ret_scene, struct err *err)
 {
+	const struct trace *trace = m.trace;
 	const struct trace_summary *summary = trace_summary(trace);
-	struct making m = { .trace = trace };
 	int r;
 
 	if (summary->end_ns <= summary->start_ns)
@@ -110,6 +124,17 @@ int scene_build(const struct trace *trace, const struct tables *tables, struct s
 	}
 	*ret_scene = m.scene;
 	return 0;
+}
+
+int scene_build(const struct trace *trace, const struct tables *tables, struct scene **ret_scene, struct err *err)
+{
+	return build((struct making){ .trace = trace }, tables, ret_scene, err);
+}
+
+int scene_build_watched(const struct trace *trace, void (*watch)(void *data, const struct event *e), void *data,
+			struct scene **ret_scene, struct err *err)
+{
+	return build((struct making){ .trace = trace, .watch = watch, .watch_data = data }, NULL, ret_scene, err);
 }
 
 void scene_leave_graph(struct scene *scene)

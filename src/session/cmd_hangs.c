@@ -9,11 +9,36 @@
 static const struct option_spec hangs_options_list[] = {
 	{ "pid", 'p', OPTION_NUMBER, "PID", "only of this process", .least = 1, .most = OPTION_PID_MOST },
 	{ "threshold", 0, OPTION_DURATION, "TIME", "what takes longer is a hang (1 s; 2 s of computing)", .least = 1 },
+	{ "last", 0, OPTION_DURATION, "TIME", "only those of the last so long: 10m", .least = 1 },
+	{ "from", 0, OPTION_TEXT, "TIME", "only those that last until then, or begin later" },
+	{ "to", 0, OPTION_TEXT, "TIME", "only those that begin before then" },
 	OPTION_JSON,
 	{ 0 }
 };
 
-static void put_json(const struct session *session, const struct hang *hangs, size_t count, struct buf *buf)
+static const struct option_rule hangs_rules[] = { { .one_of = "last from" }, { .one_of = "last to" }, { 0 } };
+
+static int read_window(const struct command_context *context, const struct session *session, struct hangs_options *options, struct err *err)
+{
+	const struct trace_summary *summary = trace_summary(session->trace);
+	const char *from = options_text(context->options, "from", NULL), *to = options_text(context->options, "to", NULL);
+	uint64_t last = options_number(context->options, "last", 0);
+	int r = 0;
+
+	if (!from && !to && !last)
+		return 0;
+	options->from_ns = last && last < summary->end_ns ? summary->end_ns - last : 0;
+	options->to_ns = summary->end_ns;
+	if (from)
+		r = session_time(session, from, &options->from_ns, err);
+	if (!r && to)
+		r = session_time(session, to, &options->to_ns, err);
+	if (!r && options->from_ns >= options->to_ns)
+		r = err_set(err, -EINVAL, "the window ends before it begins");
+	return r;
+}
+
+static void put_json(const struct hang *hangs, size_t count, struct buf *buf)
 {
 	struct json json;
 
@@ -21,12 +46,10 @@ static void put_json(const struct session *session, const struct hang *hangs, si
 	json.pretty = true;
 	json_array(&json, NULL);
 	for (size_t i = 0; i < count; i++) {
-		const struct thread *t = &session->tables->threads[hangs[i].thread];
-
 		json_object(&json, NULL);
-		json_u64(&json, "pid", t->pid);
-		json_u64(&json, "tid", t->tid);
-		json_text(&json, "comm", tables_comm(session->tables, hangs[i].thread, hangs[i].end_ns));
+		json_u64(&json, "pid", hangs[i].pid);
+		json_u64(&json, "tid", hangs[i].tid);
+		json_text(&json, "comm", hangs[i].comm);
 		json_u64(&json, "start_ns", hangs[i].start_ns);
 		json_u64(&json, "end_ns", hangs[i].end_ns);
 		json_text(&json, "reason", hangs[i].reason);
@@ -53,13 +76,16 @@ static int run_hangs(struct command_context *context, struct err *err)
 		return r;
 	if (options.pid)
 		r = session_process(&session, options.pid, &thread, err);
+	if (!r)
+		r = read_window(context, &session, &options, err);
+	options.root_pid = session.root_pid;
+	if (!r)
+		r = session_hangs(&session, context->arena, &options, &hangs, &count, err);
 	if (!r) {
 		command_note_damage(context, session.trace);
-		options.root_pid = session.root_pid;
-		count = hangs_find(context->arena, session.diagnoser, &options, &hangs);
 		buf_init(&buf);
 		if (options_has(context->options, "json"))
-			put_json(&session, hangs, count, &buf);
+			put_json(hangs, count, &buf);
 		else
 			hang_list(context->arena, &session, hangs, count, &buf);
 		r = sink_buf(context->out, &buf);
@@ -74,6 +100,7 @@ const struct command command_hangs = {
 	.arguments = "[FILE]",
 	.summary = "list the hangs in a trace, the worst first",
 	.options = hangs_options_list,
+	.rules = hangs_rules,
 	.pages = true,
 	.run = run_hangs,
 };

@@ -56,12 +56,12 @@ static int read_hang(struct command_context *context, uint64_t number, struct ob
 	if (result)
 		return result;
 	options.root_pid = session.root_pid;
-	count = hangs_find(context->arena, session.diagnoser, &options, &hangs);
-	if (!number || number > count) {
+	result = session_hangs(&session, context->arena, &options, &hangs, &count, err);
+	if (!result && (!number || number > count)) {
 		result = err_set(err, -ENOENT, "there is no hang %" PRIu64 ": `argus hangs` lists %zu", number, count);
-	} else {
+	} else if (!result) {
 		tid = arena_new(context->arena, uint32_t);
-		*tid = session.tables->threads[hangs[number - 1].thread].tid;
+		*tid = hangs[number - 1].tid;
 		scope->tids = tid;
 		scope->tid_count = 1;
 		scope->from_ns = hangs[number - 1].start_ns;

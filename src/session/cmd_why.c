@@ -44,6 +44,8 @@ static int run_why(struct command_context *context, struct err *err)
 		return r;
 	if (question.base_path)
 		r = session_open(question.base_path, &base, err);
+	if (!r && base.trace)
+		r = session_look(&base, trace_summary(base.trace)->end_ns, UINT64_MAX, err);
 	if (!r)
 		r = why_ask(context->arena, &session, question.base_path ? &base : NULL, &question, &reply, err);
 	if (!r) {

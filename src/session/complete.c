@@ -140,7 +140,8 @@ static void hangs(struct completion *c)
 	if (session_open(c->trace, &session, NULL))
 		return;
 	options.root_pid = session.root_pid;
-	count = hangs_find(c->arena, session.diagnoser, &options, &list);
+	if (session_hangs(&session, c->arena, &options, &list, &count, NULL))
+		return;
 	for (size_t i = 0; i < count; i++) {
 		struct buf line;
 

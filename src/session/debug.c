@@ -67,6 +67,28 @@ const struct debug_verb *debug_verb(size_t index)
 	return index < VERBS ? &verbs[index] : NULL;
 }
 
+/* What was said of the trace, laid over what is looked at now. */
+static int debug_apply(struct debug *debug, struct err *err)
+{
+	debug->looks = debug->session.looks;
+	return debug->knowledge.statements.length ? knowledge_apply(&debug->knowledge, debug->session.scene, err) : 0;
+}
+
+/* Of a long trace, where its worst hang is, or else its end. */
+static int look_at_worst(struct debug *debug, struct err *err)
+{
+	uint64_t end_ns = trace_summary(debug->session.trace)->end_ns;
+	struct hang worst;
+
+	if (!debug->session.blocks)
+		return 0;
+	debug_find_hangs(debug);
+	if (!debug->hang_count)
+		return session_look(&debug->session, end_ns, end_ns, err);
+	worst = debug->hangs[0];
+	return session_turn_to(&debug->session, &debug->arena, &worst, 0, true, err);
+}
+
 int debug_open(struct debug *debug, const char *path, struct err *err)
 {
 	int r;
@@ -77,9 +99,11 @@ int debug_open(struct debug *debug, const char *path, struct err *err)
 	if (!r)
 		r = knowledge_open(&debug->knowledge, path, err);
 	if (!r)
+		r = look_at_worst(debug, err);
+	if (!r)
 		session_save_index(&debug->session);
-	if (!r && debug->knowledge.statements.length)
-		r = knowledge_apply(&debug->knowledge, debug->session.scene, err);
+	if (!r)
+		r = debug_apply(debug, err);
 	if (r)
 		debug_close(debug);
 	return r;
@@ -100,7 +124,7 @@ void debug_close(struct debug *debug)
 
 double debug_seconds(const struct debug *debug, uint64_t time_ns)
 {
-	return ((double)time_ns - (double)debug->session.scene->start_ns) / 1e9;
+	return ((double)time_ns - (double)trace_summary(debug->session.trace)->start_ns) / 1e9;
 }
 
 const char *debug_who(struct debug *debug, uint32_t thread, uint64_t time_ns)
@@ -144,7 +168,8 @@ void debug_find_hangs(struct debug *debug)
 
 	if (debug->hangs_known)
 		return;
-	debug->hang_count = hangs_find(&debug->arena, debug->session.diagnoser, &options, &debug->hangs);
+	if (session_hangs(&debug->session, &debug->arena, &options, &debug->hangs, &debug->hang_count, NULL))
+		debug->hang_count = 0;
 	debug->hangs_known = true;
 }
 
@@ -195,7 +220,7 @@ static void put_other(struct debug *debug, const struct hang *hang, struct buf *
 {
 	debug_find_hangs(debug);
 	for (size_t i = 0; i < debug->hang_count; i++)
-		if (debug->hangs[i].thread == hang->thread && debug->hangs[i].start_ns == hang->start_ns) {
+		if (debug->hangs[i].tid == hang->tid && debug->hangs[i].start_ns == hang->start_ns) {
 			hang_list_line(&debug->arena, &debug->session, debug->hangs, i, out);
 			return;
 		}
@@ -230,8 +255,15 @@ static int run_why(struct debug *debug, const struct debug_words *words, struct 
 	}
 	if (!r)
 		r = why_ask(&debug->arena, &debug->session, debug->base.trace ? &debug->base : NULL, &question, &reply, err);
+	if (!r && debug->looks != debug->session.looks && debug->knowledge.statements.length) {
+		/* another stretch, of which nothing was said yet */
+		r = debug_apply(debug, err);
+		if (!r)
+			r = why_ask(&debug->arena, &debug->session, debug->base.trace ? &debug->base : NULL, &question, &reply, err);
+	}
 	if (r)
 		return r;
+	debug->looks = debug->session.looks;
 	found = reply.diagnosis;
 	if (found->verdict == VERDICT_NONE) {
 		buf_printf(out, "%s\n", found->text);

@@ -24,6 +24,7 @@ struct debug {
 	const struct hang *hangs;
 	size_t hang_count;
 	bool hangs_known;
+	uint32_t looks;                /* of the session, when what was said was laid over it */
 	struct diagnose_request request; /* what the answer is about */
 	const struct diagnosis *diagnosis;  /* NULL: nothing asked yet */
 	struct vec(struct debug_place) slice; /* where one stands is the last */

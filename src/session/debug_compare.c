@@ -115,6 +115,8 @@ int debug_baseline(struct debug *debug, const struct debug_words *words, struct 
 		return debug_usage(words, err);
 	if (strcmp(words->items[1], "none")) {
 		r = session_open(words->items[1], &base, err);
+		if (!r)
+			r = session_look(&base, trace_summary(base.trace)->end_ns, UINT64_MAX, err);
 		if (r)
 			return r;
 	}

@@ -13,8 +13,7 @@ void hang_list_line(struct arena *arena, const struct session *session, const st
 {
 	uint64_t start = trace_summary(session->trace)->start_ns;
 	const struct hang *h = &hangs[index];
-	const struct thread *t = &session->tables->threads[h->thread];
-	struct actor actor = { .pid = t->pid, .tid = t->tid, .comm = tables_comm(session->tables, h->thread, h->end_ns) };
+	struct actor actor = { .pid = h->pid, .tid = h->tid, .comm = h->comm };
 
 	buf_printf(out, "%2zu  at %9.3f s  for %8.3f s  %s: %s\n", index + 1, ((double)h->start_ns - (double)start) / 1e9,
 		   (double)(h->end_ns - h->start_ns) / 1e9, answer_who(arena, &actor), h->reason);

@@ -8,52 +8,174 @@
 #include <string.h>
 
 #include "base/options.h"
-#include "graph/graph.h"
 #include "session/recorded.h"
+#include "session/sweep.h"
+#include "trace/blocks.h"
 #include "trace/when.h"
+
+#define WHOLE_EVENTS 1500000u     /* of a trace that is laid out whole */
+#define LOOK_EVENTS 2000000u      /* of a stretch that is looked at */
+#define LEAD_NS 2000000000ull     /* before a window, ... */
+#define TAIL_NS 1000000000ull     /* ... and behind it */
+
+/* For tests: traces that are not small at all in blocks. */
+static uint64_t block_events(void)
+{
+	const char *text = getenv("ARGUS_BLOCK_EVENTS");
+
+	return text ? strtoull(text, NULL, 10) : 0;
+}
+
+static bool is_small(const struct trace *trace)
+{
+	const struct trace_summary *summary = trace_summary(trace);
+	uint64_t limit = block_events() ? block_events() * 2 : WHOLE_EVENTS;
+
+	return summary->events + summary->state_events <= limit;
+}
+
+static int build(struct session *s, const struct trace *trace, struct err *err)
+{
+	int r = scene_build(trace, NULL, &s->scene, err);
+
+	if (r)
+		return r;
+	s->tables = s->scene->tables;
+	r = names_open(trace, s->tables, NULL, &s->names, err);
+	if (r)
+		return r;
+	s->diagnoser = diagnoser_new(s->scene, s->names);
+	s->root_pid = recorded_root(trace, s->tables);
+	s->looks++;
+	return 0;
+}
+
+/* What is looked at. */
+static void look_away(struct session *s)
+{
+	diagnoser_free(s->diagnoser);
+	if (s->names)
+		names_close(s->names);
+	scene_free(s->scene);
+	if (s->part)
+		trace_close(s->part);
+	arena_done(&s->look_arena);
+	s->diagnoser = NULL;
+	s->names = NULL;
+	s->scene = NULL;
+	s->tables = NULL;
+	s->part = NULL;
+}
 
 int session_open(const char *path, struct session *ret_session, struct err *err)
 {
+	const struct blocks_options options = { .events = block_events() };
 	struct session s = { 0 };
 	int r = trace_open(path, &s.trace, err);
 
 	if (r)
 		return r;
-	r = scene_build(s.trace, NULL, &s.scene, err);
-	if (!r) {
-		s.tables = s.scene->tables;
-		r = names_open(s.trace, s.tables, NULL, &s.names, err);
-	}
-	if (r) {
+	arena_init(&s.look_arena);
+	r = is_small(s.trace) ? build(&s, s.trace, err) : blocks_open(s.trace, &options, &s.blocks, err);
+	if (r)
 		session_close(&s);
-		return r;
-	}
-	s.diagnoser = diagnoser_new(s.scene, s.names);
-	s.root_pid = recorded_root(s.trace, s.tables);
-	*ret_session = s;
-	return 0;
+	else
+		*ret_session = s;
+	return r;
 }
 
 void session_save_index(struct session *session)
 {
-	if (session->scene && session->scene->graph)
-		graph_save_index(session->scene->graph);
+	struct err err;
+
+	if (session->blocks)
+		blocks_save(session->blocks, &err);
 }
 
 void session_close(struct session *session)
 {
-	diagnoser_free(session->diagnoser);
-	if (session->names)
-		names_close(session->names);
-	/* The process that writes the index is a copy of this one: of less it is made sooner. */
-	if (session->scene)
-		scene_leave_graph(session->scene);
-	if (!session->temporary)
-		session_save_index(session);
-	scene_free(session->scene);
+	look_away(session);
+	if (session->temporary && session->blocks)
+		blocks_keep_to_itself(session->blocks);
+	blocks_close(session->blocks);
 	if (session->trace)
 		trace_close(session->trace);
 	*session = (struct session){ 0 };
+}
+
+/* ---- windows of a long trace ---- */
+
+static uint64_t events_of(const struct session *s, size_t first, size_t last)
+{
+	const struct trace_summary *summary = trace_summary(s->trace);
+	uint64_t end = last + 1 < blocks_count(s->blocks) ? blocks_at(s->blocks, last + 1)->before : summary->events + summary->state_events;
+
+	return end - blocks_at(s->blocks, first)->before;
+}
+
+int session_look(struct session *s, uint64_t from_ns, uint64_t to_ns, struct err *err)
+{
+	uint64_t end = to_ns < UINT64_MAX - TAIL_NS ? to_ns + TAIL_NS : to_ns;
+	size_t first, last;
+	int r;
+
+	if (!s->blocks)
+		return 0;
+	first = blocks_find(s->blocks, from_ns > LEAD_NS ? from_ns - LEAD_NS : 0);
+	last = blocks_find(s->blocks, end);
+	while (first < last && events_of(s, first, last) > (block_events() ? block_events() * 8 : LOOK_EVENTS))
+		first++;
+	if (s->scene && s->scene->start_ns <= blocks_at(s->blocks, first)->from_ns &&
+	    (s->scene->end_ns >= end || s->scene->end_ns == trace_summary(s->trace)->end_ns))
+		return 0;
+	look_away(s);
+	arena_init(&s->look_arena);
+	r = blocks_part(s->blocks, first, last, end, &s->look_arena, &s->part, err);
+	return r ? r : build(s, s->part, err);
+}
+
+int session_hangs(struct session *s, struct arena *arena, const struct hangs_options *options, const struct hang **ret_hangs,
+		  size_t *ret_count, struct err *err)
+{
+	if (s->blocks)
+		return session_sweep(s, arena, options, ret_hangs, ret_count, err);
+	*ret_count = hangs_find(arena, s->diagnoser, options, ret_hangs);
+	return 0;
+}
+
+int session_turn_to(struct session *s, struct arena *arena, struct hang *hang, uint32_t pid, bool outer, struct err *err)
+{
+	struct hangs_options options = { .pid = pid, .from_ns = hang->start_ns, .to_ns = hang->end_ns };
+	const struct hang *hangs, *best = NULL;
+	uint64_t most = 0;
+	size_t count;
+	int r;
+
+	if (!s->blocks)
+		return 0;
+	r = session_look(s, hang->start_ns, hang->end_ns, err);
+	if (r)
+		return r;
+	options.root_pid = s->root_pid;
+	count = hangs_find(arena, s->diagnoser, &options, &hangs);
+	for (size_t i = 0; i < count; i++) {
+		uint64_t from = hangs[i].start_ns > hang->start_ns ? hangs[i].start_ns : hang->start_ns;
+		uint64_t to = hangs[i].end_ns < hang->end_ns ? hangs[i].end_ns : hang->end_ns;
+		uint64_t shared = to > from ? to - from : 0;
+
+		if (outer && !best && shared * 2 > hang->end_ns - hang->start_ns)
+			best = &hangs[i];
+		if (!outer && hangs[i].tid == hang->tid && shared > most) {
+			best = &hangs[i];
+			most = shared;
+		}
+	}
+	if (best) {
+		*hang = *best;
+		return 0;
+	}
+	hang->thread = tables_thread(s->tables, hang->tid, hang->end_ns);
+	return hang->thread ? 0 : err_set(err, -ENOENT, "thread %" PRIu32 " is not in the trace at that time", hang->tid);
 }
 
 int session_time(const struct session *session, const char *text, uint64_t *ret_ns, struct err *err)
@@ -88,20 +210,49 @@ int session_time(const struct session *session, const char *text, uint64_t *ret_
 
 int session_mark(const struct session *session, const char *text, uint64_t *ret_ns, struct err *err)
 {
-	const struct scene *scene = session->scene;
+	struct trace_filter filter = { .unnumbered = true };
+	struct trace_cursor *cursor;
+	const struct event *e;
+	bool any = false, found = false;
 
-	for (uint32_t i = scene->mark_count; i-- > 0; )
-		if (strstr(scene->marks[i].text, text)) {
-			*ret_ns = scene->marks[i].time;
-			return 0;
+	trace_filter_add(&filter, EVENT_mark);
+	cursor = trace_cursor_new(session->trace, &filter);
+	while ((e = trace_cursor_next(cursor))) {
+		any = true;
+		if (strstr(e->tail, text)) {
+			*ret_ns = e->time;
+			found = true;
 		}
-	return err_set(err, -ENOENT, "the trace has no mark '%s'%s", text,
-		       scene->mark_count ? "" : "; it has none at all");
+	}
+	trace_cursor_free(cursor);
+	return found ? 0 : err_set(err, -ENOENT, "the trace has no mark '%s'%s", text, any ? "" : "; it has none at all");
+}
+
+struct named_process {
+	uint32_t pid;
+	bool there;
+};
+
+static void compare_process(void *data, uint32_t tid, uint32_t pid)
+{
+	struct named_process *named = data;
+
+	named->there |= pid == named->pid || tid == named->pid;
 }
 
 int session_process(const struct session *session, uint32_t pid, uint32_t *ret_thread, struct err *err)
 {
 	const struct tables *tables = session->tables;
+	struct named_process named = { .pid = pid };
+
+	*ret_thread = 0;
+	if (session->blocks) {
+		trace_each_tid(session->trace, compare_process, &named);
+		if (!named.there)
+			return err_set(err, -ENOENT, "process %" PRIu32 " is not in the trace", pid);
+		if (!tables)
+			return 0;
+	}
 
 	for (int leader = 1; leader >= 0; leader--)
 		for (uint32_t i = tables->thread_count; i-- > 1; )

@@ -1,26 +1,47 @@
 /* A loaded trace and what has been worked out about it: tables, names, scene.
- * Commands open it and ask; what is costly is made when first asked for. */
+ * Commands open it and ask; what is costly is made when first asked for.
+ *
+ * A trace that is not small is never laid out whole: it lies in blocks of time
+ * (trace/blocks.h), and scene, tables and diagnoser are those of the stretch that is
+ * looked at. session_look() turns to another one; threads' numbers are then others. */
 #ifndef SESSION_SESSION_H
 #define SESSION_SESSION_H
 
 #include "diagnose/diagnosis.h"
 #include "diagnose/hangs.h"
 
+struct blocks;
+
 struct session {
 	struct trace *trace;
+	struct trace *part;       /* that the scene is of; NULL: the whole trace */
 	const struct tables *tables;
 	struct names *names;
-	struct scene *scene;
+	struct scene *scene;      /* NULL before the first look */
 	struct diagnoser *diagnoser;
 	uint32_t root_pid;        /* the recorded command, 0 none */
 	bool temporary;           /* the trace goes when the session does: no index is written */
+	struct blocks *blocks;    /* NULL: the trace is small, the scene is of all of it */
+	struct arena look_arena;  /* of what the part stands on */
+	uint32_t looks;           /* how often another stretch was turned to */
 };
 
+/* A small trace is looked at whole at once; of a larger one nothing is, yet. */
 int session_open(const char *path, struct session *ret_session, struct err *err);
 void session_close(struct session *session);
-/* Has the graph's index written, if that is due; session_close does it too. For who keeps
- * the session open: when the first answer has been given. */
+/* Has what was found out about the trace written to its index. */
 void session_save_index(struct session *session);
+
+/* Makes sure that the scene holds the window, and something before and behind it. Of
+ * one with too many events for that it holds the end, and what stands before. */
+int session_look(struct session *session, uint64_t from_ns, uint64_t to_ns, struct err *err);
+/* Hangs as hangs_find finds them, but over all of the trace or the options' window. With
+ * blocks, `thread` is the thread's tid: the scene may be of another stretch. */
+int session_hangs(struct session *session, struct arena *arena, const struct hangs_options *options, const struct hang **ret_hangs,
+		  size_t *ret_count, struct err *err);
+/* Turns to the hang, whose thread is then of the scene. `outer`: to the one that is
+ * meant with it, for whose sake it counts (hangs_find orders them so). */
+int session_turn_to(struct session *session, struct arena *arena, struct hang *hang, uint32_t pid, bool outer, struct err *err);
 
 /* A time as a person writes it: seconds since the trace's start ("12.5", "12.5s",
  * "300ms"), CLOCK_MONOTONIC ns ("@123456789"), or the wall clock ("14:03:07.5",
@@ -28,7 +49,8 @@ void session_save_index(struct session *session);
 int session_time(const struct session *session, const char *text, uint64_t *ret_ns, struct err *err);
 /* Start of the last mark that contains the text; -ENOENT. */
 int session_mark(const struct session *session, const char *text, uint64_t *ret_ns, struct err *err);
-/* The thread to ask about for a pid, -ENOENT with a helpful sentence. */
+/* The thread to ask about for a pid, -ENOENT with a helpful sentence; of those in the
+ * scene. */
 int session_process(const struct session *session, uint32_t pid, uint32_t *ret_thread, struct err *err);
 
 #endif

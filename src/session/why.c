@@ -38,7 +38,7 @@ static const struct diagnosis *no_hang(struct arena *arena, const struct session
 }
 
 /* A thread and a window that the person names need no proof of a hang. */
-static int ask_window(struct arena *arena, const struct session *session, const struct session *base,
+static int ask_window(struct arena *arena, struct session *session, const struct session *base,
 		      const struct why_question *q, const struct diagnosis **ret_diagnosis, struct err *err)
 {
 	const struct trace_summary *summary = trace_summary(session->trace);
@@ -53,6 +53,9 @@ static int ask_window(struct arena *arena, const struct session *session, const 
 		return r;
 	if (request.from_ns >= request.to_ns)
 		return err_set(err, -EINVAL, "the window ends before it begins");
+	r = session_look(session, request.from_ns, request.to_ns, err);
+	if (r)
+		return r;
 	if (q->tid) {
 		request.thread = tables_thread(session->tables, q->tid, request.from_ns);
 		if (!request.thread)
@@ -76,7 +79,7 @@ static int ask_window(struct arena *arena, const struct session *session, const 
 }
 
 /* Hangs of all times that the question is about, likeliest first. */
-static int find_hangs(struct arena *arena, const struct session *session, const struct why_question *q,
+static int find_hangs(struct arena *arena, struct session *session, const struct why_question *q,
 		      struct why_reply *reply, struct err *err)
 {
 	struct hangs_options options = { .pid = q->pid, .root_pid = session->root_pid };
@@ -97,22 +100,22 @@ static int find_hangs(struct arena *arena, const struct session *session, const 
 	}
 	if (r)
 		return r;
-	reply->hang_count = hangs_find(arena, session->diagnoser, &options, &reply->hangs);
-	if (q->mark && reply->hang_count) {
+	r = session_hangs(session, arena, &options, &reply->hangs, &reply->hang_count, err);
+	if (!r && q->mark && reply->hang_count) {
 		hangs = arena_array(arena, struct hang, reply->hang_count);
 		memcpy(hangs, reply->hangs, reply->hang_count * sizeof(*hangs));
 		hang_list_for_mark(hangs, reply->hang_count, options.to_ns);
 		reply->hangs = hangs;
 	}
-	return 0;
+	return r;
 }
 
-int why_ask(struct arena *arena, const struct session *session, const struct session *base,
+int why_ask(struct arena *arena, struct session *session, const struct session *base,
 	    const struct why_question *q, struct why_reply *ret_reply, struct err *err)
 {
 	struct diagnose_request request = { .base = base ? diagnoser_side(base->diagnoser) : NULL };
 	struct why_reply reply = { .number = q->hang ? q->hang : 1 };
-	const struct hang *hang;
+	struct hang hang;
 	int r;
 
 	if (q->tid || ((q->from || q->to) && q->pid)) {
@@ -137,10 +140,13 @@ int why_ask(struct arena *arena, const struct session *session, const struct ses
 	if (reply.number > reply.hang_count)
 		return err_set(err, -ERANGE, "there %s only %zu hang%s%s", reply.hang_count == 1 ? "is" : "are", reply.hang_count,
 			       reply.hang_count == 1 ? "" : "s", q->pid || q->at || q->mark ? " of those" : "");
-	hang = &reply.hangs[reply.number - 1];
-	request.thread = hang->thread;
-	request.from_ns = hang->start_ns;
-	request.to_ns = hang->end_ns;
+	hang = reply.hangs[reply.number - 1];
+	r = session_turn_to(session, arena, &hang, q->pid, !q->hang, err);
+	if (r)
+		return r;
+	request.thread = hang.thread;
+	request.from_ns = hang.start_ns;
+	request.to_ns = hang.end_ns;
 	reply.diagnosis = diagnose(arena, session->diagnoser, &request);
 	*ret_reply = reply;
 	return 0;

@@ -23,7 +23,7 @@ struct why_reply {
 };
 
 /* The reply lies in the arena. `base`, another trace in which all went well, may be NULL. */
-int why_ask(struct arena *arena, const struct session *session, const struct session *base,
+int why_ask(struct arena *arena, struct session *session, const struct session *base,
 	    const struct why_question *question, struct why_reply *ret_reply, struct err *err);
 
 /* The other hangs that the question may have meant; nothing when there are none. */

@@ -73,6 +73,24 @@ struct blocks {
 
 /* ---- where they begin ---- */
 
+/* The block that begins with the chunk, and, where blocks are smaller than chunks, those
+ * within it. Returns when the last one begins. */
+static uint64_t add_blocks(struct blocks *b, const struct chunk *chunk)
+{
+	uint64_t parts = chunk->count / b->block_events + !(chunk->count / b->block_events), last_ns = 0;
+
+	for (uint64_t i = 0; i < parts; i++) {
+		uint64_t from_ns = chunk->first_ns + (uint64_t)((double)(chunk->last_ns - chunk->first_ns) * (double)i / (double)parts);
+
+		if (i && from_ns <= last_ns)
+			continue;
+		last_ns = from_ns;
+		vec_push(&b->entries, ((struct entry){ .block = { .from_ns = from_ns, .before = chunk->before + chunk->count * i / parts,
+								  .file = chunk->file } }));
+	}
+	return last_ns;
+}
+
 static void find_blocks(struct blocks *b)
 {
 	const struct trace *trace = b->trace;
@@ -92,10 +110,9 @@ static void find_blocks(struct blocks *b)
 		counts[chunk->file] += chunk->count;
 		if (!begins || (b->entries.length && chunk->first_ns <= last_ns))
 			continue;
-		vec_push(&b->entries, ((struct entry){ .block = { .from_ns = chunk->first_ns, .before = chunk->before, .file = chunk->file } }));
+		last_ns = add_blocks(b, chunk);
 		counts[chunk->file] = chunk->count;
 		current = chunk->file;
-		last_ns = chunk->first_ns;
 	}
 	free(counts);
 	free(begun);
@@ -359,6 +376,11 @@ int blocks_save(struct blocks *b, struct err *err)
 		if (any_unsaved(b, i))
 			r = save_index(b, i, err);
 	return r;
+}
+
+void blocks_keep_to_itself(struct blocks *b)
+{
+	b->no_index = true;
 }
 
 int blocks_open(const struct trace *trace, const struct blocks_options *options, struct blocks **ret_blocks, struct err *err)

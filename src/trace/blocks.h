@@ -34,6 +34,8 @@ int blocks_open(const struct trace *trace, const struct blocks_options *options,
 /* Writes what was found out since; a failure to write is no failure of the question. */
 void blocks_close(struct blocks *blocks);
 int blocks_save(struct blocks *blocks, struct err *err);
+/* Nothing is written from now on. */
+void blocks_keep_to_itself(struct blocks *blocks);
 /* Never 0. */
 size_t blocks_count(const struct blocks *blocks);
 const struct block *blocks_at(const struct blocks *blocks, size_t i);

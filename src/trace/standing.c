@@ -16,6 +16,9 @@
 #define PAGES (1u << 14)       /* thread numbers up to 4 million, Linux's limit */
 #define KEYED_LIMIT 16384u     /* events that stand by a key */
 #define RECENT_MESSAGES 4u     /* of a thread: what it last asked and was told */
+#define DEEDS 4u               /* of a thread: whom it woke last, before it began to wait, ... */
+#define DEEDS_NS 1000000000ull /* ... so long before at most; */
+#define DEEDS_WAIT_NS 100000000ull /* it counts for who has waited for so long */
 
 enum status { STATUS_unknown, STATUS_running, STATUS_out };
 
@@ -40,6 +43,20 @@ struct recent {
 	unsigned count;            /* ever */
 };
 
+/* Whom it woke, and from which wait. */
+struct deed {
+	uint64_t wake_ns, wake_number, out_ns, out_number;
+	uint32_t target;
+	uint16_t wake_cpu, out_cpu;
+	struct event_wake wake;
+	struct event_switch out;
+};
+
+struct deeds {
+	struct deed last[DEEDS];
+	unsigned count;            /* ever */
+};
+
 struct standing_thread {
 	uint32_t tid, waker;
 	uint8_t status;
@@ -53,6 +70,7 @@ struct standing_thread {
 	struct life *life;
 	struct kept *waiting;      /* a state record of the wait that lasts */
 	struct recent *recent;
+	struct deeds *deeds;
 };
 
 /* Events that stand by a key, newest at the end of the list. */
@@ -70,6 +88,7 @@ struct standing {
 	struct vec(struct keyed) keyed;
 	uint32_t oldest, newest, unused;
 	uint32_t generation;
+	uint64_t now_ns;
 };
 
 static const unsigned page_bytes = PAGE * sizeof(struct standing_thread);
@@ -179,6 +198,7 @@ static void thread_forget(struct standing *s, struct standing_thread *t)
 	life_leave(s, t->life);
 	kept_free(t->waiting);
 	free(t->recent);
+	free(t->deeds);
 	*t = (struct standing_thread){ .tid = t->tid, .died_ns = t->died_ns };
 }
 
@@ -397,6 +417,19 @@ static void see_switch(struct standing *s, const struct event *e)
 	}
 }
 
+static void note_deed(struct standing *s, const struct event *e, const struct standing_thread *target)
+{
+	struct standing_thread *waker = thread_at(s, e->tid);
+
+	if (!waker)
+		return;
+	if (!waker->deeds)
+		waker->deeds = mem_zalloc(sizeof(*waker->deeds));
+	waker->deeds->last[waker->deeds->count++ % DEEDS] = (struct deed){
+		.wake_ns = e->time, .wake_number = e->number, .out_ns = target->out_ns, .out_number = target->out_number,
+		.target = target->tid, .wake_cpu = e->cpu, .out_cpu = target->out_cpu, .wake = *event_as(e, wake), .out = target->out };
+}
+
 static void see_wake(struct standing *s, const struct event *e)
 {
 	const struct event_wake *w = event_as(e, wake);
@@ -404,8 +437,11 @@ static void see_wake(struct standing *s, const struct event *e)
 
 	if (!t || (t->status == STATUS_out && ((t->woken && !t->early) || t->out.state == TASK_STATE_running)))
 		return;
-	if (t->status == STATUS_unknown && t->woken)
+	/* a thread that has ended, or is known by its first wake-up already */
+	if (t->status == STATUS_unknown && (t->woken || (t->died_ns && !t->life)))
 		return;
+	if (w->context == CONTEXT_thread && t->status == STATUS_out && e->tid != w->target)
+		note_deed(s, e, t);
 	t->woken = true;
 	t->early = false;
 	t->waker = e->tid;
@@ -457,8 +493,10 @@ static void see_life(struct standing *s, const struct event *e)
 	if (e->type == EVENT_exec && event_as(e, exec)->old_tid && event_as(e, exec)->old_tid != tid) {
 		struct standing_thread *old = thread_find(s, event_as(e, exec)->old_tid);
 
-		if (old && old->tid)
+		if (old && old->tid) {
 			thread_forget(s, old);
+			old->died_ns = e->time;
+		}
 	}
 	life_add(s, t, e);
 }
@@ -467,6 +505,7 @@ void standing_see(struct standing *s, const struct event *e)
 {
 	if (!e->data || e->type >= EVENT_MAX)
 		return;
+	s->now_ns = e->time;
 	switch (e->type) {
 	case EVENT_switch: see_switch(s, e); break;
 	case EVENT_wake: see_wake(s, e); break;
@@ -513,15 +552,36 @@ struct taking {
 static void take(struct taking *t, const struct event *e)
 {
 	struct event copy = *e;
+	char *tail = arena_alloc(t->arena, (size_t)e->tail_length + 1, 1);
 
 	copy.data = e->data ? arena_memdup(t->arena, e->data, event_infos[e->type].bytes) : NULL;
-	copy.tail = arena_strndup(t->arena, e->tail, e->tail_length);
-	/* texts with zeros in them */
-	memcpy((char *)(uintptr_t)copy.tail, e->tail, e->tail_length);
+	memcpy(tail, e->tail, e->tail_length);
+	copy.tail = tail;
 	vec_push(&t->events, copy);
 }
 
-static void take_thread(struct taking *t, const struct standing_thread *th)
+/* What it set off before it began to wait: the waits that it ended, and how. */
+static void take_deeds(struct taking *t, const struct standing *s, const struct standing_thread *th)
+{
+	if (!th->deeds || th->status != STATUS_out || th->out.state == TASK_STATE_running || th->out_ns + DEEDS_WAIT_NS > s->now_ns)
+		return;
+	for (unsigned i = 0; i < DEEDS && i < th->deeds->count; i++) {
+		const struct deed *d = &th->deeds->last[i];
+		const struct standing_thread *target = thread_find(s, d->target);
+		struct event_switch out = d->out;
+
+		if (d->wake_ns + DEEDS_NS < th->out_ns || d->wake_ns > th->out_ns || !target || !target->life ||
+		    target->died_ns > d->wake_ns || (target->status == STATUS_out && target->out_number == d->out_number))
+			continue;
+		out.next = 0;
+		take(t, &(struct event){ .time = d->out_ns, .number = d->out_number, .tid = d->target, .cpu = d->out_cpu,
+					 .type = EVENT_switch, .data = &out, .tail = "" });
+		take(t, &(struct event){ .time = d->wake_ns, .number = d->wake_number, .tid = th->tid, .cpu = d->wake_cpu,
+					 .type = EVENT_wake, .data = &d->wake, .tail = "" });
+	}
+}
+
+static void take_thread(struct taking *t, const struct standing *s, const struct standing_thread *th)
 {
 	struct event_switch in = { .next = th->tid, .next_prio = th->in_prio, .state = TASK_STATE_running, .syscall = (u16)SYSCALL_NONE };
 	struct event_switch out = th->out;
@@ -536,6 +596,7 @@ static void take_thread(struct taking *t, const struct standing_thread *th)
 	if (th->status == STATUS_out)
 		take(t, &(struct event){ .time = th->out_ns, .number = th->out_number, .tid = th->tid, .cpu = th->out_cpu,
 					 .type = EVENT_switch, .data = &out, .tail = "" });
+	take_deeds(t, s, th);
 	if (th->waiting)
 		take(t, &th->waiting->event);
 	for (unsigned i = 0; th->recent && i < RECENT_MESSAGES && i < th->recent->count; i++) {
@@ -566,7 +627,7 @@ void standing_take(struct arena *arena, const struct standing *s, struct standin
 
 	for (unsigned i = 0; i < PAGES; i++)
 		for (unsigned k = 0; s->pages[i] && k < PAGE; k++)
-			take_thread(&t, &s->pages[i][k]);
+			take_thread(&t, s, &s->pages[i][k]);
 	for (const struct life *life = s->lives; life; life = life->next)
 		for (const struct kept *event = life->events; event; event = event->next)
 			take(&t, &event->event);
@@ -574,9 +635,10 @@ void standing_take(struct arena *arena, const struct standing *s, struct standin
 		take(&t, &s->keyed.items[at].event);
 	if (t.events.length)
 		qsort(t.events.items, t.events.length, sizeof(*t.events.items), by_number);
-	/* A connection may also be among what its thread did last. */
+	/* One may stand for several reasons: a connection that was also its thread's last message. */
 	for (size_t i = 0; i < t.events.length; i++)
-		if (!i || t.events.items[i].number != t.events.items[i - 1].number || t.events.items[i].type == EVENT_switch)
+		if (!kept || t.events.items[i].number != t.events.items[kept - 1].number || t.events.items[i].tid != t.events.items[kept - 1].tid ||
+		    t.events.items[i].type != t.events.items[kept - 1].type)
 			t.events.items[kept++] = t.events.items[i];
 	ret_events->events = arena_memdup(arena, t.events.items, kept * sizeof(*t.events.items));
 	ret_events->count = (uint32_t)kept;

@@ -16,7 +16,5 @@ void thread_builder_take(struct thread_builder *builder, const struct event *e);
 void thread_builder_finish(struct thread_builder *builder);
 void thread_lookup_free(struct tables *tables);
 
-/* trace.c: all tids that appear: calls back with the process as far as the heads tell, else 0. */
-void trace_each_tid(const struct trace *trace, void (*call)(void *context, uint32_t tid, uint32_t pid), void *context);
 
 #endif

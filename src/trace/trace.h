@@ -60,6 +60,8 @@ int trace_open_checked(const char *path, struct trace **ret_trace, struct err *e
 void trace_close(struct trace *trace);
 const struct trace_summary *trace_summary(const struct trace *trace);
 const char *trace_path(const struct trace *trace);
+/* Threads of which the heads of chunks tell, each tid once; pid 0 where that is not told. */
+void trace_each_tid(const struct trace *trace, void (*call)(void *context, uint32_t tid, uint32_t pid), void *context);
 /* Value of a machine key, NULL when it is not there. */
 const char *trace_machine(const struct trace *trace, const char *key);
 /* CLOCK_MONOTONIC of the trace to CLOCK_REALTIME, by its clock records. */
