@@ -3,14 +3,12 @@
  * oldest is forgotten, as a reader of the whole would have forgotten little. */
 #include "trace/standing.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/map.h"
 #include "base/vec.h"
-#include "trace/varint.h"
 
 #define PAGE 256u
 #define PAGES (1u << 14)       /* thread numbers up to 4 million, Linux's limit */
@@ -643,85 +641,4 @@ void standing_take(struct arena *arena, const struct standing *s, struct standin
 	ret_events->events = arena_memdup(arena, t.events.items, kept * sizeof(*t.events.items));
 	ret_events->count = (uint32_t)kept;
 	vec_done(&t.events);
-}
-
-/* ---- as bytes ---- */
-
-size_t standing_bytes(const struct standing_events *events)
-{
-	size_t bytes = VARINT_MAX;
-
-	for (uint32_t i = 0; i < events->count; i++)
-		bytes += 6 * VARINT_MAX + event_infos[events->events[i].type].bytes + events->events[i].tail_length;
-	return bytes;
-}
-
-size_t standing_put(const struct standing_events *events, unsigned char *to)
-{
-	unsigned char *at = varint_put(to, events->count);
-	uint64_t number = 0, time = 0;
-
-	for (uint32_t i = 0; i < events->count; i++) {
-		const struct event *e = &events->events[i];
-		unsigned bytes = e->data ? event_infos[e->type].bytes : 0;
-
-		at = varint_put(at, e->type);
-		at = varint_put(at, e->number - number);
-		at = varint_put(at, zigzag(e->time - time));
-		at = varint_put(at, e->tid);
-		at = varint_put(at, e->cpu);
-		at = varint_put(at, e->tail_length);
-		if (bytes)
-			memcpy(at, e->data, bytes);
-		at += bytes;
-		memcpy(at, e->tail, e->tail_length);
-		at += e->tail_length;
-		number = e->number;
-		time = e->time;
-	}
-	return (size_t)(at - to);
-}
-
-static const unsigned char *get_event(struct arena *arena, const unsigned char *at, const unsigned char *end, struct event *e)
-{
-	uint64_t values[6];
-	unsigned bytes;
-	char *room;
-
-	for (unsigned i = 0; i < 6; i++) {
-		at = varint_get(at, end, &values[i]);
-		if (!at)
-			return NULL;
-	}
-	if (values[0] >= EVENT_MAX || !event_infos[values[0]].name || values[3] > UINT32_MAX || values[4] > UINT16_MAX)
-		return NULL;
-	bytes = event_infos[values[0]].bytes;
-	if (bytes > (size_t)(end - at) || values[5] > (size_t)(end - at) - bytes)
-		return NULL;
-	room = arena_alloc(arena, bytes + (size_t)values[5] + 1, 8);
-	memcpy(room, at, bytes + (size_t)values[5]);
-	*e = (struct event){ .time = e->time + unzigzag(values[2]), .number = e->number + values[1], .tid = (uint32_t)values[3],
-			     .cpu = (uint16_t)values[4], .type = (uint16_t)values[0], .data = bytes ? room : NULL,
-			     .tail = room + bytes, .tail_length = (uint32_t)values[5] };
-	return at + bytes + values[5];
-}
-
-int standing_get(struct arena *arena, const unsigned char *bytes, size_t size, struct standing_events *ret_events)
-{
-	const unsigned char *end = bytes + size, *at;
-	struct event last = { 0 };
-	uint64_t count;
-
-	at = varint_get(bytes, end, &count);
-	if (!at || count > (size_t)(end - at) / 6)
-		return -EBADMSG;
-	ret_events->events = arena_array(arena, struct event, count);
-	ret_events->count = (uint32_t)count;
-	for (uint64_t i = 0; i < count; i++) {
-		at = get_event(arena, at, end, &last);
-		if (!at)
-			return -EBADMSG;
-		ret_events->events[i] = last;
-	}
-	return at == end ? 0 : -EBADMSG;
 }
