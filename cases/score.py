@@ -3,8 +3,8 @@
 truth.json: verdict (accepted ones), culprit (any of these), chain (all of these must
 appear), trigger (any of these), circle (true: one must be found), function_in_chain,
 module, text (regular expressions). Names are actors of the run (shell patterns), or
-`victim`; a thread of an actor, or a child of it, counts as the actor; so does a kind
-of culprit ("cgroup")."""
+`victim`; a thread of an actor, or a child of it, counts as the actor, but of `=NAME` that thread
+alone; so does a kind of culprit ("cgroup")."""
 import fnmatch
 import json
 import re
@@ -19,7 +19,8 @@ def actor_ids(truth_run, pattern):
 def is_actor(who, truth_run, patterns):
     who = who or {}
     own = {who.get(key) for key in ('pid', 'tid', 'ppid')} - {None, 0}
-    return any(own & actor_ids(truth_run, pattern) or who.get('kind') == pattern for pattern in patterns)
+    return any(who.get('tid') in actor_ids(truth_run, pattern[1:]) if pattern.startswith('=') else
+               own & actor_ids(truth_run, pattern) or who.get('kind') == pattern for pattern in patterns)
 
 
 def frames_text(answer):

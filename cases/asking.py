@@ -1,0 +1,45 @@
+"""What `cases/run` and `lab/run` share: recording a command with Argus, and asking about it."""
+import json
+import os
+import subprocess
+import tempfile
+import time
+
+ASK_LIMIT_S = 120
+
+
+def ask(argus, *arguments):
+    """(document or None, exit status, seconds, messages)"""
+    start = time.monotonic()
+    try:
+        done = subprocess.run([argus, *arguments], capture_output=True, timeout=ASK_LIMIT_S, stdin=subprocess.DEVNULL)
+    except subprocess.TimeoutExpired:
+        return None, None, ASK_LIMIT_S, f'not answered after {ASK_LIMIT_S} s'
+    seconds = time.monotonic() - start
+    try:
+        document = json.loads(done.stdout)
+    except ValueError:
+        document = None
+    return document, done.returncode, seconds, done.stderr.decode(errors='replace').strip()
+
+
+def record(argus, level, trace, command, limit_s, env=None):
+    """(what the command printed, '') or (None, what went wrong)."""
+    command = [argus, 'record', '--level', level, '-o', trace, '--', *command]
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as messages:
+        process = subprocess.Popen(command, stdout=out, stderr=messages, stdin=subprocess.DEVNULL, start_new_session=True, env=env)
+        try:
+            status = process.wait(limit_s)
+        except subprocess.TimeoutExpired:
+            process.send_signal(2)
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, 9)
+                process.wait()
+            return None, f'not finished after {limit_s} s'
+        out.seek(0)
+        messages.seek(0)
+        if not os.path.exists(trace):
+            return None, f'record ended with status {status}: {messages.read().decode(errors="replace").strip()[-600:]}'
+        return out.read().decode(errors='replace'), ''
