@@ -5,6 +5,7 @@
 #   make bless      golden tests: take the output that came as expected
 #   make fuzz       each fuzz target for FUZZ_SECONDS (20)
 #   make bench      BENCH.md (long)         make cases    CASES.md (long)
+#   make lab        LAB.md (hours)
 #   make truth      stacks against another walker; damage at every byte of a file (long)
 #   make kernels    live tests on other kernels, emulated (long)
 #   make install    to PREFIX (/usr/local), below DESTDIR
@@ -17,7 +18,7 @@ FUZZ_SECONDS ?= 20
 TESTS ?=
 , := ,
 
-.PHONY: all setup demo check check-headers check-layers bless fuzz bench cases truth kernels install clean
+.PHONY: all setup demo check check-headers check-layers bless fuzz bench cases lab truth kernels install clean
 
 all:
 	@tools/setup build
@@ -48,6 +49,10 @@ bench: all
 cases: all
 	@tools/setup cases
 	@cases/run $(BUILD)
+
+lab: all
+	@tools/setup cases lab
+	@lab/run $(BUILD) --half unseen --count 500 --table LAB.md
 
 truth: all
 	@tools/setup test truth

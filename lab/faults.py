@@ -8,10 +8,10 @@ from program import fill
 FAULTS = {}
 
 
-def fault(name, needs_process=False, timed=False, not_holder=False, family=None):
+def fault(name, needs_process=False, timed=False, not_holder=False, only=None, family=None):
     def add(function):
         FAULTS[name] = {'make': function, 'needs_process': needs_process, 'timed': timed, 'not_holder': not_holder,
-                        'family': family or name}
+                        'only': only, 'family': family or name}
         return function
     return add
 
@@ -144,3 +144,84 @@ def call_back(plan, node):
         '\tstruct message ask = {.id = 77};\n\tstruct pollfd wanted = {.fd = @ours@, .events = POLLIN};\n\tmessage_write(@ours@, &ask);\n'
         '\tif (poll(&wanted, 1, @limit@) > 0 && message_read(@ours@, &ask))\n\t\tm->body[3]++;', dict(ours=ours, limit=plan.span_ms)))
     return dict(truth, culprit=[node.name, plan.victim.name], chain=[node.name], circle=True)
+
+
+@fault('timer')
+def timer(plan, node):
+    """A timer of its own that was set too far away."""
+    return body(plan, node, '\tint fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);\n\tuint64_t count;\n\tstruct itimerspec when = {.it_value = {@span@ / 1000, (@span@ % 1000) * 1000000}};\n'
+                '\ttimerfd_settime(fd, 0, &when, NULL);\n\tif (read(fd, &count, sizeof(count)) == 8)\n\t\tm->body[3]++;\n\tclose(fd);')
+
+
+@fault('quota', needs_process=True)
+def quota(plan, node):
+    """A group of processes may use a fifth of a processor, and others of it use that up."""
+    plan.groups = True
+    hogs = [plan.process() for _ in range(3)]
+    slow = hogs[0].name + '_' + plan.names.slow()
+    plan.function(f'static NOINLINE void {slow}(void)', f'\tvolatile uint64_t kept = burn_until(start_ns + {plan.fault_at_ms + plan.span_ms} * MS, 1);\n\t(void)kept;')
+    for hog in hogs:
+        hog.setup.append('group_join("cpu");')
+        hog.body = f'\tnap_until(start_ns + {plan.fault_at_ms - 10} * MS);\n\tif (faulty)\n\t\t{slow}();\n\tfor (;;)\n\t\tpause();'
+    node.process.setup.insert(0, 'group_join("cpu");')
+    plan.launcher.append('group_make("cpu");')
+    plan.cleanup.append('group_remove("cpu");')
+    truth = body(plan, node, '\tm->body[3] = (char)burn_cpu(60 * MS, m->id);')
+    return dict(truth, culprit=[h.name for h in hogs] + ['cgroup'], chain=[node.name])
+
+
+@fault('frozen', needs_process=True, not_holder=True)
+def frozen(plan, node):
+    """A control group is frozen for a while."""
+    operator = plan.process()
+    plan.operators.append(operator)
+    node.process.setup.insert(0, 'group_join("freezer");')
+    plan.launcher.append('group_make("freezer");')
+    plan.cleanup.append('group_remove("freezer");')
+    operator.body = fill(
+        '\tnap_until(start_ns + @at@ * MS);\n\tif (faulty) {\n\t\tuint64_t began = now();\n\t\tgroup_freeze(true);\n\t\tnap_us(@span@ * 1000ull);\n\t\tgroup_freeze(false);\n'
+        '\t\tsay("fault @name@ %d %llu %llu\\n", pid_of("@process@"), (unsigned long long)began, (unsigned long long)now());\n\t}\n\tfor (;;)\n\t\tpause();',
+        dict(name=node.name, process=node.process.name, span=plan.span_ms, at=plan.fault_at_ms))
+    return {'culprit': [node.name, operator.name]}
+
+
+@fault('alarm', family='circle', needs_process=True)
+def alarm_(plan, node):
+    """Two processes lock two files in different orders; an alarm of one interrupts it."""
+    partner = plan.process()
+    a, b = partner.name + '.rows', partner.name + '.index'
+    mine = plan.rng.random() < 0.5
+    plan.function('static void alarm_rings(int number)', '\t(void)number;')
+    ring = ('\tstruct sigaction action = {.sa_handler = alarm_rings};\n\tsigaction(SIGALRM, &action, NULL);\n'
+            f'\tstruct itimerval limit = {{.it_value = {{{plan.span_ms // 1000}, {plan.span_ms % 1000 * 1000}}}}};\n\tsetitimer(ITIMER_REAL, &limit, NULL);\n')
+    opening = f'\tchar path[128];\n\tsnprintf(path, sizeof(path), "%s/{a}", folder);\n\tint first = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);\n' \
+              f'\tsnprintf(path, sizeof(path), "%s/{b}", folder);\n\tint second = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);\n'
+    slow = partner.name + '_' + plan.names.slow()
+    plan.function(f'static NOINLINE void {slow}(void)', opening + '\tflock(second, LOCK_EX);\n\tnap_us(60000);\n' + ('' if mine else ring) +
+                  '\tif (!flock(first, LOCK_EX))\n\t\tflock(first, LOCK_UN);\n\tflock(second, LOCK_UN);\n\tclose(first);\n\tclose(second);')
+    # both begin when the node's marker is there
+    partner.body = ('\tchar marker[128];\n\tsnprintf(marker, sizeof(marker), "%s/fault", folder);\n\twhile (access(marker, F_OK))\n\t\tnap_us(20000);\n'
+                    f'\t{slow}();\n\tfor (;;)\n\t\tpause();')
+    truth = body(plan, node, opening + '\tflock(first, LOCK_EX);\n\tnap_us(60000);\n' + (ring if mine else '') +
+                 '\tif (!flock(second, LOCK_EX))\n\t\tflock(second, LOCK_UN);\n\tflock(first, LOCK_UN);\n\tclose(first);\n\tclose(second);')
+    return dict(truth, culprit=[node.name, partner.name], chain=[node.name], circle=True)
+
+
+@fault('disk')
+def disk(plan, node):
+    """Writes past the cache to a disk of which its group may use little."""
+    plan.launcher.append('group_make("blkio");')
+    plan.cleanup.append('group_remove("blkio");')
+    node.process.setup.insert(0, 'group_join("blkio");')
+    truth = body(plan, node, '\tchar path[128];\n\tsnprintf(path, sizeof(path), "%s/data", folder);\n\tint fd = open(path, O_WRONLY | O_CREAT | O_DIRECT | O_CLOEXEC, 0600);\n'
+                 '\tvoid *block = NULL;\n\tif (posix_memalign(&block, 4096, 65536))\n\t\t_exit(5);\n\tmemset(block, 1, 65536);\n\tfor (int i = 0; i < 1000 && now() < began + @span@ * MS; i++)\n'
+                 '\t\tif (write(fd, block, 65536) < 0)\n\t\t\tbreak;\n\tclose(fd);\n\tfree(block);')
+    return dict(truth, culprit=[node.name, 'device'], disk=True)
+
+
+@fault('owner died', needs_process=True, only='shared_mutex')
+def owner_died(plan, node):
+    """The process that holds a lock in shared memory ends without giving it back; the waiter gives up after a time."""
+    truth = body(plan, node, '\tfault_log("@name@", began);\n\t_exit(0);')
+    truth.pop('function_in_chain')
+    return dict(truth, instant=True)

@@ -27,6 +27,8 @@ class Link:
         self.id = f'{kind_name}_{self.number}'
         self.function = caller.name + '_' + plan.names.deed()
         self.timeout_ms, self.ticker = 0, False
+        self.between = None         # a server that it leads through
+        self.owner_dies = False
         plan.links.append(self)
 
     def values(self, **more):
@@ -177,7 +179,11 @@ def shared_mutex(link):
     link.plan.launcher.append(fill(
         '{ pthread_mutexattr_t a; pthread_mutexattr_init(&a); pthread_mutexattr_setpshared(&a, PTHREAD_PROCESS_SHARED);\n'
         '\tpthread_mutex_init(&@f@_area->lock, &a); munmap(@f@_area, sizeof(*@f@_area)); }', link.values()))
-    link.call('\tpthread_mutex_lock(&@f@_area->lock);\n\t@f@_area->count++;\n\tpthread_mutex_unlock(&@f@_area->lock);')
+    take = '\tpthread_mutex_lock(&@f@_area->lock);\n'
+    if link.owner_dies:     # after a time it is taken for broken, and made anew
+        take = (f'\tstruct timespec limit = deadline(CLOCK_REALTIME, {link.plan.span_ms});\n\tif (pthread_mutex_timedlock(&@f@_area->lock, &limit)) {{\n\t\tpthread_mutexattr_t a;\n'
+                '\t\tpthread_mutexattr_init(&a);\n\t\tpthread_mutexattr_setpshared(&a, PTHREAD_PROCESS_SHARED);\n\t\tpthread_mutex_init(&@f@_area->lock, &a);\n\t\tpthread_mutex_lock(&@f@_area->lock);\n\t}\n')
+    link.call(take + '\t@f@_area->count++;\n\tpthread_mutex_unlock(&@f@_area->lock);')
     link.hold('pthread_mutex_lock(&@f@_area->lock);', 'pthread_mutex_unlock(&@f@_area->lock);')
 
 
@@ -335,3 +341,122 @@ def child(link):
     link.callee.process.transient = True
     link.call('\tint status = 0, pid = role_spawn("@callee@", NULL, 0);\n\twhile (waitpid(pid, &status, 0) < 0 && errno == EINTR)\n\t\t;\n\tresult = status;')
     link.loop('\tstruct message m = {.hot = 1};\n\t@deed@(&m);\n\treturn NULL;')
+
+
+# --- more of each
+
+@kind('in', holder=True, family='mutex')
+def priority_mutex(link):
+    """The kernel keeps its owner, who inherits the waiter's priority."""
+    link.globals('static pthread_mutex_t @f@_lock;\nstatic unsigned long @f@_count;')
+    link.caller.process.setup.append(fill('{ pthread_mutexattr_t a; pthread_mutexattr_init(&a); pthread_mutexattr_setprotocol(&a, PTHREAD_PRIO_INHERIT); '
+                                          'pthread_mutex_init(&@f@_lock, &a); }', link.values()))
+    link.call('\tpthread_mutex_lock(&@f@_lock);\n\t@f@_count++;\n\tpthread_mutex_unlock(&@f@_lock);')
+    link.hold('pthread_mutex_lock(&@f@_lock);', 'pthread_mutex_unlock(&@f@_lock);')
+
+
+@kind('in', family='join')
+def join(link):
+    """A thread for each request, joined."""
+    link.callee.process.nodes.remove(link.callee)       # nobody starts it at the beginning
+    link.callee.short_lived = True
+    link.plan.short_lived.append(link.callee)
+    link.plan.prototypes.append(f'static void *{link.callee.run}(void *unused);')
+    link.call('\tpthread_t thread;\n\tresult = pthread_create(&thread, NULL, @run@, NULL);\n\tif (!result)\n\t\tresult = pthread_join(thread, NULL);', run=link.callee.run)
+    link.loop('\tstruct message m = {.hot = 1};\n\tprctl(PR_SET_NAME, "@callee@");\n\t@deed@(&m);\n\treturn NULL;')
+
+
+@kind('in', family='barrier')
+def barrier(link):
+    """Two that meet when each has done its part."""
+    link.globals('static pthread_barrier_t @f@_meeting;')
+    link.caller.process.setup.append(fill('pthread_barrier_init(&@f@_meeting, NULL, 2);', link.values()))
+    link.call('\tpthread_barrier_wait(&@f@_meeting);\n\tresult++;')
+    link.loop('\tstruct message m = {.hot = 1};\n\tfor (;;) {\n\t\t@deed@(&m);\n\t\tpthread_barrier_wait(&@f@_meeting);\n\t}\n\treturn NULL;')
+
+
+@kind('out', family='message queue')
+def message_queue(link):
+    """POSIX queues, one there and one back."""
+    names = fill('char asked[64], done[64];\n\tsnprintf(asked, sizeof(asked), "/@id@.a.%d", @pid@);\n\tsnprintf(done, sizeof(done), "/@id@.d.%d", @pid@);\n'
+                 '\tstruct mq_attr form = {.mq_maxmsg = 8, .mq_msgsize = sizeof(struct message)};\n', dict(link.values(), pid='(int)(start_ns / 1000 % 1000000000)'))
+    link.globals('static mqd_t @f@_asked, @f@_done, @f@_asked_theirs, @f@_done_theirs;')
+    opening = '{ ' + names + '\t@A@ = mq_open(asked, O_RDWR | O_CREAT | O_CLOEXEC, 0600, &form);\n\t@B@ = mq_open(done, O_RDWR | O_CREAT | O_CLOEXEC, 0600, &form); }'
+    link.caller.process.setup.append(opening.replace('@A@', link.function + '_asked').replace('@B@', link.function + '_done'))
+    link.callee.process.setup.append(opening.replace('@A@', link.function + '_asked_theirs').replace('@B@', link.function + '_done_theirs'))
+    link.plan.cleanup.append('{ ' + names + '\tmq_unlink(asked);\n\tmq_unlink(done); }')
+    link.call('\tstruct message m = {.hot = hot};\n\tmq_send(@f@_asked, (char *)&m, sizeof(m), 0);\n\twhile (mq_receive(@f@_done, (char *)&m, sizeof(m), NULL) < 0 && errno == EINTR)\n\t\t;')
+    link.loop('\tstruct message m;\n\tfor (;;) {\n\t\tif (mq_receive(@f@_asked_theirs, (char *)&m, sizeof(m), NULL) < 0)\n\t\t\tcontinue;\n\t\t@deed@(&m);\n'
+              '\t\tmq_send(@f@_done_theirs, (char *)&m, sizeof(m), 0);\n\t}\n\treturn NULL;')
+
+
+@kind('out', family='file watch')
+def spool(link):
+    """A request is a file in a folder that another watches, the answer one in a folder of one's own."""
+    watch = '{ char path[128]; snprintf(path, sizeof(path), "%s/@id@.@folder@", folder); mkdir(path, 0700); @f@_@folder@ = inotify_init1(IN_CLOEXEC); inotify_add_watch(@f@_@folder@, path, IN_CLOSE_WRITE); }'
+    make = 'char path[128]; snprintf(path, sizeof(path), "%s/@id@.@folder@", folder); mkdir(path, 0700);'
+    link.globals('static int @f@_in, @f@_out;')
+    link.plan.launcher.append('{ ' + fill(make, link.values(folder='in')) + ' }')
+    link.plan.launcher.append('{ ' + fill(make, link.values(folder='out')) + ' }')
+    link.caller.process.setup.append(fill(watch, link.values(folder='out')))
+    link.callee.process.setup.append(fill(watch, link.values(folder='in')))
+    put = '\tsnprintf(path, sizeof(path), "%s/@id@.@folder@/%u", folder, number);\n\tfd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);\n\tif (write(fd, "x", 1) < 0)\n\t\tresult = -1;\n\tclose(fd);\n'
+    link.globals('static unsigned @f@_number;')
+    link.call('\tchar path[128], event[1024];\n\tint fd;\n\tunsigned number = @f@_number++ % 8;\n' + fill(put, link.values(folder='in')) + '\tif (read(@f@_out, event, sizeof(event)) < 0)\n\t\tresult = -1;')
+    link.loop('\tstruct message m = {.hot = 1};\n\tchar path[128], event[1024];\n\tfor (unsigned number = 0;; number = (number + 1) % 8) {\n\tint fd, result = 0;\n'
+              '\tif (read(@f@_in, event, sizeof(event)) < 0)\n\t\tbreak;\n\t@deed@(&m);\n' + fill(put, link.values(folder='out')) + '\tm.id += (uint32_t)result;\n\t}\n\treturn NULL;')
+
+
+@kind('both', family='pipe')
+def stream(link):
+    """More than a pipe holds, to one who works on it as it comes."""
+    reader, writer = link.plan.wire('pipe', link.callee.process, link.caller.process)
+    link.globals('static char @f@_data[160 * 1024];')
+    link.call(f'\tif (!bytes_write({writer}, @f@_data, sizeof(@f@_data)))\n\t\tresult = -1;')
+    link.loop(f'\tstruct message m = {{.hot = 1}};\n\tchar data[4096];\n\tfor (unsigned block = 0; bytes_read({reader}, data, sizeof(data)); block++)\n'
+              '\t\tif (block % 40 == 0)\n\t\t\t@deed@(&m);\n\treturn NULL;')
+
+
+def held_by_client(link, server):
+    """A server between the two: one client holds what is the server's while it does something else."""
+    plan, tcp = link.plan, int(link.plan.rng.random() < 0.4)
+    link.between = server
+    server.deed_only = True
+    server.listen = (server.name, bool(tcp))
+    link.globals('static int @f@_fd, @f@_fd_theirs;\nstatic uint32_t @f@_id;')
+    for node, variable in ((link.caller, '@f@_fd'), (link.callee, '@f@_fd_theirs')):
+        node.process.setup.append(fill(variable + ' = socket_dial("@server@", @tcp@);', link.values(server=server.name, tcp=tcp)))
+    link.call('\tstruct message m = {.id = ++@f@_id};\n\tif (!message_write(@f@_fd, &m) || !message_read(@f@_fd, &m))\n\t\tresult = -1;')
+    ask = '{ struct message ask = {.from = %d}; message_write(@f@_fd_theirs, &ask); message_read(@f@_fd_theirs, &ask); }'
+    link.hold(ask % 1, ask % 2)
+    plan.launcher.append(f'port_choose("{server.name}");')
+
+
+@kind('out', holder=True, family='server lock')
+def transaction(link):
+    """A server's session holds a lock from its client's first statement to its last."""
+    server = link.plan.node(link.plan.process())
+    held_by_client(link, server)
+    values = link.values(s=server.name, server_deed=server.deed)
+    link.plan.globals.append(fill('static int @s@_socket;\nstatic pthread_mutex_t @s@_rows = PTHREAD_MUTEX_INITIALIZER;', values))
+    link.plan.function(f'static void *{server.name}_session(void *connection)', fill(
+        '\tint fd = (int)(intptr_t)connection;\n\tstruct message m;\n\twhile (message_read(fd, &m)) {\n\t\tif (m.from != 2)\n\t\t\tpthread_mutex_lock(&@s@_rows);\n\t\t@server_deed@(&m);\n'
+        '\t\tif (m.from != 1)\n\t\t\tpthread_mutex_unlock(&@s@_rows);\n\t\tif (!message_write(fd, &m))\n\t\t\tbreak;\n\t}\n\tclose(fd);\n\treturn NULL;', values))
+    server.loop = fill('\tfor (;;) {\n\t\tint fd = accept4(@s@_socket, NULL, NULL, SOCK_CLOEXEC);\n\t\tif (fd >= 0)\n\t\t\tthread_start(@s@_session, (void *)(intptr_t)fd);\n\t}\n\treturn NULL;', values)
+    server.process.setup.append(f'{server.name}_socket = socket_listen("{server.name}", {int(server.listen[1])});')
+
+
+@kind('out', holder=True, family='server lock')
+def grab(link):
+    """A server of one thread that leaves all but one client's requests unread while that one has grabbed it."""
+    server = link.plan.node(link.plan.process())
+    held_by_client(link, server)
+    values = link.values(s=server.name, server_deed=server.deed)
+    link.plan.globals.append(fill('static int @s@_socket;', values))
+    server.loop = fill(
+        '\tstruct pollfd all[64] = {{.fd = @s@_socket, .events = POLLIN}};\n\tint count = 1, grabber = -1;\n\tfor (;;) {\n\t\tstruct pollfd one = {.fd = grabber, .events = POLLIN};\n'
+        '\t\tif (poll(grabber >= 0 ? &one : all, grabber >= 0 ? 1 : (nfds_t)count, -1) < 0)\n\t\t\tcontinue;\n\t\tif (grabber < 0 && all[0].revents && count < 64)\n'
+        '\t\t\tall[count++] = (struct pollfd){.fd = accept4(@s@_socket, NULL, NULL, SOCK_CLOEXEC), .events = POLLIN};\n\t\tfor (int i = 1; i < count; i++) {\n\t\t\tstruct message m;\n'
+        '\t\t\tif (grabber >= 0 ? all[i].fd != grabber || !one.revents : !all[i].revents)\n\t\t\t\tcontinue;\n\t\t\tif (!message_read(all[i].fd, &m)) {\n\t\t\t\tall[i].fd = -1;\n\t\t\t\tcontinue;\n\t\t\t}\n'
+        '\t\t\t@server_deed@(&m);\n\t\t\tif (m.from == 1)\n\t\t\t\tgrabber = all[i].fd;\n\t\t\tif (m.from == 2)\n\t\t\t\tgrabber = -1;\n\t\t\tmessage_write(all[i].fd, &m);\n\t\t\tif (m.from == 1)\n\t\t\t\tbreak;\n\t\t}\n\t}\n\treturn NULL;', values)
+    server.process.setup.append(f'{server.name}_socket = socket_listen("{server.name}", {int(server.listen[1])});')

@@ -228,7 +228,7 @@ def dbus(at, command):
     at.file(name + '.py', SERVICE)
     at.service(name, f'python3 $LAB_DIR/{name}.py {step} t.{name}')
     if at.rng.random() < 0.5:
-        at.before.append(f'while :; do dbus-send --session --print-reply --dest=org.freedesktop.DBus / org.freedesktop.DBus.ListNames >/dev/null; sleep 0.1; done &')
+        at.before.append('while :; do dbus-send --session --print-reply --dest=org.freedesktop.DBus / org.freedesktop.DBus.ListNames >/dev/null; sleep 0.1; done &')
     return f'dbus-send --session --print-reply --reply-timeout=20000 --dest=t.{name} /t t.Work.Do'
 
 

@@ -21,6 +21,8 @@ exec "\$@"
 END
 chmod 755 "$LAB_DIR/as"
 
+echo "role script $$ $$" >>"$LAB_DIR/log"
+
 # port N: free just now.
 port() {
 	local number

@@ -53,7 +53,8 @@ class Plan:
         self.victim = None
         self.bystanders = []
         self.operators = []         # processes that must start after the others
-        self.needs = set()          # 'dbus', 'fuse', 'cgroup'
+        self.cleanup = []           # statements of the launcher when all have ended
+        self.short_lived = []       # nodes that are threads started for a request
 
     def process(self, name=None):
         return Process(self, name or self.names.role())
@@ -177,8 +178,8 @@ class Plan:
         self.function(f'static void *{node.run}(void *unused)', text)
 
     def emit_nodes(self):
-        for process in self.processes:
-            for node in process.nodes:
+        for nodes in [process.nodes for process in self.processes] + [self.short_lived]:
+            for node in nodes:
                 self.emit_serve(node)
                 if node.loop is not None:
                     self.function(f'static void *{node.run}(void *unused)', '\t(void)unused;\n' + node.loop)
@@ -219,5 +220,6 @@ class Plan:
             main.append(f'\tpids[count++] = role_spawn("{process.name}", (const int[]){{{fds}}}, {len(process.fds)});')
         main.append(f'\tfor (int fd = 60; fd < {self.fd_next}; fd++)\n\t\tclose(fd);')
         main.append(f'\tnap_until(start_ns + {self.end_ms} * MS);')
-        main.append('\tfor (int i = 0; i < count; i++)\n\t\tkill(pids[i], SIGKILL);\n\twhile (wait(NULL) > 0)\n\t\t;\n\treturn 0;\n}')
+        main.append('\tfor (int i = 0; i < count; i++)\n\t\tkill(pids[i], SIGKILL);\n\twhile (wait(NULL) > 0)\n\t\t;')
+        main += ['\t' + line for line in self.cleanup] + ['\treturn 0;\n}']
         return '\n'.join(['#include "runtime.h"', '', *self.globals, '', *self.prototypes, '', *self.functions, *main, ''])

@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <mqueue.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -33,6 +34,8 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/time.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/un.h>
@@ -345,4 +348,64 @@ INLINE void port_choose(const char *name)
 	snprintf(variable, sizeof(variable), "LAB_PORT_%s", name);
 	snprintf(value, sizeof(value), "%d", ntohs(in.sin_port));
 	setenv(variable, value, 1);
+}
+
+/* Control groups of the run, one a controller: version 1 where it is mounted, else 2. */
+INLINE bool group_path(char *to, size_t size, const char *controller, const char *file)
+{
+	char mounted[64];
+	snprintf(mounted, sizeof(mounted), "/sys/fs/cgroup/%s", controller);
+	bool first = access(mounted, F_OK) == 0;
+	snprintf(to, size, "/sys/fs/cgroup/%s%sargus-lab-%s-%llu%s%s", first ? controller : "", first ? "/" : "", controller,
+		 (unsigned long long)(start_ns % 1000000000000ull), *file ? "/" : "", file);
+	return first;
+}
+
+INLINE void group_put(const char *controller, const char *file, const char *text)
+{
+	char path[160];
+	group_path(path, sizeof(path), controller, file);
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+		say("problem group %s %s %d\n", controller, file, errno);
+	close(fd);
+}
+
+/* A fifth of a processor, or 256 KiB a second to the disk that the run's folder is on. */
+INLINE void group_make(const char *controller)
+{
+	char path[160], text[64];
+	bool first = group_path(path, sizeof(path), controller, "");
+	mkdir(path, 0755);
+	if (!strcmp(controller, "cpu")) {
+		if (first)
+			group_put("cpu", "cpu.cfs_period_us", "100000");
+		group_put("cpu", first ? "cpu.cfs_quota_us" : "cpu.max", first ? "20000" : "20000 100000");
+	} else if (!strcmp(controller, "blkio")) {
+		struct stat found;
+		stat(folder, &found);
+		unsigned minor_number = minor(found.st_dev) & ~15u; /* the disk, not its partition */
+		snprintf(text, sizeof(text), "%u:%u %s262144", major(found.st_dev), minor_number, first ? "" : "wbps=");
+		group_put("blkio", first ? "blkio.throttle.write_bps_device" : "io.max", text);
+	}
+}
+
+INLINE void group_join(const char *controller)
+{
+	group_put(controller, "cgroup.procs", "0");
+}
+
+INLINE void group_freeze(bool on)
+{
+	char path[160];
+	bool first = group_path(path, sizeof(path), "freezer", "");
+	group_put("freezer", first ? "freezer.state" : "cgroup.freeze", first ? on ? "FROZEN" : "THAWED" : on ? "1" : "0");
+}
+
+INLINE void group_remove(const char *controller)
+{
+	char path[160];
+	group_path(path, sizeof(path), controller, "");
+	for (int i = 0; rmdir(path) && errno == EBUSY && i < 50; i++)
+		nap_us(10000);
 }

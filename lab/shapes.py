@@ -47,6 +47,8 @@ class Chain:
             return False
         if last and kind_name == 'child' and (fault['needs_process'] or self.fault in ('lock order', 'person')):
             return False
+        if last and fault['only'] and fault['only'] != kind_name:
+            return False
         return not (last and kind_name == 'event' and fault['timed'])
 
     def pick(self, wanted, last):
@@ -63,6 +65,7 @@ class Chain:
         link = links.Link(plan, kind_name, self.end, node)
         if last and fault['timed']:
             link.timeout_ms = plan.span_ms
+        link.owner_dies = last and self.fault == 'owner died'
         link.ticker = self.end is plan.victim and kind_name in (*MESSAGES, 'queue') and rng.random() < 0.5
         if kind_name in MESSAGES:
             styles = ['serial', 'mux', 'pool'] + (['sessions'] if kind_name in SERVERS else [])
@@ -75,6 +78,8 @@ class Chain:
         else:
             self.end.relay_to = link.fd
         self.links.append(link)
+        if link.between:
+            self.nodes.append(link.between)
         self.nodes.append(node)
         return node
 
@@ -232,7 +237,7 @@ def plan_of(seed):
         except (IndexError, KeyError, AssertionError):
             continue        # this fault cannot be in this shape: drawn again
         last = chain.links[-1]
-        if fault == 'call back' and (last.caller is not plan.victim or last.kind not in MESSAGES):
+        if fault == 'call back' and chain.end.process is plan.victim.process:
             continue
         if fault == 'no answer' and last.caller in chain.relays:
             continue
@@ -245,7 +250,7 @@ def plan_of(seed):
 
 def truth_of(plan, chain, truth, seed, shape_name, fault):
     first = chain.links[0].kind
-    several = {n.name for p in plan.processes if len(p.nodes) > 1 for n in p.nodes}
+    several = {n.name for n in plan.short_lived} | {n.name for p in plan.processes if len(p.nodes) + len([s for s in plan.short_lived if s.process is p]) > 1 for n in p.nodes}
     exact = lambda name: '=' + name if name in several else name
     inner = [n.name for n in chain.nodes[1:-1]]
     document = {

@@ -38,6 +38,12 @@ class Score(unittest.TestCase):
         for culprit in ({'pid': 5, 'tid': 21}, {'pid': 5, 'tid': 5, 'ppid': 22}, {'kind': 'cgroup'}):
             self.assertTrue(score.answer(answer(culprit=culprit), TRUTH, RUN)['culprit'], culprit)
 
+    def test_exactly_that_thread(self):
+        truth = dict(TRUTH, culprit=['=relay'])
+        for tid, right in ((30, True), (31, True), (32, False)):
+            points = score.answer(answer(culprit={'pid': 30, 'tid': tid, 'ppid': 1}), truth, RUN)
+            self.assertEqual(points['culprit'], right, tid)
+
     def test_empty_answer_fails_every_point(self):
         points = score.answer({}, TRUTH, RUN)
         self.assertFalse(any(points.values()), points)
