@@ -1,6 +1,12 @@
 """The tables of LAB.md: how often the culprit was right, by mechanism, by fault and by shape."""
 import score
 
+HEAD = '''# Hangs made at random
+
+`make lab`: programs that nobody tuned for (`lab/README.md`), recorded, asked about with the victim's pid and without any
+hint ("alone"), at both levels. A figure is how often the culprit was right in the first answer. Of the unseen half.
+
+'''
 COLUMNS = [(level, hint) for level in ('lean', 'full') for hint in ('pid', 'alone')]
 
 
