@@ -31,7 +31,7 @@ struct waiting_record {
 	uint64_t time_ns, order;
 	size_t bytes;
 	uint8_t *data;           /* owned */
-	int fd;                  /* of the file it maps, owned; negative none */
+	struct module_file file; /* which it maps; owned */
 };
 
 struct records vec(struct waiting_record);
@@ -110,8 +110,8 @@ int mapping_events_open(struct mapping_events **ret_events, struct err *err)
 
 static void record_done(struct mapping_events *e, struct waiting_record *w)
 {
-	if (w->fd >= 0) {
-		close(w->fd);
+	if (w->file.fd >= 0) {
+		close(w->file.fd);
 		e->held--;
 	}
 	free(w->data);
@@ -206,7 +206,7 @@ static void take(const struct waiting_record *w, const struct mapping_events_cal
 	struct module_source source;
 
 	if (source_of(w, &source)) {
-		calls->mapped(data, &source, w->fd, w->time_ns);
+		calls->mapped(data, &source, &w->file, w->time_ns);
 	} else if (header->type == PERF_RECORD_FORK && w->bytes >= sizeof(*t)) {
 		if (t->pid != t->ppid)
 			calls->forked(data, (pid_t)t->ppid, (pid_t)t->pid, w->time_ns);
@@ -221,7 +221,7 @@ static void take(const struct waiting_record *w, const struct mapping_events_cal
 
 static void keep_record(struct mapping_events *e, const struct buffer *b, uint64_t at, size_t bytes)
 {
-	struct waiting_record w = { .order = e->read++, .bytes = bytes, .fd = -1, .data = mem_alloc(bytes) };
+	struct waiting_record w = { .order = e->read++, .bytes = bytes, .file.fd = -1, .data = mem_alloc(bytes) };
 	size_t first = BUFFER_BYTES - at;
 	memcpy(w.data, b->data + at, bytes < first ? bytes : first);
 	if (bytes > first)
@@ -261,7 +261,8 @@ static void read_buffers(struct mapping_events *e)
 			read_buffer(e, &e->buffers[cpu]);
 }
 
-void mapping_events_gather(struct mapping_events *e, int (*open)(void *data, const struct module_source *source), void *data)
+void mapping_events_gather(struct mapping_events *e, struct module_file (*open)(void *data, const struct module_source *source),
+			   void *data)
 {
 	size_t from = e->waiting.length;
 	read_buffers(e);
@@ -270,8 +271,8 @@ void mapping_events_gather(struct mapping_events *e, int (*open)(void *data, con
 		struct module_source source;
 		if (!source_of(w, &source))
 			continue;
-		w->fd = open(data, &source);
-		e->held += w->fd >= 0;
+		w->file = open(data, &source);
+		e->held += w->file.fd >= 0;
 	}
 }
 

@@ -14,8 +14,8 @@
 struct mapping_events;
 
 struct mapping_events_calls {
-	/* `source`, its texts and `fd`, its file if that was opened, are valid during the call only. */
-	void (*mapped)(void *data, const struct module_source *source, int fd, uint64_t time_ns);
+	/* `source`, its texts and `file`, if that was opened, are valid during the call only. */
+	void (*mapped)(void *data, const struct module_source *source, const struct module_file *file, uint64_t time_ns);
 	void (*forked)(void *data, pid_t parent, pid_t child, uint64_t time_ns); /* a process, not a thread */
 	void (*started)(void *data, pid_t pid, uint64_t time_ns);               /* another program */
 	void (*ended)(void *data, pid_t pid, pid_t tid, uint64_t time_ns);
@@ -30,9 +30,10 @@ void mapping_events_wait(struct mapping_events *events, int also_fd, int timeout
  * have been missed. */
 bool mapping_events_renew(struct mapping_events *events, const struct rings *rings);
 /* Takes in what has happened, to be handed out later, and lets `open` hold the
- * files that were mapped (a descriptor, or negative), which may be gone by then:
+ * files that were mapped, which may be gone by then:
  * for one who is long about something else, from within the calls below too. */
-void mapping_events_gather(struct mapping_events *events, int (*open)(void *data, const struct module_source *source), void *data);
+void mapping_events_gather(struct mapping_events *events, struct module_file (*open)(void *data, const struct module_source *source),
+			   void *data);
 /* Hands out what happened up to `until_ns` (now, at the latest), all processors'
  * in the order of time. */
 void mapping_events_read(struct mapping_events *events, uint64_t until_ns, const struct mapping_events_calls *calls, void *data);

@@ -1,9 +1,8 @@
-/* See module_files.h. */
+/* The owner's side; see module_files.h. */
 #include "record/module_files.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,22 +10,12 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "record/proc_maps.h"
-#include "symbols/jit_dump.h"
-#include "symbols/jit_map.h"
-#include "symbols/unwind_cache.h"
+#include "record/module_requests.h"
 
 #define LEFT_MAX 64u                    /* with so many left behind only what lies on disks is looked at */
 #define PROCESS_KEY(pid) (1ull << 63 | (uint64_t)(pid))
-
-enum reach {
-	REACH_PATH,                /* by its path, then through the process */
-	REACH_PROCESS,             /* a path to a file of this device did not answer */
-	REACH_NOTHING,             /* nor does the device itself */
-};
 
 /* ---- sources ---- */
 
@@ -48,22 +37,51 @@ void module_sources_done(struct module_sources *sources)
 
 void module_files_done(struct module_files *files)
 {
-	aside_close(files->aside);
+	helper_close(files->helper);
 	map_done(&files->stuck);
-	files->aside = NULL;
+	map_done(&files->unreached);
+	files->helper = NULL;
 }
 
-static enum reach reach_of(struct module_files *files, uint64_t device)
+static enum module_reach reach_of(struct module_files *files, uint64_t key)
 {
-	uint32_t left = aside_left(files->aside);
+	uint32_t left = helper_left(files->helper);
 	if (left == 0) {
 		map_clear(&files->stuck);
 		return REACH_PATH;
 	}
-	if (left >= LEFT_MAX && major(device) == 0)
+	if (left >= LEFT_MAX && (key >> 63 || major(key) == 0))
 		return REACH_NOTHING;
-	const uint64_t *reach = map_find(&files->stuck, device);
-	return reach ? (enum reach)*reach : REACH_PATH;
+	const uint64_t *reach = map_find(&files->stuck, key);
+	return reach ? (enum module_reach)*reach : REACH_PATH;
+}
+
+/* Asks for one answer. 0, or -errno when there is none; what did not answer is noted under `key`. */
+static int ask_one(struct module_files *files, enum module_request kind, const void *data, size_t bytes, int fd, uint64_t key,
+		   struct helper_message *ret_answer)
+{
+	struct helper_message more;
+	int r = reach_of(files, key) == REACH_NOTHING ? -ETIMEDOUT : helper_ask(files->helper, kind, data, bytes, fd);
+
+	if (!r) {
+		r = helper_next(files->helper, ret_answer);
+		if (r == 1) {
+			/* to close a file can take as long as to read it: what was read is there */
+			while (helper_next(files->helper, &more) == 1)
+				helper_message_done(&more);
+			return 0;
+		}
+		if (r == -ETIMEDOUT)
+			map_put(&files->stuck, key, REACH_NOTHING);
+	}
+	return r ? r : -EPIPE;
+}
+
+static void note_unreached(struct module_files *files, const struct module_source *source)
+{
+	map_put(&files->unreached, source->device, 1);
+	if (!files->example[0])
+		snprintf(files->example, sizeof(files->example), "%s", source->path);
 }
 
 /* ---- looking ---- */
@@ -87,114 +105,54 @@ static int open_known(const struct module_source *s, struct module_file *ret_fil
 	return 0;
 }
 
-struct look_job {
-	struct aside_job job;
-	struct module_sources sources;
-	struct { struct module_file file; enum reach reach; } *looks;
-	_Atomic size_t at;         /* the one in work */
-	_Atomic int stage;         /* enum reach: how it is looked at just now */
-	_Atomic size_t taken;      /* when it was left behind: files before it are the loader's */
-};
-
-/* The file by its path here, if that is the one that is mapped. What goes
- * through the process waits for its memory's lock, which a busy machine's
- * short-lived processes hold for long. */
-static int open_here(const struct module_source *s, struct stat *ret_stat)
+static void put_look(struct module_files *files, struct buf *request, const struct module_source *s)
 {
-	int fd = open(s->path, O_PATH | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	if (fstat(fd, ret_stat) < 0 || ret_stat->st_ino != s->inode || ret_stat->st_dev != s->device || !S_ISREG(ret_stat->st_mode)) {
-		close(fd);
-		return -ESTALE;
-	}
-	return fd;
-}
-
-/* Through the process, so that deleted files and other mount namespaces do not
- * matter; where it has ended, by the path below its root. */
-static int open_there(const struct module_source *s, struct stat *ret_stat)
-{
-	char path[4200];
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)s->pid, s->start, s->end);
-	fd = open(path, O_PATH | O_CLOEXEC);
-	if (fd >= 0 && fstat(fd, ret_stat) == 0)
-		return fd;
-	if (fd >= 0)
-		close(fd);
-	snprintf(path, sizeof(path), "/proc/%d/root%s", (int)s->pid, s->path);
-	fd = open(path, O_PATH | O_CLOEXEC);
-	if (fd >= 0 && (fstat(fd, ret_stat) < 0 || ret_stat->st_ino != s->inode)) {
-		close(fd);
-		return -ESTALE;
-	}
-	return fd < 0 ? -errno : fd;
-}
-
-static void look_run(struct aside_job *job)
-{
-	struct look_job *j = (struct look_job *)job;
-	for (size_t i = 0; i < j->sources.list.length && !atomic_load(&job->left); i++) {
-		const struct module_source *s = &j->sources.list.items[i];
-		struct stat st = { 0 };
-		int fd = -ENODEV;
-		atomic_store(&j->at, i);
-		atomic_store(&j->stage, REACH_PATH);
-		if (j->looks[i].reach == REACH_PATH)
-			fd = open_here(s, &st);
-		atomic_store(&j->stage, REACH_PROCESS);
-		if (fd < 0 && j->looks[i].reach != REACH_NOTHING && !atomic_load(&job->left))
-			fd = open_there(s, &st);
-		j->looks[i].file = (struct module_file){ .fd = fd };
-		if (fd >= 0) {
-			j->looks[i].file.changed_ns = st.st_mtim.tv_sec * 1000000000ll + st.st_mtim.tv_nsec;
-			j->looks[i].file.bytes = st.st_size;
-		}
-	}
-}
-
-static void look_free(struct look_job *j)
-{
-	module_sources_done(&j->sources);
-	free(j->looks);
-	free(j);
-}
-
-static void look_drop(struct aside_job *job)
-{
-	struct look_job *j = (struct look_job *)job;
-	for (size_t i = atomic_load(&j->taken); i < j->sources.list.length; i++)
-		if (j->looks[i].file.fd >= 0)
-			close(j->looks[i].file.fd);
-	look_free(j);
+	struct module_look wanted = {
+		.line = { (uint64_t)s->pid, s->start, s->end, s->offset, s->device, s->inode },
+		.reach = reach_of(files, s->device),
+	};
+	if (wanted.reach != REACH_PATH)
+		note_unreached(files, s);
+	buf_add(request, &wanted, sizeof(wanted));
+	helper_put_text(request, s->path);
 }
 
 /* Returns how many are done. */
 static size_t look_at_some(struct module_files *files, const struct module_source *sources, size_t count, struct module_file *ret_files)
 {
-	struct look_job *j = mem_zalloc(sizeof(*j));
-	j->job.run = look_run;
-	j->job.drop = look_drop;
-	j->looks = mem_zalloc(count * sizeof(*j->looks));
-	for (size_t i = 0; i < count; i++) {
-		module_sources_add(&j->sources, &sources[i]);
-		j->looks[i].reach = reach_of(files, sources[i].device);
-		j->looks[i].file.fd = -1;
+	struct helper_message answer;
+	struct buf request = { 0 };
+	uint64_t number = count;
+	uint32_t through = UINT32_MAX; /* which one is looked at through its process */
+	size_t done = 0;
+
+	buf_add(&request, &number, sizeof(number));
+	for (size_t i = 0; i < count; i++)
+		put_look(files, &request, &sources[i]);
+	int r = helper_ask(files->helper, MODULE_LOOK, request.data, request.length, -1);
+	buf_done(&request);
+	while (!r && (r = helper_next(files->helper, &answer)) == 1) {
+		struct helper_reader reader = helper_read(&answer);
+		struct module_found found;
+
+		r = 0;
+		if (answer.kind == MODULE_STAGE) {
+			helper_read_bytes(&reader, &through, sizeof(through));
+		} else if (done < count) {
+			helper_read_bytes(&reader, &found, sizeof(found));
+			ret_files[done++] = (struct module_file){ .fd = found.status < 0 ? -1 : answer.fd, .changed_ns = found.changed_ns,
+								  .bytes = found.bytes };
+			answer.fd = found.status < 0 ? answer.fd : -1;
+		}
+		helper_message_done(&answer);
 	}
-	if (aside_run(files->aside, &j->job)) {
-		for (size_t i = 0; i < count; i++)
-			ret_files[i] = j->looks[i].file;
-		look_free(j);
-		return count;
+	if (r == -ETIMEDOUT && done < count) {
+		map_put(&files->stuck, sources[done].device, through == done ? REACH_NOTHING : REACH_PROCESS);
+		note_unreached(files, &sources[done]);
+	} else if (done < count) {
+		/* it has ended of itself: not again with what it ended at */
+		ret_files[done++] = (struct module_file){ .fd = -1 };
 	}
-	size_t done = atomic_load(&j->at);
-	for (size_t i = 0; i < done; i++)
-		ret_files[i] = j->looks[i].file;
-	map_put(&files->stuck, sources[done].device, (uint64_t)atomic_load(&j->stage) + 1);
-	atomic_store(&j->taken, done);
-	aside_release(&j->job);
 	return done;
 }
 
@@ -220,191 +178,79 @@ void module_files_look(struct module_files *files, const struct module_source *s
 
 /* ---- reading ---- */
 
-static void add_segments(struct module_image *image, const struct elf_file *file)
-{
-	for (uint32_t i = 0; i < file->segment_count && image->segment_count < 8; i++) {
-		const Elf64_Phdr *p = &file->segments[i];
-		if (p->p_type == PT_LOAD && (p->p_flags & PF_X)) {
-			/* mappings are of whole pages */
-			uint64_t before_page = p->p_offset & 4095;
-			image->segments[image->segment_count++] = (struct module_segment){
-				.offset = p->p_offset - before_page, .address = p->p_vaddr - before_page, .bytes = p->p_filesz + before_page };
-		}
-	}
-}
-
-void module_image_take(struct module_image *image, const struct elf_file *file)
-{
-	struct timespec before, after;
-
-	image->elf = true;
-	elf_file_build_id_text(file, image->build_id);
-	add_segments(image, file);
-	clock_gettime(CLOCK_MONOTONIC, &before);
-	image->status = unwind_cache_table(file, &image->table, NULL);
-	clock_gettime(CLOCK_MONOTONIC, &after);
-	image->table_ns = (uint64_t)(after.tv_sec - before.tv_sec) * 1000000000u + (uint64_t)(after.tv_nsec - before.tv_nsec);
-}
-
-struct read_job {
-	struct aside_job job;
-	int fd;                    /* O_PATH, our own */
-	struct module_image image;
-};
-
-/* For reading, what was looked at. */
-static int open_again(int found)
-{
-	char path[64];
-	struct stat st;
-	/* to open a device would do something */
-	if (fstat(found, &st) < 0 || !S_ISREG(st.st_mode))
-		return -EINVAL;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", found);
-	return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-}
-
-static void read_run(struct aside_job *job)
-{
-	struct read_job *j = (struct read_job *)job;
-	struct elf_file file;
-	int fd = open_again(j->fd);
-	if (fd < 0)
-		return;
-	if (elf_file_open_fd(fd, "module", &file, NULL) == 0) {
-		module_image_take(&j->image, &file);
-		elf_file_close(&file);
-	}
-}
-
-static void read_drop(struct aside_job *job)
-{
-	struct read_job *j = (struct read_job *)job;
-	unwind_table_done(&j->image.table);
-	close(j->fd);
-	free(j);
-}
-
 void module_files_read(struct module_files *files, const struct module_source *source, int fd, struct module_image *ret_image)
 {
+	struct helper_message answer;
+	struct helper_reader reader;
+
 	*ret_image = (struct module_image){ 0 };
-	if (reach_of(files, source->device) == REACH_NOTHING)
-		return;
-	struct read_job *j = mem_zalloc(sizeof(*j));
-	j->job.run = read_run;
-	j->job.drop = read_drop;
-	j->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	if (!aside_run(files->aside, &j->job)) {
-		map_put(&files->stuck, source->device, REACH_NOTHING);
-		aside_release(&j->job);
+	if (ask_one(files, MODULE_READ, "", 0, fd, source->device, &answer) < 0) {
+		note_unreached(files, source);
 		return;
 	}
-	*ret_image = j->image;
-	if (j->fd >= 0)
-		close(j->fd);
-	free(j);
-}
-
-/* ---- what a process maps ---- */
-
-struct maps_job {
-	struct aside_job job;
-	pid_t pid;
-	struct module_sources sources;
-	int status;
-};
-
-static void take_source(void *data, const struct module_source *source)
-{
-	module_sources_add(data, source);
-}
-
-static void maps_run(struct aside_job *job)
-{
-	struct maps_job *j = (struct maps_job *)job;
-	j->status = proc_maps_read(j->pid, take_source, &j->sources);
-}
-
-static void maps_drop(struct aside_job *job)
-{
-	struct maps_job *j = (struct maps_job *)job;
-	module_sources_done(&j->sources);
-	free(j);
+	reader = helper_read(&answer);
+	helper_read_bytes(&reader, ret_image, sizeof(*ret_image));
+	ret_image->table = (struct unwind_table){ 0 };
+	ret_image->build_id[sizeof(ret_image->build_id) - 1] = 0;
+	if (reader.failed || ret_image->segment_count > sizeof(ret_image->segments) / sizeof(*ret_image->segments)) {
+		*ret_image = (struct module_image){ 0 };
+	} else if (ret_image->elf && ret_image->status == 0) {
+		if (unwind_table_unpack(reader.at, (size_t)(reader.end - reader.at), &ret_image->table)) {
+			ret_image->table.memory = answer.data;
+			answer.data = NULL;
+		} else {
+			ret_image->status = -EBADMSG;
+		}
+	}
+	helper_message_done(&answer);
 }
 
 int module_files_maps(struct module_files *files, pid_t pid, struct module_sources *ret_sources)
 {
+	struct helper_message answer;
+	struct module_line line;
+	int64_t status;
+
 	*ret_sources = (struct module_sources){ 0 };
-	if (reach_of(files, PROCESS_KEY(pid)) == REACH_NOTHING)
-		return -ETIMEDOUT;
-	struct maps_job *j = mem_zalloc(sizeof(*j));
-	j->job.run = maps_run;
-	j->job.drop = maps_drop;
-	j->pid = pid;
-	if (!aside_run(files->aside, &j->job)) {
-		map_put(&files->stuck, PROCESS_KEY(pid), REACH_NOTHING);
-		aside_release(&j->job);
-		return -ETIMEDOUT;
+	int r = ask_one(files, MODULE_MAPS, &pid, sizeof(pid), -1, PROCESS_KEY(pid), &answer);
+	if (r)
+		return r;
+	struct helper_reader reader = helper_read(&answer);
+	helper_read_bytes(&reader, &status, sizeof(status));
+	while (reader.at < reader.end) {
+		helper_read_bytes(&reader, &line, sizeof(line));
+		struct module_source source = { .pid = pid, .start = line.start, .end = line.end, .offset = line.offset, .device = line.device,
+						.inode = line.inode, .path = helper_read_text(&reader) };
+		if (!reader.failed)
+			module_sources_add(ret_sources, &source);
 	}
-	int status = j->status;
-	*ret_sources = j->sources;
-	free(j);
-	return status;
+	helper_message_done(&answer);
+	return (int)status;
 }
 
-/* ---- names of code made at run time ---- */
-
-struct jit_job {
-	struct aside_job job;
-	struct arena arena;
-	pid_t pid;
-	uid_t user;
-	char **dumps;
-	size_t dump_count;
-	struct symbol_table names;
-};
-
-static void jit_run(struct aside_job *job)
+void module_files_jit_names(struct module_files *files, const struct jit_question *q, struct symbol_table *ret_names)
 {
-	struct jit_job *j = (struct jit_job *)job;
-	jit_map_read(j->pid, j->user, &j->names, NULL);
-	for (size_t i = 0; i < j->dump_count && !atomic_load(&job->left); i++)
-		jit_dump_read(j->pid, j->user, j->dumps[i], &j->names, NULL);
-}
+	struct jit_head head = { (uint64_t)q->pid, q->user, q->dump_count, q->address_count };
+	struct helper_message answer;
+	struct buf request = { 0 };
 
-static void jit_free(struct jit_job *j)
-{
-	arena_done(&j->arena);
-	free(j);
-}
-
-static void jit_drop(struct aside_job *job)
-{
-	struct jit_job *j = (struct jit_job *)job;
-	symbol_table_done(&j->names);
-	jit_free(j);
-}
-
-void module_files_jit_names(struct module_files *files, pid_t pid, uid_t user, const char *const *dumps, size_t dump_count,
-			    struct symbol_table *ret_names)
-{
 	*ret_names = (struct symbol_table){ 0 };
-	if (reach_of(files, PROCESS_KEY(pid)) == REACH_NOTHING)
+	buf_add(&request, &head, sizeof(head));
+	for (size_t i = 0; i < q->dump_count; i++)
+		helper_put_text(&request, q->dumps[i]);
+	buf_add(&request, q->addresses, q->address_count * sizeof(*q->addresses));
+	int r = ask_one(files, MODULE_JIT, request.data, request.length, -1, PROCESS_KEY(q->pid), &answer);
+	buf_done(&request);
+	if (r)
 		return;
-	struct jit_job *j = mem_zalloc(sizeof(*j));
-	j->job.run = jit_run;
-	j->job.drop = jit_drop;
-	j->pid = pid;
-	j->user = user;
-	j->dump_count = dump_count;
-	j->dumps = arena_array(&j->arena, char *, dump_count);
-	for (size_t i = 0; i < dump_count; i++)
-		j->dumps[i] = arena_strdup(&j->arena, dumps[i]);
-	if (!aside_run(files->aside, &j->job)) {
-		map_put(&files->stuck, PROCESS_KEY(pid), REACH_NOTHING);
-		aside_release(&j->job);
-		return;
+	struct helper_reader reader = helper_read(&answer);
+	while (reader.at < reader.end) {
+		struct module_name name;
+		helper_read_bytes(&reader, &name, sizeof(name));
+		const char *text = helper_read_text(&reader);
+		if (!reader.failed)
+			symbol_table_add_name(ret_names, name.start, name.bytes, text, 0);
 	}
-	*ret_names = j->names;
-	jit_free(j);
+	helper_message_done(&answer);
+	symbol_table_sort(ret_names);
 }

@@ -1,6 +1,6 @@
 /* The files that processes map: found, and read for their unwind tables, without
- * ever waiting for a file system that no longer answers (aside.h). Where one does
- * not, its files are out of reach until it does.
+ * ever waiting for a file system that no longer answers: a helper process does it
+ * (base/helper.h). Where one does not answer, its files are out of reach until it does.
  *
  * Of one thread at a time. */
 #ifndef RECORD_MODULE_FILES_H
@@ -10,9 +10,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/helper.h"
 #include "base/map.h"
 #include "base/vec.h"
-#include "record/aside.h"
 #include "symbols/symbol_table.h"
 #include "symbols/unwind_table.h"
 
@@ -31,8 +31,10 @@ struct module_sources {
 };
 
 struct module_files {
-	struct aside *aside;        /* NULL: files are read here and now */
+	struct helper *helper;      /* owned */
 	struct map stuck;           /* devices and processes -> how they are out of reach */
+	struct map unreached;       /* devices that were out of reach at any time */
+	char example[256];          /* path of a file that was, "" none */
 };
 
 /* A file that was looked at. */
@@ -54,6 +56,9 @@ struct module_image {
 	struct module_segment segments[8];
 };
 
+/* Answers what the functions below ask; given to helpers_open. */
+void module_files_serve(struct helper_port *port, const struct helper_message *request);
+
 void module_files_done(struct module_files *files);
 /* The sources' files; the caller closes those that are there. */
 void module_files_look(struct module_files *files, const struct module_source *sources, size_t count, struct module_file *ret_files);
@@ -65,10 +70,18 @@ void module_image_take(struct module_image *image, const struct elf_file *file);
 /* What /proc says that a process maps with code, in the order of addresses;
  * -errno when it is gone or may not be looked at. Sources are kept in `ret_sources`. */
 int module_files_maps(struct module_files *files, pid_t pid, struct module_sources *ret_sources);
-/* Names of a process's run-time code: of its /tmp/perf-PID.map and of the jitdumps
- * that it has mapped. `user` runs it; others' files are not read. */
-void module_files_jit_names(struct module_files *files, pid_t pid, uid_t user, const char *const *dumps, size_t dump_count,
-			    struct symbol_table *ret_names);
+/* Run-time code that names are wanted of. */
+struct jit_question {
+	pid_t pid;
+	uid_t user;                 /* runs it; others' files are not read */
+	const char *const *dumps;   /* jitdumps that it has mapped */
+	size_t dump_count;
+	const uint64_t *addresses;
+	size_t address_count;
+};
+
+/* Names at the addresses, of its /tmp/perf-PID.map and of the jitdumps. */
+void module_files_jit_names(struct module_files *files, const struct jit_question *question, struct symbol_table *ret_names);
 void module_sources_done(struct module_sources *sources);
 void module_sources_add(struct module_sources *sources, const struct module_source *source);
 

@@ -195,11 +195,8 @@ bool modules_known(struct modules *modules, const struct module_source *s)
 	return !lies_in_file(s) || map_find(&modules->by_file, key_of_file(s));
 }
 
-void modules_take(struct modules *modules, const struct module_source *s, int fd)
+void modules_take(struct modules *modules, const struct module_source *s, const struct module_file *file)
 {
-	struct stat st;
-	if (fd < 0 || !lies_in_file(s) || fstat(fd, &st) < 0)
-		return;
-	struct module_file file = { .fd = fd, .changed_ns = st.st_mtim.tv_sec * 1000000000ll + st.st_mtim.tv_nsec, .bytes = st.st_size };
-	find_file(modules, s, &file);
+	if (file->fd >= 0 && lies_in_file(s))
+		find_file(modules, s, file);
 }

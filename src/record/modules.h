@@ -51,8 +51,8 @@ void modules_done(struct modules *modules);
 void modules_find(struct modules *modules, const struct module_source *sources, size_t count, const struct loaded_module **ret_modules);
 /* Whether the module of a mapping of a file is known already. */
 bool modules_known(struct modules *modules, const struct module_source *source);
-/* Makes the module of a mapping whose file was opened (O_PATH); `fd` stays the caller's. */
-void modules_take(struct modules *modules, const struct module_source *source, int fd);
+/* Makes the module of a mapping whose file was looked at; it stays the caller's. */
+void modules_take(struct modules *modules, const struct module_source *source, const struct module_file *file);
 /* Lays a module's table into the maps when it is not there. Returns how the
  * unwinder is to treat its mappings (enum stack_mapping_kind). */
 uint32_t modules_lay(const struct loaded_module *module, struct unwind_maps *maps);

@@ -342,7 +342,7 @@ static int open_maps(struct stacks *s, const struct programs *programs, struct e
 	return epoll_ctl(s->poll_fd, EPOLL_CTL_ADD, ring, &event) == 0 ? 0 : err_sys(err, -errno, "waiting for the ring of stacks");
 }
 
-static int prepare(struct stacks *s, struct err *err)
+static int prepare(struct stacks *s, struct helpers *helpers, struct err *err)
 {
 	int r = stack_tree_open(&s->tree, err);
 	if (r < 0)
@@ -354,7 +354,8 @@ static int prepare(struct stacks *s, struct err *err)
 	if (!s->nodes[0] || !s->nodes[1] || !s->copy_nodes || !s->copies)
 		return err_sys(err, -ENOMEM, "reserving memory for stacks");
 	modules_init(&s->modules);
-	s->modules.files.aside = aside_open();
+	s->modules.files.helper = helper_open(helpers);
+	s->held.helper = helper_open(helpers);
 	layouts_init(&s->layouts, &s->modules);
 	find_fields(s);
 	/* without names kernel frames stay numbers, which is no reason to stop */
@@ -386,12 +387,12 @@ static void stacks_free(struct stacks *s)
 	free(s);
 }
 
-int stacks_prepare(struct stacks **ret_stacks, struct err *err)
+int stacks_prepare(struct helpers *helpers, struct stacks **ret_stacks, struct err *err)
 {
 	struct stacks *s = mem_zalloc(sizeof(*s));
 	s->wake_fd = s->poll_fd = -1;
 	s->start_ns = stacks_now_ns();
-	int r = prepare(s, err);
+	int r = prepare(s, helpers, err);
 	if (r < 0) {
 		stacks_loader_stop(s);
 		stacks_free(s);

@@ -62,13 +62,13 @@ static void look_at_one(struct stacks *s, pid_t pid)
 	map_put(&s->to_publish, (uint64_t)pid, 1);
 }
 
-static int hold_file(void *data, const struct module_source *source)
+static struct module_file hold_file(void *data, const struct module_source *source)
 {
 	struct stacks *s = data;
 	struct module_file file = { .fd = -1 };
 	if (source->pid != getpid() && !modules_known(&s->modules, source))
 		module_files_look(&s->held, source, 1, &file);
-	return file.fd;
+	return file;
 }
 
 /* While tables are made and laid programs may start, be deleted and end. */
@@ -123,7 +123,7 @@ static void dirty_clear(struct dirty_process *d)
 	arena_done(&d->arena);
 }
 
-static void on_mapped(void *data, const struct module_source *source, int fd, uint64_t time_ns)
+static void on_mapped(void *data, const struct module_source *source, const struct module_file *file, uint64_t time_ns)
 {
 	struct stacks *s = data;
 	(void)time_ns;
@@ -133,8 +133,7 @@ static void on_mapped(void *data, const struct module_source *source, int fd, ui
 	struct module_source copy = *source;
 	d->changed = true;
 	/* later it may be out of reach */
-	if (fd >= 0)
-		modules_take(&s->modules, source, fd);
+	modules_take(&s->modules, source, file);
 	if (d->sources.length >= SOURCES_MAX)
 		return;
 	copy.path = arena_strdup(&d->arena, source->path);
@@ -432,8 +431,7 @@ int stacks_loader_start(struct stacks *s, struct err *err)
 	int r = mapping_events_open(&s->events, err);
 	if (r < 0)
 		return r;
-	s->held.aside = aside_open();
-	aside_meanwhile(s->modules.files.aside, hold_files, s);
+	helper_meanwhile(s->modules.files.helper, hold_files, s);
 	s->modules_told = 1;
 	s->nodes_seen = 1;
 	struct epoll_event event = { .events = EPOLLIN };

@@ -13,7 +13,7 @@
 #include "base/map.h"
 #include "symbols/cache_file.h"
 
-#define CACHE_MAGIC 0x3230776e75677261ull /* "argunw02" */
+#define CACHE_MAGIC 0x3330776e75677261ull /* "argunw03" */
 #define CACHE_LEAST_BYTES (512u << 10)     /* of .eh_frame: less is made in a few milliseconds */
 #define CACHE_MOST_BYTES (256u << 20)
 
@@ -32,35 +32,7 @@ struct cache_head {
 	struct hash_key key;
 	uint64_t content;          /* of what the table was made from, by the key */
 	struct file_state state;   /* of the file that it was made from */
-	uint64_t base, skipped;
-	uint32_t page_count, row_count, rule_count, function_count;
 };
-
-/* Rows sorted within their page, rules that exist, functions that do not
- * overlap: what the searches rely on. */
-static bool table_sound(const struct unwind_table *t)
-{
-	if (t->pages[0] != 0 || t->pages[t->page_count] != t->row_count)
-		return false;
-	for (uint32_t p = 0; p < t->page_count; p++) {
-		uint32_t from = t->pages[p], to = t->pages[p + 1];
-		if (to <= from || to > t->row_count || t->rows[from] >> UNWIND_ROW_SHIFT != 0)
-			return false;
-		for (uint32_t i = from + 1; i < to; i++)
-			if (t->rows[i] >> UNWIND_ROW_SHIFT <= t->rows[i - 1] >> UNWIND_ROW_SHIFT)
-				return false;
-	}
-	for (uint32_t i = 0; i < t->row_count; i++)
-		if ((t->rows[i] & UNWIND_RULE_MASK) >= t->rule_count)
-			return false;
-	for (uint32_t i = 0; i < t->rule_count; i++)
-		if (t->rules[i].kind > UNWIND_BAD || t->rules[i].rbp > UNWIND_RBP_LOST)
-			return false;
-	for (uint32_t i = 1; i < t->function_count; i++)
-		if (t->functions[i].start < (uint64_t)t->functions[i - 1].start + t->functions[i - 1].bytes)
-			return false;
-	return true;
-}
 
 bool unwind_cache_read(const void *data, size_t bytes, const char *build_id, struct unwind_table *ret_table)
 {
@@ -68,25 +40,8 @@ bool unwind_cache_read(const void *data, size_t bytes, const char *build_id, str
 	if (bytes < sizeof(head))
 		return false;
 	memcpy(&head, data, sizeof(head));
-	if (head.magic != CACHE_MAGIC || strncmp(head.build_id, build_id, sizeof(head.build_id)) != 0 || head.page_count == 0 ||
-	    head.rule_count == 0)
-		return false;
-	uint64_t pages = ((uint64_t)head.page_count + 1) * 4, rows = (uint64_t)head.row_count * 4, rules = (uint64_t)head.rule_count * 8,
-		 functions = (uint64_t)head.function_count * sizeof(struct unwind_function);
-	if (bytes - sizeof(head) != rules + functions + pages + rows ||
-	    !cache_file_intact(data, bytes))
-		return false;
-	const char *at = (const char *)data + sizeof(head);
-	struct unwind_table t = { .base = head.base, .skipped = head.skipped, .page_count = head.page_count,
-				  .row_count = head.row_count, .rule_count = head.rule_count, .function_count = head.function_count };
-	t.rules = (const void *)at;
-	t.functions = (const void *)(at + rules);
-	t.pages = (const void *)(at + rules + functions);
-	t.rows = (const void *)(at + rules + functions + pages);
-	if (!table_sound(&t))
-		return false;
-	*ret_table = t;
-	return true;
+	return head.magic == CACHE_MAGIC && strncmp(head.build_id, build_id, sizeof(head.build_id)) == 0 && cache_file_intact(data, bytes) &&
+	       unwind_table_unpack((const char *)data + sizeof(head), bytes - sizeof(head), ret_table);
 }
 
 static struct file_state state_of(const struct elf_file *file)
@@ -154,20 +109,13 @@ static void cache_save(const char *path, const char *build_id, const struct elf_
 	/* what is being written while it is read is not kept */
 	if (memcmp(&state, before, sizeof(state)) != 0 || hash_key_make(&key) < 0)
 		return;
-	size_t pages = ((size_t)t->page_count + 1) * 4, rows = (size_t)t->row_count * 4, rules = (size_t)t->rule_count * 8,
-	       functions = (size_t)t->function_count * sizeof(struct unwind_function);
-	size_t bytes = sizeof(struct cache_head) + rules + functions + pages + rows;
-	char *data = mem_zalloc(bytes), *at = data + sizeof(struct cache_head);
-	struct cache_head head = { .magic = CACHE_MAGIC, .base = t->base, .skipped = t->skipped, .page_count = t->page_count,
-				   .row_count = t->row_count, .rule_count = t->rule_count, .function_count = t->function_count, .key = key,
-				   .content = content_of(file, &key), .state = state };
+	size_t bytes = sizeof(struct cache_head) + unwind_table_packed_bytes(t);
+	char *data = mem_zalloc(bytes);
+	struct cache_head head = { .magic = CACHE_MAGIC, .key = key, .content = content_of(file, &key), .state = state };
 
 	memcpy(head.build_id, build_id, strnlen(build_id, sizeof(head.build_id)));
-	memcpy(at, t->rules, rules);
-	memcpy(at + rules, t->functions, functions);
-	memcpy(at + rules + functions, t->pages, pages);
-	memcpy(at + rules + functions + pages, t->rows, rows);
 	memcpy(data, &head, sizeof(head));
+	unwind_table_pack(t, data + sizeof(head));
 	cache_file_keep(path, data, bytes);
 	free(data);
 }

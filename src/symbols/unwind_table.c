@@ -250,3 +250,98 @@ size_t unwind_table_bytes(const struct unwind_table *table)
 {
 	return ((size_t)table->page_count + 1) * 4 + (size_t)table->row_count * 4 + (size_t)table->rule_count * 8;
 }
+
+/* ---- as bytes ---- */
+
+struct packed_head {
+	uint64_t base, skipped;
+	uint32_t page_count, row_count, rule_count, function_count;
+};
+
+struct packed_sizes {
+	uint64_t rules, functions, pages, rows, all;
+};
+
+static struct packed_sizes packed_sizes(const struct packed_head *head)
+{
+	struct packed_sizes s = { .rules = (uint64_t)head->rule_count * sizeof(struct unwind_rule),
+				  .functions = (uint64_t)head->function_count * sizeof(struct unwind_function),
+				  .pages = ((uint64_t)head->page_count + 1) * sizeof(uint32_t),
+				  .rows = (uint64_t)head->row_count * sizeof(uint32_t) };
+	s.all = sizeof(*head) + s.rules + s.functions + s.pages + s.rows;
+	return s;
+}
+
+static struct packed_head packed_head(const struct unwind_table *t)
+{
+	return (struct packed_head){ t->base, t->skipped, t->page_count, t->row_count, t->rule_count, t->function_count };
+}
+
+size_t unwind_table_packed_bytes(const struct unwind_table *table)
+{
+	struct packed_head head = packed_head(table);
+	return (size_t)packed_sizes(&head).all;
+}
+
+void unwind_table_pack(const struct unwind_table *t, void *to)
+{
+	struct packed_head head = packed_head(t);
+	struct packed_sizes s = packed_sizes(&head);
+	char *at = to;
+
+	memcpy(at, &head, sizeof(head));
+	at += sizeof(head);
+	memcpy(at, t->rules, s.rules);
+	if (s.functions)
+		memcpy(at + s.rules, t->functions, s.functions);
+	memcpy(at + s.rules + s.functions, t->pages, s.pages);
+	memcpy(at + s.rules + s.functions + s.pages, t->rows, s.rows);
+}
+
+/* Rows sorted within their page, rules that exist, functions that do not
+ * overlap: what the searches rely on. */
+static bool table_sound(const struct unwind_table *t)
+{
+	if (t->pages[0] != 0 || t->pages[t->page_count] != t->row_count)
+		return false;
+	for (uint32_t p = 0; p < t->page_count; p++) {
+		uint32_t from = t->pages[p], to = t->pages[p + 1];
+		if (to <= from || to > t->row_count || t->rows[from] >> UNWIND_ROW_SHIFT != 0)
+			return false;
+		for (uint32_t i = from + 1; i < to; i++)
+			if (t->rows[i] >> UNWIND_ROW_SHIFT <= t->rows[i - 1] >> UNWIND_ROW_SHIFT)
+				return false;
+	}
+	for (uint32_t i = 0; i < t->row_count; i++)
+		if ((t->rows[i] & UNWIND_RULE_MASK) >= t->rule_count)
+			return false;
+	for (uint32_t i = 0; i < t->rule_count; i++)
+		if (t->rules[i].kind > UNWIND_BAD || t->rules[i].rbp > UNWIND_RBP_LOST)
+			return false;
+	for (uint32_t i = 1; i < t->function_count; i++)
+		if (t->functions[i].start < (uint64_t)t->functions[i - 1].start + t->functions[i - 1].bytes)
+			return false;
+	return true;
+}
+
+bool unwind_table_unpack(const void *data, size_t bytes, struct unwind_table *ret_table)
+{
+	struct packed_head head;
+	if (bytes < sizeof(head))
+		return false;
+	memcpy(&head, data, sizeof(head));
+	struct packed_sizes s = packed_sizes(&head);
+	if (head.page_count == 0 || head.rule_count == 0 || bytes != s.all)
+		return false;
+	const char *at = (const char *)data + sizeof(head);
+	struct unwind_table t = { .base = head.base, .skipped = head.skipped, .page_count = head.page_count,
+				  .row_count = head.row_count, .rule_count = head.rule_count, .function_count = head.function_count };
+	t.rules = (const void *)at;
+	t.functions = (const void *)(at + s.rules);
+	t.pages = (const void *)(at + s.rules + s.functions);
+	t.rows = (const void *)(at + s.rules + s.functions + s.pages);
+	if (!table_sound(&t))
+		return false;
+	*ret_table = t;
+	return true;
+}

@@ -47,4 +47,11 @@ struct unwind_rule unwind_table_rule(const struct unwind_table *table, uint64_t 
 const struct unwind_function *unwind_table_function(const struct unwind_table *table, uint64_t address);
 size_t unwind_table_bytes(const struct unwind_table *table);
 
+/* The table as bytes, for a file or another process. */
+size_t unwind_table_packed_bytes(const struct unwind_table *table);
+void unwind_table_pack(const struct unwind_table *table, void *to);
+/* A table that lies in `data`, which is aligned to 8 bytes and stays the caller's. False when the
+ * bytes are none: what searches rely on is checked. */
+bool unwind_table_unpack(const void *data, size_t bytes, struct unwind_table *ret_table);
+
 #endif
