@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,13 +22,12 @@
 #include "base/arena.h"
 #include "base/vec.h"
 
-#define LOOK_MS 500                /* between two looks at a helper that does not answer */
-#define LOOK_HURRY_MS 120
+#define PATIENCE_MS 1500
+#define LOOKS 3                    /* at a helper that does not answer; none may show any progress */
 #define MEANWHILE_MS 5
-#define STILL_LOOKS 2              /* so many in a row without any progress: it is stuck */
+#define PIDS_MOST 16u
 #define END_MS 250                 /* for one to end that has been killed */
 #define MESSAGE_MOST (1u << 30)
-#define SOCKET_FD 3                /* in all of these processes */
 #define NICE (-10)                 /* stacks wait for what helpers find: before what merely computes */
 
 struct message_head {
@@ -38,6 +38,8 @@ struct helpers {
 	pid_t pid;
 	int fd;                    /* to ask it for helpers */
 	pthread_mutex_t lock;
+	pid_t started[PIDS_MOST];  /* the latest helpers, in a circle */
+	size_t count;              /* of all that were started */
 };
 
 struct helper {
@@ -47,7 +49,7 @@ struct helper {
 	struct vec(int) left;      /* pidfds of those left behind */
 	void (*meanwhile)(void *data); /* NULL: the one who waits only waits */
 	void *meanwhile_data;
-	bool hurry;
+	_Atomic uint32_t patience_ms;
 };
 
 struct helper_port {
@@ -206,7 +208,7 @@ void helper_answer(struct helper_port *port, uint32_t kind, const void *data, si
 
 static _Noreturn void helper_main(helper_serve *serve)
 {
-	struct helper_port port = { SOCKET_FD };
+	struct helper_port port = { HELPER_FD };
 	struct helper_message request;
 
 	while (message_receive(port.fd, &request, NULL, NULL) == 0) {
@@ -219,9 +221,7 @@ static _Noreturn void helper_main(helper_serve *serve)
 
 /* ---- the process that helpers come from ---- */
 
-/* Nothing of the owner's stays: no terminal, no pipe that somebody waits for the end of, no
- * program that the kernel keeps as long as a descriptor is open. */
-static void leave_owner(int socket)
+void helper_leave_owner(int socket)
 {
 	sigset_t none;
 
@@ -231,16 +231,16 @@ static void leave_owner(int socket)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	setsid();
 	prctl(PR_SET_NAME, "argus-helper");
-	if (socket != SOCKET_FD && dup2(socket, SOCKET_FD) < 0)
+	if (socket != HELPER_FD && dup2(socket, HELPER_FD) < 0)
 		_exit(1);
-	if (close_range(SOCKET_FD + 1, ~0u, 0) < 0)
-		for (int fd = SOCKET_FD + 1; fd < 65536; fd++)
+	if (close_range(HELPER_FD + 1, ~0u, 0) < 0)
+		for (int fd = HELPER_FD + 1; fd < 65536; fd++)
 			close(fd);
 	int null = open("/dev/null", O_RDWR);
 	for (int fd = 0; fd < 3; fd++)
 		if (null < 0 || dup2(null, fd) < 0)
 			close(fd);
-	if (null > SOCKET_FD)
+	if (null > HELPER_FD)
 		close(null);
 	if (chdir("/") < 0)
 		_exit(1);
@@ -259,16 +259,16 @@ static _Noreturn void nursery_main(helper_serve *serve)
 	struct helper_message request;
 	int pidfd;
 
-	while (message_receive(SOCKET_FD, &request, NULL, NULL) == 0) {
+	while (message_receive(HELPER_FD, &request, NULL, NULL) == 0) {
 		pid_t pid = fork_helper(&pidfd);
 		if (pid == 0) {
-			if (dup2(request.fd, SOCKET_FD) < 0)
+			if (dup2(request.fd, HELPER_FD) < 0)
 				_exit(1);
 			helper_message_done(&request);
 			helper_main(serve);
 		}
 		helper_message_done(&request);
-		if (message_send(SOCKET_FD, HELPER_DONE, &pid, sizeof(pid), pidfd, NULL, NULL) < 0)
+		if (message_send(HELPER_FD, HELPER_DONE, &pid, sizeof(pid), pidfd, NULL, NULL) < 0)
 			_exit(1);
 		if (pidfd >= 0)
 			close(pidfd);
@@ -284,7 +284,7 @@ int helpers_open(helper_serve *serve, struct helpers **ret_helpers, struct err *
 		return err_sys(err, -errno, "starting a helper process");
 	pid_t pid = fork();
 	if (pid == 0) {
-		leave_owner(ends[1]);
+		helper_leave_owner(ends[1]);
 		nursery_main(serve);
 	}
 	int status = pid < 0 ? -errno : 0;
@@ -301,9 +301,17 @@ int helpers_open(helper_serve *serve, struct helpers **ret_helpers, struct err *
 	return 0;
 }
 
-pid_t helpers_pid(const struct helpers *helpers)
+size_t helpers_pids(struct helpers *helpers, pid_t *ret_pids, size_t most)
 {
-	return helpers->pid;
+	size_t count = 0;
+
+	pthread_mutex_lock(&helpers->lock);
+	if (most)
+		ret_pids[count++] = helpers->pid;
+	for (size_t i = 0; i < helpers->count && i < PIDS_MOST && count < most; i++)
+		ret_pids[count++] = helpers->started[i];
+	pthread_mutex_unlock(&helpers->lock);
+	return count;
 }
 
 void helpers_close(struct helpers *helpers)
@@ -326,11 +334,14 @@ static int ask_for_helper(struct helpers *helpers, int socket, pid_t *ret_pid, i
 	int r = message_send(helpers->fd, HELPER_DONE, "", 0, socket, NULL, NULL);
 	if (!r)
 		r = message_receive(helpers->fd, &answer, NULL, NULL);
+	*ret_pid = 0;
+	if (!r && answer.bytes == sizeof(*ret_pid))
+		memcpy(ret_pid, answer.data, sizeof(*ret_pid));
+	if (!r && *ret_pid > 0)
+		helpers->started[helpers->count++ % PIDS_MOST] = *ret_pid;
 	pthread_mutex_unlock(&helpers->lock);
 	if (r)
 		return r;
-	if (answer.bytes == sizeof(*ret_pid))
-		memcpy(ret_pid, answer.data, sizeof(*ret_pid));
 	if (answer.bytes != sizeof(*ret_pid) || *ret_pid <= 0 || answer.fd < 0) {
 		helper_message_done(&answer);
 		return -EAGAIN;
@@ -348,6 +359,7 @@ struct helper *helper_open(struct helpers *helpers)
 	struct helper *helper = mem_zalloc(sizeof(*helper));
 	helper->helpers = helpers;
 	helper->fd = helper->pidfd = -1;
+	helper->patience_ms = PATIENCE_MS;
 	return helper;
 }
 
@@ -426,9 +438,10 @@ void helper_meanwhile(struct helper *helper, void (*meanwhile)(void *data), void
 	helper->meanwhile_data = data;
 }
 
-void helper_hurry(struct helper *helper)
+void helper_patience(struct helper *helper, uint32_t ms)
 {
-	helper->hurry = true;
+	if (helper)
+		atomic_store(&helper->patience_ms, ms);
 }
 
 /* Sleeping or stopped, not waiting for a processor. */
@@ -466,10 +479,10 @@ static bool wait_once(const struct helper *helper, short events, int ms)
 static bool wait_for_helper(void *data, short events)
 {
 	struct helper *helper = data;
-	int look = helper->hurry ? LOOK_HURRY_MS : LOOK_MS;
 	uint64_t before = UINT64_MAX;
 
-	for (int still = 0; still < STILL_LOOKS;) {
+	for (int still = 1; still < LOOKS;) {
+		int look = (int)atomic_load(&helper->patience_ms) / LOOKS;
 		if (!helper->meanwhile && wait_once(helper, events, look))
 			return true;
 		for (int ms = 0; helper->meanwhile && ms < look; ms += MEANWHILE_MS) {
@@ -478,7 +491,7 @@ static bool wait_for_helper(void *data, short events)
 			helper->meanwhile(helper->meanwhile_data);
 		}
 		uint64_t now = cpu_ns(helper->pid);
-		still = now == before && is_asleep(helper->pid) ? still + 1 : 0;
+		still = now == before && is_asleep(helper->pid) ? still + 1 : 1;
 		before = now;
 	}
 	return false;

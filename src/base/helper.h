@@ -39,15 +39,23 @@ typedef void helper_serve(struct helper_port *port, const struct helper_message 
 /* `fd` stays the caller's, -1 none. Ends the process where nobody listens any more. */
 void helper_answer(struct helper_port *port, uint32_t kind, const void *data, size_t bytes, int fd);
 
+/* For a process that was just forked to do such work: nothing of its owner's stays (terminal,
+ * pipes that somebody waits for the end of, programs that the kernel keeps as long as a
+ * descriptor is open, a mount that its folder keeps busy) but `fd`, which becomes
+ * HELPER_FD. */
+#define HELPER_FD 3
+void helper_leave_owner(int fd);
+
 /* ---- the owner's side ---- */
 
 struct helpers;
 struct helper;
 
-/* Forks the process that helpers come from; the sooner the better. */
+/* Forks the process that helpers come from; the sooner the better. It and the helpers are
+ * children of the caller. */
 int helpers_open(helper_serve *serve, struct helpers **ret_helpers, struct err *err);
-/* The process itself: it and what it forks are children of the caller. */
-pid_t helpers_pid(const struct helpers *helpers);
+/* The processes themselves, as far as there is room for them; their number. */
+size_t helpers_pids(struct helpers *helpers, pid_t *ret_pids, size_t most);
 /* After the helpers were closed. Accepts NULL. */
 void helpers_close(struct helpers *helpers);
 
@@ -57,8 +65,9 @@ struct helper *helper_open(struct helpers *helpers);
 void helper_close(struct helper *helper);
 /* What the one who waits does meanwhile, now and then. It may not ask the same helper. */
 void helper_meanwhile(struct helper *helper, void (*meanwhile)(void *data), void *data);
-/* From now on a helper that does nothing is left behind after a quarter of a second. */
-void helper_hurry(struct helper *helper);
+/* How long a helper may neither compute nor run before it is left behind (a second and a half).
+ * May be called by another thread. Accepts NULL. */
+void helper_patience(struct helper *helper, uint32_t ms);
 
 /* Sends a request; `fd` stays the caller's, -1 none. After success helper_next is called until
  * it returns something else than 1. */

@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "symbols/unwind_cache.h"
 
 #define VDSO_BYTES 8192u
 

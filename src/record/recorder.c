@@ -69,6 +69,7 @@ int recorder_stop(struct recorder *recorder, struct recorder_status *ret_status,
 #include "base/buf.h"
 #include "record/agent.h"
 #include "record/kernel.h"
+#include "record/module_files.h"
 #include "record/probes.h"
 #include "record/programs.h"
 #include "record/samples.h"
@@ -85,7 +86,9 @@ struct recorder {
 	struct rings rings;
 	struct writer *writer;
 	struct agent agent;
+	struct helpers *helpers;    /* processes that look at what is others' */
 	struct stacks *stacks;      /* NULL: none are taken */
+	struct stacks_unreached unreached;
 	struct record_live *live;
 	uint64_t kernel_text;
 	uint32_t stream;            /* of the agent's own records: one above the processors' */
@@ -264,6 +267,10 @@ static int map_live(struct recorder *recorder, struct err *err)
 		return err_sys(err, -errno, "mapping the programs' settings");
 	recorder->live = live;
 	recorder->live->realtime_offset_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
+	/* the programs see who is started from now on */
+	pid_t pids[OWN_CHILDREN / 2];
+	for (size_t i = helpers_pids(recorder->helpers, pids, sizeof(pids) / sizeof(*pids)); i-- > 0;)
+		recorder->live->own_children[(uint32_t)pids[i] & (OWN_CHILDREN - 1)] = (uint32_t)pids[i];
 	return 0;
 }
 
@@ -288,13 +295,16 @@ static int start(struct recorder *recorder, const struct recorder_options *optio
 		r = kernel_open(&recorder->kernel, err);
 	if (r)
 		return r;
+	r = helpers_open(module_files_serve, &recorder->helpers, err);
+	if (r)
+		return r;
 	kernel_configure(&recorder->kernel, &programs.config);
 	if (probes && !probes_take_stacks(&recorder->kernel))
 		programs.config.stacks &= (uint8_t)~STACKS_PROBES;
 	if (options->filter)
 		filter_configure(options->filter, &programs.config);
 	if (options->stacks) {
-		r = stacks_prepare(&recorder->stacks, err);
+		r = stacks_prepare(recorder->helpers, &recorder->stacks, err);
 		if (r)
 			return r;
 	}
@@ -390,6 +400,8 @@ void recorder_status(struct recorder *recorder, struct recorder_status *ret_stat
 	if (recorder->programs)
 		status.lost += programs_missed(recorder->programs);
 	status.real_time = recorder->agent.real_time;
+	status.unreached = recorder->unreached.devices;
+	memcpy(status.unreached_example, recorder->unreached.example, sizeof(status.unreached_example));
 	status.ended = atomic_load(&recorder->agent.ended);
 	if (status.ended)
 		status.err = recorder->agent.err;
@@ -493,7 +505,7 @@ int recorder_stop(struct recorder *recorder, struct recorder_status *ret_status,
 		if (!r)
 			r = stopping;
 	}
-	stacks_stop(recorder->stacks);
+	stacks_stop(recorder->stacks, &recorder->unreached);
 	if (started && !r && !atomic_load(&recorder->agent.ended))
 		r = watcher_emit_clock(&recorder->sink, err);
 	if (recorder->writer && recorder->programs && !r)
@@ -511,6 +523,7 @@ int recorder_stop(struct recorder *recorder, struct recorder_status *ret_status,
 		munmap(recorder->live, (size_t)sysconf(_SC_PAGESIZE));
 	snapshots_close(recorder->snapshots);
 	programs_free(recorder->programs);
+	helpers_close(recorder->helpers);
 	if (recorder->kernel.btf)
 		kernel_close(&recorder->kernel);
 	arena_done(&recorder->arena);

@@ -45,6 +45,8 @@ struct recorder_status {
 	struct err err;               /* code 0: none; -EFBIG: the size limit was reached */
 	uint64_t program_ns, program_runs; /* of BPF, when the kernel counts them */
 	bool real_time;               /* the agent got a real-time priority */
+	uint32_t unreached;           /* file systems that did not answer; known at the end */
+	char unreached_example[256];  /* path of a file of one of them */
 };
 
 int recorder_start(const struct recorder_options *options, struct recorder **ret_recorder, struct err *err);

@@ -366,6 +366,7 @@ static int prepare(struct stacks *s, struct helpers *helpers, struct err *err)
 static void stacks_free(struct stacks *s)
 {
 	ring_buffer__free(s->ring);
+	stacks_loader_free(s);
 	if (s->modules.list) {
 		layouts_done(&s->layouts);
 		modules_done(&s->modules);
@@ -394,7 +395,7 @@ int stacks_prepare(struct helpers *helpers, struct stacks **ret_stacks, struct e
 	s->start_ns = stacks_now_ns();
 	int r = prepare(s, helpers, err);
 	if (r < 0) {
-		stacks_loader_stop(s);
+		stacks_loader_end(s);
 		stacks_free(s);
 		return r;
 	}
@@ -437,8 +438,25 @@ void stacks_count(struct stacks *s, struct stacks_counts *ret_counts)
 	*ret_counts = c;
 }
 
+static void find_unreached(struct stacks *s, struct stacks_unreached *ret)
+{
+	struct module_files *both[] = { &s->modules.files, &s->held };
+	struct map devices = { 0 };
+
+	*ret = (struct stacks_unreached){ 0 };
+	for (int i = 0; i < 2; i++) {
+		size_t at = 0;
+		for (const struct map_slot *slot; (slot = map_next(&both[i]->unreached, &at));)
+			map_put(&devices, slot->key, 1);
+		if (!ret->example[0])
+			memcpy(ret->example, both[i]->example, sizeof(ret->example));
+	}
+	ret->devices = (uint32_t)devices.length;
+	map_done(&devices);
+}
+
 /* What the unwinder did, beside the machine's other facts. */
-static void tell_counts(struct stacks *s)
+static void tell_counts(struct stacks *s, const struct stacks_unreached *unreached)
 {
 	struct stacks_counts c;
 	struct buf text = { 0 };
@@ -451,18 +469,24 @@ static void tell_counts(struct stacks *s)
 	buf_printf(&text, "stack_tables=%" PRIu64 " modules, %" PRIu64 " KiB, made in %" PRIu64 " ms; first look %" PRIu64 " ms", c.modules,
 		   c.table_bytes >> 10, c.tables_ns / 1000000, c.first_look_ns / 1000000);
 	buf_char(&text, 0);
+	if (unreached->devices) {
+		buf_printf(&text, "unreached=%" PRIu32 " file systems, %s", unreached->devices, unreached->example);
+		buf_char(&text, 0);
+	}
 	agent_lock(s->agent);
 	stacks_emit(s, EVENT_machine, 0, NULL, text.data, text.length, stacks_now_ns());
 	agent_unlock(s->agent);
 	buf_done(&text);
 }
 
-void stacks_stop(struct stacks *s)
+void stacks_stop(struct stacks *s, struct stacks_unreached *ret_unreached)
 {
+	*ret_unreached = (struct stacks_unreached){ 0 };
 	if (!s)
 		return;
-	stacks_loader_stop(s);
-	tell_counts(s);
+	stacks_loader_end(s);
+	find_unreached(s, ret_unreached);
+	tell_counts(s, ret_unreached);
 	stacks_free(s);
 }
 #endif

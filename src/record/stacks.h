@@ -14,8 +14,15 @@
 #include "base/err.h"
 
 struct agent;
+struct helpers;
 struct programs;
 struct stacks;
+
+/* Files that could not be looked at, for their file systems did not answer. */
+struct stacks_unreached {
+	uint32_t devices;          /* how many file systems */
+	char example[256];         /* a file of one, "" none */
+};
 
 struct stacks_counts {
 	uint64_t recognised, walked, told, copied, lost; /* stacks */
@@ -27,13 +34,13 @@ struct stacks_counts {
 
 /* Begins to make tables for what runs; before the programs are loaded, which
  * takes a while too. */
-int stacks_prepare(struct stacks **ret_stacks, struct err *err);
+int stacks_prepare(struct helpers *helpers, struct stacks **ret_stacks, struct err *err);
 /* After the programs are loaded and before they are attached. `stream` is the
  * writer's stream for the agent's own records. */
 int stacks_start(struct stacks *stacks, const struct programs *programs, struct agent *agent, uint32_t stream, struct err *err);
 /* After the agent has ended and before the writer is closed: what is still to
  * be told goes to the trace. Frees. Accepts NULL. */
-void stacks_stop(struct stacks *stacks);
+void stacks_stop(struct stacks *stacks, struct stacks_unreached *ret_unreached);
 
 /* Tells the trace's next file all that it needs to be read alone. Accepts NULL. */
 void stacks_retell(struct stacks *stacks);

@@ -115,7 +115,8 @@ void stacks_emit(struct stacks *s, unsigned type, uint32_t tid, const void *data
 /* The loader's thread. */
 void stacks_wake(struct stacks *s);
 int stacks_loader_start(struct stacks *s, struct err *err);
-void stacks_loader_stop(struct stacks *s);
+void stacks_loader_end(struct stacks *s);
+void stacks_loader_free(struct stacks *s);
 
 /* What the trace must know of modules met, of a process's mappings, of functions
  * that stacks have met, of the run-time code of a process (0: of all); all of it

@@ -24,6 +24,7 @@
 #define GATHER_US 1000                  /* a program's start is a burst of mappings */
 #define IDLE_MS 500
 #define SOURCES_MAX 4096u               /* mappings noted of one process */
+#define END_PATIENCE_MS 300u            /* with a helper that does nothing, when the recording ends */
 #define RENEW_EVERY_NS 30000000000ull   /* where not even what is in use finds room */
 
 /* ---- processes ---- */
@@ -449,13 +450,21 @@ int stacks_loader_start(struct stacks *s, struct err *err)
 	return 0;
 }
 
-void stacks_loader_stop(struct stacks *s)
+/* Those who wait for the end do not wait long for file systems that do not answer. */
+void stacks_loader_end(struct stacks *s)
 {
-	if (s->started) {
-		atomic_store(&s->stop, true);
-		stacks_wake(s);
-		pthread_join(s->thread, NULL);
-	}
+	if (!s->started)
+		return;
+	helper_patience(s->modules.files.helper, END_PATIENCE_MS);
+	helper_patience(s->held.helper, END_PATIENCE_MS);
+	atomic_store(&s->stop, true);
+	stacks_wake(s);
+	pthread_join(s->thread, NULL);
+	s->started = false;
+}
+
+void stacks_loader_free(struct stacks *s)
+{
 	size_t at = 0;
 	for (const struct map_slot *slot; (slot = map_next(&s->dirty, &at));) {
 		struct dirty_process *d = (struct dirty_process *)(uintptr_t)slot->value;

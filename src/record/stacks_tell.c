@@ -110,8 +110,8 @@ static void tell_kernel_symbols(struct stacks *s)
 static void tell_jit_symbols(struct stacks *s, const struct loaded_module *module)
 {
 	struct vec(const char *) dumps = { 0 };
+	struct vec(uint64_t) addresses = { 0 };
 	struct symbol_table names;
-	bool guessed;
 	pid_t pid = 0;
 
 	if (sscanf(module->path, "/tmp/perf-%d.map", &pid) != 1)
@@ -120,16 +120,16 @@ static void tell_jit_symbols(struct stacks *s, const struct loaded_module *modul
 	for (uint32_t i = 0; layout && i < layout->count; i++)
 		if (jit_dump_path(layout->mappings[i].module->path))
 			vec_push(&dumps, layout->mappings[i].module->path);
-	module_files_jit_names(&s->modules.files, pid, module->user, dumps.items, dumps.length, &names);
+	for (uint32_t i = 1; i < s->tree.count; i++)
+		if (s->tree.nodes[i].module == module->number)
+			vec_push(&addresses, s->tree.nodes[i].address);
+	struct jit_question question = { .pid = pid, .user = module->user, .dumps = dumps.items, .dump_count = dumps.length,
+					 .addresses = addresses.items, .address_count = addresses.length };
+	module_files_jit_names(&s->modules.files, &question, &names);
 	vec_done(&dumps);
-	for (uint32_t i = 1; i < s->tree.count; i++) {
-		const struct stack_node *node = &s->tree.nodes[i];
-		if (node->module != module->number)
-			continue;
-		const struct symbol *symbol = symbol_table_find(&names, NULL, node->address, &guessed);
-		if (symbol && !guessed)
-			tell_symbol(s, module->number, 0, symbol);
-	}
+	vec_done(&addresses);
+	for (size_t i = 0; i < names.symbols.length; i++)
+		tell_symbol(s, module->number, 0, &names.symbols.items[i]);
 	symbol_table_done(&names);
 }
 

@@ -326,6 +326,19 @@ static int read_filter(const struct options *given, pid_t child, struct filter *
 	return r;
 }
 
+static void show_unreached(struct sink *notes, const struct recorder_status *status)
+{
+	struct buf path;
+
+	if (!status->unreached)
+		return;
+	buf_init(&path);
+	buf_escaped(&path, status->unreached_example, strlen(status->unreached_example), NULL);
+	sink_printf(notes, "%" PRIu32 " file system%s did not answer: stacks that go through files like %s may be cut, and their "
+		    "functions have no names\n", status->unreached, status->unreached == 1 ? "" : "s", buf_str(&path));
+	buf_done(&path);
+}
+
 static int record(struct command_context *context, struct wait_state *state, const struct recorder_options *want,
 		  struct err *err)
 {
@@ -350,6 +363,7 @@ static int record(struct command_context *context, struct wait_state *state, con
 	if (!r)
 		wait_for_end(context, state);
 	stopping = recorder_stop(state->recorder, &status, r ? NULL : err);
+	show_unreached(context->notes, &status);
 	if (!r)
 		wait_for_command(state);
 	if (status.ended && status.err.code) {

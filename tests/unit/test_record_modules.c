@@ -1,6 +1,5 @@
 /* Modules: one for a file whatever it is met by, another when the file is written
- * anew, reached through the process when its path does not lead to it; and work
- * that never comes back, which is left behind. */
+ * anew, reached through the process when its path does not lead to it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -12,7 +11,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -22,12 +20,13 @@
 #define IMAGE "/proc/self/exe"
 
 static char folder[] = "/tmp/argus-modules-XXXXXX";
+static struct helpers *helpers;
 
 static int set_up(void **state)
 {
 	struct modules *modules = test_malloc(sizeof(*modules));
 	modules_init(modules);
-	modules->files.aside = aside_open();
+	modules->files.helper = helper_open(helpers);
 	*state = modules;
 	return 0;
 }
@@ -174,71 +173,6 @@ static void test_no_file(void **state)
 	assert_ptr_equal(find(modules, source), vdso);
 }
 
-/* ---- work that never comes back ---- */
-
-static int ends[2];
-static _Atomic int dropped, ran;
-
-static void wait_for_byte(struct aside_job *job)
-{
-	char byte;
-	(void)job;
-	ssize_t got = read(ends[0], &byte, 1);
-	(void)got;
-}
-
-static void compute(struct aside_job *job)
-{
-	(void)job;
-	ran++;
-}
-
-static void compute_long(struct aside_job *job)
-{
-	struct timespec t;
-	(void)job;
-	do {
-		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	} while (t.tv_sec < 2);
-	ran++;
-}
-
-static void drop(struct aside_job *job)
-{
-	assert_true(atomic_load(&job->left));
-	dropped++;
-}
-
-static void test_left_behind(void **state)
-{
-	struct aside *aside = aside_open();
-	struct aside_job stuck = { .run = wait_for_byte, .drop = drop }, quick = { .run = compute, .drop = drop };
-
-	(void)state;
-	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
-	assert_false(aside_run(aside, &stuck));
-	assert_int_equal(aside_left(aside), 1);
-	assert_true(aside_run(aside, &quick));
-	assert_int_equal(ran, 1);
-	/* it comes back, and the job goes when both are done with it */
-	assert_int_equal(write(ends[1], "x", 1), 1);
-	while (aside_left(aside))
-		usleep(1000);
-	assert_int_equal(dropped, 0);
-	aside_release(&stuck);
-	assert_int_equal(dropped, 1);
-	/* what works is waited for */
-	struct aside_job slow = { .run = compute_long, .drop = drop };
-	assert_true(aside_run(aside, &slow));
-	assert_int_equal(ran, 2);
-	aside_close(aside);
-	/* without a thread it is done at once */
-	assert_true(aside_run(NULL, &quick));
-	assert_int_equal(ran, 3);
-	close(ends[0]);
-	close(ends[1]);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -246,12 +180,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_written_anew, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_through_the_process, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_no_file, set_up, tear_down),
-		cmocka_unit_test(test_left_behind),
 	};
 
-	if (!mkdtemp(folder))
+	if (helpers_open(module_files_serve, &helpers, NULL) < 0 || !mkdtemp(folder))
 		return 1;
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+	helpers_close(helpers);
 	rmdir(folder);
 	return failed;
 }

@@ -38,7 +38,8 @@ static __always_inline bool is_own_child(struct task_struct *parent, struct task
 
 	if (!slot || pid == config.own_pid)
 		return false;
-	if ((u32)GET(parent, tgid) == config.own_pid)
+	u32 from = GET(parent, tgid);
+	if (from == config.own_pid || now->own_children[from & (OWN_CHILDREN - 1)] == from)
 		*slot = pid;
 	else if (*slot == pid && (u32)GET(child, pid) == pid)
 		*slot = 0;
