@@ -388,7 +388,7 @@ static bool has_ended(int pidfd, int wait_ms)
 	if (poll(&ready, 1, wait_ms) <= 0)
 		return false;
 	/* another may have waited for it already */
-	waitid((idtype_t)3 /* P_PIDFD */, (id_t)pidfd, &info, WEXITED | WNOHANG);
+	waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED | WNOHANG);
 	return true;
 }
 

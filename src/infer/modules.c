@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "symbols/elf_file.h"
+#include "symbols/file_opener.h"
 
 #define MAX_NEEDED 4096  /* libraries of one program */
 #define MAX_DYNAMIC (1u << 20)
@@ -18,6 +19,7 @@ struct linked {
 struct modules {
 	struct arena *arena;
 	const struct tables *tables;
+	struct file_opener *opener;
 	struct vec(struct linked) programs;
 };
 
@@ -27,6 +29,7 @@ struct modules *modules_new(struct arena *arena, const struct tables *tables)
 
 	modules->arena = arena;
 	modules->tables = tables;
+	modules->opener = file_opener_new();
 	return modules;
 }
 
@@ -37,6 +40,7 @@ void modules_free(struct modules *modules)
 	for (size_t i = 0; i < modules->programs.length; i++)
 		vec_done(&modules->programs.items[i].names);
 	vec_done(&modules->programs);
+	file_opener_free(modules->opener);
 	free(modules);
 }
 
@@ -65,7 +69,7 @@ static void read_needed(struct modules *modules, struct linked *linked, const ch
 	size_t entry_bytes = 0, string_bytes = 0;
 	struct elf_file file;
 
-	if (elf_file_open(path, &file, NULL))
+	if (elf_file_open_by(modules->opener, path, &file, NULL))
 		return;
 	dynamic = elf_file_section(&file, ".dynamic");
 	texts = elf_file_section(&file, ".dynstr");
@@ -100,7 +104,7 @@ static const struct linked *linked_of(struct modules *modules, const char *progr
 			return &modules->programs.items[i];
 	added.program = arena_strdup(modules->arena, program);
 	/* A link's name is another than that of the file that is mapped. */
-	real = program[0] == '/' ? realpath(program, NULL) : NULL;
+	real = program[0] == '/' ? file_opener_real_path(modules->opener, program) : NULL;
 	added.file = arena_strdup(modules->arena, path_file_name(real ? real : program));
 	free(real);
 	if (program[0] == '/')

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "infer/observe_thread.h"
+#include "symbols/file_opener.h"
 
 #define GENERATIONS 64
 
@@ -24,6 +25,7 @@ struct watched {
 
 struct run {
 	struct observer *observer;
+	struct file_opener *opener;
 	const struct trace *trace;
 	const struct tables *tables;
 	struct places places[EVENT_MAX];
@@ -152,7 +154,7 @@ static struct watched *begin_thread(struct run *run, uint32_t tid, uint64_t time
 	}
 	program = absolute(run->tables, program);
 	/* One program by all its names: /usr/bin/python3 may be a link. */
-	real = program[0] == '/' ? realpath(program, NULL) : NULL;
+	real = program[0] == '/' ? file_opener_real_path(run->opener, program) : NULL;
 	if (real)
 		program = real;
 	added.wanted = is_wanted(run, thread, tid, program);
@@ -407,7 +409,7 @@ int observe_run(struct observer *observer, const struct trace *trace, const stru
 	const struct observe_scope *scope = &observer->scope;
 	uint64_t from = scope->from_ns > summary->start_ns ? scope->from_ns : summary->start_ns;
 	uint64_t to = scope->to_ns && scope->to_ns < summary->end_ns ? scope->to_ns : summary->end_ns;
-	struct run run = { .observer = observer, .trace = trace, .tables = tables, .rules = observer->rules };
+	struct run run = { .observer = observer,  .trace = trace, .tables = tables, .rules = observer->rules };
 	struct trace_filter filter = { 0 };
 	struct trace_cursor *cursor;
 	int result;
@@ -418,6 +420,7 @@ int observe_run(struct observer *observer, const struct trace *trace, const stru
 		return err_set(err, -ENODATA, "the window is empty: '%s' lasts from %" PRIu64 " to %" PRIu64,
 			       trace_path(trace), summary->start_ns, summary->end_ns);
 	map_init(&run.by_tid);
+	run.opener = file_opener_new();
 	find_places(&run);
 	run.calls_recorded = (summary->counts[EVENT_syscall] || summary->counts[EVENT_message] || summary->counts[EVENT_call_end]) &&
 			     (!scope->sources || (scope->sources & OBSERVE_calls));
@@ -450,6 +453,7 @@ int observe_run(struct observer *observer, const struct trace *trace, const stru
 		observed_done(&run.threads.items[i].thread);
 	vec_done(&run.threads);
 	map_done(&run.by_tid);
+	file_opener_free(run.opener);
 	return result;
 }
 

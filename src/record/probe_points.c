@@ -169,7 +169,7 @@ static int search_file(struct search *search, const char *path, const char *show
 	arena_init(&table.arena);
 	symbol_table_add(&table, &file);
 	exported = elf_file_section(&file, ".symtab") ? SIZE_MAX : table.symbols.length;
-	debug_file_add_symbols(&file, shown, NULL, &table);
+	debug_file_add_symbols(&(struct debug_places){ NULL, NULL }, &file, shown, &table);
 	search->stripped |= exported == table.symbols.length;
 	for (size_t i = 0; i < table.symbols.length; i++) {
 		bool had = search->like;

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/helper.h"
 #include "record/processes_child.h"
 
 #define STALL_MS 250 /* a child that says nothing for so long hangs */
@@ -36,12 +37,8 @@ static int start(struct child *child, const struct task_found *found, size_t fro
 		return err_sys(err, -errno, "starting to look at processes");
 	pid = fork();
 	if (pid == 0) {
-		sigset_t none;
-
-		sigemptyset(&none);
-		sigprocmask(SIG_SETMASK, &none, NULL);
-		close(ends[0]);
-		processes_child(found, from, count, ends[1]);
+		helper_leave_owner(ends[1]);
+		processes_child(found, from, count, HELPER_FD);
 		_exit(0);
 	}
 	close(ends[1]);
@@ -53,7 +50,8 @@ static int start(struct child *child, const struct task_found *found, size_t fro
 	return 0;
 }
 
-static void end(struct child *child)
+/* `at`: the process that it was at. */
+static void end(struct processes *processes, struct child *child, uint32_t at)
 {
 	if (child->pid <= 0)
 		return;
@@ -63,12 +61,42 @@ static void end(struct child *child)
 	kill(child->pid, SIGKILL);
 	close(child->fd);
 	/* what holds it may not let go even of the dead: do not wait for ever */
-	if (fd >= 0) {
-		poll(&gone, 1, STALL_MS);
+	if (fd >= 0 && poll(&gone, 1, STALL_MS) == 0) {
+		map_put(&processes->stuck, at, 1);
+		vec_push(&processes->left, fd);
+	} else if (fd >= 0) {
 		close(fd);
 	}
 	waitpid(child->pid, NULL, WNOHANG);
 	child->pid = 0;
+}
+
+/* Where all have come back, their processes may be asked again. */
+static void reap(struct processes *processes)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < processes->left.length; i++) {
+		struct pollfd gone = { .fd = processes->left.items[i], .events = POLLIN };
+
+		if (poll(&gone, 1, 0) == 0) {
+			processes->left.items[kept++] = gone.fd;
+			continue;
+		}
+		waitid(P_PIDFD, (id_t)gone.fd, &(siginfo_t){ 0 }, WEXITED | WNOHANG);
+		close(gone.fd);
+	}
+	processes->left.length = kept;
+	if (!kept)
+		map_clear(&processes->stuck);
+}
+
+void processes_done(struct processes *processes)
+{
+	for (size_t i = 0; i < processes->left.length; i++)
+		close(processes->left.items[i]);
+	vec_done(&processes->left);
+	map_done(&processes->stuck);
 }
 
 /* Reads exactly so many bytes; 0 at the end, -ETIME when nothing comes. */
@@ -125,23 +153,35 @@ static int follow(struct child *child, const struct task_found *found, size_t co
 	}
 }
 
-int processes_read(const struct task_found *found, size_t count, int limit_ms, struct processes_sink *sink,
-		   struct err *err)
+/* How many there are from there on before one whose process is stuck. */
+static size_t before_stuck(const struct processes *processes, const struct task_found *found, size_t from, size_t count)
+{
+	size_t at = from;
+
+	while (at < count && !map_find(&processes->stuck, found[at].task.pid))
+		at++;
+	return at;
+}
+
+int processes_read(struct processes *processes, const struct task_found *found, size_t count, int limit_ms,
+		   struct processes_sink *sink, struct err *err)
 {
 	int64_t until_ms = now_ms() + limit_ms;
 	size_t done = 0;
 
+	reap(processes);
 	while (done < count) {
+		size_t end_at = before_stuck(processes, found, done, count);
 		struct child child = { 0 };
 		int r = 0;
 
-		if (now_ms() < until_ms && !start(&child, found, done, count, NULL))
-			r = follow(&child, found, count, &done, until_ms, sink, err);
-		end(&child);
+		if (done < end_at && now_ms() < until_ms && !start(&child, found, done, end_at, NULL))
+			r = follow(&child, found, end_at, &done, until_ms, sink, err);
+		end(processes, &child, done < end_at ? found[done].task.pid : 0);
 		if (r < 0 && r != -ETIME)
 			return r;
 		if (done < count) {
-			/* this one hangs, or the time is over: hand it over unread */
+			/* this one hangs, now or before, or the time is over: hand it over unread */
 			r = sink->thread(sink, &found[done], "\0\0", 3, &nothing, err);
 			if (r < 0)
 				return r;

@@ -4,7 +4,8 @@
  * Reading these can hang (a process that holds its mmap lock for ever), so a
  * forked child does it, under a time limit: where it does not get on, it is
  * killed, the process in question is left out, and another child goes on behind
- * it. */
+ * it. As long as such a child cannot even be killed, its process is not asked
+ * again: a recorder takes many snapshots. */
 #ifndef RECORD_PROCESSES_H
 #define RECORD_PROCESSES_H
 
@@ -12,6 +13,8 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/map.h"
+#include "base/vec.h"
 #include "record/tasks.h"
 
 #define PROCESSES_TEXT_MOST 6144u  /* of one thread's texts together */
@@ -34,8 +37,15 @@ struct processes_sink {
 		      size_t texts_bytes, const struct wait_found *wait, struct err *err);
 };
 
+/* Children that were left behind. */
+struct processes {
+	struct map stuck;          /* processes that they hang at */
+	struct vec(int) left;      /* the children's pidfds */
+};
+
+void processes_done(struct processes *processes);
 /* `limit_ms`: for all together; what is behind it is handed over unread. */
-int processes_read(const struct task_found *found, size_t count, int limit_ms, struct processes_sink *sink,
-		   struct err *err);
+int processes_read(struct processes *processes, const struct task_found *found, size_t count, int limit_ms,
+		   struct processes_sink *sink, struct err *err);
 
 #endif

@@ -25,6 +25,7 @@ struct snapshots {
 	struct state *state;
 	struct map tids;                /* of the threads found */
 	struct processes_sink processes;
+	struct processes left;
 	struct state_sink states;
 	struct cgroups_sink cgroups;
 };
@@ -133,6 +134,7 @@ void snapshots_close(struct snapshots *snapshots)
 	tasks_close(snapshots->tasks);
 	state_close(snapshots->state);
 	map_done(&snapshots->tids);
+	processes_done(&snapshots->left);
 	pthread_mutex_destroy(&snapshots->lock);
 	free(snapshots);
 }
@@ -150,7 +152,7 @@ static int take_tasks(struct snapshots *snapshots, struct err *err)
 	map_clear(&snapshots->tids);
 	for (size_t i = 0; !r && i < count; i++)
 		map_put(&snapshots->tids, found[i].tid, 1);
-	return r ? r : processes_read(found, count, PROCESSES_LIMIT_MS, &snapshots->processes, err);
+	return r ? r : processes_read(&snapshots->left, found, count, PROCESSES_LIMIT_MS, &snapshots->processes, err);
 }
 
 static int take(struct snapshots *snapshots, uint32_t reason, struct err *err)

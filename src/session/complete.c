@@ -206,7 +206,7 @@ static void probes(struct completion *c)
 		return;
 	arena_init(&table.arena);
 	symbol_table_add(&table, &elf);
-	debug_file_add_symbols(&elf, path, NULL, &table);
+	debug_file_add_symbols(&(struct debug_places){ NULL, NULL }, &elf, path, &table);
 	for (size_t i = 0; i < table.symbols.length; i++)
 		if (table.symbols.items[i].kind == SYMBOL_function)
 			offer(c, arena_strndup(c->arena, table.symbols.items[i].name, strcspn(table.symbols.items[i].name, "@")), "");

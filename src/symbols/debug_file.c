@@ -17,6 +17,7 @@ enum {
 	MAX_DEBUGDATA_BYTES = 256 << 20,   /* unpacked */
 	MAX_LZMA_BYTES = 128 << 20,        /* of the decoder's own memory */
 	MAX_DEBUGLINK_BYTES = 4096,
+	MAX_CHECKED_BYTES = 1 << 30,       /* of a debug file that only a checksum tells */
 };
 
 static bool hexadecimal(const char *text)
@@ -59,49 +60,67 @@ static bool debuginfod(const char *build_id, char *path, size_t path_bytes)
 	return found;
 }
 
-bool debug_file_by_build_id(const char *build_id, const char *symfs, bool remote, char *path, size_t path_bytes)
+/* Whether there is a file that can be read. */
+static bool is_there(const struct debug_places *places, const char *path)
 {
+	int fd = file_opener_open(places->opener, path, NULL);
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+bool debug_file_by_build_id(const struct debug_places *places, const char *build_id, bool remote, char *path, size_t path_bytes)
+{
+	const char *symfs = places->symfs;
+
 	if (!hexadecimal(build_id))
 		return false;
 	for (int own = symfs ? 0 : 1; own < 2; own++) {
 		snprintf(path, path_bytes, "%s" DEBUG_FOLDER "/.build-id/%.2s/%s.debug", own ? "" : symfs, build_id, build_id + 2);
-		if (access(path, R_OK) == 0)
+		if (is_there(places, path))
 			return true;
 	}
 	if (symfs) {
 		snprintf(path, path_bytes, "%s/.build-id/%.2s/%s.debug", symfs, build_id, build_id + 2);
-		if (access(path, R_OK) == 0)
+		if (is_there(places, path))
 			return true;
 	}
 	return remote && debuginfod(build_id, path, path_bytes);
 }
 
-static bool checksum_fits(const char *path, uint32_t want)
+/* A program's file can name any other beside it: one that would take minutes to read is none. */
+static bool checksum_fits(const struct debug_places *places, const char *path, uint32_t want)
 {
 	char buffer[65536];
 	uLong sum = crc32(0, NULL, 0);
-	FILE *f = fopen(path, "re");
-	size_t got;
-	if (!f)
+	struct stat st;
+	uint64_t done = 0;
+	ssize_t got = -1;
+	int fd = file_opener_open(places->opener, path, NULL);
+
+	if (fd < 0)
 		return false;
-	while ((got = fread(buffer, 1, sizeof(buffer), f)) > 0)
-		sum = crc32(sum, (const Bytef *)buffer, (uInt)got);
-	fclose(f);
-	return (uint32_t)sum == want;
+	if (file_opener_stat(fd, &st) == 0 && (uint64_t)st.st_size <= MAX_CHECKED_BYTES)
+		while ((got = read(fd, buffer, sizeof(buffer))) > 0 && (done += (uint64_t)got) <= MAX_CHECKED_BYTES)
+			sum = crc32(sum, (const Bytef *)buffer, (uInt)got);
+	close(fd);
+	return got == 0 && (uint32_t)sum == want;
 }
 
-static bool build_id_fits(const struct elf_file *file, const char *path)
+static bool build_id_fits(const struct debug_places *places, const struct elf_file *file, const char *path)
 {
 	struct elf_file other;
-	if (elf_file_open(path, &other, NULL) < 0)
+	if (elf_file_open_by(places->opener, path, &other, NULL) < 0)
 		return false;
 	bool same = other.build_id_bytes == file->build_id_bytes && memcmp(other.build_id, file->build_id, file->build_id_bytes) == 0;
 	elf_file_close(&other);
 	return same;
 }
 
-static bool by_debuglink(const struct elf_file *file, const char *file_path, const char *symfs, char *path, size_t path_bytes)
+static bool by_debuglink(const struct debug_places *places, const struct elf_file *file, const char *file_path, char *path,
+			 size_t path_bytes)
 {
+	const char *symfs = places->symfs;
 	const Elf64_Shdr *section = elf_file_section(file, ".gnu_debuglink");
 	void *data;
 	uint32_t checksum;
@@ -124,21 +143,21 @@ static bool by_debuglink(const struct elf_file *file, const char *file_path, con
 	for (size_t i = 0; i < 3 && !found && name[0] && !strchr(name, '/'); i++) {
 		for (int own = symfs ? 0 : 1; own < 2 && !found; own++) {
 			snprintf(path, path_bytes, formats[i], own ? "" : symfs, folder, file_path, name);
-			found = access(path, R_OK) == 0 &&
-				(file->build_id_bytes ? build_id_fits(file, path) : checksum_fits(path, checksum));
+			found = file->build_id_bytes ? build_id_fits(places, file, path) : checksum_fits(places, path, checksum);
 		}
 	}
 	free(data);
 	return found;
 }
 
-bool debug_file_find(const struct elf_file *file, const char *file_path, const char *symfs, bool remote, char *path, size_t path_bytes)
+bool debug_file_find(const struct debug_places *places, const struct elf_file *file, const char *file_path, bool remote, char *path,
+		     size_t path_bytes)
 {
 	char build_id[65];
 	elf_file_build_id_text(file, build_id);
-	return (debug_file_by_build_id(build_id, symfs, false, path, path_bytes) && build_id_fits(file, path)) ||
-	       by_debuglink(file, file_path, symfs, path, path_bytes) ||
-	       (remote && file->build_id_bytes && debuginfod(build_id, path, path_bytes) && build_id_fits(file, path));
+	return (debug_file_by_build_id(places, build_id, false, path, path_bytes) && build_id_fits(places, file, path)) ||
+	       by_debuglink(places, file, file_path, path, path_bytes) ||
+	       (remote && file->build_id_bytes && debuginfod(build_id, path, path_bytes) && build_id_fits(places, file, path));
 }
 
 /* .gnu_debugdata is an ELF file of its own, packed with xz. */
@@ -193,11 +212,12 @@ static void add_debugdata(const struct elf_file *file, struct symbol_table *symb
 	free(packed);
 }
 
-void debug_file_add_symbols(const struct elf_file *file, const char *file_path, const char *symfs, struct symbol_table *symbols)
+void debug_file_add_symbols(const struct debug_places *places, const struct elf_file *file, const char *file_path,
+			    struct symbol_table *symbols)
 {
 	char path[4096];
 	struct elf_file debug;
-	if (debug_file_find(file, file_path, symfs, true, path, sizeof(path)) && elf_file_open(path, &debug, NULL) == 0) {
+	if (debug_file_find(places, file, file_path, true, path, sizeof(path)) && elf_file_open_by(places->opener, path, &debug, NULL) == 0) {
 		symbol_table_add(symbols, &debug);
 		elf_file_close(&debug);
 		return;

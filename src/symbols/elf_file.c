@@ -10,6 +10,7 @@
 #include <zstd.h>
 
 #include "base/arena.h"
+#include "symbols/file_opener.h"
 
 enum {
 	MAX_SECTIONS = 65536,
@@ -196,8 +197,9 @@ int elf_file_open_fd(int fd, const char *name, struct elf_file *ret_file, struct
 	struct elf_file file = { .fd = fd };
 	struct stat st;
 	int r;
-	if (fstat(fd, &st) < 0)
-		r = err_sys(err, -errno, "cannot examine '%s'", name);
+
+	if ((r = file_opener_stat(fd, &st)) < 0)
+		err_sys(err, r, "cannot examine '%s'", name);
 	else if (!S_ISREG(st.st_mode))
 		r = err_set(err, -ENOEXEC, "'%s' is not a regular file", name);
 	else {
@@ -212,13 +214,15 @@ int elf_file_open_fd(int fd, const char *name, struct elf_file *ret_file, struct
 	return 0;
 }
 
+int elf_file_open_by(struct file_opener *opener, const char *path, struct elf_file *ret_file, struct err *err)
+{
+	int fd = file_opener_open(opener, path, err);
+	return fd < 0 ? fd : elf_file_open_fd(fd, path, ret_file, err);
+}
+
 int elf_file_open(const char *path, struct elf_file *ret_file, struct err *err)
 {
-	/* not blocking: a FIFO under a library's name must not stop us */
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0)
-		return err_sys(err, -errno, "cannot open '%s'", path);
-	return elf_file_open_fd(fd, path, ret_file, err);
+	return elf_file_open_by(NULL, path, ret_file, err);
 }
 
 int elf_file_open_memory(const void *memory, size_t bytes, const char *name, struct elf_file *ret_file, struct err *err)

@@ -31,7 +31,11 @@ struct elf_file {
 	uint32_t build_id_bytes;   /* 0 when there is none */
 };
 
+struct file_opener;
+
 int elf_file_open(const char *path, struct elf_file *ret_file, struct err *err);
+/* The same by an opener (file_opener.h); NULL none. */
+int elf_file_open_by(struct file_opener *opener, const char *path, struct elf_file *ret_file, struct err *err);
 /* Takes the descriptor over, also on failure; `name` is for messages. */
 int elf_file_open_fd(int fd, const char *name, struct elf_file *ret_file, struct err *err);
 /* `memory` must stay until elf_file_close. */

@@ -29,15 +29,18 @@ static void complain(struct module_names *m, const char *path, const char *what)
 static bool same_file(const struct module *module, int fd)
 {
 	struct stat st;
-	return module->inode == 0 || (fstat(fd, &st) == 0 && st.st_ino == module->inode);
+	return module->inode == 0 || (file_opener_stat(fd, &st) == 0 && st.st_ino == module->inode);
 }
 
-static bool try_path(struct module_names *m, const char *path, bool foreign)
+static bool try_path(struct module_names *m, const struct debug_places *places, const char *path, bool foreign)
 {
 	struct elf_file file;
 	char build_id[65];
 
-	if (elf_file_open(path, &file, NULL) < 0)
+	int r = elf_file_open_by(places->opener, path, &file, NULL);
+	if (r == -ETIMEDOUT)
+		complain(m, path, "its file system does not answer; its functions have no names but what the trace brings");
+	if (r < 0)
 		return false;
 	elf_file_build_id_text(&file, build_id);
 	bool right = m->module->build_id[0] ? strcmp(build_id, m->module->build_id) == 0 : foreign || same_file(m->module, file.fd);
@@ -70,9 +73,10 @@ static bool try_vdso(struct module_names *m)
 	return false;
 }
 
-static void find_file(struct module_names *m, const char *symfs)
+static void find_file(struct module_names *m, const struct debug_places *places)
 {
 	const struct module *module = m->module;
+	const char *symfs = places->symfs;
 	char path[4096];
 
 	if (module->kind == MODULE_KIND_vdso) {
@@ -84,69 +88,74 @@ static void find_file(struct module_names *m, const char *symfs)
 		return;
 	if (symfs) {
 		snprintf(path, sizeof(path), "%s/%s", symfs, module->path);
-		if (try_path(m, path, true))
+		if (try_path(m, places, path, true))
 			return;
 		const char *base = strrchr(module->path, '/');
 		snprintf(path, sizeof(path), "%s/%s", symfs, base ? base + 1 : module->path);
-		if (try_path(m, path, true))
+		if (try_path(m, places, path, true))
 			return;
 	}
-	if (try_path(m, module->path, false))
+	if (try_path(m, places, module->path, false))
 		return;
 	/* a debug file has the same symbols and often the functions' bounds */
-	if (module->build_id[0] && debug_file_by_build_id(module->build_id, symfs, true, path, sizeof(path)) && try_path(m, path, true))
+	if (module->build_id[0] && debug_file_by_build_id(places, module->build_id, true, path, sizeof(path)) && try_path(m, places, path, true))
 		return;
 	if (!m->complaint[0])
 		complain(m, module->path, "not found; its functions have no names but what the trace brings");
 }
 
-void module_names_open(struct module_names *m, const char *symfs)
+void module_names_open(struct module_names *m, const struct debug_places *places)
 {
 	if (m->opened)
 		return;
 	m->opened = true;
-	find_file(m, symfs);
+	find_file(m, places);
 }
 
-void module_names_bounds(struct module_names *m, const char *symfs)
+void module_names_bounds(struct module_names *m, const struct debug_places *places)
 {
 	if (m->bounded)
 		return;
 	m->bounded = true;
-	module_names_open(m, symfs);
+	module_names_open(m, places);
 	if (m->have_file && unwind_cache_table(&m->file, &m->unwind, NULL) < 0)
 		m->unwind = (struct unwind_table){ 0 };
 }
 
-static uint64_t mix_file(uint64_t stamp, const char *path)
+/* `fd`: of the file, negative none. */
+static uint64_t mix_file(uint64_t stamp, const char *path, int fd)
 {
 	struct stat st;
 	stamp = hash_u64(stamp ^ hash_bytes(path, strlen(path)));
-	if (path[0] && stat(path, &st) == 0) {
+	if (fd >= 0 && file_opener_stat(fd, &st) == 0) {
 		uint64_t words[] = { st.st_dev, st.st_ino, (uint64_t)st.st_size, (uint64_t)st.st_mtim.tv_sec, (uint64_t)st.st_mtim.tv_nsec };
 		stamp = hash_u64(stamp ^ hash_bytes(words, sizeof(words)));
 	}
 	return stamp;
 }
 
-uint64_t module_names_stamp(const struct module_names *m, const char *symfs, bool lines)
+uint64_t module_names_stamp(const struct module_names *m, const struct debug_places *places, bool lines)
 {
 	char debug[4096];
-	if (!m->have_file || m->file.fd < 0 || !debug_file_find(&m->file, m->path, symfs, false, debug, sizeof(debug)))
+	if (!m->have_file || m->file.fd < 0 || !debug_file_find(places, &m->file, m->path, false, debug, sizeof(debug)))
 		debug[0] = 0;
-	return mix_file(mix_file(lines + 2u * debug_file_remote(), m->path), debug);
+	int fd = debug[0] ? file_opener_open(places->opener, debug, NULL) : -1;
+	uint64_t stamp = mix_file(mix_file(lines + 2u * debug_file_remote(), m->path, m->have_file ? m->file.fd : -1), debug, fd);
+	if (fd >= 0)
+		close(fd);
+	return stamp;
 }
 
-void module_names_load(struct module_names *m, const char *symfs)
+void module_names_load(struct module_names *m, const struct debug_places *places)
 {
 	if (m->loaded)
 		return;
 	m->loaded = true;
-	module_names_bounds(m, symfs);
+	module_names_bounds(m, places);
 	if (m->have_file) {
 		symbol_table_add(&m->symbols, &m->file);
 		if (!elf_file_section(&m->file, ".symtab"))
-			debug_file_add_symbols(&m->file, m->path, symfs, &m->symbols);
+			debug_file_add_symbols(places, &m->file, m->path, &m->symbols);
 	}
 	symbol_table_sort(&m->symbols);
 }

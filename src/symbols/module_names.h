@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "symbols/debug_file.h"
 #include "symbols/symbol_table.h"
 #include "trace/tables.h"
 
@@ -23,13 +24,13 @@ struct module_names {
 };
 
 /* Finds the file. */
-void module_names_open(struct module_names *m, const char *symfs);
+void module_names_open(struct module_names *m, const struct debug_places *places);
 /* Its functions' bounds too. */
-void module_names_bounds(struct module_names *m, const char *symfs);
+void module_names_bounds(struct module_names *m, const struct debug_places *places);
 /* Which files, in which state, its names come from; after module_names_open, which found one. */
-uint64_t module_names_stamp(const struct module_names *m, const char *symfs, bool lines);
+uint64_t module_names_stamp(const struct module_names *m, const struct debug_places *places, bool lines);
 /* The symbols too. */
-void module_names_load(struct module_names *m, const char *symfs);
+void module_names_load(struct module_names *m, const struct debug_places *places);
 void module_names_done(struct module_names *m);
 
 /* File offset to address as linked; for what is no file the same. */

@@ -28,6 +28,7 @@ struct names {
 	struct arena arena;
 	const struct tables *tables;
 	struct names_options options;
+	struct debug_places places;
 	struct module_names *modules;      /* by module number */
 	struct symbol_table *told;         /* the same: names that the trace has, by file offset */
 	const struct name **by_node;       /* NULL: not asked yet */
@@ -127,6 +128,7 @@ int names_open(const struct trace *trace, const struct tables *tables, const str
 	n->tables = tables;
 	if (options)
 		n->options = *options;
+	n->places = (struct debug_places){ file_opener_new(), n->options.symfs };
 	n->told = mem_zalloc((tables->module_count + 1) * sizeof(*n->told));
 	n->modules = mem_zalloc((tables->module_count + 1) * sizeof(*n->modules));
 	n->kept = mem_zalloc((tables->module_count + 1) * sizeof(*n->kept));
@@ -181,6 +183,7 @@ void names_close(struct names *n)
 	free(n->lines);
 	free(n->told);
 	free(n->by_node);
+	file_opener_free(n->places.opener);
 	arena_done(&n->arena);
 	free(n);
 }
@@ -201,9 +204,9 @@ static void find_lines(struct names *n, struct module_names *m, uint64_t address
 		return;
 	if (!m->lines_opened) {
 		m->lines_opened = true;
-		if (!debug_file_find(&m->file, m->path, n->options.symfs, true, debug, sizeof(debug)))
+		if (!debug_file_find(&n->places, &m->file, m->path, true, debug, sizeof(debug)))
 			debug[0] = 0;
-		n->lines[name->module_number] = names_lines_open(m->path, debug);
+		n->lines[name->module_number] = names_lines_open(n->places.opener, m->path, debug);
 	}
 	if (n->lines[name->module_number])
 		names_lines_find(n->lines[name->module_number], &n->arena, address, name);
@@ -230,9 +233,9 @@ static bool find_kept(struct names *n, uint32_t module, uint64_t offset, struct 
 
 	if (!k->asked) {
 		k->asked = true;
-		module_names_open(m, n->options.symfs);
+		module_names_open(m, &n->places);
 		if (m->have_file && m->file.fd >= 0 && m->module->build_id[0]) {
-			k->stamp = module_names_stamp(m, n->options.symfs, n->options.lines) | 1;
+			k->stamp = module_names_stamp(m, &n->places, n->options.lines) | 1;
 			names_cache_load(m->module->build_id, k->stamp, &k->cache);
 		}
 	}
@@ -262,7 +265,7 @@ static const struct name *resolve(struct names *n, uint32_t module, uint64_t off
 	if (find_kept(n, module, offset, name))
 		return name;
 	uint64_t before = clock_ns();
-	module_names_load(m, n->options.symfs);
+	module_names_load(m, &n->places);
 	name->function_start = function_start(m, offset);
 	if (m->have_file && module_names_address(m, offset, &address)) {
 		s = symbol_table_find(&m->symbols, m->unwind.function_count ? &m->unwind : NULL, address, &guessed);
@@ -301,7 +304,7 @@ bool names_source(struct names *n, uint32_t node, const char **ret_file, uint32_
 	if (!name.module_number)
 		return false;
 	if (!name.line) {
-		module_names_load(m, n->options.symfs);
+		module_names_load(m, &n->places);
 		if (!m->have_file || !module_names_address(m, name.address, &address))
 			return false;
 		find_lines(n, m, address, &name);
@@ -348,7 +351,7 @@ uint64_t names_function_start(struct names *n, uint32_t node)
 	const struct frame *f = &n->tables->frames[node];
 	if (f->module == 0 || f->module >= n->tables->module_count)
 		return f->address;
-	module_names_bounds(&n->modules[f->module], n->options.symfs);
+	module_names_bounds(&n->modules[f->module], &n->places);
 	return function_start(&n->modules[f->module], f->address);
 }
 

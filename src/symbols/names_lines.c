@@ -3,11 +3,9 @@
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <elfutils/libdwelf.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/arena.h"
@@ -26,7 +24,7 @@ struct names_lines {
 };
 
 /* dwz keeps what several debug files share in another one, named in this. */
-static void open_supplement(struct names_lines *l, const char *path)
+static void open_supplement(struct names_lines *l, struct file_opener *opener, const char *path)
 {
 	const char *name;
 	const void *build_id;
@@ -38,25 +36,23 @@ static void open_supplement(struct names_lines *l, const char *path)
 		snprintf(beside, sizeof(beside), "%s", name);
 	else
 		snprintf(beside, sizeof(beside), "%.*s/%s", (int)(slash - path), path, name);
-	l->supplement_fd = open(beside, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	l->supplement_fd = file_opener_open(opener, beside, NULL);
 	if (l->supplement_fd >= 0)
 		l->supplement = dwarf_begin(l->supplement_fd, DWARF_C_READ);
 	if (l->supplement)
 		dwarf_setalt(l->dwarf, l->supplement);
 }
 
-static bool try_open(struct names_lines *l, const char *path)
+static bool try_open(struct names_lines *l, struct file_opener *opener, const char *path)
 {
-	struct stat st;
 	Dwarf_Off next;
 	size_t size;
-	l->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	l->fd = file_opener_open(opener, path, NULL);
 	if (l->fd < 0)
 		return false;
-	if (fstat(l->fd, &st) == 0 && S_ISREG(st.st_mode))
-		l->dwarf = dwarf_begin(l->fd, DWARF_C_READ);
+	l->dwarf = dwarf_begin(l->fd, DWARF_C_READ);
 	if (l->dwarf && dwarf_nextcu(l->dwarf, 0, &next, &size, NULL, NULL, NULL) == 0) {
-		open_supplement(l, path);
+		open_supplement(l, opener, path);
 		return true;
 	}
 	if (l->dwarf)
@@ -66,11 +62,11 @@ static bool try_open(struct names_lines *l, const char *path)
 	return false;
 }
 
-struct names_lines *names_lines_open(const char *path, const char *debug_path)
+struct names_lines *names_lines_open(struct file_opener *opener, const char *path, const char *debug_path)
 {
 	struct names_lines *l = mem_zalloc(sizeof(*l));
 	l->supplement_fd = -1;
-	if (try_open(l, path) || (debug_path[0] && try_open(l, debug_path)))
+	if (try_open(l, opener, path) || (debug_path[0] && try_open(l, opener, debug_path)))
 		return l;
 	free(l);
 	return NULL;

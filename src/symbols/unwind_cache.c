@@ -12,6 +12,7 @@
 #include "base/keyed_hash.h"
 #include "base/map.h"
 #include "symbols/cache_file.h"
+#include "symbols/file_opener.h"
 
 #define CACHE_MAGIC 0x3330776e75677261ull /* "argunw03" */
 #define CACHE_LEAST_BYTES (512u << 10)     /* of .eh_frame: less is made in a few milliseconds */
@@ -47,7 +48,7 @@ bool unwind_cache_read(const void *data, size_t bytes, const char *build_id, str
 static struct file_state state_of(const struct elf_file *file)
 {
 	struct stat st;
-	if (file->fd < 0 || fstat(file->fd, &st) < 0 || major(st.st_dev) == 0)
+	if (file->fd < 0 || file_opener_stat(file->fd, &st) < 0 || major(st.st_dev) == 0)
 		return (struct file_state){ 0 };
 	return (struct file_state){ .device = st.st_dev, .inode = st.st_ino, .bytes = (uint64_t)st.st_size,
 				    .changed_ns = st.st_ctim.tv_sec * 1000000000ll + st.st_ctim.tv_nsec };

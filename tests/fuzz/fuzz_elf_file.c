@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		for (uint32_t i = 0; i < table.page_count && i < 64; i++)
 			unwind_table_rule(&table, table.base + i * 4096ull + i);
 	symbol_table_add(&symbols, &file);
-	debug_file_add_symbols(&file, "/nonexistent/fuzz", "/nonexistent", &symbols);
+	debug_file_add_symbols(&(struct debug_places){ NULL, "/nonexistent" }, &file, "/nonexistent/fuzz", &symbols);
 	symbol_table_sort(&symbols);
 	for (size_t i = 0; i < symbols.symbols.length && i < 64; i++)
 		symbol_table_find(&symbols, table.rows ? &table : NULL, symbols.symbols.items[i].start + i, &guessed);

@@ -22,6 +22,7 @@ struct fixture {
 	struct layouts layouts;
 	struct unwind_maps_fds fds;
 	int processes;
+	struct helpers *helpers;
 };
 
 static int array(const char *name, uint32_t bytes, uint32_t count)
@@ -56,7 +57,9 @@ static int set_up(void **state)
 		return 0;
 	}
 	assert_int_equal(unwind_maps_open(&f->maps, &f->fds, NULL), 0);
+	assert_int_equal(helpers_open(module_files_serve, &f->helpers, NULL), 0);
 	modules_init(&f->modules);
+	f->modules.files.helper = helper_open(f->helpers);
 	layouts_init(&f->layouts, &f->modules);
 	layouts_attach(&f->layouts, &f->maps, f->processes);
 	return 0;
@@ -68,6 +71,7 @@ static int tear_down(void **state)
 	if (f->processes >= 0) {
 		layouts_done(&f->layouts);
 		modules_done(&f->modules);
+		helpers_close(f->helpers);
 		unwind_maps_close(&f->maps);
 		close(f->processes);
 		close(f->fds.mappings);
