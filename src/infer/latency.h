@@ -72,6 +72,8 @@ struct latency_hooks {
 	void (*stretch)(void *data, uint32_t sure, uint64_t from_ns, uint64_t to_ns, bool idle);
 	/* A thread was looked at for so long. May be NULL. */
 	void (*life)(void *data, uint32_t thread, uint64_t ns, uint64_t end_ns);
+	/* Nothing more will come of a thread. Called by who hands in the stacks; may be NULL. */
+	void (*gone)(void *data, uint32_t thread);
 	/* A clock found this context running. May be NULL. */
 	void (*sample)(void *data, uint32_t node);
 };

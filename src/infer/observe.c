@@ -20,7 +20,7 @@ struct places {
 struct watched {
 	struct observed thread;
 	uint32_t tid, pid;
-	bool wanted, ended;
+	bool wanted, ended, free;
 };
 
 struct run {
@@ -29,13 +29,20 @@ struct run {
 	const struct trace *trace;
 	const struct tables *tables;
 	struct places places[EVENT_MAX];
-	struct map by_tid;                  /* tid -> index of threads + 1 */
-	struct vec(struct watched) threads; /* index = thread of instances */
+	struct map by_tid;                  /* tid -> index of threads + 1; GONE and its program + 1, 0 not wanted */
+	struct vec(struct watched) threads; /* that there are now; places are used again */
+	struct vec(uint32_t) free;
+	struct watched gone;                /* stands for the one asked for last that has ended */
+	struct observe_counts ended;        /* stacks of threads that have ended */
+	uint32_t wanted_ended;
 	bool calls_recorded;
 	bool counting;                      /* inside the window */
 	uint64_t from_ns;                   /* where reading begins */
 	struct latency_rules rules;         /* the observer's, silent before the window */
 };
+
+/* Of a tid whose thread has ended: nothing more is taken into account. */
+#define GONE (1ull << 63)
 
 static void no_instance(void *data, const struct latency_instance *instance)
 {
@@ -135,6 +142,43 @@ static const char *absolute(const struct tables *tables, const char *program)
 	return program;
 }
 
+static struct watched *place_thread(struct run *run, const struct watched *added)
+{
+	uint32_t place = (uint32_t)run->threads.length;
+
+	if (run->free.length) {
+		place = run->free.items[--run->free.length];
+		run->threads.items[place] = *added;
+	} else {
+		vec_push(&run->threads, *added);
+	}
+	map_put(&run->by_tid, added->tid, place + 1);
+	return &run->threads.items[place];
+}
+
+static void count_stacks(const struct observed *thread, struct observe_counts *counts)
+{
+	counts->stacks += thread->stacks;
+	counts->missing += thread->missing;
+	counts->cut += thread->cut;
+	counts->broken += thread->latency.broken;
+	counts->threads += thread->stacks != 0;
+}
+
+/* Its calls are closed; nothing more comes of it. */
+static void let_go(struct run *run, struct watched *watched)
+{
+	const struct latency_hooks *hooks = &run->observer->rules.hooks;
+
+	count_stacks(&watched->thread, &run->ended);
+	run->wanted_ended += watched->wanted;
+	observed_done(&watched->thread);
+	if (watched->wanted && hooks->gone)
+		hooks->gone(hooks->data, watched->thread.latency.thread);
+	watched->ended = watched->free = true;
+	vec_push(&run->free, (uint32_t)(watched - run->threads.items));
+}
+
 static struct watched *begin_thread(struct run *run, uint32_t tid, uint64_t time, uint64_t start, const char *program)
 {
 	struct observer *observer = run->observer;
@@ -159,24 +203,29 @@ static struct watched *begin_thread(struct run *run, uint32_t tid, uint64_t time
 		program = real;
 	added.wanted = is_wanted(run, thread, tid, program);
 	known.name = thread ? thread->comm : "?";
-	added.thread.latency.thread = run->threads.length;
+	added.thread.latency.thread = (uint32_t)observer->threads.length;
 	added.thread.latency.start = start;
 	added.thread.latency.last = start > run->from_ns ? start : run->from_ns;
 	added.thread.kernel_thread = thread && (thread->flags & TASK_FLAGS_kernel_thread);
 	if (added.wanted)
 		known.program = added.thread.program = contexts_program(observer->rules.contexts, program);
 	free(real);
-	vec_push(&run->threads, added);
 	vec_push(&observer->threads, known);
-	map_put(&run->by_tid, tid, run->threads.length);
-	return &run->threads.items[run->threads.length - 1];
+	return place_thread(run, &added);
 }
 
 static struct watched *thread_of(struct run *run, uint32_t tid, uint64_t time)
 {
 	const uint64_t *found = map_find(&run->by_tid, tid);
+	uint32_t program;
 
-	return found ? &run->threads.items[*found - 1] : begin_thread(run, tid, time, 0, NULL);
+	if (!found)
+		return begin_thread(run, tid, time, 0, NULL);
+	if (!(*found & GONE))
+		return &run->threads.items[*found - 1];
+	program = (uint32_t)*found;
+	run->gone = (struct watched){ .tid = tid, .wanted = program, .ended = true, .thread.program = program ? program - 1 : 0 };
+	return &run->gone;
 }
 
 static const char *program_of(const struct run *run, const struct watched *watched)
@@ -211,9 +260,12 @@ static void on_sight(struct run *run, struct watched *watched, uint64_t time, en
 
 static void end_thread(struct run *run, struct watched *watched, uint64_t time)
 {
-	if (watched->wanted && !watched->ended)
+	if (watched->ended)
+		return;
+	if (watched->wanted)
 		observed_close(&watched->thread, &run->rules, time, true);
-	watched->ended = true;
+	map_put(&run->by_tid, watched->tid, GONE | (watched->wanted ? watched->thread.program + 1u : 0));
+	let_go(run, watched);
 }
 
 static void on_switch(struct run *run, const struct event *e)
@@ -247,11 +299,37 @@ static void on_call(struct run *run, const struct event *e, uint64_t duration, u
 		observed_call_end(&watched->thread, &run->rules, e->time, call, user);
 }
 
+static int by_number(const void *a, const void *b)
+{
+	const struct watched *const *x = a, *const *y = b;
+	uint32_t first = (*x)->thread.latency.thread, second = (*y)->thread.latency.thread;
+
+	return (first > second) - (first < second);
+}
+
+/* In the order in which they were first met: functions' paces are learned on the way. */
 static void end_all(struct run *run, uint64_t time)
 {
+	struct vec(struct watched *) left = { 0 };
+
 	for (size_t i = 0; i < run->threads.length; i++)
 		if (run->threads.items[i].wanted && !run->threads.items[i].ended)
-			observed_close(&run->threads.items[i].thread, &run->rules, time, false);
+			vec_push(&left, &run->threads.items[i]);
+	if (left.length)
+		qsort(left.items, left.length, sizeof(*left.items), by_number);
+	for (size_t i = 0; i < left.length; i++)
+		observed_close(&left.items[i]->thread, &run->rules, time, false);
+	vec_done(&left);
+}
+
+/* The tid is another thread's from now on. */
+static void replace(struct run *run, struct watched *watched, uint64_t time)
+{
+	if (watched->ended)
+		return;
+	if (watched->wanted)
+		observed_close(&watched->thread, &run->rules, time, true);
+	let_go(run, watched);
 }
 
 static void on_fork(struct run *run, const struct event *e)
@@ -260,17 +338,14 @@ static void on_fork(struct run *run, const struct event *e)
 	const char *program = program_of(run, thread_of(run, e->tid, e->time));
 	const uint64_t *old = map_find(&run->by_tid, f->child);
 
-	if (old && run->threads.items[*old - 1].wanted)
-		observed_close(&run->threads.items[*old - 1].thread, &run->rules, e->time, true);
+	if (old && !(*old & GONE))
+		replace(run, &run->threads.items[*old - 1], e->time);
 	begin_thread(run, f->child, e->time, e->time, program);
 }
 
 static void on_exec(struct run *run, const struct event *e)
 {
-	struct watched *watched = thread_of(run, e->tid, e->time);
-
-	if (watched->wanted)
-		observed_close(&watched->thread, &run->rules, e->time, true);
+	replace(run, thread_of(run, e->tid, e->time), e->time);
 	begin_thread(run, e->tid, e->time, e->time, e->tail_length ? e->tail : NULL);
 }
 
@@ -278,6 +353,7 @@ static void begin_window(struct run *run, uint64_t time)
 {
 	run->rules = run->observer->rules;
 	run->counting = true;
+	run->ended = (struct observe_counts){ .broken = run->ended.broken };
 	for (size_t i = 0; i < run->threads.length; i++) {
 		struct watched *watched = &run->threads.items[i];
 
@@ -380,18 +456,19 @@ static int judge(struct run *run, struct err *err)
 	struct observe_counts *counts = &observer->counts;
 	const struct observe_scope *scope = &observer->scope;
 	bool narrowed = scope->tids || scope->pids || scope->name || scope->roots;
-	uint32_t wanted = 0;
+	uint32_t wanted = run->wanted_ended;
 
 	for (size_t i = 0; i < run->threads.length; i++) {
-		const struct observed *t = &run->threads.items[i].thread;
-
+		if (run->threads.items[i].free)
+			continue;
 		wanted += run->threads.items[i].wanted;
-		counts->stacks += t->stacks;
-		counts->missing += t->missing;
-		counts->cut += t->cut;
-		counts->broken += t->latency.broken;
-		counts->threads += t->stacks != 0;
+		count_stacks(&run->threads.items[i].thread, &run->ended);
 	}
+	counts->stacks += run->ended.stacks;
+	counts->missing += run->ended.missing;
+	counts->cut += run->ended.cut;
+	counts->broken += run->ended.broken;
+	counts->threads += run->ended.threads;
 	if (counts->stacks)
 		return 0;
 	if (narrowed && !wanted)
@@ -452,6 +529,7 @@ int observe_run(struct observer *observer, const struct trace *trace, const stru
 	for (size_t i = 0; i < run.threads.length; i++)
 		observed_done(&run.threads.items[i].thread);
 	vec_done(&run.threads);
+	vec_done(&run.free);
 	map_done(&run.by_tid);
 	file_opener_free(run.opener);
 	return result;

@@ -59,6 +59,13 @@ static void on_life(void *data, uint32_t thread, uint64_t ns, uint64_t end_ns)
 	rest_add_life(&profile->rest, thread, ns, end_ns);
 }
 
+static void on_gone(void *data, uint32_t thread)
+{
+	struct profile *profile = data;
+
+	rest_judge(&profile->rest, thread, &profile->observer.threads.items[thread]);
+}
+
 static void on_sample(void *data, uint32_t node)
 {
 	struct profile *profile = data;
@@ -99,7 +106,7 @@ int profile_build(const struct trace *trace, const struct tables *tables, struct
 	profile->observer.rules = (struct latency_rules){
 		.contexts = &profile->contexts,
 		.hooks = { .data = profile, .instance = on_instance, .stretch = on_stretch, .sample = on_sample,
-			   .life = on_life },
+			   .life = on_life, .gone = on_gone },
 		.pace = &profile->pace,
 		.by_function = options->by_function,
 	};

@@ -352,14 +352,16 @@ static int run_dump(struct command_context *context, struct err *err)
 {
 	struct dump dump = { .context = context, .last_number = UINT64_MAX };
 	int status = trace_open(command_trace_path(context), &dump.trace, err);
+	bool names_wanted;
 
 	if (status)
 		return status;
 	status = read_filters(&dump, err);
-	if (!status)
-		status = tables_build(dump.trace, &dump.tables, err);
 	dump.stacks = options_has(context->options, "stacks");
-	if (!status && (dump.stacks || (!dump.text && names_functions(dump.trace)))) {
+	names_wanted = dump.stacks || (!dump.text && names_functions(dump.trace));
+	if (!status)
+		status = tables_build_parts(dump.trace, TABLES_THREADS | (names_wanted ? TABLES_STACKS : 0), &dump.tables, err);
+	if (!status && names_wanted) {
 		struct names_options names = { .symfs = options_text(context->options, "symfs", NULL),
 					       .lines = options_has(context->options, "lines") };
 		status = names_open(dump.trace, dump.tables, &names, &dump.names, err);

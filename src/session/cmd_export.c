@@ -77,7 +77,7 @@ static int write_folded(struct command_context *context, const struct trace *tra
 	struct tables *tables;
 	struct names *names;
 	struct buf buf = { 0 };
-	int status = tables_build(trace, &tables, err);
+	int status = tables_build_parts(trace, TABLES_THREADS | TABLES_STACKS, &tables, err);
 
 	if (status)
 		return status;

@@ -189,7 +189,7 @@ static int run_symbolize(struct command_context *context, struct err *err)
 
 	if (status)
 		return status;
-	status = tables_build(s.trace, &s.tables, err);
+	status = tables_build_parts(s.trace, TABLES_STACKS, &s.tables, err);
 	if (!status)
 		status = names_open(s.trace, s.tables, &options, &s.names, err);
 	if (!status) {

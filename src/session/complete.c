@@ -176,7 +176,7 @@ static void names(struct completion *c)
 
 	if (trace_open(c->trace, &trace, NULL))
 		return;
-	if (!tables_build(trace, &tables, NULL)) {
+	if (!tables_build_parts(trace, TABLES_THREADS, &tables, NULL)) {
 		for (uint32_t i = 1; i < tables->thread_count; i++)
 			offer(c, tables->threads[i].comm, "");
 		tables_free(tables);

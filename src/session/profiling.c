@@ -47,7 +47,7 @@ int profiling_open(struct profiling *profiling, const char *path, const char *sy
 	*profiling = (struct profiling){ 0 };
 	result = trace_open(path, &profiling->trace, err);
 	if (!result)
-		result = tables_build(profiling->trace, &profiling->tables, err);
+		result = tables_build_parts(profiling->trace, TABLES_THREADS | TABLES_STACKS, &profiling->tables, err);
 	if (!result)
 		result = names_open(profiling->trace, profiling->tables, &names, &profiling->names, err);
 	if (result)

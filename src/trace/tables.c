@@ -15,17 +15,18 @@ struct tables_gathering {
 	struct tables *tables;
 	struct thread_builder *threads;
 	const struct trace_summary *summary;
+	unsigned parts;
 	struct vec(struct module) modules;
 	struct vec(struct frame) frames;
 	struct vec(struct descriptor) descriptors;
-	struct vec(struct mapping) mappings;
 	struct vec(struct told_symbol) symbols;
 };
 
-static const bool is_gathered[EVENT_MAX] = {
-	[EVENT_task] = true, [EVENT_fork] = true, [EVENT_exec] = true, [EVENT_exit] = true, [EVENT_rename] = true,
-	[EVENT_descriptor] = true, [EVENT_mapping] = true, [EVENT_module] = true, [EVENT_frame] = true,
-	[EVENT_symbol] = true,
+/* The enum tables_part that an event tells of; 0: none. */
+static const uint8_t part_of[EVENT_MAX] = {
+	[EVENT_task] = TABLES_THREADS, [EVENT_fork] = TABLES_THREADS, [EVENT_exec] = TABLES_THREADS, [EVENT_exit] = TABLES_THREADS,
+	[EVENT_rename] = TABLES_THREADS, [EVENT_module] = TABLES_STACKS, [EVENT_frame] = TABLES_STACKS,
+	[EVENT_symbol] = TABLES_STACKS, [EVENT_descriptor] = TABLES_DESCRIPTORS,
 };
 
 /* The nth text of a tail, "" when it has fewer. */
@@ -103,9 +104,6 @@ static void take(struct tables_gathering *g, const struct event *e)
 		vec_push(&g->descriptors, ((struct descriptor){ e->time, *event_as(e, descriptor),
 								arena_strdup(&g->tables->arena, e->tail), e->tid }));
 		break;
-	case EVENT_mapping:
-		vec_push(&g->mappings, ((struct mapping){ e->time, *event_as(e, mapping), e->tid }));
-		break;
 	case EVENT_symbol:
 		/* several texts, with a zero behind each */
 		vec_push(&g->symbols, ((struct told_symbol){ *event_as(e, symbol),
@@ -118,7 +116,7 @@ static void take(struct tables_gathering *g, const struct event *e)
 
 #define MOVE(g, list, field, count) \
 	((g)->tables->field = arena_memdup(&(g)->tables->arena, (g)->list.items, (g)->list.length * sizeof((g)->list.items[0])), \
-	 (g)->tables->count = (__typeof__((g)->tables->count))(g)->list.length)
+	 (g)->tables->count = (__typeof__((g)->tables->count))(g)->list.length, free((g)->list.items))
 
 struct tables_gathering *tables_gather(const struct trace *trace)
 {
@@ -127,6 +125,7 @@ struct tables_gathering *tables_gather(const struct trace *trace)
 	g->tables = mem_zalloc(sizeof(*g->tables));
 	g->summary = trace_summary(trace);
 	g->threads = thread_builder_new(g->tables, trace);
+	g->parts = TABLES_ALL;
 	vec_push(&g->modules, ((struct module){ .path = "", .build_id = "", .code = "" }));
 	vec_push(&g->frames, (struct frame){ 0 });
 	return g;
@@ -134,7 +133,7 @@ struct tables_gathering *tables_gather(const struct trace *trace)
 
 bool tables_gather_take(struct tables_gathering *gathering, const struct event *e)
 {
-	if (e->type >= EVENT_MAX || !is_gathered[e->type] || !e->data)
+	if (e->type >= EVENT_MAX || !part_of[e->type] || !e->data)
 		return false;
 	take(gathering, e);
 	return true;
@@ -145,22 +144,21 @@ struct tables *tables_gather_finish(struct tables_gathering *gathering)
 	struct tables *tables = gathering->tables;
 
 	finish_frames(gathering);
-	thread_builder_finish(gathering->threads);
+	thread_builder_finish(gathering->threads, gathering->parts & TABLES_THREADS);
 	MOVE(gathering, modules, modules, module_count);
 	MOVE(gathering, frames, frames, frame_count);
 	MOVE(gathering, descriptors, descriptors, descriptor_count);
-	MOVE(gathering, mappings, mappings, mapping_count);
 	MOVE(gathering, symbols, symbols, symbol_count);
-	vec_done(&gathering->modules);
-	vec_done(&gathering->frames);
-	vec_done(&gathering->descriptors);
-	vec_done(&gathering->mappings);
-	vec_done(&gathering->symbols);
 	free(gathering);
 	return tables;
 }
 
 int tables_build(const struct trace *trace, struct tables **ret_tables, struct err *err)
+{
+	return tables_build_parts(trace, TABLES_ALL, ret_tables, err);
+}
+
+int tables_build_parts(const struct trace *trace, unsigned parts, struct tables **ret_tables, struct err *err)
 {
 	struct trace_filter filter = { .unnumbered = true };
 	struct tables_gathering *gathering = tables_gather(trace);
@@ -168,8 +166,9 @@ int tables_build(const struct trace *trace, struct tables **ret_tables, struct e
 	const struct event *e;
 
 	(void)err;
+	gathering->parts = parts;
 	for (unsigned i = 0; i < EVENT_MAX; i++)
-		if (is_gathered[i])
+		if (part_of[i] & parts)
 			trace_filter_add(&filter, i);
 	cursor = trace_cursor_new(trace, &filter);
 	while ((e = trace_cursor_next(cursor)))

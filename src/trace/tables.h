@@ -48,12 +48,6 @@ struct descriptor {
 	uint32_t pid;
 };
 
-struct mapping {
-	uint64_t time;
-	struct event_mapping at;
-	uint32_t pid;
-};
-
 /* A name that the trace itself tells. */
 struct told_symbol {
 	struct event_symbol at;
@@ -71,8 +65,6 @@ struct tables {
 	uint32_t frame_count;
 	const struct descriptor *descriptors; /* by time */
 	size_t descriptor_count;
-	const struct mapping *mappings;   /* by time */
-	size_t mapping_count;
 	const struct told_symbol *symbols;    /* by time */
 	size_t symbol_count;
 	void *lookup;                     /* private */
@@ -89,6 +81,16 @@ struct thread_tracker {
 };
 
 int tables_build(const struct trace *trace, struct tables **ret_tables, struct err *err);
+
+/* What is wanted of them, for who needs no more: of a long trace all of it takes
+ * hundreds of megabytes. The rest is empty. */
+enum tables_part {
+	TABLES_THREADS = 1,
+	TABLES_STACKS = 2,       /* modules, frames, symbols */
+	TABLES_DESCRIPTORS = 4,
+	TABLES_ALL = 7
+};
+int tables_build_parts(const struct trace *trace, unsigned parts, struct tables **ret_tables, struct err *err);
 
 /* The same for who walks the trace anyway: each event in the order of time (those
  * that tell nothing are passed over at once); finish frees the gathering. */

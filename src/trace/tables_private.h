@@ -12,8 +12,9 @@ struct thread_builder;
 struct thread_builder *thread_builder_new(struct tables *tables, const struct trace *trace);
 /* task, fork, exec, exit, rename; others are passed over. */
 void thread_builder_take(struct thread_builder *builder, const struct event *e);
-/* Leaves threads and lookup in the tables; frees the builder. */
-void thread_builder_finish(struct thread_builder *builder);
+/* Leaves threads and lookup in the tables; frees the builder. `all`: also those of which
+ * nothing but their number is told. */
+void thread_builder_finish(struct thread_builder *builder, bool all);
 void thread_lookup_free(struct tables *tables);
 
 

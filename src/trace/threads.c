@@ -42,7 +42,24 @@ struct thread_builder {
 	struct map last;         /* tid to life */
 	struct vec(struct life) lives;
 	struct vec(struct named) names;
+	struct map texts;        /* hash to a text in the tables' arena */
 };
+
+/* The text in the tables' arena; of those that come again and again one copy. */
+static const char *intern(struct thread_builder *b, const char *text)
+{
+	bool new;
+	uint64_t *known;
+
+	if (!*text)
+		return "";
+	known = map_at(&b->texts, hash_bytes(text, strlen(text)), &new);
+	if (new)
+		*known = (uint64_t)(uintptr_t)arena_strdup(&b->tables->arena, text);
+	else if (strcmp((const char *)(uintptr_t)*known, text))
+		return arena_strdup(&b->tables->arena, text);
+	return (const char *)(uintptr_t)*known;
+}
 
 static struct life *life_at(struct thread_builder *b, uint32_t i)
 {
@@ -88,13 +105,13 @@ static void name_life(struct thread_builder *b, uint32_t number, uint64_t time, 
 
 	if (!*comm || !strcmp(life->thread.comm, comm))
 		return;
-	life->thread.comm = arena_strdup(&b->tables->arena, comm);
+	life->thread.comm = intern(b, comm);
 	vec_push(&b->names, ((struct named){ number, time, life->thread.comm }));
 }
 
 static const char *keep_text(struct thread_builder *b, const char *before, const char *text)
 {
-	return *text && strcmp(before, text) ? arena_strdup(&b->tables->arena, text) : before;
+	return *text && strcmp(before, text) ? intern(b, text) : before;
 }
 
 static void take_task(struct thread_builder *b, const struct event *e)
@@ -191,7 +208,7 @@ static void take_exec(struct thread_builder *b, const struct event *e)
 		thread->uid = life_at(b, old)->thread.uid;
 		thread->flags = TASK_FLAGS_leader;
 	}
-	thread->exe = arena_strdup(&b->tables->arena, e->tail);
+	thread->exe = intern(b, e->tail);
 	thread->command = thread->exe;
 	memccpy(comm, slash ? slash + 1 : e->tail, 0, sizeof(comm) - 1);
 	name_life(b, number, e->time, comm);
@@ -313,14 +330,16 @@ static void fill_names(struct thread_builder *b, struct lookup *lookup, const ui
 	lookup->first_name[count] = (uint32_t)names;
 }
 
-void thread_builder_finish(struct thread_builder *b)
+void thread_builder_finish(struct thread_builder *b, bool all)
 {
 	struct lookup *lookup = mem_zalloc(sizeof(*lookup));
 	uint32_t *entries;
 
-	trace_each_tid(b->trace, add_bare, b);
+	if (all)
+		trace_each_tid(b->trace, add_bare, b);
 	entries = mem_alloc(arena_array_bytes(sizeof(*entries), b->lives.length));
 	sort_lives(b, entries);
+	vec_done(&b->lives);
 	fill_names(b, lookup, entries);
 	lookup->older = mem_alloc(arena_array_bytes(sizeof(uint32_t), b->tables->thread_count));
 	lookup->older[0] = NONE;
@@ -339,7 +358,7 @@ void thread_builder_finish(struct thread_builder *b)
 	b->tables->lookup = lookup;
 	free(entries);
 	map_done(&b->last);
-	vec_done(&b->lives);
+	map_done(&b->texts);
 	vec_done(&b->names);
 	free(b);
 }
