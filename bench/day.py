@@ -10,6 +10,7 @@ import argparse
 import contextlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -150,6 +151,7 @@ def main():
     parser.add_argument('--build', default=os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + '/build')
     parser.add_argument('out')
     options = parser.parse_args()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it is ignored, also by the recorder
     print(record(os.path.abspath(options.out), os.path.abspath(options.build), options.level, options.seconds))
 
 

@@ -353,14 +353,18 @@ static int run_dump(struct command_context *context, struct err *err)
 	struct dump dump = { .context = context, .last_number = UINT64_MAX };
 	int status = trace_open(command_trace_path(context), &dump.trace, err);
 	bool names_wanted;
+	unsigned parts;
 
 	if (status)
 		return status;
 	status = read_filters(&dump, err);
 	dump.stacks = options_has(context->options, "stacks");
 	names_wanted = dump.stacks || (!dump.text && names_functions(dump.trace));
-	if (!status)
-		status = tables_build_parts(dump.trace, TABLES_THREADS | (names_wanted ? TABLES_STACKS : 0), &dump.tables, err);
+	parts = TABLES_THREADS | (names_wanted ? TABLES_STACKS : 0);
+	if (!status && dump.first_number)
+		status = tables_build_parts(dump.trace, parts, &dump.tables, err);
+	else if (!status)
+		status = tables_build_window(dump.trace, parts, dump.filter.from_ns, dump.filter.to_ns, &dump.tables, err);
 	if (!status && names_wanted) {
 		struct names_options names = { .symfs = options_text(context->options, "symfs", NULL),
 					       .lines = options_has(context->options, "lines") };

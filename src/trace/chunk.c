@@ -60,12 +60,9 @@ static const unsigned char *take_threads(struct trace *trace, const unsigned cha
 			break;
 		if (code & 1)
 			trace->reused_threads++;
+		tid_table_put(&trace->threads, tid, code >> 1);
 		if (code >> 1)
-			map_put(&trace->threads, tid, code >> 1);
-		else
-			map_at(&trace->threads, tid, NULL);
-		if (code >> 1)
-			map_put(&trace->processes, code >> 1, 1);
+			tid_table_put(&trace->processes, code >> 1, 1);
 	}
 	return at;
 }

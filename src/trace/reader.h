@@ -10,6 +10,7 @@
 #include "trace/describe.h"
 #include "trace/format.h"
 #include "trace/standing.h"
+#include "trace/tid_table.h"
 #include "trace/trace.h"
 
 struct trace_file {
@@ -53,8 +54,8 @@ struct trace {
 	struct vec(struct chunk) chunks;   /* by first_ns, rank */
 	struct vec(struct trace_gap) gaps;
 	struct vec(struct clock_point) clocks;  /* by time */
-	struct map threads;                /* tid to pid (0 not known), while opening */
-	struct map processes;
+	struct tid_table threads;          /* their processes (0 not known), as far as heads of chunks tell */
+	struct tid_table processes;
 	uint64_t reused_threads;
 	bool verify;                       /* check all payloads' sums while opening, ... */
 	bool decode;                       /* ... and decode them */

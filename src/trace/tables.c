@@ -11,11 +11,14 @@
  * is damage and would only cost memory. */
 #define SPARSE_LIMIT(records) (16 * (uint64_t)(records) + 65536)
 
+#define HEAD_SLACK_NS 1000000000u /* what of a file's head may stand before its snapshot */
+
 struct tables_gathering {
 	struct tables *tables;
 	struct thread_builder *threads;
 	const struct trace_summary *summary;
 	unsigned parts;
+	bool partial;             /* not from the trace's begin on */
 	struct vec(struct module) modules;
 	struct vec(struct frame) frames;
 	struct vec(struct descriptor) descriptors;
@@ -144,7 +147,7 @@ struct tables *tables_gather_finish(struct tables_gathering *gathering)
 	struct tables *tables = gathering->tables;
 
 	finish_frames(gathering);
-	thread_builder_finish(gathering->threads, gathering->parts & TABLES_THREADS);
+	thread_builder_finish(gathering->threads, gathering->parts & TABLES_THREADS && !gathering->partial);
 	MOVE(gathering, modules, modules, module_count);
 	MOVE(gathering, frames, frames, frame_count);
 	MOVE(gathering, descriptors, descriptors, descriptor_count);
@@ -160,19 +163,68 @@ int tables_build(const struct trace *trace, struct tables **ret_tables, struct e
 
 int tables_build_parts(const struct trace *trace, unsigned parts, struct tables **ret_tables, struct err *err)
 {
-	struct trace_filter filter = { .unnumbered = true };
+	return tables_build_window(trace, parts, 0, 0, ret_tables, err);
+}
+
+static bool is_head(const struct event *e)
+{
+	uint32_t reason = event_as(e, snapshot)->reason;
+
+	return reason == SNAPSHOT_REASON_start || reason == SNAPSHOT_REASON_file;
+}
+
+/* Where the last head begins that is whole at a time; 0 when there is none. */
+static uint64_t head_before(const struct trace *trace, uint64_t time_ns)
+{
+	struct trace_filter filter = { .to_ns = time_ns, .unnumbered = true };
+	struct trace_cursor *cursor;
+	uint64_t begin = 0, head = 0;
+
+	if (!time_ns)
+		return 0;
+	trace_filter_add(&filter, EVENT_snapshot);
+	cursor = trace_cursor_new(trace, &filter);
+	for (const struct event *e; (e = trace_cursor_next(cursor)); ) {
+		if (!is_head(e))
+			continue;
+		if (!event_as(e, snapshot)->end)
+			begin = e->time;
+		else
+			head = begin;
+	}
+	trace_cursor_free(cursor);
+	return head;
+}
+
+int tables_build_window(const struct trace *trace, unsigned parts, uint64_t from_ns, uint64_t to_ns, struct tables **ret_tables,
+			struct err *err)
+{
+	struct trace_filter filter = { .from_ns = head_before(trace, from_ns), .unnumbered = true };
 	struct tables_gathering *gathering = tables_gather(trace);
 	struct trace_cursor *cursor;
+	bool next_head = false;
 	const struct event *e;
 
 	(void)err;
+	/* A machine's records stand a moment before the snapshot, and so may others'. */
+	filter.from_ns -= filter.from_ns > HEAD_SLACK_NS ? HEAD_SLACK_NS : filter.from_ns;
 	gathering->parts = parts;
+	gathering->partial = filter.from_ns > trace_summary(trace)->start_ns;
 	for (unsigned i = 0; i < EVENT_MAX; i++)
 		if (part_of[i] & parts)
 			trace_filter_add(&filter, i);
+	if (to_ns)
+		trace_filter_add(&filter, EVENT_snapshot);
 	cursor = trace_cursor_new(trace, &filter);
-	while ((e = trace_cursor_next(cursor)))
+	while ((e = trace_cursor_next(cursor))) {
 		tables_gather_take(gathering, e);
+		if (e->type != EVENT_snapshot || !to_ns || e->time <= to_ns || !is_head(e))
+			continue;
+		/* Names may be told after the moment that they hold for. */
+		if (event_as(e, snapshot)->end && next_head)
+			break;
+		next_head |= !event_as(e, snapshot)->end;
+	}
 	trace_cursor_free(cursor);
 	*ret_tables = tables_gather_finish(gathering);
 	return 0;

@@ -91,6 +91,10 @@ enum tables_part {
 	TABLES_ALL = 7
 };
 int tables_build_parts(const struct trace *trace, unsigned parts, struct tables **ret_tables, struct err *err);
+/* What holds from from_ns to to_ns (0: to the end): read from the head of a file on, where
+ * the state is told whole, to the next one. Of what ended before that head nothing is told. */
+int tables_build_window(const struct trace *trace, unsigned parts, uint64_t from_ns, uint64_t to_ns, struct tables **ret_tables,
+			struct err *err);
 
 /* The same for who walks the trace anyway: each event in the order of time (those
  * that tell nothing are passed over at once); finish frees the gathering. */

@@ -179,12 +179,12 @@ static void read_machine(struct trace *trace)
 
 static void count_threads(struct trace *trace)
 {
-	const struct map_slot *slot;
+	uint32_t tid, pid;
 
 	/* A thread whose process is nowhere told counts as one of its own. */
-	for (size_t at = 0; (slot = map_next(&trace->threads, &at));)
-		if (!slot->value)
-			map_put(&trace->processes, slot->key, 1);
+	for (uint64_t at = 0; tid_table_next(&trace->threads, &at, &tid, &pid);)
+		if (!pid)
+			tid_table_put(&trace->processes, tid, 1);
 	trace->summary.threads = (uint32_t)(trace->threads.length + trace->reused_threads);
 	trace->summary.processes = (uint32_t)trace->processes.length;
 }
@@ -300,8 +300,8 @@ void trace_close(struct trace *trace)
 	vec_done(&trace->chunks);
 	vec_done(&trace->gaps);
 	vec_done(&trace->clocks);
-	map_done(&trace->threads);
-	map_done(&trace->processes);
+	tid_table_done(&trace->threads);
+	tid_table_done(&trace->processes);
 	chunk_cache_free(trace->cache);
 	if (trace->scratch)
 		decoded_done(trace->scratch);
@@ -363,7 +363,7 @@ uint64_t trace_time_of_wall(const struct trace *trace, uint64_t wall_ns)
 
 void trace_each_tid(const struct trace *trace, void (*call)(void *context, uint32_t tid, uint32_t pid), void *context)
 {
-	const struct map_slot *slot;
+	uint32_t tid, pid;
 
 	/* Most of a long trace's threads are not there in a part of it. */
 	if (trace->whole && trace->threads.length > FEW_THREADS) {
@@ -371,8 +371,8 @@ void trace_each_tid(const struct trace *trace, void (*call)(void *context, uint3
 			call(context, trace->standing.events[i].tid, 0);
 		return;
 	}
-	for (size_t at = 0; (slot = map_next(&trace->threads, &at));)
-		call(context, (uint32_t)slot->key, (uint32_t)slot->value);
+	for (uint64_t at = 0; tid_table_next(&trace->threads, &at, &tid, &pid);)
+		call(context, tid, pid);
 }
 
 const struct event *trace_event(const struct trace *trace, struct arena *arena, uint64_t number)

@@ -124,6 +124,58 @@ static void frames_cannot_go_in_circles(void **state)
 	done(t, trace);
 }
 
+static const char two_files[] =
+	"1 0 snapshot reason=start\n1 10 task pid=10 \"first\"\n1.1 0 snapshot end=1 reason=start\n"
+	"2 10 fork child=20 child_pid=20 \"gone\"\n3 20 exit last=1\n"
+	"10 0 frame node=1 address=0x10\n"
+	"10 0 snapshot reason=file\n10 10 task pid=10 \"renamed\"\n10.1 0 snapshot end=1 reason=file\n"
+	"12 10 fork child=30 child_pid=30\n"
+	"13 40 switch state=sleeping\n14 40 rename target=40 \"told late\"\n"
+	"20 0 snapshot reason=file\n20 10 task pid=10 \"last\"\n20.1 0 snapshot end=1 reason=file\n"
+	"21 10 fork child=50 child_pid=50\n";
+
+static void a_window_begins_with_the_head_before_it(void **state)
+{
+	struct trace *trace = text_trace_open(two_files);
+	struct tables *t;
+
+	(void)state;
+	assert_int_equal(tables_build_window(trace, TABLES_ALL, 12500000000, 13500000000, &t, NULL), 0);
+	assert_int_equal(tables_thread(t, 20, 2500000000), 0);
+	assert_string_equal(tables_comm(t, tables_thread(t, 10, 12500000000), 12500000000), "renamed");
+	assert_true(tables_thread(t, 30, 13000000000));
+	assert_string_equal(tables_comm(t, tables_thread(t, 40, 13000000000), 13000000000), "told late");
+	assert_int_equal(tables_thread(t, 50, 22000000000), 0);
+	assert_int_equal(t->frame_count, 2);
+	tables_free(t);
+	/* within a head that is not whole yet the one before counts; without an end all that follows is read */
+	assert_int_equal(tables_build_window(trace, TABLES_THREADS, 10050000000, 0, &t, NULL), 0);
+	assert_string_equal(tables_comm(t, tables_thread(t, 20, 2500000000), 2500000000), "gone");
+	assert_true(tables_thread(t, 50, 22000000000));
+	assert_int_equal(t->frame_count, 1);
+	tables_free(t);
+	trace_close(trace);
+}
+
+static void of_parts_the_rest_is_empty(void **state)
+{
+	struct trace *trace = text_trace_open("1 10 task pid=10 \"a\"\n1 10 descriptor fd=3 object=pipe:1\n1 0 frame node=1 address=0x10\n");
+	struct tables *t;
+
+	(void)state;
+	assert_int_equal(tables_build_parts(trace, TABLES_STACKS, &t, NULL), 0);
+	assert_int_equal(t->thread_count, 1);
+	assert_int_equal(t->frame_count, 2);
+	assert_int_equal(t->descriptor_count, 0);
+	tables_free(t);
+	assert_int_equal(tables_build_parts(trace, TABLES_DESCRIPTORS | TABLES_THREADS, &t, NULL), 0);
+	assert_int_equal(t->thread_count, 2);
+	assert_int_equal(t->frame_count, 1);
+	assert_int_equal(t->descriptor_count, 1);
+	tables_free(t);
+	trace_close(trace);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -131,6 +183,8 @@ int main(void)
 		cmocka_unit_test(a_missing_exit_is_made_up_for),
 		cmocka_unit_test(a_found_thread_forked_a_moment_ago_is_one),
 		cmocka_unit_test(frames_cannot_go_in_circles),
+		cmocka_unit_test(a_window_begins_with_the_head_before_it),
+		cmocka_unit_test(of_parts_the_rest_is_empty),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
