@@ -326,6 +326,8 @@ def event(link):
 def signals(link):
     block = ('{ sigset_t set; sigemptyset(&set); sigaddset(&set, SIGRTMIN + 1); sigaddset(&set, SIGRTMIN + 2); '
              'pthread_sigmask(SIG_BLOCK, &set, NULL); }')
+    # From the launcher on, for one that comes before its receiver is ready would kill it.
+    link.plan.launcher.insert(0, block)
     for process in (link.caller.process, link.callee.process):
         process.setup.insert(0, block)
     link.call('\tsigset_t set;\n\tsiginfo_t info;\n\tsigemptyset(&set);\n\tsigaddset(&set, SIGRTMIN + 2);\n'
@@ -400,6 +402,10 @@ def spool(link):
     link.plan.launcher.append('{ ' + fill(make, link.values(folder='out')) + ' }')
     link.caller.process.setup.append(fill(watch, link.values(folder='out')))
     link.callee.process.setup.append(fill(watch, link.values(folder='in')))
+    # A request before there is a watch would never be seen.
+    ready = fill('char ready[128]; snprintf(ready, sizeof(ready), "%s/@id@.ready", folder);', link.values())
+    link.callee.process.setup.append('{ ' + ready + ' close(open(ready, O_WRONLY | O_CREAT | O_CLOEXEC, 0600)); }')
+    link.caller.process.setup.append('{ ' + ready + ' while (access(ready, F_OK)) nap_us(10000); }')
     put = '\tsnprintf(path, sizeof(path), "%s/@id@.@folder@/%u", folder, number);\n\tfd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);\n\tif (write(fd, "x", 1) < 0)\n\t\tresult = -1;\n\tclose(fd);\n'
     link.globals('static unsigned @f@_number;')
     link.call('\tchar path[128], event[1024];\n\tint fd;\n\tunsigned number = @f@_number++ % 8;\n' + fill(put, link.values(folder='in')) + '\tif (read(@f@_out, event, sizeof(event)) < 0)\n\t\tresult = -1;')
@@ -460,3 +466,54 @@ def grab(link):
         '\t\t\tif (grabber >= 0 ? all[i].fd != grabber || !one.revents : !all[i].revents)\n\t\t\t\tcontinue;\n\t\t\tif (!message_read(all[i].fd, &m)) {\n\t\t\t\tall[i].fd = -1;\n\t\t\t\tcontinue;\n\t\t\t}\n'
         '\t\t\t@server_deed@(&m);\n\t\t\tif (m.from == 1)\n\t\t\t\tgrabber = all[i].fd;\n\t\t\tif (m.from == 2)\n\t\t\t\tgrabber = -1;\n\t\t\tmessage_write(all[i].fd, &m);\n\t\t\tif (m.from == 1)\n\t\t\t\tbreak;\n\t\t}\n\t}\n\treturn NULL;', values)
     server.process.setup.append(f'{server.name}_socket = socket_listen("{server.name}", {int(server.listen[1])});')
+
+
+# --- a bus: everybody is connected to one, who hands on by name
+
+def bus_of(plan):
+    """The bus of the plan, with some who talk to each other through it all the time."""
+    if plan.bus:
+        return plan.bus
+    bus = plan.bus = plan.node(plan.process())
+    values = {'s': bus.name, 'deed': bus.deed}
+    plan.globals.append(fill('enum { BUS_HELLO, BUS_CALL, BUS_REPLY };\nstatic int @s@_socket, @s@_peers[256];', values))
+    bus.process.setup.append(f'{bus.name}_socket = socket_listen("{bus.name}", 0);')
+    plan.function(f'static NOINLINE void {bus.name}_route(struct message *m, int fd)', fill(
+        '\tif (m->body[17] == BUS_HELLO)\n\t\t@s@_peers[m->from % 256] = fd;\n\telse if (@s@_peers[(uint8_t)m->body[16]])\n\t\tmessage_write(@s@_peers[(uint8_t)m->body[16]], m);\n\t@s@_socket += 0;', values))
+    bus.loop = fill('\tint ep = epoll_create1(EPOLL_CLOEXEC);\n\tstruct epoll_event event = {.events = EPOLLIN, .data.fd = @s@_socket}, ready[16];\n\tepoll_ctl(ep, EPOLL_CTL_ADD, @s@_socket, &event);\n'
+                    '\tfor (;;) {\n\t\tint count = epoll_wait(ep, ready, 16, -1);\n\t\tfor (int i = 0; i < count; i++) {\n\t\t\tint fd = ready[i].data.fd;\n\t\t\tstruct message m;\n'
+                    '\t\t\tif (fd == @s@_socket) {\n\t\t\t\tfd = accept4(fd, NULL, NULL, SOCK_CLOEXEC);\n\t\t\t\tevent.data.fd = fd;\n\t\t\t\tepoll_ctl(ep, EPOLL_CTL_ADD, fd, &event);\n\t\t\t\tcontinue;\n\t\t\t}\n'
+                    '\t\t\tif (!message_read(fd, &m)) {\n\t\t\t\tepoll_ctl(ep, EPOLL_CTL_DEL, fd, NULL);\n\t\t\t\tclose(fd);\n\t\t\t\tcontinue;\n\t\t\t}\n\t\t\t@s@_route(&m, fd);\n\t\t}\n\t}\n\treturn NULL;', values)
+    for _ in range(plan.rng.choice([1, 2])):
+        asker, answerer = plan.process(), plan.process()
+        a, b = bus_peer(plan), bus_peer(plan)
+        hello = '\tint fd = socket_dial("%s", 0);\n\tstruct message m = {.from = %d};\n\tm.body[17] = BUS_HELLO;\n\tmessage_write(fd, &m);\n'
+        answerer.body = hello % (bus.name, b) + '\twhile (message_read(fd, &m)) {\n\t\tm.body[16] = (char)m.from;\n\t\tm.body[17] = BUS_REPLY;\n\t\tmessage_write(fd, &m);\n\t}'
+        asker.body = hello % (bus.name, a) + f'\tnap_us(300000);\n\tfor (;;) {{\n\t\tm = (struct message){{.from = {a}}};\n\t\tm.body[16] = {b};\n\t\tm.body[17] = BUS_CALL;\n\t\tmessage_write(fd, &m);\n' \
+            f'\t\tif (!message_read(fd, &m))\n\t\t\tbreak;\n\t\tnap_us({plan.rng.randrange(8, 40) * 1000});\n\t}}'
+    return bus
+
+
+def bus_peer(plan):
+    plan.bus_peers += 1
+    return plan.bus_peers
+
+
+@kind('out', timed=True, family='bus')
+def bus(link):
+    plan, server = link.plan, bus_of(link.plan)
+    link.between = server
+    a, b = bus_peer(plan), bus_peer(plan)
+    hello = '{ struct message m = {.from = %d}; m.body[17] = BUS_HELLO; @v@ = socket_dial("@s@", 0); message_write(@v@, &m); }'
+    ready = fill('char ready[128]; snprintf(ready, sizeof(ready), "%s/@id@.ready", folder);', link.values())
+    link.globals('static int @f@_fd, @f@_fd_theirs;\nstatic uint32_t @f@_id;')
+    link.caller.process.setup.append(fill(hello % a, {'v': link.function + '_fd', 's': server.name}))
+    link.callee.process.setup.append(fill(hello % b, {'v': link.function + '_fd_theirs', 's': server.name}))
+    link.callee.process.setup.append('{ ' + ready + ' close(open(ready, O_WRONLY | O_CREAT | O_CLOEXEC, 0600)); }')
+    link.caller.process.setup.append('{ ' + ready + ' while (access(ready, F_OK)) nap_us(10000); nap_us(20000); }')
+    ready = ('\t\tstruct pollfd wanted = {.fd = @f@_fd, .events = POLLIN};\n\t\tint count = poll(&wanted, 1, @limit@);\n\t\tif (count < 0)\n\t\t\tcontinue;\n\t\tif (!count) {\n'
+             '\t\t\tresult = -1;\n\t\t\tbreak;\n\t\t}\n')
+    link.call('\tstruct message m = {.id = ++@f@_id, .hot = hot, .from = @a@};\n\tm.body[16] = @b@;\n\tm.body[17] = BUS_CALL;\n\tif (!message_write(@f@_fd, &m))\n\t\treturn -1;\n\tfor (;;) {\n' + ready +
+              '\t\tif (!message_read(@f@_fd, &m))\n\t\t\treturn -1;\n\t\tif (m.id == @f@_id)\n\t\t\tbreak;\n\t}', a=a, b=b, limit=link.timeout_ms or 25000)
+    link.loop('\tstruct message m;\n\twhile (message_read(@f@_fd_theirs, &m)) {\n\t\t@deed@(&m);\n\t\tif (m.drop)\n\t\t\tcontinue;\n\t\tm.body[16] = (char)m.from;\n\t\tm.body[17] = BUS_REPLY;\n'
+              '\t\tmessage_write(@f@_fd_theirs, &m);\n\t}\n\treturn NULL;')

@@ -53,6 +53,7 @@ class Plan:
         self.victim = None
         self.bystanders = []
         self.operators = []         # processes that must start after the others
+        self.bus, self.bus_peers = None, 0
         self.cleanup = []           # statements of the launcher when all have ended
         self.short_lived = []       # nodes that are threads started for a request
 

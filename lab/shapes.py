@@ -78,7 +78,7 @@ class Chain:
         else:
             self.end.relay_to = link.fd
         self.links.append(link)
-        if link.between:
+        if link.between and link.between not in self.nodes:
             self.nodes.append(link.between)
         self.nodes.append(node)
         return node
@@ -98,6 +98,8 @@ def any_kind(chain, last):
         if chain.may(name, last):
             families.setdefault(kind['family'], []).append(name)
     rng = chain.plan.rng
+    if rng.random() < 0.6:
+        return rng.choice(sum((families[name] for name in sorted(families)), []))
     return rng.choice(families[rng.choice(sorted(families))])
 
 
@@ -192,6 +194,30 @@ def one_loop(chain):
         bystanders.client(plan, server)
 
 
+@shape
+def message_bus(chain):
+    """Peers that call each other through one bus, perhaps twice on the way."""
+    rng = chain.plan.rng
+    last = chain.may('bus', True) and rng.random() < 0.4
+    chain.add('bus', last)
+    if not last:
+        last = chain.may('bus', True) and rng.random() < 0.6
+        chain.add('bus' if last else any_kind(chain, True), True)
+
+
+@shape
+def window_system(chain):
+    """A server for all windows, which one client has grabbed."""
+    plan, rng = chain.plan, chain.plan.rng
+    last = chain.may('grab', True) and rng.random() < 0.5
+    chain.add('grab', last)
+    server = chain.links[-1].between
+    if not last:
+        chain.add(any_kind(chain, True), True)
+    for _ in range(rng.choice([1, 2])):
+        bystanders.client(plan, server)
+
+
 def victim_loop(plan, victim):
     """Rounds: something to do comes, it is done, and the next is awaited."""
     rng = plan.rng
@@ -237,7 +263,9 @@ def plan_of(seed):
         except (IndexError, KeyError, AssertionError):
             continue        # this fault cannot be in this shape: drawn again
         last = chain.links[-1]
-        if fault == 'call back' and chain.end.process is plan.victim.process:
+        # Who holds a lock works for himself: the victim may not be waiting when it is asked back.
+        if fault == 'call back' and (chain.end.process is plan.victim.process or any(
+                links.KINDS[l.kind]['holder'] or l.kind == 'barrier' for l in chain.links)):
             continue
         if fault == 'no answer' and last.caller in chain.relays:
             continue
@@ -255,7 +283,7 @@ def truth_of(plan, chain, truth, seed, shape_name, fault):
     inner = [n.name for n in chain.nodes[1:-1]]
     document = {
         'seed': seed, 'shape': shape_name, 'fault': fault, 'links': [l.kind for l in chain.links],
-        'mechanisms': sorted({links.KINDS[l.kind]['family'] for l in chain.links} | {faults.FAULTS[fault]['family']} | ({'relay'} if chain.relays else set())),
+        'mechanisms': sorted({links.KINDS[l.kind]['family'] for l in chain.links} | {faults.FAULTS[fault]['family']} | ({'relay'} if chain.relays or plan.bus else set())),
         'victim': plan.victim.name, 'culprit': [exact(n) for n in truth['culprit']],
         'chain': [exact(n) for n in inner + truth.get('chain', [])],
         'verdict': sorted(set(VERDICTS.get(first, ['waiting']) + ALSO.get(fault, []))),
