@@ -8,6 +8,8 @@
 #   make lab        LAB.md (hours)
 #   make truth      stacks against another walker; damage at every byte of a file (long)
 #   make kernels    live tests on other kernels, emulated (long)
+#   make deb        the Debian package, in build-deb
+#   make packages   the package tried in clean systems (long)
 #   make install    to PREFIX (/usr/local), below DESTDIR
 #   make clean
 SAN ?=
@@ -18,7 +20,7 @@ FUZZ_SECONDS ?= 20
 TESTS ?=
 , := ,
 
-.PHONY: all setup demo check check-headers check-layers bless fuzz bench cases lab truth kernels install clean
+.PHONY: all setup demo check check-headers check-layers bless fuzz bench cases lab truth kernels deb packages install clean
 
 all:
 	@tools/setup build
@@ -63,6 +65,14 @@ truth: all
 kernels: all
 	@tools/setup test kernels
 	@tests/kernels/run $(BUILD)
+
+deb:
+	@tools/setup build deb
+	@tools/make-deb
+
+packages:
+	@tools/setup build deb packages
+	@tests/packages/run
 
 install: all
 	@meson install -C $(BUILD) --no-rebuild $(if $(DESTDIR),--destdir $(DESTDIR))
