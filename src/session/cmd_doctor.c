@@ -1,17 +1,22 @@
 /* argus doctor: what this host allows, and how to mend what it does not. */
+#include <errno.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "record/doctor.h"
-#include "session/command.h"
+#include "session/bundle.h"
 
 #define VERSION 1
 
 static const struct option_spec options[] = {
 	{ "all", 'a', OPTION_FLAG, NULL, "also what is well" },
+	{ "bundle", 0, OPTION_TEXT, "FILE", "what a bug report needs, as a tar.gz without names of hosts, users and files; of a trace named "
+	  "behind it the counts" },
 	OPTION_JSON,
 	{ NULL },
 };
+
+static const struct option_rule rules[] = { { .one_of = "bundle json" }, { .one_of = "bundle all" }, { 0 } };
 
 static const char *const states[] = { "ok", "limited", "missing" };
 
@@ -65,9 +70,13 @@ static int run(struct command_context *context, struct err *err)
 	const struct doctor_check *checks;
 	size_t count, well = 0;
 	bool can_record = true, all = options_has(context->options, "all");
+	const char *bundle = options_text(context->options, "bundle", NULL), *trace = context->options->arguments[0];
 	int r = 0;
 
-	(void)err;
+	if (bundle)
+		return bundle_write(context, bundle, trace, err);
+	if (trace)
+		return err_set(err, -EINVAL, "a trace is named for --bundle alone");
 	doctor_run(context->arena, &checks, &count);
 	for (size_t i = 0; i < count; i++) {
 		can_record = can_record && checks[i].state != DOCTOR_MISSING;
@@ -87,9 +96,10 @@ static int run(struct command_context *context, struct err *err)
 
 const struct command command_doctor = {
 	.name = "doctor",
-	.arguments = "",
+	.arguments = "[TRACE]",
 	.summary = "tell what this host allows, and how to mend what it does not",
 	.help = "The status is 0 when recording is possible.\n",
 	.options = options,
+	.rules = rules,
 	.run = run,
 };

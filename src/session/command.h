@@ -42,6 +42,7 @@ struct command_context {
 	const struct options *options;
 	struct sink *out;                /* results */
 	struct sink *notes;              /* progress, loss, hints */
+	const char *build;               /* what was built, as --version tells it */
 };
 
 struct command {

@@ -226,6 +226,7 @@ static const struct { const char *option, *value; void (*offer)(struct completio
 	{ "on-command", NULL, NULL },
 	{ NULL, "FILE", files },
 	{ NULL, "BASE", files },
+	{ NULL, "TRACE", files },
 	{ NULL, "DIR", folders },
 	{ NULL, "PATH", folders },
 	{ NULL, "PID", processes },

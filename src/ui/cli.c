@@ -118,7 +118,7 @@ static int check_arguments(const struct command *command, const struct options *
 	return err_set(err, -EINVAL, "'%s' is one argument too many", options->arguments[most]);
 }
 
-static int run(const struct command *command, int count, char *const *words)
+static int run(const struct command *command, const char *build, int count, char *const *words)
 {
 	struct descriptor_sink out = sink_of(1), notes = sink_of(2);
 	struct options options;
@@ -139,7 +139,7 @@ static int run(const struct command *command, int count, char *const *words)
 	}
 	if (command->pages && out.sink.terminal && isatty(0) && !options_has(&options, "json"))
 		pager = start_pager(&out.fd);
-	r = command->run(&(struct command_context){ &arena, &options, &out.sink, &notes.sink }, &err);
+	r = command->run(&(struct command_context){ &arena, &options, &out.sink, &notes.sink, build }, &err);
 	if (pager > 0) {
 		close(out.fd);
 		while (waitpid(pager, NULL, 0) < 0 && errno == EINTR)
@@ -242,5 +242,5 @@ int cli_main(int count, char *const *words, const char *build)
 		help_command(&buf, command);
 		return show_text(&buf, false);
 	}
-	return run(command, count - 2, words + 2);
+	return run(command, build, count - 2, words + 2);
 }
