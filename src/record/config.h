@@ -39,6 +39,7 @@ struct record_config {
 #define STACKS_SYSCALLS 8u
 #define STACKS_SAMPLES 16u
 #define STACKS_PROBES 32u
+#define STACKS_WATCHES 64u
 
 /* Where a trace point's record has the first integers of its own: an element of
  * the map `probe_fields`, at the probe's number. */

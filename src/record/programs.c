@@ -22,6 +22,7 @@
 #include "record/bpf/storage.skel.h"
 #include "record/bpf/syscall.skel.h"
 #include "record/bpf/tasks.skel.h"
+#include "record/bpf/watch.skel.h"
 #include "record/bpf/work.skel.h"
 #include "record/ring.h"
 
@@ -41,7 +42,7 @@ struct programs {
 struct object_entry {
 	const char *name;
 	const void *(*bytes)(size_t *size);
-	enum { WHEN_ALWAYS, WHEN_FULL, WHEN_CALLS, WHEN_PROBES } when;
+	enum { WHEN_ALWAYS, WHEN_FULL, WHEN_CALLS, WHEN_PROBES, WHEN_WATCHES } when;
 	enum { KIND_WHOLE, KIND_PARTS } kind;
 };
 
@@ -313,7 +314,7 @@ static void check_one(const struct object_entry *entry, const struct kernel *ker
 static bool wanted(const struct object_entry *entry, const struct programs_options *options)
 {
 	return entry->when == WHEN_ALWAYS || (entry->when == WHEN_FULL && options->full) ||
-	       (entry->when == WHEN_CALLS && options->calls) || (entry->when == WHEN_PROBES && options->probes);
+	       (entry->when == WHEN_CALLS && options->calls) || (entry->when == WHEN_PROBES && options->probes) || (entry->when == WHEN_WATCHES && options->watches);
 }
 
 void programs_check(const struct kernel *kernel, const struct programs_options *options,

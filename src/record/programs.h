@@ -24,6 +24,7 @@ struct programs_options {
 	bool full;
 	bool calls;              /* system calls' stacks at the lean level */
 	bool probes;             /* the person asks for probes */
+	bool watches;            /* ... for watched memory */
 };
 
 struct program_check {

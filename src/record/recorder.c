@@ -19,6 +19,12 @@ void recorder_status(struct recorder *recorder, struct recorder_status *ret_stat
 	*ret_status = (struct recorder_status){ 0 };
 }
 
+int recorder_command_started(struct recorder *recorder, struct err *err)
+{
+	(void)recorder;
+	return err_set(err, -ENOTSUP, "this argus was built without BPF and cannot record");
+}
+
 int recorder_mark(struct recorder *recorder, const char *text, struct err *err)
 {
 	(void)recorder;
@@ -76,6 +82,7 @@ int recorder_stop(struct recorder *recorder, struct recorder_status *ret_status,
 #include "record/stacks.h"
 #include "record/snapshot.h"
 #include "record/watcher.h"
+#include "record/watchpoints.h"
 #include "symbols/kallsyms.h"
 
 #define RINGS_TOTAL (256ull << 20) /* of all processors, unless they are asked to be larger */
@@ -98,6 +105,7 @@ struct recorder {
 	struct watcher watcher;
 	struct samples *samples;
 	struct probes *probes;
+	struct watchpoints *watchpoints;
 	struct arena arena;         /* of the options' texts */
 	struct recorder_options options;
 	struct writer_options file; /* of the file that is written now */
@@ -250,6 +258,8 @@ static int emit_head(struct recorder *recorder, uint32_t reason, struct err *err
 
 	if (!r)
 		r = emit_probes(recorder, err);
+	if (!r && recorder->watchpoints)
+		r = watchpoints_tell(recorder->watchpoints, err);
 	if (!r)
 		r = watcher_emit_clock(&recorder->sink, err);
 	return r ? r : snapshots_take(recorder->snapshots, reason, err);
@@ -274,10 +284,23 @@ static int map_live(struct recorder *recorder, struct err *err)
 	return 0;
 }
 
+static int watch(struct recorder *recorder, struct err *err)
+{
+	int r = watchpoints_open(recorder->programs, recorder->options.watches, &recorder->sink, &recorder->watchpoints, err);
+
+	if (r)
+		return r;
+	agent_lock(&recorder->agent);
+	recorder->rings.watchpoints = recorder->watchpoints;
+	agent_unlock(&recorder->agent);
+	return 0;
+}
+
 static int start(struct recorder *recorder, const struct recorder_options *options, struct err *err)
 {
 	bool probes = options->probes && options->probes->count, calls = !options->full && (options->stacks & STACKS_SYSCALLS);
-	struct programs_options programs = { .full = options->full, .calls = calls, .probes = probes };
+	struct programs_options programs = { .full = options->full, .calls = calls, .probes = probes,
+					     .watches = options->watches != NULL };
 	int cpus = libbpf_num_possible_cpus(), r;
 
 	if (cpus < 1)
@@ -358,6 +381,8 @@ static int start(struct recorder *recorder, const struct recorder_options *optio
 		r = emit_head(recorder, SNAPSHOT_REASON_start, err);
 	if (!r && probes)
 		r = probes_attach(recorder->programs, options->probes, &recorder->probes, err);
+	if (!r && options->watches)
+		r = watch(recorder, err);
 	if (r)
 		return r;
 	recorder->watcher = (struct watcher){
@@ -408,6 +433,11 @@ void recorder_status(struct recorder *recorder, struct recorder_status *ret_stat
 	if (recorder->programs)
 		programs_cost(recorder->programs, &status.program_ns, &status.program_runs);
 	*ret_status = status;
+}
+
+int recorder_command_started(struct recorder *recorder, struct err *err)
+{
+	return recorder->watchpoints ? watchpoints_command_started(recorder->watchpoints, err) : 0;
 }
 
 int recorder_mark(struct recorder *recorder, const char *text, struct err *err)
@@ -518,6 +548,7 @@ int recorder_stop(struct recorder *recorder, struct recorder_status *ret_status,
 	if (ret_status)
 		recorder_status(recorder, ret_status);
 	agent_done(&recorder->agent);
+	watchpoints_close(recorder->watchpoints);
 	rings_unmap(&recorder->rings);
 	if (recorder->live)
 		munmap(recorder->live, (size_t)sysconf(_SC_PAGESIZE));

@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "record/stacks.h"
+#include "record/watchpoints.h"
 
 int rings_map(int fd, uint64_t ring_bytes, uint32_t cpus, struct rings *ret_rings, struct err *err)
 {
@@ -139,6 +140,7 @@ static int hand_over_one(struct rings *rings, uint32_t cpu, struct writer *write
 			break;
 		}
 		stacks_replace(rings->stacks, (char *)ring + RING_DATA + at, bytes);
+		watchpoints_settle(rings->watchpoints, (char *)ring + RING_DATA + at, bytes);
 		r = writer_add(writer, cpu, (const char *)ring + RING_DATA + at, bytes, err);
 		tail += bytes;
 		__atomic_store_n(&ring->tail, tail, __ATOMIC_RELEASE);

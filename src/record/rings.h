@@ -11,6 +11,7 @@
 #include "trace/writer.h"
 
 struct stacks;
+struct watchpoints;
 
 struct rings {
 	void *base;
@@ -21,6 +22,7 @@ struct rings {
 	int wakes_fd;         /* readable when a ring has reached its limit while the agent slept long */
 	uint64_t *wakes;      /* pages of that map: how far it was read, how far it was written; NULL none */
 	struct stacks *stacks; /* replaces stacks' numbers on the way; NULL none */
+	struct watchpoints *watchpoints; /* tells reads from writes on the way; NULL none */
 };
 
 /* `fd`: the map of the rings. */

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -38,15 +39,18 @@ static const struct option_spec options[] = {
 	RECORDING_RING,
 	RECORDING_FREQ("99"),
 	RECORDING_PROBE,
+	RECORDING_WATCH,
+	RECORDING_LIMIT,
 	{ "stacks", 0, OPTION_WORDS, "LIST",
-	  "what takes user stacks: waits, wakes, msgs, syscalls (lean: at the ends of all calls), samples, probes, all, none "
-	  "(waits,wakes,samples; full: msgs too)", .choices = "waits wakes msgs syscalls samples probes all none" },
+	  "what takes user stacks: waits, wakes, msgs, syscalls (lean: at the ends of all calls), samples, probes, watches, all, none "
+	  "(waits,wakes,samples,watches; full: msgs too)", .choices = "waits wakes msgs syscalls samples probes watches all none" },
 	{ "plan", 0, OPTION_TEXT, "FILE", "what `argus why --json` says should be recorded to know more (- is the standard input)" },
 	{ NULL },
 };
 
 static const struct option_rule rules[] = {
-	{ .one_of = "all pid" }, { .one_of = "all tid" }, { .one_of = "all cgroup" }, { .one_of = "all user" }, { 0 }
+	{ .one_of = "all pid" }, { .one_of = "all tid" }, { .one_of = "all cgroup" }, { .one_of = "all user" },
+	{ .option = "limit", .without = "watch" }, { 0 }
 };
 
 /* The command's process, stopped before its exec until it is let go. */
@@ -273,6 +277,58 @@ static void wait_for_command(struct wait_state *state)
 	}
 }
 
+/* The command's program stops before its first instruction, so that its variables can be
+ * watched from there on. Should we be killed, it goes on. */
+static int child_hold(pid_t pid, struct err *err)
+{
+	return ptrace(PTRACE_SEIZE, pid, NULL, PTRACE_O_TRACEEXEC) ? err_sys(err, -errno, "holding the command until it is watched") : 0;
+}
+
+static int child_release(struct wait_state *state, struct err *err)
+{
+	pid_t pid = state->child->pid;
+	int status, r = 0;
+
+	do {
+		if (waitpid(pid, &status, __WALL) != pid) {
+			if (errno == EINTR)
+				continue;
+			return err_sys(err, -errno, "waiting for the command");
+		}
+		if (WIFEXITED(status) || WIFSIGNALED(status)) {
+			state->child->pid = 0;
+			state->status = exit_status(status);
+			return 0;
+		}
+		if (status >> 8 == (SIGTRAP | PTRACE_EVENT_EXEC << 8))
+			break;
+		ptrace(PTRACE_CONT, pid, NULL, status >> 16 ? 0 : WSTOPSIG(status));
+	} while (true);
+	r = recorder_command_started(state->recorder, err);
+	ptrace(PTRACE_DETACH, pid, NULL, NULL);
+	return r;
+}
+
+/* Where --watch looks: in the command, the processes named, or wherever the files are. */
+static int watched_processes(struct arena *arena, const struct options *given, pid_t child, struct watch_wishes *watches, struct err *err)
+{
+	const char *list = options_text(given, "pid", "");
+	pid_t *pids = arena_array(arena, pid_t, strlen(list) + 1);
+
+	for (const char *at = list; *at;) {
+		size_t length = strcspn(at, ",");
+		uint64_t number;
+
+		if (parse_number(arena_strndup(arena, at, length), &number) || !number || number > OPTION_PID_MOST)
+			return err_set(err, -EINVAL, "--pid takes numbers of processes, not '%s'", list);
+		pids[watches->pid_count++] = (pid_t)number;
+		at += length + (at[length] == ',');
+	}
+	watches->pids = pids;
+	watches->command = child;
+	return 0;
+}
+
 static const char *join(struct arena *arena, const char *const *words)
 {
 	struct buf buf;
@@ -357,8 +413,13 @@ static int record(struct command_context *context, struct wait_state *state, con
 	if (duration)
 		state->end_ns = now_ns() + duration;
 	if (state->child->pid > 0) {
-		r = child_go(state->child, given->arguments[0], err);
-		state->not_started = r;
+		r = want->watches ? child_hold(state->child->pid, err) : 0;
+		if (!r) {
+			r = child_go(state->child, given->arguments[0], err);
+			state->not_started = r;
+		}
+		if (!r && want->watches)
+			r = child_release(state, err);
 	}
 	if (!r)
 		wait_for_end(context, state);
@@ -385,10 +446,11 @@ static uint32_t read_stacks(const struct options *given, bool full)
 {
 	static const struct { const char *name; uint32_t bits; } uses[] = {
 		{ "waits", STACKS_WAITS }, { "wakes", STACKS_WAKES }, { "msgs", STACKS_MESSAGES }, { "syscalls", STACKS_SYSCALLS },
-		{ "samples", STACKS_SAMPLES }, { "probes", STACKS_PROBES }, { "none", 0 },
-		{ "all", STACKS_WAITS | STACKS_WAKES | STACKS_MESSAGES | STACKS_SYSCALLS | STACKS_SAMPLES | STACKS_PROBES },
+		{ "samples", STACKS_SAMPLES }, { "probes", STACKS_PROBES }, { "watches", STACKS_WATCHES }, { "none", 0 },
+		{ "all", STACKS_WAITS | STACKS_WAKES | STACKS_MESSAGES | STACKS_SYSCALLS | STACKS_SAMPLES | STACKS_PROBES |
+			 STACKS_WATCHES },
 	};
-	const char *list = options_text(given, "stacks", full ? "waits,wakes,samples,msgs" : "waits,wakes,samples");
+	const char *list = options_text(given, "stacks", full ? "waits,wakes,samples,msgs,watches" : "waits,wakes,samples,watches");
 	uint32_t stacks = 0;
 
 	for (const char *at = list; *at;) {
@@ -416,6 +478,7 @@ static int run_options(struct command_context *context, struct err *err)
 	struct child child = { 0 };
 	struct filter filter = { 0 };
 	struct wait_state state = { .child = &child };
+	struct watch_wishes *watches = NULL;
 	sigset_t before;
 	int r;
 
@@ -423,6 +486,8 @@ static int run_options(struct command_context *context, struct err *err)
 	r = recording_ring(given, &want.ring_bytes, err);
 	if (!r)
 		r = recording_probes(context->arena, given, &want.probes, err);
+	if (!r)
+		r = recording_watches(context->arena, given, &watches, err);
 	if (r)
 		return r;
 	want.stacks = read_stacks(given, want.full);
@@ -434,6 +499,9 @@ static int run_options(struct command_context *context, struct err *err)
 	if (!r)
 		r = read_filter(given, child.pid, &filter, err);
 	want.filter = &filter;
+	if (!r && watches)
+		r = watched_processes(context->arena, given, child.pid, watches, err);
+	want.watches = watches;
 	if (!r)
 		r = record(context, &state, &want, err);
 	filter_done(&filter);

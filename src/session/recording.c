@@ -34,3 +34,37 @@ int recording_probes(struct arena *arena, const struct options *given, const str
 	*ret_points = points->count ? points : NULL;
 	return 0;
 }
+
+int recording_watch_specs(struct arena *arena, const char *const *texts, size_t count, const struct options *given,
+			  struct watch_wishes **ret_wishes, struct err *err)
+{
+	struct watch_wishes *wishes = arena_new(arena, struct watch_wishes);
+	struct watch_spec *specs = arena_array(arena, struct watch_spec, count);
+
+	for (size_t i = 0; i < count; i++) {
+		int r = watch_spec_parse(arena, texts[i], &specs[i], err);
+
+		if (r)
+			return r;
+	}
+	*wishes = (struct watch_wishes){ .specs = specs, .spec_count = count,
+					 .limit = (uint32_t)options_number(given, "limit", WATCH_LIMIT) };
+	*ret_wishes = wishes;
+	return 0;
+}
+
+int recording_watches(struct arena *arena, const struct options *given, struct watch_wishes **ret_wishes, struct err *err)
+{
+	const char **texts;
+	size_t count = 0;
+
+	while (options_nth(given, "watch", count))
+		count++;
+	*ret_wishes = NULL;
+	if (!count)
+		return 0;
+	texts = arena_array(arena, const char *, count);
+	for (size_t i = 0; i < count; i++)
+		texts[i] = options_nth(given, "watch", i);
+	return recording_watch_specs(arena, texts, count, given, ret_wishes, err);
+}

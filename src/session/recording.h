@@ -19,6 +19,17 @@
 #define RECORDING_PROBE \
 	{ "probe", 0, OPTION_TEXT, "[NAME=]FILE:FUNCTION", "an event at each call (...FUNCTION%return: return); docs/probes.md" }
 
+#define RECORDING_WATCH \
+	{ "watch", 0, OPTION_TEXT, "[NAME=]PLACE", "an event at each write of a variable or address (PLACE%access: reads too); docs/watch.md" }
+#define RECORDING_LIMIT \
+	{ "limit", 0, OPTION_NUMBER, "HITS", "disarm a watchpoint that one thread comes to more often in a second (5000; 0: never)", \
+	  .most = UINT32_MAX }
+
+/* Watched places in the arena, with --limit. The caller adds processes. */
+int recording_watch_specs(struct arena *arena, const char *const *texts, size_t count, const struct options *given,
+			  struct watch_wishes **ret_wishes, struct err *err);
+/* --watch and --limit, in the arena; NULL when there is none. */
+int recording_watches(struct arena *arena, const struct options *given, struct watch_wishes **ret_wishes, struct err *err);
 /* --probe, in the arena; NULL when there is none. */
 int recording_probes(struct arena *arena, const struct options *given, const struct probe_points **ret_points, struct err *err);
 bool recording_full(const struct options *given);

@@ -1,15 +1,10 @@
 #include "symbols/names_lines.h"
 
 #include <dwarf.h>
-#include <elfutils/libdw.h>
-#include <elfutils/libdwelf.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/arena.h"
-#include "base/vec.h"
+#include "symbols/debug_info.h"
 #include "symbols/demangle.h"
 
 enum {
@@ -19,54 +14,13 @@ enum {
 };
 
 struct names_lines {
-	int fd, supplement_fd;
-	Dwarf *dwarf, *supplement;
+	struct debug_info info;
 };
-
-/* dwz keeps what several debug files share in another one, named in this. */
-static void open_supplement(struct names_lines *l, struct file_opener *opener, const char *path)
-{
-	const char *name;
-	const void *build_id;
-	char beside[4200];
-	if (dwelf_dwarf_gnu_debugaltlink(l->dwarf, &name, &build_id) <= 0)
-		return;
-	const char *slash = strrchr(path, '/');
-	if (name[0] == '/' || !slash)
-		snprintf(beside, sizeof(beside), "%s", name);
-	else
-		snprintf(beside, sizeof(beside), "%.*s/%s", (int)(slash - path), path, name);
-	l->supplement_fd = file_opener_open(opener, beside, NULL);
-	if (l->supplement_fd >= 0)
-		l->supplement = dwarf_begin(l->supplement_fd, DWARF_C_READ);
-	if (l->supplement)
-		dwarf_setalt(l->dwarf, l->supplement);
-}
-
-static bool try_open(struct names_lines *l, struct file_opener *opener, const char *path)
-{
-	Dwarf_Off next;
-	size_t size;
-	l->fd = file_opener_open(opener, path, NULL);
-	if (l->fd < 0)
-		return false;
-	l->dwarf = dwarf_begin(l->fd, DWARF_C_READ);
-	if (l->dwarf && dwarf_nextcu(l->dwarf, 0, &next, &size, NULL, NULL, NULL) == 0) {
-		open_supplement(l, opener, path);
-		return true;
-	}
-	if (l->dwarf)
-		dwarf_end(l->dwarf);
-	l->dwarf = NULL;
-	close(l->fd);
-	return false;
-}
 
 struct names_lines *names_lines_open(struct file_opener *opener, const char *path, const char *debug_path)
 {
 	struct names_lines *l = mem_zalloc(sizeof(*l));
-	l->supplement_fd = -1;
-	if (try_open(l, opener, path) || (debug_path[0] && try_open(l, opener, debug_path)))
+	if (debug_info_open(&l->info, opener, path, debug_path))
 		return l;
 	free(l);
 	return NULL;
@@ -76,12 +30,7 @@ void names_lines_close(struct names_lines *l)
 {
 	if (!l)
 		return;
-	dwarf_end(l->dwarf);
-	if (l->supplement)
-		dwarf_end(l->supplement);
-	if (l->supplement_fd >= 0)
-		close(l->supplement_fd);
-	close(l->fd);
+	debug_info_close(&l->info);
 	free(l);
 }
 
@@ -153,13 +102,13 @@ static void scopes_find(struct scopes *s, Dwarf_Die *die, uint64_t address, int 
 
 static bool unit_of(struct names_lines *l, uint64_t address, Dwarf_Die *unit)
 {
-	if (dwarf_addrdie(l->dwarf, address, unit))
+	if (dwarf_addrdie(l->info.dwarf, address, unit))
 		return true;
 	/* no .debug_aranges, as clang leaves it */
 	Dwarf_Off at = 0, next;
 	size_t head;
-	while (dwarf_nextcu(l->dwarf, at, &next, &head, NULL, NULL, NULL) == 0) {
-		if (dwarf_offdie(l->dwarf, at + head, unit) && dwarf_haspc(unit, address) > 0)
+	while (dwarf_nextcu(l->info.dwarf, at, &next, &head, NULL, NULL, NULL) == 0) {
+		if (dwarf_offdie(l->info.dwarf, at + head, unit) && dwarf_haspc(unit, address) > 0)
 			return true;
 		at = next;
 	}

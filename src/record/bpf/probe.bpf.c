@@ -6,6 +6,7 @@
  * this one goes on: preemption is switched off where the kernel lets programs
  * do that, and the ring's words are changed by single operations. */
 #include "record/bpf/filter.bpf.h"
+#include "record/bpf/registers.bpf.h"
 #include "record/bpf/ring.bpf.h"
 #include "record/bpf/stack.bpf.h"
 
@@ -27,11 +28,6 @@ struct {
 	__type(key, u32);
 	__type(value, struct probe_fields);
 } probe_fields SEC(".maps");
-
-/* Registers as a uprobe's program is handed them. */
-struct probe_registers {
-	u64 r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
-};
 
 struct probe_values {
 	u64 arg[PROBE_FIELDS], result;
@@ -91,7 +87,7 @@ static __always_inline int probe_emit_thread(void *context, u64 cookie, const st
 }
 
 SEC("uprobe")
-int on_probe_function(struct probe_registers *registers)
+int on_probe_function(struct user_registers *registers)
 {
 	struct probe_values values = { 0 };
 
@@ -106,7 +102,7 @@ int on_probe_function(struct probe_registers *registers)
 }
 
 SEC("uretprobe")
-int on_probe_return(struct probe_registers *registers)
+int on_probe_return(struct user_registers *registers)
 {
 	struct probe_values values = { .result = registers->ax };
 

@@ -1,0 +1,35 @@
+/* Where the memory lies, in a process that runs, that a SPEC names. */
+#ifndef PROBE_WATCH_FIND_H
+#define PROBE_WATCH_FIND_H
+
+#include "probe/process.h"
+#include "probe/watch_spec.h"
+
+#define WATCH_PIECES_MOST 4      /* a machine's watchpoints: what is not aligned takes several */
+
+struct watch_place {
+	const struct watch_spec *spec;
+	pid_t pid;
+	pid_t tid;               /* whose thread-local memory it is; 0: all threads' */
+	uint64_t address;
+	uint32_t bytes;          /* 1 to 8 */
+	const char *file;        /* that it was found in, "" none */
+	const char *place;       /* in words: "pool:queue->done" */
+	uint64_t value;          /* when it was found */
+};
+
+/* Where a thread keeps its own variables (its fs base); false when that cannot be told. */
+typedef bool watch_thread_base(void *data, pid_t tid, uint64_t *ret_base);
+
+struct watch_bases {
+	watch_thread_base *base;
+	void *data;
+};
+
+/* One place, or one of each thread. -ENOENT: the process has not mapped the file. */
+int watch_find(struct arena *arena, const struct watch_spec *spec, const struct process *process, const struct watch_bases *bases,
+	       struct watch_place **ret_places, size_t *ret_count, struct err *err);
+/* The aligned pieces, of sizes that a watchpoint can have, of a place; how many. */
+size_t watch_pieces(uint64_t address, uint32_t bytes, uint64_t ret_addresses[WATCH_PIECES_MOST], uint32_t ret_bytes[WATCH_PIECES_MOST]);
+
+#endif
