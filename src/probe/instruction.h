@@ -25,8 +25,10 @@ enum instruction_kind {
 };
 
 /* Registers as they are numbered in code: rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8 to r15. */
-enum { REGISTER_rax, REGISTER_rcx, REGISTER_rdx, REGISTER_rbx, REGISTER_rsp, REGISTER_rbp, REGISTER_rsi, REGISTER_rdi,
-       REGISTER_count = 16, REGISTER_ip = 16, REGISTER_none = 255 };
+enum {
+	REGISTER_rax, REGISTER_rcx, REGISTER_rdx, REGISTER_rbx, REGISTER_rsp, REGISTER_rbp, REGISTER_rsi, REGISTER_rdi,
+	REGISTER_count = 16, REGISTER_ip = 16, REGISTER_none = 255
+};
 enum { SEGMENT_none, SEGMENT_fs, SEGMENT_gs };
 
 struct instruction_memory {
@@ -69,7 +71,7 @@ enum instruction_access { ACCESS_unknown, ACCESS_read, ACCESS_write };
  * instruction is not over yet). */
 enum instruction_access instruction_access(const void *code, size_t before, size_t after);
 
-/* "rax", "eflags bit names" for messages. */
+/* "rax"; "?" of none. */
 const char *register_name(unsigned number);
 
 #endif

@@ -314,7 +314,8 @@ static void check_one(const struct object_entry *entry, const struct kernel *ker
 static bool wanted(const struct object_entry *entry, const struct programs_options *options)
 {
 	return entry->when == WHEN_ALWAYS || (entry->when == WHEN_FULL && options->full) ||
-	       (entry->when == WHEN_CALLS && options->calls) || (entry->when == WHEN_PROBES && options->probes) || (entry->when == WHEN_WATCHES && options->watches);
+	       (entry->when == WHEN_CALLS && options->calls) || (entry->when == WHEN_PROBES && options->probes) ||
+	       (entry->when == WHEN_WATCHES && options->watches);
 }
 
 void programs_check(const struct kernel *kernel, const struct programs_options *options,
