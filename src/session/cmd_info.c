@@ -7,6 +7,7 @@
 #include "base/options.h"
 #include "session/command.h"
 #include "session/stack_health.h"
+#include "session/thread_times.h"
 #include "trace/probe_names.h"
 #include "trace/text.h"
 #include "trace/trace.h"
@@ -17,6 +18,7 @@
 
 static const struct option_spec info_options[] = {
 	{ "check", 0, OPTION_FLAG, NULL, "read all of it: damage in large files, and how whole their stacks are, show only then" },
+	{ "threads", 0, OPTION_FLAG, NULL, "also each thread's time by state: running, runnable, waiting, stopped, unknown" },
 	OPTION_JSON,
 	{ 0 }
 };
@@ -161,7 +163,7 @@ static void add_gaps(struct json *json, const struct trace *trace)
 }
 
 static void make_json(const struct trace *trace, const struct tables *tables, const struct stack_health *stacks,
-		      const struct probe_counts *probes, struct buf *buf)
+		      const struct probe_counts *probes, const struct state_totals *times, struct buf *buf)
 {
 	const struct trace_summary *summary = trace_summary(trace);
 	struct json json;
@@ -194,6 +196,8 @@ static void make_json(const struct trace *trace, const struct tables *tables, co
 	add_probes(&json, probes);
 	if (stacks)
 		stack_health_json(stacks, tables, &json);
+	if (times)
+		thread_times_json(&json, tables, times);
 	add_gaps(&json, trace);
 	add_machine(&json, trace);
 	json_end(&json);
@@ -343,7 +347,7 @@ static void show_notes(const struct trace_summary *summary, struct buf *buf)
 }
 
 static void show_all(const struct trace *trace, const struct tables *tables, const struct stack_health *stacks,
-		     const struct probe_counts *probes, struct buf *buf)
+		     const struct probe_counts *probes, const struct state_totals *times, struct buf *buf)
 {
 	const struct trace_summary *summary = trace_summary(trace);
 
@@ -362,6 +366,8 @@ static void show_all(const struct trace *trace, const struct tables *tables, con
 	show_probes(probes, buf);
 	if (stacks)
 		stack_health_text(stacks, tables, buf);
+	if (times)
+		thread_times_text(buf, tables, times);
 	show_losses(trace, buf);
 	show_notes(summary, buf);
 }
@@ -379,6 +385,7 @@ static int run_info(struct command_context *context, struct err *err)
 	const struct trace_summary *summary = trace_summary(trace);
 	struct stack_health health, *stacks = NULL;
 	struct probe_counts probes;
+	struct state_totals *times = NULL;
 	struct tables *tables = NULL;
 
 	if (summary->counts[EVENT_frame] && (summary->events <= STACKS_COUNTED || options_has(context->options, "check")) &&
@@ -386,12 +393,14 @@ static int run_info(struct command_context *context, struct err *err)
 		stacks = &health;
 		stack_health_count(trace, tables, stacks);
 	}
+	if (options_has(context->options, "threads") && (tables || tables_build(trace, &tables, NULL) == 0))
+		times = states_total(context->arena, trace, tables);
 	count_probes(context->arena, trace, &probes);
 	buf_init(&buf);
 	if (options_has(context->options, "json"))
-		make_json(trace, tables, stacks, &probes, &buf);
+		make_json(trace, tables, stacks, &probes, times, &buf);
 	else
-		show_all(trace, tables, stacks, &probes, &buf);
+		show_all(trace, tables, stacks, &probes, times, &buf);
 	tables_free(tables);
 	status = sink_buf(context->out, &buf);
 	buf_done(&buf);
