@@ -1,14 +1,24 @@
 /* argus export: a trace in other programs' forms. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "diagnose/scene.h"
+#include "export/export.h"
 #include "export/folded.h"
 #include "session/command.h"
+#include "session/session.h"
+#include "session/why.h"
 #include "trace/when.h"
 
 static const struct option_spec export_options[] = {
+	{ "perfetto", 0, OPTION_FLAG, NULL, "for ui.perfetto.dev: threads' states, wake-ups and messages as flows, the answer" },
+	{ "speedscope", 0, OPTION_FLAG, NULL, "for speedscope.app: a profile for each thread, its time by state and stack" },
+	{ "firefox", 0, OPTION_FLAG, NULL, "for profiler.firefox.com: threads' time by state and stack, waits as markers" },
+	{ "pprof", 0, OPTION_FLAG, NULL, "for pprof: time by thread, state and stack, compressed" },
 	{ "folded", 0, OPTION_FLAG, NULL, "folded stacks, for flamegraph.pl, speedscope, inferno" },
+	{ "output", 'o', OPTION_TEXT, "FILE", "write it there (the standard output)" },
 	{ "by", 0, OPTION_WORD, "WEIGHT", "what a stack counts: samples, waits, wait-time (microseconds), events (samples)",
 	  .choices = "samples waits wait-time events" },
 	{ "type", 'e', OPTION_TEXT, "EVENT", "with --by events: of this type, or of several: switch,wake" },
@@ -96,29 +106,136 @@ static int write_folded(struct command_context *context, const struct trace *tra
 	return status;
 }
 
+/* ---- one of exporters.def ---- */
+
+struct target {
+	struct sink *sink;
+	FILE *file;              /* NULL: the sink */
+};
+
+static int write_target(void *data, const void *bytes, size_t count)
+{
+	struct target *target = data;
+
+	if (!target->file)
+		return sink_write(target->sink, bytes, count);
+	return fwrite(bytes, 1, count, target->file) == count ? 0 : -errno;
+}
+
+static int export_session(struct command_context *context, const struct exporter *exporter, struct export_source *source,
+			  struct export_out *out, struct err *err)
+{
+	struct session session;
+	struct why_question question = { .pid = source->pid };
+	struct why_reply reply = { 0 };
+	int r = session_open(command_trace_path(context), &session, err);
+
+	if (r)
+		return r;
+	source->trace = session.trace;
+	source->tables = session.tables;
+	source->names = session.names;
+	source->graph = session.scene->graph;
+	r = why_ask(context->arena, &session, NULL, &question, &reply, err);
+	source->answer = reply.diagnosis;
+	if (!r)
+		r = exporter->run(source, out, err);
+	session_close(&session);
+	return r;
+}
+
+static int export_plain(struct command_context *context, const struct exporter *exporter, struct export_source *source,
+			struct trace *trace, struct export_out *out, struct err *err)
+{
+	struct names_options options = { .symfs = options_text(context->options, "symfs", NULL) };
+	struct tables *tables;
+	struct names *names;
+	int r = tables_build(trace, &tables, err);
+
+	if (r)
+		return r;
+	r = names_open(trace, tables, &options, &names, err);
+	if (!r) {
+		source->trace = trace;
+		source->tables = tables;
+		source->names = names;
+		r = exporter->run(source, out, err);
+		names_close(names);
+	}
+	tables_free(tables);
+	return r;
+}
+
+static int run_exporter(struct command_context *context, const struct exporter *exporter, struct trace *trace, struct err *err)
+{
+	const char *path = options_text(context->options, "output", NULL);
+	struct target target = { .sink = context->out };
+	struct export_out out = { .write = write_target, .data = &target };
+	struct export_source source = { .pid = (uint32_t)options_number(context->options, "pid", 0) };
+	int r = 0;
+
+	if (exporter->binary && !path && context->out->terminal)
+		return err_set(err, -EINVAL, "this is not for a terminal: write it to a file, -o FILE");
+	if (options_has(context->options, "from"))
+		r = trace_time_parse(trace, options_text(context->options, "from", ""), &source.from_ns, err);
+	if (!r && options_has(context->options, "to"))
+		r = trace_time_parse(trace, options_text(context->options, "to", ""), &source.to_ns, err);
+	if (r)
+		return r;
+	if (path) {
+		target.file = fopen(path, "wb");
+		if (!target.file)
+			return err_set(err, -errno, "writing '%s': %s", path, strerror(errno));
+	}
+	r = exporter->needs_graph ? export_session(context, exporter, &source, &out, err)
+				  : export_plain(context, exporter, &source, trace, &out, err);
+	export_flush(&out, true);
+	buf_done(&out.buf);
+	if (target.file && fclose(target.file) && !out.status)
+		out.status = -errno;
+	if (!r && out.status)
+		r = path ? err_set(err, out.status, "writing '%s': %s", path, strerror(-out.status)) : out.status;
+	return r;
+}
+
 static int run_export(struct command_context *context, struct err *err)
 {
 	struct folded_options folded = { 0 };
 	struct trace_filter filter = { 0 };
+	const struct exporter *exporter = NULL;
 	struct trace *trace;
 	int status;
 
-	if (!options_has(context->options, "folded"))
-		return err_set(err, -EINVAL, "say in which form: --folded");
+	for (unsigned i = 0; exporters[i]; i++)
+		if (options_has(context->options, exporters[i]->name))
+			exporter = exporters[i];
+	if (!exporter && !options_has(context->options, "folded"))
+		return err_set(err, -EINVAL, "say in which form: --perfetto, --speedscope, --firefox, --pprof or --folded");
 	status = trace_open(command_trace_path(context), &trace, err);
 	if (status)
 		return status;
-	status = read_options(context, trace, &folded, &filter, err);
-	if (!status)
-		status = write_folded(context, trace, &folded, err);
+	command_note_damage(context, trace);
+	if (exporter) {
+		status = run_exporter(context, exporter, trace, err);
+	} else {
+		status = read_options(context, trace, &folded, &filter, err);
+		if (!status)
+			status = write_folded(context, trace, &folded, err);
+	}
 	trace_close(trace);
 	return status;
 }
+
+static const struct option_rule export_rules[] = {
+	{ .one_of = "perfetto speedscope firefox pprof folded" }, { .option = "by", .without = "folded" },
+	{ .option = "type", .without = "folded" }, { .option = "threads", .without = "folded" }, { .option = "lines", .without = "folded" }, { 0 }
+};
 
 const struct command command_export = {
 	.name = "export",
 	.arguments = "[FILE]",
 	.summary = "write a trace in another program's form",
 	.options = export_options,
+	.rules = export_rules,
 	.run = run_export,
 };

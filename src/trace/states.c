@@ -6,7 +6,7 @@
 
 struct current {
 	struct state_interval now;
-	bool there;              /* between its first sign and its end */
+	bool there, gone;        /* between its first sign and its end; behind it */
 	bool early;              /* woken since it runs */
 	bool by_switch;          /* waiting: since a switch, not only by a snapshot's word */
 };
@@ -113,6 +113,7 @@ static void leave(struct states *s, uint32_t thread, const struct event *e, cons
 	if (w->state == TASK_STATE_dead || w->wait == WAIT_KIND_exit) {
 		end_interval(s, c, e->time, e->number);
 		c->there = false;
+		c->gone = true;
 	} else if (w->state == TASK_STATE_running) {
 		change(s, thread, e->time, THREAD_RUNNABLE, e->cpu, e->number);
 	} else {
@@ -160,6 +161,8 @@ static void take_wake(struct states *s, const struct event *e)
 
 	if (!thread)
 		return;
+	if (!c->there && c->gone)
+		return;
 	if (!c->there) {
 		change(s, thread, first_ns(s, thread), THREAD_WAITING, e->cpu, 0);
 		c->now.wait = WAIT_KIND_other;
@@ -181,6 +184,8 @@ static void take_waiting(struct states *s, const struct event *e)
 
 	if (!thread)
 		return;
+	if (c->gone)     /* written late */
+		return;
 	if (!c->there) {
 		uint64_t first = first_ns(s, thread);
 
@@ -192,6 +197,24 @@ static void take_waiting(struct states *s, const struct event *e)
 	} else if (is_asleep(c) && !c->now.ustack) {
 		c->now.ustack = w->ustack;
 	}
+}
+
+/* The time since the last sample is this one's; so is what follows, until there is another. */
+static void take_sample(struct states *s, const struct event *e)
+{
+	const struct event_sample *sample = event_as(e, sample);
+	uint32_t thread = thread_tracker_find(&s->tracker, e->tid, e->time);
+	struct current *c = &s->threads[thread];
+	bool early = c->early;
+
+	if (!thread || !c->there || c->now.state != THREAD_RUNNING)
+		return;
+	c->now.ustack = sample->ustack;
+	c->now.kstack = sample->kstack;
+	change(s, thread, e->time, THREAD_RUNNING, c->now.cpu, e->number);
+	c->now.ustack = sample->ustack;
+	c->now.kstack = sample->kstack;
+	c->early = early;
 }
 
 /* Whoever ran on a processor whose events were lost may have left it at once. */
@@ -230,6 +253,9 @@ void states_take(struct states *s, const struct event *e)
 	case EVENT_waiting:
 		take_waiting(s, e);
 		return;
+	case EVENT_sample:
+		take_sample(s, e);
+		return;
 	case EVENT_gap:
 		take_gap(s, e);
 		return;
@@ -244,6 +270,7 @@ void states_filter(struct trace_filter *filter)
 	trace_filter_add(filter, EVENT_wake);
 	trace_filter_add(filter, EVENT_fork);
 	trace_filter_add(filter, EVENT_waiting);
+	trace_filter_add(filter, EVENT_sample);
 	trace_filter_add(filter, EVENT_gap);
 }
 

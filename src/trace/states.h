@@ -1,8 +1,9 @@
-/* In which state each thread was, and for how long: from switches and wake-ups alone, in
- * one pass. An interval is handed out when it ends, so what is kept grows with the number
- * of threads, not with the trace. A wait ends with the first wake-up behind the switch that
- * began it or, without one, with the last wake-up before it; what cannot be told (the
- * thread came to a processor, or left it, unseen) is unknown. */
+/* In which state each thread was, and for how long: from switches and wake-ups, in one
+ * pass. Running time is cut at CPU samples, so that each part has its sample's stack. An
+ * interval is handed out when it ends, so what is kept grows with the number of threads,
+ * not with the trace. A wait ends with the first wake-up behind the switch that began it
+ * or, without one, with the last wake-up before it; what cannot be told (the thread came
+ * to a processor, or left it, unseen) is unknown. */
 #ifndef TRACE_STATES_H
 #define TRACE_STATES_H
 
@@ -25,7 +26,7 @@ struct state_interval {
 	uint64_t object;         /* waiting: on what; 0 unknown */
 	uint64_t end_event;      /* number of the event that ended it: a switch or wake-up; 0 none */
 	uint32_t thread;         /* entry in the tables */
-	uint32_t ustack, kstack; /* waiting: where */
+	uint32_t ustack, kstack; /* waiting: where; running: of the sample that it was cut at, or the last one before */
 	uint16_t cpu;            /* running: on which */
 	uint8_t state;           /* enum thread_state */
 	uint8_t wait;            /* waiting, stopped: WAIT_KIND_ */
