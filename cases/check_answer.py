@@ -60,6 +60,42 @@ class Checker(Document):
             self.say(f'it {m["words"]}: the verdict is {self.answer.get("verdict")}')
         if victim:
             self.verdict(victim, m['words'])
+        if victim and m['before']:
+            self.before(victim, m['before'], m['since'])
+
+    def before(self, victim, text, since):
+        """It waited so long already, by the snapshot's word, when the recording began."""
+        began = [w.start for low, _, w in self.trace.waits_in(victim, self.start, self.end) if low == self.start]
+        if not began or not is_near(text, self.start - began[0]):
+            self.say(f'{text} before the recording began: it waited since {show(self.start - began[0]) if began else "later"} before')
+        clock = next((e for e in self.trace.events.values() if e['type'] == 'clock' and e.get('realtime_ns')), None)
+        if since and began and clock:
+            wall = (clock['realtime_ns'] - clock['time_ns'] + began[0]) // 10 ** 9
+            hours, minutes, seconds = map(int, since.split(':'))
+            # The hour is of the reader's zone.
+            if abs((minutes * 60 + seconds - wall + 60) % 1800 - 60) > 1:
+                self.say(f'since {since}: by the clock it was {wall % 3600 // 60:02}:{wall % 60:02} past the hour')
+
+    def say_certain(self, m):
+        """Each of them waited all the time, for who was read to hold what it waits for."""
+        path = self.answer.get('circle' if m['of'] == 'of the circle' else 'path') or []
+        members = [self.actor(a, 'who waits') for a in path]
+        if m['of'] == 'of the circle':
+            members.append(members[0] if members else None)
+        slack = min(self.length // 10, 60 * MS) + MS
+        for thread, following in zip(members, members[1:]):
+            if not thread or not following:
+                continue
+            waits = self.trace.waits_in(thread, self.start, self.end)
+            asleep = sum(high - low for low, high, _ in waits)
+            if asleep + 2 * slack < self.length and self.trace.times(thread, self.start, self.end)['waiting'] * 10 < self.length * 9:
+                self.say(f'"no guess": {thread.tid} waited for {show(asleep)} of the window only')
+            hints = {w.fields.get('hint') for _, _, w in waits} - {None, 0}
+            if not hints and thread.pid not in following.parents:
+                self.say(f'"no guess": nothing tells that {thread.tid} waits for {following.tid}')
+            if hints and not hints & {following.tid, following.pid} and not any(
+                    l.get('blocker') in (following.tid, following.pid, following.parent) or l.get('owner') in hints for l in self.trace.locks):
+                self.say(f'"no guess": {thread.tid} waits for {sorted(hints)}, not for {following.tid}')
 
     def verdict(self, victim, words):
         times = self.trace.times(victim, self.start, self.end)

@@ -32,7 +32,8 @@ ONE = r'.{1,90}? \((?:pid \d+|thread \d+ of process \d+)\)'
 TIME = r'(?:\d+\.\d{3} s|\d+\.\d ms|\d+ us)'
 LINK = '|'.join(re.escape(words) for words in sorted(LINKS, key=len, reverse=True))
 GRAMMAR = [(name, re.compile(text)) for name, text in (
-    ('verdict', rf'(?P<who>{ONE}) was stuck for (?P<time>{TIME}): it (?P<words>{"|".join(map(re.escape, VERDICTS))})\.'),
+    ('verdict', rf'(?P<who>{ONE}) was stuck for (?P<time>{TIME})(?:, and for (?P<before>{TIME}) before the recording began'
+                rf'(?: \(since (?P<since>[\d:]+)\))?)?: it (?P<words>{"|".join(map(re.escape, VERDICTS))})\.'),
     ('path', rf' (?P<who>It|{ONE}) was (?P<words>.+?); (?P<next>{ONE}) (?P<link>{LINK})(?: \(event (?P<event>\d+)\))?\.(?= |$)'),
     ('nobody', r' Nothing in the trace tells who should have ended this: it was (?P<words>.+?)\.(?= [A-Z]|$)'),
     ('quota', rf' The culprit is the processor quota: (?:the )?control group(?: (?P<path>\S+))?, throttled: its processor quota of '
@@ -48,6 +49,7 @@ GRAMMAR = [(name, re.compile(text)) for name, text in (
                 rf'|, (?P<words>[^;]+?) for (?P<time>{TIME})(?: and (?P<words2>[^;]+?) for (?P<time2>{TIME}))? of that time)?'
                 rf'(?:, (?P<share>\d+) % of its processor time there)?; it is (?P<place>the victim itself|in the same process|in another process)\.'
                 rf'(?: This is a guess \(confidence (?P<confidence>\d+) %\)\.)?'),
+    ('certain', r' That is no guess: each wait (?P<of>of the circle|on the way), and who holds what it is for, stood like this for the whole time\.'),
     ('no_stacks', r' In which function is not known: no stacks were recorded\.'),
     ('similar', rf' A similar wait, at (?P<at>\d+\.\d{{3}}) s(?: of (?P<trace>.+?))?, took (?P<time>{TIME})(?P<steps>: .+?)?\.(?= This time| What| Of the| In the|$)'),
     ('this_time', rf' This time (?P<who>{ONE}|\S+)(?P<rest> .+?) and did not do so\.'),
@@ -56,7 +58,7 @@ GRAMMAR = [(name, re.compile(text)) for name, text in (
     ('losses', rf' In the window (?P<count>\d+) events were lost, at most (?P<time>{TIME}) at a time: what happened there is not in the trace\.'),
 )]
 ORDER = {name: place for place, name in enumerate(
-    'verdict path nobody quota source itself circle culprit no_stacks similar this_time trigger unexplained losses'.split())}
+    'verdict path nobody quota source itself circle culprit certain no_stacks similar this_time trigger unexplained losses'.split())}
 
 
 def nanoseconds(text):

@@ -59,6 +59,10 @@ UNTRUTHS = [
     ('gap', 'at most 2.650 s at a time', 'at most 1.650 s at a time', 'longest gap'),
     ('base', '3.900 s is unexplained', '1.000 s is unexplained', 'ledger'),
     ('condition', 'It waits for itself', 'It waits for nothing', 'not understood'),
+    ('standing_circle', 'for 20.000 s before', 'for 9.000 s before', 'before the recording'),
+    ('standing_circle', '(since 01:47:20)', '(since 01:48:20)', 'since'),
+    ('stopped', ' In which function', ' That is no guess: each wait on the way, and who holds what it is for, stood like this for the whole time. '
+                                     'In which function', 'no guess'),
     ('starved', 'hog (pid 20), which had', 'xz (pid 10), which had', 'culprit'),
 ]
 # What is changed in the document, words of the finding.
