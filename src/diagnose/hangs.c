@@ -45,7 +45,7 @@ static bool left_unread(const struct finder *f, uint64_t from, uint64_t to)
 		for (uint32_t j = row ? scene_channel_from(scene, row, from) : 0; row && j < row->count; j++) {
 			const struct message sent = scene_message(scene, row->items[j]);
 
-			if (sent.time + HANGS_WAIT_NS >= to)
+			if (sent.time + limit_of(scene, LIMIT_wait_ns) >= to)
 				break;
 			if (!(sent.flags & MESSAGE_FLAGS_receive) && sent.result > 0)
 				return true;
@@ -188,7 +188,7 @@ static bool is_loop_at(const struct finder *f, const struct episode *e)
 	const struct wait *w = &f->scene->waits[e->last];
 	const struct place *p = hangs_place_of(f, w);
 
-	return w->kind == WAIT_KIND_epoll || (p && p->visits >= HANGS_REST_VISITS);
+	return w->kind == WAIT_KIND_epoll || (p && p->visits >= limit_of(f->scene, LIMIT_rest_visits));
 }
 
 static void find_turns(struct finder *f)
@@ -247,193 +247,7 @@ static void find_turns(struct finder *f)
 		offer_turn(f, last->end_ns, over, false);
 }
 
-/* ---- answers that do not come ---- */
-
-static bool is_datagram(uint64_t object)
-{
-	return object_kind(object) == OBJECT_KIND_udp || object_kind(object) == OBJECT_KIND_unix_dgram;
-}
-
-/* Waits in which a thread may await an answer. Threads other than a process's
- * first wait on futexes mostly for new work; what they are late with shows in
- * those that wait for them. A thread that listens to several things, or to what wakes
- * its loop and something else, and sets no limit waits for work. */
-static bool may_ask(const struct finder *f, const struct wait *w)
-{
-	const struct thread *t = &f->scene->tables->threads[w->thread];
-	uint64_t object = w->kind == WAIT_KIND_poll ? w->detail : w->object;
-	enum end_role role;
-
-	switch (w->kind) {
-	case WAIT_KIND_futex:
-	case WAIT_KIND_semaphore:
-		return t->tid == t->pid;
-	case WAIT_KIND_connect:
-		return true;
-	case WAIT_KIND_read:
-	case WAIT_KIND_write:
-	case WAIT_KIND_poll:
-	case WAIT_KIND_epoll:
-	case WAIT_KIND_queue:
-		role = hangs_role_in(f, w);
-		if (!w->timeout_ns && ((w->kind == WAIT_KIND_poll && w->argument > 2) ||
-				       (t->tid != t->pid && (w->kind == WAIT_KIND_epoll || w->argument > 1)) ||
-				       (object_kind(object) == OBJECT_KIND_eventfd &&
-					(t->tid != t->pid || (w->argument > 1 && !f->options->pid)))))
-			return false;
-		if (scene_is_pipe(w->object))
-			return hangs_awaits_answer(f, w);
-		/* Beside the first, a thread is there for a window server's events. */
-		if (t->tid != t->pid && !w->timeout_ns && hangs_is_window_server(f, object))
-			return false;
-		if (object_kind(object) == OBJECT_KIND_tty || object_kind(object) == OBJECT_KIND_inotify)
-			return false;
-		/* Any process may be a datagram's receiver, without a connection that tells who serves. */
-		if (f->scene->messages_seen && is_datagram(object) &&
-		    !hangs_asked_there(f, w))
-			return false;
-		return role != END_SERVER && role != END_LISTENER;
-	default:
-		return false;
-	}
-}
-
-/* Waits inside the kernel on whose end nothing in the program depends: none of
- * them should take a second. */
-static bool never_long(uint8_t kind)
-{
-	return kind == WAIT_KIND_vfork || kind == WAIT_KIND_fuse || kind == WAIT_KIND_file_lock ||
-	       kind == WAIT_KIND_kernel_lock || kind == WAIT_KIND_block_io || kind == WAIT_KIND_sync ||
-	       kind == WAIT_KIND_open || kind == WAIT_KIND_fault;
-}
-
-/* A pipeline is as fast as its slowest part: a reader that works, or waits for the
- * disk, is no hang of the writer. */
-static bool reader_works(const struct finder *f, const struct wait *w)
-{
-	const struct scene_thread *t = &f->scene->threads[w->waker];
-	uint64_t resting = 0, length = w->end_ns - w->start_ns;
-
-	if (!w->waker)
-		return false;
-	if (f->scene->tables->threads[w->waker].start_ns > w->start_ns + length / 2)
-		return false;
-	for (uint32_t i = 0; i < t->episode_count; i++) {
-		const struct episode *e = &f->scene->episodes[t->episode + i];
-		uint64_t from = e->start_ns > w->start_ns ? e->start_ns : w->start_ns;
-		uint64_t to = e->end_ns < w->end_ns ? e->end_ns : w->end_ns;
-		uint8_t kind = f->scene->waits[e->last].kind;
-
-		if (to > from && !never_long(kind))
-			resting += to - from;
-	}
-	return resting * 2 < length;
-}
-
-/* What a program gave its own threads and children to do may take longer than what
- * others were asked for. */
-static bool is_short_for_own(const struct finder *f, const struct episode *e)
-{
-	const struct wait *w = &f->scene->waits[e->last];
-
-	return w->end == WAIT_END_THREAD && e->end_ns - e->start_ns < hangs_threshold(f, HANGS_BUSY_NS) && !hangs_has_windows(f) &&
-	       (scene_same_process(f->scene, w->waker, e->thread) ||
-		scene_descends_from(f->scene, w->waker, scene_pid(f->scene, e->thread)));
-}
-
-/* Whoever has the lock could go on all the time, and only got its share of a busy machine. */
-static bool owner_shares(const struct finder *f, const struct wait *w)
-{
-	struct state_times times;
-
-	scene_state_times(f->scene, w->hint, w->start_ns, w->end_ns, &times);
-	return (times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE]) * 10 > (w->end_ns - w->start_ns) * 9 &&
-	       !hangs_works_long(f, w->hint, w->start_ns, w->end_ns, hangs_threshold(f, HANGS_WAIT_NS) * 3 / 4);
-}
-
-static bool waits_for_owner(const struct wait *w)
-{
-	return w->kind == WAIT_KIND_futex && w->hint &&
-	       (w->hint_kind == HINT_KIND_mutex_owner || w->hint_kind == HINT_KIND_pi_owner || w->hint_kind == HINT_KIND_rwlock_writer);
-}
-
-/* Waits that may be a hang though nothing shows that the thread asked for it: for
- * a lock that another held, for room in a pipe. */
-static const char *held_up(const struct finder *f, const struct episode *e)
-{
-	const struct wait *w = &f->scene->waits[e->last];
-	const struct thread *t = &f->scene->tables->threads[w->thread];
-	const struct place *p = hangs_place_of(f, w);
-
-	/* A pipeline's parts wait for each other for a while by design. */
-	if (waits_for_owner(w))
-		return owner_shares(f, w) ? NULL : "it waited for a lock";
-	if (w->kind == WAIT_KIND_write)
-		return reader_works(f, w) || w->end_ns - w->start_ns < 4 * hangs_threshold(f, HANGS_WAIT_NS) ? NULL : "what it writes was not taken";
-	if (is_short_for_own(f, e))
-		return NULL;
-	if ((w->kind == WAIT_KIND_futex || w->kind == WAIT_KIND_semaphore) && t->tid == t->pid && p && p->visits <= 2 &&
-	    w->end == WAIT_END_THREAD && w->cause != WAKE_CAUSE_signal && w->hint_kind != HINT_KIND_thread_exit && !hangs_left_to_others(f, e))
-		return "it waited for a lock or a condition";
-	if (t->tid == t->pid && p && p->visits <= 2 && hangs_is_condition(f, e))
-		return "it waited for a lock or a condition";
-	return NULL;
-}
-
-/* When a person says that the process hung, any long wait is worth explaining but
- * that for new work, and sleeping by design. */
-static bool worth_asking(const struct finder *f, const struct wait *w)
-{
-	const struct thread *t = &f->scene->tables->threads[w->thread];
-
-	if (!f->options->pid || w->kind == WAIT_KIND_worker)
-		return false;
-	if (t->tid != t->pid)
-		return w->kind == WAIT_KIND_sleep && hangs_looks_in_vain(f, &f->scene->episodes[w->episode]);
-	if (w->kind == WAIT_KIND_read && scene_is_pipe(w->object))
-		return true;
-	if (hangs_rests_at(f, w))
-		return false;
-	/* until an alarm of its own: a sleep, too */
-	if (w->kind == WAIT_KIND_signal && w->end == WAIT_END_SOURCE && w->cause == WAKE_CAUSE_timer)
-		return false;
-	if (w->kind == WAIT_KIND_sleep)
-		return loop_is(f->scene, &f->scene->episodes[w->episode]) &&
-		       f->scene->episodes[w->episode].slices >= 5;
-	if (w->kind == WAIT_KIND_epoll || w->kind == WAIT_KIND_accept)
-		return false;
-	if (w->kind == WAIT_KIND_read || w->kind == WAIT_KIND_poll)
-		return hangs_role_in(f, w) != END_SERVER && hangs_role_in(f, w) != END_LISTENER &&
-		       (w->kind == WAIT_KIND_read || w->argument <= 1 ||
-			(w->argument == 2 && hangs_role_in(f, w) == END_CLIENT));
-	return true;
-}
-
-/* A loop at rest awaits nothing of a process that is stopped, unless that is its own
- * helper, or a person says that it hung. */
-static bool waits_for_stopped(const struct finder *f, const struct episode *e)
-{
-	const struct wait *w = &f->scene->waits[e->last];
-	bool own_child;
-
-	/* There a file system's server waits for requests. */
-	if (object_kind(w->object) == OBJECT_KIND_fuse)
-		return false;
-	return (w->kind == WAIT_KIND_read || w->kind == WAIT_KIND_write || w->kind == WAIT_KIND_poll || w->kind == WAIT_KIND_epoll) &&
-	       hangs_waits_for_stopped(f, e, &own_child) && (own_child || f->options->pid);
-}
-
-/* Of a process that is stopped its first thread is named, not each. */
-static bool stopped_as_a_whole(const struct finder *f, const struct episode *e)
-{
-	uint32_t leader = tables_process(f->scene->tables, scene_pid(f->scene, f->thread), e->start_ns);
-	struct state_times times;
-
-	if (!leader || leader == f->thread || !scene_same_process(f->scene, leader, f->thread))
-		return false;
-	scene_state_times(f->scene, leader, e->start_ns, e->end_ns, &times);
-	return times.ns[SPAN_STOPPED] * 10 > (e->end_ns - e->start_ns) * 9;
-}
+/* ---- waits ---- */
 
 /* Who sends to it does next to nothing but sleep. */
 static bool sender_sleeps(const struct finder *f, const struct wait *w, uint64_t from, uint64_t to)
@@ -509,45 +323,10 @@ static void find_waits(struct finder *f)
 	const struct scene_thread *t = &f->scene->threads[f->thread];
 
 	for (uint32_t i = 0; i < t->episode_count; i++) {
-		const struct episode *e = &f->scene->episodes[t->episode + i];
-		const struct wait *w = &f->scene->waits[e->last];
-		uint64_t asked;
-		uint32_t awaits;
+		struct hang hang;
 
-		if (e->end_ns - e->start_ns < hangs_threshold(f, HANGS_WAIT_NS) || w->idle)
-			continue;
-		if (never_long(w->kind))
-			offer(f, e->start_ns, e->end_ns, 95, "a wait inside the kernel took too long");
-		else if (hangs_waits_for_exec(f, e))
-			offer(f, e->start_ns, e->end_ns, 95, "a program that it started did not begin");
-		else if (w->kind == WAIT_KIND_sleep && loop_is(f->scene, e) &&
-			 suspects_refused_lock(f->scene, f->thread, e->start_ns, e->end_ns))
-			offer(f, e->start_ns, e->end_ns, 100, "it tries again and again for a file lock");
-		else if (may_ask(f, w) && !hangs_rests_at(f, w) && !is_short_for_own(f, e) && hangs_is_pending(f, e, &asked, &awaits)) {
-			/* Whoever is killed may just as well have waited for work. */
-			offer(f, hangs_first_deed(f->scene, f->thread, asked, e->start_ns), e->end_ns,
-			      w->cause == WAKE_CAUSE_signal || scene_ended_by_signal(f->scene, w) ? 70 : 110,
-			      waits_for_owner(w) ? "it waited for a lock" : "what it asked for was not answered");
-			f->hangs.items[f->hangs.length - 1].awaits = awaits;
-			f->hangs.items[f->hangs.length - 1].slices = e->slices;
-		} else if (hangs_nobody_can_end(f, e))
-			offer(f, e->start_ns, e->end_ns, 100, "it waits for a lock or a word that nobody else can change");
-		else if (w->kind == WAIT_KIND_stop && !stopped_as_a_whole(f, e) && !hangs_was_suspended(f, e))
-			offer(f, e->start_ns, e->end_ns, HANG_STOPPED_WEIGHT, hang_stopped);
-		else if (held_up(f, e))
-			offer(f, e->start_ns, e->end_ns, 60, held_up(f, e));
-		else if (hangs_flag_came(f, e) || hangs_looks_in_vain(f, e))
-			offer(f, e->start_ns, e->end_ns, 50, hang_looks);
-		else if (hangs_was_stopped(f, e))
-			offer(f, e->start_ns, e->end_ns, 105, "what it asked for was not answered");
-		else if (waits_for_stopped(f, e))
-			offer(f, e->start_ns, e->end_ns, 90, "what it waits for was stopped");
-		else if (hangs_signal_went_elsewhere(f, e))
-			offer(f, e->start_ns, e->end_ns, 60, "what it waits for was told to another thread");
-		else if (hangs_waits_for_own(f, e))
-			offer(f, e->start_ns, e->end_ns, 45, hang_own);
-		else if (worth_asking(f, w))
-			offer(f, e->start_ns, e->end_ns, 40, "it waited for long");
+		if (hangs_judge_wait(f, &f->scene->episodes[t->episode + i], &hang))
+			vec_push(&f->hangs, hang);
 	}
 	find_drips(f);
 	find_retries(f);
@@ -624,8 +403,9 @@ static bool wanted(const struct finder *f, uint32_t thread)
 static const struct hangs_found *find_all(struct diagnoser *diagnoser, const struct hangs_options *options)
 {
 	struct hangs_found *found = diagnoser_hangs_found(diagnoser);
+	struct trails trails = { 0 };
 	struct finder f = {
-		.diagnoser = diagnoser, .scene = diagnoser_scene(diagnoser), .ends = diagnoser_ends(diagnoser), .options = options,
+		.trails = &trails, .diagnoser = diagnoser, .scene = diagnoser_scene(diagnoser), .ends = diagnoser_ends(diagnoser), .options = options,
 	};
 
 	if (found->known && found->pid == options->pid && found->root_pid == options->root_pid &&
@@ -644,7 +424,7 @@ static const struct hangs_found *find_all(struct diagnoser *diagnoser, const str
 			f.hangs.length = before + hangs_join_work(f.hangs.items + before, f.hangs.length - before);
 	}
 	vec_done(&f.places);
-	vec_done(&f.trails);
+	vec_done(&trails);
 	f.hangs.length = hangs_drop_parents(f.scene, f.hangs.items, f.hangs.length);
 	for (size_t i = 0; i < f.hangs.length; i++) {
 		struct hang *hang = &f.hangs.items[i];

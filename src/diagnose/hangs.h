@@ -18,6 +18,7 @@ struct hang {
 	uint32_t weight;          /* how sure that it is a hang, per cent; with the length its severity */
 	uint32_t awaits;          /* thread that it waits for, 0 none known */
 	uint32_t slices;          /* as many times it looked up meanwhile; 0 not known to have */
+	uint32_t rule;            /* enum rule_id that decided, RULE_NONE one of a stage without a list */
 	uint32_t tid, pid;        /* of the thread, for who does not have the scene's tables */
 	const char *comm;
 };

@@ -24,7 +24,7 @@ static bool was_away(const struct finder *f, uint32_t thread, uint64_t from, uin
 	scene_state_times(scene, thread, from, to, &times);
 	/* On a busy machine all takes long: its own work must, too. */
 	if ((times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE]) * 10 > (to - from) * 9)
-		return hangs_works_long(f, thread, from, to, hangs_threshold(f, HANGS_WAIT_NS) * 3 / 4);
+		return hangs_works_long(f, thread, from, to, hangs_threshold(f, limit_of(f->scene, LIMIT_wait_ns)) * 3 / 4);
 	for (; e && e < scene->episodes + t->episode + t->episode_count && e->start_ns <= from + slack; e++)
 		if (e->end_ns + slack >= to && loop_looks_away(scene, &scene->waits[e->last]))
 			return true;
@@ -35,8 +35,8 @@ static bool was_away(const struct finder *f, uint32_t thread, uint64_t from, uin
  * way of a server, as a window's events do, was not. */
 static bool was_asked(const struct finder *f, uint32_t thread)
 {
-	for (size_t i = 1; i < f->trails.length; i++)
-		if (scene_same_process(f->scene, f->trails.items[i].thread, thread))
+	for (size_t i = 1; i < f->trails->length; i++)
+		if (scene_same_process(f->scene, f->trails->items[i].thread, thread))
 			return true;
 	return false;
 }

@@ -23,8 +23,8 @@ static uint32_t reached_at(const struct trails *trails, size_t at, unsigned leve
  * is selected; what that one's windows set off elsewhere is no part of the answer. */
 static bool beyond_windows(const struct finder *f, size_t at)
 {
-	return f->trails.items[at].level > 2 &&
-	       !scene_same_process(f->scene, f->trails.items[at].thread, reached_at(&f->trails, at, 2));
+	return f->trails->items[at].level > 2 &&
+	       !scene_same_process(f->scene, f->trails->items[at].thread, reached_at(f->trails, at, 2));
 }
 
 bool hangs_works_long(const struct finder *f, uint32_t thread, uint64_t from, uint64_t to, uint64_t long_ns)
@@ -42,7 +42,7 @@ bool hangs_works_long(const struct finder *f, uint32_t thread, uint64_t from, ui
 /* True when one of those the thread set to work since then, directly or through
  * others, is still at it (or will never be) at the end of the wait. A wait that a
  * thread ended must have been ended by one of them: *ret_ended_by_one. */
-static bool is_pending_since(struct finder *f, const struct episode *e, uint64_t since_ns, bool outside, uint32_t *ret_awaits,
+static bool is_pending_since(const struct finder *f, const struct episode *e, uint64_t since_ns, bool outside, uint32_t *ret_awaits,
 			     bool *ret_ended_by_one)
 {
 	const struct wait *w = &f->scene->waits[e->last];
@@ -52,10 +52,10 @@ static bool is_pending_since(struct finder *f, const struct episode *e, uint64_t
 	bool pending = false, windows = hangs_is_window_server(f, w->kind == WAIT_KIND_poll ? w->detail : w->object);
 
 	*ret_ended_by_one = w->end != WAIT_END_THREAD;
-	follow_request(f->scene, f->ends, f->thread, since_ns, e->start_ns, until, &f->trails);
+	follow_request(f->scene, f->ends, f->thread, since_ns, e->start_ns, until, f->trails);
 	path_count = follow_back(f->scene, e, path);
-	for (size_t i = 1; i < f->trails.length; i++) {
-		const struct trail *t = &f->trails.items[i];
+	for (size_t i = 1; i < f->trails->length; i++) {
+		const struct trail *t = &f->trails->items[i];
 		struct state_times times;
 		uint64_t begin = t->from_ns > e->start_ns ? t->from_ns : e->start_ns;
 		uint64_t window = until > begin ? until - begin : 0;
@@ -68,12 +68,12 @@ static bool is_pending_since(struct finder *f, const struct episode *e, uint64_t
 			continue;
 		if (windows && beyond_windows(f, i))
 			continue;
-		if (outside && scene_same_process(f->scene, reached_at(&f->trails, i, 1), f->thread))
+		if (outside && scene_same_process(f->scene, reached_at(f->trails, i, 1), f->thread))
 			continue;
 		/* On a busy machine all that has to be done takes long; and a process is not late
 		 * because one of its threads leaves the work to another. */
 		left_to_it = w->hint_kind == HINT_KIND_thread_exit && scene_same_process(f->scene, t->thread, f->thread);
-		long_ns = left_to_it ? hangs_threshold(f, HANGS_BUSY_NS) * 3 / 4 : hangs_threshold(f, HANGS_WAIT_NS);
+		long_ns = left_to_it ? hangs_threshold(f, HANGS_BUSY_NS) * 3 / 4 : hangs_threshold(f, limit_of(f->scene, LIMIT_wait_ns));
 		if (t->end == TRAIL_BUSY && !left_to_it)
 			long_ns = long_ns * 3 / 4;
 		if ((t->end == TRAIL_STARVED || t->end == TRAIL_BUSY) && !hangs_works_long(f, t->thread, begin, until, long_ns)) {
@@ -106,7 +106,7 @@ static uint64_t last_request_wake(const struct scene *scene, const struct episod
 	return 0;
 }
 
-bool hangs_is_pending(struct finder *f, const struct episode *e, uint64_t *ret_asked_ns, uint32_t *ret_awaits)
+bool hangs_is_pending(const struct finder *f, const struct episode *e, uint64_t *ret_asked_ns, uint32_t *ret_awaits)
 {
 	const struct wait *w = &f->scene->waits[e->last];
 	bool outside = is_socket(w->object) || is_socket(w->detail); /* the answer comes from another process */
@@ -126,10 +126,10 @@ bool hangs_is_pending(struct finder *f, const struct episode *e, uint64_t *ret_a
 	}
 	/* A limit of a second and more that ran out, behind a request to another
 	 * process: nobody answered, though all look at rest. */
-	if (!pending && w->end == WAIT_END_TIMEOUT && w->timeout_ns >= HANGS_WAIT_NS && outside &&
+	if (!pending && w->end == WAIT_END_TIMEOUT && w->timeout_ns >= limit_of(f->scene, LIMIT_wait_ns) && outside &&
 	    (w->argument <= 1 || (w->argument == 2 && place && place->visits < 3)))
-		for (size_t i = 1; i < f->trails.length && !pending; i++)
-			pending = !scene_same_process(f->scene, f->trails.items[i].thread, f->thread);
+		for (size_t i = 1; i < f->trails->length && !pending; i++)
+			pending = !scene_same_process(f->scene, f->trails->items[i].thread, f->thread);
 	/* What nobody was there to take woke nobody; who asked nothing there awaits nothing. */
 	if (f->scene->messages_seen && !hangs_asked_there(f, w))
 		return pending && ended_by_one;

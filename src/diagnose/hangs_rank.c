@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "diagnose/judgement.h"
 #include "diagnose/loops.h"
 
 #define LOOKS_UP 20                /* so often meanwhile: it is not stuck, it keeps watch */
 #define WATCH_NS 49000000ull       /* more often than that no program looks up for what it needs itself */
-#define STOPPED_ALONE_WEIGHT 150   /* nobody is seen to wait for it: it is itself what hung */
 #define LEAST_PIECES 3             /* fewer are no loop */
 #define LEAST_AWAITING 80          /* also a turn that has not ended */
 
@@ -49,7 +49,7 @@ static void weigh_awaited(struct hang *hangs, size_t count)
 			       is_awaited(hangs, count, &hangs[i]);
 
 		if (hangs[i].reason == hang_stopped && !awaited)
-			hangs[i].weight = hangs[i].weight / HANG_STOPPED_WEIGHT * STOPPED_ALONE_WEIGHT;
+			hangs[i].weight = hangs[i].weight / rule_infos[RULE_stopped].weight * (uint32_t)limit_infos[LIMIT_stopped_alone_weight].value;
 		if (hangs[i].reason == hang_unread && awaited)
 			hangs[i].weight = hangs[i].weight * 2 / 3;
 	}
@@ -174,14 +174,21 @@ size_t hangs_drop_parents(const struct scene *scene, struct hang *hangs, size_t 
 	return kept;
 }
 
-const char *hang_reason(struct arena *arena, const char *text)
+const char *hang_reason_known(const char *text)
 {
 	static const char *const known[] = { hang_unread, hang_turn, hang_computes, hang_stopped, hang_own, hang_pieces, hang_looks };
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
 		if (!strcmp(known[i], text))
 			return known[i];
-	return arena_strdup(arena, text);
+	return text;
+}
+
+const char *hang_reason(struct arena *arena, const char *text)
+{
+	const char *known = hang_reason_known(text);
+
+	return known == text ? arena_strdup(arena, text) : known;
 }
 
 bool hang_is_work(const struct hang *hang)

@@ -5,10 +5,11 @@
 
 #include "diagnose/hangs.h"
 
-#define HANG_STOPPED_WEIGHT 60
-
 /* Reasons that the ranking tells from others, by their addresses. */
 extern const char hang_unread[], hang_turn[], hang_computes[], hang_stopped[], hang_own[], hang_looks[], hang_pieces[];
+
+/* The reason of this text by its address, the text itself where it is none of those. */
+const char *hang_reason_known(const char *text);
 
 /* Of the hangs of one thread that overlap the most severe stays. One of several
  * pieces of work may wake somebody before it goes on to the next: for whoever

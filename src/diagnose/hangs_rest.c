@@ -5,10 +5,6 @@
 
 #include "base/map.h"
 
-#define FAR_NS 3600000000000ull /* nobody waits so long for an answer before he gives up */
-#define SAME_NS 10000000ull     /* between the ends of one limit, set again */
-#define FIRST_MESSAGES 1000  /* of a thread: one that serves is sent to early */
-
 static bool listens(uint8_t kind)
 {
 	return kind == WAIT_KIND_poll || kind == WAIT_KIND_epoll || kind == WAIT_KIND_read || kind == WAIT_KIND_accept ||
@@ -45,15 +41,16 @@ static bool took_other(const struct finder *f, const struct episode *e, uint64_t
 
 /* Patience has the same limit each time, or one end; what differs is when the next of
  * a loop's own timers runs out. */
-static void learn_limit(struct place *p, const struct wait *w)
+static void learn_limit(const struct scene *scene, struct place *p, const struct wait *w)
 {
+	uint64_t same = limit_of(scene, LIMIT_same_limit_ns);
 	uint64_t deadline = w->start_ns + w->timeout_ns, longer, shorter;
 
 	if (!w->timeout_ns)
 		return;
 	longer = w->timeout_ns > p->limit_ns ? w->timeout_ns : p->limit_ns;
 	shorter = w->timeout_ns > p->limit_ns ? p->limit_ns : w->timeout_ns;
-	if (p->limit_ns && (longer - shorter) * 10 > longer && (deadline > p->deadline_ns + SAME_NS || deadline + SAME_NS < p->deadline_ns))
+	if (p->limit_ns && (longer - shorter) * 10 > longer && (deadline > p->deadline_ns + same || deadline + same < p->deadline_ns))
 		p->own_times = true;
 	p->limit_ns = w->timeout_ns;
 	p->deadline_ns = deadline;
@@ -82,7 +79,7 @@ void hangs_learn_places(struct finder *f)
 		p = &f->places.items[*at];
 		p->visits++;
 		p->total_ns += e->end_ns - e->start_ns;
-		learn_limit(p, w);
+		learn_limit(f->scene, p, w);
 		if (w->kind == WAIT_KIND_poll && !p->open_to_all)
 			p->open_to_all = took_other(f, e, i + 1 < t->episode_count ? e[1].start_ns : UINT64_MAX);
 	}
@@ -116,7 +113,7 @@ static bool serves_there(const struct finder *f, uint32_t thread, uint64_t objec
 
 	if (ends_role(f->ends, object) != END_UNKNOWN)
 		return false;
-	for (uint32_t i = 0; i < t->messages.count && i < FIRST_MESSAGES; i++) {
+	for (uint32_t i = 0; i < t->messages.count && i < limit_of(f->scene, LIMIT_first_messages); i++) {
 		const struct message m = scene_message(f->scene, t->messages.items[i]);
 
 		if (m.object == object && (m.result > 0 || message_sent(&m)))
@@ -181,8 +178,6 @@ static bool sent_last(const struct finder *f, const struct wait *w)
 	return false;
 }
 
-#define ASKED_NS 50000000ull
-
 /* Without messages and descriptors: just before the wait the thread woke the process
  * that then ended it. */
 static bool woke_who_answered(const struct finder *f, const struct wait *w)
@@ -193,7 +188,7 @@ static bool woke_who_answered(const struct finder *f, const struct wait *w)
 	if (scene->messages_seen || w->end != WAIT_END_THREAD || i == scene->threads[w->thread].wake)
 		return false;
 	i--;
-	return scene->wakes[i].time + ASKED_NS >= w->start_ns && scene_same_process(scene, scene->wakes[i].target, w->waker) &&
+	return scene->wakes[i].time + limit_of(scene, LIMIT_asked_before_ns) >= w->start_ns && scene_same_process(scene, scene->wakes[i].target, w->waker) &&
 	       !scene_same_process(scene, w->thread, w->waker);
 }
 
@@ -236,37 +231,102 @@ static uint32_t epoll_visits(const struct finder *f)
 	return visits;
 }
 
-/* An event loop comes back to the same place to listen again and again; a nested
- * loop, which waits for one answer, is called from deeper in the program. */
-bool hangs_rests_at(const struct finder *f, const struct wait *w)
+/* ---- the rules, in the words of rules.def ---- */
+
+static bool wait_is_marked(const struct finder *f, const struct wait *w)
+{
+	(void)f;
+	return w->idle;
+}
+
+static bool has_far_limit(const struct finder *f, const struct wait *w)
+{
+	return (w->kind == WAIT_KIND_epoll || w->kind == WAIT_KIND_poll) && w->timeout_ns >= limit_of(f->scene, LIMIT_far_limit_ns);
+}
+
+static bool listens_to_terminal(const struct finder *f, const struct wait *w)
+{
+	(void)f;
+	return listens(w->kind) && object_kind(listened_to(w)) == OBJECT_KIND_tty;
+}
+
+static bool comes_often(const struct finder *f, const struct place *p)
+{
+	return p && p->visits >= limit_of(f->scene, LIMIT_rest_visits);
+}
+
+static bool has_own_times(const struct finder *f, const struct wait *w)
 {
 	const struct place *p = hangs_place_of(f, w);
+
+	return comes_often(f, p) && p->kind == WAIT_KIND_futex && p->own_times;
+}
+
+static bool listens_not(const struct finder *f, const struct wait *w)
+{
+	const struct place *p = hangs_place_of(f, w);
+
+	return !p || !listens(p->kind);
+}
+
+static bool rests_in_epoll(const struct finder *f, const struct wait *w)
+{
+	return w->kind == WAIT_KIND_epoll && epoll_visits(f) >= limit_of(f->scene, LIMIT_rest_visits);
+}
+
+/* Frames to the outermost place to which it comes back to listen; UINT32_MAX none known.
+ * Where it waits for answers it does not rest, however often. */
+static uint32_t outermost_depth(const struct finder *f)
+{
 	uint32_t outermost = UINT32_MAX;
 
-	if (w->idle)
-		return true;
-	/* an event loop's limit is then when it has something to do by itself */
-	if ((w->kind == WAIT_KIND_epoll || w->kind == WAIT_KIND_poll) && w->timeout_ns >= FAR_NS)
-		return true;
-	/* nobody but a person ends it */
-	if (listens(w->kind) && object_kind(listened_to(w)) == OBJECT_KIND_tty)
-		return true;
-	if (p && p->kind == WAIT_KIND_futex && p->own_times && p->visits >= HANGS_REST_VISITS)
-		return true;
-	if (!p || !listens(p->kind) || hangs_awaits_answer(f, w))
-		return false;
-	if (w->kind == WAIT_KIND_epoll && epoll_visits(f) >= HANGS_REST_VISITS)
-		return true; /* nobody makes an epoll set for one answer */
 	for (size_t i = 0; i < f->places.length; i++) {
 		const struct place *other = &f->places.items[i];
 
-		/* Where it waits for answers it does not rest, however often. */
-		if (other->visits >= HANGS_REST_VISITS && listens(other->kind) && other->depth && other->depth < outermost &&
+		if (comes_often(f, other) && listens(other->kind) && other->depth && other->depth < outermost &&
 		    !hangs_awaits_answer(f, &f->scene->waits[other->wait]))
 			outermost = other->depth;
 	}
-	if (p->visits < HANGS_REST_VISITS && (outermost == UINT32_MAX || !p->depth ||
-					 (p->kind != WAIT_KIND_poll && p->kind != WAIT_KIND_epoll)))
-		return false;
-	return !p->depth || p->depth <= outermost + 3;
+	return outermost;
+}
+
+static bool comes_seldom(const struct finder *f, const struct wait *w)
+{
+	const struct place *p = hangs_place_of(f, w);
+
+	return !comes_often(f, p) && (!p || outermost_depth(f) == UINT32_MAX || !p->depth ||
+				      (p->kind != WAIT_KIND_poll && p->kind != WAIT_KIND_epoll));
+}
+
+static bool rests_outermost(const struct finder *f, const struct wait *w)
+{
+	const struct place *p = hangs_place_of(f, w);
+	uint32_t outermost;
+
+	if (!p || !p->depth)
+		return p != NULL;
+	outermost = outermost_depth(f);
+	return outermost == UINT32_MAX || p->depth <= outermost + limit_of(f->scene, LIMIT_loop_depth);
+}
+
+static const struct {
+	enum rule_id rule;
+	bool rests;
+	bool (*holds)(const struct finder *f, const struct wait *w);
+} rest_rules[] = {
+#define RULE(stage, name, weight, says, function, why) RULE_OF_##stage(name, function)
+#define RULE_OF_REST(name, function) { RULE_##name, true, function },
+#define RULE_OF_AWAKE(name, function) { RULE_##name, false, function },
+#define RULE_OF_SUSPECT(name, function)
+#define RULE_OF_HANG(name, function)
+#define LIMIT(name, rule, value, unit, why)
+#include "diagnose/rules.def"
+};
+
+bool hangs_rests_at(const struct finder *f, const struct wait *w)
+{
+	for (size_t i = 0; i < sizeof(rest_rules) / sizeof(*rest_rules); i++)
+		if (rule_holds(f->scene, rest_rules[i].rule) && rest_rules[i].holds(f, w))
+			return rest_rules[i].rests;
+	return false;
 }

@@ -9,6 +9,7 @@
 
 #include "base/vec.h"
 #include "diagnose/hangs.h"
+#include "diagnose/judgement.h"
 
 struct place {
 	uint64_t site;
@@ -29,12 +30,11 @@ struct finder {
 	const struct hangs_options *options;
 	struct vec(struct hang) hangs;
 	struct vec(struct place) places;   /* of the thread looked at */
-	struct trails trails;
+	struct trails *trails;             /* scratch */
+	struct hang *hang;                 /* that is being judged */
 	uint32_t thread;
 };
 
-#define HANGS_REST_VISITS 3               /* to a place, at least, where a loop rests */
-#define HANGS_WAIT_NS 1000000000ull /* an answer that takes longer is late */
 #define HANGS_BUSY_NS 2000000000ull /* a process that only computes */
 
 /* What the person says, or else what is usual. */
@@ -43,6 +43,8 @@ static inline uint64_t hangs_threshold(const struct finder *f, uint64_t usual)
 	return f->options->threshold_ns ? f->options->threshold_ns : usual;
 }
 
+/* True when the wait is a hang by one of the rules. */
+bool hangs_judge_wait(struct finder *f, const struct episode *e, struct hang *ret_hang);
 /* Gathers the places of f->thread. */
 void hangs_learn_places(struct finder *f);
 /* NULL when the thread was never seen to wait there. */

@@ -20,6 +20,7 @@
 #include "trace/trace.h"
 
 struct graph;
+struct judgement;
 struct rules;
 
 enum span_state {
@@ -260,6 +261,7 @@ struct scene {
 	const struct tables *tables;
 	struct tables *owned_tables;     /* NULL: they are the caller's */
 	struct graph *graph;             /* NULL in scenes made by hand */
+	struct judgement *judgement;     /* by which it is judged (judgement.h); the caller's; NULL the usual rules */
 	uint32_t version;                /* counts corrections */
 	bool built_with_corrections;     /* the graph, rather than corrected afterwards */
 	uint64_t start_ns, end_ns;

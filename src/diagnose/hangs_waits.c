@@ -1,0 +1,279 @@
+/* Which long waits are hangs: the rules of the stage HANG (rules.def), asked in their
+ * order about each episode. */
+#include "diagnose/hangs_away.h"
+#include "diagnose/hangs_loop.h"
+#include "diagnose/hangs_pending.h"
+#include "diagnose/hangs_rank.h"
+#include "diagnose/hangs_rest.h"
+#include "diagnose/loops.h"
+
+static bool is_datagram(uint64_t object)
+{
+	return object_kind(object) == OBJECT_KIND_udp || object_kind(object) == OBJECT_KIND_unix_dgram;
+}
+
+/* Waits in which a thread may await an answer. Threads other than a process's
+ * first wait on futexes mostly for new work; what they are late with shows in
+ * those that wait for them. A thread that listens to several things, or to what wakes
+ * its loop and something else, and sets no limit waits for work. */
+static bool may_ask(const struct finder *f, const struct wait *w)
+{
+	const struct thread *t = &f->scene->tables->threads[w->thread];
+	uint64_t object = w->kind == WAIT_KIND_poll ? w->detail : w->object;
+	enum end_role role;
+
+	switch (w->kind) {
+	case WAIT_KIND_futex:
+	case WAIT_KIND_semaphore:
+		return t->tid == t->pid;
+	case WAIT_KIND_connect:
+		return true;
+	case WAIT_KIND_read:
+	case WAIT_KIND_write:
+	case WAIT_KIND_poll:
+	case WAIT_KIND_epoll:
+	case WAIT_KIND_queue:
+		role = hangs_role_in(f, w);
+		if (!w->timeout_ns && ((w->kind == WAIT_KIND_poll && w->argument > 2) ||
+				       (t->tid != t->pid && (w->kind == WAIT_KIND_epoll || w->argument > 1)) ||
+				       (object_kind(object) == OBJECT_KIND_eventfd &&
+					(t->tid != t->pid || (w->argument > 1 && !f->options->pid)))))
+			return false;
+		if (scene_is_pipe(w->object))
+			return hangs_awaits_answer(f, w);
+		/* Beside the first, a thread is there for a window server's events. */
+		if (t->tid != t->pid && !w->timeout_ns && hangs_is_window_server(f, object))
+			return false;
+		if (object_kind(object) == OBJECT_KIND_tty || object_kind(object) == OBJECT_KIND_inotify)
+			return false;
+		/* Any process may be a datagram's receiver, without a connection that tells who serves. */
+		if (f->scene->messages_seen && is_datagram(object) &&
+		    !hangs_asked_there(f, w))
+			return false;
+		return role != END_SERVER && role != END_LISTENER;
+	default:
+		return false;
+	}
+}
+
+/* Waits inside the kernel on whose end nothing in the program depends: none of
+ * them should take a second. */
+static bool never_long(uint8_t kind)
+{
+	return kind == WAIT_KIND_vfork || kind == WAIT_KIND_fuse || kind == WAIT_KIND_file_lock ||
+	       kind == WAIT_KIND_kernel_lock || kind == WAIT_KIND_block_io || kind == WAIT_KIND_sync ||
+	       kind == WAIT_KIND_open || kind == WAIT_KIND_fault;
+}
+
+/* A pipeline is as fast as its slowest part: a reader that works, or waits for the
+ * disk, is no hang of the writer. */
+static bool reader_works(const struct finder *f, const struct wait *w)
+{
+	const struct scene_thread *t = &f->scene->threads[w->waker];
+	uint64_t resting = 0, length = w->end_ns - w->start_ns;
+
+	if (!w->waker)
+		return false;
+	if (f->scene->tables->threads[w->waker].start_ns > w->start_ns + length / 2)
+		return false;
+	for (uint32_t i = 0; i < t->episode_count; i++) {
+		const struct episode *e = &f->scene->episodes[t->episode + i];
+		uint64_t from = e->start_ns > w->start_ns ? e->start_ns : w->start_ns;
+		uint64_t to = e->end_ns < w->end_ns ? e->end_ns : w->end_ns;
+		uint8_t kind = f->scene->waits[e->last].kind;
+
+		if (to > from && !never_long(kind))
+			resting += to - from;
+	}
+	return resting * 2 < length;
+}
+
+/* What a program gave its own threads and children to do may take longer than what
+ * others were asked for. */
+static bool is_short_for_own(const struct finder *f, const struct episode *e)
+{
+	const struct wait *w = &f->scene->waits[e->last];
+
+	return w->end == WAIT_END_THREAD && e->end_ns - e->start_ns < hangs_threshold(f, HANGS_BUSY_NS) && !hangs_has_windows(f) &&
+	       (scene_same_process(f->scene, w->waker, e->thread) ||
+		scene_descends_from(f->scene, w->waker, scene_pid(f->scene, e->thread)));
+}
+
+/* Whoever has the lock could go on all the time, and only got its share of a busy machine. */
+static bool owner_shares(const struct finder *f, const struct wait *w)
+{
+	struct state_times times;
+
+	scene_state_times(f->scene, w->hint, w->start_ns, w->end_ns, &times);
+	return (times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE]) * 10 > (w->end_ns - w->start_ns) * 9 &&
+	       !hangs_works_long(f, w->hint, w->start_ns, w->end_ns, hangs_threshold(f, limit_of(f->scene, LIMIT_wait_ns)) * 3 / 4);
+}
+
+static bool waits_for_owner(const struct wait *w)
+{
+	return w->kind == WAIT_KIND_futex && w->hint &&
+	       (w->hint_kind == HINT_KIND_mutex_owner || w->hint_kind == HINT_KIND_pi_owner || w->hint_kind == HINT_KIND_rwlock_writer);
+}
+
+/* Of a process that is stopped its first thread is named, not each. */
+static bool stopped_as_a_whole(const struct finder *f, const struct episode *e)
+{
+	uint32_t leader = tables_process(f->scene->tables, scene_pid(f->scene, f->thread), e->start_ns);
+	struct state_times times;
+
+	if (!leader || leader == f->thread || !scene_same_process(f->scene, leader, f->thread))
+		return false;
+	scene_state_times(f->scene, leader, e->start_ns, e->end_ns, &times);
+	return times.ns[SPAN_STOPPED] * 10 > (e->end_ns - e->start_ns) * 9;
+}
+
+/* ---- rules, in the words of rules.def ---- */
+
+static const struct wait *last_of(const struct finder *f, const struct episode *e)
+{
+	return &f->scene->waits[e->last];
+}
+
+static bool waits_in_kernel(const struct finder *f, const struct episode *e)
+{
+	return never_long(last_of(f, e)->kind);
+}
+
+static bool tries_file_lock(const struct finder *f, const struct episode *e)
+{
+	return last_of(f, e)->kind == WAIT_KIND_sleep && loop_is(f->scene, e) &&
+	       suspects_refused_lock(f->scene, f->thread, e->start_ns, e->end_ns);
+}
+
+static bool is_not_answered(const struct finder *f, const struct episode *e)
+{
+	const struct wait *w = last_of(f, e);
+	uint64_t asked;
+	uint32_t awaits;
+
+	if (!may_ask(f, w) || hangs_rests_at(f, w) || is_short_for_own(f, e) || !hangs_is_pending(f, e, &asked, &awaits))
+		return false;
+	f->hang->start_ns = hangs_first_deed(f->scene, f->thread, asked, e->start_ns);
+	f->hang->awaits = awaits;
+	f->hang->slices = e->slices;
+	/* Whoever is killed may just as well have waited for work. */
+	if (w->cause == WAKE_CAUSE_signal || scene_ended_by_signal(f->scene, w))
+		f->hang->weight = (uint32_t)limit_of(f->scene, LIMIT_killed_weight);
+	if (waits_for_owner(w))
+		f->hang->reason = "it waited for a lock";
+	return true;
+}
+
+static bool is_stopped(const struct finder *f, const struct episode *e)
+{
+	return last_of(f, e)->kind == WAIT_KIND_stop && !stopped_as_a_whole(f, e) && !hangs_was_suspended(f, e);
+}
+
+static bool is_lock_kept(const struct finder *f, const struct episode *e)
+{
+	return waits_for_owner(last_of(f, e)) && !owner_shares(f, last_of(f, e));
+}
+
+/* A pipeline's parts wait for each other for a while by design. */
+static bool is_not_taken(const struct finder *f, const struct episode *e)
+{
+	const struct wait *w = last_of(f, e);
+
+	return w->kind == WAIT_KIND_write && !reader_works(f, w) &&
+	       w->end_ns - w->start_ns >= limit_of(f->scene, LIMIT_pipe_waits) * hangs_threshold(f, limit_of(f->scene, LIMIT_wait_ns));
+}
+
+static bool is_held_up(const struct finder *f, const struct episode *e)
+{
+	const struct wait *w = last_of(f, e);
+	const struct thread *t = &f->scene->tables->threads[w->thread];
+	const struct place *p = hangs_place_of(f, w);
+
+	if (waits_for_owner(w) || w->kind == WAIT_KIND_write || is_short_for_own(f, e) || t->tid != t->pid || !p ||
+	    p->visits >= limit_of(f->scene, LIMIT_rest_visits))
+		return false;
+	if ((w->kind == WAIT_KIND_futex || w->kind == WAIT_KIND_semaphore) && w->end == WAIT_END_THREAD &&
+	    w->cause != WAKE_CAUSE_signal && w->hint_kind != HINT_KIND_thread_exit && !hangs_left_to_others(f, e))
+		return true;
+	return hangs_is_condition(f, e);
+}
+
+static bool looks_in_vain(const struct finder *f, const struct episode *e)
+{
+	return hangs_flag_came(f, e) || hangs_looks_in_vain(f, e);
+}
+
+/* When a person says that the process hung, any long wait is worth explaining but
+ * that for new work, and sleeping by design. */
+static bool is_worth_asking(const struct finder *f, const struct episode *e)
+{
+	const struct wait *w = last_of(f, e);
+	const struct thread *t = &f->scene->tables->threads[w->thread];
+
+	if (!f->options->pid || w->kind == WAIT_KIND_worker)
+		return false;
+	if (t->tid != t->pid)
+		return w->kind == WAIT_KIND_sleep && hangs_looks_in_vain(f, &f->scene->episodes[w->episode]);
+	if (w->kind == WAIT_KIND_read && scene_is_pipe(w->object))
+		return true;
+	if (hangs_rests_at(f, w))
+		return false;
+	/* until an alarm of its own: a sleep, too */
+	if (w->kind == WAIT_KIND_signal && w->end == WAIT_END_SOURCE && w->cause == WAKE_CAUSE_timer)
+		return false;
+	if (w->kind == WAIT_KIND_sleep)
+		return loop_is(f->scene, &f->scene->episodes[w->episode]) &&
+		       f->scene->episodes[w->episode].slices >= 5;
+	if (w->kind == WAIT_KIND_epoll || w->kind == WAIT_KIND_accept)
+		return false;
+	if (w->kind == WAIT_KIND_read || w->kind == WAIT_KIND_poll)
+		return hangs_role_in(f, w) != END_SERVER && hangs_role_in(f, w) != END_LISTENER &&
+		       (w->kind == WAIT_KIND_read || w->argument <= 1 ||
+			(w->argument == 2 && hangs_role_in(f, w) == END_CLIENT));
+	return true;
+}
+
+/* A loop at rest awaits nothing of a process that is stopped, unless that is its own
+ * helper, or a person says that it hung. */
+static bool waits_for_stopped(const struct finder *f, const struct episode *e)
+{
+	const struct wait *w = &f->scene->waits[e->last];
+	bool own_child;
+
+	/* There a file system's server waits for requests. */
+	if (object_kind(w->object) == OBJECT_KIND_fuse)
+		return false;
+	return (w->kind == WAIT_KIND_read || w->kind == WAIT_KIND_write || w->kind == WAIT_KIND_poll || w->kind == WAIT_KIND_epoll) &&
+	       hangs_waits_for_stopped(f, e, &own_child) && (own_child || f->options->pid);
+}
+
+static const struct {
+	enum rule_id rule;
+	bool (*holds)(const struct finder *f, const struct episode *e);
+} hang_rules[] = {
+#define RULE(stage, name, weight, says, function, why) RULE_OF_##stage(name, function)
+#define RULE_OF_REST(name, function)
+#define RULE_OF_AWAKE(name, function)
+#define RULE_OF_SUSPECT(name, function)
+#define RULE_OF_HANG(name, function) { RULE_##name, function },
+#define LIMIT(name, rule, value, unit, why)
+#include "diagnose/rules.def"
+};
+
+bool hangs_judge_wait(struct finder *f, const struct episode *e, struct hang *ret_hang)
+{
+	if (e->end_ns - e->start_ns < hangs_threshold(f, limit_of(f->scene, LIMIT_wait_ns)) || last_of(f, e)->idle)
+		return false;
+	f->hang = ret_hang;
+	for (size_t i = 0; i < sizeof(hang_rules) / sizeof(*hang_rules); i++) {
+		const struct rule_info *info = &rule_infos[hang_rules[i].rule];
+
+		if (!rule_holds(f->scene, hang_rules[i].rule))
+			continue;
+		*ret_hang = (struct hang){ .thread = f->thread, .start_ns = e->start_ns, .end_ns = e->end_ns, .weight = info->weight,
+					   .reason = hang_reason_known(info->says), .rule = hang_rules[i].rule };
+		if (hang_rules[i].holds(f, e))
+			return true;
+	}
+	return false;
+}

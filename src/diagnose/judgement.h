@@ -1,0 +1,89 @@
+/* Judgement as a list: the rules and limits of rules.def, which of them are in force, and
+ * which of them have spoken. Nothing in the diagnosis decides by a number that is not a
+ * limit there. */
+#ifndef DIAGNOSE_JUDGEMENT_H
+#define DIAGNOSE_JUDGEMENT_H
+
+#include "base/vec.h"
+#include "diagnose/scene.h"
+
+enum rule_stage { STAGE_REST, STAGE_AWAKE, STAGE_HANG, STAGE_SUSPECT, STAGE_COUNT };
+
+enum rule_id {
+	RULE_NONE,
+#define RULE(stage, name, weight, says, function, why) RULE_##name,
+#define LIMIT(name, rule, value, unit, why)
+#include "diagnose/rules.def"
+#undef RULE
+#undef LIMIT
+	RULE_COUNT
+};
+
+enum limit_id {
+#define RULE(stage, name, weight, says, function, why)
+#define LIMIT(name, rule, value, unit, why) LIMIT_##name,
+#include "diagnose/rules.def"
+#undef RULE
+#undef LIMIT
+	LIMIT_COUNT
+};
+
+enum limit_unit { UNIT_ns, UNIT_count, UNIT_percent };
+
+struct rule_info {
+	const char *name;         /* as a person writes it: with hyphens */
+	const char *why;
+	const char *says;         /* what an answer says by it, "" nothing of its own */
+	enum rule_stage stage;
+	uint32_t weight;
+};
+
+struct limit_info {
+	const char *name;
+	const char *why;
+	enum rule_id rule;
+	enum limit_unit unit;
+	uint64_t value;
+};
+
+extern const struct rule_info rule_infos[RULE_COUNT];
+extern const struct limit_info limit_infos[LIMIT_COUNT];
+const char *rule_stage_name(enum rule_stage stage);
+
+/* A rule that decided, or spoke for somebody. */
+struct spoken {
+	enum rule_id rule;
+	uint32_t thread;          /* that it spoke of */
+	uint32_t about;           /* whom it named, 0 nobody */
+	uint32_t weight;          /* per cent */
+	uint64_t from_ns, to_ns;
+	uint64_t event;           /* evidence, 0 none */
+};
+
+struct judgement {
+	bool off[RULE_COUNT];
+	uint64_t limits[LIMIT_COUNT];
+	struct vec(struct spoken) spoken;
+};
+
+void judgement_init(struct judgement *judgement);
+void judgement_done(struct judgement *judgement);
+/* "RULE" is not asked; -ENOENT with the nearest names. */
+int judgement_without(struct judgement *judgement, const char *rule, struct err *err);
+/* "LIMIT=VALUE": 20ms, 5, 60%. */
+int judgement_adjust(struct judgement *judgement, const char *text, struct err *err);
+
+/* Scenes made by hand have none: all rules hold, with the usual limits. */
+static inline bool rule_holds(const struct scene *scene, enum rule_id rule)
+{
+	return !scene->judgement || !scene->judgement->off[rule];
+}
+
+static inline uint64_t limit_of(const struct scene *scene, enum limit_id limit)
+{
+	return scene->judgement ? scene->judgement->limits[limit] : limit_infos[limit].value;
+}
+
+void rule_spoke(const struct scene *scene, const struct spoken *spoken);
+
+#endif
