@@ -6,11 +6,6 @@
 #include "diagnose/loops.h"
 #include "diagnose/told.h"
 
-#define SURE 75  /* per cent: nothing needs to be compared */
-#define DOUBTFUL 10 /* per cent less, where another is more likely the reason */
-#define RETRY_PARTNER 60 /* per cent */
-#define GIVE_UP_NS 100000000ull /* from a lock's time limit to its release */
-
 struct question {
 	struct inquiry *inquiry;
 	const struct scene *scene;
@@ -20,7 +15,27 @@ struct question {
 	const uint32_t *waiting;
 	unsigned waiting_count;
 	struct suspects *suspects;
+	enum rule_id rule;         /* that is asked */
+	bool alone;                /* no other thread of its process could have acted */
 };
+
+static uint8_t weight_of(const struct question *q)
+{
+	return (uint8_t)rule_infos[q->rule].weight;
+}
+
+static uint8_t limit(const struct question *q, enum limit_id id)
+{
+	uint64_t value = limit_of(q->scene, id);
+
+	return value < 100 ? (uint8_t)value : 100;
+}
+
+/* Looking again and again for something, or sleeping: nobody is asked to end that. */
+static bool only_looks(const struct question *q)
+{
+	return q->wait->kind == WAIT_KIND_sleep || loop_is(q->scene, q->episode);
+}
 
 void inquiry_done(struct inquiry *inquiry)
 {
@@ -54,34 +69,29 @@ static void suspect_thread(struct question *q, uint32_t thread, enum walk_link l
 	vec_push(q->suspects, s);
 }
 
-/* A lock of an open file outlives who took it: `exec 9>file; flock 9` leaves it with the
- * script. Whoever started it has the file open, too. */
-static uint32_t who_keeps(const struct scene *scene, uint32_t thread, uint64_t time)
+/* How sure an owner is, by where it was read; 0: not at all. */
+static uint8_t owner_weight(const struct question *q, unsigned kind)
 {
-	const struct tables *tables = scene->tables;
-
-	for (unsigned i = 0; i < 16 && thread && tables->threads[thread].end_ns <= time; i++) {
-		const struct thread *t = &tables->threads[thread];
-
-		thread = t->creator ? tables_process(tables, tables->threads[t->creator].pid, time)
-			 : t->parent_pid ? tables_process(tables, t->parent_pid, time) : 0;
+	switch (kind) {
+	case HINT_KIND_mutex_owner: case HINT_KIND_lock_owner: case HINT_KIND_rwlock_writer: return weight_of(q);
+	case HINT_KIND_pi_owner: return limit(q, LIMIT_owner_of_pi);
+	case HINT_KIND_thread_exit: return limit(q, LIMIT_owner_exit);
+	case HINT_KIND_socket_peer: return limit(q, LIMIT_owner_peer);
+	case HINT_KIND_child: return limit(q, LIMIT_owner_child);
+	case HINT_KIND_file_lock_owner: return limit(q, LIMIT_owner_file_lock);
+	case HINT_KIND_tracer: return limit(q, LIMIT_owner_tracer);
+	case HINT_KIND_semaphore_last: return limit(q, LIMIT_owner_semaphore);
+	default: return 0; /* kinds of hints are open */
 	}
-	return thread;
 }
 
 static void ask_hint(struct question *q)
 {
-	static const uint8_t confidences[] = {
-		[HINT_KIND_mutex_owner] = 80, [HINT_KIND_pi_owner] = 95, [HINT_KIND_thread_exit] = 95,
-		[HINT_KIND_socket_peer] = 45, [HINT_KIND_child] = 85, [HINT_KIND_lock_owner] = 80,
-		[HINT_KIND_file_lock_owner] = 90, [HINT_KIND_tracer] = 90, [HINT_KIND_rwlock_writer] = 80,
-		[HINT_KIND_semaphore_last] = 55, [HINT_KIND_owner_gone] = 0,
-	};
 	const struct wait *w = q->wait;
 	enum walk_link link = LINK_OWNER;
 	uint32_t owner = w->hint;
 
-	if (!w->hint || w->hint_kind >= sizeof(confidences) || !confidences[w->hint_kind])
+	if (!w->hint || !owner_weight(q, w->hint_kind))
 		return;
 	if (w->hint_kind == HINT_KIND_socket_peer)
 		link = LINK_PEER;
@@ -89,67 +99,25 @@ static void ask_hint(struct question *q)
 		link = LINK_CHILD;
 	if (w->hint_kind == HINT_KIND_file_lock_owner) {
 		link = LINK_FILE_LOCK;
-		owner = who_keeps(q->scene, owner, q->from);
+		owner = suspects_lock_keeper(q->scene, owner, q->from);
 	}
-	suspect_thread(q, owner, link, confidences[w->hint_kind], w->begin_event);
+	suspect_thread(q, owner, link, owner_weight(q, w->hint_kind), w->begin_event);
 }
 
 /* ---- file locks ---- */
 
-const struct file_lock *suspects_refused_lock(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
-{
-	const struct file_lock *found = NULL;
-	uint32_t pid = scene_pid(scene, thread);
-
-	for (uint32_t i = 0; i < scene->lock_count; i++) {
-		const struct file_lock *l = &scene->locks[i];
-
-		if (l->state ? !(l->waits && l->owner == pid) : l->thread != thread)
-			continue;
-		if (l->type == LOCK_TYPE_unlock || l->time > to_ns || (l->time < from_ns && !l->waits))
-			continue;
-		if (l->state || l->result == -11 || l->result == 1 || l->result == -13)
-			if (!found || (l->blocker && !found->blocker) || l->time <= from_ns)
-				found = l;
-	}
-	return found;
-}
-
-uint32_t suspects_lock_holder(const struct scene *scene, const struct file_lock *refused)
-{
-	uint32_t holder = refused->blocker;
-
-	/* Without the kernel's word: who was granted an overlapping lock last and has not given it back. */
-	for (uint32_t i = 0; i < scene->lock_count && !refused->blocker; i++) {
-		const struct file_lock *l = &scene->locks[i];
-
-		if (l->object != refused->object || l->owner == refused->owner || l->waits || !l->owner)
-			continue;
-		if (l->time > refused->time && !l->state)
-			break;
-		if (l->end < refused->start || l->start > refused->end || (l->result && !l->state))
-			continue;
-		if (l->type == LOCK_TYPE_unlock) {
-			if (holder == l->owner)
-				holder = 0;
-		} else if (l->type == LOCK_TYPE_write || refused->type == LOCK_TYPE_write) {
-			holder = l->owner;
-		}
-	}
-	return holder ? who_keeps(scene, tables_process(scene->tables, holder, refused->time), refused->time) : 0;
-}
-
 static void ask_file_locks(struct question *q)
 {
+	uint64_t before = limit_of(q->scene, LIMIT_refused_before_ns);
 	const struct file_lock *refused;
 
 	if (q->wait->kind != WAIT_KIND_file_lock && !loop_is(q->scene, q->episode))
 		return;
 	refused = suspects_refused_lock(q->scene, q->episode->thread,
-					q->episode->start_ns > 5000000 ? q->episode->start_ns - 5000000 : 0, q->to);
+					q->episode->start_ns > before ? q->episode->start_ns - before : 0, q->to);
 	if (refused)
-		suspect_thread(q, suspects_lock_holder(q->scene, refused), LINK_FILE_LOCK, refused->blocker ? 95 : 75,
-			       refused->number);
+		suspect_thread(q, suspects_lock_holder(q->scene, refused), LINK_FILE_LOCK,
+			       refused->blocker ? weight_of(q) : limit(q, LIMIT_file_lock_guess), refused->number);
 }
 
 uint32_t suspects_told_to_end(const struct scene *scene, const struct episode *episode, uint64_t *ret_evidence)
@@ -174,8 +142,8 @@ uint32_t suspects_told_to_end(const struct scene *scene, const struct episode *e
 /* It may have ended since: what it was told was meant for both. */
 static void ask_told_instead(struct question *q)
 {
-	const struct wait *other = told_instead(q->scene, q->episode);
-	struct suspect s = { .hop_count = 1, .confidence = 65 };
+	const struct wait *other = only_looks(q) ? NULL : told_instead(q->scene, q->episode);
+	struct suspect s = { .hop_count = 1, .confidence = weight_of(q) };
 
 	if (!other || is_waiting(q, other->thread))
 		return;
@@ -191,7 +159,7 @@ static void ask_signalled(struct question *q)
 		? suspects_told_to_end(q->scene, q->episode, &evidence) : 0;
 
 	if (target)
-		suspect_thread(q, target, LINK_SIGNALLED, 85, evidence);
+		suspect_thread(q, target, LINK_SIGNALLED, weight_of(q), evidence);
 }
 
 /* ---- file systems in user space, children ---- */
@@ -201,6 +169,8 @@ static void ask_fuse(struct question *q)
 	const struct fuse_request *mine = NULL;
 	uint32_t server = 0;
 
+	if (only_looks(q))
+		return;
 	for (uint32_t i = 0; i < q->scene->fuse_count; i++) {
 		const struct fuse_request *f = &q->scene->fuse[i];
 
@@ -218,7 +188,7 @@ static void ask_fuse(struct question *q)
 		if (ends.count)
 			server = tables_process(q->scene->tables, ends_at(q->inquiry->ends, ends, 0)->pid, q->from);
 	}
-	suspect_thread(q, server, LINK_SERVER, 90, mine->number);
+	suspect_thread(q, server, LINK_SERVER, weight_of(q), mine->number);
 }
 
 static void ask_children(struct question *q)
@@ -226,7 +196,7 @@ static void ask_children(struct question *q)
 	const struct tables *tables = q->scene->tables;
 	uint32_t pid = scene_pid(q->scene, q->episode->thread), found = 0;
 
-	if (q->wait->kind != WAIT_KIND_child && q->wait->kind != WAIT_KIND_vfork)
+	if (only_looks(q) || (q->wait->kind != WAIT_KIND_child && q->wait->kind != WAIT_KIND_vfork))
 		return;
 	for (uint32_t i = 1; i < tables->thread_count; i++) {
 		const struct thread *t = &tables->threads[i];
@@ -240,7 +210,7 @@ static void ask_children(struct question *q)
 		if (!found || t->start_ns > tables->threads[found].start_ns)
 			found = i;
 	}
-	suspect_thread(q, found, LINK_CHILD, 85, q->wait->begin_event);
+	suspect_thread(q, found, LINK_CHILD, weight_of(q), q->wait->begin_event);
 }
 
 /* ---- what became of the request ---- */
@@ -324,7 +294,7 @@ static bool has_standing_child(const struct question *q, uint32_t index)
 	for (uint32_t i = index + 1; i < trails->length; i++)
 		if (trails->items[i].parent == index && trails->items[i].link == LINK_CHILD && alive(q, trails->items[i].thread) &&
 		    !scene_same_process(q->scene, trails->items[i].thread, trails->items[index].thread) &&
-		    trail_confidence(q, &trails->items[i]) >= SURE)
+		    trail_confidence(q, &trails->items[i]) >= limit(q, LIMIT_sure_enough))
 			return true;
 	return false;
 }
@@ -345,6 +315,8 @@ static void ask_request(struct question *q)
 	uint64_t start = suspects_request_start(q->scene, q->episode);
 	uint64_t until = q->to;
 
+	if (only_looks(q))
+		return;
 	follow_request(q->scene, q->inquiry->ends, q->episode->thread, start, q->episode->start_ns, until, trails);
 	for (uint32_t i = 1; i < trails->length; i++) {
 		const struct trail *t = &trails->items[i];
@@ -356,7 +328,7 @@ static void ask_request(struct question *q)
 		if ((t->end == TRAIL_AT_REST && is_waiting(q, t->thread)) || !alive(q, t->thread))
 			continue;
 		if (t->end == TRAIL_BLOCKED && (has_standing_child(q, i) || is_own_loop(q, t)))
-			s.confidence = (uint8_t)(s.confidence - DOUBTFUL);
+			s.confidence = (uint8_t)(s.confidence - limit(q, LIMIT_doubt));
 		for (unsigned level = t->level; level; level--) {
 			if (up->confidence < s.confidence && up->end == TRAIL_RELAY)
 				s.confidence = (uint8_t)(s.confidence - 2);
@@ -390,14 +362,14 @@ static void suspect_far_end(struct question *q, const struct descriptor *d)
 	struct row far = ends_receiving(ends, d->at.channel_out);
 
 	if (d->at.peer && d->at.peer != d->pid) {
-		suspect_thread(q, tables_process(tables, d->at.peer, q->from), LINK_PEER, 42, 0);
+		suspect_thread(q, tables_process(tables, d->at.peer, q->from), LINK_PEER, limit(q, LIMIT_peer_guess), 0);
 		return;
 	}
 	if (far.count && ends_at(ends, far, 0)->pid != d->pid)
-		suspect_thread(q, tables_process(tables, ends_at(ends, far, 0)->pid, q->from), LINK_PEER, 42, 0);
+		suspect_thread(q, tables_process(tables, ends_at(ends, far, 0)->pid, q->from), LINK_PEER, limit(q, LIMIT_peer_guess), 0);
 	listener = d->time >= q->from && d->time <= q->to && ends_not_accepted(ends, d) ? ends_listener(ends, d) : NULL;
 	if (listener)
-		suspect_thread(q, tables_process(tables, listener->pid, q->from), LINK_LISTENER, 86, q->wait->begin_event);
+		suspect_thread(q, tables_process(tables, listener->pid, q->from), LINK_LISTENER, limit(q, LIMIT_listener), q->wait->begin_event);
 }
 
 static void ask_other_end(struct question *q)
@@ -408,7 +380,7 @@ static void ask_other_end(struct question *q)
 										   : q->wait->detail);
 	uint32_t pid = scene_pid(q->scene, q->episode->thread), oldest = 0;
 
-	if (q->wait->kind == WAIT_KIND_futex || q->wait->kind == WAIT_KIND_sleep)
+	if (q->wait->kind == WAIT_KIND_futex || only_looks(q))
 		return;
 	for (uint32_t i = 0; i < row.count; i++) {
 		const struct descriptor *d = ends_at(ends, row, i);
@@ -425,7 +397,7 @@ static void ask_other_end(struct question *q)
 				oldest = thread;
 		}
 	}
-	suspect_thread(q, oldest, LINK_PEER, 70, q->wait->begin_event);
+	suspect_thread(q, oldest, LINK_PEER, weight_of(q), q->wait->begin_event);
 }
 
 /* A process that is stopped, or leaves datagrams unread, and is at the other end
@@ -437,7 +409,7 @@ static void ask_neighbours(struct question *q)
 	const struct scene *scene = q->scene;
 	struct trails *trails = &q->inquiry->trails;
 
-	for (uint32_t i = 0; i < trails->length; i++) {
+	for (uint32_t i = 0; i < trails->length && !only_looks(q); i++) {
 		struct row row = ends_of_process(ends, scene_pid(scene, trails->items[i].thread));
 
 		for (uint32_t j = 0; j < row.count; j++) {
@@ -450,16 +422,16 @@ static void ask_neighbours(struct question *q)
 				continue;
 			scene_state_times(scene, thread, q->from, q->to, &times);
 			if (times.ns[SPAN_STOPPED] * 2 > q->to - q->from)
-				s.confidence = 70;
+				s.confidence = weight_of(q);
 			else if (d->at.unsent && d->time >= q->from && d->time <= q->to + 1000000000)
-				s.confidence = 65;
+				s.confidence = limit(q, LIMIT_unsent_neighbour);
 			if (!s.confidence)
 				continue;
 			s.hop_count = i ? follow_hops(trails, i, s.hops) : 0;
 			if (s.hop_count + 1 > WALK_MAX_HOPS)
 				continue;
 			s.hops[s.hop_count++] = (struct hop){ .from_ns = i ? trails->items[i].rest_ns : q->from,
-				.thread = thread, .link = LINK_PEER, .confidence = s.confidence, .final = s.confidence == 70 };
+				.thread = thread, .link = LINK_PEER, .confidence = s.confidence, .final = times.ns[SPAN_STOPPED] * 2 > q->to - q->from };
 			vec_push(q->suspects, s);
 		}
 	}
@@ -476,11 +448,11 @@ static void ask_unread_datagrams(struct question *q)
 		if (trails->items[i].end == TRAIL_AT_REST)
 			relay = i;
 	if (q->scene->messages_seen || (q->wait->kind != WAIT_KIND_poll && q->wait->kind != WAIT_KIND_read &&
-					q->wait->kind != WAIT_KIND_epoll))
+					q->wait->kind != WAIT_KIND_epoll) || only_looks(q))
 		return;
 	for (size_t i = 0; i < tables->descriptor_count; i++) {
 		const struct descriptor *d = &tables->descriptors[i];
-		struct suspect s = { .confidence = relay ? 55 : 45 };
+		struct suspect s = { .confidence = relay ? weight_of(q) : limit(q, LIMIT_unread_without_relay) };
 		uint32_t thread;
 
 		if (d->at.kind != OBJECT_KIND_udp || !d->at.queued || d->time < q->from)
@@ -502,7 +474,7 @@ static void ask_unread_datagrams(struct question *q)
 static bool surely_known(const struct question *q)
 {
 	for (size_t i = 0; i < q->suspects->length; i++)
-		if (q->suspects->items[i].confidence >= SURE)
+		if (q->suspects->items[i].confidence >= limit(q, LIMIT_sure_enough))
 			return true;
 	return false;
 }
@@ -516,7 +488,7 @@ static void ask_similar(struct question *q)
 	const struct baseline_step *step;
 	struct suspect s = { .hop_count = 1 };
 
-	if (!inquiry->now || (!inquiry->base && surely_known(q)))
+	if (!inquiry->now || (!inquiry->base && surely_known(q)) || (only_looks(q) && q->wait->kind == WAIT_KIND_child))
 		return;
 	found = arena_new(inquiry->arena, struct baseline);
 	if (!(inquiry->base && baseline_diff(inquiry->now, q->episode, q->from, q->to, inquiry->base, found) &&
@@ -553,14 +525,14 @@ static bool is_private_wait(const struct wait *w)
 	return w->kind == WAIT_KIND_futex || w->kind == WAIT_KIND_semaphore;
 }
 
-/* True when nobody else in the process could have acted. */
-static bool ask_process(struct question *q)
+/* Alone is it when nobody else in the process could have acted. */
+static void ask_process(struct question *q)
 {
 	const struct tables *tables = q->scene->tables;
 	uint32_t pid = scene_pid(q->scene, q->episode->thread), others = 0;
 
-	if (!is_private_wait(q->wait))
-		return false;
+	if (!is_private_wait(q->wait) || only_looks(q))
+		return;
 	for (uint32_t i = 1; i < tables->thread_count; i++) {
 		struct state_times times;
 		uint64_t window = q->to - q->from;
@@ -572,13 +544,13 @@ static bool ask_process(struct question *q)
 		others++;
 		scene_state_times(q->scene, i, q->from, q->to, &times);
 		if (times.ns[SPAN_RUNNING] * 2 > window)
-			suspect_thread(q, i, LINK_PROCESS, 50, 0);
+			suspect_thread(q, i, LINK_PROCESS, weight_of(q), 0);
 		else if (times.ns[SPAN_RUNNABLE] * 2 > window)
-			suspect_thread(q, i, LINK_PROCESS, 48, 0);
+			suspect_thread(q, i, LINK_PROCESS, limit(q, LIMIT_own_runnable), 0);
 		else if (times.ns[SPAN_STOPPED] * 2 > window)
-			suspect_thread(q, i, LINK_PROCESS, 48, 0);
+			suspect_thread(q, i, LINK_PROCESS, limit(q, LIMIT_own_runnable), 0);
 	}
-	return !others;
+	q->alone = !others;
 }
 
 /* A loop looks at memory of its process, or at what a child left. */
@@ -590,8 +562,8 @@ static void ask_loop(struct question *q)
 	if (!loop_is(q->scene, q->episode))
 		return;
 	partner = loop_partner(q->scene, q->episode->thread, q->from, q->to, &confidence);
-	if (partner && confidence >= 45 && !is_waiting(q, partner))
-		suspect_thread(q, partner, LINK_FLAG, confidence < 70 ? confidence : 70, 0);
+	if (partner && confidence >= limit(q, LIMIT_flag_least) && !is_waiting(q, partner))
+		suspect_thread(q, partner, LINK_FLAG, confidence < weight_of(q) ? confidence : weight_of(q), 0);
 }
 
 /* A sleep among many, with other short waits between them. */
@@ -601,7 +573,7 @@ static void ask_retries(struct question *q)
 	const struct wait *w = q->wait;
 	bool known = inquiry->retrying == w->thread && w->start_ns >= inquiry->retries.start_ns && w->end_ns <= inquiry->retries.end_ns;
 
-	if (loop_is(q->scene, q->episode))
+	if (w->kind != WAIT_KIND_sleep || loop_is(q->scene, q->episode))
 		return;
 	if (!known) {
 		inquiry->retrying = 0;
@@ -611,7 +583,7 @@ static void ask_retries(struct question *q)
 		inquiry->retry_partner = loop_retry_partner(q->scene, &inquiry->retries, &inquiry->lockstep);
 	}
 	if (inquiry->retry_partner && !is_waiting(q, inquiry->retry_partner))
-		suspect_thread(q, inquiry->retry_partner, inquiry->lockstep ? LINK_LOCKSTEP : LINK_FLAG, RETRY_PARTNER, 0);
+		suspect_thread(q, inquiry->retry_partner, inquiry->lockstep ? LINK_LOCKSTEP : LINK_FLAG, weight_of(q), 0);
 }
 
 /* A wait that a limit or a signal ended, and by whose giving up one that waited
@@ -621,7 +593,7 @@ static void ask_lockstep(struct question *q)
 {
 	const struct scene *scene = q->scene;
 
-	if (q->wait->end != WAIT_END_TIMEOUT && q->wait->end != WAIT_END_SOURCE)
+	if (only_looks(q) || (q->wait->end != WAIT_END_TIMEOUT && q->wait->end != WAIT_END_SOURCE))
 		return;
 	for (unsigned i = 0; i + 1 < q->waiting_count; i++) {
 		const struct episode *e = scene_episode(scene, q->waiting[i], q->from);
@@ -629,12 +601,25 @@ static void ask_lockstep(struct question *q)
 		uint64_t place = w && q->inquiry->now ? side_stack_place(q->inquiry->now, w->ustack) : 0;
 
 		if (!w || w->kind != q->wait->kind || w->end != WAIT_END_THREAD || w->waker != q->episode->thread ||
-		    e->start_ns > q->to || w->end_ns < q->wait->end_ns || w->end_ns > q->wait->end_ns + GIVE_UP_NS)
+		    e->start_ns > q->to || w->end_ns < q->wait->end_ns || w->end_ns > q->wait->end_ns + limit_of(scene, LIMIT_give_up_ns))
 			continue;
 		if (place && place == side_stack_place(q->inquiry->now, q->wait->ustack))
-			suspect_thread(q, q->waiting[i], LINK_LOCKSTEP, 60, w->end_event);
+			suspect_thread(q, q->waiting[i], LINK_LOCKSTEP, weight_of(q), w->end_event);
 	}
 }
+
+static const struct {
+	enum rule_id rule;
+	void (*ask)(struct question *q);
+} suspect_rules[] = {
+#define RULE(stage, name, weight, says, function, why) RULE_OF_##stage(name, function)
+#define RULE_OF_REST(name, function)
+#define RULE_OF_AWAKE(name, function)
+#define RULE_OF_HANG(name, function)
+#define RULE_OF_SUSPECT(name, function) { RULE_##name, function },
+#define LIMIT(name, rule, value, unit, why)
+#include "diagnose/rules.def"
+};
 
 static int surer(const void *a, const void *b)
 {
@@ -657,34 +642,31 @@ void suspects_find(struct inquiry *inquiry, const struct episode *episode, uint6
 
 	suspects->length = 0;
 	*ret_alone = false;
-	ask_hint(&q);
-	ask_file_locks(&q);
-	ask_signalled(&q);
-	if (q.wait->kind == WAIT_KIND_sleep || loop_is(q.scene, episode)) { /* nobody is asked to end a sleep */
-		ask_loop(&q);
-		ask_retries(&q);
-		if (q.wait->kind != WAIT_KIND_child) /* what that child did is known */
-			ask_similar(&q);
-		goto out;
+	for (size_t i = 0; i < sizeof(suspect_rules) / sizeof(*suspect_rules); i++) {
+		size_t before = suspects->length;
+
+		q.rule = suspect_rules[i].rule;
+		if (rule_holds(q.scene, q.rule))
+			suspect_rules[i].ask(&q);
+		for (; before < suspects->length; before++)
+			suspects->items[before].rule = q.rule;
 	}
-	ask_told_instead(&q);
-	ask_fuse(&q);
-	ask_children(&q);
-	ask_request(&q);
-	ask_other_end(&q);
-	ask_neighbours(&q);
-	ask_unread_datagrams(&q);
-	ask_lockstep(&q);
-	ask_similar(&q);
 	/* When its process has no other thread and nothing speaks for anyone, the
 	 * thread waits for what only it could do. */
-	alone = ask_process(&q);
+	q.rule = RULE_own_process;
+	alone = q.alone;
 	for (size_t i = 0; i < suspects->length; i++)
-		alone &= suspects->items[i].confidence < 45 || is_waiting(&q, suspects_thread(&suspects->items[i]));
+		alone &= suspects->items[i].confidence < limit(&q, LIMIT_flag_least) || is_waiting(&q, suspects_thread(&suspects->items[i]));
 	if (alone && !q.wait->hint)
 		suspects->length = 0;
 	*ret_alone = alone && !suspects->length;
-out:
 	if (suspects->length)
 		qsort(suspects->items, suspects->length, sizeof(*suspects->items), surer);
+	for (size_t i = 0; i < suspects->length; i++) {
+		const struct suspect *found = &suspects->items[i];
+
+		rule_spoke(q.scene, &(struct spoken){ .rule = found->rule, .thread = episode->thread, .about = suspects_thread(found),
+						      .weight = found->confidence, .from_ns = from_ns, .to_ns = to_ns,
+						      .event = found->hops[found->hop_count - 1].evidence });
+	}
 }

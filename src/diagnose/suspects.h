@@ -10,6 +10,7 @@
 
 #include "diagnose/baseline.h"
 #include "diagnose/follow.h"
+#include "diagnose/judgement.h"
 #include "diagnose/loops.h"
 
 struct suspect {
@@ -18,6 +19,7 @@ struct suspect {
 	uint8_t confidence;
 	uint8_t end;               /* enum trail_end, where it was followed */
 	bool followed;
+	enum rule_id rule;         /* that speaks for it */
 	const struct baseline *baseline; /* that speaks for it; NULL none */
 };
 
@@ -58,5 +60,9 @@ uint32_t suspects_told_to_end(const struct scene *scene, const struct episode *e
 const struct file_lock *suspects_refused_lock(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns);
 /* The thread (its process's first) that held the lock then, 0 unknown. */
 uint32_t suspects_lock_holder(const struct scene *scene, const struct file_lock *refused);
+
+/* Who keeps the lock that this thread took, when it has ended: its process's creator has
+ * the file open, too. */
+uint32_t suspects_lock_keeper(const struct scene *scene, uint32_t thread, uint64_t time);
 
 #endif
