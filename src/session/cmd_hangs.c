@@ -12,6 +12,8 @@ static const struct option_spec hangs_options_list[] = {
 	{ "last", 0, OPTION_DURATION, "TIME", "only those of the last so long: 10m", .least = 1 },
 	{ "from", 0, OPTION_TEXT, "TIME", "only those that last until then, or begin later" },
 	{ "to", 0, OPTION_TEXT, "TIME", "only those that begin before then" },
+	OPTION_WITHOUT,
+	OPTION_SET,
 	OPTION_JSON,
 	{ 0 }
 };
@@ -53,6 +55,8 @@ static void put_json(const struct hang *hangs, size_t count, struct buf *buf)
 		json_u64(&json, "start_ns", hangs[i].start_ns);
 		json_u64(&json, "end_ns", hangs[i].end_ns);
 		json_text(&json, "reason", hangs[i].reason);
+		if (hangs[i].rule)
+			json_text(&json, "rule", rule_infos[hangs[i].rule].name);
 		json_end(&json);
 	}
 	json_end(&json);
@@ -70,7 +74,13 @@ static int run_hangs(struct command_context *context, struct err *err)
 	struct buf buf;
 	size_t count;
 	uint32_t thread;
-	int r = session_open(command_trace_path(context), &session, err);
+	struct judgement judgement;
+	int r;
+
+	judgement_init(&judgement);
+	r = command_judgement(context, &judgement, err);
+	if (!r)
+		r = session_open_judging(command_trace_path(context), &judgement, &session, err);
 
 	if (r)
 		return r;

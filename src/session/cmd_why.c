@@ -20,6 +20,8 @@ static const struct option_spec why_options[] = {
 	{ "from", 0, OPTION_TEXT, "TIME", "begin of the window" },
 	{ "to", 0, OPTION_TEXT, "TIME", "end of the window" },
 	{ "base", 0, OPTION_TEXT, "FILE", "a trace of the same programs in which all went well" },
+	OPTION_WITHOUT,
+	OPTION_SET,
 	OPTION_JSON,
 	{ 0 }
 };
@@ -33,13 +35,17 @@ static const struct option_rule why_rules[] = {
 static int run_why(struct command_context *context, struct err *err)
 {
 	struct session session, base = { 0 };
+	struct judgement judgement;
 	struct why_question question;
 	struct why_reply reply = { 0 };
 	struct buf buf;
 	int r;
 
 	why_question_read(context->options, &question);
-	r = session_open(command_trace_path(context), &session, err);
+	judgement_init(&judgement);
+	r = command_judgement(context, &judgement, err);
+	if (!r)
+		r = session_open_judging(command_trace_path(context), &judgement, &session, err);
 	if (r)
 		return r;
 	if (question.base_path)

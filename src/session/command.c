@@ -1,6 +1,10 @@
 /* See command.h. */
 #include "session/command.h"
 
+#include <string.h>
+
+#include "diagnose/judgement.h"
+
 #include <stdarg.h>
 #include <string.h>
 
@@ -73,4 +77,27 @@ void command_note_damage(const struct command_context *context, const struct tra
 	sink_printf(context->notes, "%s is %s: this is about what could be read of it (`argus info` tells more)\n", buf_str(&path),
 		    damaged ? "damaged" : "cut off");
 	buf_done(&path);
+}
+
+/* Each of the words between commas. */
+static int each_word(struct arena *arena, const char *text, struct judgement *judgement,
+		     int (*take)(struct judgement *judgement, const char *word, struct err *err), struct err *err)
+{
+	int r = 0;
+
+	while (text && *text && !r) {
+		size_t length = strcspn(text, ",");
+
+		if (length)
+			r = take(judgement, arena_strndup(arena, text, length), err);
+		text += length + (text[length] == ',');
+	}
+	return r;
+}
+
+int command_judgement(const struct command_context *context, struct judgement *judgement, struct err *err)
+{
+	int r = each_word(context->arena, options_text(context->options, "without", NULL), judgement, judgement_without, err);
+
+	return r ? r : each_word(context->arena, options_text(context->options, "set", NULL), judgement, judgement_adjust, err);
 }

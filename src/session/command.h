@@ -34,6 +34,8 @@ int sink_buf(struct sink *sink, const struct buf *buf);
 #define OPTION_FROM { "from", 0, OPTION_TEXT, "TIME", \
 		      "from here on: 12.5 (seconds since the start, or the trace's own), -1s (before the end), 14:03:59" }
 #define OPTION_TO { "to", 0, OPTION_TEXT, "TIME", "up to here" }
+#define OPTION_WITHOUT { "without", 0, OPTION_TEXT, "RULE,...", "leave these rules of `argus rules` out" }
+#define OPTION_SET { "set", 0, OPTION_TEXT, "LIMIT=VALUE,...", "judge by other limits than `argus rules` lists: wait_ns=300ms" }
 #define OPTION_PID_MOST 4194304 /* Linux has no greater number */
 #define OPTION_OUTPUT_TRACE { "output", 'o', OPTION_TEXT, "FILE", "the trace to write (argus.trace)" }
 
@@ -65,6 +67,10 @@ struct command {
 
 /* The trace that a command reads: its first argument, else the usual one. */
 const char *command_trace_path(const struct command_context *context);
+
+struct judgement;
+/* Takes in what --without and --set say. */
+int command_judgement(const struct command_context *context, struct judgement *judgement, struct err *err);
 
 struct trace;
 /* Says so when a part of the trace could not be read, and answers are about the rest. */

@@ -40,6 +40,7 @@ static int build(struct session *s, const struct trace *trace, struct err *err)
 
 	if (r)
 		return r;
+	s->scene->judgement = s->judgement;
 	s->tables = s->scene->tables;
 	r = names_open(trace, s->tables, NULL, &s->names, err);
 	if (r)
@@ -69,19 +70,33 @@ static void look_away(struct session *s)
 
 int session_open(const char *path, struct session *ret_session, struct err *err)
 {
+	return session_open_judging(path, NULL, ret_session, err);
+}
+
+int session_open_judging(const char *path, struct judgement *judgement, struct session *ret_session, struct err *err)
+{
 	const struct blocks_options options = { .events = block_events() };
 	struct session s = { 0 };
 	int r = trace_open(path, &s.trace, err);
+	struct judgement usual;
 
 	if (r)
 		return r;
+	s.judgement = mem_alloc(sizeof(*s.judgement));
+	judgement_init(s.judgement);
+	if (judgement) {
+		judgement_init(&usual);
+		s.judgement_changed = memcmp(&usual, judgement, sizeof(usual)) != 0;
+		*s.judgement = *judgement;
+	}
 	arena_init(&s.look_arena);
 	r = is_small(s.trace) ? build(&s, s.trace, err) : blocks_open(s.trace, &options, &s.blocks, err);
-	if (r)
+	if (r) {
 		session_close(&s);
-	else
-		*ret_session = s;
-	return r;
+		return r;
+	}
+	*ret_session = s;
+	return 0;
 }
 
 void session_save_index(struct session *session)
@@ -95,6 +110,9 @@ void session_save_index(struct session *session)
 void session_close(struct session *session)
 {
 	look_away(session);
+	if (session->judgement)
+		judgement_done(session->judgement);
+	free(session->judgement);
 	if (session->temporary && session->blocks)
 		blocks_keep_to_itself(session->blocks);
 	blocks_close(session->blocks);

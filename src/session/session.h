@@ -9,6 +9,7 @@
 
 #include "diagnose/diagnosis.h"
 #include "diagnose/hangs.h"
+#include "diagnose/judgement.h"
 
 struct blocks;
 
@@ -21,6 +22,8 @@ struct session {
 	struct diagnoser *diagnoser;
 	uint32_t root_pid;        /* the recorded command, 0 none */
 	bool temporary;           /* the trace goes when the session does: no index is written */
+	struct judgement *judgement; /* by which it is judged */
+	bool judgement_changed;   /* by the person: what the index says was found otherwise */
 	struct blocks *blocks;    /* NULL: the trace is small, the scene is of all of it */
 	struct arena look_arena;  /* of what the part stands on */
 	uint32_t looks;           /* how often another stretch was turned to */
@@ -28,6 +31,8 @@ struct session {
 
 /* A small trace is looked at whole at once; of a larger one nothing is, yet. */
 int session_open(const char *path, struct session *ret_session, struct err *err);
+/* The same, judging as the person wants; `judgement` NULL: as usual. The session takes it over. */
+int session_open_judging(const char *path, struct judgement *judgement, struct session *ret_session, struct err *err);
 void session_close(struct session *session);
 /* Has what was found out about the trace written to its index. */
 void session_save_index(struct session *session);

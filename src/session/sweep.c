@@ -158,6 +158,8 @@ static int judge(struct sweep *s, const struct group *group, struct err *err)
 		r = scene_build_watched(look.part, see, watch, &look.scene, err);
 	blocks_watch_end(watch);
 	if (!r)
+		look.scene->judgement = s->session->judgement;
+	if (!r)
 		r = names_open(look.part, look.scene->tables, NULL, &look.names, err);
 	if (!r) {
 		look.diagnoser = diagnoser_new(look.scene, look.names);
@@ -234,6 +236,7 @@ int session_sweep(struct session *session, struct arena *arena, const struct han
 {
 	struct sweep s = { .session = session, .options = options, .arena = arena };
 	size_t count = blocks_count(session->blocks), kept = 0;
+	bool usual = !options->threshold_ns && !session->judgement_changed;
 	int r = 0;
 
 	for (size_t i = 0; i < count && !r; ) {
@@ -243,10 +246,10 @@ int session_sweep(struct session *session, struct arena *arena, const struct han
 		i = group.last + 1;
 		if (options->to_ns && (group.from_ns > options->to_ns || group.to_ns < options->from_ns))
 			continue;
-		if (!options->threshold_ns && i < count && read_note(&s, &group))
+		if (usual && i < count && read_note(&s, &group))
 			continue;
 		r = judge(&s, &group, err);
-		if (!r && !options->threshold_ns && i < count)
+		if (!r && usual && i < count)
 			write_note(&s, &group, before);
 	}
 	join_pieces(&s);

@@ -74,6 +74,7 @@ static int ask_window(struct arena *arena, struct session *session, const struct
 		request.to_ns = session->tables->threads[request.thread].end_ns;
 	if (request.from_ns >= request.to_ns)
 		return err_set(err, -ENOENT, "the thread did not live in that window");
+	vec_clear(&session->judgement->spoken);
 	*ret_diagnosis = diagnose(arena, session->diagnoser, &request);
 	return 0;
 }
@@ -147,6 +148,10 @@ int why_ask(struct arena *arena, struct session *session, const struct session *
 	request.thread = hang.thread;
 	request.from_ns = hang.start_ns;
 	request.to_ns = hang.end_ns;
+	vec_clear(&session->judgement->spoken);
+	if (hang.rule)
+		rule_spoke(session->scene, &(struct spoken){ .rule = hang.rule, .thread = hang.thread, .weight = hang.weight,
+							     .from_ns = hang.start_ns, .to_ns = hang.end_ns });
 	reply.diagnosis = diagnose(arena, session->diagnoser, &request);
 	*ret_reply = reply;
 	return 0;
@@ -169,6 +174,32 @@ void why_others_text(struct arena *arena, const struct session *session, const s
 		buf_printf(buf, "  and %zu more\n", reply->hang_count - 1 - shown);
 }
 
+/* The rules that decided, or spoke for somebody, each once for the same. */
+static void put_spoken(struct json *json, const struct session *session)
+{
+	const struct judgement *j = session->judgement;
+
+	json_array(json, "rules");
+	for (size_t i = 0; i < j->spoken.length; i++) {
+		const struct spoken *s = &j->spoken.items[i];
+		bool again = false;
+
+		for (size_t k = 0; k < i && !again; k++)
+			again = j->spoken.items[k].rule == s->rule && j->spoken.items[k].thread == s->thread && j->spoken.items[k].about == s->about;
+		if (again)
+			continue;
+		json_object(json, NULL);
+		json_text(json, "rule", rule_infos[s->rule].name);
+		json_text(json, "stage", rule_stage_name(rule_infos[s->rule].stage));
+		json_u64(json, "thread", session->tables->threads[s->thread].tid);
+		json_u64(json, "names", session->tables->threads[s->about].tid);
+		json_u64(json, "weight", s->weight);
+		json_u64(json, "event", s->event);
+		json_end(json);
+	}
+	json_end(json);
+}
+
 void why_json(const struct session *session, const struct diagnosis *diagnosis, struct buf *buf)
 {
 	struct json json;
@@ -179,6 +210,7 @@ void why_json(const struct session *session, const struct diagnosis *diagnosis, 
 	json_u64(&json, "version", WHY_JSON_VERSION);
 	json_text(&json, "trace", trace_path(session->trace));
 	answer_json(&json, diagnosis);
+	put_spoken(&json, session);
 	json_end(&json);
 	buf_char(buf, '\n');
 }
