@@ -62,6 +62,7 @@ int recorder_stop(struct recorder *recorder, struct recorder_status *ret_status,
 #else
 
 #include <bpf/libbpf.h>
+#include <malloc.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,7 +86,15 @@ int recorder_stop(struct recorder *recorder, struct recorder_status *ret_status,
 #include "record/watchpoints.h"
 #include "symbols/kallsyms.h"
 
-#define RINGS_TOTAL (256ull << 20) /* of all processors, unless they are asked to be larger */
+#define OWN_MAPPING_BYTES (128 << 10)
+
+/* Of all processors, unless they are asked to be larger, and of one at most and at least. Lean, the
+ * busiest workloads fill 3 MiB of a processor's before the agent is there. */
+#define RINGS_TOTAL_LEAN (32ull << 20)
+#define RINGS_TOTAL_FULL (256ull << 20)
+#define RING_MOST_LEAN (8ull << 20)
+#define RING_MOST_FULL (32ull << 20)
+#define RING_LEAST_UNASKED (2ull << 20)
 
 struct recorder {
 	struct programs *programs;
@@ -120,18 +129,17 @@ static uint64_t clock_ns(clockid_t clock)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Enough for half a second of the busiest workloads, in case the disk stalls. */
 static uint64_t ring_bytes_for(uint64_t wanted, uint32_t cpus, bool full)
 {
-	uint64_t bytes = RECORDER_RING_MOST;
+	uint64_t bytes = full ? RING_MOST_FULL : RING_MOST_LEAN, total = full ? RINGS_TOTAL_FULL : RINGS_TOTAL_LEAN;
 
-	if (wanted) {
-		while (bytes > wanted && bytes > RECORDER_RING_LEAST)
+	if (!wanted) {
+		while (bytes * cpus > total && bytes > RING_LEAST_UNASKED)
 			bytes /= 2;
 		return bytes;
 	}
-	bytes /= full ? 2 : 4;
-	while (bytes * cpus > RINGS_TOTAL && bytes > RECORDER_RING_LEAST)
+	bytes = RECORDER_RING_MOST;
+	while (bytes > wanted && bytes > RECORDER_RING_LEAST)
 		bytes /= 2;
 	return bytes;
 }
@@ -332,6 +340,8 @@ static int start(struct recorder *recorder, const struct recorder_options *optio
 			return r;
 	}
 	r = programs_load(&recorder->kernel, &programs, &recorder->programs, err);
+	/* megabytes that nobody asks for any more */
+	kernel_close(&recorder->kernel);
 	if (r)
 		return r;
 	if (options->filter)
@@ -391,11 +401,23 @@ static int start(struct recorder *recorder, const struct recorder_options *optio
 	return watcher_start(&recorder->watcher, err);
 }
 
+/* What the start allocates and frees again (type information, BPF objects) would
+ * leave holes in the heap for as long as the recorder runs: by itself the allocator
+ * stops giving large blocks mappings of their own as soon as one was freed. */
+static void configure_allocator(void)
+{
+#ifdef __GLIBC__
+	mallopt(M_MMAP_THRESHOLD, OWN_MAPPING_BYTES);
+	mallopt(M_TRIM_THRESHOLD, OWN_MAPPING_BYTES);
+#endif
+}
+
 int recorder_start(const struct recorder_options *options, struct recorder **ret_recorder, struct err *err)
 {
 	struct recorder *recorder = mem_zalloc(sizeof(*recorder));
 	int r;
 
+	configure_allocator();
 	arena_init(&recorder->arena);
 	recorder->options = *options;
 	recorder->options.path = NULL;

@@ -19,15 +19,15 @@
 
 #define STACK_LAYOUT_MAPPINGS_MAX 4096u /* of one process */
 #define STACK_LAYOUT_STEPS 13           /* of a search in them */
-#define STACK_PROCESSES_MAX 65536u
-#define STACK_MAPPINGS_MAX 131072u      /* in all layouts */
-#define STACK_PAGES_MAX (1u << 19)      /* 2 GiB of code */
+#define STACK_PROCESSES_MAX 32768u
+#define STACK_MAPPINGS_MAX 65536u       /* in all layouts */
+#define STACK_PAGES_MAX (1u << 18)      /* 1 GiB of code */
 #define STACK_SHARD_SHIFT 18            /* rows of a shard */
 #define STACK_SHARD_ROWS (1u << STACK_SHARD_SHIFT)
 #define STACK_SHARDS_MAX 160u
 #define STACK_PAGE_STEPS 13             /* of a search in one page's rows */
 #define STACK_RULES_MAX 65536u          /* numbers below UNWIND_KINDS are the rules without words */
-#define STACK_KNOWN_SHIFT 18            /* stacks that can be told apart in one generation */
+#define STACK_KNOWN_SHIFT 17            /* stacks that can be told apart in one generation */
 #define STACK_MEMO_SHIFT 16
 #define STACK_LAST_SHIFT 13
 #define STACK_LAST_WAYS 4u              /* places for stacks shown at one ip, equally far into a page */
@@ -37,7 +37,7 @@
 #define STACK_RUN_BELOW 8u              /* words */
 #define STACK_WINDOW_BYTES 8192u
 #define STACK_COPY_BYTES 16384u
-#define STACK_RING_BYTES (8u << 20)
+#define STACK_RING_BYTES (4u << 20)
 #define STACK_LEVELS 4u                 /* programs that can interrupt each other on one processor */
 
 struct stack_process {

@@ -1,8 +1,8 @@
 /* The calling-context tree while it grows: nodes numbered from 1, each once by
  * parent, module, address and status.
  *
- * Room is reserved at the start and taken by the page, so that the agent
- * allocates nothing. Not thread-safe. */
+ * Room for nodes is reserved at the start and taken by the page; the table that
+ * finds them grows with their number. Not thread-safe. */
 #ifndef RECORD_STACK_TREE_H
 #define RECORD_STACK_TREE_H
 
@@ -22,7 +22,8 @@ struct stack_node {
 
 struct stack_tree {
 	struct stack_node *nodes;
-	uint32_t *slots;           /* hash table of node numbers */
+	uint32_t *slots;           /* hash table of node numbers, at most half full */
+	uint32_t slot_count;       /* a power of two */
 	uint32_t count;            /* numbers given are below */
 };
 

@@ -105,12 +105,11 @@ static bool frame_of_tracing(const struct stacks *s, uint64_t address)
 {
 	static const char *const prefixes[] = { "bpf_", "__bpf_", "__traceiter_", "__probestub_", "trace_call_bpf", "perf_trace_",
 						"__perf_", "__SCT__tp_func" };
-	bool guessed;
-	const struct symbol *symbol = symbol_table_find(&s->kernel.symbols, NULL, address, &guessed);
-	if (!symbol)
+	struct kernel_symbol symbol;
+	if (!kallsyms_find(&s->kernel, address, &symbol))
 		return true; /* programs compiled at run time are not in the list */
 	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
-		if (strncmp(symbol->name, prefixes[i], strlen(prefixes[i])) == 0)
+		if (strncmp(symbol.name, prefixes[i], strlen(prefixes[i])) == 0)
 			return true;
 	return false;
 }
@@ -122,7 +121,7 @@ static uint32_t take_kernel(struct stacks *s, const struct stack_message *m, uin
 	for (uint32_t i = 1; i < m->count; i++)
 		addresses[i]--;
 	for (uint32_t i = 0; i < m->count && i < 8; i++)
-		if (s->kernel.symbols.symbols.length && frame_of_tracing(s, addresses[i]))
+		if (s->kernel.count && frame_of_tracing(s, addresses[i]))
 			named = i + 1;
 	if (named < m->count)
 		first = named;
@@ -159,25 +158,17 @@ static uint32_t *once_node(struct stacks *s, uint32_t id)
 static void take_copy(struct stacks *s, const struct stack_copy *c)
 {
 	uint32_t node = stack_tree_reserve(&s->tree);
-	uint32_t head = atomic_load_explicit(&s->copies_head, memory_order_relaxed);
 
 	*once_node(s, c->id) = node;
 	if (!node)
 		return;
-	bool full = head - atomic_load_explicit(&s->copies_tail, memory_order_acquire) >= COPIES_MAX;
+	bool idle = stack_copies_empty(&s->copies), taken = stack_copies_add(&s->copies, node, c);
 	/* what a file says when the next one begins, or the recorder is killed, before it was unwound */
-	struct stack_node early = { .address = c->ip, .status = full ? STACK_STATUS_no_stack : STACK_STATUS_pending };
+	struct stack_node early = { .address = c->ip, .status = taken ? STACK_STATUS_pending : STACK_STATUS_no_stack };
 	s->tree.nodes[node] = early;
 	stacks_emit_node(s, node, &early, c->time_ns);
-	if (full)
-		return;
-	struct pending_copy *to = &s->copies[head & (COPIES_MAX - 1)];
-	to->node = node;
-	to->head = *c;
-	memcpy(to->data, c + 1, c->bytes);
-	atomic_store_explicit(&s->copies_head, head + 1, memory_order_release);
 	/* the loader sleeps long where there are none */
-	if (head == atomic_load_explicit(&s->copies_tail, memory_order_acquire))
+	if (idle && taken)
 		stacks_wake(s);
 }
 
@@ -350,9 +341,11 @@ static int prepare(struct stacks *s, struct helpers *helpers, struct err *err)
 	s->nodes[0] = reserve(NODES_BYTES);
 	s->nodes[1] = reserve(NODES_BYTES);
 	s->copy_nodes = reserve(COPY_NODES * sizeof(*s->copy_nodes));
-	s->copies = reserve(COPIES_MAX * sizeof(*s->copies));
-	if (!s->nodes[0] || !s->nodes[1] || !s->copy_nodes || !s->copies)
+	if (!s->nodes[0] || !s->nodes[1] || !s->copy_nodes)
 		return err_sys(err, -ENOMEM, "reserving memory for stacks");
+	r = stack_copies_open(&s->copies, err);
+	if (r < 0)
+		return r;
 	modules_init(&s->modules);
 	s->modules.files.helper = helper_open(helpers);
 	s->held.helper = helper_open(helpers);
@@ -383,8 +376,7 @@ static void stacks_free(struct stacks *s)
 		munmap(s->now, sizeof(*s->now));
 	if (s->copy_nodes)
 		munmap(s->copy_nodes, COPY_NODES * sizeof(*s->copy_nodes));
-	if (s->copies)
-		munmap(s->copies, COPIES_MAX * sizeof(*s->copies));
+	stack_copies_close(&s->copies);
 	free(s);
 }
 

@@ -13,21 +13,14 @@
 #include "record/layouts.h"
 #include "record/mapping_events.h"
 #include "record/modules.h"
+#include "record/stack_copies.h"
 #include "record/stack_maps.h"
 #include "record/stack_tree.h"
 #include "record/stacks.h"
 #include "record/unwind_maps.h"
 #include "symbols/kallsyms.h"
 
-#define COPIES_MAX 8192u           /* waiting to be unwound */
-#define COPIES_RELEASE 1024u       /* so many done: give their memory back */
 #define COPY_NODES 65536u          /* numbers of copies that records may still hold */
-
-struct pending_copy {
-	uint32_t node;
-	struct stack_copy head;
-	uint8_t data[STACK_COPY_BYTES];
-};
 
 struct dirty_process {
 	pid_t pid;
@@ -71,9 +64,8 @@ struct stacks {
 	struct { uint32_t id, node; } *copy_nodes; /* by its lower bits */
 	uint8_t stack_fields[EVENT_MAX][4]; /* offsets of fields to replace + 1 */
 
-	/* from the agent to the loader: a ring of copies */
-	struct pending_copy *copies;
-	_Atomic uint32_t copies_head, copies_tail;
+	/* from the agent to the loader */
+	struct stack_copies copies;
 
 	/* the loader's */
 	pthread_t thread;
@@ -90,7 +82,6 @@ struct stacks {
 	struct map jit_met;              /* modules of run-time code that stacks have met */
 	struct map jit_wanted;           /* modules of run-time code with frames that have no name yet */
 	uint64_t jit_read_ns;            /* when their maps were read last */
-	uint32_t copies_released;        /* value of the tail then */
 	uint64_t renewed_ns;             /* when the unwinder's maps began anew last */
 	bool look_again;                 /* events were lost */
 	atomic_bool retell;              /* a new file has begun */

@@ -298,21 +298,12 @@ static void unwind_copies(struct stacks *s, uint64_t until_ns)
 	agent_lock(s->agent);
 	stacks_take(s);
 	agent_unlock(s->agent);
-	uint32_t head = atomic_load_explicit(&s->copies_head, memory_order_acquire);
-	for (uint32_t at = atomic_load(&s->copies_tail); at != head; at++) {
-		const struct pending_copy *c = &s->copies[at & (COPIES_MAX - 1)];
-		if (c->head.time_ns > until_ns)
-			break;
+	for (const struct pending_copy *c; (c = stack_copies_first(&s->copies)) && c->head.time_ns <= until_ns;) {
 		unwind_copy(s, c);
-		atomic_store_explicit(&s->copies_tail, at + 1, memory_order_release);
+		stack_copies_drop(&s->copies);
 	}
-	if (atomic_load(&s->copies_tail) - s->copies_released < COPIES_RELEASE)
-		return;
 	agent_lock(s->agent);
-	if (atomic_load(&s->copies_head) == atomic_load(&s->copies_tail)) {
-		madvise(s->copies, COPIES_MAX * sizeof(*s->copies), MADV_DONTNEED);
-		s->copies_released = atomic_load(&s->copies_tail);
-	}
+	stack_copies_release(&s->copies);
 	agent_unlock(s->agent);
 }
 
@@ -413,7 +404,7 @@ static void *run(void *data)
 	look_at_all(s);
 	atomic_store(&s->first_look_ns, stacks_now_ns() - s->start_ns);
 	while (!atomic_load(&s->stop)) {
-		bool copies = atomic_load(&s->copies_head) != atomic_load(&s->copies_tail);
+		bool copies = !stack_copies_empty(&s->copies);
 		mapping_events_wait(s->events, s->poll_fd, copies ? 5 : IDLE_MS);
 		take_wakes(s);
 		usleep(GATHER_US);

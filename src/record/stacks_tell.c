@@ -51,24 +51,24 @@ void stacks_tell_layout(struct stacks *s, pid_t pid, const struct layout *layout
 	agent_unlock(s->agent);
 }
 
-static void tell_symbol(struct stacks *s, uint32_t module, uint64_t base, const struct symbol *symbol)
+static void tell_symbol(struct stacks *s, uint32_t module, uint64_t base, uint64_t start, uint64_t bytes,
+			const char *name)
 {
 	bool is_new;
-	map_at(&s->symbols_told, hash_u64(symbol->start) ^ (uint64_t)module << 40, &is_new);
+	map_at(&s->symbols_told, hash_u64(start) ^ (uint64_t)module << 40, &is_new);
 	if (!is_new)
 		return;
-	struct event_symbol e = { .address = symbol->start - base, .bytes = symbol->bytes, .module = module };
+	struct event_symbol e = { .address = start - base, .bytes = bytes, .module = module };
 	agent_lock(s->agent);
-	stacks_emit(s, EVENT_symbol, 0, &e, symbol->name, strlen(symbol->name) + 1, stacks_now_ns());
+	stacks_emit(s, EVENT_symbol, 0, &e, name, strlen(name) + 1, stacks_now_ns());
 	agent_unlock(s->agent);
 }
 
 static void tell_kernel_symbol(struct stacks *s, uint64_t address)
 {
-	bool guessed;
-	const struct symbol *symbol = s->kernel.text ? symbol_table_find(&s->kernel.symbols, NULL, address, &guessed) : NULL;
-	if (symbol)
-		tell_symbol(s, MODULE_KERNEL, s->kernel.text, symbol);
+	struct kernel_symbol symbol;
+	if (s->kernel.text && kallsyms_find(&s->kernel, address, &symbol))
+		tell_symbol(s, MODULE_KERNEL, s->kernel.text, symbol.start, symbol.bytes, symbol.name);
 }
 
 /* Names of kernel functions that records name themselves. */
@@ -128,8 +128,10 @@ static void tell_jit_symbols(struct stacks *s, const struct loaded_module *modul
 	module_files_jit_names(&s->modules.files, &question, &names);
 	vec_done(&dumps);
 	vec_done(&addresses);
-	for (size_t i = 0; i < names.symbols.length; i++)
-		tell_symbol(s, module->number, 0, &names.symbols.items[i]);
+	for (size_t i = 0; i < names.symbols.length; i++) {
+		const struct symbol *symbol = &names.symbols.items[i];
+		tell_symbol(s, module->number, 0, symbol->start, symbol->bytes, symbol->name);
+	}
 	symbol_table_done(&names);
 }
 

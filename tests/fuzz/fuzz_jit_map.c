@@ -12,6 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct symbol_table symbols = { 0 };
+	struct kernel_symbol symbol;
 	struct kallsyms kernel;
 	struct arena arena = { 0 };
 	bool guessed;
@@ -20,7 +21,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	symbol_table_find(&symbols, NULL, size, &guessed);
 	symbol_table_done(&symbols);
 	kallsyms_parse((const char *)data, size, &kernel);
-	symbol_table_find(&kernel.symbols, NULL, 0xffffffff81000000ull + size, &guessed);
+	if (kallsyms_find(&kernel, 0xffffffff81000000ull + size, &symbol) && !symbol.name[0])
+		kernel.count = 0;
 	kallsyms_done(&kernel);
 	demangle(&arena, arena_strndup(&arena, (const char *)data, size));
 	arena_done(&arena);

@@ -1,0 +1,91 @@
+#include "record/stack_copies.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define KEPT_BYTES (1u << 20)      /* not worth giving back */
+
+static struct pending_copy *at_place(const struct stack_copies *copies, uint64_t position)
+{
+	return (struct pending_copy *)(void *)(copies->data + (position & (STACK_COPIES_BYTES - 1)));
+}
+
+int stack_copies_open(struct stack_copies *copies, struct err *err)
+{
+	void *memory = mmap(NULL, STACK_COPIES_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	*copies = (struct stack_copies){ 0 };
+	if (memory == MAP_FAILED)
+		return err_sys(err, -ENOMEM, "reserving memory for copies of stacks");
+	copies->data = memory;
+	return 0;
+}
+
+void stack_copies_close(struct stack_copies *copies)
+{
+	if (copies->data)
+		munmap(copies->data, STACK_COPIES_BYTES);
+	copies->data = NULL;
+}
+
+bool stack_copies_empty(const struct stack_copies *copies)
+{
+	return atomic_load_explicit(&copies->head, memory_order_acquire) == atomic_load_explicit(&copies->tail, memory_order_acquire);
+}
+
+bool stack_copies_add(struct stack_copies *copies, uint32_t node, const struct stack_copy *copy)
+{
+	uint64_t head = atomic_load_explicit(&copies->head, memory_order_relaxed);
+	uint64_t tail = atomic_load_explicit(&copies->tail, memory_order_acquire);
+	uint32_t bytes = (uint32_t)(sizeof(struct pending_copy) + copy->bytes + 7) & ~7u;
+	uint64_t place = head & (STACK_COPIES_BYTES - 1), rest = STACK_COPIES_BYTES - place;
+	bool begins_anew = bytes > rest || (head == tail && place >= bytes);
+	uint64_t needed = bytes + (begins_anew ? rest : 0);
+
+	if (needed > STACK_COPIES_BYTES - (head - tail))
+		return false;
+	if (begins_anew) {
+		at_place(copies, head)->bytes = 0;
+		head += rest;
+	}
+	struct pending_copy *to = at_place(copies, head);
+	to->bytes = bytes;
+	to->node = node;
+	to->head = *copy;
+	memcpy(to->data, copy + 1, copy->bytes);
+	head += bytes;
+	if (((head - 1) & (STACK_COPIES_BYTES - 1)) >= copies->touched)
+		copies->touched = ((head - 1) & (STACK_COPIES_BYTES - 1)) + 1;
+	atomic_store_explicit(&copies->head, head, memory_order_release);
+	return true;
+}
+
+void stack_copies_release(struct stack_copies *copies)
+{
+	if (copies->touched <= KEPT_BYTES || !stack_copies_empty(copies))
+		return;
+	madvise(copies->data, STACK_COPIES_BYTES, MADV_DONTNEED);
+	copies->touched = 0;
+}
+
+const struct pending_copy *stack_copies_first(struct stack_copies *copies)
+{
+	uint64_t head = atomic_load_explicit(&copies->head, memory_order_acquire);
+	uint64_t tail = atomic_load_explicit(&copies->tail, memory_order_relaxed);
+
+	if (head == tail)
+		return NULL;
+	if (at_place(copies, tail)->bytes == 0) {
+		tail += STACK_COPIES_BYTES - (tail & (STACK_COPIES_BYTES - 1));
+		atomic_store_explicit(&copies->tail, tail, memory_order_release);
+	}
+	return at_place(copies, tail);
+}
+
+void stack_copies_drop(struct stack_copies *copies)
+{
+	uint64_t tail = atomic_load_explicit(&copies->tail, memory_order_relaxed);
+
+	atomic_store_explicit(&copies->tail, tail + at_place(copies, tail)->bytes, memory_order_release);
+}
