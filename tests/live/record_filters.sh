@@ -17,11 +17,11 @@ grep -E "\] $other switch .*unfiltered" text >/dev/null || fail "the other's swi
 
 argus record -p $other --duration 500ms -o p.trace 2>/dev/null
 argus dump --text p.trace >text
-[ "$(grep ' sample ' text | awk '{ print $3 }' | sort -u)" = $other ] || fail "not the filtered process alone was sampled"
+[ "$(awk '$4 == "sample" { print $3 }' text | sort -u)" = $other ] || fail "not the filtered process alone was sampled"
 
 argus record -u "$(id -u)" -C 0 --duration 500ms -o c.trace 2>/dev/null
 # none at all when the other process kept to another processor
-argus dump --text c.trace | awk '/ sample / { print $2 }' | sort -u >cpus
+argus dump --text c.trace | awk '$4 == "sample" { print $2 }' | sort -u >cpus
 [ "$(cat cpus)" = '[0]' ] || [ ! -s cpus ] || fail "samples of other processors: $(cat cpus)"
 
 for bad in '-p 0' '-p 1,' '-C 3-1' '-C 0-4095' '-u nobody-of-this-name' '-G /no/such/group' '-p 4194305'; do
