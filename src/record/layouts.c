@@ -244,7 +244,9 @@ static void user_set(struct layouts *layouts, pid_t pid, struct layout *layout, 
 	}
 	if (before && --before->users == 0) {
 		before->left_ns = now_ns;
-		vec_push(&layouts->left, before);
+		if (!before->is_left)
+			vec_push(&layouts->left, before);
+		before->is_left = true;
 	}
 }
 
@@ -260,6 +262,14 @@ static struct layout_mapping mapping_of(const struct module_source *source, cons
 	return (struct layout_mapping){ .start = source->start, .end = source->end, .offset = source->offset, .module = module };
 }
 
+static bool same_mappings(const struct layout *layout, const struct mappings *found)
+{
+	bool same = layout && layout->count == found->length;
+	for (size_t i = 0; same && i < found->length; i++)
+		same = same_mapping(&layout->mappings[i], &found->items[i]);
+	return same;
+}
+
 int layouts_read(struct layouts *layouts, pid_t pid, const struct layout **ret_layout)
 {
 	struct module_sources sources;
@@ -273,11 +283,7 @@ int layouts_read(struct layouts *layouts, pid_t pid, const struct layout **ret_l
 			if (modules[i])
 				vec_push(&found, mapping_of(&sources.list.items[i], modules[i]));
 		free(modules);
-		const struct layout *old = layout_of_process(layouts, pid);
-		bool same = old && old->count == found.length;
-		for (size_t i = 0; same && i < found.length; i++)
-			same = same_mapping(&old->mappings[i], &found.items[i]);
-		if (!same) {
+		if (!same_mappings(layout_of_process(layouts, pid), &found)) {
 			struct layout *layout = layout_new(layouts, found.items, found.length);
 			user_set(layouts, pid, layout, UINT64_MAX);
 			*ret_layout = layout;
@@ -319,11 +325,15 @@ static void make_room(struct mappings *found, uint64_t start, uint64_t end)
 	found->length = kept;
 }
 
-const struct layout *layouts_from(struct layouts *layouts, pid_t pid, const struct module_source *sources, size_t count)
+const struct layout *layouts_add(struct layouts *layouts, pid_t pid, const struct module_source *sources, size_t count)
 {
 	struct mappings found = { 0 };
+	const struct layout *old = layout_of_process(layouts, pid);
 	const struct loaded_module **modules = mem_alloc((count + 1) * sizeof(struct loaded_module *));
+	struct layout *layout = NULL;
 	modules_find(layouts->modules, sources, count, modules);
+	for (uint32_t i = 0; old && i < old->count; i++)
+		vec_push(&found, old->mappings[i]);
 	for (size_t i = 0; i < count; i++) {
 		make_room(&found, sources[i].start, sources[i].end);
 		if (modules[i])
@@ -332,8 +342,10 @@ const struct layout *layouts_from(struct layouts *layouts, pid_t pid, const stru
 	free(modules);
 	if (found.length)
 		qsort(found.items, found.length, sizeof(found.items[0]), by_start);
-	struct layout *layout = layout_new(layouts, found.items, found.length);
-	user_set(layouts, pid, layout, UINT64_MAX);
+	if (!old || !same_mappings(old, &found)) {
+		layout = layout_new(layouts, found.items, found.length);
+		user_set(layouts, pid, layout, UINT64_MAX);
+	}
 	vec_done(&found);
 	return layout;
 }
@@ -381,24 +393,30 @@ void layouts_renew(struct layouts *layouts)
 
 void layouts_collect(struct layouts *layouts, uint64_t before_ns)
 {
-	size_t kept = 0;
+	/* left by a change of its process: its time starts at the first look */
+	for (; layouts->left_timed < layouts->left.length; layouts->left_timed++)
+		if (layouts->left.items[layouts->left_timed]->left_ns == UINT64_MAX)
+			layouts->left.items[layouts->left_timed]->left_ns = before_ns + 1;
 	pthread_mutex_lock(&layouts->lock);
-	for (size_t i = 0; i < layouts->left.length; i++) {
-		struct layout *layout = layouts->left.items[i];
+	for (; layouts->left_first < layouts->left_timed; layouts->left_first++) {
+		struct layout *layout = layouts->left.items[layouts->left_first];
+		if (layout->users == 0 && layout->left_ns == UINT64_MAX) /* taken up and left again */
+			layout->left_ns = before_ns + 1;
+		if (layout->users == 0 && layout->left_ns > before_ns)
+			break;
+		layout->is_left = false;
 		if (layout->users) /* a late fork has taken it up again */
 			continue;
-		if (layout->left_ns > before_ns) {
-			/* left by a change of its process: its time starts at the first look */
-			if (layout->left_ns == UINT64_MAX)
-				layout->left_ns = before_ns + 1;
-			layouts->left.items[kept++] = layout;
-			continue;
-		}
 		room_give(layouts, layout);
 		map_remove(&layouts->list, layout->number);
 		layout_free(layout);
 	}
-	layouts->left.length = kept;
 	pthread_mutex_unlock(&layouts->lock);
+	if (layouts->left_first < layouts->left.length / 2 || layouts->left_first == 0)
+		return;
+	layouts->left.length -= layouts->left_first;
+	layouts->left_timed -= layouts->left_first;
+	memmove(layouts->left.items, layouts->left.items + layouts->left_first, layouts->left.length * sizeof(layouts->left.items[0]));
+	layouts->left_first = 0;
 }
 #endif

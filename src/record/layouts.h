@@ -27,6 +27,7 @@ struct layout {
 	uint32_t number;
 	uint32_t first, room;       /* in the map stack_mappings; room 0: not there */
 	bool idle;                  /* no process of it has shown a stack since the last eviction */
+	bool is_left;               /* among those without users */
 	uint32_t users;
 	uint32_t count;
 	uint64_t left_ns;           /* since when it has no users */
@@ -40,7 +41,8 @@ struct layouts {
 	int processes_fd;           /* the map stack_processes */
 	struct map list;            /* number -> struct layout * */
 	uint32_t last_number;
-	struct vec(struct layout *) left; /* without users, oldest first */
+	struct vec(struct layout *) left; /* without users, oldest first; some have been taken up again */
+	size_t left_first, left_timed; /* of them: those before are freed; those before have their time */
 	struct map by_process;      /* pid -> number */
 	uint32_t next_mapping;
 	struct vec(uint32_t) free_rooms[16]; /* by log2 of the size */
@@ -54,9 +56,10 @@ void layouts_done(struct layouts *layouts);
 /* What /proc says now; -errno when the process is gone. *ret_layout is NULL
  * when nothing has changed. */
 int layouts_read(struct layouts *layouts, pid_t pid, const struct layout **ret_layout);
-/* What the kernel's mapping events said since the program was started, in
- * their order: right for that moment, also when the process has gone on. */
-const struct layout *layouts_from(struct layouts *layouts, pid_t pid, const struct module_source *sources, size_t count);
+/* What the process had, and then what the kernel's mapping events said, in their
+ * order: right for that moment, also when the process has gone on. NULL when
+ * nothing has changed. */
+const struct layout *layouts_add(struct layouts *layouts, pid_t pid, const struct module_source *sources, size_t count);
 /* Gives the unwinder what the process has now, or takes it away. Where its maps
  * are full, what has shown no stack for longest goes; whoever comes back is
  * published again (layouts_lacks). */

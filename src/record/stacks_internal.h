@@ -22,12 +22,12 @@
 
 #define COPY_NODES 65536u          /* numbers of copies that records may still hold */
 
-struct dirty_process {
+/* What the kernel has told of a process since it was looked at last. */
+struct process_news {
 	pid_t pid;
-	struct arena arena;
-	struct vec(struct module_source) sources; /* since its program was started */
-	bool changed;
-	bool incomplete;           /* some of its mappings may not be among the sources */
+	struct vec(struct module_source) sources; /* texts in stacks.news_texts */
+	bool changed;              /* it is in stacks.changed */
+	bool incomplete;           /* some of its mappings may not be known */
 	uint64_t started_ns;       /* when its program was started, 0 not seen */
 	uint32_t before;           /* number of the layout it had until then, 0 none known */
 };
@@ -35,7 +35,6 @@ struct dirty_process {
 struct ended_process {
 	pid_t pid;
 	uint64_t time_ns;
-	bool told;                 /* the names of its run-time code */
 };
 
 struct stacks {
@@ -73,15 +72,19 @@ struct stacks {
 	atomic_bool stop;
 	int wake_fd;
 	int poll_fd;                     /* that and the ring of stacks, when it fills */
-	struct map dirty;                /* pid -> struct dirty_process * */
+	struct map news;                 /* pid -> struct process_news * */
+	struct vec(struct process_news *) changed;
+	struct arena news_texts;
 	struct map doubtful;             /* pid -> stacks that ended outside of its mappings */
 	struct map to_publish;           /* pids whose mappings are new to the unwinder */
-	struct vec(struct ended_process) ended;
+	struct vec(struct ended_process) ended; /* oldest first */
+	size_t ended_first, ended_told;  /* those before are forgotten; those before are told */
 	uint32_t modules_told, nodes_seen;
 	struct map symbols_told;
 	struct map jit_met;              /* modules of run-time code that stacks have met */
 	struct map jit_wanted;           /* modules of run-time code with frames that have no name yet */
 	uint64_t jit_read_ns;            /* when their maps were read last */
+	uint64_t functions_told_ns;      /* when the kernel's functions that records name were told last */
 	uint64_t renewed_ns;             /* when the unwinder's maps began anew last */
 	bool look_again;                 /* events were lost */
 	atomic_bool retell;              /* a new file has begun */
@@ -113,7 +116,8 @@ void stacks_loader_free(struct stacks *s);
  * that stacks have met, of the run-time code of a process (0: of all); all of it
  * again, for a new file. */
 void stacks_tell_modules(struct stacks *s);
-void stacks_tell_layout(struct stacks *s, pid_t pid, const struct layout *layout);
+/* `but`: a layout that the process had before and that was told; NULL none. */
+void stacks_tell_layout(struct stacks *s, pid_t pid, const struct layout *layout, const struct layout *but);
 void stacks_tell_names(struct stacks *s, uint64_t now_ns);
 void stacks_tell_jit_symbols(struct stacks *s, pid_t pid);
 void stacks_tell_again(struct stacks *s);

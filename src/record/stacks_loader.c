@@ -39,28 +39,34 @@ static void look_at(struct stacks *s, pid_t pid)
 	const struct layout *layout;
 	int r = layouts_read(&s->layouts, pid, &layout);
 	if (r == 0 && layout) {
-		stacks_tell_layout(s, pid, layout);
+		stacks_tell_layout(s, pid, layout, NULL);
 		map_put(&s->to_publish, (uint64_t)pid, 1);
 	}
 }
 
-/* Takes in what has changed about a process since it was looked at last. */
-static void look_at_one(struct stacks *s, pid_t pid)
+static struct process_news *news_of(const struct stacks *s, pid_t pid)
 {
-	const uint64_t *at = map_find(&s->dirty, (uint64_t)pid);
-	struct dirty_process *d = at ? (struct dirty_process *)(uintptr_t)*at : NULL;
-	const struct layout *layout;
-	if (!d || !d->changed)
+	const uint64_t *at = map_find(&s->news, (uint64_t)pid);
+	return at ? (struct process_news *)(uintptr_t)*at : NULL;
+}
+
+/* Takes in what has changed about a process since it was looked at last. */
+static void look_at_one(struct stacks *s, struct process_news *n)
+{
+	const struct layout *old = layout_of_process(&s->layouts, n->pid), *layout = NULL;
+	if (!n->changed)
 		return;
-	d->changed = false;
+	n->changed = false;
 	/* a program whose start was seen is all in the events; of an older one they tell what is new */
-	if (d->started_ns && !d->incomplete && d->sources.length < SOURCES_MAX)
-		layout = layouts_from(&s->layouts, pid, d->sources.items, d->sources.length);
-	else if (layouts_read(&s->layouts, pid, &layout) < 0)
-		layout = layouts_from(&s->layouts, pid, d->sources.items, d->sources.length);
+	bool whole = n->started_ns && !n->incomplete && n->sources.length + (old ? old->count : 0) < SOURCES_MAX;
+	if (!whole && layouts_read(&s->layouts, n->pid, &layout) == 0)
+		n->incomplete = false;
+	else
+		layout = layouts_add(&s->layouts, n->pid, n->sources.items, n->sources.length);
+	vec_done(&n->sources);
 	if (layout)
-		stacks_tell_layout(s, pid, layout);
-	map_put(&s->to_publish, (uint64_t)pid, 1);
+		stacks_tell_layout(s, n->pid, layout, old);
+	map_put(&s->to_publish, (uint64_t)n->pid, 1);
 }
 
 static struct module_file hold_file(void *data, const struct module_source *source)
@@ -100,28 +106,30 @@ static void publish(struct stacks *s)
 
 static void look_at_changed(struct stacks *s)
 {
-	size_t at = 0;
-	for (const struct map_slot *slot; (slot = map_next(&s->dirty, &at));)
-		look_at_one(s, (pid_t)slot->key);
+	for (size_t i = 0; i < s->changed.length; i++)
+		look_at_one(s, s->changed.items[i]);
+	vec_clear(&s->changed);
+	arena_done(&s->news_texts);
 }
 
 /* ---- what the kernel says ---- */
 
-static struct dirty_process *dirty_of(struct stacks *s, pid_t pid)
+static struct process_news *news_about(struct stacks *s, pid_t pid)
 {
-	uint64_t *at = map_at(&s->dirty, (uint64_t)pid, NULL);
+	uint64_t *at = map_at(&s->news, (uint64_t)pid, NULL);
 	if (!*at) {
-		struct dirty_process *d = mem_zalloc(sizeof(*d));
-		d->pid = pid;
-		*at = (uint64_t)(uintptr_t)d;
+		struct process_news *n = mem_zalloc(sizeof(*n));
+		n->pid = pid;
+		*at = (uint64_t)(uintptr_t)n;
 	}
-	return (struct dirty_process *)(uintptr_t)*at;
+	return (struct process_news *)(uintptr_t)*at;
 }
 
-static void dirty_clear(struct dirty_process *d)
+static void news_change(struct stacks *s, struct process_news *n)
 {
-	vec_clear(&d->sources);
-	arena_done(&d->arena);
+	if (!n->changed)
+		vec_push(&s->changed, n);
+	n->changed = true;
 }
 
 static void on_mapped(void *data, const struct module_source *source, const struct module_file *file, uint64_t time_ns)
@@ -130,42 +138,49 @@ static void on_mapped(void *data, const struct module_source *source, const stru
 	(void)time_ns;
 	if (source->pid == getpid())
 		return;
-	struct dirty_process *d = dirty_of(s, source->pid);
+	struct process_news *n = news_about(s, source->pid);
 	struct module_source copy = *source;
-	d->changed = true;
+	news_change(s, n);
 	/* later it may be out of reach */
 	modules_take(&s->modules, source, file);
-	if (d->sources.length >= SOURCES_MAX)
+	if (n->sources.length >= SOURCES_MAX)
 		return;
-	copy.path = arena_strdup(&d->arena, source->path);
+	copy.path = arena_strdup(&s->news_texts, source->path);
 	copy.build_id = "";
-	vec_push(&d->sources, copy);
+	vec_push(&n->sources, copy);
 }
 
 static void on_forked(void *data, pid_t parent, pid_t child, uint64_t time_ns)
 {
 	struct stacks *s = data;
+	struct process_news *n = news_of(s, parent);
 	(void)time_ns;
 	/* the parent as it is now: its own news come first, if there are any */
-	look_at_one(s, parent);
+	if (n)
+		look_at_one(s, n);
+	n = news_of(s, child);
+	if (n) { /* another's of the same number */
+		vec_clear(&n->sources);
+		n->started_ns = n->before = 0;
+	}
 	if (layout_of_process(&s->layouts, parent))
 		layouts_fork(&s->layouts, parent, child);
 	else
-		dirty_of(s, child)->changed = true;
+		news_change(s, news_about(s, child));
 	map_put(&s->to_publish, (uint64_t)child, 1);
 }
 
 static void on_started(void *data, pid_t pid, uint64_t time_ns)
 {
 	struct stacks *s = data;
-	struct dirty_process *d = dirty_of(s, pid);
+	struct process_news *n = news_about(s, pid);
 	const struct layout *layout = layout_of_process(&s->layouts, pid);
 	/* perf tells of exec before it tells of the new program's mappings */
-	dirty_clear(d);
-	d->changed = true;
-	d->incomplete = false;
-	d->started_ns = time_ns;
-	d->before = layout ? layout->number : 0;
+	vec_clear(&n->sources);
+	news_change(s, n);
+	n->incomplete = false;
+	n->started_ns = time_ns;
+	n->before = layout ? layout->number : 0;
 	layouts_leave(&s->layouts, pid, time_ns);
 }
 
@@ -181,38 +196,50 @@ static void on_lost(void *data)
 {
 	struct stacks *s = data;
 	size_t at = 0;
-	for (const struct map_slot *slot; (slot = map_next(&s->dirty, &at));)
-		((struct dirty_process *)(uintptr_t)slot->value)->incomplete = true;
+	for (const struct map_slot *slot; (slot = map_next(&s->news, &at));)
+		((struct process_news *)(uintptr_t)slot->value)->incomplete = true;
 	s->look_again = true;
 }
 
 /* ---- ended processes ---- */
 
+static void forget_process(struct stacks *s, pid_t pid, uint64_t now)
+{
+	layouts_leave(&s->layouts, pid, now);
+	layouts_withdraw(&s->layouts, pid);
+	map_remove(&s->doubtful, (uint64_t)pid);
+	struct process_news *n = news_of(s, pid);
+	if (!n)
+		return;
+	map_remove(&s->news, (uint64_t)pid);
+	vec_done(&n->sources);
+	free(n);
+}
+
 static void forget_ended(struct stacks *s, uint64_t now)
 {
-	size_t kept = 0;
-	for (size_t i = 0; i < s->ended.length; i++) {
-		struct ended_process e = s->ended.items[i];
-		if (now - e.time_ns < ENDED_KEPT_NS) {
-			s->ended.items[kept++] = e;
-			continue;
-		}
-		/* its number may be another's by now, or its first thread has just ended before the others */
+	for (; s->ended_first < s->ended.length && now - s->ended.items[s->ended_first].time_ns >= ENDED_KEPT_NS; s->ended_first++) {
+		struct ended_process e = { .pid = s->ended.items[s->ended_first].pid, .time_ns = now };
+		/* its number may be another's by now, or its first thread has ended before the others */
 		if (process_exists(e.pid))
-			continue;
-		layouts_leave(&s->layouts, e.pid, now);
-		layouts_withdraw(&s->layouts, e.pid);
-		map_remove(&s->doubtful, (uint64_t)e.pid);
-		uint64_t *dirty = map_find(&s->dirty, (uint64_t)e.pid);
-		if (dirty) {
-			struct dirty_process *d = (struct dirty_process *)(uintptr_t)*dirty;
-			map_remove(&s->dirty, (uint64_t)e.pid);
-			dirty_clear(d);
-			vec_done(&d->sources);
-			free(d);
-		}
+			vec_push(&s->ended, e);
+		else
+			forget_process(s, e.pid, now);
 	}
-	s->ended.length = kept;
+	if (s->ended_first < s->ended.length / 2 || s->ended_first == 0)
+		return;
+	s->ended.length -= s->ended_first;
+	s->ended_told -= s->ended_first;
+	memmove(s->ended.items, s->ended.items + s->ended_first, s->ended.length * sizeof(s->ended.items[0]));
+	s->ended_first = 0;
+}
+
+/* What comes later of them is told with what all others have. */
+static void tell_ended(struct stacks *s)
+{
+	for (; s->ended_told < s->ended.length; s->ended_told++)
+		if (s->jit_met.length)
+			stacks_tell_jit_symbols(s, s->ended.items[s->ended_told].pid);
 }
 
 /* ---- copies ---- */
@@ -239,12 +266,11 @@ static struct unwind_rule rule_at(void *data, uint64_t address)
 /* The mappings a process had when the copy was taken. */
 static const struct layout *layout_then(struct stacks *s, pid_t pid, uint64_t time_ns)
 {
-	const uint64_t *at = map_find(&s->dirty, (uint64_t)pid);
-	const struct dirty_process *d = at ? (const struct dirty_process *)(uintptr_t)*at : NULL;
+	const struct process_news *n = news_of(s, pid);
 	static const struct layout none;
 	const struct layout *layout;
-	if (d && time_ns < d->started_ns) {
-		layout = d->before ? layout_of(&s->layouts, d->before) : NULL;
+	if (n && time_ns < n->started_ns) {
+		layout = n->before ? layout_of(&s->layouts, n->before) : NULL;
 		return layout ? layout : &none;
 	}
 	if (!layout_of_process(&s->layouts, pid)) {
@@ -363,12 +389,7 @@ static void one_round(struct stacks *s)
 	if (atomic_exchange(&s->retell, false))
 		stacks_tell_again(s);
 	stacks_tell_names(s, now);
-	/* what comes later of them is told with what all others have */
-	for (size_t i = s->jit_met.length ? 0 : s->ended.length; i < s->ended.length; i++)
-		if (!s->ended.items[i].told) {
-			s->ended.items[i].told = true;
-			stacks_tell_jit_symbols(s, s->ended.items[i].pid);
-		}
+	tell_ended(s);
 	forget_ended(s, now);
 	layouts_collect(&s->layouts, now - LAYOUTS_KEPT_NS);
 	atomic_store(&s->processes, s->layouts.by_process.length);
@@ -457,13 +478,14 @@ void stacks_loader_end(struct stacks *s)
 void stacks_loader_free(struct stacks *s)
 {
 	size_t at = 0;
-	for (const struct map_slot *slot; (slot = map_next(&s->dirty, &at));) {
-		struct dirty_process *d = (struct dirty_process *)(uintptr_t)slot->value;
-		dirty_clear(d);
-		vec_done(&d->sources);
-		free(d);
+	for (const struct map_slot *slot; (slot = map_next(&s->news, &at));) {
+		struct process_news *n = (struct process_news *)(uintptr_t)slot->value;
+		vec_done(&n->sources);
+		free(n);
 	}
-	map_done(&s->dirty);
+	vec_done(&s->changed);
+	arena_done(&s->news_texts);
+	map_done(&s->news);
 	map_done(&s->symbols_told);
 	map_done(&s->to_publish);
 	map_done(&s->doubtful);

@@ -12,6 +12,7 @@
 #include "symbols/jit_dump.h"
 
 #define JIT_EVERY_NS 1000000000ull      /* maps of run-time code can be large */
+#define FUNCTIONS_EVERY_NS 200000000ull /* each is a call into the kernel */
 
 void stacks_tell_modules(struct stacks *s)
 {
@@ -35,7 +36,13 @@ void stacks_tell_modules(struct stacks *s)
 	buf_done(&tail);
 }
 
-void stacks_tell_layout(struct stacks *s, pid_t pid, const struct layout *layout)
+static bool has_mapping(const struct layout *layout, const struct layout_mapping *m)
+{
+	const struct layout_mapping *same = layout_find(layout, m->start);
+	return same && same->start == m->start && same->end == m->end && same->offset == m->offset && same->module == m->module;
+}
+
+void stacks_tell_layout(struct stacks *s, pid_t pid, const struct layout *layout, const struct layout *but)
 {
 	uint64_t now = stacks_now_ns();
 	if (!s->attached)
@@ -46,7 +53,8 @@ void stacks_tell_layout(struct stacks *s, pid_t pid, const struct layout *layout
 		const struct layout_mapping *m = &layout->mappings[i];
 		struct event_mapping e = { .start = m->start, .bytes = m->end - m->start, .offset = m->offset, .module = m->module->number,
 					   .flags = 5 };
-		stacks_emit(s, EVENT_mapping, (uint32_t)pid, &e, "", 0, now);
+		if (!but || !has_mapping(but, m))
+			stacks_emit(s, EVENT_mapping, (uint32_t)pid, &e, "", 0, now);
 	}
 	agent_unlock(s->agent);
 }
@@ -72,9 +80,12 @@ static void tell_kernel_symbol(struct stacks *s, uint64_t address)
 }
 
 /* Names of kernel functions that records name themselves. */
-static void tell_functions(struct stacks *s)
+static void tell_functions(struct stacks *s, uint64_t now_ns)
 {
 	uint64_t function, *before = NULL;
+	if (now_ns - s->functions_told_ns < FUNCTIONS_EVERY_NS)
+		return;
+	s->functions_told_ns = now_ns;
 	for (unsigned i = 0; i < STACKS_FUNCTIONS && s->functions_fd >= 0; i++) {
 		if (bpf_map_get_next_key(s->functions_fd, before, &function))
 			break;
@@ -162,7 +173,7 @@ void stacks_tell_jit_symbols(struct stacks *s, pid_t pid)
 void stacks_tell_names(struct stacks *s, uint64_t now_ns)
 {
 	tell_kernel_symbols(s);
-	tell_functions(s);
+	tell_functions(s, now_ns);
 	tell_wanted_jit_symbols(s, now_ns);
 }
 
@@ -188,12 +199,13 @@ void stacks_tell_again(struct stacks *s)
 	size_t at = 0;
 	s->modules_told = 1;
 	s->nodes_seen = 1;
+	s->functions_told_ns = 0;
 	map_clear(&s->symbols_told);
 	stacks_tell_modules(s);
 	for (const struct map_slot *slot; (slot = map_next(&s->layouts.by_process, &at));) {
 		const struct layout *layout = layout_of(&s->layouts, (uint32_t)slot->value);
 		if (layout)
-			stacks_tell_layout(s, (pid_t)slot->key, layout);
+			stacks_tell_layout(s, (pid_t)slot->key, layout, NULL);
 	}
 	stacks_tell_jit_symbols(s, 0);
 }

@@ -100,7 +100,7 @@ static void use(struct fixture *f, uint32_t pid)
 static void add(struct fixture *f, pid_t pid, uint64_t inode)
 {
 	struct module_source source = { .pid = pid, .start = 0x1000, .end = 0x2000, .inode = inode, .path = "/not/there", .build_id = "" };
-	assert_non_null(layouts_from(&f->layouts, pid, &source, 1));
+	layouts_add(&f->layouts, pid, &source, 1);
 	layouts_publish(&f->layouts, pid);
 }
 
@@ -128,6 +128,78 @@ static void test_idle_goes(void **state)
 	assert_true(published(f, 1000001, &process));
 	assert_int_equal(f->maps.mappings[process.first].start, 0x1000);
 	assert_true(process.first + process.count <= 32);
+}
+
+static struct module_source source_at(uint64_t start, uint64_t end, uint64_t inode)
+{
+	return (struct module_source){ .pid = 1000000, .start = start, .end = end, .inode = inode, .path = "/not/there", .build_id = "" };
+}
+
+static void expect_mappings(const struct layout *layout, uint32_t count, const uint64_t (*bounds)[3])
+{
+	assert_non_null(layout);
+	assert_int_equal(layout->count, count);
+	for (uint32_t i = 0; i < count; i++) {
+		assert_int_equal(layout->mappings[i].start, bounds[i][0]);
+		assert_int_equal(layout->mappings[i].end, bounds[i][1]);
+		assert_int_equal(layout->mappings[i].offset, bounds[i][2]);
+	}
+}
+
+/* What is mapped later comes to what was there, and replaces what lay at its place. */
+static void test_add(void **state)
+{
+	struct fixture *f = *state;
+	if (f->processes < 0)
+		skip();
+	struct module_source first[] = { source_at(0x1000, 0x8000, 1), source_at(0x10000, 0x12000, 2) };
+	struct module_source later[] = { source_at(0x3000, 0x4000, 3), source_at(0x20000, 0x21000, 4) };
+	static const uint64_t one[][3] = { { 0x1000, 0x8000, 0 }, { 0x10000, 0x12000, 0 } };
+	static const uint64_t two[][3] = {
+		{ 0x1000, 0x3000, 0 }, { 0x3000, 0x4000, 0 }, { 0x4000, 0x8000, 0x3000 }, { 0x10000, 0x12000, 0 }, { 0x20000, 0x21000, 0 }
+	};
+	expect_mappings(layouts_add(&f->layouts, 1000000, first, 2), 2, one);
+	/* the same again is no news */
+	assert_null(layouts_add(&f->layouts, 1000000, &first[1], 1));
+	layouts_fork(&f->layouts, 1000000, 1000001);
+	expect_mappings(layouts_add(&f->layouts, 1000000, later, 2), 5, two);
+	expect_mappings(layout_of_process(&f->layouts, 1000000), 5, two);
+	expect_mappings(layout_of_process(&f->layouts, 1000001), 2, one);
+}
+
+/* However many processes begin and end: what nobody has any more is freed when its
+ * time is over, also what a late fork had taken up again. */
+static void test_collect(void **state)
+{
+	struct fixture *f = *state;
+	struct module_source source = source_at(0x1000, 0x2000, 1);
+	if (f->processes < 0)
+		skip();
+	for (uint64_t now = 1000; now < 21000; now++) {
+		layouts_add(&f->layouts, 1000000, &source, 1);
+		layouts_leave(&f->layouts, 1000000, now);
+		layouts_collect(&f->layouts, now - 100);
+	}
+	assert_in_range(f->layouts.list.length, 90, 110);
+	assert_true(f->layouts.left.capacity < 1024);
+	layouts_add(&f->layouts, 1000000, &source, 1);
+	layouts_fork(&f->layouts, 1000000, 1000001);
+	layouts_leave(&f->layouts, 1000000, 21000);
+	layouts_leave(&f->layouts, 1000001, 21000);
+	layouts_fork(&f->layouts, 1000000, 1000002);
+	for (int i = 0; i < 3; i++) {
+		/* left, and found by a fork that was told late */
+		const struct layout *layout;
+		layouts_add(&f->layouts, 1000000, &source, 1);
+		layouts_fork(&f->layouts, 1000000, 1000001);
+		layout = layout_of_process(&f->layouts, 1000001);
+		layouts_leave(&f->layouts, 1000000, 21001);
+		layouts_leave(&f->layouts, 1000001, 21001);
+		assert_int_equal(layout->users, 0);
+	}
+	layouts_collect(&f->layouts, 22000);
+	layouts_collect(&f->layouts, 24000);
+	assert_int_equal(f->layouts.list.length, 0);
 }
 
 /* Thousands of processes, of which few are used at a time. */
@@ -221,6 +293,8 @@ int main(void)
 #ifdef HAVE_BPF
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_idle_goes, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_add, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_collect, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_many_processes, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_renew, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_full_tables, set_up, tear_down),
