@@ -193,6 +193,7 @@ static bool source_of(const struct waiting_record *w, struct module_source *ret_
 		.offset = m->offset,
 		.device = makedev(m->major, m->minor),
 		.inode = m->inode,
+		.generation = m->generation,
 		.path = strcmp(m->path, "//anon") == 0 ? "" : m->path,
 		.build_id = "",
 	};
@@ -276,11 +277,11 @@ void mapping_events_gather(struct mapping_events *e, struct module_file (*open)(
 	}
 }
 
-void mapping_events_read(struct mapping_events *e, uint64_t until_ns, const struct mapping_events_calls *calls, void *data)
+bool mapping_events_read(struct mapping_events *e, uint64_t until_ns, const struct mapping_events_calls *calls, void *data)
 {
 	read_buffers(e);
 	if (!e->waiting.length)
-		return;
+		return false;
 	/* the calls may gather more, which is later */
 	struct records taken = e->waiting;
 	e->waiting = (struct records){ 0 };
@@ -295,6 +296,7 @@ void mapping_events_read(struct mapping_events *e, uint64_t until_ns, const stru
 		}
 	}
 	vec_done(&taken);
+	return true;
 }
 
 bool mapping_events_renew(struct mapping_events *e, const struct rings *rings)

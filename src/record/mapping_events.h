@@ -36,6 +36,6 @@ void mapping_events_gather(struct mapping_events *events, struct module_file (*o
 			   void *data);
 /* Hands out what happened up to `until_ns` (now, at the latest), all processors'
  * in the order of time. */
-void mapping_events_read(struct mapping_events *events, uint64_t until_ns, const struct mapping_events_calls *calls, void *data);
+bool mapping_events_read(struct mapping_events *events, uint64_t until_ns, const struct mapping_events_calls *calls, void *data);
 
 #endif

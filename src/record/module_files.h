@@ -21,6 +21,7 @@ struct module_source {
 	pid_t pid;
 	uint64_t start, end, offset;
 	uint64_t device, inode;
+	uint64_t generation;        /* of the inode, whose number may have been another file's; 0 not known */
 	const char *path;           /* "" anonymous */
 	const char *build_id;       /* in hexadecimal, "" unknown */
 };

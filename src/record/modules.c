@@ -6,10 +6,15 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 
 #define VDSO_BYTES 8192u
+#define RECENT_MS 200u              /* a file is looked at no more often, whether it was written anew in its place */
+#define RECENT_MAX 4096u            /* files */
+#define NUMBER_BITS 22
+_Static_assert(MODULES_MAX <= 1u << NUMBER_BITS, "a number fits");
 
 static struct loaded_module *module_new(struct modules *modules, uint32_t kind, const char *path)
 {
@@ -38,6 +43,7 @@ void modules_done(struct modules *modules)
 	module_files_done(&modules->files);
 	free(modules->list);
 	map_done(&modules->by_file);
+	map_done(&modules->recent);
 	arena_done(&modules->arena);
 }
 
@@ -165,22 +171,49 @@ static bool lies_in_file(const struct module_source *s)
 	return s->inode != 0 && s->path[0] == '/';
 }
 
+static uint64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* Many processes that start at once map the same few files. */
+static const struct loaded_module *find_recent(const struct modules *modules, const struct module_source *s, uint64_t ms)
+{
+	const uint64_t *at = s->generation ? map_find(&modules->recent, hash_u64(key_of_file(s) ^ s->generation)) : NULL;
+	return at && ms - (*at >> NUMBER_BITS) < RECENT_MS ? modules->list[*at & (MODULES_MAX - 1)] : NULL;
+}
+
+static void note_recent(struct modules *modules, const struct module_source *s, const struct loaded_module *m, uint64_t ms)
+{
+	if (!s->generation || !m)
+		return;
+	if (modules->recent.length >= RECENT_MAX)
+		map_clear(&modules->recent);
+	map_put(&modules->recent, hash_u64(key_of_file(s) ^ s->generation), ms << NUMBER_BITS | m->number);
+}
+
 void modules_find(struct modules *modules, const struct module_source *sources, size_t count, const struct loaded_module **ret_modules)
 {
 	struct module_source *in_files = mem_zalloc((count + 1) * sizeof(*in_files));
 	struct module_file *found = mem_zalloc((count + 1) * sizeof(*found));
 	size_t looked = 0, at = 0;
+	uint64_t ms = now_ms();
 
-	for (size_t i = 0; i < count; i++)
-		if (lies_in_file(&sources[i]))
+	for (size_t i = 0; i < count; i++) {
+		ret_modules[i] = lies_in_file(&sources[i]) ? find_recent(modules, &sources[i], ms) : find_special(modules, &sources[i]);
+		if (!ret_modules[i] && lies_in_file(&sources[i]))
 			in_files[looked++] = sources[i];
+	}
 	module_files_look(&modules->files, in_files, looked, found);
 	for (size_t i = 0; i < count; i++) {
-		if (!lies_in_file(&sources[i])) {
-			ret_modules[i] = find_special(modules, &sources[i]);
+		if (ret_modules[i] || !lies_in_file(&sources[i]))
 			continue;
-		}
 		ret_modules[i] = find_file(modules, &sources[i], &found[at]);
+		if (found[at].fd >= 0)
+			note_recent(modules, &sources[i], ret_modules[i], ms);
 		if (found[at].fd >= 0)
 			close(found[at].fd);
 		at++;

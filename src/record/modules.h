@@ -41,6 +41,7 @@ struct modules {
 	struct loaded_module **list; /* by number */
 	uint32_t count;             /* numbers given are below */
 	struct map by_file;         /* hash of device, inode and version -> number */
+	struct map recent;          /* hash of device, inode and generation -> when it was looked at, number */
 	uint64_t tables_ns;         /* time that making tables took */
 	uint64_t table_bytes;
 };

@@ -87,6 +87,7 @@ struct stacks {
 	uint64_t functions_told_ns;      /* when the kernel's functions that records name were told last */
 	uint64_t renewed_ns;             /* when the unwinder's maps began anew last */
 	bool look_again;                 /* events were lost */
+	bool had_news;                   /* in the last round */
 	atomic_bool retell;              /* a new file has begun */
 	uint64_t start_ns;
 	_Atomic uint64_t first_look_ns;

@@ -21,7 +21,7 @@
 
 #define ENDED_KEPT_NS 3000000000ull     /* so long copies of an ended process may be on their way */
 #define LAYOUTS_KEPT_NS 3000000000ull   /* and messages of a layout */
-#define GATHER_US 1000                  /* a program's start is a burst of mappings */
+#define GATHER_US 2000                  /* a program's start is a burst of mappings */
 #define IDLE_MS 500
 #define SOURCES_MAX 4096u               /* mappings noted of one process */
 #define END_PATIENCE_MS 300u            /* with a helper that does nothing, when the recording ends */
@@ -347,7 +347,7 @@ static void take_news(struct stacks *s)
 	static const struct mapping_events_calls calls = { .mapped = on_mapped, .forked = on_forked, .started = on_started,
 							   .ended = on_ended, .lost = on_lost };
 	uint64_t now = stacks_now_ns();
-	mapping_events_read(s->events, now, &calls, s);
+	s->had_news = mapping_events_read(s->events, now, &calls, s);
 	look_at_changed(s);
 	if (!s->attached && atomic_load(&s->ready))
 		attach(s);
@@ -426,7 +426,9 @@ static void *run(void *data)
 	atomic_store(&s->first_look_ns, stacks_now_ns() - s->start_ns);
 	while (!atomic_load(&s->stop)) {
 		bool copies = !stack_copies_empty(&s->copies);
-		mapping_events_wait(s->events, s->poll_fd, copies ? 5 : IDLE_MS);
+		/* where much begins and ends there is something soon again: no need to be woken for it */
+		if (!s->had_news)
+			mapping_events_wait(s->events, s->poll_fd, copies ? 5 : IDLE_MS);
 		take_wakes(s);
 		usleep(GATHER_US);
 		one_round(s);

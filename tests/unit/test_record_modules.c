@@ -118,6 +118,38 @@ static void test_written_anew(void **state)
 	unlink(path);
 }
 
+/* A file that was looked at just now is not looked at again; another one of the same number is. */
+static void test_recent(void **state)
+{
+	struct modules *modules = *state;
+	char path[128];
+
+	path_to(path, "recent");
+	copy_image(path);
+	struct module_source source = source_of(path), other = source;
+	source.generation = 7;
+	other.generation = 8;
+	const struct loaded_module *m = find(modules, source);
+	assert_int_equal(m->mapping_kind, STACK_MAPPING_TABLE);
+	assert_int_equal(modules->recent.length, 1);
+	assert_ptr_equal(find(modules, source), m);
+	assert_ptr_equal(find(modules, other), m);
+	assert_int_equal(modules->recent.length, 2);
+	int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+	assert_int_equal(write(fd, "text", 4), 4);
+	close(fd);
+	other.generation = 9;
+	assert_ptr_not_equal(find(modules, other), m);
+	/* which ends by itself */
+	const struct loaded_module *after = m;
+	for (int i = 0; i < 200 && after == m; i++) {
+		usleep(50000);
+		after = find(modules, source);
+	}
+	assert_int_equal(after->mapping_kind, STACK_MAPPING_NO_TABLE);
+	unlink(path);
+}
+
 /* Another file lies at its path by now; the process still has the one that is mapped. */
 static void test_through_the_process(void **state)
 {
@@ -178,6 +210,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_one_for_a_file, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_written_anew, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_recent, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_through_the_process, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_no_file, set_up, tear_down),
 	};
