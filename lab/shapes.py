@@ -283,7 +283,8 @@ def truth_of(plan, chain, truth, seed, shape_name, fault):
     inner = [n.name for n in chain.nodes[1:-1]]
     document = {
         'seed': seed, 'shape': shape_name, 'fault': fault, 'links': [l.kind for l in chain.links],
-        'mechanisms': sorted({links.KINDS[l.kind]['family'] for l in chain.links} | {faults.FAULTS[fault]['family']} | ({'relay'} if chain.relays or plan.bus else set())),
+        'mechanisms': sorted({links.KINDS[l.kind]['family'] for l in chain.links} | {faults.FAULTS[fault]['family']} | ({'relay'} if chain.relays or plan.bus else set())
+                             | ({'victim woken often'} if any(l.ticker for l in chain.links) else set())),
         'victim': plan.victim.name, 'culprit': [exact(n) for n in truth['culprit']],
         'chain': [exact(n) for n in inner + truth.get('chain', [])],
         'verdict': sorted(set(VERDICTS.get(first, ['waiting']) + ALSO.get(fault, []))),
