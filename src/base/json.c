@@ -12,11 +12,12 @@ void json_init(struct json *json, struct buf *buf)
 }
 
 /* Bytes of the UTF-8 sequence at text, 0 when it is none. */
-static size_t utf8_bytes(const unsigned char *text, size_t left)
+static size_t utf8_bytes(const unsigned char *text, size_t left, unsigned *ret_point)
 {
 	size_t n = text[0] < 0x80 ? 1 : text[0] >= 0xf0 ? 4 : text[0] >= 0xe0 ? 3 : 2;
 	unsigned point;
 
+	*ret_point = text[0];
 	if (n == 1)
 		return 1;
 	if (text[0] < 0xc2 || text[0] > 0xf4 || n > left)
@@ -30,7 +31,16 @@ static size_t utf8_bytes(const unsigned char *text, size_t left)
 	if ((n == 3 && (point < 0x800 || (point >= 0xd800 && point < 0xe000))) ||
 	    (n == 4 && (point < 0x10000 || point > 0x10ffff)))
 		return 0;
+	*ret_point = point;
 	return n;
+}
+
+/* What a terminal that shows the document would obey, or that turns the reading direction:
+ * the same as buf_escaped keeps from it. */
+static bool is_control(unsigned point)
+{
+	return point < 0x20 || (point >= 0x7f && point < 0xa0) || (point >= 0x2028 && point <= 0x202e) ||
+	       (point >= 0x2066 && point <= 0x2069) || point == 0x200e || point == 0x200f || point == 0xfeff;
 }
 
 static void quoted(struct buf *buf, const char *text, size_t length)
@@ -39,7 +49,8 @@ static void quoted(struct buf *buf, const char *text, size_t length)
 
 	buf_char(buf, '"');
 	for (size_t i = 0; i < length;) {
-		size_t n = utf8_bytes(bytes + i, length - i);
+		unsigned point;
+		size_t n = utf8_bytes(bytes + i, length - i, &point);
 
 		if (n == 0) {
 			buf_text(buf, "\xef\xbf\xbd");
@@ -50,8 +61,8 @@ static void quoted(struct buf *buf, const char *text, size_t length)
 			buf_char(buf, '\\'), buf_char(buf, text[i]);
 		else if (bytes[i] == '\n')
 			buf_text(buf, "\\n");
-		else if (bytes[i] < 0x20 || bytes[i] == 0x7f)
-			buf_printf(buf, "\\u%04x", bytes[i]);
+		else if (is_control(point))
+			buf_printf(buf, "\\u%04x", point);
 		else
 			buf_add(buf, bytes + i, n);
 		i += n;

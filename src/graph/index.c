@@ -20,6 +20,7 @@
 #define INDEX_MIN_EVENTS 100000 /* smaller traces are built as fast as read */
 #define INDEX_SMALL (1u << 20)  /* bytes of sections that are always checked */
 #define WRITER_NAPS 5000        /* of 2 ms: how long a writer is waited for */
+#define WRITER_STILL 500        /* of these in which it wrote nothing: it is stopped, or none of ours */
 
 enum section {
 	SECTION_tables,
@@ -547,19 +548,25 @@ static int load_file(struct graph *graph, uint64_t rules, const char *path)
 	return -EINVAL;
 }
 
-/* False when nobody is writing an index, or takes too long. */
+/* False when nobody is writing an index, gets on with it, or is done in time. */
 static bool wait_for_writer(const char *temporary)
 {
 	const struct timespec nap = { .tv_nsec = 2000000 };
 	int fd = open(temporary, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	unsigned still = 0;
 	bool waited = false;
+	off_t size = -1;
+	struct stat st;
 
 	if (fd < 0)
 		return false;
-	for (unsigned i = 0; i < WRITER_NAPS && flock(fd, LOCK_SH | LOCK_NB); i++) {
+	for (unsigned i = 0; i < WRITER_NAPS && still < WRITER_STILL && flock(fd, LOCK_SH | LOCK_NB); i++) {
+		still = !fstat(fd, &st) && st.st_size == size ? still + 1 : 0;
+		size = st.st_size;
 		waited = true;
 		nanosleep(&nap, NULL);
 	}
+	waited = waited && still < WRITER_STILL;
 	close(fd);
 	return waited;
 }

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,10 @@
 #include <unistd.h>
 
 #define CALLER_TIMEOUT_MS 1000
+#define LISTEN_QUEUE 16
 #define ANSWER_TIMEOUT_S 120 /* stopping writes what is left */
+#define ANSWER_LATE_MS 500
+#define QUEUE_TIMEOUT_MS 5000 /* for a place among those who wait for an answer */
 
 const char *control_folder(void)
 {
@@ -101,7 +105,7 @@ static int listen_there(const struct sockaddr_un *address, struct err *err)
 	before = umask(0177);
 	r = bind(fd, (const struct sockaddr *)address, sizeof(*address)) ? -errno : 0;
 	umask(before);
-	if (!r && listen(fd, 16))
+	if (!r && listen(fd, LISTEN_QUEUE))
 		r = -errno;
 	if (!r)
 		return fd;
@@ -142,6 +146,8 @@ void control_own(struct control *control)
 
 	if (ftruncate(control->lock_fd, 0) || pwrite(control->lock_fd, text, (size_t)length, 0) != length)
 		return; /* only the words of a second start suffer */
+	/* callers are told this process's number, not that of the one which opened the socket */
+	listen(control->listen_fd, LISTEN_QUEUE);
 }
 
 void control_close(struct control *control)
@@ -243,11 +249,14 @@ static int connect_there(struct err *err)
 	if (fd < 0)
 		return err_sys(err, -errno, "opening a socket");
 	set_timeout(fd, SO_RCVTIMEO, ANSWER_TIMEOUT_S * 1000);
-	set_timeout(fd, SO_SNDTIMEO, ANSWER_TIMEOUT_S * 1000);
+	/* a stopped recorder takes nobody in: its queue gets full */
+	set_timeout(fd, SO_SNDTIMEO, QUEUE_TIMEOUT_MS);
 	if (!connect(fd, (const struct sockaddr *)&address, sizeof(address)))
 		return fd;
 	r = -errno;
 	close(fd);
+	if (r == -EAGAIN)
+		return err_set(err, -EBUSY, "the recorder answers nobody, and %d wait for it: it is stopped, or stuck", LISTEN_QUEUE);
 	if (r == -ENOENT || r == -ECONNREFUSED || r == -ENOTDIR)
 		return err_set(err, -ENOENT, "no recorder is running; `argus start` starts one");
 	if (r == -EACCES || r == -EPERM)
@@ -255,13 +264,55 @@ static int connect_there(struct err *err)
 	return err_sys(err, r, "reaching the recorder at '%s'", address.sun_path);
 }
 
+/* Stopped by a signal or a debugger: it will not answer until somebody lets it go on. */
+static bool is_stopped(pid_t pid)
+{
+	char path[64], text[512];
+	const char *state;
+	size_t got;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	got = fread(text, 1, sizeof(text) - 1, file);
+	fclose(file);
+	text[got] = 0;
+	state = strrchr(text, ')');
+	return state && state[1] == ' ' && (state[2] == 'T' || state[2] == 't');
+}
+
+/* Until there is something to read. Whether it is stopped is looked at only when it is late. */
+static int wait_for_reply(int fd, struct err *err)
+{
+	struct pollfd ready = { .fd = fd, .events = POLLIN };
+	struct ucred recorder = { .pid = 0 };
+	socklen_t size = sizeof(recorder);
+
+	getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &recorder, &size);
+	for (int waited_ms = 0; waited_ms < ANSWER_TIMEOUT_S * 1000; waited_ms += ANSWER_LATE_MS) {
+		int n = poll(&ready, 1, ANSWER_LATE_MS);
+
+		if (n > 0 || (n < 0 && errno != EINTR))
+			return 0;
+		if (recorder.pid > 0 && is_stopped(recorder.pid))
+			return err_set(err, -EBUSY, "the recorder (process %d) is stopped; `kill -CONT %d` lets it go on", (int)recorder.pid,
+				       (int)recorder.pid);
+	}
+	return err_set(err, -ETIMEDOUT, "the recorder (process %d) has not answered for %d s", (int)recorder.pid, ANSWER_TIMEOUT_S);
+}
+
 static int read_reply(int fd, struct buf *raw, struct err *err)
 {
 	char data[4096];
 
 	for (;;) {
-		ssize_t n = recv(fd, data, sizeof(data), 0);
+		int r = wait_for_reply(fd, err);
+		ssize_t n = r ? 0 : recv(fd, data, sizeof(data), 0);
 
+		if (r)
+			return r;
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)

@@ -17,6 +17,7 @@ int flight_run(const struct flight_options *options, struct control *control, fl
 
 #else
 
+#include <dirent.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
@@ -62,6 +63,7 @@ struct flight {
 	uint64_t next_trigger_ns, next_retry_ns, next_save_ns, save_at_ns;
 	uint64_t events, lost, bytes;   /* of recorders before this one */
 	uint64_t interruptions, vanished, saves, hangs;
+	uint64_t unsaved;               /* hangs, for there were too many saved ones */
 	char hang[TRIGGER_TEXT_BYTES];  /* the last one's words */
 	struct err failure;             /* of the last interruption */
 	uint64_t since_ns;
@@ -263,6 +265,23 @@ static void note_hang(struct flight *flight, const char *text)
 		flight->save_at_ns = now_ns() + SAVE_DELAY_NS;
 }
 
+/* Saved hangs that nobody has removed. */
+static uint64_t count_saved(const char *folder)
+{
+	DIR *open_folder = opendir(folder);
+	struct dirent *entry;
+	uint64_t count = 0;
+
+	while (open_folder && (entry = readdir(open_folder))) {
+		size_t length = strlen(entry->d_name);
+
+		count += !strncmp(entry->d_name, "hang-", 5) && length > 6 && !strcmp(entry->d_name + length - 6, ".trace");
+	}
+	if (open_folder)
+		closedir(open_folder);
+	return count;
+}
+
 /* Saves by the same command that a person uses, in a process of its own. */
 static void save(struct flight *flight)
 {
@@ -273,14 +292,16 @@ static void save(struct flight *flight)
 
 	flight->save_at_ns = 0;
 	flight->next_save_ns = now_ns() + SAVE_NS;
-	if (flight->saves >= SAVES_MOST)
-		return;
 	gmtime_r(&now, &parts);
 	strftime(when, sizeof(when), "%Y%m%dT%H%M%SZ", &parts);
 	if (snprintf(path, sizeof(path), "%s/saved", flight->options->folder) >= (int)sizeof(path) - 64)
 		return;
 	if (mkdir(path, 0700) && errno != EEXIST)
 		return;
+	if (count_saved(path) >= SAVES_MOST) {
+		flight->unsaved++;
+		return;
+	}
 	snprintf(path + strlen(path), 64, "/hang-%s.trace", when);
 	snprintf(last, sizeof(last), "%" PRIu64 "ns", flight->options->save_last_ns + SAVE_DELAY_NS);
 	flight->saving = spawn_program("/proc/self/exe", words);
@@ -380,6 +401,7 @@ static void describe(struct flight *flight, struct buf *buf)
 	add_number(buf, "files_vanished", flight->vanished);
 	add_number(buf, "hangs_seen", flight->hangs);
 	add_number(buf, "hangs_saved", flight->saves);
+	add_number(buf, "hangs_unsaved", flight->unsaved);
 	add_text(buf, "last_hang", flight->hang);
 	add_text(buf, "last_failure", flight->failure.text);
 }

@@ -38,7 +38,7 @@ static const struct option_spec graph_options[] = {
 
 static const struct option_rule graph_rules[] = {
 	{ .one_of = "segment event forward search list check unread" }, { .one_of = "dot json" }, { .one_of = "check dot" },
-	{ .one_of = "unread dot" }, { .one_of = "unread json" }, { .one_of = "no-index rebuild" },
+	{ .one_of = "unread dot" }, { .one_of = "unread json" },
 	{ .option = "top", .without = "search forward check unread" }, { 0 }
 };
 

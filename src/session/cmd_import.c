@@ -18,11 +18,11 @@ static int run_import(struct command_context *context, struct err *err)
 	const struct options *options = context->options;
 	const char *from = options->argument_count ? options->arguments[0] : "-";
 	const char *to = options_text(options, "output", COMMAND_TRACE);
-	struct writer_options writer_options = { .cpus = TEXT_IMPORT_CPUS };
+	struct writer_options writer_options = { .cpus = TEXT_IMPORT_CPUS, .whole = true };
 	struct writer *writer;
 	FILE *text = stdin;
 	struct stat info;
-	int status, closed;
+	int status;
 
 	if (!options_has(options, "text"))
 		return err_set(err, -EINVAL, "say which form FILE has: --text");
@@ -35,10 +35,10 @@ static int run_import(struct command_context *context, struct err *err)
 	status = writer_create(to, true, &writer_options, &writer, err);
 	if (!status) {
 		status = text_import(text, strcmp(from, "-") ? from : "standard input", writer, err);
-		closed = writer_close(writer, status ? NULL : err);
-		status = status ? status : closed;
 		if (status)
-			remove(to);
+			writer_drop(writer);
+		else
+			status = writer_close(writer, err);
 	}
 	if (text != stdin)
 		fclose(text);

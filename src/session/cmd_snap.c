@@ -109,7 +109,7 @@ static int snap(struct command_context *context, const char *folder, const char 
 	struct writer_options want = { 0 };
 	struct writer *writer;
 	struct trace *trace;
-	int r = refuse_ring(folder, path, err), closing;
+	int r = refuse_ring(folder, path, err);
 
 	if (r)
 		return r;
@@ -123,13 +123,14 @@ static int snap(struct command_context *context, const char *folder, const char 
 		from_ns = end > last ? end - last : 0;
 	}
 	want.cpus = summary->cpus ? summary->cpus : 1;
+	want.whole = true;
 	r = writer_create(path, true, &want, &writer, err);
 	if (!r) {
 		r = copy_all(trace, from_ns, writer, err);
-		closing = writer_close(writer, r ? NULL : err);
-		r = r ? r : closing;
 		if (r)
-			unlink(path);
+			writer_drop(writer);
+		else
+			r = writer_close(writer, err);
 	}
 	trace_close(trace);
 	return r;

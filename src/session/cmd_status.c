@@ -111,6 +111,9 @@ static void print_text(struct command_context *context, const char *reply)
 	if (hangs)
 		sink_printf(out, "hangs    %" PRIu64 " seen, %" PRIu64 " saved; last: %s\n", hangs,
 			    number_of(arena, reply, "hangs_saved"), value_of(arena, reply, "last_hang"));
+	if (number_of(arena, reply, "hangs_unsaved"))
+		sink_printf(out, "%" PRIu64 " of them %s not saved: remove some of the traces in %s/saved\n", number_of(arena, reply, "hangs_unsaved"),
+			    number_of(arena, reply, "hangs_unsaved") == 1 ? "was" : "were", value_of(arena, reply, "folder"));
 	if (!number_of(arena, reply, "real_time") && !strcmp(value_of(arena, reply, "state"), "recording"))
 		sink_text(out, "without real-time priority: a busy machine may lose events\n");
 }

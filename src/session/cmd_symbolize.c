@@ -155,7 +155,7 @@ static int write_name(struct writer *writer, const struct place *p, uint64_t tim
 
 static int write_copy(struct symbolizing *s, const char *path, struct err *err)
 {
-	struct writer_options options = { .cpus = trace_summary(s->trace)->cpus + 1 }; /* an empty trace has none */
+	struct writer_options options = { .cpus = trace_summary(s->trace)->cpus + 1, .whole = true }; /* an empty trace has none */
 	struct writer *writer;
 	struct buf tail = { 0 };
 	uint64_t last_ns = 0;
@@ -175,8 +175,10 @@ static int write_copy(struct symbolizing *s, const char *path, struct err *err)
 	for (size_t i = 0; i < s->places.length && !status; i++)
 		status = write_name(writer, &s->places.items[i], last_ns, &tail, err);
 	buf_done(&tail);
-	int closing = writer_close(writer, status ? NULL : err);
-	return status ? status : closing;
+	if (!status)
+		return writer_close(writer, err);
+	writer_drop(writer);
+	return status;
 }
 
 static int run_symbolize(struct command_context *context, struct err *err)

@@ -60,35 +60,60 @@ int knowledge_undo(struct knowledge *knowledge, struct err *err)
 	return 0;
 }
 
-int knowledge_read(struct knowledge *knowledge, const char *path, struct err *err)
+/* All of it, ended by a NUL; to be freed. */
+static int read_whole(const char *path, char **ret_text, struct err *err)
 {
 	/* a pipe in its place must not keep anybody waiting */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
 	struct stat info;
-	char *line = NULL;
-	size_t capacity = 0, total = 0;
-	ssize_t length;
+	size_t length = 0;
+	char *text;
+	ssize_t n = 0;
 	int r = 0;
 
-	if (!file)
+	if (fd < 0)
 		return err_sys(err, -errno, "cannot read '%s'", path);
 	if (fstat(fd, &info) || !S_ISREG(info.st_mode))
 		r = err_set(err, -EINVAL, "'%s' is no regular file", path);
-	while (!r && (length = getline(&line, &capacity, file)) >= 0) {
-		total += (size_t)length;
-		if (total > KNOWLEDGE_MOST) {
-			r = err_set(err, -EFBIG, "'%s' is too large to be knowledge about a trace", path);
-			break;
-		}
-		line[strcspn(line, "\n")] = 0;
+	else if (info.st_size > KNOWLEDGE_MOST)
+		r = err_set(err, -EFBIG, "'%s' is too large to be knowledge about a trace", path);
+	if (r) {
+		close(fd);
+		return r;
+	}
+	text = mem_alloc(KNOWLEDGE_MOST + 1);
+	while (length < KNOWLEDGE_MOST && ((n = read(fd, text + length, KNOWLEDGE_MOST - length)) > 0 || (n < 0 && errno == EINTR)))
+		length += n > 0 ? (size_t)n : 0;
+	if (n < 0)
+		r = err_sys(err, -errno, "cannot read '%s'", path);
+	close(fd);
+	text[length] = 0;
+	if (!r && memchr(text, 0, length))
+		r = err_set(err, -EINVAL, "'%s' is no text", path);
+	if (r)
+		free(text);
+	else
+		*ret_text = text;
+	return r;
+}
+
+int knowledge_read(struct knowledge *knowledge, const char *path, struct err *err)
+{
+	char *text = NULL, *next;
+	int r = read_whole(path, &text, err);
+
+	if (r)
+		return r;
+	for (char *line = text; !r && line; line = next) {
+		next = strchr(line, '\n');
+		if (next)
+			*next++ = 0;
 		if (line[strspn(line, " \t")] && line[strspn(line, " \t")] != '#')
 			r = knowledge_add(knowledge, line, err);
 		if (r)
 			err_prefix(err, "'%s'", path);
 	}
-	free(line);
-	fclose(file);
+	free(text);
 	return r;
 }
 

@@ -27,17 +27,13 @@ static bool is_trace(const char *path, const struct stat *known)
 	return is;
 }
 
-/* Clears the way for a new file at path. */
-static int put_aside(const char *path, bool keep_old, struct err *err)
+/* 1 where there is nothing, 0 where there is a trace that may be replaced. */
+static int check_place(const char *path, struct err *err)
 {
-	char old[4096 + 8];
 	struct stat st;
 
-	if (lstat(path, &st)) {
-		if (errno == ENOENT)
-			return 0;
-		return err_sys(err, -errno, "'%s'", path);
-	}
+	if (lstat(path, &st))
+		return errno == ENOENT ? 1 : err_sys(err, -errno, "'%s'", path);
 	if (S_ISLNK(st.st_mode))
 		return err_set(err, -ELOOP, "'%s' is a link; traces are not written through links", path);
 	if (!S_ISREG(st.st_mode))
@@ -46,28 +42,101 @@ static int put_aside(const char *path, bool keep_old, struct err *err)
 		return err_set(err, -EPERM, "'%s' belongs to another user and is left as it is", path);
 	if (!is_trace(path, &st))
 		return err_set(err, -EEXIST, "'%s' is there and is no trace of Argus; it is left as it is", path);
+	return 0;
+}
+
+static void old_path(const char *path, char old[4096 + 8])
+{
+	snprintf(old, 4096 + 8, "%s.old", path);
+}
+
+/* Whether a new file may come to the path. */
+static int check_way(const char *path, bool keep_old, struct err *err)
+{
+	char old[4096 + 8];
+	int r = check_place(path, err);
+
+	/* nothing there: nothing is kept either */
+	if (r || !keep_old)
+		return r < 0 ? r : 0;
+	old_path(path, old);
+	r = check_place(old, err);
+	return r < 0 ? err_prefix(err, "the trace before would be kept as '%s'", old) : 0;
+}
+
+/* Clears the way for a new file at path. */
+static int put_aside(const char *path, bool keep_old, struct err *err)
+{
+	char old[4096 + 8];
+	struct stat st;
+	int r = check_way(path, keep_old, err);
+
+	if (r || lstat(path, &st))
+		return r;
 	if (!keep_old)
 		return unlink(path) && errno != ENOENT ? err_sys(err, -errno, "removing '%s'", path) : 0;
-	snprintf(old, sizeof(old), "%s.old", path);
+	old_path(path, old);
 	return rename(path, old) ? err_sys(err, -errno, "keeping '%s' as '%s'", path, old) : 0;
 }
 
-int output_create(struct output *out, const char *path, bool keep_old, struct err *err)
+/* Without a name, where the file system can; else under a passing one. */
+static int create_hidden(struct output *out, struct err *err)
+{
+	char folder[4096];
+	const char *slash = strrchr(out->path, '/');
+
+	snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - out->path + 1) : 1, slash ? out->path : ".");
+	out->hidden = true;
+	out->fd = open(folder, O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+	if (out->fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL))
+		return out->fd < 0 ? err_sys(err, -errno, "creating '%s'", out->path) : 0;
+	snprintf(out->passing, sizeof(out->passing), "%s.%d.part", out->path, (int)getpid());
+	out->fd = open(out->passing, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (out->fd >= 0)
+		return 0;
+	err_sys(err, -errno, "creating '%s'", out->passing);
+	out->passing[0] = 0;
+	return -errno;
+}
+
+int output_create(struct output *out, const char *path, bool keep_old, enum output_way way, struct err *err)
 {
 	int status;
 
-	*out = (struct output){ .fd = -1 };
+	*out = (struct output){ .fd = -1, .keep_old = keep_old };
 	if (!*path || strlen(path) >= sizeof(out->path))
 		return err_set(err, *path ? -ENAMETOOLONG : -EINVAL, "'%.60s' is no path for a trace", path);
 	if (!strcmp(path, "-"))
 		return err_set(err, -EINVAL, "a trace is a file and is not written to the standard output");
 	memcpy(out->path, path, strlen(path));
+	if (way == OUTPUT_WHOLE) {
+		status = check_way(path, keep_old, err);
+		return status ? status : create_hidden(out, err);
+	}
 	status = put_aside(path, keep_old, err);
 	if (status)
 		return status;
 	out->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (out->fd < 0)
 		return err_sys(err, -errno, "creating '%s'", path);
+	return 0;
+}
+
+int output_publish(struct output *out, struct err *err)
+{
+	char link[64];
+	int status, r;
+
+	if (!out->hidden)
+		return 0;
+	status = put_aside(out->path, out->keep_old, err);
+	if (status)
+		return status;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", out->fd);
+	r = out->passing[0] ? rename(out->passing, out->path) : linkat(AT_FDCWD, link, AT_FDCWD, out->path, AT_SYMLINK_FOLLOW);
+	if (r)
+		return err_sys(err, -errno, "creating '%s'", out->path);
+	out->hidden = false;
 	return 0;
 }
 
@@ -116,6 +185,8 @@ int output_read(const struct output *out, uint64_t at, void *to, size_t size, st
 
 void output_close(struct output *out)
 {
+	if (out->hidden && out->passing[0])
+		unlink(out->passing);
 	if (out->fd >= 0)
 		close(out->fd);
 	out->fd = -1;

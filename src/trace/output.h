@@ -12,11 +12,22 @@ struct output {
 	int fd;              /* -1 none */
 	uint64_t bytes;      /* written, whole pieces only */
 	char path[4096];
+	bool keep_old, hidden; /* it has no name yet, or a passing one */
+	char passing[4096 + 16]; /* "" none */
+};
+
+/* How a file comes to its name. */
+enum output_way {
+	OUTPUT_AT_ONCE,      /* readers see it grow */
+	OUTPUT_WHOLE,        /* by output_publish; one that is not published leaves nothing */
 };
 
 /* Creates the file anew: mode 0600, never through a link. What is there must be
- * a trace of this user's own; it becomes path.old (keep_old) or is removed. */
-int output_create(struct output *out, const char *path, bool keep_old, struct err *err);
+ * a trace of this user's own; it becomes path.old (keep_old), in whose place nothing but
+ * a trace may be, or is removed. */
+int output_create(struct output *out, const char *path, bool keep_old, enum output_way way, struct err *err);
+/* Gives a whole file its name; nothing for one that has it. */
+int output_publish(struct output *out, struct err *err);
 /* Writes behind what is there. When it fails, the file is cut back to the last whole piece. */
 int output_write(struct output *out, const void *data, size_t size, struct err *err);
 int output_read(const struct output *out, uint64_t at, void *to, size_t size, struct err *err);

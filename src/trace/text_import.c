@@ -109,6 +109,8 @@ int text_import(FILE *text, const char *name, struct writer *writer, struct err 
 			qsort(importer.window.items, importer.window.length, sizeof(struct kept), by_time);
 		status = write_events(&importer, importer.window.length, err);
 	}
+	if (!status && !importer.places)
+		status = err_set(err, -ENODATA, "%s holds no events", name);
 	for (size_t i = 0; i < importer.window.length; i++)
 		free((void *)importer.window.items[i].e.data);
 	vec_done(&importer.window);

@@ -177,7 +177,7 @@ int writer_create(const char *path, bool keep_old, const struct writer_options *
 		  struct err *err)
 {
 	struct writer *writer = writer_new(options);
-	int status = output_create(&writer->out, path, keep_old, err);
+	int status = output_create(&writer->out, path, keep_old, options->whole ? OUTPUT_WHOLE : OUTPUT_AT_ONCE, err);
 
 	if (!status)
 		status = writer_start(writer, err);
@@ -547,6 +547,11 @@ static int write_index(struct writer *writer, struct err *err)
 	return output_write(&writer->out, &trailer, sizeof(trailer), err);
 }
 
+void writer_drop(struct writer *writer)
+{
+	writer_free(writer);
+}
+
 int writer_close(struct writer *writer, struct err *err)
 {
 	int status;
@@ -560,6 +565,8 @@ int writer_close(struct writer *writer, struct err *err)
 
 		status = status ? status : index_status;
 	}
+	if (!status)
+		status = output_publish(&writer->out, err);
 	writer_free(writer);
 	return status;
 }

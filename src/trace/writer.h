@@ -32,6 +32,7 @@ struct writer_options {
 	uint32_t packers;          /* threads that add at once; 0: 1 */
 	int compression;           /* zstd level; 0 the default */
 	uint64_t max_bytes;        /* 0: no limit; beyond it writing returns -EFBIG */
+	bool whole;                /* the file comes to its name when it is closed without a failure, else leaves nothing */
 	uint32_t flush_ms;         /* a chunk is written at the latest so long after its first event; 0: 500 */
 	/* of files of a ring: */
 	uint64_t recording;        /* the same in all of them; 0: a random one */
@@ -57,6 +58,8 @@ int writer_add_chunk(struct writer *writer, unsigned char *bytes, struct err *er
 int writer_flush(struct writer *writer, uint64_t now_ns, struct err *err);
 uint64_t writer_bytes(const struct writer *writer);
 uint64_t writer_events(const struct writer *writer);
+/* Frees a writer whose file is not wanted any more; a whole one leaves nothing. Accepts NULL. */
+void writer_drop(struct writer *writer);
 /* Writes the index and closes; frees the writer also on failure. */
 int writer_close(struct writer *writer, struct err *err);
 
