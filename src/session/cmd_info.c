@@ -14,6 +14,7 @@
 #include "trace/when.h"
 
 #define GAPS_SHOWN 20
+#define REACH_SHORT_NS 10000000u /* a processor that ends less before the others is not worth a word */
 #define STACKS_COUNTED 8000000u /* events: beyond it counting takes more than a moment, and is left to --check */
 
 static const struct option_spec info_options[] = {
@@ -139,6 +140,20 @@ static void add_machine(struct json *json, const struct trace *trace)
 	json_end(json);
 }
 
+static void add_reach(struct json *json, const struct trace_summary *summary)
+{
+	json_array(json, "reach");
+	for (uint32_t cpu = 0; cpu < summary->cpus; cpu++) {
+		if (!summary->reach_ns[cpu])
+			continue;
+		json_object(json, NULL);
+		json_u64(json, "cpu", cpu);
+		json_u64(json, "last_ns", summary->reach_ns[cpu]);
+		json_end(json);
+	}
+	json_end(json);
+}
+
 static void add_gaps(struct json *json, const struct trace *trace)
 {
 	const struct trace_summary *summary = trace_summary(trace);
@@ -199,6 +214,8 @@ static void make_json(const struct trace *trace, const struct tables *tables, co
 	if (times)
 		thread_times_json(&json, tables, times);
 	add_gaps(&json, trace);
+	if (!summary->complete)
+		add_reach(&json, summary);
 	add_machine(&json, trace);
 	json_end(&json);
 	buf_char(buf, '\n');
@@ -321,10 +338,31 @@ static void show_losses(const struct trace *trace, struct buf *buf)
 		buf_printf(buf, "  ... and %zu more gaps (--json lists them)\n", summary->gap_count - GAPS_SHOWN);
 }
 
+/* What each processor had recorded last is written within a second, not at the same moment. */
+static void show_reach(const struct trace_summary *summary, struct buf *buf)
+{
+	unsigned shown = 0;
+
+	for (uint32_t cpu = 0; cpu < summary->cpus; cpu++) {
+		uint64_t short_ns = summary->end_ns - summary->reach_ns[cpu];
+
+		if (!summary->reach_ns[cpu] || short_ns < REACH_SHORT_NS)
+			continue;
+		if (++shown > GAPS_SHOWN)
+			break;
+		buf_printf(buf, "note: processor %" PRIu32 "'s last event is %.3f s before the end: it had none since, or they were not "
+			   "written yet\n", cpu, (double)short_ns / 1e9);
+	}
+	if (shown > GAPS_SHOWN)
+		buf_text(buf, "note: ... and so of other processors (--json lists all)\n");
+}
+
 static void show_notes(const struct trace_summary *summary, struct buf *buf)
 {
-	if (!summary->complete)
+	if (!summary->complete) {
 		buf_text(buf, "note: not closed: cut off, or still being written; all whole chunks were recovered\n");
+		show_reach(summary, buf);
+	}
 	if (summary->truncated_bytes)
 		buf_printf(buf, "note: the last %" PRIu64 " bytes are a torn chunk and cannot be read\n", summary->truncated_bytes);
 	if (summary->damaged_heads)

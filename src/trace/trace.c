@@ -203,6 +203,20 @@ static uint32_t count_busy_cpus(const struct trace *trace)
 	return count;
 }
 
+/* Of a recording that was broken off, processors' last moments were not written together. */
+static void find_reach(struct trace *trace)
+{
+	uint64_t *reach = arena_array(&trace->arena, uint64_t, trace->summary.cpus + 1);
+
+	for (size_t i = 0; i < trace->chunks.length; i++) {
+		const struct chunk *chunk = &trace->chunks.items[i];
+
+		if (!chunk->gap && chunk->count > chunk->state_count && chunk->last_ns > reach[chunk->cpu])
+			reach[chunk->cpu] = chunk->last_ns;
+	}
+	trace->summary.reach_ns = reach;
+}
+
 static void summarize(struct trace *trace)
 {
 	struct trace_summary *summary = &trace->summary;
@@ -215,6 +229,7 @@ static void summarize(struct trace *trace)
 		if (trace->chunks.items[i].cpu >= summary->cpus)
 			summary->cpus = trace->chunks.items[i].cpu + 1u;
 	summary->busy_cpus = count_busy_cpus(trace);
+	find_reach(trace);
 	count_threads(trace);
 	summary->start_wall_ns = trace_wall_ns(trace, summary->start_ns);
 	read_machine(trace);
