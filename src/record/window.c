@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "symbols/file_opener.h"
 
 #define ANSWER_MS 200            /* the server's, to one request */
 #define RETRY_NS 10000000000ull  /* after a display that did not answer */
@@ -34,6 +35,7 @@ struct ping {
 struct windows {
 	char path[108];          /* of the display's socket */
 	unsigned display;
+	struct file_opener *opener;
 	int fd;                  /* -1 none */
 	uint64_t next_ns;        /* not tried before */
 	uint32_t root, protocols, ping, client_list, stamp;
@@ -73,6 +75,7 @@ struct windows *windows_open(const char *display)
 	windows = mem_zalloc(sizeof(*windows));
 	windows->fd = -1;
 	windows->display = (unsigned)number;
+	windows->opener = file_opener_new();
 	snprintf(windows->path, sizeof(windows->path), "/tmp/.X11-unix/X%lu", number);
 	return windows;
 }
@@ -91,6 +94,7 @@ void windows_close(struct windows *windows)
 	if (!windows)
 		return;
 	hang_up(windows, 0);
+	file_opener_free(windows->opener);
 	free(windows);
 }
 
@@ -118,18 +122,21 @@ static bool read_all(struct windows *windows, char *to, size_t size)
 }
 
 /* The display's cookie out of the authority file; its length, 0 none. */
-static size_t find_cookie(unsigned display, char *to, size_t most)
+static size_t find_cookie(struct file_opener *opener, unsigned display, char *to, size_t most)
 {
 	const char *named = getenv("XAUTHORITY"), *home = getenv("HOME");
 	char path[4096], text[4][256], number[16];
 	size_t lengths[4], found = 0;
 	FILE *file;
+	int fd;
 
 	if (named)
 		snprintf(path, sizeof(path), "%s", named);
 	else
 		snprintf(path, sizeof(path), "%s/.Xauthority", home ? home : "");
-	file = fopen(path, "re");
+	/* homes lie on servers, too */
+	fd = file_opener_open(opener, path, NULL);
+	file = fd < 0 ? NULL : fdopen(fd, "r");
 	if (!file)
 		return 0;
 	snprintf(number, sizeof(number), "%u", display);
@@ -161,7 +168,7 @@ static bool greet(struct windows *windows)
 {
 	static const char scheme[] = "MIT-MAGIC-COOKIE-1";
 	char hello[12 + 20 + 64] = { 0 }, head[8];
-	size_t cookie = find_cookie(windows->display, hello + 32, 64), size = 12, vendor, length;
+	size_t cookie = find_cookie(windows->opener, windows->display, hello + 32, 64), size = 12, vendor, length;
 	uint16_t version = 11, count;
 
 	hello[0] = 'l'; /* numbers are little-endian */
