@@ -502,10 +502,12 @@ int recorder_rotate(struct recorder *recorder, const char *path, struct err *err
 
 	if (r)
 		return r;
+	/* first: the new file's head takes seconds on a busy machine, and what the old one still
+	 * holds back would be lost with a recorder that is killed meanwhile */
+	closing = writer_close(old, err);
 	stacks_retell(recorder->stacks);
-	r = emit_head(recorder, SNAPSHOT_REASON_file, err);
-	closing = writer_close(old, r ? NULL : err);
-	return r ? r : closing;
+	r = emit_head(recorder, SNAPSHOT_REASON_file, closing ? NULL : err);
+	return closing ? closing : r;
 }
 
 int recorder_flush(struct recorder *recorder, struct err *err)
