@@ -38,8 +38,7 @@ struct helpers {
 	pid_t pid;
 	int fd;                    /* to ask it for helpers */
 	pthread_mutex_t lock;
-	pid_t started[PIDS_MOST];  /* the latest helpers, in a circle */
-	size_t count;              /* of all that were started */
+	pid_t working[PIDS_MOST];  /* helpers, 0 where there is none */
 };
 
 struct helper {
@@ -308,10 +307,21 @@ size_t helpers_pids(struct helpers *helpers, pid_t *ret_pids, size_t most)
 	pthread_mutex_lock(&helpers->lock);
 	if (most)
 		ret_pids[count++] = helpers->pid;
-	for (size_t i = 0; i < helpers->count && i < PIDS_MOST && count < most; i++)
-		ret_pids[count++] = helpers->started[i];
+	for (size_t i = 0; i < PIDS_MOST && count < most; i++)
+		if (helpers->working[i])
+			ret_pids[count++] = helpers->working[i];
 	pthread_mutex_unlock(&helpers->lock);
 	return count;
+}
+
+/* Once it has ended its number may be another's. The lock is held. */
+static void replace_pid(struct helpers *helpers, pid_t old, pid_t now)
+{
+	for (size_t i = 0; i < PIDS_MOST; i++)
+		if (helpers->working[i] == old) {
+			helpers->working[i] = now;
+			return;
+		}
 }
 
 void helpers_close(struct helpers *helpers)
@@ -338,7 +348,7 @@ static int ask_for_helper(struct helpers *helpers, int socket, pid_t *ret_pid, i
 	if (!r && answer.bytes == sizeof(*ret_pid))
 		memcpy(ret_pid, answer.data, sizeof(*ret_pid));
 	if (!r && *ret_pid > 0)
-		helpers->started[helpers->count++ % PIDS_MOST] = *ret_pid;
+		replace_pid(helpers, 0, *ret_pid);
 	pthread_mutex_unlock(&helpers->lock);
 	if (r)
 		return r;
@@ -397,6 +407,9 @@ static void end(struct helper *helper, int wait_ms)
 {
 	if (!helper->pid)
 		return;
+	pthread_mutex_lock(&helper->helpers->lock);
+	replace_pid(helper->helpers, helper->pid, 0);
+	pthread_mutex_unlock(&helper->helpers->lock);
 	close(helper->fd);
 	syscall(SYS_pidfd_send_signal, helper->pidfd, SIGKILL, NULL, 0);
 	if (has_ended(helper->pidfd, wait_ms))

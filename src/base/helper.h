@@ -54,7 +54,7 @@ struct helper;
 /* Forks the process that helpers come from; the sooner the better. It and the helpers are
  * children of the caller. */
 int helpers_open(helper_serve *serve, struct helpers **ret_helpers, struct err *err);
-/* The processes themselves, as far as there is room for them; their number. */
+/* The processes that there are now, but for those left behind; their number. */
 size_t helpers_pids(struct helpers *helpers, pid_t *ret_pids, size_t most);
 /* After the helpers were closed. Accepts NULL. */
 void helpers_close(struct helpers *helpers);

@@ -286,9 +286,7 @@ static int map_live(struct recorder *recorder, struct err *err)
 	recorder->live = live;
 	recorder->live->realtime_offset_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
 	/* the programs see who is started from now on */
-	pid_t pids[OWN_CHILDREN / 2];
-	for (size_t i = helpers_pids(recorder->helpers, pids, sizeof(pids) / sizeof(*pids)); i-- > 0;)
-		recorder->live->own_children[(uint32_t)pids[i] & (OWN_CHILDREN - 1)] = (uint32_t)pids[i];
+	watcher_note_helpers(recorder->live, recorder->helpers);
 	return 0;
 }
 
@@ -396,7 +394,8 @@ static int start(struct recorder *recorder, const struct recorder_options *optio
 	if (r)
 		return r;
 	recorder->watcher = (struct watcher){
-		.snapshots = recorder->snapshots, .sink = &recorder->sink, .live = recorder->live, .samples = recorder->samples
+		.snapshots = recorder->snapshots, .sink = &recorder->sink, .live = recorder->live, .samples = recorder->samples,
+		.helpers = recorder->helpers,
 	};
 	return watcher_start(&recorder->watcher, err);
 }

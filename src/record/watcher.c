@@ -9,6 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/helper.h"
+
 #define NS_PER_S 1000000000ull
 #define ROUND_MS 1000
 #define CLOCK_ROUNDS 10                   /* a clock record each ten seconds ... */
@@ -75,6 +77,14 @@ static bool clocks_stepped(struct watcher *watcher)
 	return stepped;
 }
 
+void watcher_note_helpers(struct record_live *live, struct helpers *helpers)
+{
+	pid_t pids[OWN_CHILDREN / 2];
+
+	for (size_t i = helpers_pids(helpers, pids, sizeof(pids) / sizeof(*pids)); i-- > 0;)
+		live->own_children[(uint32_t)pids[i] & (OWN_CHILDREN - 1)] = (uint32_t)pids[i];
+}
+
 static void *run(void *data)
 {
 	struct watcher *watcher = data;
@@ -88,6 +98,7 @@ static void *run(void *data)
 			watcher_emit_clock(watcher->sink, NULL);
 		samples_renew(watcher->samples);
 		look_for_long_waits(watcher);
+		watcher_note_helpers(watcher->live, watcher->helpers);
 	}
 	return NULL;
 }

@@ -20,6 +20,7 @@ struct watcher {
 	struct snapshot_sink *sink;
 	struct record_live *live;
 	struct samples *samples;        /* NULL none */
+	struct helpers *helpers;
 
 	pthread_t thread;
 	int wake_fd;
@@ -33,6 +34,9 @@ struct watcher {
 int watcher_start(struct watcher *watcher, struct err *err);
 void watcher_stop(struct watcher *watcher);
 
+/* Tells the programs which processes are the recorder's helpers: those that were there before
+ * the programs, and again later, for another's number may have taken their place. */
+void watcher_note_helpers(struct record_live *live, struct helpers *helpers);
 /* A clock record at this moment. */
 int watcher_emit_clock(struct snapshot_sink *sink, struct err *err);
 
