@@ -30,10 +30,11 @@ void layouts_init(struct layouts *layouts, struct modules *modules)
 	pthread_mutexattr_destroy(&inherit);
 }
 
-static void layout_free(struct layout *layout)
+static void layout_free(struct layouts *layouts, struct layout *layout)
 {
-	if (layout)
-		free(layout->mappings);
+	for (uint32_t i = 0; i < layout->count; i++)
+		modules_release(layouts->modules, layout->mappings[i].module);
+	free(layout->mappings);
 	free(layout);
 }
 
@@ -41,7 +42,7 @@ void layouts_done(struct layouts *layouts)
 {
 	size_t at = 0;
 	for (const struct map_slot *slot; (slot = map_next(&layouts->list, &at));)
-		layout_free((struct layout *)(uintptr_t)slot->value);
+		layout_free(layouts, (struct layout *)(uintptr_t)slot->value);
 	map_done(&layouts->list);
 	vec_done(&layouts->left);
 	for (int i = 0; i < 16; i++)
@@ -99,9 +100,10 @@ static bool room_take(struct layouts *layouts, struct layout *layout)
 	return true;
 }
 
-static struct stack_mapping mapping_for_unwinder(const struct layout_mapping *m, struct unwind_maps *maps)
+static struct stack_mapping mapping_for_unwinder(struct layouts *layouts, pid_t pid, const struct layout_mapping *m)
 {
-	struct stack_mapping to = { .start = m->start, .end = m->end, .kind = modules_lay(m->module, maps) };
+	struct module_source where = { .pid = pid, .start = m->start, .end = m->end, .offset = m->offset };
+	struct stack_mapping to = { .start = m->start, .end = m->end, .kind = modules_lay(layouts->modules, m->module, &where, layouts->maps) };
 	uint64_t address;
 	if (to.kind == STACK_MAPPING_TABLE) {
 		if (!module_address(m->module, m->offset, &address)) {
@@ -187,7 +189,7 @@ static void publish(struct layouts *layouts, pid_t pid, uint32_t doubts)
 			}
 		}
 		for (uint32_t i = 0; i < layout->count; i++)
-			layouts->maps->mappings[layout->first + i] = mapping_for_unwinder(&layout->mappings[i], layouts->maps);
+			layouts->maps->mappings[layout->first + i] = mapping_for_unwinder(layouts, pid, &layout->mappings[i]);
 	}
 	struct stack_process process = { .layout = layout->number, .first = layout->first, .count = layout->count,
 					 .doubts = doubts, .used = 1 };
@@ -224,6 +226,8 @@ static struct layout *layout_new(struct layouts *layouts, const struct layout_ma
 	layout->mappings = mem_alloc((count + 1) * sizeof(*mappings));
 	if (count)
 		memcpy(layout->mappings, mappings, count * sizeof(*mappings));
+	for (size_t i = 0; i < count; i++)
+		modules_use(layouts->modules, mappings[i].module);
 	pthread_mutex_lock(&layouts->lock);
 	map_put(&layouts->list, layout->number, (uint64_t)(uintptr_t)layout);
 	pthread_mutex_unlock(&layouts->lock);
@@ -409,7 +413,7 @@ void layouts_collect(struct layouts *layouts, uint64_t before_ns)
 			continue;
 		room_give(layouts, layout);
 		map_remove(&layouts->list, layout->number);
-		layout_free(layout);
+		layout_free(layouts, layout);
 	}
 	pthread_mutex_unlock(&layouts->lock);
 	if (layouts->left_first < layouts->left.length / 2 || layouts->left_first == 0)

@@ -16,35 +16,69 @@
 #define NUMBER_BITS 22
 _Static_assert(MODULES_MAX <= 1u << NUMBER_BITS, "a number fits");
 
-static struct loaded_module *module_new(struct modules *modules, uint32_t kind, const char *path)
+static void note_unused(struct modules *modules, struct loaded_module *m)
+{
+	if (m->is_unused || m->users)
+		return;
+	m->is_unused = true;
+	vec_push(&modules->unused, m->number);
+}
+
+static struct loaded_module *module_new(struct modules *modules, uint32_t kind, uint64_t key, const char *path)
 {
 	if (modules->count == MODULES_MAX)
 		return NULL;
-	struct loaded_module *m = arena_new(&modules->arena, struct loaded_module);
+	struct loaded_module *m = mem_zalloc(sizeof(*m));
 	m->number = modules->count;
 	m->kind = kind;
-	m->path = arena_strdup(&modules->arena, path);
+	m->key = key;
+	m->path = mem_alloc(strlen(path) + 1);
+	strcpy(m->path, path);
 	m->mapping_kind = STACK_MAPPING_NO_TABLE;
 	modules->list[modules->count++] = m;
+	if (kind != MODULE_KIND_kernel)
+		note_unused(modules, m);
 	return m;
+}
+
+static void module_free(struct loaded_module *m)
+{
+	if (!m)
+		return;
+	unwind_table_done(&m->table);
+	free(m->path);
+	free(m);
 }
 
 void modules_init(struct modules *modules)
 {
 	*modules = (struct modules){ .count = 1 };
 	modules->list = mem_zalloc(MODULES_MAX * sizeof(*modules->list));
-	module_new(modules, MODULE_KIND_kernel, "[kernel]");
+	module_new(modules, MODULE_KIND_kernel, 0, "[kernel]");
 }
 
 void modules_done(struct modules *modules)
 {
 	for (uint32_t i = 1; i < modules->count; i++)
-		unwind_table_done(&modules->list[i]->table);
+		module_free(modules->list[i]);
 	module_files_done(&modules->files);
 	free(modules->list);
 	map_done(&modules->by_file);
 	map_done(&modules->recent);
-	arena_done(&modules->arena);
+	vec_done(&modules->unused);
+}
+
+void modules_use(struct modules *modules, const struct loaded_module *module)
+{
+	(void)modules;
+	((struct loaded_module *)module)->users++;
+}
+
+void modules_release(struct modules *modules, const struct loaded_module *module)
+{
+	struct loaded_module *m = (struct loaded_module *)module;
+	m->users--;
+	note_unused(modules, m);
 }
 
 bool module_address(const struct loaded_module *m, uint64_t offset, uint64_t *ret_address)
@@ -55,22 +89,6 @@ bool module_address(const struct loaded_module *m, uint64_t offset, uint64_t *re
 			return true;
 		}
 	return false;
-}
-
-uint32_t modules_lay(const struct loaded_module *module, struct unwind_maps *maps)
-{
-	struct loaded_module *m = (struct loaded_module *)module;
-	if (m->mapping_kind != STACK_MAPPING_TABLE)
-		return m->mapping_kind;
-#ifdef HAVE_BPF
-	if (m->era != maps->era) {
-		m->era = maps->era;
-		m->laid = unwind_maps_add(maps, &m->table, &m->first_page, NULL) == 0;
-	}
-#else
-	(void)maps;
-#endif
-	return m->laid ? STACK_MAPPING_TABLE : STACK_MAPPING_BAD;
 }
 
 /* Takes over what was read. */
@@ -87,7 +105,6 @@ static void take_image(struct modules *modules, struct loaded_module *m, const s
 		return;
 	}
 	m->table = image->table;
-	modules->table_bytes += unwind_table_bytes(&m->table);
 	m->mapping_kind = STACK_MAPPING_TABLE;
 }
 
@@ -101,33 +118,40 @@ static uid_t user_of(pid_t pid)
 	return stat(path, &st) < 0 ? geteuid() : st.st_uid;
 }
 
+/* The kernel's own; every process has the same. */
+static bool read_vdso(struct module_image *image)
+{
+	const void *memory = (const void *)getauxval(AT_SYSINFO_EHDR);
+	struct elf_file file;
+	if (!memory || elf_file_open_memory(memory, VDSO_BYTES, "vdso", &file, NULL) < 0)
+		return false;
+	module_image_take(image, &file);
+	elf_file_close(&file);
+	return true;
+}
+
 static const struct loaded_module *find_special(struct modules *modules, const struct module_source *s)
 {
 	bool vdso = strcmp(s->path, "[vdso]") == 0, is_new;
 	char path[64];
 
 	/* code made at run time is each process's own */
-	uint64_t *number = map_at(&modules->by_file, hash_u64(vdso ? 1 : (uint64_t)s->pid << 32 | 2), &is_new);
+	uint64_t key = hash_u64(vdso ? 1 : (uint64_t)s->pid << 32 | 2), *number = map_at(&modules->by_file, key, &is_new);
 	if (!is_new)
 		return *number ? modules->list[*number] : NULL;
 	if (vdso)
 		snprintf(path, sizeof(path), "[vdso]");
 	else
 		snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)s->pid);
-	struct loaded_module *m = module_new(modules, vdso ? MODULE_KIND_vdso : MODULE_KIND_jit, path);
+	struct loaded_module *m = module_new(modules, vdso ? MODULE_KIND_vdso : MODULE_KIND_jit, key, path);
 	if (!m)
 		return NULL;
 	*number = m->number;
 	m->mapping_kind = STACK_MAPPING_JIT;
 	m->user = user_of(s->pid);
-	const void *vdso_image = (const void *)getauxval(AT_SYSINFO_EHDR);
-	struct elf_file file;
-	if (vdso && vdso_image && s->end - s->start >= VDSO_BYTES && elf_file_open_memory(vdso_image, VDSO_BYTES, "vdso", &file, NULL) == 0) {
-		struct module_image image = { 0 };
-		module_image_take(&image, &file);
+	struct module_image image = { 0 };
+	if (vdso && s->end - s->start >= VDSO_BYTES && read_vdso(&image))
 		take_image(modules, m, &image);
-		elf_file_close(&file);
-	}
 	return m;
 }
 
@@ -147,7 +171,7 @@ static const struct loaded_module *find_file(struct modules *modules, const stru
 	uint64_t *number = map_at(&modules->by_file, key, &is_new);
 	if (!is_new)
 		return *number ? modules->list[*number] : NULL;
-	struct loaded_module *m = module_new(modules, MODULE_KIND_file, s->path);
+	struct loaded_module *m = module_new(modules, MODULE_KIND_file, key, s->path);
 	if (!m)
 		return NULL;
 	m->device = s->device;
@@ -232,3 +256,87 @@ void modules_take(struct modules *modules, const struct module_source *s, const 
 	if (file->fd >= 0 && lies_in_file(s))
 		find_file(modules, s, file);
 }
+
+/* ---- in the unwinder's maps ---- */
+
+#ifdef HAVE_BPF
+/* The table once more, which is only in maps that are gone. */
+static void read_again(struct modules *modules, struct loaded_module *m, const struct module_source *where)
+{
+	struct module_source s = *where;
+	struct module_image image = { 0 };
+	struct module_file file = { .fd = -1 };
+
+	s.device = m->device;
+	s.inode = m->inode;
+	s.path = m->path;
+	if (m->kind == MODULE_KIND_vdso)
+		read_vdso(&image);
+	else
+		module_files_look(&modules->files, &s, 1, &file);
+	if (file.fd >= 0) {
+		if (file.changed_ns == m->changed_ns && file.bytes == m->bytes)
+			module_files_read(&modules->files, &s, file.fd, &image);
+		close(file.fd);
+	}
+	if (image.elf && image.status == 0)
+		m->table = image.table;
+}
+
+uint32_t modules_lay(struct modules *modules, const struct loaded_module *module, const struct module_source *where,
+		     struct unwind_maps *maps)
+{
+	struct loaded_module *m = (struct loaded_module *)module;
+	if (m->mapping_kind != STACK_MAPPING_TABLE)
+		return m->mapping_kind;
+	if (m->era != maps->era) {
+		m->era = maps->era;
+		if (!m->table.rows)
+			read_again(modules, m, where);
+		m->laid = m->table.rows && unwind_maps_add(maps, &m->table, &m->first_page, NULL) == 0;
+		struct unwind_table rest = { .base = m->table.base, .page_count = m->table.page_count };
+		unwind_table_done(&m->table);
+		m->table = rest;
+	}
+	return m->laid ? STACK_MAPPING_TABLE : STACK_MAPPING_BAD;
+}
+
+struct unwind_rule module_rule(const struct loaded_module *m, const struct unwind_maps *maps, uint64_t address)
+{
+	if (m->table.rows)
+		return unwind_table_rule(&m->table, address);
+	if (!m->laid || m->era != maps->era)
+		return (struct unwind_rule){ .kind = UNWIND_BAD };
+	return unwind_maps_rule(maps, m->first_page, m->table.page_count, address - m->table.base);
+}
+
+static void forget(struct modules *modules, struct loaded_module *m, struct unwind_maps *maps)
+{
+	struct module_source source = { .device = m->device, .inode = m->inode };
+	const uint64_t *latest = m->kind == MODULE_KIND_file ? map_find(&modules->by_file, key_of_file(&source)) : NULL;
+
+	if (latest && *latest == m->number)
+		map_remove(&modules->by_file, key_of_file(&source));
+	map_remove(&modules->by_file, m->key);
+	if (m->laid && m->era == maps->era)
+		unwind_maps_abandon(maps, m->table.page_count);
+	modules->list[m->number] = NULL;
+	module_free(m);
+}
+
+void modules_collect(struct modules *modules, struct unwind_maps *maps)
+{
+	for (; modules->unused.length - modules->unused_first > MODULES_UNUSED_MAX; modules->unused_first++) {
+		struct loaded_module *m = modules->list[modules->unused.items[modules->unused_first]];
+		m->is_unused = false;
+		if (m->users == 0)
+			forget(modules, m, maps);
+	}
+	if (modules->unused_first < MODULES_UNUSED_MAX)
+		return;
+	modules->unused.length -= modules->unused_first;
+	memmove(modules->unused.items, modules->unused.items + modules->unused_first,
+		modules->unused.length * sizeof(modules->unused.items[0]));
+	modules->unused_first = 0;
+}
+#endif

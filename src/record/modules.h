@@ -1,8 +1,12 @@
 /* The modules that processes map: each file once, whatever paths and processes
  * it is met in, with its unwind table made when it is first met.
  *
- * Numbers are the trace's. The loader's thread adds, others read what has a
- * number; entries stay where they are. */
+ * A table that is laid into the unwinder's maps is kept there alone. Modules that
+ * no layout has are kept for a while, in case they are met again; of many the
+ * oldest are forgotten.
+ *
+ * Numbers are the trace's, and none is used twice. The loader's thread adds and
+ * forgets, others read those of a layout. */
 #ifndef RECORD_MODULES_H
 #define RECORD_MODULES_H
 
@@ -17,33 +21,37 @@
 #include "symbols/unwind_table.h"
 
 #define MODULES_MAX (1u << 22)  /* of memory only what is used is taken */
+#define MODULES_UNUSED_MAX 1024u
 #define MODULE_KERNEL 1u        /* number of the kernel */
 
 struct loaded_module {
 	uint32_t number, kind;      /* MODULE_KIND_ */
 	uint64_t device, inode;
 	int64_t changed_ns, bytes;  /* of the file when it was read */
-	const char *path;
+	char *path;
 	uid_t user;                 /* of run-time code: whose process it is */
 	char build_id[65];
 	uint32_t mapping_kind;      /* enum stack_mapping_kind */
 	uint32_t first_page;        /* STACK_MAPPING_TABLE */
 	uint32_t era;               /* of the unwinder's maps in which its table was laid, or found no room */
 	bool laid;
-	struct unwind_table table;
+	bool is_unused;             /* among those of modules.unused */
+	uint32_t users;             /* mappings of layouts */
+	uint64_t key;               /* in modules.by_file */
+	struct unwind_table table;  /* of one that is laid there are only base and page_count */
 	uint32_t segment_count;     /* file offset to address as linked */
 	struct module_segment segments[8];
 };
 
 struct modules {
-	struct arena arena;
 	struct module_files files;
-	struct loaded_module **list; /* by number */
+	struct loaded_module **list; /* by number; NULL: forgotten */
 	uint32_t count;             /* numbers given are below */
 	struct map by_file;         /* hash of device, inode and version -> number */
 	struct map recent;          /* hash of device, inode and generation -> when it was looked at, number */
+	struct vec(uint32_t) unused; /* oldest first; some are in use again */
+	size_t unused_first;
 	uint64_t tables_ns;         /* time that making tables took */
-	uint64_t table_bytes;
 };
 
 void modules_init(struct modules *modules);
@@ -54,9 +62,18 @@ void modules_find(struct modules *modules, const struct module_source *sources, 
 bool modules_known(struct modules *modules, const struct module_source *source);
 /* Makes the module of a mapping whose file was looked at; it stays the caller's. */
 void modules_take(struct modules *modules, const struct module_source *source, const struct module_file *file);
-/* Lays a module's table into the maps when it is not there. Returns how the
- * unwinder is to treat its mappings (enum stack_mapping_kind). */
-uint32_t modules_lay(const struct loaded_module *module, struct unwind_maps *maps);
+/* Lays a module's table into the maps when it is not there; where the maps were begun
+ * anew it is read again, by `where` it is mapped. Returns how the unwinder is to treat
+ * its mappings (enum stack_mapping_kind). */
+uint32_t modules_lay(struct modules *modules, const struct loaded_module *module, const struct module_source *where,
+		     struct unwind_maps *maps);
+/* The rule of a module with a table for an address as linked. */
+struct unwind_rule module_rule(const struct loaded_module *module, const struct unwind_maps *maps, uint64_t address);
+/* A mapping of a layout has the module, or no longer. */
+void modules_use(struct modules *modules, const struct loaded_module *module);
+void modules_release(struct modules *modules, const struct loaded_module *module);
+/* Forgets the oldest of too many that nobody uses. */
+void modules_collect(struct modules *modules, struct unwind_maps *maps);
 /* Address as linked of a file offset; false outside of the segments with code. */
 bool module_address(const struct loaded_module *module, uint64_t offset, uint64_t *ret_address);
 

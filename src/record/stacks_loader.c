@@ -244,23 +244,30 @@ static void tell_ended(struct stacks *s)
 
 /* ---- copies ---- */
 
+/* A layout and the tables that its modules have. */
+struct rules {
+	const struct layout *layout;
+	const struct unwind_maps *maps;
+};
+
 static struct unwind_rule rule_at(void *data, uint64_t address)
 {
+	const struct rules *rules = data;
 	static const uint8_t kinds[] = {
 		[STACK_MAPPING_NO_TABLE] = UNWIND_FRAME_POINTER,
 		[STACK_MAPPING_JIT] = UNWIND_JIT,
 		[STACK_MAPPING_PENDING] = UNWIND_PENDING,
 		[STACK_MAPPING_BAD] = UNWIND_BAD,
 	};
-	const struct layout_mapping *m = layout_find(data, address);
+	const struct layout_mapping *m = layout_find(rules->layout, address);
 	uint64_t linked;
 	if (!m)
 		return (struct unwind_rule){ .kind = UNWIND_NO_MAPPING };
-	if (!m->module->table.rows)
+	if (m->module->mapping_kind != STACK_MAPPING_TABLE)
 		return (struct unwind_rule){ .kind = kinds[m->module->mapping_kind] };
 	if (!module_address(m->module, address - m->start + m->offset, &linked))
 		return (struct unwind_rule){ .kind = UNWIND_NONE };
-	return unwind_table_rule(&m->module->table, linked);
+	return module_rule(m->module, rules->maps, linked);
 }
 
 /* The mappings a process had when the copy was taken. */
@@ -305,7 +312,7 @@ static void unwind_copy(struct stacks *s, const struct pending_copy *c)
 	if (c->head.narrow)
 		addresses[count++] = c->head.ip;
 	else
-		status = unwind_walk(&copy, registers, rule_at, (void *)layout, addresses, STACK_FRAMES_MAX, &count);
+		status = unwind_walk(&copy, registers, rule_at, &(struct rules){ layout, &s->maps }, addresses, STACK_FRAMES_MAX, &count);
 	if (status == STACK_STATUS_no_mapping && layout == layout_of_process(&s->layouts, (pid_t)c->head.tgid))
 		settle(s, (pid_t)c->head.tgid);
 	stacks_tell_modules(s);
@@ -392,6 +399,7 @@ static void one_round(struct stacks *s)
 	tell_ended(s);
 	forget_ended(s, now);
 	layouts_collect(&s->layouts, now - LAYOUTS_KEPT_NS);
+	modules_collect(&s->modules, &s->maps);
 	atomic_store(&s->processes, s->layouts.by_process.length);
 }
 

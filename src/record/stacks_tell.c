@@ -21,6 +21,8 @@ void stacks_tell_modules(struct stacks *s)
 		return;
 	for (; s->modules_told < s->modules.count; s->modules_told++) {
 		const struct loaded_module *m = s->modules.list[s->modules_told];
+		if (!m)
+			continue;
 		struct event_module e = { .module = m->number, .kind = m->kind, .device = m->device, .inode = m->inode };
 		buf_clear(&tail);
 		buf_add(&tail, m->path, strlen(m->path) + 1);
@@ -107,7 +109,8 @@ static void tell_kernel_symbols(struct stacks *s)
 		pthread_mutex_lock(&s->layouts.lock);
 		node = s->tree.nodes[s->nodes_seen];
 		pthread_mutex_unlock(&s->layouts.lock);
-		if (node.module < s->modules.count && node.module && s->modules.list[node.module]->kind == MODULE_KIND_jit) {
+		const struct loaded_module *m = node.module < s->modules.count ? s->modules.list[node.module] : NULL;
+		if (m && m->kind == MODULE_KIND_jit) {
 			map_put(&s->jit_wanted, node.module, 1);
 			map_put(&s->jit_met, node.module, 1);
 		}
@@ -154,7 +157,8 @@ static void tell_wanted_jit_symbols(struct stacks *s, uint64_t now)
 		return;
 	s->jit_read_ns = now;
 	for (const struct map_slot *slot; (slot = map_next(&s->jit_wanted, &at));)
-		tell_jit_symbols(s, s->modules.list[slot->key]);
+		if (s->modules.list[slot->key])
+			tell_jit_symbols(s, s->modules.list[slot->key]);
 	map_clear(&s->jit_wanted);
 }
 
@@ -165,7 +169,7 @@ void stacks_tell_jit_symbols(struct stacks *s, pid_t pid)
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)pid);
 	for (const struct map_slot *slot; (slot = map_next(&s->jit_met, &at));) {
 		const struct loaded_module *m = s->modules.list[slot->key];
-		if (!pid || strcmp(m->path, path) == 0)
+		if (m && (!pid || strcmp(m->path, path) == 0))
 			tell_jit_symbols(s, m);
 	}
 }

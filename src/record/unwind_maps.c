@@ -9,6 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#define ABANDONED_LEAST 8192u       /* pages: fewer are not worth beginning anew */
+
 static void *map_memory(int fd, size_t bytes)
 {
 	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -145,8 +147,29 @@ int unwind_maps_add(struct unwind_maps *maps, const struct unwind_table *table, 
 	return 0;
 }
 
+struct unwind_rule unwind_maps_rule(const struct unwind_maps *maps, uint32_t first_page, uint32_t page_count, uint64_t offset)
+{
+	if (offset >> UNWIND_PAGE_SHIFT >= page_count)
+		return (struct unwind_rule){ .kind = UNWIND_NONE };
+	struct stack_page page = maps->pages[first_page + (offset >> UNWIND_PAGE_SHIFT)];
+	const uint32_t *row = maps->shards[page.row >> STACK_SHARD_SHIFT] + (page.row & (STACK_SHARD_ROWS - 1));
+	uint32_t key = (uint32_t)(offset & ((1u << UNWIND_PAGE_SHIFT) - 1)) << UNWIND_ROW_SHIFT | UNWIND_RULE_MASK;
+	for (uint32_t count = page.count; count > 1; count -= count / 2)
+		if (row[count / 2] <= key)
+			row += count / 2;
+	return maps->rules[*row & UNWIND_RULE_MASK];
+}
+
+void unwind_maps_abandon(struct unwind_maps *maps, uint32_t page_count)
+{
+	maps->abandoned_pages += page_count;
+	if (maps->page_count >= ABANDONED_LEAST && maps->abandoned_pages > maps->page_count / 2)
+		maps->full = true;
+}
+
 void unwind_maps_reset(struct unwind_maps *maps)
 {
+	maps->abandoned_pages = 0;
 	maps->page_count = maps->shard_now = maps->shard_used = 0;
 	maps->rule_count = UNWIND_KINDS;
 	map_clear(&maps->rule_numbers);

@@ -30,6 +30,7 @@ struct unwind_maps {
 	uint32_t shard_now;        /* the one that is being filled */
 	uint32_t shard_used;       /* rows taken in it */
 	uint32_t page_count, rule_count;
+	uint32_t abandoned_pages;  /* of tables that nobody walks by any more */
 	struct map rule_numbers;
 	uint32_t era;              /* how often all began anew, from 1 on */
 	bool full;                 /* a table found no room */
@@ -41,6 +42,11 @@ int unwind_maps_open(struct unwind_maps *maps, const struct unwind_maps_fds *fds
 void unwind_maps_close(struct unwind_maps *maps);
 /* -ENOSPC when there is no room. */
 int unwind_maps_add(struct unwind_maps *maps, const struct unwind_table *table, uint32_t *ret_first_page, struct err *err);
+/* The rule for an address, `offset` from the first page of a table that was added. */
+struct unwind_rule unwind_maps_rule(const struct unwind_maps *maps, uint32_t first_page, uint32_t page_count, uint64_t offset);
+/* Of a table that was added nobody walks any more. Its room is had back when all begins
+ * anew, which it is time for when more than half is abandoned. */
+void unwind_maps_abandon(struct unwind_maps *maps, uint32_t page_count);
 /* Forgets all tables. Nobody may walk by them any more. */
 void unwind_maps_reset(struct unwind_maps *maps);
 /* Memory in the kernel that tables take. */

@@ -15,6 +15,7 @@
 
 #include "record/layouts.h"
 #include "record/unwind_maps.h"
+#include "symbols/unwind_table.h"
 
 struct fixture {
 	struct unwind_maps maps;
@@ -167,6 +168,69 @@ static void test_add(void **state)
 	expect_mappings(layout_of_process(&f->layouts, 1000001), 2, one);
 }
 
+/* What is laid is kept in the maps alone, and says there what the table said; also after all began anew. */
+static void test_rules_in_maps(void **state)
+{
+	struct fixture *f = *state;
+	const struct layout *layout;
+	int compared = 0;
+	if (f->processes < 0)
+		skip();
+	assert_int_equal(layouts_read(&f->layouts, getpid(), &layout), 0);
+	for (int round = 0; round < 2; round++) {
+		layouts_publish(&f->layouts, getpid());
+		layout = layout_of_process(&f->layouts, getpid());
+		for (uint32_t i = 0; i < layout->count; i++) {
+			const struct loaded_module *m = layout->mappings[i].module;
+			struct unwind_table table;
+			struct elf_file file;
+			if (m->kind != MODULE_KIND_file || m->mapping_kind != STACK_MAPPING_TABLE)
+				continue;
+			assert_null(m->table.rows);
+			assert_int_equal(elf_file_open(m->path, &file, NULL), 0);
+			assert_int_equal(unwind_table_make(&file, &table, NULL), 0);
+			assert_int_equal(table.base, m->table.base);
+			for (uint64_t at = table.base; at < table.base + table.page_count * 4096ull + 8192; at += 37) {
+				struct unwind_rule expected = unwind_table_rule(&table, at), found = module_rule(m, &f->maps, at);
+				assert_memory_equal(&expected, &found, sizeof(found));
+				compared++;
+			}
+			unwind_table_done(&table);
+			elf_file_close(&file);
+		}
+		layouts_renew(&f->layouts);
+	}
+	assert_true(compared > 10000);
+}
+
+/* Of modules that nobody has any more so many are kept, and no more. */
+static void test_modules_forgotten(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t kept = 0;
+	if (f->processes < 0)
+		skip();
+	struct module_source lasting = source_at(0x1000, 0x2000, 1000000);
+	layouts_add(&f->layouts, 1000001, &lasting, 1);
+	for (uint64_t i = 1; i <= 5000; i++) {
+		struct module_source source = source_at(0x1000, 0x2000, i);
+		layouts_add(&f->layouts, 1000000, &source, 1);
+		layouts_leave(&f->layouts, 1000000, i);
+		layouts_collect(&f->layouts, i);
+		modules_collect(&f->modules, &f->maps);
+	}
+	for (uint32_t i = 2; i < f->modules.count; i++)
+		kept += f->modules.list[i] != NULL;
+	assert_in_range(kept, MODULES_UNUSED_MAX, MODULES_UNUSED_MAX + 2);
+	assert_true(f->modules.by_file.length <= 2 * kept);
+	assert_true(f->modules.unused.capacity <= 8 * MODULES_UNUSED_MAX);
+	assert_int_equal(layout_of_process(&f->layouts, 1000001)->mappings[0].module->inode, 1000000);
+	/* one that comes back is another */
+	struct module_source first = source_at(0x1000, 0x2000, 1);
+	const struct layout *layout = layouts_add(&f->layouts, 1000000, &first, 1);
+	assert_int_equal(layout->mappings[0].module->number, f->modules.count - 1);
+}
+
 /* However many processes begin and end: what nobody has any more is freed when its
  * time is over, also what a late fork had taken up again. */
 static void test_collect(void **state)
@@ -295,6 +359,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_idle_goes, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_add, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_collect, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_rules_in_maps, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_modules_forgotten, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_many_processes, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_renew, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_full_tables, set_up, tear_down),
