@@ -89,10 +89,10 @@ int recorder_stop(struct recorder *recorder, struct recorder_status *ret_status,
 #define OWN_MAPPING_BYTES (128 << 10)
 
 /* Of all processors, unless they are asked to be larger, and of one at most and at least. Lean, the
- * busiest workloads fill 3 MiB of a processor's before the agent is there. */
+ * busiest workloads lose nothing with 2 MiB for a processor. */
 #define RINGS_TOTAL_LEAN (32ull << 20)
 #define RINGS_TOTAL_FULL (256ull << 20)
-#define RING_MOST_LEAN (8ull << 20)
+#define RING_MOST_LEAN (4ull << 20)
 #define RING_MOST_FULL (32ull << 20)
 #define RING_LEAST_UNASKED (2ull << 20)
 
@@ -320,11 +320,11 @@ static int start(struct recorder *recorder, const struct recorder_options *optio
 	r = programs_allowed(err);
 	if (!r && options->filter)
 		r = filter_check(options->filter, err);
+	/* before there is memory that they would keep */
+	if (!r)
+		r = helpers_open(module_files_serve, &recorder->helpers, err);
 	if (!r)
 		r = kernel_open(&recorder->kernel, err);
-	if (r)
-		return r;
-	r = helpers_open(module_files_serve, &recorder->helpers, err);
 	if (r)
 		return r;
 	kernel_configure(&recorder->kernel, &programs.config);
