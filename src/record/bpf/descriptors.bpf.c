@@ -162,6 +162,27 @@ static __always_inline void state_queues(struct event_descriptor *to, struct obj
 	to->unsent = queue_unsent(at);
 }
 
+/* What the object tells. Its ways are many: as a global function the verifier follows
+ * them once, and not each of them through all that comes behind. */
+__noinline int state_fill(struct state_descriptor *out, struct object_at *at)
+{
+	if (!out || !at)
+		return 0;
+	out->descriptor.object = at->number;
+	out->descriptor.channel_in = object_channel(at, OBJECT_RECEIVES);
+	out->descriptor.channel_out = object_channel(at, OBJECT_SENDS);
+	out->descriptor.peer = object_peer(at);
+	state_queues(&out->descriptor, at);
+	out->descriptor.kind = at->kind;
+	out->descriptor.state = at->state;
+	out->family = at->family;
+	out->text_bytes = 0;
+	out->text_is_peer = 0;
+	if (at->sk)
+		state_addresses(out, at);
+	return 0;
+}
+
 SEC("iter/task_file")
 int state_descriptors(struct bpf_iter__task_file *ctx)
 {
@@ -176,21 +197,10 @@ int state_descriptors(struct bpf_iter__task_file *ctx)
 	struct object_at at;
 	if (!out || !object_find(&at, file))
 		return 0;
-	out->descriptor.object = at.number;
-	out->descriptor.channel_in = object_channel(&at, OBJECT_RECEIVES);
-	out->descriptor.channel_out = object_channel(&at, OBJECT_SENDS);
 	out->descriptor.fd = ctx->fd;
-	out->descriptor.peer = object_peer(&at);
-	state_queues(&out->descriptor, &at);
-	out->descriptor.kind = at.kind;
 	out->descriptor.access = file->f_mode & 3;
-	out->descriptor.state = at.state;
-	out->family = at.family;
-	out->text_bytes = 0;
-	out->text_is_peer = 0;
-	if (at.sk) {
-		state_addresses(out, &at);
-	} else if (state_has_path(at.kind)) {
+	state_fill(out, &at);
+	if (!at.sk && state_has_path(at.kind)) {
 		long length = bpf_d_path(&file->f_path, out->text, sizeof(out->text));
 		if (length > 0)
 			out->text_bytes = length - 1;

@@ -9,39 +9,57 @@
 
 #define QUEUE_MAX_BUFFERS 1024 /* more than small messages fill a socket's default room, or a pipe of 1 MiB has */
 
+struct queue_walk {
+	struct pipe_buffer *buffers;
+	u32 tail, head, size;      /* of a pipe's buffers */
+	u32 is_unix;
+	struct sk_buff_head *queue;
+	struct sk_buff *buffer;
+	u32 bytes;
+};
+
+/* By bpf_loop: a loop of the program's own is followed through all its turns when it is loaded. */
+static long queue_pipe_step(u64 index, struct queue_walk *walk)
+{
+	if (walk->tail == walk->head)
+		return 1;
+	u64 at = walk->tail & (walk->size - 1);
+	walk->bytes += GET((struct pipe_buffer *)((u64)walk->buffers + at * bpf_core_type_size(struct pipe_buffer)), len);
+	walk->tail++;
+	return 0;
+}
+
 static __noinline u32 queue_pipe(struct inode *inode)
 {
 	struct pipe_inode_info *pipe = GET(inode, i_pipe);
 	if (!pipe)
 		return 0;
-	u32 head = GET(pipe, head), tail = GET(pipe, tail), size = GET(pipe, ring_size), bytes = 0;
-	struct pipe_buffer *buffers = GET(pipe, bufs);
-	for (u32 i = 0; i < QUEUE_MAX_BUFFERS; i++) {
-		if (tail == head)
-			break;
-		u64 at = tail & (size - 1);
-		bytes += GET((struct pipe_buffer *)((u64)buffers + at * bpf_core_type_size(struct pipe_buffer)), len);
-		tail++;
+	struct queue_walk walk = { .buffers = GET(pipe, bufs), .head = GET(pipe, head), .tail = GET(pipe, tail),
+				   .size = GET(pipe, ring_size) };
+	bpf_loop(QUEUE_MAX_BUFFERS, queue_pipe_step, &walk, 0);
+	return walk.bytes;
+}
+
+static long queue_buffer_step(u64 index, struct queue_walk *walk)
+{
+	struct sk_buff *buffer = walk->buffer;
+	if (!buffer || (u64)buffer == (u64)walk->queue)
+		return 1;
+	u32 length = GET(buffer, len);
+	if (walk->is_unix) {
+		u32 consumed = GET((struct unix_skb_parms *)&buffer->cb, consumed);
+		length = length > consumed ? length - consumed : 0;
 	}
-	return bytes;
+	walk->bytes += length;
+	walk->buffer = GET(buffer, next);
+	return 0;
 }
 
 static __noinline u32 queue_buffers(struct sk_buff_head *queue, u32 is_unix)
 {
-	struct sk_buff *buffer = GET(queue, next);
-	u32 bytes = 0;
-	for (u32 i = 0; i < QUEUE_MAX_BUFFERS; i++) {
-		if (!buffer || (u64)buffer == (u64)queue)
-			break;
-		u32 length = GET(buffer, len);
-		if (is_unix) {
-			u32 consumed = GET((struct unix_skb_parms *)&buffer->cb, consumed);
-			length = length > consumed ? length - consumed : 0;
-		}
-		bytes += length;
-		buffer = GET(buffer, next);
-	}
-	return bytes;
+	struct queue_walk walk = { .queue = queue, .buffer = GET(queue, next), .is_unix = is_unix };
+	bpf_loop(QUEUE_MAX_BUFFERS, queue_buffer_step, &walk, 0);
+	return walk.bytes;
 }
 
 static __always_inline u32 queue_terminal(struct tty_struct *tty)
