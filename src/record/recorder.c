@@ -68,6 +68,7 @@ int recorder_stop(struct recorder *recorder, struct recorder_status *ret_status,
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -87,6 +88,7 @@ int recorder_stop(struct recorder *recorder, struct recorder_status *ret_status,
 #include "symbols/kallsyms.h"
 
 #define OWN_MAPPING_BYTES (128 << 10)
+#define LOADING_PRIORITY (-10)
 
 /* Of all processors, unless they are asked to be larger, and of one at most and at least. Lean, the
  * busiest workloads lose nothing with 2 MiB for a processor. */
@@ -302,6 +304,22 @@ static int watch(struct recorder *recorder, struct err *err)
 	return 0;
 }
 
+/* A command waits for this, which is half a second's work: on a busy machine before what
+ * merely computes. */
+static int load_programs(struct recorder *recorder, const struct programs_options *options, struct err *err)
+{
+	id_t thread = (id_t)gettid();
+	int before, r;
+
+	errno = 0;
+	before = getpriority(PRIO_PROCESS, thread);
+	bool raised = !errno && before > LOADING_PRIORITY && !setpriority(PRIO_PROCESS, thread, LOADING_PRIORITY);
+	r = programs_load(&recorder->kernel, options, &recorder->programs, err);
+	if (raised)
+		setpriority(PRIO_PROCESS, thread, before);
+	return r;
+}
+
 static int start(struct recorder *recorder, const struct recorder_options *options, struct err *err)
 {
 	bool probes = options->probes && options->probes->count, calls = !options->full && (options->stacks & STACKS_SYSCALLS);
@@ -312,7 +330,7 @@ static int start(struct recorder *recorder, const struct recorder_options *optio
 	if (cpus < 1)
 		return err_sys(err, cpus, "counting processors");
 	programs.cpus = (uint32_t)cpus;
-	programs.config.ring_bytes = ring_bytes_for(options->ring_bytes, programs.cpus, options->full || calls);
+	programs.config.ring_bytes = ring_bytes_for(options->ring_bytes, programs.cpus, options->full || calls || options->watches);
 	programs.config.own_pid = (uint32_t)getpid();
 	programs.config.full = options->full;
 	programs.config.stacks = (uint8_t)options->stacks;
@@ -337,7 +355,7 @@ static int start(struct recorder *recorder, const struct recorder_options *optio
 		if (r)
 			return r;
 	}
-	r = programs_load(&recorder->kernel, &programs, &recorder->programs, err);
+	r = load_programs(recorder, &programs, err);
 	/* megabytes that nobody asks for any more */
 	kernel_close(&recorder->kernel);
 	if (r)
