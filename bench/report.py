@@ -157,6 +157,10 @@ def text(results):
         lines += table(['recorder', 'agent', 'BPF', 'events/s'], [
             [n, f"{100 * i['agent_s'] / i['seconds']:.2f} %", f"{100 * i['bpf_s'] / i['seconds']:.2f} %",
              f"{i['events'] / i['seconds']:,.0f}"] for n, i in results['idle'].items()])
+    if results.get('own'):
+        lines += ['## What the recorder itself takes', '', 'argus lean, with stacks; memory of all its processes (shared pages by their '
+                  'share) and of its BPF maps and programs.', '']
+        lines += table(['what', ''], results['own'])
     chromium = next((w for w in workloads if w['name'] == 'chromium'), None)
     if chromium:
         lines += ['## Chromium, as in the paper\'s table', '', 'Seconds, medians.', '']
