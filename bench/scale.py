@@ -49,8 +49,8 @@ def size_of(trace):
 
 
 def forget(trace):
-    if os.path.exists(trace + '.graph'):
-        os.unlink(trace + '.graph')
+    if os.path.exists(trace + '.index'):
+        os.unlink(trace + '.index')
 
 
 def measured(title, build, trace, words, events):

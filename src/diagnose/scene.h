@@ -329,8 +329,6 @@ int scene_build(const struct trace *trace, const struct tables *tables, struct s
 int scene_build_watched(const struct trace *trace, void (*watch)(void *data, const struct event *e), void *data,
 			struct scene **ret_scene, struct err *err);
 void scene_free(struct scene *scene);
-/* Lets all go but the graph and its tables; only scene_free may follow. */
-void scene_leave_graph(struct scene *scene);
 /* Lays a person's statements over graph and scene, in place of those laid over
  * them before; what only a build of the graph can take in has it built anew.
  * -ENOENT, with the statement in words: it speaks of an event or edge that is not

@@ -78,16 +78,11 @@ static const uint64_t *all_fields(void)
 
 static int make(struct making *m, const struct tables *tables, struct err *err)
 {
-	struct graph_options options = { .index_later = true, .watch = see, .watch_end = begin_rows, .watch_data = m,
-					 .watch_fields = m->watch ? all_fields() : gatherer_fields(m->gatherer),
-					 .no_index = trace_whole(m->trace) != m->trace };
+	struct graph_options options = { .watch = see, .watch_end = begin_rows, .watch_data = m,
+					 .watch_fields = m->watch ? all_fields() : gatherer_fields(m->gatherer) };
 	struct scene *scene = m->scene;
 	int r = graph_build(m->trace, tables, &options, &scene->graph, err);
 
-	if (!r && graph_stats(scene->graph)->from_index) {
-		gatherer_read(m->gatherer);
-		begin_rows(m, graph_tables(scene->graph));
-	}
 	if (!r) {
 		scene->owned_tables = graph_take_tables(scene->graph); /* a graph that takes this one's place uses them too */
 		gatherer_give(m->gatherer, scene);
@@ -137,7 +132,7 @@ int scene_build_watched(const struct trace *trace, void (*watch)(void *data, con
 	return build((struct making){ .trace = trace, .watch = watch, .watch_data = data }, NULL, ret_scene, err);
 }
 
-void scene_leave_graph(struct scene *scene)
+static void free_all_but_graph(struct scene *scene)
 {
 	for (uint32_t i = 0; scene->gathered && i < scene->thread_count; i++) {
 		vec_done(&scene->gathered[i].found);
@@ -161,14 +156,13 @@ void scene_leave_graph(struct scene *scene)
 	arena_done(&scene->laid);
 	arena_done(&scene->rows_arena);
 	arena_done(&scene->arena);
-	*scene = (struct scene){ .graph = scene->graph, .owned_tables = scene->owned_tables };
 }
 
 void scene_free(struct scene *scene)
 {
 	if (!scene)
 		return;
-	scene_leave_graph(scene);
+	free_all_but_graph(scene);
 	if (scene->graph)
 		graph_free(scene->graph);
 	tables_free(scene->owned_tables);

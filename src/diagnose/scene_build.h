@@ -51,10 +51,9 @@ struct gatherer;
 struct gatherer *gatherer_new(const struct trace *trace);
 void gatherer_free(struct gatherer *gatherer);
 /* Events in the order of time, with at least these fields (by type); all of the
- * trace; or gatherer_read. */
+ * trace. */
 void gatherer_see(void *gatherer, const struct event *e);
 const uint64_t *gatherer_fields(const struct gatherer *gatherer);
-void gatherer_read(struct gatherer *gatherer);
 /* Time of the last event seen, or end of the trace. */
 uint64_t gatherer_end_ns(const struct gatherer *gatherer);
 struct scene_frequent *gatherer_frequent(struct gatherer *gatherer);

@@ -45,7 +45,7 @@ static int all_rules(const struct rules *corrections, struct rules **ret_rules, 
 
 static int build_anew(struct scene *scene, const struct rules *corrections, struct err *err)
 {
-	struct graph_options options = { .no_index = corrections != NULL };
+	struct graph_options options = { 0 };
 	struct rules *rules = NULL;
 	struct graph *graph;
 	int r = corrections ? all_rules(corrections, &rules, err) : 0;
@@ -56,7 +56,6 @@ static int build_anew(struct scene *scene, const struct rules *corrections, stru
 	rules_free(rules);
 	if (r)
 		return r;
-	graph_save_index(scene->graph);
 	graph_free(scene->graph);
 	scene->graph = graph;
 	scene->built_with_corrections = corrections != NULL;

@@ -1,5 +1,4 @@
-/* What the graph does not hold, gathered while it is built or, when the index
- * served, in a pass of its own that decodes no more than that.
+/* What the graph does not hold, gathered while it is built.
  *
  * During the pass the tables are in the making, so threads are noted by tid and
  * told apart afterwards: messages, samples and switches where they lie, all that
@@ -215,19 +214,6 @@ struct gatherer *gatherer_new(const struct trace *trace)
 const uint64_t *gatherer_fields(const struct gatherer *gatherer)
 {
 	return gatherer->fields;
-}
-
-void gatherer_read(struct gatherer *b)
-{
-	struct trace_filter filter = { .fields = b->fields };
-	struct trace_cursor *cursor;
-
-	for (size_t i = 0; i < sizeof(scene_events) / sizeof(*scene_events); i++)
-		trace_filter_add(&filter, scene_events[i]);
-	cursor = trace_cursor_new(b->trace, &filter);
-	for (const struct event *e; (e = trace_cursor_next(cursor)); )
-		gatherer_see(b, e);
-	trace_cursor_free(cursor);
 }
 
 /* ---- behind it: what is rare ---- */

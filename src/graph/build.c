@@ -7,7 +7,6 @@
 #include <time.h>
 
 #include "graph/build.h"
-#include "graph/index.h"
 
 static uint64_t clock_ns(void)
 {
@@ -300,19 +299,10 @@ int graph_build(const struct trace *trace, const struct tables *tables, const st
 	graph->tables = tables;
 	if (!code) {
 		take_gaps(graph);
-		if (options->no_index || options->rebuild || index_load(graph, rules)) {
-			build_started = clock_ns();
-			code = build_columns(graph, options, rules, err);
-			graph->stats.build_ns = clock_ns() - build_started;
-			graph->stats.bytes = store_bytes(graph);
-			graph->rules_hash = rules_hash(rules);
-			graph->built_stats = graph->stats;
-			graph->unsaved = !code && !options->no_index;
-			if (graph->unsaved && !options->index_later)
-				index_save(graph, false);
-		} else {
-			graph->stats.from_index = true;
-		}
+		build_started = clock_ns();
+		code = build_columns(graph, options, rules, err);
+		graph->stats.build_ns = clock_ns() - build_started;
+		graph->stats.bytes = store_bytes(graph);
 	}
 	for (uint32_t i = 0; !code && i < graph->threads.length; i++)
 		if (graph->threads.items[i].kind == GRAPH_UNKNOWN && !map_find(&graph->unknown_tids, graph->threads.items[i].tid))
@@ -330,12 +320,6 @@ int graph_build(const struct trace *trace, const struct tables *tables, const st
 	graph->stats.load_ns = clock_ns() - started;
 	*ret_graph = graph;
 	return 0;
-}
-
-void graph_save_index(struct graph *graph)
-{
-	if (graph->unsaved)
-		index_save(graph, true);
 }
 
 const struct trace *graph_trace(const struct graph *graph)

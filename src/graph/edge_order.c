@@ -70,33 +70,12 @@ void edge_order_take(struct edge_order *order, struct edge_notes *notes, size_t 
 	prepare(order, edges);
 }
 
-bool edge_order_load(struct edge_order *order, const uint32_t *places, size_t length, size_t edges)
-{
-	size_t blocks = (edges + EDGE_BLOCK - 1) / EDGE_BLOCK, rows;
-
-	if (!length || !places[0] || places[0] > length)
-		return false;
-	rows = places[0] - 1;
-	for (size_t i = 0; i < rows; i++)
-		if (places[i] > places[i + 1])
-			return false;
-	if (places[rows] != length)
-		return false;
-	for (size_t i = rows + 1; i < length; i++)
-		if (places[i] >= blocks)
-			return false;
-	*order = (struct edge_order){ .places = (uint32_t *)(uintptr_t)places, .length = length, .mapped = true };
-	prepare(order, edges);
-	return true;
-}
-
 void edge_order_done(struct edge_order *order)
 {
 	for (size_t i = 0; i < order->block_count; i++)
 		free(order->blocks[i]);
 	free(order->blocks);
-	if (!order->mapped)
-		free(order->places);
+	free(order->places);
 	*order = (struct edge_order){ 0 };
 }
 

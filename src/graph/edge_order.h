@@ -47,13 +47,10 @@ struct edge_order {
 	size_t length;          /* of places; 0 nothing is there */
 	uint16_t **blocks;      /* by number: its edges in order; NULL not asked for yet */
 	size_t block_count;
-	bool mapped;            /* places lie in the index */
 };
 
 /* The notes as a table, which takes their place. */
 void edge_order_take(struct edge_order *order, struct edge_notes *notes, size_t edges);
-/* The same with a table that was saved; false when it cannot be one. */
-bool edge_order_load(struct edge_order *order, const uint32_t *places, size_t length, size_t edges);
 void edge_order_done(struct edge_order *order);
 
 /* The row's next edge, as an index of the list, SIZE_MAX behind the last; *at is 0 at

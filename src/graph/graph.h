@@ -58,11 +58,7 @@ enum graph_strength { GRAPH_WEAK, GRAPH_INFERRED, GRAPH_STRONG };
 
 struct graph_options {
 	const struct rules *rules;  /* NULL: the default rules */
-	bool no_index;              /* neither read nor write the index beside the trace */
-	bool rebuild;               /* do not read the index, write it anew */
-	bool index_later;           /* leave the index to graph_save_index */
-	/* Sees each event that the build reads, so that nobody else need decode the
-	 * trace; never called when the index serves (stats.from_index). */
+	/* Sees each event that the build reads, so that nobody else need decode the trace. */
 	void (*watch)(void *data, const struct event *e);
 	/* Behind the last event, when the tables are there and the graph is not yet; with
 	 * NULL should the build fail after that, before the tables go. */
@@ -76,9 +72,6 @@ struct graph_options {
 int graph_build(const struct trace *trace, const struct tables *tables, const struct graph_options *options,
 		struct graph **ret_graph, struct err *err);
 void graph_free(struct graph *graph);
-/* Has a process of its own write the index that the build left to be written, if it
- * did: best when the answer has been given, so that nothing competes with that. */
-void graph_save_index(struct graph *graph);
 
 const struct trace *graph_trace(const struct graph *graph);
 const struct tables *graph_tables(const struct graph *graph);
@@ -105,9 +98,8 @@ struct graph_stats {
 	uint64_t edges[MECHANISM_COUNT];
 	uint64_t removed_by_rule;     /* edges cut by rules */
 	uint64_t contradictions;      /* events that cannot be true after those before; see graph_contradictions */
-	uint64_t load_ns, build_ns;   /* wall time of graph_build; of which building, 0 when the index served */
+	uint64_t load_ns, build_ns;   /* wall time of graph_build; of which building */
 	uint64_t bytes;               /* memory of all columns */
-	bool from_index;
 };
 const struct graph_stats *graph_stats(const struct graph *graph);
 

@@ -355,14 +355,6 @@ void graph_free(struct graph *graph)
 {
 	if (!graph)
 		return;
-	if (graph->mapped) {
-		/* What lies in the mapped index is not the heap's. */
-		graph->block_list = NULL;
-		graph->threads.items = NULL;
-		graph->names.items = NULL;
-		graph->unread.items = NULL;
-		munmap(graph->mapped, graph->mapped_bytes);
-	}
 	region_done(&graph->rows_region);
 	region_done(&graph->blocks_region);
 	region_done(&graph->preemptions_region);
@@ -372,7 +364,6 @@ void graph_free(struct graph *graph)
 	edge_order_done(&graph->edge_orders[0]);
 	edge_order_done(&graph->edge_orders[1]);
 	vec_done(&graph->unread);
-	vec_done(&graph->kept_events);
 	vec_done(&graph->rules);
 	vec_done(&graph->gaps);
 	free(graph->block_list);

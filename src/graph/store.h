@@ -113,7 +113,7 @@ void region_reserve(struct region *region, size_t bytes);
 struct edge_list {
 	struct packed_edge *items;
 	size_t length;
-	struct region region;   /* that they lie in; nothing when it is the index */
+	struct region region;   /* that they lie in */
 	struct edge_notes into, from; /* until the orders take them */
 };
 
@@ -134,14 +134,6 @@ struct correction {
 	struct arena arena;
 };
 
-/* An event that tells the tables, as it lies in the index: payload and tail, ended
- * by a NUL, follow; padded to eight bytes. */
-struct kept_event {
-	uint64_t time, number;
-	uint32_t tid, tail_length;
-	uint16_t cpu, type, bytes, reserved;
-};
-
 struct graph {
 	const struct trace *trace;
 	const struct tables *tables;
@@ -160,9 +152,6 @@ struct graph {
 	struct preemption *preemptions;          /* [0] unused */
 	uint32_t preemption_count;
 	struct vec(struct graph_unread) unread;
-	struct vec(char) kept_events;            /* of the tables; until the index is written */
-	uint64_t rules_hash;                     /* that it was built with */
-	bool unsaved;                            /* the index is still to be written */
 	struct map unknown_tids;     /* tid -> first pseudo-thread of it */
 	struct vec(struct graph_rule) rules; /* by global number; 0 none */
 	uint16_t row_rules[256];     /* global numbers of what rows can name */
@@ -178,8 +167,6 @@ struct graph {
 	uint32_t *wakes_by_row;      /* waits sorted by wake_row; made when first asked for */
 	uint32_t wakes_count;
 	void *lazy;                  /* lock of what is made when first asked for: it, and blocks of the edges' orders */
-	void *mapped;                /* the index, when columns lie in it */
-	size_t mapped_bytes;
 };
 
 /* ---- places of rows ---- */

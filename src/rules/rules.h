@@ -105,8 +105,6 @@ int rules_add_default(struct rules *rules, rules_mechanism_find *mechanism_find,
 
 size_t rules_count(const struct rules *rules);
 const struct rule *rules_at(const struct rules *rules, size_t index);
-/* Changes whenever the statements do; for caches. */
-uint64_t rules_hash(const struct rules *rules);
 
 /* Built-in packs: name and text. */
 struct rules_pack {

@@ -77,8 +77,3 @@ const struct rule *rules_at(const struct rules *rules, size_t index)
 {
 	return &rules->list.items[index];
 }
-
-uint64_t rules_hash(const struct rules *rules)
-{
-	return rules->hash;
-}

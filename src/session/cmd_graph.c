@@ -30,8 +30,6 @@ static const struct option_spec graph_options[] = {
 	{ "rules", 0, OPTION_TEXT, "FILE", "more rules (docs/rules.md); may be repeated" },
 	{ "only-rules", 0, OPTION_TEXT, "FILE", "these rules instead of the default ones" },
 	{ "top", 'n', OPTION_NUMBER, "N", "show at most so many results" },
-	{ "no-index", 0, OPTION_FLAG, NULL, "neither read nor write FILE.graph" },
-	{ "rebuild", 0, OPTION_FLAG, NULL, "build the graph anew, though FILE.graph is there" },
 	OPTION_JSON,
 	{ 0 }
 };
@@ -214,9 +212,8 @@ static void show_stats(struct request *r)
 		return;
 	}
 	graph_show_stats(&r->buf, r->graph);
-	sink_printf(r->context->notes, "argus: %s in %.3f s, %.1f MB of columns, peak memory %.1f MB\n",
-		    stats->from_index ? "loaded from the index" : "built", (double)stats->load_ns / 1e9, (double)stats->bytes / 1e6,
-		    (double)peak_rss_bytes() / 1e6);
+	sink_printf(r->context->notes, "argus: built in %.3f s, %.1f MB of columns, peak memory %.1f MB\n",
+		    (double)stats->load_ns / 1e9, (double)stats->bytes / 1e6, (double)peak_rss_bytes() / 1e6);
 }
 
 static int answer(struct request *r, struct err *err)
@@ -270,8 +267,7 @@ static int run_graph(struct command_context *context, struct err *err)
 	const struct options *options = context->options;
 	struct request r = { .context = context, .json = options_has(options, "json"), .dot = options_has(options, "dot"),
 			     .choice = EDGES_STRONG, .limit = (size_t)options_number(options, "top", 0) };
-	struct graph_options build = { .no_index = options_has(options, "no-index"), .rebuild = options_has(options, "rebuild"),
-				       .index_later = true };
+	struct graph_options build = { 0 };
 	int code;
 
 	if (options_has(options, "weak"))
@@ -293,8 +289,6 @@ static int run_graph(struct command_context *context, struct err *err)
 			code = sink_buf(context->out, &r.buf);
 		buf_done(&r.buf);
 	}
-	if (r.graph)
-		graph_save_index(r.graph);
 	graph_free(r.graph);
 	trace_close(r.trace);
 	rules_free(r.rules);

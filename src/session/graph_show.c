@@ -298,7 +298,6 @@ void graph_json_stats(struct json *json, const struct graph *graph)
 	json_u64(json, "load_ns", stats->load_ns);
 	json_u64(json, "build_ns", stats->build_ns);
 	json_u64(json, "bytes", stats->bytes);
-	json_bool(json, "from_index", stats->from_index);
 }
 
 static void json_thread(struct json *json, const char *key, const struct graph *graph, uint32_t thread)

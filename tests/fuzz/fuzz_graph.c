@@ -120,7 +120,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct graph_options options = { .no_index = true };
+	struct graph_options options = { 0 };
 	struct writer_options writing = { .cpus = CPUS };
 	struct input in = { data, size };
 	struct trace *trace = NULL;

@@ -16,8 +16,3 @@ done
 # Each of 2 groups' 20 senders sends 20 receivers 400 messages.
 [ "$(json full.json 'd["edges"]["message"] >= 0.95 * 2 * 20 * 20 * 100')" = True ] ||
 	fail "messages joined: $(json full.json 'd["edges"]["message"]')"
-
-argus graph --list full.argus >built
-argus graph --json full.argus | python3 -c 'import json, sys; d = json.load(sys.stdin); sys.exit(d["events"] >= 100000 and not d["from_index"])' ||
-	fail "the index was not used"
-argus graph --list full.argus | cmp - built || fail "the graph from the index is another one"

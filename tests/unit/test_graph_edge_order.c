@@ -95,26 +95,6 @@ static void test_no_edges(void **state)
 }
 
 /* A saved table that cannot be one is refused. */
-static void test_saved_tables(void **state)
-{
-	const uint32_t good[] = { 3, 4, 5, 0, 1 }, backwards[] = { 3, 2, 5, 0, 1 }, block[] = { 3, 4, 5, 0, 2 },
-		       short_of[] = { 3, 4, 4, 0, 1 }, far[] = { 9, 4, 5, 0, 1 }, none[] = { 0, 4, 5, 0, 1 }, empty[] = { 1 };
-	const size_t edges = (1u << EDGE_BLOCK_BITS) + 1;
-	struct edge_order order = { 0 };
-	(void)state;
-
-	assert_true(edge_order_load(&order, good, 5, edges));
-	edge_order_done(&order);
-	assert_true(edge_order_load(&order, empty, 1, 0));
-	edge_order_done(&order);
-	assert_false(edge_order_load(&order, good, 0, edges));
-	assert_false(edge_order_load(&order, backwards, 5, edges));
-	assert_false(edge_order_load(&order, block, 5, edges));
-	assert_false(edge_order_load(&order, short_of, 5, edges));
-	assert_false(edge_order_load(&order, far, 5, edges));
-	assert_false(edge_order_load(&order, none, 5, edges));
-	assert_null(order.blocks);
-}
 
 int main(void)
 {
@@ -122,7 +102,6 @@ int main(void)
 		cmocka_unit_test(test_like_a_look_at_all),
 		cmocka_unit_test(test_full_blocks),
 		cmocka_unit_test(test_no_edges),
-		cmocka_unit_test(test_saved_tables),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
