@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zstd.h>
@@ -58,7 +59,7 @@ struct known {
 struct entry {
 	struct block block;
 	struct known *standing;
-	struct known *notes;      /* newest first */
+	struct known *notes;      /* one of a kind */
 };
 
 struct blocks {
@@ -213,6 +214,12 @@ static void add_known(struct blocks *b, struct entry *entry, uint32_t kind, stru
 		entry->standing = known;
 		entry->block.known = true;
 	} else {
+		/* the newest of a kind counts */
+		for (struct known **at = &entry->notes; *at; at = &(*at)->next)
+			if ((*at)->kind == known->kind) {
+				*at = (*at)->next;
+				break;
+			}
 		known->next = entry->notes;
 		entry->notes = known;
 	}
@@ -319,7 +326,6 @@ static int write_known(int fd, const struct entry *entry, struct known *known, u
 	return r;
 }
 
-/* Older notes of a kind are beside the point. */
 static int write_entry(int fd, const struct entry *entry)
 {
 	int r = entry->standing ? write_known(fd, entry, entry->standing, RECORD_standing) : 0;
@@ -333,8 +339,11 @@ static bool any_unsaved(const struct blocks *b, uint32_t file)
 {
 	for (size_t i = 0; i < b->entries.length; i++) {
 		const struct entry *entry = &b->entries.items[i];
+		bool unsaved = entry->standing && !entry->standing->saved;
 
-		if (entry->block.file == file && ((entry->standing && !entry->standing->saved) || (entry->notes && !entry->notes->saved)))
+		for (const struct known *note = entry->notes; note; note = note->next)
+			unsaved |= !note->saved;
+		if (entry->block.file == file && unsaved)
 			return true;
 	}
 	return false;
@@ -350,6 +359,11 @@ static int save_index(struct blocks *b, uint32_t number, struct err *err)
 
 	if (fd < 0)
 		return err_sys(err, -errno, "writing the index '%s'", path);
+	/* somebody else finds the same out and writes it just now */
+	if (flock(fd, LOCK_EX | LOCK_NB)) {
+		close(fd);
+		return 0;
+	}
 	/* another build's, or of another trace of this name: begun anew */
 	if (pread(fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head) || memcmp(&head, &want, sizeof(head))) {
 		if (ftruncate(fd, 0))

@@ -1,0 +1,241 @@
+/* Blocks and their index: what stands is the same from the index as from the events; an
+ * index that is cut, changed, of another trace or not the user's to believe costs nothing
+ * but the time to find it out again. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "trace/blocks.h"
+#include "trace/writer.h"
+
+#define EVENTS 3000u
+
+static char folder[] = "/tmp/argus-test-XXXXXX";
+static char path[64], index_path[80];
+
+static void write_trace(unsigned events)
+{
+	struct writer_options options = { .cpus = 1 };
+	struct writer *writer;
+	struct err err = { 0 };
+
+	if (writer_create(path, false, &options, &writer, &err))
+		fail_msg("%s", err.text);
+	for (unsigned i = 0; i < events; i++) {
+		struct event_switch s = { .next = 10 + (i + 1) % 7, .state = i % 3 ? TASK_STATE_sleeping : TASK_STATE_running, .object = i };
+		struct event e = { .time = 1000 + i * 100ull, .tid = 10 + i % 7, .type = EVENT_switch, .data = &s, .tail = "" };
+
+		if (writer_add_event(writer, &e, &err))
+			fail_msg("%s", err.text);
+	}
+	if (writer_close(writer, &err))
+		fail_msg("%s", err.text);
+}
+
+static struct blocks *open_blocks(struct trace **ret_trace)
+{
+	const struct blocks_options options = { .events = 500 };
+	struct blocks *blocks;
+	struct err err = { 0 };
+
+	if (trace_open(path, ret_trace, &err) || blocks_open(*ret_trace, &options, &blocks, &err))
+		fail_msg("%s", err.text);
+	return blocks;
+}
+
+static unsigned known(const struct blocks *blocks)
+{
+	unsigned count = 0;
+
+	for (size_t i = 1; i < blocks_count(blocks); i++)
+		count += blocks_at(blocks, i)->known;
+	return count;
+}
+
+/* A number that differs when anything of what stands does. */
+static uint64_t stands(struct blocks *blocks)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < blocks_count(blocks); i++) {
+		struct standing_events events;
+		struct arena arena;
+		struct err err = { 0 };
+
+		arena_init(&arena);
+		if (blocks_standing(blocks, i, &arena, &events, &err))
+			fail_msg("%s", err.text);
+		for (uint32_t k = 0; k < events.count; k++)
+			sum = sum * 31 + events.events[k].number + events.events[k].time * 7 + event_as(&events.events[k], switch)->object;
+		sum = sum * 17 + events.count;
+		arena_done(&arena);
+	}
+	return sum;
+}
+
+static uint64_t ask(unsigned *ret_known)
+{
+	struct trace *trace;
+	struct blocks *blocks = open_blocks(&trace);
+	uint64_t sum;
+
+	*ret_known = known(blocks);
+	sum = stands(blocks);
+	blocks_close(blocks);
+	trace_close(trace);
+	return sum;
+}
+
+static long index_bytes(void)
+{
+	struct stat st;
+
+	return stat(index_path, &st) ? -1 : (long)st.st_size;
+}
+
+static void test_the_index_tells_the_same(void **state)
+{
+	unsigned before, after;
+	uint64_t first;
+
+	(void)state;
+	unlink(index_path);
+	first = ask(&before);
+	assert_int_equal(before, 0);
+	assert_int_equal(ask(&after), first);
+	assert_int_equal(after, 5);
+}
+
+static void test_notes_are_kept(void **state)
+{
+	struct trace *trace;
+	struct blocks *blocks;
+	size_t size = 0;
+
+	(void)state;
+	unlink(index_path);
+	blocks = open_blocks(&trace);
+	blocks_note(blocks, 2, 7, "old", 3);
+	blocks_note(blocks, 2, 7, "newer", 5);
+	blocks_close(blocks);
+	trace_close(trace);
+	blocks = open_blocks(&trace);
+	assert_memory_equal(blocks_noted(blocks, 2, 7, &size), "newer", 5);
+	assert_int_equal(size, 5);
+	assert_null(blocks_noted(blocks, 2, 8, &size));
+	assert_null(blocks_noted(blocks, 1, 7, &size));
+	blocks_close(blocks);
+	trace_close(trace);
+}
+
+static void test_damage_costs_nothing_but_time(void **state)
+{
+	unsigned count;
+	uint64_t first;
+	long bytes;
+
+	(void)state;
+	unlink(index_path);
+	first = ask(&count);
+	bytes = index_bytes();
+	for (long at = 0; at < bytes; at += 13) {
+		FILE *file = fopen(index_path, "r+");
+		int byte;
+
+		fseek(file, at, SEEK_SET);
+		byte = fgetc(file);
+		fseek(file, at, SEEK_SET);
+		fputc(byte ^ 0x41, file);
+		fclose(file);
+		assert_int_equal(ask(&count), first);
+		unlink(index_path);
+		ask(&count);
+	}
+	for (long length = 0; length < bytes; length += 37) {
+		assert_int_equal(truncate(index_path, length), 0);
+		assert_int_equal(ask(&count), first);
+		unlink(index_path);
+		ask(&count);
+	}
+}
+
+static void test_another_trace_of_the_name(void **state)
+{
+	unsigned count;
+
+	(void)state;
+	unlink(index_path);
+	ask(&count);
+	write_trace(EVENTS + 700);
+	ask(&count);
+	assert_int_equal(count, 0);
+	ask(&count);
+	assert_int_equal(count, 6);
+	write_trace(EVENTS);
+}
+
+static void test_what_is_not_to_be_believed(void **state)
+{
+	char other[80];
+	unsigned count;
+
+	(void)state;
+	unlink(index_path);
+	ask(&count);
+	chmod(index_path, 0666);
+	ask(&count);
+	assert_int_equal(count, 0);
+	chmod(index_path, 0600);
+	ask(&count);
+	assert_int_equal(count, 5);
+	snprintf(other, sizeof(other), "%s/other", folder);
+	rename(index_path, other);
+	assert_int_equal(symlink(other, index_path), 0);
+	ask(&count);
+	assert_int_equal(count, 0);
+	unlink(index_path);
+	unlink(other);
+	assert_int_equal(mkfifo(index_path, 0600), 0);
+	ask(&count);
+	assert_int_equal(count, 0);
+	unlink(index_path);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	if (!mkdtemp(folder))
+		return -1;
+	snprintf(path, sizeof(path), "%s/trace", folder);
+	snprintf(index_path, sizeof(index_path), "%s.index", path);
+	write_trace(EVENTS);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	unlink(index_path);
+	unlink(path);
+	rmdir(folder);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_the_index_tells_the_same), cmocka_unit_test(test_notes_are_kept),
+		cmocka_unit_test(test_damage_costs_nothing_but_time), cmocka_unit_test(test_another_trace_of_the_name),
+		cmocka_unit_test(test_what_is_not_to_be_believed),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
