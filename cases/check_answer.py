@@ -274,7 +274,7 @@ class Checker(Document):
             elif not m['words'].startswith('computing ('):
                 self.left_out(culprit, nanoseconds(m['time']))
         if m['needs'] and m['needs'] != 'it':
-            self.processor(culprit, self.who(m['needs'], 'who needed the processor'))
+            self.processor(culprit, self.who(m['needs'], 'who needed the processor'), m['had'], m['queued'])
         self.function(culprit, m, document)
 
     def own_links(self, culprit):
@@ -317,7 +317,7 @@ class Checker(Document):
         if told_ns * 2 < total - self.lost:
             self.say(f'the culprit is charged with {show(total)}, and only {show(told_ns)} of that are told')
 
-    def processor(self, hog, starved):
+    def processor(self, hog, starved, shown, shown_queued):
         """While the one could have run, the other had its processor."""
         if not starved:
             return
@@ -327,9 +327,11 @@ class Checker(Document):
                 continue
             queued += high - low
             had += sum(b - a for a, b, s, _, _ in hog.spans(low, high) if s == 'running')
+        doubt = 2 * MS + self.lost + self.trace.times(starved, self.start, self.end)['unknown']
         if not queued:
             self.say(f'{starved.tid} never stood in the queue for a processor')
-        elif had * 4 < queued:
+        elif nanoseconds(shown) > had * 1.01 + doubt or nanoseconds(shown_queued) > queued * 1.01 + doubt or \
+                nanoseconds(shown) * 20 < had * 9:
             self.say(f'{hog.tid} had a processor for {show(had)} of the {show(queued)} in which {starved.tid} could have run')
 
     def function(self, culprit, m, document):

@@ -45,7 +45,7 @@ GRAMMAR = [(name, re.compile(text)) for name, text in (
                rf'(?:\. Only a timeout of (?P<time>{TIME}) broke it)?\.'),
     ('circle', rf' They wait for each other in a circle: (?P<circle>{ONE}(?: -> {ONE})+)(?:\. Only a timeout of (?P<time>{TIME}) broke it)?\.'),
     ('culprit', rf' The culprit is (?P<who>{ONE})(?: in (?P<function>.+?))?(?: at (?P<file>\S+):(?P<line>\d+))?(?:, below it (?P<inner>.+?))?'
-                rf'(?:, which had the processor that (?P<needs>{ONE}|it) needed'
+                rf'(?:, which had the processor for (?P<had>{TIME}) of the (?P<queued>{TIME}) in which (?P<needs>{ONE}|it) could have run'
                 rf'|, (?P<words>[^;]+?) for (?P<time>{TIME})(?: and (?P<words2>[^;]+?) for (?P<time2>{TIME}))? of that time)?'
                 rf'(?:, (?P<share>\d+) % of its processor time there)?; it is (?P<place>the victim itself|in the same process|in another process)\.'
                 rf'(?: This is a guess \(confidence (?P<confidence>\d+) %\)\.)?'),

@@ -206,17 +206,23 @@ static uint64_t step_ns(const struct pieces *pieces, const struct walk_steps *st
 	return ns;
 }
 
-/* What it waits on, and in which function. */
-static const char *wait_words(const struct describer *d, const struct episode *episode)
+/* What it waits on, and in which function: how often in the time that was charged to it,
+ * which may go on over the next episodes at the same place. */
+static const char *wait_words(const struct describer *d, const struct episode *episode, uint64_t charged_ns)
 {
+	const struct scene_thread *t = &d->scene->threads[episode->thread];
+	const struct episode *last = episode, *end = d->scene->episodes + t->episode + t->episode_count;
 	const struct wait *wait = &d->scene->waits[episode->last];
 	const char *words = describe_wait(d, wait);
+	uint32_t times = episode->slices;
 	struct actor place = { 0 };
 
 	describe_place(d, wait->ustack, &place);
-	if (episode->slices > 2)
-		words = arena_printf(d->arena, "%s again and again, %u times, every %s", words, episode->slices,
-				     describe_time(d->arena, (episode->end_ns - episode->start_ns) / episode->slices));
+	while (times > 2 && last + 1 < end && last->end_ns - episode->start_ns < charged_ns && d->scene->waits[last[1].last].site == wait->site)
+		times += (++last)->slices;
+	if (times > 2)
+		words = arena_printf(d->arena, "%s again and again, %u times, every %s", words, times,
+				     describe_time(d->arena, (last->end_ns - episode->start_ns) / times));
 	return place.function ? arena_printf(d->arena, "%s, in %s", words, demangle_brief(d->arena, place.function)) : words;
 }
 
@@ -253,7 +259,7 @@ static const char *step_words(const struct describer *d, const struct pieces *pi
 	struct state_times times = { 0 };
 
 	if (below && steps->items[below].episode)
-		return wait_words(d, &d->scene->episodes[steps->items[below].episode - 1]);
+		return wait_words(d, &d->scene->episodes[steps->items[below].episode - 1], step_ns(pieces, steps, below));
 	if (below && steps->items[below].link == LINK_FLAG)
 		return spinning_words(d, steps->items[step].thread, diagnosis);
 	if (below)
@@ -272,7 +278,7 @@ static const char *step_words(const struct describer *d, const struct pieces *pi
 	if (best->throttled)
 		return "runnable, but throttled: its group's processor quota is used up";
 	if (best->state == SPAN_WAITING && best->wait)
-		return wait_words(d, &d->scene->episodes[d->scene->waits[best->wait].episode]);
+		return wait_words(d, &d->scene->episodes[d->scene->waits[best->wait].episode], 0);
 	if (best->state == SPAN_STOPPED)
 		return "stopped";
 	if (best->state == SPAN_RUNNING || (best->state == SPAN_RUNNABLE && computed(&times)))

@@ -140,7 +140,8 @@ static void tell_culprit(const struct describer *d, const struct diagnosis *g, s
 	buf_printf(buf, " The culprit is %s", answer_who(d->arena, c));
 	answer_place(d->arena, buf, c);
 	if (c->object && !strcmp(c->object, "the processor"))
-		buf_printf(buf, ", which had the processor that %s needed", last ? answer_who(d->arena, &last->actor) : "it");
+		buf_printf(buf, ", which had the processor for %s of the %s in which %s could have run", describe_time(d->arena, g->hog_ns),
+			   describe_time(d->arena, g->queued_ns), last ? answer_who(d->arena, &last->actor) : "it");
 	else
 		answer_doings_text(d, g, buf);
 	if (c->share)

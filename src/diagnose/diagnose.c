@@ -130,6 +130,8 @@ static void blame_processor(struct investigation *v, const struct account *a)
 	describe_thread(&v->describer, hog, a->last_ns, &d->culprit);
 	describe_busy(&v->describer, a->first_ns, a->last_ns, &d->culprit);
 	d->culprit.object = "the processor";
+	d->hog_ns = starved.hog_ns;
+	d->queued_ns = starved.runnable_ns;
 	d->confidence = starved.hog_ns * 2 > starved.runnable_ns ? 90 : 50;
 }
 

@@ -122,6 +122,7 @@ struct diagnosis {
 	uint64_t since_ns;            /* when the wait began, where that was before the window, which begins with the trace; else 0 */
 	struct actor victim;
 	struct actor culprit;
+	uint64_t hog_ns, queued_ns;   /* culprit had the processor, in so much time in which another could have run */
 	bool source;                  /* not the culprit's thread, but the interrupt's source on which it waited */
 	uint8_t confidence;
 	const char *rests_on;         /* why it is that sure; NULL: nothing to be said */

@@ -63,6 +63,8 @@ UNTRUTHS = [
     ('standing_circle', '(since 01:47:20)', '(since 01:48:20)', 'since'),
     ('stopped', ' In which function', ' That is no guess: each wait on the way, and who holds what it is for, stood like this for the whole time. '
                                      'In which function', 'no guess'),
+    ('starved', 'processor for 3.950 s of', 'processor for 4.800 s of', 'could have run'),
+    ('starved', 'processor for 3.950 s of', 'processor for 1.000 s of', 'could have run'),
     ('starved', 'hog (pid 20), which had', 'xz (pid 10), which had', 'culprit'),
 ]
 # What is changed in the document, words of the finding.
