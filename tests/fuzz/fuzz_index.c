@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define HEAD_BYTES 64
 #define BLOCK_EVENTS 4
 
-struct record {
+struct index_record {
 	uint64_t from_ns, before;
 	uint32_t kind, bytes, raw_bytes, bytes_crc, crc, reserved;
 };
@@ -81,7 +81,7 @@ static void write_index(const struct trace *trace, const struct blocks *blocks, 
 		abort();
 	fwrite(good_head(trace), 1, HEAD_BYTES, file);
 	while (size) {
-		struct record record = { 0 };
+		struct index_record record = { 0 };
 		unsigned what = (unsigned)take(&data, &size, 1);
 		size_t block = take(&data, &size, 1) % blocks_count(blocks), length;
 		unsigned char packed[70000];
@@ -96,7 +96,7 @@ static void write_index(const struct trace *trace, const struct blocks *blocks, 
 		if (!(what & 1))
 			memcpy(packed, data, length);
 		record.bytes_crc = crc32c(0, packed, record.bytes);
-		record.crc = crc32c(0, &record, offsetof(struct record, crc));
+		record.crc = crc32c(0, &record, offsetof(struct index_record, crc));
 		fwrite(&record, 1, sizeof(record), file);
 		fwrite(packed, 1, record.bytes, file);
 		data += length;
