@@ -268,14 +268,14 @@ def computing(at, seconds):
 
 @cause
 def stopped(at, seconds):
-    return 'true', f"(sleep {seconds}; kill -CONT $(cat @DIR@/stopped)) &\n@DIR@/as cause sh -c 'echo $$ >@DIR@/stopped; kill -STOP $$; true'", ['cause']
+    return 'true', f"(sleep {seconds}; kill -CONT $(cat @DIR@/stopped)) </dev/null >/dev/null 2>&1 &\n@DIR@/as cause sh -c 'echo $$ >@DIR@/stopped; kill -STOP $$; true'", ['cause']
 
 
 @cause
 def feeder(at, seconds):
     """A reader of a pipe whose writer takes its time."""
     at.before.append('mkfifo $LAB_DIR/feed')
-    return 'true', f"@DIR@/as cause sh -c 'sleep {seconds}; echo' >@DIR@/feed &\ncat @DIR@/feed", ['cause']
+    return 'true', f"@DIR@/as cause sh -c 'sleep {seconds}; echo' </dev/null >@DIR@/feed 2>/dev/null &\ncat @DIR@/feed", ['cause']
 
 
 @cause
@@ -291,7 +291,7 @@ def redis(at, seconds):
     at.families.add('tcp')
     step = at.rng.choice([f'debug sleep {seconds}', 'eval "local e = tonumber(redis.call(\'time\')[1]) + 2 while tonumber(redis.call(\'time\')[1]) < e do end" 0'])
     shell = port.replace('$', '@') + '@'
-    return f'redis-cli -p {shell} incr mine', f'@DIR@/as asker redis-cli -p {shell} {step} >/dev/null &\nsleep 0.05\nredis-cli -p {shell} incr mine', ['cause', 'asker']
+    return f'redis-cli -p {shell} incr mine', f'@DIR@/as asker redis-cli -p {shell} {step} </dev/null >/dev/null 2>&1 &\nsleep 0.05\nredis-cli -p {shell} incr mine', ['cause', 'asker']
 
 
 @cause
@@ -300,7 +300,7 @@ def bindfs(at, seconds):
     at.before += ['mkdir -p $LAB_DIR/real $LAB_DIR/mount; echo text >$LAB_DIR/real/file', 'as cause bindfs -f $LAB_DIR/real $LAB_DIR/mount >/dev/null 2>&1 &',
                   'FUSE=$!', 'until mountpoint -q $LAB_DIR/mount; do sleep 0.05; done', 'echo $FUSE >$LAB_DIR/fuse']
     at.families.add('FUSE')
-    return 'cat @DIR@/mount/file', f'kill -STOP $(cat @DIR@/fuse)\n(sleep {seconds}; kill -CONT $(cat @DIR@/fuse)) &\nls -l @DIR@/mount >/dev/null; cat @DIR@/mount/file', ['cause']
+    return 'cat @DIR@/mount/file', f'kill -STOP $(cat @DIR@/fuse)\n(sleep {seconds}; kill -CONT $(cat @DIR@/fuse)) </dev/null >/dev/null 2>&1 &\nls -l @DIR@/mount >/dev/null; cat @DIR@/mount/file', ['cause']
 
 
 COMPANY = ['sleep 100', 'tail -f $LAB_DIR/log >/dev/null', 'flock $LAB_DIR/own.lock sleep 100', "perl -e 'while (1) { select undef, undef, undef, 0.02 }'",

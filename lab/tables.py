@@ -51,7 +51,8 @@ def text(results, invalid):
     cells = [str(sum(bool(r['asked'].get(hint, {}).get('foreign')) for r in fault if r['level'] == level)) for level, hint in COLUMNS]
     lines += [f"| about a process that is none of the run's | {' | '.join(cells)} |", '']
     said = [len(asked['untrue']) for r in results for asked in r['asked'].values() if 'untrue' in asked]
-    lines += [f"Checked against the events (`cases/check_answer.py`): {sum(n > 0 for n in said)} of {len(said)} answers say something that these contradict.", '']
+    if said:
+        lines += [f"Checked against the events (`cases/check_answer.py`): {sum(n > 0 for n in said)} of {len(said)} answers say something that these contradict.", '']
     alarms = [h for r in healthy for h in r['hangs'] or []]
     lines += [f"Healthy: {sum(r['silent'] for r in healthy)} of {len(healthy)} silent about the run's processes; "
               f"{len(alarms) - sum(r['foreign_hangs'] for r in healthy)} false alarms about them, {sum(r['foreign_hangs'] for r in healthy)} about others of the machine.", '']
