@@ -268,7 +268,7 @@ def computing(at, seconds):
 
 @cause
 def stopped(at, seconds):
-    return 'true', f"(sleep {seconds}; kill -CONT $(cat @DIR@/stopped)) </dev/null >/dev/null 2>&1 &\n@DIR@/as cause sh -c 'echo $$ >@DIR@/stopped; kill -STOP $$; true'", ['cause']
+    return 'true', f"@DIR@/as resumer sh -c 'sleep {seconds}; kill -CONT $(cat @DIR@/stopped)' </dev/null >/dev/null 2>&1 &\n@DIR@/as cause sh -c 'echo $$ >@DIR@/stopped; kill -STOP $$; true'", ['cause', 'resumer']
 
 
 @cause
@@ -300,7 +300,7 @@ def bindfs(at, seconds):
     at.before += ['mkdir -p $LAB_DIR/real $LAB_DIR/mount; echo text >$LAB_DIR/real/file', 'as cause bindfs -f $LAB_DIR/real $LAB_DIR/mount >/dev/null 2>&1 &',
                   'FUSE=$!', 'until mountpoint -q $LAB_DIR/mount; do sleep 0.05; done', 'echo $FUSE >$LAB_DIR/fuse']
     at.families.add('FUSE')
-    return 'cat @DIR@/mount/file', f'kill -STOP $(cat @DIR@/fuse)\n(sleep {seconds}; kill -CONT $(cat @DIR@/fuse)) </dev/null >/dev/null 2>&1 &\nls -l @DIR@/mount >/dev/null; cat @DIR@/mount/file', ['cause']
+    return 'cat @DIR@/mount/file', f"kill -STOP $(cat @DIR@/fuse)\n@DIR@/as resumer sh -c 'sleep {seconds}; kill -CONT $(cat @DIR@/fuse)' </dev/null >/dev/null 2>&1 &\nls -l @DIR@/mount >/dev/null; cat @DIR@/mount/file", ['cause', 'resumer']
 
 
 COMPANY = ['sleep 100', 'tail -f $LAB_DIR/log >/dev/null', 'flock $LAB_DIR/own.lock sleep 100', "perl -e 'while (1) { select undef, undef, undef, 0.02 }'",
