@@ -19,6 +19,7 @@ static const struct option_spec options[] = {
 static const struct option_rule rules[] = { { .one_of = "bundle json" }, { .one_of = "bundle all" }, { 0 } };
 
 static const char *const states[] = { "ok", "limited", "missing" };
+static const char *const colours[] = { "\033[32m", "\033[33m", "\033[1;31m" };
 
 static int show_json(struct sink *out, const struct doctor_check *checks, size_t count, bool can_record)
 {
@@ -57,7 +58,8 @@ static void show_check(struct sink *out, const struct doctor_check *check)
 
 	buf_init(&found);
 	buf_escaped(&found, check->found, strlen(check->found), NULL);
-	sink_printf(out, "%-8s %s: %s\n", states[check->state], check->what, buf_str(&found));
+	sink_printf(out, "%s%-8s%s %s: %s\n", out->colour ? colours[check->state] : "", states[check->state], out->colour ? "\033[0m" : "",
+		    check->what, buf_str(&found));
 	if (*check->means)
 		sink_printf(out, "         without it: %s\n", check->means);
 	if (*check->mend)
@@ -101,5 +103,6 @@ const struct command command_doctor = {
 	.help = "The status is 0 when recording is possible.\n",
 	.options = options,
 	.rules = rules,
+	.pages = true,
 	.run = run,
 };

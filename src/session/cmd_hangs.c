@@ -40,7 +40,7 @@ static int read_window(const struct command_context *context, const struct sessi
 	return r;
 }
 
-static void put_json(const struct hang *hangs, size_t count, struct buf *buf)
+static void put_json(const struct session *session, const struct hang *hangs, size_t count, struct buf *buf)
 {
 	struct json json;
 
@@ -54,6 +54,7 @@ static void put_json(const struct hang *hangs, size_t count, struct buf *buf)
 		json_text(&json, "comm", hangs[i].comm);
 		json_u64(&json, "start_ns", hangs[i].start_ns);
 		json_u64(&json, "end_ns", hangs[i].end_ns);
+		json_u64(&json, "start_wall_ns", trace_wall_ns(session->trace, hangs[i].start_ns));
 		json_text(&json, "reason", hangs[i].reason);
 		if (hangs[i].rule)
 			json_text(&json, "rule", rule_infos[hangs[i].rule].name);
@@ -95,7 +96,7 @@ static int run_hangs(struct command_context *context, struct err *err)
 		command_note_damage(context, session.trace);
 		buf_init(&buf);
 		if (options_has(context->options, "json"))
-			put_json(hangs, count, &buf);
+			put_json(&session, hangs, count, &buf);
 		else
 			hang_list(context->arena, &session, hangs, count, &buf);
 		r = sink_buf(context->out, &buf);

@@ -451,5 +451,6 @@ const struct command command_info = {
 	.arguments = "[FILE]",
 	.summary = "tell what a trace holds: machine, time, counts, losses",
 	.options = info_options,
+	.pages = true,
 	.run = run_info,
 };

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "diagnose/answer.h"
+#include "trace/when.h"
 
 /* What ended so long before a mark counts half, of two that are alike. */
 #define MARK_PATIENCE_NS 1e9
@@ -13,10 +14,16 @@ void hang_list_line(struct arena *arena, const struct session *session, const st
 {
 	uint64_t start = trace_summary(session->trace)->start_ns;
 	const struct hang *h = &hangs[index];
+	uint64_t wall_ns = trace_wall_ns(session->trace, h->start_ns);
 	struct actor actor = { .pid = h->pid, .tid = h->tid, .comm = h->comm };
 
-	buf_printf(out, "%2zu  at %9.3f s  for %8.3f s  %s: %s\n", index + 1, ((double)h->start_ns - (double)start) / 1e9,
-		   (double)(h->end_ns - h->start_ns) / 1e9, answer_who(arena, &actor), h->reason);
+	buf_printf(out, "%2zu  at %9.3f s", index + 1, ((double)h->start_ns - (double)start) / 1e9);
+	if (wall_ns) {
+		buf_text(out, " (");
+		trace_clock_format(out, wall_ns);
+		buf_text(out, ")");
+	}
+	buf_printf(out, "  for %8.3f s  %s: %s\n", (double)(h->end_ns - h->start_ns) / 1e9, answer_who(arena, &actor), h->reason);
 }
 
 void hang_list(struct arena *arena, const struct session *session, const struct hang *hangs, size_t count, struct buf *out)

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "base/map.h"
+#include "base/progress.h"
 #include "session/recorded.h"
 #include "session/sweep.h"
 #include "trace/blocks.h"
@@ -235,14 +236,19 @@ int session_sweep(struct session *session, struct arena *arena, const struct han
 		  size_t *ret_count, struct err *err)
 {
 	struct sweep s = { .session = session, .options = options, .arena = arena };
+	const struct trace_summary *summary = trace_summary(session->trace);
+	uint64_t events = summary->events + summary->state_events;
 	size_t count = blocks_count(session->blocks), kept = 0;
 	bool usual = !options->threshold_ns && !session->judgement_changed;
+	struct progress progress;
 	int r = 0;
 
+	progress_begin(&progress, "looking for hangs", events);
 	for (size_t i = 0; i < count && !r; ) {
 		struct group group = group_at(session->blocks, i);
 		size_t before = s.hangs.length;
 
+		progress_to(&progress, events * i / count);
 		i = group.last + 1;
 		if (options->to_ns && (group.from_ns > options->to_ns || group.to_ns < options->from_ns))
 			continue;
@@ -252,6 +258,7 @@ int session_sweep(struct session *session, struct arena *arena, const struct han
 		if (!r && usual && i < count)
 			write_note(&s, &group, before);
 	}
+	progress_end(&progress);
 	join_pieces(&s);
 	for (size_t i = 0; i < s.hangs.length; i++)
 		if (!options->to_ns || (s.hangs.items[i].start_ns <= options->to_ns && s.hangs.items[i].end_ns >= options->from_ns))

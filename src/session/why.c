@@ -8,6 +8,7 @@
 #include "diagnose/answer.h"
 #include "session/hang_list.h"
 #include "symbols/demangle.h"
+#include "trace/when.h"
 
 #define WHY_JSON_VERSION 1
 #define WIDTH_MOST 100
@@ -209,6 +210,7 @@ void why_json(const struct session *session, const struct diagnosis *diagnosis, 
 	json_object(&json, NULL);
 	json_u64(&json, "version", WHY_JSON_VERSION);
 	json_text(&json, "trace", trace_path(session->trace));
+	json_u64(&json, "start_wall_ns", trace_wall_ns(session->trace, diagnosis->start_ns));
 	answer_json(&json, diagnosis);
 	put_spoken(&json, session);
 	json_end(&json);
@@ -255,6 +257,22 @@ static void put_frame(struct arena *arena, const char *frame, struct buf *buf)
 	buf_char(buf, '\n');
 }
 
+/* When it began, by the wall clock, where the trace tells it. */
+static void put_moment(const struct session *session, const struct diagnosis *g, struct buf *buf)
+{
+	uint64_t wall_ns = trace_wall_ns(session->trace, g->start_ns);
+	struct buf when;
+
+	if (!wall_ns)
+		return;
+	buf_init(&when);
+	trace_wall_format(&when, wall_ns);
+	/* to the millisecond */
+	buf_printf(buf, "\nIt began at %.23s, %.3f s after the start of the trace.\n", buf_str(&when),
+		   (double)(g->start_ns - trace_summary(session->trace)->start_ns) / 1e9);
+	buf_done(&when);
+}
+
 static void put_chain(struct arena *arena, const struct session *session, const struct diagnosis *g, struct buf *buf)
 {
 	uint64_t start = trace_summary(session->trace)->start_ns;
@@ -296,6 +314,7 @@ void why_text(struct arena *arena, const struct session *session, const struct d
 	put_wrapped(buf, g->text, width > 0 && width < WIDTH_MOST ? (size_t)width : WIDTH_MOST);
 	if (g->verdict == VERDICT_NONE)
 		return;
+	put_moment(session, g, buf);
 	put_chain(arena, session, g, buf);
 	buf_printf(buf, "\nVerdict: %s (confidence %u %%). Explained %s, unknown %s, lost %s.\n", verdict_name(g->verdict),
 		   g->confidence, describe_time(arena, g->explained_ns), describe_time(arena, g->unknown_ns),

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "trace/ahead.h"
+#include "base/progress.h"
 #include "base/search.h"
 #include "trace/reader.h"
 
@@ -19,6 +20,9 @@
  * are left. */
 #define AHEAD_AFTER 8u
 #define AHEAD_LEFT 16u
+
+/* Of so many chunks it is told how far one is. */
+#define LONG_CHUNKS 64u
 
 /* A chunk that is being handed out. */
 struct source {
@@ -45,6 +49,8 @@ struct trace_cursor {
 	uint64_t damaged, unknown;          /* chunks */
 	struct ahead *ahead;                /* NULL: chunks are decoded when they are needed */
 	size_t walked;                      /* chunks since the last leap */
+	struct progress progress;
+	size_t first_chunk, length;         /* chunks of the walk */
 	struct event event;
 	/* of a part, before its own events: */
 	bool before;                        /* what stands and the prelude are still to be handed out */
@@ -330,6 +336,7 @@ struct trace_cursor *trace_cursor_new(const struct trace *trace, const struct tr
 		cursor->filter.from_ns = trace->floor_ns;
 	}
 	go_to_time(cursor, cursor->filter.from_ns);
+	cursor->first_chunk = cursor->next_chunk;
 	return cursor;
 }
 
@@ -345,6 +352,7 @@ void trace_cursor_free(struct trace_cursor *cursor)
 	if (!cursor)
 		return;
 	ahead_stop(cursor->ahead);
+	progress_end(&cursor->progress);
 	trace_cursor_free(cursor->prelude);
 	for (size_t i = 0; i < cursor->heap.length; i++)
 		source_free(cursor, cursor->heap.items[i]);
@@ -414,6 +422,22 @@ static uint64_t run_end(const struct trace_cursor *cursor)
 	return end;
 }
 
+static void tell_progress(struct trace_cursor *cursor)
+{
+	const struct trace *trace = cursor->trace;
+	uint64_t events = trace->summary.events + trace->summary.state_events;
+	size_t last;
+
+	if (cursor->walked == 1) {
+		last = chunks_before(trace, cursor->filter.to_ns);
+		cursor->length = last > cursor->first_chunk ? last - cursor->first_chunk : 0;
+		if (cursor->length >= LONG_CHUNKS)
+			progress_begin(&cursor->progress, "reading the trace", events * cursor->length / trace->chunks.length);
+	}
+	if (cursor->progress.counts)
+		progress_to(&cursor->progress, events * (cursor->next_chunk - cursor->first_chunk) / trace->chunks.length);
+}
+
 static void open_next(struct trace_cursor *cursor)
 {
 	const struct trace *trace = cursor->trace;
@@ -421,6 +445,7 @@ static void open_next(struct trace_cursor *cursor)
 	if (cursor->walked++ == AHEAD_AFTER && trace->chunks.length - cursor->next_chunk > AHEAD_LEFT &&
 	    sysconf(_SC_NPROCESSORS_ONLN) > 1)
 		cursor->ahead = ahead_start(trace, &cursor->filter, cursor->next_chunk);
+	tell_progress(cursor);
 	open_chunk(cursor, cursor->next_chunk++, 0);
 }
 

@@ -95,3 +95,13 @@ void trace_wall_format(struct buf *buf, uint64_t wall_ns)
 		return;
 	buf_printf(buf, "%s.%06" PRIu64, text, wall_ns % SECOND / 1000);
 }
+
+void trace_clock_format(struct buf *buf, uint64_t wall_ns)
+{
+	time_t seconds = (time_t)(wall_ns / SECOND);
+	struct tm local;
+	char text[16];
+
+	if (wall_ns && localtime_r(&seconds, &local) && strftime(text, sizeof(text), "%H:%M:%S", &local))
+		buf_text(buf, text);
+}

@@ -12,5 +12,7 @@ int trace_time_parse(const struct trace *trace, const char *text, uint64_t *ret_
 /* Appends the local wall clock's time, "2026-01-31 14:03:59.250000"; nothing for 0. */
 struct buf;
 void trace_wall_format(struct buf *buf, uint64_t wall_ns);
+/* Appends only the time of day, "14:03:59". */
+void trace_clock_format(struct buf *buf, uint64_t wall_ns);
 
 #endif

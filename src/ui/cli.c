@@ -2,6 +2,7 @@
 #include "ui/cli.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,22 +11,28 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/suggest.h"
 #include "session/complete.h"
 #include "session/help.h"
+#include "ui/progress_line.h"
 
 #define COMPLETION_S 3
 
 struct descriptor_sink {
 	struct sink sink;
 	int fd;
+	bool paged;         /* a pager reads it, and has the terminal */
 };
 
 static int write_all(struct sink *sink, const void *data, size_t size)
 {
-	int fd = ((struct descriptor_sink *)sink)->fd;
+	const struct descriptor_sink *to = (struct descriptor_sink *)sink;
 	const char *at = data;
+	int fd = to->fd;
 
+	if (sink->terminal)
+		progress_line_clear(to->paged);
 	while (size) {
 		ssize_t n = write(fd, at, size);
 
@@ -54,6 +61,43 @@ static struct descriptor_sink sink_of(int fd)
 	return sink;
 }
 
+/* ---- the pager ---- */
+
+static volatile sig_atomic_t pager_fd = -1;
+static volatile pid_t pager_pid;
+
+/* The terminal is the pager's until it ends: who interrupts us waits for it, like its reader. */
+static void leave_with_pager(int signal)
+{
+	int saved = pager_fd;
+
+	pager_fd = -1;
+	if (saved >= 0)
+		close(saved);
+	while (waitpid(pager_pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	_exit(128 + signal);
+}
+
+static bool is_in_path(const char *name)
+{
+	const char *path = getenv("PATH");
+	struct buf whole;
+	bool found = false;
+
+	buf_init(&whole);
+	for (const char *at = path ? path : "/usr/bin:/bin"; !found && *at;) {
+		size_t length = strcspn(at, ":");
+
+		buf_clear(&whole);
+		buf_printf(&whole, "%.*s/%s", (int)length, at, name);
+		found = length && !access(buf_str(&whole), X_OK);
+		at += length + (at[length] == ':');
+	}
+	buf_done(&whole);
+	return found;
+}
+
 /* Starts $PAGER (or less); what is written to the descriptor goes through it. */
 static pid_t start_pager(int *ret_fd)
 {
@@ -62,14 +106,12 @@ static pid_t start_pager(int *ret_fd)
 	pid_t pid;
 
 	if (!pager || !*pager)
-		pager = "less";
-	if (!strcmp(pager, "cat") || pipe(ends))
+		pager = is_in_path("less") ? "less" : "cat";
+	if (!strcmp(pager, "cat") || pipe2(ends, O_CLOEXEC))
 		return -1;
 	pid = fork();
 	if (pid == 0) {
 		dup2(ends[0], 0);
-		close(ends[0]);
-		close(ends[1]);
 		setenv("LESS", "FRX", 0);
 		execlp("sh", "sh", "-c", pager, (char *)NULL);
 		_exit(127);
@@ -80,7 +122,27 @@ static pid_t start_pager(int *ret_fd)
 		return -1;
 	}
 	*ret_fd = ends[1];
+	pager_fd = ends[1];
+	pager_pid = pid;
+	signal(SIGINT, leave_with_pager);
+	signal(SIGTERM, leave_with_pager);
 	return pid;
+}
+
+/* 0, or a status when it could not be run: what was written to it is lost. */
+static int end_pager(int fd)
+{
+	int status;
+
+	pager_fd = -1;
+	close(fd);
+	while (waitpid(pager_pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return 0;
+	if (!WIFEXITED(status) || (WEXITSTATUS(status) != 127 && WEXITSTATUS(status) != 126))
+		return 0;
+	fprintf(stderr, "argus: the pager '%s' ($PAGER) cannot be run; PAGER=cat goes without one\n", getenv("PAGER"));
+	return 1;
 }
 
 static bool wants_help(const struct command *command, int count, char *const *words)
@@ -125,7 +187,7 @@ static int run(const struct command *command, const char *build, int count, char
 	struct arena arena;
 	struct err err = { 0 };
 	pid_t pager = -1;
-	int r;
+	int r, paging;
 
 	arena_init(&arena);
 	r = options_parse(&arena, command->options, command->rest_is_command, count, words, &options, &err);
@@ -139,14 +201,12 @@ static int run(const struct command *command, const char *build, int count, char
 	}
 	if (command->pages && out.sink.terminal && isatty(0) && !options_has(&options, "json"))
 		pager = start_pager(&out.fd);
+	out.paged = pager > 0;
+	progress_line_open();
 	r = command->run(&(struct command_context){ &arena, &options, &out.sink, &notes.sink, build }, &err);
-	if (pager > 0) {
-		close(out.fd);
-		while (waitpid(pager, NULL, 0) < 0 && errno == EINTR)
-			;
-	}
-	if (r == -EPIPE) {
-		r = 0;
+	paging = pager > 0 ? end_pager(out.fd) : 0;
+	if (r == -EPIPE || (!r && paging)) {
+		r = paging;
 	} else if (r < 0) {
 		if (!err.text[0])
 			err_sys(&err, r, "writing the result");

@@ -1,0 +1,60 @@
+#!/bin/bash
+# At a terminal: how far it is, on a line that goes before the answer comes; a pager, which
+# an interrupt does not leave alone with the terminal; one that is not there.
+. "$HERE/live/_lib.sh"
+cat >at_terminal.py <<'END'
+"""at_terminal.py KEYS COMMAND...: runs it at a pseudo-terminal, types KEYS when something
+has come; prints what came and the status."""
+import os, pty, sys
+keys = sys.argv[1].encode().decode('unicode_escape').encode()
+pid, fd = pty.fork()
+if not pid:
+    os.execvp(sys.argv[2], sys.argv[2:])
+came = b''
+while True:
+    try:
+        data = os.read(fd, 65536)
+    except OSError:
+        break
+    if not data:
+        break
+    came += data
+    if keys and b'READY' in came:
+        os.write(fd, keys)
+        keys = b''
+status = os.waitpid(pid, 0)[1]
+sys.stdout.write(came.decode(errors='replace').replace('\r\n', '\n'))
+print(f'[{os.waitstatus_to_exitcode(status)}]')
+END
+at_terminal() { python3 at_terminal.py "$@"; }
+
+awk 'BEGIN { print "1 [0] 10 task pid=10 flags=leader \"a\""
+	for (i = 0; i < 600000; i++)
+		printf "%.6f [0] %d switch next=%d state=sleeping wait=poll\n", 1 + i * 1e-5, 10 + i % 2 * 10, 10 + (i + 1) % 2 * 10 }' >text
+argus import --text text -o t.trace
+
+export PAGER=cat TERM=xterm
+ARGUS_PROGRESS_MS=1 at_terminal '' argus hangs t.trace >came
+matches 'reading the trace: [0-9]* % of 0.6 M events' <came || fail "nothing told how far it was: $(head -c 300 came)"
+# the line is cleared last, and the answer stands alone
+tail -n 2 came | head -n 1 | matches $'\033\[Kno hang found$' || fail "the answer does not stand alone: $(tail -n 2 came | tail -c 300)"
+rm -f t.trace.*
+at_terminal '' argus hangs t.trace >came
+[ "$(cat came)" = $'no hang found\n[0]' ] || fail "what is soon done tells how far it is: $(head -c 300 came)"
+argus hangs t.trace 2>said >/dev/null || fail "hangs"
+[ ! -s said ] || fail "without a terminal it tells how far it is"
+
+PAGER='sed s/no/PAGED/' at_terminal '' argus hangs t.trace | matches 'PAGED hang found' || fail "no pager"
+PAGER=/no/such/pager at_terminal '' argus hangs t.trace >came
+matches 'cannot be run; PAGER=cat' <came && tail -n 1 came | matches '\[1\]' || fail "a pager that is not there: $(cat came)"
+# an interrupt: argus waits for a pager that goes on
+cat >pager <<-'END'
+	#!/bin/sh
+	trap 'sleep 0.3; echo STILL HERE; exit' INT
+	echo READY
+	cat >/dev/null
+	while :; do sleep 0.05; done
+END
+chmod +x pager
+PAGER=./pager at_terminal '\x03' argus hangs t.trace >came
+matches 'STILL HERE' <came && tail -n 1 came | matches '\[130\]\|\[0\]' || fail "an interrupt leaves the pager alone: $(cat came)"
