@@ -9,6 +9,7 @@
 
 #include "base/options.h"
 #include "record/cgroups.h"
+#include "record/containers.h"
 
 #ifdef HAVE_BPF
 #include <bpf/bpf.h>
@@ -129,6 +130,16 @@ int filter_add_cgroup(struct filter *filter, const char *text, struct err *err)
 		return r;
 	filter_add(filter, FILTER_CGROUP, id);
 	return 0;
+}
+
+int filter_add_container(struct filter *filter, const char *text, struct err *err)
+{
+	uint64_t id;
+	int r = containers_find(text, &id, err);
+
+	if (!r)
+		filter_add(filter, FILTER_CGROUP, id);
+	return r;
 }
 
 void filter_configure(const struct filter *filter, struct record_config *config)

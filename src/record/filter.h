@@ -37,6 +37,8 @@ int filter_add_pids(struct filter *filter, const char *text, struct err *err);
 int filter_add_tids(struct filter *filter, const char *text, struct err *err);
 int filter_add_cpus(struct filter *filter, const char *text, struct err *err);  /* "0-3,8" */
 int filter_add_cgroup(struct filter *filter, const char *text, struct err *err);
+/* A container by its name, its id or the beginning of it. */
+int filter_add_container(struct filter *filter, const char *text, struct err *err);
 int filter_add_users(struct filter *filter, const char *text, struct err *err); /* names or numbers */
 
 void filter_configure(const struct filter *filter, struct record_config *config);

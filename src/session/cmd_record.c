@@ -31,6 +31,7 @@ static const struct option_spec options[] = {
 	{ "tid", 't', OPTION_TEXT, "TID,...", "these threads only" },
 	{ "cpu", 'C', OPTION_TEXT, "LIST", "these processors only: 0-3,8" },
 	{ "cgroup", 'G', OPTION_TEXT, "PATH", "this control group and those below it" },
+	{ "container", 0, OPTION_TEXT, "NAME", "this container: its name, its id or the beginning of it (docker, podman, containerd, ...)" },
 	{ "user", 'u', OPTION_TEXT, "USER,...", "these users only" },
 	OPTION_OUTPUT_TRACE,
 	RECORDING_LEVEL,
@@ -49,7 +50,7 @@ static const struct option_spec options[] = {
 };
 
 static const struct option_rule rules[] = {
-	{ .one_of = "all pid" }, { .one_of = "all tid" }, { .one_of = "all cgroup" }, { .one_of = "all user" },
+	{ .one_of = "all pid" }, { .one_of = "all tid" }, { .one_of = "all cgroup" }, { .one_of = "all container" }, { .one_of = "all user" },
 	{ .option = "limit", .without = "watch" }, { 0 }
 };
 
@@ -367,7 +368,7 @@ static int read_filter(const struct options *given, pid_t child, struct filter *
 		int (*add)(struct filter *filter, const char *text, struct err *err);
 	} lists[] = {
 		{ "pid", filter_add_pids }, { "tid", filter_add_tids }, { "cpu", filter_add_cpus },
-		{ "cgroup", filter_add_cgroup }, { "user", filter_add_users },
+		{ "cgroup", filter_add_cgroup }, { "container", filter_add_container }, { "user", filter_add_users },
 	};
 	const char *text;
 	int r = 0;

@@ -8,6 +8,7 @@
 #include "diagnose/answer.h"
 #include "session/hang_list.h"
 #include "symbols/demangle.h"
+#include "trace/container.h"
 #include "trace/when.h"
 
 #define WHY_JSON_VERSION 1
@@ -201,6 +202,53 @@ static void put_spoken(struct json *json, const struct session *session)
 	json_end(json);
 }
 
+/* Control groups of the thread as it was found; "" not known. */
+static const char *cgroups_of(const struct session *session, const struct actor *actor)
+{
+	return actor->thread ? session->tables->threads[actor->thread].cgroups : "";
+}
+
+/* The containers, pods and units of victim and culprit, where they are in any. */
+static void put_containers(struct arena *arena, const struct session *session, const struct diagnosis *g, struct buf *buf)
+{
+	const struct actor *actors[] = { &g->victim, &g->culprit };
+	const char *space = "\n";
+
+	for (size_t i = 0; i < 2; i++) {
+		struct container container;
+
+		if ((i && g->culprit.pid == g->victim.pid) || !container_of(cgroups_of(session, actors[i]), &container))
+			continue;
+		buf_printf(buf, "%s%s runs in ", space, answer_who(arena, actors[i]));
+		container_describe(&container, buf);
+		buf_char(buf, '.');
+		space = " ";
+	}
+	if (*space == ' ')
+		buf_char(buf, '\n');
+}
+
+static void put_containers_json(const struct session *session, const struct diagnosis *g, struct json *json)
+{
+	const struct actor *actors[] = { &g->victim, &g->culprit };
+
+	json_array(json, "containers");
+	for (size_t i = 0; i < 2; i++) {
+		struct container container;
+
+		if ((i && g->culprit.pid == g->victim.pid) || !container_of(cgroups_of(session, actors[i]), &container))
+			continue;
+		json_object(json, NULL);
+		json_u64(json, "pid", actors[i]->pid);
+		json_text(json, "manager", container.manager);
+		json_text(json, "container", container.container);
+		json_text(json, "pod", container.pod);
+		json_text(json, "unit", container.unit);
+		json_end(json);
+	}
+	json_end(json);
+}
+
 void why_json(const struct session *session, const struct diagnosis *diagnosis, struct buf *buf)
 {
 	struct json json;
@@ -211,6 +259,7 @@ void why_json(const struct session *session, const struct diagnosis *diagnosis, 
 	json_u64(&json, "version", WHY_JSON_VERSION);
 	json_text(&json, "trace", trace_path(session->trace));
 	json_u64(&json, "start_wall_ns", trace_wall_ns(session->trace, diagnosis->start_ns));
+	put_containers_json(session, diagnosis, &json);
 	answer_json(&json, diagnosis);
 	put_spoken(&json, session);
 	json_end(&json);
@@ -314,6 +363,7 @@ void why_text(struct arena *arena, const struct session *session, const struct d
 	put_wrapped(buf, g->text, width > 0 && width < WIDTH_MOST ? (size_t)width : WIDTH_MOST);
 	if (g->verdict == VERDICT_NONE)
 		return;
+	put_containers(arena, session, g, buf);
 	put_moment(session, g, buf);
 	put_chain(arena, session, g, buf);
 	buf_printf(buf, "\nVerdict: %s (confidence %u %%). Explained %s, unknown %s, lost %s.\n", verdict_name(g->verdict),

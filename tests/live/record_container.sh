@@ -1,0 +1,33 @@
+#!/bin/bash
+# record --container: by the beginning of an id, out of the control group's path; with
+# crun a real container by its name, in namespaces of its own.
+. "$HERE/live/_lib.sh"
+need_bpf
+id=3f2ab41c9d00aa11bb22cc33dd44ee55ff66778899aabbccddeeff0011223344
+root=$(awk '$3 == "cgroup" && $4 ~ /(^|,)cpu(,|$)/ { print $2 }' /proc/self/mounts | head -n 1)
+[ -n "$root" ] || root=$(awk '$3 == "cgroup2" { print $2 }' /proc/self/mounts | head -n 1)
+[ -n "$root" ] && mkdir -p "$root/docker/$id" 2>/dev/null || skip "no control group can be made"
+inside= outside=
+leave() {
+	[ -z "$inside$outside" ] || kill $inside $outside 2>/dev/null || true
+	wait
+	crun --root "$WORK/crun" delete -f argus-live 2>/dev/null || true
+	rmdir "$root/docker/$id" "$root/docker" 2>/dev/null || true
+}
+trap leave EXIT
+
+cp /bin/sleep in-container; cp /bin/sleep out-of-it
+bash -c "echo \$\$ >'$root/docker/$id/cgroup.procs' && while :; do ./in-container 0.05; done" &
+inside=$!
+bash -c 'while :; do ./out-of-it 0.05; done' &
+outside=$!
+wait_until 20 grep -q . "$root/docker/$id/cgroup.procs"
+argus record --container 3f2ab41c --duration 1s -o t 2>log || fail "record: $(cat log)"
+argus dump t --type switch >switches
+matches in-container <switches || fail "nothing of the container was recorded"
+[ "$(grep -c out-of-it switches)" -lt "$(grep -c in-container switches)" ] || fail "others are recorded like the container"
+argus dump t --type fork | matches out-of-it && fail "what is outside is recorded"
+argus record --container no-such-container --duration 1s 2>log && fail "a container that is not there"
+matches "no container 'no-such-container'" <log || fail "$(cat log)"
+argus record --container 3f2 --duration 1s 2>log && fail "three digits are an id"
+exit 0
