@@ -51,7 +51,7 @@ static void check_machine(struct doctor *doctor)
 
 struct capability {
 	unsigned number;
-	const char *name, *means;
+	const char *name, *means, *mend;
 	enum doctor_state state;
 };
 
@@ -72,11 +72,11 @@ static uint64_t effective_capabilities(void)
 static void check_capabilities(struct doctor *doctor)
 {
 	static const struct capability wanted[] = {
-		{ CAP_BPF, "CAP_BPF", "loading BPF programs", DOCTOR_MISSING },
-		{ CAP_PERFMON, "CAP_PERFMON", "hooking trace points and samples", DOCTOR_MISSING },
+		{ CAP_BPF, "CAP_BPF", "loading BPF programs", DOCTOR_MEND("cap_bpf"), DOCTOR_MISSING },
+		{ CAP_PERFMON, "CAP_PERFMON", "hooking trace points and samples", DOCTOR_MEND("cap_perfmon"), DOCTOR_MISSING },
 		{ CAP_SYS_PTRACE, "CAP_SYS_PTRACE", "names, mappings and lock owners of other users' processes",
-		  DOCTOR_LIMITED },
-		{ CAP_SYS_NICE, "CAP_SYS_NICE", "a real-time priority for the agent", DOCTOR_LIMITED },
+		  DOCTOR_MEND("cap_sys_ptrace"), DOCTOR_LIMITED },
+		{ CAP_SYS_NICE, "CAP_SYS_NICE", "a real-time priority for the agent", DOCTOR_MEND("cap_sys_nice"), DOCTOR_LIMITED },
 	};
 	uint64_t set = effective_capabilities();
 
@@ -85,21 +85,21 @@ static void check_capabilities(struct doctor *doctor)
 		bool has = set >> wanted[i].number & 1 || (i < 2 && set >> CAP_SYS_ADMIN & 1);
 
 		doctor_add(doctor, wanted[i].name, wanted[i].means, has ? DOCTOR_OK : wanted[i].state, has ? "yes" : "no",
-			   i < 2 ? "no recording without it" : "less is recorded, or more can be lost",
-			   "run as root: sudo argus ...");
+			   i < 2 ? "no recording without it" : "less is recorded, or more can be lost", wanted[i].mend);
 	}
 }
 
+/* Settings that limit who lacks the capability; for who has it they say nothing. */
 static void check_setting(struct doctor *doctor, const char *name, const char *what, const char *path, long most,
-			  const char *means, const char *mend)
+			  unsigned capability, const char *means, const char *mend)
 {
 	char text[64];
-	bool root = effective_capabilities() >> CAP_SYS_ADMIN & 1;
+	uint64_t set = effective_capabilities();
+	bool has = (set >> capability | set >> CAP_SYS_ADMIN) & 1;
 
 	if (!read_line(path, text, sizeof(text)))
 		return;
-	/* these limit who lacks the capabilities; for who has them they say nothing */
-	doctor_add(doctor, name, what, root || atol(text) <= most ? DOCTOR_OK : DOCTOR_LIMITED,
+	doctor_add(doctor, name, what, has || atol(text) <= most ? DOCTOR_OK : DOCTOR_LIMITED,
 		   arena_strdup(doctor->arena, text), means, mend);
 }
 
@@ -134,7 +134,7 @@ static void check_breakpoints(struct doctor *doctor)
 
 	doctor_add(doctor, "breakpoints", "hardware breakpoints", fd >= 0 ? DOCTOR_OK : DOCTOR_LIMITED,
 		   fd >= 0 ? "yes" : arena_strdup(doctor->arena, strerror(error)), "no watchpoints on shared flags",
-		   error == EACCES || error == EPERM ? "run as root: sudo argus ..."
+		   error == EACCES || error == EPERM ? DOCTOR_MEND("cap_perfmon")
 						     : "a virtual machine's host must pass debug registers through");
 	if (fd >= 0)
 		close(fd);
@@ -158,7 +158,7 @@ static void check_kallsyms(struct doctor *doctor)
 		fclose(file);
 	doctor_add(doctor, "kallsyms", "addresses of kernel functions", addresses ? DOCTOR_OK : DOCTOR_LIMITED,
 		   addresses ? "readable" : "hidden", "kernel stacks have no names",
-		   "sudo sysctl kernel.kptr_restrict=0");
+		   DOCTOR_MEND("cap_syslog") ", or: sudo sysctl kernel.kptr_restrict=0");
 	doctor_add(doctor, "kallsyms_all", "KALLSYMS_ALL: the kernel lists its data symbols too", DOCTOR_OK,
 		   data ? "yes" : "no; not needed: per-CPU variables are found by type information", "", "");
 }
@@ -178,7 +178,7 @@ static void check_real_time(struct doctor *doctor)
 		   "a busy machine can make the recorder lose events",
 		   effective_capabilities() >> CAP_SYS_NICE & 1 ?
 			   "give the shell's control group real-time time: echo 100000 > .../cpu.rt_runtime_us" :
-			   "run as root: sudo argus ...");
+			   DOCTOR_MEND("cap_sys_nice"));
 }
 
 /* The C library stands for the system's programs. */
@@ -248,11 +248,11 @@ void doctor_run(struct arena *arena, const struct doctor_check **ret_checks, siz
 	doctor_check_bpf(&doctor);
 	check_real_time(&doctor);
 	check_setting(&doctor, "perf_event_paranoid", "kernel.perf_event_paranoid", "/proc/sys/kernel/perf_event_paranoid",
-		      -1, "users without capabilities have no samples and no mapping events",
-		      "run as root, or: sudo sysctl kernel.perf_event_paranoid=-1");
+		      -1, CAP_PERFMON, "users without capabilities have no samples and no mapping events",
+		      DOCTOR_MEND("cap_perfmon") ", or: sudo sysctl kernel.perf_event_paranoid=-1");
 	check_setting(&doctor, "unprivileged_bpf", "kernel.unprivileged_bpf_disabled",
-		      "/proc/sys/kernel/unprivileged_bpf_disabled", 0, "users without capabilities have no BPF",
-		      "run as root: sudo argus ...");
+		      "/proc/sys/kernel/unprivileged_bpf_disabled", 0, CAP_BPF, "users without capabilities have no BPF",
+		      DOCTOR_MEND("cap_bpf"));
 	check_memlock(&doctor);
 	check_breakpoints(&doctor);
 	check_kallsyms(&doctor);

@@ -84,7 +84,7 @@ static void check_kinds(struct doctor *doctor, const struct kernel *kernel)
 		fd = id < 0 ? id : try_program(kind->type, kind->attach, id);
 		doctor_add(doctor, kind->name, kind->what, fd >= 0 ? DOCTOR_OK : kind->state,
 			   fd >= 0 ? "yes" : errno_text(doctor, fd), kind->means,
-			   fd == -EPERM ? "run as root: sudo argus ..."
+			   fd == -EPERM ? DOCTOR_MEND("cap_bpf and cap_perfmon")
 					: "use Linux 5.8 or later with CONFIG_BPF_SYSCALL=y and CONFIG_BPF_EVENTS=y");
 		if (fd >= 0)
 			close(fd);
@@ -130,7 +130,7 @@ static void check_uprobes(struct doctor *doctor)
 
 	doctor_add(doctor, "uprobe", "probes on functions of programs", r ? DOCTOR_LIMITED : DOCTOR_OK, r ? errno_text(doctor, r) : "yes",
 		   "record --probe cannot be used",
-		   r == -EPERM || r == -EACCES ? "run as root: sudo argus ..." : "boot a kernel built with CONFIG_UPROBE_EVENTS=y");
+		   r == -EPERM || r == -EACCES ? DOCTOR_MEND("cap_sys_admin") : "boot a kernel built with CONFIG_UPROBE_EVENTS=y");
 }
 
 /* Loading is not enough: some kernels refuse to attach. */

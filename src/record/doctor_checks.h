@@ -5,6 +5,9 @@
 #include "base/vec.h"
 #include "record/doctor.h"
 
+/* How to come by a capability; README says what setcap's file is to look like. */
+#define DOCTOR_MEND(capability) "run as root (sudo argus ...), or give the program " capability " with setcap"
+
 struct doctor {
 	struct arena *arena;
 	struct vec(struct doctor_check) checks;

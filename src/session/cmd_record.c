@@ -406,7 +406,7 @@ static int record(struct command_context *context, struct wait_state *state, con
 
 	r = recorder_start(want, &state->recorder, err);
 	if ((r == -EPERM || r == -EACCES) && geteuid())
-		return err_set(err, r, "recording needs root: sudo argus record ... (`argus doctor` tells what else)");
+		return err_set(err, r, "recording needs root: sudo argus record ... (or capabilities: `argus doctor` tells which)");
 	if (r == -EPERM || r == -EACCES || r == -ENOENT || r == -ENOTSUP)
 		doctor_explain(r, err);
 	if (r)

@@ -7,7 +7,7 @@ id=3f2ab41c9d00aa11bb22cc33dd44ee55ff66778899aabbccddeeff0011223344
 root=$(awk '$3 == "cgroup" && $4 ~ /(^|,)cpu(,|$)/ { print $2 }' /proc/self/mounts | head -n 1)
 [ -n "$root" ] || root=$(awk '$3 == "cgroup2" { print $2 }' /proc/self/mounts | head -n 1)
 [ -n "$root" ] && mkdir -p "$root/docker/$id" 2>/dev/null || skip "no control group can be made"
-inside= outside=
+inside='' outside=''
 leave() {
 	[ -z "$inside$outside" ] || kill $inside $outside 2>/dev/null || true
 	wait
