@@ -16,7 +16,6 @@
 #include "record/bpf/calls.skel.h"
 #include "record/bpf/life.skel.h"
 #include "record/bpf/probe.skel.h"
-#include "record/bpf/sample.skel.h"
 #include "record/bpf/sched.skel.h"
 #include "record/bpf/stacks.skel.h"
 #include "record/bpf/storage.skel.h"

@@ -1,4 +1,6 @@
-/* The life of tasks: fork, exec, exit, names; signals; the freezer. And of processors. */
+/* The life of tasks: fork, exec, exit, names; signals; the freezer. And of processors:
+ * where they execute. In one object, for each is loaded against all of the kernel's type
+ * information, which takes longer than most programs. */
 #include "record/bpf/call.bpf.h"
 #include "record/bpf/context.bpf.h"
 #include "record/bpf/filter.bpf.h"
@@ -318,5 +320,32 @@ int on_hotplug(u64 *context)
 
 	if (ring)
 		__sync_fetch_and_add(&ring->hotplugs, 1);
+	return 0;
+}
+
+/* At each tick of a processor's sampling clock: in a hard interrupt, in a non-maskable
+ * one where the hardware's clock is used. */
+SEC("perf_event")
+int on_sample(void *context)
+{
+	struct task_struct *current = bpf_get_current_task_btf();
+	u32 tid = current->pid;
+	struct ring *ring;
+
+	if (!tid || config_is_own(current->tgid) || !filter_passes(current))
+		return 0;
+	ring = ring_here();
+	if (!ring)
+		return 0;
+	u64 now = bpf_ktime_get_ns();
+	u32 ustack = stack_user(context, STACKS_SAMPLES);
+	u32 kstack = stack_kernel(context, STACKS_SAMPLES);
+	struct event_sample *e = ring_begin(ring, EVENT_sample, tid, now, sizeof(*e));
+	if (!e)
+		return 0;
+	e->ustack = ustack;
+	e->kstack = kstack;
+	e->period_ns = config.sample_period_ns;
+	ring_end(ring);
 	return 0;
 }
