@@ -135,6 +135,8 @@ void answer_json(struct json *json, const struct diagnosis *g)
 	put_deeds(json, "alternatives", g->alternatives, g->alternative_count);
 	answer_contrast_json(json, "baseline", g->contrast);
 	put_plan(json, g);
+	if (g->step)
+		json_text(json, "step", g->step);
 	json_u64(json, "questions", g->questions);
 	json_u64(json, "segments", shown);
 	json_text(json, "text", g->text);

@@ -104,14 +104,13 @@ static void plan_probe(const struct describer *d, struct diagnosis *g, const str
 		plan_add(d, g, "--probe", arena_printf(d->arena, "%s:%s%%return", path, actor->function), why);
 }
 
-/* The function in which the victim looks again and again. */
-static void find_loop(const struct describer *d, const struct diagnosis *g, struct actor *ret_actor)
+/* The longest loop in which the victim looks again and again; NULL when it is not seen. */
+static const struct episode *longest_loop(const struct describer *d, const struct diagnosis *g)
 {
 	const struct scene *scene = d->scene;
 	const struct scene_thread *t = &scene->threads[g->victim.thread];
 	const struct episode *longest = NULL;
 
-	*ret_actor = (struct actor){ .thread = g->victim.thread };
 	for (uint32_t i = 0; i < t->episode_count; i++) {
 		const struct episode *e = &scene->episodes[t->episode + i];
 
@@ -119,8 +118,17 @@ static void find_loop(const struct describer *d, const struct diagnosis *g, stru
 		    (!longest || e->end_ns - e->start_ns > longest->end_ns - longest->start_ns))
 			longest = e;
 	}
+	return longest;
+}
+
+/* The function in which it does. */
+static void find_loop(const struct describer *d, const struct diagnosis *g, struct actor *ret_actor)
+{
+	const struct episode *longest = longest_loop(d, g);
+
+	*ret_actor = (struct actor){ .thread = g->victim.thread };
 	if (longest)
-		describe_place(d, scene->waits[longest->last].ustack, ret_actor);
+		describe_place(d, d->scene->waits[longest->last].ustack, ret_actor);
 	else
 		describe_busy(d, g->start_ns, g->end_ns, ret_actor);
 }
@@ -135,6 +143,33 @@ static void plan_flag(const struct describer *d, struct diagnosis *g)
 	plan_probe(d, g, &loop, "when the loop that looks at the flag ends");
 	if (g->culprit.thread != g->victim.thread)
 		plan_probe(d, g, &g->culprit, "when the one that seems to set the flag has done its part");
+}
+
+static bool is_system(const char *path)
+{
+	static const char *const names[] = { "/libc.so", "/libc-", "/libpthread", "/ld-linux" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (strstr(path, names[i]))
+			return true;
+	return path[0] != '/';
+}
+
+/* Steps through the loop: from its innermost function outside of the C library. */
+static void plan_stepping(const struct describer *d, struct diagnosis *g)
+{
+	const struct tables *tables = d->scene->tables;
+	const struct episode *loop = longest_loop(d, g);
+
+	for (uint32_t node = loop ? d->scene->waits[loop->last].ustack : 0; node && node < tables->frame_count; node = tables->frames[node].parent) {
+		const struct frame *frame = &tables->frames[node];
+
+		if (frame->module >= tables->module_count || is_system(tables->modules[frame->module].path))
+			continue;
+		g->step = arena_printf(d->arena, "argus step %" PRIu32 " %s+0x%" PRIx64, g->victim.pid, tables->modules[frame->module].path,
+				       frame->address);
+		return;
+	}
 }
 
 void answer_plan(const struct describer *d, struct diagnosis *g)
@@ -162,6 +197,8 @@ void answer_plan(const struct describer *d, struct diagnosis *g)
 		plan_add(d, g, "--freq", "997", "the few samples of it do not tell the function");
 	if (g->verdict == VERDICT_YIELD && g->confidence < SURE_OF_FLAG)
 		plan_flag(d, g);
+	if (g->verdict == VERDICT_YIELD)
+		plan_stepping(d, g);
 	if (all)
 		plan_add(d, g, "--all", NULL, "a thread outside the recording may have been the one to act");
 	if (g->plan_count && goes_on(g, scene))

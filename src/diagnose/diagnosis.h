@@ -144,6 +144,7 @@ struct diagnosis {
 	unsigned questions;           /* forks on the path that a person would be asked about */
 	const struct plan_step *plan;
 	size_t plan_count;
+	const char *step;             /* of a loop that polls: the command that steps through it; NULL none */
 	const char *text;
 };
 

@@ -50,6 +50,15 @@ static uint8_t kind_of(const ZydisDecodedInstruction *decoded)
 	}
 }
 
+/* The condition that the low bits of a branch's code tell. */
+static uint8_t condition_of(const ZydisDecodedInstruction *decoded)
+{
+	bool near = decoded->opcode_map == ZYDIS_OPCODE_MAP_0F && decoded->opcode >= 0x80 && decoded->opcode <= 0x8f;
+	bool close = decoded->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT && decoded->opcode >= 0x70 && decoded->opcode <= 0x7f;
+
+	return near || close ? decoded->opcode & 15 : 16;
+}
+
 static void take_memory(const ZydisDecodedOperand *operand, struct instruction *instruction)
 {
 	bool read = operand->actions & ZYDIS_OPERAND_ACTION_MASK_READ, written = operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE;
@@ -109,6 +118,7 @@ bool instruction_decode(const void *code, size_t bytes, uint64_t address, struct
 		return false;
 	instruction.length = decoded.length;
 	instruction.kind = kind_of(&decoded);
+	instruction.condition = instruction.kind == INSTRUCTION_branch ? condition_of(&decoded) : 16;
 	instruction.mnemonic = (uint16_t)decoded.mnemonic;
 	instruction.repeated = decoded.attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE);
 	if (decoded.cpu_flags) {
@@ -129,6 +139,10 @@ bool instruction_decode(const void *code, size_t bytes, uint64_t address, struct
 			instruction.target = address + decoded.length + operand->imm.value.u;
 		}
 	}
+	/* as arch/x86/kernel/uprobes.c has it */
+	instruction.emulated = (instruction.direct && (instruction.kind != INSTRUCTION_branch || instruction.condition < 16)) ||
+			       instruction.mnemonic == ZYDIS_MNEMONIC_NOP ||
+			       (instruction.mnemonic == ZYDIS_MNEMONIC_PUSH && !instruction.memory_count && instruction.read & ~(1u << REGISTER_rsp));
 	*ret_instruction = instruction;
 	return true;
 }

@@ -43,7 +43,9 @@ struct instruction_memory {
 struct instruction {
 	uint8_t length;
 	uint8_t kind;              /* enum instruction_kind */
+	uint8_t condition;         /* of conditional branches, as in their code, 0 to 15; 16: a counting one */
 	bool repeated;             /* a string instruction with a rep prefix */
+	bool emulated;             /* at a uprobe the kernel carries it out itself, without a single-step */
 	bool direct;               /* of branches, jumps and calls: `target` is known */
 	uint64_t target;
 	uint32_t flags_read, flags_written; /* condition flags, a bit each as in rflags */

@@ -157,9 +157,13 @@ static int take_step(struct search *search, const struct watch_step *step, struc
 static int take_size(const struct search *search, const struct variable *variable, struct watch_place *place, struct err *err)
 {
 	uint64_t bytes = search->spec->bytes;
+	size_t steps = search->spec->step_count;
 
 	if (!bytes)
 		bytes = variable->bytes ? variable->bytes : BYTES_UNKNOWN;
+	/* a number of bytes was written, not a field: its type is not known */
+	if (!search->spec->bytes && bytes > 8 && steps && search->spec->steps[steps - 1].kind == WATCH_follow)
+		bytes = BYTES_UNKNOWN;
 	if (bytes > 8)
 		return err_set(err, -EINVAL, "%s has %" PRIu64 " bytes, a watchpoint covers at most 8: say which, as %s+8%%4", place->place, bytes,
 			       search->spec->written);

@@ -129,6 +129,7 @@ static int read_place(struct arena *arena, const char *at, struct watch_spec *sp
 		/* FILE+0xADDRESS, as answers write places without a name */
 		spec->file = arena_strndup(arena, at, (size_t)(plus - at));
 		at = plus + 1;
+		spec->by_offset = true;
 	}
 	length = word_length(at);
 	if (!length)

@@ -39,6 +39,7 @@ struct watch_spec {
 	const char *file;          /* NULL: none is named */
 	const char *symbol;        /* NULL: `address` is meant, as linked where a file is named */
 	uint64_t address;
+	bool by_offset;            /* written FILE+0xADDRESS */
 	struct watch_step steps[WATCH_STEPS_MOST];
 	size_t step_count;
 	uint32_t bytes;            /* 0: as large as the variable is */

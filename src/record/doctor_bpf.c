@@ -229,7 +229,7 @@ static void take_program(void *data, const struct program_check *check)
 /* The programs themselves: what their kinds allow says little of what the verifier thinks of them. */
 static void check_programs(struct doctor *doctor, const struct kernel *kernel)
 {
-	struct programs_options options = { .cpus = 1, .full = true, .calls = true, .probes = true, .watches = true };
+	struct programs_options options = { .cpus = 1, .full = true, .calls = true, .probes = true, .watches = true, .steps = true };
 	struct programs_found found = { 0 };
 	enum doctor_state state = DOCTOR_OK;
 	const char *text;

@@ -12,6 +12,7 @@
 #include "base/map.h"
 #include "base/options.h"
 #include "base/vec.h"
+#include "probe/code.h"
 #include "record/proc_maps.h"
 #include "symbols/debug_file.h"
 #include "symbols/demangle.h"
@@ -255,6 +256,86 @@ static int find_function(struct arena *arena, struct probe_point *point, const c
 	return r;
 }
 
+/* ---- places in functions ---- */
+
+static int check_place(struct arena *arena, struct probe_point *point, const struct probe_place *place, uint64_t behind, uint64_t *ret_offset,
+		       struct err *err)
+{
+	uint64_t address, before = 0, next = 0;
+	char text[INSTRUCTION_TEXT];
+	struct elf_file elf;
+	struct code code;
+	int r = elf_file_open(place->open, &elf, err);
+
+	if (r)
+		return r;
+	code_open(&code, elf, place->file);
+	if (!elf_file_address(&code.elf, place->offset, &address)) {
+		code_close(&code);
+		return err_set(err, -ENOENT, "%s has no code at offset 0x%llx", place->file, (unsigned long long)place->offset);
+	}
+	address += behind;
+	r = code_begins(&code, address, &before, &next);
+	if (r < 0) {
+		r = err_set(err, -ENOENT, "0x%llx is in no function of %s whose bounds are known", (unsigned long long)address, place->file);
+	} else if (!r) {
+		r = err_set(err, -EINVAL, "0x%llx of %s is inside of an instruction: one begins at 0x%llx, the next at 0x%llx",
+			    (unsigned long long)address, place->file, (unsigned long long)before, (unsigned long long)next);
+	} else {
+		r = 0;
+		if (!code_at(&code, address)->emulated) {
+			code_text(&code, address, text);
+			point->slow = arena_strdup(arena, text);
+		}
+		if (!elf_file_offset(&code.elf, address, ret_offset))
+			r = err_set(err, -ENOENT, "0x%llx is not in %s", (unsigned long long)address, place->file);
+	}
+	code_close(&code);
+	return r;
+}
+
+/* All places, so many bytes further on. */
+static int move_places(struct arena *arena, struct probe_point *point, uint64_t behind, struct err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < point->place_count && !r; i++)
+		r = check_place(arena, point, &point->places[i], behind, &point->places[i].offset, err);
+	return r;
+}
+
+/* FILE:0xADDRESS */
+static int find_address(struct arena *arena, struct probe_point *point, const char *name, uint64_t address, struct err *err)
+{
+	struct probe_place *place = arena_new(arena, struct probe_place);
+	struct elf_file elf;
+	int r = probe_points_file(arena, name, &name, err);
+
+	if (!r)
+		r = elf_file_open(name, &elf, err);
+	if (r)
+		return r;
+	*place = (struct probe_place){ .file = name, .open = name };
+	if (!elf_file_offset(&elf, address, &place->offset))
+		r = err_set(err, -ENOENT, "0x%llx is not in %s", (unsigned long long)address, name);
+	elf_file_close(&elf);
+	point->file = name;
+	point->places = place;
+	point->place_count = 1;
+	return r ? r : move_places(arena, point, 0, err);
+}
+
+/* "FUNCTION+N": N, which is cut off; 0 without one. */
+static uint64_t cut_offset(char *function)
+{
+	char *plus = strrchr(function, '+');
+	uint64_t behind = 0;
+
+	if (plus && plus != function && !parse_number(plus + 1, &behind))
+		*plus = 0;
+	return behind;
+}
+
 /* ---- the text ---- */
 
 /* What stands before the '=', where that is a name; else none. */
@@ -277,6 +358,9 @@ static const char *name_of(struct arena *arena, const struct probe_point *point)
 {
 	const char *from = point->mark ? point->mark : point->function;
 	char *name = arena_strndup(arena, from, strcspn(from, "("));
+
+	if (name[0] >= '0' && name[0] <= '9')
+		name = arena_printf(arena, "at_%s", name);
 
 	for (char *at = name; *at; at++)
 		if (!is_name_char(*at))
@@ -301,6 +385,8 @@ static int read_target(struct arena *arena, const char *text, struct probe_point
 {
 	static const char tracepoint[] = "tracepoint:", usdt[] = "usdt:", returns[] = "%return";
 	const char *colon, *file;
+	uint64_t behind, address;
+	char *function;
 	size_t length;
 	int r;
 
@@ -317,7 +403,8 @@ static int read_target(struct arena *arena, const char *text, struct probe_point
 	}
 	colon = strchr(text, ':');
 	if (!colon || colon == text || !colon[1])
-		return err_set(err, -EINVAL, "the form is [NAME=]FILE:FUNCTION or [NAME=]FILE:FUNCTION%%return, where FILE is a program, "
+		return err_set(err, -EINVAL, "the form is [NAME=]FILE:FUNCTION, FILE:FUNCTION%%return, FILE:FUNCTION+N or "
+			       "FILE:0xADDRESS, where FILE is a program, "
 			       "a library or the number of a process");
 	file = arena_strndup(arena, text, (size_t)(colon - text));
 	length = strlen(colon + 1);
@@ -325,7 +412,24 @@ static int read_target(struct arena *arena, const char *text, struct probe_point
 		point->kind = PROBE_KIND_return;
 		length -= sizeof(returns) - 1;
 	}
-	point->function = arena_strndup(arena, colon + 1, length);
+	function = arena_strndup(arena, colon + 1, length);
+	point->function = arena_strdup(arena, function);
+	if (!parse_number(function, &address)) {
+		if (point->kind == PROBE_KIND_return)
+			return err_set(err, -EINVAL, "only a function returns, no place in it");
+		return find_address(arena, point, file, address, err);
+	}
+	behind = cut_offset(function);
+	if (behind && point->kind == PROBE_KIND_return)
+		return err_set(err, -EINVAL, "only a function returns, no place in it");
+	if (behind) {
+		const char *whole = point->function;
+
+		point->function = function;
+		r = find_function(arena, point, file, err);
+		point->function = whole;
+		return r ? r : move_places(arena, point, behind, err);
+	}
 	return find_function(arena, point, file, err);
 }
 

@@ -2,13 +2,15 @@
  *
  *	[NAME=]FILE:FUNCTION            a function is entered
  *	[NAME=]FILE:FUNCTION%return     ... returns
+ *	[NAME=]FILE:FUNCTION+N          an instruction so many bytes behind its beginning is reached
+ *	[NAME=]FILE:0xADDRESS           ... by its address as FILE was linked
  *	[NAME=]PID:FUNCTION             the same in one process, wherever it has the function
  *	[NAME=]usdt:FILE:PROVIDER:MARK  a place that the program's authors marked
  *	[NAME=]tracepoint:CATEGORY:NAME a trace point of the kernel
  *
  * FILE is a path, a program of PATH, or a library's name ("libc", "libc.so.6").
- * Only whole functions are probed, never an address: a probe inside of an
- * instruction would break the program. */
+ * A probe inside of an instruction would break the program: a place that is no function's
+ * beginning is taken only where an instruction begins, counted from the function's. */
 #ifndef RECORD_PROBE_POINTS_H
 #define RECORD_PROBE_POINTS_H
 
@@ -33,6 +35,7 @@ struct probe_point {
 	const char *file;      /* of the first place; "" of trace points */
 	const char *function;  /* function, PROVIDER:MARK, CATEGORY:NAME */
 	const char *provider, *mark; /* USDT; of trace points category and name */
+	const char *slow;      /* the instruction there, where a hit costs a single-step; NULL: it does not */
 	uint32_t kind;         /* PROBE_KIND_ */
 	pid_t pid;             /* 0: any process */
 	struct probe_place *places; /* of functions */

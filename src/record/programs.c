@@ -18,6 +18,7 @@
 #include "record/bpf/probe.skel.h"
 #include "record/bpf/sched.skel.h"
 #include "record/bpf/stacks.skel.h"
+#include "record/bpf/step.skel.h"
 #include "record/bpf/storage.skel.h"
 #include "record/bpf/syscall.skel.h"
 #include "record/bpf/tasks.skel.h"
@@ -26,6 +27,7 @@
 #include "record/ring.h"
 
 #define OBJECTS_MAX 24
+#define TRACE_UPROBE_MULTI 48 /* BPF_TRACE_UPROBE_MULTI, in headers since 6.6 */
 #define LINKS_MAX 128
 #define ABSENT_MAX 64
 
@@ -41,7 +43,7 @@ struct programs {
 struct object_entry {
 	const char *name;
 	const void *(*bytes)(size_t *size);
-	enum { WHEN_ALWAYS, WHEN_FULL, WHEN_CALLS, WHEN_PROBES, WHEN_WATCHES } when;
+	enum { WHEN_ALWAYS, WHEN_FULL, WHEN_CALLS, WHEN_PROBES, WHEN_WATCHES, WHEN_STEPS } when;
 	enum { KIND_WHOLE, KIND_PARTS } kind;
 };
 
@@ -224,6 +226,18 @@ int programs_allowed(struct err *err)
 	return 0;
 }
 
+static bool has_uprobe_multi(const struct kernel *kernel)
+{
+	return btf__find_by_name_kind(kernel->btf, "bpf_uprobe_multi_link", BTF_KIND_STRUCT) > 0;
+}
+
+bool programs_uprobe_multi(const struct programs *programs)
+{
+	struct bpf_program *program = programs_find(programs, "on_step");
+
+	return program && (int)bpf_program__expected_attach_type(program) == TRACE_UPROBE_MULTI;
+}
+
 /* Opened, and prepared as it would be loaded. */
 static int open_one(const struct programs *programs, const struct object_entry *entry, const struct kernel *kernel,
 		    const struct programs_options *options, struct bpf_object **ret_object, struct err *err)
@@ -246,9 +260,12 @@ static int open_one(const struct programs *programs, const struct object_entry *
 		bpf_object__close(object);
 		return err_sys(err, r, "preparing the BPF object '%s'", entry->name);
 	}
-	bpf_object__for_each_program(program, object)
+	bpf_object__for_each_program(program, object) {
 		if (absent_hook(program, kernel))
 			bpf_program__set_autoload(program, false);
+		if (!strcmp(bpf_program__name(program), "on_step") && has_uprobe_multi(kernel))
+			bpf_program__set_expected_attach_type(program, TRACE_UPROBE_MULTI);
+	}
 	*ret_object = object;
 	return 0;
 }
@@ -321,7 +338,7 @@ static bool wanted(const struct object_entry *entry, const struct programs_optio
 {
 	return entry->when == WHEN_ALWAYS || (entry->when == WHEN_FULL && options->full) ||
 	       (entry->when == WHEN_CALLS && options->calls) || (entry->when == WHEN_PROBES && options->probes) ||
-	       (entry->when == WHEN_WATCHES && options->watches);
+	       (entry->when == WHEN_WATCHES && options->watches) || (entry->when == WHEN_STEPS && options->steps);
 }
 
 void programs_check(const struct kernel *kernel, const struct programs_options *options,

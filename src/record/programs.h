@@ -24,6 +24,7 @@ struct programs_options {
 	bool full;
 	bool calls;              /* system calls' stacks at the lean level */
 	bool probes;             /* the person asks for probes */
+	bool steps;              /* ... for steps */
 	bool watches;            /* ... for watched memory */
 };
 
@@ -46,6 +47,8 @@ int programs_attach(struct programs *programs, struct err *err);
 void programs_detach(struct programs *programs);
 void programs_free(struct programs *programs);
 
+/* Whether stepping attaches all its places at once (Linux 6.6). */
+bool programs_uprobe_multi(const struct programs *programs);
 struct bpf_program *programs_find(const struct programs *programs, const char *name);
 /* Descriptor of a shared map, or -ENOENT. */
 int programs_map(const struct programs *programs, const char *name);

@@ -19,6 +19,12 @@ void recorder_status(struct recorder *recorder, struct recorder_status *ret_stat
 	*ret_status = (struct recorder_status){ 0 };
 }
 
+uint64_t recorder_steps(const struct recorder *recorder)
+{
+	(void)recorder;
+	return 0;
+}
+
 int recorder_command_started(struct recorder *recorder, struct err *err)
 {
 	(void)recorder;
@@ -83,6 +89,7 @@ int recorder_stop(struct recorder *recorder, struct recorder_status *ret_status,
 #include "record/samples.h"
 #include "record/stacks.h"
 #include "record/snapshot.h"
+#include "record/steps.h"
 #include "record/watcher.h"
 #include "record/watchpoints.h"
 #include "symbols/kallsyms.h"
@@ -117,6 +124,7 @@ struct recorder {
 	struct samples *samples;
 	struct probes *probes;
 	struct watchpoints *watchpoints;
+	struct steps *steps;
 	struct arena arena;         /* of the options' texts */
 	struct recorder_options options;
 	struct writer_options file; /* of the file that is written now */
@@ -324,7 +332,7 @@ static int start(struct recorder *recorder, const struct recorder_options *optio
 {
 	bool probes = options->probes && options->probes->count, calls = !options->full && (options->stacks & STACKS_SYSCALLS);
 	struct programs_options programs = { .full = options->full, .calls = calls, .probes = probes,
-					     .watches = options->watches != NULL };
+					     .watches = options->watches != NULL, .steps = options->steps != NULL };
 	int cpus = libbpf_num_possible_cpus(), r;
 
 	if (cpus < 1)
@@ -409,6 +417,8 @@ static int start(struct recorder *recorder, const struct recorder_options *optio
 		r = probes_attach(recorder->programs, options->probes, &recorder->probes, err);
 	if (!r && options->watches)
 		r = watch(recorder, err);
+	if (!r && options->steps)
+		r = steps_attach(recorder->programs, options->steps, &recorder->steps, err);
 	if (r)
 		return r;
 	recorder->watcher = (struct watcher){
@@ -472,6 +482,11 @@ void recorder_status(struct recorder *recorder, struct recorder_status *ret_stat
 	if (recorder->programs)
 		programs_cost(recorder->programs, &status.program_ns, &status.program_runs);
 	*ret_status = status;
+}
+
+uint64_t recorder_steps(const struct recorder *recorder)
+{
+	return recorder->steps ? steps_taken(recorder->steps) : 0;
 }
 
 int recorder_command_started(struct recorder *recorder, struct err *err)
@@ -569,6 +584,8 @@ int recorder_stop(struct recorder *recorder, struct recorder_status *ret_status,
 	rings_open(&recorder->rings, false);
 	samples_close(recorder->samples);
 	probes_detach(recorder->probes);
+	steps_detach(recorder->steps);
+	recorder->steps = NULL;
 	if (recorder->programs)
 		programs_detach(recorder->programs);
 	if (started) {

@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "record/filter.h"
 #include "record/probe_points.h"
+#include "record/steps.h"
 #include "record/watchpoints.h"
 
 struct recorder;
@@ -32,6 +33,7 @@ struct recorder_options {
 	uint32_t stacks;              /* STACKS_ */
 	const struct filter *filter;  /* NULL: all threads */
 	const struct probe_points *probes; /* must outlive the recorder; NULL none */
+	const struct step_wishes *steps; /* must outlive the recorder; NULL none */
 	const struct watch_wishes *watches; /* must outlive the recorder; NULL none */
 	const char *command;          /* what is recorded, for the machine record; NULL none */
 	const char *options;          /* the command line's options, for the machine record */
@@ -53,6 +55,8 @@ struct recorder_status {
 
 int recorder_start(const struct recorder_options *options, struct recorder **ret_recorder, struct err *err);
 void recorder_status(struct recorder *recorder, struct recorder_status *ret_status);
+/* How many of the steps that were asked for were recorded. */
+uint64_t recorder_steps(const struct recorder *recorder);
 /* The command of the watches has been started and is stopped before its first instruction. */
 int recorder_command_started(struct recorder *recorder, struct err *err);
 /* A remark by the person at this moment. */

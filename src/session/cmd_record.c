@@ -465,6 +465,15 @@ static uint32_t read_stacks(const struct options *given, bool full)
 	return stacks;
 }
 
+/* Probes at whose places the kernel single-steps. */
+static void tell_costs(struct sink *notes, const struct probe_points *points)
+{
+	for (size_t i = 0; points && i < points->count; i++)
+		if (points->items[i].slow)
+			sink_printf(notes, "--probe %s: a hit costs some 10 us, for '%s' there is single-stepped (a nop, push, branch or direct call: 1 us)\n",
+				    points->items[i].written, points->items[i].slow);
+}
+
 static int run_options(struct command_context *context, struct err *err)
 {
 	const struct options *given = context->options;
@@ -487,6 +496,8 @@ static int run_options(struct command_context *context, struct err *err)
 	r = recording_ring(given, &want.ring_bytes, err);
 	if (!r)
 		r = recording_probes(context->arena, given, &want.probes, err);
+	if (!r)
+		tell_costs(context->notes, want.probes);
 	if (!r)
 		r = recording_watches(context->arena, given, &watches, err);
 	if (r)

@@ -1,14 +1,7 @@
 /* argus watch: who writes (and reads) a variable of a process that runs. */
 #include <errno.h>
-#include <poll.h>
-#include <signal.h>
-#include <string.h>
-#include <sys/signalfd.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "record/signals.h"
+#include "session/process_recording.h"
 #include "session/recording.h"
 #include "session/watch_report.h"
 
@@ -25,75 +18,12 @@ static const struct option_rule rules[] = {
 	{ .one_of = "show duration" }, { .one_of = "show output" }, { .one_of = "show limit" }, { 0 }
 };
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-/* Until the time is over, the process has ended, the recording has, or a signal asks for it. */
-static void wait_for_end(const struct recorder *recorder, pid_t pid, int signals, uint64_t duration)
-{
-	int process = (int)syscall(SYS_pidfd_open, pid, 0);
-	uint64_t end = duration ? now_ns() + duration : 0;
-	struct pollfd fds[3] = {
-		{ .fd = signals, .events = POLLIN }, { .fd = recorder_fd(recorder), .events = POLLIN }, { .fd = process, .events = POLLIN },
-	};
-
-	for (;;) {
-		uint64_t now = now_ns(), left = end > now ? (end - now) / 1000000 + 1 : 0;
-		struct signalfd_siginfo info;
-
-		if (end && !left)
-			break;
-		if (poll(fds, 3, !end ? -1 : left > 60000 ? 60000 : (int)left) < 0 && errno != EINTR)
-			break;
-		if (fds[1].revents || fds[2].revents)
-			break;
-		if (fds[0].revents && read(signals, &info, sizeof(info)) == sizeof(info) && info.ssi_signo != SIGCHLD)
-			break;
-	}
-	if (process >= 0)
-		close(process);
-}
-
-static int record(struct command_context *context, pid_t pid, const struct watch_wishes *wishes, const char *path, struct err *err)
-{
-	struct recorder_options want = {
-		.path = path, .keep_old = true, .stacks = STACKS_WATCHES | STACKS_WAITS | STACKS_WAKES, .watches = wishes, .options = "watch",
-	};
-	struct recorder_status status;
-	struct recorder *recorder;
-	struct filter filter = { 0 };
-	sigset_t before;
-	int signals = signals_open(&before, err), r;
-
-	if (signals < 0)
-		return signals;
-	filter_add(&filter, FILTER_PID, (uint64_t)pid);
-	want.filter = &filter;
-	r = recorder_start(&want, &recorder, err);
-	if (!r) {
-		sink_printf(context->notes, "watching %zu place%s of process %d%s\n", wishes->spec_count, wishes->spec_count == 1 ? "" : "s",
-			    (int)pid, options_has(context->options, "duration") ? "" : "; Ctrl-C ends it");
-		wait_for_end(recorder, pid, signals, options_number(context->options, "duration", 0));
-		r = recorder_stop(recorder, &status, err);
-		if (!r && status.lost)
-			sink_printf(context->notes, "%llu events were lost\n", (unsigned long long)status.lost);
-	}
-	filter_done(&filter);
-	close(signals);
-	sigprocmask(SIG_SETMASK, &before, NULL);
-	return r;
-}
-
 static int run(struct command_context *context, struct err *err)
 {
 	const struct options *given = context->options;
 	const char *path = options_text(given, "output", COMMAND_TRACE);
 	bool as_json = options_has(given, "json");
+	struct recorder_options want = { .path = path, .stacks = STACKS_WATCHES | STACKS_WAITS | STACKS_WAKES, .options = "watch" };
 	struct watch_wishes *wishes;
 	uint64_t number;
 	pid_t pid;
@@ -114,7 +44,9 @@ static int run(struct command_context *context, struct err *err)
 		return r;
 	wishes->pids = &pid;
 	wishes->pid_count = 1;
-	r = record(context, pid, wishes, path, err);
+	want.watches = wishes;
+	r = process_record(context, pid, &want, arena_printf(context->arena, "watching %zu place%s of process %d", wishes->spec_count,
+							     wishes->spec_count == 1 ? "" : "s", (int)pid), err);
 	return r ? r : watch_report(context, path, as_json, err);
 }
 

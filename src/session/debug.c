@@ -352,7 +352,7 @@ static int run_show(struct debug *debug, const struct debug_words *words, struct
 			buf_text(out, "no circle\n");
 	} else if (!strcmp(part, "plan")) {
 		why_plan_text(g, out);
-		if (!g->plan_count)
+		if (!g->plan_count && !g->step)
 			buf_text(out, "nothing more needs to be recorded\n");
 	}
 	return 0;

@@ -347,8 +347,19 @@ static void put_chain(struct arena *arena, const struct session *session, const 
 		buf_printf(buf, "  (%zu links of less than half a per cent are left out)\n", left_out);
 }
 
+/* The flag that a loop polls: in a good run and in this one. */
+static void put_stepping(const struct diagnosis *g, struct buf *buf)
+{
+	if (!g->step)
+		return;
+	buf_text(buf, "\nTo find the flag that the loop waits for, step through it while it hangs, and in a run in which it ends:\n  ");
+	buf_escaped(buf, g->step, strlen(g->step), NULL);
+	buf_text(buf, " -o bad.step\n  argus diverge good.step bad.step\n");
+}
+
 void why_plan_text(const struct diagnosis *g, struct buf *buf)
 {
+	put_stepping(g, buf);
 	if (!g->plan_count)
 		return;
 	buf_text(buf, "\nTo know more:\n  ");

@@ -3,6 +3,7 @@
 # trace point; a queue that the kernel knows nothing of becomes edges by a rule.
 . "$HERE/live/_lib.sh"
 need_bpf
+need_command objdump
 [ -e /sys/bus/event_source/devices/uprobe/type ] || skip "the kernel has no uprobes"
 argus doctor --json >doctor.json || true
 [ "$(json doctor.json "[c['state'] for c in d['checks'] if c['name'] == 'uprobe'][0]")" = ok ] || fail "doctor does not know of uprobes"
@@ -36,6 +37,19 @@ boundary job as callout from probe run to probe done;
 R
 argus graph --json --rules pool.rules pool.trace >graph.json
 [ "$(json graph.json "d['edges']['submit']")" = 50 ] || fail "edges: $(json graph.json "d['edges']")"
+
+# an instruction in a function: its second one, not the midst of one
+first=$(objdump -d --no-show-raw-insn "$pool" | awk '/<pool_put>:/ { f = 1; next } f { sub(":", "", $1); print $1; if (++n == 2) exit }')
+second=0x$(echo "$first" | tail -1)
+start=0x$(echo "$first" | head -1)
+argus record -o place.trace --probe "a=$pool:pool_put+$((second - start))" --probe "b=$pool:$second" -- "$pool" >sum 2>record.txt ||
+	fail "recording: $(cat record.txt)"
+[ "$(cat sum)" = 2450 ] || fail "the program computed $(cat sum)"
+argus info --json place.trace >info.json
+[ "$(json info.json "[(p['name'], p['hits']) for p in d['probes']]")" = "[('a', 50), ('b', 50)]" ] || fail "places: $(json info.json "d['probes']")"
+long=$(objdump -d "$pool" | awk -F'\t' '/<pool_put>:/ { f = 1; next } f && NF > 1 { n = split($2, b, " "); if (n > 2) { sub(/ */, "", $1); sub(":", "", $1); print $1; exit } }')
+argus record -o bad.trace --probe "$pool:0x$(printf %x $((0x$long + 1)))" -- true >out 2>&1 && fail "taken inside of an instruction"
+grep -q 'inside of an instruction' out || fail "no word: $(cat out)"
 
 # the text form loses nothing
 argus dump --text pool.trace >pool.txt

@@ -8,7 +8,7 @@ watched=$BUILD/tests/watched
 
 # ---- a storm, from the program's first instruction on
 argus record -o storm.trace --limit 0 --watch "$watched:counter" --watch twin -- "$watched" at-once 100000 >out 2>record.txt ||
-	fail "recording: $(cat record.txt)"
+	fail "recording, status $?: $(cat record.txt out)"
 [ "$(tail -1 out)" = "100000 100000 0" ] || fail "the program said $(cat out)"
 argus info --json storm.trace >info.json
 [ "$(json info.json "d['lost']['events'] if isinstance(d['lost'], dict) else d['lost']")" = 0 ] || fail "lost: $(json info.json "d['lost']")"

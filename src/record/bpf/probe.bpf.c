@@ -6,6 +6,7 @@
  * this one goes on: preemption is switched off where the kernel lets programs
  * do that, and the ring's words are changed by single operations. */
 #include "record/bpf/filter.bpf.h"
+#include "record/bpf/preempt.bpf.h"
 #include "record/bpf/registers.bpf.h"
 #include "record/bpf/ring.bpf.h"
 #include "record/bpf/stack.bpf.h"
@@ -15,12 +16,6 @@
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 #define USER_CODE_64 0x33 /* code segment of 64-bit programs */
-
-extern void bpf_preempt_disable(void) __ksym __weak;
-extern void bpf_preempt_enable(void) __ksym __weak;
-
-enum special_kfunc_type___preempt { KF___bpf_trap };
-#define PREEMPT_KNOWN bpf_core_enum_value_exists(enum special_kfunc_type___preempt, KF___bpf_trap)
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -38,16 +33,6 @@ static __always_inline bool probe_wanted(void)
 	struct task_struct *task = bpf_get_current_task_btf();
 
 	return !config_is_own(GET(task, tgid)) && filter_passes(task);
-}
-
-static __always_inline void probe_end(struct ring *ring)
-{
-	u64 done = ring->done, head = ring->head;
-
-	ring_barrier();
-	/* all that began before `head` was read is whole when nobody else is between */
-	if (__sync_fetch_and_add(&ring->depth, (u32)-1) == 1 && done < head)
-		__sync_val_compare_and_swap(&ring->done, done, head);
 }
 
 static __always_inline int probe_emit(void *context, u64 cookie, const struct probe_values *values)
@@ -68,7 +53,7 @@ static __always_inline int probe_emit(void *context, u64 cookie, const struct pr
 	e->result = values->result;
 	e->probe = (u32)cookie;
 	e->ustack = stack;
-	probe_end(ring);
+	ring_end_shared(ring);
 	return 0;
 }
 

@@ -117,6 +117,16 @@ static __always_inline void *ring_begin_shared(struct ring *ring, u16 type, u32 
 	return record + 1;
 }
 
+static __always_inline void ring_end_shared(struct ring *ring)
+{
+	u64 done = ring->done, head = ring->head;
+
+	ring_barrier();
+	/* all that began before `head` was read is whole when nobody else is between */
+	if (__sync_fetch_and_add(&ring->depth, (u32)-1) == 1 && done < head)
+		__sync_val_compare_and_swap(&ring->done, done, head);
+}
+
 static __always_inline void ring_end(struct ring *ring)
 {
 	ring_barrier();

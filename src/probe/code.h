@@ -1,0 +1,65 @@
+/* The code of a program or library: its functions, their instructions, and where in them
+ * a run's way is decided.
+ *
+ * Addresses are as the file was linked. Instructions of a function are those that can be
+ * reached from its beginning, so that no place in the midst of one is taken for one. */
+#ifndef PROBE_CODE_H
+#define PROBE_CODE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/map.h"
+#include "base/vec.h"
+#include "probe/instruction.h"
+#include "symbols/elf_file.h"
+#include "symbols/symbol_table.h"
+#include "symbols/unwind_table.h"
+
+struct code {
+	const char *path;
+	struct elf_file elf;
+	struct unwind_table unwind;
+	bool has_unwind;
+	struct symbol_table symbols;
+	struct arena arena;
+	struct map known;                 /* address to instruction's index + 1; 0 none there */
+	struct vec(struct instruction) instructions;
+	uint8_t *window;                  /* bytes of the file around what was last decoded */
+	uint64_t window_at, window_bytes;
+};
+
+/* Takes over the file. */
+void code_open(struct code *code, struct elf_file elf, const char *path);
+void code_close(struct code *code);
+
+/* The instruction at the address; NULL when there is none. Valid until the next call. */
+const struct instruction *code_at(struct code *code, uint64_t address);
+void code_text(struct code *code, uint64_t address, char text[INSTRUCTION_TEXT]);
+/* The function that holds the address: by the unwind table, else by its symbol. */
+bool code_function(const struct code *code, uint64_t address, uint64_t *ret_start, uint64_t *ret_end);
+/* "function+0x12", "0x1234" without a name; in the arena. */
+const char *code_name(const struct code *code, struct arena *arena, uint64_t address);
+/* Begin of the function of this name; -ENOENT with a sentence. */
+int code_find(struct code *code, const char *name, uint64_t *ret_start, struct err *err);
+
+/* Whether an instruction begins at the address, counted from its function's beginning; else
+ * *ret_before and *ret_behind are the nearest ones that do. -ENOENT: in no function whose bounds are known. */
+int code_begins(struct code *code, uint64_t address, uint64_t *ret_before, uint64_t *ret_behind);
+
+struct code_sites {
+	struct vec(uint64_t) addresses;   /* of conditional branches, calls, indirect jumps, returns */
+	struct vec(uint64_t) functions;   /* begins of those that were gone through */
+	bool cut;                         /* there would be more */
+};
+
+#define CODE_SITES_MOST 4096u
+
+/* Places where the way of a run through a function is decided, and through those of the
+ * same file that it calls, so many calls deep. */
+void code_find_sites(struct code *code, uint64_t function, unsigned depth, struct code_sites *ret_sites);
+void code_sites_done(struct code_sites *sites);
+
+#endif

@@ -1,0 +1,274 @@
+/* See step_run.h. */
+#include "probe/step_run.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "trace/tables.h"
+#include "trace/trace.h"
+
+#define BETWEEN_MOST 4096u    /* instructions between two places */
+#define CALLS_MOST 1024u      /* deep */
+
+bool step_condition_holds(unsigned condition, uint64_t flags)
+{
+	bool carry = flags & 1, parity = flags & 4, zero = flags & 0x40, sign = flags & 0x80, overflow = flags & 0x800, holds = false;
+
+	switch (condition >> 1) {
+	case 0: holds = overflow; break;
+	case 1: holds = carry; break;
+	case 2: holds = zero; break;
+	case 3: holds = carry || zero; break;
+	case 4: holds = sign; break;
+	case 5: holds = parity; break;
+	case 6: holds = sign != overflow; break;
+	case 7: holds = zero || sign != overflow; break;
+	default: break;
+	}
+	return holds != (condition & 1);
+}
+
+/* ---- reading ---- */
+
+static uint32_t busiest(const struct trace *trace, uint32_t tid)
+{
+	struct trace_filter filter = { 0 };
+	struct trace_cursor *cursor;
+	const struct event *e;
+	struct map counts = { 0 };
+	uint64_t most = 0;
+
+	if (tid)
+		return tid;
+	trace_filter_add(&filter, EVENT_step);
+	cursor = trace_cursor_new(trace, &filter);
+	while ((e = trace_cursor_next(cursor))) {
+		uint64_t *count = map_at(&counts, e->tid, NULL);
+
+		if (++*count > most) {
+			most = *count;
+			tid = e->tid;
+		}
+	}
+	trace_cursor_free(cursor);
+	map_done(&counts);
+	return tid;
+}
+
+/* The last mapping told of the process that holds the address. */
+static bool mapping_of(const struct trace *trace, uint32_t pid, uint64_t address, struct event_mapping *ret_mapping)
+{
+	struct trace_filter filter = { 0 };
+	struct trace_cursor *cursor;
+	const struct event *e;
+	bool found = false;
+
+	trace_filter_add(&filter, EVENT_mapping);
+	cursor = trace_cursor_new(trace, &filter);
+	while ((e = trace_cursor_next(cursor))) {
+		const struct event_mapping *at = e->data ? event_as(e, mapping) : NULL;
+
+		if (!at || e->tid != pid || address < at->start || address - at->start >= at->bytes)
+			continue;
+		*ret_mapping = *at;
+		found = true;
+	}
+	trace_cursor_free(cursor);
+	return found;
+}
+
+static int open_code(struct arena *arena, const struct trace *trace, const struct tables *tables, uint64_t ip, struct step_run *run,
+		     struct err *err)
+{
+	struct event_mapping mapping = { 0 };
+	const struct module *module = mapping_of(trace, run->pid, ip, &mapping) && mapping.module < tables->module_count ?
+		&tables->modules[mapping.module] : NULL;
+	char build_id[65];
+	struct elf_file elf;
+	uint64_t address;
+	int r;
+
+	if (!module)
+		return err_set(err, -ENOENT, "%s does not tell what lies at 0x%" PRIx64, run->path, ip);
+	r = elf_file_open(module->path, &elf, err);
+	if (r)
+		return r;
+	elf_file_build_id_text(&elf, build_id);
+	if (module->build_id[0] && strcmp(build_id, module->build_id)) {
+		elf_file_close(&elf);
+		return err_set(err, -ESTALE, "%s is another build than the one that was stepped through", module->path);
+	}
+	if (!elf_file_address(&elf, ip - mapping.start + mapping.offset, &address)) {
+		elf_file_close(&elf);
+		return err_set(err, -EPROTO, "0x%" PRIx64 " is no code of %s", ip, module->path);
+	}
+	run->bias = ip - address;
+	code_open(&run->code, elf, arena_strdup(arena, module->path));
+	return 0;
+}
+
+static void take_pass(struct step_run *run, const struct event *e)
+{
+	const struct event_step *at = event_as(e, step);
+	struct step_pass pass = {
+		.address = at->ip - run->bias, .flags = at->flags, .time = e->time, .number = e->number,
+		.registers = { at->rax, at->rcx, at->rdx, at->rbx, at->rsp, at->rbp, at->rsi, at->rdi, at->r8, at->r9, at->r10, at->r11,
+			       at->r12, at->r13, at->r14, at->r15 },
+	};
+	const struct instruction *instruction = code_at(&run->code, pass.address);
+
+	if (!instruction)
+		return;
+	pass.taken = instruction->kind == INSTRUCTION_branch && instruction->condition < 16 &&
+		     step_condition_holds(instruction->condition, pass.flags);
+	vec_push(&run->passes, pass);
+}
+
+static int read_passes(struct arena *arena, const struct trace *trace, const struct tables *tables, struct step_run *run, struct err *err)
+{
+	struct trace_filter filter = { 0 };
+	struct trace_cursor *cursor;
+	const struct event *e;
+	int r = 0;
+
+	trace_filter_add(&filter, EVENT_step);
+	cursor = trace_cursor_new(trace, &filter);
+	while (!r && (e = trace_cursor_next(cursor))) {
+		if (e->tid != run->tid || !e->data)
+			continue;
+		if (!run->code.window) {
+			uint32_t thread = tables_thread(tables, e->tid, e->time);
+
+			run->pid = tables->threads[thread].pid;
+			run->comm = arena_strdup(arena, tables_comm(tables, thread, e->time));
+			r = open_code(arena, trace, tables, event_as(e, step)->ip, run, err);
+		}
+		if (!r)
+			take_pass(run, e);
+	}
+	trace_cursor_free(cursor);
+	return r;
+}
+
+int step_run_read(struct arena *arena, const char *path, uint32_t tid, struct step_run *ret_run, struct err *err)
+{
+	struct step_run run = { .path = path, .comm = "" };
+	struct tables *tables = NULL;
+	struct trace *trace;
+	int r = trace_open(path, &trace, err);
+
+	if (r)
+		return r;
+	run.tid = busiest(trace, tid);
+	if (!run.tid)
+		r = err_set(err, -ENODATA, "%s holds no steps: no thread came to the places, or it was not made by `argus step`", path);
+	if (!r)
+		r = tables_build(trace, &tables, err);
+	if (!r)
+		r = read_passes(arena, trace, tables, &run, err);
+	if (!r && !run.passes.length)
+		r = err_set(err, -ENODATA, "%s holds no steps of thread %u", path, run.tid);
+	tables_free(tables);
+	trace_close(trace);
+	if (r) {
+		step_run_done(&run);
+		return r;
+	}
+	*ret_run = run;
+	return 0;
+}
+
+void step_run_done(struct step_run *run)
+{
+	code_close(&run->code);
+	vec_done(&run->passes);
+}
+
+/* ---- what lay between ---- */
+
+/* Goes straight on from `from` to the place `to`; adds what lies between and tells whether it came there. */
+static bool go(struct step_run *run, uint64_t from, uint64_t to, struct step_way *way)
+{
+	size_t before = way ? way->length : 0;
+
+	for (unsigned i = 0; i < BETWEEN_MOST; i++) {
+		const struct instruction *instruction;
+
+		if (from == to)
+			return true;
+		instruction = code_at(&run->code, from);
+		if (!instruction || instruction->kind == INSTRUCTION_branch || instruction->kind == INSTRUCTION_call ||
+		    instruction->kind == INSTRUCTION_return || (instruction->kind == INSTRUCTION_jump && !instruction->direct))
+			break;
+		if (way)
+			vec_push(way, ((struct step_executed){ .address = from, .pass = SIZE_MAX }));
+		from = instruction->kind == INSTRUCTION_jump ? instruction->target : from + instruction->length;
+	}
+	if (way)
+		way->length = before;
+	return false;
+}
+
+struct calls {
+	uint64_t back[CALLS_MOST];   /* where those that are under way return to */
+	size_t count;
+};
+
+static bool go_from(struct step_run *run, const struct step_pass *pass, const struct step_pass *next, struct calls *calls, struct step_way *way)
+{
+	const struct instruction *found = code_at(&run->code, pass->address);
+	struct instruction instruction;
+	uint64_t behind, start, end;
+
+	if (!found)
+		return false;
+	instruction = *found;
+	behind = pass->address + instruction.length;
+	switch ((enum instruction_kind)instruction.kind) {
+	case INSTRUCTION_branch:
+		return go(run, pass->taken ? instruction.target : behind, next->address, way) ||
+		       (instruction.condition >= 16 && go(run, instruction.target, next->address, way));
+	case INSTRUCTION_call:
+		/* into what was stepped through, or over what was not; an indirect one may have gone anywhere */
+		if (next->registers[REGISTER_rsp] < pass->registers[REGISTER_rsp] && calls->count < CALLS_MOST) {
+			bool inside = instruction.direct ? go(run, instruction.target, next->address, way) :
+							   code_function(&run->code, next->address, &start, &end) && go(run, start, next->address, way);
+
+			if (inside) {
+				calls->back[calls->count++] = behind;
+				return true;
+			}
+		}
+		way->items[way->length - 1].opaque = true;
+		return go(run, behind, next->address, way);
+	case INSTRUCTION_return:
+		if (!calls->count)
+			return false;
+		return go(run, calls->back[--calls->count], next->address, way);
+	case INSTRUCTION_jump:
+	case INSTRUCTION_plain:
+	case INSTRUCTION_system:
+		break;
+	}
+	return false;
+}
+
+void step_way_find(struct step_run *run, size_t first, size_t last, struct step_way *ret_way)
+{
+	struct calls *calls = mem_zalloc(sizeof(*calls));
+	struct step_way way = { 0 };
+
+	for (size_t i = first; i <= last && i < run->passes.length; i++) {
+		bool gap = i > first && !go_from(run, &run->passes.items[i - 1], &run->passes.items[i], calls, &way);
+
+		vec_push(&way, ((struct step_executed){ .address = run->passes.items[i].address, .pass = i, .gap = gap }));
+	}
+	free(calls);
+	*ret_way = way;
+}
+
+void step_way_done(struct step_way *way)
+{
+	vec_done(way);
+}

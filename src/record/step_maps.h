@@ -1,0 +1,13 @@
+/* What the stepping program and the recorder share. */
+#ifndef RECORD_STEP_MAPS_H
+#define RECORD_STEP_MAPS_H
+
+#include "trace/event.h"
+
+struct step_wish {
+	u32 pid, tid;            /* tid 0: all threads of the process */
+	u64 most;                /* places passed that are recorded */
+	u64 taken;
+};
+
+#endif

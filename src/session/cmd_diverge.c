@@ -1,0 +1,199 @@
+/* argus diverge: where a good and a bad run of the same code part, and which memory decided it. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "probe/diverge.h"
+#include "session/command.h"
+
+#define VERSION 1
+
+static const struct option_spec options[] = {
+	{ "base-tid", 0, OPTION_NUMBER, "TID", "the thread of the good run (the one that passed most)", .least = 1, .most = OPTION_PID_MOST },
+	{ "tid", 't', OPTION_NUMBER, "TID", "the thread of the bad run (the one that passed most)", .least = 1, .most = OPTION_PID_MOST },
+	OPTION_JSON,
+	{ NULL },
+};
+
+struct both {
+	struct command_context *context;
+	struct step_run base, buggy;
+	struct diverge diverge;
+	struct buf buf;
+};
+
+/* A --watch PLACE for the origin: in any run, else at its address in the bad one. */
+static const char *watch_of(const struct both *both, const struct diverge_origin *origin)
+{
+	if (origin->kind != DIVERGE_memory)
+		return NULL;
+	if (origin->spec)
+		return origin->spec;
+	return origin->buggy_address ? arena_printf(both->context->arena, "0x%" PRIx64 "%%%u", origin->buggy_address, origin->bytes) : NULL;
+}
+
+static const char *place_of(struct both *both, uint64_t address)
+{
+	return code_name(&both->buggy.code, both->context->arena, address);
+}
+
+static void add_registers(struct both *both, const char *who, const struct step_pass *pass)
+{
+	buf_printf(&both->buf, "  %s, event %" PRIu64 ":", who, pass->number);
+	for (unsigned i = 0; i < REGISTER_count; i++)
+		buf_printf(&both->buf, "%s%s=%" PRIx64, i % 8 ? " " : "\n      ", register_name(i), pass->registers[i]);
+	buf_char(&both->buf, '\n');
+}
+
+static void add_origin(struct both *both, const struct diverge_origin *origin)
+{
+	char text[INSTRUCTION_TEXT];
+
+	code_text(&both->buggy.code, origin->at, text);
+	buf_printf(&both->buf, "  %s: %s\n      ", place_of(both, origin->at), text);
+	switch (origin->kind) {
+	case DIVERGE_memory:
+		buf_printf(&both->buf, "reads %u bytes of memory", origin->bytes);
+		if (origin->base_address)
+			buf_printf(&both->buf, ", at 0x%" PRIx64 " in the good run", origin->base_address);
+		if (origin->buggy_address)
+			buf_printf(&both->buf, ", at 0x%" PRIx64 " in the bad one", origin->buggy_address);
+		if (origin->spec)
+			buf_printf(&both->buf, ": %s", origin->spec);
+		break;
+	case DIVERGE_result:
+		buf_printf(&both->buf, "the value is what %s returned, which was not stepped through (step into it, or deeper)",
+			   origin->callee[0] ? origin->callee : "the function called");
+		break;
+	case DIVERGE_unknown:
+		buf_printf(&both->buf, "the value came from before what was looked at");
+		break;
+	}
+	buf_char(&both->buf, '\n');
+}
+
+static void add_text(struct both *both)
+{
+	const struct diverge *d = &both->diverge;
+	const struct step_pass *base = &both->base.passes.items[d->base_pass], *buggy = &both->buggy.passes.items[d->buggy_pass];
+	char text[INSTRUCTION_TEXT];
+	bool first = true;
+
+	code_text(&both->buggy.code, base->address, text);
+	buf_printf(&both->buf, "The runs part at %s of %s:\n  %s\n", place_of(both, base->address), both->buggy.code.path, text);
+	buf_printf(&both->buf, "The good run came there %" PRIu64 " time%s and the branch was %s; the bad one came %" PRIu64 " time%s and it never was.\n",
+		   d->base_times, d->base_times == 1 ? "" : "s", base->taken ? "taken" : "not taken", d->buggy_times, d->buggy_times == 1 ? "" : "s");
+	if (d->condition_at) {
+		code_text(&both->buggy.code, d->condition_at, text);
+		buf_printf(&both->buf, "It asks what this found:\n  %s: %s\n", place_of(both, d->condition_at), text);
+	}
+	if (d->origin_count)
+		buf_printf(&both->buf, "Its value came from:\n");
+	for (size_t i = 0; i < d->origin_count; i++)
+		add_origin(both, &d->origins[i]);
+	buf_printf(&both->buf, "Registers before the branch:\n");
+	add_registers(both, "good", base);
+	add_registers(both, "bad", buggy);
+	for (size_t i = 0; i < d->origin_count; i++) {
+		const char *watch = watch_of(both, &d->origins[i]);
+
+		if (!watch)
+			continue;
+		buf_printf(&both->buf, first ? "See who writes it, in a good run and in a bad one:\n" : "Or:\n");
+		buf_printf(&both->buf, "  argus record --watch '%s' -- COMMAND\n  argus watch PID '%s'\n", watch, watch);
+		first = false;
+	}
+}
+
+static void add_json(struct both *both)
+{
+	static const char *const kinds[] = { "memory", "result", "unknown" };
+	const struct diverge *d = &both->diverge;
+	const struct step_pass *passes[2] = { &both->base.passes.items[d->base_pass], &both->buggy.passes.items[d->buggy_pass] };
+	char text[INSTRUCTION_TEXT];
+	struct json json;
+
+	json_init(&json, &both->buf);
+	json.pretty = true;
+	json_object(&json, NULL);
+	json_u64(&json, "version", VERSION);
+	json_text(&json, "file", both->buggy.code.path);
+	code_text(&both->buggy.code, passes[0]->address, text);
+	json_u64(&json, "address", passes[0]->address);
+	json_text(&json, "place", place_of(both, passes[0]->address));
+	json_text(&json, "instruction", text);
+	json_bool(&json, "base_taken", passes[0]->taken);
+	json_u64(&json, "base_times", d->base_times);
+	json_u64(&json, "buggy_times", d->buggy_times);
+	if (d->condition_at) {
+		code_text(&both->buggy.code, d->condition_at, text);
+		json_text(&json, "condition", text);
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		json_object(&json, i ? "buggy_registers" : "base_registers");
+		for (unsigned r = 0; r < REGISTER_count; r++)
+			json_u64(&json, register_name(r), passes[i]->registers[r]);
+		json_end(&json);
+	}
+	json_array(&json, "origins");
+	for (size_t i = 0; i < d->origin_count; i++) {
+		const struct diverge_origin *origin = &d->origins[i];
+
+		json_object(&json, NULL);
+		json_text(&json, "kind", kinds[origin->kind]);
+		json_text(&json, "place", place_of(both, origin->at));
+		if (origin->kind == DIVERGE_memory) {
+			json_u64(&json, "bytes", origin->bytes);
+			json_u64(&json, "base_address", origin->base_address);
+			json_u64(&json, "buggy_address", origin->buggy_address);
+			json_text(&json, "watch", watch_of(both, origin));
+		} else if (origin->kind == DIVERGE_result) {
+			json_text(&json, "callee", origin->callee);
+		}
+		json_end(&json);
+	}
+	json_end(&json);
+	json_end(&json);
+	buf_char(&both->buf, '\n');
+}
+
+static int run(struct command_context *context, struct err *err)
+{
+	const struct options *given = context->options;
+	struct both both = { .context = context };
+	int r;
+
+	if (given->argument_count != 2)
+		return err_set(err, -EINVAL, "diverge takes two files of `argus step`: the good run's and the bad one's");
+	r = step_run_read(context->arena, given->arguments[0], (uint32_t)options_number(given, "base-tid", 0), &both.base, err);
+	if (r)
+		return r;
+	r = step_run_read(context->arena, given->arguments[1], (uint32_t)options_number(given, "tid", 0), &both.buggy, err);
+	if (!r)
+		r = diverge_find(context->arena, &both.base, &both.buggy, &both.diverge, err);
+	if (!r) {
+		buf_init(&both.buf);
+		if (options_has(given, "json"))
+			add_json(&both);
+		else
+			add_text(&both);
+		r = sink_buf(context->out, &both.buf);
+		buf_done(&both.buf);
+	}
+	step_run_done(&both.base);
+	step_run_done(&both.buggy);
+	return r;
+}
+
+const struct command command_diverge = {
+	.name = "diverge",
+	.arguments = "BASE BUGGY",
+	.summary = "where two stepped runs part, and the memory that decided it",
+	.help = "Takes two files of `argus step` through the same function: of a run in which all went well,\n"
+		"and of one that hangs. Finds the branch that only the good run left by, what its condition\n"
+		"looked at, and where that lies: ready to be watched (`argus watch`, `record --watch`).\n",
+	.options = options,
+	.many_arguments = true,
+	.run = run,
+};

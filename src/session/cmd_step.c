@@ -1,0 +1,308 @@
+/* argus step: the way that a thread takes through a function, branch by branch. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "probe/code.h"
+#include "probe/process.h"
+#include "probe/step_run.h"
+#include "probe/watch_spec.h"
+#include "session/process_recording.h"
+
+#define VERSION 1
+#define STEP_FILE "argus.step"
+#define MOST 20000u          /* places passed, unless another number is asked for */
+#define LINES_MOST 400u      /* shown, unless all are asked for */
+#define LOOP_MOST 64u        /* places of a turn that is recognised as the one before */
+
+static const struct option_spec options[] = {
+	{ "output", 'o', OPTION_TEXT, "FILE", "the file to write (" STEP_FILE ")" },
+	{ "tid", 't', OPTION_NUMBER, "TID", "this thread only; with --show: this one's way", .least = 1, .most = OPTION_PID_MOST },
+	{ "depth", 0, OPTION_NUMBER, "N", "through functions of the same file that it calls, so many calls deep (1)", .most = 16 },
+	{ "most", 0, OPTION_NUMBER, "N", "end when so many places were passed (20000)", .least = 1 },
+	{ "duration", 0, OPTION_DURATION, "TIME", "end after this time", .least = 1 },
+	{ "show", 0, OPTION_FLAG, NULL, "record nothing: print the way in the file that is named" },
+	{ "whole", 0, OPTION_FLAG, NULL, "with --show: all of it, not the first 400 lines" },
+	{ "registers", 0, OPTION_FLAG, NULL, "with --show: the registers at each place too" },
+	OPTION_JSON,
+	{ NULL },
+};
+
+static const struct option_rule rules[] = {
+	{ .one_of = "show output" }, { .one_of = "show duration" }, { .one_of = "show most" }, { .one_of = "show depth" },
+	{ .option = "whole", .without = "show" }, { .option = "registers", .without = "show" }, { .option = "json", .without = "show" }, { 0 }
+};
+
+/* ---- showing ---- */
+
+struct show {
+	struct command_context *context;
+	struct step_run run;
+	bool registers;
+	struct buf buf;
+};
+
+static bool same_places(const struct step_run *run, size_t a, size_t b, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (run->passes.items[a + i].address != run->passes.items[b + i].address ||
+		    run->passes.items[a + i].taken != run->passes.items[b + i].taken)
+			return false;
+	return true;
+}
+
+/* How long the turn is that begins here and comes again at once, and how often it comes; 0 none. */
+static size_t find_loop(const struct step_run *run, size_t at, size_t *ret_turns)
+{
+	size_t left = run->passes.length - at;
+
+	for (size_t length = 1; length <= LOOP_MOST && 2 * length <= left; length++) {
+		size_t turns = 1;
+
+		while ((turns + 1) * length <= left && same_places(run, at, at + turns * length, length))
+			turns++;
+		if (turns > 2 || (turns == 2 && length > 1)) {
+			*ret_turns = turns;
+			return length;
+		}
+	}
+	return 0;
+}
+
+static void add_registers(struct show *show, const struct step_pass *pass)
+{
+	for (unsigned i = 0; i < REGISTER_count; i++)
+		buf_printf(&show->buf, "%s%s=%" PRIx64, i % 8 ? " " : i ? "\n            " : "            ", register_name(i), pass->registers[i]);
+	buf_char(&show->buf, '\n');
+}
+
+static void add_pass(struct show *show, size_t at, const char *indent)
+{
+	const struct step_pass *pass = &show->run.passes.items[at];
+	const struct instruction *found = code_at(&show->run.code, pass->address);
+	struct instruction instruction = found ? *found : (struct instruction){ 0 };
+	struct arena_mark mark = arena_mark(show->context->arena);
+	char text[INSTRUCTION_TEXT];
+
+	code_text(&show->run.code, pass->address, text);
+	buf_printf(&show->buf, "%s%s: %s", indent, code_name(&show->run.code, show->context->arena, pass->address), text);
+	if (instruction.kind == INSTRUCTION_branch)
+		buf_text(&show->buf, pass->taken ? "  taken" : "  not taken");
+	else if (instruction.kind == INSTRUCTION_call)
+		buf_printf(&show->buf, "  %s(0x%" PRIx64 ", 0x%" PRIx64 ", 0x%" PRIx64 ")",
+			   instruction.direct ? code_name(&show->run.code, show->context->arena, instruction.target) : "",
+			   pass->registers[REGISTER_rdi], pass->registers[REGISTER_rsi], pass->registers[REGISTER_rdx]);
+	else if (instruction.kind == INSTRUCTION_return)
+		buf_printf(&show->buf, "  returns 0x%" PRIx64, pass->registers[REGISTER_rax]);
+	buf_char(&show->buf, '\n');
+	if (show->registers)
+		add_registers(show, pass);
+	arena_rewind(show->context->arena, mark);
+}
+
+static void add_lines(struct show *show, bool all)
+{
+	struct step_run *run = &show->run;
+	size_t lines = 0;
+
+	for (size_t at = 0; at < run->passes.length;) {
+		size_t turns = 1, length = find_loop(run, at, &turns);
+
+		if (!all && lines >= LINES_MOST) {
+			buf_printf(&show->buf, "... and %zu places more: --whole\n", run->passes.length - at);
+			return;
+		}
+		if (!length) {
+			add_pass(show, at++, "");
+			lines++;
+			continue;
+		}
+		for (size_t i = 0; i < length; i++)
+			add_pass(show, at + i, i ? "  |  " : "  +- ");
+		buf_printf(&show->buf, "  +- %zu times\n", turns);
+		lines += length + 1;
+		at += length * turns;
+	}
+}
+
+static void add_json(struct show *show)
+{
+	struct step_run *run = &show->run;
+	struct json json;
+
+	json_init(&json, &show->buf);
+	json.pretty = true;
+	json_object(&json, NULL);
+	json_u64(&json, "version", VERSION);
+	json_text(&json, "file", run->code.path);
+	json_u64(&json, "pid", run->pid);
+	json_u64(&json, "tid", run->tid);
+	json_text(&json, "comm", run->comm);
+	json_array(&json, "places");
+	for (size_t i = 0; i < run->passes.length; i++) {
+		const struct step_pass *pass = &run->passes.items[i];
+		const struct instruction *found = code_at(&run->code, pass->address);
+		enum instruction_kind kind = found ? found->kind : INSTRUCTION_plain;
+		struct arena_mark mark = arena_mark(show->context->arena);
+		char text[INSTRUCTION_TEXT];
+
+		code_text(&run->code, pass->address, text);
+		json_object(&json, NULL);
+		json_u64(&json, "event", pass->number);
+		json_u64(&json, "time_ns", pass->time);
+		json_u64(&json, "address", pass->address);
+		json_text(&json, "place", code_name(&run->code, show->context->arena, pass->address));
+		json_text(&json, "instruction", text);
+		if (kind == INSTRUCTION_branch)
+			json_bool(&json, "taken", pass->taken);
+		json_object(&json, "registers");
+		for (unsigned r = 0; r < REGISTER_count; r++)
+			json_u64(&json, register_name(r), pass->registers[r]);
+		json_end(&json);
+		json_end(&json);
+		arena_rewind(show->context->arena, mark);
+	}
+	json_end(&json);
+	json_end(&json);
+	buf_char(&show->buf, '\n');
+}
+
+static int show_run(struct command_context *context, const char *path, struct err *err)
+{
+	const struct options *given = context->options;
+	struct show show = { .context = context, .registers = options_has(given, "registers") };
+	int r = step_run_read(context->arena, path, (uint32_t)options_number(given, "tid", 0), &show.run, err);
+
+	if (r)
+		return r;
+	buf_init(&show.buf);
+	if (options_has(given, "json")) {
+		add_json(&show);
+	} else {
+		buf_escaped(&show.buf, show.run.comm, strlen(show.run.comm), NULL);
+		buf_printf(&show.buf, " %u of process %u passed %zu places of %s in %.6f s\n", show.run.tid, show.run.pid, show.run.passes.length,
+			   show.run.code.path, (double)(show.run.passes.items[show.run.passes.length - 1].time - show.run.passes.items[0].time) / 1e9);
+		add_lines(&show, options_has(given, "whole"));
+	}
+	r = sink_buf(context->out, &show.buf);
+	buf_done(&show.buf);
+	step_run_done(&show.run);
+	return r;
+}
+
+/* ---- recording ---- */
+
+/* The function that is meant, in the file that the process has mapped. */
+static int find_function(const struct watch_spec *place, struct code *code, uint64_t *ret_function, struct err *err)
+{
+	uint64_t start, end;
+	int r;
+
+	if (place->symbol) {
+		r = code_find(code, place->symbol, ret_function, err);
+		if (r)
+			return r;
+	} else {
+		*ret_function = place->address;
+		/* as stacks write what has no name: an offset in the file */
+		if (place->by_offset && !elf_file_address(&code->elf, place->address, ret_function))
+			return err_set(err, -ENOENT, "%s has nothing at offset 0x%" PRIx64, code->path, place->address);
+	}
+	if (!code_function(code, *ret_function, &start, &end))
+		return err_set(err, -ENOENT, "0x%" PRIx64 " is in no function of %s whose bounds are known", *ret_function, code->path);
+	*ret_function = start;
+	return 0;
+}
+
+static int choose_places(struct command_context *context, const struct watch_spec *place, const struct process *process,
+			 struct step_wishes *ret_wishes, struct err *err)
+{
+	const struct process_mapping *mapping = process_module(process, place->file ? place->file : "");
+	struct code_sites sites;
+	struct elf_file elf;
+	struct code code;
+	uint64_t function, *offsets;
+	int r;
+
+	if (!mapping)
+		return err_set(err, -ENOENT, "process %d has not mapped '%s'", (int)process->pid, place->file ? place->file : "its program");
+	r = process_open_module(process, mapping, &elf, err);
+	if (r)
+		return r;
+	code_open(&code, elf, mapping->path);
+	r = find_function(place, &code, &function, err);
+	if (!r) {
+		code_find_sites(&code, function, (unsigned)options_number(context->options, "depth", 1), &sites);
+		offsets = arena_array(context->arena, uint64_t, sites.addresses.length + 1);
+		ret_wishes->count = 0;
+		for (size_t i = 0; i < sites.addresses.length; i++)
+			if (elf_file_offset(&code.elf, sites.addresses.items[i], &offsets[ret_wishes->count]))
+				ret_wishes->count++;
+		ret_wishes->offsets = offsets;
+		ret_wishes->path = process_module_path(context->arena, process, mapping);
+		sink_printf(context->notes, "%zu places in %zu function%s, from %s on%s\n", ret_wishes->count, sites.functions.length,
+			    sites.functions.length == 1 ? "" : "s", code_name(&code, context->arena, function),
+			    sites.cut ? "; there would be more: take a smaller --depth to see less, but that wholly" : "");
+		if (!ret_wishes->count)
+			r = err_set(err, -ENODATA, "%s has no branch, call or return", code_name(&code, context->arena, function));
+		code_sites_done(&sites);
+	}
+	code_close(&code);
+	return r;
+}
+
+static int record(struct command_context *context, struct err *err)
+{
+	const struct options *given = context->options;
+	struct step_wishes wishes = { .tid = (pid_t)options_number(given, "tid", 0), .most = options_number(given, "most", MOST) };
+	struct recorder_options want = {
+		.path = options_text(given, "output", STEP_FILE), .stacks = STACKS_WAITS, .steps = &wishes, .options = "step",
+	};
+	struct process process;
+	struct watch_spec place;
+	uint64_t number;
+	int r;
+
+	if (parse_number(given->arguments[0], &number) || !number || number > OPTION_PID_MOST)
+		return err_set(err, -EINVAL, "'%s' is no number of a process", given->arguments[0]);
+	wishes.pid = (pid_t)number;
+	r = watch_spec_parse(context->arena, given->arguments[1], &place, NULL);
+	if (r || place.step_count || place.bytes || place.access)
+		return err_set(err, -EINVAL, "'%s' is no function: write FUNCTION, FILE:FUNCTION, FILE:0xADDRESS or FILE+0xOFFSET", given->arguments[1]);
+	r = process_look(context->arena, wishes.pid, &process, err);
+	if (!r)
+		r = choose_places(context, &place, &process, &wishes, err);
+	if (!r)
+		r = process_record(context, wishes.pid, &want, "stepping", err);
+	return r;
+}
+
+static int run(struct command_context *context, struct err *err)
+{
+	const struct options *given = context->options;
+
+	if (options_has(given, "show")) {
+		if (given->argument_count > 1)
+			return err_set(err, -EINVAL, "step --show takes one file");
+		return show_run(context, given->argument_count ? given->arguments[0] : STEP_FILE, err);
+	}
+	if (given->argument_count != 2)
+		return err_set(err, -EINVAL, "say which process and which function: argus step PID FILE:FUNCTION");
+	return record(context, err);
+}
+
+const struct command command_step = {
+	.name = "step",
+	.arguments = "PID FUNCTION",
+	.summary = "the way of a running thread through a function, branch by branch",
+	.help = "Records every conditional branch, call, indirect jump and return that threads of the\n"
+		"process pass in the function and in those that it calls (--depth), each with the registers\n"
+		"before it. FUNCTION is a name, FILE:NAME, FILE:0xADDRESS of any place in it, as FILE was linked, or\n"
+		"FILE+0xOFFSET, as stacks write what has no name. Nobody is stopped; `argus step --show`\n"
+		"prints the way, `argus diverge` compares two.\n",
+	.options = options,
+	.rules = rules,
+	.many_arguments = true,
+	.run = run,
+};
