@@ -57,7 +57,7 @@ class Document(Facts):
             ns, _ = self.in_state(thread, link['state'], link['start_ns'], link['end_ns'], what)
         length = link['end_ns'] - link['start_ns']
         lost = self.trace.lost_ns(link['start_ns'], link['end_ns']) + self.trace.times(thread, link['start_ns'], link['end_ns'])['unknown']
-        if ns is not None and length > 25 * MS and (ns + lost) * 3 < length:
+        if ns is not None and link['state'] != 'unknown' and length > 25 * MS and (ns + lost) * 3 < length:
             times = self.trace.times(thread, link['start_ns'], link['end_ns'])
             self.say(f'{what}: "{link["state"]}" for {show(ns)} of {show(length)}; ' +
                      ', '.join(f'{state} {show(t)}' for state, t in times.items() if t))

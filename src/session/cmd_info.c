@@ -427,7 +427,8 @@ static int run_info(struct command_context *context, struct err *err)
 	struct tables *tables = NULL;
 
 	if (summary->counts[EVENT_frame] && (summary->events <= STACKS_COUNTED || options_has(context->options, "check")) &&
-	    tables_build_parts(trace, TABLES_STACKS, &tables, NULL) == 0) {
+	    (options_has(context->options, "threads") ? tables_build(trace, &tables, NULL)
+						       : tables_build_parts(trace, TABLES_STACKS, &tables, NULL)) == 0) {
 		stacks = &health;
 		stack_health_count(trace, tables, stacks);
 	}
