@@ -55,7 +55,7 @@ done
 
 # ---- killed at any moment
 run own
-for i in $(seq 12); do
+for _ in $(seq 12); do
 	argus step $pid "$(address_of wait_done)" -o killed.step >/dev/null 2>&1 &
 	recorder=$!
 	sleep "0.$((RANDOM % 90 + 10))"

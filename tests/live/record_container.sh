@@ -24,8 +24,9 @@ outside=$!
 wait_until 20 grep -q . "$root/docker/$id/cgroup.procs"
 argus record --container 3f2ab41c --duration 1s -o t 2>log || fail "record: $(cat log)"
 argus dump t --type switch >switches
-matches in-container <switches || fail "nothing of the container was recorded"
-[ "$(grep -c out-of-it switches)" -lt "$(grep -c in-container switches)" ] || fail "others are recorded like the container"
+# others' switches are there as far as they tell when one of the container ran; they say so
+grep -v unfiltered switches | matches in-container || fail "nothing of the container was recorded"
+grep -v unfiltered switches | matches out-of-it && fail "others are recorded like the container"
 argus dump t --type fork | matches out-of-it && fail "what is outside is recorded"
 argus record --container no-such-container --duration 1s 2>log && fail "a container that is not there"
 matches "no container 'no-such-container'" <log || fail "$(cat log)"
