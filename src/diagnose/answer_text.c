@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "diagnose/answer.h"
+#include "diagnose/answer_standing.h"
 #include "symbols/demangle.h"
 #include "trace/when.h"
 
@@ -198,6 +199,7 @@ void answer_text(const struct describer *d, struct diagnosis *g)
 	tell_verdict(d, g, &buf);
 	tell_path(d, g, &buf);
 	tell_culprit(d, g, &buf);
+	answer_standing_text(d, g, &buf);
 	tell_stacks(d, g, &buf);
 	if (g->contrast) {
 		buf_char(&buf, ' ');

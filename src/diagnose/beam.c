@@ -52,6 +52,7 @@ static double class_cost(enum walk_link link)
 	case LINK_CHILD:
 	case LINK_SERVER:
 	case LINK_FILE_LOCK:
+	case LINK_AWAITED:
 	case LINK_TRACER:
 	case LINK_SIGNALLED:
 	case LINK_TOLD:

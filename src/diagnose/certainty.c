@@ -43,9 +43,8 @@ static uint8_t surety(const struct investigation *v, const struct episode *e, ui
 	case HINT_KIND_thread_exit:
 	case HINT_KIND_child:
 	case HINT_KIND_tracer:
-		return w->hint == thread ? OWNER_STANDS : 0;
 	case HINT_KIND_file_lock_owner:
-		return link == LINK_FILE_LOCK ? OWNER_STANDS : 0;
+		return w->hint == thread ? OWNER_STANDS : 0;
 	case HINT_KIND_socket_peer:
 		return link == LINK_PEER && is_only_thread(v->scene, thread, v->request->to_ns) ? ONLY_THREAD_STANDS : 0;
 	}
@@ -97,6 +96,12 @@ void certainty_judge(struct investigation *v)
 	uint8_t sure;
 
 	d->since_ns = since(v);
+	if (v->culprit) {
+		const struct piece *p = &v->pieces.items[v->culprit->biggest];
+
+		if (p->wait && v->scene->waits[p->wait].end == WAIT_END_OPEN)
+			d->last_wait = p->wait;
+	}
 	if (!v->culprit || d->culprit.kind != ACTOR_THREAD)
 		return;
 	sure = way_surety(v);

@@ -125,6 +125,7 @@ struct diagnosis {
 	uint64_t hog_ns, queued_ns;   /* culprit had the processor, in so much time in which another could have run */
 	bool source;                  /* not the culprit's thread, but the interrupt's source on which it waited */
 	uint8_t confidence;
+	uint32_t last_wait;           /* of the culprit, in which it still was; 0 none */
 	const char *rests_on;         /* why it is that sure; NULL: nothing to be said */
 	const struct doing *doings;   /* the culprit's, the longest first */
 	size_t doing_count;

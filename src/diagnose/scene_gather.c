@@ -66,7 +66,8 @@ static bool is_throttled(const struct event_switch *s)
 	return s->flags & SWITCH_FLAGS_throttled || s->wait == WAIT_KIND_throttled;
 }
 
-static void see_cpu(struct gatherer *b, const struct event *e, const struct event_switch *s)
+/* The event is of the thread that has the processor: the first tells who had it from the start. */
+static struct cpu_rows *cpu_of(struct gatherer *b, const struct event *e)
 {
 	struct cpu_rows *cpu;
 
@@ -77,6 +78,13 @@ static void see_cpu(struct gatherer *b, const struct event *e, const struct even
 		cpu->first_ns = e->time;
 		vec_push(&cpu->runs, ((struct cpu_run){ b->start_ns, e->tid }));
 	}
+	return cpu;
+}
+
+static void see_cpu(struct gatherer *b, const struct event *e, const struct event_switch *s)
+{
+	struct cpu_rows *cpu = cpu_of(b, e);
+
 	vec_push(&cpu->runs, ((struct cpu_run){ e->time, s->next }));
 }
 
@@ -156,6 +164,9 @@ static void see_sample(struct gatherer *b, const struct event *e)
 {
 	const struct event_sample *s = event_as(e, sample);
 
+	/* a thread that keeps its processor all the time leaves no switch */
+	if (e->time >= b->start_ns)
+		cpu_of(b, e);
 	if (e->tid)
 		vec_push(&b->frequent.samples, ((struct sample){ e->time, e->number, s->period_ns, e->tid, s->ustack, s->kstack }));
 }

@@ -139,13 +139,33 @@ static void fill_wait(const struct scene *scene, const struct graph_wait *g, str
 		w->waker = real_thread(scene, g->armer);
 }
 
+static bool kernel_tells(const struct event_waiting *r)
+{
+	if (r->state == TASK_STATE_blocked || r->state == TASK_STATE_killable)
+		return true;
+	switch (r->wait) {
+	case WAIT_KIND_other:
+	case WAIT_KIND_open:
+	case WAIT_KIND_fuse:
+	case WAIT_KIND_fault:
+	case WAIT_KIND_ioctl:
+	case WAIT_KIND_sync:
+	case WAIT_KIND_file_lock:
+		return true;
+	case WAIT_KIND_read:
+	case WAIT_KIND_write:
+		return object_kind(r->object) == OBJECT_KIND_file;
+	}
+	return false;
+}
+
 /* What a snapshot found while the wait lasted, where its switch did not know. */
 static void add_found(const struct scene *scene, struct wait *w, const struct event_waiting *r, uint64_t time)
 {
 	if (!w->ustack)
 		w->ustack = r->ustack;
 	/* as switches have it: where the call alone does not tell what it waits for */
-	if (!w->kstack && (!r->ustack || r->state == TASK_STATE_blocked || r->state == TASK_STATE_killable))
+	if (!w->kstack && (!r->ustack || kernel_tells(r)))
 		w->kstack = r->kstack;
 	if (!w->detail)
 		w->detail = r->detail;

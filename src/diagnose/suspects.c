@@ -3,7 +3,9 @@
 
 #include <stdlib.h>
 
+#include "diagnose/lock_keeper.h"
 #include "diagnose/loops.h"
+#include "diagnose/own_ends.h"
 #include "diagnose/told.h"
 
 struct question {
@@ -85,6 +87,14 @@ static uint8_t owner_weight(const struct question *q, unsigned kind)
 	}
 }
 
+/* Where who took it had ended before the trace, by elimination who has it now. */
+static void suspect_lock_holder(struct question *q, uint32_t owner, uint64_t object, uint8_t confidence, uint64_t evidence)
+{
+	uint32_t thread = lock_keeper(q->scene, q->inquiry->ends, owner, object, q->episode->thread, q->from);
+
+	suspect_thread(q, thread, LINK_FILE_LOCK, thread == owner ? confidence : limit(q, LIMIT_file_lock_guess), evidence);
+}
+
 static void ask_hint(struct question *q)
 {
 	const struct wait *w = q->wait;
@@ -98,8 +108,8 @@ static void ask_hint(struct question *q)
 	if (w->hint_kind == HINT_KIND_child)
 		link = LINK_CHILD;
 	if (w->hint_kind == HINT_KIND_file_lock_owner) {
-		link = LINK_FILE_LOCK;
-		owner = suspects_lock_keeper(q->scene, owner, q->from);
+		suspect_lock_holder(q, suspects_lock_keeper(q->scene, owner, q->from), w->object, owner_weight(q, w->hint_kind), w->begin_event);
+		return;
 	}
 	suspect_thread(q, owner, link, owner_weight(q, w->hint_kind), w->begin_event);
 }
@@ -116,8 +126,8 @@ static void ask_file_locks(struct question *q)
 	refused = suspects_refused_lock(q->scene, q->episode->thread,
 					q->episode->start_ns > before ? q->episode->start_ns - before : 0, q->to);
 	if (refused)
-		suspect_thread(q, suspects_lock_holder(q->scene, refused), LINK_FILE_LOCK,
-			       refused->blocker ? weight_of(q) : limit(q, LIMIT_file_lock_guess), refused->number);
+		suspect_lock_holder(q, suspects_lock_holder(q->scene, refused), refused->object,
+				    refused->blocker ? weight_of(q) : limit(q, LIMIT_file_lock_guess), refused->number);
 }
 
 uint32_t suspects_told_to_end(const struct scene *scene, const struct episode *episode, uint64_t *ret_evidence)
@@ -168,6 +178,7 @@ static void ask_fuse(struct question *q)
 {
 	const struct fuse_request *mine = NULL;
 	uint32_t server = 0;
+	bool sure;
 
 	if (only_looks(q))
 		return;
@@ -177,8 +188,11 @@ static void ask_fuse(struct question *q)
 		if (f->thread == q->episode->thread && f->time <= q->to && (!f->end_ns || f->end_ns >= q->from))
 			mine = f;
 	}
-	if (!mine)
+	if (!mine) { /* one from before the trace: only the kernel's stack tells */
+		server = fuse_server_owing(q->inquiry->now ? q->inquiry->now->names : NULL, q->scene->tables, q->wait->kstack, q->from, &sure);
+		suspect_thread(q, server, LINK_SERVER, sure ? weight_of(q) : limit(q, LIMIT_fuse_guess), 0);
 		return;
+	}
 	for (uint32_t i = 0; i < q->scene->fuse_count; i++)
 		if (q->scene->fuse[i].connection == mine->connection && q->scene->fuse[i].server)
 			server = q->scene->fuse[i].server;
@@ -362,7 +376,10 @@ static void suspect_far_end(struct question *q, const struct descriptor *d)
 	struct row far = ends_receiving(ends, d->at.channel_out);
 
 	if (d->at.peer && d->at.peer != d->pid) {
-		suspect_thread(q, tables_process(tables, d->at.peer, q->from), LINK_PEER, limit(q, LIMIT_peer_guess), 0);
+		bool end = d->at.kind == OBJECT_KIND_pidfd;
+		uint8_t weight = limit(q, end ? LIMIT_awaited_end : LIMIT_peer_guess);
+
+		suspect_thread(q, tables_process(tables, d->at.peer, q->from), end ? LINK_AWAITED : LINK_PEER, weight, 0);
 		return;
 	}
 	if (far.count && ends_at(ends, far, 0)->pid != d->pid)
@@ -372,16 +389,13 @@ static void suspect_far_end(struct question *q, const struct descriptor *d)
 		suspect_thread(q, tables_process(tables, listener->pid, q->from), LINK_LISTENER, limit(q, LIMIT_listener), q->wait->begin_event);
 }
 
-static void ask_other_end(struct question *q)
+static void ask_ends_of(struct question *q, uint64_t object)
 {
 	const struct ends *ends = q->inquiry->ends;
 	const struct tables *tables = q->scene->tables;
-	struct row row = ends_of_object(ends, q->wait->object || q->wait->kind != WAIT_KIND_poll ? q->wait->object
-										   : q->wait->detail);
+	struct row row = ends_of_object(ends, object);
 	uint32_t pid = scene_pid(q->scene, q->episode->thread), oldest = 0;
 
-	if (q->wait->kind == WAIT_KIND_futex || only_looks(q))
-		return;
 	for (uint32_t i = 0; i < row.count; i++) {
 		const struct descriptor *d = ends_at(ends, row, i);
 		uint8_t needed = q->wait->kind == WAIT_KIND_write ? 1 : 2;
@@ -398,6 +412,18 @@ static void ask_other_end(struct question *q)
 		}
 	}
 	suspect_thread(q, oldest, LINK_PEER, weight_of(q), q->wait->begin_event);
+}
+
+static void ask_other_end(struct question *q)
+{
+	const struct wait *w = q->wait;
+
+	if (w->kind == WAIT_KIND_futex || only_looks(q))
+		return;
+	ask_ends_of(q, w->object || w->kind != WAIT_KIND_poll ? w->object : w->detail);
+	for (uint32_t i = 0; w->kind == WAIT_KIND_epoll && w->end == WAIT_END_OPEN && i < q->scene->poll_item_count; i++)
+		if (q->scene->poll_items[i].set == w->object && own_ends_set_is_small(q->scene, w->object))
+			ask_ends_of(q, q->scene->poll_items[i].object);
 }
 
 /* A process that is stopped, or leaves datagrams unread, and is at the other end
@@ -654,7 +680,7 @@ void suspects_find(struct inquiry *inquiry, const struct episode *episode, uint6
 	/* When its process has no other thread and nothing speaks for anyone, the
 	 * thread waits for what only it could do. */
 	q.rule = RULE_own_process;
-	alone = q.alone;
+	alone = q.alone || own_ends_only(q.scene, inquiry->ends, q.wait);
 	for (size_t i = 0; i < suspects->length; i++)
 		alone &= suspects->items[i].confidence < limit(&q, LIMIT_flag_least) || is_waiting(&q, suspects_thread(&suspects->items[i]));
 	if (alone && !q.wait->hint)

@@ -29,6 +29,7 @@ const char *walk_link_words(enum walk_link link)
 	case LINK_SERVER: return "serves the file system";
 	case LINK_LOCKSTEP: return "waits at the same place until this gives up, as if each had what the other needs";
 	case LINK_FLAG: return "is the one that most likely changes what it looks at";
+	case LINK_AWAITED: return "is the process whose end it awaits";
 	case LINK_TRACER: return "traces it, and had not let it go on";
 	case LINK_TOLD: return "was told, in its place, what it waits for";
 	case LINK_SIGNALLED: return "was told to end, by a signal, and did not at once";

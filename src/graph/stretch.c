@@ -367,8 +367,19 @@ void waiting_event(struct builder *b, const struct event *e)
 		}
 		return;
 	}
-	if (slot->status != SLOT_new || w->state == TASK_STATE_running || w->state == TASK_STATE_dead)
+	if (slot->status != SLOT_new || w->state == TASK_STATE_dead)
 		return;
+	if (w->state == TASK_STATE_running) {
+		/* in the queue for a processor; one that has it is known by what it does */
+		if (w->flags & SWITCH_FLAGS_preempted && !w->wait) {
+			row_begin(b, slot, e->time, b->event, e->cpu, BUILTIN_found, false);
+			row_set_out(b->graph, slot->row, e->time);
+			slot_row(b, slot)->out_event = b->event;
+			slot->status = SLOT_runnable;
+			slot->split_rule = BUILTIN_found;
+		}
+		return;
+	}
 	row_begin(b, slot, since, b->event, e->cpu, BUILTIN_found, false);
 	row_set_out(b->graph, slot->row, since);
 	row = slot_row(b, slot);

@@ -27,6 +27,7 @@ struct wait_found {
 	uint8_t hint_kind;
 	uint8_t polled;            /* entries of `poll` */
 	struct { int fd; uint32_t events; } poll[PROCESSES_POLLED_MOST];
+	char address[112];         /* to which it connects, as a listener's is told; "" none */
 };
 
 /* Called in the order of the threads given; `texts` are the executable, the

@@ -9,9 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <stddef.h>
 #include <sys/sem.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -29,7 +32,7 @@ struct child {
 	char message[sizeof(struct processes_message) + PROCESSES_MESSAGE_MOST];
 };
 
-static void send(struct child *child, size_t index, const struct wait_found *wait)
+static void hand_over(struct child *child, size_t index, const struct wait_found *wait)
 {
 	struct processes_message message = { (uint32_t)index, (uint32_t)(sizeof(*wait) + child->texts_bytes) };
 	size_t bytes = sizeof(message) + message.bytes, at = 0;
@@ -190,6 +193,23 @@ static void read_semaphore(const struct task_found *found, struct wait_found *wa
 	}
 }
 
+/* Where a Unix socket is being connected to: it has no peer yet that would tell. */
+static void read_address(const struct task_found *found, struct wait_found *wait)
+{
+	struct sockaddr_un to = { 0 };
+	size_t length = found->arguments[2] < sizeof(to) ? (size_t)found->arguments[2] : sizeof(to), at = 0;
+
+	if (length <= offsetof(struct sockaddr_un, sun_path) || !read_memory(found->task.pid, found->arguments[1], &to, length) ||
+	    to.sun_family != AF_UNIX)
+		return;
+	length -= offsetof(struct sockaddr_un, sun_path);
+	if (!to.sun_path[0])
+		wait->address[at++] = '@';
+	else
+		length = strnlen(to.sun_path, length);
+	memcpy(wait->address + at, to.sun_path + at, length - at);
+}
+
 static void read_poll(const struct task_found *found, struct wait_found *wait)
 {
 	struct pollfd fds[PROCESSES_POLLED_MOST];
@@ -219,6 +239,9 @@ static void read_wait(const struct task_found *found, struct wait_found *wait)
 	case SYS_semop:
 	case SYS_semtimedop:
 		read_semaphore(found, wait);
+		break;
+	case SYS_connect:
+		read_address(found, wait);
 		break;
 	case SYS_poll:
 		if ((int)found->arguments[2] > 0)
@@ -255,6 +278,6 @@ void processes_child(const struct task_found *found, size_t from, size_t count, 
 	for (size_t i = from; i < count; i++) {
 		read_texts(child, &found[i]);
 		read_wait(&found[i], &wait);
-		send(child, i, &wait);
+		hand_over(child, i, &wait);
 	}
 }

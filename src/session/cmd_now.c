@@ -35,10 +35,15 @@
 #define STATUS_STUCK 1
 #define STATUS_BLIND 2
 
+static const struct option_rule now_rules[] = {
+	{ .one_of = "read output" }, { .one_of = "read for" }, { 0 }
+};
+
 static const struct option_spec now_options[] = {
 	{ "for", 0, OPTION_DURATION, "TIME", "how long to look at what still runs (0.5s)", .least = 1000000, .most = 60000000000 },
 	{ "threshold", 0, OPTION_DURATION, "TIME", "without PID or NAME: what has been stuck for so long (5s)", .least = 1 },
 	{ "output", 'o', OPTION_TEXT, "FILE", "keep the trace" },
+	{ "read", 'r', OPTION_TEXT, "FILE", "answer from a trace that was kept, as of its end, instead of looking" },
 	OPTION_JSON,
 	{ 0 }
 };
@@ -208,6 +213,19 @@ static void put_line(struct look *look, const struct finding *f, struct buf *buf
 		   describe_time(look->context->arena, look->session.scene->end_ns - f->standing->since_ns));
 }
 
+/* One of the circle has been told of: the others stand for the same. */
+static bool is_told(const struct look *look, size_t index)
+{
+	const struct diagnosis *d = look->findings[index].diagnosis;
+
+	for (size_t i = 0; i < index && d->circle_count > 1; i++)
+		for (size_t j = 0; j < d->circle_count; j++)
+			if (look->findings[i].diagnosis && look->findings[i].diagnosis->circle_count > 1 &&
+			    look->findings[i].diagnosis->circle[0].thread == d->circle[j].thread)
+				return true;
+	return false;
+}
+
 static void put_text(struct look *look, struct buf *buf)
 {
 	size_t told = 0;
@@ -215,7 +233,7 @@ static void put_text(struct look *look, struct buf *buf)
 	for (size_t i = 0; i < look->count; i++) {
 		const struct finding *f = &look->findings[i];
 
-		if (!is_stuck(f) || told >= ANSWERS_TOLD) {
+		if (!is_stuck(f) || told >= ANSWERS_TOLD || is_told(look, i)) {
 			put_line(look, f, buf);
 			continue;
 		}
@@ -287,7 +305,7 @@ static int answer(struct look *look, struct err *err)
 static int look_and_tell(struct command_context *context, const char *path, bool keep, struct err *err)
 {
 	struct look look = { .context = context };
-	int r = take(context->options, path, err);
+	int r = options_has(context->options, "read") ? 0 : take(context->options, path, err);
 
 	if (!r)
 		r = session_open(path, &look.session, err);
@@ -301,7 +319,8 @@ static int look_and_tell(struct command_context *context, const char *path, bool
 
 static int run(struct command_context *context, struct err *err)
 {
-	const char *path = options_text(context->options, "output", NULL), *folder = getenv("TMPDIR");
+	const char *path = options_text(context->options, "output", options_text(context->options, "read", NULL));
+	const char *folder = getenv("TMPDIR");
 	char *temporary = NULL, *file = NULL;
 	int r;
 
@@ -330,6 +349,7 @@ const struct command command_now = {
 		"first. The exit status is 0 when nothing is stuck, 1 when something is, 2 when\n"
 		"that cannot be seen.\n",
 	.options = now_options,
+	.rules = now_rules,
 	.many_arguments = true,
 	.run = run,
 };

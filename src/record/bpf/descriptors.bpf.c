@@ -162,6 +162,16 @@ static __always_inline void state_queues(struct event_descriptor *to, struct obj
 	to->unsent = queue_unsent(at);
 }
 
+/* The process whose end a pidfd tells: since Linux 6.9 a pidfd's inode has it. */
+static __always_inline u32 state_awaited(struct file *file)
+{
+	struct inode *inode = GET(file, f_inode);
+	struct super_block *super = inode ? GET(inode, i_sb) : NULL;
+	bool of_inode = super && GET(super, s_magic) == MAGIC_PIDFS;
+	struct pid *pid = of_inode ? (struct pid *)GET(inode, i_private) : (struct pid *)GET(file, private_data);
+	return pid ? GET(pid, numbers[0].nr) : 0;
+}
+
 /* What the object tells. Its ways are many: as a global function the verifier follows
  * them once, and not each of them through all that comes behind. */
 __noinline int state_fill(struct state_descriptor *out, struct object_at *at)
@@ -171,7 +181,7 @@ __noinline int state_fill(struct state_descriptor *out, struct object_at *at)
 	out->descriptor.object = at->number;
 	out->descriptor.channel_in = object_channel(at, OBJECT_RECEIVES);
 	out->descriptor.channel_out = object_channel(at, OBJECT_SENDS);
-	out->descriptor.peer = object_peer(at);
+	out->descriptor.peer = at->kind == OBJECT_KIND_pidfd ? state_awaited(at->file) : object_peer(at);
 	state_queues(&out->descriptor, at);
 	out->descriptor.kind = at->kind;
 	out->descriptor.state = at->state;

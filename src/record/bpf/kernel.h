@@ -160,6 +160,7 @@ struct inode {
 	struct pipe_inode_info *i_pipe;
 	u32 i_fsnotify_mask;
 	struct fsnotify_mark_connector *i_fsnotify_marks;
+	void *i_private;
 };
 
 struct file {
@@ -556,6 +557,7 @@ struct tty_struct {
 
 struct fuse_conn {
 	u32 dev;
+	struct { int counter; } num_waiting;
 };
 
 struct fuse_dev {

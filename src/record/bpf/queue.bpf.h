@@ -70,8 +70,19 @@ static __always_inline u32 queue_terminal(struct tty_struct *tty)
 	return data ? GET(data, commit_head) - GET(data, read_tail) : 0;
 }
 
+/* Requests to a file system in user space that it has not answered. */
+static __always_inline u32 queue_fuse(struct file *file)
+{
+	if (!bpf_core_type_exists(struct fuse_dev) || !bpf_core_field_exists(((struct fuse_conn *)0)->num_waiting))
+		return 0;
+	/* the low bits of private_data are flags */
+	struct fuse_dev *device = (struct fuse_dev *)((u64)GET(file, private_data) & ~7ull);
+	struct fuse_conn *connection = device ? GET_MODULE(device, fc) : NULL;
+	return connection ? GET_MODULE(connection, num_waiting.counter) : 0;
+}
+
 /* Bytes to be received; of a listening socket connections, of an inotify group
- * and an epoll set events, of a timerfd expirations. */
+ * and an epoll set events, of a timerfd expirations, of a FUSE connection requests. */
 __noinline u32 queue_unread(const struct object_at *at)
 {
 	if (!at)
@@ -90,6 +101,8 @@ __noinline u32 queue_unread(const struct object_at *at)
 		return 0;
 	case OBJECT_KIND_inotify:
 		return GET((struct fsnotify_group *)at->context, q_len);
+	case OBJECT_KIND_fuse:
+		return queue_fuse(at->file);
 	case OBJECT_KIND_epoll: {
 		struct eventpoll *set = (struct eventpoll *)at->context;
 		return (u64)GET(set, rdllist.next) != (u64)&set->rdllist;

@@ -77,7 +77,8 @@ int tasks_each(struct bpf_iter__task *context)
 	w.state = wait_state(GET(task, __state), false);
 	if (GET(task, exit_state))
 		w.state = TASK_STATE_dead;
-	wait_read(&w, task, false, false, now);
+	/* not the thread that has the processor, but one that waits for it */
+	wait_read(&w, task, w.state == TASK_STATE_running && !GET(task, on_cpu), false, now);
 	out->waiting.since_ns = w.state == TASK_STATE_running ? now : last_ran(task, current, now);
 	out->waiting.object = w.object;
 	out->waiting.timeout_ns = w.timeout_ns;

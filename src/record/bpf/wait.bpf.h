@@ -163,10 +163,13 @@ static __always_inline u32 wait_count_bits(u64 word)
 }
 
 /* The first descriptor of a poll set. */
-static __always_inline int wait_first_polled(struct pt_regs *registers)
+static __always_inline int wait_first_polled(struct task_struct *task, struct pt_regs *registers, bool current)
 {
+	struct wait_words words;
 	int fd = -1;
 
+	if (!current)
+		return wait_read_words(memory_root(task), call_argument(registers, 0), 1, &words) ? (int)words.word[0] : -1;
 	if (bpf_probe_read_user(&fd, sizeof(fd), (void *)call_argument(registers, 0)))
 		return -1;
 	return fd;
@@ -338,9 +341,10 @@ static __always_inline void wait_call(struct wait *w, struct task_struct *task, 
 	case CALL_poll:
 	case CALL_select:
 		w->argument = call_argument(registers, info.object == CALL_poll ? 1 : 0);
-		if (current && w->argument)
-			first = info.object == CALL_select ? wait_first_selected(registers, &w->argument)
-							   : wait_first_polled(registers);
+		if (w->argument && info.object == CALL_poll)
+			first = wait_first_polled(task, registers, current);
+		else if (current && w->argument)
+			first = wait_first_selected(registers, &w->argument);
 		if (!w->argument) /* of nothing, with a time limit: how programs slept before nanosleep */
 			w->wait = WAIT_KIND_sleep;
 		if (first >= 0 && object_find(&at, object_file(task, first)))

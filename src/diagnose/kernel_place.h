@@ -1,0 +1,24 @@
+/* Where in the kernel a thread sleeps, by the names of the functions on its kernel stack:
+ * where the system call alone does not tell what it waits for. */
+#ifndef DIAGNOSE_KERNEL_PLACE_H
+#define DIAGNOSE_KERNEL_PLACE_H
+
+#include "symbols/names.h"
+#include "trace/tables.h"
+
+enum kernel_place {
+	KERNEL_PLACE_UNKNOWN,
+	KERNEL_PLACE_FUSE,          /* for the answer of a file system's server */
+	KERNEL_PLACE_FROZEN,        /* until a file system is thawed */
+	KERNEL_PLACE_NFS,
+	KERNEL_PLACE_BLOCK_IO,
+	KERNEL_PLACE_JOURNAL,
+	KERNEL_PLACE_INODE,
+};
+
+/* `names` may be NULL. */
+enum kernel_place kernel_place_of(struct names *names, const struct tables *tables, uint32_t kstack);
+/* What it waits for, behind "waits"; NULL when it is not known. */
+const char *kernel_place_words(enum kernel_place place);
+
+#endif

@@ -1,0 +1,62 @@
+/* See own_ends.h. */
+#include "diagnose/own_ends.h"
+
+#define SET_ITEMS_SMALL 3
+#define ONE_SNAPSHOT_NS 100000000u
+
+bool own_ends_set_is_small(const struct scene *scene, uint64_t set)
+{
+	uint64_t first = 0;
+	unsigned items = 0;
+
+	for (uint32_t i = 0; i < scene->poll_item_count; i++) {
+		const struct poll_item *p = &scene->poll_items[i];
+
+		if (p->set != set)
+			continue;
+		first = first ? first : p->time;
+		items += p->time < first + ONE_SNAPSHOT_NS;
+	}
+	return items <= SET_ITEMS_SMALL;
+}
+
+static bool is_closed_to_others(const struct ends *ends, uint64_t object, uint32_t pid)
+{
+	unsigned kind = object_kind(object);
+	struct row row = ends_of_object(ends, object);
+
+	if ((kind != OBJECT_KIND_pipe && kind != OBJECT_KIND_eventfd) || !row.count)
+		return false;
+	for (uint32_t i = 0; i < row.count; i++)
+		if (ends_at(ends, row, i)->pid != pid)
+			return false;
+	return true;
+}
+
+static bool is_only_thread(const struct scene *scene, const struct wait *w)
+{
+	const struct tables *tables = scene->tables;
+
+	for (uint32_t i = 1; i < tables->thread_count; i++)
+		if (i != w->thread && scene_same_process(scene, i, w->thread) && tables->threads[i].end_ns > w->start_ns)
+			return false;
+	return true;
+}
+
+bool own_ends_only(const struct scene *scene, const struct ends *ends, const struct wait *w)
+{
+	uint32_t pid = scene_pid(scene, w->thread);
+	unsigned items = 0;
+
+	if (w->end != WAIT_END_OPEN || w->timeout_ns || !is_only_thread(scene, w))
+		return false;
+	if (w->kind == WAIT_KIND_read || (w->kind == WAIT_KIND_poll && w->argument == 1))
+		return is_closed_to_others(ends, w->kind == WAIT_KIND_poll ? w->detail : w->object, pid);
+	for (uint32_t i = 0; i < scene->poll_item_count && w->kind == WAIT_KIND_epoll; i++)
+		if (scene->poll_items[i].set == w->object) {
+			if (!is_closed_to_others(ends, scene->poll_items[i].object, pid))
+				return false;
+			items++;
+		}
+	return items > 0;
+}
