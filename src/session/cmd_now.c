@@ -18,7 +18,7 @@
 #include "diagnose/answer.h"
 #include "diagnose/standing.h"
 #include "record/config.h"
-#include "record/doctor.h"
+#include "record/proc_look.h"
 #include "record/recorder.h"
 #include "record/signals.h"
 #include "session/command.h"
@@ -81,8 +81,32 @@ static int look_on(struct recorder *recorder, uint64_t ns, int signals)
 	return 0;
 }
 
-static int take(const struct options *given, const char *path, struct err *err)
+/* Without BPF, and what could not be seen that way. */
+static int take_without(struct command_context *context, const char *path, const char *why, struct err *err)
 {
+	struct proc_look_seen seen;
+	int r = proc_look(path, options_number(context->options, "for", LOOK_NS), &seen, err);
+
+	if (r)
+		return r;
+	sink_printf(context->notes, "seen over /proc alone, for %s\n", why);
+	sink_printf(context->notes, "  no stacks, no other ends of sockets; nothing of threads that move (%" PRIu32 " of %" PRIu32 ")\n",
+		    seen.threads - seen.still, seen.threads);
+	if (seen.closed)
+		sink_printf(context->notes, "  %" PRIu32 " processes cannot be looked into (other users', not dumpable%s): only that they wait is known\n",
+			    seen.closed, seen.ptrace_scope > 0 ? ", or kept by kernel.yama.ptrace_scope" : "");
+	return 0;
+}
+
+static bool may_do_without(int r)
+{
+	return r == -EPERM || r == -EACCES || r == -ENOTSUP || r == -ENOENT;
+}
+
+static int take(struct command_context *context, const char *path, struct err *err)
+{
+	const struct options *given = context->options;
+	struct err why = { 0 };
 	struct recorder_options want = {
 		.path = path, .keep_old = true, .sample_hz = SAMPLE_HZ,
 		.stacks = STACKS_WAITS | STACKS_WAKES | STACKS_SAMPLES,
@@ -93,7 +117,9 @@ static int take(const struct options *given, const char *path, struct err *err)
 
 	if (signals < 0)
 		return signals;
-	r = recorder_start(&want, &recorder, err);
+	r = recorder_start(&want, &recorder, &why);
+	if (r && err)
+		*err = why;
 	if (!r) {
 		r = look_on(recorder, options_number(given, "for", LOOK_NS), signals);
 		stopping = recorder_stop(recorder, NULL, r ? NULL : err);
@@ -104,7 +130,7 @@ static int take(const struct options *given, const char *path, struct err *err)
 	}
 	close(signals);
 	sigprocmask(SIG_SETMASK, &before, NULL);
-	return r;
+	return may_do_without(r) ? take_without(context, path, why.text, err) : r;
 }
 
 /* ---- who is meant ---- */
@@ -247,13 +273,14 @@ static void put_text(struct look *look, struct buf *buf)
 
 static void put_json(struct look *look, struct buf *buf)
 {
+	const char *level = trace_machine(look->session.trace, "level");
 	struct json json;
 
 	json_init(&json, buf);
 	json.pretty = true;
 	json_object(&json, NULL);
 	json_u64(&json, "version", 1);
-	json_text(&json, "seen_by", "bpf");
+	json_text(&json, "seen_by", level && !strcmp(level, "proc") ? "proc" : "bpf");
 	json_array(&json, "threads");
 	for (size_t i = 0; i < look->count; i++) {
 		const struct finding *f = &look->findings[i];
@@ -305,7 +332,7 @@ static int answer(struct look *look, struct err *err)
 static int look_and_tell(struct command_context *context, const char *path, bool keep, struct err *err)
 {
 	struct look look = { .context = context };
-	int r = options_has(context->options, "read") ? 0 : take(context->options, path, err);
+	int r = options_has(context->options, "read") ? 0 : take(context, path, err);
 
 	if (!r)
 		r = session_open(path, &look.session, err);
