@@ -196,5 +196,6 @@ const struct command command_diff = {
 	.options = diff_options,
 	.rules = diff_rules,
 	.pages = true,
+	.narrow = "Shorter recordings take less, and so do fewer threads: --tid, --pid.",
 	.run = run_diff,
 };

@@ -348,6 +348,19 @@ static int show(struct dump *dump)
 	return status;
 }
 
+/* Of the stretch that is asked for. */
+static int build_tables(struct dump *dump, unsigned parts, struct err *err)
+{
+	uint64_t from = dump->filter.from_ns, to = dump->filter.to_ns, first, last;
+
+	if (dump->first_number) {
+		trace_number_times(dump->trace, dump->first_number, dump->last_number, &first, &last);
+		from = first > from ? first : from;
+		to = !to || last < to ? last : to;
+	}
+	return tables_build_window(dump->trace, parts, from, to, &dump->tables, err);
+}
+
 static int run_dump(struct command_context *context, struct err *err)
 {
 	struct dump dump = { .context = context, .last_number = UINT64_MAX };
@@ -361,10 +374,8 @@ static int run_dump(struct command_context *context, struct err *err)
 	dump.stacks = options_has(context->options, "stacks");
 	names_wanted = dump.stacks || (!dump.text && names_functions(dump.trace));
 	parts = TABLES_THREADS | (names_wanted ? TABLES_STACKS : 0);
-	if (!status && dump.first_number)
-		status = tables_build_parts(dump.trace, parts, &dump.tables, err);
-	else if (!status)
-		status = tables_build_window(dump.trace, parts, dump.filter.from_ns, dump.filter.to_ns, &dump.tables, err);
+	if (!status)
+		status = build_tables(&dump, parts, err);
 	if (!status && names_wanted) {
 		struct names_options names = { .symfs = options_text(context->options, "symfs", NULL),
 					       .lines = options_has(context->options, "lines") };
@@ -398,5 +409,6 @@ const struct command command_dump = {
 	.options = dump_options,
 	.rules = dump_rules,
 	.pages = true,
+	.narrow = "A part takes less: --from and --to.",
 	.run = run_dump,
 };

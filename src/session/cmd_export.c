@@ -237,5 +237,6 @@ const struct command command_export = {
 	.summary = "write a trace in another program's form",
 	.options = export_options,
 	.rules = export_rules,
+	.narrow = NARROW_TRACE,
 	.run = run_export,
 };

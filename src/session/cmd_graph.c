@@ -314,5 +314,6 @@ const struct command command_graph = {
 	.options = graph_options,
 	.rules = graph_rules,
 	.pages = true,
+	.narrow = NARROW_TRACE,
 	.run = run_graph,
 };

@@ -113,5 +113,6 @@ const struct command command_hangs = {
 	.options = hangs_options_list,
 	.rules = hangs_rules,
 	.pages = true,
+	.narrow = NARROW_TRACE,
 	.run = run_hangs,
 };

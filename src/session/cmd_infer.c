@@ -225,5 +225,6 @@ const struct command command_infer = {
 	.options = infer_options,
 	.rules = infer_rules,
 	.pages = true,
+	.narrow = "Fewer threads take less: --tid, --pid; and so does a shorter trace.",
 	.run = run_infer,
 };

@@ -453,5 +453,6 @@ const struct command command_info = {
 	.summary = "tell what a trace holds: machine, time, counts, losses",
 	.options = info_options,
 	.pages = true,
+	.narrow = NARROW_TRACE,
 	.run = run_info,
 };

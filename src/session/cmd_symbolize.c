@@ -219,5 +219,6 @@ const struct command command_symbolize = {
 		"DEBUGINFOD_URLS is set. With -o they become part of the trace.\n",
 	.options = symbolize_options,
 	.pages = true,
+	.narrow = NARROW_TRACE,
 	.run = run_symbolize,
 };

@@ -85,5 +85,6 @@ const struct command command_why = {
 	.options = why_options,
 	.rules = why_rules,
 	.pages = true,
+	.narrow = NARROW_TRACE,
 	.run = run_why,
 };

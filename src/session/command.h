@@ -47,6 +47,8 @@ struct command_context {
 	const char *build;               /* what was built, as --version tells it */
 };
 
+#define NARROW_TRACE "A shorter trace takes less: of a ring, `argus snap --last 10m` saves its end."
+
 struct command {
 	const char *name;
 	const char *arguments;           /* behind the options in usage: "[FILE]"; "" none */
@@ -57,6 +59,7 @@ struct command {
 	bool many_arguments;             /* not the usual one, or none where usage names none */
 	bool rest_is_command;            /* the first argument begins a command line: record -- CMD */
 	bool pages;                      /* long results: a pager on a terminal */
+	const char *narrow;              /* how to ask for less where memory runs out: a sentence; NULL: it takes little */
 	/* Exit status (0, or 1..125), or -errno with the words in err. -EINVAL
 	 * with words is a usage error (status 2). */
 	int (*run)(struct command_context *context, struct err *err);

@@ -483,17 +483,34 @@ const struct event *trace_cursor_next(struct trace_cursor *cursor)
 	}
 }
 
+/* Chunks with fewer events than that before them. */
+static size_t chunks_before_number(const struct trace *trace, uint64_t number)
+{
+	size_t low = 0, high = trace->chunks.length;
+
+	SEARCH(low, high, middle, trace->chunks.items[middle].before < number);
+	return low;
+}
+
+void trace_number_times(const struct trace *trace, uint64_t first, uint64_t last, uint64_t *ret_from_ns, uint64_t *ret_to_ns)
+{
+	size_t begin = chunks_before_number(trace, first), end = chunks_before_number(trace, last);
+
+	*ret_from_ns = begin ? trace->chunks.items[begin - 1].first_ns : trace->summary.start_ns;
+	/* those of the chunks that begin later may lie among these */
+	*ret_to_ns = end ? trace->chunks.items[end - 1].last_before : trace->summary.end_ns;
+}
+
 void trace_cursor_seek(struct trace_cursor *cursor, uint64_t number)
 {
 	const struct trace *trace = cursor->trace;
-	size_t low = 0, high = trace->chunks.length;
+	size_t low = chunks_before_number(trace, number);
 	uint64_t time_ns = cursor->filter.from_ns;
 
 	cursor->filter.unnumbered = false;
 	cursor->before = false;
 	/* The last chunk with fewer events than that before it: all of those
 	 * events, and maybe later ones, lie before its begin. */
-	SEARCH(low, high, middle, trace->chunks.items[middle].before < number);
 	if (low && trace->chunks.items[low - 1].first_ns > time_ns)
 		time_ns = trace->chunks.items[low - 1].first_ns;
 	cursor->skip_to = number;

@@ -99,6 +99,9 @@ const struct event *trace_cursor_next(struct trace_cursor *cursor);
  * filtered cursor, the first one behind it that passes). */
 void trace_cursor_seek(struct trace_cursor *cursor, uint64_t number);
 
+/* Moments between which all events of these numbers lie, as far as heads of chunks tell. */
+void trace_number_times(const struct trace *trace, uint64_t first, uint64_t last, uint64_t *ret_from_ns, uint64_t *ret_to_ns);
+
 /* Chunks that the cursor found damaged, or written in a way that this version
  * does not know, so far: each came out as one gap event. */
 uint64_t trace_cursor_damaged(const struct trace_cursor *cursor);

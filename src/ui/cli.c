@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/memory_watch.h"
 #include "base/suggest.h"
 #include "session/complete.h"
 #include "session/help.h"
@@ -180,6 +182,28 @@ static int check_arguments(const struct command *command, const struct options *
 	return err_set(err, -EINVAL, "'%s' is one argument too many", options->arguments[most]);
 }
 
+/* The kernel would kill without a word. */
+static void end_short_of_memory(void *data, const struct memory_bound *bound)
+{
+	const struct command *command = data;
+	struct buf buf;
+	ssize_t n;
+
+	buf_init(&buf);
+	buf_printf(&buf, "argus %s: memory runs out: %" PRIu64 " MiB are taken here, of the %" PRIu64 " MiB that ", command->name,
+		   bound->own_bytes >> 20, bound->limit_bytes >> 20);
+	if (*bound->group) {
+		buf_text(&buf, "the control group '");
+		buf_escaped(&buf, bound->group, strlen(bound->group), NULL);
+		buf_text(&buf, "' may have. ");
+	} else {
+		buf_text(&buf, "this machine has. ");
+	}
+	buf_printf(&buf, "%s\n", command->narrow);
+	n = write(2, buf.data, buf.length);
+	_exit(n < 0 ? 125 : 1);
+}
+
 static int run(const struct command *command, const char *build, int count, char *const *words)
 {
 	struct descriptor_sink out = sink_of(1), notes = sink_of(2);
@@ -203,6 +227,8 @@ static int run(const struct command *command, const char *build, int count, char
 		pager = start_pager(&out.fd);
 	out.paged = pager > 0;
 	progress_line_open();
+	if (command->narrow)
+		memory_watch(end_short_of_memory, (void *)(uintptr_t)command);
 	r = command->run(&(struct command_context){ &arena, &options, &out.sink, &notes.sink, build }, &err);
 	paging = pager > 0 ? end_pager(out.fd) : 0;
 	if (r == -EPIPE || (!r && paging)) {

@@ -227,5 +227,6 @@ const struct command command_debug = {
 		"`help` in the session lists the verbs.\n",
 	.options = debug_options,
 	.rules = debug_rules,
+	.narrow = NARROW_TRACE,
 	.run = run_debug,
 };
