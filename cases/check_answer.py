@@ -378,6 +378,26 @@ class Checker(Document):
                     named += b - a
         return named * 2 > ns > 0
 
+    def say_owner_ended(self, match):
+        hints = [event.get('hint') for event in self.trace.events.values() if event.get('hint_kind') == 'owner_gone']
+        if hints and int(match['number']) not in hints:
+            self.say(f'no record tells that {match["number"]} held it and has ended')
+
+    def say_in_kernel(self, _):
+        if len(self.trace.frames) <= 1:
+            self.say('no stack tells where in the kernel it waits')
+
+    def say_frozen(self, _):
+        states = [event.get('state') for event in self.trace.events.values()]
+        if any(states) and 'frozen' not in states:
+            self.say('nothing was frozen')
+
+    def say_only_threads(self, match):
+        pid = self.answer['victim']['pid']
+        for thread, process, alone in re.findall(r'\((?:thread (\d+) of process (\d+)|pid (\d+))\)', match['threads']):
+            if int(process or alone) != pid:
+                self.say(f'thread {thread or alone} is not of the process {pid}')
+
     def say_no_stacks(self, _):
         if len(self.trace.frames) > 1:
             self.say('stacks were recorded')

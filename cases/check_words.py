@@ -50,6 +50,10 @@ GRAMMAR = [(name, re.compile(text)) for name, text in (
                 rf'(?:, (?P<share>\d+) % of its processor time there)?; it is (?P<place>the victim itself|in the same process|in another process)\.'
                 rf'(?: This is a guess \(confidence (?P<confidence>\d+) %\)\.)?'),
     ('certain', r' That is no guess: each wait (?P<of>of the circle|on the way), and who holds what it is for, stood like this for the whole time\.'),
+    ('owner_ended', r' Who held that last, (?:process|thread) (?P<number>\d+), has ended without giving it back\.'),
+    ('in_kernel', r' In the kernel it waits (?P<words>.+?)\.(?= [A-Z]|$)'),
+    ('frozen', r' It is frozen, by its control group; who did that is not known\.'),
+    ('only_threads', rf' Only another thread of its process can end that: (?P<threads>{ONE}.*?)\.(?= [A-Z]|$)'),
     ('no_stacks', r' In which function is not known: no stacks were recorded\.'),
     ('similar', rf' A similar wait, at (?P<at>\d+\.\d{{3}}) s(?: of (?P<trace>.+?))?, took (?P<time>{TIME})(?P<steps>: .+?)?\.(?= This time| What| Of the| In the|$)'),
     ('this_time', rf' This time (?P<who>{ONE}|\S+)(?P<rest> .+?) and did not do so\.'),
@@ -58,7 +62,7 @@ GRAMMAR = [(name, re.compile(text)) for name, text in (
     ('losses', rf' In the window (?P<count>\d+) events were lost, at most (?P<time>{TIME}) at a time: what happened there is not in the trace\.'),
 )]
 ORDER = {name: place for place, name in enumerate(
-    'verdict path nobody quota source itself circle culprit certain no_stacks similar this_time trigger unexplained losses'.split())}
+    'verdict path nobody quota source itself circle culprit owner_ended in_kernel frozen only_threads certain no_stacks similar this_time trigger unexplained losses'.split())}
 
 
 def nanoseconds(text):

@@ -273,8 +273,8 @@ static void put_text(struct look *look, struct buf *buf)
 
 static void put_json(struct look *look, struct buf *buf)
 {
-	const char *level = trace_machine(look->session.trace, "level");
 	struct json json;
+	const char *level = trace_machine(look->session.trace, "level");
 
 	json_init(&json, buf);
 	json.pretty = true;
