@@ -441,6 +441,7 @@ static void *run(void *data)
 		usleep(GATHER_US);
 		one_round(s);
 	}
+	s->functions_told_ns = 0; /* no other round comes */
 	one_round(s);
 	stacks_tell_modules(s);
 	if (s->attached)
