@@ -40,7 +40,7 @@ bool stack_copies_add(struct stack_copies *copies, uint32_t node, const struct s
 	uint64_t tail = atomic_load_explicit(&copies->tail, memory_order_acquire);
 	uint32_t bytes = (uint32_t)(sizeof(struct pending_copy) + copy->bytes + 7) & ~7u;
 	uint64_t place = head & (STACK_COPIES_BYTES - 1), rest = STACK_COPIES_BYTES - place;
-	bool begins_anew = bytes > rest || (head == tail && place >= bytes);
+	bool begins_anew = bytes > rest || (head == tail && place >= STACK_COPIES_ANEW);
 	uint64_t needed = bytes + (begins_anew ? rest : 0);
 
 	if (needed > STACK_COPIES_BYTES - (head - tail))

@@ -14,6 +14,9 @@
 #include "record/stack_maps.h"
 
 #define STACK_COPIES_BYTES (32u << 20) /* a power of two */
+/* An empty room is used from its beginning again when so much of it has been: until the
+ * reader has come there, that is also all that fits. */
+#define STACK_COPIES_ANEW (STACK_COPIES_BYTES / 4)
 
 struct pending_copy {
 	uint32_t bytes;            /* that this takes; 0: the next one is at the beginning */

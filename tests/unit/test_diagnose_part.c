@@ -125,7 +125,7 @@ static struct trace *make(unsigned seed)
 	char path[] = "/tmp/argus-test-XXXXXX";
 	struct world w = { .now = 1000000000, .count = THREADS, .seed = seed };
 	struct err err = { 0 };
-	struct trace *trace;
+	struct trace *trace = NULL;
 	int fd = mkstemp(path);
 
 	close(fd);

@@ -84,7 +84,7 @@ static void test_full(void **state)
 	stack_copies_close(&copies);
 }
 
-/* One at a time needs room for few, however many come. */
+/* One at a time needs a part of the room, however many come. */
 static void test_stays_small(void **state)
 {
 	struct stack_copies copies;
@@ -95,8 +95,28 @@ static void test_stays_small(void **state)
 		assert_true(stack_copies_add(&copies, i, copy_of(i, bytes_of(i))));
 		expect(&copies, i, bytes_of(i));
 	}
-	assert_in_range(copies.touched, 1, 4 * sizeof(struct full_copy));
+	assert_in_range(copies.touched, 1, STACK_COPIES_ANEW + 4 * sizeof(struct full_copy));
 	stack_copies_close(&copies);
+}
+
+/* Wherever the reader has stopped, a burst finds room. */
+static void test_a_burst_behind_few(void **state)
+{
+	(void)state;
+	for (uint32_t few = 0; few < 2000; few += 37) {
+		struct stack_copies copies;
+		uint32_t room = 0;
+
+		assert_int_equal(stack_copies_open(&copies, NULL), 0);
+		for (uint32_t i = 0; i < few; i++) {
+			assert_true(stack_copies_add(&copies, i, copy_of(i, bytes_of(i))));
+			expect(&copies, i, bytes_of(i));
+		}
+		while (stack_copies_add(&copies, room, copy_of(room, STACK_COPY_BYTES)))
+			room++;
+		assert_true(room * STACK_COPY_BYTES > STACK_COPIES_ANEW * 7ull / 8);
+		stack_copies_close(&copies);
+	}
 }
 
 static void test_release(void **state)
@@ -124,7 +144,7 @@ int main(void)
 		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_full),
 		cmocka_unit_test(test_stays_small),
-		cmocka_unit_test(test_release),
+		cmocka_unit_test(test_a_burst_behind_few), cmocka_unit_test(test_release),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

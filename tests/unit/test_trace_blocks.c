@@ -43,7 +43,7 @@ static void write_trace(unsigned events)
 static struct blocks *open_blocks(struct trace **ret_trace)
 {
 	const struct blocks_options options = { .events = 500 };
-	struct blocks *blocks;
+	struct blocks *blocks = NULL;
 	struct err err = { 0 };
 
 	if (trace_open(path, ret_trace, &err) || blocks_open(*ret_trace, &options, &blocks, &err))

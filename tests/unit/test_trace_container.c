@@ -42,7 +42,7 @@ static void knows_the_managers(void **state)
 
 static void says_nothing_of_others(void **state)
 {
-	static const char *const paths[] = { "", "/", "//", "/user.slice", "/docker", "/docker/short", "/docker/" "zz2ab41c9d00", "/.service",
+	static const char *const paths[] = { "", "/", "//", "/user.slice", "/docker", "/docker/short", "/docker/zz2ab41c9d00", "/.service",
 					     "no path", "9:x:", "\n\n/\n" };
 
 	(void)state;
