@@ -338,7 +338,7 @@ void helpers_close(struct helpers *helpers)
 
 static int ask_for_helper(struct helpers *helpers, int socket, pid_t *ret_pid, int *ret_pidfd)
 {
-	struct helper_message answer;
+	struct helper_message answer = { 0 };
 
 	pthread_mutex_lock(&helpers->lock);
 	int r = message_send(helpers->fd, HELPER_DONE, "", 0, socket, NULL, NULL);

@@ -54,6 +54,7 @@ static void wait_for_end(struct recorder *recorder, const struct recorder_option
 
 int process_record(struct command_context *context, pid_t pid, struct recorder_options *want, const char *begun, struct err *err)
 {
+	struct recorder_options options;
 	struct recorder_status status;
 	struct recorder *recorder;
 	struct filter filter = { 0 };
@@ -63,12 +64,13 @@ int process_record(struct command_context *context, pid_t pid, struct recorder_o
 	if (signals < 0)
 		return signals;
 	filter_add(&filter, FILTER_PID, (uint64_t)pid);
-	want->filter = &filter;
-	want->keep_old = true;
-	r = recorder_start(want, &recorder, err);
+	options = *want;
+	options.filter = &filter;
+	options.keep_old = true;
+	r = recorder_start(&options, &recorder, err);
 	if (!r) {
 		sink_printf(context->notes, "%s%s\n", begun, options_has(context->options, "duration") ? "" : "; Ctrl-C ends it");
-		wait_for_end(recorder, want, pid, signals, options_number(context->options, "duration", 0));
+		wait_for_end(recorder, &options, pid, signals, options_number(context->options, "duration", 0));
 		r = recorder_stop(recorder, &status, err);
 		if (!r && status.lost)
 			sink_printf(context->notes, "%llu events were lost\n", (unsigned long long)status.lost);

