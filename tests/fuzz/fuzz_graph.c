@@ -48,7 +48,7 @@ static uint64_t small_value(const struct field_info *field, uint8_t byte)
 
 static int put(struct writer *writer, struct input *in, uint64_t *time)
 {
-	uint64_t payload[16] = { 0 };
+	uint64_t payload[32] = { 0 };
 	struct event e = { .tail = "text", .tail_length = 4, .data = payload };
 	const struct event_info *info;
 
