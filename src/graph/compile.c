@@ -107,7 +107,7 @@ static void need_fields(uint64_t fields[EVENT_MAX])
 static void need_operand(uint64_t fields[EVENT_MAX], unsigned event, const struct operand *operand)
 {
 	if (operand->source == OPERAND_event && event < EVENT_MAX && operand->offset < 64)
-		fields[event] |= 1ull << operand->offset;
+		fields[event] |= 1ull << FIELD_BIT(operand->offset);
 }
 
 static void need_condition(uint64_t fields[EVENT_MAX], unsigned event, const struct condition *condition)

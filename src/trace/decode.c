@@ -265,7 +265,7 @@ static bool decode_fields(struct decoding *d, unsigned code, const struct event_
 			d->next_stride = target.stride;
 		}
 		columns[i] = d->at;
-		if (target.to && !field->skip && (next || fields >> field->offset & 1) && d->at < d->end && *d->at != COLUMN_KEYED)
+		if (target.to && !field->skip && (next || fields >> FIELD_BIT(field->offset) & 1) && d->at < d->end && *d->at != COLUMN_KEYED)
 			take_column(d, &target, n);
 		else
 			take_column(d, NULL, n);
@@ -276,7 +276,7 @@ static bool decode_fields(struct decoding *d, unsigned code, const struct event_
 		const struct field_plan *field = &plan->fields[i];
 		struct column_target target = { (char *)data + field->offset, bytes, field->bytes };
 
-		if (*columns[i] == COLUMN_KEYED && !field->skip && fields >> field->offset & 1 &&
+		if (*columns[i] == COLUMN_KEYED && !field->skip && fields >> FIELD_BIT(field->offset) & 1 &&
 		    !decode_keyed(d, columns[i], columns, plan->field_count, &keys, target, n))
 			return false;
 	}

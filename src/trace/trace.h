@@ -71,14 +71,17 @@ uint64_t trace_wall_ns(const struct trace *trace, uint64_t time_ns);
  * where it was set past it, more. */
 uint64_t trace_time_of_wall(const struct trace *trace, uint64_t wall_ns);
 
+/* The last bit stands for all fields from there on: few events are so large. */
+#define FIELD_BIT(offset) ((offset) < 63 ? (offset) : 63)
+
 /* Which events a cursor hands out. Zeroed: all. */
 struct trace_filter {
 	uint64_t from_ns, to_ns;         /* to_ns 0: to the end; both inclusive */
 	uint64_t types[(EVENT_MAX + 63) / 64]; /* bit per type; all zero: all types */
 	bool unnumbered;                 /* numbers are not needed (they are 0): whole chunks may be passed over */
 	uint64_t cpus;                   /* events of these processors (a bit for each number % 64); 0: of all */
-	/* Fields that are needed, of each type (EVENT_MAX) a bit per offset; the others
-	 * may be left 0. NULL: all. Must outlive the cursor. */
+	/* Fields that are needed, of each type (EVENT_MAX) a bit per offset, FIELD_BIT(); the
+	 * others may be left 0. NULL: all. Must outlive the cursor. */
 	const uint64_t *fields;
 };
 
