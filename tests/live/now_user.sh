@@ -25,7 +25,8 @@ cp self "$(command -v argus)" shared
 chmod -R a+rX . shared
 as_user() { setpriv --reuid=65534 --regid=65534 --clear-groups env TMPDIR="$PWD/shared" "$@"; }
 as_user true 2>/dev/null && as_user test -x "$PWD/shared/self" || skip "another user cannot reach this folder"
-as_user "$PWD/shared/self" & pid=$!
+setpriv --reuid=65534 --regid=65534 --clear-groups "$PWD/shared/self" &
+pid=$!
 trap 'kill $pid; wait $pid 2>/dev/null || true' EXIT
 asleep() { [ "$(cat /proc/$pid/task/*/syscall | grep -c '^202 ')" = 3 ]; }
 wait_until 20 asleep
