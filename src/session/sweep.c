@@ -42,7 +42,7 @@ struct note_head {
 
 struct note_hang {
 	uint64_t start_ns, end_ns;
-	uint32_t tid, pid, weight, awaits, slices;
+	uint32_t tid, pid, weight, awaits, slices, rule;
 	char comm[16], reason[100];
 };
 
@@ -82,7 +82,7 @@ static bool read_note(struct sweep *s, const struct group *group)
 		if (n.start_ns >= n.end_ns)
 			continue;
 		take(s, &(struct hang){ .thread = n.tid, .start_ns = n.start_ns, .end_ns = n.end_ns, .weight = n.weight, .awaits = n.awaits,
-					.slices = n.slices, .tid = n.tid, .pid = n.pid,
+					.slices = n.slices, .rule = n.rule < RULE_COUNT ? n.rule : RULE_NONE, .tid = n.tid, .pid = n.pid,
 					.reason = hang_reason(s->arena, arena_strndup(s->arena, n.reason, strnlen(n.reason, sizeof(n.reason)))),
 					.comm = arena_strndup(s->arena, n.comm, strnlen(n.comm, sizeof(n.comm))) });
 	}
@@ -102,7 +102,7 @@ static void write_note(struct sweep *s, const struct group *group, size_t from)
 	for (uint32_t i = 0; i < head.count; i++) {
 		const struct hang *h = &s->hangs.items[from + i];
 		struct note_hang n = { .start_ns = h->start_ns, .end_ns = h->end_ns, .tid = h->tid, .pid = h->pid, .weight = h->weight,
-				       .awaits = h->awaits, .slices = h->slices };
+				       .awaits = h->awaits, .slices = h->slices, .rule = h->rule };
 
 		strncpy(n.comm, h->comm, sizeof(n.comm) - 1);
 		strncpy(n.reason, h->reason, sizeof(n.reason) - 1);
