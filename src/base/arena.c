@@ -1,6 +1,8 @@
 /* See arena.h. Blocks double up to a limit; large requests get their own. */
 #include "base/arena.h"
 
+#include <limits.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,6 +47,15 @@ void *mem_realloc(void *old, size_t size)
 	if (!memory)
 		out_of_memory(size);
 	return memory;
+}
+
+void mem_keep(bool keep)
+{
+	mallopt(M_MMAP_MAX, keep ? 0 : 65536);
+	mallopt(M_TRIM_THRESHOLD, keep ? INT_MAX : 128 * 1024);
+	mallopt(M_ARENA_MAX, keep ? 1 : 0);
+	if (!keep)
+		malloc_trim(0);
 }
 
 size_t arena_array_bytes(size_t size, size_t count)

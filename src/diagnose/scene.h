@@ -20,6 +20,7 @@
 #include "trace/trace.h"
 
 struct graph;
+struct graph_room;
 struct judgement;
 struct rules;
 
@@ -325,9 +326,9 @@ struct scene {
  * then makes them, and the scene owns them; else they must outlive it. */
 int scene_build(const struct trace *trace, const struct tables *tables, struct scene **ret_scene, struct err *err);
 /* The same of a part of a trace, whose pass over the events another follows: `watch`
- * (NULL: nobody) is given each, with all fields. */
+ * (NULL: nobody) is given each, with all fields. `room` (may be NULL) goes to the graph. */
 int scene_build_watched(const struct trace *trace, void (*watch)(void *data, const struct event *e), void *data,
-			struct scene **ret_scene, struct err *err);
+			struct graph_room *room, struct scene **ret_scene, struct err *err);
 void scene_free(struct scene *scene);
 /* Lays a person's statements over graph and scene, in place of those laid over
  * them before; what only a build of the graph can take in has it built anew.

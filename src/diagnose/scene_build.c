@@ -21,6 +21,7 @@ struct making {
 	bool beside;              /* the thread runs */
 	void (*watch)(void *data, const struct event *e);
 	void *watch_data;
+	struct graph_room *room;
 };
 
 static void *take_frequent(void *data)
@@ -78,7 +79,7 @@ static const uint64_t *all_fields(void)
 
 static int make(struct making *m, const struct tables *tables, struct err *err)
 {
-	struct graph_options options = { .watch = see, .watch_end = begin_rows, .watch_data = m,
+	struct graph_options options = { .watch = see, .watch_end = begin_rows, .watch_data = m, .room = m->room,
 					 .watch_fields = m->watch ? all_fields() : gatherer_fields(m->gatherer) };
 	struct scene *scene = m->scene;
 	int r = graph_build(m->trace, tables, &options, &scene->graph, err);
@@ -127,9 +128,9 @@ int scene_build(const struct trace *trace, const struct tables *tables, struct s
 }
 
 int scene_build_watched(const struct trace *trace, void (*watch)(void *data, const struct event *e), void *data,
-			struct scene **ret_scene, struct err *err)
+			struct graph_room *room, struct scene **ret_scene, struct err *err)
 {
-	return build((struct making){ .trace = trace, .watch = watch, .watch_data = data }, NULL, ret_scene, err);
+	return build((struct making){ .trace = trace, .watch = watch, .watch_data = data, .room = room }, NULL, ret_scene, err);
 }
 
 static void free_all_but_graph(struct scene *scene)

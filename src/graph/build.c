@@ -295,7 +295,7 @@ int graph_build(const struct trace *trace, const struct tables *tables, const st
 			return code;
 		}
 	}
-	graph = store_new(trace);
+	graph = store_new(trace, options->room);
 	graph->tables = tables;
 	if (!code) {
 		take_gaps(graph);

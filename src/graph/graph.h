@@ -56,8 +56,20 @@ enum graph_strength { GRAPH_WEAK, GRAPH_INFERRED, GRAPH_STRONG };
 
 /* ---- building ---- */
 
+/* Memory of a graph that has gone, for the next one: touching memory for the first time
+ * costs as much as filling it. {0} at first. */
+struct region {
+	void *data;
+	size_t capacity;
+};
+struct graph_room {
+	struct region rows, preemptions;
+};
+void graph_room_done(struct graph_room *room);
+
 struct graph_options {
 	const struct rules *rules;  /* NULL: the default rules */
+	struct graph_room *room;    /* NULL none; must stay as long as the graph */
 	/* Sees each event that the build reads, so that nobody else need decode the trace. */
 	void (*watch)(void *data, const struct event *e);
 	/* Behind the last event, when the tables are there and the graph is not yet; with

@@ -170,7 +170,7 @@ uint32_t row_at_time(const struct graph *graph, uint32_t thread, uint64_t time_n
 	return low ? row_at_place(graph, thread, low - 1) : GRAPH_NONE;
 }
 
-struct graph *store_new(const struct trace *trace)
+struct graph *store_new(const struct trace *trace, struct graph_room *room)
 {
 	struct graph *graph = mem_zalloc(sizeof(*graph));
 	pthread_mutex_t *lock = mem_zalloc(sizeof(*lock));
@@ -180,7 +180,15 @@ struct graph *store_new(const struct trace *trace)
 	graph->trace = trace;
 	arena_init(&graph->arena);
 	arena_init(&graph->correction.arena);
-	region_expect(&graph->rows_region, (trace_summary(trace)->counts[EVENT_switch] + trace_summary(trace)->counts[EVENT_wake]) * 2 * sizeof(struct row));
+	if (room) {
+		graph->room = room;
+		graph->rows_region = room->rows;
+		graph->preemptions_region = room->preemptions;
+		graph->preemptions = graph->preemptions_region.data;
+		*room = (struct graph_room){ 0 };
+	} else {
+		region_expect(&graph->rows_region, (trace_summary(trace)->counts[EVENT_switch] + trace_summary(trace)->counts[EVENT_wake]) * 2 * sizeof(struct row));
+	}
 	graph->rows = graph->rows_region.data;
 	vec_push(&graph->names, '\0');
 	vec_push(&graph->rules, ((struct graph_rule){ .name = "none", .text = "" }));
@@ -204,6 +212,7 @@ uint32_t store_new_row(struct graph *graph, uint32_t thread, uint32_t *last_row,
 		graph->blocks = graph->blocks_region.data;
 		graph->rows = graph->rows_region.data;
 		graph->blocks[block] = (struct block){ .thread = thread, .index = rows / ROW_BLOCK };
+		memset(graph->rows + (size_t)block * ROW_BLOCK, 0, ROW_BLOCK * sizeof(struct row)); /* it may be another graph's */
 		graph->block_count++;
 		row = block * ROW_BLOCK;
 	}
@@ -351,13 +360,21 @@ uint64_t store_bytes(const struct graph *graph)
 	       graph->names.length;
 }
 
+void graph_room_done(struct graph_room *room)
+{
+	region_done(&room->rows);
+	region_done(&room->preemptions);
+}
+
 void graph_free(struct graph *graph)
 {
 	if (!graph)
 		return;
-	region_done(&graph->rows_region);
+	if (graph->room)
+		*graph->room = (struct graph_room){ .rows = graph->rows_region, .preemptions = graph->preemptions_region };
+	else
+		graph_room_done(&(struct graph_room){ .rows = graph->rows_region, .preemptions = graph->preemptions_region });
 	region_done(&graph->blocks_region);
-	region_done(&graph->preemptions_region);
 	vec_done(&graph->threads);
 	vec_done(&graph->names);
 	edge_list_done(&graph->edges);

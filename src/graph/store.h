@@ -101,10 +101,6 @@ struct stored_thread {
 };
 
 /* Memory that grows without copying. */
-struct region {
-	void *data;
-	size_t capacity;
-};
 void region_done(struct region *region);
 /* Addresses for so many bytes, which cost nothing until they are touched. */
 void region_expect(struct region *region, size_t bytes);
@@ -139,6 +135,7 @@ struct graph {
 	const struct tables *tables;
 	struct tables *owned_tables;
 	struct region rows_region, blocks_region;
+	struct graph_room *room;     /* that gets the largest columns back; NULL none */
 	struct row *rows;
 	struct block *blocks;
 	uint32_t block_count;
@@ -253,7 +250,8 @@ uint8_t wait_confidence(const struct graph *graph, const struct row *row);
 
 /* ---- making ---- */
 
-struct graph *store_new(const struct trace *trace);
+/* `room` may be NULL. */
+struct graph *store_new(const struct trace *trace, struct graph_room *room);
 /* Place for a thread's next row; `blocks` is how many it has, `rows` how many rows. */
 uint32_t store_new_row(struct graph *graph, uint32_t thread, uint32_t *last_row, uint32_t rows);
 uint32_t store_new_preemption(struct graph *graph, const struct preemption *preemption);

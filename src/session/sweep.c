@@ -3,14 +3,22 @@
  *
  * A hang is told in the group in which it ends. A wait that lasts longer stands in each
  * part from its true beginning on; of work that goes on over several groups each tells
- * its piece, and the pieces are joined. */
+ * its piece, and the pieces are joined.
+ *
+ * Two groups are judged at once, on a thread each: the walk over one finds what stands
+ * at the next one's beginning, which is judged from then on. */
 #include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/map.h"
 #include "base/progress.h"
+#include "graph/graph.h"
+#include "session/hang_notes.h"
 #include "session/recorded.h"
 #include "session/sweep.h"
 #include "trace/blocks.h"
@@ -18,100 +26,37 @@
 #define GROUP_BLOCKS 4u        /* that are judged together */
 #define LEAD_BLOCKS 1u         /* before them */
 #define TAIL_NS 1000000000ull  /* behind them, at most a block */
-#define NOTE_HANGS 1u
 #define JOIN_NS 1000000ull     /* between two pieces of one hang */
-
-struct sweep {
-	struct session *session;
-	const struct hangs_options *options;
-	struct arena *arena;
-	struct vec(struct hang) hangs;
-};
+#define THREADS 2u             /* that judge: memory goes with them */
+#define SAVE_GROUPS 16u        /* so often what was found is written */
 
 struct group {
 	size_t first, last;        /* blocks */
 	uint64_t from_ns, to_ns;
+	bool noted;
+	struct vec(struct hang) hangs;
+	struct arena arena;        /* of their texts */
 };
 
-/* What a note was made by: another build, or another question, may find others. */
-struct note_head {
-	uint64_t program[2];
-	uint64_t to_ns;
-	uint32_t root_pid, pid, count, reserved;
+struct sweep {
+	struct session *session;
+	const struct hangs_options *options;
+	struct vec(struct group) groups;
+	bool usual;                /* judged as always: notes are read and written */
+	struct progress progress;
+	pthread_mutex_t lock;      /* of what follows */
+	size_t next, done;         /* group to be taken up; that are judged */
+	int failed;
+	struct err *err;
 };
 
-struct note_hang {
-	uint64_t start_ns, end_ns;
-	uint32_t tid, pid, weight, awaits, slices, rule;
-	char comm[16], reason[100];
+/* Who judges; what it needs for each group anew. */
+struct judge {
+	struct sweep *sweep;
+	struct judgement judgement; /* that others do not write into */
+	struct graph_room room;
+	pthread_t thread;
 };
-
-static struct note_head note_head(const struct sweep *s, const struct group *group)
-{
-	struct note_head head = { .to_ns = group->to_ns, .root_pid = s->options->root_pid, .pid = s->options->pid };
-	struct stat st;
-
-	if (!stat("/proc/self/exe", &st)) {
-		head.program[0] = (uint64_t)st.st_size;
-		head.program[1] = (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
-	}
-	return head;
-}
-
-static void take(struct sweep *s, const struct hang *hang)
-{
-	vec_push(&s->hangs, *hang);
-}
-
-static bool read_note(struct sweep *s, const struct group *group)
-{
-	struct note_head want = note_head(s, group), head;
-	size_t size = 0;
-	const char *bytes = blocks_noted(s->session->blocks, group->first, NOTE_HANGS + s->options->pid, &size);
-
-	if (!bytes || size < sizeof(head))
-		return false;
-	memcpy(&head, bytes, sizeof(head));
-	want.count = head.count;
-	if (memcmp(&head, &want, sizeof(head)) || size != sizeof(head) + head.count * sizeof(struct note_hang))
-		return false;
-	for (uint32_t i = 0; i < head.count; i++) {
-		struct note_hang n;
-
-		memcpy(&n, bytes + sizeof(head) + i * sizeof(n), sizeof(n));
-		if (n.start_ns >= n.end_ns)
-			continue;
-		take(s, &(struct hang){ .thread = n.tid, .start_ns = n.start_ns, .end_ns = n.end_ns, .weight = n.weight, .awaits = n.awaits,
-					.slices = n.slices, .rule = n.rule < RULE_COUNT ? n.rule : RULE_NONE, .tid = n.tid, .pid = n.pid,
-					.reason = hang_reason(s->arena, arena_strndup(s->arena, n.reason, strnlen(n.reason, sizeof(n.reason)))),
-					.comm = arena_strndup(s->arena, n.comm, strnlen(n.comm, sizeof(n.comm))) });
-	}
-	return true;
-}
-
-static void write_note(struct sweep *s, const struct group *group, size_t from)
-{
-	struct note_head head = note_head(s, group);
-	struct arena arena;
-	char *bytes;
-
-	arena_init(&arena);
-	head.count = (uint32_t)(s->hangs.length - from);
-	bytes = arena_alloc(&arena, sizeof(head) + head.count * sizeof(struct note_hang), 8);
-	memcpy(bytes, &head, sizeof(head));
-	for (uint32_t i = 0; i < head.count; i++) {
-		const struct hang *h = &s->hangs.items[from + i];
-		struct note_hang n = { .start_ns = h->start_ns, .end_ns = h->end_ns, .tid = h->tid, .pid = h->pid, .weight = h->weight,
-				       .awaits = h->awaits, .slices = h->slices, .rule = h->rule };
-
-		strncpy(n.comm, h->comm, sizeof(n.comm) - 1);
-		strncpy(n.reason, h->reason, sizeof(n.reason) - 1);
-		memcpy(bytes + sizeof(head) + i * sizeof(n), &n, sizeof(n));
-	}
-	blocks_note(s->session->blocks, group->first, NOTE_HANGS + s->options->pid, bytes,
-		    sizeof(head) + head.count * sizeof(struct note_hang));
-	arena_done(&arena);
-}
 
 /* ---- one group ---- */
 
@@ -121,7 +66,7 @@ static void see(void *data, const struct event *e)
 }
 
 /* A hang as told to who has another scene; false when it is not this group's to tell. */
-static bool tell(const struct sweep *s, const struct scene *scene, const struct group *group, bool last, struct hang *h)
+static bool tell(const struct scene *scene, struct group *group, bool last, struct hang *h)
 {
 	bool open = h->end_ns >= scene->end_ns && !last;
 	const struct span *span = open ? scene_span(scene, h->thread, scene->end_ns - 1) : NULL;
@@ -136,12 +81,13 @@ static bool tell(const struct sweep *s, const struct scene *scene, const struct 
 	}
 	h->awaits = h->awaits ? scene_tid(scene, h->awaits) : 0;
 	h->thread = h->tid;
-	h->comm = arena_strdup(s->arena, h->comm);
+	h->comm = arena_strdup(&group->arena, h->comm);
 	return h->end_ns > h->start_ns;
 }
 
-static int judge(struct sweep *s, const struct group *group, struct err *err)
+static int judge_group(struct judge *judge, struct group *group, struct err *err)
 {
+	const struct sweep *s = judge->sweep;
 	struct blocks *blocks = s->session->blocks;
 	size_t first = group->first > LEAD_BLOCKS ? group->first - LEAD_BLOCKS : 0, count;
 	size_t last = group->last + 1 < blocks_count(blocks) ? group->last + 1 : group->last;
@@ -154,12 +100,12 @@ static int judge(struct sweep *s, const struct group *group, struct err *err)
 
 	arena_init(&look.look_arena);
 	r = blocks_part(blocks, first, last, end ? UINT64_MAX : group->to_ns + TAIL_NS, &look.look_arena, &look.part, err);
-	watch = r ? NULL : blocks_watch(blocks, first);
+	watch = r ? NULL : blocks_watch(blocks, first, last);
 	if (!r)
-		r = scene_build_watched(look.part, see, watch, &look.scene, err);
+		r = scene_build_watched(look.part, see, watch, &judge->room, &look.scene, err);
 	blocks_watch_end(watch);
 	if (!r)
-		look.scene->judgement = s->session->judgement;
+		look.scene->judgement = &judge->judgement;
 	if (!r)
 		r = names_open(look.part, look.scene->tables, NULL, &look.names, err);
 	if (!r) {
@@ -169,8 +115,8 @@ static int judge(struct sweep *s, const struct group *group, struct err *err)
 		for (size_t i = 0; i < count; i++) {
 			struct hang h = hangs[i];
 
-			if (tell(s, look.scene, group, end, &h))
-				take(s, &h);
+			if (tell(look.scene, group, end, &h))
+				vec_push(&group->hangs, h);
 		}
 	}
 	diagnoser_free(look.diagnoser);
@@ -181,6 +127,58 @@ static int judge(struct sweep *s, const struct group *group, struct err *err)
 		trace_close(look.part);
 	arena_done(&look.look_arena);
 	return r;
+}
+
+static struct hang_notes_key key_of(const struct sweep *s, const struct group *group)
+{
+	bool last = group->last + 1 == blocks_count(s->session->blocks);
+
+	return (struct hang_notes_key){ .block = group->first, .root_pid = s->options->root_pid, .pid = s->options->pid,
+					.to_ns = last ? trace_summary(s->session->trace)->end_ns : group->to_ns };
+}
+
+/* Told under the lock. */
+static void end_group(struct sweep *s, const struct group *group, int r, const struct err *err)
+{
+	const struct trace_summary *summary = trace_summary(s->session->trace);
+	struct hang_notes_key key = key_of(s, group);
+
+	if (r && !s->failed) {
+		s->failed = r;
+		*s->err = *err;
+	}
+	if (!r && s->usual) {
+		hang_notes_write(s->session->blocks, &key, group->hangs.items, group->hangs.length);
+		if ((s->done + 1) % SAVE_GROUPS == 0)
+			session_save_index(s->session);
+	}
+	s->done++;
+	progress_to(&s->progress, (summary->events + summary->state_events) * s->done / s->groups.length);
+}
+
+static void *judge_groups(void *data)
+{
+	struct judge *judge = data;
+	struct sweep *s = judge->sweep;
+
+	pthread_mutex_lock(&s->lock);
+	while (s->next < s->groups.length && !s->failed) {
+		struct group *group = &s->groups.items[s->next++];
+		struct err err = { 0 };
+		int r;
+
+		if (group->noted) {
+			s->done++;
+			continue;
+		}
+		pthread_mutex_unlock(&s->lock);
+		r = judge_group(judge, group, &err);
+		pthread_mutex_lock(&s->lock);
+		end_group(s, group, r, &err);
+	}
+	pthread_mutex_unlock(&s->lock);
+	graph_room_done(&judge->room);
+	return NULL;
 }
 
 /* ---- all of them ---- */
@@ -194,18 +192,18 @@ static int by_thread(const void *a, const void *b)
 	return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
 }
 
-static void join_pieces(struct sweep *s)
+static size_t join_pieces(struct hang *hangs, size_t count)
 {
 	size_t kept = 0;
 
-	if (s->hangs.length)
-		qsort(s->hangs.items, s->hangs.length, sizeof(*s->hangs.items), by_thread);
-	for (size_t i = 0; i < s->hangs.length; i++) {
-		struct hang *h = &s->hangs.items[i], *last = kept ? &s->hangs.items[kept - 1] : NULL;
+	if (count)
+		qsort(hangs, count, sizeof(*hangs), by_thread);
+	for (size_t i = 0; i < count; i++) {
+		struct hang *h = &hangs[i], *last = kept ? &hangs[kept - 1] : NULL;
 
 		if (!last || last->tid != h->tid || h->start_ns > last->end_ns + JOIN_NS ||
 		    !((hang_is_work(last) && hang_is_work(h)) || h->end_ns <= last->end_ns)) {
-			s->hangs.items[kept++] = *h;
+			hangs[kept++] = *h;
 			continue;
 		}
 		if (h->weight > last->weight) {
@@ -215,7 +213,7 @@ static void join_pieces(struct sweep *s)
 		if (h->end_ns > last->end_ns)
 			last->end_ns = h->end_ns;
 	}
-	s->hangs.length = kept;
+	return kept;
 }
 
 /* Groups count from each file's first block on, so that they are the same when older
@@ -232,40 +230,103 @@ static struct group group_at(const struct blocks *blocks, size_t first)
 	return group;
 }
 
+/* Those of the window, with what is noted of them; how many have no note. */
+static size_t find_groups(struct sweep *s)
+{
+	const struct blocks *blocks = s->session->blocks;
+	size_t unknown = 0;
+
+	for (size_t i = 0; i < blocks_count(blocks); ) {
+		struct group group = group_at(blocks, i);
+		struct hang_notes_key key = key_of(s, &group);
+		const struct hang *hangs;
+		size_t count;
+
+		i = group.last + 1;
+		if (s->options->to_ns && (group.from_ns > s->options->to_ns || group.to_ns < s->options->from_ns))
+			continue;
+		arena_init(&group.arena);
+		group.noted = s->usual && hang_notes_read(&group.arena, s->session->blocks, &key, &hangs, &count);
+		for (size_t k = 0; group.noted && k < count; k++)
+			vec_push(&group.hangs, hangs[k]);
+		unknown += !group.noted;
+		vec_push(&s->groups, group);
+	}
+	return unknown;
+}
+
+static void judge_all(struct sweep *s, size_t unknown)
+{
+	size_t threads = unknown > THREADS && sysconf(_SC_NPROCESSORS_ONLN) > 1 ? THREADS : 1, started = 1;
+	struct judge judges[THREADS];
+	sigset_t all, before;
+
+	if (!unknown)
+		return;
+	for (size_t i = 0; i < threads; i++) {
+		judges[i] = (struct judge){ .sweep = s, .judgement = *s->session->judgement };
+		memset(&judges[i].judgement.spoken, 0, sizeof(judges[i].judgement.spoken));
+	}
+	mem_keep(true);
+	/* Signals are for the program's own threads. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	while (started < threads && !pthread_create(&judges[started].thread, NULL, judge_groups, &judges[started]))
+		started++;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	judge_groups(&judges[0]);
+	for (size_t i = 1; i < started; i++)
+		pthread_join(judges[i].thread, NULL);
+	for (size_t i = 0; i < threads; i++)
+		judgement_done(&judges[i].judgement);
+	mem_keep(false);
+}
+
+/* Texts go into the arena: the group's are freed. */
+static struct hang *all_hangs(struct sweep *s, struct arena *arena, size_t *ret_count)
+{
+	struct hang *hangs;
+	size_t count = 0, at = 0;
+
+	for (size_t i = 0; i < s->groups.length; i++)
+		count += s->groups.items[i].hangs.length;
+	hangs = arena_array(arena, struct hang, count);
+	for (size_t i = 0; i < s->groups.length; i++) {
+		struct group *group = &s->groups.items[i];
+
+		for (size_t k = 0; k < group->hangs.length; k++) {
+			hangs[at] = group->hangs.items[k];
+			hangs[at].comm = arena_strdup(arena, hangs[at].comm);
+			hangs[at].reason = hang_reason(arena, arena_strdup(arena, hangs[at].reason));
+			at++;
+		}
+		vec_done(&group->hangs);
+		arena_done(&group->arena);
+	}
+	*ret_count = count;
+	return hangs;
+}
+
 int session_sweep(struct session *session, struct arena *arena, const struct hangs_options *options, const struct hang **ret_hangs,
 		  size_t *ret_count, struct err *err)
 {
-	struct sweep s = { .session = session, .options = options, .arena = arena };
+	struct sweep s = { .session = session, .options = options, .lock = PTHREAD_MUTEX_INITIALIZER, .err = err,
+			   .usual = !options->threshold_ns && !session->judgement_changed };
 	const struct trace_summary *summary = trace_summary(session->trace);
-	uint64_t events = summary->events + summary->state_events;
-	size_t count = blocks_count(session->blocks), kept = 0;
-	bool usual = !options->threshold_ns && !session->judgement_changed;
-	struct progress progress;
-	int r = 0;
+	size_t count, kept = 0;
+	struct hang *hangs;
 
-	progress_begin(&progress, "looking for hangs", events);
-	for (size_t i = 0; i < count && !r; ) {
-		struct group group = group_at(session->blocks, i);
-		size_t before = s.hangs.length;
-
-		progress_to(&progress, events * i / count);
-		i = group.last + 1;
-		if (options->to_ns && (group.from_ns > options->to_ns || group.to_ns < options->from_ns))
-			continue;
-		if (usual && i < count && read_note(&s, &group))
-			continue;
-		r = judge(&s, &group, err);
-		if (!r && usual && i < count)
-			write_note(&s, &group, before);
-	}
-	progress_end(&progress);
-	join_pieces(&s);
-	for (size_t i = 0; i < s.hangs.length; i++)
-		if (!options->to_ns || (s.hangs.items[i].start_ns <= options->to_ns && s.hangs.items[i].end_ns >= options->from_ns))
-			s.hangs.items[kept++] = s.hangs.items[i];
-	hangs_rank(s.hangs.items, kept);
-	*ret_hangs = arena_memdup(arena, s.hangs.items, kept * sizeof(*s.hangs.items));
+	progress_begin(&s.progress, "looking for hangs", summary->events + summary->state_events);
+	judge_all(&s, find_groups(&s));
+	progress_end(&s.progress);
+	hangs = all_hangs(&s, arena, &count);
+	vec_done(&s.groups);
+	count = join_pieces(hangs, count);
+	for (size_t i = 0; i < count; i++)
+		if (!options->to_ns || (hangs[i].start_ns <= options->to_ns && hangs[i].end_ns >= options->from_ns))
+			hangs[kept++] = hangs[i];
+	hangs_rank(hangs, kept);
+	*ret_hangs = hangs;
 	*ret_count = kept;
-	vec_done(&s.hangs);
-	return r;
+	return s.failed;
 }

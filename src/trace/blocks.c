@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -62,8 +63,19 @@ struct entry {
 	struct known *notes;      /* one of a kind */
 };
 
+struct blocks_watch {
+	struct blocks *blocks;
+	struct standing *standing;
+	size_t next, last;        /* block that begins next; that the walk goes to */
+	uint64_t next_ns;
+	struct blocks_watch *other; /* of the same blocks */
+};
+
 struct blocks {
 	const struct trace *trace;
+	pthread_mutex_t lock;     /* of what is known and who watches */
+	pthread_cond_t found;
+	struct blocks_watch *watches;
 	struct arena arena;
 	struct vec(struct entry) entries;
 	int *index_fds;           /* by file; -1 none */
@@ -386,9 +398,11 @@ int blocks_save(struct blocks *b, struct err *err)
 {
 	int r = 0;
 
+	pthread_mutex_lock(&b->lock);
 	for (uint32_t i = 0; !r && !b->no_index && i < b->trace->files.length; i++)
 		if (any_unsaved(b, i))
 			r = save_index(b, i, err);
+	pthread_mutex_unlock(&b->lock);
 	return r;
 }
 
@@ -402,6 +416,8 @@ int blocks_open(const struct trace *trace, const struct blocks_options *options,
 	struct blocks *b = mem_zalloc(sizeof(*b));
 
 	(void)err;
+	pthread_mutex_init(&b->lock, NULL);
+	pthread_cond_init(&b->found, NULL);
 	arena_init(&b->arena);
 	b->trace = trace;
 	b->block_events = options && options->events ? options->events : BLOCK_EVENTS;
@@ -429,6 +445,8 @@ void blocks_close(struct blocks *b)
 			close(b->index_fds[i]);
 	vec_done(&b->entries);
 	arena_done(&b->arena);
+	pthread_cond_destroy(&b->found);
+	pthread_mutex_destroy(&b->lock);
 	free(b);
 }
 
@@ -467,8 +485,12 @@ static void keep_standing(struct blocks *b, struct entry *entry, const struct st
 	struct arena arena;
 	unsigned char *raw;
 	size_t raw_size, size;
+	bool known_before;
 
-	if (entry->block.known)
+	pthread_mutex_lock(&b->lock);
+	known_before = entry->block.known;
+	pthread_mutex_unlock(&b->lock);
+	if (known_before)
 		return;
 	arena_init(&arena);
 	standing_take(&arena, standing, &events);
@@ -478,41 +500,48 @@ static void keep_standing(struct blocks *b, struct entry *entry, const struct st
 	known.bytes = arena_alloc(&arena, size, 1);
 	size = ZSTD_compress(known.bytes, size, raw, raw_size, 1);
 	if (!ZSTD_isError(size) && raw_size <= RECORD_LIMIT && size <= RECORD_LIMIT) {
-		known.bytes = arena_memdup(&b->arena, known.bytes, size);
 		known.size = (uint32_t)size;
 		known.raw_size = (uint32_t)raw_size;
 		known.crc = crc32c(0, known.bytes, size);
+		pthread_mutex_lock(&b->lock);
+		known.bytes = arena_memdup(&b->arena, known.bytes, size);
 		add_known(b, entry, RECORD_standing, known);
+		pthread_cond_broadcast(&b->found);
+		pthread_mutex_unlock(&b->lock);
 	}
 	arena_done(&arena);
 }
 
-struct blocks_watch {
-	struct blocks *blocks;
-	struct standing *standing;
-	size_t next;              /* block that begins next */
-	uint64_t next_ns;
-};
-
-struct blocks_watch *blocks_watch(struct blocks *b, size_t first)
+struct blocks_watch *blocks_watch(struct blocks *b, size_t first, size_t last)
 {
 	struct blocks_watch *watch = mem_zalloc(sizeof(*watch));
 
 	watch->blocks = b;
 	watch->standing = standing_new();
 	watch->next = first + 1;
+	watch->last = last;
 	watch->next_ns = blocks_end_ns(b, first);
+	pthread_mutex_lock(&b->lock);
+	watch->other = b->watches;
+	b->watches = watch;
+	pthread_mutex_unlock(&b->lock);
 	return watch;
+}
+
+static void begin_next(struct blocks_watch *watch)
+{
+	struct blocks *b = watch->blocks;
+
+	keep_standing(b, &b->entries.items[watch->next], watch->standing);
+	pthread_mutex_lock(&b->lock);
+	watch->next_ns = blocks_end_ns(b, watch->next++);
+	pthread_mutex_unlock(&b->lock);
 }
 
 void blocks_watch_see(struct blocks_watch *watch, const struct event *e)
 {
-	struct blocks *b = watch->blocks;
-
-	while (__builtin_expect(e->time > watch->next_ns, 0)) {
-		keep_standing(b, &b->entries.items[watch->next], watch->standing);
-		watch->next_ns = blocks_end_ns(b, watch->next++);
-	}
+	while (__builtin_expect(e->time > watch->next_ns, 0))
+		begin_next(watch);
 	standing_see(watch->standing, e);
 }
 
@@ -520,6 +549,14 @@ void blocks_watch_end(struct blocks_watch *watch)
 {
 	if (!watch)
 		return;
+	pthread_mutex_lock(&watch->blocks->lock);
+	for (struct blocks_watch **at = &watch->blocks->watches; *at; at = &(*at)->other)
+		if (*at == watch) {
+			*at = watch->other;
+			break;
+		}
+	pthread_cond_broadcast(&watch->blocks->found);
+	pthread_mutex_unlock(&watch->blocks->lock);
 	standing_free(watch->standing);
 	free(watch);
 }
@@ -536,22 +573,53 @@ static void read_through(struct blocks *b, size_t from, size_t to, const struct 
 {
 	struct trace *part = trace_part(b->trace, b->entries.items[from].block.from_ns, blocks_end_ns(b, to), standing);
 	struct trace_cursor *cursor = trace_cursor_new(part, NULL);
-	struct blocks_watch *watch = blocks_watch(b, from);
+	struct blocks_watch *watch = blocks_watch(b, from, to);
 
 	for (const struct event *e; watch->next <= to && (e = trace_cursor_next(cursor)); )
 		blocks_watch_see(watch, e);
 	while (watch->next <= to)
-		keep_standing(b, &b->entries.items[watch->next++], watch->standing);
+		begin_next(watch);
 	blocks_watch_end(watch);
 	trace_cursor_free(cursor);
 	trace_close(part);
+}
+
+/* Somebody walks over the block's beginning soon. */
+static bool is_awaited(const struct blocks *b, size_t i)
+{
+	for (const struct blocks_watch *watch = b->watches; watch; watch = watch->other)
+		if (watch->next <= i && i <= watch->last)
+			return true;
+	return false;
+}
+
+/* The last block up to this one of which is known what stands; nobody is about to find
+ * out of a later one. */
+static size_t last_found(struct blocks *b, size_t i)
+{
+	size_t known;
+
+	pthread_mutex_lock(&b->lock);
+	while ((known = last_known(b, i)) != i && is_awaited(b, i))
+		pthread_cond_wait(&b->found, &b->lock);
+	pthread_mutex_unlock(&b->lock);
+	return known;
+}
+
+/* What the index says of it is wrong: found out anew. */
+static void forget(struct blocks *b, struct entry *entry)
+{
+	pthread_mutex_lock(&b->lock);
+	entry->standing = NULL;
+	entry->block.known = false;
+	pthread_mutex_unlock(&b->lock);
 }
 
 int blocks_standing(struct blocks *b, size_t i, struct arena *arena, struct standing_events *ret_events, struct err *err)
 {
 	*ret_events = (struct standing_events){ 0 };
 	for (;;) {
-		size_t known = last_known(b, i);
+		size_t known = last_found(b, i);
 		struct entry *entry = &b->entries.items[known];
 		struct standing_events events = { 0 };
 		struct arena own;
@@ -574,9 +642,7 @@ int blocks_standing(struct blocks *b, size_t i, struct arena *arena, struct stan
 			continue;
 		if (!known)
 			return err_set(err, r, "the index of '%s' is damaged", trace_path(b->trace));
-		/* what the index says of it is wrong: found out anew */
-		entry->standing = NULL;
-		entry->block.known = false;
+		forget(b, entry);
 	}
 }
 
@@ -600,21 +666,25 @@ void blocks_note(struct blocks *b, size_t block, uint32_t kind, const void *byte
 
 	if (size > RECORD_LIMIT)
 		return;
-	note.bytes = arena_memdup(&b->arena, bytes, size);
 	note.crc = crc32c(0, bytes, size);
+	pthread_mutex_lock(&b->lock);
+	note.bytes = arena_memdup(&b->arena, bytes, size);
 	add_known(b, &b->entries.items[block], RECORD_note, note);
+	pthread_mutex_unlock(&b->lock);
 }
 
 const void *blocks_noted(struct blocks *b, size_t block, uint32_t kind, size_t *ret_size)
 {
 	const struct entry *entry = &b->entries.items[block];
+	const void *bytes = NULL;
 
+	pthread_mutex_lock(&b->lock);
 	for (struct known *note = entry->notes; note; note = note->next)
 		if (note->kind == kind) {
-			const unsigned char *bytes = known_bytes(b, entry, note, &b->arena);
-
+			bytes = known_bytes(b, entry, note, &b->arena);
 			*ret_size = note->size;
-			return bytes;
+			break;
 		}
-	return NULL;
+	pthread_mutex_unlock(&b->lock);
+	return bytes;
 }

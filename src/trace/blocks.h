@@ -8,7 +8,10 @@
  *
  * An index is believed as far as its sums are right and its blocks are those of the
  * trace as it is now; a trace that has grown keeps what was known of it. It must belong
- * to the user, and is never followed through a link. */
+ * to the user, and is never followed through a link.
+ *
+ * Several threads may ask for what stands, for parts and notes at once: one that needs
+ * what another is about to come by waits for it. */
 #ifndef TRACE_BLOCKS_H
 #define TRACE_BLOCKS_H
 
@@ -52,9 +55,9 @@ int blocks_standing(struct blocks *blocks, size_t i, struct arena *arena, struct
 int blocks_part(struct blocks *blocks, size_t first, size_t last, uint64_t to_ns, struct arena *arena, struct trace **ret_part,
 		struct err *err);
 
-/* For who walks a part that begins with block `first` anyway: given all its events, in
+/* For who walks a part of the blocks `first` to `last` anyway: given all its events, in
  * order, with all fields, it notes what stands at the blocks behind. */
-struct blocks_watch *blocks_watch(struct blocks *blocks, size_t first);
+struct blocks_watch *blocks_watch(struct blocks *blocks, size_t first, size_t last);
 void blocks_watch_see(struct blocks_watch *watch, const struct event *e);
 void blocks_watch_end(struct blocks_watch *watch);
 
