@@ -1,6 +1,7 @@
 /* Blocks and their index: what stands is the same from the index as from the events; an
  * index that is cut, changed, of another trace or not the user's to believe costs nothing
  * but the time to find it out again. */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -112,6 +113,50 @@ static void test_the_index_tells_the_same(void **state)
 	assert_int_equal(before, 0);
 	assert_int_equal(ask(&after), first);
 	assert_int_equal(after, 5);
+}
+
+/* What each of several threads that ask at once is told. */
+struct asker {
+	struct blocks *blocks;
+	uint64_t sum;
+};
+
+static void *ask_all(void *data)
+{
+	struct asker *asker = data;
+
+	asker->sum = stands(asker->blocks);
+	return NULL;
+}
+
+static void test_several_ask_at_once(void **state)
+{
+	struct asker askers[4];
+	pthread_t threads[4];
+	struct trace *trace;
+	struct blocks *blocks;
+	unsigned before;
+	uint64_t alone;
+
+	(void)state;
+	unlink(index_path);
+	alone = ask(&before);
+	for (unsigned round = 0; round < 20; round++) {
+		unlink(index_path);
+		blocks = open_blocks(&trace);
+		for (unsigned i = 0; i < 4; i++) {
+			askers[i].blocks = blocks;
+			assert_int_equal(pthread_create(&threads[i], NULL, ask_all, &askers[i]), 0);
+		}
+		for (unsigned i = 0; i < 4; i++) {
+			pthread_join(threads[i], NULL);
+			assert_int_equal(askers[i].sum, alone);
+		}
+		blocks_close(blocks);
+		trace_close(trace);
+	}
+	ask(&before);
+	assert_int_equal(before, 5);
 }
 
 static void test_notes_are_kept(void **state)
@@ -232,7 +277,8 @@ static int teardown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_the_index_tells_the_same), cmocka_unit_test(test_notes_are_kept),
+		cmocka_unit_test(test_the_index_tells_the_same), cmocka_unit_test(test_several_ask_at_once),
+		cmocka_unit_test(test_notes_are_kept),
 		cmocka_unit_test(test_damage_costs_nothing_but_time), cmocka_unit_test(test_another_trace_of_the_name),
 		cmocka_unit_test(test_what_is_not_to_be_believed),
 	};
