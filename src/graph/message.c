@@ -114,7 +114,8 @@ void messages_init(struct builder *b)
 	b->messages = mem_zalloc(sizeof(*b->messages));
 	b->messages->b = b;
 	joins_init(&b->messages->joins, 0, on_join);
-	region_expect(&b->messages->edges.region, trace_summary(b->graph->trace)->counts[EVENT_message] * 2 * sizeof(struct packed_edge));
+	store_expect(b->graph->trace, &b->messages->edges.region, trace_summary(b->graph->trace)->counts[EVENT_message],
+		     sizeof(struct packed_edge));
 	b->messages->edges.items = b->messages->edges.region.data;
 }
 

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include "base/search.h"
+#include "trace/part.h"
 
 #define REGION_LEAST ((size_t)4 << 20)
 #define REGION_MOST ((size_t)16 << 30) /* expected at once */
@@ -34,7 +35,7 @@ static bool region_map(struct region *region, size_t capacity)
 	return true;
 }
 
-void region_expect(struct region *region, size_t bytes)
+static void region_expect(struct region *region, size_t bytes)
 {
 	/* What a trace says of itself may be wrong. */
 	if (bytes > REGION_MOST)
@@ -170,10 +171,18 @@ uint32_t row_at_time(const struct graph *graph, uint32_t thread, uint64_t time_n
 	return low ? row_at_place(graph, thread, low - 1) : GRAPH_NONE;
 }
 
+void store_expect(const struct trace *trace, struct region *region, uint64_t events, size_t bytes)
+{
+	/* A part's counts are those of the whole. */
+	if (trace_whole(trace) == trace)
+		region_expect(region, events * 2 * bytes);
+}
+
 struct graph *store_new(const struct trace *trace, struct graph_room *room)
 {
 	struct graph *graph = mem_zalloc(sizeof(*graph));
 	pthread_mutex_t *lock = mem_zalloc(sizeof(*lock));
+	const struct trace_summary *summary = trace_summary(trace);
 
 	pthread_mutex_init(lock, NULL);
 	graph->lazy = lock;
@@ -187,7 +196,7 @@ struct graph *store_new(const struct trace *trace, struct graph_room *room)
 		graph->preemptions = graph->preemptions_region.data;
 		*room = (struct graph_room){ 0 };
 	} else {
-		region_expect(&graph->rows_region, (trace_summary(trace)->counts[EVENT_switch] + trace_summary(trace)->counts[EVENT_wake]) * 2 * sizeof(struct row));
+		store_expect(trace, &graph->rows_region, summary->counts[EVENT_switch] + summary->counts[EVENT_wake], sizeof(struct row));
 	}
 	graph->rows = graph->rows_region.data;
 	vec_push(&graph->names, '\0');

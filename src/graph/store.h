@@ -102,9 +102,10 @@ struct stored_thread {
 
 /* Memory that grows without copying. */
 void region_done(struct region *region);
-/* Addresses for so many bytes, which cost nothing until they are touched. */
-void region_expect(struct region *region, size_t bytes);
 void region_reserve(struct region *region, size_t bytes);
+/* Addresses for what so many of the trace's events leave, so many bytes each; they cost
+ * nothing until they are touched. */
+void store_expect(const struct trace *trace, struct region *region, uint64_t events, size_t bytes);
 
 struct edge_list {
 	struct packed_edge *items;
