@@ -161,6 +161,9 @@ def text(results):
         lines += ['## What the recorder itself takes', '', 'argus lean, with stacks; memory of all its processes (shared pages by their '
                   'share) and of its BPF maps and programs.', '']
         lines += table(['what', ''], results['own'])
+    if results.get('now'):
+        lines += ['## What is stuck now', '', '`argus now` on a machine with 300 processes and 2,000 threads that sleep (`bench/now.py`).', '']
+        lines += table(['what', ''], results['now'])
     chromium = next((w for w in workloads if w['name'] == 'chromium'), None)
     if chromium:
         lines += ['## Chromium, as in the paper\'s table', '', 'Seconds, medians.', '']

@@ -136,38 +136,62 @@ static const char *rest_reason(const struct wait *w)
 
 /* ---- what a thread does ---- */
 
+/* Without one wait that lasts: by where the time of the stretch went. */
+static enum standing_kind kind_of_times(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
+{
+	uint64_t look = to_ns - from_ns;
+	struct state_times times;
+
+	scene_state_times(scene, thread, from_ns, to_ns, &times);
+	if (times.ns[SPAN_STOPPED] * 100 >= look * WHOLE_PERCENT)
+		return STANDING_STOPPED;
+	if (times.ns[SPAN_RUNNABLE] * 100 >= look * HALF_PERCENT && times.ns[SPAN_RUNNABLE] > 4 * times.ns[SPAN_RUNNING])
+		return STANDING_STARVED;
+	if ((times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE]) * 100 >= look * WHOLE_PERCENT)
+		return STANDING_RUNS;
+	const struct wait *last = scene->threads[thread].wait_count ? &scene->waits[scene_waits_end(scene, thread) - 1] : NULL;
+
+	if (last && loop_is(scene, &scene->episodes[last->episode]) && times.ns[SPAN_WAITING] * 2 > look)
+		return STANDING_LOOKS;
+	return STANDING_MOVES;
+}
+
+/* It did the same before the look, where more than that was seen. */
+static uint64_t go_back(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t look, enum standing_kind kind)
+{
+	const struct thread *t = &scene->tables->threads[thread];
+	uint64_t first = t->start_ns > scene->start_ns ? t->start_ns : scene->start_ns;
+
+	if (kind != STANDING_RUNS && kind != STANDING_STARVED && kind != STANDING_STOPPED)
+		return from_ns;
+	while (from_ns >= first + look && kind_of_times(scene, thread, from_ns - look, from_ns) == kind)
+		from_ns -= look;
+	return from_ns;
+}
+
 /* All through the look the thread was in waits of one episode, or in one kind of state. */
-void standing_of(struct diagnoser *diagnoser, uint32_t thread, struct standing *ret)
+void standing_of(struct diagnoser *diagnoser, uint32_t thread, uint64_t from_ns, struct standing *ret)
 {
 	const struct scene *scene = diagnoser->scene;
 	const struct thread *t = &scene->tables->threads[thread];
-	uint64_t from = t->start_ns > scene->start_ns ? t->start_ns : scene->start_ns, to = scene->end_ns, look = to - from;
+	uint64_t begin = from_ns > scene->start_ns ? from_ns : scene->start_ns, from = t->start_ns > begin ? t->start_ns : begin;
+	uint64_t to = scene->end_ns, look = to - from;
 	const struct episode *e = scene_episode(scene, thread, to ? to - 1 : 0);
-	struct state_times times;
 
 	*ret = (struct standing){ .thread = thread, .since_ns = from };
-	if (t->end_ns < to || from >= to || look * 2 < to - scene->start_ns)
+	if (t->end_ns < to || from >= to || look * 2 < to - begin)
 		goto out;
-	scene_state_times(scene, thread, from, to, &times);
 	if (e && e->start_ns <= from + look * (100 - WHOLE_PERCENT) / 100 && e->end_ns >= to) {
 		const struct wait *w = &scene->waits[e->last], *first = &scene->waits[e->first];
 
-		ret->since_ns = e->slices > 1 && first->start_ns > scene->start_ns ? scene->start_ns : first->start_ns;
+		ret->since_ns = e->slices > 1 && first->start_ns > begin ? begin : first->start_ns;
 		ret->exactly = e->slices == 1;
 		ret->kind = loop_is(scene, e) ? STANDING_LOOKS : kind_of_wait(scene, &diagnoser->ends, w);
 		if (ret->kind == STANDING_RESTS)
 			ret->reason = rest_reason(w);
-	} else if (times.ns[SPAN_STOPPED] * 100 >= look * WHOLE_PERCENT) {
-		ret->kind = STANDING_STOPPED;
-	} else if (times.ns[SPAN_RUNNABLE] * 100 >= look * HALF_PERCENT && times.ns[SPAN_RUNNABLE] > 4 * times.ns[SPAN_RUNNING]) {
-		ret->kind = STANDING_STARVED;
-	} else if ((times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE]) * 100 >= look * WHOLE_PERCENT) {
-		ret->kind = STANDING_RUNS;
 	} else {
-		const struct wait *last = scene->threads[thread].wait_count ? &scene->waits[scene_waits_end(scene, thread) - 1] : NULL;
-
-		if (last && loop_is(scene, &scene->episodes[last->episode]) && times.ns[SPAN_WAITING] * 2 > look)
-			ret->kind = STANDING_LOOKS;
+		ret->kind = kind_of_times(scene, thread, from, to);
+		ret->since_ns = go_back(scene, thread, from, look, ret->kind);
 	}
 out:
 	if (!ret->reason)
@@ -207,7 +231,7 @@ static void find_asked(struct diagnoser *diagnoser, const struct standing_option
 		for (uint32_t thread = 1; thread < scene->thread_count; thread++) {
 			if (scene_pid(scene, thread) != options->pids[i] || scene->tables->threads[thread].end_ns < scene->end_ns)
 				continue;
-			standing_of(diagnoser, thread, &s);
+			standing_of(diagnoser, thread, options->from_ns, &s);
 			if (!best.thread || is_better(scene, &s, &best))
 				best = s;
 		}
@@ -238,7 +262,7 @@ static void find_all(struct diagnoser *diagnoser, const struct standing_options 
 
 		if (scene_is_system(scene, thread))
 			continue;
-		standing_of(diagnoser, thread, &s);
+		standing_of(diagnoser, thread, options->from_ns, &s);
 		if (is_beyond_doubt(&s) && s.since_ns + options->threshold_ns <= scene->end_ns)
 			list[(*count)++] = s;
 	}

@@ -31,13 +31,14 @@ struct standing {
 	const char *reason;       /* for STANDING_RESTS: why that is no hang */
 };
 
-/* What the thread does at the trace's end. */
-void standing_of(struct diagnoser *diagnoser, uint32_t thread, struct standing *ret_standing);
+/* What the thread does at the trace's end; what it did before `from_ns` only says since when. */
+void standing_of(struct diagnoser *diagnoser, uint32_t thread, uint64_t from_ns, struct standing *ret_standing);
 
 struct standing_options {
 	const uint32_t *pids;     /* of these processes, each of which is said to be stuck; none: of all */
 	size_t pid_count;
 	uint64_t threshold_ns;    /* without pids: what has stood still for so long */
+	uint64_t from_ns;         /* the look begins here; 0: the trace is the look */
 };
 
 /* Of each process asked about the thread that tells most, at rest or not; without

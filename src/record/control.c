@@ -284,14 +284,14 @@ static bool is_stopped(pid_t pid)
 }
 
 /* Until there is something to read. Whether it is stopped is looked at only when it is late. */
-static int wait_for_reply(int fd, struct err *err)
+static int wait_for_reply(int fd, int timeout_ms, struct err *err)
 {
 	struct pollfd ready = { .fd = fd, .events = POLLIN };
 	struct ucred recorder = { .pid = 0 };
 	socklen_t size = sizeof(recorder);
 
 	getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &recorder, &size);
-	for (int waited_ms = 0; waited_ms < ANSWER_TIMEOUT_S * 1000; waited_ms += ANSWER_LATE_MS) {
+	for (int waited_ms = 0; waited_ms < timeout_ms; waited_ms += ANSWER_LATE_MS) {
 		int n = poll(&ready, 1, ANSWER_LATE_MS);
 
 		if (n > 0 || (n < 0 && errno != EINTR))
@@ -300,15 +300,15 @@ static int wait_for_reply(int fd, struct err *err)
 			return err_set(err, -EBUSY, "the recorder (process %d) is stopped; `kill -CONT %d` lets it go on", (int)recorder.pid,
 				       (int)recorder.pid);
 	}
-	return err_set(err, -ETIMEDOUT, "the recorder (process %d) has not answered for %d s", (int)recorder.pid, ANSWER_TIMEOUT_S);
+	return err_set(err, -ETIMEDOUT, "the recorder (process %d) has not answered for %d s", (int)recorder.pid, timeout_ms / 1000);
 }
 
-static int read_reply(int fd, struct buf *raw, struct err *err)
+static int read_reply(int fd, int timeout_ms, struct buf *raw, struct err *err)
 {
 	char data[4096];
 
 	for (;;) {
-		int r = wait_for_reply(fd, err);
+		int r = wait_for_reply(fd, timeout_ms, err);
 		ssize_t n = r ? 0 : recv(fd, data, sizeof(data), 0);
 
 		if (r)
@@ -325,6 +325,11 @@ static int read_reply(int fd, struct buf *raw, struct err *err)
 
 int control_ask(const char *request, struct buf *reply, struct err *err)
 {
+	return control_ask_within(request, ANSWER_TIMEOUT_S * 1000, reply, err);
+}
+
+int control_ask_within(const char *request, int timeout_ms, struct buf *reply, struct err *err)
+{
 	struct buf raw, line;
 	char *rest;
 	long code;
@@ -336,7 +341,7 @@ int control_ask(const char *request, struct buf *reply, struct err *err)
 	buf_init(&line);
 	buf_printf(&line, "%s\n", request);
 	r = send(fd, line.data, line.length, MSG_NOSIGNAL) == (ssize_t)line.length ? 0 : -errno;
-	r = r ? err_sys(err, r, "asking the recorder") : read_reply(fd, &raw, err);
+	r = r ? err_sys(err, r, "asking the recorder") : read_reply(fd, timeout_ms, &raw, err);
 	close(fd);
 	if (!r) {
 		code = strtol(buf_str(&raw), &rest, 10);

@@ -41,5 +41,7 @@ void control_reply(int fd, int code, const char *text);
 /* Asks the recorder; the reply's text goes to `reply`. -ENOENT with words when
  * none runs; the recorder's own failures as it words them. */
 int control_ask(const char *request, struct buf *reply, struct err *err);
+/* The same, but for how long it is waited for: -ETIMEDOUT. */
+int control_ask_within(const char *request, int timeout_ms, struct buf *reply, struct err *err);
 
 #endif

@@ -259,8 +259,11 @@ static void note_hang(struct flight *flight, const char *text)
 {
 	snprintf(flight->hang, sizeof(flight->hang), "%s", text);
 	flight->hangs++;
-	if (flight->recorder)
+	if (flight->recorder) {
 		recorder_mark(flight->recorder, text, NULL);
+		/* the hang may be over when it is saved */
+		recorder_snapshot(flight->recorder, SNAPSHOT_REASON_request, NULL);
+	}
 	if (!flight->save_at_ns)
 		flight->save_at_ns = now_ns() + SAVE_DELAY_NS;
 }
@@ -417,15 +420,18 @@ static void answer(struct flight *flight, const char *request, int *fd)
 		describe(flight, &text);
 	} else if (!strcmp(request, "stop")) {
 		flight->stop = true;
-	} else if (!flight->recorder && !strcmp(request, "flush")) {
+	} else if (!flight->recorder && (!strcmp(request, "flush") || !strcmp(request, "snapshot"))) {
 		r = err_set(&why, -EIO, "recording is interrupted (`argus snap --dir '%.160s'` saves the ring's newest recording): %s",
 			    flight->options->folder, flight->failure.text);
 	} else if (!flight->recorder) {
 		r = err_set(&why, -EIO, "recording is interrupted: %s", flight->failure.text);
 	} else if (!strncmp(request, "mark ", 5)) {
 		r = recorder_mark(flight->recorder, request + 5, &why);
-	} else if (!strcmp(request, "flush")) {
-		r = recorder_flush(flight->recorder, &why);
+	} else if (!strcmp(request, "flush") || !strcmp(request, "snapshot")) {
+		if (request[0] == 's')
+			r = recorder_snapshot(flight->recorder, SNAPSHOT_REASON_request, &why);
+		if (!r)
+			r = recorder_flush(flight->recorder, &why);
 		buf_text(&text, flight->options->folder);
 	} else {
 		r = err_set(&why, -EINVAL, "unknown request");

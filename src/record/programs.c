@@ -43,7 +43,7 @@ struct programs {
 struct object_entry {
 	const char *name;
 	const void *(*bytes)(size_t *size);
-	enum { WHEN_ALWAYS, WHEN_FULL, WHEN_CALLS, WHEN_PROBES, WHEN_WATCHES, WHEN_STEPS } when;
+	enum { WHEN_ALWAYS, WHEN_LEVEL, WHEN_FULL, WHEN_CALLS, WHEN_PROBES, WHEN_WATCHES, WHEN_STEPS } when;
 	enum { KIND_WHOLE, KIND_PARTS } kind;
 };
 
@@ -170,6 +170,17 @@ static const char *other_name(const char *hook)
 	return NULL;
 }
 
+/* A look of a moment is to begin soon: what seldom says something about it is not loaded. */
+static bool is_spared(const struct bpf_program *program, const struct programs_options *options)
+{
+	static const char *const names[] = { "on_signal", "on_deliver", "on_freeze", "on_unfreeze", "on_hotplug" };
+
+	for (size_t i = 0; options->look && i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(bpf_program__name(program), names[i]))
+			return true;
+	return false;
+}
+
 /* The program's hook if this kernel does not have it, else NULL. */
 static const char *absent_hook(const struct bpf_program *program, const struct kernel *kernel)
 {
@@ -187,7 +198,8 @@ static const char *absent_hook(const struct bpf_program *program, const struct k
 }
 
 /* The object is one of ours from now on, which the names of what it lacks live in. */
-static void keep_object(struct programs *programs, struct bpf_object *object, const struct kernel *kernel)
+static void keep_object(struct programs *programs, struct bpf_object *object, const struct kernel *kernel,
+			const struct programs_options *options)
 {
 	struct bpf_program *program;
 
@@ -195,7 +207,7 @@ static void keep_object(struct programs *programs, struct bpf_object *object, co
 	bpf_object__for_each_program(program, object) {
 		const char *hook = absent_hook(program, kernel);
 
-		if (bpf_program__autoload(program))
+		if (bpf_program__autoload(program) || is_spared(program, options))
 			continue;
 		if (!hook && programs->refused_count < ABSENT_MAX)
 			programs->refused[programs->refused_count++] = bpf_program__name(program);
@@ -216,6 +228,9 @@ int programs_allowed(struct err *err)
 	struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
 	int fd;
 
+	/* before several threads load */
+	libbpf_set_print(quiet);
+	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
 	/* before 5.11 BPF memory counts as locked */
 	setrlimit(RLIMIT_MEMLOCK, &unlimited);
 	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, NULL, sizeof(uint32_t), sizeof(uint64_t), 1, NULL);
@@ -261,7 +276,7 @@ static int open_one(const struct programs *programs, const struct object_entry *
 		return err_sys(err, r, "preparing the BPF object '%s'", entry->name);
 	}
 	bpf_object__for_each_program(program, object) {
-		if (absent_hook(program, kernel))
+		if (absent_hook(program, kernel) || is_spared(program, options))
 			bpf_program__set_autoload(program, false);
 		if (!strcmp(bpf_program__name(program), "on_step") && has_uprobe_multi(kernel))
 			bpf_program__set_expected_attach_type(program, TRACE_UPROBE_MULTI);
@@ -336,7 +351,7 @@ static void check_one(const struct object_entry *entry, const struct kernel *ker
 
 static bool wanted(const struct object_entry *entry, const struct programs_options *options)
 {
-	return entry->when == WHEN_ALWAYS || (entry->when == WHEN_FULL && options->full) ||
+	return entry->when == WHEN_ALWAYS || (entry->when == WHEN_LEVEL && !options->look) || (entry->when == WHEN_FULL && options->full) ||
 	       (entry->when == WHEN_CALLS && options->calls) || (entry->when == WHEN_PROBES && options->probes) ||
 	       (entry->when == WHEN_WATCHES && options->watches) || (entry->when == WHEN_STEPS && options->steps);
 }
@@ -401,7 +416,7 @@ static int load_one(struct programs *programs, const struct object_entry *entry,
 			return err_sys(err, r, "loading the BPF object '%s' (`argus doctor` tells which program the kernel refuses, "
 				       "LIBBPF_LOG_LEVEL=info its words)", entry->name);
 	}
-	keep_object(programs, object, kernel);
+	keep_object(programs, object, kernel, options);
 	return 0;
 }
 
@@ -411,8 +426,6 @@ int programs_load(const struct kernel *kernel, const struct programs_options *op
 	struct programs *programs = mem_zalloc(sizeof(*programs));
 	int r;
 
-	libbpf_set_print(quiet);
-	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
 	for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); i++) {
 		if (!wanted(&entries[i], options))
 			continue;

@@ -22,6 +22,7 @@ struct programs_options {
 	struct record_config config;
 	uint32_t cpus;           /* rings */
 	bool full;
+	bool look;               /* for a moment: quickly loaded rather than all that may be of use */
 	bool calls;              /* system calls' stacks at the lean level */
 	bool probes;             /* the person asks for probes */
 	bool steps;              /* ... for steps */
@@ -35,7 +36,7 @@ struct program_check {
 	uint32_t instructions;   /* that the kernel's verifier went through; 0 not known */
 };
 
-/* -EPERM when the kernel will not let us load anything: found out before seconds go into it. */
+/* First of all. -EPERM when the kernel will not let us load anything: found out before seconds go into it. */
 int programs_allowed(struct err *err);
 int programs_load(const struct kernel *kernel, const struct programs_options *options, struct programs **ret_programs,
 		  struct err *err);

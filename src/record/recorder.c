@@ -38,6 +38,13 @@ int recorder_mark(struct recorder *recorder, const char *text, struct err *err)
 	return err_set(err, -ENOTSUP, "this argus was built without BPF and cannot record");
 }
 
+int recorder_snapshot(struct recorder *recorder, uint32_t reason, struct err *err)
+{
+	(void)recorder;
+	(void)reason;
+	return err_set(err, -ENOTSUP, "this argus was built without BPF and cannot record");
+}
+
 int recorder_rotate(struct recorder *recorder, const char *path, struct err *err)
 {
 	(void)recorder;
@@ -89,6 +96,7 @@ int recorder_stop(struct recorder *recorder, struct recorder_status *ret_status,
 #include "record/samples.h"
 #include "record/stacks.h"
 #include "record/snapshot.h"
+#include "record/state.h"
 #include "record/steps.h"
 #include "record/watcher.h"
 #include "record/watchpoints.h"
@@ -119,6 +127,7 @@ struct recorder {
 	uint32_t stream;            /* of the agent's own records: one above the processors' */
 	uint64_t start_ns;
 	struct snapshot_sink sink;
+	struct state_opening *opening; /* NULL: ended */
 	struct snapshots *snapshots;
 	struct watcher watcher;
 	struct samples *samples;
@@ -321,7 +330,7 @@ static int load_programs(struct recorder *recorder, const struct programs_option
 
 	errno = 0;
 	before = getpriority(PRIO_PROCESS, thread);
-	bool raised = !errno && before > LOADING_PRIORITY && !setpriority(PRIO_PROCESS, thread, LOADING_PRIORITY);
+	bool raised = !errno && !options->look && before > LOADING_PRIORITY && !setpriority(PRIO_PROCESS, thread, LOADING_PRIORITY);
 	r = programs_load(&recorder->kernel, options, &recorder->programs, err);
 	if (raised)
 		setpriority(PRIO_PROCESS, thread, before);
@@ -331,7 +340,7 @@ static int load_programs(struct recorder *recorder, const struct programs_option
 static int start(struct recorder *recorder, const struct recorder_options *options, struct err *err)
 {
 	bool probes = options->probes && options->probes->count, calls = !options->full && (options->stacks & STACKS_SYSCALLS);
-	struct programs_options programs = { .full = options->full, .calls = calls, .probes = probes,
+	struct programs_options programs = { .full = options->full, .look = options->look, .calls = calls, .probes = probes,
 					     .watches = options->watches != NULL, .steps = options->steps != NULL };
 	int cpus = libbpf_num_possible_cpus(), r;
 
@@ -363,6 +372,7 @@ static int start(struct recorder *recorder, const struct recorder_options *optio
 		if (r)
 			return r;
 	}
+	recorder->opening = state_open_begin();
 	r = load_programs(recorder, &programs, err);
 	/* megabytes that nobody asks for any more */
 	kernel_close(&recorder->kernel);
@@ -383,7 +393,8 @@ static int start(struct recorder *recorder, const struct recorder_options *optio
 		return r;
 	recorder->stream = programs.cpus;
 	recorder->sink = (struct snapshot_sink){ take_state };
-	r = snapshots_open(recorder->programs, recorder->stacks, &recorder->sink, &recorder->snapshots, err);
+	r = snapshots_open(recorder->programs, recorder->stacks, recorder->opening, &recorder->sink, &recorder->snapshots, err);
+	recorder->opening = NULL;
 	if (r)
 		return r;
 	recorder->file = (struct writer_options){ .cpus = programs.cpus + 1, .packers = share_threads(programs.cpus),
@@ -499,6 +510,11 @@ int recorder_mark(struct recorder *recorder, const char *text, struct err *err)
 	return emit(recorder, EVENT_mark, (uint32_t)gettid(), NULL, text, strlen(text), err);
 }
 
+int recorder_snapshot(struct recorder *recorder, uint32_t reason, struct err *err)
+{
+	return snapshots_take(recorder->snapshots, reason, err);
+}
+
 /* The agent goes on with the new writer; all that was in the rings so far is in
  * the old one, so that the files follow each other in time. */
 static int change_writer(struct recorder *recorder, const char *path, struct writer **ret_old, struct err *err)
@@ -574,9 +590,12 @@ static int report_missed(struct recorder *recorder, struct err *err)
 int recorder_stop(struct recorder *recorder, struct recorder_status *ret_status, struct err *err)
 {
 	bool started = recorder->agent.started;
+	struct state *unused;
 	int r = 0, stopping, closing;
 
 	watcher_stop(&recorder->watcher);
+	if (recorder->opening && !state_open_end(recorder->opening, &unused, NULL))
+		state_close(unused);
 	/* before the programs go: waits in it and waits recorded must agree */
 	if (started && recorder->snapshots && !atomic_load(&recorder->agent.ended))
 		r = snapshots_take(recorder->snapshots, SNAPSHOT_REASON_end, err);

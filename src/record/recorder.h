@@ -27,6 +27,7 @@ struct recorder_options {
 	const char *path;             /* of the trace */
 	bool keep_old;                /* a file that is there is kept as PATH.old */
 	bool full;                    /* the full level */
+	bool look;                    /* only what tells who moves and where, for a moment: quickly begun and ended */
 	uint64_t max_bytes;           /* of the trace, 0 no limit */
 	uint64_t ring_bytes;          /* per processor, 0: by the machine; rounded to a power of two */
 	uint32_t sample_hz;           /* CPU samples a second and processor, 0 none */
@@ -61,6 +62,8 @@ uint64_t recorder_steps(const struct recorder *recorder);
 int recorder_command_started(struct recorder *recorder, struct err *err);
 /* A remark by the person at this moment. */
 int recorder_mark(struct recorder *recorder, const char *text, struct err *err);
+/* What there is at this moment. `reason`: SNAPSHOT_REASON_. */
+int recorder_snapshot(struct recorder *recorder, uint32_t reason, struct err *err);
 /* Goes on in another file, which begins with the state found now; the file so
  * far is closed. On failure it goes on in the old one. */
 int recorder_rotate(struct recorder *recorder, const char *path, struct err *err);

@@ -122,11 +122,11 @@ static int on_cgroup(struct cgroups_sink *sink, const struct event_cgroup *cgrou
 	return emit(container(sink, struct snapshots, cgroups), 0, EVENT_cgroup, cgroup, path, strlen(path), err);
 }
 
-int snapshots_open(const struct programs *programs, struct stacks *stacks, struct snapshot_sink *sink,
+int snapshots_open(const struct programs *programs, struct stacks *stacks, struct state_opening *opening, struct snapshot_sink *sink,
 		   struct snapshots **ret_snapshots, struct err *err)
 {
 	struct snapshots *snapshots = mem_zalloc(sizeof(*snapshots));
-	int r;
+	int r, opened;
 
 	pthread_mutex_init(&snapshots->lock, NULL);
 	map_init(&snapshots->tids);
@@ -135,8 +135,9 @@ int snapshots_open(const struct programs *programs, struct stacks *stacks, struc
 	snapshots->states.event = on_state;
 	snapshots->cgroups.cgroup = on_cgroup;
 	r = tasks_open(programs, stacks, &snapshots->tasks, err);
+	opened = state_open_end(opening, &snapshots->state, r && r != -ENOTSUP ? NULL : err);
 	if (!r || r == -ENOTSUP)
-		r = state_open(&snapshots->state, err);
+		r = opened;
 	if (r && r != -ENOTSUP) {
 		snapshots_close(snapshots);
 		return r;

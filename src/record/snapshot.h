@@ -15,6 +15,7 @@
 struct programs;
 struct snapshots;
 struct stacks;
+struct state_opening;
 
 /* Where records go. `event` may be called from whatever thread takes a snapshot. */
 struct snapshot_sink {
@@ -23,8 +24,8 @@ struct snapshot_sink {
 };
 
 /* What this kernel cannot list is left out. The sink must stay; `stacks` may be NULL:
- * the threads' stacks are not taken. */
-int snapshots_open(const struct programs *programs, struct stacks *stacks, struct snapshot_sink *sink,
+ * the threads' stacks are not taken. `opening` is ended in any case. */
+int snapshots_open(const struct programs *programs, struct stacks *stacks, struct state_opening *opening, struct snapshot_sink *sink,
 		   struct snapshots **ret_snapshots, struct err *err);
 void snapshots_close(struct snapshots *snapshots);
 

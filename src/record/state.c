@@ -4,6 +4,8 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,26 +31,75 @@ struct state {
 	char locks[LOCKS_BUFFER_BYTES];
 };
 
-int state_open(struct state **ret_state, struct err *err)
+int state_open(bool sleeps, struct state **ret_state, struct err *err)
 {
 	struct state *state = mem_zalloc(sizeof(*state));
-	state->bpf = descriptors__open_and_load();
-	if (!state->bpf) {
-		int code = -errno;
-		free(state);
+	int code;
+
+	state->bpf = descriptors__open();
+	if (state->bpf && !sleeps)
+		bpf_program__set_autoload(state->bpf->progs.state_blocked, false);
+	code = state->bpf ? descriptors__load(state->bpf) : -errno;
+	if (code) {
+		state_close(state);
 		return err_sys(err, code == -EPERM ? -EPERM : -ENOTSUP,
 			       "the open descriptors cannot be listed by BPF (kernel 5.17 or later is needed)");
 	}
 	state->bpf->bss->state_skip = (uint32_t)getpid();
 	state->link = bpf_program__attach_iter(state->bpf->progs.state_descriptors, NULL);
 	if (!state->link) {
-		int code = -errno;
+		code = -errno;
 		state_close(state);
 		return err_sys(err, code, "the iterator over open descriptors cannot be attached");
 	}
-	state->blocked_link = bpf_program__attach_iter(state->bpf->progs.state_blocked, NULL);
+	if (sleeps)
+		state->blocked_link = bpf_program__attach_iter(state->bpf->progs.state_blocked, NULL);
 	*ret_state = state;
 	return 0;
+}
+
+struct state_opening {
+	pthread_t thread;
+	bool started;
+	int code;
+	struct state *state;
+	struct err err;
+};
+
+static void *open_aside(void *data)
+{
+	struct state_opening *opening = data;
+
+	opening->code = state_open(false, &opening->state, &opening->err);
+	return NULL;
+}
+
+struct state_opening *state_open_begin(void)
+{
+	struct state_opening *opening = mem_zalloc(sizeof(*opening));
+	sigset_t all, before;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	opening->started = !pthread_create(&opening->thread, NULL, open_aside, opening);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return opening;
+}
+
+int state_open_end(struct state_opening *opening, struct state **ret_state, struct err *err)
+{
+	int code;
+
+	if (opening->started)
+		pthread_join(opening->thread, NULL);
+	else
+		open_aside(opening);
+	code = opening->code;
+	if (code && err)
+		*err = opening->err;
+	*ret_state = opening->state;
+	free(opening);
+	return code;
 }
 
 void state_close(struct state *state)

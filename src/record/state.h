@@ -9,6 +9,7 @@
 #ifndef RECORD_STATE_H
 #define RECORD_STATE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -30,8 +31,13 @@ struct state_sink {
 
 struct state;
 
-/* -ENOTSUP when the kernel has no such iterators. */
-int state_open(struct state **ret_state, struct err *err);
+/* -ENOTSUP when the kernel has no such iterators. `sleeps`: state_find_blocked will be asked, too. */
+int state_open(bool sleeps, struct state **ret_state, struct err *err);
+/* The same in a thread of its own, for the kernel checks the programs for long; the end
+ * waits for it. Every begin has its end. */
+struct state_opening;
+struct state_opening *state_open_begin(void);
+int state_open_end(struct state_opening *opening, struct state **ret_state, struct err *err);
 void state_close(struct state *state);
 
 /* Hands what is found to the sink; of the process `only`, or of all when 0.

@@ -5,29 +5,22 @@
  * as `why` gives it, by the same engine. */
 #include <errno.h>
 #include <inttypes.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/json.h"
 #include "diagnose/answer.h"
 #include "diagnose/standing.h"
-#include "record/config.h"
-#include "record/proc_look.h"
-#include "record/recorder.h"
-#include "record/signals.h"
 #include "session/command.h"
+#include "session/now_look.h"
 #include "session/session.h"
 #include "session/why.h"
+#include "trace/when.h"
 
-#define LOOK_NS 500000000u
 #define THRESHOLD_NS 5000000000u
-#define SAMPLE_HZ 199u       /* the look is short */
+#define PAUSE_NS 1000000000u /* between looks */
 #define ANSWERS_TOLD 3       /* in full; the rest a line each */
 #define ANSWERS_SOUGHT 40    /* of what may be stuck, the longest */
 #define CERTAIN 70           /* per cent: without a person who says so, what is less sure is not told */
@@ -36,7 +29,7 @@
 #define STATUS_BLIND 2
 
 static const struct option_rule now_rules[] = {
-	{ .one_of = "read output" }, { .one_of = "read for" }, { 0 }
+	{ .one_of = "read output watch" }, { .one_of = "read for" }, { 0 }
 };
 
 static const struct option_spec now_options[] = {
@@ -44,6 +37,7 @@ static const struct option_spec now_options[] = {
 	{ "threshold", 0, OPTION_DURATION, "TIME", "without PID or NAME: what has been stuck for so long (5s)", .least = 1 },
 	{ "output", 'o', OPTION_TEXT, "FILE", "keep the trace" },
 	{ "read", 'r', OPTION_TEXT, "FILE", "answer from a trace that was kept, as of its end, instead of looking" },
+	{ "watch", 0, OPTION_FLAG, NULL, "look again and again, and tell whenever what is stuck, or why, has changed" },
 	OPTION_JSON,
 	{ 0 }
 };
@@ -56,82 +50,16 @@ struct finding {
 
 struct look {
 	struct command_context *context;
+	struct arena arena;       /* of this look */
 	struct session session;
+	uint64_t from_ns;         /* what has not moved since then stands still */
 	uint32_t *pids;
 	size_t pid_count;
 	struct finding *findings;
 	size_t count;
+	struct buf said;          /* signature of what was told last */
+	bool again, told;
 };
-
-/* ---- the look ---- */
-
-/* Until the time is over, or a signal asks to end it: -EINTR. */
-static int look_on(struct recorder *recorder, uint64_t ns, int signals)
-{
-	struct pollfd fds[2] = { { .fd = signals, .events = POLLIN }, { .fd = recorder_fd(recorder), .events = POLLIN } };
-	struct timespec left = { .tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000) };
-	struct signalfd_siginfo info;
-
-	while (ppoll(fds, 2, &left, NULL) > 0) {
-		if (!fds[0].revents)
-			return 0;
-		if (read(signals, &info, sizeof(info)) == sizeof(info) && info.ssi_signo != SIGCHLD)
-			return -EINTR;
-	}
-	return 0;
-}
-
-/* Without BPF, and what could not be seen that way. */
-static int take_without(struct command_context *context, const char *path, const char *why, struct err *err)
-{
-	struct proc_look_seen seen;
-	int r = proc_look(path, options_number(context->options, "for", LOOK_NS), &seen, err);
-
-	if (r)
-		return r;
-	sink_printf(context->notes, "seen over /proc alone, for %s\n", why);
-	sink_printf(context->notes, "  no stacks, no other ends of sockets; nothing of threads that move (%" PRIu32 " of %" PRIu32 ")\n",
-		    seen.threads - seen.still, seen.threads);
-	if (seen.closed)
-		sink_printf(context->notes, "  %" PRIu32 " processes cannot be looked into (other users', not dumpable%s): only that they wait is known\n",
-			    seen.closed, seen.ptrace_scope > 0 ? ", or kept by kernel.yama.ptrace_scope" : "");
-	return 0;
-}
-
-static bool may_do_without(int r)
-{
-	return r == -EPERM || r == -EACCES || r == -ENOTSUP || r == -ENOENT;
-}
-
-static int take(struct command_context *context, const char *path, struct err *err)
-{
-	const struct options *given = context->options;
-	struct err why = { 0 };
-	struct recorder_options want = {
-		.path = path, .keep_old = true, .sample_hz = SAMPLE_HZ,
-		.stacks = STACKS_WAITS | STACKS_WAKES | STACKS_SAMPLES,
-	};
-	struct recorder *recorder;
-	sigset_t before;
-	int signals = signals_open(&before, err), r, stopping;
-
-	if (signals < 0)
-		return signals;
-	r = recorder_start(&want, &recorder, &why);
-	if (r && err)
-		*err = why;
-	if (!r) {
-		r = look_on(recorder, options_number(given, "for", LOOK_NS), signals);
-		stopping = recorder_stop(recorder, NULL, r ? NULL : err);
-		if (!r)
-			r = stopping;
-		else
-			err_set(err, r, "interrupted");
-	}
-	close(signals);
-	sigprocmask(SIG_SETMASK, &before, NULL);
-	return may_do_without(r) ? take_without(context, path, why.text, err) : r;
-}
 
 /* ---- who is meant ---- */
 
@@ -176,7 +104,7 @@ static int choose(struct look *look, struct err *err)
 	const struct options *given = look->context->options;
 	int r = 0;
 
-	look->pids = arena_array(look->context->arena, uint32_t, look->session.tables->thread_count + 1);
+	look->pids = arena_array(&look->arena, uint32_t, look->session.tables->thread_count + 1);
 	for (size_t i = 0; !r && i < given->argument_count; i++)
 		r = add_word(look, given->arguments[i], err);
 	return r;
@@ -188,11 +116,14 @@ static const struct diagnosis *diagnose_standing(struct look *look, const struct
 {
 	const struct scene *scene = look->session.scene;
 	const struct thread *t = &scene->tables->threads[s->thread];
-	struct diagnose_request request = { .thread = s->thread, .from_ns = scene->start_ns, .to_ns = scene->end_ns };
+	struct diagnose_request request = { .thread = s->thread, .from_ns = look->from_ns, .to_ns = scene->end_ns };
 
+	/* what the recorder has seen of it belongs to the answer */
+	if (s->since_ns < look->from_ns)
+		request.from_ns = s->since_ns > scene->start_ns ? s->since_ns : scene->start_ns;
 	if (t->start_ns > request.from_ns)
 		request.from_ns = t->start_ns;
-	return diagnose(look->context->arena, look->session.diagnoser, &request);
+	return diagnose(&look->arena, look->session.diagnoser, &request);
 }
 
 static bool is_stuck(const struct finding *f)
@@ -204,11 +135,12 @@ static void find(struct look *look)
 {
 	const struct options *given = look->context->options;
 	struct standing_options options = { .pids = look->pids, .pid_count = look->pid_count,
-					    .threshold_ns = options_number(given, "threshold", THRESHOLD_NS) };
+					    .threshold_ns = options_number(given, "threshold", THRESHOLD_NS),
+					    .from_ns = look->from_ns };
 	const struct standing *list;
-	size_t count = standing_find(look->context->arena, look->session.diagnoser, &options, &list);
+	size_t count = standing_find(&look->arena, look->session.diagnoser, &options, &list);
 
-	look->findings = arena_array(look->context->arena, struct finding, count);
+	look->findings = arena_array(&look->arena, struct finding, count);
 	if (!look->pid_count && count > ANSWERS_SOUGHT)
 		count = ANSWERS_SOUGHT;
 	for (size_t i = 0; i < count; i++) {
@@ -234,9 +166,9 @@ static void put_line(struct look *look, const struct finding *f, struct buf *buf
 	struct actor actor;
 
 	describe_thread_of(look, f->standing->thread, &actor);
-	buf_printf(buf, "%s: %s, %s%s\n", answer_who(look->context->arena, &actor), f->standing->reason,
+	buf_printf(buf, "%s: %s, %s%s\n", answer_who(&look->arena, &actor), f->standing->reason,
 		   f->standing->exactly ? "for " : "for at least ",
-		   describe_time(look->context->arena, look->session.scene->end_ns - f->standing->since_ns));
+		   describe_time(&look->arena, look->session.scene->end_ns - f->standing->since_ns));
 }
 
 /* One of the circle has been told of: the others stand for the same. */
@@ -265,7 +197,7 @@ static void put_text(struct look *look, struct buf *buf)
 		}
 		if (told++)
 			buf_char(buf, '\n');
-		why_text(look->context->arena, &look->session, f->diagnosis, look->context->out->width, buf);
+		why_text(&look->arena, &look->session, f->diagnosis, look->context->out->width, buf);
 	}
 	if (!look->count)
 		buf_printf(buf, "nothing is stuck\n");
@@ -277,7 +209,7 @@ static void put_json(struct look *look, struct buf *buf)
 	const char *level = trace_machine(look->session.trace, "level");
 
 	json_init(&json, buf);
-	json.pretty = true;
+	json.pretty = !look->again; /* a line each then */
 	json_object(&json, NULL);
 	json_u64(&json, "version", 1);
 	json_text(&json, "seen_by", level && !strcmp(level, "proc") ? "proc" : "bpf");
@@ -305,17 +237,50 @@ static void put_json(struct look *look, struct buf *buf)
 	}
 	json_end(&json);
 	json_end(&json);
-	buf_char(buf, '\n');
 }
 
-static int answer(struct look *look, struct err *err)
+/* ---- one look, or one after the other ---- */
+
+/* A recorder that was there before has seen more than the look: its end is what counts. */
+static uint64_t look_from(const struct look *look, uint64_t look_ns)
+{
+	const struct trace *trace = look->session.trace;
+	const char *level = trace_machine(trace, "level");
+	uint64_t start = trace_summary(trace)->start_ns, end = trace_summary(trace)->end_ns;
+	struct trace_filter filter = { .unnumbered = true };
+	struct trace_cursor *cursor;
+	uint32_t reason = SNAPSHOT_REASON_end;
+
+	if (!level || !strcmp(level, "proc"))
+		return start;
+	trace_filter_add(&filter, EVENT_snapshot);
+	cursor = trace_cursor_new(trace, &filter);
+	for (const struct event *e; (e = trace_cursor_next(cursor)); )
+		reason = event_as(e, snapshot)->reason;
+	trace_cursor_free(cursor);
+	return reason == SNAPSHOT_REASON_request && end - start > look_ns ? end - look_ns : start;
+}
+
+/* Who is stuck, in what, and through whom: when that is the same nothing is told again. */
+static void put_signature(const struct look *look, struct buf *buf)
+{
+	for (size_t i = 0; i < look->count; i++) {
+		const struct finding *f = &look->findings[i];
+		const struct thread *t = &look->session.tables->threads[f->standing->thread];
+
+		buf_printf(buf, "%" PRIu32 " %" PRIu64 " %d", t->tid, t->start_ns, (int)f->standing->kind);
+		if (f->diagnosis)
+			buf_printf(buf, " %d %" PRIu32 " %s", (int)f->diagnosis->verdict, f->diagnosis->culprit.tid,
+				   f->diagnosis->culprit.function ? f->diagnosis->culprit.function : "");
+		buf_char(buf, '\n');
+	}
+}
+
+static int tell(struct look *look)
 {
 	struct buf buf;
-	int r = choose(look, err);
+	int r;
 
-	if (r)
-		return r;
-	find(look);
 	buf_init(&buf);
 	if (options_has(look->context->options, "json"))
 		put_json(look, &buf);
@@ -323,24 +288,115 @@ static int answer(struct look *look, struct err *err)
 		put_text(look, &buf);
 	r = sink_buf(look->context->out, &buf);
 	buf_done(&buf);
+	return r;
+}
+
+static int tell_change(struct look *look)
+{
+	struct buf signature;
+	int r = 0;
+
+	buf_init(&signature);
+	put_signature(look, &signature);
+	if (!look->told || strcmp(buf_str(&signature), buf_str(&look->said))) {
+		buf_clear(&look->said);
+		buf_add(&look->said, signature.data, signature.length);
+		if (!options_has(look->context->options, "json")) {
+			struct buf wall;
+
+			buf_init(&wall);
+			trace_wall_format(&wall, trace_wall_ns(look->session.trace, trace_summary(look->session.trace)->end_ns));
+			r = sink_printf(look->context->out, "%s%s\n", look->told ? "\n" : "", buf_str(&wall));
+			buf_done(&wall);
+		}
+		look->told = true;
+		r = r ? r : tell(look);
+	}
+	buf_done(&signature);
+	return r;
+}
+
+/* STATUS_STUCK when something is, else 0. */
+static int answer(struct look *look, struct err *err)
+{
+	int r = choose(look, err);
+
+	if (r)
+		return r;
+	find(look);
+	r = look->again ? tell_change(look) : tell(look);
 	for (size_t i = 0; !r && i < look->count; i++)
 		if (is_stuck(&look->findings[i]))
 			return STATUS_STUCK;
 	return r;
 }
 
-static int look_and_tell(struct command_context *context, const char *path, bool keep, struct err *err)
+static int answer_from(struct look *look, const char *path, bool keep, struct err *err)
 {
-	struct look look = { .context = context };
-	int r = options_has(context->options, "read") ? 0 : take(context, path, err);
+	uint64_t look_ns = options_number(look->context->options, "for", NOW_LOOK_NS);
+	int r = session_open(path, &look->session, err);
 
-	if (!r)
-		r = session_open(path, &look.session, err);
 	if (r)
 		return r;
-	look.session.temporary = !keep;
-	r = answer(&look, err);
-	session_close(&look.session);
+	look->session.temporary = !keep;
+	look->from_ns = look_from(look, look_ns);
+	look->pid_count = look->count = 0;
+	arena_init(&look->arena);
+	if (!look->session.scene)
+		r = session_look(&look->session, look->from_ns, trace_summary(look->session.trace)->end_ns, err);
+	if (!r)
+		r = answer(look, err);
+	arena_done(&look->arena);
+	session_close(&look->session);
+	return r;
+}
+
+/* Until it is asked to end: what was so then is the status. */
+static int watch(struct look *look, struct now_look *taking, struct err *err)
+{
+	int status = 0, r;
+
+	look->again = true;
+	buf_init(&look->said);
+	for (;;) {
+		r = now_look_take(taking, err);
+		if (!r)
+			r = answer_from(look, taking->taken, false, err);
+		if (r == -ENOENT && look->told) {
+			/* who was asked about has ended */
+			sink_printf(look->context->notes, "%s\n", err->text);
+			r = status = 0;
+			break;
+		}
+		if (r < 0)
+			break;
+		status = r;
+		r = now_look_pause(taking, PAUSE_NS);
+		if (r)
+			break;
+	}
+	buf_done(&look->said);
+	return r == -EINTR && look->told ? status : r;
+}
+
+static int look_and_tell(struct command_context *context, struct now_look *taking, bool keep, struct err *err)
+{
+	struct look look = { .context = context };
+	int r;
+
+	if (options_has(context->options, "read"))
+		return answer_from(&look, taking->path, keep, err);
+	r = now_look_open(taking, err);
+	if (r)
+		return r;
+	if (options_has(context->options, "watch")) {
+		r = watch(&look, taking, err);
+	} else {
+		r = now_look_take(taking, err);
+		if (!r)
+			r = answer_from(&look, taking->taken, keep, err);
+	}
+	now_look_close(taking);
 	return r;
 }
 
@@ -348,18 +404,25 @@ static int run(struct command_context *context, struct err *err)
 {
 	const char *path = options_text(context->options, "output", options_text(context->options, "read", NULL));
 	const char *folder = getenv("TMPDIR");
-	char *temporary = NULL, *file = NULL;
+	struct now_look taking = { .context = context, .path = path, .look_ns = options_number(context->options, "for", NOW_LOOK_NS),
+				   .patient = options_has(context->options, "for") };
+	const char *other = NULL;
+	char *temporary = NULL;
 	int r;
 
 	if (!path) {
 		temporary = (char *)arena_printf(context->arena, "%s/argus-now-XXXXXX", folder && folder[0] ? folder : "/tmp");
 		if (!mkdtemp(temporary))
 			return err_sys(err, -errno, "making a folder for the trace");
-		path = file = (char *)arena_printf(context->arena, "%s/now.trace", temporary);
+		taking.path = arena_printf(context->arena, "%s/now.trace", temporary);
+		other = arena_printf(context->arena, "%s/next.trace", temporary);
 	}
-	r = look_and_tell(context, path, !temporary, err);
+	if (options_has(context->options, "watch"))
+		taking.other_path = other;
+	r = look_and_tell(context, &taking, !temporary, err);
 	if (temporary) {
-		unlink(file);
+		unlink(taking.path);
+		unlink(other);
 		rmdir(temporary);
 	}
 	if (r >= 0)

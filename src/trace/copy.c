@@ -113,3 +113,18 @@ int trace_copy(const struct trace *trace, uint64_t from_ns, struct writer *write
 	decoded_done(&copy.decoded);
 	return r;
 }
+
+uint64_t trace_copy_begin(const struct trace *trace, uint64_t events)
+{
+	uint64_t held = 0, begin = 0;
+
+	for (size_t i = trace->chunks.length; i-- > 0;) {
+		const struct chunk *chunk = &trace->chunks.items[i];
+
+		held += chunk->gap ? 0 : chunk->count - chunk->state_count;
+		if (held > events)
+			return begin;
+		begin = chunk->first_ns;
+	}
+	return 0;
+}

@@ -11,4 +11,7 @@
  * written event by event. What was damaged or missing is a gap in the copy. */
 int trace_copy(const struct trace *trace, uint64_t from_ns, struct writer *writer, struct err *err);
 
+/* The moment behind which no more than so many events lie, as far as whole chunks tell. */
+uint64_t trace_copy_begin(const struct trace *trace, uint64_t events);
+
 #endif

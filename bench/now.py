@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+"""What `argus now` costs on a machine with 300 processes and 2,000 threads that sleep: from
+the key to the answer with nothing running before, and through a running recorder; what a
+snapshot takes; and whether others notice (how late a timer of 1 kHz fires meanwhile).
+
+usage: bench/now.py [BUILD] [--rounds N]        (needs root)"""
+import argparse
+import json
+import os
+import resource
+import shutil
+import socket
+import statistics
+import subprocess
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PROCESSES, THREADS, ROUNDS, LATE_S = 300, 2000, 7, 3
+
+
+def compiled(name, folder):
+    subprocess.run([os.environ.get('CC', 'gcc'), '-O1', '-g', '-pthread', '-o', f'{folder}/{name}', f'{HERE}/{name}.c'], check=True)
+    return f'{folder}/{name}'
+
+
+def now(argus):
+    """CPU and wall-clock seconds."""
+    before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    asked = subprocess.run([argus, 'now', '--json', str(os.getpid())], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
+    wall, after = time.monotonic() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
+    if asked.returncode > 1:
+        raise RuntimeError(asked.stderr)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, wall
+
+
+def ask(request):
+    """The recorder's answer to a request, over its socket."""
+    with socket.socket(socket.AF_UNIX) as asked:
+        asked.connect(os.environ['ARGUS_RUNTIME_DIR'] + '/control')
+        asked.sendall(request.encode() + b'\n')
+        answer = b''
+        while True:
+            got = asked.recv(65536)
+            if not got:
+                return answer.decode().partition(' ')[2]
+            answer += got
+
+
+def spent():
+    """CPU in milliseconds and bytes, of the recorder, so far."""
+    told = dict(line.split('=', 1) for line in ask('status').splitlines())
+    return int(told['cpu_us']) / 1000, int(told['bytes_written'])
+
+
+def snapshots(rounds):
+    """CPU and bytes of a snapshot beyond what recording takes for as long; the first apart, which
+    has walked nobody before."""
+    rows = []
+    for _ in range(rounds):
+        cpu, size = spent()
+        time.sleep(0.3)
+        rest_cpu, rest_size = spent()
+        begin = time.monotonic()
+        ask('snapshot')
+        took = time.monotonic() - begin
+        time.sleep(max(0, 0.3 - took))
+        all_cpu, all_size = spent()
+        rows.append((all_cpu - rest_cpu - (rest_cpu - cpu), (all_size - rest_size - (rest_size - size)) / 1000, took * 1000))
+    return [statistics.median(column) for column in zip(*rows)]
+
+
+def lateness(argus, late, rounds):
+    """Ratios of the 99.9th percentile with `argus now` in the middle to that without, in turn."""
+    ratios = []
+    for _ in range(rounds):
+        figures = []
+        for asks in (False, True):
+            process = subprocess.Popen([late, str(LATE_S)], stdout=subprocess.PIPE, text=True)
+            time.sleep(0.5)
+            if asks:
+                now(argus)
+            figures.append(float(process.communicate()[0].split()[0]))
+        ratios.append(figures[1] / figures[0])
+    return statistics.median(ratios)
+
+
+def measure(build, rounds=ROUNDS):
+    """Rows: what, value."""
+    argus, folder = os.path.abspath(f'{build}/argus'), tempfile.mkdtemp(prefix='argus-bench-now-')
+    os.environ['ARGUS_RUNTIME_DIR'] = folder + '/run'
+    crowd = recorder = None
+    try:
+        crowd = subprocess.Popen([compiled('crowd', folder), str(PROCESSES), str(THREADS)], stdout=subprocess.PIPE)
+        crowd.stdout.readline()
+        time.sleep(1)
+        late = compiled('late', folder)
+        alone = [statistics.median(column) for column in zip(*[now(argus) for _ in range(rounds)])]
+        rows = [['`argus now`, nothing running before: CPU', f'{alone[0]:.2f} s'], ['... on the clock, half a second of it the look', f'{alone[1]:.2f} s'],
+                ['lateness of a 1 kHz timer (99.9 %), with / without', f'{lateness(argus, late, max(3, rounds // 2)):.2f}']]
+        with open(folder + '/log', 'w') as log:
+            recorder = subprocess.Popen([argus, 'start', '--foreground', '--dir', folder + '/ring', '--size', '64M'], stderr=log)
+        while 'recording into' not in open(folder + '/log').read():
+            if recorder.poll() is not None:
+                raise RuntimeError(open(folder + '/log').read())
+            time.sleep(0.05)
+        time.sleep(2)
+        through = [statistics.median(column) for column in zip(*[now(argus) for _ in range(rounds)])]
+        cpu, size, took = snapshots(rounds)
+        rows += [['`argus now` through a running recorder: CPU', f'{through[0]:.2f} s'], ['... on the clock', f'{through[1]:.2f} s'],
+                 ['a snapshot: CPU, bytes, on the clock', f'{cpu:.0f} ms, {size:.0f} kB, {took:.0f} ms']]
+        return rows
+    finally:
+        if recorder and recorder.poll() is None:
+            recorder.terminate()
+            recorder.wait()
+        if crowd:
+            crowd.kill()
+            crowd.wait()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == '__main__':
+    parser = argparse.ArgumentParser()
+    parser.add_argument('build', nargs='?', default='build')
+    parser.add_argument('--rounds', type=int, default=ROUNDS)
+    chosen = parser.parse_args()
+    print(json.dumps(measure(chosen.build, chosen.rounds), indent=1))

@@ -1,0 +1,23 @@
+/* Saving what a ring of the flight recorder holds: a trace that can be read alone.
+ *
+ * From the moment asked for on everything is copied; of the time before, back to the
+ * head of the file that holds that moment, only what was found then and the life of
+ * threads. */
+#ifndef SESSION_RING_COPY_H
+#define SESSION_RING_COPY_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct ring_copy_want {
+	uint64_t from_ns;       /* by CLOCK_MONOTONIC; 0: all there is */
+	uint64_t last_ns;       /* or so long before the newest event; 0: from_ns says */
+	uint64_t most_events;   /* begin later rather than copy more; 0: no limit */
+};
+
+/* `folder`: the ring's. The file is there under its name when it is whole; one of that
+ * name that was there is kept as PATH.old. */
+int ring_copy(const char *folder, const char *path, const struct ring_copy_want *want, struct err *err);
+
+#endif
