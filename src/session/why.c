@@ -249,6 +249,16 @@ static void put_containers_json(const struct session *session, const struct diag
 	json_end(json);
 }
 
+void why_members_json(const struct session *session, const struct diagnosis *diagnosis, struct json *json)
+{
+	json_u64(json, "version", WHY_JSON_VERSION);
+	json_text(json, "trace", trace_path(session->trace));
+	json_u64(json, "start_wall_ns", trace_wall_ns(session->trace, diagnosis->start_ns));
+	put_containers_json(session, diagnosis, json);
+	answer_json(json, diagnosis);
+	put_spoken(json, session);
+}
+
 void why_json(const struct session *session, const struct diagnosis *diagnosis, struct buf *buf)
 {
 	struct json json;
@@ -256,12 +266,7 @@ void why_json(const struct session *session, const struct diagnosis *diagnosis, 
 	json_init(&json, buf);
 	json.pretty = true;
 	json_object(&json, NULL);
-	json_u64(&json, "version", WHY_JSON_VERSION);
-	json_text(&json, "trace", trace_path(session->trace));
-	json_u64(&json, "start_wall_ns", trace_wall_ns(session->trace, diagnosis->start_ns));
-	put_containers_json(session, diagnosis, &json);
-	answer_json(&json, diagnosis);
-	put_spoken(&json, session);
+	why_members_json(session, diagnosis, &json);
 	json_end(&json);
 	buf_char(buf, '\n');
 }

@@ -30,6 +30,8 @@ int why_ask(struct arena *arena, struct session *session, const struct session *
 void why_others_text(struct arena *arena, const struct session *session, const struct why_reply *reply, struct buf *buf);
 
 void why_json(const struct session *session, const struct diagnosis *diagnosis, struct buf *buf);
+/* The members of that object, into an open one. */
+void why_members_json(const struct session *session, const struct diagnosis *diagnosis, struct json *json);
 /* `width`: columns of the terminal, 0 none. */
 void why_text(struct arena *arena, const struct session *session, const struct diagnosis *diagnosis, int width, struct buf *buf);
 
