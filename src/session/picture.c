@@ -74,7 +74,7 @@ static uint64_t stack_number(struct picture *p, uint32_t ustack, uint32_t kstack
 
 /* ---- lanes ---- */
 
-enum column { COLUMN_START, COLUMN_STATE, COLUMN_WORD, COLUMN_STACK, COLUMN_EVENT, COLUMN_SHARE };
+enum column { COLUMN_START, COLUMN_STATE, COLUMN_WORD, COLUMN_STACK, COLUMN_EVENT, COLUMN_END, COLUMN_WAKER, COLUMN_SHARE };
 
 static uint64_t cell_value(struct picture *p, const struct lane_cell *cell, enum column column)
 {
@@ -87,6 +87,8 @@ static uint64_t cell_value(struct picture *p, const struct lane_cell *cell, enum
 	case COLUMN_WORD: return waits ? wait_word(p, wait) : 0;
 	case COLUMN_STACK: return waits ? stack_number(p, wait->ustack, wait->kstack) : 0;
 	case COLUMN_EVENT: return waits ? wait->begin_event : 0;
+	case COLUMN_END: return waits ? wait->end_event : 0;
+	case COLUMN_WAKER: return waits && wait->waker ? scene_tid(p->scene, wait->waker) : 0;
 	case COLUMN_SHARE: return cell->state == LANE_MIXED ? cell->running * 1000000u + cell->runnable * 1000u + cell->unknown : 0;
 	}
 	return 0;
@@ -95,7 +97,8 @@ static uint64_t cell_value(struct picture *p, const struct lane_cell *cell, enum
 static void put_columns(struct picture *p, const struct lane_cells *cells)
 {
 	static const char *const names[] = { [COLUMN_START] = "start", [COLUMN_STATE] = "state", [COLUMN_WORD] = "word",
-					     [COLUMN_STACK] = "stack", [COLUMN_EVENT] = "event", [COLUMN_SHARE] = "share" };
+					     [COLUMN_STACK] = "stack", [COLUMN_EVENT] = "event", [COLUMN_END] = "end_event", [COLUMN_WAKER] = "waker",
+					     [COLUMN_SHARE] = "share" };
 
 	for (unsigned column = 0; column <= COLUMN_SHARE; column++) {
 		json_array(p->json, names[column]);

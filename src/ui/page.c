@@ -2,12 +2,12 @@
 
 #include <errno.h>
 
-#ifdef HAVE_PAGE
-
 int page_check(struct err *err)
 {
-	(void)err;
-	return 0;
+	if (page_before_length)
+		return 0;
+	return err_set(err, -ENOTSUP, "this build of Argus has no page: it was built without esbuild (Debian's package of that name); "
+		       "`argus why` tells the same in words, `argus why --json` and `argus export` as data");
 }
 
 /* Inside its element the document must not contain what ends it: in JSON a "<" stands in
@@ -35,19 +35,3 @@ void page_write(const struct buf *document, struct buf *buf)
 	put_document(document, buf);
 	buf_add(buf, page_behind, page_behind_length);
 }
-
-#else
-
-int page_check(struct err *err)
-{
-	return err_set(err, -ENOTSUP, "this build of Argus has no page: it was built without esbuild (Debian's package of that name); "
-		       "`argus why` tells the same in words, `argus why --json` and `argus export` as data");
-}
-
-void page_write(const struct buf *document, struct buf *buf)
-{
-	(void)document;
-	(void)buf;
-}
-
-#endif

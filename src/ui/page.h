@@ -11,7 +11,7 @@
 /* In pieces, made by page/embed.py: what stands before the policy's element, between it
  * and the data, behind them; and what of a policy allows the page's script and style. */
 extern const char page_before[], page_middle[], page_behind[], page_sums[];
-extern const size_t page_before_length, page_middle_length, page_behind_length;
+extern const size_t page_before_length, page_middle_length, page_behind_length; /* 0: this build has none */
 
 /* -ENOTSUP, with words, where this build has no page. */
 int page_check(struct err *err);

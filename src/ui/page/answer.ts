@@ -119,7 +119,7 @@ export class AnswerView {
 		const step = this.data.answer.path.findIndex((s) => s.event === event);
 		const trigger = this.data.answer.trigger.findIndex((deed) => deed.event === event);
 		if (arrow)
-			main.show(arrow.to, Math.max(0, arrow.end - 1));
+			main.show(arrow.to, Math.max(0, arrow.start - 1));
 		else if (trigger >= 0 && this.data.lanes_of.trigger[trigger] >= 0)
 			main.show(this.data.lanes_of.trigger[trigger], this.data.answer.trigger[trigger].time_ns - picture.from);
 		else if (step >= 0 && this.data.lanes_of.path[step] >= 0)

@@ -26,7 +26,7 @@ export interface Answer {
 
 export interface LaneColumns {
 	tid: number; pid: number; comm: string; process: string; command: string;
-	start: number[]; state: number[]; word: number[]; stack: number[]; event: number[]; share: number[];
+	start: number[]; state: number[]; word: number[]; stack: number[]; event: number[]; end_event: number[]; waker: number[]; share: number[];
 	sample_at: number[]; sample_stack: number[];
 }
 export interface PictureData {
@@ -54,7 +54,7 @@ export enum State { unknown, running, runnable, waiting, stopped, absent, thrott
 
 // Times are nanoseconds since the picture's begin, so that they fit a double exactly.
 export interface Cell {
-	start: number; end: number; state: State; what: string; stack: number; event: number;
+	start: number; end: number; state: State; what: string; stack: number; event: number; endEvent: number; waker: number;
 	running: number; runnable: number; unknown: number;
 }
 export interface Lane {
@@ -73,7 +73,7 @@ export interface Picture {
 function cellsOf(lane: LaneColumns, words: string[], length: number): Cell[] {
 	return lane.start.map((start, i) => ({
 		start, end: i + 1 < lane.start.length ? lane.start[i + 1] : length, state: lane.state[i], what: words[lane.word[i]] ?? '',
-		stack: lane.stack[i], event: lane.event[i], running: Math.floor(lane.share[i] / 1000000),
+		stack: lane.stack[i], event: lane.event[i], endEvent: lane.end_event[i], waker: lane.waker[i], running: Math.floor(lane.share[i] / 1000000),
 		runnable: Math.floor(lane.share[i] / 1000) % 1000, unknown: lane.share[i] % 1000,
 	}));
 }

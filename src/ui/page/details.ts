@@ -32,8 +32,7 @@ export function showSpot(box: HTMLElement, picture: Picture, zero: number, spot:
 	const lane = picture.lanes[spot.lane], cell = lane.cells[spot.cell];
 	const ran = cell.state === State.running || cell.state === State.mixed;
 	const stack = cell.stack || (ran ? sampledStack(lane, cell.start, cell.end) : 0);
-	const ended = picture.arrows.find((arrow) => arrow.to === spot.lane && Math.abs(arrow.end - cell.end) < 1e5 && arrow.evidence) ??
-		picture.arrows.find((arrow) => arrow.to === spot.lane && Math.abs(arrow.end - cell.end) < 1e5);
+	const waker = picture.lanes.find((other) => other.tid === cell.waker);
 	const what = cell.state === State.waiting && cell.what ? cell.what : WORDS[cell.state];
 	fill(box,
 		el('h3', {}, name(lane.comm, 40), ' ', el('span', { class: 'id' }, lane.tid === lane.pid ? `pid ${lane.pid}` : `thread ${lane.tid} of ${lane.pid}`)),
@@ -42,8 +41,9 @@ export function showSpot(box: HTMLElement, picture: Picture, zero: number, spot:
 		cell.state === State.mixed
 			? el('p', {}, `${cell.running} % running, ${cell.runnable} % without a processor, ${100 - cell.running - cell.runnable - cell.unknown} % waiting`)
 			: null,
-		ended && cell.state === State.waiting
-			? el('p', {}, 'Ended by ', name(picture.lanes[ended.from].comm, 40), ` ${picture.lanes[ended.from].tid} (${ended.kind}, event ${ended.event})`)
+		cell.endEvent
+			? el('p', {}, 'Ended by ', waker ? name(waker.comm, 40) : cell.waker ? 'thread' : null,
+				cell.waker ? ` ${cell.waker} (event ${cell.endEvent})` : `event ${cell.endEvent}`)
 			: null,
 		stack ? stackList(picture.stack(stack), ran ? 'sampled most often' : 'waits in') : el('p', { class: 'none' }, 'no stack here'));
 }

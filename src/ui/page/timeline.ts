@@ -86,6 +86,8 @@ export class Timeline {
 		const length = Math.min(Math.max(to - from, 1000), this.options.picture.length);
 		this.from = Math.min(Math.max(0, from), this.options.picture.length - length);
 		this.to = this.from + length;
+		this.element.dataset.from = String(this.from);
+		this.element.dataset.to = String(this.to);
 		this.draw();
 	}
 
