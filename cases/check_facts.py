@@ -6,6 +6,9 @@ import replay
 from check_words import MS, WAITS, OBJECTS, TIME, nanoseconds, is_near, show, escaped
 
 
+BETWEEN = ', with other work in between'
+
+
 class Facts:
     """An answer and its trace; what is wrong is said once."""
     def __init__(self, trace, answer):
@@ -141,6 +144,8 @@ class Facts:
 
     def wait_words(self, thread, words, least, what):
         """The thread did so, for so long; at that place; so many times."""
+        if words.endswith(BETWEEN):     # it served others too: not all of the time
+            words, least = words.removesuffix(BETWEEN), least / 2
         ns, waits = self.in_state(thread, words, self.start, self.end, what)
         known = self.waits(words)
         if ns is None or not known:

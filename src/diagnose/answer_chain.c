@@ -226,6 +226,17 @@ static const char *wait_words(const struct describer *d, const struct episode *e
 	return place.function ? arena_printf(d->arena, "%s, in %s", words, demangle_brief(d->arena, place.function)) : words;
 }
 
+/* What one that serves many waits on between them. */
+static const char *served_words(const struct describer *d, const struct episode *episode)
+{
+	const struct wait *wait = &d->scene->waits[episode->last];
+	struct actor place = { 0 };
+
+	describe_place(d, wait->ustack, &place);
+	return arena_printf(d->arena, "%s%s%s, with other work in between", describe_wait(d, wait), place.function ? ", in " : "",
+			    place.function ? demangle_brief(d->arena, place.function) : "");
+}
+
 /* On a busy machine a computing thread stands in the queue for most of the time. */
 static bool computed(const struct state_times *times)
 {
@@ -258,6 +269,8 @@ static const char *step_words(const struct describer *d, const struct pieces *pi
 	const struct piece *best = NULL;
 	struct state_times times = { 0 };
 
+	if (below && steps->items[below].served)
+		return served_words(d, &d->scene->episodes[steps->items[below].episode - 1]);
 	if (below && steps->items[below].episode)
 		return wait_words(d, &d->scene->episodes[steps->items[below].episode - 1], step_ns(pieces, steps, below));
 	if (below && steps->items[below].link == LINK_FLAG)

@@ -123,8 +123,8 @@ static void add_up(struct investigation *v)
 
 void investigation_walk(struct investigation *v)
 {
-	struct walk walk = { .scene = v->scene, .missing = on_missing, .looks_ahead = true, .circle = on_circle, .data = v,
-			     .pieces = &v->pieces, .steps = &v->steps };
+	struct walk walk = { .scene = v->scene, .missing = on_missing, .circle = on_circle, .data = v,
+			     .pieces = &v->pieces, .steps = &v->steps, .ends = &v->diagnoser->ends };
 
 	v->pieces.length = 0;
 	v->circle_count = 0;
@@ -148,7 +148,7 @@ void investigation_charge_spinning(struct investigation *v, uint32_t thread)
 		struct piece *p = &old.items[i];
 		struct pieces part = { 0 };
 		struct walk_steps steps = { 0 };
-		struct walk walk = { .scene = v->scene, .missing = on_missing, .looks_ahead = true, .circle = on_circle, .data = v,
+		struct walk walk = { .scene = v->scene, .missing = on_missing, .circle = on_circle, .data = v,
 				     .pieces = &part, .steps = &steps };
 
 		if (p->thread != thread || (p->state != SPAN_RUNNING && p->state != SPAN_RUNNABLE)) {

@@ -6,9 +6,9 @@
 #include "diagnose/walk.h"
 
 #include "diagnose/loops.h"
+#include "diagnose/request.h"
 
-#define SURE 70        /* per cent */
-#define LOOKED_BACK 64 /* episodes of one that listens, from when it was set to work at last */
+#define LIKELY 60      /* per cent */
 #define MAX_DEPTH (sizeof(((struct walk *)0)->stack) / sizeof(uint32_t))
 
 static void walk_thread(struct walk *walk, uint32_t thread, uint64_t from, uint64_t to, uint32_t step);
@@ -106,14 +106,15 @@ static uint64_t walk_before_birth(struct walk *walk, uint32_t thread, uint64_t f
 	return birth;
 }
 
+/* `woke`: it ended the wait, and so was not waiting itself, if it serves others too. */
 static void walk_to(struct walk *walk, const struct episode *episode, uint32_t thread, uint64_t from, uint64_t to,
-		    uint32_t came, uint32_t step)
+		    uint32_t came, uint32_t step, bool woke)
 {
-	if (walk_on_stack(walk, thread)) {
-		unsigned at = 0;
+	unsigned at = 0;
 
-		while (walk->stack[at] != thread)
-			at++;
+	while (at < walk->depth && walk->stack[at] != thread)
+		at++;
+	if (at < walk->depth && !(woke && walk->served >> at & 1)) {
 		if (walk->circle)
 			walk->circle(walk, at, to - from);
 		emit_wait(walk, episode, from, to, CHARGE_CIRCLE, came);
@@ -162,7 +163,7 @@ static bool walk_missing(struct walk *walk, const struct episode *episode, uint6
 		if (begin < end && hops[i].final)
 			walk_own(walk, hops[i].thread, begin, end, step);
 		else if (begin < end)
-			walk_to(walk, episode, hops[i].thread, begin, end, came, step);
+			walk_to(walk, episode, hops[i].thread, begin, end, came, step, false);
 		if (end > from)
 			from = end;
 	}
@@ -226,42 +227,9 @@ static bool walk_tracer(struct walk *walk, const struct episode *episode, uint64
 	return true;
 }
 
-/* One that listens for work and looks up from time to time: whoever set it to work
- * at last, before `until_ns`, is awaited all the time. 0 nobody. */
-static uint32_t later_waker(const struct walk *walk, const struct episode *episode, uint64_t until_ns, uint64_t *ret_evidence)
+static void walk_timeout(struct walk *walk, const struct episode *episode, uint64_t from, uint64_t to, uint32_t came)
 {
-	const struct scene *scene = walk->scene;
-	const struct scene_thread *t = &scene->threads[episode->thread];
-	const struct wait *w = &scene->waits[episode->last], *found = NULL;
-	const struct episode *e = scene_episode(scene, episode->thread, until_ns);
-
-	if (!walk->looks_ahead || walk->depth < 2 || (w->kind != WAIT_KIND_poll && w->kind != WAIT_KIND_epoll))
-		return 0;
-	if (!e)
-		e = scene->episodes + t->episode + t->episode_count;
-	for (unsigned i = 0; i < LOOKED_BACK && !found && --e > episode; i++) {
-		const struct wait *later = &scene->waits[e->last];
-
-		if (later->site == w->site && later->end == WAIT_END_THREAD)
-			found = later;
-	}
-	if (!found || scene_is_system(scene, found->waker) ||
-	    walk_on_stack(walk, found->waker))
-		return 0;
-	*ret_evidence = found->end_event;
-	return found->waker;
-}
-
-static void walk_timeout(struct walk *walk, const struct episode *episode, uint64_t from, uint64_t to, uint64_t until,
-			 uint32_t came)
-{
-	uint64_t evidence;
-	uint32_t later = later_waker(walk, episode, until, &evidence);
-
-	if (later && !walk_missing(walk, episode, from, to, came, SURE))
-		walk_to(walk, episode, later, from, to, came,
-			take_step(walk, came, later, (uint32_t)(episode - walk->scene->episodes) + 1, LINK_WAKE, SURE, evidence, from));
-	else if (!later && !walk_missing(walk, episode, from, to, came, 0))
+	if (!walk_missing(walk, episode, from, to, came, 0))
 		emit_wait(walk, episode, from, to, CHARGE_MISSING, came);
 }
 
@@ -295,15 +263,14 @@ static void walk_waker(struct walk *walk, const struct episode *episode, uint64_
 		uint64_t begin = idle->end_ns < to ? idle->end_ns : to;
 
 		walk_to(walk, episode, by, from, begin, came,
-			take_step(walk, step, by, idle->episode + 1, LINK_WAKE, idle->confidence, idle->end_event, from));
+			take_step(walk, step, by, idle->episode + 1, LINK_WAKE, idle->confidence, idle->end_event, from), true);
 		from = begin;
 	}
 	if (from < to)
-		walk_to(walk, episode, last->waker, from, to, came, step);
+		walk_to(walk, episode, last->waker, from, to, came, step, true);
 }
 
-/* `until` is when its thread did what the one before it waited for. */
-static void walk_wait(struct walk *walk, const struct episode *episode, uint64_t from, uint64_t to, uint64_t until, uint32_t came)
+static void walk_wait(struct walk *walk, const struct episode *episode, uint64_t from, uint64_t to, uint32_t came)
 {
 	const struct wait *last = &walk->scene->waits[episode->last];
 
@@ -311,7 +278,7 @@ static void walk_wait(struct walk *walk, const struct episode *episode, uint64_t
 		return;
 	/* The child by which a script slept has nothing to do with what it looks for. */
 	if (last->kind == WAIT_KIND_child && loop_is(walk->scene, episode)) {
-		walk_timeout(walk, episode, from, to, until, came);
+		walk_timeout(walk, episode, from, to, came);
 		return;
 	}
 
@@ -343,17 +310,17 @@ static void walk_wait(struct walk *walk, const struct episode *episode, uint64_t
 		if (last->kind == WAIT_KIND_stop)
 			emit_wait(walk, episode, from, to, CHARGE_THREAD, came);
 		else
-			walk_timeout(walk, episode, from, to, until, came);
+			walk_timeout(walk, episode, from, to, came);
 		return;
 	}
 }
 
-static void walk_thread(struct walk *walk, uint32_t thread, uint64_t from, uint64_t to, uint32_t step)
+/* The thread's time as it stands in its row. */
+static void walk_row(struct walk *walk, uint32_t thread, uint64_t from, uint64_t to, uint32_t step)
 {
 	const struct scene *scene = walk->scene;
 	const struct scene_thread *t = &scene->threads[thread];
 
-	walk->stack[walk->depth++] = thread;
 	while (from < to) {
 		const struct episode *episode = scene_episode(scene, thread, from);
 		const struct span *span;
@@ -361,7 +328,7 @@ static void walk_thread(struct walk *walk, uint32_t thread, uint64_t from, uint6
 
 		if (episode && episode->start_ns <= from && episode->end_ns > from) {
 			end = episode->end_ns < to ? episode->end_ns : to;
-			walk_wait(walk, episode, from, end, to, step);
+			walk_wait(walk, episode, from, end, step);
 			from = end;
 			continue;
 		}
@@ -376,6 +343,98 @@ static void walk_thread(struct walk *walk, uint32_t thread, uint64_t from, uint6
 			.charge = CHARGE_THREAD, .step = step });
 		from = end;
 	}
+}
+
+/* Until its own timer set it to work: its rests at that place are its own matter, unless
+ * somebody is known who should have ended one. */
+static void walk_timer(struct walk *walk, uint32_t thread, uint64_t site, uint64_t from, uint64_t to, uint32_t step)
+{
+	const struct scene *scene = walk->scene;
+	const struct scene_thread *t = &scene->threads[thread];
+	const struct episode *e = scene_episode(scene, thread, from);
+
+	for (; e && e < scene->episodes + t->episode + t->episode_count && e->start_ns < to && from < to; e++) {
+		uint64_t begin = e->start_ns > from ? e->start_ns : from, end = e->end_ns < to ? e->end_ns : to;
+
+		if (scene->waits[e->last].site != site || begin >= end)
+			continue;
+		walk_row(walk, thread, from, begin, step);
+		if (!walk_missing(walk, e, begin, end, step, LIKELY))
+			walk_own(walk, thread, begin, end, step);
+		from = end;
+	}
+	walk_row(walk, thread, from, to, step);
+}
+
+/* Those that the part's work was handed on to wait for it, and the part's own thread. */
+static void push_waiting(struct walk *walk, const struct request_parts *parts, size_t part)
+{
+	uint32_t thread = parts->items[part].thread;
+
+	for (size_t i = 0; i < part && parts->items[i].thread != thread && walk->depth + 2 < MAX_DEPTH; i++) {
+		if (walk_on_stack(walk, parts->items[i].thread))
+			continue;
+		walk->served |= 1ull << walk->depth;
+		walk->stack[walk->depth++] = parts->items[i].thread;
+	}
+	walk->served &= ~(1ull << walk->depth);
+	walk->stack[walk->depth++] = thread;
+}
+
+/* The thread was at other work in the window, too, before it rested until it was set to this. */
+static bool rested_before(const struct scene *scene, const struct request_part *part, uint64_t from)
+{
+	return part->episode && scene->episodes[part->episode - 1].start_ns > from + (part->to_ns - from) / 50;
+}
+
+/* The window lies with whoever had the request; false where nobody else set the thread to
+ * work in it. */
+static bool walk_request(struct walk *walk, uint32_t thread, uint64_t from, uint64_t to, uint32_t step)
+{
+	struct request_parts parts = { 0 };
+	struct vec(uint32_t) steps = { 0 };
+	unsigned depth = walk->depth;
+	bool handed = depth + 2 < MAX_DEPTH && request_back(walk->scene, walk->ends, thread, from, to, &parts) > 1;
+
+	for (size_t i = 0; handed && i < parts.length; i++) {
+		const struct request_part *p = &parts.items[i];
+		size_t same = 0;
+
+		while (same < i && parts.items[same].thread != p->thread)
+			same++;
+		vec_push(&steps, same < i ? steps.items[same] : !i ? step :
+			 take_step(walk, steps.items[i - 1], p->thread, parts.items[i - 1].episode, (enum walk_link)p->link, p->confidence,
+				   p->evidence, p->from_ns));
+		if (same == i && i && rested_before(walk->scene, &parts.items[i - 1], from))
+			walk->steps->items[steps.items[i]].served = true;
+	}
+	for (size_t i = handed ? parts.length : 0; i-- > 0; ) {
+		const struct request_part *p = &parts.items[i];
+		uint64_t begin = p->from_ns;
+
+		push_waiting(walk, &parts, i);
+		if (p->by_timer) {
+			const struct episode *e = &walk->scene->episodes[p->episode - 1];
+			uint64_t end = e->end_ns < p->to_ns ? e->end_ns : p->to_ns;
+
+			walk_timer(walk, p->thread, walk->scene->waits[e->last].site, begin, end, steps.items[i]);
+			begin = end;
+		}
+		walk_row(walk, p->thread, begin, p->to_ns, steps.items[i]);
+		walk->depth = depth;
+	}
+	vec_done(&parts);
+	vec_done(&steps);
+	return handed;
+}
+
+static void walk_thread(struct walk *walk, uint32_t thread, uint64_t from, uint64_t to, uint32_t step)
+{
+	if (walk->ends && walk_request(walk, thread, from, to, step))
+		return;
+	walk->served &= ~(1ull << walk->depth);
+	walk->stack[walk->depth++] = thread;
+	walk_row(walk, thread, from, to, step);
 	walk->depth--;
 }
 

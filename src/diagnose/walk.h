@@ -69,6 +69,7 @@ struct hop {
 
 #define WALK_MAX_HOPS 24
 
+struct ends;
 struct pieces vec(struct piece);
 
 /* One step from a waiting thread to the one it is charged to. Entry 0 is the
@@ -82,6 +83,7 @@ struct walk_step {
 	uint8_t own;           /* of the last of them */
 	uint64_t evidence;     /* event that led here, 0 none */
 	uint64_t from_ns;      /* when the step was first taken, in the window */
+	bool served;           /* its wait is the last of many, with other work between them */
 };
 
 struct walk_steps vec(struct walk_step);
@@ -94,7 +96,9 @@ struct walk {
 	unsigned (*missing)(struct walk *walk, const struct episode *episode, uint64_t from_ns, uint64_t to_ns,
 			    struct hop hops[WALK_MAX_HOPS]);
 	void *data;
-	bool looks_ahead; /* who listens for work, and looks up from time to time, awaits who sets it to work at last */
+	/* Whose work a thread did when it served many: back from what it did at last, over
+	 * who set it to work for that (request.h). NULL: each of its waits for itself. */
+	const struct ends *ends;
 	/* Called when a thread waits for so long for one on the stack: stack[from..depth).
 	 * May be NULL. */
 	void (*circle)(struct walk *walk, unsigned from, uint64_t ns);
@@ -102,6 +106,7 @@ struct walk {
 	struct walk_steps *steps;
 	unsigned depth;
 	uint32_t stack[64];
+	uint64_t served;  /* of the stack, those that serve others too while theirs is awaited, as bits */
 };
 
 /* Appends the pieces of the window to walk->pieces. */

@@ -1,0 +1,180 @@
+/* The way of a request back from its answer, see request.h. */
+#include "diagnose/request.h"
+
+#include "diagnose/judgement.h"
+#include "graph/graph.h"
+
+#define LOOKED_BACK 256              /* waits, for visits to the same place */
+#define MAX_PARTS 4096
+#define LOOKED_AT 64                 /* messages of a turn; waits before a turn */
+
+/* The thread itself woke, just before it waited, somebody of the process that ended the wait. */
+static bool asked_waker(const struct scene *scene, const struct wait *w)
+{
+	for (uint32_t i = scene_wakes_from(scene, w->thread, w->start_ns); i-- > scene->threads[w->thread].wake; ) {
+		if (scene->wakes[i].time + limit_of(scene, LIMIT_asked_before_ns) < w->start_ns)
+			return false;
+		if (scene_same_process(scene, scene->wakes[i].target, w->waker))
+			return true;
+	}
+	return false;
+}
+
+/* The last that the thread did with the object before the wait was to send. */
+static bool asked_there(const struct scene *scene, const struct wait *w, uint64_t object)
+{
+	const struct scene_thread *t = &scene->threads[w->thread];
+
+	for (uint32_t i = scene_messages_from(scene, w->thread, w->start_ns), n = 0; i-- > 0 && n < LOOKED_AT; n++) {
+		const struct message m = scene_message(scene, t->messages.items[i]);
+
+		if (m.object == object && (m.result > 0 || message_sent(&m)))
+			return message_sent(&m);
+	}
+	return false;
+}
+
+static bool comes_often(const struct scene *scene, const struct wait *w)
+{
+	const struct scene_thread *t = &scene->threads[w->thread];
+	uint32_t at = (uint32_t)(w - scene->waits), first = at - t->wait > LOOKED_BACK ? at - LOOKED_BACK : t->wait;
+	unsigned visits = 0;
+
+	for (uint32_t i = first; i <= at && visits < limit_of(scene, LIMIT_rest_visits); i++)
+		visits += scene->waits[i].site == w->site;
+	return visits >= limit_of(scene, LIMIT_rest_visits);
+}
+
+static bool waits_for_owner(const struct wait *w)
+{
+	return w->hint && (w->hint_kind == HINT_KIND_mutex_owner || w->hint_kind == HINT_KIND_pi_owner ||
+			   w->hint_kind == HINT_KIND_rwlock_writer || w->hint_kind == HINT_KIND_thread_exit);
+}
+
+/* Where it waits for whatever work comes, not for one answer or lock. */
+static bool waits_for_work(const struct scene *scene, const struct ends *ends, const struct wait *w)
+{
+	uint64_t object = w->kind == WAIT_KIND_poll ? w->detail : w->object;
+	enum end_role role;
+
+	switch (w->kind) {
+	case WAIT_KIND_epoll:
+	case WAIT_KIND_accept:
+		return true;
+	case WAIT_KIND_poll:
+		if (w->argument > 1)
+			return true;
+		/* fall through */
+	case WAIT_KIND_read:
+		role = ends_role(ends, object);
+		if (role != END_UNKNOWN && !scene_is_pipe(object))
+			return role != END_CLIENT;
+		return scene->messages_seen ? !asked_there(scene, w, object) : !asked_waker(scene, w);
+	case WAIT_KIND_queue:
+	case WAIT_KIND_futex:
+	case WAIT_KIND_semaphore:
+		return !waits_for_owner(w) && comes_often(scene, w) && !asked_waker(scene, w);
+	default:
+		return false;
+	}
+}
+
+/* Who gave up waiting for a lock or a condition was not set to work by that. */
+static bool sets_to_work(const struct wait *w)
+{
+	return w->end == WAIT_END_THREAD || (w->end == WAIT_END_TIMEOUT && (w->kind == WAIT_KIND_epoll || (w->kind == WAIT_KIND_poll && w->argument > 1)));
+}
+
+/* The message that the thread took last in its turn, and who sent it. */
+static bool taken_in(const struct scene *scene, uint32_t thread, uint64_t from, uint64_t to, struct graph_edge *ret_edge)
+{
+	const struct scene_thread *t = &scene->threads[thread];
+
+	if (!scene->graph)
+		return false;
+	for (uint32_t i = scene_messages_from(scene, thread, to + 1), n = 0; i-- > 0 && n < LOOKED_AT; n++) {
+		const struct message m = scene_message(scene, t->messages.items[i]);
+		struct graph_edges edges;
+		uint32_t segment;
+
+		if (m.time < from)
+			return false;
+		if (!(m.flags & MESSAGE_FLAGS_receive) || m.result <= 0 || m.time > to)
+			continue;
+		segment = graph_segment_of_event(scene->graph, m.number);
+		if (segment == GRAPH_NONE)
+			continue;
+		edges = graph_edges_into(scene->graph, segment, EDGES_STRONG);
+		while (graph_edges_next(&edges, ret_edge))
+			if (ret_edge->kind == MECHANISM_message && ret_edge->to_event == m.number && !ret_edge->removed &&
+			    ret_edge->from_thread < scene->thread_count && ret_edge->from_thread != thread &&
+			    !scene_is_system(scene, ret_edge->from_thread))
+				return true;
+	}
+	return false;
+}
+
+/* The wait at whose end the turn began in which the thread was at `to`. */
+static const struct episode *turn_begin(const struct scene *scene, const struct ends *ends, uint32_t thread, uint64_t from, uint64_t to)
+{
+	const struct scene_thread *t = &scene->threads[thread];
+	const struct episode *first = scene->episodes + t->episode, *e = scene_episode(scene, thread, to);
+
+	if (!e || e > first + t->episode_count)
+		e = first + t->episode_count;
+	else if (e->end_ns <= to)
+		e++;
+	while (e-- > first && e->end_ns > from) {
+		const struct wait *w = &scene->waits[e->last];
+
+		if (e->end_ns <= to && !w->idle && sets_to_work(w) && waits_for_work(scene, ends, w))
+			return e;
+	}
+	return NULL;
+}
+
+static bool is_waiting(const struct scene *scene, uint32_t thread, uint64_t time)
+{
+	const struct span *span = scene_span(scene, thread, time ? time - 1 : 0);
+
+	return span && span->state == SPAN_WAITING && span->start_ns + 1 < time && span_end(span) > time;
+}
+
+unsigned request_back(const struct scene *scene, const struct ends *ends, uint32_t thread, uint64_t from_ns, uint64_t to_ns,
+		      struct request_parts *parts)
+{
+	struct request_part at = { .thread = thread, .to_ns = to_ns, .confidence = 100 };
+
+	for (unsigned count = 0; count < MAX_PARTS; ) {
+		const struct episode *e = turn_begin(scene, ends, at.thread, from_ns, at.to_ns);
+		const struct wait *w = e ? &scene->waits[e->last] : NULL;
+		struct request_part next = { .confidence = 0 };
+		struct graph_edge sent;
+		uint64_t born = scene->tables->threads[at.thread].start_ns;
+
+		if (e)
+			at.episode = (uint32_t)(e - scene->episodes) + 1;
+		if (e && taken_in(scene, at.thread, e->end_ns, at.to_ns, &sent) && sent.from_ns < at.to_ns) {
+			next = (struct request_part){ .thread = sent.from_thread, .to_ns = sent.from_ns, .evidence = sent.from_event,
+				.link = LINK_MESSAGE, .confidence = sent.confidence };
+		} else if (e && w->end == WAIT_END_THREAD && w->waker && !scene_is_system(scene, w->waker) && e->end_ns < at.to_ns + 1) {
+			next = (struct request_part){ .thread = w->waker, .to_ns = e->end_ns, .evidence = w->end_event,
+				.link = LINK_WAKE, .confidence = w->confidence };
+		}
+		/* Who waits himself sets nobody to work: so says a person, or a rule. */
+		if (next.thread && is_waiting(scene, next.thread, next.to_ns))
+			next = (struct request_part){ .confidence = 0 };
+		if (!e && born > from_ns && scene->tables->threads[at.thread].creator) {
+			next = (struct request_part){ .thread = scene->tables->threads[at.thread].creator, .to_ns = born < at.to_ns ? born : at.to_ns,
+				.evidence = scene->threads[at.thread].fork_event, .link = LINK_CREATOR, .confidence = 100 };
+		}
+		at.from_ns = next.thread && next.to_ns > from_ns ? next.to_ns : from_ns;
+		at.by_timer = e && !next.thread && w->end == WAIT_END_TIMEOUT;
+		vec_push(parts, at);
+		count++;
+		if (at.from_ns == from_ns)
+			return count;
+		at = next;
+	}
+	return 0;
+}
