@@ -70,6 +70,7 @@ class Facts:
 
     def waits(self, words):
         """(kinds, object's kind or None, object's name or None, function or None, repeats or None, rest)"""
+        words = words.removesuffix(BETWEEN)
         function = times = None
         repeats = re.search(rf' again and again, (\d+) times, every ({TIME})', words)
         tail = words[repeats.end():] if repeats else words
