@@ -221,7 +221,7 @@ void scene_join_waits(struct scene *scene)
 	for (uint32_t i = 0; i < scene->thread_count; i++)
 		total += scene->threads[i].wait_count;
 	if (!scene->episodes)
-		scene->episodes = arena_array(&scene->laid, struct episode, total);
+		scene->episodes = scene->laid_columns[LAID_episodes] = mem_alloc(arena_array_bytes(sizeof(*scene->episodes), total));
 	scene->episode_count = 0;
 	for (uint32_t i = 0; i < scene->thread_count; i++) {
 		struct scene_thread *t = &scene->threads[i];

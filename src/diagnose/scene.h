@@ -252,7 +252,8 @@ struct numbers {
 };
 
 #define SCENE_KEPT 12
-#define SCENE_LAID 3
+/* Columns that are laid out anew; the spans of each of two workers first. */
+enum { LAID_waits = 2, LAID_wakes, LAID_episodes, SCENE_LAID };
 
 struct scene {
 	struct arena arena;
@@ -314,7 +315,7 @@ struct scene {
 	uint32_t cpu_count;
 	void *kept[SCENE_KEPT];          /* memory of the arrays above that do not lie in the arena */
 	unsigned kept_count;
-	void *laid_columns[SCENE_LAID];  /* memory of spans and waits */
+	void *laid_columns[SCENE_LAID];  /* memory of spans, waits and what follows from them */
 	struct scene_gathered *gathered; /* by thread, see scene_build.h */
 	/* What a person said that the graph does not hold. */
 	struct numbers boundaries;       /* pairs: time, thread */

@@ -338,29 +338,59 @@ static bool is_wake(const struct wait *w)
 	return w->end == WAIT_END_THREAD && w->end_event;
 }
 
-static int by_time(const void *a, const void *b)
+static bool is_later(const struct wake *a, const struct wake *b)
 {
-	const struct wake *x = a, *y = b;
-
-	if (x->time != y->time)
-		return x->time < y->time ? -1 : 1;
-	return x->number < y->number ? -1 : x->number > y->number;
+	return a->time > b->time || (a->time == b->time && a->number > b->number);
 }
 
-/* Who always wakes the same one does it in order. */
-static void sort_wakes(struct wake *wakes, uint32_t count)
+/* Merges two stretches that are in order and follow each other. */
+static void merge(const struct wake *from, size_t count, size_t first, struct wake *to)
 {
-	for (uint32_t i = 1; i < count; i++)
-		if (by_time(&wakes[i - 1], &wakes[i]) > 0) {
-			qsort(wakes, count, sizeof(*wakes), by_time);
-			return;
+	size_t a = 0, b = first;
+
+	for (size_t i = 0; i < count; i++)
+		to[i] = b >= count || (a < first && !is_later(&from[a], &from[b])) ? from[a++] : from[b++];
+}
+
+static size_t run_length(const struct wake *wakes, size_t count)
+{
+	size_t length = 1;
+
+	while (length < count && !is_later(&wakes[length - 1], &wakes[length]))
+		length++;
+	return length < count ? length : count;
+}
+
+/* A thread's wake-ups lie as those of each that it woke, one behind the other, which are
+ * in order: neighbours are merged until one is left. `spare` has as much room. */
+static void sort_wakes(struct wake *wakes, size_t count, struct wake *spare)
+{
+	struct wake *from = wakes, *to = spare, *swap;
+
+	if (!count)
+		return;
+	while (run_length(from, count) < count) {
+		for (size_t at = 0; at < count; ) {
+			size_t first = run_length(from + at, count - at), second = 0;
+
+			if (at + first < count)
+				second = run_length(from + at + first, count - at - first);
+			merge(from + at, first + second, first, to + at);
+			at += first + second;
 		}
+		swap = from;
+		from = to;
+		to = swap;
+	}
+	if (from != wakes)
+		memcpy(wakes, from, count * sizeof(*wakes));
 }
 
 static void lay_wakes(struct scene *scene)
 {
 	uint32_t *next = mem_zalloc(arena_array_bytes(sizeof(*next), scene->thread_count));
-	uint32_t count = 0;
+	uint32_t count = 0, most = 0;
+	struct wake *spare;
 
 	for (uint32_t i = 0; i < scene->thread_count; i++)
 		for (uint32_t j = scene->threads[i].wait; j < scene_waits_end(scene, i); j++)
@@ -370,9 +400,10 @@ static void lay_wakes(struct scene *scene)
 		scene->threads[i].wake = count;
 		scene->threads[i].wake_count = next[i];
 		count += next[i];
+		most = next[i] > most ? next[i] : most;
 		next[i] = scene->threads[i].wake;
 	}
-	scene->wakes = arena_array(&scene->laid, struct wake, count);
+	scene->wakes = scene->laid_columns[LAID_wakes] = mem_alloc(arena_array_bytes(sizeof(*scene->wakes), (size_t)count + 1));
 	scene->wake_count = count;
 	for (uint32_t i = 0; i < scene->thread_count; i++)
 		for (uint32_t j = scene->threads[i].wait; j < scene_waits_end(scene, i); j++) {
@@ -381,8 +412,10 @@ static void lay_wakes(struct scene *scene)
 			if (is_wake(w))
 				scene->wakes[next[w->waker]++] = (struct wake){ w->end_ns, w->end_event, w->waker, i };
 		}
+	spare = mem_alloc(arena_array_bytes(sizeof(*spare), (size_t)most + 1));
 	for (uint32_t i = 0; i < scene->thread_count; i++)
-		sort_wakes(scene->wakes + scene->threads[i].wake, scene->threads[i].wake_count);
+		sort_wakes(scene->wakes + scene->threads[i].wake, scene->threads[i].wake_count, spare);
+	free(spare);
 	free(next);
 }
 
@@ -393,8 +426,10 @@ void scene_lay(struct scene *scene)
 
 	arena_done(&scene->laid);
 	arena_init(&scene->laid);
-	for (unsigned i = 0; i < SCENE_LAID; i++)
+	for (unsigned i = 0; i < SCENE_LAID; i++) {
 		free(scene->laid_columns[i]);
+		scene->laid_columns[i] = NULL;
+	}
 	scene->episodes = NULL;
 	for (uint32_t i = 0; i < scene->thread_count; i++) {
 		struct graph_thread about;
@@ -404,8 +439,7 @@ void scene_lay(struct scene *scene)
 		total += about.stretches;
 	}
 	scene->wait_count = (uint32_t)total;
-	scene->laid_columns[WORKERS] = mem_alloc(arena_array_bytes(sizeof(*l.waits), total));
-	l.waits = scene->waits = scene->laid_columns[WORKERS];
+	l.waits = scene->waits = scene->laid_columns[LAID_waits] = mem_alloc(arena_array_bytes(sizeof(*l.waits), total));
 	l.waits[0] = (struct wait){ 0 };
 	l.first_span = mem_zalloc(arena_array_bytes(sizeof(*l.first_span), scene->thread_count));
 	l.worker_of = mem_zalloc(scene->thread_count + 1);
@@ -414,7 +448,7 @@ void scene_lay(struct scene *scene)
 		l.workers[i].layout = &l;
 	if (total > SMALL_SCENE)
 		l.workers[1].started = !pthread_create(&l.workers[1].thread, NULL, lay_threads, &l.workers[1]);
-	_Static_assert(WORKERS + 1 == SCENE_LAID, "a column of spans of each, and the waits");
+	_Static_assert(WORKERS == LAID_waits, "a column of spans of each");
 	lay_threads(&l.workers[0]);
 	if (l.workers[1].started)
 		pthread_join(l.workers[1].thread, NULL);

@@ -98,13 +98,41 @@ static inline bool step_holds(const struct condition_step *step, const struct ru
 	return false;
 }
 
+/* Nearly all steps ask whether a small field is a literal; they are asked of every wake-up. */
+static inline bool small_field_is(const struct condition_step *step, const void *const bases[], bool *ret_holds)
+{
+	const unsigned char *base = bases[step->left.source];
+	uint64_t value;
+
+	if (step->comparison > COMPARE_differs || step->right.source != OPERAND_literal || step->left.is_signed || !base)
+		return false;
+	if (step->left.bytes == 1)
+		value = base[step->left.offset];
+	else if (step->left.bytes == 4)
+		value = *(const uint32_t *)(const void *)(base + step->left.offset);
+	else
+		return false;
+	*ret_holds = (value == step->right.value) == (step->comparison == COMPARE_equal);
+	return true;
+}
+
 bool condition_holds_slow(const struct condition *condition, const struct rule_scene *scene)
 {
+	const void *const bases[] = {
+		[OPERAND_literal] = NULL, [OPERAND_event] = scene->data, [OPERAND_thread] = scene->thread, [OPERAND_target] = scene->target,
+		[OPERAND_scene] = scene,
+	};
 	unsigned at = 0;
 
 	/* Steps only lead forward, so this ends. */
-	while (at < condition->count)
-		at = step_holds(&condition->steps[at], scene) ? condition->steps[at].yes : condition->steps[at].no;
+	while (at < condition->count) {
+		const struct condition_step *step = &condition->steps[at];
+		bool holds;
+
+		if (!small_field_is(step, bases, &holds))
+			holds = step_holds(step, scene);
+		at = holds ? step->yes : step->no;
+	}
 	return at == CONDITION_TRUE;
 }
 
