@@ -1,5 +1,6 @@
 /* Rules made ready for the pass: lists by event type. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "graph/build.h"
@@ -148,21 +149,34 @@ static void need_rule(uint64_t fields[EVENT_MAX], const struct rule *rule)
 	}
 }
 
-static void list_wakes(struct program *program, unsigned cause, unsigned context)
+/* `wait` -1: of any kind. */
+static void make_wake_list(const struct program *program, struct wake_list *list, unsigned cause, unsigned context, int wait)
 {
-	struct wake_list *list = &program->wake_lists[cause][context];
 	const struct known_field known[] = {
-		{ offsetof(struct event_wake, cause), 1, cause }, { offsetof(struct event_wake, context), 1, context },
+		{ OPERAND_event, offsetof(struct event_wake, cause), 1, cause },
+		{ OPERAND_event, offsetof(struct event_wake, context), 1, context },
+		{ OPERAND_target, offsetof(struct rule_facts, wait), 1, (uint64_t)wait },
 	};
 
 	for (size_t i = 0; i < program->wakes.length && !list->last_sure; i++) {
-		enum condition_outcome outcome = condition_outcome(&program->wakes.items[i].rule->where, known, 2);
+		enum condition_outcome outcome = condition_outcome(&program->wakes.items[i].rule->where, known, wait < 0 ? 2 : 3);
 
 		if (outcome == OUTCOME_never)
 			continue;
 		list->rules[list->count++] = (uint8_t)i;
 		list->last_sure = outcome == OUTCOME_always;
 	}
+	list->made = true;
+}
+
+const struct wake_list *program_wake_list(struct program *program, unsigned cause, unsigned context, unsigned wait)
+{
+	unsigned kind = wait < WAKE_WAITS - 1 ? wait : WAKE_WAITS - 1;
+	struct wake_list *list = &program->wake_lists[cause % WAKE_CAUSES][context % WAKE_CONTEXTS][kind];
+
+	if (!list->made)
+		make_wake_list(program, list, cause % WAKE_CAUSES, context % WAKE_CONTEXTS, kind == wait ? (int)wait : -1);
+	return list;
 }
 
 int program_compile(struct builder *b, const struct rules *rules, struct err *err)
@@ -170,6 +184,7 @@ int program_compile(struct builder *b, const struct rules *rules, struct err *er
 	struct program *program = &b->program;
 	struct graph *graph = b->graph;
 
+	program->wake_lists = mem_zalloc(WAKE_CAUSES * sizeof(*program->wake_lists));
 	vec_clear(&graph->rules);
 	graph->row_rule_count = 0;
 	need_fields(program->fields);
@@ -228,9 +243,6 @@ int program_compile(struct builder *b, const struct rules *rules, struct err *er
 			break; /* laid over the finished graph, see correct.c */
 		}
 	}
-	for (unsigned cause = 0; cause < WAKE_CAUSES; cause++)
-		for (unsigned context = 0; context < WAKE_CONTEXTS; context++)
-			list_wakes(program, cause, context);
 	return 0;
 }
 
@@ -250,6 +262,7 @@ void program_done(struct program *program)
 	for (size_t i = 0; i < program->tables.length; i++)
 		map_done(&program->tables.items[i].heads);
 	vec_done(&program->tables);
+	free(program->wake_lists);
 	vec_done(&program->wakes);
 	vec_done(&program->cuts);
 	vec_done(&program->peers);

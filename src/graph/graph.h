@@ -294,8 +294,8 @@ struct graph_interval {
 
 struct graph_timeline {
 	const struct graph *graph;
-	uint32_t thread, at;
-	uint64_t now_ns, to_ns;
+	uint32_t thread, at, next;
+	uint64_t now_ns, to_ns, end_ns; /* end_ns: when the next stretch begins */
 	unsigned phase;
 	uint32_t preemption;
 	uint16_t cpu;                /* on which it runs */

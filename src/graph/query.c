@@ -238,17 +238,14 @@ static void take_join(const struct graph *graph, uint32_t next, struct graph_wai
 	}
 }
 
-bool graph_wait_plain(const struct graph *graph, uint32_t number, struct graph_wait *ret_wait)
+/* Of a row that is one, and the row behind it. */
+static bool wait_of_row(const struct graph *graph, uint32_t number, uint32_t next, struct graph_wait *ret_wait)
 {
-	const struct row *row;
-	uint32_t next;
-	bool known;
+	const struct row *row = &graph->rows[number];
+	bool known = row->flags & ROW_WOKEN;
 
-	if (!row_valid(graph, number) || !(graph->rows[number].flags & ROW_WAIT))
+	if (!(row->flags & ROW_WAIT))
 		return false;
-	row = &graph->rows[number];
-	next = row_next(graph, number);
-	known = row->flags & ROW_WOKEN;
 	*ret_wait = (struct graph_wait){
 		.wait = number,
 		.thread = row_thread(graph, number),
@@ -288,6 +285,11 @@ bool graph_wait_plain(const struct graph *graph, uint32_t number, struct graph_w
 	if (graph->correction.joins.length)
 		take_join(graph, next, ret_wait);
 	return true;
+}
+
+bool graph_wait_plain(const struct graph *graph, uint32_t number, struct graph_wait *ret_wait)
+{
+	return row_valid(graph, number) && wait_of_row(graph, number, row_next(graph, number), ret_wait);
 }
 
 bool graph_wait(const struct graph *graph, uint32_t number, struct graph_wait *ret_wait)
@@ -340,7 +342,9 @@ bool graph_waits_next(struct graph_waits *walk, struct graph_wait *ret_wait)
 		if (graph->rows[row].in_ns > walk->to_ns)
 			break;
 		walk->at = row_next(graph, row);
-		if ((walk->plain ? graph_wait_plain : graph_wait)(graph, row, ret_wait) && ret_wait->out_ns <= walk->to_ns && ret_wait->in_ns >= walk->from_ns)
+		if (walk->plain ? !wait_of_row(graph, row, walk->at, ret_wait) : !graph_wait(graph, row, ret_wait))
+			continue;
+		if (ret_wait->out_ns <= walk->to_ns && ret_wait->in_ns >= walk->from_ns)
 			return true;
 	}
 	walk->at = GRAPH_NONE;

@@ -71,13 +71,15 @@ static bool step(struct graph_timeline *t, struct graph_interval *interval)
 {
 	const struct graph *graph = t->graph;
 	const struct row *row = t->at == GRAPH_NONE ? NULL : &graph->rows[t->at];
-	uint32_t next = row ? row_next(graph, t->at) : GRAPH_NONE;
-	uint64_t end = next == GRAPH_NONE ? UINT64_MAX : graph->rows[next].in_ns, wake;
+	uint32_t next = t->next;
+	uint64_t end = t->end_ns, wake;
 
 	switch ((enum phase)t->phase) {
 	case PHASE_before:
 		return before_first(t, interval);
 	case PHASE_enter:
+		t->next = row_next(graph, t->at);
+		t->end_ns = t->next == GRAPH_NONE ? UINT64_MAX : graph->rows[t->next].in_ns;
 		t->preemption = row->preemption;
 		t->cpu = row->cpu;
 		t->phase = PHASE_running;

@@ -139,10 +139,10 @@ bool condition_holds_slow(const struct condition *condition, const struct rule_s
 /* Whether a step compares a known field with a literal; then what it says. */
 static bool step_known(const struct condition_step *step, const struct known_field *known, unsigned count, bool *ret_holds)
 {
-	if (step->left.source != OPERAND_event || step->right.source != OPERAND_literal || !step->left.bytes)
+	if (step->right.source != OPERAND_literal || !step->left.bytes)
 		return false;
 	for (unsigned i = 0; i < count; i++)
-		if (known[i].offset == step->left.offset && known[i].bytes == step->left.bytes) {
+		if (known[i].source == step->left.source && known[i].offset == step->left.offset && known[i].bytes == step->left.bytes) {
 			struct condition_step literal = *step;
 
 			literal.left = (struct operand){ .source = OPERAND_literal, .bytes = 8, .value = known[i].value };

@@ -74,8 +74,9 @@ struct condition {
 uint64_t operand_value(const struct operand *operand, const struct rule_scene *scene);
 bool condition_holds_slow(const struct condition *condition, const struct rule_scene *scene);
 
-/* What a condition can still come to when some of the event's fields are known. */
+/* What a condition can still come to when some of the fields it asks for are known. */
 struct known_field {
+	uint8_t source;      /* enum operand_source */
 	uint8_t offset, bytes;
 	uint64_t value;
 };
