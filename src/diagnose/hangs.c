@@ -16,6 +16,7 @@
 #include "diagnose/hangs_pending.h"
 #include "diagnose/hangs_rank.h"
 #include "diagnose/hangs_rest.h"
+#include "diagnose/hangs_trips.h"
 #include "diagnose/loops.h"
 #include "diagnose/starved.h"
 
@@ -332,6 +333,19 @@ static void find_waits(struct finder *f)
 	find_retries(f);
 }
 
+static void offer_trip(struct finder *f, uint64_t from, uint64_t to)
+{
+	const struct rule_info *info = &rule_infos[RULE_late_trip];
+
+	vec_push(&f->hangs, ((struct hang){ f->thread, from, to, hang_reason_known(info->says), info->weight, .rule = RULE_late_trip }));
+}
+
+static void find_late_trips(struct finder *f)
+{
+	if (f->options->pid && rule_holds(f->scene, RULE_late_trip))
+		hangs_late_trips(f, offer_trip, f);
+}
+
 /* ---- processor time ---- */
 
 /* A machine with too much to do is slow for all; starved is who is kept off by one
@@ -419,6 +433,7 @@ static const struct hangs_found *find_all(struct diagnoser *diagnoser, const str
 		hangs_learn_places(&f);
 		find_turns(&f);
 		find_waits(&f);
+		find_late_trips(&f);
 		find_stretches(&f);
 		if (f.hangs.length > before)
 			f.hangs.length = before + hangs_join_work(f.hangs.items + before, f.hangs.length - before);

@@ -319,6 +319,7 @@ static const struct {
 #define RULE_OF_AWAKE(name, function) { RULE_##name, false, function },
 #define RULE_OF_SUSPECT(name, function)
 #define RULE_OF_HANG(name, function)
+#define RULE_OF_STRETCH(name, function)
 #define LIMIT(name, rule, value, unit, why)
 #include "diagnose/rules.def"
 };

@@ -256,6 +256,7 @@ static const struct {
 #define RULE_OF_AWAKE(name, function)
 #define RULE_OF_SUSPECT(name, function)
 #define RULE_OF_HANG(name, function) { RULE_##name, function },
+#define RULE_OF_STRETCH(name, function)
 #define LIMIT(name, rule, value, unit, why)
 #include "diagnose/rules.def"
 };

@@ -32,6 +32,7 @@ const char *rule_stage_name(enum rule_stage stage)
 	case STAGE_REST: return "rest";
 	case STAGE_AWAKE: return "no rest";
 	case STAGE_HANG: return "hang";
+	case STAGE_STRETCH: return "stretch";
 	case STAGE_SUSPECT: return "suspect";
 	case STAGE_COUNT: break;
 	}

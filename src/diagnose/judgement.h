@@ -7,7 +7,7 @@
 #include "base/vec.h"
 #include "diagnose/scene.h"
 
-enum rule_stage { STAGE_REST, STAGE_AWAKE, STAGE_HANG, STAGE_SUSPECT, STAGE_COUNT };
+enum rule_stage { STAGE_REST, STAGE_AWAKE, STAGE_HANG, STAGE_STRETCH, STAGE_SUSPECT, STAGE_COUNT };
 
 enum rule_id {
 	RULE_NONE,
