@@ -94,7 +94,7 @@ const char *describe_source(const struct wait *wait)
 	}
 }
 
-static bool is_plumbing(const char *module)
+bool describe_is_plumbing(const char *module)
 {
 	static const char *const modules[] = { "libc.so", "libc-", "libpthread", "ld-linux", "[vdso]", "kernel" };
 
@@ -104,7 +104,7 @@ static bool is_plumbing(const char *module)
 	return !module[0];
 }
 
-static bool is_start(const char *function)
+bool describe_is_start(const char *function)
 {
 	return strstr(function, "libc_start") || !strcmp(function, "_start");
 }
@@ -145,7 +145,7 @@ void describe_place(const struct describer *d, uint32_t ustack, struct actor *ac
 	for (uint32_t node = ustack; node && node < d->scene->tables->frame_count && best_worth < 3;
 	     node = d->scene->tables->frames[node].parent) {
 		const struct name *name = names_frame(d->names, node);
-		unsigned worth = !name->module[0] || is_start(name->function) ? 0 : name->function[0] ? (is_plumbing(name->module) ? 2 : 3) : 1;
+		unsigned worth = !name->module[0] || describe_is_start(name->function) ? 0 : name->function[0] ? (describe_is_plumbing(name->module) ? 2 : 3) : 1;
 
 		if (worth == 1 && !bare)
 			bare = name;
@@ -184,7 +184,7 @@ void describe_busy(const struct describer *d, uint64_t from_ns, uint64_t to_ns, 
 
 			if (strcmp(f->module, look_at->module) && !any)
 				break;
-			if (f->function[0] && (!any || (!is_plumbing(f->module) && !is_start(f->function))))
+			if (f->function[0] && (!any || (!describe_is_plumbing(f->module) && !describe_is_start(f->function))))
 				best = f;
 		}
 	actor->function = arena_strdup(d->arena, best->text);

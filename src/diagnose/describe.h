@@ -29,6 +29,10 @@ const char *const *describe_stack(const struct describer *d, uint32_t ustack, ui
 void describe_place(const struct describer *d, uint32_t ustack, struct actor *actor);
 /* The function that the actor's thread spent the time in, on the processor, into the actor. */
 void describe_busy(const struct describer *d, uint64_t from_ns, uint64_t to_ns, struct actor *actor);
+/* True for the C library, the loader and the kernel, in which a program only waits or works for
+ * itself; and for the functions that begin a program. */
+bool describe_is_plumbing(const char *module);
+bool describe_is_start(const char *function);
 /* "8.014 s", "35 ms". */
 const char *describe_time(struct arena *arena, uint64_t ns);
 

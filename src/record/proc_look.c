@@ -162,7 +162,7 @@ static void read_call(struct task_found *t, const char *text)
 	case OBJECT_futex:
 		t->waiting.object = object_of(OBJECT_KIND_futex, object_hash((uint64_t)t->task.pid << 48 ^ words[0]));
 		t->waiting.argument = (uint32_t)words[1];
-		t->waiting.detail = (uint32_t)words[2];
+		t->waiting.detail = words[0];
 		break;
 	case OBJECT_poll:
 	case OBJECT_select:

@@ -125,7 +125,7 @@ static __always_inline void wait_futex(struct wait *w, struct task_struct *task,
 
 	w->object = call_futex(task, address);
 	w->argument = op;
-	w->detail = value;
+	w->detail = address;
 	if (!current) {
 		if (count && !wait_read_words(memory_root(task), address, count, &words))
 			return;
@@ -327,12 +327,12 @@ static __always_inline void wait_call(struct wait *w, struct task_struct *task, 
 		break;
 	case CALL_futex2:
 		w->object = call_futex(task, call_argument(registers, 0));
-		w->detail = (u32)call_argument(registers, 1);
+		w->detail = call_argument(registers, 0);
 		break;
 	case CALL_futexes: {
 		u64 pair[2];
 		if (current && !bpf_probe_read_user(pair, sizeof(pair), (void *)call_argument(registers, 0))) {
-			w->detail = pair[0];
+			w->detail = pair[1];
 			w->object = call_futex(task, pair[1]);
 		}
 		w->argument = call_argument(registers, 1);

@@ -1,0 +1,305 @@
+/* The critical path of one thread, see critical.h. */
+#include "path/critical.h"
+
+#include <string.h>
+
+#include "diagnose/suspects.h"
+#include "diagnose/walk.h"
+
+#define SUSPECTED_LEAST_NS 20000000ull /* of waits that nobody is seen to end: for shorter ones nobody is looked for */
+#define SUSPECTED_SHARE 100u           /* ... nor for those shorter than this part of the path */
+#define SAMPLE_FRAMES 128
+
+/* ---- from part to part ---- */
+
+static int by_tid(const void *a, const void *b)
+{
+	const struct standing_end *x = a, *y = b;
+
+	return x->tid < y->tid ? -1 : x->tid > y->tid;
+}
+
+void critical_apply(struct scene *scene, const struct standing_ends *ends)
+{
+	for (uint32_t i = 1; i < scene->wait_count && ends->length; i++) {
+		struct wait *w = &scene->waits[i];
+		struct standing_end key = { .tid = scene_tid(scene, w->thread) };
+		const struct standing_end *end;
+
+		if (w->end != WAIT_END_OPEN || scene->tables->threads[w->thread].end_ns < scene->end_ns)
+			continue;
+		end = bsearch(&key, ends->items, ends->length, sizeof(key), by_tid);
+		if (!end)
+			continue;
+		w->end = end->end;
+		w->cause = end->cause;
+		w->confidence = end->confidence;
+		w->end_event = end->end_event;
+		w->waker = end->waker_tid ? tables_thread(scene->tables, end->waker_tid, scene->end_ns) : 0;
+		if (w->end == WAIT_END_THREAD && !w->waker)
+			w->end = WAIT_END_UNKNOWN;
+	}
+}
+
+/* The thread itself when it lived before the moment, else the one that made it. */
+static uint32_t alive_before(const struct scene *scene, uint32_t thread, uint64_t time)
+{
+	for (unsigned i = 0; thread && scene->tables->threads[thread].start_ns >= time && i < 64; i++)
+		thread = scene->tables->threads[thread].creator;
+	return thread;
+}
+
+void critical_carry(const struct scene *scene, uint64_t from_ns, struct standing_ends *ends)
+{
+	vec_clear(ends);
+	for (uint32_t i = 1; i < scene->wait_count; i++) {
+		const struct wait *w = &scene->waits[i];
+		uint32_t waker;
+
+		if (w->start_ns >= from_ns || w->end_ns <= from_ns)
+			continue;
+		waker = alive_before(scene, w->waker, from_ns);
+		vec_push(ends, ((struct standing_end){ .end_event = w->end_event, .tid = scene_tid(scene, w->thread),
+			.waker_tid = waker ? scene_tid(scene, waker) : 0, .end = w->end, .cause = w->cause, .confidence = w->confidence }));
+	}
+	if (ends->length)
+		qsort(ends->items, ends->length, sizeof(*ends->items), by_tid);
+}
+
+/* ---- the walk ---- */
+
+struct asked {
+	struct inquiry inquiry;
+	struct suspects suspects;
+	struct arena arena;
+	struct map answers;        /* episode -> index into hops + 1, 0 nobody */
+	struct vec(struct suspect) kept;
+	uint64_t least_ns;
+};
+
+/* Who should have ended a wait that nobody is seen to have ended: who is read from memory to
+ * hold what is waited for; of long ones, whom the diagnosis suspects. */
+static unsigned on_missing(struct walk *walk, const struct episode *episode, uint64_t from, uint64_t to, struct hop hops[WALK_MAX_HOPS])
+{
+	struct asked *asked = walk->data;
+	const struct wait *w = &walk->scene->waits[episode->last];
+	bool fresh = false, alone;
+	uint64_t *answer;
+	const struct suspect *s;
+
+	if (w->idle || w->kind == WAIT_KIND_sleep)
+		return 0;
+	if (w->hint && w->hint_kind != HINT_KIND_socket_peer && w->hint_kind != HINT_KIND_child && w->hint != w->thread &&
+	    !walk_on_stack(walk, w->hint)) {
+		hops[0] = (struct hop){ .from_ns = from, .thread = w->hint, .link = LINK_OWNER, .confidence = 80, .evidence = w->begin_event };
+		return 1;
+	}
+	if (to - from < asked->least_ns)
+		return 0;
+	answer = map_at(&asked->answers, (uint64_t)(episode - walk->scene->episodes), &fresh);
+	if (fresh) {
+		suspects_find(&asked->inquiry, episode, from, to, walk->stack, walk->depth, &asked->suspects, &alone);
+		*answer = asked->suspects.length ? asked->kept.length + 1 : 0;
+		if (asked->suspects.length)
+			vec_push(&asked->kept, asked->suspects.items[0]);
+	}
+	if (!*answer)
+		return 0;
+	s = &asked->kept.items[*answer - 1];
+	memcpy(hops, s->hops, s->hop_count * sizeof(*hops));
+	return s->hop_count;
+}
+
+/* ---- into the fold ---- */
+
+struct step_view {
+	uint32_t node;            /* + 1; the innermost wait of a program on the way, 0 not looked at */
+	uint32_t thread;          /* of a program, that waits there or has the turn */
+};
+
+struct adding {
+	const struct critical *critical;
+	struct view *view;
+	struct fold *fold;
+	const struct walk_steps *steps;
+	struct step_view *seen;   /* by step */
+	struct holds holds;
+};
+
+static struct fold_key wait_key(struct view *view, const struct wait *w)
+{
+	return (struct fold_key){ .who = view_role(view, w->thread), .function = view_stack(view, w->ustack).function,
+				  .what = view_what(view, w), .doing = w->kind == WAIT_KIND_stop ? CLASS_STOPPED : CLASS_WAIT };
+}
+
+/* The waits of programs from the root to a step, as a node; the kernel's own threads work
+ * for whoever waits for them. */
+static struct step_view view_step(struct adding *a, uint32_t step)
+{
+	const struct walk_step *s = &a->steps->items[step];
+	struct step_view *seen = &a->seen[step];
+	struct step_view above;
+	const struct scene *scene = a->view->scene;
+
+	if (seen->node)
+		return *seen;
+	if (!step) {
+		*seen = (struct step_view){ 1, s->thread };
+		return *seen;
+	}
+	above = view_step(a, s->parent);
+	*seen = above;
+	if (s->episode && !view_is_kernel(a->view, a->steps->items[s->parent].thread)) {
+		struct fold_key key = wait_key(a->view, &scene->waits[scene->episodes[s->episode - 1].last]);
+
+		seen->node = fold_child(a->fold, above.node - 1, &key) + 1;
+	}
+	if (!view_is_kernel(a->view, s->thread))
+		seen->thread = s->thread;
+	return *seen;
+}
+
+/* The waits before and behind a moment at which the thread did not wait. */
+static void waits_around(const struct scene *scene, uint32_t thread, uint64_t time, const struct wait **ret_before, const struct wait **ret_behind)
+{
+	uint32_t next = scene_waits_from(scene, thread, time);
+
+	*ret_before = next > scene->threads[thread].wait ? &scene->waits[next - 1] : NULL;
+	*ret_behind = next < scene_waits_end(scene, thread) ? &scene->waits[next] : NULL;
+}
+
+static uint8_t doing_of(const struct piece *p)
+{
+	switch ((enum span_state)p->state) {
+	case SPAN_RUNNING: return CLASS_RUN;
+	case SPAN_RUNNABLE: return p->throttled ? CLASS_THROTTLED : CLASS_QUEUED;
+	case SPAN_WAITING: return CLASS_WAIT;
+	case SPAN_STOPPED: return CLASS_STOPPED;
+	case SPAN_UNKNOWN:
+	case SPAN_ABSENT: break;
+	}
+	return CLASS_UNKNOWN;
+}
+
+static const char *doing_words(uint8_t doing)
+{
+	switch ((enum link_class)doing) {
+	case CLASS_RUN: return "computing";
+	case CLASS_QUEUED: return "waiting for a processor";
+	case CLASS_THROTTLED: return "throttled: its group's quota is used up";
+	case CLASS_WAIT: return "waiting";
+	case CLASS_STOPPED: return "stopped";
+	case CLASS_UNKNOWN:
+	case CLASS_CLASSES: break;
+	}
+	return "not known";
+}
+
+static void add_samples(struct adding *a, uint32_t thread, uint32_t row, uint32_t node, uint64_t from, uint64_t to)
+{
+	const struct scene *scene = a->view->scene;
+	const struct scene_thread *t = &scene->threads[thread];
+
+	for (uint32_t i = scene_samples_from(scene, thread, from); i < t->samples.count; i++) {
+		const struct sample *s = &scene->samples[t->samples.items[i]];
+		uint32_t functions[SAMPLE_FRAMES];
+		size_t count = 0;
+
+		if (s->time >= to)
+			break;
+		for (uint32_t at = s->ustack; at && at < scene->tables->frame_count && count < SAMPLE_FRAMES; at = scene->tables->frames[at].parent) {
+			uint32_t function = view_function(a->view, at);
+			const struct name *name = a->view->names ? names_frame(a->view->names, at) : NULL;
+
+			/* What the C library does is its caller's work. */
+			if (function && !describe_is_plumbing(name->module) && !describe_is_start(name->function))
+				functions[count++] = function;
+		}
+		if (count)
+			fold_sample(a->fold, row, node, functions, count);
+	}
+}
+
+/* A stretch in which the thread did one thing, and had one lock or none. */
+static void add_stretch(struct adding *a, const struct piece *p, const struct hold *hold, uint64_t from, uint64_t to)
+{
+	const struct scene *scene = a->view->scene;
+	struct step_view step = view_step(a, p->step);
+	bool kernel = view_is_kernel(a->view, p->thread), runs = false, on_stack = false;
+	uint32_t node = step.node - 1, via = node, row;
+	struct fold_key key;
+
+	if (kernel && node) {
+		key = a->fold->nodes.items[node].key;
+		via = a->fold->nodes.items[node].parent;
+		on_stack = true;
+	} else if (p->wait && (p->state == SPAN_WAITING || p->state == SPAN_STOPPED)) {
+		key = wait_key(a->view, &scene->waits[p->wait]);
+		on_stack = hold && view_is_on_stack(a->view, scene->waits[p->wait].ustack, hold->function);
+	} else {
+		const struct wait *before, *behind;
+
+		waits_around(scene, p->thread, from, &before, &behind);
+		runs = true;
+		key = (struct fold_key){ .who = view_role(a->view, p->thread), .doing = doing_of(p),
+					 .function = before && behind ? view_between(a->view, before->ustack, behind->ustack) : 0,
+					 .what = texts_add(&a->fold->texts, doing_words(doing_of(p))) };
+		on_stack = hold && ((before && view_is_on_stack(a->view, before->ustack, hold->function)) ||
+				    (behind && view_is_on_stack(a->view, behind->ustack, hold->function)));
+	}
+	if (!kernel || !node)
+		node = fold_child(a->fold, node, &key);
+	row = fold_row(a->fold, hold ? hold->lock : 0, key.who, hold && on_stack ? hold->function : key.function, runs && !hold);
+	fold_add(a->fold, row, node, via, (uint64_t)scene_tid(scene, step.thread) << 32 | (hold ? (uint32_t)hold->start_ns : 0), from, to);
+	if (key.doing == CLASS_UNKNOWN)
+		a->fold->unknown_ns += to - from;
+	if (key.doing == CLASS_RUN)
+		add_samples(a, p->thread, row, node, from, to);
+}
+
+static void add_piece(struct adding *a, const struct piece *p)
+{
+	uint32_t thread = view_step(a, p->step).thread;
+	uint64_t until;
+
+	for (uint64_t at = p->start_ns; at < p->end_ns; at = until) {
+		const struct hold *hold = holds_at(&a->holds, thread, at, &until);
+
+		if (until > p->end_ns)
+			until = p->end_ns;
+		add_stretch(a, p, hold, at, until);
+	}
+}
+
+void critical_add(struct critical *critical, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
+{
+	struct view *view = critical->view;
+	struct asked asked = {
+		.inquiry = { .scene = view->scene, .ends = diagnoser_ends(critical->diagnoser), .now = diagnoser_side(critical->diagnoser) },
+		.least_ns = critical->whole_ns / SUSPECTED_SHARE > SUSPECTED_LEAST_NS ? critical->whole_ns / SUSPECTED_SHARE : SUSPECTED_LEAST_NS,
+	};
+	struct pieces pieces = { 0 };
+	struct walk_steps steps = { 0 };
+	struct walk walk = { .scene = view->scene, .missing = on_missing, .data = &asked, .pieces = &pieces, .steps = &steps };
+	struct adding a = { .critical = critical, .view = view, .fold = critical->fold, .steps = &steps };
+
+	arena_init(&asked.arena);
+	asked.inquiry.arena = &asked.arena;
+	map_init(&asked.answers);
+	walk_window(&walk, thread, from_ns, to_ns);
+	a.seen = mem_zalloc(arena_array_bytes(sizeof(*a.seen), steps.length));
+	holds_find(view, &a.holds);
+	for (size_t i = 0; i < pieces.length; i++)
+		add_piece(&a, &pieces.items[i]);
+	holds_count_queues(view, critical->fold, from_ns, to_ns);
+	fold_part_end(critical->fold);
+	holds_done(&a.holds);
+	free(a.seen);
+	inquiry_done(&asked.inquiry);
+	vec_done(&asked.suspects);
+	vec_done(&asked.kept);
+	map_done(&asked.answers);
+	arena_done(&asked.arena);
+	vec_done(&pieces);
+	vec_done(&steps);
+}

@@ -1,0 +1,36 @@
+/* The critical path of one thread through a part of a trace: the diagnosis's clipped
+ * backward walk (diagnose/walk.h), added to a fold.
+ *
+ * Parts come from the last to the first. Whoever waits where a part ends was woken in the
+ * next one: that is carried over, so the walk of a part is a piece of the walk of the whole. */
+#ifndef PATH_CRITICAL_H
+#define PATH_CRITICAL_H
+
+#include "path/holds.h"
+
+/* How waits end that stand where a part begins. */
+struct standing_end {
+	uint64_t end_event;
+	uint32_t tid;             /* who waits */
+	uint32_t waker_tid;       /* who ends it, or made the thread that does; 0 nobody */
+	uint8_t end, cause, confidence; /* as in struct wait */
+};
+
+struct standing_ends vec(struct standing_end);
+
+struct critical {
+	struct view *view;
+	struct diagnoser *diagnoser;
+	struct fold *fold;
+	uint64_t whole_ns;        /* of the path that is asked for; this may be a part of it */
+};
+
+/* Tells the scene, which is the caller's own, how its open waits end. */
+void critical_apply(struct scene *scene, const struct standing_ends *ends);
+/* What the part before this one must know: of waits that stand at `from_ns`. */
+void critical_carry(const struct scene *scene, uint64_t from_ns, struct standing_ends *ends);
+
+/* The thread's path between two moments of the scene. */
+void critical_add(struct critical *critical, uint32_t thread, uint64_t from_ns, uint64_t to_ns);
+
+#endif

@@ -1,0 +1,421 @@
+/* The folded path, see fold.h. */
+#include "path/fold.h"
+
+#include <string.h>
+
+#define DURATIONS_KEPT 4096u
+
+void fold_init(struct fold *fold)
+{
+	*fold = (struct fold){ 0 };
+	texts_init(&fold->texts);
+	map_init(&fold->node_by_key);
+	map_init(&fold->row_by_key);
+	map_init(&fold->queue_by_lock);
+	vec_push(&fold->nodes, ((struct fold_node){ 0 }));
+	vec_push(&fold->stacks, ((struct fold_stack){ 0 }));
+}
+
+void fold_done(struct fold *fold)
+{
+	for (size_t i = 0; i < fold->rows.length; i++) {
+		vec_done(&fold->rows.items[i].durations.kept);
+		vec_done(&fold->rows.items[i].doings);
+		vec_done(&fold->rows.items[i].vias);
+	}
+	vec_done(&fold->rows);
+	vec_done(&fold->nodes);
+	vec_done(&fold->stacks);
+	vec_done(&fold->queues);
+	vec_done(&fold->links);
+	map_done(&fold->node_by_key);
+	map_done(&fold->row_by_key);
+	map_done(&fold->queue_by_lock);
+	texts_done(&fold->texts);
+}
+
+static bool same_key(const struct fold_key *a, const struct fold_key *b)
+{
+	return a->who.program == b->who.program && a->who.thread == b->who.thread && a->function == b->function &&
+	       a->what == b->what && a->doing == b->doing;
+}
+
+static uint64_t hash_two(uint64_t a, uint64_t b)
+{
+	return hash_u64(hash_u64(a) + b);
+}
+
+uint32_t fold_child(struct fold *fold, uint32_t node, const struct fold_key *key)
+{
+	uint64_t hash = hash_two(hash_two((uint64_t)key->who.program << 32 | key->who.thread, (uint64_t)key->function << 32 | key->what),
+				 (uint64_t)node << 8 | key->doing);
+
+	for (uint32_t at = node; at; at = fold->nodes.items[at].parent)
+		if (same_key(&fold->nodes.items[at].key, key))
+			return at;
+	for (;; hash++) {
+		bool fresh = false;
+		uint64_t *number = map_at(&fold->node_by_key, hash, &fresh);
+
+		if (fresh) {
+			*number = fold->nodes.length;
+			vec_push(&fold->nodes, ((struct fold_node){ .key = *key, .parent = node }));
+			return (uint32_t)fold->nodes.length - 1;
+		}
+		if (fold->nodes.items[*number].parent == node && same_key(&fold->nodes.items[*number].key, key))
+			return (uint32_t)*number;
+	}
+}
+
+uint32_t fold_row(struct fold *fold, uint32_t lock, struct role_name who, uint32_t function, bool runs)
+{
+	uint64_t hash = hash_two(hash_two((uint64_t)who.program << 32 | who.thread, (uint64_t)lock << 32 | function), runs);
+
+	for (;; hash++) {
+		bool fresh = false;
+		uint64_t *number = map_at(&fold->row_by_key, hash, &fresh);
+		const struct fold_row *row;
+
+		if (fresh) {
+			*number = fold->rows.length;
+			vec_push(&fold->rows, ((struct fold_row){ .lock = lock, .who = who, .function = function, .runs = runs,
+				.durations.every = 1 }));
+			return (uint32_t)fold->rows.length - 1;
+		}
+		row = &fold->rows.items[*number];
+		if (row->lock == lock && row->who.program == who.program && row->who.thread == who.thread && row->function == function &&
+		    row->runs == runs)
+			return (uint32_t)*number;
+	}
+}
+
+static void take_duration(struct durations *d, uint64_t ns)
+{
+	if (d->seen++ % d->every)
+		return;
+	if (d->kept.length == DURATIONS_KEPT) {
+		for (size_t i = 0; i < DURATIONS_KEPT / 2; i++)
+			d->kept.items[i] = d->kept.items[i * 2];
+		d->kept.length = DURATIONS_KEPT / 2;
+		d->every *= 2;
+		if ((d->seen - 1) % d->every)
+			return;
+	}
+	vec_push(&d->kept, ns);
+}
+
+static void count_link(struct fold *fold, const struct fold_link *link)
+{
+	struct fold_row *row = &fold->rows.items[link->row];
+	uint64_t ns = link->end_ns - link->start_ns;
+
+	row->count++;
+	fold->links_seen++;
+	if (ns > row->longest_ns)
+		row->longest_ns = ns;
+	take_duration(&row->durations, ns);
+}
+
+static void add_doing(struct fold *fold, uint32_t number, const struct fold_key *key, uint64_t ns, bool goes_on)
+{
+	struct fold_row *row = &fold->rows.items[number];
+	size_t i = 0;
+
+	while (i < row->doings.length && (row->doings.items[i].what != key->what || row->doings.items[i].doing != key->doing))
+		i++;
+	if (i == row->doings.length)
+		vec_push(&row->doings, ((struct row_doing){ .what = key->what, .doing = key->doing }));
+	row->doings.items[i].ns += ns;
+	row->doings.items[i].count += !(goes_on && fold->last_doing_row == number && fold->last_doing == i);
+	fold->last_doing_row = number;
+	fold->last_doing = (uint32_t)i;
+}
+
+static void add_via(struct fold_row *row, const struct fold_key *wait, uint64_t ns)
+{
+	for (size_t i = 0; i < row->vias.length; i++)
+		if (same_key(&row->vias.items[i].wait, wait)) {
+			row->vias.items[i].ns += ns;
+			return;
+		}
+	vec_push(&row->vias, ((struct row_via){ *wait, ns }));
+}
+
+void fold_add(struct fold *fold, uint32_t row, uint32_t node, uint32_t via, uint64_t tag, uint64_t start_ns, uint64_t end_ns)
+{
+	struct fold_link *last = fold->links.length ? &fold->links.items[fold->links.length - 1] : NULL;
+	struct fold_node *n = &fold->nodes.items[node];
+	uint64_t ns = end_ns - start_ns;
+	bool goes_on = last && last->row == row && last->tag == tag && last->end_ns == start_ns;
+
+	fold->total_ns += ns;
+	fold->by_class[n->key.doing] += ns;
+	fold->rows.items[row].ns += ns;
+	n->own_ns += ns;
+	n->count++;
+	if (ns > n->longest_ns)
+		n->longest_ns = ns;
+	add_doing(fold, row, &n->key, ns, goes_on);
+	if (via)
+		add_via(&fold->rows.items[row], &fold->nodes.items[via].key, ns);
+	if (goes_on)
+		last->end_ns = end_ns;
+	else
+		vec_push(&fold->links, ((struct fold_link){ row, tag, start_ns, end_ns }));
+}
+
+static uint32_t new_stack(struct fold *fold, uint32_t function)
+{
+	vec_push(&fold->stacks, ((struct fold_stack){ .function = function }));
+	return (uint32_t)fold->stacks.length - 1;
+}
+
+static uint32_t stack_child(struct fold *fold, uint32_t parent, uint32_t function)
+{
+	uint32_t child;
+
+	for (uint32_t i = fold->stacks.items[parent].child; i; i = fold->stacks.items[i].next)
+		if (fold->stacks.items[i].function == function)
+			return i;
+	child = new_stack(fold, function);
+	fold->stacks.items[child].next = fold->stacks.items[parent].child;
+	fold->stacks.items[parent].child = child;
+	return child;
+}
+
+static void add_stack(struct fold *fold, uint32_t root, const uint32_t *functions, size_t count)
+{
+	uint32_t at = root;
+
+	fold->stacks.items[at].count++;
+	while (count-- > 0) {
+		if (fold->stacks.items[at].function == functions[count])
+			continue; /* it calls itself */
+		at = stack_child(fold, at, functions[count]);
+		fold->stacks.items[at].count++;
+	}
+}
+
+void fold_sample(struct fold *fold, uint32_t row, uint32_t node, const uint32_t *functions, size_t count)
+{
+	if (!fold->rows.items[row].stacks)
+		fold->rows.items[row].stacks = new_stack(fold, 0);
+	if (!fold->nodes.items[node].stacks)
+		fold->nodes.items[node].stacks = new_stack(fold, 0);
+	add_stack(fold, fold->rows.items[row].stacks, functions, count);
+	add_stack(fold, fold->nodes.items[node].stacks, functions, count);
+}
+
+struct fold_queue *fold_queue(struct fold *fold, uint32_t lock)
+{
+	bool fresh = false;
+	uint64_t *number = map_at(&fold->queue_by_lock, lock, &fresh);
+
+	if (fresh) {
+		*number = fold->queues.length;
+		vec_push(&fold->queues, ((struct fold_queue){ .lock = lock }));
+	}
+	return &fold->queues.items[*number];
+}
+
+void fold_part_end(struct fold *fold)
+{
+	size_t count = fold->links.length;
+	struct fold_link *links = fold->links.items;
+
+	if (!count)
+		return;
+	if (fold->has_later) {
+		struct fold_link *last = &links[count - 1];
+
+		if (last->row == fold->later.row && last->tag == fold->later.tag && last->end_ns == fold->later.start_ns)
+			last->end_ns = fold->later.end_ns;
+		else
+			count_link(fold, &fold->later);
+	}
+	for (size_t i = 1; i < count; i++)
+		count_link(fold, &links[i]);
+	fold->later = links[0];
+	fold->has_later = true;
+	vec_clear(&fold->links);
+	fold->last_doing_row = UINT32_MAX;
+}
+
+/* ---- at the end ---- */
+
+/* So many samples tell where a row ran; of fewer only the place where most were counts. */
+#define SAMPLES_ENOUGH 8
+#define SPLIT_LEAST 20 /* per cent of a row's samples for a function to get a row of its own */
+
+struct share {
+	uint32_t function;
+	uint32_t samples;
+};
+
+struct shares vec(struct share);
+
+/* A function's own samples, and those of what it calls that is too little to be told. */
+static void divide(const struct fold *fold, uint32_t stack, uint32_t all, struct shares *shares)
+{
+	const struct fold_stack *s = &fold->stacks.items[stack];
+	uint32_t own = s->count;
+
+	for (uint32_t i = s->child; i; i = fold->stacks.items[i].next)
+		if ((uint64_t)fold->stacks.items[i].count * 100 >= (uint64_t)all * SPLIT_LEAST) {
+			own -= fold->stacks.items[i].count;
+			divide(fold, i, all, shares);
+		}
+	if (!own)
+		return;
+	for (size_t i = 0; i < shares->length; i++)
+		if (shares->items[i].function == s->function) {
+			shares->items[i].samples += own;
+			return;
+		}
+	vec_push(shares, ((struct share){ s->function, own }));
+}
+
+/* The innermost function in which half of the samples were; 0 unknown. */
+static uint32_t heavy(const struct fold *fold, uint32_t stack)
+{
+	uint32_t all = fold->stacks.items[stack].count, at = stack, best = 1;
+
+	while (best) {
+		best = 0;
+		for (uint32_t i = fold->stacks.items[at].child; i; i = fold->stacks.items[i].next)
+			if (fold->stacks.items[i].count * 2 > all)
+				best = i;
+		if (best)
+			at = best;
+	}
+	return fold->stacks.items[at].function;
+}
+
+static uint64_t median(struct durations *d);
+
+/* Moves a part of a row that ran to the row of one function. */
+static void move_share(struct fold *fold, uint32_t from, uint32_t function, uint64_t part, uint64_t of, bool sampled)
+{
+	uint32_t number = fold_row(fold, 0, fold->rows.items[from].who, function, false);
+	struct fold_row *to = &fold->rows.items[number], *row = &fold->rows.items[from];
+
+	to->ns += row->ns * part / of;
+	to->by_samples |= sampled;
+	to->count += row->count * part / of;
+	if (row->longest_ns > to->longest_ns)
+		to->longest_ns = row->longest_ns;
+	for (size_t i = 0; i < row->durations.kept.length; i++)
+		take_duration(&to->durations, row->durations.kept.items[i]);
+	for (size_t i = 0; i < row->doings.length; i++) {
+		const struct row_doing *d = &row->doings.items[i];
+		size_t k = 0;
+
+		while (k < to->doings.length && (to->doings.items[k].what != d->what || to->doings.items[k].doing != d->doing))
+			k++;
+		if (k == to->doings.length)
+			vec_push(&to->doings, ((struct row_doing){ .what = d->what, .doing = d->doing }));
+		to->doings.items[k].ns += d->ns * part / of;
+		to->doings.items[k].count += d->count * part / of;
+	}
+	for (size_t i = 0; i < row->vias.length; i++)
+		add_via(to, &row->vias.items[i].wait, row->vias.items[i].ns * part / of);
+}
+
+static void divide_rows(struct fold *fold)
+{
+	size_t count = fold->rows.length;
+	struct shares shares = { 0 };
+
+	for (size_t i = 0; i < count; i++) {
+		uint32_t stack = fold->rows.items[i].stacks, all = stack ? fold->stacks.items[stack].count : 0;
+		uint32_t function = stack ? heavy(fold, stack) : 0;
+
+		if (!fold->rows.items[i].runs)
+			continue;
+		vec_clear(&shares);
+		if (all >= SAMPLES_ENOUGH)
+			divide(fold, stack, all, &shares);
+		else
+			vec_push(&shares, ((struct share){ function && all > 1 ? function : fold->rows.items[i].function, all = 1 }));
+		for (size_t k = 0; k < shares.length; k++)
+			move_share(fold, (uint32_t)i, shares.items[k].function, shares.items[k].samples, all, all > 1);
+		fold->rows.items[i].ns = 0;
+	}
+	vec_done(&shares);
+}
+
+static int by_ns(const void *a, const void *b)
+{
+	const struct fold_row *x = a, *y = b;
+
+	return x->ns > y->ns ? -1 : x->ns < y->ns;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+static int doing_by_ns(const void *a, const void *b)
+{
+	const struct row_doing *x = a, *y = b;
+
+	return x->ns > y->ns ? -1 : x->ns < y->ns;
+}
+
+static int via_by_ns(const void *a, const void *b)
+{
+	const struct row_via *x = a, *y = b;
+
+	return x->ns > y->ns ? -1 : x->ns < y->ns;
+}
+
+static uint64_t median(struct durations *d)
+{
+	if (!d->kept.length)
+		return 0;
+	qsort(d->kept.items, d->kept.length, sizeof(*d->kept.items), by_number);
+	return d->kept.items[d->kept.length / 2];
+}
+
+static void sort_row(struct fold_row *row)
+{
+	row->median_ns = median(&row->durations);
+	if (row->doings.length)
+		qsort(row->doings.items, row->doings.length, sizeof(*row->doings.items), doing_by_ns);
+	if (row->vias.length)
+		qsort(row->vias.items, row->vias.length, sizeof(*row->vias.items), via_by_ns);
+}
+
+void fold_finish(struct fold *fold)
+{
+	size_t kept = 0;
+
+	if (fold->has_later)
+		count_link(fold, &fold->later);
+	fold->has_later = false;
+	divide_rows(fold);
+	for (size_t i = fold->nodes.length; i-- > 1; ) {
+		struct fold_node *n = &fold->nodes.items[i];
+
+		n->total_ns += n->own_ns;
+		fold->nodes.items[n->parent].total_ns += n->total_ns;
+	}
+	for (size_t i = 0; i < fold->rows.length; i++) {
+		struct fold_row *row = &fold->rows.items[i];
+
+		if (row->ns) {
+			sort_row(row);
+			fold->rows.items[kept++] = *row;
+			continue;
+		}
+		vec_done(&row->durations.kept);
+		vec_done(&row->doings);
+		vec_done(&row->vias);
+	}
+	fold->rows.length = kept;
+	if (kept)
+		qsort(fold->rows.items, kept, sizeof(*fold->rows.items), by_ns);
+}

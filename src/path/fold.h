@@ -1,0 +1,137 @@
+/* The folded path: links of the critical path that are the same in kind, as one line.
+ *
+ * A link is a stretch of the path in which one thread did one thing. Two links are of a
+ * kind when thread, function and what is done or waited for have the same names: threads by
+ * their role, not by number. Lines are kept in two ways at once:
+ * - rows: a lock with its holder, or a function of a thread, with all that it did there;
+ * - a tree along the path: each wait, inside of it what went on meanwhile.
+ *
+ * A fold is handed the parts of a trace from the last to the first, the links of each in
+ * the order of time, and keeps names only: nothing of a part is needed afterwards. */
+#ifndef PATH_FOLD_H
+#define PATH_FOLD_H
+
+#include <stdbool.h>
+
+#include "path/texts.h"
+
+/* What a link's time went to. */
+enum link_class {
+	CLASS_RUN,          /* on a processor */
+	CLASS_QUEUED,       /* runnable, none free */
+	CLASS_THROTTLED,    /* its group's quota was used up */
+	CLASS_WAIT,
+	CLASS_STOPPED,
+	CLASS_UNKNOWN,      /* not seen, or events were lost */
+	CLASS_CLASSES
+};
+
+/* A role: the program, and in it the thread's own name or the function it was started with. */
+struct role_name {
+	uint32_t program, thread; /* texts; equal for a process's first thread */
+};
+
+/* A wait, or what went on inside of one. */
+struct fold_key {
+	struct role_name who;
+	uint32_t function;        /* text, 0 not known */
+	uint32_t what;            /* text: what was done or waited for */
+	uint8_t doing;            /* enum link_class */
+};
+
+struct fold_node {
+	struct fold_key key;
+	uint32_t parent;          /* 0: the root's own */
+	uint32_t stacks;          /* root of its samples in fold.stacks, 0 none */
+	uint64_t own_ns, total_ns, longest_ns, count;
+};
+
+/* Where samples found a thread running; siblings in a list. */
+struct fold_stack {
+	uint32_t function;
+	uint32_t child, next;
+	uint32_t count;           /* with all below */
+};
+
+/* Durations of a row's links: all of them, or, where they are many, each so-and-so-manieth. */
+struct durations {
+	struct vec(uint64_t) kept;
+	uint64_t every, seen;
+};
+
+struct row_doing {
+	uint32_t what;
+	uint8_t doing;
+	uint64_t ns, count;
+};
+
+/* Who waited for the row's thread: how the path came to it. */
+struct row_via {
+	struct fold_key wait;
+	uint64_t ns;
+};
+
+struct fold_row {
+	uint32_t lock;            /* text of the lock that is held there, 0 none */
+	struct role_name who;
+	uint32_t function;
+	bool by_samples;          /* the function was found by samples */
+	bool runs;                /* to be divided by samples at the end */
+	uint32_t stacks;
+	uint64_t ns, count, longest_ns, median_ns;
+	struct durations durations;
+	struct vec(struct row_doing) doings;
+	struct vec(struct row_via) vias;
+};
+
+/* Who stood for one lock, on the path and off it. */
+struct fold_queue {
+	uint32_t lock;
+	uint64_t waited_ns, waits; /* of all threads */
+	uint64_t held_ns;          /* time in which anybody stood there */
+	uint32_t most;             /* at once */
+	uint32_t threads;          /* at most, of one part */
+};
+
+struct fold_link {
+	uint32_t row;
+	uint64_t tag;             /* links of one row with the same tag that adjoin are one */
+	uint64_t start_ns, end_ns;
+};
+
+struct fold {
+	struct texts texts;
+	struct vec(struct fold_node) nodes;    /* entry 0: the root */
+	struct map node_by_key;
+	struct vec(struct fold_stack) stacks;  /* entry 0 unused */
+	struct vec(struct fold_row) rows;
+	struct map row_by_key;
+	struct vec(struct fold_queue) queues;
+	struct map queue_by_lock;
+	struct vec(struct fold_link) links;    /* of the part that is being added */
+	struct fold_link later;                /* first link of the part behind, not counted yet */
+	bool has_later;
+	uint64_t total_ns, unknown_ns;
+	uint64_t by_class[CLASS_CLASSES];
+	uint64_t links_seen;
+	uint32_t last_doing_row, last_doing;
+};
+
+void fold_init(struct fold *fold);
+void fold_done(struct fold *fold);
+
+/* The node inside of another one; a wait that is the same as one further out is that one,
+ * as threads in a queue wait for each other in the same way. */
+uint32_t fold_child(struct fold *fold, uint32_t node, const struct fold_key *key);
+uint32_t fold_row(struct fold *fold, uint32_t lock, struct role_name who, uint32_t function, bool runs);
+/* The next stretch of the path: of the row and the leaf, which `via` (a node, 0 none) led to. */
+void fold_add(struct fold *fold, uint32_t row, uint32_t node, uint32_t via, uint64_t tag, uint64_t start_ns, uint64_t end_ns);
+/* A sample in that stretch: functions, the innermost first. */
+void fold_sample(struct fold *fold, uint32_t row, uint32_t node, const uint32_t *functions, size_t count);
+struct fold_queue *fold_queue(struct fold *fold, uint32_t lock);
+/* All stretches of a part have been added. */
+void fold_part_end(struct fold *fold);
+/* All parts have: divides what ran by its samples, adds up, sorts rows, the largest first. */
+void fold_finish(struct fold *fold);
+
+#endif

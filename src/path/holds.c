@@ -1,0 +1,192 @@
+/* Who had which lock when, see holds.h.
+ *
+ * A wait that a thread ended was ended as that thread gave the lock back. It had it since
+ * the one before gave it back, where others stood in the queue then; else at the latest
+ * since the first of them began to wait. */
+#include "path/holds.h"
+
+#include <string.h>
+
+struct lock_wait {
+	uint64_t object, start_ns, end_ns;
+	uint32_t wait;
+};
+
+struct lock_waits vec(struct lock_wait);
+
+static int by_end(const void *a, const void *b)
+{
+	const struct lock_wait *x = a, *y = b;
+
+	if (x->object != y->object)
+		return x->object < y->object ? -1 : 1;
+	return x->end_ns < y->end_ns ? -1 : x->end_ns > y->end_ns;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct lock_wait *x = a, *y = b;
+
+	if (x->object != y->object)
+		return x->object < y->object ? -1 : 1;
+	return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
+}
+
+static void find_waits(struct view *view, struct lock_waits *waits)
+{
+	const struct scene *scene = view->scene;
+
+	for (uint32_t i = 1; i < scene->wait_count; i++) {
+		const struct wait *w = &scene->waits[i];
+
+		if (w->object && (w->kind == WAIT_KIND_futex || w->kind == WAIT_KIND_file_lock) &&
+		    view_wait_class(view, w) == WAIT_CLASS_lock)
+			vec_push(waits, ((struct lock_wait){ w->object, w->start_ns, w->end_ns, i }));
+	}
+}
+
+static int by_thread(const void *a, const void *b)
+{
+	const struct hold *x = a, *y = b;
+
+	if (x->thread != y->thread)
+		return x->thread < y->thread ? -1 : 1;
+	return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
+}
+
+/* Holds of one lock: its waits by their ends. */
+static void find_of_lock(struct view *view, const struct lock_wait *waits, size_t count, struct holds *holds)
+{
+	uint64_t given_back = 0, *earliest = mem_alloc(arena_array_bytes(sizeof(*earliest), count + 1));
+
+	/* When the first began of those that end there or later. */
+	earliest[count] = UINT64_MAX;
+	for (size_t i = count; i-- > 0; )
+		earliest[i] = waits[i].start_ns < earliest[i + 1] ? waits[i].start_ns : earliest[i + 1];
+	for (size_t i = 0; i < count; i++) {
+		const struct wait *w = &view->scene->waits[waits[i].wait];
+		uint64_t start = earliest[i] > given_back ? earliest[i] : given_back;
+
+		if (w->end == WAIT_END_THREAD && w->waker && w->end_ns > start)
+			vec_push(&holds->list, ((struct hold){ start, w->end_ns, w->object, w->waker, view_lock(view, w),
+				view_stack(view, w->ustack).function }));
+		if (w->end == WAIT_END_THREAD)
+			given_back = w->end_ns;
+	}
+	free(earliest);
+}
+
+void holds_find(struct view *view, struct holds *ret_holds)
+{
+	struct lock_waits waits = { 0 };
+
+	*ret_holds = (struct holds){ 0 };
+	find_waits(view, &waits);
+	if (waits.length)
+		qsort(waits.items, waits.length, sizeof(*waits.items), by_end);
+	for (size_t i = 0, end; i < waits.length; i = end) {
+		for (end = i; end < waits.length && waits.items[end].object == waits.items[i].object; end++)
+			;
+		find_of_lock(view, waits.items + i, end - i, ret_holds);
+	}
+	if (ret_holds->list.length)
+		qsort(ret_holds->list.items, ret_holds->list.length, sizeof(*ret_holds->list.items), by_thread);
+	vec_done(&waits);
+}
+
+void holds_done(struct holds *holds)
+{
+	vec_done(&holds->list);
+}
+
+#define NESTED_MOST 4 /* locks that a thread has at once, as far as is looked */
+
+const struct hold *holds_at(const struct holds *holds, uint32_t thread, uint64_t time_ns, uint64_t *ret_until)
+{
+	size_t low = 0, high = holds->list.length;
+
+	/* The first that begins behind the moment. */
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		const struct hold *h = &holds->list.items[mid];
+
+		if (h->thread < thread || (h->thread == thread && h->start_ns <= time_ns))
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	*ret_until = low < holds->list.length && holds->list.items[low].thread == thread ? holds->list.items[low].start_ns : UINT64_MAX;
+	for (unsigned looked = 0; low-- > 0 && looked < NESTED_MOST && holds->list.items[low].thread == thread; looked++)
+		if (holds->list.items[low].end_ns > time_ns) {
+			if (holds->list.items[low].end_ns < *ret_until)
+				*ret_until = holds->list.items[low].end_ns;
+			return &holds->list.items[low];
+		}
+	return NULL;
+}
+
+/* ---- queues ---- */
+
+struct edge {
+	uint64_t time;
+	int change;
+};
+
+static int by_time(const void *a, const void *b)
+{
+	const struct edge *x = a, *y = b;
+
+	if (x->time != y->time)
+		return x->time < y->time ? -1 : 1;
+	return x->change - y->change;
+}
+
+static void count_queue(struct view *view, struct fold *fold, const struct lock_wait *waits, size_t count, uint64_t from_ns, uint64_t to_ns)
+{
+	struct fold_queue *queue = fold_queue(fold, view_lock(view, &view->scene->waits[waits[0].wait]));
+	struct vec(struct edge) edges = { 0 };
+	struct map threads;
+	uint32_t standing = 0;
+
+	map_init(&threads);
+	for (size_t i = 0; i < count; i++) {
+		uint64_t begin = waits[i].start_ns > from_ns ? waits[i].start_ns : from_ns;
+		uint64_t end = waits[i].end_ns < to_ns ? waits[i].end_ns : to_ns;
+
+		if (begin >= end)
+			continue;
+		queue->waited_ns += end - begin;
+		queue->waits += waits[i].start_ns >= from_ns;
+		map_put(&threads, view->scene->waits[waits[i].wait].thread, 1);
+		vec_push(&edges, ((struct edge){ begin, 1 }));
+		vec_push(&edges, ((struct edge){ end, -1 }));
+	}
+	if (edges.length)
+		qsort(edges.items, edges.length, sizeof(*edges.items), by_time);
+	for (size_t i = 0; i < edges.length; i++) {
+		if (standing)
+			queue->held_ns += edges.items[i].time - edges.items[i - 1].time;
+		standing += (uint32_t)edges.items[i].change;
+		if (standing > queue->most)
+			queue->most = standing;
+	}
+	if (threads.length > queue->threads)
+		queue->threads = (uint32_t)threads.length;
+	vec_done(&edges);
+	map_done(&threads);
+}
+
+void holds_count_queues(struct view *view, struct fold *fold, uint64_t from_ns, uint64_t to_ns)
+{
+	struct lock_waits waits = { 0 };
+
+	find_waits(view, &waits);
+	if (waits.length)
+		qsort(waits.items, waits.length, sizeof(*waits.items), by_start);
+	for (size_t i = 0, end; i < waits.length; i = end) {
+		for (end = i; end < waits.length && waits.items[end].object == waits.items[i].object; end++)
+			;
+		count_queue(view, fold, waits.items + i, end - i, from_ns, to_ns);
+	}
+	vec_done(&waits);
+}

@@ -1,0 +1,19 @@
+/* Names of locks that are variables of a program: by the address that was waited on, where
+ * the program's files were mapped, and the symbols of those files. A lock in allocated
+ * memory has none. */
+#ifndef PATH_LOCK_NAMES_H
+#define PATH_LOCK_NAMES_H
+
+#include "base/arena.h"
+#include "trace/trace.h"
+
+struct lock_names;
+
+/* Reads nothing yet; the trace must stay. */
+struct lock_names *lock_names_new(const struct trace *trace);
+/* Accepts NULL. */
+void lock_names_free(struct lock_names *names);
+/* NULL when it is no variable that the files name; the name lies in the arena. */
+const char *lock_names_find(struct lock_names *names, struct arena *arena, uint32_t pid, uint64_t address);
+
+#endif

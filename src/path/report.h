@@ -1,0 +1,20 @@
+/* A folded path in words: as a table, a tree, lines for flame graphs, JSON. */
+#ifndef PATH_REPORT_H
+#define PATH_REPORT_H
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "path/fold.h"
+
+/* The row in one line, as a sentence's part: "journal_lock, held by worker in commit_journal". */
+void report_path_row_words(const struct fold *fold, const struct fold_row *row, struct buf *buf);
+/* "fsync 80 %, computing 5 %": shares of the whole path. */
+void report_path_doings(const struct fold *fold, const struct fold_row *row, struct buf *buf);
+
+void report_path_table(const struct fold *fold, size_t rows, struct buf *buf);
+/* Nodes with at least this share of the path, per mille. */
+void report_path_tree(const struct fold *fold, unsigned least, struct buf *buf);
+void report_path_folded(const struct fold *fold, struct buf *buf);
+void report_path_json(const struct fold *fold, struct json *json);
+
+#endif

@@ -1,0 +1,64 @@
+/* A part of a trace in names: who a thread is by its role, in which function a stack is,
+ * what a wait is for. Names are texts of the fold; each thread and stack is looked at once. */
+#ifndef PATH_VIEW_H
+#define PATH_VIEW_H
+
+#include "diagnose/describe.h"
+#include "path/fold.h"
+
+/* A stack in names. */
+struct stack_view {
+	uint32_t function;        /* innermost of the program and its libraries, 0 not known */
+	uint32_t called;          /* what that called of the C library: "pthread_mutex_lock"; 0 not known */
+};
+
+enum wait_class {
+	WAIT_CLASS_other,
+	WAIT_CLASS_lock,          /* a mutex or read-write lock of the program's: one holds it */
+	WAIT_CLASS_condition,
+	WAIT_CLASS_end,           /* of a thread */
+	WAIT_CLASS_barrier,
+	WAIT_CLASS_semaphore
+};
+
+struct lock_names;
+
+struct view {
+	const struct scene *scene;
+	struct names *names;      /* NULL: nothing is named */
+	struct texts *texts;
+	struct lock_names *lock_names; /* NULL: locks have no names of their own */
+	struct arena arena;
+	struct describer describer;
+	struct role_name *roles;  /* by thread */
+	bool *has_role;
+	struct map stacks;        /* stack node -> place in stack_list + 1 */
+	struct vec(struct stack_view) stack_list;
+	struct map functions;     /* frame node -> text + 1 of its function */
+	struct map locks;         /* object -> text */
+	struct map whats;         /* hash of a wait's kind, call and object -> text */
+};
+
+void view_init(struct view *view, const struct scene *scene, struct diagnoser *diagnoser, struct names *names, struct texts *texts,
+	       struct lock_names *lock_names);
+void view_done(struct view *view);
+
+struct role_name view_role(struct view *view, uint32_t thread);
+struct stack_view view_stack(struct view *view, uint32_t stack);
+/* Text of the function of a frame; 0 when it has no name. */
+uint32_t view_function(struct view *view, uint32_t node);
+/* True when the function is on the stack. */
+bool view_is_on_stack(struct view *view, uint32_t stack, uint32_t function);
+/* The innermost function in which the thread was all the time between the two stacks; 0 unknown. */
+uint32_t view_between(struct view *view, uint32_t before, uint32_t behind);
+enum wait_class view_wait_class(struct view *view, const struct wait *wait);
+/* The lock that is waited for, by its name or by where it is taken. */
+uint32_t view_lock(struct view *view, const struct wait *wait);
+/* What is waited for, in words: "fsync", "reading from a pipe", "lock journal_lock". */
+uint32_t view_what(struct view *view, const struct wait *wait);
+static inline bool view_is_kernel(const struct view *view, uint32_t thread)
+{
+	return scene_is_system(view->scene, thread);
+}
+
+#endif

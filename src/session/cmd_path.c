@@ -1,0 +1,127 @@
+/* argus path: where the time of a run went, along its critical path. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "path/report.h"
+#include "session/command.h"
+#include "session/path_run.h"
+
+#define PATH_JSON_VERSION 1
+
+static const struct option_spec path_options[] = {
+	{ "command", 0, OPTION_FLAG, NULL, "the recorded command, from its begin to its end (the default)" },
+	{ "pid", 'p', OPTION_NUMBER, "PID", "this process: its first thread", .least = 1, .most = OPTION_PID_MOST },
+	{ "tid", 't', OPTION_NUMBER, "TID", "this thread", .least = 1, .most = OPTION_PID_MOST },
+	OPTION_FROM,
+	OPTION_TO,
+	{ "top", 0, OPTION_NUMBER, "N", "so many lines (10)", .least = 1, .most = 100000 },
+	{ "tree", 0, OPTION_FLAG, NULL, "along the path: each wait, inside of it what went on meanwhile" },
+	{ "folded", 0, OPTION_FLAG, NULL, "one line a way, with its microseconds, for flame graphs" },
+	OPTION_JSON,
+	{ 0 }
+};
+
+static const struct option_rule path_rules[] = {
+	{ .one_of = "command pid tid" }, { .one_of = "tree folded json" }, { .one_of = "top tree" }, { .one_of = "top folded" }, { 0 }
+};
+
+static int read_question(const struct command_context *context, const struct session *session, struct path_question *q, struct err *err)
+{
+	const struct trace_summary *summary = trace_summary(session->trace);
+	const char *from = options_text(context->options, "from", NULL), *to = options_text(context->options, "to", NULL);
+	int r = 0;
+
+	*q = (struct path_question){ .pid = (uint32_t)options_number(context->options, "pid", 0),
+				     .tid = (uint32_t)options_number(context->options, "tid", 0),
+				     .from_ns = summary->start_ns, .to_ns = summary->end_ns };
+	if (from)
+		r = session_time(session, from, &q->from_ns, err);
+	if (!r && to)
+		r = session_time(session, to, &q->to_ns, err);
+	if (!r && q->from_ns >= q->to_ns)
+		r = err_set(err, -EINVAL, "the window ends before it begins");
+	return r;
+}
+
+static void put_head(const struct path_reply *reply, struct buf *buf)
+{
+	const struct fold *fold = &reply->fold;
+	double seconds = (double)fold->total_ns / 1e9;
+
+	buf_text(buf, "The path of ");
+	buf_escaped(buf, reply->comm, strlen(reply->comm), NULL);
+	buf_printf(buf, " (%s %" PRIu32 ") through %.3f s: %" PRIu64 " link%s\n", reply->tid == reply->pid ? "pid" : "thread", reply->tid, seconds,
+		   fold->links_seen, fold->links_seen == 1 ? "" : "s");
+	if (fold->unknown_ns)
+		buf_printf(buf, "What went on in %.3f s of it is not known: events were lost, or were not seen.\n", (double)fold->unknown_ns / 1e9);
+	buf_char(buf, '\n');
+}
+
+static void as_json(const struct session *session, const struct path_reply *reply, struct buf *buf)
+{
+	struct json json;
+
+	json_init(&json, buf);
+	json.pretty = true;
+	json_object(&json, NULL);
+	json_u64(&json, "version", PATH_JSON_VERSION);
+	json_text(&json, "trace", trace_path(session->trace));
+	json_u64(&json, "pid", reply->pid);
+	json_u64(&json, "tid", reply->tid);
+	json_text(&json, "comm", reply->comm);
+	json_u64(&json, "start_ns", reply->from_ns);
+	json_u64(&json, "end_ns", reply->to_ns);
+	report_path_json(&reply->fold, &json);
+	json_end(&json);
+	buf_char(buf, '\n');
+}
+
+static int run_path(struct command_context *context, struct err *err)
+{
+	const struct options *options = context->options;
+	struct path_question question;
+	struct path_reply reply;
+	struct session session;
+	struct buf buf;
+	int r = session_open(command_trace_path(context), &session, err);
+
+	if (r)
+		return r;
+	r = read_question(context, &session, &question, err);
+	if (!r)
+		r = path_run(context->arena, &session, &question, &reply, err);
+	if (!r) {
+		command_note_damage(context, session.trace);
+		buf_init(&buf);
+		if (options_has(options, "json")) {
+			as_json(&session, &reply, &buf);
+		} else if (options_has(options, "folded")) {
+			report_path_folded(&reply.fold, &buf);
+		} else {
+			put_head(&reply, &buf);
+			if (options_has(options, "tree"))
+				report_path_tree(&reply.fold, 5, &buf);
+			else
+				report_path_table(&reply.fold, options_number(options, "top", 10), &buf);
+		}
+		r = sink_buf(context->out, &buf);
+		buf_done(&buf);
+		path_reply_done(&reply);
+	}
+	session_close(&session);
+	return r;
+}
+
+const struct command command_path = {
+	.name = "path",
+	.arguments = "[FILE]",
+	.summary = "where the time of a run went, along its critical path: what it waited for, who held that, and what was done meanwhile",
+	.help = "The path goes back from the end of the run: where a thread waited for another one, what that one did meanwhile\n"
+		"counts, so each moment is told once. Links of the same kind are one line.\n",
+	.options = path_options,
+	.rules = path_rules,
+	.pages = true,
+	.narrow = NARROW_TRACE,
+	.run = run_path,
+};

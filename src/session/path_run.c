@@ -1,0 +1,188 @@
+/* The critical path of a run, see path_run.h.
+ *
+ * A long trace is walked from its last blocks to its first, so many at a time as the
+ * diagnosis lays out: who waits where a part ends is known from the one behind it. */
+#include "session/path_run.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "base/progress.h"
+#include "path/critical.h"
+#include "path/lock_names.h"
+#include "session/recorded.h"
+#include "trace/blocks.h"
+
+#define PART_BLOCKS 4u
+#define ROOT_BY_NS 10000000000ull /* by then the recorded command has begun */
+
+struct run {
+	struct session *session;
+	struct path_reply *reply;
+	struct lock_names *lock_names;
+	struct standing_ends standing;
+	struct arena *arena;
+	bool seen;
+};
+
+/* When the recorded command became itself: until then it is the recorder's child. */
+static uint64_t begun_ns(const struct trace *trace, uint32_t tid)
+{
+	struct trace_filter filter = { 0 };
+	struct trace_cursor *cursor;
+	const struct event *e;
+	uint64_t ns = 0;
+
+	trace_filter_add(&filter, EVENT_exec);
+	cursor = trace_cursor_new(trace, &filter);
+	while (!ns && (e = trace_cursor_next(cursor)))
+		ns = e->tid == tid ? e->time : 0;
+	trace_cursor_free(cursor);
+	return ns;
+}
+
+/* Whom the question is about; the tables are those of the trace's beginning. */
+static int find_root(struct run *run, struct path_question *q, struct err *err)
+{
+	const struct trace *trace = run->session->trace;
+	struct tables *tables;
+	uint64_t begun;
+	int r;
+
+	run->reply->tid = q->tid ? q->tid : q->pid ? q->pid : run->session->root_pid;
+	if (!run->reply->tid && run->session->blocks) {
+		r = tables_build_window(trace, TABLES_THREADS, trace_summary(trace)->start_ns, trace_summary(trace)->start_ns + ROOT_BY_NS,
+					&tables, err);
+		if (r)
+			return r;
+		run->reply->tid = recorded_root(trace, tables);
+		tables_free(tables);
+	}
+	if (run->reply->tid && !q->tid && !q->pid && (begun = begun_ns(trace, run->reply->tid)) > q->from_ns && begun < q->to_ns)
+		q->from_ns = begun;
+	return run->reply->tid ? 0 : err_set(err, -ENOENT, "this is no recording of one command: say whose path it shall be, with --pid or "
+					     "--tid (`argus info` lists who was there)");
+}
+
+/* The thread's path through one scene. */
+static void add_scene(struct run *run, struct scene *scene, struct names *names, struct diagnoser *diagnoser, uint64_t from_ns, uint64_t to_ns,
+		      uint64_t whole_ns)
+{
+	struct path_reply *reply = run->reply;
+	uint32_t thread = tables_thread(scene->tables, reply->tid, to_ns - 1);
+	const struct thread *t;
+	struct view view;
+	struct critical critical = { &view, diagnoser, &reply->fold, whole_ns };
+
+	if (!thread)
+		thread = tables_thread(scene->tables, reply->tid, from_ns);
+	for (uint32_t i = scene->tables->thread_count; !thread && i-- > 1; )
+		if (scene->tables->threads[i].tid == reply->tid)
+			thread = i;
+	t = &scene->tables->threads[thread];
+	if (!thread || t->start_ns >= to_ns || t->end_ns <= from_ns)
+		return;
+	if (t->start_ns > from_ns)
+		from_ns = t->start_ns;
+	if (t->end_ns < to_ns)
+		to_ns = t->end_ns;
+	if (!run->seen) {
+		reply->to_ns = to_ns;
+		reply->pid = t->pid;
+		reply->comm = arena_strdup(run->arena, t->comm);
+	}
+	run->seen = true;
+	reply->from_ns = from_ns;
+	view_init(&view, scene, diagnoser, names, &reply->fold.texts, run->lock_names);
+	critical_add(&critical, thread, from_ns, to_ns);
+	view_done(&view);
+}
+
+/* Blocks first to last, of which the path is asked for between the two times. */
+static int add_part(struct run *run, size_t first, size_t last, uint64_t from_ns, uint64_t to_ns, uint64_t whole_ns, struct err *err)
+{
+	struct blocks *blocks = run->session->blocks;
+	struct diagnoser *diagnoser;
+	struct names *names = NULL;
+	struct scene *scene = NULL;
+	struct trace *part = NULL;
+	struct arena arena;
+	int r;
+
+	arena_init(&arena);
+	r = blocks_part(blocks, first, last, to_ns, &arena, &part, err);
+	if (!r)
+		r = scene_build(part, NULL, &scene, err);
+	if (!r)
+		r = names_open(part, scene->tables, NULL, &names, err);
+	if (!r) {
+		scene->judgement = run->session->judgement;
+		diagnoser = diagnoser_new(scene, names);
+		critical_apply(scene, &run->standing);
+		add_scene(run, scene, names, diagnoser, from_ns, to_ns, whole_ns);
+		critical_carry(scene, from_ns, &run->standing);
+		diagnoser_free(diagnoser);
+	}
+	if (names)
+		names_close(names);
+	scene_free(scene);
+	if (part)
+		trace_close(part);
+	arena_done(&arena);
+	return r;
+}
+
+static int add_blocks(struct run *run, const struct path_question *q, struct err *err)
+{
+	struct blocks *blocks = run->session->blocks;
+	size_t first = blocks_find(blocks, q->from_ns), end = blocks_find(blocks, q->to_ns) + 1, all = end - first;
+	struct progress progress;
+	int r = 0;
+
+	progress_begin(&progress, "walking the path", all);
+	while (end > first && !r) {
+		size_t begin = end - first > PART_BLOCKS ? end - PART_BLOCKS : first;
+		uint64_t from = blocks_at(blocks, begin)->from_ns, to = blocks_end_ns(blocks, end - 1);
+
+		r = add_part(run, begin, end - 1, from > q->from_ns ? from : q->from_ns, to < q->to_ns ? to + 1 : q->to_ns,
+			     q->to_ns - q->from_ns, err);
+		end = begin;
+		progress_to(&progress, all - (end - first));
+	}
+	progress_end(&progress);
+	return r;
+}
+
+int path_run(struct arena *arena, struct session *session, const struct path_question *question, struct path_reply *ret_reply,
+	     struct err *err)
+{
+	struct run run = { .session = session, .reply = ret_reply, .arena = arena };
+	struct path_question asked = *question;
+	int r;
+
+	*ret_reply = (struct path_reply){ .from_ns = question->from_ns, .to_ns = question->to_ns, .comm = "" };
+	fold_init(&ret_reply->fold);
+	r = find_root(&run, &asked, err);
+	run.lock_names = lock_names_new(session->trace);
+	if (!r && session->blocks)
+		r = add_blocks(&run, &asked, err);
+	else if (!r)
+		add_scene(&run, session->scene, session->names, session->diagnoser, asked.from_ns, asked.to_ns,
+			  asked.to_ns - asked.from_ns);
+	if (!r && !run.seen)
+		r = err_set(err, -ENOENT, "%s %" PRIu32 " is not in the trace%s", question->tid ? "thread" : "process", ret_reply->tid,
+			    question->from_ns > trace_summary(session->trace)->start_ns || question->to_ns < trace_summary(session->trace)->end_ns
+				    ? " at that time" : "");
+	lock_names_free(run.lock_names);
+	vec_done(&run.standing);
+	if (r)
+		path_reply_done(ret_reply);
+	else
+		fold_finish(&ret_reply->fold);
+	return r;
+}
+
+void path_reply_done(struct path_reply *reply)
+{
+	fold_done(&reply->fold);
+}

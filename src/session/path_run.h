@@ -1,0 +1,27 @@
+/* "Where did the time go?": the critical path of a run, folded, as the command line and
+ * other commands ask for it. */
+#ifndef SESSION_PATH_RUN_H
+#define SESSION_PATH_RUN_H
+
+#include "path/fold.h"
+#include "session/session.h"
+
+struct path_question {
+	uint32_t pid, tid;        /* 0: the recorded command's first thread */
+	uint64_t from_ns, to_ns;
+};
+
+struct path_reply {
+	struct fold fold;         /* finished; to be freed with path_reply_done */
+	uint64_t from_ns, to_ns;  /* of the path: the thread's life in the window */
+	uint32_t pid, tid;
+	const char *comm;         /* in the arena */
+};
+
+/* -ENOENT when the thread is not there, or whose path is meant is not said. The memory that
+ * is needed goes with a stretch of the trace and the number of lines, not with the trace. */
+int path_run(struct arena *arena, struct session *session, const struct path_question *question, struct path_reply *ret_reply,
+	     struct err *err);
+void path_reply_done(struct path_reply *reply);
+
+#endif
