@@ -19,25 +19,28 @@ static int by_tid(const void *a, const void *b)
 	return x->tid < y->tid ? -1 : x->tid > y->tid;
 }
 
+static void apply_to(struct scene *scene, uint32_t thread, const struct standing_end *end)
+{
+	struct wait *w = &scene->waits[scene_waits_end(scene, thread) - 1];
+
+	if (!end || w->end != WAIT_END_OPEN || scene->tables->threads[thread].end_ns < scene->end_ns)
+		return;
+	w->end = end->end;
+	w->cause = end->cause;
+	w->confidence = end->confidence;
+	w->end_event = end->end_event;
+	w->waker = end->waker_tid ? tables_thread(scene->tables, end->waker_tid, scene->end_ns) : 0;
+	if (w->end == WAIT_END_THREAD && !w->waker)
+		w->end = WAIT_END_UNKNOWN;
+}
+
 void critical_apply(struct scene *scene, const struct standing_ends *ends)
 {
-	for (uint32_t i = 1; i < scene->wait_count && ends->length; i++) {
-		struct wait *w = &scene->waits[i];
-		struct standing_end key = { .tid = scene_tid(scene, w->thread) };
-		const struct standing_end *end;
+	for (uint32_t i = 1; i < scene->thread_count && ends->length; i++) {
+		struct standing_end key = { .tid = scene_tid(scene, i) };
 
-		if (w->end != WAIT_END_OPEN || scene->tables->threads[w->thread].end_ns < scene->end_ns)
-			continue;
-		end = bsearch(&key, ends->items, ends->length, sizeof(key), by_tid);
-		if (!end)
-			continue;
-		w->end = end->end;
-		w->cause = end->cause;
-		w->confidence = end->confidence;
-		w->end_event = end->end_event;
-		w->waker = end->waker_tid ? tables_thread(scene->tables, end->waker_tid, scene->end_ns) : 0;
-		if (w->end == WAIT_END_THREAD && !w->waker)
-			w->end = WAIT_END_UNKNOWN;
+		if (scene->threads[i].wait_count)
+			apply_to(scene, i, bsearch(&key, ends->items, ends->length, sizeof(key), by_tid));
 	}
 }
 
@@ -52,14 +55,15 @@ static uint32_t alive_before(const struct scene *scene, uint32_t thread, uint64_
 void critical_carry(const struct scene *scene, uint64_t from_ns, struct standing_ends *ends)
 {
 	vec_clear(ends);
-	for (uint32_t i = 1; i < scene->wait_count; i++) {
-		const struct wait *w = &scene->waits[i];
-		uint32_t waker;
+	for (uint32_t i = 1; i < scene->thread_count; i++) {
+		uint32_t number = scene_waits_from(scene, i, from_ns), waker;
+		const struct wait *w = &scene->waits[number - 1];
 
-		if (w->start_ns >= from_ns || w->end_ns <= from_ns)
+		/* The last that began before. */
+		if (number == scene->threads[i].wait || w->end_ns <= from_ns)
 			continue;
 		waker = alive_before(scene, w->waker, from_ns);
-		vec_push(ends, ((struct standing_end){ .end_event = w->end_event, .tid = scene_tid(scene, w->thread),
+		vec_push(ends, ((struct standing_end){ .end_event = w->end_event, .tid = scene_tid(scene, i),
 			.waker_tid = waker ? scene_tid(scene, waker) : 0, .end = w->end, .cause = w->cause, .confidence = w->confidence }));
 	}
 	if (ends->length)
@@ -247,6 +251,8 @@ static void add_stretch(struct adding *a, const struct piece *p, const struct ho
 		on_stack = hold && ((before && view_is_on_stack(a->view, before->ustack, hold->function)) ||
 				    (behind && view_is_on_stack(a->view, behind->ustack, hold->function)));
 	}
+	if (!key.function && !kernel)
+		key.function = view_start(a->view, p->thread);
 	if (!kernel || !node)
 		node = fold_child(a->fold, node, &key);
 	row = fold_row(a->fold, hold ? hold->lock : 0, key.who, hold && on_stack ? hold->function : key.function, runs && !hold);

@@ -291,8 +291,6 @@ static uint32_t heavy(const struct fold *fold, uint32_t stack)
 	return fold->stacks.items[at].function;
 }
 
-static uint64_t median(struct durations *d);
-
 /* Moves a part of a row that ran to the row of one function. */
 static void move_share(struct fold *fold, uint32_t from, uint32_t function, uint64_t part, uint64_t of, bool sampled)
 {
@@ -301,11 +299,12 @@ static void move_share(struct fold *fold, uint32_t from, uint32_t function, uint
 
 	to->ns += row->ns * part / of;
 	to->by_samples |= sampled;
-	to->count += row->count * part / of;
-	if (row->longest_ns > to->longest_ns)
-		to->longest_ns = row->longest_ns;
+	/* Of each link its share. */
+	to->count += row->count;
+	if (row->longest_ns * part / of > to->longest_ns)
+		to->longest_ns = row->longest_ns * part / of;
 	for (size_t i = 0; i < row->durations.kept.length; i++)
-		take_duration(&to->durations, row->durations.kept.items[i]);
+		take_duration(&to->durations, row->durations.kept.items[i] * part / of);
 	for (size_t i = 0; i < row->doings.length; i++) {
 		const struct row_doing *d = &row->doings.items[i];
 		size_t k = 0;
@@ -315,7 +314,7 @@ static void move_share(struct fold *fold, uint32_t from, uint32_t function, uint
 		if (k == to->doings.length)
 			vec_push(&to->doings, ((struct row_doing){ .what = d->what, .doing = d->doing }));
 		to->doings.items[k].ns += d->ns * part / of;
-		to->doings.items[k].count += d->count * part / of;
+		to->doings.items[k].count += d->count;
 	}
 	for (size_t i = 0; i < row->vias.length; i++)
 		add_via(to, &row->vias.items[i].wait, row->vias.items[i].ns * part / of);
@@ -333,12 +332,14 @@ static void divide_rows(struct fold *fold)
 		if (!fold->rows.items[i].runs)
 			continue;
 		vec_clear(&shares);
-		if (all >= SAMPLES_ENOUGH)
+		if (all >= SAMPLES_ENOUGH) {
 			divide(fold, stack, all, &shares);
-		else
-			vec_push(&shares, ((struct share){ function && all > 1 ? function : fold->rows.items[i].function, all = 1 }));
+		} else {
+			vec_push(&shares, ((struct share){ function && all > 1 ? function : fold->rows.items[i].function, 1 }));
+			all = 1;
+		}
 		for (size_t k = 0; k < shares.length; k++)
-			move_share(fold, (uint32_t)i, shares.items[k].function, shares.items[k].samples, all, all > 1);
+			move_share(fold, (uint32_t)i, shares.items[k].function, shares.items[k].samples, all, function && shares.items[k].function != fold->rows.items[i].function);
 		fold->rows.items[i].ns = 0;
 	}
 	vec_done(&shares);
@@ -348,7 +349,9 @@ static int by_ns(const void *a, const void *b)
 {
 	const struct fold_row *x = a, *y = b;
 
-	return x->ns > y->ns ? -1 : x->ns < y->ns;
+	if (x->ns != y->ns)
+		return x->ns > y->ns ? -1 : 1;
+	return x->function < y->function ? -1 : x->function > y->function;
 }
 
 static int by_number(const void *a, const void *b)
@@ -362,14 +365,18 @@ static int doing_by_ns(const void *a, const void *b)
 {
 	const struct row_doing *x = a, *y = b;
 
-	return x->ns > y->ns ? -1 : x->ns < y->ns;
+	if (x->ns != y->ns)
+		return x->ns > y->ns ? -1 : 1;
+	return x->what < y->what ? -1 : x->what > y->what;
 }
 
 static int via_by_ns(const void *a, const void *b)
 {
 	const struct row_via *x = a, *y = b;
 
-	return x->ns > y->ns ? -1 : x->ns < y->ns;
+	if (x->ns != y->ns)
+		return x->ns > y->ns ? -1 : 1;
+	return x->wait.what < y->wait.what ? -1 : x->wait.what > y->wait.what;
 }
 
 static uint64_t median(struct durations *d)

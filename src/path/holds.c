@@ -36,13 +36,14 @@ static void find_waits(struct view *view, struct lock_waits *waits)
 {
 	const struct scene *scene = view->scene;
 
-	for (uint32_t i = 1; i < scene->wait_count; i++) {
-		const struct wait *w = &scene->waits[i];
+	for (uint32_t thread = 1; thread < scene->thread_count; thread++)
+		for (uint32_t i = scene->threads[thread].wait; i < scene_waits_end(scene, thread); i++) {
+			const struct wait *w = &scene->waits[i];
 
-		if (w->object && (w->kind == WAIT_KIND_futex || w->kind == WAIT_KIND_file_lock) &&
-		    view_wait_class(view, w) == WAIT_CLASS_lock)
-			vec_push(waits, ((struct lock_wait){ w->object, w->start_ns, w->end_ns, i }));
-	}
+			if (w->object && (w->kind == WAIT_KIND_futex || w->kind == WAIT_KIND_file_lock) &&
+			    view_wait_class(view, w) == WAIT_CLASS_lock)
+				vec_push(waits, ((struct lock_wait){ w->object, w->start_ns, w->end_ns, i }));
+		}
 }
 
 static int by_thread(const void *a, const void *b)

@@ -19,6 +19,7 @@ void view_init(struct view *view, const struct scene *scene, struct diagnoser *d
 	view->describer = (struct describer){ .arena = &view->arena, .scene = scene, .ends = diagnoser_ends(diagnoser), .names = names };
 	view->roles = mem_zalloc(arena_array_bytes(sizeof(*view->roles), scene->thread_count));
 	view->has_role = mem_zalloc(arena_array_bytes(sizeof(*view->has_role), scene->thread_count));
+	view->starts = mem_zalloc(arena_array_bytes(sizeof(*view->starts), scene->thread_count));
 	map_init(&view->stacks);
 	map_init(&view->functions);
 	map_init(&view->locks);
@@ -29,6 +30,7 @@ void view_done(struct view *view)
 {
 	free(view->roles);
 	free(view->has_role);
+	free(view->starts);
 	map_done(&view->stacks);
 	map_done(&view->functions);
 	map_done(&view->locks);
@@ -184,6 +186,7 @@ struct role_name view_role(struct view *view, uint32_t thread)
 		return *role;
 	}
 	start = !strcmp(t->comm, tables->threads[leader].comm) ? start_of(view, thread) : 0;
+	view->starts[thread] = start;
 	role->thread = start ? start : texts_add(view->texts, !strcmp(t->comm, tables->threads[leader].comm)
 						 ? "a thread" : without_number(view, t->comm));
 	return *role;
@@ -226,6 +229,14 @@ enum wait_class view_wait_class(struct view *view, const struct wait *wait)
 	}
 }
 
+/* Of a read-write lock, which is waited for at one of its inner words, the begin. */
+static uint64_t lock_address(struct view *view, const struct wait *wait)
+{
+	bool inner = strstr(texts_get(view->texts, view_stack(view, wait->ustack).called), "rwlock");
+
+	return inner ? (wait->detail & ~UINT64_C(7)) - 8 : wait->detail;
+}
+
 uint32_t view_lock(struct view *view, const struct wait *wait)
 {
 	bool fresh = false;
@@ -236,7 +247,7 @@ uint32_t view_lock(struct view *view, const struct wait *wait)
 	if (!fresh)
 		return (uint32_t)*text;
 	if (wait->kind == WAIT_KIND_futex)
-		name = lock_names_find(view->lock_names, &view->arena, scene_pid(view->scene, wait->thread), wait->detail);
+		name = lock_names_find(view->lock_names, &view->arena, scene_pid(view->scene, wait->thread), lock_address(view, wait));
 	else
 		name = describe_object(&view->describer, wait->object);
 	function = view_stack(view, wait->ustack).function;
@@ -293,7 +304,10 @@ static const char *what_words(struct view *view, const struct wait *wait)
 	case WAIT_KIND_accept: return "accept of a connection";
 	case WAIT_KIND_poll: return "poll";
 	case WAIT_KIND_sync: return call ? call : "sync to disk";
-	case WAIT_KIND_block_io: return call ? arena_printf(arena, "block I/O in %s", call) : "block I/O";
+	case WAIT_KIND_block_io:
+		if (call && strstr(call, "sync"))
+			return call;
+		return call ? arena_printf(arena, "block I/O in %s", call) : "block I/O";
 	case WAIT_KIND_fault: return "page fault";
 	case WAIT_KIND_futex: return "futex";
 	case WAIT_KIND_child: return "end of a child";

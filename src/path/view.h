@@ -32,6 +32,7 @@ struct view {
 	struct describer describer;
 	struct role_name *roles;  /* by thread */
 	bool *has_role;
+	uint32_t *starts;         /* by thread: the function it was started with, where that is its role's name; else 0 */
 	struct map stacks;        /* stack node -> place in stack_list + 1 */
 	struct vec(struct stack_view) stack_list;
 	struct map functions;     /* frame node -> text + 1 of its function */
@@ -44,6 +45,12 @@ void view_init(struct view *view, const struct scene *scene, struct diagnoser *d
 void view_done(struct view *view);
 
 struct role_name view_role(struct view *view, uint32_t thread);
+/* Where a thread surely is: in the function it was started with; 0 not known. */
+static inline uint32_t view_start(struct view *view, uint32_t thread)
+{
+	view_role(view, thread);
+	return view->starts[thread];
+}
 struct stack_view view_stack(struct view *view, uint32_t stack);
 /* Text of the function of a frame; 0 when it has no name. */
 uint32_t view_function(struct view *view, uint32_t node);

@@ -54,7 +54,10 @@ static void put_head(const struct path_reply *reply, struct buf *buf)
 	buf_printf(buf, " (%s %" PRIu32 ") through %.3f s: %" PRIu64 " link%s\n", reply->tid == reply->pid ? "pid" : "thread", reply->tid, seconds,
 		   fold->links_seen, fold->links_seen == 1 ? "" : "s");
 	if (fold->unknown_ns)
-		buf_printf(buf, "What went on in %.3f s of it is not known: events were lost, or were not seen.\n", (double)fold->unknown_ns / 1e9);
+		buf_printf(buf, "What went on in %.3f s of it is not known.\n", (double)fold->unknown_ns / 1e9);
+	if (reply->lost_ns)
+		buf_printf(buf, "%" PRIu64 " event%s lost in %.3f s of it: what is told of that time may be wrong.\n", reply->lost,
+			   reply->lost == 1 ? " was" : "s were", (double)reply->lost_ns / 1e9);
 	buf_char(buf, '\n');
 }
 
@@ -72,6 +75,8 @@ static void as_json(const struct session *session, const struct path_reply *repl
 	json_text(&json, "comm", reply->comm);
 	json_u64(&json, "start_ns", reply->from_ns);
 	json_u64(&json, "end_ns", reply->to_ns);
+	json_u64(&json, "lost", reply->lost);
+	json_u64(&json, "lost_ns", reply->lost_ns);
 	report_path_json(&reply->fold, &json);
 	json_end(&json);
 	buf_char(buf, '\n');
@@ -116,7 +121,7 @@ static int run_path(struct command_context *context, struct err *err)
 const struct command command_path = {
 	.name = "path",
 	.arguments = "[FILE]",
-	.summary = "where the time of a run went, along its critical path: what it waited for, who held that, and what was done meanwhile",
+	.summary = "where the time of a run went, along its critical path",
 	.help = "The path goes back from the end of the run: where a thread waited for another one, what that one did meanwhile\n"
 		"counts, so each moment is told once. Links of the same kind are one line.\n",
 	.options = path_options,

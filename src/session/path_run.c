@@ -153,6 +153,26 @@ static int add_blocks(struct run *run, const struct path_question *q, struct err
 	return r;
 }
 
+/* Losses in the time of the path; of several processors at once the time counts once. */
+static void count_losses(const struct trace *trace, struct path_reply *reply)
+{
+	const struct trace_summary *summary = trace_summary(trace);
+	uint64_t told = reply->from_ns;
+
+	for (size_t i = 0; i < summary->gap_count; i++) {
+		const struct trace_gap *gap = &summary->gaps[i];
+		uint64_t from = gap->from_ns > told ? gap->from_ns : told, to = gap->to_ns < reply->to_ns ? gap->to_ns : reply->to_ns;
+
+		if (gap->to_ns <= reply->from_ns || gap->from_ns >= reply->to_ns)
+			continue;
+		reply->lost += gap->lost;
+		if (to > from) {
+			reply->lost_ns += to - from;
+			told = to;
+		}
+	}
+}
+
 int path_run(struct arena *arena, struct session *session, const struct path_question *question, struct path_reply *ret_reply,
 	     struct err *err)
 {
@@ -175,11 +195,13 @@ int path_run(struct arena *arena, struct session *session, const struct path_que
 				    ? " at that time" : "");
 	lock_names_free(run.lock_names);
 	vec_done(&run.standing);
-	if (r)
+	if (r) {
 		path_reply_done(ret_reply);
-	else
-		fold_finish(&ret_reply->fold);
-	return r;
+		return r;
+	}
+	fold_finish(&ret_reply->fold);
+	count_losses(session->trace, ret_reply);
+	return 0;
 }
 
 void path_reply_done(struct path_reply *reply)

@@ -16,6 +16,7 @@ struct path_reply {
 	uint64_t from_ns, to_ns;  /* of the path: the thread's life in the window */
 	uint32_t pid, tid;
 	const char *comm;         /* in the arena */
+	uint64_t lost, lost_ns;   /* events, and the time in which some are missing */
 };
 
 /* -ENOENT when the thread is not there, or whose path is meant is not said. The memory that
