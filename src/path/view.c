@@ -23,7 +23,7 @@ void view_init(struct view *view, const struct scene *scene, struct diagnoser *d
 	map_init(&view->stacks);
 	map_init(&view->functions);
 	map_init(&view->locks);
-	map_init(&view->whats);
+	map_init(&view->wait_words);
 }
 
 void view_done(struct view *view)
@@ -34,7 +34,7 @@ void view_done(struct view *view)
 	map_done(&view->stacks);
 	map_done(&view->functions);
 	map_done(&view->locks);
-	map_done(&view->whats);
+	map_done(&view->wait_words);
 	vec_done(&view->stack_list);
 	arena_done(&view->arena);
 }
@@ -323,7 +323,7 @@ uint32_t view_what(struct view *view, const struct wait *wait)
 {
 	uint64_t key = hash_u64(wait->object ^ (uint64_t)wait->kind << 32 ^ (uint64_t)wait->syscall << 40) + view_stack(view, wait->ustack).called;
 	bool fresh = false;
-	uint64_t *text = map_at(&view->whats, key, &fresh);
+	uint64_t *text = map_at(&view->wait_words, key, &fresh);
 
 	if (!fresh)
 		return (uint32_t)*text;

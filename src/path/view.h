@@ -37,7 +37,7 @@ struct view {
 	struct vec(struct stack_view) stack_list;
 	struct map functions;     /* frame node -> text + 1 of its function */
 	struct map locks;         /* object -> text */
-	struct map whats;         /* hash of a wait's kind, call and object -> text */
+	struct map wait_words;         /* hash of a wait's kind, call and object -> text */
 };
 
 void view_init(struct view *view, const struct scene *scene, struct diagnoser *diagnoser, struct names *names, struct texts *texts,
