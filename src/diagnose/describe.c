@@ -145,7 +145,8 @@ void describe_place(const struct describer *d, uint32_t ustack, struct actor *ac
 	for (uint32_t node = ustack; node && node < d->scene->tables->frame_count && best_worth < 3;
 	     node = d->scene->tables->frames[node].parent) {
 		const struct name *name = names_frame(d->names, node);
-		unsigned worth = !name->module[0] || describe_is_start(name->function) ? 0 : name->function[0] ? (describe_is_plumbing(name->module) ? 2 : 3) : 1;
+		unsigned worth = !name->module[0] || describe_is_start(name->function) ? 0
+				 : !name->function[0] ? 1 : describe_is_plumbing(name->module) ? 2 : 3;
 
 		if (worth == 1 && !bare)
 			bare = name;

@@ -339,7 +339,8 @@ static void divide_rows(struct fold *fold)
 			all = 1;
 		}
 		for (size_t k = 0; k < shares.length; k++)
-			move_share(fold, (uint32_t)i, shares.items[k].function, shares.items[k].samples, all, function && shares.items[k].function != fold->rows.items[i].function);
+			move_share(fold, (uint32_t)i, shares.items[k].function, shares.items[k].samples, all,
+				   function && shares.items[k].function != fold->rows.items[i].function);
 		fold->rows.items[i].ns = 0;
 	}
 	vec_done(&shares);

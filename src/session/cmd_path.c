@@ -15,7 +15,7 @@ static const struct option_spec path_options[] = {
 	{ "tid", 't', OPTION_NUMBER, "TID", "this thread", .least = 1, .most = OPTION_PID_MOST },
 	OPTION_FROM,
 	OPTION_TO,
-	{ "top", 0, OPTION_NUMBER, "N", "so many lines (10)", .least = 1, .most = 100000 },
+	{ "top", 'n', OPTION_NUMBER, "N", "so many lines (10)", .least = 1, .most = 100000 },
 	{ "tree", 0, OPTION_FLAG, NULL, "along the path: each wait, inside of it what went on meanwhile" },
 	{ "folded", 0, OPTION_FLAG, NULL, "one line a way, with its microseconds, for flame graphs" },
 	OPTION_JSON,
