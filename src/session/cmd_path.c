@@ -10,8 +10,7 @@
 #define PATH_JSON_VERSION 1
 
 static const struct option_spec path_options[] = {
-	{ "command", 0, OPTION_FLAG, NULL, "the recorded command, from its begin to its end (the default)" },
-	{ "pid", 'p', OPTION_NUMBER, "PID", "this process: its first thread", .least = 1, .most = OPTION_PID_MOST },
+	{ "pid", 'p', OPTION_NUMBER, "PID", "this process: its first thread (the recorded command)", .least = 1, .most = OPTION_PID_MOST },
 	{ "tid", 't', OPTION_NUMBER, "TID", "this thread", .least = 1, .most = OPTION_PID_MOST },
 	OPTION_FROM,
 	OPTION_TO,
@@ -23,7 +22,7 @@ static const struct option_spec path_options[] = {
 };
 
 static const struct option_rule path_rules[] = {
-	{ .one_of = "command pid tid" }, { .one_of = "tree folded json" }, { .one_of = "top tree" }, { .one_of = "top folded" }, { 0 }
+	{ .one_of = "pid tid" }, { .one_of = "tree folded json" }, { .one_of = "top tree" }, { .one_of = "top folded" }, { 0 }
 };
 
 static int read_question(const struct command_context *context, const struct session *session, struct path_question *q, struct err *err)
