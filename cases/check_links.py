@@ -97,7 +97,7 @@ def locks(check, waiter, other, event, words):
     blocker = event.get('blocker') or event.get('hint')
     thing = event.get('object')
     # Who took it may have ended and left it to who started it.
-    held = [l for l in check.trace.locks if l.get('object') == thing and l.get('type_field', l.get('type')) != 'unlock']
+    held = [l for l in check.trace.locks if l.get('object') == thing and 'unlock' not in (l.get('file_lock_type'), l.get('lock_held_type'))]
     owners = {l.get('owner') or (thread_of(check, l) or other).pid for l in held} | ({blocker} if blocker else set())
     parents = {t.parent for o in owners for t in check.trace.by_tid.get(o, ())}
     if owners and other.pid not in owners | parents and other.tid not in owners:
@@ -229,8 +229,8 @@ def check_deed(check, culprit, actor, words, number):
         wrong = f'event {number} woke {event.get("target")}'
     elif words == 'started it' and event.get('child') not in (culprit.tid, culprit.pid):
         wrong = f'event {number} started {event.get("child")}'
-    elif words == 'stopped it by a signal' and (not same_process(target, culprit) or event.get('number_field') not in STOP_SIGNALS):
-        wrong = f'event {number} sends {event.get("number_field")} to {event.get("target")}'
+    elif words == 'stopped it by a signal' and (not same_process(target, culprit) or event.get('signal_number') not in STOP_SIGNALS):
+        wrong = f'event {number} sends {event.get("signal_number")} to {event.get("target")}'
     elif words.startswith('sent it') and 'receive' in replay.flags(event):
         wrong = f'event {number} is a receipt'
     if wrong:

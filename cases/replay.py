@@ -84,14 +84,6 @@ class Thread:
         return {self.name_at(start)} | {text for when, text in self.names if start <= when <= end}
 
 
-def first_wins(pairs):
-    """`number` is the event's, and also a field of some events: those are kept as `number_field`."""
-    event = {}
-    for key, value in pairs:
-        event[key if key not in event else key + '_field'] = value
-    return event
-
-
 def events_of(argus, path):
     """The events, one after the other; the document is never in memory as a whole."""
     command = [argus, 'dump', '--json', '--state', path]
@@ -126,7 +118,7 @@ def split_events(file):
 
 
 def decode(text, end):
-    return json.loads(text + end, object_pairs_hook=first_wins)
+    return json.loads(text + end)
 
 
 def flags(event, name='flags'):

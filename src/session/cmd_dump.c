@@ -236,13 +236,29 @@ static bool names_functions(const struct trace *trace)
 	return false;
 }
 
+/* A field's key: with the event's type where it has the name of one of the event's own. */
+static const char *json_key(struct buf *key, const struct event_info *info, const struct field_info *field)
+{
+	static const char *const own[] = { "number", "time_ns", "cpu", "tid", "comm", "type" };
+
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
+		if (strcmp(field->name, own[i]))
+			continue;
+		buf_clear(key);
+		buf_printf(key, "%s_%s", info->name, field->name);
+		return buf_str(key);
+	}
+	return field->name;
+}
+
 static void add_json(struct dump *dump, const struct event *e, const char *comm)
 {
 	const struct event_info *info = &event_infos[e->type];
 	struct json *json = &dump->json;
-	struct buf value;
+	struct buf value, key;
 
 	buf_init(&value);
+	buf_init(&key);
 	json_object(json, NULL);
 	json_u64(json, "number", e->number);
 	json_u64(json, "time_ns", e->time);
@@ -256,13 +272,13 @@ static void add_json(struct dump *dump, const struct event *e, const char *comm)
 		if (number == field_default(field->kind))
 			continue;
 		if (field->kind == FIELD_I32 || field->kind == FIELD_I64) {
-			json_i64(json, field->name, (int64_t)number);
+			json_i64(json, json_key(&key, info, field), (int64_t)number);
 		} else if (shown_as_number(field->kind)) {
-			json_u64(json, field->name, number);
+			json_u64(json, json_key(&key, info, field), number);
 		} else {
 			buf_clear(&value);
 			text_format_value(&value, field->kind, number);
-			json_text(json, field->name, buf_str(&value));
+			json_text(json, json_key(&key, info, field), buf_str(&value));
 		}
 	}
 	if (name_of_probe(dump, e)[0])
@@ -283,6 +299,7 @@ static void add_json(struct dump *dump, const struct event *e, const char *comm)
 	}
 	json_end(json);
 	buf_done(&value);
+	buf_done(&key);
 }
 
 static int show_events(struct dump *dump)

@@ -322,6 +322,8 @@ static void show_gap(const struct trace *trace, const struct trace_gap *gap, str
 		buf_printf(buf, " processor %" PRIu32 ": ", gap->cpu);
 	if (gap->lost)
 		buf_printf(buf, "%" PRIu64 " events lost, ", gap->lost);
+	else if (gap->reason == GAP_REASON_unwritten)
+		buf_text(buf, "events may be lost, ");
 	else
 		buf_text(buf, "events lost, their number is not known, ");
 	buf_printf(buf, "%s\n", reason ? reason : "for an unknown reason");

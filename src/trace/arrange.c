@@ -125,6 +125,34 @@ static void number_chunks(struct trace *trace)
 	}
 }
 
+/* The gaps that are known, by time. */
+static void sum_gaps(struct trace *trace)
+{
+	struct trace_summary *summary = &trace->summary;
+
+	if (trace->gaps.length)
+		qsort(trace->gaps.items, trace->gaps.length, sizeof(struct trace_gap), gaps_by_time);
+	summary->lost = 0;
+	for (size_t i = 0; i < trace->gaps.length; i++)
+		summary->lost += trace->gaps.items[i].lost;
+	summary->gaps = trace->gaps.items;
+	summary->gap_count = trace->gaps.length;
+}
+
+void trace_arrange_end(struct trace *trace, const struct trace_gap *gaps, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct chunk *chunk;
+
+		add_hole(trace, (uint16_t)gaps[i].cpu, (uint32_t)trace->files.length - 1, UINT64_MAX, gaps[i]);
+		chunk = &trace->chunks.items[trace->chunks.length - 1];
+		chunk->first_ns = chunk->last_ns = trace->summary.end_ns;
+		chunk->rank = (uint32_t)(trace->chunks.length - 1);
+	}
+	number_chunks(trace);
+	sum_gaps(trace);
+}
+
 void trace_arrange(struct trace *trace)
 {
 	struct trace_summary *summary = &trace->summary;
@@ -136,14 +164,9 @@ void trace_arrange(struct trace *trace)
 	if (trace->chunks.length)
 		qsort(trace->chunks.items, trace->chunks.length, sizeof(struct chunk), by_time);
 	number_chunks(trace);
-	if (trace->gaps.length)
-		qsort(trace->gaps.items, trace->gaps.length, sizeof(struct trace_gap), gaps_by_time);
+	sum_gaps(trace);
 	if (trace->clocks.length)
 		qsort(trace->clocks.items, trace->clocks.length, sizeof(struct clock_point), clocks_by_time);
-	for (size_t i = 0; i < trace->gaps.length; i++)
-		summary->lost += trace->gaps.items[i].lost;
-	summary->gaps = trace->gaps.items;
-	summary->gap_count = trace->gaps.length;
 	if (trace->chunks.length) {
 		summary->start_ns = trace->chunks.items[0].first_ns;
 		summary->end_ns = trace->chunks.items[trace->chunks.length - 1].last_before;

@@ -119,7 +119,16 @@ int output_create(struct output *out, const char *path, bool keep_old, enum outp
 	out->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (out->fd < 0)
 		return err_sys(err, -errno, "creating '%s'", path);
+	/* for as long as it is written; a file system without locks has none */
+	fcntl(out->fd, F_OFD_SETLK, &(struct flock){ .l_type = F_WRLCK, .l_whence = SEEK_SET });
 	return 0;
+}
+
+bool output_is_written(int fd)
+{
+	struct flock lock = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
+
+	return !fcntl(fd, F_OFD_GETLK, &lock) && lock.l_type != F_UNLCK;
 }
 
 int output_publish(struct output *out, struct err *err)

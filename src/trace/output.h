@@ -32,5 +32,7 @@ int output_publish(struct output *out, struct err *err);
 int output_write(struct output *out, const void *data, size_t size, struct err *err);
 int output_read(const struct output *out, uint64_t at, void *to, size_t size, struct err *err);
 void output_close(struct output *out);
+/* Whether somebody is writing the file, OUTPUT_AT_ONCE, that is open for reading. */
+bool output_is_written(int fd);
 
 #endif

@@ -95,6 +95,8 @@ bool chunk_take(struct trace *trace, uint32_t file, uint64_t at, const unsigned 
 
 /* arrange.c: sorts the chunks, finds holes, numbers events. */
 void trace_arrange(struct trace *trace);
+/* Holes at the trace's end, behind which no event's number changes. */
+void trace_arrange_end(struct trace *trace, const struct trace_gap *gaps, size_t count);
 
 /* decode.c: the events of one chunk in memory, used again for the next one. */
 struct decoded {

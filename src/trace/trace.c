@@ -12,6 +12,7 @@
 
 #include "base/search.h"
 #include "trace/part.h"
+#include "trace/output.h"
 #include "trace/reader.h"
 #include "trace/tables_private.h"
 
@@ -19,6 +20,7 @@
  * ones when they are read. */
 #define VERIFY_BYTES (64u << 20)
 #define FEW_THREADS 4096u
+#define UNWRITTEN_NS 2000000000u /* chunks are written long before they are so old */
 
 static int open_regular(int dir, const char *name, const char *path, struct err *err)
 {
@@ -217,6 +219,43 @@ static void find_reach(struct trace *trace)
 	trace->summary.reach_ns = reach;
 }
 
+/* Nobody closed its last file, and nobody writes it. */
+static bool is_broken_off(const struct trace *trace)
+{
+	const struct trace_file *last = &trace->files.items[trace->files.length - 1];
+
+	return !last->complete && !output_is_written(last->fd);
+}
+
+/* What a processor had recorded last was not written, if there was any: between its last
+ * event and the recording's end nothing is known of it, except that what is older than
+ * UNWRITTEN_NS would have been written. Processors without any event count, too. */
+static void find_unwritten(struct trace *trace)
+{
+	struct trace_summary *summary = &trace->summary;
+	const char *text = trace_machine(trace, "processors");
+	uint64_t end = summary->end_ns, machine = text ? strtoull(text, NULL, 10) : 0;
+	uint64_t earliest = end - summary->start_ns > UNWRITTEN_NS ? end - UNWRITTEN_NS : summary->start_ns;
+	struct vec(struct trace_gap) gaps = { 0 };
+
+	if (!is_broken_off(trace))
+		return;
+	for (uint32_t cpu = 0; cpu < summary->cpus; cpu++) {
+		uint64_t reach = summary->reach_ns[cpu];
+
+		if (!reach && cpu >= machine)
+			continue;
+		if (!reach)
+			reach = summary->reach_ns[cpu] = summary->start_ns;
+		if (reach < earliest)
+			reach = earliest;
+		if (reach < end)
+			vec_push(&gaps, ((struct trace_gap){ reach, end, 0, cpu, GAP_REASON_unwritten }));
+	}
+	trace_arrange_end(trace, gaps.items, gaps.length);
+	vec_done(&gaps);
+}
+
 static void summarize(struct trace *trace)
 {
 	struct trace_summary *summary = &trace->summary;
@@ -233,6 +272,7 @@ static void summarize(struct trace *trace)
 	count_threads(trace);
 	summary->start_wall_ns = trace_wall_ns(trace, summary->start_ns);
 	read_machine(trace);
+	find_unwritten(trace);
 }
 
 /* In the oldest file of a ring, events before the floor are those of some

@@ -46,7 +46,8 @@ struct trace_summary {
 	uint64_t unreadable_files;           /* of this recording, in the directory */
 	uint32_t cpus, files;                /* processors are numbered below cpus */
 	uint32_t busy_cpus;                  /* processors with events, state aside */
-	const uint64_t *reach_ns;            /* by processor: its last event, state aside; 0 none */
+	uint64_t *reach_ns;                  /* by processor: its last event, state aside, or where a recording that
+						was broken off began; 0 none */
 	uint32_t threads, processes;         /* that appear */
 	bool complete;                       /* was closed properly; else cut off or still being written */
 	const struct trace_gap *gaps;

@@ -60,7 +60,7 @@ argus dump --json --stacks -e call_end,syscall t.trace >dump.json
 python3 - dump.json "$first" "$second" <<'END' || fail "the calls are not those made"
 import collections, json, sys
 events = json.load(open(sys.argv[1]))['events']
-calls = [e for e in events if e['type'] == 'call_end' and e['number'] == 'getppid' and e['comm'] == 'program' and str(e['tid']) not in sys.argv[2:]]
+calls = [e for e in events if e['type'] == 'call_end' and e.get('call_end_number') == 'getppid' and e['comm'] == 'program' and str(e['tid']) not in sys.argv[2:]]
 assert not [e for e in events if e['type'] == 'syscall'], 'the full level'
 ways = collections.Counter()
 by_thread = collections.Counter()

@@ -64,6 +64,13 @@ def members(document):
                 yield from members(value)
 
 
+def once(pairs):
+    keys = [key for key, _ in pairs]
+    if len(set(keys)) != len(keys):
+        raise AssertionError(f'a key twice: {keys}')
+    return dict(pairs)
+
+
 class JsonDocs(unittest.TestCase):
     def setUp(self):
         self.sections = sections()
@@ -90,7 +97,7 @@ class JsonDocs(unittest.TestCase):
                 if not found:
                     continue
                 try:
-                    document = json.loads('\n'.join(line for line in body if not re.fullmatch(r'\[\d+\]', line)))
+                    document = json.loads('\n'.join(line for line in body if not re.fullmatch(r'\[\d+\]', line)), object_pairs_hook=once)
                 except ValueError:
                     continue
                 documents += 1
