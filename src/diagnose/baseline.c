@@ -357,16 +357,44 @@ static uint32_t player(struct diff *d, const struct baseline_step *step, uint32_
 	return best || d->found->other_trace ? best : step->then_thread;
 }
 
+/* Of a pool's threads the one that was set to work this time. */
+static uint32_t player_set_to_work(struct diff *d, const struct baseline_step *step, uint32_t by)
+{
+	const struct scene *scene = d->now->scene;
+	struct counterpart players[PLAYERS_COMPARED];
+	unsigned count;
+
+	if (!by || handed_on(scene, by, step->now_thread, d->request_ns, d->to_ns))
+		return step->now_thread;
+	count = side_counterparts(d->found->base, step->then_thread, d->now, players, PLAYERS_COMPARED);
+	for (unsigned i = 0; i < count; i++)
+		if (players[i].thread != d->episode->thread && handed_on(scene, by, players[i].thread, d->request_ns, d->to_ns))
+			return players[i].thread;
+	return step->now_thread;
+}
+
+static void find_players(struct diff *d)
+{
+	struct baseline *found = d->found;
+	uint32_t towards = d->episode->thread;
+
+	for (unsigned i = 0; i < found->step_count; i++)
+		towards = found->steps[i].now_thread = player(d, &found->steps[i], towards);
+	for (unsigned i = found->step_count; i-- > 1; )
+		if (found->steps[i - 1].now_thread)
+			found->steps[i - 1].now_thread = player_set_to_work(d, &found->steps[i - 1], found->steps[i].now_thread);
+}
+
 static void compare_steps(struct diff *d)
 {
 	struct baseline *found = d->found;
 	uint32_t towards = d->episode->thread;
 
+	find_players(d);
 	for (unsigned i = 0; i < found->step_count; i++) {
 		struct baseline_step *step = &found->steps[i];
 		uint64_t begin = i ? d->request_ns : d->from_ns;
 
-		step->now_thread = player(d, step, towards);
 		tell_doing(d, step);
 		if (step->now_thread && towards && step->mechanism)
 			step->did_event = handed_on(d->now->scene, step->now_thread, towards, begin, d->to_ns);
