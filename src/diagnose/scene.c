@@ -182,20 +182,14 @@ static bool slept_by_child(const struct scene *scene, const struct wait *w)
 	return slept && slept * 2 > w->end_ns - w->start_ns;
 }
 
-/* True when the thread only looked again between the two waits: it ran for a
- * short while, sent nothing, and woke nobody but who met it there: a lock that
- * is held while looking makes others wait for just that while. */
-static bool looked_again(const struct scene *scene, const struct wait *before, const struct wait *after)
+/* True when the thread did nothing between the two waits that another can notice: it
+ * sent nothing, and woke nobody but who met it there: a lock that is held while
+ * looking makes others wait for just that while. */
+static bool did_nothing(const struct scene *scene, const struct wait *before, const struct wait *after)
 {
 	const struct scene_thread *t = &scene->threads[before->thread];
 	uint32_t wake, message;
 
-	if (before->site != after->site || before->kind != after->kind || before->kind == WAIT_KIND_stop)
-		return false;
-	if ((!ran_out(before) && !slept_by_child(scene, before)) || before->idle != after->idle)
-		return false;
-	if (!looked_briefly(scene, before, after))
-		return false;
 	for (wake = scene_wakes_from(scene, before->thread, before->end_ns);
 	     wake < scene_wakes_end(scene, before->thread) && scene->wakes[wake].time < after->start_ns; wake++) {
 		const struct span *ended = scene_span(scene, scene->wakes[wake].target, scene->wakes[wake].time - 1);
@@ -212,6 +206,36 @@ static bool looked_again(const struct scene *scene, const struct wait *before, c
 			return false;
 	}
 	return true;
+}
+
+/* True when the thread only looked again between the two waits, for a short while. */
+static bool looked_again(const struct scene *scene, const struct wait *before, const struct wait *after)
+{
+	return before->site == after->site && before->kind == after->kind && before->kind != WAIT_KIND_stop &&
+	       (ran_out(before) || slept_by_child(scene, before)) && before->idle == after->idle &&
+	       looked_briefly(scene, before, after) && did_nothing(scene, before, after);
+}
+
+static bool bore_a_child(const struct scene *scene, const struct wait *before, const struct wait *after)
+{
+	const struct tables *tables = scene->tables;
+	uint32_t low = 1, high = tables->thread_count;
+
+	SEARCH(low, high, middle, tables->threads[middle].start_ns < before->end_ns);
+	for (; low < tables->thread_count && tables->threads[low].start_ns <= after->start_ns; low++)
+		if (tables->threads[low].creator == before->thread)
+			return true;
+	return false;
+}
+
+/* The end of one child is not what the thread waited for: it goes on waiting, and nothing
+ * came of it. */
+static bool waits_for_another_child(const struct scene *scene, const struct wait *before, const struct wait *after)
+{
+	return before->kind == WAIT_KIND_child && after->kind == WAIT_KIND_child && before->end == WAIT_END_THREAD &&
+	       before->site == after->site && before->idle == after->idle && !slept_by_child(scene, before) &&
+	       after->start_ns - before->end_ns <= LOOK_QUEUED_NS && looked_briefly(scene, before, after) &&
+	       did_nothing(scene, before, after) && !bore_a_child(scene, before, after);
 }
 
 void scene_join_waits(struct scene *scene)
@@ -233,7 +257,7 @@ void scene_join_waits(struct scene *scene)
 
 			if (e && w->start_ns >= e->end_ns && looked_again(scene, &scene->waits[e->last], w)) {
 				e->slices++;
-			} else {
+			} else if (!(e && w->start_ns >= e->end_ns && waits_for_another_child(scene, &scene->waits[e->last], w))) {
 				e = &scene->episodes[scene->episode_count++];
 				*e = (struct episode){ .start_ns = w->start_ns > scene->reach_ns ? w->start_ns
 						       : scene->reach_ns, .first = j, .slices = 1, .thread = i };
