@@ -162,7 +162,8 @@ class Page:
             return False
 
     def settle(self):
-        """Until the next picture but one has been drawn."""
+        """Until the next picture but one has been drawn: of the tab in front."""
+        self.call('Page.bringToFront')
         self.run('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))')
 
     def key(self, key, shift=False):

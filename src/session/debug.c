@@ -122,6 +122,13 @@ void debug_close(struct debug *debug)
 	arena_done(&debug->arena);
 }
 
+int debug_look_at(struct debug *debug, uint64_t from_ns, uint64_t to_ns, struct err *err)
+{
+	int r = session_look(&debug->session, from_ns, to_ns, err);
+
+	return !r && debug->looks != debug->session.looks ? debug_apply(debug, err) : r;
+}
+
 double debug_seconds(const struct debug *debug, uint64_t time_ns)
 {
 	return ((double)time_ns - (double)trace_summary(debug->session.trace)->start_ns) / 1e9;

@@ -38,6 +38,9 @@ struct debug {
 int debug_open(struct debug *debug, const char *path, struct err *err);
 void debug_close(struct debug *debug);
 
+/* Looks at a stretch of the trace, with what was said of it laid over it. */
+int debug_look_at(struct debug *debug, uint64_t from_ns, uint64_t to_ns, struct err *err);
+
 /* Runs one line: questions parted by `;`, up to the first that fails. -EINVAL and others with words in err; the session goes on. */
 int debug_line(struct debug *debug, const char *line, struct buf *out, struct err *err);
 

@@ -44,6 +44,8 @@ void lane_add(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint
 	struct mixing mixing = { 0 };
 	uint32_t first, end;
 
+	if (!thread)
+		return;
 	if (t->span_count && from < t->spans[0].start_ns)
 		from = t->spans[0].start_ns;
 	if (from >= to || !t->span_count)

@@ -28,7 +28,7 @@ struct lane_cell {
 struct lane_cells vec(struct lane_cell);
 
 /* Adds the cells of the thread from from_ns to to_ns, about `most` at most; nothing where
- * the scene does not reach. */
+ * the scene does not reach, or for thread 0. */
 void lane_add(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, unsigned most, struct lane_cells *cells);
 
 #endif

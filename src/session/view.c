@@ -159,45 +159,43 @@ static void put_mentions(struct view *v)
 
 /* ---- around the answer ---- */
 
-static void put_trace(struct view *v, const char *build)
+void view_about_json(const struct session *session, const char *build, struct json *json)
 {
-	const struct trace *trace = v->session->trace;
+	const struct trace *trace = session->trace;
 	const struct trace_summary *summary = trace_summary(trace);
 	const char *host = trace_machine(trace, "hostname"), *kernel = trace_machine(trace, "kernel");
 
-	json_object(v->json, "about");
-	json_text(v->json, "argus", build ? build : "");
-	json_text(v->json, "path", trace_path(trace));
-	json_u64(v->json, "start_ns", summary->start_ns);
-	json_u64(v->json, "end_ns", summary->end_ns);
-	json_u64(v->json, "start_wall_ns", trace_wall_ns(trace, summary->start_ns));
-	json_u64(v->json, "events", summary->events);
-	json_u64(v->json, "lost", summary->lost);
-	json_bool(v->json, "complete", summary->complete);
-	json_u64(v->json, "damaged_bytes", summary->damaged_bytes + summary->truncated_bytes);
-	json_text(v->json, "host", host ? host : "");
-	json_text(v->json, "kernel", kernel ? kernel : "");
-	json_end(v->json);
+	json_object(json, "about");
+	json_text(json, "argus", build ? build : "");
+	json_text(json, "path", trace_path(trace));
+	json_u64(json, "start_ns", summary->start_ns);
+	json_u64(json, "end_ns", summary->end_ns);
+	json_u64(json, "start_wall_ns", trace_wall_ns(trace, summary->start_ns));
+	json_u64(json, "events", summary->events);
+	json_u64(json, "lost", summary->lost);
+	json_bool(json, "complete", summary->complete);
+	json_u64(json, "damaged_bytes", summary->damaged_bytes + summary->truncated_bytes);
+	json_text(json, "host", host ? host : "");
+	json_text(json, "kernel", kernel ? kernel : "");
+	json_end(json);
 }
 
-static void put_hangs(struct view *v, const struct why_reply *reply)
+void view_hangs_json(const struct hang *hangs, size_t count, size_t most, struct json *json)
 {
-	json_u64(v->json, "hang", reply->hang_count ? reply->number : 0);
-	json_u64(v->json, "hang_count", reply->hang_count);
-	json_array(v->json, "hangs");
-	for (size_t i = 0; i < reply->hang_count && i < HANGS_TOLD; i++) {
-		const struct hang *h = &reply->hangs[i];
+	json_array(json, "hangs");
+	for (size_t i = 0; i < count && i < most; i++) {
+		const struct hang *h = &hangs[i];
 
-		json_object(v->json, NULL);
-		json_u64(v->json, "pid", h->pid);
-		json_u64(v->json, "tid", h->tid);
-		json_text(v->json, "comm", h->comm);
-		json_u64(v->json, "start_ns", h->start_ns);
-		json_u64(v->json, "end_ns", h->end_ns);
-		json_text(v->json, "reason", h->reason);
-		json_end(v->json);
+		json_object(json, NULL);
+		json_u64(json, "pid", h->pid);
+		json_u64(json, "tid", h->tid);
+		json_text(json, "comm", h->comm);
+		json_u64(json, "start_ns", h->start_ns);
+		json_u64(json, "end_ns", h->end_ns);
+		json_text(json, "reason", h->reason);
+		json_end(json);
 	}
-	json_end(v->json);
+	json_end(json);
 }
 
 static void put_plan(struct view *v)
@@ -252,21 +250,20 @@ static void put_baseline(struct view *v, const struct session *base)
 	picture_json(v->arena, v->json, "baseline_picture", &request);
 }
 
-void view_json(struct arena *arena, const struct session *session, const struct session *base, const struct why_reply *reply,
-	       const struct view_options *options, struct buf *buf)
+void view_members_json(struct arena *arena, const struct session *session, const struct session *base, const struct why_reply *reply,
+		       const struct view_options *options, struct json *json)
 {
-	struct json json;
-	struct view v = { .arena = arena, .json = &json, .session = session, .answer = reply->diagnosis };
+	struct view v = { .arena = arena, .json = json, .session = session, .answer = reply->diagnosis };
 
-	json_init(&json, buf);
-	json_object(&json, NULL);
-	json_u64(&json, "version", VIEW_VERSION);
-	json_bool(&json, "redacted", options->redact);
-	put_trace(&v, options->build);
-	put_hangs(&v, reply);
-	json_object(&json, "answer");
-	why_members_json(session, v.answer, &json);
-	json_end(&json);
+	json_u64(json, "version", VIEW_VERSION);
+	json_bool(json, "redacted", options->redact);
+	view_about_json(session, options->build, json);
+	json_u64(json, "hang", reply->hang_count ? reply->number : 0);
+	json_u64(json, "hang_count", reply->hang_count);
+	view_hangs_json(reply->hangs, reply->hang_count, HANGS_TOLD, json);
+	json_object(json, "answer");
+	why_members_json(session, v.answer, json);
+	json_end(json);
 	put_plan(&v);
 	if (v.answer->verdict != VERDICT_NONE && session->scene) {
 		struct picture_request request = around(session, v.answer->start_ns, v.answer->end_ns);
@@ -278,17 +275,27 @@ void view_json(struct arena *arena, const struct session *session, const struct 
 		request.count = (unsigned)v.threads.length;
 		request.evidence = v.evidence.items;
 		request.evidence_count = v.evidence.length;
-		picture_json(arena, &json, "picture", &request);
+		picture_json(arena, json, "picture", &request);
 		put_baseline(&v, base);
 	} else {
-		json_null(&json, "picture");
-		json_null(&json, "baseline_picture");
+		json_null(json, "picture");
+		json_null(json, "baseline_picture");
 	}
 	put_mentions(&v);
 	put_lanes(&v);
-	json_end(&json);
 	map_done(&v.lanes);
 	vec_done(&v.threads);
 	vec_done(&v.comms);
 	vec_done(&v.evidence);
+}
+
+void view_json(struct arena *arena, const struct session *session, const struct session *base, const struct why_reply *reply,
+	       const struct view_options *options, struct buf *buf)
+{
+	struct json json;
+
+	json_init(&json, buf);
+	json_object(&json, NULL);
+	view_members_json(arena, session, base, reply, options, &json);
+	json_end(&json);
 }

@@ -26,11 +26,17 @@ static void put_document(const struct buf *document, struct buf *buf)
 	buf_add(buf, document->data + from, document->length - from);
 }
 
-void page_write(const struct buf *document, struct buf *buf)
+const char *page_policy(void)
+{
+	return page_served_policy;
+}
+
+void page_write(const struct buf *document, bool served, struct buf *buf)
 {
 	buf_add(buf, page_before, page_before_length);
-	buf_printf(buf, "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; %s; img-src data:; "
-		   "base-uri 'none'; form-action 'none'\">", page_sums);
+	if (!served)
+		buf_printf(buf, "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; %s; img-src data:; "
+			   "base-uri 'none'; form-action 'none'\">", page_sums);
 	buf_add(buf, page_middle, page_middle_length);
 	put_document(document, buf);
 	buf_add(buf, page_behind, page_behind_length);

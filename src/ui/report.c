@@ -64,7 +64,7 @@ static int write_document(struct command_context *context, const struct buf *doc
 	if (options_has(context->options, "json"))
 		return sink_buf(context->out, document);
 	buf_init(&page);
-	page_write(document, &page);
+	page_write(document, false, &page);
 	r = write_file(path, &page, err);
 	if (!r)
 		tell(context, path, page.length, options_has(context->options, "redact"));

@@ -281,7 +281,7 @@ export class AnswerView {
 		const lost = about.lost ? ` ${about.lost} events were lost.` : '';
 		const damage = about.damaged_bytes ? ` ${about.damaged_bytes} bytes of the trace could not be read.` : '';
 		return el('footer', {},
-			el('p', {}, `Argus ${visible(about.argus)}. This file is ${bytes(this.size)} and needs nothing else. `, holds, kept),
+			el('p', {}, `Argus ${visible(about.argus)}. `, ...(this.size ? [`This file is ${bytes(this.size)} and needs nothing else. `, holds, kept] : [])),
 			el('p', {}, 'Trace ', name(about.path, 80), `: ${about.events} events`, about.host ? ` of ${brief(about.host, 60)}` : null,
 				about.kernel ? `, Linux ${brief(about.kernel, 60)}` : null, '.', about.complete ? null : ' It was cut off.', lost, damage),
 			picture && el('p', { class: 'keys' }, 'Keys: arrows go from state to state, + and − zoom, 0 shows all, L changes the line, T light or dark.'));

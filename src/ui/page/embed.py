@@ -30,4 +30,7 @@ print('#include "ui/page.h"')
 array('page_before', before)
 array('page_middle', middle)
 array('page_behind', behind.replace('@SCRIPT@', script))
-print(f'const char page_sums[] = "script-src {sum_of(script)}; style-src {sum_of(style)};";')
+sums = f'script-src {sum_of(script)}; style-src {sum_of(style)}'
+print(f'const char page_sums[] = "{sums}";')
+print(f"""const char page_served_policy[] = "default-src 'none'; {sums}; connect-src 'self'; img-src data:; "
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'";""")

@@ -2,19 +2,18 @@
 
 import { ViewData } from './data';
 import { AnswerView } from './answer';
+import { LivePage } from './live';
 import { isDark, onThemeChange } from './palette';
 import { el, brief, visible } from './text';
 
-function head(data: ViewData): HTMLElement {
+function head(...words: (HTMLElement | null)[]): HTMLElement {
 	const theme = el('button', { type: 'button', class: 'quiet', id: 'theme', 'aria-label': 'Light or dark' }, '◐');
 	theme.addEventListener('click', toggleTheme);
-	const count = data.hang_count > 1 && data.hang ? `hang ${data.hang} of ${data.hang_count}` : '';
 	return el('header', {}, el('span', { class: 'brand' }, 'argus'), el('span', { class: 'dim' }, 'why was it stuck?'),
-		el('span', { class: 'spring' }), count ? el('span', { class: 'dim' }, count) : null,
-		data.redacted ? el('span', { class: 'badge' }, 'redacted') : null, theme);
+		el('span', { class: 'spring' }), ...words, theme);
 }
 
-let view: AnswerView | null = null;
+let view: AnswerView | LivePage | null = null;
 
 function toggleTheme(): void {
 	document.documentElement.dataset.theme = isDark() ? 'light' : 'dark';
@@ -30,18 +29,42 @@ function onKey(event: KeyboardEvent): void {
 		view?.nextWay();
 }
 
-function start(): void {
-	const element = document.getElementById('data')!;
-	const text = element.textContent ?? '';
-	const data = JSON.parse(text) as ViewData;
-	document.title = data.answer.victim ? `Why was ${brief(visible(data.answer.victim.comm), 40)} stuck?` : 'No hang';
-	view = new AnswerView(data, document.documentElement.outerHTML.length);
-	document.body.replaceChildren(head(data), view.element);
-	document.addEventListener('keydown', onKey);
-	window.addEventListener('beforeprint', () => view?.print(true));
-	window.addEventListener('afterprint', () => view?.print(false));
-	onThemeChange(() => view?.redraw());
+function ready(): void {
 	document.documentElement.dataset.ready = 'yes';
+}
+
+function showFile(data: ViewData): void {
+	const answer = new AnswerView(data, document.documentElement.outerHTML.length);
+	document.title = data.answer.victim ? `Why was ${brief(visible(data.answer.victim.comm), 40)} stuck?` : 'No hang';
+	view = answer;
+	document.body.replaceChildren(head(
+		data.hang_count > 1 && data.hang ? el('span', { class: 'dim' }, `hang ${data.hang} of ${data.hang_count}`) : null,
+		data.redacted ? el('span', { class: 'badge' }, 'redacted') : null), answer.element);
+	window.addEventListener('beforeprint', () => answer.print(true));
+	window.addEventListener('afterprint', () => answer.print(false));
+	ready();
+}
+
+function showLive(): void {
+	const live = new LivePage(ready);
+	view = live;
+	document.body.replaceChildren(head(), live.element);
+	document.addEventListener('keydown', (event) => {
+		if (event.key === '/' && !(event.target instanceof HTMLInputElement)) {
+			event.preventDefault();
+			live.focusLine();
+		}
+	});
+}
+
+function start(): void {
+	const data = JSON.parse(document.getElementById('data')!.textContent ?? '') as ViewData & { live?: boolean };
+	if (data.live)
+		showLive();
+	else
+		showFile(data);
+	document.addEventListener('keydown', onKey);
+	onThemeChange(() => view?.redraw());
 }
 
 start();
