@@ -254,6 +254,10 @@ export class TraceView {
 		const unit = (lane.to - lane.from) / SCALE;
 		let busy = { pixel: -1, run: 0, queue: 0 };
 		const flush = () => {
+			if (busy.pixel >= 0 && busy.run + busy.queue < 0.9) {
+				context.fillStyle = colours.wait;
+				context.fillRect(busy.pixel, y - 0.5, 1, 1);
+			}
 			if (busy.run > 0) {
 				const height = Math.max(2, Math.min(BAR, BAR * busy.run));
 				context.fillStyle = colours.run;
