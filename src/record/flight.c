@@ -32,6 +32,7 @@ int flight_run(const struct flight_options *options, struct control *control, fl
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "record/flight_index.h"
 #include "record/recorder.h"
 #include "record/ring_folder.h"
 #include "record/signals.h"
@@ -69,6 +70,7 @@ struct flight {
 	uint64_t since_ns;
 	int signals;
 	pid_t saving;                   /* process that saves, 0 none */
+	struct flight_index index;
 	bool stop;
 };
 
@@ -328,15 +330,27 @@ static void look_for_hangs(struct flight *flight)
 		save(flight);
 }
 
+static void make_index(struct flight *flight)
+{
+	struct recorder_status status = { 0 };
+
+	if (flight->recorder)
+		recorder_status(flight->recorder, &status);
+	flight_index_look(&flight->index, now_ns(), flight->events + status.events);
+}
+
 static void reap(struct flight *flight)
 {
 	char text[TRIGGER_TEXT_BYTES];
+	struct rusage used;
 	int status;
 	pid_t pid;
 
-	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+	while ((pid = wait4(-1, &status, WNOHANG, &used)) > 0) {
 		if (pid == flight->saving)
 			flight->saving = 0;
+		else if (flight_index_child(&flight->index, pid, &used, now_ns()))
+			continue;
 		else if (flight->triggers && triggers_child(flight->triggers, pid, status, text))
 			note_hang(flight, text);
 	}
@@ -398,7 +412,7 @@ static void describe(struct flight *flight, struct buf *buf)
 	add_number(buf, "ring_asked", flight->options->bytes);
 	add_number(buf, "ring_files", size.files);
 	add_number(buf, "cpu_us", (uint64_t)used.ru_utime.tv_sec * 1000000 + (uint64_t)used.ru_utime.tv_usec +
-				  (uint64_t)used.ru_stime.tv_sec * 1000000 + (uint64_t)used.ru_stime.tv_usec);
+				  (uint64_t)used.ru_stime.tv_sec * 1000000 + (uint64_t)used.ru_stime.tv_usec + flight->index.cpu_us);
 	add_number(buf, "real_time", status.real_time);
 	add_number(buf, "interruptions", flight->interruptions);
 	add_number(buf, "files_vanished", flight->vanished);
@@ -407,6 +421,7 @@ static void describe(struct flight *flight, struct buf *buf)
 	add_number(buf, "hangs_unsaved", flight->unsaved);
 	add_text(buf, "last_hang", flight->hang);
 	add_text(buf, "last_failure", flight->failure.text);
+	flight_index_describe(&flight->index, buf);
 }
 
 static void answer(struct flight *flight, const char *request, int *fd)
@@ -471,6 +486,7 @@ static int serve(struct flight *flight)
 			return -1;
 		keep_recording(flight);
 		look_for_hangs(flight);
+		make_index(flight);
 	}
 }
 
@@ -487,6 +503,7 @@ int flight_run(const struct flight_options *options, struct control *control, fl
 	int r = 0, asker = -1;
 
 	flight.quota_bytes = flight.limit_bytes = options->bytes;
+	flight_index_init(&flight.index, options->no_index ? NULL : options->folder);
 	flight.file_bytes = file_bytes_of(options->bytes);
 	flight.signals = signals_open(NULL, err);
 	if (flight.signals < 0)
@@ -502,6 +519,7 @@ int flight_run(const struct flight_options *options, struct control *control, fl
 			r = recorder_stop(flight.recorder, NULL, &failure);
 	}
 	triggers_close(flight.triggers);
+	flight_index_stop(&flight.index);
 	close(flight.signals);
 	/* whoever asked may start another at once */
 	control_close(control);

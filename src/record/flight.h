@@ -27,6 +27,7 @@ struct flight_options {
 	struct triggers_options triggers;
 	uint64_t save_last_ns;   /* how much a trigger saves */
 	const char *options;     /* the command line's, for the trace */
+	bool no_index;           /* hangs are not looked for while it records */
 };
 
 /* Called once, when it records. */

@@ -17,6 +17,7 @@
 #include "base/vec.h"
 
 #define NAME_DIGITS 10
+#define INDEX_NAME_BYTES (RING_FILE_NAME_BYTES + 8)
 
 struct ring_file {
 	uint64_t number, bytes;
@@ -42,6 +43,51 @@ static bool parse_name(const char *name, uint64_t *ret_number)
 static void format_name(char to[RING_FILE_NAME_BYTES], uint64_t number)
 {
 	snprintf(to, RING_FILE_NAME_BYTES, "argus-%0*" PRIu64 ".trace", NAME_DIGITS, number % 10000000000u);
+}
+
+static void format_index_name(char to[INDEX_NAME_BYTES], uint64_t number)
+{
+	format_name(to, number);
+	strcat(to, ".index");
+}
+
+/* Of files that have gone. */
+static void remove_lone_indexes(int folder)
+{
+	int copy = fcntl(folder, F_DUPFD_CLOEXEC, 0);
+	DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+	struct dirent *entry;
+
+	if (!dir && copy >= 0)
+		close(copy);
+	if (dir)
+		rewinddir(dir);
+	while (dir && (entry = readdir(dir))) {
+		char name[INDEX_NAME_BYTES], own[INDEX_NAME_BYTES];
+		size_t length = strlen(entry->d_name);
+		uint64_t number;
+		struct stat info;
+
+		if (length <= 6 || length >= sizeof(name) || strcmp(entry->d_name + length - 6, ".index"))
+			continue;
+		memcpy(name, entry->d_name, length - 6);
+		name[length - 6] = 0;
+		if (!parse_name(name, &number) || !fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW))
+			continue;
+		format_index_name(own, number);
+		unlinkat(folder, own, 0);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+static uint64_t index_bytes(int folder, uint64_t number)
+{
+	char name[INDEX_NAME_BYTES];
+	struct stat info;
+
+	format_index_name(name, number);
+	return fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) || !S_ISREG(info.st_mode) ? 0 : (uint64_t)info.st_size;
 }
 
 static int by_number(const void *a, const void *b)
@@ -77,7 +123,7 @@ static int list(const struct ring_folder *folder, struct ring_files *files, stru
 		if (!parse_name(entry->d_name, &file.number) || fstatat(fd, entry->d_name, &info, AT_SYMLINK_NOFOLLOW) ||
 		    !S_ISREG(info.st_mode))
 			continue;
-		file.bytes = (uint64_t)info.st_size;
+		file.bytes = (uint64_t)info.st_size + index_bytes(fd, file.number);
 		vec_push(files, file);
 	}
 	closedir(dir);
@@ -125,6 +171,7 @@ int ring_folder_open(struct ring_folder *folder, const char *path, struct err *e
 		close(fd);
 		return err_set(err, -EPERM, "the ring's folder '%s' is another user's or open to others for writing", path);
 	}
+	remove_lone_indexes(fd);
 	if (files.length && files.items[files.length - 1].number >= folder->next)
 		folder->next = files.items[files.length - 1].number + 1;
 	vec_done(&files);
@@ -181,9 +228,11 @@ int ring_folder_trim(const struct ring_folder *folder, uint64_t bytes, size_t ke
 	for (size_t i = 0; i < files.length; i++)
 		total += files.items[i].bytes;
 	for (size_t i = 0; !r && i + keep < files.length && total > bytes; i++) {
-		char name[RING_FILE_NAME_BYTES];
+		char name[RING_FILE_NAME_BYTES], index[INDEX_NAME_BYTES];
 
 		format_name(name, files.items[i].number);
+		format_index_name(index, files.items[i].number);
+		unlinkat(fd, index, 0); /* which need not be there */
 		if (unlinkat(fd, name, 0) && errno != ENOENT)
 			r = err_sys(err, -errno, "removing '%s/%s'", folder->path, name);
 		total -= files.items[i].bytes;

@@ -2,7 +2,8 @@
  *
  * Files are numbered on and on, `argus-0000000042.trace`, also over recordings:
  * what an earlier recorder left behind (it was killed, the power failed) stays
- * readable until its room is needed. Only such files are ever removed. */
+ * readable until its room is needed. Only such files are ever removed, and their indexes
+ * (`argus-0000000042.trace.index`), whose bytes count as theirs. */
 #ifndef RECORD_RING_FOLDER_H
 #define RECORD_RING_FOLDER_H
 

@@ -7,5 +7,7 @@
 
 /* The words end with NULL. The process's number, or -errno. */
 pid_t spawn_program(const char *path, const char *const *words);
+/* The same; what it writes can be read, without waiting, at *ret_fd. */
+pid_t spawn_heard(const char *path, const char *const *words, int *ret_fd);
 
 #endif

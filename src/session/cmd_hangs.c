@@ -14,6 +14,7 @@ static const struct option_spec hangs_options_list[] = {
 	{ "to", 0, OPTION_TEXT, "TIME", "only those that begin before then" },
 	OPTION_WITHOUT,
 	OPTION_SET,
+	OPTION_INDEX,
 	OPTION_JSON,
 	{ 0 }
 };
@@ -81,7 +82,8 @@ static int run_hangs(struct command_context *context, struct err *err)
 	judgement_init(&judgement);
 	r = command_judgement(context, &judgement, err);
 	if (!r)
-		r = session_open_judging(command_trace_path(context), &judgement, &session, err);
+		r = session_open_with(command_trace_or_ring(context), &(struct session_options){ &judgement, options_text(context->options, "index", NULL) },
+				      &session, err);
 
 	if (r)
 		return r;

@@ -30,6 +30,7 @@ static const struct option_spec options[] = {
 	{ "on-command", 0, OPTION_TEXT, "COMMAND", "save when this shell command succeeds" },
 	{ "every", 0, OPTION_DURATION, "TIME", "how often --on-command is run (10s)", .least = SECOND_NS / 10 },
 	{ "save", 0, OPTION_DURATION, "TIME", "how much to save when a hang is seen (60s)", .least = 1 },
+	{ "no-index", 0, OPTION_FLAG, NULL, "find no hangs while it records: the first question then takes long" },
 	{ "foreground", 0, OPTION_FLAG, NULL, "stay in the foreground, for service managers" },
 	{ NULL },
 };
@@ -177,6 +178,7 @@ static int run(struct command_context *context, struct err *err)
 	int r;
 
 	want.full = recording_full(given);
+	want.no_index = options_has(given, "no-index");
 	r = recording_ring(given, &want.ring_bytes, err);
 	if (!r)
 		r = recording_probes(context->arena, given, &want.probes, err);

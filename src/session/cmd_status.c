@@ -41,7 +41,7 @@ static uint64_t number_of(struct arena *arena, const char *reply, const char *ke
 
 static int print_json(struct command_context *context, const char *reply)
 {
-	static const char *const texts[] = { "state", "level", "folder", "last_hang", "last_failure", NULL };
+	static const char *const texts[] = { "state", "level", "folder", "last_hang", "last_failure", "index_paused", NULL };
 	struct buf buf;
 	struct json json;
 	int r;
@@ -72,6 +72,27 @@ static int print_json(struct command_context *context, const char *reply)
 	r = sink_buf(context->out, &buf);
 	buf_done(&buf);
 	return r;
+}
+
+static void print_index(struct command_context *context, const char *reply)
+{
+	struct arena *arena = context->arena;
+	time_t until = (time_t)number_of(arena, reply, "index_until");
+	uint64_t hangs = number_of(arena, reply, "index_hangs"), left = number_of(arena, reply, "index_left");
+	const char *paused = value_of(arena, reply, "index_paused");
+	char when[64];
+	struct tm parts;
+
+	if (!number_of(arena, reply, "index"))
+		return;
+	if (until) {
+		localtime_r(&until, &parts);
+		strftime(when, sizeof(when), "%H:%M:%S", &parts);
+		sink_printf(context->out, "index    %" PRIu64 " hang%s in the ring up to %s (`argus hangs %s` lists them), %.2f s of a processor\n", hangs,
+			    hangs == 1 ? "" : "s", when, value_of(arena, reply, "folder"), (double)number_of(arena, reply, "index_cpu_us") / 1e6);
+	}
+	if (*paused)
+		sink_printf(context->out, "the index waits, some %" PRIu64 " million events behind: %s\n", left, paused);
 }
 
 static void print_text(struct command_context *context, const char *reply)
@@ -114,6 +135,7 @@ static void print_text(struct command_context *context, const char *reply)
 	if (number_of(arena, reply, "hangs_unsaved"))
 		sink_printf(out, "%" PRIu64 " of them %s not saved: remove some of the traces in %s/saved\n", number_of(arena, reply, "hangs_unsaved"),
 			    number_of(arena, reply, "hangs_unsaved") == 1 ? "was" : "were", value_of(arena, reply, "folder"));
+	print_index(context, reply);
 	if (!number_of(arena, reply, "real_time") && !strcmp(value_of(arena, reply, "state"), "recording"))
 		sink_text(out, "without real-time priority: a busy machine may lose events\n");
 }

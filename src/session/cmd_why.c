@@ -22,6 +22,7 @@ static const struct option_spec why_options[] = {
 	{ "base", 0, OPTION_TEXT, "FILE", "a trace of the same programs in which all went well" },
 	OPTION_WITHOUT,
 	OPTION_SET,
+	OPTION_INDEX,
 	OPTION_JSON,
 	{ 0 }
 };
@@ -45,7 +46,8 @@ static int run_why(struct command_context *context, struct err *err)
 	judgement_init(&judgement);
 	r = command_judgement(context, &judgement, err);
 	if (!r)
-		r = session_open_judging(command_trace_path(context), &judgement, &session, err);
+		r = session_open_with(command_trace_or_ring(context), &(struct session_options){ &judgement, options_text(context->options, "index", NULL) },
+				      &session, err);
 	if (r)
 		return r;
 	if (question.base_path)

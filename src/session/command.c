@@ -1,13 +1,12 @@
 /* See command.h. */
 #include "session/command.h"
 
-#include <string.h>
-
-#include "diagnose/judgement.h"
-
 #include <stdarg.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "diagnose/judgement.h"
+#include "record/control.h"
 #include "trace/trace.h"
 
 #define COMMAND(name) extern const struct command command_##name;
@@ -32,6 +31,21 @@ const struct command *command_find(const char *name)
 const char *command_trace_path(const struct command_context *context)
 {
 	return context->options->argument_count ? context->options->arguments[0] : COMMAND_TRACE;
+}
+
+const char *command_trace_or_ring(const struct command_context *context)
+{
+	const char *path = command_trace_path(context);
+	struct buf reply;
+	struct err none;
+
+	if (context->options->argument_count || !access(COMMAND_TRACE, F_OK))
+		return path;
+	buf_init(&reply);
+	if (!control_ask("flush", &reply, &none))
+		path = arena_strdup(context->arena, buf_str(&reply));
+	buf_done(&reply);
+	return path;
 }
 
 int sink_write(struct sink *sink, const void *data, size_t size)

@@ -36,6 +36,7 @@ int sink_buf(struct sink *sink, const struct buf *buf);
 #define OPTION_TO { "to", 0, OPTION_TEXT, "TIME", "up to here" }
 #define OPTION_WITHOUT { "without", 0, OPTION_TEXT, "RULE,...", "leave these rules of `argus rules` out" }
 #define OPTION_SET { "set", 0, OPTION_TEXT, "LIMIT=VALUE,...", "judge by other limits than `argus rules` lists: wait_ns=300ms" }
+#define OPTION_INDEX { "index", 0, OPTION_TEXT, "DIR", "keep the index of a long trace in this folder, not beside the trace" }
 #define OPTION_PID_MOST 4194304 /* Linux has no greater number */
 #define OPTION_OUTPUT_TRACE { "output", 'o', OPTION_TEXT, "FILE", "the trace to write (argus.trace)" }
 
@@ -70,6 +71,9 @@ struct command {
 
 /* The trace that a command reads: its first argument, else the usual one. */
 const char *command_trace_path(const struct command_context *context);
+/* The same; where none is named and the usual one is not there, the folder of the ring of
+ * the recorder in the background, which has written all it has. */
+const char *command_trace_or_ring(const struct command_context *context);
 
 struct judgement;
 /* Takes in what --without and --set say. */

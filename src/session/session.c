@@ -70,12 +70,12 @@ static void look_away(struct session *s)
 
 int session_open(const char *path, struct session *ret_session, struct err *err)
 {
-	return session_open_judging(path, NULL, ret_session, err);
+	return session_open_with(path, &(struct session_options){ 0 }, ret_session, err);
 }
 
-int session_open_judging(const char *path, struct judgement *judgement, struct session *ret_session, struct err *err)
+int session_open_with(const char *path, const struct session_options *want, struct session *ret_session, struct err *err)
 {
-	const struct blocks_options options = { .events = block_events() };
+	const struct blocks_options options = { .events = block_events(), .folder = want->index };
 	struct session s = { 0 };
 	int r = trace_open(path, &s.trace, err);
 	struct judgement usual;
@@ -84,10 +84,10 @@ int session_open_judging(const char *path, struct judgement *judgement, struct s
 		return r;
 	s.judgement = mem_alloc(sizeof(*s.judgement));
 	judgement_init(s.judgement);
-	if (judgement) {
+	if (want->judgement) {
 		judgement_init(&usual);
-		s.judgement_changed = memcmp(&usual, judgement, sizeof(usual)) != 0;
-		*s.judgement = *judgement;
+		s.judgement_changed = memcmp(&usual, want->judgement, sizeof(usual)) != 0;
+		*s.judgement = *want->judgement;
 	}
 	arena_init(&s.look_arena);
 	r = is_small(s.trace) ? build(&s, s.trace, err) : blocks_open(s.trace, &options, &s.blocks, err);
@@ -105,6 +105,11 @@ void session_save_index(struct session *session)
 
 	if (session->blocks)
 		blocks_save(session->blocks, &err);
+}
+
+const char *session_index_path(const struct session *session, struct arena *arena)
+{
+	return blocks_where(session->blocks, arena);
 }
 
 void session_close(struct session *session)
@@ -141,8 +146,13 @@ int session_look(struct session *s, uint64_t from_ns, uint64_t to_ns, struct err
 		return 0;
 	first = blocks_find(s->blocks, from_ns > LEAD_NS ? from_ns - LEAD_NS : 0);
 	last = blocks_find(s->blocks, end);
-	while (first < last && events_of(s, first, last) > (block_events() ? block_events() * 8 : LOOK_EVENTS))
-		first++;
+	while (first < last && events_of(s, first, last) > (block_events() ? block_events() * 8 : LOOK_EVENTS)) {
+		/* what is behind the window matters least */
+		if (last > blocks_find(s->blocks, to_ns))
+			end = blocks_end_ns(s->blocks, --last);
+		else
+			first++;
+	}
 	if (s->scene && s->scene->start_ns <= blocks_at(s->blocks, first)->from_ns &&
 	    (s->scene->end_ns >= end || s->scene->end_ns == trace_summary(s->trace)->end_ns))
 		return 0;

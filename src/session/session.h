@@ -29,13 +29,19 @@ struct session {
 	uint32_t looks;           /* how often another stretch was turned to */
 };
 
+struct session_options {
+	struct judgement *judgement; /* as the person wants, NULL: as usual; the session takes it over */
+	const char *index;        /* folder of the index; NULL: where the trace is */
+};
+
 /* A small trace is looked at whole at once; of a larger one nothing is, yet. */
 int session_open(const char *path, struct session *ret_session, struct err *err);
-/* The same, judging as the person wants; `judgement` NULL: as usual. The session takes it over. */
-int session_open_judging(const char *path, struct judgement *judgement, struct session *ret_session, struct err *err);
+int session_open_with(const char *path, const struct session_options *options, struct session *ret_session, struct err *err);
 void session_close(struct session *session);
 /* Has what was found out about the trace written to its index. */
 void session_save_index(struct session *session);
+/* Where that is, of a trace that is not small: a file; of a trace of several files the folder. */
+const char *session_index_path(const struct session *session, struct arena *arena);
 
 /* Makes sure that the scene holds the window, and something before and behind it. Of
  * one with too many events for that it holds the end, and what stands before. */

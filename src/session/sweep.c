@@ -43,9 +43,11 @@ struct sweep {
 	const struct hangs_options *options;
 	struct vec(struct group) groups;
 	bool usual;                /* judged as always: notes are read and written */
+	const struct sweep_pace *pace; /* NULL: as fast as it goes */
 	struct progress progress;
 	pthread_mutex_t lock;      /* of what follows */
 	size_t next, done;         /* group to be taken up; that are judged */
+	size_t unknown;            /* that are to be judged */
 	int failed;
 	struct err *err;
 };
@@ -149,11 +151,21 @@ static void end_group(struct sweep *s, const struct group *group, int r, const s
 	}
 	if (!r && s->usual) {
 		hang_notes_write(s->session->blocks, &key, group->hangs.items, group->hangs.length);
-		if ((s->done + 1) % SAVE_GROUPS == 0)
+		if (s->pace || (s->done + 1) % SAVE_GROUPS == 0)
 			session_save_index(s->session);
 	}
 	s->done++;
+	s->unknown--;
 	progress_to(&s->progress, (summary->events + summary->state_events) * s->done / s->groups.length);
+}
+
+static int keep_pace(const struct sweep *s, uint64_t until_ns)
+{
+	struct sweep_progress progress = { .groups_left = s->unknown, .until_ns = until_ns };
+
+	for (size_t i = 0; i < s->groups.length; i++)
+		progress.hangs += s->groups.items[i].hangs.length;
+	return s->pace ? s->pace->before(s->pace->data, &progress) : 0;
 }
 
 static void *judge_groups(void *data)
@@ -172,7 +184,11 @@ static void *judge_groups(void *data)
 			continue;
 		}
 		pthread_mutex_unlock(&s->lock);
-		r = judge_group(judge, group, &err);
+		r = keep_pace(s, group->from_ns);
+		if (!r)
+			r = judge_group(judge, group, &err);
+		if (s->pace)
+			graph_room_done(&judge->room);
 		pthread_mutex_lock(&s->lock);
 		end_group(s, group, r, &err);
 	}
@@ -230,11 +246,11 @@ static struct group group_at(const struct blocks *blocks, size_t first)
 	return group;
 }
 
-/* Those of the window, with what is noted of them; how many have no note. */
-static size_t find_groups(struct sweep *s)
+/* Those of the window, with what is noted of them. */
+static void find_groups(struct sweep *s)
 {
 	const struct blocks *blocks = s->session->blocks;
-	size_t unknown = 0;
+	uint64_t settled_ns = s->pace ? s->pace->settled_ns : 0, end_ns = trace_summary(s->session->trace)->end_ns;
 
 	for (size_t i = 0; i < blocks_count(blocks); ) {
 		struct group group = group_at(blocks, i);
@@ -245,29 +261,31 @@ static size_t find_groups(struct sweep *s)
 		i = group.last + 1;
 		if (s->options->to_ns && (group.from_ns > s->options->to_ns || group.to_ns < s->options->from_ns))
 			continue;
+		if (settled_ns && (key.to_ns == end_ns || key.to_ns + settled_ns > end_ns))
+			continue;
 		arena_init(&group.arena);
 		group.noted = s->usual && hang_notes_read(&group.arena, s->session->blocks, &key, &hangs, &count);
 		for (size_t k = 0; group.noted && k < count; k++)
 			vec_push(&group.hangs, hangs[k]);
-		unknown += !group.noted;
+		s->unknown += !group.noted;
 		vec_push(&s->groups, group);
 	}
-	return unknown;
 }
 
-static void judge_all(struct sweep *s, size_t unknown)
+static void judge_all(struct sweep *s)
 {
-	size_t threads = unknown > THREADS && sysconf(_SC_NPROCESSORS_ONLN) > 1 ? THREADS : 1, started = 1;
+	size_t threads = s->unknown > THREADS && !s->pace && sysconf(_SC_NPROCESSORS_ONLN) > 1 ? THREADS : 1, started = 1;
 	struct judge judges[THREADS];
 	sigset_t all, before;
 
-	if (!unknown)
+	if (!s->unknown)
 		return;
 	for (size_t i = 0; i < threads; i++) {
 		judges[i] = (struct judge){ .sweep = s, .judgement = *s->session->judgement };
 		memset(&judges[i].judgement.spoken, 0, sizeof(judges[i].judgement.spoken));
 	}
-	mem_keep(true);
+	if (!s->pace)
+		mem_keep(true);
 	/* Signals are for the program's own threads. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -279,7 +297,8 @@ static void judge_all(struct sweep *s, size_t unknown)
 		pthread_join(judges[i].thread, NULL);
 	for (size_t i = 0; i < threads; i++)
 		judgement_done(&judges[i].judgement);
-	mem_keep(false);
+	if (!s->pace)
+		mem_keep(false);
 }
 
 /* Texts go into the arena: the group's are freed. */
@@ -307,26 +326,53 @@ static struct hang *all_hangs(struct sweep *s, struct arena *arena, size_t *ret_
 	return hangs;
 }
 
+static int sweep(struct sweep *s, struct arena *arena, const struct hang **ret_hangs, size_t *ret_count)
+{
+	const struct hangs_options *options = s->options;
+	const struct trace_summary *summary = trace_summary(s->session->trace);
+	size_t count, kept = 0;
+	struct hang *hangs;
+
+	progress_begin(&s->progress, "looking for hangs", summary->events + summary->state_events);
+	find_groups(s);
+	judge_all(s);
+	progress_end(&s->progress);
+	hangs = all_hangs(s, arena, &count);
+	count = join_pieces(hangs, count);
+	for (size_t i = 0; i < count; i++)
+		if (!options->to_ns || (hangs[i].start_ns <= options->to_ns && hangs[i].end_ns >= options->from_ns))
+			hangs[kept++] = hangs[i];
+	*ret_hangs = hangs;
+	*ret_count = kept;
+	hangs_rank(hangs, kept);
+	return s->failed;
+}
+
 int session_sweep(struct session *session, struct arena *arena, const struct hangs_options *options, const struct hang **ret_hangs,
 		  size_t *ret_count, struct err *err)
 {
 	struct sweep s = { .session = session, .options = options, .lock = PTHREAD_MUTEX_INITIALIZER, .err = err,
 			   .usual = !options->threshold_ns && !session->judgement_changed };
-	const struct trace_summary *summary = trace_summary(session->trace);
-	size_t count, kept = 0;
-	struct hang *hangs;
+	int r = sweep(&s, arena, ret_hangs, ret_count);
 
-	progress_begin(&s.progress, "looking for hangs", summary->events + summary->state_events);
-	judge_all(&s, find_groups(&s));
-	progress_end(&s.progress);
-	hangs = all_hangs(&s, arena, &count);
 	vec_done(&s.groups);
-	count = join_pieces(hangs, count);
-	for (size_t i = 0; i < count; i++)
-		if (!options->to_ns || (hangs[i].start_ns <= options->to_ns && hangs[i].end_ns >= options->from_ns))
-			hangs[kept++] = hangs[i];
-	hangs_rank(hangs, kept);
-	*ret_hangs = hangs;
-	*ret_count = kept;
-	return s.failed;
+	return r;
+}
+
+int session_index(struct session *session, const struct sweep_pace *pace, size_t *ret_count, struct err *err)
+{
+	const struct hangs_options options = { .root_pid = session->root_pid };
+	struct sweep s = { .session = session, .options = &options, .lock = PTHREAD_MUTEX_INITIALIZER, .err = err, .usual = true, .pace = pace };
+	const struct hang *hangs;
+	struct arena arena;
+	int r;
+
+	arena_init(&arena);
+	r = sweep(&s, &arena, &hangs, ret_count);
+	if (!r)
+		r = pace->before(pace->data, &(struct sweep_progress){ .hangs = *ret_count, .until_ns = s.groups.length
+			? s.groups.items[s.groups.length - 1].to_ns : trace_summary(session->trace)->start_ns });
+	vec_done(&s.groups);
+	arena_done(&arena);
+	return r ? r : blocks_save(session->blocks, err);
 }

@@ -1,4 +1,4 @@
-/* The hangs of a trace in blocks, see session_hangs. */
+/* The hangs of a trace in blocks, see session_hangs; and having them found beforehand. */
 #ifndef SESSION_SWEEP_H
 #define SESSION_SWEEP_H
 
@@ -6,5 +6,22 @@
 
 int session_sweep(struct session *session, struct arena *arena, const struct hangs_options *options, const struct hang **ret_hangs,
 		  size_t *ret_count, struct err *err);
+
+struct sweep_progress {
+	size_t hangs;             /* found or noted so far */
+	size_t groups_left;       /* of blocks, that are not judged yet */
+	uint64_t until_ns;        /* up to there all are */
+};
+
+struct sweep_pace {
+	uint64_t settled_ns;      /* what ends less than so long before the trace's end may still change: it is left out */
+	/* Before each group, and at the end; it may take its time. Not 0 ends it, as an error. */
+	int (*before)(void *data, const struct sweep_progress *progress);
+	void *data;
+};
+
+/* Finds and notes the hangs of a trace in blocks, one group after the other, giving
+ * memory back in between. */
+int session_index(struct session *session, const struct sweep_pace *pace, size_t *ret_count, struct err *err);
 
 #endif

@@ -190,6 +190,13 @@ const char *blocks_index_path(struct arena *arena, const char *file, const char 
 	return arena_printf(arena, "%s.index", file);
 }
 
+const char *blocks_where(const struct blocks *b, struct arena *arena)
+{
+	if (b->trace->files.length > 1)
+		return b->folder ? b->folder : trace_path(b->trace);
+	return blocks_index_path(arena, trace_path(b->trace), b->folder);
+}
+
 static struct index_head head_of(const struct blocks *b, const struct trace_file *file)
 {
 	struct index_head head = { .version = INDEX_VERSION, .shape = event_shape(), .recording = file->head.recording,
@@ -366,9 +373,11 @@ static int save_index(struct blocks *b, uint32_t number, struct err *err)
 	const struct trace_file *file = &b->trace->files.items[number];
 	const char *path = blocks_index_path(&b->arena, file->path, b->folder);
 	struct index_head want = head_of(b, file), head;
-	int fd = open_index(path, O_RDWR | O_CREAT | O_APPEND), r = 0;
+	int fd = access(file->path, F_OK) ? -ENOENT : open_index(path, O_RDWR | O_CREAT | O_APPEND), r = 0;
 	off_t before;
 
+	if (fd == -ENOENT)
+		return 0; /* a ring's file that has gone meanwhile needs none */
 	if (fd < 0)
 		return err_sys(err, -errno, "writing the index '%s'", path);
 	/* somebody else finds the same out and writes it just now */
