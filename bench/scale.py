@@ -31,6 +31,7 @@ RING = 385_000_000
 STORMS = 2
 COMPARED = 20_000_000     # the size that is compared with the peers
 GROUP_LIMIT = 6 << 30     # bytes; so that the machine outlives a reader
+RING_LIMIT = 1 << 30      # for what is asked of a ring
 PAIR = 'sched messaging, once: graph'
 PROBLEMS = (RuntimeError, OSError, ValueError, subprocess.SubprocessError)
 
@@ -49,15 +50,21 @@ def size_of(trace):
 
 
 def forget(trace):
-    if os.path.exists(trace + '.index'):
-        os.unlink(trace + '.index')
+    files = [f'{trace}/{name}' for name in os.listdir(trace)] if os.path.isdir(trace) else [trace]
+    for name in files:
+        if os.path.exists(name + '.index'):
+            os.unlink(name + '.index')
 
 
-def measured(title, build, trace, words, events):
+def index_size(trace):
+    return sum(os.path.getsize(f'{trace}/{name}') for name in os.listdir(trace) if name.endswith('.index'))
+
+
+def measured(title, build, trace, words, events, limit=GROUP_LIMIT):
     """A row of a command in a memory group of its own, from a cold page cache. Ends when the index is
     written, which a process of its own does behind the answer."""
     drop_caches()
-    memory = group.MemoryGroup(GROUP_LIMIT)
+    memory = group.MemoryGroup(limit)
     try:
         found = memory.run([f'{build}/argus', *words, trace], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     finally:
@@ -78,6 +85,22 @@ def read(build, trace, kind, size):
         rows.append(measured(f'{kind}: {title}', build, trace, words, size))
     if abs(size - COMPARED) < COMPARED // 10:
         rows += session.measure(build, trace, kind)
+    forget(trace)
+    return rows
+
+
+def read_ring(build, trace, size):
+    """Rows: what a person asks after a hang, with what the recorder has noted by then and without."""
+    with open(trace + '.truth', encoding='utf-8') as source:
+        hangs = [json.loads(line) for line in source]
+    middle = hangs[len(hangs) // 2]
+    forget(trace)
+    rows = [measured('ring: hangs, the first time', build, trace, ['hangs'], size, RING_LIMIT)]
+    for title, words in (('hangs', ['hangs']), ('hangs of ten minutes', ['hangs', '--last', '10m']), ('why', ['why']),
+                         ('why of a moment', ['why', '--at', f"{(middle['from_s'] + middle['to_s']) / 2:.3f}"]),
+                         ('dump of a second', ['dump', '--from', '-1s']), ('infer', ['infer']), ('info', ['info'])):
+        rows.append(measured(f'ring: {title}', build, trace, words, size, RING_LIMIT))
+    print(f'  scale: ring: its index has {index_size(trace) / 2**20:.0f} MiB', flush=True)
     forget(trace)
     return rows
 
@@ -121,7 +144,7 @@ def prepare(build, folder, large):
 def read_all(build, folder):
     found, rows = json.load(open(folder + '/list')), []
     for kind, trace, size in found['traces']:
-        rows += read(build, trace, kind, size)
+        rows += read_ring(build, trace, size) if kind == 'ring' else read(build, trace, kind, size)
     for peer in peers(build, folder):
         if peer.name in found['peers']:
             size = os.path.getsize(f"{peer.folder}/{'perf.data' if isinstance(peer, recorders.Perf) else 'trace.dat'}")
