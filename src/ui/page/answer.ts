@@ -56,9 +56,13 @@ export class AnswerView {
 	}
 
 	private link(text: string, go: () => void, style: string): HTMLElement {
-		const button = el('button', { class: 'mention ' + style, type: 'button' }, el('bdi', { dir: 'ltr' }, brief(text, 90)));
-		button.addEventListener('click', go);
-		return button;
+		// A link and no button, so that the sentence flows around it.
+		const link = el('a', { class: 'mention ' + style, href: '#' }, el('bdi', { dir: 'ltr' }, brief(text, 90)));
+		link.addEventListener('click', (event) => {
+			event.preventDefault();
+			go();
+		});
+		return link;
 	}
 
 	private roleOf(lane: number): string {
