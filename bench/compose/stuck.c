@@ -153,7 +153,7 @@ static void ask(int out, int in, char byte)
 /* A process that takes the lock, tells so and keeps it. */
 static int lock_elsewhere(const char *path)
 {
-	int ends[2], pid;
+	int ends[2], pid = 0;
 	char byte = 0;
 
 	if (pipe(ends) || (pid = fork()) < 0)

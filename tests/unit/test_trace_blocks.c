@@ -254,6 +254,27 @@ static void test_what_is_not_to_be_believed(void **state)
 	unlink(index_path);
 }
 
+/* As the oldest file of a ring does: what is open is read to its end, nothing is left behind. */
+static void test_a_file_that_goes_while_it_is_read(void **state)
+{
+	struct trace *trace;
+	struct blocks *blocks;
+	unsigned count;
+	uint64_t sum;
+
+	(void)state;
+	unlink(index_path);
+	sum = ask(&count);
+	unlink(index_path);
+	blocks = open_blocks(&trace);
+	unlink(path);
+	assert_int_equal(stands(blocks), sum);
+	blocks_close(blocks);
+	trace_close(trace);
+	assert_int_equal(index_bytes(), -1);
+	write_trace(EVENTS);
+}
+
 static int setup(void **state)
 {
 	(void)state;
@@ -280,7 +301,7 @@ int main(void)
 		cmocka_unit_test(test_the_index_tells_the_same), cmocka_unit_test(test_several_ask_at_once),
 		cmocka_unit_test(test_notes_are_kept),
 		cmocka_unit_test(test_damage_costs_nothing_but_time), cmocka_unit_test(test_another_trace_of_the_name),
-		cmocka_unit_test(test_what_is_not_to_be_believed),
+		cmocka_unit_test(test_what_is_not_to_be_believed), cmocka_unit_test(test_a_file_that_goes_while_it_is_read),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -1,0 +1,122 @@
+/* Hangs noted in an index are read as they were written, by the same question alone; what
+ * is no such note is none. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "session/hang_notes.h"
+#include "trace/blocks.h"
+#include "trace/writer.h"
+
+static char folder[] = "/tmp/argus-test-XXXXXX";
+static char path[64];
+static struct trace *trace;
+static struct blocks *blocks;
+static struct arena arena;
+
+static const struct hang_notes_key key = { .block = 0, .to_ns = 5000, .pid = 7 };
+
+static void test_as_written(void **state)
+{
+	const struct hang hangs[] = {
+		{ .start_ns = 1000, .end_ns = 4000, .tid = 8, .pid = 7, .weight = 90, .awaits = 9, .slices = 3, .comm = "a name of sixteen",
+		  .reason = "it waited for a lock" },
+		{ .start_ns = 2000, .end_ns = 3000, .tid = 9, .pid = 7, .weight = 1, .comm = "", .reason = "" },
+	};
+	struct hang_notes_key other = key;
+	const struct hang *found;
+	size_t count;
+
+	(void)state;
+	assert_false(hang_notes_read(&arena, blocks, &key, &found, &count));
+	hang_notes_write(blocks, &key, hangs, 2);
+	assert_true(hang_notes_read(&arena, blocks, &key, &found, &count));
+	assert_int_equal(count, 2);
+	assert_int_equal(found[0].thread, 8);
+	assert_int_equal(found[0].end_ns, 4000);
+	assert_int_equal(found[0].awaits, 9);
+	assert_string_equal(found[0].comm, "a name of sixte");
+	assert_string_equal(found[0].reason, "it waited for a lock");
+	other.to_ns++;
+	assert_false(hang_notes_read(&arena, blocks, &other, &found, &count));
+	other = key;
+	other.root_pid = 1;
+	assert_false(hang_notes_read(&arena, blocks, &other, &found, &count));
+	hang_notes_write(blocks, &key, NULL, 0);
+	assert_true(hang_notes_read(&arena, blocks, &key, &found, &count));
+	assert_int_equal(count, 0);
+}
+
+/* Each byte wrong in turn, and each length. */
+static void test_hostile(void **state)
+{
+	const struct hang hang = { .start_ns = 1000, .end_ns = 4000, .tid = 8, .pid = 7, .comm = "c", .reason = "r" };
+	unsigned char good[512], bad[512];
+	const struct hang *found;
+	size_t size, count;
+	const void *bytes;
+
+	(void)state;
+	hang_notes_write(blocks, &key, &hang, 1);
+	bytes = blocks_noted(blocks, 0, 1 + key.pid, &size);
+	assert_non_null(bytes);
+	assert_true(size <= sizeof(good));
+	memcpy(good, bytes, size);
+	for (size_t cut = 0; cut < size; cut++) {
+		blocks_note(blocks, 0, 1 + key.pid, good, cut);
+		assert_false(hang_notes_read(&arena, blocks, &key, &found, &count));
+	}
+	for (size_t i = 0; i < size; i++) {
+		memcpy(bad, good, size);
+		bad[i] ^= 0xff;
+		blocks_note(blocks, 0, 1 + key.pid, bad, size);
+		if (!hang_notes_read(&arena, blocks, &key, &found, &count))
+			continue;
+		assert_true(count <= 1);
+		if (count)
+			assert_true(found->start_ns < found->end_ns && strlen(found->comm) <= 16 && strlen(found->reason) <= 100);
+	}
+}
+
+static int setup(void **state)
+{
+	const struct writer_options options = { .cpus = 1 };
+	const struct blocks_options nowhere = { .no_index = true };
+	const struct event_switch out = { .next = 3, .state = TASK_STATE_sleeping };
+	const struct event e = { .time = 1000, .tid = 2, .type = EVENT_switch, .data = &out, .tail = "" };
+	struct writer *writer;
+	struct err err;
+
+	(void)state;
+	arena_init(&arena);
+	if (!mkdtemp(folder))
+		return -1;
+	snprintf(path, sizeof(path), "%s/trace", folder);
+	return writer_create(path, false, &options, &writer, &err) || writer_add_event(writer, &e, &err) || writer_close(writer, &err) ||
+	       trace_open(path, &trace, &err) || blocks_open(trace, &nowhere, &blocks, &err);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	blocks_close(blocks);
+	trace_close(trace);
+	arena_done(&arena);
+	unlink(path);
+	rmdir(folder);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_as_written), cmocka_unit_test(test_hostile) };
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
