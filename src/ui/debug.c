@@ -23,10 +23,11 @@ static const struct option_spec debug_options[] = {
 	{ "command", 'c', OPTION_TEXT, "LINE", "run this line, questions parted by `;` (may be given several times), then leave" },
 	{ "script", 's', OPTION_TEXT, "FILE", "run the lines of the file, then leave" },
 	{ "mark", 0, OPTION_TEXT, "TEXT", "begin with the hang at, or last before, this mark" },
+	{ "web", 0, OPTION_FLAG, NULL, "in a browser, as `argus serve`" },
 	{ 0 }
 };
 
-static const struct option_rule debug_rules[] = { { .one_of = "command script" }, { 0 } };
+static const struct option_rule debug_rules[] = { { .one_of = "command script web" }, { .one_of = "mark web" }, { 0 } };
 
 /* The line editor asks without saying for which session. */
 static struct debug *completed;
@@ -194,6 +195,8 @@ static int run_debug(struct command_context *context, struct err *err)
 		if (r)
 			*err = (struct err){ 0 };
 	}
+	if (options_has(context->options, "web"))
+		return command_find("serve")->run(context, err);
 	r = debug_open(&debug, path, err);
 	if (r)
 		return r;

@@ -22,10 +22,10 @@ ARGUS = os.path.join(os.environ.get('BUILD', os.path.join(TESTS, '../build')), '
 
 
 class Server:
-    def __init__(self, trace, *words):
+    def __init__(self, trace, *words, **more):
         environment = {key: value for key, value in os.environ.items() if key not in ('DISPLAY', 'WAYLAND_DISPLAY', 'XDG_RUNTIME_DIR')}
         self.process = subprocess.Popen([ARGUS, 'serve', '--no-browser', trace, *words], stderr=subprocess.PIPE, text=True,
-                                        env=dict(environment, TZ='UTC', LC_ALL='C.UTF-8'))
+                                        env=dict(environment, TZ='UTC', LC_ALL='C.UTF-8', **more))
         line = self.process.stderr.readline()
         found = re.match(r'http://([\d.]+):(\d+)/ : open (\S+) in', line)
         if not found:
@@ -88,8 +88,8 @@ class Serve(unittest.TestCase):
         subprocess.run([ARGUS, 'import', '--text', path + '.text', '-o', path], check=True, capture_output=True)
         return path
 
-    def server(self, trace, *words):
-        server = Server(trace, *words)
+    def server(self, trace, *words, **more):
+        server = Server(trace, *words, **more)
         self.addCleanup(server.end)
         return server
 
@@ -169,19 +169,49 @@ class Serve(unittest.TestCase):
         server.enter()
         about, threads = server.json('/about')['about'], server.json('/threads')['threads']
         times = json.loads(subprocess.run([ARGUS, 'info', '--threads', '--json', trace], capture_output=True).stdout)['thread_times']
-        data = server.ask('GET', '/lanes?cells=1000&threads=' + ','.join(map(str, range(len(threads)))))[1]
-        at = 0
-        for thread in threads:
+        for thread, running in zip(threads, self.lanes(server, about, threads)):
+            exact = next(t['running_ns'] for t in times if t['tid'] == thread['tid'])
+            self.assertLess(abs(running - exact), 1000, thread)
+            self.assertEqual(thread['running_ns'], exact)
+
+    def lanes(self, server, about, threads, first=0, last=1):
+        """Nanoseconds by thread that the lanes of a part of the trace say it ran."""
+        length = about['end_ns'] - about['start_ns']
+        start, end = about['start_ns'] + int(length * first), about['start_ns'] + int(length * last)
+        data = server.ask('GET', f"/lanes?from={start}&to={end}&cells=1000&threads=" + ','.join(map(str, range(len(threads)))))[1]
+        at, found = 0, []
+        for _ in threads:
             _, count = struct.unpack_from('<II', data, at)
             starts = struct.unpack_from(f'<{count}I', data, at + 8) + (0x7fffffff,)
             states = struct.unpack_from(f'<{count}I', data, at + 8 + count * 4)
             at += 8 + count * 8
-            unit = (about['end_ns'] - about['start_ns']) / 0x7fffffff
-            running = sum((end - start) * unit for start, end, state in zip(starts, starts[1:], states) if state & 255 == 1)
-            exact = next(t['running_ns'] for t in times if t['tid'] == thread['tid'])
-            self.assertLess(abs(running - exact), 1000, thread)
-            self.assertEqual(thread['running_ns'], exact)
+            shares = [1 if state & 255 == 1 else (state >> 8 & 255) / 100 if state & 255 == 7 else 0 for state in states]
+            found.append(sum((e - s) * (end - start) / 0x7fffffff * share for s, e, share in zip(starts, starts[1:], shares)))
         self.assertEqual(at, len(data))
+        return found
+
+    def test_a_trace_in_blocks(self):
+        """Read as long ones are: all of it from the overview, which the index keeps; parts of it
+        from the scene, after which threads have other numbers; and answers stay what they are."""
+        trace = self.trace('why_spinlock')
+        answer = json.loads(subprocess.run([ARGUS, 'why', '--json', trace], capture_output=True).stdout)
+        seen = []
+        for _ in range(2):
+            server = self.server(trace, ARGUS_BLOCK_EVENTS='40')
+            server.enter()
+            about, threads = server.json('/about')['about'], server.json('/threads')['threads']
+            for thread, running in zip(threads, self.lanes(server, about, threads)):
+                self.assertGreaterEqual(running, thread['running_ns'] * 0.99, thread)
+                self.assertLess(running - thread['running_ns'], (about['end_ns'] - about['start_ns']) * 0.2, thread)
+            halves = [self.lanes(server, about, threads, first, first + 0.05) for first in (0, 0.3, 0.6, 0.9)]
+            view = server.line('why')['view']['answer']
+            self.lanes(server, about, threads, 0.95, 1)
+            again = server.line('show path')['view']['answer']
+            self.assertEqual((view['victim'], view['culprit'], view['verdict']), (answer['victim'], answer['culprit'], answer['verdict']))
+            self.assertEqual((again['victim'], again['culprit'], again['chain']), (view['victim'], view['culprit'], view['chain']))
+            seen.append((threads, halves))
+            server.end()
+        self.assertEqual(seen[0], seen[1])
 
     def test_ends_by_itself_and_says_what_is_not_saved(self):
         server = self.server(self.trace('why_circle'), '--linger', '1s')
