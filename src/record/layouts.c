@@ -174,6 +174,25 @@ static void evict(struct layouts *layouts)
 	}
 }
 
+const struct layout_mapping *layout_python(const struct layout *layout)
+{
+	for (uint32_t i = 0; i < layout->count; i++)
+		if (layout->mappings[i].module->python.version)
+			return &layout->mappings[i];
+	return NULL;
+}
+
+/* Where the unwinder finds the frames of the interpreter that runs in the process. */
+static void set_python(const struct layout *layout, struct stack_process *process)
+{
+	const struct layout_mapping *m = layout_python(layout);
+	uint64_t address;
+	if (!m || !module_address(m->module, m->offset, &address))
+		return;
+	process->python = m->module->python.version;
+	process->python_key = m->start - address + m->module->python.key;
+}
+
 static void publish(struct layouts *layouts, pid_t pid, uint32_t doubts)
 {
 	struct layout *layout = (struct layout *)layout_of_process(layouts, pid);
@@ -193,6 +212,7 @@ static void publish(struct layouts *layouts, pid_t pid, uint32_t doubts)
 	}
 	struct stack_process process = { .layout = layout->number, .first = layout->first, .count = layout->count,
 					 .doubts = doubts, .used = 1 };
+	set_python(layout, &process);
 	bpf_map_update_elem(layouts->processes_fd, &key, &process, BPF_ANY);
 }
 

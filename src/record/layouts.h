@@ -79,6 +79,8 @@ void layouts_collect(struct layouts *layouts, uint64_t before_ns);
 
 const struct layout *layout_of(const struct layouts *layouts, uint32_t number);
 const struct layout *layout_of_process(const struct layouts *layouts, pid_t pid);
+/* A mapping of the interpreter that its process runs; NULL none. */
+const struct layout_mapping *layout_python(const struct layout *layout);
 const struct layout_mapping *layout_find(const struct layout *layout, uint64_t address);
 
 #endif

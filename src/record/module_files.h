@@ -13,6 +13,7 @@
 #include "base/helper.h"
 #include "base/map.h"
 #include "base/vec.h"
+#include "record/python_build.h"
 #include "symbols/symbol_table.h"
 #include "symbols/unwind_table.h"
 
@@ -53,6 +54,7 @@ struct module_image {
 	struct unwind_table table;  /* owned */
 	int status;                 /* 0: there is a table; else why not, negative errno */
 	uint64_t table_ns;          /* time that making it took */
+	struct python_build python;
 	uint32_t segment_count;     /* file offset to address as linked */
 	struct module_segment segments[8];
 };

@@ -108,6 +108,16 @@ void module_image_take(struct module_image *image, const struct elf_file *file)
 	image->table_ns = (uint64_t)(after.tv_sec - before.tv_sec) * 1000000000u + (uint64_t)(after.tv_nsec - before.tv_nsec);
 }
 
+static void find_python(struct module_image *image, const struct elf_file *file, int fd)
+{
+	char link[64], path[4096];
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	ssize_t length = readlink(link, path, sizeof(path) - 1);
+	path[length > 0 ? length : 0] = 0;
+	const char *slash = strrchr(path, '/');
+	python_build_find(file, slash ? slash + 1 : path, image->status == 0 ? &image->table : NULL, &image->python);
+}
+
 /* For reading, what was looked at. */
 static int open_again(int found)
 {
@@ -129,6 +139,7 @@ static void read_file(struct helper_port *port, int found)
 
 	if (fd >= 0 && elf_file_open_fd(fd, "module", &file, NULL) == 0) {
 		module_image_take(&image, &file);
+		find_python(&image, &file, fd);
 		table = image.table;
 		image.table = (struct unwind_table){ 0 };
 		bool has_table = image.elf && image.status == 0;

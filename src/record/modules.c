@@ -1,6 +1,7 @@
 #include "record/modules.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,18 +25,28 @@ static void note_unused(struct modules *modules, struct loaded_module *m)
 	vec_push(&modules->unused, m->number);
 }
 
+uint32_t modules_reserve(struct modules *modules)
+{
+	uint32_t number = atomic_fetch_add(&modules->count, 1);
+	if (number < MODULES_MAX)
+		return number;
+	atomic_fetch_sub(&modules->count, 1);
+	return 0;
+}
+
 static struct loaded_module *module_new(struct modules *modules, uint32_t kind, uint64_t key, const char *path)
 {
-	if (modules->count == MODULES_MAX)
+	uint32_t number = modules_reserve(modules);
+	if (!number)
 		return NULL;
 	struct loaded_module *m = mem_zalloc(sizeof(*m));
-	m->number = modules->count;
+	m->number = number;
 	m->kind = kind;
 	m->key = key;
 	m->path = mem_alloc(strlen(path) + 1);
 	strcpy(m->path, path);
 	m->mapping_kind = STACK_MAPPING_NO_TABLE;
-	modules->list[modules->count++] = m;
+	modules->list[number] = m;
 	if (kind != MODULE_KIND_kernel)
 		note_unused(modules, m);
 	return m;
@@ -52,7 +63,8 @@ static void module_free(struct loaded_module *m)
 
 void modules_init(struct modules *modules)
 {
-	*modules = (struct modules){ .count = 1 };
+	*modules = (struct modules){ 0 };
+	atomic_store(&modules->count, 1);
 	modules->list = mem_zalloc(MODULES_MAX * sizeof(*modules->list));
 	module_new(modules, MODULE_KIND_kernel, 0, "[kernel]");
 }
@@ -99,6 +111,7 @@ static void take_image(struct modules *modules, struct loaded_module *m, const s
 	snprintf(m->build_id, sizeof(m->build_id), "%s", image->build_id);
 	m->segment_count = image->segment_count;
 	memcpy(m->segments, image->segments, sizeof(m->segments));
+	m->python = image->python;
 	modules->tables_ns += image->table_ns;
 	if (image->status < 0) {
 		m->mapping_kind = image->status == -ENODATA ? STACK_MAPPING_NO_TABLE : STACK_MAPPING_BAD;

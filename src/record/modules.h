@@ -41,12 +41,13 @@ struct loaded_module {
 	struct unwind_table table;  /* of one that is laid there are only base and page_count */
 	uint32_t segment_count;     /* file offset to address as linked */
 	struct module_segment segments[8];
+	struct python_build python;
 };
 
 struct modules {
 	struct module_files files;
 	struct loaded_module **list; /* by number; NULL: forgotten */
-	uint32_t count;             /* numbers given are below */
+	_Atomic uint32_t count;     /* numbers given are below */
 	struct map by_file;         /* hash of device, inode and version -> number */
 	struct map recent;          /* hash of device, inode and generation -> when it was looked at, number */
 	struct vec(uint32_t) unused; /* oldest first; some are in use again */
@@ -56,6 +57,8 @@ struct modules {
 
 void modules_init(struct modules *modules);
 void modules_done(struct modules *modules);
+/* A number that stays without a module here; 0 when there is none left. Of any thread. */
+uint32_t modules_reserve(struct modules *modules);
 /* The mappings' modules, made when new; NULL where no more can be kept. */
 void modules_find(struct modules *modules, const struct module_source *sources, size_t count, const struct loaded_module **ret_modules);
 /* Whether the module of a mapping of a file is known already. */

@@ -13,6 +13,7 @@
 #ifndef RECORD_STACK_MAPS_H
 #define RECORD_STACK_MAPS_H
 
+#include "record/python_maps.h"
 #include "symbols/unwind.h"
 
 #define STACK_FRAMES_MAX 127u       /* frames kept of one stack, innermost first */
@@ -45,6 +46,8 @@ struct stack_process {
 	u32 first, count;           /* in stack_mappings */
 	u32 used;                   /* set when a stack is walked */
 	u32 doubts;                 /* so many stacks that end outside of all mappings may be copied: the list may be old */
+	u32 python;                 /* element of python_offsets; 0: it runs no interpreter that is known */
+	u64 python_key;             /* where the number of the key is under which threads find their state */
 };
 
 #define STACK_DOUBTS 4096u
@@ -118,6 +121,8 @@ enum stack_message_type {
 	STACK_MESSAGE_USER = 1,     /* struct stack_message, addresses */
 	STACK_MESSAGE_KERNEL,       /* the same */
 	STACK_MESSAGE_COPY,         /* struct stack_copy, bytes */
+	STACK_MESSAGE_PYTHON,       /* struct python_message, frames */
+	STACK_MESSAGE_PYTHON_CODE,  /* struct python_code_message, texts */
 };
 
 struct stack_message {
@@ -151,6 +156,8 @@ enum stack_count {
 	STACK_COUNT_NEW,
 	STACK_COUNT_COPIED,
 	STACK_COUNT_LOST,           /* new ones for which there was no room */
+	STACK_COUNT_PYTHON,         /* walks of all of an interpreter's frames */
+	STACK_COUNT_PYTHON_CUT,     /* ... that did not come to their end */
 	STACK_COUNTS = 8
 };
 

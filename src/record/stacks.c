@@ -21,6 +21,7 @@
 
 #define NODES_BYTES (((1u << STACK_KNOWN_SHIFT) + 1) * sizeof(uint32_t))
 #define KNOWN_BYTES (sizeof(uint64_t) << (STACK_KNOWN_SHIFT + 1))
+#define PYTHON_TOLD_BYTES (sizeof(uint64_t) << PYTHON_TOLD_SHIFT)
 #define STACK_KNOWN_FULL (1u << STACK_KNOWN_SHIFT >> 1) /* beyond that searches get long, and fail */
 
 uint64_t stacks_now_ns(void)
@@ -172,6 +173,39 @@ static void take_copy(struct stacks *s, const struct stack_copy *c)
 		stacks_wake(s);
 }
 
+static uint32_t node_of(const struct stacks *s, uint32_t id);
+
+/* Python's frames in a stack. The stack may be told behind it, by another processor. */
+static void take_python(struct stacks *s, const struct python_message *m)
+{
+	uint32_t *node = m->id & STACK_ID_COPY ? once_node(s, m->id) : known_node(s, m->id), taken;
+	if (!node)
+		return;
+	if (!stacks_take_python(s, m, node_of(s, m->base), &taken)) {
+		size_t bytes = sizeof(*m) + m->count * sizeof(struct python_frame);
+		struct python_message *kept = mem_alloc(bytes);
+		memcpy(kept, m, bytes);
+		vec_push(&s->waiting, kept);
+		return;
+	}
+	*node = taken;
+	if (!(m->id & STACK_ID_COPY))
+		s->known++;
+}
+
+/* Those whose stack was told meanwhile; of the others it was lost. */
+static void take_waiting(struct stacks *s)
+{
+	for (size_t i = 0; i < s->waiting.length; i++) {
+		struct python_message *m = s->waiting.items[i];
+		uint32_t *node = m->id & STACK_ID_COPY ? once_node(s, m->id) : known_node(s, m->id), taken;
+		if (node && stacks_take_python(s, m, node_of(s, m->base), &taken))
+			*node = taken;
+		free(m);
+	}
+	vec_clear(&s->waiting);
+}
+
 static int take_one(struct stacks *s, void *message, size_t bytes)
 {
 	struct stack_message *m = message;
@@ -180,6 +214,16 @@ static int take_one(struct stacks *s, void *message, size_t bytes)
 		struct stack_copy *c = message;
 		if (bytes >= sizeof(*c) && c->bytes <= STACK_COPY_BYTES && bytes - sizeof(*c) >= c->bytes)
 			take_copy(s, c);
+		return 0;
+	}
+	if (m->type == STACK_MESSAGE_PYTHON) {
+		const struct python_message *p = message;
+		if (bytes >= sizeof(*p) && p->count <= PYTHON_FRAMES_MAX && bytes - sizeof(*p) >= p->count * sizeof(struct python_frame))
+			take_python(s, p);
+		return 0;
+	}
+	if (m->type == STACK_MESSAGE_PYTHON_CODE) {
+		stacks_take_python_code(s, message, bytes);
 		return 0;
 	}
 	uint32_t *node = bytes < sizeof(*m) ? NULL : m->id & STACK_ID_COPY ? once_node(s, m->id) : known_node(s, m->id);
@@ -216,6 +260,7 @@ void stacks_take(struct stacks *s)
 	pthread_mutex_lock(&s->layouts.lock);
 	s->taken_bytes = 0;
 	ring_buffer__consume(s->ring);
+	take_waiting(s);
 	if (s->known >= STACK_KNOWN_FULL)
 		begin_generation(s);
 	pthread_mutex_unlock(&s->layouts.lock);
@@ -320,7 +365,13 @@ static int open_maps(struct stacks *s, const struct programs *programs, struct e
 	s->counts_fd = programs_map(programs, "stack_counts");
 	s->known_hashes = map_shared(programs_map(programs, "stack_known"), KNOWN_BYTES);
 	s->now = map_shared(programs_map(programs, "stack_now"), sizeof(*s->now));
-	if (!s->known_hashes || !s->now)
+	s->python_told = map_shared(programs_map(programs, "python_told"), PYTHON_TOLD_BYTES);
+	struct python_offsets *offsets = map_shared(programs_map(programs, "python_offsets"), PYTHON_OFFSETS_MAX * sizeof(*offsets));
+	for (uint32_t i = 1; offsets && python_version_offsets(i); i++)
+		offsets[i] = *python_version_offsets(i);
+	if (offsets)
+		munmap(offsets, PYTHON_OFFSETS_MAX * sizeof(*offsets));
+	if (!s->known_hashes || !s->now || !s->python_told || !offsets)
 		return err_sys(err, -errno, "mapping the table of known stacks");
 	r = unwind_maps_open(&s->maps, &fds, err);
 	if (r < 0)
@@ -372,6 +423,12 @@ static void stacks_free(struct stacks *s)
 			munmap(s->nodes[i], NODES_BYTES);
 	if (s->known_hashes)
 		munmap(s->known_hashes, KNOWN_BYTES);
+	if (s->python_told)
+		munmap(s->python_told, PYTHON_TOLD_BYTES);
+	for (size_t i = 0; i < s->waiting.length; i++)
+		free(s->waiting.items[i]);
+	vec_done(&s->waiting);
+	python_texts_done(&s->python);
 	if (s->now)
 		munmap(s->now, sizeof(*s->now));
 	if (s->copy_nodes)
@@ -411,7 +468,7 @@ int stacks_start(struct stacks *s, const struct programs *programs, struct agent
 void stacks_count(struct stacks *s, struct stacks_counts *ret_counts)
 {
 	struct stacks_counts c = { 0 };
-	uint64_t *to[] = { &c.recognised, &c.walked, &c.told, &c.copied, &c.lost };
+	uint64_t *to[] = { &c.recognised, &c.walked, &c.told, &c.copied, &c.lost, &c.python, &c.python_cut };
 	int cpus = libbpf_num_possible_cpus();
 	uint64_t *values = mem_zalloc((size_t)(cpus > 0 ? cpus : 1) * sizeof(*values));
 	for (uint32_t i = 0; i < sizeof(to) / sizeof(to[0]) && cpus > 0; i++)
@@ -458,6 +515,10 @@ static void tell_counts(struct stacks *s, const struct stacks_unreached *unreach
 	buf_printf(&text, "stacks=%" PRIu64 " recognised, %" PRIu64 " walked, %" PRIu64 " new, %" PRIu64 " copied, %" PRIu64 " lost",
 		   c.recognised, c.walked, c.told, c.copied, c.lost);
 	buf_char(&text, 0);
+	if (c.python || c.python_cut) {
+		buf_printf(&text, "stacks_python=%" PRIu64 " walked, %" PRIu64 " cut", c.python, c.python_cut);
+		buf_char(&text, 0);
+	}
 	buf_printf(&text, "stack_tables=%" PRIu64 " modules, %" PRIu64 " KiB, made in %" PRIu64 " ms; first look %" PRIu64 " ms", c.modules,
 		   c.table_bytes >> 10, c.tables_ns / 1000000, c.first_look_ns / 1000000);
 	buf_char(&text, 0);

@@ -26,6 +26,7 @@ struct stacks_unreached {
 
 struct stacks_counts {
 	uint64_t recognised, walked, told, copied, lost; /* stacks */
+	uint64_t python, python_cut; /* walks of Python's frames to their end; not to it */
 	uint64_t nodes, modules, processes;
 	uint64_t table_bytes;      /* in the kernel */
 	uint64_t tables_ns;        /* that making them took */

@@ -13,6 +13,7 @@
 #include "record/layouts.h"
 #include "record/mapping_events.h"
 #include "record/modules.h"
+#include "record/python_texts.h"
 #include "record/stack_copies.h"
 #include "record/stack_maps.h"
 #include "record/stack_tree.h"
@@ -61,6 +62,9 @@ struct stacks {
 	uint32_t known;                  /* stacks told in this generation */
 	uint64_t taken_bytes;            /* of the ring, in the round of now */
 	struct { uint32_t id, node; } *copy_nodes; /* by its lower bits */
+	struct python_texts python;      /* of the code objects that stacks have met */
+	uint64_t *python_told;           /* the kernel's table of those that it told */
+	struct vec(struct python_message *) waiting; /* stacks whose C functions are still to be told */
 	uint8_t stack_fields[EVENT_MAX][4]; /* offsets of fields to replace + 1 */
 
 	/* from the agent to the loader */
@@ -106,6 +110,13 @@ void stacks_emit_node(struct stacks *s, uint32_t number, const struct stack_node
 /* One of our own records; the agent's lock is held. */
 void stacks_emit(struct stacks *s, unsigned type, uint32_t tid, const void *data, const char *tail, size_t tail_length,
 		 uint64_t time_ns);
+
+/* Python's frames, as the kernel told them, joined with the C functions' whose stack they are in.
+ * False: that stack is not known yet. */
+bool stacks_take_python(struct stacks *s, const struct python_message *message, uint32_t base, uint32_t *ret_node);
+void stacks_take_python_code(struct stacks *s, const struct python_code_message *message, size_t bytes);
+/* All files and functions, for a new file of the trace. */
+void stacks_tell_python(struct stacks *s);
 
 /* The loader's thread. */
 void stacks_wake(struct stacks *s);

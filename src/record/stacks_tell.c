@@ -192,6 +192,7 @@ void stacks_retell(struct stacks *s)
 	pthread_mutex_lock(&s->layouts.lock);
 	for (uint32_t i = 1; i < s->tree.count; i++)
 		stacks_emit_node(s, i, &s->tree.nodes[i], now);
+	stacks_tell_python(s);
 	pthread_mutex_unlock(&s->layouts.lock);
 	agent_unlock(s->agent);
 	atomic_store(&s->retell, true);

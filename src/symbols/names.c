@@ -253,8 +253,33 @@ static bool find_kept(struct names *n, uint32_t module, uint64_t offset, struct 
 	return true;
 }
 
+/* A place in a source file that an interpreter runs. */
+static const struct name *resolve_script(struct names *n, uint32_t module, uint64_t address)
+{
+	struct name *name = arena_new(&n->arena, struct name);
+	bool guessed;
+	const struct symbol *told = symbol_table_find(&n->told[module], NULL, address, &guessed);
+
+	name_init(n, name, module, address);
+	name->file = name->path;
+	name->line = (uint32_t)(address & ((1u << NAMES_SCRIPT_LINE_BITS) - 1));
+	name->function_start = address - name->line;
+	name->script = true;
+	if (name->line)
+		name->module = arena_printf(&n->arena, "%s:%" PRIu32, name->module, name->line);
+	if (told) {
+		/* as its authors wrote it: there is nothing to demangle */
+		name->function = name->text = told->name;
+	} else {
+		name->text = name->module;
+	}
+	return name;
+}
+
 static const struct name *resolve(struct names *n, uint32_t module, uint64_t offset)
 {
+	if (n->tables->modules[module].kind == MODULE_KIND_script)
+		return resolve_script(n, module, offset);
 	struct module_names *m = &n->modules[module];
 	struct name *name = arena_new(&n->arena, struct name);
 	const struct symbol *s = NULL, *told;
@@ -303,7 +328,7 @@ bool names_source(struct names *n, uint32_t node, const char **ret_file, uint32_
 
 	if (!name.module_number)
 		return false;
-	if (!name.line) {
+	if (!name.line && !name.script) {
 		module_names_load(m, &n->places);
 		if (!m->have_file || !module_names_address(m, name.address, &address))
 			return false;
@@ -351,6 +376,8 @@ uint64_t names_function_start(struct names *n, uint32_t node)
 	const struct frame *f = &n->tables->frames[node];
 	if (f->module == 0 || f->module >= n->tables->module_count)
 		return f->address;
+	if (n->tables->modules[f->module].kind == MODULE_KIND_script)
+		return f->address >> NAMES_SCRIPT_LINE_BITS << NAMES_SCRIPT_LINE_BITS;
 	module_names_bounds(&n->modules[f->module], &n->places);
 	return function_start(&n->modules[f->module], f->address);
 }

@@ -19,6 +19,9 @@ struct names;
  * line and inlined functions. */
 #define NAMES_EXACT UINT64_MAX
 
+/* Lower bits of an address in a module of MODULE_KIND_script: the line. */
+#define NAMES_SCRIPT_LINE_BITS 24
+
 struct names_options {
 	const char *symfs;         /* look for files below this folder first; NULL none */
 	bool lines;                /* source lines and inlined functions too: debug information is read */
@@ -42,6 +45,7 @@ struct name {
 	uint64_t address;          /* of the frame: file offset in the module */
 	uint64_t function_start;   /* file offset of the function's first byte: with the module an
 				    * identity that needs no symbols; the address itself when unknown */
+	bool script;               /* of an interpreted language: `module` is its source file, with the line */
 	bool guessed;              /* a symbol without size is near, nothing else speaks for it */
 	const struct name_inline *inlines; /* functions inlined at the address, innermost first */
 	uint32_t inline_count;

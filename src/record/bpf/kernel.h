@@ -105,6 +105,18 @@ static __always_inline u64 kernel_word(const void *address)
 	return value;
 }
 
+/* The same into memory that is no stack: where its other way is not taken, it takes no stack either. */
+static __always_inline int kernel_word_to(const void *address, u64 *ret_word)
+{
+	if (!KERNEL_DIRECT)
+		return bpf_probe_read_kernel(ret_word, sizeof(*ret_word), address);
+	const struct timespec64 *word = bpf_rdonly_cast(address, bpf_core_type_id_kernel(struct timespec64));
+	u64 value = word->tv_sec;
+	KEEP_APART(value);
+	*ret_word = value;
+	return 0;
+}
+
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 #if defined(__TARGET_ARCH_x86)
@@ -242,6 +254,7 @@ struct sched_entity {
 };
 
 struct thread_struct {
+	unsigned long fsbase;
 	unsigned long cr2;
 };
 

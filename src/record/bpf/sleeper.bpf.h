@@ -8,6 +8,8 @@
 #ifndef RECORD_BPF_SLEEPER_BPF_H
 #define RECORD_BPF_SLEEPER_BPF_H
 
+#define PYTHON_OF_SLEEPERS /* their memory is reached by page tables alone */
+
 #include "record/bpf/call.bpf.h"
 #include "record/bpf/unwind.bpf.h"
 #include "record/tasks.h"
@@ -85,9 +87,9 @@ static __always_inline u32 sleeper_user(struct walk *w, struct task_struct *task
 	id = stack_recognise(w);
 	if (id) {
 		stack_count(STACK_COUNT_RECOGNISED);
-		return id;
+		return python_stack(w, id);
 	}
-	return walk_frames(w, process) ? sleeper_tell(w) : sleeper_tell_copy(w);
+	return walk_frames(w, process) ? python_stack(w, sleeper_tell(w)) : sleeper_tell_copy(w);
 }
 
 static __always_inline u32 sleeper_kernel(struct walk *w, struct task_struct *task)

@@ -41,6 +41,13 @@ struct walk {
 	u32 run_count;
 	u32 generation;
 	u32 turn;                   /* of the places where stacks are remembered */
+	u32 claimed;                /* element of stack_known that is to be told, + 1; 0: none is */
+	u32 python;                 /* element of python_offsets, 0 none */
+	u64 python_key, fs;
+	struct python_offsets offsets;
+	u64 code_page_of, code_page; /* as page_of and page, of Python's code objects */
+	u64 python_at, python_hash; /* the next frame, what was met */
+	u64 python_words[8];        /* read last: the kernel before 6.2 counts every word on the stack */
 	struct stack_run run[STACK_LAST_RUNS];
 	struct stack_message message;
 	u64 frames[STACK_FRAMES_MAX + 1];
@@ -49,6 +56,12 @@ struct walk {
 		struct {
 			struct stack_copy copy;
 			u8 copied[STACK_COPY_BYTES + 4096];
+		};
+		struct {
+			struct python_message python_head;
+			struct python_frame python_frames[PYTHON_FRAMES_MAX + 1];
+			struct python_code_message python_code;
+			u8 python_texts[PYTHON_TEXTS_BYTES + 4096];
 		};
 	};
 };
@@ -282,13 +295,14 @@ static __always_inline u32 generation_now(void)
 	return now ? *(volatile u32 *)&now->generation & STACK_GENERATION_MASK : 0;
 }
 
-/* Number of a stack by its hash; a new one is told to the agent. */
-static __noinline u32 stack_number(struct walk *w, u64 hash)
+/* Number of a stack by its hash; of a new one `claimed` is set, and the caller tells it. */
+static __noinline u32 stack_slot(struct walk *w, u64 hash)
 {
 	u32 generation = generation_now();
 	u32 table = (generation & 1) << STACK_KNOWN_SHIFT, upper = generation << STACK_GENERATION_SHIFT;
 	if (!w)
 		return 0;
+	w->claimed = 0;
 	if (!hash)
 		hash = 1;
 	for (u32 i = 0; i < 8; i++) {
@@ -305,18 +319,48 @@ static __noinline u32 stack_number(struct walk *w, u64 hash)
 			return id;
 		if (before)
 			continue;
-		w->message.id = id;
-		u64 bytes = sizeof(w->message) + 8ull * (w->message.count & STACK_FRAMES_MAX);
-		if (bpf_ringbuf_output(&stack_ring, &w->message, bytes, BPF_RB_NO_WAKEUP) == 0) {
-			stack_count(STACK_COUNT_NEW);
-			return id;
-		}
-		*slot = 0;
-		break;
+		w->claimed = at + 1;
+		return id;
 	}
 	stack_count(STACK_COUNT_LOST);
 	return 0;
 }
+
+/* Whether what was claimed was told; nobody knows it by its number else. */
+static __always_inline u32 stack_told(struct walk *w, u32 id, bool told)
+{
+	if (told) {
+		stack_count(STACK_COUNT_NEW);
+		return id;
+	}
+	u32 at = w->claimed - 1;
+	u64 *slot = bpf_map_lookup_elem(&stack_known, &at);
+	if (slot)
+		*slot = 0;
+	stack_count(STACK_COUNT_LOST);
+	return 0;
+}
+
+/* Number of a stack by its hash; a new one is told to the agent. */
+static __noinline u32 stack_number(struct walk *w, u64 hash)
+{
+	u32 id = w ? stack_slot(w, hash) : 0;
+	if (!id || !w->claimed)
+		return id;
+	w->message.id = id;
+	u64 bytes = sizeof(w->message) + 8ull * (w->message.count & STACK_FRAMES_MAX);
+	return stack_told(w, id, bpf_ringbuf_output(&stack_ring, &w->message, bytes, BPF_RB_NO_WAKEUP) == 0);
+}
+
+/* A number that is used once. */
+static __always_inline u32 stack_number_once(void)
+{
+	u32 zero = 0;
+	u64 *number = bpf_map_lookup_elem(&stack_copy_number, &zero);
+	return number ? STACK_ID_COPY | (__sync_fetch_and_add(number, 1) & 0x7fffffff) : 0;
+}
+
+#include "record/bpf/python.bpf.h"
 
 /* The first of the places where stacks shown here may be. Of threads' stacks, which
  * begin with pages, what is equally deep is equally far into its page. */
@@ -468,14 +512,6 @@ static __noinline int stack_remember(struct walk *w, u32 id)
 	return 0;
 }
 
-/* A number that is used once. */
-static __always_inline u32 stack_number_once(void)
-{
-	u32 zero = 0;
-	u64 *number = bpf_map_lookup_elem(&stack_copy_number, &zero);
-	return number ? STACK_ID_COPY | (__sync_fetch_and_add(number, 1) & 0x7fffffff) : 0;
-}
-
 /* The bytes of the walk's copy to the agent, which will have the tables later. */
 static __always_inline u32 stack_copy_tell(struct walk *w, u32 bytes)
 {
@@ -533,10 +569,13 @@ static __always_inline struct stack_process *walk_tables(struct walk *w)
 	w->generation = now->generation & STACK_GENERATION_MASK;
 	w->memory.base = now->memory;
 	w->memory.levels = now->levels;
+	w->python = 0;
 	if (!process)
 		return NULL;
 	if (!process->used)
 		process->used = 1;
+	w->python = process->python;
+	w->python_key = process->python_key;
 	w->layout = process->layout;
 	w->first = process->first;
 	w->mappings = process->count;
@@ -579,7 +618,7 @@ static __always_inline u32 stack_walk_in(struct walk *w)
 	u32 id = stack_recognise(w);
 	if (id) {
 		stack_count(STACK_COUNT_RECOGNISED);
-		return id;
+		return w->python ? python_stack(w, id) : id;
 	}
 	if (!walk_frames(w, process))
 		return stack_copy_out(w);
@@ -592,7 +631,7 @@ static __always_inline u32 stack_walk_in(struct walk *w)
 	/* in rdi, a register decides that nobody compares */
 	if (id && !(w->kinds & 1u << UNWIND_RA_RDI))
 		stack_remember(w, id);
-	return id;
+	return w->python ? python_stack(w, id) : id;
 }
 
 /* Number of the kernel stack that lies in the frames of the walk begun last. */
@@ -643,6 +682,7 @@ static __always_inline bool walk_start(struct walk *w, struct task_struct *task,
 	w->bp = GET(registers, bp);
 	w->registers = (struct unwind_registers){ .ip = w->ip, .sp = w->start, .bp = w->bp, .di = GET(registers, di), .exact = 1 };
 	w->narrow = segment != USER_CODE;
+	w->fs = GET(task, thread.fsbase);
 	w->memory.root = memory_root(task);
 	w->message.tgid = GET(task, tgid);
 	w->message.count = 0;

@@ -1,0 +1,170 @@
+#include "record/python_build.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/vec.h"
+#include "probe/instruction.h"
+
+#define LOOP_BYTES_MOST (1u << 20)
+
+struct python_version {
+	const char *name;
+	uint32_t hex;               /* the upper half of Py_Version */
+	uint32_t key;               /* in the interpreter's state: the number of the key */
+	uint32_t instructions;      /* in a code object; 0: places are numbers */
+	uint32_t place_unit;        /* bytes of code that a number counts */
+	enum python_lines_form lines;
+	struct python_offsets offsets;
+};
+
+/* As the headers of each version have them (with Py_BUILD_CORE), but for builds that
+ * trace references, whose objects are larger. */
+static const struct python_version versions[] = {
+	{ .name = "none" },
+	{ .name = "3.11", .hex = 0x030b, .key = 596, .instructions = 184, .lines = PYTHON_LINES_LOCATIONS,
+	  .offsets = { .thread_id = 152, .thread_frame = 56, .chain_frame = 8, .frame_code = 32, .frame_previous = 48, .frame_place = 56,
+		       .frame_mark = 68, .place_bytes = 8, .mark = PYTHON_MARK_ENTRY, .code_line = 72, .code_lines = 136,
+		       .code_file = 112, .code_name = 128, .text_data = 48, .text_wide = 72 } },
+};
+
+#define VERSIONS (sizeof(versions) / sizeof(*versions))
+_Static_assert(VERSIONS <= PYTHON_OFFSETS_MAX, "the kernel's map has room");
+
+const struct python_offsets *python_version_offsets(uint32_t version)
+{
+	return version > 0 && version < VERSIONS ? &versions[version].offsets : NULL;
+}
+
+const char *python_version_name(uint32_t version)
+{
+	return version < VERSIONS ? versions[version].name : "none";
+}
+
+uint64_t python_version_place(uint32_t version, uint64_t code, uint64_t place)
+{
+	if (version >= VERSIONS)
+		return 0;
+	const struct python_version *v = &versions[version];
+	if (!v->instructions)
+		return place * v->place_unit;
+	/* a frame that has not begun stands before its first instruction */
+	uint64_t first = code + v->instructions;
+	return place < first ? 0 : place - first;
+}
+
+enum python_lines_form python_version_lines(uint32_t version)
+{
+	return version < VERSIONS ? versions[version].lines : PYTHON_LINES_LOCATIONS;
+}
+
+bool python_build_runs(const struct python_build *build, uint64_t offset)
+{
+	for (int i = 0; i < 2; i++)
+		if (offset >= build->loop[i].start && offset < build->loop[i].end)
+			return true;
+	return false;
+}
+
+/* The version that the file says it is of: since 3.11 in a variable, before in its name alone. */
+static uint32_t version_of(const struct elf_file *file, const char *name, uint64_t variable)
+{
+	const char *at = strstr(name, "python");
+	uint64_t offset, value = 0;
+	unsigned major, minor;
+
+	if (variable && elf_file_offset(file, variable, &offset) && elf_file_read(file, offset, &value, sizeof(value)) == 0)
+		value >>= 16;
+	else if (at && sscanf(at, "python%u.%u", &major, &minor) == 2 && major < 256 && minor < 256)
+		value = major << 8 | minor;
+	for (uint32_t i = 1; i < VERSIONS; i++)
+		if (versions[i].hex == value)
+			return i;
+	return 0;
+}
+
+/* The compiler lays what a function does rarely elsewhere, where no symbol tells whose it
+ * is: conditional branches that leave the function lead there. */
+static struct python_range find_rare(const struct elf_file *file, const struct unwind_table *table, uint64_t start, uint64_t bytes,
+				     const uint8_t *code)
+{
+	struct map hits = { 0 };
+	struct python_range best = { 0 };
+	uint64_t most = 0;
+	struct instruction i;
+
+	for (uint64_t at = 0; at < bytes; at += i.length) {
+		if (!instruction_decode(code + at, bytes - at, start + at, &i)) {
+			i.length = 1;
+			continue;
+		}
+		if (i.kind != INSTRUCTION_branch || !i.direct || i.target - start < bytes)
+			continue;
+		const struct unwind_function *f = unwind_table_function(table, i.target);
+		if (!f)
+			continue;
+		uint64_t from = table->base + f->start, offset, *count = map_at(&hits, from, NULL);
+		if (++*count > most && elf_file_offset(file, from, &offset)) {
+			most = *count;
+			best = (struct python_range){ offset, offset + f->bytes };
+		}
+	}
+	map_done(&hits);
+	return best;
+}
+
+/* What is asked of the file's symbols. */
+struct python_symbols {
+	Elf64_Sym state, loop, version;
+};
+
+static void find_in(const struct elf_file *file, const char *symbols_name, const char *texts_name, struct python_symbols *found)
+{
+	const Elf64_Shdr *section = elf_file_section(file, symbols_name), *texts_section = elf_file_section(file, texts_name);
+	const struct { const char *name; Elf64_Sym *to; } wanted[] = { { "_PyRuntime", &found->state },
+								       { "_PyEval_EvalFrameDefault", &found->loop },
+								       { "Py_Version", &found->version } };
+	void *symbols = NULL, *texts = NULL;
+	size_t bytes, texts_bytes;
+
+	if (section && texts_section && elf_file_copy_section(file, section, &symbols, &bytes, NULL) == 0 &&
+	    elf_file_copy_section(file, texts_section, &texts, &texts_bytes, NULL) == 0) {
+		for (size_t at = 0; at + sizeof(Elf64_Sym) <= bytes; at += sizeof(Elf64_Sym)) {
+			Elf64_Sym symbol;
+			memcpy(&symbol, (const char *)symbols + at, sizeof(symbol));
+			if (!symbol.st_value || symbol.st_name >= texts_bytes)
+				continue;
+			/* a NUL stands behind what was copied */
+			for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++)
+				if (!strcmp((const char *)texts + symbol.st_name, wanted[i].name))
+					*wanted[i].to = symbol;
+		}
+	}
+	free(symbols);
+	free(texts);
+}
+
+void python_build_find(const struct elf_file *file, const char *name, const struct unwind_table *table, struct python_build *ret_build)
+{
+	struct python_symbols found = { 0 };
+	uint64_t offset;
+	void *code;
+
+	*ret_build = (struct python_build){ 0 };
+	if (!elf_file_section(file, ".PyRuntime") && !strstr(name, "python"))
+		return;
+	find_in(file, ".symtab", ".strtab", &found);
+	find_in(file, ".dynsym", ".dynstr", &found);
+	uint32_t version = version_of(file, name, found.version.st_value);
+	if (!version || !found.state.st_value || found.loop.st_size > LOOP_BYTES_MOST || !elf_file_offset(file, found.loop.st_value, &offset))
+		return;
+	ret_build->version = version;
+	ret_build->key = found.state.st_value + versions[version].key;
+	ret_build->loop[0] = (struct python_range){ offset, offset + found.loop.st_size };
+	if (table && elf_file_copy(file, offset, found.loop.st_size, &code, NULL) == 0) {
+		ret_build->loop[1] = find_rare(file, table, found.loop.st_value, found.loop.st_size, code);
+		free(code);
+	}
+}

@@ -1,0 +1,55 @@
+/* The interpreter's build, found in a packaged one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "record/python_build.h"
+
+#define INTERPRETER "/usr/bin/python3.11"
+
+static void an_interpreter_is_found_in_its_file(void **state)
+{
+	struct unwind_table table;
+	struct python_build build;
+	struct elf_file file;
+	(void)state;
+
+	if (elf_file_open(INTERPRETER, &file, NULL) < 0)
+		skip();
+	assert_int_equal(unwind_table_make(&file, &table, NULL), 0);
+	python_build_find(&file, "python3.11", &table, &build);
+	assert_string_equal(python_version_name(build.version), "3.11");
+	assert_true(build.key != 0);
+	assert_true(build.loop[0].end > build.loop[0].start);
+	/* what is rare lies elsewhere */
+	assert_true(build.loop[1].end > build.loop[1].start);
+	assert_true(build.loop[1].end <= build.loop[0].start || build.loop[1].start >= build.loop[0].end);
+	assert_true(python_build_runs(&build, build.loop[1].start));
+	assert_false(python_build_runs(&build, build.loop[0].end));
+	unwind_table_done(&table);
+	elf_file_close(&file);
+}
+
+static void another_program_is_none(void **state)
+{
+	struct python_build build;
+	struct elf_file file;
+	(void)state;
+
+	assert_int_equal(elf_file_open("/proc/self/exe", &file, NULL), 0);
+	python_build_find(&file, "python3.11", NULL, &build);
+	assert_int_equal(build.version, 0);
+	elf_file_close(&file);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_interpreter_is_found_in_its_file),
+		cmocka_unit_test(another_program_is_none),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
