@@ -24,10 +24,26 @@ struct python_version {
  * trace references, whose objects are larger. */
 static const struct python_version versions[] = {
 	{ .name = "none" },
+	{ .name = "3.9", .hex = 0x0309, .key = 588, .place_unit = 1, .lines = PYTHON_LINES_STEPS,
+	  .offsets = { .thread_id = 176, .thread_frame = 24, .chain_frame = PYTHON_NO_CHAIN, .frame_code = 32, .frame_previous = 24,
+		       .frame_place = 104, .frame_mark = 104, .place_bytes = 4, .mark = PYTHON_MARK_EACH, .code_line = 40,
+		       .code_lines = 120, .code_file = 104, .code_name = 112, .text_data = 48, .text_wide = 72 } },
+	{ .name = "3.10", .hex = 0x030a, .key = 588, .place_unit = 2, .lines = PYTHON_LINES_RANGES,
+	  .offsets = { .thread_id = 176, .thread_frame = 24, .chain_frame = PYTHON_NO_CHAIN, .frame_code = 32, .frame_previous = 24,
+		       .frame_place = 96, .frame_mark = 96, .place_bytes = 4, .mark = PYTHON_MARK_EACH, .code_line = 40,
+		       .code_lines = 120, .code_file = 104, .code_name = 112, .text_data = 48, .text_wide = 72 } },
 	{ .name = "3.11", .hex = 0x030b, .key = 596, .instructions = 184, .lines = PYTHON_LINES_LOCATIONS,
 	  .offsets = { .thread_id = 152, .thread_frame = 56, .chain_frame = 8, .frame_code = 32, .frame_previous = 48, .frame_place = 56,
 		       .frame_mark = 68, .place_bytes = 8, .mark = PYTHON_MARK_ENTRY, .code_line = 72, .code_lines = 136,
 		       .code_file = 112, .code_name = 128, .text_data = 48, .text_wide = 72 } },
+	{ .name = "3.12", .hex = 0x030c, .key = 1548, .instructions = 192, .lines = PYTHON_LINES_LOCATIONS,
+	  .offsets = { .thread_id = 136, .thread_frame = 56, .chain_frame = 0, .frame_code = 0, .frame_previous = 8, .frame_place = 56,
+		       .frame_mark = 70, .place_bytes = 8, .mark = PYTHON_MARK_OWNER, .code_line = 68, .code_lines = 136,
+		       .code_file = 112, .code_name = 128, .text_data = 40, .text_wide = 56 } },
+	{ .name = "3.13", .hex = 0x030d, .key = 2164, .instructions = 200, .lines = PYTHON_LINES_LOCATIONS,
+	  .offsets = { .thread_id = 152, .thread_frame = 72, .chain_frame = PYTHON_NO_CHAIN, .frame_code = 0, .frame_previous = 8,
+		       .frame_place = 56, .frame_mark = 70, .place_bytes = 8, .mark = PYTHON_MARK_OWNER, .code_line = 68,
+		       .code_lines = 136, .code_file = 112, .code_name = 128, .text_data = 40, .text_wide = 56 } },
 };
 
 #define VERSIONS (sizeof(versions) / sizeof(*versions))

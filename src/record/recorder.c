@@ -102,6 +102,7 @@ int recorder_stop(struct recorder *recorder, struct recorder_status *ret_status,
 #include "record/watchpoints.h"
 #include "symbols/kallsyms.h"
 
+#define TABLES_AWAITED_MS 500
 #define OWN_MAPPING_BYTES (128 << 10)
 #define LOADING_PRIORITY (-10)
 
@@ -422,6 +423,8 @@ static int start(struct recorder *recorder, const struct recorder_options *optio
 	rings_open(&recorder->rings, true);
 	if (!r && options->sample_hz)
 		r = samples_open(recorder->programs, &recorder->rings, options->sample_hz, &recorder->samples, err);
+	/* a sleeper is walked once: what is copied instead lacks an interpreter's frames */
+	stacks_await(recorder->stacks, TABLES_AWAITED_MS);
 	if (!r)
 		r = emit_head(recorder, SNAPSHOT_REASON_start, err);
 	if (!r && probes)

@@ -465,6 +465,12 @@ int stacks_start(struct stacks *s, const struct programs *programs, struct agent
 	return 0;
 }
 
+void stacks_await(struct stacks *s, uint32_t ms)
+{
+	for (uint64_t end = stacks_now_ns() + ms * 1000000ull; s && !atomic_load(&s->laid) && stacks_now_ns() < end;)
+		usleep(2000);
+}
+
 void stacks_count(struct stacks *s, struct stacks_counts *ret_counts)
 {
 	struct stacks_counts c = { 0 };

@@ -39,6 +39,8 @@ int stacks_prepare(struct helpers *helpers, struct stacks **ret_stacks, struct e
 /* After the programs are loaded and before they are attached. `stream` is the
  * writer's stream for the agent's own records. */
 int stacks_start(struct stacks *stacks, const struct programs *programs, struct agent *agent, uint32_t stream, struct err *err);
+/* Waits until the unwinder can walk what ran before the recording, but no longer than `ms`. Accepts NULL. */
+void stacks_await(struct stacks *stacks, uint32_t ms);
 /* After the agent has ended and before the writer is closed: what is still to
  * be told goes to the trace. Frees. Accepts NULL. */
 void stacks_stop(struct stacks *stacks, struct stacks_unreached *ret_unreached);

@@ -51,6 +51,7 @@ struct stacks {
 	int functions_fd;                /* negative: no records name functions of the kernel */
 	atomic_bool ready;               /* maps and agent are there */
 	bool attached;                   /* ... and the loader uses them */
+	atomic_bool laid;                /* the tables of what ran at the start are in the unwinder's maps */
 
 	/* the agent's */
 	struct ring_buffer *ring;

@@ -393,6 +393,7 @@ static void one_round(struct stacks *s)
 	}
 	if (!s->attached)
 		return;
+	atomic_store(&s->laid, true);
 	if (atomic_exchange(&s->retell, false))
 		stacks_tell_again(s);
 	stacks_tell_names(s, now);

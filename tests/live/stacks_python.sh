@@ -1,0 +1,66 @@
+#!/bin/bash
+# Python's frames in stacks: threads that sleep below calls of many kinds, frame by frame
+# beside what the interpreter's own faulthandler says of them; of each version that is here.
+. "$HERE/live/_lib.sh"
+need_bpf
+
+versions() {
+	local version folder
+	for version in 3.9 3.10 3.11 3.12 3.13; do
+		for folder in /usr/bin "$HOME/.pyenv/versions/$version".*/bin; do
+			[ ! -x "$folder/python$version" ] || echo "$folder/python$version"
+		done
+	done
+}
+mapfile -t pythons < <(versions)
+[ ${#pythons[@]} -gt 0 ] || skip "no Python of a version that is known"
+
+seed=1
+for python in "${pythons[@]}"; do
+	rm -f ready.txt fault.txt
+	"$python" "$HERE/live/stacks_python.py" $((seed++)) 40 fault.txt >ready.txt & pid=$!
+	trap 'kill $pid 2>/dev/null || true' EXIT
+	wait_until 30 test -s ready.txt
+	argus record -a --freq 0 -o "python.trace" -- sleep 0.2 2>/dev/null
+	argus dump --state --json --stacks -p $pid -e task,waiting python.trace >state.json
+	kill -USR1 $pid
+	complete() { [ "$(grep -c '^Thread\|^Current' fault.txt)" = 41 ] && grep -q ' in <module>' fault.txt; }
+	wait_until 20 complete
+	python3 "$HERE/live/stacks_python_compare.py" state.json fault.txt || fail "$python"
+	argus info python.trace | matches 'stacks_python .* 0 cut' || fail "$python: walks were cut"
+	kill $pid
+	wait $pid 2>/dev/null || true
+done
+
+# a list of frames without an end, memory that is no frame: bounded, and said to be cut
+python=/usr/bin/python3.11
+[ -x $python ] || exit 0
+cat >hostile.py <<'END'
+import ctypes, sys, threading, time
+# this thread's newest frame, by the state that the C library keeps for the thread
+state = ctypes.cast(ctypes.pythonapi.PyThreadState_Get, ctypes.CFUNCTYPE(ctypes.c_void_p))
+libc = ctypes.CDLL(None)
+
+def word(address):
+    return ctypes.c_uint64.from_address(address)
+
+def outer():
+    chain = word(state() + 56).value
+    frame = word(chain + 8).value
+    previous = word(frame + 48)
+    kept = previous.value
+    previous.value = frame if sys.argv[1] == 'endless' else 0x123456789000 if sys.argv[1] == 'gone' else 0x1001
+    naps = 40
+    while naps:
+        libc.usleep(5000)
+        naps -= 1
+    previous.value = kept
+
+outer()
+END
+for way in endless gone torn; do
+	argus record -o hostile.trace -- $python hostile.py $way 2>record.txt || fail "$way: $(cat record.txt)"
+	argus dump --stacks -e switch --comm 'python*' hostile.trace >stacks.txt
+	grep -q 'outer (hostile.py:[0-9]*)' stacks.txt || fail "$way: no frame"
+	grep -q "\.\.\. the interpreter's list of frames" stacks.txt || fail "$way: not said to be cut: $(tail -n 40 stacks.txt)"
+done
