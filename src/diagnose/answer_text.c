@@ -46,13 +46,11 @@ void answer_place(struct arena *arena, struct buf *buf, const struct actor *a)
 {
 	if (a->function)
 		buf_printf(buf, " in %s", escaped(arena, demangle_brief(arena, a->function)));
-	if (a->function && a->module && !strstr(a->function, a->module))
+	const char *slash = a->file ? strrchr(a->file, '/') : NULL, *file = slash ? slash + 1 : a->file;
+	if (a->function && a->module && !strstr(a->function, a->module) && !(file && !strcmp(file, a->module)))
 		buf_printf(buf, " (%s)", escaped(arena, a->module));
-	if (a->file) {
-		const char *slash = strrchr(a->file, '/');
-
-		buf_printf(buf, " at %s:%" PRIu32, escaped(arena, slash ? slash + 1 : a->file), a->line);
-	}
+	if (file)
+		buf_printf(buf, " at %s:%" PRIu32, escaped(arena, file), a->line);
 	if (a->inner)
 		buf_printf(buf, ", below it %s", escaped(arena, demangle_brief(arena, a->inner)));
 }

@@ -124,7 +124,9 @@ const char *const *describe_stack(const struct describer *d, uint32_t ustack, ui
 		while (node && node < d->scene->tables->frame_count && count < limit) {
 			const struct name *name = names_frame(d->names, node);
 
-			frames[count++] = name->function[0] && name->module[0]
+			frames[count++] = name->script && name->line
+				? arena_printf(d->arena, "%s (%s:%" PRIu32 ")", name->text, name->module, name->line)
+				: name->function[0] && name->module[0]
 				? arena_printf(d->arena, "%s (%s)", name->text, name->module)
 				: arena_strdup(d->arena, name->text);
 			node = d->scene->tables->frames[node].parent;
@@ -133,20 +135,39 @@ const char *const *describe_stack(const struct describer *d, uint32_t ustack, ui
 	return frames;
 }
 
+enum { WORTH_SCRIPT = 5 };
+
+/* How much a frame says of where a thread is: best is a function in the program's own script,
+ * then any script's, then a named function of the program or its libraries, then the C
+ * library's own name for what was called, then a bare place. */
+static unsigned worth_of(const struct name *name)
+{
+	if (name->script && name->function[0])
+		return name->standard ? WORTH_SCRIPT - 1 : WORTH_SCRIPT;
+	if (!name->module[0] || describe_is_start(name->function))
+		return 0;
+	return !name->function[0] ? 1 : describe_is_plumbing(name->module) ? 2 : 3;
+}
+
+static bool has_scripts(const struct describer *d)
+{
+	for (uint32_t i = 1; i < d->scene->tables->module_count; i++)
+		if (d->scene->tables->modules[i].kind == MODULE_KIND_script)
+			return true;
+	return false;
+}
+
 void describe_place(const struct describer *d, uint32_t ustack, struct actor *actor)
 {
 	const struct name *best = NULL, *bare = NULL;
-	unsigned best_worth = 0;
+	unsigned best_worth = 0, enough = has_scripts(d) ? WORTH_SCRIPT : 3;
 
 	if (!d->names)
 		return;
-	/* A named function of the program or its libraries is best, then the C
-	 * library's own name for what was called, then a bare place. */
-	for (uint32_t node = ustack; node && node < d->scene->tables->frame_count && best_worth < 3;
+	for (uint32_t node = ustack; node && node < d->scene->tables->frame_count && best_worth < enough;
 	     node = d->scene->tables->frames[node].parent) {
 		const struct name *name = names_frame(d->names, node);
-		unsigned worth = !name->module[0] || describe_is_start(name->function) ? 0
-				 : !name->function[0] ? 1 : describe_is_plumbing(name->module) ? 2 : 3;
+		unsigned worth = worth_of(name);
 
 		if (worth == 1 && !bare)
 			bare = name;
@@ -159,6 +180,10 @@ void describe_place(const struct describer *d, uint32_t ustack, struct actor *ac
 		return;
 	actor->function = arena_strdup(d->arena, best->text);
 	actor->module = best->module[0] ? arena_strdup(d->arena, best->module) : NULL;
+	if (best->script && best->line) {
+		actor->file = arena_strdup(d->arena, best->file);
+		actor->line = best->line;
+	}
 	if (bare && best_worth == 3)
 		actor->inner = arena_strdup(d->arena, bare->text);
 }

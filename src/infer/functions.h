@@ -18,7 +18,7 @@
 /* What a module is to the program that runs its code. */
 enum place {
 	PLACE_unknown,
-	PLACE_program,    /* the program's own binary */
+	PLACE_program,    /* the program's own binary, or a script that it runs */
 	PLACE_plugin,     /* loaded by the program itself: outside of what it is linked with */
 	PLACE_library,    /* linked with, directly or through other libraries */
 	PLACE_runtime,    /* C library, loader, vDSO: every program's floor */
@@ -30,7 +30,7 @@ struct function {
 	const char *name;     /* never NULL */
 	const char *module;   /* file name of the module; "" none */
 	const char *path;     /* whole path of the module; "" none */
-	enum place place;     /* PLACE_unknown, PLACE_kernel or PLACE_system_call here; see modules.h */
+	enum place place;     /* PLACE_unknown where its module tells (modules.h); else of the kernel, a system call or a script */
 	bool guessed;         /* the name is: see struct name */
 };
 

@@ -56,6 +56,8 @@ static uint32_t function_of(struct source *source, uint32_t number, const struct
 	if (module && (source->tables->modules[module].kind == MODULE_KIND_kernel ||
 		       source->tables->modules[module].kind == MODULE_KIND_kernel_module))
 		place = PLACE_kernel;
+	if (name->script)
+		place = name->standard ? PLACE_library : PLACE_program;
 	snprintf(text, sizeof(text), "+0x%" PRIx64, start);
 	*known = functions_add(source->functions, name->function[0] ? name->function : text,
 			       name->path[0] ? name->path : name->module, place) + 1;

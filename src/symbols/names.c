@@ -253,6 +253,12 @@ static bool find_kept(struct names *n, uint32_t module, uint64_t offset, struct 
 	return true;
 }
 
+/* What comes with an interpreter, not with the program that it runs. */
+static bool is_standard(const char *path)
+{
+	return !strncmp(path, "<frozen ", 8) || (strstr(path, "/lib/python3") && !strstr(path, "-packages/"));
+}
+
 /* A place in a source file that an interpreter runs. */
 static const struct name *resolve_script(struct names *n, uint32_t module, uint64_t address)
 {
@@ -265,8 +271,7 @@ static const struct name *resolve_script(struct names *n, uint32_t module, uint6
 	name->line = (uint32_t)(address & ((1u << NAMES_SCRIPT_LINE_BITS) - 1));
 	name->function_start = address - name->line;
 	name->script = true;
-	if (name->line)
-		name->module = arena_printf(&n->arena, "%s:%" PRIu32, name->module, name->line);
+	name->standard = is_standard(name->path);
 	if (told) {
 		/* as its authors wrote it: there is nothing to demangle */
 		name->function = name->text = told->name;

@@ -45,7 +45,8 @@ struct name {
 	uint64_t address;          /* of the frame: file offset in the module */
 	uint64_t function_start;   /* file offset of the function's first byte: with the module an
 				    * identity that needs no symbols; the address itself when unknown */
-	bool script;               /* of an interpreted language: `module` is its source file, with the line */
+	bool script;               /* of an interpreted language: the module is its source file */
+	bool standard;             /* of a script: it comes with the interpreter, not with the program */
 	bool guessed;              /* a symbol without size is near, nothing else speaks for it */
 	const struct name_inline *inlines; /* functions inlined at the address, innermost first */
 	uint32_t inline_count;

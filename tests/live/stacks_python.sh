@@ -36,9 +36,11 @@ done
 python=/usr/bin/python3.11
 [ -x $python ] || exit 0
 cat >hostile.py <<'END'
-import ctypes, sys, threading, time
-# this thread's newest frame, by the state that the C library keeps for the thread
-state = ctypes.cast(ctypes.pythonapi.PyThreadState_Get, ctypes.CFUNCTYPE(ctypes.c_void_p))
+import ctypes
+import sys
+# as 3.11 keeps them: a thread's state, what points to its newest frame, the frame before
+state = ctypes.pythonapi.PyThreadState_Get
+state.restype = ctypes.c_void_p
 libc = ctypes.CDLL(None)
 
 def word(address):
