@@ -7,6 +7,8 @@
 #ifndef RECORD_BPF_PYTHON_BPF_H
 #define RECORD_BPF_PYTHON_BPF_H
 
+#include "record/bpf/walk.bpf.h"
+
 /* glibc's struct pthread, to which the segment fs points: its first block of values of keys,
  * and where the other blocks are. */
 #define PTHREAD_VALUES 0x310u
