@@ -102,7 +102,7 @@ int recorder_stop(struct recorder *recorder, struct recorder_status *ret_status,
 #include "record/watchpoints.h"
 #include "symbols/kallsyms.h"
 
-#define TABLES_AWAITED_MS 500
+#define TABLES_AWAITED_MS 1000
 #define OWN_MAPPING_BYTES (128 << 10)
 #define LOADING_PRIORITY (-10)
 
