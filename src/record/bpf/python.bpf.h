@@ -119,11 +119,13 @@ static long python_copy_page(u32 index, void *data)
 	u32 bytes = 4096 - (address & 4095), to = c->to;
 	if (bytes > c->left)
 		bytes = c->left;
+	u64 page = memory_page(w->memory.root, w->memory.base, w->memory.levels, address);
+	if (!page || !bytes || bytes > 4096 || to >= PYTHON_TEXTS_BYTES)
+		return 1;
+	/* what was compared is forgotten by older verifiers */
 	KEEP_LIMITS(to);
 	KEEP_LIMITS(bytes);
-	u64 page = memory_page(w->memory.root, w->memory.base, w->memory.levels, address);
-	if (!page || !bytes || bytes > 4096 || to >= PYTHON_TEXTS_BYTES ||
-	    bpf_probe_read_kernel(w->python_texts + to, bytes, (void *)(page + (address & 4095))) < 0)
+	if (bpf_probe_read_kernel(w->python_texts + (to & (PYTHON_TEXTS_BYTES - 1)), bytes & 8191, (void *)(page + (address & 4095))) < 0)
 		return 1;
 	c->address = address + bytes;
 	c->to = to + bytes;
@@ -145,10 +147,12 @@ static __always_inline int python_tell_word(struct walk *w, u64 address, u64 *re
 #else
 static __always_inline bool python_copy_out(struct walk *w, u64 address, u32 to, u32 bytes)
 {
+	if (to >= PYTHON_LINES_FROM_MOST || bytes > PYTHON_LINES_BYTES)
+		return false;
 	KEEP_LIMITS(to);
 	KEEP_LIMITS(bytes);
-	return to < PYTHON_LINES_FROM_MOST && bytes <= PYTHON_LINES_BYTES &&
-	       bpf_probe_read_user(w->python_texts + to, bytes, (void *)address) == 0;
+	return bpf_probe_read_user(w->python_texts + (to & (PYTHON_LINES_FROM_MOST - 1)), bytes & (2 * PYTHON_LINES_BYTES - 1),
+				   (void *)address) == 0;
 }
 
 /* Rare: without a way through the page tables, which takes stack. */

@@ -49,7 +49,7 @@ struct walk {
 			struct python_message python_head;
 			struct python_frame python_frames[PYTHON_FRAMES_MAX + 1];
 			struct python_code_message python_code;
-			u8 python_texts[PYTHON_TEXTS_BYTES + 4096];
+			u8 python_texts[PYTHON_TEXTS_BYTES + 8192];
 		};
 	};
 };
