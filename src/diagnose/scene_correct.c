@@ -13,6 +13,7 @@ static bool needs_build(const struct rules *corrections)
 	for (size_t i = 0; i < rules_count(corrections); i++)
 		switch (rules_at(corrections, i)->kind) {
 		case RULE_cut_edge: case RULE_keep_edge: case RULE_join: case RULE_idle_wait: case RULE_flag:
+		case RULE_probe:
 			break;
 		case RULE_boundary: case RULE_boundary_at: case RULE_peers: case RULE_edge: case RULE_wake: case RULE_cut:
 		case RULE_idle:
@@ -21,11 +22,11 @@ static bool needs_build(const struct rules *corrections)
 	return false;
 }
 
-/* The default rules and, behind them, the person's. */
-static int all_rules(const struct rules *corrections, struct rules **ret_rules, struct err *err)
+/* The default rules, those of packs and, behind them, the person's. */
+static int all_rules(const struct trace *trace, const struct rules *corrections, struct rules **ret_rules, struct err *err)
 {
 	struct rules *rules = rules_new();
-	int r = rules_add_default(rules, mechanism_find, err);
+	int r = graph_add_rules(rules, trace, err);
 	struct arena arena;
 
 	arena_init(&arena);
@@ -48,7 +49,7 @@ static int build_anew(struct scene *scene, const struct rules *corrections, stru
 	struct graph_options options = { 0 };
 	struct rules *rules = NULL;
 	struct graph *graph;
-	int r = corrections ? all_rules(corrections, &rules, err) : 0;
+	int r = corrections ? all_rules(scene->trace, corrections, &rules, err) : 0;
 
 	options.rules = rules;
 	if (!r)

@@ -289,7 +289,7 @@ int graph_build(const struct trace *trace, const struct tables *tables, const st
 		return err_set(err, -EFBIG, "'%s' holds more than 2^32 events; open a part of it", trace_path(trace));
 	if (!rules) {
 		rules = own_rules = rules_new();
-		code = rules_add_default(own_rules, mechanism_find, err);
+		code = graph_add_rules(own_rules, trace, err);
 		if (code) {
 			rules_free(own_rules);
 			return code;

@@ -235,6 +235,8 @@ int program_compile(struct builder *b, const struct rules *rules, struct err *er
 		case RULE_boundary_at:
 			map_put(&program->boundaries_at, rule->from_event, entry.row_rule);
 			break;
+		case RULE_probe:
+			break; /* whoever records places them */
 		case RULE_flag:
 		case RULE_cut_edge:
 		case RULE_keep_edge:

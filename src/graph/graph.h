@@ -51,6 +51,8 @@ struct mechanism_info {
 extern const struct mechanism_info mechanism_infos[MECHANISM_COUNT];
 /* 0 when there is no such kind of edge. */
 unsigned mechanism_find(const char *name, size_t length);
+/* Adds the default rules and the packs that the trace was recorded with: those of whose probes it has one. */
+int graph_add_rules(struct rules *rules, const struct trace *trace, struct err *err);
 
 enum graph_strength { GRAPH_WEAK, GRAPH_INFERRED, GRAPH_STRONG };
 

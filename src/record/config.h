@@ -41,14 +41,18 @@ struct record_config {
 #define STACKS_PROBES 32u
 #define STACKS_WATCHES 64u
 
-/* Where a trace point's record has the first integers of its own: an element of
- * the map `probe_fields`, at the probe's number. */
+/* Where a trace point's record has the first integers of its own, or the registers (struct
+ * user_registers) what a function's probe is asked for: an element of the map
+ * `probe_fields`, at the probe's number. */
 #define PROBE_FIELDS 3
 struct probe_fields {
 	struct {
 		u16 offset;
 		u8 bytes;        /* 1, 2, 4, 8; 0 none */
 		u8 is_signed;
+		u8 memory;       /* not the register, but the 8 bytes where it points to, so far on */
+		u8 reserved;
+		short displacement;
 	} at[PROBE_FIELDS];
 };
 

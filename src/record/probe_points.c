@@ -433,6 +433,45 @@ static int read_target(struct arena *arena, const char *text, struct probe_point
 	return find_function(arena, point, file, err);
 }
 
+/* A register's place in struct user_registers; -1: there is none of this name. */
+static int register_place(const char *name, size_t length)
+{
+	static const char *const names[] = { "r15", "r14", "r13", "r12", "rbp", "rbx", "r11", "r10", "r9", "r8", "rax", "rcx", "rdx", "rsi",
+					     "rdi", "", "rip", "", "", "rsp" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (length && strlen(names[i]) == length && !memcmp(names[i], name, length))
+			return (int)i * 8;
+	return -1;
+}
+
+/* "r15,[rsp+48]" */
+static int read_fields(const char *text, struct probe_fields *ret_fields, struct err *err)
+{
+	*ret_fields = (struct probe_fields){ 0 };
+	for (unsigned i = 0; i < PROBE_FIELDS && *text; i++) {
+		bool memory = *text == '[';
+		const char *name = text + memory;
+		size_t length = strcspn(name, ",+-]");
+		int place = register_place(name, length);
+		long displacement = 0;
+
+		text = name + length;
+		if (memory && (*text == '+' || *text == '-'))
+			displacement = strtol(text, (char **)&text, 0);
+		if (place < 0 || displacement < INT16_MIN || displacement > INT16_MAX || (memory && *text++ != ']') || (*text && *text != ','))
+			break;
+		ret_fields->at[i].offset = (uint16_t)place;
+		ret_fields->at[i].bytes = 8;
+		ret_fields->at[i].memory = memory;
+		ret_fields->at[i].displacement = (int16_t)displacement;
+		if (!*text)
+			return 0;
+		text++;
+	}
+	return err_set(err, -EINVAL, "%%fields= takes up to %d registers or places in memory: r15,[rsp+48]", PROBE_FIELDS);
+}
+
 static int check_name(const struct probe_points *points, const char *name, struct err *err)
 {
 	if (strlen(name) > NAME_MOST || !(isalpha((unsigned char)name[0]) || name[0] == '_'))
@@ -447,13 +486,21 @@ static int check_name(const struct probe_points *points, const char *name, struc
 int probe_points_add(struct arena *arena, struct probe_points *points, const char *text, struct err *err)
 {
 	struct probe_point point = { .written = text, .file = "" }, *items;
-	const char *at = text;
+	static const char asked[] = "%fields=";
+	const char *at = text, *fields = strstr(text, asked);
 	int r = 0;
 
 	if (points->count == PROBES_MOST)
 		return err_set(err, -E2BIG, "more than %u probes", PROBES_MOST);
 	point.name = read_name(arena, &at);
-	r = read_target(arena, at, &point, err);
+	if (fields) {
+		r = read_fields(fields + strlen(asked), &point.fields, err);
+		at = arena_strndup(arena, at, (size_t)(fields - at));
+	}
+	if (!r)
+		r = read_target(arena, at, &point, err);
+	if (!r && fields && point.kind != PROBE_KIND_function)
+		r = err_set(err, -EINVAL, "%%fields= is for functions' beginnings and places in them");
 	if (!r && !point.name)
 		point.name = name_of(arena, &point);
 	if (!r)

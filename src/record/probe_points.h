@@ -4,6 +4,7 @@
  *	[NAME=]FILE:FUNCTION%return     ... returns
  *	[NAME=]FILE:FUNCTION+N          an instruction so many bytes behind its beginning is reached
  *	[NAME=]FILE:0xADDRESS           ... by its address as FILE was linked
+ *	[NAME=]FILE:...%fields=A,B,C    what `arg1` to `arg3` are instead: a register (r15) or memory ([rsp+48])
  *	[NAME=]PID:FUNCTION             the same in one process, wherever it has the function
  *	[NAME=]usdt:FILE:PROVIDER:MARK  a place that the program's authors marked
  *	[NAME=]tracepoint:CATEGORY:NAME a trace point of the kernel
@@ -20,6 +21,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "record/config.h"
 
 #define PROBE_PLACES_MOST 64u  /* functions of one name in one file */
 
@@ -38,6 +40,7 @@ struct probe_point {
 	const char *slow;      /* the instruction there, where a hit costs a single-step; NULL: it does not */
 	uint32_t kind;         /* PROBE_KIND_ */
 	pid_t pid;             /* 0: any process */
+	struct probe_fields fields; /* what is asked for at functions and instructions; all 0: the first arguments */
 	struct probe_place *places; /* of functions */
 	size_t place_count;
 };

@@ -116,6 +116,8 @@ static int attach_place(const struct programs *programs, const struct probe_poin
 	LIBBPF_OPTS(bpf_uprobe_opts, options, .bpf_cookie = number, .retprobe = returns);
 	struct bpf_program *program = programs_find(programs, returns ? "on_probe_return" : "on_probe_function");
 
+	if (bpf_map_update_elem(programs_map(programs, "probe_fields"), &number, &point->fields, BPF_ANY))
+		return err_sys(err, -errno, "--probe %s", point->written);
 	*ret_link = bpf_program__attach_uprobe_opts(program, point->pid ? point->pid : -1, place->open, place->offset, &options);
 	if (*ret_link)
 		return 0;

@@ -324,6 +324,28 @@ static void read_flag(struct parser *p, struct rule *rule)
 	rule->address = read_number(p);
 }
 
+static const char *read_text(struct parser *p)
+{
+	const char *text;
+
+	if (p->token.kind != TOKEN_text) {
+		parser_fail(p, "a text in double quotes is wanted here");
+		return "";
+	}
+	text = arena_strndup(p->arena, p->token.start, p->token.length);
+	parser_advance(p);
+	return text;
+}
+
+static void read_probe(struct parser *p, struct rule *rule)
+{
+	rule->kind = RULE_probe;
+	rule->name = read_name(p);
+	parser_expect(p, "at");
+	rule->target = read_text(p);
+	rule->build = parser_take(p, "build") ? read_text(p) : "";
+}
+
 static void read_keep(struct parser *p, struct rule *rule)
 {
 	parser_expect(p, "edge");
@@ -336,7 +358,7 @@ static const struct statement {
 } statements[] = {
 	{ "boundary", read_boundary }, { "peers", read_peers }, { "edge", read_edge }, { "wake", read_wake },
 	{ "cut", read_cut },           { "keep", read_keep },   { "join", read_join }, { "idle", read_idle },
-	{ "flag", read_flag },
+	{ "flag", read_flag },         { "probe", read_probe },
 };
 
 static void read_statement(struct parser *p, struct rules *rules)
@@ -351,7 +373,7 @@ static void read_statement(struct parser *p, struct rules *rules)
 			known = true;
 		}
 	if (!known)
-		parser_fail(p, "a statement is wanted here (boundary, peers, edge, wake, cut, keep, join, idle, flag)");
+		parser_fail(p, "a statement is wanted here (boundary, peers, edge, wake, cut, keep, join, idle, flag, probe)");
 	end = p->token.start;
 	parser_expect(p, ";");
 	if (p->failed)

@@ -22,6 +22,7 @@ enum rule_kind {
 	RULE_cut,
 	RULE_idle,
 	RULE_flag,
+	RULE_probe,     /* for who records: where a probe of this name goes */
 	/* corrections about single events */
 	RULE_cut_edge,
 	RULE_keep_edge,
@@ -84,6 +85,7 @@ struct rule {
 	bool charge_source;          /* wake: to the interrupt's source, not to the thread */
 	uint64_t from_event, to_event; /* corrections; the one event of boundary_at and idle_wait is from_event */
 	uint64_t address;            /* flags */
+	const char *target, *build;  /* probes: where, as --probe takes it; the build-id that it is right for, "" any */
 };
 
 struct rules;
@@ -102,6 +104,9 @@ int rules_add_text(struct rules *rules, const char *name, const char *text, size
 int rules_add_file(struct rules *rules, const char *path, rules_mechanism_find *mechanism_find, struct err *err);
 /* Adds the built-in pack "default". */
 int rules_add_default(struct rules *rules, rules_mechanism_find *mechanism_find, struct err *err);
+
+/* Adds the built-in pack of this name; -ENOENT when there is none. */
+int rules_add_pack(struct rules *rules, const char *name, rules_mechanism_find *mechanism_find, struct err *err);
 
 size_t rules_count(const struct rules *rules);
 const struct rule *rules_at(const struct rules *rules, size_t index);

@@ -68,6 +68,14 @@ int rules_add_default(struct rules *rules, rules_mechanism_find *mechanism_find,
 	return err_set(err, -ENOENT, "the default rules are not built in");
 }
 
+int rules_add_pack(struct rules *rules, const char *name, rules_mechanism_find *mechanism_find, struct err *err)
+{
+	for (size_t i = 0; i < rules_pack_count; i++)
+		if (!strcmp(rules_packs[i].name, name))
+			return rules_add_text(rules, name, rules_packs[i].text, rules_packs[i].length, mechanism_find, err);
+	return err_set(err, -ENOENT, "there is no pack '%s'", name);
+}
+
 size_t rules_count(const struct rules *rules)
 {
 	return rules->list.length;

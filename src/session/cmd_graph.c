@@ -66,7 +66,7 @@ static int load_rules(struct request *r, struct err *err)
 
 	r->rules = rules_new();
 	if (!options_has(options, "only-rules"))
-		code = rules_add_default(r->rules, mechanism_find, err);
+		code = graph_add_rules(r->rules, r->trace, err);
 	for (size_t i = 0; !code && (path = options_nth(options, "only-rules", i)); i++)
 		code = rules_add_file(r->rules, path, mechanism_find, err);
 	for (size_t i = 0; !code && (path = options_nth(options, "rules", i)); i++)
@@ -274,9 +274,9 @@ static int run_graph(struct command_context *context, struct err *err)
 		r.choice |= EDGES_WEAK;
 	if (options_has(options, "removed"))
 		r.choice |= EDGES_REMOVED;
-	code = load_rules(&r, err);
+	code = trace_open(command_trace_path(context), &r.trace, err);
 	if (!code)
-		code = trace_open(command_trace_path(context), &r.trace, err);
+		code = load_rules(&r, err);
 	build.rules = r.rules;
 	if (!code)
 		code = graph_build(r.trace, NULL, &build, &r.graph, err);

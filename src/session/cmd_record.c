@@ -39,7 +39,7 @@ static const struct option_spec options[] = {
 	{ "max-size", 0, OPTION_BYTES, "SIZE", "stop when the trace has this size", .least = 64 << 10 },
 	RECORDING_RING,
 	RECORDING_FREQ("99"),
-	RECORDING_PROBE,
+	RECORDING_PROBE, RECORDING_PACK,
 	RECORDING_WATCH,
 	RECORDING_LIMIT,
 	{ "stacks", 0, OPTION_WORDS, "LIST",
@@ -495,7 +495,7 @@ static int run_options(struct command_context *context, struct err *err)
 	want.full = recording_full(given);
 	r = recording_ring(given, &want.ring_bytes, err);
 	if (!r)
-		r = recording_probes(context->arena, given, &want.probes, err);
+		r = recording_probes(context->arena, given, context->notes, &want.probes, err);
 	if (!r)
 		tell_costs(context->notes, want.probes);
 	if (!r)

@@ -20,7 +20,7 @@ static const struct option_spec options[] = {
 	{ "size", 0, OPTION_BYTES, "SIZE", "of the ring, all files together (2G)", .least = FLIGHT_BYTES_LEAST },
 	RECORDING_LEVEL,
 	RECORDING_FREQ("49"),
-	RECORDING_PROBE,
+	RECORDING_PROBE, RECORDING_PACK,
 	{ "no-stacks", 0, OPTION_FLAG, NULL, "without the stacks of waits, wake-ups and samples" },
 	RECORDING_RING,
 	{ "on-unread", 0, OPTION_DURATION, "TIME", "save when input or a request is left unread for so long", .least = 1 },
@@ -181,7 +181,7 @@ static int run(struct command_context *context, struct err *err)
 	want.no_index = options_has(given, "no-index");
 	r = recording_ring(given, &want.ring_bytes, err);
 	if (!r)
-		r = recording_probes(context->arena, given, &want.probes, err);
+		r = recording_probes(context->arena, given, context->notes, &want.probes, err);
 	if (!r)
 		r = control_open(&control, err);
 	if (r)

@@ -4,6 +4,10 @@
 #include <errno.h>
 #include <string.h>
 
+#include "graph/graph.h"
+#include "rules/rules.h"
+#include "symbols/elf_file.h"
+
 bool recording_full(const struct options *given)
 {
 	return !strcmp(options_text(given, "level", "lean"), "full");
@@ -19,7 +23,66 @@ int recording_ring(const struct options *given, uint64_t *ret_bytes, struct err 
 	return 0;
 }
 
-int recording_probes(struct arena *arena, const struct options *given, const struct probe_points **ret_points, struct err *err)
+/* The build-id of the file that a probe's place names; "" unknown. */
+static void build_of(struct arena *arena, const char *place, char text[65])
+{
+	const char *path;
+	struct elf_file file;
+
+	text[0] = 0;
+	if (probe_points_file(arena, arena_strndup(arena, place, strcspn(place, ":")), &path, NULL) < 0 ||
+	    elf_file_open(path, &file, NULL) < 0)
+		return;
+	elf_file_build_id_text(&file, text);
+	elf_file_close(&file);
+}
+
+/* What a pack wants that no build here has: its first probe that went nowhere. */
+static void tell_unfit(struct arena *arena, struct sink *notes, const char *pack, const struct rules *rules, const struct probe_points *points)
+{
+	for (size_t i = 0; i < rules_count(rules); i++) {
+		const struct rule *rule = rules_at(rules, i);
+		bool placed = rule->kind != RULE_probe;
+		char build[65];
+
+		for (size_t j = 0; j < points->count && !placed; j++)
+			placed = !strcmp(points->items[j].name, rule->name);
+		if (placed)
+			continue;
+		build_of(arena, rule->target, build);
+		sink_printf(notes, "pack %s: it does not know this build of %.*s (%s): without its probe %s\n", pack,
+			    (int)strcspn(rule->target, ":"), rule->target, build[0] ? build : "it has no build-id, or is not here", rule->name);
+		return;
+	}
+}
+
+static int add_pack(struct arena *arena, const char *pack, struct sink *notes, struct probe_points *points, struct err *err)
+{
+	struct rules *rules = rules_new();
+	bool is_file = strchr(pack, '/') || strchr(pack, '.');
+	int r = is_file ? rules_add_file(rules, pack, mechanism_find, err) : rules_add_pack(rules, pack, mechanism_find, err);
+
+	for (size_t i = 0; !r && i < rules_count(rules); i++) {
+		const struct rule *rule = rules_at(rules, i);
+		char build[65];
+
+		if (rule->kind != RULE_probe)
+			continue;
+		build_of(arena, rule->target, build);
+		if (rule->build[0] && strcmp(rule->build, build))
+			continue;
+		r = probe_points_add(arena, points, arena_printf(arena, "%s=%s", rule->name, rule->target), err);
+		if (r)
+			r = err_prefix(err, "--pack %s", pack);
+	}
+	if (!r)
+		tell_unfit(arena, notes, pack, rules, points);
+	rules_free(rules);
+	return r;
+}
+
+int recording_probes(struct arena *arena, const struct options *given, struct sink *notes, const struct probe_points **ret_points,
+		     struct err *err)
 {
 	struct probe_points *points = arena_new(arena, struct probe_points);
 	const char *text;
@@ -28,6 +91,11 @@ int recording_probes(struct arena *arena, const struct options *given, const str
 	*points = (struct probe_points){ 0 };
 	for (size_t n = 0; (text = options_nth(given, "probe", n)); n++) {
 		r = probe_points_add(arena, points, text, err);
+		if (r)
+			return r;
+	}
+	for (size_t n = 0; (text = options_nth(given, "pack", n)); n++) {
+		r = add_pack(arena, text, notes, points, err);
 		if (r)
 			return r;
 	}

@@ -19,6 +19,9 @@
 #define RECORDING_PROBE \
 	{ "probe", 0, OPTION_TEXT, "[NAME=]FILE:FUNCTION", "an event at each call (...FUNCTION%return: return); docs/probes.md" }
 
+#define RECORDING_PACK \
+	{ "pack", 0, OPTION_TEXT, "NAME|FILE", "the probes of a pack: what a framework does within a program (glib); docs/packs.md" }
+
 #define RECORDING_WATCH \
 	{ "watch", 0, OPTION_TEXT, "[NAME=]PLACE", "an event at each write of a variable or address (PLACE%access: reads too); docs/watch.md" }
 #define RECORDING_LIMIT \
@@ -30,8 +33,9 @@ int recording_watch_specs(struct arena *arena, const char *const *texts, size_t 
 			  struct watch_wishes **ret_wishes, struct err *err);
 /* --watch and --limit, in the arena; NULL when there is none. */
 int recording_watches(struct arena *arena, const struct options *given, struct watch_wishes **ret_wishes, struct err *err);
-/* --probe, in the arena; NULL when there is none. */
-int recording_probes(struct arena *arena, const struct options *given, const struct probe_points **ret_points, struct err *err);
+/* --probe and --pack, in the arena; NULL when there is none. What of a pack does not fit here is told in `notes`. */
+int recording_probes(struct arena *arena, const struct options *given, struct sink *notes, const struct probe_points **ret_points,
+		     struct err *err);
 bool recording_full(const struct options *given);
 /* --ring, which is to say exactly what is done. */
 int recording_ring(const struct options *given, uint64_t *ret_bytes, struct err *err);

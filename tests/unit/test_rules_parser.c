@@ -53,7 +53,7 @@ static void test_errors_say_where(void **state)
 	expect("boundary x after switch where state == \"S\";", "t:1:40: a number or a name of its values is wanted here");
 	expect("wake x drop where thread.comm < \"a\";", "t:1:31: '<' does not fit a text");
 	expect("wake x confidence 100;", "t:1:19: a confidence is 1 to 99 per cent");
-	expect("bogus;", "t:1:1: a statement is wanted here (boundary, peers, edge, wake, cut, keep, join, idle, flag)");
+	expect("bogus;", "t:1:1: a statement is wanted here (boundary, peers, edge, wake, cut, keep, join, idle, flag, probe)");
 	expect("edge e as work from probe a key arg1 to probe b key arg4;", "t:1:53: event probe has no field 'arg4'");
 	expect("edge e as work from probe key a to probe b key arg1;", "t:1:31: event probe has no field 'a'");
 	expect("edge e as work from probe a key name to probe b key name;", "t:1:33: a text cannot be a key");

@@ -71,6 +71,25 @@ static __always_inline int probe_emit_thread(void *context, u64 cookie, const st
 	return 0;
 }
 
+/* What the probe is asked for instead of the first arguments. */
+static __always_inline void probe_asked(struct user_registers *registers, u64 cookie, struct probe_values *values)
+{
+	u32 number = cookie;
+	struct probe_fields *fields = bpf_map_lookup_elem(&probe_fields, &number);
+
+	if (!fields || !fields->at[0].bytes)
+		return;
+	for (int i = 0; i < PROBE_FIELDS; i++) {
+		u64 value = 0;
+
+		if (fields->at[i].bytes && fields->at[i].offset < sizeof(*registers))
+			bpf_probe_read_kernel(&value, 8, (void *)registers + fields->at[i].offset);
+		if (fields->at[i].memory && bpf_probe_read_user(&value, 8, (void *)(value + fields->at[i].displacement)))
+			value = 0;
+		values->arg[i] = value;
+	}
+}
+
 SEC("uprobe")
 int on_probe_function(struct user_registers *registers)
 {
@@ -82,6 +101,7 @@ int on_probe_function(struct user_registers *registers)
 		values.arg[0] = registers->di;
 		values.arg[1] = registers->si;
 		values.arg[2] = registers->dx;
+		probe_asked(registers, bpf_get_attach_cookie(registers), &values);
 	}
 	return probe_emit_thread(registers, bpf_get_attach_cookie(registers), &values);
 }
