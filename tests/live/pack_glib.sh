@@ -89,12 +89,12 @@ ends = [int(t) for what, t, *_ in log if what == 'end']
 probes = json.load(open('probes.json'))['events']
 by = {}
 for e in probes:
-    by.setdefault(e['name'], []).append(e)
+    by.setdefault(e['probe_name'], []).append(e)
 calls = by['glib-callback']
 assert len(begins) > 230, len(begins)
 assert len(calls) == len(begins), (len(calls), len(begins))
 for (t, tid, function, data), e in zip(begins, calls):
-    assert e['tid'] == tid and int(e['arg2'], 0) == function and int(e['arg3'], 0) == data, (e, function, data)
+    assert e['tid'] == tid and int(e['arg2'], 0) == function and int(e.get('arg3', '0'), 0) == data, (e, function, data)
     assert e['time_ns'] <= t, 'a callback begins before its program says so'
 after = by['glib-callback-end']
 assert len(after) == len(ends)

@@ -96,6 +96,28 @@ static void test_process(void **state)
 	refuse(f, "4194305:refuse", "no process");
 }
 
+static void test_fields(void **state)
+{
+	struct fixture *f = *state;
+	const struct probe_fields *fields = &add(f, "x=/proc/self/exe:refuse%fields=r15,[rsp+0x30],[rbp-8]")->fields;
+
+	assert_int_equal(fields->at[0].offset, 0);
+	assert_int_equal(fields->at[0].bytes, 8);
+	assert_int_equal(fields->at[0].memory, 0);
+	assert_int_equal(fields->at[1].offset, 152);
+	assert_int_equal(fields->at[1].memory, 1);
+	assert_int_equal(fields->at[1].displacement, 0x30);
+	assert_int_equal(fields->at[2].displacement, -8);
+	assert_int_equal(add(f, "y=/proc/self/exe:refuse")->fields.at[0].bytes, 0);
+	refuse(f, "z=/proc/self/exe:refuse%fields=", "%fields= takes");
+	refuse(f, "z=/proc/self/exe:refuse%fields=r15,", "%fields= takes");
+	refuse(f, "z=/proc/self/exe:refuse%fields=eax", "%fields= takes");
+	refuse(f, "z=/proc/self/exe:refuse%fields=[rsp+8", "%fields= takes");
+	refuse(f, "z=/proc/self/exe:refuse%fields=[rsp+99999]", "%fields= takes");
+	refuse(f, "z=/proc/self/exe:refuse%fields=rax,rbx,rcx,rdx", "%fields= takes");
+	refuse(f, "z=/proc/self/exe:refuse%return%fields=rax", "%fields= is for");
+}
+
 static void test_refused(void **state)
 {
 	struct fixture *f = *state;
@@ -126,6 +148,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_functions, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_other_places, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_fields, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_process, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
 	};

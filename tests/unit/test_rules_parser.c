@@ -1,4 +1,5 @@
 /* The language of rules: what it takes, and what it says of the rest. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,6 +33,26 @@ static void test_default_parses(void **state)
 	rules_free(rules);
 }
 
+static void test_packs_parse(void **state)
+{
+	struct rules *rules = rules_new();
+	struct err err = { 0 };
+	unsigned probes = 0;
+
+	(void)state;
+	for (size_t i = 0; i < rules_pack_count; i++)
+		if (rules_add_pack(rules, rules_packs[i].name, find, &err))
+			fail_msg("%s", err.text);
+	for (size_t i = 0; i < rules_count(rules); i++)
+		if (rules_at(rules, i)->kind == RULE_probe) {
+			assert_non_null(strchr(rules_at(rules, i)->target, ':'));
+			probes++;
+		}
+	assert_true(probes > 0);
+	assert_int_equal(rules_add_pack(rules, "nothing", find, &err), -ENOENT);
+	rules_free(rules);
+}
+
 static void expect(const char *text, const char *words)
 {
 	struct rules *rules = rules_new();
@@ -53,6 +74,8 @@ static void test_errors_say_where(void **state)
 	expect("boundary x after switch where state == \"S\";", "t:1:40: a number or a name of its values is wanted here");
 	expect("wake x drop where thread.comm < \"a\";", "t:1:31: '<' does not fit a text");
 	expect("wake x confidence 100;", "t:1:19: a confidence is 1 to 99 per cent");
+	expect("probe a at 5;", "t:1:12: a text in double quotes is wanted here");
+	expect("probe a \"x\";", "t:1:9: 'at' is wanted here");
 	expect("bogus;", "t:1:1: a statement is wanted here (boundary, peers, edge, wake, cut, keep, join, idle, flag, probe)");
 	expect("edge e as work from probe a key arg1 to probe b key arg4;", "t:1:53: event probe has no field 'arg4'");
 	expect("edge e as work from probe key a to probe b key arg1;", "t:1:31: event probe has no field 'a'");
@@ -120,7 +143,8 @@ static void test_corrections(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_default_parses), cmocka_unit_test(test_errors_say_where),
+		cmocka_unit_test(test_default_parses),
+		cmocka_unit_test(test_packs_parse), cmocka_unit_test(test_errors_say_where),
 		cmocka_unit_test(test_conditions), cmocka_unit_test(test_corrections),
 	};
 
