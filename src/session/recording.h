@@ -20,7 +20,7 @@
 	{ "probe", 0, OPTION_TEXT, "[NAME=]FILE:FUNCTION", "an event at each call (...FUNCTION%return: return); docs/probes.md" }
 
 #define RECORDING_PACK \
-	{ "pack", 0, OPTION_TEXT, "NAME|FILE", "the probes of a pack: what a framework does within a program (glib); docs/packs.md" }
+	{ "pack", 0, OPTION_TEXT, "NAME|FILE", "the probes of a pack: what a framework does within a program (glib, argus=PROGRAM); docs/packs.md" }
 
 #define RECORDING_WATCH \
 	{ "watch", 0, OPTION_TEXT, "[NAME=]PLACE", "an event at each write of a variable or address (PLACE%access: reads too); docs/watch.md" }

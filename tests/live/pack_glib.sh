@@ -113,7 +113,7 @@ echo 'probe mine at 5;' >bad.rules
 if argus record --pack ./bad.rules -o bad.trace -- true 2>record.txt; then fail "a bad pack was taken"; fi
 grep -q 'bad.rules:1:15: a text' record.txt || fail "$(cat record.txt)"
 echo 'probe mine at "./loop:tick" build "00";' >unfit.rules
-argus record --pack ./unfit.rules -o unfit.trace -- true 2>record.txt
+if argus record --pack ./unfit.rules -o unfit.trace -- true 2>record.txt; then fail "a pack without a place was taken"; fi
 grep -q 'does not know this build' record.txt || fail "$(cat record.txt)"
 if argus record --pack nothing -o bad.trace -- true 2>record.txt; then fail "a pack that is not there was taken"; fi
 grep -q "no pack 'nothing'" record.txt || fail "$(cat record.txt)"
