@@ -17,6 +17,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "record/packs.h"
 #include "symbols/elf_file.h"
 
 void doctor_add(struct doctor *doctor, const char *name, const char *what, enum doctor_state state, const char *found,
@@ -225,6 +226,32 @@ static void check_debug_information(struct doctor *doctor)
 		   "sudo apt-get install libc6-dbg, or export DEBUGINFOD_URLS=https://debuginfod.debian.net");
 }
 
+static unsigned any_edge(const char *name, size_t length)
+{
+	(void)name;
+	(void)length;
+	return 1; /* which kinds there are belongs to who reads traces */
+}
+
+/* Packs that are about a library that is here. */
+static void check_packs(struct doctor *doctor)
+{
+	for (size_t i = 0; i < rules_pack_count; i++) {
+		struct probe_points points = { 0 };
+		struct rules *pack = rules_new();
+		struct pack_unfit unfit;
+
+		if (!strstr(rules_packs[i].text, "$FILE") && rules_add_pack(pack, rules_packs[i].name, any_edge, NULL) == 0 &&
+		    packs_place(doctor->arena, pack, NULL, &points, &unfit, NULL) == 0 && points.count)
+			doctor_add(doctor, "pack", arena_printf(doctor->arena, "pack %s", rules_packs[i].name),
+				   unfit.probe ? DOCTOR_LIMITED : DOCTOR_OK,
+				   unfit.probe ? arena_printf(doctor->arena, "it does not know this build of %s (%s)", unfit.file, unfit.build)
+					       : "fits",
+				   "--pack records a part of what it is about", "");
+		rules_free(pack);
+	}
+}
+
 static void check_lockdown(struct doctor *doctor)
 {
 	char text[128];
@@ -257,6 +284,7 @@ void doctor_run(struct arena *arena, const struct doctor_check **ret_checks, siz
 	check_breakpoints(&doctor);
 	check_kallsyms(&doctor);
 	check_unwind_tables(&doctor);
+	check_packs(&doctor);
 	check_debug_information(&doctor);
 	*ret_checks = arena_memdup(arena, doctor.checks.items, doctor.checks.length * sizeof(doctor.checks.items[0]));
 	*ret_count = doctor.checks.length;
