@@ -19,8 +19,10 @@ cat >loop.c <<'END'
 extern unsigned g_idle_add(int (*)(void *), void *), g_timeout_add(unsigned, int (*)(void *), void *);
 extern void *g_main_loop_new(void *, int);
 extern void g_main_loop_run(void *), g_main_loop_quit(void *);
+extern void *g_thread_pool_new(void (*)(void *, void *), void *, int, int, void *);
+extern int g_thread_pool_push(void *, void *, void *);
 
-static void *loop;
+static void *loop, *pool;
 static int ticks;
 
 static long long now(void)
@@ -30,7 +32,7 @@ static long long now(void)
 	return t.tv_sec * 1000000000ll + t.tv_nsec;
 }
 
-static void say(const char *what, int (*function)(void *), void *data)
+static void say(const char *what, void *function, void *data)
 {
 	printf("%s %lld %d %ju %ju\n", what, now(), (int)gettid(), (uintmax_t)(uintptr_t)function, (uintmax_t)(uintptr_t)data);
 }
@@ -50,6 +52,14 @@ static void *other(void *data)
 	return 0;
 }
 
+static void task(void *data, void *more)
+{
+	(void)more;
+	say("task", task, data);
+	usleep(1000);
+	say("done", task, data);
+}
+
 static int tick(void *data)
 {
 	say("begin", tick, data);
@@ -57,6 +67,7 @@ static int tick(void *data)
 		pthread_t t;
 		pthread_create(&t, 0, other, &ticks + ticks);
 		pthread_join(t, 0);
+		g_thread_pool_push(pool, &ticks + ticks, 0);
 	}
 	if (++ticks == 200)
 		g_main_loop_quit(loop);
@@ -67,9 +78,11 @@ static int tick(void *data)
 int main(void)
 {
 	loop = g_main_loop_new(0, 0);
+	pool = g_thread_pool_new(task, 0, 2, 0, 0);
 	say("submit", tick, &loop);
 	g_timeout_add(3, tick, &loop);
 	g_main_loop_run(loop);
+	usleep(200000); /* the last tasks */
 	return 0;
 }
 END
@@ -102,6 +115,10 @@ for t, e, begin in zip(ends, after, calls):
     assert e['time_ns'] >= t and e['arg1'] == begin['arg1']
 rules = {r['name']: r['uses'] for r in json.load(open('graph.json'))['rules'] if 'edge' in r['text']}
 assert rules['glib-source'] == len(begins), rules
+tasks = sorted((int(d), int(tid), int(f)) for what, t, tid, f, d in log if what == 'task')
+found = sorted((int(e['arg2'], 0), e['tid'], int(e['arg3'], 0)) for e in by['glib-task'])
+assert len(tasks) == 40 and tasks == found, (tasks, found)
+assert len(by['glib-task-end']) == 40 and rules['glib-work'] == 40, rules
 END
 # a pack that a person wrote; what is wrong with it is told with its place
 cat >mine.rules <<'END'
