@@ -2,12 +2,15 @@
 // to what can be told apart and sends it in columns; while the next stretch is on its way
 // the one at hand is drawn, stretched, so that moving is never held up.
 
-import { Hang, State, ViewData } from './data';
-import { palette } from './palette';
+import { Hang, State, ViewData, upper } from './data';
+import { Palette, palette } from './palette';
 import { brief, duration, el, fill, name, tick, visible } from './text';
 
 interface Thread { number: number; tid: number; pid: number; comm: string; running_ns: number; runnable_ns: number }
 interface Columns { from: number; to: number; starts: Uint32Array; states: Uint32Array }
+
+// Rectangles by colour: to change it costs more than to draw.
+type Brush = Record<'run' | 'queue' | 'wait' | 'stopped', number[]>;
 
 const ROW = 20, AXIS = 24, BAR = 12, NAMES = 210, SCALE = 0x7fffffff, ZOOM = 1.4, REST_MS = 60, SPARE = 0.5, LEAST_QUEUE = 0.15;
 
@@ -219,6 +222,7 @@ export class TraceView {
 		context.font = '11.5px system-ui, "DejaVu Sans", sans-serif';
 		context.textBaseline = 'middle';
 		this.paintHangs(context, height);
+		const brush: Brush = { wait: [], queue: [], run: [], stopped: [] };
 		this.visibleThreads().forEach((thread, i) => {
 			const y = AXIS + i * ROW - part + ROW / 2;
 			context.fillStyle = thread.tid === thread.pid ? colours.ink : colours.dim;
@@ -227,9 +231,14 @@ export class TraceView {
 			context.fillStyle = colours.faint;
 			context.textAlign = 'right';
 			context.fillText(String(thread.tid), NAMES - 12, y);
-			this.paintLane(context, thread, y);
+			this.paintLane(brush, thread, y);
 		});
-		this.paintAxis(context);
+		for (const [kind, boxes] of Object.entries(brush) as [keyof Brush, number[]][]) {
+			context.fillStyle = colours[kind];
+			for (let i = 0; i < boxes.length; i += 4)
+				context.fillRect(boxes[i], boxes[i + 1], boxes[i + 2], boxes[i + 3]);
+		}
+		this.paintAxis(context, colours);
 	}
 
 	private x(time: number): number {
@@ -247,89 +256,66 @@ export class TraceView {
 		context.globalAlpha = 1;
 	}
 
-	private paintLane(context: CanvasRenderingContext2D, thread: Thread, y: number): void {
-		const lane = this.lanes.get(thread.number), colours = palette(false);
+	private paintLane(brush: Brush, thread: Thread, y: number): void {
+		const lane = this.lanes.get(thread.number);
 		if (!lane)
 			return;
-		const unit = (lane.to - lane.from) / SCALE;
-		let busy = { pixel: -1, run: 0, queue: 0 };
+		const { starts, states } = lane, unit = (lane.to - lane.from) / SCALE, scale = (this.width - NAMES) / (this.to - this.from);
+		const zero = NAMES + (lane.from - this.from) * scale, step = unit * scale;
+		let pixel = -1, run = 0, queue = 0;
 		const flush = () => {
-			if (busy.pixel >= 0 && busy.run + busy.queue < 0.9) {
-				context.fillStyle = colours.wait;
-				context.fillRect(busy.pixel, y - 0.5, 1, 1);
-			}
-			if (busy.run > 0) {
-				const height = Math.max(2, Math.min(BAR, BAR * busy.run));
-				context.fillStyle = colours.run;
-				context.fillRect(busy.pixel, y + BAR / 2 - height, 1, height);
-			}
-			if (busy.queue > LEAST_QUEUE) {
-				const height = Math.min(BAR, BAR * busy.queue);
-				context.fillStyle = colours.queue;
-				context.fillRect(busy.pixel, y - BAR / 2, 1, Math.min(height, BAR - BAR * Math.min(1, busy.run) || 2));
-			}
+			if (pixel < 0)
+				return;
+			if (run + queue < 0.9)
+				brush.wait.push(pixel, y - 0.5, 1, 1);
+			if (run > 0)
+				brush.run.push(pixel, y + BAR / 2 - Math.max(2, Math.min(BAR, BAR * run)), 1, Math.max(2, Math.min(BAR, BAR * run)));
+			if (queue > LEAST_QUEUE)
+				brush.queue.push(pixel, y - BAR / 2, 1, Math.min(BAR * queue, BAR - BAR * Math.min(1, run) || 2));
+			pixel = -1;
+			run = queue = 0;
 		};
-		for (let i = 0; i < lane.starts.length; i++) {
-			const x = Math.max(NAMES, this.x(lane.from + lane.starts[i] * unit));
-			const end = Math.min(this.width, this.x(lane.from + (i + 1 < lane.starts.length ? lane.starts[i + 1] : SCALE) * unit));
-			const state = lane.states[i] & 255, width = end - x;
+		for (let i = Math.max(0, upper(starts, (this.from - lane.from) / unit) - 1); i < starts.length; i++) {
+			const x = Math.max(NAMES, zero + starts[i] * step), end = Math.min(this.width, zero + (i + 1 < starts.length ? starts[i + 1] : SCALE) * step);
+			const state = states[i] & 255, width = end - x;
+			if (x >= this.width)
+				break;
 			if (width <= 0)
 				continue;
-			if (width < 1.5) {
-				const pixel = Math.floor(x);
-				if (pixel !== busy.pixel) {
-					flush();
-					busy = { pixel, run: 0, queue: 0 };
-				}
-				busy.run += state === State.running ? width : state === State.mixed ? width * (lane.states[i] >> 8 & 255) / 100 : 0;
-				busy.queue += state === State.runnable || state === State.throttled ? width :
-					state === State.mixed ? width * (lane.states[i] >> 16 & 255) / 100 : 0;
+			if (width >= 1.5) {
+				flush();
+				this.addCell(brush, state, states[i], x, width, y);
 				continue;
 			}
-			flush();
-			busy = { pixel: -1, run: 0, queue: 0 };
-			this.paintCell(context, state, lane.states[i], x, width, y);
+			if (Math.floor(x) !== pixel) {
+				flush();
+				pixel = Math.floor(x);
+			}
+			run += state === State.running ? width : state === State.mixed ? width * (states[i] >> 8 & 255) / 100 : 0;
+			queue += state === State.runnable || state === State.throttled ? width : state === State.mixed ? width * (states[i] >> 16 & 255) / 100 : 0;
 		}
 		flush();
 	}
 
-	private paintCell(context: CanvasRenderingContext2D, state: State, packed: number, x: number, width: number, y: number): void {
-		const colours = palette(false);
+	private addCell(brush: Brush, state: State, packed: number, x: number, width: number, y: number): void {
 		switch (state) {
-		case State.running:
-			context.fillStyle = colours.run;
-			context.fillRect(x, y - BAR / 2, width, BAR);
-			break;
-		case State.runnable: case State.throttled:
-			context.fillStyle = colours.queue;
-			context.fillRect(x, y - BAR / 2, width, BAR / 2);
-			break;
-		case State.waiting:
-			context.fillStyle = colours.wait;
-			context.fillRect(x, y - 0.5, width, 1);
-			break;
-		case State.stopped:
-			context.fillStyle = colours.stopped;
-			context.fillRect(x, y - 3, width, 1.5);
-			context.fillRect(x, y + 2, width, 1.5);
-			break;
+		case State.running: brush.run.push(x, y - BAR / 2, width, BAR); break;
+		case State.runnable: case State.throttled: brush.queue.push(x, y - BAR / 2, width, BAR / 2); break;
+		case State.waiting: brush.wait.push(x, y - 0.5, width, 1); break;
+		case State.stopped: brush.stopped.push(x, y - 3, width, 1.5, x, y + 2, width, 1.5); break;
 		case State.mixed: {
-			const run = packed >> 8 & 255 ? Math.max(1.5, BAR * (packed >> 8 & 255) / 100) : 0;
-			const queue = BAR * (packed >> 16 & 255) / 100;
-			context.fillStyle = colours.wait;
-			context.fillRect(x, y - 0.5, width, 1);
-			context.fillStyle = colours.run;
-			context.fillRect(x, y + BAR / 2 - run, width, run);
-			context.fillStyle = colours.queue;
-			context.fillRect(x, y + BAR / 2 - run - queue, width, queue);
+			const run = packed >> 8 & 255 ? Math.max(1.5, BAR * (packed >> 8 & 255) / 100) : 0, queue = BAR * (packed >> 16 & 255) / 100;
+			brush.wait.push(x, y - 0.5, width, 1);
+			brush.run.push(x, y + BAR / 2 - run, width, run);
+			brush.queue.push(x, y + BAR / 2 - run - queue, width, queue);
 			break;
 		}
 		default:
 		}
 	}
 
-	private paintAxis(context: CanvasRenderingContext2D): void {
-		const colours = palette(false), wanted = (this.to - this.from) / Math.max(2, (this.width - NAMES) / 120);
+	private paintAxis(context: CanvasRenderingContext2D, colours: Palette): void {
+		const wanted = (this.to - this.from) / Math.max(2, (this.width - NAMES) / 120);
 		const power = Math.pow(10, Math.floor(Math.log10(wanted))), step = [1, 2, 5, 10].map((n) => n * power).find((n) => n >= wanted)!;
 		context.fillStyle = colours.band;
 		context.fillRect(0, 0, this.width, AXIS);
