@@ -169,6 +169,36 @@ void report_path_table(const struct fold *fold, size_t rows, struct buf *buf)
 	}
 }
 
+static void put_row_sentence(const struct fold *fold, const struct fold_row *row, struct buf *buf)
+{
+	report_path_row_words(fold, row, buf);
+	buf_text(buf, " (");
+	report_path_doings(fold, row, buf);
+	if (row->count > 1) {
+		buf_printf(buf, "; %" PRIu64 " times, median ", row->count);
+		put_time(buf, row->median_ns);
+	}
+	buf_char(buf, ')');
+}
+
+void report_path_sentences(const struct fold *fold, const char *who, struct buf *buf)
+{
+	if (!fold->rows.length)
+		return;
+	buf_text(buf, "Of the path of ");
+	buf_escaped(buf, who, strlen(who), NULL);
+	buf_text(buf, " through ");
+	put_time(buf, fold->total_ns);
+	buf_printf(buf, ", %u %% went to ", per_cent(fold->rows.items[0].ns, fold->total_ns));
+	put_row_sentence(fold, &fold->rows.items[0], buf);
+	buf_char(buf, '.');
+	if (fold->rows.length > 1 && per_cent(fold->rows.items[1].ns, fold->total_ns)) {
+		buf_printf(buf, " Next, with %u %%, comes ", per_cent(fold->rows.items[1].ns, fold->total_ns));
+		put_row_sentence(fold, &fold->rows.items[1], buf);
+		buf_text(buf, "; `argus path` tells the rest.");
+	}
+}
+
 /* ---- the tree ---- */
 
 /* Children of a node, the largest first, into `list`; returns their number. */

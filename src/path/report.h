@@ -11,6 +11,8 @@ void report_path_row_words(const struct fold *fold, const struct fold_row *row, 
 /* "fsync 80 %, computing 5 %": shares of the whole path. */
 void report_path_doings(const struct fold *fold, const struct fold_row *row, struct buf *buf);
 
+/* Where the path of `who` went, in two sentences. */
+void report_path_sentences(const struct fold *fold, const char *who, struct buf *buf);
 void report_path_table(const struct fold *fold, size_t rows, struct buf *buf);
 /* Nodes with at least this share of the path, per mille. */
 void report_path_tree(const struct fold *fold, unsigned least, struct buf *buf);

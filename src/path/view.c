@@ -303,6 +303,7 @@ static const char *what_words(struct view *view, const struct wait *wait)
 	case WAIT_KIND_write: return arena_printf(arena, "%s%s%s", call ? call : "write", object ? " to " : "", object ? object : "");
 	case WAIT_KIND_accept: return "accept of a connection";
 	case WAIT_KIND_poll: return "poll";
+	case WAIT_KIND_epoll: return "epoll_wait";
 	case WAIT_KIND_sync: return call ? call : "sync to disk";
 	case WAIT_KIND_block_io:
 		if (call && strstr(call, "sync"))

@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "session/command.h"
 #include "session/hang_list.h"
+#include "session/path_run.h"
 #include "session/session.h"
 
 static const struct option_spec hangs_options_list[] = {
@@ -65,6 +66,17 @@ static void put_json(const struct session *session, const struct hang *hangs, si
 	buf_char(buf, '\n');
 }
 
+/* Where nothing hung in the whole of a run it is told where its time went. */
+static void put_list(const struct command_context *context, struct session *session, const struct hang *hangs, size_t count, uint32_t pid,
+		     bool window, struct buf *buf)
+{
+	const char *path = count || window ? NULL : path_sentences(context->arena, session, pid);
+
+	hang_list(context->arena, session, hangs, count, buf);
+	if (path)
+		buf_printf(buf, "%s\n", path);
+}
+
 static int run_hangs(struct command_context *context, struct err *err)
 {
 	struct hangs_options options = {
@@ -100,7 +112,7 @@ static int run_hangs(struct command_context *context, struct err *err)
 		if (options_has(context->options, "json"))
 			put_json(&session, hangs, count, &buf);
 		else
-			hang_list(context->arena, &session, hangs, count, &buf);
+			put_list(context, &session, hangs, count, options.pid, options.to_ns != 0, &buf);
 		r = sink_buf(context->out, &buf);
 		buf_done(&buf);
 	}

@@ -10,6 +10,7 @@
 #include "base/progress.h"
 #include "path/critical.h"
 #include "path/lock_names.h"
+#include "path/report.h"
 #include "session/recorded.h"
 #include "trace/blocks.h"
 
@@ -207,4 +208,27 @@ int path_run(struct arena *arena, struct session *session, const struct path_que
 void path_reply_done(struct path_reply *reply)
 {
 	fold_done(&reply->fold);
+}
+
+#define SENTENCE_LEAST_NS 10000000ull /* of a path that a person may have found slow */
+
+const char *path_sentences(struct arena *arena, struct session *session, uint32_t pid)
+{
+	const struct trace_summary *summary = trace_summary(session->trace);
+	struct path_question question = { .pid = pid, .from_ns = summary->start_ns, .to_ns = summary->end_ns };
+	struct path_reply reply;
+	const char *text = NULL;
+	struct err err;
+	struct buf buf;
+
+	if (question.from_ns >= question.to_ns || path_run(arena, session, &question, &reply, &err))
+		return NULL;
+	buf_init(&buf);
+	if (reply.fold.total_ns >= SENTENCE_LEAST_NS && reply.fold.unknown_ns * 2 < reply.fold.total_ns) {
+		report_path_sentences(&reply.fold, reply.comm, &buf);
+		text = arena_strdup(arena, buf_str(&buf));
+	}
+	buf_done(&buf);
+	path_reply_done(&reply);
+	return text;
 }

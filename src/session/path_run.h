@@ -23,6 +23,9 @@ struct path_reply {
  * is needed goes with a stretch of the trace and the number of lines, not with the trace. */
 int path_run(struct arena *arena, struct session *session, const struct path_question *question, struct path_reply *ret_reply,
 	     struct err *err);
+/* For when nothing hung: where the path of the process (0: the recorded command) went, in two
+ * sentences; NULL when there is nothing to be told. In the arena. */
+const char *path_sentences(struct arena *arena, struct session *session, uint32_t pid);
 void path_reply_done(struct path_reply *reply);
 
 #endif

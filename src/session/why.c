@@ -7,6 +7,7 @@
 
 #include "diagnose/answer.h"
 #include "session/hang_list.h"
+#include "session/path_run.h"
 #include "symbols/demangle.h"
 #include "trace/container.h"
 #include "trace/when.h"
@@ -28,14 +29,16 @@ void why_question_read(const struct options *options, struct why_question *ret_q
 	};
 }
 
-static const struct diagnosis *no_hang(struct arena *arena, const struct session *session, const char *text)
+/* Of a run in which nothing hung it is told where its time went: many short waits are slow, too. */
+static const struct diagnosis *no_hang(struct arena *arena, struct session *session, const struct why_question *q, const char *text)
 {
 	struct diagnosis *d = arena_new(arena, struct diagnosis);
+	const char *path = q->at || q->mark ? NULL : path_sentences(arena, session, q->pid);
 
 	d->start_ns = trace_summary(session->trace)->start_ns;
 	d->end_ns = trace_summary(session->trace)->end_ns;
 	d->culprit.kind = ACTOR_UNKNOWN;
-	d->text = text;
+	d->text = path ? arena_printf(arena, "%s %s", text, path) : text;
 	return d;
 }
 
@@ -133,7 +136,7 @@ int why_ask(struct arena *arena, struct session *session, const struct session *
 	if (r)
 		return r;
 	if (!reply.hang_count) {
-		reply.diagnosis = no_hang(arena, session,
+		reply.diagnosis = no_hang(arena, session, q,
 			q->pid ? "This process did not hang in the trace: nothing that it asked for or worked on took long." :
 			q->at || q->mark ? "Nothing hung at that time." :
 			"No hang found: no event loop's turn, request, lock or wait for a processor took long.");
