@@ -224,42 +224,54 @@ static void add_samples(struct adding *a, uint32_t thread, uint32_t row, uint32_
 	}
 }
 
+struct stretch_words critical_words(struct view *view, uint32_t thread, const struct wait *wait, uint8_t doing, const struct hold *hold,
+				    uint64_t time_ns)
+{
+	struct stretch_words words = { .lock = hold ? hold->lock : 0, .runs = !wait && !hold };
+	bool on_stack = false;
+
+	if (wait) {
+		words.key = wait_key(view, wait);
+		on_stack = hold && view_is_on_stack(view, wait->ustack, hold->function);
+	} else {
+		const struct wait *before, *behind;
+
+		waits_around(view->scene, thread, time_ns, &before, &behind);
+		words.key = (struct fold_key){ .who = view_role(view, thread), .doing = doing,
+					       .function = before && behind ? view_between(view, before->ustack, behind->ustack) : 0,
+					       .what = texts_add(view->texts, doing_words(doing)) };
+		on_stack = hold && ((before && view_is_on_stack(view, before->ustack, hold->function)) ||
+				    (behind && view_is_on_stack(view, behind->ustack, hold->function)));
+	}
+	if (!words.key.function)
+		words.key.function = view_start(view, thread);
+	words.function = on_stack ? hold->function : words.key.function;
+	return words;
+}
+
 /* A stretch in which the thread did one thing, and had one lock or none. */
 static void add_stretch(struct adding *a, const struct piece *p, const struct hold *hold, uint64_t from, uint64_t to)
 {
 	const struct scene *scene = a->view->scene;
 	struct step_view step = view_step(a, p->step);
-	bool kernel = view_is_kernel(a->view, p->thread), runs = false, on_stack = false;
+	bool kernel = view_is_kernel(a->view, p->thread), waits = p->wait && (p->state == SPAN_WAITING || p->state == SPAN_STOPPED);
 	uint32_t node = step.node - 1, via = node, row;
-	struct fold_key key;
+	struct stretch_words words;
 
 	if (kernel && node) {
-		key = a->fold->nodes.items[node].key;
+		/* The wait of the program that the kernel works for. */
+		words = (struct stretch_words){ .key = a->fold->nodes.items[node].key, .lock = hold ? hold->lock : 0 };
+		words.function = hold ? hold->function : words.key.function;
 		via = a->fold->nodes.items[node].parent;
-		on_stack = true;
-	} else if (p->wait && (p->state == SPAN_WAITING || p->state == SPAN_STOPPED)) {
-		key = wait_key(a->view, &scene->waits[p->wait]);
-		on_stack = hold && view_is_on_stack(a->view, scene->waits[p->wait].ustack, hold->function);
 	} else {
-		const struct wait *before, *behind;
-
-		waits_around(scene, p->thread, from, &before, &behind);
-		runs = true;
-		key = (struct fold_key){ .who = view_role(a->view, p->thread), .doing = doing_of(p),
-					 .function = before && behind ? view_between(a->view, before->ustack, behind->ustack) : 0,
-					 .what = texts_add(&a->fold->texts, doing_words(doing_of(p))) };
-		on_stack = hold && ((before && view_is_on_stack(a->view, before->ustack, hold->function)) ||
-				    (behind && view_is_on_stack(a->view, behind->ustack, hold->function)));
+		words = critical_words(a->view, p->thread, waits ? &scene->waits[p->wait] : NULL, doing_of(p), hold, from);
+		node = fold_child(a->fold, node, &words.key);
 	}
-	if (!key.function && !kernel)
-		key.function = view_start(a->view, p->thread);
-	if (!kernel || !node)
-		node = fold_child(a->fold, node, &key);
-	row = fold_row(a->fold, hold ? hold->lock : 0, key.who, hold && on_stack ? hold->function : key.function, runs && !hold);
+	row = fold_row(a->fold, words.lock, words.key.who, words.function, words.runs);
 	fold_add(a->fold, row, node, via, (uint64_t)scene_tid(scene, step.thread) << 32 | (hold ? (uint32_t)hold->start_ns : 0), from, to);
-	if (key.doing == CLASS_UNKNOWN)
+	if (words.key.doing == CLASS_UNKNOWN)
 		a->fold->unknown_ns += to - from;
-	if (key.doing == CLASS_RUN)
+	if (words.key.doing == CLASS_RUN)
 		add_samples(a, p->thread, row, node, from, to);
 }
 

@@ -25,6 +25,18 @@ struct critical {
 	uint64_t whole_ns;        /* of the path that is asked for; this may be a part of it */
 };
 
+/* A stretch in which a thread did one thing, in words. */
+struct stretch_words {
+	struct fold_key key;
+	uint32_t lock;            /* that it had, 0 none */
+	uint32_t function;        /* of its row: where the lock is taken, where it is in that */
+	bool runs;                /* the function is to be found by samples */
+};
+
+/* `wait`: in which it was, or NULL; `doing`: enum link_class of what it did else. */
+struct stretch_words critical_words(struct view *view, uint32_t thread, const struct wait *wait, uint8_t doing, const struct hold *hold,
+				    uint64_t time_ns);
+
 /* Tells the scene, which is the caller's own, how its open waits end. */
 void critical_apply(struct scene *scene, const struct standing_ends *ends);
 /* What the part before this one must know: of waits that stand at `from_ns`. */

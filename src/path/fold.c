@@ -26,6 +26,7 @@ void fold_done(struct fold *fold)
 	vec_done(&fold->rows);
 	vec_done(&fold->nodes);
 	vec_done(&fold->stacks);
+	vec_done(&fold->shares);
 	vec_done(&fold->queues);
 	vec_done(&fold->links);
 	map_done(&fold->node_by_key);
@@ -297,6 +298,7 @@ static void move_share(struct fold *fold, uint32_t from, uint32_t function, uint
 	uint32_t number = fold_row(fold, 0, fold->rows.items[from].who, function, false);
 	struct fold_row *to = &fold->rows.items[number], *row = &fold->rows.items[from];
 
+	vec_push(&fold->shares, ((struct fold_share){ row->who, row->function, function, (uint32_t)part, (uint32_t)of }));
 	to->ns += row->ns * part / of;
 	to->by_samples |= sampled;
 	/* Of each link its share. */

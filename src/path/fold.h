@@ -93,6 +93,13 @@ struct fold_queue {
 	uint32_t threads;          /* at most, of one part */
 };
 
+/* What part of a row that ran went to which function. */
+struct fold_share {
+	struct role_name who;
+	uint32_t from, to;        /* functions: by the stacks around, by samples */
+	uint32_t part, of;        /* samples */
+};
+
 struct fold_link {
 	uint32_t row;
 	uint64_t tag;             /* links of one row with the same tag that adjoin are one */
@@ -106,6 +113,7 @@ struct fold {
 	struct vec(struct fold_stack) stacks;  /* entry 0 unused */
 	struct vec(struct fold_row) rows;
 	struct map row_by_key;
+	struct vec(struct fold_share) shares;
 	struct vec(struct fold_queue) queues;
 	struct map queue_by_lock;
 	struct vec(struct fold_link) links;    /* of the part that is being added */

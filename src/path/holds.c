@@ -70,7 +70,7 @@ static void find_of_lock(struct view *view, const struct lock_wait *waits, size_
 
 		if (w->end == WAIT_END_THREAD && w->waker && w->end_ns > start)
 			vec_push(&holds->list, ((struct hold){ start, w->end_ns, w->object, w->waker, view_lock(view, w),
-				view_stack(view, w->ustack).function }));
+				view_is_shared_lock(view, w), view_stack(view, w->ustack).function }));
 		if (w->end == WAIT_END_THREAD)
 			given_back = w->end_ns;
 	}

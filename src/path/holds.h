@@ -10,6 +10,7 @@ struct hold {
 	uint64_t object;
 	uint32_t thread;
 	uint32_t lock;            /* text */
+	bool shared;              /* a read-write lock: others may have had it, too */
 	uint32_t function;        /* where the lock is taken, as a waiter's stack tells; text, 0 not known */
 };
 

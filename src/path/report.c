@@ -249,6 +249,80 @@ void report_path_tree(const struct fold *fold, unsigned least, struct buf *buf)
 	put_node(fold, 0, 0, least, is_one_program(fold), buf);
 }
 
+/* ---- what would help ---- */
+
+static void put_change(const struct fold *fold, const struct change *c, struct buf *buf)
+{
+	const struct fold_row *row = &fold->rows.items[c->row];
+
+	switch (c->kind) {
+	case CHANGE_HALF:
+	case CHANGE_NOTHING:
+		report_path_row_words(fold, row, buf);
+		buf_text(buf, c->kind == CHANGE_HALF ? ": half as long" : ": no time at all");
+		return;
+	case CHANGE_TWO_HOLDERS:
+		put_text(fold, row->lock, buf);
+		buf_text(buf, ": two may have it at once");
+		return;
+	case CHANGE_ONE_MORE:
+		put_role(fold, row->who, is_one_program(fold), buf);
+		buf_printf(buf, ": %" PRIu32 " instead of %" PRIu32 " share the work", c->threads + 1, c->threads);
+		return;
+	case CHANGE_PROCESSOR:
+		buf_text(buf, "one more processor");
+		return;
+	}
+}
+
+void report_path_changes(const struct fold *fold, const struct changes *changes, struct buf *buf)
+{
+	buf_text(buf, "\nWhat would help, by replay; the truth should lie in the bounds:\n");
+	if (!changes->length)
+		buf_text(buf, "  replay cannot tell: what it makes of the run does not come to its end\n");
+	else
+		buf_printf(buf, "%10s  %23s  %s\n", "run takes", "bounds", "if");
+	for (size_t i = 0; i < changes->length; i++) {
+		const struct change *c = &changes->items[i];
+
+		if (!c->told) {
+			buf_printf(buf, "%10s  %23s  ", "?", "replay cannot tell");
+		} else {
+			put_time_wide(buf, c->ns);
+			buf_text(buf, "  ");
+			put_time_wide(buf, c->low_ns);
+			buf_text(buf, " - ");
+			put_time_wide(buf, c->high_ns);
+			buf_text(buf, "  ");
+		}
+		put_change(fold, c, buf);
+		buf_char(buf, '\n');
+	}
+}
+
+void report_path_changes_json(const struct changes *changes, struct json *json)
+{
+	static const char *const names[] = {
+		[CHANGE_HALF] = "half", [CHANGE_NOTHING] = "nothing", [CHANGE_TWO_HOLDERS] = "two_holders", [CHANGE_ONE_MORE] = "one_more",
+		[CHANGE_PROCESSOR] = "processor",
+	};
+
+	json_array(json, "what_if");
+	for (size_t i = 0; i < changes->length; i++) {
+		const struct change *c = &changes->items[i];
+
+		json_object(json, NULL);
+		json_text(json, "change", names[c->kind]);
+		json_u64(json, "row", c->row);
+		json_bool(json, "told", c->told);
+		json_u64(json, "run_ns", c->ns);
+		json_u64(json, "low_ns", c->low_ns);
+		json_u64(json, "high_ns", c->high_ns);
+		json_end(json);
+	}
+	json_end(json);
+}
+
 /* ---- for flame graphs ---- */
 
 static void put_frame(const struct fold *fold, const struct fold_key *key, struct buf *buf)

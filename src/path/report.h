@@ -4,7 +4,7 @@
 
 #include "base/buf.h"
 #include "base/json.h"
-#include "path/fold.h"
+#include "path/whatif.h"
 
 /* The row in one line, as a sentence's part: "journal_lock, held by worker in commit_journal". */
 void report_path_row_words(const struct fold *fold, const struct fold_row *row, struct buf *buf);
@@ -17,6 +17,9 @@ void report_path_table(const struct fold *fold, size_t rows, struct buf *buf);
 /* Nodes with at least this share of the path, per mille. */
 void report_path_tree(const struct fold *fold, unsigned least, struct buf *buf);
 void report_path_folded(const struct fold *fold, struct buf *buf);
+/* What would help, by replay. */
+void report_path_changes(const struct fold *fold, const struct changes *changes, struct buf *buf);
+void report_path_changes_json(const struct changes *changes, struct json *json);
 void report_path_json(const struct fold *fold, struct json *json);
 
 #endif

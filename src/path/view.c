@@ -229,12 +229,15 @@ enum wait_class view_wait_class(struct view *view, const struct wait *wait)
 	}
 }
 
+bool view_is_shared_lock(struct view *view, const struct wait *wait)
+{
+	return strstr(texts_get(view->texts, view_stack(view, wait->ustack).called), "rwlock") || wait->hint_kind == HINT_KIND_rwlock_writer;
+}
+
 /* Of a read-write lock, which is waited for at one of its inner words, the begin. */
 static uint64_t lock_address(struct view *view, const struct wait *wait)
 {
-	bool inner = strstr(texts_get(view->texts, view_stack(view, wait->ustack).called), "rwlock");
-
-	return inner ? (wait->detail & ~UINT64_C(7)) - 8 : wait->detail;
+	return view_is_shared_lock(view, wait) ? (wait->detail & ~UINT64_C(7)) - 8 : wait->detail;
 }
 
 uint32_t view_lock(struct view *view, const struct wait *wait)

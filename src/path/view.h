@@ -59,6 +59,8 @@ bool view_is_on_stack(struct view *view, uint32_t stack, uint32_t function);
 /* The innermost function in which the thread was all the time between the two stacks; 0 unknown. */
 uint32_t view_between(struct view *view, uint32_t before, uint32_t behind);
 enum wait_class view_wait_class(struct view *view, const struct wait *wait);
+/* True for read-write locks, which several may have. */
+bool view_is_shared_lock(struct view *view, const struct wait *wait);
 /* The lock that is waited for, by its name or by where it is taken. */
 uint32_t view_lock(struct view *view, const struct wait *wait);
 /* What is waited for, in words: "fsync", "reading from a pipe", "lock journal_lock". */

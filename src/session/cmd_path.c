@@ -17,12 +17,14 @@ static const struct option_spec path_options[] = {
 	{ "top", 'n', OPTION_NUMBER, "N", "so many lines (10)", .least = 1, .most = 100000 },
 	{ "tree", 0, OPTION_FLAG, NULL, "along the path: each wait, inside of it what went on meanwhile" },
 	{ "folded", 0, OPTION_FLAG, NULL, "one line a way, with its microseconds, for flame graphs" },
+	{ "what-if", 0, OPTION_FLAG, NULL, "what would help: the run's time by replay, were the first lines otherwise" },
 	OPTION_JSON,
 	{ 0 }
 };
 
 static const struct option_rule path_rules[] = {
-	{ .one_of = "pid tid" }, { .one_of = "tree folded json" }, { .one_of = "top tree" }, { .one_of = "top folded" }, { 0 }
+	{ .one_of = "pid tid" }, { .one_of = "tree folded json" }, { .one_of = "top tree" }, { .one_of = "top folded" },
+	{ .one_of = "what-if folded" }, { 0 }
 };
 
 static int read_question(const struct command_context *context, const struct session *session, struct path_question *q, struct err *err)
@@ -33,7 +35,8 @@ static int read_question(const struct command_context *context, const struct ses
 
 	*q = (struct path_question){ .pid = (uint32_t)options_number(context->options, "pid", 0),
 				     .tid = (uint32_t)options_number(context->options, "tid", 0),
-				     .from_ns = summary->start_ns, .to_ns = summary->end_ns };
+				     .from_ns = summary->start_ns, .to_ns = summary->end_ns,
+				     .what_if = options_has(context->options, "what-if") };
 	if (from)
 		r = session_time(session, from, &q->from_ns, err);
 	if (!r && to)
@@ -60,7 +63,7 @@ static void put_head(const struct path_reply *reply, struct buf *buf)
 	buf_char(buf, '\n');
 }
 
-static void as_json(const struct session *session, const struct path_reply *reply, struct buf *buf)
+static void as_json(const struct session *session, const struct path_reply *reply, bool what_if, struct buf *buf)
 {
 	struct json json;
 
@@ -77,6 +80,8 @@ static void as_json(const struct session *session, const struct path_reply *repl
 	json_u64(&json, "lost", reply->lost);
 	json_u64(&json, "lost_ns", reply->lost_ns);
 	report_path_json(&reply->fold, &json);
+	if (what_if)
+		report_path_changes_json(&reply->changes, &json);
 	json_end(&json);
 	buf_char(buf, '\n');
 }
@@ -99,7 +104,7 @@ static int run_path(struct command_context *context, struct err *err)
 		command_note_damage(context, session.trace);
 		buf_init(&buf);
 		if (options_has(options, "json")) {
-			as_json(&session, &reply, &buf);
+			as_json(&session, &reply, question.what_if, &buf);
 		} else if (options_has(options, "folded")) {
 			report_path_folded(&reply.fold, &buf);
 		} else {
@@ -108,6 +113,8 @@ static int run_path(struct command_context *context, struct err *err)
 				report_path_tree(&reply.fold, 5, &buf);
 			else
 				report_path_table(&reply.fold, options_number(options, "top", 10), &buf);
+			if (question.what_if)
+				report_path_changes(&reply.fold, &reply.changes, &buf);
 		}
 		r = sink_buf(context->out, &buf);
 		buf_done(&buf);

@@ -174,6 +174,26 @@ static void count_losses(const struct trace *trace, struct path_reply *reply)
 	}
 }
 
+/* Replay needs all of the path in one scene. */
+static int find_changes(struct run *run, struct err *err)
+{
+	struct session *session = run->session;
+	struct path_reply *reply = run->reply;
+	uint32_t thread;
+	struct view view;
+	int r = session_look(session, reply->from_ns, reply->to_ns, err);
+
+	if (r)
+		return r;
+	if (session->scene->start_ns > reply->from_ns || session->scene->end_ns < reply->to_ns)
+		return err_set(err, -E2BIG, "the path is too long to be replayed as a whole: give a shorter window with --from and --to");
+	thread = tables_thread(session->tables, reply->tid, reply->to_ns - 1);
+	view_init(&view, session->scene, session->diagnoser, session->names, &reply->fold.texts, run->lock_names);
+	whatif_find(&view, &reply->fold, thread, reply->from_ns, reply->to_ns, trace_summary(session->trace)->cpus, &reply->changes);
+	view_done(&view);
+	return 0;
+}
+
 int path_run(struct arena *arena, struct session *session, const struct path_question *question, struct path_reply *ret_reply,
 	     struct err *err)
 {
@@ -194,20 +214,23 @@ int path_run(struct arena *arena, struct session *session, const struct path_que
 		r = err_set(err, -ENOENT, "%s %" PRIu32 " is not in the trace%s", question->tid ? "thread" : "process", ret_reply->tid,
 			    question->from_ns > trace_summary(session->trace)->start_ns || question->to_ns < trace_summary(session->trace)->end_ns
 				    ? " at that time" : "");
+	if (!r) {
+		fold_finish(&ret_reply->fold);
+		count_losses(session->trace, ret_reply);
+	}
+	if (!r && question->what_if)
+		r = find_changes(&run, err);
 	lock_names_free(run.lock_names);
 	vec_done(&run.standing);
-	if (r) {
+	if (r)
 		path_reply_done(ret_reply);
-		return r;
-	}
-	fold_finish(&ret_reply->fold);
-	count_losses(session->trace, ret_reply);
-	return 0;
+	return r;
 }
 
 void path_reply_done(struct path_reply *reply)
 {
 	fold_done(&reply->fold);
+	vec_done(&reply->changes);
 }
 
 #define SENTENCE_LEAST_NS 10000000ull /* of a path that a person may have found slow */

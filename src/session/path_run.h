@@ -3,16 +3,18 @@
 #ifndef SESSION_PATH_RUN_H
 #define SESSION_PATH_RUN_H
 
-#include "path/fold.h"
+#include "path/whatif.h"
 #include "session/session.h"
 
 struct path_question {
 	uint32_t pid, tid;        /* 0: the recorded command's first thread */
 	uint64_t from_ns, to_ns;
+	bool what_if;             /* tell what would help, too */
 };
 
 struct path_reply {
 	struct fold fold;         /* finished; to be freed with path_reply_done */
+	struct changes changes;   /* where they were asked for */
 	uint64_t from_ns, to_ns;  /* of the path: the thread's life in the window */
 	uint32_t pid, tid;
 	const char *comm;         /* in the arena */

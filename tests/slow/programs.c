@@ -1,10 +1,12 @@
 /* Programs that are slow for a known reason: `programs NAME` runs one. What is true of each
  * stands in truth.json; score.py asks `argus path`. Each has a bystander that is busy now
- * and then and delays nobody. */
+ * and then and delays nobody. For whatif.py what is slow can be otherwise: SLOW_WORK per cent
+ * of it, SLOW_HOLDERS=2 of the lock, SLOW_MORE=1 more thread that does it. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,6 +33,12 @@ static uint64_t now(clockid_t clock)
 }
 
 static volatile uint64_t sink;
+static unsigned work = 100, more;
+static sem_t holders;
+static bool two_holders;
+
+/* Of what is slow. */
+#define SLOW(ns) ((ns) * work / 100)
 
 /* So much time on a processor; a macro, so that it is the caller's own. */
 #define COMPUTE(ns) \
@@ -92,6 +100,22 @@ static void join_all(pthread_t *threads, unsigned count)
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER, journal_lock = PTHREAD_MUTEX_INITIALIZER;
 static int journal = -1;
 
+static inline __attribute__((always_inline)) void take(pthread_mutex_t *lock)
+{
+	if (two_holders)
+		sem_wait(&holders);
+	else
+		pthread_mutex_lock(lock);
+}
+
+static inline __attribute__((always_inline)) void give(pthread_mutex_t *lock)
+{
+	if (two_holders)
+		sem_post(&holders);
+	else
+		pthread_mutex_unlock(lock);
+}
+
 KEEP static void prepare_row(void)
 {
 	COMPUTE(40 * US);
@@ -99,19 +123,21 @@ KEEP static void prepare_row(void)
 
 KEEP static void update_table(void)
 {
-	pthread_mutex_lock(&table_lock);
-	COMPUTE(400 * US);
-	pthread_mutex_unlock(&table_lock);
+	take(&table_lock);
+	COMPUTE(SLOW(400 * US));
+	give(&table_lock);
 }
 
 KEEP static void commit_journal(void)
 {
 	static const char record[512];
 
-	pthread_mutex_lock(&journal_lock);
-	need(write(journal, record, sizeof(record)) == sizeof(record), "write");
-	fsync(journal);
-	pthread_mutex_unlock(&journal_lock);
+	take(&journal_lock);
+	if (work) {
+		need(write(journal, record, sizeof(record)) == sizeof(record), "write");
+		fsync(journal);
+	}
+	give(&journal_lock);
 }
 
 KEEP static void *worker(void *data)
@@ -191,7 +217,7 @@ KEEP static void read_item(void)
 
 KEEP static void compress_item(void)
 {
-	COMPUTE(3 * MS);
+	COMPUTE(SLOW(3 * MS));
 }
 
 KEEP static void write_item(void)
@@ -206,7 +232,8 @@ KEEP static void *read_stage(void *data)
 		read_item();
 		queue_put(&to_compress, i);
 	}
-	queue_put(&to_compress, NO_MORE);
+	for (unsigned i = 0; i <= more; i++)
+		queue_put(&to_compress, NO_MORE);
 	return NULL;
 }
 
@@ -226,21 +253,26 @@ KEEP static void *compress_stage(void *data)
 KEEP static void *write_stage(void *data)
 {
 	(void)data;
-	while (queue_take(&to_write) != NO_MORE)
-		write_item();
+	for (unsigned left = 1 + more; left; )
+		if (queue_take(&to_write) == NO_MORE)
+			left--;
+		else
+			write_item();
 	return NULL;
 }
 
 static void slow_stage(void)
 {
-	pthread_t threads[3] = { start(read_stage, NULL), start(compress_stage, NULL), start(write_stage, NULL) };
+	pthread_t threads[4] = { start(read_stage, NULL), start(compress_stage, NULL), start(write_stage, NULL) };
 
-	join_all(threads, 3);
+	if (more)
+		threads[3] = start(compress_stage, NULL);
+	join_all(threads, 3 + more);
 }
 
 KEEP static void fetch_page(void)
 {
-	pause_ns(8 * MS);
+	pause_ns(SLOW(8 * MS));
 }
 
 KEEP static void render_tile(void)
@@ -250,7 +282,7 @@ KEEP static void render_tile(void)
 
 KEEP static void render_scene(void)
 {
-	COMPUTE(700 * MS);
+	COMPUTE(SLOW(700 * MS));
 }
 
 enum job { JOB_PAGE, JOB_TILE, JOB_SCENE };
@@ -273,14 +305,14 @@ KEEP static void *pool_worker(void *data)
 
 static void small_pool(void)
 {
-	pthread_t threads[2];
+	pthread_t threads[3];
 
-	start_all(threads, 2, pool_worker);
+	start_all(threads, 2 + more, pool_worker);
 	for (unsigned i = 0; i < 200; i++)
 		queue_put(&jobs, JOB_PAGE);
-	for (unsigned i = 0; i < 2; i++)
+	for (unsigned i = 0; i < 2 + more; i++)
 		queue_put(&jobs, NO_MORE);
-	join_all(threads, 2);
+	join_all(threads, 2 + more);
 }
 
 static void long_job(void)
@@ -307,7 +339,7 @@ KEEP static void solve_inner(void)
 
 KEEP static void solve_border(void)
 {
-	COMPUTE(6 * MS);
+	COMPUTE(SLOW(6 * MS));
 }
 
 KEEP static void *solver(void *data)
@@ -336,7 +368,7 @@ static pthread_rwlock_t config_lock = PTHREAD_RWLOCK_INITIALIZER;
 KEEP static void read_config(void)
 {
 	pthread_rwlock_rdlock(&config_lock);
-	pause_ns(10 * MS);
+	pause_ns(SLOW(10 * MS));
 	pthread_rwlock_unlock(&config_lock);
 }
 
@@ -371,7 +403,7 @@ static void readers(void)
 
 KEEP static void answer_question(void)
 {
-	COMPUTE(400 * US);
+	COMPUTE(SLOW(400 * US));
 }
 
 KEEP static void answerer(int from, int to)
@@ -419,7 +451,7 @@ KEEP static void scan_warm_shard(void)
 
 KEEP static void scan_cold_shard(void)
 {
-	pause_ns(15 * MS);
+	pause_ns(SLOW(15 * MS));
 }
 
 KEEP static void *shard(void *data)
@@ -499,6 +531,10 @@ static void disk(void)
 	unlink(path);
 	need(fd >= 0, "O_DIRECT");
 	for (unsigned i = 0; i < BLOCKS * 6; i++) {
+		if (i % 100 >= work) {
+			checksum(block);
+			continue;
+		}
 		read_block(fd, block, i * 37 % BLOCKS);
 		checksum(block);
 	}
@@ -506,7 +542,7 @@ static void disk(void)
 
 KEEP static void crunch_numbers(void)
 {
-	COMPUTE(300 * MS);
+	COMPUTE(SLOW(300 * MS));
 }
 
 static void quota(void)
@@ -522,7 +558,7 @@ static void quota(void)
 
 KEEP static void hash_blocks(void)
 {
-	COMPUTE(6 * MS);
+	COMPUTE(SLOW(6 * MS));
 }
 
 KEEP static void parse_lines(void)
@@ -551,6 +587,11 @@ int main(int count, char **words)
 {
 	pthread_t beat;
 
+	if (getenv("SLOW_WORK"))
+		work = (unsigned)atoi(getenv("SLOW_WORK"));
+	two_holders = getenv("SLOW_HOLDERS") != NULL;
+	more = getenv("SLOW_MORE") != NULL;
+	sem_init(&holders, 0, 2);
 	for (size_t i = 0; i < sizeof(programs) / sizeof(*programs); i++) {
 		char name[16];
 

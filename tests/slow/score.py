@@ -94,4 +94,5 @@ def main():
     return right != asked
 
 
-sys.exit(main())
+if __name__ == '__main__':
+    sys.exit(main())

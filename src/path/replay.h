@@ -1,0 +1,21 @@
+/* A program (script.h) run again under other conditions: work that takes longer or less
+ * long, locks that several may have, more processors. */
+#ifndef PATH_REPLAY_H
+#define PATH_REPLAY_H
+
+#include "path/script.h"
+
+struct replay_conditions {
+	const double *factors;       /* by place: what its work is multiplied by; NULL: as it was */
+	const double *thread_factors; /* by thread; NULL: as it was */
+	unsigned processors;
+	uint32_t shared_lock;        /* text of a lock that two may have at once; 0 none */
+	bool queued_as_it_was;       /* who works half as long stands half as long for a processor: others took them, of whom
+				      * nothing is told; else they are handed out anew */
+};
+
+/* How long the root takes to its end; false when threads wait for each other for ever, or
+ * it takes more than 100 times as long as it did. */
+bool replay(const struct script *script, const struct replay_conditions *conditions, uint64_t *ret_ns);
+
+#endif

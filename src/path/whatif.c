@@ -1,0 +1,227 @@
+/* What would help, see whatif.h. */
+#include "path/whatif.h"
+
+#include <math.h>
+#include <string.h>
+
+#define ROWS_TRIED 3
+#define ROW_LEAST 50u        /* per mille of the path */
+#define ALWAYS_OFF 0.05      /* of the run: what an estimate is off at least */
+#define NEAR 0.1             /* of the run: how far the unchanged replay may be off for its processors to be believed */
+
+struct trying {
+	const struct script *script;
+	const struct fold *fold;
+	const struct holds *holds;
+	double *places, *threads;
+	unsigned processors;
+	double run_ns;
+	double base_ns[2];       /* unchanged replays: processors handed out anew, and as they were */
+};
+
+/* How much of a place's work is the row's; `sigmas` more or less where samples tell. */
+static double share_of(const struct fold *fold, const struct op_place *place, const struct fold_row *row, double sigmas)
+{
+	double part, error;
+
+	if (place->lock != row->lock || place->who.program != row->who.program || place->who.thread != row->who.thread)
+		return 0;
+	if (!place->runs)
+		return place->function == row->function;
+	for (size_t i = 0; i < fold->shares.length; i++) {
+		const struct fold_share *s = &fold->shares.items[i];
+
+		if (s->from != place->function || s->to != row->function || s->who.program != row->who.program || s->who.thread != row->who.thread)
+			continue;
+		part = (double)s->part / s->of;
+		error = s->of > 1 ? sqrt(part * (1 - part) / s->of) : 0;
+		part += sigmas * error;
+		return part < 0 ? 0 : part > 1 ? 1 : part;
+	}
+	return place->function == row->function;
+}
+
+static void set_row(struct trying *t, const struct fold_row *row, double factor, double sigmas)
+{
+	for (size_t i = 0; i < t->script->places.length; i++)
+		t->places[i] = 1 - share_of(t->fold, &t->script->places.items[i], row, sigmas) * (1 - factor);
+}
+
+static bool same_role(struct role_name a, struct role_name b)
+{
+	return a.program == b.program && a.thread == b.thread;
+}
+
+static uint32_t set_role(struct trying *t, struct role_name who)
+{
+	uint32_t count = 0;
+
+	for (size_t i = 0; i < t->script->threads.length; i++)
+		count += t->script->threads.items[i].count && same_role(t->script->threads.items[i].who, who);
+	for (size_t i = 0; i < t->script->threads.length; i++)
+		t->threads[i] = same_role(t->script->threads.items[i].who, who) ? (double)count / (count + 1) : 1;
+	return count;
+}
+
+/* The run's time under the conditions, in both readings; false when a replay does not end. */
+static bool try_both(const struct trying *t, struct replay_conditions conditions, double ret_ns[2])
+{
+	for (int i = 0; i < 2; i++) {
+		uint64_t ns;
+
+		conditions.queued_as_it_was = i;
+		if (!replay(t->script, &conditions, &ns))
+			return false;
+		ret_ns[i] = t->run_ns * (double)ns / t->base_ns[i];
+	}
+	return true;
+}
+
+static void widen(struct change *c, double ns)
+{
+	uint64_t whole = ns < 0 ? 0 : (uint64_t)ns;
+
+	if (whole < c->low_ns)
+		c->low_ns = whole;
+	if (whole > c->high_ns)
+		c->high_ns = whole;
+}
+
+/* What the role's work takes at least, however many share it: all of it on all processors;
+ * its longest piece, which cannot be shared. */
+static double shared_least(const struct trying *t, struct role_name who)
+{
+	double all = 0, longest = 0;
+
+	for (size_t i = 0; i < t->script->threads.length; i++) {
+		const struct op_thread *thread = &t->script->threads.items[i];
+
+		for (uint32_t k = 0; k < thread->count && same_role(thread->who, who); k++) {
+			const struct op *op = &t->script->ops.items[thread->first + k];
+
+			if (op->kind == OP_COMPUTE)
+				all += (double)op->value;
+			if (op->kind <= OP_DELAY && (double)op->value > longest)
+				longest = (double)op->value;
+		}
+	}
+	return all / t->processors > longest ? all / t->processors : longest;
+}
+
+/* True for threads that work on and on, and rarely wait for others: what they do can be shared by more. */
+static bool works_on(const struct trying *t, const struct fold_row *row)
+{
+	uint64_t waits = 0;
+
+	for (size_t i = 0; i < t->script->threads.length; i++) {
+		const struct op_thread *thread = &t->script->threads.items[i];
+
+		for (uint32_t k = 0; k < thread->count && same_role(thread->who, row->who); k++)
+			waits += t->script->ops.items[thread->first + k].kind == OP_AWAIT || t->script->ops.items[thread->first + k].kind == OP_LOCK;
+	}
+	return waits * 2 < row->count;
+}
+
+/* Several have it at once: who waits for it waits for them all, in an order that replay does not know. */
+static bool is_shared(const struct trying *t, uint32_t lock)
+{
+	for (size_t i = 0; lock && i < t->holds->list.length; i++)
+		if (t->holds->list.items[i].lock == lock && t->holds->list.items[i].shared)
+			return true;
+	return false;
+}
+
+static void try_change(struct trying *t, struct change c, struct changes *changes)
+{
+	const struct fold_row *row = &t->fold->rows.items[c.row];
+	struct replay_conditions conditions = { .factors = t->places, .processors = t->processors };
+	double off = fabs(t->base_ns[0] / t->run_ns - 1), ns[2], least = 0, factor = c.kind == CHANGE_HALF ? 0.5 : 0;
+	/* Who has less to do stands less for a processor; where more threads can run at once that must be found out, as far
+	 * as the unchanged replay comes near: else others, of whom too little is told, took the processors. */
+	int reading = c.kind == CHANGE_PROCESSOR || (off < NEAR && (c.kind == CHANGE_TWO_HOLDERS || c.kind == CHANGE_ONE_MORE)) ? 0 : 1;
+
+	set_row(t, row, c.kind == CHANGE_HALF || c.kind == CHANGE_NOTHING ? factor : 1, 0);
+	switch (c.kind) {
+	case CHANGE_HALF:
+	case CHANGE_NOTHING:
+		break;
+	case CHANGE_TWO_HOLDERS:
+		conditions.shared_lock = row->lock;
+		break;
+	case CHANGE_ONE_MORE:
+		c.threads = set_role(t, row->who);
+		conditions.thread_factors = t->threads;
+		least = shared_least(t, row->who);
+		break;
+	case CHANGE_PROCESSOR:
+		conditions.processors++;
+		break;
+	}
+	c.told = !is_shared(t, row->lock) && try_both(t, conditions, ns);
+	if (c.told) {
+		for (int i = 0; i < 2; i++)
+			ns[i] = ns[i] < least ? least : ns[i];
+		c.ns = c.low_ns = c.high_ns = (uint64_t)ns[reading];
+		widen(&c, ns[0]);
+		widen(&c, ns[1]);
+		if (c.kind == CHANGE_ONE_MORE)
+			widen(&c, t->run_ns);
+		if (row->by_samples && (c.kind == CHANGE_HALF || c.kind == CHANGE_NOTHING))
+			for (int sigmas = -2; sigmas <= 2; sigmas += 4) {
+				set_row(t, row, factor, sigmas);
+				if (try_both(t, conditions, ns))
+					widen(&c, ns[reading]);
+			}
+		widen(&c, (double)c.low_ns - ALWAYS_OFF * t->run_ns);
+		widen(&c, (double)c.high_ns + ALWAYS_OFF * t->run_ns);
+	}
+	vec_push(changes, c);
+}
+
+static void try_all(struct trying *t, struct changes *changes)
+{
+	const struct role_name root = t->script->threads.items[t->script->root].who;
+
+	for (uint32_t i = 0; i < t->fold->rows.length && i < ROWS_TRIED; i++) {
+		const struct fold_row *row = &t->fold->rows.items[i];
+
+		if (row->ns * 1000 < t->fold->total_ns * ROW_LEAST)
+			break;
+		try_change(t, (struct change){ .kind = CHANGE_HALF, .row = i }, changes);
+		try_change(t, (struct change){ .kind = CHANGE_NOTHING, .row = i }, changes);
+		if (row->lock)
+			try_change(t, (struct change){ .kind = CHANGE_TWO_HOLDERS, .row = i }, changes);
+		else if (!same_role(row->who, root) && works_on(t, row))
+			try_change(t, (struct change){ .kind = CHANGE_ONE_MORE, .row = i }, changes);
+	}
+	if (t->fold->rows.length)
+		try_change(t, (struct change){ .kind = CHANGE_PROCESSOR }, changes);
+}
+
+void whatif_find(struct view *view, const struct fold *fold, uint32_t root, uint64_t from_ns, uint64_t to_ns, unsigned processors,
+		 struct changes *changes)
+{
+	struct script script;
+	struct holds holds;
+	struct trying t = { .fold = fold, .holds = &holds, .processors = processors ? processors : 1, .run_ns = (double)(to_ns - from_ns) };
+	bool ends = true;
+
+	holds_find(view, &holds);
+	script_make(view, &holds, root, from_ns, to_ns, &script);
+	t.script = &script;
+	t.places = mem_zalloc(arena_array_bytes(sizeof(*t.places), script.places.length + 1));
+	t.threads = mem_zalloc(arena_array_bytes(sizeof(*t.threads), script.threads.length));
+	for (int i = 0; i < 2 && ends; i++) {
+		struct replay_conditions same = { .processors = t.processors, .queued_as_it_was = i };
+		uint64_t ns = 0;
+
+		ends = replay(&script, &same, &ns) && ns;
+		t.base_ns[i] = (double)ns;
+	}
+	if (ends)
+		try_all(&t, changes);
+	free(t.places);
+	free(t.threads);
+	script_done(&script);
+	holds_done(&holds);
+}
