@@ -42,9 +42,12 @@ static void put(struct making *m, enum op_kind kind, uint64_t value, uint32_t pl
 	t->count++;
 }
 
-static uint32_t place_of(struct making *m, const struct stretch_words *w)
+static uint32_t place_of(struct making *m, const struct stretch_words *w, uint32_t thread)
 {
 	uint64_t hash = hash_u64(hash_u64((uint64_t)w->key.who.program << 32 | w->key.who.thread) + ((uint64_t)w->lock << 32 | w->function)) + w->runs;
+
+	thread = w->runs ? thread : 0;
+	hash = hash_u64(hash + thread);
 
 	for (;; hash++) {
 		bool fresh = false;
@@ -53,11 +56,11 @@ static uint32_t place_of(struct making *m, const struct stretch_words *w)
 
 		if (fresh) {
 			*number = m->p->places.length;
-			vec_push(&m->p->places, ((struct op_place){ w->lock, w->function, w->key.who, w->runs }));
+			vec_push(&m->p->places, ((struct op_place){ w->lock, w->function, w->key.who, w->runs, thread }));
 			return (uint32_t)*number;
 		}
 		p = &m->p->places.items[*number];
-		if (p->lock == w->lock && p->function == w->function && p->runs == w->runs && p->who.program == w->key.who.program &&
+		if (p->lock == w->lock && p->function == w->function && p->runs == w->runs && p->thread == thread && p->who.program == w->key.who.program &&
 		    p->who.thread == w->key.who.thread)
 			return (uint32_t)*number;
 	}
@@ -174,7 +177,7 @@ static void put_running(struct making *m, uint32_t thread, uint8_t doing, enum o
 		hold = holds_at(m->holds, thread, at, &until);
 		end = next_deed(m, thread, until < to ? until : to);
 		words = critical_words(m->view, thread, NULL, doing, hold, at);
-		put(m, kind, end - at, place_of(m, &words));
+		put(m, kind, end - at, place_of(m, &words, thread));
 		at = end;
 	}
 }
@@ -193,8 +196,14 @@ static void put_wait(struct making *m, uint32_t thread, const struct wait *w, ui
 		put(m, OP_AWAIT, *wake - 1, 0);
 		return;
 	}
-	words = critical_words(m->view, thread, w, CLASS_WAIT, holds_at(m->holds, thread, from, &until), from);
-	put(m, OP_DELAY, to - from, place_of(m, &words));
+	for (uint64_t at = from; at < to; at = until) {
+		const struct hold *hold = holds_at(m->holds, thread, at, &until);
+
+		put_deeds(m, thread, at, true);
+		until = until < to ? until : to;
+		words = critical_words(m->view, thread, w, CLASS_WAIT, hold, at);
+		put(m, OP_DELAY, until - at, place_of(m, &words, thread));
+	}
 }
 
 static void make_thread(struct making *m, uint32_t thread, const struct hold *holds, size_t count)

@@ -28,6 +28,7 @@ struct op_place {
 	uint32_t lock, function;
 	struct role_name who;
 	bool runs;
+	uint32_t thread;          /* of work to be divided by samples: whose; else 0 */
 };
 
 struct op_thread {

@@ -7,9 +7,12 @@
 #define ROWS_TRIED 3
 #define ROW_LEAST 50u        /* per mille of the path */
 #define ALWAYS_OFF 0.05      /* of the run: what an estimate is off at least */
+#define ORDER_OFF 0.1        /* ... where another order of threads is all that changes */
+#define OWN_SAMPLES 4u       /* of a thread, for them to be believed rather than its role's */
 #define NEAR 0.1             /* of the run: how far the unchanged replay may be off for its processors to be believed */
 
 struct trying {
+	struct view *view;
 	const struct script *script;
 	const struct fold *fold;
 	const struct holds *holds;
@@ -19,23 +22,72 @@ struct trying {
 	double base_ns[2];       /* unchanged replays: processors handed out anew, and as they were */
 };
 
-/* How much of a place's work is the row's; `sigmas` more or less where samples tell. */
-static double share_of(const struct fold *fold, const struct op_place *place, const struct fold_row *row, double sigmas)
+static bool same_role(struct role_name a, struct role_name b)
 {
-	double part, error;
+	return a.program == b.program && a.thread == b.thread;
+}
 
-	if (place->lock != row->lock || place->who.program != row->who.program || place->who.thread != row->who.thread)
+/* The function, of those that the fold told apart by samples, in which the sample is; 0 none. */
+static uint32_t function_of(const struct trying *t, const struct sample *sample, struct role_name who, uint32_t from)
+{
+	const struct tables *tables = t->view->scene->tables;
+
+	for (uint32_t at = sample->ustack; at && at < tables->frame_count; at = tables->frames[at].parent) {
+		uint32_t function = view_function(t->view, at);
+
+		for (size_t i = 0; i < t->fold->shares.length && function; i++) {
+			const struct fold_share *s = &t->fold->shares.items[i];
+
+			if (s->to == function && s->from == from && s->who.program == who.program && s->who.thread == who.thread)
+				return function;
+		}
+	}
+	return 0;
+}
+
+/* Of the thread's own samples those in the function: one of a role may do what the others do not. */
+static bool own_share(const struct trying *t, const struct op_place *place, uint32_t function, double *ret_part, double *ret_of)
+{
+	const struct scene *scene = t->view->scene;
+	const struct scene_thread *thread = &scene->threads[place->thread];
+	uint32_t in = 0, all = 0;
+
+	for (uint32_t i = scene_samples_from(scene, place->thread, t->script->from_ns); i < thread->samples.count; i++) {
+		const struct sample *s = &scene->samples[thread->samples.items[i]];
+		uint32_t found;
+
+		if (s->time >= t->script->to_ns)
+			break;
+		found = function_of(t, s, place->who, place->function);
+		in += found == function;
+		all += found != 0;
+	}
+	*ret_part = all ? (double)in / all : 0;
+	*ret_of = all;
+	return all >= OWN_SAMPLES;
+}
+
+/* How much of a place's work is the row's; `sigmas` more or less where samples tell. */
+static double share_of(const struct trying *t, const struct op_place *place, const struct fold_row *row, double sigmas)
+{
+	double part = 0, of = 0;
+
+	if (place->lock != row->lock || !same_role(place->who, row->who))
 		return 0;
 	if (!place->runs)
 		return place->function == row->function;
-	for (size_t i = 0; i < fold->shares.length; i++) {
-		const struct fold_share *s = &fold->shares.items[i];
+	for (size_t i = 0; i < t->fold->shares.length; i++) {
+		const struct fold_share *s = &t->fold->shares.items[i];
 
-		if (s->from != place->function || s->to != row->function || s->who.program != row->who.program || s->who.thread != row->who.thread)
+		if (s->from != place->function || s->to != row->function || !same_role(s->who, row->who))
 			continue;
-		part = (double)s->part / s->of;
-		error = s->of > 1 ? sqrt(part * (1 - part) / s->of) : 0;
-		part += sigmas * error;
+		if (s->of < 2)
+			return (double)s->part / s->of;
+		if (!own_share(t, place, row->function, &part, &of)) {
+			part = (double)s->part / s->of;
+			of = s->of;
+		}
+		part += sigmas * sqrt(part * (1 - part) / of);
 		return part < 0 ? 0 : part > 1 ? 1 : part;
 	}
 	return place->function == row->function;
@@ -44,12 +96,7 @@ static double share_of(const struct fold *fold, const struct op_place *place, co
 static void set_row(struct trying *t, const struct fold_row *row, double factor, double sigmas)
 {
 	for (size_t i = 0; i < t->script->places.length; i++)
-		t->places[i] = 1 - share_of(t->fold, &t->script->places.items[i], row, sigmas) * (1 - factor);
-}
-
-static bool same_role(struct role_name a, struct role_name b)
-{
-	return a.program == b.program && a.thread == b.thread;
+		t->places[i] = 1 - share_of(t, &t->script->places.items[i], row, sigmas) * (1 - factor);
 }
 
 static uint32_t set_role(struct trying *t, struct role_name who)
@@ -172,8 +219,9 @@ static void try_change(struct trying *t, struct change c, struct changes *change
 				if (try_both(t, conditions, ns))
 					widen(&c, ns[reading]);
 			}
-		widen(&c, (double)c.low_ns - ALWAYS_OFF * t->run_ns);
-		widen(&c, (double)c.high_ns + ALWAYS_OFF * t->run_ns);
+		factor = c.kind == CHANGE_HALF || c.kind == CHANGE_NOTHING ? ALWAYS_OFF : ORDER_OFF;
+		widen(&c, (double)c.low_ns - factor * t->run_ns);
+		widen(&c, (double)c.high_ns + factor * t->run_ns);
 	}
 	vec_push(changes, c);
 }
@@ -203,7 +251,7 @@ void whatif_find(struct view *view, const struct fold *fold, uint32_t root, uint
 {
 	struct script script;
 	struct holds holds;
-	struct trying t = { .fold = fold, .holds = &holds, .processors = processors ? processors : 1, .run_ns = (double)(to_ns - from_ns) };
+	struct trying t = { .view = view, .fold = fold, .holds = &holds, .processors = processors ? processors : 1, .run_ns = (double)(to_ns - from_ns) };
 	bool ends = true;
 
 	holds_find(view, &holds);

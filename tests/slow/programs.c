@@ -519,7 +519,7 @@ static void disk(void)
 {
 	char path[] = "/var/tmp/argus-slow-XXXXXX";
 	int fd = mkstemp(path);
-	void *block;
+	void *block = NULL;
 
 	need(fd >= 0 && !posix_memalign(&block, 4096, BLOCK), path);
 	memset(block, 7, BLOCK);
