@@ -127,7 +127,7 @@ struct adding {
 	struct fold *fold;
 	const struct walk_steps *steps;
 	struct step_view *seen;   /* by step */
-	struct holds holds;
+	const struct holds *holds;
 };
 
 static struct fold_key wait_key(struct view *view, const struct wait *w)
@@ -281,12 +281,22 @@ static void add_piece(struct adding *a, const struct piece *p)
 	uint64_t until;
 
 	for (uint64_t at = p->start_ns; at < p->end_ns; at = until) {
-		const struct hold *hold = holds_at(&a->holds, thread, at, &until);
+		const struct hold *hold = holds_at(a->holds, thread, at, &until);
 
 		if (until > p->end_ns)
 			until = p->end_ns;
 		add_stretch(a, p, hold, at, until);
 	}
+}
+
+void critical_begin(struct critical *critical)
+{
+	holds_find(critical->view, &critical->holds);
+}
+
+void critical_end(struct critical *critical)
+{
+	holds_done(&critical->holds);
 }
 
 void critical_add(struct critical *critical, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
@@ -299,19 +309,17 @@ void critical_add(struct critical *critical, uint32_t thread, uint64_t from_ns, 
 	struct pieces pieces = { 0 };
 	struct walk_steps steps = { 0 };
 	struct walk walk = { .scene = view->scene, .missing = on_missing, .data = &asked, .pieces = &pieces, .steps = &steps };
-	struct adding a = { .critical = critical, .view = view, .fold = critical->fold, .steps = &steps };
+	struct adding a = { .critical = critical, .view = view, .fold = critical->fold, .steps = &steps,
+			     .holds = &critical->holds };
 
 	arena_init(&asked.arena);
 	asked.inquiry.arena = &asked.arena;
 	map_init(&asked.answers);
 	walk_window(&walk, thread, from_ns, to_ns);
 	a.seen = mem_zalloc(arena_array_bytes(sizeof(*a.seen), steps.length));
-	holds_find(view, &a.holds);
 	for (size_t i = 0; i < pieces.length; i++)
 		add_piece(&a, &pieces.items[i]);
-	holds_count_queues(view, critical->fold, from_ns, to_ns);
 	fold_part_end(critical->fold);
-	holds_done(&a.holds);
 	free(a.seen);
 	inquiry_done(&asked.inquiry);
 	vec_done(&asked.suspects);

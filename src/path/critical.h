@@ -23,6 +23,7 @@ struct critical {
 	struct diagnoser *diagnoser;
 	struct fold *fold;
 	uint64_t whole_ns;        /* of the path that is asked for; this may be a part of it */
+	struct holds holds;       /* of the view's scene */
 };
 
 /* A stretch in which a thread did one thing, in words. */
@@ -42,7 +43,10 @@ void critical_apply(struct scene *scene, const struct standing_ends *ends);
 /* What the part before this one must know: of waits that stand at `from_ns`. */
 void critical_carry(const struct scene *scene, uint64_t from_ns, struct standing_ends *ends);
 
-/* The thread's path between two moments of the scene. */
+/* The caller fills in what is before `holds`. */
+void critical_begin(struct critical *critical);
+void critical_end(struct critical *critical);
+/* The thread's path between two moments of the scene, as a part of the fold. */
 void critical_add(struct critical *critical, uint32_t thread, uint64_t from_ns, uint64_t to_ns);
 
 #endif

@@ -9,7 +9,7 @@
 #define VIAS_TOLD 2
 #define VIA_LEAST 100u  /* per mille of the row */
 
-static void put_time(struct buf *buf, uint64_t ns)
+void report_path_time(uint64_t ns, struct buf *buf)
 {
 	if (ns >= 1000000000)
 		buf_printf(buf, "%" PRIu64 ".%03" PRIu64 " s", ns / 1000000000, ns / 1000000 % 1000);
@@ -19,12 +19,12 @@ static void put_time(struct buf *buf, uint64_t ns)
 		buf_printf(buf, "%" PRIu64 " us", ns / 1000);
 }
 
-static void put_time_wide(struct buf *buf, uint64_t ns)
+void report_path_time_wide(uint64_t ns, struct buf *buf)
 {
 	struct buf text;
 
 	buf_init(&text);
-	put_time(&text, ns);
+	report_path_time(ns, &text);
 	buf_printf(buf, "%10s", buf_str(&text));
 	buf_done(&text);
 }
@@ -110,7 +110,7 @@ static void put_queue(const struct fold *fold, const struct fold_row *row, struc
 		return;
 	buf_printf(buf, "%47squeue: %" PRIu32 " thread%s waited %" PRIu64 " time%s, ", "", q->threads, q->threads == 1 ? "" : "s", q->waits,
 		   q->waits == 1 ? "" : "s");
-	put_time(buf, q->waited_ns);
+	report_path_time(q->waited_ns, buf);
 	buf_printf(buf, " in all, up to %" PRIu32 " at once\n", q->most);
 }
 
@@ -149,11 +149,11 @@ void report_path_table(const struct fold *fold, size_t rows, struct buf *buf)
 		else
 			buf_printf(buf, "%3u %%", per_cent(row->ns, fold->total_ns));
 		buf_char(buf, ' ');
-		put_time_wide(buf, row->ns);
+		report_path_time_wide(row->ns, buf);
 		buf_printf(buf, " %8" PRIu64 " ", row->count);
-		put_time_wide(buf, row->median_ns);
+		report_path_time_wide(row->median_ns, buf);
 		buf_char(buf, ' ');
-		put_time_wide(buf, row->longest_ns);
+		report_path_time_wide(row->longest_ns, buf);
 		buf_text(buf, "  ");
 		report_path_row_words(fold, row, buf);
 		buf_text(buf, ": ");
@@ -164,7 +164,7 @@ void report_path_table(const struct fold *fold, size_t rows, struct buf *buf)
 	}
 	if (rest) {
 		buf_printf(buf, "%3u %% ", per_cent(rest, fold->total_ns));
-		put_time_wide(buf, rest);
+		report_path_time_wide(rest, buf);
 		buf_printf(buf, "  in %zu more lines (--top N shows N)\n", fold->rows.length - rows);
 	}
 }
@@ -176,7 +176,7 @@ static void put_row_sentence(const struct fold *fold, const struct fold_row *row
 	report_path_doings(fold, row, buf);
 	if (row->count > 1) {
 		buf_printf(buf, "; %" PRIu64 " times, median ", row->count);
-		put_time(buf, row->median_ns);
+		report_path_time(row->median_ns, buf);
 	}
 	buf_char(buf, ')');
 }
@@ -188,7 +188,7 @@ void report_path_sentences(const struct fold *fold, const char *who, struct buf 
 	buf_text(buf, "Of the path of ");
 	buf_escaped(buf, who, strlen(who), NULL);
 	buf_text(buf, " through ");
-	put_time(buf, fold->total_ns);
+	report_path_time(fold->total_ns, buf);
 	buf_printf(buf, ", %u %% went to ", per_cent(fold->rows.items[0].ns, fold->total_ns));
 	put_row_sentence(fold, &fold->rows.items[0], buf);
 	buf_char(buf, '.');
@@ -232,7 +232,7 @@ static void put_node(const struct fold *fold, uint32_t node, unsigned depth, uns
 		if (n->total_ns * 1000 < fold->total_ns * least)
 			break;
 		buf_printf(buf, "%3u %% ", per_cent(n->total_ns, fold->total_ns));
-		put_time_wide(buf, n->total_ns);
+		report_path_time_wide(n->total_ns, buf);
 		buf_printf(buf, "  %*s", (int)depth * 2, "");
 		put_place(fold, n->key.who, n->key.function, one_program, buf);
 		buf_text(buf, ": ");
@@ -288,11 +288,11 @@ void report_path_changes(const struct fold *fold, const struct changes *changes,
 		if (!c->told) {
 			buf_printf(buf, "%10s  %23s  ", "?", "replay cannot tell");
 		} else {
-			put_time_wide(buf, c->ns);
+			report_path_time_wide(c->ns, buf);
 			buf_text(buf, "  ");
-			put_time_wide(buf, c->low_ns);
+			report_path_time_wide(c->low_ns, buf);
 			buf_text(buf, " - ");
-			put_time_wide(buf, c->high_ns);
+			report_path_time_wide(c->high_ns, buf);
 			buf_text(buf, "  ");
 		}
 		put_change(fold, c, buf);

@@ -6,6 +6,9 @@
 #include "base/json.h"
 #include "path/whatif.h"
 
+/* "8.014 s", "35.0 ms"; the second in ten columns. */
+void report_path_time(uint64_t ns, struct buf *buf);
+void report_path_time_wide(uint64_t ns, struct buf *buf);
 /* The row in one line, as a sentence's part: "journal_lock, held by worker in commit_journal". */
 void report_path_row_words(const struct fold *fold, const struct fold_row *row, struct buf *buf);
 /* "fsync 80 %, computing 5 %": shares of the whole path. */

@@ -54,13 +54,11 @@ static bool own_share(const struct trying *t, const struct op_place *place, uint
 
 	for (uint32_t i = scene_samples_from(scene, place->thread, t->script->from_ns); i < thread->samples.count; i++) {
 		const struct sample *s = &scene->samples[thread->samples.items[i]];
-		uint32_t found;
 
 		if (s->time >= t->script->to_ns)
 			break;
-		found = function_of(t, s, place->who, place->function);
-		in += found == function;
-		all += found != 0;
+		in += function_of(t, s, place->who, place->function) == function;
+		all += view_stack(t->view, s->ustack).function != 0;
 	}
 	*ret_part = all ? (double)in / all : 0;
 	*ret_of = all;

@@ -5,6 +5,7 @@
 
 #include "path/report.h"
 #include "session/command.h"
+#include "session/path_requests.h"
 #include "session/path_run.h"
 
 #define PATH_JSON_VERSION 1
@@ -18,13 +19,18 @@ static const struct option_spec path_options[] = {
 	{ "tree", 0, OPTION_FLAG, NULL, "along the path: each wait, inside of it what went on meanwhile" },
 	{ "folded", 0, OPTION_FLAG, NULL, "one line a way, with its microseconds, for flame graphs" },
 	{ "what-if", 0, OPTION_FLAG, NULL, "what would help: the run's time by replay, were the first lines otherwise" },
+	{ "requests", 0, OPTION_FLAG, NULL, "of a server (--pid, or the recorded command): its requests, and what the slowest went through" },
+	{ "by", 0, OPTION_WORD, "WHAT", "with --requests: told apart by port, socket, or the function that answers", .choices = "port socket function" },
+	{ "base", 0, OPTION_TEXT, "FILE", "with --requests: against those of another trace" },
 	OPTION_JSON,
 	{ 0 }
 };
 
 static const struct option_rule path_rules[] = {
 	{ .one_of = "pid tid" }, { .one_of = "tree folded json" }, { .one_of = "top tree" }, { .one_of = "top folded" },
-	{ .one_of = "what-if folded" }, { 0 }
+	{ .one_of = "what-if folded" },
+	{ .one_of = "requests tid" }, { .one_of = "requests top" }, { .one_of = "requests tree" }, { .one_of = "requests folded" },
+	{ .one_of = "requests what-if" }, { .option = "by", .without = "requests" }, { .option = "base", .without = "requests" }, { 0 }
 };
 
 static int read_question(const struct command_context *context, const struct session *session, struct path_question *q, struct err *err)
@@ -86,6 +92,50 @@ static void as_json(const struct session *session, const struct path_reply *repl
 	buf_char(buf, '\n');
 }
 
+static enum request_group group_by(const struct options *options)
+{
+	const char *by = options_text(options, "by", "");
+
+	return !strcmp(by, "port") ? GROUP_PORT : !strcmp(by, "socket") ? GROUP_SOCKET : !strcmp(by, "function") ? GROUP_FUNCTION : GROUP_NONE;
+}
+
+static int show_requests(struct command_context *context, struct session *session, const struct path_question *question, struct err *err)
+{
+	const char *base_path = options_text(context->options, "base", NULL);
+	struct requests_reply reply;
+	struct session base;
+	struct json json;
+	struct buf buf;
+	int r = base_path ? session_open(base_path, &base, err) : 0;
+
+	if (r)
+		return r;
+	r = path_requests(session, base_path ? &base : NULL, question, group_by(context->options), &reply, err);
+	if (!r) {
+		command_note_damage(context, session->trace);
+		buf_init(&buf);
+		if (options_has(context->options, "json")) {
+			json_init(&json, &buf);
+			json.pretty = true;
+			json_object(&json, NULL);
+			json_u64(&json, "version", PATH_JSON_VERSION);
+			json_text(&json, "trace", trace_path(session->trace));
+			json_u64(&json, "pid", reply.pid);
+			path_requests_json(session, &reply, &json);
+			json_end(&json);
+			buf_char(&buf, '\n');
+		} else {
+			path_requests_text(session, &reply, &buf);
+		}
+		r = sink_buf(context->out, &buf);
+		buf_done(&buf);
+		path_requests_done(&reply);
+	}
+	if (base_path)
+		session_close(&base);
+	return r;
+}
+
 static int run_path(struct command_context *context, struct err *err)
 {
 	const struct options *options = context->options;
@@ -98,6 +148,11 @@ static int run_path(struct command_context *context, struct err *err)
 	if (r)
 		return r;
 	r = read_question(context, &session, &question, err);
+	if (!r && options_has(options, "requests")) {
+		r = show_requests(context, &session, &question, err);
+		session_close(&session);
+		return r;
+	}
 	if (!r)
 		r = path_run(context->arena, &session, &question, &reply, err);
 	if (!r) {

@@ -73,7 +73,7 @@ static void add_scene(struct run *run, struct scene *scene, struct names *names,
 	uint32_t thread = tables_thread(scene->tables, reply->tid, to_ns - 1);
 	const struct thread *t;
 	struct view view;
-	struct critical critical = { &view, diagnoser, &reply->fold, whole_ns };
+	struct critical critical = { .view = &view, .diagnoser = diagnoser, .fold = &reply->fold, .whole_ns = whole_ns };
 
 	if (!thread)
 		thread = tables_thread(scene->tables, reply->tid, from_ns);
@@ -95,7 +95,10 @@ static void add_scene(struct run *run, struct scene *scene, struct names *names,
 	run->seen = true;
 	reply->from_ns = from_ns;
 	view_init(&view, scene, diagnoser, names, &reply->fold.texts, run->lock_names);
+	critical_begin(&critical);
 	critical_add(&critical, thread, from_ns, to_ns);
+	holds_count_queues(&view, &reply->fold, from_ns, to_ns);
+	critical_end(&critical);
 	view_done(&view);
 }
 

@@ -21,7 +21,7 @@ SOURCES = {
     'rules': ['session/cmd_rules.c'],
     'why': ['session/why.c', 'diagnose/answer_json.c', 'diagnose/answer_baseline.c'],
     'report': ['session/view.c', 'session/picture.c'],
-    'path': ['session/cmd_path.c', 'path/report.c'],
+    'path': ['session/cmd_path.c', 'session/path_requests.c', 'path/report.c'],
     'info': ['session/cmd_info.c', 'session/stack_health.c', 'session/thread_times.c'],
     'dump': ['session/cmd_dump.c'],
     'graph': ['session/cmd_graph.c', 'session/graph_show.c', 'session/graph_check_show.c'],

@@ -1,0 +1,163 @@
+/* Requests of a server, see requests.h. */
+#include "path/requests.h"
+
+#include <string.h>
+
+struct piece_of {
+	uint64_t object, time;
+	uint32_t message;         /* index */
+	uint32_t thread;
+};
+
+static int by_object(const void *a, const void *b)
+{
+	const struct piece_of *x = a, *y = b;
+
+	if (x->object != y->object)
+		return x->object < y->object ? -1 : 1;
+	if (x->time != y->time)
+		return x->time < y->time ? -1 : 1;
+	return x->message < y->message ? -1 : x->message > y->message;
+}
+
+static int by_duration(const void *a, const void *b)
+{
+	const struct request *x = a, *y = b;
+	uint64_t m = x->end_ns - x->start_ns, n = y->end_ns - y->start_ns;
+
+	if (m != n)
+		return m < n ? -1 : 1;
+	return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
+}
+
+static bool is_socket(uint64_t object)
+{
+	switch (object_kind(object)) {
+	case OBJECT_KIND_tcp:
+	case OBJECT_KIND_unix_stream:
+	case OBJECT_KIND_unix_seqpacket:
+	case OBJECT_KIND_socket:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* "127.0.0.1:80 -> 10.0.0.1:4000": the first port. */
+static const char *port_of(struct view *view, const struct ends *ends, uint64_t object)
+{
+	struct row row = ends_of_object(ends, object);
+
+	for (uint32_t i = 0; i < row.count; i++) {
+		const char *text = ends_at(ends, row, i)->text;
+		size_t length = strcspn(text, " ");
+
+		while (length && text[length - 1] != ':')
+			length--;
+		if (length)
+			return arena_printf(&view->arena, "port %.*s", (int)strcspn(text + length, " "), text + length);
+	}
+	return "a port that is not known";
+}
+
+static uint32_t group_of(struct view *view, const struct ends *ends, enum request_group by, uint64_t object, uint32_t ustack)
+{
+	const char *words;
+
+	switch (by) {
+	case GROUP_NONE:
+		return 0;
+	case GROUP_PORT:
+		return texts_add(view->texts, port_of(view, ends, object));
+	case GROUP_SOCKET:
+		words = object_kind(object) == OBJECT_KIND_tcp ? port_of(view, ends, object) : describe_object(&view->describer, object);
+		return texts_add(view->texts, words ? words : "a socket");
+	case GROUP_FUNCTION:
+		return view_stack(view, ustack).function;
+	}
+	return 0;
+}
+
+/* One socket's messages, in the order of time. Whoever is asked reads first. */
+static void find_on(struct view *view, const struct ends *ends, const struct piece_of *pieces, size_t count, enum request_group by,
+		    struct requests *requests)
+{
+	struct request r = { 0 };
+	enum end_role role = ends_role(ends, pieces[0].object);
+	bool open = false, answered = false, client = role == END_CLIENT;
+
+	for (size_t i = 0; i < count && !client; i++) {
+		struct message m = scene_message(view->scene, pieces[i].message);
+
+		if (m.kind == MESSAGE_KIND_accept || m.kind == MESSAGE_KIND_connect || m.result <= 0 || m.flags & MESSAGE_FLAGS_peek) {
+			client |= m.kind == MESSAGE_KIND_connect;
+			continue;
+		}
+		if (!(m.flags & MESSAGE_FLAGS_receive)) {
+			/* What was asked before the window began is answered in it. */
+			client |= !open && role != END_SERVER;
+			r.end_ns = m.time;
+			r.thread = pieces[i].thread;
+			r.group = group_of(view, ends, by, m.object, m.ustack);
+			answered = open;
+			continue;
+		}
+		if (answered)
+			vec_push(&requests->list, r);
+		if (!open || answered)
+			r = (struct request){ .start_ns = m.time, .event = m.number, .object = m.object };
+		open = true;
+		answered = false;
+	}
+	if (answered && !client)
+		vec_push(&requests->list, r);
+	requests->unanswered += open && !answered && !client;
+}
+
+void requests_find(struct view *view, const struct ends *ends, uint32_t pid, enum request_group by, uint64_t from_ns, uint64_t to_ns,
+		   struct requests *ret_requests)
+{
+	const struct scene *scene = view->scene;
+	struct vec(struct piece_of) pieces = { 0 };
+
+	*ret_requests = (struct requests){ 0 };
+	for (uint32_t i = 1; i < scene->thread_count; i++) {
+		const struct row *row = &scene->threads[i].messages;
+
+		if (!scene_descends_from(scene, i, pid))
+			continue;
+		for (uint32_t k = scene_messages_from(scene, i, from_ns); k < row->count; k++) {
+			struct message m = scene_message(scene, row->items[k]);
+
+			if (m.time > to_ns)
+				break;
+			if (is_socket(m.object))
+				vec_push(&pieces, ((struct piece_of){ m.object, m.time, row->items[k], i }));
+		}
+	}
+	if (pieces.length)
+		qsort(pieces.items, pieces.length, sizeof(*pieces.items), by_object);
+	for (size_t i = 0, end; i < pieces.length; i = end) {
+		for (end = i; end < pieces.length && pieces.items[end].object == pieces.items[i].object; end++)
+			;
+		find_on(view, ends, pieces.items + i, end - i, by, ret_requests);
+	}
+	if (ret_requests->list.length)
+		qsort(ret_requests->list.items, ret_requests->list.length, sizeof(*ret_requests->list.items), by_duration);
+	vec_done(&pieces);
+}
+
+void requests_done(struct requests *requests)
+{
+	vec_done(&requests->list);
+}
+
+uint64_t requests_quantile(const struct requests *requests, unsigned per_mille)
+{
+	size_t count = requests->list.length, at = (count * per_mille + 999) / 1000;
+
+	if (!count)
+		return 0;
+	at = at ? at - 1 : 0;
+	return requests->list.items[at].end_ns - requests->list.items[at].start_ns;
+}
