@@ -91,6 +91,12 @@ def hinted(check, waiter, other, event, words):
     return ''
 
 
+def had_ended(check, waiter, other, event, words):
+    if other.died is None or other.died > event['time_ns']:
+        return f'{other.tid} had not ended at event {event["number"]}'
+    return hinted(check, waiter, other, event, words)
+
+
 def locks(check, waiter, other, event, words):
     if event['type'] not in ('file_lock', 'lock_held', 'switch', 'waiting'):
         return f'event {event["number"]} is about no lock'
@@ -178,6 +184,7 @@ LINKS = {
     'was sent its message': (sent, False),
     'was set to work on its behalf': (set_to_work, True),
     'owns what it waits for (a hint)': (hinted, True),
+    'had ended with the lock that it waits for': (had_ended, True),
     'is at the other end': (at_other_end, False),
     'has not accepted its connection': (not_accepted, False),
     'holds the file lock': (locks, False),

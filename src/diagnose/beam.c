@@ -58,6 +58,7 @@ static double class_cost(enum walk_link link)
 	case LINK_TOLD:
 		return 0.05;
 	case LINK_OWNER:
+	case LINK_ENDED:
 	case LINK_LISTENER:
 		return 0.1;
 	case LINK_PEER:

@@ -114,6 +114,21 @@ static void ask_hint(struct question *q)
 	suspect_thread(q, owner, link, owner_weight(q, w->hint_kind), w->begin_event);
 }
 
+/* A thread that ended with the lock gives it back to nobody. */
+static void ask_owner_ended(struct question *q)
+{
+	const struct wait *w = q->wait;
+	struct suspect s = { .hop_count = 1, .confidence = w->hint_kind == HINT_KIND_semaphore_last ? limit(q, LIMIT_owner_semaphore) : weight_of(q) };
+
+	if (!w->hint || w->hint == w->thread || alive(q, w->hint) || q->scene->tables->threads[w->hint].start_ns >= q->to ||
+	    (w->hint_kind != HINT_KIND_mutex_owner && w->hint_kind != HINT_KIND_pi_owner && w->hint_kind != HINT_KIND_rwlock_writer &&
+	     w->hint_kind != HINT_KIND_semaphore_last))
+		return;
+	s.hops[0] = (struct hop){ .from_ns = q->from, .thread = w->hint, .link = LINK_ENDED, .confidence = s.confidence,
+				  .evidence = w->begin_event, .final = true };
+	vec_push(q->suspects, s);
+}
+
 /* ---- file locks ---- */
 
 static void ask_file_locks(struct question *q)
