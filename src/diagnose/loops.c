@@ -103,9 +103,25 @@ static bool are_kin(const struct scene *scene, uint32_t a, uint32_t b)
 	return false;
 }
 
+/* It began to wait as the loop began, no matter for what. */
+static bool went_with(const struct episode *e, uint64_t from_ns, uint64_t slack)
+{
+	return e->start_ns + slack >= from_ns && e->start_ns <= from_ns + slack;
+}
+
+/* The one's wait, in which it was at the time, was ended by the other. */
+static bool waited_for(const struct scene *scene, uint32_t thread, uint32_t other, uint64_t time)
+{
+	const struct episode *e = scene_episode(scene, thread, time);
+	const struct wait *w = e ? &scene->waits[e->last] : NULL;
+
+	return w && w->end == WAIT_END_THREAD && scene_same_process(scene, w->waker, other);
+}
+
 /* Of other processes: one that was away all the time, and came back as the loop looked
  * for the last time. 0 when there is none, or more than one. */
-static uint32_t came_back(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, const struct episode *loop)
+static uint32_t one_came_back(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, const struct episode *loop,
+			      bool with_it)
 {
 	const struct tables *tables = scene->tables;
 	const struct wait *last = &scene->waits[loop->last];
@@ -120,7 +136,8 @@ static uint32_t came_back(const struct scene *scene, uint32_t thread, uint64_t f
 		    tables->threads[i].end_ns < begin)
 			continue;
 		e = scene_episode(scene, i, begin);
-		if (!e || e->start_ns > from_ns + slack || !loop_looks_away(scene, &scene->waits[e->last]))
+		if (!e || e->start_ns > from_ns + slack ||
+		    !(with_it ? went_with(e, from_ns, slack) : loop_looks_away(scene, &scene->waits[e->last])))
 			continue;
 		/* Two sleeps in a row are no loop yet. */
 		for (away = e->first; away < e->last && scene->waits[away].end_ns < begin; )
@@ -129,15 +146,23 @@ static uint32_t came_back(const struct scene *scene, uint32_t thread, uint64_t f
 		    scene->waits[away].end == WAIT_END_OPEN || !are_kin(scene, thread, i))
 			continue;
 		/* Who waited for that one came back with it. */
-		if (found && scene_descends_from(scene, i, scene_pid(scene, found)))
+		if (found && (scene_descends_from(scene, i, scene_pid(scene, found)) || waited_for(scene, found, i, begin)))
 			found = 0;
-		else if (found && scene_descends_from(scene, found, scene_pid(scene, i)))
+		else if (found && (scene_descends_from(scene, found, scene_pid(scene, i)) || waited_for(scene, i, found, begin)))
 			continue;
 		if (found)
 			return 0;
 		found = i;
 	}
 	return found;
+}
+
+/* One that waited for what may be anything counts where nobody else does. */
+static uint32_t came_back(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, const struct episode *loop)
+{
+	uint32_t found = one_came_back(scene, thread, from_ns, to_ns, loop, false);
+
+	return found ? found : one_came_back(scene, thread, from_ns, to_ns, loop, true);
 }
 
 uint32_t loop_partner(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, uint8_t *ret_confidence)
