@@ -4,63 +4,16 @@
 #include <stdlib.h>
 
 #include "diagnose/lock_keeper.h"
-#include "diagnose/loops.h"
 #include "diagnose/own_ends.h"
+#include "diagnose/question.h"
 #include "diagnose/told.h"
-
-struct question {
-	struct inquiry *inquiry;
-	const struct scene *scene;
-	const struct episode *episode;
-	const struct wait *wait;
-	uint64_t from, to;
-	const uint32_t *waiting;
-	unsigned waiting_count;
-	struct suspects *suspects;
-	enum rule_id rule;         /* that is asked */
-	bool alone;                /* no other thread of its process could have acted */
-};
-
-static uint8_t weight_of(const struct question *q)
-{
-	return (uint8_t)rule_infos[q->rule].weight;
-}
-
-static uint8_t limit(const struct question *q, enum limit_id id)
-{
-	uint64_t value = limit_of(q->scene, id);
-
-	return value < 100 ? (uint8_t)value : 100;
-}
-
-/* Looking again and again for something, or sleeping: nobody is asked to end that. */
-static bool only_looks(const struct question *q)
-{
-	return q->wait->kind == WAIT_KIND_sleep || loop_is(q->scene, q->episode);
-}
 
 void inquiry_done(struct inquiry *inquiry)
 {
 	vec_done(&inquiry->trails);
 }
 
-static bool is_waiting(const struct question *q, uint32_t thread)
-{
-	for (unsigned i = 0; i < q->waiting_count; i++)
-		if (q->waiting[i] == thread)
-			return true;
-	return false;
-}
-
-/* Who was gone for most of the time could not have acted. */
-static bool alive(const struct question *q, uint32_t thread)
-{
-	const struct thread *t = &q->scene->tables->threads[thread];
-
-	return t->start_ns < q->to && t->end_ns > q->from + (q->to - q->from) / 2;
-}
-
-static void suspect_thread(struct question *q, uint32_t thread, enum walk_link link, uint8_t confidence, uint64_t evidence)
+void suspect_thread(struct question *q, uint32_t thread, enum walk_link link, uint8_t confidence, uint64_t evidence)
 {
 	struct suspect s = { .hop_count = 1, .confidence = confidence };
 
@@ -370,142 +323,6 @@ static void ask_request(struct question *q)
 			continue;
 		s.hops[s.hop_count - 1].final = is_final(q, t);
 		s.hops[s.hop_count - 1].confidence = s.confidence;
-		vec_push(q->suspects, s);
-	}
-}
-
-/* ---- the other end ---- */
-
-static bool passes_messages(unsigned kind)
-{
-	return kind == OBJECT_KIND_pipe || kind == OBJECT_KIND_fifo || kind == OBJECT_KIND_tty;
-}
-
-/* Who has the other end of a connection; where nobody has it, who listens and has
- * not accepted it. */
-static void suspect_far_end(struct question *q, const struct descriptor *d)
-{
-	const struct ends *ends = q->inquiry->ends;
-	const struct tables *tables = q->scene->tables;
-	const struct descriptor *listener;
-	struct row far = ends_receiving(ends, d->at.channel_out);
-
-	if (d->at.peer && d->at.peer != d->pid) {
-		bool end = d->at.kind == OBJECT_KIND_pidfd;
-		uint8_t weight = limit(q, end ? LIMIT_awaited_end : LIMIT_peer_guess);
-
-		suspect_thread(q, tables_process(tables, d->at.peer, q->from), end ? LINK_AWAITED : LINK_PEER, weight, 0);
-		return;
-	}
-	if (far.count && ends_at(ends, far, 0)->pid != d->pid)
-		suspect_thread(q, tables_process(tables, ends_at(ends, far, 0)->pid, q->from), LINK_PEER, limit(q, LIMIT_peer_guess), 0);
-	listener = d->time >= q->from && d->time <= q->to && ends_not_accepted(ends, d) ? ends_listener(ends, d) : NULL;
-	if (listener)
-		suspect_thread(q, tables_process(tables, listener->pid, q->from), LINK_LISTENER, limit(q, LIMIT_listener), q->wait->begin_event);
-}
-
-static void ask_ends_of(struct question *q, uint64_t object)
-{
-	const struct ends *ends = q->inquiry->ends;
-	const struct tables *tables = q->scene->tables;
-	struct row row = ends_of_object(ends, object);
-	uint32_t pid = scene_pid(q->scene, q->episode->thread), oldest = 0;
-
-	for (uint32_t i = 0; i < row.count; i++) {
-		const struct descriptor *d = ends_at(ends, row, i);
-		uint8_t needed = q->wait->kind == WAIT_KIND_write ? 1 : 2;
-
-		if (d->pid == pid) {
-			suspect_far_end(q, d);
-			continue;
-		}
-		if (passes_messages(d->at.kind) && d->at.access & needed) {
-			uint32_t thread = tables_process(tables, d->pid, q->from);
-
-			if (thread && (!oldest || tables->threads[thread].start_ns < tables->threads[oldest].start_ns))
-				oldest = thread;
-		}
-	}
-	suspect_thread(q, oldest, LINK_PEER, weight_of(q), q->wait->begin_event);
-}
-
-static void ask_other_end(struct question *q)
-{
-	const struct wait *w = q->wait;
-
-	if (w->kind == WAIT_KIND_futex || only_looks(q))
-		return;
-	ask_ends_of(q, w->object || w->kind != WAIT_KIND_poll ? w->object : w->detail);
-	for (uint32_t i = 0; w->kind == WAIT_KIND_epoll && w->end == WAIT_END_OPEN && i < q->scene->poll_item_count; i++)
-		if (q->scene->poll_items[i].set == w->object && own_ends_set_is_small(q->scene, w->object))
-			ask_ends_of(q, q->scene->poll_items[i].object);
-}
-
-/* A process that is stopped, or leaves datagrams unread, and is at the other end
- * of what a relay on the way has open: without messages in the trace, the only
- * sign that the relay sent to it. */
-static void ask_neighbours(struct question *q)
-{
-	const struct ends *ends = q->inquiry->ends;
-	const struct scene *scene = q->scene;
-	struct trails *trails = &q->inquiry->trails;
-
-	for (uint32_t i = 0; i < trails->length && !only_looks(q); i++) {
-		struct row row = ends_of_process(ends, scene_pid(scene, trails->items[i].thread));
-
-		for (uint32_t j = 0; j < row.count; j++) {
-			const struct descriptor *d = ends_at(ends, row, j);
-			struct state_times times;
-			struct suspect s = { .confidence = 0 };
-			uint32_t thread = d->at.peer ? tables_process(scene->tables, d->at.peer, q->from) : 0;
-
-			if (!thread || thread == q->episode->thread || scene_is_system(scene, thread))
-				continue;
-			scene_state_times(scene, thread, q->from, q->to, &times);
-			if (times.ns[SPAN_STOPPED] * 2 > q->to - q->from)
-				s.confidence = weight_of(q);
-			else if (d->at.unsent && d->time >= q->from && d->time <= q->to + 1000000000)
-				s.confidence = limit(q, LIMIT_unsent_neighbour);
-			if (!s.confidence)
-				continue;
-			s.hop_count = i ? follow_hops(trails, i, s.hops) : 0;
-			if (s.hop_count + 1 > WALK_MAX_HOPS)
-				continue;
-			s.hops[s.hop_count++] = (struct hop){ .from_ns = i ? trails->items[i].rest_ns : q->from,
-				.thread = thread, .link = LINK_PEER, .confidence = s.confidence, .final = times.ns[SPAN_STOPPED] * 2 > q->to - q->from };
-			vec_push(q->suspects, s);
-		}
-	}
-}
-
-static void ask_unread_datagrams(struct question *q)
-{
-	const struct tables *tables = q->scene->tables;
-	struct trails *trails = &q->inquiry->trails;
-	uint32_t relay = 0;
-
-	/* The last one that took the request and rests, as if it had sent it on. */
-	for (uint32_t i = 1; i < trails->length; i++)
-		if (trails->items[i].end == TRAIL_AT_REST)
-			relay = i;
-	if (q->scene->messages_seen || (q->wait->kind != WAIT_KIND_poll && q->wait->kind != WAIT_KIND_read &&
-					q->wait->kind != WAIT_KIND_epoll) || only_looks(q))
-		return;
-	for (size_t i = 0; i < tables->descriptor_count; i++) {
-		const struct descriptor *d = &tables->descriptors[i];
-		struct suspect s = { .confidence = relay ? weight_of(q) : limit(q, LIMIT_unread_without_relay) };
-		uint32_t thread;
-
-		if (d->at.kind != OBJECT_KIND_udp || !d->at.queued || d->time < q->from)
-			continue;
-		thread = tables_process(tables, d->pid, d->time);
-		if (!thread || thread == q->episode->thread)
-			continue;
-		s.hop_count = relay ? follow_hops(trails, relay, s.hops) : 0;
-		if (s.hop_count + 1 > WALK_MAX_HOPS)
-			continue;
-		s.hops[s.hop_count++] = (struct hop){ .from_ns = relay ? trails->items[relay].rest_ns : q->from,
-			.thread = thread, .link = LINK_MESSAGE, .confidence = s.confidence, .final = true };
 		vec_push(q->suspects, s);
 	}
 }

@@ -1,0 +1,63 @@
+/* A question about one wait while it is asked: what the rules of the stage SUSPECT share.
+ * Private to the finding of suspects. */
+#ifndef DIAGNOSE_QUESTION_H
+#define DIAGNOSE_QUESTION_H
+
+#include "diagnose/loops.h"
+#include "diagnose/suspects.h"
+
+struct question {
+	struct inquiry *inquiry;
+	const struct scene *scene;
+	const struct episode *episode;
+	const struct wait *wait;
+	uint64_t from, to;
+	const uint32_t *waiting;
+	unsigned waiting_count;
+	struct suspects *suspects;
+	enum rule_id rule;         /* that is asked */
+	bool alone;                /* no other thread of its process could have acted */
+};
+
+static inline uint8_t weight_of(const struct question *q)
+{
+	return (uint8_t)rule_infos[q->rule].weight;
+}
+
+static inline uint8_t limit(const struct question *q, enum limit_id id)
+{
+	uint64_t value = limit_of(q->scene, id);
+
+	return value < 100 ? (uint8_t)value : 100;
+}
+
+/* Looking again and again for something, or sleeping: nobody is asked to end that. */
+static inline bool only_looks(const struct question *q)
+{
+	return q->wait->kind == WAIT_KIND_sleep || loop_is(q->scene, q->episode);
+}
+
+static inline bool is_waiting(const struct question *q, uint32_t thread)
+{
+	for (unsigned i = 0; i < q->waiting_count; i++)
+		if (q->waiting[i] == thread)
+			return true;
+	return false;
+}
+
+/* Who was gone for most of the time could not have acted. */
+static inline bool alive(const struct question *q, uint32_t thread)
+{
+	const struct thread *t = &q->scene->tables->threads[thread];
+
+	return t->start_ns < q->to && t->end_ns > q->from + (q->to - q->from) / 2;
+}
+
+void suspect_thread(struct question *q, uint32_t thread, enum walk_link link, uint8_t confidence, uint64_t evidence);
+
+/* Rules about the other end, see suspects_ends.c. */
+void ask_other_end(struct question *q);
+void ask_neighbours(struct question *q);
+void ask_unread_datagrams(struct question *q);
+
+#endif

@@ -1,0 +1,137 @@
+/* The other end: who has what is waited on open, too, and could send or take (see suspects.h). */
+#include "diagnose/own_ends.h"
+#include "diagnose/question.h"
+
+static bool passes_messages(unsigned kind)
+{
+	return kind == OBJECT_KIND_pipe || kind == OBJECT_KIND_fifo || kind == OBJECT_KIND_tty;
+}
+
+/* Who has the other end of a connection; where nobody has it, who listens and has
+ * not accepted it. */
+static void suspect_far_end(struct question *q, const struct descriptor *d)
+{
+	const struct ends *ends = q->inquiry->ends;
+	const struct tables *tables = q->scene->tables;
+	const struct descriptor *listener;
+	struct row far = ends_receiving(ends, d->at.channel_out);
+
+	if (d->at.peer && d->at.peer != d->pid) {
+		bool end = d->at.kind == OBJECT_KIND_pidfd;
+		uint8_t weight = limit(q, end ? LIMIT_awaited_end : LIMIT_peer_guess);
+
+		suspect_thread(q, tables_process(tables, d->at.peer, q->from), end ? LINK_AWAITED : LINK_PEER, weight, 0);
+		return;
+	}
+	if (far.count && ends_at(ends, far, 0)->pid != d->pid)
+		suspect_thread(q, tables_process(tables, ends_at(ends, far, 0)->pid, q->from), LINK_PEER, limit(q, LIMIT_peer_guess), 0);
+	listener = d->time >= q->from && d->time <= q->to && ends_not_accepted(ends, d) ? ends_listener(ends, d) : NULL;
+	if (listener)
+		suspect_thread(q, tables_process(tables, listener->pid, q->from), LINK_LISTENER, limit(q, LIMIT_listener), q->wait->begin_event);
+}
+
+static void ask_ends_of(struct question *q, uint64_t object)
+{
+	const struct ends *ends = q->inquiry->ends;
+	const struct tables *tables = q->scene->tables;
+	struct row row = ends_of_object(ends, object);
+	uint32_t pid = scene_pid(q->scene, q->episode->thread), oldest = 0;
+
+	for (uint32_t i = 0; i < row.count; i++) {
+		const struct descriptor *d = ends_at(ends, row, i);
+		uint8_t needed = q->wait->kind == WAIT_KIND_write ? 1 : 2;
+
+		if (d->pid == pid) {
+			suspect_far_end(q, d);
+			continue;
+		}
+		if (passes_messages(d->at.kind) && d->at.access & needed) {
+			uint32_t thread = tables_process(tables, d->pid, q->from);
+
+			if (thread && (!oldest || tables->threads[thread].start_ns < tables->threads[oldest].start_ns))
+				oldest = thread;
+		}
+	}
+	suspect_thread(q, oldest, LINK_PEER, weight_of(q), q->wait->begin_event);
+}
+
+void ask_other_end(struct question *q)
+{
+	const struct wait *w = q->wait;
+
+	if (w->kind == WAIT_KIND_futex || only_looks(q))
+		return;
+	ask_ends_of(q, w->object || w->kind != WAIT_KIND_poll ? w->object : w->detail);
+	for (uint32_t i = 0; w->kind == WAIT_KIND_epoll && w->end == WAIT_END_OPEN && i < q->scene->poll_item_count; i++)
+		if (q->scene->poll_items[i].set == w->object && own_ends_set_is_small(q->scene, w->object))
+			ask_ends_of(q, q->scene->poll_items[i].object);
+}
+
+/* A process that is stopped, or leaves datagrams unread, and is at the other end
+ * of what a relay on the way has open: without messages in the trace, the only
+ * sign that the relay sent to it. */
+void ask_neighbours(struct question *q)
+{
+	const struct ends *ends = q->inquiry->ends;
+	const struct scene *scene = q->scene;
+	struct trails *trails = &q->inquiry->trails;
+
+	for (uint32_t i = 0; i < trails->length && !only_looks(q); i++) {
+		struct row row = ends_of_process(ends, scene_pid(scene, trails->items[i].thread));
+
+		for (uint32_t j = 0; j < row.count; j++) {
+			const struct descriptor *d = ends_at(ends, row, j);
+			struct state_times times;
+			struct suspect s = { .confidence = 0 };
+			uint32_t thread = d->at.peer ? tables_process(scene->tables, d->at.peer, q->from) : 0;
+
+			if (!thread || thread == q->episode->thread || scene_is_system(scene, thread))
+				continue;
+			scene_state_times(scene, thread, q->from, q->to, &times);
+			if (times.ns[SPAN_STOPPED] * 2 > q->to - q->from)
+				s.confidence = weight_of(q);
+			else if (d->at.unsent && d->time >= q->from && d->time <= q->to + 1000000000)
+				s.confidence = limit(q, LIMIT_unsent_neighbour);
+			if (!s.confidence)
+				continue;
+			s.hop_count = i ? follow_hops(trails, i, s.hops) : 0;
+			if (s.hop_count + 1 > WALK_MAX_HOPS)
+				continue;
+			s.hops[s.hop_count++] = (struct hop){ .from_ns = i ? trails->items[i].rest_ns : q->from,
+				.thread = thread, .link = LINK_PEER, .confidence = s.confidence, .final = times.ns[SPAN_STOPPED] * 2 > q->to - q->from };
+			vec_push(q->suspects, s);
+		}
+	}
+}
+
+void ask_unread_datagrams(struct question *q)
+{
+	const struct tables *tables = q->scene->tables;
+	struct trails *trails = &q->inquiry->trails;
+	uint32_t relay = 0;
+
+	/* The last one that took the request and rests, as if it had sent it on. */
+	for (uint32_t i = 1; i < trails->length; i++)
+		if (trails->items[i].end == TRAIL_AT_REST)
+			relay = i;
+	if (q->scene->messages_seen || (q->wait->kind != WAIT_KIND_poll && q->wait->kind != WAIT_KIND_read &&
+					q->wait->kind != WAIT_KIND_epoll) || only_looks(q))
+		return;
+	for (size_t i = 0; i < tables->descriptor_count; i++) {
+		const struct descriptor *d = &tables->descriptors[i];
+		struct suspect s = { .confidence = relay ? weight_of(q) : limit(q, LIMIT_unread_without_relay) };
+		uint32_t thread;
+
+		if (d->at.kind != OBJECT_KIND_udp || !d->at.queued || d->time < q->from)
+			continue;
+		thread = tables_process(tables, d->pid, d->time);
+		if (!thread || thread == q->episode->thread)
+			continue;
+		s.hop_count = relay ? follow_hops(trails, relay, s.hops) : 0;
+		if (s.hop_count + 1 > WALK_MAX_HOPS)
+			continue;
+		s.hops[s.hop_count++] = (struct hop){ .from_ns = relay ? trails->items[relay].rest_ns : q->from,
+			.thread = thread, .link = LINK_MESSAGE, .confidence = s.confidence, .final = true };
+		vec_push(q->suspects, s);
+	}
+}
