@@ -1,6 +1,9 @@
 /* Which loops are hangs, see hangs_loop.h. */
 #include "diagnose/hangs_loop.h"
 
+#include <signal.h>
+
+#include "base/search.h"
 #include "diagnose/loops.h"
 #include "diagnose/starved.h"
 
@@ -51,6 +54,23 @@ static bool partner_counts(const struct finder *f, uint64_t from, uint64_t to, b
 	return leads(f) || times.ns[SPAN_RUNNING] * 2 < to - from;
 }
 
+/* A signal that ends programs was sent to it since: the loop would have gone on. */
+static bool was_told_to_end(const struct finder *f, uint64_t since_ns)
+{
+	const struct scene *scene = f->scene;
+	uint32_t low = 0, high = scene->signal_count;
+
+	SEARCH(low, high, middle, scene->signals[middle].time < since_ns);
+	for (uint32_t i = low; i < scene->signal_count && scene->signals[i].time <= scene->tables->threads[f->thread].end_ns; i++) {
+		const struct sent_signal *s = &scene->signals[i];
+
+		if (scene_same_process(scene, s->target, f->thread) &&
+		    (s->signal == SIGHUP || s->signal == SIGINT || s->signal == SIGKILL || s->signal == SIGTERM))
+			return true;
+	}
+	return false;
+}
+
 bool hangs_flag_came(const struct finder *f, const struct episode *e)
 {
 	const struct thread *t = &f->scene->tables->threads[f->thread];
@@ -58,7 +78,8 @@ bool hangs_flag_came(const struct finder *f, const struct episode *e)
 
 	/* Whoever is killed, or still at it, may do nothing else by design. */
 	return looks_often(f, e) && (w->end == WAIT_END_TIMEOUT || w->kind == WAIT_KIND_child) && e->end_ns < f->scene->end_ns &&
-	       e->end_ns < t->end_ns && partner_counts(f, e->start_ns, e->end_ns, w->kind == WAIT_KIND_child);
+	       e->end_ns < t->end_ns && !(t->end_ns < e->end_ns + STRANGER_NS && was_told_to_end(f, w->start_ns)) &&
+	       partner_counts(f, e->start_ns, e->end_ns, w->kind == WAIT_KIND_child);
 }
 
 bool hangs_spins(const struct finder *f, uint64_t running_ns, uint64_t *from, uint64_t *to)

@@ -134,9 +134,13 @@ static const struct wait *last_of(const struct finder *f, const struct episode *
 	return &f->scene->waits[e->last];
 }
 
+/* To open a FIFO is to wait for whoever opens its other end, as long as that takes: it can
+ * be broken off, as no wait for a file system can. */
 static bool waits_in_kernel(const struct finder *f, const struct episode *e)
 {
-	return never_long(last_of(f, e)->kind);
+	const struct wait *w = last_of(f, e);
+
+	return never_long(w->kind) && !(w->kind == WAIT_KIND_open && w->state == TASK_STATE_sleeping && w->end != WAIT_END_SOURCE);
 }
 
 static bool tries_file_lock(const struct finder *f, const struct episode *e)

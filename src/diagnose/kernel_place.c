@@ -27,6 +27,7 @@ static const struct {
 	{ "wait_transaction_locked", NULL, KERNEL_PLACE_JOURNAL },
 	{ "io_schedule", NULL, KERNEL_PLACE_BLOCK_IO },
 	{ "blk_", NULL, KERNEL_PLACE_BLOCK_IO },
+	{ "wait_for_partner", NULL, KERNEL_PLACE_FIFO },
 	{ "rwsem_down_", "path_", KERNEL_PLACE_INODE },
 	{ "rwsem_down_", "vfs_", KERNEL_PLACE_INODE },
 };
@@ -71,6 +72,7 @@ const char *kernel_place_words(enum kernel_place place)
 	case KERNEL_PLACE_NFS: return "for the answer of an NFS server";
 	case KERNEL_PLACE_BLOCK_IO: return "for a block device";
 	case KERNEL_PLACE_JOURNAL: return "for the file system's journal";
+	case KERNEL_PLACE_FIFO: return "until somebody opens the other end of the FIFO";
 	case KERNEL_PLACE_INODE: return "for the lock of a file or directory";
 	}
 	return NULL;
