@@ -118,14 +118,21 @@ static bool waited_for(const struct scene *scene, uint32_t thread, uint32_t othe
 	return w && w->end == WAIT_END_THREAD && scene_same_process(scene, w->waker, other);
 }
 
+/* It was woken by the other behind the stretch, and had waited since before its middle. */
+static bool waits_for(const struct scene *scene, uint32_t thread, uint32_t other, uint64_t middle_ns, uint64_t to_ns)
+{
+	const struct episode *e = scene_episode(scene, thread, middle_ns);
+	const struct wait *w = e ? &scene->waits[e->last] : NULL;
+
+	return w && w->end == WAIT_END_THREAD && w->waker == other && e->start_ns <= middle_ns && e->end_ns + 1000000 >= to_ns;
+}
+
 /* Of other processes: one that was away all the time, and came back as the loop looked
- * for the last time. 0 when there is none, or more than one. */
-static uint32_t one_came_back(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, const struct episode *loop,
-			      bool with_it)
+ * for the last time, after `begin`. 0 when there is none, or more than one. */
+static uint32_t one_came_back(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, uint64_t begin, bool with_it)
 {
 	const struct tables *tables = scene->tables;
-	const struct wait *last = &scene->waits[loop->last];
-	uint64_t slack = (to_ns - from_ns) / 20 + 10000000, begin = last->start_ns - (last->end_ns - last->start_ns) / 4 - 10000000;
+	uint64_t slack = (to_ns - from_ns) / 20 + 10000000;
 	uint32_t found = 0;
 
 	for (uint32_t i = 1; i < tables->thread_count; i++) {
@@ -158,11 +165,17 @@ static uint32_t one_came_back(const struct scene *scene, uint32_t thread, uint64
 }
 
 /* One that waited for what may be anything counts where nobody else does. */
-static uint32_t came_back(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, const struct episode *loop)
+static uint32_t came_back(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, uint64_t begin)
 {
-	uint32_t found = one_came_back(scene, thread, from_ns, to_ns, loop, false);
+	uint32_t found = one_came_back(scene, thread, from_ns, to_ns, begin, false);
 
-	return found ? found : one_came_back(scene, thread, from_ns, to_ns, loop, true);
+	return found ? found : one_came_back(scene, thread, from_ns, to_ns, begin, true);
+}
+
+/* When a loop looked for the last time but one. */
+static uint64_t last_look(const struct wait *last)
+{
+	return last->start_ns - (last->end_ns - last->start_ns) / 4 - 10000000;
 }
 
 uint32_t loop_partner(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, uint8_t *ret_confidence)
@@ -181,7 +194,8 @@ uint32_t loop_partner(const struct scene *scene, uint32_t thread, uint64_t from_
 
 		if (i == thread || (!own && tables->threads[i].parent_pid != tables->threads[thread].pid))
 			continue;
-		if (tables->threads[i].start_ns > to_ns || tables->threads[i].end_ns < from_ns)
+		if (tables->threads[i].start_ns > to_ns || tables->threads[i].end_ns < from_ns ||
+		    waits_for(scene, i, thread, from_ns + window / 2, to_ns))
 			continue;
 		scene_state_times(scene, i, from_ns, to_ns, &times);
 		away = away_ns(scene, i, from_ns, to_ns, &away_until);
@@ -198,8 +212,9 @@ uint32_t loop_partner(const struct scene *scene, uint32_t thread, uint64_t from_
 		}
 	}
 	*ret_confidence = best_score > window ? SURE : GUESS;
-	if (best_score <= window && ends && loop_is(scene, ends)) {
-		uint32_t other = came_back(scene, thread, from_ns, to_ns, ends);
+	if (best_score <= window && to_ns < scene->end_ns) {
+		uint64_t begin = ends && loop_is(scene, ends) ? last_look(&scene->waits[ends->last]) : to_ns - window / 50 - 10000000;
+		uint32_t other = came_back(scene, thread, from_ns, to_ns, begin);
 
 		if (other) {
 			*ret_confidence = LIKELY;
@@ -265,8 +280,6 @@ uint32_t loop_retry_partner(const struct scene *scene, const struct retries *ret
 {
 	uint32_t thread = scene->waits[retries->last].thread;
 	uint64_t slack = (retries->end_ns - retries->start_ns) / 20;
-	struct episode loop = { .start_ns = retries->start_ns, .end_ns = retries->end_ns, .first = retries->last,
-				.last = retries->last, .thread = thread };
 
 	*ret_lockstep = true;
 	for (uint32_t i = 1; i < scene->thread_count; i++) {
@@ -282,5 +295,5 @@ uint32_t loop_retry_partner(const struct scene *scene, const struct retries *ret
 			return i;
 	}
 	*ret_lockstep = false;
-	return came_back(scene, thread, retries->start_ns, retries->end_ns, &loop);
+	return came_back(scene, thread, retries->start_ns, retries->end_ns, last_look(&scene->waits[retries->last]));
 }
