@@ -28,7 +28,8 @@ struct file_head {
 	uint64_t sequence;         /* of the file in its ring */
 	uint64_t created_wall_ns;
 	uint64_t floor_ns;         /* events before it are not complete over all processors; 0 none */
-	uint32_t reserved[3];
+	uint32_t processors;       /* that are recorded, numbered from 0; 0 not told */
+	uint32_t reserved[2];
 	uint32_t crc;              /* of all head_bytes with this field as 0 */
 };
 _Static_assert(sizeof(struct file_head) == 64, "file head");

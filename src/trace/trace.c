@@ -20,6 +20,7 @@
  * ones when they are read. */
 #define VERIFY_BYTES (64u << 20)
 #define FEW_THREADS 4096u
+#define PROCESSORS_MOST 16384u
 #define UNWRITTEN_NS 2000000000u /* chunks are written long before they are so old */
 
 static int open_regular(int dir, const char *name, const char *path, struct err *err)
@@ -227,23 +228,27 @@ static bool is_broken_off(const struct trace *trace)
 	return !last->complete && !output_is_written(last->fd);
 }
 
+static uint32_t processors_of(const struct trace *trace)
+{
+	uint32_t count = trace->files.items[trace->files.length - 1].head.processors;
+
+	return count < PROCESSORS_MOST ? count : PROCESSORS_MOST;
+}
+
 /* What a processor had recorded last was not written, if there was any: between its last
  * event and the recording's end nothing is known of it, except that what is older than
  * UNWRITTEN_NS would have been written. Processors without any event count, too. */
 static void find_unwritten(struct trace *trace)
 {
 	struct trace_summary *summary = &trace->summary;
-	const char *text = trace_machine(trace, "processors");
-	uint64_t end = summary->end_ns, machine = text ? strtoull(text, NULL, 10) : 0;
+	uint64_t end = summary->end_ns;
 	uint64_t earliest = end - summary->start_ns > UNWRITTEN_NS ? end - UNWRITTEN_NS : summary->start_ns;
 	struct vec(struct trace_gap) gaps = { 0 };
 
-	if (!is_broken_off(trace))
-		return;
 	for (uint32_t cpu = 0; cpu < summary->cpus; cpu++) {
 		uint64_t reach = summary->reach_ns[cpu];
 
-		if (!reach && cpu >= machine)
+		if (!reach && cpu >= processors_of(trace))
 			continue;
 		if (!reach)
 			reach = summary->reach_ns[cpu] = summary->start_ns;
@@ -267,12 +272,17 @@ static void summarize(struct trace *trace)
 	for (size_t i = 0; i < trace->chunks.length; i++)
 		if (trace->chunks.items[i].cpu >= summary->cpus)
 			summary->cpus = trace->chunks.items[i].cpu + 1u;
+	bool broken_off = is_broken_off(trace);
+
+	if (broken_off && summary->cpus < processors_of(trace))
+		summary->cpus = processors_of(trace);
 	summary->busy_cpus = count_busy_cpus(trace);
 	find_reach(trace);
 	count_threads(trace);
 	summary->start_wall_ns = trace_wall_ns(trace, summary->start_ns);
 	read_machine(trace);
-	find_unwritten(trace);
+	if (broken_off)
+		find_unwritten(trace);
 }
 
 /* In the oldest file of a ring, events before the floor are those of some

@@ -138,6 +138,7 @@ static int write_file_head(struct writer *writer, struct err *err)
 	head.sequence = writer->options.sequence;
 	head.created_wall_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 	head.floor_ns = writer->options.floor_ns;
+	head.processors = writer->options.processors;
 	memcpy(bytes, &head, sizeof(head));
 	head.crc = crc32c(0, bytes, head.head_bytes);
 	memcpy(bytes, &head, sizeof(head));

@@ -29,6 +29,7 @@ struct writer;
 
 struct writer_options {
 	uint32_t cpus;             /* streams; records come with cpu below it */
+	uint32_t processors;       /* streams of processors that were there, from 0 on; 0 not told */
 	uint32_t packers;          /* threads that add at once; 0: 1 */
 	int compression;           /* zstd level; 0 the default */
 	uint64_t max_bytes;        /* 0: no limit; beyond it writing returns -EFBIG */
