@@ -48,8 +48,11 @@ static int round_once(struct agent *agent, bool last, uint64_t *ret_fill, struct
 	int r;
 
 	agent_lock(agent);
+	/* what is old enough is written first: of a storm a round takes long */
+	r = writer_flush(agent->writer, now_ns(), err);
 	rings_look(agent->rings, last, &bytes, ret_fill);
-	r = share_hand_over(&agent->share, agent->writer, agent->crowded && bytes >= SHARED_BYTES, err);
+	if (!r)
+		r = share_hand_over(&agent->share, agent->writer, agent->crowded && bytes >= SHARED_BYTES, err);
 	if (!r)
 		r = writer_flush(agent->writer, now_ns(), err);
 	note_progress(agent);

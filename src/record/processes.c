@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -13,6 +14,7 @@
 #include "base/helper.h"
 #include "record/processes_child.h"
 
+#define SOCKET_CONNECTS 2 /* TCP_SYN_SENT */
 #define STALL_MS 250 /* a child that says nothing for so long hangs */
 
 struct child {
@@ -189,4 +191,14 @@ int processes_read(struct processes *processes, const struct task_found *found, 
 		}
 	}
 	return 0;
+}
+
+uint32_t wait_found_connecting(const struct task_found *found, const struct wait_found *wait, struct event_descriptor *ret_descriptor,
+			       char *text, size_t size)
+{
+	if (!wait->address[0] || !found->waiting.object)
+		return 0;
+	*ret_descriptor = (struct event_descriptor){ .object = found->waiting.object, .fd = (uint32_t)found->arguments[0],
+						     .kind = (uint8_t)object_kind(found->waiting.object), .access = 3, .state = SOCKET_CONNECTS };
+	return (uint32_t)snprintf(text, size, "-> %.*s", (int)sizeof(wait->address), wait->address);
 }

@@ -30,6 +30,11 @@ struct wait_found {
 	char address[112];         /* to which it connects, as a listener's is told; "" none */
 };
 
+/* The descriptor record of what it connects to, as that of a connection would be; length of
+ * its text, 0: it does not connect. */
+uint32_t wait_found_connecting(const struct task_found *found, const struct wait_found *wait, struct event_descriptor *ret_descriptor,
+			       char *text, size_t size);
+
 /* Called in the order of the threads given; `texts` are the executable, the
  * command line and the control groups, each ended by a NUL. For a thread that
  * could not be read in time texts are empty and `wait` is zero. */

@@ -18,7 +18,6 @@
 #include "record/tasks.h"
 
 #define PROCESSES_LIMIT_MS 5000 /* for what /proc tells, all processes together */
-#define SOCKET_CONNECTS 2 /* TCP_SYN_SENT */
 
 struct snapshots {
 	pthread_mutex_t lock;           /* one snapshot at a time */
@@ -66,18 +65,13 @@ static bool owner_is_gone(const struct snapshots *snapshots, const struct task_f
 	}
 }
 
-/* What it connects to, as the descriptor of a connection would tell. */
 static int emit_connecting(struct snapshots *snapshots, const struct task_found *found, const struct wait_found *wait, struct err *err)
 {
-	struct event_descriptor d = { .object = found->waiting.object, .fd = (uint32_t)found->arguments[0],
-				      .kind = (uint8_t)object_kind(found->waiting.object), .access = 3, .state = SOCKET_CONNECTS };
+	struct event_descriptor d;
 	char text[sizeof(wait->address) + 4];
-	int length;
+	uint32_t length = wait_found_connecting(found, wait, &d, text, sizeof(text));
 
-	if (!wait->address[0] || !found->waiting.object)
-		return 0;
-	length = snprintf(text, sizeof(text), "-> %.*s", (int)sizeof(wait->address), wait->address);
-	return emit(snapshots, found->task.pid, EVENT_descriptor, &d, text, (size_t)length, err);
+	return length ? emit(snapshots, found->task.pid, EVENT_descriptor, &d, text, length, err) : 0;
 }
 
 static int on_thread(struct processes_sink *sink, const struct task_found *found, const char *texts, size_t texts_bytes,

@@ -52,6 +52,23 @@ static void tell(const char *format, ...)
 	close(1);
 }
 
+/* Where /proc does not tell in which call: for a while. */
+static int is_asleep(pid_t pid, pid_t tid)
+{
+	char file[64], line[512];
+
+	for (int i = 0; i < 5; i++, usleep(20000)) {
+		snprintf(file, sizeof(file), "/proc/%d/task/%d/stat", pid, tid);
+		FILE *f = fopen(file, "r");
+		char *got = f ? fgets(line, sizeof(line), f) : NULL, *end = got ? strrchr(line, ')') : NULL;
+		if (f)
+			fclose(f);
+		if (!end || !strchr("SDTt", end[2]))
+			return 0;
+	}
+	return 1;
+}
+
 /* Until the thread sleeps in the system call (-1: in any). */
 static void until_asleep(pid_t pid, pid_t tid, long call)
 {
@@ -62,6 +79,8 @@ static void until_asleep(pid_t pid, pid_t tid, long call)
 		char *got = f ? fgets(line, sizeof(line), f) : NULL;
 		if (f)
 			fclose(f);
+		if (!got && is_asleep(pid, tid))
+			return;
 		if (got && line[0] != 'r' && line[0] != '-' && (call < 0 || atol(line) == call))
 			return;
 	}

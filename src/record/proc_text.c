@@ -1,0 +1,96 @@
+/* See proc_text.h. */
+#include "record/proc_text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t number_after(const char *text, const char *word)
+{
+	const char *at = strstr(text, word);
+
+	return at ? strtoull(at + strlen(word), NULL, 10) : 0;
+}
+
+static uint8_t state_of(char letter)
+{
+	switch (letter) {
+	case 'S': return TASK_STATE_sleeping;
+	case 'D': return TASK_STATE_blocked;
+	case 'T': return TASK_STATE_stopped;
+	case 't': return TASK_STATE_traced;
+	case 'I': return TASK_STATE_idle;
+	case 'P': return TASK_STATE_parked;
+	case 'X':
+	case 'Z': return TASK_STATE_dead;
+	}
+	return TASK_STATE_running;
+}
+
+bool proc_text_thread(const char *status, const char *stat, uint64_t ticks, struct task_found *ret_found, struct proc_thread *ret_more)
+{
+	const char *end = strrchr(stat, ')');
+	unsigned long long start = 0;
+	unsigned parent = 0, processor = 0;
+	long prio = 0;
+	char letter;
+
+	if (!end || !ticks ||
+	    sscanf(end + 1, " %c %u %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %ld %*d %*d %*d %llu %*u %*d %*u %*u %*u %*u %*u %*u "
+			    "%*u %*u %*u %*u %*u %*u %*u %*d %u", &letter, &parent, &prio, &start, &processor) < 4)
+		return false;
+	memset(ret_found, 0, sizeof(*ret_found));
+	ret_found->task.start_ns = start * (1000000000ull / ticks);
+	ret_found->task.parent = parent;
+	ret_found->task.uid = (uint32_t)number_after(status, "\nUid:\t");
+	ret_found->task.prio = (uint32_t)(prio + 100);
+	ret_found->task.flags = strstr(status, "\nVmSize:") ? 0 : TASK_FLAGS_kernel_thread;
+	sscanf(status, "Name:\t%15[^\n]", ret_found->comm);
+	ret_found->waiting.state = state_of(letter);
+	ret_found->waiting.syscall = SYSCALL_NONE;
+	*ret_more = (struct proc_thread){
+		.switches = number_after(status, "\nvoluntary_ctxt_switches:\t") + number_after(status, "\nnonvoluntary_ctxt_switches:\t"),
+		.processor = processor,
+		.tracer = (uint32_t)number_after(status, "\nTracerPid:\t"),
+	};
+	return true;
+}
+
+bool proc_text_call(const char *text, long *ret_number, uint64_t ret_words[6])
+{
+	*ret_number = -1;
+	memset(ret_words, 0, 6 * sizeof(*ret_words));
+	if (!text[0] || text[0] == 'r')
+		return false;
+	return sscanf(text, "%ld 0x%" SCNx64 " 0x%" SCNx64 " 0x%" SCNx64 " 0x%" SCNx64 " 0x%" SCNx64 " 0x%" SCNx64, ret_number, &ret_words[0],
+		      &ret_words[1], &ret_words[2], &ret_words[3], &ret_words[4], &ret_words[5]) >= 1;
+}
+
+bool proc_text_times(const char *text, uint64_t *ret_run_ns, uint64_t *ret_queued_ns)
+{
+	return sscanf(text, "%" SCNu64 " %" SCNu64, ret_run_ns, ret_queued_ns) == 2;
+}
+
+void proc_text_fdinfo(const char *text, struct proc_fdinfo *ret_info)
+{
+	const char *line = text;
+
+	memset(ret_info, 0, sizeof(*ret_info));
+	while (line && *line) {
+		unsigned fd, events;
+
+		if (!strncmp(line, "flags:\t", 7))
+			ret_info->flags = (uint32_t)strtoul(line + 7, NULL, 8);
+		else if (!strncmp(line, "Pid:\t", 5) && (int)strtol(line + 5, NULL, 10) > 0)
+			ret_info->awaited = (uint32_t)strtoul(line + 5, NULL, 10);
+		else if (!strncmp(line, "eventfd-id: ", 12))
+			ret_info->eventfd = strtoull(line + 12, NULL, 10) + 1;
+		else if (ret_info->watched < PROC_WATCHED_MOST && sscanf(line, "tfd: %u events: %x", &fd, &events) == 2) {
+			ret_info->items[ret_info->watched].fd = fd;
+			ret_info->items[ret_info->watched++].events = events;
+		}
+		line = strchr(line, '\n');
+		line = line ? line + 1 : NULL;
+	}
+}

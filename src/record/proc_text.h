@@ -1,0 +1,36 @@
+/* Texts of /proc about a thread and its descriptors. What a process calls itself stands in
+ * some of them, so they are as hostile as any other input. */
+#ifndef RECORD_PROC_TEXT_H
+#define RECORD_PROC_TEXT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "record/tasks.h"
+
+struct proc_thread {
+	uint64_t switches;         /* from the processor, so far */
+	uint32_t processor;        /* it last ran on */
+	uint32_t tracer;           /* process, 0 none */
+};
+
+/* Of task/TID/status and task/TID/stat; the thread's state and what it is, not its wait. */
+bool proc_text_thread(const char *status, const char *stat, uint64_t ticks, struct task_found *ret_found, struct proc_thread *ret_more);
+/* Of task/TID/syscall: the call's number, -1 outside of one, and its arguments; false: it runs. */
+bool proc_text_call(const char *text, long *ret_number, uint64_t ret_words[6]);
+/* Of task/TID/schedstat, nanoseconds. */
+bool proc_text_times(const char *text, uint64_t *ret_run_ns, uint64_t *ret_queued_ns);
+
+#define PROC_WATCHED_MOST 256u
+
+struct proc_fdinfo {
+	uint32_t flags;            /* O_ */
+	uint32_t awaited;          /* process of a pidfd, 0 none */
+	uint64_t eventfd;          /* its number, + 1; 0 not told */
+	uint32_t watched;          /* of an epoll set */
+	struct { uint32_t fd, events; } items[PROC_WATCHED_MOST];
+};
+
+void proc_text_fdinfo(const char *text, struct proc_fdinfo *ret_info);
+
+#endif

@@ -1,0 +1,119 @@
+/* What /proc says of threads and descriptors, and sock_diag of this process's own sockets. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "record/proc_sockets.h"
+#include "record/proc_text.h"
+
+static void names_do_not_end_what_stands_behind_them(void **unused)
+{
+	static const char status[] = "Name:\ta) R 1\nUid:\t33\t33\t33\t33\nVmSize:\t 1 kB\nvoluntary_ctxt_switches:\t7\nnonvoluntary_ctxt_switches:\t2\n";
+	static const char stat[] = "12 (a) R 1) S 3 12 12 0 -1 4194304 1 0 0 0 0 0 0 0 20 0 1 0 500 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 17 3 0 0\n";
+	struct task_found found;
+	struct proc_thread more;
+
+	(void)unused;
+	assert_true(proc_text_thread(status, stat, 100, &found, &more));
+	assert_int_equal(found.waiting.state, TASK_STATE_sleeping);
+	assert_int_equal(found.task.parent, 3);
+	assert_int_equal(found.task.uid, 33);
+	assert_int_equal(found.task.start_ns, 5000000000);
+	assert_int_equal(found.task.flags, 0);
+	assert_string_equal(found.comm, "a) R 1");
+	assert_int_equal(more.switches, 9);
+	assert_int_equal(more.processor, 3);
+	assert_false(proc_text_thread(status, "12 (a", 100, &found, &more));
+	assert_false(proc_text_thread("", "", 100, &found, &more));
+}
+
+static void calls_are_told_from_running(void **unused)
+{
+	uint64_t words[6];
+	long number;
+
+	(void)unused;
+	assert_true(proc_text_call("202 0x7f00 0x80 0x2 0x0 0x0 0x0 0x7ffe 0x7f12\n", &number, words));
+	assert_int_equal(number, 202);
+	assert_int_equal(words[0], 0x7f00);
+	assert_int_equal(words[2], 2);
+	assert_true(proc_text_call("-1 0x7ffe 0x7f12\n", &number, words));
+	assert_int_equal(number, -1);
+	assert_false(proc_text_call("running\n", &number, words));
+	assert_false(proc_text_call("", &number, words));
+}
+
+static void an_epoll_set_tells_what_it_watches(void **unused)
+{
+	static struct proc_fdinfo info;
+
+	(void)unused;
+	proc_text_fdinfo("pos:\t0\nflags:\t02000002\nPid:\t77\ntfd:        4 events:       19 data:\n"
+			 "tfd:        9 events: 80000001 data:\ntfd: x", &info);
+	assert_int_equal(info.flags & 3, 2);
+	assert_int_equal(info.awaited, 77);
+	assert_int_equal(info.watched, 2);
+	assert_int_equal(info.items[1].fd, 9);
+	assert_int_equal(info.items[1].events, 0x80000001);
+	proc_text_fdinfo("Pid:\t-1\n", &info);
+	assert_int_equal(info.awaited, 0);
+}
+
+static uint64_t inode_of(int fd)
+{
+	struct stat info;
+
+	assert_int_equal(fstat(fd, &info), 0);
+	return info.st_ino;
+}
+
+static void sockets_know_their_other_ends(void **unused)
+{
+	struct sockaddr_un at = { .sun_family = AF_UNIX, .sun_path = "\0argus-test" };
+	const struct proc_socket *one, *other;
+	struct proc_sockets *sockets;
+	int pair[2], listener = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	(void)unused;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	assert_int_equal(bind(listener, (struct sockaddr *)&at, sizeof(sa_family_t) + 11), 0);
+	assert_int_equal(listen(listener, 1), 0);
+	sockets = proc_sockets_read();
+	one = proc_sockets_find(sockets, inode_of(pair[0]));
+	if (!one) { /* this kernel has no unix_diag */
+		proc_sockets_free(sockets);
+		skip();
+	}
+	other = proc_sockets_find(sockets, inode_of(pair[1]));
+	assert_non_null(other);
+	assert_int_equal(one->peer, other->inode);
+	assert_int_equal(one->kind, OBJECT_KIND_unix_stream);
+	other = proc_sockets_find(sockets, inode_of(listener));
+	assert_non_null(other);
+	assert_int_equal(other->state, 10);
+	assert_string_equal(other->text, "@argus-test");
+	proc_sockets_free(sockets);
+	close(pair[0]);
+	close(pair[1]);
+	close(listener);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(names_do_not_end_what_stands_behind_them),
+		cmocka_unit_test(calls_are_told_from_running),
+		cmocka_unit_test(an_epoll_set_tells_what_it_watches),
+		cmocka_unit_test(sockets_know_their_other_ends),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
