@@ -6,7 +6,7 @@
 #   make fuzz       each fuzz target for FUZZ_SECONDS (20)
 #   make bench      BENCH.md (long)         make cases    CASES.md (long)
 #   make lab        LAB.md (hours)
-#   make truth      stacks against another walker; damage at every byte of a file (long)
+#   make truth      stacks against another walker; damage, kills, a soak (hours)
 #   make kernels    live tests on other kernels, emulated (long)
 #   make deb        the Debian package, in build-deb
 #   make packages   the package tried in clean systems (long)
@@ -61,6 +61,7 @@ truth: all
 	@ARGUS_TEST_ALL=1 tests/run --build $(BUILD) trace_file
 	@tests/truth/run $(BUILD)
 	@tests/truth/kills $(BUILD)
+	@tests/truth/soak $(BUILD)
 
 kernels: all
 	@tools/setup test kernels

@@ -80,7 +80,7 @@ def begin_and_end(count, rate, folder=None):
         if folder:
             program = shutil.copy('/bin/true', f'{folder}/program{number}')
         os.waitpid(os.posix_spawn(program, [program, '/dev/null'], os.environ,
-                                  file_actions=[(os.POSIX_SPAWN_OPEN, 1, '/dev/null', os.O_WRONLY, 0)]), 0)
+                                  file_actions=[(os.POSIX_SPAWN_OPEN, fd, '/dev/null', os.O_WRONLY, 0) for fd in (1, 2)]), 0)
         if folder:
             os.unlink(program)
         if rate:

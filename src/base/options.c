@@ -219,7 +219,7 @@ static int take_value(const struct option_spec *spec, const char *text, struct o
 	return r;
 }
 
-/* `length`: of the name, without what stands behind = */
+/* `length`: of the name, without what follows the = */
 static int refuse_unknown(const struct option_spec *specs, const char *word, size_t length, struct err *err)
 {
 	struct suggestion near = suggest_begin(word + 2, length);

@@ -6,7 +6,7 @@
 
 struct suggestion {
 	const char *word;      /* as typed */
-	size_t length;         /* of the word; what stands behind is not part of it */
+	size_t length;         /* of the word; what follows is not part of it */
 	const char *nearest;   /* NULL: none of the names is near */
 	unsigned distance;
 };

@@ -188,7 +188,7 @@ void gatherer_see(void *gatherer, const struct event *e)
 	default: /* event numbers are open: the rest has no part in the scene */
 		return;
 	}
-	/* State records may stand behind the last happening. */
+	/* State records may follow the last event. */
 	if (e->time > b->end_ns)
 		b->end_ns = e->time;
 }

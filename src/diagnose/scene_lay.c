@@ -97,7 +97,7 @@ static bool limit_passed(const struct wait *w)
 
 static enum wait_end end_of(const struct scene *scene, const struct graph_wait *g, const struct wait *w)
 {
-	/* Whom another processor's interrupt broke in upon has nothing to do with it. */
+	/* Whom another processor's interrupt interrupted has nothing to do with it. */
 	bool by_thread = real_thread(scene, g->waker) != 0 && g->cause != WAKE_CAUSE_other_cpu;
 
 	if (g->wake_ns == UINT64_MAX && g->waker == GRAPH_NONE)

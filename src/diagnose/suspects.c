@@ -222,7 +222,7 @@ uint64_t suspects_request_start(const struct scene *scene, const struct episode 
 }
 
 /* A wait that fills most of the window counts; a thread that was only busy for a
- * part of it, or has simply nothing to do, hardly. */
+ * part of it, or has nothing to do, hardly. */
 static uint8_t trail_confidence(const struct question *q, const struct trail *t)
 {
 	struct state_times times;

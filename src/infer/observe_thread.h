@@ -1,5 +1,5 @@
 /* One thread under observation: the events of its system calls are held back
- * until the call's end is known, then handed to latency.h in order. Private to
+ * until the function's return is known, then handed to latency.h in order. Private to
  * observe.c; apart from it so that it can be tested without a trace. */
 #ifndef INFER_OBSERVE_THREAD_H
 #define INFER_OBSERVE_THREAD_H

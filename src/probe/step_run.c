@@ -56,7 +56,7 @@ static uint32_t busiest(const struct trace *trace, uint32_t tid)
 	return tid;
 }
 
-/* The last mapping told of the process that holds the address. */
+/* The last mapping of the process that is known to hold the address. */
 static bool mapping_of(const struct trace *trace, uint32_t pid, uint64_t address, struct event_mapping *ret_mapping)
 {
 	struct trace_filter filter = { 0 };

@@ -25,7 +25,7 @@ static uint64_t now_ns(void)
 }
 
 /* How long the rings may fill: by the rate of the last round, which lasted so
- * long, they shall be at most an eighth full. */
+ * long, they should be at most an eighth full. */
 static int next_sleep_ms(const struct agent *agent, uint64_t fill, uint64_t round_ns, int last_ms)
 {
 	uint64_t goal = agent->rings->ring_bytes >> RING_WAKE_SHIFT, round_us = round_ns / 1000 + 1, ms;

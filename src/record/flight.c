@@ -458,7 +458,7 @@ static void answer(struct flight *flight, const char *request, int *fd)
 	buf_done(&text);
 }
 
-/* Until it shall stop; who asked for that is answered at the end: his
+/* Until it is to stop; who asked for that is answered at the end: his
  * descriptor, or -1. */
 static int serve(struct flight *flight)
 {

@@ -315,7 +315,7 @@ static bool ran_on(const struct look *look, uint32_t pid, uint32_t tid)
 	       (run - *before + queued - *waited) * 100 >= look_ns * RUNNING_PERCENT && (run - *before) * 100 >= look_ns * SHARE_PERCENT;
 }
 
-/* Of several that shared a processor, each is told of on one of its own. */
+/* Of several that shared a processor, each is recorded on one of its own. */
 static void note_running(struct look *look, uint32_t tid, uint32_t processor)
 {
 	for (size_t i = 0; i < look->running.length; i++)

@@ -44,7 +44,7 @@ bool proc_text_thread(const char *status, const char *stat, uint64_t ticks, stru
 	ret_found->task.start_ns = start * (1000000000ull / ticks);
 	ret_found->task.parent = parent;
 	ret_found->task.uid = (uint32_t)number_after(status, "\nUid:\t");
-	ret_found->task.prio = (uint32_t)(prio + 100);
+	ret_found->task.prio = (uint32_t)prio + 100u;
 	ret_found->task.flags = strstr(status, "\nVmSize:") ? 0 : TASK_FLAGS_kernel_thread;
 	sscanf(status, "Name:\t%15[^\n]", ret_found->comm);
 	ret_found->waiting.state = state_of(letter);

@@ -152,7 +152,7 @@ static void find_in(const struct elf_file *file, const char *symbols_name, const
 			memcpy(&symbol, (const char *)symbols + at, sizeof(symbol));
 			if (!symbol.st_value || symbol.st_name >= texts_bytes)
 				continue;
-			/* a NUL stands behind what was copied */
+			/* a NUL follows what was copied */
 			for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++)
 				if (!strcmp((const char *)texts + symbol.st_name, wanted[i].name))
 					*wanted[i].to = symbol;

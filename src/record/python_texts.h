@@ -51,7 +51,7 @@ struct python_texts {
 };
 
 void python_texts_done(struct python_texts *texts);
-/* Takes what was told of a code object. `reserve` gives a number for a new file. False where it is no
+/* Takes what was reported about a code object. `reserve` gives a number for a new file. False where it is no
  * such message, or there is no room: its frames have no name then. */
 bool python_texts_take(struct python_texts *texts, const struct python_code_message *message, size_t bytes,
 		       uint32_t (*reserve)(void *data), void *data);

@@ -398,8 +398,8 @@ static int start(struct recorder *recorder, const struct recorder_options *optio
 	recorder->opening = NULL;
 	if (r)
 		return r;
-	recorder->file = (struct writer_options){ .cpus = programs.cpus + 1, .processors = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN), .packers = share_threads(programs.cpus),
-						  .max_bytes = options->max_bytes };
+	recorder->file = (struct writer_options){ .cpus = programs.cpus + 1, .processors = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN),
+						  .packers = share_threads(programs.cpus), .max_bytes = options->max_bytes };
 	if (getrandom(&recorder->file.recording, sizeof(recorder->file.recording), 0) < 0)
 		recorder->file.recording = clock_ns(CLOCK_REALTIME);
 	r = writer_create(options->path, options->keep_old, &recorder->file, &recorder->writer, err);

@@ -23,7 +23,7 @@
 
 #define COPY_NODES 65536u          /* numbers of copies that records may still hold */
 
-/* What the kernel has told of a process since it was looked at last. */
+/* What the kernel has reported about a process since it was looked at last. */
 struct process_news {
 	pid_t pid;
 	struct vec(struct module_source) sources; /* texts in stacks.news_texts */

@@ -318,7 +318,7 @@ static void unwind_copy(struct stacks *s, const struct pending_copy *c)
 	stacks_tell_modules(s);
 	agent_lock(s->agent);
 	pthread_mutex_lock(&s->layouts.lock);
-	/* the latest record of a node holds: after what a new file was told of it */
+	/* the latest record of a node holds: after what a new file says about it */
 	stacks_nodes_as(s, c->node, layout, addresses, count, status, stacks_now_ns());
 	pthread_mutex_unlock(&s->layouts.lock);
 	agent_unlock(s->agent);

@@ -1,4 +1,4 @@
-/* Python's frames in stacks: what the kernel told of them becomes nodes between those of
+/* Python's frames in stacks: what the kernel reported about them becomes nodes between those of
  * the C functions among which they stand.
  *
  * A call of the function that runs Python code is a frame of C that stands for one or more

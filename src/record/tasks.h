@@ -33,7 +33,7 @@ struct task_seen {
 	u32 reserved;
 };
 
-/* What the iterator shall hand over. */
+/* What the iterator is to hand over. */
 struct tasks_want {
 	u64 waiting_from_ns;    /* only threads whose wait began from here ... */
 	u64 waiting_to_ns;      /* ... to here, in a wait that others could end; 0: all threads */

@@ -21,7 +21,7 @@ struct windows;
 struct windows *windows_open(const char *display);
 void windows_close(struct windows *windows);
 /* Sends pings, takes echoes; 1 when a window has owed its echo for so long and
- * was not told of before, with words; else 0. */
+ * was not reported before, with words; else 0. */
 int windows_check(struct windows *windows, uint64_t now_ns, uint64_t limit_ns, char *text, size_t size);
 
 #endif

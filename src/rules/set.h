@@ -41,7 +41,7 @@ enum condition_ground {
 	GROUND_wait     /* wait, state, object, ... of the wait */
 };
 
-/* Parses `where` and what stands behind it, if it is there. `info` is the event
+/* Parses `where` and what follows it, if it is there. `info` is the event
  * of GROUND_event; of a probe named with it, `probe` is the name, else NULL. */
 void condition_parse(struct parser *parser, enum condition_ground ground, const struct event_info *info, const char *probe,
 		     struct condition *ret_condition);

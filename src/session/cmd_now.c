@@ -171,7 +171,7 @@ static void put_line(struct look *look, const struct finding *f, struct buf *buf
 		   describe_time(&look->arena, look->session.scene->end_ns - f->standing->since_ns));
 }
 
-/* One of the circle has been told of: the others stand for the same. */
+/* One of the circle has been reported: the others stand for the same. */
 static bool is_told(const struct look *look, size_t index)
 {
 	const struct diagnosis *d = look->findings[index].diagnosis;

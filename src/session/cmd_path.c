@@ -64,7 +64,7 @@ static void put_head(const struct path_reply *reply, struct buf *buf)
 	if (fold->unknown_ns)
 		buf_printf(buf, "What went on in %.3f s of it is not known.\n", (double)fold->unknown_ns / 1e9);
 	if (reply->lost_ns)
-		buf_printf(buf, "%" PRIu64 " event%s lost in %.3f s of it: what is told of that time may be wrong.\n", reply->lost,
+		buf_printf(buf, "%" PRIu64 " event%s lost in %.3f s of it: its part of the path may be wrong.\n", reply->lost,
 			   reply->lost == 1 ? " was" : "s were", (double)reply->lost_ns / 1e9);
 	buf_char(buf, '\n');
 }

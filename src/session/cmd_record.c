@@ -205,7 +205,7 @@ static int exit_status(int status)
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* True when the recording shall end. */
+/* True when the recording is to end. */
 static bool take_signal(struct wait_state *state)
 {
 	struct signalfd_siginfo info;

@@ -61,7 +61,7 @@ static int find_root(struct run *run, struct path_question *q, struct err *err)
 	}
 	if (run->reply->tid && !q->tid && !q->pid && (begun = begun_ns(trace, run->reply->tid)) > q->from_ns && begun < q->to_ns)
 		q->from_ns = begun;
-	return run->reply->tid ? 0 : err_set(err, -ENOENT, "this is no recording of one command: say whose path it shall be, with --pid or "
+	return run->reply->tid ? 0 : err_set(err, -ENOENT, "this is no recording of one command: say whose path is asked for, with --pid or "
 					     "--tid (`argus info` lists who was there)");
 }
 

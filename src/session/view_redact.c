@@ -234,7 +234,7 @@ static void put_utf8(struct buf *buf, unsigned point)
 	buf_add(buf, bytes, n);
 }
 
-/* The text between the quotes that `at` stands behind; returns the place behind the closing one. */
+/* The text between the quotes, the first of them before `at`; returns the place behind the closing one. */
 static size_t read_text(const char *document, size_t at, size_t length, struct buf *text)
 {
 	buf_clear(text);

@@ -17,9 +17,9 @@ void why_question_read(const struct options *options, struct why_question *ret_q
 
 struct why_reply {
 	const struct diagnosis *diagnosis; /* verdict none when there is no hang: its text says what was looked for */
-	const struct hang *hangs;          /* that the question was about, the one told of among them */
+	const struct hang *hangs;          /* that the question was about, the one that is answered among them */
 	size_t hang_count;                 /* 0: a window was asked about */
-	size_t number;                     /* of the hang told of, from 1 */
+	size_t number;                     /* of the hang that is answered, from 1 */
 };
 
 /* The reply lies in the arena. `base`, another trace in which all went well, may be NULL. */

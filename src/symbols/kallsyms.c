@@ -167,7 +167,7 @@ uint64_t kallsyms_text(void)
 	uint64_t text = 0, address;
 	char name[8];
 
-	/* it stands behind the processors' own variables, before all functions */
+	/* it follows the processors' own variables, before all functions */
 	while (file && !text && fgets(line, sizeof(line), file))
 		if (sscanf(line, "%" SCNx64 " %*c %7s", &address, name) == 2 && !strcmp(name, "_text"))
 			text = address;

@@ -331,7 +331,7 @@ static bool decode_all_types(struct decoding *d, uint32_t **ret_lengths)
 	for (unsigned i = 0; i < d->types.count; i++) {
 		const struct event_plan *plan = &d->file->plans[d->types.numbers[i]];
 
-		if (!plan->described) { /* the table that told of it was damaged */
+		if (!plan->described) { /* the table that describes it was damaged */
 			d->unknown = true;
 			return false;
 		}

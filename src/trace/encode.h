@@ -26,7 +26,7 @@ static inline const char *entry_tail(const struct entry *entry)
 	return (const char *)(entry + 1) + event_infos[entry->type].bytes;
 }
 
-/* Which threads the file has told of already. */
+/* Which threads the file has named already. */
 #define THREAD_LIMIT (4u << 20) /* the kernel's own bound of tids */
 
 struct thread_marks {
@@ -62,7 +62,7 @@ struct encode_input {
 #define ENCODE_HEAD_ROOM (sizeof(struct chunk_head) + ENCODE_COUNT_LIMIT * 64 + EVENT_MAX * 16)
 
 /* Both return the place behind what they wrote. The head's part behind the
- * fixed struct: types with counts, threads first told of, gaps and clocks. */
+ * fixed struct: types with counts, threads that are new, gaps and clocks. */
 unsigned char *encode_payload(struct encoder *encoder, const struct encode_input *input, unsigned char *at);
 unsigned char *encode_head_rest(struct thread_marks *marks, const struct encode_input *input, unsigned char *at);
 

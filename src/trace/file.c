@@ -153,7 +153,7 @@ static bool load_index(struct trace *trace, uint32_t number)
 	if (good && at == end)
 		return true;
 	/* Lists only grow, so that their lengths before are all there is to restore;
-	 * threads told of twice count once. */
+	 * threads named twice count once. */
 	trace->summary = before.summary;
 	trace->chunks.length = before.chunks.length;
 	trace->gaps.length = before.gaps.length;

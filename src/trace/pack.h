@@ -1,7 +1,7 @@
 /* Entries of one processor to the bytes of a chunk. Each thread that packs has a
  * packer of its own; allocates nothing once it is made.
  *
- * A chunk's head tells of the threads that the file has not told of yet, so heads
+ * A chunk's head names the threads that are new in the file, so heads
  * are made in the order in which the chunks come to lie in the file, and payloads,
  * which are nearly all of the work, in any. */
 #ifndef TRACE_PACK_H

@@ -169,7 +169,7 @@ static int parse_field(struct text_parser *parser, const struct event_info *info
 	return 0;
 }
 
-/* What stands behind the event's name. */
+/* What follows the event's name. */
 static int parse_rest(struct text_parser *parser, const struct event_info *info, struct word rest, struct err *err,
 		      const char *line)
 {

@@ -1,5 +1,5 @@
 /* Names that come, go and change: rename, unlink, mkdir and their like have no
- * descriptor to start from, only a path. But who is told of it has a queue: what
+ * descriptor to start from, only a path. But who is notified of it has a queue: what
  * the call has just put there, under the last part of its path, says which
  * inotify groups watch. Groups are known from their watches and reads. What a
  * watcher has read before the call ends is missed; its wake-up tells then. */

@@ -1,5 +1,5 @@
 /* Changes of files that somebody watches by inotify or fanotify: the writer's
- * side, from the marks on the file and on its directory. Told of writes and of
+ * side, from the marks on the file and on its directory. Notified of writes and of
  * files made; what only changes names is in renamed.bpf.h. */
 #ifndef RECORD_BPF_WATCHED_BPF_H
 #define RECORD_BPF_WATCHED_BPF_H
