@@ -30,7 +30,7 @@ static int look(struct looked *l, struct session *session, const struct path_que
 	if (r)
 		return r;
 	if (session->scene->start_ns > q->from_ns || session->scene->end_ns < q->to_ns)
-		return err_set(err, -E2BIG, "the trace is too long for requests to be told of all of it: give a shorter window with --from and --to");
+		return err_set(err, -E2BIG, "the trace is too long for all of its requests to be listed: give a shorter window with --from and --to");
 	if (!pid)
 		return err_set(err, -ENOENT, "this is no recording of one command: say which server is meant, with --pid");
 	if (!session->scene->messages_seen)
