@@ -11,6 +11,7 @@ import json
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -32,6 +33,18 @@ class Shell(workloads.Workload):
     def start(self):
         for line in self.lines:
             self.serve(['sh', '-c', line.replace('DIR', self.folder)], lambda: True)
+
+    def stop(self):
+        """All that they have begun, too, in sessions of their own as well."""
+        begun = {server.pid for server in self.servers}
+        for _ in range(2):
+            for pid in [int(name) for name in os.listdir('/proc') if name.isdigit()]:
+                if session(pid) in begun or self.folder in command_line(pid):
+                    try:
+                        os.kill(pid, signal.SIGKILL)
+                    except ProcessLookupError:
+                        pass
+        super().stop()
 
 
 class Pipelines(Shell):
@@ -80,7 +93,7 @@ class Java(Shell):
         self.serve(['java', '-cp', self.folder, 'Idle'], lambda: True)
 
 
-class IdleClients(workloads.Workload):
+class IdleClients(Shell):
     """A server with connections over which nothing is asked."""
     name, needs = 'clients', ('redis-server', 'redis-cli')
 
@@ -111,6 +124,14 @@ def session(pid):
             return int(stat.read().rpartition(')')[2].split()[3])
     except (OSError, IndexError, ValueError):
         return 0
+
+
+def command_line(pid):
+    try:
+        with open(f'/proc/{pid}/cmdline', encoding='utf-8', errors='replace') as line:
+            return line.read()
+    except OSError:
+        return ''
 
 
 def ask(options):
