@@ -7,6 +7,31 @@ static bool passes_messages(unsigned kind)
 	return kind == OBJECT_KIND_pipe || kind == OBJECT_KIND_fifo || kind == OBJECT_KIND_tty;
 }
 
+/* Of those that have the far end one that was not only handed it on: who makes a pair of
+ * sockets for its children keeps both ends, and is what the kernel calls the peer. 0 none. */
+static uint32_t far_holder(const struct question *q, struct row far, const struct descriptor *d)
+{
+	const struct ends *ends = q->inquiry->ends;
+
+	for (uint32_t i = far.count; i-- > 0; ) {
+		uint32_t pid = ends_at(ends, far, i)->pid, thread = tables_process(q->scene->tables, pid, q->from);
+
+		if (pid != d->pid && thread && !scene_descends_from(q->scene, tables_process(q->scene->tables, d->pid, q->from), pid) && alive(q, thread))
+			return thread;
+	}
+	return 0;
+}
+
+/* The process at the other end: the kernel's peer, or who has that end of it. */
+static uint32_t peer_of(const struct question *q, const struct descriptor *d)
+{
+	uint32_t owner = tables_process(q->scene->tables, d->pid, q->from), holder = 0;
+
+	if (owner && scene_descends_from(q->scene, owner, d->at.peer))
+		holder = far_holder(q, ends_receiving(q->inquiry->ends, d->at.channel_out), d);
+	return holder ? holder : tables_process(q->scene->tables, d->at.peer, q->from);
+}
+
 /* Who has the other end of a connection; where nobody has it, who listens and has
  * not accepted it. */
 static void suspect_far_end(struct question *q, const struct descriptor *d)
@@ -20,7 +45,7 @@ static void suspect_far_end(struct question *q, const struct descriptor *d)
 		bool end = d->at.kind == OBJECT_KIND_pidfd;
 		uint8_t weight = limit(q, end ? LIMIT_awaited_end : LIMIT_peer_guess);
 
-		suspect_thread(q, tables_process(tables, d->at.peer, q->from), end ? LINK_AWAITED : LINK_PEER, weight, 0);
+		suspect_thread(q, end ? tables_process(tables, d->at.peer, q->from) : peer_of(q, d), end ? LINK_AWAITED : LINK_PEER, weight, 0);
 		return;
 	}
 	if (far.count && ends_at(ends, far, 0)->pid != d->pid)
@@ -83,7 +108,7 @@ void ask_neighbours(struct question *q)
 			const struct descriptor *d = ends_at(ends, row, j);
 			struct state_times times;
 			struct suspect s = { .confidence = 0 };
-			uint32_t thread = d->at.peer ? tables_process(scene->tables, d->at.peer, q->from) : 0;
+			uint32_t thread = d->at.peer ? peer_of(q, d) : 0;
 
 			if (!thread || thread == q->episode->thread || scene_is_system(scene, thread))
 				continue;
