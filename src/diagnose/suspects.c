@@ -231,19 +231,19 @@ static uint8_t trail_confidence(const struct question *q, const struct trail *t)
 	scene_state_times(q->scene, t->thread, q->from, q->to, &times);
 	switch ((enum trail_end)t->end) {
 	case TRAIL_STOPPED:
-		return 95;
+		return limit(q, LIMIT_trail_stopped);
 	case TRAIL_UNREAD:
-		return times.ns[SPAN_STOPPED] ? 95 : 90;
+		return limit(q, times.ns[SPAN_STOPPED] ? LIMIT_trail_stopped : LIMIT_trail_unread);
 	case TRAIL_BLOCKED:
-		return times.ns[SPAN_WAITING] * 2 > window ? 85 : 50;
+		return limit(q, times.ns[SPAN_WAITING] * 2 > window ? LIMIT_trail_blocked : LIMIT_trail_partly);
 	case TRAIL_STARVED:
-		return times.ns[SPAN_RUNNABLE] * 2 > window ? 82 : 40;
+		return limit(q, times.ns[SPAN_RUNNABLE] * 2 > window ? LIMIT_trail_starved : LIMIT_trail_seldom);
 	case TRAIL_BUSY:
-		return times.ns[SPAN_RUNNING] * 2 > window ? 80 : 35;
+		return limit(q, times.ns[SPAN_RUNNING] * 2 > window ? LIMIT_trail_busy : LIMIT_trail_seldom);
 	case TRAIL_BACK:
-		return 60;
+		return limit(q, LIMIT_trail_back);
 	case TRAIL_AT_REST:
-		return 30;
+		return limit(q, LIMIT_trail_at_rest);
 	case TRAIL_RELAY:
 		return 0;
 	}
