@@ -136,6 +136,7 @@ const struct row *scene_channel(const struct scene *scene, uint64_t channel)
 #define LOOK_RAN_NS 2000000ull     /* looking at something again takes no longer */
 #define LOOK_QUEUED_NS 200000000ull /* nor does a busy machine make it wait longer for a processor */
 
+#define SLEEPER_SLEEPS 3
 #define SLEEPER_RAN_NS 5000000ull   /* a program that only sleeps has not more to do */
 
 /* How long it took the thread from one wait to the next, on the processor: on a busy
@@ -168,6 +169,7 @@ static bool slept_by_child(const struct scene *scene, const struct wait *w)
 {
 	const struct scene_thread *t = &scene->threads[w->waker];
 	uint64_t slept = 0;
+	uint32_t sleeps = 0;
 
 	if (w->kind != WAIT_KIND_child || w->end != WAIT_END_THREAD || !w->waker || t->messages.count || t->running_ns > SLEEPER_RAN_NS ||
 	    scene->tables->threads[w->waker].parent_pid != scene_pid(scene, w->thread) ||
@@ -176,10 +178,13 @@ static bool slept_by_child(const struct scene *scene, const struct wait *w)
 	for (uint32_t i = t->wait; i < t->wait + t->wait_count; i++) {
 		const struct wait *its = &scene->waits[i];
 
-		if (its->kind == WAIT_KIND_sleep && its->end == WAIT_END_TIMEOUT)
+		if (its->kind == WAIT_KIND_sleep && its->end == WAIT_END_TIMEOUT) {
 			slept += its->end_ns - its->start_ns;
+			sleeps++;
+		}
 	}
-	return slept && slept * 2 > w->end_ns - w->start_ns;
+	/* who sleeps many times looks for something */
+	return slept && sleeps <= SLEEPER_SLEEPS && slept * 2 > w->end_ns - w->start_ns;
 }
 
 /* True when the thread did nothing between the two waits that another can notice: it

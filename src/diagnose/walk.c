@@ -111,11 +111,13 @@ static uint64_t walk_before_birth(struct walk *walk, uint32_t thread, uint64_t f
 static void walk_to(struct walk *walk, const struct episode *episode, uint32_t thread, uint64_t from, uint64_t to,
 		    uint32_t came, uint32_t step, bool woke)
 {
-	unsigned at = 0;
+	unsigned at = 0, times = 0;
 
 	while (at < walk->depth && walk->stack[at] != thread)
 		at++;
-	if (at < walk->depth && !(woke && walk->served >> at & 1)) {
+	for (unsigned i = at; i < walk->depth; i++)
+		times += walk->stack[i] == thread;
+	if (at < walk->depth && !(woke && times == 1 && walk->served >> at & 1)) {
 		if (walk->circle)
 			walk->circle(walk, at, to - from);
 		emit_wait(walk, episode, from, to, CHARGE_CIRCLE, came);
