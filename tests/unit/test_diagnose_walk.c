@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -257,6 +258,7 @@ static void make_world(struct world *w, uint64_t seed, bool logged)
 static void free_world(struct world *w)
 {
 	buf_done(&w->log);
+	free(w->scene.episodes);
 	arena_done(&w->scene.laid);
 	arena_done(&w->arena);
 	vec_done(&w->waits);
@@ -331,7 +333,8 @@ static struct charged charge(const struct world *w, uint32_t thread, uint64_t no
 				return mine;
 		return charge(w, creator, now, stack, depth);
 	}
-	memcpy(above, stack, depth * sizeof(*stack));
+	if (depth)
+		memcpy(above, stack, depth * sizeof(*stack));
 	above[depth] = thread;
 	for (const struct wait *i = w->waits.items + 1; i < w->waits.items + w->waits.length; i++) {
 		if (i->thread != thread)
