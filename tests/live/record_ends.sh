@@ -6,9 +6,10 @@
 need_bpf
 need_command perf
 
-perf bench sched pipe -l 100000000 >/dev/null &
+# in a group of its own: the one process outlives the other when that alone is killed
+setsid perf bench sched pipe -l 100000000 >/dev/null &
 bench=$!
-trap 'kill $bench; wait' EXIT
+trap 'kill -- -$bench; wait' EXIT
 argus record -a --level full -o t.trace --duration 500ms
 argus dump --comm 'sched-pipe' -e switch,message t.trace | awk '
 	/ switch / { if (messages) behind++; else before++ }
