@@ -149,7 +149,7 @@ void investigation_charge_spinning(struct investigation *v, uint32_t thread)
 		struct pieces part = { 0 };
 		struct walk_steps steps = { 0 };
 		struct walk walk = { .scene = v->scene, .missing = on_missing, .circle = on_circle, .data = v,
-				     .pieces = &part, .steps = &steps };
+				     .pieces = &part, .steps = &steps, .ends = &v->diagnoser->ends };
 
 		if (p->thread != thread || (p->state != SPAN_RUNNING && p->state != SPAN_RUNNABLE)) {
 			vec_push(&v->pieces, *p);

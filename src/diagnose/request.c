@@ -120,7 +120,7 @@ static const struct episode *turn_begin(const struct scene *scene, const struct 
 	const struct scene_thread *t = &scene->threads[thread];
 	const struct episode *first = scene->episodes + t->episode, *e = scene_episode(scene, thread, to);
 
-	if (!e || e > first + t->episode_count)
+	if (!e)
 		e = first + t->episode_count;
 	else if (e->end_ns <= to)
 		e++;
@@ -157,7 +157,7 @@ unsigned request_back(const struct scene *scene, const struct ends *ends, uint32
 		if (e && taken_in(scene, at.thread, e->end_ns, at.to_ns, &sent) && sent.from_ns < at.to_ns) {
 			next = (struct request_part){ .thread = sent.from_thread, .to_ns = sent.from_ns, .evidence = sent.from_event,
 				.link = LINK_MESSAGE, .confidence = sent.confidence };
-		} else if (e && w->end == WAIT_END_THREAD && w->waker && !scene_is_system(scene, w->waker) && e->end_ns < at.to_ns + 1) {
+		} else if (e && w->end == WAIT_END_THREAD && w->waker && !scene_is_system(scene, w->waker)) {
 			next = (struct request_part){ .thread = w->waker, .to_ns = e->end_ns, .evidence = w->end_event,
 				.link = LINK_WAKE, .confidence = w->confidence };
 		}

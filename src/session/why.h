@@ -6,6 +6,22 @@
 #include "base/options.h"
 #include "session/session.h"
 
+/* How `why` and `report` are asked which hang is meant, and what excludes what. */
+#define EXIT_NO_HANG 3
+#define OPTIONS_OF_QUESTION \
+	{ "hang", 0, OPTION_NUMBER, "N", "the Nth hang as `argus hangs` lists them; with --pid, --at or --mark the Nth of those", .least = 1 }, \
+	{ "pid", 'p', OPTION_NUMBER, "PID", "the worst hang of this process", .least = 1, .most = OPTION_PID_MOST }, \
+	{ "at", 0, OPTION_TEXT, "TIME", "the hang at this time: seconds since the start, @ns, or the time of day" }, \
+	{ "mark", 0, OPTION_TEXT, "TEXT", "the hang at, or last before, this mark" }, \
+	{ "tid", 't', OPTION_NUMBER, "TID", "this thread, between --from and --to", .least = 1, .most = OPTION_PID_MOST }, \
+	{ "from", 0, OPTION_TEXT, "TIME", "begin of the window" }, \
+	{ "to", 0, OPTION_TEXT, "TIME", "end of the window" }, \
+	{ "base", 0, OPTION_TEXT, "FILE", "a trace of the same programs in which all went well" }
+#define RULES_OF_QUESTION \
+	{ .one_of = "at mark tid" }, { .one_of = "hang tid" }, { .one_of = "pid tid" }, { .one_of = "hang from" }, { .one_of = "hang to" }, \
+	{ .one_of = "at from" }, { .one_of = "at to" }, { .one_of = "mark from" }, { .one_of = "mark to" }, \
+	{ .option = "from", .without = "tid pid" }, { .option = "to", .without = "tid pid" }
+
 /* What was asked; texts as written. Zero, or NULL: not given. */
 struct why_question {
 	uint64_t hang;            /* from 1 */

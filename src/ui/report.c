@@ -5,20 +5,13 @@
 
 #include "session/command.h"
 #include "session/view.h"
+#include "session/why.h"
 #include "ui/page.h"
 
 #define REPORT_FILE "hang.html"
-#define EXIT_NO_HANG 3
 
 static const struct option_spec report_options[] = {
-	{ "hang", 0, OPTION_NUMBER, "N", "the Nth hang as `argus hangs` lists them; with --pid, --at or --mark the Nth of those", .least = 1 },
-	{ "pid", 'p', OPTION_NUMBER, "PID", "the worst hang of this process", .least = 1, .most = OPTION_PID_MOST },
-	{ "at", 0, OPTION_TEXT, "TIME", "the hang at this time: seconds since the start, @ns, or the time of day" },
-	{ "mark", 0, OPTION_TEXT, "TEXT", "the hang at, or last before, this mark" },
-	{ "tid", 't', OPTION_NUMBER, "TID", "this thread, between --from and --to", .least = 1, .most = OPTION_PID_MOST },
-	{ "from", 0, OPTION_TEXT, "TIME", "begin of the window" },
-	{ "to", 0, OPTION_TEXT, "TIME", "end of the window" },
-	{ "base", 0, OPTION_TEXT, "FILE", "a trace of the same programs in which all went well" },
+	OPTIONS_OF_QUESTION,
 	{ "output", 'o', OPTION_TEXT, "FILE", "write it there (" REPORT_FILE ")" },
 	{ "redact", 0, OPTION_FLAG, NULL, "without paths, arguments, addresses, host and group names, texts of marks" },
 	OPTION_WITHOUT,
@@ -28,9 +21,7 @@ static const struct option_spec report_options[] = {
 };
 
 static const struct option_rule report_rules[] = {
-	{ .one_of = "at mark tid" }, { .one_of = "hang tid" }, { .one_of = "pid tid" }, { .one_of = "hang from" }, { .one_of = "hang to" },
-	{ .one_of = "at from" }, { .one_of = "at to" }, { .one_of = "mark from" }, { .one_of = "mark to" },
-	{ .option = "from", .without = "tid pid" }, { .option = "to", .without = "tid pid" }, { .one_of = "json output" }, { 0 }
+	RULES_OF_QUESTION, { .one_of = "json output" }, { 0 }
 };
 
 /* What the file is, and what of the recorded machine is in it. */
