@@ -116,49 +116,49 @@ static unsigned on_missing(struct walk *walk, const struct episode *episode, uin
 
 /* ---- into the fold ---- */
 
-struct step_view {
+struct step_names {
 	uint32_t node;            /* + 1; the innermost wait of a program on the way, 0 not looked at */
 	uint32_t thread;          /* of a program, that waits there or has the turn */
 };
 
 struct adding {
 	const struct critical *critical;
-	struct view *view;
+	struct naming *naming;
 	struct fold *fold;
 	const struct walk_steps *steps;
-	struct step_view *seen;   /* by step */
+	struct step_names *seen;   /* by step */
 	const struct holds *holds;
 };
 
-static struct fold_key wait_key(struct view *view, const struct wait *w)
+static struct fold_key wait_key(struct naming *naming, const struct wait *w)
 {
-	return (struct fold_key){ .who = view_role(view, w->thread), .function = view_stack(view, w->ustack).function,
-				  .what = view_what(view, w), .doing = w->kind == WAIT_KIND_stop ? CLASS_STOPPED : CLASS_WAIT };
+	return (struct fold_key){ .who = naming_role(naming, w->thread), .function = naming_stack(naming, w->ustack).function,
+				  .what = naming_what(naming, w), .doing = w->kind == WAIT_KIND_stop ? CLASS_STOPPED : CLASS_WAIT };
 }
 
 /* The waits of programs from the root to a step, as a node; the kernel's own threads work
  * for whoever waits for them. */
-static struct step_view view_step(struct adding *a, uint32_t step)
+static struct step_names step_seen(struct adding *a, uint32_t step)
 {
 	const struct walk_step *s = &a->steps->items[step];
-	struct step_view *seen = &a->seen[step];
-	struct step_view above;
-	const struct scene *scene = a->view->scene;
+	struct step_names *seen = &a->seen[step];
+	struct step_names above;
+	const struct scene *scene = a->naming->scene;
 
 	if (seen->node)
 		return *seen;
 	if (!step) {
-		*seen = (struct step_view){ 1, s->thread };
+		*seen = (struct step_names){ 1, s->thread };
 		return *seen;
 	}
-	above = view_step(a, s->parent);
+	above = step_seen(a, s->parent);
 	*seen = above;
-	if (s->episode && !view_is_kernel(a->view, a->steps->items[s->parent].thread)) {
-		struct fold_key key = wait_key(a->view, &scene->waits[scene->episodes[s->episode - 1].last]);
+	if (s->episode && !naming_is_kernel(a->naming, a->steps->items[s->parent].thread)) {
+		struct fold_key key = wait_key(a->naming, &scene->waits[scene->episodes[s->episode - 1].last]);
 
 		seen->node = fold_child(a->fold, above.node - 1, &key) + 1;
 	}
-	if (!view_is_kernel(a->view, s->thread))
+	if (!naming_is_kernel(a->naming, s->thread))
 		seen->thread = s->thread;
 	return *seen;
 }
@@ -170,6 +170,18 @@ static void waits_around(const struct scene *scene, uint32_t thread, uint64_t ti
 
 	*ret_before = next > scene->threads[thread].wait ? &scene->waits[next - 1] : NULL;
 	*ret_behind = next < scene_waits_end(scene, thread) ? &scene->waits[next] : NULL;
+}
+
+/* Who was woken and has no processor yet is still in the call that it waited in: that wait; else NULL. */
+static const struct wait *woken_from(const struct scene *scene, uint32_t thread, uint64_t time)
+{
+	const struct span *span = scene_span(scene, thread, time);
+	const struct wait *wait;
+
+	if (!span || span == scene->threads[thread].spans || span[-1].state != SPAN_WAITING)
+		return NULL;
+	wait = &scene->waits[span[-1].wait];
+	return span[-1].wait && wait->ustack ? wait : NULL;
 }
 
 static uint8_t doing_of(const struct piece *p)
@@ -201,7 +213,7 @@ static const char *doing_words(uint8_t doing)
 
 static void add_samples(struct adding *a, uint32_t thread, uint32_t row, uint32_t node, uint64_t from, uint64_t to)
 {
-	const struct scene *scene = a->view->scene;
+	const struct scene *scene = a->naming->scene;
 	const struct scene_thread *t = &scene->threads[thread];
 
 	for (uint32_t i = scene_samples_from(scene, thread, from); i < t->samples.count; i++) {
@@ -212,8 +224,8 @@ static void add_samples(struct adding *a, uint32_t thread, uint32_t row, uint32_
 		if (s->time >= to)
 			break;
 		for (uint32_t at = s->ustack; at && at < scene->tables->frame_count && count < SAMPLE_FRAMES; at = scene->tables->frames[at].parent) {
-			uint32_t function = view_function(a->view, at);
-			const struct name *name = a->view->names ? names_frame(a->view->names, at) : NULL;
+			uint32_t function = naming_function(a->naming, at);
+			const struct name *name = a->naming->names ? names_frame(a->naming->names, at) : NULL;
 
 			/* What the C library does is its caller's work. */
 			if (function && !describe_is_plumbing(name->module) && !describe_is_start(name->function))
@@ -224,27 +236,33 @@ static void add_samples(struct adding *a, uint32_t thread, uint32_t row, uint32_
 	}
 }
 
-struct stretch_words critical_words(struct view *view, uint32_t thread, const struct wait *wait, uint8_t doing, const struct hold *hold,
+struct stretch_words critical_words(struct naming *naming, uint32_t thread, const struct wait *wait, uint8_t doing, const struct hold *hold,
 				    uint64_t time_ns)
 {
 	struct stretch_words words = { .lock = hold ? hold->lock : 0, .runs = !wait && !hold };
 	bool on_stack = false;
 
 	if (wait) {
-		words.key = wait_key(view, wait);
-		on_stack = hold && view_is_on_stack(view, wait->ustack, hold->function);
+		words.key = wait_key(naming, wait);
+		on_stack = hold && naming_is_on_stack(naming, wait->ustack, hold->function);
+	} else if (doing == CLASS_QUEUED && (wait = woken_from(naming->scene, thread, time_ns))) {
+		words.key = wait_key(naming, wait);
+		words.key.doing = doing;
+		words.key.what = texts_add(naming->texts, doing_words(doing));
+		words.runs = false;
+		on_stack = hold && naming_is_on_stack(naming, wait->ustack, hold->function);
 	} else {
 		const struct wait *before, *behind;
 
-		waits_around(view->scene, thread, time_ns, &before, &behind);
-		words.key = (struct fold_key){ .who = view_role(view, thread), .doing = doing,
-					       .function = before && behind ? view_between(view, before->ustack, behind->ustack) : 0,
-					       .what = texts_add(view->texts, doing_words(doing)) };
-		on_stack = hold && ((before && view_is_on_stack(view, before->ustack, hold->function)) ||
-				    (behind && view_is_on_stack(view, behind->ustack, hold->function)));
+		waits_around(naming->scene, thread, time_ns, &before, &behind);
+		words.key = (struct fold_key){ .who = naming_role(naming, thread), .doing = doing,
+					       .function = before && behind ? naming_between(naming, before->ustack, behind->ustack) : 0,
+					       .what = texts_add(naming->texts, doing_words(doing)) };
+		on_stack = hold && ((before && naming_is_on_stack(naming, before->ustack, hold->function)) ||
+				    (behind && naming_is_on_stack(naming, behind->ustack, hold->function)));
 	}
 	if (!words.key.function)
-		words.key.function = view_start(view, thread);
+		words.key.function = naming_start(naming, thread);
 	words.function = on_stack ? hold->function : words.key.function;
 	return words;
 }
@@ -252,9 +270,9 @@ struct stretch_words critical_words(struct view *view, uint32_t thread, const st
 /* A stretch in which the thread did one thing, and had one lock or none. */
 static void add_stretch(struct adding *a, const struct piece *p, const struct hold *hold, uint64_t from, uint64_t to)
 {
-	const struct scene *scene = a->view->scene;
-	struct step_view step = view_step(a, p->step);
-	bool kernel = view_is_kernel(a->view, p->thread), waits = p->wait && (p->state == SPAN_WAITING || p->state == SPAN_STOPPED);
+	const struct scene *scene = a->naming->scene;
+	struct step_names step = step_seen(a, p->step);
+	bool kernel = naming_is_kernel(a->naming, p->thread), waits = p->wait && (p->state == SPAN_WAITING || p->state == SPAN_STOPPED);
 	uint32_t node = step.node - 1, via = node, row;
 	struct stretch_words words;
 
@@ -264,7 +282,7 @@ static void add_stretch(struct adding *a, const struct piece *p, const struct ho
 		words.function = hold ? hold->function : words.key.function;
 		via = a->fold->nodes.items[node].parent;
 	} else {
-		words = critical_words(a->view, p->thread, waits ? &scene->waits[p->wait] : NULL, doing_of(p), hold, from);
+		words = critical_words(a->naming, p->thread, waits ? &scene->waits[p->wait] : NULL, doing_of(p), hold, from);
 		node = fold_child(a->fold, node, &words.key);
 	}
 	row = fold_row(a->fold, words.lock, words.key.who, words.function, words.runs);
@@ -277,7 +295,7 @@ static void add_stretch(struct adding *a, const struct piece *p, const struct ho
 
 static void add_piece(struct adding *a, const struct piece *p)
 {
-	uint32_t thread = view_step(a, p->step).thread;
+	uint32_t thread = step_seen(a, p->step).thread;
 	uint64_t until;
 
 	for (uint64_t at = p->start_ns; at < p->end_ns; at = until) {
@@ -291,7 +309,7 @@ static void add_piece(struct adding *a, const struct piece *p)
 
 void critical_begin(struct critical *critical)
 {
-	holds_find(critical->view, &critical->holds);
+	holds_find(critical->naming, &critical->holds);
 }
 
 void critical_end(struct critical *critical)
@@ -301,15 +319,15 @@ void critical_end(struct critical *critical)
 
 void critical_add(struct critical *critical, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
 {
-	struct view *view = critical->view;
+	struct naming *naming = critical->naming;
 	struct asked asked = {
-		.inquiry = { .scene = view->scene, .ends = diagnoser_ends(critical->diagnoser), .now = diagnoser_side(critical->diagnoser) },
+		.inquiry = { .scene = naming->scene, .ends = diagnoser_ends(critical->diagnoser), .now = diagnoser_side(critical->diagnoser) },
 		.least_ns = critical->whole_ns / SUSPECTED_SHARE > SUSPECTED_LEAST_NS ? critical->whole_ns / SUSPECTED_SHARE : SUSPECTED_LEAST_NS,
 	};
 	struct pieces pieces = { 0 };
 	struct walk_steps steps = { 0 };
-	struct walk walk = { .scene = view->scene, .missing = on_missing, .data = &asked, .pieces = &pieces, .steps = &steps };
-	struct adding a = { .critical = critical, .view = view, .fold = critical->fold, .steps = &steps,
+	struct walk walk = { .scene = naming->scene, .missing = on_missing, .data = &asked, .pieces = &pieces, .steps = &steps };
+	struct adding a = { .critical = critical, .naming = naming, .fold = critical->fold, .steps = &steps,
 			     .holds = &critical->holds };
 
 	arena_init(&asked.arena);

@@ -19,11 +19,11 @@ struct standing_end {
 struct standing_ends vec(struct standing_end);
 
 struct critical {
-	struct view *view;
+	struct naming *naming;
 	struct diagnoser *diagnoser;
 	struct fold *fold;
 	uint64_t whole_ns;        /* of the path that is asked for; this may be a part of it */
-	struct holds holds;       /* of the view's scene */
+	struct holds holds;       /* of the naming's scene */
 };
 
 /* A stretch in which a thread did one thing, in words. */
@@ -35,7 +35,7 @@ struct stretch_words {
 };
 
 /* `wait`: in which it was, or NULL; `doing`: enum link_class of what it did else. */
-struct stretch_words critical_words(struct view *view, uint32_t thread, const struct wait *wait, uint8_t doing, const struct hold *hold,
+struct stretch_words critical_words(struct naming *naming, uint32_t thread, const struct wait *wait, uint8_t doing, const struct hold *hold,
 				    uint64_t time_ns);
 
 /* Tells the scene, which is the caller's own, how its open waits end. */

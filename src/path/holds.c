@@ -32,16 +32,16 @@ static int by_start(const void *a, const void *b)
 	return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
 }
 
-static void find_waits(struct view *view, struct lock_waits *waits)
+static void find_waits(struct naming *naming, struct lock_waits *waits)
 {
-	const struct scene *scene = view->scene;
+	const struct scene *scene = naming->scene;
 
 	for (uint32_t thread = 1; thread < scene->thread_count; thread++)
 		for (uint32_t i = scene->threads[thread].wait; i < scene_waits_end(scene, thread); i++) {
 			const struct wait *w = &scene->waits[i];
 
 			if (w->object && (w->kind == WAIT_KIND_futex || w->kind == WAIT_KIND_file_lock) &&
-			    view_wait_class(view, w) == WAIT_CLASS_lock)
+			    naming_wait_class(naming, w) == WAIT_CLASS_lock)
 				vec_push(waits, ((struct lock_wait){ w->object, w->start_ns, w->end_ns, i }));
 		}
 }
@@ -55,8 +55,20 @@ static int by_thread(const void *a, const void *b)
 	return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
 }
 
+/* Who waits for something else as the lock is given back takes it behind that wait. */
+static uint64_t behind_waits(const struct scene *scene, uint32_t thread, uint64_t time, uint64_t limit)
+{
+	const struct span *span = scene_span(scene, thread, time);
+
+	while (span && time < limit && (span->state == SPAN_WAITING || span->state == SPAN_STOPPED)) {
+		time = span_end(span);
+		span = scene_span(scene, thread, time);
+	}
+	return time;
+}
+
 /* Holds of one lock: its waits by their ends. */
-static void find_of_lock(struct view *view, const struct lock_wait *waits, size_t count, struct holds *holds)
+static void find_of_lock(struct naming *naming, const struct lock_wait *waits, size_t count, struct holds *holds)
 {
 	uint64_t given_back = 0, *earliest = mem_alloc(arena_array_bytes(sizeof(*earliest), count + 1));
 
@@ -65,30 +77,33 @@ static void find_of_lock(struct view *view, const struct lock_wait *waits, size_
 	for (size_t i = count; i-- > 0; )
 		earliest[i] = waits[i].start_ns < earliest[i + 1] ? waits[i].start_ns : earliest[i + 1];
 	for (size_t i = 0; i < count; i++) {
-		const struct wait *w = &view->scene->waits[waits[i].wait];
+		const struct wait *w = &naming->scene->waits[waits[i].wait];
 		uint64_t start = earliest[i] > given_back ? earliest[i] : given_back;
 
+		if (w->end == WAIT_END_THREAD && w->waker && start == given_back)
+			start = behind_waits(naming->scene, w->waker, start, w->end_ns);
+
 		if (w->end == WAIT_END_THREAD && w->waker && w->end_ns > start)
-			vec_push(&holds->list, ((struct hold){ start, w->end_ns, w->object, w->waker, view_lock(view, w),
-				view_is_shared_lock(view, w), view_stack(view, w->ustack).function }));
+			vec_push(&holds->list, ((struct hold){ start, w->end_ns, w->object, w->waker, naming_lock(naming, w),
+				naming_is_shared_lock(naming, w), naming_stack(naming, w->ustack).function }));
 		if (w->end == WAIT_END_THREAD)
 			given_back = w->end_ns;
 	}
 	free(earliest);
 }
 
-void holds_find(struct view *view, struct holds *ret_holds)
+void holds_find(struct naming *naming, struct holds *ret_holds)
 {
 	struct lock_waits waits = { 0 };
 
 	*ret_holds = (struct holds){ 0 };
-	find_waits(view, &waits);
+	find_waits(naming, &waits);
 	if (waits.length)
 		qsort(waits.items, waits.length, sizeof(*waits.items), by_end);
 	for (size_t i = 0, end; i < waits.length; i = end) {
 		for (end = i; end < waits.length && waits.items[end].object == waits.items[i].object; end++)
 			;
-		find_of_lock(view, waits.items + i, end - i, ret_holds);
+		find_of_lock(naming, waits.items + i, end - i, ret_holds);
 	}
 	if (ret_holds->list.length)
 		qsort(ret_holds->list.items, ret_holds->list.length, sizeof(*ret_holds->list.items), by_thread);
@@ -142,9 +157,9 @@ static int by_time(const void *a, const void *b)
 	return x->change - y->change;
 }
 
-static void count_queue(struct view *view, struct fold *fold, const struct lock_wait *waits, size_t count, uint64_t from_ns, uint64_t to_ns)
+static void count_queue(struct naming *naming, struct fold *fold, const struct lock_wait *waits, size_t count, uint64_t from_ns, uint64_t to_ns)
 {
-	struct fold_queue *queue = fold_queue(fold, view_lock(view, &view->scene->waits[waits[0].wait]));
+	struct fold_queue *queue = fold_queue(fold, naming_lock(naming, &naming->scene->waits[waits[0].wait]));
 	struct vec(struct edge) edges = { 0 };
 	struct map threads;
 	uint32_t standing = 0;
@@ -158,7 +173,7 @@ static void count_queue(struct view *view, struct fold *fold, const struct lock_
 			continue;
 		queue->waited_ns += end - begin;
 		queue->waits += waits[i].start_ns >= from_ns;
-		map_put(&threads, view->scene->waits[waits[i].wait].thread, 1);
+		map_put(&threads, naming->scene->waits[waits[i].wait].thread, 1);
 		vec_push(&edges, ((struct edge){ begin, 1 }));
 		vec_push(&edges, ((struct edge){ end, -1 }));
 	}
@@ -177,17 +192,17 @@ static void count_queue(struct view *view, struct fold *fold, const struct lock_
 	map_done(&threads);
 }
 
-void holds_count_queues(struct view *view, struct fold *fold, uint64_t from_ns, uint64_t to_ns)
+void holds_count_queues(struct naming *naming, struct fold *fold, uint64_t from_ns, uint64_t to_ns)
 {
 	struct lock_waits waits = { 0 };
 
-	find_waits(view, &waits);
+	find_waits(naming, &waits);
 	if (waits.length)
 		qsort(waits.items, waits.length, sizeof(*waits.items), by_start);
 	for (size_t i = 0, end; i < waits.length; i = end) {
 		for (end = i; end < waits.length && waits.items[end].object == waits.items[i].object; end++)
 			;
-		count_queue(view, fold, waits.items + i, end - i, from_ns, to_ns);
+		count_queue(naming, fold, waits.items + i, end - i, from_ns, to_ns);
 	}
 	vec_done(&waits);
 }

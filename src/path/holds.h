@@ -3,7 +3,7 @@
 #ifndef PATH_HOLDS_H
 #define PATH_HOLDS_H
 
-#include "path/view.h"
+#include "path/naming.h"
 
 struct hold {
 	uint64_t start_ns, end_ns;
@@ -18,13 +18,13 @@ struct holds {
 	struct vec(struct hold) list;   /* by thread, then time */
 };
 
-void holds_find(struct view *view, struct holds *ret_holds);
+void holds_find(struct naming *naming, struct holds *ret_holds);
 void holds_done(struct holds *holds);
 /* The lock that the thread had at the moment, of several the one it took last; NULL none.
  * *ret_until: how long that stays so, at least. */
 const struct hold *holds_at(const struct holds *holds, uint32_t thread, uint64_t time_ns, uint64_t *ret_until);
 
 /* Adds who stood for each lock in the window to the fold's queues. */
-void holds_count_queues(struct view *view, struct fold *fold, uint64_t from_ns, uint64_t to_ns);
+void holds_count_queues(struct naming *naming, struct fold *fold, uint64_t from_ns, uint64_t to_ns);
 
 #endif

@@ -2,14 +2,18 @@
  *
  * A simulation by events. Processors are handed out in turn, SLICE_NS each where others
  * stand for one; who wakes up takes the place of whoever has had his for GRAIN_NS, as the
- * kernel's scheduler does it, roughly. Locks go to who asked first. */
+ * kernel's scheduler does it, roughly. Real-time threads come first, by their priorities,
+ * and make room for their equals after TURN_NS only. Locks go to who asked first. */
 #include "path/replay.h"
 
 #include <string.h>
 
 #define SLICE_NS 3000000u
 #define GRAIN_NS 1000000u
+#define TURN_NS 100000000u
+#define NOT_REAL_TIME 100u /* kernel priorities from here on */
 #define LONGEST 100u
+#define CIRCLE_LOCKS 16u
 
 enum state { STATE_NEW, STATE_READY, STATE_RUNNING, STATE_ASLEEP, STATE_BLOCKED, STATE_OVER };
 
@@ -17,9 +21,13 @@ struct actor_state {
 	uint32_t at, end;         /* ops */
 	uint32_t next;            /* in a queue, + 1 */
 	uint32_t turn;            /* events of earlier turns do not count */
+	uint32_t joiner;          /* who waits for its end, + 1 */
+	uint32_t wanted;          /* lock that it waits for, + 1 */
 	uint64_t left_ns, since_ns;
+	uint64_t turn_ns;         /* since when it has the processor */
 	uint8_t state;
-	int cpu;
+	bool passed;              /* its last wait was over before it began */
+	int cpu;                  /* that it has, -1 none */
 };
 
 struct happening {
@@ -34,6 +42,7 @@ struct queue {
 struct lock_state {
 	struct queue queue;
 	uint32_t held;
+	uint32_t owner;           /* who took it last, + 1; 0 nobody has it */
 };
 
 struct sim {
@@ -109,28 +118,65 @@ static uint32_t leave(struct sim *s, struct queue *queue)
 
 /* ---- processors ---- */
 
-static void stop_running(struct sim *s, uint32_t thread)
+static unsigned prio(const struct sim *s, uint32_t thread)
+{
+	unsigned prio = s->p->threads.items[thread].prio;
+
+	return prio && prio < NOT_REAL_TIME ? prio : NOT_REAL_TIME;
+}
+
+/* Behind its equals. */
+static void enter_ready(struct sim *s, uint32_t thread)
+{
+	uint32_t before = 0;
+
+	s->threads[thread].state = STATE_READY;
+	if (!s->ready.last || prio(s, s->ready.last - 1) <= prio(s, thread)) {
+		enter(s, &s->ready, thread);
+		return;
+	}
+	for (uint32_t at = s->ready.first; at && prio(s, at - 1) <= prio(s, thread); at = s->threads[at - 1].next)
+		before = at;
+	s->threads[thread].next = before ? s->threads[before - 1].next : s->ready.first;
+	if (before)
+		s->threads[before - 1].next = thread + 1;
+	else
+		s->ready.first = thread + 1;
+}
+
+/* Goes on with what is left, on the processor that it has, until its turn is over. */
+static void run_on(struct sim *s, uint32_t thread)
+{
+	struct actor_state *t = &s->threads[thread];
+	uint64_t ns = t->left_ns;
+
+	if (s->ready.first && prio(s, s->ready.first - 1) <= prio(s, thread)) {
+		uint64_t turn = prio(s, thread) < NOT_REAL_TIME ? TURN_NS : SLICE_NS, had = s->now - t->turn_ns;
+		uint64_t left = had < turn ? turn - had : 0;
+
+		ns = ns < left ? ns : left;
+	}
+	t->state = STATE_RUNNING;
+	t->since_ns = s->now;
+	t->turn++;
+	happen(s, s->now + ns, thread);
+}
+
+static void take_time(struct sim *s, uint32_t thread)
 {
 	struct actor_state *t = &s->threads[thread];
 	uint64_t had = s->now - t->since_ns;
 
 	t->left_ns -= had < t->left_ns ? had : t->left_ns;
-	s->cpus[t->cpu] = 0;
-	t->turn++;
+	t->since_ns = s->now;
 }
 
 static void start_running(struct sim *s, uint32_t thread, int cpu)
 {
-	struct actor_state *t = &s->threads[thread];
-	uint64_t ns = t->left_ns;
-
-	if (s->ready.first && ns > SLICE_NS)
-		ns = SLICE_NS;
-	t->state = STATE_RUNNING;
-	t->cpu = cpu;
-	t->since_ns = s->now;
+	s->threads[thread].cpu = cpu;
+	s->threads[thread].turn_ns = s->now;
 	s->cpus[cpu] = thread + 1;
-	happen(s, s->now + ns, thread);
+	run_on(s, thread);
 }
 
 static void hand_out(struct sim *s)
@@ -140,38 +186,56 @@ static void hand_out(struct sim *s)
 			start_running(s, leave(s, &s->ready), (int)i);
 }
 
+static void give_up_processor(struct sim *s, uint32_t thread)
+{
+	struct actor_state *t = &s->threads[thread];
+
+	if (t->cpu < 0)
+		return;
+	s->cpus[t->cpu] = 0;
+	t->cpu = -1;
+}
+
+/* True when the one, which runs, has to make room rather than the other. */
+static bool sooner(const struct sim *s, uint32_t one, uint32_t other)
+{
+	return prio(s, one) != prio(s, other) ? prio(s, one) > prio(s, other) : s->threads[one].turn_ns < s->threads[other].turn_ns;
+}
+
 static void want_processor(struct sim *s, uint32_t thread)
 {
-	uint32_t longest = 0;
+	uint32_t last = UINT32_MAX;
 
-	s->threads[thread].state = STATE_READY;
+	if (s->threads[thread].cpu >= 0) {
+		run_on(s, thread);
+		return;
+	}
 	for (unsigned i = 0; i < s->c->processors; i++) {
 		if (!s->cpus[i]) {
 			start_running(s, thread, (int)i);
 			return;
 		}
-		if (!longest || s->threads[s->cpus[i] - 1].since_ns < s->threads[longest - 1].since_ns)
-			longest = s->cpus[i];
+		if (last == UINT32_MAX || sooner(s, s->cpus[i] - 1, last))
+			last = s->cpus[i] - 1;
 	}
-	if (s->now - s->threads[longest - 1].since_ns >= GRAIN_NS) {
-		int cpu = s->threads[longest - 1].cpu;
+	if (prio(s, last) > prio(s, thread) ||
+	    (prio(s, last) == prio(s, thread) && prio(s, last) == NOT_REAL_TIME && s->now - s->threads[last].turn_ns >= GRAIN_NS)) {
+		int cpu = s->threads[last].cpu;
 
-		stop_running(s, longest - 1);
-		s->threads[longest - 1].state = STATE_READY;
+		take_time(s, last);
+		s->threads[last].turn++;
+		give_up_processor(s, last);
 		start_running(s, thread, cpu);
-		enter(s, &s->ready, longest - 1);
+		enter_ready(s, last);
 		return;
 	}
-	enter(s, &s->ready, thread);
-	/* Whoever has a processor has it for a slice from now on. */
-	for (unsigned i = 0; i < s->c->processors; i++) {
-		struct actor_state *t = &s->threads[s->cpus[i] - 1];
-
-		if (t->left_ns > SLICE_NS && t->since_ns + SLICE_NS > s->now) {
-			t->turn++;
-			happen(s, t->since_ns + SLICE_NS, s->cpus[i] - 1);
+	enter_ready(s, thread);
+	/* Who has a processor beside an equal has it for a turn. */
+	for (unsigned i = 0; i < s->c->processors; i++)
+		if (prio(s, s->cpus[i] - 1) == prio(s, thread) && s->threads[s->cpus[i] - 1].state == STATE_RUNNING) {
+			take_time(s, s->cpus[i] - 1);
+			run_on(s, s->cpus[i] - 1);
 		}
-	}
 }
 
 /* ---- programs ---- */
@@ -185,6 +249,36 @@ static uint64_t scaled(const struct sim *s, uint32_t thread, const struct op *op
 	return (uint64_t)((double)op->value * factor);
 }
 
+/* True when the lock's owner waits for the thread, over whatever locks: in truth nobody did,
+ * so too little is known of one of the locks. */
+static bool is_circle(const struct sim *s, uint32_t thread, uint32_t lock)
+{
+	for (unsigned i = 0; i < CIRCLE_LOCKS; i++) {
+		uint32_t owner = s->locks[lock].owner;
+
+		if (!owner || owner == thread + 1)
+			return owner != 0;
+		if (s->threads[owner - 1].state != STATE_BLOCKED || !s->threads[owner - 1].wanted)
+			return false;
+		lock = s->threads[owner - 1].wanted - 1;
+	}
+	return false;
+}
+
+static void give_lock(struct sim *s, struct lock_state *lock)
+{
+	if (lock->queue.first) {
+		uint32_t next = leave(s, &lock->queue);
+
+		lock->owner = next + 1;
+		s->threads[next].wanted = 0;
+		vec_push(&s->woken, next);
+		return;
+	}
+	lock->held -= lock->held != 0;
+	lock->owner = lock->held ? lock->owner : 0;
+}
+
 /* Does the op; true when the thread can go on at once. */
 static bool step(struct sim *s, uint32_t thread, const struct op *op)
 {
@@ -192,23 +286,37 @@ static bool step(struct sim *s, uint32_t thread, const struct op *op)
 
 	switch ((enum op_kind)op->kind) {
 	case OP_COMPUTE:
+	case OP_COST:
+		if (op->kind == OP_COST && t->passed)
+			return true;
+		t->passed = false;
 		t->left_ns = scaled(s, thread, op);
 		if (!t->left_ns)
 			return true;
 		want_processor(s, thread);
 		return false;
 	case OP_QUEUED:
-		if (!s->c->queued_as_it_was)
+		if (!s->c->queued_as_it_was || t->passed)
+			return true;
+		t->state = STATE_ASLEEP;
+		happen(s, s->now + scaled(s, thread, op), thread);
+		return false;
+	case OP_LATENCY:
+		if (t->passed)
 			return true;
 		t->state = STATE_ASLEEP;
 		happen(s, s->now + scaled(s, thread, op), thread);
 		return false;
 	case OP_DELAY:
+		t->passed = !scaled(s, thread, op);
+		if (t->passed)
+			return true;
 		t->state = STATE_ASLEEP;
 		happen(s, s->now + scaled(s, thread, op), thread);
 		return false;
 	case OP_AWAIT:
-		if (s->awaits[op->value] == UINT32_MAX)
+		t->passed = s->awaits[op->value] == UINT32_MAX;
+		if (t->passed)
 			return true;
 		s->awaits[op->value] = thread + 1;
 		t->state = STATE_BLOCKED;
@@ -219,23 +327,32 @@ static bool step(struct sim *s, uint32_t thread, const struct op *op)
 		s->awaits[op->value] = UINT32_MAX;
 		return true;
 	case OP_LOCK:
-		if (s->locks[op->value].held < (s->c->shared_lock && s->p->locks.items[op->value] == s->c->shared_lock ? 2 : 1)) {
+		t->passed = s->locks[op->value].held < (s->c->shared_lock && s->p->locks.items[op->value] == s->c->shared_lock ? 2 : 1);
+		t->passed |= is_circle(s, thread, (uint32_t)op->value);
+		if (t->passed) {
 			s->locks[op->value].held++;
+			s->locks[op->value].owner = thread + 1;
 			return true;
 		}
 		enter(s, &s->locks[op->value].queue, thread);
+		t->wanted = (uint32_t)op->value + 1;
 		t->state = STATE_BLOCKED;
 		return false;
 	case OP_UNLOCK:
-		if (s->locks[op->value].queue.first)
-			vec_push(&s->woken, leave(s, &s->locks[op->value].queue));
-		else if (s->locks[op->value].held)
-			s->locks[op->value].held--;
+		give_lock(s, &s->locks[op->value]);
 		return true;
 	case OP_BEGIN:
 		if (s->threads[op->value].state == STATE_NEW)
 			vec_push(&s->woken, (uint32_t)op->value);
 		return true;
+	case OP_JOIN:
+		t->passed = s->threads[op->value].state == STATE_OVER || !s->p->threads.items[op->value].count ||
+			    s->threads[op->value].joiner;
+		if (t->passed)
+			return true;
+		s->threads[op->value].joiner = thread + 1;
+		t->state = STATE_BLOCKED;
+		return false;
 	}
 	return true;
 }
@@ -253,8 +370,15 @@ static void go_on(struct sim *s, uint32_t thread)
 				break;
 			else
 				t = &s->threads[next];
-		if (t->state == STATE_READY && t->at == t->end && !t->left_ns)
+		if (t->state == STATE_READY && t->at == t->end && !t->left_ns) {
 			t->state = STATE_OVER;
+			if (t->joiner)
+				vec_push(&s->woken, t->joiner - 1);
+		}
+		if (t->state != STATE_RUNNING) {
+			give_up_processor(s, next);
+			hand_out(s);
+		}
 	}
 }
 
@@ -264,6 +388,7 @@ static bool run(struct sim *s, uint64_t *ret_ns)
 	uint64_t limit = p->from_ns + (p->to_ns - p->from_ns) * LONGEST;
 
 	for (uint32_t i = 0; i < p->threads.length; i++) {
+		s->threads[i].cpu = -1;
 		s->threads[i].at = p->threads.items[i].first;
 		s->threads[i].end = p->threads.items[i].first + p->threads.items[i].count;
 		if (p->threads.items[i].start_ns != UINT64_MAX && p->threads.items[i].count) {
@@ -280,15 +405,11 @@ static bool run(struct sim *s, uint64_t *ret_ns)
 		if (h.time > limit)
 			return false;
 		s->now = h.time;
-		if (t->state == STATE_RUNNING) {
-			stop_running(s, h.thread);
-			if (t->left_ns) {
-				t->state = STATE_READY;
-				enter(s, &s->ready, h.thread);
-			} else {
-				hand_out(s);
-				go_on(s, h.thread);
-			}
+		if (t->state == STATE_RUNNING)
+			take_time(s, h.thread);
+		if (t->state == STATE_RUNNING && t->left_ns) {
+			give_up_processor(s, h.thread);
+			enter_ready(s, h.thread);
 			hand_out(s);
 		} else {
 			go_on(s, h.thread);

@@ -44,7 +44,7 @@ static bool is_socket(uint64_t object)
 }
 
 /* "127.0.0.1:80 -> 10.0.0.1:4000": the first port. */
-static const char *port_of(struct view *view, const struct ends *ends, uint64_t object)
+static const char *port_of(struct naming *naming, const struct ends *ends, uint64_t object)
 {
 	struct row row = ends_of_object(ends, object);
 
@@ -55,12 +55,12 @@ static const char *port_of(struct view *view, const struct ends *ends, uint64_t 
 		while (length && text[length - 1] != ':')
 			length--;
 		if (length)
-			return arena_printf(&view->arena, "port %.*s", (int)strcspn(text + length, " "), text + length);
+			return arena_printf(&naming->arena, "port %.*s", (int)strcspn(text + length, " "), text + length);
 	}
 	return "a port that is not known";
 }
 
-static uint32_t group_of(struct view *view, const struct ends *ends, enum request_group by, uint64_t object, uint32_t ustack)
+static uint32_t group_of(struct naming *naming, const struct ends *ends, enum request_group by, uint64_t object, uint32_t ustack)
 {
 	const char *words;
 
@@ -68,18 +68,18 @@ static uint32_t group_of(struct view *view, const struct ends *ends, enum reques
 	case GROUP_NONE:
 		return 0;
 	case GROUP_PORT:
-		return texts_add(view->texts, port_of(view, ends, object));
+		return texts_add(naming->texts, port_of(naming, ends, object));
 	case GROUP_SOCKET:
-		words = object_kind(object) == OBJECT_KIND_tcp ? port_of(view, ends, object) : describe_object(&view->describer, object);
-		return texts_add(view->texts, words ? words : "a socket");
+		words = object_kind(object) == OBJECT_KIND_tcp ? port_of(naming, ends, object) : describe_object(&naming->describer, object);
+		return texts_add(naming->texts, words ? words : "a socket");
 	case GROUP_FUNCTION:
-		return view_stack(view, ustack).function;
+		return naming_stack(naming, ustack).function;
 	}
 	return 0;
 }
 
 /* One socket's messages, in the order of time. Whoever is asked reads first. */
-static void find_on(struct view *view, const struct ends *ends, const struct piece_of *pieces, size_t count, enum request_group by,
+static void find_on(struct naming *naming, const struct ends *ends, const struct piece_of *pieces, size_t count, enum request_group by,
 		    struct requests *requests)
 {
 	struct request r = { 0 };
@@ -87,7 +87,7 @@ static void find_on(struct view *view, const struct ends *ends, const struct pie
 	bool open = false, answered = false, client = role == END_CLIENT;
 
 	for (size_t i = 0; i < count && !client; i++) {
-		struct message m = scene_message(view->scene, pieces[i].message);
+		struct message m = scene_message(naming->scene, pieces[i].message);
 
 		if (m.kind == MESSAGE_KIND_accept || m.kind == MESSAGE_KIND_connect || m.result <= 0 || m.flags & MESSAGE_FLAGS_peek) {
 			client |= m.kind == MESSAGE_KIND_connect;
@@ -98,7 +98,7 @@ static void find_on(struct view *view, const struct ends *ends, const struct pie
 			client |= !open && role != END_SERVER;
 			r.end_ns = m.time;
 			r.thread = pieces[i].thread;
-			r.group = group_of(view, ends, by, m.object, m.ustack);
+			r.group = group_of(naming, ends, by, m.object, m.ustack);
 			answered = open;
 			continue;
 		}
@@ -114,10 +114,10 @@ static void find_on(struct view *view, const struct ends *ends, const struct pie
 	requests->unanswered += open && !answered && !client;
 }
 
-void requests_find(struct view *view, const struct ends *ends, uint32_t pid, enum request_group by, uint64_t from_ns, uint64_t to_ns,
+void requests_find(struct naming *naming, const struct ends *ends, uint32_t pid, enum request_group by, uint64_t from_ns, uint64_t to_ns,
 		   struct requests *ret_requests)
 {
-	const struct scene *scene = view->scene;
+	const struct scene *scene = naming->scene;
 	struct vec(struct piece_of) pieces = { 0 };
 
 	*ret_requests = (struct requests){ 0 };
@@ -140,7 +140,7 @@ void requests_find(struct view *view, const struct ends *ends, uint32_t pid, enu
 	for (size_t i = 0, end; i < pieces.length; i = end) {
 		for (end = i; end < pieces.length && pieces.items[end].object == pieces.items[i].object; end++)
 			;
-		find_on(view, ends, pieces.items + i, end - i, by, ret_requests);
+		find_on(naming, ends, pieces.items + i, end - i, by, ret_requests);
 	}
 	if (ret_requests->list.length)
 		qsort(ret_requests->list.items, ret_requests->list.length, sizeof(*ret_requests->list.items), by_duration);

@@ -4,7 +4,7 @@
 #ifndef PATH_REQUESTS_H
 #define PATH_REQUESTS_H
 
-#include "path/view.h"
+#include "path/naming.h"
 
 enum request_group {
 	GROUP_NONE,
@@ -27,7 +27,7 @@ struct requests {
 };
 
 /* Of the process and those that descend from it. */
-void requests_find(struct view *view, const struct ends *ends, uint32_t pid, enum request_group by, uint64_t from_ns, uint64_t to_ns,
+void requests_find(struct naming *naming, const struct ends *ends, uint32_t pid, enum request_group by, uint64_t from_ns, uint64_t to_ns,
 		   struct requests *ret_requests);
 void requests_done(struct requests *requests);
 /* The duration that so many per mille of them do not exceed. */

@@ -7,22 +7,37 @@
 
 #include <string.h>
 
+#define COST_RUNS 100u           /* from so many on they tell what a wait costs */
+#define COST_QUANTILE 5u         /* per cent */
+#define COST_MOST_NS 20000u
+
 struct lock_point {
 	uint64_t time;
 	uint32_t lock;
 	bool release;
 };
 
+struct lock_taken {
+	uint64_t ns;
+	const struct wait *wait;  /* by which, NULL: it did not wait */
+	bool told;
+};
+
 struct making {
-	struct view *view;
+	struct naming *naming;
 	const struct scene *scene;
 	const struct holds *holds;
 	struct script *p;
 	struct map wakes;         /* event -> number + 1 of wake-ups by programs, in the window */
 	struct map locks;         /* object -> number + 1 */
+	const uint8_t *prios;
+	uint64_t cost_ns;         /* of a wait, on a processor */
 	struct vec(struct lock_point) points; /* of the thread that is made */
+	struct vec(struct lock_taken) taken;  /* its holds */
+	struct vec(uint32_t) claimed;         /* its waits by which it got a lock that is known to have been held */
 	size_t point;
-	uint32_t wake, wakes_end, fork;
+	struct vec(uint32_t) children;        /* begun by it, and not awaited yet */
+	uint32_t wake, wakes_end;
 	uint32_t *born;           /* threads by creation: first child of each, chained by next_born */
 	uint32_t *next_born;
 };
@@ -32,7 +47,7 @@ static void put(struct making *m, enum op_kind kind, uint64_t value, uint32_t pl
 	struct op *last = m->p->ops.length ? &m->p->ops.items[m->p->ops.length - 1] : NULL;
 	struct op_thread *t = &m->p->threads.items[m->p->threads.length - 1];
 
-	if (kind <= OP_QUEUED && !value)
+	if (kind <= OP_LATENCY && !value)
 		return;
 	if (kind <= OP_QUEUED && t->count && last->kind == kind && last->place == place) {
 		last->value += value;
@@ -87,6 +102,13 @@ static int by_time(const void *a, const void *b)
 	return (int)y->release - (int)x->release;
 }
 
+static int by_number(const void *a, const void *b)
+{
+	const uint32_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
 /* The thread's last wait for the lock, if that is how it got it. */
 static const struct wait *got_by(const struct making *m, uint32_t thread, const struct hold *h)
 {
@@ -103,28 +125,102 @@ static const struct wait *got_by(const struct making *m, uint32_t thread, const 
 	return NULL;
 }
 
-static void find_points(struct making *m, uint32_t thread, const struct hold *holds, size_t count)
-{
-	uint64_t until = 0;
+#define LOOKED_AROUND 4u /* holds that a thread has at once, as far as is looked */
 
-	vec_clear(&m->points);
-	m->point = 0;
+/* When the thread took the locks: as it asked for them; where nobody tells, at the latest
+ * when others were seen to want them. */
+static void find_taken(struct making *m, uint32_t thread, const struct hold *holds, size_t count)
+{
+	vec_clear(&m->taken);
 	for (size_t i = 0; i < count; i++) {
 		const struct wait *w = got_by(m, thread, &holds[i]);
-		uint32_t lock;
 
-		/* Two holds of one lock that overlap are a guess too much. */
-		if (holds[i].shared || holds[i].end_ns > m->p->to_ns || holds[i].end_ns <= m->p->from_ns || (w ? w->start_ns : holds[i].start_ns) < until)
+		vec_push(&m->taken, ((struct lock_taken){ w ? w->start_ns : holds[i].start_ns, w, true }));
+		if (holds[i].shared || holds[i].end_ns > m->p->to_ns || holds[i].end_ns <= m->p->from_ns)
+			m->taken.items[i].told = false;
+	}
+	/* Locks are given back in the opposite order: one that is kept longer than another was taken before it. */
+	for (size_t i = 0; i < count; i++)
+		for (size_t k = i < LOOKED_AROUND ? 0 : i - LOOKED_AROUND; k < count && k <= i + LOOKED_AROUND; k++) {
+			const struct lock_taken *inner = &m->taken.items[k];
+
+			if (!m->taken.items[i].wait && inner->ns && inner->ns <= m->taken.items[i].ns && holds[k].end_ns > m->taken.items[i].ns &&
+			    holds[k].end_ns < holds[i].end_ns && holds[k].object != holds[i].object)
+				m->taken.items[i].ns = inner->ns - 1;
+		}
+}
+
+static uint32_t lock_number(struct making *m, uint64_t object, uint32_t text)
+{
+	uint32_t lock = number_of(&m->locks, object);
+
+	if (lock == m->p->locks.length)
+		vec_push(&m->p->locks, text);
+	return lock;
+}
+
+static void add_points(struct making *m, uint32_t lock, uint64_t taken_ns, uint64_t given_ns)
+{
+	vec_push(&m->points, ((struct lock_point){ taken_ns, lock, false }));
+	vec_push(&m->points, ((struct lock_point){ given_ns, lock, true }));
+}
+
+static bool is_lock_wait(struct making *m, const struct wait *w)
+{
+	return w->end == WAIT_END_THREAD && naming_wait_class(m->naming, w) == WAIT_CLASS_lock && !naming_is_shared_lock(m->naming, w);
+}
+
+/* Of stretches in which the thread would have the same lock twice, the inner ends: it has it once. */
+static void drop_inner_points(struct making *m)
+{
+	struct vec(uint32_t) depths = { 0 };
+	size_t kept = 0;
+
+	for (size_t i = 0; i < m->points.length; i++) {
+		struct lock_point at = m->points.items[i];
+
+		while (depths.length <= at.lock)
+			vec_push(&depths, 0);
+		if (at.release ? --depths.items[at.lock] : depths.items[at.lock]++)
 			continue;
-		lock = number_of(&m->locks, holds[i].object);
-		if (lock == m->p->locks.length)
-			vec_push(&m->p->locks, holds[i].lock);
-		vec_push(&m->points, ((struct lock_point){ w ? w->start_ns : holds[i].start_ns, lock, false }));
-		vec_push(&m->points, ((struct lock_point){ holds[i].end_ns, lock, true }));
-		until = holds[i].end_ns;
+		m->points.items[kept++] = at;
+	}
+	m->points.length = kept;
+	vec_done(&depths);
+}
+
+static void find_points(struct making *m, uint32_t thread, const struct hold *holds, size_t count)
+{
+	uint32_t waits_end = scene_waits_end(m->scene, thread);
+	size_t next = 0;
+
+	vec_clear(&m->points);
+	vec_clear(&m->claimed);
+	m->point = 0;
+	find_taken(m, thread, holds, count);
+	for (size_t i = 0; i < count; i++) {
+		const struct lock_taken *taken = &m->taken.items[i];
+
+		if (!taken->told)
+			continue;
+		add_points(m, lock_number(m, holds[i].object, holds[i].lock), taken->ns, holds[i].end_ns);
+		if (taken->wait)
+			vec_push(&m->claimed, (uint32_t)(taken->wait - m->scene->waits));
+	}
+	if (m->claimed.length)
+		qsort(m->claimed.items, m->claimed.length, sizeof(*m->claimed.items), by_number);
+	/* Who got a lock that nobody wanted while he had it waited for it all the same. */
+	for (uint32_t i = scene_waits_from(m->scene, thread, m->p->from_ns); i < waits_end && m->scene->waits[i].end_ns <= m->p->to_ns; i++) {
+		const struct wait *w = &m->scene->waits[i];
+
+		while (next < m->claimed.length && m->claimed.items[next] < i)
+			next++;
+		if ((next == m->claimed.length || m->claimed.items[next] != i) && is_lock_wait(m, w))
+			add_points(m, lock_number(m, w->object, naming_lock(m->naming, w)), w->start_ns, w->end_ns);
 	}
 	if (m->points.length)
 		qsort(m->points.items, m->points.length, sizeof(*m->points.items), by_time);
+	drop_inner_points(m);
 }
 
 /* ---- one thread ---- */
@@ -143,6 +239,7 @@ static void put_deeds(struct making *m, uint32_t thread, uint64_t until, bool in
 	while (m->born[thread] && (scene->tables->threads[m->born[thread]].start_ns < until ||
 				   (inclusive && scene->tables->threads[m->born[thread]].start_ns == until))) {
 		put(m, OP_BEGIN, m->born[thread], 0);
+		vec_push(&m->children, m->born[thread]);
 		m->born[thread] = m->next_born[m->born[thread]];
 	}
 	while (m->point < m->points.length && (m->points.items[m->point].time < until || (inclusive && m->points.items[m->point].time == until))) {
@@ -176,10 +273,27 @@ static void put_running(struct making *m, uint32_t thread, uint8_t doing, enum o
 		put_deeds(m, thread, at, true);
 		hold = holds_at(m->holds, thread, at, &until);
 		end = next_deed(m, thread, until < to ? until : to);
-		words = critical_words(m->view, thread, NULL, doing, hold, at);
+		words = critical_words(m->naming, thread, NULL, doing, hold, at);
 		put(m, kind, end - at, place_of(m, &words, thread));
 		at = end;
 	}
+}
+
+/* Who waits for the end of one child waits for those, too, whose end came before: that is no
+ * wait in the trace, but is one when they work longer. */
+static void put_joins(struct making *m, uint64_t time)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < m->children.length; i++) {
+		uint32_t child = m->children.items[i];
+
+		if (m->scene->tables->threads[child].end_ns <= time)
+			put(m, OP_JOIN, child, 0);
+		else
+			m->children.items[kept++] = child;
+	}
+	m->children.length = kept;
 }
 
 static void put_wait(struct making *m, uint32_t thread, const struct wait *w, uint64_t from, uint64_t to)
@@ -190,10 +304,12 @@ static void put_wait(struct making *m, uint32_t thread, const struct wait *w, ui
 
 	put_deeds(m, thread, from, true);
 	/* Who waits for a lock gets it when it is free: that is a point of its own. */
-	if (view_wait_class(m->view, w) == WAIT_CLASS_lock && w->end == WAIT_END_THREAD && !view_is_shared_lock(m->view, w))
+	if (is_lock_wait(m, w) && w->end_ns <= m->p->to_ns && w->end_ns > m->p->from_ns)
 		return;
 	if (wake) {
 		put(m, OP_AWAIT, *wake - 1, 0);
+		if (w->kind == WAIT_KIND_child || naming_wait_class(m->naming, w) == WAIT_CLASS_end)
+			put_joins(m, w->end_ns);
 		return;
 	}
 	for (uint64_t at = from; at < to; at = until) {
@@ -201,9 +317,73 @@ static void put_wait(struct making *m, uint32_t thread, const struct wait *w, ui
 
 		put_deeds(m, thread, at, true);
 		until = until < to ? until : to;
-		words = critical_words(m->view, thread, w, CLASS_WAIT, hold, at);
+		words = critical_words(m->naming, thread, w, CLASS_WAIT, hold, at);
 		put(m, OP_DELAY, until - at, place_of(m, &words, thread));
 	}
+}
+
+/* The wait, as a span, that a stretch in which the thread could run is directly behind; else NULL. */
+static const struct span *behind_wait(const struct scene_thread *t, const struct span *s)
+{
+	if (s > t->spans && s[-1].state == SPAN_RUNNABLE)
+		s--;
+	return s > t->spans && s[-1].state == SPAN_WAITING ? s - 1 : NULL;
+}
+
+/* True when nobody had the processor at the moment. */
+static bool was_free(const struct scene *scene, uint16_t cpu, uint64_t time)
+{
+	const struct cpu_row *row;
+	uint32_t low = 0, high;
+
+	if (cpu >= scene->cpu_count)
+		return false;
+	row = &scene->cpus[cpu];
+	for (high = row->count; low < high; ) {
+		uint32_t mid = low + (high - low) / 2;
+
+		if (row->runs[mid].start_ns <= time)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low && !row->runs[low - 1].thread;
+}
+
+static void put_runnable(struct making *m, uint32_t thread, const struct span *s, uint64_t from, uint64_t to)
+{
+	bool woken = behind_wait(&m->scene->threads[thread], s);
+	enum op_kind kind = s->throttled ? OP_DELAY : woken && was_free(m->scene, s->cpu, from) ? OP_LATENCY : OP_QUEUED;
+
+	put_running(m, thread, s->throttled ? CLASS_THROTTLED : CLASS_QUEUED, kind, from, to);
+}
+
+static int by_value(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* What it costs to wait and to come back: hardly any thread runs shorter between two waits. */
+static uint64_t cost_of_wait(const struct scene *scene)
+{
+	struct vec(uint64_t) runs = { 0 };
+	uint64_t ns = 0;
+
+	for (uint32_t i = 1; i < scene->thread_count; i++)
+		for (uint32_t k = 1; k + 1 < scene->threads[i].span_count; k++) {
+			const struct span *s = &scene->threads[i].spans[k];
+
+			if (s->state == SPAN_RUNNING && s[1].state == SPAN_WAITING && behind_wait(&scene->threads[i], s))
+				vec_push(&runs, span_end(s) - s->start_ns);
+		}
+	if (runs.length >= COST_RUNS) {
+		qsort(runs.items, runs.length, sizeof(*runs.items), by_value);
+		ns = runs.items[runs.length * COST_QUANTILE / 100];
+	}
+	vec_done(&runs);
+	return ns < COST_MOST_NS ? ns : COST_MOST_NS;
 }
 
 static void make_thread(struct making *m, uint32_t thread, const struct hold *holds, size_t count)
@@ -212,26 +392,30 @@ static void make_thread(struct making *m, uint32_t thread, const struct hold *ho
 	const struct scene_thread *t = &scene->threads[thread];
 	const struct thread *life = &scene->tables->threads[thread];
 	uint64_t from = m->p->from_ns, to = m->p->to_ns;
-	bool told = life->start_ns > from && life->creator && !view_is_kernel(m->view, life->creator);
+	bool told = life->start_ns > from && life->creator && !naming_is_kernel(m->naming, life->creator);
 
 	vec_push(&m->p->threads, ((struct op_thread){ .first = (uint32_t)m->p->ops.length, .start_ns = told ? UINT64_MAX
 		: life->start_ns > from ? life->start_ns : from }));
-	if (!thread || view_is_kernel(m->view, thread) || life->start_ns >= to || life->end_ns <= from)
+	if (!thread || naming_is_kernel(m->naming, thread) || life->start_ns >= to || life->end_ns <= from)
 		return;
-	m->p->threads.items[thread].who = view_role(m->view, thread);
+	m->p->threads.items[thread].who = naming_role(m->naming, thread);
+	m->p->threads.items[thread].prio = m->prios ? m->prios[thread] : 0;
 	m->wake = scene_wakes_from(scene, thread, from);
 	m->wakes_end = scene_wakes_end(scene, thread);
+	vec_clear(&m->children);
 	find_points(m, thread, holds, count);
 	for (uint32_t i = scene_span_index(scene, thread, from); i < t->span_count && t->spans[i].start_ns < to; i++) {
 		const struct span *s = &t->spans[i];
-		uint64_t begin = s->start_ns > from ? s->start_ns : from, end = span_end(s) < to ? span_end(s) : to;
+		uint64_t begin = s->start_ns > from ? s->start_ns : from, end = span_end(s) < to ? span_end(s) : to, middle;
 
 		switch ((enum span_state)s->state) {
 		case SPAN_RUNNING:
-			put_running(m, thread, CLASS_RUN, OP_COMPUTE, begin, end);
+			middle = behind_wait(t, s) && begin + m->cost_ns < end ? begin + m->cost_ns : begin;
+			put_running(m, thread, CLASS_RUN, OP_COST, begin, middle);
+			put_running(m, thread, CLASS_RUN, OP_COMPUTE, middle, end);
 			break;
 		case SPAN_RUNNABLE:
-			put_running(m, thread, s->throttled ? CLASS_THROTTLED : CLASS_QUEUED, s->throttled ? OP_DELAY : OP_QUEUED, begin, end);
+			put_runnable(m, thread, s, begin, end);
 			break;
 		case SPAN_WAITING:
 		case SPAN_STOPPED:
@@ -254,7 +438,7 @@ static void find_deeds(struct making *m)
 	const struct scene *scene = m->scene;
 
 	for (uint32_t i = 1; i < scene->thread_count; i++) {
-		if (view_is_kernel(m->view, i))
+		if (naming_is_kernel(m->naming, i))
 			continue;
 		for (uint32_t k = scene_wakes_from(scene, i, m->p->from_ns); k < scene_wakes_end(scene, i) && scene->wakes[k].time <= m->p->to_ns; k++)
 			number_of(&m->wakes, scene->wakes[k].number);
@@ -264,7 +448,7 @@ static void find_deeds(struct making *m)
 		const struct thread *t = &scene->tables->threads[i];
 
 		if (t->creator && t->creator < scene->thread_count && t->start_ns > m->p->from_ns && t->start_ns < m->p->to_ns &&
-		    !view_is_kernel(m->view, i)) {
+		    !naming_is_kernel(m->naming, i)) {
 			m->next_born[i] = m->born[t->creator];
 			m->born[t->creator] = i;
 		}
@@ -272,19 +456,20 @@ static void find_deeds(struct making *m)
 	m->p->wakes = m->wakes.length;
 }
 
-void script_make(struct view *view, const struct holds *holds, uint32_t root, uint64_t from_ns, uint64_t to_ns, struct script *ret_script)
+void script_make(struct naming *naming, const struct holds *holds, const struct script_question *q, struct script *ret_script)
 {
-	struct making m = { .view = view, .scene = view->scene, .holds = holds, .p = ret_script };
+	struct making m = { .naming = naming, .scene = naming->scene, .holds = holds, .p = ret_script, .prios = q->prios };
 	size_t at = 0;
 
-	*ret_script = (struct script){ .root = root, .from_ns = from_ns, .to_ns = to_ns };
+	*ret_script = (struct script){ .root = q->root, .from_ns = q->from_ns, .to_ns = q->to_ns };
 	map_init(&ret_script->place_numbers);
 	map_init(&m.wakes);
 	map_init(&m.locks);
-	m.born = mem_zalloc(arena_array_bytes(sizeof(*m.born), view->scene->thread_count));
-	m.next_born = mem_zalloc(arena_array_bytes(sizeof(*m.next_born), view->scene->thread_count));
+	m.born = mem_zalloc(arena_array_bytes(sizeof(*m.born), naming->scene->thread_count));
+	m.next_born = mem_zalloc(arena_array_bytes(sizeof(*m.next_born), naming->scene->thread_count));
 	find_deeds(&m);
-	for (uint32_t i = 0; i < view->scene->thread_count; i++) {
+	m.cost_ns = cost_of_wait(m.scene);
+	for (uint32_t i = 0; i < naming->scene->thread_count; i++) {
 		size_t first;
 
 		while (at < holds->list.length && holds->list.items[at].thread < i)
@@ -296,6 +481,9 @@ void script_make(struct view *view, const struct holds *holds, uint32_t root, ui
 	map_done(&m.wakes);
 	map_done(&m.locks);
 	vec_done(&m.points);
+	vec_done(&m.claimed);
+	vec_done(&m.taken);
+	vec_done(&m.children);
 	free(m.born);
 	free(m.next_born);
 }

@@ -9,13 +9,16 @@
 
 enum op_kind {
 	OP_COMPUTE,    /* ns on a processor */
+	OP_COST,       /* ... that it costs to wait: not where the wait was over before it began */
 	OP_DELAY,      /* ns off it: asleep, at a device, throttled */
 	OP_QUEUED,     /* ns in which no processor was free, as it was */
+	OP_LATENCY,    /* ns from a wake-up until a free processor came to run it */
 	OP_AWAIT,      /* the wake-up of this number */
 	OP_WAKE,
 	OP_LOCK,       /* number of the lock */
 	OP_UNLOCK,
-	OP_BEGIN       /* another thread, by number */
+	OP_BEGIN,      /* another thread, by number */
+	OP_JOIN        /* waits for the end of another thread */
 };
 
 struct op {
@@ -35,6 +38,7 @@ struct op_thread {
 	uint32_t first, count;    /* ops */
 	struct role_name who;
 	uint64_t start_ns;        /* when it begins; UINT64_MAX: another thread begins it */
+	uint8_t prio;             /* kernel priority: below 100 real-time; 0 not known */
 };
 
 struct script {
@@ -48,7 +52,13 @@ struct script {
 	uint64_t from_ns, to_ns;
 };
 
-void script_make(struct view *view, const struct holds *holds, uint32_t root, uint64_t from_ns, uint64_t to_ns, struct script *ret_script);
+struct script_question {
+	uint32_t root;
+	uint64_t from_ns, to_ns;
+	const uint8_t *prios;     /* by thread; NULL: not known */
+};
+
+void script_make(struct naming *naming, const struct holds *holds, const struct script_question *question, struct script *ret_script);
 void script_done(struct script *script);
 
 #endif

@@ -8,11 +8,10 @@
 #define ROW_LEAST 50u        /* per mille of the path */
 #define ALWAYS_OFF 0.05      /* of the run: what an estimate is off at least */
 #define ORDER_OFF 0.1        /* ... where another order of threads is all that changes */
-#define OWN_SAMPLES 4u       /* of a thread, for them to be believed rather than its role's */
 #define NEAR 0.1             /* of the run: how far the unchanged replay may be off for its processors to be believed */
 
 struct trying {
-	struct view *view;
+	struct naming *naming;
 	const struct script *script;
 	const struct fold *fold;
 	const struct holds *holds;
@@ -30,10 +29,10 @@ static bool same_role(struct role_name a, struct role_name b)
 /* The function, of those that the fold told apart by samples, in which the sample is; 0 none. */
 static uint32_t function_of(const struct trying *t, const struct sample *sample, struct role_name who, uint32_t from)
 {
-	const struct tables *tables = t->view->scene->tables;
+	const struct tables *tables = t->naming->scene->tables;
 
 	for (uint32_t at = sample->ustack; at && at < tables->frame_count; at = tables->frames[at].parent) {
-		uint32_t function = view_function(t->view, at);
+		uint32_t function = naming_function(t->naming, at);
 
 		for (size_t i = 0; i < t->fold->shares.length && function; i++) {
 			const struct fold_share *s = &t->fold->shares.items[i];
@@ -45,32 +44,48 @@ static uint32_t function_of(const struct trying *t, const struct sample *sample,
 	return 0;
 }
 
-/* Of the thread's own samples those in the function: one of a role may do what the others do not. */
-static bool own_share(const struct trying *t, const struct op_place *place, uint32_t function, double *ret_part, double *ret_of)
+struct own_samples {
+	double all, told, on_stack; /* told: the fold gave them to the function; on_stack: it was running then */
+};
+
+/* Of the thread's own samples, outside of locks, those in the function. */
+static struct own_samples own_samples(const struct trying *t, const struct op_place *place, uint32_t function)
 {
-	const struct scene *scene = t->view->scene;
+	const struct scene *scene = t->naming->scene;
 	const struct scene_thread *thread = &scene->threads[place->thread];
-	uint32_t in = 0, all = 0;
+	struct own_samples own = { 0 };
+	uint64_t until;
 
 	for (uint32_t i = scene_samples_from(scene, place->thread, t->script->from_ns); i < thread->samples.count; i++) {
 		const struct sample *s = &scene->samples[thread->samples.items[i]];
 
 		if (s->time >= t->script->to_ns)
 			break;
-		in += function_of(t, s, place->who, place->function) == function;
-		all += view_stack(t->view, s->ustack).function != 0;
+		if (!naming_stack(t->naming, s->ustack).function || holds_at(t->holds, place->thread, s->time, &until))
+			continue;
+		own.all++;
+		own.told += function_of(t, s, place->who, place->function) == function;
+		own.on_stack += naming_is_on_stack(t->naming, s->ustack, function);
 	}
-	*ret_part = all ? (double)in / all : 0;
-	*ret_of = all;
-	return all >= OWN_SAMPLES;
+	return own;
 }
 
-/* How much of a place's work is the row's; `sigmas` more or less where samples tell. */
+/* How much of a place's work is the row's; `sigmas` more or less where samples tell. One of
+ * a role may do what the others do not: its own samples count, the fewer they are the more
+ * its role's, too. */
 static double share_of(const struct trying *t, const struct op_place *place, const struct fold_row *row, double sigmas)
 {
-	double part = 0, of = 0;
+	struct own_samples own;
+	double part, of;
 
-	if (place->lock != row->lock || !same_role(place->who, row->who))
+	if (!same_role(place->who, row->who))
+		return 0;
+	/* What is done with a lock is no less when nobody waits for it. */
+	if (row->lock && !place->lock && place->runs) {
+		own = own_samples(t, place, row->function);
+		return own.all ? own.on_stack / own.all : 0;
+	}
+	if (place->lock != row->lock)
 		return 0;
 	if (!place->runs)
 		return place->function == row->function;
@@ -79,12 +94,9 @@ static double share_of(const struct trying *t, const struct op_place *place, con
 
 		if (s->from != place->function || s->to != row->function || !same_role(s->who, row->who))
 			continue;
-		if (s->of < 2)
-			return (double)s->part / s->of;
-		if (!own_share(t, place, row->function, &part, &of)) {
-			part = (double)s->part / s->of;
-			of = s->of;
-		}
+		own = own_samples(t, place, row->function);
+		of = own.all + 1 / (1 + own.all);
+		part = (own.told + 1 / (1 + own.all) * s->part / s->of) / of;
 		part += sigmas * sqrt(part * (1 - part) / of);
 		return part < 0 ? 0 : part > 1 ? 1 : part;
 	}
@@ -132,21 +144,22 @@ static void widen(struct change *c, double ns)
 		c->high_ns = whole;
 }
 
-/* What the role's work takes at least, however many share it: all of it on all processors;
- * its longest piece, which cannot be shared. */
+/* What a run takes at least, however many share the role's work: all its work on all
+ * processors; the role's longest piece, which cannot be shared. */
 static double shared_least(const struct trying *t, struct role_name who)
 {
 	double all = 0, longest = 0;
 
 	for (size_t i = 0; i < t->script->threads.length; i++) {
 		const struct op_thread *thread = &t->script->threads.items[i];
+		bool of_run = thread->count && scene_descends_from(t->naming->scene, (uint32_t)i, scene_pid(t->naming->scene, t->script->root));
 
-		for (uint32_t k = 0; k < thread->count && same_role(thread->who, who); k++) {
+		for (uint32_t k = 0; k < thread->count && of_run; k++) {
 			const struct op *op = &t->script->ops.items[thread->first + k];
 
 			if (op->kind == OP_COMPUTE)
 				all += (double)op->value;
-			if (op->kind <= OP_DELAY && (double)op->value > longest)
+			if (op->kind <= OP_DELAY && same_role(thread->who, who) && (double)op->value > longest)
 				longest = (double)op->value;
 		}
 	}
@@ -183,7 +196,7 @@ static void try_change(struct trying *t, struct change c, struct changes *change
 	double off = fabs(t->base_ns[0] / t->run_ns - 1), ns[2], least = 0, factor = c.kind == CHANGE_HALF ? 0.5 : 0;
 	/* Who has less to do stands less for a processor; where more threads can run at once that must be found out, as far
 	 * as the unchanged replay comes near: else others, of whom too little is told, took the processors. */
-	int reading = c.kind == CHANGE_PROCESSOR || (off < NEAR && (c.kind == CHANGE_TWO_HOLDERS || c.kind == CHANGE_ONE_MORE)) ? 0 : 1;
+	int reading = c.kind == CHANGE_PROCESSOR || off < NEAR ? 0 : 1;
 
 	set_row(t, row, c.kind == CHANGE_HALF || c.kind == CHANGE_NOTHING ? factor : 1, 0);
 	switch (c.kind) {
@@ -244,30 +257,39 @@ static void try_all(struct trying *t, struct changes *changes)
 		try_change(t, (struct change){ .kind = CHANGE_PROCESSOR }, changes);
 }
 
-void whatif_find(struct view *view, const struct fold *fold, uint32_t root, uint64_t from_ns, uint64_t to_ns, unsigned processors,
+/* The script, and how long it takes unchanged; false when threads then wait for each other for ever. */
+static bool make_unchanged(struct trying *t, const struct script_question *question, struct script *ret_script)
+{
+	script_make(t->naming, t->holds, question, ret_script);
+	for (int i = 0; i < 2; i++) {
+		struct replay_conditions same = { .processors = t->processors, .queued_as_it_was = i };
+		uint64_t ns = 0;
+
+		if (!replay(ret_script, &same, &ns) || !ns) {
+			script_done(ret_script);
+			return false;
+		}
+		t->base_ns[i] = (double)ns;
+	}
+	return true;
+}
+
+void whatif_find(struct naming *naming, const struct fold *fold, const struct script_question *question, unsigned processors,
 		 struct changes *changes)
 {
 	struct script script;
 	struct holds holds;
-	struct trying t = { .view = view, .fold = fold, .holds = &holds, .processors = processors ? processors : 1, .run_ns = (double)(to_ns - from_ns) };
-	bool ends = true;
+	struct trying t = { .naming = naming, .fold = fold, .holds = &holds, .script = &script, .processors = processors ? processors : 1,
+			    .run_ns = (double)(question->to_ns - question->from_ns) };
 
-	holds_find(view, &holds);
-	script_make(view, &holds, root, from_ns, to_ns, &script);
-	t.script = &script;
-	t.places = mem_zalloc(arena_array_bytes(sizeof(*t.places), script.places.length + 1));
-	t.threads = mem_zalloc(arena_array_bytes(sizeof(*t.threads), script.threads.length));
-	for (int i = 0; i < 2 && ends; i++) {
-		struct replay_conditions same = { .processors = t.processors, .queued_as_it_was = i };
-		uint64_t ns = 0;
-
-		ends = replay(&script, &same, &ns) && ns;
-		t.base_ns[i] = (double)ns;
-	}
-	if (ends)
+	holds_find(naming, &holds);
+	if (make_unchanged(&t, question, &script)) {
+		t.places = mem_zalloc(arena_array_bytes(sizeof(*t.places), script.places.length + 1));
+		t.threads = mem_zalloc(arena_array_bytes(sizeof(*t.threads), script.threads.length));
 		try_all(&t, changes);
-	free(t.places);
-	free(t.threads);
-	script_done(&script);
+		free(t.places);
+		free(t.threads);
+		script_done(&script);
+	}
 	holds_done(&holds);
 }

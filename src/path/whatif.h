@@ -28,8 +28,8 @@ struct change {
 
 struct changes vec(struct change);
 
-/* Changes of the first rows. The fold is finished; the window is one of the view's scene. */
-void whatif_find(struct view *view, const struct fold *fold, uint32_t root, uint64_t from_ns, uint64_t to_ns, unsigned processors,
+/* Changes of the first rows. The fold is finished; the window is one of the naming's scene. */
+void whatif_find(struct naming *naming, const struct fold *fold, const struct script_question *question, unsigned processors,
 		 struct changes *changes);
 
 #endif

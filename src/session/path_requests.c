@@ -16,7 +16,7 @@
 /* One trace that is looked at. */
 struct looked {
 	struct session *session;
-	struct view view;
+	struct naming naming;
 	struct lock_names *lock_names;
 	struct requests requests;
 };
@@ -36,37 +36,37 @@ static int look(struct looked *l, struct session *session, const struct path_que
 	if (!session->scene->messages_seen)
 		return err_set(err, -ENODATA, "the trace has no messages, by which requests are found: record with --level full");
 	l->lock_names = lock_names_new(session->trace);
-	view_init(&l->view, session->scene, session->diagnoser, session->names, texts, l->lock_names);
-	requests_find(&l->view, diagnoser_ends(session->diagnoser), pid, by, q->from_ns, q->to_ns, &l->requests);
+	naming_init(&l->naming, session->scene, session->diagnoser, session->names, texts, l->lock_names);
+	requests_find(&l->naming, diagnoser_ends(session->diagnoser), pid, by, q->from_ns, q->to_ns, &l->requests);
 	return 0;
 }
 
 static void look_away(struct looked *l)
 {
 	if (l->lock_names)
-		view_done(&l->view);
+		naming_done(&l->naming);
 	lock_names_free(l->lock_names);
 	requests_done(&l->requests);
 }
 
 static size_t fold_some(struct looked *l, struct fold *fold, size_t first, size_t end)
 {
-	struct texts *texts = l->view.texts;
-	struct critical critical = { .view = &l->view, .diagnoser = l->session->diagnoser, .fold = fold, .whole_ns = UINT64_MAX };
-	struct map *maps[] = { &l->view.functions, &l->view.stacks, &l->view.locks, &l->view.wait_words };
+	struct texts *texts = l->naming.texts;
+	struct critical critical = { .naming = &l->naming, .diagnoser = l->session->diagnoser, .fold = fold, .whole_ns = UINT64_MAX };
+	struct map *maps[] = { &l->naming.functions, &l->naming.stacks, &l->naming.locks, &l->naming.wait_words };
 	size_t count;
 
 	/* Names are texts of the fold that they are for: what was named before is named anew. */
-	l->view.texts = &fold->texts;
+	l->naming.texts = &fold->texts;
 	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
 		map_clear(maps[i]);
-	memset(l->view.has_role, 0, l->view.scene->thread_count * sizeof(*l->view.has_role));
-	vec_clear(&l->view.stack_list);
+	memset(l->naming.has_role, 0, l->naming.scene->thread_count * sizeof(*l->naming.has_role));
+	vec_clear(&l->naming.stack_list);
 	critical_begin(&critical);
 	count = tails_fold(&critical, &l->requests, first, end, FOLDED_MOST);
 	critical_end(&critical);
 	fold_finish(fold);
-	l->view.texts = texts;
+	l->naming.texts = texts;
 	return count;
 }
 

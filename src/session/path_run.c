@@ -72,8 +72,8 @@ static void add_scene(struct run *run, struct scene *scene, struct names *names,
 	struct path_reply *reply = run->reply;
 	uint32_t thread = tables_thread(scene->tables, reply->tid, to_ns - 1);
 	const struct thread *t;
-	struct view view;
-	struct critical critical = { .view = &view, .diagnoser = diagnoser, .fold = &reply->fold, .whole_ns = whole_ns };
+	struct naming naming;
+	struct critical critical = { .naming = &naming, .diagnoser = diagnoser, .fold = &reply->fold, .whole_ns = whole_ns };
 
 	if (!thread)
 		thread = tables_thread(scene->tables, reply->tid, from_ns);
@@ -94,12 +94,12 @@ static void add_scene(struct run *run, struct scene *scene, struct names *names,
 	}
 	run->seen = true;
 	reply->from_ns = from_ns;
-	view_init(&view, scene, diagnoser, names, &reply->fold.texts, run->lock_names);
+	naming_init(&naming, scene, diagnoser, names, &reply->fold.texts, run->lock_names);
 	critical_begin(&critical);
 	critical_add(&critical, thread, from_ns, to_ns);
-	holds_count_queues(&view, &reply->fold, from_ns, to_ns);
+	holds_count_queues(&naming, &reply->fold, from_ns, to_ns);
 	critical_end(&critical);
-	view_done(&view);
+	naming_done(&naming);
 }
 
 /* Blocks first to last, of which the path is asked for between the two times. */
@@ -177,23 +177,43 @@ static void count_losses(const struct trace *trace, struct path_reply *reply)
 	}
 }
 
+/* Threads' kernel priorities, as they last got a processor in the window. */
+static uint8_t *find_prios(const struct session *session, uint64_t from_ns, uint64_t to_ns)
+{
+	const struct tables *tables = session->tables;
+	uint8_t *prios = mem_zalloc(arena_array_bytes(sizeof(*prios), tables->thread_count));
+	struct trace_filter filter = { .from_ns = from_ns, .to_ns = to_ns };
+	struct trace_cursor *cursor;
+	const struct event *e;
+
+	trace_filter_add(&filter, EVENT_switch);
+	cursor = trace_cursor_new(session->trace, &filter);
+	while ((e = trace_cursor_next(cursor)))
+		prios[tables_thread(tables, event_as(e, switch)->next, e->time)] = event_as(e, switch)->next_prio;
+	trace_cursor_free(cursor);
+	return prios;
+}
+
 /* Replay needs all of the path in one scene. */
 static int find_changes(struct run *run, struct err *err)
 {
 	struct session *session = run->session;
 	struct path_reply *reply = run->reply;
-	uint32_t thread;
-	struct view view;
+	struct script_question question = { .from_ns = reply->from_ns, .to_ns = reply->to_ns };
+	struct naming naming;
+	uint8_t *prios;
 	int r = session_look(session, reply->from_ns, reply->to_ns, err);
 
 	if (r)
 		return r;
 	if (session->scene->start_ns > reply->from_ns || session->scene->end_ns < reply->to_ns)
 		return err_set(err, -E2BIG, "the path is too long to be replayed as a whole: give a shorter window with --from and --to");
-	thread = tables_thread(session->tables, reply->tid, reply->to_ns - 1);
-	view_init(&view, session->scene, session->diagnoser, session->names, &reply->fold.texts, run->lock_names);
-	whatif_find(&view, &reply->fold, thread, reply->from_ns, reply->to_ns, trace_summary(session->trace)->cpus, &reply->changes);
-	view_done(&view);
+	question.root = tables_thread(session->tables, reply->tid, reply->to_ns - 1);
+	question.prios = prios = find_prios(session, reply->from_ns, reply->to_ns);
+	naming_init(&naming, session->scene, session->diagnoser, session->names, &reply->fold.texts, run->lock_names);
+	whatif_find(&naming, &reply->fold, &question, trace_summary(session->trace)->busy_cpus, &reply->changes);
+	naming_done(&naming);
+	free(prios);
 	return 0;
 }
 

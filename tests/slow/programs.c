@@ -3,99 +3,20 @@
  * and then and delays nobody. For whatif.py what is slow can be otherwise: SLOW_WORK per cent
  * of it, SLOW_HOLDERS=2 of the lock, SLOW_MORE=1 more thread that does it. */
 #define _GNU_SOURCE
+#include "common.h"
+
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-
-#define KEEP __attribute__((noinline))
-#define US 1000ull
-#define MS 1000000ull
-
-static uint64_t now(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-static volatile uint64_t sink;
-static unsigned work = 100, more;
-static sem_t holders;
-static bool two_holders;
-
-/* Of what is slow. */
-#define SLOW(ns) ((ns) * work / 100)
-
-/* So much time on a processor; a macro, so that it is the caller's own. */
-#define COMPUTE(ns) \
-	do { \
-		for (uint64_t until = now(CLOCK_THREAD_CPUTIME_ID) + (ns); now(CLOCK_THREAD_CPUTIME_ID) < until; ) \
-			for (unsigned round = 0; round < 2000; round++) \
-				sink += round; \
-	} while (0)
-
-static void pause_ns(uint64_t ns)
-{
-	struct timespec t = { (time_t)(ns / 1000000000u), (long)(ns % 1000000000u) };
-
-	nanosleep(&t, NULL);
-}
-
-static void need(bool holds, const char *what)
-{
-	if (holds)
-		return;
-	perror(what);
-	exit(77);
-}
-
-static volatile bool over;
-
-KEEP static void *heartbeat(void *data)
-{
-	(void)data;
-	while (!over) {
-		COMPUTE(200 * US);
-		pause_ns(20 * MS);
-	}
-	return NULL;
-}
-
-static pthread_t start(void *(*function)(void *), void *data)
-{
-	pthread_t thread;
-
-	need(!pthread_create(&thread, NULL, function, data), "pthread_create");
-	return thread;
-}
-
-static void start_all(pthread_t *threads, unsigned count, void *(*function)(void *))
-{
-	for (uintptr_t i = 0; i < count; i++)
-		threads[i] = start(function, (void *)i);
-}
-
-static void join_all(pthread_t *threads, unsigned count)
-{
-	for (unsigned i = 0; i < count; i++)
-		pthread_join(threads[i], NULL);
-}
 
 /* ---- one lock ---- */
+
+static sem_t holders;
+static bool two_holders;
 
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER, journal_lock = PTHREAD_MUTEX_INITIALIZER;
 static int journal = -1;
@@ -574,10 +495,7 @@ static void cpu(void)
 	}
 }
 
-static const struct {
-	const char *name;
-	void (*run)(void);
-} programs[] = {
+static const struct program programs[] = {
 	{ "convoy", convoy }, { "fsync_lock", fsync_lock }, { "slow_stage", slow_stage }, { "small_pool", small_pool },
 	{ "long_job", long_job }, { "barrier", barrier }, { "readers", readers }, { "ping_pong", ping_pong },
 	{ "fan_out", fan_out }, { "disk", disk }, { "quota", quota }, { "cpu", cpu },
@@ -585,26 +503,7 @@ static const struct {
 
 int main(int count, char **words)
 {
-	pthread_t beat;
-
-	if (getenv("SLOW_WORK"))
-		work = (unsigned)atoi(getenv("SLOW_WORK"));
 	two_holders = getenv("SLOW_HOLDERS") != NULL;
-	more = getenv("SLOW_MORE") != NULL;
 	sem_init(&holders, 0, 2);
-	for (size_t i = 0; i < sizeof(programs) / sizeof(*programs); i++) {
-		char name[16];
-
-		if (count != 2 || strcmp(words[1], programs[i].name))
-			continue;
-		snprintf(name, sizeof(name), "slow-%s", words[1]);
-		prctl(PR_SET_NAME, name);
-		beat = start(heartbeat, NULL);
-		programs[i].run();
-		over = true;
-		(void)beat;
-		return 0;
-	}
-	fprintf(stderr, "usage: programs NAME\n");
-	return 2;
+	return run_program(programs, sizeof(programs) / sizeof(*programs), count, words);
 }

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""What `argus path --what-if` says of the programs of programs.c, against what they take
-when they are changed so. Each change is asked about once, of one recording; times are
-medians of runs without a recorder, of changed and unchanged programs in turn.
+"""What `argus path --what-if` says of programs that are slow for a known reason, against
+what they take when they are changed so: those of programs.c, by which replay was made
+better, and those of scored.c, which are only scored. Each is recorded once and asked once;
+times are medians of runs without a recorder, of changed and unchanged programs in turn.
 
-usage: whatif.py [--argus PROGRAM] [--runs N] [--json FILE] [NAME...]"""
+usage: whatif.py [--argus PROGRAM] [--runs N] [--keep DIR | --replay DIR] [--set programs|scored] [NAME...]"""
 import argparse
+import contextlib
 import json
 import os
 import statistics
@@ -14,15 +16,21 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from score import HERE, check, quota_group  # noqa: E402
+from score import HERE, quota_group  # noqa: E402
 
-# Of the work of what is slow, per cent, before the change; what is asked.
-WORK = {name: (100, 160) for name in ('convoy', 'slow_stage', 'small_pool', 'long_job', 'barrier', 'ping_pong', 'fan_out', 'quota', 'cpu')}
-WORK.update(disk=(100,), fsync_lock=(100,))
+TRUTHS = {'programs': 'truth.json', 'scored': 'scored.json'}
+# Of the work of what is slow, per cent, before the change.
+WORK = {'disk': (100,), 'fsync_lock': (100,), 'readers': ()}
+WORK_BEFORE = (100, 160)
+# What is asked beside half and nothing. A device does not work half as long.
 OTHERS = {'convoy': ('two_holders',), 'fsync_lock': ('two_holders',), 'small_pool': ('one_more',), 'slow_stage': ('one_more',)}
-# So that what else the machine does takes no processor from them.
-BEFORE_OTHERS = ('chrt', '-r', '1')
+NO_HALF = ('fsync_lock',)
 CHANGED = {'two_holders': {'SLOW_HOLDERS': '2'}, 'one_more': {'SLOW_MORE': '1'}}
+
+
+def before_others(name):
+    """So that what else the machine does takes no processor from them; a group with a quota takes no such processes."""
+    return () if name == 'quota' else ('chrt', '-r', '1')
 
 
 def changed(kind, work):
@@ -31,69 +39,92 @@ def changed(kind, work):
     return {'SLOW_WORK': str(work // 2 if kind == 'half' else 0)}
 
 
-def run(options, name, environment):
+def run(program, name, environment):
     with quota_group() as group:
         begun = time.monotonic()
-        subprocess.run([*BEFORE_OTHERS, options.program, name], env=dict(os.environ, SLOW_GROUP=group, **environment), check=True)
+        subprocess.run([*before_others(name), program, name], env=dict(os.environ, SLOW_GROUP=group, **environment), check=True)
         return time.monotonic() - begun
 
 
-def ask(options, folder, name, work):
-    trace = os.path.join(folder, 'trace')
+def record(options, program, name, work, trace):
     with quota_group() as group:
-        subprocess.run([options.argus, 'record', '-o', trace, '--', *BEFORE_OTHERS, options.program, name], capture_output=True,
+        subprocess.run([options.argus, 'record', '-o', trace, '--', *before_others(name), program, name], capture_output=True,
                        env=dict(os.environ, SLOW_GROUP=group, SLOW_WORK=str(work)), check=True)
-    return json.loads(subprocess.run([options.argus, 'path', '--what-if', '--json', trace], capture_output=True, check=True).stdout)
 
 
-def compare(options, folder, truth, name, work):
-    answer = ask(options, folder, name, work)
-    kinds = [k for k in ('half', 'nothing') if not (name == 'fsync_lock' and k == 'half')] + list(OTHERS.get(name, ()))
+def measure(options, program, name, work):
+    """Seconds by kind of change; '' is the unchanged program."""
+    kinds = [k for k in ('half', 'nothing') if not (name in NO_HALF and k == 'half')] + list(OTHERS.get(name, ()))
     times = {kind: [] for kind in ['', *kinds]}
     for _ in range(options.runs):
         for kind, seconds in times.items():
-            seconds.append(run(options, name, changed(kind, work) if kind else {'SLOW_WORK': str(work)}))
-    base = statistics.median(times[''])
-    for kind in kinds:
-        told = [c for c in answer['what_if'] if c['change'] == kind and c['row'] == 0 and c['told']]
-        result = {'program': name, 'work': work, 'change': kind, 'run_s': base, 'truth_s': statistics.median(times[kind]),
-                  'first_line': check(truth, answer)}
+            seconds.append(run(program, name, changed(kind, work) if kind else {'SLOW_WORK': str(work)}))
+    return {kind: statistics.median(seconds) for kind, seconds in times.items()}
+
+
+def compare(answer, truth, name, work, times):
+    base = times['']
+    rows = [i for i, row in enumerate(answer['rows']) if all(row[key] == truth[key] for key in ('lock', 'thread', 'function'))]
+    for kind, seconds in times.items():
+        if not kind:
+            continue
+        told = [c for c in answer['what_if'] if c['change'] == kind and [c['row']] == rows and c['told']]
+        result = {'program': name, 'work': work, 'change': kind, 'run_s': base, 'truth_s': seconds, 'row': rows}
         if told:
             scale = base / answer['total_ns']
             result.update(estimate_s=told[0]['run_ns'] * scale, low_s=told[0]['low_ns'] * scale, high_s=told[0]['high_ns'] * scale)
             # of the run, as a change to nothing has no share to be off by
-            result['off'] = abs(result['estimate_s'] - result['truth_s']) / max(result['truth_s'], base / 10)
-            result['inside'] = result['low_s'] <= result['truth_s'] <= result['high_s']
+            result['off'] = abs(result['estimate_s'] - seconds) / max(seconds, base / 10)
+            result['inside'] = result['low_s'] <= seconds <= result['high_s']
         yield result
+
+
+def show(r):
+    print(f"{r['program']:12} {r['work']:3} {r['change']:11} run {r['run_s']:.3f} truth {r['truth_s']:.3f}",
+          f"estimate {r['estimate_s']:.3f} ({r['low_s']:.3f} to {r['high_s']:.3f}) off {r['off'] * 100:.0f} %{'' if r['inside'] else ' OUTSIDE'}"
+          if 'off' in r else f"not told (line {r['row'] or 'not there'})", flush=True)
+
+
+def of_set(options, name_of_set, folder):
+    with open(os.path.join(HERE, TRUTHS[name_of_set]), encoding='utf-8') as file:
+        truths = json.load(file)
+    program = os.path.join(folder, name_of_set)
+    if not options.replay:
+        subprocess.run(['gcc', '-O2', '-g', '-fno-ipa-icf', '-pthread', '-o', program, os.path.join(HERE, name_of_set + '.c')], check=True)
+    for name in truths:
+        for work in WORK.get(name, WORK_BEFORE) if not options.names or name in options.names else ():
+            trace, told = (os.path.join(folder, f'{name}-{work}.{end}') for end in ('argus', 'json'))
+            if not options.replay:
+                record(options, program, name, work, trace)
+                times = measure(options, program, name, work)
+                with open(told, 'w', encoding='utf-8') as file:
+                    json.dump(times, file)
+            with open(told, encoding='utf-8') as file:
+                times = json.load(file)
+            answer = json.loads(subprocess.run([options.argus, 'path', '--what-if', '--json', trace], capture_output=True, check=True).stdout)
+            for result in compare(answer, truths[name], name, work, times):
+                show(result)
+                yield result
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument('--argus', default='argus')
     parser.add_argument('--runs', type=int, default=3)
-    parser.add_argument('--json')
+    parser.add_argument('--keep')
+    parser.add_argument('--replay')
+    parser.add_argument('--set', choices=TRUTHS)
     parser.add_argument('names', nargs='*')
     options = parser.parse_args()
-    with open(os.path.join(HERE, 'truth.json'), encoding='utf-8') as file:
-        truths = json.load(file)
-    results = []
-    with tempfile.TemporaryDirectory(prefix='argus-whatif.') as folder:
-        options.program = os.path.join(folder, 'programs')
-        subprocess.run(['gcc', '-O2', '-g', '-fno-ipa-icf', '-pthread', '-o', options.program, os.path.join(HERE, 'programs.c')], check=True)
-        for name in options.names or WORK:
-            for work in WORK[name]:
-                for r in compare(options, folder, truths[name], name, work):
-                    results.append(r)
-                    print(f"{r['program']:11} {r['work']:3} {r['change']:11} run {r['run_s']:.3f} truth {r['truth_s']:.3f}",
-                          f"estimate {r['estimate_s']:.3f} ({r['low_s']:.3f} to {r['high_s']:.3f}) off {r['off'] * 100:.0f} %"
-                          f"{'' if r['inside'] else ' OUTSIDE'}" if 'off' in r else 'not told', r['first_line'], flush=True)
-    told = [r for r in results if 'off' in r]
-    near = sum(r['off'] <= 0.1 for r in told)
-    inside = sum(r['inside'] for r in told)
-    print(f'{len(results)} changes, {len(told)} told, {near} within 10 %, {inside} inside the bounds')
-    if options.json:
-        with open(options.json, 'w', encoding='utf-8') as file:
-            json.dump(results, file, indent=1)
+    for folder in (options.keep, options.replay):
+        if folder:
+            os.makedirs(folder, exist_ok=True)
+    with contextlib.nullcontext() if options.keep or options.replay else tempfile.TemporaryDirectory(prefix='argus-whatif.') as folder:
+        for name_of_set in [options.set] if options.set else TRUTHS:
+            results = list(of_set(options, name_of_set, options.replay or options.keep or folder))
+            told = [r for r in results if 'off' in r]
+            print(f"{name_of_set}: {len(results)} changes, {len(told)} told, {sum(r['off'] <= 0.1 for r in told)} within 10 %,",
+                  f"{sum(r['inside'] for r in told)} inside the bounds", flush=True)
 
 
 if __name__ == '__main__':

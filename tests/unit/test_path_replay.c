@@ -138,6 +138,108 @@ static void test_processors(void **state)
 	end(&script);
 }
 
+/* Who does not have to wait pays neither for that nor for coming back. */
+static void test_passed_waits(void **state)
+{
+	struct script script;
+	struct replay_conditions c = { .processors = 2 };
+	uint64_t ns;
+
+	(void)state;
+	begin(&script);
+	script.wakes = 1;
+	thread(&script, 1000);
+	op(&script, OP_BEGIN, 2, 0);
+	op(&script, OP_COMPUTE, 500, 0);
+	op(&script, OP_AWAIT, 0, 0);
+	op(&script, OP_LATENCY, 30, 0);
+	op(&script, OP_COST, 7, 0);
+	op(&script, OP_COMPUTE, 100, 0);
+	thread(&script, UINT64_MAX);
+	op(&script, OP_COMPUTE, 1000, 1);
+	op(&script, OP_WAKE, 0, 0);
+	assert_true(replay(&script, &c, &ns));
+	assert_int_equal(ns, 1137);
+	c.factors = (double[]){ 1, 0.25 };
+	assert_true(replay(&script, &c, &ns));
+	assert_int_equal(ns, 600);
+	end(&script);
+}
+
+/* Of two that want one processor the real-time thread has it first, and does not share it with the other. */
+static void test_real_time(void **state)
+{
+	struct script script;
+	struct replay_conditions c = { .processors = 1 };
+	uint64_t ns;
+
+	(void)state;
+	begin(&script);
+	script.to_ns += 100000000;
+	thread(&script, 2000);
+	op(&script, OP_COMPUTE, 20000000, 0);
+	script.threads.items[1].prio = 98;
+	thread(&script, 1000);
+	op(&script, OP_COMPUTE, 50000000, 0);
+	script.threads.items[2].prio = 120;
+	assert_true(replay(&script, &c, &ns));
+	assert_int_equal(ns, 20001000);
+	script.root = 2;
+	assert_true(replay(&script, &c, &ns));
+	assert_int_equal(ns, 70000000);
+	end(&script);
+}
+
+/* Two that took two locks in opposite order, as is told, get on all the same: in truth they did. */
+static void test_circle_of_locks(void **state)
+{
+	struct script script;
+	struct replay_conditions c = { .processors = 2 };
+	uint64_t ns;
+
+	(void)state;
+	begin(&script);
+	vec_push(&script.locks, 7);
+	vec_push(&script.locks, 8);
+	for (unsigned i = 0; i < 2; i++) {
+		thread(&script, 1000);
+		op(&script, OP_LOCK, i, 0);
+		op(&script, OP_COMPUTE, 1000, 0);
+		op(&script, OP_LOCK, !i, 0);
+		op(&script, OP_COMPUTE, 1000, 0);
+		op(&script, OP_UNLOCK, !i, 0);
+		op(&script, OP_UNLOCK, i, 0);
+	}
+	assert_true(replay(&script, &c, &ns));
+	assert_in_range(ns, 2000, 4000);
+	end(&script);
+}
+
+/* Who waits for one child waits for the one that ended before it, too, when that works longer. */
+static void test_joins(void **state)
+{
+	struct script script;
+	struct replay_conditions c = { .processors = 2, .thread_factors = (double[]){ 1, 1, 10, 1 } };
+	uint64_t ns;
+
+	(void)state;
+	begin(&script);
+	script.wakes = 1;
+	thread(&script, 1000);
+	op(&script, OP_BEGIN, 2, 0);
+	op(&script, OP_BEGIN, 3, 0);
+	op(&script, OP_AWAIT, 0, 0);
+	op(&script, OP_JOIN, 2, 0);
+	thread(&script, UINT64_MAX);
+	op(&script, OP_COMPUTE, 500, 0);
+	thread(&script, UINT64_MAX);
+	op(&script, OP_COMPUTE, 1000, 0);
+	op(&script, OP_WAKE, 0, 0);
+	assert_true(replay(&script, &c, &ns));
+	assert_int_equal(ns, 5000);
+	end(&script);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -145,6 +247,10 @@ int main(void)
 		cmocka_unit_test(test_locks),
 		cmocka_unit_test(test_does_not_end),
 		cmocka_unit_test(test_processors),
+		cmocka_unit_test(test_passed_waits),
+		cmocka_unit_test(test_real_time),
+		cmocka_unit_test(test_circle_of_locks),
+		cmocka_unit_test(test_joins),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

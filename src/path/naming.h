@@ -1,13 +1,13 @@
 /* A part of a trace in names: who a thread is by its role, in which function a stack is,
  * what a wait is for. Names are texts of the fold; each thread and stack is looked at once. */
-#ifndef PATH_VIEW_H
-#define PATH_VIEW_H
+#ifndef PATH_NAMING_H
+#define PATH_NAMING_H
 
 #include "diagnose/describe.h"
 #include "path/fold.h"
 
 /* A stack in names. */
-struct stack_view {
+struct stack_names {
 	uint32_t function;        /* innermost of the program and its libraries, 0 not known */
 	uint32_t called;          /* what that called of the C library: "pthread_mutex_lock"; 0 not known */
 };
@@ -23,7 +23,7 @@ enum wait_class {
 
 struct lock_names;
 
-struct view {
+struct naming {
 	const struct scene *scene;
 	struct names *names;      /* NULL: nothing is named */
 	struct texts *texts;
@@ -34,40 +34,40 @@ struct view {
 	bool *has_role;
 	uint32_t *starts;         /* by thread: the function it was started with, where that is its role's name; else 0 */
 	struct map stacks;        /* stack node -> place in stack_list + 1 */
-	struct vec(struct stack_view) stack_list;
+	struct vec(struct stack_names) stack_list;
 	struct map functions;     /* frame node -> text + 1 of its function */
 	struct map locks;         /* object -> text */
 	struct map wait_words;         /* hash of a wait's kind, call and object -> text */
 };
 
-void view_init(struct view *view, const struct scene *scene, struct diagnoser *diagnoser, struct names *names, struct texts *texts,
+void naming_init(struct naming *naming, const struct scene *scene, struct diagnoser *diagnoser, struct names *names, struct texts *texts,
 	       struct lock_names *lock_names);
-void view_done(struct view *view);
+void naming_done(struct naming *naming);
 
-struct role_name view_role(struct view *view, uint32_t thread);
+struct role_name naming_role(struct naming *naming, uint32_t thread);
 /* Where a thread surely is: in the function it was started with; 0 not known. */
-static inline uint32_t view_start(struct view *view, uint32_t thread)
+static inline uint32_t naming_start(struct naming *naming, uint32_t thread)
 {
-	view_role(view, thread);
-	return view->starts[thread];
+	naming_role(naming, thread);
+	return naming->starts[thread];
 }
-struct stack_view view_stack(struct view *view, uint32_t stack);
+struct stack_names naming_stack(struct naming *naming, uint32_t stack);
 /* Text of the function of a frame; 0 when it has no name. */
-uint32_t view_function(struct view *view, uint32_t node);
+uint32_t naming_function(struct naming *naming, uint32_t node);
 /* True when the function is on the stack. */
-bool view_is_on_stack(struct view *view, uint32_t stack, uint32_t function);
+bool naming_is_on_stack(struct naming *naming, uint32_t stack, uint32_t function);
 /* The innermost function in which the thread was all the time between the two stacks; 0 unknown. */
-uint32_t view_between(struct view *view, uint32_t before, uint32_t behind);
-enum wait_class view_wait_class(struct view *view, const struct wait *wait);
+uint32_t naming_between(struct naming *naming, uint32_t before, uint32_t behind);
+enum wait_class naming_wait_class(struct naming *naming, const struct wait *wait);
 /* True for read-write locks, which several may have. */
-bool view_is_shared_lock(struct view *view, const struct wait *wait);
+bool naming_is_shared_lock(struct naming *naming, const struct wait *wait);
 /* The lock that is waited for, by its name or by where it is taken. */
-uint32_t view_lock(struct view *view, const struct wait *wait);
+uint32_t naming_lock(struct naming *naming, const struct wait *wait);
 /* What is waited for, in words: "fsync", "reading from a pipe", "lock journal_lock". */
-uint32_t view_what(struct view *view, const struct wait *wait);
-static inline bool view_is_kernel(const struct view *view, uint32_t thread)
+uint32_t naming_what(struct naming *naming, const struct wait *wait);
+static inline bool naming_is_kernel(const struct naming *naming, uint32_t thread)
 {
-	return scene_is_system(view->scene, thread);
+	return scene_is_system(naming->scene, thread);
 }
 
 #endif
