@@ -286,6 +286,7 @@ static void add_stretch(struct adding *a, const struct piece *p, const struct ho
 		node = fold_child(a->fold, node, &words.key);
 	}
 	row = fold_row(a->fold, words.lock, words.key.who, words.function, words.runs);
+	map_put(&a->fold->pids, scene_pid(scene, step.thread), 1);
 	fold_add(a->fold, row, node, via, (uint64_t)scene_tid(scene, step.thread) << 32 | (hold ? (uint32_t)hold->start_ns : 0), from, to);
 	if (words.key.doing == CLASS_UNKNOWN)
 		a->fold->unknown_ns += to - from;

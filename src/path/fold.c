@@ -1,7 +1,10 @@
 /* The folded path, see fold.h. */
 #include "path/fold.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+#include "path/pools.h"
 
 #define DURATIONS_KEPT 4096u
 
@@ -12,6 +15,7 @@ void fold_init(struct fold *fold)
 	map_init(&fold->node_by_key);
 	map_init(&fold->row_by_key);
 	map_init(&fold->queue_by_lock);
+	map_init(&fold->pids);
 	vec_push(&fold->nodes, ((struct fold_node){ 0 }));
 	vec_push(&fold->stacks, ((struct fold_stack){ 0 }));
 }
@@ -29,9 +33,12 @@ void fold_done(struct fold *fold)
 	vec_done(&fold->shares);
 	vec_done(&fold->queues);
 	vec_done(&fold->links);
+	vec_done(&fold->pools);
+	line_done(&fold->line);
 	map_done(&fold->node_by_key);
 	map_done(&fold->row_by_key);
 	map_done(&fold->queue_by_lock);
+	map_done(&fold->pids);
 	texts_done(&fold->texts);
 }
 
@@ -80,7 +87,7 @@ uint32_t fold_row(struct fold *fold, uint32_t lock, struct role_name who, uint32
 		if (fresh) {
 			*number = fold->rows.length;
 			vec_push(&fold->rows, ((struct fold_row){ .lock = lock, .who = who, .function = function, .runs = runs,
-				.durations.every = 1 }));
+				.number = (uint32_t)*number, .became = (uint32_t)*number, .durations.every = 1 }));
 			return (uint32_t)fold->rows.length - 1;
 		}
 		row = &fold->rows.items[*number];
@@ -112,6 +119,8 @@ static void count_link(struct fold *fold, const struct fold_link *link)
 
 	row->count++;
 	fold->links_seen++;
+	if (ns < fold->short_below_ns)
+		fold->short_ns += ns;
 	if (ns > row->longest_ns)
 		row->longest_ns = ns;
 	take_duration(&row->durations, ns);
@@ -156,6 +165,7 @@ void fold_add(struct fold *fold, uint32_t row, uint32_t node, uint32_t via, uint
 	n->count++;
 	if (ns > n->longest_ns)
 		n->longest_ns = ns;
+	line_add(&fold->line, row, start_ns, end_ns);
 	add_doing(fold, row, &n->key, ns, goes_on);
 	if (via)
 		add_via(&fold->rows.items[row], &fold->nodes.items[via].key, ns);
@@ -293,7 +303,7 @@ static uint32_t heavy(const struct fold *fold, uint32_t stack)
 }
 
 /* Moves a part of a row that ran to the row of one function. */
-static void move_share(struct fold *fold, uint32_t from, uint32_t function, uint64_t part, uint64_t of, bool sampled)
+static uint32_t move_share(struct fold *fold, uint32_t from, uint32_t function, uint64_t part, uint64_t of, bool sampled)
 {
 	uint32_t number = fold_row(fold, 0, fold->rows.items[from].who, function, false);
 	struct fold_row *to = &fold->rows.items[number], *row = &fold->rows.items[from];
@@ -320,6 +330,7 @@ static void move_share(struct fold *fold, uint32_t from, uint32_t function, uint
 	}
 	for (size_t i = 0; i < row->vias.length; i++)
 		add_via(to, &row->vias.items[i].wait, row->vias.items[i].ns * part / of);
+	return number;
 }
 
 static void divide_rows(struct fold *fold)
@@ -340,9 +351,15 @@ static void divide_rows(struct fold *fold)
 			vec_push(&shares, ((struct share){ function && all > 1 ? function : fold->rows.items[i].function, 1 }));
 			all = 1;
 		}
-		for (size_t k = 0; k < shares.length; k++)
-			move_share(fold, (uint32_t)i, shares.items[k].function, shares.items[k].samples, all,
-				   function && shares.items[k].function != fold->rows.items[i].function);
+		for (size_t k = 0, most = 0; k < shares.length; k++) {
+			uint32_t to = move_share(fold, (uint32_t)i, shares.items[k].function, shares.items[k].samples, all,
+						 function && shares.items[k].function != fold->rows.items[i].function);
+
+			if (shares.items[k].samples > most) {
+				most = shares.items[k].samples;
+				fold->rows.items[i].became = to;
+			}
+		}
 		fold->rows.items[i].ns = 0;
 	}
 	vec_done(&shares);
@@ -399,14 +416,34 @@ static void sort_row(struct fold_row *row)
 		qsort(row->vias.items, row->vias.length, sizeof(*row->vias.items), via_by_ns);
 }
 
+/* Where each row stands now; those that were divided where most of them is. */
+static void renumber_line(struct fold *fold, const uint32_t *became, size_t count)
+{
+	uint32_t *numbers = mem_alloc(arena_array_bytes(sizeof(*numbers), count + 1));
+
+	memset(numbers, 0xff, count * sizeof(*numbers));
+	for (size_t i = 0; i < fold->rows.length; i++)
+		numbers[fold->rows.items[i].number] = (uint32_t)i;
+	for (size_t i = 0; i < count; i++)
+		if (numbers[i] == UINT32_MAX)
+			numbers[i] = numbers[became[i]];
+	line_renumber(&fold->line, numbers);
+	free(numbers);
+}
+
 void fold_finish(struct fold *fold)
 {
-	size_t kept = 0;
+	size_t kept = 0, count;
+	uint32_t *became;
 
 	if (fold->has_later)
 		count_link(fold, &fold->later);
 	fold->has_later = false;
 	divide_rows(fold);
+	count = fold->rows.length;
+	became = mem_alloc(arena_array_bytes(sizeof(*became), count + 1));
+	for (size_t i = 0; i < count; i++)
+		became[i] = fold->rows.items[i].became;
 	for (size_t i = fold->nodes.length; i-- > 1; ) {
 		struct fold_node *n = &fold->nodes.items[i];
 
@@ -428,4 +465,7 @@ void fold_finish(struct fold *fold)
 	fold->rows.length = kept;
 	if (kept)
 		qsort(fold->rows.items, kept, sizeof(*fold->rows.items), by_ns);
+	renumber_line(fold, became, count);
+	free(became);
+	pools_finish(fold);
 }

@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 
+#include "path/line.h"
 #include "path/texts.h"
 
 /* What a link's time went to. */
@@ -77,6 +78,8 @@ struct fold_row {
 	uint32_t function;
 	bool by_samples;          /* the function was found by samples */
 	bool runs;                /* to be divided by samples at the end */
+	uint32_t number;          /* as it was handed out */
+	uint32_t became;          /* the row that most of it was moved to as it was divided; its own number */
 	uint32_t stacks;
 	uint64_t ns, count, longest_ns, median_ns;
 	struct durations durations;
@@ -106,6 +109,17 @@ struct fold_link {
 	uint64_t start_ns, end_ns;
 };
 
+/* Threads of one role: a pool of workers, a stage of a pipeline. Times are sums over them. */
+struct fold_pool {
+	struct role_name who;
+	uint32_t threads;         /* at most, of one part */
+	uint64_t lived_ns;
+	uint64_t worked_ns;       /* ran, could run, waited for a clock or a device */
+	uint64_t locks_ns;        /* stood for locks */
+	uint64_t others_ns;       /* waited for other threads: for work, answers, room */
+	uint64_t path_ns;         /* of the path */
+};
+
 struct fold {
 	struct texts texts;
 	struct vec(struct fold_node) nodes;    /* entry 0: the root */
@@ -116,6 +130,10 @@ struct fold {
 	struct vec(struct fold_share) shares;
 	struct vec(struct fold_queue) queues;
 	struct map queue_by_lock;
+	struct vec(struct fold_pool) pools;    /* roles with a part in the path */
+	struct map pids;                       /* of processes with one */
+	struct path_line line;
+	uint64_t short_below_ns, short_ns;     /* links shorter than that; their sum */
 	struct vec(struct fold_link) links;    /* of the part that is being added */
 	struct fold_link later;                /* first link of the part behind, not counted yet */
 	bool has_later;

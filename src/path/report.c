@@ -199,6 +199,42 @@ void report_path_sentences(const struct fold *fold, const char *who, struct buf 
 	}
 }
 
+void report_path_brief(const struct fold *fold, size_t rows, int indent, struct buf *buf)
+{
+	for (size_t i = 0; i < fold->rows.length && i < rows; i++) {
+		if (fold->rows.items[i].ns * 100 < fold->total_ns)
+			break;
+		buf_printf(buf, "%*s%3u %% ", indent, "", per_cent(fold->rows.items[i].ns, fold->total_ns));
+		put_row_sentence(fold, &fold->rows.items[i], buf);
+		buf_char(buf, '\n');
+	}
+}
+
+/* ---- pools and stages ---- */
+
+#define POOL_LEAST 10u  /* per mille of the path */
+
+void report_path_pools(const struct fold *fold, struct buf *buf)
+{
+	bool one_program = is_one_program(fold);
+	size_t told = 0;
+
+	while (told < fold->pools.length && fold->pools.items[told].path_ns * 1000 >= fold->total_ns * POOL_LEAST)
+		told++;
+	if (told < 2 && (!told || fold->pools.items[0].threads < 2))
+		return;
+	buf_printf(buf, "\nEach pool of threads, or stage, and how its threads spent their time:\n%5s %8s %7s %6s %7s  %s\n",
+		   "share", "threads", "worked", "locks", "others", "who");
+	for (size_t i = 0; i < told; i++) {
+		const struct fold_pool *p = &fold->pools.items[i];
+
+		buf_printf(buf, "%3u %% %8" PRIu32 " %5u %% %4u %% %5u %%  ", per_cent(p->path_ns, fold->total_ns), p->threads,
+			   per_cent(p->worked_ns, p->lived_ns), per_cent(p->locks_ns, p->lived_ns), per_cent(p->others_ns, p->lived_ns));
+		put_role(fold, p->who, one_program, buf);
+		buf_char(buf, '\n');
+	}
+}
+
 /* ---- the tree ---- */
 
 /* Children of a node, the largest first, into `list`; returns their number. */
@@ -436,6 +472,22 @@ void report_path_json(const struct fold *fold, struct json *json)
 	json_array(json, "rows");
 	for (size_t i = 0; i < fold->rows.length; i++)
 		put_row(fold, &fold->rows.items[i], json);
+	json_end(json);
+	json_array(json, "pools");
+	for (size_t i = 0; i < fold->pools.length; i++) {
+		const struct fold_pool *p = &fold->pools.items[i];
+
+		json_object(json, NULL);
+		json_text(json, "program", texts_get(&fold->texts, p->who.program));
+		json_text(json, "thread", texts_get(&fold->texts, p->who.thread));
+		json_u64(json, "threads", p->threads);
+		json_u64(json, "ns", p->path_ns);
+		json_u64(json, "lived_ns", p->lived_ns);
+		json_u64(json, "worked_ns", p->worked_ns);
+		json_u64(json, "locks_ns", p->locks_ns);
+		json_u64(json, "others_ns", p->others_ns);
+		json_end(json);
+	}
 	json_end(json);
 	json_array(json, "tree");
 	for (uint32_t i = 1; i < fold->nodes.length; i++) {

@@ -19,6 +19,11 @@ void report_path_sentences(const struct fold *fold, const char *who, struct buf 
 void report_path_table(const struct fold *fold, size_t rows, struct buf *buf);
 /* Nodes with at least this share of the path, per mille. */
 void report_path_tree(const struct fold *fold, unsigned least, struct buf *buf);
+/* Pools and stages; nothing where one thread alone has all of the path. */
+void report_path_pools(const struct fold *fold, struct buf *buf);
+/* The first lines of a path in which nothing is long: "86 % journal_lock, held by ... (1108 times, median 433 us)",
+ * each behind `indent` columns. */
+void report_path_brief(const struct fold *fold, size_t rows, int indent, struct buf *buf);
 void report_path_folded(const struct fold *fold, struct buf *buf);
 /* What would help, by replay. */
 void report_path_changes(const struct fold *fold, const struct changes *changes, struct buf *buf);

@@ -2,8 +2,10 @@
 #include <errno.h>
 
 #include "base/json.h"
+#include "path/report.h"
 #include "session/command.h"
 #include "session/hang_list.h"
+#include "session/path_picture.h"
 #include "session/path_run.h"
 #include "session/session.h"
 
@@ -66,13 +68,34 @@ static void put_json(const struct session *session, const struct hang *hangs, si
 	buf_char(buf, '\n');
 }
 
+#define FOLDED_MOST 5 /* hangs whose path is looked at */
+#define ROWS_FOLDED 2
+
+/* A hang that is made of many short waits is told by what they are for. */
+static void put_pieces(const struct session *session, const struct hang *hang, struct buf *buf)
+{
+	struct fold fold;
+
+	if (!path_window(session, hang->thread, hang->start_ns, hang->end_ns, 0, &fold))
+		return;
+	if (path_in_pieces(&fold))
+		report_path_brief(&fold, ROWS_FOLDED, 6, buf);
+	fold_done(&fold);
+}
+
 /* Where nothing hung in the whole of a run it is told where its time went. */
 static void put_list(const struct command_context *context, struct session *session, const struct hang *hangs, size_t count, uint32_t pid,
 		     bool window, struct buf *buf)
 {
 	const char *path = count || window ? NULL : path_sentences(context->arena, session, pid);
 
-	hang_list(context->arena, session, hangs, count, buf);
+	if (!count)
+		hang_list(context->arena, session, hangs, count, buf);
+	for (size_t i = 0; i < count; i++) {
+		hang_list_line(context->arena, session, hangs, i, buf);
+		if (i < FOLDED_MOST && !session->blocks)
+			put_pieces(session, &hangs[i], buf);
+	}
 	if (path)
 		buf_printf(buf, "%s\n", path);
 }

@@ -164,10 +164,12 @@ static int run_path(struct command_context *context, struct err *err)
 			report_path_folded(&reply.fold, &buf);
 		} else {
 			put_head(&reply, &buf);
-			if (options_has(options, "tree"))
+			if (options_has(options, "tree")) {
 				report_path_tree(&reply.fold, 5, &buf);
-			else
+			} else {
 				report_path_table(&reply.fold, options_number(options, "top", 10), &buf);
+				report_path_pools(&reply.fold, &buf);
+			}
 			if (question.what_if)
 				report_path_changes(&reply.fold, &reply.changes, &buf);
 		}

@@ -57,7 +57,7 @@ struct debug_words {
 
 typedef int debug_run(struct debug *debug, const struct debug_words *words, struct buf *out, struct err *err);
 debug_run debug_back, debug_forward, debug_slice, debug_here, debug_similar, debug_baseline, debug_diff, debug_search, debug_events,
-	debug_event, debug_stack, debug_timeline, debug_threads, debug_waits, debug_correct, debug_idle, debug_name, debug_undo,
+	debug_event, debug_stack, debug_path, debug_timeline, debug_threads, debug_waits, debug_correct, debug_idle, debug_name, debug_undo,
 	debug_knowledge, debug_save, debug_load;
 
 struct debug_verb {

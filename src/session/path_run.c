@@ -10,6 +10,7 @@
 #include "base/progress.h"
 #include "path/critical.h"
 #include "path/lock_names.h"
+#include "path/pools.h"
 #include "path/report.h"
 #include "session/recorded.h"
 #include "trace/blocks.h"
@@ -98,6 +99,7 @@ static void add_scene(struct run *run, struct scene *scene, struct names *names,
 	critical_begin(&critical);
 	critical_add(&critical, thread, from_ns, to_ns);
 	holds_count_queues(&naming, &reply->fold, from_ns, to_ns);
+	pools_count(&naming, &reply->fold, from_ns, to_ns);
 	critical_end(&critical);
 	naming_done(&naming);
 }
@@ -227,6 +229,7 @@ int path_run(struct arena *arena, struct session *session, const struct path_que
 	*ret_reply = (struct path_reply){ .from_ns = question->from_ns, .to_ns = question->to_ns, .comm = "" };
 	fold_init(&ret_reply->fold);
 	r = find_root(&run, &asked, err);
+	line_begin(&ret_reply->fold.line, asked.from_ns, asked.to_ns, asked.line_cells);
 	run.lock_names = lock_names_new(session->trace);
 	if (!r && session->blocks)
 		r = add_blocks(&run, &asked, err);

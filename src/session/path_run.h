@@ -10,6 +10,7 @@ struct path_question {
 	uint32_t pid, tid;        /* 0: the recorded command's first thread */
 	uint64_t from_ns, to_ns;
 	bool what_if;             /* tell what would help, too */
+	unsigned line_cells;      /* of the path's line, 0 none is made */
 };
 
 struct path_reply {

@@ -5,6 +5,8 @@
 
 #include "base/map.h"
 #include "diagnose/answer.h"
+#include "session/path_picture.h"
+#include "session/path_run.h"
 #include "session/picture.h"
 
 #define LANES_MOST 48u
@@ -250,7 +252,39 @@ static void put_baseline(struct view *v, const struct session *base)
 	picture_json(v->arena, v->json, "baseline_picture", &request);
 }
 
-void view_members_json(struct arena *arena, const struct session *session, const struct session *base, const struct why_reply *reply,
+#define LINE_CELLS 600u /* as a picture of the path can show */
+
+void view_run_path_json(struct arena *arena, struct session *session, struct json *json)
+{
+	const struct trace_summary *summary = trace_summary(session->trace);
+	struct path_question question = { .from_ns = summary->start_ns, .to_ns = summary->end_ns, .line_cells = LINE_CELLS };
+	struct path_reply reply;
+	struct err err;
+
+	if (question.from_ns >= question.to_ns || path_run(arena, session, &question, &reply, &err)) {
+		json_null(json, "path_line");
+		return;
+	}
+	path_picture_json(&reply.fold, reply.from_ns, reply.to_ns, "path_line", json);
+	path_reply_done(&reply);
+}
+
+/* Where the time of the window went; where nothing hung, that of the recorded run. */
+static void put_path(struct arena *arena, struct session *session, const struct diagnosis *g, struct json *json)
+{
+	struct fold fold;
+
+	if (g->verdict == VERDICT_NONE) {
+		view_run_path_json(arena, session, json);
+	} else if (path_window(session, g->victim.thread, g->start_ns, g->end_ns, LINE_CELLS, &fold)) {
+		path_picture_json(&fold, g->start_ns, g->end_ns, "path_line", json);
+		fold_done(&fold);
+	} else {
+		json_null(json, "path_line");
+	}
+}
+
+void view_members_json(struct arena *arena, struct session *session, const struct session *base, const struct why_reply *reply,
 		       const struct view_options *options, struct json *json)
 {
 	struct view v = { .arena = arena, .json = json, .session = session, .answer = reply->diagnosis };
@@ -281,6 +315,7 @@ void view_members_json(struct arena *arena, const struct session *session, const
 		json_null(json, "picture");
 		json_null(json, "baseline_picture");
 	}
+	put_path(arena, session, v.answer, json);
 	put_mentions(&v);
 	put_lanes(&v);
 	map_done(&v.lanes);
@@ -289,7 +324,7 @@ void view_members_json(struct arena *arena, const struct session *session, const
 	vec_done(&v.evidence);
 }
 
-void view_json(struct arena *arena, const struct session *session, const struct session *base, const struct why_reply *reply,
+void view_json(struct arena *arena, struct session *session, const struct session *base, const struct why_reply *reply,
 	       const struct view_options *options, struct buf *buf)
 {
 	struct json json;

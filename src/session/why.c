@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "diagnose/answer.h"
+#include "path/report.h"
 #include "session/hang_list.h"
+#include "session/path_picture.h"
 #include "session/path_run.h"
 #include "symbols/demangle.h"
 #include "trace/container.h"
@@ -252,6 +254,18 @@ static void put_containers_json(const struct session *session, const struct diag
 	json_end(json);
 }
 
+/* Only of a hang that is made of many short links. */
+static void put_folded_json(const struct session *session, const struct diagnosis *g, struct json *json)
+{
+	struct fold fold;
+
+	if (g->verdict == VERDICT_NONE || !path_window(session, g->victim.thread, g->start_ns, g->end_ns, 0, &fold))
+		return;
+	if (path_in_pieces(&fold))
+		path_picture_json(&fold, g->start_ns, g->end_ns, "folded", json);
+	fold_done(&fold);
+}
+
 void why_members_json(const struct session *session, const struct diagnosis *diagnosis, struct json *json)
 {
 	json_u64(json, "version", WHY_JSON_VERSION);
@@ -259,6 +273,7 @@ void why_members_json(const struct session *session, const struct diagnosis *dia
 	json_u64(json, "start_wall_ns", trace_wall_ns(session->trace, diagnosis->start_ns));
 	put_containers_json(session, diagnosis, json);
 	answer_json(json, diagnosis);
+	put_folded_json(session, diagnosis, json);
 	put_spoken(json, session);
 }
 
@@ -330,6 +345,22 @@ static void put_moment(const struct session *session, const struct diagnosis *g,
 	buf_done(&when);
 }
 
+#define ROWS_FOLDED 5
+
+/* Of a hang that is made of many short links: what they are, folded. */
+static void put_folded(const struct session *session, const struct diagnosis *g, struct buf *buf)
+{
+	struct fold fold;
+
+	if (!path_window(session, g->victim.thread, g->start_ns, g->end_ns, 0, &fold))
+		return;
+	if (path_in_pieces(&fold)) {
+		buf_text(buf, "Most of it went by in short pieces; the same ones together:\n");
+		report_path_brief(&fold, ROWS_FOLDED, 2, buf);
+	}
+	fold_done(&fold);
+}
+
 static void put_chain(struct arena *arena, const struct session *session, const struct diagnosis *g, struct buf *buf)
 {
 	uint64_t start = trace_summary(session->trace)->start_ns;
@@ -353,6 +384,8 @@ static void put_chain(struct arena *arena, const struct session *session, const 
 	}
 	if (left_out)
 		buf_printf(buf, "  (%zu links of less than half a per cent are left out)\n", left_out);
+	if (left_out)
+		put_folded(session, g, buf);
 }
 
 /* The flag that a loop polls: in a good run and in this one. */

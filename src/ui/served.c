@@ -59,6 +59,8 @@ static void put_about(struct served *served, struct http_reply *reply)
 	view_about_json(&debug->session, served->build, &json);
 	view_hangs_json(debug->hangs, debug->hang_count, debug->hang_count, &json);
 	json_u64(&json, "hang_count", debug->hang_count);
+	if (!debug->hang_count)
+		view_run_path_json(&served->arena, &debug->session, &json);
 	json_array(&json, "verbs");
 	for (size_t i = 0; debug_verb(i); i++)
 		json_text(&json, NULL, debug_verb(i)->name);

@@ -66,7 +66,7 @@ class Page(unittest.TestCase):
     def golden(self, test, name):
         for kind, argument, body in golden.parse(f'{TESTS}/golden/{test}.test')[1]:
             if kind == 'trace' and argument == name:
-                return self.trace(f'{test}.{name}', '\n'.join(body) + '\n')
+                return self.trace(f'{test}.{name}'.replace('/', '.'), '\n'.join(body) + '\n')
         raise AssertionError(f'{test} has no trace {name}')
 
     def report(self, trace, *words):
@@ -133,6 +133,29 @@ class Page(unittest.TestCase):
 
     def test_circle(self):
         self.check_answer('circle')
+
+    # ---- where the time went ----
+
+    def test_path(self):
+        """Each line of the fold, and beside it when the path was there: all the time, once."""
+        trace = self.golden('path/convoy', 't')
+        page, _ = self.report(trace, '--tid', '10', '--from', '0', '--to', '0.032')
+        told = json.loads(argus('path', '--tid', '10', '--json', trace))
+        rows = page.run("[...document.querySelectorAll('.path tbody tr')].map((row) => row.textContent)")
+        self.assertEqual(len(rows), len(told['rows']))
+        for row, line in zip(rows, told['rows']):
+            self.assertIn(line['function'] or line['thread'], row)
+            self.assertIn(f"{int(line['share'] * 100 + 0.5)} %", row)
+        width = page.run("""[...document.querySelectorAll('.strip i')].reduce((sum, piece) => sum + parseFloat(piece.style.width), 0)""")
+        self.assertAlmostEqual(width, 100, delta=0.5)
+        self.check_clean(page)
+
+    def test_path_without_hang(self):
+        """Nothing hung: the page tells where the run's time went."""
+        page, answer = self.report(self.golden('path/convoy', 't'))
+        self.assertEqual(answer['verdict'], 'none')
+        self.assertIn('commit_journal', page.run("document.querySelector('.path tbody tr').textContent"))
+        self.check_clean(page)
 
     def test_no_hang(self):
         page, _ = self.check_answer('none')

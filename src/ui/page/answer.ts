@@ -4,6 +4,7 @@
 
 import { Link, Picture, ViewData, readPicture } from './data';
 import { showFrames, showSpot } from './details';
+import { pathSection } from './path';
 import { Timeline, Way } from './timeline';
 import { brief, bytes, duration, el, fill, name, sentences, visible, wallClock } from './text';
 
@@ -26,7 +27,7 @@ export class AnswerView {
 
 	constructor(private data: ViewData, private size: number) {
 		this.picture = data.picture && readPicture(data.picture);
-		fill(this.element, this.top(), this.body(), this.next(), this.footer());
+		fill(this.element, this.top(), this.body(), pathSection(this.data.path_line), this.next(), this.footer());
 	}
 
 	redraw(): void {

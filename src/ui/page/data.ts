@@ -34,6 +34,11 @@ export interface PictureData {
 	arrows: number[][]; gaps: number[][]; marks: { at: number; text: string }[];
 	stacks: number[][]; words: string[];
 }
+export interface PathLine {
+	from_ns: number; to_ns: number; total_ns: number; unknown_ns: number; links: number;
+	rows: { what: string; doing: string; ns: number; count: number; median_ns: number; longest_ns: number }[];
+	cell_ns: number; cells: [number, number][];   // a row (-1: none of these), and in how many cells most of the time went to it
+}
 export interface Hang extends Actor { start_ns: number; end_ns: number; reason: string }
 
 export interface ViewData {
@@ -45,7 +50,7 @@ export interface ViewData {
 	redacted?: boolean;
 	hang: number; hang_count: number; hangs: Hang[];
 	answer: Answer; plan_command: string;
-	picture: PictureData | null; baseline_picture: PictureData | null;
+	picture: PictureData | null; baseline_picture: PictureData | null; path_line: PathLine | null;
 	mentions: { says: string; lane: number[] }[];
 	lanes_of: Record<'victim' | 'culprit' | 'chain' | 'path' | 'circle' | 'trigger' | 'alternatives', number[]>;
 }

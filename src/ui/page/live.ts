@@ -3,12 +3,13 @@
 // address behind the #, so that every view has a link: #why=2, #trace=FROM-TO.
 
 import { AnswerView } from './answer';
-import { Hang, ViewData } from './data';
+import { Hang, PathLine, ViewData } from './data';
 import { TraceView } from './overview';
+import { pathSection } from './path';
 import { brief, duration, el, fill, name, visible, wallClock } from './text';
 
 export interface About {
-	about: ViewData['about']; hangs: Hang[]; hang_count: number; verbs: string[];
+	about: ViewData['about']; hangs: Hang[]; hang_count: number; path_line?: PathLine | null; verbs: string[];
 }
 interface Asked { said: string; error: string | null; corrections: number; unsaved: number; view: ViewData | null }
 
@@ -114,7 +115,8 @@ export class LivePage {
 			el('p', { class: 'text' }, `${about.events} events`, about.start_wall_ns ? `, from ${wallClock(about.start_wall_ns)}` : null,
 				about.lost ? `; ${about.lost} were lost` : null, '.'),
 			rows.length ? el('table', { class: 'hangs' }, el('thead', {}, el('tr', {},
-				...['', 'who', 'for', 'at', 'why it counts'].map((words) => el('th', {}, words)))), el('tbody', {}, ...rows)) : null));
+				...['', 'who', 'for', 'at', 'why it counts'].map((words) => el('th', {}, words)))), el('tbody', {}, ...rows)) : null,
+			pathSection(this.about!.path_line)));
 		this.answer = this.trace = null;
 	}
 

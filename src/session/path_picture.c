@@ -1,0 +1,102 @@
+/* The folded path of a window, see path_picture.h. */
+#include "session/path_picture.h"
+
+#include "path/critical.h"
+#include "path/lock_names.h"
+#include "path/pools.h"
+#include "path/report.h"
+
+#define SHORT_PART 200u   /* of the path: shorter links are not told one by one */
+#define ROWS_SHOWN 12u
+
+bool path_window(const struct session *session, uint32_t thread, uint64_t from_ns, uint64_t to_ns, size_t cells, struct fold *ret_fold)
+{
+	struct critical critical = { .diagnoser = session->diagnoser, .fold = ret_fold, .whole_ns = to_ns - from_ns };
+	struct lock_names *lock_names;
+	struct naming naming;
+
+	if (!session->scene || !thread || from_ns >= to_ns || from_ns < session->scene->start_ns || to_ns > session->scene->end_ns)
+		return false;
+	fold_init(ret_fold);
+	ret_fold->short_below_ns = (to_ns - from_ns) / SHORT_PART;
+	line_begin(&ret_fold->line, from_ns, to_ns, cells);
+	lock_names = lock_names_new(session->trace);
+	naming_init(&naming, session->scene, session->diagnoser, session->names, &ret_fold->texts, lock_names);
+	critical.naming = &naming;
+	critical_begin(&critical);
+	critical_add(&critical, thread, from_ns, to_ns);
+	holds_count_queues(&naming, ret_fold, from_ns, to_ns);
+	pools_count(&naming, ret_fold, from_ns, to_ns);
+	critical_end(&critical);
+	naming_done(&naming);
+	lock_names_free(lock_names);
+	fold_finish(ret_fold);
+	return true;
+}
+
+bool path_in_pieces(const struct fold *fold)
+{
+	return fold->rows.length && fold->short_ns * 2 >= fold->total_ns;
+}
+
+static void put_row(const struct fold *fold, const struct fold_row *row, struct json *json)
+{
+	struct buf text;
+
+	buf_init(&text);
+	json_object(json, NULL);
+	report_path_row_words(fold, row, &text);
+	json_text(json, "what", buf_str(&text));
+	buf_clear(&text);
+	report_path_doings(fold, row, &text);
+	json_text(json, "doing", buf_str(&text));
+	json_u64(json, "ns", row->ns);
+	json_u64(json, "count", row->count);
+	json_u64(json, "median_ns", row->median_ns);
+	json_u64(json, "longest_ns", row->longest_ns);
+	json_end(json);
+	buf_done(&text);
+}
+
+static int64_t shown_row(const struct fold *fold, size_t cell)
+{
+	uint32_t row = line_row(&fold->line, cell);
+
+	return row < ROWS_SHOWN ? (int64_t)row : -1;
+}
+
+void path_picture_json(const struct fold *fold, uint64_t from_ns, uint64_t to_ns, const char *name, struct json *json)
+{
+	if (!fold->rows.length) {
+		json_null(json, name);
+		return;
+	}
+	json_object(json, name);
+	json_u64(json, "from_ns", from_ns);
+	json_u64(json, "to_ns", to_ns);
+	json_u64(json, "total_ns", fold->total_ns);
+	json_u64(json, "unknown_ns", fold->unknown_ns);
+	json_u64(json, "links", fold->links_seen);
+	json_array(json, "rows");
+	for (size_t i = 0; i < fold->rows.length && i < ROWS_SHOWN; i++)
+		put_row(fold, &fold->rows.items[i], json);
+	json_end(json);
+	if (!fold->line.cell_count) {
+		json_end(json);
+		return;
+	}
+	json_u64(json, "cell_ns", fold->line.cell_ns);
+	json_array(json, "cells");
+	for (size_t i = 0, end; i < fold->line.cell_count; i = end) {
+		int64_t row = shown_row(fold, i);
+
+		for (end = i + 1; end < fold->line.cell_count && shown_row(fold, end) == row; end++)
+			;
+		json_array(json, NULL);
+		json_i64(json, NULL, row);
+		json_u64(json, NULL, end - i);
+		json_end(json);
+	}
+	json_end(json);
+	json_end(json);
+}
