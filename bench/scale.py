@@ -12,6 +12,7 @@ import argparse
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -198,6 +199,7 @@ def main():
     parser.add_argument('build', nargs='?', default=root + '/build')
     options = parser.parse_args()
     build = os.path.abspath(options.build)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it is ignored, also by recorders
     if options.prepare:
         os.makedirs(options.prepare)
         prepare(build, options.prepare, options.large)

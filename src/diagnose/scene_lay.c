@@ -28,7 +28,7 @@ struct layout {
 	struct wait *waits;
 	size_t *first_span;        /* by thread: place in its worker's spans */
 	uint8_t *worker_of;
-	uint64_t *places;          /* of stacks, by node */
+	uint64_t *places;          /* of stacks, by frame.at */
 	atomic_uint next;          /* thread to be taken up */
 	struct worker workers[WORKERS];
 };
@@ -39,15 +39,15 @@ struct layout {
  * were read and unwound later has another number than the same stack of later on. */
 static uint64_t *stack_places(const struct tables *tables)
 {
-	uint64_t *places = mem_zalloc(arena_array_bytes(sizeof(*places), tables->frame_count + 1));
+	uint64_t *places = mem_zalloc(arena_array_bytes(sizeof(*places), tables->node_count + 1));
 	uint32_t path[MAX_FRAMES];
 
-	for (uint32_t i = 1; i < tables->frame_count; i++) {
+	for (uint32_t i = 1; i < tables->node_count; i++) {
 		unsigned depth = 0;
 		uint64_t place = 0;
 
-		for (uint32_t node = i; node && node < tables->frame_count && depth < MAX_FRAMES; node = tables->frames[node].parent) {
-			place = places[node];
+		for (uint32_t node = tables->nodes[i]; node && node < tables->frame_count && depth < MAX_FRAMES; node = tables->frames[node].parent) {
+			place = places[tables->frames[node].at];
 			if (place)
 				break;
 			path[depth++] = node;
@@ -56,7 +56,7 @@ static uint64_t *stack_places(const struct tables *tables)
 			const struct frame *frame = &tables->frames[path[--depth]];
 
 			place = hash_u64(place ^ hash_u64(frame->address ^ (uint64_t)frame->module << 48)) | 1;
-			places[path[depth]] = frame->address ? place : path[depth];
+			places[frame->at] = frame->address ? place : path[depth];
 		}
 	}
 	return places;
@@ -66,7 +66,9 @@ static uint64_t *stack_places(const struct tables *tables)
  * else by the call and what it works on. */
 static uint64_t site_of(const struct layout *l, const struct wait *w)
 {
-	uint64_t stack = w->ustack < l->scene->tables->frame_count ? l->places[w->ustack] : w->ustack;
+	const struct tables *tables = l->scene->tables;
+	uint32_t at = w->ustack < tables->frame_count ? tables->frames[w->ustack].at : 0;
+	uint64_t stack = at ? l->places[at] : w->ustack;
 	uint64_t site = hash_u64((uint64_t)w->syscall << 40 ^ (uint64_t)w->kind << 32 ^ stack);
 
 	if (w->ustack)

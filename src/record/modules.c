@@ -332,7 +332,7 @@ static void forget(struct modules *modules, struct loaded_module *m, struct unwi
 		map_remove(&modules->by_file, key_of_file(&source));
 	map_remove(&modules->by_file, m->key);
 	if (m->laid && m->era == maps->era)
-		unwind_maps_abandon(maps, m->table.page_count);
+		unwind_maps_abandon(maps, m->first_page, m->table.page_count);
 	modules->list[m->number] = NULL;
 	module_free(m);
 }

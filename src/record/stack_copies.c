@@ -34,7 +34,7 @@ bool stack_copies_empty(const struct stack_copies *copies)
 	return atomic_load_explicit(&copies->head, memory_order_acquire) == atomic_load_explicit(&copies->tail, memory_order_acquire);
 }
 
-bool stack_copies_add(struct stack_copies *copies, uint32_t node, const struct stack_copy *copy)
+bool stack_copies_add(struct stack_copies *copies, const struct stack_copy *copy)
 {
 	uint64_t head = atomic_load_explicit(&copies->head, memory_order_relaxed);
 	uint64_t tail = atomic_load_explicit(&copies->tail, memory_order_acquire);
@@ -51,7 +51,6 @@ bool stack_copies_add(struct stack_copies *copies, uint32_t node, const struct s
 	}
 	struct pending_copy *to = at_place(copies, head);
 	to->bytes = bytes;
-	to->node = node;
 	to->head = *copy;
 	memcpy(to->data, copy + 1, copy->bytes);
 	head += bytes;

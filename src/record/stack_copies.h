@@ -20,7 +20,6 @@
 
 struct pending_copy {
 	uint32_t bytes;            /* that this takes; 0: the next one is at the beginning */
-	uint32_t node;
 	struct stack_copy head;
 	uint8_t data[];            /* head.bytes */
 };
@@ -36,7 +35,7 @@ void stack_copies_close(struct stack_copies *copies);
 bool stack_copies_empty(const struct stack_copies *copies);
 
 /* By the thread that adds; false when there is no room. */
-bool stack_copies_add(struct stack_copies *copies, uint32_t node, const struct stack_copy *copy);
+bool stack_copies_add(struct stack_copies *copies, const struct stack_copy *copy);
 /* Gives memory back when nothing waits; nobody may take meanwhile. */
 void stack_copies_release(struct stack_copies *copies);
 

@@ -10,15 +10,21 @@
 
 #define SLOTS_FIRST 8192u
 
+static void *reserve(size_t bytes)
+{
+	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
 int stack_tree_open(struct stack_tree *tree, struct err *err)
 {
-	void *nodes = mmap(NULL, STACK_TREE_NODES * sizeof(*tree->nodes), PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	*tree = (struct stack_tree){ .count = 1, .slot_count = SLOTS_FIRST };
-	if (nodes == MAP_FAILED)
+	*tree = (struct stack_tree){ .count = 1, .slot_count = SLOTS_FIRST, .next_number = 1, .numbers_left = NODE_NUMBERS - 1 };
+	tree->nodes = reserve(STACK_TREE_PLACES * sizeof(*tree->nodes));
+	tree->numbers = reserve(STACK_TREE_PLACES * sizeof(*tree->numbers));
+	if (!tree->nodes || !tree->numbers) {
+		stack_tree_close(tree);
 		return err_sys(err, -ENOMEM, "reserving memory for stacks");
-	tree->nodes = nodes;
+	}
 	tree->slots = mem_zalloc(SLOTS_FIRST * sizeof(*tree->slots));
 	return 0;
 }
@@ -26,7 +32,9 @@ int stack_tree_open(struct stack_tree *tree, struct err *err)
 void stack_tree_close(struct stack_tree *tree)
 {
 	if (tree->nodes)
-		munmap(tree->nodes, STACK_TREE_NODES * sizeof(*tree->nodes));
+		munmap(tree->nodes, STACK_TREE_PLACES * sizeof(*tree->nodes));
+	if (tree->numbers)
+		munmap(tree->numbers, STACK_TREE_PLACES * sizeof(*tree->numbers));
 	free(tree->slots);
 	*tree = (struct stack_tree){ 0 };
 }
@@ -41,10 +49,10 @@ static uint32_t first_slot(const struct stack_tree *tree, const struct stack_nod
 static uint32_t *find_slot(const struct stack_tree *tree, const struct stack_node *node)
 {
 	for (uint32_t at = first_slot(tree, node);; at = (at + 1) & (tree->slot_count - 1)) {
-		uint32_t number = tree->slots[at];
-		const struct stack_node *n = &tree->nodes[number];
-		if (number == 0 || (n->address == node->address && n->parent == node->parent && n->module == node->module &&
-				    n->status == node->status))
+		uint32_t place = tree->slots[at];
+		const struct stack_node *n = &tree->nodes[place];
+		if (place == 0 || (n->address == node->address && n->parent == node->parent && n->module == node->module &&
+				   n->status == node->status))
 			return &tree->slots[at];
 	}
 }
@@ -60,9 +68,20 @@ static void grow(struct stack_tree *tree)
 	free(before);
 }
 
+static void take_number(struct stack_tree *tree, uint32_t place)
+{
+	tree->numbers[place] = tree->next_number;
+	tree->numbers_left--;
+	if (++tree->next_number == NODE_NUMBERS)
+		tree->next_number = 1;
+}
+
 uint32_t stack_tree_reserve(struct stack_tree *tree)
 {
-	return tree->count < STACK_TREE_NODES ? tree->count++ : 0;
+	if (tree->count >= STACK_TREE_PLACES || !tree->numbers_left)
+		return 0;
+	take_number(tree, tree->count);
+	return tree->count++;
 }
 
 uint32_t stack_tree_node(struct stack_tree *tree, const struct stack_node *node, bool *ret_new)
@@ -79,4 +98,76 @@ uint32_t stack_tree_node(struct stack_tree *tree, const struct stack_node *node,
 		}
 	}
 	return *slot;
+}
+
+static void mark_callers(const struct stack_tree *tree, uint8_t *marks)
+{
+	for (uint32_t i = 1; i < tree->count; i++)
+		for (uint32_t at = tree->nodes[i].parent; marks[i] && at && !marks[at]; at = tree->nodes[at].parent)
+			marks[at] = 1;
+}
+
+/* Of the nodes in the table, which those that were only reserved are not. */
+static void mark_found(const struct stack_tree *tree, const uint32_t *moved, uint8_t *found)
+{
+	for (uint32_t i = 0; i < tree->slot_count; i++)
+		if (moved[tree->slots[i]])
+			found[moved[tree->slots[i]]] = 1;
+}
+
+static void *page_behind(void *memory)
+{
+	return (void *)(((uintptr_t)memory + 4095) & ~(uintptr_t)4095);
+}
+
+/* Pages of places that nobody has any more. */
+static void give_back(void *first_unused, void *end)
+{
+	char *from = page_behind(first_unused), *to = page_behind(end);
+	if (from < to)
+		madvise(from, (size_t)(to - from), MADV_DONTNEED);
+}
+
+static void lay_slots(struct stack_tree *tree, const uint8_t *found)
+{
+	while (tree->slot_count > SLOTS_FIRST && tree->count < tree->slot_count / 8)
+		tree->slot_count /= 2;
+	free(tree->slots);
+	tree->slots = mem_zalloc(tree->slot_count * sizeof(*tree->slots));
+	for (uint32_t i = 1; i < tree->count; i++)
+		if (found[i])
+			*find_slot(tree, &tree->nodes[i]) = i;
+}
+
+uint32_t *stack_tree_compact(struct stack_tree *tree, uint8_t *marks)
+{
+	uint32_t *moved = mem_zalloc(tree->count * sizeof(*moved)), kept = 1, before = tree->count;
+	uint8_t *found = mem_zalloc(tree->count);
+	mark_callers(tree, marks);
+	for (uint32_t i = 1; i < before; i++)
+		if (marks[i])
+			moved[i] = kept++;
+	mark_found(tree, moved, found);
+	for (uint32_t i = 1; i < before; i++)
+		if (moved[i]) {
+			tree->nodes[moved[i]] = tree->nodes[i];
+			tree->nodes[moved[i]].parent = moved[tree->nodes[i].parent];
+			tree->numbers[moved[i]] = tree->numbers[i];
+		}
+	tree->count = kept;
+	give_back(tree->nodes + kept, tree->nodes + before);
+	give_back(tree->numbers + kept, tree->numbers + before);
+	lay_slots(tree, found);
+	free(found);
+	return moved;
+}
+
+void stack_tree_renumber(struct stack_tree *tree)
+{
+	tree->numbers_left = STACK_TREE_RING_FILE;
+	for (uint32_t i = 1; i < tree->count; i++)
+		if (tree->numbers_left)
+			take_number(tree, i);
+		else
+			tree->numbers[i] = 0;
 }

@@ -40,11 +40,17 @@ void stacks_emit(struct stacks *s, unsigned type, uint32_t tid, const void *data
 	writer_add_event(s->agent->writer, &e, NULL);
 }
 
-void stacks_emit_node(struct stacks *s, uint32_t number, const struct stack_node *node, uint64_t time_ns)
+static void emit_node_as(struct stacks *s, uint32_t number, uint32_t place, uint64_t time_ns)
 {
-	struct event_frame frame = { .address = node->address, .node = number, .parent = node->parent, .module = node->module,
-				     .status = node->status };
+	const struct stack_node *node = &s->tree.nodes[place];
+	struct event_frame frame = { .address = node->address, .node = number, .parent = s->tree.numbers[node->parent],
+				     .module = node->module, .status = node->status };
 	stacks_emit(s, EVENT_frame, 0, &frame, "", 0, time_ns);
+}
+
+void stacks_emit_node(struct stacks *s, uint32_t place, uint64_t time_ns)
+{
+	emit_node_as(s, s->tree.numbers[place], place, time_ns);
 }
 
 /* Module and file offset of an address. */
@@ -78,7 +84,7 @@ static uint32_t outer_nodes(struct stacks *s, const struct layout *layout, const
 		if (!parent)
 			return 0;
 		if (is_new)
-			stacks_emit_node(s, parent, &node, time_ns);
+			stacks_emit_node(s, parent, time_ns);
 	}
 	return parent;
 }
@@ -89,16 +95,24 @@ uint32_t stacks_nodes(struct stacks *s, const struct layout *layout, const uint6
 	return outer_nodes(s, layout, addresses, count, 0, status, time_ns);
 }
 
-void stacks_nodes_as(struct stacks *s, uint32_t number, const struct layout *layout, const uint64_t *addresses, uint32_t count,
-		     int status, uint64_t time_ns)
+void stacks_nodes_of_copy(struct stacks *s, uint32_t id, const struct layout *layout, const uint64_t *addresses, uint32_t count,
+			  int status, uint64_t time_ns)
 {
+	struct once_node *once = &s->once_nodes[id & (COPY_NODES - 1)];
 	struct stack_node node = { .address = count ? addresses[0] : 0 };
+	/* so many came behind it that its number is another's */
+	if (once->id != id || !once->place)
+		return;
 	if (count && layout)
 		node = node_at(s, layout, addresses[0]);
 	node.parent = outer_nodes(s, layout, addresses, count, 1, status, time_ns);
 	node.status = node.parent ? 0 : (uint32_t)status;
-	s->tree.nodes[number] = node;
-	stacks_emit_node(s, number, &node, time_ns);
+	s->tree.nodes[once->place] = node;
+	once->pending = 0;
+	stacks_emit_node(s, once->place, time_ns);
+	/* records of the file before have the number that it had then */
+	if (once->number != s->tree.numbers[once->place])
+		emit_node_as(s, once->number, once->place, time_ns);
 }
 
 /* What the tracing itself put on the kernel's stack. */
@@ -148,40 +162,109 @@ static void begin_generation(struct stacks *s)
 	__atomic_store_n(&s->now->generation, next, __ATOMIC_RELEASE);
 }
 
-/* The same of a number that is used once. */
-static uint32_t *once_node(struct stacks *s, uint32_t id)
+/* Records with the number may still come, or a copy is to be unwound. */
+static bool is_awaited(const struct stacks *s, const struct once_node *once)
 {
-	uint32_t at = id & (COPY_NODES - 1);
-	s->copy_nodes[at].id = id;
-	return &s->copy_nodes[at].node;
+	return once->pending || ((s->generation - once->generation) & STACK_GENERATION_MASK) <= 1;
+}
+
+/* Calls `change` for each place that is kept somewhere. */
+static void each_place(struct stacks *s, void (*change)(void *data, uint32_t *place), void *data)
+{
+	for (unsigned half = 0; half < 2; half++)
+		for (uint32_t i = 0; i <= 1u << STACK_KNOWN_SHIFT; i++)
+			if (s->nodes[half][i])
+				change(data, &s->nodes[half][i]);
+	for (uint32_t i = 0; i < COPY_NODES; i++)
+		if (s->once_nodes[i].place)
+			change(data, &s->once_nodes[i].place);
+}
+
+static void mark(void *data, uint32_t *place)
+{
+	uint8_t *marks = data;
+	marks[*place] = 1;
+}
+
+static void move(void *data, uint32_t *place)
+{
+	const uint32_t *moved = data;
+	*place = moved[*place];
+}
+
+/* Forgets the nodes that only stacks not seen in this generation had. Those in use are told again by
+ * the kernel as they come, most of them to be found here. */
+static void forget_unused(struct stacks *s)
+{
+	uint8_t *marks = mem_zalloc(s->tree.count);
+	uint32_t *moved, seen = 1;
+
+	begin_generation(s);
+	for (uint32_t i = 0; i < COPY_NODES; i++)
+		if (s->once_nodes[i].place && !is_awaited(s, &s->once_nodes[i]))
+			s->once_nodes[i].place = 0;
+	each_place(s, mark, marks);
+	moved = stack_tree_compact(&s->tree, marks);
+	each_place(s, move, moved);
+	for (uint32_t i = 1; i < s->nodes_seen; i++)
+		seen += moved[i] != 0;
+	s->nodes_seen = seen;
+	s->tree_limit = s->tree.count * 2 > TREE_LIMIT ? s->tree.count * 2 : TREE_LIMIT;
+	free(moved);
+	free(marks);
+}
+
+void stacks_begin_file(struct stacks *s)
+{
+	if (!s)
+		return;
+	pthread_mutex_lock(&s->layouts.lock);
+	forget_unused(s);
+	stack_tree_renumber(&s->tree);
+	pthread_mutex_unlock(&s->layouts.lock);
+}
+
+/* Of a number that is used once. */
+static struct once_node *once_of(struct stacks *s, uint32_t id)
+{
+	struct once_node *once = &s->once_nodes[id & (COPY_NODES - 1)];
+	*once = (struct once_node){ .id = id, .generation = s->generation };
+	return once;
+}
+
+/* Where the place of the kernel's number is kept; NULL for one of no generation in use. */
+static uint32_t *place_for(struct stacks *s, uint32_t id)
+{
+	return id & STACK_ID_COPY ? &once_of(s, id)->place : known_node(s, id);
 }
 
 static void take_copy(struct stacks *s, const struct stack_copy *c)
 {
-	uint32_t node = stack_tree_reserve(&s->tree);
+	struct once_node *once = once_of(s, c->id);
 
-	*once_node(s, c->id) = node;
-	if (!node)
+	once->place = stack_tree_reserve(&s->tree);
+	if (!once->place)
 		return;
-	bool idle = stack_copies_empty(&s->copies), taken = stack_copies_add(&s->copies, node, c);
+	once->number = s->tree.numbers[once->place];
+	bool idle = stack_copies_empty(&s->copies);
+	once->pending = stack_copies_add(&s->copies, c);
 	/* what a file says when the next one begins, or the recorder is killed, before it was unwound */
-	struct stack_node early = { .address = c->ip, .status = taken ? STACK_STATUS_pending : STACK_STATUS_no_stack };
-	s->tree.nodes[node] = early;
-	stacks_emit_node(s, node, &early, c->time_ns);
+	s->tree.nodes[once->place] = (struct stack_node){ .address = c->ip, .status = once->pending ? STACK_STATUS_pending : STACK_STATUS_no_stack };
+	stacks_emit_node(s, once->place, c->time_ns);
 	/* the loader sleeps long where there are none */
-	if (idle && taken)
+	if (idle && once->pending)
 		stacks_wake(s);
 }
 
-static uint32_t node_of(const struct stacks *s, uint32_t id);
+static uint32_t place_of(const struct stacks *s, uint32_t id);
 
 /* Python's frames in a stack. The stack may be told behind it, by another processor. */
 static void take_python(struct stacks *s, const struct python_message *m)
 {
-	uint32_t *node = m->id & STACK_ID_COPY ? once_node(s, m->id) : known_node(s, m->id), taken;
+	uint32_t *node = place_for(s, m->id), taken;
 	if (!node)
 		return;
-	if (!stacks_take_python(s, m, node_of(s, m->base), &taken)) {
+	if (!stacks_take_python(s, m, place_of(s, m->base), &taken)) {
 		size_t bytes = sizeof(*m) + m->count * sizeof(struct python_frame);
 		struct python_message *kept = mem_alloc(bytes);
 		memcpy(kept, m, bytes);
@@ -198,8 +281,8 @@ static void take_waiting(struct stacks *s)
 {
 	for (size_t i = 0; i < s->waiting.length; i++) {
 		struct python_message *m = s->waiting.items[i];
-		uint32_t *node = m->id & STACK_ID_COPY ? once_node(s, m->id) : known_node(s, m->id), taken;
-		if (node && stacks_take_python(s, m, node_of(s, m->base), &taken))
+		uint32_t *node = place_for(s, m->id), taken;
+		if (node && stacks_take_python(s, m, place_of(s, m->base), &taken))
 			*node = taken;
 		free(m);
 	}
@@ -226,7 +309,7 @@ static int take_one(struct stacks *s, void *message, size_t bytes)
 		stacks_take_python_code(s, message, bytes);
 		return 0;
 	}
-	uint32_t *node = bytes < sizeof(*m) ? NULL : m->id & STACK_ID_COPY ? once_node(s, m->id) : known_node(s, m->id);
+	uint32_t *node = bytes < sizeof(*m) ? NULL : place_for(s, m->id);
 	if (!node || m->count > STACK_FRAMES_MAX || bytes - sizeof(*m) < m->count * 8)
 		return 0;
 	if (!(m->id & STACK_ID_COPY))
@@ -253,7 +336,7 @@ static int take_message(void *data, void *message, size_t bytes)
 	return r || s->taken_bytes < STACK_RING_BYTES ? r : -EAGAIN;
 }
 
-void stacks_take(struct stacks *s)
+static void take(struct stacks *s, bool records_follow)
 {
 	if (!s)
 		return;
@@ -261,19 +344,32 @@ void stacks_take(struct stacks *s)
 	s->taken_bytes = 0;
 	ring_buffer__consume(s->ring);
 	take_waiting(s);
-	if (s->known >= STACK_KNOWN_FULL)
+	/* one generation a round of records at most, or there would be none that still knows theirs */
+	if (records_follow && s->tree.count >= s->tree_limit)
+		forget_unused(s);
+	else if (s->known >= STACK_KNOWN_FULL)
 		begin_generation(s);
 	pthread_mutex_unlock(&s->layouts.lock);
 }
 
-static uint32_t node_of(const struct stacks *s, uint32_t id)
+void stacks_take(struct stacks *s)
+{
+	take(s, true);
+}
+
+void stacks_take_early(struct stacks *s)
+{
+	take(s, false);
+}
+
+static uint32_t place_of(const struct stacks *s, uint32_t id)
 {
 	if (id & STACK_ID_COPY) {
-		uint32_t at = id & (COPY_NODES - 1);
-		return s->copy_nodes[at].id == id ? s->copy_nodes[at].node : 0;
+		const struct once_node *once = &s->once_nodes[id & (COPY_NODES - 1)];
+		return once->id == id ? once->place : 0;
 	}
-	const uint32_t *node = known_node(s, id);
-	return node ? *node : 0;
+	const uint32_t *place = known_node(s, id);
+	return place ? *place : 0;
 }
 
 void stacks_resolve(struct stacks *s, uint32_t *const *ids, size_t count)
@@ -281,9 +377,9 @@ void stacks_resolve(struct stacks *s, uint32_t *const *ids, size_t count)
 	if (!count)
 		return;
 	agent_lock(s->agent);
-	stacks_take(s);
+	stacks_take_early(s);
 	for (size_t i = 0; i < count; i++)
-		*ids[i] = *ids[i] ? node_of(s, *ids[i]) : 0;
+		*ids[i] = *ids[i] ? s->tree.numbers[place_of(s, *ids[i])] : 0;
 	agent_unlock(s->agent);
 }
 
@@ -297,7 +393,7 @@ void stacks_replace(struct stacks *s, void *records, uint64_t bytes)
 		for (int i = 0; i < 4 && fields[i]; i++) {
 			uint32_t *field = (uint32_t *)((char *)(record + 1) + fields[i] - 1);
 			if (*field)
-				*field = node_of(s, *field);
+				*field = s->tree.numbers[place_of(s, *field)];
 		}
 		if (record->size < sizeof(*record))
 			return;
@@ -389,10 +485,11 @@ static int prepare(struct stacks *s, struct helpers *helpers, struct err *err)
 	int r = stack_tree_open(&s->tree, err);
 	if (r < 0)
 		return r;
+	s->tree_limit = TREE_LIMIT;
 	s->nodes[0] = reserve(NODES_BYTES);
 	s->nodes[1] = reserve(NODES_BYTES);
-	s->copy_nodes = reserve(COPY_NODES * sizeof(*s->copy_nodes));
-	if (!s->nodes[0] || !s->nodes[1] || !s->copy_nodes)
+	s->once_nodes = reserve(COPY_NODES * sizeof(*s->once_nodes));
+	if (!s->nodes[0] || !s->nodes[1] || !s->once_nodes)
 		return err_sys(err, -ENOMEM, "reserving memory for stacks");
 	r = stack_copies_open(&s->copies, err);
 	if (r < 0)
@@ -431,8 +528,8 @@ static void stacks_free(struct stacks *s)
 	python_texts_done(&s->python);
 	if (s->now)
 		munmap(s->now, sizeof(*s->now));
-	if (s->copy_nodes)
-		munmap(s->copy_nodes, COPY_NODES * sizeof(*s->copy_nodes));
+	if (s->once_nodes)
+		munmap(s->once_nodes, COPY_NODES * sizeof(*s->once_nodes));
 	stack_copies_close(&s->copies);
 	free(s);
 }

@@ -45,12 +45,18 @@ void stacks_await(struct stacks *stacks, uint32_t ms);
  * be told goes to the trace. Frees. Accepts NULL. */
 void stacks_stop(struct stacks *stacks, struct stacks_unreached *ret_unreached);
 
-/* Tells the trace's next file all that it needs to be read alone. Accepts NULL. */
+/* The writer's next file begins, with the agent's lock held: from now on stacks have the numbers
+ * of that file. Accepts NULL. */
+void stacks_begin_file(struct stacks *stacks);
+/* Tells it all that it needs to be read alone. Accepts NULL. */
 void stacks_retell(struct stacks *stacks);
 
 /* By the agent, with its lock held: takes in what the kernel told, so that
- * every number in records published before is known. Accepts NULL. */
+ * every number in records published before is known. Those records are to be
+ * replaced before it is called again. Accepts NULL. */
 void stacks_take(struct stacks *stacks);
+/* The same at any moment; every number stays good. */
+void stacks_take_early(struct stacks *stacks);
 /* Replaces the numbers in a stretch of records. Accepts NULL. */
 void stacks_replace(struct stacks *stacks, void *records, uint64_t bytes);
 

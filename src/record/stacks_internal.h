@@ -22,6 +22,15 @@
 #include "symbols/kallsyms.h"
 
 #define COPY_NODES 65536u          /* numbers of copies that records may still hold */
+#define TREE_LIMIT (1u << 17)      /* nodes: fewer are not worth looking for those out of use */
+
+/* A stack whose number is used once: of a copy, of a sleeper. */
+struct once_node {
+	uint32_t id, place;
+	uint32_t number;           /* a copy's in the trace when it was taken */
+	uint32_t generation : 31;  /* in which it came */
+	uint32_t pending : 1;      /* a copy that is still to be unwound */
+};
 
 /* What the kernel has reported about a process since it was looked at last. */
 struct process_news {
@@ -56,13 +65,14 @@ struct stacks {
 	/* the agent's */
 	struct ring_buffer *ring;
 	struct stack_tree tree;          /* under layouts.lock */
-	uint32_t *nodes[2];              /* by the kernel's number, for two generations */
+	uint32_t tree_limit;             /* nodes at which those out of use are forgotten */
+	uint32_t *nodes[2];              /* places by the kernel's number, for two generations */
 	uint64_t *known_hashes;          /* the kernel's table: both halves */
 	struct stack_now *now;           /* where the kernel reads it */
 	uint32_t generation;
 	uint32_t known;                  /* stacks told in this generation */
 	uint64_t taken_bytes;            /* of the ring, in the round of now */
-	struct { uint32_t id, node; } *copy_nodes; /* by its lower bits */
+	struct once_node *once_nodes;    /* by the id's lower bits */
 	struct python_texts python;      /* of the code objects that stacks have met */
 	uint64_t *python_told;           /* the kernel's table of those that it told */
 	struct vec(struct python_message *) waiting; /* stacks whose C functions are still to be told */
@@ -101,13 +111,13 @@ struct stacks {
 
 uint64_t stacks_now_ns(void);
 /* Nodes for addresses, innermost first, below a layout (kernel: NULL); writes
- * the new ones. The agent's lock and layouts.lock are held. */
+ * the new ones. The innermost one's place. The agent's lock and layouts.lock are held. */
 uint32_t stacks_nodes(struct stacks *s, const struct layout *layout, const uint64_t *addresses, uint32_t count, int status,
 		      uint64_t time_ns);
-/* The same under a number that was reserved for the innermost. */
-void stacks_nodes_as(struct stacks *s, uint32_t node, const struct layout *layout, const uint64_t *addresses, uint32_t count,
-		     int status, uint64_t time_ns);
-void stacks_emit_node(struct stacks *s, uint32_t number, const struct stack_node *node, uint64_t time_ns);
+/* The same for a copy, at the place that was reserved for it. */
+void stacks_nodes_of_copy(struct stacks *s, uint32_t id, const struct layout *layout, const uint64_t *addresses, uint32_t count,
+			  int status, uint64_t time_ns);
+void stacks_emit_node(struct stacks *s, uint32_t place, uint64_t time_ns);
 /* One of our own records; the agent's lock is held. */
 void stacks_emit(struct stacks *s, unsigned type, uint32_t tid, const void *data, const char *tail, size_t tail_length,
 		 uint64_t time_ns);

@@ -319,7 +319,7 @@ static void unwind_copy(struct stacks *s, const struct pending_copy *c)
 	agent_lock(s->agent);
 	pthread_mutex_lock(&s->layouts.lock);
 	/* the latest record of a node holds: after what a new file says about it */
-	stacks_nodes_as(s, c->node, layout, addresses, count, status, stacks_now_ns());
+	stacks_nodes_of_copy(s, c->head.id, layout, addresses, count, status, stacks_now_ns());
 	pthread_mutex_unlock(&s->layouts.lock);
 	agent_unlock(s->agent);
 }
@@ -329,7 +329,7 @@ static void unwind_copies(struct stacks *s, uint64_t until_ns)
 {
 	/* the agent comes rarely when events are few */
 	agent_lock(s->agent);
-	stacks_take(s);
+	stacks_take_early(s);
 	agent_unlock(s->agent);
 	for (const struct pending_copy *c; (c = stack_copies_first(&s->copies)) && c->head.time_ns <= until_ns;) {
 		unwind_copy(s, c);
@@ -414,7 +414,7 @@ static void take_wakes(struct stacks *s)
 			continue;
 		/* a ring that fills cannot wait until what is before the stacks is done */
 		agent_lock(s->agent);
-		stacks_take(s);
+		stacks_take_early(s);
 		agent_unlock(s->agent);
 	}
 }

@@ -87,7 +87,7 @@ static void join_call(struct joined *j, const struct stacks *s, uint32_t version
 	}
 }
 
-/* The stack's frames of C, innermost first; their number. */
+/* The frames of C of the stack at a place, innermost first; their number. */
 static uint32_t frames_of_c(const struct stacks *s, uint32_t node, struct stack_node nodes[STACK_FRAMES_MAX])
 {
 	uint32_t count = 0;
@@ -143,7 +143,7 @@ bool stacks_take_python(struct stacks *s, const struct python_message *m, uint32
 		if (!parent)
 			break;
 		if (is_new)
-			stacks_emit_node(s, parent, &node, m->time_ns);
+			stacks_emit_node(s, parent, m->time_ns);
 	}
 	*ret_node = parent;
 	return true;

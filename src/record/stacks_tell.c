@@ -96,28 +96,40 @@ static void tell_functions(struct stacks *s, uint64_t now_ns)
 	}
 }
 
+#define NODES_AT_ONCE 256
+
+/* Nodes that were not looked at yet: who holds the lock may move them. */
+static uint32_t next_nodes(struct stacks *s, struct stack_node nodes[NODES_AT_ONCE])
+{
+	uint32_t count;
+	pthread_mutex_lock(&s->layouts.lock);
+	count = s->tree.count - s->nodes_seen;
+	count = count < NODES_AT_ONCE ? count : NODES_AT_ONCE;
+	memcpy(nodes, s->tree.nodes + s->nodes_seen, count * sizeof(*nodes));
+	s->nodes_seen += count;
+	pthread_mutex_unlock(&s->layouts.lock);
+	return count;
+}
+
+static void tell_of_node(struct stacks *s, const struct stack_node *node)
+{
+	const struct loaded_module *m = node->module < s->modules.count ? s->modules.list[node->module] : NULL;
+	if (m && m->kind == MODULE_KIND_jit) {
+		map_put(&s->jit_wanted, node->module, 1);
+		map_put(&s->jit_met, node->module, 1);
+	}
+	if (node->module == MODULE_KERNEL)
+		tell_kernel_symbol(s, node->address + s->kernel.text);
+}
+
 /* Names of kernel functions that have appeared in stacks since last time; which
  * run-time code has. */
 static void tell_kernel_symbols(struct stacks *s)
 {
-	uint32_t count;
-	pthread_mutex_lock(&s->layouts.lock);
-	count = s->tree.count;
-	pthread_mutex_unlock(&s->layouts.lock);
-	for (; s->nodes_seen < count; s->nodes_seen++) {
-		struct stack_node node;
-		pthread_mutex_lock(&s->layouts.lock);
-		node = s->tree.nodes[s->nodes_seen];
-		pthread_mutex_unlock(&s->layouts.lock);
-		const struct loaded_module *m = node.module < s->modules.count ? s->modules.list[node.module] : NULL;
-		if (m && m->kind == MODULE_KIND_jit) {
-			map_put(&s->jit_wanted, node.module, 1);
-			map_put(&s->jit_met, node.module, 1);
-		}
-		if (node.module != MODULE_KERNEL)
-			continue;
-		tell_kernel_symbol(s, node.address + s->kernel.text);
-	}
+	struct stack_node nodes[NODES_AT_ONCE];
+	for (uint32_t count; (count = next_nodes(s, nodes));)
+		for (uint32_t i = 0; i < count; i++)
+			tell_of_node(s, &nodes[i]);
 }
 
 /* Names of a process's run-time code, as far as stacks have met it. */
@@ -134,9 +146,11 @@ static void tell_jit_symbols(struct stacks *s, const struct loaded_module *modul
 	for (uint32_t i = 0; layout && i < layout->count; i++)
 		if (jit_dump_path(layout->mappings[i].module->path))
 			vec_push(&dumps, layout->mappings[i].module->path);
+	pthread_mutex_lock(&s->layouts.lock);
 	for (uint32_t i = 1; i < s->tree.count; i++)
 		if (s->tree.nodes[i].module == module->number)
 			vec_push(&addresses, s->tree.nodes[i].address);
+	pthread_mutex_unlock(&s->layouts.lock);
 	struct jit_question question = { .pid = pid, .user = module->user, .dumps = dumps.items, .dump_count = dumps.length,
 					 .addresses = addresses.items, .address_count = addresses.length };
 	module_files_jit_names(&s->modules.files, &question, &names);
@@ -191,7 +205,8 @@ void stacks_retell(struct stacks *s)
 	agent_lock(s->agent);
 	pthread_mutex_lock(&s->layouts.lock);
 	for (uint32_t i = 1; i < s->tree.count; i++)
-		stacks_emit_node(s, i, &s->tree.nodes[i], now);
+		if (s->tree.numbers[i])
+			stacks_emit_node(s, i, now);
 	stacks_tell_python(s);
 	pthread_mutex_unlock(&s->layouts.lock);
 	agent_unlock(s->agent);
@@ -203,7 +218,9 @@ void stacks_tell_again(struct stacks *s)
 {
 	size_t at = 0;
 	s->modules_told = 1;
+	pthread_mutex_lock(&s->layouts.lock);
 	s->nodes_seen = 1;
+	pthread_mutex_unlock(&s->layouts.lock);
 	s->functions_told_ns = 0;
 	map_clear(&s->symbols_told);
 	stacks_tell_modules(s);

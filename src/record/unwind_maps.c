@@ -9,7 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define ABANDONED_LEAST 8192u       /* pages: fewer are not worth beginning anew */
+#define ABANDONED_PAGES 8192u       /* fewer are not worth beginning anew */
+#define ABANDONED_ROWS (2 * STACK_SHARD_ROWS)
 
 static void *map_memory(int fd, size_t bytes)
 {
@@ -38,6 +39,16 @@ int unwind_maps_open(struct unwind_maps *maps, const struct unwind_maps_fds *fds
 	return 0;
 }
 
+static void shards_remove(struct unwind_maps *maps)
+{
+	for (uint32_t i = 0; i < maps->shard_count; i++) {
+		bpf_map_delete_elem(maps->fds.rows, &i);
+		munmap(maps->shards[i], sizeof(struct stack_shard));
+		close(maps->shard_fds[i]);
+	}
+	maps->shard_count = 0;
+}
+
 void unwind_maps_close(struct unwind_maps *maps)
 {
 	if (maps->mappings)
@@ -46,11 +57,10 @@ void unwind_maps_close(struct unwind_maps *maps)
 		munmap(maps->pages, sizeof(struct stack_page) * STACK_PAGES_MAX);
 	if (maps->rules)
 		munmap(maps->rules, sizeof(struct unwind_rule) * STACK_RULES_MAX);
-	for (uint32_t i = 0; i < maps->shard_count; i++) {
-		munmap(maps->shards[i], sizeof(struct stack_shard));
-		close(maps->shard_fds[i]);
-	}
+	shards_remove(maps);
 	map_done(&maps->rule_numbers);
+	map_done(&maps->users);
+	map_done(&maps->equal);
 	*maps = (struct unwind_maps){ 0 };
 }
 
@@ -113,37 +123,106 @@ static int rules_add(struct unwind_maps *maps, const struct unwind_table *table,
 	return 0;
 }
 
+static uint32_t row_with(const uint32_t *numbers, uint32_t row)
+{
+	return (row & ~UNWIND_RULE_MASK) | numbers[row & UNWIND_RULE_MASK];
+}
+
+static uint64_t hash_of(const struct unwind_table *table, const uint32_t *numbers)
+{
+	uint64_t hash = hash_u64(table->page_count);
+	for (uint32_t i = 0; i < table->page_count; i++)
+		hash = hash_u64(hash ^ table->pages[i]);
+	for (uint32_t i = 0; i < table->row_count; i++)
+		hash = hash_u64(hash ^ row_with(numbers, table->rows[i]));
+	return hash;
+}
+
+static const uint32_t *rows_of(const struct unwind_maps *maps, const struct stack_page *page)
+{
+	return maps->shards[page->row >> STACK_SHARD_SHIFT] + (page->row & (STACK_SHARD_ROWS - 1));
+}
+
+/* A hash can be made to agree. */
+static bool is_laid_at(const struct unwind_maps *maps, uint32_t first_page, const struct unwind_table *table, const uint32_t *numbers)
+{
+	if (table->page_count > maps->page_count - first_page)
+		return false;
+	for (uint32_t i = 0; i < table->page_count; i++) {
+		const struct stack_page *page = &maps->pages[first_page + i];
+		const uint32_t *laid = rows_of(maps, page), *rows = table->rows + table->pages[i];
+		if (page->count != table->pages[i + 1] - table->pages[i])
+			return false;
+		for (uint32_t k = 0; k < page->count; k++)
+			if (laid[k] != row_with(numbers, rows[k]))
+				return false;
+	}
+	return true;
+}
+
+static uint32_t rows_in(const struct unwind_maps *maps, uint32_t first_page, uint32_t page_count)
+{
+	uint32_t rows = 0;
+	for (uint32_t i = 0; i < page_count; i++)
+		rows += maps->pages[first_page + i].count;
+	return rows;
+}
+
+/* One more walks by a table that is there already. */
+static void use_again(struct unwind_maps *maps, uint32_t first_page, uint32_t page_count)
+{
+	uint64_t *users = map_at(&maps->users, first_page, NULL);
+	if ((*users)++ > 0)
+		return;
+	maps->abandoned_pages -= page_count;
+	maps->abandoned_rows -= rows_in(maps, first_page, page_count);
+}
+
+static int lay(struct unwind_maps *maps, const struct unwind_table *table, const uint32_t *numbers)
+{
+	for (uint32_t page = 0; page < table->page_count; page++) {
+		uint32_t from = table->pages[page], count = table->pages[page + 1] - from;
+		int r = rows_room(maps, count);
+		if (r < 0)
+			return r;
+		uint32_t shard = maps->shard_now, at = maps->shard_used;
+		for (uint32_t i = 0; i < count; i++)
+			maps->shards[shard][at + i] = row_with(numbers, table->rows[from + i]);
+		maps->pages[maps->page_count + page] = (struct stack_page){ shard << STACK_SHARD_SHIFT | at, count };
+		maps->shard_used += count;
+	}
+	return 0;
+}
+
 int unwind_maps_add(struct unwind_maps *maps, const struct unwind_table *table, uint32_t *ret_first_page, struct err *err)
 {
 	/* no one module may take the others' room */
 	if (table->page_count > maps->limits.pages / 4)
 		return err_set(err, -EFBIG, "its code spans more than %u MiB", maps->limits.pages / 4 >> 8);
-	if (table->page_count > maps->limits.pages - maps->page_count) {
-		maps->full = true;
-		return err_set(err, -ENOSPC, "no room for more unwind tables");
-	}
 	uint32_t *numbers = mem_alloc(table->rule_count * sizeof(*numbers));
 	int r = rules_add(maps, table, numbers);
-	for (uint32_t page = 0; page < table->page_count && r == 0; page++) {
-		uint32_t from = table->pages[page], count = table->pages[page + 1] - from;
-		r = rows_room(maps, count);
-		if (r < 0)
-			break;
-		uint32_t shard = maps->shard_now, at = maps->shard_used;
-		for (uint32_t i = 0; i < count; i++) {
-			uint32_t row = table->rows[from + i];
-			maps->shards[shard][at + i] = (row & ~UNWIND_RULE_MASK) | numbers[row & UNWIND_RULE_MASK];
-		}
-		maps->pages[maps->page_count + page] = (struct stack_page){ shard << STACK_SHARD_SHIFT | at, count };
-		maps->shard_used += count;
+	uint64_t hash = r ? 0 : hash_of(table, numbers), *equal = r ? NULL : map_find(&maps->equal, hash);
+	bool is_laid = equal && table->page_count && is_laid_at(maps, (uint32_t)*equal, table, numbers);
+	if (is_laid) {
+		*ret_first_page = (uint32_t)*equal;
+		use_again(maps, *ret_first_page, table->page_count);
+	} else if (!r) {
+		r = table->page_count > maps->limits.pages - maps->page_count ? -ENOSPC : lay(maps, table, numbers);
 	}
 	free(numbers);
 	if (r == -ENOSPC)
 		maps->full = true;
 	if (r < 0)
 		return err_sys(err, r, "no room for more unwind tables");
+	if (is_laid)
+		return 0;
 	*ret_first_page = maps->page_count;
+	if (!table->page_count)
+		return 0;
+	map_put(&maps->users, maps->page_count, 1);
+	map_put(&maps->equal, hash, maps->page_count);
 	maps->page_count += table->page_count;
+	maps->row_count += table->row_count;
 	return 0;
 }
 
@@ -152,7 +231,7 @@ struct unwind_rule unwind_maps_rule(const struct unwind_maps *maps, uint32_t fir
 	if (offset >> UNWIND_PAGE_SHIFT >= page_count)
 		return (struct unwind_rule){ .kind = UNWIND_NONE };
 	struct stack_page page = maps->pages[first_page + (offset >> UNWIND_PAGE_SHIFT)];
-	const uint32_t *row = maps->shards[page.row >> STACK_SHARD_SHIFT] + (page.row & (STACK_SHARD_ROWS - 1));
+	const uint32_t *row = rows_of(maps, &page);
 	uint32_t key = (uint32_t)(offset & ((1u << UNWIND_PAGE_SHIFT) - 1)) << UNWIND_ROW_SHIFT | UNWIND_RULE_MASK;
 	for (uint32_t count = page.count; count > 1; count -= count / 2)
 		if (row[count / 2] <= key)
@@ -160,19 +239,28 @@ struct unwind_rule unwind_maps_rule(const struct unwind_maps *maps, uint32_t fir
 	return maps->rules[*row & UNWIND_RULE_MASK];
 }
 
-void unwind_maps_abandon(struct unwind_maps *maps, uint32_t page_count)
+void unwind_maps_abandon(struct unwind_maps *maps, uint32_t first_page, uint32_t page_count)
 {
+	uint64_t *users = page_count ? map_find(&maps->users, first_page) : NULL;
+	if (!users || !*users || --*users > 0)
+		return;
 	maps->abandoned_pages += page_count;
-	if (maps->page_count >= ABANDONED_LEAST && maps->abandoned_pages > maps->page_count / 2)
+	maps->abandoned_rows += rows_in(maps, first_page, page_count);
+	if ((maps->page_count >= ABANDONED_PAGES && maps->abandoned_pages > maps->page_count / 2) ||
+	    (maps->row_count >= ABANDONED_ROWS && maps->abandoned_rows > maps->row_count / 2))
 		maps->full = true;
 }
 
 void unwind_maps_reset(struct unwind_maps *maps)
 {
-	maps->abandoned_pages = 0;
-	maps->page_count = maps->shard_now = maps->shard_used = 0;
+	maps->abandoned_pages = maps->abandoned_rows = 0;
+	maps->page_count = maps->row_count = maps->shard_now = maps->shard_used = 0;
 	maps->rule_count = UNWIND_KINDS;
 	map_clear(&maps->rule_numbers);
+	map_clear(&maps->users);
+	map_clear(&maps->equal);
+	/* as many as are needed come back */
+	shards_remove(maps);
 	maps->full = false;
 	maps->era++;
 }

@@ -1,7 +1,8 @@
 /* Unwind tables laid into the maps of the unwinder in the kernel.
  *
- * Maps are mapped and filled like memory. What is once in stays until the room
- * is used up: then all begins anew with what is still in use (layouts_renew).
+ * Maps are mapped and filled like memory. Equal tables, of copies of a program, are
+ * laid once. What is once in stays until the room is used up or half of it is
+ * nobody's: then all begins anew with what is still in use (layouts_renew).
  * Not thread-safe. */
 #ifndef RECORD_UNWIND_MAPS_H
 #define RECORD_UNWIND_MAPS_H
@@ -29,8 +30,10 @@ struct unwind_maps {
 	uint32_t shard_count;
 	uint32_t shard_now;        /* the one that is being filled */
 	uint32_t shard_used;       /* rows taken in it */
-	uint32_t page_count, rule_count;
-	uint32_t abandoned_pages;  /* of tables that nobody walks by any more */
+	uint32_t page_count, row_count, rule_count;
+	uint32_t abandoned_pages, abandoned_rows; /* of tables that nobody walks by any more */
+	struct map users;          /* of the table that begins at a page */
+	struct map equal;          /* hash of a table -> its first page */
 	struct map rule_numbers;
 	uint32_t era;              /* how often all began anew, from 1 on */
 	bool full;                 /* a table found no room */
@@ -44,9 +47,9 @@ void unwind_maps_close(struct unwind_maps *maps);
 int unwind_maps_add(struct unwind_maps *maps, const struct unwind_table *table, uint32_t *ret_first_page, struct err *err);
 /* The rule for an address, `offset` from the first page of a table that was added. */
 struct unwind_rule unwind_maps_rule(const struct unwind_maps *maps, uint32_t first_page, uint32_t page_count, uint64_t offset);
-/* Of a table that was added nobody walks any more. Its room is had back when all begins
- * anew, which it is time for when more than half is abandoned. */
-void unwind_maps_abandon(struct unwind_maps *maps, uint32_t page_count);
+/* Of a table that was added one walks less. What nobody walks by any more is had back when all
+ * begins anew, which it is time for when that is more than half. */
+void unwind_maps_abandon(struct unwind_maps *maps, uint32_t first_page, uint32_t page_count);
 /* Forgets all tables. Nobody may walk by them any more. */
 void unwind_maps_reset(struct unwind_maps *maps);
 /* Memory in the kernel that tables take. */

@@ -46,7 +46,8 @@ static int by_place(const void *a, const void *b)
 static void find_places(struct symbolizing *s)
 {
 	size_t kept = 0;
-	for (uint32_t node = 1; node < s->tables->frame_count; node++) {
+	for (uint32_t i = 1; i < s->tables->node_count; i++) {
+		uint32_t node = s->tables->nodes[i];
 		struct place place = { .module = s->tables->frames[node].module, .address = s->tables->frames[node].address };
 		vec_push(&s->places, place);
 	}

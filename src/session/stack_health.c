@@ -34,10 +34,10 @@ static void find_fields(struct stack_fields fields[EVENT_MAX], struct trace_filt
 
 void stack_health_count(const struct trace *trace, const struct tables *tables, struct stack_health *ret_health)
 {
-	struct stack_health h = { .nodes = tables->frame_count ? tables->frame_count - 1 : 0 };
+	struct stack_health h = { .nodes = tables->node_count ? tables->node_count - 1 : 0 };
 	struct stack_fields fields[EVENT_MAX] = { 0 };
 	struct trace_filter filter = { 0 };
-	uint64_t *uses = mem_zalloc((tables->frame_count + 1) * sizeof(*uses)), *broken;
+	uint64_t *uses = mem_zalloc((tables->node_count + 1) * sizeof(*uses)), *broken;
 
 	find_fields(fields, &filter);
 	struct trace_cursor *cursor = trace_cursor_new(trace, &filter);
@@ -46,7 +46,7 @@ void stack_health_count(const struct trace *trace, const struct tables *tables, 
 		uint64_t user = f->user && e->data ? field_value(f->user, e->data) : 0;
 		if (user && user < tables->frame_count) {
 			h.user++;
-			uses[user]++;
+			uses[tables->frames[user].at]++;
 		} else if (f->user) {
 			h.without++;
 		}
@@ -55,15 +55,16 @@ void stack_health_count(const struct trace *trace, const struct tables *tables, 
 	}
 	trace_cursor_free(cursor);
 	broken = mem_zalloc((tables->module_count + 1) * sizeof(*broken));
-	for (uint32_t node = 1; node < tables->frame_count; node++) {
+	for (uint32_t i = 1; i < tables->node_count; i++) {
+		uint32_t node = tables->nodes[i];
 		if (tables->frames[node].depth > h.depth)
 			h.depth = tables->frames[node].depth;
-		if (!uses[node])
+		if (!uses[i])
 			continue;
 		const struct frame *end = &tables->frames[outermost(tables, node)];
-		h.by_status[end->status < STACK_STATUSES ? end->status : 0] += uses[node];
+		h.by_status[end->status < STACK_STATUSES ? end->status : 0] += uses[i];
 		if (end->status && end->module < tables->module_count) {
-			broken[end->module] += uses[node];
+			broken[end->module] += uses[i];
 			if (broken[end->module] > h.worst_count) {
 				h.worst_count = broken[end->module];
 				h.worst_module = end->module;

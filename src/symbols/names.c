@@ -31,7 +31,7 @@ struct names {
 	struct debug_places places;
 	struct module_names *modules;      /* by module number */
 	struct symbol_table *told;         /* the same: names that the trace has, by file offset */
-	const struct name **by_node;       /* NULL: not asked yet */
+	const struct name **by_node;       /* by frame.at; NULL: not asked yet */
 	struct kept_names *kept;           /* by module number */
 	struct names_lines **lines;        /* per module; opened with its first name */
 	struct map *by_place;              /* per module: address -> struct name * */
@@ -134,7 +134,7 @@ int names_open(const struct trace *trace, const struct tables *tables, const str
 	n->kept = mem_zalloc((tables->module_count + 1) * sizeof(*n->kept));
 	n->by_place = mem_zalloc((tables->module_count + 1) * sizeof(*n->by_place));
 	n->lines = mem_zalloc((tables->module_count + 1) * sizeof(*n->lines));
-	n->by_node = mem_zalloc((tables->frame_count + 1) * sizeof(*n->by_node));
+	n->by_node = mem_zalloc((tables->node_count + 1) * sizeof(*n->by_node));
 	n->unknown = (struct name){ .function = "", .text = "?", .module = "", .path = "", .file = "" };
 	for (uint32_t i = 0; i < tables->module_count; i++) {
 		n->modules[i].module = &tables->modules[i];
@@ -369,9 +369,10 @@ const struct name *names_frame(struct names *n, uint32_t node)
 {
 	if (node == 0 || node >= n->tables->frame_count)
 		return &n->unknown;
-	if (!n->by_node[node])
-		n->by_node[node] = names_place(n, n->tables->frames[node].module, n->tables->frames[node].address);
-	return n->by_node[node];
+	const struct frame *frame = &n->tables->frames[node];
+	if (!n->by_node[frame->at])
+		n->by_node[frame->at] = names_place(n, frame->module, frame->address);
+	return n->by_node[frame->at];
 }
 
 uint64_t names_function_start(struct names *n, uint32_t node)

@@ -7,8 +7,8 @@
 
 #include "trace/tables_private.h"
 
-/* Numbers of modules and frames are dense; one far above the number of records
- * is damage and would only cost memory. */
+/* Numbers of modules are dense; one far above the number of records is damage and
+ * would only cost memory. */
 #define SPARSE_LIMIT(records) (16 * (uint64_t)(records) + 65536)
 
 #define HEAD_SLACK_NS 1000000000u /* what of a file's head may stand before its snapshot */
@@ -20,7 +20,9 @@ struct tables_gathering {
 	unsigned parts;
 	bool partial;             /* not from the trace's begin on */
 	struct vec(struct module) modules;
-	struct vec(struct frame) frames;
+	struct sparse frames;     /* of struct frame */
+	uint32_t frame_count;
+	struct vec(uint32_t) nodes;
 	struct vec(struct descriptor) descriptors;
 	struct vec(struct told_symbol) symbols;
 };
@@ -56,34 +58,49 @@ static void take_module(struct tables_gathering *g, const struct event *e)
 							arena_strdup(arena, tail_text(e, 2)) };
 }
 
+/* A node's frame; it is among the nodes from now on. */
+static struct frame *frame_of(struct tables_gathering *g, uint32_t node)
+{
+	struct frame *frame = (struct frame *)g->frames.memory + node;
+
+	if (!frame->at) {
+		frame->at = (uint32_t)g->nodes.length;
+		vec_push(&g->nodes, node);
+	}
+	return frame;
+}
+
 static void take_frame(struct tables_gathering *g, const struct event *e)
 {
 	const struct event_frame *at = event_as(e, frame);
+	uint32_t module = at->module < MODULE_NUMBERS ? at->module : 0, status = at->status < UINT8_MAX ? at->status : UINT8_MAX;
+	struct frame *frame;
 
-	if (!at->node || at->node >= SPARSE_LIMIT(g->summary->counts[EVENT_frame]))
+	if (!at->node || at->node >= NODE_NUMBERS)
 		return;
-	while (g->frames.length <= at->node)
-		vec_push(&g->frames, (struct frame){ 0 });
-	g->frames.items[at->node] = (struct frame){ at->address, at->parent, at->module, at->status, 0 };
+	sparse_reach(&g->frames, ((size_t)at->node + 1) * sizeof(*frame));
+	if (g->frame_count <= at->node)
+		g->frame_count = at->node + 1;
+	frame = frame_of(g, at->node);
+	*frame = (struct frame){ at->address, at->parent, module & (MODULE_NUMBERS - 1), status & UINT8_MAX, 0, frame->at };
 }
 
 /* Depths, and an end to parents that are not there or go in circles. */
 static void finish_frames(struct tables_gathering *g)
 {
-	struct frame *frames = g->frames.items;
-	size_t count = g->frames.length;
+	struct frame *frames = g->frames.memory;
 	struct vec(uint32_t) path = { 0 };
 
-	for (uint32_t node = 1; node < count; node++) {
-		uint32_t at = node, depth;
+	for (size_t i = 1; i < g->nodes.length; i++) {
+		uint32_t at = g->nodes.items[i], depth;
 
 		vec_clear(&path);
-		while (at && at < count && !frames[at].depth) {
-			frames[at].depth = UINT32_MAX; /* on the path */
+		while (at && at < g->frame_count && !frames[at].depth) {
+			frame_of(g, at)->depth = UINT32_MAX; /* on the path */
 			vec_push(&path, at);
 			at = frames[at].parent;
 		}
-		if (path.length && at && (at >= count || frames[at].depth == UINT32_MAX)) {
+		if (path.length && at && (at >= g->frame_count || frames[at].depth == UINT32_MAX)) {
 			frames[path.items[path.length - 1]].parent = 0;
 			at = 0;
 		}
@@ -130,7 +147,9 @@ struct tables_gathering *tables_gather(const struct trace *trace)
 	g->threads = thread_builder_new(g->tables, trace);
 	g->parts = TABLES_ALL;
 	vec_push(&g->modules, ((struct module){ .path = "", .build_id = "", .code = "" }));
-	vec_push(&g->frames, (struct frame){ 0 });
+	sparse_reach(&g->frames, sizeof(struct frame));
+	g->frame_count = 1;
+	vec_push(&g->nodes, 0);
 	return g;
 }
 
@@ -149,7 +168,10 @@ struct tables *tables_gather_finish(struct tables_gathering *gathering)
 	finish_frames(gathering);
 	thread_builder_finish(gathering->threads, gathering->parts & TABLES_THREADS && !gathering->partial);
 	MOVE(gathering, modules, modules, module_count);
-	MOVE(gathering, frames, frames, frame_count);
+	tables->frame_memory = gathering->frames;
+	tables->frames = gathering->frames.memory;
+	tables->frame_count = gathering->frame_count;
+	MOVE(gathering, nodes, nodes, node_count);
 	MOVE(gathering, descriptors, descriptors, descriptor_count);
 	MOVE(gathering, symbols, symbols, symbol_count);
 	free(gathering);
@@ -235,6 +257,7 @@ void tables_free(struct tables *tables)
 	if (!tables)
 		return;
 	thread_lookup_free(tables);
+	sparse_done(&tables->frame_memory);
 	arena_done(&tables->arena);
 	free(tables);
 }

@@ -7,6 +7,7 @@
 #ifndef TRACE_TABLES_H
 #define TRACE_TABLES_H
 
+#include "base/sparse.h"
 #include "trace/trace.h"
 
 /* Entry 0 stands for the idle processors (tid 0). */
@@ -36,10 +37,15 @@ struct module {
 struct frame {
 	uint64_t address;        /* file offset in the module, or the address itself */
 	uint32_t parent;         /* caller's node, 0 outermost */
-	uint32_t module;         /* 0 none */
-	uint32_t status;         /* STACK_STATUS_, on outermost nodes */
+	uint32_t module : 24;    /* 0 none */
+	uint32_t status : 8;     /* STACK_STATUS_, on outermost nodes */
 	uint32_t depth;          /* 1 at the outermost */
+	uint32_t at;             /* its place in tables.nodes; 0: it is not told */
 };
+
+/* Numbers of nodes are below. In a ring that has gone on for long they may be anywhere in between. */
+#define NODE_NUMBERS (1u << 25)
+#define MODULE_NUMBERS (1u << 24)
 
 struct descriptor {
 	uint64_t time;           /* when it was seen */
@@ -61,13 +67,16 @@ struct tables {
 	uint32_t thread_count;
 	const struct module *modules;     /* index = number; entry 0 unused */
 	uint32_t module_count;
-	const struct frame *frames;       /* index = node; entry 0 unused */
-	uint32_t frame_count;
+	const struct frame *frames;       /* index = node; not all are told */
+	uint32_t frame_count;             /* they are below */
+	const uint32_t *nodes;            /* those that are told; entry 0 unused */
+	uint32_t node_count;
 	const struct descriptor *descriptors; /* by time */
 	size_t descriptor_count;
 	const struct told_symbol *symbols;    /* by time */
 	size_t symbol_count;
-	void *lookup;                     /* private */
+	struct sparse frame_memory;       /* private, as what follows */
+	void *lookup;
 };
 
 /* Follows a cursor: gives the entry of a thread in constant time, as long as the

@@ -203,6 +203,56 @@ static void test_rules_in_maps(void **state)
 	assert_true(compared > 10000);
 }
 
+/* A table of rows that follow from a number; ROWS_EACH of them, on one page. */
+#define ROWS_EACH 4000u
+
+static struct unwind_table table_of(uint32_t number)
+{
+	static uint32_t rows[ROWS_EACH], pages[2] = { 0, ROWS_EACH };
+	static struct unwind_rule rules[1];
+
+	rules[0] = (struct unwind_rule){ .kind = UNWIND_NONE };
+	for (uint32_t i = 0; i < ROWS_EACH; i++)
+		rows[i] = (i + number) << UNWIND_ROW_SHIFT;
+	return (struct unwind_table){ .page_count = 1, .row_count = ROWS_EACH, .rule_count = 1, .pages = pages, .rows = rows, .rules = rules };
+}
+
+/* Copies of a program are laid once; what none of them walks by any more is room again, in time. */
+static void test_equal_tables(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t first, again, other;
+	struct unwind_table table;
+	if (f->processes < 0)
+		skip();
+	table = table_of(0);
+	assert_int_equal(unwind_maps_add(&f->maps, &table, &first, NULL), 0);
+	for (uint32_t i = 0; i < 1000; i++) {
+		assert_int_equal(unwind_maps_add(&f->maps, &table, &again, NULL), 0);
+		assert_int_equal(again, first);
+	}
+	assert_int_equal(f->maps.row_count, ROWS_EACH);
+	for (uint32_t i = 0; i < 1000; i++)
+		unwind_maps_abandon(&f->maps, first, 1);
+	assert_int_equal(f->maps.abandoned_rows, 0);
+	unwind_maps_abandon(&f->maps, first, 1);
+	assert_int_equal(f->maps.abandoned_rows, ROWS_EACH);
+	assert_int_equal(unwind_maps_add(&f->maps, &table, &again, NULL), 0);
+	assert_int_equal(again, first);
+	assert_int_equal(f->maps.abandoned_rows, 0);
+	for (uint32_t i = 1; !f->maps.full; i++) {
+		table = table_of(i);
+		assert_int_equal(unwind_maps_add(&f->maps, &table, &other, NULL), 0);
+		assert_int_not_equal(other, first);
+		unwind_maps_abandon(&f->maps, other, 1);
+		assert_in_range(f->maps.shard_count, 1, 4);
+	}
+	unwind_maps_reset(&f->maps);
+	assert_int_equal(f->maps.shard_count, 0);
+	assert_int_equal(unwind_maps_add(&f->maps, &table, &first, NULL), 0);
+	assert_int_equal(f->maps.shard_count, 1);
+}
+
 /* Of modules that nobody has any more so many are kept, and no more. */
 static void test_modules_forgotten(void **state)
 {
@@ -360,6 +410,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_add, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_collect, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_rules_in_maps, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_equal_tables, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_modules_forgotten, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_many_processes, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_renew, set_up, tear_down),

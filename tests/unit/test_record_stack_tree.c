@@ -61,11 +61,91 @@ static void test_starts_small(void **state)
 	stack_tree_close(&tree);
 }
 
+/* A path of so many nodes, of which the last's place is returned. */
+static uint32_t path_of(struct stack_tree *tree, uint32_t first, uint32_t length)
+{
+	uint32_t parent = 0;
+	bool is_new;
+
+	for (uint32_t i = 0; i < length; i++) {
+		struct stack_node node = { .address = first + i, .parent = parent };
+
+		parent = stack_tree_node(tree, &node, &is_new);
+	}
+	return parent;
+}
+
+/* What is in use stays with all its callers and its numbers, what is not makes room. */
+static void test_forgets_the_unused(void **state)
+{
+	struct stack_tree tree;
+	(void)state;
+
+	assert_int_equal(stack_tree_open(&tree, NULL), 0);
+	path_of(&tree, 1000, 500);
+	uint32_t kept = path_of(&tree, 2000, 20), number = tree.numbers[kept];
+	uint32_t copy = stack_tree_reserve(&tree), copy_number = tree.numbers[copy];
+	path_of(&tree, 5000, 300000);
+	/* unwound later than its callers came */
+	tree.nodes[copy] = (struct stack_node){ .address = 7, .parent = path_of(&tree, 3000, 10) };
+	uint8_t *marks = calloc(tree.count, 1);
+	uint32_t next = tree.next_number, slots = tree.slot_count;
+	marks[kept] = marks[copy] = 1;
+	uint32_t *moved = stack_tree_compact(&tree, marks);
+
+	assert_int_equal(tree.count, 1 + 20 + 1 + 10);
+	assert_true(tree.slot_count < slots / 8);
+	assert_int_equal(moved[1], 0);
+	assert_int_equal(tree.numbers[moved[kept]], number);
+	assert_int_equal(tree.numbers[moved[copy]], copy_number);
+	assert_int_equal(tree.nodes[moved[copy]].address, 7);
+	assert_int_equal(tree.nodes[tree.nodes[moved[copy]].parent].address, 3009);
+	/* found again, but not by the path of what was only reserved */
+	assert_int_equal(path_of(&tree, 2000, 20), moved[kept]);
+	assert_int_equal(path_of(&tree, 3000, 10), tree.nodes[moved[copy]].parent);
+	assert_int_equal(tree.count, 1 + 20 + 1 + 10);
+	/* what comes anew has new numbers */
+	path_of(&tree, 1000, 1);
+	assert_int_equal(tree.numbers[tree.count - 1], next);
+	free(moved);
+	free(marks);
+	stack_tree_close(&tree);
+}
+
+/* All that is in use gets the numbers of the next file, which are no other file's. */
+static void test_numbers_of_a_file(void **state)
+{
+	struct stack_tree tree;
+	bool is_new;
+	(void)state;
+
+	assert_int_equal(stack_tree_open(&tree, NULL), 0);
+	path_of(&tree, 1000, 100);
+	stack_tree_renumber(&tree);
+	for (uint32_t i = 1; i < tree.count; i++)
+		assert_int_equal(tree.numbers[i], 100 + i);
+	/* they begin anew at their end */
+	tree.next_number = NODE_NUMBERS - 10;
+	stack_tree_renumber(&tree);
+	assert_int_equal(tree.numbers[10], NODE_NUMBERS - 1);
+	assert_int_equal(tree.numbers[11], 1);
+	/* a file in which there are too many does without */
+	tree.numbers_left = 1;
+	path_of(&tree, 2000, 1);
+	assert_int_equal(stack_tree_reserve(&tree), 0);
+	assert_int_equal(stack_tree_node(&tree, &(struct stack_node){ .address = 9 }, &is_new), 0);
+	stack_tree_renumber(&tree);
+	assert_int_not_equal(stack_tree_reserve(&tree), 0);
+	stack_tree_close(&tree);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_each_once),
 		cmocka_unit_test(test_starts_small),
+		cmocka_unit_test(test_forgets_the_unused),
+		cmocka_unit_test(test_numbers_of_a_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

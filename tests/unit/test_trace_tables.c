@@ -97,6 +97,27 @@ static void a_found_thread_forked_a_moment_ago_is_one(void **state)
 	done(t, trace);
 }
 
+/* Numbers may lie anywhere, and only those that are told take memory. */
+static void frames_far_apart(void **state)
+{
+	struct trace *trace;
+	struct tables *t = build("1 0 frame node=30000000 parent=20000000 address=0x10\n"
+				 "1 0 frame node=20000000 address=0x20\n"
+				 "1 0 frame node=30000001 parent=20000001 address=0x30\n", &trace);
+
+	(void)state;
+	assert_int_equal(t->frame_count, 30000002);
+	assert_int_equal(t->node_count, 5);
+	assert_int_equal(t->frames[30000000].depth, 2);
+	assert_int_equal(t->frames[20000000].depth, 1);
+	assert_int_equal(t->nodes[t->frames[20000000].at], 20000000);
+	/* of its caller nothing is told */
+	assert_int_equal(t->frames[30000001].depth, 2);
+	assert_int_equal(t->nodes[t->frames[20000001].at], 20000001);
+	assert_int_equal(t->frames[25000000].at, 0);
+	done(t, trace);
+}
+
 static void frames_cannot_go_in_circles(void **state)
 {
 	struct trace *trace;
@@ -117,6 +138,7 @@ static void frames_cannot_go_in_circles(void **state)
 	assert_int_equal(t->frames[6].parent, 0);
 	assert_int_equal(t->frames[7].depth, 1);
 	assert_int_equal(t->frames[9].depth, 2);
+	assert_int_equal(t->node_count, 1 + 8);
 	assert_int_equal(t->module_count, 4);
 	assert_string_equal(t->modules[3].path, "/lib/x.so");
 	assert_string_equal(t->modules[3].build_id, "abcd");
@@ -183,6 +205,7 @@ int main(void)
 		cmocka_unit_test(a_missing_exit_is_made_up_for),
 		cmocka_unit_test(a_found_thread_forked_a_moment_ago_is_one),
 		cmocka_unit_test(frames_cannot_go_in_circles),
+		cmocka_unit_test(frames_far_apart),
 		cmocka_unit_test(a_window_begins_with_the_head_before_it),
 		cmocka_unit_test(of_parts_the_rest_is_empty),
 	};
