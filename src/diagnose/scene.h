@@ -326,10 +326,15 @@ struct scene {
 /* Builds the graph with it, and owns that. `tables` may be NULL: the graph's pass
  * then makes them, and the scene owns them; else they must outlive it. */
 int scene_build(const struct trace *trace, const struct tables *tables, struct scene **ret_scene, struct err *err);
-/* The same of a part of a trace, whose pass over the events another follows: `watch`
- * (NULL: nobody) is given each, with all fields. `room` (may be NULL) goes to the graph. */
-int scene_build_watched(const struct trace *trace, void (*watch)(void *data, const struct event *e), void *data,
-			struct graph_room *room, struct scene **ret_scene, struct err *err);
+/* Who follows the building. */
+struct scene_watch {
+	void (*see)(void *data, const struct event *e); /* each event of the pass, with all fields */
+	void (*passed)(void *data); /* the pass is over, before anything is laid out; it may take its time */
+	void *data;
+};
+/* The same of a part of a trace, whose building another follows. `room` (may be NULL) goes to the graph. */
+int scene_build_watched(const struct trace *trace, const struct scene_watch *watch, struct graph_room *room, struct scene **ret_scene,
+			struct err *err);
 void scene_free(struct scene *scene);
 /* Lays a person's statements over graph and scene, in place of those laid over
  * them before; what only a build of the graph can take in has it built anew.

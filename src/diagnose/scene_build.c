@@ -19,8 +19,7 @@ struct making {
 	struct gatherer *gatherer;
 	pthread_t thread;
 	bool beside;              /* the thread runs */
-	void (*watch)(void *data, const struct event *e);
-	void *watch_data;
+	const struct scene_watch *watch; /* NULL: nobody */
 	struct graph_room *room;
 };
 
@@ -65,7 +64,7 @@ static void see(void *data, const struct event *e)
 	struct making *m = data;
 
 	if (m->watch)
-		m->watch(m->watch_data, e);
+		m->watch->see(m->watch->data, e);
 	gatherer_see(m->gatherer, e);
 }
 
@@ -84,6 +83,8 @@ static int make(struct making *m, const struct tables *tables, struct err *err)
 	struct scene *scene = m->scene;
 	int r = graph_build(m->trace, tables, &options, &scene->graph, err);
 
+	if (!r && m->watch)
+		m->watch->passed(m->watch->data);
 	if (!r) {
 		scene->owned_tables = graph_take_tables(scene->graph); /* a graph that takes this one's place uses them too */
 		gatherer_give(m->gatherer, scene);
@@ -127,10 +128,10 @@ int scene_build(const struct trace *trace, const struct tables *tables, struct s
 	return build((struct making){ .trace = trace }, tables, ret_scene, err);
 }
 
-int scene_build_watched(const struct trace *trace, void (*watch)(void *data, const struct event *e), void *data,
-			struct graph_room *room, struct scene **ret_scene, struct err *err)
+int scene_build_watched(const struct trace *trace, const struct scene_watch *watch, struct graph_room *room, struct scene **ret_scene,
+			struct err *err)
 {
-	return build((struct making){ .trace = trace, .watch = watch, .watch_data = data, .room = room }, NULL, ret_scene, err);
+	return build((struct making){ .trace = trace, .watch = watch, .room = room }, NULL, ret_scene, err);
 }
 
 static void free_all_but_graph(struct scene *scene)

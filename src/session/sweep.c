@@ -24,6 +24,8 @@
 #include "trace/blocks.h"
 
 #define GROUP_BLOCKS 4u        /* that are judged together */
+#define LARGE_BLOCKS 256u      /* of so many ... */
+#define LARGE_GROUP 8u         /* ... so many: less is seen twice, and memory is less of what the question takes */
 #define LEAD_BLOCKS 1u         /* before them */
 #define TAIL_NS 1000000000ull  /* behind them, at most a block */
 #define JOIN_NS 1000000ull     /* between two pieces of one hang */
@@ -45,6 +47,7 @@ struct sweep {
 	bool usual;                /* judged as always: notes are read and written */
 	const struct sweep_pace *pace; /* NULL: as fast as it goes */
 	struct progress progress;
+	pthread_mutex_t laying;    /* whose group is laid out, the most of its memory: one at a time */
 	pthread_mutex_t lock;      /* of what follows */
 	size_t next, done;         /* group to be taken up; that are judged */
 	size_t unknown;            /* that are to be judged */
@@ -57,6 +60,8 @@ struct judge {
 	struct sweep *sweep;
 	struct judgement judgement; /* that others do not write into */
 	struct graph_room room;
+	struct blocks_watch *watch;
+	bool is_laying;
 	pthread_t thread;
 };
 
@@ -64,7 +69,9 @@ struct judge {
 
 static void see(void *data, const struct event *e)
 {
-	blocks_watch_see(data, e);
+	const struct judge *judge = data;
+
+	blocks_watch_see(judge->watch, e);
 }
 
 /* A hang as told to who has another scene; false when it is not this group's to tell. */
@@ -87,6 +94,24 @@ static bool tell(const struct scene *scene, struct group *group, bool last, stru
 	return h->end_ns > h->start_ns;
 }
 
+/* The walk over a group goes on while another one is laid out and judged. */
+static void await_turn(void *data)
+{
+	struct judge *judge = data;
+
+	blocks_watch_end(judge->watch);
+	judge->watch = NULL;
+	pthread_mutex_lock(&judge->sweep->laying);
+	judge->is_laying = true;
+}
+
+static void end_turn(struct judge *judge)
+{
+	if (judge->is_laying)
+		pthread_mutex_unlock(&judge->sweep->laying);
+	judge->is_laying = false;
+}
+
 static int judge_group(struct judge *judge, struct group *group, struct err *err)
 {
 	const struct sweep *s = judge->sweep;
@@ -96,16 +121,17 @@ static int judge_group(struct judge *judge, struct group *group, struct err *err
 	bool end = group->last + 1 == blocks_count(blocks);
 	struct hangs_options options = *s->options;
 	struct session look = { 0 };
-	struct blocks_watch *watch;
+	const struct scene_watch watch = { see, await_turn, judge };
 	const struct hang *hangs;
 	int r;
 
 	arena_init(&look.look_arena);
 	r = blocks_part(blocks, first, last, end ? UINT64_MAX : group->to_ns + TAIL_NS, &look.look_arena, &look.part, err);
-	watch = r ? NULL : blocks_watch(blocks, first, last);
+	judge->watch = r ? NULL : blocks_watch(blocks, first, last);
 	if (!r)
-		r = scene_build_watched(look.part, see, watch, &judge->room, &look.scene, err);
-	blocks_watch_end(watch);
+		r = scene_build_watched(look.part, &watch, &judge->room, &look.scene, err);
+	blocks_watch_end(judge->watch);
+	judge->watch = NULL;
 	if (!r)
 		look.scene->judgement = &judge->judgement;
 	if (!r)
@@ -125,6 +151,7 @@ static int judge_group(struct judge *judge, struct group *group, struct err *err
 	if (look.names)
 		names_close(look.names);
 	scene_free(look.scene);
+	end_turn(judge);
 	if (look.part)
 		trace_close(look.part);
 	arena_done(&look.look_arena);
@@ -233,13 +260,20 @@ static size_t join_pieces(struct hang *hangs, size_t count)
 }
 
 /* Groups count from each file's first block on, so that they are the same when older
- * files have gone. */
-static struct group group_at(const struct blocks *blocks, size_t first)
+ * files have gone; where something is noted, as it was noted. */
+static struct group group_at(const struct sweep *s, size_t first)
 {
+	struct blocks *blocks = s->session->blocks;
+	size_t most = s->pace || blocks_count(blocks) < LARGE_BLOCKS ? GROUP_BLOCKS : LARGE_GROUP;
+	uint64_t noted_ns = s->usual ? hang_notes_until(blocks, first, s->options->pid) : 0;
 	struct group group = { .first = first, .last = first };
 
-	while (group.last + 1 < blocks_count(blocks) && group.last + 1 - first < GROUP_BLOCKS &&
-	       blocks_at(blocks, group.last + 1)->file == blocks_at(blocks, first)->file)
+	if (noted_ns)
+		most = LARGE_GROUP;
+	while (group.last + 1 < blocks_count(blocks) && group.last + 1 - first < most &&
+	       blocks_at(blocks, group.last + 1)->file == blocks_at(blocks, first)->file &&
+	       (noted_ns ? blocks_end_ns(blocks, group.last) < noted_ns
+			 : !s->usual || !hang_notes_until(blocks, group.last + 1, s->options->pid)))
 		group.last++;
 	group.from_ns = blocks_at(blocks, first)->from_ns;
 	group.to_ns = blocks_end_ns(blocks, group.last);
@@ -249,11 +283,11 @@ static struct group group_at(const struct blocks *blocks, size_t first)
 /* Those of the window, with what is noted of them. */
 static void find_groups(struct sweep *s)
 {
-	const struct blocks *blocks = s->session->blocks;
+	struct blocks *blocks = s->session->blocks;
 	uint64_t settled_ns = s->pace ? s->pace->settled_ns : 0, end_ns = trace_summary(s->session->trace)->end_ns;
 
 	for (size_t i = 0; i < blocks_count(blocks); ) {
-		struct group group = group_at(blocks, i);
+		struct group group = group_at(s, i);
 		struct hang_notes_key key = key_of(s, &group);
 		const struct hang *hangs;
 		size_t count;
@@ -351,7 +385,7 @@ static int sweep(struct sweep *s, struct arena *arena, const struct hang **ret_h
 int session_sweep(struct session *session, struct arena *arena, const struct hangs_options *options, const struct hang **ret_hangs,
 		  size_t *ret_count, struct err *err)
 {
-	struct sweep s = { .session = session, .options = options, .lock = PTHREAD_MUTEX_INITIALIZER, .err = err,
+	struct sweep s = { .session = session, .options = options, .laying = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER, .err = err,
 			   .usual = !options->threshold_ns && !session->judgement_changed };
 	int r = sweep(&s, arena, ret_hangs, ret_count);
 
@@ -362,7 +396,7 @@ int session_sweep(struct session *session, struct arena *arena, const struct han
 int session_index(struct session *session, const struct sweep_pace *pace, size_t *ret_count, struct err *err)
 {
 	const struct hangs_options options = { .root_pid = session->root_pid };
-	struct sweep s = { .session = session, .options = &options, .lock = PTHREAD_MUTEX_INITIALIZER, .err = err, .usual = true, .pace = pace };
+	struct sweep s = { .session = session, .options = &options, .laying = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER, .err = err, .usual = true, .pace = pace };
 	const struct hang *hangs;
 	struct arena arena;
 	int r;
