@@ -14,14 +14,10 @@
 #include "base/arena.h"
 #include "record/tasks.h" /* what skeletons name */
 #include "record/bpf/calls.skel.h"
-#include "record/bpf/life.skel.h"
+#include "record/bpf/core.skel.h"
 #include "record/bpf/probe.skel.h"
-#include "record/bpf/sched.skel.h"
-#include "record/bpf/stacks.skel.h"
 #include "record/bpf/step.skel.h"
-#include "record/bpf/storage.skel.h"
 #include "record/bpf/syscall.skel.h"
-#include "record/bpf/tasks.skel.h"
 #include "record/bpf/watch.skel.h"
 #include "record/bpf/work.skel.h"
 #include "record/ring.h"
@@ -40,17 +36,31 @@ struct programs {
 	size_t absent_count, refused_count;
 };
 
+enum when { WHEN_ALWAYS, WHEN_LEVEL, WHEN_FULL, WHEN_CALLS, WHEN_PROBES, WHEN_WATCHES, WHEN_STEPS };
+enum kind { KIND_WHOLE, KIND_PARTS };
+
 struct object_entry {
 	const char *name;
 	const void *(*bytes)(size_t *size);
-	enum { WHEN_ALWAYS, WHEN_LEVEL, WHEN_FULL, WHEN_CALLS, WHEN_PROBES, WHEN_WATCHES, WHEN_STEPS } when;
-	enum { KIND_WHOLE, KIND_PARTS } kind;
+	enum when when;
+	enum kind kind;
+};
+
+/* Of which something else holds than of its object. */
+struct program_entry {
+	const char *name;
+	enum when when;
+	enum kind kind;
 };
 
 static const struct object_entry entries[] = {
 #define OBJECT(name, when, kind) { #name, name##__elf_bytes, WHEN_##when, KIND_##kind },
 #include "record/objects.def"
-#undef OBJECT
+};
+
+static const struct program_entry program_entries[] = {
+#define PROGRAM(name, when, kind) { #name, WHEN_##when, KIND_##kind },
+#include "record/objects.def"
 };
 
 _Static_assert(sizeof(entries) / sizeof(entries[0]) <= OBJECTS_MAX, "room for all objects");
@@ -170,15 +180,34 @@ static const char *other_name(const char *hook)
 	return NULL;
 }
 
-/* A look of a moment is to begin soon: what seldom says something about it is not loaded. */
-static bool is_spared(const struct bpf_program *program, const struct programs_options *options)
+static bool is_for(enum when when, const struct programs_options *options)
 {
-	static const char *const names[] = { "on_signal", "on_deliver", "on_freeze", "on_unfreeze", "on_hotplug" };
-
-	for (size_t i = 0; options->look && i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strcmp(bpf_program__name(program), names[i]))
-			return true;
+	switch (when) {
+	case WHEN_ALWAYS: return true;
+	case WHEN_LEVEL: return !options->look;
+	case WHEN_FULL: return options->full;
+	case WHEN_CALLS: return options->calls;
+	case WHEN_PROBES: return options->probes;
+	case WHEN_WATCHES: return options->watches;
+	case WHEN_STEPS: return options->steps;
+	}
 	return false;
+}
+
+static struct program_entry entry_of(const struct object_entry *object, const struct bpf_program *program)
+{
+	const char *name = bpf_program__name(program);
+
+	for (size_t i = 0; i < sizeof(program_entries) / sizeof(program_entries[0]); i++)
+		if (!strcmp(program_entries[i].name, name))
+			return program_entries[i];
+	return (struct program_entry){ name, object->when, object->kind };
+}
+
+/* A look of a moment is to begin soon: what seldom says something about it is not loaded. */
+static bool is_spared(const struct object_entry *object, const struct bpf_program *program, const struct programs_options *options)
+{
+	return !is_for(entry_of(object, program).when, options);
 }
 
 /* The program's hook if this kernel does not have it, else NULL. */
@@ -198,8 +227,8 @@ static const char *absent_hook(const struct bpf_program *program, const struct k
 }
 
 /* The object is one of ours from now on, which the names of what it lacks live in. */
-static void keep_object(struct programs *programs, struct bpf_object *object, const struct kernel *kernel,
-			const struct programs_options *options)
+static void keep_object(struct programs *programs, const struct object_entry *entry, struct bpf_object *object,
+			const struct kernel *kernel, const struct programs_options *options)
 {
 	struct bpf_program *program;
 
@@ -207,7 +236,7 @@ static void keep_object(struct programs *programs, struct bpf_object *object, co
 	bpf_object__for_each_program(program, object) {
 		const char *hook = absent_hook(program, kernel);
 
-		if (bpf_program__autoload(program) || is_spared(program, options))
+		if (bpf_program__autoload(program) || is_spared(entry, program, options))
 			continue;
 		if (!hook && programs->refused_count < ABSENT_MAX)
 			programs->refused[programs->refused_count++] = bpf_program__name(program);
@@ -276,7 +305,7 @@ static int open_one(const struct programs *programs, const struct object_entry *
 		return err_sys(err, r, "preparing the BPF object '%s'", entry->name);
 	}
 	bpf_object__for_each_program(program, object) {
-		if (absent_hook(program, kernel) || is_spared(program, options))
+		if (absent_hook(program, kernel) || is_spared(entry, program, options))
 			bpf_program__set_autoload(program, false);
 		if (!strcmp(bpf_program__name(program), "on_step") && has_uprobe_multi(kernel))
 			bpf_program__set_expected_attach_type(program, TRACE_UPROBE_MULTI);
@@ -299,7 +328,7 @@ static void tell_program(const struct object_entry *entry, const struct bpf_prog
 {
 	struct bpf_prog_info info = { 0 };
 	struct program_check check = { .object = entry->name, .name = bpf_program__name(program), .status = status,
-				       .needed = entry->kind == KIND_WHOLE && entry->when == WHEN_ALWAYS };
+				       .needed = entry->when == WHEN_ALWAYS && entry_of(entry, program).kind == KIND_WHOLE };
 
 	if (!status && !program_info(program, &info))
 		check.instructions = info.verified_insns;
@@ -349,25 +378,20 @@ static void check_one(const struct object_entry *entry, const struct kernel *ker
 		n++;
 }
 
-static bool wanted(const struct object_entry *entry, const struct programs_options *options)
-{
-	return entry->when == WHEN_ALWAYS || (entry->when == WHEN_LEVEL && !options->look) || (entry->when == WHEN_FULL && options->full) ||
-	       (entry->when == WHEN_CALLS && options->calls) || (entry->when == WHEN_PROBES && options->probes) ||
-	       (entry->when == WHEN_WATCHES && options->watches) || (entry->when == WHEN_STEPS && options->steps);
-}
-
 void programs_check(const struct kernel *kernel, const struct programs_options *options,
 		    void (*take)(void *data, const struct program_check *check), void *data)
 {
 	libbpf_set_print(quiet);
 	for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); i++)
-		if (wanted(&entries[i], options))
+		if (is_for(entries[i].when, options))
 			check_one(&entries[i], kernel, options, take, data);
 }
 
 struct refusals {
+	const struct object_entry *entry;
 	struct bpf_object *object;
 	size_t count;
+	bool needed;               /* one without which there is no recording is among them */
 };
 
 static void leave_out(void *data, const struct program_check *check)
@@ -379,19 +403,20 @@ static void leave_out(void *data, const struct program_check *check)
 		return;
 	bpf_program__set_autoload(program, false);
 	refusals->count++;
+	refusals->needed |= entry_of(refusals->entry, program).kind == KIND_WHOLE;
 }
 
 /* An object that the kernel has refused, without those of its programs that it refuses. */
 static int load_rest(const struct programs *programs, const struct object_entry *entry, const struct kernel *kernel,
 		     const struct programs_options *options, struct bpf_object **ret_object)
 {
-	struct refusals refusals = { 0 };
+	struct refusals refusals = { .entry = entry };
 	int r = open_one(programs, entry, kernel, options, &refusals.object, NULL);
 
 	if (r)
 		return r;
 	check_one(entry, kernel, options, leave_out, &refusals);
-	r = refusals.count ? bpf_object__load(refusals.object) : -ENOEXEC;
+	r = refusals.count && !refusals.needed ? bpf_object__load(refusals.object) : -ENOEXEC;
 	if (r)
 		bpf_object__close(refusals.object);
 	else
@@ -412,11 +437,11 @@ static int load_one(struct programs *programs, const struct object_entry *entry,
 		bpf_object__close(object);
 		if (r == -EPERM)
 			return not_allowed(err);
-		if (entry->kind == KIND_WHOLE || load_rest(programs, entry, kernel, options, &object))
+		if (load_rest(programs, entry, kernel, options, &object))
 			return err_sys(err, r, "loading the BPF object '%s' (`argus doctor` tells which program the kernel refuses, "
 				       "LIBBPF_LOG_LEVEL=info its words)", entry->name);
 	}
-	keep_object(programs, object, kernel, options);
+	keep_object(programs, entry, object, kernel, options);
 	return 0;
 }
 
@@ -427,7 +452,7 @@ int programs_load(const struct kernel *kernel, const struct programs_options *op
 	int r;
 
 	for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); i++) {
-		if (!wanted(&entries[i], options))
+		if (!is_for(entries[i].when, options))
 			continue;
 		r = load_one(programs, &entries[i], kernel, options, err);
 		if (r) {

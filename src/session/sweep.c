@@ -25,7 +25,7 @@
 
 #define GROUP_BLOCKS 4u        /* that are judged together */
 #define LARGE_BLOCKS 256u      /* of so many ... */
-#define LARGE_GROUP 8u         /* ... so many: less is seen twice, and memory is less of what the question takes */
+#define LARGE_GROUP 6u         /* ... so many: less is seen twice, and memory is less of what the question takes */
 #define LEAD_BLOCKS 1u         /* before them */
 #define TAIL_NS 1000000000ull  /* behind them, at most a block */
 #define JOIN_NS 1000000ull     /* between two pieces of one hang */

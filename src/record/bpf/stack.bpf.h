@@ -12,6 +12,12 @@ static __always_inline u32 stack_user(void *context, u8 use)
 	return config.stacks & use ? stack_walk() : 0;
 }
 
+/* The same where that is seldom asked for. */
+static __always_inline u32 stack_user_seldom(void *context, u8 use)
+{
+	return config.stacks & use ? stack_walk_seldom() : 0;
+}
+
 /* The kernel's stack. It costs more than the user's: take it where the system
  * call alone does not explain what is going on. */
 static __always_inline u32 stack_kernel(void *context, u8 use)

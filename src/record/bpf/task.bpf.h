@@ -36,10 +36,16 @@ static __always_inline u32 task_user(struct task_struct *task)
 	return cred ? GET(cred, uid.val) : 0;
 }
 
-static __always_inline void task_fill(struct event_task *out, struct task_struct *task)
+/* Of the task whose address is in `start_ns`: a pointer that the verifier knows as one cannot be
+ * given. Not static, so that the verifier looks at it once, and not with all that its caller knows. */
+__noinline int task_fill_here(struct event_task *out)
 {
-	struct task_struct *parent = GET(task, real_parent);
+	struct task_struct *task, *parent;
 
+	if (!out)
+		return 0;
+	task = (void *)out->start_ns;
+	parent = GET(task, real_parent);
 	out->start_ns = GET(task, start_time);
 	out->cgroup = task_cgroup(task);
 	out->pid = GET(task, tgid);
@@ -51,6 +57,13 @@ static __always_inline void task_fill(struct event_task *out, struct task_struct
 		     (config_is_own(out->pid) ? TASK_FLAGS_argus : 0) |
 		     (GET(task, exit_state) ? TASK_FLAGS_gone : 0);
 	out->prio = GET(task, prio);
+	return 0;
+}
+
+static __always_inline void task_fill(struct event_task *out, struct task_struct *task)
+{
+	out->start_ns = (u64)task;
+	task_fill_here(out);
 }
 
 #endif

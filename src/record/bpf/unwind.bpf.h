@@ -415,12 +415,13 @@ static __always_inline bool walk_frames(struct walk *w, struct stack_process *pr
 	return true;
 }
 
-static __always_inline u32 stack_walk_in(struct walk *w)
+/* `often`: it may be one that was shown before. To know that again is most of what the verifier has to look at. */
+static __always_inline u32 stack_walk_in(struct walk *w, bool often)
 {
 	struct stack_process *process = walk_tables(w);
 	if (!process)
 		return stack_copy_out(w);
-	u32 id = stack_recognise(w);
+	u32 id = often ? stack_recognise(w) : 0;
 	if (id) {
 		stack_count(STACK_COUNT_RECOGNISED);
 		return w->python ? python_stack(w, id) : id;
@@ -434,7 +435,7 @@ static __always_inline u32 stack_walk_in(struct walk *w)
 		hash = stack_mix(hash, w->frames[i]);
 	id = stack_number(w, hash);
 	/* in rdi, a register decides that nobody compares */
-	if (id && !(w->kinds & 1u << UNWIND_RA_RDI))
+	if (often && id && !(w->kinds & 1u << UNWIND_RA_RDI))
 		stack_remember(w, id);
 	return w->python ? python_stack(w, id) : id;
 }
@@ -494,7 +495,7 @@ static __always_inline bool walk_start(struct walk *w, struct task_struct *task,
 	return true;
 }
 
-__noinline u32 stack_walk(void)
+static __always_inline u32 walk_current(bool often)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct pt_regs *registers = (struct pt_regs *)bpf_task_pt_regs((void *)task);
@@ -510,9 +511,21 @@ __noinline u32 stack_walk(void)
 	if (!w)
 		return 0;
 	if (walk_start(w, task, registers))
-		id = stack_walk_in(w);
+		id = stack_walk_in(w, often);
 	(*level)--;
 	return id;
+}
+
+__noinline u32 stack_walk(void)
+{
+	return walk_current(true);
+}
+
+/* For programs that run seldom: a microsecond more for each stack, and half of the time that it takes
+ * to load them. */
+__noinline u32 stack_walk_seldom(void)
+{
+	return walk_current(false);
 }
 
 #endif

@@ -1,14 +1,15 @@
 /* The life of tasks: fork, exec, exit, names; signals; the freezer. And of processors:
  * where they execute. In one object, for each is loaded against all of the kernel's type
  * information, which takes longer than most programs. */
+#ifndef RECORD_BPF_LIFE_PROGRAMS_BPF_H
+#define RECORD_BPF_LIFE_PROGRAMS_BPF_H
+
 #include "record/bpf/call.bpf.h"
 #include "record/bpf/context.bpf.h"
 #include "record/bpf/filter.bpf.h"
 #include "record/bpf/ring.bpf.h"
 #include "record/bpf/stack.bpf.h"
 #include "record/bpf/task.bpf.h"
-
-char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 #define COMM_BYTES 16
 #define PATH_BYTES 256
@@ -77,7 +78,7 @@ int on_newtask(u64 *context)
 		return 0;
 	}
 	filter_follow(current, child);
-	u32 stack = stack_user(context, STACKS_WAKES);
+	u32 stack = stack_user_seldom(context, STACKS_WAKES);
 	struct event_fork *e = ring_begin(ring, EVENT_fork, GET(current, pid), now, sizeof(*e) + COMM_BYTES);
 	if (!e)
 		return 0;
@@ -105,6 +106,15 @@ struct {
 	__type(value, struct exec_texts);
 } exec_room SEC(".maps");
 
+/* Spaces for the zeros among eight characters; which of them are zeros is found without branches,
+ * of which the verifier would follow each. */
+static __always_inline u64 spaces_for_zeros(u64 word)
+{
+	u64 low = 0x7f7f7f7f7f7f7f7full, zeros = ~(((word & low) + low) | word | low);
+
+	return word | zeros >> 2;
+}
+
 /* The arguments, parted by spaces, as they lie in the new program's memory. */
 static __always_inline u32 exec_command(char *to, struct task_struct *task)
 {
@@ -117,9 +127,8 @@ static __always_inline u32 exec_command(char *to, struct task_struct *task)
 	KEEP_LIMITS(bytes);
 	if (!from || !bytes || bpf_probe_read_user(to, bytes, (void *)from))
 		return 0;
-	for (u32 i = 0; i < COMMAND_BYTES; i++)
-		if (!to[i])
-			to[i] = ' ';
+	for (u32 i = 0; i < COMMAND_BYTES; i += 8)
+		*(u64 *)(to + i) = spaces_for_zeros(*(u64 *)(to + i));
 	return bytes;
 }
 
@@ -240,7 +249,7 @@ int on_signal(u64 *context)
 		return 0;
 	u64 now = bpf_ktime_get_ns();
 	u32 in = context_of(context_count(ring, current));
-	u32 stack = in == CONTEXT_thread ? stack_user(context, STACKS_WAKES) : 0;
+	u32 stack = in == CONTEXT_thread ? stack_user_seldom(context, STACKS_WAKES) : 0;
 	struct event_signal *e = ring_begin(ring, EVENT_signal, GET(current, pid), now, sizeof(*e));
 	if (!e)
 		return 0;
@@ -338,7 +347,7 @@ int on_sample(void *context)
 	if (!ring)
 		return 0;
 	u64 now = bpf_ktime_get_ns();
-	u32 ustack = stack_user(context, STACKS_SAMPLES);
+	u32 ustack = stack_user_seldom(context, STACKS_SAMPLES);
 	u32 kstack = stack_kernel(context, STACKS_SAMPLES);
 	struct event_sample *e = ring_begin(ring, EVENT_sample, tid, now, sizeof(*e));
 	if (!e)
@@ -349,3 +358,5 @@ int on_sample(void *context)
 	ring_end(ring);
 	return 0;
 }
+
+#endif

@@ -1,9 +1,10 @@
 /* Which layout of mappings a process has, kept right at the moments when only
  * the kernel is quick enough: a forked child starts with its parent's, a new
  * program with none. */
-#include "record/bpf/unwind.bpf.h"
+#ifndef RECORD_BPF_STACKS_PROGRAMS_BPF_H
+#define RECORD_BPF_STACKS_PROGRAMS_BPF_H
 
-char LICENSE[] SEC("license") = "Dual MIT/GPL";
+#include "record/bpf/unwind.bpf.h"
 
 /* How far apart the places are where the mapping of all memory may begin, and
  * how many of them are tried. */
@@ -103,3 +104,5 @@ int stacks_on_exit(u64 *context)
 		bpf_map_delete_elem(&stack_processes, &tgid);
 	return 0;
 }
+
+#endif

@@ -1,11 +1,12 @@
 /* What threads wait for below the system call: block I/O, file locks, the
  * kernel's own sleeping locks, user-space file systems. */
+#ifndef RECORD_BPF_STORAGE_PROGRAMS_BPF_H
+#define RECORD_BPF_STORAGE_PROGRAMS_BPF_H
+
 #include "record/bpf/context.bpf.h"
 #include "record/bpf/file_lock.bpf.h"
 #include "record/bpf/stack.bpf.h"
 #include "record/bpf/wait.bpf.h"
-
-char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 /* How long after a completion began its wake-ups are put down to it. */
 #define BLOCK_WAKES_NS 100000
@@ -311,3 +312,5 @@ int on_fuse_end(u64 *context)
 	ring_end(ring);
 	return 0;
 }
+
+#endif

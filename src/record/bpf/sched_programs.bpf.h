@@ -1,12 +1,13 @@
 /* Switches and wake-ups: one record per sched_switch and per sched_waking. Both
  * run with interrupts off, and are the busiest programs of the lean level. */
+#ifndef RECORD_BPF_SCHED_PROGRAMS_BPF_H
+#define RECORD_BPF_SCHED_PROGRAMS_BPF_H
+
 #include "record/bpf/context.bpf.h"
 #include "record/bpf/filter.bpf.h"
 #include "record/bpf/stack.bpf.h"
 #include "record/bpf/throttle.bpf.h"
 #include "record/bpf/wait.bpf.h"
-
-char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 #define NAME_RCU ('r' | 'c' << 8 | 'u' << 16) /* how the names of its threads begin */
 
@@ -238,3 +239,5 @@ int on_waking(u64 *context)
 	ring_end_quiet(ring);
 	return 0;
 }
+
+#endif
