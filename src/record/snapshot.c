@@ -165,7 +165,10 @@ static int take_tasks(struct snapshots *snapshots, struct err *err)
 	map_clear(&snapshots->tids);
 	for (size_t i = 0; !r && i < count; i++)
 		map_put(&snapshots->tids, found[i].tid, 1);
-	return r ? r : processes_read(&snapshots->left, found, count, PROCESSES_LIMIT_MS, &snapshots->processes, err);
+	if (!r)
+		r = processes_read(&snapshots->left, found, count, PROCESSES_LIMIT_MS, &snapshots->processes, err);
+	tasks_release(snapshots->tasks);
+	return r;
 }
 
 static int take(struct snapshots *snapshots, uint32_t reason, struct err *err)
@@ -207,6 +210,7 @@ int snapshots_count_waiting(struct snapshots *snapshots, uint64_t from_ns, uint6
 		return 0;
 	pthread_mutex_lock(&snapshots->lock);
 	r = tasks_find(snapshots->tasks, &want, &found, ret_count, err);
+	tasks_release(snapshots->tasks);
 	pthread_mutex_unlock(&snapshots->lock);
 	return r;
 }

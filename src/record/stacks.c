@@ -221,7 +221,13 @@ void stacks_begin_file(struct stacks *s)
 	pthread_mutex_lock(&s->layouts.lock);
 	forget_unused(s);
 	stack_tree_renumber(&s->tree);
+	atomic_fetch_add(&s->files, 1);
 	pthread_mutex_unlock(&s->layouts.lock);
+}
+
+uint32_t stacks_files(const struct stacks *s)
+{
+	return atomic_load(&s->files);
 }
 
 /* Of a number that is used once. */

@@ -23,8 +23,11 @@ struct tasks {
 	struct task_found *found;
 	struct stacks *stacks;    /* NULL: none are taken */
 	struct task_seen *seen;   /* where the program reads it */
+	size_t held;              /* bytes of the list */
+	uint32_t seen_file;       /* in which its stacks' numbers hold */
 };
 
+#define FOUND_KEPT_BYTES (1u << 20) /* fewer are not worth giving back */
 #define SEEN_BYTES (TASKS_SEEN * sizeof(struct task_seen))
 #define RESOLVED_AT_ONCE 256u
 
@@ -89,6 +92,16 @@ static void note_seen(struct tasks *tasks, const struct task_found *t)
 	};
 }
 
+/* In another file of the trace the stacks of those that sleep on have other numbers. */
+static void forget_seen(struct tasks *tasks)
+{
+	uint32_t file = stacks_files(tasks->stacks);
+
+	if (file != tasks->seen_file)
+		memset(tasks->seen, 0, SEEN_BYTES);
+	tasks->seen_file = file;
+}
+
 /* The trace's numbers of the stacks, at once: the ring that tells of them must not fill. */
 static void resolve_stacks(struct tasks *tasks, struct task_found *found, size_t count)
 {
@@ -111,6 +124,13 @@ static void resolve_stacks(struct tasks *tasks, struct task_found *found, size_t
 	}
 }
 
+void tasks_release(struct tasks *tasks)
+{
+	if (tasks->held > FOUND_KEPT_BYTES)
+		madvise(tasks->mapped, tasks->mapped_bytes, MADV_DONTNEED);
+	tasks->held = 0;
+}
+
 int tasks_find(struct tasks *tasks, const struct tasks_want *want, const struct task_found **ret_found,
 	       size_t *ret_count, struct err *err)
 {
@@ -120,6 +140,8 @@ int tasks_find(struct tasks *tasks, const struct tasks_want *want, const struct 
 	int fd, r;
 
 	asked.stacks = want->stacks && tasks->stacks;
+	if (asked.stacks)
+		forget_seen(tasks);
 	r = bpf_map_update_elem(tasks->want_fd, &zero, &asked, BPF_ANY);
 	if (r)
 		return err_sys(err, r, "asking for the list of threads");
@@ -142,6 +164,7 @@ int tasks_find(struct tasks *tasks, const struct tasks_want *want, const struct 
 		}
 	}
 	close(fd);
+	tasks->held = held;
 	if (r)
 		return r;
 	*ret_found = tasks->found;

@@ -58,6 +58,8 @@ void tasks_close(struct tasks *tasks);
 /* Finds threads; valid until the next call. One thread at a time. */
 int tasks_find(struct tasks *tasks, const struct tasks_want *want, const struct task_found **ret_found,
 	       size_t *ret_count, struct err *err);
+/* The list is needed no more: one of very many threads is given back. */
+void tasks_release(struct tasks *tasks);
 
 #endif
 #endif
