@@ -396,7 +396,8 @@ int session_sweep(struct session *session, struct arena *arena, const struct han
 int session_index(struct session *session, const struct sweep_pace *pace, size_t *ret_count, struct err *err)
 {
 	const struct hangs_options options = { .root_pid = session->root_pid };
-	struct sweep s = { .session = session, .options = &options, .laying = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER, .err = err, .usual = true, .pace = pace };
+	struct sweep s = { .session = session, .options = &options, .laying = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER,
+			   .err = err, .usual = true, .pace = pace };
 	const struct hang *hangs;
 	struct arena arena;
 	int r;
