@@ -18,6 +18,7 @@
 #include "record/bpf/probe.skel.h"
 #include "record/bpf/step.skel.h"
 #include "record/bpf/syscall.skel.h"
+#include "record/bpf/tasks.skel.h"
 #include "record/bpf/watch.skel.h"
 #include "record/bpf/work.skel.h"
 #include "record/ring.h"

@@ -1,12 +1,11 @@
 /* The threads there are and their waits, for snapshots. */
-#ifndef RECORD_BPF_TASKS_PROGRAMS_BPF_H
-#define RECORD_BPF_TASKS_PROGRAMS_BPF_H
-
 #include "record/bpf/context.bpf.h"
 #include "record/bpf/sleeper.bpf.h"
 #include "record/bpf/task.bpf.h"
 #include "record/bpf/wait.bpf.h"
 #include "record/tasks.h"
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 struct bpf_iter__task {
 	struct bpf_iter_meta *meta;
@@ -108,5 +107,3 @@ int tasks_each(struct bpf_iter__task *context)
 	bpf_seq_write(context->meta->seq, out, sizeof(*out));
 	return 0;
 }
-
-#endif
