@@ -12,6 +12,7 @@
 #include "diagnose/answer.h"
 #include "diagnose/certainty.h"
 #include "diagnose/investigation.h"
+#include "diagnose/judgement.h"
 #include "diagnose/loops.h"
 #include "diagnose/starved.h"
 #include "diagnose/trigger.h"
@@ -76,7 +77,7 @@ static enum verdict judge(struct investigation *v)
 		if (begin >= end)
 			continue;
 		if (loop_is(scene, e) ||
-		    (kind == WAIT_KIND_sleep && suspects_refused_lock(scene, e->thread, begin, end)))
+		    (kind == WAIT_KIND_sleep && suspects_refused_lock(scene, &scene->waits[e->last], begin, end)))
 			sleeping += end - begin;
 		else if (kind == WAIT_KIND_block_io || kind == WAIT_KIND_sync ||
 			 (scene->waits[e->last].end == WAIT_END_SOURCE &&
@@ -120,7 +121,8 @@ static void blame_processor(struct investigation *v, const struct account *a)
 	}
 	/* Where many shared the processor, none of them is to blame: the thread that
 	 * had work to do is, if it had some of it. */
-	hog = starved.hog && starved_is(&starved, v->scene, a->state_ns[SPAN_RUNNING]) ? starved.hog : a->thread;
+	hog = starved.hog && starved.hog_ns > part_of(v->scene, LIMIT_a_good_part, starved.runnable_ns) &&
+	      starved_is(&starved, v->scene, a->state_ns[SPAN_RUNNING]) ? starved.hog : a->thread;
 	if (hog == a->thread) {
 		describe_thread(&v->describer, hog, a->last_ns, &d->culprit);
 		describe_busy(&v->describer, a->first_ns, a->last_ns, &d->culprit);

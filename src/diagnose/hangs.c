@@ -20,12 +20,10 @@
 #include "diagnose/loops.h"
 #include "diagnose/starved.h"
 
-#define TURN_NS 1000000000ull      /* a turn of an event loop */
-#define STARVED_NS 1200000000ull
-
-static void offer(struct finder *f, uint64_t from, uint64_t to, uint32_t weight, const char *reason)
+static void offer(struct finder *f, enum rule_id rule, uint64_t from, uint64_t to)
 {
-	vec_push(&f->hangs, ((struct hang){ f->thread, from, to, reason, weight, 0 }));
+	if (rule_holds(f->scene, rule))
+		vec_push(&f->hangs, ((struct hang){ .thread = f->thread, .start_ns = from, .end_ns = to, .rule = rule, .weight = rule_infos[rule].weight }));
 }
 
 /* ---- silence ---- */
@@ -66,35 +64,36 @@ static bool works_together(const struct finder *f, uint64_t from, uint64_t to)
 		if (i == f->thread || !scene_same_process(scene, i, f->thread))
 			continue;
 		scene_state_times(scene, i, from, to, &times);
-		if ((times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE]) * 2 > to - from && times.ns[SPAN_RUNNING] * 3 > to - from)
+		if (most_of(f->scene, times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE], to - from) &&
+		    times.ns[SPAN_RUNNING] * 100 > limit_of(f->scene, LIMIT_helper_runs) * (to - from))
 			return true;
 	}
 	return false;
 }
 
 /* A stretch in which the thread gave no sign of life to anybody. */
-static void judge_silence(struct finder *f, uint64_t from, uint64_t to, uint32_t weight)
+static void judge_silence(struct finder *f, enum rule_id rule, uint64_t from, uint64_t to)
 {
+	const struct thread *t = &f->scene->tables->threads[f->thread];
+	uint64_t own_ns = hangs_own_work_ns(f, LIMIT_busy_ns);
 	struct state_times times;
 
-	if (to - from < hangs_threshold(f, HANGS_BUSY_NS))
+	if (to - from < hangs_long_ns(f, LIMIT_busy_ns))
 		return;
 	scene_state_times(f->scene, f->thread, from, to, &times);
-	if ((times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE]) * 10 < (to - from) * 9)
+	if (!nearly_all(f->scene, times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE], to - from))
 		return;
 	/* On a busy machine much takes long; its own work must be long too. */
-	if (times.ns[SPAN_RUNNING] < hangs_threshold(f, HANGS_BUSY_NS) * 3 / 4)
+	if (times.ns[SPAN_RUNNING] < own_ns)
 		return;
 	/* Looking at a flag is no work. */
 	if (times.ns[SPAN_RUNNABLE] > times.ns[SPAN_RUNNING] &&
-	    times.ns[SPAN_RUNNING] * diagnoser_work_share(f->diagnoser, f->thread, from, to) / 100 <
-		    hangs_threshold(f, HANGS_BUSY_NS) * 3 / 4)
+	    times.ns[SPAN_RUNNING] * diagnoser_work_share(f->diagnoser, f->thread, from, to) / 100 < own_ns)
 		return;
-	if (left_unread(f, from, to))
-		offer(f, from, to, 90, hang_unread);
-	else if (f->scene->tables->threads[f->thread].tid == f->scene->tables->threads[f->thread].pid &&
-		 (weight > 50 || !works_together(f, from, to)))
-		offer(f, from, to, weight, weight > 50 ? hang_turn : hang_computes);
+	if (rule_holds(f->scene, RULE_unread) && left_unread(f, from, to))
+		offer(f, RULE_unread, from, to);
+	else if (t->tid == t->pid && (rule == RULE_silent_turn || !works_together(f, from, to)))
+		offer(f, rule, from, to);
 }
 
 static bool is_sign(const struct scene *scene, const struct wake *k)
@@ -105,15 +104,15 @@ static bool is_sign(const struct scene *scene, const struct wake *k)
 /* Wake-ups of other processes and messages are signs of life; between them is silence. Signs
  * are many, so each step goes to the last one that comes before a silence would be
  * long. */
-static void find_silences(struct finder *f, uint64_t from, uint64_t to, uint32_t weight)
+static void find_silences(struct finder *f, enum rule_id rule, uint64_t from, uint64_t to)
 {
 	const struct scene *scene = f->scene;
 	const struct row *messages = &scene->threads[f->thread].messages;
 	uint32_t wake = scene_wakes_from(scene, f->thread, from), message = scene_messages_from(scene, f->thread, from);
-	uint64_t long_ns = hangs_threshold(f, HANGS_BUSY_NS) ? hangs_threshold(f, HANGS_BUSY_NS) : 1, previous = from, next = from;
+	uint64_t usual = hangs_long_ns(f, LIMIT_busy_ns), previous = from, next = from;
 
 	for (; previous < to && next < to; previous = next) {
-		uint64_t limit = to - previous < long_ns ? to : previous + long_ns, last = previous;
+		uint64_t limit = to - previous < usual ? to : previous + (usual ? usual : 1), last = previous;
 		uint32_t wakes_end = scene_wakes_end(scene, f->thread), high = wakes_end, before = wake;
 
 		SEARCH(wake, high, middle, scene->wakes[middle].time < limit);
@@ -137,7 +136,7 @@ static void find_silences(struct finder *f, uint64_t from, uint64_t to, uint32_t
 			next = scene->wakes[wake].time;
 		if (message < messages->count && scene->messages[messages->items[message]].time < next)
 			next = scene->messages[messages->items[message]].time;
-		judge_silence(f, previous, next, weight);
+		judge_silence(f, rule, previous, next);
 	}
 }
 
@@ -149,18 +148,17 @@ static void offer_turn(struct finder *f, uint64_t from, uint64_t to, bool ended)
 	struct state_times times;
 	uint64_t length = to - from;
 
-	if (length < hangs_threshold(f, TURN_NS))
+	if (length < hangs_long_ns(f, LIMIT_turn_ns))
 		return;
 	scene_state_times(f->scene, f->thread, from, to, &times);
-	if (times.ns[SPAN_STOPPED] * 2 > length || times.ns[SPAN_UNKNOWN] * 2 > length)
+	if (most_of(f->scene, times.ns[SPAN_STOPPED], length) || most_of(f->scene, times.ns[SPAN_UNKNOWN], length))
 		return;
 	/* A loop that never has to wait makes many turns in one stretch: what counts is
 	 * how long it gave no sign of life. */
-	if (times.ns[SPAN_WAITING] * 2 < length) {
-		find_silences(f, from, to, 60);
-		return;
-	}
-	offer(f, from, to, ended ? 90 : 80, hang_turn);
+	if (!most_of(f->scene, times.ns[SPAN_WAITING], length))
+		find_silences(f, RULE_silent_turn, from, to);
+	else
+		offer(f, ended ? RULE_turn : RULE_open_turn, from, to);
 }
 
 static bool sleeps_most(const struct finder *f, uint64_t from, uint64_t to)
@@ -180,7 +178,7 @@ static bool sleeps_most(const struct finder *f, uint64_t from, uint64_t to)
 		    (w->kind == WAIT_KIND_sleep || w->kind == WAIT_KIND_child || input))
 			sleeping += e->end_ns - e->start_ns;
 	}
-	return sleeping * 2 > to - from;
+	return most_of(f->scene, sleeping, to - from);
 }
 
 /* It came back there often enough to be one loop. */
@@ -225,9 +223,9 @@ static void find_turns(struct finder *f)
 		else if (!inner)
 			inner = last->end_ns;
 		if (last && hangs_same_loop(f, last, e) &&
-		    e->start_ns - last->end_ns >= TURN_NS / 2 && !sleeps_most(f, last->end_ns, e->start_ns)) {
+		    e->start_ns - last->end_ns >= limit_of(f->scene, LIMIT_turn_part_ns) && !sleeps_most(f, last->end_ns, e->start_ns)) {
 			/* Turns with only a glance at the loop between them are one hang. */
-			if (begin && (last->end_ns - last->start_ns) * 10 < e->start_ns - last->end_ns && last->start_ns == end) {
+			if (begin && nearly_none(f->scene, last->end_ns - last->start_ns, e->start_ns - last->end_ns) && last->start_ns == end) {
 				end = e->start_ns;
 			} else {
 				if (begin)
@@ -266,7 +264,7 @@ static bool sender_sleeps(const struct finder *f, const struct wait *w, uint64_t
 		if (its->kind == WAIT_KIND_sleep)
 			slept += (its->end_ns < to ? its->end_ns : to) - its->start_ns;
 	}
-	return slept * 5 > (to - from) * 4;
+	return slept * 100 > limit_of(f->scene, LIMIT_sender_sleeps) * (to - from);
 }
 
 /* An answer that comes in drops: short waits in a row on one connection, with next to
@@ -288,14 +286,14 @@ static void find_drips(struct finder *f)
 		const struct wait *w = e ? &f->scene->waits[e->last] : NULL;
 
 		if (first && e && w->kind == first->kind && w->object == first->object && w->detail == first->detail &&
-		    e->start_ns - end <= (end - begin) / 10 + 1000000) {
+		    (e->start_ns - end <= limit_of(f->scene, LIMIT_drop_ns) || nearly_none(f->scene, e->start_ns - end, end - begin))) {
 			end = e->end_ns;
 			continue;
 		}
 		piped = first && f->options->pid && scene_is_pipe(first->kind == WAIT_KIND_poll ? first->detail : first->object);
-		if (first && end - begin >= hangs_threshold(f, HANGS_BUSY_NS) && (piped || hangs_role_in(f, first) == END_CLIENT) &&
+		if (first && end - begin >= hangs_long_ns(f, LIMIT_busy_ns) && (piped || hangs_role_in(f, first) == END_CLIENT) &&
 		    (f->options->pid || sender_sleeps(f, first, begin, end)))
-			offer(f, begin, end, 40, hang_pieces);
+			offer(f, RULE_drops, begin, end);
 		first = w && (w->kind == WAIT_KIND_read || w->kind == WAIT_KIND_poll) ? w : NULL;
 		begin = e ? e->start_ns : 0;
 		end = e ? e->end_ns : 0;
@@ -314,7 +312,7 @@ static void find_retries(struct finder *f)
 		    loop_is(scene, &scene->episodes[scene->waits[i].episode]))
 			continue;
 		if (hangs_retries(f, i, &r))
-			offer(f, r.start_ns, r.end_ns, 50, "it tries again and again, in vain");
+			offer(f, RULE_tries_in_vain, r.start_ns, r.end_ns);
 		seen = r.end_ns;
 	}
 }
@@ -335,9 +333,7 @@ static void find_waits(struct finder *f)
 
 static void offer_trip(struct finder *f, uint64_t from, uint64_t to)
 {
-	const struct rule_info *info = &rule_infos[RULE_late_trip];
-
-	vec_push(&f->hangs, ((struct hang){ f->thread, from, to, hang_reason_known(info->says), info->weight, .rule = RULE_late_trip }));
+	offer(f, RULE_late_trip, from, to);
 }
 
 static void find_late_trips(struct finder *f)
@@ -366,19 +362,19 @@ static void judge_stretch(struct finder *f, uint64_t from, uint64_t to)
 	struct state_times times;
 	uint64_t spin_from = from, spin_to = to;
 
-	if (to - from < hangs_threshold(f, STARVED_NS))
+	if (to - from < hangs_long_ns(f, LIMIT_starved_ns))
 		return;
 	scene_state_times(f->scene, f->thread, from, to, &times);
-	if (hangs_spins(f, times.ns[SPAN_RUNNING], &spin_from, &spin_to) && spin_to - spin_from >= hangs_threshold(f, HANGS_BUSY_NS)) {
+	if (hangs_spins(f, times.ns[SPAN_RUNNING], &spin_from, &spin_to) && spin_to - spin_from >= hangs_long_ns(f, LIMIT_busy_ns)) {
 		if (!hangs_spins_for_load(f, spin_from, spin_to))
-			offer(f, spin_from, spin_to, 120, "it spins, looking again and again");
+			offer(f, RULE_spins, spin_from, spin_to);
 		return;
 	}
-	if (times.ns[SPAN_RUNNABLE] * 10 > (to - from) * 8 && is_kept_off(f, from, to)) {
-		offer(f, from, to, 90, "it could run and was given no processor");
+	if (times.ns[SPAN_RUNNABLE] * 100 > limit_of(f->scene, LIMIT_runnable) * (to - from) && is_kept_off(f, from, to)) {
+		offer(f, RULE_starved, from, to);
 		return;
 	}
-	find_silences(f, from, to, 50);
+	find_silences(f, RULE_computes, from, to);
 }
 
 static void find_stretches(struct finder *f)
@@ -390,7 +386,7 @@ static void find_stretches(struct finder *f)
 	for (uint32_t i = 0; i <= t->span_count; i++) {
 		const struct span *s = &t->spans[i];
 		bool breaks = i == t->span_count || s->state == SPAN_ABSENT || s->state == SPAN_UNKNOWN ||
-			      ((s->state == SPAN_WAITING || s->state == SPAN_STOPPED) && span_end(s) - s->start_ns > 50000000);
+			      ((s->state == SPAN_WAITING || s->state == SPAN_STOPPED) && span_end(s) - s->start_ns > limit_of(f->scene, LIMIT_pause_ns));
 
 		if (!open && !breaks) {
 			open = true;
@@ -436,7 +432,7 @@ static const struct hangs_found *find_all(struct diagnoser *diagnoser, const str
 		find_late_trips(&f);
 		find_stretches(&f);
 		if (f.hangs.length > before)
-			f.hangs.length = before + hangs_join_work(f.hangs.items + before, f.hangs.length - before);
+			f.hangs.length = before + hangs_join_work(f.scene, f.hangs.items + before, f.hangs.length - before);
 	}
 	vec_done(&f.places);
 	vec_done(&trails);
@@ -477,12 +473,12 @@ size_t hangs_find(struct arena *arena, struct diagnoser *diagnoser, const struct
 
 		/* Of a process that is asked about, its first thread is meant. */
 		if (options->pid && scene->tables->threads[h.thread].tid == options->pid)
-			h.weight *= 3;
+			h.weight = h.weight * (uint32_t)limit_of(scene, LIMIT_meant_weight) / 100;
 		if (options->to_ns && (h.start_ns > options->to_ns || h.end_ns < options->from_ns))
 			continue;
 		hangs[count++] = h;
 	}
-	hangs_rank(hangs, count);
+	hangs_rank(scene->judgement, hangs, count);
 	hangs_prefer_outer(diagnoser, hangs, count);
 	*ret_hangs = hangs;
 	return count;

@@ -14,11 +14,10 @@
 struct hang {
 	uint32_t thread;
 	uint64_t start_ns, end_ns;
-	const char *reason;
 	uint32_t weight;          /* how sure that it is a hang, per cent; with the length its severity */
 	uint32_t awaits;          /* thread that it waits for, 0 none known */
 	uint32_t slices;          /* as many times it looked up meanwhile; 0 not known to have */
-	uint32_t rule;            /* enum rule_id that decided, RULE_NONE one of a stage without a list */
+	uint32_t rule;            /* enum rule_id that decided */
 	uint32_t tid, pid;        /* of the thread, for who does not have the scene's tables */
 	const char *comm;
 };
@@ -44,9 +43,10 @@ struct hangs_found {
 size_t hangs_find_all(struct diagnoser *diagnoser, const struct hangs_options *options, const struct hang **ret_hangs);
 /* Puts hangs, of several scenes too, in the order of their severity; `thread` and `awaits`
  * must be numbers that mean the same in all. */
-void hangs_rank(struct hang *hangs, size_t count);
-/* The reason of this text as hangs_find gives it. */
-const char *hang_reason(struct arena *arena, const char *text);
+struct judgement;
+void hangs_rank(const struct judgement *judgement, struct hang *hangs, size_t count);
+/* What an answer says of it. */
+const char *hang_reason(const struct hang *hang);
 /* What a piece of work is called that is looked at in several scenes, piece by piece. */
 bool hang_is_work(const struct hang *hang);
 /* Most severe first; *ret_hangs lies in the arena. */

@@ -16,15 +16,15 @@ static bool was_away(const struct finder *f, uint32_t thread, uint64_t from, uin
 	const struct scene *scene = f->scene;
 	const struct episode *e = scene_episode(scene, thread, from);
 	const struct scene_thread *t = &scene->threads[thread];
-	uint64_t slack = (to - from) / 20;
+	uint64_t slack = part_of(scene, LIMIT_edge, to - from);
 	struct state_times times;
 
 	if (scene->tables->threads[thread].start_ns > from)
 		return false;
 	scene_state_times(scene, thread, from, to, &times);
 	/* On a busy machine all takes long: its own work must, too. */
-	if ((times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE]) * 10 > (to - from) * 9)
-		return hangs_works_long(f, thread, from, to, hangs_threshold(f, limit_of(f->scene, LIMIT_wait_ns)) * 3 / 4);
+	if (nearly_all(scene, times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE], to - from))
+		return hangs_works_long(f, thread, from, to, hangs_own_work_ns(f, LIMIT_wait_ns));
 	for (; e && e < scene->episodes + t->episode + t->episode_count && e->start_ns <= from + slack; e++)
 		if (e->end_ns + slack >= to && loop_looks_away(scene, &scene->waits[e->last]))
 			return true;
@@ -85,7 +85,7 @@ bool hangs_was_stopped(const struct finder *f, const struct episode *e)
 	if (f->scene->messages_seen && !hangs_asked_there(f, w))
 		return false;
 	scene_state_times(f->scene, w->waker, e->start_ns, e->end_ns, &times);
-	return times.ns[SPAN_STOPPED] * 10 > (e->end_ns - e->start_ns) * 9;
+	return nearly_all(f->scene, times.ns[SPAN_STOPPED], e->end_ns - e->start_ns);
 }
 
 bool hangs_was_suspended(const struct finder *f, const struct episode *e)
@@ -113,7 +113,7 @@ bool hangs_waits_for_stopped(const struct finder *f, const struct episode *e, bo
 		if (scene_is_system(scene, path[i].thread) || scene_same_process(scene, path[i].thread, e->thread))
 			continue;
 		scene_state_times(scene, path[i].thread, e->start_ns, e->end_ns, &times);
-		if (times.ns[SPAN_STOPPED] * 2 <= e->end_ns - e->start_ns)
+		if (!most_of(scene, times.ns[SPAN_STOPPED], e->end_ns - e->start_ns))
 			continue;
 		*ret_own_child = scene_descends_from(scene, path[i].thread, scene_pid(scene, e->thread));
 		return true;
@@ -146,7 +146,7 @@ bool hangs_left_to_others(const struct finder *f, const struct episode *e)
 
 	for (uint32_t i = 1; i < scene->thread_count; i++)
 		if (i != e->thread && scene_same_process(scene, i, e->thread) &&
-		    listened_ns(scene, i, e->start_ns, e->end_ns, i != waker) * 2 > e->end_ns - e->start_ns)
+		    most_of(scene, listened_ns(scene, i, e->start_ns, e->end_ns, i != waker), e->end_ns - e->start_ns))
 			return true;
 	return false;
 }
@@ -168,13 +168,10 @@ bool hangs_is_condition(const struct finder *f, const struct episode *e)
 	return count > 0;
 }
 
-#define OWN_NS 2000000000ull      /* what was started may take so long */
-#define SLEEPER_RAN_NS 5000000ull /* by such a program a script sleeps */
-
 /* In one wait for nearly all of the stretch, but not for others that it started. */
 static bool was_idle(const struct scene *scene, uint32_t thread, uint64_t from, uint64_t to)
 {
-	uint64_t slack = (to - from) / 10;
+	uint64_t slack = (to - from) - part_of(scene, LIMIT_nearly_all, to - from);
 	const struct episode *e = scene_episode(scene, thread, from + slack);
 	const struct wait *w = e ? &scene->waits[e->last] : NULL;
 
@@ -198,7 +195,7 @@ static bool process_worked(const struct finder *f, uint32_t of, uint64_t from, u
 		if (e && hangs_awaits_person(f, &scene->waits[e->last]))
 			return true;
 		scene_state_times(scene, i, from, to, &times);
-		if ((times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE]) * 4 > to - from)
+		if (times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE] > part_of(scene, LIMIT_a_good_part, to - from))
 			return true;
 	}
 	return false;
@@ -208,7 +205,7 @@ static bool only_sleeps(const struct scene *scene, uint32_t thread, uint64_t tim
 {
 	const struct episode *e = scene_episode(scene, thread, time);
 
-	return e && scene->waits[e->last].kind == WAIT_KIND_sleep && scene->threads[thread].running_ns < SLEEPER_RAN_NS;
+	return e && scene->waits[e->last].kind == WAIT_KIND_sleep && scene->threads[thread].running_ns < limit_of(scene, LIMIT_sleeper_ran_ns);
 }
 
 /* The thread was started by the other one's process, directly or not. */
@@ -227,7 +224,7 @@ bool hangs_waits_for_own(const struct finder *f, const struct episode *e)
 	uint64_t from = e->start_ns;
 	unsigned count;
 
-	if (t->tid != t->pid || e->end_ns - e->start_ns < OWN_NS || w->end != WAIT_END_THREAD || loop_is(scene, e))
+	if (t->tid != t->pid || e->end_ns - e->start_ns < limit_of(scene, LIMIT_own_ns) || w->end != WAIT_END_THREAD || loop_is(scene, e))
 		return false;
 	if (w->kind != WAIT_KIND_child && w->kind != WAIT_KIND_signal && !(w->kind == WAIT_KIND_read && scene_is_pipe(w->object) && w->argument > 0) &&
 	    !(w->kind == WAIT_KIND_poll && scene_is_pipe(w->detail)))
@@ -237,7 +234,7 @@ bool hangs_waits_for_own(const struct finder *f, const struct episode *e)
 	for (unsigned i = 0; i < count && (!i || scene_is_pipe(w->object) || scene_is_pipe(w->detail)) && started_by(scene, path[i].thread, f->thread); i++) {
 		if (scene->tables->threads[path[i].thread].start_ns > from)
 			from = scene->tables->threads[path[i].thread].start_ns;
-		if (e->end_ns > from && (e->end_ns - from) * 10 > (e->end_ns - e->start_ns) * 9 &&
+		if (e->end_ns > from && nearly_all(scene, e->end_ns - from, e->end_ns - e->start_ns) &&
 		    was_idle(scene, path[i].thread, from, e->end_ns) && !process_worked(f, path[i].thread, from, e->end_ns))
 			return w->kind == WAIT_KIND_read || w->kind == WAIT_KIND_poll || !only_sleeps(scene, path[i].thread, from + (e->end_ns - from) / 2);
 	}
@@ -255,7 +252,7 @@ bool hangs_waits_for_exec(const struct finder *f, const struct episode *e)
 	if (child && started_by(scene, child, f->thread))
 		its = scene_episode(scene, child, e->start_ns + (e->end_ns - e->start_ns) / 2);
 	call = its ? scene->waits[its->last].syscall : 0;
-	return (call == SYS_execve || call == SYS_execveat) && (its->end_ns - its->start_ns) * 10 > (e->end_ns - e->start_ns) * 9;
+	return (call == SYS_execve || call == SYS_execveat) && nearly_all(scene, its->end_ns - its->start_ns, e->end_ns - e->start_ns);
 }
 
 bool hangs_signal_went_elsewhere(const struct finder *f, const struct episode *e)

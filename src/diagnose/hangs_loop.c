@@ -7,11 +7,6 @@
 #include "diagnose/loops.h"
 #include "diagnose/starved.h"
 
-#define LEAST_SLICES 10
-#define LOOK_NS 500000000ull       /* a loop that looks less often waits by design */
-#define STRANGER_NS 2000000000ull  /* of one that looks for what another program does */
-#define SURE 60                    /* per cent */
-
 static bool leads(const struct finder *f)
 {
 	return f->scene->tables->threads[f->thread].tid == f->scene->tables->threads[f->thread].pid;
@@ -19,8 +14,8 @@ static bool leads(const struct finder *f)
 
 static bool looks_often(const struct finder *f, const struct episode *e)
 {
-	return f->scene->waits[e->last].kind != WAIT_KIND_yield && loop_is(f->scene, e) && e->slices >= LEAST_SLICES &&
-	       (e->end_ns - e->start_ns) / e->slices <= LOOK_NS;
+	return f->scene->waits[e->last].kind != WAIT_KIND_yield && loop_is(f->scene, e) && e->slices >= limit_of(f->scene, LIMIT_looks) &&
+	       (e->end_ns - e->start_ns) / e->slices <= limit_of(f->scene, LIMIT_look_ns);
 }
 
 bool hangs_looks_in_vain(const struct finder *f, const struct episode *e)
@@ -32,7 +27,7 @@ bool hangs_looks_in_vain(const struct finder *f, const struct episode *e)
 
 	if (!looks_often(f, e) || !(leads(f) || f->options->pid) || (f->scene->waits[e->last].kind == WAIT_KIND_child && !f->options->pid))
 		return false;
-	return (p && end > born && p->total_ns * 2 < end - born) || suspects_told_to_end(f->scene, e, &evidence);
+	return (p && end > born && !most_of(f->scene, p->total_ns, end - born)) || suspects_told_to_end(f->scene, e, &evidence);
 }
 
 /* Threads behind the first may loop until there is new work: what keeps that away is
@@ -44,14 +39,14 @@ static bool partner_counts(const struct finder *f, uint64_t from, uint64_t to, b
 	uint32_t partner = loop_partner(f->scene, f->thread, from, to, &confidence);
 	bool own;
 
-	if (!partner || confidence < SURE || (!leads(f) && !scene_same_process(f->scene, partner, f->thread)))
+	if (!partner || confidence < limit_of(f->scene, LIMIT_partner_sure) || (!leads(f) && !scene_same_process(f->scene, partner, f->thread)))
 		return false;
 	own = scene_descends_from(f->scene, partner, scene_pid(f->scene, f->thread)) ||
 	      f->scene->tables->threads[partner].parent_pid == scene_pid(f->scene, f->thread);
-	if (own ? script : to - from < STRANGER_NS)
+	if (own ? script : to - from < limit_of(f->scene, LIMIT_stranger_ns))
 		return false;
 	scene_state_times(f->scene, partner, from, to, &times);
-	return leads(f) || times.ns[SPAN_RUNNING] * 2 < to - from;
+	return leads(f) || !most_of(f->scene, times.ns[SPAN_RUNNING], to - from);
 }
 
 /* A signal that ends programs was sent to it since: the loop would have gone on. */
@@ -78,14 +73,14 @@ bool hangs_flag_came(const struct finder *f, const struct episode *e)
 
 	/* Whoever is killed, or still at it, may do nothing else by design. */
 	return looks_often(f, e) && (w->end == WAIT_END_TIMEOUT || w->kind == WAIT_KIND_child) && e->end_ns < f->scene->end_ns &&
-	       e->end_ns < t->end_ns && !(t->end_ns < e->end_ns + STRANGER_NS && was_told_to_end(f, w->start_ns)) &&
+	       e->end_ns < t->end_ns && !(t->end_ns < e->end_ns + limit_of(f->scene, LIMIT_stranger_ns) && was_told_to_end(f, w->start_ns)) &&
 	       partner_counts(f, e->start_ns, e->end_ns, w->kind == WAIT_KIND_child);
 }
 
 bool hangs_spins(const struct finder *f, uint64_t running_ns, uint64_t *from, uint64_t *to)
 {
 	uint64_t begin, end;
-	bool spins = running_ns * 3 > *to - *from && diagnoser_spins(f->diagnoser, f->thread, *from, *to);
+	bool spins = running_ns > part_of(f->scene, LIMIT_spin_runs, *to - *from) && diagnoser_spins(f->diagnoser, f->thread, *from, *to);
 
 	/* Between two pieces of work it spins anew. */
 	if (diagnoser_spin_window(f->diagnoser, f->thread, *from, *to, &begin, &end)) {
@@ -105,7 +100,7 @@ bool hangs_spins_for_load(const struct finder *f, uint64_t from, uint64_t to)
 	if (!partner)
 		return false;
 	scene_state_times(f->scene, partner, from, to, &times);
-	if (times.ns[SPAN_RUNNABLE] * 2 < to - from)
+	if (!most_of(f->scene, times.ns[SPAN_RUNNABLE], to - from))
 		return false;
 	starved_find(f->scene, partner, from, to, &starved);
 	return !starved_is(&starved, f->scene, times.ns[SPAN_RUNNING]);
@@ -119,7 +114,7 @@ static bool broken_off(const struct scene *scene, const struct retries *r)
 	for (uint32_t i = r->last + 1; i < scene_waits_end(scene, last->thread); i++) {
 		const struct wait *w = &scene->waits[i];
 
-		if (w->start_ns > r->end_ns + LOOK_NS)
+		if (w->start_ns > r->end_ns + limit_of(scene, LIMIT_look_ns))
 			break;
 		if (w->kind == WAIT_KIND_sleep && w->site == last->site)
 			return w->cause == WAKE_CAUSE_signal || scene_ended_by_signal(scene, w);
@@ -131,13 +126,14 @@ bool hangs_retries(const struct finder *f, uint32_t sleep, struct retries *ret_r
 {
 	const struct scene *scene = f->scene;
 	const struct thread *t = &scene->tables->threads[f->thread];
+	uint64_t look_ns = limit_of(scene, LIMIT_look_ns), stranger_ns = limit_of(scene, LIMIT_stranger_ns);
 	bool lockstep;
 
-	if (!leads(f) || !loop_retries(scene, sleep, ret_retries) || ret_retries->end_ns - ret_retries->start_ns < STRANGER_NS ||
-	    (ret_retries->end_ns - ret_retries->start_ns) / ret_retries->count > LOOK_NS + LOOK_NS / 10)
+	if (!leads(f) || !loop_retries(scene, sleep, ret_retries) || ret_retries->end_ns - ret_retries->start_ns < stranger_ns ||
+	    (ret_retries->end_ns - ret_retries->start_ns) / ret_retries->count > look_ns + look_ns / 10)
 		return false;
 	/* Whoever is killed, or still at it, may do nothing else by design. */
-	if (ret_retries->end_ns + STRANGER_NS / 10 >= scene->end_ns && t->end_ns > scene->end_ns)
+	if (ret_retries->end_ns + stranger_ns / 10 >= scene->end_ns && t->end_ns > scene->end_ns)
 		return false;
 	if (broken_off(scene, ret_retries))
 		return false;

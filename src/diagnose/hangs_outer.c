@@ -10,7 +10,6 @@
 
 #define COMPARED 8
 #define MAX_WAY 24
-#define LEAST_WEIGHT 60
 
 struct way {
 	uint32_t threads[MAX_WAY]; /* the victim first */
@@ -40,21 +39,21 @@ static bool leads_through(const struct scene *scene, const struct way *outer, co
 
 /* Both wait for the same, and the one came and was served behind the other: it stood
  * in the queue behind that as well. */
-static bool queues_behind(const struct hang *later, const struct way *its, const struct hang *first, const struct way *way)
+static bool queues_behind(const struct scene *scene, const struct hang *later, const struct way *its, const struct hang *first, const struct way *way)
 {
 	uint64_t length = first->end_ns - first->start_ns;
 
 	if (its->count != way->count || way->count < 2 || memcmp(its->threads + 1, way->threads + 1, (way->count - 1) * sizeof(uint32_t)))
 		return false;
-	return later->start_ns >= first->start_ns + length / 100 && later->end_ns >= first->end_ns;
+	return later->start_ns >= first->start_ns + part_of(scene, LIMIT_queue_later, length) && later->end_ns >= first->end_ns;
 }
 
-static bool together(const struct hang *a, const struct hang *b)
+static bool together(const struct scene *scene, const struct hang *a, const struct hang *b)
 {
 	uint64_t from = a->start_ns > b->start_ns ? a->start_ns : b->start_ns;
 	uint64_t to = a->end_ns < b->end_ns ? a->end_ns : b->end_ns;
 
-	return to > from && (to - from) * 4 >= (a->end_ns - a->start_ns) * 3;
+	return to > from && to - from >= part_of(scene, LIMIT_outer_overlap, a->end_ns - a->start_ns);
 }
 
 void hangs_prefer_outer(struct diagnoser *diagnoser, struct hang *hangs, size_t count)
@@ -69,11 +68,11 @@ void hangs_prefer_outer(struct diagnoser *diagnoser, struct hang *hangs, size_t 
 	for (size_t i = 1; i < count && i < COMPARED; i++) {
 		struct hang moved = hangs[i];
 
-		if (moved.thread == hangs[outer].thread || moved.weight < LEAST_WEIGHT || !together(&hangs[outer], &moved))
+		if (moved.thread == hangs[outer].thread || moved.weight < limit_of(scene, LIMIT_outer_weight) || !together(scene, &hangs[outer], &moved))
 			continue;
 		find_way(diagnoser, &moved, &other);
 		if ((leads_through(scene, &other, &best) && !leads_through(scene, &best, &other)) ||
-		    queues_behind(&moved, &other, &hangs[outer], &best)) {
+		    queues_behind(scene, &moved, &other, &hangs[outer], &best)) {
 			best = other;
 			outer = i;
 		}

@@ -73,9 +73,8 @@ static bool is_pending_since(const struct finder *f, const struct episode *e, ui
 		/* On a busy machine all that has to be done takes long; and a process is not late
 		 * because one of its threads leaves the work to another. */
 		left_to_it = w->hint_kind == HINT_KIND_thread_exit && scene_same_process(f->scene, t->thread, f->thread);
-		long_ns = left_to_it ? hangs_threshold(f, HANGS_BUSY_NS) * 3 / 4 : hangs_threshold(f, limit_of(f->scene, LIMIT_wait_ns));
-		if (t->end == TRAIL_BUSY && !left_to_it)
-			long_ns = long_ns * 3 / 4;
+		long_ns = left_to_it ? hangs_own_work_ns(f, LIMIT_busy_ns)
+			  : t->end == TRAIL_BUSY ? hangs_own_work_ns(f, LIMIT_wait_ns) : hangs_long_ns(f, LIMIT_wait_ns);
 		if ((t->end == TRAIL_STARVED || t->end == TRAIL_BUSY) && !hangs_works_long(f, t->thread, begin, until, long_ns)) {
 			if (left_to_it && t->thread == w->hint)
 				return false;
@@ -85,9 +84,9 @@ static bool is_pending_since(const struct finder *f, const struct episode *e, ui
 		if (t->end == TRAIL_BUSY || t->end == TRAIL_STARVED || t->end == TRAIL_UNREAD)
 			*ret_awaits = t->thread;
 		pending |= t->end == TRAIL_UNREAD || t->end == TRAIL_STOPPED ||
-			   (t->end == TRAIL_BLOCKED && times.ns[SPAN_WAITING] * 2 > window) ||
-			   (t->end == TRAIL_BUSY && times.ns[SPAN_RUNNING] * 2 > window) ||
-			   (t->end == TRAIL_STARVED && times.ns[SPAN_RUNNABLE] * 2 > window);
+			   (t->end == TRAIL_BLOCKED && most_of(f->scene, times.ns[SPAN_WAITING], window)) ||
+			   (t->end == TRAIL_BUSY && most_of(f->scene, times.ns[SPAN_RUNNING], window)) ||
+			   (t->end == TRAIL_STARVED && most_of(f->scene, times.ns[SPAN_RUNNABLE], window));
 	}
 	return pending;
 }
@@ -127,7 +126,7 @@ bool hangs_is_pending(const struct finder *f, const struct episode *e, uint64_t 
 	/* A limit of a second and more that ran out, behind a request to another
 	 * process: nobody answered, though all look at rest. */
 	if (!pending && w->end == WAIT_END_TIMEOUT && w->timeout_ns >= limit_of(f->scene, LIMIT_wait_ns) && outside &&
-	    (w->argument <= 1 || (w->argument == 2 && place && place->visits < 3)))
+	    (w->argument <= 1 || (w->argument == 2 && place && place->visits < limit_of(f->scene, LIMIT_rest_visits))))
 		for (size_t i = 1; i < f->trails->length && !pending; i++)
 			pending = !scene_same_process(f->scene, f->trails->items[i].thread, f->thread);
 	/* What nobody was there to take woke nobody; who asked nothing there awaits nothing. */
@@ -158,5 +157,5 @@ uint64_t hangs_first_deed(const struct scene *scene, uint32_t thread, uint64_t f
 		}
 	}
 	/* The program may have done much else since, before it asked. */
-	return first + 1000000000 < to && first == from ? to : first;
+	return first + limit_of(scene, LIMIT_wait_ns) < to && first == from ? to : first;
 }

@@ -5,16 +5,10 @@
 
 #include "diagnose/hangs.h"
 
-/* Reasons that the ranking tells from others, by their addresses. */
-extern const char hang_unread[], hang_turn[], hang_computes[], hang_stopped[], hang_own[], hang_looks[], hang_pieces[];
-
-/* The reason of this text by its address, the text itself where it is none of those. */
-const char *hang_reason_known(const char *text);
-
 /* Of the hangs of one thread that overlap the most severe stays. One of several
  * pieces of work may wake somebody before it goes on to the next: for whoever
  * waits for the thread they are one hang. Returns how many are left. */
-size_t hangs_join_work(struct hang *hangs, size_t count);
+size_t hangs_join_work(const struct scene *scene, struct hang *hangs, size_t count);
 /* Who only waits for what it had started needs no mention where that hangs itself.
  * Returns how many are left. */
 size_t hangs_drop_parents(const struct scene *scene, struct hang *hangs, size_t count);

@@ -314,13 +314,8 @@ static const struct {
 	bool rests;
 	bool (*holds)(const struct finder *f, const struct wait *w);
 } rest_rules[] = {
-#define RULE(stage, name, weight, says, function, why) RULE_OF_##stage(name, function)
 #define RULE_OF_REST(name, function) { RULE_##name, true, function },
 #define RULE_OF_AWAKE(name, function) { RULE_##name, false, function },
-#define RULE_OF_SUSPECT(name, function)
-#define RULE_OF_HANG(name, function)
-#define RULE_OF_STRETCH(name, function)
-#define LIMIT(name, rule, value, unit, why)
 #include "diagnose/rules.def"
 };
 

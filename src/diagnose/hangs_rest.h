@@ -35,12 +35,16 @@ struct finder {
 	uint32_t thread;
 };
 
-#define HANGS_BUSY_NS 2000000000ull /* a process that only computes */
-
-/* What the person says, or else what is usual. */
-static inline uint64_t hangs_threshold(const struct finder *f, uint64_t usual)
+/* What the person says is long, or else what is usual. */
+static inline uint64_t hangs_long_ns(const struct finder *f, enum limit_id usual)
 {
-	return f->options->threshold_ns ? f->options->threshold_ns : usual;
+	return f->options->threshold_ns ? f->options->threshold_ns : limit_of(f->scene, usual);
+}
+
+/* On a busy machine all takes long: what counts is how much of that a thread worked. */
+static inline uint64_t hangs_own_work_ns(const struct finder *f, enum limit_id usual)
+{
+	return hangs_long_ns(f, usual) * limit_of(f->scene, LIMIT_own_work) / 100;
 }
 
 /* True when the wait is a hang by one of the rules. */

@@ -62,7 +62,7 @@ static void answer(struct book *book, uint64_t partner, uint64_t time)
 		t->unasked++;
 		return;
 	}
-	if (time - t->asked_ns >= hangs_threshold(book->f, limit_of(book->f->scene, LIMIT_wait_ns))) {
+	if (time - t->asked_ns >= hangs_long_ns(book->f, LIMIT_wait_ns)) {
 		note_late(book, t, time);
 	} else {
 		t->count++;
@@ -120,7 +120,8 @@ static void read_messages(struct book *book)
 /* Each question had its answer, soon, and next to nothing came without one. */
 static bool is_regular(const struct finder *f, const struct trips *t)
 {
-	return t->count >= limit_of(f->scene, LIMIT_trips) && t->count >= 4 * t->late_count && t->unasked * 4 <= t->count;
+	return t->count >= limit_of(f->scene, LIMIT_trips) && t->count * limit_of(f->scene, LIMIT_trips_irregular) >= 100 * (uint64_t)t->late_count &&
+	       100 * (uint64_t)t->unasked <= t->count * limit_of(f->scene, LIMIT_trips_irregular);
 }
 
 void hangs_late_trips(const struct finder *f, void (*found)(struct finder *f, uint64_t from, uint64_t to), struct finder *data)
@@ -135,7 +136,7 @@ void hangs_late_trips(const struct finder *f, void (*found)(struct finder *f, ui
 	for (size_t i = 0; i < book.trips.length; i++) {
 		struct trips *t = &book.trips.items[i];
 
-		if (t->asked_ns && end - t->asked_ns >= hangs_threshold(f, limit_of(f->scene, LIMIT_wait_ns)))
+		if (t->asked_ns && end - t->asked_ns >= hangs_long_ns(f, LIMIT_wait_ns))
 			note_late(&book, t, end);
 	}
 	for (size_t i = 0; i < book.late.length; i++) {

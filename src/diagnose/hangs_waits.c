@@ -3,7 +3,6 @@
 #include "diagnose/hangs_away.h"
 #include "diagnose/hangs_loop.h"
 #include "diagnose/hangs_pending.h"
-#include "diagnose/hangs_rank.h"
 #include "diagnose/hangs_rest.h"
 #include "diagnose/loops.h"
 
@@ -85,7 +84,7 @@ static bool reader_works(const struct finder *f, const struct wait *w)
 		if (to > from && !never_long(kind))
 			resting += to - from;
 	}
-	return resting * 2 < length;
+	return !most_of(f->scene, resting, length);
 }
 
 /* What a program gave its own threads and children to do may take longer than what
@@ -94,7 +93,7 @@ static bool is_short_for_own(const struct finder *f, const struct episode *e)
 {
 	const struct wait *w = &f->scene->waits[e->last];
 
-	return w->end == WAIT_END_THREAD && e->end_ns - e->start_ns < hangs_threshold(f, HANGS_BUSY_NS) && !hangs_has_windows(f) &&
+	return w->end == WAIT_END_THREAD && e->end_ns - e->start_ns < hangs_long_ns(f, LIMIT_busy_ns) && !hangs_has_windows(f) &&
 	       (scene_same_process(f->scene, w->waker, e->thread) ||
 		scene_descends_from(f->scene, w->waker, scene_pid(f->scene, e->thread)));
 }
@@ -105,8 +104,8 @@ static bool owner_shares(const struct finder *f, const struct wait *w)
 	struct state_times times;
 
 	scene_state_times(f->scene, w->hint, w->start_ns, w->end_ns, &times);
-	return (times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE]) * 10 > (w->end_ns - w->start_ns) * 9 &&
-	       !hangs_works_long(f, w->hint, w->start_ns, w->end_ns, hangs_threshold(f, limit_of(f->scene, LIMIT_wait_ns)) * 3 / 4);
+	return nearly_all(f->scene, times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE], w->end_ns - w->start_ns) &&
+	       !hangs_works_long(f, w->hint, w->start_ns, w->end_ns, hangs_own_work_ns(f, LIMIT_wait_ns));
 }
 
 static bool waits_for_owner(const struct wait *w)
@@ -124,7 +123,7 @@ static bool stopped_as_a_whole(const struct finder *f, const struct episode *e)
 	if (!leader || leader == f->thread || !scene_same_process(f->scene, leader, f->thread))
 		return false;
 	scene_state_times(f->scene, leader, e->start_ns, e->end_ns, &times);
-	return times.ns[SPAN_STOPPED] * 10 > (e->end_ns - e->start_ns) * 9;
+	return nearly_all(f->scene, times.ns[SPAN_STOPPED], e->end_ns - e->start_ns);
 }
 
 /* ---- rules, in the words of rules.def ---- */
@@ -146,7 +145,7 @@ static bool waits_in_kernel(const struct finder *f, const struct episode *e)
 static bool tries_file_lock(const struct finder *f, const struct episode *e)
 {
 	return last_of(f, e)->kind == WAIT_KIND_sleep && loop_is(f->scene, e) &&
-	       suspects_refused_lock(f->scene, f->thread, e->start_ns, e->end_ns);
+	       suspects_refused_lock(f->scene, last_of(f, e), e->start_ns, e->end_ns);
 }
 
 static bool is_not_answered(const struct finder *f, const struct episode *e)
@@ -164,7 +163,7 @@ static bool is_not_answered(const struct finder *f, const struct episode *e)
 	if (w->cause == WAKE_CAUSE_signal || scene_ended_by_signal(f->scene, w))
 		f->hang->weight = (uint32_t)limit_of(f->scene, LIMIT_killed_weight);
 	if (waits_for_owner(w))
-		f->hang->reason = "it waited for a lock";
+		f->hang->rule = RULE_lock_kept;
 	return true;
 }
 
@@ -184,7 +183,7 @@ static bool is_not_taken(const struct finder *f, const struct episode *e)
 	const struct wait *w = last_of(f, e);
 
 	return w->kind == WAIT_KIND_write && !reader_works(f, w) &&
-	       w->end_ns - w->start_ns >= limit_of(f->scene, LIMIT_pipe_waits) * hangs_threshold(f, limit_of(f->scene, LIMIT_wait_ns));
+	       w->end_ns - w->start_ns >= limit_of(f->scene, LIMIT_pipe_waits) * hangs_long_ns(f, LIMIT_wait_ns);
 }
 
 static bool is_held_up(const struct finder *f, const struct episode *e)
@@ -227,7 +226,7 @@ static bool is_worth_asking(const struct finder *f, const struct episode *e)
 		return false;
 	if (w->kind == WAIT_KIND_sleep)
 		return loop_is(f->scene, &f->scene->episodes[w->episode]) &&
-		       f->scene->episodes[w->episode].slices >= 5;
+		       f->scene->episodes[w->episode].slices >= limit_of(f->scene, LIMIT_looks_least);
 	if (w->kind == WAIT_KIND_epoll || w->kind == WAIT_KIND_accept)
 		return false;
 	if (w->kind == WAIT_KIND_read || w->kind == WAIT_KIND_poll)
@@ -255,19 +254,13 @@ static const struct {
 	enum rule_id rule;
 	bool (*holds)(const struct finder *f, const struct episode *e);
 } hang_rules[] = {
-#define RULE(stage, name, weight, says, function, why) RULE_OF_##stage(name, function)
-#define RULE_OF_REST(name, function)
-#define RULE_OF_AWAKE(name, function)
-#define RULE_OF_SUSPECT(name, function)
 #define RULE_OF_HANG(name, function) { RULE_##name, function },
-#define RULE_OF_STRETCH(name, function)
-#define LIMIT(name, rule, value, unit, why)
 #include "diagnose/rules.def"
 };
 
 bool hangs_judge_wait(struct finder *f, const struct episode *e, struct hang *ret_hang)
 {
-	if (e->end_ns - e->start_ns < hangs_threshold(f, limit_of(f->scene, LIMIT_wait_ns)) || last_of(f, e)->idle)
+	if (e->end_ns - e->start_ns < hangs_long_ns(f, LIMIT_wait_ns) || last_of(f, e)->idle)
 		return false;
 	f->hang = ret_hang;
 	for (size_t i = 0; i < sizeof(hang_rules) / sizeof(*hang_rules); i++) {
@@ -276,7 +269,7 @@ bool hangs_judge_wait(struct finder *f, const struct episode *e, struct hang *re
 		if (!rule_holds(f->scene, hang_rules[i].rule))
 			continue;
 		*ret_hang = (struct hang){ .thread = f->thread, .start_ns = e->start_ns, .end_ns = e->end_ns, .weight = info->weight,
-					   .reason = hang_reason_known(info->says), .rule = hang_rules[i].rule };
+					   .rule = hang_rules[i].rule };
 		if (hang_rules[i].holds(f, e))
 			return true;
 	}

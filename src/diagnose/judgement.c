@@ -12,27 +12,25 @@
 const struct rule_info rule_infos[RULE_COUNT] = {
 	[RULE_NONE] = { "none", "", "", STAGE_COUNT, 0 },
 #define RULE(stage, name, weight, says, function, why) [RULE_##name] = { #name, why, says, STAGE_##stage, weight },
-#define LIMIT(name, rule, value, unit, why)
 #include "diagnose/rules.def"
-#undef RULE
-#undef LIMIT
 };
 
 const struct limit_info limit_infos[LIMIT_COUNT] = {
 #define RULE(stage, name, weight, says, function, why)
 #define LIMIT(name, rule, value, unit, why) [LIMIT_##name] = { #name, why, RULE_##rule, UNIT_##unit, value },
 #include "diagnose/rules.def"
-#undef RULE
-#undef LIMIT
 };
 
 const char *rule_stage_name(enum rule_stage stage)
 {
 	switch (stage) {
+	case STAGE_EVERYWHERE: return "everywhere";
 	case STAGE_REST: return "rest";
 	case STAGE_AWAKE: return "no rest";
 	case STAGE_HANG: return "hang";
 	case STAGE_STRETCH: return "stretch";
+	case STAGE_ORDER: return "order";
+	case STAGE_CHARGE: return "charge";
 	case STAGE_SUSPECT: return "suspect";
 	case STAGE_COUNT: break;
 	}

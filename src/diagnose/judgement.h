@@ -7,15 +7,12 @@
 #include "base/vec.h"
 #include "diagnose/scene.h"
 
-enum rule_stage { STAGE_REST, STAGE_AWAKE, STAGE_HANG, STAGE_STRETCH, STAGE_SUSPECT, STAGE_COUNT };
+enum rule_stage { STAGE_EVERYWHERE, STAGE_REST, STAGE_AWAKE, STAGE_HANG, STAGE_STRETCH, STAGE_ORDER, STAGE_CHARGE, STAGE_SUSPECT, STAGE_COUNT };
 
 enum rule_id {
 	RULE_NONE,
 #define RULE(stage, name, weight, says, function, why) RULE_##name,
-#define LIMIT(name, rule, value, unit, why)
 #include "diagnose/rules.def"
-#undef RULE
-#undef LIMIT
 	RULE_COUNT
 };
 
@@ -23,8 +20,6 @@ enum limit_id {
 #define RULE(stage, name, weight, says, function, why)
 #define LIMIT(name, rule, value, unit, why) LIMIT_##name,
 #include "diagnose/rules.def"
-#undef RULE
-#undef LIMIT
 	LIMIT_COUNT
 };
 
@@ -73,7 +68,12 @@ int judgement_without(struct judgement *judgement, const char *rule, struct err 
 /* "LIMIT=VALUE": 20ms, 5, 60%. */
 int judgement_adjust(struct judgement *judgement, const char *text, struct err *err);
 
-/* Scenes made by hand have none: all rules hold, with the usual limits. */
+/* Who has none, as scenes made by hand, judges by all rules with the usual limits. */
+static inline uint64_t judgement_limit(const struct judgement *judgement, enum limit_id limit)
+{
+	return judgement ? judgement->limits[limit] : limit_infos[limit].value;
+}
+
 static inline bool rule_holds(const struct scene *scene, enum rule_id rule)
 {
 	return !scene->judgement || !scene->judgement->off[rule];
@@ -81,7 +81,28 @@ static inline bool rule_holds(const struct scene *scene, enum rule_id rule)
 
 static inline uint64_t limit_of(const struct scene *scene, enum limit_id limit)
 {
-	return scene->judgement ? scene->judgement->limits[limit] : limit_infos[limit].value;
+	return judgement_limit(scene->judgement, limit);
+}
+
+/* So many per cent of the time. */
+static inline uint64_t part_of(const struct scene *scene, enum limit_id limit, uint64_t whole_ns)
+{
+	return whole_ns / 100 * limit_of(scene, limit) + whole_ns % 100 * limit_of(scene, limit) / 100;
+}
+
+static inline bool most_of(const struct scene *scene, uint64_t part_ns, uint64_t whole_ns)
+{
+	return part_ns > part_of(scene, LIMIT_most, whole_ns);
+}
+
+static inline bool nearly_all(const struct scene *scene, uint64_t part_ns, uint64_t whole_ns)
+{
+	return part_ns > part_of(scene, LIMIT_nearly_all, whole_ns);
+}
+
+static inline bool nearly_none(const struct scene *scene, uint64_t part_ns, uint64_t whole_ns)
+{
+	return part_ns < whole_ns - part_of(scene, LIMIT_nearly_all, whole_ns);
 }
 
 void rule_spoke(const struct scene *scene, const struct spoken *spoken);

@@ -127,6 +127,15 @@ static bool waits_for(const struct scene *scene, uint32_t thread, uint32_t other
 	return w && w->end == WAIT_END_THREAD && w->waker == other && e->start_ns <= middle_ns && e->end_ns + 1000000 >= to_ns;
 }
 
+/* It ran, or could have, from the loop's beginning to its end, and then waited. */
+static bool computed(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, uint64_t begin_ns, uint64_t slack)
+{
+	const struct scene_thread *t = &scene->threads[thread];
+	const struct episode *first = scene->episodes + t->episode, *e = scene_episode(scene, thread, begin_ns);
+
+	return e && e > first && e->start_ns >= begin_ns && e->start_ns <= to_ns && e[-1].end_ns <= from_ns + slack;
+}
+
 /* Of other processes: one that was away all the time, and came back as the loop looked
  * for the last time, after `begin`. 0 when there is none, or more than one. */
 static uint32_t one_came_back(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, uint64_t begin, bool with_it)
@@ -142,6 +151,12 @@ static uint32_t one_came_back(const struct scene *scene, uint32_t thread, uint64
 		if (scene_is_system(scene, i) || scene_same_process(scene, i, thread) || tables->threads[i].start_ns > from_ns + slack ||
 		    tables->threads[i].end_ns < begin)
 			continue;
+		if (computed(scene, i, from_ns, to_ns, begin, slack)) {
+			if (found)
+				return 0;
+			found = i;
+			continue;
+		}
 		e = scene_episode(scene, i, begin);
 		if (!e || e->start_ns > from_ns + slack ||
 		    !(with_it ? went_with(e, from_ns, slack) : loop_looks_away(scene, &scene->waits[e->last])))

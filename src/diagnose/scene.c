@@ -134,7 +134,7 @@ const struct row *scene_channel(const struct scene *scene, uint64_t channel)
 }
 
 #define LOOK_RAN_NS 2000000ull     /* looking at something again takes no longer */
-#define LOOK_QUEUED_NS 200000000ull /* nor does a busy machine make it wait longer for a processor */
+#define LOOK_QUEUED_NS 500000000ull
 
 #define SLEEPER_SLEEPS 3
 #define SLEEPER_RAN_NS 5000000ull   /* a program that only sleeps has not more to do */
@@ -241,6 +241,29 @@ static bool waits_for_another_child(const struct scene *scene, const struct wait
 	       before->site == after->site && before->idle == after->idle && !slept_by_child(scene, before) &&
 	       after->start_ns - before->end_ns <= LOOK_QUEUED_NS && looked_briefly(scene, before, after) &&
 	       did_nothing(scene, before, after) && !bore_a_child(scene, before, after);
+}
+
+#define LIMITS_LOOKED_AT 4096
+
+const struct episode *scene_limit_begin(const struct scene *scene, const struct episode *episode, uint64_t slack_ns)
+{
+	const struct episode *first = scene->episodes + scene->threads[episode->thread].episode, *begin = episode;
+	const struct wait *last = &scene->waits[episode->last];
+	uint64_t limit = last->start_ns + last->timeout_ns;
+
+	if (!last->timeout_ns)
+		return episode;
+	for (const struct episode *e = episode; e > first && episode - e < LIMITS_LOOKED_AT; ) {
+		const struct wait *w = &scene->waits[(--e)->last];
+		uint64_t its = w->start_ns + w->timeout_ns;
+
+		if (w->site != last->site)
+			continue;
+		if (!w->timeout_ns || w->timeout_ns == last->timeout_ns || its > limit + slack_ns || its + slack_ns < limit)
+			break;
+		begin = e;
+	}
+	return begin;
 }
 
 void scene_join_waits(struct scene *scene)

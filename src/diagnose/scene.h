@@ -351,6 +351,9 @@ uint32_t scene_span_index(const struct scene *scene, uint32_t thread, uint64_t t
 /* The episode that holds the moment, or the next one behind it; NULL when there
  * is none. */
 const struct episode *scene_episode(const struct scene *scene, uint32_t thread, uint64_t time);
+/* The first of the waits at the episode's place that had the limit which ends it: who
+ * does other work meanwhile and sets himself what is left of it has not begun anew. */
+const struct episode *scene_limit_begin(const struct scene *scene, const struct episode *episode, uint64_t slack_ns);
 struct message scene_message(const struct scene *scene, uint32_t index);
 /* Messages of a channel, both directions; NULL when it carried none. */
 const struct row *scene_channel(const struct scene *scene, uint64_t channel);

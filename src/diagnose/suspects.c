@@ -91,7 +91,7 @@ static void ask_file_locks(struct question *q)
 
 	if (q->wait->kind != WAIT_KIND_file_lock && !loop_is(q->scene, q->episode))
 		return;
-	refused = suspects_refused_lock(q->scene, q->episode->thread,
+	refused = suspects_refused_lock(q->scene, q->wait,
 					q->episode->start_ns > before ? q->episode->start_ns - before : 0, q->to);
 	if (refused)
 		suspect_lock_holder(q, suspects_lock_holder(q->scene, refused), refused->object,
@@ -294,12 +294,13 @@ static bool is_own_loop(const struct question *q, const struct trail *t)
 static void ask_request(struct question *q)
 {
 	struct trails *trails = &q->inquiry->trails;
-	uint64_t start = suspects_request_start(q->scene, q->episode);
+	const struct episode *begin = scene_limit_begin(q->scene, q->episode, limit_of(q->scene, LIMIT_same_limit_ns));
+	uint64_t start = suspects_request_start(q->scene, begin);
 	uint64_t until = q->to;
 
 	if (only_looks(q))
 		return;
-	follow_request(q->scene, q->inquiry->ends, q->episode->thread, start, q->episode->start_ns, until, trails);
+	follow_request(q->scene, q->inquiry->ends, q->episode->thread, start, begin->start_ns, until, trails);
 	for (uint32_t i = 1; i < trails->length; i++) {
 		const struct trail *t = &trails->items[i];
 		struct suspect s = { .followed = true, .end = t->end, .confidence = trail_confidence(q, t) };
@@ -470,13 +471,7 @@ static const struct {
 	enum rule_id rule;
 	void (*ask)(struct question *q);
 } suspect_rules[] = {
-#define RULE(stage, name, weight, says, function, why) RULE_OF_##stage(name, function)
-#define RULE_OF_REST(name, function)
-#define RULE_OF_AWAKE(name, function)
-#define RULE_OF_HANG(name, function)
 #define RULE_OF_SUSPECT(name, function) { RULE_##name, function },
-#define RULE_OF_STRETCH(name, function)
-#define LIMIT(name, rule, value, unit, why)
 #include "diagnose/rules.def"
 };
 

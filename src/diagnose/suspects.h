@@ -57,7 +57,7 @@ uint64_t suspects_request_start(const struct scene *scene, const struct episode 
 uint32_t suspects_told_to_end(const struct scene *scene, const struct episode *episode, uint64_t *ret_evidence);
 /* The file lock that the thread was refused, or waited for, in the window; NULL
  * when there was none. */
-const struct file_lock *suspects_refused_lock(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns);
+const struct file_lock *suspects_refused_lock(const struct scene *scene, const struct wait *wait, uint64_t from_ns, uint64_t to_ns);
 /* The thread (its process's first) that held the lock then, 0 unknown. */
 uint32_t suspects_lock_holder(const struct scene *scene, const struct file_lock *refused);
 

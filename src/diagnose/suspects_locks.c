@@ -16,15 +16,16 @@ uint32_t suspects_lock_keeper(const struct scene *scene, uint32_t thread, uint64
 	return thread;
 }
 
-const struct file_lock *suspects_refused_lock(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
+const struct file_lock *suspects_refused_lock(const struct scene *scene, const struct wait *wait, uint64_t from_ns, uint64_t to_ns)
 {
 	const struct file_lock *found = NULL;
-	uint32_t pid = scene_pid(scene, thread);
+	uint32_t pid = scene_pid(scene, wait->thread);
 
 	for (uint32_t i = 0; i < scene->lock_count; i++) {
 		const struct file_lock *l = &scene->locks[i];
 
-		if (l->state ? !(l->waits && l->owner == pid) : l->thread != thread)
+		/* What stood at the beginning is known of processes: whose thread only looks is not blocked. */
+		if (l->state ? !(l->waits && l->owner == pid && wait->kind == WAIT_KIND_file_lock) : l->thread != wait->thread)
 			continue;
 		if (l->type == LOCK_TYPE_unlock || l->time > to_ns || (l->time < from_ns && !l->waits))
 			continue;

@@ -5,10 +5,10 @@
  * that comes up again is a circle, where the walk stops. */
 #include "diagnose/walk.h"
 
+#include "diagnose/judgement.h"
 #include "diagnose/loops.h"
 #include "diagnose/request.h"
 
-#define LIKELY 60      /* per cent */
 #define MAX_DEPTH (sizeof(((struct walk *)0)->stack) / sizeof(uint32_t))
 
 static void walk_thread(struct walk *walk, uint32_t thread, uint64_t from, uint64_t to, uint32_t step);
@@ -173,14 +173,12 @@ static bool walk_missing(struct walk *walk, const struct episode *episode, uint6
 	return true;
 }
 
-#define DEATH_NS 100000000ull  /* from the signal to the end */
-
 /* Who is killed in a wait was not given what it waited for. */
 static bool was_killed(const struct scene *scene, const struct wait *w)
 {
 	const struct thread *t = &scene->tables->threads[w->thread];
 
-	return w->cause == WAKE_CAUSE_signal && t->end_ns >= w->end_ns && t->end_ns - w->end_ns < DEATH_NS &&
+	return w->cause == WAKE_CAUSE_signal && t->end_ns >= w->end_ns && t->end_ns - w->end_ns < limit_of(scene, LIMIT_death_ns) &&
 	       &scene->waits[scene_waits_end(scene, w->thread) - 1] == w;
 }
 
@@ -189,6 +187,8 @@ static bool was_killed(const struct scene *scene, const struct wait *w)
  * that a poll set listens to is no signal. */
 static bool was_broken_off(const struct scene *scene, const struct wait *w)
 {
+	if (!rule_holds(scene, RULE_broken_off))
+		return false;
 	if (w->cause != WAKE_CAUSE_timer && w->cause != WAKE_CAUSE_signal)
 		return false;
 	switch (w->kind) {
@@ -217,13 +217,14 @@ static bool walk_tracer(struct walk *walk, const struct episode *episode, uint64
 	const struct episode *its;
 	uint32_t step;
 
-	if (stop->kind != WAIT_KIND_stop || stop->hint_kind != HINT_KIND_tracer || !stop->hint || walk->depth == MAX_DEPTH ||
+	if (!rule_holds(walk->scene, RULE_tracer) || stop->kind != WAIT_KIND_stop ||
+	    stop->hint_kind != HINT_KIND_tracer || !stop->hint || walk->depth == MAX_DEPTH ||
 	    walk_on_stack(walk, stop->hint))
 		return false;
 	its = scene_episode(walk->scene, stop->hint, from);
-	step = take_step(walk, came, stop->hint, (uint32_t)(episode - walk->scene->episodes) + 1, LINK_TRACER, 90,
-			 stop->begin_event, from);
-	if (its && its->end_ns - its->start_ns > (to - from) / 2 && walk->scene->waits[its->last].kind == WAIT_KIND_write)
+	step = take_step(walk, came, stop->hint, (uint32_t)(episode - walk->scene->episodes) + 1, LINK_TRACER,
+			 (uint8_t)rule_infos[RULE_tracer].weight, stop->begin_event, from);
+	if (its && most_of(walk->scene, its->end_ns - its->start_ns, to - from) && walk->scene->waits[its->last].kind == WAIT_KIND_write)
 		walk_thread(walk, stop->hint, from, to, step);
 	else
 		walk_own(walk, stop->hint, from, to, step);
@@ -242,7 +243,7 @@ static uint32_t set_to_work_by(const struct walk *walk, uint32_t worker, uint64_
 {
 	const struct scene *scene = walk->scene;
 
-	if (!(scene->tables->threads[worker].flags & TASK_FLAGS_kernel_thread))
+	if (!rule_holds(scene, RULE_set_to_work) || !(scene->tables->threads[worker].flags & TASK_FLAGS_kernel_thread))
 		return 0;
 	for (uint32_t i = scene_waits_from(scene, worker, time); i-- > scene->threads[worker].wait; ) {
 		const struct wait *w = &scene->waits[i];
@@ -289,7 +290,7 @@ static void walk_wait(struct walk *walk, const struct episode *episode, uint64_t
 	case WAIT_END_THREAD:
 		/* A stopped thread is its own matter, and so is one that sleeps: who continued
 		 * it, or cut its sleep short, did not delay it. */
-		if (last->kind == WAIT_KIND_stop || last->kind == WAIT_KIND_sleep) {
+		if (rule_holds(walk->scene, RULE_own_matter) && (last->kind == WAIT_KIND_stop || last->kind == WAIT_KIND_sleep)) {
 			emit_wait(walk, episode, from, to, CHARGE_THREAD, came);
 			return;
 		}
@@ -304,7 +305,8 @@ static void walk_wait(struct walk *walk, const struct episode *episode, uint64_t
 		/* A packet that was sent again by a timer, or taken by a kernel thread, may
 		 * have come from this machine. */
 		if (was_broken_off(walk->scene, last) ? !walk_missing(walk, episode, from, to, came, 0)
-		    : last->cause != WAKE_CAUSE_network || !walk_missing(walk, episode, from, to, came, 60))
+		    : !rule_holds(walk->scene, RULE_from_here) || last->cause != WAKE_CAUSE_network ||
+			      !walk_missing(walk, episode, from, to, came, (uint8_t)rule_infos[RULE_from_here].weight))
 			emit_wait(walk, episode, from, to, was_broken_off(walk->scene, last) ? CHARGE_MISSING : CHARGE_SOURCE, came);
 		return;
 	case WAIT_END_OPEN:
@@ -348,13 +350,30 @@ static void walk_row(struct walk *walk, uint32_t thread, uint64_t from, uint64_t
 	}
 }
 
-/* Until its own timer set it to work: its rests at that place are its own matter, unless
- * somebody is known who should have ended one. */
-static void walk_timer(struct walk *walk, uint32_t thread, uint64_t site, uint64_t from, uint64_t to, uint32_t step)
+/* The wait whose limit ran out, with other work between its parts, is one: who should have
+ * ended it had all of it. Goes on behind it, if somebody is known. */
+static const struct episode *walk_limit(struct walk *walk, uint64_t *from, uint64_t to, uint32_t step, const struct episode *rest)
 {
 	const struct scene *scene = walk->scene;
+	const struct episode *first = scene_limit_begin(scene, rest, limit_of(scene, LIMIT_same_limit_ns));
+	uint64_t begin = first->start_ns > *from ? first->start_ns : *from;
+
+	if (first != rest && begin < to) {
+		walk_row(walk, rest->thread, *from, begin, step);
+		*from = walk_missing(walk, rest, begin, to, step, (uint8_t)limit_of(scene, LIMIT_ran_out_sure)) ? to : begin;
+	}
+	return scene_episode(scene, rest->thread, *from);
+}
+
+/* Until its own timer set it to work: its rests at that place are its own matter, unless
+ * somebody is known who should have ended one. */
+static void walk_timer(struct walk *walk, const struct episode *rest, uint64_t from, uint64_t to, uint32_t step)
+{
+	uint32_t thread = rest->thread;
+	uint64_t site = walk->scene->waits[rest->last].site;
+	const struct scene *scene = walk->scene;
 	const struct scene_thread *t = &scene->threads[thread];
-	const struct episode *e = scene_episode(scene, thread, from);
+	const struct episode *e = walk_limit(walk, &from, to, step, rest);
 
 	for (; e && e < scene->episodes + t->episode + t->episode_count && e->start_ns < to && from < to; e++) {
 		uint64_t begin = e->start_ns > from ? e->start_ns : from, end = e->end_ns < to ? e->end_ns : to;
@@ -362,7 +381,7 @@ static void walk_timer(struct walk *walk, uint32_t thread, uint64_t site, uint64
 		if (scene->waits[e->last].site != site || begin >= end)
 			continue;
 		walk_row(walk, thread, from, begin, step);
-		if (!walk_missing(walk, e, begin, end, step, LIKELY))
+		if (!walk_missing(walk, e, begin, end, step, (uint8_t)limit_of(scene, LIMIT_timer_sure)))
 			walk_own(walk, thread, begin, end, step);
 		from = end;
 	}
@@ -387,7 +406,7 @@ static void push_waiting(struct walk *walk, const struct request_parts *parts, s
 /* The thread was at other work in the window, too, before it rested until it was set to this. */
 static bool rested_before(const struct scene *scene, const struct request_part *part, uint64_t from)
 {
-	return part->episode && scene->episodes[part->episode - 1].start_ns > from + (part->to_ns - from) / 50;
+	return part->episode && scene->episodes[part->episode - 1].start_ns > from + part_of(scene, LIMIT_rested_before, part->to_ns - from);
 }
 
 /* The window lies with whoever had the request; false where nobody else set the thread to
@@ -420,7 +439,7 @@ static bool walk_request(struct walk *walk, uint32_t thread, uint64_t from, uint
 			const struct episode *e = &walk->scene->episodes[p->episode - 1];
 			uint64_t end = e->end_ns < p->to_ns ? e->end_ns : p->to_ns;
 
-			walk_timer(walk, p->thread, walk->scene->waits[e->last].site, begin, end, steps.items[i]);
+			walk_timer(walk, e, begin, end, steps.items[i]);
 			begin = end;
 		}
 		walk_row(walk, p->thread, begin, p->to_ns, steps.items[i]);
@@ -433,7 +452,7 @@ static bool walk_request(struct walk *walk, uint32_t thread, uint64_t from, uint
 
 static void walk_thread(struct walk *walk, uint32_t thread, uint64_t from, uint64_t to, uint32_t step)
 {
-	if (walk->ends && walk_request(walk, thread, from, to, step))
+	if (walk->ends && rule_holds(walk->scene, RULE_request_way) && walk_request(walk, thread, from, to, step))
 		return;
 	walk->served &= ~(1ull << walk->depth);
 	walk->stack[walk->depth++] = thread;

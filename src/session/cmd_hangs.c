@@ -59,7 +59,7 @@ static void put_json(const struct session *session, const struct hang *hangs, si
 		json_u64(&json, "start_ns", hangs[i].start_ns);
 		json_u64(&json, "end_ns", hangs[i].end_ns);
 		json_u64(&json, "start_wall_ns", trace_wall_ns(session->trace, hangs[i].start_ns));
-		json_text(&json, "reason", hangs[i].reason);
+		json_text(&json, "reason", hang_reason(&hangs[i]));
 		if (hangs[i].rule)
 			json_text(&json, "rule", rule_infos[hangs[i].rule].name);
 		json_end(&json);

@@ -235,7 +235,7 @@ static void put_other(struct debug *debug, const struct hang *hang, struct buf *
 			return;
 		}
 	buf_printf(out, " -  at %9.3f s  for %8.3f s  %s: %s\n", debug_seconds(debug, hang->start_ns),
-		   (double)(hang->end_ns - hang->start_ns) / 1e9, debug_who(debug, hang->thread, hang->end_ns), hang->reason);
+		   (double)(hang->end_ns - hang->start_ns) / 1e9, debug_who(debug, hang->thread, hang->end_ns), hang_reason(hang));
 }
 
 static int run_why(struct debug *debug, const struct debug_words *words, struct buf *out, struct err *err)

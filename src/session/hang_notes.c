@@ -18,7 +18,7 @@ struct note_head {
 struct note_hang {
 	uint64_t start_ns, end_ns;
 	uint32_t tid, pid, weight, awaits, slices, rule;
-	char comm[16], reason[100];
+	char comm[16];
 };
 
 static struct note_head note_head(const struct hang_notes_key *key)
@@ -52,12 +52,11 @@ bool hang_notes_read(struct arena *arena, struct blocks *blocks, const struct ha
 		struct note_hang n;
 
 		memcpy(&n, bytes + sizeof(head) + i * sizeof(n), sizeof(n));
-		if (n.start_ns >= n.end_ns)
+		if (n.start_ns >= n.end_ns || !n.rule || n.rule >= RULE_COUNT)
 			continue;
 		hangs[count++] = (struct hang){
 			.thread = n.tid, .start_ns = n.start_ns, .end_ns = n.end_ns, .weight = n.weight, .awaits = n.awaits, .slices = n.slices,
-			.rule = n.rule < RULE_COUNT ? n.rule : RULE_NONE, .tid = n.tid, .pid = n.pid,
-			.reason = hang_reason(arena, arena_strndup(arena, n.reason, strnlen(n.reason, sizeof(n.reason)))),
+			.rule = n.rule, .tid = n.tid, .pid = n.pid,
 			.comm = arena_strndup(arena, n.comm, strnlen(n.comm, sizeof(n.comm))) };
 	}
 	*ret_hangs = hangs;
@@ -93,7 +92,6 @@ void hang_notes_write(struct blocks *blocks, const struct hang_notes_key *key, c
 				       .awaits = h->awaits, .slices = h->slices, .rule = h->rule };
 
 		strncpy(n.comm, h->comm, sizeof(n.comm) - 1);
-		strncpy(n.reason, h->reason, sizeof(n.reason) - 1);
 		memcpy(bytes + sizeof(head) + i * sizeof(n), &n, sizeof(n));
 	}
 	blocks_note(blocks, key->block, NOTE_HANGS + key->pid, bytes, sizeof(head) + count * sizeof(struct note_hang));

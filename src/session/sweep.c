@@ -251,7 +251,7 @@ static size_t join_pieces(struct hang *hangs, size_t count)
 		}
 		if (h->weight > last->weight) {
 			last->weight = h->weight;
-			last->reason = h->reason;
+			last->rule = h->rule;
 		}
 		if (h->end_ns > last->end_ns)
 			last->end_ns = h->end_ns;
@@ -350,7 +350,6 @@ static struct hang *all_hangs(struct sweep *s, struct arena *arena, size_t *ret_
 		for (size_t k = 0; k < group->hangs.length; k++) {
 			hangs[at] = group->hangs.items[k];
 			hangs[at].comm = arena_strdup(arena, hangs[at].comm);
-			hangs[at].reason = hang_reason(arena, arena_strdup(arena, hangs[at].reason));
 			at++;
 		}
 		vec_done(&group->hangs);
@@ -378,7 +377,7 @@ static int sweep(struct sweep *s, struct arena *arena, const struct hang **ret_h
 			hangs[kept++] = hangs[i];
 	*ret_hangs = hangs;
 	*ret_count = kept;
-	hangs_rank(hangs, kept);
+	hangs_rank(s->session->judgement, hangs, kept);
 	return s->failed;
 }
 

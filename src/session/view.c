@@ -194,7 +194,7 @@ void view_hangs_json(const struct hang *hangs, size_t count, size_t most, struct
 		json_text(json, "comm", h->comm);
 		json_u64(json, "start_ns", h->start_ns);
 		json_u64(json, "end_ns", h->end_ns);
-		json_text(json, "reason", h->reason);
+		json_text(json, "reason", hang_reason(h));
 		json_end(json);
 	}
 	json_end(json);

@@ -361,6 +361,13 @@ static void put_folded(const struct session *session, const struct diagnosis *g,
 	fold_done(&fold);
 }
 
+static bool links_alike(const struct chain_link *a, const struct chain_link *b)
+{
+	const char *at = a->frames[0] ? a->frames[0] : "", *bt = b->frames[0] ? b->frames[0] : "";
+
+	return a->actor.kind == b->actor.kind && a->actor.thread == b->actor.thread && !strcmp(a->state, b->state) && !strcmp(at, bt);
+}
+
 static void put_chain(struct arena *arena, const struct session *session, const struct diagnosis *g, struct buf *buf)
 {
 	uint64_t start = trace_summary(session->trace)->start_ns;
@@ -368,18 +375,33 @@ static void put_chain(struct arena *arena, const struct session *session, const 
 	size_t left_out = 0;
 
 	buf_text(buf, "\nWhere the time went:\n");
-	for (size_t i = 0; i < g->chain_count; i++) {
+	for (size_t i = 0; i < g->chain_count; ) {
 		const struct chain_link *l = &g->chain[i];
+		uint64_t ns = l->end_ns - l->start_ns;
+		unsigned times = 1;
 
+		i++;
 		if (!answer_link_shown(g, l)) {
 			left_out++;
 			continue;
 		}
-		buf_printf(buf, "  %10.3f s %10s  %s: ", (double)(l->start_ns - start) / 1e9,
-			   describe_time(arena, l->end_ns - l->start_ns), answer_who(arena, &l->actor));
+		/* The same again, with next to nothing between, is one line. */
+		for (size_t next = i; next < g->chain_count; next++) {
+			const struct chain_link *m = &g->chain[next];
+
+			if (links_alike(l, m)) {
+				left_out += next - i;
+				ns += m->end_ns - m->start_ns;
+				times++;
+				i = next + 1;
+			} else if (answer_link_shown(g, m)) {
+				break;
+			}
+		}
+		buf_printf(buf, "  %10.3f s %10s  %s: ", (double)(l->start_ns - start) / 1e9, describe_time(arena, ns), answer_who(arena, &l->actor));
 		buf_escaped(buf, l->state, strlen(l->state), NULL);
-		buf_char(buf, '\n');
-		for (unsigned f = 0; f < 6 && l->frames[f] && (l->end_ns - l->start_ns) * 20 > window; f++)
+		buf_text(buf, times > 1 ? arena_printf(arena, ", %u times\n", times) : "\n");
+		for (unsigned f = 0; f < 6 && l->frames[f] && ns * 20 > window; f++)
 			put_frame(arena, l->frames[f], buf);
 	}
 	if (left_out)

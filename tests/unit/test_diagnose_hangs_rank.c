@@ -5,14 +5,15 @@
 #include <cmocka.h>
 
 #include "diagnose/hangs_rank.h"
+#include "diagnose/judgement.h"
 
 #define S 1000000000ull
 
 /* One works in its event loop's turn; another one waits for it a little longer. */
 static void two(struct hang *hangs, uint32_t slices)
 {
-	hangs[0] = (struct hang){ .thread = 1, .start_ns = 10 * S, .end_ns = 14 * S, .reason = hang_turn, .weight = 100 };
-	hangs[1] = (struct hang){ .thread = 2, .start_ns = 10 * S, .end_ns = 15 * S, .reason = "not answered", .weight = 110, .awaits = 1,
+	hangs[0] = (struct hang){ .thread = 1, .start_ns = 10 * S, .end_ns = 14 * S, .rule = RULE_turn, .weight = 100 };
+	hangs[1] = (struct hang){ .thread = 2, .start_ns = 10 * S, .end_ns = 15 * S, .rule = RULE_not_answered, .weight = 110, .awaits = 1,
 				  .slices = slices };
 }
 
@@ -22,12 +23,12 @@ static void test_who_waits_comes_first(void **state)
 
 	(void)state;
 	two(hangs, 1);
-	hangs_rank(hangs, 2);
+	hangs_rank(NULL, hangs, 2);
 	assert_int_equal(hangs[0].thread, 2);
 	/* also where the work weighs more */
 	two(hangs, 1);
 	hangs[1].weight = 50;
-	hangs_rank(hangs, 2);
+	hangs_rank(NULL, hangs, 2);
 	assert_int_equal(hangs[0].thread, 2);
 }
 
@@ -37,13 +38,13 @@ static void test_who_keeps_looking_up_only_watches(void **state)
 
 	(void)state;
 	two(hangs, 300);
-	hangs_rank(hangs, 2);
+	hangs_rank(NULL, hangs, 2);
 	assert_int_equal(hangs[0].thread, 1);
 	assert_int_equal(hangs[1].thread, 2);
 	/* it may be all that shows where the other one just computes, which is no hang by itself */
 	two(hangs, 300);
-	hangs[0].reason = hang_computes;
-	hangs_rank(hangs, 2);
+	hangs[0].rule = RULE_computes;
+	hangs_rank(NULL, hangs, 2);
 	assert_int_equal(hangs[0].thread, 2);
 }
 
@@ -53,13 +54,13 @@ static void test_who_looks_up_all_the_time_watches_what_is_unread(void **state)
 
 	(void)state;
 	two(hangs, 300);
-	hangs[0].reason = hang_unread;
-	hangs_rank(hangs, 2);
+	hangs[0].rule = RULE_unread;
+	hangs_rank(NULL, hangs, 2);
 	assert_int_equal(hangs[0].thread, 1);
 	/* as a window does that asks another for what was copied there */
 	two(hangs, 100);
-	hangs[0].reason = hang_unread;
-	hangs_rank(hangs, 2);
+	hangs[0].rule = RULE_unread;
+	hangs_rank(NULL, hangs, 2);
 	assert_int_equal(hangs[0].thread, 2);
 }
 
