@@ -373,6 +373,22 @@ static uint32_t player_set_to_work(struct diff *d, const struct baseline_step *s
 	return step->now_thread;
 }
 
+/* Of many short exchanges in a row the last one counts. */
+static void begin_at_last_request(struct diff *d, uint32_t asked)
+{
+	const struct scene *scene = d->now->scene;
+	uint32_t thread = d->episode->thread;
+
+	for (uint32_t i = scene_wakes_from(scene, thread, d->episode->start_ns); asked && i-- > scene->threads[thread].wake; ) {
+		if (scene->wakes[i].time <= d->request_ns)
+			return;
+		if (scene_same_process(scene, scene->wakes[i].target, asked)) {
+			d->request_ns = scene->wakes[i].time;
+			return;
+		}
+	}
+}
+
 static void find_players(struct diff *d)
 {
 	struct baseline *found = d->found;
@@ -380,6 +396,8 @@ static void find_players(struct diff *d)
 
 	for (unsigned i = 0; i < found->step_count; i++)
 		towards = found->steps[i].now_thread = player(d, &found->steps[i], towards);
+	if (found->from_victim)
+		begin_at_last_request(d, towards);
 	for (unsigned i = found->step_count; i-- > 1; )
 		if (found->steps[i - 1].now_thread)
 			found->steps[i - 1].now_thread = player_set_to_work(d, &found->steps[i - 1], found->steps[i].now_thread);
