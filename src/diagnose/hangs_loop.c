@@ -12,8 +12,22 @@ static bool leads(const struct finder *f)
 	return f->scene->tables->threads[f->thread].tid == f->scene->tables->threads[f->thread].pid;
 }
 
+/* It looks whether what it has just started is ready, as it does not do all the time. */
+static bool starts_up(const struct finder *f, const struct episode *e)
+{
+	const struct place *p = hangs_place_of(f, &f->scene->waits[e->last]);
+	uint8_t confidence;
+	uint32_t partner = loop_partner(f->scene, f->thread, e->start_ns, e->end_ns, &confidence);
+
+	return partner && (!p || p->visits < limit_of(f->scene, LIMIT_looks)) &&
+	       scene_descends_from(f->scene, partner, scene_pid(f->scene, f->thread)) &&
+	       f->scene->tables->threads[partner].start_ns + limit_of(f->scene, LIMIT_look_ns) > e->start_ns;
+}
+
 static bool looks_often(const struct finder *f, const struct episode *e)
 {
+	if (!f->options->pid && e->end_ns - e->start_ns < limit_of(f->scene, LIMIT_stranger_ns) && starts_up(f, e))
+		return false;
 	return f->scene->waits[e->last].kind != WAIT_KIND_yield && loop_is(f->scene, e) && e->slices >= limit_of(f->scene, LIMIT_looks) &&
 	       (e->end_ns - e->start_ns) / e->slices <= limit_of(f->scene, LIMIT_look_ns);
 }
@@ -135,7 +149,7 @@ bool hangs_retries(const struct finder *f, uint32_t sleep, struct retries *ret_r
 	/* Whoever is killed, or still at it, may do nothing else by design. */
 	if (ret_retries->end_ns + stranger_ns / 10 >= scene->end_ns && t->end_ns > scene->end_ns)
 		return false;
-	if (broken_off(scene, ret_retries))
+	if (broken_off(scene, ret_retries) || (t->end_ns <= ret_retries->end_ns + look_ns && was_told_to_end(f, ret_retries->start_ns)))
 		return false;
 	return f->options->pid || loop_retry_partner(scene, ret_retries, &lockstep);
 }

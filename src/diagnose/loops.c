@@ -151,7 +151,7 @@ static uint32_t one_came_back(const struct scene *scene, uint32_t thread, uint64
 		if (scene_is_system(scene, i) || scene_same_process(scene, i, thread) || tables->threads[i].start_ns > from_ns + slack ||
 		    tables->threads[i].end_ns < begin)
 			continue;
-		if (computed(scene, i, from_ns, to_ns, begin, slack)) {
+		if (computed(scene, i, from_ns, to_ns, begin, slack) && are_kin(scene, thread, i)) {
 			if (found)
 				return 0;
 			found = i;
