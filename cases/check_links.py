@@ -68,6 +68,10 @@ def sent(check, waiter, other, event, words):
     return sent_to(check, waiter, other, event, words)
 
 
+def sent_by(check, waiter, other, event, words):
+    return sent(check, other, waiter, event, words)
+
+
 def set_to_work(check, waiter, other, event, words):
     if event['type'] == 'wake':
         if event.get('target') != other.tid:
@@ -182,6 +186,7 @@ LINKS = {
     'woke it': (woke, True),
     'created the thread that woke it': (created, True),
     'was sent its message': (sent, False),
+    'sent it what set it to work': (sent_by, True),
     'was set to work on its behalf': (set_to_work, True),
     'owns what it waits for (a hint)': (hinted, True),
     'had ended with the lock that it waits for': (had_ended, True),

@@ -14,7 +14,7 @@ WAITS = {
     'waiting on a message queue': 'queue', 'waiting on a semaphore': 'semaphore',
     'waiting for a user-space file system': 'fuse', 'waiting for io_uring': 'uring', 'idle': 'worker', 'ended': 'exit',
     'waiting in splice': 'splice', 'waiting for data to reach the disk': 'sync', 'throttled': 'throttled',
-    'yielding': 'yield', 'waiting in ioctl': 'ioctl', 'waiting to open a file': 'open', 'stopped': 'stop', 'waiting': 'none other',
+    'yielding': 'yield', 'waiting in ioctl': 'ioctl', 'waiting to open a file': 'open', 'stopped': 'stop', 'frozen': 'stop', 'waiting': 'none other',
 }
 OBJECTS = {'FIFO': 'fifo', 'Unix socket': 'unix_stream', 'Unix datagram socket': 'unix_dgram', 'Unix seqpacket socket': 'unix_seqpacket',
            'TCP socket': 'tcp', 'UDP socket': 'udp', 'netlink socket': 'netlink', 'epoll set': 'epoll', 'inotify group': 'inotify',

@@ -165,7 +165,7 @@ void answer_chain(const struct describer *d, const struct pieces *pieces, const 
 			link->actor.object = describe_source(w);
 		} else if (p->wait && (p->state == SPAN_WAITING || p->state == SPAN_STOPPED)) {
 			link->actor.object = describe_object(d, w->object);
-			link->state = p->state == SPAN_STOPPED ? "stopped" : describe_wait(d, w);
+			link->state = p->state == SPAN_STOPPED ? describe_stop(w) : describe_wait(d, w);
 		}
 		if (d->names && worth_frames(p, diagnosis, smoothed.length)) {
 			if (p->state == SPAN_RUNNING || p->state == SPAN_RUNNABLE) {
@@ -293,7 +293,7 @@ static const char *step_words(const struct describer *d, const struct pieces *pi
 	if (best->state == SPAN_WAITING && best->wait)
 		return wait_words(d, &d->scene->episodes[d->scene->waits[best->wait].episode], 0);
 	if (best->state == SPAN_STOPPED)
-		return "stopped";
+		return describe_stop(&d->scene->waits[best->wait]);
 	if (best->state == SPAN_RUNNING || (best->state == SPAN_RUNNABLE && computed(&times)))
 		return computing_words(d, &times);
 	return best->state == SPAN_RUNNABLE ? "runnable, without a processor" : span_state_name(best->state);

@@ -17,7 +17,7 @@ static const char *doing_words(const struct describer *d, const struct piece *p)
 	case SPAN_RUNNING: return "computing";
 	case SPAN_RUNNABLE: return "waiting for a processor";
 	case SPAN_WAITING: return p->wait ? describe_wait(d, &d->scene->waits[p->wait]) : "waiting";
-	case SPAN_STOPPED: return "stopped";
+	case SPAN_STOPPED: return describe_stop(&d->scene->waits[p->wait]);
 	case SPAN_ABSENT: return "absent";
 	case SPAN_UNKNOWN: return "not seen";
 	}

@@ -48,6 +48,7 @@ static double class_cost(enum walk_link link)
 	case LINK_CREATOR:
 		return 0;
 	case LINK_MESSAGE:
+	case LINK_SENT:
 	case LINK_ACTIVITY:
 	case LINK_CHILD:
 	case LINK_SERVER:

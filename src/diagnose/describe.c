@@ -55,6 +55,11 @@ const char *describe_object(const struct describer *d, uint64_t object)
 	return path[0] ? arena_printf(d->arena, "%s %s", kind, path) : kind;
 }
 
+const char *describe_stop(const struct wait *w)
+{
+	return w->state == TASK_STATE_frozen ? "frozen" : "stopped";
+}
+
 const char *describe_wait(const struct describer *d, const struct wait *wait)
 {
 	static const char *const words[] = {

@@ -19,6 +19,8 @@ void describe_thread(const struct describer *d, uint32_t thread, uint64_t time, 
 /* "FIFO /tmp/in", "TCP socket 127.0.0.1:80", "futex"; NULL when nothing is known. */
 const char *describe_object(const struct describer *d, uint64_t object);
 /* "waiting in read on FIFO /tmp/in", "sleeping", ... */
+/* "stopped", or "frozen" by the control group's freezer. */
+const char *describe_stop(const struct wait *w);
 const char *describe_wait(const struct describer *d, const struct wait *wait);
 /* Interrupt that ended a wait: "the network", "a timer", "block device I/O". */
 const char *describe_source(const struct wait *wait);

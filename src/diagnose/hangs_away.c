@@ -8,8 +8,6 @@
 #include "diagnose/loops.h"
 #include "diagnose/told.h"
 
-#define FUTEX_PRIVATE 128
-
 /* Away from the first moments of the stretch to near its end. */
 static bool was_away(const struct finder *f, uint32_t thread, uint64_t from, uint64_t to)
 {
@@ -267,7 +265,7 @@ bool hangs_nobody_can_end(const struct finder *f, const struct episode *e)
 	const struct tables *tables = f->scene->tables;
 	const struct wait *w = &f->scene->waits[e->last];
 
-	if (w->kind != WAIT_KIND_futex || !(w->argument & FUTEX_PRIVATE) || w->end == WAIT_END_THREAD)
+	if (w->kind != WAIT_KIND_futex || !(w->argument & WAIT_FUTEX_PRIVATE) || w->end == WAIT_END_THREAD)
 		return false;
 	for (uint32_t i = 1; i < tables->thread_count; i++)
 		if (i != e->thread && scene_same_process(f->scene, i, e->thread) && tables->threads[i].start_ns < e->end_ns &&

@@ -215,8 +215,9 @@ static bool is_worth_asking(const struct finder *f, const struct episode *e)
 
 	if (!f->options->pid || w->kind == WAIT_KIND_worker)
 		return false;
+	/* Of a pool's threads one that opens what does not answer keeps the pool's work. */
 	if (t->tid != t->pid)
-		return w->kind == WAIT_KIND_sleep && hangs_looks_in_vain(f, &f->scene->episodes[w->episode]);
+		return w->kind == WAIT_KIND_open || (w->kind == WAIT_KIND_sleep && hangs_looks_in_vain(f, &f->scene->episodes[w->episode]));
 	if (w->kind == WAIT_KIND_read && scene_is_pipe(w->object))
 		return true;
 	if (hangs_rests_at(f, w))

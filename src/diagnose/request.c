@@ -158,7 +158,7 @@ unsigned request_back(const struct scene *scene, const struct ends *ends, uint32
 		if (e && taken_in(scene, at.thread, e->end_ns, at.to_ns, &sent) && sent.from_ns < at.to_ns &&
 		    !(w->end == WAIT_END_TIMEOUT && sent.from_ns < e->end_ns)) {
 			next = (struct request_part){ .thread = sent.from_thread, .to_ns = sent.from_ns, .evidence = sent.from_event,
-				.link = LINK_MESSAGE, .confidence = sent.confidence };
+				.link = LINK_SENT, .confidence = sent.confidence };
 		} else if (e && w->end == WAIT_END_THREAD && w->waker && !scene_is_system(scene, w->waker)) {
 			next = (struct request_part){ .thread = w->waker, .to_ns = e->end_ns, .evidence = w->end_event,
 				.link = LINK_WAKE, .confidence = w->confidence };

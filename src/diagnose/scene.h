@@ -61,6 +61,8 @@ struct cpu_share {
 	uint32_t thread;
 };
 
+#define WAIT_FUTEX_PRIVATE 128
+
 enum wait_end {
 	WAIT_END_OPEN,       /* it lasts to the end of the trace */
 	WAIT_END_THREAD,     /* another thread woke it */
@@ -93,6 +95,12 @@ struct wait {
 	uint8_t confidence;      /* of the wake-up, per cent: 100 observed, less where events were lost around it */
 	bool idle;               /* marked as harmless by a rule or the person */
 };
+
+/* On a word that other processes may change; one whose operation is not known is taken to be private. */
+static inline bool wait_is_shared(const struct wait *w)
+{
+	return w->kind == WAIT_KIND_futex && w->argument && !(w->argument & WAIT_FUTEX_PRIVATE);
+}
 
 /* Waits that are one in meaning: slices of a timed wait, or the sleeps of a poll
  * loop, with the moments between in which the thread only looked again. A wait

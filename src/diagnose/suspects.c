@@ -409,7 +409,8 @@ static void ask_process(struct question *q)
 		else if (times.ns[SPAN_STOPPED] * 2 > window)
 			suspect_thread(q, i, LINK_PROCESS, limit(q, LIMIT_own_runnable), 0);
 	}
-	q->alone = !others;
+	/* Another process may share the word. */
+	q->alone = !others && !wait_is_shared(q->wait);
 }
 
 /* A loop looks at memory of its process, or at what a child left. */

@@ -20,6 +20,7 @@ const char *walk_link_words(enum walk_link link)
 	case LINK_WAKE: return "woke it";
 	case LINK_CREATOR: return "created the thread that woke it";
 	case LINK_MESSAGE: return "was sent its message";
+	case LINK_SENT: return "sent it what set it to work";
 	case LINK_ACTIVITY: return "was set to work on its behalf";
 	case LINK_OWNER: return "owns what it waits for (a hint)";
 	case LINK_ENDED: return "had ended with the lock that it waits for";

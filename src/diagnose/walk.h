@@ -38,6 +38,7 @@ enum walk_link {
 	LINK_WAKE,        /* it woke the waiting thread */
 	LINK_CREATOR,     /* it created the thread that woke it */
 	LINK_MESSAGE,     /* a message of the waiting thread reached it, or lies unread */
+	LINK_SENT,        /* it sent what set the waiting thread to work */
 	LINK_ACTIVITY,    /* woken on behalf of the waiting thread */
 	LINK_OWNER,       /* a hint: it owns what is waited for */
 	LINK_ENDED,       /* it ended while it owned what is waited for */

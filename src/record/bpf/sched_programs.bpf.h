@@ -121,7 +121,8 @@ static __always_inline bool call_may_send(u32 syscall)
 {
 	const u64 waits = 1ull << WAIT_KIND_futex | 1ull << WAIT_KIND_poll | 1ull << WAIT_KIND_epoll |
 			  1ull << WAIT_KIND_sleep | 1ull << WAIT_KIND_child | 1ull << WAIT_KIND_signal |
-			  1ull << WAIT_KIND_yield | 1ull << WAIT_KIND_semaphore;
+			  1ull << WAIT_KIND_yield | 1ull << WAIT_KIND_semaphore | 1ull << WAIT_KIND_open |
+			  1ull << WAIT_KIND_vfork | 1ull << WAIT_KIND_sync;
 
 	return syscall != SYSCALL_NONE && !(waits >> (call_infos[syscall & (CALL_MAX - 1)].wait & 63) & 1);
 }
