@@ -72,6 +72,12 @@ def sent_by(check, waiter, other, event, words):
     return sent(check, other, waiter, event, words)
 
 
+def was_killed(check, waiter, other, event, words):
+    if event['type'] != 'signal' or event.get('target') != other.tid:
+        return f'event {event["number"]} is no signal to {other.tid}'
+    return '' if other.died is not None and other.died < check.end else f'{other.tid} had not ended'
+
+
 def set_to_work(check, waiter, other, event, words):
     if event['type'] == 'wake':
         if event.get('target') != other.tid:
@@ -190,6 +196,7 @@ LINKS = {
     'was set to work on its behalf': (set_to_work, True),
     'owns what it waits for (a hint)': (hinted, True),
     'had ended with the lock that it waits for': (had_ended, True),
+    'was killed, and may have had what it waits for': (was_killed, True),
     'is at the other end': (at_other_end, False),
     'has not accepted its connection': (not_accepted, False),
     'holds the file lock': (locks, False),

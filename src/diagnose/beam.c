@@ -65,6 +65,7 @@ static double class_cost(enum walk_link link)
 	case LINK_PEER:
 	case LINK_SIMILAR:
 		return 0.25;
+	case LINK_KILLED:
 	case LINK_LOCKSTEP:
 	case LINK_FLAG:
 	case LINK_PROCESS:

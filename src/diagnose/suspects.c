@@ -67,19 +67,57 @@ static void ask_hint(struct question *q)
 	suspect_thread(q, owner, link, owner_weight(q, w->hint_kind), w->begin_event);
 }
 
+/* Who had ended before, and does nothing any more. */
+static void suspect_gone(struct question *q, uint32_t thread, enum walk_link link, uint8_t confidence, uint64_t evidence)
+{
+	struct suspect s = { .hop_count = 1, .confidence = confidence };
+
+	s.hops[0] = (struct hop){ .from_ns = q->from, .thread = thread, .link = (uint8_t)link, .confidence = confidence,
+				  .evidence = evidence, .final = true };
+	vec_push(q->suspects, s);
+}
+
 /* A thread that ended with the lock gives it back to nobody. */
 static void ask_owner_ended(struct question *q)
 {
 	const struct wait *w = q->wait;
-	struct suspect s = { .hop_count = 1, .confidence = w->hint_kind == HINT_KIND_semaphore_last ? limit(q, LIMIT_owner_semaphore) : weight_of(q) };
 
 	if (!w->hint || w->hint == w->thread || alive(q, w->hint) || q->scene->tables->threads[w->hint].start_ns >= q->to ||
 	    (w->hint_kind != HINT_KIND_mutex_owner && w->hint_kind != HINT_KIND_pi_owner && w->hint_kind != HINT_KIND_rwlock_writer &&
 	     w->hint_kind != HINT_KIND_semaphore_last))
 		return;
-	s.hops[0] = (struct hop){ .from_ns = q->from, .thread = w->hint, .link = LINK_ENDED, .confidence = s.confidence,
-				  .evidence = w->begin_event, .final = true };
-	vec_push(q->suspects, s);
+	suspect_gone(q, w->hint, LINK_ENDED, w->hint_kind == HINT_KIND_semaphore_last ? limit(q, LIMIT_owner_semaphore) : weight_of(q),
+		     w->begin_event);
+}
+
+static bool siblings(const struct scene *scene, uint32_t a, uint32_t b)
+{
+	const struct thread *x = &scene->tables->threads[a], *y = &scene->tables->threads[b];
+
+	return x->parent_pid == y->parent_pid || x->parent_pid == y->pid || y->parent_pid == x->pid;
+}
+
+/* Processes share the word, and one of them was killed: it gives back nothing. */
+static void ask_killed_kin(struct question *q)
+{
+	const struct scene *scene = q->scene;
+	uint32_t found = 0;
+	uint64_t evidence = 0;
+
+	for (uint32_t i = 0; wait_is_shared(q->wait) && !q->wait->hint && i < scene->signal_count && scene->signals[i].time < q->to; i++) {
+		const struct sent_signal *s = &scene->signals[i];
+		uint64_t end = scene->tables->threads[s->target].end_ns;
+
+		if (end < s->time || end > s->time + limit_of(scene, LIMIT_death_ns) || scene_same_process(scene, s->target, q->wait->thread) ||
+		    !siblings(scene, q->wait->thread, s->target) || (found && scene_same_process(scene, s->target, found)))
+			continue;
+		if (found)
+			return;
+		found = s->target;
+		evidence = s->number;
+	}
+	if (found)
+		suspect_gone(q, found, LINK_KILLED, weight_of(q), evidence);
 }
 
 /* ---- file locks ---- */

@@ -42,6 +42,7 @@ enum walk_link {
 	LINK_ACTIVITY,    /* woken on behalf of the waiting thread */
 	LINK_OWNER,       /* a hint: it owns what is waited for */
 	LINK_ENDED,       /* it ended while it owned what is waited for */
+	LINK_KILLED,      /* it was killed, and shared what is waited for */
 	LINK_PEER,        /* it is at the other end of what is waited on */
 	LINK_LISTENER,    /* it listens where the connection leads, and has not accepted it */
 	LINK_FILE_LOCK,   /* it holds the file lock */
