@@ -64,18 +64,6 @@ bool hang_notes_read(struct arena *arena, struct blocks *blocks, const struct ha
 	return true;
 }
 
-uint64_t hang_notes_until(struct blocks *blocks, size_t block, uint32_t pid)
-{
-	struct note_head head;
-	size_t size = 0;
-	const char *bytes = blocks_noted(blocks, block, NOTE_HANGS + pid, &size);
-
-	if (!bytes || size < sizeof(head))
-		return 0;
-	memcpy(&head, bytes, sizeof(head));
-	return head.to_ns;
-}
-
 void hang_notes_write(struct blocks *blocks, const struct hang_notes_key *key, const struct hang *hangs, size_t count)
 {
 	struct note_head head = note_head(key);

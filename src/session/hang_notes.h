@@ -19,8 +19,6 @@ struct hang_notes_key {
 /* `thread` is the tid; texts are in the arena. False when nothing is noted, or by another build. */
 bool hang_notes_read(struct arena *arena, struct blocks *blocks, const struct hang_notes_key *key, const struct hang **ret_hangs,
 		     size_t *ret_count);
-/* To what time something is noted of the stretch that begins with the block, for whatever question; 0 nothing. */
-uint64_t hang_notes_until(struct blocks *blocks, size_t block, uint32_t pid);
 void hang_notes_write(struct blocks *blocks, const struct hang_notes_key *key, const struct hang *hangs, size_t count);
 
 #endif

@@ -24,8 +24,6 @@
 #include "trace/blocks.h"
 
 #define GROUP_BLOCKS 4u        /* that are judged together */
-#define LARGE_BLOCKS 256u      /* of so many ... */
-#define LARGE_GROUP 6u         /* ... so many: less is seen twice, and memory is less of what the question takes */
 #define LEAD_BLOCKS 1u         /* before them */
 #define TAIL_NS 1000000000ull  /* behind them, at most a block */
 #define JOIN_NS 1000000ull     /* between two pieces of one hang */
@@ -260,20 +258,13 @@ static size_t join_pieces(struct hang *hangs, size_t count)
 }
 
 /* Groups count from each file's first block on, so that they are the same when older
- * files have gone; where something is noted, as it was noted. */
-static struct group group_at(const struct sweep *s, size_t first)
+ * files have gone. */
+static struct group group_at(const struct blocks *blocks, size_t first)
 {
-	struct blocks *blocks = s->session->blocks;
-	size_t most = s->pace || blocks_count(blocks) < LARGE_BLOCKS ? GROUP_BLOCKS : LARGE_GROUP;
-	uint64_t noted_ns = s->usual ? hang_notes_until(blocks, first, s->options->pid) : 0;
 	struct group group = { .first = first, .last = first };
 
-	if (noted_ns)
-		most = LARGE_GROUP;
-	while (group.last + 1 < blocks_count(blocks) && group.last + 1 - first < most &&
-	       blocks_at(blocks, group.last + 1)->file == blocks_at(blocks, first)->file &&
-	       (noted_ns ? blocks_end_ns(blocks, group.last) < noted_ns
-			 : !s->usual || !hang_notes_until(blocks, group.last + 1, s->options->pid)))
+	while (group.last + 1 < blocks_count(blocks) && group.last + 1 - first < GROUP_BLOCKS &&
+	       blocks_at(blocks, group.last + 1)->file == blocks_at(blocks, first)->file)
 		group.last++;
 	group.from_ns = blocks_at(blocks, first)->from_ns;
 	group.to_ns = blocks_end_ns(blocks, group.last);
@@ -283,11 +274,11 @@ static struct group group_at(const struct sweep *s, size_t first)
 /* Those of the window, with what is noted of them. */
 static void find_groups(struct sweep *s)
 {
-	struct blocks *blocks = s->session->blocks;
+	const struct blocks *blocks = s->session->blocks;
 	uint64_t settled_ns = s->pace ? s->pace->settled_ns : 0, end_ns = trace_summary(s->session->trace)->end_ns;
 
 	for (size_t i = 0; i < blocks_count(blocks); ) {
-		struct group group = group_at(s, i);
+		struct group group = group_at(blocks, i);
 		struct hang_notes_key key = key_of(s, &group);
 		const struct hang *hangs;
 		size_t count;

@@ -37,10 +37,7 @@ static void test_as_written(void **state)
 
 	(void)state;
 	assert_false(hang_notes_read(&arena, blocks, &key, &found, &count));
-	assert_int_equal(hang_notes_until(blocks, 0, key.pid), 0);
 	hang_notes_write(blocks, &key, hangs, 2);
-	assert_int_equal(hang_notes_until(blocks, 0, key.pid), 5000);
-	assert_int_equal(hang_notes_until(blocks, 0, key.pid + 1), 0);
 	assert_true(hang_notes_read(&arena, blocks, &key, &found, &count));
 	assert_int_equal(count, 2);
 	assert_int_equal(found[0].thread, 8);
@@ -75,7 +72,6 @@ static void test_hostile(void **state)
 	memcpy(good, bytes, size);
 	for (size_t cut = 0; cut < size; cut++) {
 		blocks_note(blocks, 0, 1 + key.pid, good, cut);
-		hang_notes_until(blocks, 0, key.pid);
 		assert_false(hang_notes_read(&arena, blocks, &key, &found, &count));
 	}
 	for (size_t i = 0; i < size; i++) {
