@@ -1,6 +1,7 @@
 #include "record/modules.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,6 +102,16 @@ bool module_address(const struct loaded_module *m, uint64_t offset, uint64_t *re
 			return true;
 		}
 	return false;
+}
+
+void module_texts(const struct loaded_module *m, struct buf *to)
+{
+	buf_add(to, m->path, strlen(m->path) + 1);
+	buf_add(to, m->build_id, strlen(m->build_id) + 1);
+	for (uint32_t i = 0; i < m->segment_count; i++)
+		buf_printf(to, "%s%" PRIx64 " %" PRIx64 " %" PRIx64, i ? " " : "", m->segments[i].offset, m->segments[i].bytes,
+			   m->segments[i].address);
+	buf_char(to, 0);
 }
 
 /* Takes over what was read. */
@@ -270,6 +281,31 @@ void modules_take(struct modules *modules, const struct module_source *s, const 
 		find_file(modules, s, file);
 }
 
+struct unwind_rule module_rule(const struct loaded_module *m, const struct unwind_maps *maps, uint64_t offset)
+{
+	static const uint8_t kinds[] = {
+		[STACK_MAPPING_NO_TABLE] = UNWIND_FRAME_POINTER,
+		[STACK_MAPPING_JIT] = UNWIND_JIT,
+		[STACK_MAPPING_PENDING] = UNWIND_PENDING,
+		[STACK_MAPPING_BAD] = UNWIND_BAD,
+	};
+	uint64_t address;
+
+	if (m->mapping_kind != STACK_MAPPING_TABLE)
+		return (struct unwind_rule){ .kind = kinds[m->mapping_kind] };
+	if (!module_address(m, offset, &address))
+		return (struct unwind_rule){ .kind = UNWIND_NONE };
+	if (m->table.rows)
+		return unwind_table_rule(&m->table, address);
+#ifdef HAVE_BPF
+	if (maps && m->laid && m->era == maps->era)
+		return unwind_maps_rule(maps, m->first_page, m->table.page_count, address - m->table.base);
+#else
+	(void)maps;
+#endif
+	return (struct unwind_rule){ .kind = UNWIND_BAD };
+}
+
 /* ---- in the unwinder's maps ---- */
 
 #ifdef HAVE_BPF
@@ -312,15 +348,6 @@ uint32_t modules_lay(struct modules *modules, const struct loaded_module *module
 		m->table = rest;
 	}
 	return m->laid ? STACK_MAPPING_TABLE : STACK_MAPPING_BAD;
-}
-
-struct unwind_rule module_rule(const struct loaded_module *m, const struct unwind_maps *maps, uint64_t address)
-{
-	if (m->table.rows)
-		return unwind_table_rule(&m->table, address);
-	if (!m->laid || m->era != maps->era)
-		return (struct unwind_rule){ .kind = UNWIND_BAD };
-	return unwind_maps_rule(maps, m->first_page, m->table.page_count, address - m->table.base);
 }
 
 static void forget(struct modules *modules, struct loaded_module *m, struct unwind_maps *maps)

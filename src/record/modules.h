@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/map.h"
 #include "record/module_files.h"
 #include "record/unwind_maps.h"
@@ -70,13 +71,15 @@ void modules_take(struct modules *modules, const struct module_source *source, c
  * its mappings (enum stack_mapping_kind). */
 uint32_t modules_lay(struct modules *modules, const struct loaded_module *module, const struct module_source *where,
 		     struct unwind_maps *maps);
-/* The rule of a module with a table for an address as linked. */
-struct unwind_rule module_rule(const struct loaded_module *module, const struct unwind_maps *maps, uint64_t address);
+/* The rule in force at an offset of the module's file. `maps`: those in which its table may have been laid; NULL none. */
+struct unwind_rule module_rule(const struct loaded_module *module, const struct unwind_maps *maps, uint64_t offset);
 /* A mapping of a layout has the module, or no longer. */
 void modules_use(struct modules *modules, const struct loaded_module *module);
 void modules_release(struct modules *modules, const struct loaded_module *module);
 /* Forgets the oldest of too many that nobody uses. */
 void modules_collect(struct modules *modules, struct unwind_maps *maps);
+/* What its record in the trace says behind the numbers. */
+void module_texts(const struct loaded_module *module, struct buf *to);
 /* Address as linked of a file offset; false outside of the segments with code. */
 bool module_address(const struct loaded_module *module, uint64_t offset, uint64_t *ret_address);
 

@@ -1,5 +1,5 @@
 /* See proc_look.h. Descriptors come from /proc/PID/fd, sockets' other ends from sock_diag.
- * Stacks are not taken. */
+ * Stacks of what stands still are taken by proc_stacks.h. */
 #include "record/proc_look.h"
 
 #include <ctype.h>
@@ -21,9 +21,12 @@
 #include "base/buf.h"
 #include "base/map.h"
 #include "base/vec.h"
+#include "record/cgroups.h"
 #include "record/object.h"
+#include "record/proc_busy.h"
 #include "record/proc_descriptors.h"
 #include "record/proc_sockets.h"
+#include "record/proc_stacks.h"
 #include "record/proc_text.h"
 #include "record/processes.h"
 #include "record/state.h"
@@ -32,8 +35,7 @@
 #define PROCESSES_LIMIT_MS 3000
 #define CALLS 512
 #define NS_PER_MS 1000000.0
-#define RUNNING_PERCENT 90u
-#define SHARE_PERCENT 5u
+#define BUSY_PERCENT 90u
 #define PROCESSORS_MOST 4096
 
 enum object_place { OBJECT_none, OBJECT_fd, OBJECT_fd2, OBJECT_fd3, OBJECT_futex, OBJECT_futex2, OBJECT_futexes, OBJECT_poll,
@@ -46,19 +48,25 @@ static const struct { uint8_t wait, object; } calls[CALLS] = {
 #undef WAIT
 };
 
-/* It had the processor all through the look. */
-struct running {
-	uint32_t tid, processor;
+/* What a thread's counters said at the first look. */
+struct noted {
+	uint64_t at_ns, switches;
+	uint64_t ran_ns, queued_ns; /* on a processor, and waiting for one */
+	bool runs;                  /* or could */
 };
 
 struct look {
 	struct writer *writer;
 	struct proc_look_seen *seen;
 	struct vec(struct task_found) found;
-	struct map switches;         /* tid -> count at the first look */
-	struct map ran, queued;      /* tid -> ns on a processor, and waiting for one, by then */
-	uint64_t began_ns;           /* the first look */
-	struct vec(struct running) running;
+	struct vec(struct stack_place) places; /* of each found */
+	struct proc_stacks *stacks;
+	struct vec(struct noted) noted_threads;
+	struct map noted_at;         /* tid -> place in the list + 1 */
+	uint64_t began_ns, ended_ns; /* the first look's begin, the second's end */
+	struct vec(struct proc_busy) busy;
+	struct proc_busy_sink lanes;
+	struct cgroups_sink groups;
 	uint32_t processors;
 	struct proc_sockets *sockets;
 	struct map holders;          /* inode of a socket -> process */
@@ -113,14 +121,18 @@ static uint64_t object_at(const struct look *look, uint32_t pid, uint64_t fd)
 	return proc_descriptor_object(look->sockets, pid, (uint32_t)fd, NULL);
 }
 
-static void read_call(const struct look *look, struct task_found *t, const char *text)
+/* Calls of a 32-bit program have other numbers. */
+static bool is_narrow(const struct proc_call *call)
 {
-	uint64_t words[6];
-	long number;
+	return call->sp <= UINT32_MAX && call->ip <= UINT32_MAX;
+}
 
-	if (!proc_text_call(text, &number, words))
-		return;
-	if (number < 0 || number >= CALLS) {
+static void read_call(const struct look *look, struct task_found *t, const struct proc_call *call)
+{
+	const uint64_t *words = call->words;
+	long number = call->number;
+
+	if (number < 0 || number >= CALLS || is_narrow(call)) {
 		t->waiting.wait = number == -1 ? WAIT_KIND_fault : WAIT_KIND_other;
 		return;
 	}
@@ -231,10 +243,21 @@ static void guess_wait(const struct look *look, struct task_found *t)
 	t->waiting.object = lock ? *lock : 0;
 }
 
-/* False when it has gone. */
-static bool read_thread(const struct look *look, uint32_t pid, uint32_t tid, struct task_found *t, struct proc_thread *more)
+/* Where it sleeps, and in which call; false: that may not be seen, or it runs. */
+static bool read_place(uint32_t pid, uint32_t tid, struct proc_call *call)
 {
-	char status[4096], stat[1024], call[256];
+	char text[256];
+
+	return read_text(pid, tid, "syscall", text, sizeof(text)) && proc_text_call(text, call);
+}
+
+/* False when it has gone. */
+static bool read_thread(const struct look *look, uint32_t pid, uint32_t tid, struct task_found *t, struct proc_thread *more,
+			struct stack_place *place)
+{
+	char status[4096], stat[1024];
+	struct proc_call call;
+	bool is_seen;
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
 	if (!read_text(pid, tid, "status", status, sizeof(status)) || !read_text(pid, tid, "stat", stat, sizeof(stat)) ||
@@ -246,6 +269,9 @@ static bool read_thread(const struct look *look, uint32_t pid, uint32_t tid, str
 	if (t->waiting.state == TASK_STATE_running || t->waiting.state == TASK_STATE_dead)
 		return true;
 	t->waiting.since_ns = last_ran(pid, tid, now);
+	is_seen = read_place(pid, tid, &call);
+	if (is_seen && !is_narrow(&call))
+		*place = (struct stack_place){ call.ip, call.sp };
 	if (t->task.flags & TASK_FLAGS_kernel_thread) {
 		t->waiting.wait = WAIT_KIND_worker;
 	} else if (t->waiting.state == TASK_STATE_stopped || t->waiting.state == TASK_STATE_traced) {
@@ -255,8 +281,8 @@ static bool read_thread(const struct look *look, uint32_t pid, uint32_t tid, str
 	} else if (is_frozen(pid, tid)) {
 		t->waiting.state = TASK_STATE_frozen;
 		t->waiting.wait = WAIT_KIND_stop;
-	} else if (read_text(pid, tid, "syscall", call, sizeof(call))) {
-		read_call(look, t, call);
+	} else if (is_seen) {
+		read_call(look, t, &call);
 	} else {
 		guess_wait(look, t);
 	}
@@ -279,20 +305,24 @@ static void each_number(const char *path, void (*each)(struct look *look, uint32
 
 static void note_thread(struct look *look, uint32_t tid, uint32_t pid)
 {
-	char text[4096], *at;
-	uint64_t run, queued;
+	struct noted noted = { .at_ns = clock_ns(CLOCK_MONOTONIC) };
+	char text[4096];
 
 	if (!read_text(pid, tid, "status", text, sizeof(text)))
 		return;
-	at = strstr(text, "\nvoluntary_ctxt_switches:\t");
-	map_put(&look->switches, tid, at ? strtoull(at + 26, NULL, 10) : 0);
-	at = at ? strstr(at, "\nnonvoluntary_ctxt_switches:\t") : NULL;
-	if (at)
-		map_put(&look->switches, tid, *map_find(&look->switches, tid) + strtoull(at + 29, NULL, 10));
-	if (read_text(pid, tid, "schedstat", text, sizeof(text)) && proc_text_times(text, &run, &queued)) {
-		map_put(&look->ran, tid, run);
-		map_put(&look->queued, tid, queued);
-	}
+	noted.switches = proc_text_switches(text);
+	noted.runs = strstr(text, "\nState:\tR") != NULL;
+	if (read_text(pid, tid, "schedstat", text, sizeof(text)))
+		proc_text_times(text, &noted.ran_ns, &noted.queued_ns);
+	vec_push(&look->noted_threads, noted);
+	map_put(&look->noted_at, tid, look->noted_threads.length);
+}
+
+static const struct noted *noted_of(const struct look *look, uint32_t tid)
+{
+	const uint64_t *at = map_find(&look->noted_at, tid);
+
+	return at ? &look->noted_threads.items[*at - 1] : NULL;
 }
 
 static void note_process(struct look *look, uint32_t pid, uint32_t unused)
@@ -304,47 +334,71 @@ static void note_process(struct look *look, uint32_t pid, uint32_t unused)
 	each_number(path, note_thread, look, pid);
 }
 
-/* Nearly all through the look it ran, or others ran in its place, and not most of the time. */
-static bool ran_on(const struct look *look, uint32_t pid, uint32_t tid)
+/* Nearly all through the look it ran, or could have: the kernel counts the time in the queue
+ * when it is over. */
+static void note_busy(struct look *look, const struct noted *before, const struct task_found *t, const struct proc_thread *more)
 {
-	const uint64_t *before = map_find(&look->ran, tid), *waited = map_find(&look->queued, tid);
-	uint64_t run, queued, look_ns = clock_ns(CLOCK_MONOTONIC) - look->began_ns;
+	uint64_t run, queued, look_ns = clock_ns(CLOCK_MONOTONIC) - before->at_ns;
 	char text[128];
 
-	return before && waited && read_text(pid, tid, "schedstat", text, sizeof(text)) && proc_text_times(text, &run, &queued) &&
-	       (run - *before + queued - *waited) * 100 >= look_ns * RUNNING_PERCENT && (run - *before) * 100 >= look_ns * SHARE_PERCENT;
+	if (more->processor >= look->processors || !read_text(t->task.pid, t->tid, "schedstat", text, sizeof(text)) ||
+	    !proc_text_times(text, &run, &queued))
+		return;
+	run = run > before->ran_ns ? run - before->ran_ns : 0;
+	if (before->runs && before->switches == more->switches)
+		queued = look_ns;
+	else
+		queued = queued > before->queued_ns ? queued - before->queued_ns : 0;
+	if ((run + queued) * 100 >= look_ns * BUSY_PERCENT)
+		vec_push(&look->busy, ((struct proc_busy){ t->tid, more->processor, run }));
 }
 
-/* Of several that shared a processor, each is recorded on one of its own. */
-static void note_running(struct look *look, uint32_t tid, uint32_t processor)
+/* Its processor's quota is that of this group. */
+static uint64_t group_of(uint32_t pid, uint32_t tid)
 {
-	for (size_t i = 0; i < look->running.length; i++)
-		if (look->running.items[i].processor == processor) {
-			processor = (processor + 1) % look->processors;
-			i = (size_t)-1;
-			if (look->running.length >= look->processors)
-				return;
-		}
-	vec_push(&look->running, ((struct running){ tid, processor }));
+	char text[4096];
+	const char *path = read_text(pid, tid, "cgroup", text, sizeof(text)) ? proc_text_group(text, "cpu") : NULL;
+	uint64_t group = 0;
+
+	if (path)
+		cgroups_find(path, &group, NULL);
+	return group;
+}
+
+static void take_kernel_stack(struct look *look, struct task_found *t)
+{
+	char text[8192];
+	bool whole = read_text(t->task.pid, t->tid, "stack", text, sizeof(text));
+
+	if (whole || read_text(t->task.pid, t->tid, "wchan", text, sizeof(text)))
+		proc_stacks_kernel(look->stacks, text, !whole, &t->waiting.kstack, NULL);
 }
 
 static void take_thread(struct look *look, uint32_t tid, uint32_t pid)
 {
-	const uint64_t *before = map_find(&look->switches, tid);
+	const struct noted *before = noted_of(look, tid);
+	struct stack_place place = { 0 };
 	struct proc_thread more;
 	struct task_found t;
 
-	if (!read_thread(look, pid, tid, &t, &more) || t.waiting.state == TASK_STATE_dead)
+	if (!read_thread(look, pid, tid, &t, &more, &place) || t.waiting.state == TASK_STATE_dead)
 		return;
 	/* one that moved does not stand: nothing is known of what it did */
-	if (!before || *before != more.switches)
+	if (!before || before->switches != more.switches)
 		t.waiting = (struct event_waiting){ .state = TASK_STATE_running, .syscall = SYSCALL_NONE };
-	if (t.waiting.state == TASK_STATE_running && ran_on(look, pid, tid) && more.processor < look->processors)
-		note_running(look, tid, more.processor);
+	if (t.waiting.wait && !(t.task.flags & TASK_FLAGS_kernel_thread))
+		take_kernel_stack(look, &t);
+	else
+		place.sp = 0;
+	if (t.waiting.state == TASK_STATE_running && before)
+		note_busy(look, before, &t, &more);
+	if (look->busy.length && look->busy.items[look->busy.length - 1].tid == tid)
+		t.task.cgroup = group_of(pid, tid);
 	look->seen->threads++;
 	look->seen->still += t.waiting.wait != 0;
 	map_put(&look->tids, tid, 1);
 	vec_push(&look->found, t);
+	vec_push(&look->places, place);
 }
 
 static void take_process(struct look *look, uint32_t pid, uint32_t unused)
@@ -381,15 +435,18 @@ static int on_thread(struct processes_sink *sink, const struct task_found *found
 	struct look *look = container(sink, struct look, sink);
 	struct event_waiting waiting = found->waiting;
 	char tail[sizeof(found->comm) + 1 + PROCESSES_TEXT_MOST];
-	size_t comm = strnlen(found->comm, sizeof(found->comm));
-	int r;
+	size_t comm = strnlen(found->comm, sizeof(found->comm)), stack = bytes;
+	int r = 0;
 
 	if (bytes > PROCESSES_TEXT_MOST)
 		bytes = PROCESSES_TEXT_MOST;
 	memcpy(tail, found->comm, comm);
 	tail[comm++] = 0;
 	memcpy(tail + comm, texts, bytes);
-	r = emit(look, found->tid, EVENT_task, &found->task, tail, comm + bytes, err);
+	if (wait->stack_bytes)
+		r = proc_stacks_user(look->stacks, found->task.pid, &look->places.items[found - look->found.items], texts + stack, wait->stack_bytes,
+				     &waiting.ustack, err);
+	r = r ? r : emit(look, found->tid, EVENT_task, &found->task, tail, comm + bytes, err);
 	if (wait->timeout_ns)
 		waiting.timeout_ns = wait->timeout_ns;
 	if (wait->hint) {
@@ -418,7 +475,7 @@ static int on_descriptor(struct proc_descriptors_sink *sink, uint32_t pid, enum 
 	return emit(container(sink, struct look, descriptors), pid, type, payload, tail, tail_length, err);
 }
 
-static int on_lock(struct state_sink *sink, uint32_t tid, enum event_type type, const void *payload, const char *tail,
+static int on_state(struct state_sink *sink, uint32_t tid, enum event_type type, const void *payload, const char *tail,
 		   uint32_t tail_length, struct err *err)
 {
 	return emit(container(sink, struct look, states), tid, type, payload, tail, tail_length, err);
@@ -474,19 +531,18 @@ static int emit_machine(struct look *look, struct err *err)
 	return r;
 }
 
-/* They came to their processors before the look, as far as that tells. */
-static int emit_running(struct look *look, struct err *err)
+static int on_leaves(struct proc_busy_sink *sink, uint64_t time_ns, uint32_t processor, uint32_t tid, const struct event_switch *to,
+		     struct err *err)
 {
-	int r = 0;
+	struct event e = { .time = time_ns, .tid = tid, .cpu = (uint16_t)processor, .type = EVENT_switch, .data = to, .tail = "" };
 
-	for (size_t i = 0; !r && i < look->running.length; i++) {
-		struct event_switch in = { .next = look->running.items[i].tid, .syscall = SYSCALL_NONE };
-		struct event e = { .time = look->began_ns, .cpu = (uint16_t)look->running.items[i].processor, .type = EVENT_switch, .data = &in,
-				   .tail = "" };
+	return writer_add_event(container(sink, struct look, lanes)->writer, &e, err);
+}
 
-		r = writer_add_event(look->writer, &e, err);
-	}
-	return r;
+/* One without a quota keeps nobody off. */
+static int on_group(struct cgroups_sink *sink, const struct event_cgroup *group, const char *path, struct err *err)
+{
+	return group->quota_ns ? emit(container(sink, struct look, groups), 0, EVENT_cgroup, group, path, strlen(path), err) : 0;
 }
 
 /* State is told as of the look's begin, which the second look has proved. */
@@ -501,16 +557,19 @@ static int look_twice(struct look *look, uint64_t look_ns, struct err *err)
 	r = emit_machine(look, err);
 	if (!r)
 		r = emit_clock(look, err);
+	cgroups_read(&look->groups, NULL);
 	nanosleep(&nap, NULL);
 	if (!r)
 		r = emit(look, 0, EVENT_snapshot, &mark, NULL, 0, err);
 	look->sockets = proc_sockets_read();
 	read_locks(look);
 	each_number("/proc", take_process, look, 0);
+	look->ended_ns = clock_ns(CLOCK_MONOTONIC);
+	cgroups_read(&look->groups, NULL);
 	if (!r)
-		r = emit_running(look, err);
+		r = proc_busy_lay_out(look->busy.items, look->busy.length, look->began_ns, look->ended_ns, &look->lanes, err);
 	if (!r)
-		r = processes_read(&look->processes, look->found.items, look->found.length, PROCESSES_LIMIT_MS, &look->sink, err);
+		r = processes_read(&look->processes, look->found.items, look->places.items, look->found.length, PROCESSES_LIMIT_MS, &look->sink, err);
 	for (size_t i = 0; !r && i < look->pids.length; i++)
 		r = proc_descriptors_read(look->sockets, &look->holders, look->pids.items[i], &look->descriptors, err);
 	if (!r)
@@ -536,7 +595,8 @@ static int yama(void)
 int proc_look(const char *path, uint64_t look_ns, struct proc_look_seen *ret_seen, struct err *err)
 {
 	long processors = sysconf(_SC_NPROCESSORS_CONF);
-	struct look look = { .seen = ret_seen, .sink = { on_thread }, .states.event = on_lock, .noted.event = note_blocked, .descriptors.event = on_descriptor,
+	struct look look = { .seen = ret_seen, .sink = { on_thread }, .states.event = on_state, .noted.event = note_blocked,
+			     .descriptors.event = on_descriptor, .lanes.leaves = on_leaves, .groups.cgroup = on_group,
 			     .processors = processors > 0 && processors < PROCESSORS_MOST ? (uint32_t)processors : 1 };
 	/* the state has a stream of its own, behind the processors' */
 	struct writer_options options = { .cpus = look.processors + 1 };
@@ -545,25 +605,26 @@ int proc_look(const char *path, uint64_t look_ns, struct proc_look_seen *ret_see
 	if (r)
 		return r;
 	*ret_seen = (struct proc_look_seen){ .ptrace_scope = yama() };
-	map_init(&look.switches);
-	map_init(&look.ran);
-	map_init(&look.queued);
+	map_init(&look.noted_at);
 	map_init(&look.holders);
 	map_init(&look.blocked);
 	map_init(&look.tids);
-	r = look_twice(&look, look_ns, err);
+	r = proc_stacks_open(&look.states, &look.stacks, err);
+	if (!r)
+		r = look_twice(&look, look_ns, err);
+	proc_stacks_close(look.stacks);
 	closing = writer_close(look.writer, r ? NULL : err);
-	map_done(&look.switches);
-	map_done(&look.ran);
-	map_done(&look.queued);
+	map_done(&look.noted_at);
+	vec_done(&look.noted_threads);
 	map_done(&look.holders);
 	map_done(&look.blocked);
 	buf_done(&look.locks);
-	vec_done(&look.running);
+	vec_done(&look.busy);
 	proc_sockets_free(look.sockets);
 	map_done(&look.tids);
 	processes_done(&look.processes);
 	vec_done(&look.found);
+	vec_done(&look.places);
 	vec_done(&look.pids);
 	return r ? r : closing;
 }

@@ -28,6 +28,41 @@ static uint8_t state_of(char letter)
 	return TASK_STATE_running;
 }
 
+uint64_t proc_text_switches(const char *status)
+{
+	return number_after(status, "\nvoluntary_ctxt_switches:\t") + number_after(status, "\nnonvoluntary_ctxt_switches:\t");
+}
+
+static bool has_word(const char *list, size_t length, const char *word)
+{
+	size_t bytes = strlen(word);
+
+	for (const char *at = list; at < list + length; at += strcspn(at, ",:") + 1)
+		if (strcspn(at, ",:") == bytes && !strncmp(at, word, bytes))
+			return true;
+	return false;
+}
+
+const char *proc_text_group(char *text, const char *controller)
+{
+	const char *found = NULL;
+
+	for (char *line = text, *next; line && *line; line = next) {
+		char *first = strchr(line, ':'), *second = first ? strchr(first + 1, ':') : NULL, *end = strchr(line, '\n');
+
+		next = end ? end + 1 : NULL;
+		if (end)
+			*end = 0;
+		if (!second || (end && second > end))
+			continue;
+		if (has_word(first + 1, (size_t)(second - first - 1), controller))
+			return second + 1;
+		if (second == first + 1)
+			found = second + 1;
+	}
+	return found;
+}
+
 bool proc_text_thread(const char *status, const char *stat, uint64_t ticks, struct task_found *ret_found, struct proc_thread *ret_more)
 {
 	const char *end = strrchr(stat, ')');
@@ -50,21 +85,41 @@ bool proc_text_thread(const char *status, const char *stat, uint64_t ticks, stru
 	ret_found->waiting.state = state_of(letter);
 	ret_found->waiting.syscall = SYSCALL_NONE;
 	*ret_more = (struct proc_thread){
-		.switches = number_after(status, "\nvoluntary_ctxt_switches:\t") + number_after(status, "\nnonvoluntary_ctxt_switches:\t"),
+		.switches = proc_text_switches(status),
 		.processor = processor,
 		.tracer = (uint32_t)number_after(status, "\nTracerPid:\t"),
 	};
 	return true;
 }
 
-bool proc_text_call(const char *text, long *ret_number, uint64_t ret_words[6])
+bool proc_text_call(const char *text, struct proc_call *ret)
 {
-	*ret_number = -1;
-	memset(ret_words, 0, 6 * sizeof(*ret_words));
+	uint64_t *w = ret->words;
+
+	*ret = (struct proc_call){ .number = -1 };
 	if (!text[0] || text[0] == 'r')
 		return false;
-	return sscanf(text, "%ld 0x%" SCNx64 " 0x%" SCNx64 " 0x%" SCNx64 " 0x%" SCNx64 " 0x%" SCNx64 " 0x%" SCNx64, ret_number, &ret_words[0],
-		      &ret_words[1], &ret_words[2], &ret_words[3], &ret_words[4], &ret_words[5]) >= 1;
+	if (sscanf(text, "-1 0x%" SCNx64 " 0x%" SCNx64, &ret->sp, &ret->ip) == 2)
+		return true;
+	return sscanf(text, "%ld 0x%" SCNx64 " 0x%" SCNx64 " 0x%" SCNx64 " 0x%" SCNx64 " 0x%" SCNx64 " 0x%" SCNx64 " 0x%" SCNx64 " 0x%" SCNx64,
+		      &ret->number, &w[0], &w[1], &w[2], &w[3], &w[4], &w[5], &ret->sp, &ret->ip) >= 1;
+}
+
+unsigned proc_text_stack(const char *text, struct proc_function ret_functions[PROC_FUNCTIONS_MOST])
+{
+	unsigned count = 0;
+
+	while (*text && count < PROC_FUNCTIONS_MOST) {
+		size_t line = strcspn(text, "\n"), mark = *text == '[' ? strcspn(text, " \n") : 0, length;
+		const char *name = text + mark + (mark && text[mark] == ' ');
+
+		length = strcspn(name, "+ \n");
+		/* where there is no name, or none may be seen, there is a number */
+		if (length && length <= PROC_FUNCTION_MOST && !(name[0] >= '0' && name[0] <= '9'))
+			ret_functions[count++] = (struct proc_function){ name, length };
+		text += line + (text[line] == '\n');
+	}
+	return count;
 }
 
 bool proc_text_times(const char *text, uint64_t *ret_run_ns, uint64_t *ret_queued_ns)

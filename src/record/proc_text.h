@@ -16,8 +16,30 @@ struct proc_thread {
 
 /* Of task/TID/status and task/TID/stat; the thread's state and what it is, not its wait. */
 bool proc_text_thread(const char *status, const char *stat, uint64_t ticks, struct task_found *ret_found, struct proc_thread *ret_more);
-/* Of task/TID/syscall: the call's number, -1 outside of one, and its arguments; false: it runs. */
-bool proc_text_call(const char *text, long *ret_number, uint64_t ret_words[6]);
+struct proc_call {
+	long number;               /* -1 outside of one */
+	uint64_t words[6];         /* its arguments */
+	uint64_t sp, ip;
+};
+
+/* Of task/TID/syscall; false: it runs. */
+bool proc_text_call(const char *text, struct proc_call *ret_call);
+
+#define PROC_FUNCTIONS_MOST 64u
+#define PROC_FUNCTION_MOST 127u
+
+struct proc_function {
+	const char *name;          /* in the text */
+	size_t length;             /* PROC_FUNCTION_MOST at most */
+};
+
+/* Of task/TID/stack, the kernel's functions, innermost first; or of task/TID/wchan, one. Their number. */
+unsigned proc_text_stack(const char *text, struct proc_function ret_functions[PROC_FUNCTIONS_MOST]);
+/* How often it has left the processor, of task/TID/status. */
+uint64_t proc_text_switches(const char *status);
+/* Of task/TID/cgroup: the group of a controller, which ends where the line does; of the unified hierarchy where
+ * none has it. NULL: none is told. The text is cut there. */
+const char *proc_text_group(char *text, const char *controller);
 /* Of task/TID/schedstat, nanoseconds. */
 bool proc_text_times(const char *text, uint64_t *ret_run_ns, uint64_t *ret_queued_ns);
 

@@ -20,12 +20,19 @@
 #define PROCESSES_TEXT_MOST 6144u  /* of one thread's texts together */
 #define PROCESSES_POLLED_MOST 64u
 
+/* Where a thread sleeps, for who wants a copy of its stack; `sp` 0: not of this one. */
+struct stack_place {
+	uint64_t ip, sp;
+};
+#define PROCESSES_STACK_MOST 65536u
+
 /* What a thread's memory says of the wait that the iterator found. */
 struct wait_found {
 	uint64_t timeout_ns;
 	uint32_t hint;
 	uint8_t hint_kind;
 	uint8_t polled;            /* entries of `poll` */
+	uint32_t stack_bytes;      /* of the copy of its stack, which lies behind its texts */
 	struct { int fd; uint32_t events; } poll[PROCESSES_POLLED_MOST];
 	char address[112];         /* to which it connects, as a listener's is told; "" none */
 };
@@ -50,8 +57,9 @@ struct processes {
 };
 
 void processes_done(struct processes *processes);
-/* `limit_ms`: for all together; what is behind it is handed over unread. */
-int processes_read(struct processes *processes, const struct task_found *found, size_t count, int limit_ms,
-		   struct processes_sink *sink, struct err *err);
+/* `places`: one for each thread, NULL: no stacks are wanted. `limit_ms`: for all
+ * together; what is behind it is handed over unread. */
+int processes_read(struct processes *processes, const struct task_found *found, const struct stack_place *places, size_t count,
+		   int limit_ms, struct processes_sink *sink, struct err *err);
 
 #endif

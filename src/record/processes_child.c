@@ -32,9 +32,22 @@ struct child {
 	char message[sizeof(struct processes_message) + PROCESSES_MESSAGE_MOST];
 };
 
-static void hand_over(struct child *child, size_t index, const struct wait_found *wait)
+/* What is there of it; memory that it does not use ends it. */
+static uint32_t copy_stack(uint32_t pid, uint64_t sp, void *to)
 {
-	struct processes_message message = { (uint32_t)index, (uint32_t)(sizeof(*wait) + child->texts_bytes) };
+	struct iovec local = { to, PROCESSES_STACK_MOST }, remote = { (void *)(uintptr_t)sp, PROCESSES_STACK_MOST };
+	ssize_t got = process_vm_readv((pid_t)pid, &local, 1, &remote, 1, 0);
+
+	return got > 0 ? (uint32_t)got : 0;
+}
+
+static void hand_over(struct child *child, size_t index, uint32_t pid, const struct stack_place *place, struct wait_found *wait)
+{
+	char *stack = child->message + sizeof(struct processes_message) + sizeof(*wait) + child->texts_bytes;
+
+	wait->stack_bytes = place && place->sp ? copy_stack(pid, place->sp, stack) : 0;
+
+	struct processes_message message = { (uint32_t)index, (uint32_t)(sizeof(*wait) + child->texts_bytes + wait->stack_bytes) };
 	size_t bytes = sizeof(message) + message.bytes, at = 0;
 
 	memcpy(child->message, &message, sizeof(message));
@@ -267,7 +280,7 @@ static void read_wait(const struct task_found *found, struct wait_found *wait)
 	}
 }
 
-void processes_child(const struct task_found *found, size_t from, size_t count, int fd)
+void processes_child(const struct task_found *found, const struct stack_place *places, size_t from, size_t count, int fd)
 {
 	struct child *child = calloc(1, sizeof(*child));
 	struct wait_found wait;
@@ -278,6 +291,6 @@ void processes_child(const struct task_found *found, size_t from, size_t count, 
 	for (size_t i = from; i < count; i++) {
 		read_texts(child, &found[i]);
 		read_wait(&found[i], &wait);
-		hand_over(child, i, &wait);
+		hand_over(child, i, found[i].task.pid, places ? &places[i] : NULL, &wait);
 	}
 }

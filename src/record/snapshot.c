@@ -166,7 +166,7 @@ static int take_tasks(struct snapshots *snapshots, struct err *err)
 	for (size_t i = 0; !r && i < count; i++)
 		map_put(&snapshots->tids, found[i].tid, 1);
 	if (!r)
-		r = processes_read(&snapshots->left, found, count, PROCESSES_LIMIT_MS, &snapshots->processes, err);
+		r = processes_read(&snapshots->left, found, NULL, count, PROCESSES_LIMIT_MS, &snapshots->processes, err);
 	tasks_release(snapshots->tasks);
 	return r;
 }

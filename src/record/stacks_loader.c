@@ -253,21 +253,9 @@ struct rules {
 static struct unwind_rule rule_at(void *data, uint64_t address)
 {
 	const struct rules *rules = data;
-	static const uint8_t kinds[] = {
-		[STACK_MAPPING_NO_TABLE] = UNWIND_FRAME_POINTER,
-		[STACK_MAPPING_JIT] = UNWIND_JIT,
-		[STACK_MAPPING_PENDING] = UNWIND_PENDING,
-		[STACK_MAPPING_BAD] = UNWIND_BAD,
-	};
 	const struct layout_mapping *m = layout_find(rules->layout, address);
-	uint64_t linked;
-	if (!m)
-		return (struct unwind_rule){ .kind = UNWIND_NO_MAPPING };
-	if (m->module->mapping_kind != STACK_MAPPING_TABLE)
-		return (struct unwind_rule){ .kind = kinds[m->module->mapping_kind] };
-	if (!module_address(m->module, address - m->start + m->offset, &linked))
-		return (struct unwind_rule){ .kind = UNWIND_NONE };
-	return module_rule(m->module, rules->maps, linked);
+
+	return m ? module_rule(m->module, rules->maps, address - m->start + m->offset) : (struct unwind_rule){ .kind = UNWIND_NO_MAPPING };
 }
 
 /* The mappings a process had when the copy was taken. */

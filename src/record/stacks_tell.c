@@ -25,12 +25,7 @@ void stacks_tell_modules(struct stacks *s)
 			continue;
 		struct event_module e = { .module = m->number, .kind = m->kind, .device = m->device, .inode = m->inode };
 		buf_clear(&tail);
-		buf_add(&tail, m->path, strlen(m->path) + 1);
-		buf_add(&tail, m->build_id, strlen(m->build_id) + 1);
-		for (uint32_t i = 0; i < m->segment_count; i++)
-			buf_printf(&tail, "%s%" PRIx64 " %" PRIx64 " %" PRIx64, i ? " " : "", m->segments[i].offset, m->segments[i].bytes,
-				   m->segments[i].address);
-		buf_char(&tail, 0);
+		module_texts(m, &tail);
 		agent_lock(s->agent);
 		stacks_emit(s, EVENT_module, 0, &e, tail.data, tail.length, stacks_now_ns());
 		agent_unlock(s->agent);

@@ -63,9 +63,10 @@ static void check_sockets(const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct state_sink sink = { take_lock };
-	uint64_t words[6], run, queued;
+	struct proc_function functions[PROC_FUNCTIONS_MOST];
+	struct proc_call call;
+	uint64_t run, queued;
 	char *text, *second;
-	long number;
 
 	if (!size)
 		return 0;
@@ -73,13 +74,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(text, data + 1, size - 1);
 	text[size - 1] = 0;
 	second = strlen(text) + 1 < size ? text + strlen(text) + 1 : text;
-	switch (data[0] % 6) {
+	switch (data[0] % 8) {
 	case 0: check_thread(text, second); break;
 	case 1: check_fdinfo(text); break;
-	case 2: proc_text_call(text, &number, words); break;
+	case 2: proc_text_call(text, &call); break;
 	case 3: proc_text_times(text, &run, &queued); break;
 	case 4: state_parse_locks(text, 0, &sink, NULL); break;
 	case 5: check_sockets(data + 1, size - 1); break;
+	case 7: proc_text_group(text, "cpu"); break;
+	case 6: proc_text_stack(text, functions); break;
 	}
 	free(text);
 	return 0;

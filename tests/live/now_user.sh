@@ -35,4 +35,6 @@ as_user "$PWD/shared/argus" now --json $pid >now.json 2>said.txt || got=$?
 [ $got = 1 ] || fail "status $got: $(cat said.txt)"
 [ "$(json now.json 'd["seen_by"]')" = proc ] || fail "$(cat now.json)"
 [ "$(json now.json 'len(d["threads"][0]["answer"]["circle"])')" = 2 ] || fail "no circle: $(cat now.json)"
+json now.json 'str([l["frames"] for l in d["threads"][0]["answer"]["chain"]])' >frames.txt
+grep -qw one frames.txt && grep -qw two frames.txt || fail "no stacks: $(cat frames.txt)"
 grep -q 'over /proc alone' said.txt || fail "nothing is said of what could not be seen: $(cat said.txt)"

@@ -86,6 +86,17 @@ static void until_asleep(pid_t pid, pid_t tid, long call)
 	}
 }
 
+static void be_dumpable(void) { prctl(PR_SET_DUMPABLE, !getenv("HANGS_UNREADABLE")); }
+
+/* Root has set something up; the rest is this user's. */
+static void become(const char *user)
+{
+	if (user && (setresgid(atoi(user), atoi(user), atoi(user)) || setresuid(atoi(user), atoi(user), atoi(user))))
+		exit(77);
+	be_dumpable();
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
 static pid_t child(void (*body)(void))
 {
 	pid_t pid = fork();
@@ -228,7 +239,7 @@ static void file_lock(void)
 
 /* ---- a stopped child ---- */
 
-static void stop_itself(void) { raise(SIGSTOP); }
+HERE static void stop_itself(void) { raise(SIGSTOP); }
 static void stopped_child(void)
 {
 	int status;
@@ -273,10 +284,12 @@ static void fuse(void)
 {
 	char options[128];
 	device = open("/dev/fuse", O_RDWR);
-	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0", device);
+	const char *user = getenv("HANGS_USER");
+	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=%s,group_id=%s", device, user ? user : "0", user ? user : "0");
 	mkdir(path("mount"), 0700);
 	if (device < 0 || mount("hangs", path("mount"), "fuse", 0, options))
 		exit(77);
+	become(user);
 	pid_t other = child(serve_files);
 	close(device);
 	tell("ask=%d culprit=%d function=never_answers", getpid(), other);
@@ -286,7 +299,7 @@ static void fuse(void)
 static void frozen_files(void)
 {
 	int fd = open(path("mount/file"), O_WRONLY);
-	tell("ask=%d mentions_text=frozen", getpid());
+	tell("ask=%d mentions_text=thawed", getpid());
 	if (write(fd, "x", 1) < 0)
 		exit(1);
 }
@@ -396,13 +409,12 @@ static void epoll_nobody(void)
 /* ---- stops ---- */
 
 static void traced_body(void) { for (;;) usleep(1000); }
+static void stopped_body(void) { ptrace(PTRACE_TRACEME, 0, 0, 0); stop_itself(); }
 HERE static void think(void) { work_elsewhere(); STAY(); }
 static void trace(void)
 {
 	int status;
-	pid_t other = child(traced_body);
-	if (ptrace(PTRACE_SEIZE, other, 0, 0) || ptrace(PTRACE_INTERRUPT, other, 0, 0))
-		exit(1);
+	pid_t other = child(stopped_body);
 	waitpid(other, &status, __WALL);
 	tell("ask=%d culprit=%d function=think", other, getpid());
 	think();
@@ -423,8 +435,7 @@ int main(int count, char **words)
 		return 2;
 	folder = words[2];
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getenv("HANGS_UNREADABLE"))
-		prctl(PR_SET_DUMPABLE, 0);
+	be_dumpable();
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		if (strcmp(cases[i].name, words[1]) == 0) {
 			cases[i].body();

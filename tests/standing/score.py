@@ -35,10 +35,10 @@ class Case:
         how.setdefault('stderr', subprocess.DEVNULL)
         if self.options.unreadable:
             environment['HANGS_UNREADABLE'] = '1'
-        if self.options.user:
-            how['user'] = self.options.user
-            how['group'] = pwd.getpwnam(self.options.user).pw_gid
-            how['extra_groups'] = []
+        if self.options.user and self.name in OF_ROOT:
+            environment['HANGS_USER'] = str(pwd.getpwnam(self.options.user).pw_uid)
+        else:
+            how.update(by_user(self.options))
         process = subprocess.Popen(words, stdout=subprocess.PIPE, env=environment, start_new_session=True, **how)
         self.started.append(process)
         return process
@@ -88,11 +88,6 @@ def write(path, text):
         raise Skip('%s: %s' % (path, error)) from error
 
 
-def root_only(case):
-    if case.options.user:
-        raise Skip('only root can set it up')
-
-
 def frozen_files(case):
     mount = case.folder + '/mount'
     os.mkdir(mount)
@@ -108,9 +103,14 @@ def frozen_files(case):
 
 
 def fuse(case):
-    root_only(case)
     case.undo.append(lambda: subprocess.run(['umount', '-l', case.folder + '/mount'], check=False, stderr=subprocess.DEVNULL))
     case.program()
+
+
+def starved(case):
+    """A user's process is given its real-time priority by root."""
+    case.program()
+    os.sched_setscheduler(int(case.truth['culprit']), os.SCHED_FIFO, os.sched_param(10))
 
 
 def cgroup(case, controller, settings):
@@ -171,7 +171,7 @@ CASES = {name: Case.program for name in (
 CASES['fuse'] = fuse
 CASES['frozen_files'] = frozen_files
 CASES.update({name: Case.program for name in ('spin', 'yield')})
-CASES['starved'] = lambda case: (root_only(case), case.program())
+CASES['starved'] = starved
 CASES['quota'] = lambda case: cgroup(case, 'cpu', [('cpu.cfs_period_us', '100000'), ('cpu.cfs_quota_us', '5000')])
 CASES['inherited_lock'] = inherited_lock
 CASES.update({name: Case.program for name in (
@@ -179,6 +179,7 @@ CASES.update({name: Case.program for name in (
 CASES['frozen'] = lambda case: cgroup(case, 'freezer', [('freezer.state', 'FROZEN')])
 
 
+OF_ROOT = ('fuse',)     # root mounts; then the program becomes the user's
 ALONE = ('spin', 'yield', 'starved', 'quota')
 
 
@@ -226,7 +227,7 @@ def look(options, trace):
     began = time.monotonic()
     done = subprocess.run([options.argus, 'now', '--json', '-o', trace], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                           stdin=subprocess.DEVNULL, check=False, **by_user(options))
-    return time.monotonic() - began, done.stderr.decode() if done.returncode not in (0, 1) else ''
+    return time.monotonic() - began, '' if done.returncode in (0, 1) else 'status %d: %s' % (done.returncode, done.stderr.decode())
 
 
 def ask(options, truth, trace):
@@ -297,6 +298,7 @@ def main():
     keep = options.keep or build
     os.makedirs(keep, exist_ok=True)
     os.chmod(keep, 0o777)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit('ended'))
     options.program = keep + '/hangs' # which its functions' names are read from
     chosen = options.cases or list(CASES)
     truths = {}

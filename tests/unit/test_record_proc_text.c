@@ -37,18 +37,50 @@ static void names_do_not_end_what_stands_behind_them(void **unused)
 
 static void calls_are_told_from_running(void **unused)
 {
-	uint64_t words[6];
-	long number;
+	struct proc_call call;
 
 	(void)unused;
-	assert_true(proc_text_call("202 0x7f00 0x80 0x2 0x0 0x0 0x0 0x7ffe 0x7f12\n", &number, words));
-	assert_int_equal(number, 202);
-	assert_int_equal(words[0], 0x7f00);
-	assert_int_equal(words[2], 2);
-	assert_true(proc_text_call("-1 0x7ffe 0x7f12\n", &number, words));
-	assert_int_equal(number, -1);
-	assert_false(proc_text_call("running\n", &number, words));
-	assert_false(proc_text_call("", &number, words));
+	assert_true(proc_text_call("202 0x7f00 0x80 0x2 0x0 0x0 0x0 0x7ffe 0x7f12\n", &call));
+	assert_int_equal(call.number, 202);
+	assert_int_equal(call.words[0], 0x7f00);
+	assert_int_equal(call.words[2], 2);
+	assert_int_equal(call.sp, 0x7ffe);
+	assert_int_equal(call.ip, 0x7f12);
+	assert_true(proc_text_call("-1 0x7ffe 0x7f12\n", &call));
+	assert_int_equal(call.number, -1);
+	assert_int_equal(call.sp, 0x7ffe);
+	assert_int_equal(call.words[0], 0);
+	assert_false(proc_text_call("running\n", &call));
+	assert_false(proc_text_call("", &call));
+}
+
+static void a_controller_has_its_group(void **unused)
+{
+	char first[] = "7:cpuacct,cpu:/a/b\n6:freezer:/c\n0::/d\n", second[] = "7:cpuacct:/a\n0::/d\n", third[] = "7:cpuset:/a\n8\n:\n";
+
+	(void)unused;
+	assert_string_equal(proc_text_group(first, "cpu"), "/a/b");
+	assert_string_equal(proc_text_group(second, "cpu"), "/d");
+	assert_null(proc_text_group(third, "cpu"));
+}
+
+static void the_kernels_functions_stand_one_a_line(void **unused)
+{
+	struct proc_function functions[PROC_FUNCTIONS_MOST];
+	char many[16 * PROC_FUNCTIONS_MOST], *at = many;
+
+	(void)unused;
+	assert_int_equal(proc_text_stack("[<0>] futex_wait_queue+0x60/0x90\n[<0>] 0xffffffffc0\n[<0>] ext4_x+0x1/0x2 [ext4]\n", functions), 2);
+	assert_int_equal(functions[0].length, strlen("futex_wait_queue"));
+	assert_memory_equal(functions[1].name, "ext4_x", functions[1].length);
+	assert_int_equal(proc_text_stack("do_wait", functions), 1);
+	assert_int_equal(functions[0].length, 7);
+	assert_int_equal(proc_text_stack("0", functions), 0);
+	assert_int_equal(proc_text_stack("", functions), 0);
+	assert_int_equal(proc_text_stack("[\n[<\n[ \n\n+\n", functions), 0);
+	for (unsigned i = 0; i < PROC_FUNCTIONS_MOST + 5; i++)
+		at = stpcpy(at, "[<0>] f+1\n");
+	assert_int_equal(proc_text_stack(many, functions), PROC_FUNCTIONS_MOST);
 }
 
 static void an_epoll_set_tells_what_it_watches(void **unused)
@@ -110,7 +142,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_do_not_end_what_stands_behind_them),
-		cmocka_unit_test(calls_are_told_from_running),
+		cmocka_unit_test(calls_are_told_from_running), cmocka_unit_test(a_controller_has_its_group),
+		cmocka_unit_test(the_kernels_functions_stand_one_a_line),
 		cmocka_unit_test(an_epoll_set_tells_what_it_watches),
 		cmocka_unit_test(sockets_know_their_other_ends),
 	};
