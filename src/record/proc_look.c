@@ -381,7 +381,7 @@ static void take_thread(struct look *look, uint32_t tid, uint32_t pid)
 	struct proc_thread more;
 	struct task_found t;
 
-	if (!read_thread(look, pid, tid, &t, &more, &place) || t.waiting.state == TASK_STATE_dead)
+	if (look->found.length >= TASKS_MOST || !read_thread(look, pid, tid, &t, &more, &place) || t.waiting.state == TASK_STATE_dead)
 		return;
 	/* one that moved does not stand: nothing is known of what it did */
 	if (!before || before->switches != more.switches)
@@ -575,6 +575,8 @@ static int look_twice(struct look *look, uint64_t look_ns, struct err *err)
 	if (!r)
 		r = state_parse_locks(buf_str(&look->locks), 0, &look->states, err);
 	mark.end = 1;
+	mark.unread = look->processes.unread;
+	mark.cut = look->found.length >= TASKS_MOST;
 	if (!r)
 		r = emit(look, 0, EVENT_snapshot, &mark, NULL, 0, err);
 	return r ? r : emit_clock(look, err);

@@ -174,6 +174,7 @@ int processes_read(struct processes *processes, const struct task_found *found, 
 	size_t done = 0;
 
 	reap(processes);
+	processes->unread = 0;
 	while (done < count) {
 		size_t end_at = before_stuck(processes, found, done, count);
 		struct child child = { 0 };
@@ -189,6 +190,7 @@ int processes_read(struct processes *processes, const struct task_found *found, 
 			r = sink->thread(sink, &found[done], "\0\0", 3, &nothing, err);
 			if (r < 0)
 				return r;
+			processes->unread++;
 			done++;
 		}
 	}

@@ -54,6 +54,7 @@ struct processes_sink {
 struct processes {
 	struct map stuck;          /* processes that they hang at */
 	struct vec(int) left;      /* the children's pidfds */
+	uint32_t unread;           /* threads that the last reading handed over unread */
 };
 
 void processes_done(struct processes *processes);

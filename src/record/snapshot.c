@@ -152,7 +152,7 @@ void snapshots_close(struct snapshots *snapshots)
 	free(snapshots);
 }
 
-static int take_tasks(struct snapshots *snapshots, struct err *err)
+static int take_tasks(struct snapshots *snapshots, struct event_snapshot *mark, struct err *err)
 {
 	struct tasks_want all = { .stacks = 1 };
 	const struct task_found *found;
@@ -165,8 +165,10 @@ static int take_tasks(struct snapshots *snapshots, struct err *err)
 	map_clear(&snapshots->tids);
 	for (size_t i = 0; !r && i < count; i++)
 		map_put(&snapshots->tids, found[i].tid, 1);
+	mark->cut = !r && count >= TASKS_MOST;
 	if (!r)
 		r = processes_read(&snapshots->left, found, NULL, count, PROCESSES_LIMIT_MS, &snapshots->processes, err);
+	mark->unread = snapshots->left.unread;
 	tasks_release(snapshots->tasks);
 	return r;
 }
@@ -177,7 +179,7 @@ static int take(struct snapshots *snapshots, uint32_t reason, struct err *err)
 	int r = emit(snapshots, 0, EVENT_snapshot, &mark, NULL, 0, err);
 
 	if (!r)
-		r = take_tasks(snapshots, err);
+		r = take_tasks(snapshots, &mark, err);
 	if (!r && snapshots->state)
 		r = state_record(snapshots->state, STATE_ALL, 0, &snapshots->states, err);
 	if (!r)

@@ -13,8 +13,6 @@
 #include "record/programs.h"
 #include "record/stacks.h"
 
-#define TASKS_MOST 131072u /* address space only; pages are taken as threads are found */
-
 struct tasks {
 	struct bpf_link *link;
 	int want_fd;
@@ -59,6 +57,7 @@ int tasks_open(const struct programs *programs, struct stacks *stacks, struct ta
 		free(tasks);
 		return err_sys(err, r, "the iterator over threads cannot be attached");
 	}
+	/* address space only; pages are taken as threads are found */
 	tasks->mapped_bytes = TASKS_MOST * sizeof(struct task_found);
 	tasks->mapped = mmap(NULL, tasks->mapped_bytes, PROT_READ | PROT_WRITE,
 			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -60,6 +60,8 @@ int tasks_find(struct tasks *tasks, const struct tasks_want *want, const struct 
 	       size_t *ret_count, struct err *err);
 /* The list is needed no more: one of very many threads is given back. */
 void tasks_release(struct tasks *tasks);
+/* More than so many are not looked at. */
+#define TASKS_MOST 131072u
 
 #endif
 #endif

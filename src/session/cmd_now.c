@@ -53,6 +53,7 @@ struct look {
 	struct arena arena;       /* of this look */
 	struct session session;
 	uint64_t from_ns;         /* what has not moved since then stands still */
+	struct event_snapshot last; /* snapshot's end */
 	uint32_t *pids;
 	size_t pid_count;
 	struct finding *findings;
@@ -213,6 +214,7 @@ static void put_json(struct look *look, struct buf *buf)
 	json_object(&json, NULL);
 	json_u64(&json, "version", 1);
 	json_text(&json, "seen_by", level && !strcmp(level, "proc") ? "proc" : "bpf");
+	json_u64(&json, "unread", look->last.unread);
 	json_array(&json, "threads");
 	for (size_t i = 0; i < look->count; i++) {
 		const struct finding *f = &look->findings[i];
@@ -241,24 +243,39 @@ static void put_json(struct look *look, struct buf *buf)
 
 /* ---- one look, or one after the other ---- */
 
+static void read_last_snapshot(struct look *look)
+{
+	struct trace_filter filter = { .unnumbered = true };
+	struct trace_cursor *cursor;
+
+	look->last = (struct event_snapshot){ .reason = SNAPSHOT_REASON_end };
+	trace_filter_add(&filter, EVENT_snapshot);
+	cursor = trace_cursor_new(look->session.trace, &filter);
+	for (const struct event *e; (e = trace_cursor_next(cursor)); )
+		look->last = *event_as(e, snapshot);
+	trace_cursor_free(cursor);
+}
+
 /* A recorder that was there before has seen more than the look: its end is what counts. */
 static uint64_t look_from(const struct look *look, uint64_t look_ns)
 {
 	const struct trace *trace = look->session.trace;
 	const char *level = trace_machine(trace, "level");
 	uint64_t start = trace_summary(trace)->start_ns, end = trace_summary(trace)->end_ns;
-	struct trace_filter filter = { .unnumbered = true };
-	struct trace_cursor *cursor;
-	uint32_t reason = SNAPSHOT_REASON_end;
 
 	if (!level || !strcmp(level, "proc"))
 		return start;
-	trace_filter_add(&filter, EVENT_snapshot);
-	cursor = trace_cursor_new(trace, &filter);
-	for (const struct event *e; (e = trace_cursor_next(cursor)); )
-		reason = event_as(e, snapshot)->reason;
-	trace_cursor_free(cursor);
-	return reason == SNAPSHOT_REASON_request && end - start > look_ns ? end - look_ns : start;
+	return look->last.reason == SNAPSHOT_REASON_request && end - start > look_ns ? end - look_ns : start;
+}
+
+/* What the snapshot left out to be done in time. */
+static void note_left_out(const struct look *look)
+{
+	if (look->last.unread)
+		sink_printf(look->context->notes, "of %" PRIu32 " threads only waits are known: their processes' memory could not be read, or not in time\n",
+			    look->last.unread);
+	if (look->last.cut)
+		sink_printf(look->context->notes, "there are more threads than a snapshot holds: of the rest nothing is known\n");
 }
 
 /* Who is stuck, in what, and through whom: when that is the same nothing is told again. */
@@ -324,6 +341,7 @@ static int answer(struct look *look, struct err *err)
 	if (r)
 		return r;
 	find(look);
+	note_left_out(look);
 	r = look->again ? tell_change(look) : tell(look);
 	for (size_t i = 0; !r && i < look->count; i++)
 		if (is_stuck(&look->findings[i]))
@@ -339,6 +357,7 @@ static int answer_from(struct look *look, const char *path, bool keep, struct er
 	if (r)
 		return r;
 	look->session.temporary = !keep;
+	read_last_snapshot(look);
 	look->from_ns = look_from(look, look_ns);
 	look->pid_count = look->count = 0;
 	arena_init(&look->arena);
