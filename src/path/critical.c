@@ -225,10 +225,9 @@ static void add_samples(struct adding *a, uint32_t thread, uint32_t row, uint32_
 			break;
 		for (uint32_t at = s->ustack; at && at < scene->tables->frame_count && count < SAMPLE_FRAMES; at = scene->tables->frames[at].parent) {
 			uint32_t function = naming_function(a->naming, at);
-			const struct name *name = a->naming->names ? names_frame(a->naming->names, at) : NULL;
 
-			/* What the C library does is its caller's work. */
-			if (function && !describe_is_plumbing(name->module) && !describe_is_start(name->function))
+			/* What the C library does, or an interpreter, is its caller's work. */
+			if (function && !naming_is_runtime(a->naming, at))
 				functions[count++] = function;
 		}
 		if (count)

@@ -11,6 +11,8 @@
 #define STACKS_TRIED 16
 #define FRAMES_MOST 512
 
+static void find_interpreters(struct naming *naming);
+
 void naming_init(struct naming *naming, const struct scene *scene, struct diagnoser *diagnoser, struct names *names, struct texts *texts,
 	       struct lock_names *lock_names)
 {
@@ -20,10 +22,14 @@ void naming_init(struct naming *naming, const struct scene *scene, struct diagno
 	naming->roles = mem_zalloc(arena_array_bytes(sizeof(*naming->roles), scene->thread_count));
 	naming->has_role = mem_zalloc(arena_array_bytes(sizeof(*naming->has_role), scene->thread_count));
 	naming->starts = mem_zalloc(arena_array_bytes(sizeof(*naming->starts), scene->thread_count));
+	naming->scripted = mem_zalloc(arena_array_bytes(sizeof(*naming->scripted), scene->tables->frame_count + 1));
+	naming->interpreters = mem_zalloc(arena_array_bytes(sizeof(*naming->interpreters), scene->tables->module_count + 1));
 	map_init(&naming->stacks);
 	map_init(&naming->functions);
 	map_init(&naming->locks);
 	map_init(&naming->wait_words);
+	if (names)
+		find_interpreters(naming);
 }
 
 void naming_done(struct naming *naming)
@@ -31,6 +37,8 @@ void naming_done(struct naming *naming)
 	free(naming->roles);
 	free(naming->has_role);
 	free(naming->starts);
+	free(naming->scripted);
+	free(naming->interpreters);
 	map_done(&naming->stacks);
 	map_done(&naming->functions);
 	map_done(&naming->locks);
@@ -67,11 +75,61 @@ uint32_t naming_function(struct naming *naming, uint32_t node)
 	return (uint32_t)*text;
 }
 
-static bool is_runtime(const struct naming *naming, uint32_t node)
+enum scripted { SCRIPTED_UNKNOWN, SCRIPTED_NO, SCRIPTED_YES };
+
+static uint32_t module_of(const struct naming *naming, uint32_t node)
+{
+	uint32_t module = naming->scene->tables->frames[node].module;
+
+	return module < naming->scene->tables->module_count ? module : 0;
+}
+
+static bool is_script(const struct naming *naming, uint32_t node)
+{
+	return naming->scene->tables->modules[module_of(naming, node)].kind == MODULE_KIND_script;
+}
+
+/* What calls a script's function runs scripts. */
+static void find_interpreters(struct naming *naming)
+{
+	const struct tables *tables = naming->scene->tables;
+
+	for (uint32_t node = 1; node < tables->frame_count; node++) {
+		uint32_t parent = tables->frames[node].parent;
+
+		if (is_script(naming, node) && is_frame(naming, parent) && !is_script(naming, parent))
+			naming->interpreters[module_of(naming, parent)] = true;
+	}
+}
+
+/* True when a function of the program's own script is on the stack, from the node outwards. */
+static bool is_scripted(struct naming *naming, uint32_t stack)
+{
+	uint8_t found = SCRIPTED_NO;
+	uint32_t end = stack;
+
+	for (; is_frame(naming, end); end = parent_of(naming, end)) {
+		if (naming->scripted[end] != SCRIPTED_UNKNOWN) {
+			found = naming->scripted[end];
+			break;
+		}
+		if (is_script(naming, end) && !names_frame(naming->names, end)->standard) {
+			found = naming->scripted[end] = SCRIPTED_YES;
+			break;
+		}
+	}
+	for (uint32_t node = stack; node != end; node = parent_of(naming, node))
+		naming->scripted[node] = found;
+	return found == SCRIPTED_YES;
+}
+
+bool naming_is_runtime(struct naming *naming, uint32_t node)
 {
 	const struct name *name = names_frame(naming->names, node);
 
-	return describe_is_plumbing(name->module) || describe_is_start(name->function);
+	if (is_script(naming, node) ? name->standard : naming->interpreters[module_of(naming, node)])
+		return is_scripted(naming, node);
+	return !is_script(naming, node) && (describe_is_plumbing(name->module) || describe_is_start(name->function));
 }
 
 struct stack_names naming_stack(struct naming *naming, uint32_t stack)
@@ -90,7 +148,7 @@ struct stack_names naming_stack(struct naming *naming, uint32_t stack)
 	for (uint32_t node = stack; is_frame(naming, node) && !found.function; node = parent_of(naming, node)) {
 		uint32_t function = naming_function(naming, node);
 
-		if (!is_runtime(naming, node)) {
+		if (!naming_is_runtime(naming, node)) {
 			found.function = function;
 			unnamed = unnamed ? unnamed : node;
 		} else if (!unnamed && function) {
@@ -126,7 +184,7 @@ uint32_t naming_between(struct naming *naming, uint32_t before, uint32_t behind)
 	if (before != behind)
 		return 0;
 	for (; is_frame(naming, before); before = frames[before].parent)
-		if (!is_runtime(naming, before) && naming_function(naming, before))
+		if (!naming_is_runtime(naming, before) && naming_function(naming, before))
 			return naming_function(naming, before);
 	return 0;
 }
@@ -141,7 +199,7 @@ static uint32_t start_by(struct naming *naming, uint32_t stack)
 	for (uint32_t node = stack; is_frame(naming, node); node = parent_of(naming, node)) {
 		if (naming->scene->tables->frames[node].status)
 			return 0;
-		if (!is_runtime(naming, node))
+		if (!naming_is_runtime(naming, node))
 			start = naming_function(naming, node);
 	}
 	return start;

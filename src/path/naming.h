@@ -32,6 +32,8 @@ struct naming {
 	struct describer describer;
 	struct role_name *roles;  /* by thread */
 	bool *has_role;
+	uint8_t *scripted;        /* by frame node, enum scripted: is a function of a script on the way out */
+	bool *interpreters;       /* by module: runs scripts */
 	uint32_t *starts;         /* by thread: the function it was started with, where that is its role's name; else 0 */
 	struct map stacks;        /* stack node -> place in stack_list + 1 */
 	struct vec(struct stack_names) stack_list;
@@ -52,6 +54,9 @@ static inline uint32_t naming_start(struct naming *naming, uint32_t thread)
 	return naming->starts[thread];
 }
 struct stack_names naming_stack(struct naming *naming, uint32_t stack);
+/* True for frames of what only carries the program's own functions: the C library, the start,
+ * and, below the function of a script, its interpreter and the library that comes with that. */
+bool naming_is_runtime(struct naming *naming, uint32_t node);
 /* Text of the function of a frame; 0 when it has no name. */
 uint32_t naming_function(struct naming *naming, uint32_t node);
 /* True when the function is on the stack. */

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#define LOOK_MOST_NS 15000u /* on a processor: to wake up, look and wait again; to ask anew takes longer */
+
 struct piece_of {
 	uint64_t object, time;
 	uint32_t message;         /* index */
@@ -43,14 +45,17 @@ static bool is_socket(uint64_t object)
 	}
 }
 
-/* "127.0.0.1:80 -> 10.0.0.1:4000": the first port. */
-static const char *port_of(struct naming *naming, const struct ends *ends, uint64_t object)
+/* "127.0.0.1:80 -> 10.0.0.1:4000": the first port; of the other end the second. */
+static const char *port_of(struct naming *naming, const struct ends *ends, uint64_t object, bool other_end)
 {
 	struct row row = ends_of_object(ends, object);
 
 	for (uint32_t i = 0; i < row.count; i++) {
-		const char *text = ends_at(ends, row, i)->text;
-		size_t length = strcspn(text, " ");
+		const char *text = ends_at(ends, row, i)->text, *other = strstr(text, " -> ");
+		size_t length;
+
+		text = other_end && other ? other + 4 : text;
+		length = strcspn(text, " ");
 
 		while (length && text[length - 1] != ':')
 			length--;
@@ -60,7 +65,7 @@ static const char *port_of(struct naming *naming, const struct ends *ends, uint6
 	return "a port that is not known";
 }
 
-static uint32_t group_of(struct naming *naming, const struct ends *ends, enum request_group by, uint64_t object, uint32_t ustack)
+static uint32_t group_of(struct naming *naming, const struct ends *ends, enum request_group by, uint64_t object, bool other_end, uint32_t ustack)
 {
 	const char *words;
 
@@ -68,9 +73,9 @@ static uint32_t group_of(struct naming *naming, const struct ends *ends, enum re
 	case GROUP_NONE:
 		return 0;
 	case GROUP_PORT:
-		return texts_add(naming->texts, port_of(naming, ends, object));
+		return texts_add(naming->texts, port_of(naming, ends, object, other_end));
 	case GROUP_SOCKET:
-		words = object_kind(object) == OBJECT_KIND_tcp ? port_of(naming, ends, object) : describe_object(&naming->describer, object);
+		words = object_kind(object) == OBJECT_KIND_tcp ? port_of(naming, ends, object, other_end) : describe_object(&naming->describer, object);
 		return texts_add(naming->texts, words ? words : "a socket");
 	case GROUP_FUNCTION:
 		return naming_stack(naming, ustack).function;
@@ -98,7 +103,7 @@ static void find_on(struct naming *naming, const struct ends *ends, const struct
 			client |= !open && role != END_SERVER;
 			r.end_ns = m.time;
 			r.thread = pieces[i].thread;
-			r.group = group_of(naming, ends, by, m.object, m.ustack);
+			r.group = group_of(naming, ends, by, m.object, false, m.ustack);
 			answered = open;
 			continue;
 		}
@@ -114,13 +119,12 @@ static void find_on(struct naming *naming, const struct ends *ends, const struct
 	requests->unanswered += open && !answered && !client;
 }
 
-void requests_find(struct naming *naming, const struct ends *ends, uint32_t pid, enum request_group by, uint64_t from_ns, uint64_t to_ns,
-		   struct requests *ret_requests)
+static void find_by_messages(struct naming *naming, const struct ends *ends, uint32_t pid, enum request_group by, uint64_t from_ns,
+			     uint64_t to_ns, struct requests *ret_requests)
 {
 	const struct scene *scene = naming->scene;
 	struct vec(struct piece_of) pieces = { 0 };
 
-	*ret_requests = (struct requests){ 0 };
 	for (uint32_t i = 1; i < scene->thread_count; i++) {
 		const struct row *row = &scene->threads[i].messages;
 
@@ -142,9 +146,137 @@ void requests_find(struct naming *naming, const struct ends *ends, uint32_t pid,
 			;
 		find_on(naming, ends, pieces.items + i, end - i, by, ret_requests);
 	}
+	vec_done(&pieces);
+}
+
+/* ---- without messages ---- */
+
+/* Of a poll the first of its objects tells, of an epoll set what was ever put into it. */
+static bool is_for_network(const struct ends *ends, const struct wait *w)
+{
+	switch (w->kind) {
+	case WAIT_KIND_read: return is_socket(w->object);
+	case WAIT_KIND_poll: return is_socket(w->detail);
+	case WAIT_KIND_epoll: return ends_set_role(ends, w->object) != END_UNKNOWN;
+	default: return false;
+	}
+}
+
+/* True for calls that take what came. */
+static bool receives(unsigned call)
+{
+	static const uint8_t kinds[] = {
+#define WAIT(number, kind, object, limit, argument) [number] = WAIT_KIND_##kind,
+#include "record/waits.def"
+#undef WAIT
+	};
+
+	return call < sizeof(kinds) && kinds[call] == WAIT_KIND_read;
+}
+
+/* Wake-ups that are no answers: who takes a message from a socket makes room there, which wakes
+ * those, too, that wait for another one. */
+static void find_room_made(const struct scene *scene, uint64_t from_ns, uint64_t to_ns, struct map *numbers)
+{
+	struct trace_filter filter = { .from_ns = from_ns, .to_ns = to_ns };
+	struct trace_cursor *cursor;
+	const struct event *e;
+
+	trace_filter_add(&filter, EVENT_wake);
+	cursor = trace_cursor_new(scene->trace, &filter);
+	while ((e = trace_cursor_next(cursor)))
+		if (receives(event_as(e, wake)->syscall))
+			map_put(numbers, e->number, 1);
+	trace_cursor_free(cursor);
+}
+
+/* A client's wait for the server: which of the two asked is known by who is asked about, or who connected. */
+static bool is_of_client(const struct scene *scene, const struct ends *ends, uint32_t pid, const struct wait *w)
+{
+	return w->end == WAIT_END_THREAD && w->waker && is_for_network(ends, w) && scene_pid(scene, w->thread) != pid &&
+	       !scene_same_process(scene, w->thread, w->waker) && scene_descends_from(scene, w->waker, pid) &&
+	       !scene_is_system(scene, w->thread) && (w->kind != WAIT_KIND_read || ends_role(ends, w->object) != END_SERVER);
+}
+
+/* True when the thread goes on waiting for the same, after it looked whether it was there. */
+static bool only_looks(const struct scene *scene, uint32_t wait)
+{
+	const struct wait *w = &scene->waits[wait], *next = w + 1;
+	struct state_times times;
+
+	if (wait + 1 >= scene_waits_end(scene, w->thread) || next->object != w->object || next->kind != w->kind)
+		return false;
+	scene_state_times(scene, w->thread, w->end_ns, next->start_ns, &times);
+	return times.ns[SPAN_RUNNING] <= LOOK_MOST_NS;
+}
+
+static void find_by_clients(struct naming *naming, const struct ends *ends, uint32_t pid, enum request_group by, uint64_t from_ns,
+			    uint64_t to_ns, struct requests *requests)
+{
+	const struct scene *scene = naming->scene;
+	struct map room_made;
+
+	map_init(&room_made);
+	find_room_made(scene, from_ns, to_ns, &room_made);
+	for (uint32_t i = 1; i < scene->thread_count; i++) {
+		const struct wait *first = NULL; /* of the waits for one answer */
+
+		for (uint32_t k = scene_waits_from(scene, i, from_ns); k < scene_waits_end(scene, i) && scene->waits[k].start_ns < to_ns; k++) {
+			const struct wait *w = &scene->waits[k];
+
+			if (w->start_ns < from_ns || w->end_ns > to_ns || !is_of_client(scene, ends, pid, w))
+				continue;
+			first = first ? first : w;
+			if (map_find(&room_made, w->end_event) && only_looks(scene, k))
+				continue;
+			vec_push(&requests->list, ((struct request){ .start_ns = first->start_ns, .end_ns = w->end_ns, .event = first->begin_event,
+				.object = w->object, .thread = w->waker, .group = group_of(naming, ends, by, w->object, true, w->ustack) }));
+			first = NULL;
+		}
+	}
+	map_done(&room_made);
+}
+
+static void find_by_turns(struct naming *naming, const struct ends *ends, uint32_t pid, enum request_group by, uint64_t from_ns,
+			  uint64_t to_ns, struct requests *requests)
+{
+	const struct scene *scene = naming->scene;
+
+	for (uint32_t i = 1; i < scene->thread_count; i++) {
+		const struct wait *asked = NULL;
+
+		if (!scene_descends_from(scene, i, pid))
+			continue;
+		for (uint32_t k = scene_waits_from(scene, i, from_ns); k < scene_waits_end(scene, i) && scene->waits[k].start_ns < to_ns; k++) {
+			const struct wait *w = &scene->waits[k];
+
+			if (asked && w->site == asked->site) {
+				vec_push(&requests->list, ((struct request){ .start_ns = asked->end_ns, .end_ns = w->start_ns,
+					.event = asked->end_event, .object = asked->object, .thread = i,
+					.group = group_of(naming, ends, by, asked->object, false, w->ustack) }));
+				asked = NULL;
+			}
+			if (!asked && w->end == WAIT_END_SOURCE && is_for_network(ends, w) && w->end_ns < to_ns)
+				asked = w;
+		}
+		requests->unanswered += asked != NULL;
+	}
+}
+
+void requests_find(struct naming *naming, const struct ends *ends, uint32_t pid, enum request_group by, uint64_t from_ns, uint64_t to_ns,
+		   struct requests *ret_requests)
+{
+	*ret_requests = (struct requests){ .by = naming->scene->messages_seen ? FOUND_MESSAGES : FOUND_CLIENTS };
+	if (ret_requests->by == FOUND_MESSAGES)
+		find_by_messages(naming, ends, pid, by, from_ns, to_ns, ret_requests);
+	else
+		find_by_clients(naming, ends, pid, by, from_ns, to_ns, ret_requests);
+	if (ret_requests->by == FOUND_CLIENTS && !ret_requests->list.length) {
+		ret_requests->by = FOUND_TURNS;
+		find_by_turns(naming, ends, pid, by, from_ns, to_ns, ret_requests);
+	}
 	if (ret_requests->list.length)
 		qsort(ret_requests->list.items, ret_requests->list.length, sizeof(*ret_requests->list.items), by_duration);
-	vec_done(&pieces);
 }
 
 void requests_done(struct requests *requests)

@@ -1,6 +1,9 @@
 /* Requests of a server: on a socket of its own, from the first bytes that it read to the
  * last that it sent before it read again, whichever of its threads and processes did either.
- * They are found by messages, which only a trace of the full level has. */
+ * They are found by messages, which only a trace of the full level has. At the lean level
+ * waits tell of them: those of clients on the same machine that its threads ended; where
+ * there are none, the turns of its threads, each from when something from outside woke it
+ * until it waits again at the same place. */
 #ifndef PATH_REQUESTS_H
 #define PATH_REQUESTS_H
 
@@ -21,7 +24,14 @@ struct request {
 	uint32_t group;           /* text, 0 none */
 };
 
+enum requests_found {
+	FOUND_MESSAGES,
+	FOUND_CLIENTS,
+	FOUND_TURNS
+};
+
 struct requests {
+	enum requests_found by;
 	struct vec(struct request) list;  /* answered ones, the shortest first */
 	uint64_t unanswered;      /* begun, and not answered in the window */
 };

@@ -33,8 +33,6 @@ static int look(struct looked *l, struct session *session, const struct path_que
 		return err_set(err, -E2BIG, "the trace is too long for all of its requests to be listed: give a shorter window with --from and --to");
 	if (!pid)
 		return err_set(err, -ENOENT, "this is no recording of one command: say which server is meant, with --pid");
-	if (!session->scene->messages_seen)
-		return err_set(err, -ENODATA, "the trace has no messages, by which requests are found: record with --level full");
 	l->lock_names = lock_names_new(session->trace);
 	naming_init(&l->naming, session->scene, session->diagnoser, session->names, texts, l->lock_names);
 	requests_find(&l->naming, diagnoser_ends(session->diagnoser), pid, by, q->from_ns, q->to_ns, &l->requests);
@@ -205,6 +203,10 @@ void path_requests_text(const struct session *session, const struct requests_rep
 	} else {
 		buf_char(buf, '\n');
 	}
+	if (reply->requests.by != FOUND_MESSAGES && reply->requests.list.length)
+		buf_printf(buf, "The trace has no messages (--level full records them): %s.\n", reply->requests.by == FOUND_CLIENTS
+			   ? "these are the waits of clients on this machine that the server's threads ended"
+			   : "these are the turns of its threads, from when they were woken from outside until they waited there again");
 	put_groups(reply, buf);
 	if (!reply->has_tails)
 		return;
@@ -225,6 +227,8 @@ void path_requests_text(const struct session *session, const struct requests_rep
 
 /* ---- JSON ---- */
 
+static const char *const found_by[] = { [FOUND_MESSAGES] = "messages", [FOUND_CLIENTS] = "clients", [FOUND_TURNS] = "turns" };
+
 void path_requests_json(const struct session *session, const struct requests_reply *reply, struct json *json)
 {
 	const struct tails *t = &reply->tails;
@@ -242,6 +246,7 @@ void path_requests_json(const struct session *session, const struct requests_rep
 		json_end(json);
 	}
 	json_end(json);
+	json_text(json, "found_by", found_by[reply->requests.by]);
 	json_u64(json, "unanswered", reply->requests.unanswered);
 	json_text(json, "base", reply->base_path);
 	json_array(json, "tail");

@@ -3,7 +3,7 @@
 of what `argus path --requests` tells of the slowest, and are all requests found? The
 server's own count is the truth. Each is recorded and asked once.
 
-usage: tails.py [--argus PROGRAM] [--show] [NAME...]"""
+usage: tails.py [--argus PROGRAM] [--level lean|full] [--json FILE] [--show] [NAME...]"""
 import argparse
 import json
 import os
@@ -24,6 +24,8 @@ TRUTH = {
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument('--argus', default='argus')
+    parser.add_argument('--level', default='full', choices=('lean', 'full'))
+    parser.add_argument('--json')
     parser.add_argument('--show', action='store_true')
     parser.add_argument('names', nargs='*')
     options = parser.parse_args()
@@ -32,7 +34,7 @@ def main():
         program, trace = os.path.join(folder, 'servers'), os.path.join(folder, 'trace')
         subprocess.run(['gcc', '-O2', '-g', '-fno-ipa-icf', '-pthread', '-o', program, os.path.join(HERE, 'servers.c')], check=True)
         for name in options.names or TRUTH:
-            done = subprocess.run([options.argus, 'record', '--level', 'full', '-o', trace, '--', program, name], capture_output=True, check=True)
+            done = subprocess.run([options.argus, 'record', '--level', options.level, '-o', trace, '--', program, name], capture_output=True, check=True)
             served += int(done.stdout)
             answer = json.loads(subprocess.run([options.argus, 'path', '--requests', '--json', trace], capture_output=True, check=True).stdout)
             thread, function, lock = TRUTH[name]
@@ -48,6 +50,9 @@ def main():
             if options.show or not good:
                 print(subprocess.run([options.argus, 'path', '--requests', trace], capture_output=True, check=False).stdout.decode())
     print(f'{right} of {asked} causes first, {found} of {served} requests found')
+    if options.json:
+        with open(options.json, 'w', encoding='utf-8') as file:
+            json.dump({'level': options.level, 'right': right, 'asked': asked, 'found': found, 'served': served}, file)
     return right != asked
 
 
