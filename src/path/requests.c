@@ -220,10 +220,12 @@ static void find_by_clients(struct naming *naming, const struct ends *ends, uint
 	find_room_made(scene, from_ns, to_ns, &room_made);
 	for (uint32_t i = 1; i < scene->thread_count; i++) {
 		const struct wait *first = NULL; /* of the waits for one answer */
+		uint64_t answered = 0;           /* object on which the thread was answered last */
 
 		for (uint32_t k = scene_waits_from(scene, i, from_ns); k < scene_waits_end(scene, i) && scene->waits[k].start_ns < to_ns; k++) {
 			const struct wait *w = &scene->waits[k];
 
+			requests->unanswered += w->end == WAIT_END_OPEN && answered && w->object == answered;
 			if (w->start_ns < from_ns || w->end_ns > to_ns || !is_of_client(scene, ends, pid, w))
 				continue;
 			first = first ? first : w;
@@ -231,6 +233,7 @@ static void find_by_clients(struct naming *naming, const struct ends *ends, uint
 				continue;
 			vec_push(&requests->list, ((struct request){ .start_ns = first->start_ns, .end_ns = w->end_ns, .event = first->begin_event,
 				.object = w->object, .thread = w->waker, .group = group_of(naming, ends, by, w->object, true, w->ustack) }));
+			answered = w->object;
 			first = NULL;
 		}
 	}

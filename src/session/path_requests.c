@@ -203,7 +203,7 @@ void path_requests_text(const struct session *session, const struct requests_rep
 	} else {
 		buf_char(buf, '\n');
 	}
-	if (reply->requests.by != FOUND_MESSAGES && reply->requests.list.length)
+	if (reply->requests.by != FOUND_MESSAGES)
 		buf_printf(buf, "The trace has no messages (--level full records them): %s.\n", reply->requests.by == FOUND_CLIENTS
 			   ? "these are the waits of clients on this machine that the server's threads ended"
 			   : "these are the turns of its threads, from when they were woken from outside until they waited there again");
