@@ -80,7 +80,8 @@ static void emit(struct walk *walk, struct piece piece)
 	if (piece.start_ns >= piece.end_ns)
 		return;
 	if (last && last->end_ns == piece.start_ns && last->thread == piece.thread && last->state == piece.state &&
-	    last->charge == piece.charge && last->wait == piece.wait && last->throttled == piece.throttled)
+	    last->charge == piece.charge && last->wait == piece.wait && last->throttled == piece.throttled &&
+	    last->deep == piece.deep)
 		last->end_ns = piece.end_ns;
 	else
 		vec_push(walk->pieces, piece);
@@ -125,6 +126,8 @@ static void walk_to(struct walk *walk, const struct episode *episode, uint32_t t
 		emit_wait(walk, episode, from, to, CHARGE_CIRCLE, came);
 	} else if (walk->depth == MAX_DEPTH) {
 		emit_wait(walk, episode, from, to, CHARGE_MISSING, came);
+		if (walk->pieces->length && walk->pieces->items[walk->pieces->length - 1].end_ns == to)
+			walk->pieces->items[walk->pieces->length - 1].deep = woke;
 	} else {
 		from = walk_before_birth(walk, thread, from, to, step);
 		walk_thread(walk, thread, from, to, step);

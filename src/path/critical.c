@@ -147,10 +147,6 @@ static struct step_names step_seen(struct adding *a, uint32_t step)
 
 	if (seen->node)
 		return *seen;
-	if (!step) {
-		*seen = (struct step_names){ 1, s->thread };
-		return *seen;
-	}
 	above = step_seen(a, s->parent);
 	*seen = above;
 	if (s->episode && !naming_is_kernel(a->naming, a->steps->items[s->parent].thread)) {
@@ -317,33 +313,62 @@ void critical_end(struct critical *critical)
 	holds_done(&critical->holds);
 }
 
-void critical_add(struct critical *critical, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
+#define LEVELS_MOST 256u /* walks that go on where another one was as deep as walks go */
+
+static struct step_names of_wait(struct adding *a, const struct piece *p)
+{
+	struct step_names names = step_seen(a, p->step);
+	const struct wait *w = &a->naming->scene->waits[p->wait];
+	struct fold_key key = wait_key(a->naming, w);
+
+	names.node = fold_child(a->fold, names.node - 1, &key) + 1;
+	names.thread = w->waker;
+	return names;
+}
+
+/* The path of a thread between two moments, inside of what `root` names. */
+static void add_walk(const struct critical *critical, struct asked *asked, uint32_t thread, uint64_t from_ns, uint64_t to_ns,
+		     struct step_names root, unsigned level)
 {
 	struct naming *naming = critical->naming;
-	struct asked asked = {
-		.inquiry = { .scene = naming->scene, .ends = diagnoser_ends(critical->diagnoser), .now = diagnoser_side(critical->diagnoser) },
-		.least_ns = critical->whole_ns / SUSPECTED_SHARE > SUSPECTED_LEAST_NS ? critical->whole_ns / SUSPECTED_SHARE : SUSPECTED_LEAST_NS,
-	};
 	struct pieces pieces = { 0 };
 	struct walk_steps steps = { 0 };
-	struct walk walk = { .scene = naming->scene, .missing = on_missing, .data = &asked, .pieces = &pieces, .steps = &steps };
+	struct walk walk = { .scene = naming->scene, .missing = on_missing, .data = asked, .pieces = &pieces, .steps = &steps };
 	struct adding a = { .critical = critical, .naming = naming, .fold = critical->fold, .steps = &steps,
 			     .holds = &critical->holds };
+
+	walk_window(&walk, thread, from_ns, to_ns);
+	a.seen = mem_zalloc(arena_array_bytes(sizeof(*a.seen), steps.length));
+	a.seen[0] = root;
+	for (size_t i = 0; i < pieces.length; i++) {
+		const struct piece *p = &pieces.items[i];
+
+		if (p->deep && level < LEVELS_MOST && naming->scene->waits[p->wait].waker)
+			add_walk(critical, asked, naming->scene->waits[p->wait].waker, p->start_ns, p->end_ns, of_wait(&a, p), level + 1);
+		else
+			add_piece(&a, p);
+	}
+	free(a.seen);
+	vec_done(&pieces);
+	vec_done(&steps);
+}
+
+void critical_add(struct critical *critical, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
+{
+	struct asked asked = {
+		.inquiry = { .scene = critical->naming->scene, .ends = diagnoser_ends(critical->diagnoser),
+			     .now = diagnoser_side(critical->diagnoser) },
+		.least_ns = critical->whole_ns / SUSPECTED_SHARE > SUSPECTED_LEAST_NS ? critical->whole_ns / SUSPECTED_SHARE : SUSPECTED_LEAST_NS,
+	};
 
 	arena_init(&asked.arena);
 	asked.inquiry.arena = &asked.arena;
 	map_init(&asked.answers);
-	walk_window(&walk, thread, from_ns, to_ns);
-	a.seen = mem_zalloc(arena_array_bytes(sizeof(*a.seen), steps.length));
-	for (size_t i = 0; i < pieces.length; i++)
-		add_piece(&a, &pieces.items[i]);
+	add_walk(critical, &asked, thread, from_ns, to_ns, (struct step_names){ 1, thread }, 0);
 	fold_part_end(critical->fold);
-	free(a.seen);
 	inquiry_done(&asked.inquiry);
 	vec_done(&asked.suspects);
 	vec_done(&asked.kept);
 	map_done(&asked.answers);
 	arena_done(&asked.arena);
-	vec_done(&pieces);
-	vec_done(&steps);
 }
