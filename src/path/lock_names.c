@@ -148,6 +148,23 @@ static bool open_module(struct lock_names *n, struct module_file *module)
 
 #define MODULE_BYTES (UINT64_C(1) << 30) /* a variable lies at most so far behind its module's code */
 
+/* Behind the last mapping of the process that begins at the address or below it. */
+static size_t mappings_end(const struct lock_names *n, uint32_t pid, uint64_t address)
+{
+	size_t low = 0, high = n->mappings.length;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		const struct mapped *m = &n->mappings.items[mid];
+
+		if (m->pid < pid || (m->pid == pid && m->start <= address))
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
 const char *lock_names_find(struct lock_names *n, struct arena *arena, uint32_t pid, uint64_t address)
 {
 	const char *name = NULL;
@@ -156,12 +173,14 @@ const char *lock_names_find(struct lock_names *n, struct arena *arena, uint32_t 
 		return NULL;
 	if (!n->loaded)
 		load(n);
-	for (size_t i = n->mappings.length; i-- > 0 && !name; ) {
+	for (size_t i = mappings_end(n, pid, address); i-- > 0 && !name; ) {
 		const struct mapped *m = &n->mappings.items[i];
 		struct module_file *module;
 		uint64_t bias, offset;
 
-		if (m->pid != pid || m->start > address || address - m->start > MODULE_BYTES || m->module >= n->modules.length)
+		if (m->pid != pid || address - m->start > MODULE_BYTES)
+			break;
+		if (m->module >= n->modules.length)
 			continue;
 		module = &n->modules.items[m->module];
 		if (!bias_of(module, m, &bias) || !open_module(n, module))
