@@ -20,7 +20,7 @@ FUZZ_SECONDS ?= 20
 TESTS ?=
 , := ,
 
-.PHONY: all setup demo check check-headers check-layers bless fuzz bench cases lab truth kernels deb packages install clean
+.PHONY: all setup demo check check-headers check-layers bless fuzz bench cases lab slow truth kernels deb packages install clean
 
 all:
 	@tools/setup build
@@ -55,6 +55,9 @@ cases: all
 lab: all
 	@tools/setup cases lab
 	@lab/run $(BUILD) --half unseen --count 500 --table LAB.md
+
+slow: all
+	@tests/slow/table.py --argus $(BUILD)/argus
 
 truth: all
 	@tools/setup test truth

@@ -2,7 +2,7 @@
 """Programs that are slow for a known reason (programs.c; truth.json says which), recorded
 once, and what the first line of `argus path` says of each.
 
-usage: score.py [--argus PROGRAM] [--keep DIR | --replay DIR] [--show] [NAME...]"""
+usage: score.py [--argus PROGRAM] [--keep DIR | --replay DIR] [--json FILE] [--show] [NAME...]"""
 import argparse
 import contextlib
 import json
@@ -62,6 +62,7 @@ def main():
     parser.add_argument('--argus', default='argus')
     parser.add_argument('--keep')
     parser.add_argument('--replay')
+    parser.add_argument('--json')
     parser.add_argument('--show', action='store_true')
     parser.add_argument('names', nargs='*')
     options = parser.parse_args()
@@ -70,6 +71,7 @@ def main():
     folder = options.replay or options.keep or tempfile.mkdtemp(prefix='argus-slow.')
     os.makedirs(folder, exist_ok=True)
     right = asked = 0
+    results = []
     try:
         options.program = os.path.join(folder, 'programs')
         if not options.replay:
@@ -86,6 +88,7 @@ def main():
             asked += 1
             wrong = done.stderr.decode() if done.returncode else check(truths[name], json.loads(done.stdout))
             right += not wrong
+            results.append({'program': name, 'why': truths[name]['why'], 'wrong': wrong})
             print(f'{name:12} {wrong or "right"}')
             if options.show or wrong:
                 print(subprocess.run([options.argus, 'path', '--top', '4', trace], capture_output=True, check=False).stdout.decode())
@@ -93,6 +96,9 @@ def main():
         if not options.keep and not options.replay:
             shutil.rmtree(folder)
     print(f'{right} of {asked} right')
+    if options.json:
+        with open(options.json, 'w', encoding='utf-8') as file:
+            json.dump(results, file)
     return right != asked
 
 

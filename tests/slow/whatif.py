@@ -4,7 +4,7 @@ what they take when they are changed so: those of programs.c, by which replay wa
 better, and those of scored.c, which are only scored. Each is recorded once and asked once;
 times are medians of runs without a recorder, of changed and unchanged programs in turn.
 
-usage: whatif.py [--argus PROGRAM] [--runs N] [--keep DIR | --replay DIR] [--set programs|scored] [NAME...]"""
+usage: whatif.py [--argus PROGRAM] [--runs N] [--keep DIR | --replay DIR] [--set programs|scored] [--json FILE] [NAME...]"""
 import argparse
 import contextlib
 import json
@@ -114,17 +114,23 @@ def main():
     parser.add_argument('--keep')
     parser.add_argument('--replay')
     parser.add_argument('--set', choices=TRUTHS)
+    parser.add_argument('--json')
     parser.add_argument('names', nargs='*')
     options = parser.parse_args()
+    everything = {}
     for folder in (options.keep, options.replay):
         if folder:
             os.makedirs(folder, exist_ok=True)
     with contextlib.nullcontext() if options.keep or options.replay else tempfile.TemporaryDirectory(prefix='argus-whatif.') as folder:
         for name_of_set in [options.set] if options.set else TRUTHS:
             results = list(of_set(options, name_of_set, options.replay or options.keep or folder))
+            everything[name_of_set] = results
             told = [r for r in results if 'off' in r]
             print(f"{name_of_set}: {len(results)} changes, {len(told)} told, {sum(r['off'] <= 0.1 for r in told)} within 10 %,",
                   f"{sum(r['inside'] for r in told)} inside the bounds", flush=True)
+    if options.json:
+        with open(options.json, 'w', encoding='utf-8') as file:
+            json.dump(everything, file)
 
 
 if __name__ == '__main__':

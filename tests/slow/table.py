@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+"""Writes SLOW.md: how right `argus path` is about programs that are slow for a known reason.
+Runs the scorers of this folder, each recording once and asking once, or takes what they
+wrote (`--json`) from a folder: score.json, real.json, whatif.json, tails-full.json, tails-lean.json.
+
+usage: table.py [--argus PROGRAM] [--from DIR] [--note TEXT]"""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SCORERS = {'score': ['score.py'], 'real': ['real.py'], 'whatif': ['whatif.py'], 'tails-full': ['tails.py'],
+           'tails-lean': ['tails.py', '--level', 'lean']}
+SETS = {'programs': 'of the twelve programs above, by which replay was made better', 'scored': 'of ten others (scored.c)'}
+
+
+def lines_of(results):
+    yield '| program | what makes it slow | first line |'
+    yield '|---|---|---|'
+    for r in results:
+        wrong = r['wrong'].splitlines()[0] if r['wrong'] else ''
+        yield f"| {r['program']} | {r['why']} | {'wrong: ' + wrong if wrong else 'right'} |"
+
+
+def changes(results):
+    yield '| program | work, % | change | run, s | measured, s | estimate, s | bounds, s | off |'
+    yield '|---|---|---|---|---|---|---|---|'
+    for r in results:
+        head = f"| {r['program']} | {r['work']} | {r['change'].replace('_', ' ')} | {r['run_s']:.3f} | {r['truth_s']:.3f} |"
+        if 'off' not in r:
+            yield head + ' not told | | |'
+            continue
+        outside = '' if r['inside'] else ', outside'
+        yield head + f" {r['estimate_s']:.3f} | {r['low_s']:.3f} to {r['high_s']:.3f} | {r['off'] * 100:.0f} %{outside} |"
+
+
+def document(found, note):
+    yield '# Slow, not stuck: how right `argus path` is\n'
+    yield 'Written by `tests/slow/table.py`. Every program is recorded once and asked once. ' + note + '\n'
+    for title, name in (('Programs whose bottleneck is known by construction', 'score'), ('Real programs', 'real')):
+        right = sum(not r['wrong'] for r in found[name])
+        yield f'## {title}\n\nThe first line is right, by function, lock and holder, in {right} of {len(found[name])}.\n'
+        yield from lines_of(found[name])
+        yield ''
+    yield '## What would help\n'
+    yield ('What `--what-if` estimates of one recording, and what the changed program then takes (medians of runs without a recorder). '
+           '"Off" is of what was measured, or of a tenth of the unchanged run where that is more.\n')
+    for name, words in SETS.items():
+        results = found['whatif'][name]
+        told = [r for r in results if 'off' in r]
+        yield (f"{len(results)} changes {words}: {len(told)} told, {sum(r['off'] <= 0.1 for r in told)} within 10 %, "
+               f"{sum(r['inside'] for r in told)} inside the bounds.\n")
+        yield from changes(results)
+        yield ''
+    yield '## Requests\n'
+    yield 'Ten servers with a planted cause in one of a hundred of 1,200 requests (servers.c), whose own count is the truth.\n'
+    yield '| level | the cause comes first | requests found |'
+    yield '|---|---|---|'
+    for name in ('tails-full', 'tails-lean'):
+        t = found[name]
+        yield f"| {t['level']} | {t['right']} of {t['asked']} | {t['found']} of {t['served']} ({t['found'] * 100 / t['served']:.1f} %) |"
+    yield '\nAt the lean level a request that is answered before its client waits is not seen.'
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument('--argus', default='argus')
+    parser.add_argument('--from', dest='folder')
+    parser.add_argument('--note', default='')
+    options = parser.parse_args()
+    found = {}
+    with tempfile.TemporaryDirectory(prefix='argus-slow.') as work:
+        for name, (script, *words) in SCORERS.items():
+            path = os.path.join(options.folder or work, name + '.json')
+            if not options.folder:
+                subprocess.run([sys.executable, os.path.join(HERE, script), '--argus', options.argus, '--json', path, *words], check=False)
+            with open(path, encoding='utf-8') as file:
+                found[name] = json.load(file)
+    with open(os.path.join(HERE, '../../SLOW.md'), 'w', encoding='utf-8') as file:
+        file.write('\n'.join(document(found, options.note)) + '\n')
+
+
+if __name__ == '__main__':
+    main()
