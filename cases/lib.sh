@@ -76,6 +76,15 @@ report_file() {
 	report "$pid" "$2" "$start" "$end"
 }
 
+# build_c NAME SOURCE OPTION...: builds the case's own program and prints its path: in $ARGUS_CASE_PROGRAMS,
+# where it is kept for the next run, or with the rest of the run.
+build_c() {
+	local program=${ARGUS_CASE_PROGRAMS:-$W}/$1 compiler=cc
+	[ "${2%.cc}" = "$2" ] || compiler=c++
+	[ -x "$program" ] || "$compiler" "${@:3}" -o "$program.part" "$2" && [ -x "$program" ] || mv "$program.part" "$program"
+	echo "$program"
+}
+
 # wait_for TENTHS CONDITION: until the shell text succeeds.
 wait_for() {
 	local i

@@ -3,10 +3,12 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "diagnose/answer.h"
 #include "diagnose/loops.h"
 
 #define PLAN_MAX 8
+#define STEP_FRAMES 3        /* functions of a stack that are stepped through */
 #define SURE 70              /* per cent */
 #define SURE_OF_FLAG 85
 #define SAMPLES_ENOUGH 20    /* in the window, to tell a function */
@@ -16,6 +18,9 @@ static void plan_add(const struct describer *d, struct diagnosis *g, const char 
 {
 	struct plan_step *plan = (struct plan_step *)g->plan;
 
+	for (size_t i = 0; i < g->plan_count; i++)
+		if (!strcmp(plan[i].option, option) && value && plan[i].value && !strcmp(plan[i].value, value))
+			return;
 	if (!plan)
 		g->plan = plan = arena_array(d->arena, struct plan_step, PLAN_MAX);
 	if (g->plan_count < PLAN_MAX)
@@ -94,13 +99,14 @@ static const char *module_path(const struct tables *tables, const char *name)
 	return found;
 }
 
-/* A probe where the actor's function returns; none for names that are no plain symbols. */
+/* A probe where the actor's function returns; none for names that are no plain symbols, and none in the
+ * C library, which everybody calls. */
 static void plan_probe(const struct describer *d, struct diagnosis *g, const struct actor *actor, const char *why)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
 	const char *path = actor->function && actor->module ? module_path(d->scene->tables, actor->module) : NULL;
 
-	if (path && !actor->function[strspn(actor->function, plain)])
+	if (path && !describe_is_plumbing(actor->module) && !actor->function[strspn(actor->function, plain)])
 		plan_add(d, g, "--probe", arena_printf(d->arena, "%s:%s%%return", path, actor->function), why);
 }
 
@@ -155,21 +161,64 @@ static bool is_system(const char *path)
 	return path[0] != '/';
 }
 
-/* Steps through the loop: from its innermost function outside of the C library. */
+/* The innermost frame outside of the C library; 0 none. */
+static uint32_t own_frame(const struct tables *tables, uint32_t node)
+{
+	for (; node && node < tables->frame_count; node = tables->frames[node].parent)
+		if (tables->frames[node].module < tables->module_count && !is_system(tables->modules[tables->frames[node].module].path))
+			return node;
+	return 0;
+}
+
+/* Of a loop that hardly waits, as of one that only yields: where most of its samples are. */
+static uint32_t busiest_frame(const struct describer *d, const struct diagnosis *g)
+{
+	const struct scene *scene = d->scene;
+	const struct scene_thread *t = &scene->threads[g->victim.thread];
+	uint32_t first = scene_samples_from(scene, g->victim.thread, g->start_ns), end = scene_samples_from(scene, g->victim.thread, g->end_ns);
+	uint32_t best = 0;
+	struct map counts = { 0 };
+	uint64_t most = 0;
+
+	for (uint32_t i = first; i < end && d->names; i++) {
+		uint32_t node = own_frame(scene->tables, scene->samples[t->samples.items[i]].ustack);
+		uint64_t *count;
+
+		if (!node)
+			continue;
+		count = map_at(&counts, hash_u64((uint64_t)scene->tables->frames[node].module << 48 ^ names_function_start(d->names, node)), NULL);
+		if (++*count > most) {
+			most = *count;
+			best = node;
+		}
+	}
+	map_done(&counts);
+	return best;
+}
+
+/* Steps through the loop: its innermost function outside of the C library, and those of the
+ * same file that called it, for the loop may be in one of them. */
 static void plan_stepping(const struct describer *d, struct diagnosis *g)
 {
 	const struct tables *tables = d->scene->tables;
 	const struct episode *loop = longest_loop(d, g);
+	uint32_t node = loop ? own_frame(tables, d->scene->waits[loop->last].ustack) : busiest_frame(d, g), module;
+	struct buf places;
+	const char *text;
 
-	for (uint32_t node = loop ? d->scene->waits[loop->last].ustack : 0; node && node < tables->frame_count; node = tables->frames[node].parent) {
-		const struct frame *frame = &tables->frames[node];
-
-		if (frame->module >= tables->module_count || is_system(tables->modules[frame->module].path))
-			continue;
-		g->step = arena_printf(d->arena, "argus step %" PRIu32 " %s+0x%" PRIx64, g->victim.pid, tables->modules[frame->module].path,
-				       frame->address);
+	if (!node)
 		return;
+	module = tables->frames[node].module;
+	buf_init(&places);
+	buf_text(&places, tables->modules[module].path);
+	for (int i = 0; i < STEP_FRAMES && node && node < tables->frame_count && tables->frames[node].module == module; i++) {
+		buf_printf(&places, "%s+0x%" PRIx64, i ? "," : "", tables->frames[node].address);
+		node = tables->frames[node].parent;
 	}
+	text = arena_strdup(d->arena, buf_str(&places));
+	buf_done(&places);
+	plan_add(d, g, "--step", text, "the way through the loop tells which memory it looks at (argus diverge)");
+	g->step = arena_printf(d->arena, "argus step %" PRIu32 " %s --tid %" PRIu32, g->victim.pid, text, scene_tid(d->scene, g->victim.thread));
 }
 
 void answer_plan(const struct describer *d, struct diagnosis *g)

@@ -259,13 +259,14 @@ static int by_address(const void *a, const void *b)
 	return *(const uint64_t *)a < *(const uint64_t *)b ? -1 : *(const uint64_t *)a > *(const uint64_t *)b;
 }
 
-void code_find_sites(struct code *code, uint64_t function, unsigned depth, struct code_sites *ret_sites)
+void code_find_sites(struct code *code, const uint64_t *functions, size_t count, unsigned depth, struct code_sites *ret_sites)
 {
 	struct vec(uint64_t) now = { 0 };
 	struct walk walk = { .code = code, .sites = ret_sites };
 
 	*ret_sites = (struct code_sites){ 0 };
-	vec_push(&now, function);
+	for (size_t i = 0; i < count; i++)
+		vec_push(&now, functions[i]);
 	for (unsigned level = 0; level <= depth && now.length && !ret_sites->cut; level++) {
 		vec_clear(&walk.calls);
 		for (size_t i = 0; i < now.length && ret_sites->functions.length < FUNCTIONS_MOST; i++)

@@ -57,9 +57,9 @@ struct code_sites {
 
 #define CODE_SITES_MOST 4096u
 
-/* Places where the way of a run through a function is decided, and through those of the
- * same file that it calls, so many calls deep. */
-void code_find_sites(struct code *code, uint64_t function, unsigned depth, struct code_sites *ret_sites);
+/* Places where the way of a run through the functions is decided, and through those of the
+ * same file that they call, so many calls deep. */
+void code_find_sites(struct code *code, const uint64_t *functions, size_t count, unsigned depth, struct code_sites *ret_sites);
 void code_sites_done(struct code_sites *sites);
 
 #endif

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "probe/variable.h"
 
+#define TURN_MOST 256u         /* places of one turn of a loop */
 #define LOOKED_BACK 600u       /* places before the branch that are looked at */
 #define SOURCES_MOST 64        /* values followed back */
 #define PATH_MOST 8            /* pointers on the way to one */
@@ -31,49 +32,137 @@ static bool is_branch(struct step_run *run, const struct step_pass *pass)
 	return instruction && instruction->kind == INSTRUCTION_branch && instruction->condition < 16;
 }
 
-static void count(struct step_run *run, struct map *counts)
+/* How often a branch was gone this way, and the longest that it was in a row while the thread turned in one loop. */
+struct outcome {
+	uint64_t times;
+	uint64_t row, row_since_ns;          /* of the one that goes on */
+	uint64_t longest, longest_ns;
+	size_t longest_last;                 /* pass */
+};
+
+struct outcomes {
+	struct map places;                   /* outcome_key to index + 1 in items */
+	struct vec(struct outcome) items;
+};
+
+static struct outcome *outcome_of(struct outcomes *outcomes, uint64_t key)
 {
-	for (size_t i = 0; i < run->passes.length; i++)
-		if (is_branch(run, &run->passes.items[i]))
-			++*map_at(counts, outcome_key(&run->passes.items[i], run->passes.items[i].taken), NULL);
+	const uint64_t *place = map_find(&outcomes->places, key);
+
+	return place ? &outcomes->items.items[*place] : NULL;
 }
 
-static uint64_t times(const struct map *counts, uint64_t key)
+static struct outcome *outcome_add(struct outcomes *outcomes, uint64_t key)
 {
-	const uint64_t *found = map_find(counts, key);
+	bool is_new;
+	uint64_t *place = map_at(&outcomes->places, key, &is_new);
 
-	return found ? *found : 0;
+	if (is_new) {
+		*place = outcomes->items.length;
+		vec_push(&outcomes->items, ((struct outcome){ 0 }));
+	}
+	return &outcomes->items.items[*place];
 }
 
-/* The branch that `one` went a way at that `other` came to, and never went: of several the
- * one that `other` came to most often, for that is what it turned about; then the first. */
-static size_t find_parting(struct step_run *one, const struct map *ones, const struct map *others, uint64_t *ret_ones, uint64_t *ret_others)
+static void outcomes_find(struct step_run *run, struct outcomes *ret_outcomes)
+{
+	struct outcomes outcomes = { 0 };
+	struct map last = { 0 };             /* address of a branch to its last pass + 1 */
+
+	for (size_t i = 0; i < run->passes.length; i++) {
+		const struct step_pass *pass = &run->passes.items[i];
+		struct outcome *outcome;
+		uint64_t *before;
+
+		if (!is_branch(run, pass))
+			continue;
+		outcome = outcome_add(&outcomes, outcome_key(pass, pass->taken));
+		before = map_at(&last, pass->address, NULL);
+		if (!*before || i + 1 - *before > TURN_MOST || run->passes.items[*before - 1].taken != pass->taken) {
+			outcome->row = 0;
+			outcome->row_since_ns = pass->time;
+		}
+		*before = i + 1;
+		outcome->times++;
+		outcome->row++;
+		if (outcome->row == 1 ? !outcome->longest : pass->time - outcome->row_since_ns >= outcome->longest_ns) {
+			outcome->longest = outcome->row;
+			outcome->longest_ns = pass->time - outcome->row_since_ns;
+			outcome->longest_last = i;
+		}
+	}
+	map_done(&last);
+	*ret_outcomes = outcomes;
+}
+
+static void outcomes_done(struct outcomes *outcomes)
+{
+	map_done(&outcomes->places);
+	vec_done(&outcomes->items);
+}
+
+static uint64_t times(struct outcomes *outcomes, uint64_t key)
+{
+	const struct outcome *found = outcome_of(outcomes, key);
+
+	return found ? found->times : 0;
+}
+
+/* The branch that `base` went a way at, and `buggy` did not for longest while it turned there:
+ * best one that it never went. Of several the one that it turned at most often, then the first. */
+static bool find_parting(struct step_run *base, struct outcomes *bases, struct outcomes *buggies, struct diverge *diverge)
+{
+	const struct outcome *best = NULL;
+	uint64_t longest_ns = 0;
+	bool never = false;
+
+	for (int round = 0; round < 2; round++)
+		for (size_t i = 0; i < base->passes.length; i++) {
+			const struct step_pass *pass = &base->passes.items[i];
+			struct outcome *turned = is_branch(base, pass) ? outcome_of(buggies, outcome_key(pass, !pass->taken)) : NULL;
+			uint64_t left = times(buggies, outcome_key(pass, pass->taken));
+
+			if (!turned || (round && turned->longest_ns < longest_ns - longest_ns / 5))
+				continue;
+			if (turned->longest_ns > longest_ns)
+				longest_ns = turned->longest_ns;
+			if (!round || (best && (never != !left ? never : turned->longest <= best->longest)))
+				continue;
+			best = turned;
+			never = !left;
+			diverge->base_pass = i;
+			diverge->buggy_pass = turned->longest_last;
+			diverge->buggy_times = turned->times + left;
+			diverge->buggy_left = left;
+			diverge->buggy_row = turned->longest;
+			diverge->buggy_row_ns = turned->longest_ns;
+			diverge->base_times = times(bases, outcome_key(pass, false)) + times(bases, outcome_key(pass, true));
+		}
+	return best != NULL;
+}
+
+/* Where the good run left it after most turns: there is most to look back at. */
+static size_t find_leaving(struct step_run *base, const struct step_pass *branch)
 {
 	size_t best = SIZE_MAX;
+	uint64_t row = 0, most = 0;
 
-	*ret_others = 0;
-	for (size_t i = 0; i < one->passes.length; i++) {
-		const struct step_pass *pass = &one->passes.items[i];
-		uint64_t same = outcome_key(pass, pass->taken), opposite = outcome_key(pass, !pass->taken), came;
+	for (size_t i = 0; i < base->passes.length; i++) {
+		const struct step_pass *pass = &base->passes.items[i];
 
-		if (!is_branch(one, pass) || times(others, same))
+		if (pass->address != branch->address)
 			continue;
-		came = times(others, opposite);
-		if (came <= *ret_others)
+		if (pass->taken != branch->taken) {
+			row++;
 			continue;
-		best = i;
-		*ret_others = came;
-		*ret_ones = times(ones, same) + times(ones, opposite);
+		}
+		if (best == SIZE_MAX || row > most) {
+			best = i;
+			most = row;
+		}
+		row = 0;
 	}
 	return best;
-}
-
-static size_t last_at(const struct step_run *run, uint64_t address)
-{
-	for (size_t i = run->passes.length; i-- > 0;)
-		if (run->passes.items[i].address == address)
-			return i;
-	return SIZE_MAX;
 }
 
 /* ---- where a value came from ---- */
@@ -274,6 +363,35 @@ static bool name_memory(struct slice *s, size_t at, const struct instruction_mem
 	return false;
 }
 
+/* Where the kernel carries it out itself, if the registers are still the same there: at the branch, else where the memory is read. */
+static uint64_t code_for(struct slice *s, size_t at, const struct instruction_memory *memory)
+{
+	size_t branch = s->way.length - 1;
+	uint16_t needed = (uint16_t)((memory->base < REGISTER_count ? 1u << memory->base : 0) |
+				     (memory->index < REGISTER_count ? 1u << memory->index : 0));
+
+	for (size_t i = at; i < branch; i++)
+		if (changes(s, i) & needed || s->way.items[i + 1].gap)
+			return s->way.items[at].address;
+	return s->way.items[branch].address;
+}
+
+/* By the registers that lead to the operand, where a thread comes to the code. */
+static bool name_by_registers(struct slice *s, size_t at, const struct instruction_memory *memory, struct buf *path)
+{
+	uint64_t offset;
+
+	if (memory->segment != SEGMENT_none || memory->base >= REGISTER_count ||
+	    !elf_file_offset(&s->run->code.elf, code_for(s, at, memory), &offset))
+		return false;
+	buf_printf(path, "%s+0x%" PRIx64 "@%s", s->run->code.path, offset, register_name(memory->base));
+	if (memory->index < REGISTER_count)
+		buf_printf(path, "+%s*%u", register_name(memory->index), memory->scale ? memory->scale : 1);
+	if (memory->displacement)
+		buf_printf(path, "%+" PRId64, memory->displacement);
+	return true;
+}
+
 static void add_origin(struct diverge *diverge, const struct diverge_origin *origin)
 {
 	for (size_t i = 0; i < diverge->origin_count; i++)
@@ -292,7 +410,10 @@ static void add_memory(struct slice *s, size_t at, const struct instruction_memo
 	if (origin.bytes > 8)
 		origin.bytes = 8;
 	buf_init(&path);
-	if (name_memory(s, at, memory, &path, 0))
+	origin.in_any_run = name_memory(s, at, memory, &path, 0);
+	if (!origin.in_any_run)
+		buf_clear(&path);
+	if (origin.in_any_run || name_by_registers(s, at, memory, &path))
 		origin.spec = arena_printf(s->arena, "%s%%%u", buf_str(&path), origin.bytes);
 	buf_done(&path);
 	add_origin(diverge, &origin);
@@ -394,7 +515,9 @@ static void join_addresses(struct diverge *diverge, const struct diverge *base)
 /* What can be named in any run first, then what has an address. */
 static unsigned rank(const struct diverge_origin *origin)
 {
-	return origin->kind == DIVERGE_memory ? (origin->spec ? 0 : origin->buggy_address ? 1 : 2) : origin->kind == DIVERGE_result ? 3 : 4;
+	if (origin->kind == DIVERGE_memory)
+		return origin->in_any_run ? 0 : origin->spec ? 1 : origin->buggy_address ? 2 : 3;
+	return origin->kind == DIVERGE_result ? 4 : 5;
 }
 
 static void order(struct diverge *diverge)
@@ -410,8 +533,9 @@ static void order(struct diverge *diverge)
 
 int diverge_find(struct arena *arena, struct step_run *base, struct step_run *buggy, struct diverge *ret_diverge, struct err *err)
 {
-	struct map bases = { 0 }, buggies = { 0 };
+	struct outcomes bases, buggies;
 	struct diverge diverge = { 0 }, other = { 0 };
+	bool parts;
 	struct variable_file variables;
 	struct elf_file elf;
 	int r;
@@ -419,15 +543,15 @@ int diverge_find(struct arena *arena, struct step_run *base, struct step_run *bu
 	if (memcmp(base->code.elf.build_id, buggy->code.elf.build_id, sizeof(base->code.elf.build_id)) ||
 	    (!base->code.elf.build_id_bytes && strcmp(base->code.path, buggy->code.path)))
 		return err_set(err, -EINVAL, "the two runs are of different files: %s and %s", base->code.path, buggy->code.path);
-	count(base, &bases);
-	count(buggy, &buggies);
-	diverge.base_pass = find_parting(base, &bases, &buggies, &diverge.base_times, &diverge.buggy_times);
-	map_done(&bases);
-	map_done(&buggies);
-	if (diverge.base_pass == SIZE_MAX)
+	outcomes_find(base, &bases);
+	outcomes_find(buggy, &buggies);
+	parts = find_parting(base, &bases, &buggies, &diverge);
+	outcomes_done(&bases);
+	outcomes_done(&buggies);
+	if (!parts)
 		return err_set(err, -ENODATA, "the runs never part: the good one went no way at any branch that the other did not go too; step "
 			       "until it is out of the loop, or step deeper (--depth)");
-	diverge.buggy_pass = last_at(buggy, base->passes.items[diverge.base_pass].address);
+	diverge.base_pass = find_leaving(base, &base->passes.items[diverge.base_pass]);
 	r = elf_file_open(buggy->code.path, &elf, err);
 	if (!r)
 		r = variable_file_open(&variables, elf, buggy->code.path, buggy->code.path, err);

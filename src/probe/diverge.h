@@ -23,12 +23,15 @@ struct diverge_origin {
 	uint32_t bytes;
 	uint64_t base_address, buggy_address; /* where it lay in each run's memory, 0 not known */
 	const char *spec;             /* how --watch names it in any run, NULL: by its address alone */
+	bool in_any_run;              /* ... from something static, not from registers */
 	const char *callee;           /* of a result */
 };
 
 struct diverge {
-	size_t base_pass, buggy_pass; /* the branch: where the good run went the way that the other never did; the other's last time */
+	size_t base_pass, buggy_pass; /* the branch: where the good run went the way that the other did not; where that had turned longest */
 	uint64_t base_times, buggy_times; /* how often each passed it */
+	uint64_t buggy_left;          /* how often the bad run went that way, too: 0 best */
+	uint64_t buggy_row, buggy_row_ns; /* the longest that it did not: times in a row, and for how long */
 	uint64_t condition_at;        /* instruction that set the flags, 0 not known */
 	struct diverge_origin origins[DIVERGE_ORIGINS_MOST];
 	size_t origin_count;

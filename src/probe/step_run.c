@@ -31,28 +31,67 @@ bool step_condition_holds(unsigned condition, uint64_t flags)
 
 /* ---- reading ---- */
 
-static uint32_t busiest(const struct trace *trace, uint32_t tid)
+struct stepped {
+	uint32_t tid;
+	uint64_t passes, first_ns;
+};
+
+struct stepped_list {
+	struct vec(struct stepped) items;
+};
+
+static void find_stepped(const struct trace *trace, struct stepped_list *list)
 {
 	struct trace_filter filter = { 0 };
 	struct trace_cursor *cursor;
 	const struct event *e;
-	struct map counts = { 0 };
-	uint64_t most = 0;
+	struct map places = { 0 };
 
-	if (tid)
-		return tid;
 	trace_filter_add(&filter, EVENT_step);
 	cursor = trace_cursor_new(trace, &filter);
 	while ((e = trace_cursor_next(cursor))) {
-		uint64_t *count = map_at(&counts, e->tid, NULL);
+		bool is_new;
+		uint64_t *place = map_at(&places, e->tid, &is_new);
 
-		if (++*count > most) {
-			most = *count;
-			tid = e->tid;
+		if (is_new) {
+			*place = list->items.length;
+			vec_push(&list->items, ((struct stepped){ e->tid, 0, e->time }));
 		}
+		list->items.items[*place].passes++;
 	}
 	trace_cursor_free(cursor);
-	map_done(&counts);
+	map_done(&places);
+}
+
+/* Whether the thread has the same part in its process as the other one, as far as names tell. */
+static bool has_part_of(const struct tables *tables, const struct stepped *stepped, const struct step_run *like)
+{
+	uint32_t thread = tables_thread(tables, stepped->tid, stepped->first_ns);
+
+	return (tables->threads[thread].pid == stepped->tid) == (like->pid == like->tid) &&
+	       !strcmp(tables_comm(tables, thread, stepped->first_ns), like->comm);
+}
+
+/* Who passed most, of those with the same part as `like` has where there are any; 0 nobody. */
+static uint32_t choose_thread(const struct trace *trace, const struct tables *tables, const struct step_run *like)
+{
+	struct stepped_list list = { 0 };
+	const struct stepped *best = NULL;
+	bool best_like = false;
+	uint32_t tid;
+
+	find_stepped(trace, &list);
+	for (size_t i = 0; i < list.items.length; i++) {
+		const struct stepped *stepped = &list.items.items[i];
+		bool is_like = like && has_part_of(tables, stepped, like);
+
+		if (best && (best_like != is_like ? best_like : best->passes >= stepped->passes))
+			continue;
+		best = stepped;
+		best_like = is_like;
+	}
+	tid = best ? best->tid : 0;
+	vec_done(&list.items);
 	return tid;
 }
 
@@ -151,7 +190,8 @@ static int read_passes(struct arena *arena, const struct trace *trace, const str
 	return r;
 }
 
-int step_run_read(struct arena *arena, const char *path, uint32_t tid, struct step_run *ret_run, struct err *err)
+int step_run_read(struct arena *arena, const char *path, uint32_t tid, const struct step_run *like, struct step_run *ret_run,
+		  struct err *err)
 {
 	struct step_run run = { .path = path, .comm = "" };
 	struct tables *tables = NULL;
@@ -160,11 +200,11 @@ int step_run_read(struct arena *arena, const char *path, uint32_t tid, struct st
 
 	if (r)
 		return r;
-	run.tid = busiest(trace, tid);
-	if (!run.tid)
-		r = err_set(err, -ENODATA, "%s holds no steps: no thread came to the places, or it was not made by `argus step`", path);
+	r = tables_build(trace, &tables, err);
 	if (!r)
-		r = tables_build(trace, &tables, err);
+		run.tid = tid ? tid : choose_thread(trace, tables, like);
+	if (!r && !run.tid)
+		r = err_set(err, -ENODATA, "%s holds no steps: no thread came to the places, or it was not made by `argus step`", path);
 	if (!r)
 		r = read_passes(arena, trace, tables, &run, err);
 	if (!r && !run.passes.length)

@@ -28,8 +28,10 @@ struct step_run {
 	struct vec(struct step_pass) passes;
 };
 
-/* `tid` 0: the thread that passed most. */
-int step_run_read(struct arena *arena, const char *path, uint32_t tid, struct step_run *ret_run, struct err *err);
+/* `tid` 0: the thread that passed most, of those that are their process's main thread, or not, and are
+ * called as the one of `like`; NULL: any. */
+int step_run_read(struct arena *arena, const char *path, uint32_t tid, const struct step_run *like, struct step_run *ret_run,
+		  struct err *err);
 void step_run_done(struct step_run *run);
 
 /* Instructions in the order in which they were gone through. */

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "base/buf.h"
+#include "probe/code.h"
 #include "probe/variable.h"
 
 #define BYTES_UNKNOWN 4u   /* of what has neither type nor size: an int's, as most flags are */
@@ -174,6 +175,15 @@ static int take_size(const struct search *search, const struct variable *variabl
 	return 0;
 }
 
+static void put_registers(const struct watch_registers *registers, struct buf *words)
+{
+	buf_text(words, register_name(registers->base));
+	if (registers->index != REGISTER_none)
+		buf_printf(words, "+%s*%u", register_name(registers->index), registers->scale);
+	if (registers->displacement)
+		buf_printf(words, "%+" PRId64, registers->displacement);
+}
+
 /* From where the variable lies all steps of the way. */
 static int walk_way(struct search *search, uint64_t address, pid_t tid, struct watch_place *ret_place, struct err *err)
 {
@@ -184,7 +194,9 @@ static int walk_way(struct search *search, uint64_t address, pid_t tid, struct w
 	int r = 0;
 
 	buf_init(&words);
-	if (spec->symbol)
+	if (spec->at_code)
+		put_registers(&spec->registers, &words);
+	else if (spec->symbol)
 		buf_text(&words, spec->symbol);
 	else
 		buf_printf(&words, "0x%" PRIx64, spec->address);
@@ -193,6 +205,8 @@ static int walk_way(struct search *search, uint64_t address, pid_t tid, struct w
 	place.address = address;
 	place.place = arena_strdup(search->arena, buf_str(&words));
 	place.file = search->mapping ? arena_strdup(search->arena, search->mapping->path) : "";
+	if (spec->at_code)
+		place.place = arena_printf(search->arena, "%s of a thread", place.place);
 	buf_done(&words);
 	if (!r)
 		r = take_size(search, &variable, &place, err);
@@ -203,14 +217,12 @@ static int walk_way(struct search *search, uint64_t address, pid_t tid, struct w
 	return r;
 }
 
-int watch_find(struct arena *arena, const struct watch_spec *spec, const struct process *process, const struct watch_bases *bases,
-	       struct watch_place **ret_places, size_t *ret_count, struct err *err)
+int watch_find(struct arena *arena, const struct watch_spec *spec, const struct process *process, struct watch_place *ret_place,
+	       struct err *err)
 {
 	struct search search = { .arena = arena, .spec = spec, .process = process };
-	struct watch_place *places = arena_array(arena, struct watch_place, 1);
 	int r = 0;
 
-	(void)bases;
 	if (spec->file)
 		r = find_in_file(&search, err);
 	else if (spec->symbol)
@@ -220,13 +232,52 @@ int watch_find(struct arena *arena, const struct watch_spec *spec, const struct 
 	if (!r && search.variable.is_thread_local)
 		r = err_set(err, -ENOTSUP, "'%s' is a thread's own variable", spec->symbol);
 	if (!r)
-		r = walk_way(&search, search.variable.address + search.bias, 0, &places[0], err);
+		r = walk_way(&search, search.variable.address + search.bias, 0, ret_place, err);
 	close_file(&search);
+	return r ? fail(spec, err) : 0;
+}
+
+int watch_find_from(struct arena *arena, const struct watch_spec *spec, const struct process *process, uint64_t address,
+		    struct watch_place *ret_place, struct err *err)
+{
+	struct search search = { .arena = arena, .spec = spec, .process = process, .mapping = process_module(process, spec->file) };
+
+	return walk_way(&search, address, 0, ret_place, err) ? fail(spec, err) : 0;
+}
+
+static int find_code(struct code *code, const struct watch_spec *spec, uint64_t *ret_offset, struct err *err)
+{
+	uint64_t address = spec->address, before, next;
+	int r = spec->symbol ? code_find(code, spec->symbol, &address, err) : 0;
+
+	if (r)
+		return r;
+	address += spec->behind;
+	if (spec->by_offset && !elf_file_address(&code->elf, spec->address, &address))
+		return err_set(err, -ENOENT, "%s has nothing at offset 0x%" PRIx64, code->path, spec->address);
+	r = code_begins(code, address, &before, &next);
+	if (r < 0)
+		return err_set(err, -ENOENT, "0x%" PRIx64 " is in no function of %s whose bounds are known", address, code->path);
+	if (!r)
+		return err_set(err, -EINVAL, "0x%" PRIx64 " of %s is inside of an instruction: one begins at 0x%" PRIx64 ", the next at 0x%" PRIx64,
+			       address, code->path, before, next);
+	if (!elf_file_offset(&code->elf, address, ret_offset))
+		return err_set(err, -ENOENT, "0x%" PRIx64 " is not in %s", address, code->path);
+	return 0;
+}
+
+int watch_find_code(struct arena *arena, const struct watch_spec *spec, const char *path, uint64_t *ret_offset, struct err *err)
+{
+	struct elf_file elf;
+	struct code code;
+	int r = elf_file_open(path, &elf, err);
+
 	if (r)
 		return fail(spec, err);
-	*ret_places = places;
-	*ret_count = 1;
-	return 0;
+	code_open(&code, elf, arena_strdup(arena, path));
+	r = find_code(&code, spec, ret_offset, err);
+	code_close(&code);
+	return r ? fail(spec, err) : 0;
 }
 
 size_t watch_pieces(uint64_t address, uint32_t bytes, uint64_t ret_addresses[WATCH_PIECES_MOST], uint32_t ret_bytes[WATCH_PIECES_MOST])

@@ -18,17 +18,14 @@ struct watch_place {
 	uint64_t value;          /* when it was found */
 };
 
-/* Where a thread keeps its own variables (its fs base); false when that cannot be told. */
-typedef bool watch_thread_base(void *data, pid_t tid, uint64_t *ret_base);
-
-struct watch_bases {
-	watch_thread_base *base;
-	void *data;
-};
-
-/* One place, or one of each thread. -ENOENT: the process has not mapped the file. */
-int watch_find(struct arena *arena, const struct watch_spec *spec, const struct process *process, const struct watch_bases *bases,
-	       struct watch_place **ret_places, size_t *ret_count, struct err *err);
+/* -ENOENT: the process has not mapped the file. */
+int watch_find(struct arena *arena, const struct watch_spec *spec, const struct process *process, struct watch_place *ret_place,
+	       struct err *err);
+/* Of a spec whose place registers tell: from where they led. */
+int watch_find_from(struct arena *arena, const struct watch_spec *spec, const struct process *process, uint64_t address,
+		    struct watch_place *ret_place, struct err *err);
+/* The offset, in the file, of the code of such a spec. */
+int watch_find_code(struct arena *arena, const struct watch_spec *spec, const char *path, uint64_t *ret_offset, struct err *err);
 /* The aligned pieces, of sizes that a watchpoint can have, of a place; how many. */
 size_t watch_pieces(uint64_t address, uint32_t bytes, uint64_t ret_addresses[WATCH_PIECES_MOST], uint32_t ret_bytes[WATCH_PIECES_MOST]);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/options.h"
+#include "probe/instruction.h"
 
 #define FORM "[NAME=]PLACE[%%SIZE][%%access], where PLACE is an address, FILE:VARIABLE or a way from one such as " \
 	     "FILE:VARIABLE->FIELD+8; docs/watch.md"
@@ -102,6 +103,70 @@ static int read_steps(struct arena *arena, const char *at, struct watch_spec *sp
 	return read_options(arena, at, spec, err);
 }
 
+/* "rbx", "r12"; what follows it in *at. */
+static bool read_register(const char **at, uint8_t *ret_register)
+{
+	size_t length = 0;
+
+	while (isalnum((unsigned char)(*at)[length]))
+		length++;
+	for (unsigned i = 0; i < REGISTER_count; i++)
+		if (strlen(register_name(i)) == length && !strncmp(register_name(i), *at, length)) {
+			*ret_register = (uint8_t)i;
+			*at += length;
+			return true;
+		}
+	return false;
+}
+
+/* "r15+r12*8+16"; what follows it in *at. */
+static bool read_registers(const char **at, struct watch_registers *ret_registers)
+{
+	struct watch_registers registers = { .index = REGISTER_none, .scale = 1 };
+	const char *p = *at, *plus;
+
+	if (!read_register(&p, &registers.base))
+		return false;
+	plus = p + 1;
+	if (*p == '+' && read_register(&plus, &registers.index)) {
+		p = plus;
+		if (*p == '*') {
+			if (!strchr("1248", p[1]) || !p[1])
+				return false;
+			registers.scale = (uint8_t)(p[1] - '0');
+			p += 2;
+		}
+	}
+	/* "->" is a step */
+	if (*p == '+' || (*p == '-' && p[1] != '>')) {
+		char *end;
+
+		errno = 0;
+		registers.displacement = strtoll(p, &end, 0);
+		if (errno || end == p)
+			return false;
+		p = end;
+	}
+	*at = p;
+	*ret_registers = registers;
+	return true;
+}
+
+/* Where the registers begin; NULL when the place is none of code. */
+static const char *find_registers(const char *at)
+{
+	const char *end = at + strcspn(at, "%"), *found = NULL;
+	struct watch_registers registers;
+
+	for (; at < end; at++) {
+		const char *behind = at + 1;
+
+		if (*at == '@' && read_registers(&behind, &registers))
+			found = at;
+	}
+	return found;
+}
+
 /* The colon between file and variable, not one of "ns::name"; NULL when there is none. */
 static const char *find_colon(const char *at)
 {
@@ -117,8 +182,17 @@ static const char *find_colon(const char *at)
 
 static int read_place(struct arena *arena, const char *at, struct watch_spec *spec, struct err *err)
 {
-	const char *colon = find_colon(at), *plus;
+	const char *registers = find_registers(at), *colon, *plus;
+	const char *behind = registers ? registers + 1 : NULL;
 	size_t length;
+	int r;
+
+	if (registers) {
+		spec->at_code = true;
+		(void)read_registers(&behind, &spec->registers);
+		at = arena_strndup(arena, at, (size_t)(registers - at));
+	}
+	colon = find_colon(at);
 
 	if (colon) {
 		if (colon == at || !colon[1])
@@ -141,13 +215,23 @@ static int read_place(struct arena *arena, const char *at, struct watch_spec *sp
 			return bad(err, spec, at, "no variable");
 		spec->symbol = arena_strndup(arena, at, length);
 	}
-	return read_steps(arena, at + length, spec, err);
+	if (!registers)
+		return read_steps(arena, at + length, spec, err);
+	if (!spec->file)
+		return bad(err, spec, at, "no FILE before the code");
+	/* FUNCTION+N */
+	r = read_steps(arena, at + length, spec, err);
+	if (r || spec->bytes || spec->access || spec->step_count > 1 || (spec->step_count && (spec->steps[0].kind != WATCH_add || !spec->symbol)))
+		return r ? r : bad(err, spec, at, "no place of code");
+	spec->behind = spec->step_count ? (uint64_t)spec->steps[0].number : 0;
+	spec->step_count = 0;
+	return read_steps(arena, behind, spec, err);
 }
 
 /* The last word of the place, as a name. */
 static const char *name_of(struct arena *arena, const struct watch_spec *spec)
 {
-	const char *from = spec->symbol;
+	const char *from = spec->symbol && !spec->at_code ? spec->symbol : NULL;
 	char *name;
 
 	for (size_t i = 0; i < spec->step_count; i++)

@@ -6,6 +6,9 @@
  *	FILE:SYMBOL                 a global or static variable (FILE: a path, a program's
  *	                            or library's name; without FILE: wherever it is)
  *	FILE:0xADDRESS              ... by its address as FILE was linked
+ *	CODE@REGISTER[+REGISTER*SCALE][+N]
+ *	                            where these registers lead when a thread is about to execute
+ *	                            the instruction at CODE (FILE:FUNCTION, FILE:0xADDRESS, FILE+0xADDRESS)
  *	...+N                       N bytes behind
  *	...->FIELD, ...->N          follows the pointer that lies there, to a field or N bytes
  *	                            behind where it leads
@@ -33,6 +36,13 @@ struct watch_step {
 	const char *field;
 };
 
+/* A place that registers tell: base + index * scale + displacement. */
+struct watch_registers {
+	uint8_t base, index;       /* REGISTER_; index may be REGISTER_none */
+	uint8_t scale;
+	int64_t displacement;
+};
+
 struct watch_spec {
 	const char *name;          /* as answers call it */
 	const char *written;       /* the whole text, for messages */
@@ -40,6 +50,9 @@ struct watch_spec {
 	const char *symbol;        /* NULL: `address` is meant, as linked where a file is named */
 	uint64_t address;
 	bool by_offset;            /* written FILE+0xADDRESS */
+	bool at_code;              /* that is code, where `registers` tell the place */
+	uint64_t behind;           /* ... bytes behind the function's beginning */
+	struct watch_registers registers;
 	struct watch_step steps[WATCH_STEPS_MOST];
 	size_t step_count;
 	uint32_t bytes;            /* 0: as large as the variable is */

@@ -348,7 +348,7 @@ static int start(struct recorder *recorder, const struct recorder_options *optio
 	if (cpus < 1)
 		return err_sys(err, cpus, "counting processors");
 	programs.cpus = (uint32_t)cpus;
-	programs.config.ring_bytes = ring_bytes_for(options->ring_bytes, programs.cpus, options->full || calls || options->watches);
+	programs.config.ring_bytes = ring_bytes_for(options->ring_bytes, programs.cpus, options->full || calls || options->watches || options->steps);
 	programs.config.own_pid = (uint32_t)getpid();
 	programs.config.full = options->full;
 	programs.config.stacks = (uint8_t)options->stacks;

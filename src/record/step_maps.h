@@ -5,7 +5,7 @@
 #include "trace/event.h"
 
 struct step_wish {
-	u32 pid, tid;            /* tid 0: all threads of the process */
+	u32 pid, tid;            /* pid 0: whom the recording is about; tid 0: all threads */
 	u64 most;                /* places passed that are recorded */
 	u64 taken;
 };

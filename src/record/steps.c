@@ -51,7 +51,7 @@ static int attach_each(struct bpf_program *program, const struct step_wishes *wi
 	for (size_t i = 0; i < wishes->count; i++) {
 		LIBBPF_OPTS(bpf_uprobe_opts, options, .retprobe = false);
 
-		steps->links[i] = bpf_program__attach_uprobe_opts(program, wishes->pid, wishes->path, wishes->offsets[i], &options);
+		steps->links[i] = bpf_program__attach_uprobe_opts(program, wishes->pid ? wishes->pid : -1, wishes->path, wishes->offsets[i], &options);
 		if (!steps->links[i])
 			return err_sys(err, -errno, "attaching to offset 0x%llx of %s", (unsigned long long)wishes->offsets[i], wishes->path);
 		steps->count++;

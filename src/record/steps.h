@@ -10,7 +10,7 @@
 #include "record/programs.h"
 
 struct step_wishes {
-	pid_t pid, tid;          /* tid 0: all threads */
+	pid_t pid, tid;          /* pid 0: whom the recording is about; tid 0: all threads */
 	const char *path;        /* by which the file can be opened */
 	const uint64_t *offsets; /* of the places in the file */
 	size_t count;

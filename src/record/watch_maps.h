@@ -26,6 +26,20 @@ struct watch_state {
 	u64 off;                 /* disarmed */
 };
 
+/* Where registers lead at a place of code, and that a thread came there. */
+#define WATCH_CODES_MOST 64u
+
+struct watch_code {
+	u16 base, index;         /* places in struct user_registers; index UINT16_MAX: none */
+	u32 scale;
+	u64 displacement;        /* may be negative */
+};
+
+struct watch_arrival {
+	u64 address;
+	u32 pid, spec;
+};
+
 struct watch_pace_key {
 	u32 tid, number;
 };

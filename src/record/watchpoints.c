@@ -4,7 +4,6 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include <dirent.h>
 #include <errno.h>
 #include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
@@ -17,6 +16,7 @@
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/map.h"
@@ -24,84 +24,53 @@
 #include "base/vec.h"
 #include "probe/instruction.h"
 #include "probe/watch_find.h"
+#include "record/probe_points.h"
 #include "record/ring.h"
+#include "record/watch_looks.h"
 #include "record/watch_maps.h"
+#include "record/watch_sites.h"
 #include "trace/writer.h"
 
 #define TRIES 50             /* to arm all threads while the process makes new ones */
 #define CALLS_MS 100
-#define PENDING_MS 2         /* between looks for a file that a command is about to map */
-#define SITES_KNOWN 4096u    /* a power of two */
+#define LOOKS_MS 5           /* between looks for processes that a command starts ... */
+#define LOOKS_ALL_MS 500     /* ... that anybody starts */
 
 struct armed {
 	int fd;
 	uint32_t number;         /* of its place */
 };
 
-struct site {
-	uint64_t ip;
-	uint32_t pid;
-	uint8_t access;          /* enum instruction_access */
-	bool used;
+struct arrived {
+	uint64_t address;        /* where the registers led */
+	uint32_t spec;
+	uint64_t order;          /* in which they were armed */
+	bool armed;
 };
 
 struct watchpoints {
 	const struct watch_wishes *wishes;
 	struct snapshot_sink *sink;
-	int program, states_fd, sites_fd;
+	int program, states_fd, told_fd;
 	struct ring_buffer *calls;
 	struct arena arena;
 	struct watch_place places[WATCHES_MOST + 1]; /* by number; 0 is none */
 	_Atomic uint32_t place_count;
 	struct vec(struct armed) armed;
 	pthread_mutex_t lock;        /* of places and what is armed */
-	bool *pending;               /* of each spec, whether the command has it not yet */
-	bool started;                /* the command's program has */
+	bool follows;                /* processes as they come */
+	atomic_bool started;         /* the command's program has */
+	struct watch_looks looks;
+	struct vec(struct bpf_link *) codes; /* places whose registers tell what is watched */
+	struct arrived arrived[WATCHES_MOST + 1]; /* of the places that they told, by number */
+	uint64_t arrivals;
 	pthread_t thread;
 	bool running;
 	atomic_bool stop;
-	pthread_mutex_t sites_lock;
-	struct site sites[SITES_KNOWN];
-	uint32_t sites_used;
+	struct watch_sites *sites;
 };
 
-/* ---- what an instruction did ---- */
-
-static enum instruction_access decode_site(struct watchpoints *w, uint32_t pid, uint64_t ip)
-{
-	struct watch_key key = { .address = ip, .pid = pid };
-	struct watch_site site;
-	uint32_t before, after;
-
-	if (bpf_map_lookup_elem(w->sites_fd, &key, &site))
-		return ACCESS_unknown;
-	before = site.before < WATCH_SITE_BEFORE ? site.before : WATCH_SITE_BEFORE;
-	after = site.after < WATCH_SITE_AFTER ? site.after : WATCH_SITE_AFTER;
-	return instruction_access(site.code + WATCH_SITE_BEFORE - before, before, after);
-}
-
-static enum instruction_access access_at(struct watchpoints *w, uint32_t pid, uint64_t ip)
-{
-	uint64_t at = hash_u64(ip ^ (uint64_t)pid << 40);
-	enum instruction_access access;
-	struct site *site;
-
-	pthread_mutex_lock(&w->sites_lock);
-	for (site = &w->sites[at & (SITES_KNOWN - 1)]; site->used; site = &w->sites[++at & (SITES_KNOWN - 1)])
-		if (site->ip == ip && site->pid == pid)
-			break;
-	if (site->used) {
-		access = site->access;
-	} else {
-		access = decode_site(w, pid, ip);
-		if (w->sites_used < SITES_KNOWN * 3 / 4) {
-			*site = (struct site){ ip, pid, (uint8_t)access, true };
-			w->sites_used++;
-		}
-	}
-	pthread_mutex_unlock(&w->sites_lock);
-	return access;
-}
+/* ---- what an access was ---- */
 
 static void settle(struct watchpoints *w, struct record *record)
 {
@@ -109,7 +78,7 @@ static void settle(struct watchpoints *w, struct record *record)
 	enum instruction_access access = ACCESS_unknown;
 
 	if (e->watch && e->watch <= atomic_load(&w->place_count) && !(e->flags & FLAG_ACCESS_kernel))
-		access = access_at(w, (uint32_t)w->places[e->watch].pid, e->instruction);
+		access = watch_sites_access(w->sites, (uint32_t)w->places[e->watch].pid, e->instruction);
 	/* whatever did it, another value was written */
 	if (access == ACCESS_unknown && e->old != e->value)
 		access = ACCESS_write;
@@ -206,7 +175,7 @@ static bool same_threads(const pid_t *a, size_t a_count, const pid_t *b, size_t 
 /* All threads of these places' process. A thread that is made meanwhile inherits from
  * an armed one, but not from one that is not armed yet: so it is done again, until no
  * new one came in between. */
-static int arm_process(struct watchpoints *w, pid_t pid, uint32_t first, uint32_t last, struct err *err)
+static int arm_process(struct watchpoints *w, pid_t pid, uint32_t number, struct err *err)
 {
 	size_t from = w->armed.length, count, again;
 	pid_t *threads, *now;
@@ -215,9 +184,7 @@ static int arm_process(struct watchpoints *w, pid_t pid, uint32_t first, uint32_
 	for (int tries = 0; tries < TRIES; tries++) {
 		r = process_threads(&w->arena, pid, &threads, &count, err);
 		for (size_t i = 0; i < count && !r; i++)
-			for (uint32_t number = first; number <= last && !r; number++)
-				if (!w->places[number].tid || w->places[number].tid == threads[i])
-					r = arm_thread(w, &w->places[number], number, threads[i], err);
+			r = arm_thread(w, &w->places[number], number, threads[i], err);
 		if (!r)
 			r = process_threads(&w->arena, pid, &now, &again, err);
 		if (r || same_threads(threads, count, now, again))
@@ -269,122 +236,257 @@ static int tell_one(struct watchpoints *w, uint32_t number, struct err *err)
 	return r;
 }
 
-/* Finds one spec in a process; the places stay if they can be armed. */
-static int add_places(struct watchpoints *w, const struct watch_spec *spec, const struct process *process, struct err *err)
+/* Arms a place that was found, and tells of it. */
+static int add_place(struct watchpoints *w, const struct watch_place *place, struct err *err)
 {
-	uint32_t count = atomic_load(&w->place_count);
-	struct watch_place *places;
-	size_t found;
-	int r = watch_find(&w->arena, spec, process, NULL, &places, &found, err);
+	uint32_t number = atomic_load(&w->place_count) + 1;
+	int r;
 
+	if (number > WATCHES_MOST)
+		return err_set(err, -E2BIG, "--watch %s: more than %u places", place->spec->written, WATCHES_MOST);
+	w->places[number] = *place;
+	r = put_states(w, place, number, err);
 	if (r)
 		return r;
-	if (count + found > WATCHES_MOST)
-		return err_set(err, -E2BIG, "--watch %s: more than %u places", spec->written, WATCHES_MOST);
-	for (size_t i = 0; i < found && !r; i++) {
-		w->places[count + 1 + i] = places[i];
-		r = put_states(w, &places[i], count + 1 + (uint32_t)i, err);
-	}
-	if (r)
-		return r;
-	atomic_store(&w->place_count, count + (uint32_t)found);
-	return arm_process(w, process->pid, count + 1, count + (uint32_t)found, err);
+	atomic_store(&w->place_count, number);
+	r = arm_process(w, place->pid, number, err);
+	return r ? r : tell_one(w, number, err);
 }
 
-static int add_process(struct watchpoints *w, pid_t pid, bool optional, bool *pending, struct err *err)
+static int add_spec(struct watchpoints *w, const struct watch_spec *spec, const struct process *process, struct err *err)
 {
+	struct watch_place place;
+	int r = watch_find(&w->arena, spec, process, &place, err);
+
+	return r ? r : add_place(w, &place, err);
+}
+
+/* Those of the specs in *todo that can be armed now; where one must be, a failure ends it. */
+static int add_process(struct watchpoints *w, pid_t pid, uint64_t *todo, bool must, struct err *err)
+{
+	struct err passed_over = { 0 };
 	struct process process;
 	int r = process_look(&w->arena, pid, &process, err);
 
 	for (size_t i = 0; i < w->wishes->spec_count && !r; i++) {
 		const struct watch_spec *spec = &w->wishes->specs[i];
-		uint32_t before = atomic_load(&w->place_count);
 
-		if (pending && !pending[i])
+		if (!(*todo & 1ull << i))
 			continue;
-		if (optional && !process_module(&process, spec->file ? spec->file : ""))
+		if (spec->at_code) {
+			*todo &= ~(1ull << i);
 			continue;
-		r = add_places(w, spec, &process, err);
-		for (uint32_t number = before + 1; number <= atomic_load(&w->place_count) && !r; number++)
-			r = tell_one(w, number, err);
-		if (!r && pending)
-			pending[i] = false;
+		}
+		if (!must && spec->file && !process_module(&process, spec->file))
+			continue;
+		r = add_spec(w, spec, &process, must ? err : &passed_over);
+		if (!r)
+			*todo &= ~(1ull << i);
+		else if (!must)
+			r = 0;
 	}
 	return r;
 }
 
 /* Where no process is named: each that has mapped the files. */
-static int add_all(struct watchpoints *w, struct err *err)
+static int need_files(const struct watchpoints *w, struct err *err)
 {
-	struct dirent *entry;
-	uint64_t number;
-	int r = 0;
-	DIR *folder;
-
 	for (size_t i = 0; i < w->wishes->spec_count; i++)
 		if (!w->wishes->specs[i].file)
 			return err_set(err, -EINVAL, "--watch %s: say in which process (-p PID), or in which file (FILE:VARIABLE)",
 				       w->wishes->specs[i].written);
-	folder = opendir("/proc");
-	if (!folder)
-		return err_sys(err, -errno, "listing processes");
-	while (!r && (entry = readdir(folder))) {
-		struct err unreadable;
-		struct process process;
+	return 0;
+}
 
-		if (parse_number(entry->d_name, &number) || !number || number > INT32_MAX || number == (uint64_t)getpid() ||
-		    process_look(&w->arena, (pid_t)number, &process, &unreadable))
-			continue;
-		r = add_process(w, (pid_t)number, true, NULL, err);
+/* ---- where registers tell the place ---- */
+
+/* What is armed there, from the number on. */
+static void disarm_place(struct watchpoints *w, uint32_t number)
+{
+	uint64_t addresses[WATCH_PIECES_MOST];
+	uint32_t bytes[WATCH_PIECES_MOST];
+	const struct watch_place *place = &w->places[number];
+	size_t kept = 0, count = watch_pieces(place->address, place->bytes, addresses, bytes);
+	struct watch_key told = { .address = w->arrived[number].address, .pid = (uint32_t)place->pid, .zero = w->arrived[number].spec + 1 };
+
+	for (size_t i = 0; i < w->armed.length; i++) {
+		if (w->armed.items[i].number == number)
+			close(w->armed.items[i].fd);
+		else
+			w->armed.items[kept++] = w->armed.items[i];
 	}
-	closedir(folder);
-	if (!r && !atomic_load(&w->place_count))
-		r = err_set(err, -ENOENT, "--watch %s: no process has mapped '%s'", w->wishes->specs[0].written, w->wishes->specs[0].file);
+	w->armed.length = kept;
+	for (size_t i = 0; i < count; i++)
+		bpf_map_delete_elem(w->states_fd, &(struct watch_key){ .address = addresses[i], .pid = (uint32_t)place->pid });
+	/* where a thread comes there again it is armed again */
+	bpf_map_delete_elem(w->told_fd, &told);
+	w->arrived[number].armed = false;
+}
+
+/* The one that was armed longest ago makes room: a loop looks at one flag for a while, then at the next. */
+static bool make_room(struct watchpoints *w, pid_t pid)
+{
+	uint32_t oldest = 0;
+
+	for (uint32_t number = 1; number <= atomic_load(&w->place_count); number++)
+		if (w->arrived[number].armed && w->places[number].pid == pid && (!oldest || w->arrived[number].order < w->arrived[oldest].order))
+			oldest = number;
+	if (oldest)
+		disarm_place(w, oldest);
+	return oldest != 0;
+}
+
+/* The place, when it was armed before. */
+static uint32_t find_place(const struct watchpoints *w, const struct watch_place *place)
+{
+	for (uint32_t number = 1; number <= atomic_load(&w->place_count); number++)
+		if (w->places[number].pid == place->pid && w->places[number].spec == place->spec && w->places[number].address == place->address)
+			return number;
+	return 0;
+}
+
+static int arm_again(struct watchpoints *w, const struct watch_place *place, uint32_t number, struct err *err)
+{
+	int r = put_states(w, place, number, err);
+
+	return r ? r : arm_process(w, place->pid, number, err);
+}
+
+static void arm_arrival(struct watchpoints *w, const struct watch_arrival *arrival)
+{
+	struct watch_place place;
+	struct process process;
+	uint32_t number;
+	struct err err;
+	int r;
+
+	if (arrival->spec >= w->wishes->spec_count || process_look(&w->arena, (pid_t)arrival->pid, &process, NULL) ||
+	    watch_find_from(&w->arena, &w->wishes->specs[arrival->spec], &process, arrival->address, &place, NULL))
+		return;
+	do {
+		number = find_place(w, &place);
+		if (number && w->arrived[number].armed)
+			return;
+		r = number ? arm_again(w, &place, number, &err) : add_place(w, &place, &err);
+		if (!number && atomic_load(&w->place_count) <= WATCHES_MOST)
+			number = find_place(w, &place);
+	} while (r == -ENOSPC && make_room(w, place.pid));
+	if (!r && number)
+		w->arrived[number] = (struct arrived){ arrival->address, arrival->spec, ++w->arrivals, true };
+}
+
+/* Where the code of a spec is: of a process that is named, as it has mapped it. */
+static int code_path(struct watchpoints *w, const struct watch_spec *spec, const char **ret_path, struct err *err)
+{
+	const struct process_mapping *mapping;
+	struct process process;
+	int r;
+
+	if (!w->wishes->pid_count)
+		return probe_points_file(&w->arena, spec->file, ret_path, err);
+	r = process_look(&w->arena, w->wishes->pids[0], &process, err);
+	if (r)
+		return r;
+	mapping = process_module(&process, spec->file);
+	if (!mapping)
+		return err_set(err, -ENOENT, "process %d has not mapped '%s'", (int)process.pid, spec->file);
+	*ret_path = process_module_path(&w->arena, &process, mapping);
+	return 0;
+}
+
+static uint16_t register_offset(uint8_t number)
+{
+	/* in the order of struct user_registers: r15, r14, r13, r12, rbp, rbx, r11, r10, r9, r8, rax, rcx, rdx, rsi, rdi, -, -, -, -, rsp */
+	static const uint8_t places[REGISTER_count] = { 10, 11, 12, 5, 19, 4, 13, 14, 9, 8, 7, 6, 3, 2, 1, 0 };
+
+	return number < REGISTER_count ? (uint16_t)(places[number] * 8) : UINT16_MAX;
+}
+
+static int attach_code(struct watchpoints *w, const struct programs *programs, uint32_t number, struct err *err)
+{
+	const struct watch_spec *spec = &w->wishes->specs[number];
+	struct watch_code code = { .base = register_offset(spec->registers.base), .index = register_offset(spec->registers.index),
+				   .scale = spec->registers.scale, .displacement = (uint64_t)spec->registers.displacement };
+	LIBBPF_OPTS(bpf_uprobe_opts, options, .bpf_cookie = number);
+	struct bpf_program *program = programs_find(programs, "on_watch_code");
+	struct bpf_link *link;
+	const char *path;
+	uint64_t offset;
+	int r = program ? code_path(w, spec, &path, err) : err_set(err, -ENOENT, "the program of the watchpoints is missing");
+
+	if (r)
+		return err_prefix(err, "--watch %s", spec->written);
+	r = watch_find_code(&w->arena, spec, path, &offset, err);
+	if (r)
+		return r;
+	if (bpf_map_update_elem(programs_map(programs, "watch_codes"), &number, &code, BPF_ANY))
+		return err_sys(err, -errno, "--watch %s", spec->written);
+	link = bpf_program__attach_uprobe_opts(program, w->wishes->pid_count == 1 ? w->wishes->pids[0] : -1, path, offset, &options);
+	if (!link)
+		return err_sys(err, -errno, "--watch %s: attaching to offset 0x%llx of %s", spec->written, (unsigned long long)offset, path);
+	vec_push(&w->codes, link);
+	return 0;
+}
+
+static int attach_codes(struct watchpoints *w, const struct programs *programs, struct err *err)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; i < w->wishes->spec_count && !r; i++)
+		if (w->wishes->specs[i].at_code)
+			r = attach_code(w, programs, i, err);
 	return r;
 }
 
 /* ---- the thread ---- */
 
-static int disarm(void *data, void *message, size_t bytes)
+static void disarm(struct watchpoints *w, uint64_t number)
 {
-	struct watchpoints *w = data;
-	uint64_t number;
-
-	if (bytes < sizeof(number))
-		return 0;
-	memcpy(&number, message, sizeof(number));
-	pthread_mutex_lock(&w->lock);
 	for (size_t i = 0; i < w->armed.length; i++)
 		if (w->armed.items[i].number == number)
 			ioctl(w->armed.items[i].fd, PERF_EVENT_IOC_DISABLE, 0);
+}
+
+static int take_call(void *data, void *message, size_t bytes)
+{
+	struct watchpoints *w = data;
+	struct watch_arrival arrival;
+	uint64_t number;
+
+	pthread_mutex_lock(&w->lock);
+	if (bytes >= sizeof(arrival)) {
+		memcpy(&arrival, message, sizeof(arrival));
+		arm_arrival(w, &arrival);
+	} else if (bytes >= sizeof(number)) {
+		memcpy(&number, message, sizeof(number));
+		disarm(w, number);
+	}
 	pthread_mutex_unlock(&w->lock);
 	return 0;
 }
 
-static bool any_pending(const struct watchpoints *w)
+static uint64_t now_ns(void)
 {
-	for (size_t i = 0; w->started && i < w->wishes->spec_count; i++)
-		if (w->pending[i])
-			return true;
-	return false;
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* What the command had not mapped yet; a failure that is final ends the wait for it. */
+/* What was not mapped yet, in those who came meanwhile, too. */
 static void look_again(struct watchpoints *w)
 {
-	struct process process;
+	struct watch_look *look;
 
 	pthread_mutex_lock(&w->lock);
-	if (process_look(&w->arena, w->wishes->command, &process, NULL))
-		w->started = false;
-	for (size_t i = 0; w->started && i < w->wishes->spec_count; i++) {
+	watch_looks_update(&w->looks, now_ns());
+	while ((look = watch_looks_due(&w->looks, now_ns()))) {
+		struct arena_mark mark = arena_mark(&w->arena);
 		uint32_t before = atomic_load(&w->place_count);
 
-		if (w->pending[i] && !add_places(w, &w->wishes->specs[i], &process, NULL)) {
-			w->pending[i] = false;
-			for (uint32_t number = before + 1; number <= atomic_load(&w->place_count); number++)
-				tell_one(w, number, NULL);
-		}
+		(void)add_process(w, look->pid, &look->todo, false, NULL);
+		if (atomic_load(&w->place_count) == before)
+			arena_rewind(&w->arena, mark);
 	}
 	pthread_mutex_unlock(&w->lock);
 }
@@ -394,16 +496,9 @@ static void *run(void *data)
 	struct watchpoints *w = data;
 
 	while (!atomic_load(&w->stop)) {
-		struct arena_mark mark = arena_mark(&w->arena);
-		uint32_t before = atomic_load(&w->place_count);
-		bool pending = any_pending(w);
-
-		ring_buffer__poll(w->calls, pending ? PENDING_MS : CALLS_MS);
-		if (!pending)
-			continue;
-		look_again(w);
-		if (atomic_load(&w->place_count) == before)
-			arena_rewind(&w->arena, mark);
+		ring_buffer__poll(w->calls, !w->follows ? CALLS_MS : w->looks.filter >= 0 ? LOOKS_MS : LOOKS_ALL_MS);
+		if (w->follows && atomic_load(&w->started))
+			look_again(w);
 	}
 	return NULL;
 }
@@ -444,20 +539,30 @@ int watchpoints_open(const struct programs *programs, const struct watch_wishes 
 		return err_set(err, -ENOENT, "the program of the watchpoints is missing");
 	w = mem_zalloc(sizeof(*w));
 	*w = (struct watchpoints){ .wishes = wishes, .sink = sink, .program = bpf_program__fd(program),
-				   .states_fd = programs_map(programs, "watches"), .sites_fd = programs_map(programs, "watch_sites") };
+				   .states_fd = programs_map(programs, "watches"), .sites = watch_sites_new(programs_map(programs, "watch_sites")),
+				   .told_fd = programs_map(programs, "watch_told") };
 	arena_init(&w->arena);
 	pthread_mutex_init(&w->lock, NULL);
-	pthread_mutex_init(&w->sites_lock, NULL);
-	w->pending = arena_array(&w->arena, bool, wishes->spec_count);
-	memset(w->pending, wishes->command != 0, wishes->spec_count * sizeof(bool));
+	w->follows = !wishes->pid_count;
+	atomic_store(&w->started, !wishes->command);
+	watch_looks_init(&w->looks, wishes->command ? programs_map(programs, "filter_set") : -1, wishes->spec_count);
 	raise_limit();
-	w->calls = ring_buffer__new(programs_map(programs, "watch_calls"), disarm, w, NULL);
+	w->calls = ring_buffer__new(programs_map(programs, "watch_calls"), take_call, w, NULL);
 	if (!w->calls)
 		r = err_sys(err, -errno, "mapping what the watchpoints tell");
-	for (size_t i = 0; i < wishes->pid_count && !r; i++)
-		r = add_process(w, wishes->pids[i], false, NULL, err);
+	if (!r && wishes->spec_count > WATCH_SPECS_MOST)
+		r = err_set(err, -E2BIG, "--watch: more than %u places", WATCH_SPECS_MOST);
+	if (!r)
+		r = attach_codes(w, programs, err);
+	for (size_t i = 0; i < wishes->pid_count && !r; i++) {
+		uint64_t todo = w->looks.specs;
+
+		r = add_process(w, wishes->pids[i], &todo, true, err);
+	}
 	if (!r && !wishes->pid_count && !wishes->command)
-		r = add_all(w, err);
+		r = need_files(w, err);
+	if (!r && w->follows && !wishes->command)
+		look_again(w);
 	if (!r)
 		r = start_thread(w, err);
 	if (r) {
@@ -479,18 +584,16 @@ int watchpoints_command_started(struct watchpoints *w, struct err *err)
 		const struct watch_spec *spec = &w->wishes->specs[i];
 		const struct process_mapping *mapping = process_module(&process, spec->file ? spec->file : "");
 
-		/* libraries come later; what the program itself lacks it will never have */
-		if (!mapping || (spec->step_count && spec->steps[0].kind == WATCH_follow))
+		/* libraries come later; what the program itself lacks it will never have, but its children may */
+		if (spec->at_code || !mapping || (spec->step_count && spec->steps[0].kind == WATCH_follow))
 			continue;
-		r = add_places(w, spec, &process, err);
+		r = add_spec(w, spec, &process, err);
 		if (r == -ENOENT && !spec->file)
 			r = 0;
-		else if (!r) {
-			w->pending[i] = false;
-			r = tell_one(w, atomic_load(&w->place_count), err);
-		}
+		else if (!r)
+			watch_looks_has(&w->looks, process.pid, i);
 	}
-	w->started = true;
+	atomic_store(&w->started, true);
 	pthread_mutex_unlock(&w->lock);
 	return r;
 }
@@ -514,10 +617,14 @@ void watchpoints_close(struct watchpoints *w)
 	if (w->running)
 		pthread_join(w->thread, NULL);
 	ring_buffer__free(w->calls);
+	while (w->codes.length)
+		bpf_link__destroy(w->codes.items[--w->codes.length]);
+	vec_done(&w->codes);
 	close_from(w, 0);
 	vec_done(&w->armed);
+	watch_looks_done(&w->looks);
 	pthread_mutex_destroy(&w->lock);
-	pthread_mutex_destroy(&w->sites_lock);
+	watch_sites_free(w->sites);
 	arena_done(&w->arena);
 	free(w);
 }

@@ -8,9 +8,11 @@
 #include "session/command.h"
 
 #define VERSION 1
+#define PLAN_MOST 2u           /* places that are watched at once: the machine has four watchpoints */
 
 static const struct option_spec options[] = {
-	{ "base-tid", 0, OPTION_NUMBER, "TID", "the thread of the good run (the one that passed most)", .least = 1, .most = OPTION_PID_MOST },
+	{ "base-tid", 0, OPTION_NUMBER, "TID", "the thread of the good run (that passed most, of those called as the bad run's)",
+	  .least = 1, .most = OPTION_PID_MOST },
 	{ "tid", 't', OPTION_NUMBER, "TID", "the thread of the bad run (the one that passed most)", .least = 1, .most = OPTION_PID_MOST },
 	OPTION_JSON,
 	{ NULL },
@@ -82,8 +84,13 @@ static void add_text(struct both *both)
 
 	code_text(&both->buggy.code, base->address, text);
 	buf_printf(&both->buf, "The runs part at %s of %s:\n  %s\n", place_of(both, base->address), both->buggy.code.path, text);
-	buf_printf(&both->buf, "The good run came there %" PRIu64 " time%s and the branch was %s; the bad one came %" PRIu64 " time%s and it never was.\n",
+	buf_printf(&both->buf, "The good run came there %" PRIu64 " time%s and the branch was %s; the bad one came %" PRIu64 " time%s and it ",
 		   d->base_times, d->base_times == 1 ? "" : "s", base->taken ? "taken" : "not taken", d->buggy_times, d->buggy_times == 1 ? "" : "s");
+	if (d->buggy_left)
+		buf_printf(&both->buf, "was only %" PRIu64 " time%s: %" PRIu64 " times in a row, for %.6f s, it was not.\n", d->buggy_left,
+			   d->buggy_left == 1 ? "" : "s", d->buggy_row, (double)d->buggy_row_ns / 1e9);
+	else
+		buf_text(&both->buf, "never was.\n");
 	if (d->condition_at) {
 		code_text(&both->buggy.code, d->condition_at, text);
 		buf_printf(&both->buf, "It asks what this found:\n  %s: %s\n", place_of(both, d->condition_at), text);
@@ -106,6 +113,27 @@ static void add_text(struct both *both)
 	}
 }
 
+/* What `record --plan` takes: the best of the places. */
+static void add_plan(struct both *both, struct json *json)
+{
+	size_t count = 0;
+
+	json_array(json, "plan");
+	for (size_t i = 0; i < both->diverge.origin_count && count < PLAN_MOST; i++) {
+		const char *watch = both->diverge.origins[i].spec;
+
+		if (!watch)
+			continue;
+		json_object(json, NULL);
+		json_text(json, "option", "--watch");
+		json_text(json, "value", watch);
+		json_text(json, "why", "who writes what the branch looks at, in a good run and in a bad one");
+		json_end(json);
+		count++;
+	}
+	json_end(json);
+}
+
 static void add_json(struct both *both)
 {
 	static const char *const kinds[] = { "memory", "result", "unknown" };
@@ -126,6 +154,9 @@ static void add_json(struct both *both)
 	json_bool(&json, "base_taken", passes[0]->taken);
 	json_u64(&json, "base_times", d->base_times);
 	json_u64(&json, "buggy_times", d->buggy_times);
+	json_u64(&json, "buggy_left", d->buggy_left);
+	json_u64(&json, "buggy_row", d->buggy_row);
+	json_u64(&json, "buggy_row_ns", d->buggy_row_ns);
 	if (d->condition_at) {
 		code_text(&both->buggy.code, d->condition_at, text);
 		json_text(&json, "condition", text);
@@ -154,6 +185,7 @@ static void add_json(struct both *both)
 		json_end(&json);
 	}
 	json_end(&json);
+	add_plan(both, &json);
 	json_end(&json);
 	buf_char(&both->buf, '\n');
 }
@@ -166,10 +198,9 @@ static int run(struct command_context *context, struct err *err)
 
 	if (given->argument_count != 2)
 		return err_set(err, -EINVAL, "diverge takes two files of `argus step`: the good run's and the bad one's");
-	r = step_run_read(context->arena, given->arguments[0], (uint32_t)options_number(given, "base-tid", 0), &both.base, err);
-	if (r)
-		return r;
-	r = step_run_read(context->arena, given->arguments[1], (uint32_t)options_number(given, "tid", 0), &both.buggy, err);
+	r = step_run_read(context->arena, given->arguments[1], (uint32_t)options_number(given, "tid", 0), NULL, &both.buggy, err);
+	if (!r)
+		r = step_run_read(context->arena, given->arguments[0], (uint32_t)options_number(given, "base-tid", 0), &both.buggy, &both.base, err);
 	if (!r)
 		r = diverge_find(context->arena, &both.base, &both.buggy, &both.diverge, err);
 	if (!r) {

@@ -20,6 +20,7 @@
 #include "record/signals.h"
 #include "session/plan.h"
 #include "session/recording.h"
+#include "session/stepping.h"
 
 #define PROGRESS_MS 500
 #define STATUS_NOT_FOUND 127
@@ -42,6 +43,7 @@ static const struct option_spec options[] = {
 	RECORDING_PROBE, RECORDING_PACK,
 	RECORDING_WATCH,
 	RECORDING_LIMIT,
+	RECORDING_STEP,
 	{ "stacks", 0, OPTION_WORDS, "LIST",
 	  "what takes user stacks: waits, wakes, msgs, syscalls (lean: at the ends of all calls), samples, probes, watches, all, none "
 	  "(waits,wakes,samples,watches; full: msgs too)", .choices = "waits wakes msgs syscalls samples probes watches all none" },
@@ -500,6 +502,8 @@ static int run_options(struct command_context *context, struct err *err)
 		tell_costs(context->notes, want.probes);
 	if (!r)
 		r = recording_watches(context->arena, given, &watches, err);
+	if (!r)
+		r = stepping_wishes(context->arena, given, context->notes, &want.steps, err);
 	if (r)
 		return r;
 	want.stacks = read_stacks(given, want.full);

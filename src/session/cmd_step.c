@@ -7,12 +7,11 @@
 #include "probe/code.h"
 #include "probe/process.h"
 #include "probe/step_run.h"
-#include "probe/watch_spec.h"
 #include "session/process_recording.h"
+#include "session/stepping.h"
 
 #define VERSION 1
 #define STEP_FILE "argus.step"
-#define MOST 20000u          /* places passed, unless another number is asked for */
 #define LINES_MOST 400u      /* shown, unless all are asked for */
 #define LOOP_MOST 64u        /* places of a turn that is recognised as the one before */
 
@@ -20,7 +19,7 @@ static const struct option_spec options[] = {
 	{ "output", 'o', OPTION_TEXT, "FILE", "the file to write (" STEP_FILE ")" },
 	{ "tid", 't', OPTION_NUMBER, "TID", "this thread only; with --show: this one's way", .least = 1, .most = OPTION_PID_MOST },
 	{ "depth", 0, OPTION_NUMBER, "N", "through functions of the same file that it calls, so many calls deep (1)", .most = 16 },
-	{ "most", 0, OPTION_NUMBER, "N", "end when so many places were passed (20000)", .least = 1 },
+	{ "most", 0, OPTION_NUMBER, "N", "end when so many places were passed (1000000)", .least = 1 },
 	{ "duration", 0, OPTION_DURATION, "TIME", "end after this time", .least = 1 },
 	{ "show", 0, OPTION_FLAG, NULL, "record nothing: print the way in the file that is named" },
 	{ "whole", 0, OPTION_FLAG, NULL, "with --show: all of it, not the first 400 lines" },
@@ -172,7 +171,7 @@ static int show_run(struct command_context *context, const char *path, struct er
 {
 	const struct options *given = context->options;
 	struct show show = { .context = context, .registers = options_has(given, "registers") };
-	int r = step_run_read(context->arena, path, (uint32_t)options_number(given, "tid", 0), &show.run, err);
+	int r = step_run_read(context->arena, path, (uint32_t)options_number(given, "tid", 0), NULL, &show.run, err);
 
 	if (r)
 		return r;
@@ -193,86 +192,24 @@ static int show_run(struct command_context *context, const char *path, struct er
 
 /* ---- recording ---- */
 
-/* The function that is meant, in the file that the process has mapped. */
-static int find_function(const struct watch_spec *place, struct code *code, uint64_t *ret_function, struct err *err)
-{
-	uint64_t start, end;
-	int r;
-
-	if (place->symbol) {
-		r = code_find(code, place->symbol, ret_function, err);
-		if (r)
-			return r;
-	} else {
-		*ret_function = place->address;
-		/* as stacks write what has no name: an offset in the file */
-		if (place->by_offset && !elf_file_address(&code->elf, place->address, ret_function))
-			return err_set(err, -ENOENT, "%s has nothing at offset 0x%" PRIx64, code->path, place->address);
-	}
-	if (!code_function(code, *ret_function, &start, &end))
-		return err_set(err, -ENOENT, "0x%" PRIx64 " is in no function of %s whose bounds are known", *ret_function, code->path);
-	*ret_function = start;
-	return 0;
-}
-
-static int choose_places(struct command_context *context, const struct watch_spec *place, const struct process *process,
-			 struct step_wishes *ret_wishes, struct err *err)
-{
-	const struct process_mapping *mapping = process_module(process, place->file ? place->file : "");
-	struct code_sites sites;
-	struct elf_file elf;
-	struct code code;
-	uint64_t function, *offsets;
-	int r;
-
-	if (!mapping)
-		return err_set(err, -ENOENT, "process %d has not mapped '%s'", (int)process->pid, place->file ? place->file : "its program");
-	r = process_open_module(process, mapping, &elf, err);
-	if (r)
-		return r;
-	code_open(&code, elf, mapping->path);
-	r = find_function(place, &code, &function, err);
-	if (!r) {
-		code_find_sites(&code, function, (unsigned)options_number(context->options, "depth", 1), &sites);
-		offsets = arena_array(context->arena, uint64_t, sites.addresses.length + 1);
-		ret_wishes->count = 0;
-		for (size_t i = 0; i < sites.addresses.length; i++)
-			if (elf_file_offset(&code.elf, sites.addresses.items[i], &offsets[ret_wishes->count]))
-				ret_wishes->count++;
-		ret_wishes->offsets = offsets;
-		ret_wishes->path = process_module_path(context->arena, process, mapping);
-		sink_printf(context->notes, "%zu places in %zu function%s, from %s on%s\n", ret_wishes->count, sites.functions.length,
-			    sites.functions.length == 1 ? "" : "s", code_name(&code, context->arena, function),
-			    sites.cut ? "; there would be more: take a smaller --depth to see less, but that wholly" : "");
-		if (!ret_wishes->count)
-			r = err_set(err, -ENODATA, "%s has no branch, call or return", code_name(&code, context->arena, function));
-		code_sites_done(&sites);
-	}
-	code_close(&code);
-	return r;
-}
-
 static int record(struct command_context *context, struct err *err)
 {
 	const struct options *given = context->options;
-	struct step_wishes wishes = { .tid = (pid_t)options_number(given, "tid", 0), .most = options_number(given, "most", MOST) };
+	struct step_wishes wishes = { .tid = (pid_t)options_number(given, "tid", 0), .most = options_number(given, "most", STEPPING_MOST) };
 	struct recorder_options want = {
 		.path = options_text(given, "output", STEP_FILE), .stacks = STACKS_WAITS, .steps = &wishes, .options = "step",
 	};
 	struct process process;
-	struct watch_spec place;
 	uint64_t number;
 	int r;
 
 	if (parse_number(given->arguments[0], &number) || !number || number > OPTION_PID_MOST)
 		return err_set(err, -EINVAL, "'%s' is no number of a process", given->arguments[0]);
 	wishes.pid = (pid_t)number;
-	r = watch_spec_parse(context->arena, given->arguments[1], &place, NULL);
-	if (r || place.step_count || place.bytes || place.access)
-		return err_set(err, -EINVAL, "'%s' is no function: write FUNCTION, FILE:FUNCTION, FILE:0xADDRESS or FILE+0xOFFSET", given->arguments[1]);
 	r = process_look(context->arena, wishes.pid, &process, err);
 	if (!r)
-		r = choose_places(context, &place, &process, &wishes, err);
+		r = stepping_find(context->arena, given->arguments[1], &process, (unsigned)options_number(given, "depth", STEPPING_DEPTH),
+				  context->notes, &wishes, err);
 	if (!r)
 		r = process_record(context, wishes.pid, &want, "stepping", err);
 	return r;
@@ -299,8 +236,8 @@ const struct command command_step = {
 	.help = "Records every conditional branch, call, indirect jump and return that threads of the\n"
 		"process pass in the function and in those that it calls (--depth), each with the registers\n"
 		"before it. FUNCTION is a name, FILE:NAME, FILE:0xADDRESS of any place in it, as FILE was linked, or\n"
-		"FILE+0xOFFSET, as stacks write what has no name. Nobody is stopped; `argus step --show`\n"
-		"prints the way, `argus diverge` compares two.\n",
+		"FILE+0xOFFSET, as stacks write what has no name; FILE+0xOFFSET,+0xOFFSET are several of FILE.\n"
+		"Nobody is stopped; `argus step --show` prints the way, `argus diverge` compares two.\n",
 	.options = options,
 	.rules = rules,
 	.many_arguments = true,

@@ -15,7 +15,7 @@
 /* What may be set by a file that came from elsewhere: how much is recorded, of
  * whom, for how long; not what is written where. */
 static const char *const allowed[] = {
-	"level", "stacks", "freq", "ring", "duration", "all", "pid", "tid", "cpu", "cgroup", "user", "probe",
+	"level", "stacks", "freq", "ring", "duration", "all", "pid", "tid", "cpu", "cgroup", "user", "probe", "step", "watch",
 };
 
 static int read_all(const char *path, struct buf *text, struct err *err)
@@ -137,15 +137,17 @@ static bool says_whom(const char *option)
 static void merge(struct arena *arena, const struct options *planned, const struct options *given, struct options *ret_merged)
 {
 	struct option_value *values = arena_array(arena, struct option_value, planned->value_count + given->value_count + 1);
-	bool whom = false;
+	/* a command says whom, and for how long; the planned processes were another run's */
+	bool whom = given->argument_count > 0;
 	size_t count = 0;
 
 	for (size_t i = 0; i < given->value_count; i++)
 		whom |= says_whom(given->values[i].spec->name);
 	for (size_t i = 0; i < planned->value_count; i++) {
 		const char *name = planned->values[i].spec->name;
+		bool of_run = given->argument_count && !strcmp(name, "duration");
 
-		if (!options_has(given, name) && !(whom && says_whom(name)))
+		if (!options_has(given, name) && !of_run && (!(whom && says_whom(name)) || !strcmp(name, "all")))
 			values[count++] = planned->values[i];
 	}
 	for (size_t i = 0; i < given->value_count; i++)
@@ -174,6 +176,9 @@ int plan_merge(struct arena *arena, const char *path, const struct option_spec *
 	buf_done(&text);
 	if (r)
 		return err_prefix(err, "'%s'", path);
+	r = options_check(&planned, rules, err);
+	if (r)
+		return r;
 	merge(arena, &planned, given, &merged);
 	r = options_check(&merged, rules, err);
 	if (!r)

@@ -24,6 +24,8 @@
 
 #define RECORDING_WATCH \
 	{ "watch", 0, OPTION_TEXT, "[NAME=]PLACE", "an event at each write of a variable or address (PLACE%access: reads too); docs/watch.md" }
+#define RECORDING_STEP \
+	{ "step", 0, OPTION_TEXT, "FILE:FUNCTION", "the way of threads through a function, branch by branch; docs/flags.md" }
 #define RECORDING_LIMIT \
 	{ "limit", 0, OPTION_NUMBER, "HITS", "disarm a watchpoint that one thread comes to more often in a second (5000; 0: never)", \
 	  .most = UINT32_MAX }

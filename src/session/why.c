@@ -417,7 +417,14 @@ static void put_stepping(const struct diagnosis *g, struct buf *buf)
 		return;
 	buf_text(buf, "\nTo find the flag that the loop waits for, step through it while it hangs, and in a run in which it ends:\n  ");
 	buf_escaped(buf, g->step, strlen(g->step), NULL);
-	buf_text(buf, " -o bad.step\n  argus diverge good.step bad.step\n");
+	buf_text(buf, " -o bad.step\n");
+	for (size_t i = 0; i < g->plan_count; i++)
+		if (!strcmp(g->plan[i].option, "--step")) {
+			buf_text(buf, "  argus record --step ");
+			buf_escaped(buf, g->plan[i].value, strlen(g->plan[i].value), NULL);
+			buf_text(buf, " -o good.step -- COMMAND\n");
+		}
+	buf_text(buf, "  argus diverge good.step bad.step\n");
 }
 
 void why_plan_text(const struct diagnosis *g, struct buf *buf)

@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	arena_init(&arena);
 	code_open(&code, elf, "input");
 	for (uint64_t address = elf.header.e_entry; address < elf.header.e_entry + 64; address += 16) {
-		code_find_sites(&code, address, 2, &sites);
+		code_find_sites(&code, &address, 1, 2, &sites);
 		if (sites.addresses.length > CODE_SITES_MOST)
 			__builtin_trap();
 		code_sites_done(&sites);

@@ -51,7 +51,7 @@ static void sites(void **state)
 	assert_int_equal(code_find(&code, "code_loop", &loop, NULL), 0);
 	assert_true(code_function(&code, loop + 1, &start, &end));
 	assert_int_equal(start, loop);
-	code_find_sites(&code, loop, 1, &found);
+	code_find_sites(&code, &loop, 1, 1, &found);
 	/* itself and what it calls; of a sanitizer what that calls, too */
 	assert_in_range(found.functions.length, 2, 8);
 	for (size_t i = 0; i < found.addresses.length; i++) {
@@ -65,7 +65,7 @@ static void sites(void **state)
 	}
 	assert_true(branch && call && returns);
 	code_sites_done(&found);
-	code_find_sites(&code, loop, 0, &found);
+	code_find_sites(&code, &loop, 1, 0, &found);
 	assert_int_equal(found.functions.length, 1);
 	code_sites_done(&found);
 	code_close(&code);

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "probe/instruction.h"
 #include "probe/watch_spec.h"
 
 static struct arena arena;
@@ -55,6 +56,42 @@ static void places(void **state)
 	assert_int_equal(spec.bytes, 8);
 }
 
+/* Where registers tell the place. */
+static void registers(void **state)
+{
+	struct watch_spec spec;
+
+	(void)state;
+	spec = parse("/usr/lib/libfoo.so.1+0x237f8c@rbx+r15*8%8");
+	assert_true(spec.at_code && spec.by_offset);
+	assert_string_equal(spec.file, "/usr/lib/libfoo.so.1");
+	assert_int_equal(spec.address, 0x237f8c);
+	assert_int_equal(spec.registers.base, REGISTER_rbx);
+	assert_int_equal(spec.registers.index, 15);
+	assert_int_equal(spec.registers.scale, 8);
+	assert_int_equal(spec.registers.displacement, 0);
+	assert_int_equal(spec.step_count, 0);
+	assert_int_equal(spec.bytes, 8);
+	spec = parse("flag=/home/a@b/pool:queue::put+16@rdi-0x10->24%access");
+	assert_string_equal(spec.name, "flag");
+	assert_string_equal(spec.file, "/home/a@b/pool");
+	assert_string_equal(spec.symbol, "queue::put");
+	assert_int_equal(spec.behind, 16);
+	assert_int_equal(spec.registers.base, REGISTER_rdi);
+	assert_int_equal(spec.registers.index, REGISTER_none);
+	assert_int_equal(spec.registers.displacement, -16);
+	assert_int_equal(spec.step_count, 1);
+	assert_int_equal(spec.steps[0].kind, WATCH_follow);
+	assert_int_equal(spec.steps[0].number, 24);
+	assert_true(spec.access);
+	assert_int_equal(watch_spec_parse(&arena, "pool:f->8@rdi", &spec, NULL), -EINVAL);
+	assert_int_equal(watch_spec_parse(&arena, "pool:f%8@rdi", &spec, NULL), -EINVAL);
+	assert_int_equal(watch_spec_parse(&arena, "f@rdi", &spec, NULL), -EINVAL);
+	assert_int_equal(watch_spec_parse(&arena, "pool:f@rdi+rsi*3", &spec, NULL), -EINVAL);
+	assert_int_equal(watch_spec_parse(&arena, "pool:f@xmm0", &spec, NULL), 0); /* a symbol's name */
+	assert_false(spec.at_code);
+}
+
 static void ways(void **state)
 {
 	struct watch_spec spec = parse("libfoo.so:instance->queue.jobs[3]->16+8");
@@ -90,7 +127,7 @@ static void refused(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(places), cmocka_unit_test(ways), cmocka_unit_test(refused) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(places), cmocka_unit_test(registers), cmocka_unit_test(ways), cmocka_unit_test(refused) };
 	int failed;
 
 	arena_init(&arena);

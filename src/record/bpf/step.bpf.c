@@ -3,6 +3,7 @@
  * ends, however it ends; it carries out branches and near calls itself, so that such a
  * place costs a trap, not a single-step (probe/code.h chooses the places). */
 #include "record/bpf/config.bpf.h"
+#include "record/bpf/filter.bpf.h"
 #include "record/bpf/preempt.bpf.h"
 #include "record/bpf/registers.bpf.h"
 #include "record/bpf/ring.bpf.h"
@@ -56,7 +57,9 @@ int on_step(struct user_registers *registers)
 	u32 zero = 0, tid = GET(task, pid);
 	struct step_wish *wish = bpf_map_lookup_elem(&step_wishes, &zero);
 
-	if (!wish || (u32)GET(task, tgid) != wish->pid || (wish->tid && tid != wish->tid) || wish->taken >= wish->most)
+	if (!wish || wish->taken >= wish->most || (wish->tid && tid != wish->tid))
+		return 0;
+	if (wish->pid ? (u32)GET(task, tgid) != wish->pid : !filter_passes(task))
 		return 0;
 	__sync_fetch_and_add(&wish->taken, 1);
 	if (PREEMPT_KNOWN) {

@@ -33,11 +33,26 @@ struct {
 	__type(value, struct watch_site);
 } watch_sites SEC(".maps");
 
-/* Wakes the thread that disarms. */
+/* Wakes the thread that disarms, and arms where registers led. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 4096);
+	__uint(max_entries, 65536);
 } watch_calls SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, WATCH_CODES_MOST);
+	__type(key, u32);
+	__type(value, struct watch_code);
+} watch_codes SEC(".maps");
+
+/* Places that were told; `zero` is the spec's number + 1. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, struct watch_key);
+	__type(value, u8);
+} watch_told SEC(".maps");
 
 static const struct watch_site no_site;
 static const struct watch_pace no_pace;
@@ -166,5 +181,36 @@ int on_watch(struct watch_context *context)
 	e->watch = number;
 	e->flags = flags;
 	ring_end(ring);
+	return 0;
+}
+
+static __always_inline u64 watch_register(struct user_registers *registers, u16 place)
+{
+	u64 value = 0;
+
+	if (place < sizeof(*registers))
+		bpf_probe_read_kernel(&value, sizeof(value), (void *)registers + place);
+	return value;
+}
+
+/* A thread is about to execute the instruction at whose registers a place is told. */
+SEC("uprobe")
+int on_watch_code(struct user_registers *registers)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct watch_arrival arrival = { .pid = GET(task, tgid), .spec = bpf_get_attach_cookie(registers) };
+	u32 number = arrival.spec;
+	struct watch_code *code = bpf_map_lookup_elem(&watch_codes, &number);
+	u8 one = 1;
+
+	if (!code || config_is_own(arrival.pid) || !filter_passes(task))
+		return 0;
+	arrival.address = watch_register(registers, code->base) + watch_register(registers, code->index) * code->scale +
+			  code->displacement;
+	struct watch_key key = { .address = arrival.address, .pid = arrival.pid, .zero = arrival.spec + 1 };
+	if (bpf_map_lookup_elem(&watch_told, &key) || bpf_map_update_elem(&watch_told, &key, &one, BPF_NOEXIST))
+		return 0;
+	if (bpf_ringbuf_output(&watch_calls, &arrival, sizeof(arrival), BPF_RB_FORCE_WAKEUP))
+		bpf_map_delete_elem(&watch_told, &key);
 	return 0;
 }
