@@ -245,6 +245,22 @@ int watch_find_from(struct arena *arena, const struct watch_spec *spec, const st
 	return walk_way(&search, address, 0, ret_place, err) ? fail(spec, err) : 0;
 }
 
+int watch_find_variable(struct arena *arena, const struct watch_spec *spec, const char *path, struct err *err)
+{
+	struct variable_file file;
+	struct variable variable;
+	struct elf_file elf;
+	int r = elf_file_open(path, &elf, err);
+
+	if (!r)
+		r = variable_file_open(&file, elf, path, path, err);
+	if (!r) {
+		r = variable_find(arena, &file, spec->symbol, &variable, err);
+		variable_file_close(&file);
+	}
+	return r ? fail(spec, err) : 0;
+}
+
 static int find_code(struct code *code, const struct watch_spec *spec, uint64_t *ret_offset, struct err *err)
 {
 	uint64_t address = spec->address, before, next;

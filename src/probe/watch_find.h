@@ -24,6 +24,8 @@ int watch_find(struct arena *arena, const struct watch_spec *spec, const struct 
 /* Of a spec whose place registers tell: from where they led. */
 int watch_find_from(struct arena *arena, const struct watch_spec *spec, const struct process *process, uint64_t address,
 		    struct watch_place *ret_place, struct err *err);
+/* Whether the file has the variable that the spec begins with. */
+int watch_find_variable(struct arena *arena, const struct watch_spec *spec, const char *path, struct err *err);
 /* The offset, in the file, of the code of such a spec. */
 int watch_find_code(struct arena *arena, const struct watch_spec *spec, const char *path, uint64_t *ret_offset, struct err *err);
 /* The aligned pieces, of sizes that a watchpoint can have, of a place; how many. */

@@ -172,6 +172,7 @@ static int begin(struct flight *flight, struct err *err)
 		.sample_hz = options->sample_hz,
 		.stacks = options->stacks,
 		.probes = options->probes,
+		.watches = options->watches,
 		.options = options->options,
 	};
 	int r = ring_folder_open(&flight->folder, options->folder, err);

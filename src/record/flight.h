@@ -13,6 +13,7 @@
 #include "record/control.h"
 #include "record/probe_points.h"
 #include "record/trigger.h"
+#include "record/watchpoints.h"
 
 #define FLIGHT_BYTES_LEAST (4u << 20) /* of a ring */
 
@@ -23,6 +24,7 @@ struct flight_options {
 	uint32_t sample_hz;
 	uint32_t stacks;         /* STACKS_ */
 	const struct probe_points *probes; /* must outlive the flight; NULL none */
+	const struct watch_wishes *watches; /* must outlive the flight; NULL none */
 	uint64_t ring_bytes;     /* of memory, per processor; 0 by the machine */
 	struct triggers_options triggers;
 	uint64_t save_last_ns;   /* how much a trigger saves */

@@ -219,6 +219,16 @@ static int put_states(const struct watchpoints *w, const struct watch_place *pla
 	return 0;
 }
 
+static void drop_states(const struct watchpoints *w, const struct watch_place *place)
+{
+	uint64_t addresses[WATCH_PIECES_MOST];
+	uint32_t bytes[WATCH_PIECES_MOST];
+	size_t count = watch_pieces(place->address, place->bytes, addresses, bytes);
+
+	for (size_t i = 0; i < count; i++)
+		bpf_map_delete_elem(w->states_fd, &(struct watch_key){ .address = addresses[i], .pid = (uint32_t)place->pid });
+}
+
 static int tell_one(struct watchpoints *w, uint32_t number, struct err *err)
 {
 	const struct watch_place *place = &w->places[number];
@@ -236,7 +246,7 @@ static int tell_one(struct watchpoints *w, uint32_t number, struct err *err)
 	return r;
 }
 
-/* Arms a place that was found, and tells of it. */
+/* Arms a place that was found, and tells of it. What cannot be armed keeps its number. */
 static int add_place(struct watchpoints *w, const struct watch_place *place, struct err *err)
 {
 	uint32_t number = atomic_load(&w->place_count) + 1;
@@ -250,6 +260,8 @@ static int add_place(struct watchpoints *w, const struct watch_place *place, str
 		return r;
 	atomic_store(&w->place_count, number);
 	r = arm_process(w, place->pid, number, err);
+	if (r)
+		drop_states(w, place);
 	return r ? r : tell_one(w, number, err);
 }
 
@@ -288,14 +300,24 @@ static int add_process(struct watchpoints *w, pid_t pid, uint64_t *todo, bool mu
 	return r;
 }
 
-/* Where no process is named: each that has mapped the files. */
-static int need_files(const struct watchpoints *w, struct err *err)
+/* Where no process is named: each that has mapped the files, now or later; a name that is in none
+ * of them would never be found. */
+static int check_files(struct watchpoints *w, struct err *err)
 {
-	for (size_t i = 0; i < w->wishes->spec_count; i++)
-		if (!w->wishes->specs[i].file)
-			return err_set(err, -EINVAL, "--watch %s: say in which process (-p PID), or in which file (FILE:VARIABLE)",
-				       w->wishes->specs[i].written);
-	return 0;
+	int r = 0;
+
+	for (size_t i = 0; i < w->wishes->spec_count && !r; i++) {
+		const struct watch_spec *spec = &w->wishes->specs[i];
+		const char *path;
+
+		if (!spec->file)
+			return err_set(err, -EINVAL, "--watch %s: say in which process (-p PID), or in which file (FILE:VARIABLE)", spec->written);
+		if (spec->at_code || !spec->symbol)
+			continue;
+		r = probe_points_file(&w->arena, spec->file, &path, err);
+		r = r ? err_prefix(err, "--watch %s", spec->written) : watch_find_variable(&w->arena, spec, path, err);
+	}
+	return r;
 }
 
 /* ---- where registers tell the place ---- */
@@ -303,10 +325,8 @@ static int need_files(const struct watchpoints *w, struct err *err)
 /* What is armed there, from the number on. */
 static void disarm_place(struct watchpoints *w, uint32_t number)
 {
-	uint64_t addresses[WATCH_PIECES_MOST];
-	uint32_t bytes[WATCH_PIECES_MOST];
 	const struct watch_place *place = &w->places[number];
-	size_t kept = 0, count = watch_pieces(place->address, place->bytes, addresses, bytes);
+	size_t kept = 0;
 	struct watch_key told = { .address = w->arrived[number].address, .pid = (uint32_t)place->pid, .zero = w->arrived[number].spec + 1 };
 
 	for (size_t i = 0; i < w->armed.length; i++) {
@@ -316,8 +336,7 @@ static void disarm_place(struct watchpoints *w, uint32_t number)
 			w->armed.items[kept++] = w->armed.items[i];
 	}
 	w->armed.length = kept;
-	for (size_t i = 0; i < count; i++)
-		bpf_map_delete_elem(w->states_fd, &(struct watch_key){ .address = addresses[i], .pid = (uint32_t)place->pid });
+	drop_states(w, place);
 	/* where a thread comes there again it is armed again */
 	bpf_map_delete_elem(w->told_fd, &told);
 	w->arrived[number].armed = false;
@@ -347,8 +366,10 @@ static uint32_t find_place(const struct watchpoints *w, const struct watch_place
 
 static int arm_again(struct watchpoints *w, const struct watch_place *place, uint32_t number, struct err *err)
 {
-	int r = put_states(w, place, number, err);
+	int r;
 
+	drop_states(w, place);
+	r = put_states(w, place, number, err);
 	return r ? r : arm_process(w, place->pid, number, err);
 }
 
@@ -368,8 +389,9 @@ static void arm_arrival(struct watchpoints *w, const struct watch_arrival *arriv
 		if (number && w->arrived[number].armed)
 			return;
 		r = number ? arm_again(w, &place, number, &err) : add_place(w, &place, &err);
-		if (!number && atomic_load(&w->place_count) <= WATCHES_MOST)
-			number = find_place(w, &place);
+		if (!r && number && !w->arrived[number].order)
+			tell_one(w, number, NULL);
+		number = find_place(w, &place);
 	} while (r == -ENOSPC && make_room(w, place.pid));
 	if (!r && number)
 		w->arrived[number] = (struct arrived){ arrival->address, arrival->spec, ++w->arrivals, true };
@@ -560,7 +582,7 @@ int watchpoints_open(const struct programs *programs, const struct watch_wishes 
 		r = add_process(w, wishes->pids[i], &todo, true, err);
 	}
 	if (!r && !wishes->pid_count && !wishes->command)
-		r = need_files(w, err);
+		r = check_files(w, err);
 	if (!r && w->follows && !wishes->command)
 		look_again(w);
 	if (!r)

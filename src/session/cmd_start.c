@@ -21,6 +21,8 @@ static const struct option_spec options[] = {
 	RECORDING_LEVEL,
 	RECORDING_FREQ("49"),
 	RECORDING_PROBE, RECORDING_PACK,
+	RECORDING_WATCH,
+	RECORDING_LIMIT,
 	{ "no-stacks", 0, OPTION_FLAG, NULL, "without the stacks of waits, wake-ups and samples" },
 	RECORDING_RING,
 	{ "on-unread", 0, OPTION_DURATION, "TIME", "save when input or a request is left unread for so long", .least = 1 },
@@ -36,7 +38,7 @@ static const struct option_spec options[] = {
 };
 
 static const struct option_rule rules[] = {
-	{ .option = "display", .without = "on-window" }, { .option = "every", .without = "on-command" },
+	{ .option = "limit", .without = "watch" }, { .option = "display", .without = "on-window" }, { .option = "every", .without = "on-command" },
 	{ .option = "save", .without = "on-unread on-blocked on-window on-command" }, { 0 }
 };
 
@@ -162,7 +164,7 @@ static int run(struct command_context *context, struct err *err)
 		.folder = absolute(context->arena, options_text(given, "dir", DEFAULT_FOLDER)),
 		.bytes = options_number(given, "size", 2ull << 30),
 		.sample_hz = (uint32_t)options_number(given, "freq", 49),
-		.stacks = options_has(given, "no-stacks") ? 0 : STACKS_WAITS | STACKS_WAKES | STACKS_SAMPLES,
+		.stacks = options_has(given, "no-stacks") ? 0 : STACKS_WAITS | STACKS_WAKES | STACKS_SAMPLES | STACKS_WATCHES,
 		.triggers = {
 			.unread_ns = options_number(given, "on-unread", 0),
 			.blocked_ns = options_number(given, "on-blocked", 0),
@@ -174,6 +176,7 @@ static int run(struct command_context *context, struct err *err)
 		.save_last_ns = options_number(given, "save", 60 * SECOND_NS),
 	};
 	struct report report = { context->notes, -1, want.folder };
+	struct watch_wishes *watches = NULL;
 	struct control control;
 	int r;
 
@@ -182,6 +185,9 @@ static int run(struct command_context *context, struct err *err)
 	r = recording_ring(given, &want.ring_bytes, err);
 	if (!r)
 		r = recording_probes(context->arena, given, context->notes, &want.probes, err);
+	if (!r)
+		r = recording_watches(context->arena, given, &watches, err);
+	want.watches = watches;
 	if (!r)
 		r = control_open(&control, err);
 	if (r)

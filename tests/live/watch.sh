@@ -29,6 +29,18 @@ argus dump --json --type flag_write,watch_off limit.trace >limit.json
 [ "$(json limit.json "len([e for e in d['events'] if e['type'] == 'flag_write'])")" = 100 ] || fail "the limit: $(head -c 400 limit.json)"
 [ "$(json limit.json "[e['hits'] for e in d['events'] if e['type'] == 'watch_off']")" = "[100]" ] || fail "no word of the limit"
 
+# ---- where registers tell the place: a fifth makes room for itself; a command's child
+argus record -o each.trace --watch "six=$watched:look@rdi%4" -- sh -c "$watched each; true" >out 2>record.txt || fail "recording: $(cat record.txt)"
+argus watch --show --json each.trace >each.json
+[ "$(json each.json "len({w['address'] for w in d['watches'] if w['name'] == 'six'})")" = 6 ] || fail "not all six: $(cat each.json)"
+[ "$(json each.json "all(v['value'] and v['count'] == 1 for w in d['watches'] for v in w['visitors'])")" = True ] || fail "writes: $(cat each.json)"
+
+# ---- a command's child that is there later, found by its file
+argus record -o child.trace --limit 0 --watch "$watched:counter" -- sh -c "(sleep 1; echo) | $watched writes 1000; true" >out 2>record.txt ||
+	fail "recording: $(cat record.txt)"
+argus watch --show --json child.trace >child.json
+[ "$(json child.json "[w['hits'] for w in d['watches']]")" = "[1000]" ] || fail "the child's writes: $(cat child.json out)"
+
 # ---- kinds of access, in a process that runs
 mkfifo go
 "$watched" kinds <go >out &
@@ -67,6 +79,9 @@ refused() { # WORDS PLACE...
 	{ [ $status = 1 ] || [ $status = 2 ]; } || fail "status $status: $*: $(cat out)"
 	grep -q -- "$words" out || fail "words about $*: $(cat out)"
 }
+status=0
+argus record -o none.trace --duration 100ms --watch "$watched:no_such_variable_here" >out 2>&1 || status=$?
+{ [ $status != 0 ] && grep -q 'no variable' out; } || fail "a name that is nowhere: $status $(cat out)"
 refused "no process" 4194304 0x1000
 refused "has no memory" $pid 0x1000
 refused "has not mapped" $pid nofile:x

@@ -2,6 +2,7 @@
  *
  *	watched writes COUNT     once a line comes in: COUNT writes of `counter` by one
  *	                         thread, as many of `twin` by a thread made then
+ *	watched each             looks at six flags, one after the other, each for a while before it is set
  *	watched kinds            reads, writes, writes of the same value, exchanges */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -62,6 +63,23 @@ static void *write_own(void *data)
 	return data;
 }
 
+static volatile int six[6 * 16];
+
+static int __attribute__((noinline)) look(volatile int *at)
+{
+	__asm__ volatile("");
+	return *at;
+}
+
+static void each(void)
+{
+	for (int i = 0; i < 6; i++) {
+		for (int turn = 0; turn < (i == 5 ? 1500 : 300) && !look(&six[i * 16]); turn++)
+			usleep(1000);
+		six[i * 16] = i + 1;
+	}
+}
+
 static void kinds(void)
 {
 	ssize_t n;
@@ -94,9 +112,11 @@ int main(int count, char **words)
 	own = 1;
 	printf("ready %p\n", (void *)&queue->first->done);
 	fflush(stdout);
-	if (strcmp(words[1], "at-once") && !fgets(line, sizeof(line), stdin))
+	if (strcmp(words[1], "at-once") && strcmp(words[1], "each") && !fgets(line, sizeof(line), stdin))
 		return 1;
-	if (strcmp(words[1], "kinds")) {
+	if (!strcmp(words[1], "each")) {
+		each();
+	} else if (strcmp(words[1], "kinds")) {
 		pthread_create(&thread, NULL, write_twin, NULL);
 		write_counter();
 		pthread_join(thread, NULL);
