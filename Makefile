@@ -64,6 +64,7 @@ truth: all
 	@ARGUS_TEST_ALL=1 tests/run --build $(BUILD) trace_file
 	@tests/truth/run $(BUILD)
 	@tests/truth/kills $(BUILD)
+	@tests/truth/kills_probe $(BUILD)
 	@tests/truth/soak $(BUILD)
 
 kernels: all

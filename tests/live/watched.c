@@ -65,7 +65,7 @@ static void *write_own(void *data)
 
 static volatile int six[6 * 16];
 
-static int __attribute__((noinline)) look(volatile int *at)
+static int __attribute__((noinline, noclone)) look(volatile int *at)
 {
 	__asm__ volatile("");
 	return *at;
