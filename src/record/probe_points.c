@@ -13,6 +13,7 @@
 #include "base/options.h"
 #include "base/vec.h"
 #include "probe/code.h"
+#include "probe/source_line.h"
 #include "record/proc_maps.h"
 #include "symbols/debug_file.h"
 #include "symbols/demangle.h"
@@ -325,6 +326,46 @@ static int find_address(struct arena *arena, struct probe_point *point, const ch
 	return r ? r : move_places(arena, point, 0, err);
 }
 
+/* FILE:SOURCE:LINE, all copies of the line. */
+static int find_line(struct arena *arena, struct probe_point *point, const char *name, const char *source, unsigned line, struct err *err)
+{
+	uint64_t addresses[SOURCE_LINE_PLACES_MOST];
+	struct elf_file elf;
+	size_t count;
+	int r = probe_points_file(arena, name, &name, err);
+
+	if (!r)
+		r = source_line_find(name, source, line, addresses, &count, err);
+	if (!r)
+		r = elf_file_open(name, &elf, err);
+	if (r)
+		return r;
+	point->file = name;
+	point->places = arena_array(arena, struct probe_place, count);
+	for (size_t i = 0; i < count && point->place_count < PROBE_PLACES_MOST; i++) {
+		struct probe_place *place = &point->places[point->place_count];
+
+		*place = (struct probe_place){ .file = name, .open = name };
+		if (elf_file_offset(&elf, addresses[i], &place->offset))
+			point->place_count++;
+	}
+	elf_file_close(&elf);
+	return move_places(arena, point, 0, err);
+}
+
+/* "SOURCE:LINE", of which the colon is cut off; false when it is none. */
+static bool cut_line(char *text, unsigned *ret_line)
+{
+	char *colon = strrchr(text, ':');
+	uint64_t line;
+
+	if (!colon || colon == text || colon[-1] == ':' || parse_number(colon + 1, &line) || !line || line > UINT32_MAX)
+		return false;
+	*colon = 0;
+	*ret_line = (unsigned)line;
+	return true;
+}
+
 /* "FUNCTION+N": N, which is cut off; 0 without one. */
 static uint64_t cut_offset(char *function)
 {
@@ -387,6 +428,7 @@ static int read_target(struct arena *arena, const char *text, struct probe_point
 	const char *colon, *file;
 	uint64_t behind, address;
 	char *function;
+	unsigned line;
 	size_t length;
 	int r;
 
@@ -403,8 +445,8 @@ static int read_target(struct arena *arena, const char *text, struct probe_point
 	}
 	colon = strchr(text, ':');
 	if (!colon || colon == text || !colon[1])
-		return err_set(err, -EINVAL, "the form is [NAME=]FILE:FUNCTION, FILE:FUNCTION%%return, FILE:FUNCTION+N or "
-			       "FILE:0xADDRESS, where FILE is a program, "
+		return err_set(err, -EINVAL, "the form is [NAME=]FILE:FUNCTION, FILE:FUNCTION%%return, FILE:FUNCTION+N, "
+			       "FILE:SOURCE:LINE or FILE:0xADDRESS, where FILE is a program, "
 			       "a library or the number of a process");
 	file = arena_strndup(arena, text, (size_t)(colon - text));
 	length = strlen(colon + 1);
@@ -414,6 +456,9 @@ static int read_target(struct arena *arena, const char *text, struct probe_point
 	}
 	function = arena_strndup(arena, colon + 1, length);
 	point->function = arena_strdup(arena, function);
+	if (cut_line(function, &line))
+		return point->kind == PROBE_KIND_return ? err_set(err, -EINVAL, "only a function returns, no line in it") :
+							  find_line(arena, point, file, function, line, err);
 	if (!parse_number(function, &address)) {
 		if (point->kind == PROBE_KIND_return)
 			return err_set(err, -EINVAL, "only a function returns, no place in it");

@@ -4,6 +4,7 @@
  *	[NAME=]FILE:FUNCTION%return     ... returns
  *	[NAME=]FILE:FUNCTION+N          an instruction so many bytes behind its beginning is reached
  *	[NAME=]FILE:0xADDRESS           ... by its address as FILE was linked
+ *	[NAME=]FILE:SOURCE:LINE         a line of its source, by debug information
  *	[NAME=]FILE:...%fields=A,B,C    what `arg1` to `arg3` are instead: a register (r15) or memory ([rsp+48])
  *	[NAME=]PID:FUNCTION             the same in one process, wherever it has the function
  *	[NAME=]usdt:FILE:PROVIDER:MARK  a place that the program's authors marked

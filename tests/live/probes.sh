@@ -51,6 +51,19 @@ long=$(objdump -d "$pool" | awk -F'\t' '/<pool_put>:/ { f = 1; next } f && NF > 
 argus record -o bad.trace --probe "$pool:0x$(printf %x $((0x$long + 1)))" -- true >out 2>&1 && fail "taken inside of an instruction"
 grep -q 'inside of an instruction' out || fail "no word: $(cat out)"
 
+# a line of the source; where there is none the nearest are told
+source=$HERE/live/probe_pool.c
+line=$(grep -n 'job->number = number' "$source" | cut -d: -f1)
+head_line=$(grep -n '^#include' "$source" | head -1 | cut -d: -f1)
+argus record -o line.trace --probe "line=$pool:probe_pool.c:$line" -- "$pool" >sum 2>record.txt || fail "a line: $(cat record.txt)"
+[ "$(cat sum)" = 2450 ] || fail "the program computed $(cat sum)"
+argus info --json line.trace >info.json
+[ "$(json info.json "[(p['name'], p['hits']) for p in d['probes']]")" = "[('line', 50)]" ] || fail "a line: $(json info.json "d['probes']")"
+argus record -o bad.trace --probe "$pool:probe_pool.c:$head_line" -- true >out 2>&1 && fail "taken where no code is"
+grep -q 'has no code.*line' out || fail "no word: $(cat out)"
+argus record -o bad.trace --probe "$pool:no_such.c:1" -- true >out 2>&1 && fail "taken of no source"
+grep -q 'was not made of' out || fail "no word: $(cat out)"
+
 # the text form loses nothing
 argus dump --text pool.trace >pool.txt
 argus import --text pool.txt -o again.trace 2>/dev/null
