@@ -2,6 +2,8 @@
 # argus now: what is stuck at this moment, since when and why, with nothing recorded before.
 . "$HERE/live/_lib.sh"
 need_bpf
+mkdir temporary
+export TMPDIR="$PWD/temporary"
 need_command gcc
 
 cat >circle.c <<'END'
@@ -54,4 +56,4 @@ trap 'kill $pid $sleeper; wait $pid $sleeper 2>/dev/null || true' EXIT
 argus now $sleeper >rest.txt || fail "a sleeper is stuck: $(cat rest.txt)"
 status 2 argus now no-such-program 2>said.txt >/dev/null
 grep -q "no process is called 'no-such-program'" said.txt || fail "$(cat said.txt)"
-[ -z "$(ls -d /tmp/argus-now-* 2>/dev/null)" ] || fail "it leaves files behind"
+[ -z "$(ls "$TMPDIR")" ] || fail "it leaves files behind"
