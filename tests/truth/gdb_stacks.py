@@ -1,5 +1,5 @@
 """Run by gdb: the stacks of all threads of the attached process, as JSON: for
-each thread its frames' addresses and kinds, innermost first, and why the
+each thread its frames' addresses, kinds and functions, innermost first, and why the
 outermost is the last."""
 import json
 
@@ -15,7 +15,7 @@ def frames_of(thread):
     frame = gdb.newest_frame()
     reason = None
     while frame is not None and len(frames) < 300:
-        frames.append([frame.pc(), KINDS.get(frame.type(), "other")])
+        frames.append([frame.pc(), KINDS.get(frame.type(), "other"), frame.name() or ""])
         reason = frame.unwind_stop_reason()
         try:
             frame = frame.older()

@@ -41,7 +41,8 @@ def placed(maps, addresses):
     return frames if frames and None not in frames else None
 
 
-def gdb(pid, maps, folder):
+def gdb(pid, maps, folder, but=()):
+    """Without frames of the functions `but`."""
     output = folder + "/gdb.json"
     if os.path.exists(output):
         os.unlink(output)
@@ -52,12 +53,13 @@ def gdb(pid, maps, folder):
     with open(output, encoding="utf-8") as file:
         for tid, thread in json.load(file).items():
             addresses, exact = [], True
-            for pc, kind in thread["frames"]:
+            for pc, kind, function in thread["frames"]:
                 if kind in ("inline", "tailcall"):
                     continue
                 if pc == 0:
                     break
-                addresses.append(pc if exact else pc - 1)
+                if function not in but:
+                    addresses.append(pc if exact else pc - 1)
                 exact = kind == "signal"
             found[int(tid)] = placed(maps, addresses) if thread["reason"] == "outermost" else None
     return found

@@ -51,6 +51,10 @@ def start(names, instances):
     return started
 
 
+def is_python(frame):
+    return frame['module'].endswith('.py') or frame['module'].startswith('<')
+
+
 def recorded(options, folder):
     trace = folder + '/sleepers.trace'
     subprocess.run([options.argus, 'record', '-a', '--freq', '0', '--duration', '500ms', '-o', trace], check=True,
@@ -87,6 +91,9 @@ def main():
                 truth = REFERENCES['gdb'](pid, maps, folder)
             except (OSError, ValueError, subprocess.SubprocessError):
                 continue
+            # calls of the interpreter's loop stand as the functions that it runs, which gdb does not know
+            if any(is_python(frame) for tid in threads_of(pid) for frame in ours.get(tid, {}).get('stack', [])):
+                truth = REFERENCES['gdb'](pid, maps, folder, ('_PyEval_EvalFrameDefault',))
             for tid in threads_of(pid):
                 if per_program.get(name, 0) == 30 or tid not in ours:
                     continue
@@ -102,7 +109,7 @@ def main():
                     continue
                 threads += 1
                 whole += ends is None
-                frames = [(f['module'] if not f['module'].startswith('/tmp/perf-') else JIT, f['address']) for f in stack]
+                frames = [(f['module'] if not f['module'].startswith('/tmp/perf-') else JIT, f['address']) for f in stack if not is_python(f)]
                 same = frames == [tuple(f) for f in truth[tid]]
                 equal += same
                 if not same:
