@@ -8,6 +8,12 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#ifdef __clang__
+#define KEPT __attribute__((noinline))
+#else
+#define KEPT __attribute__((noinline, noclone))
+#endif
+
 #define TURNS 20000
 
 static volatile int done;
@@ -28,13 +34,13 @@ static void *work(void *data)
 	return NULL;
 }
 
-static int __attribute__((noinline, noclone)) look(volatile int *at)
+static int KEPT look(volatile int *at)
 {
 	__asm__ volatile("");
 	return *at;
 }
 
-static void __attribute__((noinline, noclone)) await(void)
+static void KEPT await(void)
 {
 	while (!look(&done))
 		usleep(200);
