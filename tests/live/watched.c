@@ -65,7 +65,13 @@ static void *write_own(void *data)
 
 static volatile int six[6 * 16];
 
-static int __attribute__((noinline, noclone)) look(volatile int *at)
+#ifdef __clang__
+#define KEPT __attribute__((noinline))
+#else
+#define KEPT __attribute__((noinline, noclone))
+#endif
+
+static int KEPT look(volatile int *at)
 {
 	__asm__ volatile("");
 	return *at;
