@@ -206,7 +206,7 @@ void starved_find(const struct scene *scene, uint32_t thread, uint64_t from_ns, 
 			add_cpu(&scene->cpus[i], &runs[i], from_ns, to_ns, &used);
 		}
 		ret_starved->group_ns = group_use(scene, thread, q, &used);
-		ret_starved->group_hog = biggest(&used, thread, &ret_starved->group_hog_ns);
+		ret_starved->group_hog = biggest(&used, 0, &ret_starved->group_hog_ns);
 		allowed = (to_ns - from_ns) / q->period_ns * q->quota_ns;
 		/* The kernel counted it, or the whole quota was used, or nearly: the rest of
 		 * the time nobody of the group could run. */

@@ -116,6 +116,26 @@ static void a_quota_is_told(void **state)
 	assert_true(is);
 }
 
+/* It used the quota up itself; another of the group had next to nothing of it. */
+static void a_quota_used_by_itself(void **state)
+{
+	bool is;
+	struct starved starved = find("1 [0] 0 cgroup cgroup=7 quota_ns=20ms period_ns=100ms \"/box\"\n"
+				      "1 [0] 10 task pid=10 prio=120 cgroup=7 flags=leader \"app\"\n"
+				      "1 [0] 20 task pid=20 prio=120 cgroup=7 flags=leader \"idler\"\n"
+				      "1.0 [0] 0 switch next=10\n"
+				      "1.0 [1] 0 switch next=20\n"
+				      "1.001 [1] 20 switch next=0 state=sleeping wait=sleep timeout_ns=9s\n"
+				      "1.1 [0] 0 throttle target=10 cgroup=7 throttled=1 quota_ns=20ms period_ns=100ms\n"
+				      "1.1 [0] 10 switch next=0 flags=preempted\n"
+				      "2.0 [0] 0 switch next=10\n"
+				      "2.1 [0] 10 switch next=0 state=dead wait=exit\n", SECOND, 2 * SECOND, &is);
+
+	(void)state;
+	assert_true(is);
+	assert_int_equal(starved.group_hog, 10);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -123,6 +143,7 @@ int main(void)
 		cmocka_unit_test(sharing_is_no_starving),
 		cmocka_unit_test(better_priorities_count_together),
 		cmocka_unit_test(a_quota_is_told),
+		cmocka_unit_test(a_quota_used_by_itself),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
