@@ -14,7 +14,7 @@ mkdir programs whole
 chain() { # CASE
 	local run=$CASES/$1/run.sh victim
 	mkdir "$1"
-	cd "$1"
+	cd "$1" || exit
 	argus record -o bad.trace -- "$run" buggy >bad.json 2>notes || fail "$1: the bad run: $(cat notes)"
 	victim=$(json bad.json "d['victim_pid']")
 	argus why --pid "$victim" --json bad.trace >why.json || fail "$1: no answer"

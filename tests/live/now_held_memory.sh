@@ -6,7 +6,7 @@ need_bpf
 
 mkdir folder
 "$BUILD/tests/held_memory" folder >pid.txt 2>said.txt & pid=$!
-end() { kill -KILL $(cat /proc/$pid/task/$pid/children) $pid 2>/dev/null || true; umount -l folder 2>/dev/null || true; wait $pid || true; }
+end() { xargs -r kill -KILL <"/proc/$pid/task/$pid/children" 2>/dev/null || true; kill -KILL $pid 2>/dev/null || true; umount -l folder 2>/dev/null || true; wait $pid || true; }
 trap end EXIT
 waits() { ! kill -0 $pid 2>/dev/null || grep -q fuse_file_mmap /proc/$pid/stack 2>/dev/null; }
 wait_until 20 waits
