@@ -157,6 +157,11 @@ bool hangs_has_windows(const struct finder *f)
 	return any_leads_to_windows(f, ends_of_process(f->ends, scene_pid(f->scene, f->thread)));
 }
 
+bool hangs_is_batch(const struct finder *f)
+{
+	return !f->options->pid && !f->options->root_pid && !hangs_has_windows(f);
+}
+
 bool hangs_awaits_person(const struct finder *f, const struct wait *w)
 {
 	if (object_kind(w->kind == WAIT_KIND_poll ? w->detail : w->object) == OBJECT_KIND_tty)
@@ -178,6 +183,23 @@ static bool sent_last(const struct finder *f, const struct wait *w)
 	return false;
 }
 
+/* The thread waited there before it ever woke that process: it is the one that is asked. */
+static bool listened_first(const struct finder *f, const struct wait *w)
+{
+	const struct scene *scene = f->scene;
+	const struct scene_thread *t = &scene->threads[w->thread];
+	uint64_t first_wake = UINT64_MAX;
+
+	for (uint32_t i = t->wake; i < t->wake + t->wake_count && first_wake == UINT64_MAX; i++)
+		if (scene_same_process(scene, scene->wakes[i].target, w->waker))
+			first_wake = scene->wakes[i].time;
+	for (uint32_t i = t->wait; i < t->wait + t->wait_count && scene->waits[i].start_ns < first_wake; i++)
+		if (scene->waits[i].site == w->site && scene->waits[i].end == WAIT_END_THREAD &&
+		    scene_same_process(scene, scene->waits[i].waker, w->waker))
+			return true;
+	return false;
+}
+
 /* Without messages and descriptors: just before the wait the thread woke the process
  * that then ended it. */
 static bool woke_who_answered(const struct finder *f, const struct wait *w)
@@ -189,7 +211,7 @@ static bool woke_who_answered(const struct finder *f, const struct wait *w)
 		return false;
 	i--;
 	return scene->wakes[i].time + limit_of(scene, LIMIT_asked_before_ns) >= w->start_ns && scene_same_process(scene, scene->wakes[i].target, w->waker) &&
-	       !scene_same_process(scene, w->thread, w->waker);
+	       !scene_same_process(scene, w->thread, w->waker) && !listened_first(f, w);
 }
 
 /* One connection that the thread made itself, or on which it has just asked, is

@@ -59,6 +59,9 @@ enum end_role hangs_role_in(const struct finder *f, const struct wait *w);
 bool hangs_is_window_server(const struct finder *f, uint64_t object);
 /* True for a program with windows. */
 bool hangs_has_windows(const struct finder *f);
+/* Nobody asks, of no command in particular, about a program without windows: that it works
+ * for long, by its own threads too, is what such programs are for. */
+bool hangs_is_batch(const struct finder *f);
 /* The wait is for what a person does: at a terminal, or in the windows its process has. */
 bool hangs_awaits_person(const struct finder *f, const struct wait *w);
 /* True when the last that the thread did with what it waits for was to send. */

@@ -156,6 +156,8 @@ static bool is_not_answered(const struct finder *f, const struct episode *e)
 
 	if (!may_ask(f, w) || hangs_rests_at(f, w) || is_short_for_own(f, e) || !hangs_is_pending(f, e, &asked, &awaits))
 		return false;
+	if (awaits && scene_same_process(f->scene, awaits, f->thread) && hangs_is_batch(f))
+		return false;
 	f->hang->start_ns = hangs_first_deed(f->scene, f->thread, asked, e->start_ns);
 	f->hang->awaits = awaits;
 	f->hang->slices = e->slices;
@@ -194,6 +196,9 @@ static bool is_held_up(const struct finder *f, const struct episode *e)
 
 	if (waits_for_owner(w) || w->kind == WAIT_KIND_write || is_short_for_own(f, e) || t->tid != t->pid || !p ||
 	    p->visits >= limit_of(f->scene, LIMIT_rest_visits))
+		return false;
+	if (hangs_is_batch(f) && w->end == WAIT_END_THREAD && scene_same_process(f->scene, w->waker, f->thread) &&
+	    hangs_works_long(f, w->waker, e->start_ns, e->end_ns, hangs_own_work_ns(f, LIMIT_wait_ns)))
 		return false;
 	if ((w->kind == WAIT_KIND_futex || w->kind == WAIT_KIND_semaphore) && w->end == WAIT_END_THREAD &&
 	    w->cause != WAKE_CAUSE_signal && w->hint_kind != HINT_KIND_thread_exit && !hangs_left_to_others(f, e))
