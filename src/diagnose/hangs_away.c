@@ -166,11 +166,6 @@ bool hangs_is_condition(const struct finder *f, const struct episode *e)
 	return count > 0;
 }
 
-static bool is_network(uint64_t object)
-{
-	return object_kind(object) == OBJECT_KIND_tcp || object_kind(object) == OBJECT_KIND_udp;
-}
-
 /* In one wait for nearly all of the stretch, but not for others that it started. */
 static bool was_idle(const struct scene *scene, uint32_t thread, uint64_t from, uint64_t to)
 {
@@ -178,9 +173,6 @@ static bool was_idle(const struct scene *scene, uint32_t thread, uint64_t from, 
 	const struct episode *e = scene_episode(scene, thread, from + slack);
 	const struct wait *w = e ? &scene->waits[e->last] : NULL;
 
-	/* What comes over the network, slowly too, is its work. */
-	if (w && (w->kind == WAIT_KIND_poll || w->kind == WAIT_KIND_read) && is_network(w->kind == WAIT_KIND_poll ? w->detail : w->object))
-		return false;
 	return e && e->start_ns <= from + slack && e->end_ns + slack >= to && e->end_ns <= to && w->kind != WAIT_KIND_child &&
 	       w->kind != WAIT_KIND_vfork && w->end != WAIT_END_OPEN && !scene_ended_by_signal(scene, w);
 }
