@@ -57,6 +57,7 @@ lab: all
 	@lab/run $(BUILD) --half unseen --count 500 --table LAB.md
 
 slow: all
+	@tools/setup bench
 	@tests/slow/table.py --argus $(BUILD)/argus
 
 truth: all

@@ -472,7 +472,7 @@ size_t hangs_find(struct arena *arena, struct diagnoser *diagnoser, const struct
 		struct hang h = found->hangs[i];
 
 		/* Of a process that is asked about, its first thread is meant. */
-		if (options->pid && scene->tables->threads[h.thread].tid == options->pid)
+		if (options->pid && scene->tables->threads[h.thread].tid == options->pid && rule_holds(scene, RULE_meant))
 			h.weight = h.weight * (uint32_t)limit_of(scene, LIMIT_meant_weight) / 100;
 		if (options->to_ns && (h.start_ns > options->to_ns || h.end_ns < options->from_ns))
 			continue;

@@ -26,10 +26,12 @@ static bool starts_up(const struct finder *f, const struct episode *e)
 
 static bool looks_often(const struct finder *f, const struct episode *e)
 {
-	if (!f->options->pid && e->end_ns - e->start_ns < limit_of(f->scene, LIMIT_stranger_ns) && starts_up(f, e))
+	uint64_t ns = e->end_ns - e->start_ns;
+
+	if (f->scene->waits[e->last].kind == WAIT_KIND_yield || !loop_is(f->scene, e) || e->slices < limit_of(f->scene, LIMIT_looks) ||
+	    ns / e->slices > limit_of(f->scene, LIMIT_look_ns))
 		return false;
-	return f->scene->waits[e->last].kind != WAIT_KIND_yield && loop_is(f->scene, e) && e->slices >= limit_of(f->scene, LIMIT_looks) &&
-	       (e->end_ns - e->start_ns) / e->slices <= limit_of(f->scene, LIMIT_look_ns);
+	return f->options->pid || ns >= limit_of(f->scene, LIMIT_stranger_ns) || !starts_up(f, e);
 }
 
 bool hangs_looks_in_vain(const struct finder *f, const struct episode *e)

@@ -62,7 +62,7 @@ void hangs_prefer_outer(struct diagnoser *diagnoser, struct hang *hangs, size_t 
 	struct way best, other;
 	size_t outer = 0;
 
-	if (count < 2)
+	if (count < 2 || !rule_holds(scene, RULE_outer_first))
 		return;
 	find_way(diagnoser, &hangs[0], &best);
 	for (size_t i = 1; i < count && i < COMPARED; i++) {

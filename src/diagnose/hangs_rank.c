@@ -179,7 +179,8 @@ bool hang_is_work(const struct hang *hang)
 void hangs_rank(const struct judgement *judgement, struct hang *hangs, size_t count)
 {
 	weigh_awaited(judgement, hangs, count);
-	prefer_who_waits(judgement, hangs, count);
+	if (judgement_holds(judgement, RULE_waits_before_works))
+		prefer_who_waits(judgement, hangs, count);
 	if (count)
 		qsort(hangs, count, sizeof(*hangs), more_severe);
 }

@@ -188,12 +188,12 @@ static bool listened_first(const struct finder *f, const struct wait *w)
 {
 	const struct scene *scene = f->scene;
 	const struct scene_thread *t = &scene->threads[w->thread];
-	uint64_t first_wake = UINT64_MAX;
+	uint64_t first_wake = UINT64_MAX, most = limit_of(scene, LIMIT_first_messages);
 
-	for (uint32_t i = t->wake; i < t->wake + t->wake_count && first_wake == UINT64_MAX; i++)
-		if (scene_same_process(scene, scene->wakes[i].target, w->waker))
-			first_wake = scene->wakes[i].time;
-	for (uint32_t i = t->wait; i < t->wait + t->wait_count && scene->waits[i].start_ns < first_wake; i++)
+	for (uint32_t i = 0; i < t->wake_count && i < most && first_wake == UINT64_MAX; i++)
+		if (scene_same_process(scene, scene->wakes[t->wake + i].target, w->waker))
+			first_wake = scene->wakes[t->wake + i].time;
+	for (uint32_t i = t->wait; i < t->wait + t->wait_count && i - t->wait < most && scene->waits[i].start_ns < first_wake; i++)
 		if (scene->waits[i].site == w->site && scene->waits[i].end == WAIT_END_THREAD &&
 		    scene_same_process(scene, scene->waits[i].waker, w->waker))
 			return true;

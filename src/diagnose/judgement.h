@@ -74,9 +74,14 @@ static inline uint64_t judgement_limit(const struct judgement *judgement, enum l
 	return judgement ? judgement->limits[limit] : limit_infos[limit].value;
 }
 
+static inline bool judgement_holds(const struct judgement *judgement, enum rule_id rule)
+{
+	return !judgement || !judgement->off[rule];
+}
+
 static inline bool rule_holds(const struct scene *scene, enum rule_id rule)
 {
-	return !scene->judgement || !scene->judgement->off[rule];
+	return judgement_holds(scene->judgement, rule);
 }
 
 static inline uint64_t limit_of(const struct scene *scene, enum limit_id limit)

@@ -39,14 +39,14 @@ COMMANDS = {
 }
 
 
-def start(names, instances):
+def start(names, instances, folder):
     started = {}
     for name in names:
         if not shutil.which(COMMANDS[name][0]):
             continue
         for _ in range(instances):
             process = subprocess.Popen(COMMANDS[name], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                                       start_new_session=True)
+                                       start_new_session=True, cwd=folder)
             started[process.pid] = (name, process)
     return started
 
@@ -77,7 +77,7 @@ def main():
         print('no gdb')
         return 77
     folder = tempfile.mkdtemp(prefix='sleepers-')
-    started = start(options.programs or sorted(COMMANDS), options.instances)
+    started = start(options.programs or sorted(COMMANDS), options.instances, folder)
     time.sleep(3)
     threads = whole = equal = absent = unknown = 0
     programs, per_program = set(), {}
