@@ -64,6 +64,7 @@ truth: all
 	@tools/setup test truth
 	@ARGUS_TEST_ALL=1 tests/run --build $(BUILD) trace_file
 	@tests/truth/run $(BUILD)
+	@tests/truth/calls.py --argus $(BUILD)/argus
 	@tests/truth/kills $(BUILD)
 	@tests/truth/kills_probe $(BUILD)
 	@tests/truth/soak $(BUILD)

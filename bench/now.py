@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What `argus now` costs on a machine with 300 processes and 2,000 threads that sleep: from
 the key to the answer with nothing running before, and through a running recorder; what a
-snapshot takes; and whether others notice (how late a timer of 1 kHz fires meanwhile).
+snapshot takes; and whether others notice (how late a timer of 1 kHz fires meanwhile, beside the machine's own noise).
 
 usage: bench/now.py [BUILD] [--rounds N]        (needs root)"""
 import argparse
@@ -16,7 +16,7 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-PROCESSES, THREADS, ROUNDS, LATE_S = 300, 2000, 7, 3
+PROCESSES, THREADS, ROUNDS, LATE_S = 300, 2000, 5, 2
 
 
 def compiled(name, folder):
@@ -70,19 +70,28 @@ def snapshots(rounds):
     return [statistics.median(column) for column in zip(*rows)]
 
 
-def lateness(argus, late, rounds):
-    """Ratios of the 99.9th percentile with `argus now` in the middle to that without, in turn."""
-    ratios = []
+def late_ms(late, meanwhile=None):
+    """The 99.9th percentile of a run, in which something happens or nothing."""
+    process = subprocess.Popen([late, str(LATE_S)], stdout=subprocess.PIPE, text=True)
+    time.sleep(0.5)
+    if meanwhile:
+        meanwhile()
+    return float(process.communicate()[0].split()[0]) / 1000
+
+
+def lateness(late, meanwhile, rounds):
+    """How late with it, without it, and the ratios of runs with to the run without before them; beside them
+    those of two runs without, one behind the other, which is the machine's own noise."""
+    without, others, ratios, noise = [], [], [], []
     for _ in range(rounds):
-        figures = []
-        for asks in (False, True):
-            process = subprocess.Popen([late, str(LATE_S)], stdout=subprocess.PIPE, text=True)
-            time.sleep(0.5)
-            if asks:
-                now(argus)
-            figures.append(float(process.communicate()[0].split()[0]))
-        ratios.append(figures[1] / figures[0])
-    return statistics.median(ratios)
+        first, second = late_ms(late), late_ms(late)
+        with_it = late_ms(late, meanwhile)
+        without += [first, second]
+        others.append(with_it)
+        noise.append(second / first)
+        ratios.append(with_it / second)
+    return (f'{statistics.median(others):.1f} / {statistics.median(without):.1f} ms; {statistics.median(ratios):.2f} '
+            f'({min(ratios):.2f}-{max(ratios):.2f}); {statistics.median(noise):.2f} ({min(noise):.2f}-{max(noise):.2f})')
 
 
 def measure(build, rounds=ROUNDS):
@@ -97,7 +106,8 @@ def measure(build, rounds=ROUNDS):
         late = compiled('late', folder)
         alone = [statistics.median(column) for column in zip(*[now(argus) for _ in range(rounds)])]
         rows = [['`argus now`, nothing running before: CPU', f'{alone[0]:.2f} s'], ['... on the clock, half a second of it the look', f'{alone[1]:.2f} s'],
-                ['lateness of a 1 kHz timer (99.9 %), with / without', f'{lateness(argus, late, max(3, rounds // 2)):.2f}']]
+                ['a 1 kHz timer, 99.9 % late by at most: with / without; ratio of paired runs (from - to); of two without',
+                 lateness(late, lambda: now(argus), rounds)]]
         with open(folder + '/log', 'w') as log:
             recorder = subprocess.Popen([argus, 'start', '--foreground', '--dir', folder + '/ring', '--size', '64M'], stderr=log)
         while 'recording into' not in open(folder + '/log').read():
@@ -107,7 +117,9 @@ def measure(build, rounds=ROUNDS):
         time.sleep(2)
         through = [statistics.median(column) for column in zip(*[now(argus) for _ in range(rounds)])]
         cpu, size, took = snapshots(rounds)
-        rows += [['`argus now` through a running recorder: CPU', f'{through[0]:.2f} s'], ['... on the clock', f'{through[1]:.2f} s'],
+        rows += [['... the same timer, a snapshot in the recorder: with / without; ratio; of two without',
+                  lateness(late, lambda: ask('snapshot'), rounds)],
+                 ['`argus now` through a running recorder: CPU', f'{through[0]:.2f} s'], ['... on the clock', f'{through[1]:.2f} s'],
                  ['a snapshot: CPU, bytes, on the clock', f'{cpu:.0f} ms, {size:.0f} kB, {took:.0f} ms']]
         return rows
     finally:

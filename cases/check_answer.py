@@ -398,9 +398,66 @@ class Checker(Document):
             if int(process or alone) != pid:
                 self.say(f'thread {thread or alone} is not of the process {pid}')
 
+    def futexes_of(self, tid):
+        """(object, operation) of the waits on futexes that the trace tells of the thread."""
+        return {(e.get('object'), e.get('argument', 0)) for e in self.trace.events.values() if e.get('tid') == tid and e.get('wait') == 'futex'}
+
+    def say_sharers(self, _):
+        if not any(operation and not operation & 128 for _, operation in self.futexes_of(self.answer['victim']['tid'])):
+            self.say('the victim waited for no word that processes share')
+
+    def say_past(self, match):
+        thread = self.who(match['who'], 'who is past the call')
+        if thread and match['function'] not in {name for _, node in thread.stacks for name, _ in self.trace.stack(node)}:
+            self.say(f'{thread.tid} stands nowhere in {match["function"]}')
+
+    def say_fellows(self, match):
+        objects = {word for word, _ in self.futexes_of(self.answer['victim']['tid'])}
+        fellows = {e['tid'] for e in self.trace.events.values() if e.get('wait') == 'futex' and e.get('object') in objects}
+        if len(fellows - {self.answer['victim']['tid']}) < int(match['count']):
+            self.say(f'{match["count"]} threads wait for the same: the trace has {len(fellows) - 1}')
+
     def say_no_stacks(self, _):
         if len(self.trace.frames) > 1:
             self.say('stacks were recorded')
+
+    def say_callback(self, m):
+        """The thread's events say that it began, and did not end before the time that counts; who asked for it did."""
+        thread = self.who(m['who'], 'who was in a callback')
+        told = [c for s in self.answer.get('path') or [] if thread and s.get('tid') == thread.tid for c in s.get('callbacks') or []]
+        inner = [c for c in told if c.get('event') == int(m['event'])]
+        if thread and not inner:
+            self.say(f'a callback from event {m["event"]} on: the document knows none of {thread.tid}')
+        if not thread or not inner:
+            return
+        if escaped(inner[0].get('what') or '') != m['what']:
+            self.say(f'a callback "{m["what"]}" in the text, "{inner[0].get("what")}" in the document')
+        begins = [(int(m['event']), m['at'])] + [(int(e), at) for at, e in re.findall(r'begun at (\d+\.\d{3}) s \(event (\d+)\)', m['around'] or '')]
+        before = None
+        for number, at in begins:
+            self.at_event(thread, number, at, 'a callback begins')
+            if before and number > before:
+                self.say(f'a callback of event {before} within one that began later, at event {number}')
+            before = number
+        submitted = inner[0].get('submitted') or {}
+        if not m['by']:
+            if submitted:
+                self.say('who submitted the callback is in the document and not in the text')
+            return
+        other = self.who(m['by'], 'who submitted it')
+        if other and (submitted.get('tid') != other.tid or submitted.get('event') != int(m['ask']) or submitted.get('what') != m['deed']):
+            self.say(f'{m["by"]} {m["deed"]} (event {m["ask"]}): the document says otherwise')
+        if other:
+            self.at_event(other, int(m['ask']), m['asked'], 'a submission')
+        if int(m['ask']) > int(m['event']):
+            self.say(f'the callback of event {m["event"]} was asked for only by event {m["ask"]}')
+
+    def at_event(self, thread, number, at, what):
+        event = self.trace.events.get(number)
+        if not event or event.get('tid') != thread.tid:
+            self.say(f'{what}: event {number} is not of {thread.tid}')
+        elif abs(float(at) * 1e9 - (event['time_ns'] - self.trace.start)) > 1.1 * MS:
+            self.say(f'{what} at {at} s: event {number} was at {show(event["time_ns"] - self.trace.start)}')
 
     def say_similar(self, m):
         baseline = self.answer.get('baseline') or {}

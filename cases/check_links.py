@@ -183,6 +183,16 @@ def similar(check, waiter, other, event, words):
     return f'event {event["number"]} has nothing to do with {other.tid}' if involved and other.pid not in involved else ''
 
 
+def wrote(check, waiter, other, event, words):
+    if event['type'] not in ('flag_write', 'flag_access'):
+        return f'event {event["number"]} is no write of a flag'
+    if event.get('value') == event.get('old') and event.get('watch'):
+        return f'event {event["number"]} did not change the value'
+    if thread_of(check, event) is not other:
+        return f'event {event["number"]} is of {event["tid"]}'
+    return ''
+
+
 def most_likely(check, waiter, other, event, words):
     return ''
 
@@ -204,6 +214,7 @@ LINKS = {
     'serves the file system': (serves, True),
     'waits at the same place until this gives up, as if each had what the other needs': (lockstep, False),
     'is the one that most likely changes what it looks at': (most_likely, False),
+    'wrote what it looks at, which ended the loop': (wrote, True),
     'traces it, and had not let it go on': (traces, True),
     'was told, in its place, what it waits for': (told, True),
     'was told to end, by a signal, and did not at once': (signalled, True),

@@ -54,7 +54,13 @@ GRAMMAR = [(name, re.compile(text)) for name, text in (
     ('in_kernel', r' In the kernel it waits (?P<words>.+?)\.(?= [A-Z]|$)'),
     ('frozen', r' It is frozen, by its control group; who did that is not known\.'),
     ('only_threads', rf' Only another thread of its process can end that: (?P<threads>{ONE}.*?)\.(?= [A-Z]|$)'),
+    ('sharers', rf' Any process that shares this memory can end that(?:, perhaps one of these: (?P<threads>{ONE}.*?))?\.(?= [A-Z]|$)'),
+    ('past', rf' In (?P<function>[^,]+(?:, [^,]+)*?), (?P<who>{ONE}) is past the call in which this one waits: it may have what is waited for\.'),
+    ('fellows', r' (?P<count>\d+) more (?:thread waits|threads wait) for the same\.'),
     ('no_stacks', r' In which function is not known: no stacks were recorded\.'),
+    ('callback', rf' In that time (?P<who>{ONE}) was in (?P<what>.+?), begun at (?P<at>\d+\.\d{{3}}) s \(event (?P<event>\d+)\)'
+                 rf'(?P<around>(?:, called within .+?, begun at \d+\.\d{{3}} s \(event \d+\))*)'
+                 rf'(?:; (?P<by>{ONE}) (?P<deed>.+?) at (?P<asked>\d+\.\d{{3}}) s \(event (?P<ask>\d+)\)(?:, from (?P<within>.+?))?)?\.(?= [A-Z]|$)'),
     ('similar', rf' A similar wait, at (?P<at>\d+\.\d{{3}}) s(?: of (?P<trace>.+?))?, took (?P<time>{TIME})(?P<steps>: .+?)?\.(?= This time| What| Of the| In the|$)'),
     ('this_time', rf' This time (?P<who>{ONE}|\S+)(?P<rest> .+?) and did not do so\.'),
     ('trigger', rf' (?:What set it off|Also): (?P<who>{ONE}|\S+) (?P<words>.+?)(?: \(event (?P<event>\d+)\))?\.(?= [A-Z]|$)'),
@@ -62,7 +68,7 @@ GRAMMAR = [(name, re.compile(text)) for name, text in (
     ('losses', rf' In the window (?P<count>\d+) events were lost, at most (?P<time>{TIME}) at a time: what happened there is not in the trace\.'),
 )]
 ORDER = {name: place for place, name in enumerate(
-    'verdict path nobody quota source itself circle culprit owner_ended in_kernel frozen only_threads certain no_stacks similar this_time trigger unexplained losses'.split())}
+    'verdict path nobody quota source itself circle culprit owner_ended in_kernel frozen only_threads sharers past fellows certain no_stacks callback similar this_time trigger unexplained losses'.split())}
 
 
 def nanoseconds(text):

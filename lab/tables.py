@@ -29,6 +29,24 @@ def rows(results, title, kinds_of):
     return lines + ['']
 
 
+def certainty(results):
+    """Answers that name somebody, by how sure they are, in ten parts as large as each other: how many are right."""
+    answers = []
+    for asked in (asked for r in results if r['mode'] == 'fault' for asked in r['asked'].values() if asked.get('points')):
+        answer = asked.get('answer') or {}
+        if answer.get('verdict') not in (None, 'none'):
+            answers.append(((answer.get('culprit') or {}).get('confidence', 0), asked['points'].get('culprit', False)))
+    answers.sort()
+    lines = ['How sure the answers that name somebody were, in ten parts as large as each other:', '',
+             '| said, per cent | answers | right, per cent |', '|---|---|---|']
+    for number in range(10):
+        part = answers[len(answers) * number // 10:len(answers) * (number + 1) // 10]
+        if part:
+            said = f'{part[0][0]}' + (f' to {part[-1][0]}' if part[-1][0] > part[0][0] else '')
+            lines.append(f'| {said} | {len(part)} | {100 * sum(right for _, right in part) / len(part):.0f} |')
+    return lines + ['']
+
+
 def text(results, invalid):
     healthy = [r for r in results if r['mode'] == 'healthy']
     fault = [r for r in results if r['mode'] == 'fault']
@@ -56,6 +74,8 @@ def text(results, invalid):
     alarms = [h for r in healthy for h in r['hangs'] or []]
     lines += [f"Healthy: {sum(r['silent'] for r in healthy)} of {len(healthy)} silent about the run's processes; "
               f"{len(alarms) - sum(r['foreign_hangs'] for r in healthy)} false alarms about them, {sum(r['foreign_hangs'] for r in healthy)} about others of the machine.", '']
+    if fault:
+        lines += certainty(results)
     lines += rows(results, 'mechanism in the chain', lambda t: t['mechanisms'])
     lines += rows(results, 'fault', lambda t: [t['fault']])
     lines += rows(results, 'shape', lambda t: [t['shape']])

@@ -24,7 +24,7 @@ import re
 import subprocess
 import tempfile
 
-TIMEOUT_S = 60
+TIMEOUT_S = 180
 
 
 def find(folder):

@@ -9,6 +9,7 @@
 
 #define FIRST_BLOCK (16u * 1024)
 #define MAX_BLOCK (4u * 1024 * 1024)
+#define OWN_PAGES (32 * 1024)
 
 struct arena_block {
 	struct arena_block *before;
@@ -56,6 +57,12 @@ void mem_keep(bool keep)
 	mallopt(M_ARENA_MAX, keep ? 1 : 0);
 	if (!keep)
 		malloc_trim(0);
+}
+
+void mem_give_back(void)
+{
+	mallopt(M_MMAP_THRESHOLD, OWN_PAGES); /* said once, glibc leaves it so */
+	mallopt(M_ARENA_MAX, 1);
 }
 
 size_t arena_array_bytes(size_t size, size_t count)

@@ -28,7 +28,7 @@
 #define PIDS_MOST 16u
 #define END_MS 250                 /* for one to end that has been killed */
 #define MESSAGE_MOST (1u << 30)
-#define NICE (-10)                 /* stacks wait for what helpers find: before what merely computes */
+#define NICE (-10)                 /* of those that somebody waits for */
 
 struct message_head {
 	uint32_t kind, bytes;
@@ -243,7 +243,6 @@ void helper_leave_owner(int socket)
 		close(null);
 	if (chdir("/") < 0)
 		_exit(1);
-	setpriority(PRIO_PROCESS, 0, NICE);
 }
 
 /* A helper is a child of the owner, who can so wait for it. */
@@ -275,7 +274,7 @@ static _Noreturn void nursery_main(helper_serve *serve)
 	_exit(0);
 }
 
-int helpers_open(helper_serve *serve, struct helpers **ret_helpers, struct err *err)
+int helpers_open(helper_serve *serve, bool hurry, struct helpers **ret_helpers, struct err *err)
 {
 	int ends[2];
 
@@ -284,6 +283,8 @@ int helpers_open(helper_serve *serve, struct helpers **ret_helpers, struct err *
 	pid_t pid = fork();
 	if (pid == 0) {
 		helper_leave_owner(ends[1]);
+		if (hurry)
+			setpriority(PRIO_PROCESS, 0, NICE);
 		nursery_main(serve);
 	}
 	int status = pid < 0 ? -errno : 0;

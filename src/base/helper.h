@@ -52,8 +52,9 @@ struct helpers;
 struct helper;
 
 /* Forks the process that helpers come from; the sooner the better. It and the helpers are
- * children of the caller. */
-int helpers_open(helper_serve *serve, struct helpers **ret_helpers, struct err *err);
+ * children of the caller. `hurry`: somebody waits for what they find; they come before what
+ * merely computes. */
+int helpers_open(helper_serve *serve, bool hurry, struct helpers **ret_helpers, struct err *err);
 /* The processes that there are now, but for those left behind; their number. */
 size_t helpers_pids(struct helpers *helpers, pid_t *ret_pids, size_t most);
 /* After the helpers were closed. Accepts NULL. */

@@ -16,7 +16,7 @@
 #define UNLIMITED (1ull << 60)      /* groups without a limit say something greater */
 #define SELDOM_NS 20000000u
 #define OFTEN_NS 1000000u
-#define BYTES_A_NS 4                /* faster than memory can be taken */
+#define BYTES_A_NS 16               /* faster than memory can be taken */
 #define OWN_SHARE 4                 /* of the limit: what makes this process matter */
 #define MARGIN_SHARE 32             /* of the limit, kept free; at least MARGIN_BYTES, at most a quarter */
 #define MARGIN_BYTES (16u << 20)

@@ -383,32 +383,37 @@ const char *options_nth(const struct options *options, const char *name, size_t 
 }
 
 #define HELP_COLUMN 30
-#define HELP_WIDTH 110
+#define HELP_WIDTH 110 /* at most */
+#define HELP_WIDTH_LEAST 60
 
 /* Its words behind the column where help begins, in lines that fit. */
-static void add_wrapped(struct buf *buf, const char *text)
+static void add_wrapped(struct buf *buf, const char *text, size_t width)
 {
 	size_t column = HELP_COLUMN;
 
 	while (*text) {
 		size_t length = strcspn(text, " ");
 
-		if (column > HELP_COLUMN && column + length > HELP_WIDTH) {
+		if (column > HELP_COLUMN && column + length > width) {
 			buf_printf(buf, "\n%*s", HELP_COLUMN, "");
 			column = HELP_COLUMN;
 		}
 		buf_add(buf, text, length);
 		text += length;
 		column += length + 1;
-		if (*text && column + 1 + strcspn(text + 1, " ") <= HELP_WIDTH)
+		if (*text && column + strcspn(text + 1, " ") <= width)
 			buf_char(buf, ' ');
 		text += *text == ' ';
 	}
 	buf_char(buf, '\n');
 }
 
-void options_describe(struct buf *buf, const struct option_spec *specs)
+void options_describe(struct buf *buf, const struct option_spec *specs, int width)
 {
+	if (!width || width > HELP_WIDTH)
+		width = HELP_WIDTH;
+	if (width < HELP_WIDTH_LEAST)
+		width = HELP_WIDTH_LEAST;
 	for (; specs->name; specs++) {
 		size_t start = buf->length;
 
@@ -422,6 +427,6 @@ void options_describe(struct buf *buf, const struct option_spec *specs)
 		while (buf->length - start < HELP_COLUMN - 2)
 			buf_char(buf, ' ');
 		buf_text(buf, "  ");
-		add_wrapped(buf, specs->help);
+		add_wrapped(buf, specs->help, (size_t)width);
 	}
 }

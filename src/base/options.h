@@ -70,8 +70,8 @@ uint64_t options_number(const struct options *options, const char *name, uint64_
 /* The nth text given of an option that may be repeated; NULL behind the last. */
 const char *options_nth(const struct options *options, const char *name, size_t n);
 
-/* Lines for help. */
-void options_describe(struct buf *buf, const struct option_spec *specs);
+/* Lines for help, at most so many columns wide (within reason); 0: as wide as they read well. */
+void options_describe(struct buf *buf, const struct option_spec *specs, int width);
 
 /* The values' own parsers, for use elsewhere; the whole text must fit. */
 int parse_number(const char *text, uint64_t *ret_number);

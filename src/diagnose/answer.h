@@ -16,6 +16,10 @@ bool answer_link_shown(const struct diagnosis *diagnosis, const struct chain_lin
 /* The way from the victim to the step. */
 void answer_path(const struct describer *d, const struct pieces *pieces, const struct walk_steps *steps, uint32_t step,
 		 struct diagnosis *diagnosis);
+/* In which callbacks of its packs the thread was at the time, and who had asked for them. */
+void answer_callbacks(const struct describer *d, uint32_t thread, uint64_t time_ns, struct path_step *step);
+void answer_callbacks_text(const struct describer *d, const struct diagnosis *diagnosis, struct buf *buf);
+void answer_callbacks_json(struct json *json, const struct path_step *step);
 /* What the culprit did and for how long, the longest first; and the same as a part of a sentence. */
 void answer_doings(const struct describer *d, const struct pieces *pieces, struct diagnosis *diagnosis);
 void answer_doings_text(const struct describer *d, const struct diagnosis *diagnosis, struct buf *buf);

@@ -10,7 +10,7 @@ static void describe_step(const struct describer *now, const struct describer *t
 	*ret_step = (struct contrast_step){
 		.then_ns = step->then_ns, .then_event = step->then_event, .set_to_work = step->set_to_work, .did = step->did,
 		.culprit = step == baseline->steps + baseline->culprit, .work_event = step->work_event, .did_event = step->did_event,
-		.doing = baseline_doing_words(step->doing),
+		.doing = baseline_doing_words(step->doing), .flag = step->flag ? arena_strdup(now->arena, step->flag) : NULL,
 	};
 	describe_thread(then, step->then_thread, step->then_ns, &ret_step->then);
 	describe_place(then, step->then_stack, &ret_step->then);
@@ -55,6 +55,18 @@ static void put_event(struct buf *buf, uint64_t event, const struct contrast *c)
 		buf_printf(buf, " (event %" PRIu64 "%s)", event, c && c->trace ? " there" : "");
 }
 
+static void put_flag(struct buf *buf, const char *name)
+{
+	buf_text(buf, " wrote ");
+	if (name[0]) {
+		buf_text(buf, "the flag ");
+		buf_escaped(buf, name, strlen(name), NULL);
+	} else {
+		buf_text(buf, "what it looked at");
+	}
+	buf_text(buf, ", which ended it");
+}
+
 static void tell_then(struct arena *arena, const struct contrast *c, struct buf *buf)
 {
 	buf_printf(buf, "A similar wait, at %.3f s", (double)c->offset_ns / 1e9);
@@ -68,7 +80,10 @@ static void tell_then(struct arena *arena, const struct contrast *c, struct buf 
 
 		buf_printf(buf, "%s%s", i ? ", after " : ": ", answer_who(arena, &s->then));
 		answer_place(arena, buf, &s->then);
-		buf_text(buf, i ? " had set that one to work" : s->then_event ? " ended it" : " ran just before it ended");
+		if (s->flag)
+			put_flag(buf, s->flag);
+		else
+			buf_text(buf, i ? " had set that one to work" : s->then_event ? " ended it" : " ran just before it ended");
 		put_event(buf, s->then_event, c);
 	}
 	buf_char(buf, '.');
@@ -142,6 +157,7 @@ void answer_contrast_json(struct json *json, const char *key, const struct contr
 		put_place_json(json, &s->then);
 		json_u64(json, "time_ns", s->then_ns);
 		json_u64(json, "event", s->then_event);
+		json_text(json, "flag", s->flag);
 		json_end(json);
 		json_object(json, "now");
 		answer_actor_json(json, &s->now);

@@ -178,6 +178,7 @@ void answer_chain(const struct describer *d, const struct pieces *pieces, const 
 				link->frames = describe_stack(d, w->ustack, w->kstack);
 			}
 		}
+		link->script = describe_script(d, link->frames);
 		link_evidence(d, p, steps, &busy, link);
 	}
 	diagnosis->chain = links;
@@ -204,6 +205,25 @@ static uint64_t step_ns(const struct pieces *pieces, const struct walk_steps *st
 			ns += pieces->items[i].end_ns - pieces->items[i].start_ns;
 	}
 	return ns;
+}
+
+/* The middle of the longest piece that is charged to the step or through it. */
+static uint64_t longest_below(const struct pieces *pieces, const struct walk_steps *steps, uint32_t step)
+{
+	uint64_t longest = 0, middle_ns = 0;
+
+	for (size_t i = 0; i < pieces->length; i++) {
+		const struct piece *p = &pieces->items[i];
+		uint32_t at = p->step;
+
+		while (at != step && at)
+			at = steps->items[at].parent;
+		if (at == step && p->end_ns - p->start_ns > longest) {
+			longest = p->end_ns - p->start_ns;
+			middle_ns = p->start_ns + longest / 2;
+		}
+	}
+	return middle_ns;
 }
 
 /* What it waits on, and in which function: how often in the time that was charged to it,
@@ -273,7 +293,7 @@ static const char *step_words(const struct describer *d, const struct pieces *pi
 		return served_words(d, &d->scene->episodes[steps->items[below].episode - 1]);
 	if (below && steps->items[below].episode)
 		return wait_words(d, &d->scene->episodes[steps->items[below].episode - 1], step_ns(pieces, steps, below));
-	if (below && steps->items[below].link == LINK_FLAG)
+	if (below && (steps->items[below].link == LINK_FLAG || steps->items[below].link == LINK_WROTE || steps->items[below].link == LINK_SIMILAR))
 		return spinning_words(d, steps->items[step].thread, diagnosis);
 	if (below)
 		return steps->items[below].link == LINK_CREATOR ? "not born yet" : "passing it on";
@@ -330,6 +350,7 @@ void answer_path(const struct describer *d, const struct pieces *pieces, const s
 		path[i].ns = step_ns(pieces, steps, way[count - 1 - i]);
 		path[i].event = s->evidence;
 		path[i].confidence = s->confidence;
+		answer_callbacks(d, s->thread, longest_below(pieces, steps, way[count - 1 - i]), &path[i]);
 	}
 	diagnosis->path = path;
 	diagnosis->path_count = count;

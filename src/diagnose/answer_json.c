@@ -62,6 +62,7 @@ static void put_path(struct json *json, const struct diagnosis *g)
 		json_u64(json, "charged_ns", g->path[i].ns);
 		json_u64(json, "event", g->path[i].event);
 		json_u64(json, "confidence", g->path[i].confidence);
+		answer_callbacks_json(json, &g->path[i]);
 		json_end(json);
 	}
 	json_end(json);

@@ -2,6 +2,7 @@
 #include "diagnose/answer_standing.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "diagnose/answer.h"
 #include "diagnose/kernel_place.h"
@@ -9,6 +10,7 @@
 #include "symbols/demangle.h"
 
 #define OTHERS_TOLD 3
+#define PLACES_COMPARED 2 /* functions of the program that lead to a wait */
 
 /* Number of the thread that held what the wait is for and has ended; 0 none known. */
 static uint32_t gone_owner(const struct scene *scene, const struct wait *w)
@@ -39,32 +41,121 @@ static void tell_other(const struct describer *d, uint32_t thread, uint64_t time
 	answer_place(d->arena, buf, &place);
 }
 
-/* Nobody keeps who is to signal a condition: it can only be one of these. */
-static void tell_others(const struct describer *d, const struct diagnosis *g, const struct wait *w, struct buf *buf)
+/* ---- who could end a wait of which nobody keeps who is to ---- */
+
+struct other {
+	uint32_t thread;
+	const char *past;   /* function in which it is past the call that waits; NULL */
+};
+
+/* One function of both stacks, the innermost two of the program's own that lead to the wait: who
+ * is past that call in it may have what is waited for. */
+static const char *past_call_in(const struct describer *d, const struct wait *w, uint32_t ustack)
 {
 	const struct tables *tables = d->scene->tables;
-	unsigned told = 0, more = 0;
+	unsigned looked_at = 0;
 
-	for (uint32_t i = 1; i < tables->thread_count; i++) {
-		if (i == w->thread || !scene_same_process(d->scene, i, w->thread) || tables->threads[i].end_ns < g->end_ns)
+	for (uint32_t mine = w->ustack; d->names && mine && mine < tables->frame_count && looked_at < PLACES_COMPARED; mine = tables->frames[mine].parent) {
+		struct name here = *names_frame(d->names, mine);
+
+		if (!here.function[0] || here.guessed || describe_is_plumbing(here.module) || describe_is_start(here.function))
 			continue;
-		if (told == OTHERS_TOLD) {
-			more++;
+		looked_at++;
+		for (uint32_t other = ustack; other && other < tables->frame_count; other = tables->frames[other].parent) {
+			const struct name *there = names_frame(d->names, other);
+
+			if (there->module_number == here.module_number && there->function_start == here.function_start &&
+			    (here.script ? there->line > here.line : there->address > here.address))
+				return arena_strdup(d->arena, there->function);
+		}
+	}
+	return NULL;
+}
+
+static const struct wait *last_wait(const struct scene *scene, uint32_t thread, uint64_t time_ns)
+{
+	const struct episode *e = scene_episode(scene, thread, time_ns);
+
+	return e && e->start_ns <= time_ns ? &scene->waits[e->last] : NULL;
+}
+
+/* Of its process, or, for a word that processes share, of a relative that runs the same program:
+ * of a parent or child, and where there is none, of a sibling. */
+static bool may_end(const struct scene *scene, const struct wait *w, uint32_t thread, bool siblings)
+{
+	const struct thread *t = &scene->tables->threads[thread], *waiter = &scene->tables->threads[w->thread];
+	bool kin = t->parent_pid == waiter->pid || waiter->parent_pid == t->pid ||
+		   (siblings && t->parent_pid && t->parent_pid == waiter->parent_pid);
+
+	return scene_same_process(scene, thread, w->thread) || (wait_is_shared(w) && kin && t->exe[0] && !strcmp(t->exe, waiter->exe));
+}
+
+/* Those behind the call first; ret_fellows: who waits for the same. */
+static size_t find_others(const struct describer *d, const struct diagnosis *g, const struct wait *w, bool siblings,
+			  struct other *others, unsigned *ret_fellows)
+{
+	const struct tables *tables = d->scene->tables;
+	size_t count = 0, behind = 0;
+
+	*ret_fellows = 0;
+	for (uint32_t i = 1; i < tables->thread_count; i++) {
+		const struct wait *its;
+		struct other other = { i };
+
+		if (i == w->thread || tables->threads[i].end_ns < g->end_ns || !may_end(d->scene, w, i, siblings))
+			continue;
+		its = last_wait(d->scene, i, g->end_ns - 1);
+		if (its && w->object && its->kind == w->kind && its->object == w->object) {
+			(*ret_fellows)++;
 			continue;
 		}
-		buf_text(buf, told++ ? "; " : " Only another thread of its process can end that: ");
-		tell_other(d, i, g->end_ns - 1, buf);
+		other.past = its ? past_call_in(d, w, its->ustack) : NULL;
+		others[count++] = other;
+		if (other.past) {
+			others[count - 1] = others[behind];
+			others[behind++] = other;
+		}
 	}
-	if (more)
-		buf_printf(buf, "; and %u more", more);
-	if (told)
+	return count;
+}
+
+/* Nobody keeps who is to signal a condition, or who has a lock without an owner: it can only be one of these. */
+static void tell_others(const struct describer *d, const struct diagnosis *g, const struct wait *w, struct buf *buf)
+{
+	struct other *others = arena_array(d->arena, struct other, d->scene->tables->thread_count);
+	bool shared = wait_is_shared(w);
+	unsigned fellows;
+	size_t count = find_others(d, g, w, false, others, &fellows);
+
+	if (shared && !count)
+		count = find_others(d, g, w, true, others, &fellows);
+	if (shared)
+		buf_printf(buf, " Any process that shares this memory can end that%s", count ? ", perhaps one of these: " : ".");
+	else if (count)
+		buf_text(buf, " Only another thread of its process can end that: ");
+	for (size_t i = 0; i < count && i < OTHERS_TOLD; i++) {
+		buf_text(buf, i ? "; " : "");
+		tell_other(d, others[i].thread, g->end_ns - 1, buf);
+	}
+	if (count > OTHERS_TOLD)
+		buf_printf(buf, "; and %zu more", count - OTHERS_TOLD);
+	if (count)
 		buf_char(buf, '.');
+	for (size_t i = 0; i < count && i < OTHERS_TOLD && others[i].past; i++) {
+		struct actor actor;
+
+		describe_thread(d, others[i].thread, g->end_ns - 1, &actor);
+		buf_printf(buf, " In %s, %s is past the call in which this one waits: it may have what is waited for.", others[i].past,
+			   answer_who(d->arena, &actor));
+	}
+	if (fellows)
+		buf_printf(buf, " %u more thread%s for the same.", fellows, fellows == 1 ? " waits" : "s wait");
 }
 
 void answer_standing_text(const struct describer *d, const struct diagnosis *g, struct buf *buf)
 {
 	const struct wait *w = g->last_wait ? &d->scene->waits[g->last_wait] : NULL;
-	const char *place = w ? kernel_place_words(kernel_place_of(d->names, d->scene->tables, w->kstack)) : NULL;
+	const char *place = w ? kernel_place_words(kernel_place_of_wait(d->names, d->scene->tables, w)) : NULL;
 	uint32_t gone = w && w->hint_kind == HINT_KIND_owner_gone ? gone_owner(d->scene, w) : 0;
 
 	if (gone)

@@ -199,6 +199,7 @@ void answer_text(const struct describer *d, struct diagnosis *g)
 	tell_culprit(d, g, &buf);
 	answer_standing_text(d, g, &buf);
 	tell_stacks(d, g, &buf);
+	answer_callbacks_text(d, g, &buf);
 	if (g->contrast) {
 		buf_char(&buf, ' ');
 		answer_contrast_text(d->arena, g->contrast, &buf);

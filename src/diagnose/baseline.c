@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "diagnose/judgement.h"
 #include "diagnose/suspects.h"
 #include "graph/graph.h"
 
@@ -189,6 +190,23 @@ static bool ran_in(const struct scene *scene, uint32_t thread, uint64_t from, ui
 
 	scene_state_times(scene, thread, from, to, &times);
 	return times.ns[SPAN_RUNNING] > 0;
+}
+
+/* Who was seen to write what the loop looks at. */
+static bool slice_from_flag(struct slice *s)
+{
+	const struct flag_write *write = flag_writes_ended(side_flags(s->base), s->base->scene, s->episode);
+	uint32_t segment = write ? graph_segment_at(s->graph, write->thread, write->time) : GRAPH_NONE;
+	const char *name = write ? flag_write_name(side_flags(s->base), write) : NULL;
+
+	if (!write)
+		return false;
+	s->found->steps[s->found->step_count++] = (struct baseline_step){ .then_thread = write->thread, .then_ns = write->time,
+		.then_event = write->number, .then_stack = write->ustack, .mechanism = MECHANISM_flag,
+		.flag = name ? name : "" };
+	if (segment != GRAPH_NONE)
+		slice_back(s, segment);
+	return true;
 }
 
 /* A loop that sleeps and looks again was ended by what changed during its last
@@ -414,7 +432,12 @@ static void compare_steps(struct diff *d)
 		uint64_t begin = i ? d->request_ns : d->from_ns;
 
 		tell_doing(d, step);
-		if (step->now_thread && towards && step->mechanism)
+		if (step->now_thread && step->mechanism == MECHANISM_flag && !i) {
+			const struct flag_write *write = flag_writes_by(side_flags(d->now), d->now->scene, step->now_thread,
+									d->episode->thread, begin, d->to_ns);
+
+			step->did_event = write ? write->number : 0;
+		} else if (step->now_thread && towards && step->mechanism)
 			step->did_event = handed_on(d->now->scene, step->now_thread, towards, begin, d->to_ns);
 		step->did = step->did_event != 0;
 		if (i) {
@@ -429,6 +452,11 @@ static void compare_steps(struct diff *d)
 		last->work_event = handed_on(d->now->scene, d->episode->thread, towards, d->request_ns, d->to_ns);
 		last->set_to_work = last->work_event != 0;
 	}
+}
+
+static uint32_t limit(const struct diff *d, enum limit_id id)
+{
+	return (uint32_t)limit_of(d->now->scene, id);
 }
 
 /* The one nearest to the victim that was set to work, or has nobody behind it. */
@@ -450,13 +478,15 @@ static void find_culprit(struct diff *d)
 	if (found->culprit == found->step_count)
 		return;
 	step = &found->steps[found->culprit];
-	confidence = found->other_trace ? 62 : 54;
-	confidence += found->similar.alike >= 90 && found->similar.same_place ? 6 : 0;
-	confidence += step->set_to_work ? 6 : 0;
-	confidence += step->doing == DOING_RESTED ? 0 : 10;
+	confidence = found->other_trace ? rule_infos[RULE_went_well_elsewhere].weight : limit(d, LIMIT_went_well_before);
+	confidence += found->similar.alike >= limit(d, LIMIT_nearly_all) && found->similar.same_place ? limit(d, LIMIT_well_alike) : 0u;
+	confidence += step->set_to_work ? limit(d, LIMIT_well_alike) : 0u;
+	confidence += step->doing == DOING_RESTED ? 0u : limit(d, LIMIT_well_kept);
 	/* Nothing but that it ran at the right moment speaks for it. */
-	confidence -= step->mechanism ? 0 : 8;
-	confidence -= !step->set_to_work && step->doing == DOING_RESTED ? 12 : 0;
+	confidence -= step->mechanism ? 0u : limit(d, LIMIT_well_unlinked);
+	/* A watchpoint saw who ended the loop then. */
+	confidence += found->steps[0].mechanism == MECHANISM_flag ? limit(d, LIMIT_well_watched) : 0u;
+	confidence -= !step->set_to_work && step->doing == DOING_RESTED ? limit(d, LIMIT_well_unasked) : 0u;
 	found->confidence = (uint8_t)confidence;
 }
 
@@ -467,12 +497,15 @@ bool baseline_diff_with(struct side *now, const struct episode *episode, uint64_
 			       .episode = &base->scene->episodes[similar->episode] };
 	struct diff diff = { .now = now, .episode = episode, .request_ns = suspects_request_start(now->scene, episode),
 			     .from_ns = from_ns, .to_ns = to_ns, .found = ret_baseline };
+	unsigned kind;
 
 	*ret_baseline = (struct baseline){ .base = base, .other_trace = now != base, .similar = *similar };
 	if (!slice.graph || from_ns >= to_ns)
 		return false;
 	slice_from_wait(&slice);
-	if (!ret_baseline->step_count && base->scene->waits[slice.episode->last].kind == WAIT_KIND_sleep)
+	kind = base->scene->waits[slice.episode->last].kind;
+	if (!ret_baseline->step_count && (kind == WAIT_KIND_sleep || kind == WAIT_KIND_yield) && !slice_from_flag(&slice) &&
+	    kind == WAIT_KIND_sleep)
 		slice_from_loop(&slice);
 	if (!ret_baseline->step_count)
 		return false;

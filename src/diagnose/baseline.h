@@ -26,6 +26,7 @@ struct baseline_step {
 	uint32_t now_thread;      /* 0: nobody */
 	uint64_t then_ns, then_event; /* when, and by which event of the base, it did its part; event 0: not seen */
 	uint32_t then_stack;      /* user stack of that, in the base; 0 none */
+	const char *flag;         /* that it wrote, which ended a loop; "": it has no name; NULL none */
 	uint8_t mechanism;        /* MECHANISM_ of the edge; 0: it ran when a loop's condition became true */
 	bool set_to_work;         /* this time, too, the one before it handed on to it */
 	bool did;                 /* this time, too, it handed on */

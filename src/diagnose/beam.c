@@ -8,6 +8,7 @@
  * nobody knows why it waits does not, however short the way to it. Another way is
  * taken only when it is clearly cheaper; the others are the alternatives. */
 #include "diagnose/investigation.h"
+#include "diagnose/judgement.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -16,8 +17,6 @@
 #define BEAM_DEPTH 2
 #define MAX_WALKS 12
 #define MAX_PIECES 50000       /* of a walk that is repeated */
-#define LEAST_CONFIDENCE 30    /* per cent: of suspects that are tried */
-#define MARGIN 0.4
 #define HOPELESS 1e9
 
 struct choice {
@@ -39,9 +38,16 @@ struct beam {
 	unsigned walks;
 };
 
-/* Links that were seen cost nothing but their doubt, guesses more. */
-static double class_cost(enum walk_link link)
+static double hundredths(const struct scene *scene, enum limit_id limit)
 {
+	return (double)limit_of(scene, limit) / 100;
+}
+
+/* Links that were seen cost nothing but their doubt, guesses more. */
+static double class_cost(const struct scene *scene, enum walk_link link)
+{
+	if (!rule_holds(scene, RULE_links_cost))
+		return 0;
 	switch (link) {
 	case LINK_SELF:
 	case LINK_WAKE:
@@ -57,19 +63,20 @@ static double class_cost(enum walk_link link)
 	case LINK_TRACER:
 	case LINK_SIGNALLED:
 	case LINK_TOLD:
-		return 0.05;
+	case LINK_WROTE:
+		return hundredths(scene, LIMIT_link_recorded);
 	case LINK_OWNER:
 	case LINK_ENDED:
 	case LINK_LISTENER:
-		return 0.1;
+		return hundredths(scene, LIMIT_link_read);
 	case LINK_PEER:
 	case LINK_SIMILAR:
-		return 0.25;
+		return hundredths(scene, LIMIT_link_compared);
 	case LINK_KILLED:
 	case LINK_LOCKSTEP:
 	case LINK_FLAG:
 	case LINK_PROCESS:
-		return 0.3;
+		return hundredths(scene, LIMIT_link_guessed);
 	}
 	return 0;
 }
@@ -95,22 +102,26 @@ static bool circle_listens(const struct investigation *v)
 static double end_cost(const struct investigation *v)
 {
 	const struct account *c = v->culprit;
-	double own = c->thread == v->request->thread ? 0.6 : 0;
+	bool sleeps;
+	double own = c->thread == v->request->thread ? hundredths(v->scene, LIMIT_end_victim) : 0;
 
+	if (!rule_holds(v->scene, RULE_ends_cost))
+		return 0;
 	if (c->state == SPAN_UNKNOWN)
-		return 1.5;
+		return hundredths(v->scene, LIMIT_end_unknown);
 	if (c->state != SPAN_WAITING)
 		return 0;
 	switch ((enum piece_charge)c->charge) {
 	case CHARGE_MISSING:
 		/* Nobody is missing where one sleeps. */
-		return own + (v->scene->waits[v->pieces.items[c->biggest].wait].kind == WAIT_KIND_sleep ? 0.3 : 1);
+		sleeps = v->scene->waits[v->pieces.items[c->biggest].wait].kind == WAIT_KIND_sleep;
+		return own + hundredths(v->scene, sleeps ? LIMIT_end_asleep : LIMIT_end_missing);
 	case CHARGE_THREAD:
-		return own + 0.2;
+		return own + hundredths(v->scene, LIMIT_end_waits);
 	case CHARGE_SOURCE:
-		return own + 0.3;
+		return own + hundredths(v->scene, LIMIT_end_asleep);
 	case CHARGE_CIRCLE:
-		return circle_listens(v) ? 0.9 : 0.1;
+		return hundredths(v->scene, circle_listens(v) ? LIMIT_end_listens : LIMIT_end_circle);
 	}
 	return 0;
 }
@@ -133,7 +144,7 @@ static double cost_of(const struct investigation *v)
 	for (uint32_t step = investigation_culprit_step(v); step; step = v->steps.items[step].parent) {
 		const struct walk_step *s = &v->steps.items[step];
 
-		cost += class_cost((enum walk_link)s->link) - log(s->own > 1 ? s->own / 100.0 : 0.01);
+		cost += class_cost(v->scene, (enum walk_link)s->link) - log(s->own > 1 ? s->own / 100.0 : 0.01);
 	}
 	return cost;
 }
@@ -217,7 +228,7 @@ static void offer_forks(struct beam *beam, const struct way *from, struct way *o
 		for (unsigned i = 0; fork && from->count < BEAM_DEPTH && i < fork->count && *count < most; i++) {
 			struct way way = *from;
 
-			if (i == fork->chosen || fork->suspects[i].confidence < LEAST_CONFIDENCE)
+			if (i == fork->chosen || fork->suspects[i].confidence < limit_of(v->scene, LIMIT_tried_least))
 				continue;
 			way.choices[way.count++] = (struct choice){ fork->episode, i };
 			if (!tried(beam, &way))
@@ -248,7 +259,7 @@ static void note_rivals(struct beam *beam, const struct way *best)
 
 		for (size_t j = 0; j < v->rivals.length; j++)
 			there |= v->rivals.items[j].thread == w->culprit;
-		if (!there && confidence >= LEAST_CONFIDENCE)
+		if (!there && confidence >= (double)limit_of(v->scene, LIMIT_tried_least))
 			vec_push(&v->rivals, ((struct rival){ w->culprit, over, w->words, (uint8_t)confidence }));
 	}
 }
@@ -260,7 +271,7 @@ void beam_search(struct investigation *v)
 	size_t alternatives = v->alternatives.length;
 	unsigned count = 0;
 
-	if (!v->culprit || v->pieces.length > MAX_PIECES)
+	if (!v->culprit || v->pieces.length > MAX_PIECES || !rule_holds(v->scene, RULE_surest_way))
 		return;
 	first = (struct way){ .cost = cost_of(v), .culprit = v->culprit->thread, .words = end_words(v->culprit) };
 	offer_forks(&beam, &first, offers, &count, MAX_WALKS / 2);
@@ -286,7 +297,7 @@ void beam_search(struct investigation *v)
 		}
 	}
 	qsort(beam.ways.items, beam.ways.length, sizeof(*beam.ways.items), cheaper);
-	if (beam.ways.items[0].cost + MARGIN < first.cost)
+	if (beam.ways.items[0].cost + hundredths(v->scene, LIMIT_clearly_cheaper) < first.cost)
 		first = beam.ways.items[0];
 	else
 		v->alternatives.length = alternatives; /* whom only ways that were not taken asked about */

@@ -5,16 +5,15 @@
  * owner cannot have given the lock back meanwhile, or the wait would have ended. */
 #include "diagnose/certainty.h"
 
-#define OWNER_STANDS 96      /* per cent */
-#define ONLY_THREAD_STANDS 90
-#define SLACK_NS 50000000u   /* a recording's first moment and its first snapshot are not one */
+#include "diagnose/judgement.h"
+#include "diagnose/loops.h"
 
 static bool stands(const struct investigation *v, const struct episode *e)
 {
 	uint64_t slack = (v->request->to_ns - v->request->from_ns) / 10;
 
-	if (slack > SLACK_NS)
-		slack = SLACK_NS;
+	if (slack > limit_of(v->scene, LIMIT_standing_slack_ns))
+		slack = limit_of(v->scene, LIMIT_standing_slack_ns);
 	return e->start_ns <= v->request->from_ns + slack && e->end_ns + slack >= v->request->to_ns;
 }
 
@@ -24,6 +23,25 @@ static bool is_only_thread(const struct scene *scene, uint32_t thread, uint64_t 
 
 	for (uint32_t i = 1; i < tables->thread_count; i++)
 		if (i != thread && scene_same_process(scene, i, thread) && tables->threads[i].end_ns > time_ns)
+			return false;
+	return true;
+}
+
+static uint8_t owner_stands(const struct investigation *v)
+{
+	return rule_holds(v->scene, RULE_standing) ? (uint8_t)rule_infos[RULE_standing].weight : 0;
+}
+
+/* By its number, or because there is no other. */
+static bool is_for_child(const struct investigation *v, const struct wait *w, uint32_t child)
+{
+	const struct tables *tables = v->scene->tables;
+
+	if (w->kind != WAIT_KIND_child && w->kind != WAIT_KIND_vfork)
+		return false;
+	for (uint32_t i = 1; i < tables->thread_count && !(w->argument > 0 && tables->threads[child].tid == (uint32_t)w->argument); i++)
+		if (i != child && tables->threads[i].tid == tables->threads[i].pid && tables->threads[i].parent_pid == scene_pid(v->scene, w->thread) &&
+		    tables->threads[i].end_ns >= v->request->to_ns)
 			return false;
 	return true;
 }
@@ -44,11 +62,11 @@ static uint8_t surety(const struct investigation *v, const struct episode *e, ui
 	case HINT_KIND_child:
 	case HINT_KIND_tracer:
 	case HINT_KIND_file_lock_owner:
-		return w->hint == thread ? OWNER_STANDS : 0;
+		return w->hint == thread ? owner_stands(v) : 0;
 	case HINT_KIND_socket_peer:
-		return link == LINK_PEER && is_only_thread(v->scene, thread, v->request->to_ns) ? ONLY_THREAD_STANDS : 0;
+		return link == LINK_PEER && is_only_thread(v->scene, thread, v->request->to_ns) ? (uint8_t)limit_of(v->scene, LIMIT_standing_only_thread) : 0;
 	}
-	return link == LINK_CHILD ? ONLY_THREAD_STANDS : 0;
+	return link == LINK_CHILD && is_for_child(v, w, thread) ? (uint8_t)limit_of(v->scene, LIMIT_standing_only_thread) : 0;
 }
 
 static uint8_t weaker(uint8_t a, uint8_t b)
@@ -62,7 +80,7 @@ static uint8_t way_surety(const struct investigation *v)
 {
 	const struct piece *p = &v->pieces.items[v->culprit->biggest];
 	uint32_t step = investigation_culprit_step(v);
-	uint8_t least = step ? OWNER_STANDS : 0;
+	uint8_t least = step ? owner_stands(v) : 0;
 
 	for (uint32_t at = step; at; at = v->steps.items[at].parent) {
 		const struct walk_step *s = &v->steps.items[at];
@@ -90,6 +108,16 @@ static uint64_t since(const struct investigation *v)
 	return e->slices == 1 ? v->scene->waits[e->first].start_ns : 0;
 }
 
+/* The culprit, not the victim itself, looks again and again for what nobody is known to do. */
+static bool looks_in_vain(const struct investigation *v)
+{
+	const struct account *a = v->culprit;
+	const struct wait *w = &v->scene->waits[v->pieces.items[a->biggest].wait];
+
+	return rule_holds(v->scene, RULE_nobody_known) && a->state == SPAN_WAITING && a->charge == CHARGE_MISSING && a->thread != v->request->thread &&
+	       loop_is(v->scene, &v->scene->episodes[w->episode]);
+}
+
 void certainty_judge(struct investigation *v)
 {
 	struct diagnosis *d = v->d;
@@ -104,6 +132,10 @@ void certainty_judge(struct investigation *v)
 	}
 	if (!v->culprit || d->culprit.kind != ACTOR_THREAD)
 		return;
+	if (looks_in_vain(v)) {
+		d->confidence = weaker(d->confidence, (uint8_t)limit_of(v->scene, LIMIT_loop_unknown));
+		return;
+	}
 	sure = way_surety(v);
 	if (sure && sure >= d->confidence) {
 		d->confidence = sure;

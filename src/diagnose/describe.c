@@ -162,6 +162,41 @@ static bool has_scripts(const struct describer *d)
 	return false;
 }
 
+/* 2: of the program's own script, 1: of one that comes with the interpreter. A frame ends with
+ * " (MODULE)" or " (MODULE:LINE)". */
+static unsigned script_of(const struct tables *tables, const char *frame)
+{
+	const char *open = strrchr(frame, '(');
+	size_t length = open ? strcspn(open + 1, ":)") : 0;
+	unsigned found = 0;
+
+	for (uint32_t i = 1; i < tables->module_count && found < 2 && length; i++) {
+		const struct module *m = &tables->modules[i];
+		const char *slash = m->kind == MODULE_KIND_script ? strrchr(m->path, '/') : NULL, *file = slash ? slash + 1 : m->path;
+
+		if (m->kind == MODULE_KIND_script && strlen(file) == length && !memcmp(file, open + 1, length))
+			found = names_script_is_standard(m->path) ? 1 : 2;
+	}
+	return found;
+}
+
+unsigned describe_script(const struct describer *d, const char *const *frames)
+{
+	unsigned first = 0;
+
+	if (!has_scripts(d))
+		return 0;
+	for (unsigned i = 0; frames[i]; i++) {
+		unsigned script = script_of(d->scene->tables, frames[i]);
+
+		if (script == 2)
+			return i + 1;
+		if (script && !first)
+			first = i + 1;
+	}
+	return first;
+}
+
 void describe_place(const struct describer *d, uint32_t ustack, struct actor *actor)
 {
 	const struct name *best = NULL, *bare = NULL;

@@ -4,6 +4,7 @@
 
 #include "diagnose/diagnosis.h"
 
+struct address_names;
 struct busies;
 
 struct describer {
@@ -13,6 +14,7 @@ struct describer {
 	struct names *names;       /* NULL: frames are left out */
 	uint32_t victim;
 	struct busies *busies;     /* of this scene; NULL: what threads computed is not told */
+	struct address_names *addresses; /* NULL: functions that events name by address are not */
 };
 
 void describe_thread(const struct describer *d, uint32_t thread, uint64_t time, struct actor *ret_actor);
@@ -27,6 +29,8 @@ const char *describe_source(const struct wait *wait);
 /* Texts of a stack's frames, kernel frames first when both are given; innermost
  * first, NULL-terminated; never NULL. */
 const char *const *describe_stack(const struct describer *d, uint32_t ustack, uint32_t kstack);
+/* Which frame of such a list is the first of the program's own script, else of any, from 1; 0 none. */
+unsigned describe_script(const struct describer *d, const char *const *frames);
 /* The innermost frame outside the C library and the kernel into the actor. */
 void describe_place(const struct describer *d, uint32_t ustack, struct actor *actor);
 /* The function that the actor's thread spent the time in, on the processor, into the actor. */

@@ -104,6 +104,13 @@ static uint8_t step_confidence(const struct investigation *v, uint32_t step)
 	return step < v->steps.length ? v->steps.items[step].confidence : 50;
 }
 
+/* By who had the processor for such a part of the time. */
+static uint8_t kept_off(const struct investigation *v, uint64_t part_ns, uint64_t whole_ns)
+{
+	return (uint8_t)(rule_holds(v->scene, RULE_kept_off) && most_of(v->scene, part_ns, whole_ns) ? rule_infos[RULE_kept_off].weight
+												    : limit_of(v->scene, LIMIT_kept_off_partly));
+}
+
 static void blame_processor(struct investigation *v, const struct account *a)
 {
 	struct diagnosis *d = v->d;
@@ -116,7 +123,7 @@ static void blame_processor(struct investigation *v, const struct account *a)
 		describe_thread(&v->describer, hog, a->last_ns, &d->culprit);
 		d->culprit.kind = ACTOR_CGROUP;
 		d->culprit.object = answer_quota(v->arena, &starved);
-		d->confidence = 90;
+		d->confidence = kept_off(v, starved.throttled_ns, starved.runnable_ns);
 		return;
 	}
 	/* Where many shared the processor, none of them is to blame: the thread that
@@ -126,7 +133,7 @@ static void blame_processor(struct investigation *v, const struct account *a)
 	if (hog == a->thread) {
 		describe_thread(&v->describer, hog, a->last_ns, &d->culprit);
 		describe_busy(&v->describer, a->first_ns, a->last_ns, &d->culprit);
-		d->confidence = 60;
+		d->confidence = (uint8_t)limit_of(v->scene, LIMIT_kept_off_by_all);
 		return;
 	}
 	describe_thread(&v->describer, hog, a->last_ns, &d->culprit);
@@ -134,7 +141,7 @@ static void blame_processor(struct investigation *v, const struct account *a)
 	d->culprit.object = "the processor";
 	d->hog_ns = starved.hog_ns;
 	d->queued_ns = starved.runnable_ns;
-	d->confidence = starved.hog_ns * 2 > starved.runnable_ns ? 90 : 50;
+	d->confidence = kept_off(v, starved.hog_ns, starved.runnable_ns);
 }
 
 static void blame(struct investigation *v, const struct account *a)
@@ -164,9 +171,9 @@ static void blame(struct investigation *v, const struct account *a)
 		   (w->kind != WAIT_KIND_sleep || v->d->verdict == VERDICT_YIELD)) {
 		/* Nobody is known who should have ended the victim's wait. */
 		d->culprit.kind = ACTOR_UNKNOWN;
-		d->confidence = 20;
+		d->confidence = (uint8_t)rule_infos[RULE_nobody_known].weight;
 	} else if (a->state == SPAN_UNKNOWN) {
-		d->confidence = 30;
+		d->confidence = (uint8_t)limit_of(v->scene, LIMIT_state_unknown);
 	}
 	/* A circle is closed by a suspicion where no wake-up closes it. */
 	if (a->charge == CHARGE_CIRCLE) {

@@ -13,6 +13,7 @@ struct diagnoser *diagnoser_new(const struct scene *scene, struct names *names)
 	ends_build(&d->arena, scene, &d->ends);
 	side_init(&d->side, scene, names);
 	d->busies = busies_new(scene, names);
+	d->addresses = address_names_new(scene->trace, scene->tables, names);
 	return d;
 }
 
@@ -20,6 +21,7 @@ void diagnoser_free(struct diagnoser *diagnoser)
 {
 	if (!diagnoser)
 		return;
+	address_names_free(diagnoser->addresses);
 	busies_free(diagnoser->busies);
 	free(diagnoser->hangs_found.hangs);
 	side_done(&diagnoser->side);

@@ -4,6 +4,7 @@
 
 #include "diagnose/busy.h"
 #include "diagnose/hangs.h"
+#include "symbols/address_names.h"
 
 struct diagnoser {
 	const struct scene *scene;
@@ -11,6 +12,7 @@ struct diagnoser {
 	struct ends ends;
 	struct side side;
 	struct busies *busies;
+	struct address_names *addresses;
 	struct hangs_found hangs_found;
 	struct arena arena;
 };

@@ -62,9 +62,20 @@ struct chain_link {
 	const char *state;        /* running, runnable, waiting, stopped, unknown, ... */
 	uint64_t start_ns, end_ns;
 	const char *const *frames; /* innermost first, NULL-terminated */
+	unsigned script;          /* which of them is the first of the program's own script, from 1; 0 none */
 	const uint64_t *evidence; /* event numbers, 0 ends */
 	const char *why;          /* how it came to be its turn, "" at the victim */
 	bool explained;
+};
+
+/* A callback of a queue or loop, or a piece of work that was handed on, in which a thread was. */
+struct callback {
+	const char *what;         /* as its pack calls it, with its function where that is known */
+	uint64_t begin_ns, begin_event;
+	struct actor submitter;   /* who had asked for it; tid 0: not known */
+	const char *deed;         /* how: "attached its source" */
+	uint64_t submit_ns, submit_event;
+	const char *within;       /* the callback in which the submitter did that; NULL none known */
 };
 
 /* From the victim to the culprit, one step for each thread that waits. */
@@ -75,6 +86,8 @@ struct path_step {
 	uint64_t ns;              /* how much of the window was charged to it or through it */
 	uint64_t event;
 	uint8_t confidence;
+	const struct callback *callbacks; /* in which it was while most of that went by, innermost first */
+	unsigned callback_count;
 };
 
 /* What the culprit did for so long of the window, as charged to it. */
@@ -88,6 +101,7 @@ struct doing {
 struct contrast_step {
 	struct actor then;        /* of the trace compared with; its function: where it did its part */
 	uint64_t then_ns, then_event; /* event 0: its doing left no trace but that it ran */
+	const char *flag;         /* the flag that it wrote then, which ended a loop; "" without a name; NULL: it did something else */
 	struct actor now;         /* tid 0: nobody plays its part */
 	bool set_to_work;         /* this time too */
 	bool did;                 /* its part, this time too */

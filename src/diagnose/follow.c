@@ -98,6 +98,21 @@ static bool begins_at_rest(const struct wait *w)
 	       (w->kind == WAIT_KIND_epoll || object_kind(object) == OBJECT_KIND_eventfd);
 }
 
+/* It woke the one that asked since, and listens to something now. */
+static bool has_answered(const struct follower *f, const struct trail *trail, const struct episode *e)
+{
+	const struct scene *scene = f->scene;
+	uint8_t kind = scene->waits[e->last].kind;
+
+	if (kind != WAIT_KIND_poll && kind != WAIT_KIND_epoll && kind != WAIT_KIND_accept)
+		return false;
+	for (uint32_t i = scene_wakes_from(scene, trail->thread, trail->from_ns);
+	     i < scene_wakes_end(scene, trail->thread) && scene->wakes[i].time <= e->start_ns; i++)
+		if (scene_same_process(scene, scene->wakes[i].target, f->trails->items[0].thread))
+			return true;
+	return false;
+}
+
 /* When the thread's part that began at `from` was over. */
 static uint64_t part_end(const struct follower *f, struct trail *trail)
 {
@@ -125,7 +140,7 @@ static uint64_t part_end(const struct follower *f, struct trail *trail)
 			return e->start_ns;
 		}
 		if (end - e->start_ns > SHORT_WAIT_NS && (end - e->start_ns) * 4 > window) {
-			trail->end = TRAIL_BLOCKED;
+			trail->end = has_answered(f, trail, e) ? TRAIL_AT_REST : TRAIL_BLOCKED;
 			return e->start_ns;
 		}
 	}
@@ -258,14 +273,14 @@ static void follow_messages(struct follower *f, uint32_t at, uint64_t from, uint
 	}
 }
 
-/* Whoever waited for the end of a program that had asked goes on because it is done, not on
- * behalf of the request. */
+/* Whoever waited for the end of a program that had asked, or until it was another one, goes on
+ * because it is done, not on behalf of the request. */
 static bool waited_for_end(const struct scene *scene, const struct wake *k)
 {
 	const struct span *span = scene_span(scene, k->target, k->time - 1);
 
-	return span && span->state == SPAN_WAITING && scene->waits[span->wait].kind == WAIT_KIND_child &&
-	       scene->waits[span->wait].waker == k->waker;
+	return span && span->state == SPAN_WAITING && scene->waits[span->wait].waker == k->waker &&
+	       (scene->waits[span->wait].kind == WAIT_KIND_child || scene->waits[span->wait].kind == WAIT_KIND_vfork);
 }
 
 static void follow_wakes(struct follower *f, uint32_t at, uint64_t from, uint64_t to)

@@ -338,7 +338,7 @@ static void offer_trip(struct finder *f, uint64_t from, uint64_t to)
 
 static void find_late_trips(struct finder *f)
 {
-	if (f->options->pid && rule_holds(f->scene, RULE_late_trip))
+	if (rule_holds(f->scene, RULE_late_trip))
 		hangs_late_trips(f, offer_trip, f);
 }
 
@@ -354,6 +354,25 @@ static bool is_kept_off(const struct finder *f, uint64_t from, uint64_t to)
 	scene_state_times(f->scene, f->thread, from, to, &times);
 	starved_find(f->scene, f->thread, from, to, &starved);
 	return starved_is(&starved, f->scene, times.ns[SPAN_RUNNING]);
+}
+
+/* Its process has connections that others made, or another process had set it to work; what
+ * comes over a pipe is what a batch program works on. */
+static bool serves_others(const struct finder *f, uint64_t from)
+{
+	struct row row = ends_of_process(f->ends, scene_pid(f->scene, f->thread));
+	const struct scene_thread *t = &f->scene->threads[f->thread];
+	const struct wait *w = &f->scene->waits[scene_waits_from(f->scene, f->thread, from)];
+
+	if (w-- > &f->scene->waits[t->wait] && w->end == WAIT_END_THREAD && !scene_same_process(f->scene, w->waker, f->thread) &&
+	    w->kind != WAIT_KIND_child && w->kind != WAIT_KIND_vfork && w->kind != WAIT_KIND_kernel_lock && !scene_is_pipe(w->object) &&
+	    !scene_is_system(f->scene, w->waker))
+		return true;
+
+	for (uint32_t i = 0; i < row.count; i++)
+		if (ends_role(f->ends, ends_at(f->ends, row, i)->at.object) >= END_SERVER)
+			return true;
+	return false;
 }
 
 /* A stretch in which the thread ran, or could have, without a wait of any length. */
@@ -374,7 +393,8 @@ static void judge_stretch(struct finder *f, uint64_t from, uint64_t to)
 		offer(f, RULE_starved, from, to);
 		return;
 	}
-	find_silences(f, RULE_computes, from, to);
+	if (!hangs_is_unattended(f) || serves_others(f, from))
+		find_silences(f, RULE_computes, from, to);
 }
 
 static void find_stretches(struct finder *f)

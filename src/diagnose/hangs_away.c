@@ -8,8 +8,7 @@
 #include "diagnose/loops.h"
 #include "diagnose/told.h"
 
-/* Away from the first moments of the stretch to near its end. */
-static bool was_away(const struct finder *f, uint32_t thread, uint64_t from, uint64_t to)
+bool hangs_was_away(const struct finder *f, uint32_t thread, uint64_t from, uint64_t to)
 {
 	const struct scene *scene = f->scene;
 	const struct episode *e = scene_episode(scene, thread, from);
@@ -48,7 +47,7 @@ uint32_t hangs_away_waker(const struct finder *f, const struct episode *e)
 
 	for (unsigned i = 0; i < count; i++)
 		if (!scene_is_system(f->scene, path[i].thread) && !scene_same_process(f->scene, path[i].thread, e->thread) &&
-		    was_away(f, path[i].thread, e->start_ns, e->end_ns) &&
+		    hangs_was_away(f, path[i].thread, e->start_ns, e->end_ns) &&
 		    (!i || !by_windows || was_asked(f, path[i].thread)))
 			return path[i].thread;
 	return 0;
@@ -61,7 +60,7 @@ bool hangs_ended_by_return(const struct finder *f, const struct episode *e, uint
 
 	for (unsigned i = 0; i < count; i++)
 		if (!scene_is_system(f->scene, path[i].thread) && !scene_same_process(f->scene, path[i].thread, e->thread) &&
-		    was_away(f, path[i].thread, from_ns, e->end_ns))
+		    hangs_was_away(f, path[i].thread, from_ns, e->end_ns))
 			return true;
 	return false;
 }
@@ -199,11 +198,13 @@ static bool process_worked(const struct finder *f, uint32_t of, uint64_t from, u
 	return false;
 }
 
-static bool only_sleeps(const struct scene *scene, uint32_t thread, uint64_t time)
+static bool only_sleeps(const struct finder *f, uint32_t thread, uint64_t time)
 {
+	const struct scene *scene = f->scene;
+	uint64_t most = limit_of(scene, hangs_is_unattended(f) ? LIMIT_sleeper_ran_unattended_ns : LIMIT_sleeper_ran_ns);
 	const struct episode *e = scene_episode(scene, thread, time);
 
-	return e && scene->waits[e->last].kind == WAIT_KIND_sleep && scene->threads[thread].running_ns < limit_of(scene, LIMIT_sleeper_ran_ns);
+	return e && scene->waits[e->last].kind == WAIT_KIND_sleep && scene->threads[thread].running_ns < most;
 }
 
 /* The thread was started by the other one's process, directly or not. */
@@ -234,7 +235,7 @@ bool hangs_waits_for_own(const struct finder *f, const struct episode *e)
 			from = scene->tables->threads[path[i].thread].start_ns;
 		if (e->end_ns > from && nearly_all(scene, e->end_ns - from, e->end_ns - e->start_ns) &&
 		    was_idle(scene, path[i].thread, from, e->end_ns) && !process_worked(f, path[i].thread, from, e->end_ns))
-			return w->kind == WAIT_KIND_read || w->kind == WAIT_KIND_poll || !only_sleeps(scene, path[i].thread, from + (e->end_ns - from) / 2);
+			return w->kind == WAIT_KIND_read || w->kind == WAIT_KIND_poll || !only_sleeps(f, path[i].thread, from + (e->end_ns - from) / 2);
 	}
 	return false;
 }

@@ -5,6 +5,9 @@
 
 #include "diagnose/hangs_rest.h"
 
+/* True when the thread was busy, stopped or blocked elsewhere from the first moments of
+ * the stretch to near its end. */
+bool hangs_was_away(const struct finder *f, uint32_t thread, uint64_t from, uint64_t to);
 /* Who of those that led to the wait's end was busy, stopped or blocked elsewhere
  * from its begin on, so that what it was sent then woke nobody; 0 nobody. */
 uint32_t hangs_away_waker(const struct finder *f, const struct episode *e);

@@ -34,6 +34,14 @@ static bool looks_often(const struct finder *f, const struct episode *e)
 	return f->options->pid || ns >= limit_of(f->scene, LIMIT_stranger_ns) || !starts_up(f, e);
 }
 
+/* It looked there for as long at other times, too: a clock, which ticks but for when there is work. */
+static bool ticks(const struct finder *f, const struct place *p, uint64_t ns)
+{
+	uint64_t other = p->longest_ns > ns ? p->longest_ns : p->next_ns;
+
+	return !f->options->pid && other > part_of(f->scene, LIMIT_a_good_part, ns);
+}
+
 bool hangs_looks_in_vain(const struct finder *f, const struct episode *e)
 {
 	const struct thread *t = &f->scene->tables->threads[f->thread];
@@ -43,7 +51,9 @@ bool hangs_looks_in_vain(const struct finder *f, const struct episode *e)
 
 	if (!looks_often(f, e) || !(leads(f) || f->options->pid) || (f->scene->waits[e->last].kind == WAIT_KIND_child && !f->options->pid))
 		return false;
-	return (p && end > born && !most_of(f->scene, p->total_ns, end - born)) || suspects_told_to_end(f->scene, e, &evidence);
+	if (p && end > born && !nearly_all(f->scene, p->total_ns, end - born) && !ticks(f, p, e->end_ns - e->start_ns))
+		return true;
+	return suspects_told_to_end(f->scene, e, &evidence);
 }
 
 /* Threads behind the first may loop until there is new work: what keeps that away is

@@ -19,6 +19,14 @@ static uint32_t reached_at(const struct trails *trails, size_t at, unsigned leve
 	return trails->items[at].thread;
 }
 
+/* A thread that it made itself, of its own process, is what it is for, not what it was asked. */
+static bool is_own_birth(const struct finder *f, size_t at)
+{
+	while (f->trails->items[at].level > 1)
+		at = f->trails->items[at].parent;
+	return f->trails->items[at].link == LINK_CHILD && scene_same_process(f->scene, f->trails->items[at].thread, f->thread);
+}
+
 /* A window server asks one other program for what it was asked for itself, as for what
  * is selected; what that one's windows set off elsewhere is no part of the answer. */
 static bool beyond_windows(const struct finder *f, size_t at)
@@ -43,15 +51,17 @@ bool hangs_works_long(const struct finder *f, uint32_t thread, uint64_t from, ui
  * others, is still at it (or will never be) at the end of the wait. A wait that a
  * thread ended must have been ended by one of them: *ret_ended_by_one. */
 static bool is_pending_since(const struct finder *f, const struct episode *e, uint64_t since_ns, bool outside, uint32_t *ret_awaits,
-			     bool *ret_ended_by_one)
+			     bool *ret_ended_by_one, bool *ret_outside)
 {
 	const struct wait *w = &f->scene->waits[e->last];
 	uint64_t until = e->end_ns > e->start_ns + 1000000 ? e->end_ns - 500000 : e->end_ns;
 	struct path_node path[FOLLOW_MAX_BACK];
 	unsigned path_count;
+	bool listens = w->kind == WAIT_KIND_poll || w->kind == WAIT_KIND_epoll;
 	bool pending = false, windows = hangs_is_window_server(f, w->kind == WAIT_KIND_poll ? w->detail : w->object);
 
 	*ret_ended_by_one = w->end != WAIT_END_THREAD;
+	*ret_outside = false;
 	follow_request(f->scene, f->ends, f->thread, since_ns, e->start_ns, until, f->trails);
 	path_count = follow_back(f->scene, e, path);
 	for (size_t i = 1; i < f->trails->length; i++) {
@@ -60,7 +70,7 @@ static bool is_pending_since(const struct finder *f, const struct episode *e, ui
 		uint64_t begin = t->from_ns > e->start_ns ? t->from_ns : e->start_ns;
 		uint64_t window = until > begin ? until - begin : 0;
 		uint64_t long_ns;
-		bool left_to_it;
+		bool left_to_it, late;
 
 		for (unsigned j = 0; j < path_count; j++)
 			*ret_ended_by_one |= path[j].thread == t->thread;
@@ -69,6 +79,8 @@ static bool is_pending_since(const struct finder *f, const struct episode *e, ui
 		if (windows && beyond_windows(f, i))
 			continue;
 		if (outside && scene_same_process(f->scene, reached_at(f->trails, i, 1), f->thread))
+			continue;
+		if (listens && is_own_birth(f, i))
 			continue;
 		/* On a busy machine all that has to be done takes long; and a process is not late
 		 * because one of its threads leaves the work to another. */
@@ -83,10 +95,12 @@ static bool is_pending_since(const struct finder *f, const struct episode *e, ui
 		scene_state_times(f->scene, t->thread, begin, until, &times);
 		if (t->end == TRAIL_BUSY || t->end == TRAIL_STARVED || t->end == TRAIL_UNREAD)
 			*ret_awaits = t->thread;
-		pending |= t->end == TRAIL_UNREAD || t->end == TRAIL_STOPPED ||
-			   (t->end == TRAIL_BLOCKED && most_of(f->scene, times.ns[SPAN_WAITING], window)) ||
-			   (t->end == TRAIL_BUSY && most_of(f->scene, times.ns[SPAN_RUNNING], window)) ||
-			   (t->end == TRAIL_STARVED && most_of(f->scene, times.ns[SPAN_RUNNABLE], window));
+		late = t->end == TRAIL_UNREAD || t->end == TRAIL_STOPPED ||
+		       (t->end == TRAIL_BLOCKED && most_of(f->scene, times.ns[SPAN_WAITING], window)) ||
+		       (t->end == TRAIL_BUSY && most_of(f->scene, times.ns[SPAN_RUNNING], window)) ||
+		       (t->end == TRAIL_STARVED && most_of(f->scene, times.ns[SPAN_RUNNABLE], window));
+		pending |= late;
+		*ret_outside |= late && !scene_same_process(f->scene, t->thread, f->thread);
 	}
 	return pending;
 }
@@ -105,7 +119,7 @@ static uint64_t last_request_wake(const struct scene *scene, const struct episod
 	return 0;
 }
 
-bool hangs_is_pending(const struct finder *f, const struct episode *e, uint64_t *ret_asked_ns, uint32_t *ret_awaits)
+bool hangs_is_pending(const struct finder *f, const struct episode *e, uint64_t *ret_asked_ns, uint32_t *ret_awaits, bool *ret_outside)
 {
 	const struct wait *w = &f->scene->waits[e->last];
 	bool outside = is_socket(w->object) || is_socket(w->detail); /* the answer comes from another process */
@@ -115,25 +129,25 @@ bool hangs_is_pending(const struct finder *f, const struct episode *e, uint64_t 
 
 	*ret_awaits = 0;
 	*ret_asked_ns = suspects_request_start(f->scene, e);
-	pending = is_pending_since(f, e, *ret_asked_ns, outside, ret_awaits, &ended_by_one);
+	pending = is_pending_since(f, e, *ret_asked_ns, outside, ret_awaits, &ended_by_one, ret_outside);
 	/* Of many short exchanges in a row the last one counts: those asked had been at
 	 * rest again between them. */
 	latest = pending ? 0 : last_request_wake(f->scene, e, outside);
 	if (latest > *ret_asked_ns) {
 		*ret_awaits = 0;
-		pending = is_pending_since(f, e, latest, outside, ret_awaits, &ended_by_one);
+		pending = is_pending_since(f, e, latest, outside, ret_awaits, &ended_by_one, ret_outside);
 	}
 	/* A limit of a second and more that ran out, behind a request to another
 	 * process: nobody answered, though all look at rest. */
 	if (!pending && w->end == WAIT_END_TIMEOUT && w->timeout_ns >= limit_of(f->scene, LIMIT_wait_ns) && outside &&
 	    (w->argument <= 1 || (w->argument == 2 && place && place->visits < limit_of(f->scene, LIMIT_rest_visits))))
 		for (size_t i = 1; i < f->trails->length && !pending; i++)
-			pending = !scene_same_process(f->scene, f->trails->items[i].thread, f->thread);
+			*ret_outside = pending = !scene_same_process(f->scene, f->trails->items[i].thread, f->thread);
 	/* What nobody was there to take woke nobody; who asked nothing there awaits nothing. */
 	if (f->scene->messages_seen && !hangs_asked_there(f, w))
 		return pending && ended_by_one;
 	if (!pending && outside && w->end == WAIT_END_THREAD && w->cause != WAKE_CAUSE_signal && (ended_by_one || hangs_role_in(f, w) == END_CLIENT))
-		return (*ret_awaits = hangs_away_waker(f, e)) != 0;
+		return *ret_outside = (*ret_awaits = hangs_away_waker(f, e)) != 0;
 	return pending && ended_by_one;
 }
 

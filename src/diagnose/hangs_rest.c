@@ -56,6 +56,16 @@ static void learn_limit(const struct scene *scene, struct place *p, const struct
 	p->deadline_ns = deadline;
 }
 
+static void learn_length(struct place *p, uint64_t ns)
+{
+	if (ns > p->longest_ns) {
+		p->next_ns = p->longest_ns;
+		p->longest_ns = ns;
+	} else if (ns > p->next_ns) {
+		p->next_ns = ns;
+	}
+}
+
 void hangs_learn_places(struct finder *f)
 {
 	const struct scene_thread *t = &f->scene->threads[f->thread];
@@ -79,6 +89,7 @@ void hangs_learn_places(struct finder *f)
 		p = &f->places.items[*at];
 		p->visits++;
 		p->total_ns += e->end_ns - e->start_ns;
+		learn_length(p, e->end_ns - e->start_ns);
 		learn_limit(f->scene, p, w);
 		if (w->kind == WAIT_KIND_poll && !p->open_to_all)
 			p->open_to_all = took_other(f, e, i + 1 < t->episode_count ? e[1].start_ns : UINT64_MAX);
@@ -162,6 +173,11 @@ bool hangs_is_batch(const struct finder *f)
 	return !f->options->pid && !f->options->root_pid && !hangs_has_windows(f);
 }
 
+bool hangs_is_unattended(const struct finder *f)
+{
+	return f->scene->judgement && f->scene->judgement->unattended && !f->options->threshold_ns && hangs_is_batch(f);
+}
+
 bool hangs_awaits_person(const struct finder *f, const struct wait *w)
 {
 	if (object_kind(w->kind == WAIT_KIND_poll ? w->detail : w->object) == OBJECT_KIND_tty)
@@ -183,19 +199,20 @@ static bool sent_last(const struct finder *f, const struct wait *w)
 	return false;
 }
 
-/* The thread waited there before it ever woke that process: it is the one that is asked. */
-static bool listened_first(const struct finder *f, const struct wait *w)
+/* The thread waited there, or at any place where it listens, before it ever woke that process:
+ * it is the one that is asked. */
+static bool listened_first(const struct finder *f, const struct wait *w, uint32_t other, bool anywhere)
 {
 	const struct scene *scene = f->scene;
 	const struct scene_thread *t = &scene->threads[w->thread];
 	uint64_t first_wake = UINT64_MAX, most = limit_of(scene, LIMIT_first_messages);
 
 	for (uint32_t i = 0; i < t->wake_count && i < most && first_wake == UINT64_MAX; i++)
-		if (scene_same_process(scene, scene->wakes[t->wake + i].target, w->waker))
+		if (scene_same_process(scene, scene->wakes[t->wake + i].target, other))
 			first_wake = scene->wakes[t->wake + i].time;
 	for (uint32_t i = t->wait; i < t->wait + t->wait_count && i - t->wait < most && scene->waits[i].start_ns < first_wake; i++)
-		if (scene->waits[i].site == w->site && scene->waits[i].end == WAIT_END_THREAD &&
-		    scene_same_process(scene, scene->waits[i].waker, w->waker))
+		if ((anywhere ? listens(scene->waits[i].kind) : scene->waits[i].site == w->site) && scene->waits[i].end == WAIT_END_THREAD &&
+		    scene_same_process(scene, scene->waits[i].waker, other))
 			return true;
 	return false;
 }
@@ -211,7 +228,7 @@ static bool woke_who_answered(const struct finder *f, const struct wait *w)
 		return false;
 	i--;
 	return scene->wakes[i].time + limit_of(scene, LIMIT_asked_before_ns) >= w->start_ns && scene_same_process(scene, scene->wakes[i].target, w->waker) &&
-	       !scene_same_process(scene, w->thread, w->waker) && !listened_first(f, w);
+	       !scene_same_process(scene, w->thread, w->waker) && !listened_first(f, w, w->waker, false);
 }
 
 /* One connection that the thread made itself, or on which it has just asked, is
@@ -219,8 +236,8 @@ static bool woke_who_answered(const struct finder *f, const struct wait *w)
  * of what a window server is sent has no answer, so there only it and nothing else. */
 bool hangs_awaits_answer(const struct finder *f, const struct wait *w)
 {
-	if (w->kind == WAIT_KIND_read && scene_is_pipe(w->object))
-		return sent_last(f, w);
+	if (w->kind == WAIT_KIND_queue || (w->kind == WAIT_KIND_read && scene_is_pipe(w->object)))
+		return sent_last(f, w) || woke_who_answered(f, w);
 	if (hangs_role_in(f, w) == END_SERVER)
 		return false;
 	if (w->kind == WAIT_KIND_read || (w->kind == WAIT_KIND_poll && w->argument <= 1))
@@ -289,6 +306,20 @@ static bool listens_not(const struct finder *f, const struct wait *w)
 	const struct place *p = hangs_place_of(f, w);
 
 	return !p || !listens(p->kind);
+}
+
+/* Without messages: what it did last before the wait was to wake a process that had woken it
+ * there before it ever woke that one. */
+static bool has_answered(const struct finder *f, const struct wait *w)
+{
+	const struct scene *scene = f->scene;
+	uint32_t i = scene_wakes_from(scene, w->thread, w->start_ns), target;
+
+	if (scene->messages_seen || (w->kind != WAIT_KIND_read && w->kind != WAIT_KIND_poll) || i == scene->threads[w->thread].wake)
+		return false;
+	target = scene->wakes[i - 1].target;
+	return hangs_role_in(f, w) != END_CLIENT && scene->wakes[i - 1].time + limit_of(scene, LIMIT_asked_before_ns) >= w->start_ns &&
+	       !scene_is_system(scene, target) && !scene_same_process(scene, target, w->thread) && listened_first(f, w, target, true);
 }
 
 static bool rests_in_epoll(const struct finder *f, const struct wait *w)

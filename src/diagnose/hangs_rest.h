@@ -12,10 +12,11 @@
 #include "diagnose/judgement.h"
 
 struct place {
-	uint64_t site;
+	uint32_t site;
 	uint32_t visits;
 	uint32_t depth;            /* of its stack, 0 unknown */
 	uint64_t total_ns;
+	uint64_t longest_ns, next_ns;  /* visit, and the longest but that */
 	uint64_t limit_ns, deadline_ns; /* of the last visit that set itself a limit */
 	uint8_t kind;
 	bool own_times;            /* its limits are when the thread has something to do by itself */
@@ -62,6 +63,8 @@ bool hangs_has_windows(const struct finder *f);
 /* Nobody asks, of no command in particular, about a program without windows: that it works
  * for long, by its own threads too, is what such programs are for. */
 bool hangs_is_batch(const struct finder *f);
+/* And the whole machine was recorded. */
+bool hangs_is_unattended(const struct finder *f);
 /* The wait is for what a person does: at a terminal, or in the windows its process has. */
 bool hangs_awaits_person(const struct finder *f, const struct wait *w);
 /* True when the last that the thread did with what it waits for was to send. */

@@ -1,16 +1,23 @@
 /* Late round trips, see hangs_trips.h.
  *
  * One row of what went out and what came in for each partner: a connection, where
- * messages were recorded, else the process that was woken and woke the thread. */
+ * messages were recorded, else the process that was woken and woke the thread, or the
+ * thread of its own process. What is sent to one that does not sleep wakes nobody: of a
+ * partner that was always asked before, and was away, an answer tells of the question. */
 #include "diagnose/hangs_trips.h"
+
+#include "diagnose/hangs_away.h"
 
 #include "base/map.h"
 
 /* With one partner. */
 struct trips {
 	uint64_t asked_ns;       /* of the trip that is open, 0 none */
+	uint64_t last_ns;        /* when something came in last, 0 never */
 	uint64_t total_ns;       /* of the ended ones but the late */
 	uint32_t count, unasked; /* ended in time; came in without a question before */
+	uint32_t thread;         /* that was asked, 0 not known */
+	bool serves;             /* the partner spoke first: what it sends are questions */
 	uint32_t late;           /* index of the last late one + 1, 0 none */
 	uint32_t late_count;
 };
@@ -27,22 +34,24 @@ struct book {
 	struct vec(struct trip) late;
 };
 
-static struct trips *with(struct book *book, uint64_t partner)
+static struct trips *with(struct book *book, uint64_t partner, bool comes_in)
 {
 	bool fresh;
 	uint64_t *at = map_at(&book->index, partner, &fresh);
 
 	if (fresh) {
 		*at = book->trips.length;
-		vec_push(&book->trips, ((struct trips){ 0 }));
+		vec_push(&book->trips, ((struct trips){ .serves = comes_in }));
 	}
 	return &book->trips.items[*at];
 }
 
-static void ask(struct book *book, uint64_t partner, uint64_t time)
+/* `thread`: who is asked, 0 not known. */
+static void ask(struct book *book, uint64_t partner, uint32_t thread, uint64_t time)
 {
-	struct trips *t = with(book, partner);
+	struct trips *t = with(book, partner, false);
 
+	t->thread = thread;
 	if (!t->asked_ns)
 		t->asked_ns = time;
 }
@@ -54,15 +63,40 @@ static void note_late(struct book *book, struct trips *t, uint64_t to)
 	t->late_count++;
 }
 
-static void answer(struct book *book, uint64_t partner, uint64_t time)
+static bool waited(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
 {
-	struct trips *t = with(book, partner);
+	uint32_t first = scene_waits_from(scene, thread, from_ns);
 
-	if (!t->asked_ns) {
-		t->unasked++;
+	return first < scene_waits_end(scene, thread) && scene->waits[first].start_ns < to_ns;
+}
+
+/* When the thread, which was away for nearly all of the time, went there. */
+static uint64_t away_since(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
+{
+	uint64_t middle = from_ns + (to_ns - from_ns) / 2;
+	const struct episode *e = scene_episode(scene, thread, middle);
+
+	return e && e->start_ns > from_ns && e->start_ns < middle ? e->start_ns : from_ns;
+}
+
+/* `thread`: who answered, 0 not known. */
+static void answer(struct book *book, uint64_t partner, uint32_t thread, uint64_t time)
+{
+	struct trips *t = with(book, partner, true);
+	uint64_t last = t->last_ns, long_ns = hangs_long_ns(book->f, LIMIT_wait_ns);
+
+	t->last_ns = time;
+	if (!t->asked_ns && last && time - last >= long_ns && thread && hangs_was_away(book->f, thread, last, time)) {
+		t->asked_ns = away_since(book->f->scene, thread, last, time);
+		note_late(book, t, time);
+		t->asked_ns = 0;
 		return;
 	}
-	if (time - t->asked_ns >= hangs_long_ns(book->f, LIMIT_wait_ns)) {
+	if (!t->asked_ns) {
+		t->unasked += !thread || waited(book->f->scene, thread, last, time);
+		return;
+	}
+	if (time - t->asked_ns >= long_ns) {
 		note_late(book, t, time);
 	} else {
 		t->count++;
@@ -71,9 +105,17 @@ static void answer(struct book *book, uint64_t partner, uint64_t time)
 	t->asked_ns = 0;
 }
 
-static bool is_partner(const struct finder *f, uint32_t other)
+/* A process has one number for all of its threads; those of the thread's own process,
+ * which its first one sets to work, each one of its own. 0: none that is asked. */
+static uint64_t partner_of(const struct finder *f, uint32_t other)
 {
-	return other && !scene_is_system(f->scene, other) && !scene_same_process(f->scene, other, f->thread);
+	const struct thread *own = &f->scene->tables->threads[f->thread];
+
+	if (!other || other == f->thread || scene_is_system(f->scene, other))
+		return 0;
+	if (!scene_same_process(f->scene, other, f->thread))
+		return scene_pid(f->scene, other);
+	return own->tid == own->pid ? (uint64_t)other << 32 : 0;
 }
 
 static void read_wakes(struct book *book)
@@ -86,15 +128,18 @@ static void read_wakes(struct book *book)
 	while (wake < t->wake + t->wake_count || wait < t->wait + t->wait_count) {
 		const struct wake *k = wake < t->wake + t->wake_count ? &scene->wakes[wake] : NULL;
 		const struct wait *w = wait < t->wait + t->wait_count ? &scene->waits[wait] : NULL;
+		uint64_t partner;
 
 		if (k && (!w || k->time < w->end_ns)) {
-			if (is_partner(f, k->target))
-				ask(book, scene_pid(scene, k->target), k->time);
+			partner = partner_of(f, k->target);
+			if (partner)
+				ask(book, partner, k->target, k->time);
 			wake++;
 			continue;
 		}
-		if (w->end == WAIT_END_THREAD && is_partner(f, w->waker))
-			answer(book, scene_pid(scene, w->waker), w->end_ns);
+		partner = w->end == WAIT_END_THREAD ? partner_of(f, w->waker) : 0;
+		if (partner)
+			answer(book, partner, w->waker, w->end_ns);
 		wait++;
 	}
 }
@@ -111,9 +156,9 @@ static void read_messages(struct book *book)
 		    m.kind == MESSAGE_KIND_connect)
 			continue;
 		if (m.flags & MESSAGE_FLAGS_receive)
-			answer(book, m.object, m.time);
+			answer(book, m.object, 0, m.time);
 		else
-			ask(book, m.object, m.start_ns);
+			ask(book, m.object, 0, m.start_ns);
 	}
 }
 
@@ -122,6 +167,36 @@ static bool is_regular(const struct finder *f, const struct trips *t)
 {
 	return t->count >= limit_of(f->scene, LIMIT_trips) && t->count * limit_of(f->scene, LIMIT_trips_irregular) >= 100 * (uint64_t)t->late_count &&
 	       100 * (uint64_t)t->unasked <= t->count * limit_of(f->scene, LIMIT_trips_irregular);
+}
+
+/* At one place, where it listens to nothing else, for nearly all of the time: it could not
+ * go on. */
+static bool is_held(const struct finder *f, uint64_t from, uint64_t to)
+{
+	const struct scene *scene = f->scene;
+	const struct episode *e = scene_episode(scene, f->thread, from + (to - from) / 2);
+	const struct wait *at = e ? &scene->waits[e->last] : NULL;
+	uint32_t end = scene_waits_end(scene, f->thread);
+	uint64_t ns = 0;
+
+	if (!at || hangs_role_in(f, at) == END_SERVER ||
+	    (at->kind != WAIT_KIND_futex && at->kind != WAIT_KIND_semaphore && at->kind != WAIT_KIND_queue && at->kind != WAIT_KIND_read &&
+	     (at->kind != WAIT_KIND_poll || at->argument > 1)))
+		return false;
+	for (uint32_t i = scene_waits_from(scene, f->thread, from); i < end && scene->waits[i].start_ns < to; i++)
+		if (scene->waits[i].site == at->site)
+			ns += (scene->waits[i].end_ns < to ? scene->waits[i].end_ns : to) - scene->waits[i].start_ns;
+	return nearly_all(scene, ns, to - from);
+}
+
+/* Where nobody asks about the process, only who could not go on counts, and of work that it
+ * left to its own threads only what takes longer. */
+static bool is_told(const struct finder *f, const struct trip *late, const struct trips *t)
+{
+	bool own = t->thread && scene_same_process(f->scene, t->thread, f->thread);
+
+	return f->options->pid || (!t->serves && t->count >= limit_of(f->scene, LIMIT_trips_unasked) && is_held(f, late->from_ns, late->to_ns) &&
+				   (!own || (late->to_ns - late->from_ns >= hangs_long_ns(f, LIMIT_busy_ns) && !hangs_is_batch(f))));
 }
 
 void hangs_late_trips(const struct finder *f, void (*found)(struct finder *f, uint64_t from, uint64_t to), struct finder *data)
@@ -143,7 +218,8 @@ void hangs_late_trips(const struct finder *f, void (*found)(struct finder *f, ui
 		const struct trip *late = &book.late.items[i];
 		const struct trips *t = &book.trips.items[late->trips];
 
-		if (is_regular(f, t) && (late->to_ns - late->from_ns) * t->count >= limit_of(f->scene, LIMIT_trips_late) * t->total_ns)
+		if (is_regular(f, t) && is_told(f, late, t) &&
+		    (late->to_ns - late->from_ns) * t->count >= limit_of(f->scene, LIMIT_trips_late) * t->total_ns)
 			found(data, late->from_ns, late->to_ns);
 	}
 	map_done(&book.index);

@@ -144,8 +144,15 @@ static bool waits_in_kernel(const struct finder *f, const struct episode *e)
 
 static bool tries_file_lock(const struct finder *f, const struct episode *e)
 {
-	return last_of(f, e)->kind == WAIT_KIND_sleep && loop_is(f->scene, e) &&
-	       suspects_refused_lock(f->scene, last_of(f, e), e->start_ns, e->end_ns);
+	const struct file_lock *refused;
+
+	if (last_of(f, e)->kind != WAIT_KIND_sleep || !loop_is(f->scene, e))
+		return false;
+	refused = suspects_refused_lock(f->scene, last_of(f, e), e->start_ns, e->end_ns);
+	if (!refused)
+		return false;
+	suspects_refused_longest(f->scene, refused, e->start_ns, e->end_ns, &f->hang->start_ns, &f->hang->end_ns);
+	return f->hang->end_ns - f->hang->start_ns >= hangs_long_ns(f, LIMIT_wait_ns);
 }
 
 static bool is_not_answered(const struct finder *f, const struct episode *e)
@@ -153,8 +160,12 @@ static bool is_not_answered(const struct finder *f, const struct episode *e)
 	const struct wait *w = last_of(f, e);
 	uint64_t asked;
 	uint32_t awaits;
+	bool outside;
 
-	if (!may_ask(f, w) || hangs_rests_at(f, w) || is_short_for_own(f, e) || !hangs_is_pending(f, e, &asked, &awaits))
+	if (!may_ask(f, w) || hangs_rests_at(f, w) || is_short_for_own(f, e) || !hangs_is_pending(f, e, &asked, &awaits, &outside))
+		return false;
+	/* A program's first thread may have nothing to do but to wait for the others, for ever. */
+	if (!outside && (w->end != WAIT_END_THREAD || w->cause == WAKE_CAUSE_signal || scene_ended_by_signal(f->scene, w)) && hangs_is_unattended(f))
 		return false;
 	if (awaits && scene_same_process(f->scene, awaits, f->thread) && hangs_is_batch(f))
 		return false;

@@ -3,7 +3,12 @@
 
 #include <string.h>
 
+#include "diagnose/judgement.h"
 #include "diagnose/loops.h"
+
+#define SPIN_ENDS_NS 1000000   /* from the write of a flag to where a thread that spins on it is seen to go on */
+#define WROTE_IT 95            /* per cent */
+#define WROTE_IT_THEN 70
 
 /* Threads that meet for a moment are no circle: the longest that fills a part of
  * the window counts. */
@@ -93,7 +98,7 @@ static unsigned on_missing(struct walk *walk, const struct episode *episode, uin
 		return follow(walk, known, to - from, hops);
 	suspects_find(&v->inquiry, episode, from, to, walk->stack, walk->depth, &v->suspects, &alone);
 	/* What is far from the victim must be surer, or the chain wanders off. */
-	if (v->suspects.length && walk->depth > 2 && v->suspects.items[0].confidence < 45)
+	if (v->suspects.length && walk->depth > 2 && v->suspects.items[0].confidence < limit_of(v->scene, LIMIT_far_least))
 		v->suspects.length = 0;
 	return follow(walk, new_fork(v, number, alone), to - from, hops);
 }
@@ -133,13 +138,41 @@ void investigation_walk(struct investigation *v)
 	add_up(v);
 }
 
+/* For whose part a thread that spins waits: who wrote the flag as it stopped, who did so in the
+ * other trace, or who seems able to. */
+static void find_spin_partner(struct investigation *v, uint32_t thread, struct walk_step *ret_step)
+{
+	uint64_t from = v->request->from_ns, to = v->request->to_ns;
+	struct side *now = &v->diagnoser->side, *base = v->request->base;
+	const struct flag_write *write = NULL;
+	uint32_t then;
+
+	if (to < v->scene->end_ns)
+		write = flag_writes_last(side_flags(now), v->scene, thread, to - (to - from) / 50, to + SPIN_ENDS_NS);
+	if (write && write->thread != v->request->thread) {
+		*ret_step = (struct walk_step){ .thread = write->thread, .link = LINK_WROTE, .own = WROTE_IT, .evidence = write->number };
+		return;
+	}
+	then = base ? side_counterpart(now, thread, base, 0, 0) : 0;
+	write = then ? flag_writes_last(side_flags(base), base->scene, then, 0, UINT64_MAX) : NULL;
+	if (write) {
+		*ret_step = (struct walk_step){ .link = LINK_SIMILAR, .own = WROTE_IT_THEN,
+						.thread = side_counterpart(base, write->thread, now, from, to) };
+		if (ret_step->thread && ret_step->thread != thread)
+			return;
+	}
+	*ret_step = (struct walk_step){ .link = LINK_FLAG };
+	ret_step->thread = loop_partner(v->scene, thread, from, to, &ret_step->own);
+}
+
 void investigation_charge_spinning(struct investigation *v, uint32_t thread)
 {
 	struct pieces old = v->pieces;
-	uint8_t confidence;
-	uint64_t from = v->request->from_ns, to = v->request->to_ns;
-	uint32_t partner = loop_partner(v->scene, thread, from, to, &confidence), step;
+	struct walk_step to_partner;
+	uint32_t partner, step;
 
+	find_spin_partner(v, thread, &to_partner);
+	partner = to_partner.thread;
 	if (!partner)
 		return;
 	v->pieces = (struct pieces){ 0 };
@@ -155,9 +188,12 @@ void investigation_charge_spinning(struct investigation *v, uint32_t thread)
 			vec_push(&v->pieces, *p);
 			continue;
 		}
-		if (v->steps.length == step)
-			vec_push(&v->steps, ((struct walk_step){ .thread = partner, .parent = p->step,
-				.link = LINK_FLAG, .confidence = confidence, .own = confidence, .from_ns = p->start_ns }));
+		if (v->steps.length == step) {
+			to_partner.parent = p->step;
+			to_partner.confidence = to_partner.own;
+			to_partner.from_ns = p->start_ns;
+			vec_push(&v->steps, to_partner);
+		}
 		walk_window(&walk, partner, p->start_ns, p->end_ns);
 		for (size_t j = 0; j < part.length; j++) {
 			struct piece charged = part.items[j];
@@ -193,7 +229,8 @@ void investigation_init(struct investigation *v, struct arena *arena, struct dia
 
 	*v = (struct investigation){
 		.arena = arena, .diagnoser = diagnoser, .scene = scene, .request = request,
-		.describer = { arena, scene, &diagnoser->ends, diagnoser->names, request->thread, diagnoser->busies },
+		.describer = { arena, scene, &diagnoser->ends, diagnoser->names, request->thread, diagnoser->busies,
+			       diagnoser->addresses },
 		.d = arena_new(arena, struct diagnosis),
 		.inquiry = { .scene = scene, .ends = &diagnoser->ends, .arena = arena, .now = &diagnoser->side, .base = request->base },
 	};

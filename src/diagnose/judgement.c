@@ -32,6 +32,8 @@ const char *rule_stage_name(enum rule_stage stage)
 	case STAGE_ORDER: return "order";
 	case STAGE_CHARGE: return "charge";
 	case STAGE_SUSPECT: return "suspect";
+	case STAGE_WEIGHING: return "weighing";
+	case STAGE_CERTAINTY: return "certainty";
 	case STAGE_COUNT: break;
 	}
 	return "";
@@ -40,6 +42,12 @@ const char *rule_stage_name(enum rule_stage stage)
 void judgement_init(struct judgement *j)
 {
 	memset(j, 0, sizeof(*j));
+	judgement_reset(j);
+}
+
+void judgement_reset(struct judgement *j)
+{
+	memset(j->off, 0, sizeof(j->off));
 	for (unsigned i = 0; i < LIMIT_COUNT; i++)
 		j->limits[i] = limit_infos[i].value;
 }

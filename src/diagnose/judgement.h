@@ -7,7 +7,8 @@
 #include "base/vec.h"
 #include "diagnose/scene.h"
 
-enum rule_stage { STAGE_EVERYWHERE, STAGE_REST, STAGE_AWAKE, STAGE_HANG, STAGE_STRETCH, STAGE_ORDER, STAGE_CHARGE, STAGE_SUSPECT, STAGE_COUNT };
+enum rule_stage { STAGE_EVERYWHERE, STAGE_REST, STAGE_AWAKE, STAGE_HANG, STAGE_STRETCH, STAGE_ORDER, STAGE_CHARGE, STAGE_SUSPECT, STAGE_WEIGHING,
+		  STAGE_CERTAINTY, STAGE_COUNT };
 
 enum rule_id {
 	RULE_NONE,
@@ -58,11 +59,14 @@ struct spoken {
 struct judgement {
 	bool off[RULE_COUNT];
 	uint64_t limits[LIMIT_COUNT];
+	bool unattended;          /* of a recording of the whole machine, for no command */
 	struct vec(struct spoken) spoken;
 };
 
 void judgement_init(struct judgement *judgement);
 void judgement_done(struct judgement *judgement);
+/* All rules hold again, with the usual limits. */
+void judgement_reset(struct judgement *judgement);
 /* "RULE" is not asked; -ENOENT with the nearest names. */
 int judgement_without(struct judgement *judgement, const char *rule, struct err *err);
 /* "LIMIT=VALUE": 20ms, 5, 60%. */

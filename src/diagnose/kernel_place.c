@@ -63,6 +63,20 @@ enum kernel_place kernel_place_of(struct names *names, const struct tables *tabl
 	return KERNEL_PLACE_UNKNOWN;
 }
 
+enum kernel_place kernel_place_of_wait(struct names *names, const struct tables *tables, const struct wait *wait)
+{
+	enum kernel_place place = kernel_place_of(names, tables, wait->kstack);
+	const struct name *name;
+
+	if (place != KERNEL_PLACE_UNKNOWN || !names || !wait->kstack || wait->kstack >= tables->frame_count || tables->frames[wait->kstack].parent)
+		return place;
+	name = names_frame(names, wait->kstack);
+	/* whoever writes to a file waits for this kind of lock only while the file system is frozen */
+	if (wait->kind == WAIT_KIND_write && object_kind(wait->object) == OBJECT_KIND_file && name && begins(name->function, "percpu_rwsem_wait"))
+		return KERNEL_PLACE_FROZEN;
+	return place;
+}
+
 const char *kernel_place_words(enum kernel_place place)
 {
 	switch (place) {

@@ -3,6 +3,7 @@
 #ifndef DIAGNOSE_KERNEL_PLACE_H
 #define DIAGNOSE_KERNEL_PLACE_H
 
+#include "diagnose/scene.h"
 #include "symbols/names.h"
 #include "trace/tables.h"
 
@@ -19,6 +20,8 @@ enum kernel_place {
 
 /* `names` may be NULL. */
 enum kernel_place kernel_place_of(struct names *names, const struct tables *tables, uint32_t kstack);
+/* With what the call tells beside it, where the kernel shows its innermost function alone. */
+enum kernel_place kernel_place_of_wait(struct names *names, const struct tables *tables, const struct wait *wait);
 /* What it waits for, behind "waits"; NULL when it is not known. */
 const char *kernel_place_words(enum kernel_place place);
 

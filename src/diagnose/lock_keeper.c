@@ -38,8 +38,8 @@ uint32_t lock_keeper(const struct scene *scene, const struct ends *ends, uint32_
 
 uint32_t fuse_server_owing(struct names *names, const struct tables *tables, uint32_t kstack, uint64_t time_ns, bool *ret_sure)
 {
-	uint32_t pid = 0;
-	unsigned servers = 0;
+	uint32_t owing = 0, any = 0;
+	unsigned owing_count = 0, any_count = 0;
 
 	*ret_sure = false;
 	if (kernel_place_of(names, tables, kstack) != KERNEL_PLACE_FUSE)
@@ -47,11 +47,15 @@ uint32_t fuse_server_owing(struct names *names, const struct tables *tables, uin
 	for (size_t i = 0; i < tables->descriptor_count; i++) {
 		const struct descriptor *d = &tables->descriptors[i];
 
-		if (d->at.kind != OBJECT_KIND_fuse || !d->at.queued || d->pid == pid)
+		if (d->at.kind != OBJECT_KIND_fuse)
 			continue;
-		pid = d->pid;
-		servers++;
+		any_count += d->pid != any;
+		any = d->pid;
+		if (!d->at.queued)
+			continue;
+		owing_count += d->pid != owing;
+		owing = d->pid;
 	}
-	*ret_sure = servers == 1;
-	return tables_process(tables, pid, time_ns);
+	*ret_sure = owing_count == 1;
+	return tables_process(tables, owing ? owing : any_count == 1 ? any : 0, time_ns);
 }

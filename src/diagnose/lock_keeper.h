@@ -12,7 +12,8 @@ uint32_t lock_keeper(const struct scene *scene, const struct ends *ends, uint32_
 		     uint64_t time_ns);
 
 /* Of a thread whose kernel stack says that it waits for a file system's server: that server;
- * 0 when it does not, or none is known. `sure`: there is only one with requests unanswered. */
+ * 0 when it does not, or none is known. `sure`: there is only one with requests unanswered. Where
+ * nobody counts those (over /proc), the only server that is known. */
 uint32_t fuse_server_owing(struct names *names, const struct tables *tables, uint32_t kstack, uint64_t time_ns, bool *ret_sure);
 
 #endif

@@ -1,10 +1,9 @@
 /* Whom a loop waits for, see loops.h. */
 #include "diagnose/loops.h"
 
-#define LEAST_SLICES 3
-#define SURE 80              /* per cent */
-#define LIKELY 65
-#define GUESS 40
+#include "diagnose/judgement.h"
+
+#define MOST_WAITS_GONE 4096u
 
 bool loop_is(const struct scene *scene, const struct episode *episode)
 {
@@ -12,7 +11,7 @@ bool loop_is(const struct scene *scene, const struct episode *episode)
 
 	/* Waits for children are one only where each child only sleeps. */
 	return (w->kind == WAIT_KIND_sleep || w->kind == WAIT_KIND_yield || w->kind == WAIT_KIND_child) &&
-	       episode->slices >= LEAST_SLICES;
+	       episode->slices >= limit_of(scene, LIMIT_loop_looks);
 }
 
 bool loop_looks_away(const struct scene *scene, const struct wait *wait)
@@ -127,64 +126,85 @@ static bool waits_for(const struct scene *scene, uint32_t thread, uint32_t other
 	return w && w->end == WAIT_END_THREAD && w->waker == other && e->start_ns <= middle_ns && e->end_ns + 1000000 >= to_ns;
 }
 
-/* It ran, or could have, from the loop's beginning to its end, and then waited. */
-static bool computed(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, uint64_t begin_ns, uint64_t slack)
+/* It left the place where it rests before the loop had begun, whatever it did then, and came
+ * back there, or ended, as the loop was about to end. *ret_back_ns: when. */
+static bool was_gone(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, uint64_t begin_ns, uint64_t *ret_back_ns)
 {
-	const struct scene_thread *t = &scene->threads[thread];
-	const struct episode *first = scene->episodes + t->episode, *e = scene_episode(scene, thread, begin_ns);
+	const struct thread *t = &scene->tables->threads[thread];
+	uint32_t first = scene->threads[thread].wait, back = scene_waits_from(scene, thread, begin_ns), least;
 
-	return e && e > first && e->start_ns >= begin_ns && e->start_ns <= to_ns && e[-1].end_ns <= from_ns + slack;
+	if (back == scene_waits_end(scene, thread) || scene->waits[back].start_ns > to_ns)
+		return false;
+	*ret_back_ns = scene->waits[back].start_ns;
+	if (t->start_ns > from_ns)
+		return false;
+	least = back - first > MOST_WAITS_GONE ? back - MOST_WAITS_GONE : first;
+	for (uint32_t i = back; i-- > least; )
+		if (scene->waits[i].site == scene->waits[back].site)
+			return scene->waits[i].end_ns <= from_ns;
+	return false;
+}
+
+/* In one wait, in which it may not have listened for work, all the time, and then it went on. */
+static bool was_held(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, uint64_t begin_ns, uint64_t slack,
+		     bool with_it, uint64_t *ret_back_ns)
+{
+	const struct episode *e = scene_episode(scene, thread, begin_ns);
+	uint32_t away;
+
+	if (!e || e->start_ns > from_ns + slack || !(with_it ? went_with(e, from_ns, slack) : loop_looks_away(scene, &scene->waits[e->last])))
+		return false;
+	/* Two sleeps in a row are no loop yet. */
+	for (away = e->first; away < e->last && scene->waits[away].end_ns < begin_ns; )
+		away++;
+	*ret_back_ns = scene->waits[away].end_ns;
+	return scene->waits[away].end_ns >= begin_ns && scene->waits[away].end_ns <= to_ns && scene->waits[away].start_ns <= from_ns + slack &&
+	       scene->waits[away].end != WAIT_END_OPEN;
 }
 
 /* Of other processes: one that was away all the time, and came back as the loop looked
- * for the last time, after `begin`. 0 when there is none, or more than one. */
-static uint32_t one_came_back(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, uint64_t begin, bool with_it)
+ * for the last time, after `begin`; of several the last. 0 when there is none. */
+static uint32_t one_came_back(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, uint64_t begin, bool with_it,
+			      bool *ret_alone)
 {
 	const struct tables *tables = scene->tables;
-	uint64_t slack = (to_ns - from_ns) / 20 + 10000000;
+	uint64_t slack = (to_ns - from_ns) / 20 + 10000000, found_ns = 0;
 	uint32_t found = 0;
 
+	*ret_alone = true;
 	for (uint32_t i = 1; i < tables->thread_count; i++) {
-		const struct episode *e;
-		uint32_t away;
+		uint64_t back_ns;
 
 		if (scene_is_system(scene, i) || scene_same_process(scene, i, thread) || tables->threads[i].start_ns > from_ns + slack ||
 		    tables->threads[i].end_ns < begin)
 			continue;
-		if (computed(scene, i, from_ns, to_ns, begin, slack) && are_kin(scene, thread, i)) {
-			if (found)
-				return 0;
-			found = i;
+		if (!(!with_it && was_gone(scene, i, from_ns + slack, to_ns, begin, &back_ns)) &&
+		    !was_held(scene, i, from_ns, to_ns, begin, slack, with_it, &back_ns))
 			continue;
-		}
-		e = scene_episode(scene, i, begin);
-		if (!e || e->start_ns > from_ns + slack ||
-		    !(with_it ? went_with(e, from_ns, slack) : loop_looks_away(scene, &scene->waits[e->last])))
-			continue;
-		/* Two sleeps in a row are no loop yet. */
-		for (away = e->first; away < e->last && scene->waits[away].end_ns < begin; )
-			away++;
-		if (scene->waits[away].end_ns < begin || scene->waits[away].end_ns > to_ns || scene->waits[away].start_ns > from_ns + slack ||
-		    scene->waits[away].end == WAIT_END_OPEN || !are_kin(scene, thread, i))
+		if (!are_kin(scene, thread, i))
 			continue;
 		/* Who waited for that one came back with it. */
 		if (found && (scene_descends_from(scene, i, scene_pid(scene, found)) || waited_for(scene, found, i, begin)))
 			found = 0;
 		else if (found && (scene_descends_from(scene, found, scene_pid(scene, i)) || waited_for(scene, i, found, begin)))
 			continue;
-		if (found)
-			return 0;
-		found = i;
+		*ret_alone = !found;
+		if (!found || back_ns > found_ns) {
+			found = i;
+			found_ns = back_ns;
+		}
 	}
 	return found;
 }
 
 /* One that waited for what may be anything counts where nobody else does. */
-static uint32_t came_back(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, uint64_t begin)
+static uint32_t came_back(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, uint64_t begin, bool *ret_alone)
 {
-	uint32_t found = one_came_back(scene, thread, from_ns, to_ns, begin, false);
+	uint32_t found = one_came_back(scene, thread, from_ns, to_ns, begin, false, ret_alone);
 
-	return found ? found : one_came_back(scene, thread, from_ns, to_ns, begin, true);
+	if (!found)
+		found = one_came_back(scene, thread, from_ns, to_ns, begin, true, ret_alone);
+	return found;
 }
 
 /* When a loop looked for the last time but one. */
@@ -226,13 +246,14 @@ uint32_t loop_partner(const struct scene *scene, uint32_t thread, uint64_t from_
 			best = i;
 		}
 	}
-	*ret_confidence = best_score > window ? SURE : GUESS;
+	*ret_confidence = (uint8_t)limit_of(scene, best_score > window ? LIMIT_flag_known : LIMIT_flag_guess);
 	if (best_score <= window && to_ns < scene->end_ns) {
 		uint64_t begin = ends && loop_is(scene, ends) ? last_look(&scene->waits[ends->last]) : to_ns - window / 50 - 10000000;
-		uint32_t other = came_back(scene, thread, from_ns, to_ns, begin);
+		bool alone;
+		uint32_t other = came_back(scene, thread, from_ns, to_ns, begin, &alone);
 
 		if (other) {
-			*ret_confidence = LIKELY;
+			*ret_confidence = (uint8_t)limit_of(scene, alone ? LIMIT_flag_came_back : LIMIT_flag_one_of_several);
 			return other;
 		}
 	}
@@ -241,16 +262,14 @@ uint32_t loop_partner(const struct scene *scene, uint32_t thread, uint64_t from_
 
 /* ---- retries ---- */
 
-#define LEAST_RETRIES 10
 #define MOST_STEPS 200000      /* waits looked at */
-#define PAUSE_NS 50000000ull   /* between two sleeps, however short they are */
 
 /* Goes on over the thread's waits in one direction. */
 static void extend(const struct scene *scene, uint32_t sleep, bool forward, struct retries *r)
 {
 	const struct wait *w = &scene->waits[sleep];
 	uint32_t first = scene->threads[w->thread].wait, end = scene_waits_end(scene, w->thread), at = sleep;
-	uint64_t pause = (w->end_ns - w->start_ns) / 2 + PAUSE_NS;
+	uint64_t pause = (w->end_ns - w->start_ns) / 2 + limit_of(scene, LIMIT_tries_pause_ns);
 
 	for (unsigned i = 0; i < MOST_STEPS; i++) {
 		const struct wait *next;
@@ -283,7 +302,7 @@ bool loop_retries(const struct scene *scene, uint32_t sleep, struct retries *ret
 	extend(scene, sleep, true, &r);
 	extend(scene, sleep, false, &r);
 	*ret_retries = r;
-	return r.count >= LEAST_RETRIES;
+	return r.count >= limit_of(scene, LIMIT_tries);
 }
 
 static bool near(uint64_t a, uint64_t b, uint64_t slack)
@@ -295,20 +314,23 @@ uint32_t loop_retry_partner(const struct scene *scene, const struct retries *ret
 {
 	uint32_t thread = scene->waits[retries->last].thread;
 	uint64_t slack = (retries->end_ns - retries->start_ns) / 20;
+	uint32_t other;
+	bool alone;
 
 	*ret_lockstep = true;
 	for (uint32_t i = 1; i < scene->thread_count; i++) {
 		uint32_t at = scene_waits_from(scene, i, retries->start_ns + slack), end = scene_waits_end(scene, i);
-		struct retries other;
+		struct retries its;
 
 		if (i == thread || !scene_same_process(scene, i, thread))
 			continue;
 		while (at < end && scene->waits[at].kind != WAIT_KIND_sleep && scene->waits[at].start_ns < retries->end_ns)
 			at++;
-		if (at < end && loop_retries(scene, at, &other) && near(other.start_ns, retries->start_ns, slack) &&
-		    near(other.end_ns, retries->end_ns, slack) && near(other.count, retries->count, retries->count / 5))
+		if (at < end && loop_retries(scene, at, &its) && near(its.start_ns, retries->start_ns, slack) &&
+		    near(its.end_ns, retries->end_ns, slack) && near(its.count, retries->count, retries->count / 5))
 			return i;
 	}
 	*ret_lockstep = false;
-	return came_back(scene, thread, retries->start_ns, retries->end_ns, last_look(&scene->waits[retries->last]));
+	other = came_back(scene, thread, retries->start_ns, retries->end_ns, last_look(&scene->waits[retries->last]), &alone);
+	return alone ? other : 0;
 }

@@ -3,7 +3,9 @@
 
 #include <stdlib.h>
 
+#include "base/populate.h"
 #include "base/search.h"
+#include "diagnose/judgement.h"
 #include "graph/graph.h"
 
 const char *span_state_name(enum span_state state)
@@ -137,7 +139,6 @@ const struct row *scene_channel(const struct scene *scene, uint64_t channel)
 #define LOOK_QUEUED_NS 500000000ull
 
 #define SLEEPER_SLEEPS 3
-#define SLEEPER_RAN_NS 5000000ull   /* a program that only sleeps has not more to do */
 
 /* How long it took the thread from one wait to the next, on the processor: on a busy
  * machine it stands in the queue before it can look. */
@@ -171,7 +172,8 @@ static bool slept_by_child(const struct scene *scene, const struct wait *w)
 	uint64_t slept = 0;
 	uint32_t sleeps = 0;
 
-	if (w->kind != WAIT_KIND_child || w->end != WAIT_END_THREAD || !w->waker || t->messages.count || t->running_ns > SLEEPER_RAN_NS ||
+	if (w->kind != WAIT_KIND_child || w->end != WAIT_END_THREAD || !w->waker || t->messages.count ||
+	    t->running_ns > limit_of(scene, LIMIT_sleeper_ran_ns) ||
 	    scene->tables->threads[w->waker].parent_pid != scene_pid(scene, w->thread) ||
 	    scene->tables->threads[w->waker].start_ns + LOOK_QUEUED_NS < w->start_ns)
 		return false;
@@ -269,6 +271,7 @@ const struct episode *scene_limit_begin(const struct scene *scene, const struct 
 void scene_join_waits(struct scene *scene)
 {
 	uint32_t total = 0;
+	size_t populated = 0;
 
 	for (uint32_t i = 0; i < scene->thread_count; i++)
 		total += scene->threads[i].wait_count;
@@ -286,6 +289,8 @@ void scene_join_waits(struct scene *scene)
 			if (e && w->start_ns >= e->end_ns && looked_again(scene, &scene->waits[e->last], w)) {
 				e->slices++;
 			} else if (!(e && w->start_ns >= e->end_ns && waits_for_another_child(scene, &scene->waits[e->last], w))) {
+				if ((scene->episode_count + 1) * sizeof(*e) > populated)
+					populated = mem_populate_ahead(scene->episodes, populated, total * sizeof(*e));
 				e = &scene->episodes[scene->episode_count++];
 				*e = (struct episode){ .start_ns = w->start_ns > scene->reach_ns ? w->start_ns
 						       : scene->reach_ns, .first = j, .slices = 1, .thread = i };

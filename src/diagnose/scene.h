@@ -48,8 +48,11 @@ static inline uint64_t span_end(const struct span *span)
 	return span[1].start_ns;
 }
 
+/* Of what there are millions: no holes between them. */
+#define SCENE_DENSE __attribute__((packed, aligned(4)))
+
 /* Who had a processor, 0 nobody; ends where the next one starts, as spans do. */
-struct cpu_run {
+struct SCENE_DENSE cpu_run {
 	uint64_t start_ns;
 	uint32_t thread;
 };
@@ -74,12 +77,12 @@ enum wait_end {
 /* Entry 0 of waits is unused. */
 struct wait {
 	uint64_t start_ns, end_ns;
-	uint64_t begin_event;    /* number of the switch that began it, 0 none */
-	uint64_t end_event;      /* number of the wake-up, 0 none */
 	uint64_t object;
 	uint64_t detail;         /* second word: of poll the first object */
 	uint64_t timeout_ns;     /* its time limit, 0 none known */
-	uint64_t site;           /* equal for waits at the same place in the program */
+	uint64_t begin_event;    /* number of the switch that began it, 0 none */
+	uint64_t end_event;      /* number of the wake-up, 0 none */
+	uint32_t site;           /* equal for waits at the same place in the program */
 	uint32_t thread;
 	uint32_t waker;          /* thread that woke it, or whose timer or request did; 0 none */
 	uint32_t hint;           /* thread that could end it, as read from memory; 0 none */
@@ -92,9 +95,10 @@ struct wait {
 	uint8_t state;           /* TASK_STATE_ */
 	uint8_t end;             /* enum wait_end */
 	uint8_t cause;           /* WAKE_CAUSE_ of the wake-up */
-	uint8_t confidence;      /* of the wake-up, per cent: 100 observed, less where events were lost around it */
-	bool idle;               /* marked as harmless by a rule or the person */
+	uint8_t confidence : 7;  /* of the wake-up, per cent: 100 observed, less where events were lost around it */
+	uint8_t idle : 1;        /* marked as harmless by a rule or the person */
 };
+_Static_assert(sizeof(struct wait) == 96, "no holes");
 
 /* On a word that other processes may change; one whose operation is not known is taken to be private. */
 static inline bool wait_is_shared(const struct wait *w)
@@ -324,6 +328,7 @@ struct scene {
 	void *kept[SCENE_KEPT];          /* memory of the arrays above that do not lie in the arena */
 	unsigned kept_count;
 	void *laid_columns[SCENE_LAID];  /* memory of spans, waits and what follows from them */
+	void *wait_details;              /* memory of what was gathered of waits; NULL: none of it is left, nothing can be corrected */
 	struct scene_gathered *gathered; /* by thread, see scene_build.h */
 	/* What a person said that the graph does not hold. */
 	struct numbers boundaries;       /* pairs: time, thread */
@@ -340,7 +345,8 @@ struct scene_watch {
 	void (*passed)(void *data); /* the pass is over, before anything is laid out; it may take its time */
 	void *data;
 };
-/* The same of a part of a trace, whose building another follows. `room` (may be NULL) goes to the graph. */
+/* The same of a part of a trace, whose building another follows. `room` (may be NULL) goes to the graph. Nobody
+ * corrects it: what only that needs is not kept. */
 int scene_build_watched(const struct trace *trace, const struct scene_watch *watch, struct graph_room *room, struct scene **ret_scene,
 			struct err *err);
 void scene_free(struct scene *scene);

@@ -76,6 +76,15 @@ static const uint64_t *all_fields(void)
 	return all;
 }
 
+/* They are in the waits now; only corrections lay these out again. */
+static void forget_details(struct scene *scene)
+{
+	for (uint32_t i = 0; i < scene->thread_count; i++)
+		scene->gathered[i].detail_count = 0;
+	free(scene->wait_details);
+	scene->wait_details = NULL;
+}
+
 static int make(struct making *m, const struct tables *tables, struct err *err)
 {
 	struct graph_options options = { .watch = see, .watch_end = begin_rows, .watch_data = m, .room = m->room,
@@ -89,6 +98,8 @@ static int make(struct making *m, const struct tables *tables, struct err *err)
 		scene->owned_tables = graph_take_tables(scene->graph); /* a graph that takes this one's place uses them too */
 		gatherer_give(m->gatherer, scene);
 		scene_lay(scene);
+		if (m->watch)
+			forget_details(scene);
 	}
 	end_rows(m);
 	if (!r)
@@ -141,6 +152,7 @@ static void free_all_but_graph(struct scene *scene)
 		vec_done(&scene->gathered[i].throttlings);
 	}
 	free(scene->gathered);
+	free(scene->wait_details);
 	free(scene->messages);
 	free(scene->message_ends);
 	map_done(&scene->long_messages);

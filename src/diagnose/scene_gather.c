@@ -8,9 +8,12 @@
 #include <sys/syscall.h>
 
 #include "base/map.h"
+#include "base/populate.h"
 #include "diagnose/scene_build.h"
+#include "trace/part.h"
 
 #define RECENT_ENDS 4096u
+#define EXPECTED_MOST 4000000u
 
 /* A wait's switch, until its thread is known. */
 struct seen_wait {
@@ -21,6 +24,7 @@ struct seen_wait {
 
 struct cpu_rows {
 	struct vec(struct cpu_run) runs;
+	size_t populated;
 	uint64_t first_ns;                    /* when the first one was seen, which began before */
 };
 
@@ -31,10 +35,12 @@ struct gatherer {
 	struct arena arena;                   /* of the copies */
 	struct vec(struct event) rare;
 	struct vec(struct seen_wait) waits;
+	size_t waits_populated;
 	struct scene_frequent frequent;
 	struct map end_of;                    /* hash -> place in frequent.ends; of equal hashes the next free one */
 	uint32_t recent_ends[RECENT_ENDS];    /* by hash */
 	struct vec(struct cpu_rows) cpus;
+	uint64_t events;                      /* of the trace, about */
 	/* behind the pass */
 	struct scene *scene;
 	struct thread_tracker tracker;
@@ -66,6 +72,13 @@ static bool is_throttled(const struct event_switch *s)
 	return s->flags & SWITCH_FLAGS_throttled || s->wait == WAIT_KIND_throttled;
 }
 
+/* So many of something as a trace may have: room that is not needed costs no memory until
+ * it is touched, room that must grow is copied. What a trace says of itself may be wrong. */
+static size_t expected(uint64_t count)
+{
+	return count < EXPECTED_MOST ? (size_t)count : EXPECTED_MOST;
+}
+
 /* The event is of the thread that has the processor: the first tells who had it from the start. */
 static struct cpu_rows *cpu_of(struct gatherer *b, const struct event *e)
 {
@@ -76,6 +89,7 @@ static struct cpu_rows *cpu_of(struct gatherer *b, const struct event *e)
 	cpu = &b->cpus.items[e->cpu];
 	if (!cpu->runs.length) {
 		cpu->first_ns = e->time;
+		vec_reserve(&cpu->runs, expected(b->events * 2 / 3));
 		vec_push(&cpu->runs, ((struct cpu_run){ b->start_ns, e->tid }));
 	}
 	return cpu;
@@ -85,7 +99,7 @@ static void see_cpu(struct gatherer *b, const struct event *e, const struct even
 {
 	struct cpu_rows *cpu = cpu_of(b, e);
 
-	vec_push(&cpu->runs, ((struct cpu_run){ e->time, s->next }));
+	vec_push_populated(&cpu->runs, &cpu->populated, ((struct cpu_run){ e->time, s->next }));
 }
 
 static void see_switch(struct gatherer *b, const struct event *e)
@@ -104,7 +118,7 @@ static void see_switch(struct gatherer *b, const struct event *e)
 			keep_copy(b, e);
 		return;
 	}
-	vec_push(&b->waits, ((struct seen_wait){ e->time, e->tid, { .event = (uint32_t)e->number, .detail = s->detail,
+	vec_push_populated(&b->waits, &b->waits_populated, ((struct seen_wait){ e->time, e->tid, { .event = (uint32_t)e->number, .detail = s->detail,
 		.argument = (int32_t)s->argument, .ustack = s->ustack, .kstack = s->kstack } }));
 }
 
@@ -208,6 +222,8 @@ struct gatherer *gatherer_new(const struct trace *trace)
 	b->trace = trace;
 	b->start_ns = trace_summary(trace)->start_ns;
 	b->end_ns = trace_summary(trace)->end_ns;
+	b->events = trace_events_about(trace);
+	vec_reserve(&b->waits, expected(b->events / 2));
 	arena_init(&b->arena);
 	map_init(&b->end_of);
 	map_init(&b->frequent.long_messages);
@@ -392,6 +408,8 @@ static void take_waits(struct gatherer *b)
 	struct scene *scene = b->scene;
 	struct wait_detail *details = mem_alloc(arena_array_bytes(sizeof(*details), b->waits.length)), *next = details;
 
+	mem_populate(details, b->waits.length * sizeof(*details));
+
 	start_over(b);
 	for (size_t i = 0; i < b->waits.length; i++) {
 		struct seen_wait *seen = &b->waits.items[i];
@@ -410,7 +428,7 @@ static void take_waits(struct gatherer *b)
 		if (seen->tid)
 			b->threads[seen->tid].details[b->threads[seen->tid].detail_count++] = seen->detail;
 	}
-	scene->kept[scene->kept_count++] = details;
+	scene->wait_details = details;
 	vec_done(&b->waits);
 }
 

@@ -9,16 +9,19 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "base/populate.h"
 #include "graph/graph.h"
 
 #define LOST_CONFIDENCE 60     /* of a wake-up around which events were lost */
 #define WORKERS 2
 #define MAX_FRAMES 256
+#define SPANS_A_WAIT 3         /* about: it ran, waited, was runnable */
 #define SMALL_SCENE 20000      /* waits; below, a worker costs more than it brings */
 
 struct worker {
 	struct layout *layout;
 	struct vec(struct span) spans; /* of all its threads, one after the other */
+	size_t populated;
 	pthread_t thread;
 	bool started;
 };
@@ -64,7 +67,7 @@ static uint64_t *stack_places(const struct tables *tables)
 
 /* Places in the program are told apart by the user stack where there is one,
  * else by the call and what it works on. */
-static uint64_t site_of(const struct layout *l, const struct wait *w)
+static uint32_t site_of(const struct layout *l, const struct wait *w)
 {
 	const struct tables *tables = l->scene->tables;
 	uint32_t at = w->ustack < tables->frame_count ? tables->frames[w->ustack].at : 0;
@@ -72,11 +75,11 @@ static uint64_t site_of(const struct layout *l, const struct wait *w)
 	uint64_t site = hash_u64((uint64_t)w->syscall << 40 ^ (uint64_t)w->kind << 32 ^ stack);
 
 	if (w->ustack)
-		return site;
+		return (uint32_t)site;
 	/* The size of a poll set changes with what a loop listens to. */
 	if (w->kind == WAIT_KIND_poll && w->argument > 1)
-		return site;
-	return hash_u64(site ^ w->object ^ (uint64_t)(uint32_t)w->argument << 20);
+		return (uint32_t)site;
+	return (uint32_t)hash_u64(site ^ w->object ^ (uint64_t)(uint32_t)w->argument << 20);
 }
 
 /* Entry of the tables, 0 for sources and tids that the tables do not know. */
@@ -164,6 +167,8 @@ static bool kernel_tells(const struct event_waiting *r)
 /* What a snapshot found while the wait lasted, where its switch did not know. */
 static void add_found(const struct scene *scene, struct wait *w, const struct event_waiting *r, uint64_t time)
 {
+	if (w->begin_event && waiting_is_stale(r, w->object, w->start_ns))
+		return;
 	if (!w->ustack)
 		w->ustack = r->ustack;
 	/* as switches have it: where the call alone does not tell what it waits for */
@@ -171,6 +176,8 @@ static void add_found(const struct scene *scene, struct wait *w, const struct ev
 		w->kstack = r->kstack;
 	if (!w->detail)
 		w->detail = r->detail;
+	if (!w->argument && w->kind == r->wait && w->syscall == r->syscall)
+		w->argument = (int32_t)r->argument;
 	if (!w->object)
 		w->object = r->object;
 	if (!w->timeout_ns)
@@ -239,7 +246,7 @@ static void put_span(struct span_writer *s, struct span span)
 
 	if (last && last->state == span.state && last->wait == span.wait && last->cpu == span.cpu && last->throttled == span.throttled)
 		return;
-	vec_push(&s->worker->spans, span);
+	vec_push_populated(&s->worker->spans, &s->worker->populated, span);
 }
 
 /* A runnable stretch is divided where its quota was found used up, or came back. */
@@ -406,6 +413,7 @@ static void lay_wakes(struct scene *scene)
 		next[i] = scene->threads[i].wake;
 	}
 	scene->wakes = scene->laid_columns[LAID_wakes] = mem_alloc(arena_array_bytes(sizeof(*scene->wakes), (size_t)count + 1));
+	mem_populate(scene->wakes, count * sizeof(*scene->wakes));
 	scene->wake_count = count;
 	for (uint32_t i = 0; i < scene->thread_count; i++)
 		for (uint32_t j = scene->threads[i].wait; j < scene_waits_end(scene, i); j++) {
@@ -442,12 +450,16 @@ void scene_lay(struct scene *scene)
 	}
 	scene->wait_count = (uint32_t)total;
 	l.waits = scene->waits = scene->laid_columns[LAID_waits] = mem_alloc(arena_array_bytes(sizeof(*l.waits), total));
+	mem_populate(l.waits, total * sizeof(*l.waits));
 	l.waits[0] = (struct wait){ 0 };
 	l.first_span = mem_zalloc(arena_array_bytes(sizeof(*l.first_span), scene->thread_count));
 	l.worker_of = mem_zalloc(scene->thread_count + 1);
 	l.places = stack_places(scene->tables);
 	for (unsigned i = 0; i < WORKERS; i++)
 		l.workers[i].layout = &l;
+	/* To grow means to copy; room that is not needed is never touched. */
+	for (unsigned i = 0; i < WORKERS && total > SMALL_SCENE; i++)
+		vec_reserve(&l.workers[i].spans, total * SPANS_A_WAIT);
 	if (total > SMALL_SCENE)
 		l.workers[1].started = !pthread_create(&l.workers[1].thread, NULL, lay_threads, &l.workers[1]);
 	_Static_assert(WORKERS == LAID_waits, "a column of spans of each");

@@ -18,8 +18,16 @@ void side_init(struct side *side, const struct scene *scene, struct names *names
 void side_done(struct side *side)
 {
 	free(side->roles);
+	flag_writes_free(side->flags);
 	map_done(&side->places);
 	*side = (struct side){ 0 };
+}
+
+const struct flag_writes *side_flags(struct side *side)
+{
+	if (!side->flags)
+		side->flags = flag_writes_new(side->scene);
+	return side->flags;
 }
 
 static uint64_t hash_text(const char *text)

@@ -9,6 +9,7 @@
 #define DIAGNOSE_SIDE_H
 
 #include "base/map.h"
+#include "diagnose/flag_writes.h"
 #include "diagnose/scene.h"
 #include "symbols/names.h"
 
@@ -28,11 +29,14 @@ struct side {
 	struct names *names;       /* may be NULL: places are then told apart by module and offset */
 	struct role *roles;        /* by thread */
 	struct map places;         /* stack node -> hash */
+	struct flag_writes *flags; /* NULL until asked for */
 };
 
 void side_init(struct side *side, const struct scene *scene, struct names *names);
 void side_done(struct side *side);
 
+/* The writes of flags that its trace has. */
+const struct flag_writes *side_flags(struct side *side);
 const struct role *side_role(struct side *side, uint32_t thread);
 /* The functions on a stack, 0 for no stack. */
 uint64_t side_stack_place(struct side *side, uint32_t stack);

@@ -211,17 +211,34 @@ static void ask_fuse(struct question *q)
 	suspect_thread(q, server, LINK_SERVER, weight_of(q), mine->number);
 }
 
+/* Of a process that may not be looked into: not even the call is known. */
+static bool is_hidden_wait(const struct wait *w)
+{
+	return w->kind == WAIT_KIND_other && w->syscall == SYSCALL_NONE && !w->object && !w->ustack && !w->kstack;
+}
+
+static bool stood_stopped(const struct question *q, uint32_t thread)
+{
+	struct state_times times;
+
+	scene_state_times(q->scene, thread, q->from, q->to, &times);
+	return times.ns[SPAN_STOPPED] * 100 >= (q->to - q->from) * limit_of(q->scene, LIMIT_nearly_all);
+}
+
 static void ask_children(struct question *q)
 {
 	const struct tables *tables = q->scene->tables;
 	uint32_t pid = scene_pid(q->scene, q->episode->thread), found = 0;
+	bool hidden = is_hidden_wait(q->wait);
 
-	if (only_looks(q) || (q->wait->kind != WAIT_KIND_child && q->wait->kind != WAIT_KIND_vfork))
+	if (only_looks(q) || (q->wait->kind != WAIT_KIND_child && q->wait->kind != WAIT_KIND_vfork && !hidden))
 		return;
 	for (uint32_t i = 1; i < tables->thread_count; i++) {
 		const struct thread *t = &tables->threads[i];
 
 		if (t->parent_pid != pid || t->tid != t->pid || t->start_ns > q->from || t->end_ns < q->to)
+			continue;
+		if (hidden && (found || !stood_stopped(q, i)))
 			continue;
 		if (q->wait->argument > 0 && t->tid == (uint32_t)q->wait->argument) {
 			found = i;
@@ -230,7 +247,7 @@ static void ask_children(struct question *q)
 		if (!found || t->start_ns > tables->threads[found].start_ns)
 			found = i;
 	}
-	suspect_thread(q, found, LINK_CHILD, weight_of(q), q->wait->begin_event);
+	suspect_thread(q, found, LINK_CHILD, hidden ? limit(q, LIMIT_child_guess) : weight_of(q), q->wait->begin_event);
 }
 
 /* ---- what became of the request ---- */
@@ -449,6 +466,18 @@ static void ask_process(struct question *q)
 	}
 	/* Another process may share the word. */
 	q->alone = !others && !wait_is_shared(q->wait);
+}
+
+/* A watchpoint saw who ended the loop. */
+static void ask_flag_writer(struct question *q)
+{
+	const struct flag_write *write;
+
+	if (!loop_is(q->scene, q->episode) || !q->inquiry->now)
+		return;
+	write = flag_writes_ended(side_flags(q->inquiry->now), q->scene, q->episode);
+	if (write && !is_waiting(q, write->thread))
+		suspect_thread(q, write->thread, LINK_WROTE, weight_of(q), write->number);
 }
 
 /* A loop looks at memory of its process, or at what a child left. */

@@ -58,6 +58,9 @@ uint32_t suspects_told_to_end(const struct scene *scene, const struct episode *e
 /* The file lock that the thread was refused, or waited for, in the window; NULL
  * when there was none. */
 const struct file_lock *suspects_refused_lock(const struct scene *scene, const struct wait *wait, uint64_t from_ns, uint64_t to_ns);
+/* The longest part of the window in which the thread was refused that lock and never granted it. */
+void suspects_refused_longest(const struct scene *scene, const struct file_lock *refused, uint64_t from_ns, uint64_t to_ns,
+			      uint64_t *ret_from_ns, uint64_t *ret_to_ns);
 /* The thread (its process's first) that held the lock then, 0 unknown. */
 uint32_t suspects_lock_holder(const struct scene *scene, const struct file_lock *refused);
 

@@ -32,6 +32,7 @@ const char *walk_link_words(enum walk_link link)
 	case LINK_SERVER: return "serves the file system";
 	case LINK_LOCKSTEP: return "waits at the same place until this gives up, as if each had what the other needs";
 	case LINK_FLAG: return "is the one that most likely changes what it looks at";
+	case LINK_WROTE: return "wrote what it looks at, which ended the loop";
 	case LINK_AWAITED: return "is the process whose end it awaits";
 	case LINK_TRACER: return "traces it, and had not let it go on";
 	case LINK_TOLD: return "was told, in its place, what it waits for";
@@ -375,7 +376,7 @@ static const struct episode *walk_limit(struct walk *walk, uint64_t *from, uint6
 static void walk_timer(struct walk *walk, const struct episode *rest, uint64_t from, uint64_t to, uint32_t step)
 {
 	uint32_t thread = rest->thread;
-	uint64_t site = walk->scene->waits[rest->last].site;
+	uint32_t site = walk->scene->waits[rest->last].site;
 	const struct scene *scene = walk->scene;
 	const struct scene_thread *t = &scene->threads[thread];
 	const struct episode *e = walk_limit(walk, &from, to, step, rest);

@@ -51,6 +51,7 @@ enum walk_link {
 	LINK_SERVER,      /* it serves the file system */
 	LINK_LOCKSTEP,    /* it waits at the same place, and went on when the other gave up */
 	LINK_FLAG,        /* the only one that seems able to change what a loop looks at */
+	LINK_WROTE,       /* it wrote what a loop looks at, which ended the loop */
 	LINK_AWAITED,     /* its end is what is waited for */
 	LINK_TRACER,      /* it stopped it, as debuggers do */
 	LINK_TOLD,        /* it was woken by what was meant for this one, too */

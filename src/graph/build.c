@@ -231,7 +231,7 @@ static void mark_idle(struct builder *b)
 		facts = (struct rule_facts){ .tid = thread->tid, .pid = thread->pid, .object = row->object, .wait = row->wait,
 					     .timeout = short_time_ns(row->timeout), .syscall = row->syscall,
 					     .state = row->state_cause & 15, .hint_kind = row->flags & ROW_HINT_KIND,
-					     .callout = row->level,
+					     .callout = row->level & LEVEL_MOST,
 					     .comm = tables_comm(graph->tables, row_thread(graph, i), row->in_ns) };
 		next = row_next(graph, i);
 		scene.length_ns = (next == GRAPH_NONE ? trace_summary(graph->trace)->end_ns : graph->rows[next].in_ns) - row_out_ns(graph, i);
@@ -375,6 +375,13 @@ const char *graph_rule_text(const struct graph *graph, uint32_t rule)
 	if (rule < count)
 		return graph->rules.items[rule].text;
 	return rule - count < graph->correction.rules.length ? graph->correction.rules.items[rule - count].text : "";
+}
+
+const char *graph_rule_called(const struct graph *graph, uint32_t rule)
+{
+	const char *called = rule < graph->rules.length ? graph->rules.items[rule].called : NULL;
+
+	return called ? called : "";
 }
 
 uint64_t graph_rule_uses(const struct graph *graph, uint32_t rule)

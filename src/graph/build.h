@@ -176,6 +176,7 @@ struct builder {
 	uint64_t gap_to_ns;     /* end of the latest loss so far, 0 none */
 	uint32_t recorder_pid;  /* 0 not known */
 	uint32_t gap_epoch;
+	bool callouts_cut;      /* probes that tell of callbacks were off in between */
 	struct slot nobody;     /* facts of threads that are not known */
 };
 

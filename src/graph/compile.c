@@ -201,7 +201,8 @@ int program_compile(struct builder *b, const struct rules *rules, struct err *er
 
 		vec_push(&graph->rules, ((struct graph_rule){
 			.name = arena_strdup(&graph->arena, rule->name),
-			.text = arena_printf(&graph->arena, "%s:%u: %s", rule->file, rule->line, rule->text) }));
+			.text = arena_printf(&graph->arena, "%s:%u: %s", rule->file, rule->line, rule->text),
+			.called = rule->called[0] ? arena_strdup(&graph->arena, rule->called) : NULL }));
 		if (is_row_rule(rule) && (row_rule = program_row_rule(graph, entry.number)) < 0)
 			return err_set(err, -E2BIG, "%s:%u:%u: more than 240 rules about boundaries and wake-ups",
 				       rule->file, rule->line, rule->column);

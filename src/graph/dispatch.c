@@ -20,7 +20,7 @@ static void callout_enter(struct builder *b, const struct boundary *boundary, st
 	if (level < UINT16_MAX)
 		slot->facts.callout++;
 	slot_split(b, slot, true, boundary->row_rule, (enum graph_segment_kind)boundary->rule->segment);
-	slot_row(b, slot)->level = slot->facts.callout > 255 ? 255 : (uint8_t)slot->facts.callout;
+	slot_row(b, slot)->level = row_level(slot->facts.callout) | LEVEL_BEGINS;
 }
 
 static void callout_leave(struct builder *b, const struct boundary *boundary, struct slot *slot)
@@ -30,14 +30,38 @@ static void callout_leave(struct builder *b, const struct boundary *boundary, st
 	unsigned kind = SEGMENT_plain;
 
 	if (!level) {
-		contradict(b, CONTRADICTION_callout);
+		if (!b->callouts_cut)
+			contradict(b, CONTRADICTION_callout);
 		return;
 	}
 	slot->facts.callout = (uint16_t)--level;
 	if (level < sizeof(more->callout_rules))
 		kind = more->callout_kinds[level];
 	slot_split(b, slot, false, boundary->row_rule, (enum graph_segment_kind)kind);
-	slot_row(b, slot)->level = level > 255 ? 255 : (uint8_t)level;
+	slot_row(b, slot)->level = row_level(level);
+}
+
+static void callouts_cut(struct builder *b, struct slot *slot)
+{
+	if (!slot->facts.callout)
+		return;
+	slot->facts.callout = 0;
+	slot_split(b, slot, true, BUILTIN_gap, SEGMENT_plain);
+	if (slot->status == SLOT_running && slot->row != GRAPH_NONE)
+		slot_row(b, slot)->level = 0;
+}
+
+/* Probes were turned off, or on: which callbacks have ended meanwhile nobody tells. */
+static void callouts_cut_all(struct builder *b)
+{
+	size_t at = 0;
+
+	b->callouts_cut = true;
+	for (unsigned page = 0; page < SLOT_PAGES; page++)
+		for (unsigned i = 0; b->pages[page] && i < SLOT_PAGE; i++)
+			callouts_cut(b, &b->pages[page][i]);
+	for (const struct map_slot *slot; (slot = map_next(&b->far_slots, &at)); )
+		callouts_cut(b, (struct slot *)(uintptr_t)slot->value);
 }
 
 /* Events whose thread is only the one that was interrupted. */
@@ -99,6 +123,9 @@ static void thread_event(struct builder *b, const struct event *e)
 	case EVENT_exec:
 	case EVENT_rename:
 		life_event(b, e, slot);
+		break;
+	case EVENT_probe_switch:
+		callouts_cut_all(b);
 		break;
 	default:
 		break;

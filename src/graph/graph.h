@@ -140,6 +140,8 @@ const struct graph_contradictions *graph_contradictions(const struct graph *grap
 const char *graph_rule_name(const struct graph *graph, uint32_t rule);
 /* Its text as written, with the file and line it stands in; "" for none. */
 const char *graph_rule_text(const struct graph *graph, uint32_t rule);
+/* What answers call what it makes (`called`), as written; "" nothing. */
+const char *graph_rule_called(const struct graph *graph, uint32_t rule);
 /* How many segments, edges and removals the rule made. */
 uint64_t graph_rule_uses(const struct graph *graph, uint32_t rule);
 uint32_t graph_rule_count(const struct graph *graph);
@@ -193,6 +195,7 @@ struct graph_segment {
 	uint64_t first_event, last_event; /* first_event may be the switch that let it in */
 	uint32_t wait;                /* wait that ended it, GRAPH_NONE when none did */
 	uint32_t level;               /* callout level, 0 outside */
+	bool begins_callout;          /* that level begins with it, by its first event; else it goes on */
 	uint32_t interrupted;         /* interrupts and housekeeping: tid of the thread they interrupted, 0 idle */
 };
 /* False when there is no such segment. A stretch inside a segment gives the segment. */
@@ -388,5 +391,12 @@ void graph_events_done(struct graph_events *walk);
  * most `limit` segments; written to the arena in the order found. */
 uint32_t *graph_forward(struct arena *arena, const struct graph *graph, uint32_t segment, size_t limit,
 			size_t *ret_count);
+
+/* A snapshot of a thread that was read while it waited before the wait that began then on
+ * that object, and written only now: since when a thread waits is known within milliseconds. */
+static inline bool waiting_is_stale(const struct event_waiting *found, uint64_t object, uint64_t began_ns)
+{
+	return (object && found->object && object != found->object) || (found->since_ns && found->since_ns + 10000000 < began_ns);
+}
 
 #endif

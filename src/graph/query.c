@@ -67,7 +67,8 @@ bool graph_segment(const struct graph *graph, uint32_t number, struct graph_segm
 	s.rule = graph->row_rules[row->rule];
 	s.start_ns = row->in_ns;
 	s.first_event = row->in_event;
-	s.level = row->level;
+	s.level = row->level & LEVEL_MOST;
+	s.begins_callout = row->level & LEVEL_BEGINS;
 	if (graph->threads.items[s.thread].kind == GRAPH_SOURCE)
 		s.interrupted = row->hint;
 	for (uint32_t at = s.segment; at != GRAPH_NONE; at = row_next(graph, at)) {

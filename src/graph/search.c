@@ -52,7 +52,7 @@ static int add_kind(struct graph_search *search, const char *value, struct err *
 static int add_value(enum field_kind kind, const char *value, uint64_t *ret_value, struct err *err)
 {
 	if (text_parse_value(kind, value, strlen(value), ret_value))
-		return err_set(err, -EINVAL, "'%s' is no value of this kind", value);
+		return err_set(err, -EINVAL, "'%s' is not a value of this kind", value);
 	return 0;
 }
 
@@ -76,7 +76,7 @@ int graph_search_add(struct graph_search *search, const char *what, struct err *
 		code = add_thread(search, value);
 	} else if (IS("pid")) {
 		if (parse_number(value, &number) || !number || number > UINT32_MAX)
-			code = err_set(err, -EINVAL, "'%s' is no pid", value);
+			code = err_set(err, -EINVAL, "'%s' is not a pid", value);
 		search->pid = (uint32_t)number;
 	} else if (IS("object")) {
 		code = add_value(FIELD_OBJECT, value, &search->object, err);
@@ -91,7 +91,7 @@ int graph_search_add(struct graph_search *search, const char *what, struct err *
 		search->wait = (int)number;
 	} else if (IS("longer")) {
 		if (parse_duration(value, &search->longer_ns))
-			code = err_set(err, -EINVAL, "'%s' is no length of time", value);
+			code = err_set(err, -EINVAL, "'%s' is not a length of time", value);
 	} else {
 		code = err_set(err, -EINVAL, "cannot search by '%s'; see `argus graph -h`", what);
 	}

@@ -8,11 +8,13 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/populate.h"
 #include "base/search.h"
 #include "trace/part.h"
 
 #define REGION_LEAST ((size_t)4 << 20)
 #define REGION_MOST ((size_t)16 << 30) /* expected at once */
+#define REGION_STEP ((size_t)64 << 10) /* whose pages are made at once */
 
 void region_done(struct region *region)
 {
@@ -58,6 +60,13 @@ void region_reserve(struct region *region, size_t bytes)
 		fprintf(stderr, "argus: out of memory (%zu bytes wanted)\n", capacity);
 		abort();
 	}
+}
+
+/* Before what begins at `at` is written; it lies within one step. */
+static void region_ahead(const struct region *region, size_t at)
+{
+	if (at % REGION_STEP == 0 && at + REGION_STEP <= region->capacity)
+		mem_populate((char *)region->data + at, REGION_STEP);
 }
 
 uint64_t row_out_ns(const struct graph *graph, uint32_t row)
@@ -220,6 +229,7 @@ uint32_t store_new_row(struct graph *graph, uint32_t thread, uint32_t *last_row,
 		region_reserve(&graph->rows_region, ((size_t)block + 1) * ROW_BLOCK * sizeof(struct row));
 		graph->blocks = graph->blocks_region.data;
 		graph->rows = graph->rows_region.data;
+		region_ahead(&graph->rows_region, (size_t)block * ROW_BLOCK * sizeof(struct row));
 		graph->blocks[block] = (struct block){ .thread = thread, .index = rows / ROW_BLOCK };
 		memset(graph->rows + (size_t)block * ROW_BLOCK, 0, ROW_BLOCK * sizeof(struct row)); /* it may be another graph's */
 		graph->block_count++;
@@ -235,6 +245,7 @@ uint32_t store_new_preemption(struct graph *graph, const struct preemption *pree
 
 	region_reserve(&graph->preemptions_region, ((size_t)number + 1) * sizeof(*preemption));
 	graph->preemptions = graph->preemptions_region.data;
+	region_ahead(&graph->preemptions_region, (size_t)number * sizeof(*preemption));
 	graph->preemptions[number] = *preemption;
 	graph->preemption_count = number + 1;
 	return number;

@@ -30,6 +30,14 @@ enum row_flag {
 	ROW_LOST = 0x8000       /* the way out was not seen */
 };
 
+#define LEVEL_BEGINS 0x80u
+#define LEVEL_MOST 0x7fu
+
+static inline uint8_t row_level(unsigned callouts)
+{
+	return (uint8_t)(callouts < LEVEL_MOST ? callouts : LEVEL_MOST);
+}
+
 struct row {
 	uint64_t in_ns;
 	uint64_t object;
@@ -45,7 +53,7 @@ struct row {
 	uint8_t rule;           /* that began it, an index of row_rules */
 	uint8_t wake_rule;      /* that made or cut the wake-up's edge, an index of row_rules */
 	uint8_t wait;           /* WAIT_KIND_ */
-	uint8_t level;          /* callout level */
+	uint8_t level;          /* callout level; LEVEL_BEGINS: the row is a callout's first */
 	uint8_t state_cause;    /* TASK_STATE_ below, WAKE_CAUSE_ above */
 	uint8_t result_kind;    /* enum graph_wait_result below, enum graph_segment_kind above */
 	uint16_t flags;
@@ -118,6 +126,7 @@ struct graph_rule {
 	const char *name;
 	const char *text;
 	uint64_t uses;
+	const char *called;     /* NULL nothing */
 };
 
 /* What graph_correct() laid over the columns. */

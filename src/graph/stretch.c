@@ -46,7 +46,7 @@ uint32_t row_begin(struct builder *b, struct slot *slot, uint64_t ns, uint32_t e
 	row->wake_row = GRAPH_NONE;
 	row->syscall = (uint16_t)SYSCALL_NONE;
 	row->rule = (uint8_t)rule;
-	row->level = slot->facts.callout > 255 ? 255 : (uint8_t)slot->facts.callout;
+	row->level = row_level(slot->facts.callout);
 	row->flags = continues ? ROW_CONTINUES : 0;
 	graph->stats.stretches++;
 	if (continues)
@@ -358,6 +358,8 @@ void waiting_event(struct builder *b, const struct event *e)
 	if (slot->status == SLOT_waiting) {
 		/* Known already; the snapshot may know more than the switch did. */
 		row = slot_row(b, slot);
+		if (waiting_is_stale(w, row->object, row_out_ns(b->graph, slot->row)))
+			return;
 		if (!row->object)
 			row->object = slot->facts.object = w->object;
 		if (!(row->flags & ROW_HINT_KIND) && w->hint_kind) {

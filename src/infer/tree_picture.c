@@ -293,3 +293,38 @@ void tree_picture_text(struct buf *buf, const struct report *report, double leas
 	vec_done(&picture.nodes);
 	arena_done(&arena);
 }
+
+void tree_picture_json(struct json *json, const char *key, const struct report *report, double least)
+{
+	struct picture picture;
+
+	picture_make(&picture, report, least);
+	json_object(json, key);
+	json_u64(json, "left_out", picture.left_out);
+	json_array(json, "parent");
+	for (size_t i = 0; i < picture.nodes.length; i++)
+		json_i64(json, NULL, picture.nodes.items[i].parent == UINT32_MAX ? -1 : (int64_t)picture.nodes.items[i].parent);
+	json_end(json);
+	json_array(json, "function");
+	for (size_t i = 0; i < picture.nodes.length; i++)
+		json_text(json, NULL, picture.nodes.items[i].name);
+	json_end(json);
+	json_array(json, "module");
+	for (size_t i = 0; i < picture.nodes.length; i++)
+		json_text(json, NULL, picture.nodes.items[i].module);
+	json_end(json);
+	json_array(json, "here_ns");
+	for (size_t i = 0; i < picture.nodes.length; i++)
+		json_u64(json, NULL, picture.nodes.items[i].here_ns);
+	json_end(json);
+	json_array(json, "base_ns");
+	for (size_t i = 0; i < picture.nodes.length; i++)
+		json_u64(json, NULL, picture.nodes.items[i].base_ns);
+	json_end(json);
+	json_array(json, "count");
+	for (size_t i = 0; i < picture.nodes.length; i++)
+		json_u64(json, NULL, picture.nodes.items[i].count);
+	json_end(json);
+	json_end(json);
+	vec_done(&picture.nodes);
+}

@@ -10,6 +10,9 @@
 
 /* Contexts that took less than `least` of the whole (0.01: a hundredth) are left out. */
 void tree_picture_svg(struct buf *buf, const struct report *report, const char *title, double least);
+/* The same contexts as an object of columns, each behind the one that called it (`parent`, -1: a
+ * program): function, module, time here and in the base scaled to the same work, calls. */
+void tree_picture_json(struct json *json, const char *key, const struct report *report, double least);
 void tree_picture_text(struct buf *buf, const struct report *report, double least);
 
 #endif

@@ -84,8 +84,9 @@ static void find_of_lock(struct naming *naming, const struct lock_wait *waits, s
 			start = behind_waits(naming->scene, w->waker, start, w->end_ns);
 
 		if (w->end == WAIT_END_THREAD && w->waker && w->end_ns > start)
-			vec_push(&holds->list, ((struct hold){ start, w->end_ns, w->object, w->waker, naming_lock(naming, w),
-				naming_is_shared_lock(naming, w), naming_stack(naming, w->ustack).function }));
+			vec_push(&holds->list, ((struct hold){ .start_ns = start, .end_ns = w->end_ns, .earliest_ns = given_back,
+				.object = w->object, .thread = w->waker, .lock = naming_lock(naming, w), .exact = earliest[i] <= given_back,
+				.shared = naming_is_shared_lock(naming, w), .function = naming_stack(naming, w->ustack).function }));
 		if (w->end == WAIT_END_THREAD)
 			given_back = w->end_ns;
 	}

@@ -7,9 +7,11 @@
 
 struct hold {
 	uint64_t start_ns, end_ns;
+	uint64_t earliest_ns;     /* since the one before gave it back: it cannot have had it before */
 	uint64_t object;
 	uint32_t thread;
 	uint32_t lock;            /* text */
+	bool exact;               /* it got it as the one before gave it back; else it may have had it for longer */
 	bool shared;              /* a read-write lock: others may have had it, too */
 	uint32_t function;        /* where the lock is taken, as a waiter's stack tells; text, 0 not known */
 };

@@ -25,6 +25,8 @@ struct actor_state {
 	uint32_t wanted;          /* lock that it waits for, + 1 */
 	uint64_t left_ns, since_ns;
 	uint64_t turn_ns;         /* since when it has the processor */
+	uint64_t asleep_ns;       /* since when it sleeps, or slept last */
+	uint64_t clock_ns;        /* when its next delay ends, 0: as long after its beginning as it did */
 	uint8_t state;
 	bool passed;              /* its last wait was over before it began */
 	int cpu;                  /* that it has, -1 none */
@@ -53,6 +55,7 @@ struct sim {
 	struct queue ready;
 	struct lock_state *locks;
 	uint32_t *awaits;         /* by wake-up: who waits, + 1; UINT32_MAX: it has come */
+	uint32_t *meets;          /* by wake-up: who waits for somebody to await it, + 1 */
 	uint32_t *cpus;           /* thread + 1, 0 free */
 	struct vec(uint32_t) woken; /* to be gone on with */
 	uint64_t now;
@@ -179,11 +182,38 @@ static void start_running(struct sim *s, uint32_t thread, int cpu)
 	run_on(s, thread);
 }
 
+static bool may_have(const struct sim *s, uint32_t thread, unsigned cpu)
+{
+	return !s->p->run_processors || !s->p->threads.items[thread].of_run || cpu < s->p->run_processors || cpu >= s->c->processors_before;
+}
+
+/* The first of those that are ready that may have the processor; false none. */
+static bool leave_for(struct sim *s, unsigned cpu, uint32_t *ret_thread)
+{
+	uint32_t before = 0;
+
+	for (uint32_t at = s->ready.first; at; before = at, at = s->threads[at - 1].next) {
+		if (!may_have(s, at - 1, cpu))
+			continue;
+		if (before)
+			s->threads[before - 1].next = s->threads[at - 1].next;
+		else
+			s->ready.first = s->threads[at - 1].next;
+		if (s->ready.last == at)
+			s->ready.last = before;
+		*ret_thread = at - 1;
+		return true;
+	}
+	return false;
+}
+
 static void hand_out(struct sim *s)
 {
+	uint32_t thread;
+
 	for (unsigned i = 0; i < s->c->processors && s->ready.first; i++)
-		if (!s->cpus[i])
-			start_running(s, leave(s, &s->ready), (int)i);
+		if (!s->cpus[i] && leave_for(s, i, &thread))
+			start_running(s, thread, (int)i);
 }
 
 static void give_up_processor(struct sim *s, uint32_t thread)
@@ -211,6 +241,8 @@ static void want_processor(struct sim *s, uint32_t thread)
 		return;
 	}
 	for (unsigned i = 0; i < s->c->processors; i++) {
+		if (!may_have(s, thread, i))
+			continue;
 		if (!s->cpus[i]) {
 			start_running(s, thread, (int)i);
 			return;
@@ -218,8 +250,8 @@ static void want_processor(struct sim *s, uint32_t thread)
 		if (last == UINT32_MAX || sooner(s, s->cpus[i] - 1, last))
 			last = s->cpus[i] - 1;
 	}
-	if (prio(s, last) > prio(s, thread) ||
-	    (prio(s, last) == prio(s, thread) && prio(s, last) == NOT_REAL_TIME && s->now - s->threads[last].turn_ns >= GRAIN_NS)) {
+	if (last != UINT32_MAX && (prio(s, last) > prio(s, thread) ||
+	    (prio(s, last) == prio(s, thread) && prio(s, last) == NOT_REAL_TIME && s->now - s->threads[last].turn_ns >= GRAIN_NS))) {
 		int cpu = s->threads[last].cpu;
 
 		take_time(s, last);
@@ -232,7 +264,7 @@ static void want_processor(struct sim *s, uint32_t thread)
 	enter_ready(s, thread);
 	/* Who has a processor beside an equal has it for a turn. */
 	for (unsigned i = 0; i < s->c->processors; i++)
-		if (prio(s, s->cpus[i] - 1) == prio(s, thread) && s->threads[s->cpus[i] - 1].state == STATE_RUNNING) {
+		if (s->cpus[i] && may_have(s, thread, i) && prio(s, s->cpus[i] - 1) == prio(s, thread) && s->threads[s->cpus[i] - 1].state == STATE_RUNNING) {
 			take_time(s, s->cpus[i] - 1);
 			run_on(s, s->cpus[i] - 1);
 		}
@@ -242,7 +274,7 @@ static void want_processor(struct sim *s, uint32_t thread)
 
 static uint64_t scaled(const struct sim *s, uint32_t thread, const struct op *op)
 {
-	double factor = s->c->factors ? s->c->factors[op->place] : 1;
+	double factor = s->c->factors && op->kind != OP_LATENCY ? s->c->factors[op->place] : 1;
 
 	if (s->c->thread_factors)
 		factor *= s->c->thread_factors[thread];
@@ -279,6 +311,36 @@ static void give_lock(struct sim *s, struct lock_state *lock)
 	lock->owner = lock->held ? lock->owner : 0;
 }
 
+/* Off the processor; true when that is over at once. */
+static bool delay(struct sim *s, uint32_t thread, const struct op *op)
+{
+	struct actor_state *t = &s->threads[thread];
+	uint64_t ns = scaled(s, thread, op), clock = t->clock_ns;
+
+	t->clock_ns = 0;
+	if (clock && ns == op->value)
+		ns = clock > s->now ? clock - s->now : 0;
+	t->passed = !ns;
+	if (t->passed)
+		return true;
+	t->state = STATE_ASLEEP;
+	t->asleep_ns = s->now;
+	happen(s, s->now + ns, thread);
+	return false;
+}
+
+/* Who sleeps shorter than it did wakes up as others do from such a sleep. */
+static uint64_t latency(const struct sim *s, const struct actor_state *t, const struct op *op)
+{
+	unsigned class = script_latency_class(s->now - t->asleep_ns);
+	uint64_t then = s->p->latencies[op->place];
+
+	while (class < op->place && !s->p->latencies[class])
+		class++;
+	return class < op->place && then > s->p->latencies[class] ? (uint64_t)((double)op->value * (double)s->p->latencies[class] / (double)then)
+								   : op->value;
+}
+
 /* Does the op; true when the thread can go on at once. */
 static bool step(struct sim *s, uint32_t thread, const struct op *op)
 {
@@ -287,7 +349,7 @@ static bool step(struct sim *s, uint32_t thread, const struct op *op)
 	switch ((enum op_kind)op->kind) {
 	case OP_COMPUTE:
 	case OP_COST:
-		if (op->kind == OP_COST && t->passed)
+		if (op->kind == OP_COST && (t->passed || s->c->free_waits))
 			return true;
 		t->passed = false;
 		t->left_ns = scaled(s, thread, op);
@@ -296,30 +358,47 @@ static bool step(struct sim *s, uint32_t thread, const struct op *op)
 		want_processor(s, thread);
 		return false;
 	case OP_QUEUED:
-		if (!s->c->queued_as_it_was || t->passed)
+		if (!s->c->queued_as_it_was || t->passed || (s->c->without_others && op->place == PLACE_OTHERS))
 			return true;
 		t->state = STATE_ASLEEP;
 		happen(s, s->now + scaled(s, thread, op), thread);
 		return false;
 	case OP_LATENCY:
-		if (t->passed)
+		if (t->passed || s->c->free_waits)
 			return true;
 		t->state = STATE_ASLEEP;
-		happen(s, s->now + scaled(s, thread, op), thread);
+		happen(s, s->now + latency(s, t, op), thread);
 		return false;
-	case OP_DELAY:
+	case OP_SLACK:
 		t->passed = !scaled(s, thread, op);
 		if (t->passed)
 			return true;
 		t->state = STATE_ASLEEP;
-		happen(s, s->now + scaled(s, thread, op), thread);
+		happen(s, s->now + op->value, thread);
 		return false;
+	case OP_CLOCK:
+		t->clock_ns = op->value;
+		return true;
+	case OP_DELAY:
+		return delay(s, thread, op);
 	case OP_AWAIT:
 		t->passed = s->awaits[op->value] == UINT32_MAX;
 		if (t->passed)
 			return true;
 		s->awaits[op->value] = thread + 1;
 		t->state = STATE_BLOCKED;
+		t->asleep_ns = s->now;
+		if (s->meets[op->value])
+			vec_push(&s->woken, s->meets[op->value] - 1);
+		s->meets[op->value] = 0;
+		return false;
+	case OP_MEET:
+		t->passed = s->awaits[op->value] != 0;
+		if (t->passed)
+			return true;
+		s->meets[op->value] = thread + 1;
+		t->state = STATE_BLOCKED;
+		t->asleep_ns = s->now;
 		return false;
 	case OP_WAKE:
 		if (s->awaits[op->value] && s->awaits[op->value] != UINT32_MAX)
@@ -337,6 +416,7 @@ static bool step(struct sim *s, uint32_t thread, const struct op *op)
 		enter(s, &s->locks[op->value].queue, thread);
 		t->wanted = (uint32_t)op->value + 1;
 		t->state = STATE_BLOCKED;
+		t->asleep_ns = s->now;
 		return false;
 	case OP_UNLOCK:
 		give_lock(s, &s->locks[op->value]);
@@ -352,6 +432,7 @@ static bool step(struct sim *s, uint32_t thread, const struct op *op)
 			return true;
 		s->threads[op->value].joiner = thread + 1;
 		t->state = STATE_BLOCKED;
+		t->asleep_ns = s->now;
 		return false;
 	}
 	return true;
@@ -427,11 +508,13 @@ bool replay(const struct script *script, const struct replay_conditions *conditi
 	s.threads = mem_zalloc(arena_array_bytes(sizeof(*s.threads), script->threads.length));
 	s.locks = mem_zalloc(arena_array_bytes(sizeof(*s.locks), script->locks.length + 1));
 	s.awaits = mem_zalloc(arena_array_bytes(sizeof(*s.awaits), script->wakes + 1));
+	s.meets = mem_zalloc(arena_array_bytes(sizeof(*s.meets), script->wakes + 1));
 	s.cpus = mem_zalloc(arena_array_bytes(sizeof(*s.cpus), conditions->processors));
 	ends = run(&s, ret_ns);
 	free(s.threads);
 	free(s.locks);
 	free(s.awaits);
+	free(s.meets);
 	free(s.cpus);
 	vec_done(&s.heap);
 	vec_done(&s.woken);

@@ -9,9 +9,12 @@ struct replay_conditions {
 	const double *factors;       /* by place: what its work is multiplied by; NULL: as it was */
 	const double *thread_factors; /* by thread; NULL: as it was */
 	unsigned processors;
+	unsigned processors_before;  /* as many as there were */
 	uint32_t shared_lock;        /* text of a lock that two may have at once; 0 none */
-	bool queued_as_it_was;       /* who works half as long stands half as long for a processor: others took them, of whom
-				      * nothing is told; else they are handed out anew */
+	bool queued_as_it_was;       /* who stood for a processor stands less as the work of who had it shrinks; else
+				      * processors are handed out anew */
+	bool without_others;         /* nobody stands for a processor that a program not of the run had */
+	bool free_waits;             /* to wait and to be woken takes no time: it takes less where nobody sleeps long */
 };
 
 /* How long the root takes to its end; false when threads wait for each other for ever, or

@@ -1,9 +1,7 @@
 /* Requests of a server: on a socket of its own, from the first bytes that it read to the
  * last that it sent before it read again, whichever of its threads and processes did either.
- * They are found by messages, which only a trace of the full level has. At the lean level
- * waits tell of them: those of clients on the same machine that its threads ended; where
- * there are none, the turns of its threads, each from when something from outside woke it
- * until it waits again at the same place. */
+ * They are found by messages, which only a trace of the full level has; without, by waits and
+ * wake-ups (requests_lean.h). */
 #ifndef PATH_REQUESTS_H
 #define PATH_REQUESTS_H
 
@@ -26,8 +24,8 @@ struct request {
 
 enum requests_found {
 	FOUND_MESSAGES,
-	FOUND_CLIENTS,
-	FOUND_TURNS
+	FOUND_CLIENTS,     /* waits of clients on the machine, and turns that they began */
+	FOUND_TURNS        /* turns that something from outside began */
 };
 
 struct requests {

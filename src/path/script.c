@@ -3,18 +3,26 @@
  * A wait that another program's thread ended is an OP_AWAIT of that wake-up; what a kernel
  * thread, an interrupt or a clock ended took as long as it took. A lock's waits and holds
  * (holds.h) become OP_LOCK and OP_UNLOCK. */
-#include "path/script.h"
+#include "path/script_scene.h"
 
 #include <string.h>
 
-#define COST_RUNS 100u           /* from so many on they tell what a wait costs */
-#define COST_QUANTILE 5u         /* per cent */
-#define COST_MOST_NS 20000u
 
 struct lock_point {
 	uint64_t time;
 	uint32_t lock;
 	bool release;
+};
+
+struct latency {
+	uint32_t class;
+	uint64_t ns;
+};
+
+/* How long a lock is had from one who gave it to the next, where that is known. */
+struct typical_hold {
+	uint32_t lock, function;
+	uint64_t ns;
 };
 
 struct lock_taken {
@@ -37,6 +45,9 @@ struct making {
 	struct vec(uint32_t) claimed;         /* its waits by which it got a lock that is known to have been held */
 	size_t point;
 	struct vec(uint32_t) children;        /* begun by it, and not awaited yet */
+	struct map meetings;      /* events that wake those who stand at a barrier */
+	struct vec(struct latency) latencies;
+	struct vec(struct typical_hold) typical;
 	uint32_t wake, wakes_end;
 	uint32_t *born;           /* threads by creation: first child of each, chained by next_born */
 	uint32_t *next_born;
@@ -47,7 +58,7 @@ static void put(struct making *m, enum op_kind kind, uint64_t value, uint32_t pl
 	struct op *last = m->p->ops.length ? &m->p->ops.items[m->p->ops.length - 1] : NULL;
 	struct op_thread *t = &m->p->threads.items[m->p->threads.length - 1];
 
-	if (kind <= OP_LATENCY && !value)
+	if ((kind <= OP_LATENCY || kind == OP_SLACK) && !value)
 		return;
 	if (kind <= OP_QUEUED && t->count && last->kind == kind && last->place == place) {
 		last->value += value;
@@ -57,12 +68,12 @@ static void put(struct making *m, enum op_kind kind, uint64_t value, uint32_t pl
 	t->count++;
 }
 
-static uint32_t place_of(struct making *m, const struct stretch_words *w, uint32_t thread)
+/* `thread`: of work on a processor whose, else 0. */
+static uint32_t place_of(struct making *m, const struct stretch_words *w, uint32_t thread, bool polls)
 {
-	uint64_t hash = hash_u64(hash_u64((uint64_t)w->key.who.program << 32 | w->key.who.thread) + ((uint64_t)w->lock << 32 | w->function)) + w->runs;
+	uint64_t hash = hash_u64(hash_u64((uint64_t)w->key.who.program << 32 | w->key.who.thread) + ((uint64_t)w->lock << 32 | w->function));
 
-	thread = w->runs ? thread : 0;
-	hash = hash_u64(hash + thread);
+	hash = hash_u64(hash + ((uint64_t)thread << 2 | (uint64_t)w->runs << 1 | polls));
 
 	for (;; hash++) {
 		bool fresh = false;
@@ -71,12 +82,12 @@ static uint32_t place_of(struct making *m, const struct stretch_words *w, uint32
 
 		if (fresh) {
 			*number = m->p->places.length;
-			vec_push(&m->p->places, ((struct op_place){ w->lock, w->function, w->key.who, w->runs, thread }));
+			vec_push(&m->p->places, ((struct op_place){ w->lock, w->function, w->key.who, w->runs, polls, thread }));
 			return (uint32_t)*number;
 		}
 		p = &m->p->places.items[*number];
-		if (p->lock == w->lock && p->function == w->function && p->runs == w->runs && p->thread == thread && p->who.program == w->key.who.program &&
-		    p->who.thread == w->key.who.thread)
+		if (p->lock == w->lock && p->function == w->function && p->runs == w->runs && p->polls == polls && p->thread == thread &&
+		    p->who.program == w->key.who.program && p->who.thread == w->key.who.thread)
 			return (uint32_t)*number;
 	}
 }
@@ -125,6 +136,25 @@ static const struct wait *got_by(const struct making *m, uint32_t thread, const 
 	return NULL;
 }
 
+/* Who took it while nobody wanted it had it for about as long as others did, if it ran meanwhile. */
+static uint64_t begin_of(const struct making *m, uint32_t thread, const struct hold *h, const struct hold *before)
+{
+	uint64_t ns = 0, begin, waited;
+	uint32_t wait = scene_waits_from(m->scene, thread, h->start_ns);
+
+	if (h->exact)
+		return h->start_ns;
+	for (size_t i = 0; i < m->typical.length && !ns; i++)
+		if (m->typical.items[i].lock == h->lock && m->typical.items[i].function == h->function)
+			ns = m->typical.items[i].ns;
+	begin = h->end_ns > ns ? h->end_ns - ns : 0;
+	waited = wait > m->scene->threads[thread].wait ? m->scene->waits[wait - 1].end_ns : 0;
+	begin = begin < h->earliest_ns ? h->earliest_ns : begin;
+	begin = begin < waited ? waited : begin;
+	begin = before && begin < before->end_ns ? before->end_ns : begin;
+	return begin < h->start_ns ? begin : h->start_ns;
+}
+
 #define LOOKED_AROUND 4u /* holds that a thread has at once, as far as is looked */
 
 /* When the thread took the locks: as it asked for them; where nobody tells, at the latest
@@ -135,7 +165,7 @@ static void find_taken(struct making *m, uint32_t thread, const struct hold *hol
 	for (size_t i = 0; i < count; i++) {
 		const struct wait *w = got_by(m, thread, &holds[i]);
 
-		vec_push(&m->taken, ((struct lock_taken){ w ? w->start_ns : holds[i].start_ns, w, true }));
+		vec_push(&m->taken, ((struct lock_taken){ w ? w->start_ns : begin_of(m, thread, &holds[i], i ? &holds[i - 1] : NULL), w, true }));
 		if (holds[i].shared || holds[i].end_ns > m->p->to_ns || holds[i].end_ns <= m->p->from_ns)
 			m->taken.items[i].told = false;
 	}
@@ -231,8 +261,11 @@ static void put_deeds(struct making *m, uint32_t thread, uint64_t until, bool in
 	const struct scene *scene = m->scene;
 
 	while (m->wake < m->wakes_end && (scene->wakes[m->wake].time < until || (inclusive && scene->wakes[m->wake].time == until))) {
-		const uint64_t *number = map_find(&m->wakes, scene->wakes[m->wake++].number);
+		uint64_t event = scene->wakes[m->wake++].number;
+		const uint64_t *number = map_find(&m->wakes, event);
 
+		if (number && map_find(&m->meetings, event))
+			put(m, OP_MEET, *number - 1, 0);
 		if (number)
 			put(m, OP_WAKE, *number - 1, 0);
 	}
@@ -274,8 +307,46 @@ static void put_running(struct making *m, uint32_t thread, uint8_t doing, enum o
 		hold = holds_at(m->holds, thread, at, &until);
 		end = next_deed(m, thread, until < to ? until : to);
 		words = critical_words(m->naming, thread, NULL, doing, hold, at);
-		put(m, kind, end - at, place_of(m, &words, thread));
+		put(m, kind, end - at, place_of(m, &words, thread, false));
 		at = end;
+	}
+}
+
+/* In whose work the thread stood for its processor. */
+static uint32_t place_in_front(struct making *m, uint16_t cpu, uint64_t time, uint64_t *until)
+{
+	const struct cpu_row *row = cpu < m->scene->cpu_count ? &m->scene->cpus[cpu] : NULL;
+	uint32_t at = row ? script_cpu_run(row, time) : 0, thread;
+	struct stretch_words words;
+	const struct hold *hold;
+	uint64_t held_until;
+
+	if (!row || at >= row->count || row->runs[at].start_ns > time)
+		return 0;
+	if (at + 1 < row->count && row->runs[at + 1].start_ns < *until)
+		*until = row->runs[at + 1].start_ns;
+	thread = row->runs[at].thread;
+	if (!thread || naming_is_kernel(m->naming, thread))
+		return 0;
+	if (!scene_descends_from(m->scene, thread, scene_pid(m->scene, m->p->root)))
+		return PLACE_OTHERS;
+	hold = holds_at(m->holds, thread, time, &held_until);
+	if (held_until < *until)
+		*until = held_until;
+	words = critical_words(m->naming, thread, NULL, CLASS_RUN, hold, time);
+	return place_of(m, &words, thread, false);
+}
+
+static void put_queued(struct making *m, uint32_t thread, uint16_t cpu, uint64_t from, uint64_t to)
+{
+	for (uint64_t at = from; at < to; ) {
+		uint64_t until = to;
+		uint32_t place = place_in_front(m, cpu, at, &until);
+
+		put_deeds(m, thread, at, true);
+		until = next_deed(m, thread, until);
+		put(m, OP_QUEUED, until - at, place);
+		at = until;
 	}
 }
 
@@ -296,11 +367,21 @@ static void put_joins(struct making *m, uint64_t time)
 	m->children.length = kept;
 }
 
+static uint64_t slept_longer(const struct wait *w, uint64_t most)
+{
+	uint64_t slept = w->end_ns - w->start_ns, slack = slept > w->timeout_ns ? slept - w->timeout_ns : 0;
+
+	return slack < most ? slack : most;
+}
+
 static void put_wait(struct making *m, uint32_t thread, const struct wait *w, uint64_t from, uint64_t to)
 {
 	const uint64_t *wake = w->end == WAIT_END_THREAD && w->end_ns <= m->p->to_ns ? map_find(&m->wakes, w->end_event) : NULL;
+	bool polls = w->kind == WAIT_KIND_sleep && w->episode && m->scene->episodes[w->episode].slices > 1;
+	bool clocked = script_is_clocked(m->scene, w);
 	struct stretch_words words;
-	uint64_t until;
+	uint64_t until, slack;
+	uint32_t place;
 
 	put_deeds(m, thread, from, true);
 	/* Who waits for a lock gets it when it is free: that is a point of its own. */
@@ -318,72 +399,44 @@ static void put_wait(struct making *m, uint32_t thread, const struct wait *w, ui
 		put_deeds(m, thread, at, true);
 		until = until < to ? until : to;
 		words = critical_words(m->naming, thread, w, CLASS_WAIT, hold, at);
-		put(m, OP_DELAY, until - at, place_of(m, &words, thread));
+		place = clocked ? 0 : place_of(m, &words, 0, polls);
+		if (until == to && clocked)
+			put(m, OP_CLOCK, to, 0);
+		slack = until == to && !clocked && w->kind == WAIT_KIND_sleep && w->end == WAIT_END_TIMEOUT && w->timeout_ns
+			? slept_longer(w, until - at) : 0;
+		put(m, OP_DELAY, until - at - slack, place);
+		put(m, OP_SLACK, slack, place);
 	}
 }
 
-/* The wait, as a span, that a stretch in which the thread could run is directly behind; else NULL. */
-static const struct span *behind_wait(const struct scene_thread *t, const struct span *s)
+unsigned script_latency_class(uint64_t slept_ns)
 {
-	if (s > t->spans && s[-1].state == SPAN_RUNNABLE)
-		s--;
-	return s > t->spans && s[-1].state == SPAN_WAITING ? s - 1 : NULL;
+	unsigned class = 0;
+
+	for (; slept_ns > 1 && class + 1 < LATENCY_CLASSES; slept_ns /= 2)
+		class++;
+	return class;
 }
 
-/* True when nobody had the processor at the moment. */
-static bool was_free(const struct scene *scene, uint16_t cpu, uint64_t time)
+static void put_latency(struct making *m, uint32_t thread, const struct span *s, uint64_t from, uint64_t to)
 {
-	const struct cpu_row *row;
-	uint32_t low = 0, high;
+	unsigned class = script_latency_class(s->start_ns - script_behind_wait(&m->scene->threads[thread], s)->start_ns);
 
-	if (cpu >= scene->cpu_count)
-		return false;
-	row = &scene->cpus[cpu];
-	for (high = row->count; low < high; ) {
-		uint32_t mid = low + (high - low) / 2;
-
-		if (row->runs[mid].start_ns <= time)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low && !row->runs[low - 1].thread;
+	vec_push(&m->latencies, ((struct latency){ class, to - from }));
+	put_deeds(m, thread, to, false);
+	put(m, OP_LATENCY, to - from, class);
 }
 
 static void put_runnable(struct making *m, uint32_t thread, const struct span *s, uint64_t from, uint64_t to)
 {
-	bool woken = behind_wait(&m->scene->threads[thread], s);
-	enum op_kind kind = s->throttled ? OP_DELAY : woken && was_free(m->scene, s->cpu, from) ? OP_LATENCY : OP_QUEUED;
+	bool woken = script_behind_wait(&m->scene->threads[thread], s);
 
-	put_running(m, thread, s->throttled ? CLASS_THROTTLED : CLASS_QUEUED, kind, from, to);
-}
-
-static int by_value(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
-/* What it costs to wait and to come back: hardly any thread runs shorter between two waits. */
-static uint64_t cost_of_wait(const struct scene *scene)
-{
-	struct vec(uint64_t) runs = { 0 };
-	uint64_t ns = 0;
-
-	for (uint32_t i = 1; i < scene->thread_count; i++)
-		for (uint32_t k = 1; k + 1 < scene->threads[i].span_count; k++) {
-			const struct span *s = &scene->threads[i].spans[k];
-
-			if (s->state == SPAN_RUNNING && s[1].state == SPAN_WAITING && behind_wait(&scene->threads[i], s))
-				vec_push(&runs, span_end(s) - s->start_ns);
-		}
-	if (runs.length >= COST_RUNS) {
-		qsort(runs.items, runs.length, sizeof(*runs.items), by_value);
-		ns = runs.items[runs.length * COST_QUANTILE / 100];
-	}
-	vec_done(&runs);
-	return ns < COST_MOST_NS ? ns : COST_MOST_NS;
+	if (s->throttled)
+		put_running(m, thread, CLASS_THROTTLED, OP_DELAY, from, to);
+	else if (woken && script_was_free(m->scene, s->cpu, from))
+		put_latency(m, thread, s, from, to);
+	else
+		put_queued(m, thread, s->cpu, from, to);
 }
 
 static void make_thread(struct making *m, uint32_t thread, const struct hold *holds, size_t count)
@@ -400,6 +453,7 @@ static void make_thread(struct making *m, uint32_t thread, const struct hold *ho
 		return;
 	m->p->threads.items[thread].who = naming_role(m->naming, thread);
 	m->p->threads.items[thread].prio = m->prios ? m->prios[thread] : 0;
+	m->p->threads.items[thread].of_run = scene_descends_from(scene, thread, scene_pid(scene, m->p->root));
 	m->wake = scene_wakes_from(scene, thread, from);
 	m->wakes_end = scene_wakes_end(scene, thread);
 	vec_clear(&m->children);
@@ -410,7 +464,7 @@ static void make_thread(struct making *m, uint32_t thread, const struct hold *ho
 
 		switch ((enum span_state)s->state) {
 		case SPAN_RUNNING:
-			middle = behind_wait(t, s) && begin + m->cost_ns < end ? begin + m->cost_ns : begin;
+			middle = script_behind_wait(t, s) && begin + m->cost_ns < end ? begin + m->cost_ns : begin;
 			put_running(m, thread, CLASS_RUN, OP_COST, begin, middle);
 			put_running(m, thread, CLASS_RUN, OP_COMPUTE, middle, end);
 			break;
@@ -430,6 +484,81 @@ static void make_thread(struct making *m, uint32_t thread, const struct hold *ho
 		}
 	}
 	put_deeds(m, thread, UINT64_MAX, true);
+}
+
+struct length {
+	uint32_t lock, function;
+	uint64_t ns;
+};
+
+static int by_length(const void *a, const void *b)
+{
+	const struct length *x = a, *y = b;
+
+	if (x->lock != y->lock)
+		return x->lock < y->lock ? -1 : 1;
+	if (x->function != y->function)
+		return x->function < y->function ? -1 : 1;
+	return x->ns < y->ns ? -1 : x->ns > y->ns;
+}
+
+static void find_typical(struct making *m)
+{
+	struct vec(struct length) lengths = { 0 };
+
+	for (size_t i = 0; i < m->holds->list.length; i++) {
+		const struct hold *h = &m->holds->list.items[i];
+
+		if (h->exact && !h->shared)
+			vec_push(&lengths, ((struct length){ h->lock, h->function, h->end_ns - h->start_ns }));
+	}
+	if (lengths.length)
+		qsort(lengths.items, lengths.length, sizeof(*lengths.items), by_length);
+	for (size_t i = 0, end; i < lengths.length; i = end) {
+		const struct length *l = &lengths.items[i];
+
+		for (end = i; end < lengths.length && lengths.items[end].lock == l->lock && lengths.items[end].function == l->function; end++)
+			;
+		vec_push(&m->typical, ((struct typical_hold){ l->lock, l->function, lengths.items[i + (end - i) / 2].ns }));
+	}
+	vec_done(&lengths);
+}
+
+#define LATENCIES_LEAST 20u /* so many tell */
+
+static int by_class(const void *a, const void *b)
+{
+	const struct latency *x = a, *y = b;
+
+	if (x->class != y->class)
+		return x->class < y->class ? -1 : 1;
+	return x->ns < y->ns ? -1 : x->ns > y->ns;
+}
+
+static void find_latencies(struct making *m)
+{
+	if (m->latencies.length)
+		qsort(m->latencies.items, m->latencies.length, sizeof(*m->latencies.items), by_class);
+	for (size_t i = 0, end; i < m->latencies.length; i = end) {
+		uint32_t class = m->latencies.items[i].class;
+
+		for (end = i; end < m->latencies.length && m->latencies.items[end].class == class; end++)
+			;
+		if (end - i >= LATENCIES_LEAST)
+			m->p->latencies[class] = m->latencies.items[i + (end - i) / 2].ns;
+	}
+}
+
+/* Who ends the waits at a barrier is who came last. */
+static void find_meetings(struct making *m)
+{
+	for (uint32_t i = 1; i < m->scene->thread_count; i++)
+		for (uint32_t k = scene_waits_from(m->scene, i, m->p->from_ns); k < scene_waits_end(m->scene, i); k++) {
+			const struct wait *w = &m->scene->waits[k];
+
+			if (w->end == WAIT_END_THREAD && w->kind == WAIT_KIND_futex && naming_wait_class(m->naming, w) == WAIT_CLASS_barrier)
+				map_put(&m->meetings, w->end_event, 1);
+		}
 }
 
 /* Wake-ups of programs by programs; who began whom. */
@@ -463,12 +592,17 @@ void script_make(struct naming *naming, const struct holds *holds, const struct 
 
 	*ret_script = (struct script){ .root = q->root, .from_ns = q->from_ns, .to_ns = q->to_ns };
 	map_init(&ret_script->place_numbers);
+	vec_push(&ret_script->places, (struct op_place){ 0 });
+	vec_push(&ret_script->places, (struct op_place){ 0 });
 	map_init(&m.wakes);
 	map_init(&m.locks);
 	m.born = mem_zalloc(arena_array_bytes(sizeof(*m.born), naming->scene->thread_count));
 	m.next_born = mem_zalloc(arena_array_bytes(sizeof(*m.next_born), naming->scene->thread_count));
+	map_init(&m.meetings);
 	find_deeds(&m);
-	m.cost_ns = cost_of_wait(m.scene);
+	find_meetings(&m);
+	find_typical(&m);
+	m.cost_ns = script_cost_of_wait(m.scene);
 	for (uint32_t i = 0; i < naming->scene->thread_count; i++) {
 		size_t first;
 
@@ -478,8 +612,13 @@ void script_make(struct naming *naming, const struct holds *holds, const struct 
 			at++;
 		make_thread(&m, i, holds->list.items + first, at - first);
 	}
+	ret_script->run_processors = script_processors(ret_script, m.scene);
+	find_latencies(&m);
 	map_done(&m.wakes);
 	map_done(&m.locks);
+	map_done(&m.meetings);
+	vec_done(&m.latencies);
+	vec_done(&m.typical);
 	vec_done(&m.points);
 	vec_done(&m.claimed);
 	vec_done(&m.taken);

@@ -11,8 +11,11 @@ enum op_kind {
 	OP_COMPUTE,    /* ns on a processor */
 	OP_COST,       /* ... that it costs to wait: not where the wait was over before it began */
 	OP_DELAY,      /* ns off it: asleep, at a device, throttled */
-	OP_QUEUED,     /* ns in which no processor was free, as it was */
-	OP_LATENCY,    /* ns from a wake-up until a free processor came to run it */
+	OP_QUEUED,     /* ns in which no processor was free, as it was; place: of the work that had it meanwhile */
+	OP_LATENCY,    /* ns from a wake-up until a free processor came to run it; place: class of the sleep before */
+	OP_CLOCK,      /* the delay that follows ends at this time, and not as long after its beginning */
+	OP_MEET,       /* until somebody awaits the wake-up of this number: all must come to a barrier */
+	OP_SLACK,      /* ns that a sleep takes longer than asked for: half of it takes as much longer */
 	OP_AWAIT,      /* the wake-up of this number */
 	OP_WAKE,
 	OP_LOCK,       /* number of the lock */
@@ -26,12 +29,17 @@ struct op {
 	uint32_t kind : 8, place : 24; /* place: of work, index into places */
 };
 
-/* Where work was done: a row of the fold, before it is divided by samples. */
+#define PLACE_OTHERS 1u
+
+#define LATENCY_CLASSES 40u   /* by the length of the sleep before, each twice as long as the one before */
+
+/* Where work was done: a row of the fold, before it is divided by samples. The first is nowhere, the second with programs that are not of the run. */
 struct op_place {
 	uint32_t lock, function;
 	struct role_name who;
 	bool runs;
-	uint32_t thread;          /* of work to be divided by samples: whose; else 0 */
+	bool polls;               /* sleeps of a loop that looks again and again */
+	uint32_t thread;          /* of work on a processor: whose; else 0 */
 };
 
 struct op_thread {
@@ -39,6 +47,7 @@ struct op_thread {
 	struct role_name who;
 	uint64_t start_ns;        /* when it begins; UINT64_MAX: another thread begins it */
 	uint8_t prio;             /* kernel priority: below 100 real-time; 0 not known */
+	bool of_run;              /* of the root's process, or made by it */
 };
 
 struct script {
@@ -50,6 +59,8 @@ struct script {
 	struct vec(uint32_t) locks; /* by number: text */
 	uint64_t wakes;           /* numbers of wake-ups are below */
 	uint64_t from_ns, to_ns;
+	uint64_t latencies[LATENCY_CLASSES]; /* medians; 0 too few were seen */
+	unsigned run_processors;  /* on so many the run's threads were allowed; 0 on all */
 };
 
 struct script_question {
@@ -60,5 +71,7 @@ struct script_question {
 
 void script_make(struct naming *naming, const struct holds *holds, const struct script_question *question, struct script *ret_script);
 void script_done(struct script *script);
+/* The class of a sleep, for latencies: a processor that rests for long wakes up later. */
+unsigned script_latency_class(uint64_t slept_ns);
 
 #endif

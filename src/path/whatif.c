@@ -8,17 +8,32 @@
 #define ROW_LEAST 50u        /* per mille of the path */
 #define ALWAYS_OFF 0.05      /* of the run: what an estimate is off at least */
 #define ORDER_OFF 0.1        /* ... where another order of threads is all that changes */
+#define OTHERS_COUNT 3.0     /* so many samples of one's own count as much as those of all of the role */
+#define LOCKS_TRIED 8u
+#define INSIDE_LEAST 8.0     /* samples, from which on they tell how much of what is done with a lock is done in the function */
+#define INSIDE_PART 0.25     /* ... that takes it; below that it gives it away to its caller */
 #define NEAR 0.1             /* of the run: how far the unchanged replay may be off for its processors to be believed */
+
+struct own_samples {
+	double all, told, on_stack; /* told: the fold gave them to the function; on_stack: it was running then */
+};
+
+struct asked_lock {
+	uint32_t lock;
+	struct own_samples samples;
+};
 
 struct trying {
 	struct naming *naming;
 	const struct script *script;
 	const struct fold *fold;
 	const struct holds *holds;
-	double *places, *threads;
+	double *places, *threads, *shares;
+	struct vec(struct asked_lock) asked; /* samples of the row's role, by the lock that it had */
 	unsigned processors;
 	double run_ns;
 	double base_ns[2];       /* unchanged replays: processors handed out anew, and as they were */
+	double alone_ns;         /* the second without programs that are not of the run; 0 not known */
 };
 
 static bool same_role(struct role_name a, struct role_name b)
@@ -44,49 +59,95 @@ static uint32_t function_of(const struct trying *t, const struct sample *sample,
 	return 0;
 }
 
-struct own_samples {
-	double all, told, on_stack; /* told: the fold gave them to the function; on_stack: it was running then */
-};
-
-/* Of the thread's own samples, outside of locks, those in the function. */
-static struct own_samples own_samples(const struct trying *t, const struct op_place *place, uint32_t function)
+/* Of a thread's samples with the place's lock, or outside of locks, those in the function. */
+static void add_samples(const struct trying *t, uint32_t number, const struct op_place *place, uint32_t function, struct own_samples *own)
 {
 	const struct scene *scene = t->naming->scene;
-	const struct scene_thread *thread = &scene->threads[place->thread];
-	struct own_samples own = { 0 };
+	const struct scene_thread *thread = &scene->threads[number];
 	uint64_t until;
 
-	for (uint32_t i = scene_samples_from(scene, place->thread, t->script->from_ns); i < thread->samples.count; i++) {
+	for (uint32_t i = scene_samples_from(scene, number, t->script->from_ns); i < thread->samples.count; i++) {
 		const struct sample *s = &scene->samples[thread->samples.items[i]];
+		const struct hold *hold;
 
 		if (s->time >= t->script->to_ns)
 			break;
-		if (!naming_stack(t->naming, s->ustack).function || holds_at(t->holds, place->thread, s->time, &until))
+		hold = holds_at(t->holds, number, s->time, &until);
+		if (!naming_stack(t->naming, s->ustack).function || (hold ? hold->lock : 0) != place->lock)
 			continue;
-		own.all++;
-		own.told += function_of(t, s, place->who, place->function) == function;
-		own.on_stack += naming_is_on_stack(t->naming, s->ustack, function);
+		own->all++;
+		own->told += function_of(t, s, place->who, place->function) == function;
+		own->on_stack += naming_is_on_stack(t->naming, s->ustack, function);
 	}
+}
+
+static struct own_samples own_samples(const struct trying *t, const struct op_place *place, uint32_t function)
+{
+	struct own_samples own = { 0 };
+
+	add_samples(t, place->thread, place, function, &own);
 	return own;
+}
+
+/* The same of all threads of the place's role. */
+static struct own_samples role_samples(struct trying *t, const struct op_place *place, uint32_t function)
+{
+	struct own_samples all = { 0 };
+
+	for (size_t i = 0; i < t->asked.length; i++)
+		if (t->asked.items[i].lock == place->lock)
+			return t->asked.items[i].samples;
+	for (uint32_t i = 0; i < t->script->threads.length; i++)
+		if (t->script->threads.items[i].count && same_role(t->script->threads.items[i].who, place->who))
+			add_samples(t, i, place, function, &all);
+	vec_push(&t->asked, ((struct asked_lock){ place->lock, all }));
+	return all;
+}
+
+static double more_or_less(double part, double of, double sigmas)
+{
+	part += sigmas * sqrt(part * (1 - part) / (of > 1 ? of : 1));
+	return part < 0 ? 0 : part > 1 ? 1 : part;
+}
+
+/* What is done with a lock is no less when nobody waits for it, or another lock is held, too:
+ * how much of a place's work that is, samples tell. */
+static double share_outside(struct trying *t, const struct op_place *place, const struct fold_row *row, double sigmas)
+{
+	struct own_samples own = own_samples(t, place, row->function), role = role_samples(t, place, row->function);
+
+	if (!role.all)
+		return 0;
+	return more_or_less((own.on_stack + OTHERS_COUNT * role.on_stack / role.all) / (own.all + OTHERS_COUNT), own.all + OTHERS_COUNT, sigmas);
+}
+
+/* Who gives a lock back while others wait may take it again before they come: it did something else meanwhile, as far as
+ * samples are not in the function that takes the lock; unless that returns with it. */
+static double share_inside(struct trying *t, const struct op_place *place, const struct fold_row *row, double sigmas)
+{
+	struct own_samples own = own_samples(t, place, row->function), role = role_samples(t, place, row->function);
+
+	if (role.all < INSIDE_LEAST || role.on_stack < role.all * INSIDE_PART)
+		return 1;
+	return more_or_less((own.on_stack + OTHERS_COUNT * role.on_stack / role.all) / (own.all + OTHERS_COUNT), own.all + OTHERS_COUNT, sigmas);
 }
 
 /* How much of a place's work is the row's; `sigmas` more or less where samples tell. One of
  * a role may do what the others do not: its own samples count, the fewer they are the more
  * its role's, too. */
-static double share_of(const struct trying *t, const struct op_place *place, const struct fold_row *row, double sigmas)
+static double share_of(struct trying *t, const struct op_place *place, const struct fold_row *row, double sigmas)
 {
 	struct own_samples own;
-	double part, of;
+	double of;
 
 	if (!same_role(place->who, row->who))
 		return 0;
-	/* What is done with a lock is no less when nobody waits for it. */
-	if (row->lock && !place->lock && place->runs) {
-		own = own_samples(t, place, row->function);
-		return own.all ? own.on_stack / own.all : 0;
-	}
+	if (row->lock && place->lock != row->lock && place->thread)
+		return share_outside(t, place, row, sigmas);
 	if (place->lock != row->lock)
 		return 0;
+	if (row->lock && place->thread && place->function == row->function)
+		return share_inside(t, place, row, sigmas);
 	if (!place->runs)
 		return place->function == row->function;
 	for (size_t i = 0; i < t->fold->shares.length; i++) {
@@ -96,17 +157,29 @@ static double share_of(const struct trying *t, const struct op_place *place, con
 			continue;
 		own = own_samples(t, place, row->function);
 		of = own.all + 1 / (1 + own.all);
-		part = (own.told + 1 / (1 + own.all) * s->part / s->of) / of;
-		part += sigmas * sqrt(part * (1 - part) / of);
-		return part < 0 ? 0 : part > 1 ? 1 : part;
+		return more_or_less((own.told + 1 / (1 + own.all) * s->part / s->of) / of, of, sigmas);
 	}
 	return place->function == row->function;
 }
 
 static void set_row(struct trying *t, const struct fold_row *row, double factor, double sigmas)
 {
+	vec_clear(&t->asked);
 	for (size_t i = 0; i < t->script->places.length; i++)
 		t->places[i] = 1 - share_of(t, &t->script->places.items[i], row, sigmas) * (1 - factor);
+}
+
+/* Loops that sleep and look again sleep less often as what they look for comes sooner. Returns whether there are any. */
+static bool set_polls(struct trying *t, double factor)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < t->script->places.length; i++)
+		if (t->script->places.items[i].polls && t->places[i] == 1) {
+			t->places[i] *= factor;
+			any = true;
+		}
+	return any;
 }
 
 static uint32_t set_role(struct trying *t, struct role_name who)
@@ -120,6 +193,59 @@ static uint32_t set_role(struct trying *t, struct role_name who)
 	return count;
 }
 
+/* All work in the function that takes a lock, of who takes it, as it is changed: if all of it is done with the lock, the
+ * run takes as long at least, though hardly anybody had to wait for the lock until then. */
+static double work_with_lock(struct trying *t, const struct fold_row *lock)
+{
+	double sum = 0;
+
+	vec_clear(&t->asked);
+	for (size_t i = 0; i < t->script->threads.length; i++) {
+		const struct op_thread *thread = &t->script->threads.items[i];
+
+		for (uint32_t k = 0; k < thread->count && same_role(thread->who, lock->who); k++) {
+			const struct op *op = &t->script->ops.items[thread->first + k];
+			const struct op_place *place = &t->script->places.items[op->place];
+
+			if (op->kind != OP_COMPUTE && op->kind != OP_DELAY)
+				continue;
+			if (t->shares[op->place] < 0)
+				t->shares[op->place] = place->lock == lock->lock ? 1 : place->thread ? share_outside(t, place, lock, 0) : 0;
+			sum += (double)op->value * t->places[op->place] * t->shares[op->place];
+		}
+	}
+	return sum;
+}
+
+/* The longest of those. */
+static double locks_least(struct trying *t, uint32_t other_than)
+{
+	struct vec(struct fold_row) locks = { 0 };
+	double most = 0;
+
+	for (size_t i = 0; i < t->holds->list.length && locks.length < LOCKS_TRIED; i++) {
+		const struct hold *h = &t->holds->list.items[i];
+		struct role_name who = t->script->threads.items[h->thread].who;
+		bool known = h->shared || !h->function || h->lock == other_than;
+
+		for (size_t k = 0; k < locks.length && !known; k++)
+			known = locks.items[k].lock == h->lock && locks.items[k].function == h->function && same_role(locks.items[k].who, who);
+		if (!known)
+			vec_push(&locks, ((struct fold_row){ .lock = h->lock, .function = h->function, .who = who }));
+	}
+	for (size_t i = 0; i < locks.length; i++) {
+		double work;
+
+		for (size_t k = 0; k < t->script->places.length; k++)
+			t->shares[k] = -1;
+		work = work_with_lock(t, &locks.items[i]);
+		most = work > most ? work : most;
+	}
+	vec_done(&locks);
+	vec_clear(&t->asked);
+	return most;
+}
+
 /* The run's time under the conditions, in both readings; false when a replay does not end. */
 static bool try_both(const struct trying *t, struct replay_conditions conditions, double ret_ns[2])
 {
@@ -131,6 +257,19 @@ static bool try_both(const struct trying *t, struct replay_conditions conditions
 			return false;
 		ret_ns[i] = t->run_ns * (double)ns / t->base_ns[i];
 	}
+	return true;
+}
+
+/* The run's time in the proportion that is seen where no other programs take processors: the machine may have been busy
+ * for once. False when that replay does not end. */
+static bool try_alone(const struct trying *t, struct replay_conditions conditions, double *ret_ns)
+{
+	uint64_t ns;
+
+	conditions.queued_as_it_was = conditions.without_others = true;
+	if (!t->alone_ns || !replay(t->script, &conditions, &ns))
+		return false;
+	*ret_ns = t->run_ns * (double)ns / t->alone_ns;
 	return true;
 }
 
@@ -152,7 +291,7 @@ static double shared_least(const struct trying *t, struct role_name who)
 
 	for (size_t i = 0; i < t->script->threads.length; i++) {
 		const struct op_thread *thread = &t->script->threads.items[i];
-		bool of_run = thread->count && scene_descends_from(t->naming->scene, (uint32_t)i, scene_pid(t->naming->scene, t->script->root));
+		bool of_run = thread->count && thread->of_run;
 
 		for (uint32_t k = 0; k < thread->count && of_run; k++) {
 			const struct op *op = &t->script->ops.items[thread->first + k];
@@ -192,8 +331,8 @@ static bool is_shared(const struct trying *t, uint32_t lock)
 static void try_change(struct trying *t, struct change c, struct changes *changes)
 {
 	const struct fold_row *row = &t->fold->rows.items[c.row];
-	struct replay_conditions conditions = { .factors = t->places, .processors = t->processors };
-	double off = fabs(t->base_ns[0] / t->run_ns - 1), ns[2], least = 0, factor = c.kind == CHANGE_HALF ? 0.5 : 0;
+	struct replay_conditions conditions = { .factors = t->places, .processors = t->processors, .processors_before = t->processors };
+	double off = fabs(t->base_ns[0] / t->run_ns - 1), ns[2], held, alone, least = 0, factor = c.kind == CHANGE_HALF ? 0.5 : 0;
 	/* Who has less to do stands less for a processor; where more threads can run at once that must be found out, as far
 	 * as the unchanged replay comes near: else others, of whom too little is told, took the processors. */
 	int reading = c.kind == CHANGE_PROCESSOR || off < NEAR ? 0 : 1;
@@ -222,14 +361,28 @@ static void try_change(struct trying *t, struct change c, struct changes *change
 		c.ns = c.low_ns = c.high_ns = (uint64_t)ns[reading];
 		widen(&c, ns[0]);
 		widen(&c, ns[1]);
+		if (try_alone(t, conditions, &alone))
+			widen(&c, alone > least ? alone : least);
+		conditions.free_waits = true;
+		if (try_both(t, conditions, ns))
+			widen(&c, ns[reading] > least ? ns[reading] : least);
+		conditions.free_waits = false;
 		if (c.kind == CHANGE_ONE_MORE)
 			widen(&c, t->run_ns);
-		if (row->by_samples && (c.kind == CHANGE_HALF || c.kind == CHANGE_NOTHING))
+		held = locks_least(t, c.kind == CHANGE_TWO_HOLDERS ? row->lock : 0);
+		if (held < t->run_ns && held > (double)c.high_ns)
+			widen(&c, held);
+		if ((row->by_samples || row->lock) && (c.kind == CHANGE_HALF || c.kind == CHANGE_NOTHING))
 			for (int sigmas = -2; sigmas <= 2; sigmas += 4) {
 				set_row(t, row, factor, sigmas);
 				if (try_both(t, conditions, ns))
 					widen(&c, ns[reading]);
 			}
+		set_row(t, row, factor, 0);
+		if ((c.kind == CHANGE_HALF || c.kind == CHANGE_NOTHING) && set_polls(t, factor) && try_both(t, conditions, ns)) {
+			widen(&c, ns[reading]);
+			c.ns = (c.ns + (uint64_t)ns[reading]) / 2;
+		}
 		factor = c.kind == CHANGE_HALF || c.kind == CHANGE_NOTHING ? ALWAYS_OFF : ORDER_OFF;
 		widen(&c, (double)c.low_ns - factor * t->run_ns);
 		widen(&c, (double)c.high_ns + factor * t->run_ns);
@@ -260,9 +413,13 @@ static void try_all(struct trying *t, struct changes *changes)
 /* The script, and how long it takes unchanged; false when threads then wait for each other for ever. */
 static bool make_unchanged(struct trying *t, const struct script_question *question, struct script *ret_script)
 {
+	struct replay_conditions alone = { .processors = t->processors, .processors_before = t->processors, .queued_as_it_was = true,
+					   .without_others = true };
+	uint64_t alone_ns = 0;
+
 	script_make(t->naming, t->holds, question, ret_script);
 	for (int i = 0; i < 2; i++) {
-		struct replay_conditions same = { .processors = t->processors, .queued_as_it_was = i };
+		struct replay_conditions same = { .processors = t->processors, .processors_before = t->processors, .queued_as_it_was = i };
 		uint64_t ns = 0;
 
 		if (!replay(ret_script, &same, &ns) || !ns) {
@@ -271,6 +428,8 @@ static bool make_unchanged(struct trying *t, const struct script_question *quest
 		}
 		t->base_ns[i] = (double)ns;
 	}
+	if (replay(ret_script, &alone, &alone_ns))
+		t->alone_ns = (double)alone_ns;
 	return true;
 }
 
@@ -289,10 +448,13 @@ void whatif_find(struct naming *naming, const struct fold *fold, const struct sc
 	holds_find(naming, &holds);
 	if (make_unchanged(&t, question, &script)) {
 		t.places = mem_zalloc(arena_array_bytes(sizeof(*t.places), script.places.length + 1));
+		t.shares = mem_zalloc(arena_array_bytes(sizeof(*t.shares), script.places.length + 1));
 		t.threads = mem_zalloc(arena_array_bytes(sizeof(*t.threads), script.threads.length));
 		try_all(&t, changes);
 		free(t.places);
 		free(t.threads);
+		free(t.shares);
+		vec_done(&t.asked);
 		script_done(&script);
 	}
 	holds_done(&holds);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/suggest.h"
 #include "symbols/debug_file.h"
 #include "symbols/demangle.h"
 
@@ -131,6 +132,7 @@ const char *code_name(const struct code *code, struct arena *arena, uint64_t add
 
 int code_find(struct code *code, const char *name, uint64_t *ret_start, struct err *err)
 {
+	struct suggestion near = suggest_begin(name, strlen(name));
 	const char *like = NULL;
 
 	for (size_t i = 0; i < code->symbols.symbols.length; i++) {
@@ -146,11 +148,12 @@ int code_find(struct code *code, const char *name, uint64_t *ret_start, struct e
 			*ret_start = symbol->start;
 			return 0;
 		}
+		suggest_offer(&near, symbol->name);
 		if (!like && strcasestr(symbol->name, name))
 			like = symbol->name;
 	}
-	if (like)
-		return err_set(err, -ENOENT, "%s has no function '%s', but '%s'", code->path, name, like);
+	if (near.nearest || like)
+		return err_set(err, -ENOENT, "%s has no function '%s', but '%s'", code->path, name, near.nearest ? near.nearest : like);
 	return err_set(err, -ENOENT, "%s has no function '%s': it may be inlined, be in a library, or have no symbol (then give an address: 0x...)",
 		       code->path, name);
 }

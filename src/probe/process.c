@@ -14,6 +14,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/map.h"
 #include "base/options.h"
 #include "base/vec.h"
 
@@ -203,6 +204,15 @@ bool process_bias(const struct process *process, const struct process_mapping *m
 		}
 	}
 	return false;
+}
+
+uint64_t process_shared_memory(const struct process *process, uint64_t address)
+{
+	const struct process_mapping *mapping = process_mapping_at(process, address);
+
+	if (!mapping || !mapping->shared || !mapping->inode)
+		return 0;
+	return hash_u64(hash_u64(mapping->device ^ hash_u64(mapping->inode)) ^ (mapping->offset + address - mapping->start)) | 1;
 }
 
 int process_read(pid_t pid, uint64_t address, void *to, size_t bytes)

@@ -41,6 +41,9 @@ const char *process_module_path(struct arena *arena, const struct process *proce
 /* What is to be added to the file's addresses as linked, in this process. */
 bool process_bias(const struct process *process, const struct process_mapping *mapping, const struct elf_file *file, uint64_t *ret_bias);
 
+/* A number that the same byte of memory has in all processes that share it; 0: the process's own. */
+uint64_t process_shared_memory(const struct process *process, uint64_t address);
+
 /* Exactly so many bytes, else -errno. */
 int process_read(pid_t pid, uint64_t address, void *to, size_t bytes);
 /* The threads that there are now, in ascending order. */

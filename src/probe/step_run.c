@@ -140,7 +140,7 @@ static int open_code(struct arena *arena, const struct trace *trace, const struc
 	}
 	if (!elf_file_address(&elf, ip - mapping.start + mapping.offset, &address)) {
 		elf_file_close(&elf);
-		return err_set(err, -EPROTO, "0x%" PRIx64 " is no code of %s", ip, module->path);
+		return err_set(err, -EPROTO, "0x%" PRIx64 " is not code of %s", ip, module->path);
 	}
 	run->bias = ip - address;
 	code_open(&run->code, elf, arena_strdup(arena, module->path));
@@ -286,8 +286,11 @@ static bool go_from(struct step_run *run, const struct step_pass *pass, const st
 		if (!calls->count)
 			return false;
 		return go(run, calls->back[--calls->count], next->address, way);
+	/* behind a call that was not stepped through: where its result was taken */
 	case INSTRUCTION_jump:
+		return instruction.direct && go(run, instruction.target, next->address, way);
 	case INSTRUCTION_plain:
+		return go(run, behind, next->address, way);
 	case INSTRUCTION_system:
 		break;
 	}

@@ -4,10 +4,12 @@
 #include <dwarf.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/suggest.h"
 #include "symbols/debug_file.h"
 #include "symbols/demangle.h"
 
@@ -15,6 +17,7 @@ enum {
 	MAX_DIES = 8000000,    /* looked at for one variable */
 	MAX_DEPTH = 32,        /* of scopes, of types in types */
 	MAX_FOUND = 4,         /* of one name, that are told apart */
+	NAME_MOST = 80,        /* letters of names that are */
 	NEAR_MOST = 3,         /* names that are proposed */
 };
 
@@ -48,6 +51,7 @@ struct found {
 	struct variable items[MAX_FOUND];
 	size_t count;               /* may be larger than what is kept */
 	const char *near[NEAR_MOST];
+	unsigned far[NEAR_MOST];
 	size_t near_count;
 	bool is_function;
 };
@@ -82,14 +86,38 @@ static bool is_called(struct found *found, const char *symbol)
 	return called;
 }
 
+/* How far the name is from the one that was asked for; UINT_MAX: too far to be meant. */
+static unsigned near_distance(const char *symbol, const char *name)
+{
+	size_t length = strlen(name);
+	unsigned letters;
+
+	if (strlen(symbol) > NAME_MOST)
+		return UINT_MAX;
+	letters = suggest_distance(symbol, strlen(symbol), name, length);
+	if (letters <= (length + 1) / 3)
+		return letters;
+	return strcasestr(symbol, name) ? (unsigned)(strlen(symbol) - length) + NAME_MOST : UINT_MAX;
+}
+
 static void add_near(struct found *found, const char *symbol)
 {
-	if (found->near_count == NEAR_MOST || strlen(symbol) > 80 || !strcasestr(symbol, found->name))
+	unsigned far = near_distance(symbol, found->name);
+	size_t at = found->near_count;
+
+	if (far == UINT_MAX || (at == NEAR_MOST && far >= found->far[at - 1]))
 		return;
 	for (size_t i = 0; i < found->near_count; i++)
 		if (!strcmp(found->near[i], symbol))
 			return;
-	found->near[found->near_count++] = arena_strdup(found->arena, symbol);
+	/* the nearest first; the last one makes room */
+	at = at < NEAR_MOST ? found->near_count++ : at - 1;
+	for (; at && found->far[at - 1] > far; at--) {
+		found->near[at] = found->near[at - 1];
+		found->far[at] = found->far[at - 1];
+	}
+	found->near[at] = arena_strdup(found->arena, symbol);
+	found->far[at] = far;
 }
 
 /* Calls `take` for each symbol of data. */
@@ -231,8 +259,13 @@ static void take_variable(struct walk *walk, Dwarf_Die *die)
 {
 	struct variable variable = { 0 };
 
-	if (walk->found && !has_name(die, walk->found->name))
+	const char *name = walk->found ? dwarf_diename(die) : NULL;
+
+	if (walk->found && !has_name(die, walk->found->name)) {
+		if (name && near_distance(name, walk->found->name) != UINT_MAX && static_place(die, &variable))
+			add_near(walk->found, name);
 		return;
+	}
 	if (!static_place(die, &variable))
 		return;
 	take_type(&variable, die);
@@ -466,7 +499,7 @@ int variable_element(struct variable *variable, int64_t number, uint64_t *ret_of
 	if (!variable->typed)
 		return untyped(err, "the element");
 	if (!type_strip(&variable->type) || dwarf_tag(&variable->type) != DW_TAG_array_type || !type_of(&variable->type, &type))
-		return err_set(err, -EINVAL, "what stands before '[%" PRId64 "]' is no array, as far as debug information tells", number);
+		return err_set(err, -EINVAL, "what stands before '[%" PRId64 "]' is not an array, as far as debug information tells", number);
 	set_type(variable, &type);
 	if (!variable->bytes || __builtin_mul_overflow((uint64_t)number, variable->bytes, ret_offset))
 		return err_set(err, -EINVAL, "the elements before '[%" PRId64 "]' have no known size", number);
@@ -487,7 +520,7 @@ int variable_follow(struct variable *variable, struct err *err)
 	/* a smart pointer's, an integer that holds an address */
 	if (tag != DW_TAG_pointer_type && tag != DW_TAG_reference_type && tag != DW_TAG_rvalue_reference_type) {
 		if (variable->bytes != sizeof(uint64_t))
-			return err_set(err, -EINVAL, "what stands before '->' is no pointer, as far as debug information tells");
+			return err_set(err, -EINVAL, "what stands before '->' is not a pointer, as far as debug information tells");
 		variable->typed = false;
 		return 0;
 	}

@@ -207,9 +207,12 @@ static int walk_way(struct search *search, uint64_t address, pid_t tid, struct w
 	place.file = search->mapping ? arena_strdup(search->arena, search->mapping->path) : "";
 	if (spec->at_code)
 		place.place = arena_printf(search->arena, "%s of a thread", place.place);
+	else if (tid)
+		place.place = arena_printf(search->arena, "%s of thread %d", place.place, (int)tid);
 	buf_done(&words);
 	if (!r)
 		r = take_size(search, &variable, &place, err);
+	place.memory = process_shared_memory(search->process, place.address);
 	if (!r && process_read(place.pid, place.address, &place.value, place.bytes))
 		r = err_set(err, -EFAULT, "process %d has no memory at 0x%" PRIx64, (int)place.pid, place.address);
 	if (!r)
@@ -217,8 +220,38 @@ static int walk_way(struct search *search, uint64_t address, pid_t tid, struct w
 	return r;
 }
 
-int watch_find(struct arena *arena, const struct watch_spec *spec, const struct process *process, struct watch_place *ret_place,
-	       struct err *err)
+/* Of a thread-local variable: in each thread that has it by now. */
+static int find_own(struct search *search, const struct watch_threads *threads, struct watch_place *places, size_t most, size_t *ret_count,
+		    struct err *err)
+{
+	const struct process_mapping *program = process_module(search->process, "");
+	const struct watch_thread *list;
+	struct thread_block block;
+	size_t count, found = 0;
+	uint64_t address;
+	int r;
+
+	if (!threads)
+		return err_set(err, -ENOTSUP, "'%s' is a thread's own variable", search->spec->symbol);
+	r = thread_block_find(search->process, &search->file.elf, search->bias,
+			      program && program->inode == search->mapping->inode && program->device == search->mapping->device, &block, err);
+	if (!r)
+		r = threads->list(threads->data, search->process->pid, &list, &count, err);
+	if (r)
+		return r;
+	for (size_t i = 0; i < count && found < most; i++) {
+		r = thread_block_of(&block, &list[i], &address, err);
+		if (!r)
+			r = walk_way(search, address + search->variable.address, list[i].tid, &places[found], err);
+		/* what one of them lacks the others may have */
+		found += !r;
+	}
+	*ret_count = found;
+	return found ? 0 : r ? r : err_set(err, -EAGAIN, "no thread of process %d has it", (int)search->process->pid);
+}
+
+int watch_find(struct arena *arena, const struct watch_spec *spec, const struct process *process, const struct watch_threads *threads,
+	       struct watch_place *places, size_t most, size_t *ret_count, struct err *err)
 {
 	struct search search = { .arena = arena, .spec = spec, .process = process };
 	int r = 0;
@@ -229,10 +262,12 @@ int watch_find(struct arena *arena, const struct watch_spec *spec, const struct 
 		r = find_anywhere(&search, err);
 	else
 		search.variable = (struct variable){ .address = spec->address };
-	if (!r && search.variable.is_thread_local)
-		r = err_set(err, -ENOTSUP, "'%s' is a thread's own variable", spec->symbol);
-	if (!r)
-		r = walk_way(&search, search.variable.address + search.bias, 0, ret_place, err);
+	if (!r && search.variable.is_thread_local) {
+		r = find_own(&search, threads, places, most, ret_count, err);
+	} else if (!r) {
+		r = walk_way(&search, search.variable.address + search.bias, 0, places, err);
+		*ret_count = 1;
+	}
 	close_file(&search);
 	return r ? fail(spec, err) : 0;
 }

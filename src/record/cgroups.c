@@ -155,7 +155,7 @@ int cgroups_find(const char *path, uint64_t *ret_id, struct err *err)
 	if (stat(full, &status))
 		return err_sys(err, -errno, "control group '%s'", path);
 	if (!S_ISDIR(status.st_mode))
-		return err_set(err, -ENOTDIR, "'%s' is no control group", path);
+		return err_set(err, -ENOTDIR, "'%s' is not a control group", path);
 	*ret_id = status.st_ino;
 	return 0;
 }

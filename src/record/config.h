@@ -41,19 +41,26 @@ struct record_config {
 #define STACKS_PROBES 32u
 #define STACKS_WATCHES 64u
 
-/* Where a trace point's record has the first integers of its own, or the registers (struct
- * user_registers) what a function's probe is asked for: an element of the map
- * `probe_fields`, at the probe's number. */
+/* Where a trace point's record has the first integers of its own, or what a function's,
+ * instruction's or mark's probe is asked for: an element of the map `probe_fields`, at the probe's number.
+ * Of functions and instructions `offset` is a register's place in struct user_registers; each step reads memory so far
+ * behind what the one before gave. */
 #define PROBE_FIELDS 3
+#define PROBE_TEXT PROBE_FIELDS
+#define PROBE_STEPS 4        /* as PROBE_VALUE_STEPS of probe/probe_value.h */
+#define PROBE_TEXT_BYTES 64
 struct probe_fields {
 	struct {
 		u16 offset;
 		u8 bytes;        /* 1, 2, 4, 8; 0 none */
 		u8 is_signed;
-		u8 memory;       /* not the register, but the 8 bytes where it points to, so far on */
+		u8 steps;
+		u8 text;         /* of which the address is `text_behind` what the last step gave */
+		u8 argument;     /* of a mark: of which argument, from 1, it is read, in the place of a register */
 		u8 reserved;
-		short displacement;
-	} at[PROBE_FIELDS];
+		int displacement[PROBE_STEPS];
+		int text_behind;
+	} at[PROBE_FIELDS + 1];  /* the last, PROBE_TEXT: a text beside the values */
 };
 
 #define STACKS_FUNCTIONS 4096u /* functions of the kernel whose names are told, at most */

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "record/packs.h"
+#include "record/service_request.h"
 #include "symbols/elf_file.h"
 
 void doctor_add(struct doctor *doctor, const char *name, const char *what, enum doctor_state state, const char *found,
@@ -78,6 +79,9 @@ static void check_capabilities(struct doctor *doctor)
 		{ CAP_SYS_PTRACE, "CAP_SYS_PTRACE", "names, mappings and lock owners of other users' processes",
 		  DOCTOR_MEND("cap_sys_ptrace"), DOCTOR_LIMITED },
 		{ CAP_SYS_NICE, "CAP_SYS_NICE", "a real-time priority for the agent", DOCTOR_MEND("cap_sys_nice"), DOCTOR_LIMITED },
+		{ CAP_SYSLOG, "CAP_SYSLOG", "names of kernel functions, where kernel.kptr_restrict hides them", DOCTOR_MEND("cap_syslog"),
+		  DOCTOR_LIMITED },
+		{ CAP_SYS_ADMIN, "CAP_SYS_ADMIN", "--probe on functions of programs", DOCTOR_MEND("cap_sys_admin"), DOCTOR_LIMITED },
 	};
 	uint64_t set = effective_capabilities();
 
@@ -88,6 +92,19 @@ static void check_capabilities(struct doctor *doctor)
 		doctor_add(doctor, wanted[i].name, wanted[i].means, has ? DOCTOR_OK : wanted[i].state, has ? "yes" : "no",
 			   i < 2 ? "no recording without it" : "less is recorded, or more can be lost", wanted[i].mend);
 	}
+}
+
+/* Who lacks capabilities may have somebody who records for him. */
+static void check_service(struct doctor *doctor)
+{
+	bool there = !access(SERVICE_SOCKET, F_OK), open = !access(SERVICE_SOCKET, W_OK);
+
+	if (!geteuid())
+		return;
+	doctor_add(doctor, "service", "recording service (`man argus-service`)", open ? DOCTOR_OK : DOCTOR_LIMITED,
+		   open ? "this user may ask it" : there ? "for members of the group argus" : "none",
+		   "it records for users without capabilities",
+		   there ? "sudo usermod -aG argus NAME, then log in again" : "sudo systemctl enable --now argus-record.socket");
 }
 
 /* Settings that limit who lacks the capability; for who has it they say nothing. */
@@ -126,16 +143,21 @@ static void check_memlock(struct doctor *doctor)
 
 static void check_breakpoints(struct doctor *doctor)
 {
-	static int watched;
+	static volatile int watched;
 	struct perf_event_attr attr = {
 		.size = sizeof(attr), .type = PERF_TYPE_BREAKPOINT, .bp_type = HW_BREAKPOINT_W,
 		.bp_addr = (uintptr_t)&watched, .bp_len = HW_BREAKPOINT_LEN_4, .exclude_kernel = 1,
 	};
 	int fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC), error = errno;
+	uint64_t hits = 0;
 
-	doctor_add(doctor, "breakpoints", "hardware breakpoints", fd >= 0 ? DOCTOR_OK : DOCTOR_LIMITED,
-		   fd >= 0 ? "yes" : arena_strdup(doctor->arena, strerror(error)), "no watchpoints on shared flags",
-		   error == EACCES || error == EPERM ? DOCTOR_MEND("cap_perfmon")
+	watched++;
+	/* some virtual machines take them, and never let them fire */
+	if (fd >= 0 && read(fd, &hits, sizeof(hits)) != sizeof(hits))
+		hits = 1;
+	doctor_add(doctor, "breakpoints", "hardware breakpoints", fd >= 0 && hits ? DOCTOR_OK : DOCTOR_LIMITED,
+		   fd < 0 ? arena_strdup(doctor->arena, strerror(error)) : hits ? "yes" : "they are taken, but never fire", "no watchpoints on shared flags",
+		   fd < 0 && (error == EACCES || error == EPERM) ? DOCTOR_MEND("cap_perfmon")
 						     : "a virtual machine's host must pass debug registers through");
 	if (fd >= 0)
 		close(fd);
@@ -242,11 +264,10 @@ static void check_packs(struct doctor *doctor)
 		struct pack_unfit unfit;
 
 		if (!strstr(rules_packs[i].text, "$FILE") && rules_add_pack(pack, rules_packs[i].name, any_edge, NULL) == 0 &&
-		    packs_place(doctor->arena, pack, NULL, &points, &unfit, NULL) == 0 && points.count)
+		    packs_place(doctor->arena, pack, rules_packs[i].name, NULL, &points, &unfit, NULL) == 0 && points.count)
 			doctor_add(doctor, "pack", arena_printf(doctor->arena, "pack %s", rules_packs[i].name),
 				   unfit.probe ? DOCTOR_LIMITED : DOCTOR_OK,
-				   unfit.probe ? arena_printf(doctor->arena, "it does not know this build of %s (%s)", unfit.file, unfit.build)
-					       : "fits",
+				   unfit.probe ? pack_unfit_words(doctor->arena, &unfit) : "fits",
 				   "--pack records a part of what it is about", "");
 		rules_free(pack);
 	}
@@ -271,6 +292,7 @@ void doctor_run(struct arena *arena, const struct doctor_check **ret_checks, siz
 
 	check_machine(&doctor);
 	check_capabilities(&doctor);
+	check_service(&doctor);
 	check_lockdown(&doctor);
 	doctor_check_bpf(&doctor);
 	check_real_time(&doctor);

@@ -37,7 +37,7 @@ static int each_part(const char *text, int (*take)(struct filter *filter, const 
 		size_t length = strcspn(text, ",");
 
 		if (!length || length >= sizeof(part))
-			return err_set(err, -EINVAL, "'%s' is no list", text);
+			return err_set(err, -EINVAL, "'%s' is not a list", text);
 		memcpy(part, text, length);
 		part[length] = 0;
 		text += length;
@@ -53,7 +53,7 @@ static int take_number(struct filter *filter, enum filter_kind kind, const char 
 	u64 number;
 
 	if (parse_number(part, &number) || !number || number > INT32_MAX)
-		return err_set(err, -EINVAL, "'%s' is no %s", part, what);
+		return err_set(err, -EINVAL, "'%s' is not a %s", part, what);
 	filter_add(filter, kind, number);
 	return 0;
 }
@@ -79,7 +79,7 @@ static int take_cpus(struct filter *filter, const char *part, struct err *err)
 		*dash = 0;
 	if (parse_number(part, &first) || (dash ? parse_number(dash + 1, &last) : (last = first, 0)) || last < first ||
 	    last >= CPUS_MOST)
-		return err_set(err, -EINVAL, "'%s%s%s' names no processors", part, dash ? "-" : "", dash ? dash + 1 : "");
+		return err_set(err, -EINVAL, "'%s%s%s' does not name processors", part, dash ? "-" : "", dash ? dash + 1 : "");
 	for (u64 cpu = first; cpu <= last; cpu++)
 		filter_add(filter, FILTER_CPU, cpu);
 	return 0;

@@ -134,6 +134,7 @@ static void know_file(struct flight *flight)
 {
 	struct stat info;
 
+	ring_folder_share_file(&flight->folder, flight->path);
 	if (lstat(flight->path, &info))
 		info = (struct stat){ 0 }; /* gone already */
 	flight->device = info.st_dev;
@@ -177,8 +178,10 @@ static int begin(struct flight *flight, struct err *err)
 	};
 	int r = ring_folder_open(&flight->folder, options->folder, err);
 
-	if (!r)
+	if (!r) {
+		ring_folder_share(&flight->folder, options->group_reads);
 		r = trim(flight, err);
+	}
 	if (!r)
 		r = ring_folder_next(&flight->folder, flight->path, sizeof(flight->path), err);
 	if (!r)

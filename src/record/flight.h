@@ -29,6 +29,7 @@ struct flight_options {
 	struct triggers_options triggers;
 	uint64_t save_last_ns;   /* how much a trigger saves */
 	const char *options;     /* the command line's, for the trace */
+	bool group_reads;        /* the ring, where its folder has a group */
 	bool no_index;           /* hangs are not looked for while it records */
 };
 

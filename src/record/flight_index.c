@@ -21,6 +21,12 @@ void flight_index_init(struct flight_index *index, const char *folder)
 	*index = (struct flight_index){ .folder = folder, .fd = -1, .least = events ? strtoull(events, NULL, 10) : EVENTS_LEAST, .at_once = events };
 }
 
+static void take_memory(struct flight_index *index, uint64_t bytes)
+{
+	if (bytes > index->memory)
+		index->memory = bytes;
+}
+
 static void take_line(struct flight_index *index)
 {
 	const char *value = strchr(index->line, '=');
@@ -34,6 +40,8 @@ static void take_line(struct flight_index *index)
 		index->groups_left = strtoull(value, NULL, 10);
 	else if (!strncmp(index->line, "until", length))
 		index->until_s = strtoull(value, NULL, 10);
+	else if (!strncmp(index->line, "memory", length))
+		take_memory(index, strtoull(value, NULL, 10));
 	else if (!strncmp(index->line, "paused", length))
 		strncpy(index->paused, value, sizeof(index->paused) - 1);
 }
@@ -80,6 +88,7 @@ static void forget(struct flight_index *index, const struct rusage *used)
 	index->pid = 0;
 	index->line_bytes = 0;
 	index->paused[0] = 0;
+	take_memory(index, (uint64_t)used->ru_maxrss * 1024);
 	index->cpu_us += (uint64_t)used->ru_utime.tv_sec * 1000000 + (uint64_t)used->ru_utime.tv_usec +
 			 (uint64_t)used->ru_stime.tv_sec * 1000000 + (uint64_t)used->ru_stime.tv_usec;
 }
@@ -100,6 +109,7 @@ void flight_index_describe(const struct flight_index *index, struct buf *buf)
 	buf_printf(buf, "index_until=%" PRIu64 "\n", index->until_s);
 	buf_printf(buf, "index_left=%" PRIu64 "\n", index->groups_left);
 	buf_printf(buf, "index_cpu_us=%" PRIu64 "\n", index->cpu_us);
+	buf_printf(buf, "index_memory=%" PRIu64 "\n", index->memory);
 	buf_printf(buf, "index_paused=");
 	buf_escaped(buf, index->paused, strlen(index->paused), NULL);
 	buf_char(buf, '\n');

@@ -25,6 +25,7 @@ struct flight_index {
 	unsigned line_bytes;
 	/* what it said last */
 	uint64_t hangs, groups_left, until_s;
+	uint64_t memory;         /* that one of them took at most, bytes */
 	char paused[96];
 };
 

@@ -13,6 +13,7 @@
 #define FUTEX_OWNER_WORDS 12u /* 4 bytes each, from the awaited word on; at most */
 
 #define FUTEX_OWNER_TID 0x3fffffffu
+#define FUTEX_OWNER_MOST 0x400000u     /* no thread's number is greater (PID_MAX_LIMIT): what is there is none */
 #define FUTEX_OWNER_WAITERS 0x80000000u
 #define FUTEX_OWNER_CEILING 0x7ffffu  /* below: the state of a mutex with a priority ceiling */
 
@@ -82,8 +83,10 @@ FUTEX_OWNER_INLINE u32 futex_owner(u32 op, u32 value, const u32 *words, u8 *ret_
 		*ret_kind = owner ? HINT_KIND_rwlock_writer : 0;
 		break;
 	}
+	if (owner > FUTEX_OWNER_MOST)
+		owner = *ret_kind = 0;
 	/* who joins a thread awaits the word that holds its number until it ends */
-	if (!owner && !(op & FUTEX_OWNER_PRIVATE) && value > 2 && value <= FUTEX_OWNER_TID &&
+	if (!owner && !(op & FUTEX_OWNER_PRIVATE) && value > 2 && value <= FUTEX_OWNER_MOST &&
 	    (command == FUTEX_OWNER_WAIT || command == FUTEX_OWNER_WAIT_BITSET)) {
 		owner = value;
 		*ret_kind = HINT_KIND_thread_exit;

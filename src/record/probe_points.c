@@ -11,9 +11,12 @@
 
 #include "base/map.h"
 #include "base/options.h"
+#include "base/suggest.h"
 #include "base/vec.h"
 #include "probe/code.h"
+#include "probe/leaves.h"
 #include "probe/source_line.h"
+#include "record/probe_values.h"
 #include "record/proc_maps.h"
 #include "symbols/debug_file.h"
 #include "symbols/demangle.h"
@@ -86,7 +89,7 @@ int probe_points_file(struct arena *arena, const char *name, const char **ret_pa
 		return 0;
 	}
 	if (strpbrk(name, "*?[\\"))
-		return err_set(err, -EINVAL, "'%s' is no name of a program or library", name);
+		return err_set(err, -EINVAL, "'%s' is not the name of a program or library", name);
 	path = library ? in_libraries(arena, name) : in_path(arena, name);
 	if (!path)
 		path = library ? in_path(arena, name) : in_libraries(arena, name);
@@ -107,6 +110,7 @@ struct search {
 	bool chosen;            /* an indirect function is called so */
 	bool label;             /* something else than a function is called so */
 	const char *like;       /* a function whose name is nearly the one */
+	unsigned far;           /* how far it is from it */
 };
 
 /* The last word of a readable name, which its mangled form holds too. */
@@ -137,14 +141,27 @@ static bool is_called(const struct search *search, const char *symbol)
 	return !strcmp(plain, function) || (strlen(function) == plain_length && !memcmp(plain, function, plain_length));
 }
 
+/* The nearest name, else one that holds what was written. */
+static void offer(struct search *search, const char *name)
+{
+	unsigned far = suggest_distance(name, strlen(name), search->function, strlen(search->function));
+
+	if (far > (strlen(search->function) + 1) / 3)
+		far = strcasestr(name, search->function) ? UINT_MAX - 1 : UINT_MAX;
+	if (far < search->far) {
+		search->far = far;
+		search->like = arena_strdup(search->arena, name);
+	}
+}
+
 static void take_symbol(struct search *search, const struct elf_file *file, const char *path, const char *shown,
 			const struct symbol *symbol)
 {
 	uint64_t offset;
 
 	if (!is_called(search, symbol->name)) {
-		if (!search->like && symbol->kind == SYMBOL_function && strcasestr(symbol->name, search->function))
-			search->like = arena_strdup(search->arena, symbol->name);
+		if (symbol->kind == SYMBOL_function)
+			offer(search, symbol->name);
 		return;
 	}
 	search->chosen |= symbol->kind == SYMBOL_indirect;
@@ -174,11 +191,11 @@ static int search_file(struct search *search, const char *path, const char *show
 	debug_file_add_symbols(&(struct debug_places){ NULL, NULL }, &file, shown, &table);
 	search->stripped |= exported == table.symbols.length;
 	for (size_t i = 0; i < table.symbols.length; i++) {
-		bool had = search->like;
+		const char *had = search->like;
 
 		mark = arena_mark(search->arena);
 		take_symbol(search, &file, path, shown, &table.symbols.items[i]);
-		if (had == (search->like != NULL))
+		if (had == search->like)
 			arena_rewind(search->arena, mark); /* readable names */
 	}
 	symbol_table_done(&table);
@@ -192,13 +209,14 @@ static int explain_nothing(const struct search *search, const char *where, struc
 		return err_set(err, -EINVAL, "'%s' of %s is one of several functions, chosen when a program starts: "
 			       "probe the one that is chosen", search->function, where);
 	if (search->label)
-		return err_set(err, -EINVAL, "'%s' of %s is no function, as far as its symbols tell", search->function, where);
+		return err_set(err, -EINVAL, "'%s' of %s is not a function, as far as its symbols tell", search->function, where);
 	if (search->like)
 		return err_set(err, -ENOENT, "%s has no function '%s', but '%s'", where, search->function, search->like);
 	if (search->stripped)
 		return err_set(err, -ENOENT, "%s exports no function '%s', and its other symbols are stripped: install its debug symbols",
 			       where, search->function);
-	return err_set(err, -ENOENT, "%s has no function '%s': it may be inlined, or be in a library", where, search->function);
+	return err_set(err, -ENOENT, "%s has no function '%s': it may be inlined (then probe a line of it, FILE:SOURCE:LINE), or be in a library", where,
+		       search->function);
 }
 
 struct mapped {
@@ -225,14 +243,14 @@ static void take_mapping(void *data, const struct module_source *source)
 static int find_function(struct arena *arena, struct probe_point *point, const char *where, struct err *err)
 {
 	struct search search = { .arena = arena, .function = point->function,
-				 .part = last_word(arena, point->function) };
+				 .part = last_word(arena, point->function), .far = UINT_MAX };
 	struct mapped mapped = { .search = &search };
 	uint64_t number;
 	int r;
 
 	if (!parse_number(where, &number)) {
 		if (!number || number > INT_MAX)
-			return err_set(err, -EINVAL, "'%s' is no process", where);
+			return err_set(err, -EINVAL, "'%s' is not a process", where);
 		point->pid = (pid_t)number;
 		r = proc_maps_read(point->pid, take_mapping, &mapped);
 		map_done(&mapped.paths);
@@ -305,8 +323,43 @@ static int move_places(struct arena *arena, struct probe_point *point, uint64_t 
 	return r;
 }
 
-/* FILE:0xADDRESS */
-static int find_address(struct arena *arena, struct probe_point *point, const char *name, uint64_t address, struct err *err)
+/* FILE:FUNCTION%leave: each of the function's places becomes those where it is left. */
+static int leave_places(struct arena *arena, struct probe_point *point, struct err *err)
+{
+	struct vec(struct probe_place) places = { 0 };
+	int r = 0;
+
+	for (size_t i = 0; i < point->place_count && !r; i++) {
+		struct probe_place place = point->places[i];
+		uint64_t leaves[LEAVES_MOST], address;
+		struct elf_file elf;
+		struct code code;
+		size_t count = 0;
+
+		r = elf_file_open(place.open, &elf, err);
+		if (r)
+			break;
+		code_open(&code, elf, place.file);
+		if (elf_file_address(&code.elf, place.offset, &address))
+			count = leaves_find(&code, address, leaves);
+		for (size_t k = 0; k < count && places.length < PROBE_PLACES_MOST; k++) {
+			if (!code_at(&code, leaves[k])->emulated)
+				point->slow = "ret";
+			if (elf_file_offset(&code.elf, leaves[k], &place.offset))
+				vec_push(&places, place);
+		}
+		if (!count)
+			r = err_set(err, -ENOTSUP, "where '%s' is left is not sure: take %%return", point->function);
+		code_close(&code);
+	}
+	point->places = arena_memdup(arena, places.items, places.length * sizeof(*point->places));
+	point->place_count = places.length;
+	vec_done(&places);
+	return r;
+}
+
+/* FILE:0xADDRESS, or FILE+0xOFFSET in the file */
+static int find_address(struct arena *arena, struct probe_point *point, const char *name, uint64_t address, bool in_file, struct err *err)
 {
 	struct probe_place *place = arena_new(arena, struct probe_place);
 	struct elf_file elf;
@@ -316,8 +369,8 @@ static int find_address(struct arena *arena, struct probe_point *point, const ch
 		r = elf_file_open(name, &elf, err);
 	if (r)
 		return r;
-	*place = (struct probe_place){ .file = name, .open = name };
-	if (!elf_file_offset(&elf, address, &place->offset))
+	*place = (struct probe_place){ .file = name, .open = name, .offset = address };
+	if (!in_file && !elf_file_offset(&elf, address, &place->offset))
 		r = err_set(err, -ENOENT, "0x%llx is not in %s", (unsigned long long)address, name);
 	elf_file_close(&elf);
 	point->file = name;
@@ -424,12 +477,13 @@ static int read_pair(struct arena *arena, const char *text, struct probe_point *
 
 static int read_target(struct arena *arena, const char *text, struct probe_point *point, struct err *err)
 {
-	static const char tracepoint[] = "tracepoint:", usdt[] = "usdt:", returns[] = "%return";
-	const char *colon, *file;
+	static const char tracepoint[] = "tracepoint:", usdt[] = "usdt:", returns[] = "%return", leave[] = "%leave";
+	const char *colon, *plus, *file;
 	uint64_t behind, address;
 	char *function;
 	unsigned line;
 	size_t length;
+	bool leaves;
 	int r;
 
 	if (!strncmp(text, tracepoint, sizeof(tracepoint) - 1)) {
@@ -444,9 +498,14 @@ static int read_target(struct arena *arena, const char *text, struct probe_point
 		return r ? r : probe_points_file(arena, arena_strndup(arena, text, (size_t)(colon - text)), &point->file, err);
 	}
 	colon = strchr(text, ':');
+	plus = strrchr(text, '+');
+	if (!colon && plus && plus != text && !parse_number(plus + 1, &address)) {
+		point->function = arena_strdup(arena, plus + 1);
+		return find_address(arena, point, arena_strndup(arena, text, (size_t)(plus - text)), address, true, err);
+	}
 	if (!colon || colon == text || !colon[1])
 		return err_set(err, -EINVAL, "the form is [NAME=]FILE:FUNCTION, FILE:FUNCTION%%return, FILE:FUNCTION+N, "
-			       "FILE:SOURCE:LINE or FILE:0xADDRESS, where FILE is a program, "
+			       "FILE:SOURCE:LINE, FILE:0xADDRESS or FILE+0xOFFSET, where FILE is a program, "
 			       "a library or the number of a process");
 	file = arena_strndup(arena, text, (size_t)(colon - text));
 	length = strlen(colon + 1);
@@ -454,6 +513,9 @@ static int read_target(struct arena *arena, const char *text, struct probe_point
 		point->kind = PROBE_KIND_return;
 		length -= sizeof(returns) - 1;
 	}
+	leaves = length > sizeof(leave) - 1 && !strcmp(colon + 1 + length - (sizeof(leave) - 1), leave);
+	if (leaves)
+		length -= sizeof(leave) - 1;
 	function = arena_strndup(arena, colon + 1, length);
 	point->function = arena_strdup(arena, function);
 	if (cut_line(function, &line))
@@ -462,7 +524,7 @@ static int read_target(struct arena *arena, const char *text, struct probe_point
 	if (!parse_number(function, &address)) {
 		if (point->kind == PROBE_KIND_return)
 			return err_set(err, -EINVAL, "only a function returns, no place in it");
-		return find_address(arena, point, file, address, err);
+		return find_address(arena, point, file, address, false, err);
 	}
 	behind = cut_offset(function);
 	if (behind && point->kind == PROBE_KIND_return)
@@ -475,46 +537,12 @@ static int read_target(struct arena *arena, const char *text, struct probe_point
 		point->function = whole;
 		return r ? r : move_places(arena, point, behind, err);
 	}
-	return find_function(arena, point, file, err);
-}
-
-/* A register's place in struct user_registers; -1: there is none of this name. */
-static int register_place(const char *name, size_t length)
-{
-	static const char *const names[] = { "r15", "r14", "r13", "r12", "rbp", "rbx", "r11", "r10", "r9", "r8", "rax", "rcx", "rdx", "rsi",
-					     "rdi", "", "rip", "", "", "rsp" };
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (length && strlen(names[i]) == length && !memcmp(names[i], name, length))
-			return (int)i * 8;
-	return -1;
-}
-
-/* "r15,[rsp+48]" */
-static int read_fields(const char *text, struct probe_fields *ret_fields, struct err *err)
-{
-	*ret_fields = (struct probe_fields){ 0 };
-	for (unsigned i = 0; i < PROBE_FIELDS && *text; i++) {
-		bool memory = *text == '[';
-		const char *name = text + memory;
-		size_t length = strcspn(name, ",+-]");
-		int place = register_place(name, length);
-		long displacement = 0;
-
-		text = name + length;
-		if (memory && (*text == '+' || *text == '-'))
-			displacement = strtol(text, (char **)&text, 0);
-		if (place < 0 || displacement < INT16_MIN || displacement > INT16_MAX || (memory && *text++ != ']') || (*text && *text != ','))
-			break;
-		ret_fields->at[i].offset = (uint16_t)place;
-		ret_fields->at[i].bytes = 8;
-		ret_fields->at[i].memory = memory;
-		ret_fields->at[i].displacement = (int16_t)displacement;
-		if (!*text)
-			return 0;
-		text++;
-	}
-	return err_set(err, -EINVAL, "%%fields= takes up to %d registers or places in memory: r15,[rsp+48]", PROBE_FIELDS);
+	r = find_function(arena, point, file, err);
+	if (r || !leaves)
+		return r;
+	r = leave_places(arena, point, err);
+	point->function = arena_printf(arena, "%s%s", point->function, leave);
+	return r;
 }
 
 static int check_name(const struct probe_points *points, const char *name, struct err *err)
@@ -522,30 +550,64 @@ static int check_name(const struct probe_points *points, const char *name, struc
 	if (strlen(name) > NAME_MOST || !(isalpha((unsigned char)name[0]) || name[0] == '_'))
 		return err_set(err, -EINVAL, "a name begins with a letter and has at most %d of letters, digits, '_' and '-': write "
 			       "NAME=... before it", NAME_MOST);
-	for (size_t i = 0; i < points->count; i++)
+	for (size_t i = 0; i < points->count && !points->same_names; i++)
 		if (!strcmp(points->items[i].name, name))
 			return err_set(err, -EEXIST, "there is a probe '%s' already: write another NAME=... before it", name);
 	return 0;
 }
 
+/* "TARGET(VALUES)": where the '(' of the values is; NULL without any. */
+static const char *values_of(const char *text)
+{
+	size_t length = strlen(text), depth = 0;
+
+	if (!length || text[length - 1] != ')')
+		return NULL;
+	for (size_t at = length; at-- > 0;) {
+		depth += text[at] == ')';
+		if (text[at] == '(' && !--depth)
+			return text + at;
+	}
+	return NULL;
+}
+
+/* As a function with its parameters, as C++ names them; else as one with values. */
+static int read_with_values(struct arena *arena, const char *text, struct probe_point *point, struct err *err)
+{
+	const char *values = values_of(text);
+	struct probe_point whole = *point;
+	struct err as_name = { 0 };
+	int r;
+
+	if (!values)
+		return read_target(arena, text, point, err);
+	r = read_target(arena, text, &whole, &as_name);
+	if (!r) {
+		*point = whole;
+		return 0;
+	}
+	r = read_target(arena, arena_strndup(arena, text, (size_t)(values - text)), point, err);
+	if (!r && point->kind != PROBE_KIND_function)
+		return err_set(err, -EINVAL, "values in () are for functions' beginnings and places in them");
+	return r ? r : probe_values_find(arena, point, arena_strndup(arena, values + 1, strlen(values) - 2), err);
+}
+
 int probe_points_add(struct arena *arena, struct probe_points *points, const char *text, struct err *err)
 {
 	struct probe_point point = { .written = text, .file = "" }, *items;
-	static const char asked[] = "%fields=";
-	const char *at = text, *fields = strstr(text, asked);
-	int r = 0;
+	const char *at = text, *fields = strstr(text, "%fields=");
+	int r;
 
 	if (points->count == PROBES_MOST)
 		return err_set(err, -E2BIG, "more than %u probes", PROBES_MOST);
 	point.name = read_name(arena, &at);
-	if (fields) {
-		r = read_fields(fields + strlen(asked), &point.fields, err);
+	if (!fields)
+		fields = strstr(text, "%text=");
+	if (fields)
 		at = arena_strndup(arena, at, (size_t)(fields - at));
-	}
-	if (!r)
-		r = read_target(arena, at, &point, err);
-	if (!r && fields && point.kind != PROBE_KIND_function)
-		r = err_set(err, -EINVAL, "%%fields= is for functions' beginnings and places in them");
+	r = read_with_values(arena, at, &point, err);
+	if (!r && fields)
+		r = probe_values_read(fields, &point, err);
 	if (!r && !point.name)
 		point.name = name_of(arena, &point);
 	if (!r)

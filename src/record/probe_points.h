@@ -2,10 +2,14 @@
  *
  *	[NAME=]FILE:FUNCTION            a function is entered
  *	[NAME=]FILE:FUNCTION%return     ... returns
+ *	[NAME=]FILE:FUNCTION%leave      ... is left, by each of its returns and jumps to others
  *	[NAME=]FILE:FUNCTION+N          an instruction so many bytes behind its beginning is reached
  *	[NAME=]FILE:0xADDRESS           ... by its address as FILE was linked
  *	[NAME=]FILE:SOURCE:LINE         a line of its source, by debug information
- *	[NAME=]FILE:...%fields=A,B,C    what `arg1` to `arg3` are instead: a register (r15) or memory ([rsp+48])
+ *	[NAME=]FILE+0xOFFSET            ... by its offset in FILE
+ *	[NAME=]FILE:FUNCTION(A, B, C)   what `arg1` to `arg3` are instead: parameters, fields, texts (probe/probe_value.h)
+ *	[NAME=]FILE:...%fields=A,B,C    what `arg1` to `arg3` are instead: a register (r15), memory ([rsp+48], [rdi:4]); of a mark its arg5
+ *	[NAME=]FILE:...%text=A          the text there beside them, also behind %fields=
  *	[NAME=]PID:FUNCTION             the same in one process, wherever it has the function
  *	[NAME=]usdt:FILE:PROVIDER:MARK  a place that the program's authors marked
  *	[NAME=]tracepoint:CATEGORY:NAME a trace point of the kernel
@@ -16,6 +20,7 @@
 #ifndef RECORD_PROBE_POINTS_H
 #define RECORD_PROBE_POINTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -41,6 +46,10 @@ struct probe_point {
 	const char *slow;      /* the instruction there, where a hit costs a single-step; NULL: it does not */
 	uint32_t kind;         /* PROBE_KIND_ */
 	pid_t pid;             /* 0: any process */
+	const char *values[PROBE_FIELDS]; /* what the fields are, as they were asked for; NULL: they have no names */
+	const char *pack;      /* that it is of; NULL: the person asked for it */
+	uint32_t group;        /* of its pack's probes: turned off and on together; 0: of none */
+	bool optional;         /* where it cannot be placed the recording goes on without it */
 	struct probe_fields fields; /* what is asked for at functions and instructions; all 0: the first arguments */
 	struct probe_place *places; /* of functions */
 	size_t place_count;
@@ -49,6 +58,9 @@ struct probe_point {
 struct probe_points {
 	struct probe_point *items;  /* their numbers are their places + 1 */
 	size_t count;
+	double pack_budget;         /* share of a processor that packs' probes may take, 0 all */
+	const char *packs, *packs_unfit; /* those that are on; what of which does not fit here: for the machine record; NULL none */
+	bool same_names;            /* one name at several places, of several files: a pack's probe in copies of a library */
 };
 
 /* Adds what one text asks for; the failure says what is wrong with it. */

@@ -14,9 +14,31 @@
 
 #include "base/arena.h"
 
+/* What a hit costs beyond the instruction itself, with what is recorded of it: measured, docs/probes.md. */
+#define HIT_NS 1100
+#define SLOW_HIT_NS 9800
+#define RETURN_NS 400
+#define PAUSE_SHORTEST_NS 10000000000ull
+#define PAUSE_LONGEST_NS 320000000000ull
+
+struct probe_state {
+	uint64_t hits, before;     /* in the last round; at its end, since the start */
+	uint64_t off_until_ns;     /* 0: it is on */
+	uint64_t pause_ns;         /* the next one */
+};
+
 struct probes {
+	const struct programs *programs;
+	const struct probe_points *points;
+	int hits_fd, cpus;
+	uint64_t looked_ns;
+	struct probe_state *states;    /* by point */
+	uint64_t *counts;              /* of one probe by processor: where they are read to */
 	size_t count;
-	struct bpf_link *links[];
+	struct attached {
+		struct bpf_link *link;
+		size_t point;
+	} links[];
 };
 
 /* "none voluntary (full)": what a kernel that can choose has chosen. */
@@ -135,6 +157,8 @@ static int attach_mark(const struct programs *programs, const struct probe_point
 	LIBBPF_OPTS(bpf_usdt_opts, options, .usdt_cookie = number);
 	struct bpf_program *program = programs_find(programs, "on_probe_usdt");
 
+	if (bpf_map_update_elem(programs_map(programs, "probe_fields"), &number, &point->fields, BPF_ANY))
+		return err_sys(err, -errno, "--probe %s", point->written);
 	*ret_link = bpf_program__attach_usdt(program, -1, point->file, point->provider, point->mark, &options);
 	if (*ret_link)
 		return 0;
@@ -152,22 +176,53 @@ static size_t link_count(const struct probe_points *points)
 	return count;
 }
 
+/* Where it cannot be placed, for a process has ended or a file has gone, none of it is. */
+static int attach_point(struct probes *probes, size_t index, struct err *err)
+{
+	const struct probe_point *point = &probes->points->items[index];
+	uint32_t number = (uint32_t)index + 1;
+	struct bpf_link *link = NULL;
+	int r = 0;
+
+	for (size_t j = 0; j < point->place_count && !r; j++) {
+		r = attach_place(probes->programs, point, &point->places[j], number, &link, err);
+		if (!r)
+			probes->links[probes->count++] = (struct attached){ link, index };
+	}
+	if (point->kind == PROBE_KIND_usdt)
+		r = attach_mark(probes->programs, point, number, &link, err);
+	else if (point->kind == PROBE_KIND_tracepoint)
+		r = attach_tracepoint(probes->programs, point, number, &link, err);
+	if (!r && (point->kind == PROBE_KIND_usdt || point->kind == PROBE_KIND_tracepoint))
+		probes->links[probes->count++] = (struct attached){ link, index };
+	return point->optional ? 0 : r;
+}
+
+static void detach_point(struct probes *probes, size_t index)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < probes->count; i++)
+		if (probes->links[i].point == index)
+			bpf_link__destroy(probes->links[i].link);
+		else
+			probes->links[kept++] = probes->links[i];
+	probes->count = kept;
+}
+
 int probes_attach(const struct programs *programs, const struct probe_points *points, struct probes **ret_probes, struct err *err)
 {
 	struct probes *probes = mem_zalloc(sizeof(*probes) + link_count(points) * sizeof(probes->links[0]));
 	int r = 0;
 
-	for (size_t i = 0; i < points->count && !r; i++) {
-		const struct probe_point *point = &points->items[i];
-		uint32_t number = (uint32_t)i + 1;
-
-		for (size_t j = 0; j < point->place_count && !r; j++)
-			r = attach_place(programs, point, &point->places[j], number, &probes->links[probes->count++], err);
-		if (point->kind == PROBE_KIND_usdt)
-			r = attach_mark(programs, point, number, &probes->links[probes->count++], err);
-		else if (point->kind == PROBE_KIND_tracepoint)
-			r = attach_tracepoint(programs, point, number, &probes->links[probes->count++], err);
-	}
+	probes->programs = programs;
+	probes->points = points;
+	probes->states = mem_zalloc(points->count * sizeof(*probes->states));
+	probes->hits_fd = programs_map(programs, "probe_hits");
+	probes->cpus = libbpf_num_possible_cpus();
+	probes->counts = mem_zalloc((size_t)(probes->cpus > 0 ? probes->cpus : 1) * sizeof(*probes->counts));
+	for (size_t i = 0; i < points->count && !r; i++)
+		r = attach_point(probes, i, err);
 	if (r) {
 		probes_detach(probes);
 		return r;
@@ -176,12 +231,109 @@ int probes_attach(const struct programs *programs, const struct probe_points *po
 	return 0;
 }
 
+/* ---- the budget ---- */
+
+static void tell_switch(const struct probes *probes, size_t index, bool on, struct snapshot_sink *sink)
+{
+	struct event_probe_switch e = { .hits = probes->states[index].hits, .probe = (uint32_t)index + 1, .on = on };
+
+	/* a failure of the trace is the agent's to report */
+	sink->event(sink, 0, EVENT_probe_switch, &e, NULL, 0, NULL);
+}
+
+static void count_hits(struct probes *probes)
+{
+	for (uint32_t i = 0; i < probes->points->count; i++) {
+		struct probe_state *state = &probes->states[i];
+		uint32_t number = i + 1;
+		uint64_t hits = 0;
+
+		if (probes->cpus < 1 || bpf_map_lookup_elem(probes->hits_fd, &number, probes->counts))
+			continue;
+		for (int cpu = 0; cpu < probes->cpus; cpu++)
+			hits += probes->counts[cpu];
+		state->hits = hits - state->before;
+		state->before = hits;
+	}
+}
+
+static uint64_t cost_of(const struct probes *probes, size_t index)
+{
+	const struct probe_point *point = &probes->points->items[index];
+
+	return point->pack ? probes->states[index].hits * ((point->slow ? SLOW_HIT_NS : HIT_NS) + (point->kind == PROBE_KIND_return ? RETURN_NS : 0)) : 0;
+}
+
+static bool together(const struct probe_point *a, const struct probe_point *b)
+{
+	return a == b || (a->pack && b->pack && a->group && a->group == b->group && !strcmp(a->pack, b->pack));
+}
+
+static void turn_off(struct probes *probes, size_t hottest, uint64_t now_ns, struct snapshot_sink *sink)
+{
+	for (size_t i = 0; i < probes->points->count; i++) {
+		struct probe_state *state = &probes->states[i];
+
+		if (state->off_until_ns || !together(&probes->points->items[i], &probes->points->items[hottest]))
+			continue;
+		state->pause_ns = !state->pause_ns ? PAUSE_SHORTEST_NS : state->pause_ns < PAUSE_LONGEST_NS ? state->pause_ns * 2 : PAUSE_LONGEST_NS;
+		state->off_until_ns = now_ns + state->pause_ns;
+		detach_point(probes, i);
+		tell_switch(probes, i, false, sink);
+	}
+}
+
+static void turn_on(struct probes *probes, uint64_t now_ns, struct snapshot_sink *sink)
+{
+	for (size_t i = 0; i < probes->points->count; i++) {
+		struct probe_state *state = &probes->states[i];
+
+		if (!state->off_until_ns || state->off_until_ns > now_ns)
+			continue;
+		/* a file that has gone meanwhile stays without */
+		state->off_until_ns = attach_point(probes, i, NULL) ? UINT64_MAX : 0;
+		if (!state->off_until_ns)
+			tell_switch(probes, i, true, sink);
+	}
+}
+
+void probes_keep_budget(struct probes *probes, double share, uint64_t now_ns, struct snapshot_sink *sink)
+{
+	uint64_t budget = (uint64_t)((double)(now_ns - probes->looked_ns) * share), cost = 0;
+	bool first = !probes->looked_ns;
+
+	count_hits(probes);
+	probes->looked_ns = now_ns;
+	if (first)
+		return;
+	turn_on(probes, now_ns, sink);
+	for (size_t i = 0; i < probes->points->count; i++)
+		cost += cost_of(probes, i);
+	while (cost > budget) {
+		size_t hottest = 0;
+
+		for (size_t i = 1; i < probes->points->count; i++)
+			if (cost_of(probes, i) > cost_of(probes, hottest))
+				hottest = i;
+		if (!cost_of(probes, hottest))
+			break;
+		turn_off(probes, hottest, now_ns, sink);
+		for (size_t i = 0; i < probes->points->count; i++)
+			if (probes->states[i].off_until_ns && cost_of(probes, i)) {
+				cost -= cost_of(probes, i);
+				probes->states[i].hits = 0;
+			}
+	}
+}
+
 void probes_detach(struct probes *probes)
 {
 	if (!probes)
 		return;
 	while (probes->count)
-		bpf_link__destroy(probes->links[--probes->count]);
+		bpf_link__destroy(probes->links[--probes->count].link);
+	free(probes->states);
+	free(probes->counts);
 	free(probes);
 }
 #endif

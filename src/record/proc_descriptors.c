@@ -15,8 +15,11 @@
 
 #include "record/object.h"
 #include "record/proc_sockets.h"
+#include "record/state.h"
 
 #define FDINFO_BYTES 32768
+
+#define container(pointer, type, member) ((type *)((char *)(pointer) - offsetof(type, member)))
 
 /* Of /proc/PID/FOLDER/FD. */
 static void name_of(char *to, size_t size, uint32_t pid, const char *folder, uint32_t fd)
@@ -104,6 +107,8 @@ uint64_t proc_descriptor_object(const struct proc_sockets *sockets, uint32_t pid
 		kind = strncmp(target, "pipe:", 5) ? OBJECT_KIND_fifo : OBJECT_KIND_pipe;
 	} else if (S_ISCHR(info.st_mode) && (!strncmp(target, "/dev/pts/", 9) || !strncmp(target, "/dev/tty", 8))) {
 		kind = OBJECT_KIND_tty;
+	} else if (S_ISCHR(info.st_mode) && !strcmp(target, "/dev/fuse")) {
+		kind = OBJECT_KIND_fuse;
 	} else if (S_ISDIR(info.st_mode)) {
 		kind = OBJECT_KIND_directory;
 	}
@@ -151,6 +156,8 @@ struct reading {
 	const struct proc_sockets *sockets;
 	const struct map *holders;
 	struct proc_descriptors_sink *sink;
+	struct state_sink locks;
+	uint32_t pid;
 };
 
 static uint64_t receiving(uint8_t kind, uint64_t inode)
@@ -168,6 +175,15 @@ static void fill_socket(const struct reading *reading, const struct proc_socket 
 	d->channel_in = receiving(socket->kind, socket->inode);
 	d->channel_out = receiving(socket->kind, socket->peer);
 	d->peer = holder ? (uint32_t)*holder : 0;
+}
+
+static int on_lock(struct state_sink *sink, uint32_t pid, enum event_type type, const void *payload, const char *tail, uint32_t tail_length,
+		   struct err *err)
+{
+	struct reading *reading = container(sink, struct reading, locks);
+
+	(void)pid; /* of locks of an open file /proc/locks names nobody: who has the file open holds them */
+	return reading->sink->event(reading->sink, reading->pid, type, payload, tail, tail_length, err);
 }
 
 static int read_one(void *data, uint32_t pid, uint32_t fd, struct err *err)
@@ -200,6 +216,8 @@ static int read_one(void *data, uint32_t pid, uint32_t fd, struct err *err)
 		length = 0;
 	r = reading->sink->event(reading->sink, pid, EVENT_descriptor, &d, socket ? socket->text : target,
 				 socket ? (uint32_t)strlen(socket->text) : (uint32_t)length, err);
+	if (!r && info.lock[0])
+		r = state_parse_locks(info.lock, 0, &reading->locks, err);
 	for (uint32_t i = 0; !r && i < info.watched; i++) {
 		struct event_poll_item item = { .set = d.object, .object = proc_descriptor_object(reading->sockets, pid, info.items[i].fd, NULL),
 						.fd = info.items[i].fd, .events = info.items[i].events };
@@ -212,7 +230,7 @@ static int read_one(void *data, uint32_t pid, uint32_t fd, struct err *err)
 int proc_descriptors_read(const struct proc_sockets *sockets, const struct map *holders, uint32_t pid,
 			  struct proc_descriptors_sink *sink, struct err *err)
 {
-	struct reading reading = { .sockets = sockets, .holders = holders, .sink = sink };
+	struct reading reading = { .sockets = sockets, .holders = holders, .sink = sink, .locks.event = on_lock, .pid = pid };
 	int r = 0;
 
 	each_descriptor(pid, read_one, &reading, &r, err);

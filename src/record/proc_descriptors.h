@@ -22,7 +22,7 @@ struct proc_descriptors_sink {
 
 /* Notes who holds sockets, so that the other end's process can be told: of all, before any is read. */
 void proc_descriptors_note(struct map *holders, uint32_t pid);
-/* Descriptor and poll item records of a process. */
+/* Descriptor and poll item records of a process, and the locks of its open files. */
 int proc_descriptors_read(const struct proc_sockets *sockets, const struct map *holders, uint32_t pid,
 			  struct proc_descriptors_sink *sink, struct err *err);
 

@@ -495,6 +495,22 @@ static int note_blocked(struct state_sink *sink, uint32_t tid, enum event_type t
 	return 0;
 }
 
+/* Who waits for a lock of an open file stands in /proc/locks without a number. */
+static int emit_unnamed_waiters(struct look *look, struct err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; !r && i < look->found.length; i++) {
+		const struct task_found *t = &look->found.items[i];
+		struct event_lock_held lock = { .object = t->waiting.object, .end = INT64_MAX, .family = LOCK_FAMILY_description,
+						.type = LOCK_TYPE_write, .blocked = 1 };
+
+		if (t->waiting.wait == WAIT_KIND_file_lock && lock.object && !map_find(&look->blocked, t->task.pid))
+			r = emit(look, t->task.pid, EVENT_lock_held, &lock, NULL, 0, err);
+	}
+	return r;
+}
+
 static void read_locks(struct look *look)
 {
 	char block[4096];
@@ -574,6 +590,8 @@ static int look_twice(struct look *look, uint64_t look_ns, struct err *err)
 		r = proc_descriptors_read(look->sockets, &look->holders, look->pids.items[i], &look->descriptors, err);
 	if (!r)
 		r = state_parse_locks(buf_str(&look->locks), 0, &look->states, err);
+	if (!r)
+		r = emit_unnamed_waiters(look, err);
 	mark.end = 1;
 	mark.unread = look->processes.unread;
 	mark.cut = look->found.length >= TASKS_MOST;

@@ -39,7 +39,7 @@ struct proc_stacks {
 int proc_stacks_open(struct state_sink *sink, struct proc_stacks **ret_stacks, struct err *err)
 {
 	struct proc_stacks *s = mem_zalloc(sizeof(*s));
-	int r = helpers_open(module_files_serve, &s->helpers, err);
+	int r = helpers_open(module_files_serve, false, &s->helpers, err);
 
 	s->sink = sink;
 	modules_init(&s->modules);

@@ -63,6 +63,21 @@ const char *proc_text_group(char *text, const char *controller)
 	return found;
 }
 
+/* The kernel writes a line's end in a name as \n, and the backslash twice. */
+static void read_name(const char *status, char *to, size_t size)
+{
+	const char *from = strncmp(status, "Name:\t", 6) ? "" : status + 6;
+	size_t length = 0;
+
+	for (; *from && *from != '\n' && length + 1 < size; from++) {
+		bool escaped = *from == '\\' && (from[1] == 'n' || from[1] == '\\');
+
+		from += escaped;
+		to[length++] = (char)(escaped && *from == 'n' ? '\n' : *from);
+	}
+	to[length] = 0;
+}
+
 bool proc_text_thread(const char *status, const char *stat, uint64_t ticks, struct task_found *ret_found, struct proc_thread *ret_more)
 {
 	const char *end = strrchr(stat, ')');
@@ -81,7 +96,7 @@ bool proc_text_thread(const char *status, const char *stat, uint64_t ticks, stru
 	ret_found->task.uid = (uint32_t)number_after(status, "\nUid:\t");
 	ret_found->task.prio = (uint32_t)prio + 100u;
 	ret_found->task.flags = strstr(status, "\nVmSize:") ? 0 : TASK_FLAGS_kernel_thread;
-	sscanf(status, "Name:\t%15[^\n]", ret_found->comm);
+	read_name(status, ret_found->comm, sizeof(ret_found->comm));
 	ret_found->waiting.state = state_of(letter);
 	ret_found->waiting.syscall = SYSCALL_NONE;
 	*ret_more = (struct proc_thread){
@@ -127,6 +142,18 @@ bool proc_text_times(const char *text, uint64_t *ret_run_ns, uint64_t *ret_queue
 	return sscanf(text, "%" SCNu64 " %" SCNu64, ret_run_ns, ret_queued_ns) == 2;
 }
 
+static void keep_lock(const char *line, struct proc_fdinfo *info)
+{
+	size_t length = strcspn(line, "\n");
+	const char *family = memmem(line, length, "OFDLCK", 6);
+
+	if (!family || length + 2 > sizeof(info->lock))
+		return;
+	memcpy(info->lock, line, length);
+	info->lock[length] = '\n';
+	info->lock[length + 1] = 0;
+}
+
 void proc_text_fdinfo(const char *text, struct proc_fdinfo *ret_info)
 {
 	const char *line = text;
@@ -141,6 +168,8 @@ void proc_text_fdinfo(const char *text, struct proc_fdinfo *ret_info)
 			ret_info->awaited = (uint32_t)strtoul(line + 5, NULL, 10);
 		else if (!strncmp(line, "eventfd-id: ", 12))
 			ret_info->eventfd = strtoull(line + 12, NULL, 10) + 1;
+		else if (!strncmp(line, "lock:\t", 6) && !ret_info->lock[0])
+			keep_lock(line + 6, ret_info);
 		else if (ret_info->watched < PROC_WATCHED_MOST && sscanf(line, "tfd: %u events: %x", &fd, &events) == 2) {
 			ret_info->items[ret_info->watched].fd = fd;
 			ret_info->items[ret_info->watched++].events = events;

@@ -49,6 +49,7 @@ struct proc_fdinfo {
 	uint32_t flags;            /* O_ */
 	uint32_t awaited;          /* process of a pidfd, 0 none */
 	uint64_t eventfd;          /* its number, + 1; 0 not told */
+	char lock[96];             /* line of /proc/locks, of a lock that belongs to the open file; "" none */
 	uint32_t watched;          /* of an epoll set */
 	struct { uint32_t fd, events; } items[PROC_WATCHED_MOST];
 };

@@ -251,6 +251,10 @@ static int emit_machine(struct recorder *recorder, struct err *err)
 	buf_char(&buf, 0);
 	buf_printf(&buf, "sample_hz=%u", options->sample_hz);
 	buf_char(&buf, 0);
+	if (options->probes && options->probes->packs)
+		add_pair(&buf, "packs", options->probes->packs);
+	if (options->probes && options->probes->packs_unfit)
+		add_pair(&buf, "packs_unfit", options->probes->packs_unfit);
 	add_list(&buf, "absent", recorder->programs, programs_absent);
 	add_list(&buf, "refused", recorder->programs, programs_refused);
 	r = emit(recorder, EVENT_machine, 0, NULL, buf_str(&buf), buf.length, err);
@@ -273,6 +277,8 @@ static int emit_probes(struct recorder *recorder, struct err *err)
 		buf_add(&texts, point->name, strlen(point->name) + 1);
 		buf_add(&texts, point->file, strlen(point->file) + 1);
 		buf_add(&texts, point->function, strlen(point->function) + 1);
+		for (unsigned value = 0; value < PROBE_FIELDS && point->values[value]; value++)
+			buf_add(&texts, point->values[value], strlen(point->values[value]) + 1);
 		r = emit(recorder, EVENT_probe_point, 0, &at, buf_str(&texts), texts.length, err);
 		buf_done(&texts);
 	}
@@ -358,7 +364,7 @@ static int start(struct recorder *recorder, const struct recorder_options *optio
 		r = filter_check(options->filter, err);
 	/* before there is memory that they would keep */
 	if (!r)
-		r = helpers_open(module_files_serve, &recorder->helpers, err);
+		r = helpers_open(module_files_serve, !options->look, &recorder->helpers, err);
 	if (!r)
 		r = kernel_open(&recorder->kernel, err);
 	if (r)
@@ -369,7 +375,7 @@ static int start(struct recorder *recorder, const struct recorder_options *optio
 	if (options->filter)
 		filter_configure(options->filter, &programs.config);
 	if (options->stacks) {
-		r = stacks_prepare(recorder->helpers, &recorder->stacks, err);
+		r = stacks_prepare(recorder->helpers, !options->look, &recorder->stacks, err);
 		if (r)
 			return r;
 	}
@@ -437,7 +443,7 @@ static int start(struct recorder *recorder, const struct recorder_options *optio
 		return r;
 	recorder->watcher = (struct watcher){
 		.snapshots = recorder->snapshots, .sink = &recorder->sink, .live = recorder->live, .samples = recorder->samples,
-		.helpers = recorder->helpers,
+		.probes = recorder->probes, .pack_budget = probes ? options->probes->pack_budget : 0, .helpers = recorder->helpers,
 	};
 	return watcher_start(&recorder->watcher, err);
 }

@@ -179,6 +179,28 @@ int ring_folder_open(struct ring_folder *folder, const char *path, struct err *e
 	return 0;
 }
 
+static bool gives_group(const struct ring_folder *folder, struct stat *info)
+{
+	return !stat(folder->path, info) && S_ISDIR(info->st_mode) && info->st_uid == geteuid() && info->st_mode & S_ISGID;
+}
+
+void ring_folder_share(const struct ring_folder *folder, bool open)
+{
+	struct stat info;
+	mode_t mode = S_ISGID | (open ? 0750 : 0700);
+
+	if (gives_group(folder, &info) && (info.st_mode & 07777) != mode && chmod(folder->path, mode))
+		return; /* it stays as it was set up */
+}
+
+void ring_folder_share_file(const struct ring_folder *folder, const char *path)
+{
+	struct stat info;
+
+	if (gives_group(folder, &info) && chmod(path, 0640))
+		return; /* root's alone */
+}
+
 int ring_folder_next(struct ring_folder *folder, char *ret_path, size_t size, struct err *err)
 {
 	char name[RING_FILE_NAME_BYTES];

@@ -7,6 +7,7 @@
 #ifndef RECORD_RING_FOLDER_H
 #define RECORD_RING_FOLDER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,6 +27,11 @@ struct ring_folder_size {
 
 /* Makes the folder (0700) when it is not there; one that others may write to is refused. */
 int ring_folder_open(struct ring_folder *folder, const char *path, struct err *err);
+/* In a folder that gives its files its group (set-group-ID, as packages make it: root:argus)
+ * the group may read them: whether it may enter the folder is `open`. */
+void ring_folder_share(const struct ring_folder *folder, bool open);
+/* The same of a file that has been created in it. */
+void ring_folder_share_file(const struct ring_folder *folder, const char *path);
 /* Name of the next file, with the folder's. */
 int ring_folder_next(struct ring_folder *folder, char *ret_path, size_t size, struct err *err);
 int ring_folder_size(const struct ring_folder *folder, struct ring_folder_size *ret_size, struct err *err);

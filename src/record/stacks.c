@@ -540,11 +540,12 @@ static void stacks_free(struct stacks *s)
 	free(s);
 }
 
-int stacks_prepare(struct helpers *helpers, struct stacks **ret_stacks, struct err *err)
+int stacks_prepare(struct helpers *helpers, bool hurry, struct stacks **ret_stacks, struct err *err)
 {
 	struct stacks *s = mem_zalloc(sizeof(*s));
 	s->wake_fd = s->poll_fd = -1;
 	s->start_ns = stacks_now_ns();
+	s->hurry = hurry;
 	int r = prepare(s, helpers, err);
 	if (r < 0) {
 		stacks_loader_end(s);

@@ -8,6 +8,7 @@
 #ifndef RECORD_STACKS_H
 #define RECORD_STACKS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,8 +35,9 @@ struct stacks_counts {
 };
 
 /* Begins to make tables for what runs; before the programs are loaded, which
- * takes a while too. */
-int stacks_prepare(struct helpers *helpers, struct stacks **ret_stacks, struct err *err);
+ * takes a while too. `hurry`: before what merely computes. A look of a moment does not: whoever
+ * shares a processor with a loader of higher priority wakes tens of milliseconds late. */
+int stacks_prepare(struct helpers *helpers, bool hurry, struct stacks **ret_stacks, struct err *err);
 /* After the programs are loaded and before they are attached. `stream` is the
  * writer's stream for the agent's own records. */
 int stacks_start(struct stacks *stacks, const struct programs *programs, struct agent *agent, uint32_t stream, struct err *err);

@@ -85,6 +85,7 @@ struct stacks {
 	/* the loader's */
 	pthread_t thread;
 	bool started;
+	bool hurry;
 	atomic_bool stop;
 	int wake_fd;
 	int poll_fd;                     /* that and the ring of stacks, when it fills */

@@ -418,7 +418,8 @@ static void *run(void *data)
 {
 	struct stacks *s = data;
 	/* stacks wait for it: before what merely computes */
-	setpriority(PRIO_PROCESS, (id_t)gettid(), -10);
+	if (s->hurry)
+		setpriority(PRIO_PROCESS, (id_t)gettid(), -10);
 	look_at_all(s);
 	atomic_store(&s->first_look_ns, stacks_now_ns() - s->start_ns);
 	while (!atomic_load(&s->stop)) {

@@ -40,6 +40,12 @@ struct watch_arrival {
 	u32 pid, spec;
 };
 
+/* What the iterator over a process's threads hands over: struct watch_thread of probe/thread_block.h. */
+struct watch_thread_found {
+	u32 tid, zero;
+	u64 pointer;
+};
+
 struct watch_pace_key {
 	u32 tid, number;
 };

@@ -97,6 +97,8 @@ static void *run(void *data)
 		if (clocks_stepped(watcher) || rounds % CLOCK_ROUNDS == 0)
 			watcher_emit_clock(watcher->sink, NULL);
 		samples_renew(watcher->samples);
+		if (watcher->probes && watcher->pack_budget > 0)
+			probes_keep_budget(watcher->probes, watcher->pack_budget, clock_ns(CLOCK_MONOTONIC), watcher->sink);
 		look_for_long_waits(watcher);
 		watcher_note_helpers(watcher->live, watcher->helpers);
 	}

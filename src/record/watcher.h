@@ -11,6 +11,7 @@
 
 #include "base/err.h"
 #include "record/config.h"
+#include "record/probes.h"
 #include "record/samples.h"
 #include "record/snapshot.h"
 
@@ -20,6 +21,8 @@ struct watcher {
 	struct snapshot_sink *sink;
 	struct record_live *live;
 	struct samples *samples;        /* NULL none */
+	struct probes *probes;          /* NULL none */
+	double pack_budget;             /* share of a processor that packs' probes may take; 0 all */
 	struct helpers *helpers;
 
 	pthread_t thread;

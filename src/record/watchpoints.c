@@ -5,17 +5,13 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <linux/hw_breakpoint.h>
-#include <linux/perf_event.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -25,21 +21,20 @@
 #include "probe/instruction.h"
 #include "probe/watch_find.h"
 #include "record/probe_points.h"
+#include "record/probe_values.h"
 #include "record/ring.h"
+#include "record/watch_arms.h"
 #include "record/watch_looks.h"
 #include "record/watch_maps.h"
+#include "record/watch_others.h"
 #include "record/watch_sites.h"
 #include "trace/writer.h"
 
-#define TRIES 50             /* to arm all threads while the process makes new ones */
 #define CALLS_MS 100
 #define LOOKS_MS 5           /* between looks for processes that a command starts ... */
 #define LOOKS_ALL_MS 500     /* ... that anybody starts */
-
-struct armed {
-	int fd;
-	uint32_t number;         /* of its place */
-};
+#define OWN_SHARE 10u        /* of the time goes to looking for threads with a variable of their own: one part */
+#define OWN_MOST_NS 500000000u
 
 struct arrived {
 	uint64_t address;        /* where the registers led */
@@ -51,19 +46,23 @@ struct arrived {
 struct watchpoints {
 	const struct watch_wishes *wishes;
 	struct snapshot_sink *sink;
-	int program, states_fd, told_fd;
+	int states_fd, told_fd;
 	struct ring_buffer *calls;
 	struct arena arena;
 	struct watch_place places[WATCHES_MOST + 1]; /* by number; 0 is none */
 	_Atomic uint32_t place_count;
-	struct vec(struct armed) armed;
+	struct watch_arms arms;
 	pthread_mutex_t lock;        /* of places and what is armed */
 	bool follows;                /* processes as they come */
 	atomic_bool started;         /* the command's program has */
 	struct watch_looks looks;
+	struct watch_others *others;
+	uint64_t own_next_ns;        /* when to look for new threads of processes with places of threads */
+	bool own;                    /* there are such places */
 	struct vec(struct bpf_link *) codes; /* places whose registers tell what is watched */
 	struct arrived arrived[WATCHES_MOST + 1]; /* of the places that they told, by number */
 	uint64_t arrivals;
+	uint64_t changes;            /* of places */
 	pthread_t thread;
 	bool running;
 	atomic_bool stop;
@@ -99,106 +98,7 @@ void watchpoints_settle(struct watchpoints *w, void *records, uint64_t bytes)
 	}
 }
 
-/* ---- arming ---- */
-
-static int refused(const struct watch_place *place, pid_t tid, int r, struct err *err)
-{
-	const char *written = place->spec->written;
-
-	if (r == -ENOSPC)
-		return err_set(err, r, "--watch %s: the processor has four watchpoints a thread, and those of thread %d are taken: by others of "
-			       "this recording, a debugger or another recorder (an unaligned place takes several)", written, (int)tid);
-	if (r == -EACCES || r == -EPERM)
-		return err_set(err, r, "--watch %s: the kernel does not let this user watch thread %d: run as root", written, (int)tid);
-	if (r == -EOPNOTSUPP || r == -ENODEV || r == -ENOENT)
-		return err_set(err, r, "--watch %s: this machine has no hardware watchpoints (a virtual machine may hide them)", written);
-	if (r == -EMFILE)
-		return err_set(err, r, "--watch %s: too many threads for this user's limit of open files (ulimit -n)", written);
-	return err_sys(err, r, "--watch %s: arming thread %d", written, (int)tid);
-}
-
-/* Disabled, with its program; -ESRCH when the thread has ended. */
-static int open_one(const struct watchpoints *w, pid_t tid, uint64_t address, uint32_t bytes, bool access)
-{
-	struct perf_event_attr attr = {
-		.size = sizeof(attr), .type = PERF_TYPE_BREAKPOINT, .bp_type = access ? HW_BREAKPOINT_RW : HW_BREAKPOINT_W,
-		.bp_addr = address, .bp_len = bytes, .sample_period = 1, .disabled = 1, .inherit = 1, .inherit_thread = 1,
-		.remove_on_exec = 1,
-	};
-	int fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC), r;
-
-	if (fd < 0)
-		return -errno;
-	if (!ioctl(fd, PERF_EVENT_IOC_SET_BPF, w->program))
-		return fd;
-	r = -errno;
-	close(fd);
-	return r;
-}
-
-static void close_from(struct watchpoints *w, size_t from)
-{
-	while (w->armed.length > from)
-		close(w->armed.items[--w->armed.length].fd);
-}
-
-static int arm_thread(struct watchpoints *w, const struct watch_place *place, uint32_t number, pid_t tid, struct err *err)
-{
-	uint64_t addresses[WATCH_PIECES_MOST];
-	uint32_t bytes[WATCH_PIECES_MOST];
-	size_t count = watch_pieces(place->address, place->bytes, addresses, bytes);
-
-	for (size_t i = 0; i < count; i++) {
-		int fd = open_one(w, tid, addresses[i], bytes[i], place->spec->access);
-
-		if (fd == -ESRCH)
-			return 0;
-		if (fd < 0)
-			return refused(place, tid, fd, err);
-		vec_push(&w->armed, ((struct armed){ fd, number }));
-	}
-	return 0;
-}
-
-static bool same_threads(const pid_t *a, size_t a_count, const pid_t *b, size_t b_count)
-{
-	/* those that have ended do not matter */
-	for (size_t i = 0, j = 0; j < b_count; j++) {
-		while (i < a_count && a[i] < b[j])
-			i++;
-		if (i == a_count || a[i] != b[j])
-			return false;
-	}
-	return true;
-}
-
-/* All threads of these places' process. A thread that is made meanwhile inherits from
- * an armed one, but not from one that is not armed yet: so it is done again, until no
- * new one came in between. */
-static int arm_process(struct watchpoints *w, pid_t pid, uint32_t number, struct err *err)
-{
-	size_t from = w->armed.length, count, again;
-	pid_t *threads, *now;
-	int r = 0;
-
-	for (int tries = 0; tries < TRIES; tries++) {
-		r = process_threads(&w->arena, pid, &threads, &count, err);
-		for (size_t i = 0; i < count && !r; i++)
-			r = arm_thread(w, &w->places[number], number, threads[i], err);
-		if (!r)
-			r = process_threads(&w->arena, pid, &now, &again, err);
-		if (r || same_threads(threads, count, now, again))
-			break;
-		close_from(w, from);
-	}
-	if (r) {
-		close_from(w, from);
-		return r;
-	}
-	for (size_t i = from; i < w->armed.length; i++)
-		ioctl(w->armed.items[i].fd, PERF_EVENT_IOC_ENABLE, 0);
-	return 0;
-}
+/* ---- places ---- */
 
 static int put_states(const struct watchpoints *w, const struct watch_place *place, uint32_t number, struct err *err)
 {
@@ -233,7 +133,8 @@ static int tell_one(struct watchpoints *w, uint32_t number, struct err *err)
 {
 	const struct watch_place *place = &w->places[number];
 	struct event_watch_point e = { .address = place->address, .value = place->value, .watch = number, .pid = (uint32_t)place->pid,
-				       .bytes = place->bytes, .kind = place->spec->access ? WATCH_KIND_access : WATCH_KIND_write };
+				       .bytes = place->bytes, .kind = place->spec->access ? WATCH_KIND_access : WATCH_KIND_write,
+				       .memory = place->memory };
 	struct buf texts;
 	int r;
 
@@ -254,23 +155,71 @@ static int add_place(struct watchpoints *w, const struct watch_place *place, str
 
 	if (number > WATCHES_MOST)
 		return err_set(err, -E2BIG, "--watch %s: more than %u places", place->spec->written, WATCHES_MOST);
+	w->changes++;
 	w->places[number] = *place;
 	r = put_states(w, place, number, err);
 	if (r)
 		return r;
 	atomic_store(&w->place_count, number);
-	r = arm_process(w, place->pid, number, err);
+	r = watch_arms_add(&w->arms, &w->arena, place, number, err);
 	if (r)
 		drop_states(w, place);
 	return r ? r : tell_one(w, number, err);
 }
 
+/* The place, when it was armed before. */
+static uint32_t find_place(const struct watchpoints *w, const struct watch_place *place)
+{
+	for (uint32_t number = 1; number <= atomic_load(&w->place_count); number++)
+		if (w->places[number].pid == place->pid && w->places[number].spec == place->spec && w->places[number].address == place->address)
+			return number;
+	return 0;
+}
+
+static int arm_again(struct watchpoints *w, const struct watch_place *place, uint32_t number, struct err *err)
+{
+	int r;
+
+	drop_states(w, place);
+	r = put_states(w, place, number, err);
+	return r ? r : watch_arms_add(&w->arms, &w->arena, place, number, err);
+}
+
+/* A thread may have its variable where one that has ended had it. */
+static int add_or_renew(struct watchpoints *w, const struct watch_place *place, struct err *err)
+{
+	uint32_t number = find_place(w, place);
+	int r;
+
+	if (!number)
+		return add_place(w, place, err);
+	if (w->places[number].tid == place->tid)
+		return 0;
+	w->changes++;
+	w->places[number] = *place;
+	r = arm_again(w, place, number, err);
+	return r ? r : tell_one(w, number, err);
+}
+
+/* In the process, and where it is shared and the process was named, in the others that have it. */
 static int add_spec(struct watchpoints *w, const struct watch_spec *spec, const struct process *process, struct err *err)
 {
-	struct watch_place place;
-	int r = watch_find(&w->arena, spec, process, &place, err);
+	struct watch_place *places = arena_array(&w->arena, struct watch_place, WATCHES_MOST);
+	const struct watch_threads threads = { watch_others_threads, w->others };
+	size_t count = 0;
+	int r = watch_find(&w->arena, spec, process, &threads, places, WATCHES_MOST, &count, err);
 
-	return r ? r : add_place(w, &place, err);
+	for (size_t i = 0; i < count && !r; i++) {
+		w->own |= places[i].tid != 0;
+		r = add_or_renew(w, &places[i], err);
+	}
+	if (r || count != 1 || !places[0].memory || !w->wishes->pid_count)
+		return r;
+	count = watch_others_sharing(&w->arena, &places[0], places + 1, WATCHES_MOST - 1);
+	for (size_t i = 1; i <= count && !r; i++)
+		if (!find_place(w, &places[i]))
+			r = add_place(w, &places[i], err);
+	return r;
 }
 
 /* Those of the specs in *todo that can be armed now; where one must be, a failure ends it. */
@@ -326,16 +275,9 @@ static int check_files(struct watchpoints *w, struct err *err)
 static void disarm_place(struct watchpoints *w, uint32_t number)
 {
 	const struct watch_place *place = &w->places[number];
-	size_t kept = 0;
 	struct watch_key told = { .address = w->arrived[number].address, .pid = (uint32_t)place->pid, .zero = w->arrived[number].spec + 1 };
 
-	for (size_t i = 0; i < w->armed.length; i++) {
-		if (w->armed.items[i].number == number)
-			close(w->armed.items[i].fd);
-		else
-			w->armed.items[kept++] = w->armed.items[i];
-	}
-	w->armed.length = kept;
+	watch_arms_remove(&w->arms, number);
 	drop_states(w, place);
 	/* where a thread comes there again it is armed again */
 	bpf_map_delete_elem(w->told_fd, &told);
@@ -353,24 +295,6 @@ static bool make_room(struct watchpoints *w, pid_t pid)
 	if (oldest)
 		disarm_place(w, oldest);
 	return oldest != 0;
-}
-
-/* The place, when it was armed before. */
-static uint32_t find_place(const struct watchpoints *w, const struct watch_place *place)
-{
-	for (uint32_t number = 1; number <= atomic_load(&w->place_count); number++)
-		if (w->places[number].pid == place->pid && w->places[number].spec == place->spec && w->places[number].address == place->address)
-			return number;
-	return 0;
-}
-
-static int arm_again(struct watchpoints *w, const struct watch_place *place, uint32_t number, struct err *err)
-{
-	int r;
-
-	drop_states(w, place);
-	r = put_states(w, place, number, err);
-	return r ? r : arm_process(w, place->pid, number, err);
 }
 
 static void arm_arrival(struct watchpoints *w, const struct watch_arrival *arrival)
@@ -416,18 +340,10 @@ static int code_path(struct watchpoints *w, const struct watch_spec *spec, const
 	return 0;
 }
 
-static uint16_t register_offset(uint8_t number)
-{
-	/* in the order of struct user_registers: r15, r14, r13, r12, rbp, rbx, r11, r10, r9, r8, rax, rcx, rdx, rsi, rdi, -, -, -, -, rsp */
-	static const uint8_t places[REGISTER_count] = { 10, 11, 12, 5, 19, 4, 13, 14, 9, 8, 7, 6, 3, 2, 1, 0 };
-
-	return number < REGISTER_count ? (uint16_t)(places[number] * 8) : UINT16_MAX;
-}
-
 static int attach_code(struct watchpoints *w, const struct programs *programs, uint32_t number, struct err *err)
 {
 	const struct watch_spec *spec = &w->wishes->specs[number];
-	struct watch_code code = { .base = register_offset(spec->registers.base), .index = register_offset(spec->registers.index),
+	struct watch_code code = { .base = probe_values_register(spec->registers.base), .index = probe_values_register(spec->registers.index),
 				   .scale = spec->registers.scale, .displacement = (uint64_t)spec->registers.displacement };
 	LIBBPF_OPTS(bpf_uprobe_opts, options, .bpf_cookie = number);
 	struct bpf_program *program = programs_find(programs, "on_watch_code");
@@ -462,13 +378,6 @@ static int attach_codes(struct watchpoints *w, const struct programs *programs, 
 
 /* ---- the thread ---- */
 
-static void disarm(struct watchpoints *w, uint64_t number)
-{
-	for (size_t i = 0; i < w->armed.length; i++)
-		if (w->armed.items[i].number == number)
-			ioctl(w->armed.items[i].fd, PERF_EVENT_IOC_DISABLE, 0);
-}
-
 static int take_call(void *data, void *message, size_t bytes)
 {
 	struct watchpoints *w = data;
@@ -481,7 +390,7 @@ static int take_call(void *data, void *message, size_t bytes)
 		arm_arrival(w, &arrival);
 	} else if (bytes >= sizeof(number)) {
 		memcpy(&number, message, sizeof(number));
-		disarm(w, number);
+		watch_arms_disable(&w->arms, number);
 	}
 	pthread_mutex_unlock(&w->lock);
 	return 0;
@@ -504,13 +413,74 @@ static void look_again(struct watchpoints *w)
 	watch_looks_update(&w->looks, now_ns());
 	while ((look = watch_looks_due(&w->looks, now_ns()))) {
 		struct arena_mark mark = arena_mark(&w->arena);
-		uint32_t before = atomic_load(&w->place_count);
+		uint64_t before = w->changes;
 
 		(void)add_process(w, look->pid, &look->todo, false, NULL);
-		if (atomic_load(&w->place_count) == before)
+		if (w->changes == before)
 			arena_rewind(&w->arena, mark);
 	}
 	pthread_mutex_unlock(&w->lock);
+}
+
+static bool has_place_of(const struct watchpoints *w, pid_t pid, pid_t tid)
+{
+	for (uint32_t number = 1; number <= atomic_load(&w->place_count); number++)
+		if (w->places[number].pid == pid && w->places[number].tid == tid)
+			return true;
+	return false;
+}
+
+/* Threads of the place's process that have no such place yet. */
+static bool has_new_threads(struct watchpoints *w, uint32_t number)
+{
+	struct arena_mark mark = arena_mark(&w->arena);
+	pid_t pid = w->places[number].pid, *threads;
+	bool new = false;
+	size_t count;
+
+	if (!process_threads(&w->arena, pid, &threads, &count, NULL))
+		for (size_t i = 0; i < count && !new; i++)
+			new = !has_place_of(w, pid, threads[i]);
+	arena_rewind(&w->arena, mark);
+	return new;
+}
+
+/* New threads have their own variables elsewhere. What one has not used yet is looked for again and again, so
+ * that it takes a small part of the time. */
+static void look_for_threads(struct watchpoints *w)
+{
+	uint64_t begin = now_ns(), took;
+	uint32_t count = atomic_load(&w->place_count);
+
+	if (begin < w->own_next_ns)
+		return;
+	pthread_mutex_lock(&w->lock);
+	for (uint32_t number = 1; number <= count; number++) {
+		const struct watch_place *place = &w->places[number];
+		struct arena_mark mark = arena_mark(&w->arena);
+		uint64_t changes = w->changes;
+		struct process process;
+		bool first = place->tid != 0;
+
+		for (uint32_t i = 1; i < number && first; i++)
+			first = w->places[i].pid != place->pid || w->places[i].spec != place->spec;
+		if (!first || !has_new_threads(w, number))
+			continue;
+		if (!process_look(&w->arena, place->pid, &process, NULL))
+			(void)add_spec(w, place->spec, &process, NULL);
+		if (w->changes == changes)
+			arena_rewind(&w->arena, mark);
+	}
+	pthread_mutex_unlock(&w->lock);
+	took = (now_ns() - begin) * OWN_SHARE;
+	w->own_next_ns = begin + (took > OWN_MOST_NS ? OWN_MOST_NS : took);
+}
+
+static int wait_ms(const struct watchpoints *w)
+{
+	if (w->own)
+		return LOOKS_MS;
+	return !w->follows ? CALLS_MS : w->looks.filter >= 0 ? LOOKS_MS : LOOKS_ALL_MS;
 }
 
 static void *run(void *data)
@@ -518,9 +488,11 @@ static void *run(void *data)
 	struct watchpoints *w = data;
 
 	while (!atomic_load(&w->stop)) {
-		ring_buffer__poll(w->calls, !w->follows ? CALLS_MS : w->looks.filter >= 0 ? LOOKS_MS : LOOKS_ALL_MS);
+		ring_buffer__poll(w->calls, wait_ms(w));
 		if (w->follows && atomic_load(&w->started))
 			look_again(w);
+		if (w->own)
+			look_for_threads(w);
 	}
 	return NULL;
 }
@@ -560,13 +532,14 @@ int watchpoints_open(const struct programs *programs, const struct watch_wishes 
 	if (!program)
 		return err_set(err, -ENOENT, "the program of the watchpoints is missing");
 	w = mem_zalloc(sizeof(*w));
-	*w = (struct watchpoints){ .wishes = wishes, .sink = sink, .program = bpf_program__fd(program),
+	*w = (struct watchpoints){ .wishes = wishes, .sink = sink, .arms = { .program = bpf_program__fd(program) },
 				   .states_fd = programs_map(programs, "watches"), .sites = watch_sites_new(programs_map(programs, "watch_sites")),
 				   .told_fd = programs_map(programs, "watch_told") };
 	arena_init(&w->arena);
 	pthread_mutex_init(&w->lock, NULL);
 	w->follows = !wishes->pid_count;
 	atomic_store(&w->started, !wishes->command);
+	w->others = watch_others_new(programs);
 	watch_looks_init(&w->looks, wishes->command ? programs_map(programs, "filter_set") : -1, wishes->spec_count);
 	raise_limit();
 	w->calls = ring_buffer__new(programs_map(programs, "watch_calls"), take_call, w, NULL);
@@ -583,6 +556,9 @@ int watchpoints_open(const struct programs *programs, const struct watch_wishes 
 	}
 	if (!r && !wishes->pid_count && !wishes->command)
 		r = check_files(w, err);
+	/* what is wrong with the places is told first */
+	if (!r)
+		r = watch_arms_check(err);
 	if (!r && w->follows && !wishes->command)
 		look_again(w);
 	if (!r)
@@ -610,7 +586,7 @@ int watchpoints_command_started(struct watchpoints *w, struct err *err)
 		if (spec->at_code || !mapping || (spec->step_count && spec->steps[0].kind == WATCH_follow))
 			continue;
 		r = add_spec(w, spec, &process, err);
-		if (r == -ENOENT && !spec->file)
+		if ((r == -ENOENT && !spec->file) || r == -EAGAIN)
 			r = 0;
 		else if (!r)
 			watch_looks_has(&w->looks, process.pid, i);
@@ -642,9 +618,9 @@ void watchpoints_close(struct watchpoints *w)
 	while (w->codes.length)
 		bpf_link__destroy(w->codes.items[--w->codes.length]);
 	vec_done(&w->codes);
-	close_from(w, 0);
-	vec_done(&w->armed);
+	watch_arms_done(&w->arms);
 	watch_looks_done(&w->looks);
+	watch_others_free(w->others);
 	pthread_mutex_destroy(&w->lock);
 	watch_sites_free(w->sites);
 	arena_done(&w->arena);

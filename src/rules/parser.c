@@ -90,7 +90,8 @@ static const struct event_info *read_event(struct parser *p, uint16_t *ret_event
 	*ret_event = (uint16_t)event_info_number(info);
 	*ret_probe = NULL;
 	if (*ret_event == EVENT_probe && (p->token.kind == TOKEN_text || (p->token.kind == TOKEN_name && !parser_is(p, "where") &&
-									  !parser_is(p, "key") && !parser_is(p, "to")))) {
+									  !parser_is(p, "key") && !parser_is(p, "to") &&
+									  !parser_is(p, "called")))) {
 		*ret_probe = arena_strndup(p->arena, p->token.start, p->token.length);
 		parser_advance(p);
 	}
@@ -137,6 +138,30 @@ static void read_confidence(struct parser *p, struct rule *rule)
 	rule->confidence = (uint8_t)number;
 }
 
+static const char *read_text(struct parser *p)
+{
+	const char *text;
+
+	if (p->token.kind != TOKEN_text) {
+		parser_fail(p, "a text in double quotes is wanted here");
+		return "";
+	}
+	text = arena_strndup(p->arena, p->token.start, p->token.length);
+	parser_advance(p);
+	return text;
+}
+
+/* What answers call it: a text with {FIELD}, {function FIELD} and {text}. */
+static void read_called(struct parser *p, struct rule *rule)
+{
+	if (p->failed || !parser_take(p, "called"))
+		return;
+	/* several texts in a row are one */
+	rule->called = read_text(p);
+	while (!p->failed && p->token.kind == TOKEN_text)
+		rule->called = arena_printf(p->arena, "%s%s", rule->called, read_text(p));
+}
+
 static enum rule_segment read_segment(struct parser *p)
 {
 	static const char *const names[] = { "plain", "callout", "work", "interrupt", "maintenance" };
@@ -151,7 +176,7 @@ static enum rule_segment read_segment(struct parser *p)
 static void read_boundary(struct parser *p, struct rule *rule)
 {
 	const struct event_info *info;
-	const char *probe;
+	const char *probe = NULL;
 
 	if (parser_take(p, "at")) {
 		rule->kind = RULE_boundary_at;
@@ -179,8 +204,11 @@ static void read_boundary(struct parser *p, struct rule *rule)
 	read_where(p, GROUND_event, info, probe, &rule->where);
 	if (rule->place == PLACE_callout) {
 		parser_expect(p, "to");
+		rule->probe = probe;
 		info = read_event(p, &rule->end_event, &probe);
+		rule->end_probe = probe;
 		read_where(p, GROUND_event, info, probe, &rule->end_where);
+		read_called(p, rule);
 	}
 }
 
@@ -250,6 +278,7 @@ static void read_edge(struct parser *p, struct rule *rule)
 	else
 		(void)parser_take(p, "once");
 	read_confidence(p, rule);
+	read_called(p, rule);
 }
 
 static void read_wake(struct parser *p, struct rule *rule)
@@ -324,19 +353,6 @@ static void read_flag(struct parser *p, struct rule *rule)
 	rule->address = read_number(p);
 }
 
-static const char *read_text(struct parser *p)
-{
-	const char *text;
-
-	if (p->token.kind != TOKEN_text) {
-		parser_fail(p, "a text in double quotes is wanted here");
-		return "";
-	}
-	text = arena_strndup(p->arena, p->token.start, p->token.length);
-	parser_advance(p);
-	return text;
-}
-
 static void read_probe(struct parser *p, struct rule *rule)
 {
 	rule->kind = RULE_probe;
@@ -344,6 +360,12 @@ static void read_probe(struct parser *p, struct rule *rule)
 	parser_expect(p, "at");
 	rule->target = read_text(p);
 	rule->build = parser_take(p, "build") ? read_text(p) : "";
+	rule->behind = parser_is(p, "behind");
+	if (parser_take(p, "before") || parser_take(p, "behind")) {
+		rule->around = read_text(p);
+		parser_expect(p, "reads");
+		rule->reads = read_text(p);
+	}
 }
 
 static void read_keep(struct parser *p, struct rule *rule)
@@ -363,7 +385,7 @@ static const struct statement {
 
 static void read_statement(struct parser *p, struct rules *rules)
 {
-	struct rule rule = { .file = p->file, .line = p->token.line, .column = p->token.column, .name = "" };
+	struct rule rule = { .file = p->file, .line = p->token.line, .column = p->token.column, .name = "", .called = "" };
 	const char *start = p->token.start, *end;
 	bool known = false;
 

@@ -74,11 +74,13 @@ struct rule {
 	struct condition where;
 	uint16_t event, end_event;   /* boundaries: the event; callouts: the end too */
 	struct condition end_where;
+	const char *probe, *end_probe; /* callbacks: the probes that they begin and end with; NULL: no probes */
 	enum rule_place place;
 	enum rule_segment segment;
 	enum rule_peers peers;
 	enum rule_take take;
 	struct rule_end from, to;    /* edges */
+	const char *called;          /* callbacks and edges: what answers call it, with {...} for what its event says; "" nothing */
 	uint16_t mechanism;          /* number of the kind of edge; 0 any or the default */
 	uint8_t confidence;          /* 0: the mechanism's */
 	bool drop;                   /* wake: no edge */
@@ -86,6 +88,9 @@ struct rule {
 	uint64_t from_event, to_event; /* corrections; the one event of boundary_at and idle_wait is from_event */
 	uint64_t address;            /* flags */
 	const char *target, *build;  /* probes: where, as --probe takes it; the build-id that it is right for, "" any */
+	const char *around;          /* probes: "FIRST,SECOND", between whose calls the one lies that is meant; NULL: the target says all */
+	bool behind;                 /* ... at the second of them */
+	const char *reads;           /* ... what is read there: "arg1,arg2,arg3,target,object" */
 };
 
 struct rules;

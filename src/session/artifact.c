@@ -16,7 +16,7 @@ int artifact_write(const char *path, const struct buf *text, struct err *err)
 
 	/* A device or a pipe is not replaced by a file. */
 	if (!lstat(path, &there) && !S_ISREG(there.st_mode) && !S_ISLNK(there.st_mode))
-		return err_set(err, -EINVAL, "'%s' is there and is no file", path);
+		return err_set(err, -EINVAL, "'%s' is there and is not a file", path);
 	buf_init(&name);
 	buf_printf(&name, "%s.XXXXXX", path);
 	fd = mkostemp(name.data, O_CLOEXEC);

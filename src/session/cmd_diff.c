@@ -123,6 +123,8 @@ static int show(struct command_context *context, const struct run *run, struct e
 		result = artifact_write(heat, &buf, err);
 		buf_clear(&buf);
 	}
+	if (!result)
+		result = profiling_page(context, &run->buggy, trace_path(run->base.trace), &run->report, err);
 	if (!result) {
 		if (options_has(options, "json"))
 			as_json(&buf, run);

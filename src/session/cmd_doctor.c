@@ -9,7 +9,7 @@
 #define VERSION 1
 
 static const struct option_spec options[] = {
-	{ "all", 'a', OPTION_FLAG, NULL, "also what is well" },
+	{ "all", 'a', OPTION_FLAG, NULL, "list what is well, too" },
 	{ "bundle", 0, OPTION_TEXT, "FILE", "what a bug report needs, as a tar.gz without names of hosts, users and files; of a trace named "
 	  "behind it the counts" },
 	OPTION_JSON,
@@ -99,7 +99,7 @@ static int run(struct command_context *context, struct err *err)
 const struct command command_doctor = {
 	.name = "doctor",
 	.arguments = "[TRACE]",
-	.summary = "tell what this host allows, and how to mend what it does not",
+	.summary = "check what this machine allows, and tell how to fix what it does not",
 	.help = "The status is 0 when recording is possible.\n",
 	.options = options,
 	.rules = rules,

@@ -23,8 +23,8 @@ static const struct option_spec dump_options[] = {
 	{ "comm", 0, OPTION_TEXT, "NAME", "events in threads of this name, * and ? allowed (repeatable)" },
 	{ "type", 'e', OPTION_TEXT, "EVENT", "events of this type, or of several: switch,wake (repeatable)" },
 	{ "number", 0, OPTION_TEXT, "N[-M]", "the event of this number, or of these" },
-	{ "state", 0, OPTION_FLAG, NULL, "also the state that was found and records about the trace itself" },
-	{ "stacks", 0, OPTION_FLAG, NULL, "behind each event the stacks it has, with names" },
+	{ "state", 0, OPTION_FLAG, NULL, "also state records (threads, waits, descriptors as found) and records about the trace itself" },
+	{ "stacks", 0, OPTION_FLAG, NULL, "print each event's stacks behind it, with names" },
 	{ "lines", 0, OPTION_FLAG, NULL, "with --stacks: source lines and inlined functions too" },
 	OPTION_SYMFS,
 	{ "text", 0, OPTION_FLAG, NULL, "the text form, with state: `argus import --text` makes the same trace of it" },
@@ -51,7 +51,7 @@ struct dump {
 	bool state, text;
 	struct names *names;          /* NULL: neither stacks nor functions of the kernel are shown */
 	bool stacks;
-	struct buf buf;
+	struct buf buf, words;
 	struct json json;
 	bool as_json;
 };
@@ -96,7 +96,7 @@ static int read_range(struct dump *dump, const char *text, struct err *err)
 	if (parse_number(first, &dump->first_number) || !dump->first_number ||
 	    (!dash && (dump->last_number = dump->first_number, 0)) || (dash && dash[1] && parse_number(dash + 1, &dump->last_number)) ||
 	    dump->last_number < dump->first_number)
-		return err_set(err, -EINVAL, "'%s' is no number of an event and no range of them (N-M)", text);
+		return err_set(err, -EINVAL, "'%s' is not an event number or a range of them (N-M)", text);
 	return 0;
 }
 
@@ -201,7 +201,36 @@ static const char *kernel_function(struct dump *dump, const struct event *e, con
 
 static const char *name_of_probe(const struct dump *dump, const struct event *e)
 {
+	if (e->type == EVENT_probe_text && e->data)
+		return probe_name(&dump->probes, event_as(e, probe_text)->probe)->name;
 	return e->type == EVENT_probe && e->data ? probe_name(&dump->probes, event_as(e, probe)->probe)->name : "";
+}
+
+static uint64_t value_of_probe(const struct event_probe *e, unsigned i)
+{
+	return i == 0 ? e->arg1 : i == 1 ? e->arg2 : e->arg3;
+}
+
+/* "put q->length=5, name=0x55d0": the values that have names. */
+static const char *words_of_probe(struct dump *dump, const struct event *e)
+{
+	struct buf *words = &dump->words;
+	const struct probe_name *probe;
+
+	if (!name_of_probe(dump, e)[0])
+		return "";
+	buf_clear(words);
+	buf_text(words, name_of_probe(dump, e));
+	if (e->type != EVENT_probe)
+		return buf_str(words);
+	probe = probe_name(&dump->probes, event_as(e, probe)->probe);
+	for (unsigned i = 0; i < 3 && probe->values[i][0]; i++) {
+		uint64_t value = value_of_probe(event_as(e, probe), i);
+
+		buf_printf(words, value >> 32 && value >> 32 != UINT32_MAX ? "%s %s=0x%" PRIx64 : "%s %s=%" PRId64, i ? "," : "", probe->values[i],
+			   value);
+	}
+	return buf_str(words);
 }
 
 /* As a comment of the text form, behind the line's fields. */
@@ -251,6 +280,15 @@ static const char *json_key(struct buf *key, const struct event_info *info, cons
 	return field->name;
 }
 
+/* By the names they were asked for by. */
+static void add_values(struct json *json, const struct probe_name *probe, const struct event_probe *e)
+{
+	json_object(json, "values");
+	for (unsigned i = 0; i < 3 && probe->values[i][0]; i++)
+		json_i64(json, probe->values[i], (int64_t)value_of_probe(e, i));
+	json_end(json);
+}
+
 static void add_json(struct dump *dump, const struct event *e, const char *comm)
 {
 	const struct event_info *info = &event_infos[e->type];
@@ -283,6 +321,8 @@ static void add_json(struct dump *dump, const struct event *e, const char *comm)
 	}
 	if (name_of_probe(dump, e)[0])
 		json_text(json, "probe_name", name_of_probe(dump, e));
+	if (e->type == EVENT_probe && name_of_probe(dump, e)[0] && probe_name(&dump->probes, event_as(e, probe)->probe)->values[0][0])
+		add_values(json, probe_name(&dump->probes, event_as(e, probe)->probe), event_as(e, probe));
 	if (e->tail_length)
 		add_texts(json, e, info->tail == FIELD_TEXTS);
 	for (const struct field_info *field = info->fields; dump->names && field < info->fields + info->field_count; field++) {
@@ -320,8 +360,8 @@ static int show_events(struct dump *dump)
 			add_json(dump, e, e->tid && !thread ? "?" : comm);
 		else
 			text_format_line(&dump->buf, e, e->tid && !thread ? "?" : comm);
-		if (!dump->text && !dump->as_json && name_of_probe(dump, e)[0])
-			add_comment(&dump->buf, name_of_probe(dump, e));
+		if (!dump->text && !dump->as_json && words_of_probe(dump, e)[0])
+			add_comment(&dump->buf, buf_str(&dump->words));
 		if (dump->names && !dump->text && !dump->as_json)
 			add_functions(dump, e);
 		if (dump->stacks && !dump->as_json)
@@ -402,8 +442,10 @@ static int run_dump(struct command_context *context, struct err *err)
 		probe_names_read(context->arena, dump.trace, &dump.probes);
 		thread_tracker_init(&dump.tracker, dump.tables);
 		buf_init(&dump.buf);
+		buf_init(&dump.words);
 		status = show(&dump);
 		buf_done(&dump.buf);
+		buf_done(&dump.words);
 		thread_tracker_done(&dump.tracker);
 	}
 	for (uint32_t i = 0; dump.names && names_complaint(dump.names, i); i++)
@@ -421,8 +463,8 @@ const struct command command_dump = {
 	.arguments = "[FILE]",
 	.summary = "print events, one a line",
 	.help = "A line tells the event's number, time (the trace's own, in seconds), processor, thread\n"
-		"(name and number), type, and the fields that are not 0. Filters of one kind widen,\n"
-		"filters of different kinds narrow what is shown.\n",
+		"(name and number), type, and the fields that are not 0. Filters of one kind add up,\n"
+		"filters of different kinds must all match.\n",
 	.options = dump_options,
 	.rules = dump_rules,
 	.pages = true,

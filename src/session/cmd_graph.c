@@ -19,7 +19,7 @@
 static const struct option_spec graph_options[] = {
 	{ "segment", 0, OPTION_NUMBER, "N", "a segment, or the one that a stretch belongs to, with its neighbours" },
 	{ "event", 0, OPTION_NUMBER, "N", "the segment that holds this event" },
-	{ "search", 0, OPTION_TEXT, "WHAT", "segments by what they hold; see below; may be repeated: all must hold" },
+	{ "search", 0, OPTION_TEXT, "WHAT", "segments by what they hold; see below; may be repeated: all must match" },
 	{ "forward", 0, OPTION_NUMBER, "N", "what this segment set off" },
 	{ "list", 0, OPTION_FLAG, NULL, "every segment with its waits and the edges from it" },
 	{ "check", 0, OPTION_FLAG, NULL, "what looks wrong in the graph, most harmful first" },
@@ -29,7 +29,7 @@ static const struct option_spec graph_options[] = {
 	{ "removed", 0, OPTION_FLAG, NULL, "also edges that rules removed" },
 	{ "rules", 0, OPTION_TEXT, "FILE", "more rules (docs/rules.md); may be repeated" },
 	{ "only-rules", 0, OPTION_TEXT, "FILE", "these rules instead of the default ones" },
-	{ "top", 'n', OPTION_NUMBER, "N", "show at most so many results" },
+	{ "top", 'n', OPTION_NUMBER, "N", "show at most N results" },
 	OPTION_JSON,
 	{ 0 }
 };

@@ -7,14 +7,15 @@
 #include "session/hang_list.h"
 #include "session/path_picture.h"
 #include "session/path_run.h"
+#include "trace/blocks.h"
 #include "session/session.h"
 
 static const struct option_spec hangs_options_list[] = {
-	{ "pid", 'p', OPTION_NUMBER, "PID", "only of this process", .least = 1, .most = OPTION_PID_MOST },
-	{ "threshold", 0, OPTION_DURATION, "TIME", "what takes longer is a hang (1 s; 2 s of computing)", .least = 1 },
-	{ "last", 0, OPTION_DURATION, "TIME", "only those of the last so long: 10m", .least = 1 },
-	{ "from", 0, OPTION_TEXT, "TIME", "only those that last until then, or begin later" },
-	{ "to", 0, OPTION_TEXT, "TIME", "only those that begin before then" },
+	{ "pid", 'p', OPTION_NUMBER, "PID", "only hangs of this process", .least = 1, .most = OPTION_PID_MOST },
+	{ "threshold", 0, OPTION_DURATION, "TIME", "what takes longer is a hang (1s; for computing 2s)", .least = 1 },
+	{ "last", 0, OPTION_DURATION, "TIME", "only hangs of the last TIME: 10m", .least = 1 },
+	{ "from", 0, OPTION_TEXT, "TIME", "only hangs that end after TIME" },
+	{ "to", 0, OPTION_TEXT, "TIME", "only hangs that begin before TIME" },
 	OPTION_WITHOUT,
 	OPTION_SET,
 	OPTION_INDEX,
@@ -69,14 +70,20 @@ static void put_json(const struct session *session, const struct hang *hangs, si
 }
 
 #define FOLDED_MOST 5 /* hangs whose path is looked at */
+#define BLOCKS_MOST 8 /* that are read once more for one of them */
 #define ROWS_FOLDED 2
 
 /* A hang that is made of many short waits is told by what they are for. */
 static void put_pieces(const struct session *session, const struct hang *hang, struct buf *buf)
 {
 	struct fold fold;
+	/* With blocks it is the thread's tid. */
+	bool is_there = session->blocks
+		? blocks_find(session->blocks, hang->end_ns) - blocks_find(session->blocks, hang->start_ns) < BLOCKS_MOST &&
+		  path_window_of(session, hang->thread, hang->start_ns, hang->end_ns, 0, &fold)
+		: path_window(session, hang->thread, hang->start_ns, hang->end_ns, 0, &fold);
 
-	if (!path_window(session, hang->thread, hang->start_ns, hang->end_ns, 0, &fold))
+	if (!is_there)
 		return;
 	if (path_in_pieces(&fold))
 		report_path_brief(&fold, ROWS_FOLDED, 6, buf);
@@ -93,7 +100,7 @@ static void put_list(const struct command_context *context, struct session *sess
 		hang_list(context->arena, session, hangs, count, buf);
 	for (size_t i = 0; i < count; i++) {
 		hang_list_line(context->arena, session, hangs, i, buf);
-		if (i < FOLDED_MOST && !session->blocks)
+		if (i < FOLDED_MOST)
 			put_pieces(session, &hangs[i], buf);
 	}
 	if (path)

@@ -20,7 +20,7 @@ static int run(struct command_context *context, struct err *err)
 	if (json)
 		help_json(&buf);
 	else if (word)
-		r = help_word(&buf, context->options->arguments[0], err);
+		r = help_word(&buf, context->options->arguments[0], context->out->width, err);
 	else
 		help_commands(&buf);
 	if (!r)
@@ -32,7 +32,7 @@ static int run(struct command_context *context, struct err *err)
 const struct command command_help = {
 	.name = "help",
 	.arguments = "[WORD]",
-	.summary = "tell what a command, an option, an event or an edge is",
+	.summary = "explain a command, an option, an event or an edge",
 	.help = "A word that names none of them is looked up in the texts of all of them.\n"
 		"`argus help -- --OPTION` and `argus help OPTION` are the same.\n",
 	.options = options,

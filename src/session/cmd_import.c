@@ -48,8 +48,8 @@ static int run_import(struct command_context *context, struct err *err)
 const struct command command_import = {
 	.name = "import",
 	.arguments = "[FILE]",
-	.summary = "make a trace of a text",
-	.help = "FILE - or none is standard input. docs/format.md describes the text form.\n",
+	.summary = "make a trace from its text form",
+	.help = "Without FILE, or with -, the standard input is read. docs/format.md describes the text form.\n",
 	.options = import_options,
 	.run = run_import,
 };

@@ -29,7 +29,7 @@
 
 static const struct option_spec index_options[] = {
 	OPTION_INDEX,
-	{ "share", 0, OPTION_NUMBER, "PERCENT", "of one processor at most (100; 5 in the background)", .least = 1, .most = 100 },
+	{ "share", 0, OPTION_NUMBER, "PERCENT", "use at most this share of one processor (100; 5 in the background)", .least = 1, .most = 100 },
 	{ "background", 0, OPTION_FLAG, NULL, "at idle priority, with pauses while the machine is busy; tell how far it is, in lines" },
 	{ 0 }
 };
@@ -88,6 +88,15 @@ static const char *reason_to_pause(const struct pace *pace)
 	return NULL;
 }
 
+/* That it ever had, in bytes. */
+static uint64_t most_memory(void)
+{
+	struct rusage used = { 0 };
+
+	getrusage(RUSAGE_SELF, &used);
+	return (uint64_t)used.ru_maxrss * 1024;
+}
+
 static void sleep_ns(uint64_t ns)
 {
 	struct timespec time = { .tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u) };
@@ -105,8 +114,8 @@ static int keep_pace(void *data, const struct sweep_progress *progress)
 	int r = 0;
 
 	if (pace->background)
-		r = sink_printf(out, "hangs=%zu\nleft=%zu\nuntil=%" PRIu64 "\n", progress->hangs, progress->groups_left,
-				trace_wall_ns(pace->session->trace, progress->until_ns) / 1000000000u);
+		r = sink_printf(out, "hangs=%zu\nleft=%zu\nuntil=%" PRIu64 "\nmemory=%" PRIu64 "\n", progress->hangs, progress->groups_left,
+				trace_wall_ns(pace->session->trace, progress->until_ns) / 1000000000u, most_memory());
 	if (used * 100 / pace->share > passed)
 		sleep_ns(used * 100 / pace->share - passed);
 	while (!r && pace->background && progress->groups_left && (why = reason_to_pause(pace))) {
@@ -175,7 +184,7 @@ const struct command command_index = {
 	.arguments = "[FILE]",
 	.summary = "find hangs before anybody asks, and note them beside the trace",
 	.help = "The first question to a long trace finds all its hangs and notes them in an index\n"
-		"beside its files (FILE.index, some 2 % of it); this does it beforehand. The recorder\n"
+		"beside its files (FILE.index, some 4 % of it); this does it beforehand. The recorder\n"
 		"in the background does it for its own ring.\n",
 	.options = index_options,
 	.narrow = NARROW_TRACE,

@@ -162,6 +162,8 @@ static int show(struct command_context *context, const struct profiling *p, cons
 		result = artifact_write(tree, &buf, err);
 		buf_clear(&buf);
 	}
+	if (!result)
+		result = profiling_page(context, p, NULL, report, err);
 	if (!result) {
 		if (options_has(options, "json"))
 			as_json(&buf, p, report);

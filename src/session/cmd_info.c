@@ -18,7 +18,7 @@
 #define STACKS_COUNTED 8000000u /* events: beyond it counting takes more than a moment, and is left to --check */
 
 static const struct option_spec info_options[] = {
-	{ "check", 0, OPTION_FLAG, NULL, "read all of it: damage in large files, and how whole their stacks are, show only then" },
+	{ "check", 0, OPTION_FLAG, NULL, "read the whole trace: only this finds damage in large files, and how many of their stacks are whole" },
 	{ "threads", 0, OPTION_FLAG, NULL, "also each thread's time by state: running, runnable, waiting, stopped, unknown" },
 	OPTION_JSON,
 	{ 0 }
@@ -60,10 +60,19 @@ static double bytes_per_event(const struct trace_summary *summary)
 	return summary->events ? (double)summary->bytes / (double)summary->events : 0;
 }
 
+/* A probe was turned off for what it cost, or on again. */
+struct probe_turn {
+	uint64_t time_ns;
+	uint32_t probe;
+	bool on;
+};
+
 /* Each probe with its hits. */
 struct probe_counts {
 	struct probe_names names;
 	uint64_t hits[PROBES_MOST + 1];
+	struct probe_turn *turns;  /* in the order of time, in the arena */
+	size_t turn_count;
 };
 
 static void count_probes(struct arena *arena, const struct trace *trace, struct probe_counts *ret_counts)
@@ -73,15 +82,30 @@ static void count_probes(struct arena *arena, const struct trace *trace, struct 
 	const struct event *e;
 
 	memset(ret_counts->hits, 0, sizeof(ret_counts->hits));
+	ret_counts->turn_count = 0;
+	ret_counts->turns = arena_array(arena, struct probe_turn, trace_summary(trace)->counts[EVENT_probe_switch]);
 	probe_names_read(arena, trace, &ret_counts->names);
 	if (ret_counts->names.count < 2 || !trace_summary(trace)->counts[EVENT_probe])
 		return;
 	trace_filter_add(&filter, EVENT_probe);
+	trace_filter_add(&filter, EVENT_probe_switch);
 	cursor = trace_cursor_new(trace, &filter);
 	while ((e = trace_cursor_next(cursor)))
-		if (event_as(e, probe)->probe <= PROBES_MOST)
+		if (e->type == EVENT_probe_switch && e->data)
+			ret_counts->turns[ret_counts->turn_count++] =
+				(struct probe_turn){ e->time, event_as(e, probe_switch)->probe, event_as(e, probe_switch)->on != 0 };
+		else if (e->type == EVENT_probe && event_as(e, probe)->probe <= PROBES_MOST)
 			ret_counts->hits[event_as(e, probe)->probe]++;
 	trace_cursor_free(cursor);
+}
+
+/* The turn that ends the one of that index; 0: none does. */
+static size_t on_again(const struct probe_counts *probes, size_t off)
+{
+	for (size_t i = off + 1; i < probes->turn_count; i++)
+		if (probes->turns[i].probe == probes->turns[off].probe && probes->turns[i].on)
+			return i;
+	return 0;
 }
 
 static const char *probe_kind(const struct probe_name *probe)
@@ -108,6 +132,17 @@ static void add_probes(struct json *json, const struct probe_counts *probes)
 		json_text(json, "file", probe->file);
 		json_text(json, "place", probe->place);
 		json_u64(json, "hits", probes->hits[i]);
+		json_array(json, "off");
+		for (size_t k = 0, to; k < probes->turn_count; k++) {
+			if (probes->turns[k].probe != i || probes->turns[k].on)
+				continue;
+			to = on_again(probes, k);
+			json_object(json, NULL);
+			json_u64(json, "from_ns", probes->turns[k].time_ns);
+			json_u64(json, "to_ns", to ? probes->turns[to].time_ns : 0);
+			json_end(json);
+		}
+		json_end(json);
 		json_end(json);
 	}
 	json_end(json);
@@ -299,6 +334,19 @@ static void show_probes(const struct probe_counts *probes, struct buf *buf)
 			buf_escaped(buf, probe->file, strlen(probe->file), NULL);
 		}
 		buf_printf(buf, ", %" PRIu64 " time%s\n", probes->hits[i], probes->hits[i] == 1 ? "" : "s");
+		for (size_t k = 0, to; k < probes->turn_count; k++) {
+			if (probes->turns[k].probe != i || probes->turns[k].on)
+				continue;
+			to = on_again(probes, k);
+			buf_text(buf, "           off from ");
+			text_format_time(buf, probes->turns[k].time_ns);
+			buf_text(buf, " to ");
+			if (to)
+				text_format_time(buf, probes->turns[to].time_ns);
+			else
+				buf_text(buf, "the end");
+			buf_text(buf, ": packs' probes took more than their budget\n");
+		}
 	}
 }
 

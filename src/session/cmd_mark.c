@@ -1,11 +1,21 @@
 /* argus mark: a remark in the running recording, at this moment. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "record/control.h"
 #include "session/command.h"
+#include "session/service_ask.h"
 
 static const struct option_spec options[] = { { NULL } };
+
+static int ask(const struct buf *line, struct buf *reply, struct err *err)
+{
+	struct service_request request = { .verb = SERVICE_MARK };
+
+	snprintf(request.text, sizeof(request.text), "%s", buf_str(line) + 5);
+	return service_ask_recorder(buf_str(line), &request, reply, err);
+}
 
 static int run(struct command_context *context, struct err *err)
 {
@@ -31,7 +41,7 @@ static int run(struct command_context *context, struct err *err)
 	else if (request.length >= CONTROL_REQUEST_BYTES - 1)
 		r = err_set(err, -E2BIG, "the remark is too long: at most %d bytes", CONTROL_REQUEST_BYTES - 8);
 	else
-		r = control_ask(buf_str(&request), &reply, err);
+		r = ask(&request, &reply, err);
 	buf_done(&request);
 	buf_done(&reply);
 	return r;

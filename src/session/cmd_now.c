@@ -33,8 +33,8 @@ static const struct option_rule now_rules[] = {
 };
 
 static const struct option_spec now_options[] = {
-	{ "for", 0, OPTION_DURATION, "TIME", "how long to look at what still runs (0.5s)", .least = 1000000, .most = 60000000000 },
-	{ "threshold", 0, OPTION_DURATION, "TIME", "without PID or NAME: what has been stuck for so long (5s)", .least = 1 },
+	{ "for", 0, OPTION_DURATION, "TIME", "how long to watch what still runs (0.5s)", .least = 1000000, .most = 60000000000 },
+	{ "threshold", 0, OPTION_DURATION, "TIME", "without PID or NAME: what has been stuck for longer than this (5s)", .least = 1 },
 	{ "output", 'o', OPTION_TEXT, "FILE", "keep the trace" },
 	{ "read", 'r', OPTION_TEXT, "FILE", "answer from a trace that was kept, as of its end, instead of looking" },
 	{ "watch", 0, OPTION_FLAG, NULL, "look again and again, and tell whenever what is stuck, or why, has changed" },

@@ -5,23 +5,25 @@
 
 #include "path/report.h"
 #include "session/command.h"
+#include "session/path_compared.h"
 #include "session/path_requests.h"
 #include "session/path_run.h"
 
 #define PATH_JSON_VERSION 1
+#define QUEUED_PART 4u /* of the path, from which on waiting for a processor is told at its head */
 
 static const struct option_spec path_options[] = {
 	{ "pid", 'p', OPTION_NUMBER, "PID", "this process: its first thread (the recorded command)", .least = 1, .most = OPTION_PID_MOST },
 	{ "tid", 't', OPTION_NUMBER, "TID", "this thread", .least = 1, .most = OPTION_PID_MOST },
 	OPTION_FROM,
 	OPTION_TO,
-	{ "top", 'n', OPTION_NUMBER, "N", "so many lines (10)", .least = 1, .most = 100000 },
+	{ "top", 'n', OPTION_NUMBER, "N", "show N lines (10)", .least = 1, .most = 100000 },
 	{ "tree", 0, OPTION_FLAG, NULL, "along the path: each wait, inside of it what went on meanwhile" },
 	{ "folded", 0, OPTION_FLAG, NULL, "one line a way, with its microseconds, for flame graphs" },
 	{ "what-if", 0, OPTION_FLAG, NULL, "what would help: the run's time by replay, were the first lines otherwise" },
 	{ "requests", 0, OPTION_FLAG, NULL, "of a server (--pid, or the recorded command): its requests, and what the slowest went through" },
 	{ "by", 0, OPTION_WORD, "WHAT", "with --requests: told apart by port, socket, or the function that answers", .choices = "port socket function" },
-	{ "base", 0, OPTION_TEXT, "FILE", "with --requests: against those of another trace" },
+	{ "base", 0, OPTION_TEXT, "FILE", "against another trace: which lines became longer; with --requests, of its requests" },
 	OPTION_JSON,
 	{ 0 }
 };
@@ -30,7 +32,8 @@ static const struct option_rule path_rules[] = {
 	{ .one_of = "pid tid" }, { .one_of = "tree folded json" }, { .one_of = "top tree" }, { .one_of = "top folded" },
 	{ .one_of = "what-if folded" },
 	{ .one_of = "requests tid" }, { .one_of = "requests top" }, { .one_of = "requests tree" }, { .one_of = "requests folded" },
-	{ .one_of = "requests what-if" }, { .option = "by", .without = "requests" }, { .option = "base", .without = "requests" }, { 0 }
+	{ .one_of = "requests what-if" }, { .option = "by", .without = "requests" },
+	{ .one_of = "base tid" }, { .one_of = "base tree" }, { .one_of = "base folded" }, { .one_of = "base what-if" }, { 0 }
 };
 
 static int read_question(const struct command_context *context, const struct session *session, struct path_question *q, struct err *err)
@@ -63,6 +66,10 @@ static void put_head(const struct path_reply *reply, struct buf *buf)
 		   fold->links_seen, fold->links_seen == 1 ? "" : "s");
 	if (fold->unknown_ns)
 		buf_printf(buf, "What went on in %.3f s of it is not known.\n", (double)fold->unknown_ns / 1e9);
+	/* Told ahead of the lines, over which it is spread: the machine was busy, whoever had it. */
+	if (fold->by_class[CLASS_QUEUED] * QUEUED_PART >= fold->total_ns && fold->total_ns)
+		buf_printf(buf, "%.3f s of it (%.0f %%) went by waiting for a processor.\n", (double)fold->by_class[CLASS_QUEUED] / 1e9,
+			   (double)fold->by_class[CLASS_QUEUED] * 100 / (double)fold->total_ns);
 	if (reply->lost_ns)
 		buf_printf(buf, "%" PRIu64 " event%s lost in %.3f s of it: its part of the path may be wrong.\n", reply->lost,
 			   reply->lost == 1 ? " was" : "s were", (double)reply->lost_ns / 1e9);
@@ -136,6 +143,77 @@ static int show_requests(struct command_context *context, struct session *sessio
 	return r;
 }
 
+/* What became longer since the other trace; the reply's fold goes into the comparison. */
+static int compare(struct command_context *context, const struct session *session, const struct path_question *question,
+		   struct path_reply *reply, struct tails *tails, struct path_reply *ret_base, struct err *err)
+{
+	const char *path = options_text(context->options, "base", NULL);
+	struct session base;
+	int r = session_open(path, &base, err);
+	struct path_question q;
+
+	if (r)
+		return r;
+	q = (struct path_question){ .pid = base.root_pid ? 0 : question->pid ? question->pid : session->root_pid,
+				    .from_ns = trace_summary(base.trace)->start_ns, .to_ns = trace_summary(base.trace)->end_ns };
+	r = path_run(context->arena, &base, &q, ret_base, err);
+	session_close(&base);
+	if (r)
+		return r;
+	*tails = (struct tails){ .slow = reply->fold, .middle = ret_base->fold, .slow_count = 1, .middle_count = 1 };
+	tails_compare(tails);
+	return 0;
+}
+
+static void compared_json(const struct session *session, const struct path_reply *reply, const struct path_reply *base, const char *base_path,
+			  const struct tails *tails, struct buf *buf)
+{
+	struct json json;
+
+	json_init(&json, buf);
+	json.pretty = true;
+	json_object(&json, NULL);
+	json_u64(&json, "version", PATH_JSON_VERSION);
+	json_text(&json, "trace", trace_path(session->trace));
+	json_text(&json, "base", base_path);
+	json_u64(&json, "pid", reply->pid);
+	json_u64(&json, "total_ns", reply->fold.total_ns);
+	json_u64(&json, "base_total_ns", base->fold.total_ns);
+	path_compared_json(tails, "compared", "now_ns", "then_ns", &json);
+	json_end(&json);
+	buf_char(buf, '\n');
+}
+
+static int show_compared(struct command_context *context, const struct session *session, const struct path_question *question,
+			 struct path_reply *reply, struct err *err)
+{
+	const char *path = options_text(context->options, "base", NULL);
+	struct path_reply base;
+	struct tails tails;
+	struct buf buf;
+	int r = compare(context, session, question, reply, &tails, &base, err);
+
+	if (r) {
+		path_reply_done(reply);
+		return r;
+	}
+	command_note_damage(context, session->trace);
+	buf_init(&buf);
+	if (options_has(context->options, "json")) {
+		compared_json(session, reply, &base, path, &tails, &buf);
+	} else {
+		put_head(reply, &buf);
+		buf_text(&buf, "That of ");
+		buf_escaped(&buf, path, strlen(path), NULL);
+		buf_printf(&buf, " took %.3f s. What became longer comes first:\n\n%10s %10s  %s\n", (double)base.fold.total_ns / 1e9, "now", "then", "what");
+		path_compared_text(&tails, options_number(context->options, "top", 10), &buf);
+	}
+	r = sink_buf(context->out, &buf);
+	buf_done(&buf);
+	tails_done(&tails);
+	return r;
+}
+
 static int run_path(struct command_context *context, struct err *err)
 {
 	const struct options *options = context->options;
@@ -155,7 +233,9 @@ static int run_path(struct command_context *context, struct err *err)
 	}
 	if (!r)
 		r = path_run(context->arena, &session, &question, &reply, err);
-	if (!r) {
+	if (!r && options_has(options, "base")) {
+		r = show_compared(context, &session, &question, &reply, err);
+	} else if (!r) {
 		command_note_damage(context, session.trace);
 		buf_init(&buf);
 		if (options_has(options, "json")) {

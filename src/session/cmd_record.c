@@ -20,7 +20,9 @@
 #include "record/signals.h"
 #include "session/plan.h"
 #include "session/recording.h"
+#include "session/service_ask.h"
 #include "session/stepping.h"
+#include "trace/output.h"
 
 #define PROGRESS_MS 500
 #define STATUS_NOT_FOUND 127
@@ -28,12 +30,12 @@
 
 static const struct option_spec options[] = {
 	{ "all", 'a', OPTION_FLAG, NULL, "record all processes (without a command: the default)" },
-	{ "pid", 'p', OPTION_TEXT, "PID,...", "these processes only (others' wake-ups are kept: they may be the culprits)" },
-	{ "tid", 't', OPTION_TEXT, "TID,...", "these threads only" },
-	{ "cpu", 'C', OPTION_TEXT, "LIST", "these processors only: 0-3,8" },
-	{ "cgroup", 'G', OPTION_TEXT, "PATH", "this control group and those below it" },
-	{ "container", 0, OPTION_TEXT, "NAME", "this container: its name, its id or the beginning of it (docker, podman, containerd, ...)" },
-	{ "user", 'u', OPTION_TEXT, "USER,...", "these users only" },
+	{ "pid", 'p', OPTION_TEXT, "PID,...", "only these processes, and who wakes them" },
+	{ "tid", 't', OPTION_TEXT, "TID,...", "only these threads" },
+	{ "cpu", 'C', OPTION_TEXT, "LIST", "only these processors: 0-3,8" },
+	{ "cgroup", 'G', OPTION_TEXT, "PATH", "only this control group and those below it" },
+	{ "container", 0, OPTION_TEXT, "NAME", "only this container: its name, its id or the first digits of it (docker, podman, containerd, ...)" },
+	{ "user", 'u', OPTION_TEXT, "USER,...", "only these users' processes" },
 	OPTION_OUTPUT_TRACE,
 	RECORDING_LEVEL,
 	{ "duration", 0, OPTION_DURATION, "TIME", "stop after this time", .least = 1 },
@@ -45,9 +47,9 @@ static const struct option_spec options[] = {
 	RECORDING_LIMIT,
 	RECORDING_STEP,
 	{ "stacks", 0, OPTION_WORDS, "LIST",
-	  "what takes user stacks: waits, wakes, msgs, syscalls (lean: at the ends of all calls), samples, probes, watches, all, none "
+	  "events that record a user stack: waits, wakes, msgs, syscalls (lean: when a call returns), samples, probes, watches, all, none "
 	  "(waits,wakes,samples,watches; full: msgs too)", .choices = "waits wakes msgs syscalls samples probes watches all none" },
-	{ "plan", 0, OPTION_TEXT, "FILE", "what `argus why --json` says should be recorded to know more (- is the standard input)" },
+	{ "plan", 0, OPTION_TEXT, "FILE", "record what an answer lacked: a file with the output of `argus why --json` (-: standard input)" },
 	{ NULL },
 };
 
@@ -200,6 +202,7 @@ struct wait_state {
 	int status;             /* of the command */
 	bool stopping;          /* a signal has come */
 	int not_started;        /* why the command could not be started */
+	struct recorder_status by_service; /* as the recording service tells it */
 };
 
 static int exit_status(int status)
@@ -398,6 +401,123 @@ static void show_unreached(struct sink *notes, const struct recorder_status *sta
 	buf_done(&path);
 }
 
+/* ---- by the recording service, for one who may not record ---- */
+
+/* All of an option that may be given several times. */
+static int join_list(const struct options *given, const char *name, char to[SERVICE_TEXT_BYTES], struct err *err)
+{
+	size_t length = 0;
+	const char *text;
+
+	for (size_t n = 0; (text = options_nth(given, name, n)); n++) {
+		length += (size_t)snprintf(to + length, SERVICE_TEXT_BYTES - length, "%s%s", n ? "," : "", text);
+		if (length >= SERVICE_TEXT_BYTES)
+			return err_set(err, -E2BIG, "--%s: the list is too long for the recording service", name);
+	}
+	return 0;
+}
+
+static int fill_request(const struct options *given, const struct recorder_options *want, pid_t child, struct service_request *request,
+			struct err *err)
+{
+	static const char *const not_there[] = { "cgroup", "container", "user", "probe", "pack", "watch", "limit", "step", NULL };
+	int r;
+
+	for (size_t i = 0; not_there[i]; i++)
+		if (options_has(given, not_there[i]))
+			return err_set(err, -EPERM, "--%s needs root (sudo argus record ...): the recording service does without", not_there[i]);
+	*request = (struct service_request){
+		.verb = SERVICE_RECORD, .full = want->full, .stacks = want->stacks, .hz = want->sample_hz, .ring = want->ring_bytes,
+		.duration_ns = options_number(given, "duration", 0), .bytes = want->max_bytes,
+		.child = child > 0 && !options_has(given, "all") ? (uint64_t)child : 0,
+	};
+	r = join_list(given, "pid", request->pids, err);
+	if (!r)
+		r = join_list(given, "tid", request->tids, err);
+	if (!r)
+		r = join_list(given, "cpu", request->cpus, err);
+	/* for the trace's head, which holds it as far as it goes */
+	snprintf(request->command, sizeof(request->command), "%s", want->command);
+	for (char *at = request->command; *at; at++)
+		*at = *at == '\n' ? ' ' : *at;
+	return r;
+}
+
+/* Takes one answer; true at the end. */
+static bool take_answer(struct command_context *context, struct wait_state *state, struct service_call *call, int *r, struct err *err)
+{
+	struct service_answer answer;
+
+	*r = service_receive(call, &answer, NULL, err);
+	if (*r)
+		return true;
+	switch (answer.word) {
+	case SERVICE_STARTED:
+		if (state->child->pid > 0) {
+			state->not_started = child_go(state->child, context->options->arguments[0], err);
+			if (state->not_started)
+				service_stop(call);
+		}
+		break;
+	case SERVICE_PROGRESS:
+		state->by_service = (struct recorder_status){ .events = answer.events, .bytes = answer.bytes, .lost = answer.lost,
+							      .now_ns = answer.ns };
+		if (context->notes->terminal)
+			show_progress(context->notes, &state->by_service, false);
+		break;
+	case SERVICE_NOTE:
+		sink_printf(context->notes, "%s\n", answer.text);
+		break;
+	case SERVICE_END:
+		*r = answer.code ? err_set(err, answer.code, "%s", answer.text) : state->not_started;
+		return true;
+	}
+	return false;
+}
+
+static int record_by_service(struct command_context *context, struct wait_state *state, const struct recorder_options *want,
+			     struct err *err)
+{
+	struct service_request request;
+	struct service_call call;
+	struct err none = { 0 };
+	struct output out;
+	int r = service_connect(&call, &none);
+
+	if (r == -ENOENT || r == -ECONNREFUSED)
+		return err_set(err, r, "recording needs root: sudo argus record ... (`argus doctor` tells which capabilities do, too, and the "
+			       "recording service lets a group record)");
+	if (r)
+		return err_set(err, r, "recording needs root: sudo argus record ...; %s", none.text);
+	r = fill_request(context->options, want, state->child->pid, &request, err);
+	if (!r)
+		r = output_create(&out, want->path, want->keep_old, OUTPUT_WHOLE, err);
+	if (r) {
+		service_hang_up(&call);
+		return r;
+	}
+	r = service_send(&call, &request, out.fd, err);
+	for (bool ended = r; !ended;) {
+		struct pollfd fds[2] = { { .fd = state->signals, .events = POLLIN }, { .fd = call.fd, .events = POLLIN } };
+
+		if (poll(fds, 2, -1) < 0 && errno != EINTR)
+			break;
+		if (fds[0].revents && take_signal(state))
+			service_stop(&call);
+		if (fds[1].revents)
+			ended = take_answer(context, state, &call, &r, err);
+	}
+	service_hang_up(&call);
+	if (!r)
+		r = output_publish(&out, err);
+	output_close(&out);
+	if (!r) {
+		wait_for_command(state);
+		show_progress(context->notes, &state->by_service, true);
+	}
+	return r;
+}
+
 static int record(struct command_context *context, struct wait_state *state, const struct recorder_options *want,
 		  struct err *err)
 {
@@ -408,7 +528,7 @@ static int record(struct command_context *context, struct wait_state *state, con
 
 	r = recorder_start(want, &state->recorder, err);
 	if ((r == -EPERM || r == -EACCES) && geteuid())
-		return err_set(err, r, "recording needs root: sudo argus record ... (or capabilities: `argus doctor` tells which)");
+		return record_by_service(context, state, want, err);
 	if (r == -EPERM || r == -EACCES || r == -ENOENT || r == -ENOTSUP)
 		doctor_explain(r, err);
 	if (r)
@@ -467,11 +587,11 @@ static uint32_t read_stacks(const struct options *given, bool full)
 	return stacks;
 }
 
-/* Probes at whose places the kernel single-steps. */
+/* Probes at whose places the kernel single-steps; what packs cost is bounded. */
 static void tell_costs(struct sink *notes, const struct probe_points *points)
 {
 	for (size_t i = 0; points && i < points->count; i++)
-		if (points->items[i].slow)
+		if (points->items[i].slow && !points->items[i].pack)
 			sink_printf(notes, "--probe %s: a hit costs some 10 us, for '%s' there is single-stepped (a nop, push, branch or direct call: 1 us)\n",
 				    points->items[i].written, points->items[i].slow);
 }

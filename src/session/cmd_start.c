@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "record/flight.h"
+#include "record/service_conf.h"
 #include "session/recording.h"
 
 #define DEFAULT_FOLDER "/var/lib/argus"
@@ -17,22 +18,23 @@
 
 static const struct option_spec options[] = {
 	{ "dir", 'd', OPTION_TEXT, "DIR", "folder of the ring's files (" DEFAULT_FOLDER ")" },
-	{ "size", 0, OPTION_BYTES, "SIZE", "of the ring, all files together (2G)", .least = FLIGHT_BYTES_LEAST },
+	{ "size", 0, OPTION_BYTES, "SIZE", "size of the ring, all files together (2G)", .least = FLIGHT_BYTES_LEAST },
 	RECORDING_LEVEL,
 	RECORDING_FREQ("49"),
 	RECORDING_PROBE, RECORDING_PACK,
 	RECORDING_WATCH,
 	RECORDING_LIMIT,
-	{ "no-stacks", 0, OPTION_FLAG, NULL, "without the stacks of waits, wake-ups and samples" },
+	{ "no-stacks", 0, OPTION_FLAG, NULL, "record no stacks of waits, wake-ups and samples" },
 	RECORDING_RING,
-	{ "on-unread", 0, OPTION_DURATION, "TIME", "save when input or a request is left unread for so long", .least = 1 },
-	{ "on-blocked", 0, OPTION_DURATION, "TIME", "save when a thread is in one uninterruptible wait for so long", .least = 1 },
-	{ "on-window", 0, OPTION_DURATION, "TIME", "save when a window does not answer for so long", .least = 1 },
+	{ "on-unread", 0, OPTION_DURATION, "TIME", "save when input or a request has been left unread for this long", .least = 1 },
+	{ "on-blocked", 0, OPTION_DURATION, "TIME", "save when a thread has been in one uninterruptible wait (state D) for this long", .least = 1 },
+	{ "on-window", 0, OPTION_DURATION, "TIME", "save when a window has not answered for this long", .least = 1 },
 	{ "display", 0, OPTION_TEXT, "DISPLAY", "X11 display for --on-window ($DISPLAY)" },
 	{ "on-command", 0, OPTION_TEXT, "COMMAND", "save when this shell command succeeds" },
 	{ "every", 0, OPTION_DURATION, "TIME", "how often --on-command is run (10s)", .least = SECOND_NS / 10 },
 	{ "save", 0, OPTION_DURATION, "TIME", "how much to save when a hang is seen (60s)", .least = 1 },
-	{ "no-index", 0, OPTION_FLAG, NULL, "find no hangs while it records: the first question then takes long" },
+	{ "no-index", 0, OPTION_FLAG, NULL, "do not look for hangs while recording; the first question then takes longer" },
+	{ "config", 0, OPTION_TEXT, "FILE", "who may read the ring's folder, if that has a group (" SERVICE_CONF_PATH ")" },
 	{ "foreground", 0, OPTION_FLAG, NULL, "stay in the foreground, for service managers" },
 	{ NULL },
 };
@@ -177,12 +179,16 @@ static int run(struct command_context *context, struct err *err)
 	};
 	struct report report = { context->notes, -1, want.folder };
 	struct watch_wishes *watches = NULL;
+	struct service_conf conf;
 	struct control control;
 	int r;
 
 	want.full = recording_full(given);
 	want.no_index = options_has(given, "no-index");
 	r = recording_ring(given, &want.ring_bytes, err);
+	if (!r)
+		r = service_conf_read(options_text(given, "config", SERVICE_CONF_PATH), &conf, err);
+	want.group_reads = !r && conf.members_see_all;
 	if (!r)
 		r = recording_probes(context->arena, given, context->notes, &want.probes, err);
 	if (!r)

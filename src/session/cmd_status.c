@@ -6,11 +6,12 @@
 #include <time.h>
 
 #include "base/json.h"
-#include "record/control.h"
 #include "session/command.h"
+#include "session/service_ask.h"
 
 /* For so long the cost of starting is most of all, and a share would mislead. */
 #define STARTING_S 60
+#define GROUP_EVENTS 262144 /* whose hangs the index finds together, about */
 
 static const struct option_spec options[] = {
 	OPTION_JSON,
@@ -88,11 +89,12 @@ static void print_index(struct command_context *context, const char *reply)
 	if (until) {
 		localtime_r(&until, &parts);
 		strftime(when, sizeof(when), "%H:%M:%S", &parts);
-		sink_printf(context->out, "index    %" PRIu64 " hang%s in the ring up to %s (`argus hangs %s` lists them), %.2f s of a processor\n", hangs,
-			    hangs == 1 ? "" : "s", when, value_of(arena, reply, "folder"), (double)number_of(arena, reply, "index_cpu_us") / 1e6);
+		sink_printf(context->out, "index    %" PRIu64 " hang%s in the ring up to %s (`argus hangs %s` lists them), %.2f s of a processor, %.0f MB\n",
+			    hangs, hangs == 1 ? "" : "s", when, value_of(arena, reply, "folder"), (double)number_of(arena, reply, "index_cpu_us") / 1e6,
+			    (double)number_of(arena, reply, "index_memory") / 1e6);
 	}
 	if (*paused)
-		sink_printf(context->out, "the index waits, some %" PRIu64 " million events behind: %s\n", left, paused);
+		sink_printf(context->out, "the index waits, some %.1f million events behind: %s\n", (double)left * GROUP_EVENTS / 1e6, paused);
 }
 
 static void print_text(struct command_context *context, const char *reply)
@@ -146,7 +148,7 @@ static int run(struct command_context *context, struct err *err)
 	int r;
 
 	buf_init(&reply);
-	r = control_ask("status", &reply, err);
+	r = service_ask_recorder("status", &(struct service_request){ .verb = SERVICE_STATUS }, &reply, err);
 	if (!r && options_has(context->options, "json"))
 		r = print_json(context, buf_str(&reply));
 	else if (!r)

@@ -19,6 +19,7 @@ static const struct option_spec options[] = {
 	{ "output", 'o', OPTION_TEXT, "FILE", "the file to write (" STEP_FILE ")" },
 	{ "tid", 't', OPTION_NUMBER, "TID", "this thread only; with --show: this one's way", .least = 1, .most = OPTION_PID_MOST },
 	{ "depth", 0, OPTION_NUMBER, "N", "through functions of the same file that it calls, so many calls deep (1)", .most = 16 },
+	{ "results", 0, OPTION_FLAG, NULL, "also what calls return that are not stepped through (a dearer place behind each)" },
 	{ "most", 0, OPTION_NUMBER, "N", "end when so many places were passed (1000000)", .least = 1 },
 	{ "duration", 0, OPTION_DURATION, "TIME", "end after this time", .least = 1 },
 	{ "show", 0, OPTION_FLAG, NULL, "record nothing: print the way in the file that is named" },
@@ -29,7 +30,7 @@ static const struct option_spec options[] = {
 };
 
 static const struct option_rule rules[] = {
-	{ .one_of = "show output" }, { .one_of = "show duration" }, { .one_of = "show most" }, { .one_of = "show depth" },
+	{ .one_of = "show output" }, { .one_of = "show duration" }, { .one_of = "show most" }, { .one_of = "show depth" }, { .one_of = "show results" },
 	{ .option = "whole", .without = "show" }, { .option = "registers", .without = "show" }, { .option = "json", .without = "show" }, { 0 }
 };
 
@@ -76,6 +77,16 @@ static void add_registers(struct show *show, const struct step_pass *pass)
 	buf_char(&show->buf, '\n');
 }
 
+/* It follows the call that was passed before it, which has returned. */
+static bool is_result(struct step_run *run, size_t at)
+{
+	const struct step_pass *before = at ? &run->passes.items[at - 1] : NULL;
+	const struct instruction *call = before ? code_at(&run->code, before->address) : NULL;
+
+	return call && call->kind == INSTRUCTION_call && run->passes.items[at].address == before->address + call->length &&
+	       run->passes.items[at].registers[REGISTER_rsp] == before->registers[REGISTER_rsp];
+}
+
 static void add_pass(struct show *show, size_t at, const char *indent)
 {
 	const struct step_pass *pass = &show->run.passes.items[at];
@@ -94,6 +105,8 @@ static void add_pass(struct show *show, size_t at, const char *indent)
 			   pass->registers[REGISTER_rdi], pass->registers[REGISTER_rsi], pass->registers[REGISTER_rdx]);
 	else if (instruction.kind == INSTRUCTION_return)
 		buf_printf(&show->buf, "  returns 0x%" PRIx64, pass->registers[REGISTER_rax]);
+	if (is_result(&show->run, at))
+		buf_printf(&show->buf, "  the call returned 0x%" PRIx64, pass->registers[REGISTER_rax]);
 	buf_char(&show->buf, '\n');
 	if (show->registers)
 		add_registers(show, pass);
@@ -155,6 +168,8 @@ static void add_json(struct show *show)
 		json_text(&json, "instruction", text);
 		if (kind == INSTRUCTION_branch)
 			json_bool(&json, "taken", pass->taken);
+		if (is_result(run, i))
+			json_u64(&json, "result", pass->registers[REGISTER_rax]);
 		json_object(&json, "registers");
 		for (unsigned r = 0; r < REGISTER_count; r++)
 			json_u64(&json, register_name(r), pass->registers[r]);
@@ -204,12 +219,12 @@ static int record(struct command_context *context, struct err *err)
 	int r;
 
 	if (parse_number(given->arguments[0], &number) || !number || number > OPTION_PID_MOST)
-		return err_set(err, -EINVAL, "'%s' is no number of a process", given->arguments[0]);
+		return err_set(err, -EINVAL, "'%s' is not a process number", given->arguments[0]);
 	wishes.pid = (pid_t)number;
 	r = process_look(context->arena, wishes.pid, &process, err);
 	if (!r)
 		r = stepping_find(context->arena, given->arguments[1], &process, (unsigned)options_number(given, "depth", STEPPING_DEPTH),
-				  context->notes, &wishes, err);
+				  options_has(given, "results"), context->notes, &wishes, err);
 	if (!r)
 		r = process_record(context, wishes.pid, &want, "stepping", err);
 	return r;
@@ -235,7 +250,8 @@ const struct command command_step = {
 	.summary = "the way of a running thread through a function, branch by branch",
 	.help = "Records every conditional branch, call, indirect jump and return that threads of the\n"
 		"process pass in the function and in those that it calls (--depth), each with the registers\n"
-		"before it. FUNCTION is a name, FILE:NAME, FILE:0xADDRESS of any place in it, as FILE was linked, or\n"
+		"before it; with --results also behind calls of what is not stepped through, where rax holds what they\n"
+		"returned. FUNCTION is a name, FILE:NAME, FILE:0xADDRESS of any place in it, as FILE was linked, or\n"
 		"FILE+0xOFFSET, as stacks write what has no name; FILE+0xOFFSET,+0xOFFSET are several of FILE.\n"
 		"Nobody is stopped; `argus step --show` prints the way, `argus diverge` compares two.\n",
 	.options = options,

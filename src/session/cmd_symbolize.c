@@ -214,7 +214,7 @@ static int run_symbolize(struct command_context *context, struct err *err)
 const struct command command_symbolize = {
 	.name = "symbolize",
 	.arguments = "[FILE]",
-	.summary = "name a trace's frames, also on another machine than the recorded one",
+	.summary = "find the function names of a trace's stacks, also on another machine",
 	.help = "Frames are kept as module, build-id and offset. Names come from the programs and their\n"
 		"debug files of the same build-id: here, below --symfs, or from debuginfod when\n"
 		"DEBUGINFOD_URLS is set. With -o they become part of the trace.\n",

@@ -37,7 +37,7 @@ static int run(struct command_context *context, struct err *err)
 	if (given->argument_count < 2)
 		return err_set(err, -EINVAL, "say which process and which memory: argus watch PID PLACE...");
 	if (parse_number(given->arguments[0], &number) || !number || number > OPTION_PID_MOST)
-		return err_set(err, -EINVAL, "'%s' is no number of a process", given->arguments[0]);
+		return err_set(err, -EINVAL, "'%s' is not a process number", given->arguments[0]);
 	pid = (pid_t)number;
 	r = recording_watch_specs(context->arena, given->arguments + 1, given->argument_count - 1, given, &wishes, err);
 	if (r)

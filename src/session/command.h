@@ -46,6 +46,8 @@ struct command_context {
 	struct sink *out;                /* results */
 	struct sink *notes;              /* progress, loss, hints */
 	const char *build;               /* what was built, as --version tells it */
+	/* Makes a page of a document; -ENOTSUP, with words, where this build has none. */
+	int (*page)(const struct buf *document, struct buf *page, struct err *err);
 };
 
 #define NARROW_TRACE "A shorter trace takes less: of a ring, `argus snap --last 10m` saves its end."

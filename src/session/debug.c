@@ -47,6 +47,11 @@ static const struct debug_verb verbs[] = {
 	{ "event", "NUMBER", debug_event, "one event, with its stacks", "<event>", "event 4711" },
 	{ "stack", "", debug_stack, "the stack where one stands", NULL, "stack" },
 	{ "timeline", "[COLUMNS]", debug_timeline, "what each thread of the answer did, over the window", NULL, "timeline; timeline 120" },
+	{ "step", "[FUNCTION [FILE]]", debug_step, "the way of the thread where one stands through its loop, or a function, for 5 s, into FILE (argus.step)",
+	  NULL, "why; step; step libfoo:wait_done bad.step" },
+	{ "diverge", "BASE [FILE]", debug_diverge, "where two stepped runs part, and which memory decides", "<file>", "diverge good.step bad.step" },
+	{ "watch", "PLACE...", debug_watch, "who writes that memory of the process where one stands, for 5 s", NULL,
+	  "watch libfoo:state; watch pool:queue->done%access" },
 	{ "cut", "EVENT EVENT", debug_correct, "the first event did not cause the second", "<event>", "cut 4711 4712" },
 	{ "keep", "EVENT EVENT", debug_correct, "it did, whatever a rule says", "<event>", "keep 4711 4712" },
 	{ "join", "EVENT EVENT", debug_correct, "the first event made the second one's thread go on", "<event>", "join 4711 4712" },
@@ -54,6 +59,9 @@ static const struct debug_verb verbs[] = {
 	{ "idle", "EVENT", debug_idle, "the wait that the event begins, and its like, are harmless", "<event>", "idle 4711" },
 	{ "flag", "ADDRESS NAME", debug_name, "name a shared flag", NULL, "flag 0x7f00a0 ready" },
 	{ "object", "OBJECT NAME", debug_name, "name an object, given as events show it", "<object>", "object futex:7f00a0 cache_lock" },
+	{ "why?", "", debug_spoken, "the rules that spoke for the answer, and those that spoke for others", NULL, "why; why?" },
+	{ "without", "RULE", debug_judge, "a rule of `argus rules` does not hold", NULL, "without request_way" },
+	{ "limit", "NAME=VALUE", debug_judge, "another limit of a rule", NULL, "limit wait_ns=500ms" },
 	{ "undo", "", debug_undo, "take the last correction back", NULL, "undo" },
 	{ "knowledge", "", debug_knowledge, "the corrections", NULL, "knowledge" },
 	{ "save", "[FILE]", debug_save, "keep the corrections beside the trace, or in a file", "<file>", "save; save mine.know" },
@@ -70,11 +78,13 @@ const struct debug_verb *debug_verb(size_t index)
 	return index < VERBS ? &verbs[index] : NULL;
 }
 
-/* What was said of the trace, laid over what is looked at now. */
-static int debug_apply(struct debug *debug, struct err *err)
+int debug_apply(struct debug *debug, struct err *err)
 {
 	debug->looks = debug->session.looks;
-	return debug->knowledge.statements.length ? knowledge_apply(&debug->knowledge, debug->session.scene, err) : 0;
+	if (!debug->knowledge.statements.length)
+		return 0;
+	debug->session.judgement_changed = knowledge_judges(&debug->knowledge);
+	return knowledge_apply(&debug->knowledge, debug->session.scene, err);
 }
 
 /* Of a long trace, where its worst hang is, or else its end. */
@@ -101,14 +111,23 @@ int debug_open(struct debug *debug, const char *path, struct err *err)
 	r = session_open(path, &debug->session, err);
 	if (!r)
 		r = knowledge_open(&debug->knowledge, path, err);
-	if (!r)
-		r = look_at_worst(debug, err);
-	if (!r)
-		session_save_index(&debug->session);
-	if (!r)
-		r = debug_apply(debug, err);
 	if (r)
 		debug_close(debug);
+	return r;
+}
+
+int debug_begin(struct debug *debug, struct err *err)
+{
+	int r;
+
+	if (debug->begun)
+		return 0;
+	r = look_at_worst(debug, err);
+	if (r)
+		return r;
+	session_save_index(&debug->session);
+	r = debug_apply(debug, err);
+	debug->begun = !r;
 	return r;
 }
 
@@ -127,8 +146,10 @@ void debug_close(struct debug *debug)
 
 int debug_look_at(struct debug *debug, uint64_t from_ns, uint64_t to_ns, struct err *err)
 {
-	int r = session_look(&debug->session, from_ns, to_ns, err);
+	int r = debug_begin(debug, err);
 
+	if (!r)
+		r = session_look(&debug->session, from_ns, to_ns, err);
 	return !r && debug->looks != debug->session.looks ? debug_apply(debug, err) : r;
 }
 
@@ -402,7 +423,7 @@ static int run_quit(struct debug *debug, const struct debug_words *words, struct
 	(void)words;
 	(void)err;
 	debug->quit = true;
-	if (debug->knowledge.saved != debug->knowledge.statements.length)
+	if (knowledge_unsaved(&debug->knowledge))
 		buf_text(out, "corrections were not saved (`save` keeps them)\n");
 	return 0;
 }
@@ -470,6 +491,7 @@ static int run_question(struct debug *debug, char *text, struct buf *out, struct
 	char *rest;
 	struct debug_words words = { 0 };
 	const struct debug_verb *verb;
+	int r;
 
 	for (char *word = strtok_r(text, " \t\r\n", &rest); word; word = strtok_r(NULL, " \t\r\n", &rest)) {
 		if (word[0] == '#')
@@ -485,7 +507,8 @@ static int run_question(struct debug *debug, char *text, struct buf *out, struct
 	if (!verb)
 		return -EINVAL;
 	words.items[0] = (char *)verb->name;
-	return verb->run(debug, &words, out, err);
+	r = debug_begin(debug, err);
+	return r ? r : verb->run(debug, &words, out, err);
 }
 
 int debug_line(struct debug *debug, const char *line, struct buf *out, struct err *err)

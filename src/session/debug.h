@@ -16,6 +16,8 @@ struct debug_place {
 	uint64_t time_ns;
 };
 
+struct debug_hops vec(struct hop);
+
 struct debug {
 	struct session session;
 	struct session base;             /* another trace, when base.trace is set */
@@ -28,14 +30,19 @@ struct debug {
 	struct diagnose_request request; /* what the answer is about */
 	const struct diagnosis *diagnosis;  /* NULL: nothing asked yet */
 	struct vec(struct debug_place) slice; /* where one stands is the last */
-	struct vec(struct hop) choices;  /* of the last `back` or `forward` that forked */
+	struct debug_hops choices;       /* of the last `back` or `forward` that forked */
 	struct similar_metrics metrics;  /* of the last `similar` */
 	struct vec(const char *) lines;  /* given so far */
 	int width;                       /* columns to write in, 0 not known */
+	bool live;                       /* it may look into processes that run */
+	bool begun;                    /* debug_begin() */
 	bool quit;
 };
 
 int debug_open(struct debug *debug, const char *path, struct err *err);
+/* Looks where the worst hang is, and lays what was said before over it. The first line does
+ * so, too; until then a long trace is only open. */
+int debug_begin(struct debug *debug, struct err *err);
 void debug_close(struct debug *debug);
 
 /* Looks at a stretch of the trace, with what was said of it laid over it. */
@@ -58,7 +65,7 @@ struct debug_words {
 typedef int debug_run(struct debug *debug, const struct debug_words *words, struct buf *out, struct err *err);
 debug_run debug_back, debug_forward, debug_slice, debug_here, debug_similar, debug_baseline, debug_diff, debug_search, debug_events,
 	debug_event, debug_stack, debug_path, debug_timeline, debug_threads, debug_waits, debug_correct, debug_idle, debug_name, debug_undo,
-	debug_knowledge, debug_save, debug_load;
+	debug_knowledge, debug_save, debug_load, debug_spoken, debug_judge, debug_step, debug_watch, debug_diverge;
 
 struct debug_verb {
 	const char *name;
@@ -72,6 +79,8 @@ struct debug_verb {
 /* NULL behind the last. */
 const struct debug_verb *debug_verb(size_t index);
 
+/* What was said of the trace, laid over what is looked at now. */
+int debug_apply(struct debug *debug, struct err *err);
 /* Says how the verb is used; -EINVAL. */
 int debug_usage(const struct debug_words *words, struct err *err);
 int debug_number(const char *text, uint64_t *ret_number, struct err *err);
@@ -95,6 +104,10 @@ void debug_go(struct debug *debug, uint32_t thread, uint64_t time_ns, struct buf
 const struct debug_place *debug_place_now(const struct debug *debug, struct err *err);
 /* The wait that the thread was in at the moment, or that ended last before it; NULL none. */
 const struct episode *debug_episode(const struct debug *debug, const struct debug_place *place);
+/* Who set the thread going there, the likeliest first; -ENOENT when it had not waited. */
+int debug_find_back(struct debug *debug, const struct debug_place *place, struct debug_hops *hops, struct err *err);
+/* Whom it set to work. */
+void debug_find_forward(struct debug *debug, const struct debug_place *place, struct debug_hops *hops);
 /* The other trace as baseline, NULL when there is none. */
 struct side *debug_base(const struct debug *debug);
 /* -ENOENT while nothing was asked. */

@@ -40,7 +40,7 @@ static int read_metrics(const struct debug_words *words, struct similar_metrics 
 		else if (!strncmp(word, "by=", 3) && !parse_duration(word + 3, &metrics.threshold_ns))
 			;
 		else
-			return err_set(err, -EINVAL, "'%s' is no way to compare: place (any), object (the same), result (any), types (of "
+			return err_set(err, -EINVAL, "'%s' is not a way to compare: place (any), object (the same), result (any), types (of "
 				       "events, not their contents), all (events must agree), a number of waits before, by=TIME (sooner by)",
 				       word);
 	}

@@ -23,6 +23,13 @@ void debug_answer_again(struct debug *debug, struct buf *out)
 		buf_printf(out, "The answer is now: %s\n", debug->diagnosis->text);
 }
 
+/* Nothing, too: what was taken back must go. */
+static int lay_over(struct debug *debug, struct err *err)
+{
+	debug->session.judgement_changed = knowledge_judges(&debug->knowledge);
+	return knowledge_apply(&debug->knowledge, debug->session.scene, err);
+}
+
 static int learn(struct debug *debug, const char *statement, struct buf *out, struct err *err)
 {
 	struct err undone;
@@ -30,11 +37,11 @@ static int learn(struct debug *debug, const char *statement, struct buf *out, st
 
 	if (r)
 		return r;
-	r = knowledge_apply(&debug->knowledge, debug->session.scene, err);
+	r = lay_over(debug, err);
 	if (r) {
 		/* What cannot be applied is not kept. */
 		knowledge_undo(&debug->knowledge, &undone);
-		knowledge_apply(&debug->knowledge, debug->session.scene, &undone);
+		lay_over(debug, &undone);
 		return r;
 	}
 	debug_answer_again(debug, out);
@@ -98,8 +105,15 @@ int debug_name(struct debug *debug, const struct debug_words *words, struct buf 
 	if (words->count != 3)
 		return debug_usage(words, err);
 	if (text_parse_value(FIELD_OBJECT, words->items[1], strlen(words->items[1]), &object))
-		return err_set(err, -EINVAL, "'%s' is no object: a number, or as events show it, such as futex:7f00a0", words->items[1]);
+		return err_set(err, -EINVAL, "'%s' is not an object: a number, or as events show it, such as futex:7f00a0", words->items[1]);
 	return learn(debug, arena_printf(&debug->arena, "flag %s at 0x%" PRIx64 ";", words->items[2], object), out, err);
+}
+
+int debug_judge(struct debug *debug, const struct debug_words *words, struct buf *out, struct err *err)
+{
+	if (words->count != 2)
+		return debug_usage(words, err);
+	return learn(debug, arena_printf(&debug->arena, "%s %s;", words->items[0][0] == 'w' ? "without" : "limit", words->items[1]), out, err);
 }
 
 int debug_undo(struct debug *debug, const struct debug_words *words, struct buf *out, struct err *err)
@@ -108,7 +122,7 @@ int debug_undo(struct debug *debug, const struct debug_words *words, struct buf 
 
 	(void)words;
 	if (!r)
-		r = knowledge_apply(&debug->knowledge, debug->session.scene, err);
+		r = lay_over(debug, err);
 	if (!r)
 		debug_answer_again(debug, out);
 	return r;
@@ -123,7 +137,7 @@ int debug_knowledge(struct debug *debug, const struct debug_words *words, struct
 	for (size_t i = 0; i < k->statements.length; i++)
 		buf_printf(out, "%2zu  %s%s\n", i + 1, k->statements.items[i], i < k->saved ? "" : "   (not saved)");
 	if (!k->statements.length)
-		buf_text(out, "nothing yet: cut, keep, join, boundary, flag, object and idle add to it\n");
+		buf_text(out, "nothing yet: cut, keep, join, boundary, flag, object, idle, without and limit add to it\n");
 	return 0;
 }
 
@@ -148,11 +162,11 @@ int debug_load(struct debug *debug, const struct debug_words *words, struct buf 
 		return debug_usage(words, err);
 	r = knowledge_read(&debug->knowledge, words->items[1], err);
 	if (!r)
-		r = knowledge_apply(&debug->knowledge, debug->session.scene, err);
+		r = lay_over(debug, err);
 	if (r) {
 		while (debug->knowledge.statements.length > before)
 			knowledge_undo(&debug->knowledge, &undone);
-		knowledge_apply(&debug->knowledge, debug->session.scene, &undone);
+		lay_over(debug, &undone);
 		return r;
 	}
 	debug_answer_again(debug, out);

@@ -24,7 +24,7 @@ static int path_of_answer(struct debug *debug, struct buf *out, struct err *err)
 	struct fold fold;
 
 	if (!path_window(&debug->session, q->thread, q->from_ns, q->to_ns, 0, &fold))
-		return err_set(err, -E2BIG, "the hang lasts longer than what is looked at: ask `path tid TID FROM TO` for a part of it");
+		return err_set(err, -ENOENT, "the hang's thread is not in the trace at that time");
 	buf_printf(out, "The path of %s", debug_who(debug, q->thread, q->to_ns));
 	put_fold(&fold, out);
 	fold_done(&fold);
@@ -62,7 +62,7 @@ int debug_path(struct debug *debug, const struct debug_words *words, struct buf 
 		return debug_usage(words, err);
 	r = debug_number(words->items[2], &number, err);
 	if (!r && (!number || number > UINT32_MAX))
-		r = err_set(err, -EINVAL, "'%s' is no number of a thread", words->items[2]);
+		r = err_set(err, -EINVAL, "'%s' is not a thread number", words->items[2]);
 	question.tid = tid ? (uint32_t)number : 0;
 	question.pid = pid ? (uint32_t)number : 0;
 	if (!r && words->count == 5)

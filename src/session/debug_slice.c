@@ -74,6 +74,34 @@ const struct debug_place *debug_place_now(const struct debug *debug, struct err 
 	return NULL;
 }
 
+/* Of a long trace another stretch is laid out, where the moment lies in none that is: threads
+ * have other numbers there, and places whose threads are not there are left. */
+static int debug_go_look(struct debug *debug, uint64_t time_ns, struct err *err)
+{
+	uint32_t *tids = arena_array(&debug->arena, uint32_t, debug->slice.length + 1), looks = debug->session.looks;
+	size_t kept = 0;
+	int r;
+
+	for (size_t i = 0; i < debug->slice.length; i++)
+		tids[i] = debug->session.tables->threads[debug->slice.items[i].thread].tid;
+	r = debug_look_at(debug, time_ns, time_ns, err);
+	if (looks == debug->session.looks)
+		return r;
+	for (size_t i = 0; i < debug->slice.length && debug->session.tables; i++) {
+		struct debug_place place = debug->slice.items[i];
+
+		place.thread = tables_thread(debug->session.tables, tids[i], place.time_ns);
+		if (place.thread && place.time_ns >= debug->session.scene->start_ns && place.time_ns <= debug->session.scene->end_ns)
+			debug->slice.items[kept++] = place;
+	}
+	debug->slice.length = kept;
+	vec_clear(&debug->choices);
+	/* what was answered is of the other stretch */
+	debug->diagnosis = NULL;
+	debug->request = (struct diagnose_request){ 0 };
+	return r;
+}
+
 int debug_here(struct debug *debug, const struct debug_words *words, struct buf *out, struct err *err)
 {
 	const struct debug_place *place;
@@ -91,6 +119,8 @@ int debug_here(struct debug *debug, const struct debug_words *words, struct buf 
 	if (words->count != 3 || parse_number(words->items[1], &tid))
 		return debug_usage(words, err);
 	r = session_time(&debug->session, words->items[2], &time, err);
+	if (!r)
+		r = debug_go_look(debug, time, err);
 	if (r)
 		return r;
 	thread = tables_thread(debug->session.tables, (uint32_t)tid, time);
@@ -124,11 +154,10 @@ static int choose(struct debug *debug, const struct debug_words *words, const ch
 	return 0;
 }
 
-int debug_back(struct debug *debug, const struct debug_words *words, struct buf *out, struct err *err)
+int debug_find_back(struct debug *debug, const struct debug_place *place, struct debug_hops *hops, struct err *err)
 {
 	const struct scene *scene = debug->session.scene;
-	const struct debug_place *place = debug_place_now(debug, err);
-	const struct episode *e;
+	const struct episode *e = debug_episode(debug, place);
 	struct suspects suspects = { 0 };
 	struct inquiry inquiry = { .scene = scene, .ends = diagnoser_ends(debug->session.diagnoser),
 				   .arena = &debug->arena, .now = diagnoser_side(debug->session.diagnoser),
@@ -136,16 +165,13 @@ int debug_back(struct debug *debug, const struct debug_words *words, struct buf 
 	const struct wait *w;
 	bool alone;
 
-	if (!place)
-		return -ENOENT;
-	e = debug_episode(debug, place);
+	vec_clear(hops);
 	if (!e)
 		return err_set(err, -ENOENT, "there is nothing before: the thread had not waited");
 	w = &scene->waits[e->last];
-	vec_clear(&debug->choices);
 	if (w->end == WAIT_END_THREAD)
-		vec_push(&debug->choices, ((struct hop){ .from_ns = e->end_ns, .thread = w->waker, .link = LINK_WAKE,
-							 .confidence = 100, .evidence = w->end_event }));
+		vec_push(hops, ((struct hop){ .from_ns = e->end_ns, .thread = w->waker, .link = LINK_WAKE,
+					      .confidence = 100, .evidence = w->end_event }));
 	if (w->end != WAIT_END_THREAD || e->slices > 1) {
 		suspects_find(&inquiry, e, e->start_ns, e->end_ns, NULL, 0, &suspects, &alone);
 		for (size_t i = 0; i < suspects.length && i < 8; i++) {
@@ -153,40 +179,51 @@ int debug_back(struct debug *debug, const struct debug_words *words, struct buf 
 
 			h.confidence = suspects.items[i].confidence;
 			h.from_ns = e->start_ns + (e->end_ns - e->start_ns) / 2;
-			vec_push(&debug->choices, h);
+			vec_push(hops, h);
 		}
 	}
 	vec_done(&suspects);
 	inquiry_done(&inquiry);
-	return choose(debug, words, "who ended this wait, or should have", out, err);
+	return 0;
 }
 
-int debug_forward(struct debug *debug, const struct debug_words *words, struct buf *out, struct err *err)
+void debug_find_forward(struct debug *debug, const struct debug_place *place, struct debug_hops *hops)
 {
 	const struct scene *scene = debug->session.scene;
-	const struct debug_place *place = debug_place_now(debug, err);
+	const struct episode *e = debug_episode(debug, place);
+	uint64_t from = e ? suspects_request_start(scene, e) : scene->start_ns, to = e ? e->start_ns : place->time_ns;
 	struct trails trails = { 0 };
-	const struct episode *e;
-	uint64_t from, to;
 
-	if (!place)
-		return -ENOENT;
-	e = debug_episode(debug, place);
-	from = e ? suspects_request_start(scene, e) : scene->start_ns;
-	to = e ? e->start_ns : place->time_ns;
 	if (e && e->end_ns < place->time_ns) {
 		from = e->end_ns;
 		to = place->time_ns;
 	}
 	follow_request(scene, diagnoser_ends(debug->session.diagnoser), place->thread, from, to,
 		       e && e->end_ns > to ? e->end_ns : to + 1000000000, &trails);
-	vec_clear(&debug->choices);
-	for (size_t i = 1; i < trails.length && debug->choices.length < 12; i++)
+	vec_clear(hops);
+	for (size_t i = 1; i < trails.length && hops->length < 12; i++)
 		if (trails.items[i].level == 1)
-			vec_push(&debug->choices, ((struct hop){ .from_ns = trails.items[i].from_ns + 1, .thread = trails.items[i].thread,
+			vec_push(hops, ((struct hop){ .from_ns = trails.items[i].from_ns + 1, .thread = trails.items[i].thread,
 				.link = trails.items[i].link, .confidence = trails.items[i].confidence,
 				.evidence = trails.items[i].evidence }));
 	vec_done(&trails);
+}
+
+int debug_back(struct debug *debug, const struct debug_words *words, struct buf *out, struct err *err)
+{
+	const struct debug_place *place = debug_place_now(debug, err);
+	int r = place ? debug_find_back(debug, place, &debug->choices, err) : -ENOENT;
+
+	return r ? r : choose(debug, words, "who ended this wait, or should have", out, err);
+}
+
+int debug_forward(struct debug *debug, const struct debug_words *words, struct buf *out, struct err *err)
+{
+	const struct debug_place *place = debug_place_now(debug, err);
+
+	if (!place)
+		return -ENOENT;
+	debug_find_forward(debug, place, &debug->choices);
 	return choose(debug, words, "whom this thread set to work", out, err);
 }
 

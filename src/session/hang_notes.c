@@ -8,6 +8,7 @@
 #include "trace/blocks.h"
 
 #define NOTE_HANGS 1u          /* kind of the note; of one process, more by its number */
+#define LEFT UINT32_MAX        /* in place of their number: they are not found */
 
 struct note_head {
 	uint64_t program[2];       /* another build may find others */
@@ -45,7 +46,7 @@ bool hang_notes_read(struct arena *arena, struct blocks *blocks, const struct ha
 		return false;
 	memcpy(&head, bytes, sizeof(head));
 	want.count = head.count;
-	if (memcmp(&head, &want, sizeof(head)) || size != sizeof(head) + head.count * sizeof(struct note_hang))
+	if (head.count == LEFT || memcmp(&head, &want, sizeof(head)) || size != sizeof(head) + head.count * sizeof(struct note_hang))
 		return false;
 	hangs = arena_array(arena, struct hang, head.count);
 	for (uint32_t i = 0; i < head.count; i++) {
@@ -84,4 +85,22 @@ void hang_notes_write(struct blocks *blocks, const struct hang_notes_key *key, c
 	}
 	blocks_note(blocks, key->block, NOTE_HANGS + key->pid, bytes, sizeof(head) + count * sizeof(struct note_hang));
 	arena_done(&arena);
+}
+
+void hang_notes_leave(struct blocks *blocks, const struct hang_notes_key *key)
+{
+	struct note_head head = note_head(key);
+
+	head.count = LEFT;
+	blocks_note(blocks, key->block, NOTE_HANGS + key->pid, &head, sizeof(head));
+}
+
+bool hang_notes_left(struct blocks *blocks, const struct hang_notes_key *key)
+{
+	struct note_head want = note_head(key);
+	size_t size = 0;
+	const void *bytes = blocks_noted(blocks, key->block, NOTE_HANGS + key->pid, &size);
+
+	want.count = LEFT;
+	return bytes && size == sizeof(want) && !memcmp(bytes, &want, sizeof(want));
 }

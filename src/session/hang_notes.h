@@ -20,5 +20,8 @@ struct hang_notes_key {
 bool hang_notes_read(struct arena *arena, struct blocks *blocks, const struct hang_notes_key *key, const struct hang **ret_hangs,
 		     size_t *ret_count);
 void hang_notes_write(struct blocks *blocks, const struct hang_notes_key *key, const struct hang *hangs, size_t count);
+/* Notes that the stretch is left to who has more memory; hang_notes_read() finds nothing then. */
+void hang_notes_leave(struct blocks *blocks, const struct hang_notes_key *key);
+bool hang_notes_left(struct blocks *blocks, const struct hang_notes_key *key);
 
 #endif

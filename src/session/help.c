@@ -20,16 +20,16 @@ void help_commands(struct buf *buf)
 		      "usage: argus COMMAND [OPTIONS] [ARGUMENTS]\n\n");
 	for (size_t i = 0; commands[i]; i++)
 		buf_printf(buf, "  %-12s %s\n", commands[i]->name, commands[i]->summary);
-	buf_text(buf, "\n`argus COMMAND -h` tells more of one, `argus help WORD` what an option, an event or an edge is.\n"
+	buf_text(buf, "\n`argus COMMAND -h` describes one, `argus help WORD` an option, an event or an edge.\n"
 		      "The default file is " COMMAND_TRACE ".\n");
 }
 
-void help_command(struct buf *buf, const struct command *command)
+void help_command(struct buf *buf, const struct command *command, int width)
 {
 	buf_printf(buf, "argus %s: %s\n\nusage: argus %s [OPTIONS]%s%s\n\n", command->name, command->summary,
 		   command->name, *command->arguments ? " " : "", command->arguments);
-	options_describe(buf, command->options);
-	options_describe(buf, help_option);
+	options_describe(buf, command->options, width);
+	options_describe(buf, help_option, width);
 	if (command->help)
 		buf_printf(buf, "\n%s", command->help);
 }
@@ -37,7 +37,7 @@ void help_command(struct buf *buf, const struct command *command)
 /* ---- a word ---- */
 
 /* Commands whose lines for the option are the same stand together. */
-static void describe_option(struct buf *buf, const char *name)
+static void describe_option(struct buf *buf, const char *name, int width)
 {
 	struct buf lines, seen;
 
@@ -50,7 +50,7 @@ static void describe_option(struct buf *buf, const char *name)
 			if (strcmp(o->name, name))
 				continue;
 			buf_init(&lines);
-			options_describe(&lines, alone);
+			options_describe(&lines, alone, width);
 			if (!strstr(buf_str(&seen), buf_str(&lines))) {
 				buf_text(&seen, buf_str(&lines));
 				buf_text(buf, "option of ");
@@ -131,16 +131,16 @@ static int refuse_word(const char *word, struct err *err)
 	return err_set(err, -ENOENT, "nothing is called '%s', and no help mentions it; `argus -h` lists the commands", word);
 }
 
-int help_word(struct buf *buf, const char *word, struct err *err)
+int help_word(struct buf *buf, const char *word, int width, struct err *err)
 {
 	const char *name = word + strspn(word, "-");
 	const struct command *command = name == word ? command_find(word) : NULL;
 	const struct event_info *event = event_info_find(word);
 
 	if (command)
-		help_command(buf, command);
+		help_command(buf, command, width);
 	else
-		describe_option(buf, name);
+		describe_option(buf, name, width);
 	if (command)
 		return 0;
 	if (event)

@@ -7,10 +7,11 @@
 
 /* All commands, a line each. */
 void help_commands(struct buf *buf);
-void help_command(struct buf *buf, const struct command *command);
+/* In lines of so many columns; 0 not known. */
+void help_command(struct buf *buf, const struct command *command, int width);
 /* Whatever the word names: a command, an option, an event, a kind of edge; else where it
  * is mentioned. -ENOENT, with what may have been meant, when it is nowhere. */
-int help_word(struct buf *buf, const char *word, struct err *err);
+int help_word(struct buf *buf, const char *word, int width, struct err *err);
 /* The commands with their options: docs/json.md. */
 void help_json(struct buf *buf);
 

@@ -27,6 +27,20 @@ struct lane_cell {
 
 struct lane_cells vec(struct lane_cell);
 
+/* Pieces of a lane in the order of time, those that are shorter than the least one together. */
+struct lane_mixing {
+	struct lane_cells *cells;
+	uint64_t least_ns;
+	double running_ns, runnable_ns, unknown_ns; /* private, as what follows */
+	uint64_t total_ns;
+	struct lane_cell only;   /* while it is alone; and where they began */
+	unsigned pieces;
+};
+/* How short a piece may be where there are so many and about `most` are wanted. */
+uint64_t lane_least(uint64_t from_ns, uint64_t to_ns, size_t pieces, unsigned most);
+void lane_mix(struct lane_mixing *mixing, const struct lane_cell *cell, uint64_t end_ns);
+void lane_mix_end(struct lane_mixing *mixing);
+
 /* Adds the cells of the thread from from_ns to to_ns, about `most` at most; nothing where
  * the scene does not reach, or for thread 0. */
 void lane_add(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, unsigned most, struct lane_cells *cells);

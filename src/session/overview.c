@@ -4,13 +4,17 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/search.h"
 #include "trace/blocks.h"
 #include "trace/states.h"
 
-#define SLOTS 1024u
+#define SLOTS_LEAST 1024u
+#define SLOTS_MOST 262144u
+#define SLOT_EVENTS 256u
+#define PARTS_MOST (4u << 20)
 #define THREADS_MOST 2000u
 #define NOTE_OVERVIEW 0xfffff0u     /* kind of the note: 24 bits, beyond those of processes (hang_notes.c) */
-#define OVERVIEW_FORMAT 1u
+#define OVERVIEW_FORMAT 2u
 #define COMM_BYTES 16u
 
 struct gathering {
@@ -20,6 +24,7 @@ struct gathering {
 		uint32_t slot;
 	} *now;                              /* by thread */
 	struct vec(struct overview_part) *parts; /* by thread */
+	size_t thread_count, part_count;
 	uint64_t *running_ns, *runnable_ns;
 };
 
@@ -30,16 +35,64 @@ static uint8_t percent(uint64_t ns, uint64_t whole)
 	return (uint8_t)(part > 100 ? 100 : part);
 }
 
+static uint8_t sum(unsigned a, unsigned b)
+{
+	return (uint8_t)(a + b < 100 ? a + b : 100);
+}
+
 static void end_slot(struct gathering *g, uint32_t thread)
 {
 	struct slot_times *t = &g->now[thread];
 	uint64_t whole = g->overview->slot_ns;
 
-	if (t->ns[THREAD_RUNNING] || t->ns[THREAD_RUNNABLE] || t->ns[THREAD_STOPPED] || t->ns[THREAD_UNKNOWN])
-		vec_push(&g->parts[thread], ((struct overview_part){ (uint16_t)t->slot, percent(t->ns[THREAD_RUNNING], whole),
-								     percent(t->ns[THREAD_RUNNABLE], whole), percent(t->ns[THREAD_UNKNOWN], whole),
-								     percent(t->ns[THREAD_STOPPED], whole) }));
+	struct overview_part part = { t->slot, percent(t->ns[THREAD_RUNNING], whole), percent(t->ns[THREAD_RUNNABLE], whole),
+				      percent(t->ns[THREAD_UNKNOWN], whole), percent(t->ns[THREAD_STOPPED], whole) };
+	struct overview_part *last = g->parts[thread].length ? &g->parts[thread].items[g->parts[thread].length - 1] : NULL;
+
 	*t = (struct slot_times){ 0 };
+	if (!part.running && !part.runnable && !part.unknown && !part.stopped)
+		return;
+	/* begun before stretches became longer */
+	if (last && last->slot == part.slot) {
+		*last = (struct overview_part){ part.slot, sum(last->running, part.running), sum(last->runnable, part.runnable),
+						sum(last->unknown, part.unknown), sum(last->stopped, part.stopped) };
+		return;
+	}
+	vec_push(&g->parts[thread], part);
+	g->part_count++;
+}
+
+static uint8_t mean(unsigned a, unsigned b)
+{
+	return (uint8_t)((a + b + 1) / 2);
+}
+
+static size_t pair_parts(struct overview_part *parts, size_t count)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; kept++) {
+		struct overview_part one = parts[i++], two = { 0 };
+
+		if (i < count && parts[i].slot / 2 == one.slot / 2)
+			two = parts[i++];
+		parts[kept] = (struct overview_part){ one.slot / 2, mean(one.running, two.running), mean(one.runnable, two.runnable),
+						      mean(one.unknown, two.unknown), mean(one.stopped, two.stopped) };
+	}
+	return kept;
+}
+
+/* Two of the stretches each become one. */
+static void pair_slots(struct gathering *g)
+{
+	for (uint32_t i = 0; i < g->thread_count; i++)
+		end_slot(g, i);
+	g->part_count = 0;
+	for (uint32_t i = 0; i < g->thread_count; i++) {
+		g->parts[i].length = pair_parts(g->parts[i].items, g->parts[i].length);
+		g->part_count += g->parts[i].length;
+	}
+	g->overview->slot_ns *= 2;
 }
 
 static void take_interval(void *data, const struct state_interval *i)
@@ -50,9 +103,11 @@ static void take_interval(void *data, const struct state_interval *i)
 
 	if (i->state == THREAD_WAITING)
 		return;
+	while (g->part_count > PARTS_MOST && o->slot_ns < o->to_ns - o->from_ns)
+		pair_slots(g);
 	while (from < to) {
 		uint32_t slot = (uint32_t)((from - o->from_ns) / o->slot_ns);
-		uint64_t end = o->from_ns + (slot + 1) * o->slot_ns < to ? o->from_ns + (slot + 1) * o->slot_ns : to;
+		uint64_t slot_end = o->from_ns + (slot + UINT64_C(1)) * o->slot_ns, end = slot_end < to ? slot_end : to;
 
 		if (g->now[i->thread].slot != slot)
 			end_slot(g, i->thread);
@@ -125,6 +180,7 @@ static int gather(struct arena *arena, const struct trace *trace, struct overvie
 
 	if (r)
 		return r;
+	g.thread_count = tables->thread_count;
 	g.now = mem_zalloc(arena_array_bytes(sizeof(*g.now), tables->thread_count));
 	g.parts = mem_zalloc(arena_array_bytes(sizeof(*g.parts), tables->thread_count));
 	g.running_ns = mem_zalloc(arena_array_bytes(sizeof(*g.running_ns), tables->thread_count));
@@ -153,6 +209,7 @@ static int gather(struct arena *arena, const struct trace *trace, struct overvie
 
 struct note_head {
 	uint64_t to_ns, events;              /* of the trace that it was made of */
+	uint64_t slot_ns;
 	uint32_t format, thread_count, part_count, left_out;
 };
 
@@ -173,11 +230,12 @@ static bool read_note(struct arena *arena, const struct session *session, struct
 		return false;
 	memcpy(&head, bytes, sizeof(head));
 	if (head.format != OVERVIEW_FORMAT || head.to_ns != summary->end_ns || head.events != summary->events || head.thread_count > THREADS_MOST ||
-	    head.part_count > THREADS_MOST * (SLOTS + 1) ||
+	    !head.slot_ns || head.part_count > 2 * PARTS_MOST ||
 	    size != sizeof(head) + head.thread_count * sizeof(struct note_thread) + head.part_count * sizeof(struct overview_part))
 		return false;
 	o->thread_count = head.thread_count;
 	o->part_count = head.part_count;
+	o->slot_ns = head.slot_ns;
 	o->left_out = head.left_out;
 	o->threads = arena_array(arena, struct overview_thread, head.thread_count);
 	o->parts = arena_array(arena, struct overview_part, head.part_count);
@@ -198,7 +256,7 @@ static bool read_note(struct arena *arena, const struct session *session, struct
 static void write_note(const struct session *session, const struct overview *o)
 {
 	const struct trace_summary *summary = trace_summary(session->trace);
-	struct note_head head = { summary->end_ns, summary->events, OVERVIEW_FORMAT, o->thread_count, o->part_count, o->left_out };
+	struct note_head head = { summary->end_ns, summary->events, o->slot_ns, OVERVIEW_FORMAT, o->thread_count, o->part_count, o->left_out };
 	struct buf buf;
 
 	buf_init(&buf);
@@ -221,9 +279,11 @@ int overview_make(struct arena *arena, const struct session *session, struct ove
 {
 	const struct trace_summary *summary = trace_summary(session->trace);
 	struct overview o = { .from_ns = summary->start_ns, .to_ns = summary->end_ns };
+	uint64_t slots = summary->events / SLOT_EVENTS;
 	int r = 0;
 
-	o.slot_ns = (o.to_ns - o.from_ns) / SLOTS + 1;
+	slots = slots < SLOTS_LEAST ? SLOTS_LEAST : slots > SLOTS_MOST ? SLOTS_MOST : slots;
+	o.slot_ns = (o.to_ns - o.from_ns) / slots + 1;
 	if (!session->blocks || !read_note(arena, session, &o)) {
 		r = gather(arena, session->trace, &o, err);
 		if (!r && session->blocks)
@@ -234,33 +294,52 @@ int overview_make(struct arena *arena, const struct session *session, struct ove
 	return r;
 }
 
-static void add_cell(struct lane_cells *cells, uint64_t start_ns, struct lane_cell cell)
+/* The first of the thread's stretches that reaches beyond the moment. */
+static uint32_t first_part(const struct overview *o, const struct overview_thread *t, uint64_t at_ns)
 {
-	cell.start_ns = start_ns;
-	vec_push(cells, cell);
+	uint32_t low = t->first, high = t->first + t->count;
+
+	SEARCH(low, high, middle, o->from_ns + (o->parts[middle].slot + UINT64_C(1)) * o->slot_ns <= at_ns);
+	return low;
 }
 
-void overview_lane(const struct overview *o, uint32_t thread, uint64_t from_ns, uint64_t to_ns, struct lane_cells *cells)
+static void add_wait(struct lane_mixing *mixing, uint64_t start_ns, uint64_t end_ns)
+{
+	if (start_ns < end_ns)
+		lane_mix(mixing, &(struct lane_cell){ .start_ns = start_ns, .state = LANE_WAITING }, end_ns);
+}
+
+static bool is_stopped(const struct overview_part *part)
+{
+	return part->stopped && !part->running && !part->runnable && !part->unknown;
+}
+
+void overview_lane(const struct overview *o, uint32_t thread, uint64_t from_ns, uint64_t to_ns, unsigned most, struct lane_cells *cells)
 {
 	const struct overview_thread *t = &o->threads[thread];
 	uint64_t from = t->start_ns > from_ns ? t->start_ns : from_ns, to = t->end_ns < to_ns ? t->end_ns : to_ns, at = from;
+	struct lane_mixing mixing = { .cells = cells };
+	uint32_t first, last;
 
-	for (uint32_t i = t->first; i < t->first + t->count && at < to; i++) {
+	if (from >= to)
+		return;
+	first = first_part(o, t, from);
+	last = first_part(o, t, to);
+	mixing.least_ns = lane_least(from, to, (last - first) * 2, most);
+	for (uint32_t i = first; i < t->first + t->count && at < to; i++) {
 		const struct overview_part *part = &o->parts[i];
-		uint64_t start = o->from_ns + part->slot * o->slot_ns, end = start + o->slot_ns;
+		uint64_t start = o->from_ns + part->slot * o->slot_ns, end = start + o->slot_ns < to ? start + o->slot_ns : to;
 
-		if (end <= at)
-			continue;
 		if (start >= to)
 			break;
-		if (start > at)
-			add_cell(cells, at, (struct lane_cell){ .state = LANE_WAITING });
-		add_cell(cells, start > at ? start : at, (struct lane_cell){ .state = LANE_MIXED, .running = part->running, .runnable = part->runnable,
-									     .unknown = part->unknown });
+		add_wait(&mixing, at, start);
+		at = start > at ? start : at;
+		lane_mix(&mixing, &(struct lane_cell){ .start_ns = at, .state = is_stopped(part) ? LANE_STOPPED : LANE_MIXED,
+						       .running = part->running, .runnable = part->runnable, .unknown = part->unknown }, end);
 		at = end;
 	}
-	if (at < to)
-		add_cell(cells, at, (struct lane_cell){ .state = LANE_WAITING });
-	if (to < to_ns && to >= from_ns)
-		add_cell(cells, to, (struct lane_cell){ .state = LANE_ABSENT });
+	add_wait(&mixing, at, to);
+	lane_mix_end(&mixing);
+	if (to < to_ns)
+		vec_push(cells, ((struct lane_cell){ .start_ns = to, .state = LANE_ABSENT }));
 }

@@ -1,8 +1,10 @@
-/* A whole long trace at a glance: what each thread did, in a thousand stretches of time.
+/* A whole long trace at a glance: what each thread did, in stretches of time that hold a few
+ * hundred events each.
  *
  * It takes one pass over the events, and is noted in the trace's index, so that the next
- * question finds it there. Of many threads those are kept that ran most. What is looked at
- * more closely comes from the scene (lane.h). */
+ * question finds it there. Of many threads those are kept that ran most; where too much
+ * happens in too many stretches, they become longer. What is looked at more closely comes
+ * from the blocks themselves (tiles.h). */
 #ifndef SESSION_OVERVIEW_H
 #define SESSION_OVERVIEW_H
 
@@ -19,7 +21,7 @@ struct overview_thread {
 
 /* Of a stretch in which it did something besides waiting. */
 struct overview_part {
-	uint16_t slot;
+	uint32_t slot;
 	uint8_t running, runnable, unknown, stopped; /* per cent, rounded up */
 };
 
@@ -34,6 +36,6 @@ struct overview {
 /* In the arena; of a long trace from its index, or into it. */
 int overview_make(struct arena *arena, const struct session *session, struct overview *ret_overview, struct err *err);
 /* As lane_add. */
-void overview_lane(const struct overview *overview, uint32_t thread, uint64_t from_ns, uint64_t to_ns, struct lane_cells *cells);
+void overview_lane(const struct overview *overview, uint32_t thread, uint64_t from_ns, uint64_t to_ns, unsigned most, struct lane_cells *cells);
 
 #endif

@@ -5,9 +5,18 @@
 #include "path/lock_names.h"
 #include "path/pools.h"
 #include "path/report.h"
+#include "session/path_run.h"
 
 #define SHORT_PART 200u   /* of the path: shorter links are not told one by one */
 #define ROWS_SHOWN 12u
+
+bool path_window_of(const struct session *session, uint32_t tid, uint64_t from_ns, uint64_t to_ns, size_t cells, struct fold *ret_fold)
+{
+	const struct path_question question = { .tid = tid, .from_ns = from_ns, .to_ns = to_ns, .line_cells = (unsigned)cells,
+						.short_below_ns = (to_ns - from_ns) / SHORT_PART };
+
+	return from_ns < to_ns && path_fold_of(session, &question, ret_fold);
+}
 
 bool path_window(const struct session *session, uint32_t thread, uint64_t from_ns, uint64_t to_ns, size_t cells, struct fold *ret_fold)
 {
@@ -15,8 +24,10 @@ bool path_window(const struct session *session, uint32_t thread, uint64_t from_n
 	struct lock_names *lock_names;
 	struct naming naming;
 
-	if (!session->scene || !thread || from_ns >= to_ns || from_ns < session->scene->start_ns || to_ns > session->scene->end_ns)
+	if (!session->scene || !thread || from_ns >= to_ns)
 		return false;
+	if (from_ns < session->scene->start_ns || to_ns > session->scene->end_ns)
+		return session->blocks && path_window_of(session, session->tables->threads[thread].tid, from_ns, to_ns, cells, ret_fold);
 	fold_init(ret_fold);
 	ret_fold->short_below_ns = (to_ns - from_ns) / SHORT_PART;
 	line_begin(&ret_fold->line, from_ns, to_ns, cells);

@@ -7,9 +7,12 @@
 #include "path/fold.h"
 #include "session/session.h"
 
-/* The path of the thread through a window of the session's scene, to be freed with fold_done.
- * `cells`: of its line, 0 none. False where the scene does not hold the window. */
+/* The path of the thread through a window, to be freed with fold_done. `cells`: of its line, 0
+ * none. Of a trace in blocks the window may be longer than the session's scene, which the
+ * thread is of: then it is walked part by part. False where there is nothing to walk. */
 bool path_window(const struct session *session, uint32_t thread, uint64_t from_ns, uint64_t to_ns, size_t cells, struct fold *ret_fold);
+/* The same by tid, of a thread of any stretch. */
+bool path_window_of(const struct session *session, uint32_t tid, uint64_t from_ns, uint64_t to_ns, size_t cells, struct fold *ret_fold);
 /* True when links that are too short to be told one by one are half of the path or more. */
 bool path_in_pieces(const struct fold *fold);
 /* The member `name`: the fold, and its line where one was asked for; null where the fold is empty. */

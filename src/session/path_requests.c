@@ -7,6 +7,7 @@
 
 #include "path/lock_names.h"
 #include "path/report.h"
+#include "session/path_compared.h"
 
 #define SLOW_PER_MILLE 10u
 #define FOLDED_MOST 400u     /* requests, of each kind */
@@ -32,7 +33,7 @@ static int look(struct looked *l, struct session *session, const struct path_que
 	if (session->scene->start_ns > q->from_ns || session->scene->end_ns < q->to_ns)
 		return err_set(err, -E2BIG, "the trace is too long for all of its requests to be listed: give a shorter window with --from and --to");
 	if (!pid)
-		return err_set(err, -ENOENT, "this is no recording of one command: say which server is meant, with --pid");
+		return err_set(err, -ENOENT, "this is not a recording of one command: say which server is meant, with --pid");
 	l->lock_names = lock_names_new(session->trace);
 	naming_init(&l->naming, session->scene, session->diagnoser, session->names, texts, l->lock_names);
 	requests_find(&l->naming, diagnoser_ends(session->diagnoser), pid, by, q->from_ns, q->to_ns, &l->requests);
@@ -174,21 +175,6 @@ static void put_groups(const struct requests_reply *reply, struct buf *buf)
 	map_done(&seen);
 }
 
-static void put_line(const struct tails *t, const struct tail_line *line, struct buf *buf)
-{
-	const struct fold *fold = line->slow ? &t->slow : &t->middle;
-	const struct fold_row *row = line->slow ? line->slow : line->middle;
-
-	report_path_time_wide((uint64_t)line->slow_ns, buf);
-	buf_text(buf, " ");
-	report_path_time_wide((uint64_t)line->middle_ns, buf);
-	buf_text(buf, "  ");
-	report_path_row_words(fold, row, buf);
-	buf_text(buf, ": ");
-	report_path_doings(fold, row, buf);
-	buf_char(buf, '\n');
-}
-
 void path_requests_text(const struct session *session, const struct requests_reply *reply, struct buf *buf)
 {
 	const struct tails *t = &reply->tails;
@@ -205,7 +191,7 @@ void path_requests_text(const struct session *session, const struct requests_rep
 	}
 	if (reply->requests.by != FOUND_MESSAGES)
 		buf_printf(buf, "The trace has no messages (--level full records them): %s.\n", reply->requests.by == FOUND_CLIENTS
-			   ? "these are the waits of clients on this machine that the server's threads ended"
+			   ? "requests are told by who woke whom on this machine; one for which nobody slept is not seen"
 			   : "these are the turns of its threads, from when they were woken from outside until they waited there again");
 	put_groups(reply, buf);
 	if (!reply->has_tails)
@@ -219,8 +205,7 @@ void path_requests_text(const struct session *session, const struct requests_rep
 	} else {
 		buf_printf(buf, "\nThe slowest %zu, per request, against the middle half:\n%10s %10s  %s\n", t->slow_count, "slowest", "middle", "what");
 	}
-	for (size_t i = 0; i < t->lines.length && i < LINES_TOLD; i++)
-		put_line(t, &t->lines.items[i], buf);
+	path_compared_text(t, LINES_TOLD, buf);
 	buf_printf(buf, "\nOne of them: argus path --tid %" PRIu32 " --from %.6f --to %.6f\n", session->tables->threads[t->example.thread].tid,
 		   (double)(t->example.start_ns - start) / 1e9, (double)(t->example.end_ns - start) / 1e9);
 }
@@ -231,8 +216,6 @@ static const char *const found_by[] = { [FOUND_MESSAGES] = "messages", [FOUND_CL
 
 void path_requests_json(const struct session *session, const struct requests_reply *reply, struct json *json)
 {
-	const struct tails *t = &reply->tails;
-
 	json_array(json, "requests");
 	for (size_t i = 0; i < reply->requests.list.length; i++) {
 		const struct request *r = &reply->requests.list.items[i];
@@ -249,21 +232,5 @@ void path_requests_json(const struct session *session, const struct requests_rep
 	json_text(json, "found_by", found_by[reply->requests.by]);
 	json_u64(json, "unanswered", reply->requests.unanswered);
 	json_text(json, "base", reply->base_path);
-	json_array(json, "tail");
-	for (size_t i = 0; i < t->lines.length; i++) {
-		const struct tail_line *line = &t->lines.items[i];
-		const struct fold *fold = line->slow ? &t->slow : &t->middle;
-		const struct fold_row *row = line->slow ? line->slow : line->middle;
-
-		json_object(json, NULL);
-		json_text(json, "lock", row->lock ? texts_get(&fold->texts, row->lock) : NULL);
-		json_text(json, "program", texts_get(&fold->texts, row->who.program));
-		json_text(json, "thread", texts_get(&fold->texts, row->who.thread));
-		json_text(json, "function", row->function ? texts_get(&fold->texts, row->function) : NULL);
-		json_text(json, "what", row->doings.length ? texts_get(&fold->texts, row->doings.items[0].what) : NULL);
-		json_u64(json, "slow_ns", (uint64_t)line->slow_ns);
-		json_u64(json, "middle_ns", (uint64_t)line->middle_ns);
-		json_end(json);
-	}
-	json_end(json);
+	path_compared_json(&reply->tails, "tail", "slow_ns", "middle_ns", json);
 }

@@ -15,11 +15,11 @@
 #include "session/recorded.h"
 #include "trace/blocks.h"
 
-#define PART_BLOCKS 4u
+#define PART_BLOCKS 16u
 #define ROOT_BY_NS 10000000000ull /* by then the recorded command has begun */
 
 struct run {
-	struct session *session;
+	const struct session *session;
 	struct path_reply *reply;
 	struct lock_names *lock_names;
 	struct standing_ends standing;
@@ -62,7 +62,7 @@ static int find_root(struct run *run, struct path_question *q, struct err *err)
 	}
 	if (run->reply->tid && !q->tid && !q->pid && (begun = begun_ns(trace, run->reply->tid)) > q->from_ns && begun < q->to_ns)
 		q->from_ns = begun;
-	return run->reply->tid ? 0 : err_set(err, -ENOENT, "this is no recording of one command: say whose path is asked for, with --pid or "
+	return run->reply->tid ? 0 : err_set(err, -ENOENT, "this is not a recording of one command: say whose path is asked for, with --pid or "
 					     "--tid (`argus info` lists who was there)");
 }
 
@@ -197,9 +197,8 @@ static uint8_t *find_prios(const struct session *session, uint64_t from_ns, uint
 }
 
 /* Replay needs all of the path in one scene. */
-static int find_changes(struct run *run, struct err *err)
+static int find_changes(struct session *session, struct run *run, struct err *err)
 {
-	struct session *session = run->session;
 	struct path_reply *reply = run->reply;
 	struct script_question question = { .from_ns = reply->from_ns, .to_ns = reply->to_ns };
 	struct naming naming;
@@ -219,35 +218,70 @@ static int find_changes(struct run *run, struct err *err)
 	return 0;
 }
 
+/* The walk, over all parts; the reply is the caller's to free, whatever comes of it. */
+static int walk(struct run *run, const struct path_question *question, struct err *err)
+{
+	const struct session *session = run->session;
+	struct path_question asked = *question;
+	struct path_reply *reply = run->reply;
+	int r;
+
+	*reply = (struct path_reply){ .from_ns = question->from_ns, .to_ns = question->to_ns, .comm = "" };
+	fold_init(&reply->fold);
+	r = find_root(run, &asked, err);
+	reply->fold.short_below_ns = asked.short_below_ns;
+	line_begin(&reply->fold.line, asked.from_ns, asked.to_ns, asked.line_cells);
+	run->lock_names = lock_names_new(session->trace);
+	if (!r && session->blocks)
+		r = add_blocks(run, &asked, err);
+	else if (!r)
+		add_scene(run, session->scene, session->names, session->diagnoser, asked.from_ns, asked.to_ns,
+			  asked.to_ns - asked.from_ns);
+	if (!r && !run->seen)
+		r = err_set(err, -ENOENT, "%s %" PRIu32 " is not in the trace%s", question->tid ? "thread" : "process", reply->tid,
+			    question->from_ns > trace_summary(session->trace)->start_ns || question->to_ns < trace_summary(session->trace)->end_ns
+				    ? " at that time" : "");
+	if (!r) {
+		fold_finish(&reply->fold);
+		count_losses(session->trace, reply);
+	}
+	return r;
+}
+
+static void run_done(struct run *run)
+{
+	lock_names_free(run->lock_names);
+	vec_done(&run->standing);
+}
+
+bool path_fold_of(const struct session *session, const struct path_question *question, struct fold *ret_fold)
+{
+	struct path_reply reply;
+	struct arena arena;
+	struct run run = { .session = session, .reply = &reply, .arena = &arena };
+	struct err err;
+	bool is_there;
+
+	arena_init(&arena);
+	is_there = !walk(&run, question, &err);
+	run_done(&run);
+	if (is_there)
+		*ret_fold = reply.fold;
+	else
+		fold_done(&reply.fold);
+	arena_done(&arena);
+	return is_there;
+}
+
 int path_run(struct arena *arena, struct session *session, const struct path_question *question, struct path_reply *ret_reply,
 	     struct err *err)
 {
 	struct run run = { .session = session, .reply = ret_reply, .arena = arena };
-	struct path_question asked = *question;
-	int r;
+	int r = walk(&run, question, err);
 
-	*ret_reply = (struct path_reply){ .from_ns = question->from_ns, .to_ns = question->to_ns, .comm = "" };
-	fold_init(&ret_reply->fold);
-	r = find_root(&run, &asked, err);
-	line_begin(&ret_reply->fold.line, asked.from_ns, asked.to_ns, asked.line_cells);
-	run.lock_names = lock_names_new(session->trace);
-	if (!r && session->blocks)
-		r = add_blocks(&run, &asked, err);
-	else if (!r)
-		add_scene(&run, session->scene, session->names, session->diagnoser, asked.from_ns, asked.to_ns,
-			  asked.to_ns - asked.from_ns);
-	if (!r && !run.seen)
-		r = err_set(err, -ENOENT, "%s %" PRIu32 " is not in the trace%s", question->tid ? "thread" : "process", ret_reply->tid,
-			    question->from_ns > trace_summary(session->trace)->start_ns || question->to_ns < trace_summary(session->trace)->end_ns
-				    ? " at that time" : "");
-	if (!r) {
-		fold_finish(&ret_reply->fold);
-		count_losses(session->trace, ret_reply);
-	}
 	if (!r && question->what_if)
-		r = find_changes(&run, err);
-	lock_names_free(run.lock_names);
-	vec_done(&run.standing);
+		r = find_changes(session, &run, err);
+	run_done(&run);
 	if (r)
 		path_reply_done(ret_reply);
 	return r;

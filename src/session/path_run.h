@@ -11,6 +11,7 @@ struct path_question {
 	uint64_t from_ns, to_ns;
 	bool what_if;             /* tell what would help, too */
 	unsigned line_cells;      /* of the path's line, 0 none is made */
+	uint64_t short_below_ns;  /* links shorter than that are short: their sum is told */
 };
 
 struct path_reply {
@@ -30,5 +31,9 @@ int path_run(struct arena *arena, struct session *session, const struct path_que
  * sentences; NULL when there is nothing to be told. In the arena. */
 const char *path_sentences(struct arena *arena, struct session *session, uint32_t pid);
 void path_reply_done(struct path_reply *reply);
+
+/* The path of a thread, by tid, between two moments, however long that is; to be freed with
+ * fold_done. False when it is not there. */
+bool path_fold_of(const struct session *session, const struct path_question *question, struct fold *ret_fold);
 
 #endif

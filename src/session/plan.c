@@ -30,7 +30,7 @@ static int read_all(const char *path, struct buf *text, struct err *err)
 	if (fd < 0)
 		return err_sys(err, -errno, "cannot be read");
 	if (!input && (fstat(fd, &info) || !S_ISREG(info.st_mode)))
-		r = err_set(err, -EINVAL, "this is no regular file");
+		r = err_set(err, -EINVAL, "this is not a regular file");
 	while (!r && n) {
 		n = read(fd, part, sizeof(part));
 		if (n < 0 && errno != EINTR)

@@ -5,6 +5,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "infer/tree_picture.h"
+#include "session/artifact.h"
 #include "session/recorded.h"
 
 static bool is_number(const char *text, uint64_t *ret_number)
@@ -111,4 +113,44 @@ void profiling_notes(struct command_context *context, const struct profiling *pr
 			    trace_path(profiling->trace), counts->gaps);
 	for (uint32_t i = 0; (complaint = names_complaint(profiling->names, i)); i++)
 		sink_printf(context->notes, "%s\n", complaint);
+}
+
+static void page_json(struct command_context *context, const struct profiling *p, const char *base, const struct report *report, struct buf *document)
+{
+	struct json json;
+
+	json_init(&json, document);
+	json_object(&json, NULL);
+	json_u64(&json, "version", 1);
+	json_object(&json, "profile");
+	json_text(&json, "argus", context->build);
+	json_text(&json, "trace", trace_path(p->trace));
+	json_text(&json, "base", base);
+	json_text(&json, "time", profiling_time_name(report->time));
+	json_u64(&json, "all_ns", report->all_ns);
+	report_counts_json(&json, "looked_at", p->profile);
+	tree_picture_json(&json, "tree", report, (double)options_number(context->options, "least", 5) / 1000);
+	report_paths_json(&json, "paths", report);
+	report_functions_json(&json, "functions", report);
+	json_end(&json);
+	json_end(&json);
+}
+
+int profiling_page(struct command_context *context, const struct profiling *p, const char *base, const struct report *report, struct err *err)
+{
+	const char *path = options_text(context->options, "page", NULL);
+	struct buf document, page;
+	int r;
+
+	if (!path)
+		return 0;
+	buf_init(&document);
+	buf_init(&page);
+	page_json(context, p, base, report, &document);
+	r = context->page(&document, &page, err);
+	if (!r)
+		r = artifact_write(path, &page, err);
+	buf_done(&page);
+	buf_done(&document);
+	return r;
 }

@@ -13,14 +13,15 @@
 	{ "module", 'm', OPTION_TEXT, "NAME", "only what this module takes part in" }, \
 	{ "time", 0, OPTION_WORD, "all|cpu|wait", "which time to rank by (all when threads or a window are chosen, else cpu)", \
 	  .choices = "all cpu wait" }, \
-	{ "top", 'n', OPTION_NUMBER, "N", "show at most so many paths and functions (10)" }, \
+	{ "top", 'n', OPTION_NUMBER, "N", "show at most N paths and functions (10)" }, \
 	{ "tree", 0, OPTION_FLAG, NULL, "the annotated calling-context tree as text" }, \
 	{ "map", 0, OPTION_FLAG, NULL, "the heat map of the ranked paths as text" }, \
-	{ "least", 0, OPTION_NUMBER, "PERMILLE", "leave contexts out of trees below so many thousandths of the time (5)", .most = 1000 }, \
+	{ "least", 0, OPTION_NUMBER, "PERMILLE", "leave out contexts below this share of the time, in thousandths (5)", .most = 1000 }, \
 	{ "folded", 0, OPTION_FLAG, NULL, "folded stacks, in microseconds, for flame graphs" }, \
 	{ "paper", 0, OPTION_FLAG, NULL, "continuity by function alone, as IntroPerf has it" }, \
 	{ "tree-svg", 0, OPTION_TEXT, "FILE", "the annotated tree as a picture (diff: of both runs, in two colours)" }, \
 	{ "map-svg", 0, OPTION_TEXT, "FILE", "the heat map of the ranked paths as a picture" }, \
+	{ "page", 0, OPTION_TEXT, "FILE", "tree, heat map and functions as a page for any browser, with search" }, \
 	OPTION_SYMFS, \
 	OPTION_JSON
 
@@ -49,6 +50,8 @@ void profiling_close(struct profiling *profiling);
 /* `narrow`: threads or a window were chosen. */
 enum rank_time profiling_time(const struct command_context *context, bool narrow);
 const char *profiling_time_name(enum rank_time time);
+/* The page that --page asks for; `base`: the path of the trace it was compared with, or NULL. */
+int profiling_page(struct command_context *context, const struct profiling *profiling, const char *base, const struct report *report, struct err *err);
 /* Notes about stacks that are missing or cut. */
 void profiling_notes(struct command_context *context, const struct profiling *profiling);
 

@@ -6,12 +6,19 @@
 
 #include "base/vec.h"
 
+const char *recorded_command(const struct trace *trace)
+{
+	const char *command = trace_machine(trace, "command");
+
+	return command && command[0] ? command : NULL;
+}
+
 uint32_t recorded_root(const struct trace *trace, const struct tables *tables)
 {
-	const char *command = trace_machine(trace, "command"), *recorder = trace_machine(trace, "recorder_pid");
+	const char *recorder = trace_machine(trace, "recorder_pid");
 	uint32_t parent = recorder ? (uint32_t)strtoul(recorder, NULL, 10) : 0;
 
-	if (!command || !command[0] || !parent)
+	if (!recorded_command(trace) || !parent)
 		return 0;
 	for (uint32_t i = 1; i < tables->thread_count; i++) {
 		const struct thread *t = &tables->threads[i];

@@ -5,6 +5,8 @@
 
 #include "infer/observe.h"
 
+/* That was recorded; NULL none: the whole machine, or processes that ran already. */
+const char *recorded_command(const struct trace *trace);
 /* The process of the command: the recorder's own child. 0: none. */
 uint32_t recorded_root(const struct trace *trace, const struct tables *tables);
 

@@ -2,6 +2,7 @@
 #include "session/recording.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "graph/graph.h"
@@ -22,8 +23,23 @@ int recording_ring(const struct options *given, uint64_t *ret_bytes, struct err 
 	return 0;
 }
 
+/* What is said of packs. */
+struct pack_words {
+	struct buf on, unfit;
+};
+
+static void pack_is_on(struct pack_words *words, const char *name)
+{
+	buf_printf(&words->on, "%s%s", words->on.length ? " " : "", name);
+}
+
+static void pack_does_not_fit(struct pack_words *words, const char *text)
+{
+	buf_printf(&words->unfit, "%s%s", words->unfit.length ? "\n" : "", text);
+}
+
 /* "NAME", "NAME=PROGRAM" or a file's path. */
-static int add_pack(struct arena *arena, const char *given, struct sink *notes, struct probe_points *points, struct err *err)
+static int add_pack(struct arena *arena, const char *given, struct pack_words *words, struct probe_points *points, struct err *err)
 {
 	const char *equals = strchr(given, '=');
 	const char *pack = arena_strndup(arena, given, equals ? (size_t)(equals - given) : strlen(given));
@@ -34,38 +50,97 @@ static int add_pack(struct arena *arena, const char *given, struct sink *notes, 
 	int r = is_file ? rules_add_file(rules, pack, mechanism_find, err) : rules_add_pack(rules, pack, mechanism_find, err);
 
 	if (!r)
-		r = packs_place(arena, rules, equals ? equals + 1 : NULL, points, &unfit, err);
+		r = packs_place(arena, rules, pack, equals ? equals + 1 : NULL, points, &unfit, err);
 	if (r)
 		err_prefix(err, "--pack %s", given);
 	else if (unfit.probe)
-		sink_printf(notes, "pack %s: it does not know this build of %s (%s): without its probe %s\n", pack, unfit.file,
-			    unfit.build[0] ? unfit.build : "it is not here, or has no build-id", unfit.probe);
+		pack_does_not_fit(words, arena_printf(arena, "pack %s: %s", pack, pack_unfit_words(arena, &unfit)));
 	if (!r && points->count == before)
 		r = err_set(err, -ENOENT, "--pack %s: none of its probes has a place here", given);
+	if (!r)
+		pack_is_on(words, given);
 	rules_free(rules);
 	return r;
+}
+
+static bool is_given(const struct options *given, const char *pack)
+{
+	const char *text;
+
+	for (size_t n = 0; (text = options_nth(given, "pack", n)); n++)
+		if (!strncmp(text, pack, strlen(pack)) && (!text[strlen(pack)] || text[strlen(pack)] == '='))
+			return true;
+	return false;
+}
+
+/* All packs whose library is here, in all copies that are in use. A pack that needs to be told a
+ * program is none of them. */
+static void add_packs(struct arena *arena, const struct options *given, struct pack_words *words, struct probe_points *points)
+{
+	for (size_t i = 0; i < rules_pack_count; i++) {
+		const char *name = rules_packs[i].name;
+		struct rules *rules = rules_new();
+		size_t before = points->count;
+		struct pack_unfit unfit = { 0 };
+		struct err err = { 0 };
+
+		if (!is_given(given, name) && !strstr(rules_packs[i].text, "$FILE") && rules_add_pack(rules, name, mechanism_find, &err) == 0) {
+			int r = packs_place(arena, rules, name, NULL, points, &unfit, &err);
+
+			if (r)
+				points->count = before;
+			/* that its library is not here is nothing to be told */
+			if (r && r != -ENOENT)
+				pack_does_not_fit(words, arena_printf(arena, "pack %s: %s", name, err.text));
+			else if (unfit.probe && unfit.build[0])
+				pack_does_not_fit(words, arena_printf(arena, "pack %s: %s", name, pack_unfit_words(arena, &unfit)));
+			packs_place_mapped(arena, rules, name, points, &words->unfit);
+			if (points->count > before)
+				pack_is_on(words, name);
+		}
+		rules_free(rules);
+	}
+}
+
+/* "3%", "3", "0.5%": a share of one processor. */
+static int read_budget(const struct options *given, double *ret_share, struct err *err)
+{
+	const char *text = options_text(given, "pack-budget", "3%");
+	char *end;
+	double per_cent = strtod(text, &end);
+
+	if (end == text || (*end && strcmp(end, "%") != 0) || !(per_cent >= 0) || per_cent > 100)
+		return err_set(err, -EINVAL, "--pack-budget takes per cent of a processor (0: no bound), not '%s'", text);
+	*ret_share = per_cent / 100;
+	return 0;
 }
 
 int recording_probes(struct arena *arena, const struct options *given, struct sink *notes, const struct probe_points **ret_points,
 		     struct err *err)
 {
-	struct probe_points *points = arena_new(arena, struct probe_points);
+	struct probe_points *points = arena_array(arena, struct probe_points, 1);
+	struct pack_words words = { 0 };
 	const char *text;
-	int r;
+	int r = read_budget(given, &points->pack_budget, err);
 
-	*points = (struct probe_points){ 0 };
-	for (size_t n = 0; (text = options_nth(given, "probe", n)); n++) {
+	for (size_t n = 0; !r && (text = options_nth(given, "probe", n)); n++)
 		r = probe_points_add(arena, points, text, err);
-		if (r)
-			return r;
+	for (size_t n = 0; !r && (text = options_nth(given, "pack", n)); n++)
+		r = add_pack(arena, text, &words, points, err);
+	if (!r && !strcmp(options_text(given, "packs", "none"), "auto"))
+		add_packs(arena, given, &words, points);
+	if (!r && words.on.length) {
+		points->packs = arena_strdup(arena, buf_str(&words.on));
+		sink_printf(notes, "packs: %s\n", points->packs);
 	}
-	for (size_t n = 0; (text = options_nth(given, "pack", n)); n++) {
-		r = add_pack(arena, text, notes, points, err);
-		if (r)
-			return r;
+	if (words.unfit.length) {
+		points->packs_unfit = arena_strdup(arena, buf_str(&words.unfit));
+		sink_printf(notes, "%s\n", points->packs_unfit);
 	}
-	*ret_points = points->count ? points : NULL;
-	return 0;
+	*ret_points = points->count || points->packs_unfit ? points : NULL;
+	buf_done(&words.on);
+	buf_done(&words.unfit);
+	return r;
 }
 
 int recording_watch_specs(struct arena *arena, const char *const *texts, size_t count, const struct options *given,

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "trace/copy.h"
+#include "trace/copy_own.h"
 
 /* Time of the newest head of a file not after from_ns; 0 when there is none. */
 static uint64_t find_head(const struct trace *trace, uint64_t from_ns)
@@ -107,6 +108,28 @@ int ring_copy(const char *folder, const char *path, const struct ring_copy_want 
 	r = writer_create(path, true, &options, &writer, err);
 	if (!r) {
 		r = copy_all(trace, begin_of(trace, want), writer, err);
+		if (r)
+			writer_drop(writer);
+		else
+			r = writer_close(writer, err);
+	}
+	trace_close(trace);
+	return r;
+}
+
+int ring_copy_own(const char *from, const char *path, uint32_t uid, uint64_t from_ns, struct err *err)
+{
+	struct writer_options options = { .whole = true };
+	struct writer *writer;
+	struct trace *trace;
+	int r = trace_open(from, &trace, err);
+
+	if (r)
+		return err_prefix(err, "reading what was recorded");
+	options.cpus = trace_summary(trace)->cpus ? trace_summary(trace)->cpus : 1;
+	r = writer_create(path, true, &options, &writer, err);
+	if (!r) {
+		r = trace_copy_own(trace, uid, from_ns ? find_head(trace, from_ns) : 0, from_ns, writer, err);
 		if (r)
 			writer_drop(writer);
 		else

@@ -19,5 +19,7 @@ struct ring_copy_want {
 /* `folder`: the ring's. The file is there under its name when it is whole; one of that
  * name that was there is kept as PATH.old. */
 int ring_copy(const char *folder, const char *path, const struct ring_copy_want *want, struct err *err);
+/* What a user may see of a trace or a ring (trace/copy_own.h), from then on. */
+int ring_copy_own(const char *from, const char *path, uint32_t uid, uint64_t from_ns, struct err *err);
 
 #endif

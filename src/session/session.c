@@ -1,11 +1,14 @@
 /* A loaded trace, see session.h. */
 #include "session/session.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/options.h"
 #include "session/recorded.h"
@@ -15,6 +18,7 @@
 
 #define WHOLE_EVENTS 1500000u     /* of a trace that is laid out whole */
 #define LOOK_EVENTS 2000000u      /* of a stretch that is looked at */
+#define LOOK_BLOCKS 30            /* so many blocks */
 #define LEAD_NS 2000000000ull     /* before a window, ... */
 #define TAIL_NS 1000000000ull     /* ... and behind it */
 
@@ -89,6 +93,7 @@ int session_open_with(const char *path, const struct session_options *want, stru
 		s.judgement_changed = memcmp(&usual, want->judgement, sizeof(usual)) != 0;
 		*s.judgement = *want->judgement;
 	}
+	s.judgement->unattended = trace_machine(s.trace, "recorder_pid") && !recorded_command(s.trace);
 	arena_init(&s.look_arena);
 	r = is_small(s.trace) ? build(&s, s.trace, err) : blocks_open(s.trace, &options, &s.blocks, err);
 	if (r) {
@@ -97,6 +102,36 @@ int session_open_with(const char *path, const struct session_options *want, stru
 	}
 	*ret_session = s;
 	return 0;
+}
+
+/* Of a folder all its files but the indexes; what went meanwhile makes it no larger. */
+static uint64_t bytes_on_disk(const char *path)
+{
+	uint64_t bytes = 0;
+	struct stat at;
+	DIR *dir;
+
+	if (stat(path, &at))
+		return 0;
+	if (!S_ISDIR(at.st_mode))
+		return (uint64_t)at.st_size;
+	dir = opendir(path);
+	for (const struct dirent *entry; dir && (entry = readdir(dir)); ) {
+		const char *dot = strrchr(entry->d_name, '.');
+
+		if ((!dot || strcmp(dot, ".index")) && !fstatat(dirfd(dir), entry->d_name, &at, AT_SYMLINK_NOFOLLOW) && S_ISREG(at.st_mode))
+			bytes += (uint64_t)at.st_size;
+	}
+	if (dir)
+		closedir(dir);
+	return bytes;
+}
+
+uint64_t session_grown(const struct session *session)
+{
+	uint64_t now = bytes_on_disk(trace_path(session->trace)), then = trace_summary(session->trace)->bytes;
+
+	return now > then ? now - then : 0;
 }
 
 void session_save_index(struct session *session)
@@ -146,7 +181,7 @@ int session_look(struct session *s, uint64_t from_ns, uint64_t to_ns, struct err
 		return 0;
 	first = blocks_find(s->blocks, from_ns > LEAD_NS ? from_ns - LEAD_NS : 0);
 	last = blocks_find(s->blocks, end);
-	while (first < last && events_of(s, first, last) > (block_events() ? block_events() * 8 : LOOK_EVENTS)) {
+	while (first < last && events_of(s, first, last) > (block_events() ? block_events() * LOOK_BLOCKS : LOOK_EVENTS)) {
 		/* what is behind the window matters least */
 		if (last > blocks_find(s->blocks, to_ns))
 			end = blocks_end_ns(s->blocks, --last);

@@ -38,6 +38,8 @@ struct session_options {
 int session_open(const char *path, struct session *ret_session, struct err *err);
 int session_open_with(const char *path, const struct session_options *options, struct session *ret_session, struct err *err);
 void session_close(struct session *session);
+/* How many bytes have been written to the trace since it was opened. */
+uint64_t session_grown(const struct session *session);
 /* Has what was found out about the trace written to its index. */
 void session_save_index(struct session *session);
 /* Where that is, of a trace that is not small: a file; of a trace of several files the folder. */

@@ -59,7 +59,7 @@ static int parse(struct arena *arena, const char *text, struct watch_spec *ret_p
 	int r = watch_spec_parse(arena, text, ret_place, NULL);
 
 	if (r || ret_place->step_count || ret_place->bytes || ret_place->access || ret_place->at_code)
-		return err_set(err, -EINVAL, "'%s' is no function: write FUNCTION, FILE:FUNCTION, FILE:0xADDRESS or FILE+0xOFFSET", text);
+		return err_set(err, -EINVAL, "'%s' is not a function: write FUNCTION, FILE:FUNCTION, FILE:0xADDRESS or FILE+0xOFFSET", text);
 	return 0;
 }
 
@@ -80,7 +80,7 @@ static int parse_all(struct arena *arena, const char *text, struct watch_spec pl
 			places[count].symbol = NULL;
 			places[count].by_offset = true;
 			if (parse_number(one + 1, &places[count].address))
-				r = err_set(err, -EINVAL, "'%s' is no offset", one);
+				r = err_set(err, -EINVAL, "'%s' is not an offset", one);
 		} else {
 			r = parse(arena, one, &places[count], err);
 		}
@@ -93,8 +93,33 @@ static int parse_all(struct arena *arena, const char *text, struct watch_spec pl
 	return r;
 }
 
-int stepping_find(struct arena *arena, const char *text, const struct process *process, unsigned depth, struct sink *notes,
-		  struct step_wishes *wishes, struct err *err)
+static bool has_address(const uint64_t *addresses, size_t count, uint64_t address)
+{
+	for (size_t i = 0; i < count; i++)
+		if (addresses[i] == address)
+			return true;
+	return false;
+}
+
+/* Behind each call of what is not stepped through its result lies in rax. */
+static void add_results(struct code *code, struct code_sites *sites)
+{
+	size_t count = sites->addresses.length;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct instruction *call = code_at(code, sites->addresses.items[i]);
+		uint64_t behind = sites->addresses.items[i] + (call ? call->length : 0);
+
+		if (!call || call->kind != INSTRUCTION_call ||
+		    (call->direct && has_address(sites->functions.items, sites->functions.length, call->target)))
+			continue;
+		if (!has_address(sites->addresses.items, sites->addresses.length, behind) && code_at(code, behind))
+			vec_push(&sites->addresses, behind);
+	}
+}
+
+int stepping_find(struct arena *arena, const char *text, const struct process *process, unsigned depth, bool results,
+		  struct sink *notes, struct step_wishes *wishes, struct err *err)
 {
 	struct watch_spec places[PLACES_MOST];
 	uint64_t functions[PLACES_MOST], *offsets;
@@ -111,6 +136,8 @@ int stepping_find(struct arena *arena, const char *text, const struct process *p
 		r = find_function(&places[i], &code, &functions[i], err);
 	if (!r) {
 		code_find_sites(&code, functions, count, depth, &sites);
+		if (results)
+			add_results(&code, &sites);
 		offsets = arena_array(arena, uint64_t, sites.addresses.length + 1);
 		wishes->count = 0;
 		for (size_t i = 0; i < sites.addresses.length; i++)
@@ -140,7 +167,7 @@ int stepping_wishes(struct arena *arena, const struct options *given, struct sin
 		return 0;
 	wishes = arena_new(arena, struct step_wishes);
 	*wishes = (struct step_wishes){ .most = STEPPING_MOST };
-	r = stepping_find(arena, text, NULL, STEPPING_DEPTH, notes, wishes, err);
+	r = stepping_find(arena, text, NULL, STEPPING_DEPTH, false, notes, wishes, err);
 	if (r)
 		return err_prefix(err, "--step");
 	*ret_wishes = wishes;

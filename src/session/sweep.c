@@ -1,12 +1,14 @@
-/* Hangs over a long trace, group by group of blocks, each with some of what is before
- * and behind it: memory goes with the group. What was found is noted in the index.
+/* Hangs over a long trace, some groups of blocks at a time, with some of what is before
+ * and behind them: memory goes with what is judged together. What was found is noted in
+ * the index, by group.
  *
  * A hang is told in the group in which it ends. A wait that lasts longer stands in each
- * part from its true beginning on; of work that goes on over several groups each tells
+ * part from its true beginning on; of work that goes on over several parts each tells
  * its piece, and the pieces are joined.
  *
- * Two groups are judged at once, on a thread each: the walk over one finds what stands
- * at the next one's beginning, which is judged from then on. */
+ * Two parts are judged at once, on a thread each: the walk over one finds what stands
+ * at the next one's beginning, which is judged from then on. Who keeps a pace judges one
+ * group at a time, on one thread, in as little memory as that takes. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -17,23 +19,29 @@
 
 #include "base/map.h"
 #include "base/progress.h"
+#include "diagnose/hangs_cut.h"
 #include "graph/graph.h"
 #include "session/hang_notes.h"
 #include "session/recorded.h"
 #include "session/sweep.h"
 #include "trace/blocks.h"
 
-#define GROUP_BLOCKS 4u        /* that are judged together */
-#define LEAD_BLOCKS 1u         /* before them */
-#define TAIL_NS 1000000000ull  /* behind them, at most a block */
+#define GROUP_BLOCKS 4u        /* whose hangs are noted together */
+#define GROUPS_AT_ONCE 4u      /* that are judged together */
+#define LEAD_BLOCKS 4u         /* before them, ... */
+#define LEAD_MOST 30u          /* ... with them, where a loop began long before */
+#define TAIL_NS 1000000000ull  /* behind them */
+#define TAIL_BLOCKS 4u         /* at most */
+_Static_assert(LEAD_MOST > GROUPS_AT_ONCE * GROUP_BLOCKS, "some are before them");
 #define JOIN_NS 1000000ull     /* between two pieces of one hang */
 #define THREADS 2u             /* that judge: memory goes with them */
-#define SAVE_GROUPS 16u        /* so often what was found is written */
+#define SAVE_GROUPS 64u        /* so often what was found is written */
 
 struct group {
 	size_t first, last;        /* blocks */
 	uint64_t from_ns, to_ns;
 	bool noted;
+	bool left;                 /* to who has more memory: noted as that */
 	struct vec(struct hang) hangs;
 	struct arena arena;        /* of their texts */
 };
@@ -47,7 +55,7 @@ struct sweep {
 	struct progress progress;
 	pthread_mutex_t laying;    /* whose group is laid out, the most of its memory: one at a time */
 	pthread_mutex_t lock;      /* of what follows */
-	size_t next, done;         /* group to be taken up; that are judged */
+	size_t next, done;         /* group to be taken up; how many are judged */
 	size_t unknown;            /* that are to be judged */
 	int failed;
 	struct err *err;
@@ -72,27 +80,53 @@ static void see(void *data, const struct event *e)
 	blocks_watch_see(judge->watch, e);
 }
 
-/* A hang as told to who has another scene; false when it is not this group's to tell. */
-static bool tell(const struct scene *scene, struct group *group, bool last, struct hang *h)
+/* Some groups, one behind the other, that are judged together. */
+struct stretch {
+	struct group *groups;
+	size_t count;
+	uint64_t from_ns, to_ns;
+	bool end;                  /* of the trace */
+};
+
+static struct stretch stretch_of(const struct sweep *s, struct group *groups, size_t count)
 {
-	bool open = h->end_ns >= scene->end_ns && !last;
+	return (struct stretch){ .groups = groups, .count = count, .from_ns = groups[0].from_ns, .to_ns = groups[count - 1].to_ns,
+				 .end = groups[count - 1].last + 1 == blocks_count(s->session->blocks) };
+}
+
+/* Whether the hang is one to be told here; it is cut to that. */
+static bool is_told(const struct scene *scene, const struct stretch *stretch, struct hang *h)
+{
+	bool open = h->end_ns >= scene->end_ns && !stretch->end;
 	const struct span *span = open ? scene_span(scene, h->thread, scene->end_ns - 1) : NULL;
 
-	if (h->end_ns < group->from_ns || (h->start_ns > group->to_ns && !last))
+	if (h->end_ns < stretch->from_ns || (h->start_ns > stretch->to_ns && !stretch->end))
 		return false;
-	if (h->end_ns > group->to_ns && !last) {
-		/* It ends in another group; of work this is a piece. */
+	if (h->end_ns > stretch->to_ns && !stretch->end) {
+		/* It ends somewhere else; of work this is a piece. */
 		if (!hang_is_work(h) || (span && span->state != SPAN_RUNNING && span->state != SPAN_RUNNABLE))
 			return false;
-		h->end_ns = group->to_ns;
+		h->end_ns = stretch->to_ns;
 	}
-	h->awaits = h->awaits ? scene_tid(scene, h->awaits) : 0;
-	h->thread = h->tid;
-	h->comm = arena_strdup(&group->arena, h->comm);
 	return h->end_ns > h->start_ns;
 }
 
-/* The walk over a group goes on while another one is laid out and judged. */
+/* Gives it to the group in which it ends, as told to who has another scene. */
+static void tell(const struct scene *scene, const struct stretch *stretch, struct hang h)
+{
+	struct group *group = stretch->groups;
+
+	if (!is_told(scene, stretch, &h))
+		return;
+	while (group + 1 < stretch->groups + stretch->count && h.end_ns > group->to_ns)
+		group++;
+	h.awaits = h.awaits ? scene_tid(scene, h.awaits) : 0;
+	h.thread = h.tid;
+	h.comm = arena_strdup(&group->arena, h.comm);
+	vec_push(&group->hangs, h);
+}
+
+/* The walk over a part goes on while another one is laid out and judged. */
 static void await_turn(void *data)
 {
 	struct judge *judge = data;
@@ -110,50 +144,80 @@ static void end_turn(struct judge *judge)
 	judge->is_laying = false;
 }
 
-static int judge_group(struct judge *judge, struct group *group, struct err *err)
+/* The last block of the part that is laid out for it. */
+static size_t last_block(const struct sweep *s, const struct stretch *stretch)
+{
+	const struct blocks *blocks = s->session->blocks;
+	size_t end = stretch->groups[stretch->count - 1].last, last = end;
+
+	while (last < end + TAIL_BLOCKS && last + 1 < blocks_count(blocks) && blocks_at(blocks, last + 1)->from_ns <= stretch->to_ns + TAIL_NS)
+		last++;
+	return last;
+}
+
+static int find_hangs(const struct judge *judge, const struct stretch *stretch, struct session *look, struct err *err)
 {
 	const struct sweep *s = judge->sweep;
-	struct blocks *blocks = s->session->blocks;
-	size_t first = group->first > LEAD_BLOCKS ? group->first - LEAD_BLOCKS : 0, count;
-	size_t last = group->last + 1 < blocks_count(blocks) ? group->last + 1 : group->last;
-	bool end = group->last + 1 == blocks_count(blocks);
 	struct hangs_options options = *s->options;
-	struct session look = { 0 };
-	const struct scene_watch watch = { see, await_turn, judge };
+	int r = names_open(look->part, look->scene->tables, NULL, &look->names, err);
 	const struct hang *hangs;
+	size_t count;
+
+	if (r)
+		return r;
+	look->diagnoser = diagnoser_new(look->scene, look->names);
+	options.root_pid = s->options->root_pid ? s->options->root_pid : recorded_root(look->part, look->scene->tables);
+	count = hangs_find_all(look->diagnoser, &options, &hangs);
+	for (size_t i = 0; i < count; i++)
+		tell(look->scene, stretch, hangs[i]);
+	diagnoser_free(look->diagnoser);
+	names_close(look->names);
+	return 0;
+}
+
+/* With so many blocks before it. With *cut, one whose loops began even before that is only
+ * told so, else judged as it is. */
+static int judge_part(struct judge *judge, const struct stretch *stretch, size_t lead, bool *cut, struct err *err)
+{
+	struct blocks *blocks = judge->sweep->session->blocks;
+	size_t first = stretch->groups[0].first > lead ? stretch->groups[0].first - lead : 0, last = last_block(judge->sweep, stretch);
+	const struct scene_watch watch = { see, await_turn, judge };
+	struct session look = { 0 };
 	int r;
 
 	arena_init(&look.look_arena);
-	r = blocks_part(blocks, first, last, end ? UINT64_MAX : group->to_ns + TAIL_NS, &look.look_arena, &look.part, err);
+	r = blocks_part(blocks, first, last, stretch->end ? UINT64_MAX : stretch->to_ns + TAIL_NS, &look.look_arena, &look.part, err);
 	judge->watch = r ? NULL : blocks_watch(blocks, first, last);
 	if (!r)
 		r = scene_build_watched(look.part, &watch, &judge->room, &look.scene, err);
 	blocks_watch_end(judge->watch);
 	judge->watch = NULL;
-	if (!r)
-		look.scene->judgement = &judge->judgement;
-	if (!r)
-		r = names_open(look.part, look.scene->tables, NULL, &look.names, err);
 	if (!r) {
-		look.diagnoser = diagnoser_new(look.scene, look.names);
-		options.root_pid = s->options->root_pid ? s->options->root_pid : recorded_root(look.part, look.scene->tables);
-		count = hangs_find_all(look.diagnoser, &options, &hangs);
-		for (size_t i = 0; i < count; i++) {
-			struct hang h = hangs[i];
-
-			if (tell(look.scene, group, end, &h))
-				vec_push(&group->hangs, h);
-		}
+		look.scene->judgement = &judge->judgement;
+		*cut = *cut && first && hangs_loop_is_cut(look.scene, stretch->from_ns, stretch->to_ns);
+		r = *cut ? 0 : find_hangs(judge, stretch, &look, err);
 	}
-	diagnoser_free(look.diagnoser);
-	if (look.names)
-		names_close(look.names);
 	scene_free(look.scene);
 	end_turn(judge);
 	if (look.part)
 		trace_close(look.part);
 	arena_done(&look.look_arena);
 	return r;
+}
+
+/* Loops that began before the part are judged in a larger one; who keeps a pace has not the memory
+ * for that, and leaves them to others. */
+static int judge_stretch(struct judge *judge, const struct stretch *stretch, bool *ret_left, struct err *err)
+{
+	bool cut = true, pace = judge->sweep->pace != NULL;
+	size_t blocks = stretch->groups[stretch->count - 1].last + 1 - stretch->groups[0].first;
+	int r = judge_part(judge, stretch, LEAD_BLOCKS, &cut, err);
+
+	*ret_left = cut && pace;
+	if (r || !cut || pace)
+		return r;
+	cut = false;
+	return judge_part(judge, stretch, LEAD_MOST - blocks, &cut, err);
 }
 
 static struct hang_notes_key key_of(const struct sweep *s, const struct group *group)
@@ -165,22 +229,28 @@ static struct hang_notes_key key_of(const struct sweep *s, const struct group *g
 }
 
 /* Told under the lock. */
-static void end_group(struct sweep *s, const struct group *group, int r, const struct err *err)
+static void end_stretch(struct sweep *s, const struct stretch *stretch, int r, const struct err *err)
 {
 	const struct trace_summary *summary = trace_summary(s->session->trace);
-	struct hang_notes_key key = key_of(s, group);
+	size_t before = s->done;
 
 	if (r && !s->failed) {
 		s->failed = r;
 		*s->err = *err;
 	}
-	if (!r && s->usual) {
-		hang_notes_write(s->session->blocks, &key, group->hangs.items, group->hangs.length);
-		if (s->pace || (s->done + 1) % SAVE_GROUPS == 0)
-			session_save_index(s->session);
+	s->done += stretch->count;
+	s->unknown -= stretch->count;
+	for (size_t i = 0; !r && s->usual && i < stretch->count; i++) {
+		const struct group *group = &stretch->groups[i];
+		struct hang_notes_key key = key_of(s, group);
+
+		if (group->left)
+			hang_notes_leave(s->session->blocks, &key);
+		else
+			hang_notes_write(s->session->blocks, &key, group->hangs.items, group->hangs.length);
 	}
-	s->done++;
-	s->unknown--;
+	if (!r && s->usual && (s->pace || before / SAVE_GROUPS != s->done / SAVE_GROUPS))
+		session_save_index(s->session);
 	progress_to(&s->progress, (summary->events + summary->state_events) * s->done / s->groups.length);
 }
 
@@ -193,29 +263,43 @@ static int keep_pace(const struct sweep *s, uint64_t until_ns)
 	return s->pace ? s->pace->before(s->pace->data, &progress) : 0;
 }
 
+/* Takes up what is to be judged next; nothing of it is noted. False when there is nothing left. */
+static bool take_up(struct sweep *s, struct stretch *ret_stretch)
+{
+	size_t most = s->pace ? 1 : GROUPS_AT_ONCE, first, count = 1;
+
+	for (; s->next < s->groups.length && s->groups.items[s->next].noted; s->next++)
+		s->done++;
+	first = s->next;
+	if (first >= s->groups.length || s->failed)
+		return false;
+	while (count < most && first + count < s->groups.length && !s->groups.items[first + count].noted &&
+	       s->groups.items[first + count].first == s->groups.items[first + count - 1].last + 1)
+		count++;
+	s->next += count;
+	*ret_stretch = stretch_of(s, &s->groups.items[first], count);
+	return true;
+}
+
 static void *judge_groups(void *data)
 {
 	struct judge *judge = data;
 	struct sweep *s = judge->sweep;
+	struct stretch stretch;
 
 	pthread_mutex_lock(&s->lock);
-	while (s->next < s->groups.length && !s->failed) {
-		struct group *group = &s->groups.items[s->next++];
+	while (take_up(s, &stretch)) {
 		struct err err = { 0 };
 		int r;
 
-		if (group->noted) {
-			s->done++;
-			continue;
-		}
 		pthread_mutex_unlock(&s->lock);
-		r = keep_pace(s, group->from_ns);
+		r = keep_pace(s, stretch.from_ns);
 		if (!r)
-			r = judge_group(judge, group, &err);
+			r = judge_stretch(judge, &stretch, &stretch.groups[0].left, &err);
 		if (s->pace)
 			graph_room_done(&judge->room);
 		pthread_mutex_lock(&s->lock);
-		end_group(s, group, r, &err);
+		end_stretch(s, &stretch, r, &err);
 	}
 	pthread_mutex_unlock(&s->lock);
 	graph_room_done(&judge->room);
@@ -292,6 +376,7 @@ static void find_groups(struct sweep *s)
 		group.noted = s->usual && hang_notes_read(&group.arena, s->session->blocks, &key, &hangs, &count);
 		for (size_t k = 0; group.noted && k < count; k++)
 			vec_push(&group.hangs, hangs[k]);
+		group.noted |= s->pace && hang_notes_left(s->session->blocks, &key);
 		s->unknown += !group.noted;
 		vec_push(&s->groups, group);
 	}
@@ -299,7 +384,7 @@ static void find_groups(struct sweep *s)
 
 static void judge_all(struct sweep *s)
 {
-	size_t threads = s->unknown > THREADS && !s->pace && sysconf(_SC_NPROCESSORS_ONLN) > 1 ? THREADS : 1, started = 1;
+	size_t threads = s->unknown > GROUPS_AT_ONCE && !s->pace && sysconf(_SC_NPROCESSORS_ONLN) > 1 ? THREADS : 1, started = 1;
 	struct judge judges[THREADS];
 	sigset_t all, before;
 
@@ -309,7 +394,9 @@ static void judge_all(struct sweep *s)
 		judges[i] = (struct judge){ .sweep = s, .judgement = *s->session->judgement };
 		memset(&judges[i].judgement.spoken, 0, sizeof(judges[i].judgement.spoken));
 	}
-	if (!s->pace)
+	if (s->pace)
+		mem_give_back();
+	else
 		mem_keep(true);
 	/* Signals are for the program's own threads. */
 	sigfillset(&all);

@@ -181,6 +181,16 @@ void why_others_text(struct arena *arena, const struct session *session, const s
 		buf_printf(buf, "  and %zu more\n", reply->hang_count - 1 - shown);
 }
 
+bool why_spoke_before(const struct judgement *j, size_t index)
+{
+	const struct spoken *s = &j->spoken.items[index];
+
+	for (size_t i = 0; i < index; i++)
+		if (j->spoken.items[i].rule == s->rule && j->spoken.items[i].thread == s->thread && j->spoken.items[i].about == s->about)
+			return true;
+	return false;
+}
+
 /* The rules that decided, or spoke for somebody, each once for the same. */
 static void put_spoken(struct json *json, const struct session *session)
 {
@@ -189,11 +199,8 @@ static void put_spoken(struct json *json, const struct session *session)
 	json_array(json, "rules");
 	for (size_t i = 0; i < j->spoken.length; i++) {
 		const struct spoken *s = &j->spoken.items[i];
-		bool again = false;
 
-		for (size_t k = 0; k < i && !again; k++)
-			again = j->spoken.items[k].rule == s->rule && j->spoken.items[k].thread == s->thread && j->spoken.items[k].about == s->about;
-		if (again)
+		if (why_spoke_before(j, i))
 			continue;
 		json_object(json, NULL);
 		json_text(json, "rule", rule_infos[s->rule].name);
@@ -329,6 +336,24 @@ static void put_frame(struct arena *arena, const char *frame, struct buf *buf)
 	buf_char(buf, '\n');
 }
 
+#define FRAMES_SHOWN 6
+
+/* The innermost; where these are the kernel's and an interpreter's alone, what the script's authors
+ * wrote in the place of half of them. */
+static void put_frames(struct arena *arena, const struct chain_link *link, struct buf *buf)
+{
+	unsigned inner = link->script > FRAMES_SHOWN ? FRAMES_SHOWN / 2 : FRAMES_SHOWN;
+
+	for (unsigned i = 0; i < inner && link->frames[i]; i++)
+		put_frame(arena, link->frames[i], buf);
+	if (inner == FRAMES_SHOWN)
+		return;
+	if (link->script - 1 > inner)
+		put_frame(arena, "...", buf);
+	for (unsigned i = link->script - 1; i < link->script - 1 + FRAMES_SHOWN - inner && link->frames[i]; i++)
+		put_frame(arena, link->frames[i], buf);
+}
+
 /* When it began, by the wall clock, where the trace tells it. */
 static void put_moment(const struct session *session, const struct diagnosis *g, struct buf *buf)
 {
@@ -340,7 +365,10 @@ static void put_moment(const struct session *session, const struct diagnosis *g,
 	buf_init(&when);
 	trace_wall_format(&when, wall_ns);
 	/* to the millisecond */
-	buf_printf(buf, "\nIt began at %.23s, %.3f s after the start of the trace.\n", buf_str(&when),
+	if (g->since_ns)
+		buf_printf(buf, "\nIt began before the trace, which starts at %.23s.\n", buf_str(&when));
+	else
+		buf_printf(buf, "\nIt began at %.23s, %.3f s after the start of the trace.\n", buf_str(&when),
 		   (double)(g->start_ns - trace_summary(session->trace)->start_ns) / 1e9);
 	buf_done(&when);
 }
@@ -401,8 +429,8 @@ static void put_chain(struct arena *arena, const struct session *session, const 
 		buf_printf(buf, "  %10.3f s %10s  %s: ", (double)(l->start_ns - start) / 1e9, describe_time(arena, ns), answer_who(arena, &l->actor));
 		buf_escaped(buf, l->state, strlen(l->state), NULL);
 		buf_text(buf, times > 1 ? arena_printf(arena, ", %u times\n", times) : "\n");
-		for (unsigned f = 0; f < 6 && l->frames[f] && ns * 20 > window; f++)
-			put_frame(arena, l->frames[f], buf);
+		if (ns * 20 > window)
+			put_frames(arena, l, buf);
 	}
 	if (left_out)
 		buf_printf(buf, "  (%zu links of less than half a per cent are left out)\n", left_out);

@@ -9,10 +9,10 @@
 /* How `why` and `report` are asked which hang is meant, and what excludes what. */
 #define EXIT_NO_HANG 3
 #define OPTIONS_OF_QUESTION \
-	{ "hang", 0, OPTION_NUMBER, "N", "the Nth hang as `argus hangs` lists them; with --pid, --at or --mark the Nth of those", .least = 1 }, \
+	{ "hang", 0, OPTION_NUMBER, "N", "the Nth hang that `argus hangs` lists; with --pid, --at or --mark the Nth of those", .least = 1 }, \
 	{ "pid", 'p', OPTION_NUMBER, "PID", "the worst hang of this process", .least = 1, .most = OPTION_PID_MOST }, \
 	{ "at", 0, OPTION_TEXT, "TIME", "the hang at this time: seconds since the start, @ns, or the time of day" }, \
-	{ "mark", 0, OPTION_TEXT, "TEXT", "the hang at, or last before, this mark" }, \
+	{ "mark", 0, OPTION_TEXT, "TEXT", "the hang at this mark, or the last one before it" }, \
 	{ "tid", 't', OPTION_NUMBER, "TID", "this thread, between --from and --to", .least = 1, .most = OPTION_PID_MOST }, \
 	{ "from", 0, OPTION_TEXT, "TIME", "begin of the window" }, \
 	{ "to", 0, OPTION_TEXT, "TIME", "end of the window" }, \
@@ -45,6 +45,8 @@ int why_ask(struct arena *arena, struct session *session, const struct session *
 /* The other hangs that the question may have meant; nothing when there are none. */
 void why_others_text(struct arena *arena, const struct session *session, const struct why_reply *reply, struct buf *buf);
 
+/* True when a rule spoke for the same before. */
+bool why_spoke_before(const struct judgement *judgement, size_t index);
 void why_json(const struct session *session, const struct diagnosis *diagnosis, struct buf *buf);
 /* The members of that object, into an open one. */
 void why_members_json(const struct session *session, const struct diagnosis *diagnosis, struct json *json);

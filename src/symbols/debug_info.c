@@ -63,3 +63,19 @@ void debug_info_close(struct debug_info *info)
 	close(info->fd);
 	info->dwarf = NULL;
 }
+
+bool debug_info_unit(const struct debug_info *info, uint64_t address, Dwarf_Die *ret_unit)
+{
+	Dwarf_Off at = 0, next;
+	size_t head;
+
+	if (dwarf_addrdie(info->dwarf, address, ret_unit))
+		return true;
+	/* no .debug_aranges, as clang leaves it */
+	while (dwarf_nextcu(info->dwarf, at, &next, &head, NULL, NULL, NULL) == 0) {
+		if (dwarf_offdie(info->dwarf, at + head, ret_unit) && dwarf_haspc(ret_unit, address) > 0)
+			return true;
+		at = next;
+	}
+	return false;
+}

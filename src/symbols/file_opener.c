@@ -190,7 +190,7 @@ static int open_by_helper(struct file_opener *opener, const char *path)
 	int64_t status = -EPIPE;
 	int fd = -1;
 
-	if (!opener->helpers && helpers_open(serve, &opener->helpers, NULL) < 0)
+	if (!opener->helpers && helpers_open(serve, false, &opener->helpers, NULL) < 0)
 		return open_here(path);
 	if (!opener->helper) {
 		opener->helper = helper_open(opener->helpers);

@@ -254,7 +254,7 @@ static bool find_kept(struct names *n, uint32_t module, uint64_t offset, struct 
 }
 
 /* What comes with an interpreter, not with the program that it runs. */
-static bool is_standard(const char *path)
+bool names_script_is_standard(const char *path)
 {
 	return !strncmp(path, "<frozen ", 8) || (strstr(path, "/lib/python3") && !strstr(path, "-packages/"));
 }
@@ -271,7 +271,7 @@ static const struct name *resolve_script(struct names *n, uint32_t module, uint6
 	name->line = (uint32_t)(address & ((1u << NAMES_SCRIPT_LINE_BITS) - 1));
 	name->function_start = address - name->line;
 	name->script = true;
-	name->standard = is_standard(name->path);
+	name->standard = names_script_is_standard(name->path);
 	if (told) {
 		/* as its authors wrote it: there is nothing to demangle */
 		name->function = name->text = told->name;

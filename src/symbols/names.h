@@ -70,6 +70,8 @@ bool names_source(struct names *names, uint32_t node, const char **ret_file, uin
 /* Name of an address in the kernel, as events hold it. */
 const struct name *names_kernel(struct names *names, uint64_t kernel_address);
 
+/* Whether a script of this path comes with the interpreter. */
+bool names_script_is_standard(const char *path);
 /* Modules whose file was refused or not found: a text for the user for each,
  * NULL at the end; grows with what is looked up. */
 const char *names_complaint(const struct names *names, uint32_t index);

@@ -100,25 +100,10 @@ static void scopes_find(struct scopes *s, Dwarf_Die *die, uint64_t address, int 
 	} while (dwarf_siblingof(&child, &child) == 0);
 }
 
-static bool unit_of(struct names_lines *l, uint64_t address, Dwarf_Die *unit)
-{
-	if (dwarf_addrdie(l->info.dwarf, address, unit))
-		return true;
-	/* no .debug_aranges, as clang leaves it */
-	Dwarf_Off at = 0, next;
-	size_t head;
-	while (dwarf_nextcu(l->info.dwarf, at, &next, &head, NULL, NULL, NULL) == 0) {
-		if (dwarf_offdie(l->info.dwarf, at + head, unit) && dwarf_haspc(unit, address) > 0)
-			return true;
-		at = next;
-	}
-	return false;
-}
-
 void names_lines_find(struct names_lines *l, struct arena *arena, uint64_t address, struct name *name)
 {
 	Dwarf_Die unit;
-	if (!unit_of(l, address, &unit))
+	if (!debug_info_unit(&l->info, address, &unit))
 		return;
 	const char *file = "";
 	int number = 0;

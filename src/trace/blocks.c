@@ -17,7 +17,7 @@
 #include "trace/crc32c.h"
 #include "trace/reader.h"
 
-#define BLOCK_EVENTS 262144u
+#define BLOCK_EVENTS 65536u
 #define INDEX_MAGIC "ARGUSIDX"
 #define INDEX_VERSION 1u
 #define RECORD_LIMIT (64u << 20)   /* bytes of one record, packed or not */

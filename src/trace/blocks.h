@@ -1,6 +1,6 @@
 /* A trace in blocks of time, each of which can be read alone.
  *
- * A block is some 262,144 events. Where the blocks begin follows from the heads of the
+ * A block is some 65,536 events. Where the blocks begin follows from the heads of the
  * chunks; what stands at the beginning of each (standing.h) is found in a pass over the
  * events, and kept in an index file beside each of the trace's files, so that a later
  * question reads only the blocks that it is about. An index holds notes besides, for

@@ -59,6 +59,9 @@ struct trace_cursor {
 	struct trace_cursor *prelude;       /* NULL when nothing of it is wanted */
 	const struct event *prelude_event;  /* the next one; valid until the prelude goes on */
 	bool prelude_given;                 /* it was handed out */
+	struct trace_cursor *late;          /* stacks that are reported behind the part; NULL when nothing of it is wanted */
+	struct event late_event;
+	bool late_begun;
 };
 
 static uint64_t source_time(const struct source *source)
@@ -264,6 +267,43 @@ static const struct event *next_of_prelude(struct trace_cursor *cursor)
 	return NULL;
 }
 
+/* A stack that came up just before the part's end is told behind it. */
+#define LATE_NS 1000000000u
+
+static void begin_late(struct trace_cursor *cursor)
+{
+	static const uint16_t types[] = { EVENT_module, EVENT_frame, EVENT_symbol };
+	const struct trace *trace = cursor->trace;
+	struct trace_filter filter = { .from_ns = trace->ceiling_ns + 1, .to_ns = trace->ceiling_ns + LATE_NS, .unnumbered = true,
+				       .cpus = cursor->filter.cpus, .fields = cursor->filter.fields };
+	bool any = false;
+
+	if (!trace->whole || trace->ceiling_ns >= trace->whole->summary.end_ns || cursor->filter.to_ns < trace->ceiling_ns)
+		return;
+	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
+		if (cursor->filter.types[types[i] / 64] >> (types[i] % 64) & 1) {
+			trace_filter_add(&filter, types[i]);
+			any = true;
+		}
+	if (any)
+		cursor->late = trace_cursor_new(trace->whole, &filter);
+}
+
+static const struct event *next_late(struct trace_cursor *cursor)
+{
+	const struct event *e;
+
+	if (!cursor->late_begun)
+		begin_late(cursor);
+	cursor->late_begun = true;
+	e = cursor->late ? trace_cursor_next(cursor->late) : NULL;
+	if (!e)
+		return NULL;
+	cursor->late_event = *e;
+	cursor->late_event.time = cursor->trace->ceiling_ns;
+	return &cursor->late_event;
+}
+
 static void begin_before(struct trace_cursor *cursor, uint64_t from_ns)
 {
 	const struct trace *trace = cursor->trace;
@@ -354,6 +394,7 @@ void trace_cursor_free(struct trace_cursor *cursor)
 	ahead_stop(cursor->ahead);
 	progress_end(&cursor->progress);
 	trace_cursor_free(cursor->prelude);
+	trace_cursor_free(cursor->late);
 	for (size_t i = 0; i < cursor->heap.length; i++)
 		source_free(cursor, cursor->heap.items[i]);
 	for (size_t i = 0; i < cursor->unused.length; i++)
@@ -466,12 +507,12 @@ const struct event *trace_cursor_next(struct trace_cursor *cursor)
 			       (!cursor->heap.length || trace->chunks.items[cursor->next_chunk].first_ns <= source_time(cursor->heap.items[0])))
 				open_next(cursor);
 			if (!cursor->heap.length)
-				return NULL;
+				return next_late(cursor);
 			cursor->until_ns = run_end(cursor);
 		}
 		source = cursor->heap.items[0];
 		if (source_time(source) > cursor->filter.to_ns)
-			return NULL;
+			return next_late(cursor);
 		type = source->is_gap ? EVENT_gap : source->decoded->types[source->at];
 		pass = type < EVENT_MAX && cursor->filter.types[type / 64] >> (type % 64) & 1 && cursor->number >= cursor->skip_to &&
 		       (!cursor->filter.cpus || cursor->filter.cpus >> source->chunk->cpu % 64 & 1);

@@ -64,7 +64,7 @@ static int read_file_head(struct trace *trace, struct trace_file *file, struct e
 	if (!trace_file_read(file, 0, &file->head, file->bytes < sizeof(file->head) ? file->bytes : sizeof(file->head)))
 		return err_sys(err, -EIO, "reading '%s'", file->path);
 	if (memcmp(file->head.magic, FORMAT_MAGIC, file->bytes < 8 ? file->bytes : 8))
-		return err_set(err, -EBADMSG, "'%s' is no trace of Argus", file->path);
+		return err_set(err, -EBADMSG, "'%s' is not a trace of Argus", file->path);
 	if (file->bytes < sizeof(file->head))
 		return err_set(err, -ENODATA, "'%s' ends within its head: nothing was recorded", file->path);
 	if (read_descriptors(file)) {

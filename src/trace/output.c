@@ -37,11 +37,11 @@ static int check_place(const char *path, struct err *err)
 	if (S_ISLNK(st.st_mode))
 		return err_set(err, -ELOOP, "'%s' is a link; traces are not written through links", path);
 	if (!S_ISREG(st.st_mode))
-		return err_set(err, -EEXIST, "'%s' is there and is no regular file", path);
+		return err_set(err, -EEXIST, "'%s' is there and is not a regular file", path);
 	if (st.st_uid != geteuid())
 		return err_set(err, -EPERM, "'%s' belongs to another user and is left as it is", path);
 	if (!is_trace(path, &st))
-		return err_set(err, -EEXIST, "'%s' is there and is no trace of Argus; it is left as it is", path);
+		return err_set(err, -EEXIST, "'%s' is there and is not a trace of Argus; it is left as it is", path);
 	return 0;
 }
 
@@ -105,7 +105,7 @@ int output_create(struct output *out, const char *path, bool keep_old, enum outp
 
 	*out = (struct output){ .fd = -1, .keep_old = keep_old };
 	if (!*path || strlen(path) >= sizeof(out->path))
-		return err_set(err, *path ? -ENAMETOOLONG : -EINVAL, "'%.60s' is no path for a trace", path);
+		return err_set(err, *path ? -ENAMETOOLONG : -EINVAL, "'%.60s' is not a valid path for a trace", path);
 	if (!strcmp(path, "-"))
 		return err_set(err, -EINVAL, "a trace is a file and is not written to the standard output");
 	memcpy(out->path, path, strlen(path));

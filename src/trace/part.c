@@ -71,3 +71,17 @@ const struct trace *trace_whole(const struct trace *trace)
 {
 	return trace->whole ? trace->whole : trace;
 }
+
+uint64_t trace_events_about(const struct trace *trace)
+{
+	uint64_t count = 0;
+	size_t low = 0, high = trace->chunks.length;
+
+	if (!trace->whole)
+		return trace->summary.events + trace->summary.state_events;
+	SEARCH(low, high, middle, trace->chunks.items[middle].last_before < trace->floor_ns);
+	for (size_t i = low; i < trace->chunks.length && trace->chunks.items[i].first_ns <= trace->ceiling_ns; i++)
+		if (!trace->chunks.items[i].gap && trace->chunks.items[i].last_ns >= trace->floor_ns)
+			count += trace->chunks.items[i].count;
+	return count;
+}

@@ -1,6 +1,7 @@
 /* A part of a trace, read as a trace: the events of a stretch of time, and before them
  * those that still stand at its beginning (standing.h) and what the state stream of the
- * file told until then (stacks, modules, mappings, descriptors). So whatever reads a
+ * file told until then (stacks, modules, mappings, descriptors); behind them stacks that it
+ * told in the second after, for they are told a little later than they came up. So whatever reads a
  * trace reads a part, at a cost that goes with the part. Numbers are those of the whole.
  * The trace must stay open as long as the part. */
 #ifndef TRACE_PART_H
@@ -14,5 +15,7 @@
 struct trace *trace_part(const struct trace *trace, uint64_t from_ns, uint64_t to_ns, const struct standing_events *standing);
 /* The trace that it is a part of; a trace that is none, itself. */
 const struct trace *trace_whole(const struct trace *trace);
+/* How many events it has, about: of a part those of its chunks. */
+uint64_t trace_events_about(const struct trace *trace);
 
 #endif

@@ -12,7 +12,7 @@ void probe_names_read(struct arena *arena, const struct trace *trace, struct pro
 	uint32_t count = 1;
 
 	items = arena_array(arena, struct probe_name, trace_summary(trace)->counts[EVENT_probe_point] ? PROBES_MOST + 1 : 1);
-	items[0] = (struct probe_name){ .name = "", .file = "", .place = "" };
+	items[0] = (struct probe_name){ .name = "", .file = "", .place = "", .values = { "", "", "" } };
 	*ret_names = (struct probe_names){ items, count };
 	if (!trace_summary(trace)->counts[EVENT_probe_point])
 		return;
@@ -26,7 +26,9 @@ void probe_names_read(struct arena *arena, const struct trace *trace, struct pro
 		if (!at || !at->probe || at->probe > PROBES_MOST || items[at->probe].name[0])
 			continue;
 		items[at->probe] = (struct probe_name){ arena_strdup(arena, tail_text(e, 0)), arena_strdup(arena, tail_text(e, 1)),
-							arena_strdup(arena, tail_text(e, 2)), at->offset, at->kind };
+							arena_strdup(arena, tail_text(e, 2)),
+							{ arena_strdup(arena, tail_text(e, 3)), arena_strdup(arena, tail_text(e, 4)),
+							  arena_strdup(arena, tail_text(e, 5)) }, at->offset, at->kind };
 		if (at->probe >= count)
 			count = at->probe + 1;
 	}

@@ -9,6 +9,7 @@ struct probe_name {
 	const char *name;    /* "" when no record tells it */
 	const char *file;    /* program or library, "" of trace points */
 	const char *place;   /* function, PROVIDER:NAME, CATEGORY:NAME */
+	const char *values[3]; /* what arg1 to arg3 are; "": the first arguments, or not told */
 	uint64_t offset;
 	uint32_t kind;       /* PROBE_KIND_ */
 };

@@ -33,7 +33,7 @@ static int open_regular(int dir, const char *name, const char *path, struct err 
 	if (fstat(fd, &st) || S_ISREG(st.st_mode))
 		return fd;
 	close(fd);
-	return err_set(err, -EBADMSG, "'%s' is no regular file", path);
+	return err_set(err, -EBADMSG, "'%s' is not a regular file", path);
 }
 
 /* ---- directories ---- */

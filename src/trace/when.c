@@ -73,7 +73,7 @@ int trace_time_parse(const struct trace *trace, const char *text, uint64_t *ret_
 		return 0;
 	}
 	if (word_time(word, &ns))
-		return err_set(err, -EINVAL, "'%s' is no time: 1234.5 (the trace's own), 12.5 or +300ms (from its start), "
+		return err_set(err, -EINVAL, "'%s' is not a time: 1234.5 (the trace's own), 12.5 or +300ms (from its start), "
 			       "-2s (from its end) or 14:03:59", text);
 	if (*text == '+')
 		ns = summary->start_ns + ns < ns ? UINT64_MAX : summary->start_ns + ns;

@@ -17,6 +17,7 @@
 #include "base/suggest.h"
 #include "session/complete.h"
 #include "session/help.h"
+#include "ui/page.h"
 #include "ui/progress_line.h"
 
 #define COMPLETION_S 3
@@ -229,7 +230,7 @@ static int run(const struct command *command, const char *build, int count, char
 	progress_line_open();
 	if (command->narrow)
 		memory_watch(end_short_of_memory, (void *)(uintptr_t)command);
-	r = command->run(&(struct command_context){ &arena, &options, &out.sink, &notes.sink, build }, &err);
+	r = command->run(&(struct command_context){ &arena, &options, &out.sink, &notes.sink, build, page_make }, &err);
 	paging = pager > 0 ? end_pager(out.fd) : 0;
 	if (r == -EPIPE || (!r && paging)) {
 		r = paging;
@@ -325,7 +326,7 @@ int cli_main(int count, char *const *words, const char *build)
 	if (!command)
 		return unknown_command(first);
 	if (wants_help(command, count - 2, words + 2)) {
-		help_command(&buf, command);
+		help_command(&buf, command, sink_of(1).sink.width);
 		return show_text(&buf, false);
 	}
 	return run(command, build, count - 2, words + 2);

@@ -20,9 +20,9 @@
 #define SCREEN_LINES 40
 
 static const struct option_spec debug_options[] = {
-	{ "command", 'c', OPTION_TEXT, "LINE", "run this line, questions parted by `;` (may be given several times), then leave" },
+	{ "command", 'c', OPTION_TEXT, "LINE", "run this line, questions separated by `;` (may be given several times), then leave" },
 	{ "script", 's', OPTION_TEXT, "FILE", "run the lines of the file, then leave" },
-	{ "mark", 0, OPTION_TEXT, "TEXT", "begin with the hang at, or last before, this mark" },
+	{ "mark", 0, OPTION_TEXT, "TEXT", "begin with the hang at this mark, or the last one before it" },
 	{ "web", 0, OPTION_FLAG, NULL, "in a browser, as `argus serve`" },
 	{ 0 }
 };
@@ -200,6 +200,12 @@ static int run_debug(struct command_context *context, struct err *err)
 	r = debug_open(&debug, path, err);
 	if (r)
 		return r;
+	debug.live = true;
+	r = debug_begin(&debug, err);
+	if (r) {
+		debug_close(&debug);
+		return r;
+	}
 	command_note_damage(context, debug.session.trace);
 	mark = options_text(context->options, "mark", NULL);
 	if (mark)
@@ -224,7 +230,7 @@ static int run_debug(struct command_context *context, struct err *err)
 const struct command command_debug = {
 	.name = "debug",
 	.arguments = "[FILE]",
-	.summary = "ask, doubt, correct and go on, interactively",
+	.summary = "explore a trace interactively: ask, correct, ask again",
 	.help = "Without FILE a snapshot of the running flight recorder is taken, into argus.trace\n"
 		"(the one before is kept as argus.trace.old); where none runs, argus.trace is read.\n"
 		"`help` in the session lists the verbs.\n",

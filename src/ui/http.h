@@ -22,10 +22,10 @@ struct http_request {
 	const char *path;
 	const char *body;          /* of a post; ends with a NUL */
 	size_t body_length;
+	/* Of the query: "/lanes?from=12"; NULL when it is not there. */
+	const char *(*value)(const struct http_request *request, const char *name);
 	void *connection;          /* private */
 };
-/* Of the query: "/lanes?from=12"; NULL when it is not there. */
-const char *http_value(const struct http_request *request, const char *name);
 
 struct http_reply {
 	unsigned status;           /* 200 unless set */

@@ -41,3 +41,12 @@ void page_write(const struct buf *document, bool served, struct buf *buf)
 	put_document(document, buf);
 	buf_add(buf, page_behind, page_behind_length);
 }
+
+int page_make(const struct buf *document, struct buf *page, struct err *err)
+{
+	int r = page_check(err);
+
+	if (!r)
+		page_write(document, false, page);
+	return r;
+}

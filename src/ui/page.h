@@ -19,6 +19,8 @@ int page_check(struct err *err);
 /* The whole page around a JSON document; as a file that needs nothing else or, `served`,
  * without its policy, which is then the reply's. */
 void page_write(const struct buf *document, bool served, struct buf *buf);
+/* The same as a file, or -ENOTSUP (command.h). */
+int page_make(const struct buf *document, struct buf *page, struct err *err);
 const char *page_policy(void);
 
 #endif

@@ -21,10 +21,10 @@
 #define LOOK_NS 200000000l
 
 static const struct option_spec serve_options[] = {
-	{ "port", 0, OPTION_NUMBER, "PORT", "listen at this one (any that is free)", .most = PORT_MOST },
+	{ "port", 0, OPTION_NUMBER, "PORT", "listen on this port (any free one)", .most = PORT_MOST },
 	{ "listen", 0, OPTION_TEXT, "ADDRESS", "listen at this address (" LOOPBACK "); others can then read what goes over the network" },
-	{ "no-browser", 0, OPTION_FLAG, NULL, "start no browser, only say what to open" },
-	{ "linger", 0, OPTION_DURATION, "TIME", "end so long after the last page has gone (60s)", .least = 1 },
+	{ "no-browser", 0, OPTION_FLAG, NULL, "start no browser, print what to open" },
+	{ "linger", 0, OPTION_DURATION, "TIME", "stop this long after the last page was closed (60s)", .least = 1 },
 	{ 0 }
 };
 
@@ -169,9 +169,10 @@ static int serve(struct command_context *context, struct debug *debug, struct er
 		wait_for_end(http, debug, &signals, options_number(context->options, "linger", LINGER_NS));
 	}
 	http_stop(http);
+	served_done(&serving.served);
 	remove_doorway(&serving.doorway);
-	if (!r && debug->knowledge.saved != debug->knowledge.statements.length)
-		sink_printf(context->notes, "%zu corrections were not saved\n", debug->knowledge.statements.length - debug->knowledge.saved);
+	if (!r && knowledge_unsaved(&debug->knowledge))
+		sink_printf(context->notes, "%zu corrections were not saved\n", knowledge_unsaved(&debug->knowledge));
 	return r;
 }
 

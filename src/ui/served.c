@@ -4,8 +4,14 @@
  *	GET  /about    the trace and its hangs
  *	GET  /threads  the threads of the trace, or those of many that ran most
  *	GET  /lanes    their states in a stretch, in columns: see put_lanes()
- *	GET  /alive    that the page is there; how many corrections there are
- *	POST /ask      a line of `argus debug`: what it says, and the answer as it then is
+ *	GET  /alive    that the page is there; how many corrections there are, and whether the
+ *	               trace has grown
+ *	POST /again    the trace is opened anew, with what was written to it since
+ *	GET  /recorder the recorder in the background, and the hangs that it saved
+ *	POST /now      who is stuck right now
+ *	POST /ask      a line of `argus debug`: what it says, the answer as it then is, and
+ *	               where on the slice one stands
+ *	POST /step     the same without the answer, for who goes along the slice
  */
 #include "ui/served.h"
 
@@ -15,14 +21,15 @@
 
 #include "diagnose/answer.h"
 #include "session/lane.h"
-#include "trace/blocks.h"
+#include "session/node.h"
+#include "session/recorder_view.h"
 #include "session/view.h"
 #include "ui/page.h"
 
-#define BLOCKS_CLOSE 3u
 #define LANES_MOST 400u
 #define CELLS_MOST 4000u
 #define LANES_SCALE 0x7fffffffu
+#define TILES_BYTES (64u << 20)
 
 static void put_error(struct http_reply *reply, unsigned status, const struct err *err)
 {
@@ -71,7 +78,7 @@ static void put_about(struct served *served, struct http_reply *reply)
 static void put_knowledge(const struct debug *debug, struct json *json)
 {
 	json_u64(json, "corrections", debug->knowledge.statements.length);
-	json_u64(json, "unsaved", debug->knowledge.statements.length - debug->knowledge.saved);
+	json_u64(json, "unsaved", knowledge_unsaved(&debug->knowledge));
 }
 
 static void put_alive(struct served *served, struct http_reply *reply)
@@ -81,7 +88,29 @@ static void put_alive(struct served *served, struct http_reply *reply)
 	json_init(&json, &reply->body);
 	json_object(&json, NULL);
 	put_knowledge(served->debug, &json);
+	json_u64(&json, "grown_bytes", session_grown(&served->debug->session));
+	json_u64(&json, "opened", served->opened);
 	json_end(&json);
+}
+
+/* What has been written to the trace since: it is opened anew, the index keeps what is known of it. */
+static int open_again(struct served *served, struct err *err)
+{
+	struct debug *debug = served->debug, fresh;
+	int r;
+
+	if (knowledge_unsaved(&debug->knowledge))
+		return err_set(err, -EBUSY, "corrections are not saved: `save` keeps them, `undo` takes them back");
+	r = debug_open(&fresh, trace_path(debug->session.trace), err);
+	if (r)
+		return r;
+	served_done(served);
+	debug_close(debug);
+	*debug = fresh;
+	served->overview = (struct overview){ 0 };
+	served->looks = 0;
+	served->opened++;
+	return 0;
 }
 
 /* The session's answer as it is now, as `argus report` shows it. */
@@ -124,6 +153,12 @@ static int look_back(struct served *served, struct err *err)
 	return 0;
 }
 
+/* It only goes along the slice, and needs no answer to the hang beside it. */
+static bool is_step(const struct http_request *request)
+{
+	return !strcmp(request->path, "/step");
+}
+
 static void put_asked(struct served *served, const struct http_request *request, struct http_reply *reply)
 {
 	struct err err = { 0 };
@@ -132,7 +167,7 @@ static void put_asked(struct served *served, const struct http_request *request,
 	int r;
 
 	buf_init(&said);
-	r = strlen(request->body) == request->body_length ? look_back(served, &err) : err_set(&err, -EINVAL, "a NUL in the line");
+	r = strlen(request->body) != request->body_length ? err_set(&err, -EINVAL, "a NUL in the line") : is_step(request) ? 0 : look_back(served, &err);
 	if (!r)
 		r = debug_line(served->debug, request->body, &said, &err);
 	served->looks = served->debug->session.looks;
@@ -141,7 +176,11 @@ static void put_asked(struct served *served, const struct http_request *request,
 	json_text(&json, "said", buf_str(&said));
 	json_text(&json, "error", r ? err.text : NULL);
 	put_knowledge(served->debug, &json);
-	put_view(served, &json);
+	if (is_step(request))
+		json_null(&json, "view");
+	else
+		put_view(served, &json);
+	node_json(served->debug, &json);
 	json_end(&json);
 	buf_done(&said);
 }
@@ -150,7 +189,7 @@ static void put_asked(struct served *served, const struct http_request *request,
 
 static uint64_t number_of(const struct http_request *request, const char *name, uint64_t otherwise)
 {
-	const char *text = http_value(request, name);
+	const char *text = request->value(request, name);
 	uint64_t number;
 
 	return text && !parse_number(text, &number) ? number : otherwise;
@@ -203,23 +242,50 @@ static void put_threads(struct served *served, struct http_reply *reply)
 	json_end(&json);
 }
 
-/* Whether the stretch is so short that its scene is at hand in no time. */
-static bool is_close(const struct served *served, uint64_t from, uint64_t to)
+/* Of a long trace a stretch is shown as its blocks tell, and a longer one as the overview
+ * does; a small one lies in the scene. */
+enum source { SOURCE_SCENE, SOURCE_TILES, SOURCE_OVERVIEW };
+
+struct lanes_source {
+	enum source kind;
+	bool final;              /* false: it is told more closely in a moment */
+};
+
+static int find_source(struct served *served, uint64_t from, uint64_t to, struct lanes_source *ret_source, struct err *err)
 {
 	const struct session *session = &served->debug->session;
+	int r;
 
+	*ret_source = (struct lanes_source){ SOURCE_SCENE, true };
 	if (!session->blocks)
-		return true;
-	return blocks_find(session->blocks, to) - blocks_find(session->blocks, from) < BLOCKS_CLOSE;
+		return 0;
+	if (!served->tiles)
+		served->tiles = tiles_new(session, TILES_BYTES);
+	ret_source->kind = SOURCE_OVERVIEW;
+	if (!tiles_fit(served->tiles, from, to))
+		return 0;
+	r = tiles_look(served->tiles, from, to, err);
+	ret_source->final = r > 0;
+	if (r > 0)
+		ret_source->kind = SOURCE_TILES;
+	return r < 0 ? r : 0;
 }
 
 /* The same thread in the scene; 0 none. */
-static uint32_t thread_in_scene(const struct served *served, uint32_t thread, uint64_t from, uint64_t to)
+static uint32_t thread_in_scene(const struct served *served, const struct overview_thread *t, uint64_t from, uint64_t to)
+{
+	return t->start_ns >= to || t->end_ns <= from ? 0 : tables_thread(served->debug->session.tables, t->tid, t->start_ns > from ? t->start_ns : from);
+}
+
+static void add_cells(struct served *served, enum source source, uint32_t thread, uint64_t from, uint64_t to, unsigned most, struct lane_cells *cells)
 {
 	const struct overview_thread *t = &served->overview.threads[thread];
-	uint64_t at = t->start_ns > from ? t->start_ns : from;
 
-	return t->start_ns >= to || t->end_ns <= from ? 0 : tables_thread(served->debug->session.tables, t->tid, at);
+	switch (source) {
+	case SOURCE_SCENE: lane_add(served->debug->session.scene, thread_in_scene(served, t, from, to), from, to, most, cells); break;
+	case SOURCE_TILES: tiles_lane(served->tiles, t->tid, t->start_ns, t->end_ns, from, to, most, cells); break;
+	case SOURCE_OVERVIEW: overview_lane(&served->overview, thread, from, to, most, cells); break;
+	}
 }
 
 static void put_u32(struct buf *buf, uint32_t value)
@@ -229,16 +295,19 @@ static void put_u32(struct buf *buf, uint32_t value)
 	buf_add(buf, bytes, sizeof(bytes));
 }
 
-/* For each thread, little-endian: its number and how many cells it has; then their starts
+/* Little-endian: 1, or 0 when the same is told more closely in a moment; for each thread its number and how many cells it has; then their starts
  * (u32, the stretch's length being 2^31 - 1), and for each a u32: state, per cent running,
  * per cent runnable, per cent unknown. */
-static void put_lanes(struct served *served, const struct http_request *request, uint64_t from, uint64_t to, struct http_reply *reply)
+static void put_lanes(struct served *served, const struct http_request *request, uint64_t from, uint64_t to, struct lanes_source source,
+		      struct http_reply *reply)
 {
-	bool close = is_close(served, from, to);
-	const char *at = http_value(request, "threads");
+	const char *at = request->value(request, "threads");
 	uint64_t most = number_of(request, "cells", 1000);
 	struct lane_cells cells = { 0 };
 
+	if (source.kind == SOURCE_TILES)
+		tiles_hold(served->tiles);
+	put_u32(&reply->body, source.final);
 	for (unsigned lanes = 0; at && *at && lanes < LANES_MOST; lanes++) {
 		char *end;
 		unsigned long thread = strtoul(at, &end, 10);
@@ -247,11 +316,8 @@ static void put_lanes(struct served *served, const struct http_request *request,
 			break;
 		at = *end == ',' ? end + 1 : end;
 		vec_clear(&cells);
-		if (thread < served->overview.thread_count && close)
-			lane_add(served->debug->session.scene, thread_in_scene(served, (uint32_t)thread, from, to), from, to,
-				 most < CELLS_MOST ? (unsigned)most : CELLS_MOST, &cells);
-		else if (thread < served->overview.thread_count)
-			overview_lane(&served->overview, (uint32_t)thread, from, to, &cells);
+		if (thread < served->overview.thread_count)
+			add_cells(served, source.kind, (uint32_t)thread, from, to, most < CELLS_MOST ? (unsigned)most : CELLS_MOST, &cells);
 		put_u32(&reply->body, (uint32_t)thread);
 		put_u32(&reply->body, (uint32_t)cells.length);
 		for (size_t i = 0; i < cells.length; i++)
@@ -260,22 +326,32 @@ static void put_lanes(struct served *served, const struct http_request *request,
 			put_u32(&reply->body, (uint32_t)cells.items[i].state | (uint32_t)cells.items[i].running << 8 |
 				(uint32_t)cells.items[i].runnable << 16 | (uint32_t)cells.items[i].unknown << 24);
 	}
+	if (source.kind == SOURCE_TILES)
+		tiles_release(served->tiles);
 	vec_done(&cells);
 	reply->type = "application/octet-stream";
 }
 
 static void put_stretch(struct served *served, const struct http_request *request, struct http_reply *reply)
 {
+	bool lanes = !strcmp(request->path, "/lanes");
+	struct lanes_source source;
 	uint64_t from = 0, to = 0;
 	struct err err = { 0 };
 
 	if (read_stretch(served, request, &from, &to, &err) || need_overview(served, &err) ||
-	    (!strcmp(request->path, "/lanes") && is_close(served, from, to) && debug_look_at(served->debug, from, to, &err)))
+	    (lanes && find_source(served, from, to, &source, &err)))
 		put_error(reply, 400, &err);
-	else if (!strcmp(request->path, "/threads"))
+	else if (!lanes)
 		put_threads(served, reply);
 	else
-		put_lanes(served, request, from, to, reply);
+		put_lanes(served, request, from, to, source, reply);
+}
+
+void served_done(struct served *served)
+{
+	tiles_free(served->tiles);
+	served->tiles = NULL;
 }
 
 void served_answer(void *data, const struct http_request *request, struct http_reply *reply)
@@ -284,7 +360,16 @@ void served_answer(void *data, const struct http_request *request, struct http_r
 	struct err err = { 0 };
 
 	arena_init(&served->arena);
-	if (request->post && !strcmp(request->path, "/ask"))
+	if (request->post && !strcmp(request->path, "/again")) {
+		if (open_again(served, &err))
+			put_error(reply, 409, &err);
+		else
+			put_about(served, reply);
+	} else if (request->post && !strcmp(request->path, "/now"))
+		recorder_view_now(served->build, &reply->body);
+	else if (!request->post && !strcmp(request->path, "/recorder"))
+		recorder_view_json(served->build, &reply->body);
+	else if (request->post && (!strcmp(request->path, "/ask") || is_step(request)))
 		put_asked(served, request, reply);
 	else if (!request->post && !strcmp(request->path, "/"))
 		put_page(reply);

@@ -31,6 +31,7 @@ wait "$victim"
 noted() { [ "$(status index_hangs)" -ge 1 ] && ls "$ring"/*.trace.index; }
 wait_until 120 noted
 [ "$(status index_until)" -gt 0 ] || fail "it does not say up to when"
+[ "$(status index_memory)" -gt 1000000 ] || fail "it does not say what it takes"
 argus status >text
 grep -q '^index .* in the ring up to' text || fail "status does not tell of the index: $(cat text)"
 argus hangs --json "$ring" >hangs.json

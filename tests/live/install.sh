@@ -14,7 +14,10 @@ for file in man/man1/argus.1 man/man1/argus-record.1 man/man5/argus-trace.5 man/
 	find root -path "*/share/$file" | matches . || fail "no $file was installed"
 done
 need_command systemd-analyze
-# the program is not where the unit will have it: stand in for it
-sed "s|^\(Exec[A-Za-z]*=\)[^ ]*|\1$WORK/$program|" "$unit" >argus.service
-systemd-analyze verify --man=no ./argus.service 2>&1 | grep -F argus.service >said || true
+# the program is not where the units will have it: stand in for it
+mkdir units
+for name in argus.service argus-record.service argus-record.socket; do
+	sed "s|^\(Exec[A-Za-z]*=\)[^ ]*|\1$WORK/$program|" "$(dirname "$unit")/$name" >"units/$name" || fail "no $name was installed"
+done
+systemd-analyze verify --man=no ./units/* 2>&1 | grep -F argus >said || true
 [ ! -s said ] || fail "systemd: $(cat said)"

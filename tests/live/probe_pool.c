@@ -1,5 +1,6 @@
 /* For probes.sh: a thread hands jobs to a worker by their addresses, through a queue
- * without locks that the worker looks at now and then; a mark (USDT) tells each turn. */
+ * without locks that the worker looks at now and then; a mark (USDT) tells each turn,
+ * another what the job is called. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -9,13 +10,18 @@
 
 struct job {
 	int number;
+	const char *label;
+	struct part {
+		short left;
+		char name[16];
+	} part;
 };
 
 static struct job jobs[JOBS];
 static _Atomic(struct job *) queue[JOBS];
 
 /* What <sys/sdt.h> makes of a mark with one argument. */
-#define MARK(provider, name, value) \
+#define MARK(provider, name, form, value) \
 	__asm__ volatile("990: nop\n" \
 			 ".pushsection .note.stapsdt,\"\",\"note\"\n" \
 			 ".balign 4\n" \
@@ -25,7 +31,7 @@ static _Atomic(struct job *) queue[JOBS];
 			 "993: .8byte 990b, _.stapsdt.base, 0\n" \
 			 ".asciz \"" provider "\"\n" \
 			 ".asciz \"" name "\"\n" \
-			 ".asciz \"-4@%0\"\n" \
+			 ".asciz \"" form "\"\n" \
 			 "994: .balign 4\n" \
 			 ".popsection\n" \
 			 ".ifndef _.stapsdt.base\n" \
@@ -45,7 +51,8 @@ static void pool_put(struct job *job, int number)
 
 static int pool_run(struct job *job)
 {
-	MARK("pool", "turn", job->number);
+	MARK("pool", "turn", "-4@%0", job->number);
+	MARK("pool", "label", "8@%0", job->label);
 	return job->number * 2;
 }
 
@@ -84,6 +91,9 @@ int main(void)
 	if (pthread_create(&worker, NULL, work, NULL))
 		return 1;
 	for (int i = 0; i < JOBS; i++) {
+		jobs[i].label = i % 2 ? "odd" : "even";
+		jobs[i].part.left = (short)-i;
+		snprintf(jobs[i].part.name, sizeof(jobs[i].part.name), "job %d", i);
 		put(&jobs[i], i);
 		pause_ns(5000000);
 	}

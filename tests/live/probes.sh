@@ -51,6 +51,51 @@ long=$(objdump -d "$pool" | awk -F'\t' '/<pool_put>:/ { f = 1; next } f && NF > 
 argus record -o bad.trace --probe "$pool:0x$(printf %x $((0x$long + 1)))" -- true >out 2>&1 && fail "taken inside of an instruction"
 grep -q 'inside of an instruction' out || fail "no word: $(cat out)"
 
+# by its offset in the file; values by their names in the source, texts where they are asked for
+offset=$(objdump -h "$pool" | awk -v at=$((second)) '$2 == ".text" { print "0x" $4, "0x" $6 }')
+read -r text_at text_offset <<<"$offset"
+argus record -o values.trace --probe "at=$pool+0x$(printf %x $((second - text_at + text_offset)))" \
+	--probe "put=$pool:pool_put(number, job->part.left)" --probe "run=$pool:pool_run(job->number, job->label:string, job->part.name:string)" \
+	--probe "raw=$pool:pool_run(rdi->0, rdi)" -- "$pool" >sum 2>record.txt || fail "values: $(cat record.txt)"
+[ "$(cat sum)" = 2450 ] || fail "the program computed $(cat sum)"
+argus dump --json --type probe,probe_text values.trace >values.json
+[ "$(json values.json "len([e for e in d['events'] if e.get('probe_name') == 'at'])")" = 50 ] || fail "a place by its offset: $(head -c 600 values.json)"
+[ "$(json values.json "[e['values'] for e in d['events'] if e['type'] == 'probe' and e['probe_name'] == 'put'] == [{'number': i, 'job->part.left': -i} for i in range(50)]")" = True ] ||
+	fail "values of put: $(head -c 1000 values.json)"
+[ "$(json values.json "[e['values']['job->number'] for e in d['events'] if e['type'] == 'probe' and e['probe_name'] == 'run'] == list(range(50))")" = True ] ||
+	fail "values of run: $(head -c 1000 values.json)"
+[ "$(json values.json "[e['text'] for e in d['events'] if e['type'] == 'probe_text'] == [t for i in range(50) for t in (('even', 'odd')[i % 2], 'job %d' % i)]")" = True ] ||
+	fail "texts: $(head -c 1500 values.json)"
+[ "$(json values.json "all(e['values']['rdi->0'] & 0xffffffff == i for i, e in enumerate(e for e in d['events'] if e['type'] == 'probe' and e['probe_name'] == 'raw'))")" = True ] ||
+	fail "registers: $(head -c 1000 values.json)"
+argus dump --type probe values.trace >values.txt
+grep -q '# put number=7, job->part.left=-7' values.txt || fail "values are not told by name: $(head -3 values.txt)"
+
+# registers, fewer bytes where one leads, and a text beside them; arguments of marks, and the text that one leads to
+argus record -o registers.trace --probe "run=$pool:pool_run%fields=[rdi:4],rdi%text=[rdi+8]" --probe "turn=usdt:$pool:pool:turn%fields=arg1" \
+	--probe "label=usdt:$pool:pool:label%text=arg1" -- "$pool" >sum 2>record.txt || fail "registers: $(cat record.txt)"
+argus dump --json --type probe,probe_text registers.trace >registers.json
+[ "$(json registers.json "[int(e.get('arg1', '0'), 16) for e in d['events'] if e['type'] == 'probe' and e['probe_name'] == 'run'] == list(range(50))")" = True ] ||
+	fail "four bytes: $(head -c 1000 registers.json)"
+[ "$(json registers.json "all('arg3' not in e and int(e['arg2'], 16) for e in d['events'] if e['type'] == 'probe' and e['probe_name'] == 'run')")" = True ] ||
+	fail "a register: $(head -c 1000 registers.json)"
+[ "$(json registers.json "[int(e.get('arg1', '0'), 16) for e in d['events'] if e['type'] == 'probe' and e['probe_name'] == 'turn'] == list(range(50))")" = True ] ||
+	fail "the mark's argument: $(head -c 1000 registers.json)"
+for name in run label; do
+	[ "$(json registers.json "[(e['argument'], e['text']) for e in d['events'] if e['type'] == 'probe_text' and e['probe_name'] == '$name'] == [(4, ('even', 'odd')[i % 2]) for i in range(50)]")" = True ] ||
+		fail "texts of $name: $(head -c 1500 registers.json)"
+done
+refused() { # WORDS PROBE
+	argus record -o bad.trace --probe "$2" -- true >out 2>&1 && fail "taken: $2"
+	grep -q -- "$1" out || fail "words about $2: $(cat out)"
+}
+refused "no field 'nummer'" "$pool:pool_run(job->nummer)"
+refused "is no parameter" "$pool:pool_run(jab->number)"
+refused "it is no number" "$pool:pool_run(job->part)"
+refused "more than 3 values" "$pool:pool_run(job,job,job,job)"
+refused "more than 4 reads" "$pool:pool_run(rdi->0->0->0->0->0)"
+refused "but 'pool_put'" "$pool:pool_pet"
+
 # a line of the source; where there is none the nearest are told
 source=$HERE/live/probe_pool.c
 line=$(grep -n 'job->number = number' "$source" | cut -d: -f1)

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """What `argus path --what-if` says of programs that are slow for a known reason, against
 what they take when they are changed so: those of programs.c, by which replay was made
-better, and those of scored.c, which are only scored. Each is recorded once and asked once;
-times are medians of runs without a recorder, of changed and unchanged programs in turn.
+better, those of scored.c, which later were looked at, too, and those of unseen.c, which were
+asked about once, when replay was done. Each is recorded once and asked once; times are
+medians of runs without a recorder, of changed and unchanged programs in turn.
 
-usage: whatif.py [--argus PROGRAM] [--runs N] [--keep DIR | --replay DIR] [--set programs|scored] [--json FILE] [NAME...]"""
+usage: whatif.py [--argus PROGRAM] [--runs N] [--keep DIR [--later] | --replay DIR] [--set programs|scored|unseen] [--json FILE] [NAME...]
+--later: only record and measure; --replay asks"""
 import argparse
 import contextlib
 import json
@@ -18,14 +20,17 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from score import HERE, quota_group  # noqa: E402
 
-TRUTHS = {'programs': 'truth.json', 'scored': 'scored.json'}
+TRUTHS = {'programs': 'truth.json', 'scored': 'scored.json', 'unseen': 'unseen.json'}
 # Of the work of what is slow, per cent, before the change.
 WORK = {'disk': (100,), 'fsync_lock': (100,), 'readers': ()}
-WORK_BEFORE = (100, 160)
+WORK_BEFORE = {'programs': (100, 160), 'scored': (100, 160), 'unseen': (100,)}
 # What is asked beside half and nothing. A device does not work half as long.
-OTHERS = {'convoy': ('two_holders',), 'fsync_lock': ('two_holders',), 'small_pool': ('one_more',), 'slow_stage': ('one_more',)}
+OTHERS = {'convoy': ('two_holders',), 'fsync_lock': ('two_holders',), 'small_pool': ('one_more',), 'slow_stage': ('one_more',),
+          'often_free': ('two_holders',), 'adaptive': ('two_holders',), 'tickets': ('two_holders',), 'two_locks': ('two_holders',),
+          'log_queue': ('one_more',), 'io_pool': ('one_more',), 'pipe_stages': ('one_more',),
+          'pinned_threads': ('processor',), 'pinned_stages': ('processor',), 'pinned_lock': ('processor', 'two_holders')}
 NO_HALF = ('fsync_lock',)
-CHANGED = {'two_holders': {'SLOW_HOLDERS': '2'}, 'one_more': {'SLOW_MORE': '1'}}
+CHANGED = {'two_holders': {'SLOW_HOLDERS': '2'}, 'one_more': {'SLOW_MORE': '1'}, 'processor': {'SLOW_CPUS': '2'}}
 
 
 def before_others(name):
@@ -68,7 +73,7 @@ def compare(answer, truth, name, work, times):
     for kind, seconds in times.items():
         if not kind:
             continue
-        told = [c for c in answer['what_if'] if c['change'] == kind and [c['row']] == rows and c['told']]
+        told = [c for c in answer['what_if'] if c['change'] == kind and (kind == 'processor' or [c['row']] == rows) and c['told']]
         result = {'program': name, 'work': work, 'change': kind, 'run_s': base, 'truth_s': seconds, 'row': rows}
         if told:
             scale = base / answer['total_ns']
@@ -92,13 +97,15 @@ def of_set(options, name_of_set, folder):
     if not options.replay:
         subprocess.run(['gcc', '-O2', '-g', '-fno-ipa-icf', '-pthread', '-o', program, os.path.join(HERE, name_of_set + '.c')], check=True)
     for name in truths:
-        for work in WORK.get(name, WORK_BEFORE) if not options.names or name in options.names else ():
+        for work in WORK.get(name, WORK_BEFORE[name_of_set]) if not options.names or name in options.names else ():
             trace, told = (os.path.join(folder, f'{name}-{work}.{end}') for end in ('argus', 'json'))
             if not options.replay:
                 record(options, program, name, work, trace)
                 times = measure(options, program, name, work)
                 with open(told, 'w', encoding='utf-8') as file:
                     json.dump(times, file)
+            if options.later:
+                continue
             with open(told, encoding='utf-8') as file:
                 times = json.load(file)
             answer = json.loads(subprocess.run([options.argus, 'path', '--what-if', '--json', trace], capture_output=True, check=True).stdout)
@@ -113,6 +120,7 @@ def main():
     parser.add_argument('--runs', type=int, default=3)
     parser.add_argument('--keep')
     parser.add_argument('--replay')
+    parser.add_argument('--later', action='store_true')
     parser.add_argument('--set', choices=TRUTHS)
     parser.add_argument('--json')
     parser.add_argument('names', nargs='*')

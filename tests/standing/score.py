@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Programs that stand still, set up before Argus starts, and what `argus now` says of
-each: those that sleep are looked at together, those that take processors one by one. The truth is the program's own: it knows who it waits for, and where that one is.
+each: those that sleep are looked at together, those that take processors one by one. The truth is the program's
+own: it knows who it waits for, and where that one is.
 
-usage: score.py [--argus PROGRAM] [--user NAME] [--unreadable] [--show] [--keep DIR | --replay DIR] [CASE...]"""
+usage: score.py [--argus PROGRAM] [--user NAME] [--unreadable] [--show] [--keep DIR | --replay DIR] [CASE|locks...]"""
 import argparse
 import json
 import os
@@ -43,8 +44,8 @@ class Case:
         self.started.append(process)
         return process
 
-    def program(self, name=None):
-        process = self.start([self.options.program, name or self.name, self.folder])
+    def program(self, source='hangs', name=None):
+        process = self.start([f'{self.options.programs}/{source}', name or self.name, self.folder])
         line = process.stdout.readline().decode()
         if not line:
             raise Skip('cannot be set up here')
@@ -61,7 +62,7 @@ class Case:
         for process in self.started:
             for pid in descendants(process.pid) + [process.pid]:
                 try:
-                    os.kill(pid, signal.SIGTERM if self.name == 'semaphore' else signal.SIGKILL)
+                    os.kill(pid, signal.SIGTERM if self.name in WITH_SET else signal.SIGKILL)
                 except ProcessLookupError:
                     pass
             process.wait()
@@ -107,6 +108,26 @@ def fuse(case):
     case.program()
 
 
+def kernel_lock(case):
+    """Behind the lock of a directory, whose holder waits for a server of files."""
+    if case.options.user:
+        raise Skip('who holds it is told by the kernel alone')
+    case.undo.append(lambda: subprocess.run(['umount', '-l', case.folder + '/mount'], check=False, stderr=subprocess.DEVNULL))
+    case.program(name='fuse')
+    until(lambda: 'fuse' in kernel_stack(int(case.truth['ask'])))
+    second = case.start(['touch', case.folder + '/mount/second'])
+    until(lambda: 'path_openat' in kernel_stack(second.pid))
+    case.truth['ask'] = str(second.pid)
+
+
+def kernel_stack(pid):
+    try:
+        with open(f'/proc/{pid}/stack', encoding='utf-8') as file:
+            return file.read()
+    except OSError:
+        return ''
+
+
 def starved(case):
     """A user's process is given its real-time priority by root."""
     case.program()
@@ -141,10 +162,16 @@ def leave(group, controller):
 
 
 def inherited_lock(case):
-    lock = case.folder + '/lock'
-    holder = case.start(['bash', '-c', 'exec 9>"$0"; flock 9; while :; do sleep 1000; done', lock])
+    lock, shell = case.folder + '/lock', 'bash'
+    if case.options.unreadable:
+        # whose program's file cannot be read, nor can be its process
+        shell = case.folder + '/bash'
+        for name in ('bash', 'sleep', 'flock'):
+            shutil.copy(shutil.which(name), f'{case.folder}/{name}')
+            os.chmod(f'{case.folder}/{name}', 0o711)
+    holder = case.start([shell, '-c', 'PATH="${0%/*}:$PATH"; exec 9>"$0"; flock 9; while :; do sleep 1000; done', lock])
     until(lambda: 'sleep' in ' '.join(comm(p) for p in descendants(holder.pid)))
-    waiter = case.start(['bash', '-c', 'exec 9>"$0"; flock 9; true', lock])
+    waiter = case.start([shell, '-c', 'PATH="${0%/*}:$PATH"; exec 9>"$0"; flock 9; true', lock])
     until(lambda: any(comm(p) == 'flock' for p in descendants(waiter.pid)))
     asked = next(p for p in descendants(waiter.pid) if comm(p) == 'flock')
     case.truth = {'ask': str(asked), 'culprit': ','.join(str(p) for p in [holder.pid] + descendants(holder.pid))}
@@ -170,15 +197,22 @@ CASES = {name: Case.program for name in (
     'mutex_circle', 'missing_signal', 'full_pipes', 'socket_peer', 'file_lock', 'stopped_child')}
 CASES['fuse'] = fuse
 CASES['frozen_files'] = frozen_files
+CASES['kernel_lock'] = kernel_lock
 CASES.update({name: Case.program for name in ('spin', 'yield')})
 CASES['starved'] = starved
 CASES['quota'] = lambda case: cgroup(case, 'cpu', [('cpu.cfs_period_us', '100000'), ('cpu.cfs_quota_us', '5000')])
 CASES['inherited_lock'] = inherited_lock
 CASES.update({name: Case.program for name in (
     'dead_owner', 'semaphore', 'listen_queue', 'pidfd', 'epoll_nobody', 'trace')})
+LOCKS = ('mutex_normal', 'mutex_recursive', 'mutex_errorcheck', 'mutex_adaptive', 'mutex_inherit', 'mutex_ceiling', 'mutex_robust',
+         'mutex_robust_recursive', 'mutex_robust_inherit', 'mutex_shared', 'mutex_shared_robust', 'mutex_shared_inherit',
+         'rwlock_reader_waits', 'rwlock_writer_waits', 'rwlock_shared', 'rwlock_readers', 'semaphore_posix', 'semaphore_posix_shared',
+         'semaphore_sysv', 'word_like_rust', 'word_like_go', 'lock_flock', 'lock_posix', 'lock_open_file')
+CASES.update({name: lambda case: case.program('locks') for name in LOCKS})
 CASES['frozen'] = lambda case: cgroup(case, 'freezer', [('freezer.state', 'FROZEN')])
 
 
+WITH_SET = ('semaphore', 'semaphore_sysv') # which they remove when they are asked to end
 OF_ROOT = ('fuse',)     # root mounts; then the program becomes the user's
 ALONE = ('spin', 'yield', 'starved', 'quota')
 
@@ -299,11 +333,13 @@ def main():
     os.makedirs(keep, exist_ok=True)
     os.chmod(keep, 0o777)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit('ended'))
-    options.program = keep + '/hangs' # which its functions' names are read from
-    chosen = options.cases or list(CASES)
+    options.programs = keep # which their functions' names are read from
+    chosen = [name for word in options.cases for name in (LOCKS if word == 'locks' else [word])] or list(CASES)
     truths = {}
     try:
-        subprocess.run(['gcc', '-g', '-O1', '-fno-optimize-sibling-calls', '-pthread', '-o', options.program, HERE + '/hangs.c'], check=True)
+        for source in ('hangs', 'locks'):
+            subprocess.run(['gcc', '-g', '-O1', '-fno-optimize-sibling-calls', '-pthread', '-o', f'{keep}/{source}', f'{HERE}/{source}.c'],
+                           check=True)
         for names in [[n for n in chosen if n not in ALONE]] + [[n] for n in chosen if n in ALONE]:
             if names:
                 truths.update(stand(names, options, keep))

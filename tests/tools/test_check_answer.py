@@ -66,6 +66,9 @@ UNTRUTHS = [
     ('starved', 'processor for 3.950 s of', 'processor for 4.800 s of', 'could have run'),
     ('starved', 'processor for 3.950 s of', 'processor for 1.000 s of', 'could have run'),
     ('starved', 'hog (pid 20), which had', 'xz (pid 10), which had', 'culprit'),
+    ('callback', 'begun at 0.090 s (event 27)', 'begun at 0.090 s (event 28)', 'the document knows none'),
+    ('callback', 'begun at 0.090 s', 'begun at 0.190 s', 'a callback begins'),
+    ('callback', 'attached its source', 'made it', 'the document says otherwise'),
 ]
 # What is changed in the document, words of the finding.
 WRONG_DOCUMENTS = [

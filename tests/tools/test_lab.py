@@ -62,13 +62,15 @@ class Verify(unittest.TestCase):
 
 class Tables(unittest.TestCase):
     def test_counts(self):
-        asked = {'pid': {'points': {'culprit': True, 'verdict': True, 'chain': False}}, 'alone': {'points': {'culprit': False, 'verdict': True}}}
+        sure = {'verdict': 'busy', 'culprit': {'confidence': 95}}
+        asked = {'pid': {'answer': sure, 'points': {'culprit': True, 'verdict': True, 'chain': False}}, 'alone': {'points': {'culprit': False, 'verdict': True}}}
         truth = {'mechanisms': ['pipe'], 'fault': 'sleeping', 'shape': 'line'}
         text = tables.text([{'seed': 1, 'mode': 'fault', 'level': 'lean', 'truth': truth, 'asked': asked},
                             {'seed': 1, 'mode': 'healthy', 'level': 'lean', 'truth': truth, 'asked': {}, 'hangs': [{}], 'foreign_hangs': 0, 'silent': False}], 3)
         self.assertIn('| culprit | 1/1 | 0/1 | - | - |', text)
         self.assertIn('| chain | 0/1 | 0/0 |', text)
         self.assertIn('| line | 1/1 | 0/1 | - | - | 0/1 |', text)
+        self.assertIn('| 95 | 1 | 100 |', text)
         self.assertIn('1 false alarms', text)
         self.assertIn('3 more were thrown away', text)
 

@@ -82,7 +82,7 @@ class Path(unittest.TestCase):
         self.assertRegex(said, r'The path of desk \(pid 10\) through 2\.\d+ s')
         self.assertIn('worker: computing', said)
         self.assertIn('The path of worker (thread 11) through 0.100 s', said)
-        for line, words in (('path run', 'this is no recording of one command'), ('path pid 4711', 'process 4711 is not in the trace'),
+        for line, words in (('path run', 'this is not a recording of one command'), ('path pid 4711', 'process 4711 is not in the trace'),
                             ('path tid 11 2 1', 'the window ends before it begins'), ('path 1 2', 'path [run')):
             done = subprocess.run([ARGUS, 'debug', trace], input=line + '\n', capture_output=True, text=True)
             self.assertIn(words, done.stdout + done.stderr)

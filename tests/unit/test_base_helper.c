@@ -211,7 +211,7 @@ int main(void)
 	};
 
 	shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (shared == MAP_FAILED || pipe(ends) < 0 || helpers_open(serve, &helpers, NULL) < 0)
+	if (shared == MAP_FAILED || pipe(ends) < 0 || helpers_open(serve, false, &helpers, NULL) < 0)
 		return 1;
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 	helpers_close(helpers);

@@ -140,6 +140,28 @@ static void keeps_bounds_and_rules(void **state)
 	arena_done(&arena);
 }
 
+/* Whatever the width, no word is lost and none runs into the next one. */
+static void keeps_words_apart(void **state)
+{
+	static const char help[] = "a line of help whose words are of all lengths, from a to extraordinarily, and which is long enough";
+	static const struct option_spec one[] = { { "option", 'o', OPTION_FLAG, NULL, help }, { NULL } };
+
+	(void)state;
+	for (int width = 0; width < 130; width++) {
+		char words[sizeof(help) + 200] = "";
+		struct buf buf;
+
+		buf_init(&buf);
+		options_describe(&buf, one, width);
+		for (char *word = strtok((char *)buf_str(&buf), " \n"); word; word = strtok(NULL, " \n")) {
+			strcat(words, *words ? " " : "");
+			strcat(words, word);
+		}
+		assert_string_equal(words + strlen("-o, --option "), help);
+		buf_done(&buf);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -147,6 +169,7 @@ int main(void)
 		cmocka_unit_test(takes_options_anywhere),
 		cmocka_unit_test(names_the_wrong_word),
 		cmocka_unit_test(writes_valid_json),
+		cmocka_unit_test(keeps_words_apart),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -83,11 +83,16 @@ static void test_other_locks_have_none(void **unused)
 {
 	(void)unused;
 	static const u32 strange[FUTEX_OWNER_WORDS] = { 2, 7, 0xffffffff, 1, 0 }, busy[FUTEX_OWNER_WORDS] = { 3, 1, 2, 3, 4, 5, 6, 7, 8 };
+	static const u32 nobody[FUTEX_OWNER_WORDS] = { 2, 0, 0x400001, 1, 0 };
 	static const u32 kindless[FUTEX_OWNER_WORDS] = { 2, 0, 4711, 1, 0x12345 }, robust[FUTEX_OWNER_WORDS] = { 0x80000007, 0, 0, 0, 0 };
 	u8 kind;
 
 	assert_int_equal(futex_owner(FUTEX_OWNER_WAIT | FUTEX_OWNER_PRIVATE, 2, strange, &kind), 0);
 	assert_int_equal(futex_owner(FUTEX_OWNER_WAIT | FUTEX_OWNER_PRIVATE, 2, kindless, &kind), 0);
+	assert_int_equal(futex_owner(FUTEX_OWNER_WAIT | FUTEX_OWNER_PRIVATE, 2, nobody, &kind), 0);
+	assert_int_equal(kind, 0);
+	assert_int_equal(futex_owner(FUTEX_OWNER_LOCK_PI | FUTEX_OWNER_PRIVATE, 0, &nobody[2], &kind), 0);
+	assert_int_equal(futex_owner(FUTEX_OWNER_WAIT, 0x400001, nobody, &kind), 0);
 	assert_int_equal(futex_owner(FUTEX_OWNER_WAIT | FUTEX_OWNER_PRIVATE, 3, busy, &kind), 0);
 	assert_int_equal(futex_owner(FUTEX_OWNER_WAIT | FUTEX_OWNER_PRIVATE, 0x80000007, robust, &kind), 0);
 	assert_int_equal(futex_owner(1, 2, strange, &kind), 0);

@@ -58,7 +58,7 @@ static int set_up(void **state)
 		return 0;
 	}
 	assert_int_equal(unwind_maps_open(&f->maps, &f->fds, NULL), 0);
-	assert_int_equal(helpers_open(module_files_serve, &f->helpers, NULL), 0);
+	assert_int_equal(helpers_open(module_files_serve, false, &f->helpers, NULL), 0);
 	modules_init(&f->modules);
 	f->modules.files.helper = helper_open(f->helpers);
 	layouts_init(&f->layouts, &f->modules);

@@ -215,7 +215,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_no_file, set_up, tear_down),
 	};
 
-	if (helpers_open(module_files_serve, &helpers, NULL) < 0 || !mkdtemp(folder))
+	if (helpers_open(module_files_serve, false, &helpers, NULL) < 0 || !mkdtemp(folder))
 		return 1;
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 	helpers_close(helpers);

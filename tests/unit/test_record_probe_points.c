@@ -103,11 +103,11 @@ static void test_fields(void **state)
 
 	assert_int_equal(fields->at[0].offset, 0);
 	assert_int_equal(fields->at[0].bytes, 8);
-	assert_int_equal(fields->at[0].memory, 0);
+	assert_int_equal(fields->at[0].steps, 0);
 	assert_int_equal(fields->at[1].offset, 152);
-	assert_int_equal(fields->at[1].memory, 1);
-	assert_int_equal(fields->at[1].displacement, 0x30);
-	assert_int_equal(fields->at[2].displacement, -8);
+	assert_int_equal(fields->at[1].steps, 1);
+	assert_int_equal(fields->at[1].displacement[0], 0x30);
+	assert_int_equal(fields->at[2].displacement[0], -8);
 	assert_int_equal(add(f, "y=/proc/self/exe:refuse")->fields.at[0].bytes, 0);
 	refuse(f, "z=/proc/self/exe:refuse%fields=", "%fields= takes");
 	refuse(f, "z=/proc/self/exe:refuse%fields=r15,", "%fields= takes");
@@ -115,7 +115,73 @@ static void test_fields(void **state)
 	refuse(f, "z=/proc/self/exe:refuse%fields=[rsp+8", "%fields= takes");
 	refuse(f, "z=/proc/self/exe:refuse%fields=[rsp+99999]", "%fields= takes");
 	refuse(f, "z=/proc/self/exe:refuse%fields=rax,rbx,rcx,rdx", "%fields= takes");
-	refuse(f, "z=/proc/self/exe:refuse%return%fields=rax", "%fields= is for");
+	refuse(f, "z=/proc/self/exe:refuse%return%fields=rax", "are for functions'");
+	fields = &add(f, "v=/proc/self/exe:refuse%fields=[rdi:4],[rsi+16:2]%text=rcx")->fields;
+	assert_int_equal(fields->at[0].bytes, 4);
+	assert_int_equal(fields->at[1].bytes, 2);
+	assert_int_equal(fields->at[1].steps, 1);
+	assert_int_equal(fields->at[1].displacement[0], 16);
+	assert_int_equal(fields->at[2].bytes, 0);
+	assert_int_equal(fields->at[PROBE_TEXT].bytes, 8);
+	assert_int_equal(fields->at[PROBE_TEXT].steps, 0);
+	assert_int_equal(fields->at[PROBE_TEXT].text, 1);
+	assert_int_equal(fields->at[PROBE_TEXT].offset, 88);
+	fields = &add(f, "u=/proc/self/exe:refuse%text=[rsp+8]")->fields;
+	assert_int_equal(fields->at[0].bytes, 0);
+	assert_int_equal(fields->at[PROBE_TEXT].steps, 1);
+	fields = &add(f, "t=usdt:/proc/self/exe:pool:turn%fields=arg1,arg5%text=arg2")->fields;
+	assert_int_equal(fields->at[0].argument, 1);
+	assert_int_equal(fields->at[1].argument, 5);
+	assert_int_equal(fields->at[1].bytes, 8);
+	assert_int_equal(fields->at[2].bytes, 0);
+	assert_int_equal(fields->at[PROBE_TEXT].argument, 2);
+	assert_int_equal(fields->at[PROBE_TEXT].text, 1);
+	refuse(f, "z=usdt:/proc/self/exe:pool:turn%fields=rdi", "at a mark");
+	refuse(f, "z=usdt:/proc/self/exe:pool:turn%text=arg13", "at a mark");
+	refuse(f, "z=/proc/self/exe:refuse(rdi)%text=rsi", "beside values");
+	refuse(f, "z=/proc/self/exe:refuse%fields=[rdi:3]", "%fields= takes");
+	refuse(f, "z=/proc/self/exe:refuse%text=", "%fields= takes");
+	refuse(f, "z=/proc/self/exe:refuse%text=arg2", "%fields= takes");
+	refuse(f, "z=/proc/self/exe:refuse%fields=arg1", "%fields= takes");
+	assert_true(add(f, "w=/proc/self/exe:refuse%leave")->place_count > 0);
+}
+
+int probe_values_one(const int *count, int number);
+
+int __attribute__((noinline)) probe_values_one(const int *count, int number)
+{
+	__asm__ volatile("" : : "r"(count) : "memory");
+	return *count + number;
+}
+
+static void test_values(void **state)
+{
+	struct fixture *f = *state;
+	const struct probe_point *point = add(f, "x=/proc/self/exe:probe_values_one(number, rdi->8, count:string)");
+
+	assert_int_equal(point->place_count, 1);
+	assert_string_equal(point->values[1], "rdi->8");
+	assert_int_equal(point->fields.at[0].offset, 13 * 8);
+	assert_int_equal(point->fields.at[0].bytes, 4);
+	assert_int_equal(point->fields.at[1].offset, 14 * 8);
+	assert_int_equal(point->fields.at[1].steps, 1);
+	assert_int_equal(point->fields.at[1].displacement[0], 8);
+	assert_true(point->fields.at[2].text);
+	refuse(f, "z=/proc/self/exe:probe_values_one(nobody)", "is no parameter");
+	refuse(f, "z=/proc/self/exe:probe_values_one()", "stand values");
+	refuse(f, "z=/proc/self/exe:probe_values_one%return(number)", "values in () are for");
+}
+
+static void test_offsets(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t offset = add(f, "x=/proc/self/exe:probe_values_one")->places[0].offset;
+	char text[100];
+
+	snprintf(text, sizeof(text), "y=/proc/self/exe+0x%llx", (unsigned long long)offset);
+	assert_int_equal(add(f, text)->places[0].offset, offset);
+	refuse(f, "z=/proc/self/exe+0x7fffffff", "no code at offset");
+	refuse(f, "z=/proc/self/exe+x", "the form is");
 }
 
 static void test_refused(void **state)
@@ -132,7 +198,7 @@ static void test_refused(void **state)
 	refuse(f, "1x=/proc/self/exe:main", "a name begins with a letter");
 	refuse(f, "-=/proc/self/exe:main", "a name begins with a letter");
 	refuse(f, "/no/such/file:f", "No such file");
-	refuse(f, "no*file:f", "is no name of a program");
+	refuse(f, "no*file:f", "is not the name of a program");
 	refuse(f, "no-such-program:f", "neither a program");
 	refuse(f, "/proc/self/exe:refus", "but 'refuse'");
 	refuse(f, "/proc/self/exe:no_such_function_at_all%return", "has no function 'no_such_function_at_all'");
@@ -140,7 +206,7 @@ static void test_refused(void **state)
 	refuse(f, "usdt:/proc/self/exe", "the form is");
 	refuse(f, "usdt:/proc/self/exe:a:b:c", "the form is");
 	refuse(f, "tracepoint:sched", "the form is");
-	refuse(f, "0:f", "is no process");
+	refuse(f, "0:f", "is not a process");
 }
 
 int main(void)
@@ -150,6 +216,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_other_places, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_fields, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_process, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_values, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_offsets, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
 	};
 

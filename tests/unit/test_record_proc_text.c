@@ -31,6 +31,8 @@ static void names_do_not_end_what_stands_behind_them(void **unused)
 	assert_string_equal(found.comm, "a) R 1");
 	assert_int_equal(more.switches, 9);
 	assert_int_equal(more.processor, 3);
+	assert_true(proc_text_thread("Name:\ta\\nb\\\\nc\\d-and-more\nUid:\t0\n", stat, 100, &found, &more));
+	assert_string_equal(found.comm, "a\nb\\nc\\d-and-mo");
 	assert_false(proc_text_thread(status, "12 (a", 100, &found, &more));
 	assert_false(proc_text_thread("", "", 100, &found, &more));
 }
@@ -95,6 +97,10 @@ static void an_epoll_set_tells_what_it_watches(void **unused)
 	assert_int_equal(info.watched, 2);
 	assert_int_equal(info.items[1].fd, 9);
 	assert_int_equal(info.items[1].events, 0x80000001);
+	assert_string_equal(info.lock, "");
+	proc_text_fdinfo("lock:\t1: POSIX  ADVISORY  WRITE 5 fe:01:2 0 EOF\nlock:\t2: OFDLCK ADVISORY  READ -1 fe:01:2 0 EOF\nflags:\t01\n", &info);
+	assert_string_equal(info.lock, "2: OFDLCK ADVISORY  READ -1 fe:01:2 0 EOF\n");
+	assert_int_equal(info.flags, 1);
 	proc_text_fdinfo("Pid:\t-1\n", &info);
 	assert_int_equal(info.awaited, 0);
 }

@@ -86,6 +86,26 @@ static void test_hostile(void **state)
 	}
 }
 
+/* What one leaves to others is not found by them, and overwritten by what they find. */
+static void test_left(void **state)
+{
+	const struct hang hang = { .start_ns = 1000, .end_ns = 4000, .tid = 8, .pid = 7, .rule = RULE_turn, .comm = "c" };
+	struct hang_notes_key other = key;
+	const struct hang *found;
+	size_t count;
+
+	(void)state;
+	hang_notes_leave(blocks, &key);
+	assert_false(hang_notes_read(&arena, blocks, &key, &found, &count));
+	assert_true(hang_notes_left(blocks, &key));
+	other.to_ns++;
+	assert_false(hang_notes_left(blocks, &other));
+	hang_notes_write(blocks, &key, &hang, 1);
+	assert_false(hang_notes_left(blocks, &key));
+	assert_true(hang_notes_read(&arena, blocks, &key, &found, &count));
+	assert_int_equal(count, 1);
+}
+
 static int setup(void **state)
 {
 	const struct writer_options options = { .cpus = 1 };
@@ -117,7 +137,8 @@ static int teardown(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_as_written), cmocka_unit_test(test_hostile) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_as_written), cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_left) };
 
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

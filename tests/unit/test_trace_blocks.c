@@ -22,6 +22,17 @@
 static char folder[] = "/tmp/argus-test-XXXXXX";
 static char path[64], index_path[80];
 
+/* A stack that is told as the trace ends. */
+static void put_frame(struct writer *writer, uint64_t time)
+{
+	struct event_frame frame = { .node = 1, .address = 0x1000 };
+	struct event e = { .time = time, .type = EVENT_frame, .data = &frame, .tail = "" };
+	struct err err = { 0 };
+
+	if (writer_add_event(writer, &e, &err))
+		fail_msg("%s", err.text);
+}
+
 static void write_trace(unsigned events)
 {
 	struct writer_options options = { .cpus = 1 };
@@ -37,6 +48,7 @@ static void write_trace(unsigned events)
 		if (writer_add_event(writer, &e, &err))
 			fail_msg("%s", err.text);
 	}
+	put_frame(writer, 1000 + events * 100ull);
 	if (writer_close(writer, &err))
 		fail_msg("%s", err.text);
 }
@@ -113,6 +125,41 @@ static void test_the_index_tells_the_same(void **state)
 	assert_int_equal(before, 0);
 	assert_int_equal(ask(&after), first);
 	assert_int_equal(after, 5);
+}
+
+/* Stacks are told a little behind the events that have them: the parts before know them, too,
+ * behind all their own events. */
+static void test_stacks_that_are_told_later(void **state)
+{
+	struct trace_filter filter = { 0 };
+	struct trace_cursor *cursor;
+	struct trace *trace, *part;
+	struct blocks *blocks = open_blocks(&trace);
+	const struct event *e;
+	struct err err = { 0 };
+	struct arena arena;
+	unsigned switches = 0, frames = 0;
+
+	(void)state;
+	arena_init(&arena);
+	if (blocks_part(blocks, 0, 1, blocks_end_ns(blocks, 1), &arena, &part, &err))
+		fail_msg("%s", err.text);
+	trace_filter_add(&filter, EVENT_switch);
+	trace_filter_add(&filter, EVENT_frame);
+	cursor = trace_cursor_new(part, &filter);
+	while ((e = trace_cursor_next(cursor))) {
+		assert_int_equal(frames, 0);
+		switches += e->type == EVENT_switch;
+		frames += e->type == EVENT_frame;
+		assert_true(e->time <= blocks_end_ns(blocks, 1));
+	}
+	assert_int_equal(frames, 1);
+	assert_in_range(switches, 500, EVENTS - 500);
+	trace_cursor_free(cursor);
+	trace_close(part);
+	blocks_close(blocks);
+	trace_close(trace);
+	arena_done(&arena);
 }
 
 /* What each of several threads that ask at once is told. */
@@ -299,7 +346,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_the_index_tells_the_same), cmocka_unit_test(test_several_ask_at_once),
-		cmocka_unit_test(test_notes_are_kept),
+		cmocka_unit_test(test_notes_are_kept), cmocka_unit_test(test_stacks_that_are_told_later),
 		cmocka_unit_test(test_damage_costs_nothing_but_time), cmocka_unit_test(test_another_trace_of_the_name),
 		cmocka_unit_test(test_what_is_not_to_be_believed), cmocka_unit_test(test_a_file_that_goes_while_it_is_read),
 	};

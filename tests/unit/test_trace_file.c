@@ -321,8 +321,8 @@ static void foreign_files_are_refused_with_words(void **state)
 		{ "", 0, -ENODATA, "empty" },
 		{ "A", 1, -ENODATA, "ends within its head" },
 		{ "ARGUSTRC", 8, -ENODATA, "ends within its head" },
-		{ "PERFILE2 and more of it, long enough to hold a whole head of a file of ours", 75, -EBADMSG, "no trace" },
-		{ "\0\0\0\0\0\0\0\0", 8, -EBADMSG, "no trace" },
+		{ "PERFILE2 and more of it, long enough to hold a whole head of a file of ours", 75, -EBADMSG, "not a trace" },
+		{ "\0\0\0\0\0\0\0\0", 8, -EBADMSG, "not a trace" },
 	};
 	struct trace *trace;
 	struct err err;

@@ -267,7 +267,7 @@ typedef struct {
 } kuid_t;
 
 struct cred {
-	kuid_t uid;
+	kuid_t uid, suid, euid;
 };
 
 typedef struct {

@@ -24,15 +24,47 @@ struct {
 	__type(value, struct probe_fields);
 } probe_fields SEC(".maps");
 
+/* Each probe's hits, also those that the filter leaves out: they cost the same. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, PROBES_MOST + 1);
+	__type(key, u32);
+	__type(value, u64);
+} probe_hits SEC(".maps");
+
 struct probe_values {
-	u64 arg[PROBE_FIELDS], result;
+	u64 arg[PROBE_FIELDS + 1], result;
+	struct probe_fields *fields; /* of which texts are asked for; NULL none */
 };
 
-static __always_inline bool probe_wanted(void)
+static __always_inline bool probe_wanted(u64 cookie)
 {
+	u32 number = cookie;
+	u64 *hits = bpf_map_lookup_elem(&probe_hits, &number);
 	struct task_struct *task = bpf_get_current_task_btf();
 
+	if (hits)
+		(*hits)++;
 	return !config_is_own(GET(task, tgid)) && filter_passes(task);
+}
+
+/* The texts that the probe is asked for, an event each. */
+static __always_inline void probe_texts(struct ring *ring, u32 tid, u32 number, const struct probe_values *values)
+{
+	for (int i = 0; i <= PROBE_TEXT; i++) {
+		struct event_probe_text *e;
+
+		if (!values->fields->at[i].text)
+			continue;
+		e = ring_begin_shared(ring, EVENT_probe_text, tid, bpf_ktime_get_ns(), sizeof(*e) + PROBE_TEXT_BYTES);
+		if (!e)
+			continue;
+		e->probe = number;
+		e->argument = i + 1;
+		__builtin_memset(e + 1, 0, PROBE_TEXT_BYTES);
+		bpf_probe_read_user_str(e + 1, PROBE_TEXT_BYTES, (void *)values->arg[i]);
+		ring_end_shared(ring);
+	}
 }
 
 static __always_inline int probe_emit(void *context, u64 cookie, const struct probe_values *values)
@@ -54,6 +86,8 @@ static __always_inline int probe_emit(void *context, u64 cookie, const struct pr
 	e->probe = (u32)cookie;
 	e->ustack = stack;
 	ring_end_shared(ring);
+	if (values->fields)
+		probe_texts(ring, tid, (u32)cookie, values);
 	return 0;
 }
 
@@ -71,22 +105,68 @@ static __always_inline int probe_emit_thread(void *context, u64 cookie, const st
 	return 0;
 }
 
+/* So many bytes, signed or not, as 64 bits. */
+static __always_inline u64 probe_widen(u64 value, u32 bytes, bool is_signed)
+{
+	u32 unused = (64 - bytes * 8) & 63;
+
+	return is_signed ? (u64)((long long)(value << unused) >> unused) : value << unused >> unused;
+}
+
+/* The value at the end of the steps from a register or argument; of a text its address. */
+static __noinline u64 probe_value(u64 value, struct probe_fields *fields, u32 i)
+{
+	u64 next;
+
+	if (!fields || i > PROBE_TEXT)
+		return 0;
+	u32 steps = fields->at[i].steps, bytes = fields->at[i].bytes & 15;
+	bool text = fields->at[i].text;
+
+	if (!bytes || bytes > 8)
+		return 0;
+	for (u32 s = 0; s < PROBE_STEPS && s < steps; s++) {
+		u32 wanted = s + 1 == steps && !text ? bytes : 8;
+
+		next = 0;
+		if (bpf_probe_read_user(&next, wanted, (void *)(value + fields->at[i].displacement[s])))
+			return 0;
+		value = next;
+	}
+	if (text)
+		return value + fields->at[i].text_behind;
+	return probe_widen(value, bytes, fields->at[i].is_signed);
+}
+
+/* Whether the probe is asked for something in the place of this of its first arguments, or for a text beside them. */
+static __always_inline bool probe_is_asked(const struct probe_fields *fields, u32 i)
+{
+	return fields->at[i == PROBE_TEXT ? i : 0].bytes;
+}
+
+static __always_inline void probe_take(struct probe_values *values, struct probe_fields *fields, u32 i, u64 base)
+{
+	values->arg[i] = probe_value(base, fields, i);
+	if (fields->at[i].text)
+		values->fields = fields;
+}
+
 /* What the probe is asked for instead of the first arguments. */
 static __always_inline void probe_asked(struct user_registers *registers, u64 cookie, struct probe_values *values)
 {
 	u32 number = cookie;
 	struct probe_fields *fields = bpf_map_lookup_elem(&probe_fields, &number);
 
-	if (!fields || !fields->at[0].bytes)
+	if (!fields)
 		return;
-	for (int i = 0; i < PROBE_FIELDS; i++) {
-		u64 value = 0;
+	for (int i = 0; i <= PROBE_TEXT; i++) {
+		u64 base = 0;
 
-		if (fields->at[i].bytes && fields->at[i].offset < sizeof(*registers))
-			bpf_probe_read_kernel(&value, 8, (void *)registers + fields->at[i].offset);
-		if (fields->at[i].memory && bpf_probe_read_user(&value, 8, (void *)(value + fields->at[i].displacement)))
-			value = 0;
-		values->arg[i] = value;
+		if (!probe_is_asked(fields, i))
+			continue;
+		if (fields->at[i].offset < sizeof(*registers))
+			bpf_probe_read_kernel(&base, 8, (void *)registers + fields->at[i].offset);
+		probe_take(values, fields, i, base);
 	}
 }
 
@@ -95,7 +175,7 @@ int on_probe_function(struct user_registers *registers)
 {
 	struct probe_values values = { 0 };
 
-	if (!probe_wanted())
+	if (!probe_wanted(bpf_get_attach_cookie(registers)))
 		return 0;
 	if (registers->cs == USER_CODE_64) {
 		values.arg[0] = registers->di;
@@ -111,7 +191,7 @@ int on_probe_return(struct user_registers *registers)
 {
 	struct probe_values values = { .result = registers->ax };
 
-	if (!probe_wanted())
+	if (!probe_wanted(bpf_get_attach_cookie(registers)))
 		return 0;
 	return probe_emit_thread(registers, bpf_get_attach_cookie(registers), &values);
 }
@@ -120,16 +200,25 @@ SEC("usdt")
 int on_probe_usdt(struct pt_regs *context)
 {
 	struct probe_values values = { 0 };
+	u64 cookie = bpf_usdt_cookie(context);
+	u32 number = cookie;
+	struct probe_fields *fields = bpf_map_lookup_elem(&probe_fields, &number);
 
-	if (!probe_wanted())
+	if (!fields || !probe_wanted(cookie))
 		return 0;
-	for (int i = 0; i < PROBE_FIELDS; i++) {
-		long value = 0;
+	for (int i = 0; i <= PROBE_TEXT; i++) {
+		bool asked = probe_is_asked(fields, i);
+		u32 argument = asked ? fields->at[i].argument : i == PROBE_TEXT ? 0 : i + 1;
+		long base = 0;
 
-		if (!bpf_usdt_arg(context, i, &value))
-			values.arg[i] = value;
+		if (!argument || bpf_usdt_arg(context, argument - 1, &base))
+			continue;
+		if (asked)
+			probe_take(&values, fields, i, base);
+		else
+			values.arg[i] = base;
 	}
-	return probe_emit_thread(context, bpf_usdt_cookie(context), &values);
+	return probe_emit_thread(context, cookie, &values);
 }
 
 SEC("tp")
@@ -140,7 +229,7 @@ int on_probe_tracepoint(void *context)
 	u32 number = cookie;
 	struct probe_fields *fields = bpf_map_lookup_elem(&probe_fields, &number);
 
-	if (!fields || !probe_wanted())
+	if (!fields || !probe_wanted(cookie))
 		return 0;
 	for (int i = 0; i < PROBE_FIELDS; i++) {
 		u64 value = 0;
@@ -148,8 +237,7 @@ int on_probe_tracepoint(void *context)
 
 		if (!bytes || bytes > 8 || bpf_probe_read_kernel(&value, bytes, context + fields->at[i].offset))
 			continue;
-		u32 unused = (64 - bytes * 8) & 63;
-		values.arg[i] = fields->at[i].is_signed ? (u64)((long long)(value << unused) >> unused) : value;
+		values.arg[i] = probe_widen(value, bytes, fields->at[i].is_signed);
 	}
 	return probe_emit(context, cookie, &values);
 }

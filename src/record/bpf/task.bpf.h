@@ -36,6 +36,13 @@ static __always_inline u32 task_user(struct task_struct *task)
 	return cred ? GET(cred, uid.val) : 0;
 }
 
+/* A set-user-ID program, say: it is not its user's to look into. */
+static __always_inline bool task_has_other_rights(struct task_struct *task)
+{
+	struct cred *cred = GET(task, cred);
+	return cred && (GET(cred, euid.val) != GET(cred, uid.val) || GET(cred, suid.val) != GET(cred, uid.val));
+}
+
 /* Of the task whose address is in `start_ns`: a pointer that the verifier knows as one cannot be
  * given. Not static, so that the verifier looks at it once, and not with all that its caller knows. */
 __noinline int task_fill_here(struct event_task *out)
@@ -55,7 +62,8 @@ __noinline int task_fill_here(struct event_task *out)
 	out->flags = (GET(task, flags) & PF_KTHREAD ? TASK_FLAGS_kernel_thread : 0) |
 		     ((u32)GET(task, pid) == out->pid ? TASK_FLAGS_leader : 0) |
 		     (config_is_own(out->pid) ? TASK_FLAGS_argus : 0) |
-		     (GET(task, exit_state) ? TASK_FLAGS_gone : 0);
+		     (GET(task, exit_state) ? TASK_FLAGS_gone : 0) |
+		     (task_has_other_rights(task) ? TASK_FLAGS_other_rights : 0);
 	out->prio = GET(task, prio);
 	return 0;
 }

@@ -54,6 +54,14 @@ struct {
 	__type(value, u8);
 } watch_told SEC(".maps");
 
+/* The process whose threads are asked for. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u32);
+} watch_process SEC(".maps");
+
 static const struct watch_site no_site;
 static const struct watch_pace no_pace;
 
@@ -212,5 +220,26 @@ int on_watch_code(struct user_registers *registers)
 		return 0;
 	if (bpf_ringbuf_output(&watch_calls, &arrival, sizeof(arrival), BPF_RB_FORCE_WAKEUP))
 		bpf_map_delete_elem(&watch_told, &key);
+	return 0;
+}
+
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+} __attribute__((preserve_access_index));
+
+/* Where each thread of a process has its own variables. */
+SEC("iter/task")
+int watch_threads(struct bpf_iter__task *context)
+{
+	struct task_struct *task = context->task;
+	u32 zero = 0, *pid = bpf_map_lookup_elem(&watch_process, &zero);
+	struct watch_thread_found found = { 0 };
+
+	if (!task || !pid || (u32)GET(task, tgid) != *pid || GET(task, exit_state))
+		return 0;
+	found.tid = GET(task, pid);
+	found.pointer = GET(task, thread.fsbase);
+	bpf_seq_write(context->meta->seq, &found, sizeof(found));
 	return 0;
 }

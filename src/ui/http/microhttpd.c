@@ -35,7 +35,7 @@ int http_check(struct err *err)
 	return 0;
 }
 
-const char *http_value(const struct http_request *request, const char *name)
+static const char *value_of(const struct http_request *request, const char *name)
 {
 	return MHD_lookup_connection_value(request->connection, MHD_GET_ARGUMENT_KIND, name);
 }
@@ -135,7 +135,7 @@ static enum MHD_Result take_request(void *data, struct MHD_Connection *connectio
 				    const char *upload, size_t *upload_size, void **state)
 {
 	struct incoming *incoming = *state;
-	struct http_request request = { .post = !strcmp(method, "POST"), .path = url, .connection = connection };
+	struct http_request request = { .post = !strcmp(method, "POST"), .path = url, .value = value_of, .connection = connection };
 
 	(void)version;
 	if (!incoming) {
@@ -184,7 +184,7 @@ int http_start(const struct http_options *options, struct http **ret_http, struc
 	http->options = *options;
 	if (inet_pton(AF_INET, options->address, &at.sin_addr) != 1) {
 		free(http);
-		return err_set(err, -EINVAL, "'%s' is no address: write numbers, 127.0.0.1", options->address);
+		return err_set(err, -EINVAL, "'%s' is not an address: write numbers, 127.0.0.1", options->address);
 	}
 	r = http_gate_init(&http->gate, options->address, err);
 	if (r) {

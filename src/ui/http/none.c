@@ -38,10 +38,3 @@ uint64_t http_last_ns(const struct http *http)
 	(void)http;
 	return 0;
 }
-
-const char *http_value(const struct http_request *request, const char *name)
-{
-	(void)request;
-	(void)name;
-	return NULL;
-}

@@ -25,7 +25,7 @@ export class AnswerView {
 	private way = 0;
 	private ways: { label: HTMLElement; way: Way }[] = [];
 
-	constructor(private data: ViewData, private size: number) {
+	constructor(private data: ViewData, private size: number, private live = false) {
 		this.picture = data.picture && readPicture(data.picture);
 		fill(this.element, this.top(), this.body(), pathSection(this.data.path_line), this.next(), this.footer());
 	}
@@ -204,7 +204,7 @@ export class AnswerView {
 			? [{ lane: this.data.lanes_of.trigger[i], at: deed.time_ns - picture.from, text: 'set it off' }] : []);
 		const main = new Timeline({
 			picture, window: { start, end }, order: important, roles: this.roles(), flags, label: 'Threads on the way, over time',
-			onSpot: (spot) => spot ? showSpot(this.details, picture, start, spot) : this.showCulprit(),
+			onSpot: (spot) => spot ? showSpot(this.details, picture, start, spot, this.live) : this.showCulprit(),
 		});
 		this.timelines.push(main);
 		this.findWays();
@@ -234,7 +234,7 @@ export class AnswerView {
 		if (longest && culprit)
 			showFrames(this.details, longest.comm, ids(longest), longest.state, longest.end_ns - longest.start_ns, longest.frames);
 		else if (spot && this.picture)
-			showSpot(this.details, this.picture, answer.window.start_ns - this.picture.from, spot);
+			showSpot(this.details, this.picture, answer.window.start_ns - this.picture.from, spot, this.live);
 	}
 
 	private legend(): HTMLElement {

@@ -11,7 +11,7 @@ const WORDS: Record<State, string> = {
 	[State.throttled]: 'throttled: its control group’s processor quota is used up', [State.mixed]: 'many short states',
 };
 
-function stackList(frames: string[], label: string): HTMLElement {
+export function stackList(frames: string[], label: string): HTMLElement {
 	return el('div', { class: 'stack' }, el('h4', {}, label),
 		el('ol', {}, ...frames.map((frame) => {
 			const [, call, module] = /^(.*?)(?: \(([^()]*)\))?$/.exec(frame) ?? [frame, frame];
@@ -28,7 +28,7 @@ function sampledStack(lane: Lane, start: number, end: number): number {
 	return [...counts].sort((a, b) => b[1] - a[1])[0]?.[0] ?? 0;
 }
 
-export function showSpot(box: HTMLElement, picture: Picture, zero: number, spot: Spot): void {
+export function showSpot(box: HTMLElement, picture: Picture, zero: number, spot: Spot, live = false): void {
 	const lane = picture.lanes[spot.lane], cell = lane.cells[spot.cell];
 	const ran = cell.state === State.running || cell.state === State.mixed;
 	const stack = cell.stack || (ran ? sampledStack(lane, cell.start, cell.end) : 0);
@@ -38,6 +38,7 @@ export function showSpot(box: HTMLElement, picture: Picture, zero: number, spot:
 		el('h3', {}, name(lane.comm, 40), ' ', el('span', { class: 'id' }, lane.tid === lane.pid ? `pid ${lane.pid}` : `thread ${lane.tid} of ${lane.pid}`)),
 		el('p', { class: 'doing' }, el('strong', {}, duration(cell.end - cell.start)), ' ', brief(what, 160)),
 		el('p', { class: 'when' }, `from ${duration(cell.start - zero)} to ${duration(cell.end - zero)}` + (cell.event ? `, event ${cell.event}` : '')),
+		live ? el('p', {}, el('a', { href: `#node=${lane.tid}@${picture.from + cell.end}` }, 'step from here')) : null,
 		cell.state === State.mixed
 			? el('p', {}, `${cell.running} % running, ${cell.runnable} % without a processor, ${100 - cell.running - cell.runnable - cell.unknown} % waiting`)
 			: null,

@@ -4,14 +4,16 @@
 
 import { AnswerView } from './answer';
 import { Hang, PathLine, ViewData } from './data';
+import { Node, NodeView, placeLink } from './node';
 import { TraceView } from './overview';
+import { RecorderView } from './recorder';
 import { pathSection } from './path';
-import { brief, duration, el, fill, name, visible, wallClock } from './text';
+import { brief, bytes, duration, el, fill, name, visible, wallClock } from './text';
 
 export interface About {
 	about: ViewData['about']; hangs: Hang[]; hang_count: number; path_line?: PathLine | null; verbs: string[];
 }
-interface Asked { said: string; error: string | null; corrections: number; unsaved: number; view: ViewData | null }
+interface Asked { said: string; error: string | null; corrections: number; unsaved: number; view: ViewData | null; node: Node | null }
 
 const ALIVE_MS = 5000;
 
@@ -28,11 +30,14 @@ export class LivePage {
 	private said = el('pre', { class: 'said-lines', tabindex: '0', 'aria-live': 'polite' });
 	private line = el('input', { type: 'text', class: 'line', 'aria-label': 'Ask or correct', autocomplete: 'off', spellcheck: 'false',
 		placeholder: 'ask: back, forward, similar, cut 12 15, undo, save, help' }) as HTMLInputElement;
-	private state = el('span', { class: 'dim' });
+	private state = el('span', { class: 'dim state-corrections' });
 	private nav = el('nav', {});
 	private about: About | null = null;
 	private answer: AnswerView | null = null;
 	private trace: TraceView | null = null;
+	private node: NodeView | null = null;
+	private grown = el('button', { type: 'button', class: 'quiet action', hidden: '' });
+	private opened = 0;
 	private corrections = 0;
 	private lines: string[] = [];
 
@@ -47,6 +52,7 @@ export class LivePage {
 				this.line.value = this.lines[this.lines.length - 1];
 		});
 		this.element.append(this.nav, this.main, el('section', { class: 'console' }, this.said, form));
+		this.grown.addEventListener('click', () => void this.lookAgain());
 		window.addEventListener('hashchange', () => void this.go());
 		window.setInterval(() => void this.alive(), ALIVE_MS);
 		void this.begin();
@@ -82,7 +88,7 @@ export class LivePage {
 
 	private fillNav(view: string): void {
 		const link = (to: string, words: string) => el('a', { href: to, ...(view === words ? { 'aria-current': 'page' } : {}) }, words);
-		fill(this.nav, link('#hangs', 'hangs'), link('#why', 'answer'), link('#trace', 'trace'),
+		fill(this.nav, link('#hangs', 'hangs'), link('#why', 'answer'), link('#node', 'slice'), link('#trace', 'trace'), link('#now', 'recorder'), this.grown,
 			el('span', { class: 'spring' }), el('span', { class: 'dim' }, brief(this.about!.about.path, 80)));
 	}
 
@@ -92,6 +98,13 @@ export class LivePage {
 		if (view === 'trace') {
 			this.fillNav('trace');
 			this.showTrace(rest);
+		} else if (view === 'now') {
+			this.fillNav('recorder');
+			this.answer = this.trace = this.node = null;
+			fill(this.main, new RecorderView().element);
+		} else if (view === 'node') {
+			this.fillNav('slice');
+			await this.goTo(rest);
 		} else if (view === 'why') {
 			this.fillNav('answer');
 			await this.ask(rest ? `why ${rest}` : 'why', false);
@@ -117,47 +130,77 @@ export class LivePage {
 			rows.length ? el('table', { class: 'hangs' }, el('thead', {}, el('tr', {},
 				...['', 'who', 'for', 'at', 'why it counts'].map((words) => el('th', {}, words)))), el('tbody', {}, ...rows)) : null,
 			pathSection(this.about!.path_line)));
+		this.answer = this.trace = this.node = null;
+	}
+
+	// ---- a place on the slice: #node=TID@NS, or where one stands ----
+
+	private async goTo(rest: string | undefined): Promise<void> {
+		const [tid, at] = /^\d+@\d+$/.test(rest ?? '') ? rest!.split('@') : ['', ''];
+		if (!tid || !this.node?.isAt(Number(tid), Number(at)))
+			await this.step(tid ? `here ${tid} @${at}` : 'here', false);
+	}
+
+	private async step(line: string, tell: boolean): Promise<void> {
+		const asked = await this.post('step', line);
+		if (!asked)
+			return;
+		if (tell || asked.error)
+			this.tellSaid(line, asked);
+		if (asked.error && !tell && !asked.node)
+			fill(this.main, el('main', {}, el('h1', {}, 'Nowhere yet'), el('p', { class: 'text' }, visible(asked.error))));
+		if (asked.node)
+			this.showNode(asked.node);
+	}
+
+	private showNode(node: Node): void {
 		this.answer = this.trace = null;
+		this.node = new NodeView(node, this.about!.about.start_ns, (line) => void this.step(line, true), (line) => void this.correctHere(node, line));
+		fill(this.main, this.node.element);
+		history.replaceState(null, '', placeLink(node));
+	}
+
+	// A correction at a place: the answer is another one then, and so may be the ways on. The
+	// slice begins anew with it; one stays where one was.
+	private async correctHere(place: Node, line: string): Promise<void> {
+		const asked = await this.post('step', line);
+		if (!asked)
+			return;
+		this.tellSaid(line, asked);
+		if (asked.node && this.node && (asked.node.tid !== place.tid || asked.node.time_ns !== place.time_ns))
+			await this.step(`here ${place.tid} @${place.time_ns}`, false);
+		else if (asked.node && this.node)
+			this.showNode(asked.node);
+	}
+
+	onKey(key: string): boolean {
+		return this.node ? this.node.key(key) : false;
 	}
 
 	private showTrace(rest: string | undefined): void {
 		const { about } = this.about!;
 		const [from, to] = /^\d+-\d+$/.test(rest ?? '') ? rest!.split('-').map(Number) : [about.start_ns, about.end_ns];
-		this.answer = null;
+		this.answer = this.node = null;
 		this.trace = new TraceView(about, this.about!.hangs, from, to);
 		fill(this.main, this.trace.element);
 	}
 
 	private showAnswer(view: ViewData): void {
-		this.trace = null;
-		this.answer = new AnswerView(view, 0);
+		this.trace = this.node = null;
+		this.answer = new AnswerView(view, 0, true);
 		fill(this.main, this.answer.element);
 	}
 
 	// A line of `argus debug`; the answer that is looked at may be another one then.
 	async ask(line: string, tell: boolean): Promise<void> {
-		let asked: Asked;
-		if (!line.trim())
+		const asked = line.trim() ? await this.post('ask', line) : null;
+		if (!asked)
 			return;
-		this.state.textContent = '…';
-		try {
-			const reply = await fetch('ask', { method: 'POST', body: line });
-			if (!reply.ok)
-				throw new Error(await reply.text());
-			asked = await reply.json() as Asked;
-		} catch (error) {
-			this.gone(error);
+		if (tell)
+			this.tellSaid(line, asked);
+		if (this.node && tell && asked.node && !asked.said.startsWith('The answer is now')) {
+			this.showNode(asked.node);
 			return;
-		}
-		this.corrections = asked.corrections;
-		this.state.textContent = asked.corrections
-			? `${asked.corrections} correction${asked.corrections > 1 ? 's' : ''}` + (asked.unsaved ? `, ${asked.unsaved} not saved` : ', saved') : '';
-		if (tell) {
-			const words = asked.said + (asked.error ?? '');
-			this.lines.push(line);
-			this.line.value = '';
-			this.said.textContent = `(argus) ${visible(line)}\n` + words.split('\n').map(visible).join('\n');
-			this.said.dataset.count = String(this.lines.length);
 		}
 		if (asked.view)
 			this.showAnswer(asked.view);
@@ -169,10 +212,56 @@ export class LivePage {
 		}
 	}
 
+	// The trace with what was written to it since.
+	private async lookAgain(): Promise<void> {
+		const reply = await fetch('again', { method: 'POST' });
+		if (!reply.ok) {
+			this.state.textContent = visible((await reply.json() as { error: string }).error);
+			return;
+		}
+		this.about = await reply.json() as About;
+		this.opened++;
+		this.grown.hidden = true;
+		await this.go();
+	}
+
+	private async post(path: string, line: string): Promise<Asked | null> {
+		let asked: Asked;
+		this.state.textContent = '…';
+		try {
+			const reply = await fetch(path, { method: 'POST', body: line });
+			if (!reply.ok)
+				throw new Error(await reply.text());
+			asked = await reply.json() as Asked;
+		} catch (error) {
+			this.gone(error);
+			return null;
+		}
+		this.corrections = asked.corrections;
+		this.state.textContent = asked.corrections || asked.unsaved
+			? `${asked.corrections} correction${asked.corrections === 1 ? '' : 's'}` + (asked.unsaved ? `, ${asked.unsaved} not saved` : ', saved') : '';
+		return asked;
+	}
+
+	private tellSaid(line: string, asked: Asked): void {
+		const words = asked.said + (asked.error ?? '');
+		this.lines.push(line);
+		this.line.value = '';
+		this.said.textContent = `(argus) ${visible(line)}\n` + words.split('\n').map(visible).join('\n');
+		this.said.dataset.count = String(this.lines.length);
+	}
+
 	// Another tab may have corrected something: then the answer is asked again.
 	private async alive(): Promise<void> {
 		try {
-			const now = await get<{ corrections: number }>('alive');
+			const now = await get<{ corrections: number; grown_bytes: number; opened: number }>('alive');
+			this.grown.hidden = !now.grown_bytes;
+			this.grown.textContent = `the trace has grown by ${bytes(now.grown_bytes)}: look again`;
+			if (now.opened !== this.opened) {        // by another tab
+				this.opened = now.opened;
+				this.about = await get<About>('about');
+				await this.go();
+			}
 			if (now.corrections !== this.corrections && this.answer)
 				await this.ask('show path', false);
 			this.corrections = now.corrections;

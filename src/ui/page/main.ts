@@ -3,6 +3,7 @@
 import { ViewData } from './data';
 import { AnswerView } from './answer';
 import { LivePage } from './live';
+import { ProfileData, ProfileView } from './profile';
 import { isDark, onThemeChange } from './palette';
 import { el, brief, visible } from './text';
 
@@ -13,7 +14,7 @@ function head(...words: (HTMLElement | null)[]): HTMLElement {
 		el('span', { class: 'spring' }), ...words, theme);
 }
 
-let view: AnswerView | LivePage | null = null;
+let view: AnswerView | LivePage | ProfileView | null = null;
 
 function toggleTheme(): void {
 	document.documentElement.dataset.theme = isDark() ? 'light' : 'dark';
@@ -45,6 +46,21 @@ function showFile(data: ViewData): void {
 	ready();
 }
 
+function showProfile(data: ProfileData): void {
+	const profile = new ProfileView(data);
+	document.title = data.base ? 'What took longer' : 'Where the time went';
+	view = profile;
+	document.body.replaceChildren(head(), profile.element);
+	window.addEventListener('beforeprint', () => profile.print());
+	document.addEventListener('keydown', (event) => {
+		if (event.key === '/' && !(event.target instanceof HTMLInputElement)) {
+			event.preventDefault();
+			profile.focusSearch();
+		}
+	});
+	ready();
+}
+
 function showLive(): void {
 	const live = new LivePage(ready);
 	view = live;
@@ -53,14 +69,18 @@ function showLive(): void {
 		if (event.key === '/' && !(event.target instanceof HTMLInputElement)) {
 			event.preventDefault();
 			live.focusLine();
+		} else if (!event.ctrlKey && !event.metaKey && !event.altKey && !(event.target instanceof HTMLInputElement) && live.onKey(event.key)) {
+			event.preventDefault();
 		}
 	});
 }
 
 function start(): void {
-	const data = JSON.parse(document.getElementById('data')!.textContent ?? '') as ViewData & { live?: boolean };
+	const data = JSON.parse(document.getElementById('data')!.textContent ?? '') as ViewData & { live?: boolean; profile?: ProfileData };
 	if (data.live)
 		showLive();
+	else if (data.profile)
+		showProfile(data.profile);
 	else
 		showFile(data);
 	document.addEventListener('keydown', onKey);

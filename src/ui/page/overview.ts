@@ -3,16 +3,50 @@
 // the one at hand is drawn, stretched, so that moving is never held up.
 
 import { Hang, State, ViewData, upper } from './data';
+import { placeLink } from './node';
 import { Palette, palette } from './palette';
 import { brief, duration, el, fill, name, tick, visible } from './text';
 
 interface Thread { number: number; tid: number; pid: number; comm: string; running_ns: number; runnable_ns: number }
 interface Columns { from: number; to: number; starts: Uint32Array; states: Uint32Array }
 
-// Rectangles by colour: to change it costs more than to draw.
-type Brush = Record<'run' | 'queue' | 'wait' | 'stopped', number[]>;
+// Tens of thousands of rectangles a frame: as pixels they cost a tenth of what a canvas takes for them.
+class Raster {
+	private image: ImageData | null = null;
+	private pixels = new Uint32Array(0);
 
-const ROW = 20, AXIS = 24, BAR = 12, NAMES = 210, SCALE = 0x7fffffff, ZOOM = 1.4, REST_MS = 60, SPARE = 0.5, LEAST_QUEUE = 0.15;
+	constructor(readonly width: number, readonly height: number, private scale: number, private left: number) { }
+
+	begin(context: CanvasRenderingContext2D): void {
+		if (this.image) {
+			this.pixels.fill(0);
+			return;
+		}
+		this.image = context.createImageData(this.width, this.height);
+		this.pixels = new Uint32Array(this.image.data.buffer);
+	}
+
+	box(x: number, y: number, width: number, height: number, colour: number): void {
+		const from = Math.max(this.left, Math.round(x * this.scale)), to = Math.min(this.width, Math.max(from + 1, Math.round((x + width) * this.scale)));
+		const top = Math.max(0, Math.round(y * this.scale)), end = Math.min(this.height, Math.max(top + 1, Math.round((y + height) * this.scale)));
+		for (let row = top; row < end && height > 0; row++)
+			this.pixels.fill(colour, row * this.width + from, row * this.width + to);
+	}
+
+	end(context: CanvasRenderingContext2D): void {
+		context.putImageData(this.image!, 0, 0);
+	}
+}
+
+interface Brush { raster: Raster; run: number; queue: number; wait: number; stopped: number }
+
+// "#2f6fa8" as the pixels of an image have it in memory.
+function pixelOf(colour: string): number {
+	const bytes = new Uint8Array([1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16)).concat(255));
+	return new Uint32Array(bytes.buffer)[0];
+}
+
+const ROW = 20, AXIS = 24, BAR = 12, NAMES = 210, SCALE = 0x7fffffff, ZOOM = 1.4, REST_MS = 16, KEPT = 300, CLOSER_MS = 40, SPARE = 0.5, LEAST_QUEUE = 0.15, STILL = 4;
 
 export class TraceView {
 	readonly element: HTMLElement;
@@ -31,6 +65,8 @@ export class TraceView {
 	private stale = true;
 	private timer = 0;
 	private width = 0;
+	private raster: Raster | null = null;
+	private picked = false;      // a thread at a time, by a click
 
 	constructor(private about: ViewData['about'], private hangs: Hang[], private from: number, private to: number) {
 		this.scroll.append(this.canvas, this.rows);
@@ -72,6 +108,7 @@ export class TraceView {
 	}
 
 	private tell(): void {
+		this.picked = false;
 		this.words.textContent = `${this.shown.length} of ${this.threads.length} threads, ${duration(this.to - this.from)}` +
 			(this.leftOut ? `; ${this.leftOut} that ran less are left out` : '');
 	}
@@ -131,7 +168,11 @@ export class TraceView {
 				this.point(event);
 			}
 		});
-		this.scroll.addEventListener('pointerup', () => { drag = null; });
+		this.scroll.addEventListener('pointerup', (event) => {
+			if (drag && Math.abs(event.clientX - drag.x) < STILL)
+				this.point(event, true);
+			drag = null;
+		});
 		this.scroll.addEventListener('dblclick', (event) => this.zoom(this.timeAt(event.clientX), 1 / 4));
 	}
 
@@ -140,12 +181,17 @@ export class TraceView {
 		return this.from + x * (this.to - this.from) / (this.width - NAMES);
 	}
 
-	private point(event: PointerEvent): void {
+	private point(event: PointerEvent, pick = false): void {
 		const y = event.clientY - this.scroll.getBoundingClientRect().top - AXIS + this.scroll.scrollTop;
 		const thread = this.shown[Math.floor(y / ROW)];
 		if (!thread || y < 0)
 			return;
-		fill(this.words, name(thread.comm, 40), ` ${thread.tid} of ${thread.pid}, at ${duration(this.timeAt(event.clientX) - this.about.start_ns)}`);
+		if (this.picked && !pick)
+			return;
+		const at = Math.round(this.timeAt(event.clientX));
+		this.picked = pick;
+		fill(this.words, name(thread.comm, 40), ` ${thread.tid} of ${thread.pid}, at ${duration(at - this.about.start_ns)} `,
+			pick ? el('a', { href: placeLink({ tid: thread.tid, time_ns: at }) }, 'step from here') : null);
 	}
 
 	// ---- data ----
@@ -169,27 +215,39 @@ export class TraceView {
 		const spare = (this.to - this.from) * SPARE;
 		const from = Math.floor(Math.max(this.about.start_ns, this.from - spare)), to = Math.ceil(Math.min(this.about.end_ns, this.to + spare));
 		const threads = this.visibleThreads().map((thread) => thread.number).join(',');
+		let again = false;
 		this.fetching = true;
 		this.stale = false;
 		try {
 			const reply = await fetch(`lanes?from=${from}&to=${to}&cells=${Math.round(this.width * 2)}&threads=${threads}`);
 			if (reply.ok)
-				this.take(await reply.arrayBuffer(), from, to);
+				again = !this.take(await reply.arrayBuffer(), from, to);
 		} finally {
 			this.fetching = false;
 		}
 		document.documentElement.dataset.lanes = String(this.lanes.size);
 		this.draw();
-		if (this.stale)
-			void this.fetchLanes();
+		if (this.stale || again) {
+			window.clearTimeout(this.timer);
+			this.timer = window.setTimeout(() => void this.fetchLanes(), this.stale ? 0 : CLOSER_MS);
+		}
 	}
 
-	private take(data: ArrayBuffer, from: number, to: number): void {
-		for (let at = 0; at + 8 <= data.byteLength;) {
+	// Whether that is all there is to tell.
+	private take(data: ArrayBuffer, from: number, to: number): boolean {
+		const final = new Uint32Array(data, 0, 1)[0] !== 0;
+		for (let at = 4; at + 8 <= data.byteLength;) {
 			const [number, count] = new Uint32Array(data, at, 2);
 			this.lanes.set(number, { from, to, starts: new Uint32Array(data, at + 8, count), states: new Uint32Array(data, at + 8 + count * 4, count) });
 			at += 8 + count * 8;
 		}
+		if (this.lanes.size > KEPT) {
+			const seen = new Set(this.visibleThreads().map((thread) => thread.number));
+			for (const number of this.lanes.keys())
+				if (!seen.has(number))
+					this.lanes.delete(number);
+		}
+		return final;
 	}
 
 	// ---- drawing ----
@@ -209,7 +267,7 @@ export class TraceView {
 		const context = this.canvas.getContext('2d')!;
 		const first = Math.floor(this.scroll.scrollTop / ROW), part = this.scroll.scrollTop - first * ROW;
 		this.asked = 0;
-		if (!this.width)
+		if (!this.width || !height)      // it has been taken out meanwhile
 			return;
 		if (this.canvas.width !== Math.round(this.width * scale) || this.canvas.height !== Math.round(height * scale)) {
 			this.canvas.width = Math.round(this.width * scale);
@@ -218,11 +276,10 @@ export class TraceView {
 			this.canvas.style.height = height + 'px';
 		}
 		context.setTransform(scale, 0, 0, scale, 0, 0);
-		context.clearRect(0, 0, this.width, height);
+		this.paintLanes(context, colours, scale, part);
 		context.font = '11.5px system-ui, "DejaVu Sans", sans-serif';
 		context.textBaseline = 'middle';
 		this.paintHangs(context, height);
-		const brush: Brush = { wait: [], queue: [], run: [], stopped: [] };
 		this.visibleThreads().forEach((thread, i) => {
 			const y = AXIS + i * ROW - part + ROW / 2;
 			context.fillStyle = thread.tid === thread.pid ? colours.ink : colours.dim;
@@ -231,14 +288,19 @@ export class TraceView {
 			context.fillStyle = colours.faint;
 			context.textAlign = 'right';
 			context.fillText(String(thread.tid), NAMES - 12, y);
-			this.paintLane(brush, thread, y);
 		});
-		for (const [kind, boxes] of Object.entries(brush) as [keyof Brush, number[]][]) {
-			context.fillStyle = colours[kind];
-			for (let i = 0; i < boxes.length; i += 4)
-				context.fillRect(boxes[i], boxes[i + 1], boxes[i + 2], boxes[i + 3]);
-		}
 		this.paintAxis(context, colours);
+	}
+
+	// First, for what is below goes.
+	private paintLanes(context: CanvasRenderingContext2D, colours: Palette, scale: number, part: number): void {
+		const { width, height } = this.canvas;
+		if (this.raster?.width !== width || this.raster.height !== height)
+			this.raster = new Raster(width, height, scale, Math.round(NAMES * scale));
+		const brush: Brush = { raster: this.raster, run: pixelOf(colours.run), queue: pixelOf(colours.queue), wait: pixelOf(colours.wait), stopped: pixelOf(colours.stopped) };
+		this.raster.begin(context);
+		this.visibleThreads().forEach((thread, i) => this.paintLane(brush, thread, AXIS + i * ROW - part + ROW / 2));
+		this.raster.end(context);
 	}
 
 	private x(time: number): number {
@@ -262,16 +324,17 @@ export class TraceView {
 			return;
 		const { starts, states } = lane, unit = (lane.to - lane.from) / SCALE, scale = (this.width - NAMES) / (this.to - this.from);
 		const zero = NAMES + (lane.from - this.from) * scale, step = unit * scale;
+		const { raster } = brush;
 		let pixel = -1, run = 0, queue = 0;
 		const flush = () => {
 			if (pixel < 0)
 				return;
 			if (run + queue < 0.9)
-				brush.wait.push(pixel, y - 0.5, 1, 1);
+				raster.box(pixel, y - 0.5, 1, 1, brush.wait);
 			if (run > 0)
-				brush.run.push(pixel, y + BAR / 2 - Math.max(2, Math.min(BAR, BAR * run)), 1, Math.max(2, Math.min(BAR, BAR * run)));
+				raster.box(pixel, y + BAR / 2 - Math.max(2, Math.min(BAR, BAR * run)), 1, Math.max(2, Math.min(BAR, BAR * run)), brush.run);
 			if (queue > LEAST_QUEUE)
-				brush.queue.push(pixel, y - BAR / 2, 1, Math.min(BAR * queue, BAR - BAR * Math.min(1, run) || 2));
+				raster.box(pixel, y - BAR / 2, 1, Math.min(BAR * queue, BAR - BAR * Math.min(1, run) || 2), brush.queue);
 			pixel = -1;
 			run = queue = 0;
 		};
@@ -298,16 +361,20 @@ export class TraceView {
 	}
 
 	private addCell(brush: Brush, state: State, packed: number, x: number, width: number, y: number): void {
+		const { raster } = brush;
 		switch (state) {
-		case State.running: brush.run.push(x, y - BAR / 2, width, BAR); break;
-		case State.runnable: case State.throttled: brush.queue.push(x, y - BAR / 2, width, BAR / 2); break;
-		case State.waiting: brush.wait.push(x, y - 0.5, width, 1); break;
-		case State.stopped: brush.stopped.push(x, y - 3, width, 1.5, x, y + 2, width, 1.5); break;
+		case State.running: raster.box(x, y - BAR / 2, width, BAR, brush.run); break;
+		case State.runnable: case State.throttled: raster.box(x, y - BAR / 2, width, BAR / 2, brush.queue); break;
+		case State.waiting: raster.box(x, y - 0.5, width, 1, brush.wait); break;
+		case State.stopped:
+			raster.box(x, y - 3, width, 1.5, brush.stopped);
+			raster.box(x, y + 2, width, 1.5, brush.stopped);
+			break;
 		case State.mixed: {
 			const run = packed >> 8 & 255 ? Math.max(1.5, BAR * (packed >> 8 & 255) / 100) : 0, queue = BAR * (packed >> 16 & 255) / 100;
-			brush.wait.push(x, y - 0.5, width, 1);
-			brush.run.push(x, y + BAR / 2 - run, width, run);
-			brush.queue.push(x, y + BAR / 2 - run - queue, width, queue);
+			raster.box(x, y - 0.5, width, 1, brush.wait);
+			raster.box(x, y + BAR / 2 - run, width, run, brush.run);
+			raster.box(x, y + BAR / 2 - run - queue, width, queue, brush.queue);
 			break;
 		}
 		default:

@@ -1,0 +1,152 @@
+/* What a scene tells of how a run was carried out, see script_scene.h. */
+#include "path/script_scene.h"
+
+#include <stdlib.h>
+
+#define COST_RUNS 100u           /* from so many on they tell what a wait costs */
+#define COST_QUANTILE 5u         /* per cent */
+#define COST_MOST_NS 6000u
+
+/* ---- clocks ---- */
+
+#define REGULAR 64u /* part of a period by which clocked ends may be off */
+
+static bool is_near(uint64_t a, uint64_t b)
+{
+	return (a > b ? a - b : b - a) <= (a > b ? a : b) / REGULAR;
+}
+
+/* The thread's wait before it at the same place; NULL none near. */
+static const struct wait *wait_before(const struct scene *scene, const struct wait *w)
+{
+	const struct wait *first = &scene->waits[scene->threads[w->thread].wait];
+
+	for (const struct wait *at = w; at-- > first && w - at < 8; )
+		if (at->site == w->site)
+			return at;
+	return NULL;
+}
+
+bool script_is_clocked(const struct scene *scene, const struct wait *w)
+{
+	const struct wait *before = wait_before(scene, w), *first = before ? wait_before(scene, before) : NULL;
+
+	if (object_kind(w->object) == OBJECT_KIND_timerfd || (w->kind == WAIT_KIND_poll && object_kind(w->detail) == OBJECT_KIND_timerfd))
+		return w->end == WAIT_END_SOURCE || w->end == WAIT_END_TIMEOUT;
+	return w->kind == WAIT_KIND_sleep && w->end == WAIT_END_TIMEOUT && first && !is_near(w->timeout_ns, before->timeout_ns) &&
+	       is_near(w->end_ns - before->end_ns, before->end_ns - first->end_ns);
+}
+
+/* ---- processors ---- */
+
+uint32_t script_cpu_run(const struct cpu_row *row, uint64_t time)
+{
+	uint32_t low = 0, high = row->count;
+
+	while (low < high) {
+		uint32_t mid = low + (high - low) / 2;
+
+		if (row->runs[mid].start_ns <= time)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low ? low - 1 : 0;
+}
+
+bool script_was_free(const struct scene *scene, uint16_t cpu, uint64_t time)
+{
+	const struct cpu_row *row = cpu < scene->cpu_count ? &scene->cpus[cpu] : NULL;
+	uint32_t at = row ? script_cpu_run(row, time) : 0;
+
+	return row && at < row->count && row->runs[at].start_ns <= time && !row->runs[at].thread;
+}
+
+#define CPUS_LOOKED 64u
+#define KEPT_OUT_LEAST_NS 5000000u
+#define SOMEWHERE_ELSE 50u /* this part of the time at most */
+#define KEPT_OUT_PART 2u /* half of the time in which its threads stood for a processor another one was idle */
+
+static uint64_t idle_ns(const struct cpu_row *row, uint64_t from, uint64_t to)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = script_cpu_run(row, from); i < row->count && row->runs[i].start_ns < to; i++) {
+		uint64_t begin = row->runs[i].start_ns > from ? row->runs[i].start_ns : from;
+		uint64_t end = i + 1 < row->count && row->runs[i + 1].start_ns < to ? row->runs[i + 1].start_ns : to;
+
+		sum += row->runs[i].thread || begin >= end ? 0 : end - begin;
+	}
+	return sum;
+}
+
+unsigned script_processors(const struct script *p, const struct scene *scene)
+{
+	uint64_t had = 0, ran = 0, queued = 0, idle[CPUS_LOOKED] = { 0 }, ran_on[CPUS_LOOKED] = { 0 };
+	unsigned cpus = scene->cpu_count < CPUS_LOOKED ? scene->cpu_count : CPUS_LOOKED, count = 0;
+	bool kept_out = false;
+
+	for (uint32_t i = 0; i < p->threads.length; i++)
+		for (uint32_t k = 0; k < scene->threads[i].span_count && p->threads.items[i].of_run; k++) {
+			const struct span *s = &scene->threads[i].spans[k];
+
+			if (s->state == SPAN_RUNNING && s->cpu < CPUS_LOOKED && s->start_ns >= p->from_ns && s->start_ns < p->to_ns) {
+				ran_on[s->cpu] += span_end(s) - s->start_ns;
+				ran += span_end(s) - s->start_ns;
+			}
+		}
+	/* Before a thread is told where it may run it is somewhere else. */
+	for (unsigned cpu = 0; cpu < CPUS_LOOKED; cpu++)
+		had |= (uint64_t)(ran_on[cpu] > ran / SOMEWHERE_ELSE) << cpu;
+	for (uint32_t i = 0; i < p->threads.length; i++)
+		for (uint32_t k = 0; k < scene->threads[i].span_count && p->threads.items[i].of_run; k++) {
+			const struct span *s = &scene->threads[i].spans[k];
+
+			if (s->state != SPAN_RUNNABLE || s->throttled || s->start_ns < p->from_ns || s->start_ns >= p->to_ns)
+				continue;
+			queued += span_end(s) - s->start_ns;
+			for (unsigned cpu = 0; cpu < cpus; cpu++)
+				idle[cpu] += had >> cpu & 1 ? 0 : idle_ns(&scene->cpus[cpu], s->start_ns, span_end(s));
+		}
+	for (unsigned cpu = 0; cpu < cpus; cpu++) {
+		count += had >> cpu & 1;
+		kept_out |= idle[cpu] > KEPT_OUT_LEAST_NS && idle[cpu] > queued / KEPT_OUT_PART;
+	}
+	return kept_out ? count : 0;
+}
+
+/* ---- what a wait costs ---- */
+
+const struct span *script_behind_wait(const struct scene_thread *t, const struct span *s)
+{
+	if (s > t->spans && s[-1].state == SPAN_RUNNABLE)
+		s--;
+	return s > t->spans && s[-1].state == SPAN_WAITING ? s - 1 : NULL;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+uint64_t script_cost_of_wait(const struct scene *scene)
+{
+	struct vec(uint64_t) runs = { 0 };
+	uint64_t ns = 0;
+
+	for (uint32_t i = 1; i < scene->thread_count; i++)
+		for (uint32_t k = 1; k + 1 < scene->threads[i].span_count; k++) {
+			const struct span *s = &scene->threads[i].spans[k];
+
+			if (s->state == SPAN_RUNNING && s[1].state == SPAN_WAITING && script_behind_wait(&scene->threads[i], s))
+				vec_push(&runs, span_end(s) - s->start_ns);
+		}
+	if (runs.length >= COST_RUNS) {
+		qsort(runs.items, runs.length, sizeof(*runs.items), by_value);
+		ns = runs.items[runs.length * COST_QUANTILE / 100];
+	}
+	vec_done(&runs);
+	return ns < COST_MOST_NS ? ns : COST_MOST_NS;
+}

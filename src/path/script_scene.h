@@ -1,0 +1,23 @@
+/* What a scene tells of how a run was carried out, beside what its threads did: clocks,
+ * processors, and what a wait costs. For script.c. */
+#ifndef PATH_SCRIPT_SCENE_H
+#define PATH_SCRIPT_SCENE_H
+
+#include "path/script.h"
+
+/* True for waits that a clock ends at times of its own, however long the thread was busy: by
+ * a timer that fires each period; by sleeps that differ in length and end in equal distances. */
+bool script_is_clocked(const struct scene *scene, const struct wait *w);
+/* The run of a processor that has the moment, or is the next one; its row's count when there is none. */
+uint32_t script_cpu_run(const struct cpu_row *row, uint64_t time);
+/* True when nobody had the processor at the moment. */
+bool script_was_free(const struct scene *scene, uint16_t cpu, uint64_t time);
+/* The wait, as a span, that a stretch in which the thread could run is directly behind; else NULL. */
+const struct span *script_behind_wait(const struct scene_thread *t, const struct span *s);
+/* What it costs to wait and to come back: hardly any thread runs shorter between two waits. */
+uint64_t script_cost_of_wait(const struct scene *scene);
+/* Whose threads stand for a processor while another one, on which none of them is, has
+ * nothing to do, may not go there. How many the run may have, 0 all. */
+unsigned script_processors(const struct script *p, const struct scene *scene);
+
+#endif
