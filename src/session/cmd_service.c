@@ -100,7 +100,7 @@ static unsigned find_place(const struct service *service, uid_t uid)
 
 static _Noreturn void serve_caller(struct service *service, struct service_caller *caller)
 {
-	struct service_conf conf;
+	struct service_conf conf = { 0 };
 	struct err err = { 0 };
 
 	close(service->listen_fd);
@@ -189,7 +189,7 @@ static int run(struct command_context *context, struct err *err)
 		.config = options_text(context->options, "config", SERVICE_CONF_PATH),
 		.group = options_text(context->options, "group", "argus"),
 	};
-	struct service_conf conf;
+	struct service_conf conf = { 0 };
 	int r = service_conf_read(service.config, &conf, err);
 
 	if (r)

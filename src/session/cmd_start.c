@@ -179,7 +179,7 @@ static int run(struct command_context *context, struct err *err)
 	};
 	struct report report = { context->notes, -1, want.folder };
 	struct watch_wishes *watches = NULL;
-	struct service_conf conf;
+	struct service_conf conf = { 0 };
 	struct control control;
 	int r;
 

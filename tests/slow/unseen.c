@@ -174,7 +174,7 @@ KEEP static void sync_log(void)
 
 KEEP static void commit(void)
 {
-	uint64_t mine, upto;
+	uint64_t mine, until;
 
 	pthread_mutex_lock(&log_lock);
 	mine = ++appended;
@@ -184,12 +184,12 @@ KEEP static void commit(void)
 			continue;
 		}
 		syncing = true;
-		upto = appended;
+		until = appended;
 		pthread_mutex_unlock(&log_lock);
 		sync_log();
 		pthread_mutex_lock(&log_lock);
 		syncing = false;
-		synced = upto;
+		synced = until;
 		pthread_cond_broadcast(&log_synced);
 	}
 	pthread_mutex_unlock(&log_lock);
