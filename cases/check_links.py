@@ -143,7 +143,7 @@ def not_accepted(check, waiter, other, event, words):
 
 
 def serves(check, waiter, other, event, words):
-    return '' if event['type'] in ('fuse_send', 'switch', 'waiting') else f'event {event["number"]} is no request'
+    return '' if event['type'] in ('fuse_send', 'fuse_asked', 'switch', 'waiting') else f'event {event["number"]} is no request'
 
 
 def told(check, waiter, other, event, words):

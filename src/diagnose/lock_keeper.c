@@ -57,5 +57,7 @@ uint32_t fuse_server_owing(struct names *names, const struct tables *tables, uin
 		owing = d->pid;
 	}
 	*ret_sure = owing_count == 1;
-	return tables_process(tables, owing ? owing : any_count == 1 ? any : 0, time_ns);
+	if (!owing_count && any_count == 1)
+		owing = any;
+	return tables_process(tables, owing_count > 1 ? 0 : owing, time_ns);
 }

@@ -195,7 +195,7 @@ void gatherer_see(void *gatherer, const struct event *e)
 	case EVENT_sample: see_sample(b, e); break;
 	case EVENT_syscall: see_syscall(b, e); return;
 	case EVENT_fork: case EVENT_exec: case EVENT_waiting: case EVENT_file_lock: case EVENT_lock_held: case EVENT_fuse_send:
-	case EVENT_fuse_end: case EVENT_signal: case EVENT_throttle: case EVENT_cgroup: case EVENT_file_event: case EVENT_poll_item:
+	case EVENT_fuse_end: case EVENT_fuse_asked: case EVENT_signal: case EVENT_throttle: case EVENT_cgroup: case EVENT_file_event: case EVENT_poll_item:
 	case EVENT_mark:
 		keep_copy(b, e);
 		break;
@@ -209,7 +209,7 @@ void gatherer_see(void *gatherer, const struct event *e)
 
 static const uint16_t scene_events[] = {
 	EVENT_switch, EVENT_fork, EVENT_exec, EVENT_waiting, EVENT_message, EVENT_sample, EVENT_file_lock, EVENT_lock_held,
-	EVENT_fuse_send, EVENT_fuse_end, EVENT_signal, EVENT_throttle, EVENT_cgroup, EVENT_file_event, EVENT_poll_item,
+	EVENT_fuse_send, EVENT_fuse_end, EVENT_fuse_asked, EVENT_signal, EVENT_throttle, EVENT_cgroup, EVENT_file_event, EVENT_poll_item,
 	EVENT_mark, EVENT_syscall,
 };
 
@@ -287,13 +287,28 @@ static void on_lock_held(struct gatherer *b, const struct event *e)
 		.family = l->family, .state = true, .waits = l->blocked != 0 }));
 }
 
+static void asked_of_fuse(struct gatherer *b, const struct event *e, uint64_t unique, uint32_t connection, uint32_t opcode)
+{
+	map_put(&b->fuse_open, hash_u64(unique) ^ connection, b->fuse.length);
+	vec_push(&b->fuse, ((struct fuse_request){ .time = e->time, .number = e->number, .unique = unique,
+		.thread = thread_of(b, e->tid, e->time), .connection = connection, .opcode = opcode }));
+}
+
 static void on_fuse_send(struct gatherer *b, const struct event *e)
 {
 	const struct event_fuse_send *f = event_as(e, fuse_send);
 
-	map_put(&b->fuse_open, hash_u64(f->unique) ^ f->connection, b->fuse.length);
-	vec_push(&b->fuse, ((struct fuse_request){ .time = e->time, .number = e->number, .unique = f->unique,
-		.thread = thread_of(b, e->tid, e->time), .connection = f->connection, .opcode = f->opcode }));
+	asked_of_fuse(b, e, f->unique, f->connection, f->opcode);
+}
+
+/* What was asked before the trace began; later snapshots tell it again, and a request
+ * that was answered while one was taken. */
+static void on_fuse_asked(struct gatherer *b, const struct event *e)
+{
+	const struct event_fuse_asked *f = event_as(e, fuse_asked);
+
+	if (!map_find(&b->fuse_open, hash_u64(f->unique) ^ f->connection))
+		asked_of_fuse(b, e, f->unique, f->connection, f->opcode);
 }
 
 static void on_fuse_end(struct gatherer *b, const struct event *e)
@@ -369,6 +384,7 @@ static void on_rare(struct gatherer *b, const struct event *e)
 	case EVENT_lock_held: on_lock_held(b, e); break;
 	case EVENT_fuse_send: on_fuse_send(b, e); break;
 	case EVENT_fuse_end: on_fuse_end(b, e); break;
+	case EVENT_fuse_asked: on_fuse_asked(b, e); break;
 	case EVENT_signal: on_signal(b, e); break;
 	case EVENT_throttle: on_throttle(b, e); break;
 	case EVENT_cgroup: on_cgroup(b, e); break;

@@ -194,7 +194,7 @@ static void ask_fuse(struct question *q)
 		if (f->thread == q->episode->thread && f->time <= q->to && (!f->end_ns || f->end_ns >= q->from))
 			mine = f;
 	}
-	if (!mine) { /* one from before the trace: only the kernel's stack tells */
+	if (!mine) { /* one from before the trace that no snapshot tells: only the kernel's stack does */
 		server = fuse_server_owing(q->inquiry->now ? q->inquiry->now->names : NULL, q->scene->tables, q->wait->kstack, q->from, &sure);
 		suspect_thread(q, server, LINK_SERVER, sure ? weight_of(q) : limit(q, LIMIT_fuse_guess), 0);
 		return;
@@ -202,8 +202,8 @@ static void ask_fuse(struct question *q)
 	for (uint32_t i = 0; i < q->scene->fuse_count; i++)
 		if (q->scene->fuse[i].connection == mine->connection && q->scene->fuse[i].server)
 			server = q->scene->fuse[i].server;
-	if (!server && q->wait->object) {
-		struct row ends = ends_of_object(q->inquiry->ends, q->wait->object);
+	if (!server) {
+		struct row ends = ends_of_object(q->inquiry->ends, (uint64_t)OBJECT_KIND_fuse << OBJECT_KIND_SHIFT | mine->connection);
 
 		if (ends.count)
 			server = tables_process(q->scene->tables, ends_at(q->inquiry->ends, ends, 0)->pid, q->from);

@@ -171,6 +171,9 @@ static int hand_over(const struct state_record *record, struct state_sink *sink,
 	case STATE_RECORD_WATCH:
 		return sink->event(sink, record->pid, EVENT_watch, &((const struct state_watch *)record)->watch, NULL, 0,
 				   err);
+	case STATE_RECORD_FUSE_ASKED:
+		return sink->event(sink, record->pid, EVENT_fuse_asked, &((const struct state_fuse_asked *)record)->asked, NULL, 0,
+				   err);
 	case STATE_RECORD_BLOCKED:
 		break;
 	}

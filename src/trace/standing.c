@@ -325,7 +325,9 @@ static void see_lock_held(struct standing *s, const struct event *e)
 		  e, s->generation + 1);
 }
 
-/* All file locks are told anew in each snapshot. */
+static uint64_t key_of_fuse(uint64_t unique, uint32_t connection) { return key_of(KEY_fuse, unique, connection); }
+
+/* All file locks, and what file systems in user space owe, are told anew in each snapshot. */
 static void see_snapshot(struct standing *s, const struct event *e)
 {
 	if (!event_as(e, snapshot)->end) {
@@ -517,8 +519,11 @@ void standing_see(struct standing *s, const struct event *e)
 	case EVENT_signal: see_signal(s, e); break;
 	case EVENT_lock_wait: keyed_put(s, key_of(KEY_kernel_lock, e->tid, 0), e, 0); break;
 	case EVENT_lock_got: keyed_remove(s, key_of(KEY_kernel_lock, e->tid, 0)); break;
-	case EVENT_fuse_send: keyed_put(s, key_of(KEY_fuse, event_as(e, fuse_send)->unique, event_as(e, fuse_send)->connection), e, 0); break;
-	case EVENT_fuse_end: keyed_remove(s, key_of(KEY_fuse, event_as(e, fuse_end)->unique, event_as(e, fuse_end)->connection)); break;
+	case EVENT_fuse_send: keyed_put(s, key_of_fuse(event_as(e, fuse_send)->unique, event_as(e, fuse_send)->connection), e, 0); break;
+	case EVENT_fuse_end: keyed_remove(s, key_of_fuse(event_as(e, fuse_end)->unique, event_as(e, fuse_end)->connection)); break;
+	case EVENT_fuse_asked:
+		keyed_put(s, key_of_fuse(event_as(e, fuse_asked)->unique, event_as(e, fuse_asked)->connection), e, s->generation + 1);
+		break;
 	case EVENT_block_issue: keyed_put(s, key_of(KEY_block, event_as(e, block_issue)->request, 0), e, 0); break;
 	case EVENT_block_complete: keyed_remove(s, key_of(KEY_block, event_as(e, block_complete)->request, 0)); break;
 	case EVENT_work_queue: keyed_put(s, key_of(KEY_work, event_as(e, work_queue)->work, 0), e, 0); break;

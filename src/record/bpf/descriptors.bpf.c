@@ -1,5 +1,5 @@
 /* The state found: every open descriptor with its object, channels and queue,
- * and what epoll sets and inotify groups watch. Read as a file: each read()
+ * what epoll sets and inotify groups watch, and who waits for a file system in user space. Read as a file: each read()
  * walks on, so a walk over many processes holds up nobody. */
 #include "record/bpf/object.bpf.h"
 #include "record/bpf/queue.bpf.h"
@@ -133,7 +133,58 @@ static long state_watch_step(u64 index, struct state_walk *walk)
 	return 0;
 }
 
-static __always_inline void state_walk_set(struct seq_file *seq, struct object_at *at, u32 pid)
+#define FUSE_HASH_SIZE 256 /* lists of requests that the server has taken */
+
+struct state_fuse_walk {
+	struct seq_file *seq;
+	u64 list, at;       /* the list's head; the next one in it */
+	u64 taken;          /* the array of lists; the first of them to come */
+	u32 lists, connection;
+};
+
+/* One step through the requests that have not been taken, then through those that have. */
+static long state_fuse_step(u64 index, struct state_fuse_walk *walk)
+{
+	if (!walk->at || walk->at == walk->list) {
+		if (!walk->taken || walk->lists++ == FUSE_HASH_SIZE)
+			return 1;
+		walk->list = walk->taken;
+		walk->at = kernel_word((void *)walk->list);
+		walk->taken += 2 * sizeof(void *);
+		return 0;
+	}
+	struct fuse_req *request = (struct fuse_req *)(walk->at - bpf_core_field_offset(struct fuse_req, list));
+	struct list_head *queue = (struct list_head *)((u64)request + bpf_core_field_offset(struct fuse_req, waitq.head));
+	u64 waits = kernel_word(queue);
+	walk->at = kernel_word((void *)walk->at);
+	if (!waits || waits == (u64)queue)
+		return 0; /* nobody waits for it */
+	struct wait_queue_entry *entry = (struct wait_queue_entry *)(waits - bpf_core_field_offset(struct wait_queue_entry, entry));
+	struct task_struct *task = GET(entry, private);
+	struct state_fuse_asked out = {
+		.head = { sizeof(out), STATE_RECORD_FUSE_ASKED, task ? GET(task, pid) : 0 },
+		.asked = { .unique = GET_MODULE(request, in.h.unique), .connection = walk->connection, .opcode = GET_MODULE(request, in.h.opcode) },
+	};
+	bpf_seq_write(walk->seq, &out, sizeof(out));
+	return 0;
+}
+
+/* Who waits for this file system in user space. */
+static __always_inline void state_walk_fuse(struct seq_file *seq, struct file *file)
+{
+	if (!bpf_core_type_exists(struct fuse_req) || !bpf_core_field_exists(((struct fuse_dev *)0)->pq.processing))
+		return;
+	struct fuse_dev *device = (struct fuse_dev *)((u64)GET(file, private_data) & ~7ull);
+	struct fuse_conn *connection = device ? GET_MODULE(device, fc) : NULL;
+	if (!connection)
+		return;
+	u64 pending = (u64)connection + bpf_core_field_offset(struct fuse_conn, iq.pending);
+	struct state_fuse_walk walk = { .seq = seq, .list = pending, .at = kernel_word((void *)pending),
+					.taken = (u64)GET_MODULE(device, pq.processing), .connection = GET_MODULE(connection, dev) };
+	bpf_loop(FUSE_HASH_SIZE + STATE_SET_ITEMS, state_fuse_step, &walk, 0);
+}
+
+static __always_inline void state_walk_set(struct seq_file *seq, struct object_at *at, u32 pid, u32 queued)
 {
 	struct state_walk walk = { .seq = seq, .set = at->number, .pid = pid };
 	if (at->kind == OBJECT_KIND_epoll) {
@@ -146,6 +197,8 @@ static __always_inline void state_walk_set(struct seq_file *seq, struct object_a
 		walk.marks_end = &group->marks_list;
 		walk.has_numbers = object_name_word(at->file) == NAME_INOTIFY;
 		bpf_loop(STATE_SET_ITEMS, state_watch_step, &walk, 0);
+	} else if (at->kind == OBJECT_KIND_fuse && queued) {
+		state_walk_fuse(seq, at->file);
 	}
 }
 
@@ -223,7 +276,7 @@ int state_descriptors(struct bpf_iter__task_file *ctx)
 	out->head.size = DESCRIPTOR_TEXT_AT + text;
 	bpf_seq_write(ctx->meta->seq, out, DESCRIPTOR_TEXT_AT + text);
 	if (state_details)
-		state_walk_set(ctx->meta->seq, &at, pid);
+		state_walk_set(ctx->meta->seq, &at, pid, out->descriptor.queued);
 	return 0;
 }
 

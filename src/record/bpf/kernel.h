@@ -568,13 +568,58 @@ struct tty_struct {
 	void *disc_data;
 };
 
+struct wait_queue_head {
+	struct list_head head;
+};
+
+struct wait_queue_entry {
+	void *private;
+	struct list_head entry;
+};
+
+struct fuse_iqueue {
+	struct list_head pending;
+};
+
 struct fuse_conn {
 	u32 dev;
 	struct { int counter; } num_waiting;
+	struct fuse_iqueue iq;
+};
+
+struct fuse_pqueue {
+	struct list_head *processing;
 };
 
 struct fuse_dev {
 	struct fuse_conn *fc;
+	struct fuse_pqueue pq;
+};
+
+struct fuse_in_header {
+	u32 len;
+	u32 opcode;
+	u64 unique;
+};
+
+struct fuse_out_header {
+	int error;
+};
+
+struct fuse_mount {
+	struct fuse_conn *fc;
+};
+
+struct fuse_req {
+	struct list_head list;
+	struct {
+		struct fuse_in_header h;
+	} in;
+	struct {
+		struct fuse_out_header h;
+	} out;
+	struct wait_queue_head waitq;
+	struct fuse_mount *fm;
 };
 
 struct seq_file;

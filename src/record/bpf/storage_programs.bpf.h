@@ -240,31 +240,6 @@ int on_contention_end(u64 *context)
 	return 0;
 }
 
-struct fuse_in_header {
-	u32 len;
-	u32 opcode;
-	u64 unique;
-} __attribute__((preserve_access_index));
-
-struct fuse_out_header {
-	int error;
-	u64 unique;
-} __attribute__((preserve_access_index));
-
-struct fuse_mount {
-	struct fuse_conn *fc;
-} __attribute__((preserve_access_index));
-
-struct fuse_req {
-	struct {
-		struct fuse_in_header h;
-	} in;
-	struct {
-		struct fuse_out_header h;
-	} out;
-	struct fuse_mount *fm;
-} __attribute__((preserve_access_index));
-
 static __always_inline u32 fuse_connection(struct fuse_req *request)
 {
 	struct fuse_mount *mount = GET_MODULE(request, fm);
