@@ -87,6 +87,11 @@ bool kernel_has_iterator(const struct kernel *kernel, const char *name)
 	return find(kernel, "bpf_iter_", name, BTF_KIND_FUNC) > 0;
 }
 
+bool kernel_has_casts(const struct kernel *kernel)
+{
+	return find(kernel, "", "bpf_rdonly_cast", BTF_KIND_FUNC) > 0;
+}
+
 /* Offset of a per-CPU variable in the per-CPU area; -1 when there is none. */
 static int64_t variable_offset(const struct kernel *kernel, const char *name, uint32_t *ret_bytes, int *ret_type)
 {

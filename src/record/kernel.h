@@ -25,6 +25,9 @@ bool kernel_has_tracepoint(const struct kernel *kernel, const char *name);
 /* True when the kernel knows such an iterator: "task", "task_file". */
 bool kernel_has_iterator(const struct kernel *kernel, const char *name);
 
+/* True when programs may read kernel memory through casts (Linux 6.2). */
+bool kernel_has_casts(const struct kernel *kernel);
+
 /* Fills what depends on the kernel: distances of per-CPU variables, ... */
 void kernel_configure(const struct kernel *kernel, struct record_config *config);
 

@@ -14,13 +14,21 @@
 #include "base/arena.h"
 #include "record/tasks.h" /* what skeletons name */
 #include "record/bpf/calls.skel.h"
+#include "record/bpf/calls_copies.skel.h"
 #include "record/bpf/core.skel.h"
+#include "record/bpf/core_copies.skel.h"
 #include "record/bpf/probe.skel.h"
+#include "record/bpf/probe_copies.skel.h"
 #include "record/bpf/step.skel.h"
+#include "record/bpf/step_copies.skel.h"
 #include "record/bpf/syscall.skel.h"
+#include "record/bpf/syscall_copies.skel.h"
 #include "record/bpf/tasks.skel.h"
+#include "record/bpf/tasks_copies.skel.h"
 #include "record/bpf/watch.skel.h"
+#include "record/bpf/watch_copies.skel.h"
 #include "record/bpf/work.skel.h"
+#include "record/bpf/work_copies.skel.h"
 #include "record/ring.h"
 
 #define OBJECTS_MAX 24
@@ -43,6 +51,7 @@ enum kind { KIND_WHOLE, KIND_PARTS };
 struct object_entry {
 	const char *name;
 	const void *(*bytes)(size_t *size);
+	const void *(*bytes_copies)(size_t *size); /* for kernels without casts */
 	enum when when;
 	enum kind kind;
 };
@@ -55,7 +64,7 @@ struct program_entry {
 };
 
 static const struct object_entry entries[] = {
-#define OBJECT(name, when, kind) { #name, name##__elf_bytes, WHEN_##when, KIND_##kind },
+#define OBJECT(name, when, kind) { #name, name##__elf_bytes, name##_copies__elf_bytes, WHEN_##when, KIND_##kind },
 #include "record/objects.def"
 };
 
@@ -294,7 +303,7 @@ static int open_one(const struct programs *programs, const struct object_entry *
 	size_t size;
 	int r;
 
-	bytes = entry->bytes(&size);
+	bytes = kernel_has_casts(kernel) ? entry->bytes(&size) : entry->bytes_copies(&size);
 	object = bpf_object__open_mem(bytes, size, &open);
 	if (!object)
 		return err_sys(err, -errno, "opening the BPF object '%s'", entry->name);

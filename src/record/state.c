@@ -20,6 +20,7 @@
 
 #include "record/bpf/state.h"
 #include "descriptors.skel.h"
+#include "descriptors_copies.skel.h"
 
 #define STATE_BUFFER_BYTES (64 * 1024)
 #define LOCKS_BUFFER_BYTES (1024 * 1024)
@@ -31,15 +32,35 @@ struct state {
 	char locks[LOCKS_BUFFER_BYTES];
 };
 
+static int load(struct state *state, bool sleeps, bool casts)
+{
+	struct bpf_object_skeleton *skeleton;
+	int code;
+
+	state->bpf = calloc(1, sizeof(*state->bpf));
+	code = state->bpf ? descriptors__create_skeleton(state->bpf) : -ENOMEM;
+	if (code)
+		return code;
+	skeleton = state->bpf->skeleton;
+	if (!casts)
+		skeleton->data = (void *)descriptors_copies__elf_bytes(&skeleton->data_sz);
+	code = bpf_object__open_skeleton(skeleton, NULL);
+	if (code)
+		return code;
+	if (!sleeps)
+		bpf_program__set_autoload(state->bpf->progs.state_blocked, false);
+	return descriptors__load(state->bpf);
+}
+
 int state_open(bool sleeps, struct state **ret_state, struct err *err)
 {
 	struct state *state = mem_zalloc(sizeof(*state));
-	int code;
+	int code = load(state, sleeps, true);
 
-	state->bpf = descriptors__open();
-	if (state->bpf && !sleeps)
-		bpf_program__set_autoload(state->bpf->progs.state_blocked, false);
-	code = state->bpf ? descriptors__load(state->bpf) : -errno;
+	if (code && code != -EPERM) {
+		descriptors__destroy(state->bpf);
+		code = load(state, sleeps, false);
+	}
 	if (code) {
 		state_close(state);
 		return err_sys(err, code == -EPERM ? -EPERM : -ENOTSUP,

@@ -81,7 +81,7 @@ static __always_inline bool cache_read(struct cache_key *key, struct file *file)
 {
 	u64 private, inode_number;
 
-	if (KERNEL_DIRECT) {
+	if (KERNEL_CASTS) {
 		struct file *direct = bpf_rdonly_cast(file, bpf_core_type_id_kernel(struct file));
 		struct inode *inode = direct->f_inode;
 		if (!inode)

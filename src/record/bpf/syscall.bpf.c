@@ -161,15 +161,17 @@ __noinline int full_end(const struct ended *call, int fd, u8 flags)
 /* Both ends; the call is recorded as one when neither carries messages. */
 static __always_inline int full_between(const struct ended *call, int in, int out, u8 in_flags, u64 bytes)
 {
-	bool received = full_end(call, in, MESSAGE_FLAGS_receive | MESSAGE_FLAGS_part | in_flags);
-	bool sent = full_end(call, out, received ? 0 : MESSAGE_FLAGS_part);
+	u64 ends = (u32)in | (u64)(u32)out << 32;
+	KEEP_APART(ends); /* in one register: stack is short */
+	bool received = full_end(call, (int)ends, MESSAGE_FLAGS_receive | MESSAGE_FLAGS_part | in_flags);
+	bool sent = full_end(call, (int)(ends >> 32), received ? 0 : MESSAGE_FLAGS_part);
 	struct object_at at;
 
 	if (sent && received)
 		return 0;
 	/* the other end's record, which is the call's own */
-	object_find(&at, object_file_here(received ? out : in));
-	return full_record(call, at.number, (u32)in | (u64)(u32)out << 32, bytes);
+	object_find(&at, object_file_here(received ? (int)(ends >> 32) : (int)ends));
+	return full_record(call, at.number, ends, bytes);
 }
 
 static __always_inline u8 full_flags(u64 user_flags)
@@ -578,6 +580,8 @@ int BPF_PROG(full_exit, struct pt_regs *registers, long result)
 		.outside = outside,
 		.now = bpf_ktime_get_ns(), .result = result, .tid = tid, .number = SYSCALL_NONE,
 	};
+	/* its fields are read from there, not kept a second time: stack is short */
+	__asm__ volatile("" : : "r"(&call) : "memory");
 	if (slot->tid == tid)
 		call.duration_ns = call.now - slot->start_ns;
 	if (call_is_32bit(task))
