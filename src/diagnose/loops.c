@@ -33,7 +33,9 @@ bool loop_looks_away(const struct scene *scene, const struct wait *wait)
 	case WAIT_KIND_futex:
 		return wait->hint != 0;
 	case WAIT_KIND_read:
-		return scene_is_pipe(wait->object);
+		return scene_is_pipe(wait->object) || object_kind(wait->object) == OBJECT_KIND_timerfd;
+	case WAIT_KIND_poll:
+		return wait->argument == 1 && object_kind(wait->detail) == OBJECT_KIND_timerfd;
 	default:
 		return false;
 	}
