@@ -111,6 +111,32 @@ static uint64_t walk_before_birth(struct walk *walk, uint32_t thread, uint64_t f
 	return birth;
 }
 
+/* It waited at that place for most of the time, however often it was woken there. */
+static bool stayed_at(const struct scene *scene, uint32_t thread, uint32_t site, uint64_t from, uint64_t to)
+{
+	uint64_t ns = 0;
+
+	for (uint32_t i = scene_waits_from(scene, thread, from); i < scene_waits_end(scene, thread) && scene->waits[i].start_ns < to; i++)
+		if (scene->waits[i].site == site)
+			ns += (scene->waits[i].end_ns < to ? scene->waits[i].end_ns : to) - scene->waits[i].start_ns;
+	return most_of(scene, ns, to - from);
+}
+
+/* When what the thread waits for at the window's end came: one that waits for somebody who gives
+ * up there goes on just behind it. */
+static uint64_t answered_at(const struct walk *walk, const struct episode *episode, uint32_t thread, uint64_t from, uint64_t to, bool woke)
+{
+	const struct scene *scene = walk->scene;
+	const struct episode *its = scene_episode(scene, thread, to);
+
+	if (woke)
+		return episode->end_ns > to ? episode->end_ns : to;
+	if (its && its->start_ns < to && its->end_ns > to && its->end_ns - to <= limit_of(scene, LIMIT_give_up_ns) &&
+	    scene->waits[its->last].end == WAIT_END_THREAD && stayed_at(scene, thread, scene->waits[its->last].site, from, to))
+		return its->end_ns;
+	return to;
+}
+
 /* `woke`: it ended the wait, and so was not waiting itself, if it serves others too. */
 static void walk_to(struct walk *walk, const struct episode *episode, uint32_t thread, uint64_t from, uint64_t to,
 		    uint32_t came, uint32_t step, bool woke)
@@ -131,7 +157,7 @@ static void walk_to(struct walk *walk, const struct episode *episode, uint32_t t
 			walk->pieces->items[walk->pieces->length - 1].deep = woke;
 	} else {
 		from = walk_before_birth(walk, thread, from, to, step);
-		walk_thread(walk, thread, from, to, woke && episode->end_ns > to ? episode->end_ns : to, step);
+		walk_thread(walk, thread, from, to, answered_at(walk, episode, thread, from, to, woke), step);
 	}
 }
 
@@ -469,10 +495,25 @@ static void walk_thread(struct walk *walk, uint32_t thread, uint64_t from, uint6
 	walk->depth--;
 }
 
+/* It had work, or was held itself, for most of the window: who set it to work late in it tells
+ * nothing about that. */
+static bool is_at_it(const struct scene *scene, uint32_t thread, uint64_t from, uint64_t to)
+{
+	struct state_times times;
+
+	scene_state_times(scene, thread, from, to, &times);
+	return most_of(scene, times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE] + times.ns[SPAN_STOPPED], to - from);
+}
+
 void walk_window(struct walk *walk, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
 {
 	walk->depth = 0;
 	walk->steps->length = 0;
 	vec_push(walk->steps, ((struct walk_step){ .thread = thread, .confidence = 100, .own = 100, .from_ns = from_ns }));
-	walk_thread(walk, thread, from_ns, to_ns, to_ns, 0);
+	if (is_at_it(walk->scene, thread, from_ns, to_ns)) {
+		walk->stack[walk->depth++] = thread;
+		walk_row(walk, thread, from_ns, to_ns, 0);
+	} else {
+		walk_thread(walk, thread, from_ns, to_ns, to_ns, 0);
+	}
 }
