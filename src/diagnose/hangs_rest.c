@@ -222,13 +222,50 @@ static bool listened_first(const struct finder *f, const struct wait *w, uint32_
 static bool woke_who_answered(const struct finder *f, const struct wait *w)
 {
 	const struct scene *scene = f->scene;
-	uint32_t i = scene_wakes_from(scene, w->thread, w->start_ns);
+	uint64_t start_ns = scene->episodes[w->episode].start_ns;
+	uint32_t i = scene_wakes_from(scene, w->thread, start_ns);
 
 	if (scene->messages_seen || w->end != WAIT_END_THREAD || i == scene->threads[w->thread].wake)
 		return false;
 	i--;
-	return scene->wakes[i].time + limit_of(scene, LIMIT_asked_before_ns) >= w->start_ns && scene_same_process(scene, scene->wakes[i].target, w->waker) &&
+	return scene->wakes[i].time + limit_of(scene, LIMIT_asked_before_ns) >= start_ns && scene_same_process(scene, scene->wakes[i].target, w->waker) &&
 	       !scene_same_process(scene, w->thread, w->waker) && !listened_first(f, w, w->waker, false);
+}
+
+/* Just before it began to wait there it woke the process that let it go on at last. */
+static bool woke_who_ended(const struct finder *f, const struct wait *w)
+{
+	const struct scene *scene = f->scene;
+	uint64_t start_ns = scene->episodes[w->episode].start_ns;
+
+	if (w->end != WAIT_END_THREAD || scene_same_process(scene, w->waker, w->thread))
+		return false;
+	for (uint32_t i = scene_wakes_from(scene, w->thread, start_ns); i-- > scene->threads[w->thread].wake; ) {
+		if (scene->wakes[i].time + limit_of(scene, LIMIT_asked_before_ns) < start_ns)
+			return false;
+		if (scene_same_process(scene, scene->wakes[i].target, w->waker))
+			return true;
+	}
+	return false;
+}
+
+static bool all_of_process(const struct finder *f, struct row row, uint32_t pid)
+{
+	for (uint32_t i = 0; i < row.count; i++)
+		if (ends_at(f->ends, row, i)->pid != pid)
+			return false;
+	return row.count > 0;
+}
+
+/* What is polled first is a pair of sockets, or a pipe, of which the process has both ends
+ * itself: by it others of its threads wake the loop up. */
+static bool polls_own_pair(const struct finder *f, const struct wait *w)
+{
+	struct row row = ends_of_object(f->ends, w->detail);
+	uint32_t pid = scene_pid(f->scene, w->thread);
+
+	return all_of_process(f, row, pid) && ends_at(f->ends, row, 0)->at.channel_out &&
+	       all_of_process(f, ends_receiving(f->ends, ends_at(f->ends, row, 0)->at.channel_out), pid);
 }
 
 /* One connection that the thread made itself, or on which it has just asked, is
@@ -243,6 +280,8 @@ bool hangs_awaits_answer(const struct finder *f, const struct wait *w)
 	if (w->kind == WAIT_KIND_read || (w->kind == WAIT_KIND_poll && w->argument <= 1))
 		return hangs_role_in(f, w) == END_CLIENT || hangs_asked_there(f, w) ||
 		       (hangs_role_in(f, w) == END_UNKNOWN && woke_who_answered(f, w));
+	if (w->kind == WAIT_KIND_poll && w->argument == 2 && polls_own_pair(f, w))
+		return f->scene->messages_seen ? sent_last(f, w) : woke_who_ended(f, w);
 	return w->kind == WAIT_KIND_poll && w->argument == 2 && hangs_asked_there(f, w) && !hangs_is_window_server(f, w->detail) &&
 	       !(hangs_place_of(f, w) && hangs_place_of(f, w)->open_to_all);
 }

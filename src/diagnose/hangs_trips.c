@@ -189,14 +189,37 @@ static bool is_held(const struct finder *f, uint64_t from, uint64_t to)
 	return nearly_all(scene, ns, to - from);
 }
 
-/* Where nobody asks about the process, only who could not go on counts, and of work that it
- * left to its own threads only what takes longer. */
+/* All trips but this one were in time, nearly none unasked, and another process that was away
+ * all the while, and not at rest, let it end: the answer was late because of that, whatever
+ * the thread did meanwhile. */
+static bool was_away_who_answered(const struct finder *f, const struct trip *late, const struct trips *t, const struct wait *last)
+{
+	return t->late_count == 1 && nearly_none(f->scene, t->unasked, t->count) && last->end == WAIT_END_THREAD &&
+	       last->start_ns > late->from_ns && hangs_ended_by_return(f, &f->scene->episodes[last->episode], late->from_ns);
+}
+
+/* The last wait that began before the time; none is entry 0. */
+static const struct wait *wait_before(const struct finder *f, uint64_t time)
+{
+	uint32_t next = scene_waits_from(f->scene, f->thread, time);
+
+	return &f->scene->waits[next > f->scene->threads[f->thread].wait ? next - 1 : 0];
+}
+
+/* Where nobody asks about the process, only who could not go on counts, or whom somebody kept
+ * who was away; and of work that it left to its own threads only what takes longer. */
 static bool is_told(const struct finder *f, const struct trip *late, const struct trips *t)
 {
 	bool own = t->thread && scene_same_process(f->scene, t->thread, f->thread);
+	const struct wait *last = wait_before(f, late->to_ns);
 
-	return f->options->pid || (!t->serves && t->count >= limit_of(f->scene, LIMIT_trips_unasked) && is_held(f, late->from_ns, late->to_ns) &&
-				   (!own || (late->to_ns - late->from_ns >= hangs_long_ns(f, LIMIT_busy_ns) && !hangs_is_batch(f))));
+	if (f->options->pid)
+		return true;
+	if ((t->serves && hangs_role_in(f, last) != END_CLIENT) || t->count < limit_of(f->scene, LIMIT_trips_unasked))
+		return false;
+	if (!is_held(f, late->from_ns, late->to_ns))
+		return !own && was_away_who_answered(f, late, t, last);
+	return !own || (late->to_ns - late->from_ns >= hangs_long_ns(f, LIMIT_busy_ns) && !hangs_is_batch(f));
 }
 
 void hangs_late_trips(const struct finder *f, void (*found)(struct finder *f, uint64_t from, uint64_t to), struct finder *data)

@@ -34,7 +34,7 @@ static bool may_ask(const struct finder *f, const struct wait *w)
 	case WAIT_KIND_queue:
 		role = hangs_role_in(f, w);
 		if (!w->timeout_ns && ((w->kind == WAIT_KIND_poll && w->argument > 2) ||
-				       (t->tid != t->pid && (w->kind == WAIT_KIND_epoll || w->argument > 1)) ||
+				       (t->tid != t->pid && (w->kind == WAIT_KIND_epoll || (w->kind == WAIT_KIND_poll && w->argument > 1))) ||
 				       (object_kind(object) == OBJECT_KIND_eventfd &&
 					(t->tid != t->pid || (w->argument > 1 && !f->options->pid)))))
 			return false;
@@ -249,7 +249,7 @@ static bool is_worth_asking(const struct finder *f, const struct episode *e)
 	if (w->kind == WAIT_KIND_read || w->kind == WAIT_KIND_poll)
 		return hangs_role_in(f, w) != END_SERVER && hangs_role_in(f, w) != END_LISTENER &&
 		       (w->kind == WAIT_KIND_read || w->argument <= 1 ||
-			(w->argument == 2 && hangs_role_in(f, w) == END_CLIENT));
+			(w->argument == 2 && (hangs_role_in(f, w) == END_CLIENT || hangs_awaits_answer(f, w))));
 	return true;
 }
 

@@ -33,7 +33,9 @@ bool loop_looks_away(const struct scene *scene, const struct wait *wait)
 	case WAIT_KIND_futex:
 		return wait->hint != 0;
 	case WAIT_KIND_read:
-		return scene_is_pipe(wait->object);
+		return scene_is_pipe(wait->object) || object_kind(wait->object) == OBJECT_KIND_timerfd;
+	case WAIT_KIND_poll:
+		return wait->argument == 1 && object_kind(wait->detail) == OBJECT_KIND_timerfd;
 	default:
 		return false;
 	}
@@ -162,9 +164,34 @@ static bool was_held(const struct scene *scene, uint32_t thread, uint64_t from_n
 	       scene->waits[away].end != WAIT_END_OPEN;
 }
 
+/* At one place again and again all the time, and elsewhere, where it had not been before, just as
+ * the loop was about to end. */
+static bool left_place(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, uint64_t begin_ns, uint64_t *ret_back_ns)
+{
+	uint32_t first = scene->threads[thread].wait, next = scene_waits_from(scene, thread, begin_ns);
+	const struct wait *old = &scene->waits[next - 1];
+	uint64_t stayed = 0;
+
+	if (next == first || next == scene_waits_end(scene, thread) || scene->waits[next].start_ns > to_ns || old->end_ns < begin_ns ||
+	    scene->waits[next].ustack == old->ustack || !old->ustack || !scene->waits[next].ustack)
+		return false;
+	*ret_back_ns = old->end_ns;
+	for (uint32_t i = next; i-- > first && next - i < MOST_WAITS_GONE && scene->waits[i].end_ns > from_ns; ) {
+		const struct wait *w = &scene->waits[i];
+
+		if (w->ustack == scene->waits[next].ustack)
+			return false;
+		if (w->ustack == old->ustack)
+			stayed += w->end_ns - (w->start_ns > from_ns ? w->start_ns : from_ns);
+	}
+	return stayed > part_of(scene, LIMIT_a_good_part, begin_ns - from_ns);
+}
+
+enum absence { WAS_AWAY, WENT_WITH_IT, LEFT_PLACE };
+
 /* Of other processes: one that was away all the time, and came back as the loop looked
  * for the last time, after `begin`; of several the last. 0 when there is none. */
-static uint32_t one_came_back(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, uint64_t begin, bool with_it,
+static uint32_t one_came_back(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, uint64_t begin, enum absence absence,
 			      bool *ret_alone)
 {
 	const struct tables *tables = scene->tables;
@@ -178,8 +205,9 @@ static uint32_t one_came_back(const struct scene *scene, uint32_t thread, uint64
 		if (scene_is_system(scene, i) || scene_same_process(scene, i, thread) || tables->threads[i].start_ns > from_ns + slack ||
 		    tables->threads[i].end_ns < begin)
 			continue;
-		if (!(!with_it && was_gone(scene, i, from_ns + slack, to_ns, begin, &back_ns)) &&
-		    !was_held(scene, i, from_ns, to_ns, begin, slack, with_it, &back_ns))
+		if (absence == LEFT_PLACE ? !left_place(scene, i, from_ns + slack, to_ns, begin, &back_ns)
+					  : !(absence == WAS_AWAY && was_gone(scene, i, from_ns + slack, to_ns, begin, &back_ns)) &&
+						    !was_held(scene, i, from_ns, to_ns, begin, slack, absence == WENT_WITH_IT, &back_ns))
 			continue;
 		if (!are_kin(scene, thread, i))
 			continue;
@@ -197,13 +225,14 @@ static uint32_t one_came_back(const struct scene *scene, uint32_t thread, uint64
 	return found;
 }
 
-/* One that waited for what may be anything counts where nobody else does. */
+/* One that waited for what may be anything counts where nobody else does, and so does, at last,
+ * one that was at something else all the time. */
 static uint32_t came_back(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, uint64_t begin, bool *ret_alone)
 {
-	uint32_t found = one_came_back(scene, thread, from_ns, to_ns, begin, false, ret_alone);
+	uint32_t found = 0;
 
-	if (!found)
-		found = one_came_back(scene, thread, from_ns, to_ns, begin, true, ret_alone);
+	for (enum absence absence = WAS_AWAY; !found && absence <= LEFT_PLACE; absence++)
+		found = one_came_back(scene, thread, from_ns, to_ns, begin, absence, ret_alone);
 	return found;
 }
 

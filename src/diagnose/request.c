@@ -154,9 +154,9 @@ unsigned request_back(const struct scene *scene, const struct ends *ends, uint32
 
 		if (e)
 			at.episode = (uint32_t)(e - scene->episodes) + 1;
-		/* What lay there before its own limit ran out did not set it to work. */
+		/* What lay there when it went to rest, or before its own limit ran out, did not set it to work. */
 		if (e && taken_in(scene, at.thread, e->end_ns, at.to_ns, &sent) && sent.from_ns < at.to_ns &&
-		    !(w->end == WAIT_END_TIMEOUT && sent.from_ns < e->end_ns)) {
+		    sent.from_ns >= (w->end == WAIT_END_TIMEOUT ? w->end_ns : w->start_ns)) {
 			next = (struct request_part){ .thread = sent.from_thread, .to_ns = sent.from_ns, .evidence = sent.from_event,
 				.link = LINK_SENT, .confidence = sent.confidence };
 		} else if (e && w->end == WAIT_END_THREAD && w->waker && !scene_is_system(scene, w->waker)) {

@@ -223,6 +223,14 @@ static bool looked_again(const struct scene *scene, const struct wait *before, c
 	       looked_briefly(scene, before, after) && did_nothing(scene, before, after);
 }
 
+/* A script waits, before that, until the child by which it sleeps is another program: a part of
+ * its look. */
+static bool starts_sleeper(const struct scene *scene, const struct wait *before, const struct wait *w)
+{
+	return w->kind == WAIT_KIND_vfork && w + 1 < scene->waits + scene_waits_end(scene, w->thread) && w[1].kind == WAIT_KIND_child &&
+	       looked_again(scene, before, w + 1);
+}
+
 static bool bore_a_child(const struct scene *scene, const struct wait *before, const struct wait *after)
 {
 	const struct tables *tables = scene->tables;
@@ -286,6 +294,10 @@ void scene_join_waits(struct scene *scene)
 		for (uint32_t j = t->wait; j < t->wait + t->wait_count; j++) {
 			struct wait *w = &scene->waits[j];
 
+			if (e && w->start_ns >= e->end_ns && starts_sleeper(scene, &scene->waits[e->last], w)) {
+				w->episode = (uint32_t)(e - scene->episodes);
+				continue;
+			}
 			if (e && w->start_ns >= e->end_ns && looked_again(scene, &scene->waits[e->last], w)) {
 				e->slices++;
 			} else if (!(e && w->start_ns >= e->end_ns && waits_for_another_child(scene, &scene->waits[e->last], w))) {

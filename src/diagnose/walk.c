@@ -11,7 +11,7 @@
 
 #define MAX_DEPTH (sizeof(((struct walk *)0)->stack) / sizeof(uint32_t))
 
-static void walk_thread(struct walk *walk, uint32_t thread, uint64_t from, uint64_t to, uint32_t step);
+static void walk_thread(struct walk *walk, uint32_t thread, uint64_t from, uint64_t to, uint64_t answered, uint32_t step);
 
 const char *walk_link_words(enum walk_link link)
 {
@@ -107,8 +107,34 @@ static uint64_t walk_before_birth(struct walk *walk, uint32_t thread, uint64_t f
 		return from;
 	step = take_step(walk, step, t->creator, 0, LINK_CREATOR, 100, walk->scene->threads[thread].fork_event, from);
 	from = walk_before_birth(walk, t->creator, from, birth, step);
-	walk_thread(walk, t->creator, from, birth, step);
+	walk_thread(walk, t->creator, from, birth, birth, step);
 	return birth;
+}
+
+/* It waited at that place for most of the time, however often it was woken there. */
+static bool stayed_at(const struct scene *scene, uint32_t thread, uint32_t site, uint64_t from, uint64_t to)
+{
+	uint64_t ns = 0;
+
+	for (uint32_t i = scene_waits_from(scene, thread, from); i < scene_waits_end(scene, thread) && scene->waits[i].start_ns < to; i++)
+		if (scene->waits[i].site == site)
+			ns += (scene->waits[i].end_ns < to ? scene->waits[i].end_ns : to) - scene->waits[i].start_ns;
+	return most_of(scene, ns, to - from);
+}
+
+/* When what the thread waits for at the window's end came: one that waits for somebody who gives
+ * up there goes on just behind it. */
+static uint64_t answered_at(const struct walk *walk, const struct episode *episode, uint32_t thread, uint64_t from, uint64_t to, bool woke)
+{
+	const struct scene *scene = walk->scene;
+	const struct episode *its = scene_episode(scene, thread, to);
+
+	if (woke)
+		return episode->end_ns > to ? episode->end_ns : to;
+	if (its && its->start_ns < to && its->end_ns > to && its->end_ns - to <= limit_of(scene, LIMIT_give_up_ns) &&
+	    scene->waits[its->last].end == WAIT_END_THREAD && stayed_at(scene, thread, scene->waits[its->last].site, from, to))
+		return its->end_ns;
+	return to;
 }
 
 /* `woke`: it ended the wait, and so was not waiting itself, if it serves others too. */
@@ -131,7 +157,7 @@ static void walk_to(struct walk *walk, const struct episode *episode, uint32_t t
 			walk->pieces->items[walk->pieces->length - 1].deep = woke;
 	} else {
 		from = walk_before_birth(walk, thread, from, to, step);
-		walk_thread(walk, thread, from, to, step);
+		walk_thread(walk, thread, from, to, answered_at(walk, episode, thread, from, to, woke), step);
 	}
 }
 
@@ -231,7 +257,7 @@ static bool walk_tracer(struct walk *walk, const struct episode *episode, uint64
 	step = take_step(walk, came, stop->hint, (uint32_t)(episode - walk->scene->episodes) + 1, LINK_TRACER,
 			 (uint8_t)rule_infos[RULE_tracer].weight, stop->begin_event, from);
 	if (its && most_of(walk->scene, its->end_ns - its->start_ns, to - from) && walk->scene->waits[its->last].kind == WAIT_KIND_write)
-		walk_thread(walk, stop->hint, from, to, step);
+		walk_thread(walk, stop->hint, from, to, to, step);
 	else
 		walk_own(walk, stop->hint, from, to, step);
 	return true;
@@ -415,14 +441,14 @@ static bool rested_before(const struct scene *scene, const struct request_part *
 	return part->episode && scene->episodes[part->episode - 1].start_ns > from + part_of(scene, LIMIT_rested_before, part->to_ns - from);
 }
 
-/* The window lies with whoever had the request; false where nobody else set the thread to
- * work in it. */
-static bool walk_request(struct walk *walk, uint32_t thread, uint64_t from, uint64_t to, uint32_t step)
+/* The window lies with whoever had the request that was answered then, in the window or behind
+ * it; false where nobody else set the thread to work. */
+static bool walk_request(struct walk *walk, uint32_t thread, uint64_t from, uint64_t to, uint64_t answered, uint32_t step)
 {
 	struct request_parts parts = { 0 };
 	struct vec(uint32_t) steps = { 0 };
 	unsigned depth = walk->depth;
-	bool handed = depth + 2 < MAX_DEPTH && request_back(walk->scene, walk->ends, thread, from, to, &parts) > 1;
+	bool handed = depth + 2 < MAX_DEPTH && request_back(walk->scene, walk->ends, thread, from, answered, &parts) > 1;
 
 	for (size_t i = 0; handed && i < parts.length; i++) {
 		const struct request_part *p = &parts.items[i];
@@ -438,17 +464,19 @@ static bool walk_request(struct walk *walk, uint32_t thread, uint64_t from, uint
 	}
 	for (size_t i = handed ? parts.length : 0; i-- > 0; ) {
 		const struct request_part *p = &parts.items[i];
-		uint64_t begin = p->from_ns;
+		uint64_t begin = p->from_ns, until = p->to_ns < to ? p->to_ns : to;
 
+		if (begin >= until)
+			continue;
 		push_waiting(walk, &parts, i);
 		if (p->by_timer) {
 			const struct episode *e = &walk->scene->episodes[p->episode - 1];
-			uint64_t end = e->end_ns < p->to_ns ? e->end_ns : p->to_ns;
+			uint64_t end = e->end_ns < until ? e->end_ns : until;
 
 			walk_timer(walk, e, begin, end, steps.items[i]);
 			begin = end;
 		}
-		walk_row(walk, p->thread, begin, p->to_ns, steps.items[i]);
+		walk_row(walk, p->thread, begin, until, steps.items[i]);
 		walk->depth = depth;
 	}
 	vec_done(&parts);
@@ -456,9 +484,10 @@ static bool walk_request(struct walk *walk, uint32_t thread, uint64_t from, uint
 	return handed;
 }
 
-static void walk_thread(struct walk *walk, uint32_t thread, uint64_t from, uint64_t to, uint32_t step)
+/* `answered`: when what the time is charged for came, which may be behind the window. */
+static void walk_thread(struct walk *walk, uint32_t thread, uint64_t from, uint64_t to, uint64_t answered, uint32_t step)
 {
-	if (walk->ends && rule_holds(walk->scene, RULE_request_way) && walk_request(walk, thread, from, to, step))
+	if (walk->ends && rule_holds(walk->scene, RULE_request_way) && walk_request(walk, thread, from, to, answered, step))
 		return;
 	walk->served &= ~(1ull << walk->depth);
 	walk->stack[walk->depth++] = thread;
@@ -466,10 +495,25 @@ static void walk_thread(struct walk *walk, uint32_t thread, uint64_t from, uint6
 	walk->depth--;
 }
 
+/* It had work, or was held itself, for most of the window: who set it to work late in it tells
+ * nothing about that. */
+static bool is_at_it(const struct scene *scene, uint32_t thread, uint64_t from, uint64_t to)
+{
+	struct state_times times;
+
+	scene_state_times(scene, thread, from, to, &times);
+	return most_of(scene, times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE] + times.ns[SPAN_STOPPED], to - from);
+}
+
 void walk_window(struct walk *walk, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
 {
 	walk->depth = 0;
 	walk->steps->length = 0;
 	vec_push(walk->steps, ((struct walk_step){ .thread = thread, .confidence = 100, .own = 100, .from_ns = from_ns }));
-	walk_thread(walk, thread, from_ns, to_ns, 0);
+	if (is_at_it(walk->scene, thread, from_ns, to_ns)) {
+		walk->stack[walk->depth++] = thread;
+		walk_row(walk, thread, from_ns, to_ns, 0);
+	} else {
+		walk_thread(walk, thread, from_ns, to_ns, to_ns, 0);
+	}
 }
