@@ -223,13 +223,15 @@ static bool woke_who_answered(const struct finder *f, const struct wait *w)
 {
 	const struct scene *scene = f->scene;
 	uint64_t start_ns = scene->episodes[w->episode].start_ns;
-	uint32_t i = scene_wakes_from(scene, w->thread, start_ns);
+	uint32_t i;
 
-	if (scene->messages_seen || w->end != WAIT_END_THREAD || i == scene->threads[w->thread].wake)
+	if (scene->messages_seen || w->end != WAIT_END_THREAD || scene_same_process(scene, w->thread, w->waker))
 		return false;
-	i--;
+	i = scene_wakes_from(scene, w->thread, start_ns);
+	if (i-- == scene->threads[w->thread].wake)
+		return false;
 	return scene->wakes[i].time + limit_of(scene, LIMIT_asked_before_ns) >= start_ns && scene_same_process(scene, scene->wakes[i].target, w->waker) &&
-	       !scene_same_process(scene, w->thread, w->waker) && !listened_first(f, w, w->waker, false);
+	       !listened_first(f, w, w->waker, false);
 }
 
 /* Just before it began to wait there it woke the process that let it go on at last. */
@@ -352,13 +354,16 @@ static bool listens_not(const struct finder *f, const struct wait *w)
 static bool has_answered(const struct finder *f, const struct wait *w)
 {
 	const struct scene *scene = f->scene;
-	uint32_t i = scene_wakes_from(scene, w->thread, w->start_ns), target;
+	uint32_t i, target;
 
-	if (scene->messages_seen || (w->kind != WAIT_KIND_read && w->kind != WAIT_KIND_poll) || i == scene->threads[w->thread].wake)
+	if (scene->messages_seen || (w->kind != WAIT_KIND_read && w->kind != WAIT_KIND_poll) || hangs_role_in(f, w) == END_CLIENT)
 		return false;
-	target = scene->wakes[i - 1].target;
-	return hangs_role_in(f, w) != END_CLIENT && scene->wakes[i - 1].time + limit_of(scene, LIMIT_asked_before_ns) >= w->start_ns &&
-	       !scene_is_system(scene, target) && !scene_same_process(scene, target, w->thread) && listened_first(f, w, target, true);
+	i = scene_wakes_from(scene, w->thread, w->start_ns);
+	if (i-- == scene->threads[w->thread].wake)
+		return false;
+	target = scene->wakes[i].target;
+	return scene->wakes[i].time + limit_of(scene, LIMIT_asked_before_ns) >= w->start_ns && !scene_is_system(scene, target) &&
+	       !scene_same_process(scene, target, w->thread) && listened_first(f, w, target, true);
 }
 
 static bool rests_in_epoll(const struct finder *f, const struct wait *w)

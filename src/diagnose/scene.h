@@ -22,6 +22,7 @@
 struct graph;
 struct graph_room;
 struct judgement;
+struct wait_details;
 struct rules;
 
 enum span_state {
@@ -328,7 +329,7 @@ struct scene {
 	void *kept[SCENE_KEPT];          /* memory of the arrays above that do not lie in the arena */
 	unsigned kept_count;
 	void *laid_columns[SCENE_LAID];  /* memory of spans, waits and what follows from them */
-	void *wait_details;              /* memory of what was gathered of waits; NULL: none of it is left, nothing can be corrected */
+	struct wait_details *wait_details; /* what was gathered of waits; NULL: none of it is left, nothing can be corrected */
 	struct scene_gathered *gathered; /* by thread, see scene_build.h */
 	/* What a person said that the graph does not hold. */
 	struct numbers boundaries;       /* pairs: time, thread */

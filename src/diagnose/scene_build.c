@@ -79,9 +79,7 @@ static const uint64_t *all_fields(void)
 /* They are in the waits now; only corrections lay these out again. */
 static void forget_details(struct scene *scene)
 {
-	for (uint32_t i = 0; i < scene->thread_count; i++)
-		scene->gathered[i].detail_count = 0;
-	free(scene->wait_details);
+	wait_details_free(scene->wait_details);
 	scene->wait_details = NULL;
 }
 
@@ -152,7 +150,7 @@ static void free_all_but_graph(struct scene *scene)
 		vec_done(&scene->gathered[i].throttlings);
 	}
 	free(scene->gathered);
-	free(scene->wait_details);
+	wait_details_free(scene->wait_details);
 	free(scene->messages);
 	free(scene->message_ends);
 	map_done(&scene->long_messages);

@@ -6,14 +6,7 @@
 
 #include "base/vec.h"
 #include "diagnose/scene.h"
-
-/* What a wait's switch tells and the graph does not keep; by event. */
-struct wait_detail {
-	uint64_t detail;
-	uint32_t event;
-	uint32_t ustack, kstack;
-	int32_t argument;
-};
+#include "diagnose/wait_details.h"
 
 /* A state record of what a thread waits on; it may know more than the switch did. */
 struct wait_found {
@@ -28,8 +21,6 @@ struct throttling {
 };
 
 struct scene_gathered {
-	struct wait_detail *details;     /* in the order of events; all threads' lie in one piece */
-	uint32_t detail_count;
 	struct vec(struct wait_found) found;
 	struct vec(struct throttling) throttlings;
 };

@@ -15,13 +15,6 @@
 #define RECENT_ENDS 4096u
 #define EXPECTED_MOST 4000000u
 
-/* A wait's switch, until its thread is known. */
-struct seen_wait {
-	uint64_t time;
-	uint32_t tid;                         /* thread, when that is known */
-	struct wait_detail detail;
-};
-
 struct cpu_rows {
 	struct vec(struct cpu_run) runs;
 	size_t populated;
@@ -34,7 +27,7 @@ struct gatherer {
 	uint64_t start_ns, end_ns;
 	struct arena arena;                   /* of the copies */
 	struct vec(struct event) rare;
-	struct vec(struct seen_wait) waits;
+	struct wait_details *waits;
 	size_t waits_populated;
 	struct scene_frequent frequent;
 	struct map end_of;                    /* hash -> place in frequent.ends; of equal hashes the next free one */
@@ -118,8 +111,8 @@ static void see_switch(struct gatherer *b, const struct event *e)
 			keep_copy(b, e);
 		return;
 	}
-	vec_push_populated(&b->waits, &b->waits_populated, ((struct seen_wait){ e->time, e->tid, { .event = (uint32_t)e->number, .detail = s->detail,
-		.argument = (int32_t)s->argument, .ustack = s->ustack, .kstack = s->kstack } }));
+	vec_push_populated(&b->waits->items, &b->waits_populated, ((struct wait_detail){ .event = (uint32_t)e->number, .detail = s->detail,
+		.argument = (int32_t)s->argument, .ustack = s->ustack, .kstack = s->kstack }));
 }
 
 static bool same_end(const struct message_end *a, const struct message_end *b)
@@ -223,7 +216,8 @@ struct gatherer *gatherer_new(const struct trace *trace)
 	b->start_ns = trace_summary(trace)->start_ns;
 	b->end_ns = trace_summary(trace)->end_ns;
 	b->events = trace_events_about(trace);
-	vec_reserve(&b->waits, expected(b->events / 2));
+	b->waits = mem_zalloc(sizeof(*b->waits));
+	vec_reserve(&b->waits->items, expected(b->events / 2));
 	arena_init(&b->arena);
 	map_init(&b->end_of);
 	map_init(&b->frequent.long_messages);
@@ -419,35 +413,6 @@ static void start_over(struct gatherer *b)
 	thread_tracker_init(&b->tracker, b->scene->tables);
 }
 
-static void take_waits(struct gatherer *b)
-{
-	struct scene *scene = b->scene;
-	struct wait_detail *details = mem_alloc(arena_array_bytes(sizeof(*details), b->waits.length)), *next = details;
-
-	mem_populate(details, b->waits.length * sizeof(*details));
-
-	start_over(b);
-	for (size_t i = 0; i < b->waits.length; i++) {
-		struct seen_wait *seen = &b->waits.items[i];
-
-		seen->tid = thread_of(b, seen->tid, seen->time);
-		b->threads[seen->tid].detail_count += seen->tid != 0;
-	}
-	for (uint32_t i = 0; i < scene->thread_count; i++) {
-		b->threads[i].details = next;
-		next += b->threads[i].detail_count;
-		b->threads[i].detail_count = 0;
-	}
-	for (size_t i = 0; i < b->waits.length; i++) {
-		const struct seen_wait *seen = &b->waits.items[i];
-
-		if (seen->tid)
-			b->threads[seen->tid].details[b->threads[seen->tid].detail_count++] = seen->detail;
-	}
-	scene->wait_details = details;
-	vec_done(&b->waits);
-}
-
 /* `uses`: a place for each thread, 0 before and after. */
 static void add_up_blocks(struct cpu_row *row, uint64_t *uses)
 {
@@ -516,7 +481,9 @@ void gatherer_give(struct gatherer *b, struct scene *scene)
 	start_over(b);
 	for (size_t i = 0; i < b->rare.length; i++)
 		on_rare(b, &b->rare.items[i]);
-	take_waits(b);
+	wait_details_index(b->waits);
+	scene->wait_details = b->waits;
+	b->waits = NULL;
 	take_cpus(b);
 	KEEP(b, locks, locks, lock_count);
 	KEEP(b, fuse, fuse, fuse_count);
@@ -544,7 +511,7 @@ void gatherer_free(struct gatherer *b)
 		vec_done(&b->cpus.items[i].runs);
 	vec_done(&b->cpus);
 	vec_done(&b->rare);
-	vec_done(&b->waits);
+	wait_details_free(b->waits);
 	vec_done(&b->frequent.messages);
 	vec_done(&b->frequent.ends);
 	map_done(&b->frequent.long_messages);

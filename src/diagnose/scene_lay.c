@@ -201,7 +201,8 @@ static void lay_waits(struct layout *l, uint32_t thread)
 	struct scene_thread *t = &l->scene->threads[thread];
 	struct graph_waits walk = graph_waits_of(scene->graph, thread, 0, UINT64_MAX);
 	struct wait *w = l->waits + t->wait;
-	size_t detail = 0, found = 0;
+	const struct wait_detail *d;
+	size_t found = 0;
 
 	walk.plain = true;
 	for (struct graph_wait g; graph_waits_next(&walk, &g); w++) {
@@ -210,11 +211,8 @@ static void lay_waits(struct layout *l, uint32_t thread)
 		if (w->begin_event == w->end_event && w->end_event)
 			w->start_ns = scene->tables->threads[thread].start_ns > scene->reach_ns
 				? scene->tables->threads[thread].start_ns : scene->reach_ns;
-		while (detail < gathered->detail_count && gathered->details[detail].event < w->begin_event)
-			detail++;
-		if (detail < gathered->detail_count && gathered->details[detail].event == w->begin_event) {
-			const struct wait_detail *d = &gathered->details[detail];
-
+		d = scene->wait_details ? wait_details_find(scene->wait_details, w->begin_event) : NULL;
+		if (d) {
 			w->detail = d->detail;
 			w->argument = d->argument;
 			w->ustack = d->ustack;

@@ -8,12 +8,11 @@
 #include "trace/blocks.h"
 
 #define NOTE_HANGS 1u          /* kind of the note; of one process, more by its number */
-#define LEFT UINT32_MAX        /* in place of their number: they are not found */
 
 struct note_head {
 	uint64_t program[2];       /* another build may find others */
 	uint64_t to_ns;
-	uint32_t root_pid, pid, count, reserved;
+	uint32_t root_pid, pid, count, cut;
 };
 
 struct note_hang {
@@ -35,7 +34,7 @@ static struct note_head note_head(const struct hang_notes_key *key)
 }
 
 bool hang_notes_read(struct arena *arena, struct blocks *blocks, const struct hang_notes_key *key, const struct hang **ret_hangs,
-		     size_t *ret_count)
+		     size_t *ret_count, bool *ret_cut)
 {
 	struct note_head want = note_head(key), head;
 	size_t size = 0, count = 0;
@@ -46,7 +45,8 @@ bool hang_notes_read(struct arena *arena, struct blocks *blocks, const struct ha
 		return false;
 	memcpy(&head, bytes, sizeof(head));
 	want.count = head.count;
-	if (head.count == LEFT || memcmp(&head, &want, sizeof(head)) || size != sizeof(head) + head.count * sizeof(struct note_hang))
+	want.cut = head.cut != 0;
+	if (memcmp(&head, &want, sizeof(head)) || size != sizeof(head) + head.count * sizeof(struct note_hang))
 		return false;
 	hangs = arena_array(arena, struct hang, head.count);
 	for (uint32_t i = 0; i < head.count; i++) {
@@ -62,10 +62,11 @@ bool hang_notes_read(struct arena *arena, struct blocks *blocks, const struct ha
 	}
 	*ret_hangs = hangs;
 	*ret_count = count;
+	*ret_cut = head.cut;
 	return true;
 }
 
-void hang_notes_write(struct blocks *blocks, const struct hang_notes_key *key, const struct hang *hangs, size_t count)
+void hang_notes_write(struct blocks *blocks, const struct hang_notes_key *key, const struct hang *hangs, size_t count, bool cut)
 {
 	struct note_head head = note_head(key);
 	struct arena arena;
@@ -73,6 +74,7 @@ void hang_notes_write(struct blocks *blocks, const struct hang_notes_key *key, c
 
 	arena_init(&arena);
 	head.count = (uint32_t)count;
+	head.cut = cut;
 	bytes = arena_alloc(&arena, sizeof(head) + count * sizeof(struct note_hang), 8);
 	memcpy(bytes, &head, sizeof(head));
 	for (size_t i = 0; i < count; i++) {
@@ -85,22 +87,4 @@ void hang_notes_write(struct blocks *blocks, const struct hang_notes_key *key, c
 	}
 	blocks_note(blocks, key->block, NOTE_HANGS + key->pid, bytes, sizeof(head) + count * sizeof(struct note_hang));
 	arena_done(&arena);
-}
-
-void hang_notes_leave(struct blocks *blocks, const struct hang_notes_key *key)
-{
-	struct note_head head = note_head(key);
-
-	head.count = LEFT;
-	blocks_note(blocks, key->block, NOTE_HANGS + key->pid, &head, sizeof(head));
-}
-
-bool hang_notes_left(struct blocks *blocks, const struct hang_notes_key *key)
-{
-	struct note_head want = note_head(key);
-	size_t size = 0;
-	const void *bytes = blocks_noted(blocks, key->block, NOTE_HANGS + key->pid, &size);
-
-	want.count = LEFT;
-	return bytes && size == sizeof(want) && !memcmp(bytes, &want, sizeof(want));
 }

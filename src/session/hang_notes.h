@@ -16,12 +16,10 @@ struct hang_notes_key {
 	uint32_t root_pid, pid;
 };
 
-/* `thread` is the tid; texts are in the arena. False when nothing is noted, or by another build. */
+/* `thread` is the tid; texts are in the arena. False when nothing is noted, or by another build. `*ret_cut`: of a loop
+ * that ended there only the end was seen, so that who has more memory may find another hang. */
 bool hang_notes_read(struct arena *arena, struct blocks *blocks, const struct hang_notes_key *key, const struct hang **ret_hangs,
-		     size_t *ret_count);
-void hang_notes_write(struct blocks *blocks, const struct hang_notes_key *key, const struct hang *hangs, size_t count);
-/* Notes that the stretch is left to who has more memory; hang_notes_read() finds nothing then. */
-void hang_notes_leave(struct blocks *blocks, const struct hang_notes_key *key);
-bool hang_notes_left(struct blocks *blocks, const struct hang_notes_key *key);
+		     size_t *ret_count, bool *ret_cut);
+void hang_notes_write(struct blocks *blocks, const struct hang_notes_key *key, const struct hang *hangs, size_t count, bool cut);
 
 #endif

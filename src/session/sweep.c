@@ -7,8 +7,8 @@
  * its piece, and the pieces are joined.
  *
  * Two parts are judged at once, on a thread each: the walk over one finds what stands
- * at the next one's beginning, which is judged from then on. Who keeps a pace judges one
- * group at a time, on one thread, in as little memory as that takes. */
+ * at the next one's beginning, which is judged from then on. Who keeps a pace judges few
+ * groups at a time, on one thread, in as little memory as that takes. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -27,12 +27,12 @@
 #include "trace/blocks.h"
 
 #define GROUP_BLOCKS 4u        /* whose hangs are noted together */
-#define GROUPS_AT_ONCE 4u      /* that are judged together */
-#define LEAD_BLOCKS 4u         /* before them, ... */
-#define LEAD_MOST 30u          /* ... with them, where a loop began long before */
+#define GROUPS_AT_ONCE 6u      /* that are judged together, ... */
+#define GROUPS_IN_PACE 2u      /* ... by who keeps a pace */
+#define LEAD_BLOCKS 2u         /* before them, ... */
+#define LEAD_OF_LOOP 26u       /* ... and before one group in which a loop ended that began long before */
 #define TAIL_NS 1000000000ull  /* behind them */
-#define TAIL_BLOCKS 4u         /* at most */
-_Static_assert(LEAD_MOST > GROUPS_AT_ONCE * GROUP_BLOCKS, "some are before them");
+#define TAIL_BLOCKS 2u         /* at most */
 #define JOIN_NS 1000000ull     /* between two pieces of one hang */
 #define THREADS 2u             /* that judge: memory goes with them */
 #define SAVE_GROUPS 64u        /* so often what was found is written */
@@ -41,7 +41,7 @@ struct group {
 	size_t first, last;        /* blocks */
 	uint64_t from_ns, to_ns;
 	bool noted;
-	bool left;                 /* to who has more memory: noted as that */
+	bool cut;                  /* a loop ended in it that began before what was laid out */
 	struct vec(struct hang) hangs;
 	struct arena arena;        /* of their texts */
 };
@@ -175,9 +175,17 @@ static int find_hangs(const struct judge *judge, const struct stretch *stretch, 
 	return 0;
 }
 
-/* With so many blocks before it. With *cut, one whose loops began even before that is only
- * told so, else judged as it is. */
-static int judge_part(struct judge *judge, const struct stretch *stretch, size_t lead, bool *cut, struct err *err)
+/* Which groups are to be judged again, with more before them. */
+static void find_cut(const struct scene *scene, const struct stretch *stretch)
+{
+	bool any = hangs_loop_is_cut(scene, stretch->from_ns, stretch->to_ns);
+
+	for (size_t i = 0; i < stretch->count; i++)
+		stretch->groups[i].cut = any && hangs_loop_is_cut(scene, stretch->groups[i].from_ns, stretch->groups[i].to_ns);
+}
+
+/* With so many blocks before it. */
+static int judge_part(struct judge *judge, const struct stretch *stretch, size_t lead, struct err *err)
 {
 	struct blocks *blocks = judge->sweep->session->blocks;
 	size_t first = stretch->groups[0].first > lead ? stretch->groups[0].first - lead : 0, last = last_block(judge->sweep, stretch);
@@ -194,8 +202,9 @@ static int judge_part(struct judge *judge, const struct stretch *stretch, size_t
 	judge->watch = NULL;
 	if (!r) {
 		look.scene->judgement = &judge->judgement;
-		*cut = *cut && first && hangs_loop_is_cut(look.scene, stretch->from_ns, stretch->to_ns);
-		r = *cut ? 0 : find_hangs(judge, stretch, &look, err);
+		if (first)
+			find_cut(look.scene, stretch);
+		r = find_hangs(judge, stretch, &look, err);
 	}
 	scene_free(look.scene);
 	end_turn(judge);
@@ -205,19 +214,28 @@ static int judge_part(struct judge *judge, const struct stretch *stretch, size_t
 	return r;
 }
 
-/* Loops that began before the part are judged in a larger one; who keeps a pace has not the memory
- * for that, and leaves them to others. */
-static int judge_stretch(struct judge *judge, const struct stretch *stretch, bool *ret_left, struct err *err)
+static int judge_cut(struct judge *judge, struct group *group, struct err *err)
 {
-	bool cut = true, pace = judge->sweep->pace != NULL;
-	size_t blocks = stretch->groups[stretch->count - 1].last + 1 - stretch->groups[0].first;
-	int r = judge_part(judge, stretch, LEAD_BLOCKS, &cut, err);
+	const struct stretch alone = stretch_of(judge->sweep, group, 1);
+	int r;
 
-	*ret_left = cut && pace;
-	if (r || !cut || pace)
-		return r;
-	cut = false;
-	return judge_part(judge, stretch, LEAD_MOST - blocks, &cut, err);
+	group->hangs.length = 0;
+	r = judge_part(judge, &alone, LEAD_OF_LOOP, err);
+	group->cut = false;
+	return r;
+}
+
+/* Groups with loops that began before the part are judged again in a larger one; who keeps a pace has
+ * not the memory for that, and leaves them to others. */
+static int judge_stretch(struct judge *judge, const struct stretch *stretch, struct err *err)
+{
+	bool known = !judge->sweep->pace && stretch->groups[0].cut;
+	int r = known ? 0 : judge_part(judge, stretch, LEAD_BLOCKS, err);
+
+	for (size_t i = 0; !r && !judge->sweep->pace && i < stretch->count; i++)
+		if (stretch->groups[i].cut)
+			r = judge_cut(judge, &stretch->groups[i], err);
+	return r;
 }
 
 static struct hang_notes_key key_of(const struct sweep *s, const struct group *group)
@@ -244,10 +262,7 @@ static void end_stretch(struct sweep *s, const struct stretch *stretch, int r, c
 		const struct group *group = &stretch->groups[i];
 		struct hang_notes_key key = key_of(s, group);
 
-		if (group->left)
-			hang_notes_leave(s->session->blocks, &key);
-		else
-			hang_notes_write(s->session->blocks, &key, group->hangs.items, group->hangs.length);
+		hang_notes_write(s->session->blocks, &key, group->hangs.items, group->hangs.length, group->cut);
 	}
 	if (!r && s->usual && (s->pace || before / SAVE_GROUPS != s->done / SAVE_GROUPS))
 		session_save_index(s->session);
@@ -266,14 +281,16 @@ static int keep_pace(const struct sweep *s, uint64_t until_ns)
 /* Takes up what is to be judged next; nothing of it is noted. False when there is nothing left. */
 static bool take_up(struct sweep *s, struct stretch *ret_stretch)
 {
-	size_t most = s->pace ? 1 : GROUPS_AT_ONCE, first, count = 1;
+	size_t most = s->pace ? GROUPS_IN_PACE : GROUPS_AT_ONCE, first, count = 1;
 
 	for (; s->next < s->groups.length && s->groups.items[s->next].noted; s->next++)
 		s->done++;
 	first = s->next;
 	if (first >= s->groups.length || s->failed)
 		return false;
-	while (count < most && first + count < s->groups.length && !s->groups.items[first + count].noted &&
+	if (s->groups.items[first].cut)
+		most = 1;
+	while (count < most && first + count < s->groups.length && !s->groups.items[first + count].noted && !s->groups.items[first + count].cut &&
 	       s->groups.items[first + count].first == s->groups.items[first + count - 1].last + 1)
 		count++;
 	s->next += count;
@@ -295,7 +312,7 @@ static void *judge_groups(void *data)
 		pthread_mutex_unlock(&s->lock);
 		r = keep_pace(s, stretch.from_ns);
 		if (!r)
-			r = judge_stretch(judge, &stretch, &stretch.groups[0].left, &err);
+			r = judge_stretch(judge, &stretch, &err);
 		if (s->pace)
 			graph_room_done(&judge->room);
 		pthread_mutex_lock(&s->lock);
@@ -373,10 +390,10 @@ static void find_groups(struct sweep *s)
 		if (settled_ns && (key.to_ns == end_ns || key.to_ns + settled_ns > end_ns))
 			continue;
 		arena_init(&group.arena);
-		group.noted = s->usual && hang_notes_read(&group.arena, s->session->blocks, &key, &hangs, &count);
+		group.noted = s->usual && hang_notes_read(&group.arena, s->session->blocks, &key, &hangs, &count, &group.cut) &&
+			      (s->pace || !group.cut);
 		for (size_t k = 0; group.noted && k < count; k++)
 			vec_push(&group.hangs, hangs[k]);
-		group.noted |= s->pace && hang_notes_left(s->session->blocks, &key);
 		s->unknown += !group.noted;
 		vec_push(&s->groups, group);
 	}

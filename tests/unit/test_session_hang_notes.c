@@ -34,11 +34,12 @@ static void test_as_written(void **state)
 	struct hang_notes_key other = key;
 	const struct hang *found;
 	size_t count;
+	bool cut;
 
 	(void)state;
-	assert_false(hang_notes_read(&arena, blocks, &key, &found, &count));
-	hang_notes_write(blocks, &key, hangs, 2);
-	assert_true(hang_notes_read(&arena, blocks, &key, &found, &count));
+	assert_false(hang_notes_read(&arena, blocks, &key, &found, &count, &cut));
+	hang_notes_write(blocks, &key, hangs, 2, false);
+	assert_true(hang_notes_read(&arena, blocks, &key, &found, &count, &cut));
 	assert_int_equal(count, 2);
 	assert_int_equal(found[0].thread, 8);
 	assert_int_equal(found[0].end_ns, 4000);
@@ -46,12 +47,12 @@ static void test_as_written(void **state)
 	assert_string_equal(found[0].comm, "a name of sixte");
 	assert_string_equal(hang_reason(&found[0]), "it waited for a lock");
 	other.to_ns++;
-	assert_false(hang_notes_read(&arena, blocks, &other, &found, &count));
+	assert_false(hang_notes_read(&arena, blocks, &other, &found, &count, &cut));
 	other = key;
 	other.root_pid = 1;
-	assert_false(hang_notes_read(&arena, blocks, &other, &found, &count));
-	hang_notes_write(blocks, &key, NULL, 0);
-	assert_true(hang_notes_read(&arena, blocks, &key, &found, &count));
+	assert_false(hang_notes_read(&arena, blocks, &other, &found, &count, &cut));
+	hang_notes_write(blocks, &key, NULL, 0, false);
+	assert_true(hang_notes_read(&arena, blocks, &key, &found, &count, &cut));
 	assert_int_equal(count, 0);
 }
 
@@ -63,22 +64,23 @@ static void test_hostile(void **state)
 	const struct hang *found;
 	size_t size, count;
 	const void *bytes;
+	bool cut;
 
 	(void)state;
-	hang_notes_write(blocks, &key, &hang, 1);
+	hang_notes_write(blocks, &key, &hang, 1, false);
 	bytes = blocks_noted(blocks, 0, 1 + key.pid, &size);
 	assert_non_null(bytes);
 	assert_true(size <= sizeof(good));
 	memcpy(good, bytes, size);
-	for (size_t cut = 0; cut < size; cut++) {
-		blocks_note(blocks, 0, 1 + key.pid, good, cut);
-		assert_false(hang_notes_read(&arena, blocks, &key, &found, &count));
+	for (size_t length = 0; length < size; length++) {
+		blocks_note(blocks, 0, 1 + key.pid, good, length);
+		assert_false(hang_notes_read(&arena, blocks, &key, &found, &count, &cut));
 	}
 	for (size_t i = 0; i < size; i++) {
 		memcpy(bad, good, size);
 		bad[i] ^= 0xff;
 		blocks_note(blocks, 0, 1 + key.pid, bad, size);
-		if (!hang_notes_read(&arena, blocks, &key, &found, &count))
+		if (!hang_notes_read(&arena, blocks, &key, &found, &count, &cut))
 			continue;
 		assert_true(count <= 1);
 		if (count)
@@ -86,24 +88,23 @@ static void test_hostile(void **state)
 	}
 }
 
-/* What one leaves to others is not found by them, and overwritten by what they find. */
-static void test_left(void **state)
+/* What was found of a stretch with the rest of a loop says so, until it is found whole. */
+static void test_cut(void **state)
 {
 	const struct hang hang = { .start_ns = 1000, .end_ns = 4000, .tid = 8, .pid = 7, .rule = RULE_turn, .comm = "c" };
-	struct hang_notes_key other = key;
 	const struct hang *found;
 	size_t count;
+	bool cut;
 
 	(void)state;
-	hang_notes_leave(blocks, &key);
-	assert_false(hang_notes_read(&arena, blocks, &key, &found, &count));
-	assert_true(hang_notes_left(blocks, &key));
-	other.to_ns++;
-	assert_false(hang_notes_left(blocks, &other));
-	hang_notes_write(blocks, &key, &hang, 1);
-	assert_false(hang_notes_left(blocks, &key));
-	assert_true(hang_notes_read(&arena, blocks, &key, &found, &count));
+	hang_notes_write(blocks, &key, &hang, 1, true);
+	assert_true(hang_notes_read(&arena, blocks, &key, &found, &count, &cut));
 	assert_int_equal(count, 1);
+	assert_true(cut);
+	hang_notes_write(blocks, &key, &hang, 1, false);
+	assert_true(hang_notes_read(&arena, blocks, &key, &found, &count, &cut));
+	assert_int_equal(count, 1);
+	assert_false(cut);
 }
 
 static int setup(void **state)
@@ -138,7 +139,7 @@ static int teardown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_as_written), cmocka_unit_test(test_hostile),
-		cmocka_unit_test(test_left) };
+		cmocka_unit_test(test_cut) };
 
 	return cmocka_run_group_tests(tests, setup, teardown);
 }
