@@ -203,6 +203,8 @@ static int read_one(void *data, uint32_t pid, uint32_t fd, struct err *err)
 	read_fdinfo(pid, fd, &info);
 	d.access = (uint8_t)((info.flags & O_ACCMODE) + 1);
 	d.peer = d.kind == OBJECT_KIND_pidfd ? info.awaited : 0;
+	if (d.kind == OBJECT_KIND_fuse && info.fuse)
+		d.object = object_of(OBJECT_KIND_fuse, info.fuse);
 	if (d.kind == OBJECT_KIND_pipe || d.kind == OBJECT_KIND_fifo || d.kind == OBJECT_KIND_eventfd) {
 		d.channel_in = d.access & 1 ? d.object : 0;
 		d.channel_out = d.access & 2 ? d.object : 0;

@@ -25,6 +25,7 @@
 #include "record/object.h"
 #include "record/proc_busy.h"
 #include "record/proc_descriptors.h"
+#include "record/proc_fuse.h"
 #include "record/proc_sockets.h"
 #include "record/proc_stacks.h"
 #include "record/proc_text.h"
@@ -419,6 +420,14 @@ static void take_process(struct look *look, uint32_t pid, uint32_t unused)
 	}
 }
 
+/* Which file system in user space it waits for. */
+static int emit_fuse(struct look *look, const struct task_found *found, const struct wait_found *wait, struct err *err)
+{
+	struct event_fuse_asked asked = { .unique = found->tid, .connection = found->waiting.wait ? proc_fuse_asked(found, wait) : 0 };
+
+	return asked.connection ? emit(look, found->tid, EVENT_fuse_asked, &asked, NULL, 0, err) : 0;
+}
+
 /* What it connects to, as the descriptor of a connection would tell. */
 static int emit_connecting(struct look *look, const struct task_found *found, const struct wait_found *wait, struct err *err)
 {
@@ -466,6 +475,7 @@ static int on_thread(struct processes_sink *sink, const struct task_found *found
 
 		r = emit(look, found->tid, EVENT_poll_item, &item, NULL, 0, err);
 	}
+	r = r ? r : emit_fuse(look, found, wait, err);
 	return r ? r : emit_connecting(look, found, wait, err);
 }
 

@@ -168,6 +168,8 @@ void proc_text_fdinfo(const char *text, struct proc_fdinfo *ret_info)
 			ret_info->awaited = (uint32_t)strtoul(line + 5, NULL, 10);
 		else if (!strncmp(line, "eventfd-id: ", 12))
 			ret_info->eventfd = strtoull(line + 12, NULL, 10) + 1;
+		else if (!strncmp(line, "fuse_connection:\t", 17))
+			ret_info->fuse = (uint32_t)strtoul(line + 17, NULL, 10);
 		else if (!strncmp(line, "lock:\t", 6) && !ret_info->lock[0])
 			keep_lock(line + 6, ret_info);
 		else if (ret_info->watched < PROC_WATCHED_MOST && sscanf(line, "tfd: %u events: %x", &fd, &events) == 2) {
@@ -177,4 +179,61 @@ void proc_text_fdinfo(const char *text, struct proc_fdinfo *ret_info)
 		line = strchr(line, '\n');
 		line = line ? line + 1 : NULL;
 	}
+}
+
+/* "\040" is how a space is told. */
+static void decode_octal(char *text)
+{
+	char *to = text;
+
+	for (const char *at = text; *at; to++) {
+		unsigned code;
+
+		if (*at == '\\' && sscanf(at + 1, "%3o", &code) == 1 && at[1] && at[2] && at[3]) {
+			*to = (char)code;
+			at += 4;
+		} else {
+			*to = *at++;
+		}
+	}
+	*to = 0;
+}
+
+static bool lies_on(const char *path, const char *point, size_t length)
+{
+	return !strncmp(path, point, length) && (!path[length] || path[length] == '/' || (length && point[length - 1] == '/'));
+}
+
+uint32_t proc_text_fuse_mount(char *mountinfo, const char *path)
+{
+	char *next, *words, *type, *point, *rest;
+	uint32_t found = 0;
+	size_t longest = 0, count = 0;
+
+	for (char *line = mountinfo; line && *line; line = next) {
+		unsigned major_number, minor_number;
+		int at = 0;
+		bool is_fuse;
+
+		next = strchr(line, '\n');
+		if (next)
+			*next++ = 0;
+		words = strstr(line, " - ");
+		if (!words || sscanf(line, "%*u %*u %u:%u %*s %n", &major_number, &minor_number, &at) != 2 || !at)
+			continue;
+		type = words + 3;
+		is_fuse = !strncmp(type, "fuse", 4) && (type[4] == ' ' || type[4] == '.' || !strncmp(type, "fuseblk", 7));
+		point = line + at;
+		rest = strchr(point, ' ');
+		if (!rest)
+			continue;
+		*rest = 0;
+		decode_octal(point);
+		if (path[0] ? strlen(point) < longest || !lies_on(path, point, strlen(point)) : !is_fuse)
+			continue;
+		longest = strlen(point);
+		count++;
+		found = is_fuse ? major_number << 20 | minor_number : 0;
+	}
+	return path[0] || count == 1 ? found : 0;
 }

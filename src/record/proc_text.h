@@ -49,11 +49,17 @@ struct proc_fdinfo {
 	uint32_t flags;            /* O_ */
 	uint32_t awaited;          /* process of a pidfd, 0 none */
 	uint64_t eventfd;          /* its number, + 1; 0 not told */
+	uint32_t fuse;             /* connection of a user-space file system's server, 0 not told (before 6.17) */
 	char lock[96];             /* line of /proc/locks, of a lock that belongs to the open file; "" none */
 	uint32_t watched;          /* of an epoll set */
 	struct { uint32_t fd, events; } items[PROC_WATCHED_MOST];
 };
 
 void proc_text_fdinfo(const char *text, struct proc_fdinfo *ret_info);
+
+/* Of /proc/PID/mountinfo: the connection of the user-space file system on which the path lies as it is
+ * written (links are not followed, which might wait for that very file system); of "" the only one
+ * there is; 0 none. The text's mount points are decoded in place. */
+uint32_t proc_text_fuse_mount(char *mountinfo, const char *path);
 
 #endif

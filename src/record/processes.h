@@ -35,6 +35,7 @@ struct wait_found {
 	uint32_t stack_bytes;      /* of the copy of its stack, which lies behind its texts */
 	struct { int fd; uint32_t events; } poll[PROCESSES_POLLED_MOST];
 	char address[112];         /* to which it connects, as a listener's is told; "" none */
+	char path[128];            /* that it opens or asks about; "" none, cut where it is longer */
 };
 
 /* The descriptor record of what it connects to, as that of a connection would be; length of

@@ -23,6 +23,7 @@
 #define COMMAND_MOST 2048u
 #define CGROUPS_MOST 2048u
 #define SEMAPHORE_OPERATIONS 16u
+#define SMALLEST_PAGE 4096u
 
 struct child {
 	int fd;
@@ -223,6 +224,16 @@ static void read_address(const struct task_found *found, struct wait_found *wait
 	memcpy(wait->address + at, to.sun_path + at, length - at);
 }
 
+static void read_path(const struct task_found *found, uint64_t address, struct wait_found *wait)
+{
+	size_t bytes = SMALLEST_PAGE - address % SMALLEST_PAGE; /* there may be nothing behind */
+
+	if (bytes > sizeof(wait->path) - 1)
+		bytes = sizeof(wait->path) - 1;
+	if (!read_memory(found->task.pid, address, wait->path, bytes))
+		wait->path[0] = 0;
+}
+
 static void read_poll(const struct task_found *found, struct wait_found *wait)
 {
 	struct pollfd fds[PROCESSES_POLLED_MOST];
@@ -255,6 +266,14 @@ static void read_wait(const struct task_found *found, struct wait_found *wait)
 		break;
 	case SYS_connect:
 		read_address(found, wait);
+		break;
+	case SYS_open: case SYS_stat: case SYS_lstat: case SYS_access: case SYS_readlink: case SYS_mkdir: case SYS_rmdir: case SYS_unlink:
+	case SYS_chdir: case SYS_statfs: case SYS_execve:
+		read_path(found, found->arguments[0], wait);
+		break;
+	case SYS_openat: case SYS_openat2: case SYS_newfstatat: case SYS_statx: case SYS_faccessat: case SYS_faccessat2: case SYS_readlinkat:
+	case SYS_mkdirat: case SYS_unlinkat:
+		read_path(found, found->arguments[1], wait);
 		break;
 	case SYS_poll:
 		if ((int)found->arguments[2] > 0)

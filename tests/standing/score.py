@@ -104,8 +104,20 @@ def frozen_files(case):
 
 
 def fuse(case):
-    case.undo.append(lambda: subprocess.run(['umount', '-l', case.folder + '/mount'], check=False, stderr=subprocess.DEVNULL))
-    case.program()
+    mount = case.folder + '/mount'
+    case.undo.append(lambda: subprocess.run(['umount', '-l', mount], check=False, stderr=subprocess.DEVNULL))
+    case.program(name='fuse')
+
+
+def fuse_two(case):
+    """Two servers of files owe an answer; each waiter's is its own."""
+    fuse(case)
+    first, folder = case.truth, case.folder
+    case.folder += '/other'
+    os.mkdir(case.folder)
+    os.chmod(case.folder, 0o777)
+    fuse(case)
+    case.truth, case.folder = first, folder
 
 
 def kernel_lock(case):
@@ -196,6 +208,7 @@ def until(condition):
 CASES = {name: Case.program for name in (
     'mutex_circle', 'missing_signal', 'full_pipes', 'socket_peer', 'file_lock', 'stopped_child')}
 CASES['fuse'] = fuse
+CASES['fuse_two'] = fuse_two
 CASES['frozen_files'] = frozen_files
 CASES['kernel_lock'] = kernel_lock
 CASES.update({name: Case.program for name in ('spin', 'yield')})
@@ -213,7 +226,7 @@ CASES['frozen'] = lambda case: cgroup(case, 'freezer', [('freezer.state', 'FROZE
 
 
 WITH_SET = ('semaphore', 'semaphore_sysv') # which they remove when they are asked to end
-OF_ROOT = ('fuse',)     # root mounts; then the program becomes the user's
+OF_ROOT = ('fuse', 'fuse_two') # root mounts; then the program becomes the user's
 ALONE = ('spin', 'yield', 'starved', 'quota')
 
 

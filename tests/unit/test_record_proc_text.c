@@ -101,6 +101,8 @@ static void an_epoll_set_tells_what_it_watches(void **unused)
 	proc_text_fdinfo("lock:\t1: POSIX  ADVISORY  WRITE 5 fe:01:2 0 EOF\nlock:\t2: OFDLCK ADVISORY  READ -1 fe:01:2 0 EOF\nflags:\t01\n", &info);
 	assert_string_equal(info.lock, "2: OFDLCK ADVISORY  READ -1 fe:01:2 0 EOF\n");
 	assert_int_equal(info.flags, 1);
+	proc_text_fdinfo("pos:\t0\nfuse_connection:\t40\n", &info);
+	assert_int_equal(info.fuse, 40);
 	proc_text_fdinfo("Pid:\t-1\n", &info);
 	assert_int_equal(info.awaited, 0);
 }
@@ -111,6 +113,31 @@ static uint64_t inode_of(int fd)
 
 	assert_int_equal(fstat(fd, &info), 0);
 	return info.st_ino;
+}
+
+static void mounts_tell_which_user_space_file_system(void **unused)
+{
+	static const char mounts[] = "21 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n"
+		"60 21 0:39 / /mnt/a rw - fuse hangs rw\n"
+		"61 21 0:40 / /mnt/a/with\\040space rw shared:2 - fuse.sshfs host: rw\n"
+		"62 21 0:41 / /sys/fs/fuse/connections rw - fusectl none rw\n"
+		"63 21 0:42 / /mnt/a/plain rw - tmpfs none rw\nnot a mount\n64 21 - fuse\n";
+	char text[sizeof(mounts)];
+
+	(void)unused;
+#define MOUNT(path) (memcpy(text, mounts, sizeof(text)), proc_text_fuse_mount(text, path))
+	assert_int_equal(MOUNT("/mnt/a/file"), 39);
+	assert_int_equal(MOUNT("/mnt/a"), 39);
+	assert_int_equal(MOUNT("/mnt/a/with space/x"), 40);
+	assert_int_equal(MOUNT("/mnt/a/plain/x"), 0);
+	assert_int_equal(MOUNT("/mnt/ab"), 0);
+	assert_int_equal(MOUNT("/sys/fs/fuse/connections/39"), 0);
+	assert_int_equal(MOUNT(""), 0); /* two */
+	memcpy(text, mounts, sizeof(text));
+	*strstr(text, "61 21") = 0;
+	assert_int_equal(proc_text_fuse_mount(text, ""), 39);
+	text[0] = 0;
+	assert_int_equal(proc_text_fuse_mount(text, "/mnt"), 0);
 }
 
 static void sockets_know_their_other_ends(void **unused)
@@ -151,6 +178,7 @@ int main(void)
 		cmocka_unit_test(calls_are_told_from_running), cmocka_unit_test(a_controller_has_its_group),
 		cmocka_unit_test(the_kernels_functions_stand_one_a_line),
 		cmocka_unit_test(an_epoll_set_tells_what_it_watches),
+		cmocka_unit_test(mounts_tell_which_user_space_file_system),
 		cmocka_unit_test(sockets_know_their_other_ends),
 	};
 
