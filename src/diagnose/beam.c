@@ -264,7 +264,7 @@ static void note_rivals(struct beam *beam, const struct way *best)
 	}
 }
 
-void beam_search(struct investigation *v)
+static void search(struct investigation *v)
 {
 	struct beam beam = { .v = v, .walks = 0 };
 	struct way offers[MAX_WALKS], first;
@@ -307,4 +307,40 @@ void beam_search(struct investigation *v)
 			vec_push(&v->alternatives, v->forks.items[i]->suspects[0]);
 	note_rivals(&beam, &first);
 	vec_done(&beam.ways);
+}
+
+/* The victim's wait that fills most of the window; 0 none. */
+static uint32_t main_wait(const struct investigation *v)
+{
+	uint64_t from = v->request->from_ns, to = v->request->to_ns;
+	const struct episode *e = scene_episode(v->scene, v->request->thread, from + (to - from) / 2);
+	uint64_t begin = e && e->start_ns > from ? e->start_ns : from, end = e && e->end_ns < to ? e->end_ns : to;
+
+	return e && end > begin && most_of(v->scene, end - begin, to - from) ? (uint32_t)(e - v->scene->episodes) + 1 : 0;
+}
+
+/* Who ended the victim's wait may have served others at last: where the way over it ends at one
+ * that explains next to nothing of the window, those that were asked may explain more. */
+static void doubt_waker(struct investigation *v)
+{
+	double cost;
+
+	if (!rule_holds(v->scene, RULE_doubted_waker) || !v->culprit || v->pieces.length > MAX_PIECES ||
+	    share_of(v) * 100 >= (double)limit_of(v->scene, LIMIT_explains_least))
+		return;
+	cost = cost_of(v) - hundredths(v->scene, LIMIT_clearly_cheaper);
+	v->doubted = main_wait(v);
+	if (!v->doubted)
+		return;
+	investigation_walk(v);
+	if (cost_of(v) < cost)
+		return;
+	v->doubted = 0;
+	investigation_walk(v);
+}
+
+void beam_search(struct investigation *v)
+{
+	search(v);
+	doubt_waker(v);
 }

@@ -185,15 +185,16 @@ bool hangs_awaits_person(const struct finder *f, const struct wait *w)
 	return listens(w->kind) && any_leads_to_windows(f, ends_of_process(f->ends, scene_pid(f->scene, w->thread)));
 }
 
-/* The last that the thread did with others before the wait was to send. */
+/* The last that the thread did with other processes before the wait was to send. */
 static bool sent_last(const struct finder *f, const struct wait *w)
 {
 	const struct scene_thread *t = &f->scene->threads[w->thread];
+	uint32_t pid = scene_pid(f->scene, w->thread);
 
 	for (uint32_t i = scene_messages_from(f->scene, w->thread, w->start_ns); i-- > 0; ) {
 		const struct message m = scene_message(f->scene, t->messages.items[i]);
 
-		if (m.result > 0 && m.start_ns < w->start_ns)
+		if (m.result > 0 && m.start_ns < w->start_ns && m.peer != pid)
 			return !(m.flags & MESSAGE_FLAGS_receive);
 	}
 	return false;

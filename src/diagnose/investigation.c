@@ -129,7 +129,7 @@ static void add_up(struct investigation *v)
 void investigation_walk(struct investigation *v)
 {
 	struct walk walk = { .scene = v->scene, .missing = on_missing, .circle = on_circle, .data = v,
-			     .pieces = &v->pieces, .steps = &v->steps, .ends = &v->diagnoser->ends };
+			     .doubted = v->doubted, .pieces = &v->pieces, .steps = &v->steps, .ends = &v->diagnoser->ends };
 
 	v->pieces.length = 0;
 	v->circle_count = 0;

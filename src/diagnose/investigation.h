@@ -48,6 +48,7 @@ struct investigation {
 	uint32_t circle[64];
 	unsigned circle_count;
 	uint64_t circle_ns;           /* time that it filled */
+	uint32_t doubted;             /* episode + 1 whose waker is not followed where others are suspected */
 	uint64_t retried_ns;          /* of the window, in which the victim tried again and again */
 };
 

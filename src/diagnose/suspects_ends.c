@@ -92,6 +92,26 @@ void ask_other_end(struct question *q)
 			ask_ends_of(q, q->scene->poll_items[i].object);
 }
 
+/* The process at the other end of what was found open: as it was told, or the one that receives
+ * there, or that has not accepted it. */
+static uint32_t neighbour_at(const struct question *q, const struct descriptor *d)
+{
+	const struct ends *ends = q->inquiry->ends;
+	const struct tables *tables = q->scene->tables;
+	const struct descriptor *listener;
+	struct row row;
+
+	if (d->at.peer)
+		return peer_of(q, d);
+	if (d->at.kind != OBJECT_KIND_tcp || !d->at.channel_out)
+		return 0;
+	row = ends_receiving(ends, d->at.channel_out);
+	if (row.count)
+		return tables_process(tables, ends_at(ends, row, 0)->pid, q->from);
+	listener = ends_not_accepted(ends, d) ? ends_listener(ends, d) : NULL;
+	return listener ? tables_process(tables, listener->pid, q->from) : 0;
+}
+
 /* A process that is stopped, or leaves datagrams unread, and is at the other end
  * of what a relay on the way has open: without messages in the trace, the only
  * sign that the relay sent to it. */
@@ -108,7 +128,7 @@ void ask_neighbours(struct question *q)
 			const struct descriptor *d = ends_at(ends, row, j);
 			struct state_times times;
 			struct suspect s = { .confidence = 0 };
-			uint32_t thread = d->at.peer ? peer_of(q, d) : 0;
+			uint32_t thread = neighbour_at(q, d);
 
 			if (!thread || thread == q->episode->thread || scene_is_system(scene, thread))
 				continue;

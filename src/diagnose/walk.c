@@ -331,6 +331,8 @@ static void walk_wait(struct walk *walk, const struct episode *episode, uint64_t
 				emit_wait(walk, episode, from, to, CHARGE_MISSING, came);
 			return;
 		}
+		if (walk->doubted == (uint32_t)(episode - walk->scene->episodes) + 1 && walk_missing(walk, episode, from, to, came, 0))
+			return;
 		walk_waker(walk, episode, from, to, came);
 		return;
 	case WAIT_END_SOURCE:
@@ -510,7 +512,7 @@ void walk_window(struct walk *walk, uint32_t thread, uint64_t from_ns, uint64_t 
 	walk->depth = 0;
 	walk->steps->length = 0;
 	vec_push(walk->steps, ((struct walk_step){ .thread = thread, .confidence = 100, .own = 100, .from_ns = from_ns }));
-	if (is_at_it(walk->scene, thread, from_ns, to_ns)) {
+	if (walk->doubted || is_at_it(walk->scene, thread, from_ns, to_ns)) {
 		walk->stack[walk->depth++] = thread;
 		walk_row(walk, thread, from_ns, to_ns, 0);
 	} else {

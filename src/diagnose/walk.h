@@ -107,6 +107,7 @@ struct walk {
 	/* Called when a thread waits for so long for one on the stack: stack[from..depth).
 	 * May be NULL. */
 	void (*circle)(struct walk *walk, unsigned from, uint64_t ns);
+	uint32_t doubted; /* episode + 1 that was ended by one who may have served others: its suspects go first */
 	struct pieces *pieces;
 	struct walk_steps *steps;
 	unsigned depth;
