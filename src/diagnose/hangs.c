@@ -190,6 +190,42 @@ static bool is_loop_at(const struct finder *f, const struct episode *e)
 	return w->kind == WAIT_KIND_epoll || (p && p->visits >= limit_of(f->scene, LIMIT_rest_visits));
 }
 
+static bool listens_in_loop(const struct finder *f, const struct episode *e)
+{
+	uint8_t kind = f->scene->waits[e->last].kind;
+
+	return kind == WAIT_KIND_poll || kind == WAIT_KIND_epoll;
+}
+
+/* Of the loop's waits between the two, the last where it rests; NULL none. */
+static const struct episode *last_rest(const struct finder *f, const struct episode *behind, const struct episode *before)
+{
+	while (--before > behind)
+		if (listens_in_loop(f, before) && hangs_rests_at(f, &f->scene->waits[before->last]))
+			return before;
+	return NULL;
+}
+
+/* Whether it was ever so long between two rests of its loop as a part of a turn must be. A loop
+ * rests again and again, so few of its waits are looked at. */
+static bool may_turn_long(const struct finder *f, uint64_t over)
+{
+	const struct scene_thread *t = &f->scene->threads[f->thread];
+	uint64_t turn = hangs_long_ns(f, LIMIT_turn_ns), part = limit_of(f->scene, LIMIT_turn_part_ns), least = turn < part ? turn : part;
+	const struct episode *e = &f->scene->episodes[t->episode], *end = e + t->episode_count, *rested;
+
+	while (e < end && !listens_in_loop(f, e))
+		e++;
+	for (rested = e++; rested < end && rested->end_ns + least <= over; e = rested + 1) {
+		while (e < end && e->start_ns < rested->end_ns + least)
+			e++;
+		rested = last_rest(f, rested, e);
+		if (!rested)
+			return true;
+	}
+	return false;
+}
+
 static void find_turns(struct finder *f)
 {
 	const struct scene_thread *t = &f->scene->threads[f->thread];
@@ -202,15 +238,15 @@ static void find_turns(struct finder *f)
 	 * late others are shows in those that wait for them. Between two loops, one after
 	 * the other, there is no turn; a loop inside a turn that listens to the same, as a
 	 * dialog's does, ends it. */
-	if (about->tid != about->pid)
+	over = about->end_ns < f->scene->end_ns ? about->end_ns : f->scene->end_ns;
+	if (about->tid != about->pid || !may_turn_long(f, over))
 		return;
 
 	for (uint32_t i = 0; i < t->episode_count; i++) {
 		const struct episode *e = &f->scene->episodes[t->episode + i];
-		uint8_t kind = f->scene->waits[e->last].kind;
 		bool rests;
 
-		if (kind != WAIT_KIND_poll && kind != WAIT_KIND_epoll)
+		if (!listens_in_loop(f, e))
 			continue;
 		rests = hangs_rests_at(f, &f->scene->waits[e->last]);
 		if (!rests && !(last && hangs_same_loop(f, last, e)))
@@ -239,9 +275,6 @@ static void find_turns(struct finder *f)
 	if (begin)
 		offer_turn(f, begin, end, true);
 	/* It never came back to its rest. */
-	over = about->end_ns;
-	if (over > f->scene->end_ns)
-		over = f->scene->end_ns;
 	if (last && is_loop_at(f, last) && last->end_ns < over && !sleeps_most(f, last->end_ns, over))
 		offer_turn(f, last->end_ns, over, false);
 }

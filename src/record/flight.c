@@ -257,7 +257,7 @@ static void keep_recording(struct flight *flight)
 	fit_disk(flight);
 	if (status.file_bytes >= flight->file_bytes)
 		rotate(flight);
-	else if (flight->limit_bytes < flight->options->bytes)
+	else if (flight->limit_bytes < flight->options->bytes || flight->index.pid) /* its files count, too */
 		ring_folder_trim(&flight->folder, flight->limit_bytes, 1, NULL);
 }
 

@@ -27,7 +27,7 @@
 #include "trace/blocks.h"
 
 #define GROUP_BLOCKS 4u        /* whose hangs are noted together */
-#define GROUPS_AT_ONCE 6u      /* that are judged together, ... */
+#define GROUPS_AT_ONCE 4u      /* that are judged together, ... */
 #define GROUPS_IN_PACE 2u      /* ... by who keeps a pace */
 #define LEAD_BLOCKS 2u         /* before them, ... */
 #define LEAD_OF_LOOP 26u       /* ... and before one group in which a loop ended that began long before */
@@ -195,7 +195,8 @@ static int judge_part(struct judge *judge, const struct stretch *stretch, size_t
 
 	arena_init(&look.look_arena);
 	r = blocks_part(blocks, first, last, stretch->end ? UINT64_MAX : stretch->to_ns + TAIL_NS, &look.look_arena, &look.part, err);
-	judge->watch = r ? NULL : blocks_watch(blocks, first, last);
+	/* Who judges what is next walks over the rest. */
+	judge->watch = r ? NULL : blocks_watch(blocks, first, stretch->end ? last : stretch->groups[stretch->count - 1].last);
 	if (!r)
 		r = scene_build_watched(look.part, &watch, &judge->room, &look.scene, err);
 	blocks_watch_end(judge->watch);

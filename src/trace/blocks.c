@@ -549,9 +549,10 @@ static void begin_next(struct blocks_watch *watch)
 
 void blocks_watch_see(struct blocks_watch *watch, const struct event *e)
 {
-	while (__builtin_expect(e->time > watch->next_ns, 0))
+	while (watch->next <= watch->last && __builtin_expect(e->time > watch->next_ns, 0))
 		begin_next(watch);
-	standing_see(watch->standing, e);
+	if (watch->next <= watch->last)
+		standing_see(watch->standing, e);
 }
 
 void blocks_watch_end(struct blocks_watch *watch)
