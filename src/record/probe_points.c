@@ -541,6 +541,7 @@ static int read_target(struct arena *arena, const char *text, struct probe_point
 	if (r || !leaves)
 		return r;
 	r = leave_places(arena, point, err);
+	point->leaves = true;
 	point->function = arena_printf(arena, "%s%s", point->function, leave);
 	return r;
 }
