@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/suggest.h"
+#include "probe/inlined.h"
 #include "symbols/debug_file.h"
 #include "symbols/demangle.h"
 
@@ -134,6 +135,7 @@ int code_find(struct code *code, const char *name, uint64_t *ret_start, struct e
 {
 	struct suggestion near = suggest_begin(name, strlen(name));
 	const char *like = NULL;
+	struct inlined inlined;
 
 	for (size_t i = 0; i < code->symbols.symbols.length; i++) {
 		const struct symbol *symbol = &code->symbols.symbols.items[i];
@@ -152,6 +154,8 @@ int code_find(struct code *code, const char *name, uint64_t *ret_start, struct e
 		if (!like && strcasestr(symbol->name, name))
 			like = symbol->name;
 	}
+	if (inlined_find(&code->arena, code->path, name, &inlined))
+		return err_set(err, -ENOENT, "'%s' of %s is inlined into its callers: step '%s', which holds a copy of it", name, code->path, inlined.caller);
 	if (near.nearest || like)
 		return err_set(err, -ENOENT, "%s has no function '%s', but '%s'", code->path, name, near.nearest ? near.nearest : like);
 	return err_set(err, -ENOENT, "%s has no function '%s': it may be inlined, be in a library, or have no symbol (then give an address: 0x...)",

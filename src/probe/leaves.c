@@ -49,6 +49,13 @@ static bool is_plt(const struct code *code, uint64_t target)
 	return unwind_table_rule(&code->unwind, target).kind == UNWIND_PLT;
 }
 
+bool leaves_to(const struct code *code, uint64_t target)
+{
+	uint64_t start, end;
+
+	return is_plt(code, target) || (code_function(code, target, &start, &end) && start == target && is_called(code, target));
+}
+
 static void take_jump(struct search *s, uint64_t address, const struct instruction *in, uint64_t start, uint64_t end)
 {
 	uint64_t to_start, to_end;
@@ -67,7 +74,7 @@ static void take_jump(struct search *s, uint64_t address, const struct instructi
 	for (size_t i = 0; i < s->part_count; i++)
 		if (s->parts[i] == to_start)
 			return;
-	if (is_plt(s->code, in->target) || (to_start == in->target && is_called(s->code, in->target)))
+	if (leaves_to(s->code, in->target))
 		add_leave(s, address);
 	else
 		add_part(s, to_start);

@@ -9,5 +9,7 @@
 
 /* By address; how many. 0 where not all of them are sure: an indirect jump may lead anywhere. */
 size_t leaves_find(struct code *code, uint64_t function, uint64_t leaves[LEAVES_MOST]);
+/* Whether a jump there calls another function, not a part of the function that lies elsewhere. */
+bool leaves_to(const struct code *code, uint64_t target);
 
 #endif

@@ -53,7 +53,7 @@ struct found {
 	const char *near[NEAR_MOST];
 	unsigned far[NEAR_MOST];
 	size_t near_count;
-	bool is_function;
+	bool is_function, is_local, is_gone;
 };
 
 static void add_found(struct found *found, const struct variable *variable)
@@ -266,8 +266,13 @@ static void take_variable(struct walk *walk, Dwarf_Die *die)
 			add_near(walk->found, name);
 		return;
 	}
-	if (!static_place(die, &variable))
+	if (!static_place(die, &variable)) {
+		bool somewhere = dwarf_hasattr(die, DW_AT_location);
+
+		if (walk->found && !dwarf_hasattr_integrate(die, DW_AT_declaration))
+			*(somewhere ? &walk->found->is_local : &walk->found->is_gone) = true;
 		return;
+	}
 	take_type(&variable, die);
 	if (walk->found) {
 		add_found(walk->found, &variable);
@@ -331,6 +336,11 @@ static int explain_nothing(const struct variable_file *file, const struct found 
 
 	if (found->is_function)
 		return err_set(err, -EINVAL, "'%s' of %s is a function, no variable", found->name, file->path);
+	if (found->is_local)
+		return err_set(err, -EINVAL, "'%s' of %s is a function's own variable, on its stack or in registers: probe the function with it "
+			       "(--probe 'FILE:FUNCTION(%s)')", found->name, file->path, found->name);
+	if (found->is_gone)
+		return err_set(err, -ENOENT, "'%s' of %s is optimised out, as its debug information tells: it has no place in memory", found->name, file->path);
 	buf_init(&near);
 	for (size_t i = 0; i < found->near_count; i++)
 		buf_printf(&near, "%s'%s'", i ? ", " : "", found->near[i]);

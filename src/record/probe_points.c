@@ -14,6 +14,7 @@
 #include "base/suggest.h"
 #include "base/vec.h"
 #include "probe/code.h"
+#include "probe/inlined.h"
 #include "probe/leaves.h"
 #include "probe/source_line.h"
 #include "record/probe_values.h"
@@ -205,9 +206,14 @@ static int search_file(struct search *search, const char *path, const char *show
 
 static int explain_nothing(const struct search *search, const char *where, struct err *err)
 {
+	struct inlined inlined;
+
 	if (search->chosen)
 		return err_set(err, -EINVAL, "'%s' of %s is one of several functions, chosen when a program starts: "
 			       "probe the one that is chosen", search->function, where);
+	if (where[0] == '/' && inlined_find(search->arena, where, search->function, &inlined))
+		return err_set(err, -ENOENT, "'%s' of %s is inlined into its callers: probe a line of it, %s:%u, or '%s', which holds a copy of it",
+			       search->function, where, inlined.source, inlined.line, inlined.caller);
 	if (search->label)
 		return err_set(err, -EINVAL, "'%s' of %s is not a function, as far as its symbols tell", search->function, where);
 	if (search->like)
@@ -541,6 +547,7 @@ static int read_target(struct arena *arena, const char *text, struct probe_point
 	if (r || !leaves)
 		return r;
 	r = leave_places(arena, point, err);
+	point->leaves = true;
 	point->function = arena_printf(arena, "%s%s", point->function, leave);
 	return r;
 }

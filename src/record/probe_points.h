@@ -44,6 +44,8 @@ struct probe_point {
 	const char *function;  /* function, PROVIDER:MARK, CATEGORY:NAME */
 	const char *provider, *mark; /* USDT; of trace points category and name */
 	const char *slow;      /* the instruction there, where a hit costs a single-step; NULL: it does not */
+	const char *near;      /* a place near by where it does not, and the values are the same; NULL: none, or not looked for */
+	bool leaves;           /* it is where a function is left */
 	uint32_t kind;         /* PROBE_KIND_ */
 	pid_t pid;             /* 0: any process */
 	const char *values[PROBE_FIELDS]; /* what the fields are, as they were asked for; NULL: they have no names */

@@ -422,10 +422,10 @@ static void look_again(struct watchpoints *w)
 	pthread_mutex_unlock(&w->lock);
 }
 
-static bool has_place_of(const struct watchpoints *w, pid_t pid, pid_t tid)
+static bool has_place_of(const struct watchpoints *w, const struct watch_spec *spec, pid_t pid, pid_t tid)
 {
 	for (uint32_t number = 1; number <= atomic_load(&w->place_count); number++)
-		if (w->places[number].pid == pid && w->places[number].tid == tid)
+		if (w->places[number].spec == spec && w->places[number].pid == pid && w->places[number].tid == tid)
 			return true;
 	return false;
 }
@@ -440,7 +440,7 @@ static bool has_new_threads(struct watchpoints *w, uint32_t number)
 
 	if (!process_threads(&w->arena, pid, &threads, &count, NULL))
 		for (size_t i = 0; i < count && !new; i++)
-			new = !has_place_of(w, pid, threads[i]);
+			new = !has_place_of(w, w->places[number].spec, pid, threads[i]);
 	arena_rewind(&w->arena, mark);
 	return new;
 }

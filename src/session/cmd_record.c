@@ -55,7 +55,7 @@ static const struct option_spec options[] = {
 
 static const struct option_rule rules[] = {
 	{ .one_of = "all pid" }, { .one_of = "all tid" }, { .one_of = "all cgroup" }, { .one_of = "all container" }, { .one_of = "all user" },
-	{ .option = "limit", .without = "watch" }, { 0 }
+	{ .option = "limit", .without = "watch" }, { .option = "near", .without = "probe" }, { 0 }
 };
 
 /* The command's process, stopped before its exec until it is let go. */
@@ -420,7 +420,7 @@ static int join_list(const struct options *given, const char *name, char to[SERV
 static int fill_request(const struct options *given, const struct recorder_options *want, pid_t child, struct service_request *request,
 			struct err *err)
 {
-	static const char *const not_there[] = { "cgroup", "container", "user", "probe", "pack", "watch", "limit", "step", NULL };
+	static const char *const not_there[] = { "cgroup", "container", "user", "probe", "near", "pack", "watch", "limit", "step", NULL };
 	int r;
 
 	for (size_t i = 0; not_there[i]; i++)
@@ -587,15 +587,6 @@ static uint32_t read_stacks(const struct options *given, bool full)
 	return stacks;
 }
 
-/* Probes at whose places the kernel single-steps; what packs cost is bounded. */
-static void tell_costs(struct sink *notes, const struct probe_points *points)
-{
-	for (size_t i = 0; points && i < points->count; i++)
-		if (points->items[i].slow && !points->items[i].pack)
-			sink_printf(notes, "--probe %s: a hit costs some 10 us, for '%s' there is single-stepped (a nop, push, branch or direct call: 1 us)\n",
-				    points->items[i].written, points->items[i].slow);
-}
-
 static int run_options(struct command_context *context, struct err *err)
 {
 	const struct options *given = context->options;
@@ -618,8 +609,6 @@ static int run_options(struct command_context *context, struct err *err)
 	r = recording_ring(given, &want.ring_bytes, err);
 	if (!r)
 		r = recording_probes(context->arena, given, context->notes, &want.probes, err);
-	if (!r)
-		tell_costs(context->notes, want.probes);
 	if (!r)
 		r = recording_watches(context->arena, given, &watches, err);
 	if (!r)

@@ -7,6 +7,7 @@
 
 #include "graph/graph.h"
 #include "record/packs.h"
+#include "record/probe_near.h"
 
 bool recording_full(const struct options *given)
 {
@@ -115,6 +116,27 @@ static int read_budget(const struct options *given, double *ret_share, struct er
 	return 0;
 }
 
+/* Probes at whose places the kernel single-steps; what packs cost is bounded. */
+static void tell_costs(const struct probe_points *points, bool near, struct sink *notes)
+{
+	for (size_t i = 0; i < points->count; i++) {
+		const struct probe_point *point = &points->items[i];
+
+		if (!point->slow || point->pack)
+			continue;
+		if (point->near && near) {
+			sink_printf(notes, "--probe %s: placed at %s, where a hit costs 1 us instead of 10\n", point->written, point->near);
+			continue;
+		}
+		sink_printf(notes, "--probe %s: a hit costs some 10 us, for '%s' there is single-stepped (a nop, push, branch or direct call: 1 us)\n",
+			    point->written, point->slow);
+		if (point->near)
+			sink_printf(notes, "  at %s near by the values are the same, for 1 us: --near takes it\n", point->near);
+		else if (near)
+			sink_printf(notes, "  there is no such place near by with the same values\n");
+	}
+}
+
 int recording_probes(struct arena *arena, const struct options *given, struct sink *notes, const struct probe_points **ret_points,
 		     struct err *err)
 {
@@ -125,6 +147,10 @@ int recording_probes(struct arena *arena, const struct options *given, struct si
 
 	for (size_t n = 0; !r && (text = options_nth(given, "probe", n)); n++)
 		r = probe_points_add(arena, points, text, err);
+	if (!r && points->count) {
+		probe_near_find(arena, points, options_has(given, "near"));
+		tell_costs(points, options_has(given, "near"), notes);
+	}
 	for (size_t n = 0; !r && (text = options_nth(given, "pack", n)); n++)
 		r = add_pack(arena, text, &words, points, err);
 	if (!r && !strcmp(options_text(given, "packs", "none"), "auto"))

@@ -17,7 +17,8 @@
 	  .least = RECORDER_RING_LEAST, .most = RECORDER_RING_MOST }
 
 #define RECORDING_PROBE \
-	{ "probe", 0, OPTION_TEXT, "[NAME=]FILE:FUNCTION", "an event at each call (...FUNCTION%return: return); docs/probes.md" }
+	{ "probe", 0, OPTION_TEXT, "[NAME=]FILE:FUNCTION", "an event at each call (...FUNCTION%return: return); docs/probes.md" }, \
+	{ "near", 0, OPTION_FLAG, NULL, "put probes that would cost a single-step at places near by that do not, where the values are the same" }
 
 #define RECORDING_PACK \
 	{ "pack", 0, OPTION_TEXT, "NAME|FILE", "the probes of a pack: what a framework does within a program (glib, argus=PROGRAM); docs/packs.md" }, \

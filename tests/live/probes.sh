@@ -3,7 +3,7 @@
 # trace point; a queue that the kernel knows nothing of becomes edges by a rule.
 . "$HERE/live/_lib.sh"
 need_bpf
-need_command objdump
+need_command objdump gcc
 [ -e /sys/bus/event_source/devices/uprobe/type ] || skip "the kernel has no uprobes"
 argus doctor --json >doctor.json || true
 [ "$(json doctor.json "[c['state'] for c in d['checks'] if c['name'] == 'uprobe'][0]")" = ok ] || fail "doctor does not know of uprobes"
@@ -108,6 +108,33 @@ argus record -o bad.trace --probe "$pool:probe_pool.c:$head_line" -- true >out 2
 grep -q 'has no code.*line' out || fail "no word: $(cat out)"
 argus record -o bad.trace --probe "$pool:no_such.c:1" -- true >out 2>&1 && fail "taken of no source"
 grep -q 'was not made of' out || fail "no word: $(cat out)"
+
+# what a place costs, and a cheaper one near by, taken only with --near
+cat >near.c <<'C'
+#include <stdio.h>
+__asm__(".type dear, @function\ndear:\n.cfi_startproc\n mov (%rdi), %eax\n push %rbx\n.cfi_def_cfa_offset 16\n pop %rbx\n.cfi_def_cfa_offset 8\n ret\n"
+	".cfi_endproc\n.size dear, .-dear\n");
+extern int dear(int *number);
+int main(void)
+{
+	int sum = 0;
+	for (int i = 0; i < 50; i++)
+		sum += dear(&i);
+	printf("%d\n", sum);
+}
+C
+gcc -O1 -o near near.c
+for more in "" --near; do
+	# shellcheck disable=SC2086
+	argus record -o near.trace $more --probe "dear=$PWD/near:dear%fields=[rdi:4]" -- ./near >sum 2>record.txt || fail "near: $(cat record.txt)"
+	[ "$(cat sum)" = 1225 ] || fail "the program computed $(cat sum)"
+	argus dump --json --type probe near.trace >near.json
+	[ "$(json near.json "[int(e.get('arg1', '0'), 16) for e in d['events']] == list(range(50))")" = True ] || fail "values: $(head -c 600 near.json)"
+	case $more in
+	"") grep -q "single-stepped" record.txt && grep -q "at dear+0x2 ('push rbx') near by .* --near takes it" record.txt || fail "no place near by: $(cat record.txt)" ;;
+	*) grep -q "placed at dear+0x2 ('push rbx')" record.txt || fail "not taken: $(cat record.txt)" ;;
+	esac
+done
 
 # the text form loses nothing
 argus dump --text pool.trace >pool.txt

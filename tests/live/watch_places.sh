@@ -8,18 +8,19 @@ program=$BUILD/tests/watch_places
 pids=
 trap '[ -z "$pids" ] || kill $pids 2>/dev/null || true' EXIT
 
-armed() { find "/proc/$watcher/fd" -lname '*perf_event*' | wc -l; }
+# (what find meets while it is closed counts for nothing)
+armed() { { find "/proc/$watcher/fd" -lname '*perf_event*' 2>/dev/null || true; } | wc -l; }
 has_lines() { [ "$(wc -l <"$1")" -ge "$2" ]; }
 is_watching() { grep -q '^watching' notes; }
 
-# ---- threads' own
+# ---- threads' own (nobody else holds their line open)
 mkfifo lines
 "$program" own <lines >own.txt &
 pid=$!
 pids=$pid
 exec 4>lines
 wait_until 10 has_lines own.txt 4
-argus watch $pid --json watch_places:own watch_places:aligned >own.json 2>notes &
+argus watch $pid --json watch_places:own watch_places:aligned >own.json 2>notes 4>&- &
 watcher=$!
 pids="$pids $watcher"
 wait_until 20 is_watching
@@ -45,7 +46,7 @@ pids=$pid
 exec 4>lines
 wait_until 10 has_lines shared.txt 2
 rm notes
-argus watch $pid --json -o shared.trace 'watch_places:cell->0%4' >shared.json 2>notes &
+argus watch $pid --json -o shared.trace 'watch_places:cell->0%4' >shared.json 2>notes 4>&- &
 watcher=$!
 pids="$pids $watcher"
 wait_until 20 is_watching
