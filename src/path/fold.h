@@ -4,7 +4,7 @@
  * kind when thread, function and what is done or waited for have the same names: threads by
  * their role, not by number. Lines are kept in two ways at once:
  * - rows: a lock with its holder, or a function of a thread, with all that it did there;
- * - a tree along the path: each wait, inside of it what went on meanwhile.
+ * - a tree each wait along the path, and what went on during it.
  *
  * A fold is handed the parts of a trace from the last to the first, the links of each in
  * the order of time, and keeps names only: nothing of a part is needed afterwards. */

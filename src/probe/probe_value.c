@@ -294,7 +294,7 @@ static int take_element(struct finding *f, const char **text, struct err *err)
 	int r = 0;
 
 	if (end == *text || *end != ']')
-		return err_set(err, -EINVAL, "between '[' and ']' stands a number");
+		return err_set(err, -EINVAL, "write a number between '[' and ']'");
 	*text = end + 1;
 	/* what a pointer leads to is an array, too */
 	if (f->type.typed && type_strip(&type) && dwarf_tag(&type) == DW_TAG_pointer_type) {

@@ -491,7 +491,7 @@ int variable_field(struct variable *variable, const char *field, uint64_t *ret_o
 	if (!variable->typed)
 		return untyped(err, field);
 	if (!type_strip(&variable->type) || !is_aggregate(dwarf_tag(&variable->type)) || !define(&variable->type))
-		return err_set(err, -EINVAL, "what stands before '%s' has no fields, as far as debug information tells", field);
+		return err_set(err, -EINVAL, "what comes before '%s' has no fields, as far as debug information tells", field);
 	if (!find_field(&variable->type, field, &offset, &type, 0)) {
 		const char *name = dwarf_diename(&variable->type);
 
@@ -530,7 +530,7 @@ int variable_follow(struct variable *variable, struct err *err)
 	/* a smart pointer's, an integer that holds an address */
 	if (tag != DW_TAG_pointer_type && tag != DW_TAG_reference_type && tag != DW_TAG_rvalue_reference_type) {
 		if (variable->bytes != sizeof(uint64_t))
-			return err_set(err, -EINVAL, "what stands before '->' is not a pointer, as far as debug information tells");
+			return err_set(err, -EINVAL, "what comes before '->' is not a pointer, as far as debug information tells");
 		variable->typed = false;
 		return 0;
 	}

@@ -232,7 +232,7 @@ static int find_own(struct search *search, const struct watch_threads *threads, 
 	int r;
 
 	if (!threads)
-		return err_set(err, -ENOTSUP, "'%s' is a thread's own variable", search->spec->symbol);
+		return err_set(err, -ENOTSUP, "'%s' is a thread-local variable", search->spec->symbol);
 	r = thread_block_find(search->process, &search->file.elf, search->bias,
 			      program && program->inode == search->mapping->inode && program->device == search->mapping->device, &block, err);
 	if (!r)
@@ -308,7 +308,7 @@ static int find_code(struct code *code, const struct watch_spec *spec, uint64_t 
 		return err_set(err, -ENOENT, "%s has nothing at offset 0x%" PRIx64, code->path, spec->address);
 	r = code_begins(code, address, &before, &next);
 	if (r < 0)
-		return err_set(err, -ENOENT, "0x%" PRIx64 " is in no function of %s whose bounds are known", address, code->path);
+		return err_set(err, -ENOENT, "0x%" PRIx64 " is in no function of %s whose start and end are known", address, code->path);
 	if (!r)
 		return err_set(err, -EINVAL, "0x%" PRIx64 " of %s is inside of an instruction: one begins at 0x%" PRIx64 ", the next at 0x%" PRIx64,
 			       address, code->path, before, next);

@@ -241,7 +241,7 @@ static void check_debug_information(struct doctor *doctor)
 	bool files = !glob("/usr/lib/debug/.build-id/*/*.debug", GLOB_NOSORT, NULL, &found);
 
 	globfree(&found);
-	doctor_add(doctor, "debug_information", "names and lines of what is stripped",
+	doctor_add(doctor, "debug_information", "names and lines of stripped programs",
 		   files || (urls && *urls) ? DOCTOR_OK : DOCTOR_LIMITED,
 		   urls && *urls ? "DEBUGINFOD_URLS is set" : files ? "/usr/lib/debug" : "none",
 		   "functions inside stripped programs have no names, source lines none at all",
@@ -268,7 +268,7 @@ static void check_packs(struct doctor *doctor)
 			doctor_add(doctor, "pack", arena_printf(doctor->arena, "pack %s", rules_packs[i].name),
 				   unfit.probe ? DOCTOR_LIMITED : DOCTOR_OK,
 				   unfit.probe ? pack_unfit_words(doctor->arena, &unfit) : "fits",
-				   "--pack records a part of what it is about", "");
+				   "--pack records a part of what its framework does", "");
 		rules_free(pack);
 	}
 }

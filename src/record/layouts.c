@@ -15,7 +15,7 @@
 
 void layouts_attach(struct layouts *layouts, struct unwind_maps *maps, int processes_fd)
 {
-	layouts->maps = maps;
+	layouts->maps = layouts->modules->maps = maps;
 	layouts->processes_fd = processes_fd;
 }
 

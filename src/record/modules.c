@@ -81,16 +81,45 @@ void modules_done(struct modules *modules)
 	vec_done(&modules->unused);
 }
 
+#ifdef HAVE_BPF
+static bool is_laid(const struct modules *modules, const struct loaded_module *m)
+{
+	return modules->maps && m->laid && m->era == modules->maps->era;
+}
+
+/* Its table stays where it is while there is room, but counts as nobody's. */
+static void abandon(struct modules *modules, struct loaded_module *m)
+{
+	if (!is_laid(modules, m) || m->abandoned)
+		return;
+	unwind_maps_abandon(modules->maps, m->first_page, m->table.page_count);
+	m->abandoned = true;
+}
+
+static void take_up(struct modules *modules, struct loaded_module *m)
+{
+	if (is_laid(modules, m) && m->abandoned)
+		unwind_maps_use(modules->maps, m->first_page, m->table.page_count);
+	m->abandoned = false;
+}
+#else
+static void abandon(struct modules *modules, struct loaded_module *m) { (void)modules, (void)m; }
+static void take_up(struct modules *modules, struct loaded_module *m) { (void)modules, (void)m; }
+#endif
+
 void modules_use(struct modules *modules, const struct loaded_module *module)
 {
-	(void)modules;
-	((struct loaded_module *)module)->users++;
+	struct loaded_module *m = (struct loaded_module *)module;
+	if (m->users++ == 0)
+		take_up(modules, m);
 }
 
 void modules_release(struct modules *modules, const struct loaded_module *module)
 {
 	struct loaded_module *m = (struct loaded_module *)module;
-	m->users--;
+	if (--m->users > 0)
+		return;
+	abandon(modules, m);
 	note_unused(modules, m);
 }
 
@@ -342,6 +371,7 @@ uint32_t modules_lay(struct modules *modules, const struct loaded_module *module
 		m->era = maps->era;
 		if (!m->table.rows)
 			read_again(modules, m, where);
+		m->abandoned = false;
 		m->laid = m->table.rows && unwind_maps_add(maps, &m->table, &m->first_page, NULL) == 0;
 		struct unwind_table rest = { .base = m->table.base, .page_count = m->table.page_count };
 		unwind_table_done(&m->table);
@@ -350,7 +380,7 @@ uint32_t modules_lay(struct modules *modules, const struct loaded_module *module
 	return m->laid ? STACK_MAPPING_TABLE : STACK_MAPPING_BAD;
 }
 
-static void forget(struct modules *modules, struct loaded_module *m, struct unwind_maps *maps)
+static void forget(struct modules *modules, struct loaded_module *m)
 {
 	struct module_source source = { .device = m->device, .inode = m->inode };
 	const uint64_t *latest = m->kind == MODULE_KIND_file ? map_find(&modules->by_file, key_of_file(&source)) : NULL;
@@ -358,19 +388,18 @@ static void forget(struct modules *modules, struct loaded_module *m, struct unwi
 	if (latest && *latest == m->number)
 		map_remove(&modules->by_file, key_of_file(&source));
 	map_remove(&modules->by_file, m->key);
-	if (m->laid && m->era == maps->era)
-		unwind_maps_abandon(maps, m->first_page, m->table.page_count);
+	abandon(modules, m);
 	modules->list[m->number] = NULL;
 	module_free(m);
 }
 
-void modules_collect(struct modules *modules, struct unwind_maps *maps)
+void modules_collect(struct modules *modules)
 {
 	for (; modules->unused.length - modules->unused_first > MODULES_UNUSED_MAX; modules->unused_first++) {
 		struct loaded_module *m = modules->list[modules->unused.items[modules->unused_first]];
 		m->is_unused = false;
 		if (m->users == 0)
-			forget(modules, m, maps);
+			forget(modules, m);
 	}
 	if (modules->unused_first < MODULES_UNUSED_MAX)
 		return;

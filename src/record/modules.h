@@ -36,6 +36,7 @@ struct loaded_module {
 	uint32_t first_page;        /* STACK_MAPPING_TABLE */
 	uint32_t era;               /* of the unwinder's maps in which its table was laid, or found no room */
 	bool laid;
+	bool abandoned;             /* laid, and no layout's */
 	bool is_unused;             /* among those of modules.unused */
 	uint32_t users;             /* mappings of layouts */
 	uint64_t key;               /* in modules.by_file */
@@ -49,6 +50,7 @@ struct modules {
 	struct module_files files;
 	struct loaded_module **list; /* by number; NULL: forgotten */
 	_Atomic uint32_t count;     /* numbers given are below */
+	struct unwind_maps *maps;   /* where tables are laid; NULL as long as none are */
 	struct map by_file;         /* hash of device, inode and version -> number */
 	struct map recent;          /* hash of device, inode and generation -> when it was looked at, number */
 	struct vec(uint32_t) unused; /* oldest first; some are in use again */
@@ -77,7 +79,7 @@ struct unwind_rule module_rule(const struct loaded_module *module, const struct 
 void modules_use(struct modules *modules, const struct loaded_module *module);
 void modules_release(struct modules *modules, const struct loaded_module *module);
 /* Forgets the oldest of too many that nobody uses. */
-void modules_collect(struct modules *modules, struct unwind_maps *maps);
+void modules_collect(struct modules *modules);
 /* What its record in the trace says behind the numbers. */
 void module_texts(const struct loaded_module *module, struct buf *to);
 /* Address as linked of a file offset; false outside of the segments with code. */

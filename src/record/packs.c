@@ -242,7 +242,7 @@ int packs_place(struct arena *arena, const struct rules *pack, const char *name,
 		if (rule->kind != RULE_probe)
 			continue;
 		if (strstr(rule->target, "$FILE") && !program)
-			return err_set(err, -EINVAL, "it wants the program or library that it is about: NAME=FILE");
+			return err_set(err, -EINVAL, "it needs the program or library that it is for: NAME=FILE");
 		const char *target = target_for(arena, rule->target, program);
 		build_of(arena, target, build);
 		if ((rule->build[0] && strcmp(rule->build, build)) || (!strncmp(target, "usdt:", 5) && !has_mark(arena, target)))

@@ -302,7 +302,7 @@ static int check_place(struct arena *arena, struct probe_point *point, const str
 	address += behind;
 	r = code_begins(&code, address, &before, &next);
 	if (r < 0) {
-		r = err_set(err, -ENOENT, "0x%llx is in no function of %s whose bounds are known", (unsigned long long)address, place->file);
+		r = err_set(err, -ENOENT, "0x%llx is in no function of %s whose start and end are known", (unsigned long long)address, place->file);
 	} else if (!r) {
 		r = err_set(err, -EINVAL, "0x%llx of %s is inside of an instruction: one begins at 0x%llx, the next at 0x%llx",
 			    (unsigned long long)address, place->file, (unsigned long long)before, (unsigned long long)next);

@@ -66,7 +66,7 @@ static int find_at(struct arena *arena, struct variable_file *file, struct code 
 		put(ret_fields, count++, &value);
 		text += length + (text[length] == ',');
 	}
-	return count ? 0 : err_set(err, -EINVAL, "between '(' and ')' stand values: q->length, name:string");
+	return count ? 0 : err_set(err, -EINVAL, "write values between '(' and ')': q->length, name:string");
 }
 
 static int find_at_place(struct arena *arena, struct probe_point *point, const struct probe_place *place, const char *text,

@@ -98,7 +98,7 @@ static void publish(struct stacks *s)
 	}
 	map_clear(&s->to_publish);
 	uint64_t now = stacks_now_ns();
-	if (s->maps.full && now - s->renewed_ns > RENEW_EVERY_NS) {
+	if (unwind_maps_is_due(&s->maps) && now - s->renewed_ns > RENEW_EVERY_NS) {
 		s->renewed_ns = now;
 		layouts_renew(&s->layouts);
 	}
@@ -388,7 +388,7 @@ static void one_round(struct stacks *s)
 	tell_ended(s);
 	forget_ended(s, now);
 	layouts_collect(&s->layouts, now - LAYOUTS_KEPT_NS);
-	modules_collect(&s->modules, &s->maps);
+	modules_collect(&s->modules);
 	atomic_store(&s->processes, s->layouts.by_process.length);
 }
 

@@ -9,8 +9,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define ABANDONED_PAGES 8192u       /* fewer are not worth beginning anew */
-#define ABANDONED_ROWS (2 * STACK_SHARD_ROWS)
+#define ABANDONED_PAGES 16384u      /* fewer are not worth beginning anew */
+#define ABANDONED_ROWS (6 * STACK_SHARD_ROWS)
+#define ABANDONED_SHARE 3u          /* nor is less than one of so many */
 
 static void *map_memory(int fd, size_t bytes)
 {
@@ -168,11 +169,10 @@ static uint32_t rows_in(const struct unwind_maps *maps, uint32_t first_page, uin
 	return rows;
 }
 
-/* One more walks by a table that is there already. */
-static void use_again(struct unwind_maps *maps, uint32_t first_page, uint32_t page_count)
+void unwind_maps_use(struct unwind_maps *maps, uint32_t first_page, uint32_t page_count)
 {
-	uint64_t *users = map_at(&maps->users, first_page, NULL);
-	if ((*users)++ > 0)
+	uint64_t *users = page_count ? map_at(&maps->users, first_page, NULL) : NULL;
+	if (!users || (*users)++ > 0)
 		return;
 	maps->abandoned_pages -= page_count;
 	maps->abandoned_rows -= rows_in(maps, first_page, page_count);
@@ -205,7 +205,7 @@ int unwind_maps_add(struct unwind_maps *maps, const struct unwind_table *table, 
 	bool is_laid = equal && table->page_count && is_laid_at(maps, (uint32_t)*equal, table, numbers);
 	if (is_laid) {
 		*ret_first_page = (uint32_t)*equal;
-		use_again(maps, *ret_first_page, table->page_count);
+		unwind_maps_use(maps, *ret_first_page, table->page_count);
 	} else if (!r) {
 		r = table->page_count > maps->limits.pages - maps->page_count ? -ENOSPC : lay(maps, table, numbers);
 	}
@@ -246,9 +246,12 @@ void unwind_maps_abandon(struct unwind_maps *maps, uint32_t first_page, uint32_t
 		return;
 	maps->abandoned_pages += page_count;
 	maps->abandoned_rows += rows_in(maps, first_page, page_count);
-	if ((maps->page_count >= ABANDONED_PAGES && maps->abandoned_pages > maps->page_count / 2) ||
-	    (maps->row_count >= ABANDONED_ROWS && maps->abandoned_rows > maps->row_count / 2))
-		maps->full = true;
+}
+
+bool unwind_maps_is_due(const struct unwind_maps *maps)
+{
+	return maps->full || (maps->abandoned_pages >= ABANDONED_PAGES && maps->abandoned_pages > maps->page_count / ABANDONED_SHARE) ||
+	       (maps->abandoned_rows >= ABANDONED_ROWS && maps->abandoned_rows > maps->row_count / ABANDONED_SHARE);
 }
 
 void unwind_maps_reset(struct unwind_maps *maps)

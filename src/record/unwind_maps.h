@@ -1,7 +1,7 @@
 /* Unwind tables laid into the maps of the unwinder in the kernel.
  *
  * Maps are mapped and filled like memory. Equal tables, of copies of a program, are
- * laid once. What is once in stays until the room is used up or half of it is
+ * laid once. What is once in stays until the room is used up or a third of it is
  * nobody's: then all begins anew with what is still in use (layouts_renew).
  * Not thread-safe. */
 #ifndef RECORD_UNWIND_MAPS_H
@@ -48,8 +48,12 @@ int unwind_maps_add(struct unwind_maps *maps, const struct unwind_table *table, 
 /* The rule for an address, `offset` from the first page of a table that was added. */
 struct unwind_rule unwind_maps_rule(const struct unwind_maps *maps, uint32_t first_page, uint32_t page_count, uint64_t offset);
 /* Of a table that was added one walks less. What nobody walks by any more is had back when all
- * begins anew, which it is time for when that is more than half. */
+ * begins anew. */
 void unwind_maps_abandon(struct unwind_maps *maps, uint32_t first_page, uint32_t page_count);
+/* One more again. */
+void unwind_maps_use(struct unwind_maps *maps, uint32_t first_page, uint32_t page_count);
+/* Whether it is time to begin anew. */
+bool unwind_maps_is_due(const struct unwind_maps *maps);
 /* Forgets all tables. Nobody may walk by them any more. */
 void unwind_maps_reset(struct unwind_maps *maps);
 /* Memory in the kernel that tables take. */

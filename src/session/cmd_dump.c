@@ -24,7 +24,7 @@ static const struct option_spec dump_options[] = {
 	{ "type", 'e', OPTION_TEXT, "EVENT", "events of this type, or of several: switch,wake (repeatable)" },
 	{ "number", 0, OPTION_TEXT, "N[-M]", "the event of this number, or of these" },
 	{ "state", 0, OPTION_FLAG, NULL, "also state records (threads, waits, descriptors as found) and records about the trace itself" },
-	{ "stacks", 0, OPTION_FLAG, NULL, "print each event's stacks behind it, with names" },
+	{ "stacks", 0, OPTION_FLAG, NULL, "print each event's stacks after it, with names" },
 	{ "lines", 0, OPTION_FLAG, NULL, "with --stacks: source lines and inlined functions too" },
 	OPTION_SYMFS,
 	{ "text", 0, OPTION_FLAG, NULL, "the text form, with state: `argus import --text` makes the same trace of it" },

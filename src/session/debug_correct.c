@@ -94,7 +94,7 @@ int debug_idle(struct debug *debug, const struct debug_words *words, struct buf 
 		return r;
 	debug_find_hangs(debug);
 	buf_printf(out, "Hangs: %zu, before %zu.%s\n", debug->hang_count, before,
-		   debug->diagnosis && !is_hang(debug) ? " What was looked at is none any more; `why` asks about the worst that is left." : "");
+		   debug->diagnosis && !is_hang(debug) ? " What you looked at is no longer a hang; `why` explains the worst that is left." : "");
 	return 0;
 }
 

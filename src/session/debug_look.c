@@ -149,7 +149,7 @@ int debug_stack(struct debug *debug, const struct debug_words *words, struct buf
 
 	(void)words;
 	if (!debug->slice.length)
-		return err_set(err, -ENOENT, "one stands nowhere yet: `why` begins a slice, `here TID TIME` too");
+		return err_set(err, -ENOENT, "no place on a slice is chosen yet: `why` begins a slice, `here TID TIME` too");
 	place = &debug->slice.items[debug->slice.length - 1];
 	e = scene_episode(scene, place->thread, place->time_ns ? place->time_ns - 1 : 0);
 	if (!e)

@@ -70,7 +70,7 @@ const struct debug_place *debug_place_now(const struct debug *debug, struct err 
 {
 	if (debug->slice.length)
 		return &debug->slice.items[debug->slice.length - 1];
-	err_set(err, -ENOENT, "one stands nowhere yet: `why` begins a slice, `here TID TIME` too");
+	err_set(err, -ENOENT, "no place on a slice is chosen yet: `why` begins a slice, `here TID TIME` too");
 	return NULL;
 }
 

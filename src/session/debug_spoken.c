@@ -39,6 +39,6 @@ int debug_spoken(struct debug *debug, const struct debug_words *words, struct bu
 		buf_printf(out, "\n                   %s\n", rule->why);
 	}
 	if (!j->spoken.length)
-		buf_text(out, "no rule spoke: each wait was seen to be ended, and by whom\n");
+		buf_text(out, "no rule was needed: who ended each wait was recorded\n");
 	return 0;
 }

@@ -141,7 +141,7 @@ static int take_over_proc(struct now_look *look, const char *why, struct err *er
 		return r;
 	look->over_proc = true;
 	sink_printf(notes, "seen over /proc alone, for %s\n", why);
-	sink_printf(notes, "  stacks end where another register than the stack pointer leads on; nothing of threads that move (%" PRIu32 " of %" PRIu32 ")\n",
+	sink_printf(notes, "  stacks end at frames that need more registers than the stack pointer; threads that run have none (%" PRIu32 " of %" PRIu32 ")\n",
 		    seen.threads - seen.still, seen.threads);
 	if (seen.closed)
 		sink_printf(notes, "  %" PRIu32 " processes cannot be looked into (other users', not dumpable%s): only that they wait is known\n",

@@ -191,7 +191,7 @@ void path_requests_text(const struct session *session, const struct requests_rep
 	}
 	if (reply->requests.by != FOUND_MESSAGES)
 		buf_printf(buf, "The trace has no messages (--level full records them): %s.\n", reply->requests.by == FOUND_CLIENTS
-			   ? "requests are told by who woke whom on this machine; one for which nobody slept is not seen"
+			   ? "requests are recognised by who woke whom on this machine; one that nobody slept for is not seen"
 			   : "these are the turns of its threads, from when they were woken from outside until they waited there again");
 	put_groups(reply, buf);
 	if (!reply->has_tails)

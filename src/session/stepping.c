@@ -28,7 +28,7 @@ static int find_function(const struct watch_spec *place, struct code *code, uint
 			return err_set(err, -ENOENT, "%s has nothing at offset 0x%" PRIx64, code->path, place->address);
 	}
 	if (!code_function(code, *ret_function, &start, &end))
-		return err_set(err, -ENOENT, "0x%" PRIx64 " is in no function of %s whose bounds are known", *ret_function, code->path);
+		return err_set(err, -ENOENT, "0x%" PRIx64 " is in no function of %s whose start and end are known", *ret_function, code->path);
 	*ret_function = start;
 	return 0;
 }
@@ -146,7 +146,7 @@ int stepping_find(struct arena *arena, const char *text, const struct process *p
 		wishes->offsets = offsets;
 		sink_printf(notes, "%zu places in %zu function%s, from %s on%s\n", wishes->count, sites.functions.length,
 			    sites.functions.length == 1 ? "" : "s", code_name(&code, arena, functions[0]),
-			    sites.cut ? "; there would be more: take a smaller --depth to see less, but that wholly" : "");
+			    sites.cut ? "; there is more: a smaller --depth sees less code, but all of its steps" : "");
 		if (!wishes->count)
 			r = err_set(err, -ENODATA, "%s has no branch, call or return", code_name(&code, arena, functions[0]));
 		code_sites_done(&sites);

@@ -23,13 +23,24 @@
 #define PROCESSORS_MOST 16384u
 #define UNWRITTEN_NS 2000000000u /* chunks are written long before they are so old */
 
+/* Recordings made as root are root's: the usual case after `sudo argus record`. */
+static int cannot_open(int dir, const char *name, const char *path, int code, struct err *err)
+{
+	struct stat st;
+
+	if (code == -EACCES && !fstatat(dir, name, &st, 0) && st.st_uid != geteuid())
+		return err_set(err, code, "'%s' is %s and may not be read: use sudo, or give it to you with chown", path,
+			       st.st_uid ? "another user's" : "root's");
+	return err_sys(err, code, "opening '%s'", path);
+}
+
 static int open_regular(int dir, const char *name, const char *path, struct err *err)
 {
 	struct stat st;
 	int fd = openat(dir, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
 
 	if (fd < 0)
-		return err_sys(err, -errno, "opening '%s'", path);
+		return cannot_open(dir, name, path, -errno, err);
 	if (fstat(fd, &st) || S_ISREG(st.st_mode))
 		return fd;
 	close(fd);

@@ -29,3 +29,10 @@ nobody ./argus-copy doctor --json >report || status=$?
 [ "$(json report 'all(c["mend"] for c in d["checks"] if c["state"] == "missing")')" = True ] || fail "no cure for what is missing"
 argus doctor --json >report || fail "root cannot record: $(cat report)"
 [ "$(json report 'd["can_record"]')" = True ] || fail "the doctor is wrong"
+
+# a trace that `sudo argus record` left: whose it is, and what helps
+argus record -o open/root.trace -- true || fail "root cannot record"
+status=0
+nobody ./argus-copy why open/root.trace >out 2>&1 || status=$?
+[ $status = 1 ] || fail "status $status of a trace that may not be read"
+grep -q "is root's and may not be read: use sudo" out || fail "no way out in: $(cat out)"

@@ -240,17 +240,40 @@ static void test_equal_tables(void **state)
 	assert_int_equal(unwind_maps_add(&f->maps, &table, &again, NULL), 0);
 	assert_int_equal(again, first);
 	assert_int_equal(f->maps.abandoned_rows, 0);
-	for (uint32_t i = 1; !f->maps.full; i++) {
+	for (uint32_t i = 1; !unwind_maps_is_due(&f->maps); i++) {
 		table = table_of(i);
 		assert_int_equal(unwind_maps_add(&f->maps, &table, &other, NULL), 0);
 		assert_int_not_equal(other, first);
 		unwind_maps_abandon(&f->maps, other, 1);
-		assert_in_range(f->maps.shard_count, 1, 4);
+		assert_in_range(f->maps.shard_count, 1, 8);
 	}
 	unwind_maps_reset(&f->maps);
 	assert_int_equal(f->maps.shard_count, 0);
 	assert_int_equal(unwind_maps_add(&f->maps, &table, &first, NULL), 0);
 	assert_int_equal(f->maps.shard_count, 1);
+}
+
+/* Tables of modules that no process has any more stay, and are nobody's until one comes that has them. */
+static void test_nobodys_tables(void **state)
+{
+	struct fixture *f = *state;
+	const struct layout *layout;
+	if (f->processes < 0)
+		skip();
+	for (uint32_t round = 0, pages = 0; round < 3; round++) {
+		assert_int_equal(layouts_read(&f->layouts, getpid(), &layout), 0);
+		layouts_publish(&f->layouts, getpid());
+		assert_int_equal(f->maps.abandoned_rows, 0);
+		assert_int_equal(f->maps.abandoned_pages, 0);
+		assert_true(!round || pages == f->maps.page_count);
+		pages = f->maps.page_count;
+		layouts_leave(&f->layouts, getpid(), 1000);
+		layouts_collect(&f->layouts, 2000);
+		layouts_collect(&f->layouts, 4000);
+		modules_collect(&f->modules);
+		assert_int_equal(f->maps.abandoned_rows, f->maps.row_count);
+		assert_int_equal(f->maps.abandoned_pages, pages);
+	}
 }
 
 /* Of modules that nobody has any more so many are kept, and no more. */
@@ -267,7 +290,7 @@ static void test_modules_forgotten(void **state)
 		layouts_add(&f->layouts, 1000000, &source, 1);
 		layouts_leave(&f->layouts, 1000000, i);
 		layouts_collect(&f->layouts, i);
-		modules_collect(&f->modules, &f->maps);
+		modules_collect(&f->modules);
 	}
 	for (uint32_t i = 2; i < f->modules.count; i++)
 		kept += f->modules.list[i] != NULL;
@@ -411,6 +434,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_collect, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_rules_in_maps, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_equal_tables, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_nobodys_tables, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_modules_forgotten, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_many_processes, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_renew, set_up, tear_down),
