@@ -6,6 +6,7 @@
 
 #define ROWS_TRIED 3
 #define ROW_LEAST 50u        /* per mille of the path */
+#define POLL_LEAST 10u       /* per mille of the path */
 #define ALWAYS_OFF 0.05      /* of the run: what an estimate is off at least */
 #define ORDER_OFF 0.1        /* ... where another order of threads is all that changes */
 #define OTHERS_COUNT 3.0     /* so many samples of one's own count as much as those of all of the role */
@@ -13,6 +14,8 @@
 #define INSIDE_LEAST 8.0     /* samples, from which on they tell how much of what is done with a lock is done in the function */
 #define INSIDE_PART 0.25     /* ... that takes it; below that it gives it away to its caller */
 #define SHARED_PART 4u       /* of the time in which somebody has a lock: from then on several at once count */
+#define POOL_LIVES 4u        /* this part of the run its threads live at least */
+#define POOL_BUSY 9u         /* tenths of the time in which they work */
 #define NEAR 0.1             /* of the run: how far the unchanged replay may be off for its processors to be believed */
 
 struct own_samples {
@@ -177,13 +180,25 @@ static void set_row(struct trying *t, const struct fold_row *row, double factor,
 		t->places[i] = 1 - share_of(t, &t->script->places.items[i], row, sigmas) * (1 - factor);
 }
 
-/* Loops that sleep and look again sleep less often as what they look for comes sooner. Returns whether there are any. */
+static bool is_on_path(const struct trying *t, const struct op_place *place)
+{
+	for (size_t i = 0; i < t->fold->rows.length; i++) {
+		const struct fold_row *row = &t->fold->rows.items[i];
+
+		if (row->lock == place->lock && row->function == place->function && same_role(row->who, place->who))
+			return row->ns * 1000 >= t->fold->total_ns * POLL_LEAST;
+	}
+	return false;
+}
+
+/* Loops that sleep and look again, and for which the run waits, sleep less often as what they look for comes sooner. Returns
+ * whether there are any. */
 static bool set_polls(struct trying *t, double factor)
 {
 	bool any = false;
 
 	for (size_t i = 0; i < t->script->places.length; i++)
-		if (t->script->places.items[i].polls && t->places[i] == 1) {
+		if (t->script->places.items[i].polls && t->places[i] == 1 && is_on_path(t, &t->script->places.items[i])) {
 			t->places[i] *= factor;
 			any = true;
 		}
@@ -313,11 +328,22 @@ static double shared_least(const struct trying *t, struct role_name who)
 	return all / t->processors > longest ? all / t->processors : longest;
 }
 
-/* True for threads that work on and on, and rarely wait for others: what they do can be shared by more. */
+/* True for threads that work on and on, and rarely wait for others, or hardly ever long: what they do can be shared by more.
+ * Who is made for one piece of work, and another one for the next, is no pool. */
 static bool works_on(const struct trying *t, const struct fold_row *row)
 {
 	uint64_t waits = 0;
 
+	for (size_t i = 0; i < t->fold->pools.length; i++) {
+		const struct fold_pool *pool = &t->fold->pools.items[i];
+
+		if (!same_role(pool->who, row->who))
+			continue;
+		if (pool->lived_ns * POOL_LIVES < (uint64_t)t->run_ns * pool->threads)
+			return false;
+		if (pool->worked_ns >= pool->lived_ns / 10 * POOL_BUSY)
+			return true;
+	}
 	for (size_t i = 0; i < t->script->threads.length; i++) {
 		const struct op_thread *thread = &t->script->threads.items[i];
 

@@ -74,7 +74,6 @@ static unsigned turn;
 
 KEEP static void carry_baton(void)
 {
-	COMPUTE(300 * US);
 	pause_ns(SLOW(1200 * US));
 }
 
@@ -85,6 +84,7 @@ KEEP static void *runner(void *data)
 		while (turn != (uintptr_t)data)
 			pthread_cond_wait(&turn_changed, &turn_mutex);
 		pthread_mutex_unlock(&turn_mutex);
+		COMPUTE(300 * US);
 		carry_baton();
 		pthread_mutex_lock(&turn_mutex);
 		turn = (turn + 1) % 4;
@@ -103,7 +103,6 @@ static void baton(void)
 
 KEEP static void convert_file(void)
 {
-	COMPUTE(200 * US);
 	pause_ns(SLOW(4 * MS));
 }
 
@@ -120,6 +119,7 @@ static void dispatch(void)
 		if (!fork_named("converter")) {
 			close(pair[0]);
 			while (read(pair[1], &job, 1) == 1) {
+				COMPUTE(200 * US);
 				convert_file();
 				need(write(pair[1], &job, 1) == 1, "write");
 			}
@@ -365,7 +365,6 @@ static void signal_pair(void)
 
 KEEP static void render_frame(unsigned job)
 {
-	COMPUTE(2 * MS);
 	pause_ns(SLOW((6 + job % 5 * 3) * MS));
 }
 
@@ -379,6 +378,7 @@ static void children(void)
 			running--;
 		}
 		if (!fork_named("renderer")) {
+			COMPUTE(2 * MS);
 			render_frame(i);
 			_exit(0);
 		}
