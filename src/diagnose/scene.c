@@ -165,14 +165,14 @@ static bool ran_out(const struct wait *w)
 					      lasted - w->timeout_ns <= w->timeout_ns / 8);
 }
 
-/* A script sleeps by waiting for a child that does nothing else. */
+/* A script sleeps by waiting for a program that does nothing else; a child that is not another program is at work. */
 static bool slept_by_child(const struct scene *scene, const struct wait *w)
 {
 	const struct scene_thread *t = &scene->threads[w->waker];
 	uint64_t slept = 0;
 	uint32_t sleeps = 0;
 
-	if (w->kind != WAIT_KIND_child || w->end != WAIT_END_THREAD || !w->waker || t->messages.count ||
+	if (w->kind != WAIT_KIND_child || w->end != WAIT_END_THREAD || !w->waker || !t->exec_ns || t->messages.count ||
 	    t->running_ns > limit_of(scene, LIMIT_sleeper_ran_ns) ||
 	    scene->tables->threads[w->waker].parent_pid != scene_pid(scene, w->thread) ||
 	    scene->tables->threads[w->waker].start_ns + LOOK_QUEUED_NS < w->start_ns)

@@ -25,6 +25,7 @@ void naming_init(struct naming *naming, const struct scene *scene, struct diagno
 	naming->scripted = mem_zalloc(arena_array_bytes(sizeof(*naming->scripted), scene->tables->frame_count + 1));
 	naming->interpreters = mem_zalloc(arena_array_bytes(sizeof(*naming->interpreters), scene->tables->module_count + 1));
 	map_init(&naming->stacks);
+	map_init(&naming->made_starts);
 	map_init(&naming->functions);
 	map_init(&naming->locks);
 	map_init(&naming->wait_words);
@@ -36,6 +37,8 @@ void naming_done(struct naming *naming)
 {
 	free(naming->roles);
 	free(naming->has_role);
+	free(naming->made);
+	map_done(&naming->made_starts);
 	free(naming->starts);
 	free(naming->scripted);
 	free(naming->interpreters);
@@ -217,6 +220,47 @@ static uint32_t start_of(struct naming *naming, uint32_t thread)
 	return start;
 }
 
+/* Where each thread was made, as a stack. */
+static void find_made(struct naming *naming)
+{
+	const struct scene *scene = naming->scene;
+	struct trace_filter filter = { .to_ns = UINT64_MAX };
+	struct trace_cursor *cursor;
+	const struct event *e;
+
+	naming->made = mem_zalloc(arena_array_bytes(sizeof(*naming->made), scene->thread_count));
+	trace_filter_add(&filter, EVENT_fork);
+	cursor = trace_cursor_new(scene->trace, &filter);
+	while ((e = trace_cursor_next(cursor))) {
+		uint32_t thread = tables_thread(scene->tables, event_as(e, fork)->child, e->time);
+
+		naming->made[thread] = event_as(e, fork)->ustack;
+	}
+	trace_cursor_free(cursor);
+	for (uint32_t i = 1; i < scene->thread_count; i++) {
+		uint32_t start = naming->made[i] && scene->tables->threads[i].tid != scene->tables->threads[i].pid ? start_of(naming, i) : 0;
+		bool fresh = false;
+		uint64_t *known = start ? map_at(&naming->made_starts, naming->made[i], &fresh) : NULL;
+
+		if (known)
+			*known = fresh || *known == start ? start : 0;
+	}
+}
+
+/* A thread that was over before any stack was taken of it was started with what others were that were made at the same
+ * place, if that is one function. */
+static uint32_t start_of_made(struct naming *naming, uint32_t thread)
+{
+	const uint64_t *start;
+
+	if (!naming->names)
+		return 0;
+	if (!naming->made)
+		find_made(naming);
+	start = naming->made[thread] ? map_find(&naming->made_starts, naming->made[thread]) : NULL;
+	return start ? (uint32_t)*start : 0;
+}
+
 /* A name of one of many: "worker-12" is "worker-N". */
 static const char *without_number(struct naming *naming, const char *name)
 {
@@ -244,6 +288,8 @@ struct role_name naming_role(struct naming *naming, uint32_t thread)
 		return *role;
 	}
 	start = !strcmp(t->comm, tables->threads[leader].comm) ? start_of(naming, thread) : 0;
+	if (!start && !strcmp(t->comm, tables->threads[leader].comm))
+		start = start_of_made(naming, thread);
 	naming->starts[thread] = start;
 	role->thread = start ? start : texts_add(naming->texts, !strcmp(t->comm, tables->threads[leader].comm)
 						 ? "a thread" : without_number(naming, t->comm));

@@ -35,6 +35,8 @@ struct naming {
 	uint8_t *scripted;        /* by frame node, enum scripted: is a function of a script on the way out */
 	bool *interpreters;       /* by module: runs scripts */
 	uint32_t *starts;         /* by thread: the function it was started with, where that is its role's name; else 0 */
+	uint32_t *made;           /* by thread: stack at which it was made; NULL: not looked for yet */
+	struct map made_starts;   /* such a stack -> the function that threads made there start with, 0 several */
 	struct map stacks;        /* stack node -> place in stack_list + 1 */
 	struct vec(struct stack_names) stack_list;
 	struct map functions;     /* frame node -> text + 1 of its function */

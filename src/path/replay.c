@@ -11,7 +11,6 @@
 #define SLICE_NS 3000000u
 #define GRAIN_NS 1000000u
 #define TURN_NS 100000000u
-#define NOT_REAL_TIME 100u /* kernel priorities from here on */
 #define LONGEST 100u
 #define CIRCLE_LOCKS 16u
 
@@ -125,7 +124,7 @@ static unsigned prio(const struct sim *s, uint32_t thread)
 {
 	unsigned prio = s->p->threads.items[thread].prio;
 
-	return prio && prio < NOT_REAL_TIME ? prio : NOT_REAL_TIME;
+	return prio && prio < SCRIPT_NOT_REAL_TIME ? prio : SCRIPT_NOT_REAL_TIME;
 }
 
 /* Behind its equals. */
@@ -154,7 +153,7 @@ static void run_on(struct sim *s, uint32_t thread)
 	uint64_t ns = t->left_ns;
 
 	if (s->ready.first && prio(s, s->ready.first - 1) <= prio(s, thread)) {
-		uint64_t turn = prio(s, thread) < NOT_REAL_TIME ? TURN_NS : SLICE_NS, had = s->now - t->turn_ns;
+		uint64_t turn = prio(s, thread) < SCRIPT_NOT_REAL_TIME ? TURN_NS : SLICE_NS, had = s->now - t->turn_ns;
 		uint64_t left = had < turn ? turn - had : 0;
 
 		ns = ns < left ? ns : left;
@@ -251,7 +250,7 @@ static void want_processor(struct sim *s, uint32_t thread)
 			last = s->cpus[i] - 1;
 	}
 	if (last != UINT32_MAX && (prio(s, last) > prio(s, thread) ||
-	    (prio(s, last) == prio(s, thread) && prio(s, last) == NOT_REAL_TIME && s->now - s->threads[last].turn_ns >= GRAIN_NS))) {
+	    (prio(s, last) == prio(s, thread) && prio(s, last) == SCRIPT_NOT_REAL_TIME && s->now - s->threads[last].turn_ns >= GRAIN_NS))) {
 		int cpu = s->threads[last].cpu;
 
 		take_time(s, last);

@@ -72,6 +72,16 @@ static enum deed_kind asked_or_answered(struct finding *f, const struct event *e
 	return *first == from ? DEED_ASKED : DEED_ANSWERED;
 }
 
+/* Who is woken by another one that takes from their socket had sent something, if nobody was seen to send before. */
+static void note_sender(struct finding *f, uint32_t taker, uint32_t sender)
+{
+	bool fresh = false;
+	uint64_t *first = map_at(&f->first, pair_of(scene_pid(f->scene, taker), scene_pid(f->scene, sender)), &fresh);
+
+	if (fresh)
+		*first = scene_pid(f->scene, sender);
+}
+
 /* A server's thread, asked by one who is not of the server, or who is its child. */
 static bool serves(const struct finding *f, uint32_t server, uint32_t client)
 {
@@ -107,12 +117,16 @@ static void find_deeds(struct finding *f)
 
 		if (kind == WAIT_KIND_read)
 			map_put(&f->deeds, e->number, DEED_TOOK);
-		if (kind != WAIT_KIND_write || !requests_is_socket(wake->object))
+		if ((kind != WAIT_KIND_write && kind != WAIT_KIND_read) || !requests_is_socket(wake->object))
 			continue;
 		waker = tables_thread(tables, e->tid, e->time);
 		target = tables_thread(tables, wake->target, e->time);
 		if (!waker || !target || scene_same_process(f->scene, waker, target))
 			continue;
+		if (kind == WAIT_KIND_read) {
+			note_sender(f, waker, target);
+			continue;
+		}
 		deed = asked_or_answered(f, e, waker, target);
 		map_put(&f->deeds, e->number, deed);
 		map_put(&f->stacks, e->number, wake->ustack);
@@ -148,16 +162,47 @@ static bool is_of_client(const struct finding *f, const struct wait *w)
 	       (is_for_network(f->q->ends, w) && (w->kind != WAIT_KIND_read || ends_role(f->q->ends, w->object) != END_SERVER));
 }
 
-/* True when the thread goes on waiting for the same, after it looked whether it was there. */
-static bool only_looks(const struct scene *scene, uint32_t wait)
+static bool has_asked(const struct finding *f, uint32_t client, uint64_t from, uint64_t to)
 {
-	const struct wait *w = &scene->waits[wait], *next = w + 1;
+	const struct scene *scene = f->scene;
+
+	for (uint32_t i = scene_wakes_from(scene, client, from); i < scene_wakes_end(scene, client) && scene->wakes[i].time <= to; i++)
+		if (deed_of(f, scene->wakes[i].number) == DEED_ASKED)
+			return true;
+	return false;
+}
+
+static bool has_listened(const struct finding *f, uint32_t server, uint64_t from, uint64_t to)
+{
+	const struct scene *scene = f->scene;
+
+	for (uint32_t i = scene_waits_from(scene, server, from); i < scene_waits_end(scene, server) && scene->waits[i].start_ns <= to; i++)
+		if (scene->waits[i].start_ns >= from && is_for_network(f->q->ends, &scene->waits[i]))
+			return true;
+	return false;
+}
+
+/* True when the thread goes on waiting for the same, after it looked whether it was there: it asked nobody, and was too
+ * quick to do more, or the server is still at work. */
+static bool only_looks(const struct finding *f, uint32_t wait)
+{
+	const struct wait *w = &f->scene->waits[wait], *next = w + 1;
 	struct state_times times;
 
-	if (wait + 1 >= scene_waits_end(scene, w->thread) || next->object != w->object || next->kind != w->kind)
+	if (wait + 1 >= scene_waits_end(f->scene, w->thread) || next->object != w->object || next->kind != w->kind ||
+	    has_asked(f, w->thread, w->end_ns, next->start_ns))
 		return false;
-	scene_state_times(scene, w->thread, w->end_ns, next->start_ns, &times);
-	return times.ns[SPAN_RUNNING] <= LOOK_MOST_NS;
+	scene_state_times(f->scene, w->thread, w->end_ns, next->start_ns, &times);
+	return times.ns[SPAN_RUNNING] <= LOOK_MOST_NS || !has_listened(f, w->waker, w->end_ns, next->start_ns);
+}
+
+/* When the answer was there: who was woken as its question was taken, and waited no more, found it as it came to run. */
+static uint64_t answered_ns(const struct finding *f, const struct wait *w)
+{
+	const struct scene *scene = f->scene;
+	const struct span *span = deed_of(f, w->end_event) == DEED_TOOK ? scene_span(scene, w->thread, w->end_ns) : NULL;
+
+	return span && span->state == SPAN_RUNNABLE ? span_end(span) : w->end_ns;
 }
 
 /* By the waits of clients, by client, then time. */
@@ -172,17 +217,19 @@ static void find_awaited(struct finding *f)
 
 		for (uint32_t k = scene_waits_from(scene, i, q->from_ns); k < scene_waits_end(scene, i) && scene->waits[k].start_ns < q->to_ns; k++) {
 			const struct wait *w = &scene->waits[k];
+			uint64_t end_ns;
 
 			f->requests->unanswered += w->end == WAIT_END_OPEN && answered && w->object == answered;
 			if (w->start_ns < q->from_ns || w->end_ns > q->to_ns || !is_of_client(f, w))
 				continue;
 			first = first ? first : w;
-			if (deed_of(f, w->end_event) == DEED_TOOK && only_looks(scene, k))
+			if (deed_of(f, w->end_event) == DEED_TOOK && only_looks(f, k))
 				continue;
-			vec_push(&f->requests->list, ((struct request){ .start_ns = first->start_ns, .end_ns = w->end_ns, .event = first->begin_event,
+			end_ns = answered_ns(f, w);
+			vec_push(&f->requests->list, ((struct request){ .start_ns = first->start_ns, .end_ns = end_ns, .event = first->begin_event,
 				.object = w->object, .thread = w->waker,
 				.group = requests_group(q->naming, q->ends, q->by, w->object, true, answer_stack(f, w)) }));
-			vec_push(&f->ends, ((struct moment){ w->end_ns, i }));
+			vec_push(&f->ends, ((struct moment){ end_ns, i }));
 			answered = w->object;
 			first = NULL;
 		}

@@ -30,6 +30,7 @@ struct op {
 };
 
 #define PLACE_OTHERS 1u
+#define SCRIPT_NOT_REAL_TIME 100u /* kernel priorities from here on */
 
 #define LATENCY_CLASSES 40u   /* by the length of the sleep before, each twice as long as the one before */
 

@@ -67,7 +67,13 @@ bool script_was_free(const struct scene *scene, uint16_t cpu, uint64_t time)
 #define SOMEWHERE_ELSE 50u /* this part of the time at most */
 #define KEPT_OUT_PART 2u /* half of the time in which its threads stood for a processor another one was idle */
 
-static uint64_t idle_ns(const struct cpu_row *row, uint64_t from, uint64_t to)
+static bool is_real_time(const struct op_thread *t)
+{
+	return t->prio && t->prio < SCRIPT_NOT_REAL_TIME;
+}
+
+/* How long the processor had nothing to do that would keep the thread out: a real-time thread takes it from any other. */
+static uint64_t idle_ns(const struct script *p, const struct op_thread *waits, const struct cpu_row *row, uint64_t from, uint64_t to)
 {
 	uint64_t sum = 0;
 
@@ -75,7 +81,8 @@ static uint64_t idle_ns(const struct cpu_row *row, uint64_t from, uint64_t to)
 		uint64_t begin = row->runs[i].start_ns > from ? row->runs[i].start_ns : from;
 		uint64_t end = i + 1 < row->count && row->runs[i + 1].start_ns < to ? row->runs[i + 1].start_ns : to;
 
-		sum += row->runs[i].thread || begin >= end ? 0 : end - begin;
+		if (begin < end && (!row->runs[i].thread || (is_real_time(waits) && !is_real_time(&p->threads.items[row->runs[i].thread]))))
+			sum += end - begin;
 	}
 	return sum;
 }
@@ -106,7 +113,7 @@ unsigned script_processors(const struct script *p, const struct scene *scene)
 				continue;
 			queued += span_end(s) - s->start_ns;
 			for (unsigned cpu = 0; cpu < cpus; cpu++)
-				idle[cpu] += had >> cpu & 1 ? 0 : idle_ns(&scene->cpus[cpu], s->start_ns, span_end(s));
+				idle[cpu] += had >> cpu & 1 ? 0 : idle_ns(p, &p->threads.items[i], &scene->cpus[cpu], s->start_ns, span_end(s));
 		}
 	for (unsigned cpu = 0; cpu < cpus; cpu++) {
 		count += had >> cpu & 1;

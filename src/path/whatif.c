@@ -6,12 +6,16 @@
 
 #define ROWS_TRIED 3
 #define ROW_LEAST 50u        /* per mille of the path */
+#define POLL_LEAST 10u       /* per mille of the path */
 #define ALWAYS_OFF 0.05      /* of the run: what an estimate is off at least */
 #define ORDER_OFF 0.1        /* ... where another order of threads is all that changes */
 #define OTHERS_COUNT 3.0     /* so many samples of one's own count as much as those of all of the role */
 #define LOCKS_TRIED 8u
 #define INSIDE_LEAST 8.0     /* samples, from which on they tell how much of what is done with a lock is done in the function */
 #define INSIDE_PART 0.25     /* ... that takes it; below that it gives it away to its caller */
+#define SHARED_PART 4u       /* of the time in which somebody has a lock: from then on several at once count */
+#define POOL_LIVES 4u        /* this part of the run its threads live at least */
+#define POOL_BUSY 9u         /* tenths of the time in which they work */
 #define NEAR 0.1             /* of the run: how far the unchanged replay may be off for its processors to be believed */
 
 struct own_samples {
@@ -20,6 +24,7 @@ struct own_samples {
 
 struct asked_lock {
 	uint32_t lock;
+	struct role_name who;
 	struct own_samples samples;
 };
 
@@ -29,7 +34,7 @@ struct trying {
 	const struct fold *fold;
 	const struct holds *holds;
 	double *places, *threads, *shares;
-	struct vec(struct asked_lock) asked; /* samples of the row's role, by the lock that it had */
+	struct vec(struct asked_lock) asked; /* samples of roles, by the lock that they had */
 	unsigned processors;
 	double run_ns;
 	double base_ns[2];       /* unchanged replays: processors handed out anew, and as they were */
@@ -39,6 +44,12 @@ struct trying {
 static bool same_role(struct role_name a, struct role_name b)
 {
 	return a.program == b.program && a.thread == b.thread;
+}
+
+/* Who changes a function changes it for all of the program that call it. */
+static bool is_changed_for(const struct fold_row *row, struct role_name who)
+{
+	return row->function ? who.program == row->who.program : same_role(who, row->who);
 }
 
 /* The function, of those that the fold told apart by samples, in which the sample is; 0 none. */
@@ -95,12 +106,12 @@ static struct own_samples role_samples(struct trying *t, const struct op_place *
 	struct own_samples all = { 0 };
 
 	for (size_t i = 0; i < t->asked.length; i++)
-		if (t->asked.items[i].lock == place->lock)
+		if (t->asked.items[i].lock == place->lock && same_role(t->asked.items[i].who, place->who))
 			return t->asked.items[i].samples;
 	for (uint32_t i = 0; i < t->script->threads.length; i++)
 		if (t->script->threads.items[i].count && same_role(t->script->threads.items[i].who, place->who))
 			add_samples(t, i, place, function, &all);
-	vec_push(&t->asked, ((struct asked_lock){ place->lock, all }));
+	vec_push(&t->asked, ((struct asked_lock){ place->lock, place->who, all }));
 	return all;
 }
 
@@ -140,7 +151,7 @@ static double share_of(struct trying *t, const struct op_place *place, const str
 	struct own_samples own;
 	double of;
 
-	if (!same_role(place->who, row->who))
+	if (!is_changed_for(row, place->who))
 		return 0;
 	if (row->lock && place->lock != row->lock && place->thread)
 		return share_outside(t, place, row, sigmas);
@@ -153,7 +164,7 @@ static double share_of(struct trying *t, const struct op_place *place, const str
 	for (size_t i = 0; i < t->fold->shares.length; i++) {
 		const struct fold_share *s = &t->fold->shares.items[i];
 
-		if (s->from != place->function || s->to != row->function || !same_role(s->who, row->who))
+		if (s->from != place->function || s->to != row->function || !same_role(s->who, place->who))
 			continue;
 		own = own_samples(t, place, row->function);
 		of = own.all + 1 / (1 + own.all);
@@ -169,13 +180,25 @@ static void set_row(struct trying *t, const struct fold_row *row, double factor,
 		t->places[i] = 1 - share_of(t, &t->script->places.items[i], row, sigmas) * (1 - factor);
 }
 
-/* Loops that sleep and look again sleep less often as what they look for comes sooner. Returns whether there are any. */
+static bool is_on_path(const struct trying *t, const struct op_place *place)
+{
+	for (size_t i = 0; i < t->fold->rows.length; i++) {
+		const struct fold_row *row = &t->fold->rows.items[i];
+
+		if (row->lock == place->lock && row->function == place->function && same_role(row->who, place->who))
+			return row->ns * 1000 >= t->fold->total_ns * POLL_LEAST;
+	}
+	return false;
+}
+
+/* Loops that sleep and look again, and for which the run waits, sleep less often as what they look for comes sooner. Returns
+ * whether there are any. */
 static bool set_polls(struct trying *t, double factor)
 {
 	bool any = false;
 
 	for (size_t i = 0; i < t->script->places.length; i++)
-		if (t->script->places.items[i].polls && t->places[i] == 1) {
+		if (t->script->places.items[i].polls && t->places[i] == 1 && is_on_path(t, &t->script->places.items[i])) {
 			t->places[i] *= factor;
 			any = true;
 		}
@@ -305,11 +328,22 @@ static double shared_least(const struct trying *t, struct role_name who)
 	return all / t->processors > longest ? all / t->processors : longest;
 }
 
-/* True for threads that work on and on, and rarely wait for others: what they do can be shared by more. */
+/* True for threads that work on and on, and rarely wait for others, or hardly ever long: what they do can be shared by more.
+ * Who is made for one piece of work, and another one for the next, is no pool. */
 static bool works_on(const struct trying *t, const struct fold_row *row)
 {
 	uint64_t waits = 0;
 
+	for (size_t i = 0; i < t->fold->pools.length; i++) {
+		const struct fold_pool *pool = &t->fold->pools.items[i];
+
+		if (!same_role(pool->who, row->who))
+			continue;
+		if (pool->lived_ns * POOL_LIVES < (uint64_t)t->run_ns * pool->threads)
+			return false;
+		if (pool->worked_ns >= pool->lived_ns / 10 * POOL_BUSY)
+			return true;
+	}
 	for (size_t i = 0; i < t->script->threads.length; i++) {
 		const struct op_thread *thread = &t->script->threads.items[i];
 
@@ -319,13 +353,19 @@ static bool works_on(const struct trying *t, const struct fold_row *row)
 	return waits * 2 < row->count;
 }
 
-/* Several have it at once: who waits for it waits for them all, in an order that replay does not know. */
+/* Several have it at once, and not only now and then: who waits for it waits for them all, in an order that replay does
+ * not know. */
 static bool is_shared(const struct trying *t, uint32_t lock)
 {
-	for (size_t i = 0; lock && i < t->holds->list.length; i++)
-		if (t->holds->list.items[i].lock == lock && t->holds->list.items[i].shared)
-			return true;
-	return false;
+	uint64_t shared = 0, all = 0;
+
+	for (size_t i = 0; lock && i < t->holds->list.length; i++) {
+		const struct hold *h = &t->holds->list.items[i];
+
+		all += h->lock == lock ? h->end_ns - h->start_ns : 0;
+		shared += h->lock == lock && h->shared ? h->end_ns - h->start_ns : 0;
+	}
+	return shared > all / SHARED_PART;
 }
 
 static void try_change(struct trying *t, struct change c, struct changes *changes)
@@ -381,7 +421,7 @@ static void try_change(struct trying *t, struct change c, struct changes *change
 		set_row(t, row, factor, 0);
 		if ((c.kind == CHANGE_HALF || c.kind == CHANGE_NOTHING) && set_polls(t, factor) && try_both(t, conditions, ns)) {
 			widen(&c, ns[reading]);
-			c.ns = (c.ns + (uint64_t)ns[reading]) / 2;
+			c.ns = (uint64_t)ns[reading];
 		}
 		factor = c.kind == CHANGE_HALF || c.kind == CHANGE_NOTHING ? ALWAYS_OFF : ORDER_OFF;
 		widen(&c, (double)c.low_ns - factor * t->run_ns);

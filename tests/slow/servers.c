@@ -1,5 +1,5 @@
 /* Servers with a planted cause in one of a hundred requests: `servers NAME`. The server
- * counts what it answers, and prints that: tails.py compares. Four threads answer as many
+ * notes whom it answers when, and prints that: tails.py compares. Four threads answer as many
  * connections; the client is a process of its own. */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -41,6 +41,14 @@ static unsigned jobs, done;
 			until = until ? until : at + (ns); \
 		} while (at < until); \
 	} while (0)
+
+static uint64_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
 
 static void pause_ns(uint64_t ns)
 {
@@ -210,6 +218,11 @@ static const struct {
 };
 
 static void (*cause)(void);
+/* What was answered: by which thread, from when it was read until it was written. */
+static struct answer {
+	int thread;
+	uint64_t from_ns, to_ns;
+} answers[CONNECTIONS * REQUESTS];
 static unsigned answered;
 
 /* ---- the server and its client ---- */
@@ -226,9 +239,11 @@ KEEP static void *serve(void *data)
 	unsigned number;
 
 	while (read(ends[(uintptr_t)data][0], &number, sizeof(number)) == sizeof(number)) {
+		uint64_t from_ns = now();
+
 		handle(number);
 		need(write(ends[(uintptr_t)data][0], &number, sizeof(number)) == sizeof(number), "write");
-		__atomic_add_fetch(&answered, 1, __ATOMIC_RELAXED);
+		answers[__atomic_fetch_add(&answered, 1, __ATOMIC_RELAXED)] = (struct answer){ gettid(), from_ns, now() };
 	}
 	return NULL;
 }
@@ -297,6 +312,7 @@ int main(int count, char **words)
 	for (uintptr_t i = 0; i < CONNECTIONS; i++)
 		start(serve, i);
 	waitpid(child, NULL, 0);
-	printf("%u\n", answered);
+	for (unsigned i = 0; i < answered; i++)
+		printf("%d %llu %llu\n", answers[i].thread, (unsigned long long)answers[i].from_ns, (unsigned long long)answers[i].to_ns);
 	return 0;
 }

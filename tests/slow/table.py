@@ -11,12 +11,16 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import whatif  # noqa: E402
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 SCORERS = {'score': ['score.py'], 'real': ['real.py'], 'whatif': ['whatif.py'], 'tails-full': ['tails.py'],
            'tails-lean': ['tails.py', '--level', 'lean']}
 SETS = {'programs': 'of the twelve programs above, by which replay was made better', 'scored': 'of ten others (scored.c), which were looked at, too',
-        'unseen': 'of seventeen others (unseen.c), recorded, measured and asked about once before replay was changed for any of them',
-        'unseen_later': 'of the same recordings, asked again after replay was changed for what they showed'}
+        'unseen': 'of seventeen others (unseen.c), looked at since, too',
+        'fresh': 'of thirteen others (fresh.c), recorded, measured and asked about once before replay was changed for any of them',
+        'fresh_later': 'of the same recordings, asked again after replay was changed for what they showed'}
 
 
 def lines_of(results):
@@ -32,6 +36,8 @@ def changes(results):
     yield '|---|---|---|---|---|---|---|---|'
     for r in results:
         head = f"| {r['program']} | {r['work']} | {r['change'].replace('_', ' ')} | {r['run_s']:.3f} | {r['truth_s']:.3f} |"
+        if r['spread'] > whatif.STEADY:
+            head = head[:-2] + f" ±{r['spread'] * 50:.0f} % |"
         if 'off' not in r:
             yield head + ' not told | | |'
             continue
@@ -48,25 +54,28 @@ def document(found, note):
         yield from lines_of(found[name])
         yield ''
     yield '## What would help\n'
-    yield ('What `--what-if` estimates of one recording, and what the changed program then takes (medians of runs without a recorder). '
-           '"Off" is of what was measured, or of a tenth of the unchanged run where that is more.\n')
+    yield ('What `--what-if` estimates of one recording, and what the changed program then takes (medians of pairs of runs, changed and unchanged, without a recorder). '
+           '"Off" is of what was measured, or of a tenth of the unchanged run where that is more. '
+           'Where the middle half of the pairs is further apart than 10 % the truth is not steady, and the change counts apart.\n')
     for name, words in SETS.items():
         if name not in found['whatif']:
             continue
         results = found['whatif'][name]
-        told = [r for r in results if 'off' in r]
-        yield (f"{len(results)} changes {words}: {len(told)} told, {sum(r['off'] <= 0.1 for r in told)} within 10 %, "
-               f"{sum(r['inside'] for r in told)} inside the bounds.\n")
+        yield f'{len(results)} changes {words}.\n'
+        for steady in (True, False):
+            yield '- ' + whatif.summary([r for r in results if (r['spread'] <= whatif.STEADY) == steady], steady)
+        yield ''
         yield from changes(results)
         yield ''
     yield '## Requests\n'
-    yield 'Ten servers with a planted cause in one of a hundred of 1,200 requests (servers.c), whose own count is the truth.\n'
-    yield '| level | the cause comes first | requests found |'
-    yield '|---|---|---|'
+    yield ('Ten servers with a planted cause in one of a hundred of 1,200 requests (servers.c), whose own log is the truth: '
+           'a request is right that was answered by that thread about then, each once.\n')
+    yield '| level | the cause comes first | requests found | rightly |'
+    yield '|---|---|---|---|'
     for name in ('tails-full', 'tails-lean'):
         t = found[name]
-        yield f"| {t['level']} | {t['right']} of {t['asked']} | {t['found']} of {t['served']} ({t['found'] * 100 / t['served']:.1f} %) |"
-    yield '\nAt the lean level a request for which neither server nor client slept is not seen; a client that is slow to look what woke it may count twice.'
+        yield f"| {t['level']} | {t['right']} of {t['asked']} | {t['found']} of {t['served']} | {t['correct']} ({t['correct'] * 100 / t['served']:.2f} %) |"
+    yield '\nAt the lean level a request for which neither server nor client slept is not seen.'
 
 
 def main():

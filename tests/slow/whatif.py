@@ -5,7 +5,7 @@ better, those of scored.c, which later were looked at, too, and those of unseen.
 asked about once, when replay was done. Each is recorded once and asked once; times are
 medians of runs without a recorder, of changed and unchanged programs in turn.
 
-usage: whatif.py [--argus PROGRAM] [--runs N] [--keep DIR [--later] | --replay DIR] [--set programs|scored|unseen] [--json FILE] [NAME...]
+usage: whatif.py [--argus PROGRAM] [--runs N] [--keep DIR [--later] | --replay DIR] [--set programs|scored|unseen|fresh] [--json FILE] [NAME...]
 --later: only record and measure; --replay asks"""
 import argparse
 import contextlib
@@ -20,15 +20,17 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from score import HERE, quota_group  # noqa: E402
 
-TRUTHS = {'programs': 'truth.json', 'scored': 'scored.json', 'unseen': 'unseen.json'}
+TRUTHS = {'programs': 'truth.json', 'scored': 'scored.json', 'unseen': 'unseen.json', 'fresh': 'fresh.json'}
 # Of the work of what is slow, per cent, before the change.
 WORK = {'disk': (100,), 'fsync_lock': (100,), 'readers': ()}
-WORK_BEFORE = {'programs': (100, 160), 'scored': (100, 160), 'unseen': (100,)}
+WORK_BEFORE = {'programs': (100, 160), 'scored': (100, 160), 'unseen': (100,), 'fresh': (100,)}
 # What is asked beside half and nothing. A device does not work half as long.
 OTHERS = {'convoy': ('two_holders',), 'fsync_lock': ('two_holders',), 'small_pool': ('one_more',), 'slow_stage': ('one_more',),
           'often_free': ('two_holders',), 'adaptive': ('two_holders',), 'tickets': ('two_holders',), 'two_locks': ('two_holders',),
-          'log_queue': ('one_more',), 'io_pool': ('one_more',), 'pipe_stages': ('one_more',),
+          'log_queue': ('one_more',), 'dispatch': ('one_more',), 'children': ('one_more',), 'io_pool': ('one_more',), 'pipe_stages': ('one_more',),
           'pinned_threads': ('processor',), 'pinned_stages': ('processor',), 'pinned_lock': ('processor', 'two_holders')}
+# Where the truth itself is further apart than this, an estimate within 10 % would be luck: it counts apart.
+STEADY = 0.1
 NO_HALF = ('fsync_lock',)
 CHANGED = {'two_holders': {'SLOW_HOLDERS': '2'}, 'one_more': {'SLOW_MORE': '1'}, 'processor': {'SLOW_CPUS': '2'}}
 
@@ -64,17 +66,27 @@ def measure(options, program, name, work):
     for _ in range(options.runs):
         for kind, seconds in times.items():
             seconds.append(run(program, name, changed(kind, work) if kind else {'SLOW_WORK': str(work)}))
-    return {kind: statistics.median(seconds) for kind, seconds in times.items()}
+    return times
+
+
+def truth_of(seconds, unchanged):
+    """What the changed program takes, of runs in turn with the unchanged one: the median of the pairs, so that a machine
+    that becomes slow for a while does not count; and how far the middle half of them is apart, as "off" is told."""
+    base = statistics.median(unchanged)
+    pairs = sorted(s / u * base for s, u in zip(seconds, unchanged))
+    median, quarter = statistics.median(pairs), len(pairs) // 4
+    return median, (pairs[len(pairs) - 1 - quarter] - pairs[quarter]) / max(median, base / 10)
 
 
 def compare(answer, truth, name, work, times):
-    base = times['']
+    base = statistics.median(times[''])
     rows = [i for i, row in enumerate(answer['rows']) if all(row[key] == truth[key] for key in ('lock', 'thread', 'function'))]
-    for kind, seconds in times.items():
+    for kind, runs in times.items():
         if not kind:
             continue
+        seconds, spread = truth_of(runs, times[''])
         told = [c for c in answer['what_if'] if c['change'] == kind and (kind == 'processor' or [c['row']] == rows) and c['told']]
-        result = {'program': name, 'work': work, 'change': kind, 'run_s': base, 'truth_s': seconds, 'row': rows}
+        result = {'program': name, 'work': work, 'change': kind, 'run_s': base, 'truth_s': seconds, 'spread': spread, 'row': rows}
         if told:
             scale = base / answer['total_ns']
             result.update(estimate_s=told[0]['run_ns'] * scale, low_s=told[0]['low_ns'] * scale, high_s=told[0]['high_ns'] * scale)
@@ -85,9 +97,15 @@ def compare(answer, truth, name, work, times):
 
 
 def show(r):
-    print(f"{r['program']:12} {r['work']:3} {r['change']:11} run {r['run_s']:.3f} truth {r['truth_s']:.3f}",
+    print(f"{r['program']:12} {r['work']:3} {r['change']:11} run {r['run_s']:.3f} truth {r['truth_s']:.3f}{' UNSTEADY' if r['spread'] > STEADY else ''}",
           f"estimate {r['estimate_s']:.3f} ({r['low_s']:.3f} to {r['high_s']:.3f}) off {r['off'] * 100:.0f} %{'' if r['inside'] else ' OUTSIDE'}"
           if 'off' in r else f"not told (line {r['row'] or 'not there'})", flush=True)
+
+
+def summary(results, steady):
+    told = [r for r in results if 'off' in r]
+    return (f"{len(results)} changes whose truth is {'steady' if steady else 'further apart than 10 %'}: {len(told)} told, "
+            f"{sum(r['off'] <= 0.1 for r in told)} within 10 %, {sum(r['inside'] for r in told)} inside the bounds")
 
 
 def of_set(options, name_of_set, folder):
@@ -117,7 +135,7 @@ def of_set(options, name_of_set, folder):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument('--argus', default='argus')
-    parser.add_argument('--runs', type=int, default=3)
+    parser.add_argument('--runs', type=int, default=5)
     parser.add_argument('--keep')
     parser.add_argument('--replay')
     parser.add_argument('--later', action='store_true')
@@ -133,9 +151,8 @@ def main():
         for name_of_set in [options.set] if options.set else TRUTHS:
             results = list(of_set(options, name_of_set, options.replay or options.keep or folder))
             everything[name_of_set] = results
-            told = [r for r in results if 'off' in r]
-            print(f"{name_of_set}: {len(results)} changes, {len(told)} told, {sum(r['off'] <= 0.1 for r in told)} within 10 %,",
-                  f"{sum(r['inside'] for r in told)} inside the bounds", flush=True)
+            for steady in (True, False):
+                print(f'{name_of_set}:', summary([r for r in results if (r['spread'] <= STEADY) == steady], steady), flush=True)
     if options.json:
         with open(options.json, 'w', encoding='utf-8') as file:
             json.dump(everything, file)
