@@ -292,16 +292,20 @@ static void flipped_bits_cost_one_chunk(void **state)
 	arena_done(&arena);
 }
 
+#define HOLE_SEED 88172645463325252u
+
 static void holes_are_seen_and_passed(void **state)
 {
 	const char *path = path_of("hole"), *from = path_of("no-hole");
 	struct arena arena = { 0 };
-	struct events events = small_events(&arena);
+	struct events events;
 	unsigned char *bytes;
 	struct trace *trace;
 	size_t size;
 
 	(void)state;
+	random_state = HOLE_SEED; /* the same file whatever ran before: the hole reaches over a chunk's head */
+	events = small_events(&arena);
 	write_events(&events, from, 6);
 	bytes = read_file(from, &size);
 	memset(bytes + size / 2, 0, 2000); /* as power loss leaves it; and no index */

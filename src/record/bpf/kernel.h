@@ -32,6 +32,10 @@ typedef _Bool bool;
 #define true 1
 #define false 0
 
+#ifndef KERNEL_CASTS
+#define KERNEL_CASTS 1
+#endif
+
 extern void *bpf_rdonly_cast(const void *pointer, __u32 type) __ksym __weak;
 
 /* The limits that were checked are those of the value that is used: left to itself
