@@ -185,8 +185,9 @@ bool hangs_awaits_person(const struct finder *f, const struct wait *w)
 	return listens(w->kind) && any_leads_to_windows(f, ends_of_process(f->ends, scene_pid(f->scene, w->thread)));
 }
 
-/* The last that the thread did with other processes before the wait was to send. */
-static bool sent_last(const struct finder *f, const struct wait *w)
+/* The last that the thread did with other processes before the wait, or over sockets alone, was
+ * to send. */
+static bool sent_last(const struct finder *f, const struct wait *w, bool sockets)
 {
 	const struct scene_thread *t = &f->scene->threads[w->thread];
 	uint32_t pid = scene_pid(f->scene, w->thread);
@@ -194,7 +195,7 @@ static bool sent_last(const struct finder *f, const struct wait *w)
 	for (uint32_t i = scene_messages_from(f->scene, w->thread, w->start_ns); i-- > 0; ) {
 		const struct message m = scene_message(f->scene, t->messages.items[i]);
 
-		if (m.result > 0 && m.start_ns < w->start_ns && m.peer != pid)
+		if (m.result > 0 && m.start_ns < w->start_ns && m.peer != pid && !(sockets && scene_is_pipe(m.object)))
 			return !(m.flags & MESSAGE_FLAGS_receive);
 	}
 	return false;
@@ -235,21 +236,25 @@ static bool woke_who_answered(const struct finder *f, const struct wait *w)
 	       !listened_first(f, w, w->waker, false);
 }
 
-/* Just before it began to wait there it woke the process that let it go on at last. */
+/* Just before it began to wait there it woke the process that let it go on at last, and was not
+ * woken by that in between. */
 static bool woke_who_ended(const struct finder *f, const struct wait *w)
 {
 	const struct scene *scene = f->scene;
-	uint64_t start_ns = scene->episodes[w->episode].start_ns;
+	uint64_t start_ns = scene->episodes[w->episode].start_ns, asked_ns = 0;
 
 	if (w->end != WAIT_END_THREAD || scene_same_process(scene, w->waker, w->thread))
 		return false;
-	for (uint32_t i = scene_wakes_from(scene, w->thread, start_ns); i-- > scene->threads[w->thread].wake; ) {
+	for (uint32_t i = scene_wakes_from(scene, w->thread, start_ns); i-- > scene->threads[w->thread].wake && !asked_ns; ) {
 		if (scene->wakes[i].time + limit_of(scene, LIMIT_asked_before_ns) < start_ns)
 			return false;
 		if (scene_same_process(scene, scene->wakes[i].target, w->waker))
-			return true;
+			asked_ns = scene->wakes[i].time;
 	}
-	return false;
+	for (uint32_t i = scene_waits_from(scene, w->thread, asked_ns); asked_ns && scene->waits[i].start_ns < start_ns; i++)
+		if (scene->waits[i].end == WAIT_END_THREAD && scene_same_process(scene, scene->waits[i].waker, w->waker))
+			return false;
+	return asked_ns != 0;
 }
 
 static bool all_of_process(const struct finder *f, struct row row, uint32_t pid)
@@ -277,14 +282,14 @@ static bool polls_own_pair(const struct finder *f, const struct wait *w)
 bool hangs_awaits_answer(const struct finder *f, const struct wait *w)
 {
 	if (w->kind == WAIT_KIND_queue || (w->kind == WAIT_KIND_read && scene_is_pipe(w->object)))
-		return sent_last(f, w) || woke_who_answered(f, w);
+		return sent_last(f, w, false) || woke_who_answered(f, w);
 	if (hangs_role_in(f, w) == END_SERVER)
 		return false;
 	if (w->kind == WAIT_KIND_read || (w->kind == WAIT_KIND_poll && w->argument <= 1))
 		return hangs_role_in(f, w) == END_CLIENT || hangs_asked_there(f, w) ||
 		       (hangs_role_in(f, w) == END_UNKNOWN && woke_who_answered(f, w));
 	if (w->kind == WAIT_KIND_poll && w->argument == 2 && polls_own_pair(f, w))
-		return f->scene->messages_seen ? sent_last(f, w) : woke_who_ended(f, w);
+		return f->scene->messages_seen ? sent_last(f, w, true) : woke_who_ended(f, w);
 	return w->kind == WAIT_KIND_poll && w->argument == 2 && hangs_asked_there(f, w) && !hangs_is_window_server(f, w->detail) &&
 	       !(hangs_place_of(f, w) && hangs_place_of(f, w)->open_to_all);
 }
