@@ -113,6 +113,7 @@ static void see_switch(struct gatherer *b, const struct event *e)
 	}
 	vec_push_populated(&b->waits->items, &b->waits_populated, ((struct wait_detail){ .event = (uint32_t)e->number, .detail = s->detail,
 		.argument = (int32_t)s->argument, .ustack = s->ustack, .kstack = s->kstack }));
+	b->waits->apart += stands;
 }
 
 static bool same_end(const struct message_end *a, const struct message_end *b)

@@ -19,18 +19,18 @@ void wait_details_free(struct wait_details *details)
 /* Where the event's place begins. */
 static uint32_t place_of(const struct wait_details *details, uint64_t event)
 {
-	return (uint32_t)((event - details->items.items[0].event) >> details->shift);
+	return (uint32_t)((event - details->items.items[details->apart].event) >> details->shift);
 }
 
 void wait_details_index(struct wait_details *details)
 {
 	const struct wait_detail *items = details->items.items;
-	size_t count = details->items.length, at = 0;
+	size_t count = details->items.length, at = details->apart;
 	uint32_t places;
 
-	if (!count)
+	if (at == count)
 		return;
-	while ((items[count - 1].event - items[0].event) >> details->shift > count / ITEMS_A_PLACE)
+	while ((items[count - 1].event - items[at].event) >> details->shift > (count - at) / ITEMS_A_PLACE)
 		details->shift++;
 	places = place_of(details, items[count - 1].event) + 1;
 	details->first = mem_alloc(((size_t)places + 1) * sizeof(*details->first));
@@ -46,12 +46,15 @@ const struct wait_detail *wait_details_find(const struct wait_details *details, 
 {
 	const struct wait_detail *items = details->items.items;
 	size_t count = details->items.length;
-	uint32_t low, high, end;
+	uint32_t low = 0, high = (uint32_t)details->apart, end;
 
-	if (!count || event < items[0].event || event > items[count - 1].event)
+	if (!count || event > items[count - 1].event)
 		return NULL;
-	low = details->first[place_of(details, event)];
-	high = end = details->first[place_of(details, event) + 1];
+	if (details->apart < count && event >= items[details->apart].event) {
+		low = details->first[place_of(details, event)];
+		high = details->first[place_of(details, event) + 1];
+	}
+	end = high;
 	SEARCH(low, high, middle, items[middle].event < event);
 	return low < end && items[low].event == event ? &items[low] : NULL;
 }

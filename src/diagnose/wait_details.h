@@ -17,7 +17,8 @@ struct wait_detail {
 
 struct wait_details {
 	struct vec(struct wait_detail) items; /* in the order of events */
-	uint32_t *first;          /* of each 2^shift events the first of theirs, or behind them */
+	size_t apart;             /* the first so many are of long before, far from each other */
+	uint32_t *first;          /* of each 2^shift events behind those the first of theirs, or behind them */
 	unsigned shift;
 };
 

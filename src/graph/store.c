@@ -69,33 +69,21 @@ static void region_ahead(const struct region *region, size_t at)
 		mem_populate((char *)region->data + at, REGION_STEP);
 }
 
-uint64_t row_out_ns(const struct graph *graph, uint32_t row)
+static uint64_t long_ns(const struct map *map, uint32_t row)
 {
-	const struct row *r = &graph->rows[row];
-	const uint64_t *length;
+	const uint64_t *ns = map_find(map, row);
 
-	if (!(r->flags & ROW_CLOSED))
-		return UINT64_MAX;
-	if (r->length != UINT32_MAX)
-		return r->in_ns + r->length;
-	length = map_find(&graph->long_stretches, row);
-	return r->in_ns + (length ? *length : UINT32_MAX);
+	return ns ? *ns : UINT32_MAX;
 }
 
-uint64_t row_wake_ns(const struct graph *graph, uint32_t row)
+uint64_t row_long_stretch_ns(const struct graph *graph, uint32_t row)
 {
-	const struct row *r = &graph->rows[row];
-	uint64_t out = row_out_ns(graph, row), delta = r->wake_delta;
+	return long_ns(&graph->long_stretches, row);
+}
 
-	if (!(r->flags & ROW_WOKEN))
-		return UINT64_MAX;
-	if (delta == UINT32_MAX) {
-		const uint64_t *found = map_find(&graph->long_waits, row);
-
-		if (found)
-			delta = *found;
-	}
-	return r->flags & ROW_EARLY ? out - delta : out + delta;
+uint64_t row_long_wait_ns(const struct graph *graph, uint32_t row)
+{
+	return long_ns(&graph->long_waits, row);
 }
 
 void row_set_out(struct graph *graph, uint32_t row, uint64_t out_ns)

@@ -233,8 +233,33 @@ static inline void row_set_result(struct row *row, enum graph_wait_result result
 	row->result_kind = (uint8_t)((row->result_kind & 0xf0) | result);
 }
 
-uint64_t row_out_ns(const struct graph *graph, uint32_t row);   /* UINT64_MAX while open */
-uint64_t row_wake_ns(const struct graph *graph, uint32_t row);  /* UINT64_MAX unknown */
+/* Of stretches and waits that are longer than the row holds. */
+uint64_t row_long_stretch_ns(const struct graph *graph, uint32_t row);
+uint64_t row_long_wait_ns(const struct graph *graph, uint32_t row);
+
+/* UINT64_MAX while open. */
+static inline uint64_t row_out_ns(const struct graph *graph, uint32_t row)
+{
+	const struct row *r = &graph->rows[row];
+
+	if (!(r->flags & ROW_CLOSED))
+		return UINT64_MAX;
+	return r->in_ns + (r->length != UINT32_MAX ? r->length : row_long_stretch_ns(graph, row));
+}
+
+/* UINT64_MAX unknown. */
+static inline uint64_t row_wake_ns(const struct graph *graph, uint32_t row)
+{
+	const struct row *r = &graph->rows[row];
+	uint64_t out = row_out_ns(graph, row), delta = r->wake_delta;
+
+	if (!(r->flags & ROW_WOKEN))
+		return UINT64_MAX;
+	if (delta == UINT32_MAX)
+		delta = row_long_wait_ns(graph, row);
+	return r->flags & ROW_EARLY ? out - delta : out + delta;
+}
+
 void row_set_out(struct graph *graph, uint32_t row, uint64_t out_ns);
 void row_set_wake(struct graph *graph, uint32_t row, uint64_t wake_ns);
 

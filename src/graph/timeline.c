@@ -72,7 +72,7 @@ static bool step(struct graph_timeline *t, struct graph_interval *interval)
 	const struct graph *graph = t->graph;
 	const struct row *row = t->at == GRAPH_NONE ? NULL : &graph->rows[t->at];
 	uint32_t next = t->next;
-	uint64_t end = t->end_ns, wake;
+	uint64_t end = t->end_ns, out, wake;
 
 	switch ((enum phase)t->phase) {
 	case PHASE_before:
@@ -92,7 +92,8 @@ static bool step(struct graph_timeline *t, struct graph_interval *interval)
 		t->phase = PHASE_waiting;
 		if (!(row->flags & ROW_CLOSED) && next == GRAPH_NONE)
 			return reach(t, INTERVAL_running, UINT64_MAX, interval);
-		return reach(t, INTERVAL_running, row_out_ns(graph, t->at) < end ? row_out_ns(graph, t->at) : end, interval);
+		out = row_out_ns(graph, t->at);
+		return reach(t, INTERVAL_running, out < end ? out : end, interval);
 	case PHASE_preempted: {
 		const struct preemption *p = &graph->preemptions[t->preemption];
 

@@ -7,8 +7,8 @@
  * its piece, and the pieces are joined.
  *
  * Two parts are judged at once, on a thread each: the walk over one finds what stands
- * at the next one's beginning, which is judged from then on. Who keeps a pace judges few
- * groups at a time, on one thread, in as little memory as that takes. */
+ * at the next one's beginning, which is judged from then on. Who keeps a pace judges one
+ * group at a time, on one thread, in as little memory as that takes. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -27,8 +27,7 @@
 #include "trace/blocks.h"
 
 #define GROUP_BLOCKS 4u        /* whose hangs are noted together */
-#define GROUPS_AT_ONCE 4u      /* that are judged together, ... */
-#define GROUPS_IN_PACE 2u      /* ... by who keeps a pace */
+#define GROUPS_AT_ONCE 4u      /* that are judged together */
 #define LEAD_BLOCKS 2u         /* before them, ... */
 #define LEAD_OF_LOOP 26u       /* ... and before one group in which a loop ended that began long before */
 #define TAIL_NS 1000000000ull  /* behind them */
@@ -282,7 +281,7 @@ static int keep_pace(const struct sweep *s, uint64_t until_ns)
 /* Takes up what is to be judged next; nothing of it is noted. False when there is nothing left. */
 static bool take_up(struct sweep *s, struct stretch *ret_stretch)
 {
-	size_t most = s->pace ? GROUPS_IN_PACE : GROUPS_AT_ONCE, first, count = 1;
+	size_t most = s->pace ? 1 : GROUPS_AT_ONCE, first, count = 1;
 
 	for (; s->next < s->groups.length && s->groups.items[s->next].noted; s->next++)
 		s->done++;
