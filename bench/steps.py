@@ -60,7 +60,7 @@ def main():
                                           cwd=work, stderr=subprocess.PIPE, text=True) as tool:
                         while line := tool.stderr.readline():
                             said = line.strip()
-                            if said == "stepping":
+                            if said.startswith("stepping"):
                                 program.stdin.write("\n")
                                 program.stdin.close()
                     if tool.returncode:
