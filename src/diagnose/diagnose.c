@@ -90,10 +90,12 @@ static enum verdict judge(struct investigation *v)
 			most = times.ns[i];
 	if (sleeping * 2 > to - from)
 		return VERDICT_YIELD;
-	if (most == times.ns[SPAN_RUNNABLE] && most && is_starved(v, &times))
-		return VERDICT_STARVED;
-	if (most == times.ns[SPAN_RUNNING] || most == times.ns[SPAN_RUNNABLE])
-		return diagnoser_spins(v->diagnoser, v->request->thread, from, to) ? VERDICT_YIELD : VERDICT_BUSY;
+	if (most == times.ns[SPAN_RUNNING] || most == times.ns[SPAN_RUNNABLE]) {
+		/* one that spins waits for another, also where it hardly comes to look */
+		if (diagnoser_spins(v->diagnoser, v->request->thread, from, to))
+			return VERDICT_YIELD;
+		return most == times.ns[SPAN_RUNNABLE] && most && is_starved(v, &times) ? VERDICT_STARVED : VERDICT_BUSY;
+	}
 	return io * 2 > times.ns[SPAN_WAITING] ? VERDICT_IO : VERDICT_WAITING;
 }
 

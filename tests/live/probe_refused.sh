@@ -74,7 +74,6 @@ fi
 
 # ---- what can be: traced by another, and few system calls allowed
 works() { # PID
-	local gone="is gone: $(cat out)"
 	argus watch "$1" counter --duration 300ms -o w.trace >out 2>&1 || fail "watch: $(cat out)"
 	[ "$(argus dump --type flag_write w.trace | wc -l)" -ge 10 ] || fail "no writes of $1: $(cat out)"
 	argus step "$1" refused:main --duration 300ms -o s.step >out 2>&1 || fail "step: $(cat out)"
@@ -83,7 +82,7 @@ works() { # PID
 		fail "probe: $(cat out)"
 	argus info --json p.trace >info.json
 	[ "$(json info.json "all(p['hits'] >= 10 for p in d['probes'])")" = True ] || fail "no hits of $1: $(json info.json "d['probes']")"
-	kill -0 "$1" || fail "$1 $gone"
+	kill -0 "$1" || fail "$1 is gone"
 }
 strace -o strace.txt -p $pid 2>/dev/null &
 pids="$pids $!"

@@ -15,6 +15,7 @@ static inline __attribute__((always_inline)) int folded(int number)
 	return number * counter + never_changes;
 }
 
+int turn(int number);
 __attribute__((noinline)) int turn(int number)
 {
 	counter = number;
