@@ -7,6 +7,7 @@
 #include "diagnose/scene.h"
 #include "export/export.h"
 #include "export/folded.h"
+#include "session/artifact.h"
 #include "session/command.h"
 #include "session/session.h"
 #include "session/why.h"
@@ -170,6 +171,7 @@ static int run_exporter(struct command_context *context, const struct exporter *
 {
 	const char *path = options_text(context->options, "output", NULL);
 	struct target target = { .sink = context->out };
+	struct artifact file;
 	struct export_out out = { .write = write_target, .data = &target };
 	struct export_source source = { .pid = (uint32_t)options_number(context->options, "pid", 0) };
 	int r = 0;
@@ -183,19 +185,18 @@ static int run_exporter(struct command_context *context, const struct exporter *
 	if (r)
 		return r;
 	if (path) {
-		target.file = fopen(path, "wb");
-		if (!target.file)
-			return err_set(err, -errno, "writing '%s': %s", path, strerror(errno));
+		r = artifact_open(&file, path, 0666, err);
+		if (r)
+			return r;
+		target.file = file.file;
 	}
 	r = exporter->needs_graph ? export_session(context, exporter, &source, &out, err)
 				  : export_plain(context, exporter, &source, trace, &out, err);
 	export_flush(&out, true);
 	buf_done(&out.buf);
-	if (target.file && fclose(target.file) && !out.status)
-		out.status = -errno;
 	if (!r && out.status)
-		r = path ? err_set(err, out.status, "writing '%s': %s", path, strerror(-out.status)) : out.status;
-	return r;
+		r = path ? err_sys(err, out.status, "writing '%s'", path) : out.status;
+	return path ? artifact_close(&file, r, err) : r;
 }
 
 static int run_export(struct command_context *context, struct err *err)

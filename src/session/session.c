@@ -65,6 +65,9 @@ static void look_away(struct session *s)
 	if (s->part)
 		trace_close(s->part);
 	arena_done(&s->look_arena);
+	/* what rules said names threads of this scene */
+	if (s->judgement)
+		vec_clear(&s->judgement->spoken);
 	s->diagnoser = NULL;
 	s->names = NULL;
 	s->scene = NULL;

@@ -142,6 +142,8 @@ int why_ask(struct arena *arena, struct session *session, const struct session *
 			q->pid ? "This process did not hang in the trace: nothing that it asked for or worked on took long." :
 			q->at || q->mark ? "Nothing hung at that time." :
 			"No hang found: no event loop's turn, request, lock or wait for a processor took long.");
+		/* what rules said on the way names threads of scenes that are gone */
+		vec_clear(&session->judgement->spoken);
 		*ret_reply = reply;
 		return 0;
 	}

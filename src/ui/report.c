@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "session/artifact.h"
 #include "session/command.h"
 #include "session/view.h"
 #include "session/why.h"
@@ -34,16 +35,14 @@ static void tell(const struct command_context *context, const char *path, size_t
 
 static int write_file(const char *path, const struct buf *page, struct err *err)
 {
-	FILE *file = fopen(path, "wb");
-	int status = 0;
+	struct artifact file;
+	int status = artifact_open(&file, path, 0666, err);
 
-	if (!file)
-		return err_set(err, -errno, "writing '%s': %s", path, strerror(errno));
-	if (fwrite(page->data, 1, page->length, file) != page->length)
-		status = -errno;
-	if (fclose(file) && !status)
-		status = -errno;
-	return status ? err_set(err, status, "writing '%s': %s", path, strerror(-status)) : 0;
+	if (status)
+		return status;
+	if (fwrite(page->data, 1, page->length, file.file) != page->length)
+		status = err_sys(err, -errno, "writing '%s'", path);
+	return artifact_close(&file, status, err);
 }
 
 static int write_document(struct command_context *context, const struct buf *document, struct err *err)

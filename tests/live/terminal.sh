@@ -58,3 +58,34 @@ END
 chmod +x pager
 PAGER=./pager at_terminal '\x03' argus hangs t.trace >came
 matches 'STILL HERE' <came && tail -n 1 came | matches '\[130\]\|\[0\]' || fail "an interrupt leaves the pager alone: $(cat came)"
+
+# colours where they are welcome, and nowhere else; as wide as the terminal
+coloured() { tr -d '\n' | matches $'\033\[[0-9;]*m'; }
+at_terminal '' argus doctor --all | coloured || fail "no colours at a terminal"
+! NO_COLOR=1 at_terminal '' argus doctor --all | coloured || fail "colours in spite of NO_COLOR"
+! TERM=dumb at_terminal '' argus doctor --all | coloured || fail "colours at a dumb terminal"
+! argus doctor --all | coloured || fail "colours in a pipe"
+
+# interrupted while it writes: what was there stays, and nothing half is left
+begun() { [ ! -d "/proc/$1/fd" ] || find "/proc/$1/fd" -lname '*t.trace' -o -lname '*/text' -o -lname '*deleted*' 2>/dev/null | matches .; }
+for words in "export --perfetto -o" "export --speedscope -o" "symbolize -o" "report -o" "import --text text -o"; do
+	rm -rf out
+	mkdir out
+	case $words in
+	symbolize*|import*) cp t.trace out/file; kept=t.trace ;;
+	*) echo before >before; cp before out/file; kept=before ;;
+	esac
+	trace=t.trace
+	[ "${words#import}" = "$words" ] || trace=
+	# shellcheck disable=SC2086
+	env --default-signal=INT argus $words out/file $trace >said 2>&1 &
+	pid=$!
+	wait_until 30 begun $pid
+	kill -INT $pid 2>/dev/null
+	status=0
+	wait $pid || status=$?
+	[ $status = 130 ] || [ $status = 0 ] || fail "$words: status $status: $(cat said)"
+	[ $status = 0 ] || cmp out/file $kept || fail "$words: the file before is gone"
+	left=$(ls -A out)
+	[ $status = 0 ] || [ "$left" = file ] || fail "$words: left $left"
+done
