@@ -165,14 +165,26 @@ static bool ran_out(const struct wait *w)
 					      lasted - w->timeout_ns <= w->timeout_ns / 8);
 }
 
-/* A script sleeps by waiting for a program that does nothing else; a child that is not another program is at work. */
+static bool bore_a_child(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
+{
+	const struct tables *tables = scene->tables;
+	uint32_t low = 1, high = tables->thread_count;
+
+	SEARCH(low, high, middle, tables->threads[middle].start_ns < from_ns);
+	for (; low < tables->thread_count && tables->threads[low].start_ns <= to_ns; low++)
+		if (tables->threads[low].creator == thread)
+			return true;
+	return false;
+}
+
+/* A script sleeps by waiting for a child that does nothing else, and is the only one meanwhile. */
 static bool slept_by_child(const struct scene *scene, const struct wait *w)
 {
 	const struct scene_thread *t = &scene->threads[w->waker];
 	uint64_t slept = 0;
 	uint32_t sleeps = 0;
 
-	if (w->kind != WAIT_KIND_child || w->end != WAIT_END_THREAD || !w->waker || !t->exec_ns || t->messages.count ||
+	if (w->kind != WAIT_KIND_child || w->end != WAIT_END_THREAD || !w->waker || t->messages.count ||
 	    t->running_ns > limit_of(scene, LIMIT_sleeper_ran_ns) ||
 	    scene->tables->threads[w->waker].parent_pid != scene_pid(scene, w->thread) ||
 	    scene->tables->threads[w->waker].start_ns + LOOK_QUEUED_NS < w->start_ns)
@@ -186,7 +198,8 @@ static bool slept_by_child(const struct scene *scene, const struct wait *w)
 		}
 	}
 	/* who sleeps many times looks for something */
-	return slept && sleeps <= SLEEPER_SLEEPS && slept * 2 > w->end_ns - w->start_ns;
+	return slept && sleeps <= SLEEPER_SLEEPS && slept * 2 > w->end_ns - w->start_ns &&
+	       !bore_a_child(scene, w->thread, scene->tables->threads[w->waker].start_ns + 1, w->end_ns);
 }
 
 /* True when the thread did nothing between the two waits that another can notice: it
@@ -231,18 +244,6 @@ static bool starts_sleeper(const struct scene *scene, const struct wait *before,
 	       looked_again(scene, before, w + 1);
 }
 
-static bool bore_a_child(const struct scene *scene, const struct wait *before, const struct wait *after)
-{
-	const struct tables *tables = scene->tables;
-	uint32_t low = 1, high = tables->thread_count;
-
-	SEARCH(low, high, middle, tables->threads[middle].start_ns < before->end_ns);
-	for (; low < tables->thread_count && tables->threads[low].start_ns <= after->start_ns; low++)
-		if (tables->threads[low].creator == before->thread)
-			return true;
-	return false;
-}
-
 /* The end of one child is not what the thread waited for: it goes on waiting, and nothing
  * came of it. */
 static bool waits_for_another_child(const struct scene *scene, const struct wait *before, const struct wait *after)
@@ -250,7 +251,7 @@ static bool waits_for_another_child(const struct scene *scene, const struct wait
 	return before->kind == WAIT_KIND_child && after->kind == WAIT_KIND_child && before->end == WAIT_END_THREAD &&
 	       before->site == after->site && before->idle == after->idle && !slept_by_child(scene, before) &&
 	       after->start_ns - before->end_ns <= LOOK_QUEUED_NS && looked_briefly(scene, before, after) &&
-	       did_nothing(scene, before, after) && !bore_a_child(scene, before, after);
+	       did_nothing(scene, before, after) && !bore_a_child(scene, before->thread, before->end_ns, after->start_ns);
 }
 
 #define LIMITS_LOOKED_AT 4096
