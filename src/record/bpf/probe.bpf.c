@@ -123,7 +123,10 @@ static __noinline u64 probe_value(u64 value, struct probe_fields *fields, u32 i)
 	u32 steps = fields->at[i].steps, bytes = fields->at[i].bytes & 15;
 	bool text = fields->at[i].text;
 
-	if (!bytes || bytes > 8)
+	if (!bytes)
+		return 0;
+	KEEP_LIMITS(bytes);
+	if (bytes > 8)
 		return 0;
 	for (u32 s = 0; s < PROBE_STEPS && s < steps; s++) {
 		u32 wanted = s + 1 == steps && !text ? bytes : 8;
