@@ -65,6 +65,8 @@ truth: all
 	@ARGUS_TEST_ALL=1 tests/run --build $(BUILD) trace_file
 	@tests/truth/run $(BUILD)
 	@tests/truth/calls.py --argus $(BUILD)/argus
+	@tools/build build-san -Db_sanitize=address,undefined -Db_lundef=false
+	@tests/truth/damage build-san
 	@tests/truth/kills $(BUILD)
 	@tests/truth/kills_probe $(BUILD)
 	@tests/truth/soak $(BUILD)

@@ -59,11 +59,11 @@ chmod +x pager
 PAGER=./pager at_terminal '\x03' argus hangs t.trace >came
 matches 'STILL HERE' <came && tail -n 1 came | matches '\[130\]\|\[0\]' || fail "an interrupt leaves the pager alone: $(cat came)"
 
-# colours where they are welcome, and nowhere else; as wide as the terminal
+# colours where they are welcome, and nowhere else
 coloured() { tr -d '\n' | matches $'\033\[[0-9;]*m'; }
-at_terminal '' argus doctor --all | coloured || fail "no colours at a terminal"
+env -u NO_COLOR python3 at_terminal.py '' argus doctor --all | coloured || fail "no colours at a terminal"
 ! NO_COLOR=1 at_terminal '' argus doctor --all | coloured || fail "colours in spite of NO_COLOR"
-! TERM=dumb at_terminal '' argus doctor --all | coloured || fail "colours at a dumb terminal"
+! env -u NO_COLOR TERM=dumb python3 at_terminal.py '' argus doctor --all | coloured || fail "colours at a dumb terminal"
 ! argus doctor --all | coloured || fail "colours in a pipe"
 
 # interrupted while it writes: what was there stays, and nothing half is left

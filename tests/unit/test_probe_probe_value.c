@@ -167,7 +167,7 @@ static void test_refusals(void **state)
 	refused(&l, "job+1", "is not understood");
 	refused(&l, "", "begins with no name");
 	refused(&l, "job->next->next->next->next->id", "more than 4 reads");
-	refused(&l, "job[x]", "stands a number");
+	refused(&l, "job[x]", "write a number between");
 	refused(&l, "rdi.id", "is not understood");
 	close_own(&l);
 }

@@ -168,7 +168,7 @@ static void test_values(void **state)
 	assert_int_equal(point->fields.at[1].displacement[0], 8);
 	assert_true(point->fields.at[2].text);
 	refuse(f, "z=/proc/self/exe:probe_values_one(nobody)", "is no parameter");
-	refuse(f, "z=/proc/self/exe:probe_values_one()", "stand values");
+	refuse(f, "z=/proc/self/exe:probe_values_one()", "write values between");
 	refuse(f, "z=/proc/self/exe:probe_values_one%return(number)", "values in () are for");
 }
 
