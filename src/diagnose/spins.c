@@ -46,12 +46,15 @@ static bool sibling_kept_off(const struct scene *scene, uint32_t thread, uint64_
 bool diagnoser_spins(const struct diagnoser *diagnoser, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
 {
 	int share = busy_share_in(diagnoser->scene, diagnoser->names, thread, from_ns, to_ns, "sched_yield");
+	struct state_times times;
 	uint64_t yields;
 
 	if (share >= 50)
 		return true;
 	yields = scene_yields(diagnoser->scene, thread, from_ns, to_ns);
-	if ((share < 0 || share >= 10) && yields >= 100 && yields * 5000000 > to_ns - from_ns) /* every 5 ms at the least */
+	scene_state_times(diagnoser->scene, thread, from_ns, to_ns, &times);
+	/* every 5 ms at the least, where it is let */
+	if ((share < 0 || share >= 10) && yields >= 100 && yields * 5000000 > to_ns - from_ns - times.ns[SPAN_RUNNABLE])
 		return true;
 	/* Without giving up anything, too. */
 	return in_one_loop(diagnoser->scene, thread, from_ns, to_ns) && sibling_kept_off(diagnoser->scene, thread, from_ns, to_ns);

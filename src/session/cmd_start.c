@@ -40,7 +40,8 @@ static const struct option_spec options[] = {
 };
 
 static const struct option_rule rules[] = {
-	{ .option = "limit", .without = "watch" }, { .option = "near", .without = "probe" }, { .option = "display", .without = "on-window" }, { .option = "every", .without = "on-command" },
+	{ .option = "limit", .without = "watch" }, { .option = "near", .without = "probe" },
+	{ .option = "display", .without = "on-window" }, { .option = "every", .without = "on-command" },
 	{ .option = "save", .without = "on-unread on-blocked on-window on-command" }, { 0 }
 };
 

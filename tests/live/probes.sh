@@ -39,7 +39,7 @@ argus graph --json --rules pool.rules pool.trace >graph.json
 [ "$(json graph.json "d['edges']['submit']")" = 50 ] || fail "edges: $(json graph.json "d['edges']")"
 
 # an instruction in a function: its second one, not the midst of one
-first=$(objdump -d --no-show-raw-insn "$pool" | awk '/<pool_put>:/ { f = 1; next } f { sub(":", "", $1); print $1; if (++n == 2) exit }')
+first=$(objdump -d --no-show-raw-insn "$pool" | awk '/<pool_put>:/ { f = 1; next } f && n < 2 { sub(":", "", $1); print $1; n++ }')
 second=0x$(echo "$first" | tail -1)
 start=0x$(echo "$first" | head -1)
 argus record -o place.trace --probe "a=$pool:pool_put+$((second - start))" --probe "b=$pool:$second" -- "$pool" >sum 2>record.txt ||
@@ -47,7 +47,7 @@ argus record -o place.trace --probe "a=$pool:pool_put+$((second - start))" --pro
 [ "$(cat sum)" = 2450 ] || fail "the program computed $(cat sum)"
 argus info --json place.trace >info.json
 [ "$(json info.json "[(p['name'], p['hits']) for p in d['probes']]")" = "[('a', 50), ('b', 50)]" ] || fail "places: $(json info.json "d['probes']")"
-long=$(objdump -d "$pool" | awk -F'\t' '/<pool_put>:/ { f = 1; next } f && NF > 1 { n = split($2, b, " "); if (n > 2) { sub(/ */, "", $1); sub(":", "", $1); print $1; exit } }')
+long=$(objdump -d "$pool" | awk -F'\t' '/<pool_put>:/ { f = 1; next } f && NF > 1 { n = split($2, b, " "); if (n > 2 && !seen++) { sub(/ */, "", $1); sub(":", "", $1); print $1 } }')
 argus record -o bad.trace --probe "$pool:0x$(printf %x $((0x$long + 1)))" -- true >out 2>&1 && fail "taken inside of an instruction"
 grep -q 'inside of an instruction' out || fail "no word: $(cat out)"
 
