@@ -1,5 +1,4 @@
-/* See blocks.h. The index file: a head, then records that are only ever appended, each
- * with its sum; a torn or strange record ends what is believed of the file. */
+/* See blocks.h. The index file: a head, then records that are only ever appended, each with its sum; a torn or strange record ends what is believed of the file. */
 #include "trace/blocks.h"
 
 #include <errno.h>
