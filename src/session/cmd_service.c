@@ -100,7 +100,7 @@ static unsigned find_place(const struct service *service, uid_t uid)
 
 static _Noreturn void serve_caller(struct service *service, struct service_caller *caller)
 {
-	struct service_conf conf = { 0 };
+	static struct service_conf conf; /* of this process, which serves one */
 	struct err err = { 0 };
 
 	close(service->listen_fd);
