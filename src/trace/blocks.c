@@ -1,4 +1,4 @@
-/* See blocks.h. The index file: a head, then records that are only ever appended, each with its sum; a torn or strange record ends what is believed of the file. */
+/* See blocks.h. The index file: a head, then records that are only appended, each with its sum; a torn or strange one ends what is believed. */
 #include "trace/blocks.h"
 
 #include <errno.h>
