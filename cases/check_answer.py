@@ -113,9 +113,9 @@ class Checker(Document):
             if io * 20 < asleep * 9:
                 self.say(f'it {words}: that was {show(io)} of {show(self.length)}')
         if kind == 'yield' and times['running'] * 2 < self.length:
-            waits = [w for _, _, w in self.trace.waits_in(victim, self.start, self.end)]
-            if len(waits) < 3:
-                self.say(f'it {words}: it waited only {len(waits)} times')
+            times = len(list(self.trace.waits_in(victim, self.start, self.end))) + sum(self.start <= at < self.end for at in victim.yields)
+            if times < 3:
+                self.say(f'it {words}: it waited or yielded only {times} times')
 
     def say_path(self, m):
         path = self.answer.get('path') or []
@@ -211,9 +211,10 @@ class Checker(Document):
             return
         if len({t.tid for t in members}) != len(members):
             self.say('a thread stands twice in the circle')
-        # All wait at the same time: the longest stretch in which they do.
+        # All wait at the same time: the longest stretch in which they do. Who serves others, too, waits in pieces that those end.
+        steady = [t for t in members if t.tid not in self.served]
         stretches = [(self.start, self.end, ())]
-        for thread in members:
+        for thread in steady:
             own = self.trace.waits_in(thread, self.start, self.end)
             stretches = [(max(low, a), min(high, b), waits + (w,)) for low, high, waits in stretches for a, b, w in own
                          if min(high, b) > max(low, a)]
@@ -223,14 +224,15 @@ class Checker(Document):
         longest = max(stretches, key=lambda s: s[1] - s[0])
         if (longest[1] - longest[0]) * 20 < self.length:
             self.say(f'a circle: all of its members waited at once for {show(longest[1] - longest[0])} at most')
-        for thread, wait, following in zip(members, longest[2], members[1:] + members[:1]):
+        for thread, wait in zip(steady, longest[2]):
+            following = members[(members.index(thread) + 1) % len(members)]
             by = (wait.wake or {})
             if by.get('cause', 'thread') in ('thread', 'unknown', 'own_send') and by.get('tid') and not by.get('context') and len(members) > 1 and \
                     by['tid'] not in {t.tid for t in members} and (wait.end or self.end) < self.end - 5 * MS:
                 waker = self.trace.thread(by['tid'], by['time_ns'])
                 if waker and not waker.kernel and waker.pid not in {t.pid for t in members}:
                     self.say(f'a circle: {thread.tid} waits for {following.tid}, but {by["tid"]} ended its wait (event {by["number"]})')
-        if timeout:
+        if timeout and steady:
             self.timeout(stretches, timeout)
 
     def timeout(self, stretches, text):

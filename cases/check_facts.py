@@ -18,6 +18,7 @@ class Facts:
         self.start, self.end = window.get('start_ns', 0), window.get('end_ns', 0)
         self.length = self.end - self.start
         self.lost = trace.lost_ns(self.start, self.end)
+        self.served = set()      # threads told to have had other work in between
 
     def say(self, text):
         if text not in self.found:
@@ -147,6 +148,7 @@ class Facts:
         """The thread did so, for so long; at that place; so many times."""
         if words.endswith(BETWEEN):     # it served others too: not all of the time
             words, least = words.removesuffix(BETWEEN), least / 2
+            self.served.add(thread.tid)
         ns, waits = self.in_state(thread, words, self.start, self.end, what)
         known = self.waits(words)
         if ns is None or not known:
@@ -163,8 +165,10 @@ class Facts:
 
     def repeats(self, thread, kinds, times, what):
         count, every = times
-        for first in range(len(thread.waits) - count + 1):
-            row = thread.waits[first:first + count]
+        # until the child by which it sleeps is another program: a part of its look
+        waits = [w for w in thread.waits if w.kind in kinds or w.kind != 'vfork']
+        for first in range(len(waits) - count + 1):
+            row = waits[first:first + count]
             last = row[-1].end or self.trace.end
             if row[0].start < self.end and last > self.start and all(w.kind in kinds for w in (row[0], row[-1])):
                 for start in (row[0].start, max(row[0].start, self.trace.start)):

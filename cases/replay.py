@@ -48,6 +48,7 @@ class Thread:
         self.names = []          # (time, name)
         self.starts, self.states = [], []   # spans; a state is (name, wait or None, processor)
         self.waits, self.samples = [], []
+        self.yields = []         # when it gave its processor up and could go on
         self.stacks = []         # (time, node) of all its events that have one
         self.cgroup = None
         self.early = None        # a wake-up while it ran
@@ -283,6 +284,8 @@ class Replay:
             thread.put(time, 'absent')
         elif event.get('state', 'running') == 'running':
             throttled = 'throttled' in flags(event) or event.get('wait') == 'throttled'
+            if event.get('wait') == 'yield':
+                thread.yields.append(time)
             thread.put(time, 'throttled' if throttled else 'runnable', None, cpu)
         else:
             wait = Wait(thread, time, event)
