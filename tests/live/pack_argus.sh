@@ -94,6 +94,6 @@ assert rules['argus-work'] == 301, rules
 assert rules['argus-flag'] >= 1, rules
 END
 if argus record --pack argus -o bad.trace -- true 2>record.txt; then fail "the pack was taken without a program"; fi
-grep -q 'it wants the program or library' record.txt || fail "$(cat record.txt)"
+grep -q 'it needs the program or library' record.txt || fail "$(cat record.txt)"
 if argus record --pack argus=/bin/true -o bad.trace -- true 2>record.txt; then fail "a program without marks was taken"; fi
 grep -q 'none of its probes' record.txt || fail "$(cat record.txt)"
