@@ -49,7 +49,7 @@ PAGER=/no/such/pager at_terminal '' argus hangs t.trace >came
 matches 'cannot be run; PAGER=cat' <came && tail -n 1 came | matches '\[1\]' || fail "a pager that is not there: $(cat came)"
 # an interrupt: argus waits for a pager that goes on
 cat >pager <<-'END'
-	#!/bin/sh
+	#!/bin/bash
 	trap 'sleep 0.3; echo STILL HERE; exit' INT
 	echo READY
 	cat >/dev/null
