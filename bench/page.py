@@ -15,6 +15,7 @@ import random
 import re
 import subprocess
 import sys
+import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -199,6 +200,34 @@ def measure(build, trace, requests):
         found['chromium'] = in_chromium(server)
         server.close()
     return found
+
+
+def measure_composed(build):
+    """The same over a trace of its own: a lean day of 20 million events."""
+    import day  # pylint: disable=import-outside-toplevel
+    import scale  # pylint: disable=import-outside-toplevel
+    with tempfile.TemporaryDirectory(prefix='argus-page-', dir='/var/tmp') as folder:
+        day.record(folder + '/day', build, 'lean')
+        scale.compose(build, 'lean', folder + '/day', folder + '/trace', ['--events', str(scale.COMPARED)])
+        return measure(build, folder + '/trace', 2000)
+
+
+def text(found, table):
+    """Lines of BENCH.md: each figure beside its aim."""
+    def answers(row):
+        return f"{row['median_ms']:.1f} ms, {row['p99_ms']:.1f} ms, {row['most_ms']:.1f} ms of {row['count']}"
+
+    rows = [['first view, from the index', '1 s', f"{found['first_view_s']:.2f} s"],
+            ['pans and zooms, windows of 5 s or less: median, 99th percentile, most', '50 ms', answers(found['short'])],
+            ['longer windows: median, 99th percentile, most', '50 ms', answers(found['long'])],
+            ['until nothing closer is to come: median, 99th percentile, most', '', answers(found['closer'])],
+            ['memory of the server', '', f"{found['server_bytes'] / 2**20:.0f} MiB"]]
+    if 'chromium' in found:
+        shown = found['chromium']
+        rows += [['script and layout a frame, 95th percentile', '8 ms', f"{shown['p95_ms']:.1f} ms of {shown['frames']['count']}"],
+                 ['memory of the page above an empty one', '200 MB', f"{shown['above_empty_bytes'] / 1e6:.0f} MB"]]
+    return [f"`bench/page.py TRACE`, {found['events']:,} events in {found['seconds']:.0f} s, {found['threads']} threads shown.", ''] + \
+        table(['what', 'aim', 'measured'], rows)
 
 
 def main():

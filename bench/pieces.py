@@ -40,7 +40,7 @@ def ordered(names, known):
 
 def merged(build, workload_names, recorder_names):
     """All pieces as one result, in these orders."""
-    results = {'idle': {}, 'skipped': [], 'quick': False, 'offline': [], 'own': [], 'now': [], 'scale': []}
+    results = {'idle': {}, 'skipped': [], 'quick': False, 'offline': [], 'own': [], 'now': [], 'scale': [], 'page': None}
     workloads = {}
     for path in sorted(glob.glob(folder(build) + '/*.json')):
         with open(path) as file:
@@ -53,7 +53,7 @@ def merged(build, workload_names, recorder_names):
         results['idle'].update(piece.get('idle', {}))
         results['skipped'] += [text for text in piece.get('skipped', []) if text not in results['skipped']]
         results['quick'] = results['quick'] or piece['quick']
-        for key in ('offline', 'own', 'now', 'scale'):
+        for key in ('offline', 'own', 'now', 'scale', 'page'):
             results[key] = piece.get(key) or results[key]
     for w in workloads.values():
         w['recorders'] = {name: w['recorders'][name] for name in ordered(recorder_names, w['recorders'])}

@@ -184,6 +184,9 @@ def text(results):
                   'each command, which runs in a memory group of its own; the index is written in the background, waited for, then used. '
                   'Below, the peers over recordings of sched messaging.', '']
         lines += scale.text(results['scale'])
+    if results.get('page'):
+        import page
+        lines += ['## The page of `argus serve` on a long trace', ''] + page.text(results['page'], table)
     lines += ['## Commands', ''] + [f"- {w['title']}: `{w['command']}`" for w in workloads]
     lines += [f'- not measured: {text}' for text in results['skipped']]
     return '\n'.join(lines) + '\n'

@@ -42,6 +42,16 @@ class Pieces(unittest.TestCase):
         pieces.forget(self.folder.name)
         self.assertEqual(self.merged()['workloads'], [])
 
+    def test_the_page_is_in_the_text(self):
+        row = {'count': 9, 'median_ms': 0.2, 'p99_ms': 7.5, 'most_ms': 9.1}
+        pieces.keep(self.folder.name, False, page={
+            'events': 20000000, 'seconds': 1950, 'threads': 2000, 'first_view_s': 0.9, 'short': row, 'long': row, 'closer': row,
+            'server_bytes': 91 << 20, 'chromium': {'p95_ms': 6.4, 'frames': row, 'above_empty_bytes': 78000000}})
+        text = report.text(self.merged())
+        self.assertIn('| first view, from the index | 1 s | 0.90 s |', text)
+        self.assertIn('| script and layout a frame, 95th percentile | 8 ms | 6.4 ms of 9 |', text)
+        self.assertIn('| memory of the page above an empty one | 200 MB | 78 MB |', text)
+
     def test_perf_counts(self):
         path = self.folder.name + '/perf.data'
         body = b''.join((struct.pack('<IHHQ', 9, 0, 16, 7), struct.pack('<IHHQQ', 2, 0, 24, 1, 5), struct.pack('<IHHQ', 13, 0, 16, 3)))
