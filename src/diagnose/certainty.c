@@ -118,6 +118,15 @@ static bool looks_in_vain(const struct investigation *v)
 	       loop_is(v->scene, &v->scene->episodes[w->episode]);
 }
 
+/* What the victim waited for went by in small pieces of many, of whom the culprit is one. */
+static bool explains_little(const struct investigation *v)
+{
+	uint64_t window = v->request->to_ns - v->request->from_ns;
+
+	return rule_holds(v->scene, RULE_little_of_it) && v->d->verdict == VERDICT_WAITING &&
+	       v->culprit->ns * 100 <= window * limit_of(v->scene, LIMIT_little_share);
+}
+
 void certainty_judge(struct investigation *v)
 {
 	struct diagnosis *d = v->d;
@@ -134,6 +143,10 @@ void certainty_judge(struct investigation *v)
 		return;
 	if (looks_in_vain(v)) {
 		d->confidence = weaker(d->confidence, (uint8_t)limit_of(v->scene, LIMIT_loop_unknown));
+		return;
+	}
+	if (explains_little(v)) {
+		d->confidence = weaker(d->confidence, (uint8_t)rule_infos[RULE_little_of_it].weight);
 		return;
 	}
 	sure = way_surety(v);

@@ -610,7 +610,7 @@ void script_make(struct naming *naming, const struct holds *holds, const struct 
 			at++;
 		for (first = at; at < holds->list.length && holds->list.items[at].thread == i; )
 			at++;
-		make_thread(&m, i, holds->list.items + first, at - first);
+		make_thread(&m, i, at > first ? holds->list.items + first : NULL, at - first);
 	}
 	ret_script->run_processors = script_processors(ret_script, m.scene);
 	find_latencies(&m);
