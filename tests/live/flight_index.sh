@@ -6,7 +6,7 @@ need_bpf
 need_command flock
 export ARGUS_RUNTIME_DIR=$WORK/run
 # small blocks, and nothing waited for
-export ARGUS_BLOCK_EVENTS=500 ARGUS_INDEX_EVENTS=1000
+export ARGUS_BLOCK_EVENTS=3000 ARGUS_INDEX_EVENTS=1000
 ring=$WORK/ring
 trap 'argus stop >/dev/null 2>&1 || true; kill $(jobs -p) 2>/dev/null || true' EXIT
 status() { argus status --json >status.json && json status.json "d['$1']"; }
