@@ -211,3 +211,19 @@ bool ends_not_accepted(const struct ends *ends, const struct descriptor *client)
 		return false;
 	return client->at.state == 2 || (client->at.channel_out && !ends_receiving(ends, client->at.channel_out).count);
 }
+
+bool ends_lead_to_windows(const struct ends *ends, struct row row)
+{
+	for (uint32_t i = 0; i < row.count; i++) {
+		const char *name = ends_at(ends, row, i)->text;
+
+		if (name && (strstr(name, "/.X11-unix/X") || strstr(name, "/wayland-")))
+			return true;
+	}
+	return false;
+}
+
+bool ends_has_windows(const struct ends *ends, uint32_t pid)
+{
+	return ends_lead_to_windows(ends, ends_of_process(ends, pid));
+}

@@ -35,6 +35,9 @@ const struct descriptor *ends_listener(const struct ends *ends, const struct des
 /* True when no process has the other end of the connection: its listener's has not
  * accepted it, as far as the snapshots tell. */
 bool ends_not_accepted(const struct ends *ends, const struct descriptor *client);
+/* One of them is connected to an X server or a Wayland compositor. */
+bool ends_lead_to_windows(const struct ends *ends, struct row row);
+bool ends_has_windows(const struct ends *ends, uint32_t pid);
 static inline const struct descriptor *ends_at(const struct ends *ends, struct row row, uint32_t i)
 {
 	return &ends->tables->descriptors[row.items[i]];

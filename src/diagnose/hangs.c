@@ -161,6 +161,15 @@ static void offer_turn(struct finder *f, uint64_t from, uint64_t to, bool ended)
 		offer(f, ended ? RULE_turn : RULE_open_turn, from, to);
 }
 
+/* It came back there often enough to be one loop. */
+static bool is_loop_at(const struct finder *f, const struct episode *e)
+{
+	const struct wait *w = &f->scene->waits[e->last];
+	const struct place *p = hangs_place_of(f, w);
+
+	return w->kind == WAIT_KIND_epoll || (p && p->visits >= limit_of(f->scene, LIMIT_rest_visits));
+}
+
 static bool sleeps_most(const struct finder *f, uint64_t from, uint64_t to)
 {
 	const struct scene_thread *t = &f->scene->threads[f->thread];
@@ -172,22 +181,14 @@ static bool sleeps_most(const struct finder *f, uint64_t from, uint64_t to)
 	for (uint32_t i = 0; i < t->episode_count; i++) {
 		const struct episode *e = &f->scene->episodes[t->episode + i];
 		const struct wait *w = &f->scene->waits[e->last];
+		bool idle = w->kind == WAIT_KIND_accept && is_loop_at(f, e); /* that it comes back to for the next client */
 		bool input = w->kind == WAIT_KIND_read && (scene_is_pipe(w->object) || object_kind(w->object) == OBJECT_KIND_tty);
 
 		if (e->start_ns >= from && e->end_ns <= to &&
-		    (w->kind == WAIT_KIND_sleep || w->kind == WAIT_KIND_child || input))
+		    (w->kind == WAIT_KIND_sleep || w->kind == WAIT_KIND_child || input || idle))
 			sleeping += e->end_ns - e->start_ns;
 	}
 	return most_of(f->scene, sleeping, to - from);
-}
-
-/* It came back there often enough to be one loop. */
-static bool is_loop_at(const struct finder *f, const struct episode *e)
-{
-	const struct wait *w = &f->scene->waits[e->last];
-	const struct place *p = hangs_place_of(f, w);
-
-	return w->kind == WAIT_KIND_epoll || (p && p->visits >= limit_of(f->scene, LIMIT_rest_visits));
 }
 
 static bool listens_in_loop(const struct finder *f, const struct episode *e)

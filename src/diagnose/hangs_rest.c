@@ -1,8 +1,6 @@
 /* Where a thread rests, see hangs_rest.h. */
 #include "diagnose/hangs_rest.h"
 
-#include <string.h>
-
 #include "base/map.h"
 
 static bool listens(uint8_t kind)
@@ -147,25 +145,14 @@ bool hangs_asked_there(const struct finder *f, const struct wait *w)
 	return false;
 }
 
-static bool any_leads_to_windows(const struct finder *f, struct row row)
-{
-	for (uint32_t i = 0; i < row.count; i++) {
-		const char *name = ends_at(f->ends, row, i)->text;
-
-		if (name && (strstr(name, "/.X11-unix/X") || strstr(name, "/wayland-")))
-			return true;
-	}
-	return false;
-}
-
 bool hangs_is_window_server(const struct finder *f, uint64_t object)
 {
-	return object && any_leads_to_windows(f, ends_of_object(f->ends, object));
+	return object && ends_lead_to_windows(f->ends, ends_of_object(f->ends, object));
 }
 
 bool hangs_has_windows(const struct finder *f)
 {
-	return any_leads_to_windows(f, ends_of_process(f->ends, scene_pid(f->scene, f->thread)));
+	return ends_has_windows(f->ends, scene_pid(f->scene, f->thread));
 }
 
 bool hangs_is_batch(const struct finder *f)
@@ -182,7 +169,7 @@ bool hangs_awaits_person(const struct finder *f, const struct wait *w)
 {
 	if (object_kind(w->kind == WAIT_KIND_poll ? w->detail : w->object) == OBJECT_KIND_tty)
 		return true;
-	return listens(w->kind) && any_leads_to_windows(f, ends_of_process(f->ends, scene_pid(f->scene, w->thread)));
+	return listens(w->kind) && ends_has_windows(f->ends, scene_pid(f->scene, w->thread));
 }
 
 /* The last that the thread did with other processes before the wait, or over sockets alone, was

@@ -5,6 +5,7 @@
  * that comes up again is a circle, where the walk stops. */
 #include "diagnose/walk.h"
 
+#include "diagnose/ends.h"
 #include "diagnose/judgement.h"
 #include "diagnose/loops.h"
 #include "diagnose/request.h"
@@ -263,9 +264,26 @@ static bool walk_tracer(struct walk *walk, const struct episode *episode, uint64
 	return true;
 }
 
+/* Nothing but a person ends it: it reads from a terminal, or it is the loop of a child with windows,
+ * listening to several things, that its parent waits for. */
+static bool awaits_person(const struct walk *walk, const struct wait *w, uint32_t came)
+{
+	const struct thread *t = &walk->scene->tables->threads[w->thread];
+
+	if (!rule_holds(walk->scene, RULE_person) || !came || !walk->ends)
+		return false;
+	if (w->kind == WAIT_KIND_read || w->kind == WAIT_KIND_poll)
+		if (object_kind(w->kind == WAIT_KIND_poll ? w->detail : w->object) == OBJECT_KIND_tty)
+			return true;
+	return w->kind == WAIT_KIND_poll && w->argument > 1 && t->tid == t->pid && walk->steps->items[came].link == LINK_CHILD &&
+	       ends_has_windows(walk->ends, t->pid);
+}
+
 static void walk_timeout(struct walk *walk, const struct episode *episode, uint64_t from, uint64_t to, uint32_t came)
 {
-	if (!walk_missing(walk, episode, from, to, came, 0))
+	if (awaits_person(walk, &walk->scene->waits[episode->last], came))
+		emit_wait(walk, episode, from, to, CHARGE_THREAD, came);
+	else if (!walk_missing(walk, episode, from, to, came, 0))
 		emit_wait(walk, episode, from, to, CHARGE_MISSING, came);
 }
 
