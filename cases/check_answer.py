@@ -97,6 +97,15 @@ class Checker(Document):
                     l.get('blocker') in (following.tid, following.pid, following.parent) or l.get('owner') in hints for l in self.trace.locks):
                 self.say(f'"no guess": {thread.tid} waits for {sorted(hints)}, not for {following.tid}')
 
+    def say_covers(self, m):
+        """What the culprit's process is charged with is a small part of the window."""
+        pid, chain = (self.answer.get('culprit') or {}).get('pid'), self.answer.get('chain') or []
+        charged = [sum(l['end_ns'] - l['start_ns'] for l in chain if pid in (l.get('pid'), l.get(key))) for key in ('pid', 'ppid')]
+        if not any(is_near(m['time'], ns) for ns in charged):
+            self.say(f'the process of the culprit is charged with {show(charged[0])}, not with {m["time"]}')
+        if charged[0] * 4 > self.length:
+            self.say(f'{show(charged[0])} is no small part of {show(self.length)}')
+
     def verdict(self, victim, words):
         times = self.trace.times(victim, self.start, self.end)
         kind = VERDICTS[words]

@@ -60,7 +60,7 @@ void account_threads(const struct scene *scene, const struct pieces *pieces, str
 	map_done(&index);
 }
 
-static uint64_t process_ns(const struct scene *scene, const struct accounts *accounts, uint32_t pid, bool with_children)
+uint64_t account_process_ns(const struct scene *scene, const struct accounts *accounts, uint32_t pid, bool with_children)
 {
 	uint64_t ns = 0;
 
@@ -79,7 +79,7 @@ static const struct account *account_child(const struct scene *scene, const stru
 					   const struct account *parent, uint64_t window_ns)
 {
 	uint32_t pid = scene_pid(scene, parent->thread);
-	uint64_t own_ns = process_ns(scene, accounts, pid, false);
+	uint64_t own_ns = account_process_ns(scene, accounts, pid, false);
 
 	for (size_t i = 0; i < accounts->length; i++) {
 		const struct account *a = &accounts->items[i];
@@ -104,7 +104,7 @@ const struct account *account_culprit(const struct scene *scene, const struct ac
 	for (int with_children = 0; with_children < 2 && !best; with_children++) {
 		for (size_t i = 0; i < accounts->length && i < 64; i++) {
 			const struct account *a = &accounts->items[i];
-			uint64_t ns = process_ns(scene, accounts, scene_pid(scene, a->thread), with_children != 0);
+			uint64_t ns = account_process_ns(scene, accounts, scene_pid(scene, a->thread), with_children != 0);
 
 			if (ns > best_ns && ns * 5 >= window_ns * 2) {
 				best = a;

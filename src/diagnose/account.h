@@ -19,6 +19,8 @@ struct accounts vec(struct account);
 
 /* Per thread, biggest first. */
 void account_threads(const struct scene *scene, const struct pieces *pieces, struct accounts *accounts);
+/* What the process's threads were charged with; `with_children`: and the processes it started. */
+uint64_t account_process_ns(const struct scene *scene, const struct accounts *accounts, uint32_t pid, bool with_children);
 /* The account of the thread that is to blame: the biggest, unless a process, or a
  * parent with its short-lived children, has clearly more together. */
 const struct account *account_culprit(const struct scene *scene, const struct accounts *accounts, uint64_t window_ns);

@@ -118,13 +118,27 @@ static bool looks_in_vain(const struct investigation *v)
 	       loop_is(v->scene, &v->scene->episodes[w->episode]);
 }
 
-/* What the victim waited for went by in small pieces of many, of whom the culprit is one. */
-static bool explains_little(const struct investigation *v)
+/* The way leads over one that was born late, behind a relay, to its creator: what that one's
+ * other children did is theirs, as the relay serves each of them alike. */
+static bool is_born_behind_relay(const struct investigation *v)
 {
-	uint64_t window = v->request->to_ns - v->request->from_ns;
+	for (uint32_t at = investigation_culprit_step(v); at; at = v->steps.items[at].parent)
+		if (v->steps.items[at].link == LINK_CREATOR && v->steps.items[v->steps.items[at].parent].parent)
+			return true;
+	return false;
+}
 
-	return rule_holds(v->scene, RULE_little_of_it) && v->d->verdict == VERDICT_WAITING &&
-	       v->culprit->ns * 100 <= window * limit_of(v->scene, LIMIT_little_share);
+/* The culprit's process was seen at it for a small part of the window only. */
+static void judge_share(struct investigation *v)
+{
+	struct diagnosis *d = v->d;
+	uint64_t ns = account_process_ns(v->scene, &v->accounts, scene_pid(v->scene, v->culprit->thread), !is_born_behind_relay(v));
+
+	if (!rule_holds(v->scene, RULE_covers_little) || d->circle_count || d->culprit.thread != v->culprit->thread ||
+	    ns >= part_of(v->scene, LIMIT_covers_least, v->request->to_ns - v->request->from_ns))
+		return;
+	d->confidence = weaker(d->confidence, (uint8_t)rule_infos[RULE_covers_little].weight);
+	d->covers_ns = ns;
 }
 
 void certainty_judge(struct investigation *v)
@@ -141,16 +155,13 @@ void certainty_judge(struct investigation *v)
 	}
 	if (!v->culprit || d->culprit.kind != ACTOR_THREAD)
 		return;
+	judge_share(v);
 	if (looks_in_vain(v)) {
 		d->confidence = weaker(d->confidence, (uint8_t)limit_of(v->scene, LIMIT_loop_unknown));
 		return;
 	}
-	if (explains_little(v)) {
-		d->confidence = weaker(d->confidence, (uint8_t)rule_infos[RULE_little_of_it].weight);
-		return;
-	}
 	sure = way_surety(v);
-	if (sure && sure >= d->confidence) {
+	if (!d->covers_ns && sure && sure >= d->confidence) {
 		d->confidence = sure;
 		d->rests_on = d->circle_count ? "each wait of the circle, and who holds what it is for, stood like this for the whole time"
 					      : "each wait on the way, and who holds what it is for, stood like this for the whole time";

@@ -140,6 +140,7 @@ struct diagnosis {
 	bool source;                  /* not the culprit's thread, but the interrupt's source on which it waited */
 	uint8_t confidence;
 	uint32_t last_wait;           /* of the culprit, in which it still was; 0 none */
+	uint64_t covers_ns;           /* for which the culprit was at it, where that is a small part of the window; 0: it is not */
 	const char *rests_on;         /* why it is that sure; NULL: nothing to be said */
 	const struct doing *doings;   /* the culprit's, the longest first */
 	size_t doing_count;
