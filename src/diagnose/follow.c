@@ -216,24 +216,6 @@ static uint32_t reader_of(const struct follower *f, const struct message *sent, 
 	return reader ? reader : listener_of(f, sent);
 }
 
-/* It is at what it was asked. Who came back to rest is taken up again by what the victim asks it
- * next: a connection is begun first, and the request follows. */
-static bool is_taken_up(const struct follower *f, uint32_t at, uint32_t thread, uint64_t time)
-{
-	for (size_t i = f->trails->length; i-- > 0; ) {
-		struct trail t = f->trails->items[i];
-
-		if (t.thread != thread)
-			continue;
-		if (at || !i)
-			return true;
-		if (t.end == TRAIL_RELAY)
-			t.rest_ns = part_end(f, &t);
-		return t.end != TRAIL_AT_REST || t.rest_ns >= time;
-	}
-	return false;
-}
-
 static bool sent_on_later(const struct follower *f, uint32_t parent)
 {
 	for (size_t i = parent + 1; i < f->trails->length; i++)
@@ -280,7 +262,7 @@ static void follow_messages(struct follower *f, uint32_t at, uint64_t from, uint
 		if (read_ns && read_ns <= f->until) {
 			if (reader == f->trails->items[0].thread)
 				continue; /* an answer, read */
-			if (!is_taken_up(f, at, reader, read_ns))
+			if (!reached(f, reader))
 				reach(f, at, reader, m.time < read_ns ? m.time : read_ns, m.number, TRAIL_RELAY,
 				      LINK_MESSAGE, 90, m.object);
 		} else if (reader == f->trails->items[0].thread) {
@@ -310,7 +292,7 @@ static void follow_wakes(struct follower *f, uint32_t at, uint64_t from, uint64_
 
 		if (k->time > to)
 			break;
-		if (k->target != thread && !is_taken_up(f, at, k->target, k->time) && !waited_for_end(f->scene, k) && !wakes_by_answer(f, at, k))
+		if (k->target != thread && !reached(f, k->target) && !waited_for_end(f->scene, k) && !wakes_by_answer(f, at, k))
 			reach(f, at, k->target, k->time, k->number, TRAIL_RELAY, LINK_ACTIVITY, 75, 0);
 	}
 }
