@@ -82,6 +82,10 @@ static uint8_t way_surety(const struct investigation *v)
 	uint32_t step = investigation_culprit_step(v);
 	uint8_t least = step ? owner_stands(v) : 0;
 
+	/* That a dialog waits for its user is told by nothing that it holds. */
+	if (p->charge == CHARGE_THREAD && p->state == SPAN_WAITING && v->scene->waits[p->wait].kind == WAIT_KIND_poll &&
+	    v->steps.items[step].link == LINK_CHILD)
+		return 0;
 	for (uint32_t at = step; at; at = v->steps.items[at].parent) {
 		const struct walk_step *s = &v->steps.items[at];
 
