@@ -5,10 +5,11 @@
 cat >at_terminal.py <<'END'
 """at_terminal.py KEYS COMMAND...: runs it at a pseudo-terminal, types KEYS when something
 has come; prints what came and the status."""
-import os, pty, sys
+import os, pty, signal, sys
 keys = sys.argv[1].encode().decode('unicode_escape').encode()
 pid, fd = pty.fork()
 if not pid:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)    # what runs in the background is started with it ignored
     os.execvp(sys.argv[2], sys.argv[2:])
 came = b''
 while True:
@@ -49,7 +50,7 @@ PAGER=/no/such/pager at_terminal '' argus hangs t.trace >came
 matches 'cannot be run; PAGER=cat' <came && tail -n 1 came | matches '\[1\]' || fail "a pager that is not there: $(cat came)"
 # an interrupt: argus waits for a pager that goes on
 cat >pager <<-'END'
-	#!/bin/bash
+	#!/bin/sh
 	trap 'sleep 0.3; echo STILL HERE; exit' INT
 	echo READY
 	cat >/dev/null
