@@ -30,8 +30,6 @@ struct trip {
 struct book {
 	const struct finder *f;
 	struct map index;        /* partner -> index into trips */
-	uint64_t partner;        /* asked for last, 0 none, and its index */
-	size_t at;
 	struct vec(struct trips) trips;
 	struct vec(struct trip) late;
 };
@@ -39,18 +37,13 @@ struct book {
 static struct trips *with(struct book *book, uint64_t partner, bool comes_in)
 {
 	bool fresh;
-	uint64_t *at;
+	uint64_t *at = map_at(&book->index, partner, &fresh);
 
-	if (partner != book->partner || !partner) {
-		at = map_at(&book->index, partner, &fresh);
-		if (fresh) {
-			*at = book->trips.length;
-			vec_push(&book->trips, ((struct trips){ .serves = comes_in }));
-		}
-		book->partner = partner;
-		book->at = *at;
+	if (fresh) {
+		*at = book->trips.length;
+		vec_push(&book->trips, ((struct trips){ .serves = comes_in }));
 	}
-	return &book->trips.items[book->at];
+	return &book->trips.items[*at];
 }
 
 /* `thread`: who is asked, 0 not known. */
@@ -70,15 +63,11 @@ static void note_late(struct book *book, struct trips *t, uint64_t to)
 	t->late_count++;
 }
 
-/* The thread began a wait since then, of which `wait`, which ends now, may be the last. */
-static bool waited(const struct scene *scene, uint32_t wait, uint64_t from_ns)
+static bool waited(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
 {
-	uint32_t first = scene->threads[scene->waits[wait].thread].wait;
-	uint64_t now = scene->waits[wait].end_ns;
+	uint32_t first = scene_waits_from(scene, thread, from_ns);
 
-	while (wait > first && scene->waits[wait].start_ns >= now)
-		wait--;
-	return scene->waits[wait].start_ns >= from_ns && scene->waits[wait].start_ns < now;
+	return first < scene_waits_end(scene, thread) && scene->waits[first].start_ns < to_ns;
 }
 
 /* When the thread, which was away for nearly all of the time, went there. */
@@ -90,8 +79,8 @@ static uint64_t away_since(const struct scene *scene, uint32_t thread, uint64_t 
 	return e && e->start_ns > from_ns && e->start_ns < middle ? e->start_ns : from_ns;
 }
 
-/* `thread`: who answered, 0 not known; else `wait` was ended by it. */
-static void answer(struct book *book, uint64_t partner, uint32_t thread, uint32_t wait, uint64_t time)
+/* `thread`: who answered, 0 not known. */
+static void answer(struct book *book, uint64_t partner, uint32_t thread, uint64_t time)
 {
 	struct trips *t = with(book, partner, true);
 	uint64_t last = t->last_ns, long_ns = hangs_long_ns(book->f, LIMIT_wait_ns);
@@ -104,7 +93,7 @@ static void answer(struct book *book, uint64_t partner, uint32_t thread, uint32_
 		return;
 	}
 	if (!t->asked_ns) {
-		t->unasked += !thread || waited(book->f->scene, wait, last);
+		t->unasked += !thread || waited(book->f->scene, thread, last, time);
 		return;
 	}
 	if (time - t->asked_ns >= long_ns) {
@@ -150,7 +139,7 @@ static void read_wakes(struct book *book)
 		}
 		partner = w->end == WAIT_END_THREAD ? partner_of(f, w->waker) : 0;
 		if (partner)
-			answer(book, partner, w->waker, wait, w->end_ns);
+			answer(book, partner, w->waker, w->end_ns);
 		wait++;
 	}
 }
@@ -167,7 +156,7 @@ static void read_messages(struct book *book)
 		    m.kind == MESSAGE_KIND_connect)
 			continue;
 		if (m.flags & MESSAGE_FLAGS_receive)
-			answer(book, m.object, 0, 0, m.time);
+			answer(book, m.object, 0, m.time);
 		else
 			ask(book, m.object, 0, m.start_ns);
 	}
