@@ -26,11 +26,12 @@ struct descriptor_sink {
 	struct sink sink;
 	int fd;
 	bool paged;         /* a pager reads it, and has the terminal */
+	bool gone;          /* who read it has left */
 };
 
 static int write_all(struct sink *sink, const void *data, size_t size)
 {
-	const struct descriptor_sink *to = (struct descriptor_sink *)sink;
+	struct descriptor_sink *to = (struct descriptor_sink *)sink;
 	const char *at = data;
 	int fd = to->fd;
 
@@ -41,8 +42,10 @@ static int write_all(struct sink *sink, const void *data, size_t size)
 
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n < 0)
+		if (n < 0) {
+			to->gone |= errno == EPIPE;
 			return -errno;
+		}
 		at += n;
 		size -= (size_t)n;
 	}
@@ -232,7 +235,7 @@ static int run(const struct command *command, const char *build, int count, char
 		memory_watch(end_short_of_memory, (void *)(uintptr_t)command);
 	r = command->run(&(struct command_context){ &arena, &options, &out.sink, &notes.sink, build, page_make }, &err);
 	paging = pager > 0 ? end_pager(out.fd) : 0;
-	if (r == -EPIPE || (!r && paging)) {
+	if ((r == -EPIPE && (out.gone || notes.gone)) || (!r && paging)) {
 		r = paging;
 	} else if (r < 0) {
 		if (!err.text[0])
