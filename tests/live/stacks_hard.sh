@@ -24,13 +24,14 @@ int main(int argc, char **argv)
 	return n == 1;
 }
 END
-# record PROGRAM...; then of the threads named COMM: stacks COMM TYPE EXPRESSION, true of each stack `s` but one in a hundred
+# record PROGRAM...; then of the threads named COMM: stacks COMM TYPE EXPRESSION, true of each stack `s` but one in a hundred;
+# of switches those into sleep: on a loaded machine the processor is taken from it anywhere
 record() { argus record --freq 999 -o out.trace -- "$@" 2>/dev/null || fail "$* failed"; }
 stacks() {
 	argus dump --json --stacks --comm "$1" -e "$2" out.trace >dump.json 2>/dev/null
 	python3 - "$3" <<'END' || fail "$1: not $3"
 import json, sys
-stacks = [e["stack"] for e in json.load(open("dump.json"))["events"] if e.get("stack")]
+stacks = [e["stack"] for e in json.load(open("dump.json"))["events"] if e.get("stack") and (e["type"] == "sample" or e.get("wait") == "sleep")]
 names = lambda s: [f["function"] for f in s]
 whole = lambda s: not s[-1].get("ends")
 right = eval("lambda s: " + sys.argv[1])
