@@ -22,7 +22,7 @@ export interface TimelineOptions {
 }
 
 const LANE = 34, AXIS = 26, BAR = 14, LEAST_TEXT = 46, CROWDED = 1.6;
-const ZOOM = 1.35;
+const ZOOM = 1.35, CROWDED_TURNS = 8;
 
 export class Timeline {
 	readonly element: HTMLElement;
@@ -512,7 +512,7 @@ export class Timeline {
 	// The thick line under the lanes: whose turn it was, when.
 	private paintWay(context: CanvasRenderingContext2D, colours: Palette, way: Way): void {
 		const links = way.links.filter((link) => link.lane >= 0 && this.options.order.includes(link.lane));
-		let before: { x: number; y: number } | null = null;
+		let before: { x: number; y: number } | null = null, turned = -CROWDED_TURNS;
 		context.strokeStyle = way.dashed ? colours.other : colours.chain;
 		context.lineCap = context.lineJoin = 'round';
 		context.lineWidth = 4;
@@ -524,9 +524,12 @@ export class Timeline {
 				continue;             // a turn that cannot be seen
 			if (!before)
 				context.moveTo(x, y);
-			else if (before.y !== y) {
+			else if (before.y !== y && x - turned < CROWDED_TURNS) {
+				context.moveTo(x, y);  // a bar of turns would hide what it joins
+			} else if (before.y !== y) {
 				context.lineTo(x, before.y);
 				context.lineTo(x, y);
+				turned = x;
 			}
 			context.lineTo(Math.max(end, x + 0.5), y);
 			before = { x: end, y };
