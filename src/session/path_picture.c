@@ -1,6 +1,8 @@
 /* The folded path of a window, see path_picture.h. */
 #include "session/path_picture.h"
 
+#include <string.h>
+
 #include "path/critical.h"
 #include "path/lock_names.h"
 #include "path/pools.h"
@@ -48,6 +50,34 @@ bool path_window(const struct session *session, uint32_t thread, uint64_t from_n
 bool path_in_pieces(const struct fold *fold)
 {
 	return fold->rows.length && fold->short_ns * 2 >= fold->total_ns;
+}
+
+static bool is_named(const struct session *session, const struct actor *actor, uint64_t time, const char *program)
+{
+	uint32_t leader = actor->pid ? tables_process(session->tables, actor->pid, time) : 0;
+
+	return leader && !strcmp(session->tables->threads[leader].comm, program);
+}
+
+static bool names_program(const struct session *session, const struct diagnosis *g, const char *program)
+{
+	bool named = is_named(session, &g->victim, g->end_ns, program) || is_named(session, &g->culprit, g->end_ns, program);
+
+	for (size_t i = 0; i < g->path_count && !named; i++)
+		named = is_named(session, &g->path[i].actor, g->end_ns, program);
+	for (size_t i = 0; i < g->circle_count && !named; i++)
+		named = is_named(session, &g->circle[i], g->end_ns, program);
+	return named;
+}
+
+bool path_agrees(const struct session *session, const struct diagnosis *g, const struct fold *fold)
+{
+	uint64_t named_ns = 0;
+
+	for (size_t i = 0; i < fold->rows.length; i++)
+		if (names_program(session, g, texts_get(&fold->texts, fold->rows.items[i].who.program)))
+			named_ns += fold->rows.items[i].ns;
+	return named_ns * 2 >= fold->total_ns;
 }
 
 static void put_row(const struct fold *fold, const struct fold_row *row, struct json *json)

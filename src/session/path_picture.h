@@ -4,6 +4,7 @@
 #define SESSION_PATH_PICTURE_H
 
 #include "base/json.h"
+#include "diagnose/diagnosis.h"
 #include "path/fold.h"
 #include "session/session.h"
 
@@ -15,6 +16,9 @@ bool path_window(const struct session *session, uint32_t thread, uint64_t from_n
 bool path_window_of(const struct session *session, uint32_t tid, uint64_t from_ns, uint64_t to_ns, size_t cells, struct fold *ret_fold);
 /* True when links that are too short to be told one by one are half of the path or more. */
 bool path_in_pieces(const struct fold *fold);
+/* True when most of the path went by in programs that the answer names: another way that was
+ * walked back would contradict it. */
+bool path_agrees(const struct session *session, const struct diagnosis *answer, const struct fold *fold);
 /* The member `name`: the fold, and its line where one was asked for; null where the fold is empty. */
 void path_picture_json(const struct fold *fold, uint64_t from_ns, uint64_t to_ns, const char *name, struct json *json);
 

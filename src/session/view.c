@@ -277,7 +277,10 @@ static void put_path(struct arena *arena, struct session *session, const struct 
 	if (g->verdict == VERDICT_NONE) {
 		view_run_path_json(arena, session, json);
 	} else if (path_window(session, g->victim.thread, g->start_ns, g->end_ns, LINE_CELLS, &fold)) {
-		path_picture_json(&fold, g->start_ns, g->end_ns, "path_line", json);
+		if (path_agrees(session, g, &fold))
+			path_picture_json(&fold, g->start_ns, g->end_ns, "path_line", json);
+		else
+			json_null(json, "path_line");
 		fold_done(&fold);
 	} else {
 		json_null(json, "path_line");

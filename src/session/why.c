@@ -270,7 +270,7 @@ static void put_folded_json(const struct session *session, const struct diagnosi
 
 	if (g->verdict == VERDICT_NONE || !path_window(session, g->victim.thread, g->start_ns, g->end_ns, 0, &fold))
 		return;
-	if (path_in_pieces(&fold))
+	if (path_in_pieces(&fold) && path_agrees(session, g, &fold))
 		path_picture_json(&fold, g->start_ns, g->end_ns, "folded", json);
 	fold_done(&fold);
 }
@@ -384,7 +384,7 @@ static void put_folded(const struct session *session, const struct diagnosis *g,
 
 	if (!path_window(session, g->victim.thread, g->start_ns, g->end_ns, 0, &fold))
 		return;
-	if (path_in_pieces(&fold)) {
+	if (path_in_pieces(&fold) && path_agrees(session, g, &fold)) {
 		buf_text(buf, "Most of it went by in short pieces; the same ones together:\n");
 		report_path_brief(&fold, ROWS_FOLDED, 2, buf);
 	}
