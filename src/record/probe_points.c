@@ -11,6 +11,7 @@
 
 #include "base/map.h"
 #include "base/options.h"
+#include "base/programs.h"
 #include "base/suggest.h"
 #include "base/vec.h"
 #include "probe/code.h"
@@ -35,21 +36,6 @@ static bool is_name_char(char c)
 static bool is_there(const char *path, int how)
 {
 	return !access(path, how);
-}
-
-static const char *in_path(struct arena *arena, const char *name)
-{
-	const char *path = getenv("PATH");
-
-	for (const char *at = path ? path : "/usr/bin:/bin"; *at;) {
-		size_t length = strcspn(at, ":");
-		const char *whole = arena_printf(arena, "%.*s/%s", (int)length, at, name);
-
-		if (length && is_there(whole, X_OK))
-			return whole;
-		at += length + (at[length] == ':');
-	}
-	return NULL;
 }
 
 /* "libc" and "libc.so" mean libc.so.6; of several versions the first in the
@@ -91,9 +77,9 @@ int probe_points_file(struct arena *arena, const char *name, const char **ret_pa
 	}
 	if (strpbrk(name, "*?[\\"))
 		return err_set(err, -EINVAL, "'%s' is not the name of a program or library", name);
-	path = library ? in_libraries(arena, name) : in_path(arena, name);
+	path = library ? in_libraries(arena, name) : program_in_path(arena, name);
 	if (!path)
-		path = library ? in_path(arena, name) : in_libraries(arena, name);
+		path = library ? program_in_path(arena, name) : in_libraries(arena, name);
 	if (!path)
 		return err_set(err, -ENOENT, "there is neither a program '%s' in PATH nor a library of this name: give its path", name);
 	*ret_path = path;

@@ -14,6 +14,7 @@
 
 #include "base/buf.h"
 #include "base/memory_watch.h"
+#include "base/programs.h"
 #include "base/suggest.h"
 #include "session/complete.h"
 #include "session/help.h"
@@ -85,34 +86,15 @@ static void leave_with_pager(int signal)
 	_exit(128 + signal);
 }
 
-static bool is_in_path(const char *name)
-{
-	const char *path = getenv("PATH");
-	struct buf whole;
-	bool found = false;
-
-	buf_init(&whole);
-	for (const char *at = path ? path : "/usr/bin:/bin"; !found && *at;) {
-		size_t length = strcspn(at, ":");
-
-		buf_clear(&whole);
-		buf_printf(&whole, "%.*s/%s", (int)length, at, name);
-		found = length && !access(buf_str(&whole), X_OK);
-		at += length + (at[length] == ':');
-	}
-	buf_done(&whole);
-	return found;
-}
-
 /* Starts $PAGER (or less); what is written to the descriptor goes through it. */
-static pid_t start_pager(int *ret_fd)
+static pid_t start_pager(struct arena *arena, int *ret_fd)
 {
 	const char *pager = getenv("PAGER");
 	int ends[2];
 	pid_t pid;
 
 	if (!pager || !*pager)
-		pager = is_in_path("less") ? "less" : "cat";
+		pager = program_in_path(arena, "less") ? "less" : "cat";
 	if (!strcmp(pager, "cat") || pipe2(ends, O_CLOEXEC))
 		return -1;
 	pid = fork();
@@ -228,7 +210,7 @@ static int run(const struct command *command, const char *build, int count, char
 		return 2;
 	}
 	if (command->pages && out.sink.terminal && isatty(0) && !options_has(&options, "json"))
-		pager = start_pager(&out.fd);
+		pager = start_pager(&arena, &out.fd);
 	out.paged = pager > 0;
 	progress_line_open();
 	if (command->narrow)

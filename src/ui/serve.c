@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/programs.h"
 #include "session/command.h"
 #include "ui/page.h"
 #include "ui/served.h"
@@ -110,15 +111,17 @@ static void start_browser(const char *path)
 
 static void tell(const struct command_context *context, const struct http *http, const char *address, const char *path)
 {
-	bool screen = (getenv("DISPLAY") || getenv("WAYLAND_DISPLAY")) && !options_has(context->options, "no-browser");
+	bool wanted = !options_has(context->options, "no-browser"), screen = getenv("DISPLAY") || getenv("WAYLAND_DISPLAY");
 
 	sink_printf(context->notes, "http://%s:%u/ : open %s in a browser; it works once. Ctrl-C ends.\n", address, http_port(http), path);
 	if (strcmp(address, LOOPBACK))
 		sink_printf(context->notes, "Not only this machine can reach it, and nothing is encrypted: whoever sees the traffic can read along "
 			    "and take the page over. `ssh -L` is safer.\n");
-	if (screen)
+	if (wanted && screen && program_in_path(context->arena, "xdg-open"))
 		start_browser(path);
-	else if (!options_has(context->options, "no-browser"))
+	else if (wanted && screen)
+		sink_printf(context->notes, "No browser can be started from here (there is no xdg-open): open the file yourself.\n");
+	else if (wanted)
 		sink_printf(context->notes, "There is no screen here. On your own machine:\n  ssh -L %u:%s:%u THIS-MACHINE\n"
 			    "then fetch the file (scp) and open it there.\n", http_port(http), address, http_port(http));
 }

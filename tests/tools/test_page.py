@@ -2,6 +2,7 @@
 try to break out, keyboard and zoom, what --redact leaves out. One browser serves all."""
 import json
 import os
+import random
 import re
 import subprocess
 import sys
@@ -288,6 +289,65 @@ class Page(unittest.TestCase):
             done = subprocess.run([ARGUS, 'report', *words], capture_output=True)
             self.assertIn(done.returncode, (1, 2))
             self.assertIn(says, done.stderr.decode())
+
+    def test_damaged_traces(self):
+        """Empty, cut and overwritten ones: a page that says what is missing, or a sentence; nothing breaks."""
+        with open(self.golden('why_circle', 't'), 'rb') as file:
+            whole = file.read()
+        chance, pages = random.Random(20), 0
+        damaged = [b'', whole[:8], b'\0' * len(whole), *(whole[:len(whole) * i // 12] for i in range(1, 12))]
+        for _ in range(12):
+            torn = bytearray(whole)
+            for _ in range(20):
+                torn[chance.randrange(len(torn))] = chance.randrange(256)
+            damaged.append(bytes(torn))
+        for number, data in enumerate(damaged):
+            trace = self.path(f'damaged{number}.argus')
+            with open(trace, 'wb') as file:
+                file.write(data)
+            done = subprocess.run([ARGUS, 'report', trace, '-o', trace + '.html'], capture_output=True, timeout=60)
+            self.assertIn(done.returncode, (0, 1, 3), done.stderr)
+            if done.returncode == 1:
+                self.assertRegex(done.stderr.decode(), r"^argus report: ['\w]")
+                self.assertFalse(os.path.exists(trace + '.html'))
+                continue
+            page, pages = self.browser.page('file://' + trace + '.html'), pages + 1
+            self.check_clean(page)
+            self.assertTrue(page.run("document.querySelector('h1').textContent"))
+            page.close()
+        self.assertGreater(pages, 3)
+
+    def test_states_without_colours(self):
+        """By lightness alone what ran, could not, waited and stood stopped look different: each has its shape."""
+        text = '1 [0] 10 task pid=10 flags=leader "one"\n1 [0] 20 task pid=20 flags=leader "other"\n1 [0] 0 switch next=10\n'
+        text += '2 [0] 10 switch next=20 state=running\n3 [0] 20 switch next=10 state=sleeping wait=sleep timeout_ns=9s syscall=nanosleep\n'
+        text += '4 [0] 10 switch next=0 state=sleeping wait=read object=pipe:1 syscall=read\n'
+        text += '6 [0] 0 wake target=10 syscall=write cause=thread object=pipe:1\n6 [0] 0 switch next=10\n'
+        text += '6.01 [0] 10 switch next=0 state=stopped wait=stop\n8 [0] 0 switch next=10\n8.5 [0] 10 switch next=0 state=sleeping wait=sleep\n'
+        trace = self.trace('states', text)
+        for scheme in ('light', 'dark'):
+            argus('report', trace, '--tid', '10', '--from', '0', '--to', '7.5', '-o', trace + '.html', status=(0, 3))
+            page = self.browser.page('file://' + trace + '.html', prefers_color_scheme=scheme)
+            self.addCleanup(page.close)
+            # Of each state a column of lightnesses in the middle of its time, from top to bottom of its lane, and how it varies to the right.
+            page.run("document.querySelector('canvas').focus()")
+            page.key('0')
+            columns = page.run('''(() => {
+                const canvas = document.querySelector('.left canvas'), { from, to } = document.querySelector('.timeline').dataset;
+                const scale = canvas.width / canvas.getBoundingClientRect().width, wide = canvas.getBoundingClientRect().width;
+                return [0.9, 1.9, 4.9, 6.9].map((at) => {
+                    const x = (at * 1e9 - from) / (to - from) * wide;
+                    const { data } = canvas.getContext('2d').getImageData(x * scale, 27 * scale, 12 * scale, 32 * scale), columns = [];
+                    const width = Math.round(12 * scale);
+                    for (let i = 0; i < data.length / 4; i++)
+                        (columns[i % width] ??= []).push(Math.round(0.2126 * data[4 * i] + 0.7152 * data[4 * i + 1] + 0.0722 * data[4 * i + 2]));
+                    return columns;
+                });
+            })()''')
+            for i, one in enumerate(columns):
+                for other in columns[:i]:
+                    differs = max(sum(abs(a - b) > 24 for a, b in zip(*pair)) for pair in zip(one, other))
+                    self.assertGreaterEqual(differs, 2, (scheme, one[0], other[0]))
 
 
 if __name__ == '__main__':

@@ -341,6 +341,17 @@ class Serve(unittest.TestCase):
         server.end()
         self.assertFalse(os.path.exists(os.path.dirname(server.path)))
 
+    def test_no_browser_to_start(self):
+        """The address is told all the same, and how to get there."""
+        trace = self.trace('why_circle')
+        environment = {key: value for key, value in os.environ.items() if key not in ('DISPLAY', 'WAYLAND_DISPLAY', 'XDG_RUNTIME_DIR')}
+        for more, says in (({}, r'ssh -L (\d+):127.0.0.1:\1 '), ({'DISPLAY': ':99', 'PATH': '/nonexistent'}, 'no xdg-open')):
+            process = subprocess.Popen([ARGUS, 'serve', '--linger', '1s', trace], stderr=subprocess.PIPE, text=True, env=dict(environment, **more))
+            self.assertRegex(process.stderr.readline(), r'^http://127.0.0.1:\d+/ : open /')
+            self.assertRegex(process.stderr.readline() + process.stderr.readline() if not more else process.stderr.readline(), says)
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=30)
+
     # ---- in a browser ----
 
     @unittest.skipUnless(browser.PROGRAM, 'chromium is missing (tools/setup test)')
