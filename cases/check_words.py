@@ -48,6 +48,7 @@ GRAMMAR = [(name, re.compile(text)) for name, text in (
                 rf'(?:, which had the processor for (?P<had>{TIME}) of the (?P<queued>{TIME}) in which (?P<needs>{ONE}|it) could have run'
                 rf'|, (?P<words>[^;]+?) for (?P<time>{TIME})(?: and (?P<words2>[^;]+?) for (?P<time2>{TIME}))? of that time)?'
                 rf'(?:, (?P<share>\d+) % of its processor time there)?; it is (?P<place>the victim itself|in the same process|in another process)\.'
+                rf'(?P<person> It waits for its user\.)?'
                 rf'(?: This is a guess \(confidence (?P<confidence>\d+) %\)\.)?'),
     ('covers', rf' That explains (?P<time>{TIME}) of the time; why the rest took so long is not known\.'),
     ('certain', r' That is no guess: each wait (?P<of>of the circle|on the way), and who holds what it is for, stood like this for the whole time\.'),
