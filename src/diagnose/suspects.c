@@ -13,15 +13,16 @@ void inquiry_done(struct inquiry *inquiry)
 	vec_done(&inquiry->trails);
 }
 
-void suspect_thread(struct question *q, uint32_t thread, enum walk_link link, uint8_t confidence, uint64_t evidence)
+bool suspect_thread(struct question *q, uint32_t thread, enum walk_link link, uint8_t confidence, uint64_t evidence)
 {
 	struct suspect s = { .hop_count = 1, .confidence = confidence };
 
 	if (!thread || thread == q->episode->thread || !alive(q, thread))
-		return;
+		return false;
 	s.hops[0] = (struct hop){ .from_ns = q->from, .thread = thread, .link = (uint8_t)link,
 				  .confidence = confidence, .evidence = evidence };
 	vec_push(q->suspects, s);
+	return true;
 }
 
 /* How sure an owner is, by where it was read; 0: not at all. */
