@@ -97,6 +97,15 @@ class Checker(Document):
                     l.get('blocker') in (following.tid, following.pid, following.parent) or l.get('owner') in hints for l in self.trace.locks):
                 self.say(f'"no guess": {thread.tid} waits for {sorted(hints)}, not for {following.tid}')
 
+    def say_in_turn(self, m):
+        """So many threads of the culprit's process are charged with the same for so long."""
+        culprit, victim, chain = self.answer.get('culprit') or {}, self.answer.get('victim') or {}, self.answer.get('chain') or []
+        states = {l['state'] for l in chain if l.get('tid') == culprit.get('tid')}
+        links = [l for l in chain if l.get('pid') == culprit.get('pid') and l.get('tid') not in (culprit.get('tid'), victim.get('tid')) and l['state'] in states]
+        ns, threads = sum(l['end_ns'] - l['start_ns'] for l in links), {l['tid'] for l in links}
+        if not is_near(m['time'], ns, 0.05) or len(threads) < int(m['count']):
+            self.say(f'{m["count"]} threads did the same for {m["time"]}: {len(threads)} are charged with {show(ns)}')
+
     def say_covers(self, m):
         """What the culprit's process is charged with is a small part of the window."""
         pid, chain = (self.answer.get('culprit') or {}).get('pid'), self.answer.get('chain') or []

@@ -149,6 +149,7 @@ static void tell_culprit(const struct describer *d, const struct diagnosis *g, s
 		   : c->internal ? "in the same process" : "in another process");
 	if (g->confidence < 60)
 		buf_printf(buf, " This is a guess (confidence %u %%).", g->confidence);
+	answer_fellows_text(d, g, buf);
 	if (g->covers_ns)
 		buf_printf(buf, " That explains %s of the time; why the rest took so long is not known.", describe_time(d->arena, g->covers_ns));
 	if (g->rests_on)
