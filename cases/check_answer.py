@@ -106,6 +106,13 @@ class Checker(Document):
         if not is_near(m['time'], ns, 0.05) or len(threads) < int(m['count']):
             self.say(f'{m["count"]} threads did the same for {m["time"]}: {len(threads)} are charged with {show(ns)}')
 
+    def say_limit(self, m):
+        """A wait of the victim of that length ended by its timeout."""
+        victim = self.who(m['who'], 'whose time limit ran out')
+        waits = [w for _, _, w in self.trace.waits_in(victim, self.start, self.end)] if victim else []
+        if victim and not any(w.end and is_near(m['time'], w.end - w.start) and (w.wake or {}).get('cause') in ('timeout', 'timer') for w in waits):
+            self.say(f'no wait of the victim was ended by its time limit of {m["time"]}')
+
     def say_covers(self, m):
         """What the culprit's process is charged with is a small part of the window."""
         pid, chain = (self.answer.get('culprit') or {}).get('pid'), self.answer.get('chain') or []

@@ -346,6 +346,18 @@ static bool is_own_loop(const struct question *q, const struct trail *t)
 	       (w->kind == WAIT_KIND_epoll || (w->kind == WAIT_KIND_poll && w->argument > 1));
 }
 
+/* A thread that was started, and not asked for anything since, has its own round by now. */
+static bool has_own_round(const struct question *q, const struct trail *t)
+{
+	const struct scene *scene = q->scene;
+	uint32_t visits = 0, end = scene_waits_end(scene, t->thread), i = scene_waits_from(scene, t->thread, t->rest_ns);
+	uint32_t site = i < end ? scene->waits[i].site : 0;
+
+	for (i = scene_waits_from(scene, t->thread, t->from_ns); i < end && scene->waits[i].start_ns < q->to; i++)
+		visits += scene->waits[i].site == site;
+	return t->link == LINK_STARTED && visits >= limit_of(scene, LIMIT_rest_visits);
+}
+
 static void ask_request(struct question *q)
 {
 	struct trails *trails = &q->inquiry->trails;
@@ -367,6 +379,8 @@ static void ask_request(struct question *q)
 			continue;
 		if (t->end == TRAIL_BLOCKED && (has_standing_child(q, i) || is_own_loop(q, t)))
 			s.confidence = (uint8_t)(s.confidence - limit(q, LIMIT_doubt));
+		if (t->end == TRAIL_BLOCKED && has_own_round(q, t))
+			s.confidence = limit(q, LIMIT_trail_own_round);
 		for (unsigned level = t->level; level; level--) {
 			if (up->confidence < s.confidence && up->end == TRAIL_RELAY)
 				s.confidence = (uint8_t)(s.confidence - 2);
