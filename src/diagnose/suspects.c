@@ -412,14 +412,15 @@ static bool surely_known(const struct question *q)
 static void ask_similar(struct question *q)
 {
 	struct inquiry *inquiry = q->inquiry;
+	bool elsewhere = inquiry->base && rule_holds(q->scene, RULE_went_well_elsewhere);
 	struct baseline *found;
 	const struct baseline_step *step;
 	struct suspect s = { .hop_count = 1 };
 
-	if (!inquiry->now || (!inquiry->base && surely_known(q)) || (only_looks(q) && q->wait->kind == WAIT_KIND_child))
+	if (!inquiry->now || (!elsewhere && surely_known(q)) || (only_looks(q) && q->wait->kind == WAIT_KIND_child))
 		return;
 	found = arena_new(inquiry->arena, struct baseline);
-	if (!(inquiry->base && baseline_diff(inquiry->now, q->episode, q->from, q->to, inquiry->base, found) &&
+	if (!(elsewhere && baseline_diff(inquiry->now, q->episode, q->from, q->to, inquiry->base, found) &&
 	      found->culprit < found->step_count) &&
 	    !(baseline_diff(inquiry->now, q->episode, q->from, q->to, inquiry->now, found) && found->culprit < found->step_count))
 		return;
