@@ -302,7 +302,18 @@ class Checker(Document):
                 self.left_out(culprit, nanoseconds(m['time']))
         if m['needs'] and m['needs'] != 'it':
             self.processor(culprit, self.who(m['needs'], 'who needed the processor'), m['had'], m['queued'])
+        if bool(m['person']) != bool(document.get('waits_for_user')):
+            self.say('text and document do not agree whether it waits for its user')
+        if m['person']:
+            self.person(culprit)
         self.function(culprit, m, document)
+
+    def person(self, culprit):
+        """It has windows, or waited at a terminal."""
+        mine = [d for d in self.trace.descriptors if (self.trace.thread(d['tid'], d['time_ns']) or culprit).pid == culprit.pid]
+        ttys = any('tty:' in str(wait.fields.get(key, '')) for _, _, wait in self.trace.waits_in(culprit, self.start, self.end) for key in ('object', 'detail'))
+        if not ttys and not any(re.search(r'/\.X11-unix/X|/wayland-|^/dev/(pts/|tty)', d.get('text') or '') for d in mine):
+            self.say(f'{culprit.tid} has no windows, and waited at no terminal')
 
     def own_links(self, culprit):
         return [(max(l['start_ns'], self.start), min(l['end_ns'], self.end)) for l in self.answer.get('chain') or []

@@ -18,7 +18,8 @@ def woke(check, waiter, other, event, words):
         return f'event {event["number"]} is no wake-up but a {event["type"]}'
     if not same_process(thread_of(check, event, 'target'), waiter) or event.get('target') != waiter.tid:
         return f'event {event["number"]} woke {event.get("target")}, not {waiter.tid}'
-    if event['tid'] != other.tid:
+    # A process ends with its last thread, whichever that is.
+    if event['tid'] != other.tid and not (event.get('cause') == 'exit' and same_process(thread_of(check, event), other)):
         return f'event {event["number"]} is of {event["tid"]}, not of {other.tid}'
     if event.get('context') and event.get('cause') not in ('own_send', 'thread', 'unknown', None):
         return f'event {event["number"]} is of an interrupt ({event.get("cause")}), not of the thread'

@@ -48,6 +48,7 @@ GRAMMAR = [(name, re.compile(text)) for name, text in (
                 rf'(?:, which had the processor for (?P<had>{TIME}) of the (?P<queued>{TIME}) in which (?P<needs>{ONE}|it) could have run'
                 rf'|, (?P<words>[^;]+?) for (?P<time>{TIME})(?: and (?P<words2>[^;]+?) for (?P<time2>{TIME}))? of that time)?'
                 rf'(?:, (?P<share>\d+) % of its processor time there)?; it is (?P<place>the victim itself|in the same process|in another process)\.'
+                rf'(?P<person> It waits for its user\.)?'
                 rf'(?: This is a guess \(confidence (?P<confidence>\d+) %\)\.)?'),
     ('in_turn', rf' In turn, (?P<count>\d+) more threads? of its process did the same, for (?P<time>{TIME}) of that time\.'),
     ('covers', rf' That explains (?P<time>{TIME}) of the time; why the rest took so long is not known\.'),

@@ -71,6 +71,7 @@ void answer_doings(const struct describer *d, const struct pieces *pieces, struc
 {
 	struct doing *doings = arena_array(d->arena, struct doing, DOINGS_MOST), *last = NULL;
 	const struct piece *before = NULL;
+	uint64_t all_ns = 0, person_ns = 0;
 	size_t count = 0;
 
 	for (size_t i = 0; i < pieces->length; i++) {
@@ -78,6 +79,8 @@ void answer_doings(const struct describer *d, const struct pieces *pieces, struc
 
 		if (p->thread != diagnosis->culprit.thread)
 			continue;
+		all_ns += p->end_ns - p->start_ns;
+		person_ns += p->person ? p->end_ns - p->start_ns : 0;
 		if (!before || before->state != p->state || before->wait != p->wait)
 			last = doing_find(doings, &count, doing_words(d, p));
 		before = p;
@@ -94,6 +97,7 @@ void answer_doings(const struct describer *d, const struct pieces *pieces, struc
 	diagnosis->doings = doings;
 	diagnosis->doing_count = count;
 	count_fellows(d, pieces, diagnosis);
+	diagnosis->person = most_of(d->scene, person_ns, all_ns);
 }
 
 /* The words without the function that was just named. */

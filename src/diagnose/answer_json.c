@@ -100,6 +100,7 @@ static void put_parties(struct json *json, const struct diagnosis *g)
 	json_u64(json, "share", g->culprit.share);
 	json_text(json, "object", g->culprit.object);
 	json_bool(json, "internal", g->culprit.internal);
+	json_bool(json, "waits_for_user", g->person);
 	json_u64(json, "confidence", g->confidence);
 	json_end(json);
 }

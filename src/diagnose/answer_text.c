@@ -148,6 +148,8 @@ static void tell_culprit(const struct describer *d, const struct diagnosis *g, s
 		buf_printf(buf, ", %u %% of its processor time there", c->share);
 	buf_printf(buf, "; it is %s.", c->thread == g->victim.thread ? "the victim itself"
 		   : c->internal ? "in the same process" : "in another process");
+	if (g->person)
+		buf_text(buf, " It waits for its user.");
 	if (g->confidence < 60)
 		buf_printf(buf, " This is a guess (confidence %u %%).", g->confidence);
 	answer_fellows_text(d, g, buf);

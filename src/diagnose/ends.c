@@ -212,18 +212,30 @@ bool ends_not_accepted(const struct ends *ends, const struct descriptor *client)
 	return client->at.state == 2 || (client->at.channel_out && !ends_receiving(ends, client->at.channel_out).count);
 }
 
+static bool is_of_windows(const struct descriptor *d)
+{
+	return d->text && (strstr(d->text, "/.X11-unix/X") || strstr(d->text, "/wayland-"));
+}
+
 bool ends_lead_to_windows(const struct ends *ends, struct row row)
 {
-	for (uint32_t i = 0; i < row.count; i++) {
-		const char *name = ends_at(ends, row, i)->text;
-
-		if (name && (strstr(name, "/.X11-unix/X") || strstr(name, "/wayland-")))
+	for (uint32_t i = 0; i < row.count; i++)
+		if (is_of_windows(ends_at(ends, row, i)))
 			return true;
-	}
 	return false;
 }
 
 bool ends_has_windows(const struct ends *ends, uint32_t pid)
 {
 	return ends_lead_to_windows(ends, ends_of_process(ends, pid));
+}
+
+bool ends_shows_windows_of(const struct ends *ends, uint32_t server, uint32_t pid)
+{
+	struct row row = ends_of_process(ends, pid);
+
+	for (uint32_t i = 0; i < row.count; i++)
+		if (is_of_windows(ends_at(ends, row, i)) && ends_at(ends, row, i)->at.peer == server)
+			return true;
+	return false;
 }

@@ -38,6 +38,8 @@ bool ends_not_accepted(const struct ends *ends, const struct descriptor *client)
 /* One of them is connected to an X server or a Wayland compositor. */
 bool ends_lead_to_windows(const struct ends *ends, struct row row);
 bool ends_has_windows(const struct ends *ends, uint32_t pid);
+/* That is the server of such a connection of the process. */
+bool ends_shows_windows_of(const struct ends *ends, uint32_t server, uint32_t pid);
 static inline const struct descriptor *ends_at(const struct ends *ends, struct row row, uint32_t i)
 {
 	return &ends->tables->descriptors[row.items[i]];

@@ -84,7 +84,7 @@ static void emit(struct walk *walk, struct piece piece)
 		return;
 	if (last && last->end_ns == piece.start_ns && last->thread == piece.thread && last->state == piece.state &&
 	    last->charge == piece.charge && last->wait == piece.wait && last->throttled == piece.throttled &&
-	    last->deep == piece.deep)
+	    last->deep == piece.deep && last->person == piece.person)
 		last->end_ns = piece.end_ns;
 	else
 		vec_push(walk->pieces, piece);
@@ -265,25 +265,40 @@ static bool walk_tracer(struct walk *walk, const struct episode *episode, uint64
 	return true;
 }
 
-/* Nothing but a person ends it: it reads from a terminal, or it is the loop of a child with windows,
- * listening to several things, that its parent waits for. */
+/* A program with windows whose parent, on the way here, waits for its end: a dialog waits for its user, whatever
+ * else sets its loop to work. */
+static bool is_dialog(const struct walk *walk, uint32_t thread, uint32_t came)
+{
+	const struct walk_step *step = &walk->steps->items[came];
+	const struct thread *t = &walk->scene->tables->threads[thread];
+	bool awaited = step->link == LINK_CHILD ||
+		       (step->link == LINK_WAKE && step->episode &&
+			walk->scene->waits[walk->scene->episodes[step->episode - 1].last].kind == WAIT_KIND_child);
+
+	return awaited && rule_holds(walk->scene, RULE_person) && t->tid == t->pid && ends_has_windows(walk->ends, t->pid);
+}
+
+/* Nothing but a person ends it: it reads from a terminal, or is a dialog's loop, which listens to several things. */
 static bool awaits_person(const struct walk *walk, const struct wait *w, uint32_t came)
 {
-	const struct thread *t = &walk->scene->tables->threads[w->thread];
-
 	if (!rule_holds(walk->scene, RULE_person) || !came || !walk->ends)
 		return false;
 	if (w->kind == WAIT_KIND_read || w->kind == WAIT_KIND_poll)
 		if (object_kind(w->kind == WAIT_KIND_poll ? w->detail : w->object) == OBJECT_KIND_tty)
 			return true;
-	return w->kind == WAIT_KIND_poll && w->argument > 1 && t->tid == t->pid && walk->steps->items[came].link == LINK_CHILD &&
-	       ends_has_windows(walk->ends, t->pid);
+	return w->kind == WAIT_KIND_poll && w->argument > 1 && is_dialog(walk, w->thread, came);
+}
+
+static void emit_person(struct walk *walk, const struct episode *episode, uint64_t from, uint64_t to, uint32_t came)
+{
+	emit(walk, (struct piece){ .start_ns = from, .end_ns = to, .thread = episode->thread, .wait = episode->last,
+		.state = SPAN_WAITING, .charge = CHARGE_THREAD, .step = came, .person = true });
 }
 
 static void walk_timeout(struct walk *walk, const struct episode *episode, uint64_t from, uint64_t to, uint32_t came)
 {
 	if (awaits_person(walk, &walk->scene->waits[episode->last], came))
-		emit_wait(walk, episode, from, to, CHARGE_THREAD, came);
+		emit_person(walk, episode, from, to, came);
 	else if (!walk_missing(walk, episode, from, to, came, 0))
 		emit_wait(walk, episode, from, to, CHARGE_MISSING, came);
 }
@@ -307,12 +322,30 @@ static uint32_t set_to_work_by(const struct walk *walk, uint32_t worker, uint64_
 	return 0;
 }
 
+/* Whose end it was that ended the wait. A process's last thread to end wakes who waits for the process; it
+ * ended because another one called for that, or with the first thread. */
+static uint32_t ender(const struct walk *walk, const struct wait *w)
+{
+	const struct scene *scene = walk->scene;
+	const struct thread *last = &scene->tables->threads[w->waker];
+	const struct wait *its = &scene->waits[scene_waits_end(scene, w->waker) - 1];
+	uint32_t first;
+
+	if (w->cause != WAKE_CAUSE_exit || last->tid == last->pid || scene_same_process(scene, w->waker, w->thread))
+		return w->waker;
+	if (scene->threads[w->waker].wait < scene_waits_end(scene, w->waker) && was_killed(scene, its) && its->end == WAIT_END_THREAD &&
+	    scene_same_process(scene, its->waker, w->waker))
+		return its->waker;
+	first = tables_process(scene->tables, last->pid, w->end_ns);
+	return first && scene->tables->threads[first].end_ns + limit_of(scene, LIMIT_death_ns) > w->end_ns ? first : w->waker;
+}
+
 static void walk_waker(struct walk *walk, const struct episode *episode, uint64_t from, uint64_t to, uint32_t came)
 {
 	const struct wait *last = &walk->scene->waits[episode->last], *idle;
-	uint32_t step = take_step(walk, came, last->waker, (uint32_t)(episode - walk->scene->episodes) + 1, LINK_WAKE, last->confidence,
+	uint32_t waker = ender(walk, last), by = set_to_work_by(walk, waker, last->end_ns, &idle);
+	uint32_t step = take_step(walk, came, waker, (uint32_t)(episode - walk->scene->episodes) + 1, LINK_WAKE, last->confidence,
 				  last->end_event, from);
-	uint32_t by = set_to_work_by(walk, last->waker, last->end_ns, &idle);
 
 	if (by && idle->end_ns > from) {
 		uint64_t begin = idle->end_ns < to ? idle->end_ns : to;
@@ -322,7 +355,7 @@ static void walk_waker(struct walk *walk, const struct episode *episode, uint64_
 		from = begin;
 	}
 	if (from < to)
-		walk_to(walk, episode, last->waker, from, to, came, step, true);
+		walk_to(walk, episode, waker, from, to, came, step, true);
 }
 
 static void walk_wait(struct walk *walk, const struct episode *episode, uint64_t from, uint64_t to, uint32_t came)
@@ -348,6 +381,11 @@ static void walk_wait(struct walk *walk, const struct episode *episode, uint64_t
 		if (was_broken_off(walk->scene, last)) {
 			if (!walk_missing(walk, episode, from, to, came, 0))
 				emit_wait(walk, episode, from, to, CHARGE_MISSING, came);
+			return;
+		}
+		if (awaits_person(walk, last, came) &&
+		    ends_shows_windows_of(walk->ends, scene_pid(walk->scene, last->waker), scene_pid(walk->scene, last->thread))) {
+			emit_person(walk, episode, from, to, came);
 			return;
 		}
 		if (walk->doubted == (uint32_t)(episode - walk->scene->episodes) + 1 && walk_missing(walk, episode, from, to, came, 0))
@@ -508,7 +546,8 @@ static bool walk_request(struct walk *walk, uint32_t thread, uint64_t from, uint
 /* `answered`: when what the time is charged for came, which may be behind the window. */
 static void walk_thread(struct walk *walk, uint32_t thread, uint64_t from, uint64_t to, uint64_t answered, uint32_t step)
 {
-	if (walk->ends && rule_holds(walk->scene, RULE_request_way) && walk_request(walk, thread, from, to, answered, step))
+	if (walk->ends && rule_holds(walk->scene, RULE_request_way) && !is_dialog(walk, thread, step) &&
+	    walk_request(walk, thread, from, to, answered, step))
 		return;
 	walk->served &= ~(1ull << walk->depth);
 	walk->stack[walk->depth++] = thread;

@@ -30,6 +30,7 @@ struct piece {
 	uint8_t state;         /* enum span_state */
 	uint8_t charge;        /* enum piece_charge */
 	bool throttled;
+	bool person;           /* nobody but its user ends the wait */
 	bool deep;             /* who ended the wait is known, but as many wait for each other as are followed */
 };
 
