@@ -425,7 +425,22 @@ class Checker(Document):
         if len(self.trace.frames) <= 1:
             self.say('no stack tells where in the kernel it waits')
 
-    def say_frozen(self, _):
+    def say_frozen_files(self, m):
+        """The one stood on a frozen file system's lock, the other was within freezing it before that wait ended."""
+        victim, by = self.who(m['who'], 'who writes to what was frozen'), self.who(m['by'], 'who froze it') if m['by'] else None
+        waits = [w for _, _, w in self.trace.waits_in(victim, self.start, self.end)] if victim else []
+
+        def within(wait, names):
+            return any(f.startswith(names) for f, _ in self.trace.stack(wait.fields.get('kstack')))
+        if victim and not any(within(w, ('percpu_rwsem_wait', '__sb_start_write')) for w in waits):
+            self.say(f'{victim.tid} did not wait for a file system to be thawed')
+        if by and not any(w.start < self.end and within(w, ('freeze_super',)) for w in by.waits):
+            self.say(f'{by.tid} was never seen freezing a file system')
+
+    def say_frozen(self, m):
+        culprit = self.actor(self.answer.get('culprit') or {}, 'who was frozen')
+        if m['path'] and culprit and not re.search(rf':{re.escape(m["path"])}( |$)', escaped(culprit.groups)):
+            self.say(f'{culprit.tid} is in no control group {m["path"]}')
         states = [event.get('state') for event in self.trace.events.values()]
         if any(states) and 'frozen' not in states:
             self.say('nothing was frozen')

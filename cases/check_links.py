@@ -251,6 +251,7 @@ def check_deed(check, culprit, actor, words, number):
         return
     by, target, wrong = thread_of(check, event), thread_of(check, event, 'target'), ''
     kind = {'woke it': 'wake', 'set off the one that woke it': 'wake', 'started it': 'fork', 'stopped it by a signal': 'signal',
+            'froze its control group': 'freeze',
             'sent it the message that it read before': 'message', 'changed a file it watches': 'file_event',
             'wrote to a file it watches': 'wake', 'is at the other end of the connection it read before': 'message'}.get(words)
     if not kind:

@@ -217,6 +217,7 @@ void answer_text(const struct describer *d, struct diagnosis *g)
 	tell_culprit(d, g, &buf);
 	tell_limit(d, g, &buf);
 	answer_standing_text(d, g, &buf);
+	answer_frozen_text(d, g, &buf);
 	tell_stacks(d, g, &buf);
 	answer_callbacks_text(d, g, &buf);
 	if (g->contrast) {
