@@ -97,6 +97,22 @@ class Checker(Document):
                     l.get('blocker') in (following.tid, following.pid, following.parent) or l.get('owner') in hints for l in self.trace.locks):
                 self.say(f'"no guess": {thread.tid} waits for {sorted(hints)}, not for {following.tid}')
 
+    def say_in_turn(self, m):
+        """So many threads of the culprit's process are charged with the same for so long."""
+        culprit, victim, chain = self.answer.get('culprit') or {}, self.answer.get('victim') or {}, self.answer.get('chain') or []
+        states = {l['state'] for l in chain if l.get('tid') == culprit.get('tid')}
+        links = [l for l in chain if l.get('pid') == culprit.get('pid') and l.get('tid') not in (culprit.get('tid'), victim.get('tid')) and l['state'] in states]
+        ns, threads = sum(l['end_ns'] - l['start_ns'] for l in links), {l['tid'] for l in links}
+        if not is_near(m['time'], ns, 0.05) or len(threads) < int(m['count']):
+            self.say(f'{m["count"]} threads did the same for {m["time"]}: {len(threads)} are charged with {show(ns)}')
+
+    def say_limit(self, m):
+        """A wait of the victim of that length ended by its timeout."""
+        victim = self.who(m['who'], 'whose time limit ran out')
+        waits = [w for _, _, w in self.trace.waits_in(victim, self.start, self.end)] if victim else []
+        if victim and not any(w.end and is_near(m['time'], w.end - w.start) and (w.wake or {}).get('cause') in ('timeout', 'timer') for w in waits):
+            self.say(f'no wait of the victim was ended by its time limit of {m["time"]}')
+
     def say_covers(self, m):
         """What the culprit's process is charged with is a small part of the window."""
         pid, chain = (self.answer.get('culprit') or {}).get('pid'), self.answer.get('chain') or []
@@ -409,7 +425,22 @@ class Checker(Document):
         if len(self.trace.frames) <= 1:
             self.say('no stack tells where in the kernel it waits')
 
-    def say_frozen(self, _):
+    def say_frozen_files(self, m):
+        """The one stood on a frozen file system's lock, the other was within freezing it before that wait ended."""
+        victim, by = self.who(m['who'], 'who writes to what was frozen'), self.who(m['by'], 'who froze it') if m['by'] else None
+        waits = [w for _, _, w in self.trace.waits_in(victim, self.start, self.end)] if victim else []
+
+        def within(wait, names):
+            return any(f.startswith(names) for f, _ in self.trace.stack(wait.fields.get('kstack')))
+        if victim and not any(within(w, ('percpu_rwsem_wait', '__sb_start_write')) for w in waits):
+            self.say(f'{victim.tid} did not wait for a file system to be thawed')
+        if by and not any(w.start < self.end and within(w, ('freeze_super',)) for w in by.waits):
+            self.say(f'{by.tid} was never seen freezing a file system')
+
+    def say_frozen(self, m):
+        culprit = self.actor(self.answer.get('culprit') or {}, 'who was frozen')
+        if m['path'] and culprit and not re.search(rf':{re.escape(m["path"])}( |$)', escaped(culprit.groups)):
+            self.say(f'{culprit.tid} is in no control group {m["path"]}')
         states = [event.get('state') for event in self.trace.events.values()]
         if any(states) and 'frozen' not in states:
             self.say('nothing was frozen')

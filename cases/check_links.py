@@ -126,6 +126,10 @@ def is_child(check, waiter, other, event, words):
     return '' if waiter.pid in other.parents or not other.parent else f'the parent of {other.pid} is {other.parent}, not {waiter.pid}'
 
 
+def started(check, waiter, other, event, words):
+    return created(check, other, waiter, event, words)
+
+
 def at_other_end(check, waiter, other, event, words):
     if event and event.get('hint') in (other.pid, other.tid):
         return ''
@@ -212,6 +216,7 @@ LINKS = {
     'has not accepted its connection': (not_accepted, False),
     'holds the file lock': (locks, False),
     'is its child': (is_child, False),
+    'is a thread that it started': (started, True),
     'serves the file system': (serves, True),
     'waits at the same place until this gives up, as if each had what the other needs': (lockstep, False),
     'is the one that most likely changes what it looks at': (most_likely, False),
@@ -246,6 +251,7 @@ def check_deed(check, culprit, actor, words, number):
         return
     by, target, wrong = thread_of(check, event), thread_of(check, event, 'target'), ''
     kind = {'woke it': 'wake', 'set off the one that woke it': 'wake', 'started it': 'fork', 'stopped it by a signal': 'signal',
+            'froze its control group': 'freeze',
             'sent it the message that it read before': 'message', 'changed a file it watches': 'file_event',
             'wrote to a file it watches': 'wake', 'is at the other end of the connection it read before': 'message'}.get(words)
     if not kind:

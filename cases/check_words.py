@@ -50,11 +50,15 @@ GRAMMAR = [(name, re.compile(text)) for name, text in (
                 rf'(?:, (?P<share>\d+) % of its processor time there)?; it is (?P<place>the victim itself|in the same process|in another process)\.'
                 rf'(?P<person> It waits for its user\.)?'
                 rf'(?: This is a guess \(confidence (?P<confidence>\d+) %\)\.)?'),
+    ('in_turn', rf' In turn, (?P<count>\d+) more threads? of its process did the same, for (?P<time>{TIME}) of that time\.'),
     ('covers', rf' That explains (?P<time>{TIME}) of the time; why the rest took so long is not known\.'),
+    ('limit', rf' (?P<who>{ONE}) went on only because its own time limit of (?P<time>{TIME}) ended the wait; nobody woke it\.'),
     ('certain', r' That is no guess: each wait (?P<of>of the circle|on the way), and who holds what it is for, stood like this for the whole time\.'),
     ('owner_ended', r' Who held that last, (?:process|thread) (?P<number>\d+), has ended without giving it back\.'),
     ('in_kernel', r' In the kernel it waits (?P<words>.+?)\.(?= [A-Z]|$)'),
-    ('frozen', r' It is frozen, by its control group; who did that is not known\.'),
+    ('frozen', r' Its control group(?: (?P<path>\S+))? (?:is|was) frozen(?:; who did that is not known)?\.'),
+    ('frozen_files', rf' The file system that (?P<who>{ONE}) writes to (?:is|was) frozen(?:, by (?P<by>{ONE}))?: '
+                     rf'it (?:waits until that is|waited until that was) thawed(?:; who did that is not known)?\.'),
     ('only_threads', rf' Only another thread of its process can end that: (?P<threads>{ONE}.*?)\.(?= [A-Z]|$)'),
     ('sharers', rf' Any process that shares this memory can end that(?:, perhaps one of these: (?P<threads>{ONE}.*?))?\.(?= [A-Z]|$)'),
     ('past', rf' In (?P<function>[^,]+(?:, [^,]+)*?), (?P<who>{ONE}) is past the call in which this one waits: it may have what is waited for\.'),
@@ -70,7 +74,7 @@ GRAMMAR = [(name, re.compile(text)) for name, text in (
     ('losses', rf' In the window (?P<count>\d+) events were lost, at most (?P<time>{TIME}) at a time: what happened there is not in the trace\.'),
 )]
 ORDER = {name: place for place, name in enumerate(
-    'verdict path nobody quota source itself circle culprit covers owner_ended in_kernel frozen only_threads sharers past fellows certain no_stacks callback similar this_time trigger unexplained losses'.split())}
+    'verdict path nobody quota source itself circle culprit in_turn covers certain limit owner_ended in_kernel only_threads sharers past fellows frozen frozen_files no_stacks callback similar this_time trigger unexplained losses'.split())}
 
 
 def nanoseconds(text):

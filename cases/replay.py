@@ -10,7 +10,7 @@ import re
 import subprocess
 
 STOPPED = ('stopped', 'traced', 'frozen')
-KEPT = ('switch wake fork exec exit rename signal throttle file_lock lock_wait fuse_send fuse_end sample mark message queue_message '
+KEPT = ('switch wake fork exec exit rename signal freeze throttle file_lock lock_wait fuse_send fuse_end sample mark message queue_message '
         'file_event uring_submit syscall block_issue call_end timer_arm callout_begin submit flag_read flag_write input probe task waiting descriptor lock_held fuse_asked cgroup module frame clock gap').split()
 
 
@@ -50,7 +50,7 @@ class Thread:
         self.waits, self.samples = [], []
         self.yields = []         # when it gave its processor up and could go on
         self.stacks = []         # (time, node) of all its events that have one
-        self.cgroup = None
+        self.cgroup, self.groups = None, ''     # of the processor's, and all by their paths
         self.early = None        # a wake-up while it ran
         self.kernel = False
 
@@ -202,6 +202,7 @@ class Replay:
         thread.parent = event.get('parent', thread.parent)
         thread.parents.add(thread.parent)
         thread.cgroup = event.get('cgroup', thread.cgroup)
+        thread.groups = (event.get('texts') or [''])[-1] if len(event.get('texts') or []) > 3 else thread.groups
         thread.kernel = thread.kernel or 'kernel_thread' in flags(event)
         name = (event.get('texts') or [''])[0]
         if name and (not thread.names or thread.names[-1][1] != name):

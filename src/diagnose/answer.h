@@ -23,6 +23,10 @@ void answer_callbacks_json(struct json *json, const struct path_step *step);
 /* What the culprit did and for how long, the longest first; and the same as a part of a sentence. */
 void answer_doings(const struct describer *d, const struct pieces *pieces, struct diagnosis *diagnosis);
 void answer_doings_text(const struct describer *d, const struct diagnosis *diagnosis, struct buf *buf);
+/* That a control group or a file system was frozen, and by whom, or nothing. */
+void answer_frozen_text(const struct describer *d, const struct diagnosis *diagnosis, struct buf *buf);
+/* The sentence about those that did the same in turn with the culprit, or nothing. */
+void answer_fellows_text(const struct describer *d, const struct diagnosis *diagnosis, struct buf *buf);
 /* The circle of the threads, each of which waits for the next, and the time limit that broke it. */
 void answer_circle(const struct describer *d, const struct pieces *pieces, const uint32_t *threads, unsigned count,
 		   struct diagnosis *diagnosis);

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "diagnose/answer.h"
 #include "symbols/demangle.h"
 
@@ -35,6 +36,37 @@ static struct doing *doing_find(struct doing *doings, size_t *count, const char 
 	return &doings[(*count)++];
 }
 
+static bool is_fellow(const struct scene *scene, const struct piece *p, const struct piece *own, uint32_t victim)
+{
+	return p->thread != own->thread && p->thread != victim && scene_same_process(scene, p->thread, own->thread) && p->state == own->state &&
+	       own->wait && scene->waits[p->wait].site == scene->waits[own->wait].site;
+}
+
+/* Those that did the same as the culprit, in turn with it. */
+static void count_fellows(const struct describer *d, const struct pieces *pieces, struct diagnosis *diagnosis)
+{
+	const struct piece *own = NULL;
+	struct map seen;
+
+	for (size_t i = 0; i < pieces->length; i++) {
+		const struct piece *p = &pieces->items[i];
+
+		if (p->thread == diagnosis->culprit.thread && (!own || p->end_ns - p->start_ns > own->end_ns - own->start_ns))
+			own = p;
+	}
+	map_init(&seen);
+	for (size_t i = 0; own && own->state == SPAN_WAITING && i < pieces->length; i++) {
+		bool fresh;
+
+		if (!is_fellow(d->scene, &pieces->items[i], own, diagnosis->victim.thread))
+			continue;
+		map_at(&seen, pieces->items[i].thread, &fresh);
+		diagnosis->fellow_count += fresh;
+		diagnosis->fellows_ns += pieces->items[i].end_ns - pieces->items[i].start_ns;
+	}
+	map_done(&seen);
+}
+
 void answer_doings(const struct describer *d, const struct pieces *pieces, struct diagnosis *diagnosis)
 {
 	struct doing *doings = arena_array(d->arena, struct doing, DOINGS_MOST), *last = NULL;
@@ -64,6 +96,7 @@ void answer_doings(const struct describer *d, const struct pieces *pieces, struc
 		}
 	diagnosis->doings = doings;
 	diagnosis->doing_count = count;
+	count_fellows(d, pieces, diagnosis);
 	diagnosis->person = most_of(d->scene, person_ns, all_ns);
 }
 
@@ -113,4 +146,11 @@ void answer_doings_text(const struct describer *d, const struct diagnosis *g, st
 		buf_printf(buf, " for %s", describe_time(d->arena, g->doings[1].ns));
 	}
 	buf_text(buf, " of that time");
+}
+
+void answer_fellows_text(const struct describer *d, const struct diagnosis *g, struct buf *buf)
+{
+	if (g->doing_count && g->fellows_ns > g->doings[0].ns)
+		buf_printf(buf, " In turn, %zu more %s of its process did the same, for %s of that time.", g->fellow_count,
+			   g->fellow_count == 1 ? "thread" : "threads", describe_time(d->arena, g->fellows_ns));
 }

@@ -161,10 +161,8 @@ void answer_standing_text(const struct describer *d, const struct diagnosis *g, 
 	if (gone)
 		buf_printf(buf, " Who held that last, %s %" PRIu32 ", has ended without giving it back.",
 			   w->kind == WAIT_KIND_semaphore ? "process" : "thread", gone);
-	if (place)
+	if (place && kernel_place_of_wait(d->names, d->scene->tables, w) != KERNEL_PLACE_FROZEN)
 		buf_printf(buf, " In the kernel it waits %s.", place);
-	if (w && w->state == TASK_STATE_frozen)
-		buf_text(buf, " It is frozen, by its control group; who did that is not known.");
 	if (w && !gone && g->culprit.kind == ACTOR_UNKNOWN && w->kind == WAIT_KIND_futex && w->end != WAIT_END_THREAD)
 		tell_others(d, g, w, buf);
 }

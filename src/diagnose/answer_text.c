@@ -4,6 +4,7 @@
 
 #include "diagnose/answer.h"
 #include "diagnose/answer_standing.h"
+#include "diagnose/judgement.h"
 #include "symbols/demangle.h"
 #include "trace/when.h"
 
@@ -151,10 +152,23 @@ static void tell_culprit(const struct describer *d, const struct diagnosis *g, s
 		buf_text(buf, " It waits for its user.");
 	if (g->confidence < 60)
 		buf_printf(buf, " This is a guess (confidence %u %%).", g->confidence);
+	answer_fellows_text(d, g, buf);
 	if (g->covers_ns)
 		buf_printf(buf, " That explains %s of the time; why the rest took so long is not known.", describe_time(d->arena, g->covers_ns));
 	if (g->rests_on)
 		buf_printf(buf, " That is no guess: %s.", g->rests_on);
+}
+
+/* The victim's wait, nearly all of the window, ended by itself. */
+static void tell_limit(const struct describer *d, const struct diagnosis *g, struct buf *buf)
+{
+	const struct episode *e = scene_episode(d->scene, g->victim.thread, g->start_ns + (g->end_ns - g->start_ns) / 2);
+	const struct wait *w = e ? &d->scene->waits[e->last] : NULL;
+
+	if (w && w->end == WAIT_END_TIMEOUT && w->kind != WAIT_KIND_sleep && e->slices == 1 && !g->circle_timeout_ns &&
+	    nearly_all(d->scene, e->end_ns - e->start_ns, g->end_ns - g->start_ns))
+		buf_printf(buf, " %s went on only because its own time limit of %s ended the wait; nobody woke it.",
+			   answer_who(d->arena, &g->victim), describe_time(d->arena, e->end_ns - e->start_ns));
 }
 
 /* Why no function is named. */
@@ -201,7 +215,9 @@ void answer_text(const struct describer *d, struct diagnosis *g)
 	tell_verdict(d, g, &buf);
 	tell_path(d, g, &buf);
 	tell_culprit(d, g, &buf);
+	tell_limit(d, g, &buf);
 	answer_standing_text(d, g, &buf);
+	answer_frozen_text(d, g, &buf);
 	tell_stacks(d, g, &buf);
 	answer_callbacks_text(d, g, &buf);
 	if (g->contrast) {

@@ -57,6 +57,7 @@ static double class_cost(const struct scene *scene, enum walk_link link)
 	case LINK_SENT:
 	case LINK_ACTIVITY:
 	case LINK_CHILD:
+	case LINK_STARTED:
 	case LINK_SERVER:
 	case LINK_FILE_LOCK:
 	case LINK_AWAITED:

@@ -145,6 +145,8 @@ struct diagnosis {
 	const char *rests_on;         /* why it is that sure; NULL: nothing to be said */
 	const struct doing *doings;   /* the culprit's, the longest first */
 	size_t doing_count;
+	size_t fellow_count;          /* other threads of the culprit's process, charged with the same wait at the same place */
+	uint64_t fellows_ns;
 	const struct deed *triggers;
 	size_t trigger_count;
 	const struct actor *circle;

@@ -307,7 +307,7 @@ static void follow_births(struct follower *f, uint32_t at, uint64_t from, uint64
 	for (uint32_t i = first; i < tables->thread_count && tables->threads[i].start_ns <= to; i++)
 		if (tables->threads[i].creator == creator && !reached(f, i))
 			reach(f, at, i, tables->threads[i].start_ns, f->scene->threads[i].fork_event, TRAIL_RELAY,
-			      LINK_CHILD, 80, 0);
+			      scene_same_process(f->scene, i, creator) ? LINK_STARTED : LINK_CHILD, 80, 0);
 }
 
 void follow_request(const struct scene *scene, const struct ends *ends, uint32_t thread, uint64_t from_ns,

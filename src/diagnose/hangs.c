@@ -351,6 +351,14 @@ static void find_retries(struct finder *f)
 	}
 }
 
+static void find_vain(struct finder *f)
+{
+	uint64_t from, to;
+
+	if (rule_holds(f->scene, RULE_woken_in_vain) && hangs_woken_in_vain(f, &from, &to))
+		offer(f, RULE_woken_in_vain, from, to);
+}
+
 static void find_waits(struct finder *f)
 {
 	const struct scene_thread *t = &f->scene->threads[f->thread];
@@ -363,6 +371,7 @@ static void find_waits(struct finder *f)
 	}
 	find_drips(f);
 	find_retries(f);
+	find_vain(f);
 }
 
 static void offer_trip(struct finder *f, uint64_t from, uint64_t to)

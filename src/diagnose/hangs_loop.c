@@ -165,3 +165,77 @@ bool hangs_retries(const struct finder *f, uint32_t sleep, struct retries *ret_r
 		return false;
 	return f->options->pid || loop_retry_partner(scene, ret_retries, &lockstep);
 }
+
+static bool is_vain(const struct finder *f, const struct wait *w)
+{
+	return w->kind == WAIT_KIND_futex && w->end == WAIT_END_THREAD && !w->timeout_ns && scene_same_process(f->scene, w->waker, f->thread);
+}
+
+/* Who woke it woke others of its process with it: what came may have been for one of them. */
+static bool woken_among_others(const struct finder *f, const struct wait *w)
+{
+	const struct scene *scene = f->scene;
+	uint64_t near = limit_of(scene, LIMIT_vain_look_ns);
+
+	for (uint32_t i = scene_wakes_from(scene, w->waker, w->end_ns > near ? w->end_ns - near : 0);
+	     i < scene_wakes_end(scene, w->waker) && scene->wakes[i].time <= w->end_ns + near; i++)
+		if (scene->wakes[i].target != f->thread && scene_same_process(scene, scene->wakes[i].target, f->thread))
+			return true;
+	return false;
+}
+
+/* What it waits for is then that its process's threads get on. */
+static bool process_works(const struct finder *f, uint64_t from, uint64_t to)
+{
+	uint64_t ran = 0;
+
+	for (uint32_t i = 1; i < f->scene->thread_count; i++) {
+		struct state_times times;
+
+		if (i == f->thread || !scene_same_process(f->scene, i, f->thread))
+			continue;
+		scene_state_times(f->scene, i, from, to, &times);
+		ran += times.ns[SPAN_RUNNING];
+	}
+	return ran > part_of(f->scene, LIMIT_vain_work, to - from);
+}
+
+/* The wait goes on with the row that ended then. */
+static bool goes_on(const struct finder *f, const struct wait *w, uint64_t end_ns)
+{
+	return w->start_ns - end_ns <= limit_of(f->scene, LIMIT_vain_look_ns) || nearly_none(f->scene, w->start_ns - end_ns, w->end_ns - end_ns);
+}
+
+bool hangs_woken_in_vain(const struct finder *f, uint64_t *ret_from_ns, uint64_t *ret_to_ns)
+{
+	const struct scene *scene = f->scene;
+	uint32_t end = scene_waits_end(scene, f->thread), count = 0;
+	const struct thread *t = &scene->tables->threads[f->thread];
+	uint64_t born = t->start_ns > scene->start_ns ? t->start_ns : scene->start_ns, died = t->end_ns < scene->end_ns ? t->end_ns : scene->end_ns;
+	uint64_t begin = 0, last = 0, total = 0, longest = 0, vain = 0;
+
+	if (!leads(f))
+		return false;
+	for (uint32_t i = scene->threads[f->thread].wait; i <= end; i++) {
+		const struct wait *w = i < end && is_vain(f, &scene->waits[i]) ? &scene->waits[i] : NULL;
+
+		if (!w || !count || !goes_on(f, w, last)) {
+			if (count >= limit_of(scene, LIMIT_vain_wakes) && most_of(scene, vain, last - begin)) {
+				total += last - begin;
+				if (last - begin > longest) {
+					longest = last - begin;
+					*ret_from_ns = begin;
+					*ret_to_ns = last;
+				}
+			}
+			count = 0;
+			vain = 0;
+			begin = w ? w->start_ns : 0;
+		}
+		count += w != NULL;
+		vain += w && woken_among_others(f, w) ? w->end_ns - w->start_ns : 0;
+		last = w ? w->end_ns : 0;
+	}
+	return longest >= hangs_long_ns(f, LIMIT_vain_ns) && died > born && !nearly_all(scene, longest, died - born) &&
+	       total - longest <= part_of(scene, LIMIT_a_good_part, longest) && (f->options->pid || !process_works(f, *ret_from_ns, *ret_to_ns));
+}

@@ -22,5 +22,8 @@ bool hangs_spins_for_load(const struct finder *f, uint64_t from, uint64_t to);
 /* The retries that begin with the sleep, when they are a hang: for long, and with one that tried in
  * step with it or came back as they ended, or because a person asks. */
 bool hangs_retries(const struct finder *f, uint32_t sleep, struct retries *ret_retries);
+/* The longest stretch in which it was woken on a futex, by its own process, only to wait there again at
+ * once; false where it does so at other times, too. */
+bool hangs_woken_in_vain(const struct finder *f, uint64_t *ret_from_ns, uint64_t *ret_to_ns);
 
 #endif

@@ -24,7 +24,7 @@ static bool is_own_birth(const struct finder *f, size_t at)
 {
 	while (f->trails->items[at].level > 1)
 		at = f->trails->items[at].parent;
-	return f->trails->items[at].link == LINK_CHILD && scene_same_process(f->scene, f->trails->items[at].thread, f->thread);
+	return f->trails->items[at].link == LINK_STARTED;
 }
 
 /* A window server asks one other program for what it was asked for itself, as for what

@@ -310,7 +310,7 @@ static const struct {
 
 bool hangs_judge_wait(struct finder *f, const struct episode *e, struct hang *ret_hang)
 {
-	if (e->end_ns - e->start_ns < hangs_long_ns(f, LIMIT_wait_ns) || last_of(f, e)->idle)
+	if (e->end_ns - e->start_ns < hangs_long_ns(f, LIMIT_wait_ns) || (last_of(f, e)->idle && rule_holds(f->scene, RULE_marked_idle)))
 		return false;
 	f->hang = ret_hang;
 	for (size_t i = 0; i < sizeof(hang_rules) / sizeof(*hang_rules); i++) {

@@ -379,6 +379,18 @@ static bool comes_by_pipe(const struct question *q, const struct trail *t)
 	return !known;
 }
 
+/* A thread that was started, and not asked for anything since, has its own round by now. */
+static bool has_own_round(const struct question *q, const struct trail *t)
+{
+	const struct scene *scene = q->scene;
+	uint32_t visits = 0, end = scene_waits_end(scene, t->thread), i = scene_waits_from(scene, t->thread, t->rest_ns);
+	uint32_t site = i < end ? scene->waits[i].site : 0;
+
+	for (i = scene_waits_from(scene, t->thread, t->from_ns); i < end && scene->waits[i].start_ns < q->to; i++)
+		visits += scene->waits[i].site == site;
+	return t->link == LINK_STARTED && visits >= limit_of(scene, LIMIT_rest_visits);
+}
+
 static void ask_request(struct question *q)
 {
 	struct trails *trails = &q->inquiry->trails;
@@ -402,6 +414,8 @@ static void ask_request(struct question *q)
 			s.confidence = limit(q, LIMIT_doubt);
 		if (t->end == TRAIL_BLOCKED && s.confidence > limit(q, LIMIT_doubt) && (has_standing_child(q, i) || is_own_loop(q, t)))
 			s.confidence = (uint8_t)(s.confidence - limit(q, LIMIT_doubt));
+		if (t->end == TRAIL_BLOCKED && has_own_round(q, t))
+			s.confidence = limit(q, LIMIT_trail_own_round);
 		for (unsigned level = t->level; level; level--) {
 			if (up->confidence < s.confidence && up->end == TRAIL_RELAY)
 				s.confidence = (uint8_t)(s.confidence - 2);
@@ -433,14 +447,15 @@ static bool surely_known(const struct question *q)
 static void ask_similar(struct question *q)
 {
 	struct inquiry *inquiry = q->inquiry;
+	bool elsewhere = inquiry->base && rule_holds(q->scene, RULE_went_well_elsewhere);
 	struct baseline *found;
 	const struct baseline_step *step;
 	struct suspect s = { .hop_count = 1 };
 
-	if (!inquiry->now || (!inquiry->base && surely_known(q)) || (only_looks(q) && q->wait->kind == WAIT_KIND_child))
+	if (!inquiry->now || (!elsewhere && surely_known(q)) || (only_looks(q) && q->wait->kind == WAIT_KIND_child))
 		return;
 	found = arena_new(inquiry->arena, struct baseline);
-	if (!(inquiry->base && baseline_diff(inquiry->now, q->episode, q->from, q->to, inquiry->base, found) &&
+	if (!(elsewhere && baseline_diff(inquiry->now, q->episode, q->from, q->to, inquiry->base, found) &&
 	      found->culprit < found->step_count) &&
 	    !(baseline_diff(inquiry->now, q->episode, q->from, q->to, inquiry->now, found) && found->culprit < found->step_count))
 		return;

@@ -2,6 +2,7 @@
 #include "diagnose/trigger.h"
 
 #include <signal.h>
+#include <string.h>
 
 #include "diagnose/similar.h"
 
@@ -186,10 +187,52 @@ unsigned trigger_find(const struct describer *d, uint32_t thread, uint64_t busy_
 	return s.count;
 }
 
+/* The group of that path, or one below it, is among those of the process. */
+static bool is_in_group(struct arena *arena, const char *cgroups, const char *path)
+{
+	const char *at = path[0] ? strstr(cgroups, arena_printf(arena, "0::%s", path)) : NULL;
+
+	return at && strchr(" /", at[strlen("0::") + strlen(path)]);
+}
+
+/* Who froze, as the last before then, a control group that the thread is in. */
+static bool trigger_freeze(const struct describer *d, uint32_t thread, uint64_t time, struct deed *ret_deed)
+{
+	const struct tables *tables = d->scene->tables;
+	struct trace_filter filter = { 0 };
+	struct trace_cursor *cursor;
+
+	if (!d->scene->trace)
+		return false;
+	*ret_deed = (struct deed){ .confidence = 95, .words = "froze its control group" };
+	trace_filter_add(&filter, EVENT_freeze);
+	cursor = trace_cursor_new(d->scene->trace, &filter);
+	for (const struct event *e; (e = trace_cursor_next(cursor)) && e->time <= time; ) {
+		if (event_as(e, freeze)->frozen && is_in_group(d->arena, tables->threads[thread].cgroups, arena_strndup(d->arena, e->tail, e->tail_length))) {
+			ret_deed->time = e->time;
+			ret_deed->event = e->number;
+			describe_thread(d, tables_thread(tables, e->tid, e->time), e->time, &ret_deed->actor);
+		}
+	}
+	trace_cursor_free(cursor);
+	return ret_deed->event && ret_deed->actor.thread;
+}
+
+/* The last that it was stopped by before then was the freezer. */
+static bool was_frozen(const struct scene *scene, uint32_t thread, uint64_t time)
+{
+	for (uint32_t i = scene_waits_from(scene, thread, time); i-- > scene->threads[thread].wait; )
+		if (scene->waits[i].kind == WAIT_KIND_stop)
+			return scene->waits[i].state == TASK_STATE_frozen;
+	return false;
+}
+
 bool trigger_stop(const struct describer *d, uint32_t thread, uint64_t time, struct deed *ret_deed)
 {
 	const struct scene *scene = d->scene;
 
+	if (was_frozen(scene, thread, time))
+		return trigger_freeze(d, thread, time, ret_deed);
 	for (uint32_t i = scene->signal_count; i-- > 0; ) {
 		const struct sent_signal *stop = &scene->signals[i];
 

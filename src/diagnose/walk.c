@@ -30,6 +30,7 @@ const char *walk_link_words(enum walk_link link)
 	case LINK_LISTENER: return "has not accepted its connection";
 	case LINK_FILE_LOCK: return "holds the file lock";
 	case LINK_CHILD: return "is its child";
+	case LINK_STARTED: return "is a thread that it started";
 	case LINK_SERVER: return "serves the file system";
 	case LINK_LOCKSTEP: return "waits at the same place until this gives up, as if each had what the other needs";
 	case LINK_FLAG: return "is the one that most likely changes what it looks at";

@@ -49,6 +49,7 @@ enum walk_link {
 	LINK_LISTENER,    /* it listens where the connection leads, and has not accepted it */
 	LINK_FILE_LOCK,   /* it holds the file lock */
 	LINK_CHILD,
+	LINK_STARTED,     /* a thread of its process that it created */
 	LINK_SERVER,      /* it serves the file system */
 	LINK_LOCKSTEP,    /* it waits at the same place, and went on when the other gave up */
 	LINK_FLAG,        /* the only one that seems able to change what a loop looks at */
