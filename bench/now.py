@@ -86,6 +86,12 @@ def late_rows(late, what, meanwhile, rounds, window_s, closer=False):
              f'of two without ({counted} rounds)', text] for place, text in lateness.told(compared).items()]
 
 
+def healthy(argus):
+    """What is claimed of machines on which all is well."""
+    said = subprocess.run([sys.executable, f'{HERE}/../tests/standing/healthy.py', '--argus', argus], stdout=subprocess.PIPE, text=True, check=False).stdout
+    return said.splitlines()[-1] if said else 'not known'
+
+
 def measure(build, rounds=ROUNDS, late_rounds=LATE_ROUNDS, closer=False):
     """Rows: what, value."""
     argus, folder = os.path.abspath(f'{build}/argus'), tempfile.mkdtemp(prefix='argus-bench-now-')
@@ -111,7 +117,6 @@ def measure(build, rounds=ROUNDS, late_rounds=LATE_ROUNDS, closer=False):
         rows += [*late_rows(late, 'a snapshot in the recorder', lambda: ask('snapshot'), late_rounds, SNAPSHOT_WINDOW_S, closer),
                  ['`argus now` through a running recorder: CPU', f'{through[0]:.2f} s'], ['... on the clock', f'{through[1]:.2f} s'],
                  ['a snapshot: CPU, bytes, on the clock', f'{cpu:.0f} ms, {size:.0f} kB, {took:.0f} ms']]
-        return rows
     finally:
         if recorder and recorder.poll() is None:
             recorder.terminate()
@@ -120,6 +125,8 @@ def measure(build, rounds=ROUNDS, late_rounds=LATE_ROUNDS, closer=False):
             crowd.kill()
             crowd.wait()
         shutil.rmtree(folder, ignore_errors=True)
+    del os.environ['ARGUS_RUNTIME_DIR']
+    return rows + [['machines on which all is well (`tests/standing/healthy.py`)', healthy(argus)]]
 
 
 if __name__ == '__main__':
