@@ -17,7 +17,8 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import lateness  # noqa: E402  (beside this file)
+import held_up  # noqa: E402  (beside this file)
+import lateness  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PROCESSES, THREADS, ROUNDS = 300, 2000, 5
@@ -86,6 +87,13 @@ def late_rows(late, what, meanwhile, rounds, window_s, closer=False):
              f'of two without ({counted} rounds)', text] for place, text in lateness.told(compared).items()]
 
 
+def held_up_row(late, what, begin, rounds, pid=None):
+    """Where perf is."""
+    if not shutil.which('perf'):
+        return []
+    return [[f'{what}: ticks of 1 kHz, on each processor, that waited for it alone', held_up.told(held_up.measure(late, begin, rounds, pid))]]
+
+
 def healthy(argus):
     """What is claimed of machines on which all is well."""
     said = subprocess.run([sys.executable, f'{HERE}/../tests/standing/healthy.py', '--argus', argus], stdout=subprocess.PIPE, text=True, check=False).stdout
@@ -104,7 +112,8 @@ def measure(build, rounds=ROUNDS, late_rounds=LATE_ROUNDS, closer=False):
         late = compiled('late', folder)
         alone = [statistics.median(column) for column in zip(*[now(argus) for _ in range(rounds)])]
         rows = [['`argus now`, nothing running before: CPU', f'{alone[0]:.2f} s'], ['... on the clock, half a second of it the look', f'{alone[1]:.2f} s'],
-                *late_rows(late, '`argus now`', lambda: now(argus), late_rounds, LOOK_WINDOW_S, closer)]
+                *late_rows(late, '`argus now`', lambda: now(argus), late_rounds, LOOK_WINDOW_S, closer),
+                *held_up_row(late, '`argus now`', lambda: subprocess.Popen([argus, 'now', '--json', str(os.getpid())], stdout=subprocess.DEVNULL), 10)]
         with open(folder + '/log', 'w') as log:
             recorder = subprocess.Popen([argus, 'start', '--foreground', '--dir', folder + '/ring', '--size', '64M'], stderr=log)
         while 'recording into' not in open(folder + '/log').read():
@@ -115,6 +124,7 @@ def measure(build, rounds=ROUNDS, late_rounds=LATE_ROUNDS, closer=False):
         through = [statistics.median(column) for column in zip(*[now(argus) for _ in range(rounds)])]
         cpu, size, took = snapshots(rounds)
         rows += [*late_rows(late, 'a snapshot in the recorder', lambda: ask('snapshot'), late_rounds, SNAPSHOT_WINDOW_S, closer),
+                 *held_up_row(late, 'a snapshot in the recorder', lambda: ask('snapshot') and None, 30, recorder.pid),
                  ['`argus now` through a running recorder: CPU', f'{through[0]:.2f} s'], ['... on the clock', f'{through[1]:.2f} s'],
                  ['a snapshot: CPU, bytes, on the clock', f'{cpu:.0f} ms, {size:.0f} kB, {took:.0f} ms']]
     finally:
