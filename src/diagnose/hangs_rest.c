@@ -206,14 +206,16 @@ static bool listened_first(const struct finder *f, const struct wait *w, uint32_
 	return false;
 }
 
-/* It woke a process that it started itself when a sleep of its own had run out: it asks. Which of
- * the two was the first to wake the other does not tell, for who has just begun takes what it is
- * asked for without a wait. */
-static bool asks_own_child(const struct scene *scene, const struct wake *wake)
+/* It woke a process that it started itself when a sleep of its own had run out, and listens to that
+ * alone: it asks. Which of the two was the first to wake the other does not tell, for who has just
+ * begun takes what it is asked for without a wait. */
+static bool asks_own_child(const struct scene *scene, const struct wait *w, const struct wake *wake)
 {
 	uint32_t next = scene_waits_from(scene, wake->waker, wake->time);
 	const struct wait *before = next > scene->threads[wake->waker].wait ? &scene->waits[next - 1] : NULL;
 
+	if (w->kind != WAIT_KIND_read && (w->kind != WAIT_KIND_poll || w->argument > 1))
+		return false;
 	return before && before->kind == WAIT_KIND_sleep && before->end == WAIT_END_TIMEOUT &&
 	       scene_descends_from(scene, wake->target, scene_pid(scene, wake->waker));
 }
@@ -232,7 +234,7 @@ static bool woke_who_answered(const struct finder *f, const struct wait *w)
 	if (i-- == scene->threads[w->thread].wake)
 		return false;
 	return scene->wakes[i].time + limit_of(scene, LIMIT_asked_before_ns) >= start_ns && scene_same_process(scene, scene->wakes[i].target, w->waker) &&
-	       (asks_own_child(scene, &scene->wakes[i]) || !listened_first(f, w, w->waker, false));
+	       (asks_own_child(scene, w, &scene->wakes[i]) || !listened_first(f, w, w->waker, false));
 }
 
 /* Just before it began to wait there it woke the process that let it go on at last, and was not
@@ -340,11 +342,21 @@ static bool comes_often(const struct finder *f, const struct place *p)
 	return p && p->visits >= limit_of(f->scene, LIMIT_rest_visits);
 }
 
+/* Patience is a round number; what is left until a timer of one's own is none. */
+static bool has_odd_limit(const struct finder *f, const struct wait *w)
+{
+	const struct scene *scene = f->scene;
+	const struct episode *first = scene_limit_begin(scene, &scene->episodes[w->episode], limit_of(scene, LIMIT_same_limit_ns));
+	uint64_t ns = scene->waits[first->first].timeout_ns, round = limit_of(scene, LIMIT_round_ns);
+
+	return w->kind == WAIT_KIND_futex && ns > limit_of(scene, LIMIT_odd_least_ns) && ns % round > round / 20 && ns % round < round - round / 20;
+}
+
 static bool has_own_times(const struct finder *f, const struct wait *w)
 {
 	const struct place *p = hangs_place_of(f, w);
 
-	return comes_often(f, p) && p->kind == WAIT_KIND_futex && p->own_times;
+	return has_odd_limit(f, w) || (comes_often(f, p) && p->kind == WAIT_KIND_futex && p->own_times);
 }
 
 static bool listens_not(const struct finder *f, const struct wait *w)
@@ -368,7 +380,7 @@ static bool has_answered(const struct finder *f, const struct wait *w)
 		return false;
 	target = scene->wakes[i].target;
 	return scene->wakes[i].time + limit_of(scene, LIMIT_asked_before_ns) >= w->start_ns && !scene_is_system(scene, target) &&
-	       !scene_same_process(scene, target, w->thread) && !asks_own_child(scene, &scene->wakes[i]) && listened_first(f, w, target, true);
+	       !scene_same_process(scene, target, w->thread) && !asks_own_child(scene, w, &scene->wakes[i]) && listened_first(f, w, target, true);
 }
 
 static bool rests_in_epoll(const struct finder *f, const struct wait *w)
