@@ -69,7 +69,21 @@ static bool is_name_of(const struct thread *t, const char *name)
 {
 	const char *slash = strrchr(t->exe, '/');
 
-	return !strcmp(t->comm, name) || (slash && !strcmp(slash + 1, name));
+	return t->tid == t->pid && (!strcmp(t->comm, name) || (slash && !strcmp(slash + 1, name)));
+}
+
+/* What its program was given to run: the first argument that is no option, with its folder or without. */
+static bool runs_script(const struct thread *t, const char *name)
+{
+	const char *at = t->tid == t->pid ? strchr(t->command, ' ') : NULL;
+
+	while (at && at[1] == '-')
+		at = strchr(at + 1, ' ');
+	if (!at)
+		return false;
+	size_t length = strcspn(++at, " "), wanted = strlen(name);
+
+	return wanted && length >= wanted && !strncmp(at + length - wanted, name, wanted) && (length == wanted || at[length - wanted - 1] == '/');
 }
 
 static void add_pid(struct look *look, uint32_t pid)
@@ -80,22 +94,35 @@ static void add_pid(struct look *look, uint32_t pid)
 	look->pids[look->pid_count++] = pid;
 }
 
-/* A number is a process's or a thread's; a name, a program's or a process's. */
-static int add_word(struct look *look, const char *word, struct err *err)
+static void add_processes(struct look *look, const char *word, bool (*is_meant)(const struct thread *, const char *))
 {
 	const struct tables *tables = look->session.tables;
-	size_t before = look->pid_count;
-	uint64_t number;
-	bool is_number = !parse_number(word, &number);
 
 	for (uint32_t i = 1; i < tables->thread_count; i++) {
 		const struct thread *t = &tables->threads[i];
 
-		if (t->flags & TASK_FLAGS_argus || t->end_ns < look->session.scene->end_ns || !t->pid)
-			continue;
-		if (is_number ? t->pid == number || t->tid == number : t->tid == t->pid && is_name_of(t, word))
+		if (!(t->flags & TASK_FLAGS_argus) && t->end_ns >= look->session.scene->end_ns && t->pid && is_meant(t, word))
 			add_pid(look, t->pid);
 	}
+}
+
+static bool is_number_of(const struct thread *t, const char *word)
+{
+	uint64_t number;
+
+	return !parse_number(word, &number) && (t->pid == number || t->tid == number);
+}
+
+/* A number is a process's or a thread's; a name, a program's or a process's, or else of the script that one runs. */
+static int add_word(struct look *look, const char *word, struct err *err)
+{
+	size_t before = look->pid_count;
+	uint64_t number;
+	bool is_number = !parse_number(word, &number);
+
+	add_processes(look, word, is_number ? is_number_of : is_name_of);
+	if (!is_number && look->pid_count == before)
+		add_processes(look, word, runs_script);
 	if (look->pid_count > before)
 		return 0;
 	return err_set(err, -ENOENT, is_number ? "there is no process or thread %s" : "no process is called '%s'", word);
