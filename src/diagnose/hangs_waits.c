@@ -190,12 +190,29 @@ static bool is_lock_kept(const struct finder *f, const struct episode *e)
 	return waits_for_owner(last_of(f, e)) && !owner_shares(f, last_of(f, e));
 }
 
+/* A pager at the pipe's other end, whose reader thinks. */
+static bool is_read_by_person(const struct finder *f, const struct wait *w)
+{
+	struct row row = ends_of_object(f->ends, w->object);
+	uint64_t middle = w->start_ns + (w->end_ns - w->start_ns) / 2;
+
+	for (uint32_t i = 0; i < row.count; i++) {
+		uint32_t first = tables_process(f->scene->tables, ends_at(f->ends, row, i)->pid, middle);
+		const struct episode *its = first ? scene_episode(f->scene, first, middle) : NULL;
+		const struct wait *at = its ? &f->scene->waits[its->last] : NULL;
+
+		if (at && object_kind(at->kind == WAIT_KIND_poll ? at->detail : at->object) == OBJECT_KIND_tty)
+			return true;
+	}
+	return false;
+}
+
 /* A pipeline's parts wait for each other for a while by design. */
 static bool is_not_taken(const struct finder *f, const struct episode *e)
 {
 	const struct wait *w = last_of(f, e);
 
-	return w->kind == WAIT_KIND_write && !reader_works(f, w) &&
+	return w->kind == WAIT_KIND_write && !reader_works(f, w) && (f->options->pid || !is_read_by_person(f, w)) &&
 	       w->end_ns - w->start_ns >= limit_of(f->scene, LIMIT_pipe_waits) * hangs_long_ns(f, LIMIT_wait_ns);
 }
 
@@ -222,6 +239,20 @@ static bool looks_in_vain(const struct finder *f, const struct episode *e)
 	return hangs_flag_came(f, e) || hangs_looks_in_vain(f, e);
 }
 
+/* What it sent over a connection that it began lies there untaken. */
+static bool is_left_unsent(const struct finder *f, const struct wait *w)
+{
+	struct row row = ends_of_process(f->ends, scene_pid(f->scene, w->thread));
+
+	for (uint32_t i = 0; i < row.count; i++) {
+		const struct descriptor *d = ends_at(f->ends, row, i);
+
+		if (d->at.unsent && d->time >= w->start_ns && d->time <= w->end_ns && ends_role(f->ends, d->at.object) == END_CLIENT)
+			return true;
+	}
+	return false;
+}
+
 /* When a person says that the process hung, any long wait is worth explaining but
  * that for new work, and sleeping by design. */
 static bool is_worth_asking(const struct finder *f, const struct episode *e)
@@ -235,6 +266,8 @@ static bool is_worth_asking(const struct finder *f, const struct episode *e)
 	if (t->tid != t->pid)
 		return w->kind == WAIT_KIND_open || (w->kind == WAIT_KIND_sleep && hangs_looks_in_vain(f, &f->scene->episodes[w->episode]));
 	if (w->kind == WAIT_KIND_read && scene_is_pipe(w->object))
+		return true;
+	if (w->kind == WAIT_KIND_poll && is_left_unsent(f, w))
 		return true;
 	if (hangs_rests_at(f, w))
 		return false;

@@ -358,6 +358,38 @@ static bool has_own_round(const struct question *q, const struct trail *t)
 	return t->link == LINK_STARTED && visits >= limit_of(scene, LIMIT_rest_visits);
 }
 
+/* It has the end of the awaited pipe open by which the wait could be ended. */
+static bool has_other_end(const struct question *q, uint32_t thread)
+{
+	struct row row = ends_of_object(q->inquiry->ends, q->wait->object);
+	uint32_t pid = scene_pid(q->scene, thread);
+
+	for (uint32_t i = 0; i < row.count; i++) {
+		const struct descriptor *d = ends_at(q->inquiry->ends, row, i);
+
+		if (d->pid == pid && pid != scene_pid(q->scene, q->episode->thread) && d->at.access & (q->wait->kind == WAIT_KIND_write ? 1 : 2))
+			return true;
+	}
+	return false;
+}
+
+/* Of those that the request reached some have the other end of the pipe that is waited on: whoever it
+ * reached in another way has nothing to say there. */
+static bool comes_by_pipe(const struct question *q, const struct trail *t)
+{
+	const struct trails *trails = &q->inquiry->trails;
+	bool known = false;
+
+	if ((q->wait->kind != WAIT_KIND_read && q->wait->kind != WAIT_KIND_write) || !scene_is_pipe(q->wait->object))
+		return true;
+	for (uint32_t i = 1; i < trails->length && !known; i++)
+		known = has_other_end(q, trails->items[i].thread);
+	for (; known && t->level; t = &trails->items[t->parent])
+		if (has_other_end(q, t->thread))
+			return true;
+	return !known;
+}
+
 static void ask_request(struct question *q)
 {
 	struct trails *trails = &q->inquiry->trails;
@@ -377,9 +409,11 @@ static void ask_request(struct question *q)
 			continue;
 		if ((t->end == TRAIL_AT_REST && is_waiting(q, t->thread)) || !alive(q, t->thread))
 			continue;
-		if (t->end == TRAIL_BLOCKED && (has_standing_child(q, i) || is_own_loop(q, t)))
+		if (!comes_by_pipe(q, t) && s.confidence > limit(q, LIMIT_doubt))
+			s.confidence = limit(q, LIMIT_doubt);
+		if (t->end == TRAIL_BLOCKED && s.confidence > limit(q, LIMIT_doubt) && (has_standing_child(q, i) || is_own_loop(q, t)))
 			s.confidence = (uint8_t)(s.confidence - limit(q, LIMIT_doubt));
-		if (t->end == TRAIL_BLOCKED && has_own_round(q, t))
+		if (t->end == TRAIL_BLOCKED && s.confidence > limit(q, LIMIT_trail_own_round) && has_own_round(q, t))
 			s.confidence = limit(q, LIMIT_trail_own_round);
 		for (unsigned level = t->level; level; level--) {
 			if (up->confidence < s.confidence && up->end == TRAIL_RELAY)

@@ -55,12 +55,23 @@ static void suspect_far_end(struct question *q, const struct descriptor *d)
 		suspect_thread(q, tables_process(tables, listener->pid, q->from), LINK_LISTENER, limit(q, LIMIT_listener), q->wait->begin_event);
 }
 
+/* Who has both ends of a pipe open made it for others, or was handed it on: that one rarely uses it. */
+static bool has_both_ends(const struct ends *ends, struct row row, uint32_t pid)
+{
+	uint8_t access = 0;
+
+	for (uint32_t i = 0; i < row.count; i++)
+		if (ends_at(ends, row, i)->pid == pid)
+			access |= ends_at(ends, row, i)->at.access;
+	return (access & 3) == 3;
+}
+
 static void ask_ends_of(struct question *q, uint64_t object)
 {
 	const struct ends *ends = q->inquiry->ends;
 	const struct tables *tables = q->scene->tables;
 	struct row row = ends_of_object(ends, object);
-	uint32_t pid = scene_pid(q->scene, q->episode->thread), oldest = 0;
+	uint32_t pid = scene_pid(q->scene, q->episode->thread), oldest[2] = { 0 }; /* with one end, with both */
 
 	for (uint32_t i = 0; i < row.count; i++) {
 		const struct descriptor *d = ends_at(ends, row, i);
@@ -72,12 +83,13 @@ static void ask_ends_of(struct question *q, uint64_t object)
 		}
 		if (passes_messages(d->at.kind) && d->at.access & needed) {
 			uint32_t thread = tables_process(tables, d->pid, q->from);
+			uint32_t *known = &oldest[has_both_ends(ends, row, d->pid)];
 
-			if (thread && (!oldest || tables->threads[thread].start_ns < tables->threads[oldest].start_ns))
-				oldest = thread;
+			if (thread && (!*known || tables->threads[thread].start_ns < tables->threads[*known].start_ns))
+				*known = thread;
 		}
 	}
-	suspect_thread(q, oldest, LINK_PEER, weight_of(q), q->wait->begin_event);
+	suspect_thread(q, oldest[0] ? oldest[0] : oldest[1], LINK_PEER, weight_of(q), q->wait->begin_event);
 }
 
 void ask_other_end(struct question *q)
