@@ -65,6 +65,8 @@ truth: all
 	@ARGUS_TEST_ALL=1 tests/run --build $(BUILD) trace_file
 	@tests/truth/run $(BUILD)
 	@tests/truth/calls.py --argus $(BUILD)/argus
+	@tests/truth/sleepers.py --argus $(BUILD)/argus
+	@tests/standing/healthy.py --argus $(BUILD)/argus --looks 20
 	@tools/build build-san -Db_sanitize=address,undefined -Db_lundef=false
 	@tests/truth/damage build-san
 	@tests/truth/kills $(BUILD)

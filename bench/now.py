@@ -3,7 +3,7 @@
 the key to the answer with nothing running before, and through a running recorder; what a
 snapshot takes; and whether others notice (how late a timer of 1 kHz fires meanwhile, beside the machine's own noise).
 
-usage: bench/now.py [BUILD] [--rounds N]        (needs root)"""
+usage: bench/now.py [BUILD] [--rounds N] [--late-rounds N] [--closer]        (needs root)"""
 import argparse
 import json
 import os
@@ -12,11 +12,17 @@ import shutil
 import socket
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import held_up  # noqa: E402  (beside this file)
+import lateness  # noqa: E402
+
 HERE = os.path.dirname(os.path.abspath(__file__))
-PROCESSES, THREADS, ROUNDS, LATE_S = 300, 2000, 5, 2
+PROCESSES, THREADS, ROUNDS = 300, 2000, 5
+LATE_ROUNDS, LOOK_WINDOW_S, SNAPSHOT_WINDOW_S = 40, 1.5, 0.4  # a look takes a second, a snapshot 50 ms
 
 
 def compiled(name, folder):
@@ -70,31 +76,31 @@ def snapshots(rounds):
     return [statistics.median(column) for column in zip(*rows)]
 
 
-def late_ms(late, meanwhile=None):
-    """The 99.9th percentile of a run, in which something happens or nothing."""
-    process = subprocess.Popen([late, str(LATE_S)], stdout=subprocess.PIPE, text=True)
-    time.sleep(0.5)
-    if meanwhile:
-        meanwhile()
-    return float(process.communicate()[0].split()[0]) / 1000
+def late_rows(late, what, meanwhile, rounds, window_s, closer=False):
+    """Rows of the timer's threads, the one that is put anywhere first."""
+    compared, counted, tried, windows, ticks = lateness.measure(late, meanwhile, rounds, window_s)
+    if closer:
+        print(f'{what}: {counted} of {tried} rounds count')
+        for place, r in compared.items():
+            print(place, r, lateness.moments(ticks[place], windows, r.without_us) if r else '')
+    return [[f'{what}, a 1 kHz timer {"anywhere" if place is None else f"on processor {place}"}: 99.9 % late by at most, with / without; ratio; '
+             f'of two without ({counted} rounds)', text] for place, text in lateness.told(compared).items()]
 
 
-def lateness(late, meanwhile, rounds):
-    """How late with it, without it, and the ratios of runs with to the run without before them; beside them
-    those of two runs without, one behind the other, which is the machine's own noise."""
-    without, others, ratios, noise = [], [], [], []
-    for _ in range(rounds):
-        first, second = late_ms(late), late_ms(late)
-        with_it = late_ms(late, meanwhile)
-        without += [first, second]
-        others.append(with_it)
-        noise.append(second / first)
-        ratios.append(with_it / second)
-    return (f'{statistics.median(others):.1f} / {statistics.median(without):.1f} ms; {statistics.median(ratios):.2f} '
-            f'({min(ratios):.2f}-{max(ratios):.2f}); {statistics.median(noise):.2f} ({min(noise):.2f}-{max(noise):.2f})')
+def held_up_row(late, what, begin, rounds, pid=None):
+    """Where perf is."""
+    if not shutil.which('perf'):
+        return []
+    return [[f'{what}: ticks of 1 kHz, on each processor, that waited for it alone', held_up.told(held_up.measure(late, begin, rounds, pid))]]
 
 
-def measure(build, rounds=ROUNDS):
+def healthy(argus):
+    """What is claimed of machines on which all is well."""
+    said = subprocess.run([sys.executable, f'{HERE}/../tests/standing/healthy.py', '--argus', argus], stdout=subprocess.PIPE, text=True, check=False).stdout
+    return said.splitlines()[-1] if said else 'not known'
+
+
+def measure(build, rounds=ROUNDS, late_rounds=LATE_ROUNDS, closer=False):
     """Rows: what, value."""
     argus, folder = os.path.abspath(f'{build}/argus'), tempfile.mkdtemp(prefix='argus-bench-now-')
     os.environ['ARGUS_RUNTIME_DIR'] = folder + '/run'
@@ -106,8 +112,8 @@ def measure(build, rounds=ROUNDS):
         late = compiled('late', folder)
         alone = [statistics.median(column) for column in zip(*[now(argus) for _ in range(rounds)])]
         rows = [['`argus now`, nothing running before: CPU', f'{alone[0]:.2f} s'], ['... on the clock, half a second of it the look', f'{alone[1]:.2f} s'],
-                ['a 1 kHz timer, 99.9 % late by at most: with / without; ratio of paired runs (from - to); of two without',
-                 lateness(late, lambda: now(argus), rounds)]]
+                *late_rows(late, '`argus now`', lambda: now(argus), late_rounds, LOOK_WINDOW_S, closer),
+                *held_up_row(late, '`argus now`', lambda: subprocess.Popen([argus, 'now', '--json', str(os.getpid())], stdout=subprocess.DEVNULL), 10)]
         with open(folder + '/log', 'w') as log:
             recorder = subprocess.Popen([argus, 'start', '--foreground', '--dir', folder + '/ring', '--size', '64M'], stderr=log)
         while 'recording into' not in open(folder + '/log').read():
@@ -117,11 +123,10 @@ def measure(build, rounds=ROUNDS):
         time.sleep(2)
         through = [statistics.median(column) for column in zip(*[now(argus) for _ in range(rounds)])]
         cpu, size, took = snapshots(rounds)
-        rows += [['... the same timer, a snapshot in the recorder: with / without; ratio; of two without',
-                  lateness(late, lambda: ask('snapshot'), rounds)],
+        rows += [*late_rows(late, 'a snapshot in the recorder', lambda: ask('snapshot'), late_rounds, SNAPSHOT_WINDOW_S, closer),
+                 *held_up_row(late, 'a snapshot in the recorder', lambda: ask('snapshot') and None, 30, recorder.pid),
                  ['`argus now` through a running recorder: CPU', f'{through[0]:.2f} s'], ['... on the clock', f'{through[1]:.2f} s'],
                  ['a snapshot: CPU, bytes, on the clock', f'{cpu:.0f} ms, {size:.0f} kB, {took:.0f} ms']]
-        return rows
     finally:
         if recorder and recorder.poll() is None:
             recorder.terminate()
@@ -130,11 +135,15 @@ def measure(build, rounds=ROUNDS):
             crowd.kill()
             crowd.wait()
         shutil.rmtree(folder, ignore_errors=True)
+    del os.environ['ARGUS_RUNTIME_DIR']
+    return rows + [['machines on which all is well (`tests/standing/healthy.py`)', healthy(argus)]]
 
 
 if __name__ == '__main__':
     parser = argparse.ArgumentParser()
     parser.add_argument('build', nargs='?', default='build')
     parser.add_argument('--rounds', type=int, default=ROUNDS)
+    parser.add_argument('--late-rounds', type=int, default=LATE_ROUNDS)
+    parser.add_argument('--closer', action='store_true', help='tell of late ticks when they came')
     chosen = parser.parse_args()
-    print(json.dumps(measure(chosen.build, chosen.rounds), indent=1))
+    print(json.dumps(measure(chosen.build, chosen.rounds, chosen.late_rounds, chosen.closer), indent=1))

@@ -60,14 +60,14 @@ class Checker(Document):
             self.say(f'it {m["words"]}: the verdict is {self.answer.get("verdict")}')
         if victim:
             self.verdict(victim, m['words'])
-        if victim and m['before']:
-            self.before(victim, m['before'], m['since'])
+        if victim and m['whole']:
+            self.whole(victim, m['whole'], m['since'])
 
-    def before(self, victim, text, since):
-        """It waited so long already, by the snapshot's word, when the recording began."""
+    def whole(self, victim, text, since):
+        """It had waited for some of that already, by the snapshot's word, when the recording began."""
         began = [w.start for low, _, w in self.trace.waits_in(victim, self.start, self.end) if low == self.start]
-        if not began or not is_near(text, self.start - began[0]):
-            self.say(f'{text} before the recording began: it waited since {show(self.start - began[0]) if began else "later"} before')
+        if not began or not is_near(text, self.end - began[0]):
+            self.say(f'stuck for {text}: it waited since {show(self.start - began[0]) + " before the recording began" if began else "later"}')
         clock = next((e for e in self.trace.events.values() if e['type'] == 'clock' and e.get('realtime_ns')), None)
         if since and began and clock:
             wall = (clock['realtime_ns'] - clock['time_ns'] + began[0]) // 10 ** 9

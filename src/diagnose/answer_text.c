@@ -56,20 +56,19 @@ void answer_place(struct arena *arena, struct buf *buf, const struct actor *a)
 		buf_printf(buf, ", below it %s", escaped(arena, demangle_brief(arena, a->inner)));
 }
 
-/* Where it began before the trace. */
-static const char *since_words(const struct describer *d, const struct diagnosis *g)
+/* How long it was stuck, from its beginning before the trace on, where that is known. */
+static const char *stuck_for(const struct describer *d, const struct diagnosis *g)
 {
-	uint64_t wall = g->since_ns && d->scene->trace ? trace_wall_ns(d->scene->trace, g->since_ns) : 0;
-	const char *words, *space;
+	const char *watched = describe_time(d->arena, g->end_ns - g->start_ns), *words, *space;
 	struct buf buf;
 
 	if (!g->since_ns)
-		return "";
+		return watched;
 	buf_init(&buf);
-	trace_wall_format(&buf, wall);
+	trace_wall_format(&buf, d->scene->trace ? trace_wall_ns(d->scene->trace, g->since_ns) : 0);
 	space = strchr(buf_str(&buf), ' ');
-	words = arena_printf(d->arena, ", and for %s before the recording began%s", describe_time(d->arena, g->start_ns - g->since_ns),
-			     space ? arena_printf(d->arena, " (since %.8s)", space + 1) : "");
+	words = arena_printf(d->arena, "%s (%sthe last %s of it are recorded)", describe_time(d->arena, g->end_ns - g->since_ns),
+			     space ? arena_printf(d->arena, "since %.8s; ", space + 1) : "", watched);
 	buf_done(&buf);
 	return words;
 }
@@ -85,8 +84,7 @@ static void tell_verdict(const struct describer *d, const struct diagnosis *g, s
 	struct state_times times = { 0 };
 
 	scene_state_times(d->scene, g->victim.thread, g->start_ns, g->end_ns, &times);
-	buf_printf(buf, "%s was stuck for %s%s: it %s", answer_who(d->arena, &g->victim),
-		   describe_time(d->arena, g->end_ns - g->start_ns), since_words(d, g),
+	buf_printf(buf, "%s was stuck for %s: it %s", answer_who(d->arena, &g->victim), stuck_for(d, g),
 		   g->verdict == VERDICT_BUSY && times.ns[SPAN_RUNNABLE] > times.ns[SPAN_RUNNING]
 			   ? "had work to do, on processors that it shared with too many others" : words[g->verdict]);
 	buf_text(buf, ".");

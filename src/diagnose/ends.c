@@ -13,33 +13,37 @@ static uint64_t object_key(const struct descriptor *d) { return d->at.object; }
 static uint64_t channel_key(const struct descriptor *d) { return d->at.channel_in; }
 static uint64_t pid_key(const struct descriptor *d) { return d->pid; }
 
-struct order {
-	const struct descriptor *descriptors;
-	key_of key;
+/* A descriptor's place; they lie in the order of time. */
+struct keyed {
+	uint64_t key;
+	uint32_t place;
 };
 
-static int compare(const void *a, const void *b, void *data)
+static int compare(const void *a, const void *b)
 {
-	const struct order *order = data;
-	const struct descriptor *x = &order->descriptors[*(const uint32_t *)a];
-	const struct descriptor *y = &order->descriptors[*(const uint32_t *)b];
-	uint64_t kx = order->key(x), ky = order->key(y);
+	const struct keyed *x = a, *y = b;
 
-	if (kx != ky)
-		return kx < ky ? -1 : 1;
-	return x->time < y->time ? -1 : x->time > y->time;
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
+	return x->place < y->place ? -1 : x->place > y->place;
 }
 
 static struct row sorted(struct arena *arena, const struct tables *tables, key_of key)
 {
 	uint32_t *items = arena_array(arena, uint32_t, tables->descriptor_count);
-	struct order order = { tables->descriptors, key };
+	struct keyed *keyed = mem_alloc(arena_array_bytes(sizeof(*keyed), tables->descriptor_count + 1));
 	uint32_t count = 0;
 
-	for (size_t i = 0; i < tables->descriptor_count; i++)
-		if (key(&tables->descriptors[i]))
-			items[count++] = (uint32_t)i;
-	qsort_r(items, count, sizeof(*items), compare, &order);
+	for (size_t i = 0; i < tables->descriptor_count; i++) {
+		uint64_t of = key(&tables->descriptors[i]);
+
+		if (of)
+			keyed[count++] = (struct keyed){ of, (uint32_t)i };
+	}
+	qsort(keyed, count, sizeof(*keyed), compare);
+	for (uint32_t i = 0; i < count; i++)
+		items[i] = keyed[i].place;
+	free(keyed);
 	return (struct row){ items, count };
 }
 

@@ -463,13 +463,13 @@ static void find_stretches(struct finder *f)
 
 /* ---- together ---- */
 
-static bool wanted(const struct finder *f, uint32_t thread)
+bool hangs_asks_about(const struct scene *scene, const struct hangs_options *options, uint32_t thread)
 {
-	if (scene_is_system(f->scene, thread))
+	if (scene_is_system(scene, thread))
 		return false;
-	if (f->options->pid)
-		return scene_pid(f->scene, thread) == f->options->pid;
-	return !f->options->root_pid || scene_descends_from(f->scene, thread, f->options->root_pid);
+	if (options->pid)
+		return scene_pid(scene, thread) == options->pid;
+	return !options->root_pid || scene_descends_from(scene, thread, options->root_pid);
 }
 
 /* All hangs of all times, into what was found last unless it is that already. */
@@ -487,7 +487,7 @@ static const struct hangs_found *find_all(struct diagnoser *diagnoser, const str
 	for (f.thread = 1; f.thread < f.scene->thread_count; f.thread++) {
 		size_t before = f.hangs.length;
 
-		if (!wanted(&f, f.thread))
+		if (!hangs_asks_about(f.scene, options, f.thread))
 			continue;
 		hangs_learn_places(&f);
 		find_turns(&f);

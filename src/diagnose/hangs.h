@@ -38,6 +38,8 @@ struct hangs_found {
 	bool known;
 };
 
+/* Whether the question is about the thread. */
+bool hangs_asks_about(const struct scene *scene, const struct hangs_options *options, uint32_t thread);
 /* All of the scene as they were found, neither ranked nor bound to the window; valid
  * until the next question. */
 size_t hangs_find_all(struct diagnoser *diagnoser, const struct hangs_options *options, const struct hang **ret_hangs);

@@ -2,9 +2,11 @@
  * it is many waits. One that goes on is judged where it ends. */
 #include "diagnose/hangs_cut.h"
 
+#include "diagnose/hangs.h"
 #include "diagnose/judgement.h"
 #include "diagnose/loops.h"
 #include "diagnose/scene.h"
+#include "diagnose/suspects.h"
 
 /* A loop of so many looks, and of no more than the usual time for each. */
 static bool looks_often(const struct scene *scene, uint64_t ns, uint32_t looks)
@@ -19,19 +21,38 @@ static bool ends_in(const struct scene *scene, uint64_t end_ns, uint64_t from_ns
 	return end_ns >= from_ns && end_ns <= to_ns && end_ns < scene->end_ns;
 }
 
+/* However long it was, a loop is a hang where a process's first thread looked and the time ran out, where
+ * it looked for a child or a file lock, or where another thread of its process kept it. */
+static bool may_be_hang(const struct scene *scene, const struct episode *loop)
+{
+	const struct thread *t = &scene->tables->threads[loop->thread];
+	const struct wait *w = &scene->waits[loop->last];
+
+	if (w->kind == WAIT_KIND_yield)
+		return false;
+	return (t->tid == t->pid && w->kind == WAIT_KIND_sleep) || ((w->end == WAIT_END_TIMEOUT || w->kind == WAIT_KIND_child) && loop->end_ns < t->end_ns) ||
+	       suspects_refused_lock(scene, w, loop->start_ns, loop->end_ns);
+}
+
 /* What is left of the loop that the thread's first wait is in. */
-static bool is_cut(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
+static bool is_cut(const struct scene *scene, const struct hangs_options *options, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
 {
 	const struct scene_thread *t = &scene->threads[thread];
 	const struct episode *first = &scene->episodes[t->episode];
+	uint64_t begun_ns = scene->start_ns + limit_of(scene, LIMIT_look_ns);
 	struct retries retries;
 
 	if (loop_is(scene, first))
-		return looks_often(scene, first->end_ns - first->start_ns, first->slices) && ends_in(scene, first->end_ns, from_ns, to_ns);
+		return first->start_ns <= begun_ns && ends_in(scene, first->end_ns, from_ns, to_ns) &&
+		       (options->pid || may_be_hang(scene, first)) &&
+		       looks_often(scene, first->end_ns - first->start_ns, first->slices);
+	/* of tries that take more than a look, a process's first thread's count (hangs_retries) */
+	if (scene->tables->threads[thread].tid != scene->tables->threads[thread].pid)
+		return false;
 	for (uint32_t i = t->wait; i < scene_waits_end(scene, thread); i++) {
 		const struct wait *w = &scene->waits[i];
 
-		if (w->start_ns > scene->start_ns + limit_of(scene, LIMIT_look_ns))
+		if (w->start_ns > begun_ns)
 			return false;
 		if (w->kind == WAIT_KIND_sleep)
 			return loop_retries(scene, i, &retries) && looks_often(scene, retries.end_ns - retries.start_ns, retries.count) &&
@@ -40,11 +61,11 @@ static bool is_cut(const struct scene *scene, uint32_t thread, uint64_t from_ns,
 	return false;
 }
 
-bool hangs_loop_is_cut(const struct scene *scene, uint64_t from_ns, uint64_t to_ns)
+bool hangs_loop_is_cut(const struct scene *scene, const struct hangs_options *options, uint64_t from_ns, uint64_t to_ns)
 {
 	for (uint32_t i = 1; i < scene->thread_count; i++)
-		if (scene->threads[i].episode_count && scene->tables->threads[i].start_ns < scene->start_ns && !scene_is_system(scene, i) &&
-		    is_cut(scene, i, from_ns, to_ns))
+		if (scene->threads[i].episode_count && scene->tables->threads[i].start_ns < scene->start_ns && hangs_asks_about(scene, options, i) &&
+		    is_cut(scene, options, i, from_ns, to_ns))
 			return true;
 	return false;
 }

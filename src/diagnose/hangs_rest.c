@@ -206,6 +206,18 @@ static bool listened_first(const struct finder *f, const struct wait *w, uint32_
 	return false;
 }
 
+/* It woke a process that it started itself when a sleep of its own had run out: it asks. Which of
+ * the two was the first to wake the other does not tell, for who has just begun takes what it is
+ * asked for without a wait. */
+static bool asks_own_child(const struct scene *scene, const struct wake *wake)
+{
+	uint32_t next = scene_waits_from(scene, wake->waker, wake->time);
+	const struct wait *before = next > scene->threads[wake->waker].wait ? &scene->waits[next - 1] : NULL;
+
+	return before && before->kind == WAIT_KIND_sleep && before->end == WAIT_END_TIMEOUT &&
+	       scene_descends_from(scene, wake->target, scene_pid(scene, wake->waker));
+}
+
 /* Without messages and descriptors: just before the wait the thread woke the process
  * that then ended it. */
 static bool woke_who_answered(const struct finder *f, const struct wait *w)
@@ -220,7 +232,7 @@ static bool woke_who_answered(const struct finder *f, const struct wait *w)
 	if (i-- == scene->threads[w->thread].wake)
 		return false;
 	return scene->wakes[i].time + limit_of(scene, LIMIT_asked_before_ns) >= start_ns && scene_same_process(scene, scene->wakes[i].target, w->waker) &&
-	       !listened_first(f, w, w->waker, false);
+	       (asks_own_child(scene, &scene->wakes[i]) || !listened_first(f, w, w->waker, false));
 }
 
 /* Just before it began to wait there it woke the process that let it go on at last, and was not
@@ -356,7 +368,7 @@ static bool has_answered(const struct finder *f, const struct wait *w)
 		return false;
 	target = scene->wakes[i].target;
 	return scene->wakes[i].time + limit_of(scene, LIMIT_asked_before_ns) >= w->start_ns && !scene_is_system(scene, target) &&
-	       !scene_same_process(scene, target, w->thread) && listened_first(f, w, target, true);
+	       !scene_same_process(scene, target, w->thread) && !asks_own_child(scene, &scene->wakes[i]) && listened_first(f, w, target, true);
 }
 
 static bool rests_in_epoll(const struct finder *f, const struct wait *w)

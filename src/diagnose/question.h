@@ -53,7 +53,8 @@ static inline bool alive(const struct question *q, uint32_t thread)
 	return t->start_ns < q->to && t->end_ns > q->from + (q->to - q->from) / 2;
 }
 
-void suspect_thread(struct question *q, uint32_t thread, enum walk_link link, uint8_t confidence, uint64_t evidence);
+/* True: it was added. */
+bool suspect_thread(struct question *q, uint32_t thread, enum walk_link link, uint8_t confidence, uint64_t evidence);
 
 /* Rules about the other end, see suspects_ends.c. */
 void ask_other_end(struct question *q);

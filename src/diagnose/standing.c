@@ -10,7 +10,7 @@
 #define HALF_PERCENT 50
 
 static const char *const kind_reasons[] = {
-	[STANDING_MOVES] = "it does this and that", [STANDING_RESTS] = "it waits for work",
+	[STANDING_MOVES] = "it is not stuck: it runs and waits by turns", [STANDING_RESTS] = "it waits for work",
 	[STANDING_WAITS] = "what it waits for does not come", [STANDING_LOCKED] = "it waits for a lock",
 	[STANDING_KERNEL] = "a wait inside the kernel does not end", [STANDING_STOPPED] = "it is stopped",
 	[STANDING_LOOKS] = "it looks again and again for something", [STANDING_RUNS] = "it computes, or spins, without a pause",

@@ -13,15 +13,16 @@ void inquiry_done(struct inquiry *inquiry)
 	vec_done(&inquiry->trails);
 }
 
-void suspect_thread(struct question *q, uint32_t thread, enum walk_link link, uint8_t confidence, uint64_t evidence)
+bool suspect_thread(struct question *q, uint32_t thread, enum walk_link link, uint8_t confidence, uint64_t evidence)
 {
 	struct suspect s = { .hop_count = 1, .confidence = confidence };
 
 	if (!thread || thread == q->episode->thread || !alive(q, thread))
-		return;
+		return false;
 	s.hops[0] = (struct hop){ .from_ns = q->from, .thread = thread, .link = (uint8_t)link,
 				  .confidence = confidence, .evidence = evidence };
 	vec_push(q->suspects, s);
+	return true;
 }
 
 /* How sure an owner is, by where it was read; 0: not at all. */
@@ -346,18 +347,6 @@ static bool is_own_loop(const struct question *q, const struct trail *t)
 	       (w->kind == WAIT_KIND_epoll || (w->kind == WAIT_KIND_poll && w->argument > 1));
 }
 
-/* A thread that was started, and not asked for anything since, has its own round by now. */
-static bool has_own_round(const struct question *q, const struct trail *t)
-{
-	const struct scene *scene = q->scene;
-	uint32_t visits = 0, end = scene_waits_end(scene, t->thread), i = scene_waits_from(scene, t->thread, t->rest_ns);
-	uint32_t site = i < end ? scene->waits[i].site : 0;
-
-	for (i = scene_waits_from(scene, t->thread, t->from_ns); i < end && scene->waits[i].start_ns < q->to; i++)
-		visits += scene->waits[i].site == site;
-	return t->link == LINK_STARTED && visits >= limit_of(scene, LIMIT_rest_visits);
-}
-
 /* It has the end of the awaited pipe open by which the wait could be ended. */
 static bool has_other_end(const struct question *q, uint32_t thread)
 {
@@ -388,6 +377,18 @@ static bool comes_by_pipe(const struct question *q, const struct trail *t)
 		if (has_other_end(q, t->thread))
 			return true;
 	return !known;
+}
+
+/* A thread that was started, and not asked for anything since, has its own round by now. */
+static bool has_own_round(const struct question *q, const struct trail *t)
+{
+	const struct scene *scene = q->scene;
+	uint32_t visits = 0, end = scene_waits_end(scene, t->thread), i = scene_waits_from(scene, t->thread, t->rest_ns);
+	uint32_t site = i < end ? scene->waits[i].site : 0;
+
+	for (i = scene_waits_from(scene, t->thread, t->from_ns); i < end && scene->waits[i].start_ns < q->to; i++)
+		visits += scene->waits[i].site == site;
+	return t->link == LINK_STARTED && visits >= limit_of(scene, LIMIT_rest_visits);
 }
 
 static void ask_request(struct question *q)

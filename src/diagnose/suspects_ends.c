@@ -66,12 +66,33 @@ static bool has_both_ends(const struct ends *ends, struct row row, uint32_t pid)
 	return (access & 3) == 3;
 }
 
+/* A filter that is given something again and again, goes back to rest each time, and passes nothing on. */
+static bool keeps_what_it_gets(const struct question *q, uint32_t thread)
+{
+	const struct scene *scene = q->scene;
+	const struct wait *first = NULL;
+	uint64_t turns = 0;
+
+	for (uint32_t i = thread ? scene_waits_from(scene, thread, q->from) : 0; thread && i < scene_waits_end(scene, thread); i++) {
+		const struct wait *w = &scene->waits[i];
+
+		if (w->start_ns >= q->to)
+			break;
+		if (w->kind != WAIT_KIND_read || !scene_is_pipe(w->object) || (first && w->object != first->object))
+			continue;
+		first = first ? first : w;
+		turns += w->end == WAIT_END_THREAD && w->end_ns < q->to;
+	}
+	return q->wait->kind == WAIT_KIND_read && turns >= limit_of(scene, LIMIT_kept_turns);
+}
+
 static void ask_ends_of(struct question *q, uint64_t object)
 {
 	const struct ends *ends = q->inquiry->ends;
 	const struct tables *tables = q->scene->tables;
 	struct row row = ends_of_object(ends, object);
 	uint32_t pid = scene_pid(q->scene, q->episode->thread), oldest[2] = { 0 }; /* with one end, with both */
+	bool kept;
 
 	for (uint32_t i = 0; i < row.count; i++) {
 		const struct descriptor *d = ends_at(ends, row, i);
@@ -89,7 +110,11 @@ static void ask_ends_of(struct question *q, uint64_t object)
 				*known = thread;
 		}
 	}
-	suspect_thread(q, oldest[0] ? oldest[0] : oldest[1], LINK_PEER, weight_of(q), q->wait->begin_event);
+	if (!oldest[0])
+		oldest[0] = oldest[1];
+	kept = keeps_what_it_gets(q, oldest[0]);
+	if (suspect_thread(q, oldest[0], LINK_PEER, kept ? limit(q, LIMIT_kept_guess) : weight_of(q), q->wait->begin_event))
+		q->suspects->items[q->suspects->length - 1].hops[0].final = kept;
 }
 
 void ask_other_end(struct question *q)

@@ -11,6 +11,7 @@
 
 #include "base/arena.h"
 #include "base/map.h"
+#include "base/slice.h"
 #include "record/cgroups.h"
 #include "record/processes.h"
 #include "record/programs.h"
@@ -194,6 +195,7 @@ int snapshots_take(struct snapshots *snapshots, uint32_t reason, struct err *err
 {
 	int r;
 
+	slice_lengthen();
 	pthread_mutex_lock(&snapshots->lock);
 	r = take(snapshots, reason, err);
 	pthread_mutex_unlock(&snapshots->lock);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "base/slice.h"
 #include "diagnose/answer.h"
 #include "diagnose/standing.h"
 #include "session/command.h"
@@ -429,6 +430,7 @@ static int run(struct command_context *context, struct err *err)
 	char *temporary = NULL;
 	int r;
 
+	slice_lengthen(); /* who looks at the others does not hold them up */
 	if (!path) {
 		temporary = (char *)arena_printf(context->arena, "%s/argus-now-XXXXXX", folder && folder[0] ? folder : "/tmp");
 		if (!mkdtemp(temporary))

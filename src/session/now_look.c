@@ -20,6 +20,7 @@
 #include "trace/event.h"
 
 #define SAMPLE_HZ 199u            /* the look is short */
+#define ASKED_MS 5000             /* the recorder has so long to answer */
 #define HISTORY_NS 60000000000ull /* what a flight recorder has seen before, ... */
 #define HISTORY_EVENTS 200000u    /* ... and how much of it: reading it must not take long */
 
@@ -65,10 +66,16 @@ static int take_from_flight(struct now_look *look, struct err *err)
 	struct buf folder;
 	int r;
 
-	if (look->patient && now_look_pause(look, look->look_ns))
-		return err_set(err, -EINTR, "interrupted");
 	buf_init(&folder);
-	r = control_ask_within("snapshot", 5000, &folder, &why);
+	/* before it is waited for: one that is there */
+	r = look->patient ? control_ask_within("status", ASKED_MS, &folder, &why) : 0;
+	buf_clear(&folder);
+	if (!r && look->patient && now_look_pause(look, look->look_ns)) {
+		buf_done(&folder);
+		return err_set(err, -EINTR, "interrupted");
+	}
+	if (!r)
+		r = control_ask_within("snapshot", ASKED_MS, &folder, &why);
 	if (!r)
 		r = ring_copy(buf_str(&folder), look->path, &want, &why);
 	if (r) {

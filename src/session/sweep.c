@@ -24,11 +24,13 @@
 #include "session/hang_notes.h"
 #include "session/recorded.h"
 #include "session/sweep.h"
+#include "session/sweep_lead.h"
 #include "trace/blocks.h"
 
 #define GROUP_BLOCKS 4u        /* whose hangs are noted together */
 #define GROUPS_AT_ONCE 4u      /* that are judged together */
 #define LEAD_BLOCKS 2u         /* before them, ... */
+#define LEAD_MOST 12u          /* ... more where a loop goes on (sweep_lead.h), ... */
 #define LEAD_OF_LOOP 26u       /* ... and before one group in which a loop ended that began long before */
 #define TAIL_NS 1000000000ull  /* behind them */
 #define TAIL_BLOCKS 2u         /* at most */
@@ -175,12 +177,12 @@ static int find_hangs(const struct judge *judge, const struct stretch *stretch, 
 }
 
 /* Which groups are to be judged again, with more before them. */
-static void find_cut(const struct scene *scene, const struct stretch *stretch)
+static void find_cut(const struct scene *scene, const struct hangs_options *options, const struct stretch *stretch)
 {
-	bool any = hangs_loop_is_cut(scene, stretch->from_ns, stretch->to_ns);
+	bool any = hangs_loop_is_cut(scene, options, stretch->from_ns, stretch->to_ns);
 
 	for (size_t i = 0; i < stretch->count; i++)
-		stretch->groups[i].cut = any && hangs_loop_is_cut(scene, stretch->groups[i].from_ns, stretch->groups[i].to_ns);
+		stretch->groups[i].cut = any && hangs_loop_is_cut(scene, options, stretch->groups[i].from_ns, stretch->groups[i].to_ns);
 }
 
 /* With so many blocks before it. */
@@ -203,7 +205,7 @@ static int judge_part(struct judge *judge, const struct stretch *stretch, size_t
 	if (!r) {
 		look.scene->judgement = &judge->judgement;
 		if (first)
-			find_cut(look.scene, stretch);
+			find_cut(look.scene, judge->sweep->options, stretch);
 		r = find_hangs(judge, stretch, &look, err);
 	}
 	scene_free(look.scene);
@@ -225,12 +227,20 @@ static int judge_cut(struct judge *judge, struct group *group, struct err *err)
 	return r;
 }
 
+/* Who keeps a pace has not the memory for more. */
+static size_t lead_of(const struct judge *judge, const struct stretch *stretch)
+{
+	if (judge->sweep->pace)
+		return LEAD_BLOCKS;
+	return sweep_lead(judge->sweep->session->blocks, stretch->groups[0].first, LEAD_BLOCKS, LEAD_MOST, judgement_limit(&judge->judgement, LIMIT_look_ns));
+}
+
 /* Groups with loops that began before the part are judged again in a larger one; who keeps a pace has
  * not the memory for that, and leaves them to others. */
 static int judge_stretch(struct judge *judge, const struct stretch *stretch, struct err *err)
 {
 	bool known = !judge->sweep->pace && stretch->groups[0].cut;
-	int r = known ? 0 : judge_part(judge, stretch, LEAD_BLOCKS, err);
+	int r = known ? 0 : judge_part(judge, stretch, lead_of(judge, stretch), err);
 
 	for (size_t i = 0; !r && !judge->sweep->pace && i < stretch->count; i++)
 		if (stretch->groups[i].cut)

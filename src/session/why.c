@@ -359,7 +359,8 @@ static void put_frames(struct arena *arena, const struct chain_link *link, struc
 /* When it began, by the wall clock, where the trace tells it. */
 static void put_moment(const struct session *session, const struct diagnosis *g, struct buf *buf)
 {
-	uint64_t wall_ns = trace_wall_ns(session->trace, g->start_ns);
+	uint64_t trace_ns = trace_summary(session->trace)->start_ns, begin_ns = g->since_ns ? g->since_ns : g->start_ns;
+	uint64_t wall_ns = trace_wall_ns(session->trace, begin_ns);
 	struct buf when;
 
 	if (!wall_ns)
@@ -368,10 +369,9 @@ static void put_moment(const struct session *session, const struct diagnosis *g,
 	trace_wall_format(&when, wall_ns);
 	/* to the millisecond */
 	if (g->since_ns)
-		buf_printf(buf, "\nIt began before the trace, which starts at %.23s.\n", buf_str(&when));
+		buf_printf(buf, "\nIt began at %.23s, %.3f s before the trace.\n", buf_str(&when), (double)(trace_ns - begin_ns) / 1e9);
 	else
-		buf_printf(buf, "\nIt began at %.23s, %.3f s after the start of the trace.\n", buf_str(&when),
-		   (double)(g->start_ns - trace_summary(session->trace)->start_ns) / 1e9);
+		buf_printf(buf, "\nIt began at %.23s, %.3f s after the start of the trace.\n", buf_str(&when), (double)(begin_ns - trace_ns) / 1e9);
 	buf_done(&when);
 }
 

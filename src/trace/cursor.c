@@ -10,6 +10,7 @@
 #include "trace/ahead.h"
 #include "base/progress.h"
 #include "base/search.h"
+#include "trace/prelude.h"
 #include "trace/reader.h"
 
 /* Events of chunks that are open at the same time. Even a thousand processors
@@ -56,9 +57,8 @@ struct trace_cursor {
 	bool before;                        /* what stands and the prelude are still to be handed out */
 	uint32_t next_standing;
 	uint64_t before_ns;                 /* not what is earlier */
-	struct trace_cursor *prelude;       /* NULL when nothing of it is wanted */
-	const struct event *prelude_event;  /* the next one; valid until the prelude goes on */
-	bool prelude_given;                 /* it was handed out */
+	struct prelude *prelude;            /* NULL when nothing of it is wanted */
+	const struct event *prelude_event;  /* the next one */
 	struct trace_cursor *late;          /* stacks that are reported behind the part; NULL when nothing of it is wanted */
 	struct event late_event;
 	bool late_begun;
@@ -244,27 +244,10 @@ static void go_to_time(struct trace_cursor *cursor, uint64_t time_ns)
 
 /* ---- before a part's own events ---- */
 
-/* What the state stream tells again in each file, and only a reader from there on has. */
-static const uint16_t prelude_types[] = {
-	EVENT_module, EVENT_frame, EVENT_symbol, EVENT_probe_point, EVENT_mapping, EVENT_descriptor, EVENT_poll_item, EVENT_watch,
-	EVENT_snapshot,
-};
-
 static bool passes(const struct trace_cursor *cursor, const struct event *e)
 {
 	return cursor->filter.types[e->type / 64] >> (e->type % 64) & 1 &&
 	       (!cursor->filter.cpus || cursor->filter.cpus >> e->cpu % 64 & 1);
-}
-
-/* Of a process that is there no more nothing is told. */
-static const struct event *next_of_prelude(struct trace_cursor *cursor)
-{
-	const struct event *e;
-
-	while (cursor->prelude && (e = trace_cursor_next(cursor->prelude)))
-		if (!e->tid || map_find(&cursor->trace->processes_there, e->tid))
-			return e;
-	return NULL;
 }
 
 /* A stack that came up just before the part's end is told behind it. */
@@ -306,26 +289,10 @@ static const struct event *next_late(struct trace_cursor *cursor)
 
 static void begin_before(struct trace_cursor *cursor, uint64_t from_ns)
 {
-	const struct trace *trace = cursor->trace;
-	struct trace_filter filter = { .from_ns = trace->prelude_ns, .to_ns = trace->floor_ns - 1, .unnumbered = true,
-				       .cpus = cursor->filter.cpus, .fields = cursor->filter.fields };
-	bool any = false;
-
 	cursor->before = true;
 	cursor->before_ns = from_ns;
-	for (size_t i = 0; i < sizeof(prelude_types) / sizeof(*prelude_types); i++) {
-		unsigned type = prelude_types[i];
-
-		if (cursor->filter.types[type / 64] >> (type % 64) & 1) {
-			trace_filter_add(&filter, type);
-			any = true;
-		}
-	}
-	if (filter.from_ns < from_ns)
-		filter.from_ns = from_ns;
-	if (any && filter.from_ns <= filter.to_ns)
-		cursor->prelude = trace_cursor_new(trace->whole, &filter);
-	cursor->prelude_event = next_of_prelude(cursor);
+	cursor->prelude = prelude_read(cursor->trace, &cursor->filter, from_ns);
+	cursor->prelude_event = cursor->prelude ? prelude_next(cursor->prelude) : NULL;
 }
 
 /* NULL when all of it is handed out. */
@@ -333,22 +300,20 @@ static const struct event *next_before(struct trace_cursor *cursor)
 {
 	const struct standing_events *standing = &cursor->trace->standing;
 
-	if (cursor->prelude_given)
-		cursor->prelude_event = next_of_prelude(cursor);
-	cursor->prelude_given = false;
 	while (cursor->next_standing < standing->count || cursor->prelude_event) {
 		const struct event *e = cursor->next_standing < standing->count ? &standing->events[cursor->next_standing] : NULL;
 
 		if (cursor->prelude_event && (!e || cursor->prelude_event->time <= e->time)) {
-			cursor->prelude_given = true;
-			return cursor->prelude_event;
+			e = cursor->prelude_event;
+			cursor->prelude_event = prelude_next(cursor->prelude);
+			return e;
 		}
 		cursor->next_standing++;
 		if (passes(cursor, e) && e->time >= cursor->before_ns && e->time <= cursor->filter.to_ns)
 			return e;
 	}
 	cursor->before = false;
-	trace_cursor_free(cursor->prelude);
+	prelude_free(cursor->prelude);
 	cursor->prelude = NULL;
 	return NULL;
 }
@@ -393,7 +358,7 @@ void trace_cursor_free(struct trace_cursor *cursor)
 		return;
 	ahead_stop(cursor->ahead);
 	progress_end(&cursor->progress);
-	trace_cursor_free(cursor->prelude);
+	prelude_free(cursor->prelude);
 	trace_cursor_free(cursor->late);
 	for (size_t i = 0; i < cursor->heap.length; i++)
 		source_free(cursor, cursor->heap.items[i]);

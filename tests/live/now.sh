@@ -50,6 +50,11 @@ status 1 argus now --threshold 1s --json >all.json
 	fail "$(cat all.json)"
 argus now --threshold 1000h >none.txt || fail "$(cat none.txt)"
 grep -q 'nothing is stuck' none.txt || fail "$(cat none.txt)"
+# a longer look begins at once
+argus now --for 30s -o longer.trace $pid >longer.txt 2>&1 & longer=$!
+wait_until 20 test -s longer.trace
+kill -INT $longer
+wait $longer || true
 # at rest; and who is not there
 sleep 1000 & sleeper=$!
 trap 'kill $pid $sleeper; wait $pid $sleeper 2>/dev/null || true' EXIT

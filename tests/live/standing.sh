@@ -6,5 +6,5 @@ need_bpf
 need_command gcc python3
 
 python3 "$HERE/standing/score.py" --argus "$(command -v argus)" mutex_circle missing_signal full_pipes socket_peer file_lock \
-	stopped_child fuse fuse_two frozen_files inherited_lock dead_owner semaphore listen_queue pidfd epoll_nobody trace frozen kernel_lock locks >score.txt ||
+	stopped_child fuse fuse_two block_device frozen_files inherited_lock dead_owner semaphore listen_queue pidfd epoll_nobody trace frozen kernel_lock locks >score.txt ||
 	fail "$(cat score.txt)"

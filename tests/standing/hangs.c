@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fuse.h>
+#include <linux/loop.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -16,6 +17,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -295,6 +297,67 @@ static void fuse(void)
 	tell("ask=%d culprit=%d function=never_answers", getpid(), other);
 	open(path("mount/file"), O_RDONLY);
 }
+/* A block device whose data do not come: they lie in a file of such a server, which answers at first, then no more. */
+#define IMAGE_BYTES (1u << 20)
+static void serve_image(void)
+{
+	static union { struct fuse_in_header head; char bytes[1 << 18]; } in;
+	static struct { struct fuse_out_header head; char data[IMAGE_BYTES]; } page;
+	struct fuse_init_out init = { .major = FUSE_KERNEL_VERSION, .minor = 31, .max_write = 4096 };
+	struct fuse_attr folder_attr = { .ino = 1, .mode = S_IFDIR | 0755, .nlink = 2 };
+	struct fuse_attr image = { .ino = 2, .mode = S_IFREG | 0644, .nlink = 1, .size = IMAGE_BYTES };
+	struct fuse_entry_out entry = { .nodeid = 2, .attr_valid = 60, .entry_valid = 60, .attr = image };
+	struct fuse_open_out opened = { .fh = 1 };
+	while (read(device, &in, sizeof(in)) > 0) {
+		struct fuse_attr_out attributes = { .attr_valid = 60, .attr = in.head.nodeid == 2 ? image : folder_attr };
+		const struct fuse_read_in *wanted = (const void *)(in.bytes + sizeof(in.head));
+		switch (in.head.opcode) {
+		case FUSE_INIT: reply(&in.head, 0, &init, sizeof(init)); break;
+		case FUSE_GETATTR: reply(&in.head, 0, &attributes, sizeof(attributes)); break;
+		case FUSE_LOOKUP: reply(&in.head, 0, &entry, sizeof(entry)); break;
+		case FUSE_OPEN: reply(&in.head, 0, &opened, sizeof(opened)); break;
+		case FUSE_FORGET: break;
+		case FUSE_READ:
+			if (wanted->offset + wanted->size > IMAGE_BYTES / 2)
+				never_answers();
+			page.head = (struct fuse_out_header){ sizeof(page.head) + wanted->size, 0, in.head.unique };
+			if (write(device, &page, page.head.len) < 0)
+				_exit(1);
+			break;
+		default: reply(&in.head, -ENOSYS, "", 0);
+		}
+	}
+	_exit(0);
+}
+/* Its holder lets go of it when it ends. */
+static int loop_over(const char *file, char name[64])
+{
+	struct loop_config config = { .info = { .lo_flags = LO_FLAGS_AUTOCLEAR } };
+	int control = open("/dev/loop-control", O_RDWR), number = control < 0 ? -1 : ioctl(control, LOOP_CTL_GET_FREE);
+	snprintf(name, 64, "/dev/loop%d", number);
+	int loop = number < 0 ? -1 : open(name, O_RDWR | O_DIRECT), image = open(file, O_RDWR);
+	config.fd = (unsigned)image;
+	if (loop < 0 || image < 0 || ioctl(loop, LOOP_CONFIGURE, &config))
+		exit(77);
+	close(image);
+	return loop;
+}
+HERE static void read_device(int loop, void *to) { if (pread(loop, to, 4096, IMAGE_BYTES * 3 / 4) != 4096) _exit(1); STAY(); }
+static void block_device(void)
+{
+	char options[128], name[64];
+	void *block = aligned_alloc(4096, 4096);
+	device = open("/dev/fuse", O_RDWR);
+	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0", device);
+	mkdir(path("mount"), 0700);
+	if (device < 0 || mount("hangs", path("mount"), "fuse", 0, options))
+		exit(77);
+	child(serve_image);
+	close(device);
+	int loop = loop_over(path("mount/image"), name);
+	tell("ask=%d mentions_text=%s function=read_device", getpid(), name);
+	read_device(loop, block);
+}
 /* The file system is frozen by the one who started this. */
 static void frozen_files(void)
 {
@@ -426,7 +489,7 @@ int main(int count, char **words)
 	static const struct { const char *name; void (*body)(void); } cases[] = {
 		{ "mutex_circle", mutex_circle }, { "missing_signal", missing_signal }, { "full_pipes", full_pipes },
 		{ "socket_peer", socket_peer }, { "file_lock", file_lock }, { "stopped_child", stopped_child },
-		{ "fuse", fuse }, { "frozen_files", frozen_files }, { "spin", spin }, { "yield", yield },
+		{ "fuse", fuse }, { "block_device", block_device }, { "frozen_files", frozen_files }, { "spin", spin }, { "yield", yield },
 		{ "starved", starved }, { "quota", quota }, { "dead_owner", dead_owner }, { "semaphore", semaphore },
 		{ "listen_queue", listen_queue }, { "pidfd", await_pidfd }, { "epoll_nobody", epoll_nobody },
 		{ "trace", trace }, { "frozen", frozen },

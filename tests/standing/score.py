@@ -120,6 +120,14 @@ def fuse_two(case):
     case.truth, case.folder = first, folder
 
 
+def block_device(case):
+    """The data of a device do not come: which device is told."""
+    if case.options.user:
+        raise Skip('root alone makes devices')
+    case.undo.append(lambda: subprocess.run(['umount', '-l', case.folder + '/mount'], check=False, stderr=subprocess.DEVNULL))
+    case.program()
+
+
 def kernel_lock(case):
     """Behind the lock of a directory, whose holder waits for a server of files."""
     if case.options.user:
@@ -209,6 +217,7 @@ CASES = {name: Case.program for name in (
     'mutex_circle', 'missing_signal', 'full_pipes', 'socket_peer', 'file_lock', 'stopped_child')}
 CASES['fuse'] = fuse
 CASES['fuse_two'] = fuse_two
+CASES['block_device'] = block_device
 CASES['frozen_files'] = frozen_files
 CASES['kernel_lock'] = kernel_lock
 CASES.update({name: Case.program for name in ('spin', 'yield')})

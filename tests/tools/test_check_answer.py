@@ -59,8 +59,8 @@ UNTRUTHS = [
     ('gap', 'at most 2.650 s at a time', 'at most 1.650 s at a time', 'longest gap'),
     ('base', '3.900 s is unexplained', '1.000 s is unexplained', 'ledger'),
     ('condition', 'It waits for itself', 'It waits for nothing', 'not understood'),
-    ('standing_circle', 'for 20.000 s before', 'for 9.000 s before', 'before the recording'),
-    ('standing_circle', '(since 01:47:20)', '(since 01:48:20)', 'since'),
+    ('standing_circle', 'stuck for 25.000 s', 'stuck for 9.000 s', 'stuck for 9.000 s: it waited since'),
+    ('standing_circle', '(since 01:47:20;', '(since 01:48:20;', 'since'),
     ('stopped', ' In which function', ' That is no guess: each wait on the way, and who holds what it is for, stood like this for the whole time. '
                                      'In which function', 'no guess'),
     ('starved', 'processor for 3.950 s of', 'processor for 4.800 s of', 'could have run'),

@@ -1,0 +1,19 @@
+/* What the state stream of the file told until a part of the trace begins, for who reads that part.
+ *
+ * Each snapshot tells all descriptors and poll sets anew. Of what was told several times in the same words
+ * the last is handed out: a busy machine's file tells more of these, long before its end, than a part has
+ * events of its own. */
+#ifndef TRACE_PRELUDE_H
+#define TRACE_PRELUDE_H
+
+#include "trace/trace.h"
+
+struct prelude;
+
+/* Of the types that the filter asks for, from that time on; NULL when none of them is told. */
+struct prelude *prelude_read(const struct trace *part, const struct trace_filter *filter, uint64_t from_ns);
+void prelude_free(struct prelude *prelude);
+/* In the order of time; NULL behind the last. They stay until it is freed. */
+const struct event *prelude_next(struct prelude *prelude);
+
+#endif

@@ -1,0 +1,123 @@
+/* How far before a part of a trace its reading begins where a thread sleeps in a loop. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "session/sweep_lead.h"
+#include "trace/blocks.h"
+#include "trace/writer.h"
+
+#define EVENTS 3000u
+#define BLOCK 100u
+#define EVENT_NS 1000000ull
+#define LOOK_NS 50000000ull
+#define LOOP_FROM 1000u        /* event with which the loop begins; block 10 */
+
+static char folder[] = "/tmp/argus-test-XXXXXX";
+static char path[64];
+
+/* Two threads take turns; the one listens, and from some time on sleeps. */
+static void write_trace(void)
+{
+	struct writer_options options = { .cpus = 1 };
+	struct writer *writer;
+	struct err err = { 0 };
+
+	if (writer_create(path, false, &options, &writer, &err))
+		fail_msg("%s", err.text);
+	for (unsigned i = 0; i < EVENTS; i++) {
+		bool first = i % 2;
+		struct event_switch s = { .next = first ? 20 : 10, .state = TASK_STATE_sleeping,
+					  .wait = first && i >= LOOP_FROM ? WAIT_KIND_sleep : WAIT_KIND_read };
+		struct event e = { .time = 1000 + i * EVENT_NS, .tid = first ? 10 : 20, .type = EVENT_switch, .data = &s, .tail = "" };
+
+		if (writer_add_event(writer, &e, &err))
+			fail_msg("%s", err.text);
+	}
+	if (writer_close(writer, &err))
+		fail_msg("%s", err.text);
+}
+
+static size_t lead(size_t first, size_t most, uint64_t look_ns)
+{
+	const struct blocks_options options = { .events = BLOCK, .no_index = true };
+	struct blocks *blocks = NULL;
+	struct trace *trace;
+	struct err err = { 0 };
+	size_t found;
+
+	if (trace_open(path, &trace, &err) || blocks_open(trace, &options, &blocks, &err))
+		fail_msg("%s", err.text);
+	assert_int_equal(blocks_count(blocks), EVENTS / BLOCK);
+	found = sweep_lead(blocks, first, 2, most, look_ns);
+	blocks_close(blocks);
+	trace_close(trace);
+	return found;
+}
+
+static void test_a_loop_is_seen_from_its_beginning(void **state)
+{
+	size_t found = lead(20, 12, LOOK_NS);
+
+	(void)state;
+	assert_in_range(found, 10, 11);
+}
+
+static void test_a_loop_that_goes_on_for_long_asks_for_nothing(void **state)
+{
+	(void)state;
+	assert_int_equal(lead(20, 5, LOOK_NS), 2);
+}
+
+static void test_who_listens_does_not_loop(void **state)
+{
+	(void)state;
+	assert_int_equal(lead(9, 12, LOOK_NS), 2);
+}
+
+static void test_who_looks_seldom_does_not_loop(void **state)
+{
+	(void)state;
+	assert_int_equal(lead(20, 12, 100000), 2);
+}
+
+static void test_the_trace_begins_before(void **state)
+{
+	(void)state;
+	assert_int_equal(lead(1, 12, LOOK_NS), 2);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	if (!mkdtemp(folder))
+		return -1;
+	snprintf(path, sizeof(path), "%s/trace", folder);
+	write_trace();
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	unlink(path);
+	rmdir(folder);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_loop_is_seen_from_its_beginning), cmocka_unit_test(test_a_loop_that_goes_on_for_long_asks_for_nothing),
+		cmocka_unit_test(test_who_listens_does_not_loop), cmocka_unit_test(test_who_looks_seldom_does_not_loop),
+		cmocka_unit_test(test_the_trace_begins_before),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
