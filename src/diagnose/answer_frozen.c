@@ -12,10 +12,11 @@
 /* The thread's longest wait in the window. */
 static const struct wait *longest_wait(const struct scene *scene, uint32_t thread, const struct diagnosis *g)
 {
+	uint32_t first = scene->threads[thread].wait, i = scene_waits_from(scene, thread, g->start_ns);
 	const struct wait *longest = NULL;
 	uint64_t most = 0;
 
-	for (uint32_t i = scene->threads[thread].wait; i < scene_waits_end(scene, thread); i++) {
+	for (i -= i > first; i < scene_waits_end(scene, thread) && scene->waits[i].start_ns < g->end_ns; i++) {
 		const struct wait *w = &scene->waits[i];
 		uint64_t from = w->start_ns > g->start_ns ? w->start_ns : g->start_ns, to = w->end_ns < g->end_ns ? w->end_ns : g->end_ns;
 

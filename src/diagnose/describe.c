@@ -162,22 +162,27 @@ static bool has_scripts(const struct describer *d)
 	return false;
 }
 
-/* 2: of the program's own script, 1: of one that comes with the interpreter. A frame ends with
- * " (MODULE)" or " (MODULE:LINE)". */
-static unsigned script_of(const struct tables *tables, const char *frame)
+/* 2: of the program's own script, 1: of one that comes with the interpreter. */
+static unsigned script_named(const struct tables *tables, const char *module, size_t length)
 {
-	const char *open = strrchr(frame, '(');
-	size_t length = open ? strcspn(open + 1, ":)") : 0;
 	unsigned found = 0;
 
 	for (uint32_t i = 1; i < tables->module_count && found < 2 && length; i++) {
 		const struct module *m = &tables->modules[i];
 		const char *slash = m->kind == MODULE_KIND_script ? strrchr(m->path, '/') : NULL, *file = slash ? slash + 1 : m->path;
 
-		if (m->kind == MODULE_KIND_script && strlen(file) == length && !memcmp(file, open + 1, length))
+		if (m->kind == MODULE_KIND_script && strlen(file) == length && !memcmp(file, module, length))
 			found = names_script_is_standard(m->path) ? 1 : 2;
 	}
 	return found;
+}
+
+/* The same of a frame, which ends with " (MODULE)" or " (MODULE:LINE)". */
+static unsigned script_of(const struct tables *tables, const char *frame)
+{
+	const char *open = strrchr(frame, '(');
+
+	return open ? script_named(tables, open + 1, strcspn(open + 1, ":)")) : 0;
 }
 
 unsigned describe_script(const struct describer *d, const char *const *frames)
@@ -228,8 +233,26 @@ void describe_place(const struct describer *d, uint32_t ustack, struct actor *ac
 		actor->inner = arena_strdup(d->arena, bare->text);
 }
 
-/* The innermost function that holds half of the time, or who called it there when
- * it is the kernel's or the C library's. Where that has no name, the nearest around
+/* The innermost function of the program's own script around that place, else of any; NULL none. */
+static const struct busy_frame *busy_script(const struct describer *d, const struct busy *busy)
+{
+	const struct busy_frame *found = NULL;
+	unsigned best = 0;
+
+	for (unsigned i = busy->look_at + 1; i-- > 0 && best < 2 && has_scripts(d); ) {
+		const struct busy_frame *f = &busy->path[i];
+		unsigned script = f->function[0] ? script_named(d->scene->tables, f->module, strlen(f->module)) : 0;
+
+		if (script > best) {
+			best = script;
+			found = f;
+		}
+	}
+	return found;
+}
+
+/* The innermost function that holds half of the time, or the script's that led there, or who
+ * called it there when it is the kernel's or the C library's. Where that has no name, the nearest around
  * it of the same module that has one, else the nearest of any; the place itself is
  * told beside it. */
 void describe_busy(const struct describer *d, uint64_t from_ns, uint64_t to_ns, struct actor *actor)
@@ -243,7 +266,10 @@ void describe_busy(const struct describer *d, uint64_t from_ns, uint64_t to_ns, 
 		busy_find(d->arena, d->busies, actor->thread, from_ns, to_ns, BUSY_VERDICT, &busy);
 	if (!busy.depth)
 		return;
-	best = look_at = &busy.path[busy.look_at];
+	look_at = &busy.path[busy.look_at];
+	best = busy_script(d, &busy);
+	if (!best)
+		best = look_at;
 	for (int any = 0; any < 2 && !best->function[0]; any++)
 		for (unsigned i = busy.look_at; i-- > 0 && i + NEAR_FRAMES >= busy.look_at && !best->function[0]; ) {
 			const struct busy_frame *f = &busy.path[i];

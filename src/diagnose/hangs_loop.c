@@ -206,36 +206,40 @@ static bool goes_on(const struct finder *f, const struct wait *w, uint64_t end_n
 	return w->start_ns - end_ns <= limit_of(f->scene, LIMIT_vain_look_ns) || nearly_none(f->scene, w->start_ns - end_ns, w->end_ns - end_ns);
 }
 
+/* The waits of such a row, of which most of the time was ended by waking others, too. */
+static bool is_vain_row(const struct finder *f, uint32_t first, uint32_t end)
+{
+	const struct wait *waits = f->scene->waits;
+	uint64_t vain = 0;
+
+	for (uint32_t i = first; i < end && end - first >= limit_of(f->scene, LIMIT_vain_wakes); i++)
+		vain += woken_among_others(f, &waits[i]) ? waits[i].end_ns - waits[i].start_ns : 0;
+	return vain && most_of(f->scene, vain, waits[end - 1].end_ns - waits[first].start_ns);
+}
+
 bool hangs_woken_in_vain(const struct finder *f, uint64_t *ret_from_ns, uint64_t *ret_to_ns)
 {
 	const struct scene *scene = f->scene;
-	uint32_t end = scene_waits_end(scene, f->thread), count = 0;
 	const struct thread *t = &scene->tables->threads[f->thread];
 	uint64_t born = t->start_ns > scene->start_ns ? t->start_ns : scene->start_ns, died = t->end_ns < scene->end_ns ? t->end_ns : scene->end_ns;
-	uint64_t begin = 0, last = 0, total = 0, longest = 0, vain = 0;
+	uint32_t first = scene->threads[f->thread].wait, end = scene_waits_end(scene, f->thread);
+	uint64_t total = 0, longest = 0;
 
-	if (!leads(f))
-		return false;
-	for (uint32_t i = scene->threads[f->thread].wait; i <= end; i++) {
-		const struct wait *w = i < end && is_vain(f, &scene->waits[i]) ? &scene->waits[i] : NULL;
+	for (uint32_t i = first; leads(f) && i <= end; i++) {
+		bool vain = i < end && is_vain(f, &scene->waits[i]);
+		uint64_t length;
 
-		if (!w || !count || !goes_on(f, w, last)) {
-			if (count >= limit_of(scene, LIMIT_vain_wakes) && most_of(scene, vain, last - begin)) {
-				total += last - begin;
-				if (last - begin > longest) {
-					longest = last - begin;
-					*ret_from_ns = begin;
-					*ret_to_ns = last;
-				}
-			}
-			count = 0;
-			vain = 0;
-			begin = w ? w->start_ns : 0;
+		if (vain && i > first && goes_on(f, &scene->waits[i], scene->waits[i - 1].end_ns))
+			continue;
+		length = is_vain_row(f, first, i) ? scene->waits[i - 1].end_ns - scene->waits[first].start_ns : 0;
+		total += length;
+		if (length > longest) {
+			longest = length;
+			*ret_from_ns = scene->waits[first].start_ns;
+			*ret_to_ns = scene->waits[i - 1].end_ns;
 		}
-		count += w != NULL;
-		vain += w && woken_among_others(f, w) ? w->end_ns - w->start_ns : 0;
-		last = w ? w->end_ns : 0;
+		first = vain ? i : i + 1;
 	}
-	return longest >= hangs_long_ns(f, LIMIT_vain_ns) && died > born && !nearly_all(scene, longest, died - born) &&
+	return longest && longest >= hangs_long_ns(f, LIMIT_vain_ns) && died > born && !nearly_all(scene, longest, died - born) &&
 	       total - longest <= part_of(scene, LIMIT_a_good_part, longest) && (f->options->pid || !process_works(f, *ret_from_ns, *ret_to_ns));
 }

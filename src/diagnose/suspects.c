@@ -414,7 +414,7 @@ static void ask_request(struct question *q)
 			s.confidence = limit(q, LIMIT_doubt);
 		if (t->end == TRAIL_BLOCKED && s.confidence > limit(q, LIMIT_doubt) && (has_standing_child(q, i) || is_own_loop(q, t)))
 			s.confidence = (uint8_t)(s.confidence - limit(q, LIMIT_doubt));
-		if (t->end == TRAIL_BLOCKED && has_own_round(q, t))
+		if (t->end == TRAIL_BLOCKED && s.confidence > limit(q, LIMIT_trail_own_round) && has_own_round(q, t))
 			s.confidence = limit(q, LIMIT_trail_own_round);
 		for (unsigned level = t->level; level; level--) {
 			if (up->confidence < s.confidence && up->end == TRAIL_RELAY)
