@@ -16,7 +16,8 @@ PROGRAM = r"""
 struct job { long id; struct job *next; char name[24]; };
 #define PLACE(name, first) __asm__(".globl " #name "\n.type " #name ", @function\n" #name ":\n" first "\nmov $1, %eax\nret\n.size " #name ", .-" #name "\n"); \
 	extern long name(struct job *job);
-PLACE(at_nop, "nopl 0(%rax,%rax,1)")
+PLACE(at_nop, "nop")
+PLACE(at_long_nop, "nopl 0(%rax,%rax,1)")
 PLACE(at_push, "push %rbp\npop %rbp")
 PLACE(at_mov, "mov %rdi, %rcx")
 __attribute__((noinline, noclone)) long typed(struct job *job) { __asm__ volatile("" : : "r"(job) : "memory"); return 3; }
@@ -24,8 +25,8 @@ static struct job jobs[2] = { { 1, &jobs[1], "first" }, { 2, &jobs[0], "second o
 int main(int count, char **words)
 {
 	long calls = count > 1 ? atol(words[1]) : 1000, sum = 0;
-	long (*functions[])(struct job *) = { at_nop, at_push, at_mov, typed };
-	for (int kind = 0; kind < 4; kind++) {
+	long (*functions[])(struct job *) = { at_nop, at_push, at_mov, typed, at_long_nop };
+	for (int kind = 0; kind < 5; kind++) {
 		struct timespec a, b;
 		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &a);
 		for (long i = 0; i < calls; i++) {
@@ -42,9 +43,11 @@ int main(int count, char **words)
 # what is said, the program's function, the probe behind it, options
 KINDS = [
     ("a function, at a nop", 0, "at_nop", []),
+    ("a function, at a nop of several bytes", 4, "at_long_nop", []),
     ("a function, at a push", 1, "at_push", []),
     ("a function, at another instruction", 2, "at_mov", []),
     ("a function's return", 1, "at_push%return", []),
+    ("a function left, at its ret", 1, "at_push%leave", []),
     ("... with its stack", 1, "at_push", ["--stacks", "probes"]),
     ("a register and what lies behind it", 1, "at_push(rdi, rdi->0)", []),
     ("by debug information: a parameter's field", 3, "typed(job->id)", []),
@@ -70,7 +73,7 @@ def main():
             out = subprocess.run(words + [path, str(given.calls)], cwd=work, capture_output=True, text=True, check=False)
             if out.returncode:
                 raise SystemExit(f"probes: {' '.join(words)}: {out.stderr}")
-            return [float(word) for word in out.stdout.split()[:4]]
+            return [float(word) for word in out.stdout.split()[:5]]
 
         bare = [statistics.median(column) for column in zip(*(run([]) for _ in range(given.runs)))]
         without = [statistics.median(column) for column in zip(*(run([argus, "record", "-o", "a.trace", "--"]) for _ in range(given.runs)))]

@@ -68,6 +68,13 @@ static size_t bytes_at(struct code *code, uint64_t address, const uint8_t **ret_
 	return code->window_bytes - (address - code->window_at);
 }
 
+size_t code_bytes(struct code *code, uint64_t address, const uint8_t **ret_bytes)
+{
+	size_t count = bytes_at(code, address, ret_bytes);
+
+	return count < INSTRUCTION_MOST ? count : INSTRUCTION_MOST;
+}
+
 const struct instruction *code_at(struct code *code, uint64_t address)
 {
 	struct instruction instruction;
@@ -78,8 +85,8 @@ const struct instruction *code_at(struct code *code, uint64_t address)
 
 	known = map_at(&code->known, address, &is_new);
 	if (is_new) {
-		count = bytes_at(code, address, &bytes);
-		if (count && instruction_decode(bytes, count < INSTRUCTION_MOST ? count : INSTRUCTION_MOST, address, &instruction)) {
+		count = code_bytes(code, address, &bytes);
+		if (count && instruction_decode(bytes, count, address, &instruction)) {
 			vec_push(&code->instructions, instruction);
 			*known = code->instructions.length;
 		}
@@ -90,9 +97,9 @@ const struct instruction *code_at(struct code *code, uint64_t address)
 void code_text(struct code *code, uint64_t address, char text[INSTRUCTION_TEXT])
 {
 	const uint8_t *bytes = NULL;
-	size_t count = bytes_at(code, address, &bytes);
+	size_t count = code_bytes(code, address, &bytes);
 
-	instruction_text(bytes, count < INSTRUCTION_MOST ? count : INSTRUCTION_MOST, address, text);
+	instruction_text(bytes, count, address, text);
 }
 
 bool code_function(const struct code *code, uint64_t address, uint64_t *ret_start, uint64_t *ret_end)

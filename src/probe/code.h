@@ -37,6 +37,8 @@ void code_close(struct code *code);
 
 /* The instruction at the address; NULL when there is none. Valid until the next call. */
 const struct instruction *code_at(struct code *code, uint64_t address);
+/* Its bytes, at most INSTRUCTION_MOST, valid until the next call; 0 when there are none. */
+size_t code_bytes(struct code *code, uint64_t address, const uint8_t **ret_bytes);
 void code_text(struct code *code, uint64_t address, char text[INSTRUCTION_TEXT]);
 /* The function that holds the address: by the unwind table, else by its symbol. */
 bool code_function(const struct code *code, uint64_t address, uint64_t *ret_start, uint64_t *ret_end);

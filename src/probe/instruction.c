@@ -139,9 +139,9 @@ bool instruction_decode(const void *code, size_t bytes, uint64_t address, struct
 			instruction.target = address + decoded.length + operand->imm.value.u;
 		}
 	}
-	/* as arch/x86/kernel/uprobes.c has it */
+	/* as arch/x86/kernel/uprobes.c has it: of nops the one of a byte */
 	instruction.emulated = (instruction.direct && (instruction.kind != INSTRUCTION_branch || instruction.condition < 16)) ||
-			       instruction.mnemonic == ZYDIS_MNEMONIC_NOP ||
+			       (instruction.mnemonic == ZYDIS_MNEMONIC_NOP && decoded.opcode_map == ZYDIS_OPCODE_MAP_DEFAULT) ||
 			       (instruction.mnemonic == ZYDIS_MNEMONIC_PUSH && !instruction.memory_count && instruction.read & ~(1u << REGISTER_rsp));
 	*ret_instruction = instruction;
 	return true;

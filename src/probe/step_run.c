@@ -311,6 +311,13 @@ void step_way_find(struct step_run *run, size_t first, size_t last, struct step_
 	*ret_way = way;
 }
 
+bool step_way_enter(struct step_run *run, size_t pass, struct step_way *way)
+{
+	uint64_t start, end, address = run->passes.items[pass].address;
+
+	return code_function(&run->code, address, &start, &end) && go(run, start, address, way);
+}
+
 void step_way_done(struct step_way *way)
 {
 	vec_done(way);

@@ -49,6 +49,8 @@ struct step_way {
 
 /* From behind pass `first` up to pass `last` with it. */
 void step_way_find(struct step_run *run, size_t first, size_t last, struct step_way *ret_way);
+/* The pass's function from its beginning up to the pass without it, when the way there is straight and ends there. */
+bool step_way_enter(struct step_run *run, size_t pass, struct step_way *way);
 void step_way_done(struct step_way *way);
 
 /* Whether a branch with this condition code is taken with these flags. */

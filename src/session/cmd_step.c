@@ -7,6 +7,7 @@
 #include "probe/code.h"
 #include "probe/process.h"
 #include "probe/step_run.h"
+#include "probe/taint.h"
 #include "session/process_recording.h"
 #include "session/stepping.h"
 
@@ -25,13 +26,16 @@ static const struct option_spec options[] = {
 	{ "show", 0, OPTION_FLAG, NULL, "record nothing: print the way in the file that is named" },
 	{ "whole", 0, OPTION_FLAG, NULL, "with --show: all of it, not the first 400 lines" },
 	{ "registers", 0, OPTION_FLAG, NULL, "with --show: the registers at each place too" },
+	{ "taint", 0, OPTION_TEXT, "INPUT",
+	  "with --show: mark what derives from this input: FUNCTION:REGISTER (as work:rdi), or FUNCTION:REGISTER:BYTES of memory there" },
 	OPTION_JSON,
 	{ NULL },
 };
 
 static const struct option_rule rules[] = {
 	{ .one_of = "show output" }, { .one_of = "show duration" }, { .one_of = "show most" }, { .one_of = "show depth" }, { .one_of = "show results" },
-	{ .option = "whole", .without = "show" }, { .option = "registers", .without = "show" }, { .option = "json", .without = "show" }, { 0 }
+	{ .option = "whole", .without = "show" }, { .option = "registers", .without = "show" }, { .option = "json", .without = "show" },
+	{ .option = "taint", .without = "show" }, { 0 }
 };
 
 /* ---- showing ---- */
@@ -39,28 +43,37 @@ static const struct option_rule rules[] = {
 struct show {
 	struct command_context *context;
 	struct step_run run;
+	struct taint taint;             /* no marks: not asked for */
 	bool registers;
 	struct buf buf;
 };
 
-static bool same_places(const struct step_run *run, size_t a, size_t b, size_t count)
+static bool same_marks(const struct taint_mark *a, const struct taint_mark *b)
 {
+	return a->derived == b->derived && a->behind == b->behind && a->decides == b->decides;
+}
+
+static bool same_places(const struct show *show, size_t a, size_t b, size_t count)
+{
+	const struct step_run *run = &show->run;
+
 	for (size_t i = 0; i < count; i++)
 		if (run->passes.items[a + i].address != run->passes.items[b + i].address ||
-		    run->passes.items[a + i].taken != run->passes.items[b + i].taken)
+		    run->passes.items[a + i].taken != run->passes.items[b + i].taken ||
+		    (show->taint.marks && !same_marks(&show->taint.marks[a + i], &show->taint.marks[b + i])))
 			return false;
 	return true;
 }
 
 /* How long the turn is that begins here and comes again at once, and how often it comes; 0 none. */
-static size_t find_loop(const struct step_run *run, size_t at, size_t *ret_turns)
+static size_t find_loop(const struct show *show, size_t at, size_t *ret_turns)
 {
-	size_t left = run->passes.length - at;
+	size_t left = show->run.passes.length - at;
 
 	for (size_t length = 1; length <= LOOP_MOST && 2 * length <= left; length++) {
 		size_t turns = 1;
 
-		while ((turns + 1) * length <= left && same_places(run, at, at + turns * length, length))
+		while ((turns + 1) * length <= left && same_places(show, at, at + turns * length, length))
 			turns++;
 		if (turns > 2 || (turns == 2 && length > 1)) {
 			*ret_turns = turns;
@@ -87,6 +100,27 @@ static bool is_result(struct step_run *run, size_t at)
 	       run->passes.items[at].registers[REGISTER_rsp] == before->registers[REGISTER_rsp];
 }
 
+static const unsigned argument_registers[] = { REGISTER_rdi, REGISTER_rsi, REGISTER_rdx, REGISTER_rcx, 8, 9 };
+
+/* "; from the input: rdi, what rsi points to": of a call its arguments, of a return its value. */
+static void add_derived(struct show *show, const struct taint_mark *mark, enum instruction_kind kind)
+{
+	const char *between = "; from the input: ";
+
+	if (mark->decides)
+		buf_text(&show->buf, kind == INSTRUCTION_branch ? ", which depends on the input" : ", where to depends on the input");
+	if (kind == INSTRUCTION_return && mark->derived & 1u << REGISTER_rax)
+		buf_text(&show->buf, ", from the input");
+	for (size_t i = 0; kind == INSTRUCTION_call && i < sizeof(argument_registers) / sizeof(argument_registers[0]); i++) {
+		unsigned reg = argument_registers[i];
+
+		if (!((mark->derived | mark->behind) & 1u << reg))
+			continue;
+		buf_printf(&show->buf, "%s%s%s", between, mark->derived & 1u << reg ? "" : "what is behind ", register_name(reg));
+		between = ", ";
+	}
+}
+
 static void add_pass(struct show *show, size_t at, const char *indent)
 {
 	const struct step_pass *pass = &show->run.passes.items[at];
@@ -107,6 +141,8 @@ static void add_pass(struct show *show, size_t at, const char *indent)
 		buf_printf(&show->buf, "  returns 0x%" PRIx64, pass->registers[REGISTER_rax]);
 	if (is_result(&show->run, at))
 		buf_printf(&show->buf, "  the call returned 0x%" PRIx64, pass->registers[REGISTER_rax]);
+	if (show->taint.marks)
+		add_derived(show, &show->taint.marks[at], instruction.kind);
 	buf_char(&show->buf, '\n');
 	if (show->registers)
 		add_registers(show, pass);
@@ -119,7 +155,7 @@ static void add_lines(struct show *show, bool all)
 	size_t lines = 0;
 
 	for (size_t at = 0; at < run->passes.length;) {
-		size_t turns = 1, length = find_loop(run, at, &turns);
+		size_t turns = 1, length = find_loop(show, at, &turns);
 
 		if (!all && lines >= LINES_MOST) {
 			buf_printf(&show->buf, "... and %zu places more: --whole\n", run->passes.length - at);
@@ -136,6 +172,22 @@ static void add_lines(struct show *show, bool all)
 		lines += length + 1;
 		at += length * turns;
 	}
+}
+
+static void add_registers_named(struct json *json, const char *key, uint16_t registers)
+{
+	json_array(json, key);
+	for (unsigned i = 0; i < REGISTER_count; i++)
+		if (registers & 1u << i)
+			json_text(json, NULL, register_name(i));
+	json_end(json);
+}
+
+static void add_json_taint(struct json *json, const struct taint_mark *mark)
+{
+	add_registers_named(json, "derived", mark->derived);
+	add_registers_named(json, "behind", mark->behind);
+	json_bool(json, "decides", mark->decides);
 }
 
 static void add_json(struct show *show)
@@ -174,12 +226,49 @@ static void add_json(struct show *show)
 		for (unsigned r = 0; r < REGISTER_count; r++)
 			json_u64(&json, register_name(r), pass->registers[r]);
 		json_end(&json);
+		if (show->taint.marks)
+			add_json_taint(&json, &show->taint.marks[i]);
 		json_end(&json);
 		arena_rewind(show->context->arena, mark);
 	}
 	json_end(&json);
+	if (show->taint.marks) {
+		json_object(&json, "taint");
+		json_u64(&json, "entered", show->taint.entered);
+		json_u64(&json, "outside", show->taint.outside);
+		json_u64(&json, "unknown", show->taint.unknown);
+		json_u64(&json, "gaps", show->taint.gaps);
+		json_end(&json);
+	}
 	json_end(&json);
 	buf_char(&show->buf, '\n');
+}
+
+/* What was not followed, so that nobody takes silence for independence. */
+static void add_lost(struct show *show)
+{
+	const struct taint *taint = &show->taint;
+
+	if (!taint->entered)
+		buf_text(&show->buf, "The function of the input was not seen to be entered: nothing is marked.\n");
+	if (taint->outside)
+		buf_printf(&show->buf, "Not followed: what %" PRIu64 " calls of code that was not stepped through wrote of it; "
+			   "what they returned counts as derived.\n", taint->outside);
+	if (taint->unknown)
+		buf_printf(&show->buf, "Not followed: %" PRIu64 " accesses of memory whose address is not known.\n", taint->unknown);
+	if (taint->gaps)
+		buf_printf(&show->buf, "Not followed: instructions at %" PRIu64 " places where the way is not known.\n", taint->gaps);
+}
+
+static int find_taint(struct show *show, const char *text, struct err *err)
+{
+	struct taint_input inputs[TAINT_INPUTS];
+	unsigned count;
+	int r = taint_parse(&show->run.code, text, inputs, &count, err);
+
+	if (!r)
+		taint_find(&show->run, inputs, count, &show->taint);
+	return r;
 }
 
 static int show_run(struct command_context *context, const char *path, struct err *err)
@@ -188,6 +277,11 @@ static int show_run(struct command_context *context, const char *path, struct er
 	struct show show = { .context = context, .registers = options_has(given, "registers") };
 	int r = step_run_read(context->arena, path, (uint32_t)options_number(given, "tid", 0), NULL, &show.run, err);
 
+	if (!r && options_has(given, "taint")) {
+		r = find_taint(&show, options_text(given, "taint", NULL), err);
+		if (r)
+			step_run_done(&show.run);
+	}
 	if (r)
 		return r;
 	buf_init(&show.buf);
@@ -198,9 +292,12 @@ static int show_run(struct command_context *context, const char *path, struct er
 		buf_printf(&show.buf, " %u of process %u passed %zu places of %s in %.6f s\n", show.run.tid, show.run.pid, show.run.passes.length,
 			   show.run.code.path, (double)(show.run.passes.items[show.run.passes.length - 1].time - show.run.passes.items[0].time) / 1e9);
 		add_lines(&show, options_has(given, "whole"));
+		if (show.taint.marks)
+			add_lost(&show);
 	}
 	r = sink_buf(context->out, &show.buf);
 	buf_done(&show.buf);
+	taint_done(&show.taint);
 	step_run_done(&show.run);
 	return r;
 }
@@ -253,6 +350,7 @@ const struct command command_step = {
 		"before it; with --results also behind calls of what is not stepped through, where rax holds what they\n"
 		"returned. FUNCTION is a name, FILE:NAME, FILE:0xADDRESS of any place in it, as FILE was linked, or\n"
 		"FILE+0xOFFSET, as stacks write what has no name; FILE+0xOFFSET,+0xOFFSET are several of FILE.\n"
+		"With --show, --taint marks which arguments, return values and branches derive from an input.\n"
 		"Nobody is stopped; `argus step --show` prints the way, `argus diverge` compares two.\n",
 	.options = options,
 	.rules = rules,
