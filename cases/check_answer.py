@@ -54,8 +54,11 @@ class Checker(Document):
         victim = self.who(m['who'], 'the victim')
         if (self.answer.get('victim') or {}).get('tid') != (victim.tid if victim else None):
             self.say('the victim of the text is not that of the document')
-        if not is_near(m['time'], self.length, 0):
-            self.say(f'stuck for {m["time"]}: the window has {show(self.length)}')
+        whole = self.end - self.answer.get('began_ns', self.start)
+        if not is_near(m['time'], whole, 0) or bool(m['last']) != (whole > self.length):
+            self.say(f'stuck for {m["time"]}: the hang lasted for {show(whole)}, the window has {show(self.length)}')
+        if m['last'] and not is_near(m['last'], self.length, 0):
+            self.say(f'looked at {m["last"]}: the window has {show(self.length)}')
         if VERDICTS[m['words']] != self.answer.get('verdict'):
             self.say(f'it {m["words"]}: the verdict is {self.answer.get("verdict")}')
         if victim:

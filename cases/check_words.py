@@ -32,8 +32,8 @@ ONE = r'.{1,90}? \((?:pid \d+|thread \d+ of process \d+)\)'
 TIME = r'(?:\d+\.\d{3} s|\d+\.\d ms|\d+ us)'
 LINK = '|'.join(re.escape(words) for words in sorted(LINKS, key=len, reverse=True))
 GRAMMAR = [(name, re.compile(text)) for name, text in (
-    ('verdict', rf'(?P<who>{ONE}) was stuck for (?P<time>{TIME})(?:, and for (?P<before>{TIME}) before the recording began'
-                rf'(?: \(since (?P<since>[\d:]+)\))?)?: it (?P<words>{"|".join(map(re.escape, VERDICTS))})\.'),
+    ('verdict', rf'(?P<who>{ONE}) was stuck for (?P<time>{TIME})(?:, of which the last (?P<last>{TIME}) were looked at'
+                rf'|, and for (?P<before>{TIME}) before the recording began(?: \(since (?P<since>[\d:]+)\))?)?: it (?P<words>{"|".join(map(re.escape, VERDICTS))})\.'),
     ('path', rf' (?P<who>It|{ONE}) was (?P<words>.+?); (?P<next>{ONE}) (?P<link>{LINK})(?: \(event (?P<event>\d+)\))?\.(?= |$)'),
     ('nobody', r' Nothing in the trace tells who should have ended this: it was (?P<words>.+?)\.(?= [A-Z]|$)'),
     ('quota', rf' The culprit is the processor quota: (?:the )?control group(?: (?P<path>\S+))?, throttled: its processor quota of '

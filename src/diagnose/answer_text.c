@@ -55,13 +55,15 @@ void answer_place(struct arena *arena, struct buf *buf, const struct actor *a)
 		buf_printf(buf, ", below it %s", escaped(arena, demangle_brief(arena, a->inner)));
 }
 
-/* Where it began before the trace. */
+/* Where it began before the trace, or before what was looked at of it. */
 static const char *since_words(const struct describer *d, const struct diagnosis *g)
 {
 	uint64_t wall = g->since_ns && d->scene->trace ? trace_wall_ns(d->scene->trace, g->since_ns) : 0;
 	const char *words, *space;
 	struct buf buf;
 
+	if (g->began_ns)
+		return arena_printf(d->arena, ", of which the last %s were looked at", describe_time(d->arena, g->end_ns - g->start_ns));
 	if (!g->since_ns)
 		return "";
 	buf_init(&buf);
@@ -85,7 +87,7 @@ static void tell_verdict(const struct describer *d, const struct diagnosis *g, s
 
 	scene_state_times(d->scene, g->victim.thread, g->start_ns, g->end_ns, &times);
 	buf_printf(buf, "%s was stuck for %s%s: it %s", answer_who(d->arena, &g->victim),
-		   describe_time(d->arena, g->end_ns - g->start_ns), since_words(d, g),
+		   describe_time(d->arena, g->end_ns - (g->began_ns ? g->began_ns : g->start_ns)), since_words(d, g),
 		   g->verdict == VERDICT_BUSY && times.ns[SPAN_RUNNABLE] > times.ns[SPAN_RUNNING]
 			   ? "had work to do, on processors that it shared with too many others" : words[g->verdict]);
 	buf_text(buf, ".");

@@ -279,7 +279,7 @@ void why_members_json(const struct session *session, const struct diagnosis *dia
 {
 	json_u64(json, "version", WHY_JSON_VERSION);
 	json_text(json, "trace", trace_path(session->trace));
-	json_u64(json, "start_wall_ns", trace_wall_ns(session->trace, diagnosis->start_ns));
+	json_u64(json, "start_wall_ns", trace_wall_ns(session->trace, diagnosis->began_ns ? diagnosis->began_ns : diagnosis->start_ns));
 	put_containers_json(session, diagnosis, json);
 	answer_json(json, diagnosis);
 	put_folded_json(session, diagnosis, json);
@@ -359,7 +359,7 @@ static void put_frames(struct arena *arena, const struct chain_link *link, struc
 /* When it began, by the wall clock, where the trace tells it. */
 static void put_moment(const struct session *session, const struct diagnosis *g, struct buf *buf)
 {
-	uint64_t wall_ns = trace_wall_ns(session->trace, g->start_ns);
+	uint64_t began_ns = g->began_ns ? g->began_ns : g->start_ns, wall_ns = trace_wall_ns(session->trace, began_ns);
 	struct buf when;
 
 	if (!wall_ns)
@@ -371,7 +371,7 @@ static void put_moment(const struct session *session, const struct diagnosis *g,
 		buf_printf(buf, "\nIt began before the trace, which starts at %.23s.\n", buf_str(&when));
 	else
 		buf_printf(buf, "\nIt began at %.23s, %.3f s after the start of the trace.\n", buf_str(&when),
-		   (double)(g->start_ns - trace_summary(session->trace)->start_ns) / 1e9);
+		   (double)(began_ns - trace_summary(session->trace)->start_ns) / 1e9);
 	buf_done(&when);
 }
 
