@@ -56,11 +56,14 @@ class Checker(Document):
             self.say('the victim of the text is not that of the document')
         if not is_near(m['time'], self.length, 0):
             self.say(f'stuck for {m["time"]}: the window has {show(self.length)}')
+        looked_at, whole = m['how'] == 'were looked at', self.end - self.answer.get('began_ns', self.start)
+        if looked_at != (whole > self.length) or (looked_at and not is_near(m['whole'], whole, 0)):
+            self.say(f'stuck for {m["whole"]}: the hang lasted for {show(whole)}, the window has {show(self.length)}')
         if VERDICTS[m['words']] != self.answer.get('verdict'):
             self.say(f'it {m["words"]}: the verdict is {self.answer.get("verdict")}')
         if victim:
             self.verdict(victim, m['words'])
-        if victim and m['whole']:
+        if victim and m['whole'] and not looked_at:
             self.whole(victim, m['whole'], m['since'])
 
     def whole(self, victim, text, since):

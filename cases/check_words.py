@@ -33,7 +33,7 @@ TIME = r'(?:\d+\.\d{3} s|\d+\.\d ms|\d+ us)'
 LINK = '|'.join(re.escape(words) for words in sorted(LINKS, key=len, reverse=True))
 GRAMMAR = [(name, re.compile(text)) for name, text in (
     ('verdict', rf'(?P<who>{ONE}) was stuck for (?:(?P<whole>{TIME}) \((?:since (?P<since>[\d:]+); )?the last )?(?P<time>{TIME})'
-                rf'(?(whole) of it are recorded\)): it (?P<words>{"|".join(map(re.escape, VERDICTS))})\.'),
+                rf'(?(whole) of it (?P<how>are recorded|were looked at)\)): it (?P<words>{"|".join(map(re.escape, VERDICTS))})\.'),
     ('path', rf' (?P<who>It|{ONE}) was (?P<words>.+?); (?P<next>{ONE}) (?P<link>{LINK})(?: \(event (?P<event>\d+)\))?\.(?= |$)'),
     ('nobody', r' Nothing in the trace tells who should have ended this: it was (?P<words>.+?)\.(?= [A-Z]|$)'),
     ('quota', rf' The culprit is the processor quota: (?:the )?control group(?: (?P<path>\S+))?, throttled: its processor quota of '

@@ -27,6 +27,14 @@ static void plan_add(const struct describer *d, struct diagnosis *g, const char 
 		plan[g->plan_count++] = (struct plan_step){ option, value, why };
 }
 
+/* The recording was of the whole machine. */
+static bool records_all(const struct scene *scene)
+{
+	const char *options = scene->trace ? trace_machine(scene->trace, "options") : NULL;
+
+	return options && strstr(options, "--all=");
+}
+
 /* The victim was still stuck when the recording ended: the same processes can be
  * recorded again. */
 static bool goes_on(const struct diagnosis *g, const struct scene *scene)
@@ -229,7 +237,7 @@ void answer_plan(const struct describer *d, struct diagnosis *g)
 	bool computing = g->path_count && !strncmp(g->path[g->path_count - 1].words, "computing", 9);
 
 	bool lost = g->lost_ns || (scene->trace && trace_summary(scene->trace)->lost);
-	bool all = unsure && window && g->unknown_ns * 10 > window;
+	bool all = unsure && window && g->unknown_ns * 10 > window && !records_all(scene);
 
 	if (lost) {
 		plan_add(d, g, "--ring", "64M", "events were lost; larger rings keep them");

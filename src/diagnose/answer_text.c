@@ -56,12 +56,14 @@ void answer_place(struct arena *arena, struct buf *buf, const struct actor *a)
 		buf_printf(buf, ", below it %s", escaped(arena, demangle_brief(arena, a->inner)));
 }
 
-/* How long it was stuck, from its beginning before the trace on, where that is known. */
+/* How long it was stuck, from its beginning before the trace, or before what was looked at of it, where that is known. */
 static const char *stuck_for(const struct describer *d, const struct diagnosis *g)
 {
 	const char *watched = describe_time(d->arena, g->end_ns - g->start_ns), *words, *space;
 	struct buf buf;
 
+	if (g->began_ns)
+		return arena_printf(d->arena, "%s (the last %s of it were looked at)", describe_time(d->arena, g->end_ns - g->began_ns), watched);
 	if (!g->since_ns)
 		return watched;
 	buf_init(&buf);

@@ -101,12 +101,12 @@ static uint8_t way_surety(const struct investigation *v)
 	return least;
 }
 
-/* When the victim's wait began, where that was before the window. */
+/* When the victim's wait began, where that was before the trace. */
 static uint64_t since(const struct investigation *v)
 {
 	const struct episode *e = scene_episode(v->scene, v->request->thread, v->request->from_ns);
 
-	if (!e || !stands(v, e) || v->scene->waits[e->first].start_ns >= v->scene->start_ns)
+	if (!e || !stands(v, e) || v->scene->waits[e->first].start_ns >= v->scene->reach_ns)
 		return 0;
 	/* one that looked up meanwhile did so before, too */
 	return e->slices == 1 ? v->scene->waits[e->first].start_ns : 0;

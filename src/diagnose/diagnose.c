@@ -358,22 +358,49 @@ static unsigned count_questions(const struct investigation *v)
 	return questions;
 }
 
-static void begin(struct investigation *v, struct arena *arena, struct diagnoser *diagnoser, const struct diagnose_request *request)
+/* Of the window something lies before the part of the trace that is looked at, and is not told by
+ * what stands at the part's beginning. */
+static bool begins_unseen(const struct investigation *v)
 {
+	uint64_t seen_from = v->scene->start_ns, unseen = 0;
+
+	if (seen_from <= v->scene->reach_ns || seen_from >= v->request->to_ns)
+		return false;
+	for (size_t i = 0; i < v->pieces.length; i++)
+		if (v->pieces.items[i].state == SPAN_UNKNOWN && v->pieces.items[i].start_ns < seen_from)
+			unseen += v->pieces.items[i].end_ns - v->pieces.items[i].start_ns;
+	return unseen > part_of(v->scene, LIMIT_next_to_nothing, v->request->to_ns - v->request->from_ns);
+}
+
+/* Of a hang that is too long to be looked at as a whole its end is: nobody is told to have done
+ * nothing, or not to have been seen, in what was not looked at. */
+static void begin(struct investigation *v, struct arena *arena, struct diagnoser *diagnoser, struct diagnose_request *request)
+{
+	uint64_t began_ns = 0;
+
 	investigation_init(v, arena, diagnoser, request);
 	investigation_walk(v);
+	if (begins_unseen(v)) {
+		began_ns = request->from_ns;
+		request->from_ns = v->scene->start_ns;
+		investigation_done(v);
+		investigation_init(v, arena, diagnoser, request);
+		investigation_walk(v);
+	}
+	v->d->began_ns = began_ns;
 	v->d->verdict = judge(v);
 }
 
 unsigned diagnoser_way(struct diagnoser *diagnoser, const struct diagnose_request *request, uint32_t *threads, unsigned most)
 {
+	struct diagnose_request looked_at = *request;
 	struct arena arena;
 	struct investigation v;
 	unsigned count = 0, depth = 0;
 	uint32_t step;
 
 	arena_init(&arena);
-	begin(&v, &arena, diagnoser, request);
+	begin(&v, &arena, diagnoser, &looked_at);
 	step = investigation_culprit_step(&v);
 	for (uint32_t at = step; at; at = v.steps.items[at].parent)
 		depth++;
@@ -404,11 +431,12 @@ static bool spins(const struct investigation *v)
 
 struct diagnosis *diagnose(struct arena *arena, struct diagnoser *diagnoser, const struct diagnose_request *request)
 {
+	struct diagnose_request looked_at = *request;
 	struct investigation v;
 
-	begin(&v, arena, diagnoser, request);
+	begin(&v, arena, diagnoser, &looked_at);
 	beam_search(&v);
-	v.d->start_ns = request->from_ns;
+	v.d->start_ns = looked_at.from_ns;
 	v.d->end_ns = request->to_ns;
 	describe_thread(&v.describer, request->thread, request->to_ns, &v.d->victim);
 	if (spins(&v))

@@ -134,6 +134,7 @@ struct diagnosis {
 	enum verdict verdict;
 	uint64_t start_ns, end_ns;
 	uint64_t since_ns;            /* when the wait began, where that was before the window, which begins with the trace; else 0 */
+	uint64_t began_ns;            /* when the hang did, where only its end was looked at, which is the window; else 0 */
 	struct actor victim;
 	struct actor culprit;
 	uint64_t hog_ns, queued_ns;   /* culprit had the processor, in so much time in which another could have run */

@@ -163,11 +163,22 @@ static void walk_to(struct walk *walk, const struct episode *episode, uint32_t t
 	}
 }
 
+/* Where its row begins, of one that begins within the time: with the scene, of a part of a trace. */
+static uint64_t known_from(const struct scene_thread *t, uint64_t from, uint64_t to)
+{
+	return t->span_count && t->spans[0].start_ns > from && t->spans[0].start_ns < to ? t->spans[0].start_ns : to;
+}
+
 /* The thread's own spans, its waits unresolved. */
 static void walk_own(struct walk *walk, uint32_t thread, uint64_t from, uint64_t to, uint32_t step)
 {
 	const struct scene_thread *t = &walk->scene->threads[thread];
 
+	if (!scene_span(walk->scene, thread, from)) {
+		emit(walk, (struct piece){ .start_ns = from, .end_ns = known_from(t, from, to), .thread = thread, .state = SPAN_UNKNOWN,
+			.charge = CHARGE_THREAD, .step = step });
+		from = known_from(t, from, to);
+	}
 	for (uint32_t i = scene_span_index(walk->scene, thread, from); i < t->span_count && from < to; i++) {
 		const struct span *s = &t->spans[i];
 		uint64_t end = span_end(s) < to ? span_end(s) : to;
@@ -432,8 +443,10 @@ static void walk_row(struct walk *walk, uint32_t thread, uint64_t from, uint64_t
 		end = to;
 		if (episode && episode->start_ns < end)
 			end = episode->start_ns;
-		if (span && span != t->spans + t->span_count && span_end(span) < end && span_end(span) > from)
+		if (span && span_end(span) < end && span_end(span) > from)
 			end = span_end(span);
+		else if (!span)
+			end = known_from(t, from, end);
 		emit(walk, (struct piece){ .start_ns = from, .end_ns = end, .thread = thread,
 			.state = span ? span->state : (uint8_t)SPAN_UNKNOWN, .throttled = span && span->throttled,
 			.charge = CHARGE_THREAD, .step = step });

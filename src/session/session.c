@@ -213,7 +213,7 @@ int session_turn_to(struct session *s, struct arena *arena, struct hang *hang, u
 {
 	struct hangs_options options = { .pid = pid, .from_ns = hang->start_ns, .to_ns = hang->end_ns };
 	const struct hang *hangs, *best = NULL;
-	uint64_t most = 0;
+	uint64_t most = 0, began_ns = UINT64_MAX;
 	size_t count;
 	int r;
 
@@ -237,7 +237,12 @@ int session_turn_to(struct session *s, struct arena *arena, struct hang *hang, u
 		}
 	}
 	if (best) {
+		/* what is looked at may not reach as far back as the hang does */
+		if (hang->tid == best->tid && hang->start_ns < s->scene->start_ns)
+			began_ns = hang->start_ns;
 		*hang = *best;
+		if (began_ns < hang->start_ns)
+			hang->start_ns = began_ns;
 		return 0;
 	}
 	hang->thread = tables_thread(s->tables, hang->tid, hang->end_ns);

@@ -24,6 +24,7 @@
 #include "session/hang_notes.h"
 #include "session/recorded.h"
 #include "session/sweep.h"
+#include "session/sweep_begin.h"
 #include "session/sweep_lead.h"
 #include "trace/blocks.h"
 
@@ -113,12 +114,13 @@ static bool is_told(const struct scene *scene, const struct stretch *stretch, st
 }
 
 /* Gives it to the group in which it ends, as told to who has another scene. */
-static void tell(const struct scene *scene, const struct stretch *stretch, struct hang h)
+static void tell(const struct sweep *s, const struct scene *scene, const struct stretch *stretch, struct hang h)
 {
 	struct group *group = stretch->groups;
 
 	if (!is_told(scene, stretch, &h))
 		return;
+	h.start_ns = sweep_begin(s->session->trace, scene, &h, stretch->to_ns - stretch->from_ns);
 	while (group + 1 < stretch->groups + stretch->count && h.end_ns > group->to_ns)
 		group++;
 	h.awaits = h.awaits ? scene_tid(scene, h.awaits) : 0;
@@ -170,7 +172,7 @@ static int find_hangs(const struct judge *judge, const struct stretch *stretch, 
 	options.root_pid = s->options->root_pid ? s->options->root_pid : recorded_root(look->part, look->scene->tables);
 	count = hangs_find_all(look->diagnoser, &options, &hangs);
 	for (size_t i = 0; i < count; i++)
-		tell(look->scene, stretch, hangs[i]);
+		tell(s, look->scene, stretch, hangs[i]);
 	diagnoser_free(look->diagnoser);
 	names_close(look->names);
 	return 0;

@@ -279,7 +279,7 @@ void why_members_json(const struct session *session, const struct diagnosis *dia
 {
 	json_u64(json, "version", WHY_JSON_VERSION);
 	json_text(json, "trace", trace_path(session->trace));
-	json_u64(json, "start_wall_ns", trace_wall_ns(session->trace, diagnosis->start_ns));
+	json_u64(json, "start_wall_ns", trace_wall_ns(session->trace, diagnosis->began_ns ? diagnosis->began_ns : diagnosis->start_ns));
 	put_containers_json(session, diagnosis, json);
 	answer_json(json, diagnosis);
 	put_folded_json(session, diagnosis, json);
@@ -359,7 +359,8 @@ static void put_frames(struct arena *arena, const struct chain_link *link, struc
 /* When it began, by the wall clock, where the trace tells it. */
 static void put_moment(const struct session *session, const struct diagnosis *g, struct buf *buf)
 {
-	uint64_t trace_ns = trace_summary(session->trace)->start_ns, begin_ns = g->since_ns ? g->since_ns : g->start_ns;
+	uint64_t begin_ns = g->since_ns ? g->since_ns : g->began_ns ? g->began_ns : g->start_ns;
+	uint64_t trace_ns = trace_summary(session->trace)->start_ns;
 	uint64_t wall_ns = trace_wall_ns(session->trace, begin_ns);
 	struct buf when;
 
