@@ -12,9 +12,9 @@ argus start --dir "$WORK/ring" --size 8M --no-stacks --watch "$watched:counter" 
 for _ in 1 2 3 4; do
 	status=0
 	(sleep 1; echo) | "$watched" writes 1000 >out || status=$?
-	[ $status = 133 ] || break
+	[ "$status" = 133 ] || break
 done
-[ $status = 0 ] || fail "the program ended with $status"
+[ "$status" = 0 ] || fail "the program ended with $status"
 argus snap -o ring.trace 2>notes || fail "snap: $(cat notes)"
 argus stop 2>/dev/null
 argus dump --json --type flag_write ring.trace >writes.json

@@ -44,7 +44,7 @@ __attribute__((noinline)) unsigned long handler(void)
 static int tick(void *window)
 {
 	unsigned long begin = ns(), sum = handler(), took = ns() - begin;
-	FILE *file = fopen("times", "a");
+	FILE *file = fopen("times.txt", "a");
 	fprintf(file, "%lu %lu\n", took, sum);
 	fclose(file);
 	gtk_window_set_title(window, "ticks");
@@ -72,27 +72,28 @@ server=$!
 trap 'kill $pid $server 2>/dev/null || true' EXIT
 pid=$server
 wait_until 10 test -s display.txt
-export DISPLAY=:$(cat display.txt)
+DISPLAY=:$(cat display.txt)
+export DISPLAY
 NO_AT_BRIDGE=1 GDK_BACKEND=x11 ./window 2>/dev/null &
 pid=$!
 python3 "$HERE/../cases/window_ping.py" $pid pings 60 &
 pinger=$!
 wait_until 20 test -s pings.ready
-wait_until 20 test -s times
-wc -l <times >before
+wait_until 20 test -s times.txt
+before=$(wc -l <times.txt)
 argus step $pid window:handler --duration 6s -o handler.step 2>notes || fail "step: $(cat notes)"
 kill -TERM $pinger
 wait_until 10 test -s pings
 read -r _ sent answered count <pings
-tail -n +$(($(cat before) + 1)) times >stepped
-[ "$(wc -l <stepped)" -ge 2 ] || fail "it was not called while it was stepped: $(cat times)"
+tail -n +$((before + 1)) times.txt >stepped
+[ "$(wc -l <stepped)" -ge 2 ] || fail "it was not called while it was stepped: $(cat times.txt)"
 most=$(sort -n stepped | tail -1 | cut -d' ' -f1)
-sums=$(cut -d' ' -f2 times | sort -u | wc -l)
+sums=$(cut -d' ' -f2 times.txt | sort -u | wc -l)
 argus step --show handler.step >shown
 matches 'places of .*window' <shown || fail "no steps: $(head -3 shown)"
-echo "a call of $(head -1 times | cut -d' ' -f1) ns took at most $most ns when stepped; $count pings, the slowest answered after $((answered - sent)) ns; $(head -1 shown)"
-[ "$sums" = 1 ] || fail "the handler's result differs: $(cat times)"
-[ "$most" -lt 5000000000 ] || fail "the handler took $most ns: $(cat times)"
+echo "a call of $(head -1 times.txt | cut -d' ' -f1) ns took at most $most ns when stepped; $count pings, the slowest answered after $((answered - sent)) ns; $(head -1 shown)"
+[ "$sums" = 1 ] || fail "the handler's result differs: $(cat times.txt)"
+[ "$most" -lt 5000000000 ] || fail "the handler took $most ns: $(cat times.txt)"
 [ "$count" -gt 20 ] || fail "only $count pings were answered"
 [ $((answered - sent)) -lt 5000000000 ] || fail "a ping was answered after $((answered - sent)) ns"
 kill -0 $pid || fail "it did not survive"
