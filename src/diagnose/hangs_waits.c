@@ -196,7 +196,7 @@ static bool is_read_by_person(const struct finder *f, const struct wait *w)
 	struct row row = ends_of_object(f->ends, w->object);
 	uint64_t middle = w->start_ns + (w->end_ns - w->start_ns) / 2;
 
-	for (uint32_t i = 0; i < row.count; i++) {
+	for (uint32_t i = 0; i < row.count && scene_is_pipe(w->object); i++) {
 		uint32_t first = tables_process(f->scene->tables, ends_at(f->ends, row, i)->pid, middle);
 		const struct episode *its = first ? scene_episode(f->scene, first, middle) : NULL;
 		const struct wait *at = its ? &f->scene->waits[its->last] : NULL;
