@@ -68,6 +68,12 @@ class Server:
         with open(f'/proc/{self.process.pid}/smaps_rollup', encoding='ascii') as file:
             return int(re.search(r'Anonymous:\s+(\d+)', file.read())[1]) * 1024
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
     def close(self):
         self.connection.close()
         self.process.terminate()
@@ -88,15 +94,14 @@ def lanes(about, middle, length, threads):
     return f"/lanes?from={begin}&to={begin + length}&cells={CELLS}&threads={','.join(map(str, threads))}"
 
 
-def first_view(build, trace):
-    """Seconds from the start to the page, what the trace is, its threads and their first lanes."""
-    server = Server(build, trace)
+def first_view(server):
+    """Seconds from the server's start to the page, what the trace is, its threads and their first lanes."""
     server.enter()
     server.get('/')
     about = json.loads(server.get('/about'))['about']
     threads = json.loads(server.get('/threads'))['threads']
     server.get(lanes(about, about['start_ns'], about['end_ns'] - about['start_ns'], range(min(ROWS, len(threads)))))
-    return server, time.monotonic() - server.begun, about, len(threads)
+    return time.monotonic() - server.begun, about, len(threads)
 
 
 def pans(server, about, threads, count):
@@ -142,11 +147,17 @@ def frames_of(events):
     return frames
 
 
-def memory_of(chromium):
-    """Bytes of the process that shows the page (of those that show pages the busiest): what is its own, and of what is shared its share."""
-    shows = [process for process in chromium.call('SystemInfo.getProcessInfo')['processInfo'] if process['type'] == 'renderer']
-    busiest = max(shows, key=lambda process: process['cpuTime'])
-    with open(f"/proc/{busiest['id']}/smaps_rollup", encoding='ascii') as file:
+def memory_of(page):
+    """Bytes of the process that shows the page: what is its own, and of what is shared its share. Which it is, the browser does not tell: the one that
+    computes when the page is made to."""
+    def processes():
+        return {process['id']: process['cpuTime'] for process in page.browser.call('SystemInfo.getProcessInfo')['processInfo'] if process['type'] == 'renderer'}
+
+    before = processes()
+    page.run('for (const end = performance.now() + 300; performance.now() < end;);')
+    after = processes()
+    busiest = max(after, key=lambda pid: after[pid] - before.get(pid, 0))
+    with open(f'/proc/{busiest}/smaps_rollup', encoding='ascii') as file:
         return int(re.search(r'Pss:\s+(\d+)', file.read())[1]) * 1024
 
 
@@ -165,7 +176,9 @@ def move(page, seconds):
 
 def in_chromium(server, seconds=10):
     with browser.Browser() as chromium:
-        empty = memory_of(chromium)
+        blank = chromium.page('data:text/html,<html data-ready=yes>')
+        empty = memory_of(blank)
+        blank.close()
         before = time.monotonic()
         page = chromium.page('file://' + server.path)
         page.run("location.hash = '#trace'")
@@ -173,7 +186,7 @@ def in_chromium(server, seconds=10):
         shown = time.monotonic() - before
         page.run("document.querySelector('.scroll').focus()")
         move(page, seconds)
-        memory = memory_of(chromium)     # before it records itself
+        memory = memory_of(page)     # before it records itself
         chromium.call('Tracing.start', traceConfig={'includedCategories': ['devtools.timeline']},
                       transferMode='ReportEvents')
         move(page, seconds)
@@ -188,17 +201,16 @@ def in_chromium(server, seconds=10):
 
 
 def measure(build, trace, requests):
-    server, warm, *_ = first_view(build, trace)          # makes the index, where it is not there
-    server.close()
-    server, seconds, about, threads = first_view(build, trace)
-    short, long, closer = pans(server, about, threads, requests)
-    found = {'events': about['events'], 'seconds': (about['end_ns'] - about['start_ns']) / 1e9, 'threads': threads, 'first_time_s': warm, 'first_view_s': seconds,
-             'short': spread(short), 'long': spread(long), 'closer': spread(closer), 'server_bytes': server.memory()}
-    server.close()
+    with Server(build, trace) as server:
+        warm = first_view(server)[0]          # makes the index, where it is not there
+    with Server(build, trace) as server:
+        seconds, about, threads = first_view(server)
+        short, long, closer = pans(server, about, threads, requests)
+        found = {'events': about['events'], 'seconds': (about['end_ns'] - about['start_ns']) / 1e9, 'threads': threads, 'first_time_s': warm,
+                 'first_view_s': seconds, 'short': spread(short), 'long': spread(long), 'closer': spread(closer), 'server_bytes': server.memory()}
     if browser.PROGRAM:
-        server = Server(build, trace)
-        found['chromium'] = in_chromium(server)
-        server.close()
+        with Server(build, trace) as server:
+            found['chromium'] = in_chromium(server)
     return found
 
 

@@ -13,12 +13,24 @@ void inquiry_done(struct inquiry *inquiry)
 	vec_done(&inquiry->trails);
 }
 
+/* One that several open files of the same process give rise to is one all the same. */
+static bool is_same_suspicion(const struct suspect *s, uint32_t thread, enum walk_link link, uint64_t evidence)
+{
+	return s->hop_count == 1 && s->hops[0].thread == thread && s->hops[0].link == link && s->hops[0].evidence == evidence;
+}
+
 bool suspect_thread(struct question *q, uint32_t thread, enum walk_link link, uint8_t confidence, uint64_t evidence)
 {
 	struct suspect s = { .hop_count = 1, .confidence = confidence };
 
 	if (!thread || thread == q->episode->thread || !alive(q, thread))
 		return false;
+	for (size_t i = 0; i < q->suspects->length; i++)
+		if (is_same_suspicion(&q->suspects->items[i], thread, link, evidence)) {
+			if (confidence > q->suspects->items[i].confidence)
+				q->suspects->items[i].confidence = q->suspects->items[i].hops[0].confidence = confidence;
+			return true;
+		}
 	s.hops[0] = (struct hop){ .from_ns = q->from, .thread = thread, .link = (uint8_t)link,
 				  .confidence = confidence, .evidence = evidence };
 	vec_push(q->suspects, s);

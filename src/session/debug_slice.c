@@ -144,8 +144,10 @@ static int choose(struct debug *debug, const struct debug_words *words, const ch
 		for (size_t i = 0; i < debug->choices.length; i++) {
 			const struct hop *h = &debug->choices.items[i];
 
-			buf_printf(out, "%2zu  %s: %s, event %" PRIu64 " (%u %%)\n", i + 1,
-				   debug_who(debug, h->thread, h->from_ns), walk_link_words(h->link), h->evidence, h->confidence);
+			buf_printf(out, "%2zu  %s: %s", i + 1, debug_who(debug, h->thread, h->from_ns), walk_link_words(h->link));
+			if (h->evidence)
+				buf_printf(out, ", event %" PRIu64, h->evidence);
+			buf_printf(out, " (%u %%)\n", h->confidence);
 		}
 		return 0;
 	}
