@@ -6,7 +6,7 @@ import { Link, Picture, ViewData, readPicture } from './data';
 import { showFrames, showSpot } from './details';
 import { pathSection } from './path';
 import { Timeline, Way } from './timeline';
-import { brief, bytes, duration, el, fill, name, sentences, visible, wallClock } from './text';
+import { brief, bytes, count, duration, el, fill, name, sentences, visible, wallClock } from './text';
 
 // How the sentence begins that says where the time went; it is set apart.
 const VERDICT = /^(The culprit is|The time went to|Nothing in the trace tells)/;
@@ -287,7 +287,7 @@ export class AnswerView {
 		const damage = about.damaged_bytes ? ` ${about.damaged_bytes} bytes of the trace could not be read.` : '';
 		return el('footer', {},
 			el('p', {}, `Argus ${visible(about.argus)}. `, ...(this.size ? [`This file is ${bytes(this.size)} and needs nothing else. `, holds, kept] : [])),
-			el('p', {}, 'Trace ', name(about.path, 80), `: ${about.events} events`, about.host ? ` of ${brief(about.host, 60)}` : null,
+			el('p', {}, 'Trace ', name(about.path, 80), `: ${count(about.events)} events`, about.host ? ` of ${brief(about.host, 60)}` : null,
 				about.kernel ? `, Linux ${brief(about.kernel, 60)}` : null, '.', about.complete ? null : ' It was cut off.', lost, damage),
 			picture && el('p', { class: 'keys' }, 'Keys: arrows go from state to state, + and − zoom, 0 shows all, L changes the line, T light or dark.'));
 	}

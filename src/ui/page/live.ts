@@ -8,7 +8,7 @@ import { Node, NodeView, placeLink } from './node';
 import { TraceView } from './overview';
 import { RecorderView } from './recorder';
 import { pathSection } from './path';
-import { brief, bytes, duration, el, fill, name, visible, wallClock } from './text';
+import { brief, bytes, count, duration, el, fill, name, visible, wallClock } from './text';
 
 export interface About {
 	about: ViewData['about']; hangs: Hang[]; hang_count: number; path_line?: PathLine | null; verbs: string[];
@@ -125,8 +125,8 @@ export class LivePage {
 		});
 		fill(this.main, el('main', {},
 			el('h1', {}, hang_count ? `${hang_count} hang${hang_count > 1 ? 's' : ''} in ${duration(about.end_ns - about.start_ns)}` : 'No hang found'),
-			el('p', { class: 'text' }, `${about.events} events`, about.start_wall_ns ? `, from ${wallClock(about.start_wall_ns)}` : null,
-				about.lost ? `; ${about.lost} were lost` : null, '.'),
+			el('p', { class: 'text' }, `${count(about.events)} events`, about.start_wall_ns ? `, from ${wallClock(about.start_wall_ns)}` : null,
+				about.lost ? `; ${count(about.lost)} were lost` : null, '.'),
 			rows.length ? el('table', { class: 'hangs' }, el('thead', {}, el('tr', {},
 				...['', 'who', 'for', 'at', 'why it counts'].map((words) => el('th', {}, words)))), el('tbody', {}, ...rows)) : null,
 			pathSection(this.about!.path_line)));

@@ -2,7 +2,7 @@
 // now. It shows what `argus status` and `argus now` say.
 
 import { Actor, Answer } from './data';
-import { brief, bytes, duration, el, fill, name, visible, wallClock } from './text';
+import { brief, bytes, count, duration, el, fill, name, visible, wallClock } from './text';
 
 interface Status { state: string; level: string; folder: string; since: number; events: number; lost: number; ring_files: number; ring_bytes: number; ring_limit: number;
 	cpu_us: number; hangs_seen: number; hangs_saved: number; last_hang: string; last_failure: string; interruptions: number }
@@ -27,7 +27,7 @@ export class RecorderView {
 		const rows: [string, string][] = status ? [
 			['state', status.state], ['level', status.level], ['since', wallClock(status.since * 1e9)], ['ring', status.folder],
 			['size', `${status.ring_files} files, ${bytes(status.ring_bytes)} of ${bytes(status.ring_limit)}`],
-			['events', `${status.events}, ${status.lost} lost`], ['cost', duration(status.cpu_us * 1000) + ' of a processor'],
+			['events', `${count(status.events)}, ${count(status.lost)} lost`], ['cost', duration(status.cpu_us * 1000) + ' of a processor'],
 			['hangs', `${status.hangs_seen ?? 0} seen, ${status.hangs_saved ?? 0} saved` + (status.last_hang ? `; last: ${status.last_hang}` : '')],
 			...(status.interruptions ? [['interrupted', `${status.interruptions} times, last: ${status.last_failure}`] as [string, string]] : []),
 		] : [];

@@ -37,6 +37,10 @@ export function wallClock(ns: number): string {
 		`${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}.${two(date.getMilliseconds(), 3)}`;
 }
 
+export function count(n: number): string {
+	return n.toLocaleString('en-US');
+}
+
 export function bytes(n: number): string {
 	return n >= 1e6 ? (n / 1e6).toFixed(1) + ' MB' : Math.ceil(n / 1e3) + ' kB';
 }

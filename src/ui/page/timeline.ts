@@ -442,7 +442,8 @@ export class Timeline {
 	}
 
 	private caption(context: CanvasRenderingContext2D, colours: Palette, text: string, x: number, width: number, y: number, back: string): void {
-		const from = Math.max(x, 0, Math.min(this.x(this.options.window.start), x + width - LEAST_TEXT)), room = Math.min(x + width, this.width) - from - 12;
+		const begin = Math.max(x, 0, Math.min(this.x(this.options.window.start), x + width - LEAST_TEXT));
+		const from = this.behindFlags(context, begin, y), room = Math.min(x + width, this.width) - from - 12;
 		if (!text || room < LEAST_TEXT)
 			return;
 		let shown = brief(text, 80), size = context.measureText(shown).width;
@@ -458,6 +459,16 @@ export class Timeline {
 		context.fillRect(from + 6, y - 7, size + 8, 14);
 		context.fillStyle = colours.dim;
 		context.fillText(shown, from + 10, y + 0.5);
+	}
+
+	// A flag's words stand to the right of it: a caption begins behind them.
+	private behindFlags(context: CanvasRenderingContext2D, from: number, y: number): number {
+		for (const flag of this.options.flags) {
+			const x = this.x(flag.at), end = x + context.measureText(flag.text).width + 12;
+			if (this.y(flag.lane) - 3 === y && x < from + LEAST_TEXT && end > from)
+				from = end;
+		}
+		return from;
 	}
 
 	// What lies outside of the hang stands back.
