@@ -225,7 +225,7 @@ static bool is_told(const struct finder *f, const struct trip *late, const struc
 void hangs_late_trips(const struct finder *f, void (*found)(struct finder *f, uint64_t from, uint64_t to), struct finder *data)
 {
 	struct book book = { .f = f };
-	uint64_t end = f->scene->end_ns;
+	uint64_t gone = f->scene->tables->threads[f->thread].end_ns, end = gone < f->scene->end_ns ? gone : f->scene->end_ns;
 
 	map_init(&book.index);
 	read_wakes(&book);
