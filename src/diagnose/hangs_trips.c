@@ -206,6 +206,15 @@ static const struct wait *wait_before(const struct finder *f, uint64_t time)
 	return &f->scene->waits[next > f->scene->threads[f->thread].wait ? next - 1 : 0];
 }
 
+/* Of a few trips nobody knows whether the last thing said was a question, where nothing came
+ * back or the partner had spoken first. */
+static bool is_question(const struct finder *f, const struct trip *late, const struct trips *t)
+{
+	bool answered = late->from_ns != t->asked_ns;
+
+	return (answered && !t->serves) || t->count >= limit_of(f->scene, LIMIT_trips_unasked);
+}
+
 /* Where nobody asks about the process, only who could not go on counts, or whom somebody kept
  * who was away; and of work that it left to its own threads only what takes longer. */
 static bool is_told(const struct finder *f, const struct trip *late, const struct trips *t)
@@ -214,7 +223,7 @@ static bool is_told(const struct finder *f, const struct trip *late, const struc
 	const struct wait *last = wait_before(f, late->to_ns);
 
 	if (f->options->pid)
-		return true;
+		return is_question(f, late, t) || is_held(f, late->from_ns, late->to_ns) || was_away_who_answered(f, late, t, last);
 	if ((t->serves && hangs_role_in(f, last) != END_CLIENT) || t->count < limit_of(f->scene, LIMIT_trips_unasked))
 		return false;
 	if (!is_held(f, late->from_ns, late->to_ns))
