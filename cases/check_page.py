@@ -39,7 +39,7 @@ def wrong_with(page, answer, truth):
             missing.append(f'sentence "{sentence}"')
     # What the answer itself holds of the truth's words, the view must hold.
     for key, told in (('text', answer['text']), ('function_in_chain', score.frames_text(answer)), ('module', '\n'.join(score.modules(answer)))):
-        if key in truth and re.search(truth[key], told) and not re.search(truth[key], seen):
+        if key in truth and re.search(truth[key], told) and not any(re.search(truth[key], part) for part in [seen, *re.split(r'[\s()]+', seen)]):
             missing.append(f'{key} {truth[key]}')
     return missing + page.complaints + [f'asks for {url}' for url in page.requests[1:]]
 

@@ -18,6 +18,7 @@ struct trips {
 	uint32_t count, unasked; /* ended in time; came in without a question before */
 	uint32_t thread;         /* that was asked, 0 not known */
 	bool serves;             /* the partner spoke first: what it sends are questions */
+	bool again;              /* told more while the trip was open */
 	uint32_t late;           /* index of the last late one + 1, 0 none */
 	uint32_t late_count;
 };
@@ -52,6 +53,7 @@ static void ask(struct book *book, uint64_t partner, uint32_t thread, uint64_t t
 	struct trips *t = with(book, partner, false);
 
 	t->thread = thread;
+	t->again = t->asked_ns;
 	if (!t->asked_ns)
 		t->asked_ns = time;
 }
@@ -207,12 +209,13 @@ static const struct wait *wait_before(const struct finder *f, uint64_t time)
 }
 
 /* Of a few trips nobody knows whether the last thing said was a question, where nothing came
- * back or the partner had spoken first. */
-static bool is_question(const struct finder *f, const struct trip *late, const struct trips *t)
+ * back; nor, of a thread that goes on with other things, where the partner had spoken first, or
+ * where nothing came back and more was said. */
+static bool is_question(const struct finder *f, const struct trip *late, const struct trips *t, bool kept)
 {
-	bool answered = late->from_ns != t->asked_ns;
+	bool answered = late->from_ns != t->asked_ns, few = t->count < limit_of(f->scene, LIMIT_trips_unasked);
 
-	return (answered && !t->serves) || t->count >= limit_of(f->scene, LIMIT_trips_unasked);
+	return answered ? kept || !few || !t->serves : !few && (kept || !t->again);
 }
 
 /* Where nobody asks about the process, only who could not go on counts, or whom somebody kept
@@ -223,7 +226,7 @@ static bool is_told(const struct finder *f, const struct trip *late, const struc
 	const struct wait *last = wait_before(f, late->to_ns);
 
 	if (f->options->pid)
-		return is_question(f, late, t) || is_held(f, late->from_ns, late->to_ns) || was_away_who_answered(f, late, t, last);
+		return is_question(f, late, t, is_held(f, late->from_ns, late->to_ns) || was_away_who_answered(f, late, t, last));
 	if ((t->serves && hangs_role_in(f, last) != END_CLIENT) || t->count < limit_of(f->scene, LIMIT_trips_unasked))
 		return false;
 	if (!is_held(f, late->from_ns, late->to_ns))
