@@ -184,7 +184,7 @@ const struct command command_index = {
 	.arguments = "[FILE]",
 	.summary = "find hangs before anybody asks, and note them beside the trace",
 	.help = "The first question to a long trace finds all its hangs and notes them in an index\n"
-		"beside its files (FILE.index, some 4 % of it); this does it beforehand. The recorder\n"
+		"beside its files (FILE.index, 4 % of it to a sixth); this does it beforehand. The recorder\n"
 		"in the background does it for its own ring.\n",
 	.options = index_options,
 	.narrow = NARROW_TRACE,

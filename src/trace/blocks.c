@@ -1,4 +1,4 @@
-/* See blocks.h. The index file: a head, then records that are only appended, each with its sum; a torn or strange one ends what is believed. */
+/* See blocks.h. */
 #include "trace/blocks.h"
 
 #include <errno.h>
@@ -10,57 +10,16 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zstd.h>
 
 #include "base/search.h"
+#include "trace/blocks_own.h"
+#include "trace/blocks_pack.h"
 #include "trace/crc32c.h"
 #include "trace/reader.h"
 
 #define BLOCK_EVENTS 65536u
-#define INDEX_MAGIC "ARGUSIDX"
-#define INDEX_VERSION 1u
-#define RECORD_LIMIT (64u << 20)   /* bytes of one record, packed or not */
-#define INDEX_LIMIT (512u << 20)   /* bytes of an index file that are read */
-
-enum { RECORD_standing = 1, RECORD_note = 2 };
-
-struct index_head {
-	char magic[8];
-	uint32_t version;
-	uint32_t shape;           /* of events: what stands is kept as they lie in memory */
-	uint64_t recording, sequence, created_ns; /* the file's */
-	uint64_t block_events;
-	uint64_t reserved;
-	uint32_t reserved0, crc;
-};
-_Static_assert(sizeof(struct index_head) == 64, "no holes");
-
-struct record_head {
-	uint64_t from_ns;         /* of the block */
-	uint64_t before;          /* as it was when the record was written */
-	uint32_t kind;            /* RECORD_ in the low 8 bits, a note's kind above */
-	uint32_t bytes, raw_bytes;
-	uint32_t bytes_crc, crc;  /* of the bytes behind it; of the head before it */
-	uint32_t reserved;
-};
-_Static_assert(sizeof(struct record_head) == 40, "no holes");
-
-/* Something known of a block. */
-struct known {
-	unsigned char *bytes;     /* packed; NULL: in the index file */
-	uint64_t at;              /* there */
-	uint32_t size, raw_size, crc;
-	uint32_t kind;
-	uint64_t before;
-	bool saved;
-	struct known *next;
-};
-
-struct entry {
-	struct block block;
-	struct known *standing;
-	struct known *notes;      /* one of a kind */
-};
+#define KEY_BLOCKS 32              /* what stands is packed against a block at most so far before */
+#define NOTE_ALONE 4096            /* bytes of a note that is worth packing */
 
 struct blocks_watch {
 	struct blocks *blocks;
@@ -68,19 +27,6 @@ struct blocks_watch {
 	size_t next, last;        /* block that begins next; that the walk goes to */
 	uint64_t next_ns;
 	struct blocks_watch *other; /* of the same blocks */
-};
-
-struct blocks {
-	const struct trace *trace;
-	pthread_mutex_t lock;     /* of what is known and who watches */
-	pthread_cond_t found;
-	struct blocks_watch *watches;
-	struct arena arena;
-	struct vec(struct entry) entries;
-	int *index_fds;           /* by file; -1 none */
-	const char *folder;       /* NULL: beside the files */
-	uint64_t block_events;
-	bool no_index;
 };
 
 /* ---- where they begin ---- */
@@ -163,253 +109,14 @@ uint64_t blocks_end_ns(const struct blocks *b, size_t i)
 	return i + 1 < b->entries.length ? b->entries.items[i + 1].block.from_ns - 1 : UINT64_MAX;
 }
 
-/* ---- the index files ---- */
-
-static uint32_t event_shape(void)
-{
-	uint32_t shape = 0;
-
-	for (unsigned i = 0; i < EVENT_MAX; i++)
-		for (unsigned f = 0; event_infos[i].name && f < event_infos[i].field_count; f++) {
-			const struct field_info *field = &event_infos[i].fields[f];
-			const uint32_t words[4] = { i, (uint32_t)field->kind, field->offset, field->bytes };
-
-			shape = crc32c(shape, words, sizeof(words));
-			shape = crc32c(shape, field->name, strlen(field->name));
-		}
-	return shape;
-}
-
-const char *blocks_index_path(struct arena *arena, const char *file, const char *folder)
-{
-	const char *slash = strrchr(file, '/');
-
-	if (folder)
-		return arena_printf(arena, "%s/%s.index", folder, slash ? slash + 1 : file);
-	return arena_printf(arena, "%s.index", file);
-}
-
-const char *blocks_where(const struct blocks *b, struct arena *arena)
-{
-	if (b->trace->files.length > 1)
-		return b->folder ? b->folder : trace_path(b->trace);
-	return blocks_index_path(arena, trace_path(b->trace), b->folder);
-}
-
-static struct index_head head_of(const struct blocks *b, const struct trace_file *file)
-{
-	struct index_head head = { .version = INDEX_VERSION, .shape = event_shape(), .recording = file->head.recording,
-				   .sequence = file->head.sequence, .created_ns = file->head.created_wall_ns, .block_events = b->block_events };
-
-	memcpy(head.magic, INDEX_MAGIC, sizeof(head.magic));
-	head.crc = crc32c(0, &head, offsetof(struct index_head, crc));
-	return head;
-}
-
-/* NULL when there is no such block of the file. */
-static struct entry *entry_at(struct blocks *b, uint32_t file, uint64_t from_ns)
-{
-	size_t i = blocks_find(b, from_ns);
-	struct entry *entry = &b->entries.items[i];
-
-	return entry->block.from_ns == from_ns && entry->block.file == file ? entry : NULL;
-}
-
-static struct record_head record_of(const struct entry *entry, const struct known *known, uint32_t kind)
-{
-	struct record_head head = { .from_ns = entry->block.from_ns, .before = known->before, .kind = kind | known->kind << 8,
-				    .bytes = known->size, .raw_bytes = known->raw_size, .bytes_crc = known->crc };
-
-	head.crc = crc32c(0, &head, offsetof(struct record_head, crc));
-	return head;
-}
-
-static void add_known(struct blocks *b, struct entry *entry, uint32_t kind, struct known add)
-{
-	struct known *known = arena_memdup(&b->arena, &add, sizeof(add));
-
-	if (kind == RECORD_standing) {
-		entry->standing = known;
-		entry->block.known = true;
-	} else {
-		/* the newest of a kind counts */
-		for (struct known **at = &entry->notes; *at; at = &(*at)->next)
-			if ((*at)->kind == known->kind) {
-				*at = (*at)->next;
-				break;
-			}
-		known->next = entry->notes;
-		entry->notes = known;
-	}
-}
-
-/* The bytes of something known, in the arena; NULL when the index has them no more. */
-static const unsigned char *known_bytes(const struct blocks *b, const struct entry *entry, const struct known *known, struct arena *arena)
-{
-	unsigned char *bytes;
-
-	if (known->bytes)
-		return known->bytes;
-	bytes = arena_alloc(arena, (size_t)known->size + 1, 1);
-	if (pread(b->index_fds[entry->block.file], bytes, known->size, (off_t)known->at) != (ssize_t)known->size ||
-	    crc32c(0, bytes, known->size) != known->crc)
-		return NULL;
-	return bytes;
-}
-
-/* The heads alone: what stands at a block is read when that is asked for. */
-static void read_records(struct blocks *b, uint32_t file, int fd, uint64_t bytes)
-{
-	uint64_t at = sizeof(struct index_head);
-
-	while (at + sizeof(struct record_head) <= bytes) {
-		struct record_head head;
-		struct entry *entry;
-
-		if (pread(fd, &head, sizeof(head), (off_t)at) != (ssize_t)sizeof(head) ||
-		    crc32c(0, &head, offsetof(struct record_head, crc)) != head.crc)
-			return;
-		at += sizeof(head);
-		if (head.bytes > bytes - at || head.bytes > RECORD_LIMIT || head.raw_bytes > RECORD_LIMIT)
-			return;
-		entry = entry_at(b, file, head.from_ns);
-		if (entry && ((head.kind & 0xff) == RECORD_standing || (head.kind & 0xff) == RECORD_note))
-			add_known(b, entry, head.kind & 0xff, (struct known){ .at = at, .size = head.bytes, .raw_size = head.raw_bytes,
-				  .crc = head.bytes_crc, .kind = head.kind >> 8, .before = head.before, .saved = true });
-		at += head.bytes;
-	}
-}
-
-/* Opens an index that the user may believe; -1. */
-static int open_index(const char *path, int flags)
-{
-	int fd = open(path, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0600);
-	struct stat st;
-
-	if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != geteuid() || st.st_mode & (S_IWGRP | S_IWOTH))) {
-		close(fd);
-		errno = EPERM;
-		return -1;
-	}
-	return fd;
-}
-
-static void load_index(struct blocks *b, uint32_t number)
-{
-	const struct trace_file *file = &b->trace->files.items[number];
-	struct index_head want = head_of(b, file), head;
-	const char *path = blocks_index_path(&b->arena, file->path, b->folder);
-	int fd = open_index(path, O_RDONLY);
-	struct stat st;
-
-	if (fd < 0)
-		return;
-	if (!fstat(fd, &st) && st.st_size <= (off_t)INDEX_LIMIT && pread(fd, &head, sizeof(head), 0) == (ssize_t)sizeof(head) &&
-	    !memcmp(&head, &want, sizeof(head))) {
-		read_records(b, number, fd, (uint64_t)st.st_size);
-		b->index_fds[number] = fd;
-	} else {
-		close(fd);
-	}
-}
-
-static int write_all(int fd, const void *bytes, size_t size)
-{
-	const char *at = bytes;
-
-	while (size) {
-		ssize_t n = write(fd, at, size);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n ? -errno : -EIO;
-		at += n;
-		size -= (size_t)n;
-	}
-	return 0;
-}
-
-static int write_known(int fd, const struct entry *entry, struct known *known, uint32_t kind)
-{
-	struct record_head head = record_of(entry, known, kind);
-	int r;
-
-	if (known->saved)
-		return 0;
-	r = write_all(fd, &head, sizeof(head));
-	if (!r)
-		r = write_all(fd, known->bytes, known->size);
-	known->saved = !r;
-	return r;
-}
-
-static int write_entry(int fd, const struct entry *entry)
-{
-	int r = entry->standing ? write_known(fd, entry, entry->standing, RECORD_standing) : 0;
-
-	for (struct known *note = entry->notes; note && !r; note = note->next)
-		r = write_known(fd, entry, note, RECORD_note);
-	return r;
-}
-
-static bool any_unsaved(const struct blocks *b, uint32_t file)
-{
-	for (size_t i = 0; i < b->entries.length; i++) {
-		const struct entry *entry = &b->entries.items[i];
-		bool unsaved = entry->standing && !entry->standing->saved;
-
-		for (const struct known *note = entry->notes; note; note = note->next)
-			unsaved |= !note->saved;
-		if (entry->block.file == file && unsaved)
-			return true;
-	}
-	return false;
-}
-
-static int save_index(struct blocks *b, uint32_t number, struct err *err)
-{
-	const struct trace_file *file = &b->trace->files.items[number];
-	const char *path = blocks_index_path(&b->arena, file->path, b->folder);
-	struct index_head want = head_of(b, file), head;
-	int fd = access(file->path, F_OK) ? -ENOENT : open_index(path, O_RDWR | O_CREAT | O_APPEND), r = 0;
-	off_t before;
-
-	if (fd == -ENOENT)
-		return 0; /* a ring's file that has gone meanwhile needs none */
-	if (fd < 0)
-		return err_sys(err, -errno, "writing the index '%s'", path);
-	/* somebody else finds the same out and writes it just now */
-	if (flock(fd, LOCK_EX | LOCK_NB)) {
-		close(fd);
-		return 0;
-	}
-	/* another build's, or of another trace of this name: begun anew */
-	if (pread(fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head) || memcmp(&head, &want, sizeof(head))) {
-		if (ftruncate(fd, 0))
-			r = -errno;
-		if (!r)
-			r = write_all(fd, &want, sizeof(want));
-	}
-	before = lseek(fd, 0, SEEK_END);
-	for (size_t i = 0; i < b->entries.length && !r; i++)
-		if (b->entries.items[i].block.file == number)
-			r = write_entry(fd, &b->entries.items[i]);
-	/* half a record would end what is believed of those behind it */
-	if (r && before >= 0 && ftruncate(fd, before))
-		unlink(path);
-	close(fd);
-	return r ? err_sys(err, r, "writing the index '%s'", path) : 0;
-}
-
 int blocks_save(struct blocks *b, struct err *err)
 {
 	int r = 0;
 
 	pthread_mutex_lock(&b->lock);
 	for (uint32_t i = 0; !r && !b->no_index && i < b->trace->files.length; i++)
-		if (any_unsaved(b, i))
-			r = save_index(b, i, err);
+		if (blocks_any_unsaved(b, i))
+			r = blocks_save_index(b, i, err);
 	pthread_mutex_unlock(&b->lock);
 	return r;
 }
@@ -436,7 +143,7 @@ int blocks_open(const struct trace *trace, const struct blocks_options *options,
 	for (uint32_t i = 0; i < trace->files.length; i++)
 		b->index_fds[i] = -1;
 	for (uint32_t i = 0; !b->no_index && i < trace->files.length; i++)
-		load_index(b, i);
+		blocks_load_index(b, i);
 	*ret_blocks = b;
 	return 0;
 }
@@ -471,49 +178,88 @@ static void renumber(struct standing_events *events, uint64_t was_before, uint64
 	}
 }
 
-static int unpack_standing(const struct blocks *b, const struct entry *entry, struct arena *arena, struct standing_events *ret_events)
+/* What a block's was packed against. */
+static const struct entry *key_of(const struct blocks *b, const struct entry *entry)
+{
+	size_t i = (size_t)(entry - b->entries.items);
+	const struct entry *key = entry->standing->key <= i ? entry - entry->standing->key : NULL;
+
+	return key && key != entry && key->standing && !key->standing->key && key->block.file == entry->block.file ? key : NULL;
+}
+
+/* The block that what stands at this one can be packed against; itself, where there is none. */
+static const struct entry *key_for(const struct blocks *b, const struct entry *entry)
+{
+	for (size_t i = (size_t)(entry - b->entries.items), back = 1; back <= KEY_BLOCKS && back <= i; back++)
+		if (entry[-(ptrdiff_t)back].standing && !entry[-(ptrdiff_t)back].standing->key && entry[-(ptrdiff_t)back].block.file == entry->block.file)
+			return entry - back;
+	return entry;
+}
+
+/* What stands there, as it was packed; size 0 where the index is wrong. */
+static struct blob raw_standing(const struct blocks *b, const struct entry *entry, struct arena *arena)
 {
 	const struct known *known = entry->standing;
-	unsigned char *raw = mem_alloc((size_t)known->raw_size + 1);
-	const unsigned char *bytes = known_bytes(b, entry, known, arena);
-	int r = -EBADMSG;
+	const struct entry *key = known->key ? key_of(b, entry) : NULL;
+	struct blob against = key ? raw_standing(b, key, arena) : (struct blob){ 0 };
+	unsigned char *raw = arena_alloc(arena, (size_t)known->raw_size + 1, 1);
+	const unsigned char *bytes = blocks_bytes(b, entry, known, arena);
 
-	if (bytes && ZSTD_decompress(raw, known->raw_size, bytes, known->size) == known->raw_size)
-		r = standing_get(arena, raw, known->raw_size, ret_events);
-	free(raw);
+	if (!bytes || (known->key && !against.size) || blocks_unpack(raw, known->raw_size, (struct blob){ bytes, known->size }, against))
+		return (struct blob){ 0 };
+	return (struct blob){ raw, known->raw_size };
+}
+
+static int unpack_standing(struct blocks *b, const struct entry *entry, struct arena *arena, struct standing_events *ret_events)
+{
+	struct arena own;
+	struct blob raw;
+	int r;
+
+	arena_init(&own);
+	pthread_mutex_lock(&b->lock);
+	raw = entry->standing ? raw_standing(b, entry, &own) : (struct blob){ 0 };
+	pthread_mutex_unlock(&b->lock);
+	r = raw.size ? standing_get(arena, raw.at, raw.size, ret_events) : -EBADMSG;
+	arena_done(&own);
 	if (!r)
-		renumber(ret_events, known->before, entry->block.before);
+		renumber(ret_events, entry->standing->before, entry->block.before);
 	return r;
 }
 
 static void keep_standing(struct blocks *b, struct entry *entry, const struct standing *standing)
 {
 	struct known known = { .before = entry->block.before };
+	struct blob raw, against = { 0 }, packed;
+	const struct entry *key;
 	struct standing_events events;
 	struct arena arena;
-	unsigned char *raw;
-	size_t raw_size, size;
+	unsigned char *to;
 	bool known_before;
 
+	arena_init(&arena);
 	pthread_mutex_lock(&b->lock);
 	known_before = entry->block.known;
+	key = key_for(b, entry);
+	if (!known_before && key != entry)
+		against = raw_standing(b, key, &arena);
 	pthread_mutex_unlock(&b->lock);
-	if (known_before)
+	if (known_before) {
+		arena_done(&arena);
 		return;
-	arena_init(&arena);
+	}
 	standing_take(&arena, standing, &events);
-	raw = arena_alloc(&arena, standing_bytes(&events), 1);
-	raw_size = standing_put(&events, raw);
-	size = ZSTD_compressBound(raw_size);
-	known.bytes = arena_alloc(&arena, size, 1);
-	size = ZSTD_compress(known.bytes, size, raw, raw_size, 1);
-	if (!ZSTD_isError(size) && raw_size <= RECORD_LIMIT && size <= RECORD_LIMIT) {
-		known.size = (uint32_t)size;
-		known.raw_size = (uint32_t)raw_size;
-		known.crc = crc32c(0, known.bytes, size);
+	to = arena_alloc(&arena, standing_bytes(&events), 1);
+	raw = (struct blob){ to, standing_put(&events, to) };
+	packed = blocks_pack(&arena, raw, against);
+	if (packed.size && raw.size <= RECORD_LIMIT && packed.size <= RECORD_LIMIT) {
+		known.size = (uint32_t)packed.size;
+		known.raw_size = (uint32_t)raw.size;
+		known.crc = crc32c(0, packed.at, packed.size);
+		known.key = against.size ? (uint32_t)(entry - key) : 0;
 		pthread_mutex_lock(&b->lock);
-		known.bytes = arena_memdup(&b->arena, known.bytes, size);
-		add_known(b, entry, RECORD_standing, known);
+		known.bytes = arena_memdup(&b->arena, packed.at, packed.size);
+		blocks_add(b, entry, RECORD_standing, known);
 		pthread_cond_broadcast(&b->found);
 		pthread_mutex_unlock(&b->lock);
 	}
@@ -671,15 +417,39 @@ int blocks_part(struct blocks *b, size_t first, size_t last, uint64_t to_ns, str
 
 void blocks_note(struct blocks *b, size_t block, uint32_t kind, const void *bytes, size_t size)
 {
-	struct known note = { .size = (uint32_t)size, .raw_size = (uint32_t)size, .kind = kind, .before = b->entries.items[block].block.before };
+	struct known note = { .raw_size = (uint32_t)size, .kind = kind, .before = b->entries.items[block].block.before };
+	struct blob keep = { bytes, size }, packed = { 0 };
+	struct arena arena;
 
 	if (size > RECORD_LIMIT)
 		return;
-	note.crc = crc32c(0, bytes, size);
+	arena_init(&arena);
+	if (size >= NOTE_ALONE)
+		packed = blocks_pack(&arena, keep, (struct blob){ 0 });
+	if (packed.size && packed.size < size)
+		keep = packed;
+	note.size = (uint32_t)keep.size;
+	note.crc = crc32c(0, keep.at, keep.size);
 	pthread_mutex_lock(&b->lock);
-	note.bytes = arena_memdup(&b->arena, bytes, size);
-	add_known(b, &b->entries.items[block], RECORD_note, note);
+	note.bytes = arena_memdup(&b->arena, keep.at, keep.size);
+	blocks_add(b, &b->entries.items[block], RECORD_note, note);
 	pthread_mutex_unlock(&b->lock);
+	arena_done(&arena);
+}
+
+/* As it was noted; what is packed is unpacked once. */
+static const void *note_bytes(struct blocks *b, const struct entry *entry, struct known *note)
+{
+	unsigned char *raw;
+
+	if (!note->raw) {
+		note->raw = blocks_bytes(b, entry, note, &b->arena);
+		if (note->raw && note->raw_size != note->size) {
+			raw = arena_alloc(&b->arena, (size_t)note->raw_size + 1, 1);
+			note->raw = blocks_unpack(raw, note->raw_size, (struct blob){ note->raw, note->size }, (struct blob){ 0 }) ? NULL : raw;
+		}
+	}
+	return note->raw;
 }
 
 const void *blocks_noted(struct blocks *b, size_t block, uint32_t kind, size_t *ret_size)
@@ -690,8 +460,8 @@ const void *blocks_noted(struct blocks *b, size_t block, uint32_t kind, size_t *
 	pthread_mutex_lock(&b->lock);
 	for (struct known *note = entry->notes; note; note = note->next)
 		if (note->kind == kind) {
-			bytes = known_bytes(b, entry, note, &b->arena);
-			*ret_size = note->size;
+			bytes = note_bytes(b, entry, note);
+			*ret_size = note->raw_size;
 			break;
 		}
 	pthread_mutex_unlock(&b->lock);

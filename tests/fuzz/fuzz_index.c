@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 struct index_record {
 	uint64_t from_ns, before;
-	uint32_t kind, bytes, raw_bytes, bytes_crc, crc, reserved;
+	uint32_t kind, bytes, raw_bytes, key, bytes_crc, crc;
 };
 
 static struct blocks_options options = { .events = BLOCK_EVENTS };

@@ -228,6 +228,32 @@ static void test_notes_are_kept(void **state)
 	trace_close(trace);
 }
 
+/* What is large is packed, and told as it was noted, before and after it was written. */
+static void test_a_large_note(void **state)
+{
+	unsigned char large[20000];
+	struct trace *trace;
+	struct blocks *blocks;
+	size_t size = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(large); i++)
+		large[i] = (unsigned char)(i / 100);
+	unlink(index_path);
+	blocks = open_blocks(&trace);
+	blocks_note(blocks, 1, 9, large, sizeof(large));
+	for (unsigned time = 0; time < 2; time++) {
+		assert_memory_equal(blocks_noted(blocks, 1, 9, &size), large, sizeof(large));
+		assert_int_equal(size, sizeof(large));
+		blocks_close(blocks);
+		trace_close(trace);
+		assert_in_range(index_bytes(), 1, 4000);
+		blocks = open_blocks(&trace);
+	}
+	blocks_close(blocks);
+	trace_close(trace);
+}
+
 static void test_damage_costs_nothing_but_time(void **state)
 {
 	unsigned count;
@@ -347,7 +373,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_the_index_tells_the_same), cmocka_unit_test(test_several_ask_at_once),
 		cmocka_unit_test(test_notes_are_kept), cmocka_unit_test(test_stacks_that_are_told_later),
-		cmocka_unit_test(test_damage_costs_nothing_but_time), cmocka_unit_test(test_another_trace_of_the_name),
+		cmocka_unit_test(test_a_large_note), cmocka_unit_test(test_damage_costs_nothing_but_time), cmocka_unit_test(test_another_trace_of_the_name),
 		cmocka_unit_test(test_what_is_not_to_be_believed), cmocka_unit_test(test_a_file_that_goes_while_it_is_read),
 	};
 

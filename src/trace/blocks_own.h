@@ -1,0 +1,54 @@
+/* What blocks.c and its index files share. */
+#ifndef TRACE_BLOCKS_OWN_H
+#define TRACE_BLOCKS_OWN_H
+
+#include <pthread.h>
+
+#include "base/arena.h"
+#include "base/vec.h"
+#include "trace/blocks.h"
+
+#define RECORD_LIMIT (64u << 20)   /* bytes of one record, packed or not */
+
+enum { RECORD_standing = 1, RECORD_note = 2 };
+
+/* Something known of a block. */
+struct known {
+	unsigned char *bytes;     /* packed; NULL: in the index file */
+	uint64_t at;              /* there */
+	uint32_t size, raw_size, crc;
+	uint32_t kind, key;
+	uint64_t before;
+	bool saved;
+	const void *raw;          /* a note's, once unpacked */
+	struct known *next;
+};
+
+struct entry {
+	struct block block;
+	struct known *standing;
+	struct known *notes;      /* one of a kind */
+};
+
+struct blocks {
+	const struct trace *trace;
+	pthread_mutex_t lock;     /* of what is known and who watches */
+	pthread_cond_t found;
+	struct blocks_watch *watches;
+	struct arena arena;
+	struct vec(struct entry) entries;
+	int *index_fds;           /* by file; -1 none */
+	const char *folder;       /* NULL: beside the files */
+	uint64_t block_events;
+	bool no_index;
+};
+
+void blocks_load_index(struct blocks *b, uint32_t file);
+int blocks_save_index(struct blocks *b, uint32_t file, struct err *err);
+bool blocks_any_unsaved(const struct blocks *b, uint32_t file);
+/* `kind`: RECORD_ */
+void blocks_add(struct blocks *b, struct entry *entry, uint32_t kind, struct known add);
+/* The bytes of something known, in the arena; NULL when the index has them no more. */
+const unsigned char *blocks_bytes(const struct blocks *b, const struct entry *entry, const struct known *known, struct arena *arena);
+
+#endif
