@@ -142,13 +142,30 @@ static void find_silences(struct finder *f, enum rule_id rule, uint64_t from, ui
 
 /* ---- event loops ---- */
 
+/* Other threads of the process listened to the same meanwhile: they take turns at one loop. */
+static bool others_listen(const struct finder *f, const struct episode *loop, uint64_t from, uint64_t to)
+{
+	const struct scene *scene = f->scene;
+	const struct wait *at = &scene->waits[loop->last];
+	uint64_t listened = 0;
+
+	for (uint32_t i = 1; i < scene->thread_count && at->kind == WAIT_KIND_epoll && at->object; i++) {
+		if (i == f->thread || !scene_same_process(scene, i, f->thread))
+			continue;
+		for (uint32_t j = scene_waits_from(scene, i, from); j < scene_waits_end(scene, i) && scene->waits[j].start_ns < to; j++)
+			if (scene->waits[j].kind == at->kind && scene->waits[j].object == at->object)
+				listened += (scene->waits[j].end_ns < to ? scene->waits[j].end_ns : to) - scene->waits[j].start_ns;
+	}
+	return listened > part_of(scene, LIMIT_a_good_part, to - from);
+}
+
 /* A long turn, and how much of it was spent in what counts. */
-static void offer_turn(struct finder *f, uint64_t from, uint64_t to, bool ended)
+static void offer_turn(struct finder *f, const struct episode *loop, uint64_t from, uint64_t to, bool ended)
 {
 	struct state_times times;
 	uint64_t length = to - from;
 
-	if (length < hangs_long_ns(f, LIMIT_turn_ns))
+	if (length < hangs_long_ns(f, LIMIT_turn_ns) || (rule_holds(f->scene, RULE_shared_loop) && others_listen(f, loop, from, to)))
 		return;
 	scene_state_times(f->scene, f->thread, from, to, &times);
 	if (most_of(f->scene, times.ns[SPAN_STOPPED], length) || most_of(f->scene, times.ns[SPAN_UNKNOWN], length))
@@ -254,7 +271,7 @@ static void find_turns(struct finder *f)
 			continue;
 		/* Not a dialog that a person closed, but a wait for somebody who was away. */
 		if (rests && inner && hangs_ended_by_return(f, last, inner))
-			offer_turn(f, inner, last->end_ns, true);
+			offer_turn(f, last, inner, last->end_ns, true);
 		if (rests)
 			inner = 0;
 		else if (!inner)
@@ -266,7 +283,7 @@ static void find_turns(struct finder *f)
 				end = e->start_ns;
 			} else {
 				if (begin)
-					offer_turn(f, begin, end, true);
+					offer_turn(f, last, begin, end, true);
 				begin = last->end_ns;
 				end = e->start_ns;
 			}
@@ -274,10 +291,10 @@ static void find_turns(struct finder *f)
 		last = e;
 	}
 	if (begin)
-		offer_turn(f, begin, end, true);
+		offer_turn(f, last, begin, end, true);
 	/* It never came back to its rest. */
 	if (last && is_loop_at(f, last) && last->end_ns < over && !sleeps_most(f, last->end_ns, over))
-		offer_turn(f, last->end_ns, over, false);
+		offer_turn(f, last, last->end_ns, over, false);
 }
 
 /* ---- waits ---- */

@@ -173,7 +173,7 @@ bool hangs_awaits_person(const struct finder *f, const struct wait *w)
 }
 
 /* The last that the thread did with other processes before the wait, or over sockets alone, was
- * to send. */
+ * to send; most of what a window server is sent has no answer. */
 static bool sent_last(const struct finder *f, const struct wait *w, bool sockets)
 {
 	const struct scene_thread *t = &f->scene->threads[w->thread];
@@ -183,7 +183,7 @@ static bool sent_last(const struct finder *f, const struct wait *w, bool sockets
 		const struct message m = scene_message(f->scene, t->messages.items[i]);
 
 		if (m.result > 0 && m.start_ns < w->start_ns && m.peer != pid && !(sockets && scene_is_pipe(m.object)))
-			return !(m.flags & MESSAGE_FLAGS_receive);
+			return !(m.flags & MESSAGE_FLAGS_receive) && !(sockets && hangs_is_window_server(f, m.object));
 	}
 	return false;
 }

@@ -180,9 +180,14 @@ static bool is_not_answered(const struct finder *f, const struct episode *e)
 	return true;
 }
 
+/* Whoever has been stopped for longer than the recording was put aside by somebody, and nobody seen then had it go on. */
 static bool is_stopped(const struct finder *f, const struct episode *e)
 {
-	return last_of(f, e)->kind == WAIT_KIND_stop && !stopped_as_a_whole(f, e) && !hangs_was_suspended(f, e);
+	if (last_of(f, e)->kind != WAIT_KIND_stop || stopped_as_a_whole(f, e) || hangs_was_suspended(f, e))
+		return false;
+	if (!f->options->pid && last_of(f, e)->end == WAIT_END_OPEN && e->start_ns <= f->scene->start_ns + limit_of(f->scene, LIMIT_standing_slack_ns))
+		f->hang->weight = (uint32_t)limit_of(f->scene, LIMIT_put_aside_weight);
+	return true;
 }
 
 static bool is_lock_kept(const struct finder *f, const struct episode *e)
