@@ -527,7 +527,8 @@ static const struct hangs_found *find_all(struct diagnoser *diagnoser, const str
 		hang->comm = tables_comm(f.scene->tables, hang->thread, hang->end_ns);
 	}
 	free(found->hangs);
-	*found = (struct hangs_found){ f.hangs.items, f.hangs.length, options->pid, options->root_pid, f.scene->version,
+	free(found->cut_ns);
+	*found = (struct hangs_found){ f.hangs.items, f.hangs.length, f.cut_ns.items, f.cut_ns.length, options->pid, options->root_pid, f.scene->version,
 				       options->threshold_ns, true };
 	return found;
 }
@@ -538,6 +539,16 @@ size_t hangs_find_all(struct diagnoser *diagnoser, const struct hangs_options *o
 
 	*ret_hangs = found->hangs;
 	return found->count;
+}
+
+bool hangs_wait_is_cut(struct diagnoser *diagnoser, uint64_t from_ns, uint64_t to_ns)
+{
+	const struct hangs_found *found = diagnoser_hangs_found(diagnoser);
+
+	for (size_t i = 0; i < found->cut_count; i++)
+		if (found->cut_ns[i] >= from_ns && found->cut_ns[i] <= to_ns)
+			return true;
+	return false;
 }
 
 size_t hangs_find(struct arena *arena, struct diagnoser *diagnoser, const struct hangs_options *options,

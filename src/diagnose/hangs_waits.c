@@ -155,6 +155,20 @@ static bool tries_file_lock(const struct finder *f, const struct episode *e)
 	return f->hang->end_ns - f->hang->start_ns >= hangs_long_ns(f, LIMIT_wait_ns);
 }
 
+/* One that waits there waits for an answer, if it has asked for anything. */
+static bool may_be_answer(const struct finder *f, const struct episode *e)
+{
+	return may_ask(f, last_of(f, e)) && !hangs_rests_at(f, last_of(f, e)) && !is_short_for_own(f, e);
+}
+
+/* It stood as the part of a trace begins that is looked at, so what it asked for is before that. */
+static bool is_cut(const struct finder *f, const struct episode *e)
+{
+	const struct wait *w = last_of(f, e);
+
+	return f->scene->start_ns > f->scene->reach_ns && w->start_ns < f->scene->start_ns && w->end != WAIT_END_OPEN && may_be_answer(f, e);
+}
+
 static bool is_not_answered(const struct finder *f, const struct episode *e)
 {
 	const struct wait *w = last_of(f, e);
@@ -162,7 +176,7 @@ static bool is_not_answered(const struct finder *f, const struct episode *e)
 	uint32_t awaits;
 	bool outside;
 
-	if (!may_ask(f, w) || hangs_rests_at(f, w) || is_short_for_own(f, e) || !hangs_is_pending(f, e, &asked, &awaits, &outside))
+	if (!may_be_answer(f, e) || !hangs_is_pending(f, e, &asked, &awaits, &outside))
 		return false;
 	/* A program's first thread may have nothing to do but to wait for the others, for ever. */
 	if (!outside && (w->end != WAIT_END_THREAD || w->cause == WAKE_CAUSE_signal || scene_ended_by_signal(f->scene, w)) && hangs_is_unattended(f))
@@ -328,5 +342,7 @@ bool hangs_judge_wait(struct finder *f, const struct episode *e, struct hang *re
 		if (hang_rules[i].holds(f, e))
 			return true;
 	}
+	if (is_cut(f, e))
+		vec_push(&f->cut_ns, e->end_ns);
 	return false;
 }
