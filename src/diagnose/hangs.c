@@ -318,6 +318,14 @@ static bool sender_sleeps(const struct finder *f, const struct wait *w, uint64_t
 	return slept * 100 > limit_of(f->scene, LIMIT_sender_sleeps) * (to - from);
 }
 
+/* What nobody asks about may be a stream of news, which has no end. */
+static bool came_to_end(const struct finder *f, const struct episode *last)
+{
+	const struct wait *w = &f->scene->waits[last->last];
+
+	return !hangs_is_unattended(f) || (w->end == WAIT_END_THREAD && w->cause != WAKE_CAUSE_signal && !scene_ended_by_signal(f->scene, w));
+}
+
 /* An answer that comes in drops: short waits in a row on one connection, with next to
  * nothing between them. A long download looks the same, and so do the events of a window,
  * and what comes through a pipe may be work: a person must ask, or the one that sends be
@@ -343,7 +351,7 @@ static void find_drips(struct finder *f)
 		}
 		piped = first && f->options->pid && scene_is_pipe(first->kind == WAIT_KIND_poll ? first->detail : first->object);
 		if (first && end - begin >= hangs_long_ns(f, LIMIT_busy_ns) && (piped || hangs_role_in(f, first) == END_CLIENT) &&
-		    (f->options->pid || sender_sleeps(f, first, begin, end)))
+		    (f->options->pid || (sender_sleeps(f, first, begin, end) && came_to_end(f, &f->scene->episodes[t->episode + i - 1]))))
 			offer(f, RULE_drops, begin, end);
 		first = w && (w->kind == WAIT_KIND_read || w->kind == WAIT_KIND_poll) ? w : NULL;
 		begin = e ? e->start_ns : 0;

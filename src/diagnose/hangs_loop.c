@@ -132,6 +132,14 @@ bool hangs_spins_for_load(const struct finder *f, uint64_t from, uint64_t to)
 	return !starved_is(&starved, f->scene, times.ns[SPAN_RUNNING]);
 }
 
+/* For how long it was there, as far as is seen. */
+static uint64_t life_ns(const struct scene *scene, const struct thread *t)
+{
+	uint64_t born = t->start_ns > scene->start_ns ? t->start_ns : scene->start_ns, died = t->end_ns < scene->end_ns ? t->end_ns : scene->end_ns;
+
+	return died > born ? died - born : 0;
+}
+
 /* A signal, not what it looked for, ended the sleep behind the last. */
 static bool broken_off(const struct scene *scene, const struct retries *r)
 {
@@ -163,7 +171,11 @@ bool hangs_retries(const struct finder *f, uint32_t sleep, struct retries *ret_r
 		return false;
 	if (broken_off(scene, ret_retries) || (t->end_ns <= ret_retries->end_ns + look_ns && was_told_to_end(f, ret_retries->start_ns)))
 		return false;
-	return f->options->pid || loop_retry_partner(scene, ret_retries, &lockstep);
+	if (f->options->pid)
+		return true;
+	/* What it does all the time it does by design, unless another does so in step with it. */
+	return loop_retry_partner(scene, ret_retries, &lockstep) &&
+	       (lockstep || !nearly_all(scene, ret_retries->end_ns - ret_retries->start_ns, life_ns(scene, t)));
 }
 
 static bool is_vain(const struct finder *f, const struct wait *w)

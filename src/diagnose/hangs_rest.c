@@ -359,6 +359,30 @@ static bool has_own_times(const struct finder *f, const struct wait *w)
 	return has_odd_limit(f, w) || (comes_often(f, p) && p->kind == WAIT_KIND_futex && p->own_times);
 }
 
+/* A wait that others end, or would, for work or for an answer. */
+static bool is_for_others(const struct wait *w)
+{
+	return (w->end == WAIT_END_THREAD || w->end == WAIT_END_OPEN) && (listens(w->kind) || w->kind == WAIT_KIND_futex || w->kind == WAIT_KIND_semaphore);
+}
+
+static bool waits_as_long_each_time(const struct finder *f, const struct wait *w)
+{
+	const struct scene *scene = f->scene;
+	const struct scene_thread *t = &scene->threads[w->thread];
+	const struct episode *mine = &scene->episodes[w->episode];
+	uint64_t ns = mine->end_ns - mine->start_ns;
+	uint32_t times = 0;
+
+	if (ns < limit_of(scene, LIMIT_wait_ns) || !is_for_others(w) || !hangs_is_unattended(f))
+		return false;
+	for (const struct episode *e = &scene->episodes[t->episode]; e < &scene->episodes[t->episode + t->episode_count]; e++) {
+		uint64_t its = e->end_ns - e->start_ns, longer = its > ns ? its : ns, shorter = its > ns ? ns : its;
+
+		times += e != mine && shorter > part_of(scene, LIMIT_as_long, longer) && is_for_others(&scene->waits[e->last]);
+	}
+	return times >= limit_of(scene, LIMIT_times_as_long);
+}
+
 static bool listens_not(const struct finder *f, const struct wait *w)
 {
 	const struct place *p = hangs_place_of(f, w);

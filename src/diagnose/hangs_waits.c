@@ -161,12 +161,11 @@ static bool may_be_answer(const struct finder *f, const struct episode *e)
 	return may_ask(f, last_of(f, e)) && !hangs_rests_at(f, last_of(f, e)) && !is_short_for_own(f, e);
 }
 
-/* It stood as the part of a trace begins that is looked at, so what it asked for is before that. */
 static bool is_cut(const struct finder *f, const struct episode *e)
 {
 	const struct wait *w = last_of(f, e);
 
-	return f->scene->start_ns > f->scene->reach_ns && w->start_ns < f->scene->start_ns && w->end != WAIT_END_OPEN && may_be_answer(f, e);
+	return hangs_began_before(f, e) && w->end != WAIT_END_OPEN && may_be_answer(f, e);
 }
 
 static bool is_not_answered(const struct finder *f, const struct episode *e)
@@ -226,12 +225,13 @@ static bool is_read_by_person(const struct finder *f, const struct wait *w)
 	return false;
 }
 
-/* A pipeline's parts wait for each other for a while by design. */
+/* A pipeline's parts wait for each other for a while by design; and a client takes what a server sends at its own pace. */
 static bool is_not_taken(const struct finder *f, const struct episode *e)
 {
 	const struct wait *w = last_of(f, e);
 
-	return w->kind == WAIT_KIND_write && !reader_works(f, w) && (f->options->pid || !is_read_by_person(f, w)) &&
+	return w->kind == WAIT_KIND_write && !(hangs_is_unattended(f) && hangs_role_in(f, w) == END_SERVER) && !reader_works(f, w) &&
+	       (f->options->pid || !is_read_by_person(f, w)) &&
 	       w->end_ns - w->start_ns >= limit_of(f->scene, LIMIT_pipe_waits) * hangs_long_ns(f, LIMIT_wait_ns);
 }
 
@@ -242,7 +242,7 @@ static bool is_held_up(const struct finder *f, const struct episode *e)
 	const struct place *p = hangs_place_of(f, w);
 
 	if (waits_for_owner(w) || w->kind == WAIT_KIND_write || is_short_for_own(f, e) || t->tid != t->pid || !p ||
-	    p->visits >= limit_of(f->scene, LIMIT_rest_visits))
+	    p->visits >= limit_of(f->scene, LIMIT_rest_visits) || hangs_rests_at(f, w))
 		return false;
 	if (hangs_is_batch(f) && w->end == WAIT_END_THREAD && scene_same_process(f->scene, w->waker, f->thread) &&
 	    hangs_works_long(f, w->waker, e->start_ns, e->end_ns, hangs_own_work_ns(f, LIMIT_wait_ns)))
