@@ -129,7 +129,7 @@ static uint64_t listened_ns(const struct scene *scene, uint32_t thread, uint64_t
 		const struct wait *w = &scene->waits[e->last];
 		uint64_t from = e->start_ns > from_ns ? e->start_ns : from_ns, to = e->end_ns < to_ns ? e->end_ns : to_ns;
 
-		if (w->kind == WAIT_KIND_accept || (w->kind == WAIT_KIND_epoll && !served) ||
+		if (w->kind == WAIT_KIND_accept || ((w->kind == WAIT_KIND_epoll || w->kind == WAIT_KIND_poll) && !served) ||
 		    (w->kind == WAIT_KIND_read && object_kind(w->object) == OBJECT_KIND_fuse))
 			ns += to - from;
 	}

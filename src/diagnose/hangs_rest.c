@@ -266,9 +266,7 @@ static bool all_of_process(const struct finder *f, struct row row, uint32_t pid)
 	return row.count > 0;
 }
 
-/* What is polled first is a pair of sockets, or a pipe, of which the process has both ends
- * itself: by it others of its threads wake the loop up. */
-static bool polls_own_pair(const struct finder *f, const struct wait *w)
+bool hangs_polls_own_pair(const struct finder *f, const struct wait *w)
 {
 	struct row row = ends_of_object(f->ends, w->detail);
 	uint32_t pid = scene_pid(f->scene, w->thread);
@@ -289,7 +287,7 @@ bool hangs_awaits_answer(const struct finder *f, const struct wait *w)
 	if (w->kind == WAIT_KIND_read || (w->kind == WAIT_KIND_poll && w->argument <= 1))
 		return hangs_role_in(f, w) == END_CLIENT || hangs_asked_there(f, w) ||
 		       (hangs_role_in(f, w) == END_UNKNOWN && woke_who_answered(f, w));
-	if (w->kind == WAIT_KIND_poll && w->argument == 2 && polls_own_pair(f, w))
+	if (w->kind == WAIT_KIND_poll && w->argument == 2 && hangs_polls_own_pair(f, w))
 		return f->scene->messages_seen ? sent_last(f, w, true) : woke_who_ended(f, w);
 	return w->kind == WAIT_KIND_poll && w->argument == 2 && hangs_asked_there(f, w) && !hangs_is_window_server(f, w->detail) &&
 	       !(hangs_place_of(f, w) && hangs_place_of(f, w)->open_to_all);

@@ -38,6 +38,9 @@ static bool may_ask(const struct finder *f, const struct wait *w)
 				       (object_kind(object) == OBJECT_KIND_eventfd &&
 					(t->tid != t->pid || (w->argument > 1 && !f->options->pid)))))
 			return false;
+		/* By a pipe of its own a thread that listens for the others is told to listen to something else. */
+		if (t->tid != t->pid && w->kind == WAIT_KIND_poll && !w->timeout_ns && hangs_polls_own_pair(f, w))
+			return false;
 		if (scene_is_pipe(w->object))
 			return hangs_awaits_answer(f, w);
 		/* Beside the first, a thread is there for a window server's events. */
