@@ -24,6 +24,16 @@ static bool starts_up(const struct finder *f, const struct episode *e)
 	       f->scene->tables->threads[partner].start_ns + limit_of(f->scene, LIMIT_look_ns) > e->start_ns;
 }
 
+/* What it looks for another program does, as far as is known. */
+static bool looks_for_stranger(const struct finder *f, const struct episode *e)
+{
+	uint8_t confidence;
+	uint32_t partner = loop_partner(f->scene, f->thread, e->start_ns, e->end_ns, &confidence);
+
+	return partner && !scene_same_process(f->scene, partner, f->thread) &&
+	       !scene_descends_from(f->scene, partner, scene_pid(f->scene, f->thread));
+}
+
 static bool looks_often(const struct finder *f, const struct episode *e)
 {
 	uint64_t ns = e->end_ns - e->start_ns;
@@ -31,7 +41,7 @@ static bool looks_often(const struct finder *f, const struct episode *e)
 	if (f->scene->waits[e->last].kind == WAIT_KIND_yield || !loop_is(f->scene, e) || e->slices < limit_of(f->scene, LIMIT_looks) ||
 	    ns / e->slices > limit_of(f->scene, LIMIT_look_ns))
 		return false;
-	return f->options->pid || ns >= limit_of(f->scene, LIMIT_stranger_ns) || !starts_up(f, e);
+	return f->options->pid || ns >= limit_of(f->scene, LIMIT_stranger_ns) || (!starts_up(f, e) && !looks_for_stranger(f, e));
 }
 
 /* It looked there for as long at other times, too: a clock, which ticks but for when there is work. */
