@@ -225,6 +225,9 @@ bool hangs_waits_for_own(const struct finder *f, const struct episode *e)
 
 	if (t->tid != t->pid || e->end_ns - e->start_ns < limit_of(scene, LIMIT_own_ns) || w->end != WAIT_END_THREAD || loop_is(scene, e))
 		return false;
+	/* What has run since before the recording may be meant to. */
+	if (hangs_is_unattended(f) && hangs_stood_before(f, e))
+		return false;
 	if (w->kind != WAIT_KIND_child && w->kind != WAIT_KIND_signal && !(w->kind == WAIT_KIND_read && scene_is_pipe(w->object) && w->argument > 0) &&
 	    !(w->kind == WAIT_KIND_poll && scene_is_pipe(w->detail)))
 		return false;

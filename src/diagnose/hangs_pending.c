@@ -16,6 +16,11 @@ bool hangs_began_before(const struct finder *f, const struct episode *e)
 	return f->scene->start_ns > f->scene->reach_ns && e->start_ns < f->scene->start_ns;
 }
 
+bool hangs_stood_before(const struct finder *f, const struct episode *e)
+{
+	return e->start_ns <= f->scene->reach_ns + limit_of(f->scene, LIMIT_standing_slack_ns);
+}
+
 /* The thread that was set to work as the first, second, ... on the way to a trail. */
 static uint32_t reached_at(const struct trails *trails, size_t at, unsigned level)
 {

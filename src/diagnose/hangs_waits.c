@@ -201,7 +201,7 @@ static bool is_stopped(const struct finder *f, const struct episode *e)
 {
 	if (last_of(f, e)->kind != WAIT_KIND_stop || stopped_as_a_whole(f, e) || hangs_was_suspended(f, e))
 		return false;
-	if (!f->options->pid && last_of(f, e)->end == WAIT_END_OPEN && e->start_ns <= f->scene->start_ns + limit_of(f->scene, LIMIT_standing_slack_ns))
+	if (!f->options->pid && last_of(f, e)->end == WAIT_END_OPEN && hangs_stood_before(f, e))
 		f->hang->weight = (uint32_t)limit_of(f->scene, LIMIT_put_aside_weight);
 	return true;
 }
