@@ -353,20 +353,27 @@ unsigned follow_hops(const struct trails *trails, uint32_t index, struct hop hop
 	return count;
 }
 
+static bool is_on_path(const struct path_node *path, unsigned count, uint32_t thread)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (path[i].thread == thread)
+			return true;
+	return false;
+}
+
 unsigned follow_back(const struct scene *scene, const struct episode *episode, struct path_node path[FOLLOW_MAX_BACK])
 {
 	unsigned count = 0;
 
-	while (count < FOLLOW_MAX_BACK) {
+	/* A relay comes twice: as it handed the answer on, and as it was given leave to ask. */
+	for (unsigned steps = 0; count < FOLLOW_MAX_BACK && steps < 2 * FOLLOW_MAX_BACK; steps++) {
 		const struct wait *w = &scene->waits[episode->last];
 		const struct episode *before;
 
 		if (w->end != WAIT_END_THREAD || !w->waker)
 			break;
-		for (unsigned i = 0; i < count; i++)
-			if (path[i].thread == w->waker)
-				return count;
-		path[count++] = (struct path_node){ w->waker, w->end_ns, w->end_event };
+		if (!is_on_path(path, count, w->waker))
+			path[count++] = (struct path_node){ w->waker, w->end_ns, w->end_event };
 		/* What let the waker run: its own last wait before it woke. */
 		before = scene_episode(scene, w->waker, w->end_ns);
 		if (!before)

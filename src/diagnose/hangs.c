@@ -142,13 +142,30 @@ static void find_silences(struct finder *f, enum rule_id rule, uint64_t from, ui
 
 /* ---- event loops ---- */
 
+/* Other threads of the process listened to the same meanwhile: they take turns at one loop. */
+static bool others_listen(const struct finder *f, const struct episode *loop, uint64_t from, uint64_t to)
+{
+	const struct scene *scene = f->scene;
+	const struct wait *at = &scene->waits[loop->last];
+	uint64_t listened = 0;
+
+	for (uint32_t i = 1; i < scene->thread_count && at->kind == WAIT_KIND_epoll && at->object; i++) {
+		if (i == f->thread || !scene_same_process(scene, i, f->thread))
+			continue;
+		for (uint32_t j = scene_waits_from(scene, i, from); j < scene_waits_end(scene, i) && scene->waits[j].start_ns < to; j++)
+			if (scene->waits[j].kind == at->kind && scene->waits[j].object == at->object)
+				listened += (scene->waits[j].end_ns < to ? scene->waits[j].end_ns : to) - scene->waits[j].start_ns;
+	}
+	return listened > part_of(scene, LIMIT_a_good_part, to - from);
+}
+
 /* A long turn, and how much of it was spent in what counts. */
-static void offer_turn(struct finder *f, uint64_t from, uint64_t to, bool ended)
+static void offer_turn(struct finder *f, const struct episode *loop, uint64_t from, uint64_t to, bool ended)
 {
 	struct state_times times;
 	uint64_t length = to - from;
 
-	if (length < hangs_long_ns(f, LIMIT_turn_ns))
+	if (length < hangs_long_ns(f, LIMIT_turn_ns) || (rule_holds(f->scene, RULE_shared_loop) && others_listen(f, loop, from, to)))
 		return;
 	scene_state_times(f->scene, f->thread, from, to, &times);
 	if (most_of(f->scene, times.ns[SPAN_STOPPED], length) || most_of(f->scene, times.ns[SPAN_UNKNOWN], length))
@@ -254,7 +271,7 @@ static void find_turns(struct finder *f)
 			continue;
 		/* Not a dialog that a person closed, but a wait for somebody who was away. */
 		if (rests && inner && hangs_ended_by_return(f, last, inner))
-			offer_turn(f, inner, last->end_ns, true);
+			offer_turn(f, last, inner, last->end_ns, true);
 		if (rests)
 			inner = 0;
 		else if (!inner)
@@ -266,7 +283,7 @@ static void find_turns(struct finder *f)
 				end = e->start_ns;
 			} else {
 				if (begin)
-					offer_turn(f, begin, end, true);
+					offer_turn(f, last, begin, end, true);
 				begin = last->end_ns;
 				end = e->start_ns;
 			}
@@ -274,10 +291,10 @@ static void find_turns(struct finder *f)
 		last = e;
 	}
 	if (begin)
-		offer_turn(f, begin, end, true);
+		offer_turn(f, last, begin, end, true);
 	/* It never came back to its rest. */
 	if (last && is_loop_at(f, last) && last->end_ns < over && !sleeps_most(f, last->end_ns, over))
-		offer_turn(f, last->end_ns, over, false);
+		offer_turn(f, last, last->end_ns, over, false);
 }
 
 /* ---- waits ---- */
@@ -299,6 +316,14 @@ static bool sender_sleeps(const struct finder *f, const struct wait *w, uint64_t
 			slept += (its->end_ns < to ? its->end_ns : to) - its->start_ns;
 	}
 	return slept * 100 > limit_of(f->scene, LIMIT_sender_sleeps) * (to - from);
+}
+
+/* What nobody asks about may be a stream of news, which has no end. */
+static bool came_to_end(const struct finder *f, const struct episode *last)
+{
+	const struct wait *w = &f->scene->waits[last->last];
+
+	return !hangs_is_unattended(f) || (w->end == WAIT_END_THREAD && w->cause != WAKE_CAUSE_signal && !scene_ended_by_signal(f->scene, w));
 }
 
 /* An answer that comes in drops: short waits in a row on one connection, with next to
@@ -326,7 +351,7 @@ static void find_drips(struct finder *f)
 		}
 		piped = first && f->options->pid && scene_is_pipe(first->kind == WAIT_KIND_poll ? first->detail : first->object);
 		if (first && end - begin >= hangs_long_ns(f, LIMIT_busy_ns) && (piped || hangs_role_in(f, first) == END_CLIENT) &&
-		    (f->options->pid || sender_sleeps(f, first, begin, end)))
+		    (f->options->pid || (sender_sleeps(f, first, begin, end) && came_to_end(f, &f->scene->episodes[t->episode + i - 1]))))
 			offer(f, RULE_drops, begin, end);
 		first = w && (w->kind == WAIT_KIND_read || w->kind == WAIT_KIND_poll) ? w : NULL;
 		begin = e ? e->start_ns : 0;
@@ -510,7 +535,8 @@ static const struct hangs_found *find_all(struct diagnoser *diagnoser, const str
 		hang->comm = tables_comm(f.scene->tables, hang->thread, hang->end_ns);
 	}
 	free(found->hangs);
-	*found = (struct hangs_found){ f.hangs.items, f.hangs.length, options->pid, options->root_pid, f.scene->version,
+	free(found->cut_ns);
+	*found = (struct hangs_found){ f.hangs.items, f.hangs.length, f.cut_ns.items, f.cut_ns.length, options->pid, options->root_pid, f.scene->version,
 				       options->threshold_ns, true };
 	return found;
 }
@@ -521,6 +547,16 @@ size_t hangs_find_all(struct diagnoser *diagnoser, const struct hangs_options *o
 
 	*ret_hangs = found->hangs;
 	return found->count;
+}
+
+bool hangs_wait_is_cut(struct diagnoser *diagnoser, uint64_t from_ns, uint64_t to_ns)
+{
+	const struct hangs_found *found = diagnoser_hangs_found(diagnoser);
+
+	for (size_t i = 0; i < found->cut_count; i++)
+		if (found->cut_ns[i] >= from_ns && found->cut_ns[i] <= to_ns)
+			return true;
+	return false;
 }
 
 size_t hangs_find(struct arena *arena, struct diagnoser *diagnoser, const struct hangs_options *options,

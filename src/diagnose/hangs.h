@@ -33,6 +33,8 @@ struct hangs_options {
 struct hangs_found {
 	struct hang *hangs;       /* of all times, not ranked */
 	size_t count;
+	uint64_t *cut_ns;         /* ends of waits that stood as a part of a trace begins: what was asked for is before it */
+	size_t cut_count;
 	uint32_t pid, root_pid, version; /* of the scene */
 	uint64_t threshold_ns;
 	bool known;
@@ -43,6 +45,9 @@ bool hangs_asks_about(const struct scene *scene, const struct hangs_options *opt
 /* All of the scene as they were found, neither ranked nor bound to the window; valid
  * until the next question. */
 size_t hangs_find_all(struct diagnoser *diagnoser, const struct hangs_options *options, const struct hang **ret_hangs);
+/* True when among the threads asked about last one's wait ended in the stretch that may be a hang, and the
+ * scene, a part of a trace, begins behind what it asked for. */
+bool hangs_wait_is_cut(struct diagnoser *diagnoser, uint64_t from_ns, uint64_t to_ns);
 /* Puts hangs, of several scenes too, in the order of their severity; `thread` and `awaits`
  * must be numbers that mean the same in all. */
 struct judgement;

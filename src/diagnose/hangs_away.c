@@ -129,7 +129,7 @@ static uint64_t listened_ns(const struct scene *scene, uint32_t thread, uint64_t
 		const struct wait *w = &scene->waits[e->last];
 		uint64_t from = e->start_ns > from_ns ? e->start_ns : from_ns, to = e->end_ns < to_ns ? e->end_ns : to_ns;
 
-		if (w->kind == WAIT_KIND_accept || (w->kind == WAIT_KIND_epoll && !served) ||
+		if (w->kind == WAIT_KIND_accept || ((w->kind == WAIT_KIND_epoll || w->kind == WAIT_KIND_poll) && !served) ||
 		    (w->kind == WAIT_KIND_read && object_kind(w->object) == OBJECT_KIND_fuse))
 			ns += to - from;
 	}
@@ -224,6 +224,9 @@ bool hangs_waits_for_own(const struct finder *f, const struct episode *e)
 	unsigned count;
 
 	if (t->tid != t->pid || e->end_ns - e->start_ns < limit_of(scene, LIMIT_own_ns) || w->end != WAIT_END_THREAD || loop_is(scene, e))
+		return false;
+	/* What has run since before the recording may be meant to. */
+	if (hangs_is_unattended(f) && hangs_stood_before(f, e))
 		return false;
 	if (w->kind != WAIT_KIND_child && w->kind != WAIT_KIND_signal && !(w->kind == WAIT_KIND_read && scene_is_pipe(w->object) && w->argument > 0) &&
 	    !(w->kind == WAIT_KIND_poll && scene_is_pipe(w->detail)))

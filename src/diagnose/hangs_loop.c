@@ -24,6 +24,16 @@ static bool starts_up(const struct finder *f, const struct episode *e)
 	       f->scene->tables->threads[partner].start_ns + limit_of(f->scene, LIMIT_look_ns) > e->start_ns;
 }
 
+/* What it looks for another program does, as far as is known. */
+static bool looks_for_stranger(const struct finder *f, const struct episode *e)
+{
+	uint8_t confidence;
+	uint32_t partner = loop_partner(f->scene, f->thread, e->start_ns, e->end_ns, &confidence);
+
+	return partner && !scene_same_process(f->scene, partner, f->thread) &&
+	       !scene_descends_from(f->scene, partner, scene_pid(f->scene, f->thread));
+}
+
 static bool looks_often(const struct finder *f, const struct episode *e)
 {
 	uint64_t ns = e->end_ns - e->start_ns;
@@ -31,7 +41,7 @@ static bool looks_often(const struct finder *f, const struct episode *e)
 	if (f->scene->waits[e->last].kind == WAIT_KIND_yield || !loop_is(f->scene, e) || e->slices < limit_of(f->scene, LIMIT_looks) ||
 	    ns / e->slices > limit_of(f->scene, LIMIT_look_ns))
 		return false;
-	return f->options->pid || ns >= limit_of(f->scene, LIMIT_stranger_ns) || !starts_up(f, e);
+	return f->options->pid || ns >= limit_of(f->scene, LIMIT_stranger_ns) || (!starts_up(f, e) && !looks_for_stranger(f, e));
 }
 
 /* It looked there for as long at other times, too: a clock, which ticks but for when there is work. */
@@ -132,6 +142,14 @@ bool hangs_spins_for_load(const struct finder *f, uint64_t from, uint64_t to)
 	return !starved_is(&starved, f->scene, times.ns[SPAN_RUNNING]);
 }
 
+/* For how long it was there, as far as is seen. */
+static uint64_t life_ns(const struct scene *scene, const struct thread *t)
+{
+	uint64_t born = t->start_ns > scene->start_ns ? t->start_ns : scene->start_ns, died = t->end_ns < scene->end_ns ? t->end_ns : scene->end_ns;
+
+	return died > born ? died - born : 0;
+}
+
 /* A signal, not what it looked for, ended the sleep behind the last. */
 static bool broken_off(const struct scene *scene, const struct retries *r)
 {
@@ -163,7 +181,11 @@ bool hangs_retries(const struct finder *f, uint32_t sleep, struct retries *ret_r
 		return false;
 	if (broken_off(scene, ret_retries) || (t->end_ns <= ret_retries->end_ns + look_ns && was_told_to_end(f, ret_retries->start_ns)))
 		return false;
-	return f->options->pid || loop_retry_partner(scene, ret_retries, &lockstep);
+	if (f->options->pid)
+		return true;
+	/* What it does all the time it does by design, unless another does so in step with it. */
+	return loop_retry_partner(scene, ret_retries, &lockstep) &&
+	       (lockstep || !nearly_all(scene, ret_retries->end_ns - ret_retries->start_ns, life_ns(scene, t)));
 }
 
 static bool is_vain(const struct finder *f, const struct wait *w)

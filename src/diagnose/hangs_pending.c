@@ -11,6 +11,16 @@ static bool is_socket(uint64_t object)
 	return kind >= OBJECT_KIND_unix_stream && kind <= OBJECT_KIND_socket;
 }
 
+bool hangs_began_before(const struct finder *f, const struct episode *e)
+{
+	return f->scene->start_ns > f->scene->reach_ns && e->start_ns < f->scene->start_ns;
+}
+
+bool hangs_stood_before(const struct finder *f, const struct episode *e)
+{
+	return e->start_ns <= f->scene->reach_ns + limit_of(f->scene, LIMIT_standing_slack_ns);
+}
+
 /* The thread that was set to work as the first, second, ... on the way to a trail. */
 static uint32_t reached_at(const struct trails *trails, size_t at, unsigned level)
 {
@@ -144,7 +154,7 @@ bool hangs_is_pending(const struct finder *f, const struct episode *e, uint64_t 
 		for (size_t i = 1; i < f->trails->length && !pending; i++)
 			*ret_outside = pending = !scene_same_process(f->scene, f->trails->items[i].thread, f->thread);
 	/* What nobody was there to take woke nobody; who asked nothing there awaits nothing. */
-	if (f->scene->messages_seen && !hangs_asked_there(f, w))
+	if (f->scene->messages_seen && !hangs_asked_there(f, w) && !(hangs_began_before(f, e) && hangs_role_in(f, w) == END_CLIENT))
 		return pending && ended_by_one;
 	if (!pending && outside && w->end == WAIT_END_THREAD && w->cause != WAKE_CAUSE_signal && (ended_by_one || hangs_role_in(f, w) == END_CLIENT))
 		return *ret_outside = (*ret_awaits = hangs_away_waker(f, e)) != 0;

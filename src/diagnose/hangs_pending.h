@@ -10,6 +10,10 @@
  * request began; *ret_awaits: one that worked on it all the while, 0 nobody; *ret_outside:
  * some of them are of other processes. */
 bool hangs_is_pending(const struct finder *f, const struct episode *e, uint64_t *ret_asked_ns, uint32_t *ret_awaits, bool *ret_outside);
+/* It stood as the part of a trace begins that is looked at, so what it asked for is before that. */
+bool hangs_began_before(const struct finder *f, const struct episode *e);
+/* The wait stood as the recording began. */
+bool hangs_stood_before(const struct finder *f, const struct episode *e);
 /* On a busy machine all that has to be done takes long: true when the thread works for so
  * long by itself, or is kept off by one other, or spins. */
 bool hangs_works_long(const struct finder *f, uint32_t thread, uint64_t from, uint64_t to, uint64_t long_ns);

@@ -197,6 +197,9 @@ void hangs_hand_down(const struct scene *scene, struct hang *hang)
 	if (!its || its->slices < limit_of(scene, LIMIT_loop_looks) ||
 	    its->end_ns - its->start_ns < part_of(scene, LIMIT_outer_overlap, hang->end_ns - hang->start_ns))
 		return;
+	/* Whose own limits run out one after the other waits for nobody. */
+	if (!loop_is(scene, its) && scene->waits[its->last].end == WAIT_END_TIMEOUT)
+		return;
 	hang->thread = w->waker;
 	hang->start_ns = its->start_ns;
 	hang->end_ns = its->end_ns;

@@ -173,7 +173,7 @@ bool hangs_awaits_person(const struct finder *f, const struct wait *w)
 }
 
 /* The last that the thread did with other processes before the wait, or over sockets alone, was
- * to send. */
+ * to send; most of what a window server is sent has no answer. */
 static bool sent_last(const struct finder *f, const struct wait *w, bool sockets)
 {
 	const struct scene_thread *t = &f->scene->threads[w->thread];
@@ -183,7 +183,7 @@ static bool sent_last(const struct finder *f, const struct wait *w, bool sockets
 		const struct message m = scene_message(f->scene, t->messages.items[i]);
 
 		if (m.result > 0 && m.start_ns < w->start_ns && m.peer != pid && !(sockets && scene_is_pipe(m.object)))
-			return !(m.flags & MESSAGE_FLAGS_receive);
+			return !(m.flags & MESSAGE_FLAGS_receive) && !(sockets && hangs_is_window_server(f, m.object));
 	}
 	return false;
 }
@@ -266,9 +266,7 @@ static bool all_of_process(const struct finder *f, struct row row, uint32_t pid)
 	return row.count > 0;
 }
 
-/* What is polled first is a pair of sockets, or a pipe, of which the process has both ends
- * itself: by it others of its threads wake the loop up. */
-static bool polls_own_pair(const struct finder *f, const struct wait *w)
+bool hangs_polls_own_pair(const struct finder *f, const struct wait *w)
 {
 	struct row row = ends_of_object(f->ends, w->detail);
 	uint32_t pid = scene_pid(f->scene, w->thread);
@@ -289,7 +287,7 @@ bool hangs_awaits_answer(const struct finder *f, const struct wait *w)
 	if (w->kind == WAIT_KIND_read || (w->kind == WAIT_KIND_poll && w->argument <= 1))
 		return hangs_role_in(f, w) == END_CLIENT || hangs_asked_there(f, w) ||
 		       (hangs_role_in(f, w) == END_UNKNOWN && woke_who_answered(f, w));
-	if (w->kind == WAIT_KIND_poll && w->argument == 2 && polls_own_pair(f, w))
+	if (w->kind == WAIT_KIND_poll && w->argument == 2 && hangs_polls_own_pair(f, w))
 		return f->scene->messages_seen ? sent_last(f, w, true) : woke_who_ended(f, w);
 	return w->kind == WAIT_KIND_poll && w->argument == 2 && hangs_asked_there(f, w) && !hangs_is_window_server(f, w->detail) &&
 	       !(hangs_place_of(f, w) && hangs_place_of(f, w)->open_to_all);
@@ -357,6 +355,30 @@ static bool has_own_times(const struct finder *f, const struct wait *w)
 	const struct place *p = hangs_place_of(f, w);
 
 	return has_odd_limit(f, w) || (comes_often(f, p) && p->kind == WAIT_KIND_futex && p->own_times);
+}
+
+/* A wait that others end, or would, for work or for an answer. */
+static bool is_for_others(const struct wait *w)
+{
+	return (w->end == WAIT_END_THREAD || w->end == WAIT_END_OPEN) && (listens(w->kind) || w->kind == WAIT_KIND_futex || w->kind == WAIT_KIND_semaphore);
+}
+
+static bool waits_as_long_each_time(const struct finder *f, const struct wait *w)
+{
+	const struct scene *scene = f->scene;
+	const struct scene_thread *t = &scene->threads[w->thread];
+	const struct episode *mine = &scene->episodes[w->episode];
+	uint64_t ns = mine->end_ns - mine->start_ns;
+	uint32_t times = 0;
+
+	if (ns < limit_of(scene, LIMIT_wait_ns) || !is_for_others(w) || !hangs_is_unattended(f))
+		return false;
+	for (const struct episode *e = &scene->episodes[t->episode]; e < &scene->episodes[t->episode + t->episode_count]; e++) {
+		uint64_t its = e->end_ns - e->start_ns, longer = its > ns ? its : ns, shorter = its > ns ? ns : its;
+
+		times += e != mine && shorter > part_of(scene, LIMIT_as_long, longer) && is_for_others(&scene->waits[e->last]);
+	}
+	return times >= limit_of(scene, LIMIT_times_as_long);
 }
 
 static bool listens_not(const struct finder *f, const struct wait *w)

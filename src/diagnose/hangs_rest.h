@@ -33,6 +33,7 @@ struct finder {
 	struct vec(struct place) places;   /* of the thread looked at */
 	struct trails *trails;             /* scratch */
 	struct hang *hang;                 /* that is being judged */
+	struct vec(uint64_t) cut_ns;       /* as found so far, see struct hangs_found */
 	uint32_t thread;
 };
 
@@ -71,6 +72,9 @@ bool hangs_awaits_person(const struct finder *f, const struct wait *w);
 bool hangs_asked_there(const struct finder *f, const struct wait *w);
 /* True when it has asked there and has not been answered. */
 bool hangs_awaits_answer(const struct finder *f, const struct wait *w);
+/* What is polled first is a pair of sockets, or a pipe, of which the process has both ends
+ * itself: by it others of its threads wake the loop up. */
+bool hangs_polls_own_pair(const struct finder *f, const struct wait *w);
 /* True when both are waits of one event loop, wherever in the program it was called: at
  * one place, or for the same set of things. */
 bool hangs_same_loop(const struct finder *f, const struct episode *a, const struct episode *b);

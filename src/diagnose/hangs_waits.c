@@ -38,6 +38,9 @@ static bool may_ask(const struct finder *f, const struct wait *w)
 				       (object_kind(object) == OBJECT_KIND_eventfd &&
 					(t->tid != t->pid || (w->argument > 1 && !f->options->pid)))))
 			return false;
+		/* By a pipe of its own a thread that listens for the others is told to listen to something else. */
+		if (t->tid != t->pid && w->kind == WAIT_KIND_poll && !w->timeout_ns && hangs_polls_own_pair(f, w))
+			return false;
 		if (scene_is_pipe(w->object))
 			return hangs_awaits_answer(f, w);
 		/* Beside the first, a thread is there for a window server's events. */
@@ -155,6 +158,19 @@ static bool tries_file_lock(const struct finder *f, const struct episode *e)
 	return f->hang->end_ns - f->hang->start_ns >= hangs_long_ns(f, LIMIT_wait_ns);
 }
 
+/* One that waits there waits for an answer, if it has asked for anything. */
+static bool may_be_answer(const struct finder *f, const struct episode *e)
+{
+	return may_ask(f, last_of(f, e)) && !hangs_rests_at(f, last_of(f, e)) && !is_short_for_own(f, e);
+}
+
+static bool is_cut(const struct finder *f, const struct episode *e)
+{
+	const struct wait *w = last_of(f, e);
+
+	return hangs_began_before(f, e) && w->end != WAIT_END_OPEN && may_be_answer(f, e);
+}
+
 static bool is_not_answered(const struct finder *f, const struct episode *e)
 {
 	const struct wait *w = last_of(f, e);
@@ -162,7 +178,7 @@ static bool is_not_answered(const struct finder *f, const struct episode *e)
 	uint32_t awaits;
 	bool outside;
 
-	if (!may_ask(f, w) || hangs_rests_at(f, w) || is_short_for_own(f, e) || !hangs_is_pending(f, e, &asked, &awaits, &outside))
+	if (!may_be_answer(f, e) || !hangs_is_pending(f, e, &asked, &awaits, &outside))
 		return false;
 	/* A program's first thread may have nothing to do but to wait for the others, for ever. */
 	if (!outside && (w->end != WAIT_END_THREAD || w->cause == WAKE_CAUSE_signal || scene_ended_by_signal(f->scene, w)) && hangs_is_unattended(f))
@@ -180,9 +196,14 @@ static bool is_not_answered(const struct finder *f, const struct episode *e)
 	return true;
 }
 
+/* Whoever has been stopped for longer than the recording was put aside by somebody, and nobody seen then had it go on. */
 static bool is_stopped(const struct finder *f, const struct episode *e)
 {
-	return last_of(f, e)->kind == WAIT_KIND_stop && !stopped_as_a_whole(f, e) && !hangs_was_suspended(f, e);
+	if (last_of(f, e)->kind != WAIT_KIND_stop || stopped_as_a_whole(f, e) || hangs_was_suspended(f, e))
+		return false;
+	if (!f->options->pid && last_of(f, e)->end == WAIT_END_OPEN && hangs_stood_before(f, e))
+		f->hang->weight = (uint32_t)limit_of(f->scene, LIMIT_put_aside_weight);
+	return true;
 }
 
 static bool is_lock_kept(const struct finder *f, const struct episode *e)
@@ -207,12 +228,13 @@ static bool is_read_by_person(const struct finder *f, const struct wait *w)
 	return false;
 }
 
-/* A pipeline's parts wait for each other for a while by design. */
+/* A pipeline's parts wait for each other for a while by design; and a client takes what a server sends at its own pace. */
 static bool is_not_taken(const struct finder *f, const struct episode *e)
 {
 	const struct wait *w = last_of(f, e);
 
-	return w->kind == WAIT_KIND_write && !reader_works(f, w) && (f->options->pid || !is_read_by_person(f, w)) &&
+	return w->kind == WAIT_KIND_write && !(hangs_is_unattended(f) && hangs_role_in(f, w) == END_SERVER) && !reader_works(f, w) &&
+	       (f->options->pid || !is_read_by_person(f, w)) &&
 	       w->end_ns - w->start_ns >= limit_of(f->scene, LIMIT_pipe_waits) * hangs_long_ns(f, LIMIT_wait_ns);
 }
 
@@ -223,7 +245,7 @@ static bool is_held_up(const struct finder *f, const struct episode *e)
 	const struct place *p = hangs_place_of(f, w);
 
 	if (waits_for_owner(w) || w->kind == WAIT_KIND_write || is_short_for_own(f, e) || t->tid != t->pid || !p ||
-	    p->visits >= limit_of(f->scene, LIMIT_rest_visits))
+	    p->visits >= limit_of(f->scene, LIMIT_rest_visits) || hangs_rests_at(f, w))
 		return false;
 	if (hangs_is_batch(f) && w->end == WAIT_END_THREAD && scene_same_process(f->scene, w->waker, f->thread) &&
 	    hangs_works_long(f, w->waker, e->start_ns, e->end_ns, hangs_own_work_ns(f, LIMIT_wait_ns)))
@@ -323,5 +345,7 @@ bool hangs_judge_wait(struct finder *f, const struct episode *e, struct hang *re
 		if (hang_rules[i].holds(f, e))
 			return true;
 	}
+	if (is_cut(f, e))
+		vec_push(&f->cut_ns, e->end_ns);
 	return false;
 }

@@ -139,30 +139,6 @@ static uint64_t answered_at(const struct walk *walk, const struct episode *episo
 	return to;
 }
 
-/* `woke`: it ended the wait, and so was not waiting itself, if it serves others too. */
-static void walk_to(struct walk *walk, const struct episode *episode, uint32_t thread, uint64_t from, uint64_t to,
-		    uint32_t came, uint32_t step, bool woke)
-{
-	unsigned at = 0, times = 0;
-
-	while (at < walk->depth && walk->stack[at] != thread)
-		at++;
-	for (unsigned i = at; i < walk->depth; i++)
-		times += walk->stack[i] == thread;
-	if (at < walk->depth && !(woke && times == 1 && walk->served >> at & 1)) {
-		if (walk->circle)
-			walk->circle(walk, at, to - from);
-		emit_wait(walk, episode, from, to, CHARGE_CIRCLE, came);
-	} else if (walk->depth == MAX_DEPTH) {
-		emit_wait(walk, episode, from, to, CHARGE_MISSING, came);
-		if (walk->pieces->length && walk->pieces->items[walk->pieces->length - 1].end_ns == to)
-			walk->pieces->items[walk->pieces->length - 1].deep = woke;
-	} else {
-		from = walk_before_birth(walk, thread, from, to, step);
-		walk_thread(walk, thread, from, to, answered_at(walk, episode, thread, from, to, woke), step);
-	}
-}
-
 /* Where its row begins, of one that begins within the time: with the scene, of a part of a trace. */
 static uint64_t known_from(const struct scene_thread *t, uint64_t from, uint64_t to)
 {
@@ -190,6 +166,43 @@ static void walk_own(struct walk *walk, uint32_t thread, uint64_t from, uint64_t
 	}
 	emit(walk, (struct piece){ .start_ns = from, .end_ns = to, .thread = thread, .state = SPAN_UNKNOWN,
 		.charge = CHARGE_THREAD, .step = step });
+}
+
+/* It had work, or was held itself, for most of the window: who set it to work late in it tells
+ * nothing about that. */
+static bool is_at_it(const struct scene *scene, uint32_t thread, uint64_t from, uint64_t to)
+{
+	struct state_times times;
+
+	scene_state_times(scene, thread, from, to, &times);
+	return most_of(scene, times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE] + times.ns[SPAN_STOPPED], to - from);
+}
+
+/* `woke`: it ended the wait, and so was not waiting itself, if it serves others too. */
+static void walk_to(struct walk *walk, const struct episode *episode, uint32_t thread, uint64_t from, uint64_t to,
+		    uint32_t came, uint32_t step, bool woke)
+{
+	unsigned at = 0, times = 0;
+
+	while (at < walk->depth && walk->stack[at] != thread)
+		at++;
+	for (unsigned i = at; i < walk->depth; i++)
+		times += walk->stack[i] == thread;
+	if (at < walk->depth && walk->served >> at & 1 && is_at_it(walk->scene, thread, from, to)) {
+		/* It waits for this one later, and had work to do meanwhile: that is no circle. */
+		walk_own(walk, thread, from, to, step);
+	} else if (at < walk->depth && !(woke && times == 1 && walk->served >> at & 1)) {
+		if (walk->circle)
+			walk->circle(walk, at, to - from);
+		emit_wait(walk, episode, from, to, CHARGE_CIRCLE, came);
+	} else if (walk->depth == MAX_DEPTH) {
+		emit_wait(walk, episode, from, to, CHARGE_MISSING, came);
+		if (walk->pieces->length && walk->pieces->items[walk->pieces->length - 1].end_ns == to)
+			walk->pieces->items[walk->pieces->length - 1].deep = woke;
+	} else {
+		from = walk_before_birth(walk, thread, from, to, step);
+		walk_thread(walk, thread, from, to, answered_at(walk, episode, thread, from, to, woke), step);
+	}
 }
 
 /* Goes on to who should have ended the wait; false when nobody is known, or not so
@@ -566,16 +579,6 @@ static void walk_thread(struct walk *walk, uint32_t thread, uint64_t from, uint6
 	walk->stack[walk->depth++] = thread;
 	walk_row(walk, thread, from, to, step);
 	walk->depth--;
-}
-
-/* It had work, or was held itself, for most of the window: who set it to work late in it tells
- * nothing about that. */
-static bool is_at_it(const struct scene *scene, uint32_t thread, uint64_t from, uint64_t to)
-{
-	struct state_times times;
-
-	scene_state_times(scene, thread, from, to, &times);
-	return most_of(scene, times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE] + times.ns[SPAN_STOPPED], to - from);
 }
 
 void walk_window(struct walk *walk, uint32_t thread, uint64_t from_ns, uint64_t to_ns)

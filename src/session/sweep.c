@@ -32,7 +32,7 @@
 #define GROUPS_AT_ONCE 4u      /* that are judged together */
 #define LEAD_BLOCKS 2u         /* before them, ... */
 #define LEAD_MOST 12u          /* ... more where a loop goes on (sweep_lead.h), ... */
-#define LEAD_OF_LOOP 26u       /* ... and before one group in which a loop ended that began long before */
+#define LEAD_OF_LOOP 26u       /* ... and before one group in which a loop, or a wait for an answer, ended that began long before */
 #define TAIL_NS 1000000000ull  /* behind them */
 #define TAIL_BLOCKS 2u         /* at most */
 #define JOIN_NS 1000000ull     /* between two pieces of one hang */
@@ -43,7 +43,7 @@ struct group {
 	size_t first, last;        /* blocks */
 	uint64_t from_ns, to_ns;
 	bool noted;
-	bool cut;                  /* a loop ended in it that began before what was laid out */
+	bool cut;                  /* a loop, or a wait for an answer, ended in it that began before what was laid out */
 	struct vec(struct hang) hangs;
 	struct arena arena;        /* of their texts */
 };
@@ -173,6 +173,8 @@ static int find_hangs(const struct judge *judge, const struct stretch *stretch, 
 	count = hangs_find_all(look->diagnoser, &options, &hangs);
 	for (size_t i = 0; i < count; i++)
 		tell(s, look->scene, stretch, hangs[i]);
+	for (size_t i = 0; i < stretch->count; i++)
+		stretch->groups[i].cut |= hangs_wait_is_cut(look->diagnoser, stretch->groups[i].from_ns, stretch->groups[i].to_ns);
 	diagnoser_free(look->diagnoser);
 	names_close(look->names);
 	return 0;
@@ -237,7 +239,7 @@ static size_t lead_of(const struct judge *judge, const struct stretch *stretch)
 	return sweep_lead(judge->sweep->session->blocks, stretch->groups[0].first, LEAD_BLOCKS, LEAD_MOST, judgement_limit(&judge->judgement, LIMIT_look_ns));
 }
 
-/* Groups with loops that began before the part are judged again in a larger one; who keeps a pace has
+/* Groups with loops and waits that began before the part are judged again in a larger one; who keeps a pace has
  * not the memory for that, and leaves them to others. */
 static int judge_stretch(struct judge *judge, const struct stretch *stretch, struct err *err)
 {
