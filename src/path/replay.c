@@ -25,6 +25,7 @@ struct actor_state {
 	uint64_t left_ns, since_ns;
 	uint64_t turn_ns;         /* since when it has the processor */
 	uint64_t asleep_ns;       /* since when it sleeps, or slept last */
+	uint64_t limit;           /* wake-up that ends its delay, or its next one, + 1 */
 	uint64_t clock_ns;        /* when its next delay ends, 0: as long after its beginning as it did */
 	uint8_t state;
 	bool passed;              /* its last wait was over before it began */
@@ -54,6 +55,7 @@ struct sim {
 	struct queue ready;
 	struct lock_state *locks;
 	uint32_t *awaits;         /* by wake-up: who waits, + 1; UINT32_MAX: it has come */
+	uint32_t *limited;        /* by wake-up: who waits for it, but no longer than for a time, + 1 */
 	uint32_t *meets;          /* by wake-up: who waits for somebody to await it, + 1 */
 	uint32_t *cpus;           /* thread + 1, 0 free */
 	struct vec(uint32_t) woken; /* to be gone on with */
@@ -319,13 +321,28 @@ static bool delay(struct sim *s, uint32_t thread, const struct op *op)
 	t->clock_ns = 0;
 	if (clock && ns == op->value)
 		ns = clock > s->now ? clock - s->now : 0;
+	if (t->limit && s->awaits[t->limit - 1] == UINT32_MAX)
+		ns = 0;
 	t->passed = !ns;
 	if (t->passed)
 		return true;
 	t->state = STATE_ASLEEP;
 	t->asleep_ns = s->now;
+	if (t->limit)
+		s->limited[t->limit - 1] = thread + 1;
 	happen(s, s->now + ns, thread);
 	return false;
+}
+
+/* Who waits for it, but no longer than for a time, goes on. */
+static void end_limited(struct sim *s, uint64_t wake)
+{
+	uint32_t thread = s->limited[wake] - 1;
+
+	if (!s->limited[wake] || s->threads[thread].limit != wake + 1 || s->threads[thread].state != STATE_ASLEEP)
+		return;
+	s->threads[thread].turn++;
+	vec_push(&s->woken, thread);
 }
 
 /* Who sleeps shorter than it did wakes up as others do from such a sleep. */
@@ -345,6 +362,8 @@ static bool step(struct sim *s, uint32_t thread, const struct op *op)
 {
 	struct actor_state *t = &s->threads[thread];
 
+	if (op->kind != OP_DELAY)
+		t->limit = 0;
 	switch ((enum op_kind)op->kind) {
 	case OP_COMPUTE:
 	case OP_COST:
@@ -380,6 +399,9 @@ static bool step(struct sim *s, uint32_t thread, const struct op *op)
 		return true;
 	case OP_DELAY:
 		return delay(s, thread, op);
+	case OP_LIMIT:
+		t->limit = op->value + 1;
+		return true;
 	case OP_AWAIT:
 		t->passed = s->awaits[op->value] == UINT32_MAX;
 		if (t->passed)
@@ -403,6 +425,7 @@ static bool step(struct sim *s, uint32_t thread, const struct op *op)
 		if (s->awaits[op->value] && s->awaits[op->value] != UINT32_MAX)
 			vec_push(&s->woken, s->awaits[op->value] - 1);
 		s->awaits[op->value] = UINT32_MAX;
+		end_limited(s, op->value);
 		return true;
 	case OP_LOCK:
 		t->passed = s->locks[op->value].held < (s->c->shared_lock && s->p->locks.items[op->value] == s->c->shared_lock ? 2 : 1);
@@ -507,12 +530,14 @@ bool replay(const struct script *script, const struct replay_conditions *conditi
 	s.threads = mem_zalloc(arena_array_bytes(sizeof(*s.threads), script->threads.length));
 	s.locks = mem_zalloc(arena_array_bytes(sizeof(*s.locks), script->locks.length + 1));
 	s.awaits = mem_zalloc(arena_array_bytes(sizeof(*s.awaits), script->wakes + 1));
+	s.limited = mem_zalloc(arena_array_bytes(sizeof(*s.limited), script->wakes + 1));
 	s.meets = mem_zalloc(arena_array_bytes(sizeof(*s.meets), script->wakes + 1));
 	s.cpus = mem_zalloc(arena_array_bytes(sizeof(*s.cpus), conditions->processors));
 	ends = run(&s, ret_ns);
 	free(s.threads);
 	free(s.locks);
 	free(s.awaits);
+	free(s.limited);
 	free(s.meets);
 	free(s.cpus);
 	vec_done(&s.heap);

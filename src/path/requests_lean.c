@@ -310,6 +310,17 @@ static void find_turns(struct finding *f)
 	}
 }
 
+/* What was asked before there was the thread that answers it stood in a queue that nobody had: its request begins with the thread. */
+static void begin_with_threads(struct finding *f)
+{
+	for (size_t i = 0; i < f->requests->list.length; i++) {
+		struct request *r = &f->requests->list.items[i];
+		uint64_t born = f->scene->tables->threads[r->thread].start_ns;
+
+		r->start_ns = r->start_ns < born && born < r->end_ns ? born : r->start_ns;
+	}
+}
+
 void requests_find_lean(const struct requests_question *question, struct requests *requests)
 {
 	struct finding f = { .q = question, .scene = question->naming->scene, .requests = requests };
@@ -325,6 +336,7 @@ void requests_find_lean(const struct requests_question *question, struct request
 		requests->by = FOUND_TURNS;
 		find_turns(&f);
 	}
+	begin_with_threads(&f);
 	map_done(&f.deeds);
 	map_done(&f.first);
 	map_done(&f.stacks);

@@ -374,9 +374,15 @@ static uint64_t slept_longer(const struct wait *w, uint64_t most)
 	return slack < most ? slack : most;
 }
 
+/* The number of the wake-up that ended the wait, + 1; NULL when no program did. */
+static const uint64_t *wake_of(const struct making *m, const struct wait *w)
+{
+	return w && w->end == WAIT_END_THREAD && w->end_ns <= m->p->to_ns ? map_find(&m->wakes, w->end_event) : NULL;
+}
+
 static void put_wait(struct making *m, uint32_t thread, const struct wait *w, uint64_t from, uint64_t to)
 {
-	const uint64_t *wake = w->end == WAIT_END_THREAD && w->end_ns <= m->p->to_ns ? map_find(&m->wakes, w->end_event) : NULL;
+	const uint64_t *wake = wake_of(m, w), *wanted = wake ? NULL : wake_of(m, script_wanted(m->scene, w));
 	bool polls = w->kind == WAIT_KIND_sleep && w->episode && m->scene->episodes[w->episode].slices > 1;
 	bool clocked = script_is_clocked(m->scene, w);
 	struct stretch_words words;
@@ -404,6 +410,8 @@ static void put_wait(struct making *m, uint32_t thread, const struct wait *w, ui
 			put(m, OP_CLOCK, to, 0);
 		slack = until == to && !clocked && w->kind == WAIT_KIND_sleep && w->end == WAIT_END_TIMEOUT && w->timeout_ns
 			? slept_longer(w, until - at) : 0;
+		if (wanted)
+			put(m, OP_LIMIT, *wanted - 1, 0);
 		put(m, OP_DELAY, until - at - slack, place);
 		put(m, OP_SLACK, slack, place);
 	}

@@ -14,6 +14,7 @@ enum op_kind {
 	OP_QUEUED,     /* ns in which no processor was free, as it was; place: of the work that had it meanwhile */
 	OP_LATENCY,    /* ns from a wake-up until a free processor came to run it; place: class of the sleep before */
 	OP_CLOCK,      /* the delay that follows ends at this time, and not as long after its beginning */
+	OP_LIMIT,      /* the delay that follows is a wait's time limit: it is over when the wake-up of this number comes */
 	OP_MEET,       /* until somebody awaits the wake-up of this number: all must come to a barrier */
 	OP_SLACK,      /* ns that a sleep takes longer than asked for: half of it takes as much longer */
 	OP_AWAIT,      /* the wake-up of this number */

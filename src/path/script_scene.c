@@ -37,6 +37,22 @@ bool script_is_clocked(const struct scene *scene, const struct wait *w)
 	       is_near(w->end_ns - before->end_ns, before->end_ns - first->end_ns);
 }
 
+/* ---- time limits ---- */
+
+#define LIMITS_LOOKED 64u /* waits behind one that reached its limit */
+
+const struct wait *script_wanted(const struct scene *scene, const struct wait *w)
+{
+	const struct wait *end = &scene->waits[scene_waits_end(scene, w->thread)];
+
+	if (w->end != WAIT_END_TIMEOUT || w->kind == WAIT_KIND_sleep)
+		return NULL;
+	for (const struct wait *at = w + 1; at < end && at - w < LIMITS_LOOKED; at++)
+		if (at->site == w->site && at->end != WAIT_END_TIMEOUT)
+			return at->end == WAIT_END_THREAD ? at : NULL;
+	return NULL;
+}
+
 /* ---- processors ---- */
 
 uint32_t script_cpu_run(const struct cpu_row *row, uint64_t time)

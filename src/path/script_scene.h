@@ -8,6 +8,9 @@
 /* True for waits that a clock ends at times of its own, however long the thread was busy: by
  * a timer that fires each period; by sleeps that differ in length and end in equal distances. */
 bool script_is_clocked(const struct scene *scene, const struct wait *w);
+/* What a wait that reached its time limit was for: the thread's next one at the same place that did not reach its own, if a
+ * thread ended that; else NULL. */
+const struct wait *script_wanted(const struct scene *scene, const struct wait *w);
 /* The run of a processor that has the moment, or is the next one; its row's count when there is none. */
 uint32_t script_cpu_run(const struct cpu_row *row, uint64_t time);
 /* True when nobody had the processor at the moment. */

@@ -19,11 +19,11 @@ BEFORE_OTHERS = ('nice', '-n', '-18')
 
 @contextlib.contextmanager
 def quota_group():
-    """The file of the processes of a control group that has a fifth of a processor; '' where none can be made."""
+    """The file of the processes of a control group that has a fifth of a processor, of that the first; '' where none can be made."""
     group = f'/sys/fs/cgroup/cpu/argus-slow-{os.getpid()}'
     try:
         os.mkdir(group)
-        for name, text in (('cpu.cfs_period_us', '50000'), ('cpu.cfs_quota_us', '10000')):
+        for name, text in (('cpu.cfs_period_us', '50000'), ('cpu.cfs_quota_us', '10000'), ('cpu.shares', '262144')):
             with open(os.path.join(group, name), 'w', encoding='ascii') as file:
                 file.write(text)
         yield os.path.join(group, 'cgroup.procs')

@@ -20,7 +20,8 @@ SCORERS = {'score': ['score.py'], 'real': ['real.py'], 'whatif': ['whatif.py'], 
 SETS = {'programs': 'of the twelve programs above, by which replay was made better', 'scored': 'of ten others (scored.c), which were looked at, too',
         'unseen': 'of seventeen others (unseen.c), looked at since, too',
         'fresh': 'of thirteen others (fresh.c), recorded, measured and asked about once before replay was changed for any of them',
-        'fresh_later': 'of the same recordings, asked again after replay was changed for what they showed'}
+        'fresh_later': 'of the same recordings, asked again after replay was changed for what they showed',
+        'later': 'of twelve more (later.c), recorded, measured and asked about once before replay was changed for any of them'}
 
 
 def lines_of(results):

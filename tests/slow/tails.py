@@ -63,7 +63,9 @@ def main():
         os.makedirs(kept, exist_ok=True)
     with contextlib.nullcontext(kept) if kept else tempfile.TemporaryDirectory(prefix='argus-tails.') as folder:
         program = os.path.join(folder, 'servers')
-        subprocess.run(['gcc', '-O2', '-g', '-fno-ipa-icf', '-pthread', '-o', program, os.path.join(HERE, 'servers.c')], check=True)
+        # the one that was recorded: another one's symbols are not its
+        if not options.replay:
+            subprocess.run(['gcc', '-O2', '-g', '-fno-ipa-icf', '-pthread', '-o', program, os.path.join(HERE, 'servers.c')], check=True)
         for name in options.names or TRUTH:
             trace, told = (os.path.join(folder, f'{name}-{options.level}.{end}') for end in ('argus', 'log'))
             if not options.replay:

@@ -240,6 +240,41 @@ static void test_joins(void **state)
 	end(&script);
 }
 
+/* Who waits no longer than 600 ns waits less if what he waits for then comes sooner, even before he looks. */
+static void test_time_limit(void **state)
+{
+	struct script script;
+	struct replay_conditions c = { .processors = 2, .thread_factors = (double[]){ 1, 1, 1 } };
+	uint64_t ns;
+
+	(void)state;
+	begin(&script);
+	script.wakes = 1;
+	thread(&script, 1000);
+	op(&script, OP_BEGIN, 2, 0);
+	op(&script, OP_COMPUTE, 100, 0);
+	op(&script, OP_LIMIT, 0, 0);
+	op(&script, OP_DELAY, 600, 0);
+	op(&script, OP_COMPUTE, 100, 0);
+	op(&script, OP_AWAIT, 0, 0);
+	op(&script, OP_COMPUTE, 100, 0);
+	thread(&script, UINT64_MAX);
+	op(&script, OP_COMPUTE, 1000, 0);
+	op(&script, OP_WAKE, 0, 0);
+	assert_true(replay(&script, &c, &ns));
+	assert_int_equal(ns, 1100);
+	c.thread_factors = (double[]){ 1, 1, 0.3 };
+	assert_true(replay(&script, &c, &ns));
+	assert_int_equal(ns, 500);
+	c.thread_factors = (double[]){ 1, 1, 0 };
+	assert_true(replay(&script, &c, &ns));
+	assert_int_equal(ns, 300);
+	c.thread_factors = (double[]){ 1, 1, 0.75 };
+	assert_true(replay(&script, &c, &ns));
+	assert_int_equal(ns, 900);
+	end(&script);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -251,6 +286,7 @@ int main(void)
 		cmocka_unit_test(test_real_time),
 		cmocka_unit_test(test_circle_of_locks),
 		cmocka_unit_test(test_joins),
+		cmocka_unit_test(test_time_limit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
