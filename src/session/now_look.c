@@ -93,7 +93,7 @@ static int start(struct now_look *look, struct err *err)
 {
 	struct recorder_options want = {
 		.path = look->path, .keep_old = true, .sample_hz = SAMPLE_HZ, .look = true,
-		.stacks = STACKS_WAITS | STACKS_SAMPLES,
+		.stacks = STACKS_SLEEPERS | STACKS_SAMPLES, .ring_bytes = RECORDER_RING_LEAST,
 	};
 
 	look->recording = look->path;
