@@ -139,12 +139,24 @@ class Replay:
         self.running = {}        # processor -> thread
         self.switched = {}       # processor -> time of its last switch
         self.names = None
+        self.inner = {}          # tid -> process, number inside its pid namespace
         for event in events_of(argus, path):
             self.take(event)
         self.start = self.start or 0
         for threads in self.by_tid.values():
             for thread in threads:
                 self.close(thread)
+        for tid, waits in [(e['tid'], [e]) for e in self.events.values()] + [(t.tid, [w.fields for w in t.waits]) for ts in self.by_tid.values() for t in ts]:
+            self.number_hints(tid, waits)
+
+    def number_hints(self, tid, waits):
+        """What was read in a program's memory is a number of its own pid namespace's."""
+        pid, inner = self.inner.get(tid, (0, tid))
+        if inner in (0, tid):
+            return
+        for fields in waits:
+            if fields.get('hint_kind') in ('mutex_owner', 'pi_owner', 'thread_exit', 'rwlock_writer'):
+                fields['hint'] = next((t for t, (p, number) in self.inner.items() if p == pid and number == fields.get('hint')), 0)
 
     # ---- threads ----
 
@@ -199,6 +211,7 @@ class Replay:
     def on_task(self, event, time):
         thread = self.known(event['tid'], event)
         thread.pid = event.get('pid', thread.pid)
+        self.inner[thread.tid] = thread.pid, event.get('ns_tid', 0)
         thread.parent = event.get('parent', thread.parent)
         thread.parents.add(thread.parent)
         thread.cgroup = event.get('cgroup', thread.cgroup)

@@ -183,7 +183,7 @@ static void add_found(const struct scene *scene, struct wait *w, const struct ev
 	if (!w->timeout_ns)
 		w->timeout_ns = r->timeout_ns;
 	if (!w->hint && r->hint) {
-		w->hint = tables_thread(scene->tables, r->hint, time);
+		w->hint = tables_thread(scene->tables, tables_hint_tid(scene->tables, w->thread, r->hint, r->hint_kind, time), time);
 		w->hint_kind = r->hint_kind;
 	}
 	if (w->kind <= WAIT_KIND_other) {

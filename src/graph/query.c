@@ -279,7 +279,8 @@ static bool wait_of_row(const struct graph *graph, uint32_t number, uint32_t nex
 		.hint_kind = row->flags & ROW_HINT_KIND,
 	};
 	if (row->hint)
-		ret_wait->hint = graph_thread_find(graph, row->hint, ret_wait->out_ns);
+		ret_wait->hint = graph_thread_find(graph, tables_hint_tid(graph->tables, ret_wait->thread, row->hint, ret_wait->hint_kind,
+									  ret_wait->out_ns), ret_wait->out_ns);
 	if (ret_wait->waker != GRAPH_NONE && graph->threads.items[ret_wait->waker].kind == GRAPH_SOURCE &&
 	    graph->threads.items[ret_wait->waker].cause == WAKE_CAUSE_timer && graph->threads.items[ret_wait->waker].number)
 		ret_wait->armer = graph_thread_find(graph, (uint32_t)graph->threads.items[ret_wait->waker].number, ret_wait->wake_ns);

@@ -21,7 +21,8 @@ struct record_config {
 	u32 own_pid;             /* the agent's process, left out */
 	u32 sample_period_ns;
 	u8 switch_has_state;     /* sched_switch passes the state it leaves in */
-	u8 filter_pids;          /* which filters are on: each one has its map */
+	u8 filtered;             /* any filter is on */
+	u8 filter_pids;          /* which are: each one has its map */
 	u8 filter_tids;
 	u8 filter_cpus;
 	u8 filter_cgroups;
@@ -30,7 +31,7 @@ struct record_config {
 	u8 full;                 /* the full level is on */
 	u8 stacks;               /* STACKS_ of what takes stacks */
 	u8 uring_passes_entry;   /* io_uring_complete passes the queue's entry (6.16) instead of its parts */
-	u8 reserved[6];
+	u8 reserved[5];
 };
 
 #define STACKS_WAITS 1u
@@ -40,6 +41,7 @@ struct record_config {
 #define STACKS_SAMPLES 16u
 #define STACKS_PROBES 32u
 #define STACKS_WATCHES 64u
+#define STACKS_SLEEPERS 128u /* of threads that wait, in snapshots; STACKS_WAITS takes these, too */
 
 /* Where a trace point's record has the first integers of its own, or what a function's,
  * instruction's or mark's probe is asked for: an element of the map `probe_fields`, at the probe's number.

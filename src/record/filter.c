@@ -149,6 +149,8 @@ void filter_configure(const struct filter *filter, struct record_config *config)
 	config->filter_cpus = filter->kinds[FILTER_CPU];
 	config->filter_cgroups = filter->kinds[FILTER_CGROUP];
 	config->filter_users = filter->kinds[FILTER_USER];
+	for (unsigned kind = 0; kind < sizeof(filter->kinds) / sizeof(filter->kinds[0]); kind++)
+		config->filtered |= filter->kinds[kind];
 	config->follow_forks = filter->follow_forks;
 }
 

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,6 +66,8 @@ struct look {
 	struct vec(struct noted) noted_threads;
 	struct map noted_at;         /* tid -> place in the list + 1 */
 	uint64_t began_ns, ended_ns; /* the first look's begin, the second's end */
+	int64_t behind_ns;           /* the run queue's clock */
+	uint64_t suspended_ns;       /* the machine, since it was booted */
 	struct vec(struct proc_busy) busy;
 	struct proc_busy_sink lanes;
 	struct cgroups_sink groups;
@@ -183,16 +186,38 @@ static void read_call(const struct look *look, struct task_found *t, const struc
 	}
 }
 
-/* By the run queue's clock; where the kernel does not tell, from now on. */
-static uint64_t last_ran(uint32_t pid, uint32_t tid, uint64_t now)
+/* When the thread last ran, by the run queue's clock; 0 where the kernel does not tell. */
+static uint64_t queue_time(uint32_t pid, uint32_t tid)
 {
 	char text[4096], *at, *colon;
 	double ms;
 
 	if (!read_text(pid, tid, "sched", text, sizeof(text)) || !(at = strstr(text, "se.exec_start")) || !(colon = strchr(at, ':')))
-		return now;
+		return 0;
 	ms = strtod(colon + 1, NULL);
-	return ms > 0 && ms * NS_PER_MS < (double)now ? (uint64_t)(ms * NS_PER_MS) : now;
+	return ms > 0 ? (uint64_t)(ms * NS_PER_MS) : 0;
+}
+
+/* That clock leaves out what a hypervisor stole, seconds in a few hours: how far it is behind, as this thread sees it,
+ * which has just been looked at by the scheduler. */
+static int64_t queue_behind(void)
+{
+	uint64_t at;
+
+	sched_yield();
+	at = queue_time((uint32_t)getpid(), (uint32_t)gettid());
+	return at ? (int64_t)(clock_ns(CLOCK_MONOTONIC) - at) : 0;
+}
+
+/* Where the kernel does not tell, from now on. */
+static uint64_t last_ran(const struct look *look, const struct task_found *t, uint64_t now)
+{
+	uint64_t at = queue_time(t->task.pid, t->tid);
+
+	if (!at)
+		return now;
+	at += (uint64_t)look->behind_ns;
+	return at > now ? now : at < t->task.start_ns ? t->task.start_ns : at;
 }
 
 /* Whether the file of this control group holds the word. */
@@ -264,12 +289,14 @@ static bool read_thread(const struct look *look, uint32_t pid, uint32_t tid, str
 	if (!read_text(pid, tid, "status", status, sizeof(status)) || !read_text(pid, tid, "stat", stat, sizeof(stat)) ||
 	    !proc_text_thread(status, stat, (uint64_t)sysconf(_SC_CLK_TCK), t, more))
 		return false;
+	/* since the boot, where all else is by a clock that stands while the machine does */
+	t->task.start_ns -= t->task.start_ns < look->suspended_ns ? t->task.start_ns : look->suspended_ns;
 	t->tid = t->task.ns_tid = tid;
 	t->task.pid = pid;
 	t->task.flags |= pid == tid ? TASK_FLAGS_leader : 0;
 	if (t->waiting.state == TASK_STATE_running || t->waiting.state == TASK_STATE_dead)
 		return true;
-	t->waiting.since_ns = last_ran(pid, tid, now);
+	t->waiting.since_ns = last_ran(look, t, now);
 	is_seen = read_place(pid, tid, &call);
 	if (is_seen && !is_narrow(&call))
 		*place = (struct stack_place){ call.ip, call.sp };
@@ -587,6 +614,8 @@ static int look_twice(struct look *look, uint64_t look_ns, struct err *err)
 	nanosleep(&nap, NULL);
 	if (!r)
 		r = emit(look, 0, EVENT_snapshot, &mark, NULL, 0, err);
+	look->behind_ns = queue_behind();
+	look->suspended_ns = clock_ns(CLOCK_BOOTTIME) - clock_ns(CLOCK_MONOTONIC);
 	look->sockets = proc_sockets_read();
 	read_locks(look);
 	each_number("/proc", take_process, look, 0);

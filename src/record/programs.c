@@ -146,11 +146,6 @@ static bool is_internal(const struct bpf_map *map)
 	return strchr(bpf_map__name(map), '.') != NULL;
 }
 
-static bool is_filtered(const struct record_config *config)
-{
-	return config->filter_pids || config->filter_tids || config->filter_cpus || config->filter_cgroups || config->filter_users;
-}
-
 static int share_maps(const struct programs *programs, struct bpf_object *object, const struct programs_options *options)
 {
 	struct bpf_map *map;
@@ -169,7 +164,7 @@ static int share_maps(const struct programs *programs, struct bpf_object *object
 		} else if (!strcmp(bpf_map__name(map), "cache")) {
 			/* so many for each processor */
 			r = bpf_map__set_max_entries(map, bpf_map__max_entries(map) * options->cpus);
-		} else if (!strcmp(bpf_map__name(map), "filter_set") && !is_filtered(&options->config)) {
+		} else if (!strcmp(bpf_map__name(map), "filter_set") && !options->config.filtered) {
 			r = bpf_map__set_max_entries(map, 1);
 		}
 		if (r)

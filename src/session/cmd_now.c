@@ -447,10 +447,16 @@ static int look_and_tell(struct command_context *context, struct now_look *takin
 	return r;
 }
 
+static int tell_blind(struct command_context *context, const struct err *err)
+{
+	sink_printf(context->notes, "argus now: %s\n", err->text);
+	return STATUS_BLIND;
+}
+
 static int run(struct command_context *context, struct err *err)
 {
 	const char *path = options_text(context->options, "output", options_text(context->options, "read", NULL));
-	const char *folder = getenv("TMPDIR");
+	const char *wanted = getenv("TMPDIR"), *folder = wanted && wanted[0] ? wanted : "/tmp";
 	struct now_look taking = { .context = context, .path = path, .look_ns = options_number(context->options, "for", NOW_LOOK_NS),
 				   .patient = options_has(context->options, "for") };
 	const char *other = NULL;
@@ -459,9 +465,11 @@ static int run(struct command_context *context, struct err *err)
 
 	slice_lengthen(); /* who looks at the others does not hold them up */
 	if (!path) {
-		temporary = (char *)arena_printf(context->arena, "%s/argus-now-XXXXXX", folder && folder[0] ? folder : "/tmp");
-		if (!mkdtemp(temporary))
-			return err_sys(err, -errno, "making a folder for the trace");
+		temporary = (char *)arena_printf(context->arena, "%s/argus-now-XXXXXX", folder);
+		if (!mkdtemp(temporary)) {
+			err_sys(err, -errno, "making a folder for the trace in '%s'", folder);
+			return tell_blind(context, err);
+		}
 		taking.path = arena_printf(context->arena, "%s/now.trace", temporary);
 		other = arena_printf(context->arena, "%s/next.trace", temporary);
 	}
@@ -473,10 +481,7 @@ static int run(struct command_context *context, struct err *err)
 		unlink(other);
 		rmdir(temporary);
 	}
-	if (r >= 0)
-		return r;
-	sink_printf(context->notes, "argus now: %s\n", err->text);
-	return STATUS_BLIND;
+	return r < 0 ? tell_blind(context, err) : r;
 }
 
 const struct command command_now = {

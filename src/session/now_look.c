@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -93,7 +94,7 @@ static int start(struct now_look *look, struct err *err)
 {
 	struct recorder_options want = {
 		.path = look->path, .keep_old = true, .sample_hz = SAMPLE_HZ, .look = true,
-		.stacks = STACKS_WAITS | STACKS_SAMPLES,
+		.stacks = STACKS_SLEEPERS | STACKS_SAMPLES, .ring_bytes = RECORDER_RING_LEAST,
 	};
 
 	look->recording = look->path;
@@ -156,6 +157,16 @@ static int take_over_proc(struct now_look *look, const char *why, struct err *er
 	return 0;
 }
 
+#define FIRST_PID_NAMESPACE 0xeffffffcu /* PROC_PID_INIT_INO, the same on every machine */
+
+/* Whether threads have other numbers here than for BPF programs. */
+static bool in_pid_namespace(void)
+{
+	struct stat own;
+
+	return !stat("/proc/self/ns/pid", &own) && own.st_ino != FIRST_PID_NAMESPACE;
+}
+
 static bool may_do_without(int r)
 {
 	return r == -EPERM || r == -EACCES || r == -ENOTSUP || r == -ENOENT;
@@ -180,6 +191,8 @@ int now_look_take(struct now_look *look, struct err *err)
 		unlink(look->path); /* the look before: nobody wants it kept as PATH.old */
 	if (look->over_proc)
 		return take_over_proc(look, "", err);
+	if (in_pid_namespace())
+		return take_over_proc(look, "this is a pid namespace of its own (a container), outside of which nothing is seen", err);
 	if (look->ask)
 		r = take_from_flight(look, err);
 	look->ask = r <= 0;

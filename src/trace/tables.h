@@ -115,6 +115,10 @@ struct tables *tables_gather_finish(struct tables_gathering *gathering);
 void tables_free(struct tables *tables);
 /* The thread that had this tid at this time, 0 when none is known (or tid is 0). */
 uint32_t tables_thread(const struct tables *tables, uint32_t tid, uint64_t time);
+/* The tid that the hint of this thread's wait means, 0 none: what was read from a program's memory, a lock's owner say, is
+ * inside of a pid namespace a number of that namespace's. Of several who have it there, the one of the thread's process
+ * counts, else one of its control group. */
+uint32_t tables_hint_tid(const struct tables *tables, uint32_t thread, uint32_t hint, uint32_t hint_kind, uint64_t time);
 /* The leader of the process that had this pid at this time, else any thread of it; 0 none. */
 uint32_t tables_process(const struct tables *tables, uint32_t pid, uint64_t time);
 /* Name that the thread had at the time (names change by exec and rename). */

@@ -27,14 +27,27 @@ struct named {
 
 #define NONE UINT32_MAX
 
+/* A thread of a pid namespace. */
+struct inner {
+	uint32_t entry;
+	uint32_t before;         /* the one before it of the same number + 1; NONE */
+};
+
 struct lookup {
 	struct map last;         /* tid to the entry that had it last */
 	uint32_t *older;         /* by entry; NONE */
 	struct named *names;     /* by entry, then by time */
 	uint32_t *first_name;    /* by entry; one more at the end */
 	struct map leaders;      /* pid to the entry of its thread that came last: by tid == pid, else any */
+	struct map inner;        /* number inside a pid namespace to the one of inner_threads that had it last + 1 */
+	struct vec(struct inner) inner_threads;
 	uint32_t max_tid;
 };
+
+static bool is_in_namespace(const struct thread *thread)
+{
+	return thread->ns_tid && thread->ns_tid != thread->tid;
+}
 
 struct thread_builder {
 	struct tables *tables;
@@ -349,6 +362,12 @@ void thread_builder_finish(struct thread_builder *b, bool all)
 
 		lookup->older[entry] = *last ? (uint32_t)*last : NONE;
 		*last = entry;
+		if (is_in_namespace(thread)) {
+			uint64_t *inner = map_at(&lookup->inner, thread->ns_tid, NULL);
+
+			vec_push(&lookup->inner_threads, ((struct inner){ entry, *inner ? (uint32_t)*inner : NONE }));
+			*inner = lookup->inner_threads.length;
+		}
 		if (thread->tid > lookup->max_tid)
 			lookup->max_tid = thread->tid;
 		leader = map_at(&lookup->leaders, thread->pid, NULL);
@@ -371,6 +390,8 @@ void thread_lookup_free(struct tables *tables)
 		return;
 	map_done(&lookup->last);
 	map_done(&lookup->leaders);
+	map_done(&lookup->inner);
+	vec_done(&lookup->inner_threads);
 	free(lookup->older);
 	free(lookup->names);
 	free(lookup->first_name);
@@ -386,6 +407,35 @@ uint32_t tables_thread(const struct tables *tables, uint32_t tid, uint64_t time)
 	while (entry != NONE && tables->threads[entry].start_ns > time)
 		entry = lookup->older[entry];
 	return entry == NONE ? 0 : entry;
+}
+
+/* Read from the program's memory, where its own numbers are. */
+static bool is_inner(uint32_t hint_kind)
+{
+	return hint_kind == HINT_KIND_mutex_owner || hint_kind == HINT_KIND_pi_owner || hint_kind == HINT_KIND_thread_exit ||
+	       hint_kind == HINT_KIND_rwlock_writer;
+}
+
+uint32_t tables_hint_tid(const struct tables *tables, uint32_t thread, uint32_t hint, uint32_t hint_kind, uint64_t time)
+{
+	const struct lookup *lookup = tables->lookup;
+	const struct thread *by = thread < tables->thread_count ? &tables->threads[thread] : NULL, *found = NULL;
+	const uint64_t *last;
+
+	if (!by || !is_in_namespace(by) || !is_inner(hint_kind))
+		return hint;
+	last = map_find(&lookup->inner, hint);
+	for (uint32_t at = last ? (uint32_t)*last : NONE; at != NONE; at = lookup->inner_threads.items[at - 1].before) {
+		const struct thread *t = &tables->threads[lookup->inner_threads.items[at - 1].entry];
+
+		if (t->start_ns > time)
+			continue;
+		if (t->pid == by->pid)
+			return t->tid;
+		if (t->cgroup == by->cgroup && !found)
+			found = t;
+	}
+	return found ? found->tid : 0;
 }
 
 uint32_t tables_process(const struct tables *tables, uint32_t pid, uint64_t time)

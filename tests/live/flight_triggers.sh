@@ -12,11 +12,12 @@ begin() { argus start --dir "$ring" --size 16M "$@" 2>/dev/null; }
 # the number of the client, once it is told
 client() { wait_until 20 grep -q pid "$1"; sed -n 's/^pid //p' "$1"; }
 marked() { argus snap -o seen.trace 2>/dev/null && argus dump --type mark seen.trace >marks && grep -q -- "$1" marks; }
-# a saved trace that holds the mark and tells why the process hung
+# a saved trace that holds the mark and the snapshot taken with it, and tells why the process hung
 explained() {
 	local trace
 	for trace in "$ring"/saved/*.trace; do
 		argus dump --type mark "$trace" 2>/dev/null | matches -- "$1" || continue
+		argus dump --state --type snapshot "$trace" | matches 'reason=request' || continue
 		argus why --pid "$2" "$trace" >why 2>/dev/null && return 0
 	done
 	return 1

@@ -59,6 +59,8 @@ wait $longer || true
 sleep 1000 & sleeper=$!
 trap 'kill $pid $sleeper; wait $pid $sleeper 2>/dev/null || true' EXIT
 argus now $sleeper >rest.txt || fail "a sleeper is stuck: $(cat rest.txt)"
+status 2 env TMPDIR=/nonexistent argus now $pid 2>said.txt >/dev/null
+grep -q "in '/nonexistent'" said.txt || fail "$(cat said.txt)"
 status 2 argus now no-such-program 2>said.txt >/dev/null
 grep -q "no process is called 'no-such-program'" said.txt || fail "$(cat said.txt)"
 [ -z "$(ls "$TMPDIR")" ] || fail "it leaves files behind"

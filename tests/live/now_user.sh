@@ -25,6 +25,7 @@ cp self "$(command -v argus)" shared
 chmod -R a+rX . shared
 as_user() { setpriv --reuid=65534 --regid=65534 --clear-groups env TMPDIR="$PWD/shared" "$@"; }
 as_user true 2>/dev/null && as_user test -x "$PWD/shared/self" || skip "another user cannot reach this folder"
+began=$(date +%s%N)
 setpriv --reuid=65534 --regid=65534 --clear-groups "$PWD/shared/self" &
 pid=$!
 trap 'kill $pid; wait $pid 2>/dev/null || true' EXIT
@@ -35,6 +36,9 @@ as_user "$PWD/shared/argus" now --json $pid >now.json 2>said.txt || got=$?
 [ $got = 1 ] || fail "status $got: $(cat said.txt)"
 [ "$(json now.json 'd["seen_by"]')" = proc ] || fail "$(cat now.json)"
 [ "$(json now.json 'len(d["threads"][0]["answer"]["circle"])')" = 2 ] || fail "no circle: $(cat now.json)"
+# no earlier than there was the process: it is told in steps of a hundredth of a second
+since=$(json now.json 'd["threads"][0]["since_wall_ns"]')
+[ "$since" -ge $((began - 20000000)) ] || fail "waiting for $(((began - since) / 1000000)) ms before there was the process"
 json now.json 'str([l["frames"] for l in d["threads"][0]["answer"]["chain"]])' >frames.txt
 grep -qwE 'one|two' frames.txt || fail "no stacks: $(cat frames.txt)"
 grep -q 'over /proc alone' said.txt || fail "nothing is said of what could not be seen: $(cat said.txt)"

@@ -1,5 +1,5 @@
 /* Whether a thread is one that the recording is about (record/filter.h). Where
- * there is no filter, nothing of this is left in the programs. */
+ * there is no filter, nothing of this is left in the programs: the kernel removes it, as one piece. */
 #ifndef RECORD_BPF_FILTER_BPF_H
 #define RECORD_BPF_FILTER_BPF_H
 
@@ -40,6 +40,8 @@ static __always_inline bool filter_has_cgroup(struct task_struct *task)
 /* Kinds narrow each other; processes and threads widen each other. */
 static __always_inline bool filter_passes(struct task_struct *task)
 {
+	if (!config.filtered)
+		return true;
 	if (config.filter_pids || config.filter_tids) {
 		bool found = config.filter_pids && filter_has(FILTER_PID, (u32)GET(task, tgid));
 		if (!found && config.filter_tids)

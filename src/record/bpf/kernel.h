@@ -64,26 +64,22 @@ extern void *bpf_rdonly_cast(const void *pointer, __u32 type) __ksym __weak;
 		get_value; \
 	})
 
-/* The same for a struct that may be a module's, whose types the cast does not know. */
+/* A pointer for plain loads, one behind the other. Of a pointer that is loaded through one that the kernel keeps for us
+ * the verifier asks whether it is kept, too: by name, up to four times through all types of the kernel one after the
+ * other, a millisecond each in which it lets nobody else run. Through one that was cast nothing is kept. */
+#define UNKEPT(pointer) \
+	({ \
+		typeof(pointer) unkept = (pointer); \
+		KERNEL_CASTS ? (typeof(pointer))bpf_rdonly_cast(unkept, bpf_core_type_id_kernel(typeof(*unkept))) : unkept; \
+	})
+
+/* The same as GET for a struct that may be a module's, whose types the cast does not know. */
 #define GET_MODULE(pointer, member) \
 	({ \
 		typeof(pointer) get_from = (pointer); \
 		typeof(get_from->member) get_value = 0; \
 		bpf_core_read(&get_value, sizeof(get_value), &get_from->member); \
 		get_value; \
-	})
-
-/* The same for a bit-field. */
-#define GET_BITS(pointer, member) \
-	({ \
-		u64 get_bits; \
-		if (KERNEL_CASTS) { \
-			typeof(pointer) get_direct = bpf_rdonly_cast((pointer), bpf_core_type_id_kernel(typeof(*(pointer)))); \
-			get_bits = BPF_CORE_READ_BITFIELD(get_direct, member); \
-		} else { \
-			get_bits = BPF_CORE_READ_BITFIELD_PROBED((pointer), member); \
-		} \
-		get_bits; \
 	})
 
 struct timespec64 {
@@ -106,6 +102,13 @@ static __always_inline u64 kernel_word(const void *address)
 	}
 	return value;
 }
+
+/* GET for a bit-field without a sign, on a machine whose lowest byte comes first. Always eight bytes are read: what
+ * lies behind the field is shifted out, whatever the size of its unit, so that nothing depends on that. */
+#define GET_BITS(pointer, member) \
+	(kernel_word((char *)(pointer) + __builtin_preserve_field_info((pointer)->member, BPF_FIELD_BYTE_OFFSET)) \
+	 << __builtin_preserve_field_info((pointer)->member, BPF_FIELD_LSHIFT_U64) \
+	 >> __builtin_preserve_field_info((pointer)->member, BPF_FIELD_RSHIFT_U64))
 
 /* The same into memory that is no stack: where its other way is not taken, it takes no stack either. */
 static __always_inline int kernel_word_to(const void *address, u64 *ret_word)

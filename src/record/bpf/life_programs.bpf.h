@@ -70,6 +70,7 @@ int on_newtask(u64 *context)
 	struct task_struct *child = (void *)context[0];
 	struct task_struct *current = bpf_get_current_task_btf();
 	struct ring *ring = ring_here();
+	stack_process_fork(GET(current, tgid), GET(child, tgid));
 	if (!ring)
 		return 0;
 	u64 now = bpf_ktime_get_ns();
@@ -172,6 +173,7 @@ int on_exec(u64 *context)
 	struct ring *ring = ring_here();
 	u32 zero = 0;
 	struct exec_texts *room = bpf_map_lookup_elem(&exec_room, &zero);
+	stack_process_forget(GET(task, tgid));
 	if (!ring || !room || config_is_own(GET(task, tgid)))
 		return 0;
 	u64 now = bpf_ktime_get_ns();
@@ -201,10 +203,12 @@ int on_exit(u64 *context)
 {
 	struct task_struct *task = (void *)context[0];
 	struct ring *ring = ring_here();
-	if (!ring || config_is_own(GET(task, tgid)))
-		return 0;
 	struct signal_struct *signal = GET(task, signal);
 	bool last = signal && !GET(signal, live.counter);
+	if (last)
+		stack_process_forget(GET(task, tgid));
+	if (!ring || config_is_own(GET(task, tgid)))
+		return 0;
 	if (last)
 		filter_forget(task);
 	u64 now = bpf_ktime_get_ns();

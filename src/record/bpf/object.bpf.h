@@ -88,7 +88,7 @@ static __always_inline struct file *object_file(struct task_struct *task, int fd
 static __always_inline struct file *object_file_here(int fd)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct files_struct *files = task->files;
+	struct files_struct *files = UNKEPT(task)->files;
 	if (!files)
 		return NULL;
 	struct fdtable *table = files->fdt;

@@ -20,7 +20,7 @@ static __always_inline bool own(struct task_struct *task)
  * Linux 6.18. */
 static __always_inline bool signal_is_pending(struct task_struct *task)
 {
-	struct signal_struct *shared = task->signal;
+	struct signal_struct *shared = UNKEPT(task)->signal;
 
 	return (task->pending.signal.sig[0] | (shared ? shared->shared_pending.signal.sig[0] : 0)) & ~task->blocked.sig[0];
 }

@@ -111,4 +111,21 @@ struct {
 	__type(value, u64);
 } stack_counts SEC(".maps");
 
+/* Which layout of mappings a process has, kept right at the moments when only the kernel is quick enough: a
+ * forked child starts with its parent's, a new program, or what an earlier process of its number had, with none. */
+static __always_inline void stack_process_forget(u32 tgid)
+{
+	bpf_map_delete_elem(&stack_processes, &tgid);
+}
+
+static __always_inline void stack_process_fork(u32 parent, u32 child)
+{
+	struct stack_process *layout = parent != child ? bpf_map_lookup_elem(&stack_processes, &parent) : NULL;
+
+	if (layout)
+		bpf_map_update_elem(&stack_processes, &child, layout, BPF_ANY);
+	else if (parent != child)
+		stack_process_forget(child);
+}
+
 #endif

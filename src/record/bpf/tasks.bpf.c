@@ -102,7 +102,7 @@ int tasks_each(struct bpf_iter__task *context)
 		for (int i = 0; i < 4; i++)
 			out->arguments[i] = call_argument(registers, i);
 	}
-	if (want->stacks && config.stacks & STACKS_WAITS && w.state != TASK_STATE_dead && !(out->task.flags & TASK_FLAGS_argus))
+	if (want->stacks && config.stacks & (STACKS_WAITS | STACKS_SLEEPERS) && w.state != TASK_STATE_dead && !(out->task.flags & TASK_FLAGS_argus))
 		sleeper_stacks(out, task);
 	bpf_seq_write(context->meta->seq, out, sizeof(*out));
 	return 0;

@@ -380,7 +380,7 @@ static __always_inline bool wait_throttled(struct task_struct *task)
 {
 	if (bpf_core_field_exists(task->throttled))
 		return task->throttled;
-	struct cfs_rq *queue = task->se.cfs_rq;
+	struct cfs_rq *queue = UNKEPT(task)->se.cfs_rq;
 	return queue && bpf_core_field_exists(queue->throttle_count) && GET(queue, throttle_count);
 }
 
@@ -417,15 +417,15 @@ static __always_inline void wait_read(struct wait *w, struct task_struct *task, 
 		w->wait = WAIT_KIND_exit;
 		return;
 	}
-	if (BPF_CORE_READ_BITFIELD(task, in_iowait))
+	if (GET_BITS(task, in_iowait))
 		w->flags |= SWITCH_FLAGS_io_wait;
 	/* the freezer of version 2 keeps its threads in a wait for a signal */
-	if (w->state == TASK_STATE_sleeping && bpf_core_field_exists(task->frozen) && BPF_CORE_READ_BITFIELD(task, frozen))
+	if (w->state == TASK_STATE_sleeping && bpf_core_field_exists(task->frozen) && GET_BITS(task, frozen))
 		w->state = TASK_STATE_frozen;
 	if (w->state == TASK_STATE_stopped || w->state == TASK_STATE_traced || w->state == TASK_STATE_frozen) {
 		w->wait = WAIT_KIND_stop;
 		if (w->state == TASK_STATE_traced) {
-			struct task_struct *tracer = task->parent;
+			struct task_struct *tracer = UNKEPT(task)->parent;
 			w->hint = tracer ? GET(tracer, tgid) : 0;
 			w->hint_kind = w->hint ? HINT_KIND_tracer : 0;
 		}
