@@ -87,7 +87,7 @@ static bool value_of(struct follow *f, size_t at, unsigned reg, uint64_t *ret_va
 
 		if (i > at && e->gap)
 			return false;
-		if (e->pass != SIZE_MAX) {
+		if (e->pass != STEP_NO_PASS) {
 			*ret_value = f->run->passes.items[e->pass].registers[reg];
 			return true;
 		}
@@ -105,7 +105,7 @@ static bool address_of(struct follow *f, size_t at, const struct flow_operand *o
 	if (operand->segment != SEGMENT_none)
 		return false;
 	if (operand->base == REGISTER_ip)
-		base = f->way.items[at].address + length + f->run->bias;
+		base = step_run_real(f->run, f->way.items[at].address) + length;
 	else if (operand->base != REGISTER_none && !value_of(f, at, operand->base, &base))
 		return false;
 	if (operand->index != REGISTER_none && !value_of(f, at, operand->index, &index))
@@ -245,7 +245,7 @@ static uint64_t computed(const struct flow_value *value, uint64_t left, uint64_t
 
 static bool operand_value(struct follow *f, size_t at, unsigned reg, unsigned length, uint64_t *ret_value)
 {
-	*ret_value = reg == REGISTER_ip ? f->way.items[at].address + length + f->run->bias : 0;
+	*ret_value = reg == REGISTER_ip ? step_run_real(f->run, f->way.items[at].address) + length : 0;
 	return reg >= REGISTER_count || value_of(f, at, reg, ret_value);
 }
 
@@ -277,7 +277,7 @@ static void execute(struct follow *f, size_t at)
 	instruction = *found;
 	moves = instruction.kind == INSTRUCTION_call || instruction.kind == INSTRUCTION_return;
 	read_operands(f, at, instruction.length, &o);
-	if (f->way.items[at].pass != SIZE_MAX && instruction.kind != INSTRUCTION_plain && instruction.kind != INSTRUCTION_return)
+	if (f->way.items[at].pass != STEP_NO_PASS && instruction.kind != INSTRUCTION_plain && instruction.kind != INSTRUCTION_return)
 		f->taint->marks[f->way.items[at].pass].decides = o.derives;
 	for (unsigned i = 0; i < flow->count; i++) {
 		const struct flow_operand *to = &flow->operands[i];
@@ -350,7 +350,7 @@ static void know_stack(struct follow *f, size_t at)
 {
 	uint64_t moved = 0;
 
-	for (; at < f->way.length && f->way.items[at].pass == SIZE_MAX; at++) {
+	for (; at < f->way.length && f->way.items[at].pass == STEP_NO_PASS; at++) {
 		const struct instruction *instruction = code_at(&f->run->code, f->way.items[at].address);
 		const struct flow *flow = flow_of(f, f->way.items[at].address);
 
@@ -369,50 +369,27 @@ static void know_stack(struct follow *f, size_t at)
 	}
 }
 
-/* With the way into functions that were called from outside. */
-static void way_with_entries(struct follow *f)
-{
-	struct step_way way;
-
-	step_way_find(f->run, 0, f->run->passes.length - 1, &way);
-	for (size_t i = 0; i < way.length; i++) {
-		struct step_executed e = way.items[i];
-		const struct instruction *before = i ? code_at(&f->run->code, way.items[i - 1].address) : NULL;
-
-		if (!i || (e.gap && before && before->kind == INSTRUCTION_return)) {
-			size_t length = f->way.length;
-
-			if (step_way_enter(f->run, e.pass, &f->way) && f->way.length > length) {
-				f->way.items[length].gap = true;
-				e.gap = false;
-			}
-		}
-		f->taint->gaps += e.gap;
-		vec_push(&f->way, e);
-	}
-	step_way_done(&way);
-}
-
 void taint_find(struct step_run *run, const struct taint_input *inputs, unsigned count, struct taint *ret_taint)
 {
 	struct taint taint = { .marks = mem_zalloc(run->passes.length * sizeof(*taint.marks)) };
 	struct follow f = { .run = run, .taint = &taint, .inputs = inputs, .count = count };
 
-	way_with_entries(&f);
+	step_way_find(run, 0, run->passes.length - 1, true, &f.way);
 	for (size_t i = 0; i < f.way.length; i++) {
 		const struct step_executed *e = &f.way.items[i];
 
 		if (e->gap)
 			f.known = 0;
+		taint.gaps += e->gap && e->pass != STEP_NO_PASS;
 		/* entered anew: nothing of the caller's is known */
-		if (e->gap && e->pass == SIZE_MAX) {
+		if (e->gap && e->pass == STEP_NO_PASS) {
 			memset(f.places, 0, sizeof(f.places));
 			know_stack(&f, i);
 		}
 		enter(&f, i);
-		if (e->pass != SIZE_MAX)
+		if (e->pass != STEP_NO_PASS)
 			mark_pass(&f, e->pass);
-		if (e->pass != SIZE_MAX && e->opaque)
+		if (e->pass != STEP_NO_PASS && e->opaque)
 			pass_over(&f, &taint.marks[e->pass]);
 		else
 			execute(&f, i);
