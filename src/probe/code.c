@@ -37,6 +37,7 @@ void code_close(struct code *code)
 		free(code->joined[i]);
 	}
 	map_done(&code->imports);
+	map_done(&code->import_names);
 	if (code->has_unwind)
 		unwind_table_done(&code->unwind);
 	symbol_table_done(&code->symbols);

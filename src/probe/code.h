@@ -35,6 +35,8 @@ struct code {
 	uint64_t window_at, window_bytes;
 	struct code *joined[CODE_FILES];  /* by number; not the first, which is this one */
 	struct map imports;               /* words that hold addresses of other files' functions, to these (imports.h) */
+	struct map import_names;          /* such words of this file to names; once `names_read` */
+	bool names_read;
 };
 
 /* Takes over the file. */

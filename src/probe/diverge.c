@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "probe/imports.h"
 #include "probe/variable.h"
 
 #define TURN_MOST 256u         /* places of one turn of a loop */
@@ -437,7 +438,10 @@ static void add_result(struct slice *s, size_t at, struct diverge *diverge)
 	struct instruction call = instruction_of(s, at);
 	struct diverge_origin origin = { .kind = DIVERGE_result, .at = s->way.items[at].address };
 
-	origin.callee = call.direct ? code_name(&s->run->code, s->arena, call.target) : "";
+	origin.callee = imports_name(&s->run->code, call.direct ? call.target : origin.at);
+	if (!origin.callee)
+		origin.callee = call.direct ? code_name(&s->run->code, s->arena, call.target) : "";
+	origin.callee = arena_strdup(s->arena, origin.callee);
 	add_origin(diverge, &origin);
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/options.h"
 #include "probe/flow.h"
+#include "probe/imports.h"
 
 /* registers that a function may change without keeping them, and those that carry arguments */
 #define CALL_CHANGES 0x0fc7u
@@ -293,19 +294,75 @@ static void execute(struct follow *f, size_t at)
 	follow_values(f, at, &flow->value, &instruction);
 }
 
-/* A call of what was not stepped through is over. */
-static void pass_over(struct follow *f, const struct taint_mark *mark)
-{
-	bool given = (mark->derived | mark->behind) & ARGUMENTS;
+/* What is known of functions that are not stepped through. */
+static const struct known_function {
+	const char *name;
+	bool copies;    /* rdx bytes from where rsi points to where rdi points, and returns a pointer to these */
+	bool fills;     /* ... of rsi's lowest byte */
+} known_functions[] = {
+	{ "memcpy", true, false }, { "memmove", true, false }, { "mempcpy", true, false }, { "__memcpy_chk", true, false },
+	{ "__memmove_chk", true, false }, { "__mempcpy_chk", true, false }, { "memset", false, true }, { "__memset_chk", false, true },
+	/* read only */
+	{ "memcmp", false, false }, { "bcmp", false, false }, { "memchr", false, false }, { "memrchr", false, false }, { "memmem", false, false },
+	{ "strlen", false, false }, { "strnlen", false, false }, { "strcmp", false, false }, { "strncmp", false, false },
+	{ "strcasecmp", false, false }, { "strncasecmp", false, false }, { "strchr", false, false }, { "strrchr", false, false },
+	{ "strchrnul", false, false }, { "strstr", false, false }, { "strspn", false, false }, { "strcspn", false, false },
+	{ "strpbrk", false, false }, { "abs", false, false }, { "labs", false, false }, { "toupper", false, false }, { "tolower", false, false },
+};
 
+static const struct known_function *known_function(struct follow *f, uint64_t address)
+{
+	const struct instruction *call = code_at(&f->run->code, address);
+	const char *name = call && call->kind == INSTRUCTION_call ? imports_name(&f->run->code, call->direct ? call->target : address) : NULL;
+
+	for (size_t i = 0; name && i < sizeof(known_functions) / sizeof(known_functions[0]); i++)
+		if (!strcmp(name, known_functions[i].name))
+			return &known_functions[i];
+	return NULL;
+}
+
+/* Upwards or downwards, as the two may overlap. */
+static void copy_memory(struct follow *f, uint64_t to, uint64_t from, uint64_t bytes)
+{
+	for (uint64_t i = 0; i < bytes; i++) {
+		uint64_t at = to <= from ? i : bytes - 1 - i;
+
+		byte_set(f, to + at, byte_derives(f, from + at));
+	}
+}
+
+/* What it did to memory, as far as that is known. */
+static void change_memory(struct follow *f, const struct known_function *known, const struct step_pass *pass)
+{
+	uint64_t to = pass->registers[REGISTER_rdi], bytes = pass->registers[REGISTER_rdx];
+
+	if (known->copies)
+		copy_memory(f, to, pass->registers[REGISTER_rsi], bytes);
+	for (uint64_t i = 0; known->fills && i < bytes; i++)
+		byte_set(f, to + i, f->places[REGISTER_rsi] & 1);
+}
+
+/* A call of what was not stepped through is over. */
+static void pass_over(struct follow *f, const struct step_pass *pass, const struct taint_mark *mark)
+{
+	const struct known_function *known = known_function(f, pass->address);
+	bool given = (mark->derived | mark->behind) & ARGUMENTS, moves = known && (known->copies || known->fills);
+	uint64_t result = given ? low_bits(8) : 0;
+
+	if (moves && pass->registers[REGISTER_rdx] > REPEAT_MOST) {
+		known = NULL;
+	} else if (moves) {
+		change_memory(f, known, pass);
+		result = f->places[REGISTER_rdi];
+	}
+	f->taint->outside += given && !known;
 	for (unsigned i = 0; i < REGISTER_count; i++)
 		if (CALL_CHANGES & 1u << i)
-			f->places[i] = given && i == REGISTER_rax ? low_bits(8) : 0;
+			f->places[i] = i == REGISTER_rax ? result : 0;
 	memset(&f->places[FLOW_VECTOR], 0, FLOW_VECTORS * sizeof(f->places[0]));
-	if (given)
+	if (given && !known)
 		f->places[FLOW_VECTOR] = low_bits(16);
 	f->places[FLOW_FLAGS] = 0;
-	f->taint->outside += given;
 	f->known &= (uint16_t)~CALL_CHANGES;
 }
 
@@ -390,7 +447,7 @@ void taint_find(struct step_run *run, const struct taint_input *inputs, unsigned
 		if (e->pass != STEP_NO_PASS)
 			mark_pass(&f, e->pass);
 		if (e->pass != STEP_NO_PASS && e->opaque)
-			pass_over(&f, &taint.marks[e->pass]);
+			pass_over(&f, &run->passes.items[e->pass], &taint.marks[e->pass]);
 		else
 			execute(&f, i);
 	}

@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "probe/code.h"
+#include "probe/imports.h"
 #include "probe/process.h"
 #include "probe/step_run.h"
 #include "probe/taint.h"
@@ -123,6 +124,13 @@ static void add_derived(struct show *show, const struct taint_mark *mark, enum i
 	}
 }
 
+static const char *called(struct show *show, uint64_t address, const struct instruction *call)
+{
+	const char *name = imports_name(&show->run.code, call->direct ? call->target : address);
+
+	return name ? name : call->direct ? code_name(&show->run.code, show->context->arena, call->target) : "";
+}
+
 static void add_pass(struct show *show, size_t at, const char *indent)
 {
 	const struct step_pass *pass = &show->run.passes.items[at];
@@ -137,7 +145,7 @@ static void add_pass(struct show *show, size_t at, const char *indent)
 		buf_text(&show->buf, pass->taken ? "  taken" : "  not taken");
 	else if (instruction.kind == INSTRUCTION_call)
 		buf_printf(&show->buf, "  %s(0x%" PRIx64 ", 0x%" PRIx64 ", 0x%" PRIx64 ")",
-			   instruction.direct ? code_name(&show->run.code, show->context->arena, instruction.target) : "",
+			   called(show, pass->address, &instruction),
 			   pass->registers[REGISTER_rdi], pass->registers[REGISTER_rsi], pass->registers[REGISTER_rdx]);
 	else if (instruction.kind == INSTRUCTION_return)
 		buf_printf(&show->buf, "  returns 0x%" PRIx64, pass->registers[REGISTER_rax]);

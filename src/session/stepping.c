@@ -239,6 +239,8 @@ int stepping_wishes(struct arena *arena, const struct options *given, struct sin
 	*ret_wishes = NULL;
 	if (!text)
 		return 0;
+	if (!strcmp(options_text(given, "stacks", ""), "none"))
+		return err_set(err, -EINVAL, "--step needs stacks: with --stacks none it is not recorded which file lies where");
 	wishes = arena_new(arena, struct step_wishes);
 	*wishes = (struct step_wishes){ .most = STEPPING_MOST };
 	r = stepping_find(arena, &(struct stepping){ .text = text, .depth = STEPPING_DEPTH }, notes, wishes, err);
