@@ -254,6 +254,16 @@ static bool waits_for_another_child(const struct scene *scene, const struct wait
 	       did_nothing(scene, before, after) && !bore_a_child(scene, before->thread, before->end_ns, after->start_ns);
 }
 
+/* A loop of sleeps in which it started nobody is over once it did: what it looks for now is another thing. */
+static bool began_anew(const struct scene *scene, const struct episode *e, const struct wait *w)
+{
+	const struct wait *before = &scene->waits[e->last];
+
+	return before->kind == WAIT_KIND_sleep && e->slices >= limit_of(scene, LIMIT_loop_looks) &&
+	       bore_a_child(scene, w->thread, before->end_ns, w->start_ns) &&
+	       !bore_a_child(scene, w->thread, e->start_ns, before->start_ns);
+}
+
 #define LIMITS_LOOKED_AT 4096
 
 const struct episode *scene_limit_begin(const struct scene *scene, const struct episode *episode, uint64_t slack_ns)
@@ -299,7 +309,7 @@ void scene_join_waits(struct scene *scene)
 				w->episode = (uint32_t)(e - scene->episodes);
 				continue;
 			}
-			if (e && w->start_ns >= e->end_ns && looked_again(scene, &scene->waits[e->last], w)) {
+			if (e && w->start_ns >= e->end_ns && looked_again(scene, &scene->waits[e->last], w) && !began_anew(scene, e, w)) {
 				e->slices++;
 			} else if (!(e && w->start_ns >= e->end_ns && waits_for_another_child(scene, &scene->waits[e->last], w))) {
 				if ((scene->episode_count + 1) * sizeof(*e) > populated)
