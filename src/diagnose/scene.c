@@ -156,13 +156,14 @@ static bool looked_briefly(const struct scene *scene, const struct wait *before,
 	       (times.ns[SPAN_RUNNING] <= LOOK_RAN_NS || times.ns[SPAN_RUNNING] <= slice / 2);
 }
 
-/* Where nothing tells what ended a wait, that it lasted just as long as its limit does. */
+/* Where nothing tells what ended a wait, that it lasted just as long as its limit does; a sleep, which nobody
+ * else ends, at least as long: the thread may have stood in the queue behind it. */
 static bool ran_out(const struct wait *w)
 {
 	uint64_t lasted = w->end_ns - w->start_ns;
 
 	return w->end == WAIT_END_TIMEOUT || (w->end == WAIT_END_UNKNOWN && w->timeout_ns && lasted >= w->timeout_ns &&
-					      lasted - w->timeout_ns <= w->timeout_ns / 8);
+					      (w->kind == WAIT_KIND_sleep || lasted - w->timeout_ns <= w->timeout_ns / 8));
 }
 
 static bool bore_a_child(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
