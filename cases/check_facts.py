@@ -155,7 +155,7 @@ class Facts:
             return
         kinds, kind, name, function, times = known
         if times:               # between the waits of a loop it only looks again
-            ns = times[0] * nanoseconds(times[1])
+            ns = times[0] * nanoseconds(times[1]) * 1.05    # told with two digits
         if ns + max(25 * MS, least * 0.02) + self.lost < least or not ns:
             self.say(f'{what}: "{words}", which it was for {show(ns)} of the window, and {show(least)} are charged through it')
         if function and waits and not self.on_stack(function, {w.fields.get('ustack') for _, _, w in waits}):

@@ -156,13 +156,14 @@ static bool looked_briefly(const struct scene *scene, const struct wait *before,
 	       (times.ns[SPAN_RUNNING] <= LOOK_RAN_NS || times.ns[SPAN_RUNNING] <= slice / 2);
 }
 
-/* Where nothing tells what ended a wait, that it lasted just as long as its limit does. */
+/* Where nothing tells what ended a wait, that it lasted just as long as its limit does; a sleep, which nobody
+ * else ends, at least as long: the thread may have stood in the queue behind it. */
 static bool ran_out(const struct wait *w)
 {
 	uint64_t lasted = w->end_ns - w->start_ns;
 
 	return w->end == WAIT_END_TIMEOUT || (w->end == WAIT_END_UNKNOWN && w->timeout_ns && lasted >= w->timeout_ns &&
-					      lasted - w->timeout_ns <= w->timeout_ns / 8);
+					      (w->kind == WAIT_KIND_sleep || lasted - w->timeout_ns <= w->timeout_ns / 8));
 }
 
 static bool bore_a_child(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
@@ -254,6 +255,16 @@ static bool waits_for_another_child(const struct scene *scene, const struct wait
 	       did_nothing(scene, before, after) && !bore_a_child(scene, before->thread, before->end_ns, after->start_ns);
 }
 
+/* A loop of sleeps in which it started nobody is over once it did: what it looks for now is another thing. */
+static bool began_anew(const struct scene *scene, const struct episode *e, const struct wait *w)
+{
+	const struct wait *before = &scene->waits[e->last];
+
+	return before->kind == WAIT_KIND_sleep && e->slices >= limit_of(scene, LIMIT_loop_looks) &&
+	       bore_a_child(scene, w->thread, before->end_ns, w->start_ns) &&
+	       !bore_a_child(scene, w->thread, e->start_ns, before->start_ns);
+}
+
 #define LIMITS_LOOKED_AT 4096
 
 const struct episode *scene_limit_begin(const struct scene *scene, const struct episode *episode, uint64_t slack_ns)
@@ -299,7 +310,7 @@ void scene_join_waits(struct scene *scene)
 				w->episode = (uint32_t)(e - scene->episodes);
 				continue;
 			}
-			if (e && w->start_ns >= e->end_ns && looked_again(scene, &scene->waits[e->last], w)) {
+			if (e && w->start_ns >= e->end_ns && looked_again(scene, &scene->waits[e->last], w) && !began_anew(scene, e, w)) {
 				e->slices++;
 			} else if (!(e && w->start_ns >= e->end_ns && waits_for_another_child(scene, &scene->waits[e->last], w))) {
 				if ((scene->episode_count + 1) * sizeof(*e) > populated)

@@ -31,6 +31,13 @@ void code_close(struct code *code)
 {
 	if (!code->window)
 		return;
+	for (unsigned i = 1; i < CODE_FILES; i++) {
+		if (code->joined[i])
+			code_close(code->joined[i]);
+		free(code->joined[i]);
+	}
+	map_done(&code->imports);
+	map_done(&code->import_names);
 	if (code->has_unwind)
 		unwind_table_done(&code->unwind);
 	symbol_table_done(&code->symbols);
@@ -40,6 +47,20 @@ void code_close(struct code *code)
 	arena_done(&code->arena);
 	free(code->window);
 	code->window = NULL;
+}
+
+void code_join(struct code *code, unsigned number, struct elf_file elf, const char *path)
+{
+	code->joined[number] = mem_alloc(sizeof(*code));
+	code_open(code->joined[number], elf, path);
+}
+
+const struct code *code_file(const struct code *code, uint64_t address, uint64_t *ret_linked)
+{
+	unsigned number = code_file_number(address);
+
+	*ret_linked = address - code_file_base(number);
+	return !number ? code : number < CODE_FILES ? code->joined[number] : NULL;
 }
 
 /* The file's bytes from the address on; how many, 0 outside of code. */
@@ -70,7 +91,8 @@ static size_t bytes_at(struct code *code, uint64_t address, const uint8_t **ret_
 
 size_t code_bytes(struct code *code, uint64_t address, const uint8_t **ret_bytes)
 {
-	size_t count = bytes_at(code, address, ret_bytes);
+	struct code *file = (struct code *)code_file(code, address, &address);
+	size_t count = file ? bytes_at(file, address, ret_bytes) : 0;
 
 	return count < INSTRUCTION_MOST ? count : INSTRUCTION_MOST;
 }
@@ -99,10 +121,10 @@ void code_text(struct code *code, uint64_t address, char text[INSTRUCTION_TEXT])
 	const uint8_t *bytes = NULL;
 	size_t count = code_bytes(code, address, &bytes);
 
-	instruction_text(bytes, count, address, text);
+	instruction_text(bytes, count, address & (code_file_base(1) - 1), text);
 }
 
-bool code_function(const struct code *code, uint64_t address, uint64_t *ret_start, uint64_t *ret_end)
+static bool function_in(const struct code *code, uint64_t address, uint64_t *ret_start, uint64_t *ret_end)
 {
 	const struct unwind_function *function = code->has_unwind ? unwind_table_function(&code->unwind, address) : NULL;
 	const struct symbol *symbol;
@@ -121,7 +143,20 @@ bool code_function(const struct code *code, uint64_t address, uint64_t *ret_star
 	return true;
 }
 
-const char *code_name(const struct code *code, struct arena *arena, uint64_t address)
+bool code_function(const struct code *code, uint64_t address, uint64_t *ret_start, uint64_t *ret_end)
+{
+	uint64_t linked, base;
+	const struct code *file = code_file(code, address, &linked);
+
+	if (!file || !function_in(file, linked, ret_start, ret_end))
+		return false;
+	base = address - linked;
+	*ret_start += base;
+	*ret_end += base;
+	return true;
+}
+
+static const char *name_in(const struct code *code, struct arena *arena, uint64_t address)
 {
 	bool guessed;
 	const struct symbol *symbol = symbol_table_find(&code->symbols, code->has_unwind ? &code->unwind : NULL, address, &guessed);
@@ -136,6 +171,21 @@ const char *code_name(const struct code *code, struct arena *arena, uint64_t add
 	if (code_function(code, address, &start, &end) && start != address)
 		return arena_printf(arena, "0x%" PRIx64 "+0x%" PRIx64, start, address - start);
 	return arena_printf(arena, "0x%" PRIx64, address);
+}
+
+const char *code_name(const struct code *code, struct arena *arena, uint64_t address)
+{
+	uint64_t linked;
+	const struct code *file = code_file(code, address, &linked);
+	const char *slash, *name = file ? name_in(file, arena, linked) : arena_printf(arena, "0x%" PRIx64, linked);
+
+	for (unsigned i = 1; file && i < CODE_FILES; i++) {
+		if (!code->joined[i])
+			continue;
+		slash = strrchr(file->path, '/');
+		return arena_printf(arena, "%s:%s", slash ? slash + 1 : file->path, name);
+	}
+	return name;
 }
 
 int code_find(struct code *code, const char *name, uint64_t *ret_start, struct err *err)
@@ -188,6 +238,19 @@ int code_begins(struct code *code, uint64_t address, uint64_t *ret_before, uint6
 	return at == address && code_at(code, at) ? 1 : 0;
 }
 
+uint64_t code_import_word(struct code *code, uint64_t address)
+{
+	const struct instruction *found = code_at(code, address);
+
+	/* endbr64 */
+	if (found && found->kind == INSTRUCTION_plain && !found->written && !found->memory_count && !found->stack_written)
+		found = code_at(code, address += found->length);
+	if (!found || found->direct || (found->kind != INSTRUCTION_jump && found->kind != INSTRUCTION_call) || found->memory_count != 1 ||
+	    found->memory[0].base != REGISTER_ip)
+		return 0;
+	return address + found->length + (uint64_t)found->memory[0].displacement;
+}
+
 /* ---- places where ways part ---- */
 
 struct walk {
@@ -223,8 +286,23 @@ static void go_on_at(struct walk *walk, uint64_t address)
 		vec_push(&walk->calls, address); /* a jump out of the function is a call at its end */
 }
 
+/* In another file, by a stub or by the word in memory. */
+static bool go_to_import(struct walk *walk, uint64_t address, const struct instruction *instruction)
+{
+	const uint64_t *function;
+
+	if (instruction->kind != INSTRUCTION_call && instruction->kind != INSTRUCTION_jump)
+		return false;
+	function = map_find(&walk->code->imports, code_import_word(walk->code, instruction->direct ? instruction->target : address));
+	if (function)
+		vec_push(&walk->calls, *function);
+	return function;
+}
+
 static void take_instruction(struct walk *walk, uint64_t address, const struct instruction *instruction)
 {
+	bool imported = go_to_import(walk, address, instruction);
+
 	if (is_site(instruction)) {
 		if (walk->sites->addresses.length >= CODE_SITES_MOST) {
 			walk->sites->cut = true;
@@ -232,9 +310,9 @@ static void take_instruction(struct walk *walk, uint64_t address, const struct i
 		}
 		vec_push(&walk->sites->addresses, address);
 	}
-	if (instruction->direct && instruction->kind == INSTRUCTION_call)
+	if (instruction->direct && instruction->kind == INSTRUCTION_call && !imported)
 		vec_push(&walk->calls, instruction->target);
-	else if (instruction->direct)
+	else if (instruction->direct && !imported)
 		go_on_at(walk, instruction->target);
 	if (instruction->kind != INSTRUCTION_jump && instruction->kind != INSTRUCTION_return)
 		go_on_at(walk, address + instruction->length);

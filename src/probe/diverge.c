@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "probe/imports.h"
 #include "probe/variable.h"
 
 #define TURN_MOST 256u         /* places of one turn of a loop */
@@ -172,6 +173,7 @@ struct slice {
 	struct step_run *run;
 	struct step_way way;
 	struct variable_file *variables;
+	const struct code *variables_of; /* the file with the branch */
 };
 
 static struct instruction instruction_of(struct slice *s, size_t at)
@@ -207,7 +209,7 @@ static bool value_of(struct slice *s, size_t at, unsigned reg, uint64_t *ret_val
 
 		if (i > at && e->gap)
 			break;
-		if (e->pass != SIZE_MAX) {
+		if (e->pass != STEP_NO_PASS) {
 			*ret_value = s->run->passes.items[e->pass].registers[reg];
 			return true;
 		}
@@ -219,7 +221,7 @@ static bool value_of(struct slice *s, size_t at, unsigned reg, uint64_t *ret_val
 
 		if (changes(s, i - 1) & 1u << reg)
 			break;
-		if (e->pass != SIZE_MAX) {
+		if (e->pass != STEP_NO_PASS) {
 			*ret_value = s->run->passes.items[e->pass].registers[reg];
 			return true;
 		}
@@ -239,7 +241,7 @@ static uint64_t address_of(struct slice *s, size_t at, const struct instruction_
 	if (memory->segment != SEGMENT_none)
 		return 0;
 	if (memory->base == REGISTER_ip)
-		return linked_address(s, at, memory) + s->run->bias;
+		return step_run_real(s->run, linked_address(s, at, memory));
 	if (memory->base != REGISTER_none && !value_of(s, at, memory->base, &base))
 		return 0;
 	if (memory->index != REGISTER_none && !value_of(s, at, memory->index, &index))
@@ -292,11 +294,8 @@ static bool stored_from(struct slice *s, size_t at, const struct instruction_mem
 	return false;
 }
 
-/* In the data of the file that was stepped through. */
-static bool is_static(const struct slice *s, uint64_t address)
+static bool is_data(const struct elf_file *elf, uint64_t address)
 {
-	const struct elf_file *elf = &s->run->code.elf;
-
 	for (uint32_t i = 0; i < elf->segment_count; i++) {
 		const Elf64_Phdr *segment = &elf->segments[i];
 
@@ -307,15 +306,30 @@ static bool is_static(const struct slice *s, uint64_t address)
 	return false;
 }
 
+/* In the data of a file that was stepped through; its address in the run's code. */
+static bool is_static(const struct slice *s, uint64_t real, uint64_t *ret_address)
+{
+	for (unsigned n = 0; n < CODE_FILES; n++) {
+		uint64_t linked;
+		const struct code *file = code_file(&s->run->code, code_file_base(n), &linked);
+
+		*ret_address = real - s->run->biases[n];
+		if (file && is_data(&file->elf, *ret_address - code_file_base(n)))
+			return true;
+	}
+	return false;
+}
+
 static bool name_static(struct slice *s, uint64_t address, struct buf *path)
 {
-	uint64_t offset = 0;
-	const char *name = variable_at(s->arena, s->variables, address, &offset);
+	uint64_t offset = 0, linked;
+	const struct code *file = code_file(&s->run->code, address, &linked);
+	const char *name = file == s->variables_of ? variable_at(s->arena, s->variables, linked, &offset) : NULL;
 
 	if (name)
-		buf_printf(path, offset ? "%s:%s+%" PRIu64 : "%s:%s", s->run->code.path, name, offset);
+		buf_printf(path, offset ? "%s:%s+%" PRIu64 : "%s:%s", file->path, name, offset);
 	else
-		buf_printf(path, "%s:0x%" PRIx64, s->run->code.path, address);
+		buf_printf(path, "%s:0x%" PRIx64, file->path, linked);
 	return true;
 }
 
@@ -332,8 +346,8 @@ static bool name_memory(struct slice *s, size_t at, const struct instruction_mem
 		return name_static(s, linked_address(s, at, memory), path);
 	/* a register that was made to point to a variable before the loop */
 	address = address_of(s, at, memory);
-	if (address && is_static(s, address - s->run->bias))
-		return name_static(s, address - s->run->bias, path);
+	if (address && is_static(s, address, &address))
+		return name_static(s, address, path);
 	if (reg == REGISTER_none || memory->displacement < 0)
 		return false;
 	for (int i = 0; i < SOURCES_MOST; i++) {
@@ -379,12 +393,12 @@ static uint64_t code_for(struct slice *s, size_t at, const struct instruction_me
 /* By the registers that lead to the operand, where a thread comes to the code. */
 static bool name_by_registers(struct slice *s, size_t at, const struct instruction_memory *memory, struct buf *path)
 {
-	uint64_t offset;
+	uint64_t offset, linked;
+	const struct code *file = code_file(&s->run->code, code_for(s, at, memory), &linked);
 
-	if (memory->segment != SEGMENT_none || memory->base >= REGISTER_count ||
-	    !elf_file_offset(&s->run->code.elf, code_for(s, at, memory), &offset))
+	if (memory->segment != SEGMENT_none || memory->base >= REGISTER_count || !elf_file_offset(&file->elf, linked, &offset))
 		return false;
-	buf_printf(path, "%s+0x%" PRIx64 "@%s", s->run->code.path, offset, register_name(memory->base));
+	buf_printf(path, "%s+0x%" PRIx64 "@%s", file->path, offset, register_name(memory->base));
 	if (memory->index < REGISTER_count)
 		buf_printf(path, "+%s*%u", register_name(memory->index), memory->scale ? memory->scale : 1);
 	if (memory->displacement)
@@ -424,7 +438,10 @@ static void add_result(struct slice *s, size_t at, struct diverge *diverge)
 	struct instruction call = instruction_of(s, at);
 	struct diverge_origin origin = { .kind = DIVERGE_result, .at = s->way.items[at].address };
 
-	origin.callee = call.direct ? code_name(&s->run->code, s->arena, call.target) : "";
+	origin.callee = imports_name(&s->run->code, call.direct ? call.target : origin.at);
+	if (!origin.callee)
+		origin.callee = call.direct ? code_name(&s->run->code, s->arena, call.target) : "";
+	origin.callee = arena_strdup(s->arena, origin.callee);
 	add_origin(diverge, &origin);
 }
 
@@ -498,8 +515,10 @@ static void explain(struct slice *s, struct diverge *diverge)
 static void explain_run(struct arena *arena, struct step_run *run, size_t pass, struct variable_file *variables, struct diverge *diverge)
 {
 	struct slice s = { .arena = arena, .run = run, .variables = variables };
+	uint64_t linked;
 
-	step_way_find(run, pass > LOOKED_BACK ? pass - LOOKED_BACK : 0, pass, &s.way);
+	s.variables_of = code_file(&run->code, run->passes.items[pass].address, &linked);
+	step_way_find(run, pass > LOOKED_BACK ? pass - LOOKED_BACK : 0, pass, false, &s.way);
 	explain(&s, diverge);
 	step_way_done(&s.way);
 }
@@ -537,7 +556,9 @@ int diverge_find(struct arena *arena, struct step_run *base, struct step_run *bu
 	struct diverge diverge = { 0 }, other = { 0 };
 	bool parts;
 	struct variable_file variables;
+	const struct code *file;
 	struct elf_file elf;
+	uint64_t linked;
 	int r;
 
 	if (memcmp(base->code.elf.build_id, buggy->code.elf.build_id, sizeof(base->code.elf.build_id)) ||
@@ -552,9 +573,10 @@ int diverge_find(struct arena *arena, struct step_run *base, struct step_run *bu
 		return err_set(err, -ENODATA, "the runs never part: the good one went no way at any branch that the other did not go too; step "
 			       "until it is out of the loop, or step deeper (--depth)");
 	diverge.base_pass = find_leaving(base, &base->passes.items[diverge.base_pass]);
-	r = elf_file_open(buggy->code.path, &elf, err);
+	file = code_file(&buggy->code, buggy->passes.items[diverge.buggy_pass].address, &linked);
+	r = elf_file_open(file->path, &elf, err);
 	if (!r)
-		r = variable_file_open(&variables, elf, buggy->code.path, buggy->code.path, err);
+		r = variable_file_open(&variables, elf, file->path, file->path, err);
 	if (r)
 		return r;
 	explain_run(arena, buggy, diverge.buggy_pass, &variables, &diverge);

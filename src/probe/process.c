@@ -92,7 +92,9 @@ int process_look(struct arena *arena, pid_t pid, struct process *ret_process, st
 	if (!file && (errno == ENOENT || errno == ESRCH))
 		return err_set(err, -ESRCH, "there is no process %d", (int)pid);
 	if (!file && (errno == EACCES || errno == EPERM))
-		return err_set(err, -errno, "process %d is another user's: run argus as root (sudo argus ...)", (int)pid);
+		return geteuid() ? err_set(err, -errno, "process %d is another user's: run argus as root (sudo argus ...)", (int)pid) :
+				   err_set(err, -errno, "process %d may not be looked into, not even by root: a security module or its "
+					   "user namespace protects it", (int)pid);
 	if (!file)
 		return err_sys(err, -errno, "reading the mappings of process %d", (int)pid);
 	while (getline(&line, &room, file) > 0)

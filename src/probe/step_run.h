@@ -23,8 +23,8 @@ struct step_run {
 	const char *path;                /* the trace */
 	uint32_t pid, tid;
 	const char *comm;
-	struct code code;                /* of the one file that was stepped through */
-	uint64_t bias;                   /* from an address as linked to where it lay */
+	struct code code;                /* of the files that were stepped through */
+	uint64_t biases[CODE_FILES];     /* of each: from an address in `code` to where it lay */
 	struct vec(struct step_pass) passes;
 };
 
@@ -34,10 +34,18 @@ int step_run_read(struct arena *arena, const char *path, uint32_t tid, const str
 		  struct err *err);
 void step_run_done(struct step_run *run);
 
+/* Where the address of `code` lay. */
+static inline uint64_t step_run_real(const struct step_run *run, uint64_t address)
+{
+	return address + run->biases[code_file_number(address)];
+}
+
+#define STEP_NO_PASS UINT32_MAX
+
 /* Instructions in the order in which they were gone through. */
 struct step_executed {
 	uint64_t address;
-	size_t pass;                     /* the place itself; SIZE_MAX: it is none */
+	uint32_t pass;                   /* the place itself; STEP_NO_PASS: it is none */
 	bool opaque;                     /* a call of what was not stepped through */
 	bool gap;                        /* what came before it is not known */
 };
@@ -47,10 +55,9 @@ struct step_way {
 	size_t length, capacity;
 };
 
-/* From behind pass `first` up to pass `last` with it. */
-void step_way_find(struct step_run *run, size_t first, size_t last, struct step_way *ret_way);
-/* The pass's function from its beginning up to the pass without it, when the way there is straight and ends there. */
-bool step_way_enter(struct step_run *run, size_t pass, struct step_way *way);
+/* From pass `first` up to pass `last`. `entries`: a function that was called from outside begins with the way from its
+ * beginning to its first place, when that is straight; its first instruction is behind a gap. */
+void step_way_find(struct step_run *run, size_t first, size_t last, bool entries, struct step_way *ret_way);
 void step_way_done(struct step_way *way);
 
 /* Whether a branch with this condition code is taken with these flags. */

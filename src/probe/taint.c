@@ -7,6 +7,7 @@
 
 #include "base/options.h"
 #include "probe/flow.h"
+#include "probe/imports.h"
 
 /* registers that a function may change without keeping them, and those that carry arguments */
 #define CALL_CHANGES 0x0fc7u
@@ -87,7 +88,7 @@ static bool value_of(struct follow *f, size_t at, unsigned reg, uint64_t *ret_va
 
 		if (i > at && e->gap)
 			return false;
-		if (e->pass != SIZE_MAX) {
+		if (e->pass != STEP_NO_PASS) {
 			*ret_value = f->run->passes.items[e->pass].registers[reg];
 			return true;
 		}
@@ -105,7 +106,7 @@ static bool address_of(struct follow *f, size_t at, const struct flow_operand *o
 	if (operand->segment != SEGMENT_none)
 		return false;
 	if (operand->base == REGISTER_ip)
-		base = f->way.items[at].address + length + f->run->bias;
+		base = step_run_real(f->run, f->way.items[at].address) + length;
 	else if (operand->base != REGISTER_none && !value_of(f, at, operand->base, &base))
 		return false;
 	if (operand->index != REGISTER_none && !value_of(f, at, operand->index, &index))
@@ -245,7 +246,7 @@ static uint64_t computed(const struct flow_value *value, uint64_t left, uint64_t
 
 static bool operand_value(struct follow *f, size_t at, unsigned reg, unsigned length, uint64_t *ret_value)
 {
-	*ret_value = reg == REGISTER_ip ? f->way.items[at].address + length + f->run->bias : 0;
+	*ret_value = reg == REGISTER_ip ? step_run_real(f->run, f->way.items[at].address) + length : 0;
 	return reg >= REGISTER_count || value_of(f, at, reg, ret_value);
 }
 
@@ -277,7 +278,7 @@ static void execute(struct follow *f, size_t at)
 	instruction = *found;
 	moves = instruction.kind == INSTRUCTION_call || instruction.kind == INSTRUCTION_return;
 	read_operands(f, at, instruction.length, &o);
-	if (f->way.items[at].pass != SIZE_MAX && instruction.kind != INSTRUCTION_plain && instruction.kind != INSTRUCTION_return)
+	if (f->way.items[at].pass != STEP_NO_PASS && instruction.kind != INSTRUCTION_plain && instruction.kind != INSTRUCTION_return)
 		f->taint->marks[f->way.items[at].pass].decides = o.derives;
 	for (unsigned i = 0; i < flow->count; i++) {
 		const struct flow_operand *to = &flow->operands[i];
@@ -293,19 +294,75 @@ static void execute(struct follow *f, size_t at)
 	follow_values(f, at, &flow->value, &instruction);
 }
 
-/* A call of what was not stepped through is over. */
-static void pass_over(struct follow *f, const struct taint_mark *mark)
-{
-	bool given = (mark->derived | mark->behind) & ARGUMENTS;
+/* What is known of functions that are not stepped through. */
+static const struct known_function {
+	const char *name;
+	bool copies;    /* rdx bytes from where rsi points to where rdi points, and returns a pointer to these */
+	bool fills;     /* ... of rsi's lowest byte */
+} known_functions[] = {
+	{ "memcpy", true, false }, { "memmove", true, false }, { "mempcpy", true, false }, { "__memcpy_chk", true, false },
+	{ "__memmove_chk", true, false }, { "__mempcpy_chk", true, false }, { "memset", false, true }, { "__memset_chk", false, true },
+	/* read only */
+	{ "memcmp", false, false }, { "bcmp", false, false }, { "memchr", false, false }, { "memrchr", false, false }, { "memmem", false, false },
+	{ "strlen", false, false }, { "strnlen", false, false }, { "strcmp", false, false }, { "strncmp", false, false },
+	{ "strcasecmp", false, false }, { "strncasecmp", false, false }, { "strchr", false, false }, { "strrchr", false, false },
+	{ "strchrnul", false, false }, { "strstr", false, false }, { "strspn", false, false }, { "strcspn", false, false },
+	{ "strpbrk", false, false }, { "abs", false, false }, { "labs", false, false }, { "toupper", false, false }, { "tolower", false, false },
+};
 
+static const struct known_function *known_function(struct follow *f, uint64_t address)
+{
+	const struct instruction *call = code_at(&f->run->code, address);
+	const char *name = call && call->kind == INSTRUCTION_call ? imports_name(&f->run->code, call->direct ? call->target : address) : NULL;
+
+	for (size_t i = 0; name && i < sizeof(known_functions) / sizeof(known_functions[0]); i++)
+		if (!strcmp(name, known_functions[i].name))
+			return &known_functions[i];
+	return NULL;
+}
+
+/* Upwards or downwards, as the two may overlap. */
+static void copy_memory(struct follow *f, uint64_t to, uint64_t from, uint64_t bytes)
+{
+	for (uint64_t i = 0; i < bytes; i++) {
+		uint64_t at = to <= from ? i : bytes - 1 - i;
+
+		byte_set(f, to + at, byte_derives(f, from + at));
+	}
+}
+
+/* What it did to memory, as far as that is known. */
+static void change_memory(struct follow *f, const struct known_function *known, const struct step_pass *pass)
+{
+	uint64_t to = pass->registers[REGISTER_rdi], bytes = pass->registers[REGISTER_rdx];
+
+	if (known->copies)
+		copy_memory(f, to, pass->registers[REGISTER_rsi], bytes);
+	for (uint64_t i = 0; known->fills && i < bytes; i++)
+		byte_set(f, to + i, f->places[REGISTER_rsi] & 1);
+}
+
+/* A call of what was not stepped through is over. */
+static void pass_over(struct follow *f, const struct step_pass *pass, const struct taint_mark *mark)
+{
+	const struct known_function *known = known_function(f, pass->address);
+	bool given = (mark->derived | mark->behind) & ARGUMENTS, moves = known && (known->copies || known->fills);
+	uint64_t result = given ? low_bits(8) : 0;
+
+	if (moves && pass->registers[REGISTER_rdx] > REPEAT_MOST) {
+		known = NULL;
+	} else if (moves) {
+		change_memory(f, known, pass);
+		result = f->places[REGISTER_rdi];
+	}
+	f->taint->outside += given && !known;
 	for (unsigned i = 0; i < REGISTER_count; i++)
 		if (CALL_CHANGES & 1u << i)
-			f->places[i] = given && i == REGISTER_rax ? low_bits(8) : 0;
+			f->places[i] = i == REGISTER_rax ? result : 0;
 	memset(&f->places[FLOW_VECTOR], 0, FLOW_VECTORS * sizeof(f->places[0]));
-	if (given)
+	if (given && !known)
 		f->places[FLOW_VECTOR] = low_bits(16);
 	f->places[FLOW_FLAGS] = 0;
-	f->taint->outside += given;
 	f->known &= (uint16_t)~CALL_CHANGES;
 }
 
@@ -350,7 +407,7 @@ static void know_stack(struct follow *f, size_t at)
 {
 	uint64_t moved = 0;
 
-	for (; at < f->way.length && f->way.items[at].pass == SIZE_MAX; at++) {
+	for (; at < f->way.length && f->way.items[at].pass == STEP_NO_PASS; at++) {
 		const struct instruction *instruction = code_at(&f->run->code, f->way.items[at].address);
 		const struct flow *flow = flow_of(f, f->way.items[at].address);
 
@@ -369,51 +426,28 @@ static void know_stack(struct follow *f, size_t at)
 	}
 }
 
-/* With the way into functions that were called from outside. */
-static void way_with_entries(struct follow *f)
-{
-	struct step_way way;
-
-	step_way_find(f->run, 0, f->run->passes.length - 1, &way);
-	for (size_t i = 0; i < way.length; i++) {
-		struct step_executed e = way.items[i];
-		const struct instruction *before = i ? code_at(&f->run->code, way.items[i - 1].address) : NULL;
-
-		if (!i || (e.gap && before && before->kind == INSTRUCTION_return)) {
-			size_t length = f->way.length;
-
-			if (step_way_enter(f->run, e.pass, &f->way) && f->way.length > length) {
-				f->way.items[length].gap = true;
-				e.gap = false;
-			}
-		}
-		f->taint->gaps += e.gap;
-		vec_push(&f->way, e);
-	}
-	step_way_done(&way);
-}
-
 void taint_find(struct step_run *run, const struct taint_input *inputs, unsigned count, struct taint *ret_taint)
 {
 	struct taint taint = { .marks = mem_zalloc(run->passes.length * sizeof(*taint.marks)) };
 	struct follow f = { .run = run, .taint = &taint, .inputs = inputs, .count = count };
 
-	way_with_entries(&f);
+	step_way_find(run, 0, run->passes.length - 1, true, &f.way);
 	for (size_t i = 0; i < f.way.length; i++) {
 		const struct step_executed *e = &f.way.items[i];
 
 		if (e->gap)
 			f.known = 0;
+		taint.gaps += e->gap && e->pass != STEP_NO_PASS;
 		/* entered anew: nothing of the caller's is known */
-		if (e->gap && e->pass == SIZE_MAX) {
+		if (e->gap && e->pass == STEP_NO_PASS) {
 			memset(f.places, 0, sizeof(f.places));
 			know_stack(&f, i);
 		}
 		enter(&f, i);
-		if (e->pass != SIZE_MAX)
+		if (e->pass != STEP_NO_PASS)
 			mark_pass(&f, e->pass);
-		if (e->pass != SIZE_MAX && e->opaque)
-			pass_over(&f, &taint.marks[e->pass]);
+		if (e->pass != STEP_NO_PASS && e->opaque)
+			pass_over(&f, &run->passes.items[e->pass], &taint.marks[e->pass]);
 		else
 			execute(&f, i);
 	}

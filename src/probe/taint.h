@@ -4,7 +4,8 @@
  * The stepping recorded the registers at each place where the way is decided; what lies between is in the code. So
  * nothing is recorded for it, and any input can be asked of one recording. Values that only the way taken depends on
  * (a constant behind a branch) do not derive: the branch is marked. What code did that was not stepped through is not
- * known: what it returned derives if an argument did, or what one points to; what it wrote is not followed. */
+ * known: what it returned derives if an argument did, or what one points to; what it wrote is not followed, but of
+ * the C library's functions that copy or only read memory. */
 #ifndef PROBE_TAINT_H
 #define PROBE_TAINT_H
 

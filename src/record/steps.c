@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/arena.h"
+#include "base/vec.h"
 #include "record/step_maps.h"
 
 /* As in linux/bpf.h since 6.6. */
@@ -26,16 +26,15 @@ struct multi_link {
 
 struct steps {
 	struct step_wish *wish;     /* shared with the program */
-	int multi;                  /* all places at once, -1: one by one */
-	size_t count;
-	struct bpf_link *links[];
+	struct vec(int) multi;      /* all places of a file at once */
+	struct vec(struct bpf_link *) links; /* ... or one by one */
 };
 
-static int attach_all(int program, const struct step_wishes *wishes)
+static int attach_all(int program, const struct step_wishes *wishes, const struct step_file *file, struct steps *steps, struct err *err)
 {
 	struct multi_link link = {
-		.program_fd = (uint32_t)program, .attach_type = TRACE_UPROBE_MULTI, .path = (uintptr_t)wishes->path,
-		.offsets = (uintptr_t)wishes->offsets, .count = (uint32_t)wishes->count, .pid = (uint32_t)wishes->pid,
+		.program_fd = (uint32_t)program, .attach_type = TRACE_UPROBE_MULTI, .path = (uintptr_t)file->path,
+		.offsets = (uintptr_t)file->offsets, .count = (uint32_t)file->count, .pid = (uint32_t)wishes->pid,
 	};
 	union bpf_attr attr = { 0 };
 	int fd;
@@ -43,18 +42,22 @@ static int attach_all(int program, const struct step_wishes *wishes)
 	_Static_assert(sizeof(link) <= sizeof(attr), "the call's argument holds it");
 	memcpy(&attr, &link, sizeof(link));
 	fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
-	return fd < 0 ? -errno : fd;
+	if (fd < 0)
+		return err_sys(err, -errno, "attaching to %zu places of %s", file->count, file->path);
+	vec_push(&steps->multi, fd);
+	return 0;
 }
 
-static int attach_each(struct bpf_program *program, const struct step_wishes *wishes, struct steps *steps, struct err *err)
+static int attach_each(struct bpf_program *program, const struct step_wishes *wishes, const struct step_file *file, struct steps *steps,
+		       struct err *err)
 {
-	for (size_t i = 0; i < wishes->count; i++) {
+	for (size_t i = 0; i < file->count; i++) {
 		LIBBPF_OPTS(bpf_uprobe_opts, options, .retprobe = false);
+		struct bpf_link *link = bpf_program__attach_uprobe_opts(program, wishes->pid ? wishes->pid : -1, file->path, file->offsets[i], &options);
 
-		steps->links[i] = bpf_program__attach_uprobe_opts(program, wishes->pid ? wishes->pid : -1, wishes->path, wishes->offsets[i], &options);
-		if (!steps->links[i])
-			return err_sys(err, -errno, "attaching to offset 0x%llx of %s", (unsigned long long)wishes->offsets[i], wishes->path);
-		steps->count++;
+		if (!link)
+			return err_sys(err, -errno, "attaching to offset 0x%llx of %s", (unsigned long long)file->offsets[i], file->path);
+		vec_push(&steps->links, link);
 	}
 	return 0;
 }
@@ -68,21 +71,16 @@ int steps_attach(const struct programs *programs, const struct step_wishes *wish
 
 	if (!program || map < 0)
 		return err_set(err, -ENOENT, "the stepping program is missing");
-	steps = mem_zalloc(sizeof(*steps) + wishes->count * sizeof(steps->links[0]));
-	steps->multi = -1;
+	steps = mem_zalloc(sizeof(*steps));
 	steps->wish = mmap(NULL, (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE, MAP_SHARED, map, 0);
 	if (steps->wish == MAP_FAILED) {
 		free(steps);
 		return err_sys(err, -errno, "mapping the stepping program's settings");
 	}
 	*steps->wish = wish;
-	if (programs_uprobe_multi(programs)) {
-		steps->multi = attach_all(bpf_program__fd(program), wishes);
-		if (steps->multi < 0)
-			r = err_sys(err, steps->multi, "attaching to %zu places of %s", wishes->count, wishes->path);
-	} else {
-		r = attach_each(program, wishes, steps, err);
-	}
+	for (size_t i = 0; i < wishes->file_count && !r; i++)
+		r = programs_uprobe_multi(programs) ? attach_all(bpf_program__fd(program), wishes, &wishes->files[i], steps, err) :
+						      attach_each(program, wishes, &wishes->files[i], steps, err);
 	if (r) {
 		steps_detach(steps);
 		return r;
@@ -95,10 +93,12 @@ void steps_detach(struct steps *steps)
 {
 	if (!steps)
 		return;
-	if (steps->multi >= 0)
-		close(steps->multi);
-	while (steps->count)
-		bpf_link__destroy(steps->links[--steps->count]);
+	for (size_t i = 0; i < steps->multi.length; i++)
+		close(steps->multi.items[i]);
+	for (size_t i = 0; i < steps->links.length; i++)
+		bpf_link__destroy(steps->links.items[i]);
+	vec_done(&steps->multi);
+	vec_done(&steps->links);
 	munmap(steps->wish, (size_t)sysconf(_SC_PAGESIZE));
 	free(steps);
 }

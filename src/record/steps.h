@@ -9,11 +9,16 @@
 #include "base/err.h"
 #include "record/programs.h"
 
+struct step_file {
+	const char *path;        /* by which it can be opened */
+	const uint64_t *offsets; /* of the places in it */
+	size_t count;
+};
+
 struct step_wishes {
 	pid_t pid, tid;          /* pid 0: whom the recording is about; tid 0: all threads */
-	const char *path;        /* by which the file can be opened */
-	const uint64_t *offsets; /* of the places in the file */
-	size_t count;
+	const struct step_file *files;
+	size_t file_count;
 	uint64_t most;           /* places passed that are recorded */
 };
 

@@ -40,6 +40,13 @@ static const char *place_of(struct both *both, uint64_t address)
 	return code_name(&both->buggy.code, both->context->arena, address);
 }
 
+static const char *file_of(const struct both *both, uint64_t address)
+{
+	uint64_t linked;
+
+	return code_file(&both->base.code, address, &linked)->path;
+}
+
 static void add_registers(struct both *both, const char *who, const struct step_pass *pass)
 {
 	buf_printf(&both->buf, "  %s, event %" PRIu64 ":", who, pass->number);
@@ -83,7 +90,7 @@ static void add_text(struct both *both)
 	bool first = true;
 
 	code_text(&both->buggy.code, base->address, text);
-	buf_printf(&both->buf, "The runs part at %s of %s:\n  %s\n", place_of(both, base->address), both->buggy.code.path, text);
+	buf_printf(&both->buf, "The runs part at %s of %s:\n  %s\n", place_of(both, base->address), file_of(both, base->address), text);
 	buf_printf(&both->buf, "The good run came there %" PRIu64 " time%s and the branch was %s; the bad one came %" PRIu64 " time%s and it ",
 		   d->base_times, d->base_times == 1 ? "" : "s", base->taken ? "taken" : "not taken", d->buggy_times, d->buggy_times == 1 ? "" : "s");
 	if (d->buggy_left)
@@ -146,9 +153,9 @@ static void add_json(struct both *both)
 	json.pretty = true;
 	json_object(&json, NULL);
 	json_u64(&json, "version", VERSION);
-	json_text(&json, "file", both->buggy.code.path);
+	json_text(&json, "file", file_of(both, passes[0]->address));
 	code_text(&both->buggy.code, passes[0]->address, text);
-	json_u64(&json, "address", passes[0]->address);
+	json_u64(&json, "address", passes[0]->address & (code_file_base(1) - 1));
 	json_text(&json, "place", place_of(both, passes[0]->address));
 	json_text(&json, "instruction", text);
 	json_bool(&json, "base_taken", passes[0]->taken);

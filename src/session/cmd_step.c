@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "probe/code.h"
+#include "probe/imports.h"
 #include "probe/process.h"
 #include "probe/step_run.h"
 #include "probe/taint.h"
@@ -19,7 +20,8 @@
 static const struct option_spec options[] = {
 	{ "output", 'o', OPTION_TEXT, "FILE", "the file to write (" STEP_FILE ")" },
 	{ "tid", 't', OPTION_NUMBER, "TID", "this thread only; with --show: this one's way", .least = 1, .most = OPTION_PID_MOST },
-	{ "depth", 0, OPTION_NUMBER, "N", "through functions of the same file that it calls, so many calls deep (1)", .most = 16 },
+	{ "depth", 0, OPTION_NUMBER, "N", "through functions that it calls, so many calls deep (1)", .most = 16 },
+	{ "into", 0, OPTION_TEXT, "LIBRARY", "also through functions of this file that they call (again for more)" },
 	{ "results", 0, OPTION_FLAG, NULL, "also the return values of calls that are not stepped through (costs one more place after each)" },
 	{ "most", 0, OPTION_NUMBER, "N", "end after this many places (1000000)", .least = 1 },
 	{ "duration", 0, OPTION_DURATION, "TIME", "end after this time", .least = 1 },
@@ -34,6 +36,7 @@ static const struct option_spec options[] = {
 
 static const struct option_rule rules[] = {
 	{ .one_of = "show output" }, { .one_of = "show duration" }, { .one_of = "show most" }, { .one_of = "show depth" }, { .one_of = "show results" },
+	{ .one_of = "show into" },
 	{ .option = "whole", .without = "show" }, { .option = "registers", .without = "show" }, { .option = "json", .without = "show" },
 	{ .option = "taint", .without = "show" }, { 0 }
 };
@@ -121,6 +124,13 @@ static void add_derived(struct show *show, const struct taint_mark *mark, enum i
 	}
 }
 
+static const char *called(struct show *show, uint64_t address, const struct instruction *call)
+{
+	const char *name = imports_name(&show->run.code, call->direct ? call->target : address);
+
+	return name ? name : call->direct ? code_name(&show->run.code, show->context->arena, call->target) : "";
+}
+
 static void add_pass(struct show *show, size_t at, const char *indent)
 {
 	const struct step_pass *pass = &show->run.passes.items[at];
@@ -135,7 +145,7 @@ static void add_pass(struct show *show, size_t at, const char *indent)
 		buf_text(&show->buf, pass->taken ? "  taken" : "  not taken");
 	else if (instruction.kind == INSTRUCTION_call)
 		buf_printf(&show->buf, "  %s(0x%" PRIx64 ", 0x%" PRIx64 ", 0x%" PRIx64 ")",
-			   instruction.direct ? code_name(&show->run.code, show->context->arena, instruction.target) : "",
+			   called(show, pass->address, &instruction),
 			   pass->registers[REGISTER_rdi], pass->registers[REGISTER_rsi], pass->registers[REGISTER_rdx]);
 	else if (instruction.kind == INSTRUCTION_return)
 		buf_printf(&show->buf, "  returns 0x%" PRIx64, pass->registers[REGISTER_rax]);
@@ -210,12 +220,17 @@ static void add_json(struct show *show)
 		enum instruction_kind kind = found ? found->kind : INSTRUCTION_plain;
 		struct arena_mark mark = arena_mark(show->context->arena);
 		char text[INSTRUCTION_TEXT];
+		const struct code *file;
+		uint64_t linked;
 
 		code_text(&run->code, pass->address, text);
 		json_object(&json, NULL);
 		json_u64(&json, "event", pass->number);
 		json_u64(&json, "time_ns", pass->time);
-		json_u64(&json, "address", pass->address);
+		file = code_file(&run->code, pass->address, &linked);
+		json_u64(&json, "address", linked);
+		if (file != &run->code)
+			json_text(&json, "file", file->path);
 		json_text(&json, "place", code_name(&run->code, show->context->arena, pass->address));
 		json_text(&json, "instruction", text);
 		if (kind == INSTRUCTION_branch)
@@ -289,8 +304,11 @@ static int show_run(struct command_context *context, const char *path, struct er
 		add_json(&show);
 	} else {
 		buf_escaped(&show.buf, show.run.comm, strlen(show.run.comm), NULL);
-		buf_printf(&show.buf, " %u of process %u passed %zu places of %s in %.6f s\n", show.run.tid, show.run.pid, show.run.passes.length,
-			   show.run.code.path, (double)(show.run.passes.items[show.run.passes.length - 1].time - show.run.passes.items[0].time) / 1e9);
+		buf_printf(&show.buf, " %u of process %u passed %zu places of %s", show.run.tid, show.run.pid, show.run.passes.length, show.run.code.path);
+		for (unsigned i = 1; i < CODE_FILES; i++)
+			if (show.run.code.joined[i])
+				buf_printf(&show.buf, ", %s", show.run.code.joined[i]->path);
+		buf_printf(&show.buf, " in %.6f s\n", (double)(show.run.passes.items[show.run.passes.length - 1].time - show.run.passes.items[0].time) / 1e9);
 		add_lines(&show, options_has(given, "whole"));
 		if (show.taint.marks)
 			add_lost(&show);
@@ -312,6 +330,10 @@ static int record(struct command_context *context, struct err *err)
 		.path = options_text(given, "output", STEP_FILE), .stacks = STACKS_WAITS, .steps = &wishes, .options = "step",
 	};
 	struct process process;
+	struct stepping stepping = {
+		.text = given->arguments[1], .process = &process, .into = given, .depth = (unsigned)options_number(given, "depth", STEPPING_DEPTH),
+		.results = options_has(given, "results"),
+	};
 	uint64_t number;
 	int r;
 
@@ -320,8 +342,7 @@ static int record(struct command_context *context, struct err *err)
 	wishes.pid = (pid_t)number;
 	r = process_look(context->arena, wishes.pid, &process, err);
 	if (!r)
-		r = stepping_find(context->arena, given->arguments[1], &process, (unsigned)options_number(given, "depth", STEPPING_DEPTH),
-				  options_has(given, "results"), context->notes, &wishes, err);
+		r = stepping_find(context->arena, &stepping, context->notes, &wishes, err);
 	if (!r)
 		r = process_record(context, wishes.pid, &want, "stepping", err);
 	return r;
@@ -346,8 +367,9 @@ const struct command command_step = {
 	.arguments = "PID FUNCTION",
 	.summary = "the way of a running thread through a function, branch by branch",
 	.help = "Records every conditional branch, call, indirect jump and return that threads of the\n"
-		"process pass in the function and in those that it calls (--depth), each with the registers\n"
-		"before it; with --results also behind calls of what is not stepped through, where rax holds what they\n"
+		"process pass in the function and in those of its file that it calls (--depth), each with the registers\n"
+		"before it; calls of other files are stepped over, but of those that --into names.\n"
+		"With --results also behind calls of what is not stepped through, where rax holds what they\n"
 		"returned. FUNCTION is a name, FILE:NAME, FILE:0xADDRESS of any place in it, as FILE was linked, or\n"
 		"FILE+0xOFFSET, as stacks write what has no name; FILE+0xOFFSET,+0xOFFSET are several of FILE.\n"
 		"With --show, --taint marks which arguments, return values and branches derive from an input.\n"

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "probe/code.h"
+#include "probe/imports.h"
 #include "probe/watch_spec.h"
 #include "record/probe_points.h"
 
@@ -33,25 +34,37 @@ static int find_function(const struct watch_spec *place, struct code *code, uint
 	return 0;
 }
 
-static int open_code(struct arena *arena, const char *file, const struct process *process, struct code *code, const char **ret_path,
-		     struct err *err)
+/* The file: as the process has mapped it, or from the file system. */
+static int find_file(struct arena *arena, const char *file, const struct process *process, const char **ret_path, struct elf_file *ret_elf,
+		     const char **ret_name, struct err *err)
 {
 	const struct process_mapping *mapping = process ? process_module(process, file) : NULL;
-	struct elf_file elf;
 	int r;
 
 	if (process && !mapping)
 		return err_set(err, -ENOENT, "process %d has not mapped '%s'", (int)process->pid, file[0] ? file : "its program");
 	if (!process && !file[0])
 		return err_set(err, -EINVAL, "say of which program or library: FILE:FUNCTION or FILE+0xOFFSET");
-	r = mapping ? process_open_module(process, mapping, &elf, err) : probe_points_file(arena, file, &file, err);
+	r = mapping ? process_open_module(process, mapping, ret_elf, err) : probe_points_file(arena, file, &file, err);
 	if (!r && !mapping)
-		r = elf_file_open(file, &elf, err);
+		r = elf_file_open(file, ret_elf, err);
 	if (r)
 		return r;
 	*ret_path = mapping ? process_module_path(arena, process, mapping) : file;
-	code_open(code, elf, mapping ? mapping->path : file);
+	*ret_name = mapping ? mapping->path : file;
 	return 0;
+}
+
+static int open_code(struct arena *arena, const char *file, const struct process *process, struct code *code, const char **ret_path,
+		     struct err *err)
+{
+	struct elf_file elf;
+	const char *name;
+	int r = find_file(arena, file, process, ret_path, &elf, &name, err);
+
+	if (!r)
+		code_open(code, elf, name);
+	return r;
 }
 
 static int parse(struct arena *arena, const char *text, struct watch_spec *ret_place, struct err *err)
@@ -101,6 +114,14 @@ static bool has_address(const uint64_t *addresses, size_t count, uint64_t addres
 	return false;
 }
 
+static bool is_stepped(struct code *code, const struct code_sites *sites, const struct instruction *found)
+{
+	struct instruction call = *found;
+	const uint64_t *function = call.direct ? map_find(&code->imports, code_import_word(code, call.target)) : NULL;
+
+	return call.direct && has_address(sites->functions.items, sites->functions.length, function ? *function : call.target);
+}
+
 /* Behind each call of what is not stepped through its result lies in rax. */
 static void add_results(struct code *code, struct code_sites *sites)
 {
@@ -110,44 +131,97 @@ static void add_results(struct code *code, struct code_sites *sites)
 		const struct instruction *call = code_at(code, sites->addresses.items[i]);
 		uint64_t behind = sites->addresses.items[i] + (call ? call->length : 0);
 
-		if (!call || call->kind != INSTRUCTION_call ||
-		    (call->direct && has_address(sites->functions.items, sites->functions.length, call->target)))
+		if (!call || call->kind != INSTRUCTION_call || is_stepped(code, sites, call))
 			continue;
 		if (!has_address(sites->addresses.items, sites->addresses.length, behind) && code_at(code, behind))
 			vec_push(&sites->addresses, behind);
 	}
 }
 
-int stepping_find(struct arena *arena, const char *text, const struct process *process, unsigned depth, bool results,
-		  struct sink *notes, struct step_wishes *wishes, struct err *err)
+/* The named files' code joined to the first's, and which of their functions are called from where. */
+static int join_files(struct arena *arena, const struct stepping *stepping, struct code *code, const char *paths[CODE_FILES], struct err *err)
+{
+	const struct process *process = stepping->process;
+	uint64_t biases[CODE_FILES] = { 0 };
+	const char *file;
+
+	for (size_t n = 0; stepping->into && (file = options_nth(stepping->into, "into", n)); n++) {
+		struct elf_file elf;
+		const char *path;
+		int r;
+
+		if (n + 1 == CODE_FILES)
+			return err_set(err, -E2BIG, "--into takes at most %u files", CODE_FILES - 1);
+		r = find_file(arena, file, process, &paths[n + 1], &elf, &path, err);
+		if (r)
+			return err_prefix(err, "--into");
+		for (size_t i = 0; i <= n; i++)
+			if (!strcmp(path, i ? code->joined[i]->path : code->path)) {
+				elf_file_close(&elf);
+				return err_set(err, -EINVAL, "--into '%s': %s is stepped through already", file, path);
+			}
+		code_join(code, (unsigned)n + 1, elf, path);
+	}
+	for (unsigned i = 0; code->joined[1] && i < CODE_FILES && paths[i]; i++) {
+		const struct code *one = i ? code->joined[i] : code;
+		const struct process_mapping *mapping = process_module(process, one->path);
+
+		if (!mapping || !process_bias(process, mapping, &one->elf, &biases[i]))
+			return err_set(err, -ENOENT, "where process %d has mapped %s cannot be told", (int)process->pid, one->path);
+	}
+	if (code->joined[1])
+		imports_find(code, process, biases);
+	return 0;
+}
+
+static void wish_places(struct arena *arena, const struct code *code, const struct code_sites *sites, const char *paths[CODE_FILES],
+			struct step_wishes *wishes)
+{
+	struct step_file *files = arena_array(arena, struct step_file, CODE_FILES);
+
+	for (unsigned number = 0; number < CODE_FILES; number++) {
+		uint64_t linked, *offsets = arena_array(arena, uint64_t, sites->addresses.length + 1);
+		size_t count = 0;
+
+		for (size_t i = 0; i < sites->addresses.length; i++) {
+			const struct code *file = code_file(code, sites->addresses.items[i], &linked);
+
+			if (code_file_number(sites->addresses.items[i]) == number && elf_file_offset(&file->elf, linked, &offsets[count]))
+				count++;
+		}
+		if (count)
+			files[wishes->file_count++] = (struct step_file){ paths[number], offsets, count };
+	}
+	wishes->files = files;
+}
+
+int stepping_find(struct arena *arena, const struct stepping *stepping, struct sink *notes, struct step_wishes *wishes, struct err *err)
 {
 	struct watch_spec places[PLACES_MOST];
-	uint64_t functions[PLACES_MOST], *offsets;
+	uint64_t functions[PLACES_MOST];
+	const char *paths[CODE_FILES] = { 0 };
 	struct code_sites sites;
 	struct code code;
 	size_t count = 0;
-	int r = parse_all(arena, text, places, &count, err);
+	int r = parse_all(arena, stepping->text, places, &count, err);
 
 	if (!r)
-		r = open_code(arena, places[0].file ? places[0].file : "", process, &code, &wishes->path, err);
+		r = open_code(arena, places[0].file ? places[0].file : "", stepping->process, &code, &paths[0], err);
 	if (r)
 		return r;
 	for (size_t i = 0; i < count && !r; i++)
 		r = find_function(&places[i], &code, &functions[i], err);
+	if (!r)
+		r = join_files(arena, stepping, &code, paths, err);
 	if (!r) {
-		code_find_sites(&code, functions, count, depth, &sites);
-		if (results)
+		code_find_sites(&code, functions, count, stepping->depth, &sites);
+		if (stepping->results)
 			add_results(&code, &sites);
-		offsets = arena_array(arena, uint64_t, sites.addresses.length + 1);
-		wishes->count = 0;
-		for (size_t i = 0; i < sites.addresses.length; i++)
-			if (elf_file_offset(&code.elf, sites.addresses.items[i], &offsets[wishes->count]))
-				wishes->count++;
-		wishes->offsets = offsets;
-		sink_printf(notes, "%zu places in %zu function%s, from %s on%s\n", wishes->count, sites.functions.length,
+		wish_places(arena, &code, &sites, paths, wishes);
+		sink_printf(notes, "%zu places in %zu function%s, from %s on%s\n", sites.addresses.length, sites.functions.length,
 			    sites.functions.length == 1 ? "" : "s", code_name(&code, arena, functions[0]),
 			    sites.cut ? "; there is more: a smaller --depth sees less code, but all of its steps" : "");
-		if (!wishes->count)
+		if (!wishes->file_count)
 			r = err_set(err, -ENODATA, "%s has no branch, call or return", code_name(&code, arena, functions[0]));
 		code_sites_done(&sites);
 	}
@@ -165,9 +239,11 @@ int stepping_wishes(struct arena *arena, const struct options *given, struct sin
 	*ret_wishes = NULL;
 	if (!text)
 		return 0;
+	if (!strcmp(options_text(given, "stacks", ""), "none"))
+		return err_set(err, -EINVAL, "--step needs stacks: with --stacks none it is not recorded which file lies where");
 	wishes = arena_new(arena, struct step_wishes);
 	*wishes = (struct step_wishes){ .most = STEPPING_MOST };
-	r = stepping_find(arena, text, NULL, STEPPING_DEPTH, false, notes, wishes, err);
+	r = stepping_find(arena, &(struct stepping){ .text = text, .depth = STEPPING_DEPTH }, notes, wishes, err);
 	if (r)
 		return err_prefix(err, "--step");
 	*ret_wishes = wishes;

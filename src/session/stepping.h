@@ -9,11 +9,16 @@
 #define STEPPING_MOST 1000000u /* places passed, unless another number is asked for */
 #define STEPPING_DEPTH 1u      /* calls deep */
 
-/* The places of the functions that the text names, in the wishes: as `process` has mapped their file, or
- * without one (NULL) as it is in the file system. `results`: also behind the calls of what is
- * not stepped through, where their results are. Tells in `notes` what is stepped. */
-int stepping_find(struct arena *arena, const char *text, const struct process *process, unsigned depth, bool results,
-		  struct sink *notes, struct step_wishes *wishes, struct err *err);
+struct stepping {
+	const char *text;             /* names the functions */
+	const struct process *process; /* who has mapped their file; NULL: as it is in the file system */
+	const struct options *into;   /* --into: files whose functions are stepped through as well; NULL none */
+	unsigned depth;
+	bool results;                 /* also behind the calls of what is not stepped through, where their results are */
+};
+
+/* The places in the wishes. Tells in `notes` what is stepped. */
+int stepping_find(struct arena *arena, const struct stepping *stepping, struct sink *notes, struct step_wishes *wishes, struct err *err);
 /* --step of `record`, in the arena; NULL when there is none. */
 int stepping_wishes(struct arena *arena, const struct options *given, struct sink *notes, const struct step_wishes **ret_wishes,
 		    struct err *err);

@@ -50,6 +50,8 @@ for line in wrong[:20]:
 assert differing > 50 and decided == 3 and not wrong
 assert not a['taint']['unknown'] and not a['taint']['gaps'], a['taint']
 assert any('rsi' in x['derived'] and 'rdx' not in x['derived'] and 'rdi' not in x['derived'] for x in calls), 'keep(item, value, own)'
+assert not a['taint']['outside'], a['taint']
+assert any('copied' in x['place'] and x['instruction'].startswith('ret') and 'rax' in x['derived'] for x in p), 'what was copied'
 assert any('taken' in x and not x['decides'] for x in p), 'the loop does not depend on it'
 END2
 argus step --show --taint parse:rdi:16 abcdefghijklmnop.step >shown

@@ -38,9 +38,19 @@ static void KEPT decide(unsigned value, unsigned *count)
 		++*count;
 }
 
+/* By way of memory that a library wrote. */
+static unsigned KEPT copied(const unsigned char *bytes, unsigned count)
+{
+	unsigned char own[4096];
+
+	memset(own, (int)count, sizeof(own));
+	memcpy(own, bytes, count);
+	return own[1] + (own[4095] & 1u);
+}
+
 static unsigned KEPT parse(const unsigned char *bytes, unsigned count)
 {
-	unsigned sum = 0, odd = 0;
+	unsigned sum = copied(bytes, count), odd = 0;
 	long own = 100;
 
 	for (unsigned i = 0; i + 4 <= count; i += 4) {
