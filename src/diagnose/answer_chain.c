@@ -327,6 +327,17 @@ static uint64_t named_at(const struct describer *d, const struct walk_step *s, u
 	return ends < end_ns ? ends : end_ns;
 }
 
+/* Where the way to a step comes by its thread already, who was met in between explains nothing. */
+static uint32_t met_first(const struct walk_steps *steps, uint32_t step)
+{
+	uint32_t first = step;
+
+	for (uint32_t at = step; at; at = steps->items[at].parent)
+		if (steps->items[at].thread == steps->items[step].thread)
+			first = at;
+	return first;
+}
+
 void answer_path(const struct describer *d, const struct pieces *pieces, const struct walk_steps *steps, uint32_t step,
 		 struct diagnosis *diagnosis)
 {
@@ -334,6 +345,8 @@ void answer_path(const struct describer *d, const struct pieces *pieces, const s
 	unsigned count = 0;
 	struct path_step *path;
 
+	if (!diagnosis->circle_count)
+		step = met_first(steps, step);
 	for (; count < 127; step = steps->items[step].parent) {
 		way[count++] = step;
 		if (!step)
