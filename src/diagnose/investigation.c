@@ -1,6 +1,7 @@
 /* The walk of one diagnosis and its questions, see investigation.h. */
 #include "diagnose/investigation.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "diagnose/judgement.h"
@@ -165,6 +166,21 @@ static void find_spin_partner(struct investigation *v, uint32_t thread, struct w
 	ret_step->thread = loop_partner(v->scene, thread, from, to, &ret_step->own);
 }
 
+/* A step of the partner's own walk, with those that it hangs below, below the partner's step here.
+ * `adopted`: by own step, which it is here; 0 not yet. */
+static uint32_t adopt_step(struct investigation *v, const struct walk_steps *own, uint32_t index, uint32_t *adopted)
+{
+	struct walk_step below;
+
+	if (!adopted[index]) {
+		below = own->items[index];
+		below.parent = adopt_step(v, own, below.parent, adopted);
+		vec_push(&v->steps, below);
+		adopted[index] = (uint32_t)v->steps.length - 1;
+	}
+	return adopted[index];
+}
+
 void investigation_charge_spinning(struct investigation *v, uint32_t thread)
 {
 	struct pieces old = v->pieces;
@@ -183,6 +199,7 @@ void investigation_charge_spinning(struct investigation *v, uint32_t thread)
 		struct walk_steps steps = { 0 };
 		struct walk walk = { .scene = v->scene, .missing = on_missing, .circle = on_circle, .data = v,
 				     .pieces = &part, .steps = &steps, .ends = &v->diagnoser->ends };
+		uint32_t *adopted;
 
 		if (p->thread != thread || (p->state != SPAN_RUNNING && p->state != SPAN_RUNNABLE)) {
 			vec_push(&v->pieces, *p);
@@ -195,26 +212,20 @@ void investigation_charge_spinning(struct investigation *v, uint32_t thread)
 			vec_push(&v->steps, to_partner);
 		}
 		walk_window(&walk, partner, p->start_ns, p->end_ns);
+		adopted = mem_zalloc((steps.length + 1) * sizeof(*adopted));
+		adopted[0] = step;
 		for (size_t j = 0; j < part.length; j++) {
 			struct piece charged = part.items[j];
 			struct piece *last = v->pieces.length ? &v->pieces.items[v->pieces.length - 1] : NULL;
 
-			/* The partner's own steps hang below its step here. */
-			if (charged.step) {
-				struct walk_step below = steps.items[charged.step];
-
-				below.parent = step;
-				vec_push(&v->steps, below);
-				charged.step = (uint32_t)v->steps.length - 1;
-			} else {
-				charged.step = step;
-			}
+			charged.step = adopt_step(v, &steps, charged.step, adopted);
 			if (last && last->thread == charged.thread && last->state == charged.state &&
 			    last->charge == charged.charge && last->wait == charged.wait && last->step == charged.step)
 				last->end_ns = charged.end_ns;
 			else
 				vec_push(&v->pieces, charged);
 		}
+		free(adopted);
 		vec_done(&part);
 		vec_done(&steps);
 	}
