@@ -21,6 +21,9 @@ for python in "${pythons[@]}"; do
 	"$python" "$HERE/live/stacks_python.py" $((seed++)) 40 fault.txt >ready.txt & pid=$!
 	trap 'kill $pid 2>/dev/null || true' EXIT
 	wait_until 30 test -s ready.txt
+	# at its last line, where it stays: in futex
+	settled() { [ "$(cut -d' ' -f1 /proc/$pid/syscall)" = 202 ]; }
+	wait_until 30 settled
 	kill -USR1 $pid
 	complete() { [ "$(grep -c '^Thread\|^Current' fault.txt)" = 41 ] && grep -q ' in <module>' fault.txt; }
 	wait_until 20 complete

@@ -3,12 +3,12 @@
 # program's window answers every ping of the window manager meanwhile.
 . "$HERE/live/_lib.sh"
 need_bpf
-need_command Xvfb gcc python3
+need_command Xvfb gcc /usr/bin/python3
 [ -e /sys/bus/event_source/devices/uprobe/type ] || skip "the kernel has no uprobes"
 library=$(PATH=$PATH:/usr/sbin:/sbin ldconfig -p | awk '/libgtk-3\.so\.0 .*x86-64/ { found = $NF } END { print found }')
 [ -n "$library" ] || skip "libgtk-3 is not installed"
 glib=$(PATH=$PATH:/usr/sbin:/sbin ldconfig -p | awk '/libglib-2\.0\.so\.0 .*x86-64/ { found = $NF } END { print found }')
-python3 -c 'import Xlib' 2>/dev/null || skip "python3-xlib is not installed"
+/usr/bin/python3 -c 'import Xlib' 2>/dev/null || skip "python3-xlib is not installed"
 
 cat >window.c <<'END2'
 #include <stdio.h>
@@ -76,7 +76,7 @@ DISPLAY=:$(cat display.txt)
 export DISPLAY
 NO_AT_BRIDGE=1 GDK_BACKEND=x11 ./window 2>/dev/null &
 pid=$!
-python3 "$HERE/../cases/window_ping.py" $pid pings 60 &
+/usr/bin/python3 "$HERE/../cases/window_ping.py" $pid pings 60 &
 pinger=$!
 wait_until 20 test -s pings.ready
 wait_until 20 test -s times.txt
