@@ -347,10 +347,10 @@ void answer_path(const struct describer *d, const struct pieces *pieces, const s
 
 	if (!diagnosis->circle_count)
 		step = met_first(steps, step);
-	for (; count < 127; step = steps->items[step].parent) {
+	way[count++] = step;
+	while (step && count < 127) {
+		step = steps->items[step].parent;
 		way[count++] = step;
-		if (!step)
-			break;
 	}
 	path = arena_array(d->arena, struct path_step, count);
 	for (unsigned i = 0; i < count; i++) {
