@@ -7,14 +7,7 @@
 #include <time.h>
 
 #include "graph/build.h"
-
-static uint64_t clock_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
+#include "base/clock.h"
 
 static int compare_gaps(const void *a, const void *b)
 {
@@ -279,7 +272,7 @@ int graph_build(const struct trace *trace, const struct tables *tables, const st
 	struct rules *own_rules = NULL;
 	const struct rules *rules;
 	struct graph *graph;
-	uint64_t started = clock_ns(), build_started;
+	uint64_t started = clock_now_ns(), build_started;
 	int code = 0;
 
 	if (!options)
@@ -299,9 +292,9 @@ int graph_build(const struct trace *trace, const struct tables *tables, const st
 	graph->tables = tables;
 	if (!code) {
 		take_gaps(graph);
-		build_started = clock_ns();
+		build_started = clock_now_ns();
 		code = build_columns(graph, options, rules, err);
-		graph->stats.build_ns = clock_ns() - build_started;
+		graph->stats.build_ns = clock_now_ns() - build_started;
 		graph->stats.bytes = store_bytes(graph);
 	}
 	for (uint32_t i = 0; !code && i < graph->threads.length; i++)
@@ -317,7 +310,7 @@ int graph_build(const struct trace *trace, const struct tables *tables, const st
 		graph_free(graph);
 		return code;
 	}
-	graph->stats.load_ns = clock_ns() - started;
+	graph->stats.load_ns = clock_now_ns() - started;
 	*ret_graph = graph;
 	return 0;
 }

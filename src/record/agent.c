@@ -1,5 +1,6 @@
 /* See agent.h. */
 #include "record/agent.h"
+#include "base/clock.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -7,7 +8,6 @@
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #define SLEEP_IDLE_MS 250       /* where next to nothing comes; a chunk's age grows by as much */
@@ -15,14 +15,6 @@
 #define SLEEP_SHORTEST_MS 2
 #define SHARED_BYTES (128u << 10) /* for less no other is woken */
 #define IDLE_BYTES_PER_S (1u << 20) /* ... which this is, in the fullest ring */
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* How long the rings may fill: by the rate of the last round, which lasted so
  * long, they should be at most an eighth full. */
@@ -49,12 +41,12 @@ static int round_once(struct agent *agent, bool last, uint64_t *ret_fill, struct
 
 	agent_lock(agent);
 	/* what is old enough is written first: of a storm a round takes long */
-	r = writer_flush(agent->writer, now_ns(), err);
+	r = writer_flush(agent->writer, clock_now_ns(), err);
 	rings_look(agent->rings, last, &bytes, ret_fill);
 	if (!r)
 		r = share_hand_over(&agent->share, agent->writer, agent->crowded && bytes >= SHARED_BYTES, err);
 	if (!r)
-		r = writer_flush(agent->writer, now_ns(), err);
+		r = writer_flush(agent->writer, clock_now_ns(), err);
 	note_progress(agent);
 	agent_unlock(agent);
 	return r;
@@ -64,7 +56,7 @@ static void *run(void *data)
 {
 	struct agent *agent = data;
 	struct sched_param lowest = { .sched_priority = 1 };
-	uint64_t round_ns = now_ns();
+	uint64_t round_ns = clock_now_ns();
 	int sleep_ms = SLEEP_LONGEST_MS, r = 0;
 
 	agent->real_time = !sched_setscheduler(0, SCHED_FIFO, &lowest);
@@ -77,11 +69,11 @@ static void *run(void *data)
 
 		rings_sleep(agent->rings, sleep_ms > SLEEP_LONGEST_MS);
 		poll(wake, 2, sleep_ms);
-		begin = now_ns();
+		begin = clock_now_ns();
 		r = round_once(agent, false, &fill, &agent->err);
 		if (r)
 			break;
-		now = now_ns();
+		now = clock_now_ns();
 		if (agent->real_time)
 			place_step(&agent->place, agent->rings, now, &agent->share);
 		agent->crowded = agent->place.crowded || (now - begin) * (agent->crowded ? 4 : 2) > now - round_ns;

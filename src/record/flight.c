@@ -32,6 +32,7 @@ int flight_run(const struct flight_options *options, struct control *control, fl
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "record/flight_index.h"
 #include "record/recorder.h"
 #include "record/ring_folder.h"
@@ -73,14 +74,6 @@ struct flight {
 	struct flight_index index;
 	bool stop;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 static uint64_t file_bytes_of(uint64_t ring_bytes)
 {
@@ -201,7 +194,7 @@ static void interrupt(struct flight *flight, const struct err *why)
 	flight->bytes += status.bytes;
 	flight->failure = *why;
 	flight->interruptions++;
-	flight->next_retry_ns = now_ns();
+	flight->next_retry_ns = clock_now_ns();
 	yield_room(flight, why, 1);
 }
 
@@ -209,9 +202,9 @@ static void retry(struct flight *flight)
 {
 	struct err why = { 0 };
 
-	if (now_ns() < flight->next_retry_ns)
+	if (clock_now_ns() < flight->next_retry_ns)
 		return;
-	flight->next_retry_ns = now_ns() + RETRY_NS;
+	flight->next_retry_ns = clock_now_ns() + RETRY_NS;
 	if (!begin(flight, &why))
 		return;
 	flight->failure = why;
@@ -271,7 +264,7 @@ static void note_hang(struct flight *flight, const char *text)
 		recorder_snapshot(flight->recorder, SNAPSHOT_REASON_request, NULL);
 	}
 	if (!flight->save_at_ns)
-		flight->save_at_ns = now_ns() + SAVE_DELAY_NS;
+		flight->save_at_ns = clock_now_ns() + SAVE_DELAY_NS;
 }
 
 /* Saved hangs that nobody has removed. */
@@ -300,7 +293,7 @@ static void save(struct flight *flight)
 	struct tm parts;
 
 	flight->save_at_ns = 0;
-	flight->next_save_ns = now_ns() + SAVE_NS;
+	flight->next_save_ns = clock_now_ns() + SAVE_NS;
 	gmtime_r(&now, &parts);
 	strftime(when, sizeof(when), "%Y%m%dT%H%M%SZ", &parts);
 	if (snprintf(path, sizeof(path), "%s/saved", flight->options->folder) >= (int)sizeof(path) - 64)
@@ -323,7 +316,7 @@ static void save(struct flight *flight)
 static void look_for_hangs(struct flight *flight)
 {
 	char text[TRIGGER_TEXT_BYTES];
-	uint64_t now = now_ns();
+	uint64_t now = clock_now_ns();
 
 	if (flight->triggers && now >= flight->next_trigger_ns) {
 		flight->next_trigger_ns = now + TRIGGER_NS;
@@ -340,7 +333,7 @@ static void make_index(struct flight *flight)
 
 	if (flight->recorder)
 		recorder_status(flight->recorder, &status);
-	flight_index_look(&flight->index, now_ns(), flight->events + status.events);
+	flight_index_look(&flight->index, clock_now_ns(), flight->events + status.events);
 }
 
 static void reap(struct flight *flight)
@@ -353,7 +346,7 @@ static void reap(struct flight *flight)
 	while ((pid = wait4(-1, &status, WNOHANG, &used)) > 0) {
 		if (pid == flight->saving)
 			flight->saving = 0;
-		else if (flight_index_child(&flight->index, pid, &used, now_ns()))
+		else if (flight_index_child(&flight->index, pid, &used, clock_now_ns()))
 			continue;
 		else if (flight->triggers && triggers_child(flight->triggers, pid, status, text))
 			note_hang(flight, text);
@@ -387,10 +380,7 @@ static void add_text(struct buf *buf, const char *key, const char *text)
 /* Seconds by the wall clock of now: it may have been set since then. */
 static uint64_t started_at(const struct flight *flight)
 {
-	struct timespec wall;
-
-	clock_gettime(CLOCK_REALTIME, &wall);
-	return ((uint64_t)wall.tv_sec * 1000000000u + (uint64_t)wall.tv_nsec - (now_ns() - flight->since_ns)) / 1000000000u;
+	return (flight->since_ns + (uint64_t)clock_ahead_ns(CLOCK_REALTIME)) / 1000000000u;
 }
 
 static void describe(struct flight *flight, struct buf *buf)
@@ -502,7 +492,7 @@ static bool wants_triggers(const struct triggers_options *options)
 int flight_run(const struct flight_options *options, struct control *control, flight_ready *ready, void *data,
 	       struct err *err)
 {
-	struct flight flight = { .options = options, .control = control, .since_ns = now_ns() };
+	struct flight flight = { .options = options, .control = control, .since_ns = clock_now_ns() };
 	struct err failure = { 0 };
 	int r = 0, asker = -1;
 

@@ -20,11 +20,13 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/map.h"
 #include "base/vec.h"
 #include "record/cgroups.h"
 #include "record/object.h"
 #include "record/proc_busy.h"
+#include "record/proc_clocks.h"
 #include "record/proc_descriptors.h"
 #include "record/proc_fuse.h"
 #include "record/proc_sockets.h"
@@ -36,7 +38,6 @@
 
 #define PROCESSES_LIMIT_MS 3000
 #define CALLS 512
-#define NS_PER_MS 1000000.0
 #define BUSY_PERCENT 90u
 #define PROCESSORS_MOST 4096
 
@@ -66,8 +67,7 @@ struct look {
 	struct vec(struct noted) noted_threads;
 	struct map noted_at;         /* tid -> place in the list + 1 */
 	uint64_t began_ns, ended_ns; /* the first look's begin, the second's end */
-	int64_t behind_ns;           /* the run queue's clock */
-	uint64_t suspended_ns;       /* the machine, since it was booted */
+	struct proc_clocks clocks;
 	struct vec(struct proc_busy) busy;
 	struct proc_busy_sink lanes;
 	struct cgroups_sink groups;
@@ -86,36 +86,18 @@ struct look {
 
 #define container(pointer, type, member) ((type *)((char *)(pointer) - offsetof(type, member)))
 
-static uint64_t clock_ns(clockid_t clock)
+static int emit_at(struct look *look, uint64_t time, uint32_t tid, unsigned type, const void *data, const char *tail, size_t tail_length,
+		   struct err *err)
 {
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-static int emit(struct look *look, uint32_t tid, unsigned type, const void *data, const char *tail, size_t tail_length, struct err *err)
-{
-	struct event e = { .time = clock_ns(CLOCK_MONOTONIC), .tid = tid, .cpu = (uint16_t)look->processors, .type = (uint16_t)type, .data = data,
+	struct event e = { .time = time, .tid = tid, .cpu = (uint16_t)look->processors, .type = (uint16_t)type, .data = data,
 			   .tail = tail ? tail : "", .tail_length = (uint32_t)tail_length };
 
 	return writer_add_event(look->writer, &e, err);
 }
 
-/* Text of /proc/PID/task/TID/NAME; false when it cannot be read. */
-static bool read_text(uint32_t pid, uint32_t tid, const char *name, char *to, size_t size)
+static int emit(struct look *look, uint32_t tid, unsigned type, const void *data, const char *tail, size_t tail_length, struct err *err)
 {
-	char path[96];
-	ssize_t got;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/task/%" PRIu32 "/%s", pid, tid, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	got = fd < 0 ? -1 : read(fd, to, size - 1);
-	if (fd >= 0)
-		close(fd);
-	to[got > 0 ? got : 0] = 0;
-	return got > 0;
+	return emit_at(look, clock_now_ns(), tid, type, data, tail, tail_length, err);
 }
 
 /* ---- one thread ---- */
@@ -186,40 +168,6 @@ static void read_call(const struct look *look, struct task_found *t, const struc
 	}
 }
 
-/* When the thread last ran, by the run queue's clock; 0 where the kernel does not tell. */
-static uint64_t queue_time(uint32_t pid, uint32_t tid)
-{
-	char text[4096], *at, *colon;
-	double ms;
-
-	if (!read_text(pid, tid, "sched", text, sizeof(text)) || !(at = strstr(text, "se.exec_start")) || !(colon = strchr(at, ':')))
-		return 0;
-	ms = strtod(colon + 1, NULL);
-	return ms > 0 ? (uint64_t)(ms * NS_PER_MS) : 0;
-}
-
-/* That clock leaves out what a hypervisor stole, seconds in a few hours: how far it is behind, as this thread sees it,
- * which has just been looked at by the scheduler. */
-static int64_t queue_behind(void)
-{
-	uint64_t at;
-
-	sched_yield();
-	at = queue_time((uint32_t)getpid(), (uint32_t)gettid());
-	return at ? (int64_t)(clock_ns(CLOCK_MONOTONIC) - at) : 0;
-}
-
-/* Where the kernel does not tell, from now on. */
-static uint64_t last_ran(const struct look *look, const struct task_found *t, uint64_t now)
-{
-	uint64_t at = queue_time(t->task.pid, t->tid);
-
-	if (!at)
-		return now;
-	at += (uint64_t)look->behind_ns;
-	return at > now ? now : at < t->task.start_ns ? t->task.start_ns : at;
-}
-
 /* Whether the file of this control group holds the word. */
 static bool group_says(const char *folder, const char *group, size_t length, const char *file, const char *word)
 {
@@ -242,7 +190,7 @@ static bool is_frozen(uint32_t pid, uint32_t tid)
 {
 	char text[4096];
 
-	if (!read_text(pid, tid, "cgroup", text, sizeof(text)))
+	if (!proc_text_read(pid, tid, "cgroup", text, sizeof(text)))
 		return false;
 	for (const char *line = text; line && *line; line = strchr(line, '\n'), line = line ? line + 1 : NULL) {
 		const char *first = strchr(line, ':'), *group = first ? strchr(first + 1, ':') : NULL;
@@ -274,29 +222,27 @@ static bool read_place(uint32_t pid, uint32_t tid, struct proc_call *call)
 {
 	char text[256];
 
-	return read_text(pid, tid, "syscall", text, sizeof(text)) && proc_text_call(text, call);
+	return proc_text_read(pid, tid, "syscall", text, sizeof(text)) && proc_text_call(text, call);
 }
 
 /* False when it has gone. */
-static bool read_thread(const struct look *look, uint32_t pid, uint32_t tid, struct task_found *t, struct proc_thread *more,
+static bool read_thread(struct look *look, uint32_t pid, uint32_t tid, struct task_found *t, struct proc_thread *more,
 			struct stack_place *place)
 {
 	char status[4096], stat[1024];
 	struct proc_call call;
 	bool is_seen;
-	uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
-	if (!read_text(pid, tid, "status", status, sizeof(status)) || !read_text(pid, tid, "stat", stat, sizeof(stat)) ||
+	if (!proc_text_read(pid, tid, "status", status, sizeof(status)) || !proc_text_read(pid, tid, "stat", stat, sizeof(stat)) ||
 	    !proc_text_thread(status, stat, (uint64_t)sysconf(_SC_CLK_TCK), t, more))
 		return false;
-	/* since the boot, where all else is by a clock that stands while the machine does */
-	t->task.start_ns -= t->task.start_ns < look->suspended_ns ? t->task.start_ns : look->suspended_ns;
+	t->task.start_ns = proc_clocks_monotonic(&look->clocks, t->task.start_ns);
 	t->tid = t->task.ns_tid = tid;
 	t->task.pid = pid;
 	t->task.flags |= pid == tid ? TASK_FLAGS_leader : 0;
 	if (t->waiting.state == TASK_STATE_running || t->waiting.state == TASK_STATE_dead)
 		return true;
-	t->waiting.since_ns = last_ran(look, t, now);
+	t->waiting.since_ns = proc_clocks_ran(&look->clocks, t, more->processor);
 	is_seen = read_place(pid, tid, &call);
 	if (is_seen && !is_narrow(&call))
 		*place = (struct stack_place){ call.ip, call.sp };
@@ -333,14 +279,14 @@ static void each_number(const char *path, void (*each)(struct look *look, uint32
 
 static void note_thread(struct look *look, uint32_t tid, uint32_t pid)
 {
-	struct noted noted = { .at_ns = clock_ns(CLOCK_MONOTONIC) };
+	struct noted noted = { .at_ns = clock_now_ns() };
 	char text[4096];
 
-	if (!read_text(pid, tid, "status", text, sizeof(text)))
+	if (!proc_text_read(pid, tid, "status", text, sizeof(text)))
 		return;
 	noted.switches = proc_text_switches(text);
 	noted.runs = strstr(text, "\nState:\tR") != NULL;
-	if (read_text(pid, tid, "schedstat", text, sizeof(text)))
+	if (proc_text_read(pid, tid, "schedstat", text, sizeof(text)))
 		proc_text_times(text, &noted.ran_ns, &noted.queued_ns);
 	vec_push(&look->noted_threads, noted);
 	map_put(&look->noted_at, tid, look->noted_threads.length);
@@ -366,10 +312,10 @@ static void note_process(struct look *look, uint32_t pid, uint32_t unused)
  * when it is over. */
 static void note_busy(struct look *look, const struct noted *before, const struct task_found *t, const struct proc_thread *more)
 {
-	uint64_t run, queued, look_ns = clock_ns(CLOCK_MONOTONIC) - before->at_ns;
+	uint64_t run, queued, look_ns = clock_now_ns() - before->at_ns;
 	char text[128];
 
-	if (more->processor >= look->processors || !read_text(t->task.pid, t->tid, "schedstat", text, sizeof(text)) ||
+	if (more->processor >= look->processors || !proc_text_read(t->task.pid, t->tid, "schedstat", text, sizeof(text)) ||
 	    !proc_text_times(text, &run, &queued))
 		return;
 	run = run > before->ran_ns ? run - before->ran_ns : 0;
@@ -385,7 +331,7 @@ static void note_busy(struct look *look, const struct noted *before, const struc
 static uint64_t group_of(uint32_t pid, uint32_t tid)
 {
 	char text[4096];
-	const char *path = read_text(pid, tid, "cgroup", text, sizeof(text)) ? proc_text_group(text, "cpu") : NULL;
+	const char *path = proc_text_read(pid, tid, "cgroup", text, sizeof(text)) ? proc_text_group(text, "cpu") : NULL;
 	uint64_t group = 0;
 
 	if (path)
@@ -396,9 +342,9 @@ static uint64_t group_of(uint32_t pid, uint32_t tid)
 static void take_kernel_stack(struct look *look, struct task_found *t)
 {
 	char text[8192];
-	bool whole = read_text(t->task.pid, t->tid, "stack", text, sizeof(text));
+	bool whole = proc_text_read(t->task.pid, t->tid, "stack", text, sizeof(text));
 
-	if (whole || read_text(t->task.pid, t->tid, "wchan", text, sizeof(text)))
+	if (whole || proc_text_read(t->task.pid, t->tid, "wchan", text, sizeof(text)))
 		proc_stacks_kernel(look->stacks, text, !whole, &t->waiting.kstack, NULL);
 }
 
@@ -438,7 +384,7 @@ static void take_process(struct look *look, uint32_t pid, uint32_t unused)
 		return;
 	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/task", pid);
 	each_number(path, take_thread, look, pid);
-	if (read_text(pid, pid, "syscall", text, sizeof(text))) {
+	if (proc_text_read(pid, pid, "syscall", text, sizeof(text))) {
 		look->seen->processes++;
 		vec_push(&look->pids, pid);
 		proc_descriptors_note(&look->holders, pid);
@@ -564,9 +510,11 @@ static void read_locks(struct look *look)
 
 static int emit_clock(struct look *look, struct err *err)
 {
-	struct event_clock clock = { .realtime_ns = clock_ns(CLOCK_REALTIME), .boottime_ns = clock_ns(CLOCK_BOOTTIME) };
+	uint64_t now = clock_now_ns();
+	struct event_clock clock = { .realtime_ns = now + (uint64_t)clock_ahead_ns(CLOCK_REALTIME),
+				     .boottime_ns = now + (uint64_t)clock_ahead_ns(CLOCK_BOOTTIME) };
 
-	return emit(look, 0, EVENT_clock, &clock, NULL, 0, err);
+	return emit_at(look, now, 0, EVENT_clock, &clock, NULL, 0, err);
 }
 
 static int emit_machine(struct look *look, struct err *err)
@@ -605,7 +553,7 @@ static int look_twice(struct look *look, uint64_t look_ns, struct err *err)
 	struct event_snapshot mark = { .reason = SNAPSHOT_REASON_request };
 	int r;
 
-	look->began_ns = clock_ns(CLOCK_MONOTONIC);
+	look->began_ns = clock_now_ns();
 	each_number("/proc", note_process, look, 0);
 	r = emit_machine(look, err);
 	if (!r)
@@ -614,12 +562,11 @@ static int look_twice(struct look *look, uint64_t look_ns, struct err *err)
 	nanosleep(&nap, NULL);
 	if (!r)
 		r = emit(look, 0, EVENT_snapshot, &mark, NULL, 0, err);
-	look->behind_ns = queue_behind();
-	look->suspended_ns = clock_ns(CLOCK_BOOTTIME) - clock_ns(CLOCK_MONOTONIC);
+	proc_clocks_open(&look->clocks);
 	look->sockets = proc_sockets_read();
 	read_locks(look);
 	each_number("/proc", take_process, look, 0);
-	look->ended_ns = clock_ns(CLOCK_MONOTONIC);
+	look->ended_ns = clock_now_ns();
 	cgroups_read(&look->groups, NULL);
 	if (!r)
 		r = proc_busy_lay_out(look->busy.items, look->busy.length, look->began_ns, look->ended_ns, &look->lanes, err);
@@ -672,6 +619,7 @@ int proc_look(const char *path, uint64_t look_ns, struct proc_look_seen *ret_see
 	if (!r)
 		r = look_twice(&look, look_ns, err);
 	proc_stacks_close(look.stacks);
+	proc_clocks_close(&look.clocks);
 	closing = writer_close(look.writer, r ? NULL : err);
 	map_done(&look.noted_at);
 	vec_done(&look.noted_threads);

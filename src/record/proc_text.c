@@ -1,10 +1,12 @@
 /* See proc_text.h. */
 #include "record/proc_text.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static uint64_t number_after(const char *text, const char *word)
 {
@@ -76,6 +78,21 @@ static void read_name(const char *status, char *to, size_t size)
 		to[length++] = (char)(escaped && *from == 'n' ? '\n' : *from);
 	}
 	to[length] = 0;
+}
+
+bool proc_text_read(uint32_t pid, uint32_t tid, const char *name, char *to, size_t size)
+{
+	char path[96];
+	ssize_t got;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/task/%" PRIu32 "/%s", pid, tid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	got = fd < 0 ? -1 : read(fd, to, size - 1);
+	if (fd >= 0)
+		close(fd);
+	to[got > 0 ? got : 0] = 0;
+	return got > 0;
 }
 
 bool proc_text_thread(const char *status, const char *stat, uint64_t ticks, struct task_found *ret_found, struct proc_thread *ret_more)

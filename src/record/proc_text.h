@@ -4,9 +4,13 @@
 #define RECORD_PROC_TEXT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "record/tasks.h"
+
+/* Text of /proc/PID/task/TID/NAME; false when it cannot be read. */
+bool proc_text_read(uint32_t pid, uint32_t tid, const char *name, char *to, size_t size);
 
 struct proc_thread {
 	uint64_t switches;         /* from the processor, so far */

@@ -1,5 +1,6 @@
 /* See processes_child.h. Works in memory of its own and may hang at any read. */
 #include "record/processes_child.h"
+#include "base/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -145,14 +146,6 @@ static bool read_memory(uint32_t pid, uint64_t address, void *to, size_t bytes)
 	return address && process_vm_readv((pid_t)pid, &local, 1, &remote, 1, 0) == (ssize_t)bytes;
 }
 
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static uint64_t read_time(uint32_t pid, uint64_t address)
 {
 	struct timespec limit;
@@ -172,8 +165,7 @@ static void read_futex(const struct task_found *found, struct wait_found *wait)
 
 	if (limit && command != FUTEX_WAIT) {
 		/* a point in time, not a length */
-		uint64_t now = clock_ns(CLOCK_MONOTONIC);
-		uint64_t offset = op & FUTEX_CLOCK_REALTIME || command == FUTEX_LOCK_PI ? clock_ns(CLOCK_REALTIME) - now : 0;
+		uint64_t offset = op & FUTEX_CLOCK_REALTIME || command == FUTEX_LOCK_PI ? (uint64_t)clock_ahead_ns(CLOCK_REALTIME) : 0;
 
 		limit = limit > began + offset ? limit - began - offset : 1;
 	}

@@ -88,6 +88,7 @@ int recorder_stop(struct recorder *recorder, struct recorder_status *ret_status,
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "record/agent.h"
 #include "record/kernel.h"
 #include "record/module_files.h"
@@ -141,14 +142,6 @@ struct recorder {
 	uint64_t closed_bytes, closed_events; /* of the files before it */
 };
 
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static uint64_t ring_bytes_for(uint64_t wanted, uint32_t cpus, bool full)
 {
 	uint64_t bytes = full ? RING_MOST_FULL : RING_MOST_LEAN, total = full ? RINGS_TOTAL_FULL : RINGS_TOTAL_LEAN;
@@ -164,12 +157,12 @@ static uint64_t ring_bytes_for(uint64_t wanted, uint32_t cpus, bool full)
 	return bytes;
 }
 
-/* Writes one of the agent's own events, at this moment. */
-static int emit(struct recorder *recorder, unsigned type, uint32_t tid, const void *data, const char *tail,
-		size_t tail_length, struct err *err)
+/* Writes one of the agent's own events. */
+static int emit_at(struct recorder *recorder, uint64_t time, unsigned type, uint32_t tid, const void *data, const char *tail,
+		   size_t tail_length, struct err *err)
 {
 	struct event e = {
-		.time = clock_ns(CLOCK_MONOTONIC),
+		.time = time,
 		.tid = tid,
 		.cpu = (uint16_t)recorder->stream,
 		.type = (uint16_t)type,
@@ -185,12 +178,28 @@ static int emit(struct recorder *recorder, unsigned type, uint32_t tid, const vo
 	return r;
 }
 
+static int emit(struct recorder *recorder, unsigned type, uint32_t tid, const void *data, const char *tail,
+		size_t tail_length, struct err *err)
+{
+	return emit_at(recorder, clock_now_ns(), type, tid, data, tail, tail_length, err);
+}
+
 static int take_state(struct snapshot_sink *sink, uint32_t tid, enum event_type type, const void *payload,
 		      const char *tail, uint32_t tail_length, struct err *err)
 {
 	struct recorder *recorder = (struct recorder *)((char *)sink - offsetof(struct recorder, sink));
 
 	return emit(recorder, type, tid, payload, tail_length ? tail : "", tail_length, err);
+}
+
+static int take_clock(struct snapshot_sink *sink, struct err *err)
+{
+	struct recorder *recorder = (struct recorder *)((char *)sink - offsetof(struct recorder, sink));
+	uint64_t now = clock_now_ns();
+	struct event_clock clock = { .realtime_ns = now + (uint64_t)clock_ahead_ns(CLOCK_REALTIME),
+				     .boottime_ns = now + (uint64_t)clock_ahead_ns(CLOCK_BOOTTIME) };
+
+	return emit_at(recorder, now, EVENT_clock, 0, &clock, "", 0, err);
 }
 
 static void add_pair(struct buf *buf, const char *key, const char *value)
@@ -295,7 +304,7 @@ static int emit_head(struct recorder *recorder, uint32_t reason, struct err *err
 	if (!r && recorder->watchpoints)
 		r = watchpoints_tell(recorder->watchpoints, err);
 	if (!r)
-		r = watcher_emit_clock(&recorder->sink, err);
+		r = take_clock(&recorder->sink, err);
 	return r ? r : snapshots_take(recorder->snapshots, reason, err);
 }
 
@@ -310,7 +319,7 @@ static int map_live(struct recorder *recorder, struct err *err)
 	if (live == MAP_FAILED)
 		return err_sys(err, -errno, "mapping the programs' settings");
 	recorder->live = live;
-	recorder->live->realtime_offset_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
+	recorder->live->realtime_offset_ns = (uint64_t)clock_ahead_ns(CLOCK_REALTIME);
 	/* the programs see who is started from now on */
 	watcher_note_helpers(recorder->live, recorder->helpers);
 	return 0;
@@ -399,7 +408,7 @@ static int start(struct recorder *recorder, const struct recorder_options *optio
 	if (r)
 		return r;
 	recorder->stream = programs.cpus;
-	recorder->sink = (struct snapshot_sink){ take_state };
+	recorder->sink = (struct snapshot_sink){ take_state, take_clock };
 	r = snapshots_open(recorder->programs, recorder->stacks, recorder->opening, &recorder->sink, &recorder->snapshots, err);
 	recorder->opening = NULL;
 	if (r)
@@ -411,7 +420,7 @@ static int start(struct recorder *recorder, const struct recorder_options *optio
 	r = writer_create(options->path, options->keep_old, &recorder->file, &recorder->writer, err);
 	if (r)
 		return r;
-	recorder->start_ns = clock_ns(CLOCK_MONOTONIC);
+	recorder->start_ns = clock_now_ns();
 	recorder->kernel_text = kallsyms_text();
 	r = agent_start(&recorder->agent, &recorder->rings, recorder->writer, err);
 	if (r)
@@ -485,7 +494,7 @@ void recorder_status(struct recorder *recorder, struct recorder_status *ret_stat
 {
 	struct recorder_status status = { .start_ns = recorder->start_ns };
 
-	status.now_ns = clock_ns(CLOCK_MONOTONIC);
+	status.now_ns = clock_now_ns();
 	status.events = recorder->closed_events + atomic_load(&recorder->agent.events);
 	status.bytes = recorder->closed_bytes + atomic_load(&recorder->agent.bytes);
 	status.file_bytes = atomic_load(&recorder->agent.bytes);
@@ -536,7 +545,7 @@ static int change_writer(struct recorder *recorder, const char *path, struct wri
 	r = rings_drain(&recorder->rings, recorder->writer, false, err);
 	if (!r) {
 		file.sequence++;
-		file.floor_ns = clock_ns(CLOCK_MONOTONIC);
+		file.floor_ns = clock_now_ns();
 		r = writer_create(path, false, &file, &writer, err);
 	}
 	if (!r) {
@@ -593,7 +602,7 @@ static int report_missed(struct recorder *recorder, struct err *err)
 
 	if (!missed)
 		return 0;
-	return writer_add_gap(recorder->writer, recorder->stream, recorder->start_ns, clock_ns(CLOCK_MONOTONIC), missed,
+	return writer_add_gap(recorder->writer, recorder->stream, recorder->start_ns, clock_now_ns(), missed,
 			      GAP_REASON_nested, err);
 }
 
@@ -624,7 +633,7 @@ int recorder_stop(struct recorder *recorder, struct recorder_status *ret_status,
 	}
 	stacks_stop(recorder->stacks, &recorder->unreached);
 	if (started && !r && !atomic_load(&recorder->agent.ended))
-		r = watcher_emit_clock(&recorder->sink, err);
+		r = take_clock(&recorder->sink, err);
 	if (recorder->writer && recorder->programs && !r)
 		r = report_missed(recorder, err);
 	if (recorder->writer) {

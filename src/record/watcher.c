@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/helper.h"
 
 #define NS_PER_S 1000000000ull
@@ -20,29 +21,11 @@
 #define GAP_LONGEST_NS (32 * NS_PER_S)    /* ... where they come again and again */
 #define CALM_NS (10 * NS_PER_S)           /* so long without one, and the shortest holds again */
 
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
-}
-
-int watcher_emit_clock(struct snapshot_sink *sink, struct err *err)
-{
-	struct event_clock clock = {
-		.realtime_ns = clock_ns(CLOCK_REALTIME),
-		.boottime_ns = clock_ns(CLOCK_BOOTTIME),
-	};
-
-	return sink->event(sink, 0, EVENT_clock, &clock, NULL, 0, err);
-}
-
 /* A failure of the trace is the agent's to report; what cannot be listed now is
  * left out of this snapshot. */
 static void look_for_long_waits(struct watcher *watcher)
 {
-	uint64_t now = clock_ns(CLOCK_MONOTONIC), to = now - LONG_WAIT_NS;
+	uint64_t now = clock_now_ns(), to = now - LONG_WAIT_NS;
 	size_t count = 0;
 
 	if (now < watcher->next_ns || to <= watcher->seen_ns)
@@ -56,7 +39,7 @@ static void look_for_long_waits(struct watcher *watcher)
 		return;
 	}
 	snapshots_take(watcher->snapshots, SNAPSHOT_REASON_long_wait, NULL);
-	watcher->next_ns = clock_ns(CLOCK_MONOTONIC) + watcher->gap_ns;
+	watcher->next_ns = clock_now_ns() + watcher->gap_ns;
 	watcher->gap_ns = watcher->gap_ns * 2 > GAP_LONGEST_NS ? GAP_LONGEST_NS : watcher->gap_ns * 2;
 }
 
@@ -68,7 +51,7 @@ static bool differs(uint64_t a, uint64_t b)
 /* The wall clock was set, or the machine slept: both move against the monotonic clock. */
 static bool clocks_stepped(struct watcher *watcher)
 {
-	uint64_t now = clock_ns(CLOCK_MONOTONIC), wall = clock_ns(CLOCK_REALTIME) - now, boot = clock_ns(CLOCK_BOOTTIME) - now;
+	uint64_t wall = (uint64_t)clock_ahead_ns(CLOCK_REALTIME), boot = (uint64_t)clock_ahead_ns(CLOCK_BOOTTIME);
 	bool stepped = watcher->wall_offset_ns && (differs(wall, watcher->wall_offset_ns) || differs(boot, watcher->boot_offset_ns));
 
 	watcher->wall_offset_ns = wall;
@@ -95,10 +78,10 @@ static void *run(void *data)
 		if (poll(&wake, 1, ROUND_MS) != 0)
 			continue;
 		if (clocks_stepped(watcher) || rounds % CLOCK_ROUNDS == 0)
-			watcher_emit_clock(watcher->sink, NULL);
+			watcher->sink->clock(watcher->sink, NULL);
 		samples_renew(watcher->samples);
 		if (watcher->probes && watcher->pack_budget > 0)
-			probes_keep_budget(watcher->probes, watcher->pack_budget, clock_ns(CLOCK_MONOTONIC), watcher->sink);
+			probes_keep_budget(watcher->probes, watcher->pack_budget, clock_now_ns(), watcher->sink);
 		look_for_long_waits(watcher);
 		watcher_note_helpers(watcher->live, watcher->helpers);
 	}
@@ -111,7 +94,7 @@ int watcher_start(struct watcher *watcher, struct err *err)
 	int r;
 
 	watcher->gap_ns = GAP_SHORTEST_NS;
-	watcher->seen_ns = clock_ns(CLOCK_MONOTONIC);
+	watcher->seen_ns = clock_now_ns();
 	watcher->wake_fd = eventfd(0, EFD_CLOEXEC);
 	if (watcher->wake_fd < 0)
 		return err_sys(err, -errno, "starting the watcher");

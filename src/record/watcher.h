@@ -41,6 +41,5 @@ void watcher_stop(struct watcher *watcher);
  * the programs, and again later, for another's number may have taken their place. */
 void watcher_note_helpers(struct record_live *live, struct helpers *helpers);
 /* A clock record at this moment. */
-int watcher_emit_clock(struct snapshot_sink *sink, struct err *err);
 
 #endif

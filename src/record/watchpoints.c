@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/map.h"
 #include "base/options.h"
 #include "base/vec.h"
@@ -396,22 +396,14 @@ static int take_call(void *data, void *message, size_t bytes)
 	return 0;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* What was not mapped yet, in those who came meanwhile, too. */
 static void look_again(struct watchpoints *w)
 {
 	struct watch_look *look;
 
 	pthread_mutex_lock(&w->lock);
-	watch_looks_update(&w->looks, now_ns());
-	while ((look = watch_looks_due(&w->looks, now_ns()))) {
+	watch_looks_update(&w->looks, clock_now_ns());
+	while ((look = watch_looks_due(&w->looks, clock_now_ns()))) {
 		struct arena_mark mark = arena_mark(&w->arena);
 		uint64_t before = w->changes;
 
@@ -449,7 +441,7 @@ static bool has_new_threads(struct watchpoints *w, uint32_t number)
  * that it takes a small part of the time. */
 static void look_for_threads(struct watchpoints *w)
 {
-	uint64_t begin = now_ns(), took;
+	uint64_t begin = clock_now_ns(), took;
 	uint32_t count = atomic_load(&w->place_count);
 
 	if (begin < w->own_next_ns)
@@ -472,7 +464,7 @@ static void look_for_threads(struct watchpoints *w)
 			arena_rewind(&w->arena, mark);
 	}
 	pthread_mutex_unlock(&w->lock);
-	took = (now_ns() - begin) * OWN_SHARE;
+	took = (clock_now_ns() - begin) * OWN_SHARE;
 	w->own_next_ns = begin + (took > OWN_MOST_NS ? OWN_MOST_NS : took);
 }
 

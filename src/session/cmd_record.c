@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "record/doctor.h"
+#include "base/clock.h"
 #include "record/signals.h"
 #include "session/plan.h"
 #include "session/recording.h"
@@ -173,14 +174,6 @@ static void child_kill(struct child *child)
 	child->pid = 0;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static void show_progress(struct sink *notes, const struct recorder_status *status, bool last)
 {
 	double seconds = (double)(status->now_ns - status->start_ns) / 1e9;
@@ -245,7 +238,7 @@ static void wait_for_end(struct command_context *context, struct wait_state *sta
 		};
 		struct recorder_status status;
 		int timeout = context->notes->terminal ? PROGRESS_MS : -1;
-		uint64_t now = now_ns();
+		uint64_t now = clock_now_ns();
 
 		if (state->end_ns) {
 			uint64_t left = state->end_ns > now ? (state->end_ns - now) / 1000000 + 1 : 0;
@@ -534,7 +527,7 @@ static int record(struct command_context *context, struct wait_state *state, con
 	if (r)
 		return r;
 	if (duration)
-		state->end_ns = now_ns() + duration;
+		state->end_ns = clock_now_ns() + duration;
 	if (state->child->pid > 0) {
 		r = want->watches ? child_hold(state->child->pid, err) : 0;
 		if (!r) {

@@ -1,10 +1,10 @@
 /* argus snap: a trace of the last minutes, out of the ring, while recording
  * goes on. */
 #include <errno.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "record/control.h"
+#include "base/clock.h"
 #include "session/command.h"
 #include "session/ring_copy.h"
 #include "session/service_ask.h"
@@ -16,17 +16,9 @@ static const struct option_spec options[] = {
 	{ NULL },
 };
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static int snap(struct command_context *context, const char *folder, const char *path, struct err *err)
 {
-	uint64_t last = options_number(context->options, "last", 0), now = now_ns();
+	uint64_t last = options_number(context->options, "last", 0), now = clock_now_ns();
 	struct ring_copy_want want = { 0 };
 
 	if (options_has(context->options, "dir"))

@@ -1,12 +1,12 @@
 /* See process_recording.h. */
 #include "session/process_recording.h"
+#include "base/clock.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "record/filter.h"
@@ -14,24 +14,16 @@
 
 #define LOOK_MS 20        /* how often it is seen whether enough was stepped */
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static void wait_for_end(struct recorder *recorder, const struct recorder_options *want, pid_t pid, int signals, uint64_t duration)
 {
 	int process = (int)syscall(SYS_pidfd_open, pid, 0);
-	uint64_t end = duration ? now_ns() + duration : 0;
+	uint64_t end = duration ? clock_now_ns() + duration : 0;
 	struct pollfd fds[3] = {
 		{ .fd = signals, .events = POLLIN }, { .fd = recorder_fd(recorder), .events = POLLIN }, { .fd = process, .events = POLLIN },
 	};
 
 	for (;;) {
-		uint64_t now = now_ns(), left = end > now ? (end - now) / 1000000 + 1 : 0;
+		uint64_t now = clock_now_ns(), left = end > now ? (end - now) / 1000000 + 1 : 0;
 		int timeout = !end ? -1 : left > 60000 ? 60000 : (int)left;
 		struct signalfd_siginfo info;
 

@@ -4,6 +4,7 @@
  * with the caller's rights, into the descriptor that came with the request: no name that a
  * caller gives is ever opened, and a disk's limits are the caller's. */
 #include "session/service_work.h"
+#include "base/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +17,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/time.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "record/control.h"
@@ -222,22 +222,14 @@ static int deliver(const struct service_caller *caller, const struct making *mak
 	return r;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* Any message ends it, and so does the caller's end. */
 static void record_on(const struct service_caller *caller, struct recorder *recorder, uint64_t duration_ns)
 {
-	uint64_t begin = now_ns();
+	uint64_t begin = clock_now_ns();
 
 	for (;;) {
 		struct pollfd fds[2] = { { .fd = caller->fd, .events = POLLIN | POLLRDHUP }, { .fd = recorder_fd(recorder), .events = POLLIN } };
-		uint64_t passed = now_ns() - begin, left_ms = passed < duration_ns ? (duration_ns - passed) / 1000000 + 1 : 0;
+		uint64_t passed = clock_now_ns() - begin, left_ms = passed < duration_ns ? (duration_ns - passed) / 1000000 + 1 : 0;
 		struct recorder_status status;
 
 		if (!left_ms || poll(fds, 2, left_ms < PROGRESS_MS ? (int)left_ms : PROGRESS_MS) > 0)
@@ -340,7 +332,7 @@ static int record(const struct service_caller *caller, const struct service_requ
 
 static int snap(const struct service_caller *caller, const struct service_request *request, int output, struct err *err)
 {
-	uint64_t now = now_ns();
+	uint64_t now = clock_now_ns();
 	struct ring_copy_want want = { .from_ns = request->last_ns && request->last_ns < now ? now - request->last_ns : 0 };
 	struct making making;
 	struct buf folder;

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/map.h"
 #include "symbols/demangle.h"
 #include "symbols/debug_file.h"
@@ -217,13 +217,6 @@ static void set_place(struct names *n, struct name *name)
 	name->text = arena_printf(&n->arena, "%s+0x%" PRIx64, name->module[0] ? name->module : "?", name->address);
 }
 
-static uint64_t clock_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* A name found by an earlier run; the module's file is here and the right one. */
 static bool find_kept(struct names *n, uint32_t module, uint64_t offset, struct name *name)
 {
@@ -294,7 +287,7 @@ static const struct name *resolve(struct names *n, uint32_t module, uint64_t off
 	name_init(n, name, module, offset);
 	if (find_kept(n, module, offset, name))
 		return name;
-	uint64_t before = clock_ns();
+	uint64_t before = clock_now_ns();
 	module_names_load(m, &n->places);
 	name->function_start = function_start(m, offset);
 	if (m->have_file && module_names_address(m, offset, &address)) {
@@ -309,7 +302,7 @@ static const struct name *resolve(struct names *n, uint32_t module, uint64_t off
 	}
 	/* what comes from the trace is not taken for others' */
 	struct kept_names *k = &n->kept[module];
-	k->spent_ns += clock_ns() - before;
+	k->spent_ns += clock_now_ns() - before;
 	if (k->stamp && worth_keeping(name)) {
 		const struct name *found = s ? name : arena_memdup(&n->arena, name, sizeof(*name));
 		vec_push(&k->fresh, found);

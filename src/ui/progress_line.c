@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/progress.h"
 
 #define PATIENCE_NS 1000000000ull /* what is sooner done needs no line */
@@ -18,14 +19,6 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool shown, over, running;
 static uint64_t patience_ns = PATIENCE_NS;
 static uint64_t written_ns; /* when something else was written last */
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 static void put(const char *text)
 {
@@ -67,7 +60,7 @@ static void *run(void *unused)
 		pthread_mutex_unlock(&lock);
 		nanosleep(&step, NULL);
 		pthread_mutex_lock(&lock);
-		now = now_ns();
+		now = clock_now_ns();
 		if (over)
 			break;
 		if (!progress_read(&progress))
@@ -108,6 +101,6 @@ void progress_line_clear(bool last)
 	pthread_mutex_lock(&lock);
 	hide();
 	over |= last;
-	written_ns = now_ns();
+	written_ns = clock_now_ns();
 	pthread_mutex_unlock(&lock);
 }

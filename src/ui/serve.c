@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/programs.h"
 #include "session/command.h"
 #include "ui/page.h"
@@ -126,14 +127,6 @@ static void tell(const struct command_context *context, const struct http *http,
 			    "then fetch the file (scp) and open it there.\n", http_port(http), address, http_port(http));
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* Until Ctrl-C, `quit`, or the last page has gone. */
 static void wait_for_end(const struct http *http, const struct debug *debug, const sigset_t *signals, uint64_t linger_ns)
 {
@@ -142,7 +135,7 @@ static void wait_for_end(const struct http *http, const struct debug *debug, con
 	while (sigtimedwait(signals, NULL, &often) < 0) {
 		uint64_t last_ns = http_last_ns(http);
 
-		if (__atomic_load_n(&debug->quit, __ATOMIC_RELAXED) || (last_ns && now_ns() > last_ns + linger_ns))
+		if (__atomic_load_n(&debug->quit, __ATOMIC_RELAXED) || (last_ns && clock_now_ns() > last_ns + linger_ns))
 			return;
 	}
 }

@@ -6,9 +6,9 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/arena.h"
+#include "base/clock.h"
 #include "ui/http.h"
 
 #define CONNECTIONS_MOST 32
@@ -38,14 +38,6 @@ int http_check(struct err *err)
 static const char *value_of(const struct http_request *request, const char *name)
 {
 	return MHD_lookup_connection_value(request->connection, MHD_GET_ARGUMENT_KIND, name);
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 static const char *header(struct MHD_Connection *connection, const char *name)
@@ -101,7 +93,7 @@ static enum MHD_Result enter(struct http *http, struct MHD_Connection *connectio
 
 	if (!http_gate_enter(&http->gate, body))
 		return refuse(http, connection, MHD_HTTP_FORBIDDEN, "This link is not, or no longer, good: it opens the page once. Start argus serve again.");
-	http->last_ns = now_ns();
+	http->last_ns = clock_now_ns();
 	if (http->options.entered)
 		http->options.entered(http->options.data);
 	buf_init(&reply.body);
@@ -123,7 +115,7 @@ static enum MHD_Result answer(struct http *http, struct MHD_Connection *connecti
 		return refuse(http, connection, refused, "Not for you: open the file that `argus serve` names.");
 	if (caller.enters)
 		return enter(http, connection, request->body);
-	http->last_ns = now_ns();
+	http->last_ns = clock_now_ns();
 	buf_init(&reply.body);
 	http->options.answer(http->options.data, request, &reply);
 	sent = send_reply(http, connection, &reply, false);
