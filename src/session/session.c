@@ -16,14 +16,14 @@
 #include "trace/blocks.h"
 #include "trace/when.h"
 
-#define WHOLE_EVENTS 1500000u     /* of a trace that is laid out whole */
-#define LOOK_EVENTS 2000000u      /* of a stretch that is looked at */
+#define WHOLE_WEIGHT 1500000u     /* of a trace that is laid out whole */
+#define LOOK_WEIGHT 2000000u      /* of a stretch that is looked at */
 #define LOOK_BLOCKS 30            /* so many blocks */
 #define LEAD_NS 2000000000ull     /* before a window, ... */
 #define TAIL_NS 1000000000ull     /* ... and behind it */
 
 /* For tests: traces that are not small at all in blocks. */
-static uint64_t block_events(void)
+static uint64_t block_weight(void)
 {
 	const char *text = getenv("ARGUS_BLOCK_EVENTS");
 
@@ -32,10 +32,9 @@ static uint64_t block_events(void)
 
 static bool is_small(const struct trace *trace)
 {
-	const struct trace_summary *summary = trace_summary(trace);
-	uint64_t limit = block_events() ? block_events() * 2 : WHOLE_EVENTS;
+	uint64_t limit = block_weight() ? block_weight() * 2 : WHOLE_WEIGHT;
 
-	return summary->events + summary->state_events <= limit;
+	return trace_summary(trace)->weight <= limit;
 }
 
 static int build(struct session *s, const struct trace *trace, struct err *err)
@@ -82,7 +81,7 @@ int session_open(const char *path, struct session *ret_session, struct err *err)
 
 int session_open_with(const char *path, const struct session_options *want, struct session *ret_session, struct err *err)
 {
-	const struct blocks_options options = { .events = block_events(), .folder = want->index };
+	const struct blocks_options options = { .weight = block_weight(), .folder = want->index };
 	struct session s = { 0 };
 	int r = trace_open(path, &s.trace, err);
 	struct judgement usual;
@@ -166,12 +165,11 @@ void session_close(struct session *session)
 
 /* ---- windows of a long trace ---- */
 
-static uint64_t events_of(const struct session *s, size_t first, size_t last)
+static uint64_t weight_of(const struct session *s, size_t first, size_t last)
 {
-	const struct trace_summary *summary = trace_summary(s->trace);
-	uint64_t end = last + 1 < blocks_count(s->blocks) ? blocks_at(s->blocks, last + 1)->before : summary->events + summary->state_events;
+	uint64_t end = last + 1 < blocks_count(s->blocks) ? blocks_at(s->blocks, last + 1)->weight_before : trace_summary(s->trace)->weight;
 
-	return end - blocks_at(s->blocks, first)->before;
+	return end - blocks_at(s->blocks, first)->weight_before;
 }
 
 int session_look(struct session *s, uint64_t from_ns, uint64_t to_ns, struct err *err)
@@ -184,7 +182,7 @@ int session_look(struct session *s, uint64_t from_ns, uint64_t to_ns, struct err
 		return 0;
 	first = blocks_find(s->blocks, from_ns > LEAD_NS ? from_ns - LEAD_NS : 0);
 	last = blocks_find(s->blocks, end);
-	while (first < last && events_of(s, first, last) > (block_events() ? block_events() * LOOK_BLOCKS : LOOK_EVENTS)) {
+	while (first < last && weight_of(s, first, last) > (block_weight() ? block_weight() * LOOK_BLOCKS : LOOK_WEIGHT)) {
 		/* what is behind the window matters least */
 		if (last > blocks_find(s->blocks, to_ns))
 			end = blocks_end_ns(s->blocks, --last);

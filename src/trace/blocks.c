@@ -17,7 +17,7 @@
 #include "trace/crc32c.h"
 #include "trace/reader.h"
 
-#define BLOCK_EVENTS 65536u
+#define BLOCK_WEIGHT 65536u
 #define KEY_BLOCKS 32              /* what stands is packed against a block at most so far before */
 #define NOTE_ALONE 4096            /* bytes of a note that is worth packing */
 
@@ -33,9 +33,9 @@ struct blocks_watch {
 
 /* The block that begins with the chunk, and, where blocks are smaller than chunks, those
  * within it. Returns when the last one begins. */
-static uint64_t add_blocks(struct blocks *b, const struct chunk *chunk)
+static uint64_t add_blocks(struct blocks *b, const struct chunk *chunk, uint64_t weight_before)
 {
-	uint64_t parts = chunk->count / b->block_events + !(chunk->count / b->block_events), last_ns = 0;
+	uint64_t parts = chunk->weight / b->block_weight + !(chunk->weight / b->block_weight), last_ns = 0;
 
 	for (uint64_t i = 0; i < parts; i++) {
 		uint64_t from_ns = chunk->first_ns + (uint64_t)((double)(chunk->last_ns - chunk->first_ns) * (double)i / (double)parts);
@@ -44,6 +44,7 @@ static uint64_t add_blocks(struct blocks *b, const struct chunk *chunk)
 			continue;
 		last_ns = from_ns;
 		vec_push(&b->entries, ((struct entry){ .block = { .from_ns = from_ns, .before = chunk->before + chunk->count * i / parts,
+								  .weight_before = weight_before + chunk->weight * i / parts,
 								  .file = chunk->file } }));
 	}
 	return last_ns;
@@ -52,7 +53,7 @@ static uint64_t add_blocks(struct blocks *b, const struct chunk *chunk)
 static void find_blocks(struct blocks *b)
 {
 	const struct trace *trace = b->trace;
-	uint64_t *counts = mem_zalloc(arena_array_bytes(sizeof(*counts), trace->files.length + 1));
+	uint64_t *weights = mem_zalloc(arena_array_bytes(sizeof(*weights), trace->files.length + 1)), before = 0;
 	bool *begun = mem_zalloc(trace->files.length + 1);
 	uint64_t last_ns = 0;
 	uint32_t current = 0;
@@ -64,15 +65,16 @@ static void find_blocks(struct blocks *b)
 		if (chunk->gap)
 			continue;
 		begun[chunk->file] = true;
-		begins |= counts[chunk->file] >= b->block_events && chunk->file == current;
-		counts[chunk->file] += chunk->count;
+		begins |= weights[chunk->file] >= b->block_weight && chunk->file == current;
+		weights[chunk->file] += chunk->weight;
+		before += chunk->weight;
 		if (!begins || (b->entries.length && chunk->first_ns <= last_ns))
 			continue;
-		last_ns = add_blocks(b, chunk);
-		counts[chunk->file] = chunk->count;
+		last_ns = add_blocks(b, chunk, before - chunk->weight);
+		weights[chunk->file] = chunk->weight;
 		current = chunk->file;
 	}
-	free(counts);
+	free(weights);
 	free(begun);
 	/* Of a ring's oldest file nothing is told before the floor. */
 	while (b->entries.length > 1 && b->entries.items[1].block.from_ns <= trace->floor_ns)
@@ -135,7 +137,7 @@ int blocks_open(const struct trace *trace, const struct blocks_options *options,
 	pthread_cond_init(&b->found, NULL);
 	arena_init(&b->arena);
 	b->trace = trace;
-	b->block_events = options && options->events ? options->events : BLOCK_EVENTS;
+	b->block_weight = options && options->weight ? options->weight : BLOCK_WEIGHT;
 	b->folder = options && options->folder ? arena_strdup(&b->arena, options->folder) : NULL;
 	b->no_index = options && options->no_index;
 	find_blocks(b);

@@ -1,6 +1,6 @@
 /* A trace in blocks of time, each of which can be read alone.
  *
- * A block is some 65,536 events. Where the blocks begin follows from the heads of the
+ * A block is some 65,536 events, of system calls sixteen times as many. Where the blocks begin follows from the heads of the
  * chunks; what stands at the beginning of each (standing.h) is found in a pass over the
  * events, and kept in an index file beside each of the trace's files, so that a later
  * question reads only the blocks that it is about. An index holds notes besides, for
@@ -23,12 +23,13 @@ struct blocks;
 struct block {
 	uint64_t from_ns;         /* to the next one's, or the trace's end */
 	uint64_t before;          /* events of the trace that come before it, about */
+	uint64_t weight_before;   /* theirs */
 	uint32_t file;            /* in which its first chunk lies */
 	bool known;               /* what stands at its beginning is */
 };
 
 struct blocks_options {
-	uint64_t events;          /* of a block; 0: the usual number */
+	uint64_t weight;          /* of a block (as the trace's summary tells it); 0: the usual one */
 	const char *folder;       /* of the index files; NULL: where the trace's files are */
 	bool no_index;            /* neither read nor write them */
 };

@@ -13,7 +13,7 @@
 #include "trace/reader.h"
 
 #define INDEX_MAGIC "ARGUSIDX"
-#define INDEX_VERSION 2u
+#define INDEX_VERSION 3u
 #define INDEX_LIMIT (512u << 20)   /* bytes of an index file that are read */
 
 struct index_head {
@@ -21,7 +21,7 @@ struct index_head {
 	uint32_t version;
 	uint32_t shape;           /* of events: what stands is kept as they lie in memory */
 	uint64_t recording, sequence, created_ns; /* the file's */
-	uint64_t block_events;
+	uint64_t block_weight;
 	uint64_t reserved;
 	uint32_t reserved0, crc;
 };
@@ -71,7 +71,7 @@ const char *blocks_where(const struct blocks *b, struct arena *arena)
 static struct index_head head_of(const struct blocks *b, const struct trace_file *file)
 {
 	struct index_head head = { .version = INDEX_VERSION, .shape = event_shape(), .recording = file->head.recording,
-				   .sequence = file->head.sequence, .created_ns = file->head.created_wall_ns, .block_events = b->block_events };
+				   .sequence = file->head.sequence, .created_ns = file->head.created_wall_ns, .block_weight = b->block_weight };
 
 	memcpy(head.magic, INDEX_MAGIC, sizeof(head.magic));
 	head.crc = crc32c(0, &head, offsetof(struct index_head, crc));

@@ -39,7 +39,7 @@ struct blocks {
 	struct vec(struct entry) entries;
 	int *index_fds;           /* by file; -1 none */
 	const char *folder;       /* NULL: beside the files */
-	uint64_t block_events;
+	uint64_t block_weight;
 	bool no_index;
 };
 

@@ -5,6 +5,8 @@
 #include "trace/reader.h"
 #include "trace/varint.h"
 
+#define CALLS_OF_WEIGHT 16u     /* system calls that weigh as much as another event */
+
 bool chunk_head_fixed(const unsigned char *head, size_t bytes, struct chunk_head *ret_head)
 {
 	if (bytes < sizeof(*ret_head))
@@ -100,6 +102,16 @@ static bool take_notes(struct trace *trace, const struct chunk_head *head, const
 	return at != NULL;
 }
 
+static uint32_t weight_of(const struct chunk_types *types, uint32_t events)
+{
+	uint32_t calls = 0;
+
+	for (unsigned i = 0; i < types->count; i++)
+		if (types->numbers[i] == EVENT_syscall)
+			calls = types->counts[i];
+	return events - calls + calls / CALLS_OF_WEIGHT;
+}
+
 /* Counts of a chunk that is whole, by this version's types. */
 static void count_types(struct trace *trace, const struct trace_file *file, const struct chunk_types *types, struct chunk *chunk)
 {
@@ -171,7 +183,7 @@ bool chunk_take(struct trace *trace, uint32_t number, uint64_t at, const unsigne
 	chunk = (struct chunk){
 		.at = at, .first_ns = head.first_ns, .last_ns = head.last_ns, .head_bytes = head.head_bytes,
 		.payload_bytes = head.payload_bytes, .raw_bytes = head.raw_bytes, .payload_crc = head.payload_crc,
-		.count = head.count, .state_count = head.state_count, .sequence = head.sequence,
+		.count = head.count, .weight = weight_of(&types, head.count), .state_count = head.state_count, .sequence = head.sequence,
 		.stream_before = head.stream_before, .file = number, .cpu = head.cpu, .flags = head.flags,
 	};
 	bad = trace->verify ? check_chunk(trace, &chunk, &head) : 0;
@@ -181,6 +193,7 @@ bool chunk_take(struct trace *trace, uint32_t number, uint64_t at, const unsigne
 		vec_push(&trace->gaps, ((struct trace_gap){ head.first_ns, head.last_ns, head.count, head.cpu, bad }));
 	} else {
 		count_types(trace, file, &types, &chunk);
+		trace->summary.weight += chunk.weight;
 	}
 	vec_push(&trace->chunks, chunk);
 	return true;

@@ -31,6 +31,7 @@ struct chunk {
 	uint64_t types[(EVENT_MAX + 63) / 64]; /* of known types that it holds */
 	uint32_t head_bytes, payload_bytes, raw_bytes, payload_crc;
 	uint32_t count, state_count;
+	uint32_t weight;              /* as the summary's */
 	uint32_t sequence;
 	uint64_t stream_before;
 	uint32_t rank;                /* order of chunks whose times are equal: processor, file, place */

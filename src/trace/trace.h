@@ -32,6 +32,8 @@ struct trace_summary {
 	uint64_t start_wall_ns;              /* CLOCK_REALTIME at start_ns */
 	uint64_t events;                     /* all but STATE and META */
 	uint64_t state_events;               /* STATE and META */
+	uint64_t weight;                     /* of all of them, in events: what laying them out takes. A system call is no row of
+					      * the graph: what it waited for and sent are events of their own */
 	uint64_t bytes;                      /* of the files on disk */
 	uint64_t lost;                       /* events, all gaps */
 	uint64_t unknown_events;             /* of types this version does not know */

@@ -20,7 +20,7 @@ struct index_record {
 	uint32_t kind, bytes, raw_bytes, key, bytes_crc, crc;
 };
 
-static struct blocks_options options = { .events = BLOCK_EVENTS };
+static struct blocks_options options = { .weight = BLOCK_EVENTS };
 
 static const char *index_path(void)
 {
@@ -134,7 +134,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!trace && trace_open(fuzz_session_path(), &trace, &err))
 		abort();
 	good_head(trace);
-	blocks_open(trace, &(struct blocks_options){ .events = BLOCK_EVENTS, .no_index = true }, &blocks, &err);
+	blocks_open(trace, &(struct blocks_options){ .weight = BLOCK_EVENTS, .no_index = true }, &blocks, &err);
 	write_index(trace, blocks, data, size < 60000 ? size : 60000);
 	blocks_close(blocks);
 	blocks_open(trace, &options, &blocks, &err);

@@ -46,7 +46,7 @@ static void write_trace(void)
 
 static size_t lead(size_t first, size_t most, uint64_t look_ns)
 {
-	const struct blocks_options options = { .events = BLOCK, .no_index = true };
+	const struct blocks_options options = { .weight = BLOCK, .no_index = true };
 	struct blocks *blocks = NULL;
 	struct trace *trace;
 	struct err err = { 0 };

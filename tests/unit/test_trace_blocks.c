@@ -33,7 +33,8 @@ static void put_frame(struct writer *writer, uint64_t time)
 		fail_msg("%s", err.text);
 }
 
-static void write_trace(unsigned events)
+/* Between one switch and the next so many system calls. */
+static void write_calls(unsigned events, unsigned calls)
 {
 	struct writer_options options = { .cpus = 1 };
 	struct writer *writer;
@@ -47,15 +48,27 @@ static void write_trace(unsigned events)
 
 		if (writer_add_event(writer, &e, &err))
 			fail_msg("%s", err.text);
+		for (unsigned k = 0; k < calls; k++) {
+			struct event_syscall call = { .number = 24, .duration_ns = 1 };
+			struct event c = { .time = e.time + k + 1, .tid = s.next, .type = EVENT_syscall, .data = &call, .tail = "" };
+
+			if (writer_add_event(writer, &c, &err))
+				fail_msg("%s", err.text);
+		}
 	}
 	put_frame(writer, 1000 + events * 100ull);
 	if (writer_close(writer, &err))
 		fail_msg("%s", err.text);
 }
 
+static void write_trace(unsigned events)
+{
+	write_calls(events, 0);
+}
+
 static struct blocks *open_blocks(struct trace **ret_trace)
 {
-	const struct blocks_options options = { .events = 500 };
+	const struct blocks_options options = { .weight = 500 };
 	struct blocks *blocks = NULL;
 	struct err err = { 0 };
 
@@ -125,6 +138,32 @@ static void test_the_index_tells_the_same(void **state)
 	assert_int_equal(before, 0);
 	assert_int_equal(ask(&after), first);
 	assert_int_equal(after, 5);
+}
+
+/* A block is what takes so much to lay out: of system calls, which are no rows, a sixteenth counts. */
+static void test_calls_weigh_little(void **state)
+{
+	struct blocks *blocks;
+	struct trace *trace;
+	size_t plain, dense;
+
+	(void)state;
+	unlink(index_path);
+	blocks = open_blocks(&trace);
+	plain = blocks_count(blocks);
+	blocks_close(blocks);
+	trace_close(trace);
+	write_calls(EVENTS, 16);
+	unlink(index_path);
+	blocks = open_blocks(&trace);
+	dense = blocks_count(blocks);
+	assert_int_equal(trace_summary(trace)->counts[EVENT_syscall], EVENTS * 16);
+	assert_in_range(trace_summary(trace)->weight, EVENTS * 2 - 50, EVENTS * 2 + 10);
+	blocks_close(blocks);
+	trace_close(trace);
+	write_trace(EVENTS);
+	unlink(index_path);
+	assert_in_range(dense, plain, plain * 3);
 }
 
 /* Stacks are told a little behind the events that have them: the parts before know them, too,
@@ -372,7 +411,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_the_index_tells_the_same), cmocka_unit_test(test_several_ask_at_once),
-		cmocka_unit_test(test_notes_are_kept), cmocka_unit_test(test_stacks_that_are_told_later),
+		cmocka_unit_test(test_notes_are_kept), cmocka_unit_test(test_calls_weigh_little),
+		cmocka_unit_test(test_stacks_that_are_told_later),
 		cmocka_unit_test(test_a_large_note), cmocka_unit_test(test_damage_costs_nothing_but_time), cmocka_unit_test(test_another_trace_of_the_name),
 		cmocka_unit_test(test_what_is_not_to_be_believed), cmocka_unit_test(test_a_file_that_goes_while_it_is_read),
 	};
