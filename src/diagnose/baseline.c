@@ -67,27 +67,18 @@ static unsigned worth(const struct graph_edge *edge)
 	}
 }
 
-/* The edge by which another thread brought the segment about, before the deed. */
-static bool bringer(const struct slice *s, uint32_t segment, uint64_t before_ns, struct graph_edge *ret_edge)
+/* A pause that a thread makes by itself, or for what the kernel or another thread keeps for a moment, inside its
+ * work: who ended it did not set it to work. */
+static bool is_own_pause(const struct graph_wait *w)
 {
-	struct graph_edges walk = graph_edges_into(s->graph, segment, EDGES_STRONG);
-	unsigned best = 0;
-
-	for (struct graph_edge edge; graph_edges_next(&walk, &edge); ) {
-		unsigned value = worth(&edge);
-
-		if (!value || edge.from_thread == edge.to_thread || !is_thread(s, edge.from_thread) || edge.to_ns > before_ns)
-			continue;
-		if (value < best || (value == best && edge.to_ns < ret_edge->to_ns))
-			continue;
-		best = value;
-		*ret_edge = edge;
-	}
-	return best > 0;
+	return w->mechanism == MECHANISM_release || w->mechanism == MECHANISM_timeout || w->kind == WAIT_KIND_sleep ||
+	       w->kind == WAIT_KIND_block_io || w->kind == WAIT_KIND_sync || w->kind == WAIT_KIND_fault ||
+	       w->kind == WAIT_KIND_kernel_lock || w->kind == WAIT_KIND_yield ||
+	       (w->kind == WAIT_KIND_other && (w->state == TASK_STATE_blocked || w->state == TASK_STATE_killable));
 }
 
-/* A pause that a thread makes by itself, or for a lock, inside its work. */
-static bool is_own_pause(const struct graph *graph, uint32_t segment, uint32_t *ret_before)
+/* Whether the segment goes on with the work of the one before it. */
+static bool goes_on(const struct graph *graph, uint32_t segment, uint32_t *ret_before)
 {
 	uint32_t before = graph_segment_previous(graph, segment);
 	struct graph_segment s;
@@ -97,11 +88,36 @@ static bool is_own_pause(const struct graph *graph, uint32_t segment, uint32_t *
 		return false;
 	*ret_before = before;
 	/* Split without a wait: the same work goes on. */
-	if (s.wait == GRAPH_NONE || !graph_wait(graph, s.wait, &w))
-		return true;
-	return w.mechanism == MECHANISM_release || w.mechanism == MECHANISM_timeout || w.kind == WAIT_KIND_sleep ||
-	       w.kind == WAIT_KIND_block_io || w.kind == WAIT_KIND_sync || w.kind == WAIT_KIND_fault ||
-	       w.kind == WAIT_KIND_kernel_lock || w.kind == WAIT_KIND_yield;
+	return s.wait == GRAPH_NONE || !graph_wait(graph, s.wait, &w) || is_own_pause(&w);
+}
+
+static bool ends_own_pause(const struct graph *graph, uint32_t segment)
+{
+	uint32_t before = graph_segment_previous(graph, segment);
+	struct graph_segment s;
+	struct graph_wait w;
+
+	return before != GRAPH_NONE && graph_segment(graph, before, &s) && s.wait != GRAPH_NONE && graph_wait(graph, s.wait, &w) && is_own_pause(&w);
+}
+
+/* The edge by which another thread brought the segment about, before the deed. */
+static bool bringer(const struct slice *s, uint32_t segment, uint64_t before_ns, struct graph_edge *ret_edge)
+{
+	struct graph_edges walk = graph_edges_into(s->graph, segment, EDGES_STRONG);
+	bool paused = ends_own_pause(s->graph, segment);
+	unsigned best = 0;
+
+	for (struct graph_edge edge; graph_edges_next(&walk, &edge); ) {
+		unsigned value = paused && edge.kind == MECHANISM_wake ? 0 : worth(&edge);
+
+		if (!value || edge.from_thread == edge.to_thread || !is_thread(s, edge.from_thread) || edge.to_ns > before_ns)
+			continue;
+		if (value < best || (value == best && edge.to_ns < ret_edge->to_ns))
+			continue;
+		best = value;
+		*ret_edge = edge;
+	}
+	return best > 0;
 }
 
 static uint32_t stack_of_event(const struct side *side, uint64_t number)
@@ -138,7 +154,7 @@ static void slice_back(struct slice *s, uint32_t segment)
 		bool found;
 
 		while (!(found = bringer(s, segment, before_ns, &edge)) && pauses++ < OWN_PAUSES &&
-		       is_own_pause(s->graph, segment, &segment))
+		       goes_on(s->graph, segment, &segment))
 			;
 		if (!found || edge.from_ns < earliest)
 			return;

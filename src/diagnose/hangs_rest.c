@@ -1,6 +1,8 @@
 /* Where a thread rests, see hangs_rest.h. */
 #include "diagnose/hangs_rest.h"
 
+#include <unistd.h>
+
 #include "base/map.h"
 
 static bool listens(uint8_t kind)
@@ -403,6 +405,35 @@ static bool has_answered(const struct finder *f, const struct wait *w)
 	target = scene->wakes[i].target;
 	return scene->wakes[i].time + limit_of(scene, LIMIT_asked_before_ns) >= w->start_ns && !scene_is_system(scene, target) &&
 	       !scene_same_process(scene, target, w->thread) && !asks_own_child(scene, w, &scene->wakes[i]) && listened_first(f, w, target, true);
+}
+
+static bool is_output(const struct finder *f, const struct wait *w, uint64_t object)
+{
+	struct row row = ends_of_process(f->ends, scene_pid(f->scene, w->thread));
+
+	for (uint32_t i = 0; i < row.count; i++) {
+		const struct descriptor *d = ends_at(f->ends, row, i);
+
+		if (d->at.object == object && (d->at.fd == STDOUT_FILENO || d->at.fd == STDERR_FILENO))
+			return true;
+	}
+	return false;
+}
+
+/* As its last deed before the wait; who asks about the program itself wants to know who is to tell it. */
+static bool has_written_out(const struct finder *f, const struct wait *w)
+{
+	const struct scene_thread *t = &f->scene->threads[w->thread];
+
+	if (f->options->pid || (w->kind != WAIT_KIND_read && w->kind != WAIT_KIND_poll))
+		return false;
+	for (uint32_t i = scene_messages_from(f->scene, w->thread, w->start_ns), n = 0; i-- && n < 8; n++) {
+		const struct message m = scene_message(f->scene, t->messages.items[i]);
+
+		if (message_sent(&m))
+			return scene_is_pipe(m.object) && m.object != listened_to(w) && is_output(f, w, m.object);
+	}
+	return false;
 }
 
 static bool rests_in_epoll(const struct finder *f, const struct wait *w)
