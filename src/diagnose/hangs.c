@@ -497,7 +497,6 @@ bool hangs_asks_about(const struct scene *scene, const struct hangs_options *opt
 	return !options->root_pid || scene_descends_from(scene, thread, options->root_pid);
 }
 
-/* All hangs of all times, into what was found last unless it is that already. */
 static const struct hangs_found *find_all(struct diagnoser *diagnoser, const struct hangs_options *options)
 {
 	struct hangs_found *found = diagnoser_hangs_found(diagnoser);
@@ -535,8 +534,8 @@ static const struct hangs_found *find_all(struct diagnoser *diagnoser, const str
 		hang->comm = tables_comm(f.scene->tables, hang->thread, hang->end_ns);
 	}
 	free(found->hangs);
-	free(found->cut_ns);
-	*found = (struct hangs_found){ f.hangs.items, f.hangs.length, f.cut_ns.items, f.cut_ns.length, options->pid, options->root_pid, f.scene->version,
+	free(found->cuts);
+	*found = (struct hangs_found){ f.hangs.items, f.hangs.length, f.cuts.items, f.cuts.length, options->pid, options->root_pid, f.scene->version,
 				       options->threshold_ns, true };
 	return found;
 }
@@ -549,14 +548,12 @@ size_t hangs_find_all(struct diagnoser *diagnoser, const struct hangs_options *o
 	return found->count;
 }
 
-bool hangs_wait_is_cut(struct diagnoser *diagnoser, uint64_t from_ns, uint64_t to_ns)
+const struct hangs_cut *hangs_cuts(struct diagnoser *diagnoser, size_t *ret_count)
 {
 	const struct hangs_found *found = diagnoser_hangs_found(diagnoser);
 
-	for (size_t i = 0; i < found->cut_count; i++)
-		if (found->cut_ns[i] >= from_ns && found->cut_ns[i] <= to_ns)
-			return true;
-	return false;
+	*ret_count = found->cut_count;
+	return found->cuts;
 }
 
 size_t hangs_find(struct arena *arena, struct diagnoser *diagnoser, const struct hangs_options *options,

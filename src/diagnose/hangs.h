@@ -29,11 +29,16 @@ struct hangs_options {
 	uint64_t threshold_ns;    /* 0: the usual ones */
 };
 
+struct hangs_cut {
+	uint64_t from_ns, to_ns;
+	uint32_t pid, site;       /* place of the wait, the same in all scenes of a trace */
+};
+
 /* What was found last, for the next question; the diagnoser's. */
 struct hangs_found {
 	struct hang *hangs;       /* of all times, not ranked */
 	size_t count;
-	uint64_t *cut_ns;         /* ends of waits that stood as a part of a trace begins: what was asked for is before it */
+	struct hangs_cut *cuts;   /* waits that stood as a part of a trace begins: what was asked for is before it */
 	size_t cut_count;
 	uint32_t pid, root_pid, version; /* of the scene */
 	uint64_t threshold_ns;
@@ -45,9 +50,9 @@ bool hangs_asks_about(const struct scene *scene, const struct hangs_options *opt
 /* All of the scene as they were found, neither ranked nor bound to the window; valid
  * until the next question. */
 size_t hangs_find_all(struct diagnoser *diagnoser, const struct hangs_options *options, const struct hang **ret_hangs);
-/* True when among the threads asked about last one's wait ended in the stretch that may be a hang, and the
- * scene, a part of a trace, begins behind what it asked for. */
-bool hangs_wait_is_cut(struct diagnoser *diagnoser, uint64_t from_ns, uint64_t to_ns);
+/* Waits of the threads asked about last that may be hangs, where the scene, a part of a trace, begins behind what was
+ * asked for; valid as long. */
+const struct hangs_cut *hangs_cuts(struct diagnoser *diagnoser, size_t *ret_count);
 /* Puts hangs, of several scenes too, in the order of their severity; `thread` and `awaits`
  * must be numbers that mean the same in all. */
 struct judgement;

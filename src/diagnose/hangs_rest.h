@@ -33,7 +33,7 @@ struct finder {
 	struct vec(struct place) places;   /* of the thread looked at */
 	struct trails *trails;             /* scratch */
 	struct hang *hang;                 /* that is being judged */
-	struct vec(uint64_t) cut_ns;       /* as found so far, see struct hangs_found */
+	struct vec(struct hangs_cut) cuts; /* as found so far, see struct hangs_found */
 	uint32_t thread;
 };
 

@@ -346,6 +346,6 @@ bool hangs_judge_wait(struct finder *f, const struct episode *e, struct hang *re
 			return true;
 	}
 	if (is_cut(f, e))
-		vec_push(&f->cut_ns, e->end_ns);
+		vec_push(&f->cuts, ((struct hangs_cut){ e->start_ns, e->end_ns, scene_pid(f->scene, f->thread), last_of(f, e)->site }));
 	return false;
 }

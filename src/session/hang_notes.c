@@ -12,7 +12,8 @@
 struct note_head {
 	uint64_t program[2];       /* another build may find others */
 	uint64_t to_ns;
-	uint32_t root_pid, pid, count, cut;
+	uint32_t root_pid, pid, count, cuts;
+	uint64_t loop_is_cut;
 };
 
 struct note_hang {
@@ -33,58 +34,78 @@ static struct note_head note_head(const struct hang_notes_key *key)
 	return head;
 }
 
-bool hang_notes_read(struct arena *arena, struct blocks *blocks, const struct hang_notes_key *key, const struct hang **ret_hangs,
-		     size_t *ret_count, bool *ret_cut)
+static size_t note_bytes(const struct note_head *head)
+{
+	return sizeof(*head) + head->count * sizeof(struct note_hang) + head->cuts * sizeof(struct hangs_cut);
+}
+
+static void read_hangs(struct arena *arena, const char *bytes, uint32_t count, struct hang_note *note)
+{
+	struct hang *hangs = arena_array(arena, struct hang, count);
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct note_hang n;
+
+		memcpy(&n, bytes + i * sizeof(n), sizeof(n));
+		if (n.start_ns >= n.end_ns || !n.rule || n.rule >= RULE_COUNT)
+			continue;
+		hangs[note->count++] = (struct hang){
+			.thread = n.tid, .start_ns = n.start_ns, .end_ns = n.end_ns, .weight = n.weight, .awaits = n.awaits, .slices = n.slices,
+			.rule = n.rule, .tid = n.tid, .pid = n.pid,
+			.comm = arena_strndup(arena, n.comm, strnlen(n.comm, sizeof(n.comm))) };
+	}
+	note->hangs = hangs;
+}
+
+bool hang_notes_read(struct arena *arena, struct blocks *blocks, const struct hang_notes_key *key, struct hang_note *ret_note)
 {
 	struct note_head want = note_head(key), head;
-	size_t size = 0, count = 0;
+	size_t size = 0;
 	const char *bytes = blocks_noted(blocks, key->block, NOTE_HANGS + key->pid, &size);
-	struct hang *hangs;
+	struct hangs_cut *cuts;
 
 	if (!bytes || size < sizeof(head))
 		return false;
 	memcpy(&head, bytes, sizeof(head));
 	want.count = head.count;
-	want.cut = head.cut != 0;
-	if (memcmp(&head, &want, sizeof(head)) || size != sizeof(head) + head.count * sizeof(struct note_hang))
+	want.cuts = head.cuts;
+	want.loop_is_cut = head.loop_is_cut != 0;
+	if (memcmp(&head, &want, sizeof(head)) || size != note_bytes(&head))
 		return false;
-	hangs = arena_array(arena, struct hang, head.count);
-	for (uint32_t i = 0; i < head.count; i++) {
-		struct note_hang n;
-
-		memcpy(&n, bytes + sizeof(head) + i * sizeof(n), sizeof(n));
-		if (n.start_ns >= n.end_ns || !n.rule || n.rule >= RULE_COUNT)
-			continue;
-		hangs[count++] = (struct hang){
-			.thread = n.tid, .start_ns = n.start_ns, .end_ns = n.end_ns, .weight = n.weight, .awaits = n.awaits, .slices = n.slices,
-			.rule = n.rule, .tid = n.tid, .pid = n.pid,
-			.comm = arena_strndup(arena, n.comm, strnlen(n.comm, sizeof(n.comm))) };
-	}
-	*ret_hangs = hangs;
-	*ret_count = count;
-	*ret_cut = head.cut;
+	bytes += sizeof(head);
+	*ret_note = (struct hang_note){ .cut_count = head.cuts, .loop_is_cut = head.loop_is_cut };
+	read_hangs(arena, bytes, head.count, ret_note);
+	cuts = arena_array(arena, struct hangs_cut, head.cuts);
+	if (head.cuts)
+		memcpy(cuts, bytes + head.count * sizeof(struct note_hang), head.cuts * sizeof(*cuts));
+	ret_note->cuts = cuts;
 	return true;
 }
 
-void hang_notes_write(struct blocks *blocks, const struct hang_notes_key *key, const struct hang *hangs, size_t count, bool cut)
+void hang_notes_write(struct blocks *blocks, const struct hang_notes_key *key, const struct hang_note *note)
 {
 	struct note_head head = note_head(key);
 	struct arena arena;
-	char *bytes;
+	char *bytes, *at;
 
 	arena_init(&arena);
-	head.count = (uint32_t)count;
-	head.cut = cut;
-	bytes = arena_alloc(&arena, sizeof(head) + count * sizeof(struct note_hang), 8);
+	head.count = (uint32_t)note->count;
+	head.cuts = (uint32_t)note->cut_count;
+	head.loop_is_cut = note->loop_is_cut;
+	bytes = arena_alloc(&arena, note_bytes(&head), 8);
 	memcpy(bytes, &head, sizeof(head));
-	for (size_t i = 0; i < count; i++) {
-		const struct hang *h = &hangs[i];
+	at = bytes + sizeof(head);
+	for (size_t i = 0; i < note->count; i++) {
+		const struct hang *h = &note->hangs[i];
 		struct note_hang n = { .start_ns = h->start_ns, .end_ns = h->end_ns, .tid = h->tid, .pid = h->pid, .weight = h->weight,
 				       .awaits = h->awaits, .slices = h->slices, .rule = h->rule };
 
 		strncpy(n.comm, h->comm, sizeof(n.comm) - 1);
-		memcpy(bytes + sizeof(head) + i * sizeof(n), &n, sizeof(n));
+		memcpy(at, &n, sizeof(n));
+		at += sizeof(n);
 	}
-	blocks_note(blocks, key->block, NOTE_HANGS + key->pid, bytes, sizeof(head) + count * sizeof(struct note_hang));
+	if (note->cut_count)
+		memcpy(at, note->cuts, note->cut_count * sizeof(*note->cuts));
+	blocks_note(blocks, key->block, NOTE_HANGS + key->pid, bytes, note_bytes(&head));
 	arena_done(&arena);
 }

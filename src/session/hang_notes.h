@@ -16,10 +16,17 @@ struct hang_notes_key {
 	uint32_t root_pid, pid;
 };
 
-/* `thread` is the tid; texts are in the arena. False when nothing is noted, or by another build. `*ret_cut`: of a loop
- * that ended there only the end was seen, so that who has more memory may find another hang. */
-bool hang_notes_read(struct arena *arena, struct blocks *blocks, const struct hang_notes_key *key, const struct hang **ret_hangs,
-		     size_t *ret_count, bool *ret_cut);
-void hang_notes_write(struct blocks *blocks, const struct hang_notes_key *key, const struct hang *hangs, size_t count, bool cut);
+/* `thread` is the tid. */
+struct hang_note {
+	const struct hang *hangs;
+	size_t count;
+	const struct hangs_cut *cuts; /* waits that ended there and began before what was laid out: who looks at more may find a hang */
+	size_t cut_count;
+	bool loop_is_cut;             /* of a loop that ended there only the end was seen: just so */
+};
+
+/* What is read lies in the arena. False when nothing is noted, or by another build. */
+bool hang_notes_read(struct arena *arena, struct blocks *blocks, const struct hang_notes_key *key, struct hang_note *ret_note);
+void hang_notes_write(struct blocks *blocks, const struct hang_notes_key *key, const struct hang_note *note);
 
 #endif

@@ -43,7 +43,9 @@ struct group {
 	size_t first, last;        /* blocks */
 	uint64_t from_ns, to_ns;
 	bool noted;
-	bool cut;                  /* a loop, or a wait for an answer, ended in it that began before what was laid out */
+	bool cut;                  /* a loop, or a wait for an answer, ended in it that began before what was laid out ... */
+	size_t lead;               /* ... so many blocks before it; 0: an earlier run noted it of a loop */
+	struct vec(struct hangs_cut) cuts; /* waits of which that is not yet settled */
 	struct vec(struct hang) hangs;
 	struct arena arena;        /* of their texts */
 };
@@ -53,6 +55,7 @@ struct sweep {
 	const struct hangs_options *options;
 	struct vec(struct group) groups;
 	bool usual;                /* judged as always: notes are read and written */
+	bool again;                /* for the waits that were cut */
 	const struct sweep_pace *pace; /* NULL: as fast as it goes */
 	struct progress progress;
 	pthread_mutex_t laying;    /* whose group is laid out, the most of its memory: one at a time */
@@ -158,6 +161,27 @@ static size_t last_block(const struct sweep *s, const struct stretch *stretch)
 	return last;
 }
 
+/* What a wait was for is seen from shortly before it on. */
+static size_t lead_to(const struct sweep *s, const struct group *group, uint64_t time_ns)
+{
+	return group->first - blocks_find(s->session->blocks, time_ns) + LEAD_BLOCKS;
+}
+
+/* Those that began too long before cannot be laid out from there. */
+static void note_cuts(const struct sweep *s, struct diagnoser *diagnoser, const struct stretch *stretch)
+{
+	size_t count;
+	const struct hangs_cut *cuts = hangs_cuts(diagnoser, &count);
+
+	for (size_t i = 0; !s->again && i < stretch->count; i++) {
+		struct group *group = &stretch->groups[i];
+
+		for (size_t k = 0; k < count; k++)
+			if (cuts[k].to_ns >= group->from_ns && cuts[k].to_ns <= group->to_ns && lead_to(s, group, cuts[k].from_ns) <= LEAD_OF_LOOP)
+				vec_push(&group->cuts, cuts[k]);
+	}
+}
+
 static int find_hangs(const struct judge *judge, const struct stretch *stretch, struct session *look, struct err *err)
 {
 	const struct sweep *s = judge->sweep;
@@ -173,8 +197,7 @@ static int find_hangs(const struct judge *judge, const struct stretch *stretch, 
 	count = hangs_find_all(look->diagnoser, &options, &hangs);
 	for (size_t i = 0; i < count; i++)
 		tell(s, look->scene, stretch, hangs[i]);
-	for (size_t i = 0; i < stretch->count; i++)
-		stretch->groups[i].cut |= hangs_wait_is_cut(look->diagnoser, stretch->groups[i].from_ns, stretch->groups[i].to_ns);
+	note_cuts(s, look->diagnoser, stretch);
 	diagnoser_free(look->diagnoser);
 	names_close(look->names);
 	return 0;
@@ -226,7 +249,8 @@ static int judge_cut(struct judge *judge, struct group *group, struct err *err)
 	int r;
 
 	group->hangs.length = 0;
-	r = judge_part(judge, &alone, LEAD_OF_LOOP, err);
+	group->cuts.length = 0;
+	r = judge_part(judge, &alone, group->lead ? group->lead : LEAD_OF_LOOP, err);
 	group->cut = false;
 	return r;
 }
@@ -260,6 +284,14 @@ static struct hang_notes_key key_of(const struct sweep *s, const struct group *g
 					.to_ns = last ? trace_summary(s->session->trace)->end_ns : group->to_ns };
 }
 
+static void note_group(const struct sweep *s, const struct group *group)
+{
+	struct hang_notes_key key = key_of(s, group);
+	struct hang_note note = { group->hangs.items, group->hangs.length, group->cuts.items, group->cuts.length, group->cut };
+
+	hang_notes_write(s->session->blocks, &key, &note);
+}
+
 /* Told under the lock. */
 static void end_stretch(struct sweep *s, const struct stretch *stretch, int r, const struct err *err)
 {
@@ -272,15 +304,12 @@ static void end_stretch(struct sweep *s, const struct stretch *stretch, int r, c
 	}
 	s->done += stretch->count;
 	s->unknown -= stretch->count;
-	for (size_t i = 0; !r && s->usual && i < stretch->count; i++) {
-		const struct group *group = &stretch->groups[i];
-		struct hang_notes_key key = key_of(s, group);
-
-		hang_notes_write(s->session->blocks, &key, group->hangs.items, group->hangs.length, group->cut);
-	}
+	for (size_t i = 0; !r && s->usual && i < stretch->count; i++)
+		note_group(s, &stretch->groups[i]);
 	if (!r && s->usual && (s->pace || before / SAVE_GROUPS != s->done / SAVE_GROUPS))
 		session_save_index(s->session);
-	progress_to(&s->progress, (summary->events + summary->state_events) * s->done / s->groups.length);
+	if (!s->again)
+		progress_to(&s->progress, (summary->events + summary->state_events) * s->done / s->groups.length);
 }
 
 static int keep_pace(const struct sweep *s, uint64_t until_ns)
@@ -395,8 +424,7 @@ static void find_groups(struct sweep *s)
 	for (size_t i = 0; i < blocks_count(blocks); ) {
 		struct group group = group_at(blocks, i);
 		struct hang_notes_key key = key_of(s, &group);
-		const struct hang *hangs;
-		size_t count;
+		struct hang_note note;
 
 		i = group.last + 1;
 		if (s->options->to_ns && (group.from_ns > s->options->to_ns || group.to_ns < s->options->from_ns))
@@ -404,10 +432,13 @@ static void find_groups(struct sweep *s)
 		if (settled_ns && (key.to_ns == end_ns || key.to_ns + settled_ns > end_ns))
 			continue;
 		arena_init(&group.arena);
-		group.noted = s->usual && hang_notes_read(&group.arena, s->session->blocks, &key, &hangs, &count, &group.cut) &&
-			      (s->pace || !group.cut);
-		for (size_t k = 0; group.noted && k < count; k++)
-			vec_push(&group.hangs, hangs[k]);
+		group.noted = s->usual && hang_notes_read(&group.arena, s->session->blocks, &key, &note);
+		group.cut = group.noted && note.loop_is_cut && !s->pace;
+		group.noted &= !group.cut;
+		for (size_t k = 0; group.noted && k < note.count; k++)
+			vec_push(&group.hangs, note.hangs[k]);
+		for (size_t k = 0; group.noted && k < note.cut_count; k++)
+			vec_push(&group.cuts, note.cuts[k]);
 		s->unknown += !group.noted;
 		vec_push(&s->groups, group);
 	}
@@ -444,6 +475,71 @@ static void judge_all(struct sweep *s)
 		mem_keep(false);
 }
 
+/* A wait in a group, that was cut. */
+struct cut {
+	struct hangs_cut wait;
+	struct group *group;
+};
+
+static int by_place(const void *a, const void *b)
+{
+	const struct cut *x = a, *y = b;
+
+	if (x->wait.pid != y->wait.pid)
+		return x->wait.pid < y->wait.pid ? -1 : 1;
+	return x->wait.site < y->wait.site ? -1 : x->wait.site > y->wait.site;
+}
+
+static void look_back(struct sweep *s, const struct cut *cut)
+{
+	struct group *group = cut->group;
+	size_t lead = lead_to(s, group, cut->wait.from_ns);
+
+	s->unknown += group->noted;
+	group->noted = false;
+	group->cut = true;
+	group->lead = lead > group->lead ? lead : group->lead;
+}
+
+/* Where a process's waits were cut again and again through the trace it rests. The groups of the others are judged
+ * again, with as much before them as that takes. */
+static void judge_again(struct sweep *s)
+{
+	size_t rest = judgement_limit(s->session->judgement, LIMIT_cut_of_rest);
+	struct vec(struct cut) cuts = { 0 };
+
+	for (size_t i = 0; i < s->groups.length; i++) {
+		struct group *group = &s->groups.items[i];
+
+		for (size_t k = 0; k < group->cuts.length; k++)
+			vec_push(&cuts, ((struct cut){ group->cuts.items[k], group }));
+		group->noted = true;
+		group->lead = 0;
+	}
+	if (cuts.length)
+		qsort(cuts.items, cuts.length, sizeof(*cuts.items), by_place);
+	for (size_t i = 0, next; i < cuts.length; i = next) {
+		for (next = i + 1; next < cuts.length && !by_place(&cuts.items[i], &cuts.items[next]); next++)
+			;
+		for (size_t k = i; k < next && next - i < rest; k++)
+			look_back(s, &cuts.items[k]);
+	}
+	vec_done(&cuts);
+	/* of a window it is not known what is cut elsewhere */
+	for (size_t i = 0; i < s->groups.length && s->usual && !s->options->to_ns; i++) {
+		struct group *group = &s->groups.items[i];
+
+		if (group->noted && group->cuts.length) {
+			group->cuts.length = 0;
+			note_group(s, group);
+		}
+	}
+	s->again = true;
+	s->next = 0;
+	s->done = 0;
+	judge_all(s);
+}
+
 /* Texts go into the arena: the group's are freed. */
 static struct hang *all_hangs(struct sweep *s, struct arena *arena, size_t *ret_count)
 {
@@ -462,6 +558,7 @@ static struct hang *all_hangs(struct sweep *s, struct arena *arena, size_t *ret_
 			at++;
 		}
 		vec_done(&group->hangs);
+		vec_done(&group->cuts);
 		arena_done(&group->arena);
 	}
 	*ret_count = count;
@@ -478,6 +575,8 @@ static int sweep(struct sweep *s, struct arena *arena, const struct hang **ret_h
 	progress_begin(&s->progress, "looking for hangs", summary->events + summary->state_events);
 	find_groups(s);
 	judge_all(s);
+	if (!s->pace && !s->failed)
+		judge_again(s);
 	progress_end(&s->progress);
 	hangs = all_hangs(s, arena, &count);
 	count = join_pieces(hangs, count);

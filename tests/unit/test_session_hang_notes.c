@@ -32,79 +32,89 @@ static void test_as_written(void **state)
 		{ .start_ns = 2000, .end_ns = 3000, .tid = 9, .pid = 7, .weight = 1, .rule = RULE_turn, .comm = "" },
 	};
 	struct hang_notes_key other = key;
-	const struct hang *found;
-	size_t count;
-	bool cut;
+	struct hang_note found;
 
 	(void)state;
-	assert_false(hang_notes_read(&arena, blocks, &key, &found, &count, &cut));
-	hang_notes_write(blocks, &key, hangs, 2, false);
-	assert_true(hang_notes_read(&arena, blocks, &key, &found, &count, &cut));
-	assert_int_equal(count, 2);
-	assert_int_equal(found[0].thread, 8);
-	assert_int_equal(found[0].end_ns, 4000);
-	assert_int_equal(found[0].awaits, 9);
-	assert_string_equal(found[0].comm, "a name of sixte");
-	assert_string_equal(hang_reason(&found[0]), "it waited for a lock");
+	assert_false(hang_notes_read(&arena, blocks, &key, &found));
+	hang_notes_write(blocks, &key, &(struct hang_note){ .hangs = hangs, .count = 2, .loop_is_cut = false });
+	assert_true(hang_notes_read(&arena, blocks, &key, &found));
+	assert_int_equal(found.count, 2);
+	assert_int_equal(found.hangs[0].thread, 8);
+	assert_int_equal(found.hangs[0].end_ns, 4000);
+	assert_int_equal(found.hangs[0].awaits, 9);
+	assert_string_equal(found.hangs[0].comm, "a name of sixte");
+	assert_string_equal(hang_reason(&found.hangs[0]), "it waited for a lock");
 	other.to_ns++;
-	assert_false(hang_notes_read(&arena, blocks, &other, &found, &count, &cut));
+	assert_false(hang_notes_read(&arena, blocks, &other, &found));
 	other = key;
 	other.root_pid = 1;
-	assert_false(hang_notes_read(&arena, blocks, &other, &found, &count, &cut));
-	hang_notes_write(blocks, &key, NULL, 0, false);
-	assert_true(hang_notes_read(&arena, blocks, &key, &found, &count, &cut));
-	assert_int_equal(count, 0);
+	assert_false(hang_notes_read(&arena, blocks, &other, &found));
+	hang_notes_write(blocks, &key, &(struct hang_note){ .hangs = NULL, .count = 0, .loop_is_cut = false });
+	assert_true(hang_notes_read(&arena, blocks, &key, &found));
+	assert_int_equal(found.count, 0);
 }
 
 /* Each byte wrong in turn, and each length. */
 static void test_hostile(void **state)
 {
 	const struct hang hang = { .start_ns = 1000, .end_ns = 4000, .tid = 8, .pid = 7, .rule = RULE_turn, .comm = "c" };
+	const struct hangs_cut cut = { 1, 5, 7, 99 };
 	unsigned char good[512], bad[512];
-	const struct hang *found;
-	size_t size, count;
+	struct hang_note found;
+	size_t size;
 	const void *bytes;
-	bool cut;
 
 	(void)state;
-	hang_notes_write(blocks, &key, &hang, 1, false);
+	hang_notes_write(blocks, &key, &(struct hang_note){ .hangs = &hang, .count = 1, .cuts = &cut, .cut_count = 1 });
 	bytes = blocks_noted(blocks, 0, 1 + key.pid, &size);
 	assert_non_null(bytes);
 	assert_true(size <= sizeof(good));
 	memcpy(good, bytes, size);
 	for (size_t length = 0; length < size; length++) {
 		blocks_note(blocks, 0, 1 + key.pid, good, length);
-		assert_false(hang_notes_read(&arena, blocks, &key, &found, &count, &cut));
+		assert_false(hang_notes_read(&arena, blocks, &key, &found));
 	}
 	for (size_t i = 0; i < size; i++) {
 		memcpy(bad, good, size);
 		bad[i] ^= 0xff;
 		blocks_note(blocks, 0, 1 + key.pid, bad, size);
-		if (!hang_notes_read(&arena, blocks, &key, &found, &count, &cut))
+		if (!hang_notes_read(&arena, blocks, &key, &found))
 			continue;
-		assert_true(count <= 1);
-		if (count)
-			assert_true(found->start_ns < found->end_ns && strlen(found->comm) <= 16);
+		assert_true(found.count <= 1 && found.cut_count <= 1);
+		if (found.count)
+			assert_true(found.hangs->start_ns < found.hangs->end_ns && strlen(found.hangs->comm) <= 16);
 	}
+}
+
+static void test_cut_waits(void **state)
+{
+	const struct hangs_cut cuts[] = { { 10, 2000, 7, 99 }, { 20, 3000, 8, 98 } };
+	struct hang_note found;
+
+	(void)state;
+	hang_notes_write(blocks, &key, &(struct hang_note){ .cuts = cuts, .cut_count = 2 });
+	assert_true(hang_notes_read(&arena, blocks, &key, &found));
+	assert_int_equal(found.count, 0);
+	assert_int_equal(found.cut_count, 2);
+	assert_memory_equal(found.cuts, cuts, sizeof(cuts));
+	assert_false(found.loop_is_cut);
 }
 
 /* What was found of a stretch with the rest of a loop says so, until it is found whole. */
 static void test_cut(void **state)
 {
 	const struct hang hang = { .start_ns = 1000, .end_ns = 4000, .tid = 8, .pid = 7, .rule = RULE_turn, .comm = "c" };
-	const struct hang *found;
-	size_t count;
-	bool cut;
+	struct hang_note found;
 
 	(void)state;
-	hang_notes_write(blocks, &key, &hang, 1, true);
-	assert_true(hang_notes_read(&arena, blocks, &key, &found, &count, &cut));
-	assert_int_equal(count, 1);
-	assert_true(cut);
-	hang_notes_write(blocks, &key, &hang, 1, false);
-	assert_true(hang_notes_read(&arena, blocks, &key, &found, &count, &cut));
-	assert_int_equal(count, 1);
-	assert_false(cut);
+	hang_notes_write(blocks, &key, &(struct hang_note){ .hangs = &hang, .count = 1, .loop_is_cut = true });
+	assert_true(hang_notes_read(&arena, blocks, &key, &found));
+	assert_int_equal(found.count, 1);
+	assert_true(found.loop_is_cut);
+	hang_notes_write(blocks, &key, &(struct hang_note){ .hangs = &hang, .count = 1, .loop_is_cut = false });
+	assert_true(hang_notes_read(&arena, blocks, &key, &found));
+	assert_int_equal(found.count, 1);
+	assert_false(found.loop_is_cut);
 }
 
 static int setup(void **state)
@@ -139,7 +149,7 @@ static int teardown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_as_written), cmocka_unit_test(test_hostile),
-		cmocka_unit_test(test_cut) };
+		cmocka_unit_test(test_cut), cmocka_unit_test(test_cut_waits) };
 
 	return cmocka_run_group_tests(tests, setup, teardown);
 }
