@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """What a hit of a watchpoint costs the thread that writes, with its value and stack recorded, beside the same watchpoint of
-perf_event_open alone; whether every write is there with its value and a stack.
+perf_event_open alone, which is the machine's floor; whether every write is there with its value and a stack; what the same
+program takes meanwhile that nobody watches.
 
-Usage: watch.py [--argus build/argus] [--writes N] [--runs N]. Needs root and gcc. A line for each run, bare and recorded in turns."""
+Usage: watch.py [--argus build/argus] [--writes N] [--runs N]. Needs root and gcc. A line for each run, bare and recorded in turns; the
+last two lines are medians of these pairs."""
 import argparse
 import json
 import os
@@ -10,6 +12,7 @@ import statistics
 import subprocess
 import tempfile
 
+BESIDE = 100000000   # writes that are not watched
 PROGRAM = r"""
 #include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
@@ -37,7 +40,7 @@ int main(int count, char **words)
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &a);
 	write_all(atoi(words[1]));
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &b);
-	printf("%.3f\n", ((double)(b.tv_sec - a.tv_sec) * 1e9 + (double)(b.tv_nsec - a.tv_nsec)) / 1e3 / atoi(words[1]));
+	printf("%.6f\n", ((double)(b.tv_sec - a.tv_sec) * 1e9 + (double)(b.tv_nsec - a.tv_nsec)) / 1e3 / atoi(words[1]));
 	return 0;
 }
 """
@@ -56,8 +59,14 @@ def main():
             file.write(PROGRAM)
         subprocess.run(["gcc", "-O2", "-o", path, path + ".c"], check=True)
 
+        def beside():
+            """Nanoseconds a write of a process of its own, which is not watched."""
+            with subprocess.Popen([path, str(BESIDE)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as other:
+                return float(other.stdout.read() or "nan") * 1e3
+
         def run(more, watched):
             with subprocess.Popen([path, str(given.writes)] + more, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
+                neighbour = None
                 if watched:
                     with subprocess.Popen([argus, "watch", str(program.pid), "flag", "--limit", "0", "-o", "a.trace"], cwd=work,
                                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as tool:
@@ -65,22 +74,30 @@ def main():
                             if line.startswith("watching"):
                                 program.stdin.write("\n")
                                 program.stdin.close()
+                                neighbour = beside()
                 else:
                     program.stdin.close()
-                return float(program.stdout.read() or "nan")
+                return float(program.stdout.read() or "nan"), neighbour
 
-        ratios = []
+        pairs, neighbours = [], []
         for _ in range(given.runs):
-            bare, full = run(["bare"], False), run([], True)
+            bare, alone = run(["bare"], False)[0], beside()
+            full, watched = run([], True)
             info = json.loads(subprocess.run([argus, "info", "--json", "a.trace"], cwd=work, capture_output=True, check=True).stdout)
             with subprocess.Popen([argus, "dump", "--text", "--type", "flag_write", "a.trace"], cwd=work, stdout=subprocess.PIPE, text=True) as dump:
                 lines = [line for line in dump.stdout if " flag_write " in line]
             values = {word[6:] for line in lines for word in line.split() if word.startswith("value=")}
             stacks = sum("stack=" in line for line in lines)
-            ratios.append(full / bare)
+            pairs.append((full, bare))
+            neighbours.append((watched, alone))
             print(f"load {os.getloadavg()[0]:.1f}: {full:.2f} us a hit, bare {bare:.2f}; of {given.writes} writes {len(lines)} are there, "
                   f"{len(values)} values, {stacks} with a stack, {info['lost']} lost", flush=True)
-        print(f"{statistics.median(ratios):.2f} times the bare watchpoint in the median")
+
+        def medians(rows):
+            return [statistics.median(column) for column in zip(*rows)] + [statistics.median(a / b for a, b in rows)]
+
+        print("{:.2f} us a hit, the machine's floor (bare watchpoint) {:.2f}: {:.2f} times that".format(*medians(pairs)))
+        print("a write that nobody watches takes {:.2f} ns meanwhile, {:.2f} otherwise: {:.2f} times that".format(*medians(neighbours)))
 
 
 main()

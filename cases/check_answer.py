@@ -21,7 +21,7 @@ sys.path.insert(0, HERE)
 import replay  # noqa: E402  (beside this file)
 from check_document import Document  # noqa: E402
 from check_links import check_deed, check_link  # noqa: E402
-from check_words import MS, VERDICTS, SOURCES, NO_HANG, ONE, TIME, GRAMMAR, ORDER, nanoseconds, is_near, show, escaped  # noqa: E402
+from check_words import MS, VERDICTS, SOURCES, NO_HANG, ONE, TIME, GRAMMAR, ORDER, nanoseconds, at_most, is_near, show, escaped  # noqa: E402
 
 
 class Checker(Document):
@@ -133,6 +133,8 @@ class Checker(Document):
                 'io': asleep}.get(kind, self.length)
         if most * 20 < self.length * 9 - self.lost * 20 and most < max(times['running'], times['runnable'], asleep):
             self.say(f'it {words}: that was {show(most)} of {show(self.length)}')
+        if words in ('was stopped', 'was frozen') and times['stopped'] * 20 < self.length * 9:
+            self.say(f'it {words}: that was {show(times["stopped"])} of {show(self.length)}')
         if words.startswith('had work') and times['runnable'] <= times['running']:
             self.say(f'it {words}: it ran for {show(times["running"])} and waited for a processor for {show(times["runnable"])}')
         if kind == 'io':
@@ -142,7 +144,7 @@ class Checker(Document):
                 self.say(f'it {words}: that was {show(io)} of {show(self.length)}')
         if kind == 'yield' and times['running'] * 2 < self.length:
             times = len(list(self.trace.waits_in(victim, self.start, self.end))) + sum(self.start <= at < self.end for at in victim.yields)
-            if times < 3:
+            if times < 2:
                 self.say(f'it {words}: it waited or yielded only {times} times')
 
     def say_path(self, m):
@@ -302,7 +304,7 @@ class Checker(Document):
             if m['words2']:
                 self.charged(culprit, m['words2'], m['time2'], None)
             elif not m['words'].startswith('computing ('):
-                self.left_out(culprit, nanoseconds(m['time']))
+                self.left_out(culprit, at_most(m['time']))
         if m['needs'] and m['needs'] != 'it':
             self.processor(culprit, self.who(m['needs'], 'who needed the processor'), m['had'], m['queued'])
         if bool(m['person']) != bool(document.get('waits_for_user')):
@@ -372,7 +374,7 @@ class Checker(Document):
         if not queued:
             self.say(f'{starved.tid} never stood in the queue for a processor')
         elif nanoseconds(shown) > had * 1.01 + doubt or nanoseconds(shown_queued) > queued * 1.01 + doubt or \
-                nanoseconds(shown) * 20 < had * 9:
+                at_most(shown) * 20 < had * 9:
             self.say(f'{hog.tid} had a processor for {show(had)} of the {show(queued)} in which {starved.tid} could have run')
 
     def function(self, culprit, m, document):
@@ -419,6 +421,17 @@ class Checker(Document):
                     named += b - a
         return named * 2 > ns > 0
 
+    def say_other_end(self, m):
+        """The newcomer was born while the culprit opened, or read, and that event is its wake-up."""
+        culprit, came = self.actor(self.answer.get('culprit') or {}, 'the culprit'), self.who(m['who'], 'who came to the other end')
+        kind = 'open' if 'opened' in m['how'] else 'read'
+        waits = [w for _, _, w in self.trace.waits_in(culprit, self.start, self.end) if w.kind == kind] if culprit else []
+        wait = next((w for w in waits if w.wake and w.wake['number'] == int(m['event'])), None)
+        if not wait or wait.wake.get('tid') != (came.tid if came else 0):
+            self.say(f'the culprit waited for no other end that event {m["event"]} of {m["who"]} opened')
+        elif came.born <= wait.start:
+            self.say(f'{m["who"]} was there before the culprit waited for the other end')
+
     def say_owner_ended(self, match):
         hints = [event.get('hint') for event in self.trace.events.values() if event.get('hint_kind') == 'owner_gone']
         if hints and int(match['number']) not in hints:
@@ -450,7 +463,7 @@ class Checker(Document):
 
     def say_only_threads(self, match):
         pid = self.answer['victim']['pid']
-        for thread, process, alone in re.findall(r'\((?:thread (\d+) of process (\d+)|pid (\d+))\)', match['threads']):
+        for thread, process, alone in re.findall(r'\((?:thread (\d+) of process (\d+)(?:, .*?)?|pid (\d+))\)', match['threads']):
             if int(process or alone) != pid:
                 self.say(f'thread {thread or alone} is not of the process {pid}')
 
@@ -574,7 +587,14 @@ class Checker(Document):
         if int(m['count']) != sum(g[2] for g in gaps):
             self.say(f'{m["count"]} events lost in the window: the gaps say {sum(g[2] for g in gaps)}')
         if gaps and not is_near(m['time'], max(g[1] - g[0] for g in gaps)):
-            self.say(f'lost at most {m["time"]} at a time: the longest gap has {show(max(g[1] - g[0] for g in gaps))}')
+            self.say(f'lost in stretches of up to {m["time"]}: the longest gap has {show(max(g[1] - g[0] for g in gaps))}')
+
+    def say_silence(self, m):
+        gaps = [g for g in self.trace.gaps if g[0] < self.end and g[1] > self.start]
+        if any(g[2] for g in gaps):
+            self.say(f'nothing was written: the gaps say that {sum(g[2] for g in gaps)} events were lost')
+        if not gaps or not is_near(m['time'], max(g[1] - g[0] for g in gaps)):
+            self.say(f'nothing was written for up to {m["time"]}: the longest gap has {show(max([g[1] - g[0] for g in gaps] or [0]))}')
 
 
 def check(argus, path, answer, trace=None):

@@ -3,7 +3,9 @@ chain, path, alternatives, plan (see check_answer.py)."""
 import re
 
 from check_facts import Facts
-from check_words import MS, show
+from check_words import MS, is_near, show
+
+NOBODY_KNOWN = 60   # per cent, at most, where the culprit is not known
 
 
 class Document(Facts):
@@ -21,6 +23,9 @@ class Document(Facts):
         for name in ('circle', 'trigger', 'alternatives'):
             for actor in answer.get(name) or []:
                 self.actor(actor, name, actor.get('time_ns'))
+        culprit = answer.get('culprit') or {}
+        if culprit.get('kind') == 'unknown' and culprit.get('confidence', 0) > NOBODY_KNOWN:
+            self.say(f'nobody is named, with a confidence of {culprit["confidence"]} %')
         self.check_chain(answer.get('chain') or [])
         path = answer.get('path') or []
         for step, following in zip(path, path[1:]):
@@ -51,6 +56,9 @@ class Document(Facts):
         thread = self.actor(link, what)
         if not thread:
             return
+        if re.match(r'\w+ for \d', link['state']):
+            self.mixture(thread, link, what)
+            return
         if link['state'] == 'waiting' and link.get('kind') != 'thread':     # its object says for which source
             ns = self.trace.times(thread, link['start_ns'], link['end_ns'])['waiting']
         else:
@@ -64,6 +72,19 @@ class Document(Facts):
         for number in link.get('evidence') or []:
             if number not in self.trace.events and number > max(self.trace.events, default=0):
                 self.say(f'{what}: event {number} is not in the trace')
+
+    def mixture(self, thread, link, what):
+        """Each state for so long, and together all of the time but what is too little to tell."""
+        times, told = self.trace.times(thread, link['start_ns'], link['end_ns']), 0
+        for part in link['state'].split(', '):
+            state, _, time = part.partition(' for ')
+            ns = times.get(state, 0) + (self.trace.lost_ns(link['start_ns'], link['end_ns']) if state == 'unknown' else 0)
+            told += ns
+            if state not in times or not is_near(time, ns, 0.02):
+                self.say(f'{what}: "{part}" of {show(link["end_ns"] - link["start_ns"])}; ' +
+                         ', '.join(f'{state} {show(t)}' for state, t in times.items() if t))
+        if told * 10 < 7 * (link['end_ns'] - link['start_ns']):
+            self.say(f'{what}: "{link["state"]}" is {show(told)} of {show(link["end_ns"] - link["start_ns"])}')
 
     def alternative(self, deed):
         share = re.fullmatch(r'(\w+) for (\d+) % of the window', deed.get('what', ''))

@@ -3,7 +3,7 @@ claims of threads, held against the events (see check_answer.py)."""
 import re
 
 import replay
-from check_words import MS, WAITS, OBJECTS, TIME, nanoseconds, is_near, show, escaped
+from check_words import MS, WAITS, OBJECTS, TIME, at_most, is_near, show, escaped
 
 
 BETWEEN = ', with other work in between'
@@ -55,7 +55,7 @@ class Facts:
 
     def who(self, text, what, when=None):
         """The thread that words name."""
-        found = re.fullmatch(r'(.*) \((?:pid (\d+)|thread (\d+) of process (\d+))\)', text)
+        found = re.fullmatch(r'(.*) \((?:pid (\d+)|thread (\d+) of process (\d+)(?:, (.*))?)\)', text)
         if not found:
             return None
         tid = int(found[2] or found[3])
@@ -63,6 +63,9 @@ class Facts:
         if not thread:
             return None
         self.called(thread, found[1], what, when, escaped)
+        leader = found[5] is not None and self.actor({'tid': thread.pid, 'pid': thread.pid, 'comm': None}, what)
+        if leader:
+            self.called(leader, found[5], what, when, escaped)
         if found[2] and thread.pid not in (0, tid):
             self.say(f'{what}: {tid} is a thread of process {thread.pid}, no process')
         return thread
@@ -101,6 +104,8 @@ class Facts:
                                                                        'directory:', 'timerfd:', 'signalfd:', 'pidfd:']
 
     def is_such(self, wait, kinds, kind, name):
+        if kinds == ['gil']:
+            return wait.kind == 'futex' and wait.fields.get('hint_kind') == 'interpreter_lock'
         if wait.kind not in kinds:
             return False
         thing = wait.fields.get('object', '')
@@ -155,7 +160,7 @@ class Facts:
             return
         kinds, kind, name, function, times = known
         if times:               # between the waits of a loop it only looks again
-            ns = times[0] * nanoseconds(times[1]) * 1.05    # told with two digits
+            ns = times[0] * at_most(times[1]) * 1.05    # told with two digits
         if ns + max(25 * MS, least * 0.02) + self.lost < least or not ns:
             self.say(f'{what}: "{words}", which it was for {show(ns)} of the window, and {show(least)} are charged through it')
         if function and waits and not self.on_stack(function, {w.fields.get('ustack') for _, _, w in waits}):
@@ -170,7 +175,7 @@ class Facts:
         for first in range(len(waits) - count + 1):
             row = waits[first:first + count]
             last = row[-1].end or self.trace.end
-            if row[0].start < self.end and last > self.start and all(w.kind in kinds for w in (row[0], row[-1])):
+            if row[0].start < self.end and last > self.start and all(self.is_such(w, kinds, None, None) for w in (row[0], row[-1])):
                 for start in (row[0].start, max(row[0].start, self.trace.start)):
                     if is_near(every, (last - start) / count, 0.02):
                         return

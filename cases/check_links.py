@@ -1,5 +1,7 @@
 """What an answer says of how one thread leads to another, held against the events: who woke
 whom, sent to whom, held what (see check_answer.py)."""
+import re
+
 import replay
 
 STOP_SIGNALS = ('SIGSTOP', 'SIGTSTP', 'SIGTTIN', 'SIGTTOU')
@@ -198,6 +200,16 @@ def wrote(check, waiter, other, event, words):
     return ''
 
 
+def awaited(check, waiter, other, event, words):
+    return f'{other.tid} had ended before the window' if other.died is not None and other.died < check.start else ''
+
+
+def took_away(check, waiter, other, event, words):
+    if event['type'] != 'syscall' or not re.match('unlink|rmdir|rename', event.get('syscall_number', '')):
+        return f'event {event["number"]} takes away nothing'
+    return '' if thread_of(check, event) is other else f'event {event["number"]} is of {event["tid"]}'
+
+
 def most_likely(check, waiter, other, event, words):
     return ''
 
@@ -225,6 +237,8 @@ LINKS = {
     'was told, in its place, what it waits for': (told, True),
     'was told to end, by a signal, and did not at once': (signalled, True),
     'should have ended it, as it did another time': (similar, False),
+    'is the process whose end it awaits': (awaited, False),
+    'took away what it tried to make, and most likely had it': (took_away, True),
     'is of the same process': (of_process, False),
 }
 
@@ -236,7 +250,7 @@ def check_link(check, waiter, other, link, number, words):
         check.say(f'{other.tid} {link}: event {number} is not in the trace')
     elif needs_event and not number:
         check.say(f'vague: {other.tid} {link}, and no event says so')
-    elif event or function in (sent, at_other_end, not_accepted, is_child, lockstep, most_likely, similar, of_process):
+    elif event or function in (sent, at_other_end, not_accepted, is_child, lockstep, most_likely, awaited, similar, of_process):
         wrong = function(check, waiter, other, event, words) if event or function is not sent else ''
         if wrong:
             check.say(f'{other.tid} {link}: {wrong}')

@@ -8,6 +8,7 @@ MS = 1000000
 WAITS = {
     'waiting on a futex': 'futex', 'waiting to read': 'read', 'waiting to write': 'write', 'waiting in poll': 'poll',
     'waiting in epoll_wait': 'epoll', 'sleeping': 'sleep', 'waiting for a child': 'child',
+    "waiting for Python's interpreter lock (GIL)": 'gil',
     'waiting for its vfork child to exec': 'vfork', 'waiting in a page fault': 'fault', 'waiting for block I/O': 'block_io',
     'waiting for a lock in the kernel': 'kernel_lock', 'waiting for a file lock': 'file_lock',
     'waiting for connections': 'accept', 'connecting': 'connect', 'waiting for a signal': 'signal',
@@ -20,7 +21,7 @@ OBJECTS = {'FIFO': 'fifo', 'Unix socket': 'unix_stream', 'Unix datagram socket':
            'TCP socket': 'tcp', 'UDP socket': 'udp', 'netlink socket': 'netlink', 'epoll set': 'epoll', 'inotify group': 'inotify',
            'terminal': 'tty', 'message queue': 'queue', 'semaphore set': 'semaphore', 'io_uring': 'uring', 'FUSE connection': 'fuse'}
 VERDICTS = {
-    'was busy computing': 'busy', 'had work to do, on processors that it shared with too many others': 'busy', 'was waiting': 'waiting',
+    'was busy computing': 'busy', 'was stopped': 'waiting', 'was frozen': 'waiting', 'had work to do, on processors that it shared with too many others': 'busy', 'was waiting': 'waiting',
     'looked again and again for something that did not come': 'yield', 'could have run but was given no processor': 'starved',
     'was waiting for input or output': 'io', 'did nothing wrong': 'none',
 }
@@ -28,14 +29,14 @@ SOURCES = {'its own time limit': 'timeout', 'a timer': 'timer', 'a packet from o
            'block device I/O': 'block_io', "the kernel's housekeeping": 'rcu', 'a kernel worker': 'work', 'an interrupt': ''}
 NO_HANG = ('No hang found:', 'This process did not hang', 'Nothing hung at that time')
 
-ONE = r'.{1,90}? \((?:pid \d+|thread \d+ of process \d+)\)'
+ONE = r'.{1,90}? \((?:pid \d+|thread \d+ of process \d+(?:, .{1,64}?)?)\)'
 TIME = r'(?:\d+\.\d{3} s|\d+\.\d ms|\d+ us)'
 LINK = '|'.join(re.escape(words) for words in sorted(LINKS, key=len, reverse=True))
 GRAMMAR = [(name, re.compile(text)) for name, text in (
     ('verdict', rf'(?P<who>{ONE}) was stuck for (?:(?P<whole>{TIME}) \((?:since (?P<since>[\d:]+); )?the last )?(?P<time>{TIME})'
                 rf'(?(whole) of it (?P<how>are recorded|were looked at)\)): it (?P<words>{"|".join(map(re.escape, VERDICTS))})\.'),
     ('path', rf' (?P<who>It|{ONE}) was (?P<words>.+?); (?P<next>{ONE}) (?P<link>{LINK})(?: \(event (?P<event>\d+)\))?\.(?= |$)'),
-    ('nobody', r' Nothing in the trace tells who should have ended this: it was (?P<words>.+?)\.(?= [A-Z]|$)'),
+    ('nobody', rf' Nothing in the trace tells who should have ended this: it was (?P<words>.+?)\.(?= [A-Z]| {ONE} went on only|$)'),
     ('quota', rf' The culprit is the processor quota: (?:the )?control group(?: (?P<path>\S+))?, throttled: its processor quota of '
               rf'(?P<quota>{TIME}) in each (?P<period>{TIME}) is used up\.(?: Most of the quota went to (?P<who>{ONE})\.)?'),
     ('quota_unknown', rf" The culprit is the processor quota: (?:the control group's processor quota, used up: )?throttled\."
@@ -54,6 +55,8 @@ GRAMMAR = [(name, re.compile(text)) for name, text in (
     ('covers', rf' That explains (?P<time>{TIME}) of the time; why the rest took so long is not known\.'),
     ('limit', rf' (?P<who>{ONE}) went on only because its own time limit of (?P<time>{TIME}) ended the wait; nobody woke it\.'),
     ('certain', r' That is no guess: each wait (?P<of>of the circle|on the way), and who holds what it is for, stood like this for the whole time\.'),
+    ('other_end', rf' Nobody (?P<how>had the other end of what it opened|wrote to what it reads) until (?P<who>{ONE}) came '
+                  rf'\(event (?P<event>\d+)\)\.'),
     ('owner_ended', r' Who held that last, (?:process|thread) (?P<number>\d+), has ended without giving it back\.'),
     ('in_kernel', r' In the kernel it waits (?P<words>.+?)\.(?= [A-Z]|$)'),
     ('frozen', r' Its control group(?: (?P<path>\S+))? (?:is|was) frozen(?:; who did that is not known)?\.'),
@@ -71,10 +74,11 @@ GRAMMAR = [(name, re.compile(text)) for name, text in (
     ('this_time', rf' This time (?P<who>{ONE}|\S+)(?P<rest> .+?) and did not do so\.'),
     ('trigger', rf' (?:What set it off|Also): (?P<who>{ONE}|\S+) (?P<words>.+?)(?: \(event (?P<event>\d+)\))?\.(?= [A-Z]|$)'),
     ('unexplained', rf' Of the window (?P<unknown>{TIME}) is unexplained and (?P<lost>{TIME}) lost\.'),
-    ('losses', rf' In the window (?P<count>\d+) events were lost, at most (?P<time>{TIME}) at a time: what happened there is not in the trace\.'),
+    ('losses', rf' In the window (?P<count>\d+) events? w(?:as|ere) lost, in (?:a stretch of|stretches of up to) (?P<time>{TIME}): what happened there is not in the trace\.'),
+    ('silence', rf' In the window nothing was written for up to (?P<time>{TIME}): what happened there is not in the trace\.'),
 )]
 ORDER = {name: place for place, name in enumerate(
-    'verdict path nobody quota source itself circle culprit in_turn covers certain limit owner_ended in_kernel only_threads sharers past fellows frozen frozen_files no_stacks callback similar this_time trigger unexplained losses'.split())}
+    'verdict path nobody quota source itself circle culprit in_turn covers certain limit other_end owner_ended in_kernel only_threads sharers past fellows frozen frozen_files no_stacks callback similar this_time trigger unexplained losses silence'.split())}
 
 
 def nanoseconds(text):
@@ -85,6 +89,11 @@ def nanoseconds(text):
 def step_of(text):
     """How exactly a printed time is told."""
     return {'s': MS, 'ms': MS // 10, 'us': 1000}[text.split()[1]]
+
+
+def at_most(text):
+    """A printed time is cut, not rounded: so long it may have been."""
+    return nanoseconds(text) + step_of(text)
 
 
 def is_near(text, truth, share=0.005):

@@ -155,7 +155,7 @@ class Replay:
         if inner in (0, tid):
             return
         for fields in waits:
-            if fields.get('hint_kind') in ('mutex_owner', 'pi_owner', 'thread_exit', 'rwlock_writer'):
+            if fields.get('hint_kind') in ('mutex_owner', 'pi_owner', 'thread_exit', 'rwlock_writer', 'interpreter_lock'):
                 fields['hint'] = next((t for t, (p, number) in self.inner.items() if p == pid and number == fields.get('hint')), 0)
 
     # ---- threads ----

@@ -2,6 +2,7 @@
 #include "diagnose/account.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/map.h"
 
@@ -73,8 +74,24 @@ uint64_t account_process_ns(const struct scene *scene, const struct accounts *ac
 	return ns;
 }
 
+/* What the parent's children that are one program had, of which it started this one. */
+static uint64_t program_ns(const struct scene *scene, const struct accounts *accounts, const struct account *child, uint32_t parent)
+{
+	const char *comm = tables_comm(scene->tables, child->thread, child->last_ns);
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < accounts->length; i++) {
+		const struct account *a = &accounts->items[i];
+
+		if (scene->tables->threads[a->thread].parent_pid == parent && scene_pid(scene, a->thread) != parent &&
+		    !strcmp(tables_comm(scene->tables, a->thread, a->last_ns), comm))
+			ns += a->ns;
+	}
+	return ns;
+}
+
 /* A parent that left the work to its children: the child that had most of it says
- * more, where the parent itself had less than that one. */
+ * more, where the parent itself had less than that one; or than it and others of its kind, one after the other. */
 static const struct account *account_child(const struct scene *scene, const struct accounts *accounts,
 					   const struct account *parent, uint64_t window_ns)
 {
@@ -84,9 +101,10 @@ static const struct account *account_child(const struct scene *scene, const stru
 	for (size_t i = 0; i < accounts->length; i++) {
 		const struct account *a = &accounts->items[i];
 
-		if (a->ns < own_ns || a->ns * 5 < window_ns)
+		if (a->ns * 5 < window_ns)
 			break;
-		if (scene->tables->threads[a->thread].parent_pid == pid && scene_pid(scene, a->thread) != pid)
+		if (scene->tables->threads[a->thread].parent_pid == pid && scene_pid(scene, a->thread) != pid &&
+		    program_ns(scene, accounts, a, pid) >= own_ns)
 			return a;
 	}
 	return parent;
@@ -129,7 +147,7 @@ bool piece_explained(const struct scene *scene, const struct piece *piece, uint3
 		return w->cause != WAKE_CAUSE_unknown;
 	case CHARGE_MISSING:
 		/* The end of the chain: what it waits on is known, and a sleep needs nobody. */
-		if (w->end == WAIT_END_UNKNOWN)
+		if (w->end == WAIT_END_UNKNOWN && !wait_slept_out(w))
 			return false;
 		return w->kind == WAIT_KIND_sleep || (piece->thread != victim && w->kind > WAIT_KIND_other);
 	}

@@ -5,6 +5,7 @@
 #include "base/map.h"
 #include "diagnose/answer.h"
 #include "diagnose/busy.h"
+#include "diagnose/judgement.h"
 #include "symbols/demangle.h"
 
 #define MANY_LINKS 24      /* of more, short ones are not shown */
@@ -17,10 +18,18 @@ static bool same(const struct piece *a, const struct piece *b)
 	       (a->wait == b->wait || a->state == SPAN_RUNNING);
 }
 
+/* Pieces of one thread as one, and how long it was in each state. */
+struct stay {
+	struct piece whole;
+	uint64_t state_ns[SPAN_ABSENT + 1];
+};
+
+struct stays vec(struct stay);
+
 /* The pieces without the flicker: a thread that runs and is preempted in turns,
  * or looks at a flag between two sleeps, is one piece in its usual state. No
  * piece of another thread is ever swallowed. */
-static void smooth(const struct scene *scene, const struct pieces *pieces, struct pieces *out)
+static void smooth(const struct scene *scene, const struct pieces *pieces, struct stays *out)
 {
 	size_t at = 0;
 
@@ -55,7 +64,8 @@ static void smooth(const struct scene *scene, const struct pieces *pieces, struc
 		for (uint8_t i = 0; i <= SPAN_ABSENT; i++)
 			if (state_ns[i] > state_ns[whole.state] && i != SPAN_WAITING)
 				whole.state = i;
-		vec_push(out, whole);
+		vec_push(out, ((struct stay){ .whole = whole }));
+		memcpy(out->items[out->length - 1].state_ns, state_ns, sizeof(state_ns));
 		at = end;
 	}
 }
@@ -140,24 +150,58 @@ static bool is_big(const struct piece *p, const struct diagnosis *diagnosis)
 	return (p->end_ns - p->start_ns) * 8 > diagnosis->end_ns - diagnosis->start_ns;
 }
 
+/* Shorter ones are told as what they mostly were. */
+static bool is_told(const struct piece *p)
+{
+	return p->end_ns - p->start_ns > FLICKER_NS && (p->state == SPAN_RUNNING || p->state == SPAN_RUNNABLE);
+}
+
+/* Of a mixture each state that is a part of it, the longest first: no one of them went on for all that time. */
+static const char *mixture(const struct describer *d, const struct stay *stay)
+{
+	uint64_t left[SPAN_ABSENT + 1], length = stay->whole.end_ns - stay->whole.start_ns;
+	const char *words = NULL;
+
+	memcpy(left, stay->state_ns, sizeof(left));
+	for (unsigned i = 0; i <= SPAN_ABSENT; i++)
+		if (nearly_all(d->scene, left[i], length))
+			return NULL;
+	for (;;) {
+		uint8_t most = 0;
+
+		for (uint8_t i = 1; i <= SPAN_ABSENT; i++)
+			if (left[i] > left[most])
+				most = i;
+		if (nearly_none(d->scene, left[most], length))
+			return words;
+		words = arena_printf(d->arena, "%s%s%s for %s", words ? words : "", words ? ", " : "", span_state_name(most),
+				     describe_time(d->arena, left[most]));
+		left[most] = 0;
+	}
+}
+
 void answer_chain(const struct describer *d, const struct pieces *pieces, const struct walk_steps *steps,
 		  struct diagnosis *diagnosis)
 {
-	struct pieces smoothed = { 0 };
+	struct stays smoothed = { 0 };
 	struct chain_link *links;
 
 	smooth(d->scene, pieces, &smoothed);
 	links = arena_array(d->arena, struct chain_link, smoothed.length);
 	for (size_t i = 0; i < smoothed.length; i++) {
-		const struct piece *p = &smoothed.items[i];
+		const struct piece *p = &smoothed.items[i].whole;
 		const struct wait *w = &d->scene->waits[p->wait];
 		struct chain_link *link = &links[i];
+		const char *mixed;
 		struct busy busy = { 0 };
 
 		describe_thread(d, p->thread, p->start_ns + (p->end_ns - p->start_ns) / 2, &link->actor);
 		link->start_ns = p->start_ns;
 		link->end_ns = p->end_ns;
 		link->state = p->throttled ? "throttled" : span_state_name(p->state);
+		mixed = !p->throttled && p->charge == CHARGE_THREAD && is_told(p) ? mixture(d, &smoothed.items[i]) : NULL;
+		if (mixed)
+			link->state = mixed;
 		link->why = why(d, steps, p->step < steps->length ? p->step : 0);
 		link->frames = arena_array(d->arena, const char *, 1);
 		if (p->charge == CHARGE_SOURCE) {
@@ -226,9 +270,9 @@ static uint64_t longest_below(const struct pieces *pieces, const struct walk_ste
 	return middle_ns;
 }
 
-/* What it waits on, and in which function: how often in the time that was charged to it,
- * which may go on over the next episodes at the same place. */
-static const char *wait_words(const struct describer *d, const struct episode *episode, uint64_t charged_ns)
+/* What it waits on, and in which function: how often until `to_ns`, which may go on over
+ * the next episodes at the same place. */
+static const char *wait_words(const struct describer *d, const struct episode *episode, uint64_t to_ns)
 {
 	const struct scene_thread *t = &d->scene->threads[episode->thread];
 	const struct episode *last = episode, *end = d->scene->episodes + t->episode + t->episode_count;
@@ -238,12 +282,27 @@ static const char *wait_words(const struct describer *d, const struct episode *e
 	struct actor place = { 0 };
 
 	describe_place(d, wait->ustack, &place);
-	while (times > 2 && last + 1 < end && last->end_ns - episode->start_ns < charged_ns && d->scene->waits[last[1].last].site == wait->site)
+	while (times > 2 && last + 1 < end && last->end_ns < to_ns && d->scene->waits[last[1].last].site == wait->site)
 		times += (++last)->slices;
 	if (times > 2)
 		words = arena_printf(d->arena, "%s again and again, %u times, every %s", words, times,
 				     describe_time(d->arena, (last->end_ns - episode->start_ns) / times));
 	return place.function ? arena_printf(d->arena, "%s, in %s", words, demangle_brief(d->arena, place.function)) : words;
+}
+
+/* The same of what is charged to the step itself: from its first piece at the place of the longest to its last. */
+static const char *own_wait_words(const struct describer *d, const struct pieces *pieces, uint32_t step, const struct piece *longest)
+{
+	const struct wait *waits = d->scene->waits;
+	const struct piece *first = longest, *last = longest;
+
+	for (const struct piece *p = pieces->items; p < pieces->items + pieces->length; p++) {
+		if (p->step != step || !p->wait || p->thread != longest->thread || waits[p->wait].site != waits[longest->wait].site)
+			continue;
+		first = p < first ? p : first;
+		last = p > last ? p : last;
+	}
+	return wait_words(d, &d->scene->episodes[waits[first->wait].episode], last->end_ns);
 }
 
 /* What one that serves many waits on between them. */
@@ -281,19 +340,26 @@ static const char *spinning_words(const struct describer *d, uint32_t thread, co
 			      : "spinning, looking again and again";
 }
 
+/* What leads from one that spins, without a wait, to whom it spins for. */
+static bool is_looked_for(uint8_t link)
+{
+	return link == LINK_FLAG || link == LINK_WROTE || link == LINK_SIMILAR || link == LINK_SIGNALLED || link == LINK_AWAITED;
+}
+
 /* What the thread of a step did for most of its share: it waited, when a step
  * below it says for whom, else what its own pieces say. */
 static const char *step_words(const struct describer *d, const struct pieces *pieces, const struct walk_steps *steps,
 			      uint32_t step, uint32_t below, const struct diagnosis *diagnosis)
 {
+	const struct episode *below_episode = &d->scene->episodes[below && steps->items[below].episode ? steps->items[below].episode - 1 : 0];
 	const struct piece *best = NULL;
 	struct state_times times = { 0 };
 
 	if (below && steps->items[below].served)
 		return served_words(d, &d->scene->episodes[steps->items[below].episode - 1]);
 	if (below && steps->items[below].episode)
-		return wait_words(d, &d->scene->episodes[steps->items[below].episode - 1], step_ns(pieces, steps, below));
-	if (below && (steps->items[below].link == LINK_FLAG || steps->items[below].link == LINK_WROTE || steps->items[below].link == LINK_SIMILAR))
+		return wait_words(d, below_episode, below_episode->start_ns + step_ns(pieces, steps, below));
+	if (below && is_looked_for(steps->items[below].link))
 		return spinning_words(d, steps->items[step].thread, diagnosis);
 	if (below)
 		return steps->items[below].link == LINK_CREATOR ? "not born yet" : "passing it on";
@@ -311,7 +377,7 @@ static const char *step_words(const struct describer *d, const struct pieces *pi
 	if (best->throttled)
 		return "runnable, but throttled: its group's processor quota is used up";
 	if (best->state == SPAN_WAITING && best->wait)
-		return wait_words(d, &d->scene->episodes[d->scene->waits[best->wait].episode], 0);
+		return own_wait_words(d, pieces, step, best);
 	if (best->state == SPAN_STOPPED)
 		return describe_stop(&d->scene->waits[best->wait]);
 	if (best->state == SPAN_RUNNING || (best->state == SPAN_RUNNABLE && computed(&times)))

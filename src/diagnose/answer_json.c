@@ -8,6 +8,8 @@ void answer_actor_json(struct json *json, const struct actor *a)
 	json_u64(json, "tid", a->tid);
 	json_u64(json, "ppid", a->ppid);
 	json_text(json, "comm", a->comm ? a->comm : "");
+	if (a->program)
+		json_text(json, "program", a->program);
 }
 
 static void put_deeds(struct json *json, const char *key, const struct deed *deeds, size_t count)

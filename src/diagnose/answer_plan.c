@@ -6,9 +6,9 @@
 #include "base/map.h"
 #include "diagnose/answer.h"
 #include "diagnose/loops.h"
+#include "diagnose/places.h"
 
 #define PLAN_MAX 8
-#define STEP_FRAMES 3        /* functions of a stack that are stepped through */
 #define SURE 70              /* per cent */
 #define SURE_OF_FLAG 85
 #define SAMPLES_ENOUGH 20    /* in the window, to tell a function */
@@ -159,25 +159,6 @@ static void plan_flag(const struct describer *d, struct diagnosis *g)
 		plan_probe(d, g, &g->culprit, "when the one that seems to set the flag has done its part");
 }
 
-static bool is_system(const char *path)
-{
-	static const char *const names[] = { "/libc.so", "/libc-", "/libpthread", "/ld-linux" };
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (strstr(path, names[i]))
-			return true;
-	return path[0] != '/';
-}
-
-/* The innermost frame outside of the C library; 0 none. */
-static uint32_t own_frame(const struct tables *tables, uint32_t node)
-{
-	for (; node && node < tables->frame_count; node = tables->frames[node].parent)
-		if (tables->frames[node].module < tables->module_count && !is_system(tables->modules[tables->frames[node].module].path))
-			return node;
-	return 0;
-}
-
 /* Of a loop that hardly waits, as of one that only yields: where most of its samples are. */
 static uint32_t busiest_frame(const struct describer *d, const struct diagnosis *g)
 {
@@ -189,7 +170,7 @@ static uint32_t busiest_frame(const struct describer *d, const struct diagnosis 
 	uint64_t most = 0;
 
 	for (uint32_t i = first; i < end && d->names; i++) {
-		uint32_t node = own_frame(scene->tables, scene->samples[t->samples.items[i]].ustack);
+		uint32_t node = places_own_frame(scene->tables, scene->samples[t->samples.items[i]].ustack);
 		uint64_t *count;
 
 		if (!node)
@@ -210,23 +191,21 @@ static void plan_stepping(const struct describer *d, struct diagnosis *g)
 {
 	const struct tables *tables = d->scene->tables;
 	const struct episode *loop = longest_loop(d, g);
-	uint32_t node = loop ? own_frame(tables, d->scene->waits[loop->last].ustack) : busiest_frame(d, g), module;
-	struct buf places;
-	const char *text;
+	uint32_t node = loop ? places_own_frame(tables, d->scene->waits[loop->last].ustack) : busiest_frame(d, g);
+	const char *text = places_to_step(d->arena, tables, node);
 
-	if (!node)
+	if (!text)
 		return;
-	module = tables->frames[node].module;
-	buf_init(&places);
-	buf_text(&places, tables->modules[module].path);
-	for (int i = 0; i < STEP_FRAMES && node && node < tables->frame_count && tables->frames[node].module == module; i++) {
-		buf_printf(&places, "%s+0x%" PRIx64, i ? "," : "", tables->frames[node].address);
-		node = tables->frames[node].parent;
-	}
-	text = arena_strdup(d->arena, buf_str(&places));
-	buf_done(&places);
 	plan_add(d, g, "--step", text, "the way through the loop tells which memory it looks at (argus diverge)");
 	g->step = arena_printf(d->arena, "argus step %" PRIu32 " %s --tid %" PRIu32, g->victim.pid, text, scene_tid(d->scene, g->victim.thread));
+}
+
+/* The loop awaits a process's end, which is no flag in memory. */
+static bool looks_for_process(const struct diagnosis *g)
+{
+	const char *link = g->path_count > 1 ? g->path[1].link : "";
+
+	return !strcmp(link, walk_link_words(LINK_SIGNALLED)) || !strcmp(link, walk_link_words(LINK_AWAITED));
 }
 
 void answer_plan(const struct describer *d, struct diagnosis *g)
@@ -252,9 +231,9 @@ void answer_plan(const struct describer *d, struct diagnosis *g)
 		plan_add(d, g, "--stacks", "waits,wakes,samples,msgs", "stacks tell what the threads wait for");
 	else if (unsure && computing && samples_of(scene, g) < SAMPLES_ENOUGH)
 		plan_add(d, g, "--freq", "997", "the few samples of it do not tell the function");
-	if (g->verdict == VERDICT_YIELD && g->confidence < SURE_OF_FLAG)
+	if (g->verdict == VERDICT_YIELD && g->confidence < SURE_OF_FLAG && !looks_for_process(g))
 		plan_flag(d, g);
-	if (g->verdict == VERDICT_YIELD)
+	if (g->verdict == VERDICT_YIELD && !looks_for_process(g))
 		plan_stepping(d, g);
 	if (all)
 		plan_add(d, g, "--all", NULL, "a thread outside the recording may have been the one to act");

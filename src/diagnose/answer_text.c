@@ -5,6 +5,7 @@
 #include "diagnose/answer.h"
 #include "diagnose/answer_standing.h"
 #include "diagnose/judgement.h"
+#include "diagnose/walk.h"
 #include "symbols/demangle.h"
 #include "trace/when.h"
 
@@ -28,6 +29,8 @@ const char *answer_who(struct arena *arena, const struct actor *actor)
 		return comm;
 	if (actor->tid == actor->pid || !actor->pid)
 		return arena_printf(arena, "%s (pid %u)", comm, actor->tid);
+	if (actor->program)
+		return arena_printf(arena, "%s (thread %u of process %u, %s)", comm, actor->tid, actor->pid, escaped(arena, actor->program));
 	return arena_printf(arena, "%s (thread %u of process %u)", comm, actor->tid, actor->pid);
 }
 
@@ -84,12 +87,15 @@ static void tell_verdict(const struct describer *d, const struct diagnosis *g, s
 	};
 
 	struct state_times times = { 0 };
+	const struct episode *e = scene_episode(d->scene, g->victim.thread, g->start_ns + (g->end_ns - g->start_ns) / 2);
+	const char *how = words[g->verdict];
 
 	scene_state_times(d->scene, g->victim.thread, g->start_ns, g->end_ns, &times);
-	buf_printf(buf, "%s was stuck for %s: it %s", answer_who(d->arena, &g->victim), stuck_for(d, g),
-		   g->verdict == VERDICT_BUSY && times.ns[SPAN_RUNNABLE] > times.ns[SPAN_RUNNING]
-			   ? "had work to do, on processors that it shared with too many others" : words[g->verdict]);
-	buf_text(buf, ".");
+	if (g->verdict == VERDICT_BUSY && times.ns[SPAN_RUNNABLE] > times.ns[SPAN_RUNNING])
+		how = "had work to do, on processors that it shared with too many others";
+	else if (g->verdict == VERDICT_WAITING && e && most_of(d->scene, times.ns[SPAN_STOPPED], g->end_ns - g->start_ns))
+		how = arena_printf(d->arena, "was %s", describe_stop(&d->scene->waits[e->last]));
+	buf_printf(buf, "%s was stuck for %s: it %s.", answer_who(d->arena, &g->victim), stuck_for(d, g), how);
 }
 
 static void tell_path(const struct describer *d, const struct diagnosis *g, struct buf *buf)
@@ -171,6 +177,28 @@ static void tell_limit(const struct describer *d, const struct diagnosis *g, str
 			   answer_who(d->arena, &g->victim), describe_time(d->arena, e->end_ns - e->start_ns));
 }
 
+/* Who came to the FIFO at last. */
+static void tell_other_end(const struct describer *d, const struct diagnosis *g, struct buf *buf)
+{
+	const struct scene *scene = d->scene;
+	uint32_t thread = g->culprit.thread;
+	struct actor who;
+
+	for (uint32_t i = scene_waits_from(scene, thread, g->start_ns); thread && i < scene_waits_end(scene, thread); i++) {
+		const struct wait *w = &scene->waits[i];
+
+		if (w->start_ns >= g->end_ns)
+			return;
+		if (!walk_other_end_came(scene, w) || !most_of(scene, w->end_ns - w->start_ns, g->end_ns - g->start_ns))
+			continue;
+		describe_thread(d, w->waker, w->end_ns, &who);
+		buf_printf(buf, w->kind == WAIT_KIND_open ? " Nobody had the other end of what it opened until %s came (event %" PRIu64 ")."
+							  : " Nobody wrote to what it reads until %s came (event %" PRIu64 ").",
+			   answer_who(d->arena, &who), w->end_event);
+		return;
+	}
+}
+
 /* Why no function is named. */
 static void tell_stacks(const struct describer *d, const struct diagnosis *g, struct buf *buf)
 {
@@ -191,19 +219,26 @@ static void tell_losses(const struct describer *d, const struct diagnosis *g, st
 {
 	const struct trace_summary *summary = d->scene->trace ? trace_summary(d->scene->trace) : NULL;
 	uint64_t lost = 0, longest = 0;
+	unsigned gaps = 0;
 
 	for (size_t i = 0; summary && i < summary->gap_count; i++) {
 		const struct trace_gap *gap = &summary->gaps[i];
 
 		if (gap->from_ns >= g->end_ns || gap->to_ns <= g->start_ns)
 			continue;
+		gaps++;
 		lost += gap->lost;
 		if (gap->to_ns - gap->from_ns > longest)
 			longest = gap->to_ns - gap->from_ns;
 	}
-	if (longest)
-		buf_printf(buf, " In the window %" PRIu64 " events were lost, at most %s at a time: what happened there is not in the trace.",
-			   lost, describe_time(d->arena, longest));
+	if (!longest)
+		return;
+	if (lost)
+		buf_printf(buf, " In the window %" PRIu64 " %s, in %s%s", lost, lost == 1 ? "event was lost" : "events were lost",
+			   gaps == 1 ? "a stretch of " : "stretches of up to ", describe_time(d->arena, longest));
+	else
+		buf_printf(buf, " In the window nothing was written for up to %s", describe_time(d->arena, longest));
+	buf_text(buf, ": what happened there is not in the trace.");
 }
 
 void answer_text(const struct describer *d, struct diagnosis *g)
@@ -216,6 +251,7 @@ void answer_text(const struct describer *d, struct diagnosis *g)
 	tell_path(d, g, &buf);
 	tell_culprit(d, g, &buf);
 	tell_limit(d, g, &buf);
+	tell_other_end(d, g, &buf);
 	answer_standing_text(d, g, &buf);
 	answer_frozen_text(d, g, &buf);
 	tell_stacks(d, g, &buf);

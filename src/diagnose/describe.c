@@ -15,7 +15,7 @@ void describe_thread(const struct describer *d, uint32_t thread, uint64_t time, 
 	*ret_actor = (struct actor){
 		.kind = t->flags & TASK_FLAGS_kernel_thread ? ACTOR_KERNEL : ACTOR_THREAD, .thread = thread,
 		.pid = t->pid, .tid = t->tid, .ppid = t->parent_pid,
-		.comm = tables_comm(d->scene->tables, thread, time),
+		.comm = tables_comm(d->scene->tables, thread, time), .program = tables_program(d->scene->tables, thread, time),
 		.internal = scene_same_process(d->scene, thread, d->victim),
 	};
 }
@@ -79,6 +79,9 @@ const char *describe_wait(const struct describer *d, const struct wait *wait)
 	};
 	const char *what = wait->kind < sizeof(words) / sizeof(*words) && words[wait->kind] ? words[wait->kind] : "waiting";
 	const char *object = wait->kind == WAIT_KIND_stop ? NULL : describe_object(d, wait->object);
+
+	if (wait->hint_kind == HINT_KIND_interpreter_lock)
+		return "waiting for Python's interpreter lock (GIL)";
 
 	if (wait->kind == WAIT_KIND_futex && object && !strcmp(object, "futex"))
 		object = NULL;

@@ -15,6 +15,7 @@
 #include "diagnose/judgement.h"
 #include "diagnose/loops.h"
 #include "diagnose/starved.h"
+#include "diagnose/tries.h"
 #include "diagnose/trigger.h"
 
 /* A person is asked where the next best suspect has at least this confidence, and at
@@ -66,6 +67,7 @@ static enum verdict judge(struct investigation *v)
 	const struct scene_thread *t = &scene->threads[v->request->thread];
 	uint64_t from = v->request->from_ns, to = v->request->to_ns, sleeping = 0, io = 0, most;
 	struct state_times times;
+	struct tries tries;
 
 	scene_state_times(scene, v->request->thread, from, to, &times);
 	sleeping = v->retried_ns;
@@ -76,7 +78,7 @@ static enum verdict judge(struct investigation *v)
 
 		if (begin >= end)
 			continue;
-		if (loop_is(scene, e) ||
+		if (loop_is(scene, e) || loop_is_short(scene, e) || tries_find(scene, e, &tries) ||
 		    (kind == WAIT_KIND_sleep && suspects_refused_lock(scene, &scene->waits[e->last], begin, end)))
 			sleeping += end - begin;
 		else if (kind == WAIT_KIND_block_io || kind == WAIT_KIND_sync ||
@@ -146,11 +148,29 @@ static void blame_processor(struct investigation *v, const struct account *a)
 	d->confidence = kept_off(v, starved.hog_ns, starved.runnable_ns);
 }
 
+/* How sure anything can be of what ends so: nobody is named, or is known who should have come, what the last thread did was not seen, or not what
+ * ended its wait. */
+static uint8_t most_certain(const struct investigation *v, const struct account *a)
+{
+	const struct piece *p = &v->pieces.items[a->biggest];
+
+	if (v->d->culprit.kind == ACTOR_UNKNOWN)
+		return (uint8_t)rule_infos[RULE_nobody_known].weight;
+	if (a->state == SPAN_WAITING && walk_other_end_came(v->scene, &v->scene->waits[p->wait]))
+		return (uint8_t)rule_infos[RULE_fifo_newcomer].weight;
+	if (a->state == SPAN_UNKNOWN)
+		return (uint8_t)limit_of(v->scene, LIMIT_state_unknown);
+	if (a->charge == CHARGE_MISSING && a->thread != v->request->thread && !piece_explained(v->scene, p, v->request->thread))
+		return (uint8_t)limit_of(v->scene, LIMIT_end_unseen);
+	return 100;
+}
+
 static void blame(struct investigation *v, const struct account *a)
 {
 	struct diagnosis *d = v->d;
 	const struct piece *p = &v->pieces.items[a->biggest];
 	const struct wait *w = &v->scene->waits[p->wait];
+	uint8_t most;
 
 	if (a->state == SPAN_RUNNABLE) {
 		blame_processor(v, a);
@@ -173,10 +193,10 @@ static void blame(struct investigation *v, const struct account *a)
 		   (w->kind != WAIT_KIND_sleep || v->d->verdict == VERDICT_YIELD)) {
 		/* Nobody is known who should have ended the victim's wait. */
 		d->culprit.kind = ACTOR_UNKNOWN;
-		d->confidence = (uint8_t)rule_infos[RULE_nobody_known].weight;
-	} else if (a->state == SPAN_UNKNOWN) {
-		d->confidence = (uint8_t)limit_of(v->scene, LIMIT_state_unknown);
 	}
+	most = most_certain(v, a);
+	if (most < d->confidence)
+		d->confidence = most;
 	/* A circle is closed by a suspicion where no wake-up closes it. */
 	if (a->charge == CHARGE_CIRCLE) {
 		const struct fork *fork = investigation_fork_of(v, w->episode);
@@ -426,7 +446,7 @@ static bool spins(const struct investigation *v)
 		return false;
 	if (c->thread == v->request->thread)
 		return v->d->verdict == VERDICT_YIELD;
-	return c->state == SPAN_RUNNING && diagnoser_spins(v->diagnoser, c->thread, c->first_ns, c->last_ns);
+	return diagnoser_spins(v->diagnoser, c->thread, c->first_ns, c->last_ns);
 }
 
 struct diagnosis *diagnose(struct arena *arena, struct diagnoser *diagnoser, const struct diagnose_request *request)

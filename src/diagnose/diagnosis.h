@@ -37,6 +37,7 @@ struct actor {
 	uint32_t thread;          /* entry in the tables, 0 none */
 	uint32_t pid, tid, ppid;  /* initial namespace; 0 unknown */
 	const char *comm;
+	const char *program;      /* its process's name, where the thread has another; else NULL */
 	const char *function;     /* NULL unknown */
 	const char *module;       /* NULL unknown */
 	const char *inner;        /* the place itself, where it has no name and `function` is a caller; else NULL */
@@ -188,7 +189,7 @@ struct side *diagnoser_side(struct diagnoser *diagnoser);
 struct hangs_found *diagnoser_hangs_found(struct diagnoser *diagnoser);
 
 /* True when the thread runs in the window, but gives up the processor again and
- * again, or never leaves a few instructions while another of its process is kept off:
+ * again, or asks whether a process has ended, or never leaves a few instructions while another of its process is kept off:
  * it waits for a flag or a lock. */
 /* The longest part of the window that its samples show to be such spinning; false
  * when there is none. */

@@ -6,6 +6,7 @@
 #include "diagnose/follow.h"
 
 #include "base/search.h"
+#include "diagnose/judgement.h"
 #include "graph/graph.h"
 
 #define MAX_TRAILS 400
@@ -283,6 +284,27 @@ static bool waited_for_end(const struct scene *scene, const struct wake *k)
 	       (scene->waits[span->wait].kind == WAIT_KIND_child || scene->waits[span->wait].kind == WAIT_KIND_vfork);
 }
 
+/* Its loop rests in one place for whoever comes; the other, which waits in a call for one answer alone, had woken
+ * it just before: that one was answered, and owes it nothing. */
+static bool answers_client(const struct follower *f, uint32_t at, const struct wake *k)
+{
+	const struct scene *scene = f->scene;
+	const struct episode *rest = at ? NULL : scene_episode(scene, k->waker, f->trails->items[0].rest_ns);
+	const struct span *span = scene_span(scene, k->target, k->time - 1);
+	const struct wait *its = span && span->state == SPAN_WAITING ? &scene->waits[span->wait] : NULL;
+
+	if (!rest || !its || !wait_is_loop_rest(&scene->waits[rest->last]) || its->waker != k->waker ||
+	    (its->kind != WAIT_KIND_read && (its->kind != WAIT_KIND_poll || its->argument > 1)))
+		return false;
+	for (uint32_t i = scene_wakes_from(scene, k->target, its->start_ns); i-- > scene->threads[k->target].wake; ) {
+		if (scene->wakes[i].time + limit_of(scene, LIMIT_asked_before_ns) < its->start_ns)
+			return false;
+		if (scene->wakes[i].target == k->waker)
+			return true;
+	}
+	return false;
+}
+
 static void follow_wakes(struct follower *f, uint32_t at, uint64_t from, uint64_t to)
 {
 	uint32_t thread = f->trails->items[at].thread;
@@ -292,7 +314,8 @@ static void follow_wakes(struct follower *f, uint32_t at, uint64_t from, uint64_
 
 		if (k->time > to)
 			break;
-		if (k->target != thread && !reached(f, k->target) && !waited_for_end(f->scene, k) && !wakes_by_answer(f, at, k))
+		if (k->target != thread && !reached(f, k->target) && !waited_for_end(f->scene, k) && !wakes_by_answer(f, at, k) &&
+		    !answers_client(f, at, k))
 			reach(f, at, k->target, k->time, k->number, TRAIL_RELAY, LINK_ACTIVITY, 75, 0);
 	}
 }

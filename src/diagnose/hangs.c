@@ -421,7 +421,14 @@ static bool is_kept_off(const struct finder *f, uint64_t from, uint64_t to)
 
 	scene_state_times(f->scene, f->thread, from, to, &times);
 	starved_find(f->scene, f->thread, from, to, &starved);
-	return starved_is(&starved, f->scene, times.ns[SPAN_RUNNING]);
+	if (!starved_is(&starved, f->scene, times.ns[SPAN_RUNNING]))
+		return false;
+	if (most_of(f->scene, starved.throttled_ns, starved.runnable_ns))
+		return true;
+	if (!f->options->pid && f->scene->tables->threads[f->thread].prio >= limit_of(f->scene, LIMIT_gives_way))
+		return false;
+	/* Where many have work to do, one behind all of them, as builds in the background are, is slow by design. */
+	return !hangs_is_unattended(f) || most_of(f->scene, starved.hog_ns, starved.runnable_ns);
 }
 
 /* Its process has connections that others made, or another process had set it to work; what
@@ -532,6 +539,7 @@ static const struct hangs_found *find_all(struct diagnoser *diagnoser, const str
 		hang->tid = scene_tid(f.scene, hang->thread);
 		hang->pid = scene_pid(f.scene, hang->thread);
 		hang->comm = tables_comm(f.scene->tables, hang->thread, hang->end_ns);
+		hang->program = tables_program(f.scene->tables, hang->thread, hang->end_ns);
 	}
 	free(found->hangs);
 	free(found->cuts);

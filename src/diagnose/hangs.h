@@ -20,6 +20,7 @@ struct hang {
 	uint32_t rule;            /* enum rule_id that decided */
 	uint32_t tid, pid;        /* of the thread, for who does not have the scene's tables */
 	const char *comm;
+	const char *program;      /* as an actor's: NULL when the process is called like the thread */
 };
 
 struct hangs_options {
@@ -31,7 +32,9 @@ struct hangs_options {
 
 struct hangs_cut {
 	uint64_t from_ns, to_ns;
-	uint32_t pid, site;       /* place of the wait, the same in all scenes of a trace */
+	uint32_t pid, tid;
+	uint32_t site;            /* place of the wait, the same in all scenes of a trace */
+	uint32_t loop;            /* 1: many waits, of which those before from_ns are not seen; 0: one, that began then */
 };
 
 /* What was found last, for the next question; the diagnoser's. */
@@ -60,7 +63,8 @@ void hangs_rank(const struct judgement *judgement, struct hang *hangs, size_t co
 /* What an answer says of it. */
 const char *hang_reason(const struct hang *hang);
 /* What a piece of work is called that is looked at in several scenes, piece by piece. */
-bool hang_is_work(const struct hang *hang);
+/* Whether what goes on of it in a part of the time is the same: work, and being kept from it. */
+bool hang_has_pieces(const struct hang *hang);
 /* Most severe first; *ret_hangs lies in the arena. */
 size_t hangs_find(struct arena *arena, struct diagnoser *diagnoser, const struct hangs_options *options,
 		  const struct hang **ret_hangs);

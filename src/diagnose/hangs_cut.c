@@ -34,8 +34,17 @@ static bool may_be_hang(const struct scene *scene, const struct episode *loop)
 	       suspects_refused_lock(scene, w, loop->start_ns, loop->end_ns);
 }
 
+static bool cut_at(const struct scene *scene, uint32_t thread, const struct wait *w, uint64_t start_ns, uint64_t end_ns, struct hangs_cut *ret_cut)
+{
+	const struct thread *t = &scene->tables->threads[thread];
+
+	*ret_cut = (struct hangs_cut){ start_ns, end_ns, t->pid, t->tid, w->site, 1 };
+	return true;
+}
+
 /* What is left of the loop that the thread's first wait is in. */
-static bool is_cut(const struct scene *scene, const struct hangs_options *options, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
+static bool is_cut(const struct scene *scene, const struct hangs_options *options, uint32_t thread, uint64_t from_ns, uint64_t to_ns,
+		   struct hangs_cut *ret_cut)
 {
 	const struct scene_thread *t = &scene->threads[thread];
 	const struct episode *first = &scene->episodes[t->episode];
@@ -45,7 +54,8 @@ static bool is_cut(const struct scene *scene, const struct hangs_options *option
 	if (loop_is(scene, first))
 		return first->start_ns <= begun_ns && ends_in(scene, first->end_ns, from_ns, to_ns) &&
 		       (options->pid || may_be_hang(scene, first)) &&
-		       looks_often(scene, first->end_ns - first->start_ns, first->slices);
+		       looks_often(scene, first->end_ns - first->start_ns, first->slices) &&
+		       cut_at(scene, thread, &scene->waits[first->last], first->start_ns, first->end_ns, ret_cut);
 	/* of tries that take more than a look, a process's first thread's count (hangs_retries) */
 	if (scene->tables->threads[thread].tid != scene->tables->threads[thread].pid)
 		return false;
@@ -56,16 +66,19 @@ static bool is_cut(const struct scene *scene, const struct hangs_options *option
 			return false;
 		if (w->kind == WAIT_KIND_sleep)
 			return loop_retries(scene, i, &retries) && looks_often(scene, retries.end_ns - retries.start_ns, retries.count) &&
-			       ends_in(scene, retries.end_ns, from_ns, to_ns);
+			       ends_in(scene, retries.end_ns, from_ns, to_ns) &&
+			       cut_at(scene, thread, w, retries.start_ns, retries.end_ns, ret_cut);
 	}
 	return false;
 }
 
-bool hangs_loop_is_cut(const struct scene *scene, const struct hangs_options *options, uint64_t from_ns, uint64_t to_ns)
+void hangs_cut_loops(const struct scene *scene, const struct hangs_options *options, uint64_t from_ns, uint64_t to_ns,
+		     void (*tell)(void *data, const struct hangs_cut *cut), void *data)
 {
+	struct hangs_cut cut;
+
 	for (uint32_t i = 1; i < scene->thread_count; i++)
 		if (scene->threads[i].episode_count && scene->tables->threads[i].start_ns < scene->start_ns && hangs_asks_about(scene, options, i) &&
-		    is_cut(scene, options, i, from_ns, to_ns))
-			return true;
-	return false;
+		    is_cut(scene, options, i, from_ns, to_ns, &cut))
+			tell(data, &cut);
 }

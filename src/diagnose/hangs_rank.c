@@ -170,9 +170,9 @@ const char *hang_reason(const struct hang *hang)
 	return rule_infos[hang->rule].says;
 }
 
-bool hang_is_work(const struct hang *hang)
+bool hang_has_pieces(const struct hang *hang)
 {
-	return is_work(hang);
+	return is_work(hang) || hang->rule == RULE_starved;
 }
 
 /* Who waits comes before the one it waits for, but not who only watches it. */

@@ -331,9 +331,26 @@ static bool has_far_limit(const struct finder *f, const struct wait *w)
 	return (w->kind == WAIT_KIND_epoll || w->kind == WAIT_KIND_poll) && w->timeout_ns >= limit_of(f->scene, LIMIT_far_limit_ns);
 }
 
+/* Of all that it has open nothing but a terminal ever ends a poll. */
+static bool has_only_terminal(const struct finder *f)
+{
+	struct row row = ends_of_process(f->ends, scene_pid(f->scene, f->thread));
+	bool found = false;
+
+	for (uint32_t i = 0; i < row.count; i++) {
+		uint16_t kind = ends_at(f->ends, row, i)->at.kind;
+
+		if (kind != OBJECT_KIND_tty && kind != OBJECT_KIND_file && kind != OBJECT_KIND_directory && kind != OBJECT_KIND_device)
+			return false;
+		found |= kind == OBJECT_KIND_tty;
+	}
+	return found;
+}
+
 static bool listens_to_terminal(const struct finder *f, const struct wait *w)
 {
-	(void)f;
+	if (w->kind == WAIT_KIND_poll && w->argument == 1 && !listened_to(w))
+		return has_only_terminal(f);
 	return listens(w->kind) && object_kind(listened_to(w)) == OBJECT_KIND_tty;
 }
 

@@ -155,7 +155,7 @@ static void read_messages(struct book *book)
 		const struct message m = scene_message(f->scene, t->messages.items[i]);
 
 		if (m.result <= 0 || scene_is_pipe(m.object) || object_kind(m.object) == OBJECT_KIND_eventfd ||
-		    m.kind == MESSAGE_KIND_connect)
+		    object_kind(m.object) == OBJECT_KIND_tty || m.kind == MESSAGE_KIND_connect)
 			continue;
 		if (m.flags & MESSAGE_FLAGS_receive)
 			answer(book, m.object, 0, m.time);

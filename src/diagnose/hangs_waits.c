@@ -1,10 +1,12 @@
 /* Which long waits are hangs: the rules of the stage HANG (rules.def), asked in their
  * order about each episode. */
 #include "diagnose/hangs_away.h"
+#include "diagnose/hangs_gave_up.h"
 #include "diagnose/hangs_loop.h"
 #include "diagnose/hangs_pending.h"
 #include "diagnose/hangs_rest.h"
 #include "diagnose/loops.h"
+#include "diagnose/tries.h"
 
 static bool is_datagram(uint64_t object)
 {
@@ -256,6 +258,30 @@ static bool is_held_up(const struct finder *f, const struct episode *e)
 	return hangs_is_condition(f, e);
 }
 
+/* Nobody asks about who does so by design: it gets it at last, and does not try for ever. */
+static bool tries_for_what_is_there(const struct finder *f, const struct episode *e)
+{
+	const struct thread *t = &f->scene->tables->threads[f->thread];
+	struct tries tries;
+
+	if (!tries_find(f->scene, e, &tries))
+		return false;
+	if (f->options->pid)
+		return tries.next || last_of(f, e)->end == WAIT_END_OPEN || e->slices >= limit_of(f->scene, LIMIT_try_sleeps);
+	return e->slices >= limit_of(f->scene, LIMIT_try_sleeps) &&
+	       (tries_came(&tries) || (t->exit_code > 0xff && t->end_ns <= e->end_ns + limit_of(f->scene, LIMIT_fails_ns)));
+}
+
+static bool looks_for_answer(const struct finder *f, const struct episode *e)
+{
+	uint64_t event, begin_ns;
+
+	if (last_of(f, e)->kind == WAIT_KIND_yield || !loop_is(f->scene, e) || !loop_asked(f->scene, e, &event, &begin_ns))
+		return false;
+	f->hang->start_ns = begin_ns;
+	return true;
+}
+
 static bool looks_in_vain(const struct finder *f, const struct episode *e)
 {
 	return hangs_flag_came(f, e) || hangs_looks_in_vain(f, e);
@@ -275,6 +301,14 @@ static bool is_left_unsent(const struct finder *f, const struct wait *w)
 	return false;
 }
 
+/* Its parent may be another by now. */
+static bool has_started(const struct scene *scene, uint32_t thread, uint32_t child)
+{
+	const struct thread *c = &scene->tables->threads[child];
+
+	return c->creator ? scene_same_process(scene, c->creator, thread) : c->parent_pid == scene_pid(scene, thread);
+}
+
 /* When a person says that the process hung, any long wait is worth explaining but
  * that for new work, and sleeping by design. */
 static bool is_worth_asking(const struct finder *f, const struct episode *e)
@@ -291,11 +325,16 @@ static bool is_worth_asking(const struct finder *f, const struct episode *e)
 		return true;
 	if (w->kind == WAIT_KIND_poll && is_left_unsent(f, w))
 		return true;
+	/* of a script: it waits in a loop for one signal after the other, of its children too */
+	if (w->kind == WAIT_KIND_signal && w->end == WAIT_END_THREAD && has_started(f->scene, w->thread, w->waker))
+		return true;
 	if (hangs_rests_at(f, w))
 		return false;
 	/* until an alarm of its own: a sleep, too */
 	if (w->kind == WAIT_KIND_signal && w->end == WAIT_END_SOURCE && w->cause == WAKE_CAUSE_timer)
 		return false;
+	if (w->kind == WAIT_KIND_sleep && loop_is_short(f->scene, &f->scene->episodes[w->episode]))
+		return true;
 	if (w->kind == WAIT_KIND_sleep)
 		return loop_is(f->scene, &f->scene->episodes[w->episode]) &&
 		       f->scene->episodes[w->episode].slices >= limit_of(f->scene, LIMIT_looks_least);
@@ -330,9 +369,21 @@ static const struct {
 #include "diagnose/rules.def"
 };
 
+/* It waited as it ended, and its number is another's by now: it was gone before that, though nothing tells when. */
+static bool is_gone(const struct finder *f, const struct episode *e)
+{
+	const struct thread *threads = f->scene->tables->threads, *t = &threads[f->thread];
+
+	/* they lie in the order of their births */
+	for (uint32_t i = f->thread + 1; t->end_ns <= e->start_ns && last_of(f, e)->end == WAIT_END_OPEN && i < f->scene->thread_count; i++)
+		if (threads[i].tid == t->tid)
+			return true;
+	return false;
+}
+
 bool hangs_judge_wait(struct finder *f, const struct episode *e, struct hang *ret_hang)
 {
-	if (e->end_ns - e->start_ns < hangs_long_ns(f, LIMIT_wait_ns) || (last_of(f, e)->idle && rule_holds(f->scene, RULE_marked_idle)))
+	if (e->end_ns - e->start_ns < hangs_long_ns(f, LIMIT_wait_ns) || (last_of(f, e)->idle && rule_holds(f->scene, RULE_marked_idle)) || is_gone(f, e))
 		return false;
 	f->hang = ret_hang;
 	for (size_t i = 0; i < sizeof(hang_rules) / sizeof(*hang_rules); i++) {
@@ -346,6 +397,7 @@ bool hangs_judge_wait(struct finder *f, const struct episode *e, struct hang *re
 			return true;
 	}
 	if (is_cut(f, e))
-		vec_push(&f->cuts, ((struct hangs_cut){ e->start_ns, e->end_ns, scene_pid(f->scene, f->thread), last_of(f, e)->site }));
+		vec_push(&f->cuts, ((struct hangs_cut){ e->start_ns, e->end_ns, scene_pid(f->scene, f->thread), f->scene->tables->threads[f->thread].tid,
+						     last_of(f, e)->site, 0 }));
 	return false;
 }

@@ -4,8 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "diagnose/awaited_process.h"
 #include "diagnose/judgement.h"
 #include "diagnose/loops.h"
+#include "diagnose/tries.h"
 
 #define SPIN_ENDS_NS 1000000   /* from the write of a flag to where a thread that spins on it is seen to go on */
 #define WROTE_IT 95            /* per cent */
@@ -88,11 +90,13 @@ static unsigned on_missing(struct walk *walk, const struct episode *episode, uin
 	uint64_t window = v->request->to_ns - v->request->from_ns;
 	uint32_t number = (uint32_t)(episode - v->scene->episodes);
 	const struct fork *known;
+	struct tries tries;
 	bool one_of_many = v->retried_ns * 2 > window && w->kind == WAIT_KIND_sleep && walk->depth == 1, alone;
 
 	if (w->idle || ((to - from) * 100 < window && to - from < 20000000 && !one_of_many))
 		return 0;
-	if (w->kind == WAIT_KIND_sleep && !loop_is(v->scene, episode) && !one_of_many)
+	if (w->kind == WAIT_KIND_sleep && !loop_is(v->scene, episode) && !one_of_many && !tries_find(v->scene, episode, &tries) &&
+	    !(walk->depth == 1 && loop_is_short(v->scene, episode)))
 		return 0;
 	known = investigation_fork_of(v, number);
 	if (known)
@@ -146,6 +150,7 @@ static void find_spin_partner(struct investigation *v, uint32_t thread, struct w
 	uint64_t from = v->request->from_ns, to = v->request->to_ns;
 	struct side *now = &v->diagnoser->side, *base = v->request->base;
 	const struct flag_write *write = NULL;
+	struct awaited_process awaited;
 	uint32_t then;
 
 	if (to < v->scene->end_ns)
@@ -161,6 +166,11 @@ static void find_spin_partner(struct investigation *v, uint32_t thread, struct w
 						.thread = side_counterpart(base, write->thread, now, from, to) };
 		if (ret_step->thread && ret_step->thread != thread)
 			return;
+	}
+	if (awaited_process_find(v->scene, v->diagnoser->names, thread, from, to, &awaited)) {
+		*ret_step = (struct walk_step){ .thread = awaited.thread, .link = (uint8_t)awaited.link, .own = awaited.confidence,
+						.evidence = awaited.evidence };
+		return;
 	}
 	*ret_step = (struct walk_step){ .link = LINK_FLAG };
 	ret_step->thread = loop_partner(v->scene, thread, from, to, &ret_step->own);

@@ -14,6 +14,14 @@ bool loop_is(const struct scene *scene, const struct episode *episode)
 	       episode->slices >= limit_of(scene, LIMIT_loop_looks);
 }
 
+bool loop_is_short(const struct scene *scene, const struct episode *episode)
+{
+	const struct wait *first = &scene->waits[episode->first], *last = &scene->waits[episode->last];
+
+	return last->kind == WAIT_KIND_sleep && episode->slices == 2 && first->kind == last->kind &&
+	       last->start_ns - first->start_ns >= limit_of(scene, LIMIT_wait_ns) && (last->end == WAIT_END_TIMEOUT || wait_slept_out(last));
+}
+
 bool loop_looks_away(const struct scene *scene, const struct wait *wait)
 {
 	switch (wait->kind) {
@@ -247,7 +255,8 @@ uint32_t loop_partner(const struct scene *scene, uint32_t thread, uint64_t from_
 	const struct tables *tables = scene->tables;
 	const struct episode *ends = scene_episode(scene, thread, to_ns - 1);
 	/* One that spins sees the change before the other has even gone on. */
-	uint64_t late = ends && loop_is(scene, ends) ? to_ns : to_ns + 1000000;
+	bool sleeps = ends && (loop_is(scene, ends) || loop_is_short(scene, ends));
+	uint64_t late = sleeps ? to_ns : to_ns + 1000000;
 	uint64_t best_score = 0, window = to_ns - from_ns;
 	uint32_t best = 0;
 
@@ -277,7 +286,7 @@ uint32_t loop_partner(const struct scene *scene, uint32_t thread, uint64_t from_
 	}
 	*ret_confidence = (uint8_t)limit_of(scene, best_score > window ? LIMIT_flag_known : LIMIT_flag_guess);
 	if (best_score <= window && to_ns < scene->end_ns) {
-		uint64_t begin = ends && loop_is(scene, ends) ? last_look(&scene->waits[ends->last]) : to_ns - window / 50 - 10000000;
+		uint64_t begin = sleeps ? last_look(&scene->waits[ends->last]) : to_ns - window / 50 - 10000000;
 		bool alone;
 		uint32_t other = came_back(scene, thread, from_ns, to_ns, begin, &alone);
 
@@ -287,6 +296,67 @@ uint32_t loop_partner(const struct scene *scene, uint32_t thread, uint64_t from_
 		}
 	}
 	return best;
+}
+
+static bool near(uint64_t a, uint64_t b, uint64_t slack)
+{
+	return a > b ? a - b <= slack : b - a <= slack;
+}
+
+/* The wait that the wake-up ended, as one who listens for work; NULL none. */
+static const struct wait *ended_by(const struct scene *scene, const struct wake *k)
+{
+	uint32_t next = scene_waits_from(scene, k->target, k->time);
+	const struct wait *w = next > scene->threads[k->target].wait ? &scene->waits[next - 1] : NULL;
+
+	return w && w->end_event == k->number && !loop_looks_away(scene, w) ? w : NULL;
+}
+
+/* One loop may sleep at several places, as an interpreter does that translates it meanwhile: sleeps as long, with
+ * nothing but a look between them. */
+static bool goes_on(const struct scene *scene, const struct episode *a, const struct episode *b)
+{
+	const struct wait *v = &scene->waits[a->last], *w = &scene->waits[b->last];
+	uint64_t pause = (a->end_ns - a->start_ns) / a->slices, slack = part_of(scene, LIMIT_edge, pause);
+
+	return v->kind == w->kind && v->end == WAIT_END_TIMEOUT && b->start_ns - a->end_ns <= slack &&
+	       near((b->end_ns - b->start_ns) / b->slices, pause, slack) &&
+	       scene_wakes_from(scene, a->thread, a->end_ns) == scene_wakes_from(scene, a->thread, b->start_ns);
+}
+
+uint32_t loop_asked(const struct scene *scene, const struct episode *loop, uint64_t *ret_event, uint64_t *ret_begin_ns)
+{
+	const struct episode *first = scene->episodes + scene->threads[loop->thread].episode;
+	const struct episode *end = first + scene->threads[loop->thread].episode_count;
+	const struct wait *last;
+
+	while (loop > first && goes_on(scene, loop - 1, loop))
+		loop--;
+	*ret_begin_ns = loop->start_ns;
+	while (loop + 1 < end && goes_on(scene, loop, loop + 1))
+		loop++;
+	last = &scene->waits[loop->last];
+	for (uint32_t i = scene_wakes_from(scene, loop->thread, *ret_begin_ns); i-- > scene->threads[loop->thread].wake; ) {
+		const struct wake *k = &scene->wakes[i];
+		const struct wait *rest;
+		uint32_t back;
+
+		if (k->time + limit_of(scene, LIMIT_asked_before_ns) < *ret_begin_ns)
+			return 0;
+		rest = scene_is_system(scene, k->target) || scene_same_process(scene, k->target, loop->thread) ? NULL : ended_by(scene, k);
+		if (!rest)
+			continue;
+		for (back = scene_waits_from(scene, k->target, k->time); back < scene_waits_end(scene, k->target); back++)
+			if (scene->waits[back].site == rest->site)
+				break;
+		if (back < scene_waits_end(scene, k->target)
+			    ? scene->waits[back].start_ns < last->start_ns || scene->waits[back].start_ns > loop->end_ns
+			    : loop->end_ns < scene->end_ns)
+			continue;
+		*ret_event = k->number;
+		return k->target;
+	}
+	return 0;
 }
 
 /* ---- retries ---- */
@@ -332,11 +402,6 @@ bool loop_retries(const struct scene *scene, uint32_t sleep, struct retries *ret
 	extend(scene, sleep, false, &r);
 	*ret_retries = r;
 	return r.count >= limit_of(scene, LIMIT_tries);
-}
-
-static bool near(uint64_t a, uint64_t b, uint64_t slack)
-{
-	return a > b ? a - b <= slack : b - a <= slack;
 }
 
 uint32_t loop_retry_partner(const struct scene *scene, const struct retries *retries, bool *ret_lockstep)

@@ -8,6 +8,8 @@
 /* True when the episode is a poll loop: it sleeps, or gives up the processor,
  * and looks again. */
 bool loop_is(const struct scene *scene, const struct episode *episode);
+/* Two sleeps in a row, as long as somebody may sleep who looks whether a lock is free: a loop where who sleeps is asked about. */
+bool loop_is_short(const struct scene *scene, const struct episode *episode);
 /* A wait in which a thread does not listen for new work. */
 bool loop_looks_away(const struct scene *scene, const struct wait *wait);
 /* Whose part the looping thread most likely awaits: of its process, or a child, the
@@ -15,6 +17,11 @@ bool loop_looks_away(const struct scene *scene, const struct wait *wait);
  * was started by the same, and came back as the loop ended; 0 nobody.
  * *ret_confidence, per cent, tells how sure that is. */
 uint32_t loop_partner(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, uint8_t *ret_confidence);
+
+/* Who was at rest until the looping thread woke it just before the loop began, and rests again since it
+ * looked for the last time: it was asked, and the loop awaits its answer. 0 nobody. *ret_begin_ns: when
+ * the loop began, which may be before the episode. */
+uint32_t loop_asked(const struct scene *scene, const struct episode *loop, uint64_t *ret_event, uint64_t *ret_begin_ns);
 
 /* Sleeps at one place again and again, with other short waits between them: the thread tries
  * something that takes more than a look. */

@@ -56,6 +56,8 @@ static inline bool alive(const struct question *q, uint32_t thread)
 /* True: it was added. */
 bool suspect_thread(struct question *q, uint32_t thread, enum walk_link link, uint8_t confidence, uint64_t evidence);
 
+/* Who goes on as this one gives up, see suspects_lockstep.c. */
+void ask_lockstep(struct question *q);
 /* Rules about the other end, see suspects_ends.c. */
 void ask_other_end(struct question *q);
 void ask_neighbours(struct question *q);

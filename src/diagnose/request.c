@@ -2,6 +2,7 @@
 #include "diagnose/request.h"
 
 #include "diagnose/judgement.h"
+#include "diagnose/walk.h"
 #include "graph/graph.h"
 
 #define LOOKED_BACK 256              /* waits, for visits to the same place */
@@ -48,7 +49,8 @@ static bool comes_often(const struct scene *scene, const struct wait *w)
 static bool waits_for_owner(const struct wait *w)
 {
 	return w->hint && (w->hint_kind == HINT_KIND_mutex_owner || w->hint_kind == HINT_KIND_pi_owner ||
-			   w->hint_kind == HINT_KIND_rwlock_writer || w->hint_kind == HINT_KIND_thread_exit);
+			   w->hint_kind == HINT_KIND_rwlock_writer || w->hint_kind == HINT_KIND_thread_exit ||
+			   w->hint_kind == HINT_KIND_interpreter_lock);
 }
 
 /* Where it waits for whatever work comes, not for one answer or lock. */
@@ -127,7 +129,7 @@ static const struct episode *turn_begin(const struct scene *scene, const struct 
 	while (e-- > first && e->end_ns > from) {
 		const struct wait *w = &scene->waits[e->last];
 
-		if (e->end_ns <= to && !w->idle && sets_to_work(w) && waits_for_work(scene, ends, w))
+		if (e->end_ns <= to && !w->idle && sets_to_work(w) && waits_for_work(scene, ends, w) && !walk_other_end_came(scene, w))
 			return e;
 	}
 	return NULL;

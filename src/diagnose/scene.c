@@ -156,14 +156,14 @@ static bool looked_briefly(const struct scene *scene, const struct wait *before,
 	       (times.ns[SPAN_RUNNING] <= LOOK_RAN_NS || times.ns[SPAN_RUNNING] <= slice / 2);
 }
 
-/* Where nothing tells what ended a wait, that it lasted just as long as its limit does; a sleep, which nobody
- * else ends, at least as long: the thread may have stood in the queue behind it. */
+/* Where nothing tells what ended a wait, that it lasted just as long as its limit does. */
 static bool ran_out(const struct wait *w)
 {
 	uint64_t lasted = w->end_ns - w->start_ns;
 
-	return w->end == WAIT_END_TIMEOUT || (w->end == WAIT_END_UNKNOWN && w->timeout_ns && lasted >= w->timeout_ns &&
-					      (w->kind == WAIT_KIND_sleep || lasted - w->timeout_ns <= w->timeout_ns / 8));
+	return w->end == WAIT_END_TIMEOUT ||
+	       (w->end == WAIT_END_UNKNOWN && (wait_slept_out(w) || (w->timeout_ns && lasted >= w->timeout_ns &&
+								     lasted - w->timeout_ns <= w->timeout_ns / 8)));
 }
 
 static bool bore_a_child(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
@@ -389,12 +389,26 @@ bool scene_same_process(const struct scene *scene, uint32_t a, uint32_t b)
 	return a && b && scene_pid(scene, a) == scene_pid(scene, b) && scene_pid(scene, a);
 }
 
+/* Who made it; of one that was there before the recording began its parent. */
+static uint32_t maker_of(const struct scene *scene, uint32_t thread)
+{
+	const struct thread *t = &scene->tables->threads[thread];
+	uint32_t leader;
+
+	if (t->creator)
+		return t->creator;
+	leader = t->tid == t->pid ? 0 : tables_process(scene->tables, t->pid, t->start_ns);
+	if (leader && leader != thread)
+		return leader;
+	return t->parent_pid && t->parent_pid != t->pid ? tables_process(scene->tables, t->parent_pid, t->start_ns) : 0;
+}
+
 bool scene_descends_from(const struct scene *scene, uint32_t thread, uint32_t pid)
 {
 	for (unsigned i = 0; thread && i < 64; i++) {
 		if (scene->tables->threads[thread].pid == pid)
 			return true;
-		thread = scene->tables->threads[thread].creator;
+		thread = maker_of(scene, thread);
 	}
 	return false;
 }

@@ -107,6 +107,18 @@ static inline bool wait_is_shared(const struct wait *w)
 	return w->kind == WAIT_KIND_futex && w->argument && !(w->argument & WAIT_FUTEX_PRIVATE);
 }
 
+/* A sleep, which nobody else ends, lasted as long as it was to, or longer: the thread may have stood in the queue. */
+static inline bool wait_slept_out(const struct wait *w)
+{
+	return w->kind == WAIT_KIND_sleep && w->timeout_ns && w->end_ns - w->start_ns >= w->timeout_ns;
+}
+
+/* A call by which a thread listens to whoever comes, not for one answer. */
+static inline bool wait_is_loop_rest(const struct wait *w)
+{
+	return w->kind == WAIT_KIND_epoll || w->kind == WAIT_KIND_accept || (w->kind == WAIT_KIND_poll && w->argument > 1);
+}
+
 /* Waits that are one in meaning: slices of a timed wait, or the sleeps of a poll
  * loop, with the moments between in which the thread only looked again. A wait
  * that stands alone is an episode too. It ends as its last wait ends. */
@@ -207,6 +219,25 @@ struct sent_signal {
 	uint32_t signal;
 };
 
+/* Calls by which locks are made and looked at that are no file locks: a file or folder that only one can make, a
+ * process that lives. */
+enum call_what {
+	CALL_OTHER,
+	CALL_MADE,       /* a file, folder or link that was not there */
+	CALL_REFUSED,    /* it was there already */
+	CALL_TAKEN_AWAY, /* a file or folder was removed, or renamed */
+	CALL_ALIVE,      /* a signal of number 0 could be sent */
+	CALL_GONE        /* it could not: there is no such process */
+};
+
+struct call_made {
+	uint64_t time, number;
+	uint32_t thread;
+	uint32_t target;         /* of CALL_ALIVE and CALL_GONE: the process's first thread, 0 unknown */
+	uint16_t syscall;
+	uint8_t what;            /* enum call_what */
+};
+
 struct quota {
 	uint64_t time, number;
 	uint64_t cgroup, quota_ns, period_ns;
@@ -264,7 +295,7 @@ struct numbers {
 	uint32_t count;
 };
 
-#define SCENE_KEPT 12
+#define SCENE_KEPT 13
 /* Columns that are laid out anew; the spans of each of two workers first. */
 enum { LAID_waits = 2, LAID_wakes, LAID_episodes, SCENE_LAID };
 
@@ -310,6 +341,8 @@ struct scene {
 	uint32_t fuse_count;
 	struct sent_signal *signals;
 	uint32_t signal_count;
+	struct call_made *calls;
+	uint32_t call_count;
 	struct quota *quotas;
 	uint32_t quota_count;
 	struct file_change *changes;
@@ -346,7 +379,7 @@ struct scene_watch {
 	void (*passed)(void *data); /* the pass is over, before anything is laid out; it may take its time */
 	void *data;
 };
-/* The same of a part of a trace, whose building another follows. `room` (may be NULL) goes to the graph. Nobody
+/* The same of a part of a trace, whose building another follows (NULL: nobody). `room` (may be NULL) goes to the graph. Nobody
  * corrects it: what only that needs is not kept. */
 int scene_build_watched(const struct trace *trace, const struct scene_watch *watch, struct graph_room *room, struct scene **ret_scene,
 			struct err *err);

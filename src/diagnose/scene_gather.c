@@ -3,6 +3,9 @@
  * During the pass the tables are in the making, so threads are noted by tid and
  * told apart afterwards: messages, samples and switches where they lie, all that
  * is rare by going through copies of its events. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -13,6 +16,7 @@
 #include "trace/part.h"
 
 #define RECENT_ENDS 4096u
+#define SIGNAL_DELIVERED_NS 1000000000ull /* at most, from a signal to its handler */
 #define EXPECTED_MOST 4000000u
 
 struct cpu_rows {
@@ -42,6 +46,7 @@ struct gatherer {
 	struct vec(struct fuse_request) fuse;
 	struct map fuse_open;                 /* unique number -> index of the request */
 	struct vec(struct sent_signal) signals;
+	struct vec(struct call_made) calls;
 	struct vec(struct quota) quotas;
 	struct vec(struct file_change) changes;
 	struct vec(struct mark) marks;
@@ -162,8 +167,41 @@ static void see_message(struct gatherer *b, const struct event *e)
 		.result = (int32_t)m->result, .ustack = m->ustack }));
 }
 
+/* What the call says of a lock that is a file, a folder or a process. */
+static enum call_what call_what(const struct event_syscall *s)
+{
+	int64_t result = (int64_t)s->result;
+
+	switch (s->number) {
+	case SYS_openat:
+#ifdef SYS_open
+	case SYS_open:
+#endif
+		if ((s->arg0 & (O_CREAT | O_EXCL)) != (O_CREAT | O_EXCL))
+			return CALL_OTHER;
+		break;
+	case SYS_mkdirat: case SYS_linkat: case SYS_symlinkat:
+#ifdef SYS_mkdir
+	case SYS_mkdir: case SYS_link: case SYS_symlink:
+#endif
+		break;
+	case SYS_unlinkat: case SYS_renameat2:
+#ifdef SYS_rename
+	case SYS_rename: case SYS_unlink: case SYS_rmdir: case SYS_renameat:
+#endif
+		return result == 0 ? CALL_TAKEN_AWAY : result == -EEXIST || result == -ENOTEMPTY ? CALL_REFUSED : CALL_OTHER;
+	case SYS_kill:
+		return s->arg1 ? CALL_OTHER : result == 0 ? CALL_ALIVE : result == -ESRCH ? CALL_GONE : CALL_OTHER;
+	default: /* other calls say nothing of that */
+		return CALL_OTHER;
+	}
+	return result >= 0 ? CALL_MADE : result == -EEXIST ? CALL_REFUSED : CALL_OTHER;
+}
+
 static void see_syscall(struct gatherer *b, const struct event *e)
 {
+	if (e->tid && e->time >= b->start_ns && call_what(event_as(e, syscall)) != CALL_OTHER)
+		keep_copy(b, e);
 	if (e->tid && event_as(e, syscall)->number == SYS_sched_yield)
 		vec_push(&b->frequent.yields, ((struct yield){ e->time, e->tid }));
 }
@@ -189,8 +227,8 @@ void gatherer_see(void *gatherer, const struct event *e)
 	case EVENT_sample: see_sample(b, e); break;
 	case EVENT_syscall: see_syscall(b, e); return;
 	case EVENT_fork: case EVENT_exec: case EVENT_waiting: case EVENT_file_lock: case EVENT_lock_held: case EVENT_fuse_send:
-	case EVENT_fuse_end: case EVENT_fuse_asked: case EVENT_signal: case EVENT_throttle: case EVENT_cgroup: case EVENT_file_event: case EVENT_poll_item:
-	case EVENT_mark:
+	case EVENT_fuse_end: case EVENT_fuse_asked: case EVENT_signal: case EVENT_deliver: case EVENT_throttle: case EVENT_cgroup:
+	case EVENT_file_event: case EVENT_poll_item: case EVENT_mark:
 		keep_copy(b, e);
 		break;
 	default: /* event numbers are open: the rest has no part in the scene */
@@ -203,7 +241,7 @@ void gatherer_see(void *gatherer, const struct event *e)
 
 static const uint16_t scene_events[] = {
 	EVENT_switch, EVENT_fork, EVENT_exec, EVENT_waiting, EVENT_message, EVENT_sample, EVENT_file_lock, EVENT_lock_held,
-	EVENT_fuse_send, EVENT_fuse_end, EVENT_fuse_asked, EVENT_signal, EVENT_throttle, EVENT_cgroup, EVENT_file_event, EVENT_poll_item,
+	EVENT_fuse_send, EVENT_fuse_end, EVENT_fuse_asked, EVENT_signal, EVENT_deliver, EVENT_throttle, EVENT_cgroup, EVENT_file_event, EVENT_poll_item,
 	EVENT_mark, EVENT_syscall,
 };
 
@@ -228,7 +266,7 @@ struct gatherer *gatherer_new(const struct trace *trace)
 	b->fields[EVENT_switch] = BIT(switch, detail) | BIT(switch, next) | BIT(switch, argument) | BIT(switch, ustack) |
 				  BIT(switch, kstack) | BIT(switch, state) | BIT(switch, wait) | BIT(switch, flags) |
 				  BIT(switch, syscall);
-	b->fields[EVENT_syscall] = BIT(syscall, number);
+	b->fields[EVENT_syscall] = BIT(syscall, number) | BIT(syscall, arg0) | BIT(syscall, arg1) | BIT(syscall, result);
 	b->fields[EVENT_message] &= ~(BIT(message, argument) | BIT(message, number) | BIT(message, position));
 	return b;
 }
@@ -330,6 +368,32 @@ static void on_signal(struct gatherer *b, const struct event *e)
 						      s->context == CONTEXT_thread ? thread_of(b, e->tid, e->time) : 0, target, s->number }));
 }
 
+/* A timer's signal whose sending was not recorded, as where its interrupt met the recorder's own program: it was
+ * sent just before. */
+static void on_deliver(struct gatherer *b, const struct event *e)
+{
+	const struct event_deliver *d = event_as(e, deliver);
+	uint32_t thread = thread_of(b, e->tid, e->time);
+
+	if (!thread || !d->handler || ((int32_t)d->code != SI_KERNEL && (int32_t)d->code != SI_TIMER))
+		return;
+	for (size_t i = b->signals.length; i-- > 0 && b->signals.items[i].time + SIGNAL_DELIVERED_NS > e->time; )
+		if (b->signals.items[i].signal == d->number && scene_same_process(b->scene, b->signals.items[i].target, thread))
+			return;
+	vec_push(&b->signals, ((struct sent_signal){ e->time, e->number, 0, thread, d->number }));
+}
+
+static void on_call(struct gatherer *b, const struct event *e)
+{
+	const struct event_syscall *s = event_as(e, syscall);
+	enum call_what what = call_what(s);
+	bool looks = what == CALL_ALIVE || what == CALL_GONE;
+
+	vec_push(&b->calls, ((struct call_made){ .time = e->time, .number = e->number, .thread = thread_of(b, e->tid, e->time),
+		.target = looks && s->arg0 && s->arg0 <= INT32_MAX ? thread_of(b, (uint32_t)s->arg0, e->time) : 0, .syscall = s->number,
+		.what = (uint8_t)what }));
+}
+
 static void on_throttle(struct gatherer *b, const struct event *e)
 {
 	const struct event_throttle *t = event_as(e, throttle);
@@ -381,6 +445,8 @@ static void on_rare(struct gatherer *b, const struct event *e)
 	case EVENT_fuse_end: on_fuse_end(b, e); break;
 	case EVENT_fuse_asked: on_fuse_asked(b, e); break;
 	case EVENT_signal: on_signal(b, e); break;
+	case EVENT_deliver: on_deliver(b, e); break;
+	case EVENT_syscall: on_call(b, e); break;
 	case EVENT_throttle: on_throttle(b, e); break;
 	case EVENT_cgroup: on_cgroup(b, e); break;
 	case EVENT_file_event: {
@@ -489,6 +555,7 @@ void gatherer_give(struct gatherer *b, struct scene *scene)
 	KEEP(b, locks, locks, lock_count);
 	KEEP(b, fuse, fuse, fuse_count);
 	KEEP(b, signals, signals, signal_count);
+	KEEP(b, calls, calls, call_count);
 	KEEP(b, quotas, quotas, quota_count);
 	KEEP(b, changes, changes, change_count);
 	KEEP(b, marks, marks, mark_count);

@@ -1,5 +1,6 @@
-/* Threads that spin: they give up the processor and look again, without a wait that a
- * trace could show. Their samples and calls tell. */
+/* Threads that spin: they give up the processor, or look whether a process has ended, and
+ * look again, without a wait that a trace could show. Their samples and calls tell. */
+#include "diagnose/awaited_process.h"
 #include "diagnose/diagnoser.h"
 #include "diagnose/loops.h"
 
@@ -46,6 +47,7 @@ static bool sibling_kept_off(const struct scene *scene, uint32_t thread, uint64_
 bool diagnoser_spins(const struct diagnoser *diagnoser, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
 {
 	int share = busy_share_in(diagnoser->scene, diagnoser->names, thread, from_ns, to_ns, "sched_yield");
+	struct awaited_process awaited;
 	struct state_times times;
 	uint64_t yields;
 
@@ -55,6 +57,8 @@ bool diagnoser_spins(const struct diagnoser *diagnoser, uint32_t thread, uint64_
 	scene_state_times(diagnoser->scene, thread, from_ns, to_ns, &times);
 	/* every 5 ms at the least, where it is let */
 	if ((share < 0 || share >= 10) && yields >= 100 && yields * 5000000 > to_ns - from_ns - times.ns[SPAN_RUNNABLE])
+		return true;
+	if (awaited_process_find(diagnoser->scene, diagnoser->names, thread, from_ns, to_ns, &awaited))
 		return true;
 	/* Without giving up anything, too. */
 	return in_one_loop(diagnoser->scene, thread, from_ns, to_ns) && sibling_kept_off(diagnoser->scene, thread, from_ns, to_ns);
@@ -109,7 +113,10 @@ bool diagnoser_spin_window(const struct diagnoser *diagnoser, uint32_t thread, u
 
 uint32_t diagnoser_spin_partner(const struct diagnoser *diagnoser, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
 {
+	struct awaited_process awaited;
 	uint8_t confidence;
 
+	if (awaited_process_find(diagnoser->scene, diagnoser->names, thread, from_ns, to_ns, &awaited))
+		return awaited.thread;
 	return loop_partner(diagnoser->scene, thread, from_ns, to_ns, &confidence);
 }

@@ -33,6 +33,7 @@ static bool has_owner(const struct wait *w)
 	case HINT_KIND_rwlock_writer:
 	case HINT_KIND_file_lock_owner:
 	case HINT_KIND_lock_owner:
+	case HINT_KIND_interpreter_lock:
 		return w->hint != 0;
 	case HINT_KIND_owner_gone:
 		return true;

@@ -7,6 +7,7 @@
 #include "diagnose/own_ends.h"
 #include "diagnose/question.h"
 #include "diagnose/told.h"
+#include "diagnose/tries.h"
 
 void inquiry_done(struct inquiry *inquiry)
 {
@@ -41,7 +42,7 @@ bool suspect_thread(struct question *q, uint32_t thread, enum walk_link link, ui
 static uint8_t owner_weight(const struct question *q, unsigned kind)
 {
 	switch (kind) {
-	case HINT_KIND_mutex_owner: case HINT_KIND_lock_owner: case HINT_KIND_rwlock_writer: return weight_of(q);
+	case HINT_KIND_mutex_owner: case HINT_KIND_lock_owner: case HINT_KIND_rwlock_writer: case HINT_KIND_interpreter_lock: return weight_of(q);
 	case HINT_KIND_pi_owner: return limit(q, LIMIT_owner_of_pi);
 	case HINT_KIND_thread_exit: return limit(q, LIMIT_owner_exit);
 	case HINT_KIND_socket_peer: return limit(q, LIMIT_owner_peer);
@@ -471,6 +472,10 @@ static void ask_similar(struct question *q)
 	      found->culprit < found->step_count) &&
 	    !(baseline_diff(inquiry->now, q->episode, q->from, q->to, inquiry->now, found) && found->culprit < found->step_count))
 		return;
+	/* A loop is woken by whoever has work for it: that one came with some at another time says nothing of
+	 * this, unless the loop had asked for it. */
+	if (wait_is_loop_rest(q->wait) && !found->from_victim)
+		return;
 	step = &found->steps[found->culprit];
 	/* In one trace, who was gone before it began was not to act. */
 	if (!found->other_trace && step->now_thread && q->scene->tables->threads[step->now_thread].end_ns <= q->from)
@@ -530,6 +535,23 @@ static void ask_process(struct question *q)
 	q->alone = !others && !wait_is_shared(q->wait);
 }
 
+/* The process that it looks at with kill, or who had what it could not make. */
+static void ask_had_it(struct question *q)
+{
+	const struct call_made *away;
+	struct tries tries;
+
+	if (!tries_find(q->scene, q->episode, &tries))
+		return;
+	if (tries.refused->what == CALL_ALIVE) {
+		suspect_thread(q, tries.refused->target, LINK_AWAITED, limit(q, LIMIT_alive_process), tries.refused->number);
+		return;
+	}
+	away = tries_taken_away(q->scene, q->episode, &tries);
+	if (away && !is_waiting(q, away->thread))
+		suspect_thread(q, away->thread, LINK_HAD_IT, weight_of(q), away->number);
+}
+
 /* A watchpoint saw who ended the loop. */
 static void ask_flag_writer(struct question *q)
 {
@@ -548,11 +570,20 @@ static void ask_loop(struct question *q)
 	uint8_t confidence;
 	uint32_t partner;
 
-	if (!loop_is(q->scene, q->episode))
+	if (!loop_is(q->scene, q->episode) && !loop_is_short(q->scene, q->episode))
 		return;
 	partner = loop_partner(q->scene, q->episode->thread, q->from, q->to, &confidence);
 	if (partner && confidence >= limit(q, LIMIT_flag_least) && !is_waiting(q, partner))
 		suspect_thread(q, partner, LINK_FLAG, confidence < weight_of(q) ? confidence : weight_of(q), 0);
+}
+
+static void ask_asked_loop(struct question *q)
+{
+	uint64_t event, begin_ns;
+	uint32_t asked = loop_is(q->scene, q->episode) ? loop_asked(q->scene, q->episode, &event, &begin_ns) : 0;
+
+	if (asked && !is_waiting(q, asked))
+		suspect_thread(q, asked, LINK_ACTIVITY, weight_of(q), event);
 }
 
 /* A sleep among many, with other short waits between them. */
@@ -573,28 +604,6 @@ static void ask_retries(struct question *q)
 	}
 	if (inquiry->retry_partner && !is_waiting(q, inquiry->retry_partner))
 		suspect_thread(q, inquiry->retry_partner, inquiry->lockstep ? LINK_LOCKSTEP : LINK_FLAG, weight_of(q), 0);
-}
-
-/* A wait that a limit or a signal ended, and by whose giving up one that waited
- * for this thread at the same place went on at once: that is how detectors of
- * deadlocks and time limits of locks break a circle that nothing else shows. */
-static void ask_lockstep(struct question *q)
-{
-	const struct scene *scene = q->scene;
-
-	if (only_looks(q) || (q->wait->end != WAIT_END_TIMEOUT && q->wait->end != WAIT_END_SOURCE))
-		return;
-	for (unsigned i = 0; i + 1 < q->waiting_count; i++) {
-		const struct episode *e = scene_episode(scene, q->waiting[i], q->from);
-		const struct wait *w = e ? &scene->waits[e->last] : NULL;
-		uint64_t place = w && q->inquiry->now ? side_stack_place(q->inquiry->now, w->ustack) : 0;
-
-		if (!w || w->kind != q->wait->kind || w->end != WAIT_END_THREAD || w->waker != q->episode->thread ||
-		    e->start_ns > q->to || w->end_ns < q->wait->end_ns || w->end_ns > q->wait->end_ns + limit_of(scene, LIMIT_give_up_ns))
-			continue;
-		if (place && place == side_stack_place(q->inquiry->now, q->wait->ustack))
-			suspect_thread(q, q->waiting[i], LINK_LOCKSTEP, weight_of(q), w->end_event);
-	}
 }
 
 static const struct {

@@ -36,6 +36,7 @@ const char *walk_link_words(enum walk_link link)
 	case LINK_FLAG: return "is the one that most likely changes what it looks at";
 	case LINK_WROTE: return "wrote what it looks at, which ended the loop";
 	case LINK_AWAITED: return "is the process whose end it awaits";
+	case LINK_HAD_IT: return "took away what it tried to make, and most likely had it";
 	case LINK_TRACER: return "traces it, and had not let it go on";
 	case LINK_TOLD: return "was told, in its place, what it waits for";
 	case LINK_SIGNALLED: return "was told to end, by a signal, and did not at once";
@@ -97,6 +98,21 @@ static void emit_wait(struct walk *walk, const struct episode *episode, uint64_t
 
 	emit(walk, (struct piece){ .start_ns = from, .end_ns = to, .thread = episode->thread, .wait = episode->last,
 		.state = stopped ? SPAN_STOPPED : SPAN_WAITING, .charge = (uint8_t)charge, .step = step });
+}
+
+/* Who waits for a file system to be thawed, or for a daemon to mount it, does so where no signal ends the wait. */
+bool walk_other_end_came(const struct scene *scene, const struct wait *w)
+{
+	bool reads = w->kind == WAIT_KIND_read && object_kind(w->object) == OBJECT_KIND_fifo;
+	uint32_t process;
+
+	if ((w->kind != WAIT_KIND_open && !reads) || w->state != TASK_STATE_sleeping || w->end != WAIT_END_THREAD || !w->waker ||
+	    !rule_holds(scene, RULE_fifo_newcomer))
+		return false;
+	process = tables_process(scene->tables, scene_pid(scene, w->waker), w->end_ns);
+	/* what is read may be the work of all its life */
+	return process && scene->tables->threads[process].start_ns > (reads ? w->start_ns + part_of(scene, LIMIT_most, w->end_ns - w->start_ns)
+									    : w->start_ns);
 }
 
 /* The window's part before the thread was born goes to its creator. */
@@ -205,17 +221,11 @@ static void walk_to(struct walk *walk, const struct episode *episode, uint32_t t
 	}
 }
 
-/* Goes on to who should have ended the wait; false when nobody is known, or not so
- * surely. */
-static bool walk_missing(struct walk *walk, const struct episode *episode, uint64_t from, uint64_t to, uint32_t came,
-			 uint8_t surely)
+static void walk_hops(struct walk *walk, const struct episode *episode, uint64_t from, uint64_t to, uint32_t came,
+		      const struct hop *hops, unsigned count)
 {
-	struct hop hops[WALK_MAX_HOPS];
-	unsigned count = walk->missing ? walk->missing(walk, episode, from, to, hops) : 0;
 	uint32_t number = (uint32_t)(episode - walk->scene->episodes) + 1, step = came;
 
-	if (!count || hops[count - 1].confidence < surely)
-		return false;
 	for (unsigned i = 0; i < count; i++) {
 		uint64_t begin = i && hops[i].from_ns > from ? hops[i].from_ns : from;
 		uint64_t end = i + 1 < count && hops[i + 1].from_ns < to ? hops[i + 1].from_ns : to;
@@ -228,6 +238,31 @@ static bool walk_missing(struct walk *walk, const struct episode *episode, uint6
 		if (end > from)
 			from = end;
 	}
+}
+
+/* Goes on to who should have ended the wait; false when nobody is known, or not so
+ * surely. */
+static bool walk_missing(struct walk *walk, const struct episode *episode, uint64_t from, uint64_t to, uint32_t came,
+			 uint8_t surely)
+{
+	struct hop hops[WALK_MAX_HOPS];
+	unsigned count = walk->missing ? walk->missing(walk, episode, from, to, hops) : 0;
+
+	if (!count || hops[count - 1].confidence < surely)
+		return false;
+	walk_hops(walk, episode, from, to, came, hops, count);
+	return true;
+}
+
+/* The same of one that went on by its own timer: it did not wait for those that wait for it. */
+static bool walk_missing_timer(struct walk *walk, const struct episode *episode, uint64_t from, uint64_t to, uint32_t came)
+{
+	struct hop hops[WALK_MAX_HOPS];
+	unsigned count = walk->missing ? walk->missing(walk, episode, from, to, hops) : 0;
+
+	if (!count || hops[count - 1].confidence < limit_of(walk->scene, LIMIT_timer_sure) || walk_on_stack(walk, hops[count - 1].thread))
+		return false;
+	walk_hops(walk, episode, from, to, came, hops, count);
 	return true;
 }
 
@@ -305,12 +340,12 @@ static bool is_dialog(const struct walk *walk, uint32_t thread, uint32_t came)
 /* Nothing but a person ends it: it reads from a terminal, or is a dialog's loop, which listens to several things. */
 static bool awaits_person(const struct walk *walk, const struct wait *w, uint32_t came)
 {
-	if (!rule_holds(walk->scene, RULE_person) || !came || !walk->ends)
+	if (!rule_holds(walk->scene, RULE_person) || !walk->ends)
 		return false;
 	if (w->kind == WAIT_KIND_read || w->kind == WAIT_KIND_poll)
 		if (object_kind(w->kind == WAIT_KIND_poll ? w->detail : w->object) == OBJECT_KIND_tty)
 			return true;
-	return w->kind == WAIT_KIND_poll && w->argument > 1 && is_dialog(walk, w->thread, came);
+	return came && w->kind == WAIT_KIND_poll && w->argument > 1 && is_dialog(walk, w->thread, came);
 }
 
 static void emit_person(struct walk *walk, const struct episode *episode, uint64_t from, uint64_t to, uint32_t came)
@@ -319,7 +354,9 @@ static void emit_person(struct walk *walk, const struct episode *episode, uint64
 		.state = SPAN_WAITING, .charge = CHARGE_THREAD, .step = came, .person = true });
 }
 
-static void walk_timeout(struct walk *walk, const struct episode *episode, uint64_t from, uint64_t to, uint32_t came)
+/* A wait that ended in vain: charged to its user, or to who should have ended it; where nobody is known, it stays
+ * with who waited. */
+static void walk_vain(struct walk *walk, const struct episode *episode, uint64_t from, uint64_t to, uint32_t came)
 {
 	if (awaits_person(walk, &walk->scene->waits[episode->last], came))
 		emit_person(walk, episode, from, to, came);
@@ -382,6 +419,26 @@ static void walk_waker(struct walk *walk, const struct episode *episode, uint64_
 		walk_to(walk, episode, waker, from, to, came, step, true);
 }
 
+/* A lock goes from hand to hand while one waits for it: each that had it answers for that time. */
+static bool walk_holders(struct walk *walk, const struct episode *episode, uint64_t from, uint64_t to, uint32_t came)
+{
+	const struct wait *last = &walk->scene->waits[episode->last];
+	uint32_t number = (uint32_t)(episode - walk->scene->episodes) + 1, thread;
+	uint64_t until;
+
+	if (!walk->holder || !walk->holder(walk, last, from, &thread, &until))
+		return false;
+	for (uint64_t at = from; at < to; at = until) {
+		bool known = walk->holder(walk, last, at, &thread, &until), woke = !known || thread == last->waker;
+
+		until = known && until < to ? until : to;
+		thread = known ? thread : last->waker;
+		walk_to(walk, episode, thread, at, until, came,
+			take_step(walk, came, thread, number, woke ? LINK_WAKE : LINK_OWNER, last->confidence, last->end_event, at), woke);
+	}
+	return true;
+}
+
 static void walk_wait(struct walk *walk, const struct episode *episode, uint64_t from, uint64_t to, uint32_t came)
 {
 	const struct wait *last = &walk->scene->waits[episode->last];
@@ -390,7 +447,7 @@ static void walk_wait(struct walk *walk, const struct episode *episode, uint64_t
 		return;
 	/* The child by which a script slept has nothing to do with what it looks for. */
 	if (last->kind == WAIT_KIND_child && loop_is(walk->scene, episode)) {
-		walk_timeout(walk, episode, from, to, came);
+		walk_vain(walk, episode, from, to, came);
 		return;
 	}
 
@@ -402,9 +459,13 @@ static void walk_wait(struct walk *walk, const struct episode *episode, uint64_t
 			emit_wait(walk, episode, from, to, CHARGE_THREAD, came);
 			return;
 		}
+		if (walk_other_end_came(walk->scene, last)) {
+			if (last->kind != WAIT_KIND_read || !walk_missing(walk, episode, from, to, came, 0))
+				emit_wait(walk, episode, from, to, CHARGE_THREAD, came);
+			return;
+		}
 		if (was_broken_off(walk->scene, last)) {
-			if (!walk_missing(walk, episode, from, to, came, 0))
-				emit_wait(walk, episode, from, to, CHARGE_MISSING, came);
+			walk_vain(walk, episode, from, to, came);
 			return;
 		}
 		if (awaits_person(walk, last, came) &&
@@ -414,15 +475,17 @@ static void walk_wait(struct walk *walk, const struct episode *episode, uint64_t
 		}
 		if (walk->doubted == (uint32_t)(episode - walk->scene->episodes) + 1 && walk_missing(walk, episode, from, to, came, 0))
 			return;
-		walk_waker(walk, episode, from, to, came);
+		if (!walk_holders(walk, episode, from, to, came))
+			walk_waker(walk, episode, from, to, came);
 		return;
 	case WAIT_END_SOURCE:
 		/* A packet that was sent again by a timer, or taken by a kernel thread, may
 		 * have come from this machine. */
-		if (was_broken_off(walk->scene, last) ? !walk_missing(walk, episode, from, to, came, 0)
-		    : !rule_holds(walk->scene, RULE_from_here) || last->cause != WAKE_CAUSE_network ||
-			      !walk_missing(walk, episode, from, to, came, (uint8_t)rule_infos[RULE_from_here].weight))
-			emit_wait(walk, episode, from, to, was_broken_off(walk->scene, last) ? CHARGE_MISSING : CHARGE_SOURCE, came);
+		if (was_broken_off(walk->scene, last))
+			walk_vain(walk, episode, from, to, came);
+		else if (!rule_holds(walk->scene, RULE_from_here) || last->cause != WAKE_CAUSE_network ||
+			 !walk_missing(walk, episode, from, to, came, (uint8_t)rule_infos[RULE_from_here].weight))
+			emit_wait(walk, episode, from, to, CHARGE_SOURCE, came);
 		return;
 	case WAIT_END_OPEN:
 	case WAIT_END_TIMEOUT:
@@ -430,7 +493,7 @@ static void walk_wait(struct walk *walk, const struct episode *episode, uint64_t
 		if (last->kind == WAIT_KIND_stop)
 			emit_wait(walk, episode, from, to, CHARGE_THREAD, came);
 		else
-			walk_timeout(walk, episode, from, to, came);
+			walk_vain(walk, episode, from, to, came);
 		return;
 	}
 }
@@ -498,7 +561,7 @@ static void walk_timer(struct walk *walk, const struct episode *rest, uint64_t f
 		if (scene->waits[e->last].site != site || begin >= end)
 			continue;
 		walk_row(walk, thread, from, begin, step);
-		if (!walk_missing(walk, e, begin, end, step, (uint8_t)limit_of(scene, LIMIT_timer_sure)))
+		if (!walk_missing_timer(walk, e, begin, end, step))
 			walk_own(walk, thread, begin, end, step);
 		from = end;
 	}

@@ -55,6 +55,7 @@ enum walk_link {
 	LINK_FLAG,        /* the only one that seems able to change what a loop looks at */
 	LINK_WROTE,       /* it wrote what a loop looks at, which ended the loop */
 	LINK_AWAITED,     /* its end is what is waited for */
+	LINK_HAD_IT,      /* it took away what the other could not make */
 	LINK_TRACER,      /* it stopped it, as debuggers do */
 	LINK_TOLD,        /* it was woken by what was meant for this one, too */
 	LINK_SIGNALLED,   /* it was sent a signal to end, and took long to */
@@ -102,6 +103,9 @@ struct walk {
 	 * threads that wait on each other so far. NULL: never asks. */
 	unsigned (*missing)(struct walk *walk, const struct episode *episode, uint64_t from_ns, uint64_t to_ns,
 			    struct hop hops[WALK_MAX_HOPS]);
+	/* Who had, at the moment, what the wait is for, and until when at least: the wait is charged to each in turn, not to what
+	 * the last of them did before it had it. False where that is not known. NULL: never asks. */
+	bool (*holder)(const struct walk *walk, const struct wait *wait, uint64_t time_ns, uint32_t *ret_thread, uint64_t *ret_until);
 	void *data;
 	/* Whose work a thread did when it served many: back from what it did at last, over
 	 * who set it to work for that (request.h). NULL: each of its waits for itself. */
@@ -120,5 +124,7 @@ struct walk {
 /* Appends the pieces of the window to walk->pieces. */
 void walk_window(struct walk *walk, uint32_t thread, uint64_t from_ns, uint64_t to_ns);
 bool walk_on_stack(const struct walk *walk, uint32_t thread);
+/* The wait to open a FIFO, or to read one, was ended by one that was born only then: rule `fifo_newcomer`. */
+bool walk_other_end_came(const struct scene *scene, const struct wait *w);
 
 #endif

@@ -3,8 +3,11 @@
 
 #include <string.h>
 
+#include "diagnose/judgement.h"
+#include "diagnose/loops.h"
 #include "diagnose/suspects.h"
 #include "diagnose/walk.h"
+#include "path/cpu_runs.h"
 
 #define SUSPECTED_LEAST_NS 20000000ull /* of waits that nobody is seen to end: for shorter ones nobody is looked for */
 #define SUSPECTED_SHARE 100u           /* ... nor for those shorter than this part of the path */
@@ -73,6 +76,7 @@ void critical_carry(const struct scene *scene, uint64_t from_ns, struct standing
 /* ---- the walk ---- */
 
 struct asked {
+	const struct holds *holds;
 	struct inquiry inquiry;
 	struct suspects suspects;
 	struct arena arena;
@@ -91,7 +95,7 @@ static unsigned on_missing(struct walk *walk, const struct episode *episode, uin
 	uint64_t *answer;
 	const struct suspect *s;
 
-	if (w->idle || w->kind == WAIT_KIND_sleep)
+	if (w->idle || (w->kind == WAIT_KIND_sleep && !loop_is(walk->scene, episode)))
 		return 0;
 	if (w->hint && w->hint_kind != HINT_KIND_socket_peer && w->hint_kind != HINT_KIND_child && w->hint != w->thread &&
 	    !walk_on_stack(walk, w->hint)) {
@@ -110,8 +114,20 @@ static unsigned on_missing(struct walk *walk, const struct episode *episode, uin
 	if (!*answer)
 		return 0;
 	s = &asked->kept.items[*answer - 1];
+	/* Who sleeps again and again looks for something only where it is surely known who does that. */
+	if (w->kind == WAIT_KIND_sleep && s->hops[s->hop_count - 1].link != LINK_WROTE &&
+	    (s->hops[s->hop_count - 1].link != LINK_FLAG || s->hops[s->hop_count - 1].confidence < limit_of(walk->scene, LIMIT_flag_came_back)))
+		return 0;
 	memcpy(hops, s->hops, s->hop_count * sizeof(*hops));
 	return s->hop_count;
+}
+
+static bool on_lock(const struct walk *walk, const struct wait *wait, uint64_t time_ns, uint32_t *ret_thread, uint64_t *ret_until)
+{
+	const struct asked *asked = walk->data;
+
+	return wait->object && (wait->kind == WAIT_KIND_futex || wait->kind == WAIT_KIND_file_lock) &&
+	       holds_turn(asked->holds, wait->object, time_ns, ret_thread, ret_until) && *ret_thread != wait->thread;
 }
 
 /* ---- into the fold ---- */
@@ -128,6 +144,7 @@ struct adding {
 	const struct walk_steps *steps;
 	struct step_names *seen;   /* by step */
 	const struct holds *holds;
+	uint32_t root_pid;         /* of whom the path is */
 };
 
 static struct fold_key wait_key(struct naming *naming, const struct wait *w)
@@ -193,20 +210,6 @@ static uint8_t doing_of(const struct piece *p)
 	return CLASS_UNKNOWN;
 }
 
-static const char *doing_words(uint8_t doing)
-{
-	switch ((enum link_class)doing) {
-	case CLASS_RUN: return "computing";
-	case CLASS_QUEUED: return "waiting for a processor";
-	case CLASS_THROTTLED: return "throttled: its group's quota is used up";
-	case CLASS_WAIT: return "waiting";
-	case CLASS_STOPPED: return "stopped";
-	case CLASS_UNKNOWN:
-	case CLASS_CLASSES: break;
-	}
-	return "not known";
-}
-
 static void add_samples(struct adding *a, uint32_t thread, uint32_t row, uint32_t node, uint64_t from, uint64_t to)
 {
 	const struct scene *scene = a->naming->scene;
@@ -243,7 +246,7 @@ struct stretch_words critical_words(struct naming *naming, uint32_t thread, cons
 	} else if (doing == CLASS_QUEUED && (wait = woken_from(naming->scene, thread, time_ns))) {
 		words.key = wait_key(naming, wait);
 		words.key.doing = doing;
-		words.key.what = texts_add(naming->texts, doing_words(doing));
+		words.key.what = naming_doing(naming, doing);
 		words.runs = false;
 		on_stack = hold && naming_is_on_stack(naming, wait->ustack, hold->function);
 	} else {
@@ -252,12 +255,15 @@ struct stretch_words critical_words(struct naming *naming, uint32_t thread, cons
 		waits_around(naming->scene, thread, time_ns, &before, &behind);
 		words.key = (struct fold_key){ .who = naming_role(naming, thread), .doing = doing,
 					       .function = before && behind ? naming_between(naming, before->ustack, behind->ustack) : 0,
-					       .what = texts_add(naming->texts, doing_words(doing)) };
+					       .what = naming_doing(naming, doing) };
 		on_stack = hold && ((before && naming_is_on_stack(naming, before->ustack, hold->function)) ||
 				    (behind && naming_is_on_stack(naming, behind->ustack, hold->function)));
 	}
 	if (!words.key.function)
 		words.key.function = naming_start(naming, thread);
+	/* Who waits for a lock that several have at once takes it elsewhere than who has it, perhaps. */
+	if (on_stack && hold->shared && hold->function == naming_start(naming, thread))
+		on_stack = false;
 	words.function = on_stack ? hold->function : words.key.function;
 	return words;
 }
@@ -289,9 +295,58 @@ static void add_stretch(struct adding *a, const struct piece *p, const struct ho
 		add_samples(a, p->thread, row, node, from, to);
 }
 
-static void add_piece(struct adding *a, const struct piece *p)
+static bool is_of_run(struct adding *a, uint32_t thread, uint32_t waiting)
+{
+	const struct scene *scene = a->naming->scene;
+
+	return !naming_is_kernel(a->naming, thread) &&
+	       (scene_pid(scene, thread) == scene_pid(scene, waiting) || scene_descends_from(scene, thread, a->root_pid));
+}
+
+/* A stretch in which the thread stood for a processor that another one of the run had: what that did is what the run
+ * waited for. */
+static void add_in_front(struct adding *a, const struct piece *p, uint32_t thread, uint64_t from, uint64_t to)
+{
+	struct step_names step = step_seen(a, p->step);
+	struct stretch_words waits = critical_words(a->naming, p->thread, NULL, CLASS_QUEUED, NULL, from);
+	uint32_t via = fold_child(a->fold, step.node - 1, &waits.key);
+	uint64_t until;
+
+	for (uint64_t at = from; at < to; at = until) {
+		const struct hold *hold = holds_at(a->holds, thread, at, &until);
+		struct stretch_words words = critical_words(a->naming, thread, NULL, CLASS_RUN, hold, at);
+		uint32_t node = fold_child(a->fold, via, &words.key), row = fold_row(a->fold, words.lock, words.key.who, words.function, words.runs);
+
+		until = until < to ? until : to;
+		map_put(&a->fold->pids, scene_pid(a->naming->scene, thread), 1);
+		fold_add(a->fold, row, node, via, (uint64_t)scene_tid(a->naming->scene, thread) << 32 | (hold ? (uint32_t)hold->start_ns : 0), at,
+			 until);
+		add_samples(a, thread, row, node, at, until);
+	}
+}
+
+/* A stretch in which the thread stood for a processor, without a lock that others want. */
+static void add_queued(struct adding *a, const struct piece *p, uint64_t from, uint64_t to)
+{
+	const struct span *span = scene_span(a->naming->scene, p->thread, from);
+	uint64_t until;
+
+	for (uint64_t at = from; at < to; at = until) {
+		uint32_t thread;
+
+		until = to;
+		thread = span ? cpu_runs_who(a->naming->scene, span->cpu, at, &until) : 0;
+		if (thread && thread != p->thread && is_of_run(a, thread, p->thread))
+			add_in_front(a, p, thread, at, until);
+		else
+			add_stretch(a, p, NULL, at, until);
+	}
+}
+
+static void add_simple(struct adding *a, const struct piece *p)
 {
 	uint32_t thread = step_seen(a, p->step).thread;
+	bool queued = doing_of(p) == CLASS_QUEUED && !naming_is_kernel(a->naming, p->thread);
 	uint64_t until;
 
 	for (uint64_t at = p->start_ns; at < p->end_ns; at = until) {
@@ -299,7 +354,35 @@ static void add_piece(struct adding *a, const struct piece *p)
 
 		if (until > p->end_ns)
 			until = p->end_ns;
-		add_stretch(a, p, hold, at, until);
+		if (!hold && queued)
+			add_queued(a, p, at, until);
+		else
+			add_stretch(a, p, hold, at, until);
+	}
+}
+
+/* Of a loop that sleeps again and again each sleep counts, and what it did between them: that may be the most of it. */
+static void add_piece(struct adding *a, const struct piece *p)
+{
+	const struct scene *scene = a->naming->scene;
+	const struct scene_thread *t = &scene->threads[p->thread];
+	uint64_t at = p->start_ns;
+
+	if (p->state != SPAN_WAITING || !p->wait || scene->episodes[scene->waits[p->wait].episode].slices < 2) {
+		add_simple(a, p);
+		return;
+	}
+	for (uint32_t i = scene_span_index(scene, p->thread, at); i < t->span_count && at < p->end_ns; i++) {
+		const struct span *s = &t->spans[i];
+		struct piece part = *p;
+
+		part.start_ns = at;
+		part.end_ns = at = span_end(s) < p->end_ns ? span_end(s) : p->end_ns;
+		part.state = s->state;
+		part.throttled = s->throttled;
+		part.wait = s->wait;
+		if (part.end_ns > part.start_ns)
+			add_simple(a, &part);
 	}
 }
 
@@ -333,9 +416,9 @@ static void add_walk(const struct critical *critical, struct asked *asked, uint3
 	struct naming *naming = critical->naming;
 	struct pieces pieces = { 0 };
 	struct walk_steps steps = { 0 };
-	struct walk walk = { .scene = naming->scene, .missing = on_missing, .data = asked, .pieces = &pieces, .steps = &steps };
+	struct walk walk = { .scene = naming->scene, .missing = on_missing, .holder = on_lock, .data = asked, .pieces = &pieces, .steps = &steps };
 	struct adding a = { .critical = critical, .naming = naming, .fold = critical->fold, .steps = &steps,
-			     .holds = &critical->holds };
+			     .holds = &critical->holds, .root_pid = critical->root_pid };
 
 	walk_window(&walk, thread, from_ns, to_ns);
 	a.seen = mem_zalloc(arena_array_bytes(sizeof(*a.seen), steps.length));
@@ -356,11 +439,13 @@ static void add_walk(const struct critical *critical, struct asked *asked, uint3
 void critical_add(struct critical *critical, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
 {
 	struct asked asked = {
+		.holds = &critical->holds,
 		.inquiry = { .scene = critical->naming->scene, .ends = diagnoser_ends(critical->diagnoser),
 			     .now = diagnoser_side(critical->diagnoser) },
 		.least_ns = critical->whole_ns / SUSPECTED_SHARE > SUSPECTED_LEAST_NS ? critical->whole_ns / SUSPECTED_SHARE : SUSPECTED_LEAST_NS,
 	};
 
+	critical->root_pid = scene_pid(critical->naming->scene, thread);
 	arena_init(&asked.arena);
 	asked.inquiry.arena = &asked.arena;
 	map_init(&asked.answers);

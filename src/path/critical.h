@@ -24,6 +24,7 @@ struct critical {
 	struct fold *fold;
 	uint64_t whole_ns;        /* of the path that is asked for; this may be a part of it */
 	struct holds holds;       /* of the naming's scene */
+	uint32_t root_pid;        /* of whom the path is */
 };
 
 /* A stretch in which a thread did one thing, in words. */

@@ -365,6 +365,32 @@ static void divide_rows(struct fold *fold)
 	vec_done(&shares);
 }
 
+/* Who has a lock that it did not take in the function in which others wait for it: where samples found it. */
+static void place_holders(struct fold *fold)
+{
+	for (size_t i = 0; i < fold->rows.length; i++) {
+		struct fold_row *row = &fold->rows.items[i];
+		uint32_t function;
+		bool is_there = false;
+
+		row->stood = row->function;
+		if (!row->lock || !row->stacks || (row->function && row->function != row->who.thread) ||
+		    fold->stacks.items[row->stacks].count < SAMPLES_ENOUGH)
+			continue;
+		function = heavy(fold, row->stacks);
+		for (size_t k = 0; k < fold->rows.length; k++) {
+			const struct fold_row *other = &fold->rows.items[k];
+
+			is_there |= other->lock == row->lock && other->function == function && other->who.program == row->who.program &&
+				    other->who.thread == row->who.thread;
+		}
+		if (function && !is_there) {
+			row->function = function;
+			row->by_samples = true;
+		}
+	}
+}
+
 static int by_ns(const void *a, const void *b)
 {
 	const struct fold_row *x = a, *y = b;
@@ -440,6 +466,7 @@ void fold_finish(struct fold *fold)
 		count_link(fold, &fold->later);
 	fold->has_later = false;
 	divide_rows(fold);
+	place_holders(fold);
 	count = fold->rows.length;
 	became = mem_alloc(arena_array_bytes(sizeof(*became), count + 1));
 	for (size_t i = 0; i < count; i++)

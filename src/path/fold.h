@@ -76,6 +76,7 @@ struct fold_row {
 	uint32_t lock;            /* text of the lock that is held there, 0 none */
 	struct role_name who;
 	uint32_t function;
+	uint32_t stood;           /* the function by the stacks around, where samples told a better one of a lock's holder; else the same */
 	bool by_samples;          /* the function was found by samples */
 	bool runs;                /* to be divided by samples at the end */
 	uint32_t number;          /* as it was handed out */

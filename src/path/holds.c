@@ -85,12 +85,33 @@ static void find_of_lock(struct naming *naming, const struct lock_wait *waits, s
 
 		if (w->end == WAIT_END_THREAD && w->waker && w->end_ns > start)
 			vec_push(&holds->list, ((struct hold){ .start_ns = start, .end_ns = w->end_ns, .earliest_ns = given_back,
-				.object = w->object, .thread = w->waker, .lock = naming_lock(naming, w), .exact = earliest[i] <= given_back,
+				.object = w->object, .thread = w->waker, .woken = w->thread, .lock = naming_lock(naming, w), .exact = earliest[i] <= given_back,
 				.shared = naming_is_shared_lock(naming, w), .function = naming_stack(naming, w->ustack).function }));
 		if (w->end == WAIT_END_THREAD)
 			given_back = w->end_ns;
 	}
 	free(earliest);
+}
+
+static int by_turn(const void *a, const void *b, void *data)
+{
+	const struct holds *holds = data;
+	const struct hold *x = &holds->list.items[*(const uint32_t *)a], *y = &holds->list.items[*(const uint32_t *)b];
+
+	if (x->object != y->object)
+		return x->object < y->object ? -1 : 1;
+	if (x->end_ns != y->end_ns)
+		return x->end_ns < y->end_ns ? -1 : 1;
+	return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
+}
+
+static void find_turns(struct holds *holds)
+{
+	for (size_t i = 0; i < holds->list.length; i++)
+		if (!holds->list.items[i].shared)
+			vec_push(&holds->turns, (uint32_t)i);
+	if (holds->turns.length)
+		qsort_r(holds->turns.items, holds->turns.length, sizeof(*holds->turns.items), by_turn, holds);
 }
 
 void holds_find(struct naming *naming, struct holds *ret_holds)
@@ -108,12 +129,14 @@ void holds_find(struct naming *naming, struct holds *ret_holds)
 	}
 	if (ret_holds->list.length)
 		qsort(ret_holds->list.items, ret_holds->list.length, sizeof(*ret_holds->list.items), by_thread);
+	find_turns(ret_holds);
 	vec_done(&waits);
 }
 
 void holds_done(struct holds *holds)
 {
 	vec_done(&holds->list);
+	vec_done(&holds->turns);
 }
 
 #define NESTED_MOST 4 /* locks that a thread has at once, as far as is looked */
@@ -140,6 +163,37 @@ const struct hold *holds_at(const struct holds *holds, uint32_t thread, uint64_t
 			return &holds->list.items[low];
 		}
 	return NULL;
+}
+
+bool holds_turn(const struct holds *holds, uint64_t object, uint64_t time_ns, uint32_t *ret_thread, uint64_t *ret_until)
+{
+	size_t low = 0, high = holds->turns.length;
+	const struct hold *h, *before;
+
+	/* The first that ends behind the moment. */
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		h = &holds->list.items[holds->turns.items[mid]];
+		if (h->object < object || (h->object == object && h->end_ns <= time_ns))
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	h = low < holds->turns.length ? &holds->list.items[holds->turns.items[low]] : NULL;
+	if (!h || h->object != object)
+		return false;
+	if (h->start_ns <= time_ns) {
+		*ret_thread = h->thread;
+		*ret_until = h->end_ns;
+		return true;
+	}
+	before = low ? &holds->list.items[holds->turns.items[low - 1]] : NULL;
+	if (!before || before->object != object)
+		return false;
+	*ret_thread = before->woken;
+	*ret_until = h->start_ns;
+	return true;
 }
 
 /* ---- queues ---- */

@@ -10,6 +10,7 @@ struct hold {
 	uint64_t earliest_ns;     /* since the one before gave it back: it cannot have had it before */
 	uint64_t object;
 	uint32_t thread;
+	uint32_t woken;           /* thread whose wait ended as it gave the lock back */
 	uint32_t lock;            /* text */
 	bool exact;               /* it got it as the one before gave it back; else it may have had it for longer */
 	bool shared;              /* a read-write lock: others may have had it, too */
@@ -18,6 +19,7 @@ struct hold {
 
 struct holds {
 	struct vec(struct hold) list;   /* by thread, then time */
+	struct vec(uint32_t) turns;     /* of locks that one has at a time: by lock, then time; places in the list */
 };
 
 void holds_find(struct naming *naming, struct holds *ret_holds);
@@ -25,6 +27,10 @@ void holds_done(struct holds *holds);
 /* The lock that the thread had at the moment, of several the one it took last; NULL none.
  * *ret_until: how long that stays so, at least. */
 const struct hold *holds_at(const struct holds *holds, uint32_t thread, uint64_t time_ns, uint64_t *ret_until);
+
+/* Whose turn it was with the lock at the moment, and until when: who had it; where nobody is known to have had it, who was
+ * woken to take it. False when it is not known, or several may have it at once. */
+bool holds_turn(const struct holds *holds, uint64_t object, uint64_t time_ns, uint32_t *ret_thread, uint64_t *ret_until);
 
 /* Adds who stood for each lock in the window to the fold's queues. */
 void holds_count_queues(struct naming *naming, struct fold *fold, uint64_t from_ns, uint64_t to_ns);

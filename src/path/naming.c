@@ -24,13 +24,32 @@ void naming_init(struct naming *naming, const struct scene *scene, struct diagno
 	naming->starts = mem_zalloc(arena_array_bytes(sizeof(*naming->starts), scene->thread_count));
 	naming->scripted = mem_zalloc(arena_array_bytes(sizeof(*naming->scripted), scene->tables->frame_count + 1));
 	naming->interpreters = mem_zalloc(arena_array_bytes(sizeof(*naming->interpreters), scene->tables->module_count + 1));
-	map_init(&naming->stacks);
+	naming->stacks = mem_zalloc(arena_array_bytes(sizeof(*naming->stacks), scene->tables->frame_count + 1));
+	naming->functions = mem_zalloc(arena_array_bytes(sizeof(*naming->functions), scene->tables->frame_count + 1));
+	naming->runtime = mem_zalloc(arena_array_bytes(sizeof(*naming->runtime), scene->tables->frame_count + 1));
+	map_init(&naming->between);
 	map_init(&naming->made_starts);
-	map_init(&naming->functions);
 	map_init(&naming->locks);
 	map_init(&naming->wait_words);
 	if (names)
 		find_interpreters(naming);
+}
+
+void naming_anew(struct naming *naming, struct texts *texts)
+{
+	struct map *maps[] = { &naming->between, &naming->locks, &naming->wait_words, &naming->made_starts };
+	size_t frames = naming->scene->tables->frame_count + 1;
+
+	naming->texts = texts;
+	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
+		map_clear(maps[i]);
+	memset(naming->has_role, 0, naming->scene->thread_count * sizeof(*naming->has_role));
+	memset(naming->stacks, 0, frames * sizeof(*naming->stacks));
+	memset(naming->functions, 0, frames * sizeof(*naming->functions));
+	memset(naming->doing_words, 0, sizeof(naming->doing_words));
+	free(naming->made);
+	naming->made = NULL;
+	vec_clear(&naming->stack_list);
 }
 
 void naming_done(struct naming *naming)
@@ -42,8 +61,10 @@ void naming_done(struct naming *naming)
 	free(naming->starts);
 	free(naming->scripted);
 	free(naming->interpreters);
-	map_done(&naming->stacks);
-	map_done(&naming->functions);
+	free(naming->stacks);
+	free(naming->functions);
+	free(naming->runtime);
+	map_done(&naming->between);
 	map_done(&naming->locks);
 	map_done(&naming->wait_words);
 	vec_done(&naming->stack_list);
@@ -64,18 +85,17 @@ static uint32_t parent_of(const struct naming *naming, uint32_t node)
 
 uint32_t naming_function(struct naming *naming, uint32_t node)
 {
-	bool fresh = false;
-	uint64_t *text;
 	const struct name *name;
+	uint32_t text;
 
 	if (!naming->names || !is_frame(naming, node))
 		return 0;
-	text = map_at(&naming->functions, node, &fresh);
-	if (!fresh)
-		return (uint32_t)*text;
+	if (naming->functions[node])
+		return naming->functions[node] - 1;
 	name = names_frame(naming->names, node);
-	*text = name->function[0] ? texts_add(naming->texts, demangle_brief(&naming->arena, name->text)) : 0;
-	return (uint32_t)*text;
+	text = name->function[0] ? texts_add(naming->texts, demangle_brief(&naming->arena, name->text)) : 0;
+	naming->functions[node] = text + 1;
+	return text;
 }
 
 enum scripted { SCRIPTED_UNKNOWN, SCRIPTED_NO, SCRIPTED_YES };
@@ -126,7 +146,7 @@ static bool is_scripted(struct naming *naming, uint32_t stack)
 	return found == SCRIPTED_YES;
 }
 
-bool naming_is_runtime(struct naming *naming, uint32_t node)
+static bool find_runtime(struct naming *naming, uint32_t node)
 {
 	const struct name *name = names_frame(naming->names, node);
 
@@ -135,19 +155,23 @@ bool naming_is_runtime(struct naming *naming, uint32_t node)
 	return !is_script(naming, node) && (describe_is_plumbing(name->module) || describe_is_start(name->function));
 }
 
+bool naming_is_runtime(struct naming *naming, uint32_t node)
+{
+	if (!naming->runtime[node])
+		naming->runtime[node] = find_runtime(naming, node) + 1;
+	return naming->runtime[node] == 2;
+}
+
 struct stack_names naming_stack(struct naming *naming, uint32_t stack)
 {
 	struct stack_names found = { 0 };
 	uint32_t unnamed = 0;
-	bool fresh = false;
-	uint64_t *number;
 
 	if (!naming->names || !is_frame(naming, stack))
 		return found;
-	number = map_at(&naming->stacks, stack, &fresh);
-	if (!fresh)
-		return naming->stack_list.items[*number - 1];
-	*number = naming->stack_list.length + 1;
+	if (naming->stacks[stack])
+		return naming->stack_list.items[naming->stacks[stack] - 1];
+	naming->stacks[stack] = (uint32_t)naming->stack_list.length + 1;
 	for (uint32_t node = stack; is_frame(naming, node) && !found.function; node = parent_of(naming, node)) {
 		uint32_t function = naming_function(naming, node);
 
@@ -172,12 +196,10 @@ bool naming_is_on_stack(struct naming *naming, uint32_t stack, uint32_t function
 	return false;
 }
 
-uint32_t naming_between(struct naming *naming, uint32_t before, uint32_t behind)
+static uint32_t find_between(struct naming *naming, uint32_t before, uint32_t behind)
 {
 	const struct frame *frames = naming->scene->tables->frames;
 
-	if (!naming->names || !is_frame(naming, before) || !is_frame(naming, behind))
-		return 0;
 	while (before != behind && before && behind) {
 		if (frames[before].depth >= frames[behind].depth)
 			before = frames[before].parent;
@@ -190,6 +212,19 @@ uint32_t naming_between(struct naming *naming, uint32_t before, uint32_t behind)
 		if (!naming_is_runtime(naming, before) && naming_function(naming, before))
 			return naming_function(naming, before);
 	return 0;
+}
+
+uint32_t naming_between(struct naming *naming, uint32_t before, uint32_t behind)
+{
+	bool fresh = false;
+	uint64_t *text;
+
+	if (!naming->names || !is_frame(naming, before) || !is_frame(naming, behind))
+		return 0;
+	text = map_at(&naming->between, (uint64_t)before << 32 | behind, &fresh);
+	if (fresh)
+		*text = find_between(naming, before, behind);
+	return (uint32_t)*text;
 }
 
 /* ---- roles ---- */
@@ -296,6 +331,29 @@ struct role_name naming_role(struct naming *naming, uint32_t thread)
 	return *role;
 }
 
+/* ---- what is done ---- */
+
+static const char *doing_words(uint8_t doing)
+{
+	switch ((enum link_class)doing) {
+	case CLASS_RUN: return "computing";
+	case CLASS_QUEUED: return "waiting for a processor";
+	case CLASS_THROTTLED: return "throttled: its group's quota is used up";
+	case CLASS_WAIT: return "waiting";
+	case CLASS_STOPPED: return "stopped";
+	case CLASS_UNKNOWN:
+	case CLASS_CLASSES: break;
+	}
+	return "not known";
+}
+
+uint32_t naming_doing(struct naming *naming, uint8_t doing)
+{
+	if (!naming->doing_words[doing])
+		naming->doing_words[doing] = texts_add(naming->texts, doing_words(doing));
+	return naming->doing_words[doing];
+}
+
 /* ---- waits ---- */
 
 static bool has(const char *name, const char *part)
@@ -317,6 +375,9 @@ enum wait_class naming_wait_class(struct naming *naming, const struct wait *wait
 
 	if (wait->kind != WAIT_KIND_futex)
 		return wait->kind == WAIT_KIND_file_lock ? WAIT_CLASS_lock : WAIT_CLASS_other;
+	/* made of a condition and what it protects */
+	if (wait->hint_kind == HINT_KIND_interpreter_lock)
+		return WAIT_CLASS_lock;
 	called = texts_get(naming->texts, naming_stack(naming, wait->ustack).called);
 	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
 		if (has(called, calls[i].part))
@@ -353,7 +414,9 @@ uint32_t naming_lock(struct naming *naming, const struct wait *wait)
 
 	if (!fresh)
 		return (uint32_t)*text;
-	if (wait->kind == WAIT_KIND_futex)
+	if (wait->hint_kind == HINT_KIND_interpreter_lock)
+		name = "Python's interpreter lock";
+	else if (wait->kind == WAIT_KIND_futex)
 		name = lock_names_find(naming->lock_names, &naming->arena, scene_pid(naming->scene, wait->thread), lock_address(naming, wait));
 	else
 		name = describe_object(&naming->describer, wait->object);

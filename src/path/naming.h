@@ -37,15 +37,20 @@ struct naming {
 	uint32_t *starts;         /* by thread: the function it was started with, where that is its role's name; else 0 */
 	uint32_t *made;           /* by thread: stack at which it was made; NULL: not looked for yet */
 	struct map made_starts;   /* such a stack -> the function that threads made there start with, 0 several */
-	struct map stacks;        /* stack node -> place in stack_list + 1 */
+	uint32_t *stacks;         /* by frame node: place in stack_list + 1, 0 not looked at */
 	struct vec(struct stack_names) stack_list;
-	struct map functions;     /* frame node -> text + 1 of its function */
+	uint32_t *functions;      /* by frame node: text + 1 of its function, 0 not looked at */
+	uint8_t *runtime;         /* by frame node: whether it only carries the program's functions, + 1; 0 not looked at */
+	struct map between;       /* two stacks -> text of the function between them */
+	uint32_t doing_words[CLASS_CLASSES]; /* texts, 0 not made yet */
 	struct map locks;         /* object -> text */
 	struct map wait_words;         /* hash of a wait's kind, call and object -> text */
 };
 
 void naming_init(struct naming *naming, const struct scene *scene, struct diagnoser *diagnoser, struct names *names, struct texts *texts,
 	       struct lock_names *lock_names);
+/* Names are texts of the fold that they are for: what was named before is named anew for another one. */
+void naming_anew(struct naming *naming, struct texts *texts);
 void naming_done(struct naming *naming);
 
 struct role_name naming_role(struct naming *naming, uint32_t thread);
@@ -65,6 +70,8 @@ uint32_t naming_function(struct naming *naming, uint32_t node);
 bool naming_is_on_stack(struct naming *naming, uint32_t stack, uint32_t function);
 /* The innermost function in which the thread was all the time between the two stacks; 0 unknown. */
 uint32_t naming_between(struct naming *naming, uint32_t before, uint32_t behind);
+/* What a thread does that does not wait, in words. */
+uint32_t naming_doing(struct naming *naming, uint8_t doing);
 enum wait_class naming_wait_class(struct naming *naming, const struct wait *wait);
 /* True for read-write locks, which several may have. */
 bool naming_is_shared_lock(struct naming *naming, const struct wait *wait);

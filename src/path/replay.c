@@ -3,7 +3,7 @@
  * A simulation by events. Processors are handed out in turn, SLICE_NS each where others
  * stand for one; who wakes up takes the place of whoever has had his for GRAIN_NS, as the
  * kernel's scheduler does it, roughly. Real-time threads come first, by their priorities,
- * and make room for their equals after TURN_NS only. Locks go to who asked first. */
+ * and make room for their equals after TURN_NS only. Locks go to who asked first, or as they went. */
 #include "path/replay.h"
 
 #include <string.h>
@@ -45,6 +45,7 @@ struct lock_state {
 	struct queue queue;
 	uint32_t held;
 	uint32_t owner;           /* who took it last, + 1; 0 nobody has it */
+	uint32_t turn;            /* how often it was taken */
 };
 
 struct sim {
@@ -298,18 +299,55 @@ static bool is_circle(const struct sim *s, uint32_t thread, uint32_t lock)
 	return false;
 }
 
-static void give_lock(struct sim *s, struct lock_state *lock)
+static bool is_free(const struct sim *s, uint32_t lock)
 {
-	if (lock->queue.first) {
-		uint32_t next = leave(s, &lock->queue);
+	return s->locks[lock].held < (s->c->shared_lock && s->p->locks.items[lock] == s->c->shared_lock ? 2 : 1);
+}
 
-		lock->owner = next + 1;
-		s->threads[next].wanted = 0;
-		vec_push(&s->woken, next);
-		return;
+static void take_lock(struct sim *s, uint32_t thread, uint32_t lock)
+{
+	s->locks[lock].held++;
+	s->locks[lock].turn++;
+	s->locks[lock].owner = thread + 1;
+	s->threads[thread].wanted = 0;
+}
+
+/* Who stands for the lock and is the next to have it; false when that one comes only later. */
+static bool leave_in_turn(struct sim *s, struct lock_state *lock, uint32_t *ret_thread)
+{
+	uint32_t before = 0;
+
+	for (uint32_t at = lock->queue.first; at; before = at, at = s->threads[at - 1].next) {
+		if (s->p->ops.items[s->threads[at - 1].at - 1].place != lock->turn)
+			continue;
+		if (before)
+			s->threads[before - 1].next = s->threads[at - 1].next;
+		else
+			lock->queue.first = s->threads[at - 1].next;
+		if (lock->queue.last == at)
+			lock->queue.last = before;
+		*ret_thread = at - 1;
+		return true;
 	}
+	return false;
+}
+
+static void give_lock(struct sim *s, uint32_t number)
+{
+	struct lock_state *lock = &s->locks[number];
+	uint32_t next;
+
 	lock->held -= lock->held != 0;
 	lock->owner = lock->held ? lock->owner : 0;
+	if (!s->c->locks_in_turn && lock->queue.first) {
+		next = leave(s, &lock->queue);
+		take_lock(s, next, number);
+		vec_push(&s->woken, next);
+	}
+	while (s->c->locks_in_turn && is_free(s, number) && leave_in_turn(s, lock, &next)) {
+		take_lock(s, next, number);
+		vec_push(&s->woken, next);
+	}
 }
 
 /* Off the processor; true when that is over at once. */
@@ -428,11 +466,13 @@ static bool step(struct sim *s, uint32_t thread, const struct op *op)
 		end_limited(s, op->value);
 		return true;
 	case OP_LOCK:
-		t->passed = s->locks[op->value].held < (s->c->shared_lock && s->p->locks.items[op->value] == s->c->shared_lock ? 2 : 1);
-		t->passed |= is_circle(s, thread, (uint32_t)op->value);
+		t->passed = is_free(s, (uint32_t)op->value);
+		if (s->c->locks_in_turn)
+			t->passed &= s->locks[op->value].turn == op->place;
+		else
+			t->passed |= is_circle(s, thread, (uint32_t)op->value);
 		if (t->passed) {
-			s->locks[op->value].held++;
-			s->locks[op->value].owner = thread + 1;
+			take_lock(s, thread, (uint32_t)op->value);
 			return true;
 		}
 		enter(s, &s->locks[op->value].queue, thread);
@@ -441,7 +481,7 @@ static bool step(struct sim *s, uint32_t thread, const struct op *op)
 		t->asleep_ns = s->now;
 		return false;
 	case OP_UNLOCK:
-		give_lock(s, &s->locks[op->value]);
+		give_lock(s, (uint32_t)op->value);
 		return true;
 	case OP_BEGIN:
 		if (s->threads[op->value].state == STATE_NEW)

@@ -14,6 +14,7 @@ struct replay_conditions {
 	bool queued_as_it_was;       /* who stood for a processor stands less as the work of who had it shrinks; else
 				      * processors are handed out anew */
 	bool without_others;         /* nobody stands for a processor that a program not of the run had */
+	bool locks_in_turn;          /* locks go from hand to hand as they did; else to who asks first */
 	bool free_waits;             /* to wait and to be woken takes no time: it takes less where nobody sleeps long */
 };
 

@@ -43,37 +43,69 @@ bool requests_is_socket(uint64_t object)
 	}
 }
 
-/* "127.0.0.1:80 -> 10.0.0.1:4000": the first port; of the other end the second. */
-static const char *port_of(struct naming *naming, const struct ends *ends, uint64_t object, bool other_end)
+static size_t port_at(const char *text)
 {
-	struct row row = ends_of_object(ends, object);
+	size_t length = strcspn(text, " ");
+
+	while (length && text[length - 1] != ':')
+		length--;
+	return length;
+}
+
+/* The one port at which the server listens; NULL when there are several, or none. */
+static const char *listening_port(const struct requests_question *q)
+{
+	const struct tables *tables = q->naming->scene->tables;
+	const char *found = NULL;
+
+	for (size_t i = 0; i < tables->descriptor_count; i++) {
+		const struct descriptor *d = &tables->descriptors[i];
+
+		if (d->at.state != STATE_LISTENING || object_kind(d->at.object) != OBJECT_KIND_tcp || !port_at(d->text) ||
+		    !scene_descends_from(q->naming->scene, tables_process(tables, d->pid, d->time), q->pid))
+			continue;
+		if (found && strcmp(found, d->text + port_at(d->text)))
+			return NULL;
+		found = d->text + port_at(d->text);
+	}
+	return found;
+}
+
+/* "127.0.0.1:80 -> 10.0.0.1:4000": the first port; of the other end the second. Of a connection of which nothing is told,
+ * as it came and went in between, the server's only one. */
+static const char *port_of(const struct requests_question *q, uint64_t object, bool other_end)
+{
+	struct row row = ends_of_object(q->ends, object);
+	struct arena *arena = &q->naming->arena;
+	const char *port;
 
 	for (uint32_t i = 0; i < row.count; i++) {
-		const char *text = ends_at(ends, row, i)->text, *other = strstr(text, " -> ");
+		const char *text = ends_at(q->ends, row, i)->text, *other = strstr(text, " -> ");
 		size_t length;
 
 		text = other_end && other ? other + 4 : text;
-		length = strcspn(text, " ");
-
-		while (length && text[length - 1] != ':')
-			length--;
+		length = port_at(text);
 		if (length)
-			return arena_printf(&naming->arena, "port %.*s", (int)strcspn(text + length, " "), text + length);
+			return arena_printf(arena, "port %.*s", (int)strcspn(text + length, " "), text + length);
 	}
-	return "a port that is not known";
+	if (object_kind(object) == OBJECT_KIND_unix_stream || object_kind(object) == OBJECT_KIND_unix_seqpacket)
+		return "a Unix socket";
+	port = object_kind(object) == OBJECT_KIND_tcp || object_kind(object) == OBJECT_KIND_epoll ? listening_port(q) : NULL;
+	return port ? arena_printf(arena, "port %s", port) : "a port that is not known";
 }
 
-uint32_t requests_group(struct naming *naming, const struct ends *ends, enum request_group by, uint64_t object, bool other_end, uint32_t ustack)
+uint32_t requests_group(const struct requests_question *q, uint64_t object, bool other_end, uint32_t ustack)
 {
+	struct naming *naming = q->naming;
 	const char *words;
 
-	switch (by) {
+	switch (q->by) {
 	case GROUP_NONE:
 		return 0;
 	case GROUP_PORT:
-		return texts_add(naming->texts, port_of(naming, ends, object, other_end));
+		return texts_add(naming->texts, port_of(q, object, other_end));
 	case GROUP_SOCKET:
-		words = object_kind(object) == OBJECT_KIND_tcp ? port_of(naming, ends, object, other_end) : describe_object(&naming->describer, object);
+		words = object_kind(object) == OBJECT_KIND_tcp ? port_of(q, object, other_end) : describe_object(&naming->describer, object);
 		return texts_add(naming->texts, words ? words : "a socket");
 	case GROUP_FUNCTION:
 		return naming_stack(naming, ustack).function;
@@ -82,15 +114,14 @@ uint32_t requests_group(struct naming *naming, const struct ends *ends, enum req
 }
 
 /* One socket's messages, in the order of time. Whoever is asked reads first. */
-static void find_on(struct naming *naming, const struct ends *ends, const struct piece_of *pieces, size_t count, enum request_group by,
-		    struct requests *requests)
+static void find_on(const struct requests_question *q, const struct piece_of *pieces, size_t count, struct requests *requests)
 {
 	struct request r = { 0 };
-	enum end_role role = ends_role(ends, pieces[0].object);
+	enum end_role role = ends_role(q->ends, pieces[0].object);
 	bool open = false, answered = false, client = role == END_CLIENT;
 
 	for (size_t i = 0; i < count && !client; i++) {
-		struct message m = scene_message(naming->scene, pieces[i].message);
+		struct message m = scene_message(q->naming->scene, pieces[i].message);
 
 		if (m.kind == MESSAGE_KIND_accept || m.kind == MESSAGE_KIND_connect || m.result <= 0 || m.flags & MESSAGE_FLAGS_peek) {
 			client |= m.kind == MESSAGE_KIND_connect;
@@ -101,37 +132,37 @@ static void find_on(struct naming *naming, const struct ends *ends, const struct
 			client |= !open && role != END_SERVER;
 			r.end_ns = m.time;
 			r.thread = pieces[i].thread;
-			r.group = requests_group(naming, ends, by, m.object, false, m.ustack);
+			r.group = requests_group(q, m.object, false, m.ustack);
 			answered = open;
 			continue;
 		}
 		if (answered)
 			vec_push(&requests->list, r);
 		if (!open || answered)
-			r = (struct request){ .start_ns = m.time, .event = m.number, .object = m.object };
+			r = (struct request){ .start_ns = m.time, .event = m.number, .object = m.object, .thread = pieces[i].thread };
 		open = true;
 		answered = false;
 	}
 	if (answered && !client)
 		vec_push(&requests->list, r);
-	requests->unanswered += open && !answered && !client;
+	if (open && !answered && !client)
+		requests_add_unanswered(requests, r.start_ns, r.thread);
 }
 
-static void find_by_messages(struct naming *naming, const struct ends *ends, uint32_t pid, enum request_group by, uint64_t from_ns,
-			     uint64_t to_ns, struct requests *ret_requests)
+static void find_by_messages(const struct requests_question *q, struct requests *ret_requests)
 {
-	const struct scene *scene = naming->scene;
+	const struct scene *scene = q->naming->scene;
 	struct vec(struct piece_of) pieces = { 0 };
 
 	for (uint32_t i = 1; i < scene->thread_count; i++) {
 		const struct row *row = &scene->threads[i].messages;
 
-		if (!scene_descends_from(scene, i, pid))
+		if (!scene_descends_from(scene, i, q->pid))
 			continue;
-		for (uint32_t k = scene_messages_from(scene, i, from_ns); k < row->count; k++) {
+		for (uint32_t k = scene_messages_from(scene, i, q->from_ns); k < row->count; k++) {
 			struct message m = scene_message(scene, row->items[k]);
 
-			if (m.time > to_ns)
+			if (m.time > q->to_ns)
 				break;
 			if (requests_is_socket(m.object))
 				vec_push(&pieces, ((struct piece_of){ m.object, m.time, row->items[k], i }));
@@ -142,7 +173,7 @@ static void find_by_messages(struct naming *naming, const struct ends *ends, uin
 	for (size_t i = 0, end; i < pieces.length; i = end) {
 		for (end = i; end < pieces.length && pieces.items[end].object == pieces.items[i].object; end++)
 			;
-		find_on(naming, ends, pieces.items + i, end - i, by, ret_requests);
+		find_on(q, pieces.items + i, end - i, ret_requests);
 	}
 	vec_done(&pieces);
 }
@@ -154,11 +185,19 @@ void requests_find(struct naming *naming, const struct ends *ends, uint32_t pid,
 
 	*ret_requests = (struct requests){ 0 };
 	if (naming->scene->messages_seen)
-		find_by_messages(naming, ends, pid, by, from_ns, to_ns, ret_requests);
+		find_by_messages(&q, ret_requests);
 	else
 		requests_find_lean(&q, ret_requests);
 	if (ret_requests->list.length)
 		qsort(ret_requests->list.items, ret_requests->list.length, sizeof(*ret_requests->list.items), by_duration);
+}
+
+void requests_add_unanswered(struct requests *requests, uint64_t start_ns, uint32_t thread)
+{
+	if (!requests->unanswered++ || start_ns < requests->since_ns) {
+		requests->since_ns = start_ns;
+		requests->waits_thread = thread;
+	}
 }
 
 void requests_done(struct requests *requests)

@@ -32,11 +32,15 @@ struct requests {
 	enum requests_found by;
 	struct vec(struct request) list;  /* answered ones, the shortest first */
 	uint64_t unanswered;      /* begun, and not answered in the window */
+	uint64_t since_ns;        /* when the first of those began */
+	uint32_t waits_thread;    /* that has it, or of its client waits for it */
 };
 
 /* Of the process and those that descend from it. */
 void requests_find(struct naming *naming, const struct ends *ends, uint32_t pid, enum request_group by, uint64_t from_ns, uint64_t to_ns,
 		   struct requests *ret_requests);
+/* One more that was begun then and is not answered. */
+void requests_add_unanswered(struct requests *requests, uint64_t start_ns, uint32_t thread);
 void requests_done(struct requests *requests);
 /* The duration that so many per mille of them do not exceed. */
 uint64_t requests_quantile(const struct requests *requests, unsigned per_mille);

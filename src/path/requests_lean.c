@@ -1,6 +1,7 @@
 /* Requests without messages, see requests_lean.h. */
 #include "path/requests_lean.h"
 
+#define KIN_LOOKED 16u
 #define LOOK_MOST_NS 15000u /* on a processor: to wake up, look and wait again; to ask anew takes longer */
 
 /* A wake-up over a socket, by what it meant to who was woken. */
@@ -24,6 +25,7 @@ struct finding {
 	struct requests *requests;
 	struct map deeds;         /* event -> enum deed_kind */
 	struct map first;         /* pair of processes -> the one that sent first */
+	struct map listening;     /* processes that listen for connections */
 	struct map stacks;        /* event -> stack of who sent */
 	struct vec(struct ask) asks;     /* of threads of the server, by client, then time */
 	struct vec(struct moment) ends;   /* of the clients' waits for answers, likewise */
@@ -57,14 +59,45 @@ static uint64_t pair_of(uint32_t a, uint32_t b)
 	return a < b ? (uint64_t)a << 32 | b : (uint64_t)b << 32 | a;
 }
 
+static void find_listening(struct finding *f)
+{
+	const struct tables *tables = f->scene->tables;
+
+	for (size_t i = 0; i < tables->descriptor_count; i++)
+		if (tables->descriptors[i].at.state == STATE_LISTENING && requests_is_socket(tables->descriptors[i].at.object))
+			map_put(&f->listening, tables->descriptors[i].pid, 1);
+}
+
+/* It listens for connections, or one of those that made it does. */
+static bool listens(const struct finding *f, uint32_t thread)
+{
+	for (unsigned i = 0; thread && i < KIN_LOOKED; i++) {
+		if (map_find(&f->listening, scene_pid(f->scene, thread)))
+			return true;
+		thread = f->scene->tables->threads[thread].creator;
+	}
+	return false;
+}
+
+/* Of the two processes the one that asks: who listens does not ask one that does not. Where both do, or neither, whoever
+ * sent first, 0 not known yet. */
+static uint64_t *asker(struct finding *f, uint32_t one, uint32_t other)
+{
+	bool fresh = false;
+	uint64_t *first = map_at(&f->first, pair_of(scene_pid(f->scene, one), scene_pid(f->scene, other)), &fresh);
+
+	if (fresh && listens(f, one) != listens(f, other))
+		*first = scene_pid(f->scene, listens(f, one) ? other : one);
+	return first;
+}
+
 /* Who accepted answers; where nobody is known to have, whoever of the two sent first asks. */
 static enum deed_kind asked_or_answered(struct finding *f, const struct event *e, uint32_t waker, uint32_t target)
 {
 	uint32_t from = scene_pid(f->scene, waker);
-	bool fresh = false;
-	uint64_t *first = map_at(&f->first, pair_of(from, scene_pid(f->scene, target)), &fresh);
+	uint64_t *first = asker(f, waker, target);
 
-	if (fresh)
+	if (!*first)
 		*first = from;
 	/* Of a connection whose listener was not seen both ends count as the client's. */
 	if (ends_role(f->q->ends, event_as(e, wake)->object) == END_SERVER)
@@ -75,10 +108,9 @@ static enum deed_kind asked_or_answered(struct finding *f, const struct event *e
 /* Who is woken by another one that takes from their socket had sent something, if nobody was seen to send before. */
 static void note_sender(struct finding *f, uint32_t taker, uint32_t sender)
 {
-	bool fresh = false;
-	uint64_t *first = map_at(&f->first, pair_of(scene_pid(f->scene, taker), scene_pid(f->scene, sender)), &fresh);
+	uint64_t *first = asker(f, taker, sender);
 
-	if (fresh)
+	if (!*first)
 		*first = scene_pid(f->scene, sender);
 }
 
@@ -117,7 +149,7 @@ static void find_deeds(struct finding *f)
 
 		if (kind == WAIT_KIND_read)
 			map_put(&f->deeds, e->number, DEED_TOOK);
-		if ((kind != WAIT_KIND_write && kind != WAIT_KIND_read) || !requests_is_socket(wake->object))
+		if ((kind != WAIT_KIND_write && kind != WAIT_KIND_read && kind != WAIT_KIND_connect) || !requests_is_socket(wake->object))
 			continue;
 		waker = tables_thread(tables, e->tid, e->time);
 		target = tables_thread(tables, wake->target, e->time);
@@ -125,6 +157,12 @@ static void find_deeds(struct finding *f)
 			continue;
 		if (kind == WAIT_KIND_read) {
 			note_sender(f, waker, target);
+			continue;
+		}
+		/* Who connects asks, also when it listens itself for others. */
+		if (kind == WAIT_KIND_connect) {
+			map_put(&f->first, pair_of(scene_pid(f->scene, waker), scene_pid(f->scene, target)), scene_pid(f->scene, waker));
+			map_put(&f->deeds, e->number, DEED_ASKED);
 			continue;
 		}
 		deed = asked_or_answered(f, e, waker, target);
@@ -219,7 +257,8 @@ static void find_awaited(struct finding *f)
 			const struct wait *w = &scene->waits[k];
 			uint64_t end_ns;
 
-			f->requests->unanswered += w->end == WAIT_END_OPEN && answered && w->object == answered;
+			if (w->end == WAIT_END_OPEN && answered && w->object == answered)
+				requests_add_unanswered(f->requests, w->start_ns, w->thread);
 			if (w->start_ns < q->from_ns || w->end_ns > q->to_ns || !is_of_client(f, w))
 				continue;
 			first = first ? first : w;
@@ -228,7 +267,7 @@ static void find_awaited(struct finding *f)
 			end_ns = answered_ns(f, w);
 			vec_push(&f->requests->list, ((struct request){ .start_ns = first->start_ns, .end_ns = end_ns, .event = first->begin_event,
 				.object = w->object, .thread = w->waker,
-				.group = requests_group(q->naming, q->ends, q->by, w->object, true, answer_stack(f, w)) }));
+				.group = requests_group(q, w->object, true, answer_stack(f, w)) }));
 			vec_push(&f->ends, ((struct moment){ end_ns, i }));
 			answered = w->object;
 			first = NULL;
@@ -280,7 +319,7 @@ static void find_not_awaited(struct finding *f)
 			continue;
 		vec_push(&f->requests->list, ((struct request){ .start_ns = ask->time, .end_ns = again->start_ns, .event = ask->number,
 			.object = ask->object, .thread = ask->target,
-			.group = requests_group(q->naming, q->ends, q->by, ask->object, true, again->ustack) }));
+			.group = requests_group(q, ask->object, true, again->ustack) }));
 	}
 }
 
@@ -300,13 +339,14 @@ static void find_turns(struct finding *f)
 			if (asked && w->site == asked->site) {
 				vec_push(&f->requests->list, ((struct request){ .start_ns = asked->end_ns, .end_ns = w->start_ns,
 					.event = asked->end_event, .object = asked->object, .thread = i,
-					.group = requests_group(q->naming, q->ends, q->by, asked->object, false, w->ustack) }));
+					.group = requests_group(q, asked->object, false, w->ustack) }));
 				asked = NULL;
 			}
 			if (!asked && w->end == WAIT_END_SOURCE && is_for_network(q->ends, w) && w->end_ns < q->to_ns)
 				asked = w;
 		}
-		f->requests->unanswered += asked != NULL;
+		if (asked)
+			requests_add_unanswered(f->requests, asked->end_ns, i);
 	}
 }
 
@@ -328,6 +368,8 @@ void requests_find_lean(const struct requests_question *question, struct request
 	requests->by = FOUND_CLIENTS;
 	map_init(&f.deeds);
 	map_init(&f.first);
+	map_init(&f.listening);
+	find_listening(&f);
 	map_init(&f.stacks);
 	find_deeds(&f);
 	find_awaited(&f);
@@ -339,6 +381,7 @@ void requests_find_lean(const struct requests_question *question, struct request
 	begin_with_threads(&f);
 	map_done(&f.deeds);
 	map_done(&f.first);
+	map_done(&f.listening);
 	map_done(&f.stacks);
 	vec_done(&f.asks);
 	vec_done(&f.ends);

@@ -10,6 +10,8 @@
 
 #include "path/requests.h"
 
+#define STATE_LISTENING 10u  /* of a socket */
+
 struct requests_question {
 	struct naming *naming;
 	const struct ends *ends;
@@ -22,6 +24,6 @@ void requests_find_lean(const struct requests_question *question, struct request
 
 /* Part of requests.c. */
 bool requests_is_socket(uint64_t object);
-uint32_t requests_group(struct naming *naming, const struct ends *ends, enum request_group by, uint64_t object, bool other_end, uint32_t ustack);
+uint32_t requests_group(const struct requests_question *q, uint64_t object, bool other_end, uint32_t ustack);
 
 #endif

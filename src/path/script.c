@@ -7,16 +7,14 @@
 
 #include <string.h>
 
+#include "diagnose/judgement.h"
+#include "diagnose/loops.h"
+#include "path/cpu_runs.h"
 
 struct lock_point {
-	uint64_t time;
+	uint64_t time, had_ns;    /* asked for or given back; had from then on */
 	uint32_t lock;
 	bool release;
-};
-
-struct latency {
-	uint32_t class;
-	uint64_t ns;
 };
 
 /* How long a lock is had from one who gave it to the next, where that is known. */
@@ -45,8 +43,9 @@ struct making {
 	struct vec(uint32_t) claimed;         /* its waits by which it got a lock that is known to have been held */
 	size_t point;
 	struct vec(uint32_t) children;        /* begun by it, and not awaited yet */
+	uint32_t loop, loop_for;  /* episode + 1 that was asked last for whom it waits, and the answer */
 	struct map meetings;      /* events that wake those who stand at a barrier */
-	struct vec(struct latency) latencies;
+	struct latencies latencies;
 	struct vec(struct typical_hold) typical;
 	uint32_t wake, wakes_end;
 	uint32_t *born;           /* threads by creation: first child of each, chained by next_born */
@@ -74,7 +73,6 @@ static uint32_t place_of(struct making *m, const struct stretch_words *w, uint32
 	uint64_t hash = hash_u64(hash_u64((uint64_t)w->key.who.program << 32 | w->key.who.thread) + ((uint64_t)w->lock << 32 | w->function));
 
 	hash = hash_u64(hash + ((uint64_t)thread << 2 | (uint64_t)w->runs << 1 | polls));
-
 	for (;; hash++) {
 		bool fresh = false;
 		uint64_t *number = map_at(&m->p->place_numbers, hash, &fresh);
@@ -189,10 +187,10 @@ static uint32_t lock_number(struct making *m, uint64_t object, uint32_t text)
 	return lock;
 }
 
-static void add_points(struct making *m, uint32_t lock, uint64_t taken_ns, uint64_t given_ns)
+static void add_points(struct making *m, uint32_t lock, uint64_t taken_ns, uint64_t had_ns, uint64_t given_ns)
 {
-	vec_push(&m->points, ((struct lock_point){ taken_ns, lock, false }));
-	vec_push(&m->points, ((struct lock_point){ given_ns, lock, true }));
+	vec_push(&m->points, ((struct lock_point){ taken_ns, had_ns, lock, false }));
+	vec_push(&m->points, ((struct lock_point){ given_ns, given_ns, lock, true }));
 }
 
 static bool is_lock_wait(struct making *m, const struct wait *w)
@@ -233,7 +231,7 @@ static void find_points(struct making *m, uint32_t thread, const struct hold *ho
 
 		if (!taken->told)
 			continue;
-		add_points(m, lock_number(m, holds[i].object, holds[i].lock), taken->ns, holds[i].end_ns);
+		add_points(m, lock_number(m, holds[i].object, holds[i].lock), taken->ns, holds[i].start_ns, holds[i].end_ns);
 		if (taken->wait)
 			vec_push(&m->claimed, (uint32_t)(taken->wait - m->scene->waits));
 	}
@@ -246,7 +244,7 @@ static void find_points(struct making *m, uint32_t thread, const struct hold *ho
 		while (next < m->claimed.length && m->claimed.items[next] < i)
 			next++;
 		if ((next == m->claimed.length || m->claimed.items[next] != i) && is_lock_wait(m, w))
-			add_points(m, lock_number(m, w->object, naming_lock(m->naming, w)), w->start_ns, w->end_ns);
+			add_points(m, lock_number(m, w->object, naming_lock(m->naming, w)), w->start_ns, w->end_ns, w->end_ns);
 	}
 	if (m->points.length)
 		qsort(m->points.items, m->points.length, sizeof(*m->points.items), by_time);
@@ -278,6 +276,8 @@ static void put_deeds(struct making *m, uint32_t thread, uint64_t until, bool in
 	while (m->point < m->points.length && (m->points.items[m->point].time < until || (inclusive && m->points.items[m->point].time == until))) {
 		const struct lock_point *at = &m->points.items[m->point++];
 
+		if (!at->release)
+			vec_push(&m->p->turns, ((struct lock_turn){ at->had_ns, at->lock, (uint32_t)m->p->ops.length }));
 		put(m, at->release ? OP_UNLOCK : OP_LOCK, at->lock, 0);
 	}
 }
@@ -315,17 +315,11 @@ static void put_running(struct making *m, uint32_t thread, uint8_t doing, enum o
 /* In whose work the thread stood for its processor. */
 static uint32_t place_in_front(struct making *m, uint16_t cpu, uint64_t time, uint64_t *until)
 {
-	const struct cpu_row *row = cpu < m->scene->cpu_count ? &m->scene->cpus[cpu] : NULL;
-	uint32_t at = row ? script_cpu_run(row, time) : 0, thread;
+	uint32_t thread = cpu_runs_who(m->scene, cpu, time, until);
 	struct stretch_words words;
 	const struct hold *hold;
 	uint64_t held_until;
 
-	if (!row || at >= row->count || row->runs[at].start_ns > time)
-		return 0;
-	if (at + 1 < row->count && row->runs[at + 1].start_ns < *until)
-		*until = row->runs[at + 1].start_ns;
-	thread = row->runs[at].thread;
 	if (!thread || naming_is_kernel(m->naming, thread))
 		return 0;
 	if (!scene_descends_from(m->scene, thread, scene_pid(m->scene, m->p->root)))
@@ -380,19 +374,72 @@ static const uint64_t *wake_of(const struct making *m, const struct wait *w)
 	return w && w->end == WAIT_END_THREAD && w->end_ns <= m->p->to_ns ? map_find(&m->wakes, w->end_event) : NULL;
 }
 
+#define MEANWHILE_DEPTH 16u /* threads that wait for each other, as far as is looked */
+
+/* A stretch in which the thread waited for what another one did, as long as that took, or for whom that one waited for
+ * meanwhile: where the trace does not tell which deed of the other one it was. */
+static void put_meanwhile(struct making *m, uint32_t thread, uint32_t other, uint64_t from, uint64_t to, unsigned depth)
+{
+	uint64_t until;
+
+	for (uint64_t at = from; at < to; at = until) {
+		const struct hold *hold = holds_at(m->holds, other, at, &until);
+		const struct span *span = scene_span(m->scene, other, at);
+		const struct wait *wait = span && span->state == SPAN_WAITING && span->wait ? &m->scene->waits[span->wait] : NULL;
+		struct stretch_words words;
+
+		until = until < to ? until : to;
+		until = span && span_end(span) < until && span_end(span) > at ? span_end(span) : until;
+		if (wait && depth < MEANWHILE_DEPTH && wait->end == WAIT_END_THREAD && wait->waker && wait->waker != thread &&
+		    !naming_is_kernel(m->naming, wait->waker)) {
+			put_meanwhile(m, thread, wait->waker, at, until, depth + 1);
+			continue;
+		}
+		put_deeds(m, thread, at, true);
+		until = next_deed(m, thread, until);
+		words = critical_words(m->naming, other, wait, wait ? CLASS_WAIT : CLASS_RUN, hold, at);
+		put(m, OP_DELAY, until - at, span ? place_of(m, &words, wait ? 0 : other, false) : 0);
+	}
+}
+
+#define LOOKED_LEAST_NS 20000000u /* loops that are shorter are not asked for whom they wait */
+
+/* Who does what the loop looks for, of which the sleep is a part; 0 not surely known. */
+static uint32_t looked_for(struct making *m, const struct wait *w)
+{
+	const struct episode *e = &m->scene->episodes[w->episode];
+	uint8_t confidence = 0;
+
+	if (m->loop != w->episode + 1) {
+		m->loop = w->episode + 1;
+		m->loop_for = e->end_ns - e->start_ns < LOOKED_LEAST_NS || !loop_is(m->scene, e) ? 0
+			: loop_partner(m->scene, w->thread, e->start_ns, e->end_ns, &confidence);
+		if (confidence < limit_of(m->scene, LIMIT_flag_known))
+			m->loop_for = 0;
+	}
+	return m->loop_for;
+}
+
 static void put_wait(struct making *m, uint32_t thread, const struct wait *w, uint64_t from, uint64_t to)
 {
 	const uint64_t *wake = wake_of(m, w), *wanted = wake ? NULL : wake_of(m, script_wanted(m->scene, w));
 	bool polls = w->kind == WAIT_KIND_sleep && w->episode && m->scene->episodes[w->episode].slices > 1;
 	bool clocked = script_is_clocked(m->scene, w);
+	uint32_t place, setter = polls && !clocked ? looked_for(m, w) : 0;
 	struct stretch_words words;
 	uint64_t until, slack;
-	uint32_t place;
 
 	put_deeds(m, thread, from, true);
 	/* Who waits for a lock gets it when it is free: that is a point of its own. */
 	if (is_lock_wait(m, w) && w->end_ns <= m->p->to_ns && w->end_ns > m->p->from_ns)
 		return;
+	/* Of a lock that several have at once nobody knows in which order they would come. */
+	if (wake && naming_wait_class(m->naming, w) == WAIT_CLASS_lock)
+		setter = w->waker;
+	if (setter) {
+		put_meanwhile(m, thread, setter, from, to, 0);
+		return;
+	}
 	if (wake) {
 		put(m, OP_AWAIT, *wake - 1, 0);
 		if (w->kind == WAIT_KIND_child || naming_wait_class(m->naming, w) == WAIT_CLASS_end)
@@ -532,31 +579,6 @@ static void find_typical(struct making *m)
 	vec_done(&lengths);
 }
 
-#define LATENCIES_LEAST 20u /* so many tell */
-
-static int by_class(const void *a, const void *b)
-{
-	const struct latency *x = a, *y = b;
-
-	if (x->class != y->class)
-		return x->class < y->class ? -1 : 1;
-	return x->ns < y->ns ? -1 : x->ns > y->ns;
-}
-
-static void find_latencies(struct making *m)
-{
-	if (m->latencies.length)
-		qsort(m->latencies.items, m->latencies.length, sizeof(*m->latencies.items), by_class);
-	for (size_t i = 0, end; i < m->latencies.length; i = end) {
-		uint32_t class = m->latencies.items[i].class;
-
-		for (end = i; end < m->latencies.length && m->latencies.items[end].class == class; end++)
-			;
-		if (end - i >= LATENCIES_LEAST)
-			m->p->latencies[class] = m->latencies.items[i + (end - i) / 2].ns;
-	}
-}
-
 /* Who ends the waits at a barrier is who came last. */
 static void find_meetings(struct making *m)
 {
@@ -621,7 +643,8 @@ void script_make(struct naming *naming, const struct holds *holds, const struct 
 		make_thread(&m, i, at > first ? holds->list.items + first : NULL, at - first);
 	}
 	ret_script->run_processors = script_processors(ret_script, m.scene);
-	find_latencies(&m);
+	script_find_latencies(ret_script, &m.latencies);
+	script_number_turns(ret_script);
 	map_done(&m.wakes);
 	map_done(&m.locks);
 	map_done(&m.meetings);
@@ -641,5 +664,6 @@ void script_done(struct script *script)
 	vec_done(&script->threads);
 	vec_done(&script->places);
 	vec_done(&script->locks);
+	vec_done(&script->turns);
 	map_done(&script->place_numbers);
 }

@@ -19,7 +19,7 @@ enum op_kind {
 	OP_SLACK,      /* ns that a sleep takes longer than asked for: half of it takes as much longer */
 	OP_AWAIT,      /* the wake-up of this number */
 	OP_WAKE,
-	OP_LOCK,       /* number of the lock */
+	OP_LOCK,       /* number of the lock; place: whose turn it was, as the trace has it */
 	OP_UNLOCK,
 	OP_BEGIN,      /* another thread, by number */
 	OP_JOIN        /* waits for the end of another thread */
@@ -52,6 +52,12 @@ struct op_thread {
 	bool of_run;              /* of the root's process, or made by it */
 };
 
+/* When a lock was had that an op takes. */
+struct lock_turn {
+	uint64_t ns;
+	uint32_t lock, op;
+};
+
 struct script {
 	struct vec(struct op) ops;
 	struct vec(struct op_thread) threads;  /* as in the scene; those without ops are left out of nothing */
@@ -59,6 +65,7 @@ struct script {
 	struct map place_numbers;
 	uint32_t root;
 	struct vec(uint32_t) locks; /* by number: text */
+	struct vec(struct lock_turn) turns;
 	uint64_t wakes;           /* numbers of wake-ups are below */
 	uint64_t from_ns, to_ns;
 	uint64_t latencies[LATENCY_CLASSES]; /* medians; 0 too few were seen */

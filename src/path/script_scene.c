@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "path/cpu_runs.h"
+
 #define COST_RUNS 100u           /* from so many on they tell what a wait costs */
 #define COST_QUANTILE 5u         /* per cent */
 #define COST_MOST_NS 6000u
@@ -55,25 +57,10 @@ const struct wait *script_wanted(const struct scene *scene, const struct wait *w
 
 /* ---- processors ---- */
 
-uint32_t script_cpu_run(const struct cpu_row *row, uint64_t time)
-{
-	uint32_t low = 0, high = row->count;
-
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-
-		if (row->runs[mid].start_ns <= time)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low ? low - 1 : 0;
-}
-
 bool script_was_free(const struct scene *scene, uint16_t cpu, uint64_t time)
 {
 	const struct cpu_row *row = cpu < scene->cpu_count ? &scene->cpus[cpu] : NULL;
-	uint32_t at = row ? script_cpu_run(row, time) : 0;
+	uint32_t at = row ? cpu_runs_at(row, time) : 0;
 
 	return row && at < row->count && row->runs[at].start_ns <= time && !row->runs[at].thread;
 }
@@ -93,7 +80,7 @@ static uint64_t idle_ns(const struct script *p, const struct op_thread *waits, c
 {
 	uint64_t sum = 0;
 
-	for (uint32_t i = script_cpu_run(row, from); i < row->count && row->runs[i].start_ns < to; i++) {
+	for (uint32_t i = cpu_runs_at(row, from); i < row->count && row->runs[i].start_ns < to; i++) {
 		uint64_t begin = row->runs[i].start_ns > from ? row->runs[i].start_ns : from;
 		uint64_t end = i + 1 < row->count && row->runs[i + 1].start_ns < to ? row->runs[i + 1].start_ns : to;
 
@@ -172,4 +159,56 @@ uint64_t script_cost_of_wait(const struct scene *scene)
 	}
 	vec_done(&runs);
 	return ns < COST_MOST_NS ? ns : COST_MOST_NS;
+}
+
+/* ---- turns ---- */
+
+static int by_turn(const void *a, const void *b)
+{
+	const struct lock_turn *x = a, *y = b;
+
+	if (x->lock != y->lock)
+		return x->lock < y->lock ? -1 : 1;
+	if (x->ns != y->ns)
+		return x->ns < y->ns ? -1 : 1;
+	return x->op < y->op ? -1 : x->op > y->op;
+}
+
+void script_number_turns(struct script *p)
+{
+	uint32_t turn = 0;
+
+	if (p->turns.length)
+		qsort(p->turns.items, p->turns.length, sizeof(*p->turns.items), by_turn);
+	for (size_t i = 0; i < p->turns.length; i++) {
+		turn = i && p->turns.items[i].lock == p->turns.items[i - 1].lock ? turn + 1 : 0;
+		p->ops.items[p->turns.items[i].op].place = turn;
+	}
+}
+
+/* ---- latencies ---- */
+
+#define LATENCIES_LEAST 20u /* so many tell */
+
+static int by_class(const void *a, const void *b)
+{
+	const struct latency *x = a, *y = b;
+
+	if (x->class != y->class)
+		return x->class < y->class ? -1 : 1;
+	return x->ns < y->ns ? -1 : x->ns > y->ns;
+}
+
+void script_find_latencies(struct script *p, struct latencies *latencies)
+{
+	if (latencies->length)
+		qsort(latencies->items, latencies->length, sizeof(*latencies->items), by_class);
+	for (size_t i = 0, end; i < latencies->length; i = end) {
+		uint32_t class = latencies->items[i].class;
+
+		for (end = i; end < latencies->length && latencies->items[end].class == class; end++)
+			;
+		if (end - i >= LATENCIES_LEAST)
+			p->latencies[class] = latencies->items[i + (end - i) / 2].ns;
+	}
 }

@@ -11,8 +11,6 @@ bool script_is_clocked(const struct scene *scene, const struct wait *w);
 /* What a wait that reached its time limit was for: the thread's next one at the same place that did not reach its own, if a
  * thread ended that; else NULL. */
 const struct wait *script_wanted(const struct scene *scene, const struct wait *w);
-/* The run of a processor that has the moment, or is the next one; its row's count when there is none. */
-uint32_t script_cpu_run(const struct cpu_row *row, uint64_t time);
 /* True when nobody had the processor at the moment. */
 bool script_was_free(const struct scene *scene, uint16_t cpu, uint64_t time);
 /* The wait, as a span, that a stretch in which the thread could run is directly behind; else NULL. */
@@ -22,5 +20,18 @@ uint64_t script_cost_of_wait(const struct scene *scene);
 /* Whose threads stand for a processor while another one, on which none of them is, has
  * nothing to do, may not go there. How many the run may have, 0 all. */
 unsigned script_processors(const struct script *p, const struct scene *scene);
+
+/* Numbers the turns of each lock, as it went from hand to hand. */
+void script_number_turns(struct script *p);
+
+struct latency {
+	uint32_t class;
+	uint64_t ns;
+};
+
+struct latencies vec(struct latency);
+
+/* What is typical for each class, where enough are there; sorts them. */
+void script_find_latencies(struct script *p, struct latencies *latencies);
 
 #endif

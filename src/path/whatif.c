@@ -10,7 +10,10 @@
 #define ALWAYS_OFF 0.05      /* of the run: what an estimate is off at least */
 #define ORDER_OFF 0.1        /* ... where another order of threads is all that changes */
 #define OTHERS_COUNT 3.0     /* so many samples of one's own count as much as those of all of the role */
+#define SHARED_OFF 0.25      /* of what changes: who has a lock that several have at once comes in another order then */
 #define LOCKS_TRIED 8u
+#define LOOPS_LOOKED 200u
+#define THREADS_LOOKED 64u
 #define INSIDE_LEAST 8.0     /* samples, from which on they tell how much of what is done with a lock is done in the function */
 #define INSIDE_PART 0.25     /* ... that takes it; below that it gives it away to its caller */
 #define SHARED_PART 4u       /* of the time in which somebody has a lock: from then on several at once count */
@@ -37,8 +40,13 @@ struct trying {
 	struct vec(struct asked_lock) asked; /* samples of roles, by the lock that they had */
 	unsigned processors;
 	double run_ns;
-	double base_ns[2];       /* unchanged replays: processors handed out anew, and as they were */
-	double alone_ns;         /* the second without programs that are not of the run; 0 not known */
+	/* Unchanged replays: locks go to who asks first; where threads then wait for each other for ever, as what one does
+	 * with a lock depends on whose turn it is, locks go from hand to hand as they did. */
+	struct unchanged {
+		bool ends;
+		double base_ns[2];   /* processors handed out anew, and as they were */
+		double alone_ns;     /* the second without programs that are not of the run; 0 not known */
+	} orders[2], *u;
 };
 
 static bool same_role(struct role_name a, struct role_name b)
@@ -127,7 +135,8 @@ static double share_outside(struct trying *t, const struct op_place *place, cons
 {
 	struct own_samples own = own_samples(t, place, row->function), role = role_samples(t, place, row->function);
 
-	if (!role.all)
+	/* In the function that it was started with a thread is all the time. */
+	if (!role.all || row->function == place->who.thread)
 		return 0;
 	return more_or_less((own.on_stack + OTHERS_COUNT * role.on_stack / role.all) / (own.all + OTHERS_COUNT), own.all + OTHERS_COUNT, sigmas);
 }
@@ -149,28 +158,39 @@ static double share_inside(struct trying *t, const struct op_place *place, const
 static double share_of(struct trying *t, const struct op_place *place, const struct fold_row *row, double sigmas)
 {
 	struct own_samples own;
+	bool divided = false;
 	double of;
 
 	if (!is_changed_for(row, place->who))
 		return 0;
 	if (row->lock && place->lock != row->lock && place->thread)
 		return share_outside(t, place, row, sigmas);
+	/* Who changes a function changes it for those, too, who have a lock meanwhile. */
+	if (place->lock && !row->lock && row->function)
+		return place->thread ? share_outside(t, place, row, sigmas) : place->function == row->stood;
 	if (place->lock != row->lock)
 		return 0;
-	if (row->lock && place->thread && place->function == row->function)
+	if (row->lock && place->thread && place->function == row->stood)
 		return share_inside(t, place, row, sigmas);
+	/* In no function that is known: between two waits elsewhere, say. */
+	if (row->lock && place->thread && place->function == place->who.thread)
+		return share_outside(t, place, row, sigmas);
 	if (!place->runs)
-		return place->function == row->function;
+		return place->function == row->stood;
 	for (size_t i = 0; i < t->fold->shares.length; i++) {
 		const struct fold_share *s = &t->fold->shares.items[i];
 
-		if (s->from != place->function || s->to != row->function || !same_role(s->who, place->who))
+		if (s->from != place->function || !same_role(s->who, place->who))
+			continue;
+		divided = true;
+		if (s->to != row->function)
 			continue;
 		own = own_samples(t, place, row->function);
 		of = own.all + 1 / (1 + own.all);
 		return more_or_less((own.told + 1 / (1 + own.all) * s->part / s->of) / of, of, sigmas);
 	}
-	return place->function == row->function;
+	/* Samples may have told all of it elsewhere: who comes back to a function was not in it all the time. */
+	return !divided && place->function == row->stood;
 }
 
 static void set_row(struct trying *t, const struct fold_row *row, double factor, double sigmas)
@@ -185,20 +205,64 @@ static bool is_on_path(const struct trying *t, const struct op_place *place)
 	for (size_t i = 0; i < t->fold->rows.length; i++) {
 		const struct fold_row *row = &t->fold->rows.items[i];
 
-		if (row->lock == place->lock && row->function == place->function && same_role(row->who, place->who))
+		if (row->lock == place->lock && row->stood == place->function && same_role(row->who, place->who))
 			return row->ns * 1000 >= t->fold->total_ns * POLL_LEAST;
 	}
 	return false;
 }
 
+/* Somebody else waits in the row's function at that moment. */
+static bool is_in_row(const struct trying *t, const struct fold_row *row, uint32_t other_than, uint64_t time_ns)
+{
+	const struct scene *scene = t->naming->scene;
+	unsigned looked = 0;
+
+	for (uint32_t i = 1; i < t->script->threads.length && looked < THREADS_LOOKED; i++) {
+		const struct span *span;
+
+		if (i == other_than || !t->script->threads.items[i].count || !is_changed_for(row, t->script->threads.items[i].who))
+			continue;
+		looked++;
+		span = scene_span(scene, i, time_ns);
+		if (span && span->state == SPAN_WAITING && span->wait &&
+		    naming_stack(t->naming, scene->waits[span->wait].ustack).function == row->stood)
+			return true;
+	}
+	return false;
+}
+
+/* Whether loops that sleep again and again at the place look for the end of the row's work: who does that does not go on in the
+ * middle of it. */
+static bool looks_for(const struct trying *t, const struct op_place *place, const struct fold_row *row)
+{
+	const struct scene *scene = t->naming->scene;
+	unsigned loops = 0, in_row = 0;
+
+	for (uint32_t i = 1; i < t->script->threads.length && loops < LOOPS_LOOKED; i++) {
+		const struct scene_thread *thread = &scene->threads[i];
+
+		for (uint32_t k = 0; k < thread->episode_count && same_role(t->script->threads.items[i].who, place->who) && loops < LOOPS_LOOKED; k++) {
+			const struct episode *e = &scene->episodes[thread->episode + k];
+
+			if (e->slices < 2 || scene->waits[e->last].kind != WAIT_KIND_sleep || e->end_ns <= t->script->from_ns ||
+			    e->end_ns >= t->script->to_ns)
+				continue;
+			loops++;
+			in_row += is_in_row(t, row, i, e->end_ns);
+		}
+	}
+	return in_row * 2 <= loops;
+}
+
 /* Loops that sleep and look again, and for which the run waits, sleep less often as what they look for comes sooner. Returns
  * whether there are any. */
-static bool set_polls(struct trying *t, double factor)
+static bool set_polls(struct trying *t, const struct fold_row *row, double factor)
 {
 	bool any = false;
 
 	for (size_t i = 0; i < t->script->places.length; i++)
-		if (t->script->places.items[i].polls && t->places[i] == 1 && is_on_path(t, &t->script->places.items[i])) {
+		if (t->script->places.items[i].polls && t->places[i] == 1 && is_on_path(t, &t->script->places.items[i]) &&
+		    looks_for(t, &t->script->places.items[i], row)) {
 			t->places[i] *= factor;
 			any = true;
 		}
@@ -272,13 +336,14 @@ static double locks_least(struct trying *t, uint32_t other_than)
 /* The run's time under the conditions, in both readings; false when a replay does not end. */
 static bool try_both(const struct trying *t, struct replay_conditions conditions, double ret_ns[2])
 {
+	conditions.locks_in_turn = t->u == &t->orders[1];
 	for (int i = 0; i < 2; i++) {
 		uint64_t ns;
 
 		conditions.queued_as_it_was = i;
 		if (!replay(t->script, &conditions, &ns))
 			return false;
-		ret_ns[i] = t->run_ns * (double)ns / t->base_ns[i];
+		ret_ns[i] = t->run_ns * (double)ns / t->u->base_ns[i];
 	}
 	return true;
 }
@@ -289,10 +354,11 @@ static bool try_alone(const struct trying *t, struct replay_conditions condition
 {
 	uint64_t ns;
 
+	conditions.locks_in_turn = t->u == &t->orders[1];
 	conditions.queued_as_it_was = conditions.without_others = true;
-	if (!t->alone_ns || !replay(t->script, &conditions, &ns))
+	if (!t->u->alone_ns || !replay(t->script, &conditions, &ns))
 		return false;
-	*ret_ns = t->run_ns * (double)ns / t->alone_ns;
+	*ret_ns = t->run_ns * (double)ns / t->u->alone_ns;
 	return true;
 }
 
@@ -354,7 +420,7 @@ static bool works_on(const struct trying *t, const struct fold_row *row)
 }
 
 /* Several have it at once, and not only now and then: who waits for it waits for them all, in an order that replay does
- * not know. */
+ * not know; that takes as long as what is done meanwhile. */
 static bool is_shared(const struct trying *t, uint32_t lock)
 {
 	uint64_t shared = 0, all = 0;
@@ -368,14 +434,23 @@ static bool is_shared(const struct trying *t, uint32_t lock)
 	return shared > all / SHARED_PART;
 }
 
+/* The run's time in both readings, with locks in the first of the two orders in which all come to their end. */
+static bool try_orders(struct trying *t, struct replay_conditions conditions, double ret_ns[2])
+{
+	for (int i = 0; i < 2; i++) {
+		t->u = &t->orders[i];
+		if (t->u->ends && try_both(t, conditions, ret_ns))
+			return true;
+	}
+	return false;
+}
+
 static void try_change(struct trying *t, struct change c, struct changes *changes)
 {
 	const struct fold_row *row = &t->fold->rows.items[c.row];
 	struct replay_conditions conditions = { .factors = t->places, .processors = t->processors, .processors_before = t->processors };
-	double off = fabs(t->base_ns[0] / t->run_ns - 1), ns[2], held, alone, least = 0, factor = c.kind == CHANGE_HALF ? 0.5 : 0;
-	/* Who has less to do stands less for a processor; where more threads can run at once that must be found out, as far
-	 * as the unchanged replay comes near: else others, of whom too little is told, took the processors. */
-	int reading = c.kind == CHANGE_PROCESSOR || off < NEAR ? 0 : 1;
+	double ns[2], held, alone, least = 0, factor = c.kind == CHANGE_HALF ? 0.5 : 0;
+	int reading;
 
 	set_row(t, row, c.kind == CHANGE_HALF || c.kind == CHANGE_NOTHING ? factor : 1, 0);
 	switch (c.kind) {
@@ -394,13 +469,20 @@ static void try_change(struct trying *t, struct change c, struct changes *change
 		conditions.processors++;
 		break;
 	}
-	c.told = !is_shared(t, row->lock) && try_both(t, conditions, ns);
+	c.told = !(c.kind == CHANGE_TWO_HOLDERS && is_shared(t, row->lock)) && try_orders(t, conditions, ns);
 	if (c.told) {
+		/* Who has less to do stands less for a processor; where more threads can run at once that must be found out, as
+		 * far as the unchanged replay comes near: else others, of whom too little is told, took the processors. */
+		reading = c.kind == CHANGE_PROCESSOR || fabs(t->u->base_ns[0] / t->run_ns - 1) < NEAR ? 0 : 1;
 		for (int i = 0; i < 2; i++)
 			ns[i] = ns[i] < least ? least : ns[i];
 		c.ns = c.low_ns = c.high_ns = (uint64_t)ns[reading];
 		widen(&c, ns[0]);
 		widen(&c, ns[1]);
+		/* What the unchanged replay leaves unexplained may stay as it is. */
+		for (int i = 0; i < 2; i++)
+			widen(&c, ns[i] * t->u->base_ns[i] / t->run_ns + t->run_ns - t->u->base_ns[i] > least
+				? ns[i] * t->u->base_ns[i] / t->run_ns + t->run_ns - t->u->base_ns[i] : least);
 		if (try_alone(t, conditions, &alone))
 			widen(&c, alone > least ? alone : least);
 		conditions.free_waits = true;
@@ -419,9 +501,13 @@ static void try_change(struct trying *t, struct change c, struct changes *change
 					widen(&c, ns[reading]);
 			}
 		set_row(t, row, factor, 0);
-		if ((c.kind == CHANGE_HALF || c.kind == CHANGE_NOTHING) && set_polls(t, factor) && try_both(t, conditions, ns)) {
+		if ((c.kind == CHANGE_HALF || c.kind == CHANGE_NOTHING) && set_polls(t, row, factor) && try_both(t, conditions, ns)) {
 			widen(&c, ns[reading]);
 			c.ns = (uint64_t)ns[reading];
+		}
+		if (is_shared(t, row->lock)) {
+			widen(&c, (double)c.ns - (t->run_ns - (double)c.ns) * SHARED_OFF);
+			widen(&c, (double)c.ns + (t->run_ns - (double)c.ns) * SHARED_OFF);
 		}
 		factor = c.kind == CHANGE_HALF || c.kind == CHANGE_NOTHING ? ALWAYS_OFF : ORDER_OFF;
 		widen(&c, (double)c.low_ns - factor * t->run_ns);
@@ -450,27 +536,21 @@ static void try_all(struct trying *t, struct changes *changes)
 		try_change(t, (struct change){ .kind = CHANGE_PROCESSOR }, changes);
 }
 
-/* The script, and how long it takes unchanged; false when threads then wait for each other for ever. */
-static bool make_unchanged(struct trying *t, const struct script_question *question, struct script *ret_script)
+/* How long it takes unchanged. */
+static void try_unchanged(const struct trying *t, bool in_turn, struct unchanged *u)
 {
-	struct replay_conditions alone = { .processors = t->processors, .processors_before = t->processors, .queued_as_it_was = true,
-					   .without_others = true };
-	uint64_t alone_ns = 0;
+	struct replay_conditions conditions = { .processors = t->processors, .processors_before = t->processors, .locks_in_turn = in_turn };
+	uint64_t ns = 0;
 
-	script_make(t->naming, t->holds, question, ret_script);
-	for (int i = 0; i < 2; i++) {
-		struct replay_conditions same = { .processors = t->processors, .processors_before = t->processors, .queued_as_it_was = i };
-		uint64_t ns = 0;
-
-		if (!replay(ret_script, &same, &ns) || !ns) {
-			script_done(ret_script);
-			return false;
-		}
-		t->base_ns[i] = (double)ns;
+	u->ends = true;
+	for (int i = 0; i < 2 && u->ends; i++) {
+		conditions.queued_as_it_was = i;
+		u->ends = replay(t->script, &conditions, &ns) && ns;
+		u->base_ns[i] = (double)ns;
 	}
-	if (replay(ret_script, &alone, &alone_ns))
-		t->alone_ns = (double)alone_ns;
-	return true;
+	conditions.without_others = true;
+	if (u->ends && replay(t->script, &conditions, &ns))
+		u->alone_ns = (double)ns;
 }
 
 void whatif_find(struct naming *naming, const struct fold *fold, const struct script_question *question, unsigned processors,
@@ -486,7 +566,10 @@ void whatif_find(struct naming *naming, const struct fold *fold, const struct sc
 	if (last && last->state == SPAN_WAITING)
 		return;
 	holds_find(naming, &holds);
-	if (make_unchanged(&t, question, &script)) {
+	script_make(naming, &holds, question, &script);
+	for (int i = 0; i < 2; i++)
+		try_unchanged(&t, i, &t.orders[i]);
+	if (t.orders[0].ends || t.orders[1].ends) {
 		t.places = mem_zalloc(arena_array_bytes(sizeof(*t.places), script.places.length + 1));
 		t.shares = mem_zalloc(arena_array_bytes(sizeof(*t.shares), script.places.length + 1));
 		t.threads = mem_zalloc(arena_array_bytes(sizeof(*t.threads), script.threads.length));
@@ -495,7 +578,7 @@ void whatif_find(struct naming *naming, const struct fold *fold, const struct sc
 		free(t.threads);
 		free(t.shares);
 		vec_done(&t.asked);
-		script_done(&script);
 	}
+	script_done(&script);
 	holds_done(&holds);
 }

@@ -14,6 +14,7 @@
 #define WINDOW_BYTES 4096u
 #define FUNCTION_MOST 65536u     /* instructions of one function that are gone through */
 #define FUNCTIONS_MOST 256u
+#define STRAIGHT_MOST 4096u      /* instructions without a place */
 
 void code_open(struct code *code, struct elf_file elf, const char *path)
 {
@@ -351,6 +352,12 @@ static int by_address(const void *a, const void *b)
 	return *(const uint64_t *)a < *(const uint64_t *)b ? -1 : *(const uint64_t *)a > *(const uint64_t *)b;
 }
 
+void code_sites_sort(struct code_sites *sites)
+{
+	if (sites->addresses.length)
+		qsort(sites->addresses.items, sites->addresses.length, sizeof(uint64_t), by_address);
+}
+
 void code_find_sites(struct code *code, const uint64_t *functions, size_t count, unsigned depth, struct code_sites *ret_sites)
 {
 	struct vec(uint64_t) now = { 0 };
@@ -367,12 +374,32 @@ void code_find_sites(struct code *code, const uint64_t *functions, size_t count,
 		for (size_t i = 0; i < walk.calls.length; i++)
 			vec_push(&now, walk.calls.items[i]);
 	}
-	if (ret_sites->addresses.length)
-		qsort(ret_sites->addresses.items, ret_sites->addresses.length, sizeof(uint64_t), by_address);
+	code_sites_sort(ret_sites);
 	vec_done(&now);
 	vec_done(&walk.open);
 	vec_done(&walk.calls);
 	map_done(&walk.seen);
+}
+
+bool code_is_site(const struct code_sites *sites, uint64_t address)
+{
+	return sites->addresses.length &&
+	       bsearch(&address, sites->addresses.items, sites->addresses.length, sizeof(uint64_t), by_address);
+}
+
+unsigned code_straight(struct code *code, const struct code_sites *sites, uint64_t address)
+{
+	unsigned count = 0;
+
+	while (count < STRAIGHT_MOST && !code_is_site(sites, address)) {
+		const struct instruction *found = code_at(code, address);
+
+		if (!found || (found->kind != INSTRUCTION_plain && !(found->kind == INSTRUCTION_jump && found->direct)))
+			break;
+		address = found->kind == INSTRUCTION_jump ? found->target : address + found->length;
+		count++;
+	}
+	return count;
 }
 
 void code_sites_done(struct code_sites *sites)

@@ -85,5 +85,10 @@ struct code_sites {
  * same file, and of joined ones, that they call, so many calls deep. */
 void code_find_sites(struct code *code, const uint64_t *functions, size_t count, unsigned depth, struct code_sites *ret_sites);
 void code_sites_done(struct code_sites *sites);
+/* By address; what was added since belongs to them from then on. */
+void code_sites_sort(struct code_sites *sites);
+bool code_is_site(const struct code_sites *sites, uint64_t address);
+/* Instructions from the address up to the next of the places, without that one. */
+unsigned code_straight(struct code *code, const struct code_sites *sites, uint64_t address);
 
 #endif

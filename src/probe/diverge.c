@@ -439,29 +439,65 @@ static void add_result(struct slice *s, size_t at, struct diverge *diverge)
 	struct diverge_origin origin = { .kind = DIVERGE_result, .at = s->way.items[at].address };
 
 	origin.callee = imports_name(&s->run->code, call.direct ? call.target : origin.at);
+	origin.imported = origin.callee != NULL;
 	if (!origin.callee)
 		origin.callee = call.direct ? code_name(&s->run->code, s->arena, call.target) : "";
 	origin.callee = arena_strdup(s->arena, origin.callee);
 	add_origin(diverge, &origin);
 }
 
-/* Follows the registers' values back to memory, results of calls, or the unknown. */
-static void follow(struct slice *s, size_t at, uint16_t registers, struct diverge *diverge)
-{
-	struct { size_t at; unsigned reg; } open[SOURCES_MOST];
-	size_t count_open = 0;
-	int steps = 0;
+/* Registers whose values before an instruction are still to be followed. */
+struct sources {
+	struct { size_t at; unsigned reg; } items[SOURCES_MOST];
+	size_t count;
+};
 
+static void add_source(struct sources *sources, size_t at, unsigned reg)
+{
+	if (sources->count < SOURCES_MOST)
+		sources->items[sources->count].at = at, sources->items[sources->count++].reg = reg;
+}
+
+/* What the instruction's result is made of. */
+static void take_operands(struct slice *s, size_t at, const struct instruction *instruction, struct sources *sources, struct diverge *diverge)
+{
+	const struct instruction_memory *memory = &instruction->memory[0];
+	uint16_t rest = instruction->read & (uint16_t)~(1u << REGISTER_rsp);
+	unsigned stored_reg;
+	size_t stored;
+
+	if (instruction->memory_count && memory->read) {
+		rest &= (uint16_t)~((memory->base < REGISTER_count ? 1u << memory->base : 0) | (memory->index < REGISTER_count ? 1u << memory->index : 0));
+		if (is_stack(s, at, memory) && stored_from(s, at, memory, &stored, &stored_reg))
+			add_source(sources, stored, stored_reg);
+		else
+			add_memory(s, at, memory, diverge);
+	}
 	for (unsigned reg = 0; reg < REGISTER_count; reg++)
-		if (registers & 1u << reg && count_open < SOURCES_MOST)
-			open[count_open].at = at, open[count_open++].reg = reg;
-	while (count_open && ++steps < SOURCES_MOST) {
-		unsigned reg = open[--count_open].reg, stored_reg;
-		size_t from = definition(s, open[count_open].at, reg), stored;
+		if (rest & 1u << reg)
+			add_source(sources, at, reg);
+}
+
+/* The last instruction before `at` that set one of the flags; SIZE_MAX when it is not known. */
+static size_t flags_setter(struct slice *s, size_t at, uint32_t wanted)
+{
+	while (at > 0 && !s->way.items[at].gap)
+		if (instruction_of(s, --at).flags_written & wanted)
+			return at;
+	return SIZE_MAX;
+}
+
+/* Follows values back to memory, results of calls, or the unknown. */
+static void follow(struct slice *s, struct sources *sources, struct diverge *diverge)
+{
+	for (int steps = 0; sources->count && steps < SOURCES_MOST; steps++) {
+		size_t at = sources->items[--sources->count].at, from, setter;
+		unsigned reg = sources->items[sources->count].reg;
 		struct instruction instruction;
 
+		from = definition(s, at, reg);
 		if (from == SIZE_MAX) {
-			add_origin(diverge, &(struct diverge_origin){ .kind = DIVERGE_unknown, .at = s->way.items[open[count_open].at].address });
+			add_origin(diverge, &(struct diverge_origin){ .kind = DIVERGE_unknown, .at = s->way.items[at].address });
 			continue;
 		}
 		if (s->way.items[from].opaque) {
@@ -470,18 +506,13 @@ static void follow(struct slice *s, size_t at, uint16_t registers, struct diverg
 			continue;
 		}
 		instruction = instruction_of(s, from);
-		if (instruction.memory_count && instruction.memory[0].read) {
-			if (!is_stack(s, from, &instruction.memory[0]))
-				add_memory(s, from, &instruction.memory[0], diverge);
-			else if (stored_from(s, from, &instruction.memory[0], &stored, &stored_reg) && count_open < SOURCES_MOST)
-				open[count_open].at = stored, open[count_open++].reg = stored_reg;
-			else
-				add_memory(s, from, &instruction.memory[0], diverge);
-			continue;
+		take_operands(s, from, &instruction, sources, diverge);
+		/* set, or moved, by a condition */
+		setter = instruction.flags_read ? flags_setter(s, from, instruction.flags_read) : SIZE_MAX;
+		if (setter != SIZE_MAX) {
+			instruction = instruction_of(s, setter);
+			take_operands(s, setter, &instruction, sources, diverge);
 		}
-		for (unsigned other = 0; other < REGISTER_count; other++)
-			if (instruction.read & 1u << other && other != REGISTER_rsp && count_open < SOURCES_MOST)
-				open[count_open].at = from, open[count_open++].reg = other;
 	}
 }
 
@@ -489,25 +520,16 @@ static void follow(struct slice *s, size_t at, uint16_t registers, struct diverg
 static void explain(struct slice *s, struct diverge *diverge)
 {
 	size_t at = s->way.length - 1;
-	uint32_t wanted = instruction_of(s, at).flags_read;
+	struct sources sources = { 0 };
 	struct instruction setter;
-	uint16_t address = 0;
 
-	do {
-		if (!at || s->way.items[at].gap)
-			return;
-		setter = instruction_of(s, --at);
-	} while (!(setter.flags_written & wanted));
+	at = flags_setter(s, at, instruction_of(s, at).flags_read);
+	if (at == SIZE_MAX)
+		return;
+	setter = instruction_of(s, at);
 	diverge->condition_at = s->way.items[at].address;
-	if (setter.memory_count && setter.memory[0].read) {
-		add_memory(s, at, &setter.memory[0], diverge);
-		for (unsigned i = 0; i < 2; i++) {
-			unsigned reg = i ? setter.memory[0].index : setter.memory[0].base;
-
-			address |= reg < REGISTER_count ? (uint16_t)(1u << reg) : 0;
-		}
-	}
-	follow(s, at, setter.read & (uint16_t)~address, diverge);
+	take_operands(s, at, &setter, &sources, diverge);
+	follow(s, &sources, diverge);
 }
 
 /* ---- both ---- */

@@ -25,6 +25,7 @@ struct diverge_origin {
 	const char *spec;             /* how --watch names it in any run, NULL: by its address alone */
 	bool in_any_run;              /* ... from something static, not from registers */
 	const char *callee;           /* of a result */
+	bool imported;                /* ... it is another file's */
 };
 
 struct diverge {

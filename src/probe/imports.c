@@ -111,11 +111,14 @@ void imports_find(struct code *code, const struct process *process, const uint64
 		for (size_t i = 0; i < imports.items.length; i++) {
 			const struct import *import = &imports.items.items[i];
 			uint64_t value, function;
+			bool found;
 
-			if (process_read(process->pid, biases[number] + import->word, &value, sizeof(value)))
+			if (process && process_read(process->pid, biases[number] + import->word, &value, sizeof(value)))
 				continue;
-			if (by_value(code, biases, number, value, &function) ||
-			    (import->at_call && is_unfilled(file, value - biases[number]) && by_name(code, number, import->name, &function)))
+			found = process && by_value(code, biases, number, value, &function);
+			if (!found && (!process || (import->at_call && is_unfilled(file, value - biases[number]))))
+				found = by_name(code, number, import->name, &function);
+			if (found)
 				map_put(&code->imports, code_file_base(number) + import->word, function);
 		}
 		vec_done(&imports.items);

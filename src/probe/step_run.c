@@ -223,7 +223,7 @@ static void take_pass(struct step_run *run, const struct event *e)
 {
 	const struct event_step *at = event_as(e, step);
 	struct step_pass pass = {
-		.address = at->ip, .flags = at->flags, .time = e->time, .number = e->number,
+		.address = at->ip, .flags = at->flags, .time = e->time, .number = e->number, .ustack = at->ustack,
 		.registers = { at->rax, at->rcx, at->rdx, at->rbx, at->rsp, at->rbp, at->rsi, at->rdi, at->r8, at->r9, at->r10, at->r11,
 			       at->r12, at->r13, at->r14, at->r15 },
 	};
@@ -420,15 +420,16 @@ static bool go_from(struct step_run *run, const struct step_pass *pass, const st
 	return false;
 }
 
-/* The pass's function from its beginning up to the pass without it, when the way there is straight and ends there. */
+/* The pass, behind its function from its beginning on when the way there is straight and ends there. */
 static bool enter(struct step_run *run, size_t pass, struct step_way *way)
 {
 	uint64_t start, end, address = run->passes.items[pass].address;
 	size_t length = way->length;
 
-	if (!code_function(&run->code, address, &start, &end) || !go(run, start, address, way) || way->length == length)
+	if (!code_function(&run->code, address, &start, &end) || !go(run, start, address, way))
 		return false;
-	way->items[length].gap = true;
+	vec_push(way, ((struct step_executed){ .address = address, .pass = (uint32_t)pass }));
+	way->items[length].gap = way->items[length].entered = true;
 	return true;
 }
 
@@ -443,7 +444,7 @@ void step_way_find(struct step_run *run, size_t first, size_t last, bool entries
 		const struct instruction *instruction = gap ? code_at(&run->code, before->address) : NULL;
 
 		if (entries && (!before || (instruction && instruction->kind == INSTRUCTION_return)) && enter(run, i, &way))
-			gap = false;
+			continue;
 		vec_push(&way, ((struct step_executed){ .address = run->passes.items[i].address, .pass = (uint32_t)i, .gap = gap }));
 	}
 	free(calls);

@@ -16,6 +16,7 @@ struct step_pass {
 	uint64_t address;                /* of the instruction, as its file was linked */
 	uint64_t registers[REGISTER_count]; /* before it */
 	uint64_t flags, time, number;    /* number of the event */
+	uint32_t ustack;                 /* node of the trace's stacks, at calls and where a function was entered; 0 none */
 	bool taken;                      /* of a conditional branch */
 };
 
@@ -48,6 +49,7 @@ struct step_executed {
 	uint32_t pass;                   /* the place itself; STEP_NO_PASS: it is none */
 	bool opaque;                     /* a call of what was not stepped through */
 	bool gap;                        /* what came before it is not known */
+	bool entered;                    /* ... for a function begins here that was called from outside */
 };
 
 struct step_way {

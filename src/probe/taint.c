@@ -437,9 +437,9 @@ void taint_find(struct step_run *run, const struct taint_input *inputs, unsigned
 
 		if (e->gap)
 			f.known = 0;
-		taint.gaps += e->gap && e->pass != STEP_NO_PASS;
-		/* entered anew: nothing of the caller's is known */
-		if (e->gap && e->pass == STEP_NO_PASS) {
+		taint.gaps += e->gap && !e->entered;
+		/* nothing of the caller's is known */
+		if (e->entered) {
 			memset(f.places, 0, sizeof(f.places));
 			know_stack(&f, i);
 		}

@@ -31,7 +31,8 @@ struct record_config {
 	u8 full;                 /* the full level is on */
 	u8 stacks;               /* STACKS_ of what takes stacks */
 	u8 uring_passes_entry;   /* io_uring_complete passes the queue's entry (6.16) instead of its parts */
-	u8 reserved[5];
+	u8 narrow;               /* no switches and wake-ups between threads that the filter leaves out */
+	u8 reserved[4];
 };
 
 #define STACKS_WAITS 1u

@@ -55,6 +55,7 @@ struct capability {
 	unsigned number;
 	const char *name, *means, *mend;
 	enum doctor_state state;
+	const char *without;    /* what is missing then */
 };
 
 static uint64_t effective_capabilities(void)
@@ -71,17 +72,21 @@ static uint64_t effective_capabilities(void)
 	return set;
 }
 
+#define NOTHING "nothing can be recorded, but by the recording service"
+
 static void check_capabilities(struct doctor *doctor)
 {
 	static const struct capability wanted[] = {
-		{ CAP_BPF, "CAP_BPF", "loading BPF programs", DOCTOR_MEND("cap_bpf"), DOCTOR_MISSING },
-		{ CAP_PERFMON, "CAP_PERFMON", "hooking trace points and samples", DOCTOR_MEND("cap_perfmon"), DOCTOR_MISSING },
-		{ CAP_SYS_PTRACE, "CAP_SYS_PTRACE", "names, mappings and lock owners of other users' processes",
-		  DOCTOR_MEND("cap_sys_ptrace"), DOCTOR_LIMITED },
-		{ CAP_SYS_NICE, "CAP_SYS_NICE", "a real-time priority for the agent", DOCTOR_MEND("cap_sys_nice"), DOCTOR_LIMITED },
+		{ CAP_BPF, "CAP_BPF", "loading BPF programs", DOCTOR_MEND("cap_bpf"), DOCTOR_MISSING, NOTHING },
+		{ CAP_PERFMON, "CAP_PERFMON", "hooking trace points and samples", DOCTOR_MEND("cap_perfmon"), DOCTOR_MISSING, NOTHING },
+		{ CAP_SYS_PTRACE, "CAP_SYS_PTRACE", "names, mappings and lock holders of other users' processes",
+		  DOCTOR_MEND("cap_sys_ptrace"), DOCTOR_LIMITED, "of other users' processes only what the kernel's events tell" },
+		{ CAP_SYS_NICE, "CAP_SYS_NICE", "a real-time priority for the agent", DOCTOR_MEND("cap_sys_nice"), DOCTOR_LIMITED,
+		  "a busy machine can make the recorder lose events" },
 		{ CAP_SYSLOG, "CAP_SYSLOG", "names of kernel functions, where kernel.kptr_restrict hides them", DOCTOR_MEND("cap_syslog"),
-		  DOCTOR_LIMITED },
-		{ CAP_SYS_ADMIN, "CAP_SYS_ADMIN", "--probe on functions of programs", DOCTOR_MEND("cap_sys_admin"), DOCTOR_LIMITED },
+		  DOCTOR_LIMITED, "kernel stacks have no names there" },
+		{ CAP_SYS_ADMIN, "CAP_SYS_ADMIN", "--probe on functions of programs", DOCTOR_MEND("cap_sys_admin"), DOCTOR_LIMITED,
+		  "record --probe cannot be used" },
 	};
 	uint64_t set = effective_capabilities();
 
@@ -90,8 +95,35 @@ static void check_capabilities(struct doctor *doctor)
 		bool has = set >> wanted[i].number & 1 || (i < 2 && set >> CAP_SYS_ADMIN & 1);
 
 		doctor_add(doctor, wanted[i].name, wanted[i].means, has ? DOCTOR_OK : wanted[i].state, has ? "yes" : "no",
-			   i < 2 ? "no recording without it" : "less is recorded, or more can be lost", wanted[i].mend);
+			   wanted[i].without, wanted[i].mend);
 	}
+}
+
+/* Numbers that the kernel gives its first namespaces (include/uapi/linux/nsfs.h), since 3.8. */
+#define FIRST_PIDS 0xeffffffcu
+#define FIRST_USERS 0xeffffffdu
+
+static bool is_first(const char *namespace, ino_t first)
+{
+	struct stat info;
+
+	return stat(namespace, &info) || info.st_ino == first; /* without namespaces there is only the first */
+}
+
+bool doctor_shares_pids(void)
+{
+	return is_first("/proc/self/ns/pid", FIRST_PIDS);
+}
+
+static void check_namespaces(struct doctor *doctor)
+{
+	bool users = is_first("/proc/self/ns/user", FIRST_USERS), pids = doctor_shares_pids();
+
+	doctor_add(doctor, "user_namespace", "user namespace", users ? DOCTOR_OK : DOCTOR_MISSING, users ? "the host's" : "another than the host's",
+		   "rights in it do not count for the kernel", "run outside of it, as the host's root");
+	doctor_add(doctor, "pid_namespace", "process namespace", pids ? DOCTOR_OK : DOCTOR_LIMITED, pids ? "the host's" : "another than the host's",
+		   "events have the host's process numbers: the command, names and mappings are not found by them",
+		   "run on the host, or with its process numbers (docker run --pid=host; hostPID: true)");
 }
 
 /* Who lacks capabilities may have somebody who records for him. */
@@ -291,6 +323,7 @@ void doctor_run(struct arena *arena, const struct doctor_check **ret_checks, siz
 	struct doctor doctor = { .arena = arena };
 
 	check_machine(&doctor);
+	check_namespaces(&doctor);
 	check_capabilities(&doctor);
 	check_service(&doctor);
 	check_lockdown(&doctor);

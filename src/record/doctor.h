@@ -3,6 +3,7 @@
 #ifndef RECORD_DOCTOR_H
 #define RECORD_DOCTOR_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/arena.h"
@@ -29,5 +30,8 @@ void doctor_run(struct arena *arena, const struct doctor_check **ret_checks, siz
 /* The first check that forbids recording, as a message; returns `code`, and
  * leaves err as it is when none does. */
 int doctor_explain(int code, struct err *err);
+
+/* Whether the processes here have the numbers that the kernel's events tell. */
+bool doctor_shares_pids(void);
 
 #endif

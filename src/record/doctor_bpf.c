@@ -249,8 +249,9 @@ static void check_programs(struct doctor *doctor, const struct kernel *kernel)
 				    buf_str(found.needed.length ? &found.needed : &found.others), strerror(-found.status));
 	}
 	doctor_add(doctor, "programs", "the recorder's own programs", state, text,
-		   state == DOCTOR_MISSING ? "no recording without them" : "what these programs record is missing; without full_exit the full level",
-		   "use a newer kernel; LIBBPF_LOG_LEVEL=info argus doctor shows the kernel's words");
+		   state == DOCTOR_MISSING ? "nothing can be recorded" : "what these programs record is missing; without full_exit the full level",
+		   geteuid() && (found.status == -EPERM || found.status == -EACCES) ? DOCTOR_MEND("cap_bpf and cap_perfmon")
+		   : "use a newer kernel; LIBBPF_LOG_LEVEL=info argus doctor shows the kernel's words");
 	buf_done(&found.needed);
 	buf_done(&found.others);
 }

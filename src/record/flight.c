@@ -109,6 +109,14 @@ static int trim(struct flight *flight, struct err *err)
 	return ring_folder_trim(&flight->folder, flight->limit_bytes - flight->file_bytes, 1, err);
 }
 
+/* The writer asks itself, for the disk may fill between two looks of ours. In its thread. */
+static bool make_room(void *data, uint64_t bytes, bool full)
+{
+	const struct flight *flight = data;
+
+	return ring_folder_make_room(&flight->folder, bytes, full);
+}
+
 /* A full disk is made less full by what is oldest of ours. The newest file goes
  * only when none could be begun beside it, and when that gives room for one. */
 static void yield_room(struct flight *flight, const struct err *why, size_t keep)
@@ -162,6 +170,7 @@ static int begin(struct flight *flight, struct err *err)
 	struct recorder_options want = {
 		.path = flight->path,
 		.full = options->full,
+		.room = { make_room, flight },
 		.ring_bytes = options->ring_bytes,
 		.sample_hz = options->sample_hz,
 		.stacks = options->stacks,

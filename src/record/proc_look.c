@@ -222,7 +222,11 @@ static bool read_place(uint32_t pid, uint32_t tid, struct proc_call *call)
 {
 	char text[256];
 
-	return proc_text_read(pid, tid, "syscall", text, sizeof(text)) && proc_text_call(text, call);
+	if (!proc_text_read(pid, tid, "syscall", text, sizeof(text)) || !proc_text_call(text, call))
+		return false;
+	if (call->number == PROC_CALL_RESTART && proc_text_read(pid, tid, "wchan", text, sizeof(text)))
+		call->number = proc_text_restarted(text);
+	return true;
 }
 
 /* False when it has gone. */

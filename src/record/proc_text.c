@@ -35,6 +35,11 @@ uint64_t proc_text_switches(const char *status)
 	return number_after(status, "\nvoluntary_ctxt_switches:\t") + number_after(status, "\nnonvoluntary_ctxt_switches:\t");
 }
 
+uint64_t proc_text_waits(const char *status)
+{
+	return number_after(status, "\nvoluntary_ctxt_switches:\t");
+}
+
 static bool has_word(const char *list, size_t length, const char *word)
 {
 	size_t bytes = strlen(word);
@@ -135,6 +140,20 @@ bool proc_text_call(const char *text, struct proc_call *ret)
 		return true;
 	return sscanf(text, "%ld 0x%" SCNx64 " 0x%" SCNx64 " 0x%" SCNx64 " 0x%" SCNx64 " 0x%" SCNx64 " 0x%" SCNx64 " 0x%" SCNx64 " 0x%" SCNx64,
 		      &ret->number, &w[0], &w[1], &w[2], &w[3], &w[4], &w[5], &ret->sp, &ret->ip) >= 1;
+}
+
+long proc_text_restarted(const char *wchan)
+{
+	static const struct {
+		const char *begins;
+		long number;
+	} calls[] = { { "poll_", 7 }, { "do_poll", 7 }, { "do_sys_poll", 7 }, { "do_restart_poll", 7 }, { "futex_", 202 },
+		      { "hrtimer_nanosleep", 230 }, { "do_nanosleep", 230 }, { "common_nsleep", 230 } };
+
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+		if (!strncmp(wchan, calls[i].begins, strlen(calls[i].begins)))
+			return calls[i].number;
+	return PROC_CALL_RESTART;
 }
 
 unsigned proc_text_stack(const char *text, struct proc_function ret_functions[PROC_FUNCTIONS_MOST])

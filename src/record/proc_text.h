@@ -26,6 +26,10 @@ struct proc_call {
 	uint64_t sp, ip;
 };
 
+/* restart_syscall: after a stop or a freeze calls with a time limit go on as it, with the arguments of before. */
+#define PROC_CALL_RESTART 219
+/* Which call it was, of task/TID/wchan; PROC_CALL_RESTART where that does not tell. */
+long proc_text_restarted(const char *wchan);
 /* Of task/TID/syscall; false: it runs. */
 bool proc_text_call(const char *text, struct proc_call *ret_call);
 
@@ -41,6 +45,8 @@ struct proc_function {
 unsigned proc_text_stack(const char *text, struct proc_function ret_functions[PROC_FUNCTIONS_MOST]);
 /* How often it has left the processor, of task/TID/status. */
 uint64_t proc_text_switches(const char *status);
+/* ... and of these, to wait. */
+uint64_t proc_text_waits(const char *status);
 /* Of task/TID/cgroup: the group of a controller, which ends where the line does; of the unified hierarchy where
  * none has it. NULL: none is told. The text is cut there. */
 const char *proc_text_group(char *text, const char *controller);

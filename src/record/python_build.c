@@ -12,13 +12,18 @@
 
 struct python_version {
 	const char *name;
-	uint32_t hex;               /* the upper half of Py_Version */
+	uint32_t hex;               /* the upper half of Py_Version; 0: not CPython */
+	uint32_t perl;              /* the second number of its version */
+	const char *php;            /* by what builds of PHP know each other's extensions */
 	uint32_t key;               /* in the interpreter's state: the number of the key */
 	uint32_t instructions;      /* in a code object; 0: places are numbers */
 	uint32_t place_unit;        /* bytes of code that a number counts */
 	enum python_lines_form lines;
 	struct python_offsets offsets;
 };
+
+/* From the number of the key to the lock of the first interpreter, by where both are in the interpreter's state. */
+#define LOCK(key, lock) ((lock) - (key))
 
 /* As the headers of each version have them (with Py_BUILD_CORE), but for builds that
  * trace references, whose objects are larger. */
@@ -27,23 +32,30 @@ static const struct python_version versions[] = {
 	{ .name = "3.9", .hex = 0x0309, .key = 588, .place_unit = 1, .lines = PYTHON_LINES_STEPS,
 	  .offsets = { .thread_id = 176, .thread_frame = 24, .chain_frame = PYTHON_NO_CHAIN, .frame_code = 32, .frame_previous = 24,
 		       .frame_place = 104, .frame_mark = 104, .place_bytes = 4, .mark = PYTHON_MARK_EACH, .code_line = 40,
-		       .code_lines = 120, .code_file = 104, .code_name = 112, .text_data = 48, .text_wide = 72 } },
+		       .code_lines = 120, .code_file = 104, .code_name = 112, .text_data = 48, .text_wide = 72, .lock = LOCK(588, 352) } },
 	{ .name = "3.10", .hex = 0x030a, .key = 588, .place_unit = 2, .lines = PYTHON_LINES_RANGES,
 	  .offsets = { .thread_id = 176, .thread_frame = 24, .chain_frame = PYTHON_NO_CHAIN, .frame_code = 32, .frame_previous = 24,
 		       .frame_place = 96, .frame_mark = 96, .place_bytes = 4, .mark = PYTHON_MARK_EACH, .code_line = 40,
-		       .code_lines = 120, .code_file = 104, .code_name = 112, .text_data = 48, .text_wide = 72 } },
+		       .code_lines = 120, .code_file = 104, .code_name = 112, .text_data = 48, .text_wide = 72, .lock = LOCK(588, 352) } },
 	{ .name = "3.11", .hex = 0x030b, .key = 596, .instructions = 184, .lines = PYTHON_LINES_LOCATIONS,
 	  .offsets = { .thread_id = 152, .thread_frame = 56, .chain_frame = 8, .frame_code = 32, .frame_previous = 48, .frame_place = 56,
 		       .frame_mark = 68, .place_bytes = 8, .mark = PYTHON_MARK_ENTRY, .code_line = 72, .code_lines = 136,
-		       .code_file = 112, .code_name = 128, .text_data = 48, .text_wide = 72 } },
+		       .code_file = 112, .code_name = 128, .text_data = 48, .text_wide = 72, .lock = LOCK(596, 360) } },
 	{ .name = "3.12", .hex = 0x030c, .key = 1548, .instructions = 192, .lines = PYTHON_LINES_LOCATIONS,
 	  .offsets = { .thread_id = 136, .thread_frame = 56, .chain_frame = 0, .frame_code = 0, .frame_previous = 8, .frame_place = 56,
 		       .frame_mark = 70, .place_bytes = 8, .mark = PYTHON_MARK_OWNER, .code_line = 68, .code_lines = 136,
-		       .code_file = 112, .code_name = 128, .text_data = 40, .text_wide = 56 } },
+		       .code_file = 112, .code_name = 128, .text_data = 40, .text_wide = 56, .lock = LOCK(1548, 77432) } },
 	{ .name = "3.13", .hex = 0x030d, .key = 2164, .instructions = 200, .lines = PYTHON_LINES_LOCATIONS,
 	  .offsets = { .thread_id = 152, .thread_frame = 72, .chain_frame = PYTHON_NO_CHAIN, .frame_code = 0, .frame_previous = 8,
 		       .frame_place = 56, .frame_mark = 70, .place_bytes = 8, .mark = PYTHON_MARK_OWNER, .code_line = 68,
-		       .code_lines = 136, .code_file = 112, .code_name = 128, .text_data = 40, .text_wide = 56 } },
+		       .code_lines = 136, .code_file = 112, .code_name = 128, .text_data = 40, .text_wide = 56, .lock = LOCK(2164, 96104) } },
+	/* key: in executor_globals, the newest frame */
+	{ .name = "PHP 8.2", .php = "API20220829,NTS", .key = 488, .place_unit = 1, .lines = PYTHON_LINES_NONE,
+	  .offsets = { .language = SCRIPT_PHP, .frame_code = 24, .frame_previous = 48, .frame_place = 0, .frame_mark = 40, .code_line = 160,
+		       .code_file = 152, .code_name = 8 } },
+	/* its key's number has a name of its own */
+	{ .name = "Perl 5.36", .perl = 36, .lines = PYTHON_LINES_FIRST,
+	  .offsets = { .language = SCRIPT_PERL, .thread_id = SCRIPT_NO_THREAD_ID } },
 };
 
 #define VERSIONS (sizeof(versions) / sizeof(*versions))
@@ -96,7 +108,7 @@ static uint32_t version_of(const struct elf_file *file, const char *name, uint64
 	else if (at && sscanf(at, "python%u.%u", &major, &minor) == 2 && major < 256 && minor < 256)
 		value = major << 8 | minor;
 	for (uint32_t i = 1; i < VERSIONS; i++)
-		if (versions[i].hex == value)
+		if (versions[i].hex && versions[i].hex == value)
 			return i;
 	return 0;
 }
@@ -132,16 +144,20 @@ static struct python_range find_rare(const struct elf_file *file, const struct u
 }
 
 /* What is asked of the file's symbols. */
+#define SYMBOLS 4
 struct python_symbols {
-	Elf64_Sym state, loop, version;
+	Elf64_Sym state, loop, version, options;
 };
 
-static void find_in(const struct elf_file *file, const char *symbols_name, const char *texts_name, struct python_symbols *found)
+static const char *const python_names[SYMBOLS] = { "_PyRuntime", "_PyEval_EvalFrameDefault", "Py_Version", "" };
+static const char *const php_names[SYMBOLS] = { "executor_globals", "execute_ex", "", "" };
+static const char *const perl_names[SYMBOLS] = { "PL_thr_key", "Perl_runops_standard", "PL_version", "PL_bincompat_options" };
+
+static void find_in(const struct elf_file *file, const char *symbols_name, const char *texts_name, const char *const names[SYMBOLS],
+		    struct python_symbols *found)
 {
 	const Elf64_Shdr *section = elf_file_section(file, symbols_name), *texts_section = elf_file_section(file, texts_name);
-	const struct { const char *name; Elf64_Sym *to; } wanted[] = { { "_PyRuntime", &found->state },
-								       { "_PyEval_EvalFrameDefault", &found->loop },
-								       { "Py_Version", &found->version } };
+	Elf64_Sym *const to[SYMBOLS] = { &found->state, &found->loop, &found->version, &found->options };
 	void *symbols = NULL, *texts = NULL;
 	size_t bytes, texts_bytes;
 
@@ -153,28 +169,81 @@ static void find_in(const struct elf_file *file, const char *symbols_name, const
 			if (!symbol.st_value || symbol.st_name >= texts_bytes)
 				continue;
 			/* a NUL follows what was copied */
-			for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++)
-				if (!strcmp((const char *)texts + symbol.st_name, wanted[i].name))
-					*wanted[i].to = symbol;
+			for (size_t i = 0; i < SYMBOLS; i++)
+				if (!strcmp((const char *)texts + symbol.st_name, names[i]))
+					*to[i] = symbol;
 		}
 	}
 	free(symbols);
 	free(texts);
 }
 
+/* The version of PHP, which stands as a text among its constants. */
+static uint32_t php_version_of(const struct elf_file *file)
+{
+	const Elf64_Shdr *section = elf_file_section(file, ".rodata");
+	uint32_t version = 0;
+	void *constants = NULL;
+	size_t bytes;
+
+	if (!section || elf_file_copy_section(file, section, &constants, &bytes, NULL) < 0)
+		return 0;
+	for (uint32_t i = 1; i < VERSIONS && !version; i++)
+		if (versions[i].php && memmem(constants, bytes, versions[i].php, strlen(versions[i].php) + 1))
+			version = i;
+	free(constants);
+	return version;
+}
+
+static uint32_t find_python(const struct elf_file *file, const char *name, struct python_symbols *found)
+{
+	find_in(file, ".symtab", ".strtab", python_names, found);
+	find_in(file, ".dynsym", ".dynstr", python_names, found);
+	return found->state.st_value ? version_of(file, name, found->version.st_value) : 0;
+}
+
+static uint32_t find_php(const struct elf_file *file, struct python_symbols *found)
+{
+	find_in(file, ".dynsym", ".dynstr", php_names, found);
+	return found->state.st_value && found->loop.st_value ? php_version_of(file) : 0;
+}
+
+/* Threads change where everything is. */
+#define PERL_THREADS " USE_ITHREADS"
+
+static uint32_t find_perl(const struct elf_file *file, struct python_symbols *found)
+{
+	char options[1024] = "";
+	uint8_t number = 0;
+	uint64_t offset;
+
+	find_in(file, ".dynsym", ".dynstr", perl_names, found);
+	if (!found->state.st_value || !found->loop.st_value || !elf_file_offset(file, found->version.st_value, &offset) ||
+	    elf_file_read(file, offset, &number, 1) < 0 || !elf_file_offset(file, found->options.st_value, &offset) ||
+	    elf_file_read(file, offset, options, found->options.st_size < sizeof(options) ? found->options.st_size : sizeof(options) - 1) < 0 ||
+	    !strstr(options, PERL_THREADS))
+		return 0;
+	for (uint32_t i = 1; i < VERSIONS; i++)
+		if (versions[i].perl == number && number)
+			return i;
+	return 0;
+}
+
 void python_build_find(const struct elf_file *file, const char *name, const struct unwind_table *table, struct python_build *ret_build)
 {
 	struct python_symbols found = { 0 };
+	uint32_t version = 0;
 	uint64_t offset;
 	void *code;
 
 	*ret_build = (struct python_build){ 0 };
-	if (!elf_file_section(file, ".PyRuntime") && !strstr(name, "python"))
-		return;
-	find_in(file, ".symtab", ".strtab", &found);
-	find_in(file, ".dynsym", ".dynstr", &found);
-	uint32_t version = version_of(file, name, found.version.st_value);
-	if (!version || !found.state.st_value || found.loop.st_size > LOOP_BYTES_MOST || !elf_file_offset(file, found.loop.st_value, &offset))
+	if (elf_file_section(file, ".PyRuntime") || strstr(name, "python"))
+		version = find_python(file, name, &found);
+	else if (strstr(name, "php"))
+		version = find_php(file, &found);
+	else if (strstr(name, "perl"))
+		version = find_perl(file, &found);
+	if (!version || found.loop.st_size > LOOP_BYTES_MOST || !elf_file_offset(file, found.loop.st_value, &offset))
 		return;
 	ret_build->version = version;
 	ret_build->key = found.state.st_value + versions[version].key;

@@ -33,6 +33,14 @@ enum python_mark {
 #define PYTHON_OWNER_C 3u
 #define PYTHON_NO_CHAIN 0xffffu
 
+enum script_language {
+	SCRIPT_PYTHON,
+	SCRIPT_PHP,                 /* the table of lines is the class's name; a frame's place is its line */
+	SCRIPT_PERL,                /* ... the package's name; a frame's code is its statement, which has one line */
+};
+
+#define SCRIPT_NO_THREAD_ID 0xffffu
+
 /* Of one version: offsets in the interpreter's structures; copied by words of 8 bytes. */
 struct python_offsets {
 	u16 thread_id;              /* thread's state: what pthread_self() was */
@@ -43,9 +51,19 @@ struct python_offsets {
 	u8 mark;                    /* enum python_mark */
 	u16 code_line, code_lines, code_file, code_name;
 	u16 text_data, text_wide;   /* a string's characters when all are ASCII, and else */
-	u16 reserved;
+	u8 language;                /* enum script_language */
+	u8 reserved;
+	int lock;                   /* from the key's number: the interpreter's lock */
+	u32 reserved2;
 } __attribute__((aligned(8)));
-_Static_assert(sizeof(struct python_offsets) == 32, "whole words");
+_Static_assert(sizeof(struct python_offsets) == 40, "whole words");
+
+/* The interpreter's lock, equal in all versions: the state of the thread that had it last, whether
+ * somebody has it, the condition on which others wait. */
+#define PYTHON_LOCK_HOLDER 8u
+#define PYTHON_LOCK_TAKEN 16u
+#define PYTHON_LOCK_CONDITION 32u
+#define PYTHON_LOCK_CONDITION_BYTES 48u
 
 struct python_frame {
 	u64 code;                   /* the code object; PYTHON_ENTRY beside it */
@@ -72,7 +90,7 @@ struct python_code_message {
 	u32 line;                   /* first */
 	u16 name_bytes, file_bytes;
 	u8 name_unit, file_unit;    /* bytes of a character; 0: all of them are ASCII */
-	u16 reserved;
+	u16 language;               /* enum script_language */
 	u32 lines_bytes;            /* that follow */
 	u32 lines_whole;            /* that there are */
 	u32 reserved2;

@@ -14,6 +14,7 @@ void python_texts_done(struct python_texts *t)
 	map_done(&t->by_path);
 	map_done(&t->by_function);
 	map_done(&t->by_code);
+	map_done(&t->by_lines);
 	vec_done(&t->files);
 	vec_done(&t->functions);
 	vec_done(&t->known);
@@ -33,6 +34,7 @@ void python_texts_forget(struct python_texts *t)
 {
 	arena_done(&t->codes);
 	map_clear(&t->by_code);
+	map_clear(&t->by_lines);
 	vec_clear(&t->known);
 	t->codes_bytes = 0;
 }
@@ -107,6 +109,37 @@ static uint32_t find_function(struct python_texts *t, struct python_file *file, 
 	return t->functions.items[*at - 1].number;
 }
 
+/* Each process has code objects of its own, of the same code: their tables are kept once. */
+static const uint8_t *keep_lines(struct python_texts *t, const uint8_t *lines, uint32_t bytes)
+{
+	bool is_new;
+	uint64_t *at = map_at(&t->by_lines, hash_bytes(lines, bytes), &is_new);
+	const struct python_known_code *other = is_new ? NULL : &t->known.items[*at - 1];
+
+	if (other && other->lines_bytes == bytes && !memcmp(other->lines, lines, bytes))
+		return other->lines;
+	*at = t->known.length + 1; /* whose it becomes */
+	t->codes_bytes += bytes;
+	return arena_memdup(&t->codes, lines, bytes);
+}
+
+/* "Class::method", "Package::sub" in place of the name alone; a file's own code has no name. */
+static void add_class(struct buf *name, const uint8_t *class, size_t bytes)
+{
+	struct buf whole = { 0 };
+
+	if (bytes) {
+		decode(&whole, class, bytes, 0);
+		whole.length--;
+		buf_printf(&whole, "::%s", name->data);
+	} else {
+		buf_printf(&whole, "%s", name->data[0] ? name->data : "{main}");
+	}
+	buf_char(&whole, 0);
+	buf_done(name);
+	*name = whole;
+}
+
 bool python_texts_take(struct python_texts *t, const struct python_code_message *m, size_t bytes, uint32_t (*reserve)(void *data), void *data)
 {
 	struct buf name = { 0 }, path = { 0 };
@@ -114,22 +147,25 @@ bool python_texts_take(struct python_texts *t, const struct python_code_message 
 
 	if (bytes < sizeof(*m) || m->name_bytes > PYTHON_NAME_BYTES || m->file_bytes > PYTHON_FILE_BYTES ||
 	    m->lines_bytes > PYTHON_LINES_BYTES || bytes - sizeof(*m) < (size_t)m->name_bytes + m->file_bytes + m->lines_bytes ||
-	    m->name_unit > 4 || m->file_unit > 4 || !m->name_bytes || !m->file_bytes)
+	    m->name_unit > 4 || m->file_unit > 4 || (!m->name_bytes && m->language == SCRIPT_PYTHON) || !m->file_bytes)
 		return false;
 	const uint8_t *texts = (const uint8_t *)(m + 1);
 	decode(&name, texts, m->name_bytes, m->name_unit);
-	decode(&path, texts + m->name_bytes, m->file_bytes, m->file_unit);
+	decode(&path, texts + m->name_bytes, m->language == SCRIPT_PERL ? strnlen((const char *)texts + m->name_bytes, m->file_bytes) : m->file_bytes,
+	       m->file_unit);
+	if (m->language != SCRIPT_PYTHON)
+		add_class(&name, texts + m->name_bytes + m->file_bytes, m->lines_bytes);
 	uint32_t file = find_file(t, path.data, reserve, data), number = 0;
 	if (file)
-		number = find_function(t, &t->files.items[file - 1], name.data, m->line);
+		number = find_function(t, &t->files.items[file - 1], name.data, m->language == SCRIPT_PERL ? 0 : m->line);
 	if (number) {
 		struct python_known_code known = { .code = m->code, .check = m->check, .layout = m->layout, .line = m->line,
 						   .module = t->files.items[file - 1].module, .number = number,
 						   .lines_bytes = m->lines_bytes };
-		known.lines = arena_memdup(&t->codes, texts + m->name_bytes + m->file_bytes, m->lines_bytes);
+		known.lines = keep_lines(t, texts + m->name_bytes + m->file_bytes, m->lines_bytes);
 		vec_push(&t->known, known);
 		map_put(&t->by_code, hash_of_code(m->layout, m->code, m->check), t->known.length);
-		t->codes_bytes += sizeof(known) + m->lines_bytes;
+		t->codes_bytes += PYTHON_CODE_BYTES;
 		taken = true;
 	}
 	buf_done(&name);

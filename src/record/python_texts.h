@@ -19,7 +19,8 @@
 
 #define PYTHON_FILES_MOST 65536u
 #define PYTHON_FUNCTIONS_MOST (1u << 20)
-#define PYTHON_CODES_BYTES (64u << 20) /* of code objects and their tables of lines */
+#define PYTHON_CODES_BYTES (8u << 20) /* of code objects and their tables of lines */
+#define PYTHON_CODE_BYTES 96u         /* of one without its table: itself, and its place in a map that is half full */
 #define PYTHON_LINE_BITS 24
 
 struct python_file {
@@ -42,7 +43,7 @@ struct python_known_code {
 
 struct python_texts {
 	struct arena names, codes;
-	struct map by_path, by_function, by_code; /* hash -> index + 1 */
+	struct map by_path, by_function, by_code, by_lines; /* hash -> index + 1 */
 	struct vec(struct python_file) files;
 	struct vec(struct python_function) functions;
 	struct vec(struct python_known_code) known;

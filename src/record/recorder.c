@@ -19,10 +19,10 @@ void recorder_status(struct recorder *recorder, struct recorder_status *ret_stat
 	*ret_status = (struct recorder_status){ 0 };
 }
 
-uint64_t recorder_steps(const struct recorder *recorder)
+bool recorder_has_stepped(const struct recorder *recorder)
 {
 	(void)recorder;
-	return 0;
+	return false;
 }
 
 int recorder_command_started(struct recorder *recorder, struct err *err)
@@ -366,6 +366,7 @@ static int start(struct recorder *recorder, const struct recorder_options *optio
 	programs.config.ring_bytes = ring_bytes_for(options->ring_bytes, programs.cpus, options->full || calls || options->watches || options->steps);
 	programs.config.own_pid = (uint32_t)getpid();
 	programs.config.full = options->full;
+	programs.config.narrow = options->narrow;
 	programs.config.stacks = (uint8_t)options->stacks;
 	programs.config.sample_period_ns = options->sample_hz ? 1000000000u / options->sample_hz : 0;
 	r = programs_allowed(err);
@@ -414,7 +415,8 @@ static int start(struct recorder *recorder, const struct recorder_options *optio
 	if (r)
 		return r;
 	recorder->file = (struct writer_options){ .cpus = programs.cpus + 1, .processors = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN),
-						  .packers = share_threads(programs.cpus), .max_bytes = options->max_bytes };
+						  .packers = share_threads(programs.cpus), .max_bytes = options->max_bytes,
+						  .room = options->room };
 	if (getrandom(&recorder->file.recording, sizeof(recorder->file.recording), 0) < 0)
 		recorder->file.recording = clock_ns(CLOCK_REALTIME);
 	r = writer_create(options->path, options->keep_old, &recorder->file, &recorder->writer, err);
@@ -513,9 +515,9 @@ void recorder_status(struct recorder *recorder, struct recorder_status *ret_stat
 	*ret_status = status;
 }
 
-uint64_t recorder_steps(const struct recorder *recorder)
+bool recorder_has_stepped(const struct recorder *recorder)
 {
-	return recorder->steps ? steps_taken(recorder->steps) : 0;
+	return recorder->steps && steps_are_over(recorder->steps);
 }
 
 int recorder_command_started(struct recorder *recorder, struct err *err)

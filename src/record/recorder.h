@@ -16,6 +16,7 @@
 #include "record/probe_points.h"
 #include "record/steps.h"
 #include "record/watchpoints.h"
+#include "trace/output.h"
 
 struct recorder;
 
@@ -28,7 +29,9 @@ struct recorder_options {
 	bool keep_old;                /* a file that is there is kept as PATH.old */
 	bool full;                    /* the full level */
 	bool look;                    /* only what tells who moves and where, for a moment: quickly begun and ended */
+	bool narrow;                  /* switches and wake-ups only to and from threads that the filter lets pass */
 	uint64_t max_bytes;           /* of the trace, 0 no limit */
+	struct output_room room;      /* who makes room on the trace's disk; its data must outlive the recorder */
 	uint64_t ring_bytes;          /* per processor, 0: by the machine; rounded to a power of two */
 	uint32_t sample_hz;           /* CPU samples a second and processor, 0 none */
 	uint32_t stacks;              /* STACKS_ */
@@ -56,8 +59,8 @@ struct recorder_status {
 
 int recorder_start(const struct recorder_options *options, struct recorder **ret_recorder, struct err *err);
 void recorder_status(struct recorder *recorder, struct recorder_status *ret_status);
-/* How many of the steps that were asked for were recorded. */
-uint64_t recorder_steps(const struct recorder *recorder);
+/* Whether all steps that were asked for were recorded. */
+bool recorder_has_stepped(const struct recorder *recorder);
 /* The command of the watches has been started and is stopped before its first instruction. */
 int recorder_command_started(struct recorder *recorder, struct err *err);
 /* A remark by the person at this moment. */

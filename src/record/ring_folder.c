@@ -17,6 +17,7 @@
 #include "base/vec.h"
 
 #define NAME_DIGITS 10
+#define SPARE_BYTES_MOST (16u << 20) /* left free on the disk */
 #define INDEX_NAME_BYTES (RING_FILE_NAME_BYTES + 8)
 
 struct ring_file {
@@ -262,4 +263,29 @@ int ring_folder_trim(const struct ring_folder *folder, uint64_t bytes, size_t ke
 	vec_done(&files);
 	close(fd);
 	return r;
+}
+
+/* Bytes that the disk lacks for so many more; 0 where it does not tell: the next write will. */
+static uint64_t lacking(const struct ring_folder *folder, uint64_t bytes, bool with_spare)
+{
+	struct statvfs disk;
+	uint64_t room, spare;
+
+	if (statvfs(folder->path, &disk))
+		return 0;
+	room = (uint64_t)disk.f_bavail * disk.f_frsize;
+	spare = (uint64_t)disk.f_blocks * disk.f_frsize / 64;
+	if (with_spare)
+		bytes += spare < SPARE_BYTES_MOST ? spare : SPARE_BYTES_MOST;
+	return disk.f_blocks && room < bytes ? bytes - room : 0;
+}
+
+bool ring_folder_make_room(const struct ring_folder *folder, uint64_t bytes, bool full)
+{
+	uint64_t lacks = lacking(folder, bytes, true);
+	struct ring_folder_size size;
+
+	if (lacks && !ring_folder_size(folder, &size, NULL))
+		ring_folder_trim(folder, size.bytes > lacks ? size.bytes - lacks : 0, full ? 1 : 2, NULL);
+	return !lacks || !lacking(folder, bytes, false);
 }

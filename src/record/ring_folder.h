@@ -37,6 +37,10 @@ int ring_folder_next(struct ring_folder *folder, char *ret_path, size_t size, st
 int ring_folder_size(const struct ring_folder *folder, struct ring_folder_size *ret_size, struct err *err);
 /* Bytes that its disk has left; -ENOTSUP where the file system does not tell. */
 int ring_folder_room(const struct ring_folder *folder, uint64_t *ret_bytes, struct err *err);
+/* Makes room on the disk for so many bytes and a little more, by removing the oldest files: all but
+ * the two newest, one of which is perhaps being finished; of a `full` disk also that one. Whether there
+ * is room now. May be called from any thread. */
+bool ring_folder_make_room(const struct ring_folder *folder, uint64_t bytes, bool full);
 /* Removes the oldest files, never the `keep` newest, until all together have at most so many bytes. */
 int ring_folder_trim(const struct ring_folder *folder, uint64_t bytes, size_t keep, struct err *err);
 

@@ -122,6 +122,9 @@ bool stacks_take_python(struct stacks *s, const struct python_message *m, uint32
 	const struct python_build *build = &python->module->python;
 	for (uint32_t i = 0; i < count; i++)
 		runs += c[i].module == python->module->number && python_build_runs(build, c[i].address);
+	/* PHP runs in one thread, and its frames are the process's; Perl may have come to its end */
+	if (!runs && python_version_offsets(build->version)->language != SCRIPT_PYTHON)
+		return true;
 	uint32_t status = c[count - 1].status, passed = status == 0 && !m->cut && runs > calls ? runs - calls : 0;
 	for (uint32_t i = 0; i < count; i++) {
 		bool is_run = c[i].module == python->module->number && python_build_runs(build, c[i].address);

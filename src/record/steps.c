@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/vec.h"
-#include "record/step_maps.h"
+#include "record/proc_text.h"
 
 /* As in linux/bpf.h since 6.6. */
 #define TRACE_UPROBE_MULTI 48
@@ -34,7 +34,8 @@ static int attach_all(int program, const struct step_wishes *wishes, const struc
 {
 	struct multi_link link = {
 		.program_fd = (uint32_t)program, .attach_type = TRACE_UPROBE_MULTI, .path = (uintptr_t)file->path,
-		.offsets = (uintptr_t)file->offsets, .count = (uint32_t)file->count, .pid = (uint32_t)wishes->pid,
+		.offsets = (uintptr_t)file->offsets, .cookies = (uintptr_t)file->cookies,
+		.count = (uint32_t)file->count, .pid = wishes->wish.pid,
 	};
 	union bpf_attr attr = { 0 };
 	int fd;
@@ -51,9 +52,11 @@ static int attach_all(int program, const struct step_wishes *wishes, const struc
 static int attach_each(struct bpf_program *program, const struct step_wishes *wishes, const struct step_file *file, struct steps *steps,
 		       struct err *err)
 {
+	pid_t pid = wishes->wish.pid ? (pid_t)wishes->wish.pid : -1;
+
 	for (size_t i = 0; i < file->count; i++) {
-		LIBBPF_OPTS(bpf_uprobe_opts, options, .retprobe = false);
-		struct bpf_link *link = bpf_program__attach_uprobe_opts(program, wishes->pid ? wishes->pid : -1, file->path, file->offsets[i], &options);
+		LIBBPF_OPTS(bpf_uprobe_opts, options, .bpf_cookie = file->cookies[i]);
+		struct bpf_link *link = bpf_program__attach_uprobe_opts(program, pid, file->path, file->offsets[i], &options);
 
 		if (!link)
 			return err_sys(err, -errno, "attaching to offset 0x%llx of %s", (unsigned long long)file->offsets[i], file->path);
@@ -65,7 +68,6 @@ static int attach_each(struct bpf_program *program, const struct step_wishes *wi
 int steps_attach(const struct programs *programs, const struct step_wishes *wishes, struct steps **ret_steps, struct err *err)
 {
 	struct bpf_program *program = programs_find(programs, "on_step");
-	struct step_wish wish = { .pid = (uint32_t)wishes->pid, .tid = (uint32_t)wishes->tid, .most = wishes->most };
 	int map = programs_map(programs, "step_wishes"), r = 0;
 	struct steps *steps;
 
@@ -77,7 +79,9 @@ int steps_attach(const struct programs *programs, const struct step_wishes *wish
 		free(steps);
 		return err_sys(err, -errno, "mapping the stepping program's settings");
 	}
-	*steps->wish = wish;
+	*steps->wish = wishes->wish;
+	/* a thread that runs on meanwhile would pass places that are not there yet, which looks like another way */
+	steps->wish->over = 1;
 	for (size_t i = 0; i < wishes->file_count && !r; i++)
 		r = programs_uprobe_multi(programs) ? attach_all(bpf_program__fd(program), wishes, &wishes->files[i], steps, err) :
 						      attach_each(program, wishes, &wishes->files[i], steps, err);
@@ -85,6 +89,7 @@ int steps_attach(const struct programs *programs, const struct step_wishes *wish
 		steps_detach(steps);
 		return r;
 	}
+	__atomic_store_n(&steps->wish->over, 0, __ATOMIC_RELEASE);
 	*ret_steps = steps;
 	return 0;
 }
@@ -103,10 +108,22 @@ void steps_detach(struct steps *steps)
 	free(steps);
 }
 
-uint64_t steps_taken(const struct steps *steps)
+/* The thread has come to its end, or to its next wait, from which it may never come to a place again. */
+static bool has_stopped(const struct step_wish *wish, uint32_t tid)
 {
-	uint64_t taken = __atomic_load_n(&steps->wish->taken, __ATOMIC_RELAXED);
+	char status[4096];
 
-	return taken < steps->wish->most ? taken : steps->wish->most;
+	if (!proc_text_read(wish->pid ? wish->pid : tid, tid, "status", status, sizeof(status)))
+		return true;
+	return wish->until == STEP_UNTIL_wait && proc_text_waits(status) != wish->waits;
+}
+
+bool steps_are_over(const struct steps *steps)
+{
+	const struct step_wish *wish = steps->wish;
+	uint32_t owner = __atomic_load_n(&wish->owner, __ATOMIC_ACQUIRE);
+
+	return __atomic_load_n(&wish->over, __ATOMIC_RELAXED) || __atomic_load_n(&wish->taken, __ATOMIC_RELAXED) >= wish->most ||
+	       (owner && has_stopped(wish, owner));
 }
 #endif

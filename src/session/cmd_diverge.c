@@ -1,11 +1,14 @@
 /* argus diverge: where a good and a bad run of the same code part, and which memory decided it. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "probe/diverge.h"
 #include "session/command.h"
+#include "trace/tables.h"
+#include "trace/trace.h"
 
 #define VERSION 1
 #define PLAN_MOST 2u           /* places that are watched at once: the machine has four watchpoints */
@@ -18,10 +21,19 @@ static const struct option_spec options[] = {
 	{ NULL },
 };
 
+/* What is to be stepped through next, where the value is the result of a call that was stepped over. */
+struct deeper {
+	const char *places;      /* NULL: nothing is */
+	unsigned depth;
+	const char *into[CODE_FILES];
+	unsigned into_count;
+};
+
 struct both {
 	struct command_context *context;
 	struct step_run base, buggy;
 	struct diverge diverge;
+	struct deeper deeper;
 	struct buf buf;
 };
 
@@ -82,6 +94,132 @@ static void add_origin(struct both *both, const struct diverge_origin *origin)
 	buf_char(&both->buf, '\n');
 }
 
+/* ---- deeper ---- */
+
+/* The file's function that the address is in, as stacks write it: its offset; UINT64_MAX it is in none. */
+static uint64_t function_offset(const struct code *code, uint64_t address)
+{
+	uint64_t start, end, linked, offset;
+	const struct code *file;
+
+	if (!code_function(code, address, &start, &end))
+		return UINT64_MAX;
+	file = code_file(code, start, &linked);
+	return elf_file_offset(&file->elf, linked, &offset) ? offset : UINT64_MAX;
+}
+
+/* What was stepped through already, by the options of the recording. */
+static void take_options(struct arena *arena, const char *recorded, struct deeper *deeper)
+{
+	static const char depth[] = "--depth=", into[] = "--into=";
+
+	for (const char *at = recorded; at && *at; at += strcspn(at, " "), at += *at == ' ') {
+		size_t length = strcspn(at, " ");
+
+		if (!strncmp(at, depth, sizeof(depth) - 1))
+			deeper->depth = (unsigned)strtoul(at + sizeof(depth) - 1, NULL, 0);
+		else if (!strncmp(at, into, sizeof(into) - 1) && deeper->into_count + 1 < CODE_FILES)
+			deeper->into[deeper->into_count++] = arena_strndup(arena, at + sizeof(into) - 1, length - (sizeof(into) - 1));
+	}
+}
+
+/* The library that has the function, of those that the recording tells of. */
+static const char *library_of(const struct trace *trace, struct arena *arena, const char *function)
+{
+	struct tables *tables;
+	const char *found = NULL;
+
+	if (tables_build_parts(trace, TABLES_STACKS, &tables, NULL))
+		return NULL;
+	for (uint32_t i = 1; i < tables->module_count && !found; i++) {
+		struct symbol_table symbols = { 0 };
+		struct elf_file elf;
+
+		if (!strstr(tables->modules[i].path, ".so") || elf_file_open(tables->modules[i].path, &elf, NULL))
+			continue;
+		arena_init(&symbols.arena);
+		symbol_table_add(&symbols, &elf);
+		for (size_t j = 0; j < symbols.symbols.length && !found; j++)
+			if (symbols.symbols.items[j].kind == SYMBOL_function && !strcmp(symbols.symbols.items[j].name, function))
+				found = arena_strdup(arena, tables->modules[i].path);
+		symbol_table_done(&symbols);
+		elf_file_close(&elf);
+	}
+	tables_free(tables);
+	return found;
+}
+
+/* The functions with the branch and with the call, one call deeper than before, or into the library. */
+static void find_deeper(struct both *both)
+{
+	struct arena *arena = both->context->arena;
+	const struct diverge *d = &both->diverge;
+	const struct diverge_origin *origin = d->origins;
+	uint64_t branch = both->base.passes.items[d->base_pass].address, linked, call_offset, branch_offset;
+	struct deeper deeper = { .depth = 1 };
+	const char *library;
+	struct trace *trace;
+
+	/* best first: where memory is told, that is to be watched */
+	if (!d->origin_count || origin->kind != DIVERGE_result || code_file_number(branch) || trace_open(both->buggy.path, &trace, NULL))
+		return;
+	take_options(arena, trace_machine(trace, "options"), &deeper);
+	library = origin->imported ? library_of(trace, arena, origin->callee) : NULL;
+	trace_close(trace);
+	call_offset = function_offset(&both->buggy.code, origin->at);
+	branch_offset = function_offset(&both->buggy.code, branch);
+	if (branch_offset == UINT64_MAX || (origin->imported && !library))
+		return;
+	deeper.places = arena_printf(arena, "%s+0x%" PRIx64, code_file(&both->buggy.code, branch, &linked)->path, branch_offset);
+	if (!code_file_number(origin->at) && call_offset != UINT64_MAX && call_offset != branch_offset)
+		deeper.places = arena_printf(arena, "%s,+0x%" PRIx64, deeper.places, call_offset);
+	if (library)
+		deeper.into[deeper.into_count++] = library;
+	else
+		deeper.depth++;
+	both->deeper = deeper;
+}
+
+static void add_deeper_text(struct both *both)
+{
+	const struct deeper *deeper = &both->deeper;
+	struct buf how;
+
+	if (!deeper->places)
+		return;
+	buf_init(&how);
+	buf_printf(&how, "%s --depth %u", deeper->places, deeper->depth);
+	for (unsigned i = 0; i < deeper->into_count; i++)
+		buf_printf(&how, " --into %s", deeper->into[i]);
+	buf_printf(&both->buf, "Step into it, in a good run and in a bad one, and compare these:\n  argus record --step %s -- COMMAND\n  argus step PID %s\n",
+		   buf_str(&how), buf_str(&how));
+	buf_done(&how);
+}
+
+static void add_plan_option(struct json *json, const char *option, const char *value, const char *why)
+{
+	json_object(json, NULL);
+	json_text(json, "option", option);
+	json_text(json, "value", value);
+	json_text(json, "why", why);
+	json_end(json);
+}
+
+static void add_deeper_plan(struct both *both, struct json *json)
+{
+	const struct deeper *deeper = &both->deeper;
+	static const char why[] = "what the branch looks at is what a function returned that was stepped over";
+
+	if (!deeper->places)
+		return;
+	add_plan_option(json, "--step", deeper->places, why);
+	add_plan_option(json, "--depth", arena_printf(both->context->arena, "%u", deeper->depth), why);
+	for (unsigned i = 0; i < deeper->into_count; i++)
+		add_plan_option(json, "--into", deeper->into[i], why);
+}
+
+/* ---- what is found ---- */
+
 static void add_text(struct both *both)
 {
 	const struct diverge *d = &both->diverge;
@@ -109,6 +247,7 @@ static void add_text(struct both *both)
 	buf_printf(&both->buf, "Registers before the branch:\n");
 	add_registers(both, "good", base);
 	add_registers(both, "bad", buggy);
+	add_deeper_text(both);
 	for (size_t i = 0; i < d->origin_count; i++) {
 		const char *watch = watch_of(both, &d->origins[i]);
 
@@ -131,13 +270,10 @@ static void add_plan(struct both *both, struct json *json)
 
 		if (!watch)
 			continue;
-		json_object(json, NULL);
-		json_text(json, "option", "--watch");
-		json_text(json, "value", watch);
-		json_text(json, "why", "who writes what the branch looks at, in a good run and in a bad one");
-		json_end(json);
+		add_plan_option(json, "--watch", watch, "who writes what the branch looks at, in a good run and in a bad one");
 		count++;
 	}
+	add_deeper_plan(both, json);
 	json_end(json);
 }
 
@@ -211,6 +347,7 @@ static int run(struct command_context *context, struct err *err)
 	if (!r)
 		r = diverge_find(context->arena, &both.base, &both.buggy, &both.diverge, err);
 	if (!r) {
+		find_deeper(&both);
 		buf_init(&both.buf);
 		if (options_has(given, "json"))
 			add_json(&both);

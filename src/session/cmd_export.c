@@ -79,6 +79,23 @@ static int read_options(struct command_context *context, const struct trace *tra
 	return status;
 }
 
+/* To the file that is asked for, or the standard output. */
+static int write_text(struct command_context *context, const struct buf *buf, struct err *err)
+{
+	const char *path = options_text(context->options, "output", NULL);
+	struct artifact file;
+	int r;
+
+	if (!path)
+		return sink_buf(context->out, buf);
+	r = artifact_open(&file, path, 0666, err);
+	if (r)
+		return r;
+	if (fwrite(buf->data, 1, buf->length, file.file) != buf->length)
+		r = err_sys(err, -errno, "writing '%s'", path);
+	return artifact_close(&file, r, err);
+}
+
 static int write_folded(struct command_context *context, const struct trace *trace,
 			const struct folded_options *folded, struct err *err)
 {
@@ -95,7 +112,7 @@ static int write_folded(struct command_context *context, const struct trace *tra
 	status = names_open(trace, tables, &options, &names, err);
 	if (!status) {
 		folded_export(trace, tables, names, folded, &buf, &counts);
-		status = sink_buf(context->out, &buf);
+		status = write_text(context, &buf, err);
 		if (!counts.stacks)
 			sink_printf(context->notes, "no such event has a stack; `argus info` tells what there is, --by what to count\n");
 		else if (counts.without)

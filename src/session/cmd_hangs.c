@@ -57,6 +57,8 @@ static void put_json(const struct session *session, const struct hang *hangs, si
 		json_u64(&json, "pid", hangs[i].pid);
 		json_u64(&json, "tid", hangs[i].tid);
 		json_text(&json, "comm", hangs[i].comm);
+		if (hangs[i].program)
+			json_text(&json, "program", hangs[i].program);
 		json_u64(&json, "start_ns", hangs[i].start_ns);
 		json_u64(&json, "end_ns", hangs[i].end_ns);
 		json_u64(&json, "start_wall_ns", trace_wall_ns(session->trace, hangs[i].start_ns));

@@ -12,6 +12,7 @@
 
 #include "base/json.h"
 #include "base/slice.h"
+#include "base/suggest.h"
 #include "diagnose/answer.h"
 #include "diagnose/standing.h"
 #include "session/command.h"
@@ -113,18 +114,34 @@ static bool is_number_of(const struct thread *t, const char *word)
 	return !parse_number(word, &number) && (t->pid == number || t->tid == number);
 }
 
+/* Of the names of processes, the one that may have been meant. */
+static const char *near_name(const struct look *look, const char *word)
+{
+	struct suggestion near = suggest_begin(word, strlen(word));
+	const struct tables *tables = look->session.tables;
+
+	for (uint32_t i = 1; i < tables->thread_count; i++)
+		if (tables->threads[i].tid == tables->threads[i].pid && !(tables->threads[i].flags & TASK_FLAGS_argus))
+			suggest_offer(&near, tables->threads[i].comm);
+	return near.nearest;
+}
+
 /* A number is a process's or a thread's; a name, a program's or a process's, or else of the script that one runs. */
 static int add_word(struct look *look, const char *word, struct err *err)
 {
 	size_t before = look->pid_count;
 	uint64_t number;
 	bool is_number = !parse_number(word, &number);
+	const char *near;
 
 	add_processes(look, word, is_number ? is_number_of : is_name_of);
 	if (!is_number && look->pid_count == before)
 		add_processes(look, word, runs_script);
 	if (look->pid_count > before)
 		return 0;
+	near = is_number ? NULL : near_name(look, word);
+	if (near)
+		return err_set(err, -ENOENT, "no process is called '%s'; did you mean '%s'?", word, near);
 	return err_set(err, -ENOENT, is_number ? "there is no process or thread %s" : "no process is called '%s'", word);
 }
 
@@ -187,7 +204,8 @@ static void describe_thread_of(const struct look *look, uint32_t thread, struct 
 {
 	const struct thread *t = &look->session.tables->threads[thread];
 
-	*actor = (struct actor){ .thread = thread, .pid = t->pid, .tid = t->tid, .comm = t->comm };
+	*actor = (struct actor){ .thread = thread, .pid = t->pid, .tid = t->tid, .comm = t->comm,
+				   .program = tables_program(look->session.tables, thread, look->session.scene->end_ns) };
 }
 
 static void put_line(struct look *look, const struct finding *f, struct buf *buf)

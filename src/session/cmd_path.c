@@ -10,7 +10,6 @@
 #include "session/path_run.h"
 
 #define PATH_JSON_VERSION 1
-#define QUEUED_PART 4u /* of the path, from which on waiting for a processor is told at its head */
 
 static const struct option_spec path_options[] = {
 	{ "pid", 'p', OPTION_NUMBER, "PID", "this process: its first thread (the recorded command)", .least = 1, .most = OPTION_PID_MOST },
@@ -53,27 +52,6 @@ static int read_question(const struct command_context *context, const struct ses
 	if (!r && q->from_ns >= q->to_ns)
 		r = err_set(err, -EINVAL, "the window ends before it begins");
 	return r;
-}
-
-static void put_head(const struct path_reply *reply, struct buf *buf)
-{
-	const struct fold *fold = &reply->fold;
-	double seconds = (double)fold->total_ns / 1e9;
-
-	buf_text(buf, "The path of ");
-	buf_escaped(buf, reply->comm, strlen(reply->comm), NULL);
-	buf_printf(buf, " (%s %" PRIu32 ") through %.3f s: %" PRIu64 " link%s\n", reply->tid == reply->pid ? "pid" : "thread", reply->tid, seconds,
-		   fold->links_seen, fold->links_seen == 1 ? "" : "s");
-	if (fold->unknown_ns)
-		buf_printf(buf, "What went on in %.3f s of it is not known.\n", (double)fold->unknown_ns / 1e9);
-	/* Told ahead of the lines, over which it is spread: the machine was busy, whoever had it. */
-	if (fold->by_class[CLASS_QUEUED] * QUEUED_PART >= fold->total_ns && fold->total_ns)
-		buf_printf(buf, "%.3f s of it (%.0f %%) went by waiting for a processor.\n", (double)fold->by_class[CLASS_QUEUED] / 1e9,
-			   (double)fold->by_class[CLASS_QUEUED] * 100 / (double)fold->total_ns);
-	if (reply->lost_ns)
-		buf_printf(buf, "%" PRIu64 " event%s lost in %.3f s of it: its part of the path may be wrong.\n", reply->lost,
-			   reply->lost == 1 ? " was" : "s were", (double)reply->lost_ns / 1e9);
-	buf_char(buf, '\n');
 }
 
 static void as_json(const struct session *session, const struct path_reply *reply, bool what_if, struct buf *buf)
@@ -144,7 +122,7 @@ static int show_requests(struct command_context *context, struct session *sessio
 }
 
 /* What became longer since the other trace; the reply's fold goes into the comparison. */
-static int compare(struct command_context *context, const struct session *session, const struct path_question *question,
+static int compare(struct command_context *context, const struct path_question *question,
 		   struct path_reply *reply, struct tails *tails, struct path_reply *ret_base, struct err *err)
 {
 	const char *path = options_text(context->options, "base", NULL);
@@ -154,9 +132,14 @@ static int compare(struct command_context *context, const struct session *sessio
 
 	if (r)
 		return r;
-	q = (struct path_question){ .pid = base.root_pid ? 0 : question->pid ? question->pid : session->root_pid,
-				    .from_ns = trace_summary(base.trace)->start_ns, .to_ns = trace_summary(base.trace)->end_ns };
-	r = path_run(context->arena, &base, &q, ret_base, err);
+	q = (struct path_question){ .from_ns = trace_summary(base.trace)->start_ns, .to_ns = trace_summary(base.trace)->end_ns };
+	/* Another run of the same program has other numbers. */
+	r = question->pid ? 0 : path_root(&base, &q.tid, err);
+	if (!r && !q.tid)
+		r = path_named(&base, reply->comm, reply->pid, &q.pid, err);
+	q.tid = 0;
+	if (!r)
+		r = path_run(context->arena, &base, &q, ret_base, err);
 	session_close(&base);
 	if (r)
 		return r;
@@ -191,7 +174,7 @@ static int show_compared(struct command_context *context, const struct session *
 	struct path_reply base;
 	struct tails tails;
 	struct buf buf;
-	int r = compare(context, session, question, reply, &tails, &base, err);
+	int r = compare(context, question, reply, &tails, &base, err);
 
 	if (r) {
 		path_reply_done(reply);
@@ -202,7 +185,7 @@ static int show_compared(struct command_context *context, const struct session *
 	if (options_has(context->options, "json")) {
 		compared_json(session, reply, &base, path, &tails, &buf);
 	} else {
-		put_head(reply, &buf);
+		path_reply_head(reply, &buf);
 		buf_text(&buf, "That of ");
 		buf_escaped(&buf, path, strlen(path), NULL);
 		buf_printf(&buf, " took %.3f s. What became longer comes first:\n\n%10s %10s  %s\n", (double)base.fold.total_ns / 1e9, "now", "then", "what");
@@ -243,7 +226,7 @@ static int run_path(struct command_context *context, struct err *err)
 		} else if (options_has(options, "folded")) {
 			report_path_folded(&reply.fold, &buf);
 		} else {
-			put_head(&reply, &buf);
+			path_reply_head(&reply, &buf);
 			if (options_has(options, "tree")) {
 				report_path_tree(&reply.fold, 5, &buf);
 			} else {

@@ -46,7 +46,7 @@ static const struct option_spec options[] = {
 	RECORDING_PROBE, RECORDING_PACK,
 	RECORDING_WATCH,
 	RECORDING_LIMIT,
-	RECORDING_STEP,
+	RECORDING_STEP, STEPPING_OPTIONS,
 	{ "stacks", 0, OPTION_WORDS, "LIST",
 	  "events that record a user stack: waits, wakes, msgs, syscalls (lean: when a call returns), samples, probes, watches, all, none "
 	  "(waits,wakes,samples,watches; full: msgs too)", .choices = "waits wakes msgs syscalls samples probes watches all none" },
@@ -56,7 +56,8 @@ static const struct option_spec options[] = {
 
 static const struct option_rule rules[] = {
 	{ .one_of = "all pid" }, { .one_of = "all tid" }, { .one_of = "all cgroup" }, { .one_of = "all container" }, { .one_of = "all user" },
-	{ .option = "limit", .without = "watch" }, { .option = "near", .without = "probe" }, { 0 }
+	{ .option = "limit", .without = "watch" }, { .option = "near", .without = "probe" },
+	{ .option = "depth", .without = "step" }, { .option = "into", .without = "step" }, { 0 }
 };
 
 /* The command's process, stopped before its exec until it is let go. */
@@ -185,6 +186,22 @@ static void show_progress(struct sink *notes, const struct recorder_status *stat
 	if (last && status->program_runs)
 		sink_printf(notes, "%" PRIu64 " runs of BPF programs took %.0f ns each\n", status->program_runs,
 			    (double)status->program_ns / (double)status->program_runs);
+}
+
+/* A person is told what to type next. */
+static void show_next(struct sink *notes, const struct recorder_options *want)
+{
+	bool usual = !strcmp(want->path, COMMAND_TRACE);
+
+	if (notes->terminal && !want->steps && !want->watches)
+		sink_printf(notes, "%s is written; `argus why%s%s` tells who was stuck\n", want->path, usual ? "" : " ", usual ? "" : want->path);
+}
+
+/* Loading takes seconds on a busy machine, and what is to be recorded does not run yet. */
+static void show_start(struct sink *notes, bool done)
+{
+	if (notes->terminal)
+		sink_text(notes, done ? "\r           \r" : "starting...");
 }
 
 struct wait_state {
@@ -413,7 +430,7 @@ static int join_list(const struct options *given, const char *name, char to[SERV
 static int fill_request(const struct options *given, const struct recorder_options *want, pid_t child, struct service_request *request,
 			struct err *err)
 {
-	static const char *const not_there[] = { "cgroup", "container", "user", "probe", "near", "pack", "watch", "limit", "step", NULL };
+	static const char *const not_there[] = { "cgroup", "container", "user", "probe", "near", "pack", "watch", "limit", "step", "depth", "into", NULL };
 	int r;
 
 	for (size_t i = 0; not_there[i]; i++)
@@ -507,6 +524,7 @@ static int record_by_service(struct command_context *context, struct wait_state 
 	if (!r) {
 		wait_for_command(state);
 		show_progress(context->notes, &state->by_service, true);
+		show_next(context->notes, want);
 	}
 	return r;
 }
@@ -519,7 +537,12 @@ static int record(struct command_context *context, struct wait_state *state, con
 	uint64_t duration = options_number(given, "duration", 0);
 	int r, stopping;
 
+	if (!doctor_shares_pids())
+		sink_text(context->notes, "argus runs in a process namespace of its own: events have the host's process numbers, by which "
+			  "names and mappings are not found here (`argus doctor` tells more)\n");
+	show_start(context->notes, false);
 	r = recorder_start(want, &state->recorder, err);
+	show_start(context->notes, true);
 	if ((r == -EPERM || r == -EACCES) && geteuid())
 		return record_by_service(context, state, want, err);
 	if (r == -EPERM || r == -EACCES || r == -ENOENT || r == -ENOTSUP)
@@ -555,6 +578,8 @@ static int record(struct command_context *context, struct wait_state *state, con
 		return status.err.code;
 	}
 	show_progress(context->notes, &status, true);
+	if (!r && !stopping)
+		show_next(context->notes, want);
 	return r ? r : stopping;
 }
 

@@ -25,7 +25,6 @@ static int run(struct command_context *context, struct err *err)
 	bool as_json = options_has(given, "json");
 	struct recorder_options want = { .path = path, .stacks = STACKS_WATCHES | STACKS_WAITS | STACKS_WAKES, .options = "watch" };
 	struct watch_wishes *wishes;
-	uint64_t number;
 	pid_t pid;
 	int r;
 
@@ -36,10 +35,9 @@ static int run(struct command_context *context, struct err *err)
 	}
 	if (given->argument_count < 2)
 		return err_set(err, -EINVAL, "say which process and which memory: argus watch PID PLACE...");
-	if (parse_number(given->arguments[0], &number) || !number || number > OPTION_PID_MOST)
-		return err_set(err, -EINVAL, "'%s' is not a process number", given->arguments[0]);
-	pid = (pid_t)number;
-	r = recording_watch_specs(context->arena, given->arguments + 1, given->argument_count - 1, given, &wishes, err);
+	r = process_find(given->arguments[0], &pid, err);
+	if (!r)
+		r = recording_watch_specs(context->arena, given->arguments + 1, given->argument_count - 1, given, &wishes, err);
 	if (r)
 		return r;
 	wishes->pids = &pid;
@@ -56,6 +54,7 @@ const struct command command_watch = {
 	.summary = "who writes a variable of a running process",
 	.help = "Sets hardware watchpoints, at most four at once, in all threads of the process, records\n"
 		"each write (PLACE%access: each read too) with value and stack, and tells who came to it.\n"
+		"PID may be what the process is called.\n"
 		"A PLACE is 0xADDRESS, VARIABLE, FILE:VARIABLE, or a way from one: pool:queue->first->done;\n"
 		"docs/watch.md. The recording is a trace as any other: `argus why`, `argus dump`.\n",
 	.options = options,

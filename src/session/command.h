@@ -61,6 +61,7 @@ struct command {
 	const struct option_rule *rules; /* what they say to each other, checked by the dispatcher; may be NULL */
 	bool many_arguments;             /* not the usual one, or none where usage names none */
 	bool rest_is_command;            /* the first argument begins a command line: record -- CMD */
+	bool names_options;              /* an option that it does not have is an argument */
 	bool pages;                      /* long results: a pager on a terminal */
 	const char *narrow;              /* how to ask for less where memory runs out: a sentence; NULL: it takes little */
 	/* Exit status (0, or 1..125), or -errno with the words in err. -EINVAL

@@ -13,6 +13,7 @@
 #include "record/probe_points.h"
 #include "session/command.h"
 #include "session/hang_list.h"
+#include "session/help.h"
 #include "session/session.h"
 #include "symbols/debug_file.h"
 #include "trace/event.h"
@@ -126,6 +127,8 @@ static void help_topics(struct completion *c)
 	for (size_t i = 0; *c->begun && commands[i]; i++)
 		for (const struct option_spec *o = commands[i]->options; o->name; o++)
 			offer(c, o->name, o->help);
+	for (const struct help_term *term = help_terms; *c->begun && term->name; term++)
+		offer(c, term->name, term->meaning);
 	if (*c->begun)
 		events(c);
 }

@@ -161,7 +161,8 @@ double debug_seconds(const struct debug *debug, uint64_t time_ns)
 const char *debug_who(struct debug *debug, uint32_t thread, uint64_t time_ns)
 {
 	const struct thread *t = &debug->session.tables->threads[thread];
-	struct actor actor = { .pid = t->pid, .tid = t->tid, .comm = tables_comm(debug->session.tables, thread, time_ns) };
+	struct actor actor = { .pid = t->pid, .tid = t->tid, .comm = tables_comm(debug->session.tables, thread, time_ns),
+			       .program = tables_program(debug->session.tables, thread, time_ns) };
 
 	return answer_who(&debug->arena, &actor);
 }

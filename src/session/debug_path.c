@@ -34,14 +34,18 @@ static int path_of_answer(struct debug *debug, struct buf *out, struct err *err)
 static int path_of(struct debug *debug, const struct path_question *question, struct buf *out, struct err *err)
 {
 	struct path_reply reply;
-	int r = path_run(&debug->arena, &debug->session, question, &reply, err);
+	uint32_t root = question->pid ? question->pid : question->tid;
+	int r = root ? 0 : path_root(&debug->session, &root, err);
 
+	if (!r && !root)
+		return err_set(err, -ENOENT, "this is not a recording of one command: `path pid PID` or `path tid TID` tells whose path is meant");
+	if (!r)
+		r = path_run(&debug->arena, &debug->session, question, &reply, err);
 	if (r)
 		return r;
-	buf_text(out, "The path of ");
-	buf_escaped(out, reply.comm, strlen(reply.comm), NULL);
-	buf_printf(out, " (%s %" PRIu32 ")", reply.tid == reply.pid ? "pid" : "thread", reply.tid);
-	put_fold(&reply.fold, out);
+	path_reply_head(&reply, out);
+	report_path_table(&reply.fold, ROWS_SHOWN, out);
+	report_path_pools(&reply.fold, out);
 	path_reply_done(&reply);
 	return 0;
 }

@@ -15,7 +15,7 @@ void hang_list_line(struct arena *arena, const struct session *session, const st
 	uint64_t start = trace_summary(session->trace)->start_ns;
 	const struct hang *h = &hangs[index];
 	uint64_t wall_ns = trace_wall_ns(session->trace, h->start_ns);
-	struct actor actor = { .pid = h->pid, .tid = h->tid, .comm = h->comm };
+	struct actor actor = { .pid = h->pid, .tid = h->tid, .comm = h->comm, .program = h->program };
 
 	buf_printf(out, "%2zu  at %9.3f s", index + 1, ((double)h->start_ns - (double)start) / 1e9);
 	if (wall_ns) {

@@ -13,13 +13,12 @@ struct note_head {
 	uint64_t program[2];       /* another build may find others */
 	uint64_t to_ns;
 	uint32_t root_pid, pid, count, cuts;
-	uint64_t loop_is_cut;
 };
 
 struct note_hang {
 	uint64_t start_ns, end_ns;
 	uint32_t tid, pid, weight, awaits, slices, rule;
-	char comm[16];
+	char comm[16], program[16];
 };
 
 static struct note_head note_head(const struct hang_notes_key *key)
@@ -52,7 +51,8 @@ static void read_hangs(struct arena *arena, const char *bytes, uint32_t count, s
 		hangs[note->count++] = (struct hang){
 			.thread = n.tid, .start_ns = n.start_ns, .end_ns = n.end_ns, .weight = n.weight, .awaits = n.awaits, .slices = n.slices,
 			.rule = n.rule, .tid = n.tid, .pid = n.pid,
-			.comm = arena_strndup(arena, n.comm, strnlen(n.comm, sizeof(n.comm))) };
+			.comm = arena_strndup(arena, n.comm, strnlen(n.comm, sizeof(n.comm))),
+			.program = n.program[0] ? arena_strndup(arena, n.program, strnlen(n.program, sizeof(n.program))) : NULL };
 	}
 	note->hangs = hangs;
 }
@@ -69,11 +69,10 @@ bool hang_notes_read(struct arena *arena, struct blocks *blocks, const struct ha
 	memcpy(&head, bytes, sizeof(head));
 	want.count = head.count;
 	want.cuts = head.cuts;
-	want.loop_is_cut = head.loop_is_cut != 0;
 	if (memcmp(&head, &want, sizeof(head)) || size != note_bytes(&head))
 		return false;
 	bytes += sizeof(head);
-	*ret_note = (struct hang_note){ .cut_count = head.cuts, .loop_is_cut = head.loop_is_cut };
+	*ret_note = (struct hang_note){ .cut_count = head.cuts };
 	read_hangs(arena, bytes, head.count, ret_note);
 	cuts = arena_array(arena, struct hangs_cut, head.cuts);
 	if (head.cuts)
@@ -91,7 +90,6 @@ void hang_notes_write(struct blocks *blocks, const struct hang_notes_key *key, c
 	arena_init(&arena);
 	head.count = (uint32_t)note->count;
 	head.cuts = (uint32_t)note->cut_count;
-	head.loop_is_cut = note->loop_is_cut;
 	bytes = arena_alloc(&arena, note_bytes(&head), 8);
 	memcpy(bytes, &head, sizeof(head));
 	at = bytes + sizeof(head);
@@ -101,6 +99,8 @@ void hang_notes_write(struct blocks *blocks, const struct hang_notes_key *key, c
 				       .awaits = h->awaits, .slices = h->slices, .rule = h->rule };
 
 		strncpy(n.comm, h->comm, sizeof(n.comm) - 1);
+		if (h->program)
+			strncpy(n.program, h->program, sizeof(n.program) - 1);
 		memcpy(at, &n, sizeof(n));
 		at += sizeof(n);
 	}

@@ -20,9 +20,9 @@ struct hang_notes_key {
 struct hang_note {
 	const struct hang *hangs;
 	size_t count;
-	const struct hangs_cut *cuts; /* waits that ended there and began before what was laid out: who looks at more may find a hang */
+	/* waits and loops that ended there and began before what was laid out: who looks at more may find a hang */
+	const struct hangs_cut *cuts;
 	size_t cut_count;
-	bool loop_is_cut;             /* of a loop that ended there only the end was seen: just so */
 };
 
 /* What is read lies in the arena. False when nothing is noted, or by another build. */

@@ -11,6 +11,13 @@
 
 #define HELP_JSON_VERSION 1
 
+const struct help_term help_terms[] = {
+#define NAMES(...) __VA_ARGS__
+#define WORD(name, others, meaning) { name, { others }, meaning },
+#include "session/words.def"
+	{ 0 },
+};
+
 /* Every command has it. */
 static const struct option_spec help_option[] = { { "help", 'h', OPTION_FLAG, NULL, "this help" }, { 0 } };
 
@@ -20,7 +27,8 @@ void help_commands(struct buf *buf)
 		      "usage: argus COMMAND [OPTIONS] [ARGUMENTS]\n\n");
 	for (size_t i = 0; commands[i]; i++)
 		buf_printf(buf, "  %-12s %s\n", commands[i]->name, commands[i]->summary);
-	buf_text(buf, "\n`argus COMMAND -h` describes one, `argus help WORD` an option, an event or an edge.\n"
+	buf_text(buf, "\n`argus COMMAND -h` describes one, `argus help WORD` a word of an answer, an option,\n"
+		      "an event or an edge.\n"
 		      "The default file is " COMMAND_TRACE ".\n");
 }
 
@@ -87,6 +95,21 @@ static bool describe_mechanism(struct buf *buf, const char *word)
 	return false;
 }
 
+static bool describe_term(struct buf *buf, const char *word)
+{
+	for (const struct help_term *term = help_terms; term->name; term++) {
+		bool same = !strcasecmp(term->name, word);
+
+		for (unsigned i = 0; i < sizeof(term->others) / sizeof(term->others[0]) && term->others[i]; i++)
+			same = same || !strcasecmp(term->others[i], word);
+		if (same)
+			buf_printf(buf, "%s: %s\n", term->name, term->meaning);
+		if (same)
+			return true;
+	}
+	return false;
+}
+
 /* The word stands in the text, whatever its case. */
 static bool mentions(const char *text, const char *word)
 {
@@ -116,7 +139,8 @@ static void list_mentions(struct buf *buf, const char *word)
 
 static int refuse_word(const char *word, struct err *err)
 {
-	struct suggestion near = suggest_begin(word, strlen(word));
+	const char *name = word + strspn(word, "-");
+	struct suggestion near = suggest_begin(name, strlen(name));
 
 	for (size_t i = 0; commands[i]; i++) {
 		suggest_offer(&near, commands[i]->name);
@@ -126,6 +150,8 @@ static int refuse_word(const char *word, struct err *err)
 	for (unsigned i = 0; i < EVENT_MAX; i++)
 		if (event_infos[i].name)
 			suggest_offer(&near, event_infos[i].name);
+	for (const struct help_term *term = help_terms; term->name; term++)
+		suggest_offer(&near, term->name);
 	if (near.nearest)
 		return err_set(err, -ENOENT, "nothing is called '%s'; did you mean %s?", word, near.nearest);
 	return err_set(err, -ENOENT, "nothing is called '%s', and no help mentions it; `argus -h` lists the commands", word);
@@ -137,12 +163,13 @@ int help_word(struct buf *buf, const char *word, int width, struct err *err)
 	const struct command *command = name == word ? command_find(word) : NULL;
 	const struct event_info *event = event_info_find(word);
 
-	if (command)
+	if (command) {
 		help_command(buf, command, width);
-	else
-		describe_option(buf, name, width);
-	if (command)
 		return 0;
+	}
+	if (name == word)
+		describe_term(buf, word);
+	describe_option(buf, name, width);
 	if (event)
 		describe_event(buf, event);
 	describe_mechanism(buf, word);
@@ -241,6 +268,14 @@ void help_json(struct buf *buf)
 		put_option(&json, help_option);
 		json_end(&json);
 		put_rules(&json, commands[i]->rules);
+		json_end(&json);
+	}
+	json_end(&json);
+	json_array(&json, "words");
+	for (const struct help_term *term = help_terms; term->name; term++) {
+		json_object(&json, NULL);
+		json_text(&json, "name", term->name);
+		json_text(&json, "meaning", term->meaning);
 		json_end(&json);
 	}
 	json_end(&json);

@@ -20,14 +20,18 @@ struct looked {
 	struct naming naming;
 	struct lock_names *lock_names;
 	struct requests requests;
+	uint32_t pid;
 };
 
 static int look(struct looked *l, struct session *session, const struct path_question *q, enum request_group by, struct texts *texts, struct err *err)
 {
 	int r = session_look(session, q->from_ns, q->to_ns, err);
-	uint32_t pid = q->pid ? q->pid : session->root_pid;
+	uint32_t pid = q->pid;
 
 	*l = (struct looked){ .session = session };
+	if (r)
+		return r;
+	r = pid ? 0 : path_root(session, &pid, err);
 	if (r)
 		return r;
 	if (session->scene->start_ns > q->from_ns || session->scene->end_ns < q->to_ns)
@@ -36,6 +40,7 @@ static int look(struct looked *l, struct session *session, const struct path_que
 		return err_set(err, -ENOENT, "this is not a recording of one command: say which server is meant, with --pid");
 	l->lock_names = lock_names_new(session->trace);
 	naming_init(&l->naming, session->scene, session->diagnoser, session->names, texts, l->lock_names);
+	l->pid = pid;
 	requests_find(&l->naming, diagnoser_ends(session->diagnoser), pid, by, q->from_ns, q->to_ns, &l->requests);
 	return 0;
 }
@@ -52,15 +57,9 @@ static size_t fold_some(struct looked *l, struct fold *fold, size_t first, size_
 {
 	struct texts *texts = l->naming.texts;
 	struct critical critical = { .naming = &l->naming, .diagnoser = l->session->diagnoser, .fold = fold, .whole_ns = UINT64_MAX };
-	struct map *maps[] = { &l->naming.functions, &l->naming.stacks, &l->naming.locks, &l->naming.wait_words };
 	size_t count;
 
-	/* Names are texts of the fold that they are for: what was named before is named anew. */
-	l->naming.texts = &fold->texts;
-	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
-		map_clear(maps[i]);
-	memset(l->naming.has_role, 0, l->naming.scene->thread_count * sizeof(*l->naming.has_role));
-	vec_clear(&l->naming.stack_list);
+	naming_anew(&l->naming, &fold->texts);
 	critical_begin(&critical);
 	count = tails_fold(&critical, &l->requests, first, end, FOLDED_MOST);
 	critical_end(&critical);
@@ -69,10 +68,15 @@ static size_t fold_some(struct looked *l, struct fold *fold, size_t first, size_
 	return count;
 }
 
+static const char *comm_of(const struct session *session, uint32_t pid)
+{
+	return session->tables->threads[tables_process(session->tables, pid, trace_summary(session->trace)->end_ns)].comm;
+}
+
 int path_requests(struct session *session, struct session *base, const struct path_question *question, enum request_group by,
 		  struct requests_reply *ret_reply, struct err *err)
 {
-	struct path_question base_question = { .pid = base ? base->root_pid : 0 };
+	struct path_question base_question = { 0 };
 	struct requests_reply reply = { 0 };
 	struct looked now, then = { 0 };
 	struct texts others;
@@ -87,9 +91,11 @@ int path_requests(struct session *session, struct session *base, const struct pa
 	if (!r && base) {
 		base_question.from_ns = trace_summary(base->trace)->start_ns;
 		base_question.to_ns = trace_summary(base->trace)->end_ns;
-		if (!base_question.pid)
-			base_question.pid = question->pid;
-		r = look(&then, base, &base_question, GROUP_NONE, &others, err);
+		r = question->pid ? 0 : path_root(base, &base_question.pid, err);
+		if (!r && !base_question.pid)
+			r = path_named(base, comm_of(session, now.pid), now.pid, &base_question.pid, err);
+		if (!r)
+			r = look(&then, base, &base_question, GROUP_NONE, &others, err);
 	}
 	count = now.requests.list.length;
 	if (!r && count) {
@@ -114,7 +120,8 @@ int path_requests(struct session *session, struct session *base, const struct pa
 	}
 	reply.requests = now.requests;
 	now.requests = (struct requests){ 0 };
-	reply.pid = question->pid ? question->pid : session->root_pid;
+	reply.pid = now.pid;
+	reply.losses = path_losses(session->trace, question->from_ns, question->to_ns);
 	look_away(&now);
 	look_away(&then);
 	texts_done(&others);
@@ -189,10 +196,15 @@ void path_requests_text(const struct session *session, const struct requests_rep
 	} else {
 		buf_char(buf, '\n');
 	}
+	if (reply->requests.unanswered)
+		buf_printf(buf, "Not answered since %.6f s%s: argus path --tid %" PRIu32 " --from %.6f\n", (double)(reply->requests.since_ns - start) / 1e9,
+			   reply->requests.unanswered > 1 ? ", the first of them" : "",
+			   session->tables->threads[reply->requests.waits_thread].tid, (double)(reply->requests.since_ns - start) / 1e9);
 	if (reply->requests.by != FOUND_MESSAGES)
 		buf_printf(buf, "The trace has no messages (--level full records them): %s.\n", reply->requests.by == FOUND_CLIENTS
 			   ? "requests are recognised by who woke whom on this machine; one that nobody slept for is not seen"
 			   : "these are the turns of its threads, from when they were woken from outside until they waited there again");
+	path_put_losses(&reply->losses, "requests may be missing, or be told wrongly", buf);
 	put_groups(reply, buf);
 	if (!reply->has_tails)
 		return;
@@ -231,6 +243,12 @@ void path_requests_json(const struct session *session, const struct requests_rep
 	json_end(json);
 	json_text(json, "found_by", found_by[reply->requests.by]);
 	json_u64(json, "unanswered", reply->requests.unanswered);
+	if (reply->requests.unanswered)
+		json_u64(json, "unanswered_since_ns", reply->requests.since_ns);
+	else
+		json_null(json, "unanswered_since_ns");
+	json_u64(json, "lost", reply->losses.events);
+	json_u64(json, "lost_ns", reply->losses.ns);
 	json_text(json, "base", reply->base_path);
 	path_compared_json(&reply->tails, "tail", "slow_ns", "middle_ns", json);
 }

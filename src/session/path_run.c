@@ -6,8 +6,10 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/progress.h"
+#include "graph/graph.h"
 #include "path/critical.h"
 #include "path/lock_names.h"
 #include "path/pools.h"
@@ -16,6 +18,7 @@
 #include "trace/blocks.h"
 
 #define PART_BLOCKS 16u
+#define QUEUED_PART 4u       /* of the path, from which on waiting for a processor is told at its head */
 #define ROOT_BY_NS 10000000000ull /* by then the recorded command has begun */
 
 struct run {
@@ -24,6 +27,7 @@ struct run {
 	struct lock_names *lock_names;
 	struct standing_ends standing;
 	struct arena *arena;
+	struct graph_room room;   /* of one part's graph after the other's */
 	bool seen;
 };
 
@@ -43,23 +47,39 @@ static uint64_t begun_ns(const struct trace *trace, uint32_t tid)
 	return ns;
 }
 
-/* Whom the question is about; the tables are those of the trace's beginning. */
-static int find_root(struct run *run, struct path_question *q, struct err *err)
+int path_root(const struct session *session, uint32_t *ret_tid, struct err *err)
 {
-	const struct trace *trace = run->session->trace;
+	const struct trace *trace = session->trace;
 	struct tables *tables;
-	uint64_t begun;
 	int r;
 
-	run->reply->tid = q->tid ? q->tid : q->pid ? q->pid : run->session->root_pid;
-	if (!run->reply->tid && run->session->blocks) {
+	*ret_tid = session->root_pid;
+	if (!*ret_tid && session->blocks) {
+		/* The tables of the trace's beginning. */
 		r = tables_build_window(trace, TABLES_THREADS, trace_summary(trace)->start_ns, trace_summary(trace)->start_ns + ROOT_BY_NS,
 					&tables, err);
 		if (r)
 			return r;
-		run->reply->tid = recorded_root(trace, tables);
+		*ret_tid = recorded_root(trace, tables);
 		tables_free(tables);
 	}
+	if (!*ret_tid)
+		*ret_tid = recorded_only(trace);
+	return 0;
+}
+
+/* Whom the question is about. */
+static int find_root(struct run *run, struct path_question *q, struct err *err)
+{
+	const struct trace *trace = run->session->trace;
+	uint64_t begun;
+	int r = 0;
+
+	run->reply->tid = q->tid ? q->tid : q->pid;
+	if (!run->reply->tid)
+		r = path_root(run->session, &run->reply->tid, err);
+	if (r)
+		return r;
 	if (run->reply->tid && !q->tid && !q->pid && (begun = begun_ns(trace, run->reply->tid)) > q->from_ns && begun < q->to_ns)
 		q->from_ns = begun;
 	return run->reply->tid ? 0 : err_set(err, -ENOENT, "this is not a recording of one command: say whose path is asked for, with --pid or "
@@ -118,7 +138,7 @@ static int add_part(struct run *run, size_t first, size_t last, uint64_t from_ns
 	arena_init(&arena);
 	r = blocks_part(blocks, first, last, to_ns, &arena, &part, err);
 	if (!r)
-		r = scene_build(part, NULL, &scene, err);
+		r = scene_build_watched(part, NULL, &run->room, &scene, err);
 	if (!r)
 		r = names_open(part, scene->tables, NULL, &names, err);
 	if (!r) {
@@ -159,24 +179,37 @@ static int add_blocks(struct run *run, const struct path_question *q, struct err
 	return r;
 }
 
-/* Losses in the time of the path; of several processors at once the time counts once. */
-static void count_losses(const struct trace *trace, struct path_reply *reply)
+struct path_losses path_losses(const struct trace *trace, uint64_t from_ns, uint64_t to_ns)
 {
 	const struct trace_summary *summary = trace_summary(trace);
-	uint64_t told = reply->from_ns;
+	struct path_losses losses = { 0 };
+	uint64_t told = from_ns;
 
 	for (size_t i = 0; i < summary->gap_count; i++) {
 		const struct trace_gap *gap = &summary->gaps[i];
-		uint64_t from = gap->from_ns > told ? gap->from_ns : told, to = gap->to_ns < reply->to_ns ? gap->to_ns : reply->to_ns;
+		uint64_t from = gap->from_ns > told ? gap->from_ns : told, to = gap->to_ns < to_ns ? gap->to_ns : to_ns;
 
-		if (gap->to_ns <= reply->from_ns || gap->from_ns >= reply->to_ns)
+		if (gap->to_ns <= from_ns || gap->from_ns >= to_ns)
 			continue;
-		reply->lost += gap->lost;
+		losses.events += gap->lost;
 		if (to > from) {
-			reply->lost_ns += to - from;
+			losses.ns += to - from;
 			told = to;
 		}
 	}
+	return losses;
+}
+
+void path_put_losses(const struct path_losses *losses, const char *what, struct buf *buf)
+{
+	if (!losses->ns)
+		return;
+	/* Of what was cut off nobody knows how many they were. */
+	if (losses->events)
+		buf_printf(buf, "%" PRIu64 " event%s", losses->events, losses->events == 1 ? " was" : "s were");
+	else
+		buf_text(buf, "Events were");
+	buf_printf(buf, " lost in %.3f s of it: %s.\n", (double)losses->ns / 1e9, what);
 }
 
 /* Threads' kernel priorities, as they last got a processor in the window. */
@@ -224,6 +257,7 @@ static int walk(struct run *run, const struct path_question *question, struct er
 	const struct session *session = run->session;
 	struct path_question asked = *question;
 	struct path_reply *reply = run->reply;
+	struct path_losses losses;
 	int r;
 
 	*reply = (struct path_reply){ .from_ns = question->from_ns, .to_ns = question->to_ns, .comm = "" };
@@ -243,7 +277,9 @@ static int walk(struct run *run, const struct path_question *question, struct er
 				    ? " at that time" : "");
 	if (!r) {
 		fold_finish(&reply->fold);
-		count_losses(session->trace, reply);
+		losses = path_losses(session->trace, reply->from_ns, reply->to_ns);
+		reply->lost = losses.events;
+		reply->lost_ns = losses.ns;
 	}
 	return r;
 }
@@ -251,6 +287,7 @@ static int walk(struct run *run, const struct path_question *question, struct er
 static void run_done(struct run *run)
 {
 	lock_names_free(run->lock_names);
+	graph_room_done(&run->room);
 	vec_done(&run->standing);
 }
 
@@ -285,6 +322,71 @@ int path_run(struct arena *arena, struct session *session, const struct path_que
 	if (r)
 		path_reply_done(ret_reply);
 	return r;
+}
+
+void path_reply_head(const struct path_reply *reply, struct buf *buf)
+{
+	const struct fold *fold = &reply->fold;
+	double seconds = (double)fold->total_ns / 1e9;
+
+	buf_text(buf, "The path of ");
+	buf_escaped(buf, reply->comm, strlen(reply->comm), NULL);
+	buf_printf(buf, " (%s %" PRIu32 ") through %.3f s: %" PRIu64 " link%s\n", reply->tid == reply->pid ? "pid" : "thread", reply->tid, seconds,
+		   fold->links_seen, fold->links_seen == 1 ? "" : "s");
+	if (fold->unknown_ns)
+		buf_printf(buf, "What went on in %.3f s of it is not known.\n", (double)fold->unknown_ns / 1e9);
+	/* Told ahead of the lines, over which it is spread: the machine was busy, whoever had it. */
+	if (fold->by_class[CLASS_QUEUED] * QUEUED_PART >= fold->total_ns && fold->total_ns)
+		buf_printf(buf, "%.3f s of it (%.0f %%) went by waiting for a processor.\n", (double)fold->by_class[CLASS_QUEUED] / 1e9,
+			   (double)fold->by_class[CLASS_QUEUED] * 100 / (double)fold->total_ns);
+	path_put_losses(&(struct path_losses){ reply->lost, reply->lost_ns }, "its part of the path may be wrong", buf);
+	buf_char(buf, '\n');
+}
+
+static bool descends_from(const struct tables *tables, uint32_t thread, uint32_t pid)
+{
+	for (unsigned i = 0; thread && i < 64; i++) {
+		const struct thread *t = &tables->threads[thread];
+
+		if (t->pid == pid)
+			return true;
+		thread = t->parent_pid && t->parent_pid != t->pid ? tables_process(tables, t->parent_pid, t->start_ns) : 0;
+	}
+	return false;
+}
+
+int path_named(const struct session *session, const char *comm, uint32_t pid, uint32_t *ret_pid, struct err *err)
+{
+	const struct trace_summary *summary = trace_summary(session->trace);
+	const struct tables *tables = session->tables;
+	struct tables *own = NULL;
+	uint32_t root = 0;
+	uint64_t best = 0;
+	int r = path_root(session, &root, err);
+
+	if (!r)
+		r = session->blocks ? tables_build_window(session->trace, TABLES_THREADS, summary->start_ns, summary->end_ns, &own, err) : 0;
+	*ret_pid = 0;
+	if (r)
+		return r;
+	tables = own ? own : tables;
+	for (uint32_t i = 1; i < tables->thread_count; i++) {
+		const struct thread *t = &tables->threads[i];
+		uint64_t from = t->start_ns > summary->start_ns ? t->start_ns : summary->start_ns;
+		uint64_t to = t->end_ns < summary->end_ns ? t->end_ns : summary->end_ns;
+
+		uint64_t lived;
+
+		if (t->tid != t->pid || strcmp(t->comm, comm) != 0 || to <= from)
+			continue;
+		/* The same process before one of the recorded command before one of the rest of the machine. */
+		lived = t->pid == pid ? UINT64_MAX : (to - from) / 2 + (root && descends_from(tables, i, root) ? UINT64_MAX / 2 : 0);
+		if (lived > best)
+			*ret_pid = t->pid;
+		best = lived > best ? lived : best;
+	}
+	tables_free(own);
+	return *ret_pid ? 0 : err_set(err, -ENOENT, "no process in '%s' is called '%s', as the one that is asked for is", trace_path(session->trace), comm);
 }
 
 void path_reply_done(struct path_reply *reply)

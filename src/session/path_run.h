@@ -3,6 +3,7 @@
 #ifndef SESSION_PATH_RUN_H
 #define SESSION_PATH_RUN_H
 
+#include "base/buf.h"
 #include "path/whatif.h"
 #include "session/session.h"
 
@@ -31,6 +32,22 @@ int path_run(struct arena *arena, struct session *session, const struct path_que
  * sentences; NULL when there is nothing to be told. In the arena. */
 const char *path_sentences(struct arena *arena, struct session *session, uint32_t pid);
 void path_reply_done(struct path_reply *reply);
+/* Whose path it is, how long, and what is not known of it. */
+void path_reply_head(const struct path_reply *reply, struct buf *buf);
+/* What was lost between two moments: of several processors at once the time counts once. */
+struct path_losses {
+	uint64_t events;          /* 0: how many is not known */
+	uint64_t ns;              /* in how much of the time, 0 none */
+};
+struct path_losses path_losses(const struct trace *trace, uint64_t from_ns, uint64_t to_ns);
+/* A line, if there were any; `what` follows from them. */
+void path_put_losses(const struct path_losses *losses, const char *what, struct buf *buf);
+/* Whose path is meant where nobody is named: the recorded command's, or that of the only one that was to be recorded; 0 of
+ * nobody. */
+int path_root(const struct session *session, uint32_t *ret_tid, struct err *err);
+/* The process of that name in another trace: the same one, else one of its recorded command, else the one that was there
+ * longest. -ENOENT: none. */
+int path_named(const struct session *session, const char *comm, uint32_t pid, uint32_t *ret_pid, struct err *err);
 
 /* The path of a thread, by tid, between two moments, however long that is; to be freed with
  * fold_done. False when it is not there. */

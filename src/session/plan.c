@@ -15,7 +15,7 @@
 /* What may be set by a file that came from elsewhere: how much is recorded, of
  * whom, for how long; not what is written where. */
 static const char *const allowed[] = {
-	"level", "stacks", "freq", "ring", "duration", "all", "pid", "tid", "cpu", "cgroup", "user", "probe", "step", "watch",
+	"level", "stacks", "freq", "ring", "duration", "all", "pid", "tid", "cpu", "cgroup", "user", "probe", "step", "depth", "into", "watch",
 };
 
 static int read_all(const char *path, struct buf *text, struct err *err)

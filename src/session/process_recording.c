@@ -2,9 +2,14 @@
 #include "session/process_recording.h"
 #include "base/clock.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -13,6 +18,54 @@
 #include "record/signals.h"
 
 #define LOOK_MS 20        /* how often it is seen whether enough was stepped */
+
+static bool is_called(const char *pid, const char *name)
+{
+	char path[64], comm[32];
+	int fd;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%.20s/comm", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd >= 0 ? read(fd, comm, sizeof(comm) - 1) : -1;
+	if (fd >= 0)
+		close(fd);
+	if (n <= 0)
+		return false;
+	comm[n - (comm[n - 1] == '\n')] = 0;
+	return !strcmp(comm, name);
+}
+
+int process_find(const char *text, pid_t *ret_pid, struct err *err)
+{
+	uint64_t number, found = 0;
+	struct dirent *entry;
+	DIR *processes;
+
+	if (!parse_number(text, &number)) {
+		if (!number || number > OPTION_PID_MOST)
+			return err_set(err, -EINVAL, "'%s' is not a process number", text);
+		*ret_pid = (pid_t)number;
+		return 0;
+	}
+	processes = opendir("/proc");
+	while (processes && (entry = readdir(processes))) {
+		if (parse_number(entry->d_name, &number) || !is_called(entry->d_name, text))
+			continue;
+		if (found) {
+			closedir(processes);
+			return err_set(err, -EINVAL, "several processes are called '%s', %" PRIu64 " and %" PRIu64 " for two: say the number of one",
+				       text, found, number);
+		}
+		found = number;
+	}
+	if (processes)
+		closedir(processes);
+	if (!found)
+		return err_set(err, -ESRCH, "no process is called '%s', and it is no process number", text);
+	*ret_pid = (pid_t)found;
+	return 0;
+}
 
 static void wait_for_end(struct recorder *recorder, const struct recorder_options *want, pid_t pid, int signals, uint64_t duration)
 {
@@ -37,7 +90,7 @@ static void wait_for_end(struct recorder *recorder, const struct recorder_option
 			break;
 		if (fds[0].revents && read(signals, &info, sizeof(info)) == sizeof(info) && info.ssi_signo != SIGCHLD)
 			break;
-		if (want->steps && recorder_steps(recorder) >= want->steps->most)
+		if (want->steps && recorder_has_stepped(recorder))
 			break;
 	}
 	if (process >= 0)

@@ -23,7 +23,7 @@ uint32_t recorded_root(const struct trace *trace, const struct tables *tables)
 	for (uint32_t i = 1; i < tables->thread_count; i++) {
 		const struct thread *t = &tables->threads[i];
 
-		if (t->tid == t->pid && t->parent_pid == parent)
+		if (t->tid == t->pid && t->parent_pid == parent && !(t->flags & TASK_FLAGS_argus))
 			return t->pid;
 	}
 	return 0;
@@ -40,6 +40,20 @@ static const char *option(const char *options, const char *word)
 		else
 			at++;
 	return NULL;
+}
+
+uint32_t recorded_only(const struct trace *trace)
+{
+	const char *options = trace_machine(trace, "options"), *list;
+	unsigned long number;
+	char *end;
+
+	if (!options || option(options, "--all="))
+		return 0;
+	list = option(options, "--tid=");
+	list = list ? list : option(options, "--pid=");
+	number = list ? strtoul(list, &end, 10) : 0;
+	return list && end != list && (!*end || *end == ' ') && number <= UINT32_MAX ? (uint32_t)number : 0;
 }
 
 /* "12,34 ...": the numbers up to what is none. */

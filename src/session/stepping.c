@@ -7,10 +7,13 @@
 
 #include "probe/code.h"
 #include "probe/imports.h"
+#include "probe/near.h"
 #include "probe/watch_spec.h"
 #include "record/probe_points.h"
 
 #define PLACES_MOST 16u
+/* rdi, rsi, rdx, rcx, r8, r9 */
+#define ARGUMENTS 0x03c6u
 
 /* The function that is meant, in the opened file. */
 static int find_function(const struct watch_spec *place, struct code *code, uint64_t *ret_function, struct err *err)
@@ -114,12 +117,37 @@ static bool has_address(const uint64_t *addresses, size_t count, uint64_t addres
 	return false;
 }
 
+/* Where a direct call leads, also by a stub. */
+static uint64_t call_target(struct code *code, const struct instruction *call)
+{
+	uint64_t target = call->target;
+	const uint64_t *function = map_find(&code->imports, code_import_word(code, target));
+
+	return function ? *function : target;
+}
+
 static bool is_stepped(struct code *code, const struct code_sites *sites, const struct instruction *found)
 {
 	struct instruction call = *found;
-	const uint64_t *function = call.direct ? map_find(&code->imports, code_import_word(code, call.target)) : NULL;
 
-	return call.direct && has_address(sites->functions.items, sites->functions.length, function ? *function : call.target);
+	return call.direct && has_address(sites->functions.items, sites->functions.length, call_target(code, &call));
+}
+
+/* How many instructions it is to the next place, either way, and what else the program that is run there asks. */
+static uint64_t cookie_of(struct code *code, const struct code_sites *sites, uint64_t address)
+{
+	struct instruction at = *code_at(code, address);
+	unsigned straight = 1, taken = 1;
+
+	if (at.kind == INSTRUCTION_branch)
+		taken += code_straight(code, sites, at.target);
+	if (at.kind == INSTRUCTION_call && is_stepped(code, sites, &at))
+		straight += code_straight(code, sites, call_target(code, &at));
+	if (at.kind != INSTRUCTION_return && at.kind != INSTRUCTION_jump)
+		straight += code_straight(code, sites, address + at.length);
+	return (uint64_t)(at.kind == INSTRUCTION_branch ? at.condition : STEP_CONDITIONS) << STEP_PLACE_CONDITION |
+	       (uint64_t)straight << STEP_PLACE_STRAIGHT | (uint64_t)taken << STEP_PLACE_TAKEN |
+	       (at.kind == INSTRUCTION_call ? STEP_PLACE_stack : at.kind == INSTRUCTION_return ? STEP_PLACE_returns : 0);
 }
 
 /* Behind each call of what is not stepped through its result lies in rax. */
@@ -162,7 +190,7 @@ static int join_files(struct arena *arena, const struct stepping *stepping, stru
 			}
 		code_join(code, (unsigned)n + 1, elf, path);
 	}
-	for (unsigned i = 0; code->joined[1] && i < CODE_FILES && paths[i]; i++) {
+	for (unsigned i = 0; process && code->joined[1] && i < CODE_FILES && paths[i]; i++) {
 		const struct code *one = i ? code->joined[i] : code;
 		const struct process_mapping *mapping = process_module(process, one->path);
 
@@ -174,23 +202,67 @@ static int join_files(struct arena *arena, const struct stepping *stepping, stru
 	return 0;
 }
 
-static void wish_places(struct arena *arena, const struct code *code, const struct code_sites *sites, const char *paths[CODE_FILES],
-			struct step_wishes *wishes)
+/* Where a function's stack and arguments are still as it was entered with them: its beginning, or near by where a trap is cheap. */
+static uint64_t entry_of(struct code *code, uint64_t function)
+{
+	const struct instruction *first = code_at(code, function);
+	uint64_t near = first && !first->emulated ? near_find(code, function, ARGUMENTS, false) : 0;
+
+	return near ? near : function;
+}
+
+/* The functions' beginnings are places, too. */
+static void add_entries(struct code *code, const uint64_t *functions, size_t count, struct code_sites *sites, struct map *entries)
+{
+	for (size_t i = 0; i < count; i++) {
+		uint64_t entry = entry_of(code, functions[i]);
+
+		if (!code_at(code, entry))
+			continue;
+		*map_at(entries, entry, NULL) = 1;
+		if (!has_address(sites->addresses.items, sites->addresses.length, entry))
+			vec_push(&sites->addresses, entry);
+	}
+}
+
+struct places {
+	struct code *code;
+	const struct code_sites *sites;
+	const char **paths;
+	struct map entries;
+	uint64_t starts[PLACES_MOST], ends[PLACES_MOST]; /* of the functions that one is to come to */
+	size_t count;
+};
+
+static uint64_t place_cookie(const struct places *places, uint64_t address)
+{
+	uint64_t cookie = cookie_of(places->code, places->sites, address);
+
+	for (size_t i = 0; i < places->count; i++)
+		if (address >= places->starts[i] && address < places->ends[i])
+			cookie |= STEP_PLACE_starts | (map_find(&places->entries, address) ? STEP_PLACE_enters : 0);
+	return map_find(&places->entries, address) ? cookie | STEP_PLACE_stack : cookie;
+}
+
+static void wish_places(struct arena *arena, const struct places *places, struct step_wishes *wishes)
 {
 	struct step_file *files = arena_array(arena, struct step_file, CODE_FILES);
+	const struct code_sites *sites = places->sites;
+	const struct code *code = places->code;
 
 	for (unsigned number = 0; number < CODE_FILES; number++) {
 		uint64_t linked, *offsets = arena_array(arena, uint64_t, sites->addresses.length + 1);
+		uint64_t *cookies = arena_array(arena, uint64_t, sites->addresses.length + 1);
 		size_t count = 0;
 
 		for (size_t i = 0; i < sites->addresses.length; i++) {
 			const struct code *file = code_file(code, sites->addresses.items[i], &linked);
 
 			if (code_file_number(sites->addresses.items[i]) == number && elf_file_offset(&file->elf, linked, &offsets[count]))
-				count++;
+				cookies[count++] = place_cookie(places, sites->addresses.items[i]);
 		}
 		if (count)
-			files[wishes->file_count++] = (struct step_file){ paths[number], offsets, count };
+			files[wishes->file_count++] = (struct step_file){ places->paths[number], offsets, cookies, count };
 	}
 	wishes->files = files;
 }
@@ -214,10 +286,18 @@ int stepping_find(struct arena *arena, const struct stepping *stepping, struct s
 	if (!r)
 		r = join_files(arena, stepping, &code, paths, err);
 	if (!r) {
+		struct places all = { .code = &code, .sites = &sites, .paths = paths, .count = stepping->first ? 1 : count };
+
 		code_find_sites(&code, functions, count, stepping->depth, &sites);
 		if (stepping->results)
 			add_results(&code, &sites);
-		wish_places(arena, &code, &sites, paths, wishes);
+		if (sites.addresses.length)
+			add_entries(&code, functions, count, &sites, &all.entries);
+		code_sites_sort(&sites);
+		for (size_t i = 0; i < all.count; i++)
+			code_function(&code, functions[i], &all.starts[i], &all.ends[i]);
+		wish_places(arena, &all, wishes);
+		map_done(&all.entries);
 		sink_printf(notes, "%zu places in %zu function%s, from %s on%s\n", sites.addresses.length, sites.functions.length,
 			    sites.functions.length == 1 ? "" : "s", code_name(&code, arena, functions[0]),
 			    sites.cut ? "; there is more: a smaller --depth sees less code, but all of its steps" : "");
@@ -227,6 +307,15 @@ int stepping_find(struct arena *arena, const struct stepping *stepping, struct s
 	}
 	code_close(&code);
 	return r;
+}
+
+const char *stepping_options(struct arena *arena, const struct options *given)
+{
+	const char *text = arena_printf(arena, "step --depth=%" PRIu64, options_number(given, "depth", STEPPING_DEPTH)), *file;
+
+	for (size_t n = 0; (file = options_nth(given, "into", n)); n++)
+		text = arena_printf(arena, "%s --into=%s", text, file);
+	return text;
 }
 
 int stepping_wishes(struct arena *arena, const struct options *given, struct sink *notes, const struct step_wishes **ret_wishes,
@@ -242,8 +331,9 @@ int stepping_wishes(struct arena *arena, const struct options *given, struct sin
 	if (!strcmp(options_text(given, "stacks", ""), "none"))
 		return err_set(err, -EINVAL, "--step needs stacks: with --stacks none it is not recorded which file lies where");
 	wishes = arena_new(arena, struct step_wishes);
-	*wishes = (struct step_wishes){ .most = STEPPING_MOST };
-	r = stepping_find(arena, &(struct stepping){ .text = text, .depth = STEPPING_DEPTH }, notes, wishes, err);
+	*wishes = (struct step_wishes){ .wish.most = STEPPING_MOST };
+	r = stepping_find(arena, &(struct stepping){ .text = text, .into = given, .depth = (unsigned)options_number(given, "depth", STEPPING_DEPTH) },
+			  notes, wishes, err);
 	if (r)
 		return err_prefix(err, "--step");
 	*ret_wishes = wishes;

@@ -44,8 +44,8 @@ struct group {
 	uint64_t from_ns, to_ns;
 	bool noted;
 	bool cut;                  /* a loop, or a wait for an answer, ended in it that began before what was laid out ... */
-	size_t lead;               /* ... so many blocks before it; 0: an earlier run noted it of a loop */
-	struct vec(struct hangs_cut) cuts; /* waits of which that is not yet settled */
+	size_t lead;               /* ... so many blocks before it */
+	struct vec(struct hangs_cut) cuts; /* those of which that is not yet settled */
 	struct vec(struct hang) hangs;
 	struct arena arena;        /* of their texts */
 };
@@ -55,7 +55,7 @@ struct sweep {
 	const struct hangs_options *options;
 	struct vec(struct group) groups;
 	bool usual;                /* judged as always: notes are read and written */
-	bool again;                /* for the waits that were cut */
+	bool again;                /* for the waits and loops that were cut */
 	const struct sweep_pace *pace; /* NULL: as fast as it goes */
 	struct progress progress;
 	pthread_mutex_t laying;    /* whose group is laid out, the most of its memory: one at a time */
@@ -108,12 +108,18 @@ static bool is_told(const struct scene *scene, const struct stretch *stretch, st
 	if (h->end_ns < stretch->from_ns || (h->start_ns > stretch->to_ns && !stretch->end))
 		return false;
 	if (h->end_ns > stretch->to_ns && !stretch->end) {
-		/* It ends somewhere else; of work this is a piece. */
-		if (!hang_is_work(h) || (span && span->state != SPAN_RUNNING && span->state != SPAN_RUNNABLE))
+		/* It ends somewhere else. */
+		if (!hang_has_pieces(h) || (span && span->state != SPAN_RUNNING && span->state != SPAN_RUNNABLE))
 			return false;
 		h->end_ns = stretch->to_ns;
 	}
 	return h->end_ns > h->start_ns;
+}
+
+static void hang_keep_names(struct arena *arena, struct hang *h)
+{
+	h->comm = arena_strdup(arena, h->comm);
+	h->program = h->program ? arena_strdup(arena, h->program) : NULL;
 }
 
 /* Gives it to the group in which it ends, as told to who has another scene. */
@@ -128,7 +134,7 @@ static void tell(const struct sweep *s, const struct scene *scene, const struct 
 		group++;
 	h.awaits = h.awaits ? scene_tid(scene, h.awaits) : 0;
 	h.thread = h.tid;
-	h.comm = arena_strdup(&group->arena, h.comm);
+	hang_keep_names(&group->arena, &h);
 	vec_push(&group->hangs, h);
 }
 
@@ -167,19 +173,39 @@ static size_t lead_to(const struct sweep *s, const struct group *group, uint64_t
 	return group->first - blocks_find(s->session->blocks, time_ns) + LEAD_BLOCKS;
 }
 
-/* Those that began too long before cannot be laid out from there. */
-static void note_cuts(const struct sweep *s, struct diagnoser *diagnoser, const struct stretch *stretch)
+/* Where a loop began is not known, as far as one looks. Waits that began too long before cannot be laid out from there. */
+static size_t lead_for(const struct sweep *s, const struct group *group, const struct hangs_cut *cut)
 {
-	size_t count;
-	const struct hangs_cut *cuts = hangs_cuts(diagnoser, &count);
+	return cut->loop ? LEAD_OF_LOOP : lead_to(s, group, cut->from_ns);
+}
 
-	for (size_t i = 0; !s->again && i < stretch->count; i++) {
-		struct group *group = &stretch->groups[i];
+struct cuts_told {
+	const struct sweep *sweep;
+	const struct stretch *stretch;
+};
 
-		for (size_t k = 0; k < count; k++)
-			if (cuts[k].to_ns >= group->from_ns && cuts[k].to_ns <= group->to_ns && lead_to(s, group, cuts[k].from_ns) <= LEAD_OF_LOOP)
-				vec_push(&group->cuts, cuts[k]);
+static void note_cut(void *data, const struct hangs_cut *cut)
+{
+	const struct cuts_told *told = data;
+
+	for (size_t i = 0; i < told->stretch->count; i++) {
+		struct group *group = &told->stretch->groups[i];
+
+		if (cut->to_ns >= group->from_ns && cut->to_ns <= group->to_ns && lead_for(told->sweep, group, cut) <= LEAD_OF_LOOP)
+			vec_push(&group->cuts, *cut);
 	}
+}
+
+static void note_cuts(const struct sweep *s, const struct session *look, const struct stretch *stretch)
+{
+	struct cuts_told told = { s, stretch };
+	size_t count;
+	const struct hangs_cut *cuts = hangs_cuts(look->diagnoser, &count);
+
+	for (size_t i = 0; i < count; i++)
+		note_cut(&told, &cuts[i]);
+	if (look->scene->start_ns > trace_summary(s->session->trace)->start_ns)
+		hangs_cut_loops(look->scene, s->options, stretch->from_ns, stretch->to_ns, note_cut, &told);
 }
 
 static int find_hangs(const struct judge *judge, const struct stretch *stretch, struct session *look, struct err *err)
@@ -197,19 +223,11 @@ static int find_hangs(const struct judge *judge, const struct stretch *stretch, 
 	count = hangs_find_all(look->diagnoser, &options, &hangs);
 	for (size_t i = 0; i < count; i++)
 		tell(s, look->scene, stretch, hangs[i]);
-	note_cuts(s, look->diagnoser, stretch);
+	if (!s->again)
+		note_cuts(s, look, stretch);
 	diagnoser_free(look->diagnoser);
 	names_close(look->names);
 	return 0;
-}
-
-/* Which groups are to be judged again, with more before them. */
-static void find_cut(const struct scene *scene, const struct hangs_options *options, const struct stretch *stretch)
-{
-	bool any = hangs_loop_is_cut(scene, options, stretch->from_ns, stretch->to_ns);
-
-	for (size_t i = 0; i < stretch->count; i++)
-		stretch->groups[i].cut = any && hangs_loop_is_cut(scene, options, stretch->groups[i].from_ns, stretch->groups[i].to_ns);
 }
 
 /* With so many blocks before it. */
@@ -231,8 +249,6 @@ static int judge_part(struct judge *judge, const struct stretch *stretch, size_t
 	judge->watch = NULL;
 	if (!r) {
 		look.scene->judgement = &judge->judgement;
-		if (first)
-			find_cut(look.scene, judge->sweep->options, stretch);
 		r = find_hangs(judge, stretch, &look, err);
 	}
 	scene_free(look.scene);
@@ -250,7 +266,7 @@ static int judge_cut(struct judge *judge, struct group *group, struct err *err)
 
 	group->hangs.length = 0;
 	group->cuts.length = 0;
-	r = judge_part(judge, &alone, group->lead ? group->lead : LEAD_OF_LOOP, err);
+	r = judge_part(judge, &alone, group->lead, err);
 	group->cut = false;
 	return r;
 }
@@ -263,17 +279,11 @@ static size_t lead_of(const struct judge *judge, const struct stretch *stretch)
 	return sweep_lead(judge->sweep->session->blocks, stretch->groups[0].first, LEAD_BLOCKS, LEAD_MOST, judgement_limit(&judge->judgement, LIMIT_look_ns));
 }
 
-/* Groups with loops and waits that began before the part are judged again in a larger one; who keeps a pace has
- * not the memory for that, and leaves them to others. */
 static int judge_stretch(struct judge *judge, const struct stretch *stretch, struct err *err)
 {
-	bool known = !judge->sweep->pace && stretch->groups[0].cut;
-	int r = known ? 0 : judge_part(judge, stretch, lead_of(judge, stretch), err);
-
-	for (size_t i = 0; !r && !judge->sweep->pace && i < stretch->count; i++)
-		if (stretch->groups[i].cut)
-			r = judge_cut(judge, &stretch->groups[i], err);
-	return r;
+	if (stretch->groups[0].cut)
+		return judge_cut(judge, stretch->groups, err);
+	return judge_part(judge, stretch, lead_of(judge, stretch), err);
 }
 
 static struct hang_notes_key key_of(const struct sweep *s, const struct group *group)
@@ -287,7 +297,7 @@ static struct hang_notes_key key_of(const struct sweep *s, const struct group *g
 static void note_group(const struct sweep *s, const struct group *group)
 {
 	struct hang_notes_key key = key_of(s, group);
-	struct hang_note note = { group->hangs.items, group->hangs.length, group->cuts.items, group->cuts.length, group->cut };
+	struct hang_note note = { group->hangs.items, group->hangs.length, group->cuts.items, group->cuts.length };
 
 	hang_notes_write(s->session->blocks, &key, &note);
 }
@@ -387,7 +397,7 @@ static size_t join_pieces(struct hang *hangs, size_t count)
 		struct hang *h = &hangs[i], *last = kept ? &hangs[kept - 1] : NULL;
 
 		if (!last || last->tid != h->tid || h->start_ns > last->end_ns + JOIN_NS ||
-		    !((hang_is_work(last) && hang_is_work(h)) || h->end_ns <= last->end_ns)) {
+		    !((hang_has_pieces(last) && hang_has_pieces(h)) || h->end_ns <= last->end_ns)) {
 			hangs[kept++] = *h;
 			continue;
 		}
@@ -433,8 +443,6 @@ static void find_groups(struct sweep *s)
 			continue;
 		arena_init(&group.arena);
 		group.noted = s->usual && hang_notes_read(&group.arena, s->session->blocks, &key, &note);
-		group.cut = group.noted && note.loop_is_cut && !s->pace;
-		group.noted &= !group.cut;
 		for (size_t k = 0; group.noted && k < note.count; k++)
 			vec_push(&group.hangs, note.hangs[k]);
 		for (size_t k = 0; group.noted && k < note.cut_count; k++)
@@ -475,7 +483,7 @@ static void judge_all(struct sweep *s)
 		mem_keep(false);
 }
 
-/* A wait in a group, that was cut. */
+/* A wait or loop in a group, that was cut. */
 struct cut {
 	struct hangs_cut wait;
 	struct group *group;
@@ -493,7 +501,7 @@ static int by_place(const void *a, const void *b)
 static void look_back(struct sweep *s, const struct cut *cut)
 {
 	struct group *group = cut->group;
-	size_t lead = lead_to(s, group, cut->wait.from_ns);
+	size_t lead = lead_for(s, group, &cut->wait);
 
 	s->unknown += group->noted;
 	group->noted = false;
@@ -501,8 +509,24 @@ static void look_back(struct sweep *s, const struct cut *cut)
 	group->lead = lead > group->lead ? lead : group->lead;
 }
 
-/* Where a process's waits were cut again and again through the trace it rests. The groups of the others are judged
- * again, with as much before them as that takes. */
+/* Whoever loops through the trace was no hang where only a loop's end was seen. */
+static void forget_loop(const struct cut *cut)
+{
+	struct group *group = cut->group;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < group->hangs.length; i++) {
+		const struct hang *h = &group->hangs.items[i];
+
+		if (!cut->wait.loop || h->tid != cut->wait.tid || h->start_ns > cut->wait.from_ns || h->end_ns <= cut->wait.from_ns)
+			group->hangs.items[kept++] = *h;
+	}
+	group->hangs.length = kept;
+}
+
+/* Where a process's waits or loops were cut again and again through the trace it rests. The groups of the others are
+ * judged again, with as much before them as that takes; who keeps a pace has not the memory for that, and leaves them
+ * to others. */
 static void judge_again(struct sweep *s)
 {
 	size_t rest = judgement_limit(s->session->judgement, LIMIT_cut_of_rest);
@@ -521,8 +545,12 @@ static void judge_again(struct sweep *s)
 	for (size_t i = 0, next; i < cuts.length; i = next) {
 		for (next = i + 1; next < cuts.length && !by_place(&cuts.items[i], &cuts.items[next]); next++)
 			;
-		for (size_t k = i; k < next && next - i < rest; k++)
-			look_back(s, &cuts.items[k]);
+		for (size_t k = i; k < next; k++) {
+			if (next - i < rest)
+				look_back(s, &cuts.items[k]);
+			else
+				forget_loop(&cuts.items[k]);
+		}
 	}
 	vec_done(&cuts);
 	/* of a window it is not known what is cut elsewhere */
@@ -554,7 +582,7 @@ static struct hang *all_hangs(struct sweep *s, struct arena *arena, size_t *ret_
 
 		for (size_t k = 0; k < group->hangs.length; k++) {
 			hangs[at] = group->hangs.items[k];
-			hangs[at].comm = arena_strdup(arena, hangs[at].comm);
+			hang_keep_names(arena, &hangs[at]);
 			at++;
 		}
 		vec_done(&group->hangs);

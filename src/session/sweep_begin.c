@@ -89,7 +89,7 @@ static const struct wait *cut_wait(const struct scene *scene, const struct hang 
 
 uint64_t sweep_begin(const struct trace *trace, const struct scene *scene, const struct hang *hang, uint64_t step_ns)
 {
-	const struct wait *w = cut_wait(scene, hang);
+	const struct wait *w = hang_has_pieces(hang) ? NULL : cut_wait(scene, hang);
 	uint64_t start_ns = trace_summary(trace)->start_ns, begin_ns = w ? w->start_ns : 0, before_ns;
 	struct loop loop = { .tid = scene_tid(scene, hang->thread) };
 	const struct event *e;

@@ -115,6 +115,10 @@ uint32_t python_lines_find(enum python_lines_form form, const void *table, size_
 		return find_range(&r, first_line, offset);
 	case PYTHON_LINES_LOCATIONS:
 		return find_location(&r, first_line, offset);
+	case PYTHON_LINES_FIRST:
+		return line_of(first_line);
+	case PYTHON_LINES_NONE:
+		return offset <= LINES_MOST ? (uint32_t)offset : 0;
 	}
 	return 0;
 }

@@ -9,7 +9,9 @@
 enum python_lines_form {
 	PYTHON_LINES_STEPS,        /* 3.9: steps of the address and of the line */
 	PYTHON_LINES_RANGES,       /* 3.10: ranges, of which some have no line */
-	PYTHON_LINES_LOCATIONS     /* 3.11 and later: lines and columns, packed */
+	PYTHON_LINES_LOCATIONS,    /* 3.11 and later: lines and columns, packed */
+	PYTHON_LINES_NONE,         /* no table: a place is a line */
+	PYTHON_LINES_FIRST         /* no table: there is only one line */
 };
 
 /* Line of the instruction so many bytes into the code; 0 when the table does not tell. */

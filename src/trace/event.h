@@ -98,7 +98,7 @@ struct field_info {
 	uint8_t bytes;     /* 1, 2, 4 or 8 */
 };
 
-#define EVENT_MAX_FIELDS 20
+#define EVENT_MAX_FIELDS 22
 
 struct event_info {
 	const char *name;      /* NULL for numbers that are not used */

@@ -151,9 +151,13 @@ int output_publish(struct output *out, struct err *err)
 
 int output_write(struct output *out, const void *data, size_t size, struct err *err)
 {
+	const struct output_room *room = &out->room;
 	const char *from = data;
+	bool was_full = false;
 	size_t done = 0;
 
+	if (room->make)
+		room->make(room->data, size, false);
 	while (done < size) {
 		ssize_t n = pwrite(out->fd, from + done, size - done, (off_t)(out->bytes + done));
 		int code;
@@ -165,9 +169,15 @@ int output_write(struct output *out, const void *data, size_t size, struct err *
 		if (n < 0 && errno == EINTR)
 			continue;
 		code = n < 0 ? -errno : -ENOSPC;
+		if (code == -ENOSPC && room->make && !was_full && room->make(room->data, size - done, true)) {
+			was_full = true;
+			continue;
+		}
 		if (ftruncate(out->fd, (off_t)out->bytes)) {
 			/* a reader passes over the torn end */
 		}
+		if ((code == -ENOSPC || code == -EDQUOT) && (out->hidden || !out->bytes))
+			return err_set(err, code, "the disk of '%s' is full; nothing of it is kept", out->path);
 		if (code == -ENOSPC || code == -EDQUOT)
 			return err_set(err, code, "the disk of '%s' is full; the first %" PRIu64 " bytes are kept and readable",
 				       out->path, out->bytes);
@@ -190,6 +200,15 @@ int output_read(const struct output *out, uint64_t at, void *to, size_t size, st
 			return err_sys(err, n ? -errno : -EIO, "reading back '%s'", out->path);
 	}
 	return 0;
+}
+
+void output_remove_empty(const struct output *out)
+{
+	struct stat ours, there;
+
+	if (out->fd >= 0 && !out->hidden && !out->bytes && !fstat(out->fd, &ours) && !lstat(out->path, &there) &&
+	    ours.st_dev == there.st_dev && ours.st_ino == there.st_ino)
+		unlink(out->path);
 }
 
 void output_close(struct output *out)

@@ -37,6 +37,7 @@ static void keep(struct prelude *prelude, const struct event *e)
 {
 	struct event copy = *e;
 	uint64_t key = key_of(e);
+	char *tail;
 
 	if (key) {
 		uint64_t *last = map_at(&prelude->last, key, NULL);
@@ -46,7 +47,10 @@ static void keep(struct prelude *prelude, const struct event *e)
 		*last = prelude->events.length + 1;
 	}
 	copy.data = arena_memdup(&prelude->arena, e->data, event_infos[e->type].bytes);
-	copy.tail = arena_strndup(&prelude->arena, e->tail, e->tail_length);
+	/* Of several texts each is ended by a NUL. */
+	copy.tail = tail = arena_alloc(&prelude->arena, e->tail_length + 1, 1);
+	memcpy(tail, e->tail, e->tail_length);
+	tail[e->tail_length] = 0;
 	vec_push(&prelude->events, copy);
 }
 

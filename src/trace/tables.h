@@ -17,6 +17,7 @@ struct thread {
 	uint32_t creator;        /* entry of the thread that forked it, 0 unknown */
 	uint64_t start_ns;       /* 0: before the trace */
 	uint64_t end_ns;         /* UINT64_MAX: after the trace */
+	int32_t exit_code;       /* with which it ended, as wait() reports it; 0 also: it has not */
 	uint32_t uid, ns_tid;
 	uint32_t flags;          /* TASK_FLAGS_ */
 	uint32_t prio;
@@ -123,6 +124,8 @@ uint32_t tables_hint_tid(const struct tables *tables, uint32_t thread, uint32_t 
 uint32_t tables_process(const struct tables *tables, uint32_t pid, uint64_t time);
 /* Name that the thread had at the time (names change by exec and rename). */
 const char *tables_comm(const struct tables *tables, uint32_t thread, uint64_t time);
+/* Name of the thread's process, where the thread itself has another; else NULL. */
+const char *tables_program(const struct tables *tables, uint32_t thread, uint64_t time);
 
 void thread_tracker_init(struct thread_tracker *tracker, const struct tables *tables);
 void thread_tracker_done(struct thread_tracker *tracker);

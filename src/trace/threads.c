@@ -249,6 +249,7 @@ void thread_builder_take(struct thread_builder *b, const struct event *e)
 		number = current_life(b, e->tid, e->time);
 		life_at(b, number)->ended = true;
 		life_at(b, number)->thread.end_ns = e->time;
+		life_at(b, number)->thread.exit_code = event_as(e, exit)->code;
 		break;
 	case EVENT_rename:
 		number = event_as(e, rename)->target ? event_as(e, rename)->target : e->tid;
@@ -413,7 +414,7 @@ uint32_t tables_thread(const struct tables *tables, uint32_t tid, uint64_t time)
 static bool is_inner(uint32_t hint_kind)
 {
 	return hint_kind == HINT_KIND_mutex_owner || hint_kind == HINT_KIND_pi_owner || hint_kind == HINT_KIND_thread_exit ||
-	       hint_kind == HINT_KIND_rwlock_writer;
+	       hint_kind == HINT_KIND_rwlock_writer || hint_kind == HINT_KIND_interpreter_lock;
 }
 
 uint32_t tables_hint_tid(const struct tables *tables, uint32_t thread, uint32_t hint, uint32_t hint_kind, uint64_t time)
@@ -463,6 +464,15 @@ const char *tables_comm(const struct tables *tables, uint32_t thread, uint64_t t
 		return tables->threads[thread].comm;
 	SEARCH(low, high, middle, lookup->names[middle].time <= time);
 	return lookup->names[low > first ? low - 1 : first].comm;
+}
+
+const char *tables_program(const struct tables *tables, uint32_t thread, uint64_t time)
+{
+	const struct thread *t = &tables->threads[thread];
+	uint32_t leader = t->tid == t->pid || !t->pid ? 0 : tables_process(tables, t->pid, time);
+	const char *name = leader && tables->threads[leader].tid == t->pid ? tables_comm(tables, leader, time) : "";
+
+	return *name && strcmp(name, "?") && strcmp(name, tables_comm(tables, thread, time)) ? name : NULL;
 }
 
 /* ---- following a cursor ---- */

@@ -180,9 +180,11 @@ int writer_create(const char *path, bool keep_old, const struct writer_options *
 	struct writer *writer = writer_new(options);
 	int status = output_create(&writer->out, path, keep_old, options->whole ? OUTPUT_WHOLE : OUTPUT_AT_ONCE, err);
 
+	writer->out.room = options->room;
 	if (!status)
 		status = writer_start(writer, err);
 	if (status) {
+		output_remove_empty(&writer->out);
 		writer_free(writer);
 		return status;
 	}

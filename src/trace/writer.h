@@ -15,6 +15,7 @@
 
 #include "base/err.h"
 #include "trace/event.h"
+#include "trace/output.h"
 
 /* A record in a ring: this head, the payload struct, the tail's bytes, padding
  * to 8. `size` counts all of it. */
@@ -38,6 +39,7 @@ struct writer_options {
 	/* of files of a ring: */
 	uint64_t recording;        /* the same in all of them; 0: a random one */
 	uint64_t sequence;         /* of this one among them */
+	struct output_room room;   /* who makes room on the disk */
 	uint64_t floor_ns;         /* all events from here on are in this file or later ones; 0 not told */
 };
 

@@ -190,6 +190,28 @@ static void end_short_of_memory(void *data, const struct memory_bound *bound)
 	_exit(n < 0 ? 125 : 1);
 }
 
+/* The only word is an option that the command does not have. */
+static bool names_option(const struct command *command, int count, char *const *words)
+{
+	const struct option_spec *spec = command->options;
+
+	if (count != 1 || strncmp(words[0], "--", 2) || !words[0][2])
+		return false;
+	while (spec->name && strcmp(spec->name, words[0] + 2))
+		spec++;
+	return !spec->name;
+}
+
+static char *const *end_options(struct arena *arena, int *count, char *const *words)
+{
+	char **ended = arena_array(arena, char *, 2);
+
+	ended[0] = arena_strdup(arena, "--");
+	ended[1] = words[0];
+	*count = 2;
+	return ended;
+}
+
 static int run(const struct command *command, const char *build, int count, char *const *words)
 {
 	struct descriptor_sink out = sink_of(1), notes = sink_of(2);
@@ -200,6 +222,8 @@ static int run(const struct command *command, const char *build, int count, char
 	int r, paging;
 
 	arena_init(&arena);
+	if (command->names_options && names_option(command, count, words))
+		words = end_options(&arena, &count, words);
 	r = options_parse(&arena, command->options, command->rest_is_command, count, words, &options, &err);
 	if (!r)
 		r = check_arguments(command, &options, &err);

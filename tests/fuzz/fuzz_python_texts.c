@@ -28,7 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		for (uint32_t version = 1; python_version_offsets(version); version++)
 			python_texts_frame(&texts, version, m->layout, &frame, &module, &address);
 	}
-	for (int form = PYTHON_LINES_STEPS; form <= PYTHON_LINES_LOCATIONS; form++)
+	for (int form = PYTHON_LINES_STEPS; form <= PYTHON_LINES_FIRST; form++)
 		for (uint64_t offset = 0; offset < 64; offset += 2)
 			python_lines_find((enum python_lines_form)form, data, size, 10, offset);
 	python_texts_done(&texts);

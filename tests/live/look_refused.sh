@@ -48,7 +48,7 @@ wait_until 10 is_running
 refused "no process" argus watch 4194304 0x1000
 refused "no process" argus step 4194304 plain:turn
 refused "one of the kernel\|no process" argus step 2 plain:turn
-refused "not a process number" argus step plain turn
+refused "no process is called" argus step plane turn
 refused "say which process" argus step
 refused "say which process" argus watch $plain
 

@@ -63,4 +63,6 @@ status 2 env TMPDIR=/nonexistent argus now $pid 2>said.txt >/dev/null
 grep -q "in '/nonexistent'" said.txt || fail "$(cat said.txt)"
 status 2 argus now no-such-program 2>said.txt >/dev/null
 grep -q "no process is called 'no-such-program'" said.txt || fail "$(cat said.txt)"
+status 2 argus now sleeep 2>said.txt >/dev/null
+grep -q "did you mean 'sleep'" said.txt || fail "$(cat said.txt)"
 [ -z "$(ls "$TMPDIR")" ] || fail "it leaves files behind"

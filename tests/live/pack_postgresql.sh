@@ -1,6 +1,6 @@
 #!/bin/bash
 # The pack of PostgreSQL: each wait of a session for a lock of another's is there, with what is locked,
-# and the answer tells of it.
+# as its own log tells, and the answer tells of it.
 . "$HERE/live/_lib.sh"
 need_bpf
 
@@ -13,7 +13,8 @@ chmod 755 . data
 chown postgres data
 as() { setpriv --reuid=postgres --regid=postgres --clear-groups "$@"; }
 as "$bin/initdb" -D "$PWD/data/db" -A trust >init.txt 2>&1 || fail "$(tail -3 init.txt)"
-as "$bin/pg_ctl" -D "$PWD/data/db" -o "-k $PWD/data -h ''" -l "$PWD/data/log" -w start >start.txt 2>&1 || fail "$(cat start.txt data/log)"
+settings="-k $PWD/data -h '' -c log_lock_waits=on -c deadlock_timeout=50ms"
+as "$bin/pg_ctl" -D "$PWD/data/db" -o "$settings" -l "$PWD/data/log" -w start >start.txt 2>&1 || fail "$(cat start.txt data/log)"
 stop() { as "$bin/pg_ctl" -D "$PWD/data/db" -m immediate stop >/dev/null 2>&1; }
 trap stop EXIT
 sql() { as "$bin/psql" -h "$PWD/data" -d postgres -qAt "$@"; }
@@ -22,7 +23,7 @@ oid=$(sql -c "select oid from pg_class where relname = 't'")
 cat >run.sh <<END
 #!/bin/bash
 sql() { setpriv --reuid=postgres --regid=postgres --clear-groups "$bin/psql" -h "$PWD/data" -d postgres -qAt "\$@"; }
-for i in 1 2 3 4 5; do
+for i in {1..10}; do
 	sql -c 'begin; lock table t in exclusive mode; select pg_sleep(0.6)' -c 'commit' >/dev/null &
 	sleep 0.25
 	sql -c 'select pg_backend_pid()' -c 'begin; lock table t in exclusive mode; commit'
@@ -33,7 +34,9 @@ chmod +x run.sh
 argus record -a --pack postgresql -o pg.trace -- ./run.sh >pids.txt 2>record.txt || fail "$(cat record.txt)"
 argus dump --json -e probe pg.trace >probes.json
 OID=$oid python3 - <<'END'
-import json, os
+import json
+import os
+import re
 
 pids = [int(line) for line in open('pids.txt')]
 waits, got = [], []
@@ -41,8 +44,13 @@ for e in json.load(open('probes.json'))['events']:
     if e['probe_name'] in ('pg-lock-wait', 'pg-lock-got') and int(e.get('arg2', '0'), 0) == int(os.environ['OID']):
         assert int(e.get('arg3', '0'), 0) == 0, 'no relation'
         (waits if e['probe_name'] == 'pg-lock-wait' else got).append(e)
-assert len(pids) == 5 and [e['tid'] for e in waits] == pids == [e['tid'] for e in got], (pids, waits, got)
+assert len(pids) == 10 and [e['tid'] for e in waits] == pids == [e['tid'] for e in got], (pids, waits, got)
 assert all(b['time_ns'] - a['time_ns'] > 100000000 for a, b in zip(waits, got)), 'no waits'
+# PostgreSQL tells how long it waited in between
+log = re.findall(rf'process (\d+) acquired ExclusiveLock on relation {os.environ["OID"]} .*?after ([\d.]+) ms', open('data/log').read())
+assert [int(pid) for pid, _ in log] == pids, (log, pids)
+for (_, ms), a, b in zip(log, waits, got):
+    assert float(ms) <= (b['time_ns'] - a['time_ns']) / 1e6 + 1, (ms, a, b)
 print(*(waits[0]['tid'], waits[0]['time_ns'], got[0]['time_ns']), file=open('wait.txt', 'w'))
 END
 read -r tid from to <wait.txt

@@ -89,6 +89,19 @@ try now -Wl,-z,now
 try lazy -Wl,-z,lazy
 try noplt -fno-plt
 
+# a command from its first instruction on, where no process tells yet what lies where; by a plan, too
+echo '[{"option": "--step", "value": "'"$PWD"'/main.now:turn"}, {"option": "--into", "value": "'"$PWD"'/libouter.so"}, {"option": "--depth", "value": "2"}]' >plan.json
+for how in "--step $PWD/main.now:turn --into $PWD/libouter.so --depth 2" "--plan plan.json"; do
+	# shellcheck disable=SC2086
+	LD_LIBRARY_PATH=. argus record $how -o command.step -- timeout 1 ./main.now >notes 2>&1 || true
+	argus step --show --json command.step >command.json || fail "$how: $(cat notes)"
+	json command.json "sorted({p['place'].split('+')[0] for p in d['places']})" >places
+	matches 'libouter.so:kept' <places || fail "$how: not kept: $(cat places notes)"
+	if matches 'libinner' <places; then fail "$how: what was not named: $(cat places)"; fi
+done
+if argus record --into libouter.so -o none.trace -- true 2>refused; then fail "without --step"; fi
+matches -- '--step' <refused || fail "$(cat refused)"
+
 LD_LIBRARY_PATH=. ./main.now &
 pid=$!
 wait_until 10 is_mapped

@@ -39,5 +39,9 @@ argus step --show --json loop.step >loop.json
 [ "$(json loop.json "len(d['places'])")" = 200 ] || fail "the limit: $(json loop.json "len(d['places'])")"
 [ "$(json loop.json "{1000, 1001, 1002} <= {p['result'] for p in d['places'] if 'result' in p}")" = True ] || fail "what labs returned: $(argus step --show loop.step)"
 [ "$(json loop.json "$pid in {p['result'] for p in d['places'] if 'result' in p}")" = True ] || fail "what getpid returned"
-argus step --show loop.step | matches 'the call returned 0x3e[89a]' || fail "not told: $(argus step --show loop.step | head -20)"
+argus step --show loop.step | matches 'labs(.*)  returned 0x3e[89a]' || fail "not told: $(argus step --show loop.step | head -20)"
+# where the next place still has it, without a place more
+argus step $pid loop:main --most 100 --duration 30s -o kept.step 2>notes || fail "step: $(cat notes)"
+argus step --show --json kept.step >kept.json
+[ "$(json kept.json "{1000, 1001, 1002, $pid} <= {p.get('result') for p in d['places']}")" = True ] || fail "results that are still there: $(argus step --show kept.step)"
 kill -0 $pid || fail "it did not survive"

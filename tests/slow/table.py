@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Writes SLOW.md: how right `argus path` is about programs that are slow for a known reason.
 Runs the scorers of this folder, each recording once and asking once, or takes what they
-wrote (`--json`) from a folder: score.json, real.json, whatif.json, tails-full.json, tails-lean.json.
+wrote (`--json`) from a folder: score.json, real.json, whatif.json, tails-full.json, tails-lean.json;
+from a folder also what long.py wrote of a long trace, long.json.
 
 usage: table.py [--argus PROGRAM] [--from DIR] [--note TEXT]"""
 import argparse
@@ -18,10 +19,11 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SCORERS = {'score': ['score.py'], 'real': ['real.py'], 'whatif': ['whatif.py'], 'tails-full': ['tails.py'],
            'tails-lean': ['tails.py', '--level', 'lean']}
 SETS = {'programs': 'of the twelve programs above, by which replay was made better', 'scored': 'of ten others (scored.c), which were looked at, too',
-        'unseen': 'of seventeen others (unseen.c), looked at since, too',
-        'fresh': 'of thirteen others (fresh.c), recorded, measured and asked about once before replay was changed for any of them',
-        'fresh_later': 'of the same recordings, asked again after replay was changed for what they showed',
-        'later': 'of twelve more (later.c), recorded, measured and asked about once before replay was changed for any of them'}
+        'unseen': 'of seventeen others (unseen.c), looked at since, too', 'fresh': 'of thirteen others (fresh.c), looked at since, too',
+        'later': 'of twelve more (later.c), looked at since, too',
+        'sixth': 'of thirteen more (sixth.c), looked at since, too', 'seventh': 'of eight more (seventh.c), looked at since, too',
+        'eighth': 'of twelve more (eighth.c), recorded, measured and asked about once before replay was changed for any of them',
+        'eighth_later': 'of the same recordings, asked again after replay was changed for what they showed'}
 
 
 def lines_of(results):
@@ -44,6 +46,18 @@ def changes(results):
             continue
         outside = '' if r['inside'] else ', outside'
         yield head + f" {r['estimate_s']:.3f} | {r['low_s']:.3f} to {r['high_s']:.3f} | {r['off'] * 100:.0f} %{outside} |"
+
+
+def long_trace(told):
+    if not told:
+        return
+    yield '\n## A long trace\n'
+    yield (f"The path of one process through {told['seconds']:.0f} s of {told['events']:,} events ({told['links']:,} links), and the graph of "
+           'the same trace, each once from a cold page cache.\n')
+    yield '| command | processor, s | clock, s | peak MiB |'
+    yield '|---|---|---|---|'
+    for row in told['rows']:
+        yield f"| argus {row['title']} | {row['cpu_s']:.1f} | {row['seconds']:.1f} | {row['peak_mib']:.0f} |"
 
 
 def document(found, note):
@@ -77,6 +91,7 @@ def document(found, note):
         t = found[name]
         yield f"| {t['level']} | {t['right']} of {t['asked']} | {t['found']} of {t['served']} | {t['correct']} ({t['correct'] * 100 / t['served']:.2f} %) |"
     yield '\nAt the lean level a request for which neither server nor client slept is not seen.'
+    yield from long_trace(found.get('long'))
 
 
 def main():
@@ -93,6 +108,9 @@ def main():
                 subprocess.run([sys.executable, os.path.join(HERE, script), '--argus', options.argus, '--json', path, *words], check=False)
             with open(path, encoding='utf-8') as file:
                 found[name] = json.load(file)
+    if options.folder and os.path.exists(os.path.join(options.folder, 'long.json')):
+        with open(os.path.join(options.folder, 'long.json'), encoding='utf-8') as file:
+            found['long'] = json.load(file)
     with open(os.path.join(HERE, '../../SLOW.md'), 'w', encoding='utf-8') as file:
         file.write('\n'.join(document(found, options.note)) + '\n')
 

@@ -288,10 +288,12 @@ def by_user(options):
     return {'user': options.user, 'group': pwd.getpwnam(options.user).pw_gid, 'extra_groups': []}
 
 
-def look(options, trace):
-    """One look at all that stands; seconds, what went wrong."""
+def look(options, trace, names):
+    """One look at all that stands; seconds, what went wrong. The kernel gives who is starved a slice of each second:
+    in which half of it a shorter look falls is chance, and without a slice nothing tells in which queue it stands."""
+    longer = ['--for', '1500ms'] if 'starved' in names else []
     began = time.monotonic()
-    done = subprocess.run([options.argus, 'now', '--json', '-o', trace], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+    done = subprocess.run([options.argus, 'now', '--json', '-o', trace, *longer], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                           stdin=subprocess.DEVNULL, check=False, **by_user(options))
     return time.monotonic() - began, '' if done.returncode in (0, 1) else 'status %d: %s' % (done.returncode, done.stderr.decode())
 
@@ -322,7 +324,7 @@ def stand(names, options, keep):
                 skipped[name] = str(why)
         time.sleep(STANDS_S)
         trace = '%s/%s.trace' % (keep, names[0])
-        seconds, fault = look(options, trace)
+        seconds, fault = look(options, trace, names)
         print('%d cases looked at in %.2f s%s' % (len(truths), seconds, ': ' + fault if fault else ''), flush=True)
     finally:
         for case in cases:

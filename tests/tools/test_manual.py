@@ -15,7 +15,8 @@ TABLE = {'version': 1, 'argus': '9.9', 'commands': [
          {'name': 'fast', 'letter': 'f', 'kind': 'flag', 'help': 'in a hurry'},
          {'name': 'slow', 'kind': 'flag', 'help': 'at leisure'},
          {'name': 'x-y', 'kind': 'flag', 'help': '.begins with a dot'},
-         {'name': 'how', 'kind': 'word', 'value': 'HOW', 'choices': ['so', 'thus'], 'help': "it's \\done"}]}]}
+         {'name': 'how', 'kind': 'word', 'value': 'HOW', 'choices': ['so', 'thus'], 'help': "it's \\done"}]}],
+         'words': [{'name': 'brand', 'meaning': "a mark that's new"}]}
 
 
 def pages(table):
@@ -47,6 +48,7 @@ class Manual(unittest.TestCase):
         self.assertEqual(sorted(made), ['argus-brandnew.1', 'argus-rules.5', 'argus-trace.5', 'argus.1'])
         self.assertIn('does what nobody has done', made['argus.1'])
         self.assertIn('9.9', made['argus-brandnew.1'])
+        self.assertIn(".TP\n\\fBbrand\\fR\na mark that\\(aqs new.\n", made['argus.1'])
 
     @unittest.skipUnless(shutil.which('groff'), 'groff is not installed')
     def test_a_new_option_has_its_line(self):

@@ -190,6 +190,45 @@ static void test_real_time(void **state)
 	end(&script);
 }
 
+/* Two ask for a lock, and with it each wakes one who does first what the second asks for. Who asked first is not who had
+ * it first: in the order of asking they wait for each other for ever. */
+static void test_locks_in_turn(void **state)
+{
+	struct script script;
+	struct replay_conditions c = { .processors = 3 };
+	uint64_t ns;
+
+	(void)state;
+	begin(&script);
+	script.wakes = 5;
+	vec_push(&script.locks, 7);
+	thread(&script, 1000);
+	op(&script, OP_BEGIN, 2, 0);
+	op(&script, OP_BEGIN, 3, 0);
+	op(&script, OP_BEGIN, 4, 0);
+	op(&script, OP_AWAIT, 4, 0);
+	for (unsigned i = 0; i < 2; i++) {
+		thread(&script, UINT64_MAX);
+		op(&script, OP_COMPUTE, 10 + 10 * i, 0);
+		op(&script, OP_LOCK, 0, !i);
+		op(&script, OP_WAKE, i, 0);
+		op(&script, OP_AWAIT, 2 + i, 0);
+		op(&script, OP_UNLOCK, 0, 0);
+	}
+	thread(&script, UINT64_MAX);
+	for (unsigned i = 2; i-- > 0; ) {
+		op(&script, OP_AWAIT, i, 0);
+		op(&script, OP_COMPUTE, 1000, 0);
+		op(&script, OP_WAKE, 2 + i, 0);
+	}
+	op(&script, OP_WAKE, 4, 0);
+	assert_false(replay(&script, &c, &ns));
+	c.locks_in_turn = true;
+	assert_true(replay(&script, &c, &ns));
+	assert_int_equal(ns, 2020);
+	end(&script);
+}
+
 /* Two that took two locks in opposite order, as is told, get on all the same: in truth they did. */
 static void test_circle_of_locks(void **state)
 {
@@ -284,6 +323,7 @@ int main(void)
 		cmocka_unit_test(test_processors),
 		cmocka_unit_test(test_passed_waits),
 		cmocka_unit_test(test_real_time),
+		cmocka_unit_test(test_locks_in_turn),
 		cmocka_unit_test(test_circle_of_locks),
 		cmocka_unit_test(test_joins),
 		cmocka_unit_test(test_time_limit),

@@ -171,6 +171,16 @@ static void sockets_know_their_other_ends(void **unused)
 	close(listener);
 }
 
+static void test_restarted_calls(void **state)
+{
+	(void)state;
+	assert_int_equal(proc_text_restarted("poll_schedule_timeout.constprop.0"), 7);
+	assert_int_equal(proc_text_restarted("futex_wait_queue"), 202);
+	assert_int_equal(proc_text_restarted("hrtimer_nanosleep"), 230);
+	assert_int_equal(proc_text_restarted("0"), PROC_CALL_RESTART);
+	assert_int_equal(proc_text_restarted(""), PROC_CALL_RESTART);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -180,6 +190,7 @@ int main(void)
 		cmocka_unit_test(an_epoll_set_tells_what_it_watches),
 		cmocka_unit_test(mounts_tell_which_user_space_file_system),
 		cmocka_unit_test(sockets_know_their_other_ends),
+		cmocka_unit_test(test_restarted_calls),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

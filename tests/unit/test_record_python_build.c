@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -33,6 +34,38 @@ static void an_interpreter_is_found_in_its_file(void **state)
 	elf_file_close(&file);
 }
 
+static void php_is_found_in_its_file(void **state)
+{
+	struct python_build build;
+	struct elf_file file;
+	(void)state;
+
+	if (elf_file_open("/usr/bin/php8.2", &file, NULL) < 0)
+		skip();
+	python_build_find(&file, "php8.2", NULL, &build);
+	assert_string_equal(python_version_name(build.version), "PHP 8.2");
+	assert_true(build.key != 0);
+	assert_true(build.loop[0].end > build.loop[0].start);
+	assert_int_equal(python_version_offsets(build.version)->language, SCRIPT_PHP);
+	elf_file_close(&file);
+}
+
+static void perl_is_found_in_its_file(void **state)
+{
+	struct python_build build;
+	struct elf_file file;
+	(void)state;
+
+	if (access("/usr/bin/perl5.36.0", R_OK) < 0 || elf_file_open("/usr/bin/perl", &file, NULL) < 0)
+		skip();
+	python_build_find(&file, "perl", NULL, &build);
+	assert_string_equal(python_version_name(build.version), "Perl 5.36");
+	assert_true(build.key != 0);
+	assert_true(build.loop[0].end > build.loop[0].start);
+	assert_int_equal(python_version_offsets(build.version)->language, SCRIPT_PERL);
+	elf_file_close(&file);
+}
+
 static void another_program_is_none(void **state)
 {
 	struct python_build build;
@@ -49,6 +82,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_interpreter_is_found_in_its_file),
+		cmocka_unit_test(php_is_found_in_its_file),
+		cmocka_unit_test(perl_is_found_in_its_file),
 		cmocka_unit_test(another_program_is_none),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -130,13 +130,92 @@ static void what_grows_too_large_is_forgotten(void **state)
 	python_texts_done(&texts);
 }
 
+static void equal_tables_are_kept_once(void **state)
+{
+	static const char lines[] = { 6, 1, 50, 2 }, others[] = { 6, 1, 50, 3 };
+	struct python_texts texts = { 0 };
+	struct told told;
+	(void)state;
+
+	for (uint64_t code = 0x1000; code < 0x5000; code += 0x1000) {
+		size_t bytes = tell(&told, code, "name", "file", code == 0x3000 ? others : lines, sizeof(lines));
+		assert_true(python_texts_take(&texts, &told.head, bytes, reserve, NULL));
+	}
+	assert_ptr_equal(texts.known.items[0].lines, texts.known.items[1].lines);
+	assert_ptr_equal(texts.known.items[0].lines, texts.known.items[3].lines);
+	assert_memory_equal(texts.known.items[2].lines, others, sizeof(others));
+	assert_memory_equal(texts.known.items[3].lines, lines, sizeof(lines));
+	assert_int_equal(texts.codes_bytes, 4 * PYTHON_CODE_BYTES + sizeof(lines) + sizeof(others));
+	python_texts_forget(&texts);
+	size_t bytes = tell(&told, 0x1000, "name", "file", lines, sizeof(lines));
+	assert_true(python_texts_take(&texts, &told.head, bytes, reserve, NULL));
+	assert_memory_equal(texts.known.items[0].lines, lines, sizeof(lines));
+	python_texts_done(&texts);
+}
+
+/* What stands for the table of lines is the class; a file's own code has no name, and places are lines. */
+static void frames_of_php_get_their_class(void **state)
+{
+	struct python_texts texts = { 0 };
+	struct told told;
+	uint32_t module;
+	uint64_t address;
+	(void)state;
+
+	next_module = 40;
+	size_t bytes = tell(&told, 0x1000, "run", "/srv/page.php", "Handler", 7);
+	told.head.language = SCRIPT_PHP;
+	assert_true(python_texts_take(&texts, &told.head, bytes, reserve, NULL));
+	bytes = tell(&told, 0x2000, "", "/srv/page.php", "", 0);
+	assert_false(python_texts_take(&texts, &told.head, bytes, reserve, NULL));
+	told.head.language = SCRIPT_PHP;
+	assert_true(python_texts_take(&texts, &told.head, bytes, reserve, NULL));
+	assert_string_equal(texts.functions.items[0].name, "Handler::run");
+	assert_string_equal(texts.functions.items[1].name, "{main}");
+
+	struct python_frame frame = { .code = 0x1000 | PYTHON_ENTRY, .place = 17, .check = 0x1000 ^ 5 };
+	assert_true(python_texts_frame(&texts, version("PHP 8.2"), 7, &frame, &module, &address));
+	assert_int_equal(address, 1u << PYTHON_LINE_BITS | 17);
+	python_texts_done(&texts);
+}
+
+/* A statement has one line; its file's name is told with what follows it, its function has no line of its own. */
+static void frames_of_perl_get_their_statement(void **state)
+{
+	struct python_texts texts = { 0 };
+	struct told told;
+	uint32_t module;
+	uint64_t address;
+	(void)state;
+
+	next_module = 40;
+	for (uint64_t code = 0x1000; code <= 0x2000; code += 0x1000) {
+		size_t bytes = tell(&told, code, "run", "/srv/job.pl#more", "Handler", 7);
+		told.texts[3 + 11] = 0;
+		told.head.language = SCRIPT_PERL;
+		told.head.line = (u32)(code >> 8);
+		assert_true(python_texts_take(&texts, &told.head, bytes, reserve, NULL));
+	}
+	assert_int_equal(texts.files.length, 1);
+	assert_string_equal(texts.files.items[0].path, "/srv/job.pl");
+	assert_int_equal(texts.functions.length, 1);
+	assert_string_equal(texts.functions.items[0].name, "Handler::run");
+
+	struct python_frame frame = { .code = 0x2000 | PYTHON_ENTRY, .place = 0x7000, .check = 0x2000 ^ 5 };
+	assert_true(python_texts_frame(&texts, version("Perl 5.36"), 7, &frame, &module, &address));
+	assert_int_equal(address, 1u << PYTHON_LINE_BITS | 0x20);
+	python_texts_done(&texts);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(frames_of_perl_get_their_statement),
+		cmocka_unit_test(frames_of_php_get_their_class),
 		cmocka_unit_test(frames_get_file_function_and_line),
 		cmocka_unit_test(wide_characters_become_utf8),
 		cmocka_unit_test(messages_that_lie_are_refused),
-		cmocka_unit_test(what_grows_too_large_is_forgotten),
+		cmocka_unit_test(what_grows_too_large_is_forgotten), cmocka_unit_test(equal_tables_are_kept_once),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,14 +6,17 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "record/ring_folder.h"
+#include "trace/output.h"
 
 static char folder_path[] = "/tmp/ring_folder.XXXXXX";
 
@@ -96,11 +99,81 @@ static void test_own_files_only(void **state)
 	assert_true(is_there("else"));
 }
 
+static bool make_room(void *data, uint64_t bytes, bool full)
+{
+	return ring_folder_make_room(data, bytes, full);
+}
+
+static void write_text(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "w");
+
+	if (file) {
+		fputs(text, file);
+		fclose(file);
+	}
+}
+
+/* A disk of a megabyte, which nobody else sees. */
+static bool mount_small(void)
+{
+	char map[32];
+
+	snprintf(map, sizeof(map), "0 %u 1", geteuid());
+	if (unshare(CLONE_NEWNS | (geteuid() ? CLONE_NEWUSER : 0)))
+		return false;
+	write_text("/proc/self/setgroups", "deny");
+	if (geteuid())
+		write_text("/proc/self/uid_map", map);
+	return !mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) && !mount("none", folder_path, "tmpfs", 0, "size=1m,mode=0700");
+}
+
+/* Nobody looks after the ring but its writer, and it goes on. */
+static void test_writer_makes_room(void **state)
+{
+	struct ring_folder folder = { 0 };
+	struct ring_folder_size size;
+	static char piece[60000];
+	struct output out;
+	struct err err = { 0 };
+	char path[128];
+
+	(void)state;
+	if (!mount_small())
+		skip();
+	assert_int_equal(ring_folder_open(&folder, folder_path, &err), 0);
+	for (int file = 0; file < 20; file++) {
+		assert_int_equal(ring_folder_next(&folder, path, sizeof(path), &err), 0);
+		assert_int_equal(output_create(&out, path, false, OUTPUT_AT_ONCE, &err), 0);
+		out.room = (struct output_room){ make_room, &folder };
+		for (int i = 0; i < 4; i++)
+			if (output_write(&out, piece, sizeof(piece), &err))
+				fail_msg("file %d: %s", file, err.text);
+		output_close(&out);
+	}
+	/* what is left: as much as fits */
+	assert_int_equal(ring_folder_size(&folder, &size, &err), 0);
+	assert_in_range(size.files, 3, 4);
+	/* one file as large as the disk cannot be written, but all others make room before that is said */
+	assert_int_equal(ring_folder_next(&folder, path, sizeof(path), &err), 0);
+	assert_int_equal(output_create(&out, path, false, OUTPUT_AT_ONCE, &err), 0);
+	out.room = (struct output_room){ make_room, &folder };
+	while (!output_write(&out, piece, sizeof(piece), &err))
+		;
+	assert_int_equal(err.code, -ENOSPC);
+	assert_in_range(out.bytes, 900000, 1 << 20);
+	assert_int_equal(ring_folder_size(&folder, &size, &err), 0);
+	assert_int_equal(size.files, 1);
+	output_close(&out);
+	umount(folder_path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_others_may_not_write),
 		cmocka_unit_test(test_own_files_only),
+		cmocka_unit_test(test_writer_makes_room),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);

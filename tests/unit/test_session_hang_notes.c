@@ -28,7 +28,7 @@ static void test_as_written(void **state)
 {
 	const struct hang hangs[] = {
 		{ .start_ns = 1000, .end_ns = 4000, .tid = 8, .pid = 7, .weight = 90, .awaits = 9, .slices = 3, .rule = RULE_lock_kept,
-		  .comm = "a name of sixteen" },
+		  .comm = "a name of sixteen", .program = "another name of so" },
 		{ .start_ns = 2000, .end_ns = 3000, .tid = 9, .pid = 7, .weight = 1, .rule = RULE_turn, .comm = "" },
 	};
 	struct hang_notes_key other = key;
@@ -36,20 +36,22 @@ static void test_as_written(void **state)
 
 	(void)state;
 	assert_false(hang_notes_read(&arena, blocks, &key, &found));
-	hang_notes_write(blocks, &key, &(struct hang_note){ .hangs = hangs, .count = 2, .loop_is_cut = false });
+	hang_notes_write(blocks, &key, &(struct hang_note){ .hangs = hangs, .count = 2 });
 	assert_true(hang_notes_read(&arena, blocks, &key, &found));
 	assert_int_equal(found.count, 2);
 	assert_int_equal(found.hangs[0].thread, 8);
 	assert_int_equal(found.hangs[0].end_ns, 4000);
 	assert_int_equal(found.hangs[0].awaits, 9);
 	assert_string_equal(found.hangs[0].comm, "a name of sixte");
+	assert_string_equal(found.hangs[0].program, "another name of");
+	assert_null(found.hangs[1].program);
 	assert_string_equal(hang_reason(&found.hangs[0]), "it waited for a lock");
 	other.to_ns++;
 	assert_false(hang_notes_read(&arena, blocks, &other, &found));
 	other = key;
 	other.root_pid = 1;
 	assert_false(hang_notes_read(&arena, blocks, &other, &found));
-	hang_notes_write(blocks, &key, &(struct hang_note){ .hangs = NULL, .count = 0, .loop_is_cut = false });
+	hang_notes_write(blocks, &key, &(struct hang_note){ .hangs = NULL, .count = 0 });
 	assert_true(hang_notes_read(&arena, blocks, &key, &found));
 	assert_int_equal(found.count, 0);
 }
@@ -58,7 +60,7 @@ static void test_as_written(void **state)
 static void test_hostile(void **state)
 {
 	const struct hang hang = { .start_ns = 1000, .end_ns = 4000, .tid = 8, .pid = 7, .rule = RULE_turn, .comm = "c" };
-	const struct hangs_cut cut = { 1, 5, 7, 99 };
+	const struct hangs_cut cut = { 1, 5, 7, 70, 99, 0 };
 	unsigned char good[512], bad[512];
 	struct hang_note found;
 	size_t size;
@@ -88,7 +90,7 @@ static void test_hostile(void **state)
 
 static void test_cut_waits(void **state)
 {
-	const struct hangs_cut cuts[] = { { 10, 2000, 7, 99 }, { 20, 3000, 8, 98 } };
+	const struct hangs_cut cuts[] = { { 10, 2000, 7, 70, 99, 0 }, { 20, 3000, 8, 8, 98, 1 } };
 	struct hang_note found;
 
 	(void)state;
@@ -97,24 +99,6 @@ static void test_cut_waits(void **state)
 	assert_int_equal(found.count, 0);
 	assert_int_equal(found.cut_count, 2);
 	assert_memory_equal(found.cuts, cuts, sizeof(cuts));
-	assert_false(found.loop_is_cut);
-}
-
-/* What was found of a stretch with the rest of a loop says so, until it is found whole. */
-static void test_cut(void **state)
-{
-	const struct hang hang = { .start_ns = 1000, .end_ns = 4000, .tid = 8, .pid = 7, .rule = RULE_turn, .comm = "c" };
-	struct hang_note found;
-
-	(void)state;
-	hang_notes_write(blocks, &key, &(struct hang_note){ .hangs = &hang, .count = 1, .loop_is_cut = true });
-	assert_true(hang_notes_read(&arena, blocks, &key, &found));
-	assert_int_equal(found.count, 1);
-	assert_true(found.loop_is_cut);
-	hang_notes_write(blocks, &key, &(struct hang_note){ .hangs = &hang, .count = 1, .loop_is_cut = false });
-	assert_true(hang_notes_read(&arena, blocks, &key, &found));
-	assert_int_equal(found.count, 1);
-	assert_false(found.loop_is_cut);
 }
 
 static int setup(void **state)
@@ -149,7 +133,7 @@ static int teardown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_as_written), cmocka_unit_test(test_hostile),
-		cmocka_unit_test(test_cut), cmocka_unit_test(test_cut_waits) };
+		cmocka_unit_test(test_cut_waits) };
 
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

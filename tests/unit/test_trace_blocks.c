@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "trace/blocks.h"
+#include "trace/tables.h"
 #include "trace/writer.h"
 
 #define EVENTS 3000u
@@ -33,6 +34,17 @@ static void put_frame(struct writer *writer, uint64_t time)
 		fail_msg("%s", err.text);
 }
 
+/* A file with code, told as the trace begins: three texts. */
+static void put_module(struct writer *writer, uint64_t time)
+{
+	struct event_module module = { .module = 1 };
+	struct event e = { .time = time, .type = EVENT_module, .data = &module, .tail = "/bin/x\0abcdef\0" "0 1 2", .tail_length = 19 };
+	struct err err = { 0 };
+
+	if (writer_add_event(writer, &e, &err))
+		fail_msg("%s", err.text);
+}
+
 /* Between one switch and the next so many system calls. */
 static void write_calls(unsigned events, unsigned calls)
 {
@@ -42,6 +54,7 @@ static void write_calls(unsigned events, unsigned calls)
 
 	if (writer_create(path, false, &options, &writer, &err))
 		fail_msg("%s", err.text);
+	put_module(writer, 999);
 	for (unsigned i = 0; i < events; i++) {
 		struct event_switch s = { .next = 10 + (i + 1) % 7, .state = i % 3 ? TASK_STATE_sleeping : TASK_STATE_running, .object = i };
 		struct event e = { .time = 1000 + i * 100ull, .tid = 10 + i % 7, .type = EVENT_switch, .data = &s, .tail = "" };
@@ -138,6 +151,32 @@ static void test_the_index_tells_the_same(void **state)
 	assert_int_equal(before, 0);
 	assert_int_equal(ask(&after), first);
 	assert_int_equal(after, 5);
+}
+
+/* What the trace told before a part is told in it, whole. */
+static void test_a_part_knows_modules(void **state)
+{
+	struct trace *trace, *part;
+	struct blocks *blocks = open_blocks(&trace);
+	struct tables *tables = NULL;
+	struct arena arena;
+	struct err err = { 0 };
+	size_t last = blocks_count(blocks) - 1;
+
+	(void)state;
+	assert_true(last > 1);
+	arena_init(&arena);
+	if (blocks_part(blocks, last, last, blocks_end_ns(blocks, last), &arena, &part, &err) || tables_build(part, &tables, &err))
+		fail_msg("%s", err.text);
+	assert_int_equal(tables->module_count, 2);
+	assert_string_equal(tables->modules[1].path, "/bin/x");
+	assert_string_equal(tables->modules[1].build_id, "abcdef");
+	assert_string_equal(tables->modules[1].code, "0 1 2");
+	tables_free(tables);
+	trace_close(part);
+	arena_done(&arena);
+	blocks_close(blocks);
+	trace_close(trace);
 }
 
 /* A block is what takes so much to lay out: of system calls, which are no rows, a sixteenth counts. */
@@ -411,7 +450,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_the_index_tells_the_same), cmocka_unit_test(test_several_ask_at_once),
-		cmocka_unit_test(test_notes_are_kept), cmocka_unit_test(test_calls_weigh_little),
+		cmocka_unit_test(test_notes_are_kept), cmocka_unit_test(test_a_part_knows_modules),
+		cmocka_unit_test(test_calls_weigh_little),
 		cmocka_unit_test(test_stacks_that_are_told_later),
 		cmocka_unit_test(test_a_large_note), cmocka_unit_test(test_damage_costs_nothing_but_time), cmocka_unit_test(test_another_trace_of_the_name),
 		cmocka_unit_test(test_what_is_not_to_be_believed), cmocka_unit_test(test_a_file_that_goes_while_it_is_read),

@@ -68,6 +68,23 @@ static __always_inline bool call_is_32bit(struct task_struct *task)
 	return task->thread_info.status & TS_COMPAT;
 }
 
+#define CALL_POLL 7
+#define CALL_FUTEX 202
+#define CALL_RESTART 219
+#define CALL_CLOCK_NANOSLEEP 230
+
+/* After a stop or a freeze calls with a time limit go on as restart_syscall, with the arguments of before. Only
+ * three kinds do; which one tells what it keeps for that. */
+static __always_inline u16 call_restarted(struct task_struct *task, struct pt_regs *registers)
+{
+	u64 first = GET(registers, di);
+	if ((u64)GET(task, restart_block.poll.ufds) == first && (u32)GET(task, restart_block.poll.nfds) == (u32)GET(registers, si))
+		return CALL_POLL;
+	if ((u64)GET(task, restart_block.futex.uaddr) == first && GET(task, restart_block.futex.val) == (u32)GET(registers, dx))
+		return CALL_FUTEX;
+	return CALL_CLOCK_NANOSLEEP;
+}
+
 /* Number of the system call the user thread is in; SYSCALL_NONE in none (an
  * interrupt or a fault took it out of user mode), or in a 32-bit one. */
 static __always_inline u16 call_number(struct task_struct *task, struct pt_regs *registers)
@@ -75,7 +92,7 @@ static __always_inline u16 call_number(struct task_struct *task, struct pt_regs 
 	u64 number = GET(registers, orig_ax);
 	if (number >= CALL_MAX || call_is_32bit(task))
 		return SYSCALL_NONE;
-	return number;
+	return number == CALL_RESTART ? call_restarted(task, registers) : number;
 }
 
 /* A futex is known by its address and address space. */

@@ -306,6 +306,20 @@ struct rw_semaphore {
 	struct { long counter; } owner;
 };
 
+/* What a call that a stop or the freezer interrupted is to do when it is restarted. */
+struct restart_block {
+	union {
+		struct {
+			void *uaddr;
+			u32 val;
+		} futex;
+		struct {
+			void *ufds;
+			int nfds;
+		} poll;
+	};
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	struct sigpending pending;
@@ -343,6 +357,7 @@ struct task_struct {
 	struct mutex *blocked_on;
 	unsigned long blocker;
 	struct thread_struct thread;
+	struct restart_block restart_block;
 };
 
 struct hrtimer {

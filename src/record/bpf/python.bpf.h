@@ -1,13 +1,10 @@
 /* CPython's frames: walked behind the stack of the C functions between which they
- * stand, as record/python_maps.h says.
- *
- * All is read from the program's memory, which may hold anything: what is not there ends
- * the walk, lists and texts have bounds, and what was read is never an address that is
- * written to. */
+ * stand, as record/python_maps.h says. */
 #ifndef RECORD_BPF_PYTHON_BPF_H
 #define RECORD_BPF_PYTHON_BPF_H
 
-#include "record/bpf/walk.bpf.h"
+#include "record/bpf/perl.bpf.h"
+#include "record/bpf/php.bpf.h"
 
 /* glibc's struct pthread, to which the segment fs points: its first block of values of keys,
  * and where the other blocks are. */
@@ -25,29 +22,6 @@
 #define PYTHON_BYTES_LENGTH 16u
 #define PYTHON_BYTES_DATA 32u
 
-static __always_inline int python_word(struct walk *w, u64 address, u64 *ret_word)
-{
-	if (address & 7)
-		return -1;
-	if (w->memory.base && walk_page(w, address))
-		return kernel_word_to((void *)(w->page + (address & 4095)), ret_word);
-	return w->sleeper ? -1 : bpf_probe_read_user(ret_word, 8, (void *)address);
-}
-
-/* The same where code objects lie, which is elsewhere. */
-static __always_inline int python_code_word(struct walk *w, u64 address, u64 *ret_word)
-{
-	u64 page_of = w->page_of, page = w->page;
-	w->page_of = w->code_page_of;
-	w->page = w->code_page;
-	int r = python_word(w, address, ret_word);
-	w->code_page_of = w->page_of;
-	w->code_page = w->page;
-	w->page_of = page_of;
-	w->page = page;
-	return r;
-}
-
 /* The thread's state; 0 when it has none. */
 static __always_inline u64 python_thread(struct walk *w, const struct python_offsets *o)
 {
@@ -60,20 +34,16 @@ static __always_inline u64 python_thread(struct walk *w, const struct python_off
 	*word = w->fs + PTHREAD_VALUES;
 	if (*key >= PTHREAD_BLOCK_KEYS && python_word(w, w->fs + PTHREAD_BLOCKS + *key / PTHREAD_BLOCK_KEYS * 8, word) < 0)
 		return 0;
-	if (python_word(w, *word + *key % PTHREAD_BLOCK_KEYS * 16 + 8, key) < 0 || python_word(w, *key + o->thread_id, word) < 0 ||
-	    *word != w->fs)
+	if (python_word(w, *word + *key % PTHREAD_BLOCK_KEYS * 16 + 8, key) < 0)
+		return 0;
+	if (o->thread_id != SCRIPT_NO_THREAD_ID && (python_word(w, *key + o->thread_id, word) < 0 || *word != w->fs))
 		return 0;
 	return *key;
 }
 
-static long python_frame(u32 index, void *data)
+static __always_inline long python_frame(struct walk *w)
 {
-	struct walk *w = *(struct walk **)data;
-	const struct python_offsets *o;
-
-	if (!w || !w->python_at)
-		return 1;
-	o = &w->offsets;
+	const struct python_offsets *o = &w->offsets;
 	u64 *words = w->python_words, *mark = &words[0], *code = &words[1], *place = &words[2], *line = &words[3], *lines = &words[4];
 	if (python_word(w, w->python_at + (o->frame_mark & ~7u), mark) < 0 || python_word(w, w->python_at + o->frame_code, code) < 0 ||
 	    python_word(w, w->python_at + (o->frame_place & ~7u), place) < 0 ||
@@ -102,66 +72,6 @@ static long python_frame(u32 index, void *data)
 	return 0;
 }
 
-#ifdef PYTHON_OF_SLEEPERS
-struct python_copy {
-	struct walk *walk;
-	u64 address;
-	u32 to, left;
-};
-
-static long python_copy_page(u32 index, void *data)
-{
-	struct python_copy *c = data;
-	struct walk *w = c->walk;
-	if (!w)
-		return 1;
-	u64 address = c->address;
-	u32 bytes = 4096 - (address & 4095), to = c->to;
-	if (bytes > c->left)
-		bytes = c->left;
-	u64 page = memory_page(w->memory.root, w->memory.base, w->memory.levels, address);
-	if (!page || !bytes || bytes > 4096 || to >= PYTHON_TEXTS_BYTES)
-		return 1;
-	/* what was compared is forgotten by older verifiers */
-	KEEP_LIMITS(to);
-	KEEP_LIMITS(bytes);
-	if (bpf_probe_read_kernel(w->python_texts + (to & (PYTHON_TEXTS_BYTES - 1)), bytes & 8191, (void *)(page + (address & 4095))) < 0)
-		return 1;
-	c->address = address + bytes;
-	c->to = to + bytes;
-	c->left -= bytes;
-	return c->left == 0;
-}
-
-static __always_inline bool python_copy_out(struct walk *w, u64 address, u32 to, u32 bytes)
-{
-	struct python_copy c = { .walk = w, .address = address, .to = to, .left = bytes };
-	bpf_loop(PYTHON_LINES_BYTES / 4096 + 1, python_copy_page, &c, 0);
-	return c.left == 0;
-}
-
-static __always_inline int python_tell_word(struct walk *w, u64 address, u64 *ret_word)
-{
-	return python_word(w, address, ret_word);
-}
-#else
-static __always_inline bool python_copy_out(struct walk *w, u64 address, u32 to, u32 bytes)
-{
-	if (to >= PYTHON_LINES_FROM_MOST || bytes > PYTHON_LINES_BYTES)
-		return false;
-	KEEP_LIMITS(to);
-	KEEP_LIMITS(bytes);
-	return bpf_probe_read_user(w->python_texts + (to & (PYTHON_LINES_FROM_MOST - 1)), bytes & (2 * PYTHON_LINES_BYTES - 1),
-				   (void *)address) == 0;
-}
-
-/* Rare: without a way through the page tables, which takes stack. */
-static __always_inline int python_tell_word(struct walk *w, u64 address, u64 *ret_word)
-{
-	return bpf_probe_read_user(ret_word, 8, (void *)address);
-}
-#endif
-
 /* Copies a string behind the texts that are there; its bytes and how wide its characters are
  * go to the message. */
 static __always_inline void python_copy_text(struct walk *w, const struct python_offsets *o, u64 text, u32 to, u32 most, u16 *ret_bytes,
@@ -185,24 +95,12 @@ static __always_inline void python_copy_text(struct walk *w, const struct python
 }
 
 /* Tells the texts of a frame's code object unless they were told. */
-static long python_tell_code(u32 index, void *data)
+static __always_inline long python_tell_code(struct walk *w, u32 index)
 {
-	struct walk *w = *(struct walk **)data;
-	if (!w)
-		return 1;
 	const struct python_offsets *o = &w->offsets;
-	const struct python_frame *f = &w->python_frames[index & PYTHON_FRAMES_MAX];
 	struct python_code_message *m = &w->python_code;
-	u64 *first = &w->python_words[0], *second = &w->python_words[1];
-
-	m->type = STACK_MESSAGE_PYTHON_CODE;
-	m->layout = w->layout;
-	m->code = f->code & ~PYTHON_ENTRY;
-	m->check = f->check;
-	m->hash = stack_mix(stack_mix(w->layout, m->code), m->check);
-	u32 at = m->hash >> (64 - PYTHON_TOLD_SHIFT);
-	u64 *told = bpf_map_lookup_elem(&python_told, &at);
-	if (!told || *told == m->hash)
+	u64 *first = &w->python_words[0], *second = &w->python_words[1], *told = python_tell_begin(w, index);
+	if (!told)
 		return 0;
 	if (python_tell_word(w, m->code + (o->code_line & ~7u), first) < 0 || python_tell_word(w, m->code + o->code_lines, second) < 0 ||
 	    stack_mix(*first, *second) != m->check)
@@ -218,11 +116,29 @@ static long python_tell_code(u32 index, void *data)
 	m->lines_bytes = m->lines_whole < PYTHON_LINES_BYTES ? m->lines_whole : PYTHON_LINES_BYTES;
 	if (!python_copy_out(w, m->lines + PYTHON_BYTES_DATA, to, m->lines_bytes))
 		m->lines_bytes = 0;
-	u32 bytes = to + m->lines_bytes;
-	KEEP_LIMITS(bytes);
-	if (bpf_ringbuf_output(&stack_ring, m, sizeof(*m) + (bytes & (PYTHON_TEXTS_BYTES - 1)), BPF_RB_NO_WAKEUP) == 0)
-		*told = m->hash;
+	python_tell_end(w, told, to + m->lines_bytes);
 	return 0;
+}
+
+/* One function for all languages each: their callers have no room for more. */
+static long script_frame(u32 index, void *data)
+{
+	struct walk *w = *(struct walk **)data;
+	if (!w || !w->python_at)
+		return 1;
+	if (w->offsets.language == SCRIPT_PHP)
+		return php_frame(w);
+	return w->offsets.language == SCRIPT_PERL ? perl_context(w) : python_frame(w);
+}
+
+static long script_tell_code(u32 index, void *data)
+{
+	struct walk *w = *(struct walk **)data;
+	if (!w)
+		return 1;
+	if (w->offsets.language == SCRIPT_PHP)
+		return php_tell_code(w, index);
+	return w->offsets.language == SCRIPT_PERL ? perl_tell_code(w, index) : python_tell_code(w, index);
 }
 
 /* Tells the frames that were walked, code objects first; under a number of its own where
@@ -230,7 +146,7 @@ static long python_tell_code(u32 index, void *data)
 static __always_inline u32 python_tell(struct walk *w, u32 id)
 {
 	struct python_message *m = &w->python_head;
-	bpf_loop(m->count, python_tell_code, &w, 0);
+	bpf_loop(m->count, script_tell_code, &w, 0);
 	m->type = STACK_MESSAGE_PYTHON;
 	m->id = id;
 	m->tgid = w->message.tgid;
@@ -243,6 +159,62 @@ static __always_inline u32 python_tell(struct walk *w, u32 id)
 static __always_inline const struct python_offsets *python_known(u32 number)
 {
 	return bpf_map_lookup_elem(&python_offsets, &number);
+}
+
+/* glibc's struct pthread: its own address, the thread's number. */
+#define PTHREAD_SELF 0x10u
+#define PTHREAD_TID 0x2d0u
+
+/* Who has the interpreter's lock, where a futex lies in the condition on which others wait for it; 0 where it does not,
+ * or nobody has it. */
+static __always_inline u32 python_lock_owner_in(struct walk *w, u64 futex)
+{
+	const struct python_offsets *o = python_known(w->python);
+	u64 *word = &w->python_words[0], *holder = &w->python_words[1], *thread = &w->python_words[2], lock;
+	if (!o || !o->lock)
+		return 0;
+	lock = w->python_key + (long)o->lock;
+	if (futex - (lock + PYTHON_LOCK_CONDITION) >= PYTHON_LOCK_CONDITION_BYTES)
+		return 0;
+	w->page = 0;
+	if (python_word(w, lock + PYTHON_LOCK_TAKEN, word) < 0 || (u32)*word != 1 || python_word(w, lock + PYTHON_LOCK_HOLDER, holder) < 0 ||
+	    !*holder || python_word(w, *holder + o->thread_id, thread) < 0 || python_word(w, *thread + PTHREAD_SELF, word) < 0 ||
+	    *word != *thread || python_word(w, *thread + PTHREAD_TID, word) < 0)
+		return 0;
+	return (u32)*word;
+}
+
+/* The same of the current thread, whose stack was walked just now. */
+__noinline u32 python_lock_owner(u64 futex)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	u32 zero = 0, *level = bpf_map_lookup_elem(&stack_level, &zero);
+	if (!level)
+		return 0;
+	u32 at = *level;
+	struct walk *w = bpf_map_lookup_elem(&stack_walks, &at);
+	if (!w || !w->python || w->message.tgid != (u32)task->tgid)
+		return 0;
+	return python_lock_owner_in(w, futex);
+}
+
+/* Walks the frames from the newest on, and numbers the stack that has them. */
+static __always_inline u32 script_number(struct walk *w, u32 base)
+{
+	w->python_head.base = base;
+	w->python_hash = stack_mix(0x70797468, base);
+	bpf_loop(w->offsets.language == SCRIPT_PERL ? PERL_CONTEXTS_MOST : PYTHON_FRAMES_MAX, script_frame, &w, 0);
+	w->python_head.cut = w->python_at != 0;
+	stack_count(w->python_head.cut ? STACK_COUNT_PYTHON_CUT : STACK_COUNT_PYTHON);
+	if (!w->python_head.count)
+		return base;
+	w->claimed = 0;
+	u32 id = w->sleeper ? stack_number_once() : stack_slot(w, w->python_hash);
+	if (id && w->sleeper)
+		return python_tell(w, id) ? id : base;
+	if (id && w->claimed)
+		id = stack_told(w, id, python_tell(w, id));
+	return id ? id : base;
 }
 
 /* Number of the stack `base` with the thread's Python frames in it; `base` itself when
@@ -260,25 +232,16 @@ __noinline u32 python_stack(struct walk *w, u32 base)
 		__asm__ volatile("" ::: "memory");
 	}
 	w->page = w->code_page = 0;
+	w->python_head.count = 0;
+	if (o->language == SCRIPT_PHP)
+		return python_word(w, w->python_key, &w->python_at) == 0 && w->python_at ? script_number(w, base) : base;
 	w->python_at = python_thread(w, o);
+	if (o->language == SCRIPT_PERL)
+		return perl_begin(w, w->python_at) ? script_number(w, base) : base;
 	if (!w->python_at || python_word(w, w->python_at + o->thread_frame, &w->python_at) < 0 || !w->python_at ||
 	    (o->chain_frame != PYTHON_NO_CHAIN && python_word(w, w->python_at + o->chain_frame, &w->python_at) < 0) || !w->python_at)
 		return base;
-	w->python_head.count = 0;
-	w->python_head.base = base;
-	w->python_hash = stack_mix(0x70797468, base);
-	bpf_loop(PYTHON_FRAMES_MAX, python_frame, &w, 0);
-	w->python_head.cut = w->python_at != 0;
-	stack_count(w->python_head.cut ? STACK_COUNT_PYTHON_CUT : STACK_COUNT_PYTHON);
-	if (!w->python_head.count)
-		return base;
-	w->claimed = 0;
-	u32 id = w->sleeper ? stack_number_once() : stack_slot(w, w->python_hash);
-	if (id && w->sleeper)
-		return python_tell(w, id) ? id : base;
-	if (id && w->claimed)
-		id = stack_told(w, id, python_tell(w, id));
-	return id ? id : base;
+	return script_number(w, base);
 }
 
 #endif

@@ -48,6 +48,12 @@ static __always_inline void note_rest(struct ring *ring, u32 tid, u32 next_tid, 
 	}
 }
 
+/* Nothing that is asked for, where only threads are that pass the filter. */
+static __always_inline bool is_far(struct task_struct *one, struct task_struct *other)
+{
+	return config.narrow && !(one->pid && filter_passes(one)) && !(other->pid && filter_passes(other));
+}
+
 SEC("tp_btf/sched_switch")
 int on_switch(u64 *context)
 {
@@ -64,6 +70,8 @@ int on_switch(u64 *context)
 	if (!ring)
 		return 0;
 	note_rest(ring, tid, next_tid, now);
+	if (is_far(prev, next))
+		return 0;
 	if (tid) {
 		u32 state = config.switch_has_state ? (u32)context[3] : prev->__state;
 		w.state = wait_state(state, preempted);
@@ -78,6 +86,10 @@ int on_switch(u64 *context)
 		w.flags |= SWITCH_FLAGS_unfiltered;
 	} else if (w.wait) {
 		ustack = stack_user(context, STACKS_WAITS);
+		if (w.wait == WAIT_KIND_futex && ustack && !w.hint) {
+			w.hint = python_lock_owner(w.detail);
+			w.hint_kind = w.hint ? HINT_KIND_interpreter_lock : 0;
+		}
 		/* where the system call says what it waits for, the kernel's part adds nothing */
 		if (w.state == TASK_STATE_blocked || w.state == TASK_STATE_killable || w.wait == WAIT_KIND_other ||
 		    w.wait == WAIT_KIND_ioctl)
@@ -180,7 +192,7 @@ int on_waking(u64 *context)
 	u64 now = bpf_ktime_get_ns();
 	struct wake k = { .syscall = SYSCALL_NONE, .vector = SOFTIRQ_UNKNOWN };
 
-	if (own(target))
+	if (own(target) || is_far(current, target))
 		return 0;
 	struct ring *ring = ring_here();
 	if (!ring)

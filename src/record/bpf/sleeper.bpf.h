@@ -105,6 +105,18 @@ static __always_inline u32 sleeper_kernel(struct walk *w, struct task_struct *ta
 	return sleeper_tell(w);
 }
 
+/* Who has the interpreter's lock, of a thread that waits for it. */
+static __always_inline void sleeper_lock(struct task_found *out, struct walk *w, struct task_struct *task)
+{
+	if (out->waiting.wait != WAIT_KIND_futex || out->waiting.hint)
+		return;
+	w->sleeper = 1;
+	if (!walk_start(w, task, call_registers(task)) || !walk_tables(w) || !w->memory.base || !w->python)
+		return;
+	out->waiting.hint = python_lock_owner_in(w, out->waiting.detail);
+	out->waiting.hint_kind = out->waiting.hint ? HINT_KIND_interpreter_lock : 0;
+}
+
 /* Both, or what they were when it has not run since they were taken last. */
 static __always_inline void sleeper_stacks(struct task_found *out, struct task_struct *task)
 {
@@ -115,6 +127,8 @@ static __always_inline void sleeper_stacks(struct task_found *out, struct task_s
 	if (!w || !seen || GET(task, on_cpu) || (kernel_thread && out->waiting.state != TASK_STATE_blocked))
 		return;
 	out->switches = sleeper_switches(task);
+	if (memory_root(task))
+		sleeper_lock(out, w, task);
 	if (seen->start_ns == out->task.start_ns && seen->switches == out->switches && seen->tid == out->tid) {
 		out->waiting.ustack = seen->ustack;
 		out->waiting.kstack = seen->kstack;
@@ -130,6 +144,8 @@ static __always_inline void sleeper_stacks(struct task_found *out, struct task_s
 		out->stacks = TASK_STACKS_NEW;
 	} else {
 		out->waiting.ustack = out->waiting.kstack = 0;
+		if (out->waiting.hint_kind == HINT_KIND_interpreter_lock)
+			out->waiting.hint = out->waiting.hint_kind = 0;
 	}
 }
 

@@ -1,0 +1,81 @@
+/* See awaited_process.h. Of its calls only the samples tell, and not with which process: it
+ * is one that was told to end, or a child, and that ended as the looking did. */
+#include "diagnose/awaited_process.h"
+
+#include "diagnose/busy.h"
+#include "diagnose/judgement.h"
+
+/* The kernel's entries, and the wrappers of the library where only user stacks are recorded. */
+static const char *const looking_calls[] = { "sys_wait4", "sys_waitid", "sys_kill", "wait4", "waitpid", "waitid" };
+
+static bool looks(const struct scene *scene, struct names *names, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
+{
+	int least = (int)limit_of(scene, LIMIT_spin_looks);
+
+	for (size_t i = 0; i < sizeof(looking_calls) / sizeof(*looking_calls); i++)
+		if (busy_share_in(scene, names, thread, from_ns, to_ns, looking_calls[i]) >= least)
+			return true;
+	return false;
+}
+
+/* It was there for all of the time, and ended just before the looking did: or is still there, if
+ * that goes on. */
+static bool lasted(const struct scene *scene, uint32_t process, uint64_t from_ns, uint64_t to_ns)
+{
+	const struct thread *t = &scene->tables->threads[process];
+	uint64_t slack = part_of(scene, LIMIT_edge, to_ns - from_ns) + limit_of(scene, LIMIT_spin_end_ns);
+
+	if (t->start_ns > from_ns + slack)
+		return false;
+	return to_ns < scene->end_ns ? t->end_ns + slack >= to_ns && t->end_ns <= to_ns + slack : t->end_ns >= to_ns;
+}
+
+/* Since it was told to end it has been looked for. */
+static bool find_told(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, struct awaited_process *ret_awaited)
+{
+	bool found = false;
+
+	for (uint32_t i = 0; i < scene->signal_count && scene->signals[i].time < to_ns; i++) {
+		const struct sent_signal *s = &scene->signals[i];
+		uint64_t asked_ns = s->time > from_ns ? s->time : from_ns;
+
+		if (!s->sender || !scene_same_process(scene, s->sender, thread) || scene_same_process(scene, s->target, thread) ||
+		    !lasted(scene, s->target, asked_ns, to_ns))
+			continue;
+		*ret_awaited = (struct awaited_process){ s->target, LINK_SIGNALLED, (uint8_t)rule_infos[RULE_told_to_end].weight, s->number };
+		found = true;
+	}
+	return found;
+}
+
+static bool is_child_of(const struct scene *scene, uint32_t child, uint32_t thread)
+{
+	const struct thread *c = &scene->tables->threads[child];
+
+	return c->tid == c->pid && c->pid != scene_pid(scene, thread) &&
+	       (c->parent_pid == scene_pid(scene, thread) || (c->creator && scene_same_process(scene, c->creator, thread)));
+}
+
+/* The only child that it may be. */
+static bool find_child(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, struct awaited_process *ret_awaited)
+{
+	uint32_t found = 0;
+
+	for (uint32_t i = 1; i < scene->thread_count; i++) {
+		if (!is_child_of(scene, i, thread) || !lasted(scene, i, from_ns, to_ns))
+			continue;
+		if (found)
+			return false;
+		found = i;
+	}
+	*ret_awaited = (struct awaited_process){ found, LINK_AWAITED, (uint8_t)limit_of(scene, LIMIT_spin_child), 0 };
+	return found != 0;
+}
+
+bool awaited_process_find(const struct scene *scene, struct names *names, uint32_t thread, uint64_t from_ns, uint64_t to_ns,
+			  struct awaited_process *ret_awaited)
+{
+	if (!rule_holds(scene, RULE_told_to_end) || !looks(scene, names, thread, from_ns, to_ns))
+		return false;
+	return find_told(scene, thread, from_ns, to_ns, ret_awaited) || find_child(scene, thread, from_ns, to_ns, ret_awaited);
+}

@@ -1,0 +1,24 @@
+/* Who had a processor when, see cpu_runs.h. */
+#include "path/cpu_runs.h"
+
+#include "base/search.h"
+
+uint32_t cpu_runs_at(const struct cpu_row *row, uint64_t time)
+{
+	uint32_t low = 0, high = row->count;
+
+	SEARCH(low, high, middle, row->runs[middle].start_ns <= time);
+	return low ? low - 1 : 0;
+}
+
+uint32_t cpu_runs_who(const struct scene *scene, uint16_t cpu, uint64_t time, uint64_t *until)
+{
+	const struct cpu_row *row = cpu < scene->cpu_count ? &scene->cpus[cpu] : NULL;
+	uint32_t at = row ? cpu_runs_at(row, time) : 0;
+
+	if (!row || at >= row->count || row->runs[at].start_ns > time)
+		return 0;
+	if (at + 1 < row->count && row->runs[at + 1].start_ns < *until)
+		*until = row->runs[at + 1].start_ns;
+	return row->runs[at].thread;
+}

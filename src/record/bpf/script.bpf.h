@@ -1,0 +1,121 @@
+/* What the walks of interpreters' frames in the kernel share (record/python_maps.h): how they read the program's memory,
+ * and how what belongs to a function is told once. The first was CPython's, whose name it has kept.
+ *
+ * All is read from the program's memory, which may hold anything: what is not there ends
+ * the walk, lists and texts have bounds, and what was read is never an address that is
+ * written to. */
+#ifndef RECORD_BPF_SCRIPT_BPF_H
+#define RECORD_BPF_SCRIPT_BPF_H
+
+#include "record/bpf/walk.bpf.h"
+
+static __always_inline int python_word(struct walk *w, u64 address, u64 *ret_word)
+{
+	if (address & 7)
+		return -1;
+	if (w->memory.base && walk_page(w, address))
+		return kernel_word_to((void *)(w->page + (address & 4095)), ret_word);
+	return w->sleeper ? -1 : bpf_probe_read_user(ret_word, 8, (void *)address);
+}
+
+/* The same where code objects lie, which is elsewhere. */
+static __always_inline int python_code_word(struct walk *w, u64 address, u64 *ret_word)
+{
+	u64 page_of = w->page_of, page = w->page;
+	w->page_of = w->code_page_of;
+	w->page = w->code_page;
+	int r = python_word(w, address, ret_word);
+	w->code_page_of = w->page_of;
+	w->code_page = w->page;
+	w->page_of = page_of;
+	w->page = page;
+	return r;
+}
+
+#ifdef PYTHON_OF_SLEEPERS
+struct python_copy {
+	struct walk *walk;
+	u64 address;
+	u32 to, left;
+};
+
+static long python_copy_page(u32 index, void *data)
+{
+	struct python_copy *c = data;
+	struct walk *w = c->walk;
+	if (!w)
+		return 1;
+	u64 address = c->address;
+	u32 bytes = 4096 - (address & 4095), to = c->to;
+	if (bytes > c->left)
+		bytes = c->left;
+	u64 page = memory_page(w->memory.root, w->memory.base, w->memory.levels, address);
+	if (!page || !bytes || bytes > 4096 || to >= PYTHON_TEXTS_BYTES)
+		return 1;
+	/* what was compared is forgotten by older verifiers */
+	KEEP_LIMITS(to);
+	KEEP_LIMITS(bytes);
+	if (bpf_probe_read_kernel(w->python_texts + (to & (PYTHON_TEXTS_BYTES - 1)), bytes & 8191, (void *)(page + (address & 4095))) < 0)
+		return 1;
+	c->address = address + bytes;
+	c->to = to + bytes;
+	c->left -= bytes;
+	return c->left == 0;
+}
+
+static __always_inline bool python_copy_out(struct walk *w, u64 address, u32 to, u32 bytes)
+{
+	struct python_copy c = { .walk = w, .address = address, .to = to, .left = bytes };
+	bpf_loop(PYTHON_LINES_BYTES / 4096 + 1, python_copy_page, &c, 0);
+	return c.left == 0;
+}
+
+static __always_inline int python_tell_word(struct walk *w, u64 address, u64 *ret_word)
+{
+	return python_word(w, address, ret_word);
+}
+#else
+static __always_inline bool python_copy_out(struct walk *w, u64 address, u32 to, u32 bytes)
+{
+	if (to >= PYTHON_LINES_FROM_MOST || bytes > PYTHON_LINES_BYTES)
+		return false;
+	KEEP_LIMITS(to);
+	KEEP_LIMITS(bytes);
+	return bpf_probe_read_user(w->python_texts + (to & (PYTHON_LINES_FROM_MOST - 1)), bytes & (2 * PYTHON_LINES_BYTES - 1),
+				   (void *)address) == 0;
+}
+
+/* Rare: without a way through the page tables, which takes stack. */
+static __always_inline int python_tell_word(struct walk *w, u64 address, u64 *ret_word)
+{
+	return bpf_probe_read_user(ret_word, 8, (void *)address);
+}
+#endif
+
+/* Readies the message about the code of a frame; NULL when it was told, else where it is to be noted as told. */
+static __always_inline u64 *python_tell_begin(struct walk *w, u32 index)
+{
+	const struct python_frame *f = &w->python_frames[index & PYTHON_FRAMES_MAX];
+	struct python_code_message *m = &w->python_code;
+
+	m->type = STACK_MESSAGE_PYTHON_CODE;
+	m->layout = w->layout;
+	m->language = w->offsets.language;
+	m->code = f->code & ~PYTHON_ENTRY;
+	m->check = f->check;
+	m->hash = stack_mix(stack_mix(w->layout, m->code), m->check);
+	u32 at = m->hash >> (64 - PYTHON_TOLD_SHIFT);
+	u64 *told = bpf_map_lookup_elem(&python_told, &at);
+	return !told || *told == m->hash ? NULL : told;
+}
+
+static __always_inline void python_tell_end(struct walk *w, u64 *told, u32 bytes)
+{
+	struct python_code_message *m = &w->python_code;
+
+	KEEP_LIMITS(bytes);
+	if (bpf_ringbuf_output(&stack_ring, m, sizeof(*m) + (bytes & (PYTHON_TEXTS_BYTES - 1)), BPF_RB_NO_WAKEUP) == 0)
+		*told = m->hash;
+}
+
+#endif

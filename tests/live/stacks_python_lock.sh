@@ -1,0 +1,73 @@
+#!/bin/bash
+# Who has Python's lock (the GIL): three threads that take turns with it, in C code that notes when it has it. Each wait
+# for the lock within such a time names the one that had it, of each version that is here.
+. "$HERE/live/_lib.sh"
+need_bpf
+need_command gcc
+
+cat >hold.c <<'END'
+#include <time.h>
+
+static long long now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ll + t.tv_nsec;
+}
+
+/* Called with the lock held, which it keeps. */
+void hold(long ns, long long *span)
+{
+	struct timespec t = { .tv_nsec = ns };
+	span[0] = now();
+	nanosleep(&t, 0);
+	span[1] = now();
+}
+END
+gcc -O1 -shared -fPIC -o hold.so hold.c
+cat >turns.py <<'END'
+import ctypes
+import threading
+hold = ctypes.PyDLL('./hold.so').hold
+
+def take_turns(log):
+    span = (ctypes.c_longlong * 2)()
+    for i in range(40):
+        hold(ctypes.c_long(2000000 + i % 7 * 1000000), span)
+        log.append((threading.get_native_id(), span[0], span[1]))
+
+log = []
+threads = [threading.Thread(target=take_turns, args=(log,)) for _ in range(3)]
+for t in threads:
+    t.start()
+for t in threads:
+    t.join()
+for entry in log:
+    print(*entry)
+END
+cat >compare.py <<'END'
+import json
+
+log = [tuple(map(int, line.split())) for line in open('log.txt')]
+tids = {tid for tid, _, _ in log}
+waits = [e for e in json.load(open('switches.json'))['events'] if e['tid'] in tids and e.get('wait') == 'futex']
+words = {e['object'] for e in waits if e.get('hint_kind') == 'interpreter_lock'}
+within = [(e, tid) for e in waits if e['object'] in words for tid, start, end in log if start < e['time_ns'] < end]
+missed = [e for e, _ in within if not e.get('hint')]
+wrong = [(e, tid) for e, tid in within if e.get('hint') not in (None, 0, tid)]
+print(f'{len(log)} turns, {len(within)} waits within them, {len(missed)} without the holder, {len(wrong)} with another')
+assert len(log) == 120 and len(within) > 60, 'few waits'
+assert not wrong, wrong[:3]
+assert len(missed) * 100 <= len(within), missed[:3]
+END
+some=
+for version in 3.9 3.10 3.11 3.12 3.13; do
+	for python in /usr/bin/python$version "$HOME"/.pyenv/versions/$version.*/bin/python$version; do
+		[ -x "$python" ] || continue
+		some=yes
+		argus record -o turns.trace -- "$python" turns.py >log.txt 2>record.txt || fail "$(cat record.txt)"
+		argus dump --json -e switch turns.trace >switches.json
+		python3 compare.py >compare.txt 2>&1 || fail "$python: $(cat compare.txt)"
+	done
+done
+[ "$some" ] || skip "no Python of a version that is known"
