@@ -225,6 +225,15 @@ static bool slice_from_flag(struct slice *s)
 	return true;
 }
 
+/* Whether the thread was at work through the whole stretch, on a processor or on its way there. */
+static bool at_work(const struct scene *scene, uint32_t thread, uint64_t from, uint64_t to)
+{
+	struct state_times times;
+
+	scene_state_times(scene, thread, from, to, &times);
+	return from < to && times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE] == to - from;
+}
+
 /* A loop that sleeps and looks again was ended by what changed during its last
  * sleep: by the thread of its process that ran then, and not in the sleeps before. */
 static void slice_from_loop(struct slice *s)
@@ -245,7 +254,10 @@ static void slice_from_loop(struct slice *s)
 			const struct wait *w = &scene->waits[j];
 
 			compared++;
-			ran += ran_in(scene, i, w->start_ns, w->end_ns);
+			/* What a thread is still at when the last sleep begins belongs there, and its beginning is no work. */
+			if (j + 1 == s->episode->last && at_work(scene, i, w->end_ns, last->start_ns))
+				continue;
+			ran += scene->tables->threads[i].start_ns < w->start_ns && ran_in(scene, i, w->start_ns, w->end_ns);
 		}
 		/* One that runs all the time as well is as good as any other. */
 		if (ran < fewest && (!compared || ran < compared)) {

@@ -57,7 +57,7 @@ static void *run_worker(void *data)
 
 static void *run_source(void *data)
 {
-	struct timespec pause = { 0, 250000000 };
+	struct timespec pause = { 0, 240000000 };
 
 	(void)data;
 	prctl(PR_SET_NAME, "source");
