@@ -1,6 +1,7 @@
 /* Blocks and their index: what stands is the same from the index as from the events; an
  * index that is cut, changed, of another trace or not the user's to believe costs nothing
  * but the time to find it out again. */
+#include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -405,6 +407,30 @@ static void test_what_is_not_to_be_believed(void **state)
 	unlink(index_path);
 }
 
+/* Somebody else writes it just now, or never lets go of it: nobody waits for that. */
+static void test_a_lock_keeps_nobody_waiting(void **state)
+{
+	unsigned count;
+	int fd;
+
+	(void)state;
+	unlink(index_path);
+	fd = open(index_path, O_RDWR | O_CREAT, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(flock(fd, LOCK_EX), 0);
+	alarm(60);
+	ask(&count);
+	assert_int_equal(count, 0);
+	ask(&count);
+	assert_int_equal(count, 0);
+	alarm(0);
+	close(fd);
+	ask(&count);
+	ask(&count);
+	assert_int_equal(count, 5);
+	unlink(index_path);
+}
+
 /* As the oldest file of a ring does: what is open is read to its end, nothing is left behind. */
 static void test_a_file_that_goes_while_it_is_read(void **state)
 {
@@ -454,7 +480,8 @@ int main(void)
 		cmocka_unit_test(test_calls_weigh_little),
 		cmocka_unit_test(test_stacks_that_are_told_later),
 		cmocka_unit_test(test_a_large_note), cmocka_unit_test(test_damage_costs_nothing_but_time), cmocka_unit_test(test_another_trace_of_the_name),
-		cmocka_unit_test(test_what_is_not_to_be_believed), cmocka_unit_test(test_a_file_that_goes_while_it_is_read),
+		cmocka_unit_test(test_what_is_not_to_be_believed), cmocka_unit_test(test_a_lock_keeps_nobody_waiting),
+		cmocka_unit_test(test_a_file_that_goes_while_it_is_read),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
