@@ -59,10 +59,18 @@ void mem_keep(bool keep)
 		malloc_trim(0);
 }
 
+static bool scarce;
+
 void mem_give_back(void)
 {
+	scarce = true;
 	mallopt(M_MMAP_THRESHOLD, OWN_PAGES); /* said once, glibc leaves it so */
 	mallopt(M_ARENA_MAX, 1);
+}
+
+bool mem_is_scarce(void)
+{
+	return scarce;
 }
 
 size_t arena_array_bytes(size_t size, size_t count)

@@ -57,5 +57,7 @@ void mem_keep(bool keep);
 /* For work that must not take much: what is large lies in pages of its own, which grow
  * without a copy and go back when they are freed. For good. */
 void mem_give_back(void);
+/* Whether that was said: whoever could be faster with more takes less. */
+bool mem_is_scarce(void);
 
 #endif

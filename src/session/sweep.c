@@ -31,6 +31,7 @@
 #define GROUP_BLOCKS 4u        /* whose hangs are noted together */
 #define GROUPS_AT_ONCE 4u      /* that are judged together */
 #define LEAD_BLOCKS 2u         /* before them, ... */
+#define LEAD_PACED 1u          /* of who has not the memory for more, ... */
 #define LEAD_MOST 12u          /* ... more where a loop goes on (sweep_lead.h), ... */
 #define LEAD_OF_LOOP 26u       /* ... and before one group in which a loop, or a wait for an answer, ended that began long before */
 #define TAIL_NS 1000000000ull  /* behind them */
@@ -271,11 +272,10 @@ static int judge_cut(struct judge *judge, struct group *group, struct err *err)
 	return r;
 }
 
-/* Who keeps a pace has not the memory for more. */
 static size_t lead_of(const struct judge *judge, const struct stretch *stretch)
 {
 	if (judge->sweep->pace)
-		return LEAD_BLOCKS;
+		return LEAD_PACED;
 	return sweep_lead(judge->sweep->session->blocks, stretch->groups[0].first, LEAD_BLOCKS, LEAD_MOST, judgement_limit(&judge->judgement, LIMIT_look_ns));
 }
 

@@ -8,6 +8,7 @@
 #include "trace/reader.h"
 
 #define KEPT_CHUNKS 24u
+#define KEPT_FEW 4u            /* of who must not take much */
 #define KEPT_EVENTS (1u << 17) /* larger chunks are not kept: no writer makes them */
 
 struct kept_chunk {
@@ -44,9 +45,10 @@ void chunk_cache_free(struct chunk_cache *cache)
 /* The one that nobody uses and that was asked for longest ago. */
 static struct kept_chunk *oldest(struct chunk_cache *cache)
 {
+	unsigned count = mem_is_scarce() ? KEPT_FEW : KEPT_CHUNKS;
 	struct kept_chunk *found = NULL;
 
-	for (unsigned i = 0; i < KEPT_CHUNKS; i++)
+	for (unsigned i = 0; i < count; i++)
 		if (!cache->kept[i].users && (!found || cache->kept[i].used < found->used))
 			found = &cache->kept[i];
 	return found;

@@ -291,8 +291,24 @@ static void begin_before(struct trace_cursor *cursor, uint64_t from_ns)
 {
 	cursor->before = true;
 	cursor->before_ns = from_ns;
-	cursor->prelude = prelude_read(cursor->trace, &cursor->filter, from_ns);
-	cursor->prelude_event = cursor->prelude ? prelude_next(cursor->prelude) : NULL;
+	cursor->prelude = prelude_open(cursor->trace, &cursor->filter, from_ns);
+}
+
+static void begin_walk(struct trace_cursor *cursor)
+{
+	go_to_time(cursor, cursor->filter.from_ns);
+	cursor->first_chunk = cursor->next_chunk;
+}
+
+static const struct event *next_told(struct trace_cursor *cursor)
+{
+	const struct event *e = cursor->prelude ? prelude_next(cursor->prelude) : NULL;
+
+	if (!e) {
+		prelude_free(cursor->prelude);
+		cursor->prelude = NULL;
+	}
+	return e;
 }
 
 /* NULL when all of it is handed out. */
@@ -300,21 +316,24 @@ static const struct event *next_before(struct trace_cursor *cursor)
 {
 	const struct standing_events *standing = &cursor->trace->standing;
 
-	while (cursor->next_standing < standing->count || cursor->prelude_event) {
-		const struct event *e = cursor->next_standing < standing->count ? &standing->events[cursor->next_standing] : NULL;
+	for (;;) {
+		const struct event *e = cursor->next_standing < standing->count ? &standing->events[cursor->next_standing] : NULL, *told;
 
-		if (cursor->prelude_event && (!e || cursor->prelude_event->time <= e->time)) {
-			e = cursor->prelude_event;
-			cursor->prelude_event = prelude_next(cursor->prelude);
-			return e;
+		if (!cursor->prelude_event)
+			cursor->prelude_event = next_told(cursor);
+		told = cursor->prelude_event;
+		if (told && (!e || told->time <= e->time)) {
+			cursor->prelude_event = NULL;
+			return told;
 		}
+		if (!e)
+			break;
 		cursor->next_standing++;
 		if (passes(cursor, e) && e->time >= cursor->before_ns && e->time <= cursor->filter.to_ns)
 			return e;
 	}
 	cursor->before = false;
-	prelude_free(cursor->prelude);
-	cursor->prelude = NULL;
+	begin_walk(cursor);
 	return NULL;
 }
 
@@ -340,8 +359,9 @@ struct trace_cursor *trace_cursor_new(const struct trace *trace, const struct tr
 			begin_before(cursor, cursor->filter.from_ns);
 		cursor->filter.from_ns = trace->floor_ns;
 	}
-	go_to_time(cursor, cursor->filter.from_ns);
-	cursor->first_chunk = cursor->next_chunk;
+	/* what comes before needs memory of its own for a while */
+	if (!cursor->before)
+		begin_walk(cursor);
 	return cursor;
 }
 
@@ -449,7 +469,7 @@ static void open_next(struct trace_cursor *cursor)
 	const struct trace *trace = cursor->trace;
 
 	if (cursor->walked++ == AHEAD_AFTER && trace->chunks.length - cursor->next_chunk > AHEAD_LEFT &&
-	    sysconf(_SC_NPROCESSORS_ONLN) > 1)
+	    sysconf(_SC_NPROCESSORS_ONLN) > 1 && !mem_is_scarce())
 		cursor->ahead = ahead_start(trace, &cursor->filter, cursor->next_chunk);
 	tell_progress(cursor);
 	open_chunk(cursor, cursor->next_chunk++, 0);

@@ -8,10 +8,10 @@
 #include "trace/reader.h"
 
 struct prelude {
-	struct arena arena;
-	struct vec(struct event) events;
-	struct map last;           /* of what is told again and again: key -> place in events + 1 */
-	size_t at;
+	const struct trace *part;
+	struct trace_cursor *cursor;
+	uint64_t fields[EVENT_MAX]; /* that the cursor is to decode */
+	struct map left;           /* of what is told again and again: key -> how often it is still to come */
 };
 
 /* What only a reader from the file's beginning on has. */
@@ -33,41 +33,36 @@ static uint64_t key_of(const struct event *e)
 	}
 }
 
-static void keep(struct prelude *prelude, const struct event *e)
+/* Of a process that is there no more nothing is told. */
+static const struct event *next_told(const struct trace *part, struct trace_cursor *cursor)
 {
-	struct event copy = *e;
-	uint64_t key = key_of(e);
-	char *tail;
+	const struct event *e;
 
-	if (key) {
-		uint64_t *last = map_at(&prelude->last, key, NULL);
-
-		if (*last)
-			prelude->events.items[*last - 1].data = NULL;
-		*last = prelude->events.length + 1;
-	}
-	copy.data = arena_memdup(&prelude->arena, e->data, event_infos[e->type].bytes);
-	/* Of several texts each is ended by a NUL. */
-	copy.tail = tail = arena_alloc(&prelude->arena, e->tail_length + 1, 1);
-	memcpy(tail, e->tail, e->tail_length);
-	tail[e->tail_length] = 0;
-	vec_push(&prelude->events, copy);
+	while ((e = trace_cursor_next(cursor)) && (!e->data || (e->tid && !map_find(&part->processes_there, e->tid))))
+		;
+	return e;
 }
 
-/* Of a process that is there no more nothing is told. */
-static void read_all(struct prelude *prelude, const struct trace *part, const struct trace_filter *filter)
+static void count_repeated(struct prelude *prelude, const struct trace_filter *told)
 {
-	struct trace_cursor *cursor = trace_cursor_new(part->whole, filter);
+	struct trace_filter repeated = *told;
+	struct trace_cursor *cursor;
 
-	for (const struct event *e; (e = trace_cursor_next(cursor)); )
-		if (e->data && (!e->tid || map_find(&part->processes_there, e->tid)))
-			keep(prelude, e);
+	memset(repeated.types, 0, sizeof(repeated.types));
+	trace_filter_add(&repeated, EVENT_descriptor);
+	trace_filter_add(&repeated, EVENT_poll_item);
+	for (size_t i = 0; i < sizeof(repeated.types) / sizeof(*repeated.types); i++)
+		repeated.types[i] &= told->types[i];
+	if (!repeated.types[EVENT_descriptor / 64] && !repeated.types[EVENT_poll_item / 64])
+		return;
+	cursor = trace_cursor_new(prelude->part->whole, &repeated);
+	for (const struct event *e; (e = next_told(prelude->part, cursor)); )
+		++*map_at(&prelude->left, key_of(e), NULL);
 	trace_cursor_free(cursor);
 }
 
-struct prelude *prelude_read(const struct trace *part, const struct trace_filter *filter, uint64_t from_ns)
+struct prelude *prelude_open(const struct trace *part, const struct trace_filter *filter, uint64_t from_ns)
 {
-	uint64_t fields[EVENT_MAX];
 	struct trace_filter told = { .from_ns = part->prelude_ns > from_ns ? part->prelude_ns : from_ns, .to_ns = part->floor_ns - 1,
 				     .unnumbered = true, .cpus = filter->cpus };
 	struct prelude *prelude;
@@ -80,16 +75,16 @@ struct prelude *prelude_read(const struct trace *part, const struct trace_filter
 		}
 	if (!any || told.from_ns > told.to_ns)
 		return NULL;
-	if (filter->fields) {
-		memcpy(fields, filter->fields, sizeof(fields));
-		fields[EVENT_descriptor] = fields[EVENT_poll_item] = UINT64_MAX;
-		told.fields = fields;
-	}
 	prelude = mem_zalloc(sizeof(*prelude));
-	arena_init(&prelude->arena);
-	map_init(&prelude->last);
-	read_all(prelude, part, &told);
-	map_done(&prelude->last);
+	prelude->part = part;
+	map_init(&prelude->left);
+	if (filter->fields) {
+		memcpy(prelude->fields, filter->fields, sizeof(prelude->fields));
+		prelude->fields[EVENT_descriptor] = prelude->fields[EVENT_poll_item] = UINT64_MAX;
+		told.fields = prelude->fields;
+	}
+	count_repeated(prelude, &told);
+	prelude->cursor = trace_cursor_new(part->whole, &told);
 	return prelude;
 }
 
@@ -97,17 +92,20 @@ void prelude_free(struct prelude *prelude)
 {
 	if (!prelude)
 		return;
-	vec_done(&prelude->events);
-	arena_done(&prelude->arena);
+	trace_cursor_free(prelude->cursor);
+	map_done(&prelude->left);
 	free(prelude);
 }
 
 const struct event *prelude_next(struct prelude *prelude)
 {
-	while (prelude->at < prelude->events.length) {
-		const struct event *e = &prelude->events.items[prelude->at++];
+	const struct event *e;
+	uint64_t key, *left;
 
-		if (e->data)
+	while ((e = next_told(prelude->part, prelude->cursor))) {
+		key = key_of(e);
+		left = key ? map_at(&prelude->left, key, NULL) : NULL;
+		if (!left || --*left == 0)
 			return e;
 	}
 	return NULL;
