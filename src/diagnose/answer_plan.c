@@ -208,6 +208,17 @@ static bool looks_for_process(const struct diagnosis *g)
 	return !strcmp(link, walk_link_words(LINK_SIGNALLED)) || !strcmp(link, walk_link_words(LINK_AWAITED));
 }
 
+/* What the kernel left out by itself no room would have kept. */
+static bool lost_in_rings(const struct scene *scene)
+{
+	const struct trace_summary *summary = scene->trace ? trace_summary(scene->trace) : NULL;
+
+	for (size_t i = 0; summary && i < summary->gap_count; i++)
+		if (summary->gaps[i].lost && summary->gaps[i].reason != GAP_REASON_nested)
+			return true;
+	return false;
+}
+
 void answer_plan(const struct describer *d, struct diagnosis *g)
 {
 	const struct scene *scene = d->scene;
@@ -215,7 +226,7 @@ void answer_plan(const struct describer *d, struct diagnosis *g)
 	bool unsure = g->confidence < SURE || g->culprit.kind == ACTOR_UNKNOWN;
 	bool computing = g->path_count && !strncmp(g->path[g->path_count - 1].words, "computing", 9);
 
-	bool lost = g->lost_ns || (scene->trace && trace_summary(scene->trace)->lost);
+	bool lost = g->lost_ns || lost_in_rings(scene);
 	bool all = unsure && window && g->unknown_ns * 10 > window && !records_all(scene);
 
 	if (lost) {

@@ -174,6 +174,7 @@ struct builder {
 	uint16_t event_cpu;
 	size_t next_gap;
 	uint64_t gap_to_ns;     /* end of the latest loss so far, 0 none */
+	uint64_t few_to_ns;     /* ... of few events, nobody knows when: what is there is believed, what is missing may be among them */
 	uint32_t recorder_pid;  /* 0 not known */
 	uint32_t gap_epoch;
 	bool callouts_cut;      /* probes that tell of callbacks were off in between */

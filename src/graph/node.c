@@ -183,6 +183,10 @@ void gaps_until(struct builder *b, uint64_t ns)
 
 		node_begin(b, source_thread(b, GRAPH_GAPS, 0, gap->cpu), gap->from_ns, gap->to_ns, b->event,
 			   gap->cpu <= UINT16_MAX ? (uint16_t)gap->cpu : UINT16_MAX, BUILTIN_gap, SEGMENT_gap, 0);
+		if (gap->reason == GAP_REASON_nested) {
+			b->few_to_ns = gap->to_ns > b->few_to_ns ? gap->to_ns : b->few_to_ns;
+			continue;
+		}
 		messages_gap(b, gap->to_ns); /* before the gap, joins still count */
 		if (gap->to_ns > b->gap_to_ns)
 			b->gap_to_ns = gap->to_ns;

@@ -58,6 +58,12 @@ uint32_t row_begin(struct builder *b, struct slot *slot, uint64_t ns, uint32_t e
 	return number;
 }
 
+/* From here on the trace is whole: what contradicts itself is wrong. */
+static uint64_t believed_ns(const struct builder *b)
+{
+	return b->gap_to_ns > b->few_to_ns ? b->gap_to_ns : b->few_to_ns;
+}
+
 /* The absence behind the slot's row ends now: what is known of its cause is final. */
 static void absence_end(struct builder *b, struct slot *slot)
 {
@@ -82,6 +88,8 @@ static void absence_end(struct builder *b, struct slot *slot)
 		return;
 	}
 	if (!(row->flags & ROW_WOKEN)) {
+		if (row_out_ns(graph, slot->row) < b->few_to_ns)
+			row->flags |= ROW_GAP;
 		row_set_result(row, row->flags & ROW_GAP ? RESULT_lost : RESULT_unknown);
 		if (row->flags & ROW_GAP) {
 			stats->waits_in_gap++;
@@ -189,7 +197,7 @@ void slot_ensure(struct builder *b, struct slot *slot, uint16_t cpu)
 		struct rule_facts facts = slot->facts;
 
 		*slot = (struct slot){ .facts = facts, .thread = GRAPH_NONE, .row = GRAPH_NONE, .last_wait = GRAPH_NONE };
-	} else if (slot->status != SLOT_new && row_out_ns(b->graph, slot->row) >= b->gap_to_ns) {
+	} else if (slot->status != SLOT_new && row_out_ns(b->graph, slot->row) >= believed_ns(b)) {
 		contradict_of(b, slot, CONTRADICTION_event_not_running);
 	}
 	/* It has been here since the processor's last switch, unless that is known otherwise. */
@@ -258,10 +266,10 @@ static void switch_out(struct builder *b, const struct event *e, const struct ev
 
 	if (slot->status != SLOT_running) {
 		if (slot->status == SLOT_waiting || slot->status == SLOT_runnable)
-			if (row_out_ns(b->graph, slot->row) >= b->gap_to_ns)
+			if (row_out_ns(b->graph, slot->row) >= believed_ns(b))
 				contradict_of(b, slot, CONTRADICTION_switch_not_running);
 		slot_ensure(b, slot, e->cpu);
-	} else if (slot->cpu != e->cpu && slot_row(b, slot)->in_ns >= b->gap_to_ns) {
+	} else if (slot->cpu != e->cpu && slot_row(b, slot)->in_ns >= believed_ns(b)) {
 		contradict_of(b, slot, CONTRADICTION_switch_not_running);
 	}
 	row_set_out(b->graph, slot->row, e->time);
@@ -318,7 +326,7 @@ void switch_event(struct builder *b, const struct event *e)
 
 		/* Whoever was here has left without a word. */
 		if (current && current->status == SLOT_running && current->cpu == e->cpu) {
-			if (slot_row(b, current)->in_ns >= b->gap_to_ns)
+			if (slot_row(b, current)->in_ns >= believed_ns(b))
 				contradict_of(b, current, CONTRADICTION_switch_not_running);
 			leave_unseen(b, current, e->time);
 		}
@@ -334,7 +342,7 @@ void switch_event(struct builder *b, const struct event *e)
 
 		if (next->status == SLOT_running) {
 			/* Its way out was lost, or the trace contradicts itself. */
-			if (slot_row(b, next)->in_ns >= b->gap_to_ns)
+			if (slot_row(b, next)->in_ns >= believed_ns(b))
 				contradict_of(b, next, CONTRADICTION_switch_not_running);
 			leave_unseen(b, next, e->time);
 		} else if (next->status == SLOT_gone) {

@@ -366,6 +366,8 @@ static void show_gap(const struct trace *trace, const struct trace_gap *gap, str
 	}
 	if (gap->cpu == UINT32_MAX)
 		buf_text(buf, " all processors: ");
+	else if (gap->reason == GAP_REASON_nested)
+		buf_text(buf, " some processor: ");
 	else
 		buf_printf(buf, " processor %" PRIu32 ": ", gap->cpu);
 	if (gap->lost)
