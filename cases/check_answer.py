@@ -461,6 +461,15 @@ class Checker(Document):
         if any(states) and 'frozen' not in states:
             self.say('nothing was frozen')
 
+    def say_background(self, m):
+        culprit = self.actor(self.answer.get('culprit') or {}, 'who was stopped in the background')
+        sent = [e for e in self.trace.events.values() if e['type'] == 'signal' and e.get('signal_number') == m['signal'] and e['time_ns'] <= self.end]
+        if culprit and not any((self.trace.thread(e['target'], e['time_ns']) or culprit).pid == culprit.pid for e in sent):
+            self.say(f'{culprit.pid} was sent no {m["signal"]}')
+        paths = {escaped(d.get('text') or '') for d in self.trace.descriptors if d.get('object', '').startswith('tty:')}
+        if m['path'] and m['path'] not in paths:
+            self.say(f'{m["path"]} is no terminal')
+
     def say_only_threads(self, match):
         pid = self.answer['victim']['pid']
         for thread, process, alone in re.findall(r'\((?:thread (\d+) of process (\d+)(?:, .*?)?|pid (\d+))\)', match['threads']):

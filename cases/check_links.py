@@ -270,7 +270,7 @@ def check_deed(check, culprit, actor, words, number):
             'wrote to a file it watches': 'wake', 'is at the other end of the connection it read before': 'message'}.get(words)
     if not kind:
         wrong = 'not understood'
-    elif event['type'] != kind:
+    elif event['type'] != kind and not (words == 'froze its control group' and event['type'] == 'wake' and target is culprit):
         wrong = f'event {number} is a {event["type"]}'
     elif words.startswith('is at the other end'):
         wrong = '' if event.get('peer') in (actor.pid, None) else f'the peer of event {number} is {event["peer"]}'

@@ -15,7 +15,8 @@ WAITS = {
     'waiting on a message queue': 'queue', 'waiting on a semaphore': 'semaphore',
     'waiting for a user-space file system': 'fuse', 'waiting for io_uring': 'uring', 'idle': 'worker', 'ended': 'exit',
     'waiting in splice': 'splice', 'waiting for data to reach the disk': 'sync', 'throttled': 'throttled',
-    'yielding': 'yield', 'waiting in ioctl': 'ioctl', 'waiting to open a file': 'open', 'stopped': 'stop', 'frozen': 'stop', 'waiting': 'none other',
+    'yielding': 'yield', 'waiting in ioctl': 'ioctl', 'waiting to open a file': 'open',
+    "waiting for a FIFO's other end to be opened": 'open', 'waiting to open a file until a lease on it is given up': 'open', 'stopped': 'stop', 'frozen': 'stop', 'waiting': 'none other',
 }
 OBJECTS = {'FIFO': 'fifo', 'Unix socket': 'unix_stream', 'Unix datagram socket': 'unix_dgram', 'Unix seqpacket socket': 'unix_seqpacket',
            'TCP socket': 'tcp', 'UDP socket': 'udp', 'netlink socket': 'netlink', 'epoll set': 'epoll', 'inotify group': 'inotify',
@@ -62,6 +63,8 @@ GRAMMAR = [(name, re.compile(text)) for name, text in (
     ('frozen', r' Its control group(?: (?P<path>\S+))? (?:is|was) frozen(?:; who did that is not known)?\.'),
     ('frozen_files', rf' The file system that (?P<who>{ONE}) writes to (?:is|was) frozen(?:, by (?P<by>{ONE}))?: '
                      rf'it (?:waits until that is|waited until that was) thawed(?:; who did that is not known)?\.'),
+    ('background', r' It was stopped by (?P<signal>SIGTTIN|SIGTTOU): in the background it may not (?:read from|write to, or set,) its terminal'
+                   r'(?: (?P<path>\S+))?; it goes on when it is put into the foreground \(fg\)\.'),
     ('only_threads', rf' Only another thread of its process can end that: (?P<threads>{ONE}.*?)\.(?= [A-Z]|$)'),
     ('sharers', rf' Any process that shares this memory can end that(?:, perhaps one of these: (?P<threads>{ONE}.*?))?\.(?= [A-Z]|$)'),
     ('past', rf' In (?P<function>[^,]+(?:, [^,]+)*?), (?P<who>{ONE}) is past the call in which this one waits: it may have what is waited for\.'),
@@ -78,7 +81,7 @@ GRAMMAR = [(name, re.compile(text)) for name, text in (
     ('silence', rf' In the window nothing was written for up to (?P<time>{TIME}): what happened there is not in the trace\.'),
 )]
 ORDER = {name: place for place, name in enumerate(
-    'verdict path nobody quota source itself circle culprit in_turn covers certain limit other_end owner_ended in_kernel only_threads sharers past fellows frozen frozen_files no_stacks callback similar this_time trigger unexplained losses silence'.split())}
+    'verdict path nobody quota source itself circle culprit in_turn covers certain limit other_end owner_ended in_kernel only_threads sharers past fellows frozen frozen_files background no_stacks callback similar this_time trigger unexplained losses silence'.split())}
 
 
 def nanoseconds(text):

@@ -14,16 +14,22 @@ KEPT = ('switch wake fork exec exit rename signal freeze throttle file_lock lock
         'file_event uring_submit syscall block_issue call_end timer_arm callout_begin submit flag_read flag_write input probe task waiting descriptor lock_held fuse_asked cgroup module frame clock gap').split()
 
 
+ON_FILE = ('block_io', 'open', 'fault', 'sync', 'other')   # waits that may be for a request to a file system's server
+
+
 class Wait:
     def __init__(self, thread, start, event):
         self.thread, self.start, self.event = thread, start, event
+        self.asked_fuse = bool(thread.fuse)
         self.end = None          # woken, or back without a wake-up; None: it lasts
         self.wake = None         # the event that ended it
         self.fields = dict(event or {})
 
     @property
     def kind(self):
-        return 'stop' if self.fields.get('state') in STOPPED else self.fields.get('wait', 'none')
+        kind = 'stop' if self.fields.get('state') in STOPPED else self.fields.get('wait', 'none')
+        on_file = kind in ON_FILE or (kind in ('read', 'write') and self.fields.get('object', '').startswith(('file:', 'directory:')))
+        return 'fuse' if self.asked_fuse and on_file and (self.wake or {}).get('cause') != 'block_io' else kind
 
     @property
     def number(self):
@@ -52,6 +58,7 @@ class Thread:
         self.stacks = []         # (time, node) of all its events that have one
         self.cgroup, self.groups = None, ''     # of the processor's, and all by their paths
         self.early = None        # a wake-up while it ran
+        self.fuse = set()        # its requests to servers of file systems that are open
         self.kernel = False
 
     def state(self):
@@ -133,6 +140,7 @@ class Replay:
         self.by_tid = {}         # tid -> threads, by birth
         self.events = {}         # number -> event, of the kinds that answers cite
         self.ended = {}          # number of a wake-up -> the wait that it ended
+        self.fuse = {}           # open request to a file system's server -> thread
         self.messages, self.descriptors, self.signals, self.locks, self.gaps, self.throttles = [], [], [], [], [], []
         self.cgroups, self.frames, self.modules = {}, {}, {}
         self.start, self.end = None, 0
@@ -338,6 +346,23 @@ class Replay:
             self.wake_up(thread, time, event)
         elif thread.state() == 'running':
             thread.early = event
+
+    def on_fuse_send(self, event, time):
+        thread = self.known(event['tid'], event)
+        self.fuse[event['unique'], event.get('connection')] = thread
+        thread.fuse.add((event['unique'], event.get('connection')))
+
+    def on_fuse_asked(self, event, time):
+        """Found open while the thread waits for it."""
+        self.on_fuse_send(event, time)
+        if self.known(event['tid'], event).waits:
+            self.known(event['tid'], event).waits[-1].asked_fuse = True
+
+    def on_fuse_end(self, event, time):
+        key = event['unique'], event.get('connection')
+        thread = self.fuse.pop(key, None)
+        if thread:
+            thread.fuse.discard(key)
 
     def on_throttle(self, event, time):
         self.throttles.append(event)

@@ -25,6 +25,8 @@ void answer_doings(const struct describer *d, const struct pieces *pieces, struc
 void answer_doings_text(const struct describer *d, const struct diagnosis *diagnosis, struct buf *buf);
 /* That a control group or a file system was frozen, and by whom, or nothing. */
 void answer_frozen_text(const struct describer *d, const struct diagnosis *diagnosis, struct buf *buf);
+/* That its terminal stopped the culprit, which reads from it in the background. */
+void answer_terminal_text(const struct describer *d, const struct diagnosis *g, struct buf *buf);
 /* The sentence about those that did the same in turn with the culprit, or nothing. */
 void answer_fellows_text(const struct describer *d, const struct diagnosis *diagnosis, struct buf *buf);
 /* The circle of the threads, each of which waits for the next, and the time limit that broke it. */

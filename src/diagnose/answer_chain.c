@@ -385,14 +385,6 @@ static const char *step_words(const struct describer *d, const struct pieces *pi
 	return best->state == SPAN_RUNNABLE ? "runnable, without a processor" : span_state_name(best->state);
 }
 
-/* Programs may change behind the wait that counts: they are called as they were when it ended. */
-static uint64_t named_at(const struct describer *d, const struct walk_step *s, uint64_t end_ns)
-{
-	uint64_t ends = s->episode ? d->scene->episodes[s->episode - 1].end_ns : end_ns;
-
-	return ends < end_ns ? ends : end_ns;
-}
-
 /* Where the way to a step comes by its thread already, who was met in between explains nothing. */
 static uint32_t met_first(const struct walk_steps *steps, uint32_t step)
 {
@@ -423,7 +415,8 @@ void answer_path(const struct describer *d, const struct pieces *pieces, const s
 		const struct walk_step *s = &steps->items[way[count - 1 - i]];
 		uint32_t below = i + 1 < count ? way[count - 2 - i] : 0;
 
-		describe_thread(d, s->thread, named_at(d, s, diagnosis->end_ns), &path[i].actor);
+		/* Programs change: they are called as they were while most of that went by. */
+		describe_thread(d, s->thread, longest_below(pieces, steps, way[count - 1 - i]), &path[i].actor);
 		path[i].words = step_words(d, pieces, steps, way[count - 1 - i], below, diagnosis);
 		path[i].link = walk_link_words(s->link);
 		path[i].ns = step_ns(pieces, steps, way[count - 1 - i]);

@@ -155,14 +155,15 @@ static void tell_others(const struct describer *d, const struct diagnosis *g, co
 void answer_standing_text(const struct describer *d, const struct diagnosis *g, struct buf *buf)
 {
 	const struct wait *w = g->last_wait ? &d->scene->waits[g->last_wait] : NULL;
-	const char *place = w ? kernel_place_words(kernel_place_of_wait(d->names, d->scene->tables, w)) : NULL;
+	enum kernel_place at = w ? kernel_place_of_wait(d->names, d->scene->tables, w) : KERNEL_PLACE_UNKNOWN;
 	uint32_t gone = w && w->hint_kind == HINT_KIND_owner_gone ? gone_owner(d->scene, w) : 0;
 
 	if (gone)
 		buf_printf(buf, " Who held that last, %s %" PRIu32 ", has ended without giving it back.",
 			   w->kind == WAIT_KIND_semaphore ? "process" : "thread", gone);
-	if (place && kernel_place_of_wait(d->names, d->scene->tables, w) != KERNEL_PLACE_FROZEN)
-		buf_printf(buf, " In the kernel it waits %s.", place);
+	/* who opens a file is told to wait for that in other words */
+	if (at != KERNEL_PLACE_UNKNOWN && at != KERNEL_PLACE_FROZEN && !(w->kind == WAIT_KIND_open && (at == KERNEL_PLACE_FIFO || at == KERNEL_PLACE_LEASE)))
+		buf_printf(buf, " In the kernel it waits %s.", kernel_place_words(at));
 	if (w && !gone && g->culprit.kind == ACTOR_UNKNOWN && w->kind == WAIT_KIND_futex && w->end != WAIT_END_THREAD)
 		tell_others(d, g, w, buf);
 }

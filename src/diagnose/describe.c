@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "diagnose/busy.h"
+#include "diagnose/kernel_place.h"
 
 #define NEAR_FRAMES 4
 
@@ -79,7 +80,12 @@ const char *describe_wait(const struct describer *d, const struct wait *wait)
 	};
 	const char *what = wait->kind < sizeof(words) / sizeof(*words) && words[wait->kind] ? words[wait->kind] : "waiting";
 	const char *object = wait->kind == WAIT_KIND_stop ? NULL : describe_object(d, wait->object);
+	enum kernel_place place = wait->kind == WAIT_KIND_open ? kernel_place_of_wait(d->names, d->scene->tables, wait) : KERNEL_PLACE_UNKNOWN;
 
+	if (wait->kind == WAIT_KIND_open && place == KERNEL_PLACE_FIFO)
+		return "waiting for a FIFO's other end to be opened";
+	if (wait->kind == WAIT_KIND_open && place == KERNEL_PLACE_LEASE)
+		return "waiting to open a file until a lease on it is given up";
 	if (wait->hint_kind == HINT_KIND_interpreter_lock)
 		return "waiting for Python's interpreter lock (GIL)";
 

@@ -103,6 +103,12 @@ static enum verdict judge(struct investigation *v)
 
 /* ---- the culprit ---- */
 
+/* When most of it went by: programs change at both ends. */
+static uint64_t middle_of(uint64_t from_ns, uint64_t to_ns)
+{
+	return from_ns + (to_ns - from_ns) / 2;
+}
+
 static uint8_t step_confidence(const struct investigation *v, uint32_t step)
 {
 	return step < v->steps.length ? v->steps.items[step].confidence : 50;
@@ -176,7 +182,7 @@ static void blame(struct investigation *v, const struct account *a)
 		blame_processor(v, a);
 		return;
 	}
-	describe_thread(&v->describer, a->thread, p->end_ns, &d->culprit);
+	describe_thread(&v->describer, a->thread, middle_of(p->start_ns, p->end_ns), &d->culprit);
 	d->confidence = step_confidence(v, p->step);
 	if (a->state == SPAN_RUNNING) {
 		describe_busy(&v->describer, a->first_ns, a->last_ns, &d->culprit);
@@ -246,6 +252,14 @@ static const char *suspect_words(const struct suspect *s)
 	return s->followed ? trail_end_words(s->end) : walk_link_words(s->hops[s->hop_count - 1].link);
 }
 
+/* As it was called in the middle of the window, or who came later as it was at its end. */
+static void describe_other(struct investigation *v, uint32_t thread, struct actor *ret_actor)
+{
+	uint64_t middle = middle_of(v->request->from_ns, v->request->to_ns);
+
+	describe_thread(&v->describer, thread, v->scene->tables->threads[thread].start_ns > middle ? v->request->to_ns : middle, ret_actor);
+}
+
 static void collect_alternatives(struct investigation *v)
 {
 	struct deed *deeds = arena_array(v->arena, struct deed, v->alternatives.length + v->accounts.length + v->rivals.length);
@@ -258,11 +272,11 @@ static void collect_alternatives(struct investigation *v)
 
 		if (r->thread == d->culprit.thread || r->thread == v->request->thread)
 			continue;
-		describe_thread(&v->describer, hop->thread, v->request->to_ns, &over);
+		describe_other(v, hop->thread, &over);
 		deeds[d->alternative_count] = (struct deed){ .event = hop->evidence, .time = hop->from_ns, .confidence = r->confidence,
 			.words = arena_printf(v->arena, "%s; there the way over %s ends, which %s", r->words, answer_who(v->arena, &over),
 					      suspect_words(r->over)) };
-		describe_thread(&v->describer, r->thread, v->request->to_ns, &deeds[d->alternative_count++].actor);
+		describe_other(v, r->thread, &deeds[d->alternative_count++].actor);
 	}
 
 	for (size_t i = 0; i < v->alternatives.length && d->alternative_count < 6; i++) {
@@ -277,7 +291,7 @@ static void collect_alternatives(struct investigation *v)
 		deeds[d->alternative_count] = (struct deed){ .event = s->hops[s->hop_count - 1].evidence,
 			.time = s->hops[s->hop_count - 1].from_ns, .confidence = s->confidence,
 			.words = suspect_words(s) };
-		describe_thread(&v->describer, thread, v->request->to_ns, &deeds[d->alternative_count++].actor);
+		describe_other(v, thread, &deeds[d->alternative_count++].actor);
 	}
 	for (size_t i = 0; i < v->accounts.length && d->alternative_count < 8; i++) {
 		const struct account *a = &v->accounts.items[i];
@@ -458,7 +472,7 @@ struct diagnosis *diagnose(struct arena *arena, struct diagnoser *diagnoser, con
 	beam_search(&v);
 	v.d->start_ns = looked_at.from_ns;
 	v.d->end_ns = request->to_ns;
-	describe_thread(&v.describer, request->thread, request->to_ns, &v.d->victim);
+	describe_thread(&v.describer, request->thread, middle_of(looked_at.from_ns, request->to_ns), &v.d->victim);
 	if (spins(&v))
 		investigation_charge_spinning(&v, v.culprit->thread);
 	if (v.culprit) {

@@ -538,8 +538,8 @@ static const struct hangs_found *find_all(struct diagnoser *diagnoser, const str
 			hangs_hand_down(f.scene, hang);
 		hang->tid = scene_tid(f.scene, hang->thread);
 		hang->pid = scene_pid(f.scene, hang->thread);
-		hang->comm = tables_comm(f.scene->tables, hang->thread, hang->end_ns);
-		hang->program = tables_program(f.scene->tables, hang->thread, hang->end_ns);
+		hang->comm = tables_comm(f.scene->tables, hang->thread, hang->start_ns + (hang->end_ns - hang->start_ns) / 2);
+		hang->program = tables_program(f.scene->tables, hang->thread, hang->start_ns + (hang->end_ns - hang->start_ns) / 2);
 	}
 	free(found->hangs);
 	free(found->cuts);

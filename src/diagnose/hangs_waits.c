@@ -1,10 +1,12 @@
 /* Which long waits are hangs: the rules of the stage HANG (rules.def), asked in their
  * order about each episode. */
+#include "diagnose/diagnoser.h"
 #include "diagnose/hangs_away.h"
 #include "diagnose/hangs_gave_up.h"
 #include "diagnose/hangs_loop.h"
 #include "diagnose/hangs_pending.h"
 #include "diagnose/hangs_rest.h"
+#include "diagnose/kernel_place.h"
 #include "diagnose/loops.h"
 #include "diagnose/tries.h"
 
@@ -139,12 +141,22 @@ static const struct wait *last_of(const struct finder *f, const struct episode *
 }
 
 /* To open a FIFO is to wait for whoever opens its other end, as long as that takes: it can
- * be broken off, as no wait for a file system can. */
+ * be broken off, as no wait for a file system can, nor is it one for a lease. */
+static bool may_be_fifo(const struct finder *f, const struct wait *w)
+{
+	enum kernel_place place;
+
+	if (w->kind != WAIT_KIND_open || w->state != TASK_STATE_sleeping || w->end == WAIT_END_SOURCE)
+		return false;
+	place = kernel_place_of_wait(f->diagnoser->names, f->scene->tables, w);
+	return place == KERNEL_PLACE_UNKNOWN || place == KERNEL_PLACE_FIFO;
+}
+
 static bool waits_in_kernel(const struct finder *f, const struct episode *e)
 {
 	const struct wait *w = last_of(f, e);
 
-	return never_long(w->kind) && !(w->kind == WAIT_KIND_open && w->state == TASK_STATE_sleeping && w->end != WAIT_END_SOURCE);
+	return never_long(w->kind) && !may_be_fifo(f, w);
 }
 
 static bool tries_file_lock(const struct finder *f, const struct episode *e)

@@ -28,6 +28,7 @@ static const struct {
 	{ "io_schedule", NULL, KERNEL_PLACE_BLOCK_IO },
 	{ "blk_", NULL, KERNEL_PLACE_BLOCK_IO },
 	{ "wait_for_partner", NULL, KERNEL_PLACE_FIFO },
+	{ "__break_lease", NULL, KERNEL_PLACE_LEASE },
 	{ "rwsem_down_", "path_", KERNEL_PLACE_INODE },
 	{ "rwsem_down_", "vfs_", KERNEL_PLACE_INODE },
 };
@@ -87,6 +88,7 @@ const char *kernel_place_words(enum kernel_place place)
 	case KERNEL_PLACE_BLOCK_IO: return "for a block device";
 	case KERNEL_PLACE_JOURNAL: return "for the file system's journal";
 	case KERNEL_PLACE_FIFO: return "until somebody opens the other end of the FIFO";
+	case KERNEL_PLACE_LEASE: return "until the holder of a lease on the file gives it up";
 	case KERNEL_PLACE_INODE: return "for the lock of a file or directory";
 	}
 	return NULL;

@@ -14,6 +14,7 @@ enum kernel_place {
 	KERNEL_PLACE_NFS,
 	KERNEL_PLACE_BLOCK_IO,
 	KERNEL_PLACE_JOURNAL,
+	KERNEL_PLACE_LEASE,
 	KERNEL_PLACE_INODE,
 	KERNEL_PLACE_FIFO,          /* until the other end is opened */
 };

@@ -427,6 +427,40 @@ static void lay_wakes(struct scene *scene)
 	free(next);
 }
 
+/* A wait in a call on a file, of which the recorder tells the call, or that it is for its pages. */
+static bool is_on_file(const struct wait *w)
+{
+	switch (w->kind) {
+	case WAIT_KIND_block_io:
+	case WAIT_KIND_open:
+	case WAIT_KIND_fault:
+	case WAIT_KIND_sync:
+	case WAIT_KIND_other:
+		return w->cause != WAKE_CAUSE_block_io;
+	case WAIT_KIND_read:
+	case WAIT_KIND_write:
+		return object_kind(w->object) == OBJECT_KIND_file || object_kind(w->object) == OBJECT_KIND_directory;
+	default:
+		return false;
+	}
+}
+
+/* Who waits so while a request of its own to a file system in user space is open waits for that. */
+static void lay_fuse_waits(struct scene *scene)
+{
+	for (uint32_t i = 0; i < scene->fuse_count; i++) {
+		const struct fuse_request *r = &scene->fuse[i];
+		uint64_t end = r->end_ns ? r->end_ns : scene->end_ns;
+		uint32_t j = scene_waits_from(scene, r->thread, r->time);
+
+		/* one that was found open is told behind the wait's beginning */
+		j -= j > scene->threads[r->thread].wait && scene->waits[j - 1].end_ns > r->time;
+		for (; j < scene_waits_end(scene, r->thread) && scene->waits[j].start_ns < end; j++)
+			if (is_on_file(&scene->waits[j]))
+				scene->waits[j].kind = WAIT_KIND_fuse;
+	}
+}
+
 void scene_lay(struct scene *scene)
 {
 	struct layout l = { .scene = scene };
@@ -476,4 +510,5 @@ void scene_lay(struct scene *scene)
 	free(l.worker_of);
 	free(l.places);
 	lay_wakes(scene);
+	lay_fuse_waits(scene);
 }

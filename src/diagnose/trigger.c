@@ -3,12 +3,15 @@
 
 #include <signal.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 #include "diagnose/similar.h"
 
 #define CHANGE_BEFORE_NS 8000000000ull
 #define MESSAGE_BEFORE_NS 100000000ull
 #define LONG_WAIT_NS 1000000ull
+#define FREEZE_NS 100000000ull   /* from the wake-up by the freezer to where the thread is frozen */
+#define FROZE_IT 85              /* per cent */
 
 struct search {
 	const struct describer *d;
@@ -195,9 +198,37 @@ static bool is_in_group(struct arena *arena, const char *cgroups, const char *pa
 	return at && strchr(" /", at[strlen("0::") + strlen(path)]);
 }
 
-/* Who froze, as the last before then, a control group that the thread is in. */
-static bool trigger_freeze(const struct describer *d, uint32_t thread, uint64_t time, struct deed *ret_deed)
+/* Without an event of it, as groups of the old kind freeze: who woke the thread, from within a write, only for it
+ * to be frozen at once. */
+static bool trigger_frozen_by(const struct describer *d, const struct wait *frozen, struct deed *ret_deed)
 {
+	const struct scene *scene = d->scene;
+	const struct wait *before = frozen - 1;
+	struct trace_filter filter = { 0 };
+	struct trace_cursor *cursor;
+	const struct event *e;
+
+	if (before < &scene->waits[scene->threads[frozen->thread].wait] || before->end != WAIT_END_THREAD || !before->end_event ||
+	    frozen->start_ns - before->end_ns > FREEZE_NS)
+		return false;
+	trace_filter_add(&filter, EVENT_wake);
+	cursor = trace_cursor_new(scene->trace, &filter);
+	trace_cursor_seek(cursor, before->end_event);
+	e = trace_cursor_next(cursor);
+	if (e && e->number == before->end_event && event_as(e, wake)->syscall == SYS_write) {
+		ret_deed->time = e->time;
+		ret_deed->event = e->number;
+		ret_deed->confidence = FROZE_IT;
+		describe_thread(d, before->waker, e->time, &ret_deed->actor);
+	}
+	trace_cursor_free(cursor);
+	return ret_deed->event != 0;
+}
+
+/* Who froze, as the last before then, a control group that the thread is in. */
+static bool trigger_freeze(const struct describer *d, const struct wait *frozen, uint64_t time, struct deed *ret_deed)
+{
+	uint32_t thread = frozen->thread;
 	const struct tables *tables = d->scene->tables;
 	struct trace_filter filter = { 0 };
 	struct trace_cursor *cursor;
@@ -215,24 +246,26 @@ static bool trigger_freeze(const struct describer *d, uint32_t thread, uint64_t 
 		}
 	}
 	trace_cursor_free(cursor);
-	return ret_deed->event && ret_deed->actor.thread;
+	return ret_deed->event ? ret_deed->actor.thread != 0 : trigger_frozen_by(d, frozen, ret_deed);
 }
 
-/* The last that it was stopped by before then was the freezer. */
-static bool was_frozen(const struct scene *scene, uint32_t thread, uint64_t time)
+/* The last that it was stopped by before then, where that was the freezer; NULL it was not. */
+static const struct wait *was_frozen(const struct scene *scene, uint32_t thread, uint64_t time)
 {
 	for (uint32_t i = scene_waits_from(scene, thread, time); i-- > scene->threads[thread].wait; )
 		if (scene->waits[i].kind == WAIT_KIND_stop)
-			return scene->waits[i].state == TASK_STATE_frozen;
-	return false;
+			return scene->waits[i].state == TASK_STATE_frozen ? &scene->waits[i] : NULL;
+	return NULL;
 }
 
 bool trigger_stop(const struct describer *d, uint32_t thread, uint64_t time, struct deed *ret_deed)
 {
 	const struct scene *scene = d->scene;
 
-	if (was_frozen(scene, thread, time))
-		return trigger_freeze(d, thread, time, ret_deed);
+	const struct wait *frozen = was_frozen(scene, thread, time);
+
+	if (frozen)
+		return trigger_freeze(d, frozen, time, ret_deed);
 	for (uint32_t i = scene->signal_count; i-- > 0; ) {
 		const struct sent_signal *stop = &scene->signals[i];
 
@@ -241,7 +274,8 @@ bool trigger_stop(const struct describer *d, uint32_t thread, uint64_t time, str
 		*ret_deed = (struct deed){ .time = stop->time, .event = stop->number, .confidence = 95,
 					   .words = "stopped it by a signal" };
 		describe_thread(d, stop->sender, stop->time, &ret_deed->actor);
-		return stop->sender != 0;
+		/* the terminal's signal is sent by whoever reads from it, which the answer says otherwise */
+		return stop->sender != 0 && stop->signal != SIGTTIN && stop->signal != SIGTTOU;
 	}
 	return false;
 }

@@ -405,8 +405,9 @@ static void walk_waker(struct walk *walk, const struct episode *episode, uint64_
 {
 	const struct wait *last = &walk->scene->waits[episode->last], *idle;
 	uint32_t waker = ender(walk, last), by = set_to_work_by(walk, waker, last->end_ns, &idle);
-	uint32_t step = take_step(walk, came, waker, (uint32_t)(episode - walk->scene->episodes) + 1, LINK_WAKE, last->confidence,
-				  last->end_event, from);
+	bool serves = last->kind == WAIT_KIND_fuse && last->begin_event && !scene_ended_by_signal(walk->scene, last);
+	uint32_t step = take_step(walk, came, waker, (uint32_t)(episode - walk->scene->episodes) + 1, serves ? LINK_SERVER : LINK_WAKE,
+				  last->confidence, serves ? last->begin_event : last->end_event, from);
 
 	if (by && idle->end_ns > from) {
 		uint64_t begin = idle->end_ns < to ? idle->end_ns : to;

@@ -1,0 +1,49 @@
+/* What an answer says of a culprit that its terminal stopped: a job in the background may neither read from
+ * it nor set it. See answer.h. */
+#include <signal.h>
+#include <string.h>
+
+#include "diagnose/answer.h"
+
+/* The signal by which the process was stopped in the window, or before it and still is; NULL none is known. */
+static const struct sent_signal *stopped_by(const struct scene *scene, const struct diagnosis *g)
+{
+	uint32_t thread = g->culprit.thread, first = scene->threads[thread].wait;
+	const struct wait *stop = NULL;
+
+	for (uint32_t i = scene_waits_from(scene, thread, g->end_ns); i-- > first && !stop && scene->waits[i].end_ns > g->start_ns; )
+		if (scene->waits[i].kind == WAIT_KIND_stop && scene->waits[i].state == TASK_STATE_stopped)
+			stop = &scene->waits[i];
+	for (uint32_t i = scene->signal_count; stop && i-- > 0; ) {
+		const struct sent_signal *s = &scene->signals[i];
+
+		if (s->time <= stop->start_ns && s->signal >= SIGSTOP && s->signal <= SIGTTOU && scene_same_process(scene, s->target, thread))
+			return s;
+	}
+	return NULL;
+}
+
+/* "" not known. */
+static const char *terminal_of(const struct describer *d, uint32_t pid)
+{
+	struct row row = ends_of_process(d->ends, pid);
+
+	for (uint32_t i = 0; i < row.count; i++)
+		if (ends_at(d->ends, row, i)->at.kind == OBJECT_KIND_tty && ends_at(d->ends, row, i)->text[0])
+			return ends_at(d->ends, row, i)->text;
+	return "";
+}
+
+void answer_terminal_text(const struct describer *d, const struct diagnosis *g, struct buf *buf)
+{
+	const struct sent_signal *s = g->culprit.kind == ACTOR_THREAD ? stopped_by(d->scene, g) : NULL;
+	const char *path;
+
+	if (!s || (s->signal != SIGTTIN && s->signal != SIGTTOU))
+		return;
+	path = terminal_of(d, g->culprit.pid);
+	buf_printf(buf, " It was stopped by %s: in the background it may not %s its terminal%s", s->signal == SIGTTIN ? "SIGTTIN" : "SIGTTOU",
+		   s->signal == SIGTTIN ? "read from" : "write to, or set,", path[0] ? " " : "");
+	buf_escaped(buf, path, strlen(path), NULL);
+	buf_text(buf, "; it goes on when it is put into the foreground (fg).");
+}
