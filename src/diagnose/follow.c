@@ -305,6 +305,23 @@ static bool answers_client(const struct follower *f, uint32_t at, const struct w
 	return false;
 }
 
+/* Its creator had waited for nobody but it since it made it, and goes on because it has begun: that is no request. */
+static bool tells_creator(const struct follower *f, uint32_t thread, const struct wake *k)
+{
+	const struct scene *scene = f->scene;
+	const struct thread *t = &scene->tables->threads[thread];
+
+	if (t->creator != k->target || !scene_same_process(scene, thread, k->target))
+		return false;
+	for (uint32_t i = scene_waits_from(scene, k->target, t->start_ns); i < scene_waits_end(scene, k->target); i++) {
+		if (scene->waits[i].waker != thread)
+			return false;
+		if (scene->waits[i].end_event == k->number)
+			return true;
+	}
+	return false;
+}
+
 static void follow_wakes(struct follower *f, uint32_t at, uint64_t from, uint64_t to)
 {
 	uint32_t thread = f->trails->items[at].thread;
@@ -315,7 +332,7 @@ static void follow_wakes(struct follower *f, uint32_t at, uint64_t from, uint64_
 		if (k->time > to)
 			break;
 		if (k->target != thread && !reached(f, k->target) && !waited_for_end(f->scene, k) && !wakes_by_answer(f, at, k) &&
-		    !answers_client(f, at, k))
+		    !answers_client(f, at, k) && !tells_creator(f, thread, k))
 			reach(f, at, k->target, k->time, k->number, TRAIL_RELAY, LINK_ACTIVITY, 75, 0);
 	}
 }

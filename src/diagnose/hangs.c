@@ -326,6 +326,26 @@ static bool came_to_end(const struct finder *f, const struct episode *last)
 	return !hangs_is_unattended(f) || (w->end == WAIT_END_THREAD && w->cause != WAKE_CAUSE_signal && !scene_ended_by_signal(f->scene, w));
 }
 
+/* It asked again between the two waits: each has an answer of its own. */
+static bool asks_between(const struct finder *f, uint64_t from, uint64_t to)
+{
+	const struct scene *scene = f->scene;
+	const struct row *messages = &scene->threads[f->thread].messages;
+
+	for (uint32_t i = scene_wakes_from(scene, f->thread, from); i < scene_wakes_end(scene, f->thread) && scene->wakes[i].time <= to; i++)
+		if (is_sign(scene, &scene->wakes[i]))
+			return true;
+	for (uint32_t i = scene_messages_from(scene, f->thread, from); i < messages->count; i++) {
+		const struct message m = scene_message(scene, messages->items[i]);
+
+		if (m.start_ns > to)
+			return false;
+		if (message_sent(&m))
+			return true;
+	}
+	return false;
+}
+
 /* An answer that comes in drops: short waits in a row on one connection, with next to
  * nothing between them. A long download looks the same, and so do the events of a window,
  * and what comes through a pipe may be work: a person must ask, or the one that sends be
@@ -345,6 +365,7 @@ static void find_drips(struct finder *f)
 		const struct wait *w = e ? &f->scene->waits[e->last] : NULL;
 
 		if (first && e && w->kind == first->kind && w->object == first->object && w->detail == first->detail &&
+		    (scene_is_pipe(w->kind == WAIT_KIND_poll ? w->detail : w->object) || !asks_between(f, end, e->start_ns)) &&
 		    (e->start_ns - end <= limit_of(f->scene, LIMIT_drop_ns) || nearly_none(f->scene, e->start_ns - end, end - begin))) {
 			end = e->end_ns;
 			continue;

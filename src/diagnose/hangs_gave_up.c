@@ -4,6 +4,8 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "diagnose/loops.h"
+
 /* A wait for others, that a limit of its own or an alarm ended. */
 static bool ran_out(const struct scene *scene, const struct wait *w)
 {
@@ -15,6 +17,21 @@ static bool ran_out(const struct scene *scene, const struct wait *w)
 	default:
 		return false;
 	}
+}
+
+/* A loop of sleeps in which it tried, whose last part this is. */
+static bool looked_often(const struct finder *f, const struct episode *e)
+{
+	const struct scene *scene = f->scene;
+	const struct episode *first = loop_first(scene, e);
+	uint32_t looks = 0;
+
+	if (!loop_is(scene, e) || scene->waits[e->last].kind == WAIT_KIND_yield)
+		return false;
+	for (const struct episode *part = first; part <= e; part++)
+		looks += part->slices;
+	f->hang->start_ns = first->start_ns;
+	return looks >= limit_of(scene, LIMIT_looks);
 }
 
 /* With a status that is none of success, or by a signal that it sent itself; not one that others end programs with. */
@@ -60,7 +77,7 @@ bool hangs_gave_up(const struct finder *f, const struct episode *e)
 	uint64_t until_ns = e->end_ns + limit_of(f->scene, LIMIT_fails_ns);
 
 	if (!ran_out(f->scene, &f->scene->waits[e->last]))
-		return false;
+		return t->tid == t->pid && t->end_ns <= until_ns && is_failure(t->exit_code) && looked_often(f, e);
 	if (t->tid == t->pid && t->end_ns <= until_ns && is_failure(t->exit_code))
 		return true;
 	return came_once(f, &f->scene->waits[e->last]) && writes_error(f, e, until_ns);

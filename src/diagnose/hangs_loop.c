@@ -166,6 +166,19 @@ static bool broken_off(const struct scene *scene, const struct retries *r)
 	return false;
 }
 
+/* From its first sleep at that place to the last: one that took longer between two of them went on with the same. */
+static uint64_t sleeps_there_ns(const struct scene *scene, uint32_t sleep)
+{
+	const struct wait *w = &scene->waits[sleep];
+	uint32_t first = scene->threads[w->thread].wait, last = scene_waits_end(scene, w->thread) - 1;
+
+	while (scene->waits[first].site != w->site)
+		first++;
+	while (scene->waits[last].site != w->site)
+		last--;
+	return scene->waits[last].end_ns - scene->waits[first].start_ns;
+}
+
 bool hangs_retries(const struct finder *f, uint32_t sleep, struct retries *ret_retries)
 {
 	const struct scene *scene = f->scene;
@@ -184,8 +197,7 @@ bool hangs_retries(const struct finder *f, uint32_t sleep, struct retries *ret_r
 	if (f->options->pid)
 		return true;
 	/* What it does all the time it does by design, unless another does so in step with it. */
-	return loop_retry_partner(scene, ret_retries, &lockstep) &&
-	       (lockstep || !nearly_all(scene, ret_retries->end_ns - ret_retries->start_ns, life_ns(scene, t)));
+	return loop_retry_partner(scene, ret_retries, &lockstep) && (lockstep || !nearly_all(scene, sleeps_there_ns(scene, sleep), life_ns(scene, t)));
 }
 
 static bool is_vain(const struct finder *f, const struct wait *w)

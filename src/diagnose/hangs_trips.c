@@ -17,6 +17,7 @@ struct trips {
 	uint64_t total_ns;       /* of the ended ones but the late */
 	uint32_t count, unasked; /* ended in time; came in without a question before */
 	uint32_t thread;         /* that was asked, 0 not known */
+	uint64_t channel;        /* on which it was asked last, 0 not known */
 	bool serves;             /* the partner spoke first: what it sends are questions */
 	bool again;              /* told more while the trip was open */
 	uint32_t late;           /* index of the last late one + 1, 0 none */
@@ -157,10 +158,12 @@ static void read_messages(struct book *book)
 		if (m.result <= 0 || scene_is_pipe(m.object) || object_kind(m.object) == OBJECT_KIND_eventfd ||
 		    object_kind(m.object) == OBJECT_KIND_tty || m.kind == MESSAGE_KIND_connect)
 			continue;
-		if (m.flags & MESSAGE_FLAGS_receive)
+		if (m.flags & MESSAGE_FLAGS_receive) {
 			answer(book, m.object, 0, m.time);
-		else
+		} else {
 			ask(book, m.object, 0, m.start_ns);
+			with(book, m.object, false)->channel = m.channel;
+		}
 	}
 }
 
@@ -218,6 +221,55 @@ static bool is_question(const struct finder *f, const struct trip *late, const s
 	return answered ? kept || !few || !t->serves : !few && (kept || !t->again);
 }
 
+/* The process has a connection to the thread's that it made itself, and none that this one made: it asks, and is
+ * not asked. */
+static bool is_client(const struct finder *f, uint32_t pid)
+{
+	struct row row = ends_of_process(f->ends, scene_pid(f->scene, f->thread));
+	bool serves = false;
+
+	for (uint32_t i = 0; i < row.count; i++) {
+		const struct descriptor *d = ends_at(f->ends, row, i);
+		struct row far = ends_receiving(f->ends, d->at.channel_out);
+		enum end_role role = ends_role(f->ends, d->at.object);
+		bool theirs = d->at.peer == pid;
+
+		for (uint32_t j = 0; j < far.count && !theirs; j++)
+			theirs = ends_at(f->ends, far, j)->pid == pid;
+		if (theirs && role == END_CLIENT)
+			return false;
+		serves |= theirs && role == END_SERVER;
+	}
+	return serves;
+}
+
+/* Of what it asked another process for, that one, or one that it set to work for that, was at something else from then
+ * until the answer: this one came late, whatever else the thread did meanwhile, and however often it asked before. */
+static bool was_kept(const struct finder *f, const struct trip *late, const struct trips *t)
+{
+	const struct scene *scene = f->scene;
+	uint64_t set_off = late->from_ns + limit_of(scene, LIMIT_asked_before_ns);
+
+	if (!f->options->pid || t->serves || !t->thread || scene_same_process(scene, t->thread, f->thread) || set_off >= late->to_ns)
+		return false;
+	/* Who started it, or comes to it as a client, is told something, and asked for nothing. */
+	if (scene_descends_from(scene, f->thread, scene_pid(scene, t->thread)) || is_client(f, scene_pid(scene, t->thread)))
+		return false;
+	if (hangs_was_away(f, t->thread, set_off, late->to_ns))
+		return true;
+	follow_request(scene, f->ends, f->thread, late->from_ns, set_off, late->to_ns, f->trails);
+	for (uint32_t i = 1; i < f->trails->length; i++) {
+		const struct trail *trail = &f->trails->items[i], *first = trail;
+
+		while (first->level > 1)
+			first = &f->trails->items[first->parent];
+		if (scene_same_process(scene, first->thread, t->thread) && !scene_same_process(scene, trail->thread, f->thread) &&
+		    trail->from_ns < set_off && hangs_was_away(f, trail->thread, set_off, late->to_ns))
+			return true;
+	}
+	return false;
+}
+
 /* Where nobody asks about the process, only who could not go on counts, or whom somebody kept
  * who was away; and of work that it left to its own threads only what takes longer. */
 static bool is_told(const struct finder *f, const struct trip *late, const struct trips *t)
@@ -234,6 +286,21 @@ static bool is_told(const struct finder *f, const struct trip *late, const struc
 	return !own || (late->to_ns - late->from_ns >= hangs_long_ns(f, LIMIT_busy_ns) && !hangs_is_batch(f));
 }
 
+/* Whoever was asked, or took what was sent last, had ended by then: UINT64_MAX it had not, or is not known. */
+static uint64_t partner_end(const struct scene *scene, const struct trips *t)
+{
+	const struct row *row = t->thread ? NULL : scene_channel(scene, t->channel);
+	uint32_t thread = t->thread, first;
+
+	for (uint32_t i = row ? scene_channel_from(scene, row, t->asked_ns) : 0; row && !thread && i < row->count; i++) {
+		const struct message m = scene_message(scene, row->items[i]);
+
+		thread = m.flags & MESSAGE_FLAGS_receive ? m.thread : 0;
+	}
+	first = thread ? tables_process(scene->tables, scene_pid(scene, thread), t->asked_ns) : 0;
+	return first ? scene->tables->threads[first].end_ns : UINT64_MAX;
+}
+
 void hangs_late_trips(const struct finder *f, void (*found)(struct finder *f, uint64_t from, uint64_t to), struct finder *data)
 {
 	struct book book = { .f = f };
@@ -245,16 +312,22 @@ void hangs_late_trips(const struct finder *f, void (*found)(struct finder *f, ui
 		read_messages(&book);
 	for (size_t i = 0; i < book.trips.length; i++) {
 		struct trips *t = &book.trips.items[i];
+		uint64_t until;
 
-		if (t->asked_ns && end - t->asked_ns >= hangs_long_ns(f, LIMIT_wait_ns))
-			note_late(&book, t, end);
+		if (!t->asked_ns || end - t->asked_ns < hangs_long_ns(f, LIMIT_wait_ns))
+			continue;
+		/* nobody waits for the answer of one that ended */
+		until = partner_end(f->scene, t) < end ? partner_end(f->scene, t) : end;
+		if (until >= t->asked_ns + hangs_long_ns(f, LIMIT_wait_ns))
+			note_late(&book, t, until);
 	}
 	for (size_t i = 0; i < book.late.length; i++) {
 		const struct trip *late = &book.late.items[i];
 		const struct trips *t = &book.trips.items[late->trips];
 
-		if (is_regular(f, t) && is_told(f, late, t) &&
-		    (late->to_ns - late->from_ns) * t->count >= limit_of(f->scene, LIMIT_trips_late) * t->total_ns)
+		if ((is_regular(f, t) && is_told(f, late, t) &&
+		     (late->to_ns - late->from_ns) * t->count >= limit_of(f->scene, LIMIT_trips_late) * t->total_ns) ||
+		    was_kept(f, late, t))
 			found(data, late->from_ns, late->to_ns);
 	}
 	map_done(&book.index);

@@ -6,6 +6,7 @@
 #include "diagnose/hangs_loop.h"
 #include "diagnose/hangs_pending.h"
 #include "diagnose/hangs_rest.h"
+#include "diagnose/hangs_work.h"
 #include "diagnose/kernel_place.h"
 #include "diagnose/loops.h"
 #include "diagnose/tries.h"
@@ -328,7 +329,7 @@ static bool is_worth_asking(const struct finder *f, const struct episode *e)
 	const struct wait *w = last_of(f, e);
 	const struct thread *t = &f->scene->tables->threads[w->thread];
 
-	if (!f->options->pid || w->kind == WAIT_KIND_worker)
+	if (!f->options->pid || w->kind == WAIT_KIND_worker || hangs_is_worked_on(f, e))
 		return false;
 	/* Of a pool's threads one that opens what does not answer keeps the pool's work. */
 	if (t->tid != t->pid)
@@ -401,7 +402,7 @@ bool hangs_judge_wait(struct finder *f, const struct episode *e, struct hang *re
 	for (size_t i = 0; i < sizeof(hang_rules) / sizeof(*hang_rules); i++) {
 		const struct rule_info *info = &rule_infos[hang_rules[i].rule];
 
-		if (!rule_holds(f->scene, hang_rules[i].rule))
+		if (!hang_rules[i].holds || !rule_holds(f->scene, hang_rules[i].rule))
 			continue;
 		*ret_hang = (struct hang){ .thread = f->thread, .start_ns = e->start_ns, .end_ns = e->end_ns, .weight = info->weight,
 					   .rule = hang_rules[i].rule };

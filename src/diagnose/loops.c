@@ -324,14 +324,21 @@ static bool goes_on(const struct scene *scene, const struct episode *a, const st
 	       scene_wakes_from(scene, a->thread, a->end_ns) == scene_wakes_from(scene, a->thread, b->start_ns);
 }
 
-uint32_t loop_asked(const struct scene *scene, const struct episode *loop, uint64_t *ret_event, uint64_t *ret_begin_ns)
+const struct episode *loop_first(const struct scene *scene, const struct episode *loop)
 {
 	const struct episode *first = scene->episodes + scene->threads[loop->thread].episode;
-	const struct episode *end = first + scene->threads[loop->thread].episode_count;
-	const struct wait *last;
 
 	while (loop > first && goes_on(scene, loop - 1, loop))
 		loop--;
+	return loop;
+}
+
+uint32_t loop_asked(const struct scene *scene, const struct episode *loop, uint64_t *ret_event, uint64_t *ret_begin_ns)
+{
+	const struct episode *end = scene->episodes + scene->threads[loop->thread].episode + scene->threads[loop->thread].episode_count;
+	const struct wait *last;
+
+	loop = loop_first(scene, loop);
 	*ret_begin_ns = loop->start_ns;
 	while (loop + 1 < end && goes_on(scene, loop, loop + 1))
 		loop++;

@@ -18,6 +18,8 @@ bool loop_looks_away(const struct scene *scene, const struct wait *wait);
  * *ret_confidence, per cent, tells how sure that is. */
 uint32_t loop_partner(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, uint8_t *ret_confidence);
 
+/* Where the loop began that may sleep at several places, one after the other. */
+const struct episode *loop_first(const struct scene *scene, const struct episode *loop);
 /* Who was at rest until the looping thread woke it just before the loop began, and rests again since it
  * looked for the last time: it was asked, and the loop awaits its answer. 0 nobody. *ret_begin_ns: when
  * the loop began, which may be before the episode. */

@@ -413,6 +413,22 @@ bool scene_descends_from(const struct scene *scene, uint32_t thread, uint32_t pi
 	return false;
 }
 
+uint32_t scene_only_child(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
+{
+	uint32_t pid = scene_pid(scene, thread), found = 0;
+
+	for (uint32_t i = 1; i < scene->thread_count; i++) {
+		const struct thread *t = &scene->tables->threads[i];
+
+		if (t->parent_pid != pid || t->tid != t->pid || t->start_ns > from_ns || t->end_ns < to_ns)
+			continue;
+		if (found)
+			return 0;
+		found = i;
+	}
+	return found;
+}
+
 bool scene_is_system(const struct scene *scene, uint32_t thread)
 {
 	return !thread || scene->tables->threads[thread].flags & (TASK_FLAGS_kernel_thread | TASK_FLAGS_argus);

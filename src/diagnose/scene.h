@@ -453,6 +453,8 @@ bool scene_met_signal(const struct scene *scene, const struct wait *wait);
 bool scene_same_process(const struct scene *scene, uint32_t a, uint32_t b);
 /* True for a thread of the process, and for those that it or its own made. */
 bool scene_descends_from(const struct scene *scene, uint32_t thread, uint32_t pid);
+/* The only child that the thread's process had for all of the time (its first thread); 0 none, or several. */
+uint32_t scene_only_child(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns);
 static inline bool scene_is_pipe(uint64_t object)
 {
 	return object_kind(object) == OBJECT_KIND_pipe || object_kind(object) == OBJECT_KIND_fifo;

@@ -245,6 +245,10 @@ static void ask_children(struct question *q)
 	uint32_t pid = scene_pid(q->scene, q->episode->thread), found = 0;
 	bool hidden = is_hidden_wait(q->wait);
 
+	if (q->wait->kind == WAIT_KIND_signal) {
+		suspect_thread(q, scene_only_child(q->scene, q->episode->thread, q->from, q->to), LINK_CHILD, limit(q, LIMIT_only_child), 0);
+		return;
+	}
 	if (only_looks(q) || (q->wait->kind != WAIT_KIND_child && q->wait->kind != WAIT_KIND_vfork && !hidden))
 		return;
 	for (uint32_t i = 1; i < tables->thread_count; i++) {
@@ -404,6 +408,31 @@ static bool has_own_round(const struct question *q, const struct trail *t)
 	return t->link == LINK_STARTED && visits >= limit_of(scene, LIMIT_rest_visits);
 }
 
+/* A thread of its own process that waits, and is not known to wait for a lock. */
+static const struct wait *own_thread_waits(const struct question *q, const struct trail *t)
+{
+	const struct scene *scene = q->scene;
+	uint32_t i = t->end == TRAIL_BLOCKED && scene_same_process(scene, t->thread, q->episode->thread) ? scene_waits_from(scene, t->thread, t->rest_ns) : 0;
+
+	return i && i < scene_waits_end(scene, t->thread) && scene->waits[i].kind == WAIT_KIND_futex && !scene->waits[i].hint ? &scene->waits[i] : NULL;
+}
+
+/* It had come to where it waits before the thread began to wait, and another that was set to work as well had not: it
+ * may rest there, as those do that a program starts for later. */
+static bool rested_before(const struct question *q, const struct trail *t)
+{
+	const struct trails *trails = &q->inquiry->trails;
+	const struct wait *w = own_thread_waits(q, t);
+
+	for (uint32_t i = 1; w && w->start_ns < q->episode->start_ns && i < trails->length; i++) {
+		const struct wait *other = own_thread_waits(q, &trails->items[i]);
+
+		if (other && other->start_ns > q->episode->start_ns && trail_confidence(q, &trails->items[i]) >= limit(q, LIMIT_sure_enough))
+			return true;
+	}
+	return false;
+}
+
 static void ask_request(struct question *q)
 {
 	struct trails *trails = &q->inquiry->trails;
@@ -425,7 +454,7 @@ static void ask_request(struct question *q)
 			continue;
 		if (!comes_by_pipe(q, t) && s.confidence > limit(q, LIMIT_doubt))
 			s.confidence = limit(q, LIMIT_doubt);
-		if (t->end == TRAIL_BLOCKED && s.confidence > limit(q, LIMIT_doubt) && (has_standing_child(q, i) || is_own_loop(q, t)))
+		if (t->end == TRAIL_BLOCKED && s.confidence > limit(q, LIMIT_doubt) && (has_standing_child(q, i) || is_own_loop(q, t) || rested_before(q, t)))
 			s.confidence = (uint8_t)(s.confidence - limit(q, LIMIT_doubt));
 		if (t->end == TRAIL_BLOCKED && s.confidence > limit(q, LIMIT_trail_own_round) && has_own_round(q, t))
 			s.confidence = limit(q, LIMIT_trail_own_round);

@@ -140,6 +140,12 @@ static bool stayed_at(const struct scene *scene, uint32_t thread, uint32_t site,
 	return most_of(scene, ns, to - from);
 }
 
+/* By one that waits for it, and listens to several things, as a loop that is told what to do next: no answer came by that. */
+static bool woken_by_waiting(const struct walk *walk, const struct wait *w)
+{
+	return w->end == WAIT_END_THREAD && wait_is_loop_rest(w) && walk_on_stack(walk, w->waker);
+}
+
 /* When what the thread waits for at the window's end came: one that waits for somebody who gives
  * up there goes on just behind it. */
 static uint64_t answered_at(const struct walk *walk, const struct episode *episode, uint32_t thread, uint64_t from, uint64_t to, bool woke)
@@ -150,7 +156,7 @@ static uint64_t answered_at(const struct walk *walk, const struct episode *episo
 	if (woke)
 		return episode->end_ns > to ? episode->end_ns : to;
 	if (its && its->start_ns < to && its->end_ns > to && its->end_ns - to <= limit_of(scene, LIMIT_give_up_ns) &&
-	    scene->waits[its->last].end == WAIT_END_THREAD && stayed_at(scene, thread, scene->waits[its->last].site, from, to))
+	    scene->waits[its->last].end == WAIT_END_THREAD && !woken_by_waiting(walk, &scene->waits[its->last]) && stayed_at(scene, thread, scene->waits[its->last].site, from, to))
 		return its->end_ns;
 	return to;
 }
@@ -292,6 +298,8 @@ static bool was_broken_off(const struct scene *scene, const struct wait *w)
 	case WAIT_KIND_queue:
 	case WAIT_KIND_write:
 		return true;
+	case WAIT_KIND_signal: /* of a child's end */
+		return was_killed(scene, w) || (w->cause == WAKE_CAUSE_timer && scene_only_child(scene, w->thread, w->start_ns, w->end_ns));
 	case WAIT_KIND_read:
 		return object_kind(w->object) != OBJECT_KIND_timerfd && object_kind(w->object) != OBJECT_KIND_signalfd;
 	case WAIT_KIND_poll:
@@ -362,6 +370,23 @@ static void walk_vain(struct walk *walk, const struct episode *episode, uint64_t
 		emit_person(walk, episode, from, to, came);
 	else if (!walk_missing(walk, episode, from, to, came, 0))
 		emit_wait(walk, episode, from, to, CHARGE_MISSING, came);
+}
+
+/* Who ended the wait did so when it had itself gone on from where it waits for this one, which is no reason that it
+ * waited until then: goes on to who should have ended it before, if that is somebody else. */
+static bool walk_ended_later(struct walk *walk, const struct episode *episode, uint64_t from, uint64_t to, uint32_t came)
+{
+	const struct wait *last = &walk->scene->waits[episode->last];
+	struct hop hops[WALK_MAX_HOPS];
+	unsigned count;
+
+	if (last->end_ns <= to || !walk->missing || !woken_by_waiting(walk, last))
+		return false;
+	count = walk->missing(walk, episode, from, to, hops);
+	if (!count || walk_on_stack(walk, hops[count - 1].thread))
+		return false;
+	walk_hops(walk, episode, from, to, came, hops, count);
+	return true;
 }
 
 /* A kernel worker does one piece of work after the other, each for somebody else: before
@@ -476,7 +501,7 @@ static void walk_wait(struct walk *walk, const struct episode *episode, uint64_t
 		}
 		if (walk->doubted == (uint32_t)(episode - walk->scene->episodes) + 1 && walk_missing(walk, episode, from, to, came, 0))
 			return;
-		if (!walk_holders(walk, episode, from, to, came))
+		if (!walk_ended_later(walk, episode, from, to, came) && !walk_holders(walk, episode, from, to, came))
 			walk_waker(walk, episode, from, to, came);
 		return;
 	case WAIT_END_SOURCE:

@@ -1,0 +1,14 @@
+/* Whether what a thread waits for was being worked on all the while. Private to the finding
+ * of hangs. */
+#ifndef DIAGNOSE_HANGS_WORK_H
+#define DIAGNOSE_HANGS_WORK_H
+
+#include "diagnose/hangs_rest.h"
+
+/* True when the thread waits for what its process started, and that ran, could have run, or had
+ * its data read and written, for nearly all of the time: work in progress. Not where one of them
+ * computed for most of it, for longer than a process may, unless others that the thread waited for
+ * took about as long. */
+bool hangs_is_worked_on(const struct finder *f, const struct episode *e);
+
+#endif
