@@ -114,18 +114,47 @@ static bool has_answered(const struct follower *f, const struct trail *trail, co
 	return false;
 }
 
+/* Where the thread had waited when it was reached then; NULL nowhere yet. */
+static const struct episode *reached_at(const struct scene *scene, uint32_t thread, uint64_t time)
+{
+	const struct scene_thread *t = &scene->threads[thread];
+	const struct episode *e = scene_episode(scene, thread, time);
+
+	if (e && e->start_ns < time)
+		return e;
+	if (e ? e > scene->episodes + t->episode : t->episode_count > 0)
+		return e ? e - 1 : scene->episodes + t->episode + t->episode_count - 1;
+	return NULL;
+}
+
+/* Who was asked by the thread itself is at rest again, and asked again: of many short exchanges in a row the last one
+ * counts. */
+static void reach_again(struct follower *f, uint32_t parent, uint32_t thread, uint64_t time, uint64_t evidence)
+{
+	for (size_t i = 1; !parent && i < f->trails->length; i++) {
+		struct trail *t = &f->trails->items[i];
+		const struct episode *first, *now;
+
+		if (t->thread != thread || t->end != TRAIL_RELAY || t->from_ns >= time)
+			continue;
+		first = reached_at(f->scene, thread, t->from_ns);
+		now = reached_at(f->scene, thread, time);
+		if (!first || !now || !same_rest(f->scene, &f->scene->waits[first->last], &f->scene->waits[now->last]))
+			return;
+		t->from_ns = time;
+		t->evidence = evidence;
+		return;
+	}
+}
+
 /* When the thread's part that began at `from` was over. */
 static uint64_t part_end(const struct follower *f, struct trail *trail)
 {
 	const struct scene *scene = f->scene;
 	const struct scene_thread *t = &scene->threads[trail->thread];
-	const struct episode *before = NULL, *e;
+	const struct episode *before = reached_at(scene, trail->thread, trail->from_ns), *e = scene_episode(scene, trail->thread, trail->from_ns);
 	uint64_t window = f->until - trail->from_ns;
-	e = scene_episode(scene, trail->thread, trail->from_ns);
-	if (e && e->start_ns < trail->from_ns)
-		before = e;
-	else if (e ? e > scene->episodes + t->episode : t->episode_count > 0)
-		before = e ? e - 1 : scene->episodes + t->episode + t->episode_count - 1;
+
 	for (; e && e < scene->episodes + t->episode + t->episode_count && e->start_ns < f->until; e++) {
 		const struct wait *w = &scene->waits[e->last];
 		uint64_t end = e->end_ns < f->until ? e->end_ns : f->until;
@@ -322,6 +351,38 @@ static bool tells_creator(const struct follower *f, uint32_t thread, const struc
 	return false;
 }
 
+/* The first of the thread's wake-ups of the other, UINT64_MAX none among its first ones. */
+static uint64_t first_wake(const struct scene *scene, uint32_t thread, uint32_t other)
+{
+	uint32_t first = scene->threads[thread].wake, end = scene_wakes_end(scene, thread);
+	uint64_t most = limit_of(scene, LIMIT_first_messages);
+
+	for (uint32_t i = first; i < end && i - first < most; i++)
+		if (scene->wakes[i].target == other)
+			return scene->wakes[i].time;
+	return UINT64_MAX;
+}
+
+/* A thread of its process that had set it to work, and waited for that since, has its answer by this: it was the other
+ * that began. */
+static bool answers_fellow(const struct follower *f, uint32_t at, const struct wake *k)
+{
+	const struct scene *scene = f->scene;
+	const struct span *span = at ? NULL : scene_span(scene, k->target, k->time - 1);
+	const struct wait *its = span && span->state == SPAN_WAITING ? &scene->waits[span->wait] : NULL;
+
+	if (!its || its->waker != k->waker || wait_is_loop_rest(its) || !scene_same_process(scene, k->waker, k->target))
+		return false;
+	for (uint32_t i = scene_wakes_from(scene, k->target, its->start_ns); i-- > scene->threads[k->target].wake; ) {
+		if (scene->wakes[i].time + limit_of(scene, LIMIT_asked_before_ns) < its->start_ns)
+			return false;
+		if (scene->wakes[i].target == k->waker)
+			return scene->tables->threads[k->waker].creator == k->target ||
+			       first_wake(scene, k->target, k->waker) < first_wake(scene, k->waker, k->target);
+	}
+	return false;
+}
+
 static void follow_wakes(struct follower *f, uint32_t at, uint64_t from, uint64_t to)
 {
 	uint32_t thread = f->trails->items[at].thread;
@@ -331,8 +392,12 @@ static void follow_wakes(struct follower *f, uint32_t at, uint64_t from, uint64_
 
 		if (k->time > to)
 			break;
-		if (k->target != thread && !reached(f, k->target) && !waited_for_end(f->scene, k) && !wakes_by_answer(f, at, k) &&
-		    !answers_client(f, at, k) && !tells_creator(f, thread, k))
+		if (k->target == thread || waited_for_end(f->scene, k) || wakes_by_answer(f, at, k) || answers_client(f, at, k) || answers_fellow(f, at, k) ||
+		    tells_creator(f, thread, k))
+			continue;
+		if (reached(f, k->target))
+			reach_again(f, at, k->target, k->time, k->number);
+		else
 			reach(f, at, k->target, k->time, k->number, TRAIL_RELAY, LINK_ACTIVITY, 75, 0);
 	}
 }

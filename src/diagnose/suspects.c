@@ -540,6 +540,8 @@ static void ask_process(struct question *q)
 {
 	const struct tables *tables = q->scene->tables;
 	uint32_t pid = scene_pid(q->scene, q->episode->thread), others = 0;
+	/* Somebody waits for one that went on by a time limit of its own: it may have slept, as interpreters do. */
+	bool slept = q->wait->end == WAIT_END_TIMEOUT && q->waiting_count > 1;
 
 	if (!is_private_wait(q->wait) || only_looks(q))
 		return;
@@ -552,6 +554,8 @@ static void ask_process(struct question *q)
 		if (tables->threads[i].start_ns > q->to || tables->threads[i].end_ns < q->from)
 			continue;
 		others++;
+		if (slept)
+			continue;
 		scene_state_times(q->scene, i, q->from, q->to, &times);
 		if (times.ns[SPAN_RUNNING] * 2 > window)
 			suspect_thread(q, i, LINK_PROCESS, weight_of(q), 0);
