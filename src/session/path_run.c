@@ -166,6 +166,8 @@ static int add_blocks(struct run *run, const struct path_question *q, struct err
 	int r = 0;
 
 	progress_begin(&progress, "walking the path", all);
+	if (all > PART_BLOCKS)
+		r = blocks_find_standing(blocks, end - PART_BLOCKS, PART_BLOCKS, err);
 	while (end > first && !r) {
 		size_t begin = end - first > PART_BLOCKS ? end - PART_BLOCKS : first;
 		uint64_t from = blocks_at(blocks, begin)->from_ns, to = blocks_end_ns(blocks, end - 1);

@@ -25,6 +25,7 @@ struct blocks_watch {
 	struct blocks *blocks;
 	struct standing *standing;
 	size_t next, last;        /* block that begins next; that the walk goes to */
+	size_t step;              /* of that, and those so many before it each, what stands is kept */
 	uint64_t next_ns;
 	struct blocks_watch *other; /* of the same blocks */
 };
@@ -268,11 +269,12 @@ static void keep_standing(struct blocks *b, struct entry *entry, const struct st
 	arena_done(&arena);
 }
 
-struct blocks_watch *blocks_watch(struct blocks *b, size_t first, size_t last)
+static struct blocks_watch *watch_new(struct blocks *b, size_t first, size_t last, size_t step)
 {
 	struct blocks_watch *watch = mem_zalloc(sizeof(*watch));
 
 	watch->blocks = b;
+	watch->step = step;
 	watch->standing = standing_new();
 	watch->next = first + 1;
 	watch->last = last;
@@ -284,11 +286,17 @@ struct blocks_watch *blocks_watch(struct blocks *b, size_t first, size_t last)
 	return watch;
 }
 
+struct blocks_watch *blocks_watch(struct blocks *b, size_t first, size_t last)
+{
+	return watch_new(b, first, last, 1);
+}
+
 static void begin_next(struct blocks_watch *watch)
 {
 	struct blocks *b = watch->blocks;
 
-	keep_standing(b, &b->entries.items[watch->next], watch->standing);
+	if ((watch->last - watch->next) % watch->step == 0)
+		keep_standing(b, &b->entries.items[watch->next], watch->standing);
 	pthread_mutex_lock(&b->lock);
 	watch->next_ns = blocks_end_ns(b, watch->next++);
 	pthread_mutex_unlock(&b->lock);
@@ -326,11 +334,11 @@ static size_t last_known(const struct blocks *b, size_t i)
 	return i;
 }
 
-static void read_through(struct blocks *b, size_t from, size_t to, const struct standing_events *standing)
+static void read_through(struct blocks *b, size_t from, size_t to, size_t step, const struct standing_events *standing)
 {
 	struct trace *part = trace_part(b->trace, b->entries.items[from].block.from_ns, blocks_end_ns(b, to), standing);
 	struct trace_cursor *cursor = trace_cursor_new(part, NULL);
-	struct blocks_watch *watch = blocks_watch(b, from, to);
+	struct blocks_watch *watch = watch_new(b, from, to, step);
 
 	for (const struct event *e; watch->next <= to && (e = trace_cursor_next(cursor)); )
 		blocks_watch_see(watch, e);
@@ -372,7 +380,7 @@ static void forget(struct blocks *b, struct entry *entry)
 	pthread_mutex_unlock(&b->lock);
 }
 
-int blocks_standing(struct blocks *b, size_t i, struct arena *arena, struct standing_events *ret_events, struct err *err)
+static int find_standing(struct blocks *b, size_t i, size_t step, struct arena *arena, struct standing_events *ret_events, struct err *err)
 {
 	*ret_events = (struct standing_events){ 0 };
 	for (;;) {
@@ -393,7 +401,7 @@ int blocks_standing(struct blocks *b, size_t i, struct arena *arena, struct stan
 		if (!r && entry->standing)
 			r = unpack_standing(b, entry, &own, &events);
 		if (!r)
-			read_through(b, known, i, &events);
+			read_through(b, known, i, step, &events);
 		arena_done(&own);
 		if (!r)
 			continue;
@@ -401,6 +409,23 @@ int blocks_standing(struct blocks *b, size_t i, struct arena *arena, struct stan
 			return err_set(err, r, "the index of '%s' is damaged", trace_path(b->trace));
 		forget(b, entry);
 	}
+}
+
+int blocks_standing(struct blocks *b, size_t i, struct arena *arena, struct standing_events *ret_events, struct err *err)
+{
+	return find_standing(b, i, 1, arena, ret_events, err);
+}
+
+int blocks_find_standing(struct blocks *b, size_t i, size_t step, struct err *err)
+{
+	struct standing_events events;
+	struct arena arena;
+	int r;
+
+	arena_init(&arena);
+	r = find_standing(b, i, step, &arena, &events, err);
+	arena_done(&arena);
+	return r;
 }
 
 int blocks_part(struct blocks *b, size_t first, size_t last, uint64_t to_ns, struct arena *arena, struct trace **ret_part, struct err *err)

@@ -51,6 +51,8 @@ uint64_t blocks_end_ns(const struct blocks *blocks, size_t i);
 /* What stands at the beginning of a block; read through the trace from the last block
  * before it of which that is known. */
 int blocks_standing(struct blocks *blocks, size_t i, struct arena *arena, struct standing_events *ret_events, struct err *err);
+/* Beforehand, for who goes back from that block, so many at a time: what stands at those alone is found, in one pass. */
+int blocks_find_standing(struct blocks *blocks, size_t i, size_t step, struct err *err);
 /* The blocks from the one to the other, as a trace of their own; the arena holds what
  * it stands on. */
 int blocks_part(struct blocks *blocks, size_t first, size_t last, uint64_t to_ns, struct arena *arena, struct trace **ret_part,

@@ -256,6 +256,31 @@ static void *ask_all(void *data)
 	return NULL;
 }
 
+/* Who goes back some blocks at a time has what stands at those found in one pass, and at no other. */
+static void test_some_are_found_beforehand(void **state)
+{
+	struct trace *trace;
+	struct blocks *blocks;
+	struct err err = { 0 };
+	unsigned before;
+	uint64_t alone;
+
+	(void)state;
+	unlink(index_path);
+	alone = ask(&before);
+	unlink(index_path);
+	blocks = open_blocks(&trace);
+	assert_int_equal(blocks_count(blocks), 6);
+	assert_int_equal(blocks_find_standing(blocks, 4, 2, &err), 0);
+	for (size_t i = 1; i < 6; i++)
+		assert_int_equal(blocks_at(blocks, i)->known, i == 2 || i == 4);
+	assert_int_equal(blocks_find_standing(blocks, 5, 3, &err), 0);
+	assert_int_equal(known(blocks), 3);
+	assert_int_equal(stands(blocks), alone);
+	blocks_close(blocks);
+	trace_close(trace);
+}
+
 static void test_several_ask_at_once(void **state)
 {
 	struct asker askers[4];
@@ -476,6 +501,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_the_index_tells_the_same), cmocka_unit_test(test_several_ask_at_once),
+		cmocka_unit_test(test_some_are_found_beforehand),
 		cmocka_unit_test(test_notes_are_kept), cmocka_unit_test(test_a_part_knows_modules),
 		cmocka_unit_test(test_calls_weigh_little),
 		cmocka_unit_test(test_stacks_that_are_told_later),
