@@ -16,4 +16,33 @@
 			(high) = middle; \
 	}
 
+/* The same where the place is `near` more often than not, or soon behind it: what is far from it is hardly looked at. */
+#define SEARCH_NEAR(low, high, near, middle, is_before) \
+	do { \
+		__typeof__(low) search_at = (near), search_step = 1; \
+		while (search_at >= (low) && search_at < (high)) { \
+			const __typeof__(low) middle = search_at; \
+			if (is_before) \
+				(low) = middle + 1; \
+			else \
+				(high) = middle; \
+			if ((high) == middle || (high) - middle <= search_step) \
+				break; \
+			search_at += search_step; \
+			search_step *= 2; \
+		} \
+		search_step = 1; \
+		while ((high) - (low) > search_step && (high) > (low)) { \
+			const __typeof__(low) middle = (high) - search_step; \
+			if (is_before) \
+				(low) = middle + 1; \
+			else \
+				(high) = middle; \
+			if ((high) != middle) \
+				break; \
+			search_step *= 2; \
+		} \
+		SEARCH(low, high, middle, is_before); \
+	} while (0)
+
 #endif

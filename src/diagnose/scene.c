@@ -135,6 +135,46 @@ const struct row *scene_channel(const struct scene *scene, uint64_t channel)
 		? &scene->channels[low].messages : NULL;
 }
 
+const struct span *scene_span_near(const struct scene *scene, uint32_t thread, uint64_t time, struct scene_near *near)
+{
+	const struct scene_thread *t = &scene->threads[thread];
+	uint32_t low = 1, high = t->span_count;
+
+	if (!t->span_count || time < t->spans[0].start_ns || time > t->spans[t->span_count].start_ns)
+		return NULL;
+	SEARCH_NEAR(low, high, near->span, middle, t->spans[middle].start_ns <= time);
+	near->span = low;
+	return &t->spans[low - 1];
+}
+
+const struct episode *scene_episode_near(const struct scene *scene, uint32_t thread, uint64_t time, struct scene_near *near)
+{
+	const struct scene_thread *t = &scene->threads[thread];
+	const struct episode *episodes = scene->episodes + t->episode;
+	uint32_t low = 0, high = t->episode_count;
+
+	SEARCH_NEAR(low, high, near->episode, middle, episodes[middle].end_ns <= time);
+	near->episode = low;
+	return low < t->episode_count ? &episodes[low] : NULL;
+}
+
+uint32_t scene_waits_from_near(const struct scene *scene, uint32_t thread, uint64_t time, struct scene_near *near)
+{
+	uint32_t low = scene->threads[thread].wait, high = scene_waits_end(scene, thread);
+
+	SEARCH_NEAR(low, high, near->wait, middle, scene->waits[middle].start_ns < time);
+	return near->wait = low;
+}
+
+uint32_t scene_samples_from_near(const struct scene *scene, uint32_t thread, uint64_t time, struct scene_near *near)
+{
+	const struct row *row = &scene->threads[thread].samples;
+	uint32_t low = 0, high = row->count;
+
+	SEARCH_NEAR(low, high, near->sample, middle, scene->samples[row->items[middle]].time < time);
+	return near->sample = low;
+}
+
 #define LOOK_RAN_NS 2000000ull     /* looking at something again takes no longer */
 #define LOOK_QUEUED_NS 500000000ull
 

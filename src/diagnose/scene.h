@@ -405,6 +405,16 @@ const struct episode *scene_limit_begin(const struct scene *scene, const struct 
 struct message scene_message(const struct scene *scene, uint32_t index);
 /* Messages of a channel, both directions; NULL when it carried none. */
 const struct row *scene_channel(const struct scene *scene, uint64_t channel);
+/* The same for who looks at many moments, mostly in the order of time: beside the place where the thread was looked at last,
+ * which is kept. */
+struct scene_near {
+	uint32_t span, episode, wait, sample;
+};
+const struct span *scene_span_near(const struct scene *scene, uint32_t thread, uint64_t time, struct scene_near *near);
+const struct episode *scene_episode_near(const struct scene *scene, uint32_t thread, uint64_t time, struct scene_near *near);
+uint32_t scene_waits_from_near(const struct scene *scene, uint32_t thread, uint64_t time, struct scene_near *near);
+uint32_t scene_samples_from_near(const struct scene *scene, uint32_t thread, uint64_t time, struct scene_near *near);
+
 /* Index of the thread's first wake-up, wait, at or after the time; behind its last
  * one when there is none. */
 uint32_t scene_wakes_from(const struct scene *scene, uint32_t thread, uint64_t time);

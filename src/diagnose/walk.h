@@ -116,6 +116,7 @@ struct walk {
 	uint32_t doubted; /* episode + 1 that was ended by one who may have served others: its suspects go first */
 	struct pieces *pieces;
 	struct walk_steps *steps;
+	struct scene_near *near; /* by thread: of a long walk, whose searches it shortens; NULL: each is made anew */
 	unsigned depth;
 	uint32_t stack[64];
 	uint64_t served;  /* of the stack, those that serve others too while theirs is awaited, as bits */

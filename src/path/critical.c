@@ -177,18 +177,20 @@ static struct step_names step_seen(struct adding *a, uint32_t step)
 }
 
 /* The waits before and behind a moment at which the thread did not wait. */
-static void waits_around(const struct scene *scene, uint32_t thread, uint64_t time, const struct wait **ret_before, const struct wait **ret_behind)
+static void waits_around(const struct naming *naming, uint32_t thread, uint64_t time, const struct wait **ret_before, const struct wait **ret_behind)
 {
-	uint32_t next = scene_waits_from(scene, thread, time);
+	const struct scene *scene = naming->scene;
+	uint32_t next = scene_waits_from_near(scene, thread, time, &naming->near[thread]);
 
 	*ret_before = next > scene->threads[thread].wait ? &scene->waits[next - 1] : NULL;
 	*ret_behind = next < scene_waits_end(scene, thread) ? &scene->waits[next] : NULL;
 }
 
 /* Who was woken and has no processor yet is still in the call that it waited in: that wait; else NULL. */
-static const struct wait *woken_from(const struct scene *scene, uint32_t thread, uint64_t time)
+static const struct wait *woken_from(const struct naming *naming, uint32_t thread, uint64_t time)
 {
-	const struct span *span = scene_span(scene, thread, time);
+	const struct scene *scene = naming->scene;
+	const struct span *span = scene_span_near(scene, thread, time, &naming->near[thread]);
 	const struct wait *wait;
 
 	if (!span || span == scene->threads[thread].spans || span[-1].state != SPAN_WAITING)
@@ -215,7 +217,7 @@ static void add_samples(struct adding *a, uint32_t thread, uint32_t row, uint32_
 	const struct scene *scene = a->naming->scene;
 	const struct scene_thread *t = &scene->threads[thread];
 
-	for (uint32_t i = scene_samples_from(scene, thread, from); i < t->samples.count; i++) {
+	for (uint32_t i = scene_samples_from_near(scene, thread, from, &a->naming->near[thread]); i < t->samples.count; i++) {
 		const struct sample *s = &scene->samples[t->samples.items[i]];
 		uint32_t functions[SAMPLE_FRAMES];
 		size_t count = 0;
@@ -243,7 +245,7 @@ struct stretch_words critical_words(struct naming *naming, uint32_t thread, cons
 	if (wait) {
 		words.key = wait_key(naming, wait);
 		on_stack = hold && naming_is_on_stack(naming, wait->ustack, hold->function);
-	} else if (doing == CLASS_QUEUED && (wait = woken_from(naming->scene, thread, time_ns))) {
+	} else if (doing == CLASS_QUEUED && (wait = woken_from(naming, thread, time_ns))) {
 		words.key = wait_key(naming, wait);
 		words.key.doing = doing;
 		words.key.what = naming_doing(naming, doing);
@@ -252,7 +254,7 @@ struct stretch_words critical_words(struct naming *naming, uint32_t thread, cons
 	} else {
 		const struct wait *before, *behind;
 
-		waits_around(naming->scene, thread, time_ns, &before, &behind);
+		waits_around(naming, thread, time_ns, &before, &behind);
 		words.key = (struct fold_key){ .who = naming_role(naming, thread), .doing = doing,
 					       .function = before && behind ? naming_between(naming, before->ustack, behind->ustack) : 0,
 					       .what = naming_doing(naming, doing) };
@@ -328,14 +330,14 @@ static void add_in_front(struct adding *a, const struct piece *p, uint32_t threa
 /* A stretch in which the thread stood for a processor, without a lock that others want. */
 static void add_queued(struct adding *a, const struct piece *p, uint64_t from, uint64_t to)
 {
-	const struct span *span = scene_span(a->naming->scene, p->thread, from);
+	const struct span *span = scene_span_near(a->naming->scene, p->thread, from, &a->naming->near[p->thread]);
 	uint64_t until;
 
 	for (uint64_t at = from; at < to; at = until) {
 		uint32_t thread;
 
 		until = to;
-		thread = span ? cpu_runs_who(a->naming->scene, span->cpu, at, &until) : 0;
+		thread = span ? cpu_runs_who(a->naming, span->cpu, at, &until) : 0;
 		if (thread && thread != p->thread && is_of_run(a, thread, p->thread))
 			add_in_front(a, p, thread, at, until);
 		else
@@ -416,7 +418,8 @@ static void add_walk(const struct critical *critical, struct asked *asked, uint3
 	struct naming *naming = critical->naming;
 	struct pieces pieces = { 0 };
 	struct walk_steps steps = { 0 };
-	struct walk walk = { .scene = naming->scene, .missing = on_missing, .holder = on_lock, .data = asked, .pieces = &pieces, .steps = &steps };
+	struct walk walk = { .scene = naming->scene, .missing = on_missing, .holder = on_lock, .data = asked, .pieces = &pieces, .steps = &steps,
+			     .near = naming->near };
 	struct adding a = { .critical = critical, .naming = naming, .fold = critical->fold, .steps = &steps,
 			     .holds = &critical->holds, .root_pid = critical->root_pid };
 

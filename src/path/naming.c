@@ -21,6 +21,8 @@ void naming_init(struct naming *naming, const struct scene *scene, struct diagno
 	naming->describer = (struct describer){ .arena = &naming->arena, .scene = scene, .ends = diagnoser_ends(diagnoser), .names = names };
 	naming->roles = mem_zalloc(arena_array_bytes(sizeof(*naming->roles), scene->thread_count));
 	naming->has_role = mem_zalloc(arena_array_bytes(sizeof(*naming->has_role), scene->thread_count));
+	naming->near = mem_zalloc(arena_array_bytes(sizeof(*naming->near), scene->thread_count));
+	naming->near_runs = mem_zalloc(arena_array_bytes(sizeof(*naming->near_runs), (size_t)scene->cpu_count + 1));
 	naming->starts = mem_zalloc(arena_array_bytes(sizeof(*naming->starts), scene->thread_count));
 	naming->scripted = mem_zalloc(arena_array_bytes(sizeof(*naming->scripted), scene->tables->frame_count + 1));
 	naming->interpreters = mem_zalloc(arena_array_bytes(sizeof(*naming->interpreters), scene->tables->module_count + 1));
@@ -56,6 +58,8 @@ void naming_done(struct naming *naming)
 {
 	free(naming->roles);
 	free(naming->has_role);
+	free(naming->near);
+	free(naming->near_runs);
 	free(naming->made);
 	map_done(&naming->made_starts);
 	free(naming->starts);

@@ -34,6 +34,8 @@ struct naming {
 	bool *has_role;
 	uint8_t *scripted;        /* by frame node, enum scripted: is a function of a script on the way out */
 	bool *interpreters;       /* by module: runs scripts */
+	struct scene_near *near;  /* by thread */
+	uint32_t *near_runs;      /* by processor: its run that was looked at last */
 	uint32_t *starts;         /* by thread: the function it was started with, where that is its role's name; else 0 */
 	uint32_t *made;           /* by thread: stack at which it was made; NULL: not looked for yet */
 	struct map made_starts;   /* such a stack -> the function that threads made there start with, 0 several */

@@ -315,7 +315,7 @@ static void put_running(struct making *m, uint32_t thread, uint8_t doing, enum o
 /* In whose work the thread stood for its processor. */
 static uint32_t place_in_front(struct making *m, uint16_t cpu, uint64_t time, uint64_t *until)
 {
-	uint32_t thread = cpu_runs_who(m->scene, cpu, time, until);
+	uint32_t thread = cpu_runs_who(m->naming, cpu, time, until);
 	struct stretch_words words;
 	const struct hold *hold;
 	uint64_t held_until;
