@@ -120,7 +120,7 @@ static bool taken_in(const struct scene *scene, uint32_t thread, uint64_t from, 
 static const struct episode *turn_begin(const struct scene *scene, const struct ends *ends, uint32_t thread, uint64_t from, uint64_t to)
 {
 	const struct scene_thread *t = &scene->threads[thread];
-	const struct episode *first = scene->episodes + t->episode, *e = scene_episode(scene, thread, to);
+	const struct episode *e = scene_episode(scene, thread, to), *first = scene->episodes + t->episode;
 
 	if (!e)
 		e = first + t->episode_count;

@@ -24,7 +24,10 @@ const char *span_state_name(enum span_state state)
 uint32_t scene_span_index(const struct scene *scene, uint32_t thread, uint64_t time)
 {
 	const struct scene_thread *t = &scene->threads[thread];
-	uint32_t low = 0, high = t->span_count;
+	uint32_t low = 0, high;
+
+	scene_need(scene, thread);
+	high = t->span_count;
 
 	if (!t->span_count || time < t->spans[0].start_ns || time > t->spans[t->span_count].start_ns)
 		return t->span_count;
@@ -57,7 +60,7 @@ const struct span *scene_span(const struct scene *scene, uint32_t thread, uint64
 
 uint32_t scene_wakes_from(const struct scene *scene, uint32_t thread, uint64_t time)
 {
-	uint32_t low = scene->threads[thread].wake, high = scene_wakes_end(scene, thread);
+	uint32_t high = scene_wakes_end(scene, thread), low = scene->threads[thread].wake;
 
 	SEARCH(low, high, middle, scene->wakes[middle].time < time);
 	return low;
@@ -65,7 +68,7 @@ uint32_t scene_wakes_from(const struct scene *scene, uint32_t thread, uint64_t t
 
 uint32_t scene_waits_from(const struct scene *scene, uint32_t thread, uint64_t time)
 {
-	uint32_t low = scene->threads[thread].wait, high = scene_waits_end(scene, thread);
+	uint32_t high = scene_waits_end(scene, thread), low = scene->threads[thread].wait;
 
 	SEARCH(low, high, middle, scene->waits[middle].start_ns < time);
 	return low;
@@ -119,9 +122,12 @@ uint64_t scene_yields(const struct scene *scene, uint32_t thread, uint64_t from_
 const struct episode *scene_episode(const struct scene *scene, uint32_t thread, uint64_t time)
 {
 	const struct scene_thread *t = &scene->threads[thread];
-	const struct episode *episodes = scene->episodes + t->episode;
-	uint32_t low = 0, high = t->episode_count;
+	const struct episode *episodes;
+	uint32_t low = 0, high;
 
+	scene_need(scene, thread);
+	episodes = scene->episodes + t->episode;
+	high = t->episode_count;
 	SEARCH(low, high, middle, episodes[middle].end_ns <= time);
 	return low < t->episode_count ? &episodes[low] : NULL;
 }
@@ -138,9 +144,11 @@ const struct row *scene_channel(const struct scene *scene, uint64_t channel)
 const struct span *scene_span_near(const struct scene *scene, uint32_t thread, uint64_t time, struct scene_near *near)
 {
 	const struct scene_thread *t = &scene->threads[thread];
-	uint32_t low = 1, high = t->span_count;
+	uint32_t low = 1, high;
 
-	if (!t->span_count || time < t->spans[0].start_ns || time > t->spans[t->span_count].start_ns)
+	scene_need(scene, thread);
+	high = t->span_count;
+	if (!high || time < t->spans[0].start_ns || time > t->spans[t->span_count].start_ns)
 		return NULL;
 	SEARCH_NEAR(low, high, near->span, middle, t->spans[middle].start_ns <= time);
 	near->span = low;
@@ -150,9 +158,12 @@ const struct span *scene_span_near(const struct scene *scene, uint32_t thread, u
 const struct episode *scene_episode_near(const struct scene *scene, uint32_t thread, uint64_t time, struct scene_near *near)
 {
 	const struct scene_thread *t = &scene->threads[thread];
-	const struct episode *episodes = scene->episodes + t->episode;
-	uint32_t low = 0, high = t->episode_count;
+	const struct episode *episodes;
+	uint32_t low = 0, high;
 
+	scene_need(scene, thread);
+	episodes = scene->episodes + t->episode;
+	high = t->episode_count;
 	SEARCH_NEAR(low, high, near->episode, middle, episodes[middle].end_ns <= time);
 	near->episode = low;
 	return low < t->episode_count ? &episodes[low] : NULL;
@@ -160,7 +171,7 @@ const struct episode *scene_episode_near(const struct scene *scene, uint32_t thr
 
 uint32_t scene_waits_from_near(const struct scene *scene, uint32_t thread, uint64_t time, struct scene_near *near)
 {
-	uint32_t low = scene->threads[thread].wait, high = scene_waits_end(scene, thread);
+	uint32_t high = scene_waits_end(scene, thread), low = scene->threads[thread].wait;
 
 	SEARCH_NEAR(low, high, near->wait, middle, scene->waits[middle].start_ns < time);
 	return near->wait = low;
@@ -225,8 +236,10 @@ static bool slept_by_child(const struct scene *scene, const struct wait *w)
 	uint64_t slept = 0;
 	uint32_t sleeps = 0;
 
-	if (w->kind != WAIT_KIND_child || w->end != WAIT_END_THREAD || !w->waker || t->messages.count ||
-	    t->running_ns > limit_of(scene, LIMIT_sleeper_ran_ns) ||
+	if (w->kind != WAIT_KIND_child || w->end != WAIT_END_THREAD || !w->waker || t->messages.count)
+		return false;
+	scene_need(scene, w->waker);
+	if (t->running_ns > limit_of(scene, LIMIT_sleeper_ran_ns) ||
 	    scene->tables->threads[w->waker].parent_pid != scene_pid(scene, w->thread) ||
 	    scene->tables->threads[w->waker].start_ns + LOOK_QUEUED_NS < w->start_ns)
 		return false;
@@ -328,6 +341,35 @@ const struct episode *scene_limit_begin(const struct scene *scene, const struct 
 	return begin;
 }
 
+void scene_join_waits_of(struct scene *scene, uint32_t thread, size_t capacity, size_t *populated)
+{
+	struct scene_thread *t = &scene->threads[thread];
+	struct episode *e = NULL;
+
+	t->episode = scene->episode_count;
+	for (uint32_t j = t->wait; j < t->wait + t->wait_count; j++) {
+		struct wait *w = &scene->waits[j];
+
+		if (e && w->start_ns >= e->end_ns && starts_sleeper(scene, &scene->waits[e->last], w)) {
+			w->episode = (uint32_t)(e - scene->episodes);
+			continue;
+		}
+		if (e && w->start_ns >= e->end_ns && looked_again(scene, &scene->waits[e->last], w) && !began_anew(scene, e, w)) {
+			e->slices++;
+		} else if (!(e && w->start_ns >= e->end_ns && waits_for_another_child(scene, &scene->waits[e->last], w))) {
+			if ((scene->episode_count + 1) * sizeof(*e) > *populated)
+				*populated = mem_populate_ahead(scene->episodes, *populated, capacity * sizeof(*e));
+			e = &scene->episodes[scene->episode_count++];
+			*e = (struct episode){ .start_ns = w->start_ns > scene->reach_ns ? w->start_ns
+					       : scene->reach_ns, .first = j, .slices = 1, .thread = thread };
+		}
+		e->last = j;
+		e->end_ns = w->end_ns > e->start_ns ? w->end_ns : e->start_ns;
+		w->episode = (uint32_t)(e - scene->episodes);
+	}
+	t->episode_count = scene->episode_count - t->episode;
+}
+
 void scene_join_waits(struct scene *scene)
 {
 	uint32_t total = 0;
@@ -338,33 +380,8 @@ void scene_join_waits(struct scene *scene)
 	if (!scene->episodes)
 		scene->episodes = scene->laid_columns[LAID_episodes] = mem_alloc(arena_array_bytes(sizeof(*scene->episodes), total));
 	scene->episode_count = 0;
-	for (uint32_t i = 0; i < scene->thread_count; i++) {
-		struct scene_thread *t = &scene->threads[i];
-		struct episode *e = NULL;
-
-		t->episode = scene->episode_count;
-		for (uint32_t j = t->wait; j < t->wait + t->wait_count; j++) {
-			struct wait *w = &scene->waits[j];
-
-			if (e && w->start_ns >= e->end_ns && starts_sleeper(scene, &scene->waits[e->last], w)) {
-				w->episode = (uint32_t)(e - scene->episodes);
-				continue;
-			}
-			if (e && w->start_ns >= e->end_ns && looked_again(scene, &scene->waits[e->last], w) && !began_anew(scene, e, w)) {
-				e->slices++;
-			} else if (!(e && w->start_ns >= e->end_ns && waits_for_another_child(scene, &scene->waits[e->last], w))) {
-				if ((scene->episode_count + 1) * sizeof(*e) > populated)
-					populated = mem_populate_ahead(scene->episodes, populated, total * sizeof(*e));
-				e = &scene->episodes[scene->episode_count++];
-				*e = (struct episode){ .start_ns = w->start_ns > scene->reach_ns ? w->start_ns
-						       : scene->reach_ns, .first = j, .slices = 1, .thread = i };
-			}
-			e->last = j;
-			e->end_ns = w->end_ns > e->start_ns ? w->end_ns : e->start_ns;
-			w->episode = (uint32_t)(e - scene->episodes);
-		}
-		t->episode_count = scene->episode_count - t->episode;
-	}
+	for (uint32_t i = 0; i < scene->thread_count; i++)
+		scene_join_waits_of(scene, i, total, &populated);
 }
 
 void scene_state_times(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns,
@@ -373,6 +390,7 @@ void scene_state_times(const struct scene *scene, uint32_t thread, uint64_t from
 	const struct scene_thread *t = &scene->threads[thread];
 
 	*ret_times = (struct state_times){ 0 };
+	scene_need(scene, thread);
 	if (t->span_count && from_ns < t->spans[0].start_ns)
 		from_ns = t->spans[0].start_ns;
 	for (uint32_t i = scene_span_index(scene, thread, from_ns); i < t->span_count; i++) {

@@ -299,6 +299,9 @@ struct numbers {
 /* Columns that are laid out anew; the spans of each of two workers first. */
 enum { LAID_waits = 2, LAID_wakes, LAID_episodes, SCENE_LAID };
 
+/* What of a thread is still to be laid out. */
+enum { PENDING_waits = 1, PENDING_spans = 2, PENDING_episodes = 4, PENDING_wakes = 8 };
+
 struct scene {
 	struct arena arena;
 	struct arena rows_arena;         /* of the threads' and channels' rows, see scene_rows.c */
@@ -361,6 +364,8 @@ struct scene {
 	uint32_t cpu_count;
 	void *kept[SCENE_KEPT];          /* memory of the arrays above that do not lie in the arena */
 	unsigned kept_count;
+	uint8_t *pending;                /* by thread, PENDING_ as bits: it is laid out when it is asked for; NULL: nothing is left */
+	struct scene_lazy *lazy;         /* by which that is done; NULL: all was laid out at once */
 	void *laid_columns[SCENE_LAID];  /* memory of spans, waits and what follows from them */
 	struct wait_details *wait_details; /* what was gathered of waits; NULL: none of it is left, nothing can be corrected */
 	struct scene_gathered *gathered; /* by thread, see scene_build.h */
@@ -383,7 +388,39 @@ struct scene_watch {
  * corrects it: what only that needs is not kept. */
 int scene_build_watched(const struct trace *trace, const struct scene_watch *watch, struct graph_room *room, struct scene **ret_scene,
 			struct err *err);
+/* The same for who asks about few of its threads: each is laid out when it is first asked for, by the questions below or by
+ * scene_need. Such a scene is for one thread of the program. */
+int scene_build_lazily(const struct trace *trace, struct graph_room *room, struct scene **ret_scene, struct err *err);
 void scene_free(struct scene *scene);
+
+/* Of a scene that is laid out thread by thread: */
+void scene_lay_waits_of(const struct scene *scene, uint32_t thread);
+void scene_lay_thread(const struct scene *scene, uint32_t thread);
+void scene_lay_wakes_of(const struct scene *scene, uint32_t thread);
+/* Called for each thread when its waits are there. */
+void scene_on_laid(struct scene *scene, void (*laid)(void *data, struct scene *scene, uint32_t thread), void *data);
+/* The thread's wait that lasts at the moment and began before it, as the switches tell it; for that it is not laid out. */
+bool scene_wait_at(const struct scene *scene, uint32_t thread, uint64_t time_ns, struct wait *ret_wait);
+/* False when the thread surely has no wait of a kind in the set (bits by WAIT_KIND_); for that it is not laid out. */
+bool scene_may_wait_for(const struct scene *scene, uint32_t thread, uint64_t kinds);
+
+/* Before the thread's columns are looked at. */
+static inline void scene_need(const struct scene *scene, uint32_t thread)
+{
+	if (scene->pending && scene->pending[thread] & (PENDING_waits | PENDING_spans | PENDING_episodes))
+		scene_lay_thread(scene, thread);
+}
+/* ... of which no more than the waits are. */
+static inline void scene_need_waits(const struct scene *scene, uint32_t thread)
+{
+	if (scene->pending && scene->pending[thread] & PENDING_waits)
+		scene_lay_waits_of(scene, thread);
+}
+static inline void scene_need_wakes(const struct scene *scene, uint32_t thread)
+{
+	if (scene->pending && scene->pending[thread] & PENDING_wakes)
+		scene_lay_wakes_of(scene, thread);
+}
 /* Lays a person's statements over graph and scene, in place of those laid over
  * them before; what only a build of the graph can take in has it built anew.
  * -ENOENT, with the statement in words: it speaks of an event or edge that is not
@@ -391,6 +428,8 @@ void scene_free(struct scene *scene);
 int scene_correct(struct scene *scene, const struct rules *corrections, struct err *err);
 /* Joins waits to episodes; part of scene_build, and for scenes made by hand. */
 void scene_join_waits(struct scene *scene);
+/* One thread's; the column of episodes has room for `capacity`, of which so many bytes have their pages. */
+void scene_join_waits_of(struct scene *scene, uint32_t thread, size_t capacity, size_t *populated);
 
 /* The span of the thread that holds the moment; NULL outside the trace. */
 const struct span *scene_span(const struct scene *scene, uint32_t thread, uint64_t time);
@@ -429,10 +468,12 @@ uint64_t scene_yields(const struct scene *scene, uint32_t thread, uint64_t from_
 
 static inline uint32_t scene_waits_end(const struct scene *scene, uint32_t thread)
 {
+	scene_need(scene, thread);
 	return scene->threads[thread].wait + scene->threads[thread].wait_count;
 }
 static inline uint32_t scene_wakes_end(const struct scene *scene, uint32_t thread)
 {
+	scene_need_wakes(scene, thread);
 	return scene->threads[thread].wake + scene->threads[thread].wake_count;
 }
 

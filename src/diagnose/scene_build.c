@@ -21,6 +21,7 @@ struct making {
 	bool beside;              /* the thread runs */
 	const struct scene_watch *watch; /* NULL: nobody */
 	struct graph_room *room;
+	bool lazily;
 };
 
 static void *take_frequent(void *data)
@@ -95,12 +96,15 @@ static int make(struct making *m, const struct tables *tables, struct err *err)
 	if (!r) {
 		scene->owned_tables = graph_take_tables(scene->graph); /* a graph that takes this one's place uses them too */
 		gatherer_give(m->gatherer, scene);
-		scene_lay(scene);
+		if (m->lazily)
+			scene_lay_lazily(scene);
+		else
+			scene_lay(scene);
 		if (m->watch)
 			forget_details(scene);
 	}
 	end_rows(m);
-	if (!r)
+	if (!r && !m->lazily)
 		scene_join_waits(scene);
 	return r;
 }
@@ -143,6 +147,11 @@ int scene_build_watched(const struct trace *trace, const struct scene_watch *wat
 	return build((struct making){ .trace = trace, .watch = watch, .room = room }, NULL, ret_scene, err);
 }
 
+int scene_build_lazily(const struct trace *trace, struct graph_room *room, struct scene **ret_scene, struct err *err)
+{
+	return build((struct making){ .trace = trace, .room = room, .lazily = true }, NULL, ret_scene, err);
+}
+
 static void free_all_but_graph(struct scene *scene)
 {
 	for (uint32_t i = 0; scene->gathered && i < scene->thread_count; i++) {
@@ -151,6 +160,8 @@ static void free_all_but_graph(struct scene *scene)
 	}
 	free(scene->gathered);
 	wait_details_free(scene->wait_details);
+	scene_lazy_free(scene->lazy);
+	free(scene->pending);
 	free(scene->messages);
 	free(scene->message_ends);
 	map_done(&scene->long_messages);

@@ -54,5 +54,10 @@ void gatherer_give(struct gatherer *gatherer, struct scene *scene);
 /* Lays spans, waits and wake-ups out from the scene's graph, in place of those laid out
  * before; scene_join_waits is due then. */
 void scene_lay(struct scene *scene);
+/* The same, thread by thread, as they are asked for; waits are joined then, too. */
+void scene_lay_lazily(struct scene *scene);
+/* What a thread waits for in calls on files while the request is open; its waits are there. */
+void scene_lay_fuse_wait(struct scene *scene, const struct fuse_request *request);
+void scene_lazy_free(struct scene_lazy *lazy);
 
 #endif

@@ -194,6 +194,15 @@ static void add_found(const struct scene *scene, struct wait *w, const struct ev
 	}
 }
 
+/* Woken before anything was seen of it: it had waited since before the trace. */
+static void set_begin(const struct scene *scene, struct wait *w)
+{
+	uint64_t born = scene->tables->threads[w->thread].start_ns;
+
+	if (w->begin_event == w->end_event && w->end_event)
+		w->start_ns = born > scene->reach_ns ? born : scene->reach_ns;
+}
+
 static void lay_waits(struct layout *l, uint32_t thread)
 {
 	const struct scene *scene = l->scene;
@@ -207,10 +216,7 @@ static void lay_waits(struct layout *l, uint32_t thread)
 	walk.plain = true;
 	for (struct graph_wait g; graph_waits_next(&walk, &g); w++) {
 		fill_wait(scene, &g, w);
-		/* Woken before anything was seen of it: it had waited since before the trace. */
-		if (w->begin_event == w->end_event && w->end_event)
-			w->start_ns = scene->tables->threads[thread].start_ns > scene->reach_ns
-				? scene->tables->threads[thread].start_ns : scene->reach_ns;
+		set_begin(scene, w);
 		d = scene->wait_details ? wait_details_find(scene->wait_details, w->begin_event) : NULL;
 		if (d) {
 			w->detail = d->detail;
@@ -427,45 +433,12 @@ static void lay_wakes(struct scene *scene)
 	free(next);
 }
 
-/* A wait in a call on a file, of which the recorder tells the call, or that it is for its pages. */
-static bool is_on_file(const struct wait *w)
+/* Each thread's place in the column of waits, and what else threads are laid out with. */
+static uint64_t begin_layout(struct layout *l, struct scene *scene)
 {
-	switch (w->kind) {
-	case WAIT_KIND_block_io:
-	case WAIT_KIND_open:
-	case WAIT_KIND_fault:
-	case WAIT_KIND_sync:
-	case WAIT_KIND_other:
-		return w->cause != WAKE_CAUSE_block_io;
-	case WAIT_KIND_read:
-	case WAIT_KIND_write:
-		return object_kind(w->object) == OBJECT_KIND_file || object_kind(w->object) == OBJECT_KIND_directory;
-	default:
-		return false;
-	}
-}
-
-/* Who waits so while a request of its own to a file system in user space is open waits for that. */
-static void lay_fuse_waits(struct scene *scene)
-{
-	for (uint32_t i = 0; i < scene->fuse_count; i++) {
-		const struct fuse_request *r = &scene->fuse[i];
-		uint64_t end = r->end_ns ? r->end_ns : scene->end_ns;
-		uint32_t j = scene_waits_from(scene, r->thread, r->time);
-
-		/* one that was found open is told behind the wait's beginning */
-		j -= j > scene->threads[r->thread].wait && scene->waits[j - 1].end_ns > r->time;
-		for (; j < scene_waits_end(scene, r->thread) && scene->waits[j].start_ns < end; j++)
-			if (is_on_file(&scene->waits[j]))
-				scene->waits[j].kind = WAIT_KIND_fuse;
-	}
-}
-
-void scene_lay(struct scene *scene)
-{
-	struct layout l = { .scene = scene };
 	uint64_t total = 1;        /* entry 0 stands for none */
 
+	*l = (struct layout){ .scene = scene };
 	arena_done(&scene->laid);
 	arena_init(&scene->laid);
 	for (unsigned i = 0; i < SCENE_LAID; i++) {
@@ -481,14 +454,29 @@ void scene_lay(struct scene *scene)
 		total += about.stretches;
 	}
 	scene->wait_count = (uint32_t)total;
-	l.waits = scene->waits = scene->laid_columns[LAID_waits] = mem_alloc(arena_array_bytes(sizeof(*l.waits), total));
-	mem_populate(l.waits, total * sizeof(*l.waits));
-	l.waits[0] = (struct wait){ 0 };
-	l.first_span = mem_zalloc(arena_array_bytes(sizeof(*l.first_span), scene->thread_count));
-	l.worker_of = mem_zalloc(scene->thread_count + 1);
-	l.places = stack_places(scene->tables);
+	l->waits = scene->waits = scene->laid_columns[LAID_waits] = mem_alloc(arena_array_bytes(sizeof(*l->waits), total));
+	l->waits[0] = (struct wait){ 0 };
+	l->first_span = mem_zalloc(arena_array_bytes(sizeof(*l->first_span), scene->thread_count));
+	l->worker_of = mem_zalloc(scene->thread_count + 1);
+	l->places = stack_places(scene->tables);
 	for (unsigned i = 0; i < WORKERS; i++)
-		l.workers[i].layout = &l;
+		l->workers[i].layout = l;
+	return total;
+}
+
+static void end_layout(struct layout *l)
+{
+	free(l->first_span);
+	free(l->worker_of);
+	free(l->places);
+}
+
+void scene_lay(struct scene *scene)
+{
+	struct layout l;
+	uint64_t total = begin_layout(&l, scene);
+
+	mem_populate(l.waits, total * sizeof(*l.waits));
 	/* To grow means to copy; room that is not needed is never touched. */
 	for (unsigned i = 0; i < WORKERS && total > SMALL_SCENE; i++)
 		vec_reserve(&l.workers[i].spans, total * SPANS_A_WAIT);
@@ -506,9 +494,170 @@ void scene_lay(struct scene *scene)
 				scene->threads[j].spans = spans + l.first_span[j];
 		scene->laid_columns[i] = l.workers[i].spans.items;
 	}
-	free(l.first_span);
-	free(l.worker_of);
-	free(l.places);
+	end_layout(&l);
 	lay_wakes(scene);
-	lay_fuse_waits(scene);
+	for (uint32_t i = 0; i < scene->fuse_count; i++)
+		scene_lay_fuse_wait(scene, &scene->fuse[i]);
+}
+
+/* ---- thread by thread ---- */
+
+struct scene_lazy {
+	struct layout layout;
+	uint32_t *woken;           /* graph_waits_by_waker, NULL before the first question */
+	uint32_t *first_woken;
+	uint32_t *fuse, *next_fuse; /* by thread the first of its requests to file systems in user space + 1; by request the next; NULL: none */
+	size_t episodes_populated;
+	bool joining;              /* a thread's waits: of the others no more than theirs is needed */
+	void (*laid)(void *data, struct scene *scene, uint32_t thread);
+	void *laid_data;
+};
+
+void scene_lay_lazily(struct scene *scene)
+{
+	struct scene_lazy *lazy = scene->lazy = mem_zalloc(sizeof(*lazy));
+	uint64_t total = begin_layout(&lazy->layout, scene);
+
+	scene->pending = mem_alloc((size_t)scene->thread_count + 1);
+	if (scene->fuse_count) {
+		lazy->fuse = mem_zalloc(arena_array_bytes(sizeof(*lazy->fuse), scene->thread_count));
+		lazy->next_fuse = mem_alloc(arena_array_bytes(sizeof(*lazy->next_fuse), scene->fuse_count));
+	}
+	for (uint32_t i = scene->fuse_count; i-- > 0; ) {
+		lazy->next_fuse[i] = lazy->fuse[scene->fuse[i].thread];
+		lazy->fuse[scene->fuse[i].thread] = i + 1;
+	}
+	memset(scene->pending, PENDING_waits | PENDING_spans | PENDING_episodes | PENDING_wakes, (size_t)scene->thread_count + 1);
+	scene->episodes = scene->laid_columns[LAID_episodes] = mem_alloc(arena_array_bytes(sizeof(*scene->episodes), total));
+	scene->wakes = scene->laid_columns[LAID_wakes] = mem_alloc(arena_array_bytes(sizeof(*scene->wakes), total));
+}
+
+void scene_lazy_free(struct scene_lazy *lazy)
+{
+	if (!lazy)
+		return;
+	end_layout(&lazy->layout);
+	vec_done(&lazy->layout.workers[0].spans);
+	free(lazy->woken);
+	free(lazy->first_woken);
+	free(lazy->fuse);
+	free(lazy->next_fuse);
+	free(lazy);
+}
+
+void scene_on_laid(struct scene *scene, void (*laid)(void *data, struct scene *scene, uint32_t thread), void *data)
+{
+	scene->lazy->laid = laid;
+	scene->lazy->laid_data = data;
+}
+
+#define POPULATED_LEAST 256u   /* waits, whose pages are made at once */
+
+void scene_lay_waits_of(const struct scene *scene, uint32_t thread)
+{
+	struct scene_lazy *lazy = scene->lazy;
+	struct scene *own = lazy->layout.scene;
+	uint32_t first = own->threads[thread].wait, end = thread + 1 < own->thread_count ? own->threads[thread + 1].wait : own->wait_count;
+
+	if (end - first >= POPULATED_LEAST)
+		mem_populate(&own->waits[first], (end - first) * sizeof(*own->waits));
+	lay_waits(&lazy->layout, thread);
+	for (uint32_t i = lazy->fuse ? lazy->fuse[thread] : 0; i; i = lazy->next_fuse[i - 1])
+		scene_lay_fuse_wait(own, &own->fuse[i - 1]);
+	own->pending[thread] &= (uint8_t)~PENDING_waits;
+	if (lazy->laid)
+		lazy->laid(lazy->laid_data, own, thread);
+}
+
+static void lay_spans_of(struct layout *l, uint32_t thread)
+{
+	struct scene_thread *t = &l->scene->threads[thread];
+	struct worker *worker = &l->workers[0];
+
+	vec_clear(&worker->spans);
+	lay_spans(l, worker, thread);
+	t->spans = arena_memdup(&l->scene->laid, worker->spans.items, arena_array_bytes(sizeof(*t->spans), worker->spans.length));
+	l->scene->pending[thread] &= (uint8_t)~PENDING_spans;
+}
+
+void scene_lay_thread(const struct scene *scene, uint32_t thread)
+{
+	struct scene_lazy *lazy = scene->lazy;
+	struct scene *own = lazy->layout.scene;
+
+	scene_need_waits(own, thread);
+	if (own->pending[thread] & PENDING_spans)
+		lay_spans_of(&lazy->layout, thread);
+	if (lazy->joining || !(own->pending[thread] & PENDING_episodes))
+		return;
+	lazy->joining = true;
+	scene_join_waits_of(own, thread, own->wait_count, &lazy->episodes_populated);
+	lazy->joining = false;
+	own->pending[thread] &= (uint8_t)~PENDING_episodes;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct wake *x = a, *y = b;
+
+	return is_later(x, y) ? 1 : is_later(y, x) ? -1 : 0;
+}
+
+void scene_lay_wakes_of(const struct scene *scene, uint32_t thread)
+{
+	struct scene_lazy *lazy = scene->lazy;
+	struct scene *own = lazy->layout.scene;
+	struct scene_thread *t = &own->threads[thread];
+
+	if (!lazy->woken)
+		lazy->woken = graph_waits_by_waker(own->graph, &lazy->first_woken);
+	own->pending[thread] &= (uint8_t)~PENDING_wakes;
+	t->wake = own->wake_count;
+	for (uint32_t i = lazy->first_woken[thread]; i < lazy->first_woken[thread + 1]; i++) {
+		struct graph_wait g;
+		struct wait w;
+
+		if (!graph_wait_plain(own->graph, lazy->woken[i], &g) || g.thread >= own->thread_count)
+			continue;
+		fill_wait(own, &g, &w);
+		if (is_wake(&w))
+			own->wakes[own->wake_count++] = (struct wake){ w.end_ns, w.end_event, thread, g.thread };
+	}
+	t->wake_count = own->wake_count - t->wake;
+	if (t->wake_count)
+		qsort(own->wakes + t->wake, t->wake_count, sizeof(*own->wakes), by_time);
+}
+
+bool scene_wait_at(const struct scene *scene, uint32_t thread, uint64_t time_ns, struct wait *ret_wait)
+{
+	if (scene->pending && scene->pending[thread] & PENDING_waits) {
+		struct graph_waits walk = graph_waits_of(scene->graph, thread, time_ns, UINT64_MAX);
+		struct graph_wait g;
+
+		walk.plain = true;
+		if (!graph_waits_next(&walk, &g))
+			return false;
+		fill_wait(scene, &g, ret_wait);
+		set_begin(scene, ret_wait);
+	} else {
+		uint32_t number = scene_waits_from(scene, thread, time_ns);
+
+		if (number == scene->threads[thread].wait)
+			return false;
+		*ret_wait = scene->waits[number - 1];
+	}
+	return ret_wait->start_ns < time_ns && ret_wait->end_ns > time_ns;
+}
+
+bool scene_may_wait_for(const struct scene *scene, uint32_t thread, uint64_t kinds)
+{
+	const struct scene_gathered *gathered = &scene->gathered[thread];
+
+	if (!scene->pending || !(scene->pending[thread] & PENDING_waits) || graph_waits_for(scene->graph, thread, kinds) ||
+	    kinds >> WAIT_KIND_fuse & 1)
+		return true;
+	for (size_t i = 0; i < gathered->found.length; i++)
+		if (kinds >> (gathered->found.items[i].said.wait & 63) & 1)
+			return true;
+	return false;
 }

@@ -130,6 +130,7 @@ static uint64_t find_start(struct side *side, uint32_t thread)
 	const struct scene_thread *t = &side->scene->threads[thread];
 	uint64_t start = 0;
 
+	scene_need_waits(side->scene, thread);
 	for (uint32_t i = 0; !start && i < t->wait_count && i < STACKS_TRIED; i++)
 		start = start_of(side, side->scene->waits[t->wait + i].ustack);
 	for (uint32_t i = 0; !start && i < t->samples.count && i < STACKS_TRIED; i++)

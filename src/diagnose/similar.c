@@ -200,6 +200,7 @@ static void search_thread(struct search *s, uint32_t thread, unsigned match)
 	uint64_t length = s->episode->end_ns - s->episode->start_ns;
 	uint64_t threshold = s->metrics->threshold_ns ? s->metrics->threshold_ns : length / 2;
 
+	scene_need(base, thread);
 	for (uint32_t i = 0; i < t->episode_count; i++) {
 		const struct episode *e = &base->episodes[t->episode + i];
 		const struct wait *other = &base->waits[e->last];

@@ -117,7 +117,7 @@ static void source_name(const struct graph *graph, const struct built_thread *th
 static uint32_t public_thread(struct graph *graph, const struct built_thread *thread)
 {
 	struct stored_thread stored = { .tid = thread->tid, .pid = thread->pid, .kind = thread->kind, .cause = thread->cause,
-					.number = thread->number, .rows = thread->rows };
+					.number = thread->number, .rows = thread->rows, .waits = thread->waits };
 	uint32_t entry;
 	char name[128] = "";
 
@@ -126,6 +126,7 @@ static uint32_t public_thread(struct graph *graph, const struct built_thread *th
 		entry = tables_thread(graph->tables, thread->tid, thread->first_ns);
 		if (entry && entry < graph->tables->thread_count && !graph->threads.items[entry].rows) {
 			graph->threads.items[entry].rows = thread->rows;
+			graph->threads.items[entry].waits = thread->waits;
 			return entry;
 		}
 		stored.kind = GRAPH_UNKNOWN;

@@ -134,6 +134,7 @@ struct built_thread {
 	uint32_t rows, last_row;
 	uint8_t kind, cause;    /* enum graph_thread_kind; WAKE_CAUSE_ of sources */
 	uint64_t number;
+	uint64_t waits;         /* kinds of its waits, as bits */
 };
 
 struct cpu_state {

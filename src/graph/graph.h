@@ -278,6 +278,12 @@ struct graph_waits {
 struct graph_waits graph_waits_of(const struct graph *graph, uint32_t thread, uint64_t from_ns, uint64_t to_ns);
 bool graph_waits_next(struct graph_waits *walk, struct graph_wait *ret_wait);
 
+/* True when one of the thread's waits is of a kind in the set (bits by WAIT_KIND_). */
+bool graph_waits_for(const struct graph *graph, uint32_t thread, uint64_t kinds);
+/* All waits whose wake-up is known, in the order of the threads that woke them: those of thread i from ret_first[i] up to
+ * ret_first[i + 1]. Both are to be freed. */
+uint32_t *graph_waits_by_waker(const struct graph *graph, uint32_t **ret_first);
+
 /* ---- a thread's timeline: every nanosecond of a window, once ---- */
 
 enum graph_interval_kind {

@@ -353,6 +353,49 @@ bool graph_waits_next(struct graph_waits *walk, struct graph_wait *ret_wait)
 	return false;
 }
 
+bool graph_waits_for(const struct graph *graph, uint32_t thread, uint64_t kinds)
+{
+	return thread < graph->threads.length && graph->threads.items[thread].waits & kinds;
+}
+
+/* Who woke it, GRAPH_NONE nobody. */
+static uint32_t waker_of(const struct graph *graph, uint32_t row)
+{
+	const struct row *r = &graph->rows[row];
+
+	if (!row_valid(graph, row) || !(r->flags & ROW_WAIT) || !(r->flags & ROW_WOKEN) || r->wake_row == GRAPH_NONE)
+		return GRAPH_NONE;
+	return row_thread(graph, r->wake_row);
+}
+
+uint32_t *graph_waits_by_waker(const struct graph *graph, uint32_t **ret_first)
+{
+	size_t threads = graph->threads.length;
+	uint32_t rows = graph->block_count * ROW_BLOCK, total = 0;
+	uint32_t *first = mem_zalloc(arena_array_bytes(sizeof(*first), threads + 2)), *waits;
+
+	for (uint32_t row = 0; row < rows; row++) {
+		uint32_t waker = waker_of(graph, row);
+
+		if (waker != GRAPH_NONE)
+			first[waker + 2]++;
+	}
+	for (size_t i = 0; i < threads; i++) {
+		total += first[i + 2];
+		first[i + 2] = total;
+	}
+	waits = mem_alloc(arena_array_bytes(sizeof(*waits), (size_t)total + 1));
+	/* first[i + 1] is where the next of i goes, until all are there. */
+	for (uint32_t row = 0; row < rows; row++) {
+		uint32_t waker = waker_of(graph, row);
+
+		if (waker != GRAPH_NONE)
+			waits[first[waker + 1]++] = row;
+	}
+	*ret_first = first;
+	return waits;
+}
+
 bool graph_gap_between(const struct graph *graph, uint64_t from_ns, uint64_t to_ns)
 {
 	size_t low = 0, high = graph->gaps.length;

@@ -106,6 +106,7 @@ struct stored_thread {
 	uint8_t kind;           /* enum graph_thread_kind */
 	uint8_t cause;
 	uint16_t reserved;
+	uint64_t waits;         /* kinds of its waits, as bits */
 };
 
 /* Memory that grows without copying. */

@@ -255,6 +255,7 @@ static void wait_begin(struct builder *b, struct slot *slot, const struct event_
 	slot->facts.argument = s->argument;
 	slot->facts.syscall = s->syscall;
 	slot->last_wait = slot->row;
+	b->threads.items[slot->thread].waits |= 1ull << (s->wait & 63);
 	b->graph->stats.waits++;
 }
 

@@ -22,11 +22,15 @@ static int by_tid(const void *a, const void *b)
 	return x->tid < y->tid ? -1 : x->tid > y->tid;
 }
 
-static void apply_to(struct scene *scene, uint32_t thread, const struct standing_end *end)
+/* The wait, which is the thread's last one that is known, ends as the part behind tells. */
+static void apply_to(const struct scene *scene, const struct standing_ends *ends, struct wait *w)
 {
-	struct wait *w = &scene->waits[scene_waits_end(scene, thread) - 1];
+	const struct standing_end key = { .tid = scene_tid(scene, w->thread) }, *end;
 
-	if (!end || w->end != WAIT_END_OPEN || scene->tables->threads[thread].end_ns < scene->end_ns)
+	if (w->end != WAIT_END_OPEN || !ends->length || scene->tables->threads[w->thread].end_ns < scene->end_ns)
+		return;
+	end = bsearch(&key, ends->items, ends->length, sizeof(key), by_tid);
+	if (!end)
 		return;
 	w->end = end->end;
 	w->cause = end->cause;
@@ -37,14 +41,17 @@ static void apply_to(struct scene *scene, uint32_t thread, const struct standing
 		w->end = WAIT_END_UNKNOWN;
 }
 
-void critical_apply(struct scene *scene, const struct standing_ends *ends)
+static void apply_laid(void *data, struct scene *scene, uint32_t thread)
 {
-	for (uint32_t i = 1; i < scene->thread_count && ends->length; i++) {
-		struct standing_end key = { .tid = scene_tid(scene, i) };
+	const struct scene_thread *t = &scene->threads[thread];
 
-		if (scene->threads[i].wait_count)
-			apply_to(scene, i, bsearch(&key, ends->items, ends->length, sizeof(key), by_tid));
-	}
+	if (thread && t->wait_count)
+		apply_to(scene, data, &scene->waits[t->wait + t->wait_count - 1]);
+}
+
+void critical_apply(struct scene *scene, struct standing_ends *ends)
+{
+	scene_on_laid(scene, apply_laid, ends);
 }
 
 /* The thread itself when it lived before the moment, else the one that made it. */
@@ -57,20 +64,23 @@ static uint32_t alive_before(const struct scene *scene, uint32_t thread, uint64_
 
 void critical_carry(const struct scene *scene, uint64_t from_ns, struct standing_ends *ends)
 {
-	vec_clear(ends);
-	for (uint32_t i = 1; i < scene->thread_count; i++) {
-		uint32_t number = scene_waits_from(scene, i, from_ns), waker;
-		const struct wait *w = &scene->waits[number - 1];
+	struct standing_ends before = { 0 };
 
-		/* The last that began before. */
-		if (number == scene->threads[i].wait || w->end_ns <= from_ns)
+	for (uint32_t i = 1; i < scene->thread_count; i++) {
+		struct wait w;
+		uint32_t waker;
+
+		if (!scene_wait_at(scene, i, from_ns, &w))
 			continue;
-		waker = alive_before(scene, w->waker, from_ns);
-		vec_push(ends, ((struct standing_end){ .end_event = w->end_event, .tid = scene_tid(scene, i),
-			.waker_tid = waker ? scene_tid(scene, waker) : 0, .end = w->end, .cause = w->cause, .confidence = w->confidence }));
+		apply_to(scene, ends, &w);
+		waker = alive_before(scene, w.waker, from_ns);
+		vec_push(&before, ((struct standing_end){ .end_event = w.end_event, .tid = scene_tid(scene, i),
+			.waker_tid = waker ? scene_tid(scene, waker) : 0, .end = w.end, .cause = w.cause, .confidence = w.confidence }));
 	}
-	if (ends->length)
-		qsort(ends->items, ends->length, sizeof(*ends->items), by_tid);
+	if (before.length)
+		qsort(before.items, before.length, sizeof(*before.items), by_tid);
+	vec_done(ends);
+	*ends = before;
 }
 
 /* ---- the walk ---- */

@@ -39,9 +39,9 @@ struct stretch_words {
 struct stretch_words critical_words(struct naming *naming, uint32_t thread, const struct wait *wait, uint8_t doing, const struct hold *hold,
 				    uint64_t time_ns);
 
-/* Tells the scene, which is the caller's own, how its open waits end. */
-void critical_apply(struct scene *scene, const struct standing_ends *ends);
-/* What the part before this one must know: of waits that stand at `from_ns`. */
+/* Tells the scene, which is the caller's own and laid out thread by thread, how its open waits end; the ends must stay. */
+void critical_apply(struct scene *scene, struct standing_ends *ends);
+/* What the part before this one must know: of waits that stand at `from_ns`; in place of the ends that were applied. */
 void critical_carry(const struct scene *scene, uint64_t from_ns, struct standing_ends *ends);
 
 /* The caller fills in what is before `holds`. */

@@ -32,18 +32,25 @@ static int by_start(const void *a, const void *b)
 	return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
 }
 
+#define LOCK_KINDS (1ull << WAIT_KIND_futex | 1ull << WAIT_KIND_file_lock)
+
 static void find_waits(struct naming *naming, struct lock_waits *waits)
 {
 	const struct scene *scene = naming->scene;
 
-	for (uint32_t thread = 1; thread < scene->thread_count; thread++)
-		for (uint32_t i = scene->threads[thread].wait; i < scene_waits_end(scene, thread); i++) {
+	for (uint32_t thread = 1; thread < scene->thread_count; thread++) {
+		naming->no_locks[thread] = naming->no_locks[thread] || !scene_may_wait_for(scene, thread, LOCK_KINDS);
+		if (naming->no_locks[thread])
+			continue;
+		scene_need_waits(scene, thread);
+		for (uint32_t i = scene->threads[thread].wait, end = i + scene->threads[thread].wait_count; i < end; i++) {
 			const struct wait *w = &scene->waits[i];
 
 			if (w->object && (w->kind == WAIT_KIND_futex || w->kind == WAIT_KIND_file_lock) &&
 			    naming_wait_class(naming, w) == WAIT_CLASS_lock)
 				vec_push(waits, ((struct lock_wait){ w->object, w->start_ns, w->end_ns, i }));
 		}
+	}
 }
 
 static int by_thread(const void *a, const void *b)

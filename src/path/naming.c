@@ -22,6 +22,7 @@ void naming_init(struct naming *naming, const struct scene *scene, struct diagno
 	naming->roles = mem_zalloc(arena_array_bytes(sizeof(*naming->roles), scene->thread_count));
 	naming->has_role = mem_zalloc(arena_array_bytes(sizeof(*naming->has_role), scene->thread_count));
 	naming->near = mem_zalloc(arena_array_bytes(sizeof(*naming->near), scene->thread_count));
+	naming->no_locks = mem_zalloc(arena_array_bytes(sizeof(*naming->no_locks), scene->thread_count));
 	naming->near_runs = mem_zalloc(arena_array_bytes(sizeof(*naming->near_runs), (size_t)scene->cpu_count + 1));
 	naming->starts = mem_zalloc(arena_array_bytes(sizeof(*naming->starts), scene->thread_count));
 	naming->scripted = mem_zalloc(arena_array_bytes(sizeof(*naming->scripted), scene->tables->frame_count + 1));
@@ -60,6 +61,7 @@ void naming_done(struct naming *naming)
 	free(naming->has_role);
 	free(naming->near);
 	free(naming->near_runs);
+	free(naming->no_locks);
 	free(naming->made);
 	map_done(&naming->made_starts);
 	free(naming->starts);
@@ -252,6 +254,7 @@ static uint32_t start_of(struct naming *naming, uint32_t thread)
 	const struct scene_thread *t = &naming->scene->threads[thread];
 	uint32_t start = 0;
 
+	scene_need_waits(naming->scene, thread);
 	for (uint32_t i = 0; naming->names && !start && i < t->wait_count && i < STACKS_TRIED; i++)
 		start = start_by(naming, naming->scene->waits[t->wait + i].ustack);
 	for (uint32_t i = 0; naming->names && !start && i < t->samples.count && i < STACKS_TRIED; i++)

@@ -35,6 +35,7 @@ struct naming {
 	uint8_t *scripted;        /* by frame node, enum scripted: is a function of a script on the way out */
 	bool *interpreters;       /* by module: runs scripts */
 	struct scene_near *near;  /* by thread */
+	bool *no_locks;           /* by thread: it waits for none, and is not looked at for that again */
 	uint32_t *near_runs;      /* by processor: its run that was looked at last */
 	uint32_t *starts;         /* by thread: the function it was started with, where that is its role's name; else 0 */
 	uint32_t *made;           /* by thread: stack at which it was made; NULL: not looked for yet */

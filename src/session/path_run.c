@@ -138,13 +138,13 @@ static int add_part(struct run *run, size_t first, size_t last, uint64_t from_ns
 	arena_init(&arena);
 	r = blocks_part(blocks, first, last, to_ns, &arena, &part, err);
 	if (!r)
-		r = scene_build_watched(part, NULL, &run->room, &scene, err);
+		r = scene_build_lazily(part, &run->room, &scene, err);
 	if (!r)
 		r = names_open(part, scene->tables, NULL, &names, err);
 	if (!r) {
 		scene->judgement = run->session->judgement;
-		diagnoser = diagnoser_new(scene, names);
 		critical_apply(scene, &run->standing);
+		diagnoser = diagnoser_new(scene, names);
 		add_scene(run, scene, names, diagnoser, from_ns, to_ns, whole_ns);
 		critical_carry(scene, from_ns, &run->standing);
 		diagnoser_free(diagnoser);

@@ -496,9 +496,120 @@ static void graphs_agree_with_the_reference(void **state)
 	assert_true(waits > 4000 && woken > 1000);
 }
 
+static void assert_same_thread(const struct scene *a, const struct scene *b, uint32_t thread)
+{
+	const struct scene_thread *t = &a->threads[thread], *u = &b->threads[thread];
+
+	assert_int_equal(t->wait_count, u->wait_count);
+	assert_int_equal(t->wait, u->wait);
+	for (uint32_t i = t->wait; i < t->wait + t->wait_count; i++) {
+		struct wait v = a->waits[i], w = b->waits[i];
+		const struct episode *e = &a->episodes[v.episode], *f = &b->episodes[w.episode];
+
+		assert_true(e->start_ns == f->start_ns && e->end_ns == f->end_ns && e->first == f->first && e->last == f->last &&
+			    e->slices == f->slices && e->thread == f->thread);
+		v.episode = w.episode = 0;
+		assert_memory_equal(&v, &w, sizeof(v));
+	}
+	assert_int_equal(t->span_count, u->span_count);
+	for (uint32_t i = 0; i < t->span_count; i++)
+		assert_true(t->spans[i].start_ns == u->spans[i].start_ns && t->spans[i].state == u->spans[i].state &&
+			    t->spans[i].wait == u->spans[i].wait && t->spans[i].cpu == u->spans[i].cpu && span_end(&t->spans[i]) == span_end(&u->spans[i]));
+	assert_int_equal(t->running_ns, u->running_ns);
+	scene_need_wakes(b, thread);
+	assert_int_equal(t->wake_count, u->wake_count);
+	for (uint32_t i = 0; i < t->wake_count; i++)
+		assert_memory_equal(&a->wakes[t->wake + i], &b->wakes[u->wake + i], sizeof(struct wake));
+}
+
+/* What is told of a wait before its thread is laid out is what is there then. */
+static void assert_same_wait(const struct scene *a, const struct scene *b, uint32_t thread, uint64_t time)
+{
+	struct wait v, w;
+	bool is_there = scene_wait_at(a, thread, time, &v);
+
+	assert_int_equal(scene_wait_at(b, thread, time, &w), is_there);
+	assert_true(!is_there || (v.start_ns == w.start_ns && v.end_ns == w.end_ns && v.end == w.end && v.waker == w.waker));
+}
+
+/* Threads that are laid out as they are asked for, in whatever order, are those that are laid out at once; and so is a walk
+ * that looks for places near the last ones. */
+static void threads_laid_out_one_by_one_are_the_same(void **state)
+{
+	const uint64_t second = 1000000000;
+	size_t waits = 0, told = 0, spared = 0;
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= 400; seed++) {
+		struct world w;
+		struct trace *trace;
+		struct tables *tables;
+		struct scene *whole, *lazy;
+		struct pieces pieces = { 0 }, same = { 0 };
+		struct walk_steps steps = { 0 };
+		struct walk walk = { .pieces = &pieces, .steps = &steps };
+		struct scene_near near[THREADS * 2] = { 0 };
+		struct err err = { 0 };
+		uint32_t first;
+
+		make_world(&w, seed, true);
+		buf_printf(&w.log, "1.%09u [63] 0 mark \"end\"\n", LENGTH * MOMENT_NS);
+		trace = text_trace_open(buf_str(&w.log));
+		if (tables_build(trace, &tables, &err) || scene_build(trace, tables, &whole, &err) || scene_build_lazily(trace, NULL, &lazy, &err))
+			fail_msg("%s", err.text);
+		assert_int_equal(lazy->thread_count, whole->thread_count);
+		assert_true(lazy->thread_count <= THREADS * 2);
+		for (uint32_t i = 1; i < lazy->thread_count; i++) {
+			for (unsigned times = 0; times < 8; times++)
+				assert_same_wait(whole, lazy, i, second + pick(&w, LENGTH) * MOMENT_NS);
+			for (unsigned kind = 0; kind < 64; kind++) {
+				bool has = false;
+
+				for (uint32_t k = whole->threads[i].wait; k < scene_waits_end(whole, i); k++)
+					has |= whole->waits[k].kind == kind;
+				assert_true(scene_may_wait_for(lazy, i, 1ull << kind) || !has);
+				told += has;
+			}
+		}
+		walk.scene = whole;
+		walk_window(&walk, tables_thread(tables, TID(1), second), second, second + LENGTH * MOMENT_NS);
+		walk.scene = lazy;
+		walk.pieces = &same;
+		walk.near = near;
+		walk_window(&walk, tables_thread(tables, TID(1), second), second, second + LENGTH * MOMENT_NS);
+		assert_int_equal(same.length, pieces.length);
+		for (size_t i = 0; i < same.length; i++)
+			assert_true(same.items[i].start_ns == pieces.items[i].start_ns && same.items[i].thread == pieces.items[i].thread &&
+				    same.items[i].state == pieces.items[i].state && same.items[i].wait == pieces.items[i].wait &&
+				    same.items[i].charge == pieces.items[i].charge);
+		first = 1 + pick(&w, lazy->thread_count - 1);
+		for (uint32_t i = 0; i < lazy->thread_count; i++)
+			spared += (lazy->pending[i] & PENDING_waits) != 0;
+		for (uint32_t i = 0; i < lazy->thread_count; i++) {
+			uint32_t thread = (first + i) % lazy->thread_count;
+
+			if (seed % 3 == 0)
+				scene_need_wakes(lazy, thread);
+			scene_need(lazy, thread);
+			assert_same_thread(whole, lazy, thread);
+		}
+		waits += w.waits.length;
+		vec_done(&pieces);
+		vec_done(&same);
+		vec_done(&steps);
+		scene_free(whole);
+		scene_free(lazy);
+		tables_free(tables);
+		trace_close(trace);
+		free_world(&w);
+	}
+	assert_true(waits > 4000 && told > 400 && spared > 100);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(threads_laid_out_one_by_one_are_the_same),
 		cmocka_unit_test(graphs_agree_with_the_reference),
 		cmocka_unit_test(agrees_with_the_reference),
 	};
