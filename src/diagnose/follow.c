@@ -354,7 +354,7 @@ static bool tells_creator(const struct follower *f, uint32_t thread, const struc
 /* The first of the thread's wake-ups of the other, UINT64_MAX none among its first ones. */
 static uint64_t first_wake(const struct scene *scene, uint32_t thread, uint32_t other)
 {
-	uint32_t first = scene->threads[thread].wake, end = scene_wakes_end(scene, thread);
+	uint32_t end = scene_wakes_end(scene, thread), first = scene->threads[thread].wake;
 	uint64_t most = limit_of(scene, LIMIT_first_messages);
 
 	for (uint32_t i = first; i < end && i - first < most; i++)

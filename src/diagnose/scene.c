@@ -146,12 +146,14 @@ const struct span *scene_span_near(const struct scene *scene, uint32_t thread, u
 	const struct scene_thread *t = &scene->threads[thread];
 	uint32_t low = 1, high;
 
+	if (!near)
+		return scene_span(scene, thread, time);
 	scene_need(scene, thread);
 	high = t->span_count;
 	if (!high || time < t->spans[0].start_ns || time > t->spans[t->span_count].start_ns)
 		return NULL;
-	SEARCH_NEAR(low, high, near->span, middle, t->spans[middle].start_ns <= time);
-	near->span = low;
+	SEARCH_NEAR(low, high, near[thread].span, middle, t->spans[middle].start_ns <= time);
+	near[thread].span = low;
 	return &t->spans[low - 1];
 }
 
@@ -161,11 +163,13 @@ const struct episode *scene_episode_near(const struct scene *scene, uint32_t thr
 	const struct episode *episodes;
 	uint32_t low = 0, high;
 
+	if (!near)
+		return scene_episode(scene, thread, time);
 	scene_need(scene, thread);
 	episodes = scene->episodes + t->episode;
 	high = t->episode_count;
-	SEARCH_NEAR(low, high, near->episode, middle, episodes[middle].end_ns <= time);
-	near->episode = low;
+	SEARCH_NEAR(low, high, near[thread].episode, middle, episodes[middle].end_ns <= time);
+	near[thread].episode = low;
 	return low < t->episode_count ? &episodes[low] : NULL;
 }
 
@@ -173,8 +177,10 @@ uint32_t scene_waits_from_near(const struct scene *scene, uint32_t thread, uint6
 {
 	uint32_t high = scene_waits_end(scene, thread), low = scene->threads[thread].wait;
 
-	SEARCH_NEAR(low, high, near->wait, middle, scene->waits[middle].start_ns < time);
-	return near->wait = low;
+	if (!near)
+		return scene_waits_from(scene, thread, time);
+	SEARCH_NEAR(low, high, near[thread].wait, middle, scene->waits[middle].start_ns < time);
+	return near[thread].wait = low;
 }
 
 uint32_t scene_samples_from_near(const struct scene *scene, uint32_t thread, uint64_t time, struct scene_near *near)
@@ -182,8 +188,10 @@ uint32_t scene_samples_from_near(const struct scene *scene, uint32_t thread, uin
 	const struct row *row = &scene->threads[thread].samples;
 	uint32_t low = 0, high = row->count;
 
-	SEARCH_NEAR(low, high, near->sample, middle, scene->samples[row->items[middle]].time < time);
-	return near->sample = low;
+	if (!near)
+		return scene_samples_from(scene, thread, time);
+	SEARCH_NEAR(low, high, near[thread].sample, middle, scene->samples[row->items[middle]].time < time);
+	return near[thread].sample = low;
 }
 
 #define LOOK_RAN_NS 2000000ull     /* looking at something again takes no longer */

@@ -445,7 +445,7 @@ struct message scene_message(const struct scene *scene, uint32_t index);
 /* Messages of a channel, both directions; NULL when it carried none. */
 const struct row *scene_channel(const struct scene *scene, uint64_t channel);
 /* The same for who looks at many moments, mostly in the order of time: beside the place where the thread was looked at last,
- * which is kept. */
+ * which is kept in `near`, by thread; NULL: it is not. */
 struct scene_near {
 	uint32_t span, episode, wait, sample;
 };

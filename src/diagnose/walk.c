@@ -54,21 +54,6 @@ bool walk_on_stack(const struct walk *walk, uint32_t thread)
 	return false;
 }
 
-static const struct episode *episode_at(const struct walk *walk, uint32_t thread, uint64_t time)
-{
-	return walk->near ? scene_episode_near(walk->scene, thread, time, &walk->near[thread]) : scene_episode(walk->scene, thread, time);
-}
-
-static const struct span *span_at(const struct walk *walk, uint32_t thread, uint64_t time)
-{
-	return walk->near ? scene_span_near(walk->scene, thread, time, &walk->near[thread]) : scene_span(walk->scene, thread, time);
-}
-
-static uint32_t waits_from(const struct walk *walk, uint32_t thread, uint64_t time)
-{
-	return walk->near ? scene_waits_from_near(walk->scene, thread, time, &walk->near[thread]) : scene_waits_from(walk->scene, thread, time);
-}
-
 static uint8_t weaker(uint8_t a, uint8_t b)
 {
 	return a < b ? a : b;
@@ -174,7 +159,8 @@ static uint64_t answered_at(const struct walk *walk, const struct episode *episo
 		return episode->end_ns > to ? episode->end_ns : to;
 	its = scene_episode(scene, thread, to);
 	if (its && its->start_ns < to && its->end_ns > to && its->end_ns - to <= limit_of(scene, LIMIT_give_up_ns) &&
-	    scene->waits[its->last].end == WAIT_END_THREAD && !woken_by_waiting(walk, &scene->waits[its->last]) && stayed_at(scene, thread, scene->waits[its->last].site, from, to))
+	    scene->waits[its->last].end == WAIT_END_THREAD && !woken_by_waiting(walk, &scene->waits[its->last]) &&
+	    stayed_at(scene, thread, scene->waits[its->last].site, from, to))
 		return its->end_ns;
 	return to;
 }
@@ -415,7 +401,7 @@ static uint32_t set_to_work_by(const struct walk *walk, uint32_t worker, uint64_
 
 	if (!rule_holds(scene, RULE_set_to_work) || !(scene->tables->threads[worker].flags & TASK_FLAGS_kernel_thread))
 		return 0;
-	for (uint32_t i = waits_from(walk, worker, time); i-- > scene->threads[worker].wait; ) {
+	for (uint32_t i = scene_waits_from_near(scene, worker, time, walk->near); i-- > scene->threads[worker].wait; ) {
 		const struct wait *w = &scene->waits[i];
 
 		if (w->kind != WAIT_KIND_worker)
@@ -549,7 +535,7 @@ static void walk_row(struct walk *walk, uint32_t thread, uint64_t from, uint64_t
 	const struct scene_thread *t = &scene->threads[thread];
 
 	while (from < to) {
-		const struct episode *episode = episode_at(walk, thread, from);
+		const struct episode *episode = scene_episode_near(scene, thread, from, walk->near);
 		const struct span *span;
 		uint64_t end;
 
@@ -559,7 +545,7 @@ static void walk_row(struct walk *walk, uint32_t thread, uint64_t from, uint64_t
 			from = end;
 			continue;
 		}
-		span = span_at(walk, thread, from);
+		span = scene_span_near(scene, thread, from, walk->near);
 		end = to;
 		if (episode && episode->start_ns < end)
 			end = episode->start_ns;

@@ -190,7 +190,7 @@ static struct step_names step_seen(struct adding *a, uint32_t step)
 static void waits_around(const struct naming *naming, uint32_t thread, uint64_t time, const struct wait **ret_before, const struct wait **ret_behind)
 {
 	const struct scene *scene = naming->scene;
-	uint32_t next = scene_waits_from_near(scene, thread, time, &naming->near[thread]);
+	uint32_t next = scene_waits_from_near(scene, thread, time, naming->near);
 
 	*ret_before = next > scene->threads[thread].wait ? &scene->waits[next - 1] : NULL;
 	*ret_behind = next < scene_waits_end(scene, thread) ? &scene->waits[next] : NULL;
@@ -200,7 +200,7 @@ static void waits_around(const struct naming *naming, uint32_t thread, uint64_t 
 static const struct wait *woken_from(const struct naming *naming, uint32_t thread, uint64_t time)
 {
 	const struct scene *scene = naming->scene;
-	const struct span *span = scene_span_near(scene, thread, time, &naming->near[thread]);
+	const struct span *span = scene_span_near(scene, thread, time, naming->near);
 	const struct wait *wait;
 
 	if (!span || span == scene->threads[thread].spans || span[-1].state != SPAN_WAITING)
@@ -227,7 +227,7 @@ static void add_samples(struct adding *a, uint32_t thread, uint32_t row, uint32_
 	const struct scene *scene = a->naming->scene;
 	const struct scene_thread *t = &scene->threads[thread];
 
-	for (uint32_t i = scene_samples_from_near(scene, thread, from, &a->naming->near[thread]); i < t->samples.count; i++) {
+	for (uint32_t i = scene_samples_from_near(scene, thread, from, a->naming->near); i < t->samples.count; i++) {
 		const struct sample *s = &scene->samples[t->samples.items[i]];
 		uint32_t functions[SAMPLE_FRAMES];
 		size_t count = 0;
@@ -340,7 +340,7 @@ static void add_in_front(struct adding *a, const struct piece *p, uint32_t threa
 /* A stretch in which the thread stood for a processor, without a lock that others want. */
 static void add_queued(struct adding *a, const struct piece *p, uint64_t from, uint64_t to)
 {
-	const struct span *span = scene_span_near(a->naming->scene, p->thread, from, &a->naming->near[p->thread]);
+	const struct span *span = scene_span_near(a->naming->scene, p->thread, from, a->naming->near);
 	uint64_t until;
 
 	for (uint64_t at = from; at < to; at = until) {
