@@ -264,13 +264,14 @@ static bool walk_missing(struct walk *walk, const struct episode *episode, uint6
 	return true;
 }
 
-/* The same of one that went on by its own timer: it did not wait for those that wait for it. */
-static bool walk_missing_timer(struct walk *walk, const struct episode *episode, uint64_t from, uint64_t to, uint32_t came)
+/* The same of one that did not wait for those that wait for it. */
+static bool walk_missing_elsewhere(struct walk *walk, const struct episode *episode, uint64_t from, uint64_t to, uint32_t came,
+				   uint64_t surely)
 {
 	struct hop hops[WALK_MAX_HOPS];
 	unsigned count = walk->missing ? walk->missing(walk, episode, from, to, hops) : 0;
 
-	if (!count || hops[count - 1].confidence < limit_of(walk->scene, LIMIT_timer_sure) || walk_on_stack(walk, hops[count - 1].thread))
+	if (!count || hops[count - 1].confidence < surely || walk_on_stack(walk, hops[count - 1].thread))
 		return false;
 	walk_hops(walk, episode, from, to, came, hops, count);
 	return true;
@@ -374,23 +375,6 @@ static void walk_vain(struct walk *walk, const struct episode *episode, uint64_t
 		emit_person(walk, episode, from, to, came);
 	else if (!walk_missing(walk, episode, from, to, came, 0))
 		emit_wait(walk, episode, from, to, CHARGE_MISSING, came);
-}
-
-/* Who ended the wait did so when it had itself gone on from where it waits for this one, which is no reason that it
- * waited until then: goes on to who should have ended it before, if that is somebody else. */
-static bool walk_ended_later(struct walk *walk, const struct episode *episode, uint64_t from, uint64_t to, uint32_t came)
-{
-	const struct wait *last = &walk->scene->waits[episode->last];
-	struct hop hops[WALK_MAX_HOPS];
-	unsigned count;
-
-	if (last->end_ns <= to || !walk->missing || !woken_by_waiting(walk, last))
-		return false;
-	count = walk->missing(walk, episode, from, to, hops);
-	if (!count || walk_on_stack(walk, hops[count - 1].thread))
-		return false;
-	walk_hops(walk, episode, from, to, came, hops, count);
-	return true;
 }
 
 /* A kernel worker does one piece of work after the other, each for somebody else: before
@@ -505,7 +489,10 @@ static void walk_wait(struct walk *walk, const struct episode *episode, uint64_t
 		}
 		if (walk->doubted == (uint32_t)(episode - walk->scene->episodes) + 1 && walk_missing(walk, episode, from, to, came, 0))
 			return;
-		if (!walk_ended_later(walk, episode, from, to, came) && !walk_holders(walk, episode, from, to, came))
+		/* Who ended the wait had itself gone on from where it waits for this one: that is no reason that it lasted until then. */
+		if (last->end_ns > to && woken_by_waiting(walk, last) && walk_missing_elsewhere(walk, episode, from, to, came, 0))
+			return;
+		if (!walk_holders(walk, episode, from, to, came))
 			walk_waker(walk, episode, from, to, came);
 		return;
 	case WAIT_END_SOURCE:
@@ -591,7 +578,8 @@ static void walk_timer(struct walk *walk, const struct episode *rest, uint64_t f
 		if (scene->waits[e->last].site != site || begin >= end)
 			continue;
 		walk_row(walk, thread, from, begin, step);
-		if (!walk_missing_timer(walk, e, begin, end, step))
+		/* It went on by its own timer. */
+		if (!walk_missing_elsewhere(walk, e, begin, end, step, limit_of(scene, LIMIT_timer_sure)))
 			walk_own(walk, thread, begin, end, step);
 		from = end;
 	}
