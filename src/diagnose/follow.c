@@ -371,7 +371,8 @@ static bool answers_fellow(const struct follower *f, uint32_t at, const struct w
 	const struct span *span = at ? NULL : scene_span(scene, k->target, k->time - 1);
 	const struct wait *its = span && span->state == SPAN_WAITING ? &scene->waits[span->wait] : NULL;
 
-	if (!its || its->waker != k->waker || wait_is_loop_rest(its) || !scene_same_process(scene, k->waker, k->target))
+	if (!its || its->waker != k->waker || its->hint || (its->kind != WAIT_KIND_futex && its->kind != WAIT_KIND_semaphore) ||
+	    !scene_same_process(scene, k->waker, k->target) || scene->tables->threads[k->target].creator == k->waker)
 		return false;
 	for (uint32_t i = scene_wakes_from(scene, k->target, its->start_ns); i-- > scene->threads[k->target].wake; ) {
 		if (scene->wakes[i].time + limit_of(scene, LIMIT_asked_before_ns) < its->start_ns)

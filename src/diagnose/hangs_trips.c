@@ -156,7 +156,7 @@ static void read_messages(struct book *book)
 		const struct message m = scene_message(f->scene, t->messages.items[i]);
 
 		if (m.result <= 0 || scene_is_pipe(m.object) || object_kind(m.object) == OBJECT_KIND_eventfd ||
-		    object_kind(m.object) == OBJECT_KIND_tty || m.kind == MESSAGE_KIND_connect)
+		    object_kind(m.object) == OBJECT_KIND_tty || m.kind == MESSAGE_KIND_connect || ends_role(f->ends, m.object) == END_SERVER)
 			continue;
 		if (m.flags & MESSAGE_FLAGS_receive) {
 			answer(book, m.object, 0, m.time);
@@ -252,8 +252,8 @@ static bool was_kept(const struct finder *f, const struct trip *late, const stru
 
 	if (!f->options->pid || t->serves || !t->thread || scene_same_process(scene, t->thread, f->thread) || set_off >= late->to_ns)
 		return false;
-	/* Who started it, or comes to it as a client, is told something, and asked for nothing. */
-	if (scene_descends_from(scene, f->thread, scene_pid(scene, t->thread)) || is_client(f, scene_pid(scene, t->thread)))
+	/* Who started it is told something, and asked for nothing. */
+	if (scene_descends_from(scene, f->thread, scene_pid(scene, t->thread)))
 		return false;
 	if (hangs_was_away(f, t->thread, set_off, late->to_ns))
 		return true;
@@ -325,6 +325,8 @@ void hangs_late_trips(const struct finder *f, void (*found)(struct finder *f, ui
 		const struct trip *late = &book.late.items[i];
 		const struct trips *t = &book.trips.items[late->trips];
 
+		if (t->thread && is_client(f, scene_pid(f->scene, t->thread)))
+			continue;
 		if ((is_regular(f, t) && is_told(f, late, t) &&
 		     (late->to_ns - late->from_ns) * t->count >= limit_of(f->scene, LIMIT_trips_late) * t->total_ns) ||
 		    was_kept(f, late, t))
