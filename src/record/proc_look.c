@@ -76,7 +76,9 @@ struct look {
 	struct map holders;          /* inode of a socket -> process */
 	struct map tids;
 	struct processes processes;
-	struct processes_sink sink;
+	struct processes_sink sink, async_sink;
+	struct vec(struct task_found) python_threads; /* that stand, of processes that run Python */
+	struct vec(struct async_process) pythons; /* of each of them */
 	struct state_sink states, noted;
 	struct map blocked;          /* process -> file whose lock it waits for */
 	struct buf locks;            /* text of /proc/locks */
@@ -432,6 +434,11 @@ static int on_thread(struct processes_sink *sink, const struct task_found *found
 	if (wait->stack_bytes)
 		r = proc_stacks_user(look->stacks, found->task.pid, &look->places.items[found - look->found.items], texts + stack, wait->stack_bytes,
 				     &waiting.ustack, err);
+	struct async_process python = wait->stack_bytes ? proc_stacks_interpreter(look->stacks) : (struct async_process){ 0 };
+	if (python.version) {
+		vec_push(&look->python_threads, *found);
+		vec_push(&look->pythons, python);
+	}
 	r = r ? r : emit(look, found->tid, EVENT_task, &found->task, tail, comm + bytes, err);
 	if (wait->timeout_ns)
 		waiting.timeout_ns = wait->timeout_ns;
@@ -454,6 +461,27 @@ static int on_thread(struct processes_sink *sink, const struct task_found *found
 	}
 	r = r ? r : emit_fuse(look, found, wait, err);
 	return r ? r : emit_connecting(look, found, wait, err);
+}
+
+struct async_context {
+	struct look *look;
+	uint32_t tid;
+};
+
+static int on_async(void *context, enum event_type type, const void *payload, const char *tail, uint32_t tail_length, struct err *err)
+{
+	struct async_context *async = context;
+
+	return emit(async->look, async->tid, type, payload, tail, tail_length, err);
+}
+
+/* Which interpreter a process runs is known when its threads have been read: then its event loops' tasks are. */
+static int on_python_thread(struct processes_sink *sink, const struct task_found *found, const char *texts, size_t bytes,
+			    const struct wait_found *wait, struct err *err)
+{
+	struct async_context async = { container(sink, struct look, async_sink), found->tid };
+
+	return async_tasks_each(texts + bytes + wait->stack_bytes, wait->async_bytes, on_async, &async, err);
 }
 
 static int on_descriptor(struct proc_descriptors_sink *sink, uint32_t pid, enum event_type type, const void *payload, const char *tail,
@@ -575,7 +603,11 @@ static int look_twice(struct look *look, uint64_t look_ns, struct err *err)
 	if (!r)
 		r = proc_busy_lay_out(look->busy.items, look->busy.length, look->began_ns, look->ended_ns, &look->lanes, err);
 	if (!r)
-		r = processes_read(&look->processes, look->found.items, look->places.items, look->found.length, PROCESSES_LIMIT_MS, &look->sink, err);
+		r = processes_read(&look->processes, look->found.items, look->places.items, NULL, look->found.length, PROCESSES_LIMIT_MS, &look->sink, err);
+	mark.unread = look->processes.unread;
+	if (!r)
+		r = processes_read(&look->processes, look->python_threads.items, NULL, look->pythons.items, look->python_threads.length,
+				   PROCESSES_LIMIT_MS, &look->async_sink, err);
 	for (size_t i = 0; !r && i < look->pids.length; i++)
 		r = proc_descriptors_read(look->sockets, &look->holders, look->pids.items[i], &look->descriptors, err);
 	if (!r)
@@ -583,7 +615,6 @@ static int look_twice(struct look *look, uint64_t look_ns, struct err *err)
 	if (!r)
 		r = emit_unnamed_waiters(look, err);
 	mark.end = 1;
-	mark.unread = look->processes.unread;
 	mark.cut = look->found.length >= TASKS_MOST;
 	if (!r)
 		r = emit(look, 0, EVENT_snapshot, &mark, NULL, 0, err);
@@ -605,7 +636,7 @@ static int yama(void)
 int proc_look(const char *path, uint64_t look_ns, struct proc_look_seen *ret_seen, struct err *err)
 {
 	long processors = sysconf(_SC_NPROCESSORS_CONF);
-	struct look look = { .seen = ret_seen, .sink = { on_thread }, .states.event = on_state, .noted.event = note_blocked,
+	struct look look = { .seen = ret_seen, .sink = { on_thread }, .async_sink = { on_python_thread }, .states.event = on_state, .noted.event = note_blocked,
 			     .descriptors.event = on_descriptor, .lanes.leaves = on_leaves, .groups.cgroup = on_group,
 			     .processors = processors > 0 && processors < PROCESSORS_MOST ? (uint32_t)processors : 1 };
 	/* the state has a stream of its own, behind the processors' */
@@ -635,6 +666,8 @@ int proc_look(const char *path, uint64_t look_ns, struct proc_look_seen *ret_see
 	map_done(&look.tids);
 	processes_done(&look.processes);
 	vec_done(&look.found);
+	vec_done(&look.python_threads);
+	vec_done(&look.pythons);
 	vec_done(&look.places);
 	vec_done(&look.pids);
 	return r ? r : closing;

@@ -186,6 +186,18 @@ int proc_stacks_user(struct proc_stacks *s, uint32_t pid, const struct stack_pla
 	return r;
 }
 
+struct async_process proc_stacks_interpreter(const struct proc_stacks *s)
+{
+	for (size_t i = 0; i < s->mappings.length; i++) {
+		const struct mapping *m = &s->mappings.items[i];
+		uint64_t address;
+
+		if (m->module->python.version && module_address(m->module, m->offset, &address))
+			return (struct async_process){ m->module->python.version, m->start - address + m->module->python.key };
+	}
+	return (struct async_process){ 0 };
+}
+
 /* ---- the kernel's ---- */
 
 static int function_place(struct proc_stacks *s, const char *name, size_t length, uint64_t *ret_place, struct err *err)

@@ -23,6 +23,8 @@ void proc_stacks_close(struct proc_stacks *stacks);
  * process come one behind the other. A failure is the sink's. */
 int proc_stacks_user(struct proc_stacks *stacks, uint32_t pid, const struct stack_place *place, const void *copy, size_t bytes,
 		     uint32_t *ret_node, struct err *err);
+/* The interpreter that the process runs whose stack was taken last; version 0: none that is known. */
+struct async_process proc_stacks_interpreter(const struct proc_stacks *stacks);
 /* `text`: of task/TID/stack; or of task/TID/wchan, of which it is the `innermost` function only. */
 int proc_stacks_kernel(struct proc_stacks *stacks, const char *text, bool innermost, uint32_t *ret_node, struct err *err);
 

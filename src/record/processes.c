@@ -30,8 +30,8 @@ static int64_t now_ms(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-static int start(struct child *child, const struct task_found *found, const struct stack_place *places, size_t from, size_t count,
-		 struct err *err)
+static int start(struct child *child, const struct task_found *found, const struct stack_place *places, const struct async_process *pythons,
+		 size_t from, size_t count, struct err *err)
 {
 	int ends[2];
 	pid_t pid;
@@ -41,7 +41,7 @@ static int start(struct child *child, const struct task_found *found, const stru
 	pid = fork();
 	if (pid == 0) {
 		helper_leave_owner(ends[1]);
-		processes_child(found, places, from, count, HELPER_FD);
+		processes_child(found, places, pythons, from, count, HELPER_FD);
 		_exit(0);
 	}
 	close(ends[1]);
@@ -148,9 +148,10 @@ static int follow(struct child *child, const struct task_found *found, size_t co
 			return r;
 		const struct wait_found *wait = (const struct wait_found *)data;
 
-		if (message.bytes < sizeof(*wait) || message.bytes - sizeof(*wait) < wait->stack_bytes)
+		if (message.bytes < sizeof(*wait) || message.bytes - sizeof(*wait) < (uint64_t)wait->stack_bytes + wait->async_bytes)
 			return 0;
-		r = sink->thread(sink, &found[message.index], data + sizeof(*wait), message.bytes - sizeof(*wait) - wait->stack_bytes, wait, err);
+		r = sink->thread(sink, &found[message.index], data + sizeof(*wait),
+				 message.bytes - sizeof(*wait) - wait->stack_bytes - wait->async_bytes, wait, err);
 		++*ret_done;
 		if (r < 0)
 			return r == -ETIME ? -EIO : r;
@@ -167,8 +168,8 @@ static size_t before_stuck(const struct processes *processes, const struct task_
 	return at;
 }
 
-int processes_read(struct processes *processes, const struct task_found *found, const struct stack_place *places, size_t count,
-		   int limit_ms, struct processes_sink *sink, struct err *err)
+int processes_read(struct processes *processes, const struct task_found *found, const struct stack_place *places,
+		   const struct async_process *pythons, size_t count, int limit_ms, struct processes_sink *sink, struct err *err)
 {
 	int64_t until_ms = now_ms() + limit_ms;
 	size_t done = 0;
@@ -180,7 +181,7 @@ int processes_read(struct processes *processes, const struct task_found *found, 
 		struct child child = { 0 };
 		int r = 0;
 
-		if (done < end_at && now_ms() < until_ms && !start(&child, found, places, done, end_at, NULL))
+		if (done < end_at && now_ms() < until_ms && !start(&child, found, places, pythons, done, end_at, NULL))
 			r = follow(&child, found, end_at, &done, until_ms, sink, err);
 		end(processes, &child, done < end_at ? found[done].task.pid : 0);
 		if (r < 0 && r != -ETIME)

@@ -15,6 +15,7 @@
 #include "base/err.h"
 #include "base/map.h"
 #include "base/vec.h"
+#include "record/async_tasks.h"
 #include "record/tasks.h"
 
 #define PROCESSES_TEXT_MOST 6144u  /* of one thread's texts together */
@@ -33,6 +34,7 @@ struct wait_found {
 	uint8_t hint_kind;
 	uint8_t polled;            /* entries of `poll` */
 	uint32_t stack_bytes;      /* of the copy of its stack, which lies behind its texts */
+	uint32_t async_bytes;      /* of the tasks of its event loop, behind that (async_tasks_each) */
 	struct { int fd; uint32_t events; } poll[PROCESSES_POLLED_MOST];
 	char address[112];         /* to which it connects, as a listener's is told; "" none */
 	char path[128];            /* that it opens or asks about; "" none, cut where it is longer */
@@ -59,9 +61,9 @@ struct processes {
 };
 
 void processes_done(struct processes *processes);
-/* `places`: one for each thread, NULL: no stacks are wanted. `limit_ms`: for all
+/* `places`, `pythons`: one for each thread, NULL: no stacks, no tasks of event loops are wanted. `limit_ms`: for all
  * together; what is behind it is handed over unread. */
-int processes_read(struct processes *processes, const struct task_found *found, const struct stack_place *places, size_t count,
-		   int limit_ms, struct processes_sink *sink, struct err *err);
+int processes_read(struct processes *processes, const struct task_found *found, const struct stack_place *places,
+		   const struct async_process *pythons, size_t count, int limit_ms, struct processes_sink *sink, struct err *err);
 
 #endif

@@ -31,6 +31,7 @@ struct child {
 	uint32_t pid;               /* whose texts are held */
 	char texts[PROCESSES_TEXT_MOST];
 	size_t texts_bytes;
+	struct async_reader *async;
 	char message[sizeof(struct processes_message) + PROCESSES_MESSAGE_MOST];
 };
 
@@ -43,13 +44,22 @@ static uint32_t copy_stack(uint32_t pid, uint64_t sp, void *to)
 	return got > 0 ? (uint32_t)got : 0;
 }
 
-static void hand_over(struct child *child, size_t index, uint32_t pid, const struct stack_place *place, struct wait_found *wait)
+static void hand_over(struct child *child, size_t index, const struct task_found *found, const struct stack_place *place,
+		      const struct async_process *python, struct wait_found *wait)
 {
+	uint32_t pid = found->task.pid;
 	char *stack = child->message + sizeof(struct processes_message) + sizeof(*wait) + child->texts_bytes;
 
 	wait->stack_bytes = place && place->sp ? copy_stack(pid, place->sp, stack) : 0;
 
-	struct processes_message message = { (uint32_t)index, (uint32_t)(sizeof(*wait) + child->texts_bytes + wait->stack_bytes) };
+	if (python && python->version) {
+		if (!child->async)
+			child->async = async_reader_new();
+		wait->async_bytes = async_reader_copy(child->async, pid, found->tid, found->task.ns_tid, python, stack + wait->stack_bytes);
+	}
+
+	struct processes_message message = { (uint32_t)index,
+					     (uint32_t)(sizeof(*wait) + child->texts_bytes + wait->stack_bytes + wait->async_bytes) };
 	size_t bytes = sizeof(message) + message.bytes, at = 0;
 
 	memcpy(child->message, &message, sizeof(message));
@@ -291,7 +301,8 @@ static void read_wait(const struct task_found *found, struct wait_found *wait)
 	}
 }
 
-void processes_child(const struct task_found *found, const struct stack_place *places, size_t from, size_t count, int fd)
+void processes_child(const struct task_found *found, const struct stack_place *places, const struct async_process *pythons,
+		     size_t from, size_t count, int fd)
 {
 	struct child *child = calloc(1, sizeof(*child));
 	struct wait_found wait;
@@ -302,6 +313,6 @@ void processes_child(const struct task_found *found, const struct stack_place *p
 	for (size_t i = from; i < count; i++) {
 		read_texts(child, &found[i]);
 		read_wait(&found[i], &wait);
-		hand_over(child, i, found[i].task.pid, places ? &places[i] : NULL, &wait);
+		hand_over(child, i, &found[i], places ? &places[i] : NULL, pythons ? &pythons[i] : NULL, &wait);
 	}
 }

@@ -9,14 +9,15 @@
 
 #include "record/processes.h"
 
-#define PROCESSES_MESSAGE_MOST (PROCESSES_TEXT_MOST + PROCESSES_STACK_MOST + 2048u)
+#define PROCESSES_MESSAGE_MOST (PROCESSES_TEXT_MOST + PROCESSES_STACK_MOST + ASYNC_TASKS_BYTES + 2048u)
 
-/* Followed by a struct wait_found, the thread's texts and the copy of its stack. */
+/* Followed by a struct wait_found, the thread's texts and the copy of its stack and its tasks. */
 struct processes_message {
 	uint32_t index;        /* of the thread */
 	uint32_t bytes;
 };
 
-void processes_child(const struct task_found *found, const struct stack_place *places, size_t from, size_t count, int fd);
+void processes_child(const struct task_found *found, const struct stack_place *places, const struct async_process *pythons,
+		     size_t from, size_t count, int fd);
 
 #endif

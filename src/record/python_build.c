@@ -20,6 +20,7 @@ struct python_version {
 	uint32_t place_unit;        /* bytes of code that a number counts */
 	enum python_lines_form lines;
 	struct python_offsets offsets;
+	struct python_task_offsets tasks;
 };
 
 /* From the number of the key to the lock of the first interpreter, by where both are in the interpreter's state. */
@@ -32,23 +33,38 @@ static const struct python_version versions[] = {
 	{ .name = "3.9", .hex = 0x0309, .key = 588, .place_unit = 1, .lines = PYTHON_LINES_STEPS,
 	  .offsets = { .thread_id = 176, .thread_frame = 24, .chain_frame = PYTHON_NO_CHAIN, .frame_code = 32, .frame_previous = 24,
 		       .frame_place = 104, .frame_mark = 104, .place_bytes = 4, .mark = PYTHON_MARK_EACH, .code_line = 40,
-		       .code_lines = 120, .code_file = 104, .code_name = 112, .text_data = 48, .text_wide = 72, .lock = LOCK(588, 352) } },
+		       .code_lines = 120, .code_file = 104, .code_name = 112, .text_data = 48, .text_wide = 72, .lock = LOCK(588, 352) },
+	  .tasks = { .interpreter = 40, .modules = 856, .keys = PYTHON_KEYS_SIZED, .attributes = PYTHON_ATTRIBUTES_DICTIONARY,
+		     .frames = PYTHON_COROUTINE_TOP, .generator_frame = 16, .stack_top = 72, .stack = 64, .task_state = 80, .task_awaits = 144,
+		     .task_coroutine = 152, .task_name = 160 } },
 	{ .name = "3.10", .hex = 0x030a, .key = 588, .place_unit = 2, .lines = PYTHON_LINES_RANGES,
 	  .offsets = { .thread_id = 176, .thread_frame = 24, .chain_frame = PYTHON_NO_CHAIN, .frame_code = 32, .frame_previous = 24,
 		       .frame_place = 96, .frame_mark = 96, .place_bytes = 4, .mark = PYTHON_MARK_EACH, .code_line = 40,
-		       .code_lines = 120, .code_file = 104, .code_name = 112, .text_data = 48, .text_wide = 72, .lock = LOCK(588, 352) } },
+		       .code_lines = 120, .code_file = 104, .code_name = 112, .text_data = 48, .text_wide = 72, .lock = LOCK(588, 352) },
+	  .tasks = { .interpreter = 40, .modules = 856, .keys = PYTHON_KEYS_SIZED, .attributes = PYTHON_ATTRIBUTES_DICTIONARY,
+		     .frames = PYTHON_COROUTINE_DEPTH, .generator_frame = 16, .stack_top = 80, .stack = 64, .task_state = 88, .task_awaits = 152,
+		     .task_coroutine = 160, .task_name = 168 } },
 	{ .name = "3.11", .hex = 0x030b, .key = 596, .instructions = 184, .lines = PYTHON_LINES_LOCATIONS,
 	  .offsets = { .thread_id = 152, .thread_frame = 56, .chain_frame = 8, .frame_code = 32, .frame_previous = 48, .frame_place = 56,
 		       .frame_mark = 68, .place_bytes = 8, .mark = PYTHON_MARK_ENTRY, .code_line = 72, .code_lines = 136,
-		       .code_file = 112, .code_name = 128, .text_data = 48, .text_wide = 72, .lock = LOCK(596, 360) } },
+		       .code_file = 112, .code_name = 128, .text_data = 48, .text_wide = 72, .lock = LOCK(596, 360) },
+	  .tasks = { .interpreter = 48, .modules = 888, .keys = PYTHON_KEYS_LOGARITHM, .attributes = PYTHON_ATTRIBUTES_TWO, .type_keys = 872,
+		     .frames = PYTHON_COROUTINE_INSIDE, .generator_frame = 80, .generator_state = 75, .stack_top = 64, .stack = 72,
+		     .task_state = 88, .task_awaits = 128, .task_coroutine = 136, .task_name = 144 } },
 	{ .name = "3.12", .hex = 0x030c, .key = 1548, .instructions = 192, .lines = PYTHON_LINES_LOCATIONS,
 	  .offsets = { .thread_id = 136, .thread_frame = 56, .chain_frame = 0, .frame_code = 0, .frame_previous = 8, .frame_place = 56,
 		       .frame_mark = 70, .place_bytes = 8, .mark = PYTHON_MARK_OWNER, .code_line = 68, .code_lines = 136,
-		       .code_file = 112, .code_name = 128, .text_data = 40, .text_wide = 56, .lock = LOCK(1548, 77432) } },
+		       .code_file = 112, .code_name = 128, .text_data = 40, .text_wide = 56, .lock = LOCK(1548, 77432) },
+	  .tasks = { .interpreter = 48, .modules = 944, .keys = PYTHON_KEYS_LOGARITHM, .attributes = PYTHON_ATTRIBUTES_TAGGED, .type_keys = 880,
+		     .frames = PYTHON_COROUTINE_INSIDE, .generator_frame = 72, .generator_state = 67, .stack_top = 64, .stack = 72,
+		     .task_state = 88, .task_awaits = 128, .task_coroutine = 136, .task_name = 144 } },
 	{ .name = "3.13", .hex = 0x030d, .key = 2164, .instructions = 200, .lines = PYTHON_LINES_LOCATIONS,
 	  .offsets = { .thread_id = 152, .thread_frame = 72, .chain_frame = PYTHON_NO_CHAIN, .frame_code = 0, .frame_previous = 8,
 		       .frame_place = 56, .frame_mark = 70, .place_bytes = 8, .mark = PYTHON_MARK_OWNER, .code_line = 68,
-		       .code_lines = 136, .code_file = 112, .code_name = 128, .text_data = 40, .text_wide = 56, .lock = LOCK(2164, 96104) } },
+		       .code_lines = 136, .code_file = 112, .code_name = 128, .text_data = 40, .text_wide = 56, .lock = LOCK(2164, 96104) },
+	  .tasks = { .interpreter = 640, .modules = 7656, .keys = PYTHON_KEYS_LOGARITHM, .attributes = PYTHON_ATTRIBUTES_INLINE, .values = 8,
+		     .type_keys = 880, .frames = PYTHON_COROUTINE_INSIDE, .generator_frame = 72, .generator_state = 67, .stack_top = 64,
+		     .stack = 72, .task_state = 96, .task_awaits = 112, .task_coroutine = 120, .task_name = 128 } },
 	/* key: in executor_globals, the newest frame */
 	{ .name = "PHP 8.2", .php = "API20220829,NTS", .key = 488, .place_unit = 1, .lines = PYTHON_LINES_NONE,
 	  .offsets = { .language = SCRIPT_PHP, .frame_code = 24, .frame_previous = 48, .frame_place = 0, .frame_mark = 40, .code_line = 160,
@@ -64,6 +80,16 @@ _Static_assert(VERSIONS <= PYTHON_OFFSETS_MAX, "the kernel's map has room");
 const struct python_offsets *python_version_offsets(uint32_t version)
 {
 	return version > 0 && version < VERSIONS ? &versions[version].offsets : NULL;
+}
+
+const struct python_task_offsets *python_version_tasks(uint32_t version)
+{
+	return version < VERSIONS && versions[version].tasks.interpreter ? &versions[version].tasks : NULL;
+}
+
+uint64_t python_version_state(uint32_t version, uint64_t key)
+{
+	return version < VERSIONS ? key - versions[version].key : 0;
 }
 
 const char *python_version_name(uint32_t version)

@@ -62,8 +62,7 @@ static void add_utf8(struct buf *to, uint32_t c)
 	}
 }
 
-/* A string of characters of one, two or four bytes (0: all are ASCII). */
-static void decode(struct buf *to, const uint8_t *from, size_t bytes, unsigned unit)
+void python_text_decode(struct buf *to, const uint8_t *from, size_t bytes, unsigned unit)
 {
 	size_t step = unit ? unit : 1;
 	buf_clear(to);
@@ -129,7 +128,7 @@ static void add_class(struct buf *name, const uint8_t *class, size_t bytes)
 	struct buf whole = { 0 };
 
 	if (bytes) {
-		decode(&whole, class, bytes, 0);
+		python_text_decode(&whole, class, bytes, 0);
 		whole.length--;
 		buf_printf(&whole, "::%s", name->data);
 	} else {
@@ -150,9 +149,10 @@ bool python_texts_take(struct python_texts *t, const struct python_code_message 
 	    m->name_unit > 4 || m->file_unit > 4 || (!m->name_bytes && m->language == SCRIPT_PYTHON) || !m->file_bytes)
 		return false;
 	const uint8_t *texts = (const uint8_t *)(m + 1);
-	decode(&name, texts, m->name_bytes, m->name_unit);
-	decode(&path, texts + m->name_bytes, m->language == SCRIPT_PERL ? strnlen((const char *)texts + m->name_bytes, m->file_bytes) : m->file_bytes,
-	       m->file_unit);
+	python_text_decode(&name, texts, m->name_bytes, m->name_unit);
+	python_text_decode(&path, texts + m->name_bytes,
+			   m->language == SCRIPT_PERL ? strnlen((const char *)texts + m->name_bytes, m->file_bytes) : m->file_bytes,
+			   m->file_unit);
 	if (m->language != SCRIPT_PYTHON)
 		add_class(&name, texts + m->name_bytes + m->file_bytes, m->lines_bytes);
 	uint32_t file = find_file(t, path.data, reserve, data), number = 0;

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/map.h"
 #include "base/vec.h"
 #include "record/python_maps.h"
@@ -50,6 +51,9 @@ struct python_texts {
 	size_t codes_bytes;
 	size_t files_told, functions_told; /* those before are in the trace's file */
 };
+
+/* The text that a string's characters of one, two or four bytes (0: all are ASCII) make, with its NUL. */
+void python_text_decode(struct buf *to, const uint8_t *from, size_t bytes, unsigned unit);
 
 void python_texts_done(struct python_texts *texts);
 /* Takes what was reported about a code object. `reserve` gives a number for a new file. False where it is no

@@ -12,9 +12,11 @@
 #include "base/arena.h"
 #include "base/map.h"
 #include "base/slice.h"
+#include "base/vec.h"
 #include "record/cgroups.h"
 #include "record/processes.h"
 #include "record/programs.h"
+#include "record/stacks.h"
 #include "record/state.h"
 #include "record/tasks.h"
 
@@ -24,6 +26,8 @@ struct snapshots {
 	pthread_mutex_t lock;           /* one snapshot at a time */
 	struct snapshot_sink *sink;
 	struct tasks *tasks;
+	struct stacks *stacks;          /* NULL: nothing is known of interpreters */
+	struct vec(struct async_process) pythons; /* of the threads found */
 	struct state *state;
 	struct map tids;                /* of the threads found */
 	struct processes_sink processes;
@@ -75,6 +79,18 @@ static int emit_connecting(struct snapshots *snapshots, const struct task_found 
 	return length ? emit(snapshots, found->task.pid, EVENT_descriptor, &d, text, length, err) : 0;
 }
 
+struct async_context {
+	struct snapshots *snapshots;
+	uint32_t tid;
+};
+
+static int on_async(void *context, enum event_type type, const void *payload, const char *tail, uint32_t tail_length, struct err *err)
+{
+	struct async_context *async = context;
+
+	return emit(async->snapshots, async->tid, type, payload, tail, tail_length, err);
+}
+
 static int on_thread(struct processes_sink *sink, const struct task_found *found, const char *texts, size_t texts_bytes,
 		     const struct wait_found *wait, struct err *err)
 {
@@ -82,6 +98,7 @@ static int on_thread(struct processes_sink *sink, const struct task_found *found
 	char tail[sizeof(found->comm) + 1 + PROCESSES_TEXT_MOST];
 	size_t comm = strnlen(found->comm, sizeof(found->comm));
 	struct event_waiting waiting = found->waiting;
+	const char *asyncs = texts + texts_bytes + wait->stack_bytes;
 	int r;
 
 	if (texts_bytes > PROCESSES_TEXT_MOST)
@@ -103,7 +120,11 @@ static int on_thread(struct processes_sink *sink, const struct task_found *found
 	r = emit(snapshots, found->tid, EVENT_waiting, &waiting, NULL, 0, err);
 	if (!r)
 		r = emit_connecting(snapshots, found, wait, err);
-	return r ? r : emit_polled(snapshots, found->tid, wait, err);
+	if (!r)
+		r = emit_polled(snapshots, found->tid, wait, err);
+	struct async_context async = { snapshots, found->tid };
+
+	return r ? r : async_tasks_each(asyncs, wait->async_bytes, on_async, &async, err);
 }
 
 static int on_state(struct state_sink *sink, uint32_t tid, enum event_type type, const void *payload, const char *tail,
@@ -126,6 +147,7 @@ int snapshots_open(const struct programs *programs, struct stacks *stacks, struc
 	pthread_mutex_init(&snapshots->lock, NULL);
 	map_init(&snapshots->tids);
 	snapshots->sink = sink;
+	snapshots->stacks = stacks;
 	snapshots->processes = (struct processes_sink){ on_thread };
 	snapshots->states.event = on_state;
 	snapshots->cgroups.cgroup = on_cgroup;
@@ -148,9 +170,23 @@ void snapshots_close(struct snapshots *snapshots)
 	tasks_close(snapshots->tasks);
 	state_close(snapshots->state);
 	map_done(&snapshots->tids);
+	vec_done(&snapshots->pythons);
 	processes_done(&snapshots->left);
 	pthread_mutex_destroy(&snapshots->lock);
 	free(snapshots);
+}
+
+/* Which interpreter runs in each thread's process; threads of one stand together. */
+static void find_pythons(struct snapshots *snapshots, const struct task_found *found, size_t count)
+{
+	struct async_process python = { 0 };
+
+	vec_clear(&snapshots->pythons);
+	for (size_t i = 0; i < count; i++) {
+		if (!i || found[i].task.pid != found[i - 1].task.pid)
+			stacks_interpreter(snapshots->stacks, found[i].task.pid, &python.version, &python.key);
+		vec_push(&snapshots->pythons, python);
+	}
 }
 
 static int take_tasks(struct snapshots *snapshots, struct event_snapshot *mark, struct err *err)
@@ -167,8 +203,11 @@ static int take_tasks(struct snapshots *snapshots, struct event_snapshot *mark, 
 	for (size_t i = 0; !r && i < count; i++)
 		map_put(&snapshots->tids, found[i].tid, 1);
 	mark->cut = !r && count >= TASKS_MOST;
+	if (!r && snapshots->stacks)
+		find_pythons(snapshots, found, count);
 	if (!r)
-		r = processes_read(&snapshots->left, found, NULL, count, PROCESSES_LIMIT_MS, &snapshots->processes, err);
+		r = processes_read(&snapshots->left, found, NULL, snapshots->stacks ? snapshots->pythons.items : NULL, count,
+				   PROCESSES_LIMIT_MS, &snapshots->processes, err);
 	mark->unread = snapshots->left.unread;
 	tasks_release(snapshots->tasks);
 	return r;

@@ -389,6 +389,16 @@ void stacks_resolve(struct stacks *s, uint32_t *const *ids, size_t count)
 	agent_unlock(s->agent);
 }
 
+void stacks_interpreter(struct stacks *s, uint32_t pid, uint32_t *ret_version, uint64_t *ret_key)
+{
+	struct stack_process process = { 0 };
+
+	if (bpf_map_lookup_elem(s->processes_fd, &pid, &process) < 0)
+		process.python = 0;
+	*ret_version = process.python;
+	*ret_key = process.python_key;
+}
+
 void stacks_replace(struct stacks *s, void *records, uint64_t bytes)
 {
 	if (!s)

@@ -68,6 +68,9 @@ void stacks_replace(struct stacks *stacks, void *records, uint64_t bytes);
  * one is not known. */
 void stacks_resolve(struct stacks *stacks, uint32_t *const *ids, size_t count);
 
+/* The interpreter that a process runs; version 0: none that is known. */
+void stacks_interpreter(struct stacks *stacks, uint32_t pid, uint32_t *ret_version, uint64_t *ret_key);
+
 void stacks_count(struct stacks *stacks, struct stacks_counts *ret_counts);
 
 #endif

@@ -16,6 +16,7 @@
 #include "diagnose/answer.h"
 #include "diagnose/standing.h"
 #include "session/command.h"
+#include "session/loop_tasks.h"
 #include "session/now_look.h"
 #include "session/session.h"
 #include "session/why.h"
@@ -56,6 +57,7 @@ struct look {
 	struct session session;
 	uint64_t from_ns;         /* what has not moved since then stands still */
 	struct event_snapshot last; /* snapshot's end */
+	uint64_t last_ns;           /* when it began */
 	uint32_t *pids;
 	size_t pid_count;
 	struct finding *findings;
@@ -208,6 +210,12 @@ static void describe_thread_of(const struct look *look, uint32_t thread, struct 
 				   .program = tables_program(look->session.tables, thread, look->session.scene->end_ns) };
 }
 
+/* As the look's last snapshot has them. */
+static struct loop_tasks tasks_of(struct look *look, const struct actor *actor)
+{
+	return loop_tasks_find(&look->arena, &look->session, actor->pid, look->last_ns, trace_summary(look->session.trace)->end_ns);
+}
+
 static void put_line(struct look *look, const struct finding *f, struct buf *buf)
 {
 	struct actor actor;
@@ -216,6 +224,12 @@ static void put_line(struct look *look, const struct finding *f, struct buf *buf
 	buf_printf(buf, "%s: %s, %s%s\n", answer_who(&look->arena, &actor), f->standing->reason,
 		   f->standing->exactly ? "for " : "for at least ",
 		   describe_time(&look->arena, look->session.scene->end_ns - f->standing->since_ns));
+	/* of whom the person asks about */
+	if (look->pid_count && !is_stuck(f)) {
+		struct loop_tasks tasks = tasks_of(look, &actor);
+
+		loop_tasks_text(&look->arena, &tasks, buf);
+	}
 }
 
 /* One of the circle has been reported: the others stand for the same. */
@@ -267,6 +281,8 @@ static void put_json(struct look *look, struct buf *buf)
 		struct actor actor;
 
 		describe_thread_of(look, f->standing->thread, &actor);
+		struct loop_tasks tasks = tasks_of(look, &actor);
+
 		json_object(&json, NULL);
 		answer_actor_json(&json, &actor);
 		json_bool(&json, "stuck", is_stuck(f));
@@ -281,6 +297,7 @@ static void put_json(struct look *look, struct buf *buf)
 		} else {
 			json_null(&json, "answer");
 		}
+		loop_tasks_json(&tasks, &json);
 		json_end(&json);
 	}
 	json_end(&json);
@@ -294,11 +311,15 @@ static void read_last_snapshot(struct look *look)
 	struct trace_filter filter = { .unnumbered = true };
 	struct trace_cursor *cursor;
 
+	look->last_ns = 0;
 	look->last = (struct event_snapshot){ .reason = SNAPSHOT_REASON_end };
 	trace_filter_add(&filter, EVENT_snapshot);
 	cursor = trace_cursor_new(look->session.trace, &filter);
-	for (const struct event *e; (e = trace_cursor_next(cursor)); )
+	for (const struct event *e; (e = trace_cursor_next(cursor)); ) {
 		look->last = *event_as(e, snapshot);
+		if (!look->last.end)
+			look->last_ns = e->time;
+	}
 	trace_cursor_free(cursor);
 }
 

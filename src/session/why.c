@@ -8,6 +8,7 @@
 #include "diagnose/answer.h"
 #include "path/report.h"
 #include "session/hang_list.h"
+#include "session/loop_tasks.h"
 #include "session/path_picture.h"
 #include "session/path_run.h"
 #include "symbols/demangle.h"
@@ -263,6 +264,36 @@ static void put_containers_json(const struct session *session, const struct diag
 	json_end(json);
 }
 
+/* What stood in the event loop that did not go on, or kept others waiting. */
+static struct loop_tasks tasks_of(struct arena *arena, const struct session *session, const struct diagnosis *g)
+{
+	struct loop_tasks tasks = { .count = 0 };
+
+	if (g->verdict == VERDICT_NONE)
+		return tasks;
+	tasks = loop_tasks_find(arena, session, g->victim.pid, g->start_ns, g->end_ns);
+	return tasks.count ? tasks : loop_tasks_find(arena, session, g->culprit.pid, g->start_ns, g->end_ns);
+}
+
+static void put_tasks(struct arena *arena, const struct session *session, const struct diagnosis *g, struct buf *buf)
+{
+	struct loop_tasks tasks = tasks_of(arena, session, g);
+
+	if (tasks.count)
+		buf_char(buf, '\n');
+	loop_tasks_text(arena, &tasks, buf);
+}
+
+static void put_tasks_json(const struct session *session, const struct diagnosis *g, struct json *json)
+{
+	struct arena arena;
+
+	arena_init(&arena);
+	struct loop_tasks tasks = tasks_of(&arena, session, g);
+	loop_tasks_json(&tasks, json);
+	arena_done(&arena);
+}
+
 /* Only of a hang that is made of many short links. */
 static void put_folded_json(const struct session *session, const struct diagnosis *g, struct json *json)
 {
@@ -283,6 +314,7 @@ void why_members_json(const struct session *session, const struct diagnosis *dia
 	put_containers_json(session, diagnosis, json);
 	answer_json(json, diagnosis);
 	put_folded_json(session, diagnosis, json);
+	put_tasks_json(session, diagnosis, json);
 	put_spoken(json, session);
 }
 
@@ -478,6 +510,7 @@ void why_text(struct arena *arena, const struct session *session, const struct d
 	put_containers(arena, session, g, buf);
 	put_moment(session, g, buf);
 	put_chain(arena, session, g, buf);
+	put_tasks(arena, session, g, buf);
 	buf_printf(buf, "\nVerdict: %s (confidence %u %%). Explained %s, unknown %s, lost %s.\n", verdict_name(g->verdict),
 		   g->confidence, describe_time(arena, g->explained_ns), describe_time(arena, g->unknown_ns),
 		   describe_time(arena, g->lost_ns));

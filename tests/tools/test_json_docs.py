@@ -16,10 +16,10 @@ import golden  # noqa: E402
 # Section -> the sources that write its JSON.
 SOURCES = {
     'hangs': ['session/cmd_hangs.c'],
-    'now': ['session/cmd_now.c'],
+    'now': ['session/cmd_now.c', 'session/loop_tasks.c'],
     'help': ['session/help.c'],
     'rules': ['session/cmd_rules.c'],
-    'why': ['session/why.c', 'diagnose/answer_json.c', 'diagnose/answer_baseline.c'],
+    'why': ['session/why.c', 'session/loop_tasks.c', 'diagnose/answer_json.c', 'diagnose/answer_baseline.c'],
     'report': ['session/view.c', 'session/picture.c'],
     'path': ['session/cmd_path.c', 'session/path_requests.c', 'path/report.c'],
     'info': ['session/cmd_info.c', 'session/stack_health.c', 'session/thread_times.c'],
