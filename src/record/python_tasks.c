@@ -9,7 +9,8 @@
 #include "record/python_texts.h"
 
 #define READS_MOST 65536u           /* of a process */
-#define READS_COUNTING_MOST 4096u   /* ... until its tasks are counted */
+#define READS_COUNTING_MOST 16384u  /* ... until its tasks are counted */
+#define EACH_READS 16u              /* as what so many at once count */
 #define ENTRIES_MOST 65536u         /* of a dictionary, of a set */
 #define LOOPS_MOST 8u
 #define TYPES_KEPT 64u              /* powers of two */
@@ -34,7 +35,9 @@
 #define MODULE_DICTIONARY 16u
 #define DICTIONARY_KEYS 32u
 #define DICTIONARY_VALUES 40u
+#define SET_FILLED 16u
 #define SET_MASK 32u
+#define SET_SLOTS_EACH 8u           /* at most, of an entry; where there are few, all together */
 #define SET_TABLE 40u
 #define REFERENCE_OBJECT 16u
 #define WRAPPED 16u                 /* what an iterator over something awaitable is of */
@@ -127,8 +130,10 @@ static size_t get_each(struct python_tasks *t, const uint64_t *addresses, size_t
 {
 	if (t->reads >= t->reads_most)
 		return 0;
-	t->reads++;
-	return t->memory->read_each(t->memory->data, addresses, count, to, bytes);
+	size_t got = t->memory->read_each(t->memory->data, addresses, count, to, bytes);
+	/* a call of the system each */
+	t->reads += EACH_READS;
+	return got;
 }
 
 /* ---- classes ---- */
@@ -565,6 +570,10 @@ static void each_of_set(struct python_tasks *t, uint64_t set, void (*each)(struc
 	uint64_t slots[PYTHON_TASKS_AT_ONCE * 2], references[PYTHON_TASKS_AT_ONCE], objects[PYTHON_TASKS_AT_ONCE];
 	uint64_t size = word(t, set + SET_MASK) + 1, table = word(t, set + SET_TABLE);
 
+	uint64_t filled = word(t, set + SET_FILLED), most = filled < ENTRIES_MOST ? (filled + 1) * SET_SLOTS_EACH : ENTRIES_MOST;
+
+	if (!size || size > most)
+		size = most;
 	if (size > ENTRIES_MOST)
 		size = ENTRIES_MOST;
 	for (uint64_t from = 0, n; from < size && t->reads < t->reads_most; from += n) {

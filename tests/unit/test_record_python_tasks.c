@@ -139,6 +139,7 @@ static uint64_t make(void)
 	uint64_t reference = object(class("weakref", 0), 32), table = room(8 * 16), tasks = object(class("set", 0), 64);
 	set(reference + 16, task);
 	set(table + 5 * 16, reference);
+	set(tasks + 16, 1);
 	set(tasks + 24, 1);
 	set(tasks + 32, 7);
 	set(tasks + 40, table);
