@@ -390,13 +390,17 @@ static void follow_wakes(struct follower *f, uint32_t at, uint64_t from, uint64_
 
 	for (uint32_t i = scene_wakes_from(f->scene, thread, from); i < scene_wakes_end(f->scene, thread); i++) {
 		const struct wake *k = &f->scene->wakes[i];
+		bool known;
 
 		if (k->time > to)
 			break;
-		if (k->target == thread || waited_for_end(f->scene, k) || wakes_by_answer(f, at, k) || answers_client(f, at, k) || answers_fellow(f, at, k) ||
-		    tells_creator(f, thread, k))
+		if (k->target == thread)
 			continue;
-		if (reached(f, k->target))
+		known = reached(f, k->target);
+		if ((known && at) || waited_for_end(f->scene, k) || wakes_by_answer(f, at, k) || answers_client(f, at, k) ||
+		    answers_fellow(f, at, k) || tells_creator(f, thread, k))
+			continue;
+		if (known)
 			reach_again(f, at, k->target, k->time, k->number);
 		else
 			reach(f, at, k->target, k->time, k->number, TRAIL_RELAY, LINK_ACTIVITY, 75, 0);

@@ -18,6 +18,7 @@ struct trips {
 	uint32_t count, unasked; /* ended in time; came in without a question before */
 	uint32_t thread;         /* that was asked, 0 not known */
 	uint64_t channel;        /* on which it was asked last, 0 not known */
+	bool client;             /* the partner came over a connection of its own */
 	bool serves;             /* the partner spoke first: what it sends are questions */
 	bool again;              /* told more while the trip was open */
 	uint32_t late;           /* index of the last late one + 1, 0 none */
@@ -36,6 +37,28 @@ struct book {
 	struct vec(struct trip) late;
 };
 
+/* The process has a connection to the thread's that it made itself, and none that this one made: it asks, and is
+ * not asked. */
+static bool is_client(const struct finder *f, uint32_t pid)
+{
+	struct row row = ends_of_process(f->ends, scene_pid(f->scene, f->thread));
+	bool serves = false;
+
+	for (uint32_t i = 0; i < row.count; i++) {
+		const struct descriptor *d = ends_at(f->ends, row, i);
+		struct row far = ends_receiving(f->ends, d->at.channel_out);
+		enum end_role role = ends_role(f->ends, d->at.object);
+		bool theirs = d->at.peer == pid;
+
+		for (uint32_t j = 0; j < far.count && !theirs; j++)
+			theirs = ends_at(f->ends, far, j)->pid == pid;
+		if (theirs && role == END_CLIENT)
+			return false;
+		serves |= theirs && role == END_SERVER;
+	}
+	return serves;
+}
+
 static struct trips *with(struct book *book, uint64_t partner, bool comes_in)
 {
 	bool fresh;
@@ -46,6 +69,17 @@ static struct trips *with(struct book *book, uint64_t partner, bool comes_in)
 		vec_push(&book->trips, ((struct trips){ .serves = comes_in }));
 	}
 	return &book->trips.items[*at];
+}
+
+/* The same of a process, or a thread of its own. */
+static struct trips *with_process(struct book *book, uint64_t partner, bool comes_in)
+{
+	bool fresh = !map_find(&book->index, partner);
+	struct trips *t = with(book, partner, comes_in);
+
+	if (fresh)
+		t->client = book->f->options->pid && partner <= UINT32_MAX && is_client(book->f, (uint32_t)partner);
+	return t;
 }
 
 /* `thread`: who is asked, 0 not known. */
@@ -89,7 +123,7 @@ static void answer(struct book *book, uint64_t partner, uint32_t thread, uint64_
 	uint64_t last = t->last_ns, long_ns = hangs_long_ns(book->f, LIMIT_wait_ns);
 
 	t->last_ns = time;
-	if (!t->asked_ns && last && time - last >= long_ns && thread && hangs_was_away(book->f, thread, last, time)) {
+	if (!t->asked_ns && !t->client && last && time - last >= long_ns && thread && hangs_was_away(book->f, thread, last, time)) {
 		t->asked_ns = away_since(book->f->scene, thread, last, time);
 		note_late(book, t, time);
 		t->asked_ns = 0;
@@ -127,6 +161,7 @@ static void read_wakes(struct book *book)
 	const struct scene *scene = f->scene;
 	const struct scene_thread *t = &scene->threads[f->thread];
 	uint32_t wake = t->wake, wait = t->wait;
+	uint64_t received = 0; /* who was the last to set it to work: a client is answered then, and asked for nothing */
 
 	while (wake < t->wake + t->wake_count || wait < t->wait + t->wait_count) {
 		const struct wake *k = wake < t->wake + t->wake_count ? &scene->wakes[wake] : NULL;
@@ -135,14 +170,17 @@ static void read_wakes(struct book *book)
 
 		if (k && (!w || k->time < w->end_ns)) {
 			partner = partner_of(f, k->target);
-			if (partner)
+			if (partner && !(with_process(book, partner, false)->client && partner == received))
 				ask(book, partner, k->target, k->time);
 			wake++;
 			continue;
 		}
 		partner = w->end == WAIT_END_THREAD ? partner_of(f, w->waker) : 0;
-		if (partner)
+		if (partner) {
+			with_process(book, partner, true);
 			answer(book, partner, w->waker, w->end_ns);
+			received = partner;
+		}
 		wait++;
 	}
 }
@@ -151,16 +189,18 @@ static void read_messages(struct book *book)
 {
 	const struct finder *f = book->f;
 	const struct scene_thread *t = &f->scene->threads[f->thread];
+	uint64_t received = 0; /* last, from whomever */
 
 	for (uint32_t i = 0; i < t->messages.count; i++) {
 		const struct message m = scene_message(f->scene, t->messages.items[i]);
 
 		if (m.result <= 0 || scene_is_pipe(m.object) || object_kind(m.object) == OBJECT_KIND_eventfd ||
-		    object_kind(m.object) == OBJECT_KIND_tty || m.kind == MESSAGE_KIND_connect || ends_role(f->ends, m.object) == END_SERVER)
+		    object_kind(m.object) == OBJECT_KIND_tty || m.kind == MESSAGE_KIND_connect)
 			continue;
 		if (m.flags & MESSAGE_FLAGS_receive) {
 			answer(book, m.object, 0, m.time);
-		} else {
+			received = m.object;
+		} else if (received != m.object || ends_role(f->ends, m.object) != END_SERVER) { /* else it answers a client */
 			ask(book, m.object, 0, m.start_ns);
 			with(book, m.object, false)->channel = m.channel;
 		}
@@ -221,26 +261,18 @@ static bool is_question(const struct finder *f, const struct trip *late, const s
 	return answered ? kept || !few || !t->serves : !few && (kept || !t->again);
 }
 
-/* The process has a connection to the thread's that it made itself, and none that this one made: it asks, and is
- * not asked. */
-static bool is_client(const struct finder *f, uint32_t pid)
+/* Who was asked then, or took what was sent; 0 not known. */
+static uint32_t asked_thread(const struct scene *scene, const struct trips *t, uint64_t asked_ns)
 {
-	struct row row = ends_of_process(f->ends, scene_pid(f->scene, f->thread));
-	bool serves = false;
+	const struct row *row = t->thread ? NULL : scene_channel(scene, t->channel);
 
-	for (uint32_t i = 0; i < row.count; i++) {
-		const struct descriptor *d = ends_at(f->ends, row, i);
-		struct row far = ends_receiving(f->ends, d->at.channel_out);
-		enum end_role role = ends_role(f->ends, d->at.object);
-		bool theirs = d->at.peer == pid;
+	for (uint32_t i = row ? scene_channel_from(scene, row, asked_ns) : 0; row && i < row->count; i++) {
+		const struct message m = scene_message(scene, row->items[i]);
 
-		for (uint32_t j = 0; j < far.count && !theirs; j++)
-			theirs = ends_at(f->ends, far, j)->pid == pid;
-		if (theirs && role == END_CLIENT)
-			return false;
-		serves |= theirs && role == END_SERVER;
+		if (m.flags & MESSAGE_FLAGS_receive)
+			return m.thread;
 	}
-	return serves;
+	return t->thread;
 }
 
 /* Of what it asked another process for, that one, or one that it set to work for that, was at something else from then
@@ -249,13 +281,14 @@ static bool was_kept(const struct finder *f, const struct trip *late, const stru
 {
 	const struct scene *scene = f->scene;
 	uint64_t set_off = late->from_ns + limit_of(scene, LIMIT_asked_before_ns);
+	uint32_t asked = f->options->pid && !t->serves ? asked_thread(scene, t, late->from_ns) : 0;
 
-	if (!f->options->pid || t->serves || !t->thread || scene_same_process(scene, t->thread, f->thread) || set_off >= late->to_ns)
+	if (!asked || scene_same_process(scene, asked, f->thread) || set_off >= late->to_ns)
 		return false;
 	/* Who started it is told something, and asked for nothing. */
-	if (scene_descends_from(scene, f->thread, scene_pid(scene, t->thread)))
+	if (scene_descends_from(scene, f->thread, scene_pid(scene, asked)))
 		return false;
-	if (hangs_was_away(f, t->thread, set_off, late->to_ns))
+	if (hangs_was_away(f, asked, set_off, late->to_ns))
 		return true;
 	follow_request(scene, f->ends, f->thread, late->from_ns, set_off, late->to_ns, f->trails);
 	for (uint32_t i = 1; i < f->trails->length; i++) {
@@ -263,7 +296,7 @@ static bool was_kept(const struct finder *f, const struct trip *late, const stru
 
 		while (first->level > 1)
 			first = &f->trails->items[first->parent];
-		if (scene_same_process(scene, first->thread, t->thread) && !scene_same_process(scene, trail->thread, f->thread) &&
+		if (scene_same_process(scene, first->thread, asked) && !scene_same_process(scene, trail->thread, f->thread) &&
 		    trail->from_ns < set_off && hangs_was_away(f, trail->thread, set_off, late->to_ns))
 			return true;
 	}
@@ -286,18 +319,12 @@ static bool is_told(const struct finder *f, const struct trip *late, const struc
 	return !own || (late->to_ns - late->from_ns >= hangs_long_ns(f, LIMIT_busy_ns) && !hangs_is_batch(f));
 }
 
-/* Whoever was asked, or took what was sent last, had ended by then: UINT64_MAX it had not, or is not known. */
+/* When whoever was asked, or took what was sent last, had ended: UINT64_MAX it had not, or is not known. */
 static uint64_t partner_end(const struct scene *scene, const struct trips *t)
 {
-	const struct row *row = t->thread ? NULL : scene_channel(scene, t->channel);
-	uint32_t thread = t->thread, first;
+	uint32_t thread = asked_thread(scene, t, t->asked_ns);
+	uint32_t first = thread ? tables_process(scene->tables, scene_pid(scene, thread), t->asked_ns) : 0;
 
-	for (uint32_t i = row ? scene_channel_from(scene, row, t->asked_ns) : 0; row && !thread && i < row->count; i++) {
-		const struct message m = scene_message(scene, row->items[i]);
-
-		thread = m.flags & MESSAGE_FLAGS_receive ? m.thread : 0;
-	}
-	first = thread ? tables_process(scene->tables, scene_pid(scene, thread), t->asked_ns) : 0;
 	return first ? scene->tables->threads[first].end_ns : UINT64_MAX;
 }
 
@@ -325,8 +352,6 @@ void hangs_late_trips(const struct finder *f, void (*found)(struct finder *f, ui
 		const struct trip *late = &book.late.items[i];
 		const struct trips *t = &book.trips.items[late->trips];
 
-		if (t->thread && is_client(f, scene_pid(f->scene, t->thread)))
-			continue;
 		if ((is_regular(f, t) && is_told(f, late, t) &&
 		     (late->to_ns - late->from_ns) * t->count >= limit_of(f->scene, LIMIT_trips_late) * t->total_ns) ||
 		    was_kept(f, late, t))
