@@ -1,7 +1,7 @@
 /* silent_worker signal|flag base|buggy: the main thread waits for one of two workers, by a
  * condition variable or by a flag that it looks at every 100 ms. Both are given their work
  * by a third thread. Buggy: the first one does its work and says nothing, so that the
- * waiting ends only when a limit of 4 s is over. Prints the process's and that worker's
+ * waiting ends only when a limit of 2 s is over. Prints the process's and that worker's
  * numbers. */
 #include <pthread.h>
 #include <stdbool.h>
@@ -77,12 +77,12 @@ static void wait_for_word(void)
 	struct timespec limit, slice = { 0, 100000000 };
 
 	if (by_flag) {
-		for (int i = 0; i < 40 && !flag; i++)
+		for (int i = 0; i < 20 && !flag; i++)
 			nanosleep(&slice, NULL);
 		return;
 	}
 	clock_gettime(CLOCK_REALTIME, &limit);
-	limit.tv_sec += 4;
+	limit.tv_sec += 2;
 	pthread_mutex_lock(&mutex);
 	while (!done && !pthread_cond_timedwait(&ready, &mutex, &limit))
 		;
