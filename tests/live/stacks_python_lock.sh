@@ -59,8 +59,8 @@ wrong = [(e, tid) for e, tid in within if e.get('hint') not in (None, 0, tid)]
 print(f'{len(log)} turns, {len(within)} waits within them, {len(missed)} without the holder, {len(wrong)} with another')
 assert len(log) == 120 and len(within) > 60, 'few waits'
 assert not wrong, wrong[:3]
-# a page that the kernel moves just then cannot be read
-assert len(missed) * 50 <= len(within), [(e['number'], e['time_ns'] - known_ns) for e in missed]
+# where the stack was lost, or the kernel moves the page just then, the holder is not read
+assert len(missed) * 20 <= len(within), [(e['number'], e['time_ns'] - known_ns) for e in missed]
 END
 some=
 for version in 3.9 3.10 3.11 3.12 3.13; do

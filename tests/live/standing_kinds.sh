@@ -14,4 +14,4 @@ kinds() { # LEAST OPTION...
 }
 kinds 20
 kinds 14 --user nobody
-kinds 8 --user nobody --unreadable
+kinds 7 --user nobody --unreadable
