@@ -544,7 +544,7 @@ static void threads_laid_out_one_by_one_are_the_same(void **state)
 		struct world w;
 		struct trace *trace;
 		struct tables *tables;
-		struct scene *whole, *lazy;
+		struct scene *whole = NULL, *lazy = NULL;
 		struct pieces pieces = { 0 }, same = { 0 };
 		struct walk_steps steps = { 0 };
 		struct walk walk = { .pieces = &pieces, .steps = &steps };
