@@ -3,6 +3,9 @@
 # for the lock within such a time names the one that had it, of each version that is here.
 . "$HERE/live/_lib.sh"
 need_bpf
+. "$HERE/live/_python.sh"
+mapfile -t pythons < <(known_pythons)
+[ ${#pythons[@]} -gt 0 ] || skip "no Python of a version that is known"
 need_command gcc
 
 cat >hold.c <<'END'
@@ -62,14 +65,8 @@ assert not wrong, wrong[:3]
 # where the stack was lost, or the kernel moves the page just then, the holder is not read
 assert len(missed) * 20 <= len(within), [(e['number'], e['time_ns'] - known_ns) for e in missed]
 END
-some=
-for version in 3.9 3.10 3.11 3.12 3.13; do
-	for python in /usr/bin/python$version "$HOME"/.pyenv/versions/$version.*/bin/python$version; do
-		[ -x "$python" ] || continue
-		some=yes
-		argus record -o turns.trace -- "$python" turns.py >log.txt 2>record.txt || fail "$(cat record.txt)"
-		argus dump --json -e switch turns.trace >switches.json
-		python3 compare.py >compare.txt 2>&1 || fail "$python: $(cat compare.txt)"
-	done
+for python in "${pythons[@]}"; do
+	argus record -o turns.trace -- "$python" turns.py >log.txt 2>record.txt || fail "$(cat record.txt)"
+	argus dump --json -e switch turns.trace >switches.json
+	python3 compare.py >compare.txt 2>&1 || fail "$python: $(cat compare.txt)"
 done
-[ "$some" ] || skip "no Python of a version that is known"

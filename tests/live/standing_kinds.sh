@@ -14,4 +14,5 @@ kinds() { # LEAST OPTION...
 }
 kinds 20
 kinds 14 --user nobody
+# eight, one of which is that a processor is short: other work may change that
 kinds 7 --user nobody --unreadable

@@ -3,16 +3,8 @@
 # itself says of each: its name, whether and for which task it waits, and its functions; of each version that is here. And memory that is no task.
 . "$HERE/live/_lib.sh"
 need_bpf
-
-versions() {
-	local version folder
-	for version in 3.9 3.10 3.11 3.12 3.13; do
-		for folder in /usr/bin "$HOME/.pyenv/versions/$version".*/bin; do
-			[ ! -x "$folder/python$version" ] || echo "$folder/python$version"
-		done
-	done
-}
-mapfile -t pythons < <(versions)
+. "$HERE/live/_python.sh"
+mapfile -t pythons < <(known_pythons)
 [ ${#pythons[@]} -gt 0 ] || skip "no Python of a version that is known"
 
 asleep() { cut -d' ' -f1 "/proc/$1/syscall" | matches -x "$2"; }
