@@ -148,13 +148,14 @@ struct step_names {
 };
 
 struct adding {
-	const struct critical *critical;
+	struct critical *critical;
 	struct naming *naming;
 	struct fold *fold;
 	const struct walk_steps *steps;
 	struct step_names *seen;   /* by step */
 	const struct holds *holds;
-	uint32_t root_pid;         /* of whom the path is */
+	struct asked *asked;
+	unsigned level;           /* of walks inside of walks */
 };
 
 static struct fold_key wait_key(struct naming *naming, const struct wait *w)
@@ -280,6 +281,16 @@ struct stretch_words critical_words(struct naming *naming, uint32_t thread, cons
 	return words;
 }
 
+/* The thread's process has a part in the path. */
+static void note_process(struct adding *a, uint32_t thread)
+{
+	uint32_t pid = scene_pid(a->naming->scene, thread);
+
+	if (pid != a->critical->noted_pid)
+		map_put(&a->fold->pids, pid, 1);
+	a->critical->noted_pid = pid;
+}
+
 /* A stretch in which the thread did one thing, and had one lock or none. */
 static void add_stretch(struct adding *a, const struct piece *p, const struct hold *hold, uint64_t from, uint64_t to)
 {
@@ -299,7 +310,7 @@ static void add_stretch(struct adding *a, const struct piece *p, const struct ho
 		node = fold_child(a->fold, node, &words.key);
 	}
 	row = fold_row(a->fold, words.lock, words.key.who, words.function, words.runs);
-	map_put(&a->fold->pids, scene_pid(scene, step.thread), 1);
+	note_process(a, step.thread);
 	fold_add(a->fold, row, node, via, (uint64_t)scene_tid(scene, step.thread) << 32 | (hold ? (uint32_t)hold->start_ns : 0), from, to);
 	if (words.key.doing == CLASS_UNKNOWN)
 		a->fold->unknown_ns += to - from;
@@ -310,9 +321,15 @@ static void add_stretch(struct adding *a, const struct piece *p, const struct ho
 static bool is_of_run(struct adding *a, uint32_t thread, uint32_t waiting)
 {
 	const struct scene *scene = a->naming->scene;
+	uint8_t *known = &a->critical->of_root[thread];
 
-	return !naming_is_kernel(a->naming, thread) &&
-	       (scene_pid(scene, thread) == scene_pid(scene, waiting) || scene_descends_from(scene, thread, a->root_pid));
+	if (naming_is_kernel(a->naming, thread))
+		return false;
+	if (scene_pid(scene, thread) == scene_pid(scene, waiting))
+		return true;
+	if (!*known)
+		*known = 1 + scene_descends_from(scene, thread, a->critical->root_pid);
+	return *known == 2;
 }
 
 /* A stretch in which the thread stood for a processor that another one of the run had: what that did is what the run
@@ -330,7 +347,7 @@ static void add_in_front(struct adding *a, const struct piece *p, uint32_t threa
 		uint32_t node = fold_child(a->fold, via, &words.key), row = fold_row(a->fold, words.lock, words.key.who, words.function, words.runs);
 
 		until = until < to ? until : to;
-		map_put(&a->fold->pids, scene_pid(a->naming->scene, thread), 1);
+		note_process(a, thread);
 		fold_add(a->fold, row, node, via, (uint64_t)scene_tid(a->naming->scene, thread) << 32 | (hold ? (uint32_t)hold->start_ns : 0), at,
 			 until);
 		add_samples(a, thread, row, node, at, until);
@@ -373,14 +390,33 @@ static void add_simple(struct adding *a, const struct piece *p)
 	}
 }
 
-/* Of a loop that sleeps again and again each sleep counts, and what it did between them: that may be the most of it. */
+#define LEVELS_MOST 256u /* walks that go on where another one was as deep as walks go, or in a loop that looks for what another does */
+
+static void add_walk(struct critical *critical, struct asked *asked, uint32_t thread, uint64_t from_ns, uint64_t to_ns,
+		     struct step_names root, unsigned level);
+
+/* The path goes on at another thread, for which the one waits. */
+static void add_other(struct adding *a, const struct piece *p, uint32_t other, uint64_t from, uint64_t to)
+{
+	struct step_names names = step_seen(a, p->step);
+	struct fold_key key = wait_key(a->naming, &a->naming->scene->waits[p->wait]);
+
+	names.node = fold_child(a->fold, names.node - 1, &key) + 1;
+	names.thread = other;
+	add_walk(a->critical, a->asked, other, from, to, names, a->level + 1);
+}
+
+/* Of a loop that sleeps again and again each sleep counts, and what it did between them: that may be the most of it. Where
+ * it is known who does what it looks for the path goes there, until that is done. */
 static void add_piece(struct adding *a, const struct piece *p)
 {
 	const struct scene *scene = a->naming->scene;
 	const struct scene_thread *t = &scene->threads[p->thread];
 	uint64_t at = p->start_ns;
+	struct look look;
 
-	if (p->state != SPAN_WAITING || !p->wait || scene->episodes[scene->waits[p->wait].episode].slices < 2) {
+	if (p->state != SPAN_WAITING || !p->wait ||
+	    (scene->waits[p->wait].kind != WAIT_KIND_sleep && scene->episodes[scene->waits[p->wait].episode].slices < 2)) {
 		add_simple(a, p);
 		return;
 	}
@@ -388,11 +424,19 @@ static void add_piece(struct adding *a, const struct piece *p)
 		const struct span *s = &t->spans[i];
 		struct piece part = *p;
 
-		part.start_ns = at;
-		part.end_ns = at = span_end(s) < p->end_ns ? span_end(s) : p->end_ns;
+		part.end_ns = span_end(s) < p->end_ns ? span_end(s) : p->end_ns;
 		part.state = s->state;
 		part.throttled = s->throttled;
 		part.wait = s->wait;
+		if (s->state == SPAN_WAITING && s->wait && a->level < LEVELS_MOST && at < part.end_ns &&
+		    looks_find(&a->critical->looks, &scene->waits[s->wait], &look) && look.done_ns > at) {
+			uint64_t done = look.done_ns < p->end_ns ? look.done_ns : p->end_ns;
+
+			add_other(a, &part, look.other, at, done);
+			at = done;
+		}
+		part.start_ns = at;
+		at = part.end_ns > at ? part.end_ns : at;
 		if (part.end_ns > part.start_ns)
 			add_simple(a, &part);
 	}
@@ -401,28 +445,17 @@ static void add_piece(struct adding *a, const struct piece *p)
 void critical_begin(struct critical *critical)
 {
 	holds_find(critical->naming, &critical->holds);
+	looks_init(&critical->looks, critical->naming->scene);
 }
 
 void critical_end(struct critical *critical)
 {
 	holds_done(&critical->holds);
-}
-
-#define LEVELS_MOST 256u /* walks that go on where another one was as deep as walks go */
-
-static struct step_names of_wait(struct adding *a, const struct piece *p)
-{
-	struct step_names names = step_seen(a, p->step);
-	const struct wait *w = &a->naming->scene->waits[p->wait];
-	struct fold_key key = wait_key(a->naming, w);
-
-	names.node = fold_child(a->fold, names.node - 1, &key) + 1;
-	names.thread = w->waker;
-	return names;
+	looks_done(&critical->looks);
 }
 
 /* The path of a thread between two moments, inside of what `root` names. */
-static void add_walk(const struct critical *critical, struct asked *asked, uint32_t thread, uint64_t from_ns, uint64_t to_ns,
+static void add_walk(struct critical *critical, struct asked *asked, uint32_t thread, uint64_t from_ns, uint64_t to_ns,
 		     struct step_names root, unsigned level)
 {
 	struct naming *naming = critical->naming;
@@ -431,7 +464,7 @@ static void add_walk(const struct critical *critical, struct asked *asked, uint3
 	struct walk walk = { .scene = naming->scene, .missing = on_missing, .holder = on_lock, .data = asked, .pieces = &pieces, .steps = &steps,
 			     .near = naming->near };
 	struct adding a = { .critical = critical, .naming = naming, .fold = critical->fold, .steps = &steps,
-			     .holds = &critical->holds, .root_pid = critical->root_pid };
+			     .holds = &critical->holds, .asked = asked, .level = level };
 
 	walk_window(&walk, thread, from_ns, to_ns);
 	a.seen = mem_zalloc(arena_array_bytes(sizeof(*a.seen), steps.length));
@@ -440,7 +473,7 @@ static void add_walk(const struct critical *critical, struct asked *asked, uint3
 		const struct piece *p = &pieces.items[i];
 
 		if (p->deep && level < LEVELS_MOST && naming->scene->waits[p->wait].waker)
-			add_walk(critical, asked, naming->scene->waits[p->wait].waker, p->start_ns, p->end_ns, of_wait(&a, p), level + 1);
+			add_other(&a, p, naming->scene->waits[p->wait].waker, p->start_ns, p->end_ns);
 		else
 			add_piece(&a, p);
 	}
@@ -459,11 +492,15 @@ void critical_add(struct critical *critical, uint32_t thread, uint64_t from_ns, 
 	};
 
 	critical->root_pid = scene_pid(critical->naming->scene, thread);
+	critical->of_root = mem_zalloc(critical->naming->scene->thread_count);
+	critical->noted_pid = UINT32_MAX;
 	arena_init(&asked.arena);
 	asked.inquiry.arena = &asked.arena;
 	map_init(&asked.answers);
 	add_walk(critical, &asked, thread, from_ns, to_ns, (struct step_names){ 1, thread }, 0);
 	fold_part_end(critical->fold);
+	free(critical->of_root);
+	critical->of_root = NULL;
 	inquiry_done(&asked.inquiry);
 	vec_done(&asked.suspects);
 	vec_done(&asked.kept);

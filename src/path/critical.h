@@ -7,6 +7,7 @@
 #define PATH_CRITICAL_H
 
 #include "path/holds.h"
+#include "path/looks.h"
 
 /* How waits end that stand where a part begins. */
 struct standing_end {
@@ -24,7 +25,10 @@ struct critical {
 	struct fold *fold;
 	uint64_t whole_ns;        /* of the path that is asked for; this may be a part of it */
 	struct holds holds;       /* of the naming's scene */
+	struct looks looks;
 	uint32_t root_pid;        /* of whom the path is */
+	uint8_t *of_root;         /* by thread, whether the root's process made it, + 1; 0 not looked at */
+	uint32_t noted_pid;       /* the process that was noted last to have a part in the path */
 };
 
 /* A stretch in which a thread did one thing, in words. */

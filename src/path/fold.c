@@ -48,15 +48,16 @@ static bool same_key(const struct fold_key *a, const struct fold_key *b)
 	       a->what == b->what && a->doing == b->doing;
 }
 
-static uint64_t hash_two(uint64_t a, uint64_t b)
+/* Of two words of names and what else tells keys apart; maps mix it. */
+static uint64_t hash_three(uint64_t a, uint64_t b, uint64_t c)
 {
-	return hash_u64(hash_u64(a) + b);
+	return hash_u64(a * 0x9e3779b97f4a7c15u + b) + c * 0xff51afd7ed558ccdu;
 }
 
 uint32_t fold_child(struct fold *fold, uint32_t node, const struct fold_key *key)
 {
-	uint64_t hash = hash_two(hash_two((uint64_t)key->who.program << 32 | key->who.thread, (uint64_t)key->function << 32 | key->what),
-				 (uint64_t)node << 8 | key->doing);
+	uint64_t hash = hash_three((uint64_t)key->who.program << 32 | key->who.thread, (uint64_t)key->function << 32 | key->what,
+				   (uint64_t)node << 8 | key->doing);
 
 	for (uint32_t at = node; at; at = fold->nodes.items[at].parent)
 		if (same_key(&fold->nodes.items[at].key, key))
@@ -77,7 +78,7 @@ uint32_t fold_child(struct fold *fold, uint32_t node, const struct fold_key *key
 
 uint32_t fold_row(struct fold *fold, uint32_t lock, struct role_name who, uint32_t function, bool runs)
 {
-	uint64_t hash = hash_two(hash_two((uint64_t)who.program << 32 | who.thread, (uint64_t)lock << 32 | function), runs);
+	uint64_t hash = hash_three((uint64_t)who.program << 32 | who.thread, (uint64_t)lock << 32 | function, runs);
 
 	for (;; hash++) {
 		bool fresh = false;

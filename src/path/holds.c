@@ -268,3 +268,43 @@ void holds_count_queues(struct naming *naming, struct fold *fold, uint64_t from_
 	}
 	vec_done(&waits);
 }
+
+/* ---- how long ---- */
+
+struct length {
+	uint32_t lock, function;
+	uint64_t ns;
+};
+
+static int by_length(const void *a, const void *b)
+{
+	const struct length *x = a, *y = b;
+
+	if (x->lock != y->lock)
+		return x->lock < y->lock ? -1 : 1;
+	if (x->function != y->function)
+		return x->function < y->function ? -1 : 1;
+	return x->ns < y->ns ? -1 : x->ns > y->ns;
+}
+
+void holds_find_typical(const struct holds *holds, struct typical_holds *typical)
+{
+	struct vec(struct length) lengths = { 0 };
+
+	for (size_t i = 0; i < holds->list.length; i++) {
+		const struct hold *h = &holds->list.items[i];
+
+		if (h->exact && !h->shared)
+			vec_push(&lengths, ((struct length){ h->lock, h->function, h->end_ns - h->start_ns }));
+	}
+	if (lengths.length)
+		qsort(lengths.items, lengths.length, sizeof(*lengths.items), by_length);
+	for (size_t i = 0, end; i < lengths.length; i = end) {
+		const struct length *l = &lengths.items[i];
+
+		for (end = i; end < lengths.length && lengths.items[end].lock == l->lock && lengths.items[end].function == l->function; end++)
+			;
+		vec_push(typical, ((struct typical_hold){ l->lock, l->function, lengths.items[i + (end - i) / 2].ns }));
+	}
+	vec_done(&lengths);
+}

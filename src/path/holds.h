@@ -32,6 +32,16 @@ const struct hold *holds_at(const struct holds *holds, uint32_t thread, uint64_t
  * woken to take it. False when it is not known, or several may have it at once. */
 bool holds_turn(const struct holds *holds, uint64_t object, uint64_t time_ns, uint32_t *ret_thread, uint64_t *ret_until);
 
+/* How long a lock is had from one who gave it to the next, where that is known. */
+struct typical_hold {
+	uint32_t lock, function;
+	uint64_t ns;
+};
+
+struct typical_holds vec(struct typical_hold);
+
+void holds_find_typical(const struct holds *holds, struct typical_holds *typical);
+
 /* Adds who stood for each lock in the window to the fold's queues. */
 void holds_count_queues(struct naming *naming, struct fold *fold, uint64_t from_ns, uint64_t to_ns);
 

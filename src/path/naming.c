@@ -50,8 +50,7 @@ void naming_anew(struct naming *naming, struct texts *texts)
 	memset(naming->stacks, 0, frames * sizeof(*naming->stacks));
 	memset(naming->functions, 0, frames * sizeof(*naming->functions));
 	memset(naming->doing_words, 0, sizeof(naming->doing_words));
-	free(naming->made);
-	naming->made = NULL;
+	naming->made_known = false;
 	vec_clear(&naming->stack_list);
 }
 
@@ -62,7 +61,6 @@ void naming_done(struct naming *naming)
 	free(naming->near);
 	free(naming->near_runs);
 	free(naming->no_locks);
-	free(naming->made);
 	map_done(&naming->made_starts);
 	free(naming->starts);
 	free(naming->scripted);
@@ -168,6 +166,24 @@ bool naming_is_runtime(struct naming *naming, uint32_t node)
 	return naming->runtime[node] == 2;
 }
 
+/* What is waited for, as the C library's function tells that is called for it. */
+static enum wait_class class_of_call(const char *called)
+{
+	static const struct {
+		const char *part;
+		enum wait_class class;
+	} calls[] = {
+		{ "cond_", WAIT_CLASS_condition }, { "cnd_", WAIT_CLASS_condition }, { "mutex_", WAIT_CLASS_lock },
+		{ "mtx_", WAIT_CLASS_lock }, { "lll_lock", WAIT_CLASS_lock }, { "rwlock", WAIT_CLASS_lock }, { "join", WAIT_CLASS_end },
+		{ "barrier", WAIT_CLASS_barrier }, { "sem_", WAIT_CLASS_semaphore },
+	};
+
+	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
+		if (strstr(called, calls[i].part))
+			return calls[i].class;
+	return WAIT_CLASS_other;
+}
+
 struct stack_names naming_stack(struct naming *naming, uint32_t stack)
 {
 	struct stack_names found = { 0 };
@@ -190,6 +206,8 @@ struct stack_names naming_stack(struct naming *naming, uint32_t stack)
 	}
 	if (!found.function && unnamed)
 		found.function = texts_add(naming->texts, names_frame(naming->names, unnamed)->text);
+	found.class = (uint8_t)class_of_call(texts_get(naming->texts, found.called));
+	found.read_write = strstr(texts_get(naming->texts, found.called), "rwlock");
 	vec_push(&naming->stack_list, found);
 	return found;
 }
@@ -262,27 +280,17 @@ static uint32_t start_of(struct naming *naming, uint32_t thread)
 	return start;
 }
 
-/* Where each thread was made, as a stack. */
+/* With what function threads start that are made at each place. */
 static void find_made(struct naming *naming)
 {
 	const struct scene *scene = naming->scene;
-	struct trace_filter filter = { .to_ns = UINT64_MAX };
-	struct trace_cursor *cursor;
-	const struct event *e;
 
-	naming->made = mem_zalloc(arena_array_bytes(sizeof(*naming->made), scene->thread_count));
-	trace_filter_add(&filter, EVENT_fork);
-	cursor = trace_cursor_new(scene->trace, &filter);
-	while ((e = trace_cursor_next(cursor))) {
-		uint32_t thread = tables_thread(scene->tables, event_as(e, fork)->child, e->time);
-
-		naming->made[thread] = event_as(e, fork)->ustack;
-	}
-	trace_cursor_free(cursor);
+	naming->made_known = true;
 	for (uint32_t i = 1; i < scene->thread_count; i++) {
-		uint32_t start = naming->made[i] && scene->tables->threads[i].tid != scene->tables->threads[i].pid ? start_of(naming, i) : 0;
+		uint32_t made = scene->threads[i].fork_stack;
+		uint32_t start = made && scene->tables->threads[i].tid != scene->tables->threads[i].pid ? start_of(naming, i) : 0;
 		bool fresh = false;
-		uint64_t *known = start ? map_at(&naming->made_starts, naming->made[i], &fresh) : NULL;
+		uint64_t *known = start ? map_at(&naming->made_starts, made, &fresh) : NULL;
 
 		if (known)
 			*known = fresh || *known == start ? start : 0;
@@ -293,13 +301,14 @@ static void find_made(struct naming *naming)
  * place, if that is one function. */
 static uint32_t start_of_made(struct naming *naming, uint32_t thread)
 {
+	uint32_t made = naming->scene->threads[thread].fork_stack;
 	const uint64_t *start;
 
 	if (!naming->names)
 		return 0;
-	if (!naming->made)
+	if (!naming->made_known)
 		find_made(naming);
-	start = naming->made[thread] ? map_find(&naming->made_starts, naming->made[thread]) : NULL;
+	start = made ? map_find(&naming->made_starts, made) : NULL;
 	return start ? (uint32_t)*start : 0;
 }
 
@@ -363,32 +372,18 @@ uint32_t naming_doing(struct naming *naming, uint8_t doing)
 
 /* ---- waits ---- */
 
-static bool has(const char *name, const char *part)
-{
-	return strstr(name, part) != NULL;
-}
-
 enum wait_class naming_wait_class(struct naming *naming, const struct wait *wait)
 {
-	static const struct {
-		const char *part;
-		enum wait_class class;
-	} calls[] = {
-		{ "cond_", WAIT_CLASS_condition }, { "cnd_", WAIT_CLASS_condition }, { "mutex_", WAIT_CLASS_lock },
-		{ "mtx_", WAIT_CLASS_lock }, { "lll_lock", WAIT_CLASS_lock }, { "rwlock", WAIT_CLASS_lock }, { "join", WAIT_CLASS_end },
-		{ "barrier", WAIT_CLASS_barrier }, { "sem_", WAIT_CLASS_semaphore },
-	};
-	const char *called;
+	enum wait_class called;
 
 	if (wait->kind != WAIT_KIND_futex)
 		return wait->kind == WAIT_KIND_file_lock ? WAIT_CLASS_lock : WAIT_CLASS_other;
 	/* made of a condition and what it protects */
 	if (wait->hint_kind == HINT_KIND_interpreter_lock)
 		return WAIT_CLASS_lock;
-	called = texts_get(naming->texts, naming_stack(naming, wait->ustack).called);
-	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
-		if (has(called, calls[i].part))
-			return calls[i].class;
+	called = (enum wait_class)naming_stack(naming, wait->ustack).class;
+	if (called != WAIT_CLASS_other)
+		return called;
 	switch (wait->hint_kind) {
 	case HINT_KIND_mutex_owner:
 	case HINT_KIND_pi_owner:
@@ -403,7 +398,7 @@ enum wait_class naming_wait_class(struct naming *naming, const struct wait *wait
 
 bool naming_is_shared_lock(struct naming *naming, const struct wait *wait)
 {
-	return strstr(texts_get(naming->texts, naming_stack(naming, wait->ustack).called), "rwlock") || wait->hint_kind == HINT_KIND_rwlock_writer;
+	return naming_stack(naming, wait->ustack).read_write || wait->hint_kind == HINT_KIND_rwlock_writer;
 }
 
 /* Of a read-write lock, which is waited for at one of its inner words, the begin. */
@@ -422,7 +417,7 @@ uint32_t naming_lock(struct naming *naming, const struct wait *wait)
 	if (!fresh)
 		return (uint32_t)*text;
 	if (wait->hint_kind == HINT_KIND_interpreter_lock)
-		name = "Python's interpreter lock";
+		name = "the interpreter's lock";
 	else if (wait->kind == WAIT_KIND_futex)
 		name = lock_names_find(naming->lock_names, &naming->arena, scene_pid(naming->scene, wait->thread), lock_address(naming, wait));
 	else

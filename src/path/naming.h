@@ -6,12 +6,6 @@
 #include "diagnose/describe.h"
 #include "path/fold.h"
 
-/* A stack in names. */
-struct stack_names {
-	uint32_t function;        /* innermost of the program and its libraries, 0 not known */
-	uint32_t called;          /* what that called of the C library: "pthread_mutex_lock"; 0 not known */
-};
-
 enum wait_class {
 	WAIT_CLASS_other,
 	WAIT_CLASS_lock,          /* a mutex or read-write lock of the program's: one holds it */
@@ -19,6 +13,14 @@ enum wait_class {
 	WAIT_CLASS_end,           /* of a thread */
 	WAIT_CLASS_barrier,
 	WAIT_CLASS_semaphore
+};
+
+/* A stack in names. */
+struct stack_names {
+	uint32_t function;        /* innermost of the program and its libraries, 0 not known */
+	uint32_t called;          /* what that called of the C library: "pthread_mutex_lock"; 0 not known */
+	uint8_t class;            /* enum wait_class that the call tells */
+	bool read_write;          /* it is one of a read-write lock */
 };
 
 struct lock_names;
@@ -38,8 +40,8 @@ struct naming {
 	bool *no_locks;           /* by thread: it waits for none, and is not looked at for that again */
 	uint32_t *near_runs;      /* by processor: its run that was looked at last */
 	uint32_t *starts;         /* by thread: the function it was started with, where that is its role's name; else 0 */
-	uint32_t *made;           /* by thread: stack at which it was made; NULL: not looked for yet */
-	struct map made_starts;   /* such a stack -> the function that threads made there start with, 0 several */
+	bool made_known;          /* the next has been found */
+	struct map made_starts;   /* stack at which threads are made -> the function that they start with, 0 several */
 	uint32_t *stacks;         /* by frame node: place in stack_list + 1, 0 not looked at */
 	struct vec(struct stack_names) stack_list;
 	uint32_t *functions;      /* by frame node: text + 1 of its function, 0 not looked at */

@@ -26,9 +26,11 @@ struct actor_state {
 	uint64_t turn_ns;         /* since when it has the processor */
 	uint64_t asleep_ns;       /* since when it sleeps, or slept last */
 	uint64_t limit;           /* wake-up that ends its delay, or its next one, + 1 */
+	uint64_t seen;            /* wake-up that its loop looked for, and saw, + 1: until it is awaited nothing takes time */
 	uint64_t clock_ns;        /* when its next delay ends, 0: as long after its beginning as it did */
 	uint8_t state;
 	bool passed;              /* its last wait was over before it began */
+	int64_t clock_later_ns;   /* by how much its clock is set later than it was */
 	int cpu;                  /* that it has, -1 none */
 };
 
@@ -357,8 +359,10 @@ static bool delay(struct sim *s, uint32_t thread, const struct op *op)
 	uint64_t ns = scaled(s, thread, op), clock = t->clock_ns;
 
 	t->clock_ns = 0;
-	if (clock && ns == op->value)
+	if (clock && ns == op->value) {
+		clock += (uint64_t)t->clock_later_ns;
 		ns = clock > s->now ? clock - s->now : 0;
+	}
 	if (t->limit && s->awaits[t->limit - 1] == UINT32_MAX)
 		ns = 0;
 	t->passed = !ns;
@@ -395,6 +399,12 @@ static uint64_t latency(const struct sim *s, const struct actor_state *t, const 
 								   : op->value;
 }
 
+/* On a processor, off it, or until it gets one. */
+static bool takes_time(const struct op *op)
+{
+	return op->kind <= OP_LATENCY || op->kind == OP_SLACK;
+}
+
 /* Does the op; true when the thread can go on at once. */
 static bool step(struct sim *s, uint32_t thread, const struct op *op)
 {
@@ -402,6 +412,10 @@ static bool step(struct sim *s, uint32_t thread, const struct op *op)
 
 	if (op->kind != OP_DELAY)
 		t->limit = 0;
+	if (t->seen && takes_time(op)) {
+		t->passed = true;
+		return true;
+	}
 	switch ((enum op_kind)op->kind) {
 	case OP_COMPUTE:
 	case OP_COST:
@@ -435,12 +449,26 @@ static bool step(struct sim *s, uint32_t thread, const struct op *op)
 	case OP_CLOCK:
 		t->clock_ns = op->value;
 		return true;
+	case OP_SET_CLOCK:
+		t->clock_later_ns = (int64_t)s->now - (int64_t)op->value;
+		return true;
 	case OP_DELAY:
 		return delay(s, thread, op);
 	case OP_LIMIT:
 		t->limit = op->value + 1;
 		return true;
+	case OP_LOOK:
+		t->seen = s->awaits[op->value] == UINT32_MAX ? op->value + 1 : 0;
+		return true;
+	case OP_LATE:
+		if (t->passed)
+			return true;
+		t->state = STATE_ASLEEP;
+		t->asleep_ns = s->now;
+		happen(s, s->now + op->value, thread);
+		return false;
 	case OP_AWAIT:
+		t->seen = 0;
 		t->passed = s->awaits[op->value] == UINT32_MAX;
 		if (t->passed)
 			return true;

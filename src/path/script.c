@@ -2,32 +2,20 @@
  *
  * A wait that another program's thread ended is an OP_AWAIT of that wake-up; what a kernel
  * thread, an interrupt or a clock ended took as long as it took. A lock's waits and holds
- * (holds.h) become OP_LOCK and OP_UNLOCK. */
+ * (script_locks.h) become OP_LOCK and OP_UNLOCK; a message that was there before it was taken (script_messages.h) is
+ * one that its taker would have awaited. */
 #include "path/script_scene.h"
 
 #include <string.h>
 
-#include "diagnose/judgement.h"
-#include "diagnose/loops.h"
 #include "path/cpu_runs.h"
+#include "path/script_clocks.h"
+#include "path/script_locks.h"
+#include "path/script_loops.h"
+#include "path/script_messages.h"
 
-struct lock_point {
-	uint64_t time, had_ns;    /* asked for or given back; had from then on */
-	uint32_t lock;
-	bool release;
-};
-
-/* How long a lock is had from one who gave it to the next, where that is known. */
-struct typical_hold {
-	uint32_t lock, function;
-	uint64_t ns;
-};
-
-struct lock_taken {
-	uint64_t ns;
-	const struct wait *wait;  /* by which, NULL: it did not wait */
-	bool told;
-};
+#define LOOP_END (UINT64_C(1) << 63) /* with a loop's first sleep: what ends it, in place of a wake-up's event */
+#define SENT (UINT64_C(1) << 62) /* with a message's event: that it is there */
 
 struct making {
 	struct naming *naming;
@@ -35,18 +23,22 @@ struct making {
 	const struct holds *holds;
 	struct script *p;
 	struct map wakes;         /* event -> number + 1 of wake-ups by programs, in the window */
-	struct map locks;         /* object -> number + 1 */
 	const uint8_t *prios;
 	uint64_t cost_ns;         /* of a wait, on a processor */
-	struct vec(struct lock_point) points; /* of the thread that is made */
-	struct vec(struct lock_taken) taken;  /* its holds */
-	struct vec(uint32_t) claimed;         /* its waits by which it got a lock that is known to have been held */
-	size_t point;
 	struct vec(uint32_t) children;        /* begun by it, and not awaited yet */
-	uint32_t loop, loop_for;  /* episode + 1 that was asked last for whom it waits, and the answer */
-	struct map meetings;      /* events that wake those who stand at a barrier */
+	struct script_locks locks;
+	struct script_clocks clocks;
+	size_t passed;            /* the next of the thread's sleeps that were over before they began */
+	uint64_t clock_set_ns;    /* when it will set its clock; UINT64_MAX: it has, or never does */
+	struct script_messages messages;
+	size_t sent, taken;       /* the thread's next */
+	struct script_loops loops;
+	size_t loop;              /* the next whose end the thread that is made brings about */
+	uint64_t looks_until;     /* the end of the loop that the thread is in */
+	struct map meetings;      /* events that wake those who stand at a barrier -> its object */
+	uint32_t met;             /* the thread's wakes before it are of the meeting that is made, or of earlier ones */
+	uint32_t *met_at;         /* by thread: the first wake of the meeting to which it came last, + 1 */
 	struct latencies latencies;
-	struct vec(struct typical_hold) typical;
 	uint32_t wake, wakes_end;
 	uint32_t *born;           /* threads by creation: first child of each, chained by next_born */
 	uint32_t *next_born;
@@ -90,7 +82,7 @@ static uint32_t place_of(struct making *m, const struct stretch_words *w, uint32
 	}
 }
 
-static uint32_t number_of(struct map *map, uint64_t key)
+uint32_t script_number_of(struct map *map, uint64_t key)
 {
 	bool fresh = false;
 	uint64_t *number = map_at(map, key, &fresh);
@@ -100,172 +92,89 @@ static uint32_t number_of(struct map *map, uint64_t key)
 	return (uint32_t)*number - 1;
 }
 
-/* ---- locks of one thread ---- */
-
-static int by_time(const void *a, const void *b)
-{
-	const struct lock_point *x = a, *y = b;
-
-	if (x->time != y->time)
-		return x->time < y->time ? -1 : 1;
-	return (int)y->release - (int)x->release;
-}
-
-static int by_number(const void *a, const void *b)
-{
-	const uint32_t *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
-/* The thread's last wait for the lock, if that is how it got it. */
-static const struct wait *got_by(const struct making *m, uint32_t thread, const struct hold *h)
-{
-	uint32_t first = m->scene->threads[thread].wait;
-
-	for (uint32_t i = scene_waits_from(m->scene, thread, h->end_ns); i-- > first; ) {
-		const struct wait *w = &m->scene->waits[i];
-
-		if (w->end_ns < h->start_ns)
-			return NULL;
-		if (w->object == h->object && w->end_ns < h->end_ns)
-			return w;
-	}
-	return NULL;
-}
-
-/* Who took it while nobody wanted it had it for about as long as others did, if it ran meanwhile. */
-static uint64_t begin_of(const struct making *m, uint32_t thread, const struct hold *h, const struct hold *before)
-{
-	uint64_t ns = 0, begin, waited;
-	uint32_t wait = scene_waits_from(m->scene, thread, h->start_ns);
-
-	if (h->exact)
-		return h->start_ns;
-	for (size_t i = 0; i < m->typical.length && !ns; i++)
-		if (m->typical.items[i].lock == h->lock && m->typical.items[i].function == h->function)
-			ns = m->typical.items[i].ns;
-	begin = h->end_ns > ns ? h->end_ns - ns : 0;
-	waited = wait > m->scene->threads[thread].wait ? m->scene->waits[wait - 1].end_ns : 0;
-	begin = begin < h->earliest_ns ? h->earliest_ns : begin;
-	begin = begin < waited ? waited : begin;
-	begin = before && begin < before->end_ns ? before->end_ns : begin;
-	return begin < h->start_ns ? begin : h->start_ns;
-}
-
-#define LOOKED_AROUND 4u /* holds that a thread has at once, as far as is looked */
-
-/* When the thread took the locks: as it asked for them; where nobody tells, at the latest
- * when others were seen to want them. */
-static void find_taken(struct making *m, uint32_t thread, const struct hold *holds, size_t count)
-{
-	vec_clear(&m->taken);
-	for (size_t i = 0; i < count; i++) {
-		const struct wait *w = got_by(m, thread, &holds[i]);
-
-		vec_push(&m->taken, ((struct lock_taken){ w ? w->start_ns : begin_of(m, thread, &holds[i], i ? &holds[i - 1] : NULL), w, true }));
-		if (holds[i].shared || holds[i].end_ns > m->p->to_ns || holds[i].end_ns <= m->p->from_ns)
-			m->taken.items[i].told = false;
-	}
-	/* Locks are given back in the opposite order: one that is kept longer than another was taken before it. */
-	for (size_t i = 0; i < count; i++)
-		for (size_t k = i < LOOKED_AROUND ? 0 : i - LOOKED_AROUND; k < count && k <= i + LOOKED_AROUND; k++) {
-			const struct lock_taken *inner = &m->taken.items[k];
-
-			if (!m->taken.items[i].wait && inner->ns && inner->ns <= m->taken.items[i].ns && holds[k].end_ns > m->taken.items[i].ns &&
-			    holds[k].end_ns < holds[i].end_ns && holds[k].object != holds[i].object)
-				m->taken.items[i].ns = inner->ns - 1;
-		}
-}
-
-static uint32_t lock_number(struct making *m, uint64_t object, uint32_t text)
-{
-	uint32_t lock = number_of(&m->locks, object);
-
-	if (lock == m->p->locks.length)
-		vec_push(&m->p->locks, text);
-	return lock;
-}
-
-static void add_points(struct making *m, uint32_t lock, uint64_t taken_ns, uint64_t had_ns, uint64_t given_ns)
-{
-	vec_push(&m->points, ((struct lock_point){ taken_ns, had_ns, lock, false }));
-	vec_push(&m->points, ((struct lock_point){ given_ns, given_ns, lock, true }));
-}
-
-static bool is_lock_wait(struct making *m, const struct wait *w)
-{
-	return w->end == WAIT_END_THREAD && naming_wait_class(m->naming, w) == WAIT_CLASS_lock && !naming_is_shared_lock(m->naming, w);
-}
-
-/* Of stretches in which the thread would have the same lock twice, the inner ends: it has it once. */
-static void drop_inner_points(struct making *m)
-{
-	struct vec(uint32_t) depths = { 0 };
-	size_t kept = 0;
-
-	for (size_t i = 0; i < m->points.length; i++) {
-		struct lock_point at = m->points.items[i];
-
-		while (depths.length <= at.lock)
-			vec_push(&depths, 0);
-		if (at.release ? --depths.items[at.lock] : depths.items[at.lock]++)
-			continue;
-		m->points.items[kept++] = at;
-	}
-	m->points.length = kept;
-	vec_done(&depths);
-}
-
-static void find_points(struct making *m, uint32_t thread, const struct hold *holds, size_t count)
-{
-	uint32_t waits_end = scene_waits_end(m->scene, thread);
-	size_t next = 0;
-
-	vec_clear(&m->points);
-	vec_clear(&m->claimed);
-	m->point = 0;
-	find_taken(m, thread, holds, count);
-	for (size_t i = 0; i < count; i++) {
-		const struct lock_taken *taken = &m->taken.items[i];
-
-		if (!taken->told)
-			continue;
-		add_points(m, lock_number(m, holds[i].object, holds[i].lock), taken->ns, holds[i].start_ns, holds[i].end_ns);
-		if (taken->wait)
-			vec_push(&m->claimed, (uint32_t)(taken->wait - m->scene->waits));
-	}
-	if (m->claimed.length)
-		qsort(m->claimed.items, m->claimed.length, sizeof(*m->claimed.items), by_number);
-	/* Who got a lock that nobody wanted while he had it waited for it all the same. */
-	for (uint32_t i = scene_waits_from(m->scene, thread, m->p->from_ns); i < waits_end && m->scene->waits[i].end_ns <= m->p->to_ns; i++) {
-		const struct wait *w = &m->scene->waits[i];
-
-		while (next < m->claimed.length && m->claimed.items[next] < i)
-			next++;
-		if ((next == m->claimed.length || m->claimed.items[next] != i) && is_lock_wait(m, w))
-			add_points(m, lock_number(m, w->object, naming_lock(m->naming, w)), w->start_ns, w->end_ns, w->end_ns);
-	}
-	if (m->points.length)
-		qsort(m->points.items, m->points.length, sizeof(*m->points.items), by_time);
-	drop_inner_points(m);
-}
 
 /* ---- one thread ---- */
 
-/* What it did to others up to the moment. */
+/* When it does what another thread's loop looks for; UINT64_MAX never again. */
+static uint64_t next_loop(const struct making *m, uint32_t thread)
+{
+	return m->loop < m->loops.list.length && m->loops.list.items[m->loop].other == thread ? m->loops.list.items[m->loop].done_ns : UINT64_MAX;
+}
+
+/* When it next asks for a lock or gives one back; UINT64_MAX never. */
+static uint64_t next_point(const struct making *m)
+{
+	return m->locks.point < m->locks.points.length ? m->locks.points.items[m->locks.point].time : UINT64_MAX;
+}
+
+/* When it next sends, or takes, what nobody waited for; UINT64_MAX never. */
+static uint64_t next_message(const struct script_message *messages, size_t count, size_t at, uint32_t thread)
+{
+	return at < count && messages[at].thread == thread ? messages[at].ns : UINT64_MAX;
+}
+
+static uint64_t next_sent(const struct making *m, uint32_t thread)
+{
+	return next_message(m->messages.sent.items, m->messages.sent.length, m->sent, thread);
+}
+
+static uint64_t next_taken(const struct making *m, uint32_t thread)
+{
+	return next_message(m->messages.taken.items, m->messages.taken.length, m->taken, thread);
+}
+
+/* When it next would have slept until a moment that had passed; UINT64_MAX never. */
+static uint64_t next_passed(const struct making *m, uint32_t thread)
+{
+	return m->passed < m->clocks.passed.length && m->clocks.passed.items[m->passed].thread == thread
+		? m->clocks.passed.items[m->passed].ns : UINT64_MAX;
+}
+
+/* All must have come before the first one goes on: those whom the thread, from that wake-up on, wakes at one barrier. */
+static void put_meeting(struct making *m, uint32_t wake)
+{
+	const struct scene *scene = m->scene;
+	const uint64_t *object = map_find(&m->meetings, scene->wakes[wake].number), *other;
+
+	if (!object || wake < m->met)
+		return;
+	for (m->met = wake; m->met < m->wakes_end; m->met++) {
+		const struct wake *w = &scene->wakes[m->met];
+		const uint64_t *number = map_find(&m->wakes, w->number);
+
+		other = map_find(&m->meetings, w->number);
+		if (!other || *other != *object || !number || m->met_at[w->target] == wake + 1)
+			return;
+		m->met_at[w->target] = wake + 1;
+		put(m, OP_MEET, *number - 1, 0);
+	}
+}
+
+/* What it did to others up to the moment, and sleeps that were over before they began. */
 static void put_deeds(struct making *m, uint32_t thread, uint64_t until, bool inclusive)
 {
 	const struct scene *scene = m->scene;
 
 	while (m->wake < m->wakes_end && (scene->wakes[m->wake].time < until || (inclusive && scene->wakes[m->wake].time == until))) {
-		uint64_t event = scene->wakes[m->wake++].number;
-		const uint64_t *number = map_find(&m->wakes, event);
+		const uint64_t *number = map_find(&m->wakes, scene->wakes[m->wake].number);
 
-		if (number && map_find(&m->meetings, event))
-			put(m, OP_MEET, *number - 1, 0);
+		put_meeting(m, m->wake++);
 		if (number)
 			put(m, OP_WAKE, *number - 1, 0);
+	}
+	while (next_loop(m, thread) < until || (inclusive && next_loop(m, thread) == until && until != UINT64_MAX))
+		put(m, OP_WAKE, *map_find(&m->wakes, LOOP_END | m->loops.list.items[m->loop++].first) - 1, 0);
+	if (m->clock_set_ns < until || (inclusive && m->clock_set_ns == until && until != UINT64_MAX)) {
+		put(m, OP_SET_CLOCK, m->clock_set_ns, 0);
+		m->clock_set_ns = UINT64_MAX;
+	}
+	while (next_sent(m, thread) < until || (inclusive && next_sent(m, thread) == until && until != UINT64_MAX))
+		put(m, OP_WAKE, *map_find(&m->wakes, SENT | m->messages.sent.items[m->sent++].number) - 1, 0);
+	while (next_taken(m, thread) < until || (inclusive && next_taken(m, thread) == until && until != UINT64_MAX))
+		put(m, OP_AWAIT, *map_find(&m->wakes, SENT | m->messages.taken.items[m->taken++].number) - 1, 0);
+	while (next_passed(m, thread) < until || (inclusive && next_passed(m, thread) == until && until != UINT64_MAX)) {
+		put(m, OP_CLOCK, m->clocks.passed.items[m->passed++].until_ns, 0);
+		put(m, OP_DELAY, 1, 0);
 	}
 	while (m->born[thread] && (scene->tables->threads[m->born[thread]].start_ns < until ||
 				   (inclusive && scene->tables->threads[m->born[thread]].start_ns == until))) {
@@ -273,8 +182,8 @@ static void put_deeds(struct making *m, uint32_t thread, uint64_t until, bool in
 		vec_push(&m->children, m->born[thread]);
 		m->born[thread] = m->next_born[m->born[thread]];
 	}
-	while (m->point < m->points.length && (m->points.items[m->point].time < until || (inclusive && m->points.items[m->point].time == until))) {
-		const struct lock_point *at = &m->points.items[m->point++];
+	while (next_point(m) < until || (inclusive && next_point(m) == until && until != UINT64_MAX)) {
+		const struct lock_point *at = &m->locks.points.items[m->locks.point++];
 
 		if (!at->release)
 			vec_push(&m->p->turns, ((struct lock_turn){ at->had_ns, at->lock, (uint32_t)m->p->ops.length }));
@@ -289,10 +198,20 @@ static uint64_t next_deed(const struct making *m, uint32_t thread, uint64_t limi
 
 	if (m->wake < m->wakes_end && scene->wakes[m->wake].time < limit)
 		limit = scene->wakes[m->wake].time;
+	if (next_loop(m, thread) < limit)
+		limit = next_loop(m, thread);
+	if (m->clock_set_ns < limit)
+		limit = m->clock_set_ns;
+	if (next_sent(m, thread) < limit)
+		limit = next_sent(m, thread);
+	if (next_taken(m, thread) < limit)
+		limit = next_taken(m, thread);
+	if (next_passed(m, thread) < limit)
+		limit = next_passed(m, thread);
 	if (m->born[thread] && scene->tables->threads[m->born[thread]].start_ns < limit)
 		limit = scene->tables->threads[m->born[thread]].start_ns;
-	if (m->point < m->points.length && m->points.items[m->point].time < limit)
-		limit = m->points.items[m->point].time;
+	if (next_point(m) < limit)
+		limit = next_point(m);
 	return limit;
 }
 
@@ -361,11 +280,11 @@ static void put_joins(struct making *m, uint64_t time)
 	m->children.length = kept;
 }
 
-static uint64_t slept_longer(const struct wait *w, uint64_t most)
+/* Who stands for a lock of the kernel's that a program has which is not of the run: that one does not give it back sooner
+ * or later by what the run does. */
+static bool stands_for_others(const struct making *m, const struct wait *w)
 {
-	uint64_t slept = w->end_ns - w->start_ns, slack = slept > w->timeout_ns ? slept - w->timeout_ns : 0;
-
-	return slack < most ? slack : most;
+	return w->kind == WAIT_KIND_kernel_lock && w->waker && !scene_descends_from(m->scene, w->waker, scene_pid(m->scene, m->p->root));
 }
 
 /* The number of the wake-up that ended the wait, + 1; NULL when no program did. */
@@ -402,39 +321,29 @@ static void put_meanwhile(struct making *m, uint32_t thread, uint32_t other, uin
 	}
 }
 
-#define LOOKED_LEAST_NS 20000000u /* loops that are shorter are not asked for whom they wait */
-
-/* Who does what the loop looks for, of which the sleep is a part; 0 not surely known. */
-static uint32_t looked_for(struct making *m, const struct wait *w)
+/* The number of what ends the loop, as a wake-up. */
+static uint64_t loop_end(const struct making *m, const struct script_loop *loop)
 {
-	const struct episode *e = &m->scene->episodes[w->episode];
-	uint8_t confidence = 0;
-
-	if (m->loop != w->episode + 1) {
-		m->loop = w->episode + 1;
-		m->loop_for = e->end_ns - e->start_ns < LOOKED_LEAST_NS || !loop_is(m->scene, e) ? 0
-			: loop_partner(m->scene, w->thread, e->start_ns, e->end_ns, &confidence);
-		if (confidence < limit_of(m->scene, LIMIT_flag_known))
-			m->loop_for = 0;
-	}
-	return m->loop_for;
+	return *map_find(&m->wakes, LOOP_END | loop->first) - 1;
 }
 
 static void put_wait(struct making *m, uint32_t thread, const struct wait *w, uint64_t from, uint64_t to)
 {
 	const uint64_t *wake = wake_of(m, w), *wanted = wake ? NULL : wake_of(m, script_wanted(m->scene, w));
-	bool polls = w->kind == WAIT_KIND_sleep && w->episode && m->scene->episodes[w->episode].slices > 1;
-	bool clocked = script_is_clocked(m->scene, w);
-	uint32_t place, setter = polls && !clocked ? looked_for(m, w) : 0;
+	const struct script_loop *loop = script_loop_of(&m->loops, (uint32_t)(w - m->scene->waits));
+	bool looks = loop && loop->known;
+	bool polls = !looks && script_polls(&m->loops, m->scene, w);
+	bool clocked = !looks && script_is_clocked(m->scene, &m->clocks, w);
+	uint32_t place, setter = loop && polls && !clocked ? loop->other : 0;
 	struct stretch_words words;
 	uint64_t until, slack;
 
 	put_deeds(m, thread, from, true);
 	/* Who waits for a lock gets it when it is free: that is a point of its own. */
-	if (is_lock_wait(m, w) && w->end_ns <= m->p->to_ns && w->end_ns > m->p->from_ns)
+	if (script_is_lock_wait(&m->locks, w) && w->end_ns <= m->p->to_ns && w->end_ns > m->p->from_ns)
 		return;
 	/* Of a lock that several have at once nobody knows in which order they would come. */
-	if (wake && naming_wait_class(m->naming, w) == WAIT_CLASS_lock)
+	if (wake && (naming_wait_class(m->naming, script_like(&m->locks, w)) == WAIT_CLASS_lock || stands_for_others(m, w)))
 		setter = w->waker;
 	if (setter) {
 		put_meanwhile(m, thread, setter, from, to, 0);
@@ -442,10 +351,12 @@ static void put_wait(struct making *m, uint32_t thread, const struct wait *w, ui
 	}
 	if (wake) {
 		put(m, OP_AWAIT, *wake - 1, 0);
-		if (w->kind == WAIT_KIND_child || naming_wait_class(m->naming, w) == WAIT_CLASS_end)
+		if (w->kind == WAIT_KIND_child || naming_wait_class(m->naming, script_like(&m->locks, w)) == WAIT_CLASS_end)
 			put_joins(m, w->end_ns);
 		return;
 	}
+	if (looks)
+		put(m, OP_LOOK, loop_end(m, loop), 0);
 	for (uint64_t at = from; at < to; at = until) {
 		const struct hold *hold = holds_at(m->holds, thread, at, &until);
 
@@ -456,11 +367,16 @@ static void put_wait(struct making *m, uint32_t thread, const struct wait *w, ui
 		if (until == to && clocked)
 			put(m, OP_CLOCK, to, 0);
 		slack = until == to && !clocked && w->kind == WAIT_KIND_sleep && w->end == WAIT_END_TIMEOUT && w->timeout_ns
-			? slept_longer(w, until - at) : 0;
+			? script_slept_longer(w, until - at) : 0;
 		if (wanted)
 			put(m, OP_LIMIT, *wanted - 1, 0);
 		put(m, OP_DELAY, until - at - slack, place);
 		put(m, OP_SLACK, slack, place);
+	}
+	/* What is not done by the last look will be seen half of a sleep late. */
+	if (looks && w == &m->scene->waits[loop->last]) {
+		put(m, OP_AWAIT, loop_end(m, loop), 0);
+		put(m, OP_LATE, (w->end_ns - w->start_ns) / 2, 0);
 	}
 }
 
@@ -494,12 +410,28 @@ static void put_runnable(struct making *m, uint32_t thread, const struct span *s
 		put_queued(m, thread, s->cpu, from, to);
 }
 
+/* Of a loop that looks for what another thread does: it goes on when that is done, and about half of a sleep later. What it
+ * does between its sleeps, and whether it stands for a processor there, makes no difference. */
+static bool in_loop(struct making *m, uint32_t thread, const struct span *s, uint64_t begin)
+{
+	const struct script_loop *loop = begin >= m->looks_until && s->state == SPAN_WAITING && s->wait
+		? script_loop_of(&m->loops, s->wait) : NULL;
+
+	if (loop && loop->at_it && !loop->known) {
+		put_deeds(m, thread, begin, true);
+		put(m, OP_AWAIT, loop_end(m, loop), 0);
+		put(m, OP_DELAY, loop->end_ns - loop->done_ns, 0);
+		m->looks_until = loop->end_ns;
+	}
+	return begin < m->looks_until;
+}
+
 static void make_thread(struct making *m, uint32_t thread, const struct hold *holds, size_t count)
 {
 	const struct scene *scene = m->scene;
 	const struct scene_thread *t = &scene->threads[thread];
 	const struct thread *life = &scene->tables->threads[thread];
-	uint64_t from = m->p->from_ns, to = m->p->to_ns;
+	const uint64_t from = m->p->from_ns, to = m->p->to_ns;
 	bool told = life->start_ns > from && life->creator && !naming_is_kernel(m->naming, life->creator);
 
 	vec_push(&m->p->threads, ((struct op_thread){ .first = (uint32_t)m->p->ops.length, .start_ns = told ? UINT64_MAX
@@ -511,12 +443,24 @@ static void make_thread(struct making *m, uint32_t thread, const struct hold *ho
 	m->p->threads.items[thread].of_run = scene_descends_from(scene, thread, scene_pid(scene, m->p->root));
 	m->wake = scene_wakes_from(scene, thread, from);
 	m->wakes_end = scene_wakes_end(scene, thread);
+	while (m->loop < m->loops.list.length && m->loops.list.items[m->loop].other < thread)
+		m->loop++;
+	while (m->passed < m->clocks.passed.length && m->clocks.passed.items[m->passed].thread < thread)
+		m->passed++;
+	while (m->sent < m->messages.sent.length && m->messages.sent.items[m->sent].thread < thread)
+		m->sent++;
+	while (m->taken < m->messages.taken.length && m->messages.taken.items[m->taken].thread < thread)
+		m->taken++;
+	m->clock_set_ns = script_clock_set(scene, &m->clocks, thread, from);
+	m->looks_until = 0;
 	vec_clear(&m->children);
-	find_points(m, thread, holds, count);
+	script_locks_of(&m->locks, thread, holds, count);
 	for (uint32_t i = scene_span_index(scene, thread, from); i < t->span_count && t->spans[i].start_ns < to; i++) {
 		const struct span *s = &t->spans[i];
 		uint64_t begin = s->start_ns > from ? s->start_ns : from, end = span_end(s) < to ? span_end(s) : to, middle;
 
+		if (in_loop(m, thread, s, begin))
+			continue;
 		switch ((enum span_state)s->state) {
 		case SPAN_RUNNING:
 			middle = script_behind_wait(t, s) && begin + m->cost_ns < end ? begin + m->cost_ns : begin;
@@ -541,44 +485,6 @@ static void make_thread(struct making *m, uint32_t thread, const struct hold *ho
 	put_deeds(m, thread, UINT64_MAX, true);
 }
 
-struct length {
-	uint32_t lock, function;
-	uint64_t ns;
-};
-
-static int by_length(const void *a, const void *b)
-{
-	const struct length *x = a, *y = b;
-
-	if (x->lock != y->lock)
-		return x->lock < y->lock ? -1 : 1;
-	if (x->function != y->function)
-		return x->function < y->function ? -1 : 1;
-	return x->ns < y->ns ? -1 : x->ns > y->ns;
-}
-
-static void find_typical(struct making *m)
-{
-	struct vec(struct length) lengths = { 0 };
-
-	for (size_t i = 0; i < m->holds->list.length; i++) {
-		const struct hold *h = &m->holds->list.items[i];
-
-		if (h->exact && !h->shared)
-			vec_push(&lengths, ((struct length){ h->lock, h->function, h->end_ns - h->start_ns }));
-	}
-	if (lengths.length)
-		qsort(lengths.items, lengths.length, sizeof(*lengths.items), by_length);
-	for (size_t i = 0, end; i < lengths.length; i = end) {
-		const struct length *l = &lengths.items[i];
-
-		for (end = i; end < lengths.length && lengths.items[end].lock == l->lock && lengths.items[end].function == l->function; end++)
-			;
-		vec_push(&m->typical, ((struct typical_hold){ l->lock, l->function, lengths.items[i + (end - i) / 2].ns }));
-	}
-	vec_done(&lengths);
-}
-
 /* Who ends the waits at a barrier is who came last. */
 static void find_meetings(struct making *m)
 {
@@ -586,8 +492,9 @@ static void find_meetings(struct making *m)
 		for (uint32_t k = scene_waits_from(m->scene, i, m->p->from_ns); k < scene_waits_end(m->scene, i); k++) {
 			const struct wait *w = &m->scene->waits[k];
 
-			if (w->end == WAIT_END_THREAD && w->kind == WAIT_KIND_futex && naming_wait_class(m->naming, w) == WAIT_CLASS_barrier)
-				map_put(&m->meetings, w->end_event, 1);
+			if (w->end == WAIT_END_THREAD && w->kind == WAIT_KIND_futex &&
+			    naming_wait_class(m->naming, script_like(&m->locks, w)) == WAIT_CLASS_barrier)
+				map_put(&m->meetings, w->end_event, w->object);
 		}
 }
 
@@ -600,8 +507,12 @@ static void find_deeds(struct making *m)
 		if (naming_is_kernel(m->naming, i))
 			continue;
 		for (uint32_t k = scene_wakes_from(scene, i, m->p->from_ns); k < scene_wakes_end(scene, i) && scene->wakes[k].time <= m->p->to_ns; k++)
-			number_of(&m->wakes, scene->wakes[k].number);
+			script_number_of(&m->wakes, scene->wakes[k].number);
 	}
+	for (size_t i = 0; i < m->loops.list.length; i++)
+		script_number_of(&m->wakes, LOOP_END | m->loops.list.items[i].first);
+	for (size_t i = 0; i < m->messages.sent.length; i++)
+		script_number_of(&m->wakes, SENT | m->messages.sent.items[i].number);
 	/* Children in the order of their creation: from the last on, each put first. */
 	for (uint32_t i = scene->thread_count; i-- > 1; ) {
 		const struct thread *t = &scene->tables->threads[i];
@@ -625,13 +536,16 @@ void script_make(struct naming *naming, const struct holds *holds, const struct 
 	vec_push(&ret_script->places, (struct op_place){ 0 });
 	vec_push(&ret_script->places, (struct op_place){ 0 });
 	map_init(&m.wakes);
-	map_init(&m.locks);
 	m.born = mem_zalloc(arena_array_bytes(sizeof(*m.born), naming->scene->thread_count));
+	m.met_at = mem_zalloc(arena_array_bytes(sizeof(*m.met_at), naming->scene->thread_count));
 	m.next_born = mem_zalloc(arena_array_bytes(sizeof(*m.next_born), naming->scene->thread_count));
 	map_init(&m.meetings);
+	script_locks_begin(&m.locks, naming, holds, ret_script);
+	script_clocks_find(m.scene, q, &m.clocks);
+	script_loops_find(naming, q, &m.loops);
+	script_messages_find(naming, q, &m.messages);
 	find_deeds(&m);
 	find_meetings(&m);
-	find_typical(&m);
 	m.cost_ns = script_cost_of_wait(m.scene);
 	for (uint32_t i = 0; i < naming->scene->thread_count; i++) {
 		size_t first;
@@ -646,16 +560,16 @@ void script_make(struct naming *naming, const struct holds *holds, const struct 
 	script_find_latencies(ret_script, &m.latencies);
 	script_number_turns(ret_script);
 	map_done(&m.wakes);
-	map_done(&m.locks);
+	script_locks_end(&m.locks);
 	map_done(&m.meetings);
+	script_clocks_done(&m.clocks);
+	script_loops_done(&m.loops);
+	script_messages_done(&m.messages);
 	vec_done(&m.latencies);
-	vec_done(&m.typical);
-	vec_done(&m.points);
-	vec_done(&m.claimed);
-	vec_done(&m.taken);
 	vec_done(&m.children);
 	free(m.born);
 	free(m.next_born);
+	free(m.met_at);
 }
 
 void script_done(struct script *script)

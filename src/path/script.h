@@ -1,7 +1,7 @@
 /* What each thread did in a scene, as a program that can be run again under other
  * conditions: so long on a processor, so long asleep or at a device, until that wake-up, in
  * possession of that lock. What the trace does not show is not in it: a lock that was taken
- * without anybody waiting, data handed on to one who did not wait for it. */
+ * without anybody waiting, data handed on to one who did not wait for it, unless they are messages. */
 #ifndef PATH_SCRIPT_H
 #define PATH_SCRIPT_H
 
@@ -13,10 +13,13 @@ enum op_kind {
 	OP_DELAY,      /* ns off it: asleep, at a device, throttled */
 	OP_QUEUED,     /* ns in which no processor was free, as it was; place: of the work that had it meanwhile */
 	OP_LATENCY,    /* ns from a wake-up until a free processor came to run it; place: class of the sleep before */
-	OP_CLOCK,      /* the delay that follows ends at this time, and not as long after its beginning */
+	OP_CLOCK,      /* the delay that follows ends at this time of the thread's clock, and not as long after its beginning */
+	OP_SET_CLOCK,  /* the thread's clock is set to this time */
 	OP_LIMIT,      /* the delay that follows is a wait's time limit: it is over when the wake-up of this number comes */
 	OP_MEET,       /* until somebody awaits the wake-up of this number: all must come to a barrier */
 	OP_SLACK,      /* ns that a sleep takes longer than asked for: half of it takes as much longer */
+	OP_LOOK,       /* whether the wake-up of this number has come: then what follows until that is awaited takes no time */
+	OP_LATE,       /* ns more where what was awaited before it had not come yet */
 	OP_AWAIT,      /* the wake-up of this number */
 	OP_WAKE,
 	OP_LOCK,       /* number of the lock; place: whose turn it was, as the trace has it */
@@ -72,14 +75,25 @@ struct script {
 	unsigned run_processors;  /* on so many the run's threads were allowed; 0 on all */
 };
 
+/* A sleep that was over before the thread had left its processor for it. */
+struct sleep_over {
+	uint64_t ns;
+	uint32_t thread;
+	uint16_t syscall;
+};
+
 struct script_question {
 	uint32_t root;
 	uint64_t from_ns, to_ns;
 	const uint8_t *prios;     /* by thread; NULL: not known */
+	const struct sleep_over *over; /* by thread, call and time */
+	size_t over_count;
 };
 
 void script_make(struct naming *naming, const struct holds *holds, const struct script_question *question, struct script *ret_script);
 void script_done(struct script *script);
+/* The number of the key, which gets the next one when it has none. */
+uint32_t script_number_of(struct map *map, uint64_t key);
 /* The class of a sleep, for latencies: a processor that rests for long wakes up later. */
 unsigned script_latency_class(uint64_t slept_ns);
 

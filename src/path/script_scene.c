@@ -9,36 +9,6 @@
 #define COST_QUANTILE 5u         /* per cent */
 #define COST_MOST_NS 6000u
 
-/* ---- clocks ---- */
-
-#define REGULAR 64u /* part of a period by which clocked ends may be off */
-
-static bool is_near(uint64_t a, uint64_t b)
-{
-	return (a > b ? a - b : b - a) <= (a > b ? a : b) / REGULAR;
-}
-
-/* The thread's wait before it at the same place; NULL none near. */
-static const struct wait *wait_before(const struct scene *scene, const struct wait *w)
-{
-	const struct wait *first = &scene->waits[scene->threads[w->thread].wait];
-
-	for (const struct wait *at = w; at-- > first && w - at < 8; )
-		if (at->site == w->site)
-			return at;
-	return NULL;
-}
-
-bool script_is_clocked(const struct scene *scene, const struct wait *w)
-{
-	const struct wait *before = wait_before(scene, w), *first = before ? wait_before(scene, before) : NULL;
-
-	if (object_kind(w->object) == OBJECT_KIND_timerfd || (w->kind == WAIT_KIND_poll && object_kind(w->detail) == OBJECT_KIND_timerfd))
-		return w->end == WAIT_END_SOURCE || w->end == WAIT_END_TIMEOUT;
-	return w->kind == WAIT_KIND_sleep && w->end == WAIT_END_TIMEOUT && first && !is_near(w->timeout_ns, before->timeout_ns) &&
-	       is_near(w->end_ns - before->end_ns, before->end_ns - first->end_ns);
-}
-
 /* ---- time limits ---- */
 
 #define LIMITS_LOOKED 64u /* waits behind one that reached its limit */
@@ -53,6 +23,13 @@ const struct wait *script_wanted(const struct scene *scene, const struct wait *w
 		if (at->site == w->site && at->end != WAIT_END_TIMEOUT)
 			return at->end == WAIT_END_THREAD ? at : NULL;
 	return NULL;
+}
+
+uint64_t script_slept_longer(const struct wait *w, uint64_t most)
+{
+	uint64_t slept = w->end_ns - w->start_ns, slack = slept > w->timeout_ns ? slept - w->timeout_ns : 0;
+
+	return slack < most ? slack : most;
 }
 
 /* ---- processors ---- */

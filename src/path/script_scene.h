@@ -1,16 +1,15 @@
-/* What a scene tells of how a run was carried out, beside what its threads did: clocks,
+/* What a scene tells of how a run was carried out, beside what its threads did:
  * processors, and what a wait costs. For script.c. */
 #ifndef PATH_SCRIPT_SCENE_H
 #define PATH_SCRIPT_SCENE_H
 
 #include "path/script.h"
 
-/* True for waits that a clock ends at times of its own, however long the thread was busy: by
- * a timer that fires each period; by sleeps that differ in length and end in equal distances. */
-bool script_is_clocked(const struct scene *scene, const struct wait *w);
 /* What a wait that reached its time limit was for: the thread's next one at the same place that did not reach its own, if a
  * thread ended that; else NULL. */
 const struct wait *script_wanted(const struct scene *scene, const struct wait *w);
+/* By how much a sleep was longer than it was to be, at most. */
+uint64_t script_slept_longer(const struct wait *w, uint64_t most);
 /* True when nobody had the processor at the moment. */
 bool script_was_free(const struct scene *scene, uint16_t cpu, uint64_t time);
 /* The wait, as a span, that a stretch in which the thread could run is directly behind; else NULL. */

@@ -152,6 +152,18 @@ static double share_inside(struct trying *t, const struct op_place *place, const
 	return more_or_less((own.on_stack + OTHERS_COUNT * role.on_stack / role.all) / (own.all + OTHERS_COUNT), own.all + OTHERS_COUNT, sigmas);
 }
 
+/* With the row's lock it waits there for other things, at times: then it does so when nobody stands for the lock, too. */
+static bool waits_with(const struct trying *t, const struct fold_row *row, struct role_name who)
+{
+	for (size_t i = 0; i < t->script->places.length; i++) {
+		const struct op_place *p = &t->script->places.items[i];
+
+		if (p->lock == row->lock && !p->thread && p->function == row->stood && same_role(p->who, who))
+			return true;
+	}
+	return false;
+}
+
 /* How much of a place's work is the row's; `sigmas` more or less where samples tell. One of
  * a role may do what the others do not: its own samples count, the fewer they are the more
  * its role's, too. */
@@ -169,7 +181,8 @@ static double share_of(struct trying *t, const struct op_place *place, const str
 	if (place->lock && !row->lock && row->function)
 		return place->thread ? share_outside(t, place, row, sigmas) : place->function == row->stood;
 	if (place->lock != row->lock)
-		return 0;
+		return row->lock && !place->lock && place->function == row->stood && row->function != place->who.thread &&
+		       waits_with(t, row, place->who);
 	if (row->lock && place->thread && place->function == row->stood)
 		return share_inside(t, place, row, sigmas);
 	/* In no function that is known: between two waits elsewhere, say. */
@@ -362,6 +375,33 @@ static bool try_alone(const struct trying *t, struct replay_conditions condition
 	return true;
 }
 
+/* A timer that fires each period paces the thread, and mostly did so before the thread came to wait for it: those times are
+ * not in the trace, and which of them it would wait for if it came sooner is not known. */
+static bool is_paced(const struct trying *t, uint32_t thread)
+{
+	const struct scene *scene = t->naming->scene;
+	uint64_t last = 0, period = UINT64_MAX, seen = 0;
+
+	for (uint32_t i = scene_waits_from(scene, thread, t->script->from_ns); i < scene_waits_end(scene, thread); i++) {
+		const struct wait *w = &scene->waits[i];
+
+		if (object_kind(w->object) != OBJECT_KIND_timerfd || w->end == WAIT_END_OPEN)
+			continue;
+		if (seen++ && w->end_ns - last < period)
+			period = w->end_ns - last;
+		last = w->end_ns;
+	}
+	return seen == 1 || (seen > 1 && seen * period < (t->script->to_ns - t->script->from_ns) / 2);
+}
+
+static bool is_role_paced(const struct trying *t, struct role_name who)
+{
+	for (uint32_t i = 1; i < t->script->threads.length; i++)
+		if (t->script->threads.items[i].count && same_role(t->script->threads.items[i].who, who) && is_paced(t, i))
+			return true;
+	return false;
+}
+
 static void widen(struct change *c, double ns)
 {
 	uint64_t whole = ns < 0 ? 0 : (uint64_t)ns;
@@ -445,75 +485,137 @@ static bool try_orders(struct trying *t, struct replay_conditions conditions, do
 	return false;
 }
 
-static void try_change(struct trying *t, struct change c, struct changes *changes)
-{
-	const struct fold_row *row = &t->fold->rows.items[c.row];
-	struct replay_conditions conditions = { .factors = t->places, .processors = t->processors, .processors_before = t->processors };
-	double ns[2], held, alone, least = 0, factor = c.kind == CHANGE_HALF ? 0.5 : 0;
-	int reading;
+struct try {
+	struct change change;
+	const struct fold_row *row;
+	struct replay_conditions conditions;
+	double factor;            /* of the row's work */
+	double least;             /* the run takes, whatever replay says */
+	int reading;              /* the one that is told */
+};
 
-	set_row(t, row, c.kind == CHANGE_HALF || c.kind == CHANGE_NOTHING ? factor : 1, 0);
-	switch (c.kind) {
+static void widen_to(struct try *a, double ns)
+{
+	widen(&a->change, ns < a->least ? a->least : ns);
+}
+
+static bool changes_work(const struct try *a)
+{
+	return a->change.kind == CHANGE_HALF || a->change.kind == CHANGE_NOTHING;
+}
+
+/* In the told reading, where the replay ends. */
+static bool try_reading(const struct trying *t, const struct try *a, double *ret_ns)
+{
+	double ns[2];
+
+	if (!try_both(t, a->conditions, ns))
+		return false;
+	*ret_ns = ns[a->reading];
+	return true;
+}
+
+/* Who sleeps and looks again sleeps less often as what he looks for comes sooner, but at other times: how often nobody knows. */
+static void try_polls(struct trying *t, struct try *a)
+{
+	double ns;
+
+	if (!set_polls(t, a->row, a->factor) || !try_reading(t, a, &ns))
+		return;
+	widen(&a->change, ns);
+	a->change.ns = (uint64_t)ns;
+	set_row(t, a->row, a->factor, 0);
+	if (set_polls(t, a->row, 0) && try_reading(t, a, &ns))
+		widen(&a->change, ns);
+}
+
+/* The row's work as much more or less as samples leave open. */
+static void try_samples(struct trying *t, const struct try *a, struct change *c)
+{
+	double ns;
+
+	for (int sigmas = -2; sigmas <= 2; sigmas += 4) {
+		set_row(t, a->row, a->factor, sigmas);
+		if (try_reading(t, a, &ns))
+			widen(c, ns);
+	}
+	set_row(t, a->row, a->factor, 0);
+}
+
+/* What other readings of the trace give than the one that is told. */
+static void find_bounds(struct trying *t, struct try *a, const double ns[2])
+{
+	struct change *c = &a->change;
+	double other, held, off;
+
+	for (int i = 0; i < 2; i++) {
+		double replayed = ns[i] * t->u->base_ns[i] / t->run_ns;
+
+		widen(c, ns[i]);
+		/* What the unchanged replay leaves unexplained may go, too, or stay as it is. */
+		if (i == a->reading)
+			widen_to(a, replayed);
+		widen_to(a, replayed + t->run_ns - t->u->base_ns[i]);
+	}
+	if (try_alone(t, a->conditions, &other))
+		widen_to(a, other);
+	a->conditions.free_waits = true;
+	if (try_reading(t, a, &other))
+		widen_to(a, other);
+	a->conditions.free_waits = false;
+	if (c->kind == CHANGE_ONE_MORE || is_role_paced(t, a->row->who))
+		widen(c, t->run_ns);
+	held = locks_least(t, c->kind == CHANGE_TWO_HOLDERS ? a->row->lock : 0);
+	if (held < t->run_ns && held > (double)c->high_ns)
+		widen(c, held);
+	if ((a->row->by_samples || a->row->lock) && changes_work(a))
+		try_samples(t, a, c);
+	if (changes_work(a))
+		try_polls(t, a);
+	if (is_shared(t, a->row->lock)) {
+		widen(c, (double)c->ns - (t->run_ns - (double)c->ns) * SHARED_OFF);
+		widen(c, (double)c->ns + (t->run_ns - (double)c->ns) * SHARED_OFF);
+	}
+	off = (changes_work(a) ? ALWAYS_OFF : ORDER_OFF) * t->run_ns;
+	widen(c, (double)c->low_ns - off);
+	widen(c, (double)c->high_ns + off);
+}
+
+static void try_change(struct trying *t, struct change change, struct changes *changes)
+{
+	struct try a = { .change = change, .row = &t->fold->rows.items[change.row],
+			 .conditions = { .factors = t->places, .processors = t->processors, .processors_before = t->processors },
+			 .factor = change.kind == CHANGE_HALF ? 0.5 : change.kind == CHANGE_NOTHING ? 0 : 1 };
+	double ns[2];
+
+	set_row(t, a.row, a.factor, 0);
+	switch (change.kind) {
 	case CHANGE_HALF:
 	case CHANGE_NOTHING:
 		break;
 	case CHANGE_TWO_HOLDERS:
-		conditions.shared_lock = row->lock;
+		a.conditions.shared_lock = a.row->lock;
 		break;
 	case CHANGE_ONE_MORE:
-		c.threads = set_role(t, row->who);
-		conditions.thread_factors = t->threads;
-		least = shared_least(t, row->who);
+		a.change.threads = set_role(t, a.row->who);
+		a.conditions.thread_factors = t->threads;
+		a.least = shared_least(t, a.row->who);
 		break;
 	case CHANGE_PROCESSOR:
-		conditions.processors++;
+		a.conditions.processors++;
 		break;
 	}
-	c.told = !(c.kind == CHANGE_TWO_HOLDERS && is_shared(t, row->lock)) && try_orders(t, conditions, ns);
-	if (c.told) {
+	a.change.told = !(change.kind == CHANGE_TWO_HOLDERS && is_shared(t, a.row->lock)) && try_orders(t, a.conditions, ns);
+	if (a.change.told) {
 		/* Who has less to do stands less for a processor; where more threads can run at once that must be found out, as
 		 * far as the unchanged replay comes near: else others, of whom too little is told, took the processors. */
-		reading = c.kind == CHANGE_PROCESSOR || fabs(t->u->base_ns[0] / t->run_ns - 1) < NEAR ? 0 : 1;
+		a.reading = change.kind == CHANGE_PROCESSOR || fabs(t->u->base_ns[0] / t->run_ns - 1) < NEAR ? 0 : 1;
 		for (int i = 0; i < 2; i++)
-			ns[i] = ns[i] < least ? least : ns[i];
-		c.ns = c.low_ns = c.high_ns = (uint64_t)ns[reading];
-		widen(&c, ns[0]);
-		widen(&c, ns[1]);
-		/* What the unchanged replay leaves unexplained may stay as it is. */
-		for (int i = 0; i < 2; i++)
-			widen(&c, ns[i] * t->u->base_ns[i] / t->run_ns + t->run_ns - t->u->base_ns[i] > least
-				? ns[i] * t->u->base_ns[i] / t->run_ns + t->run_ns - t->u->base_ns[i] : least);
-		if (try_alone(t, conditions, &alone))
-			widen(&c, alone > least ? alone : least);
-		conditions.free_waits = true;
-		if (try_both(t, conditions, ns))
-			widen(&c, ns[reading] > least ? ns[reading] : least);
-		conditions.free_waits = false;
-		if (c.kind == CHANGE_ONE_MORE)
-			widen(&c, t->run_ns);
-		held = locks_least(t, c.kind == CHANGE_TWO_HOLDERS ? row->lock : 0);
-		if (held < t->run_ns && held > (double)c.high_ns)
-			widen(&c, held);
-		if ((row->by_samples || row->lock) && (c.kind == CHANGE_HALF || c.kind == CHANGE_NOTHING))
-			for (int sigmas = -2; sigmas <= 2; sigmas += 4) {
-				set_row(t, row, factor, sigmas);
-				if (try_both(t, conditions, ns))
-					widen(&c, ns[reading]);
-			}
-		set_row(t, row, factor, 0);
-		if ((c.kind == CHANGE_HALF || c.kind == CHANGE_NOTHING) && set_polls(t, row, factor) && try_both(t, conditions, ns)) {
-			widen(&c, ns[reading]);
-			c.ns = (uint64_t)ns[reading];
-		}
-		if (is_shared(t, row->lock)) {
-			widen(&c, (double)c.ns - (t->run_ns - (double)c.ns) * SHARED_OFF);
-			widen(&c, (double)c.ns + (t->run_ns - (double)c.ns) * SHARED_OFF);
-		}
-		factor = c.kind == CHANGE_HALF || c.kind == CHANGE_NOTHING ? ALWAYS_OFF : ORDER_OFF;
-		widen(&c, (double)c.low_ns - factor * t->run_ns);
-		widen(&c, (double)c.high_ns + factor * t->run_ns);
+			ns[i] = ns[i] < a.least ? a.least : ns[i];
+		a.change.ns = a.change.low_ns = a.change.high_ns = (uint64_t)ns[a.reading];
+		find_bounds(t, &a, ns);
 	}
-	vec_push(changes, c);
+	vec_push(changes, a.change);
 }
 
 static void try_all(struct trying *t, struct changes *changes)

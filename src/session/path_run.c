@@ -6,14 +6,16 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/progress.h"
-#include "graph/graph.h"
 #include "path/critical.h"
 #include "path/lock_names.h"
 #include "path/pools.h"
 #include "path/report.h"
+#include "session/path_part.h"
 #include "session/recorded.h"
 #include "trace/blocks.h"
 
@@ -27,7 +29,7 @@ struct run {
 	struct lock_names *lock_names;
 	struct standing_ends standing;
 	struct arena *arena;
-	struct graph_room room;   /* of one part's graph after the other's */
+	struct graph_room rooms[2]; /* of one part's graph after the other's; while one is walked the next is made */
 	bool seen;
 };
 
@@ -124,60 +126,85 @@ static void add_scene(struct run *run, struct scene *scene, struct names *names,
 	naming_done(&naming);
 }
 
-/* Blocks first to last, of which the path is asked for between the two times. */
-static int add_part(struct run *run, size_t first, size_t last, uint64_t from_ns, uint64_t to_ns, uint64_t whole_ns, struct err *err)
+/* The walk of a part that is there. */
+static void walk_part(struct run *run, const struct path_part *part, uint64_t whole_ns)
+{
+	struct diagnoser *diagnoser;
+
+	part->scene->judgement = run->session->judgement;
+	critical_apply(part->scene, &run->standing);
+	diagnoser = diagnoser_new(part->scene, part->names);
+	add_scene(run, part->scene, part->names, diagnoser, part->from_ns, part->to_ns, whole_ns);
+	critical_carry(part->scene, part->from_ns, &run->standing);
+	diagnoser_free(diagnoser);
+}
+
+/* The blocks before `end` as a part of their own, its graph in the room; NULL when there are none. */
+static struct path_part *begin_part(const struct run *run, const struct path_question *q, size_t first, size_t end, struct graph_room *room, bool beside)
 {
 	struct blocks *blocks = run->session->blocks;
-	struct diagnoser *diagnoser;
-	struct names *names = NULL;
-	struct scene *scene = NULL;
-	struct trace *part = NULL;
-	struct arena arena;
+	struct path_part *part;
+	uint64_t from, to;
+
+	if (end <= first)
+		return NULL;
+	if (end - first > PART_BLOCKS)
+		first = end - PART_BLOCKS;
+	from = blocks_at(blocks, first)->from_ns;
+	to = blocks_end_ns(blocks, end - 1);
+	part = mem_zalloc(sizeof(*part));
+	*part = (struct path_part){ .blocks = blocks, .first = first, .last = end - 1, .room = room,
+				    .from_ns = from > q->from_ns ? from : q->from_ns, .to_ns = to < q->to_ns ? to + 1 : q->to_ns };
+	path_part_begin(part, beside);
+	return part;
+}
+
+static void end_part(struct path_part *part)
+{
+	if (part)
+		path_part_free(part);
+	free(part);
+}
+
+/* From the last to the first; while one is walked the one before it is made. */
+static int add_parts(struct run *run, const struct path_question *q, size_t first, size_t end, struct err *err)
+{
+	struct progress progress;
+	struct path_part *part, *before;
+	size_t all = end - first;
+	bool beside = sysconf(_SC_NPROCESSORS_ONLN) > 1;
+	unsigned room = 0;
 	int r;
 
-	arena_init(&arena);
-	r = blocks_part(blocks, first, last, to_ns, &arena, &part, err);
-	if (!r)
-		r = scene_build_lazily(part, &run->room, &scene, err);
-	if (!r)
-		r = names_open(part, scene->tables, NULL, &names, err);
-	if (!r) {
-		scene->judgement = run->session->judgement;
-		critical_apply(scene, &run->standing);
-		diagnoser = diagnoser_new(scene, names);
-		add_scene(run, scene, names, diagnoser, from_ns, to_ns, whole_ns);
-		critical_carry(scene, from_ns, &run->standing);
-		diagnoser_free(diagnoser);
-	}
-	if (names)
-		names_close(names);
-	scene_free(scene);
-	if (part)
-		trace_close(part);
-	arena_done(&arena);
+	progress_begin(&progress, "walking the path", all);
+	part = begin_part(run, q, first, end, &run->rooms[0], false);
+	do {
+		r = path_part_end(part, err);
+		room ^= 1;
+		before = r || !beside ? NULL : begin_part(run, q, first, part->first, &run->rooms[room], true);
+		if (!r)
+			walk_part(run, part, q->to_ns - q->from_ns);
+		progress_to(&progress, all - (part->first - first));
+		end = part->first;
+		end_part(part);
+		part = r || beside ? before : begin_part(run, q, first, end, &run->rooms[room], false);
+	} while (part);
+	progress_end(&progress);
 	return r;
 }
 
 static int add_blocks(struct run *run, const struct path_question *q, struct err *err)
 {
 	struct blocks *blocks = run->session->blocks;
-	size_t first = blocks_find(blocks, q->from_ns), end = blocks_find(blocks, q->to_ns) + 1, all = end - first;
-	struct progress progress;
+	size_t first = blocks_find(blocks, q->from_ns), end = blocks_find(blocks, q->to_ns) + 1;
 	int r = 0;
 
-	progress_begin(&progress, "walking the path", all);
-	if (all > PART_BLOCKS)
+	mem_keep(true);
+	if (end - first > PART_BLOCKS)
 		r = blocks_find_standing(blocks, end - PART_BLOCKS, PART_BLOCKS, err);
-	while (end > first && !r) {
-		size_t begin = end - first > PART_BLOCKS ? end - PART_BLOCKS : first;
-		uint64_t from = blocks_at(blocks, begin)->from_ns, to = blocks_end_ns(blocks, end - 1);
-
-		r = add_part(run, begin, end - 1, from > q->from_ns ? from : q->from_ns, to < q->to_ns ? to + 1 : q->to_ns,
-			     q->to_ns - q->from_ns, err);
-		end = begin;
-		progress_to(&progress, all - (end - first));
-	}
-	progress_end(&progress);
+	if (!r)
+		r = add_parts(run, q, first, end, err);
+	mem_keep(false);
 	return r;
 }
 
@@ -214,21 +241,45 @@ void path_put_losses(const struct path_losses *losses, const char *what, struct 
 	buf_printf(buf, " lost in %.3f s of it: %s.\n", (double)losses->ns / 1e9, what);
 }
 
-/* Threads' kernel priorities, as they last got a processor in the window. */
-static uint8_t *find_prios(const struct session *session, uint64_t from_ns, uint64_t to_ns)
+/* What replay needs of the window's events. */
+struct run_facts {
+	uint8_t *prios;           /* threads' kernel priorities, as they last got a processor */
+	struct vec(struct sleep_over) over;
+};
+
+static int by_thread_and_call(const void *a, const void *b)
+{
+	const struct sleep_over *x = a, *y = b;
+
+	if (x->thread != y->thread)
+		return x->thread < y->thread ? -1 : 1;
+	if (x->syscall != y->syscall)
+		return x->syscall < y->syscall ? -1 : 1;
+	return x->ns < y->ns ? -1 : x->ns > y->ns;
+}
+
+static struct run_facts find_facts(const struct session *session, uint64_t from_ns, uint64_t to_ns)
 {
 	const struct tables *tables = session->tables;
-	uint8_t *prios = mem_zalloc(arena_array_bytes(sizeof(*prios), tables->thread_count));
+	struct run_facts facts = { .prios = mem_zalloc(arena_array_bytes(sizeof(*facts.prios), tables->thread_count)) };
 	struct trace_filter filter = { .from_ns = from_ns, .to_ns = to_ns };
 	struct trace_cursor *cursor;
 	const struct event *e;
 
 	trace_filter_add(&filter, EVENT_switch);
+	trace_filter_add(&filter, EVENT_wake);
 	cursor = trace_cursor_new(session->trace, &filter);
-	while ((e = trace_cursor_next(cursor)))
-		prios[tables_thread(tables, event_as(e, switch)->next, e->time)] = event_as(e, switch)->next_prio;
+	while ((e = trace_cursor_next(cursor))) {
+		if (e->type == EVENT_switch)
+			facts.prios[tables_thread(tables, event_as(e, switch)->next, e->time)] = event_as(e, switch)->next_prio;
+		else if (e->tid == event_as(e, wake)->target && event_as(e, wake)->cause == WAKE_CAUSE_timeout &&
+			 event_as(e, wake)->flags & WAKE_FLAGS_target_running)
+			vec_push(&facts.over, ((struct sleep_over){ e->time, tables_thread(tables, e->tid, e->time), event_as(e, wake)->syscall }));
+	}
 	trace_cursor_free(cursor);
-	return prios;
+	if (facts.over.length)
+		qsort(facts.over.items, facts.over.length, sizeof(*facts.over.items), by_thread_and_call);
+	return facts;
 }
 
 /* Replay needs all of the path in one scene. */
@@ -237,7 +288,7 @@ static int find_changes(struct session *session, struct run *run, struct err *er
 	struct path_reply *reply = run->reply;
 	struct script_question question = { .from_ns = reply->from_ns, .to_ns = reply->to_ns };
 	struct naming naming;
-	uint8_t *prios;
+	struct run_facts facts;
 	int r = session_look(session, reply->from_ns, reply->to_ns, err);
 
 	if (r)
@@ -245,11 +296,15 @@ static int find_changes(struct session *session, struct run *run, struct err *er
 	if (session->scene->start_ns > reply->from_ns || session->scene->end_ns < reply->to_ns)
 		return err_set(err, -E2BIG, "the path is too long to be replayed as a whole: give a shorter window with --from and --to");
 	question.root = tables_thread(session->tables, reply->tid, reply->to_ns - 1);
-	question.prios = prios = find_prios(session, reply->from_ns, reply->to_ns);
+	facts = find_facts(session, reply->from_ns, reply->to_ns);
+	question.prios = facts.prios;
+	question.over = facts.over.items;
+	question.over_count = facts.over.length;
 	naming_init(&naming, session->scene, session->diagnoser, session->names, &reply->fold.texts, run->lock_names);
 	whatif_find(&naming, &reply->fold, &question, trace_summary(session->trace)->busy_cpus, &reply->changes);
 	naming_done(&naming);
-	free(prios);
+	free(facts.prios);
+	vec_done(&facts.over);
 	return 0;
 }
 
@@ -289,7 +344,8 @@ static int walk(struct run *run, const struct path_question *question, struct er
 static void run_done(struct run *run)
 {
 	lock_names_free(run->lock_names);
-	graph_room_done(&run->room);
+	for (size_t i = 0; i < sizeof(run->rooms) / sizeof(*run->rooms); i++)
+		graph_room_done(&run->rooms[i]);
 	vec_done(&run->standing);
 }
 

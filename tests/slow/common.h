@@ -87,6 +87,25 @@ static void join_all(pthread_t *threads, unsigned count)
 		pthread_join(threads[i], NULL);
 }
 
+__attribute__((unused)) static void run_threads(unsigned count, void *(*function)(void *))
+{
+	pthread_t threads[16];
+
+	start_all(threads, count, function);
+	join_all(threads, count);
+}
+
+/* 0 in the child, which is called so. */
+__attribute__((unused)) static pid_t fork_named(const char *name)
+{
+	pid_t pid = fork();
+
+	need(pid >= 0, "fork");
+	if (!pid)
+		prctl(PR_SET_NAME, name);
+	return pid;
+}
+
 struct program {
 	const char *name;
 	void (*run)(void);
@@ -112,5 +131,16 @@ static int run_program(const struct program *programs, size_t count, int words, 
 	fprintf(stderr, "usage: %s NAME\n", word[0]);
 	return 2;
 }
+
+#define PROGRAM(name) { #name, name }
+/* The file's programs; what is to be done before one is run comes first. */
+#define MAIN(prepare, ...) \
+	int main(int words, char **word) \
+	{ \
+		const struct program programs[] = { __VA_ARGS__ }; \
+\
+		prepare; \
+		return run_program(programs, sizeof(programs) / sizeof(*programs), words, word); \
+	}
 
 #endif

@@ -11,14 +11,6 @@
 #include <sys/timerfd.h>
 #include <sys/wait.h>
 
-static void run_threads(unsigned count, void *(*function)(void *))
-{
-	pthread_t threads[16];
-
-	start_all(threads, count, function);
-	join_all(threads, count);
-}
-
 /* ---- who has something to do at each tick, and is not done with it when the next one comes ---- */
 
 KEEP static void draw_frame(void)
@@ -450,13 +442,7 @@ static void map_writers(void)
 	run_threads(2, map_writer);
 }
 
-static const struct program programs[] = {
-	{ "paced", paced }, { "batch_latch", batch_latch }, { "nested_pools", nested_pools }, { "shared_ring", shared_ring },
-	{ "letter_queue", letter_queue }, { "two_buffers", two_buffers }, { "thread_each", thread_each }, { "try_again", try_again },
-	{ "by_signal", by_signal }, { "three_compute", three_compute }, { "slow_printer", slow_printer }, { "map_writers", map_writers },
-};
-
-int main(int words, char **word)
-{
-	return run_program(programs, sizeof(programs) / sizeof(*programs), words, word);
-}
+MAIN(,
+	PROGRAM(paced), PROGRAM(batch_latch), PROGRAM(nested_pools), PROGRAM(shared_ring), PROGRAM(letter_queue),
+	PROGRAM(two_buffers), PROGRAM(thread_each), PROGRAM(try_again), PROGRAM(by_signal), PROGRAM(three_compute),
+	PROGRAM(slow_printer), PROGRAM(map_writers))

@@ -11,24 +11,6 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-static void run_threads(unsigned count, void *(*function)(void *))
-{
-	pthread_t threads[16];
-
-	start_all(threads, count, function);
-	join_all(threads, count);
-}
-
-static pid_t fork_named(const char *name)
-{
-	pid_t pid = fork();
-
-	need(pid >= 0, "fork");
-	if (!pid)
-		prctl(PR_SET_NAME, name);
-	return pid;
-}
-
 /* ---- writers of a read-write lock, and readers that look in between ---- */
 
 static pthread_rwlock_t table_guard = PTHREAD_RWLOCK_INITIALIZER;
@@ -489,13 +471,7 @@ static void tree(void)
 		sorter((void *)3);
 }
 
-static const struct program programs[] = {
-	{ "rw_writers", rw_writers }, { "baton", baton }, { "dispatch", dispatch }, { "rounds", rounds },
-	{ "batch_flush", batch_flush }, { "token_bucket", token_bucket }, { "window", window }, { "merge", merge },
-	{ "signal_pair", signal_pair }, { "children", children }, { "fair_line", fair_line }, { "poller", poller }, { "tree", tree },
-};
-
-int main(int count, char **words)
+static void prepare(void)
 {
 	sigset_t set;
 
@@ -503,5 +479,9 @@ int main(int count, char **words)
 	sigemptyset(&set);
 	sigaddset(&set, SIGUSR1);
 	sigprocmask(SIG_BLOCK, &set, NULL);
-	return run_program(programs, sizeof(programs) / sizeof(*programs), count, words);
 }
+
+MAIN(prepare(),
+	PROGRAM(rw_writers), PROGRAM(baton), PROGRAM(dispatch), PROGRAM(rounds), PROGRAM(batch_flush), PROGRAM(token_bucket),
+	PROGRAM(window), PROGRAM(merge), PROGRAM(signal_pair), PROGRAM(children), PROGRAM(fair_line), PROGRAM(poller),
+	PROGRAM(tree))

@@ -13,24 +13,6 @@
 #include <sys/timerfd.h>
 #include <sys/wait.h>
 
-static void run_threads(unsigned count, void *(*function)(void *))
-{
-	pthread_t threads[16];
-
-	start_all(threads, count, function);
-	join_all(threads, count);
-}
-
-static pid_t fork_named(const char *name)
-{
-	pid_t pid = fork();
-
-	need(pid >= 0, "fork");
-	if (!pid)
-		prctl(PR_SET_NAME, name);
-	return pid;
-}
-
 /* ---- three look up, and from time to time one of them loads anew ---- */
 
 static pthread_rwlock_t cache_guard = PTHREAD_RWLOCK_INITIALIZER;
@@ -423,13 +405,6 @@ static void looking(void)
 	pthread_join(thread, NULL);
 }
 
-static const struct program programs[] = {
-	{ "cache", cache }, { "mixed_jobs", mixed_jobs }, { "quiet_flush", quiet_flush }, { "uneven", uneven }, { "connections", connections },
-	{ "in_order", in_order }, { "frames", frames }, { "licensed", licensed }, { "full_pipe", full_pipe }, { "fork_batches", fork_batches },
-	{ "hand_on", hand_on }, { "looking", looking },
-};
-
-int main(int count, char **words)
-{
-	return run_program(programs, sizeof(programs) / sizeof(programs[0]), count, words);
-}
+MAIN(,
+	PROGRAM(cache), PROGRAM(mixed_jobs), PROGRAM(quiet_flush), PROGRAM(uneven), PROGRAM(connections), PROGRAM(in_order),
+	PROGRAM(frames), PROGRAM(licensed), PROGRAM(full_pipe), PROGRAM(fork_batches), PROGRAM(hand_on), PROGRAM(looking))

@@ -408,13 +408,6 @@ static void commands(void)
 		;
 }
 
-static const struct program programs[] = {
-	{ "nested_locks", nested_locks }, { "semaphore", semaphore }, { "process_pool", process_pool }, { "pipeline", pipeline },
-	{ "events", events }, { "phases", phases }, { "server", server }, { "file_lock", file_lock }, { "batches", batches },
-	{ "commands", commands },
-};
-
-int main(int count, char **words)
-{
-	return run_program(programs, sizeof(programs) / sizeof(*programs), count, words);
-}
+MAIN(,
+	PROGRAM(nested_locks), PROGRAM(semaphore), PROGRAM(process_pool), PROGRAM(pipeline), PROGRAM(events),
+	PROGRAM(phases), PROGRAM(server), PROGRAM(file_lock), PROGRAM(batches), PROGRAM(commands))

@@ -8,14 +8,6 @@
 #include <sys/eventfd.h>
 #include <sys/wait.h>
 
-static void run_threads(unsigned count, void *(*function)(void *))
-{
-	pthread_t threads[16];
-
-	start_all(threads, count, function);
-	join_all(threads, count);
-}
-
 /* ---- a letter back and forth between two, over eventfds ---- */
 
 static int boxes[2];
@@ -326,12 +318,6 @@ static void groups(void)
 	pthread_join(thread, NULL);
 }
 
-static const struct program programs[] = {
-	{ "letters", letters }, { "gather", gather }, { "registry", registry }, { "verified", verified }, { "three_stages", three_stages },
-	{ "watch_done", watch_done }, { "load_first", load_first }, { "groups", groups },
-};
-
-int main(int count, char **words)
-{
-	return run_program(programs, sizeof(programs) / sizeof(programs[0]), count, words);
-}
+MAIN(,
+	PROGRAM(letters), PROGRAM(gather), PROGRAM(registry), PROGRAM(verified), PROGRAM(three_stages), PROGRAM(watch_done),
+	PROGRAM(load_first), PROGRAM(groups))

@@ -9,14 +9,6 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-static void run_threads(unsigned count, void *(*function)(void *))
-{
-	pthread_t threads[16];
-
-	start_all(threads, count, function);
-	join_all(threads, count);
-}
-
 /* ---- two look prices up all the time; one writes them anew from time to time ---- */
 
 static pthread_rwlock_t prices = PTHREAD_RWLOCK_INITIALIZER;
@@ -447,13 +439,7 @@ static void ledger(void)
 	run_threads(4, bookkeeper);
 }
 
-static const struct program programs[] = {
-	{ "shared_read", shared_read }, { "double_sleep", double_sleep }, { "flag_look", flag_look }, { "pipe_jam", pipe_jam }, { "turns", turns },
-	{ "quiet_lock", quiet_lock }, { "fork_join", fork_join }, { "bounded", bounded }, { "rpc", rpc }, { "prefetch", prefetch },
-	{ "retries", retries }, { "futures", futures }, { "ledger", ledger },
-};
-
-int main(int count, char **words)
-{
-	return run_program(programs, sizeof(programs) / sizeof(programs[0]), count, words);
-}
+MAIN(,
+	PROGRAM(shared_read), PROGRAM(double_sleep), PROGRAM(flag_look), PROGRAM(pipe_jam), PROGRAM(turns),
+	PROGRAM(quiet_lock), PROGRAM(fork_join), PROGRAM(bounded), PROGRAM(rpc), PROGRAM(prefetch), PROGRAM(retries),
+	PROGRAM(futures), PROGRAM(ledger))

@@ -4,10 +4,11 @@ Runs the scorers of this folder, each recording once and asking once, or takes w
 wrote (`--json`) from a folder: score.json, real.json, whatif.json, tails-full.json, tails-lean.json;
 from a folder also what long.py wrote of a long trace, long.json.
 
-usage: table.py [--argus PROGRAM] [--from DIR] [--note TEXT]"""
+usage: table.py [--argus PROGRAM] [--from DIR] [--note TEXT] [--add SET FILE]"""
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -22,8 +23,9 @@ SETS = {'programs': 'of the twelve programs above, by which replay was made bett
         'unseen': 'of seventeen others (unseen.c), looked at since, too', 'fresh': 'of thirteen others (fresh.c), looked at since, too',
         'later': 'of twelve more (later.c), looked at since, too',
         'sixth': 'of thirteen more (sixth.c), looked at since, too', 'seventh': 'of eight more (seventh.c), looked at since, too',
-        'eighth': 'of twelve more (eighth.c), recorded, measured and asked about once before replay was changed for any of them',
-        'eighth_later': 'of the same recordings, asked again after replay was changed for what they showed'}
+        'eighth': 'of twelve more (eighth.c), looked at since, too', 'ninth': 'of ten more (ninth.c), looked at since, too',
+        'tenth': 'of ten more (tenth.c), looked at since, too',
+        'eleventh': 'of eight more (eleventh.c), recorded, measured and asked about once before replay was changed for any of them'}
 
 
 def lines_of(results):
@@ -46,6 +48,25 @@ def changes(results):
             continue
         outside = '' if r['inside'] else ', outside'
         yield head + f" {r['estimate_s']:.3f} | {r['low_s']:.3f} to {r['high_s']:.3f} | {r['off'] * 100:.0f} %{outside} |"
+
+
+def section(name, results):
+    yield f'{len(results)} changes {SETS[name]}.\n'
+    for steady in (True, False):
+        yield '- ' + whatif.summary([r for r in results if (r['spread'] <= whatif.STEADY) == steady], steady)
+    yield ''
+    yield from changes(results)
+    yield ''
+
+
+def add_to(document_path, name, results):
+    """Puts one set into what is written, in place of what was there of it."""
+    with open(document_path, encoding='utf-8') as file:
+        text = file.read()
+    old = re.search(rf'^\d+ changes {re.escape(SETS[name])}\.\n.*?(?=^\d+ changes |^## )', text, re.M | re.S)
+    at, end = old.span() if old else (text.index('## Requests\n'),) * 2
+    with open(document_path, 'w', encoding='utf-8') as file:
+        file.write(text[:at] + '\n'.join(section(name, results)) + '\n' + text[end:])
 
 
 def long_trace(told):
@@ -72,16 +93,9 @@ def document(found, note):
     yield ('What `--what-if` estimates of one recording, and what the changed program then takes (medians of pairs of runs, changed and unchanged, without a recorder). '
            '"Off" is of what was measured, or of a tenth of the unchanged run where that is more. '
            'Where the middle half of the pairs is further apart than 10 % the truth is not steady, and the change counts apart.\n')
-    for name, words in SETS.items():
-        if name not in found['whatif']:
-            continue
-        results = found['whatif'][name]
-        yield f'{len(results)} changes {words}.\n'
-        for steady in (True, False):
-            yield '- ' + whatif.summary([r for r in results if (r['spread'] <= whatif.STEADY) == steady], steady)
-        yield ''
-        yield from changes(results)
-        yield ''
+    for name in SETS:
+        if name in found['whatif']:
+            yield from section(name, found['whatif'][name])
     yield '## Requests\n'
     yield ('Ten servers with a planted cause in one of a hundred of 1,200 requests (servers.c), whose own log is the truth: '
            'a request is right that was answered by that thread about then, each once.\n')
@@ -99,7 +113,14 @@ def main():
     parser.add_argument('--argus', default='argus')
     parser.add_argument('--from', dest='folder')
     parser.add_argument('--note', default='')
+    parser.add_argument('--add', nargs=2, metavar=('SET', 'FILE'), help="one set of whatif.py's, by its --json FILE, to what is written")
     options = parser.parse_args()
+    written = os.path.join(HERE, '../../SLOW.md')
+    if options.add:
+        with open(options.add[1], encoding='utf-8') as file:
+            found = json.load(file)
+        add_to(written, options.add[0], found[options.add[0].split('_')[0]])
+        return
     found = {}
     with tempfile.TemporaryDirectory(prefix='argus-slow.') as work:
         for name, (script, *words) in SCORERS.items():
@@ -111,7 +132,7 @@ def main():
     if options.folder and os.path.exists(os.path.join(options.folder, 'long.json')):
         with open(os.path.join(options.folder, 'long.json'), encoding='utf-8') as file:
             found['long'] = json.load(file)
-    with open(os.path.join(HERE, '../../SLOW.md'), 'w', encoding='utf-8') as file:
+    with open(written, 'w', encoding='utf-8') as file:
         file.write('\n'.join(document(found, options.note)) + '\n')
 
 

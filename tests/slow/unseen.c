@@ -38,14 +38,6 @@ static inline __attribute__((always_inline)) void give(struct guard *guard)
 		pthread_mutex_unlock(&guard->mutex);
 }
 
-static void run_threads(unsigned count, void *(*function)(void *))
-{
-	pthread_t threads[16];
-
-	start_all(threads, count, function);
-	join_all(threads, count);
-}
-
 /* ---- a lock that is often free ---- */
 
 static struct guard index_guard = { .mutex = PTHREAD_MUTEX_INITIALIZER };
@@ -673,20 +665,17 @@ static void pinned_lock(void)
 	run_threads(4, lister);
 }
 
-static const struct program programs[] = {
-	{ "often_free", often_free }, { "adaptive", adaptive }, { "tickets", tickets }, { "two_locks", two_locks },
-	{ "group_commit", group_commit }, { "log_queue", log_queue }, { "io_pool", io_pool }, { "divided", divided },
-	{ "serial_part", serial_part }, { "epoll_server", epoll_server }, { "relay", relay }, { "pipe_stages", pipe_stages },
-	{ "backoff", backoff }, { "ticks", ticks }, { "pinned_threads", pinned_threads }, { "pinned_stages", pinned_stages },
-	{ "pinned_lock", pinned_lock },
-};
-
-int main(int count, char **words)
+static void prepare(void)
 {
 	struct guard *guards[] = { &index_guard, &cache_guard, &ticket_guard, &stock_guard, &list_guard };
 
 	two_holders = getenv("SLOW_HOLDERS") != NULL;
 	for (size_t i = 0; i < sizeof(guards) / sizeof(*guards); i++)
 		sem_init(&guards[i]->two, 0, 2);
-	return run_program(programs, sizeof(programs) / sizeof(*programs), count, words);
 }
+
+MAIN(prepare(),
+	PROGRAM(often_free), PROGRAM(adaptive), PROGRAM(tickets), PROGRAM(two_locks), PROGRAM(group_commit),
+	PROGRAM(log_queue), PROGRAM(io_pool), PROGRAM(divided), PROGRAM(serial_part), PROGRAM(epoll_server), PROGRAM(relay),
+	PROGRAM(pipe_stages), PROGRAM(backoff), PROGRAM(ticks), PROGRAM(pinned_threads), PROGRAM(pinned_stages),
+	PROGRAM(pinned_lock))
