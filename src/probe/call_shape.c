@@ -8,10 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "probe/imports.h"
+
 #define STEPS_MOST 64u        /* instructions from one of the calls to the next */
+#define STUB_BYTES_MOST (4u << 20)
 #define FUNCTIONS_MOST 64u    /* that the one asked for calls */
 #define KEPT_BY_CALLS (1u << REGISTER_rbx | 1u << REGISTER_rsp | 1u << REGISTER_rbp | 0xf000u)
-#define ARGUMENTS 3
 
 struct follow {
 	struct code *code;
@@ -100,19 +102,33 @@ static void take_call(struct follow *f)
 			f->values[i] = (struct shape_value){ 0 };
 }
 
+static void follow_begin(struct follow *f, struct code *code)
+{
+	*f = (struct follow){ .code = code };
+	for (unsigned i = 0; i < REGISTER_count; i++)
+		f->values[i] = (struct shape_value){ .known = true, .reg = (uint8_t)i };
+}
+
 static bool calls(const struct instruction *in, uint64_t function)
 {
-	return in->kind == INSTRUCTION_call && in->direct && in->target == function;
+	return function && in->kind == INSTRUCTION_call && in->direct && in->target == function;
+}
+
+/* Or jumps there, at the end of the function. */
+static bool goes_to(const struct instruction *in, uint64_t function)
+{
+	return calls(in, function) || (function && in->kind == INSTRUCTION_jump && in->direct && in->target == function);
 }
 
 /* "call r14", "call [rbx]". */
 static void note_call_back(struct follow *f, uint64_t address, const struct instruction *in, struct call_shape *shape)
 {
-	static const uint8_t registers[ARGUMENTS] = { REGISTER_rdi, REGISTER_rsi, REGISTER_rdx };
+	/* r8 and r9 have no names of their own */
+	static const uint8_t registers[SHAPE_ARGUMENTS] = { REGISTER_rdi, REGISTER_rsi, REGISTER_rdx, REGISTER_rcx, 8, 9 };
 	char text[INSTRUCTION_TEXT];
 	int at;
 
-	for (unsigned i = 0; i < ARGUMENTS; i++)
+	for (unsigned i = 0; i < SHAPE_ARGUMENTS; i++)
 		shape->arguments[i] = f->values[registers[i]];
 	if (in->memory_count == 1) {
 		shape->target = value_at(f, &in->memory[0]);
@@ -131,22 +147,34 @@ static void note_kept(const struct follow *f, struct shape_value *value)
 	value->kept = value->known && !value->memory && (KEPT_BY_CALLS >> value->reg & 1) && !(f->written >> value->reg & 1);
 }
 
+static void note_behind(const struct follow *f, uint64_t address, struct call_shape *shape)
+{
+	shape->behind = address;
+	for (unsigned i = 0; i < SHAPE_ARGUMENTS; i++)
+		note_kept(f, &shape->arguments[i]);
+	note_kept(f, &shape->target);
+	note_kept(f, &shape->object);
+}
+
 /* Whether the way from the first call at the address leads over a call back to the second. */
 static bool follow_from(struct code *code, uint64_t address, uint64_t first, uint64_t second, struct call_shape *ret_shape)
 {
 	const struct instruction *in = code_at(code, address);
-	struct follow f = { .code = code };
+	struct follow f;
 	bool called = false;
 
 	*ret_shape = (struct call_shape){ .before = address };
-	for (unsigned i = 0; i < REGISTER_count; i++)
-		f.values[i] = (struct shape_value){ .known = true, .reg = (uint8_t)i };
+	follow_begin(&f, code);
 	take_call(&f);
 	address += in->length;
 	for (unsigned steps = 0; steps < STEPS_MOST * (called ? 2 : 1) && (in = code_at(code, address)); steps++) {
 		struct instruction now = *in;
 		uint64_t next = address + now.length;
 
+		if (called && !calls(&now, first) && goes_to(&now, second)) {
+			note_behind(&f, address, ret_shape);
+			return true;
+		}
 		switch ((enum instruction_kind)now.kind) {
 		case INSTRUCTION_return:
 		case INSTRUCTION_system:
@@ -161,19 +189,15 @@ static bool follow_from(struct code *code, uint64_t address, uint64_t first, uin
 		case INSTRUCTION_call:
 			if (calls(&now, first) || (!called && calls(&now, second)))
 				return false;
-			if (calls(&now, second)) {
-				ret_shape->behind = address;
-				for (unsigned i = 0; i < ARGUMENTS; i++)
-					note_kept(&f, &ret_shape->arguments[i]);
-				note_kept(&f, &ret_shape->target);
-				note_kept(&f, &ret_shape->object);
-				return true;
-			}
 			if (!now.direct && !called) {
 				note_call_back(&f, address, &now, ret_shape);
 				called = true;
 			}
 			take_call(&f);
+			if (called && !second) {
+				note_behind(&f, next, ret_shape);
+				return true;
+			}
 			break;
 		case INSTRUCTION_plain:
 			take_plain(&f, address, &now);
@@ -217,9 +241,55 @@ static void look_through_all(struct code *code, uint64_t first, uint64_t second,
 	const struct unwind_table *table = &code->unwind;
 
 	for (uint32_t i = 0; code->has_unwind && i < table->function_count; i++) {
-		uint64_t start = table->base + table->functions[i].start;
+		uint64_t start = table->base + table->functions[i].start, end = start + table->functions[i].bytes;
 
-		look_through(code, start, start + table->functions[i].bytes, first, second, shapes, NULL);
+		if (code_may_call(code, start, end, first))
+			look_through(code, start, end, first, second, shapes, NULL);
+	}
+}
+
+uint64_t call_shape_function(struct code *code, const char *name)
+{
+	uint64_t start;
+
+	if (!name[0])
+		return 0;
+	/* a library may call its own functions by stubs, too */
+	for (uint32_t i = 0; i < code->elf.section_count; i++) {
+		const Elf64_Shdr *section = &code->elf.sections[i];
+		const char *called = elf_file_section_name(&code->elf, section);
+
+		/* the stubs' tables; each stub has sixteen bytes, or eight */
+		if (strncmp(called, ".plt", 4) != 0 || !(section->sh_flags & SHF_EXECINSTR))
+			continue;
+		for (uint64_t at = 0; at < section->sh_size && at < STUB_BYTES_MOST; at += 8) {
+			const char *found = imports_name(code, section->sh_addr + at);
+
+			if (found && !strcmp(found, name))
+				return section->sh_addr + at;
+		}
+	}
+	return code_find(code, name, &start, NULL) ? 0 : start;
+}
+
+/* Each call of something by its address: `before` is that call itself. */
+static void look_for_any(struct code *code, uint64_t start, uint64_t end, struct call_shapes *shapes)
+{
+	const struct instruction *found;
+
+	for (uint64_t at = start; at < end && (found = code_at(code, at)); ) {
+		struct instruction in = *found;
+		struct call_shape shape = { .before = at };
+		struct follow f;
+
+		if (in.kind == INSTRUCTION_call && !in.direct) {
+			follow_begin(&f, code);
+			note_call_back(&f, at, &in, &shape);
+			take_call(&f);
+			note_behind(&f, at + in.length, &shape);
+			add_shape(shapes, &shape);
+		}
+		at += in.length;
 	}
 }
 
@@ -229,6 +299,11 @@ void call_shapes_find(struct code *code, uint64_t function, uint64_t first, uint
 	uint64_t start, end;
 
 	*shapes = (struct call_shapes){ 0 };
+	if (!first) {
+		if (!second && code_function(code, function, &start, &end))
+			look_for_any(code, start, end, shapes);
+		return;
+	}
 	if (!function) {
 		look_through_all(code, first, second, shapes);
 		return;

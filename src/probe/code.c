@@ -14,6 +14,8 @@
 #define WINDOW_BYTES 4096u
 #define FUNCTION_MOST 65536u     /* instructions of one function that are gone through */
 #define FUNCTIONS_MOST 256u
+#define CALL_OPCODE 0xe8u        /* of a direct call, four bytes of distance behind it */
+#define CALL_BYTES 5u
 #define STRAIGHT_MOST 4096u      /* instructions without a place */
 
 void code_open(struct code *code, struct elf_file elf, const char *path)
@@ -96,6 +98,27 @@ size_t code_bytes(struct code *code, uint64_t address, const uint8_t **ret_bytes
 	size_t count = file ? bytes_at(file, address, ret_bytes) : 0;
 
 	return count < INSTRUCTION_MOST ? count : INSTRUCTION_MOST;
+}
+
+bool code_may_call(struct code *code, uint64_t start, uint64_t end, uint64_t function)
+{
+	const uint8_t *bytes;
+	int32_t relative;
+	size_t count;
+
+	for (uint64_t at = start; at < end; at += count - CALL_BYTES + 1) {
+		count = bytes_at(code, at, &bytes);
+		if (count < CALL_BYTES)
+			return false;
+		for (size_t i = 0; i + CALL_BYTES <= count && at + i < end; i++) {
+			if (bytes[i] != CALL_OPCODE)
+				continue;
+			memcpy(&relative, bytes + i + 1, sizeof(relative));
+			if (at + i + CALL_BYTES + (uint64_t)(int64_t)relative == function)
+				return true;
+		}
+	}
+	return false;
 }
 
 const struct instruction *code_at(struct code *code, uint64_t address)
@@ -189,19 +212,36 @@ const char *code_name(const struct code *code, struct arena *arena, uint64_t add
 	return name;
 }
 
+/* Without taking names of C++ apart, which takes most of the time. */
+static const struct symbol *find_exactly(const struct code *code, const char *name)
+{
+	size_t length = strlen(name);
+
+	for (size_t i = 0; i < code->symbols.symbols.length; i++) {
+		const struct symbol *symbol = &code->symbols.symbols.items[i];
+
+		if (!strncmp(symbol->name, name, length) && (!symbol->name[length] || symbol->name[length] == '@'))
+			return symbol;
+	}
+	return NULL;
+}
+
 int code_find(struct code *code, const char *name, uint64_t *ret_start, struct err *err)
 {
+	const struct symbol *exact = find_exactly(code, name);
 	struct suggestion near = suggest_begin(name, strlen(name));
 	const char *like = NULL;
 	struct inlined inlined;
 
+	if (exact) {
+		*ret_start = exact->start;
+		return 0;
+	}
 	for (size_t i = 0; i < code->symbols.symbols.length; i++) {
 		const struct symbol *symbol = &code->symbols.symbols.items[i];
-		size_t length = strcspn(symbol->name, "@");
 		struct arena_mark mark = arena_mark(&code->arena);
 		const char *plain = symbol->name[0] == '_' && symbol->name[1] == 'Z' ? demangle(&code->arena, symbol->name) : NULL;
-		bool called = (strlen(name) == length && !memcmp(name, symbol->name, length)) ||
-			      (plain && (!strcmp(plain, name) || (!strncmp(plain, name, strlen(name)) && plain[strlen(name)] == '(')));
+		bool called = plain && (!strcmp(plain, name) || (!strncmp(plain, name, strlen(name)) && plain[strlen(name)] == '('));
 
 		arena_rewind(&code->arena, mark);
 		if (called) {

@@ -59,6 +59,8 @@ uint64_t code_import_word(struct code *code, uint64_t address);
 
 /* The instruction at the address; NULL when there is none. Valid until the next call. */
 const struct instruction *code_at(struct code *code, uint64_t address);
+/* Whether there are bytes in [start, end) of the first file that would call the function directly: without decoding. */
+bool code_may_call(struct code *code, uint64_t start, uint64_t end, uint64_t function);
 /* Its bytes, at most INSTRUCTION_MOST, valid until the next call; 0 when there are none. */
 size_t code_bytes(struct code *code, uint64_t address, const uint8_t **ret_bytes);
 void code_text(struct code *code, uint64_t address, char text[INSTRUCTION_TEXT]);

@@ -3,9 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +21,8 @@
 #define ANSWER_TIMEOUT_S 120 /* stopping writes what is left */
 #define ANSWER_LATE_MS 500
 #define QUEUE_TIMEOUT_MS 5000 /* for a place among those who wait for an answer */
+#define OWNER_GONE_TRIES 500 /* of the lock of a recorder that is no more */
+#define OWNER_GONE_US 10000
 
 const char *control_folder(void)
 {
@@ -75,21 +77,39 @@ static int open_folder(struct err *err)
 	return fd;
 }
 
+/* the process that the lock file names */
+static pid_t lock_owner(int fd)
+{
+	char text[32];
+	ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
+
+	text[n > 0 ? n : 0] = 0;
+	return (pid_t)strtol(text, NULL, 10);
+}
+
+static bool is_gone(pid_t pid)
+{
+	return pid <= 0 || (kill(pid, 0) && errno == ESRCH);
+}
+
 static int take_lock(int folder, struct err *err)
 {
-	char text[32] = "";
-	ssize_t n;
 	int fd = openat(folder, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	pid_t owner;
 
 	if (fd < 0)
 		return err_sys(err, -errno, "opening the lock file in '%s'", control_folder());
-	if (!flock(fd, LOCK_EX | LOCK_NB))
-		return fd;
-	n = read(fd, text, sizeof(text) - 1);
-	text[n > 0 ? n : 0] = 0;
-	close(fd);
-	return err_set(err, -EALREADY, "a recorder is running already (process %" PRIu64 "): see `argus status`, end it with `argus stop`",
-		       (uint64_t)strtoull(text, NULL, 10));
+	/* the helpers of a recorder that was killed hold it until they have ended, too */
+	for (unsigned tries = 0; flock(fd, LOCK_EX | LOCK_NB); tries++) {
+		owner = lock_owner(fd);
+		if (!is_gone(owner) || tries == OWNER_GONE_TRIES) {
+			close(fd);
+			return err_set(err, -EALREADY, "a recorder is running already (process %d): see `argus status`, end it with `argus stop`",
+				       (int)owner);
+		}
+		usleep(OWNER_GONE_US);
+	}
+	return fd;
 }
 
 static int listen_there(const struct sockaddr_un *address, struct err *err)

@@ -301,6 +301,7 @@ static void check_packs(struct doctor *doctor)
 				   unfit.probe ? DOCTOR_LIMITED : DOCTOR_OK,
 				   unfit.probe ? pack_unfit_words(doctor->arena, &unfit) : "fits",
 				   "--pack records a part of what its framework does", "");
+		probe_points_close(&points);
 		rules_free(pack);
 	}
 }

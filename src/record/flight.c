@@ -38,6 +38,7 @@ int flight_run(const struct flight_options *options, struct control *control, fl
 #include "record/ring_folder.h"
 #include "record/signals.h"
 #include "record/spawn.h"
+#include "trace/output.h"
 
 #define FILES 16                    /* of a full ring */
 #define FILE_BYTES_LEAST (FLIGHT_BYTES_LEAST / 4)
@@ -142,14 +143,15 @@ static void know_file(struct flight *flight)
 	flight->inode = info.st_ino;
 }
 
-/* Removed, or something else stands in its place, or it was cut below what is written. */
+/* Removed, or something else stands in its place, or it was cut below what is written, which may have been filled by what came since. */
 static bool is_file_gone(const struct flight *flight, uint64_t written)
 {
 	struct stat info;
 
 	if (lstat(flight->path, &info))
 		return errno == ENOENT || errno == ENOTDIR;
-	return info.st_dev != flight->device || info.st_ino != flight->inode || (uint64_t)info.st_size < written;
+	return info.st_dev != flight->device || info.st_ino != flight->inode || (uint64_t)info.st_size < written ||
+	       !output_is_trace(flight->path, &info);
 }
 
 /* A file without events would stand before those with history. */

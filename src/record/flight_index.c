@@ -21,10 +21,9 @@ void flight_index_init(struct flight_index *index, const char *folder)
 	*index = (struct flight_index){ .folder = folder, .fd = -1, .least = events ? strtoull(events, NULL, 10) : EVENTS_LEAST, .at_once = events };
 }
 
-static void take_memory(struct flight_index *index, uint64_t bytes)
+static uint64_t max_of(uint64_t a, uint64_t b)
 {
-	if (bytes > index->memory)
-		index->memory = bytes;
+	return a > b ? a : b;
 }
 
 static void take_line(struct flight_index *index)
@@ -41,7 +40,7 @@ static void take_line(struct flight_index *index)
 	else if (!strncmp(index->line, "until", length))
 		index->until_s = strtoull(value, NULL, 10);
 	else if (!strncmp(index->line, "memory", length))
-		take_memory(index, strtoull(value, NULL, 10));
+		index->memory = max_of(index->memory, strtoull(value, NULL, 10));
 	else if (!strncmp(index->line, "paused", length))
 		strncpy(index->paused, value, sizeof(index->paused) - 1);
 }
@@ -88,7 +87,6 @@ static void forget(struct flight_index *index, const struct rusage *used)
 	index->pid = 0;
 	index->line_bytes = 0;
 	index->paused[0] = 0;
-	take_memory(index, (uint64_t)used->ru_maxrss * 1024);
 	index->cpu_us += (uint64_t)used->ru_utime.tv_sec * 1000000 + (uint64_t)used->ru_utime.tv_usec +
 			 (uint64_t)used->ru_stime.tv_sec * 1000000 + (uint64_t)used->ru_stime.tv_usec;
 }

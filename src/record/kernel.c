@@ -9,14 +9,31 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/vec.h"
+#include "record/kernel_types.h"
 
 struct kernel_modules {
-	bool read;
 	struct vec(struct btf *) types;
 };
+
+static void read_modules(const struct kernel *kernel)
+{
+	DIR *folder = opendir("/sys/kernel/btf");
+	struct dirent *entry;
+	struct btf *btf;
+
+	while (folder && (entry = readdir(folder)))
+		if (entry->d_name[0] != '.' && strcmp(entry->d_name, "vmlinux") && (btf = btf__load_module_btf(entry->d_name, kernel->btf))) {
+			vec_push(&kernel->modules->types, btf);
+			kernel_types_add(kernel->types, btf);
+		}
+	if (folder)
+		closedir(folder);
+}
 
 int kernel_open(struct kernel *ret_kernel, struct err *err)
 {
@@ -31,6 +48,11 @@ int kernel_open(struct kernel *ret_kernel, struct err *err)
 	}
 	ret_kernel->btf = btf;
 	ret_kernel->modules = mem_zalloc(sizeof(*ret_kernel->modules));
+	ret_kernel->types = kernel_types_new();
+	kernel_types_add(ret_kernel->types, btf);
+	read_modules(ret_kernel);
+	ret_kernel->types_fd = kernel_types_file();
+	ret_kernel->casts = btf__find_by_name_kind(btf, "bpf_rdonly_cast", BTF_KIND_FUNC) > 0;
 	return 0;
 }
 
@@ -41,22 +63,11 @@ void kernel_close(struct kernel *kernel)
 	if (kernel->modules)
 		vec_done(&kernel->modules->types);
 	free(kernel->modules);
+	kernel_types_free(kernel->types);
+	if (kernel->types_fd >= 0)
+		close(kernel->types_fd);
 	btf__free(kernel->btf);
-	*kernel = (struct kernel){ 0 };
-}
-
-static void read_modules(const struct kernel *kernel)
-{
-	DIR *folder = opendir("/sys/kernel/btf");
-	struct dirent *entry;
-	struct btf *btf;
-
-	kernel->modules->read = true;
-	while (folder && (entry = readdir(folder)))
-		if (entry->d_name[0] != '.' && strcmp(entry->d_name, "vmlinux") && (btf = btf__load_module_btf(entry->d_name, kernel->btf)))
-			vec_push(&kernel->modules->types, btf);
-	if (folder)
-		closedir(folder);
+	*kernel = (struct kernel){ .types_fd = -1 };
 }
 
 static int find(const struct kernel *kernel, const char *prefix, const char *name, unsigned kind)
@@ -71,15 +82,8 @@ bool kernel_has_tracepoint(const struct kernel *kernel, const char *name)
 {
 	char full[160];
 
-	if (find(kernel, "btf_trace_", name, BTF_KIND_TYPEDEF) > 0)
-		return true;
 	snprintf(full, sizeof(full), "btf_trace_%s", name);
-	if (!kernel->modules->read)
-		read_modules(kernel);
-	for (size_t i = 0; i < kernel->modules->types.length; i++)
-		if (btf__find_by_name_kind(kernel->modules->types.items[i], full, BTF_KIND_TYPEDEF) > 0)
-			return true;
-	return false;
+	return kernel_types_has(kernel->types, full, BTF_KIND_TYPEDEF);
 }
 
 bool kernel_has_iterator(const struct kernel *kernel, const char *name)
@@ -89,7 +93,36 @@ bool kernel_has_iterator(const struct kernel *kernel, const char *name)
 
 bool kernel_has_casts(const struct kernel *kernel)
 {
-	return find(kernel, "", "bpf_rdonly_cast", BTF_KIND_FUNC) > 0;
+	return kernel->casts;
+}
+
+int kernel_types_file(void)
+{
+	return memfd_create("types", MFD_CLOEXEC);
+}
+
+const char *kernel_types_path(int fd, char path[KERNEL_TYPES_PATH])
+{
+	snprintf(path, KERNEL_TYPES_PATH, "/proc/self/fd/%d", fd);
+	return path;
+}
+
+int kernel_types_write(const struct kernel *kernel, const struct btf *object, int fd)
+{
+	size_t bytes, at = 0;
+	char *data = kernel_types_for(kernel->types, object, &bytes);
+	int r = ftruncate(fd, 0) ? -errno : 0;
+
+	while (!r && at < bytes) {
+		ssize_t done = pwrite(fd, data + at, bytes - at, (off_t)at);
+
+		if (done > 0)
+			at += (size_t)done;
+		else if (errno != EINTR)
+			r = -errno;
+	}
+	free(data);
+	return r;
 }
 
 /* Offset of a per-CPU variable in the per-CPU area; -1 when there is none. */

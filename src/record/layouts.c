@@ -191,6 +191,7 @@ static void set_python(const struct layout *layout, struct stack_process *proces
 		return;
 	process->python = m->module->python.version;
 	process->python_key = m->start - address + m->module->python.key;
+	process->python_names = m->module->python.names ? m->start - address + m->module->python.names : 0;
 }
 
 static void publish(struct layouts *layouts, pid_t pid, uint32_t doubts)

@@ -193,7 +193,7 @@ static bool source_of(const struct waiting_record *w, struct module_source *ret_
 		.offset = m->offset,
 		.device = makedev(m->major, m->minor),
 		.inode = m->inode,
-		.generation = m->generation,
+		.generation = m->generation + 1,
 		.path = strcmp(m->path, "//anon") == 0 ? "" : m->path,
 		.build_id = "",
 	};

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "record/module_requests.h"
@@ -86,6 +88,14 @@ static void note_unreached(struct module_files *files, const struct module_sourc
 
 /* ---- looking ---- */
 
+/* File systems without generations give 0, too. */
+static bool counts_generations(int fd)
+{
+	struct statfs fs;
+
+	return fstatfs(fd, &fs) == 0 && fs.f_type == EXT4_SUPER_MAGIC;
+}
+
 /* The file by its path, if the kernel knows the whole way to it without asking a file
  * system, which most often is so; else -errno. Never waits. */
 static int open_known(const struct module_source *s, struct module_file *ret_file)
@@ -101,7 +111,8 @@ static int open_known(const struct module_source *s, struct module_file *ret_fil
 		return -ESTALE;
 	}
 	*ret_file = (struct module_file){ .fd = fd, .changed_ns = st.stx_mtime.tv_sec * 1000000000ll + st.stx_mtime.tv_nsec,
-					  .bytes = (int64_t)st.stx_size };
+					  .bytes = (int64_t)st.stx_size,
+					  .first_is_one = s->generation == 1 && counts_generations(fd) };
 	return 0;
 }
 

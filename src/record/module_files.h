@@ -22,7 +22,7 @@ struct module_source {
 	pid_t pid;
 	uint64_t start, end, offset;
 	uint64_t device, inode;
-	uint64_t generation;        /* of the inode, whose number may have been another file's; 0 not known */
+	uint64_t generation;        /* of the inode, whose number may have been another file's, + 1; 0 not known */
 	const char *path;           /* "" anonymous */
 	const char *build_id;       /* in hexadecimal, "" unknown */
 };
@@ -43,6 +43,7 @@ struct module_files {
 struct module_file {
 	int fd;                     /* O_PATH; negative: out of reach */
 	int64_t changed_ns, bytes;
+	bool first_is_one;          /* generation 0 is a file's as any other: those whose file system was made with them have it */
 };
 
 struct module_segment { uint64_t offset, address, bytes; };

@@ -115,7 +115,7 @@ static void find_python(struct module_image *image, const struct elf_file *file,
 	ssize_t length = readlink(link, path, sizeof(path) - 1);
 	path[length > 0 ? length : 0] = 0;
 	const char *slash = strrchr(path, '/');
-	python_build_find(file, slash ? slash + 1 : path, image->status == 0 ? &image->table : NULL, &image->python);
+	python_build_find(file, slash ? slash + 1 : path, &image->python);
 }
 
 /* For reading, what was looked at. */

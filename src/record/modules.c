@@ -263,9 +263,10 @@ static const struct loaded_module *find_recent(const struct modules *modules, co
 	return at && ms - (*at >> NUMBER_BITS) < RECENT_MS ? modules->list[*at & (MODULES_MAX - 1)] : NULL;
 }
 
-static void note_recent(struct modules *modules, const struct module_source *s, const struct loaded_module *m, uint64_t ms)
+static void note_recent(struct modules *modules, const struct module_source *s, const struct module_file *file,
+			const struct loaded_module *m, uint64_t ms)
 {
-	if (!s->generation || !m)
+	if (!s->generation || (s->generation == 1 && !file->first_is_one) || !m)
 		return;
 	if (modules->recent.length >= RECENT_MAX)
 		map_clear(&modules->recent);
@@ -290,7 +291,7 @@ void modules_find(struct modules *modules, const struct module_source *sources, 
 			continue;
 		ret_modules[i] = find_file(modules, &sources[i], &found[at]);
 		if (found[at].fd >= 0)
-			note_recent(modules, &sources[i], ret_modules[i], ms);
+			note_recent(modules, &sources[i], &found[at], ret_modules[i], ms);
 		if (found[at].fd >= 0)
 			close(found[at].fd);
 		at++;

@@ -1,21 +1,13 @@
 #include "record/packs.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <glob.h>
 #include <inttypes.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "probe/call_shape.h"
-#include "record/proc_maps.h"
 #include "symbols/elf_file.h"
 
 /* The build-id of the file that a probe's place names; "" unknown. */
@@ -77,31 +69,43 @@ static bool has_mark(struct arena *arena, const char *target)
 
 /* ---- calls back, found by how their code looks ---- */
 
+#define FARTHER_MOST 8u   /* instructions */
+
 static const struct shape_value *value_called(const struct call_shape *shape, const char *name, size_t length)
 {
-	static const char *const names[] = { "arg1", "arg2", "arg3", "target", "object" };
-	const struct shape_value *values[] = { &shape->arguments[0], &shape->arguments[1], &shape->arguments[2], &shape->target, &shape->object };
+	static const char *const names[] = { "target", "object" };
+	const struct shape_value *values[] = { &shape->target, &shape->object };
 
+	if (length == 4 && !memcmp(name, "arg", 3) && name[3] >= '1' && name[3] < '1' + SHAPE_ARGUMENTS)
+		return &shape->arguments[name[3] - '1'];
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (strlen(names[i]) == length && !memcmp(names[i], name, length))
 			return values[i];
 	return NULL;
 }
 
-/* "r15,[rsp+48]" for "arg1,arg2", which are what is read; NULL where not all of them can be had. */
-static const char *shape_fields(struct arena *arena, const char *reads, bool behind, const struct call_shape *shape)
+/* "%fields=r15,[rsp+48]" for "arg1,arg2", which are what is read, and "%text=" for a text; NULL where not all
+ * of them can be had. */
+static const char *shape_fields(struct arena *arena, const struct rule *rule, const struct call_shape *shape)
 {
 	const char *text = "";
 
-	for (const char *at = reads; *at;) {
+	for (const char *at = rule->reads; *at;) {
 		size_t length = strcspn(at, ",");
 		const struct shape_value *value = value_called(shape, at, length);
-		const char *place = value ? shape_value_text(arena, value, behind) : NULL;
+		const char *place = value ? shape_value_text(arena, value, rule->behind) : NULL;
 
 		if (!place)
 			return NULL;
-		text = arena_printf(arena, "%s%s%s", text, text[0] ? "," : "", place);
+		text = arena_printf(arena, "%s%s%s", text, text[0] ? "," : "%fields=", place);
 		at += length + (at[length] == ',');
+	}
+	if (rule->reads_text[0]) {
+		const struct shape_value *value = value_called(shape, rule->reads_text, strlen(rule->reads_text));
+		const char *place = value ? shape_value_text(arena, value, rule->behind) : NULL;
+
+		/* the object's functions, its type information before them, the name there */
+		text = place ? arena_printf(arena, rule->reads_class ? "%s%%text=[[[%s]-8]+8]" : "%s%%text=%s", text, place) : NULL;
 	}
 	return text;
 }
@@ -114,58 +118,65 @@ static bool is_meant(struct arena *arena, const struct rules *pack, const struct
 		const struct rule *other = rules_at(pack, i);
 
 		if (other->kind == RULE_probe && other->around && !strcmp(other->around, rule->around) && !strcmp(other->target, rule->target) &&
-		    !shape_fields(arena, other->reads, other->behind, shape))
+		    !shape_fields(arena, other, shape))
 			return false;
 	}
 	return true;
 }
 
-/* The function of this name; 0 for none. */
-static uint64_t function_in(struct code *code, struct arena *arena, const char *name, size_t length)
+/* Where nothing is read: the next place on the way where a hit costs less. What comes there by another way meets no callback that
+ * is open, which the graph counts and passes over. */
+static uint64_t cheaper_behind(struct code *code, uint64_t behind)
 {
-	uint64_t start;
+	const struct instruction *in;
+	uint64_t at = behind;
 
-	return length && !code_find(code, arena_strndup(arena, name, length), &start, NULL) ? start : 0;
+	for (unsigned i = 0; i < FARTHER_MOST && (in = code_at(code, at)) && !in->emulated && in->kind == INSTRUCTION_plain; i++)
+		at += in->length;
+	in = code_at(code, at);
+	return in && in->emulated ? at : behind;
 }
 
 /* A probe at each place of the file that looks as the rule says; `file` as we reach it. */
-static int place_shapes(struct arena *arena, const struct rules *pack, const struct rule *rule, const char *file,
-			struct probe_points *points, struct err *err)
+static int place_shapes(struct arena *arena, const struct rules *pack, const struct rule *rule, const char *file, struct probe_points *points,
+			struct err *err)
 {
 	const char *function = rule->target + strcspn(rule->target, ":"), *comma = strchr(rule->around, ','), *path;
 	uint64_t within, first, second;
 	struct call_shapes shapes = { 0 };
-	struct elf_file elf;
-	struct code code;
+	struct code *code;
 	int r = probe_points_file(arena, file, &path, err);
 
-	function += *function == ':';
 	if (!r)
-		r = elf_file_open(path, &elf, err);
+		r = probe_points_code(arena, points, path, path, &code, err);
 	if (r)
 		return r;
-	code_open(&code, elf, path);
-	within = function_in(&code, arena, function, strlen(function));
-	first = function_in(&code, arena, rule->around, comma ? (size_t)(comma - rule->around) : 0);
-	second = comma ? function_in(&code, arena, comma + 1, strlen(comma + 1)) : 0;
-	if (first && second && (within || !*function))
-		call_shapes_find(&code, within, first, second, &shapes);
+	function += *function == ':';
+	within = *function && !code_find(code, function, &within, NULL) ? within : 0;
+	first = call_shape_function(code, arena_strndup(arena, rule->around, strcspn(rule->around, ",")));
+	second = comma ? call_shape_function(code, comma + 1) : 0;
+	if (comma && (first || comma == rule->around) && (second || !comma[1]) && (within || (!*function && first)))
+		call_shapes_find(code, within, first, second, &shapes);
 	points->same_names = true;
 	for (size_t i = 0; i < shapes.length && !r; i++) {
 		const struct call_shape *shape = &shapes.items[i];
 		bool again = !is_meant(arena, pack, rule, shape);
 
+		r = probe_points_code(arena, points, path, path, &code, err);
+		if (r)
+			break;
 		/* several ways may come together behind the call */
 		for (size_t k = 0; k < i && rule->behind; k++)
 			again |= shapes.items[k].behind == shape->behind && is_meant(arena, pack, rule, &shapes.items[k]);
+		if (!again && rule->behind && !rule->reads[0] && !rule->reads_text[0])
+			shapes.items[i].behind = cheaper_behind(code, shape->behind);
 		if (!again)
-			r = probe_points_add(arena, points, arena_printf(arena, "%s=%s:0x%" PRIx64 "%%fields=%s", rule->name, path,
+			r = probe_points_add(arena, points, arena_printf(arena, "%s=%s:0x%" PRIx64 "%s", rule->name, path,
 									 rule->behind ? shape->behind : shape->before,
-									 shape_fields(arena, rule->reads, rule->behind, shape)), err);
+									 shape_fields(arena, rule, shape)), err);
 	}
 	points->same_names = false;
 	vec_done(&shapes);
-	code_close(&code);
 	return r;
 }
 
@@ -217,6 +228,15 @@ static void join_groups(const struct rules *pack, const char *name, struct probe
 	}
 }
 
+/* Several functions that do the same have one probe's name. */
+static bool is_named_before(const struct rules *pack, size_t rule)
+{
+	for (size_t i = 0; i < rule; i++)
+		if (rules_at(pack, i)->kind == RULE_probe && !strcmp(rules_at(pack, i)->name, rules_at(pack, rule)->name))
+			return true;
+	return false;
+}
+
 /* ---- placing ---- */
 
 static struct pack_unfit unfit_of(struct arena *arena, const struct rule *rule, const char *file)
@@ -241,15 +261,19 @@ int packs_place(struct arena *arena, const struct rules *pack, const char *name,
 
 		if (rule->kind != RULE_probe)
 			continue;
-		if (strstr(rule->target, "$FILE") && !program)
-			return err_set(err, -EINVAL, "it needs the program or library that it is for: NAME=FILE");
+		if (strstr(rule->target, "$FILE") && !program) {
+			r = err_set(err, -EINVAL, "it needs the program or library that it is for: NAME=FILE");
+			break;
+		}
 		const char *target = target_for(arena, rule->target, program);
 		build_of(arena, target, build);
 		if ((rule->build[0] && strcmp(rule->build, build)) || (!strncmp(target, "usdt:", 5) && !has_mark(arena, target)))
 			continue;
+		points->same_names = is_named_before(pack, i);
 		r = rule->around ? place_shapes(arena, pack, rule, arena_strndup(arena, target, strcspn(target, ":")), points, err)
 				 : probe_points_add(arena, points, arena_printf(arena, "%s=%s", rule->name, target), err);
 	}
+	points->same_names = false;
 	unfit = r ? NULL : find_unfit(pack, points, before, NULL);
 	if (unfit)
 		*ret_unfit = unfit_of(arena, unfit, arena_strndup(arena, unfit->target, strcspn(unfit->target, ":")));
@@ -264,112 +288,6 @@ const char *pack_unfit_words(struct arena *arena, const struct pack_unfit *unfit
 }
 
 /* ---- copies that processes have mapped ---- */
-
-#define COPIES_MOST 32u     /* of one library */
-#define SEARCH_MS 1500
-
-struct copy {
-	uint64_t device, inode;
-	char path[80];             /* as we reach it */
-};
-
-struct search {
-	struct arena *arena;
-	const char *library;       /* "libx.so.0" */
-	struct copy copies[COPIES_MOST];
-	size_t count;
-	pid_t pid;
-	int told_to;               /* a pipe that gets each copy as it is found */
-};
-
-/* "libx.so.0" is also called "libx.so.0.7.1"; one that was replaced has gone from its folder. */
-static bool is_called(const char *path, const char *library)
-{
-	const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;
-	size_t length = strlen(library);
-
-	return !strncmp(file, library, length) && (!file[length] || file[length] == '.' || file[length] == ' ');
-}
-
-static void see_mapping(void *data, const struct module_source *source)
-{
-	struct search *s = data;
-
-	struct copy copy = { source->device, source->inode, "" };
-	struct stat st;
-
-	if (s->count == COPIES_MOST || !source->path || !is_called(source->path, s->library))
-		return;
-	snprintf(copy.path, sizeof(copy.path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)s->pid, source->start, source->end);
-	/* what maps say of the device differs from stat's on some file systems */
-	if (!stat(copy.path, &st))
-		copy.device = st.st_dev, copy.inode = st.st_ino;
-	for (size_t i = 0; i < s->count; i++)
-		if (s->copies[i].inode == copy.inode && s->copies[i].device == copy.device)
-			return;
-	s->copies[s->count++] = copy;
-	if (write(s->told_to, &copy, sizeof(copy)) < 0)
-		_exit(1); /* nobody listens any more */
-}
-
-static void search_processes(struct search *s)
-{
-	DIR *folder = opendir("/proc");
-
-	for (const struct dirent *entry; folder && (entry = readdir(folder));) {
-		s->pid = (pid_t)strtol(entry->d_name, NULL, 10);
-		if (s->pid > 0)
-			proc_maps_read(s->pid, see_mapping, s);
-	}
-	if (folder)
-		closedir(folder);
-}
-
-/* In a child: reading the mappings of a process whose memory is locked up can last for ever. What
- * it found until then is had. */
-static void search_in_child(struct search *s)
-{
-	size_t bytes = 0;
-	struct copy found[COPIES_MOST];
-	struct pollfd ready = { .events = POLLIN };
-	int ends[2];
-	pid_t child;
-
-	if (pipe2(ends, O_CLOEXEC))
-		return;
-	child = fork();
-	if (child == 0) {
-		s->told_to = ends[1];
-		search_processes(s);
-		_exit(0);
-	}
-	close(ends[1]);
-	ready.fd = ends[0];
-	bool ended = child < 0;
-	while (!ended && poll(&ready, 1, SEARCH_MS) > 0) {
-		ssize_t got = read(ends[0], (char *)found + bytes, sizeof(found) - bytes);
-
-		ended = got <= 0;
-		bytes += ended ? 0 : (size_t)got;
-	}
-	close(ends[0]);
-	if (child > 0) {
-		kill(child, SIGKILL);
-		waitpid(child, NULL, ended ? 0 : WNOHANG); /* one that hangs is left behind */
-	}
-	for (size_t i = 0; i < bytes / sizeof(found[0]) && s->count < COPIES_MOST; i++)
-		s->copies[s->count++] = found[i];
-}
-
-/* The file that is placed already is the first of the copies. */
-static void note_placed(struct search *s)
-{
-	const char *path;
-	struct stat st;
-
-	if (probe_points_file(s->arena, s->library, &path, NULL) == 0 && stat(path, &st) == 0)
-		s->copies[s->count++] = (struct copy){ st.st_dev, st.st_ino, "" };
-}
 
 /* The name is that of another file's, too. */
 static void add_again(struct arena *arena, struct probe_points *points, const char *text)
@@ -410,25 +328,44 @@ static void place_copy(struct arena *arena, const struct rules *pack, const char
 	}
 }
 
-void packs_place_mapped(struct arena *arena, const struct rules *pack, const char *name, struct probe_points *points, struct buf *unfit)
+/* The library that a probe is in, NULL where its name is not that of one. */
+static const char *library_of(struct arena *arena, const struct rule *rule)
 {
-	name = arena_strdup(arena, name);
-	for (size_t i = 0; i < rules_count(pack); i++) {
-		const struct rule *rule = rules_at(pack, i);
-		struct search search = { .arena = arena };
-		bool seen = rule->kind != RULE_probe || strchr(rule->target, '$') || !strncmp(rule->target, "usdt:", 5) ||
-			    !strncmp(rule->target, "tracepoint:", 11);
+	const char *library;
 
-		if (!seen)
-			search.library = arena_strndup(arena, rule->target, strcspn(rule->target, ":"));
-		for (size_t k = 0; k < i && !seen; k++)
-			seen = rules_at(pack, k)->kind == RULE_probe && !strncmp(rules_at(pack, k)->target, search.library, strlen(search.library));
-		if (seen || strchr(search.library, '/'))
-			continue;
-		note_placed(&search);
-		size_t placed = search.count;
-		search_in_child(&search);
-		for (size_t k = placed; k < search.count; k++)
-			place_copy(arena, pack, name, search.library, arena_strdup(arena, search.copies[k].path), points, unfit);
+	if (rule->kind != RULE_probe || strchr(rule->target, '$') || !strncmp(rule->target, "usdt:", 5) ||
+	    !strncmp(rule->target, "tracepoint:", 11))
+		return NULL;
+	library = arena_strndup(arena, rule->target, strcspn(rule->target, ":"));
+	return strchr(library, '/') ? NULL : library;
+}
+
+void packs_libraries(struct arena *arena, const struct rules *pack, struct mapped_libraries *libraries)
+{
+	for (size_t i = 0; i < rules_count(pack); i++) {
+		const char *library = library_of(arena, rules_at(pack, i));
+
+		if (library)
+			mapped_libraries_add(libraries, library);
 	}
+}
+
+void packs_place_mapped(struct arena *arena, const struct rules *pack, const char *name, const struct mapped_libraries *libraries,
+			struct probe_points *points, struct buf *unfit)
+{
+	struct mapped_libraries own = { 0 };
+
+	name = arena_strdup(arena, name);
+	packs_libraries(arena, pack, &own);
+	for (size_t i = 0; i < own.names.length; i++) {
+		size_t number = mapped_libraries_name(libraries, own.names.items[i]);
+
+		for (size_t k = 0; k < libraries->copies.length; k++) {
+			const struct mapped_copy *copy = &libraries->copies.items[k];
+
+			if (copy->library == number && copy->path[0])
+				place_copy(arena, pack, name, own.names.items[i], arena_strdup(arena, copy->path), points, unfit);
+		}
+	}
+	mapped_libraries_done(&own);
 }

@@ -96,6 +96,7 @@ struct search {
 	bool stripped;          /* some file has only the symbols that it exports */
 	bool chosen;            /* an indirect function is called so */
 	bool label;             /* something else than a function is called so */
+	bool offers;            /* look for what is called nearly so */
 	const char *like;       /* a function whose name is nearly the one */
 	unsigned far;           /* how far it is from it */
 };
@@ -147,7 +148,7 @@ static void take_symbol(struct search *search, const struct elf_file *file, cons
 	uint64_t offset;
 
 	if (!is_called(search, symbol->name)) {
-		if (symbol->kind == SYMBOL_function)
+		if (search->offers && symbol->kind == SYMBOL_function)
 			offer(search, symbol->name);
 		return;
 	}
@@ -232,32 +233,44 @@ static void take_mapping(void *data, const struct module_source *source)
 						       (unsigned long)source->end), arena_strdup(arena, source->path), NULL);
 }
 
+/* Wherever the point's process, or the file, has it. */
+static int search_where(struct search *search, struct probe_point *point, const char *where, struct err *err)
+{
+	struct mapped mapped = { .search = search };
+	int r;
+
+	if (!point->pid)
+		return search_file(search, where, where, err);
+	r = proc_maps_read(point->pid, take_mapping, &mapped);
+	map_done(&mapped.paths);
+	if (r == -ENOENT)
+		return err_set(err, -ESRCH, "there is no process %d", (int)point->pid);
+	return r ? err_sys(err, r, "reading the mappings of process %d", (int)point->pid) : 0;
+}
+
 static int find_function(struct arena *arena, struct probe_point *point, const char *where, struct err *err)
 {
 	struct search search = { .arena = arena, .function = point->function,
 				 .part = last_word(arena, point->function), .far = UINT_MAX };
-	struct mapped mapped = { .search = &search };
 	uint64_t number;
-	int r;
+	int r = 0;
 
 	if (!parse_number(where, &number)) {
 		if (!number || number > INT_MAX)
 			return err_set(err, -EINVAL, "'%s' is not a process", where);
 		point->pid = (pid_t)number;
-		r = proc_maps_read(point->pid, take_mapping, &mapped);
-		map_done(&mapped.paths);
-		if (r == -ENOENT)
-			return err_set(err, -ESRCH, "there is no process %s", where);
-		if (r)
-			return err_sys(err, r, "reading the mappings of process %s", where);
 		where = arena_printf(arena, "process %s", where);
 	} else {
 		r = probe_points_file(arena, where, &where, err);
-		if (!r)
-			r = search_file(&search, where, where, err);
 	}
-	if (!r && !search.places.length)
-		r = explain_nothing(&search, where, err);
+	if (!r)
+		r = search_where(&search, point, where, err);
+	if (!r && !search.places.length) {
+		search.offers = true;
+		r = search_where(&search, point, where, err);
+		if (!r)
+			r = explain_nothing(&search, where, err);
+	}
 	if (!r) {
 		point->places = arena_memdup(arena, search.places.items, search.places.length * sizeof(*point->places));
 		point->place_count = search.places.length;
@@ -269,24 +282,53 @@ static int find_function(struct arena *arena, struct probe_point *point, const c
 
 /* ---- places in functions ---- */
 
-static int check_place(struct arena *arena, struct probe_point *point, const struct probe_place *place, uint64_t behind, uint64_t *ret_offset,
-		       struct err *err)
+struct opened_code {
+	const char *path;      /* by which it was reached */
+	struct code code;
+};
+
+/* Probes of one file stand together: the last one is kept. */
+int probe_points_code(struct arena *arena, struct probe_points *points, const char *open, const char *file, struct code **ret_code,
+		      struct err *err)
+{
+	struct opened_code *opened = points->opened;
+	struct elf_file elf;
+	int r;
+
+	if (!opened || strcmp(opened->path, open) != 0) {
+		probe_points_close(points);
+		r = elf_file_open(open, &elf, err);
+		if (r)
+			return r;
+		opened = points->opened = arena_new(arena, struct opened_code);
+		opened->path = arena_strdup(arena, open);
+		code_open(&opened->code, elf, arena_strdup(arena, file));
+	}
+	*ret_code = &opened->code;
+	return 0;
+}
+
+void probe_points_close(struct probe_points *points)
+{
+	if (points->opened)
+		code_close(&points->opened->code);
+	points->opened = NULL;
+}
+
+static int check_place(struct arena *arena, struct probe_points *points, struct probe_point *point, const struct probe_place *place,
+		       uint64_t behind, uint64_t *ret_offset, struct err *err)
 {
 	uint64_t address, before = 0, next = 0;
 	char text[INSTRUCTION_TEXT];
-	struct elf_file elf;
-	struct code code;
-	int r = elf_file_open(place->open, &elf, err);
+	struct code *code;
+	int r = probe_points_code(arena, points, place->open, place->file, &code, err);
 
 	if (r)
 		return r;
-	code_open(&code, elf, place->file);
-	if (!elf_file_address(&code.elf, place->offset, &address)) {
-		code_close(&code);
+	if (!elf_file_address(&code->elf, place->offset, &address))
 		return err_set(err, -ENOENT, "%s has no code at offset 0x%llx", place->file, (unsigned long long)place->offset);
-	}
 	address += behind;
-	r = code_begins(&code, address, &before, &next);
+	r = code_begins(code, address, &before, &next);
 	if (r < 0) {
 		r = err_set(err, -ENOENT, "0x%llx is in no function of %s whose start and end are known", (unsigned long long)address, place->file);
 	} else if (!r) {
@@ -294,29 +336,28 @@ static int check_place(struct arena *arena, struct probe_point *point, const str
 			    (unsigned long long)address, place->file, (unsigned long long)before, (unsigned long long)next);
 	} else {
 		r = 0;
-		if (!code_at(&code, address)->emulated) {
-			code_text(&code, address, text);
+		if (!code_at(code, address)->emulated) {
+			code_text(code, address, text);
 			point->slow = arena_strdup(arena, text);
 		}
-		if (!elf_file_offset(&code.elf, address, ret_offset))
+		if (!elf_file_offset(&code->elf, address, ret_offset))
 			r = err_set(err, -ENOENT, "0x%llx is not in %s", (unsigned long long)address, place->file);
 	}
-	code_close(&code);
 	return r;
 }
 
 /* All places, so many bytes further on. */
-static int move_places(struct arena *arena, struct probe_point *point, uint64_t behind, struct err *err)
+static int move_places(struct arena *arena, struct probe_points *points, struct probe_point *point, uint64_t behind, struct err *err)
 {
 	int r = 0;
 
 	for (size_t i = 0; i < point->place_count && !r; i++)
-		r = check_place(arena, point, &point->places[i], behind, &point->places[i].offset, err);
+		r = check_place(arena, points, point, &point->places[i], behind, &point->places[i].offset, err);
 	return r;
 }
 
 /* FILE:FUNCTION%leave: each of the function's places becomes those where it is left. */
-static int leave_places(struct arena *arena, struct probe_point *point, struct err *err)
+static int leave_places(struct arena *arena, struct probe_points *points, struct probe_point *point, struct err *err)
 {
 	struct vec(struct probe_place) places = { 0 };
 	int r = 0;
@@ -324,25 +365,22 @@ static int leave_places(struct arena *arena, struct probe_point *point, struct e
 	for (size_t i = 0; i < point->place_count && !r; i++) {
 		struct probe_place place = point->places[i];
 		uint64_t leaves[LEAVES_MOST], address;
-		struct elf_file elf;
-		struct code code;
+		struct code *code;
 		size_t count = 0;
 
-		r = elf_file_open(place.open, &elf, err);
+		r = probe_points_code(arena, points, place.open, place.file, &code, err);
 		if (r)
 			break;
-		code_open(&code, elf, place.file);
-		if (elf_file_address(&code.elf, place.offset, &address))
-			count = leaves_find(&code, address, leaves);
+		if (elf_file_address(&code->elf, place.offset, &address))
+			count = leaves_find(code, address, leaves);
 		for (size_t k = 0; k < count && places.length < PROBE_PLACES_MOST; k++) {
-			if (!code_at(&code, leaves[k])->emulated)
+			if (!code_at(code, leaves[k])->emulated)
 				point->slow = "ret";
-			if (elf_file_offset(&code.elf, leaves[k], &place.offset))
+			if (elf_file_offset(&code->elf, leaves[k], &place.offset))
 				vec_push(&places, place);
 		}
 		if (!count)
 			r = err_set(err, -ENOTSUP, "where '%s' is left is not sure: take %%return", point->function);
-		code_close(&code);
 	}
 	point->places = arena_memdup(arena, places.items, places.length * sizeof(*point->places));
 	point->place_count = places.length;
@@ -351,7 +389,8 @@ static int leave_places(struct arena *arena, struct probe_point *point, struct e
 }
 
 /* FILE:0xADDRESS, or FILE+0xOFFSET in the file */
-static int find_address(struct arena *arena, struct probe_point *point, const char *name, uint64_t address, bool in_file, struct err *err)
+static int find_address(struct arena *arena, struct probe_points *points, struct probe_point *point, const char *name, uint64_t address,
+			bool in_file, struct err *err)
 {
 	struct probe_place *place = arena_new(arena, struct probe_place);
 	struct elf_file elf;
@@ -368,11 +407,12 @@ static int find_address(struct arena *arena, struct probe_point *point, const ch
 	point->file = name;
 	point->places = place;
 	point->place_count = 1;
-	return r ? r : move_places(arena, point, 0, err);
+	return r ? r : move_places(arena, points, point, 0, err);
 }
 
 /* FILE:SOURCE:LINE, all copies of the line. */
-static int find_line(struct arena *arena, struct probe_point *point, const char *name, const char *source, unsigned line, struct err *err)
+static int find_line(struct arena *arena, struct probe_points *points, struct probe_point *point, const char *name, const char *source, unsigned line,
+		     struct err *err)
 {
 	uint64_t addresses[SOURCE_LINE_PLACES_MOST];
 	struct elf_file elf;
@@ -395,7 +435,7 @@ static int find_line(struct arena *arena, struct probe_point *point, const char 
 			point->place_count++;
 	}
 	elf_file_close(&elf);
-	return move_places(arena, point, 0, err);
+	return move_places(arena, points, point, 0, err);
 }
 
 /* "SOURCE:LINE", of which the colon is cut off; false when it is none. */
@@ -467,7 +507,7 @@ static int read_pair(struct arena *arena, const char *text, struct probe_point *
 	return 0;
 }
 
-static int read_target(struct arena *arena, const char *text, struct probe_point *point, struct err *err)
+static int read_target(struct arena *arena, struct probe_points *points, const char *text, struct probe_point *point, struct err *err)
 {
 	static const char tracepoint[] = "tracepoint:", usdt[] = "usdt:", returns[] = "%return", leave[] = "%leave";
 	const char *colon, *plus, *file;
@@ -493,7 +533,7 @@ static int read_target(struct arena *arena, const char *text, struct probe_point
 	plus = strrchr(text, '+');
 	if (!colon && plus && plus != text && !parse_number(plus + 1, &address)) {
 		point->function = arena_strdup(arena, plus + 1);
-		return find_address(arena, point, arena_strndup(arena, text, (size_t)(plus - text)), address, true, err);
+		return find_address(arena, points, point, arena_strndup(arena, text, (size_t)(plus - text)), address, true, err);
 	}
 	if (!colon || colon == text || !colon[1])
 		return err_set(err, -EINVAL, "the form is [NAME=]FILE:FUNCTION, FILE:FUNCTION%%return, FILE:FUNCTION+N, "
@@ -512,11 +552,11 @@ static int read_target(struct arena *arena, const char *text, struct probe_point
 	point->function = arena_strdup(arena, function);
 	if (cut_line(function, &line))
 		return point->kind == PROBE_KIND_return ? err_set(err, -EINVAL, "only a function returns, no line in it") :
-							  find_line(arena, point, file, function, line, err);
+							  find_line(arena, points, point, file, function, line, err);
 	if (!parse_number(function, &address)) {
 		if (point->kind == PROBE_KIND_return)
 			return err_set(err, -EINVAL, "only a function returns, no place in it");
-		return find_address(arena, point, file, address, false, err);
+		return find_address(arena, points, point, file, address, false, err);
 	}
 	behind = cut_offset(function);
 	if (behind && point->kind == PROBE_KIND_return)
@@ -527,12 +567,12 @@ static int read_target(struct arena *arena, const char *text, struct probe_point
 		point->function = function;
 		r = find_function(arena, point, file, err);
 		point->function = whole;
-		return r ? r : move_places(arena, point, behind, err);
+		return r ? r : move_places(arena, points, point, behind, err);
 	}
 	r = find_function(arena, point, file, err);
 	if (r || !leaves)
 		return r;
-	r = leave_places(arena, point, err);
+	r = leave_places(arena, points, point, err);
 	point->leaves = true;
 	point->function = arena_printf(arena, "%s%s", point->function, leave);
 	return r;
@@ -565,7 +605,7 @@ static const char *values_of(const char *text)
 }
 
 /* As a function with its parameters, as C++ names them; else as one with values. */
-static int read_with_values(struct arena *arena, const char *text, struct probe_point *point, struct err *err)
+static int read_with_values(struct arena *arena, struct probe_points *points, const char *text, struct probe_point *point, struct err *err)
 {
 	const char *values = values_of(text);
 	struct probe_point whole = *point;
@@ -573,13 +613,13 @@ static int read_with_values(struct arena *arena, const char *text, struct probe_
 	int r;
 
 	if (!values)
-		return read_target(arena, text, point, err);
-	r = read_target(arena, text, &whole, &as_name);
+		return read_target(arena, points, text, point, err);
+	r = read_target(arena, points, text, &whole, &as_name);
 	if (!r) {
 		*point = whole;
 		return 0;
 	}
-	r = read_target(arena, arena_strndup(arena, text, (size_t)(values - text)), point, err);
+	r = read_target(arena, points, arena_strndup(arena, text, (size_t)(values - text)), point, err);
 	if (!r && point->kind != PROBE_KIND_function)
 		return err_set(err, -EINVAL, "values in () are for functions' beginnings and places in them");
 	return r ? r : probe_values_find(arena, point, arena_strndup(arena, values + 1, strlen(values) - 2), err);
@@ -598,7 +638,7 @@ int probe_points_add(struct arena *arena, struct probe_points *points, const cha
 		fields = strstr(text, "%text=");
 	if (fields)
 		at = arena_strndup(arena, at, (size_t)(fields - at));
-	r = read_with_values(arena, at, &point, err);
+	r = read_with_values(arena, points, at, &point, err);
 	if (!r && fields)
 		r = probe_values_read(fields, &point, err);
 	if (!r && !point.name)

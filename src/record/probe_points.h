@@ -57,16 +57,25 @@ struct probe_point {
 	size_t place_count;
 };
 
+struct code;
+struct opened_code;
+
 struct probe_points {
 	struct probe_point *items;  /* their numbers are their places + 1 */
 	size_t count;
 	double pack_budget;         /* share of a processor that packs' probes may take, 0 all */
 	const char *packs, *packs_unfit; /* those that are on; what of which does not fit here: for the machine record; NULL none */
+	struct opened_code *opened; /* the file whose code was asked for last, until probe_points_close() */
 	bool same_names;            /* one name at several places, of several files: a pack's probe in copies of a library */
 };
 
 /* Adds what one text asks for; the failure says what is wrong with it. */
 int probe_points_add(struct arena *arena, struct probe_points *points, const char *text, struct err *err);
+/* The code of a file, `open` as we reach it; valid until the next call, also of probe_points_add(). */
+int probe_points_code(struct arena *arena, struct probe_points *points, const char *open, const char *file, struct code **ret_code,
+		      struct err *err);
+/* Once all are added. */
+void probe_points_close(struct probe_points *points);
 /* The path that FILE means. */
 int probe_points_file(struct arena *arena, const char *name, const char **ret_path, struct err *err);
 

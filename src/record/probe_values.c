@@ -122,27 +122,33 @@ static int register_place(const char *name, size_t length)
 	return -1;
 }
 
-/* "r15", "[rsp+48]", "[rdi:4]": of memory so many bytes. What follows it; NULL where it is none. */
+/* "r15", "rsi+24", "[rsp+48]", "[rdi:4]", "[[rdi]-8]": of memory so many bytes, at the end of so many reads. What follows it;
+ * NULL where it is none. */
 static const char *read_register(const char *text, struct probe_fields *fields, unsigned index)
 {
-	bool memory = *text == '[';
-	const char *name = text + memory;
+	unsigned steps = (unsigned)strspn(text, "[");
+	const char *name = text + steps;
 	size_t length = strcspn(name, ",+-:]%");
 	int place = register_place(name, length);
-	long displacement = 0, bytes = 8;
+	long bytes = 8;
 
+	if (place < 0 || steps > PROBE_STEPS)
+		return NULL;
 	text = name + length;
-	if (memory && (*text == '+' || *text == '-'))
-		displacement = strtol(text, (char **)&text, 0);
-	if (memory && *text == ':')
-		bytes = strtol(text + 1, (char **)&text, 10);
-	if (place < 0 || displacement < INT16_MIN || displacement > INT16_MAX || (memory && *text++ != ']') ||
-	    (bytes != 1 && bytes != 2 && bytes != 4 && bytes != 8))
+	for (unsigned step = 0; step < steps || !step; step++) {
+		long displacement = *text == '+' || *text == '-' ? strtol(text, (char **)&text, 0) : 0;
+
+		if (step + 1 == steps && *text == ':')
+			bytes = strtol(text + 1, (char **)&text, 10);
+		if (displacement < INT16_MIN || displacement > INT16_MAX || (steps && *text++ != ']'))
+			return NULL;
+		fields->at[index].displacement[step] = (int)displacement;
+	}
+	if (bytes != 1 && bytes != 2 && bytes != 4 && bytes != 8)
 		return NULL;
 	fields->at[index].offset = (uint16_t)place;
 	fields->at[index].bytes = (uint8_t)bytes;
-	fields->at[index].steps = memory;
-	fields->at[index].displacement[0] = (int)displacement;
+	fields->at[index].steps = (uint8_t)steps;
 	return text;
 }
 
@@ -189,6 +195,6 @@ int probe_values_read(const char *text, struct probe_point *point, struct err *e
 	return point->kind == PROBE_KIND_usdt ?
 		err_set(err, -EINVAL, "at a mark %%fields= takes up to %d of its arguments, arg1 to arg%d, and %%text= one that points to a text",
 			PROBE_FIELDS, MARK_ARGUMENTS) :
-		err_set(err, -EINVAL, "%%fields= takes up to %d registers or places in memory, r15,[rsp+48],[rdi:4], and %%text= one that points to "
+		err_set(err, -EINVAL, "%%fields= takes up to %d registers or places in memory, r15,[rsp+48],[rdi:4],[[rdi]-8], and %%text= one that points to "
 			"a text", PROBE_FIELDS);
 }

@@ -13,6 +13,8 @@
 #include <sys/utsname.h>
 
 #include "base/arena.h"
+#include "base/vec.h"
+#include "record/links.h"
 
 /* What a hit costs beyond the instruction itself, with what is recorded of it: measured, docs/probes.md. */
 #define HIT_NS 1100
@@ -36,7 +38,7 @@ struct probes {
 	uint64_t *counts;              /* of one probe by processor: where they are read to */
 	size_t count;
 	struct attached {
-		struct bpf_link *link;
+		struct attachment link;
 		size_t point;
 	} links[];
 };
@@ -109,7 +111,7 @@ static void read_format(FILE *file, struct probe_fields *ret_fields)
 }
 
 static int attach_tracepoint(const struct programs *programs, const struct probe_point *point, uint32_t number,
-			     struct bpf_link **ret_link, struct err *err)
+			     struct attachment *ret_link, struct err *err)
 {
 	LIBBPF_OPTS(bpf_tracepoint_opts, options, .bpf_cookie = number);
 	struct bpf_program *program = programs_find(programs, "on_probe_tracepoint");
@@ -125,14 +127,14 @@ static int attach_tracepoint(const struct programs *programs, const struct probe
 	r = bpf_map_update_elem(programs_map(programs, "probe_fields"), &number, &fields, BPF_ANY);
 	if (r)
 		return err_sys(err, r, "--probe %s", point->written);
-	*ret_link = bpf_program__attach_tracepoint_opts(program, point->provider, point->mark, &options);
-	return *ret_link ? 0 : err_sys(err, -errno, "--probe %s: attaching to the trace point", point->written);
+	ret_link->link = bpf_program__attach_tracepoint_opts(program, point->provider, point->mark, &options);
+	return ret_link->link ? 0 : err_sys(err, -errno, "--probe %s: attaching to the trace point", point->written);
 }
 
 /* ---- functions and marks ---- */
 
 static int attach_place(const struct programs *programs, const struct probe_point *point, const struct probe_place *place, uint32_t number,
-			struct bpf_link **ret_link, struct err *err)
+			struct attachment *ret_link, struct err *err)
 {
 	bool returns = point->kind == PROBE_KIND_return;
 	LIBBPF_OPTS(bpf_uprobe_opts, options, .bpf_cookie = number, .retprobe = returns);
@@ -140,9 +142,18 @@ static int attach_place(const struct programs *programs, const struct probe_poin
 
 	if (bpf_map_update_elem(programs_map(programs, "probe_fields"), &number, &point->fields, BPF_ANY))
 		return err_sys(err, -errno, "--probe %s", point->written);
-	*ret_link = bpf_program__attach_uprobe_opts(program, point->pid ? point->pid : -1, place->open, place->offset, &options);
-	if (*ret_link)
-		return 0;
+	if (programs_uprobe_multi(program)) {
+		uint64_t cookie = number;
+
+		errno = -links_uprobe_multi(bpf_program__fd(program), &(struct uprobe_places){ place->open, &place->offset, &cookie, 1, point->pid,
+											       returns }, ret_link);
+		if (!errno)
+			return 0;
+	} else {
+		ret_link->link = bpf_program__attach_uprobe_opts(program, point->pid ? point->pid : -1, place->open, place->offset, &options);
+		if (ret_link->link)
+			return 0;
+	}
 	if (errno == ENOENT)
 		return err_set(err, -ENOENT, "--probe %s: this kernel has no uprobes (CONFIG_UPROBE_EVENTS)", point->written);
 	if (errno == EINVAL || errno == EOPNOTSUPP || errno == ENOTSUP)
@@ -151,7 +162,7 @@ static int attach_place(const struct programs *programs, const struct probe_poin
 	return err_sys(err, -errno, "--probe %s: attaching to %s", point->written, place->file);
 }
 
-static int attach_mark(const struct programs *programs, const struct probe_point *point, uint32_t number, struct bpf_link **ret_link,
+static int attach_mark(const struct programs *programs, const struct probe_point *point, uint32_t number, struct attachment *ret_link,
 		       struct err *err)
 {
 	LIBBPF_OPTS(bpf_usdt_opts, options, .usdt_cookie = number);
@@ -159,8 +170,8 @@ static int attach_mark(const struct programs *programs, const struct probe_point
 
 	if (bpf_map_update_elem(programs_map(programs, "probe_fields"), &number, &point->fields, BPF_ANY))
 		return err_sys(err, -errno, "--probe %s", point->written);
-	*ret_link = bpf_program__attach_usdt(program, -1, point->file, point->provider, point->mark, &options);
-	if (*ret_link)
+	ret_link->link = bpf_program__attach_usdt(program, -1, point->file, point->provider, point->mark, &options);
+	if (ret_link->link)
 		return 0;
 	if (errno == ENOENT)
 		return err_set(err, -ENOENT, "--probe %s: %s has no mark %s:%s", point->written, point->file, point->provider, point->mark);
@@ -181,7 +192,7 @@ static int attach_point(struct probes *probes, size_t index, struct err *err)
 {
 	const struct probe_point *point = &probes->points->items[index];
 	uint32_t number = (uint32_t)index + 1;
-	struct bpf_link *link = NULL;
+	struct attachment link = { NULL, -1 };
 	int r = 0;
 
 	for (size_t j = 0; j < point->place_count && !r; j++) {
@@ -198,16 +209,25 @@ static int attach_point(struct probes *probes, size_t index, struct err *err)
 	return point->optional ? 0 : r;
 }
 
-static void detach_point(struct probes *probes, size_t index)
+/* What is attached of one point, or of all. */
+static void detach(struct probes *probes, size_t index)
 {
+	struct vec(struct attachment) links = { 0 };
 	size_t kept = 0;
 
-	for (size_t i = 0; i < probes->count; i++)
-		if (probes->links[i].point == index)
-			bpf_link__destroy(probes->links[i].link);
+	for (size_t i = 0; i < probes->count; i++) {
+		struct attached *attached = &probes->links[i];
+
+		if (index != SIZE_MAX && attached->point != index)
+			probes->links[kept++] = *attached;
+		else if (probes->points->items[attached->point].kind == PROBE_KIND_usdt)
+			bpf_link__destroy(attached->link.link);
 		else
-			probes->links[kept++] = probes->links[i];
+			vec_push(&links, attached->link);
+	}
 	probes->count = kept;
+	links_destroy(links.items, links.length);
+	vec_done(&links);
 }
 
 int probes_attach(const struct programs *programs, const struct probe_points *points, struct probes **ret_probes, struct err *err)
@@ -278,7 +298,7 @@ static void turn_off(struct probes *probes, size_t hottest, uint64_t now_ns, str
 			continue;
 		state->pause_ns = !state->pause_ns ? PAUSE_SHORTEST_NS : state->pause_ns < PAUSE_LONGEST_NS ? state->pause_ns * 2 : PAUSE_LONGEST_NS;
 		state->off_until_ns = now_ns + state->pause_ns;
-		detach_point(probes, i);
+		detach(probes, i);
 		tell_switch(probes, i, false, sink);
 	}
 }
@@ -330,8 +350,7 @@ void probes_detach(struct probes *probes)
 {
 	if (!probes)
 		return;
-	while (probes->count)
-		bpf_link__destroy(probes->links[--probes->count].link);
+	detach(probes, SIZE_MAX);
 	free(probes->states);
 	free(probes->counts);
 	free(probes);

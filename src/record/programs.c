@@ -13,8 +13,6 @@
 
 #include "base/arena.h"
 #include "record/tasks.h" /* what skeletons name */
-#include "record/bpf/calls.skel.h"
-#include "record/bpf/calls_copies.skel.h"
 #include "record/bpf/core.skel.h"
 #include "record/bpf/core_copies.skel.h"
 #include "record/bpf/probe.skel.h"
@@ -29,10 +27,10 @@
 #include "record/bpf/watch_copies.skel.h"
 #include "record/bpf/work.skel.h"
 #include "record/bpf/work_copies.skel.h"
+#include "record/links.h"
 #include "record/ring.h"
 
 #define OBJECTS_MAX 24
-#define TRACE_UPROBE_MULTI 48 /* BPF_TRACE_UPROBE_MULTI, in headers since 6.6 */
 #define LINKS_MAX 128
 #define ABSENT_MAX 64
 
@@ -70,6 +68,13 @@ static const struct object_entry entries[] = {
 
 static const struct program_entry program_entries[] = {
 #define PROGRAM(name, when, kind) { #name, WHEN_##when, KIND_##kind },
+#include "record/objects.def"
+};
+
+#define TAKE_STACK "take_stack"
+
+static const char *const stack_taken[] = {
+#define STACK_TAKEN(name) #name,
 #include "record/objects.def"
 };
 
@@ -280,11 +285,20 @@ static bool has_uprobe_multi(const struct kernel *kernel)
 	return btf__find_by_name_kind(kernel->btf, "bpf_uprobe_multi_link", BTF_KIND_STRUCT) > 0;
 }
 
-bool programs_uprobe_multi(const struct programs *programs)
+/* Those that many places of one file can be given to at once. */
+static bool takes_many_places(const struct bpf_program *program)
 {
-	struct bpf_program *program = programs_find(programs, "on_step");
+	static const char *const names[] = { "on_step", "on_probe_function", "on_probe_return" };
 
-	return program && (int)bpf_program__expected_attach_type(program) == TRACE_UPROBE_MULTI;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!strcmp(bpf_program__name(program), names[i]))
+			return true;
+	return false;
+}
+
+bool programs_uprobe_multi(const struct bpf_program *program)
+{
+	return (int)bpf_program__expected_attach_type(program) == TRACE_UPROBE_MULTI;
 }
 
 /* Opened, and prepared as it would be loaded. */
@@ -292,12 +306,15 @@ static int open_one(const struct programs *programs, const struct object_entry *
 		    const struct programs_options *options, struct bpf_object **ret_object, struct err *err)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, open, .object_name = entry->name);
+	char types[KERNEL_TYPES_PATH];
 	struct bpf_program *program;
 	struct bpf_object *object;
 	const void *bytes;
 	size_t size;
 	int r;
 
+	if (kernel->types_fd >= 0)
+		open.btf_custom_path = kernel_types_path(kernel->types_fd, types);
 	bytes = kernel_has_casts(kernel) ? entry->bytes(&size) : entry->bytes_copies(&size);
 	object = bpf_object__open_mem(bytes, size, &open);
 	if (!object)
@@ -305,6 +322,8 @@ static int open_one(const struct programs *programs, const struct object_entry *
 	r = configure(object, &options->config);
 	if (!r)
 		r = share_maps(programs, object, options);
+	if (!r && kernel->types_fd >= 0)
+		r = kernel_types_write(kernel, bpf_object__btf(object), kernel->types_fd);
 	if (r) {
 		bpf_object__close(object);
 		return err_sys(err, r, "preparing the BPF object '%s'", entry->name);
@@ -312,7 +331,7 @@ static int open_one(const struct programs *programs, const struct object_entry *
 	bpf_object__for_each_program(program, object) {
 		if (absent_hook(program, kernel) || is_spared(entry, program, options))
 			bpf_program__set_autoload(program, false);
-		if (!strcmp(bpf_program__name(program), "on_step") && has_uprobe_multi(kernel))
+		if (takes_many_places(program) && has_uprobe_multi(kernel))
 			bpf_program__set_expected_attach_type(program, TRACE_UPROBE_MULTI);
 	}
 	*ret_object = object;
@@ -474,26 +493,49 @@ static bool is_hook(const char *section)
 	return !strncmp(section, "tp_btf/", 7) || !strncmp(section, "raw_tp/", 7) || !strncmp(section, "tp/", 3);
 }
 
+static int keep_link(struct programs *programs, struct bpf_link *link, const char *where, struct err *err)
+{
+	if (!link) {
+		int r = errno ? -errno : -ENOSPC;
+
+		programs_detach(programs);
+		return err_sys(err, r, "attaching to '%s'", where);
+	}
+	programs->links[programs->link_count++] = link;
+	return 0;
+}
+
+/* Before the programs whose stacks it takes: what is attached first runs first. */
+static int attach_take_stack(struct programs *programs, struct err *err)
+{
+	struct bpf_program *taker = programs_find(programs, TAKE_STACK);
+	int r = 0;
+
+	for (size_t i = 0; taker && !r && i < sizeof(stack_taken) / sizeof(stack_taken[0]); i++) {
+		struct bpf_program *program = programs_find(programs, stack_taken[i]);
+		const char *hook = program ? strchr(bpf_program__section_name(program), '/') : NULL;
+
+		if (hook)
+			r = keep_link(programs, bpf_program__attach_raw_tracepoint(taker, hook + 1), hook + 1, err);
+	}
+	return r;
+}
+
 int programs_attach(struct programs *programs, struct err *err)
 {
 	struct bpf_program *program;
 	struct bpf_link *link;
+	int r = attach_take_stack(programs, err);
 
-	for (size_t i = 0; i < programs->object_count; i++) {
+	for (size_t i = 0; !r && i < programs->object_count; i++) {
 		bpf_object__for_each_program(program, programs->objects[i]) {
-			if (!bpf_program__autoload(program) || !is_hook(bpf_program__section_name(program)))
+			if (r || !bpf_program__autoload(program) || !is_hook(bpf_program__section_name(program)))
 				continue;
 			link = programs->link_count < LINKS_MAX ? bpf_program__attach(program) : NULL;
-			if (!link) {
-				int r = errno ? -errno : -ENOSPC;
-
-				programs_detach(programs);
-				return err_sys(err, r, "attaching to '%s'", bpf_program__section_name(program));
-			}
-			programs->links[programs->link_count++] = link;
+			r = keep_link(programs, link, bpf_program__section_name(program), err);
 		}
 	}
-	return 0;
+	return r;
 }
 
 void programs_detach(struct programs *programs)
@@ -540,9 +582,10 @@ uint64_t programs_missed(const struct programs *programs)
 	struct bpf_prog_info info;
 	uint64_t missed = 0;
 
+	/* of the stacks' only a stack is missed */
 	for (size_t i = 0; i < programs->object_count; i++)
 		bpf_object__for_each_program(program, programs->objects[i])
-			if (!program_info(program, &info))
+			if (strcmp(bpf_program__name(program), TAKE_STACK) && !program_info(program, &info))
 				missed += info.recursion_misses;
 	return missed;
 }

@@ -48,8 +48,8 @@ int programs_attach(struct programs *programs, struct err *err);
 void programs_detach(struct programs *programs);
 void programs_free(struct programs *programs);
 
-/* Whether stepping attaches all its places at once (Linux 6.6). */
-bool programs_uprobe_multi(const struct programs *programs);
+/* Whether it is attached to places by links_uprobe_multi() (Linux 6.6). */
+bool programs_uprobe_multi(const struct bpf_program *program);
 struct bpf_program *programs_find(const struct programs *programs, const char *name);
 /* Descriptor of a shared map, or -ENOENT. */
 int programs_map(const struct programs *programs, const char *name);

@@ -9,11 +9,13 @@
 #include "probe/instruction.h"
 
 #define LOOP_BYTES_MOST (1u << 20)
+#define RUBY_OWN_NAMES_MOST 4096u
 
 struct python_version {
 	const char *name;
 	uint32_t hex;               /* the upper half of Py_Version; 0: not CPython */
 	uint32_t perl;              /* the second number of its version */
+	uint32_t ruby[2];           /* both */
 	const char *php;            /* by what builds of PHP know each other's extensions */
 	uint32_t key;               /* in the interpreter's state: the number of the key */
 	uint32_t instructions;      /* in a code object; 0: places are numbers */
@@ -72,6 +74,8 @@ static const struct python_version versions[] = {
 	/* its key's number has a name of its own */
 	{ .name = "Perl 5.36", .perl = 36, .lines = PYTHON_LINES_FIRST,
 	  .offsets = { .language = SCRIPT_PERL, .thread_id = SCRIPT_NO_THREAD_ID } },
+	/* key: where the linker keeps of which module, and where in it, the thread-local variable is */
+	{ .name = "Ruby 3.1", .ruby = { 3, 1 }, .place_unit = 1, .lines = PYTHON_LINES_NONE, .offsets = { .language = SCRIPT_RUBY } },
 };
 
 #define VERSIONS (sizeof(versions) / sizeof(*versions))
@@ -139,9 +143,64 @@ static uint32_t version_of(const struct elf_file *file, const char *name, uint64
 	return 0;
 }
 
+/* Where the file's functions begin, by the index of its call frame information, which is in order; a large file's unwind table may
+ * come from the cache, which has no functions. */
+struct starts {
+	uint64_t base;              /* what the index counts from */
+	uint8_t *index;
+	uint32_t count;
+};
+
+#define INDEX_FORM "\1\x1b\3\x3b" /* version; where that information is, how many, and the pairs of words: 32 bits each */
+#define INDEX_HEAD 12u
+#define INDEX_PAIR 8u
+
+static struct starts starts_read(const struct elf_file *file)
+{
+	const Elf64_Shdr *section = elf_file_section(file, ".eh_frame_hdr");
+	struct starts s = { 0 };
+	void *data = NULL;
+	size_t bytes;
+
+	if (!section || elf_file_copy_section(file, section, &data, &bytes, NULL) < 0 || bytes < INDEX_HEAD || memcmp(data, INDEX_FORM, 4)) {
+		free(data);
+		return s;
+	}
+	s.base = section->sh_addr;
+	s.index = data;
+	memcpy(&s.count, s.index + INDEX_HEAD - sizeof(s.count), sizeof(s.count));
+	if (s.count > (bytes - INDEX_HEAD) / INDEX_PAIR)
+		s.count = (uint32_t)((bytes - INDEX_HEAD) / INDEX_PAIR);
+	return s;
+}
+
+static uint64_t starts_at(const struct starts *s, uint32_t i)
+{
+	int32_t offset;
+	memcpy(&offset, s->index + INDEX_HEAD + (size_t)i * INDEX_PAIR, sizeof(offset));
+	return s->base + (uint64_t)(int64_t)offset;
+}
+
+/* The function at an address, which goes to the next one's begin; false where none is known. */
+static bool starts_find(const struct starts *s, uint64_t address, struct python_range *ret_range)
+{
+	uint32_t low = 0, high = s->count;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (starts_at(s, middle) <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == 0 || low == s->count || starts_at(s, low) - starts_at(s, low - 1) > LOOP_BYTES_MOST)
+		return false;
+	*ret_range = (struct python_range){ starts_at(s, low - 1), starts_at(s, low) };
+	return true;
+}
+
 /* The compiler lays what a function does rarely elsewhere, where no symbol tells whose it
  * is: conditional branches that leave the function lead there. */
-static struct python_range find_rare(const struct elf_file *file, const struct unwind_table *table, uint64_t start, uint64_t bytes,
+static struct python_range find_rare(const struct elf_file *file, const struct starts *starts, uint64_t start, uint64_t bytes,
 				     const uint8_t *code)
 {
 	struct map hits = { 0 };
@@ -156,13 +215,13 @@ static struct python_range find_rare(const struct elf_file *file, const struct u
 		}
 		if (i.kind != INSTRUCTION_branch || !i.direct || i.target - start < bytes)
 			continue;
-		const struct unwind_function *f = unwind_table_function(table, i.target);
-		if (!f)
+		struct python_range f;
+		if (!starts_find(starts, i.target, &f))
 			continue;
-		uint64_t from = table->base + f->start, offset, *count = map_at(&hits, from, NULL);
-		if (++*count > most && elf_file_offset(file, from, &offset)) {
+		uint64_t offset, *count = map_at(&hits, f.start, NULL);
+		if (++*count > most && elf_file_offset(file, f.start, &offset)) {
 			most = *count;
-			best = (struct python_range){ offset, offset + f->bytes };
+			best = (struct python_range){ offset, offset + f.end - f.start };
 		}
 	}
 	map_done(&hits);
@@ -178,6 +237,8 @@ struct python_symbols {
 static const char *const python_names[SYMBOLS] = { "_PyRuntime", "_PyEval_EvalFrameDefault", "Py_Version", "" };
 static const char *const php_names[SYMBOLS] = { "executor_globals", "execute_ex", "", "" };
 static const char *const perl_names[SYMBOLS] = { "PL_thr_key", "Perl_runops_standard", "PL_version", "PL_bincompat_options" };
+
+static const char *const ruby_names[SYMBOLS] = { "rb_sym_all_symbols", "rb_vm_exec", "ruby_api_version", "" };
 
 static void find_in(const struct elf_file *file, const char *symbols_name, const char *texts_name, const char *const names[SYMBOLS],
 		    struct python_symbols *found)
@@ -255,7 +316,102 @@ static uint32_t find_perl(const struct elf_file *file, struct python_symbols *fo
 	return 0;
 }
 
-void python_build_find(const struct elf_file *file, const char *name, const struct unwind_table *table, struct python_build *ret_build)
+/* Where the linker keeps the place of a thread-local variable that the file offers: module, then offset in it. */
+static uint64_t find_thread_local(const struct elf_file *file, const char *name)
+{
+	static const char *const sections[] = { ".rela.dyn", ".dynsym", ".dynstr" };
+	void *data[3] = { NULL, NULL, NULL };
+	size_t bytes[3] = { 0, 0, 0 };
+	uint64_t place = 0;
+
+	for (int i = 0; i < 3; i++) {
+		const Elf64_Shdr *section = elf_file_section(file, sections[i]);
+		if (!section || elf_file_copy_section(file, section, &data[i], &bytes[i], NULL) < 0)
+			goto out;
+	}
+	for (size_t at = 0; at + sizeof(Elf64_Rela) <= bytes[0] && !place; at += sizeof(Elf64_Rela)) {
+		Elf64_Rela r;
+		Elf64_Sym symbol;
+		memcpy(&r, (const char *)data[0] + at, sizeof(r));
+		if (ELF64_R_TYPE(r.r_info) != R_X86_64_DTPMOD64 || ELF64_R_SYM(r.r_info) >= bytes[1] / sizeof(symbol))
+			continue;
+		memcpy(&symbol, (const char *)data[1] + ELF64_R_SYM(r.r_info) * sizeof(symbol), sizeof(symbol));
+		/* a NUL follows what was copied */
+		if (symbol.st_name < bytes[2] && !strcmp((const char *)data[2] + symbol.st_name, name))
+			place = r.r_offset;
+	}
+out:
+	for (int i = 0; i < 3; i++)
+		free(data[i]);
+	return place;
+}
+
+/* The table of names has no symbol; a function that lists them reads its second word, and the file has its first: how many
+ * names there are before any program's. */
+static uint64_t find_ruby_names(const struct elf_file *file, const Elf64_Sym *lists)
+{
+	uint64_t offset, names = 0;
+	struct instruction i;
+	void *code;
+
+	if (lists->st_size > LOOP_BYTES_MOST || !elf_file_offset(file, lists->st_value, &offset) ||
+	    elf_file_copy(file, offset, lists->st_size, &code, NULL) < 0)
+		return 0;
+	for (uint64_t at = 0; at < lists->st_size && !names; at += i.length) {
+		uint64_t words[4], place;
+		if (!instruction_decode((const uint8_t *)code + at, lists->st_size - at, lists->st_value + at, &i)) {
+			i.length = 1;
+			continue;
+		}
+		if (!i.memory_count || i.memory[0].base != REGISTER_ip || i.memory[0].index != REGISTER_none)
+			continue;
+		place = lists->st_value + at + i.length + (uint64_t)i.memory[0].displacement - sizeof(words[0]);
+		if (elf_file_offset(file, place, &offset) && elf_file_read(file, offset, words, sizeof(words)) == 0 && words[0] > 0 &&
+		    words[0] < RUBY_OWN_NAMES_MOST && !words[1] && !words[2] && !words[3])
+			names = place;
+	}
+	free(code);
+	return names;
+}
+
+/* The largest function that another calls: the loop over instructions, of which the other is the frame. */
+static struct python_range find_inner(const struct elf_file *file, const struct starts *starts, const Elf64_Sym *outer, const uint8_t *code)
+{
+	/* procedure linkage tables are one stretch each, too */
+	const Elf64_Shdr *text = elf_file_section(file, ".text");
+	struct python_range found = { 0 }, f;
+	struct instruction i;
+
+	for (uint64_t at = 0; at < outer->st_size; at += i.length) {
+		uint64_t from;
+		if (!instruction_decode(code + at, outer->st_size - at, outer->st_value + at, &i)) {
+			i.length = 1;
+			continue;
+		}
+		if (text && i.kind == INSTRUCTION_call && i.direct && i.target - text->sh_addr < text->sh_size &&
+		    starts_find(starts, i.target, &f) &&
+		    f.end - f.start > found.end - found.start && elf_file_offset(file, f.start, &from))
+			found = (struct python_range){ from, from + f.end - f.start };
+	}
+	return found;
+}
+
+static uint32_t find_ruby(const struct elf_file *file, struct python_symbols *found)
+{
+	uint32_t number[2];
+	uint64_t offset;
+
+	find_in(file, ".dynsym", ".dynstr", ruby_names, found);
+	if (!found->loop.st_value || !elf_file_offset(file, found->version.st_value, &offset) ||
+	    elf_file_read(file, offset, number, sizeof(number)) < 0)
+		return 0;
+	for (uint32_t i = 1; i < VERSIONS; i++)
+		if (versions[i].ruby[0] && versions[i].ruby[0] == number[0] && versions[i].ruby[1] == number[1])
+			return i;
+	return 0;
+}
+
+void python_build_find(const struct elf_file *file, const char *name, struct python_build *ret_build)
 {
 	struct python_symbols found = { 0 };
 	uint32_t version = 0;
@@ -269,13 +425,25 @@ void python_build_find(const struct elf_file *file, const char *name, const stru
 		version = find_php(file, &found);
 	else if (strstr(name, "perl"))
 		version = find_perl(file, &found);
+	else if (strstr(name, "ruby"))
+		version = find_ruby(file, &found);
 	if (!version || found.loop.st_size > LOOP_BYTES_MOST || !elf_file_offset(file, found.loop.st_value, &offset))
 		return;
-	ret_build->version = version;
 	ret_build->key = found.state.st_value + versions[version].key;
+	if (versions[version].offsets.language == SCRIPT_RUBY) {
+		ret_build->key = find_thread_local(file, "ruby_current_ec");
+		if (!ret_build->key)
+			return;
+		ret_build->names = find_ruby_names(file, &found.state);
+	}
+	ret_build->version = version;
 	ret_build->loop[0] = (struct python_range){ offset, offset + found.loop.st_size };
-	if (table && elf_file_copy(file, offset, found.loop.st_size, &code, NULL) == 0) {
-		ret_build->loop[1] = find_rare(file, table, found.loop.st_value, found.loop.st_size, code);
+	if (elf_file_copy(file, offset, found.loop.st_size, &code, NULL) == 0) {
+		struct starts starts = starts_read(file);
+		ret_build->loop[1] = find_rare(file, &starts, found.loop.st_value, found.loop.st_size, code);
+		if (versions[version].offsets.language == SCRIPT_RUBY)
+			ret_build->inner = find_inner(file, &starts, &found.loop, code);
+		free(starts.index);
 		free(code);
 	}
 }

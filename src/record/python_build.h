@@ -10,7 +10,6 @@
 #include "record/python_maps.h"
 #include "symbols/elf_file.h"
 #include "symbols/python_lines.h"
-#include "symbols/unwind_table.h"
 
 struct python_range {
 	uint64_t start, end;        /* file offsets */
@@ -20,7 +19,9 @@ struct python_build {
 	uint32_t version;           /* number of a row of the table; 0: no interpreter, or of no version known */
 	uint32_t reserved;
 	uint64_t key;               /* address as linked of the number of the key of threads' states */
+	uint64_t names;             /* ... of Ruby's table of names; 0: not found */
 	struct python_range loop[2]; /* the function that runs code, and its part for what is rare */
+	struct python_range inner;  /* Ruby: what it calls for that, of which nothing is told */
 };
 
 /* Where a version keeps its modules and asyncio's tasks, and where a coroutine's frame is; numbers as its headers have them, of
@@ -56,8 +57,8 @@ enum python_coroutine {
 	PYTHON_COROUTINE_INSIDE     /* the frame lies in it */
 };
 
-/* `name` is the file's, without its folder; `table` the file's, or NULL. */
-void python_build_find(const struct elf_file *file, const char *name, const struct unwind_table *table, struct python_build *ret_build);
+/* `name` is the file's, without its folder. */
+void python_build_find(const struct elf_file *file, const char *name, struct python_build *ret_build);
 /* Whether a file offset lies in the function that runs code. */
 bool python_build_runs(const struct python_build *build, uint64_t offset);
 

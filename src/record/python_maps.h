@@ -13,7 +13,7 @@
 #include "trace/event.h"
 
 #define PYTHON_FRAMES_MAX 127u      /* of one stack, innermost first */
-#define PYTHON_OFFSETS_MAX 8u
+#define PYTHON_OFFSETS_MAX 16u
 #define PYTHON_TOLD_SHIFT 16        /* code objects that were told */
 
 /* How texts lie behind struct python_code_message. */
@@ -37,6 +37,7 @@ enum script_language {
 	SCRIPT_PYTHON,
 	SCRIPT_PHP,                 /* the table of lines is the class's name; a frame's place is its line */
 	SCRIPT_PERL,                /* ... the package's name; a frame's code is its statement, which has one line */
+	SCRIPT_RUBY,                /* ... the class's name; a frame's place is its line */
 };
 
 #define SCRIPT_NO_THREAD_ID 0xffffu
@@ -93,7 +94,8 @@ struct python_code_message {
 	u16 language;               /* enum script_language */
 	u32 lines_bytes;            /* that follow */
 	u32 lines_whole;            /* that there are */
-	u32 reserved2;
+	u16 prefix_bytes;           /* Ruby: of the name, before that of the method ("block in ") */
+	u8 singleton, reserved;     /* ... the method is an object's own, as a class's are */
 };
 
 #endif

@@ -122,17 +122,45 @@ static const uint8_t *keep_lines(struct python_texts *t, const uint8_t *lines, u
 	return arena_memdup(&t->codes, lines, bytes);
 }
 
+/* Of languages whose strings are bytes. */
+static void text_of_bytes(struct buf *to, const uint8_t *from, size_t bytes)
+{
+	buf_clear(to);
+	for (size_t i = 0; i < bytes; i++)
+		buf_char(to, from[i] ? (char)from[i] : '?');
+	buf_char(to, 0);
+}
+
 /* "Class::method", "Package::sub" in place of the name alone; a file's own code has no name. */
 static void add_class(struct buf *name, const uint8_t *class, size_t bytes)
 {
 	struct buf whole = { 0 };
 
 	if (bytes) {
-		python_text_decode(&whole, class, bytes, 0);
+		text_of_bytes(&whole, class, bytes);
 		whole.length--;
 		buf_printf(&whole, "::%s", name->data);
 	} else {
 		buf_printf(&whole, "%s", name->data[0] ? name->data : "{main}");
+	}
+	buf_char(&whole, 0);
+	buf_done(name);
+	*name = whole;
+}
+
+/* "block in Class#method", "Class.method" where it is the class's own, in place of the name alone. */
+static void add_class_of_ruby(struct buf *name, const struct python_code_message *m, const uint8_t *class)
+{
+	struct buf whole = { 0 };
+	uint32_t prefix = m->prefix_bytes < name->length ? m->prefix_bytes : 0;
+
+	if (m->lines_bytes) {
+		struct buf text = { 0 };
+		text_of_bytes(&text, class, m->lines_bytes);
+		buf_printf(&whole, "%.*s%s%s%s", (int)prefix, name->data, text.data, m->singleton ? "." : "#", name->data + prefix);
+		buf_done(&text);
+	} else {
+		buf_printf(&whole, "%s", name->data[0] ? name->data : "?");
 	}
 	buf_char(&whole, 0);
 	buf_done(name);
@@ -146,14 +174,24 @@ bool python_texts_take(struct python_texts *t, const struct python_code_message 
 
 	if (bytes < sizeof(*m) || m->name_bytes > PYTHON_NAME_BYTES || m->file_bytes > PYTHON_FILE_BYTES ||
 	    m->lines_bytes > PYTHON_LINES_BYTES || bytes - sizeof(*m) < (size_t)m->name_bytes + m->file_bytes + m->lines_bytes ||
-	    m->name_unit > 4 || m->file_unit > 4 || (!m->name_bytes && m->language == SCRIPT_PYTHON) || !m->file_bytes)
+	    m->name_unit > 4 || m->file_unit > 4 || (!m->name_bytes && m->language == SCRIPT_PYTHON) ||
+	    (!m->file_bytes && m->language != SCRIPT_RUBY))
 		return false;
 	const uint8_t *texts = (const uint8_t *)(m + 1);
-	python_text_decode(&name, texts, m->name_bytes, m->name_unit);
-	python_text_decode(&path, texts + m->name_bytes,
-			   m->language == SCRIPT_PERL ? strnlen((const char *)texts + m->name_bytes, m->file_bytes) : m->file_bytes,
-			   m->file_unit);
-	if (m->language != SCRIPT_PYTHON)
+	if (m->language == SCRIPT_PYTHON) {
+		python_text_decode(&name, texts, m->name_bytes, m->name_unit);
+		python_text_decode(&path, texts + m->name_bytes, m->file_bytes, m->file_unit);
+	} else {
+		const char *file = (const char *)texts + m->name_bytes;
+		text_of_bytes(&name, texts, m->name_bytes);
+		text_of_bytes(&path, (const uint8_t *)file, m->language == SCRIPT_PERL ? strnlen(file, m->file_bytes) : m->file_bytes);
+	}
+	/* of a method that is written in C */
+	if (!m->file_bytes)
+		text_of_bytes(&path, (const uint8_t *)"<cfunc>", strlen("<cfunc>"));
+	if (m->language == SCRIPT_RUBY)
+		add_class_of_ruby(&name, m, texts + m->name_bytes + m->file_bytes);
+	else if (m->language != SCRIPT_PYTHON)
 		add_class(&name, texts + m->name_bytes + m->file_bytes, m->lines_bytes);
 	uint32_t file = find_file(t, path.data, reserve, data), number = 0;
 	if (file)

@@ -389,10 +389,8 @@ static int start(struct recorder *recorder, const struct recorder_options *optio
 		if (r)
 			return r;
 	}
-	recorder->opening = state_open_begin();
+	recorder->opening = state_open_begin(&recorder->kernel);
 	r = load_programs(recorder, &programs, err);
-	/* megabytes that nobody asks for any more */
-	kernel_close(&recorder->kernel);
 	if (r)
 		return r;
 	if (options->filter)
@@ -412,6 +410,8 @@ static int start(struct recorder *recorder, const struct recorder_options *optio
 	recorder->sink = (struct snapshot_sink){ take_state, take_clock };
 	r = snapshots_open(recorder->programs, recorder->stacks, recorder->opening, &recorder->sink, &recorder->snapshots, err);
 	recorder->opening = NULL;
+	/* megabytes that nobody asks for any more */
+	kernel_close(&recorder->kernel);
 	if (r)
 		return r;
 	recorder->file = (struct writer_options){ .cpus = programs.cpus + 1, .processors = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN),

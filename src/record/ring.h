@@ -40,7 +40,8 @@ struct ring {
 	u64 block_until_ns;     /* ... and until when that may explain a wake-up */
 	u64 idle_from_ns;       /* since when this processor rests; 0 it does not */
 	u64 idle_ns;            /* how long it has rested before */
-	u64 pad0[5];
+	u32 stack, stack_tid;   /* taken for the program that runs next (take_stack), and whose it is */
+	u64 pad0[4];
 	/* written by the agent */
 	u64 tail;               /* records before it may be overwritten */
 	u64 limit;              /* fill at which programs look closer: the agent is to be woken, or the ring is full */

@@ -48,6 +48,7 @@ struct stack_process {
 	u32 doubts;                 /* so many stacks that end outside of all mappings may be copied: the list may be old */
 	u32 python;                 /* element of python_offsets; 0: it runs no interpreter that is known */
 	u64 python_key;             /* where the number of the key is under which threads find their state */
+	u64 python_names;           /* Ruby's table of names */
 };
 
 #define STACK_DOUBTS 4096u

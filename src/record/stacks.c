@@ -510,6 +510,7 @@ static int prepare(struct stacks *s, struct helpers *helpers, struct err *err)
 	r = stack_copies_open(&s->copies, err);
 	if (r < 0)
 		return r;
+	s->own_pid = getpid();
 	modules_init(&s->modules);
 	s->modules.files.helper = helper_open(helpers);
 	s->held.helper = helper_open(helpers);

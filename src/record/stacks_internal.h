@@ -49,6 +49,7 @@ struct ended_process {
 
 struct stacks {
 	struct agent *agent;
+	pid_t own_pid;
 	uint32_t stream;
 	struct unwind_maps maps;
 	struct modules modules;
@@ -98,9 +99,8 @@ struct stacks {
 	size_t ended_first, ended_told;  /* those before are forgotten; those before are told */
 	uint32_t modules_told, nodes_seen;
 	struct map symbols_told;
-	struct map jit_met;              /* modules of run-time code that stacks have met */
+	struct map jit_met;              /* modules of run-time code that stacks have met, to when their maps were read last */
 	struct map jit_wanted;           /* modules of run-time code with frames that have no name yet */
-	uint64_t jit_read_ns;            /* when their maps were read last */
 	uint64_t functions_told_ns;      /* when the kernel's functions that records name were told last */
 	uint64_t renewed_ns;             /* when the unwinder's maps began anew last */
 	bool look_again;                 /* events were lost */

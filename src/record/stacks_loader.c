@@ -73,7 +73,7 @@ static struct module_file hold_file(void *data, const struct module_source *sour
 {
 	struct stacks *s = data;
 	struct module_file file = { .fd = -1 };
-	if (source->pid != getpid() && !modules_known(&s->modules, source))
+	if (source->pid != s->own_pid && !modules_known(&s->modules, source))
 		module_files_look(&s->held, source, 1, &file);
 	return file;
 }
@@ -136,7 +136,7 @@ static void on_mapped(void *data, const struct module_source *source, const stru
 {
 	struct stacks *s = data;
 	(void)time_ns;
-	if (source->pid == getpid())
+	if (source->pid == s->own_pid)
 		return;
 	struct process_news *n = news_about(s, source->pid);
 	struct module_source copy = *source;
@@ -357,7 +357,7 @@ static void look_at_all(struct stacks *s)
 	DIR *folder = opendir("/proc");
 	struct dirent *entry;
 	while (folder && (entry = readdir(folder)) && !atomic_load(&s->stop))
-		if (isdigit((unsigned char)entry->d_name[0]) && atoi(entry->d_name) != getpid()) {
+		if (isdigit((unsigned char)entry->d_name[0]) && atoi(entry->d_name) != s->own_pid) {
 			look_at(s, (pid_t)atoi(entry->d_name));
 			/* those that run just now come first */
 			take_news(s);

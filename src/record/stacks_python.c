@@ -106,6 +106,11 @@ static uint32_t calls_of(const struct python_message *m)
 	return calls + (m->count && !(frames[m->count - 1].code >> 63));
 }
 
+static bool is_inner(const struct python_build *build, const struct layout_mapping *python, const struct stack_node *node)
+{
+	return node->module == python->module->number && node->address - build->inner.start < build->inner.end - build->inner.start;
+}
+
 bool stacks_take_python(struct stacks *s, const struct python_message *m, uint32_t base, uint32_t *ret_node)
 {
 	const struct layout *layout = layout_of(&s->layouts, m->layout);
@@ -128,6 +133,10 @@ bool stacks_take_python(struct stacks *s, const struct python_message *m, uint32
 	uint32_t status = c[count - 1].status, passed = status == 0 && !m->cut && runs > calls ? runs - calls : 0;
 	for (uint32_t i = 0; i < count; i++) {
 		bool is_run = c[i].module == python->module->number && python_build_runs(build, c[i].address);
+		/* what the function that stands for the next ones calls for them */
+		if (i + 1 < count && passed == 0 && at < m->count && is_inner(build, python, &c[i]) && c[i + 1].module == c[i].module &&
+		    python_build_runs(build, c[i + 1].address))
+			continue;
 		if (!is_run || passed > 0 || at == m->count)
 			join_add(&joined, c[i]);
 		else

@@ -110,8 +110,12 @@ static void tell_of_node(struct stacks *s, const struct stack_node *node)
 {
 	const struct loaded_module *m = node->module < s->modules.count ? s->modules.list[node->module] : NULL;
 	if (m && m->kind == MODULE_KIND_jit) {
+		bool is_new;
+		uint64_t *read_ns = map_at(&s->jit_met, node->module, &is_new);
+
+		if (is_new)
+			*read_ns = 0;
 		map_put(&s->jit_wanted, node->module, 1);
-		map_put(&s->jit_met, node->module, 1);
 	}
 	if (node->module == MODULE_KERNEL)
 		tell_kernel_symbol(s, node->address + s->kernel.text);
@@ -158,17 +162,29 @@ static void tell_jit_symbols(struct stacks *s, const struct loaded_module *modul
 	symbol_table_done(&names);
 }
 
-/* Soon after the code was met: its names may be gone, or others', later. */
+/* Soon after the code was met: its names may be gone, or others', later. Of each process at its own time: one that makes code
+ * all the time keeps no other one waiting, which may end meanwhile. */
 static void tell_wanted_jit_symbols(struct stacks *s, uint64_t now)
 {
+	struct vec(uint32_t) later = { 0 };
 	size_t at = 0;
-	if (!s->jit_wanted.length || now - s->jit_read_ns < JIT_EVERY_NS)
-		return;
-	s->jit_read_ns = now;
-	for (const struct map_slot *slot; (slot = map_next(&s->jit_wanted, &at));)
-		if (s->modules.list[slot->key])
-			tell_jit_symbols(s, s->modules.list[slot->key]);
+
+	for (const struct map_slot *slot; (slot = map_next(&s->jit_wanted, &at));) {
+		uint32_t module = (uint32_t)slot->key;
+
+		if (!s->modules.list[module])
+			continue;
+		if (now - *map_find(&s->jit_met, module) < JIT_EVERY_NS) {
+			vec_push(&later, module);
+			continue;
+		}
+		map_put(&s->jit_met, module, now);
+		tell_jit_symbols(s, s->modules.list[module]);
+	}
 	map_clear(&s->jit_wanted);
+	for (size_t i = 0; i < later.length; i++)
+		map_put(&s->jit_wanted, later.items[i], 1);
+	vec_done(&later);
 }
 
 void stacks_tell_jit_symbols(struct stacks *s, pid_t pid)

@@ -19,6 +19,7 @@
 #include <bpf/libbpf.h>
 
 #include "record/bpf/state.h"
+#include "record/kernel.h"
 #include "descriptors.skel.h"
 #include "descriptors_copies.skel.h"
 
@@ -32,8 +33,10 @@ struct state {
 	char locks[LOCKS_BUFFER_BYTES];
 };
 
-static int load(struct state *state, bool sleeps, bool casts)
+static int load_with(struct state *state, const struct kernel *kernel, bool sleeps, bool casts, int types)
 {
+	LIBBPF_OPTS(bpf_object_open_opts, open);
+	char path[KERNEL_TYPES_PATH];
 	struct bpf_object_skeleton *skeleton;
 	int code;
 
@@ -44,7 +47,11 @@ static int load(struct state *state, bool sleeps, bool casts)
 	skeleton = state->bpf->skeleton;
 	if (!casts)
 		skeleton->data = (void *)descriptors_copies__elf_bytes(&skeleton->data_sz);
-	code = bpf_object__open_skeleton(skeleton, NULL);
+	if (types >= 0)
+		open.btf_custom_path = kernel_types_path(types, path);
+	code = bpf_object__open_skeleton(skeleton, &open);
+	if (!code && types >= 0)
+		code = kernel_types_write(kernel, bpf_object__btf(*skeleton->obj), types);
 	if (code)
 		return code;
 	if (!sleeps)
@@ -52,14 +59,23 @@ static int load(struct state *state, bool sleeps, bool casts)
 	return descriptors__load(state->bpf);
 }
 
-int state_open(bool sleeps, struct state **ret_state, struct err *err)
+static int load(struct state *state, const struct kernel *kernel, bool sleeps, bool casts)
+{
+	int types = kernel ? kernel_types_file() : -1, code = load_with(state, kernel, sleeps, casts, types);
+
+	if (types >= 0)
+		close(types);
+	return code;
+}
+
+int state_open(const struct kernel *kernel, bool sleeps, struct state **ret_state, struct err *err)
 {
 	struct state *state = mem_zalloc(sizeof(*state));
-	int code = load(state, sleeps, true);
+	int code = load(state, kernel, sleeps, !kernel || kernel_has_casts(kernel));
 
 	if (code && code != -EPERM) {
 		descriptors__destroy(state->bpf);
-		code = load(state, sleeps, false);
+		code = load(state, kernel, sleeps, false);
 	}
 	if (code) {
 		state_close(state);
@@ -80,6 +96,7 @@ int state_open(bool sleeps, struct state **ret_state, struct err *err)
 }
 
 struct state_opening {
+	const struct kernel *kernel;
 	pthread_t thread;
 	bool started;
 	int code;
@@ -91,14 +108,16 @@ static void *open_aside(void *data)
 {
 	struct state_opening *opening = data;
 
-	opening->code = state_open(false, &opening->state, &opening->err);
+	opening->code = state_open(opening->kernel, false, &opening->state, &opening->err);
 	return NULL;
 }
 
-struct state_opening *state_open_begin(void)
+struct state_opening *state_open_begin(const struct kernel *kernel)
 {
 	struct state_opening *opening = mem_zalloc(sizeof(*opening));
 	sigset_t all, before;
+
+	opening->kernel = kernel;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);

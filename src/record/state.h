@@ -29,14 +29,16 @@ struct state_sink {
 		     const char *tail, uint32_t tail_length, struct err *err);
 };
 
+struct kernel;
 struct state;
 
-/* -ENOTSUP when the kernel has no such iterators. `sleeps`: state_find_blocked will be asked, too. */
-int state_open(bool sleeps, struct state **ret_state, struct err *err);
+/* -ENOTSUP when the kernel has no such iterators. `sleeps`: state_find_blocked will be asked, too. The kernel, which may
+ * be NULL, is asked in here only. */
+int state_open(const struct kernel *kernel, bool sleeps, struct state **ret_state, struct err *err);
 /* The same in a thread of its own, for the kernel checks the programs for long; the end
- * waits for it. Every begin has its end. */
+ * waits for it, and the kernel must stay till then. Every begin has its end. */
 struct state_opening;
-struct state_opening *state_open_begin(void);
+struct state_opening *state_open_begin(const struct kernel *kernel);
 int state_open_end(struct state_opening *opening, struct state **ret_state, struct err *err);
 void state_close(struct state *state);
 

@@ -13,39 +13,23 @@
 #include <unistd.h>
 
 #include "base/vec.h"
+#include "record/links.h"
 #include "record/proc_text.h"
-
-/* As in linux/bpf.h since 6.6. */
-#define TRACE_UPROBE_MULTI 48
-
-struct multi_link {
-	uint32_t program_fd, target_fd, attach_type, flags;
-	uint64_t path, offsets, counters, cookies;
-	uint32_t count, multi_flags, pid, zero;
-};
 
 struct steps {
 	struct step_wish *wish;     /* shared with the program */
-	struct vec(int) multi;      /* all places of a file at once */
-	struct vec(struct bpf_link *) links; /* ... or one by one */
+	struct vec(struct attachment) links; /* all places of a file at once, or one by one */
 };
 
 static int attach_all(int program, const struct step_wishes *wishes, const struct step_file *file, struct steps *steps, struct err *err)
 {
-	struct multi_link link = {
-		.program_fd = (uint32_t)program, .attach_type = TRACE_UPROBE_MULTI, .path = (uintptr_t)file->path,
-		.offsets = (uintptr_t)file->offsets, .cookies = (uintptr_t)file->cookies,
-		.count = (uint32_t)file->count, .pid = wishes->wish.pid,
-	};
-	union bpf_attr attr = { 0 };
-	int fd;
+	struct attachment attachment;
+	int r = links_uprobe_multi(program, &(struct uprobe_places){ file->path, file->offsets, file->cookies, file->count,
+								     (pid_t)wishes->wish.pid, false }, &attachment);
 
-	_Static_assert(sizeof(link) <= sizeof(attr), "the call's argument holds it");
-	memcpy(&attr, &link, sizeof(link));
-	fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
-	if (fd < 0)
-		return err_sys(err, -errno, "attaching to %zu places of %s", file->count, file->path);
-	vec_push(&steps->multi, fd);
+	if (r)
+		return err_sys(err, r, "attaching to %zu places of %s", file->count, file->path);
+	vec_push(&steps->links, attachment);
 	return 0;
 }
 
@@ -60,7 +44,7 @@ static int attach_each(struct bpf_program *program, const struct step_wishes *wi
 
 		if (!link)
 			return err_sys(err, -errno, "attaching to offset 0x%llx of %s", (unsigned long long)file->offsets[i], file->path);
-		vec_push(&steps->links, link);
+		vec_push(&steps->links, ((struct attachment){ link, -1 }));
 	}
 	return 0;
 }
@@ -83,7 +67,7 @@ int steps_attach(const struct programs *programs, const struct step_wishes *wish
 	/* a thread that runs on meanwhile would pass places that are not there yet, which looks like another way */
 	steps->wish->over = 1;
 	for (size_t i = 0; i < wishes->file_count && !r; i++)
-		r = programs_uprobe_multi(programs) ? attach_all(bpf_program__fd(program), wishes, &wishes->files[i], steps, err) :
+		r = programs_uprobe_multi(program) ? attach_all(bpf_program__fd(program), wishes, &wishes->files[i], steps, err) :
 						      attach_each(program, wishes, &wishes->files[i], steps, err);
 	if (r) {
 		steps_detach(steps);
@@ -98,11 +82,7 @@ void steps_detach(struct steps *steps)
 {
 	if (!steps)
 		return;
-	for (size_t i = 0; i < steps->multi.length; i++)
-		close(steps->multi.items[i]);
-	for (size_t i = 0; i < steps->links.length; i++)
-		bpf_link__destroy(steps->links.items[i]);
-	vec_done(&steps->multi);
+	links_destroy(steps->links.items, steps->links.length);
 	vec_done(&steps->links);
 	munmap(steps->wish, (size_t)sysconf(_SC_PAGESIZE));
 	free(steps);

@@ -105,7 +105,7 @@ int triggers_open(const struct triggers_options *options, struct triggers **ret_
 	table_init(&triggers->queues, QUEUES_MOST);
 	table_init(&triggers->sleeps, BLOCKED_MOST);
 	if (options->unread_ns || options->blocked_ns) {
-		r = state_open(true, &triggers->state, err);
+		r = state_open(NULL, true, &triggers->state, err);
 		if (r) {
 			triggers_close(triggers);
 			return r;

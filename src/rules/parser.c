@@ -91,7 +91,8 @@ static const struct event_info *read_event(struct parser *p, uint16_t *ret_event
 	*ret_probe = NULL;
 	if (*ret_event == EVENT_probe && (p->token.kind == TOKEN_text || (p->token.kind == TOKEN_name && !parser_is(p, "where") &&
 									  !parser_is(p, "key") && !parser_is(p, "to") &&
-									  !parser_is(p, "called")))) {
+									  !parser_is(p, "called") && !parser_is(p, "meets") &&
+									  !parser_is(p, "joins")))) {
 		*ret_probe = arena_strndup(p->arena, p->token.start, p->token.length);
 		parser_advance(p);
 	}
@@ -162,6 +163,21 @@ static void read_called(struct parser *p, struct rule *rule)
 		rule->called = arena_printf(p->arena, "%s%s", rule->called, read_text(p));
 }
 
+/* Which field of the event that it begins with says where threads wait for each other. */
+static void read_meeting(struct parser *p, const struct event_info *info, struct rule *rule)
+{
+	struct operand operand;
+	enum field_kind kind;
+
+	rule->meets = !p->failed && parser_take(p, "meets");
+	if (p->failed || (!rule->meets && !parser_take(p, "joins")))
+		return;
+	rule->meeting = arena_strndup(p->arena, p->token.start, p->token.length);
+	operand_parse(p, GROUND_event, info, &operand, &kind);
+	if (!p->failed && (!operand.bytes || operand.source != OPERAND_event))
+		parser_fail(p, "a field of the event with which it begins is wanted here");
+}
+
 static enum rule_segment read_segment(struct parser *p)
 {
 	static const char *const names[] = { "plain", "callout", "work", "interrupt", "maintenance" };
@@ -203,12 +219,15 @@ static void read_boundary(struct parser *p, struct rule *rule)
 	info = read_event(p, &rule->event, &probe);
 	read_where(p, GROUND_event, info, probe, &rule->where);
 	if (rule->place == PLACE_callout) {
+		const struct event_info *end;
+
 		parser_expect(p, "to");
 		rule->probe = probe;
-		info = read_event(p, &rule->end_event, &probe);
+		end = read_event(p, &rule->end_event, &probe);
 		rule->end_probe = probe;
-		read_where(p, GROUND_event, info, probe, &rule->end_where);
+		read_where(p, GROUND_event, end, probe, &rule->end_where);
 		read_called(p, rule);
+		read_meeting(p, info, rule);
 	}
 }
 
@@ -365,6 +384,8 @@ static void read_probe(struct parser *p, struct rule *rule)
 		rule->around = read_text(p);
 		parser_expect(p, "reads");
 		rule->reads = read_text(p);
+		rule->reads_class = parser_is(p, "class");
+		rule->reads_text = parser_take(p, "text") || parser_take(p, "class") ? read_text(p) : "";
 	}
 }
 

@@ -81,6 +81,8 @@ struct rule {
 	enum rule_take take;
 	struct rule_end from, to;    /* edges */
 	const char *called;          /* callbacks and edges: what answers call it, with {...} for what its event says; "" nothing */
+	const char *meeting;         /* callbacks: the field that says where threads wait for each other; NULL none */
+	bool meets;                  /* ... they do in this callback; else who is in it will come there */
 	uint16_t mechanism;          /* number of the kind of edge; 0 any or the default */
 	uint8_t confidence;          /* 0: the mechanism's */
 	bool drop;                   /* wake: no edge */
@@ -88,9 +90,11 @@ struct rule {
 	uint64_t from_event, to_event; /* corrections; the one event of boundary_at and idle_wait is from_event */
 	uint64_t address;            /* flags */
 	const char *target, *build;  /* probes: where, as --probe takes it; the build-id that it is right for, "" any */
-	const char *around;          /* probes: "FIRST,SECOND", between whose calls the one lies that is meant; NULL: the target says all */
+	const char *around;          /* probes: "FIRST,SECOND", between whose calls the one is that is meant ("FIRST,": behind it); NULL: none */
 	bool behind;                 /* ... at the second of them */
-	const char *reads;           /* ... what is read there: "arg1,arg2,arg3,target,object" */
+	const char *reads;           /* ... what is read there: "arg1,arg2,arg3,target,object"; "" nothing */
+	const char *reads_text;      /* ... which of these is a text that is read, too; "" none */
+	bool reads_class;            /* ... or, a C++ object, whose class's name is */
 };
 
 struct rules;

@@ -251,7 +251,7 @@ static void keep_standing(struct blocks *b, struct entry *entry, const struct st
 		arena_done(&arena);
 		return;
 	}
-	standing_take(&arena, standing, &events);
+	standing_take(&arena, standing, entry->block.from_ns, &events);
 	to = arena_alloc(&arena, standing_bytes(&events), 1);
 	raw = (struct blob){ to, standing_put(&events, to) };
 	packed = blocks_pack(&arena, raw, against);
@@ -337,9 +337,14 @@ static size_t last_known(const struct blocks *b, size_t i)
 static void read_through(struct blocks *b, size_t from, size_t to, size_t step, const struct standing_events *standing)
 {
 	struct trace *part = trace_part(b->trace, b->entries.items[from].block.from_ns, blocks_end_ns(b, to), standing);
-	struct trace_cursor *cursor = trace_cursor_new(part, NULL);
 	struct blocks_watch *watch = watch_new(b, from, to, step);
+	struct trace_filter filter = { 0 };
+	struct trace_cursor *cursor;
 
+	for (unsigned type = 0; type < EVENT_MAX; type++)
+		if (standing_ever(type))
+			trace_filter_add(&filter, type);
+	cursor = trace_cursor_new(part, &filter);
 	for (const struct event *e; watch->next <= to && (e = trace_cursor_next(cursor)); )
 		blocks_watch_see(watch, e);
 	while (watch->next <= to)

@@ -11,7 +11,7 @@
 
 #include "trace/format.h"
 
-static bool is_trace(const char *path, const struct stat *known)
+bool output_is_trace(const char *path, const struct stat *known)
 {
 	char magic[sizeof(FORMAT_MAGIC) - 1];
 	struct stat st;
@@ -40,7 +40,7 @@ static int check_place(const char *path, struct err *err)
 		return err_set(err, -EEXIST, "'%s' is there and is not a regular file", path);
 	if (st.st_uid != geteuid())
 		return err_set(err, -EPERM, "'%s' belongs to another user and is left as it is", path);
-	if (!is_trace(path, &st))
+	if (!output_is_trace(path, &st))
 		return err_set(err, -EEXIST, "'%s' is there and is not a trace of Argus; it is left as it is", path);
 	return 0;
 }

@@ -8,6 +8,8 @@
 
 #include "base/err.h"
 
+struct stat;
+
 /* Makes room on the disk: asked for `bytes` before a piece of the file is written, and once more when
  * the disk was `full`. Whether there is room now. By the thread that writes. */
 struct output_room {
@@ -44,5 +46,7 @@ void output_remove_empty(const struct output *out);
 void output_close(struct output *out);
 /* Whether somebody is writing the file, OUTPUT_AT_ONCE, that is open for reading. */
 bool output_is_written(int fd);
+/* Whether it is empty or begins as a trace does, and is the file known. */
+bool output_is_trace(const char *path, const struct stat *known);
 
 #endif

@@ -1,6 +1,7 @@
 /* See prelude.h. */
 #include "trace/prelude.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,6 +34,12 @@ static uint64_t key_of(const struct event *e)
 	}
 }
 
+/* Of mappings nothing but their fields is ever looked at. */
+static bool is_asked_for(const struct trace_filter *filter, unsigned type)
+{
+	return filter->types[type / 64] >> (type % 64) & 1 && !(type == EVENT_mapping && filter->fields && !filter->fields[type]);
+}
+
 /* Of a process that is there no more nothing is told. */
 static const struct event *next_told(const struct trace *part, struct trace_cursor *cursor)
 {
@@ -43,8 +50,15 @@ static const struct event *next_told(const struct trace *part, struct trace_curs
 	return e;
 }
 
+#define BIT(event, field) (1ull << offsetof(struct event_##event, field))
+
 static void count_repeated(struct prelude *prelude, const struct trace_filter *told)
 {
+	/* what is in their keys */
+	static const uint64_t fields[EVENT_MAX] = {
+		[EVENT_descriptor] = BIT(descriptor, object) | BIT(descriptor, fd) | BIT(descriptor, channel_in),
+		[EVENT_poll_item] = BIT(poll_item, object) | BIT(poll_item, fd) | BIT(poll_item, set),
+	};
 	struct trace_filter repeated = *told;
 	struct trace_cursor *cursor;
 
@@ -55,6 +69,7 @@ static void count_repeated(struct prelude *prelude, const struct trace_filter *t
 		repeated.types[i] &= told->types[i];
 	if (!repeated.types[EVENT_descriptor / 64] && !repeated.types[EVENT_poll_item / 64])
 		return;
+	repeated.fields = fields;
 	cursor = trace_cursor_new(prelude->part->whole, &repeated);
 	for (const struct event *e; (e = next_told(prelude->part, cursor)); )
 		++*map_at(&prelude->left, key_of(e), NULL);
@@ -69,7 +84,7 @@ struct prelude *prelude_open(const struct trace *part, const struct trace_filter
 	bool any = false;
 
 	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
-		if (filter->types[types[i] / 64] >> (types[i] % 64) & 1) {
+		if (is_asked_for(filter, types[i])) {
 			trace_filter_add(&told, types[i]);
 			any = true;
 		}

@@ -10,7 +10,7 @@
 
 struct prelude;
 
-/* Of the types that the filter asks for, from that time on; NULL when none of them is told. */
+/* Of the types that the filter asks for, and of mappings only where it asks for their fields, from that time on; NULL when none of them is told. */
 struct prelude *prelude_open(const struct trace *part, const struct trace_filter *filter, uint64_t from_ns);
 void prelude_free(struct prelude *prelude);
 /* In the order of time; NULL behind the last. It stays until the next one is asked for. */

@@ -81,12 +81,12 @@ struct keyed {
 
 struct standing {
 	struct standing_thread **pages;
+	uint64_t *named;           /* by thread number, a bit: events named it since it was last forgotten */
 	struct life *lives;
 	struct map keys;           /* -> place in keyed */
 	struct vec(struct keyed) keyed;
 	uint32_t oldest, newest, unused;
 	uint32_t generation;
-	uint64_t now_ns;
 };
 
 static const unsigned page_bytes = PAGE * sizeof(struct standing_thread);
@@ -96,6 +96,7 @@ struct standing *standing_new(void)
 	struct standing *s = mem_zalloc(sizeof(*s));
 
 	s->pages = mem_zalloc(PAGES * sizeof(*s->pages));
+	s->named = mem_zalloc(PAGES * PAGE / 8);
 	map_init(&s->keys);
 	vec_push(&s->keyed, (struct keyed){ 0 });
 	return s;
@@ -155,6 +156,7 @@ static struct standing_thread *thread_at(struct standing *s, uint32_t tid)
 	if (!s->pages[tid / PAGE])
 		s->pages[tid / PAGE] = mem_zalloc(page_bytes);
 	s->pages[tid / PAGE][tid % PAGE].tid = tid;
+	s->named[tid / 64] |= UINT64_C(1) << tid % 64;
 	return &s->pages[tid / PAGE][tid % PAGE];
 }
 
@@ -198,6 +200,7 @@ static void thread_forget(struct standing *s, struct standing_thread *t)
 	free(t->recent);
 	free(t->deeds);
 	*t = (struct standing_thread){ .tid = t->tid, .died_ns = t->died_ns };
+	s->named[t->tid / 64] &= ~(UINT64_C(1) << t->tid % 64);
 }
 
 /* Of each kind the last one counts. */
@@ -230,6 +233,7 @@ void standing_free(struct standing *s)
 	for (uint32_t at = s->oldest; at; at = s->keyed.items[at].next)
 		drop_event(&s->keyed.items[at].event);
 	free(s->pages);
+	free(s->named);
 	map_done(&s->keys);
 	vec_done(&s->keyed);
 	free(s);
@@ -505,7 +509,6 @@ void standing_see(struct standing *s, const struct event *e)
 {
 	if (!e->data || e->type >= EVENT_MAX)
 		return;
-	s->now_ns = e->time;
 	switch (e->type) {
 	case EVENT_switch: see_switch(s, e); break;
 	case EVENT_wake: see_wake(s, e); break;
@@ -564,9 +567,9 @@ static void take(struct taking *t, const struct event *e)
 }
 
 /* What it set off before it began to wait: the waits that it ended, and how. */
-static void take_deeds(struct taking *t, const struct standing *s, const struct standing_thread *th)
+static void take_deeds(struct taking *t, const struct standing *s, const struct standing_thread *th, uint64_t now_ns)
 {
-	if (!th->deeds || th->status != STATUS_out || th->out.state == TASK_STATE_running || th->out_ns + DEEDS_WAIT_NS > s->now_ns)
+	if (!th->deeds || th->status != STATUS_out || th->out.state == TASK_STATE_running || th->out_ns + DEEDS_WAIT_NS > now_ns)
 		return;
 	for (unsigned i = 0; i < DEEDS && i < th->deeds->count; i++) {
 		const struct deed *d = &th->deeds->last[i];
@@ -584,7 +587,7 @@ static void take_deeds(struct taking *t, const struct standing *s, const struct 
 	}
 }
 
-static void take_thread(struct taking *t, const struct standing *s, const struct standing_thread *th)
+static void take_thread(struct taking *t, const struct standing *s, const struct standing_thread *th, uint64_t now_ns)
 {
 	struct event_switch in = { .next = th->tid, .next_prio = th->in_prio, .state = TASK_STATE_running, .syscall = (u16)SYSCALL_NONE };
 	struct event_switch out = th->out;
@@ -599,7 +602,7 @@ static void take_thread(struct taking *t, const struct standing *s, const struct
 	if (th->status == STATUS_out)
 		take(t, &(struct event){ .time = th->out_ns, .number = th->out_number, .tid = th->tid, .cpu = th->out_cpu,
 					 .type = EVENT_switch, .data = &out, .tail = "" });
-	take_deeds(t, s, th);
+	take_deeds(t, s, th, now_ns);
 	if (th->waiting)
 		take(t, &th->waiting->event);
 	for (unsigned i = 0; th->recent && i < RECENT_MESSAGES && i < th->recent->count; i++) {
@@ -610,6 +613,13 @@ static void take_thread(struct taking *t, const struct standing *s, const struct
 		e.tail_length = 0;
 		take(t, &e);
 	}
+}
+
+/* Of so many from that number on as have a bit in one word. */
+static void take_threads(struct taking *t, const struct standing *s, uint32_t tid, uint64_t now_ns)
+{
+	for (uint64_t named = s->named[tid / 64]; named; named &= named - 1)
+		take_thread(t, s, thread_find(s, tid + (uint32_t)__builtin_ctzll(named)), now_ns);
 }
 
 /* Of a switch that let one thread go and another in, both halves may stand: that the
@@ -623,14 +633,14 @@ static int by_number(const void *a, const void *b)
 	return x->type == EVENT_switch && y->type == EVENT_switch ? (x->tid == 0) - (y->tid == 0) : 0;
 }
 
-void standing_take(struct arena *arena, const struct standing *s, struct standing_events *ret_events)
+void standing_take(struct arena *arena, const struct standing *s, uint64_t now_ns, struct standing_events *ret_events)
 {
 	struct taking t = { .arena = arena };
 	size_t kept = 0;
 
 	for (unsigned i = 0; i < PAGES; i++)
-		for (unsigned k = 0; s->pages[i] && k < PAGE; k++)
-			take_thread(&t, s, &s->pages[i][k]);
+		for (unsigned k = 0; s->pages[i] && k < PAGE / 64; k++)
+			take_threads(&t, s, i * PAGE + k * 64, now_ns);
 	for (const struct life *life = s->lives; life; life = life->next)
 		for (const struct kept *event = life->events; event; event = event->next)
 			take(&t, &event->event);

@@ -10,6 +10,8 @@
 #ifndef TRACE_STANDING_H
 #define TRACE_STANDING_H
 
+#include <stdbool.h>
+
 #include "trace/event.h"
 #include "base/arena.h"
 
@@ -17,8 +19,19 @@ struct standing;
 
 struct standing *standing_new(void);
 void standing_free(struct standing *standing);
-/* The next event; all fields, numbered. */
+/* The next event; all fields, numbered. Types that never stand need not be handed over: frequent ones, and what the state
+ * stream tells again. */
 void standing_see(struct standing *standing, const struct event *e);
+static inline bool standing_ever(unsigned type)
+{
+	switch (type) {
+	case EVENT_syscall: case EVENT_sample:
+	case EVENT_module: case EVENT_frame: case EVENT_symbol: case EVENT_mapping: case EVENT_descriptor: case EVENT_poll_item: case EVENT_watch:
+		return false;
+	default:
+		return true;
+	}
+}
 
 /* Events in the order of their numbers. */
 struct standing_events {
@@ -26,9 +39,9 @@ struct standing_events {
 	uint32_t count;
 };
 
-/* Copies of those that stand now. A switch tells only what stands of it: the thread
+/* Copies of those that stand at the moment, which is not before the last one seen. A switch tells only what stands of it: the thread
  * that left, or the one that came, or both; 0 in place of the other. */
-void standing_take(struct arena *arena, const struct standing *standing, struct standing_events *ret_events);
+void standing_take(struct arena *arena, const struct standing *standing, uint64_t now_ns, struct standing_events *ret_events);
 
 /* As bytes, for a file: at most standing_bytes(); returns how many. */
 size_t standing_bytes(const struct standing_events *events);

@@ -38,3 +38,13 @@ wait_until() {
 
 # json FILE EXPRESSION: value of a Python expression over the document `d`.
 json() { python3 -c 'import json, sys; d = json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' "$1" "$2"; }
+
+# record_pack PACK ARGUMENTS...: records with it; the test is skipped where the library is of a build that the pack does not know.
+record_pack() {
+	local status=0
+	argus record --pack "$@" 2>record.txt || status=$?
+	if grep -q 'does not know this build' record.txt; then
+		skip "$(grep 'does not know' record.txt)"
+	fi
+	[ $status = 0 ] || fail "$(cat record.txt)"
+}

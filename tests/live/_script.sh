@@ -4,10 +4,10 @@ cat >compare.py <<'END'
 import json
 import sys
 
-comm = sys.argv[1]
+comm, syscall = sys.argv[1:]
 log = [json.loads(line) for line in open('log.txt')]
 state = json.load(open('switches.json'))
-stacks = [e['stack'] for e in state['events'] if e.get('comm') == comm and e.get('syscall') == 'clock_nanosleep' and 'stack' in e]
+stacks = [e['stack'] for e in state['events'] if e.get('comm') == comm and e.get('syscall') == syscall and 'stack' in e]
 # the first may come before the tables are there
 stacks, first = stacks[-len(log):], max(0, len(log) - len(stacks))
 equal = 0
@@ -22,15 +22,15 @@ print(f'{equal} equal of {len(log)}, {first} without a stack')
 assert len(log) > 100 and first <= 3 and equal == len(log) - first, 'stacks differ'
 END
 
-# same_stacks COMM FILE: both ways that the program takes
+# same_stacks COMM FILE [SYSCALL]: both ways that the program takes; by what it sleeps
 same_stacks() {
-	local comm=$1 file=$2 seed try
+	local comm=$1 file=$2 syscall=${3:-clock_nanosleep} seed try
 	for seed in 1 2; do
 		# a busy machine may not have the tables ready when the program begins
 		try=0
 		until argus record -o script.trace -- "$comm" "$file" $seed >log.txt 2>record.txt || fail "$(cat record.txt)" &&
 			argus dump --json --stacks -e switch script.trace >switches.json &&
-			python3 compare.py "$comm" >compare.txt 2>&1; do
+			python3 compare.py "$comm" "$syscall" >compare.txt 2>&1; do
 			[ $((++try)) -lt 5 ] || fail "seed $seed: $(tail -n 20 compare.txt)"
 		done
 		argus info script.trace | matches 'stacks_python .* 0 cut' || fail "walks were cut"

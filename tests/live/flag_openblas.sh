@@ -1,6 +1,7 @@
 #!/bin/bash
 # The flags that threads of OpenBLAS spin on, found in the packaged library by what the tool proposes:
 # no symbol names them, registers lead to them.
+# alone: a real-time program has a processor for seconds
 . "$HERE/live/_lib.sh"
 need_bpf
 need_command chrt taskset
@@ -20,5 +21,5 @@ argus diverge --json good.step bad.step >diverge.json 2>notes || fail "diverge: 
 argus record --plan diverge.json -o good.watch -- "$run" base >good.json 2>notes || fail "watching: $(cat notes)"
 argus watch --show --json good.watch >watch.json || fail "nothing watched: $(cat diverge.json)"
 worker=$(json good.json "d['actors']['worker_tid']")
-[ "$(json watch.json "any(v['tid'] == $worker and v['value'] and any('libopenblas' in f['module'] for f in v['stack']) for w in d['watches'] for v in w['visitors'])")" = True ] ||
+[ "$(json watch.json "any(v['tid'] == $worker and v['changes'] and any('libopenblas' in f['module'] for f in v['stack']) for w in d['watches'] for v in w['visitors'])")" = True ] ||
 	fail "the worker $worker did not write what it is awaited for: $(json diverge.json "d['place'], d['plan']") $(head -c 3000 watch.json)"

@@ -83,6 +83,28 @@ argus stop 2>/dev/null
 says 'no recorder is running' argus status
 holds "$ring" 'after the folder' || fail "the ring cannot be read after the end"
 
+# a helper of a recorder that was killed holds the lock until it ends, too
+holds_lock_until_opened() {
+	exec 9<>"$ARGUS_RUNTIME_DIR/lock"
+	flock 9
+	true & wait $!          # a process that is no more
+	echo $! >&9
+	: >held
+	wait_until 30 lock_is_opened
+}
+lock_is_opened() { # by another that starts
+	local pid
+	for pid in $(pgrep -x argus); do
+		find "/proc/$pid/fd" -lname "$ARGUS_RUNTIME_DIR/lock" 2>/dev/null | matches . && return 0
+	done
+	return 1
+}
+holds_lock_until_opened & holder=$!
+wait_until 20 test -e held
+argus start --dir "$ring" --size 8M --no-stacks 2>said || fail "refused by the lock of one that is gone: $(cat said)"
+wait $holder || fail "it did not open the lock"
+argus stop 2>/dev/null
+
 # a runtime folder told relative to where one is
 (
 	export ARGUS_RUNTIME_DIR=here

@@ -45,6 +45,15 @@ grep -q "flock (pid $victim)" why || fail "another one: $(cat why)"
 fits() { [ "$(status ring_bytes)" -le 33554432 ]; }
 wait_until 20 fits
 argus stop 2>/dev/null
+# its own memory, and not that of who starts it
+memory=$(python3 - "$ring" <<'END'
+import subprocess, sys
+large = b'x' * 400_000_000
+words = subprocess.run(['argus', 'index', '--background', '--share', '100', sys.argv[1]], stdout=subprocess.PIPE, text=True, check=True).stdout
+print(max(int(line[7:]) for line in words.split('\n') if line.startswith('memory=')))
+END
+)
+[ "$memory" -gt 1000000 ] && [ "$memory" -lt 300000000 ] || fail "it says that it takes $memory bytes"
 lone=$ring/argus-9999999999.trace.index
 cp "$(ls "$ring"/*.index | head -n 1)" "$lone"
 argus start --dir "$ring" --size 32M --no-index 2>messages || fail "not started again: $(cat messages)"

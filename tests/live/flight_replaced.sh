@@ -37,6 +37,11 @@ wait_until 20 written
 truncate -s 0 "$(newest)"
 again cut
 
+# and filled again by what was written behind the cut
+wait_until 20 written
+truncate -s 0 "$(newest)" && truncate -s 4M "$(newest)"
+again filled
+
 # a snapshot is not saved over it, nor beside it
 for file in "$(newest)" "$ring/other.trace"; do
 	! argus snap -o "$file" 2>refused || fail "a snapshot went into the ring: $file"
@@ -45,8 +50,8 @@ done
 (cd "$ring" && ! argus snap -o "$(basename "$(newest)")" 2>/dev/null) || fail "a snapshot went into the ring from within"
 [ ! -e "$ring/other.trace" ] || fail "a snapshot was left in the ring"
 
-rm -r "$ring"
-echo other >"$ring"
+# the recorder may have made it anew in between
+until rm -rf "$ring" && echo other 2>/dev/null >"$ring"; do :; done
 in_the_way() { [ "$(status state)" = interrupted ]; }
 wait_until 20 in_the_way
 argus status >told

@@ -1,5 +1,6 @@
 #!/bin/bash
 # argus now on machines where all is well: nothing is claimed. (tests/standing/healthy.py has more of them.)
+# alone: a machine where nothing is stuck
 . "$HERE/live/_lib.sh"
 need_bpf
 need_command python3

@@ -23,9 +23,14 @@ oid=$(sql -c "select oid from pg_class where relname = 't'")
 cat >run.sh <<END
 #!/bin/bash
 sql() { setpriv --reuid=postgres --regid=postgres --clear-groups "$bin/psql" -h "$PWD/data" -d postgres -qAt "\$@"; }
+locks="from pg_locks where relation = $oid and mode = 'ExclusiveLock'"
+# has the lock until somebody has stood for it for a while
+hold="begin; lock table t in exclusive mode; do \\\$x\\\$ begin while not exists (select \$locks and not granted) loop perform pg_sleep(0.02); end loop; end \\\$x\\\$; select pg_sleep(0.3)"
 for i in {1..10}; do
-	sql -c 'begin; lock table t in exclusive mode; select pg_sleep(0.6)' -c 'commit' >/dev/null &
-	sleep 0.25
+	sql -c "\$hold" -c 'commit' >/dev/null &
+	until [ "\$(sql -c "select count(*) \$locks and granted")" = 1 ]; do
+		sleep 0.02
+	done
 	sql -c 'select pg_backend_pid()' -c 'begin; lock table t in exclusive mode; commit'
 	wait
 done

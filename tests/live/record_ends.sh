@@ -24,3 +24,30 @@ echo "$before switches, $messages messages, $behind switches"
 # What the recorder starts to look at processes is known as its own: of its waits no causes are recorded.
 recorder=$(argus dump --text t.trace | grep -aoE 'recorder_pid=[0-9]+' | head -1 | cut -d= -f2)
 argus dump --state -e task t.trace | grep -E "parent=$recorder .*flags=leader.argus" >children || fail "no child of the recorder is known"
+
+# A command that does not end when it is asked to, or when the time is over: the recording does, is whole and said to be, while
+# the command goes on; asked once more, it is left to itself.
+cat >deaf.sh <<'END'
+trap '' INT TERM
+echo $$ >deaf.pid
+while :; do sleep 0.1; done
+END
+left_to_itself() {
+	argus record -o deaf.trace "$@" -- sh deaf.sh 2>said &
+	local recorder=$!
+	wait_until 20 test -s deaf.pid
+	[ $# -gt 0 ] || kill -INT $recorder
+	wait_until 20 grep -q "the command (pid $(cat deaf.pid)) still runs" said
+	grep -q ' events, .* MB' said || fail "the recording is not told: $(cat said)"
+	argus info deaf.trace >/dev/null || fail "the recording is not whole while the command runs"
+	[ $# -eq 0 ] || kill -INT $recorder
+	sed -n 's/.*still runs; \(.*\) leaves it to itself/\1/p' said
+	# signals that come together are one
+	while kill -INT $recorder 2>/dev/null; do sleep 0.1; done
+	wait $recorder
+	kill -0 "$(cat deaf.pid)" || fail "the command was not left to itself"
+	kill -9 "$(cat deaf.pid)"
+	rm -f deaf.pid said
+}
+left_to_itself
+left_to_itself --duration 200ms

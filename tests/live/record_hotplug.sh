@@ -1,6 +1,7 @@
 #!/bin/bash
 # A processor goes off line and comes back: what runs there afterwards is
 # recorded as before, with samples and whole stacks.
+# alone: takes processors away
 . "$HERE/live/_lib.sh"
 need_bpf
 need_command gcc taskset

@@ -3,6 +3,7 @@
 # is woken before the rings are full, and keeps up from then on. The storm begins
 # as such a sleep does, so that without the wake-up a quarter of a second of it
 # would have to fit into the rings.
+# alone: keeps all processors busy before all others
 . "$HERE/live/_lib.sh"
 need_bpf
 need_command gcc
@@ -26,51 +27,46 @@ static long long now_ms(void)
 	return now.tv_sec * 1000ll + now.tv_nsec / 1000000;
 }
 
-/* The recorder's real-time thread; 0 when it has none. */
-static int agent(void)
+/* How often the recorder's real-time threads, of which one works here, have gone to sleep; 0 when it has none. */
+static long sleeps(void)
 {
-	char path[64];
+	char path[64], line[128];
 	struct dirent *entry;
+	long count, sum = 0;
+	FILE *file;
 	DIR *tasks;
 
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)getppid());
 	tasks = opendir(path);
-	while (tasks && (entry = readdir(tasks)))
-		if (atoi(entry->d_name) && (sched_getscheduler(atoi(entry->d_name)) & ~SCHED_RESET_ON_FORK) == SCHED_FIFO)
-			return atoi(entry->d_name);
-	return 0;
-}
-
-/* How often the thread has gone to sleep. */
-static long sleeps(int tid)
-{
-	char path[64], line[128];
-	FILE *file;
-	long count = -1;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", (int)getppid(), tid);
-	file = fopen(path, "r");
-	while (file && fgets(line, sizeof(line), file))
-		sscanf(line, "voluntary_ctxt_switches: %ld", &count);
-	if (file)
-		fclose(file);
-	return count;
+	while (tasks && (entry = readdir(tasks))) {
+		if (!atoi(entry->d_name) || (sched_getscheduler(atoi(entry->d_name)) & ~SCHED_RESET_ON_FORK) != SCHED_FIFO)
+			continue;
+		snprintf(path, sizeof(path), "/proc/%d/task/%d/status", (int)getppid(), atoi(entry->d_name));
+		file = fopen(path, "r");
+		while (file && fgets(line, sizeof(line), file))
+			sum += sscanf(line, "voluntary_ctxt_switches: %ld", &count) == 1 ? count : 0;
+		if (file)
+			fclose(file);
+	}
+	if (tasks)
+		closedir(tasks);
+	return sum;
 }
 
 int main(void)
 {
-	int tid = agent(), place = 0;
+	int place = 0;
 	long long begin = now_ms(), last = begin;
-	long count = sleeps(tid);
+	long count = sleeps();
 	cpu_set_t set;
 
 	/* a sleep that follows a long one is as long */
 	for (; ; usleep(1000)) {
-		if (!tid || now_ms() - begin > 60000)
+		if (!count || now_ms() - begin > 60000)
 			return 3;
-		if (sleeps(tid) == count)
+		if (sleeps() == count)
 			continue;
-		count = sleeps(tid);
+		count = sleeps();
 		if (now_ms() - last >= 200)
 			break;
 		last = now_ms();

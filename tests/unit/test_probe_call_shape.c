@@ -29,6 +29,11 @@ __asm__(".text\n"
 	" call shape_unlock\n call shape_lock\n call *%rax\n"
 	" call shape_unlock\n mov %r12, 0x10(%rsp)\n mov 0x10(%rsp), %rdi\n call *%rax\n call shape_lock\n ret\n"
 	".cfi_endproc\n.size shape_pool,.-shape_pool\n"
+	".type shape_last,@function\nshape_last:\n.cfi_startproc\n"
+	"shape_last_before:\n call getpid@PLT\n mov %rbx, %rdi\n mov %r13, %r8\n mov 8(%rsp), %r9\n call *%rbp\n"
+	"shape_last_directly:\n mov %rbx, %rdi\n"
+	"shape_last_behind:\n jmp getppid@PLT\n"
+	".cfi_endproc\n.size shape_last,.-shape_last\n"
 	".type shape_outer,@function\nshape_outer:\n.cfi_startproc\n call shape_inner\n ret\n.cfi_endproc\n.size shape_outer,.-shape_outer\n");
 
 struct opened {
@@ -130,12 +135,43 @@ static void finds_in_all_functions(void **state)
 	vec_done(&shapes);
 }
 
+/* Functions of other libraries, of which the second is jumped to; no second at all. */
+static void finds_by_stubs(void **state)
+{
+	struct opened *o = *state;
+	uint64_t last = find(o, "shape_last"), first = call_shape_function(&o->code, "getpid"), second = call_shape_function(&o->code, "getppid");
+	struct call_shapes shapes;
+
+	assert_true(first && second && first != second);
+	assert_int_equal(call_shape_function(&o->code, "no_such_function"), 0);
+	call_shapes_find(&o->code, 0, first, second, &shapes);
+	assert_int_equal(shapes.length, 1);
+	assert_int_equal(shapes.items[0].before, last);
+	assert_int_equal(shapes.items[0].behind, find(o, "shape_last_behind"));
+	says(o, &shapes.items[0].arguments[4], false, "r13");
+	says(o, &shapes.items[0].arguments[5], false, "[rsp+8]");
+	says(o, &shapes.items[0].arguments[1], false, NULL);
+	vec_done(&shapes);
+	call_shapes_find(&o->code, last, first, 0, &shapes);
+	assert_int_equal(shapes.length, 1);
+	assert_int_equal(shapes.items[0].behind, find(o, "shape_last_directly"));
+	vec_done(&shapes);
+	/* each call by an address in the function */
+	call_shapes_find(&o->code, find(o, "shape_pool"), 0, 0, &shapes);
+	assert_int_equal(shapes.length, 3);
+	says(o, &shapes.items[0].target, false, "[rbx+0]");
+	says(o, &shapes.items[0].object, true, "rbx");
+	says(o, &shapes.items[1].target, false, "rax");
+	vec_done(&shapes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(finds_within_called_functions, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(does_not_read_what_changed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(finds_in_all_functions, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(finds_by_stubs, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
  * anew, reached through the process when its path does not lead to it. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -118,6 +120,26 @@ static void test_written_anew(void **state)
 	unlink(path);
 }
 
+/* Generation 0 is a file's where the file system counts them, and says nothing where it does not. */
+static void test_recent_first(void **state)
+{
+	struct modules *modules = *state;
+	struct statfs fs;
+	char path[128];
+
+	path_to(path, "first");
+	copy_image(path);
+	struct module_source source = source_of(path);
+	assert_int_equal(statfs(path, &fs), 0);
+	source.generation = 1;
+	assert_int_equal(find(modules, source)->mapping_kind, STACK_MAPPING_TABLE);
+	assert_int_equal(modules->recent.length, fs.f_type == EXT4_SUPER_MAGIC);
+	source.generation = 0;
+	find(modules, source);
+	assert_int_equal(modules->recent.length, fs.f_type == EXT4_SUPER_MAGIC);
+	unlink(path);
+}
+
 /* A file that was looked at just now is not looked at again; another one of the same number is. */
 static void test_recent(void **state)
 {
@@ -211,6 +233,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_one_for_a_file, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_written_anew, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_recent, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_recent_first, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_through_the_process, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_no_file, set_up, tear_down),
 	};

@@ -30,6 +30,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
+	probe_points_close(&((struct fixture *)*state)->points);
 	arena_done(&((struct fixture *)*state)->arena);
 	return 0;
 }
@@ -129,6 +130,21 @@ static void test_fields(void **state)
 	fields = &add(f, "u=/proc/self/exe:refuse%text=[rsp+8]")->fields;
 	assert_int_equal(fields->at[0].bytes, 0);
 	assert_int_equal(fields->at[PROBE_TEXT].steps, 1);
+	fields = &add(f, "nested=/proc/self/exe:refuse%fields=[[rdi]-8:4]%text=[[[rdi]-8]+8]")->fields;
+	assert_int_equal(fields->at[0].steps, 2);
+	assert_int_equal(fields->at[0].bytes, 4);
+	assert_int_equal(fields->at[0].displacement[0], 0);
+	assert_int_equal(fields->at[0].displacement[1], -8);
+	assert_int_equal(fields->at[PROBE_TEXT].steps, 3);
+	assert_int_equal(fields->at[PROBE_TEXT].displacement[1], -8);
+	assert_int_equal(fields->at[PROBE_TEXT].displacement[2], 8);
+	fields = &add(f, "moved=/proc/self/exe:refuse%fields=rsi+24,rdx")->fields;
+	assert_int_equal(fields->at[0].steps, 0);
+	assert_int_equal(fields->at[0].displacement[0], 24);
+	assert_int_equal(fields->at[1].displacement[0], 0);
+	refuse(f, "z=/proc/self/exe:refuse%fields=[[rdi:4]-8]", "%fields= takes");
+	refuse(f, "z=/proc/self/exe:refuse%fields=[[[[[rdi]]]]]", "%fields= takes");
+	refuse(f, "z=/proc/self/exe:refuse%fields=[[rdi]", "%fields= takes");
 	fields = &add(f, "t=usdt:/proc/self/exe:pool:turn%fields=arg1,arg5%text=arg2")->fields;
 	assert_int_equal(fields->at[0].argument, 1);
 	assert_int_equal(fields->at[1].argument, 5);

@@ -179,6 +179,47 @@ static void frames_of_php_get_their_class(void **state)
 	python_texts_done(&texts);
 }
 
+/* A method stands behind its class, and what it is a part of before that; one that is written in C has no file. Texts are bytes. */
+static void frames_of_ruby_get_their_class(void **state)
+{
+	struct python_texts texts = { 0 };
+	struct told told;
+	uint32_t module;
+	uint64_t address;
+	(void)state;
+
+	next_module = 40;
+	size_t bytes = tell(&told, 0x1000, "block in gr\xc3\xb6\xc3\x9f", "/srv/app.rb", "App::Part", 9);
+	told.head.language = SCRIPT_RUBY;
+	told.head.prefix_bytes = 9;
+	assert_true(python_texts_take(&texts, &told.head, bytes, reserve, NULL));
+	bytes = tell(&told, 0x2000, "sleep", "", "Kernel", 6);
+	told.head.language = SCRIPT_RUBY;
+	told.head.prefix_bytes = 0;
+	told.head.singleton = 1;
+	assert_true(python_texts_take(&texts, &told.head, bytes, reserve, NULL));
+	/* more before the name than there is */
+	bytes = tell(&told, 0x3000, "run", "/srv/app.rb", "Part", 4);
+	told.head.language = SCRIPT_RUBY;
+	told.head.prefix_bytes = 400;
+	told.head.singleton = 0;
+	assert_true(python_texts_take(&texts, &told.head, bytes, reserve, NULL));
+	bytes = tell(&told, 0x4000, "<main>", "/srv/app.rb", "", 0);
+	told.head.language = SCRIPT_RUBY;
+	told.head.prefix_bytes = 0;
+	assert_true(python_texts_take(&texts, &told.head, bytes, reserve, NULL));
+	assert_string_equal(texts.functions.items[0].name, "block in App::Part#gr\xc3\xb6\xc3\x9f");
+	assert_string_equal(texts.functions.items[1].name, "Kernel.sleep");
+	assert_string_equal(texts.functions.items[2].name, "Part#run");
+	assert_string_equal(texts.functions.items[3].name, "<main>");
+	assert_string_equal(texts.files.items[1].path, "<cfunc>");
+
+	struct python_frame frame = { .code = 0x1000 | PYTHON_ENTRY, .place = 17, .check = 0x1000 ^ 5 };
+	assert_true(python_texts_frame(&texts, version("Ruby 3.1"), 7, &frame, &module, &address));
+	assert_int_equal(address, 1u << PYTHON_LINE_BITS | 17);
+	python_texts_done(&texts);
+}
+
 /* A statement has one line; its file's name is told with what follows it, its function has no line of its own. */
 static void frames_of_perl_get_their_statement(void **state)
 {
@@ -212,6 +253,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(frames_of_perl_get_their_statement),
 		cmocka_unit_test(frames_of_php_get_their_class),
+		cmocka_unit_test(frames_of_ruby_get_their_class),
 		cmocka_unit_test(frames_get_file_function_and_line),
 		cmocka_unit_test(wide_characters_become_utf8),
 		cmocka_unit_test(messages_that_lie_are_refused),

@@ -57,6 +57,23 @@ static __always_inline u64 file_lock_end(void *lock)
 	return GET((struct file_lock *)lock, fl_end);
 }
 
+/* Not static, as with all that a loop does many times, for the verifier to follow it once. `kind` is the type, and
+ * FILE_LOCK_WHOLE where ranges do not count; 1 << 32 and the process where the lock at that place of a list is in the way. */
+#define FILE_LOCK_WHOLE 0x100u
+
+__noinline u64 file_lock_in_way(u64 at, u64 owner, u32 kind, u64 start, u64 end)
+{
+	u64 link = FILE_LOCK_SPLIT ? bpf_core_field_offset(struct file_lock, c.flc_list)
+				   : bpf_core_field_offset(struct file_lock___old, fl_list);
+	void *lock = (void *)(at - link);
+	bool writes = (u8)kind == FILE_LOCK_WRITE || file_lock_type(lock) == FILE_LOCK_WRITE;
+	bool overlaps = kind & FILE_LOCK_WHOLE || (file_lock_start(lock) <= end && start <= file_lock_end(lock));
+
+	if (!writes || !overlaps || file_lock_owner(lock) == owner)
+		return 0;
+	return 1ull << 32 | (u32)file_lock_pid(lock);
+}
+
 /* Process of the first lock on the inode that conflicts with one of this
  * owner, type and range; 0 none found. The list is read without its lock and
  * not to its end if it is long. */
@@ -67,15 +84,12 @@ static __always_inline int file_lock_holder(struct inode *inode, bool flock, u64
 		return 0;
 	u64 list = (u64)context + (flock ? bpf_core_field_offset(struct file_lock_context, flc_flock)
 					 : bpf_core_field_offset(struct file_lock_context, flc_posix));
-	u64 link = FILE_LOCK_SPLIT ? bpf_core_field_offset(struct file_lock, c.flc_list)
-				   : bpf_core_field_offset(struct file_lock___old, fl_list);
 	u64 at = kernel_word((void *)list);
+	u32 kind = type | (flock ? FILE_LOCK_WHOLE : 0);
 	for (int i = 0; i < FILE_LOCKS_WALKED && at && at != list; i++) {
-		void *lock = (void *)(at - link);
-		bool writes = type == FILE_LOCK_WRITE || file_lock_type(lock) == FILE_LOCK_WRITE;
-		bool overlaps = flock || (file_lock_start(lock) <= end && start <= file_lock_end(lock));
-		if (writes && overlaps && file_lock_owner(lock) != owner)
-			return file_lock_pid(lock);
+		u64 holder = file_lock_in_way(at, owner, kind, start, end);
+		if (holder)
+			return holder;
 		at = kernel_word((void *)at);
 	}
 	return 0;

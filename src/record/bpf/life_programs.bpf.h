@@ -79,7 +79,7 @@ int on_newtask(u64 *context)
 		return 0;
 	}
 	filter_follow(current, child);
-	u32 stack = stack_user_seldom(context, STACKS_WAKES);
+	u32 stack = stack_taken(ring, GET(current, pid), STACKS_WAKES);
 	struct event_fork *e = ring_begin(ring, EVENT_fork, GET(current, pid), now, sizeof(*e) + COMM_BYTES);
 	if (!e)
 		return 0;
@@ -107,13 +107,23 @@ struct {
 	__type(value, struct exec_texts);
 } exec_room SEC(".maps");
 
-/* Spaces for the zeros among eight characters; which of them are zeros is found without branches,
- * of which the verifier would follow each. */
-static __always_inline u64 spaces_for_zeros(u64 word)
-{
-	u64 low = 0x7f7f7f7f7f7f7f7full, zeros = ~(((word & low) + low) | word | low);
+#define SPACES_AT_ONCE 8u
 
-	return word | zeros >> 2;
+struct exec_words {
+	u64 words[SPACES_AT_ONCE];
+};
+
+/* Spaces for the zeros; which characters are zeros is found without branches, of which the verifier would follow each. */
+__noinline int spaces_for_zeros(struct exec_words *some)
+{
+	u64 low = 0x7f7f7f7f7f7f7f7full;
+
+	for (u32 i = 0; some && i < SPACES_AT_ONCE; i++) {
+		u64 word = some->words[i], zeros = ~(((word & low) + low) | word | low);
+
+		some->words[i] = word | zeros >> 2;
+	}
+	return 0;
 }
 
 /* The arguments, parted by spaces, as they lie in the new program's memory. */
@@ -128,8 +138,8 @@ static __always_inline u32 exec_command(char *to, struct task_struct *task)
 	KEEP_LIMITS(bytes);
 	if (!from || !bytes || bpf_probe_read_user(to, bytes, (void *)from))
 		return 0;
-	for (u32 i = 0; i < COMMAND_BYTES; i += 8)
-		*(u64 *)(to + i) = spaces_for_zeros(*(u64 *)(to + i));
+	for (u32 i = 0; i < COMMAND_BYTES; i += sizeof(struct exec_words))
+		spaces_for_zeros((struct exec_words *)(to + i));
 	return bytes;
 }
 
@@ -253,7 +263,7 @@ int on_signal(u64 *context)
 		return 0;
 	u64 now = bpf_ktime_get_ns();
 	u32 in = context_of(context_count(ring, current));
-	u32 stack = in == CONTEXT_thread ? stack_user_seldom(context, STACKS_WAKES) : 0;
+	u32 stack = in == CONTEXT_thread ? stack_taken(ring, GET(current, pid), STACKS_WAKES) : 0;
 	struct event_signal *e = ring_begin(ring, EVENT_signal, GET(current, pid), now, sizeof(*e));
 	if (!e)
 		return 0;

@@ -38,7 +38,7 @@ static __always_inline u64 memory_root(struct task_struct *task)
 
 /* Kernel's address of the page in which the program's address lies; 0 when it
  * is not there. */
-__noinline u64 memory_page(u64 root, u64 base, u32 levels, u64 address)
+static __always_inline u64 memory_page_in(u64 root, u64 base, u32 levels, u64 address)
 {
 	u64 table = root;
 
@@ -60,6 +60,11 @@ __noinline u64 memory_page(u64 root, u64 base, u32 levels, u64 address)
 		table = base + (entry & MEMORY_FRAME);
 	}
 	return 0;
+}
+
+__noinline u64 memory_page(u64 root, u64 base, u32 levels, u64 address)
+{
+	return memory_page_in(root, base, levels, address);
 }
 
 #endif

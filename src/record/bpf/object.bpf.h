@@ -309,35 +309,46 @@ static __always_inline u64 object_listener(const struct object_at *at)
 
 #define NAME_BYTES 108u /* of sun_path */
 
+#define NAME_UNREADABLE ~0ull
+
+/* Up to eight bytes of a name. Not static, for the verifier to follow it once, and not with each word. */
+__noinline u64 object_unix_word(u64 address, u32 bytes, u32 user)
+{
+	u64 word = 0, size = bytes < 8 ? bytes : 8;
+
+	KEEP_LIMITS(size);
+	if (user ? bpf_probe_read_user(&word, size, (void *)address) : bpf_probe_read_kernel(&word, size, (void *)address))
+		return NAME_UNREADABLE;
+	return word;
+}
+
 /* Channel of the datagram socket bound to a Unix name, which lies at an address of
  * the kernel's or (`user`) the program's: a path up to its NUL; an abstract name, which
  * begins with one and belongs to a network namespace. Senders that name their receiver
  * know nothing else. 0 when it cannot be read. */
-__noinline u64 object_unix_name(u64 address, u32 bytes, u32 namespace, u32 user)
+static __always_inline u64 object_unix_name(u64 address, u32 bytes, u32 namespace, u32 user)
 {
-	u64 hash = 0;
-	bool is_path = true;
+	u64 hash = 0, path = ~0ull;
 
 	if (bytes > NAME_BYTES)
 		bytes = NAME_BYTES;
 	for (u32 i = 0; i < NAME_BYTES; i += 8) {
+		KEEP_APART(bytes);
 		if (i >= bytes)
 			break;
-		u64 word = 0, size = bytes - i < 8 ? bytes - i : 8;
-		KEEP_LIMITS(size);
-		size &= 15;
-		if (size > 8)
-			break;
-		KEEP_LIMITS(size);
-		if (user ? bpf_probe_read_user(&word, size, (void *)(address + i)) : bpf_probe_read_kernel(&word, size, (void *)(address + i)))
+		u64 word = object_unix_word(address + i, bytes - i, user);
+		if (word == NAME_UNREADABLE)
 			return 0;
 		if (!i && !(u8)word) {
-			is_path = false;
+			path = 0;
 			hash = bytes + object_hash(namespace);
 		}
+		/* that of both kinds one way goes on */
+		KEEP_APART(path);
+		KEEP_APART(hash);
 		/* the lowest byte that is 0, by its highest bit */
-		u64 zeros = (word - 0x0101010101010101ull) & ~word & 0x8080808080808080ull, first = zeros & -zeros;
-		if (is_path && zeros) {
+		u64 zeros = (word - 0x0101010101010101ull) & ~word & 0x8080808080808080ull & path, first = zeros & -zeros;
+		if (zeros) {
 			word &= (first >> 7) - 1;
 			if (word)
 				hash = object_hash(hash ^ word);

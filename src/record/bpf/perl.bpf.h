@@ -38,7 +38,6 @@
 #define PERL_PACKAGE_NAMES 56u      /* the upper half: it has several, the first of a list */
 #define PERL_TEXT 8u
 #define PERL_FILE_BYTES 256u
-#define PERL_CONTEXTS_MOST 1024u
 
 /* What tells a statement from others that its memory was before: subroutine, file, line and the number that it got when it was
  * compiled; as they stand in the walk's words. The memory of one text of `eval` is the next one's. */

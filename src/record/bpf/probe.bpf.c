@@ -128,6 +128,8 @@ static __noinline u64 probe_value(u64 value, struct probe_fields *fields, u32 i)
 	KEEP_LIMITS(bytes);
 	if (bytes > 8)
 		return 0;
+	if (!steps)
+		value += fields->at[i].displacement[0];
 	for (u32 s = 0; s < PROBE_STEPS && s < steps; s++) {
 		u32 wanted = s + 1 == steps && !text ? bytes : 8;
 

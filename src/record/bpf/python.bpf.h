@@ -5,13 +5,7 @@
 
 #include "record/bpf/perl.bpf.h"
 #include "record/bpf/php.bpf.h"
-
-/* glibc's struct pthread, to which the segment fs points: its first block of values of keys,
- * and where the other blocks are. */
-#define PTHREAD_VALUES 0x310u
-#define PTHREAD_BLOCKS 0x510u
-#define PTHREAD_BLOCK_KEYS 32u
-#define PTHREAD_KEYS 1024u
+#include "record/bpf/ruby.bpf.h"
 
 /* Bits of a string's state. */
 #define PYTHON_TEXT_KIND(state) ((state) >> 2 & 7)
@@ -120,15 +114,31 @@ static __always_inline long python_tell_code(struct walk *w, u32 index)
 	return 0;
 }
 
-/* One function for all languages each: their callers have no room for more. */
-static long script_frame(u32 index, void *data)
+/* The next frame; not 0 behind the last one. One function for all languages each: their callers have no room for more. Not
+ * static, for the verifier to follow them once, and not once for each way and each pass of the loop that leads to them. */
+__noinline int script_step(struct walk *w)
 {
-	struct walk *w = *(struct walk **)data;
 	if (!w || !w->python_at)
 		return 1;
 	if (w->offsets.language == SCRIPT_PHP)
 		return php_frame(w);
+	if (w->offsets.language == SCRIPT_RUBY)
+		return ruby_frame(w);
 	return w->offsets.language == SCRIPT_PERL ? perl_context(w) : python_frame(w);
+}
+
+static long script_frame(u32 index, void *data)
+{
+	return LOOP_ENDS(script_step(*(struct walk **)data));
+}
+
+__noinline int script_tell(struct walk *w, u32 index)
+{
+	if (!w)
+		return 1;
+	if (w->offsets.language == SCRIPT_PHP)
+		return php_tell_code(w, index);
+	return w->offsets.language == SCRIPT_PERL ? perl_tell_code(w, index) : python_tell_code(w, index);
 }
 
 static long script_tell_code(u32 index, void *data)
@@ -136,9 +146,7 @@ static long script_tell_code(u32 index, void *data)
 	struct walk *w = *(struct walk **)data;
 	if (!w)
 		return 1;
-	if (w->offsets.language == SCRIPT_PHP)
-		return php_tell_code(w, index);
-	return w->offsets.language == SCRIPT_PERL ? perl_tell_code(w, index) : python_tell_code(w, index);
+	return LOOP_ENDS(w->offsets.language == SCRIPT_RUBY ? ruby_tell_code(w, index) : script_tell(w, index));
 }
 
 /* Tells the frames that were walked, code objects first; under a number of its own where
@@ -161,22 +169,20 @@ static __always_inline const struct python_offsets *python_known(u32 number)
 	return bpf_map_lookup_elem(&python_offsets, &number);
 }
 
-/* glibc's struct pthread: its own address, the thread's number. */
-#define PTHREAD_SELF 0x10u
-#define PTHREAD_TID 0x2d0u
-
 /* Who has the interpreter's lock, where a futex lies in the condition on which others wait for it; 0 where it does not,
  * or nobody has it. */
 static __always_inline u32 python_lock_owner_in(struct walk *w, u64 futex)
 {
 	const struct python_offsets *o = python_known(w->python);
 	u64 *word = &w->python_words[0], *holder = &w->python_words[1], *thread = &w->python_words[2], lock;
+	if (o && o->language == SCRIPT_RUBY)
+		return ruby_lock_owner(w, futex);
 	if (!o || !o->lock)
 		return 0;
 	lock = w->python_key + (long)o->lock;
 	if (futex - (lock + PYTHON_LOCK_CONDITION) >= PYTHON_LOCK_CONDITION_BYTES)
 		return 0;
-	w->page = 0;
+	walk_forget_page(w);
 	if (python_word(w, lock + PYTHON_LOCK_TAKEN, word) < 0 || (u32)*word != 1 || python_word(w, lock + PYTHON_LOCK_HOLDER, holder) < 0 ||
 	    !*holder || python_word(w, *holder + o->thread_id, thread) < 0 || python_word(w, *thread + PTHREAD_SELF, word) < 0 ||
 	    *word != *thread || python_word(w, *thread + PTHREAD_TID, word) < 0)
@@ -203,7 +209,7 @@ static __always_inline u32 script_number(struct walk *w, u32 base)
 {
 	w->python_head.base = base;
 	w->python_hash = stack_mix(0x70797468, base);
-	bpf_loop(w->offsets.language == SCRIPT_PERL ? PERL_CONTEXTS_MOST : PYTHON_FRAMES_MAX, script_frame, &w, 0);
+	bpf_loop(w->offsets.language == SCRIPT_PERL || w->offsets.language == SCRIPT_RUBY ? SCRIPT_STEPS_MOST : PYTHON_FRAMES_MAX, script_frame, &w, 0);
 	w->python_head.cut = w->python_at != 0;
 	stack_count(w->python_head.cut ? STACK_COUNT_PYTHON_CUT : STACK_COUNT_PYTHON);
 	if (!w->python_head.count)
@@ -217,31 +223,41 @@ static __always_inline u32 script_number(struct walk *w, u32 base)
 	return id ? id : base;
 }
 
+/* Readies the walk; 0 where the thread has no frames of the language. */
+__noinline int script_begin(struct walk *w)
+{
+	if (!w)
+		return 0;
+	const struct python_offsets *o = &w->offsets;
+	if (o->language == SCRIPT_PHP)
+		return python_word(w, w->python_key, &w->python_at) == 0 && w->python_at;
+	if (o->language == SCRIPT_RUBY)
+		return ruby_begin(w);
+	w->python_at = python_thread(w, o);
+	if (o->language == SCRIPT_PERL)
+		return perl_begin(w, w->python_at);
+	return w->python_at && python_word(w, w->python_at + o->thread_frame, &w->python_at) == 0 && w->python_at &&
+	       (o->chain_frame == PYTHON_NO_CHAIN || python_word(w, w->python_at + o->chain_frame, &w->python_at) == 0) && w->python_at;
+}
+
 /* Number of the stack `base` with the thread's Python frames in it; `base` itself when
  * it has none. */
 __noinline u32 python_stack(struct walk *w, u32 base)
 {
 	if (!w || !base)
 		return base;
-	const struct python_offsets *o = &w->offsets, *known = python_known(w->python);
+	const struct python_offsets *known = python_known(w->python);
 	if (!known)
 		return base;
 	/* by words: else the compiler takes stack for all of them */
-	for (u32 i = 0; i < sizeof(*o) / 8; i++) {
+	for (u32 i = 0; i < sizeof(w->offsets) / 8; i++) {
 		((u64 *)&w->offsets)[i] = ((const u64 *)known)[i];
 		__asm__ volatile("" ::: "memory");
 	}
-	w->page = w->code_page = 0;
+	walk_forget_page(w);
+	w->code_page = w->more_page = w->other_page = (struct walk_page){ .of = WALK_NO_ADDRESS };
 	w->python_head.count = 0;
-	if (o->language == SCRIPT_PHP)
-		return python_word(w, w->python_key, &w->python_at) == 0 && w->python_at ? script_number(w, base) : base;
-	w->python_at = python_thread(w, o);
-	if (o->language == SCRIPT_PERL)
-		return perl_begin(w, w->python_at) ? script_number(w, base) : base;
-	if (!w->python_at || python_word(w, w->python_at + o->thread_frame, &w->python_at) < 0 || !w->python_at ||
-	    (o->chain_frame != PYTHON_NO_CHAIN && python_word(w, w->python_at + o->chain_frame, &w->python_at) < 0) || !w->python_at)
-		return base;
-	return script_number(w, base);
+	return script_begin(w) ? script_number(w, base) : base;
 }
 
 #endif

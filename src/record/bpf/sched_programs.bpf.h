@@ -30,9 +30,10 @@ static __always_inline bool signal_is_pending(struct task_struct *task)
  * what calls it. */
 __noinline int wait_of_current(struct wait *w, u32 preempted, u64 now)
 {
+	struct task_struct *task = bpf_get_current_task_btf();
 	if (!w)
 		return 0;
-	wait_read(w, bpf_get_current_task_btf(), preempted, true, now);
+	wait_read(w, task, call_registers(task), preempted, true, now);
 	return 0;
 }
 
@@ -97,7 +98,7 @@ int on_switch(u64 *context)
 	}
 
 	if (w.flags & SWITCH_FLAGS_throttled)
-		throttle_begin(ring, now, prev, tid);
+		throttle_begin(tid, now);
 	struct event_switch *e = ring_begin_quiet(ring, EVENT_switch, tid, now, sizeof(*e));
 	if (!e)
 		return 0;
@@ -117,7 +118,7 @@ int on_switch(u64 *context)
 	e->next_prio = next->prio;
 	e->reserved = 0;
 	ring_end_quiet(ring);
-	throttle_end(ring, now, next, next_tid);
+	throttle_end(next_tid, now);
 	return 0;
 }
 

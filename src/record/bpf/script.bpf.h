@@ -9,27 +9,46 @@
 
 #include "record/bpf/walk.bpf.h"
 
+#define SCRIPT_STEPS_MOST 1024u     /* of lists in which not everything is a frame */
+
+/* glibc's struct pthread, to which the segment fs points: the blocks of thread-local variables (of each module one; how many
+ * there are stands before them), its own address, the thread's number, its first block of values of keys, and where the other
+ * blocks are. */
+#define PTHREAD_VARIABLES 0x8u
+#define PTHREAD_SELF 0x10u
+#define PTHREAD_TID 0x2d0u
+#define PTHREAD_VALUES 0x310u
+#define PTHREAD_BLOCKS 0x510u
+#define PTHREAD_BLOCK_KEYS 32u
+#define PTHREAD_KEYS 1024u
+
 static __always_inline int python_word(struct walk *w, u64 address, u64 *ret_word)
 {
 	if (address & 7)
 		return -1;
-	if (w->memory.base && walk_page(w, address))
-		return kernel_word_to((void *)(w->page + (address & 4095)), ret_word);
+	u64 page = w->memory.base ? walk_page(w, address) : 0;
+	if (page)
+		return kernel_word_to((void *)(page + (address & 4095)), ret_word);
 	return w->sleeper ? -1 : bpf_probe_read_user(ret_word, 8, (void *)address);
 }
 
-/* The same where code objects lie, which is elsewhere. */
+/* The same where something else lies, whose page is remembered by itself. */
+static __always_inline int python_word_of(struct walk *w, struct walk_page *p, u64 address, u64 *ret_word)
+{
+	if (address & 7)
+		return -1;
+	if (w->memory.base && (address ^ p->of) >> MEMORY_PAGE_SHIFT) {
+		p->page = memory_page(w->memory.root, w->memory.base, w->memory.levels, address);
+		p->of = address;
+	}
+	if (w->memory.base && p->page)
+		return kernel_word_to((void *)(p->page + (address & 4095)), ret_word);
+	return w->sleeper ? -1 : bpf_probe_read_user(ret_word, 8, (void *)address);
+}
+
 static __always_inline int python_code_word(struct walk *w, u64 address, u64 *ret_word)
 {
-	u64 page_of = w->page_of, page = w->page;
-	w->page_of = w->code_page_of;
-	w->page = w->code_page;
-	int r = python_word(w, address, ret_word);
-	w->code_page_of = w->page_of;
-	w->code_page = w->page;
-	w->page_of = page_of;
-	w->page = page;
-	return r;
+	return python_word_of(w, &w->code_page, address, ret_word);
 }
 
 #ifdef PYTHON_OF_SLEEPERS
@@ -70,9 +89,9 @@ static __always_inline bool python_copy_out(struct walk *w, u64 address, u32 to,
 	return c.left == 0;
 }
 
-static __always_inline int python_tell_word(struct walk *w, u64 address, u64 *ret_word)
+__noinline int python_tell_word(struct walk *w, u64 address, u64 *ret_word)
 {
-	return python_word(w, address, ret_word);
+	return w && ret_word ? python_word(w, address, ret_word) : -1;
 }
 #else
 static __always_inline bool python_copy_out(struct walk *w, u64 address, u32 to, u32 bytes)

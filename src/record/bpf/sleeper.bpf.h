@@ -71,25 +71,27 @@ static __always_inline u32 sleeper_tell(struct walk *w)
 	return bpf_ringbuf_output(&stack_ring, &w->message, bytes, BPF_RB_NO_WAKEUP) == 0 ? w->message.id : 0;
 }
 
-static __always_inline u32 sleeper_user(struct walk *w, struct task_struct *task)
+/* Not static, as what follows: the verifier looks at it once, and not with all that its caller knows. */
+__noinline u32 sleeper_user(struct walk *w)
 {
-	struct stack_process *process;
-	u32 id;
+	u32 id, tables;
 
-	w->sleeper = 1;
-	if (!walk_start(w, task, call_registers(task)))
+	if (!w)
 		return 0;
-	process = walk_tables(w);
+	w->sleeper = 1;
+	if (!walk_start(w))
+		return 0;
+	tables = walk_tables(w);
 	if (!w->memory.base)
 		return 0;
-	if (!process)
+	if (!tables)
 		return sleeper_tell_copy(w);
 	id = stack_recognise(w);
 	if (id) {
 		stack_count(STACK_COUNT_RECOGNISED);
 		return python_stack(w, id);
 	}
-	return walk_frames(w, process) ? python_stack(w, sleeper_tell(w)) : sleeper_tell_copy(w);
+	return walk_frames(w) ? python_stack(w, sleeper_tell(w)) : sleeper_tell_copy(w);
 }
 
 static __always_inline u32 sleeper_kernel(struct walk *w, struct task_struct *task)
@@ -105,30 +107,36 @@ static __always_inline u32 sleeper_kernel(struct walk *w, struct task_struct *ta
 	return sleeper_tell(w);
 }
 
+__noinline u32 sleeper_lock_owner(struct walk *w, u64 futex)
+{
+	if (!w)
+		return 0;
+	w->sleeper = 1;
+	if (!walk_start(w) || !walk_tables(w) || !w->memory.base || !w->python)
+		return 0;
+	return python_lock_owner_in(w, futex);
+}
+
 /* Who has the interpreter's lock, of a thread that waits for it. */
-static __always_inline void sleeper_lock(struct task_found *out, struct walk *w, struct task_struct *task)
+static __always_inline void sleeper_lock(struct task_found *out, struct walk *w)
 {
 	if (out->waiting.wait != WAIT_KIND_futex || out->waiting.hint)
 		return;
-	w->sleeper = 1;
-	if (!walk_start(w, task, call_registers(task)) || !walk_tables(w) || !w->memory.base || !w->python)
-		return;
-	out->waiting.hint = python_lock_owner_in(w, out->waiting.detail);
+	out->waiting.hint = sleeper_lock_owner(w, out->waiting.detail);
 	out->waiting.hint_kind = out->waiting.hint ? HINT_KIND_interpreter_lock : 0;
 }
 
 /* Both, or what they were when it has not run since they were taken last. */
-static __always_inline void sleeper_stacks(struct task_found *out, struct task_struct *task)
+static __always_inline void sleeper_stacks(struct task_found *out, struct walk *w, struct task_struct *task)
 {
-	u32 zero = 0, at = out->tid & (TASKS_SEEN - 1), kernel_thread = GET(task, flags) & PF_KTHREAD;
+	u32 at = out->tid & (TASKS_SEEN - 1), kernel_thread = GET(task, flags) & PF_KTHREAD;
 	struct task_seen *seen = bpf_map_lookup_elem(&tasks_seen, &at);
-	struct walk *w = bpf_map_lookup_elem(&sleeper_walk, &zero);
 
-	if (!w || !seen || GET(task, on_cpu) || (kernel_thread && out->waiting.state != TASK_STATE_blocked))
+	if (!seen || GET(task, on_cpu) || (kernel_thread && out->waiting.state != TASK_STATE_blocked))
 		return;
 	out->switches = sleeper_switches(task);
 	if (memory_root(task))
-		sleeper_lock(out, w, task);
+		sleeper_lock(out, w);
 	if (seen->start_ns == out->task.start_ns && seen->switches == out->switches && seen->tid == out->tid) {
 		out->waiting.ustack = seen->ustack;
 		out->waiting.kstack = seen->kstack;
@@ -137,7 +145,7 @@ static __always_inline void sleeper_stacks(struct task_found *out, struct task_s
 	}
 	u64 root = memory_root(task);
 	if (root)
-		out->waiting.ustack = sleeper_user(w, task);
+		out->waiting.ustack = sleeper_user(w);
 	if (out->waiting.state != TASK_STATE_running)
 		out->waiting.kstack = sleeper_kernel(w, task);
 	if (sleeper_switches(task) == out->switches && !GET(task, on_cpu) && memory_root(task) == root) {

@@ -4,12 +4,19 @@
 #ifndef RECORD_BPF_STACK_BPF_H
 #define RECORD_BPF_STACK_BPF_H
 
+#include "record/bpf/ring.bpf.h"
 #include "record/bpf/unwind.bpf.h"
 
 /* The current thread's user stack, if stacks of this use (STACKS_) are on. */
 static __always_inline u32 stack_user(void *context, u8 use)
 {
 	return config.stacks & use ? stack_walk() : 0;
+}
+
+/* The same for programs whose stacks take_stack takes. */
+static __always_inline u32 stack_taken(struct ring *ring, u32 tid, u8 use)
+{
+	return config.stacks & use && ring->stack_tid == tid ? ring->stack : 0;
 }
 
 /* The same where that is seldom asked for. */

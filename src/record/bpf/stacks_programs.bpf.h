@@ -1,8 +1,27 @@
-/* Where the kernel has all memory mapped, so that stacks can be read through page tables. */
+/* The stack for programs that run seldom; and where the kernel has all memory mapped, so
+ * that stacks can be read through page tables. */
 #ifndef RECORD_BPF_STACKS_PROGRAMS_BPF_H
 #define RECORD_BPF_STACKS_PROGRAMS_BPF_H
 
-#include "record/bpf/unwind.bpf.h"
+#include "record/bpf/stack.bpf.h"
+
+/* Takes the stack before programs that say so in objects.def, at each of their trace points:
+ * to look at the walk takes the verifier longer than at all else of them, and so it does it
+ * once. Of what interrupts it no stack is known. */
+SEC("raw_tp")
+int take_stack(void *context)
+{
+	struct task_struct *current = bpf_get_current_task_btf();
+	struct ring *ring = ring_here();
+
+	if (!ring)
+		return 0;
+	ring->stack = 0;
+	ring->stack_tid = GET(current, pid);
+	if (!config_is_own(GET(current, tgid)))
+		ring->stack = stack_user(context, STACKS_WAITS | STACKS_WAKES);
+	return 0;
+}
 
 /* How far apart the places are where the mapping of all memory may begin, and
  * how many of them are tried. */

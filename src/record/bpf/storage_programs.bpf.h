@@ -61,7 +61,7 @@ int on_block_issue(u64 *context)
 	if (!ring)
 		return 0;
 	u64 now = bpf_ktime_get_ns();
-	u32 stack = stack_user(context, STACKS_WAITS);
+	u32 stack = stack_taken(ring, GET(current, pid), STACKS_WAITS);
 	struct event_block_issue *e = ring_begin(ring, EVENT_block_issue, GET(current, pid), now, sizeof(*e));
 	if (!e)
 		return 0;
@@ -256,7 +256,7 @@ int on_fuse_send(u64 *context)
 	if (!ring || !request)
 		return 0;
 	u64 now = bpf_ktime_get_ns();
-	u32 stack = stack_user(context, STACKS_WAITS);
+	u32 stack = stack_taken(ring, GET(current, pid), STACKS_WAITS);
 	struct event_fuse_send *e = ring_begin(ring, EVENT_fuse_send, GET(current, pid), now, sizeof(*e));
 	if (!e)
 		return 0;

@@ -58,6 +58,21 @@ static __always_inline bool others_end(const struct event_waiting *w)
 	return !w->timeout_ns;
 }
 
+/* What a thread waits on. Where pointers can be cast not static: so the verifier follows its many ways by themselves, and not
+ * each of them to the end of what calls it; the thread is told by its walk, for a pointer to it cannot be passed. Its
+ * time limits that are moments are not read, so the time is not asked for. */
+#if KERNEL_CASTS
+__noinline int wait_of(struct wait *w, struct walk *walk, u32 preempted)
+{
+	if (!w || !walk)
+		return 0;
+	wait_read(w, UNKEPT((struct task_struct *)walk->task), (struct pt_regs *)walk->entry, preempted, false, 0);
+	return 0;
+}
+#else
+#define wait_of(w, walk, preempted) wait_read(w, task, call_registers(task), preempted, false, 0)
+#endif
+
 SEC("iter/task")
 int tasks_each(struct bpf_iter__task *context)
 {
@@ -71,14 +86,16 @@ int tasks_each(struct bpf_iter__task *context)
 	u64 now = bpf_ktime_get_ns();
 	struct task_found *out = bpf_map_lookup_elem(&task_room, &zero);
 	const struct tasks_want *want = bpf_map_lookup_elem(&tasks_want, &zero);
-	if (!out || !want)
+	struct walk *walk = bpf_map_lookup_elem(&sleeper_walk, &zero);
+	if (!out || !want || !walk)
 		return 0;
+	walk_of(walk, task, call_registers(task));
 	__builtin_memset(out, 0, sizeof(*out));
 	w.state = wait_state(GET(task, __state), false);
 	if (GET(task, exit_state))
 		w.state = TASK_STATE_dead;
 	/* not the thread that has the processor, but one that waits for it */
-	wait_read(&w, task, w.state == TASK_STATE_running && !GET(task, on_cpu), false, now);
+	wait_of(&w, walk, w.state == TASK_STATE_running && !GET(task, on_cpu));
 	out->waiting.since_ns = w.state == TASK_STATE_running ? now : last_ran(task, current, now);
 	out->waiting.object = w.object;
 	out->waiting.timeout_ns = w.timeout_ns;
@@ -98,12 +115,12 @@ int tasks_each(struct bpf_iter__task *context)
 	task_fill(&out->task, task);
 	bpf_probe_read_kernel(out->comm, sizeof(out->comm), task->comm);
 	if (w.syscall != SYSCALL_NONE) {
-		struct pt_regs *registers = call_registers(task);
+		struct pt_regs *registers = (void *)walk->entry;
 		for (int i = 0; i < 4; i++)
 			out->arguments[i] = call_argument(registers, i);
 	}
 	if (want->stacks && config.stacks & (STACKS_WAITS | STACKS_SLEEPERS) && w.state != TASK_STATE_dead && !(out->task.flags & TASK_FLAGS_argus))
-		sleeper_stacks(out, task);
+		sleeper_stacks(out, walk, task);
 	bpf_seq_write(context->meta->seq, out, sizeof(*out));
 	return 0;
 }

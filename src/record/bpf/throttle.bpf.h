@@ -50,31 +50,41 @@ static __always_inline void throttle_event(struct ring *ring, u64 now, struct ta
 	ring_end_quiet(ring);
 }
 
-static __always_inline void throttle_begin(struct ring *ring, u64 now, struct task_struct *task, u32 tid)
+/* The current thread leaves. Rare, so both are not static: the verifier follows each by itself, and not what comes behind them in one more way. */
+__noinline int throttle_begin(u32 tid, u64 now)
 {
-	struct task_group *group = throttle_group(task);
+	struct ring *ring = ring_here();
+	struct task_group *group = throttle_group(bpf_get_current_task_btf());
 	u64 address = (u64)group;
 
+	if (!ring)
+		return 0;
 	if (!bpf_map_update_elem(&throttled, &tid, &address, BPF_NOEXIST))
 		__sync_fetch_and_add(&throttled_count, 1);
 	throttle_event(ring, now, group, tid, true);
+	return 0;
+}
+
+__noinline int throttle_over(u32 tid, u64 now)
+{
+	u64 *group = bpf_map_lookup_elem(&throttled, &tid);
+	struct ring *ring = ring_here();
+
+	if (!group || !ring)
+		return 0;
+	struct task_group *at = (void *)*group;
+	if (bpf_map_delete_elem(&throttled, &tid))
+		return 0;
+	__sync_fetch_and_add(&throttled_count, -1);
+	throttle_event(ring, now, at, tid, false);
+	return 0;
 }
 
 /* A thread that gets the processor: was it throttled? */
-static __always_inline void throttle_end(struct ring *ring, u64 now, struct task_struct *task, u32 tid)
+static __always_inline void throttle_end(u32 tid, u64 now)
 {
-	u64 *group;
-
-	if (!throttled_count || !tid)
-		return;
-	group = bpf_map_lookup_elem(&throttled, &tid);
-	if (!group)
-		return;
-	struct task_group *at = (void *)*group;
-	if (bpf_map_delete_elem(&throttled, &tid))
-		return;
-	__sync_fetch_and_add(&throttled_count, -1);
-	throttle_event(ring, now, at, tid, false);
+	if (throttled_count && tid)
+		throttle_over(tid, now);
 }
 
 #endif

@@ -134,30 +134,34 @@ static __always_inline u32 rule_find(struct walk *w, u64 address)
 	return rule;
 }
 
-static long walk_frame(u32 index, void *data)
+/* Walks to the next frame; not 0 behind the last one. Not static, for the verifier to follow it once. */
+__noinline int walk_step(struct walk *w)
 {
-	struct walk *w = *(struct walk **)data;
 	if (!w)
 		return 1;
 	u64 ip = w->registers.exact ? w->registers.ip : w->registers.ip - 1;
 
-	w->frames[index & STACK_FRAMES_MAX] = ip;
-	w->message.count = index + 1;
+	w->frames[w->message.count++ & STACK_FRAMES_MAX] = ip;
 	u32 number = rule_find(w, ip);
 	struct unwind_rule *rule = bpf_map_lookup_elem(&stack_rules, &number);
 	if (!rule)
 		return 1;
 	/* a frame pointer that was none led here */
 	if (number == UNWIND_NO_MAPPING && w->registers.guessed)
-		w->message.count = index;
+		w->message.count--;
 	w->kinds |= 1u << (rule->kind & 31);
 	int step = unwind_step(w, *rule, &w->registers);
 	w->status = step == UNWIND_STEP_ON ? STACK_STATUS_too_deep : step;
 	return step != UNWIND_STEP_ON;
 }
 
+static long walk_frame(u32 index, void *data)
+{
+	return LOOP_ENDS(walk_step(*(struct walk **)data));
+}
+
 /* Number of a stack by its hash; a new one is told to the agent. */
-static __noinline u32 stack_number(struct walk *w, u64 hash)
+__noinline u32 stack_number(struct walk *w, u64 hash)
 {
 	u32 id = w ? stack_slot(w, hash) : 0;
 	if (!id || !w->claimed)
@@ -175,15 +179,42 @@ static __always_inline u32 last_places(struct walk *w)
 	return hash >> (64 - STACK_LAST_SHIFT) & ~(STACK_LAST_WAYS - 1);
 }
 
+#define LAST_AT_ONCE 8u
+
+/* So many of the words from one on, taken into the hash; 0 when one is not there. Not static, for the verifier to follow
+ * a few of the words and not each. */
+__noinline u64 last_hash_on(struct walk *w, struct stack_last *last, u64 hash, u32 from)
+{
+	if (!w || !last)
+		return 0;
+	for (u32 i = 0; i < LAST_AT_ONCE; i++) {
+		u32 at = from + i;
+		KEEP_APART(at);
+		if (at >= last->count || at >= STACK_LAST_SLOTS)
+			break;
+		u64 address = w->start + 8ull * last->words[at];
+		u64 page = walk_page(w, address);
+		if (!page)
+			return 0;
+		hash = stack_mix(hash, kernel_word((void *)(page + (address & 4095))));
+	}
+	return hash;
+}
+
 /* Of the words by themselves; 0 when one is not there. */
 static __always_inline u64 last_hash(struct walk *w, struct stack_last *last, u32 count)
 {
 	u64 hash = 0;
-	for (u32 i = 0; i < STACK_LAST_SLOTS && i < count; i++) {
-		u64 address = w->start + 8ull * last->words[i];
-		if (!walk_page(w, address))
+	if (count > STACK_LAST_SLOTS)
+		return 0;
+	for (u32 from = 0; from < STACK_LAST_SLOTS; from += LAST_AT_ONCE) {
+		/* older verifiers follow a limit that is a constant, and no other */
+		KEEP_APART(count);
+		if (from >= count)
+			break;
+		hash = last_hash_on(w, last, hash, from);
+		if (!hash)
 			return 0;
-		hash = stack_mix(hash, kernel_word((void *)(w->page + (address & 4095))));
 	}
 	__asm__ volatile("" ::: "memory");
 	return hash;
@@ -195,6 +226,21 @@ static __always_inline u32 last_number(const struct stack_last *last, u32 sequen
 	u32 id = *(volatile u32 *)&last->id;
 	__asm__ volatile("" ::: "memory");
 	return *(volatile u32 *)&last->sequence == sequence ? id : 0;
+}
+
+/* The same of words that were copied into the walk's window. */
+__noinline u64 last_window_on(struct walk *w, struct stack_last *last, u64 hash, u32 from)
+{
+	if (!w || !last)
+		return 0;
+	for (u32 i = 0; i < LAST_AT_ONCE; i++) {
+		u32 at = from + i;
+		KEEP_APART(at);
+		if (at >= last->count || at >= STACK_LAST_SLOTS)
+			break;
+		hash = stack_mix(hash, w->window[last->words[at] & (STACK_WINDOW_WORDS - 1)]);
+	}
+	return hash;
 }
 
 /* The number of the stack at that place if it is the current one, else 0. */
@@ -223,14 +269,16 @@ __noinline u32 last_is(struct walk *w, u32 place)
 		at += words;
 	}
 	u64 hash = 0;
-	for (u32 i = 0; i < STACK_LAST_SLOTS && i < last->count; i++)
-		hash = stack_mix(hash, w->window[last->words[i] & (STACK_WINDOW_WORDS - 1)]);
+	for (u32 from = 0; from < STACK_LAST_SLOTS && from < last->count; from += LAST_AT_ONCE)
+		hash = last_window_on(w, last, hash, from);
 	return hash == last->hash ? last_number(last, sequence) : 0;
 }
 
 /* The stack's number when it was shown before; 0 when not. */
-static __always_inline u32 stack_recognise(struct walk *w)
+__noinline u32 stack_recognise(struct walk *w)
 {
+	if (!w)
+		return 0;
 	u32 first = last_places(w), id = 0;
 	for (u32 way = 0; way < STACK_LAST_WAYS && !id; way++)
 		id = last_is(w, first + way);
@@ -288,7 +336,7 @@ static __always_inline struct stack_last *last_to_replace(struct walk *w)
 }
 
 /* Kept for recognition, unless another processor is at the same place. */
-static __noinline int stack_remember(struct walk *w, u32 id)
+__noinline int stack_remember(struct walk *w, u32 id)
 {
 	struct stack_last *last = w ? last_to_replace(w) : NULL;
 	if (!last || w->slot_count > STACK_LAST_SLOTS || w->top > 0xffff)
@@ -344,7 +392,7 @@ static __always_inline u32 stack_copy_tell(struct walk *w, u32 bytes)
 	return 0;
 }
 
-static __noinline u32 stack_copy_out(struct walk *w)
+__noinline u32 stack_copy_out(struct walk *w)
 {
 	if (!w)
 		return 0;
@@ -361,34 +409,50 @@ static __noinline u32 stack_copy_out(struct walk *w)
 	return stack_copy_tell(w, bytes);
 }
 
-/* Readies a walk by the process's tables; NULL when the unwinder has none. */
-static __always_inline struct stack_process *walk_tables(struct walk *w)
+/* Readies a walk by the process's tables; 0 when the unwinder has none. */
+__noinline int walk_tables(struct walk *w)
 {
+	if (!w)
+		return 0;
 	u32 tgid = w->message.tgid, zero = 0;
 	struct stack_process *process = bpf_map_lookup_elem(&stack_processes, &tgid);
 	struct stack_now *now = bpf_map_lookup_elem(&stack_now, &zero);
 	if (!now)
-		return NULL;
+		return 0;
 	w->base = w->bytes = 0;
-	w->page = 0;
+	walk_forget_page(w);
 	w->generation = now->generation & STACK_GENERATION_MASK;
 	w->memory.base = now->memory;
 	w->memory.levels = now->levels;
 	w->python = 0;
 	if (!process)
-		return NULL;
+		return 0;
 	if (!process->used)
 		process->used = 1;
 	w->python = process->python;
 	w->python_key = process->python_key;
+	w->python_names = process->python_names;
 	w->layout = process->layout;
 	w->first = process->first;
 	w->mappings = process->count;
-	return process;
+	return 1;
+}
+
+/* Whether the process's tables, which are being made anew, may still lack the mapping. */
+__noinline int walk_doubts(struct walk *w)
+{
+	if (!w || w->status != STACK_STATUS_no_mapping)
+		return false;
+	u32 tgid = w->message.tgid;
+	struct stack_process *process = bpf_map_lookup_elem(&stack_processes, &tgid);
+	if (!process || !process->doubts)
+		return false;
+	process->doubts--;
+	return true;
 }
 
 /* Walks; false when the tables do not suffice, so that the agent has to do it by a copy. */
-static __always_inline bool walk_frames(struct walk *w, struct stack_process *process)
+static __always_inline bool walk_frames(struct walk *w)
 {
 	w->hash = w->top = w->bp_slot = 0;
 	w->slot_count = w->fixed = w->kinds = 0;
@@ -403,10 +467,8 @@ static __always_inline bool walk_frames(struct walk *w, struct stack_process *pr
 	}
 	if (w->status == STACK_STATUS_pending)
 		return false;
-	if (w->status == STACK_STATUS_no_mapping && process->doubts) {
-		process->doubts--;
+	if (walk_doubts(w))
 		return false;
-	}
 	stack_count(STACK_COUNT_WALKED);
 	w->message.type = STACK_MESSAGE_USER;
 	w->message.layout = w->layout;
@@ -415,25 +477,54 @@ static __always_inline bool walk_frames(struct walk *w, struct stack_process *pr
 	return true;
 }
 
+#define FRAMES_AT_ONCE 8u
+
+/* So many frames from one on, taken into the hash. */
+__noinline u64 frames_hash_on(struct walk *w, u64 hash, u32 from, u32 count)
+{
+	for (u32 i = 0; w && i < FRAMES_AT_ONCE; i++) {
+		u32 at = from + i;
+		KEEP_APART(at);
+		if (at >= count || at >= STACK_FRAMES_MAX)
+			break;
+		hash = stack_mix(hash, w->frames[at]);
+	}
+	return hash;
+}
+
+static __always_inline u64 frames_hash(struct walk *w, u64 hash, u32 count)
+{
+	for (u32 from = 0; from < STACK_FRAMES_MAX; from += FRAMES_AT_ONCE) {
+		if (from >= count)
+			break;
+		hash = frames_hash_on(w, hash, from, count);
+	}
+	return hash;
+}
+
+/* Number of the stack that was walked. */
+__noinline u32 stack_walked(struct walk *w)
+{
+	if (!w)
+		return 0;
+	if (w->status == STACK_STATUS_no_page || w->kinds & (1u << UNWIND_DEREF_RBP | 1u << UNWIND_DEREF_RSP | 1u << UNWIND_SIGNAL))
+		w->fixed = 1;
+	return stack_number(w, frames_hash(w, stack_mix(w->layout, w->status), w->message.count));
+}
+
 /* `often`: it may be one that was shown before. To know that again is most of what the verifier has to look at. */
 static __always_inline u32 stack_walk_in(struct walk *w, bool often)
 {
-	struct stack_process *process = walk_tables(w);
-	if (!process)
+	if (!walk_tables(w))
 		return stack_copy_out(w);
 	u32 id = often ? stack_recognise(w) : 0;
 	if (id) {
 		stack_count(STACK_COUNT_RECOGNISED);
 		return w->python ? python_stack(w, id) : id;
 	}
-	if (!walk_frames(w, process))
+	if (!walk_frames(w))
 		return stack_copy_out(w);
-	if (w->status == STACK_STATUS_no_page || w->kinds & (1u << UNWIND_DEREF_RBP | 1u << UNWIND_DEREF_RSP | 1u << UNWIND_SIGNAL))
-		w->fixed = 1;
-	u64 hash = stack_mix(w->layout, w->status);
-	for (u32 i = 0; i < STACK_FRAMES_MAX && i < w->message.count; i++)
-		hash = stack_mix(hash, w->frames[i]);
-	id = stack_number(w, hash);
+	id = stack_walked(w);
 	/* in rdi, a register decides that nobody compares */
 	if (often && id && !(w->kinds & 1u << UNWIND_RA_RDI))
 		stack_remember(w, id);
@@ -456,10 +547,7 @@ __noinline u32 stack_number_kernel(u32 count)
 	w->message.status = STACK_STATUS_whole;
 	w->message.count = count;
 	w->message.time_ns = bpf_ktime_get_ns();
-	u64 hash = stack_mix(0, count);
-	for (u32 i = 0; i < STACK_FRAMES_MAX && i < count; i++)
-		hash = stack_mix(hash, w->frames[i]);
-	return stack_number(w, hash);
+	return stack_number(w, frames_hash(w, stack_mix(0, count), count));
 }
 
 static __always_inline struct walk *walk_begin(u32 **ret_level)
@@ -477,9 +565,20 @@ static __always_inline struct walk *walk_begin(u32 **ret_level)
 	return w;
 }
 
-/* Where the thread left user mode; false when it has no stack of the user's. */
-static __always_inline bool walk_start(struct walk *w, struct task_struct *task, struct pt_regs *registers)
+/* Whose walk it is: a pointer that the verifier knows as one is not passed on to what it looks at by itself. */
+static __always_inline void walk_of(struct walk *w, struct task_struct *task, struct pt_regs *registers)
 {
+	w->task = (u64)task;
+	w->entry = (u64)registers;
+}
+
+/* Where the thread left user mode; false when it has no stack of the user's. */
+__noinline int walk_start(struct walk *w)
+{
+	if (!w)
+		return false;
+	struct task_struct *task = (void *)w->task;
+	struct pt_regs *registers = (void *)w->entry;
 	u64 segment = GET(registers, cs);
 	if (segment != USER_CODE && segment != USER_CODE_NARROW)
 		return false;
@@ -510,7 +609,8 @@ static __always_inline u32 walk_current(bool often)
 	struct walk *w = walk_begin(&level);
 	if (!w)
 		return 0;
-	if (walk_start(w, task, registers))
+	walk_of(w, task, registers);
+	if (walk_start(w))
 		id = stack_walk_in(w, often);
 	(*level)--;
 	return id;

@@ -384,11 +384,11 @@ static __always_inline bool wait_throttled(struct task_struct *task)
 	return queue && bpf_core_field_exists(queue->throttle_count) && GET(queue, throttle_count);
 }
 
-/* `w` is zeroed, but for its state. */
-static __always_inline void wait_read(struct wait *w, struct task_struct *task, bool preempted, bool current, u64 now)
+/* `w` is zeroed, but for its state; the registers are those with which the thread went into the kernel. */
+static __always_inline void wait_read(struct wait *w, struct task_struct *task, struct pt_regs *registers, bool preempted, bool current,
+				      u64 now)
 {
 	u32 flags = task->flags;
-	struct pt_regs *registers;
 
 	w->syscall = SYSCALL_NONE;
 	if (preempted)
@@ -401,7 +401,6 @@ static __always_inline void wait_read(struct wait *w, struct task_struct *task, 
 			wait_kernel_lock(w, task);
 		return;
 	}
-	registers = call_registers(task);
 	w->syscall = call_number(task, registers);
 	if (w->state == TASK_STATE_running) {
 		if (wait_throttled(task)) {

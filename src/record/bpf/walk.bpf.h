@@ -9,7 +9,13 @@
 
 #define STACK_WINDOW_WORDS (STACK_WINDOW_BYTES / 8)
 
+/* An address and its page, where memory is read by its pages. */
+struct walk_page {
+	u64 of, page;
+};
+
 struct walk {
+	u64 task, entry;            /* addresses of the thread and of its registers when it left user mode */
 	struct unwind_registers registers;
 	u64 ip, start, bp;          /* of the innermost frame; start is its sp */
 	u32 kinds;                  /* of rules on the way, a bit each */
@@ -31,11 +37,11 @@ struct walk {
 	u32 turn;                   /* of the places where stacks are remembered */
 	u32 claimed;                /* element of stack_known that is to be told, + 1; 0: none is */
 	u32 python;                 /* element of python_offsets, 0 none */
-	u64 python_key, fs;
+	u64 python_key, python_names, fs;
 	struct python_offsets offsets;
-	u64 code_page_of, code_page; /* as page_of and page, of Python's code objects */
+	struct walk_page code_page, more_page, other_page; /* of code objects, and what else lies elsewhere */
 	u64 python_at, python_hash; /* the next frame, what was met */
-	u64 python_words[8];        /* read last: the kernel before 6.2 counts every word on the stack */
+	u64 python_words[10];       /* read last: the kernel before 6.2 counts every word on the stack */
 	struct stack_run run[STACK_LAST_RUNS];
 	struct stack_message message;
 	u64 frames[STACK_FRAMES_MAX + 1];
@@ -75,6 +81,10 @@ struct {
 	__type(value, u64);
 } stack_copy_number SEC(".maps");
 
+/* What a function that is verified by itself says of a loop's end, as the verifier wants it of a loop's body: it takes any number
+ * for possible, and the compiler, which sees the function, would leave the comparison out. */
+#define LOOP_ENDS(result) ({ int ends_ = (result); __asm__ volatile("" : "+r"(ends_)); ends_ != 0; })
+
 static __always_inline void stack_count(u32 what)
 {
 	u64 *count = bpf_map_lookup_elem(&stack_counts, &what);
@@ -90,7 +100,7 @@ static __always_inline u64 stack_mix(u64 hash, u64 word)
 
 /* Fills the window from an address on: to the page's end, and the page behind
  * it where that is near and there. */
-static __noinline int window_fill(struct walk *w, u64 address)
+__noinline int window_fill(struct walk *w, u64 address)
 {
 	u64 bytes = 4096 - (address & 4095);
 	if (!w)
@@ -108,14 +118,29 @@ static __noinline int window_fill(struct walk *w, u64 address)
 	return -1;
 }
 
-/* The page of the address, found anew only where it is another one. */
+__noinline u64 walk_page_anew(struct walk *w, u64 address)
+{
+	if (!w)
+		return 0;
+	u64 page = memory_page_in(w->memory.root, w->memory.base, w->memory.levels, address);
+	w->page = page;
+	w->page_of = address;
+	return page;
+}
+
+/* In place of an address whose page is remembered: one of no program's, which has no page. */
+#define WALK_NO_ADDRESS (~0ull)
+
+static __always_inline void walk_forget_page(struct walk *w)
+{
+	w->page_of = WALK_NO_ADDRESS;
+	w->page = 0;
+}
+
+/* The page of the address, found anew only where it is another one; 0 when it is not there. */
 static __always_inline u64 walk_page(struct walk *w, u64 address)
 {
-	if ((address ^ w->page_of) >> MEMORY_PAGE_SHIFT || !w->page) {
-		w->page = memory_page(w->memory.root, w->memory.base, w->memory.levels, address);
-		w->page_of = address;
-	}
-	return w->page;
+	return (address ^ w->page_of) >> MEMORY_PAGE_SHIFT ? walk_page_anew(w, address) : w->page;
 }
 
 static __always_inline int stack_word(struct walk *w, u64 address, u64 *ret_word)
@@ -123,8 +148,9 @@ static __always_inline int stack_word(struct walk *w, u64 address, u64 *ret_word
 	u64 at = address - w->base;
 	if (address & 7)
 		return -1;
-	if (w->memory.base && walk_page(w, address)) {
-		*ret_word = kernel_word((void *)(w->page + (address & 4095)));
+	u64 page = w->memory.base ? walk_page(w, address) : 0;
+	if (page) {
+		*ret_word = kernel_word((void *)(page + (address & 4095)));
 		return 0;
 	}
 	if (w->sleeper)
@@ -146,7 +172,7 @@ static __always_inline u32 generation_now(void)
 }
 
 /* Number of a stack by its hash; of a new one `claimed` is set, and the caller tells it. */
-static __noinline u32 stack_slot(struct walk *w, u64 hash)
+__noinline u32 stack_slot(struct walk *w, u64 hash)
 {
 	u32 generation = generation_now();
 	u32 table = (generation & 1) << STACK_KNOWN_SHIFT, upper = generation << STACK_GENERATION_SHIFT;

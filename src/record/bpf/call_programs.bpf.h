@@ -2,12 +2,13 @@
  * the end, which keeps the call's number and its stack. What inference needs of a
  * call is where it was made and when; what it did costs several times as much
  * (syscall.bpf.c), and so does looking at its begin. */
+#ifndef RECORD_BPF_CALL_PROGRAMS_BPF_H
+#define RECORD_BPF_CALL_PROGRAMS_BPF_H
+
 #include "record/bpf/call.bpf.h"
 #include "record/bpf/filter.bpf.h"
 #include "record/bpf/ring.bpf.h"
 #include "record/bpf/stack.bpf.h"
-
-char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 SEC("tp_btf/sys_exit")
 int BPF_PROG(on_call_end, struct pt_regs *registers, long result)
@@ -30,3 +31,5 @@ int BPF_PROG(on_call_end, struct pt_regs *registers, long result)
 	ring_end(ring);
 	return 0;
 }
+
+#endif

@@ -1,0 +1,3 @@
+#!/bin/bash
+# The pack of Qt 6.
+. "$HERE/live/_qt.sh" 6
