@@ -1,4 +1,5 @@
 """What `cases/run` and `lab/run` share: recording a command with Argus, and asking about it."""
+import contextlib
 import json
 import os
 import subprocess
@@ -23,21 +24,23 @@ def ask(argus, *arguments):
     return document, done.returncode, seconds, done.stderr.decode(errors='replace').strip()
 
 
-def record(argus, level, trace, command, limit_s, env=None):
+def record(argus, level, trace, command, limit_s, env=None, options=()):
     """(what the command printed, '') or (None, what went wrong)."""
-    command = [argus, 'record', '--level', level, '-o', trace, '--', *command]
+    command = [argus, 'record', '--level', level, *options, '-o', trace, '--', *command]
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as messages:
         process = subprocess.Popen(command, stdout=out, stderr=messages, stdin=subprocess.DEVNULL, start_new_session=True, env=env)
         try:
             status = process.wait(limit_s)
         except subprocess.TimeoutExpired:
             process.send_signal(2)
-            try:
+            with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(20)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, 9)
-                process.wait()
             return None, f'not finished after {limit_s} s'
+        finally:
+            # what the command left behind, and the command itself, which goes on when its recording is ended
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, 9)
+            process.wait()
         out.seek(0)
         messages.seek(0)
         if not os.path.exists(trace):

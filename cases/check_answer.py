@@ -470,6 +470,12 @@ class Checker(Document):
         if m['path'] and m['path'] not in paths:
             self.say(f'{m["path"]} is no terminal')
 
+    def say_stopped_output(self, m):
+        victim = self.actor(self.answer.get('victim') or {}, 'who writes to a terminal')
+        if victim and not any(w.kind == 'write' and str(w.fields.get('object', '')).startswith('tty:') and (w.end or self.end) > self.start
+                              for w in victim.waits):
+            self.say(f'{victim.tid} did not wait to write to a terminal')
+
     def say_only_threads(self, match):
         pid = self.answer['victim']['pid']
         for thread, process, alone in re.findall(r'\((?:thread (\d+) of process (\d+)(?:, .*?)?|pid (\d+))\)', match['threads']):

@@ -124,6 +124,20 @@ def locks(check, waiter, other, event, words):
     return ''
 
 
+def has_lease(check, waiter, other, event, words):
+    if event['type'] != 'lock_held' or event.get('family') != 'lease':
+        return f'event {event["number"]} is about no lease'
+    return '' if (thread_of(check, event) or other).pid == other.pid else f'the lease is held by {event["tid"]}, not by {other.pid}'
+
+
+def to_come(check, waiter, other, event, words):
+    if event['type'] != 'probe':
+        return f'event {event["number"]} is of no probe'
+    if thread_of(check, event) is not other:
+        return f'event {event["number"]} is of {event["tid"]}'
+    return '' if same_process(waiter, other) else f'{waiter.tid} and {other.tid} are of two processes'
+
+
 def is_child(check, waiter, other, event, words):
     return '' if waiter.pid in other.parents or not other.parent else f'the parent of {other.pid} is {other.parent}, not {waiter.pid}'
 
@@ -147,6 +161,14 @@ def at_other_end(check, waiter, other, event, words):
 def not_accepted(check, waiter, other, event, words):
     listens = [d for d in check.trace.descriptors if d.get('state') == 10 and (check.trace.thread(d['tid'], d['time_ns']) or waiter).pid == other.pid]
     return '' if listens else f'{other.pid} listens nowhere'
+
+
+def served_alone(check, waiter, other, event, words):
+    """All that others sent and it does not listen to lies in one set, and what it listens to there is the other's."""
+    pid = lambda item: (check.trace.thread(item['tid'], item['time_ns']) or waiter).pid
+    theirs = {d['object'] for d in check.trace.descriptors if pid(d) == waiter.pid and d.get('peer') == other.pid and 'object' in d}
+    unread = {d['object'] for d in check.trace.descriptors if pid(d) == waiter.pid and d.get('queued') and 'object' in d}
+    return '' if theirs and unread - theirs else f'{waiter.pid} left nothing unread but what {other.pid} sent'
 
 
 def serves(check, waiter, other, event, words):
@@ -204,10 +226,34 @@ def awaited(check, waiter, other, event, words):
     return f'{other.tid} had ended before the window' if other.died is not None and other.died < check.start else ''
 
 
+def is_parent(check, waiter, other, event, words):
+    if event['type'] != 'syscall' or event.get('syscall_number') != 'kill':
+        return f'event {event["number"]} is no look whether a process lives'
+    asked = event.get('arg0', 0)
+    asked = asked if isinstance(asked, int) else int(asked, 0)
+    ended = [t for t in check.trace.by_tid.get(asked, ()) if other.pid in t.parents or other.pid == t.parent]
+    return '' if any(t.died is not None for t in ended) else f'{other.pid} is not the parent of a process {asked} that has ended'
+
+
 def took_away(check, waiter, other, event, words):
     if event['type'] != 'syscall' or not re.match('unlink|rmdir|rename', event.get('syscall_number', '')):
         return f'event {event["number"]} takes away nothing'
     return '' if thread_of(check, event) is other else f'event {event["number"]} is of {event["tid"]}'
+
+
+def closed(check, waiter, other, event, words):
+    if not same_process(waiter, other) or waiter is other:
+        return f'{other.tid} is not of its process'
+    for thread in (t for threads in check.trace.by_tid.values() for t in threads):
+        if thread.pid != waiter.pid or thread.died is not None:
+            continue
+        wait = thread.waits[-1] if thread.waits else None
+        if not wait or wait.kind != 'futex' or wait.fields.get('timeout_ns') or (wait.end is not None and wait.end < check.end):
+            return f'{thread.tid} waits for something else'
+        if thread is not waiter and thread is not other and wait.start > other.waits[-1].start and \
+                wait.fields.get('object') != waiter.waits[-1].fields.get('object'):
+            return f'{thread.tid} began to wait after {other.tid}'
+    return ''
 
 
 def most_likely(check, waiter, other, event, words):
@@ -226,9 +272,14 @@ LINKS = {
     'was killed, and may have had what it waits for': (was_killed, True),
     'is at the other end': (at_other_end, False),
     'has not accepted its connection': (not_accepted, False),
+    'is the only one that it listens to, and leaves what others sent unread': (served_alone, False),
     'holds the file lock': (locks, False),
+    'holds a lease on a file, and has not given it up': (has_lease, True),
+    'has not come to where it waits': (to_come, True),
+    'came last to where it waited': (to_come, True),
     'is its child': (is_child, False),
     'is a thread that it started': (started, True),
+    'is of its process, in which all threads wait for nothing but each other, and began to wait last': (closed, True),
     'serves the file system': (serves, True),
     'waits at the same place until this gives up, as if each had what the other needs': (lockstep, False),
     'is the one that most likely changes what it looks at': (most_likely, False),
@@ -238,6 +289,7 @@ LINKS = {
     'was told to end, by a signal, and did not at once': (signalled, True),
     'should have ended it, as it did another time': (similar, False),
     'is the process whose end it awaits': (awaited, False),
+    'is the parent of the process that it looks for, which has ended, and did not take note of that': (is_parent, True),
     'took away what it tried to make, and most likely had it': (took_away, True),
     'is of the same process': (of_process, False),
 }
@@ -250,7 +302,7 @@ def check_link(check, waiter, other, link, number, words):
         check.say(f'{other.tid} {link}: event {number} is not in the trace')
     elif needs_event and not number:
         check.say(f'vague: {other.tid} {link}, and no event says so')
-    elif event or function in (sent, at_other_end, not_accepted, is_child, lockstep, most_likely, awaited, similar, of_process):
+    elif event or function in (sent, at_other_end, not_accepted, served_alone, is_child, lockstep, most_likely, awaited, similar, of_process):
         wrong = function(check, waiter, other, event, words) if event or function is not sent else ''
         if wrong:
             check.say(f'{other.tid} {link}: {wrong}')

@@ -8,7 +8,7 @@ MS = 1000000
 WAITS = {
     'waiting on a futex': 'futex', 'waiting to read': 'read', 'waiting to write': 'write', 'waiting in poll': 'poll',
     'waiting in epoll_wait': 'epoll', 'sleeping': 'sleep', 'waiting for a child': 'child',
-    "waiting for Python's interpreter lock (GIL)": 'gil',
+    "waiting for the interpreter's lock (GIL)": 'gil',
     'waiting for its vfork child to exec': 'vfork', 'waiting in a page fault': 'fault', 'waiting for block I/O': 'block_io',
     'waiting for a lock in the kernel': 'kernel_lock', 'waiting for a file lock': 'file_lock',
     'waiting for connections': 'accept', 'connecting': 'connect', 'waiting for a signal': 'signal',
@@ -65,6 +65,8 @@ GRAMMAR = [(name, re.compile(text)) for name, text in (
                      rf'it (?:waits until that is|waited until that was) thawed(?:; who did that is not known)?\.'),
     ('background', r' It was stopped by (?P<signal>SIGTTIN|SIGTTOU): in the background it may not (?:read from|write to, or set,) its terminal'
                    r'(?: (?P<path>\S+))?; it goes on when it is put into the foreground \(fg\)\.'),
+    ('stopped_output', r" The terminal's output (?:is stopped, as by Ctrl-S, until somebody lets it go on|was stopped, as by Ctrl-S, until "
+                       r'somebody let it go on)\.'),
     ('only_threads', rf' Only another thread of its process can end that: (?P<threads>{ONE}.*?)\.(?= [A-Z]|$)'),
     ('sharers', rf' Any process that shares this memory can end that(?:, perhaps one of these: (?P<threads>{ONE}.*?))?\.(?= [A-Z]|$)'),
     ('past', rf' In (?P<function>[^,]+(?:, [^,]+)*?), (?P<who>{ONE}) is past the call in which this one waits: it may have what is waited for\.'),

@@ -214,7 +214,8 @@ class Replay:
         self.frames[event['node']] = (event.get('module', 0), event.get('address', '0x0'), event.get('parent', 0), event.get('status', 'whole'))
 
     def on_module(self, event, time):
-        self.modules[event['module']] = (event.get('texts') or [''])[0]
+        # Two files may have one name, as a container's library and the machine's have.
+        self.modules[event['module']] = tuple(((event.get('texts') or []) + ['', ''])[:2])
 
     def on_task(self, event, time):
         thread = self.known(event['tid'], event)
@@ -426,9 +427,9 @@ class Replay:
         found = []
         while node in self.frames and len(found) < 512:
             module, address, node_up, _ = self.frames[node]
-            path = self.modules.get(module, '')
+            path, build_id = self.modules.get(module, ('', ''))
             short = path.rsplit('/', 1)[-1] if path else ''
-            name, begin = self.names.get((path, int(address, 16)), ('', None))
+            name, begin = self.names.get((path, build_id, int(address, 16)), ('', None))
             found.append((name or f'{short or "?"}+0x{int(address, 16):x}', short))
             if not name and begin is not None:      # a function without a name is called by its begin
                 found.append((f'{short}+0x{begin:x}', short))
@@ -441,7 +442,7 @@ class Replay:
             frames = json.loads(done.stdout)['frames']
         except (ValueError, KeyError):
             return {}
-        return {(f['module'], f['address']): (f['function'] + ('~' if f['guessed'] and f['function'] else ''), f['function_start'])
+        return {(f['module'], f['build_id'], f['address']): (f['function'] + ('~' if f['guessed'] and f['function'] else ''), f['function_start'])
                 for f in frames}
 
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "diagnose/judgement.h"
 
 static int bigger(const void *a, const void *b)
 {
@@ -19,7 +20,6 @@ void account_threads(const struct scene *scene, const struct pieces *pieces, str
 {
 	struct map index;
 
-	(void)scene;
 	map_init(&index);
 	accounts->length = 0;
 	for (size_t i = 0; i < pieces->length; i++) {
@@ -53,8 +53,8 @@ void account_threads(const struct scene *scene, const struct pieces *pieces, str
 		for (uint8_t state = 0; state <= SPAN_ABSENT; state++)
 			if (a->state_ns[state] > a->state_ns[a->state])
 				a->state = state;
-		a->charge = a->circle_ns * 2 > a->ns ? CHARGE_CIRCLE : a->source_ns * 2 > a->ns ? CHARGE_SOURCE
-			    : a->missing_ns * 2 > a->ns ? CHARGE_MISSING : CHARGE_THREAD;
+		a->charge = most_of(scene, a->circle_ns, a->ns) ? CHARGE_CIRCLE : most_of(scene, a->source_ns, a->ns) ? CHARGE_SOURCE
+			    : most_of(scene, a->missing_ns, a->ns) ? CHARGE_MISSING : CHARGE_THREAD;
 	}
 	if (accounts->length)
 		qsort(accounts->items, accounts->length, sizeof(*accounts->items), bigger);
@@ -101,7 +101,7 @@ static const struct account *account_child(const struct scene *scene, const stru
 	for (size_t i = 0; i < accounts->length; i++) {
 		const struct account *a = &accounts->items[i];
 
-		if (a->ns * 5 < window_ns)
+		if (a->ns < part_of(scene, LIMIT_child_time, window_ns))
 			break;
 		if (scene->tables->threads[a->thread].parent_pid == pid && scene_pid(scene, a->thread) != pid &&
 		    program_ns(scene, accounts, a, pid) >= own_ns)
@@ -113,18 +113,18 @@ static const struct account *account_child(const struct scene *scene, const stru
 const struct account *account_culprit(const struct scene *scene, const struct accounts *accounts, uint64_t window_ns)
 {
 	const struct account *best = NULL;
-	uint64_t best_ns = 0;
+	uint64_t best_ns = 0, much = part_of(scene, LIMIT_much_time, window_ns);
 
 	if (!accounts->length)
 		return NULL;
-	if (accounts->items[0].ns * 5 >= window_ns * 2)
+	if (accounts->items[0].ns >= much || !rule_holds(scene, RULE_most_time))
 		return &accounts->items[0];
 	for (int with_children = 0; with_children < 2 && !best; with_children++) {
 		for (size_t i = 0; i < accounts->length && i < 64; i++) {
 			const struct account *a = &accounts->items[i];
 			uint64_t ns = account_process_ns(scene, accounts, scene_pid(scene, a->thread), with_children != 0);
 
-			if (ns > best_ns && ns * 5 >= window_ns * 2) {
+			if (ns > best_ns && ns >= much) {
 				best = a;
 				best_ns = ns;
 			}

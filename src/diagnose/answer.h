@@ -23,9 +23,11 @@ void answer_callbacks_json(struct json *json, const struct path_step *step);
 /* What the culprit did and for how long, the longest first; and the same as a part of a sentence. */
 void answer_doings(const struct describer *d, const struct pieces *pieces, struct diagnosis *diagnosis);
 void answer_doings_text(const struct describer *d, const struct diagnosis *diagnosis, struct buf *buf);
+/* The thread's longest wait in the window; NULL none. */
+const struct wait *answer_longest_wait(const struct scene *scene, uint32_t thread, const struct diagnosis *g);
 /* That a control group or a file system was frozen, and by whom, or nothing. */
 void answer_frozen_text(const struct describer *d, const struct diagnosis *diagnosis, struct buf *buf);
-/* That its terminal stopped the culprit, which reads from it in the background. */
+/* That its terminal stopped the culprit, which reads from it in the background, or that a terminal's output was stopped. */
 void answer_terminal_text(const struct describer *d, const struct diagnosis *g, struct buf *buf);
 /* The sentence about those that did the same in turn with the culprit, or nothing. */
 void answer_fellows_text(const struct describer *d, const struct diagnosis *diagnosis, struct buf *buf);

@@ -7,31 +7,16 @@
 #include <string.h>
 
 #include "diagnose/answer.h"
+#include "diagnose/callbacks_open.h"
 #include "graph/graph.h"
 #include "symbols/address_names.h"
 #include "symbols/demangle.h"
+#include "trace/probe_names.h"
 
-#define LEVELS_MOST 4         /* callbacks inside of each other that are told */
-#define SEGMENTS_MOST 100000u /* of one callback, with others between them, that are looked at */
 #define TEXT_EVENTS_MOST 1000u /* of other threads' probes, between a probe and its text */
+#define EVENTS_BEFORE_MOST 5000u /* between a probe and the one whose text belongs to it */
 
 /* ---- what it is called ---- */
-
-static bool field_of(const struct event *e, const char *name, size_t length, uint64_t *ret_value)
-{
-	const struct event_info *info = e->type < EVENT_MAX ? &event_infos[e->type] : NULL;
-
-	for (unsigned i = 0; info && e->data && i < info->field_count; i++) {
-		const struct field_info *f = &info->fields[i];
-
-		if (strlen(f->name) == length && !memcmp(f->name, name, length)) {
-			*ret_value = 0;
-			memcpy(ret_value, (const char *)e->data + f->offset, f->bytes);
-			return true;
-		}
-	}
-	return false;
-}
 
 static void put_function(const struct describer *d, uint32_t thread, uint64_t time_ns, uint64_t address, struct buf *buf)
 {
@@ -88,8 +73,40 @@ static const char *text_of(const struct describer *d, const struct event *e)
 	return text;
 }
 
+/* The text that this probe read last in the event's thread, before it. */
+static const char *text_before(const struct describer *d, const struct event *e, const char *probe, size_t length)
+{
+	uint64_t number = e->number, from = number > EVENTS_BEFORE_MOST ? number - EVENTS_BEFORE_MOST : 1;
+	const char *name = arena_strndup(d->arena, probe, length), *text = "";
+	struct trace_filter filter = { 0 };
+	struct trace_cursor *cursor;
+	struct probe_names names;
+	const struct event *at;
+	uint32_t tid = e->tid;
+
+	probe_names_read(d->arena, d->scene->trace, &names);
+	trace_filter_add(&filter, EVENT_probe_text);
+	cursor = trace_cursor_new(d->scene->trace, &filter);
+	trace_cursor_seek(cursor, from);
+	while ((at = trace_cursor_next(cursor)) && at->number < number)
+		if (at->tid == tid && at->data && !strcmp(probe_name(&names, event_as(at, probe_text)->probe)->name, name))
+			text = arena_strdup(d->arena, at->tail);
+	trace_cursor_free(cursor);
+	return text;
+}
+
+/* A C++ class by the name that it has in its type information: "N3app6EditorE". */
+static const char *class_called(const struct describer *d, const char *text)
+{
+	static const char words[] = "typeinfo name for ";
+	/* a star is before names that no other file may have */
+	const char *plain = demangle(d->arena, arena_printf(d->arena, "_ZTS%s", text + (*text == '*')));
+
+	return !text[0] || !plain || strncmp(plain, words, sizeof(words) - 1) != 0 ? text : demangle_brief(d->arena, plain + sizeof(words) - 1);
+}
+
 /* What stands in braces: FIELD, "FIELD:2 words,3 other words", "function FIELD", "function FIELD|words for
- * none", "text". */
+ * none", "text", "text PROBE", "class text". */
 static void put_asked(const struct describer *d, uint32_t thread, const struct event *e, const char *asked, size_t length, struct buf *buf)
 {
 	static const char function[] = "function ", number[] = "number ";
@@ -114,15 +131,20 @@ static void put_asked(const struct describer *d, uint32_t thread, const struct e
 		asked += sizeof(function) - 1;
 		length -= sizeof(function) - 1;
 	}
-	if (length == 4 && !memcmp(asked, "text", 4)) {
-		text = text_of(d, e);
+	if (length == 10 && !memcmp(asked, "class text", 10)) {
+		text = class_called(d, text_of(d, e));
+		buf_add(buf, text[0] || !otherwise ? text : otherwise + 1, text[0] || !otherwise ? strlen(text) : rest);
+		return;
+	}
+	if (length >= 4 && !memcmp(asked, "text", 4) && (length == 4 || asked[4] == ' ')) {
+		text = length == 4 ? text_of(d, e) : text_before(d, e, asked + 5, length - 5);
 		if (text[0] || !otherwise)
 			buf_text(buf, text);
 		else
 			buf_add(buf, otherwise + 1, rest);
 		return;
 	}
-	if (!field_of(e, asked, length, &value))
+	if (!event_field(e, asked, length, &value))
 		buf_add(buf, asked, length);
 	else if (!value && otherwise)
 		buf_add(buf, otherwise + 1, rest);
@@ -163,28 +185,21 @@ static const char *called_by(const struct describer *d, uint32_t rule, uint32_t 
 	return text;
 }
 
-/* ---- which they are ---- */
-
-/* The first segments of the callbacks that are open in the segment, innermost first. */
-static unsigned open_callbacks(const struct graph *graph, uint32_t number, struct graph_segment begun[LEVELS_MOST])
+/* By the event with this number; of one that was lost no field is said. */
+static const char *called_by_number(const struct describer *d, uint32_t rule, uint32_t thread, uint64_t number)
 {
-	struct graph_segment s;
-	unsigned count = 0;
+	struct trace_cursor *cursor = trace_cursor_new(d->scene->trace, NULL);
+	const struct event *e;
+	const char *words;
 
-	if (!graph_segment(graph, number, &s))
-		return 0;
-	for (uint32_t looked = 0, level = s.level; level && count < LEVELS_MOST && looked < SEGMENTS_MOST; looked++) {
-		uint32_t before = graph_segment_previous(graph, s.segment);
-
-		if (s.level == level && s.begins_callout) {
-			begun[count++] = s;
-			level--;
-		}
-		if (before == GRAPH_NONE || !graph_segment(graph, before, &s))
-			break;
-	}
-	return count;
+	trace_cursor_seek(cursor, number);
+	e = trace_cursor_next(cursor);
+	words = called_by(d, rule, thread, e && e->number == number ? e : NULL);
+	trace_cursor_free(cursor);
+	return words;
 }
+
+/* ---- which they are ---- */
 
 static void find_submission(const struct describer *d, const struct graph_segment *begun, bool nested, struct callback *callback);
 
@@ -208,23 +223,26 @@ static void find_submission(const struct describer *d, const struct graph_segmen
 {
 	const struct graph *graph = d->scene->graph;
 	struct graph_edges walk = graph_edges_into(graph, begun->segment, EDGES_STRONG);
-	struct graph_segment around[LEVELS_MOST];
+	struct graph_segment around[CALLBACKS_OPEN_MOST];
 	struct callback within;
+	unsigned count;
 
 	for (struct graph_edge edge; graph_edges_next(&walk, &edge); ) {
 		if (edge.kind != MECHANISM_submit || edge.to_event != begun->first_event ||
 		    edge.from_thread >= d->scene->thread_count)
 			continue;
 		describe_thread(d, edge.from_thread, edge.from_ns, &callback->submitter);
-		callback->deed = called_by(d, edge.rule, edge.from_thread, NULL);
-		if (!graph_rule_called(graph, edge.rule)[0])
-			callback->deed = "submitted it";
+		callback->deed = graph_rule_called(graph, edge.rule)[0] ? called_by_number(d, edge.rule, edge.from_thread, edge.from_event) :
+									  "submitted it";
 		callback->submit_ns = edge.from_ns;
 		callback->submit_event = edge.from_event;
-		if (!nested && open_callbacks(graph, edge.from, around)) {
-			describe_callback(d, edge.from_thread, &around[0], true, &within);
-			callback->within = within.what;
-		}
+		count = nested ? 0 : callbacks_open(graph, edge.from, around);
+		/* what hands on may begin a callback itself: it lies in the one around that */
+		for (unsigned i = 0; i < count && !callback->within; i++)
+			if (around[i].first_event != edge.from_event) {
+				describe_callback(d, edge.from_thread, &around[i], true, &within);
+				callback->within = within.what;
+			}
 		return;
 	}
 }
@@ -232,14 +250,14 @@ static void find_submission(const struct describer *d, const struct graph_segmen
 void answer_callbacks(const struct describer *d, uint32_t thread, uint64_t time_ns, struct path_step *step)
 {
 	const struct graph *graph = d->scene->graph;
-	struct graph_segment begun[LEVELS_MOST];
+	struct graph_segment begun[CALLBACKS_OPEN_MOST];
 	struct callback *callbacks;
 	uint32_t segment;
 
 	if (!graph || !d->scene->trace || !thread)
 		return;
 	segment = graph_segment_at(graph, thread, time_ns);
-	step->callback_count = segment == GRAPH_NONE ? 0 : open_callbacks(graph, segment, begun);
+	step->callback_count = segment == GRAPH_NONE ? 0 : callbacks_open(graph, segment, begun);
 	callbacks = arena_array(d->arena, struct callback, step->callback_count);
 	for (unsigned i = 0; i < step->callback_count; i++)
 		describe_callback(d, thread, &begun[i], false, &callbacks[i]);

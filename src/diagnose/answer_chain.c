@@ -284,7 +284,8 @@ static const char *wait_words(const struct describer *d, const struct episode *e
 	describe_place(d, wait->ustack, &place);
 	while (times > 2 && last + 1 < end && last->end_ns < to_ns && d->scene->waits[last[1].last].site == wait->site)
 		times += (++last)->slices;
-	if (times > 2)
+	/* in a call that goes on the kernel looked, not the program */
+	if (times > 2 && !wait_is_in_kernel(wait))
 		words = arena_printf(d->arena, "%s again and again, %u times, every %s", words, times,
 				     describe_time(d->arena, (last->end_ns - episode->start_ns) / times));
 	return place.function ? arena_printf(d->arena, "%s, in %s", words, demangle_brief(d->arena, place.function)) : words;
@@ -343,7 +344,8 @@ static const char *spinning_words(const struct describer *d, uint32_t thread, co
 /* What leads from one that spins, without a wait, to whom it spins for. */
 static bool is_looked_for(uint8_t link)
 {
-	return link == LINK_FLAG || link == LINK_WROTE || link == LINK_SIMILAR || link == LINK_SIGNALLED || link == LINK_AWAITED;
+	return link == LINK_FLAG || link == LINK_WROTE || link == LINK_SIMILAR || link == LINK_SIGNALLED || link == LINK_AWAITED ||
+	       link == LINK_TO_COME || link == LINK_CAME_LAST;
 }
 
 /* What the thread of a step did for most of its share: it waited, when a step

@@ -9,8 +9,7 @@
 
 #define FREEZE_DEPTH 24    /* frames of a kernel stack in which freezing is looked for */
 
-/* The thread's longest wait in the window. */
-static const struct wait *longest_wait(const struct scene *scene, uint32_t thread, const struct diagnosis *g)
+const struct wait *answer_longest_wait(const struct scene *scene, uint32_t thread, const struct diagnosis *g)
 {
 	uint32_t first = scene->threads[thread].wait, i = scene_waits_from(scene, thread, g->start_ns);
 	const struct wait *longest = NULL;
@@ -84,13 +83,13 @@ static uint32_t who_froze(const struct describer *d, const struct wait *held)
 	return last ? last->thread : 0;
 }
 
-static void tell_files(const struct describer *d, const struct diagnosis *g, const struct wait *w, struct buf *buf)
+static void tell_files(const struct describer *d, const struct actor *writer, const struct wait *w, struct buf *buf)
 {
 	bool open = w->end == WAIT_END_OPEN;
 	uint32_t by = who_froze(d, w);
 	struct actor who;
 
-	buf_printf(buf, " The file system that %s writes to %s frozen", answer_who(d->arena, &g->victim), open ? "is" : "was");
+	buf_printf(buf, " The file system that %s writes to %s frozen", answer_who(d->arena, writer), open ? "is" : "was");
 	if (by) {
 		describe_thread(d, by, w->start_ns, &who);
 		buf_printf(buf, ", by %s", answer_who(d->arena, &who));
@@ -100,10 +99,12 @@ static void tell_files(const struct describer *d, const struct diagnosis *g, con
 
 void answer_frozen_text(const struct describer *d, const struct diagnosis *g, struct buf *buf)
 {
-	const struct wait *culprit = longest_wait(d->scene, g->culprit.thread, g), *victim = longest_wait(d->scene, g->victim.thread, g);
+	const struct wait *culprit = answer_longest_wait(d->scene, g->culprit.thread, g), *victim = answer_longest_wait(d->scene, g->victim.thread, g);
 
 	if (culprit && culprit->state == TASK_STATE_frozen)
 		tell_group(d, g, culprit, buf);
 	if (victim && kernel_place_of_wait(d->names, d->scene->tables, victim) == KERNEL_PLACE_FROZEN)
-		tell_files(d, g, victim, buf);
+		tell_files(d, &g->victim, victim, buf);
+	else if (culprit && kernel_place_of_wait(d->names, d->scene->tables, culprit) == KERNEL_PLACE_FROZEN)
+		tell_files(d, &g->culprit, culprit, buf);
 }

@@ -200,12 +200,13 @@ static void plan_stepping(const struct describer *d, struct diagnosis *g)
 	g->step = arena_printf(d->arena, "argus step %" PRIu32 " %s --tid %" PRIu32, g->victim.pid, text, scene_tid(d->scene, g->victim.thread));
 }
 
-/* The loop awaits a process's end, which is no flag in memory. */
-static bool looks_for_process(const struct diagnosis *g)
+/* The loop awaits a process's end, which is no flag in memory, or a pack tells for whom it waits. */
+static bool is_known(const struct diagnosis *g)
 {
 	const char *link = g->path_count > 1 ? g->path[1].link : "";
 
-	return !strcmp(link, walk_link_words(LINK_SIGNALLED)) || !strcmp(link, walk_link_words(LINK_AWAITED));
+	return !strcmp(link, walk_link_words(LINK_SIGNALLED)) || !strcmp(link, walk_link_words(LINK_AWAITED)) ||
+	       !strcmp(link, walk_link_words(LINK_TO_COME)) || !strcmp(link, walk_link_words(LINK_CAME_LAST));
 }
 
 /* What the kernel left out by itself no room would have kept. */
@@ -242,9 +243,9 @@ void answer_plan(const struct describer *d, struct diagnosis *g)
 		plan_add(d, g, "--stacks", "waits,wakes,samples,msgs", "stacks tell what the threads wait for");
 	else if (unsure && computing && samples_of(scene, g) < SAMPLES_ENOUGH)
 		plan_add(d, g, "--freq", "997", "the few samples of it do not tell the function");
-	if (g->verdict == VERDICT_YIELD && g->confidence < SURE_OF_FLAG && !looks_for_process(g))
+	if (g->verdict == VERDICT_YIELD && g->confidence < SURE_OF_FLAG && !is_known(g))
 		plan_flag(d, g);
-	if (g->verdict == VERDICT_YIELD && !looks_for_process(g))
+	if (g->verdict == VERDICT_YIELD && !is_known(g))
 		plan_stepping(d, g);
 	if (all)
 		plan_add(d, g, "--all", NULL, "a thread outside the recording may have been the one to act");

@@ -1,5 +1,5 @@
-/* What an answer says of a culprit that its terminal stopped: a job in the background may neither read from
- * it nor set it. See answer.h. */
+/* What an answer says of a terminal that stopped the culprit: a job in the background may neither read from
+ * it nor set it; and of one whose output was stopped. See answer.h. */
 #include <signal.h>
 #include <string.h>
 
@@ -34,11 +34,25 @@ static const char *terminal_of(const struct describer *d, uint32_t pid)
 	return "";
 }
 
+/* At the other side of the terminal that the victim writes to the culprit only listened. */
+static void tell_stopped_output(const struct describer *d, const struct diagnosis *g, struct buf *buf)
+{
+	const struct wait *writes = answer_longest_wait(d->scene, g->victim.thread, g);
+	const struct wait *listens = answer_longest_wait(d->scene, g->culprit.thread, g);
+
+	if (writes && writes->kind == WAIT_KIND_write && object_kind(writes->object) == OBJECT_KIND_tty && listens && wait_is_loop_rest(listens) &&
+	    g->culprit.pid != g->victim.pid && ends_shows_terminals(d->ends, g->culprit.pid))
+		buf_text(buf, writes->end == WAIT_END_OPEN ? " The terminal's output is stopped, as by Ctrl-S, until somebody lets it go on."
+							   : " The terminal's output was stopped, as by Ctrl-S, until somebody let it go on.");
+}
+
 void answer_terminal_text(const struct describer *d, const struct diagnosis *g, struct buf *buf)
 {
 	const struct sent_signal *s = g->culprit.kind == ACTOR_THREAD ? stopped_by(d->scene, g) : NULL;
 	const char *path;
 
+	if (g->culprit.kind == ACTOR_THREAD)
+		tell_stopped_output(d, g, buf);
 	if (!s || (s->signal != SIGTTIN && s->signal != SIGTTOU))
 		return;
 	path = terminal_of(d, g->culprit.pid);

@@ -8,9 +8,9 @@
 /* The kernel's entries, and the wrappers of the library where only user stacks are recorded. */
 static const char *const looking_calls[] = { "sys_wait4", "sys_waitid", "sys_kill", "wait4", "waitpid", "waitid" };
 
-static bool looks(const struct scene *scene, struct names *names, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
+static bool looks(const struct scene *scene, struct names *names, uint32_t thread, uint64_t from_ns, uint64_t to_ns, enum limit_id share)
 {
-	int least = (int)limit_of(scene, LIMIT_spin_looks);
+	int least = (int)limit_of(scene, share);
 
 	for (size_t i = 0; i < sizeof(looking_calls) / sizeof(*looking_calls); i++)
 		if (busy_share_in(scene, names, thread, from_ns, to_ns, looking_calls[i]) >= least)
@@ -40,7 +40,7 @@ static bool find_told(const struct scene *scene, uint32_t thread, uint64_t from_
 		uint64_t asked_ns = s->time > from_ns ? s->time : from_ns;
 
 		if (!s->sender || !scene_same_process(scene, s->sender, thread) || scene_same_process(scene, s->target, thread) ||
-		    !lasted(scene, s->target, asked_ns, to_ns))
+		    !lasted(scene, s->target, asked_ns, to_ns) || (found && s->target == ret_awaited->thread))
 			continue;
 		*ret_awaited = (struct awaited_process){ s->target, LINK_SIGNALLED, (uint8_t)rule_infos[RULE_told_to_end].weight, s->number };
 		found = true;
@@ -72,10 +72,22 @@ static bool find_child(const struct scene *scene, uint32_t thread, uint64_t from
 	return found != 0;
 }
 
+/* The stretch began as it told a process to end, and went on until that had ended. */
+static bool lasts_from_told(const struct scene *scene, const struct awaited_process *awaited, uint64_t from_ns, uint64_t to_ns)
+{
+	for (uint32_t i = 0; i < scene->signal_count; i++)
+		if (scene->signals[i].number == awaited->evidence)
+			return scene->signals[i].time >= from_ns && scene->signals[i].time <= from_ns + part_of(scene, LIMIT_edge, to_ns - from_ns);
+	return false;
+}
+
 bool awaited_process_find(const struct scene *scene, struct names *names, uint32_t thread, uint64_t from_ns, uint64_t to_ns,
 			  struct awaited_process *ret_awaited)
 {
-	if (!rule_holds(scene, RULE_told_to_end) || !looks(scene, names, thread, from_ns, to_ns))
+	if (!rule_holds(scene, RULE_told_to_end) || !looks(scene, names, thread, from_ns, to_ns, LIMIT_told_looks))
 		return false;
-	return find_told(scene, thread, from_ns, to_ns, ret_awaited) || find_child(scene, thread, from_ns, to_ns, ret_awaited);
+	if (looks(scene, names, thread, from_ns, to_ns, LIMIT_spin_looks))
+		return find_told(scene, thread, from_ns, to_ns, ret_awaited) || find_child(scene, thread, from_ns, to_ns, ret_awaited);
+	/* A loop that does more than to look, as one that serves meanwhile. */
+	return find_told(scene, thread, from_ns, to_ns, ret_awaited) && lasts_from_told(scene, ret_awaited, from_ns, to_ns);
 }

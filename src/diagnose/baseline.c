@@ -7,7 +7,6 @@
 #include "diagnose/suspects.h"
 #include "graph/graph.h"
 
-#define BEFORE_NS 1000000000ull   /* what led to a wait's end began at most so long before the wait */
 #define OWN_PAUSES 8              /* waits inside one piece of work that are gone over */
 #define SIMILARS_TRIED 3
 #define LOOPS_COMPARED 16
@@ -145,7 +144,7 @@ static void add_step(struct slice *s, uint32_t thread, uint64_t time_ns, uint64_
 /* On from the segment in which the last step did its part. */
 static void slice_back(struct slice *s, uint32_t segment)
 {
-	uint64_t earliest = s->episode->start_ns > BEFORE_NS ? s->episode->start_ns - BEFORE_NS : 0;
+	uint64_t before = limit_of(s->base->scene, LIMIT_led_to_ns), earliest = s->episode->start_ns > before ? s->episode->start_ns - before : 0;
 
 	while (s->found->step_count < BASELINE_MAX_STEPS) {
 		uint64_t before_ns = s->found->steps[s->found->step_count - 1].then_ns;
@@ -335,6 +334,9 @@ static bool rests(struct diff *d, const struct baseline_step *step)
 	const struct episode *first = base->episodes + base->threads[step->then_thread].episode;
 	uint64_t x, y;
 
+	/* There comes no work, whatever it did between two pieces. */
+	if (w->kind == WAIT_KIND_write || wait_is_in_kernel(w) || (w->kind == WAIT_KIND_futex && w->hint))
+		return false;
 	if (!e)
 		e = first + base->threads[step->then_thread].episode_count;
 	/* The wait before its part, or the one after. */
@@ -363,13 +365,13 @@ static void tell_doing(struct diff *d, struct baseline_step *step)
 		return;
 	scene_state_times(scene, step->now_thread, d->from_ns, d->to_ns, &times);
 	step->wait = longest_wait(scene, step->now_thread, d->from_ns, d->to_ns);
-	if (t->end_ns < d->from_ns + window / 2)
+	if (t->end_ns < d->from_ns + part_of(scene, LIMIT_most, window))
 		step->doing = DOING_GONE;
-	else if (times.ns[SPAN_STOPPED] * 2 > window)
+	else if (most_of(scene, times.ns[SPAN_STOPPED], window))
 		step->doing = DOING_STOPPED;
-	else if (times.ns[SPAN_RUNNABLE] * 2 > window)
+	else if (most_of(scene, times.ns[SPAN_RUNNABLE], window))
 		step->doing = DOING_STARVED;
-	else if (times.ns[SPAN_RUNNING] * 2 > window)
+	else if (most_of(scene, times.ns[SPAN_RUNNING], window))
 		step->doing = DOING_BUSY;
 	else
 		step->doing = step->wait && !rests(d, step) ? DOING_BLOCKED : DOING_RESTED;
@@ -393,7 +395,7 @@ static uint32_t player(struct diff *d, const struct baseline_step *step, uint32_
 		if (towards && match < SIDE_MATCH_SELF &&
 		    (handed_on(scene, players[i].thread, towards, scene->start_ns, scene->end_ns) ||
 		     handed_on(scene, towards, players[i].thread, scene->start_ns, scene->end_ns)))
-			match += 15;
+			match += (uint32_t)limit_of(scene, LIMIT_player_linked);
 		if (match > best_match) {
 			best_match = match;
 			best = players[i].thread;

@@ -58,17 +58,23 @@ static double class_cost(const struct scene *scene, enum walk_link link)
 	case LINK_ACTIVITY:
 	case LINK_CHILD:
 	case LINK_STARTED:
+	case LINK_CLOSED:
 	case LINK_SERVER:
 	case LINK_FILE_LOCK:
 	case LINK_AWAITED:
+	case LINK_PARENT:
 	case LINK_TRACER:
 	case LINK_SIGNALLED:
 	case LINK_TOLD:
 	case LINK_WROTE:
+	case LINK_TO_COME:
+	case LINK_CAME_LAST:
 		return hundredths(scene, LIMIT_link_recorded);
 	case LINK_OWNER:
+	case LINK_LEASE:
 	case LINK_ENDED:
 	case LINK_LISTENER:
+	case LINK_SERVED:
 		return hundredths(scene, LIMIT_link_read);
 	case LINK_PEER:
 	case LINK_SIMILAR:
@@ -93,7 +99,7 @@ static bool circle_listens(const struct investigation *v)
 
 		for (; e && e < v->scene->episodes + t->episode + t->episode_count && e->start_ns < v->request->to_ns; e++)
 			if (v->scene->waits[e->last].kind == WAIT_KIND_epoll &&
-			    (e->end_ns - e->start_ns) * 4 > v->request->to_ns - v->request->from_ns)
+			    e->end_ns - e->start_ns > part_of(v->scene, LIMIT_a_good_part, v->request->to_ns - v->request->from_ns))
 				return true;
 	}
 	return false;

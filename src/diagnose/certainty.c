@@ -10,7 +10,7 @@
 
 static bool stands(const struct investigation *v, const struct episode *e)
 {
-	uint64_t slack = (v->request->to_ns - v->request->from_ns) / 10;
+	uint64_t slack = part_of(v->scene, LIMIT_standing_slack, v->request->to_ns - v->request->from_ns);
 
 	if (slack > limit_of(v->scene, LIMIT_standing_slack_ns))
 		slack = limit_of(v->scene, LIMIT_standing_slack_ns);

@@ -87,7 +87,7 @@ const char *describe_wait(const struct describer *d, const struct wait *wait)
 	if (wait->kind == WAIT_KIND_open && place == KERNEL_PLACE_LEASE)
 		return "waiting to open a file until a lease on it is given up";
 	if (wait->hint_kind == HINT_KIND_interpreter_lock)
-		return "waiting for Python's interpreter lock (GIL)";
+		return "waiting for the interpreter's lock (GIL)";
 
 	if (wait->kind == WAIT_KIND_futex && object && !strcmp(object, "futex"))
 		object = NULL;
@@ -149,18 +149,32 @@ const char *const *describe_stack(const struct describer *d, uint32_t ustack, ui
 	return frames;
 }
 
-enum { WORTH_SCRIPT = 5 };
+/* Of the standard libraries of C++ and Rust, which are compiled into programs: "std::sync::...", "<core::... as ...>::next". */
+static bool is_standard(const char *function)
+{
+	static const char *const names[] = { "std::", "core::", "alloc::" };
+
+	function += strspn(function, "<&");
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!strncmp(function, names[i], strlen(names[i])))
+			return true;
+	return false;
+}
+
+enum { WORTH_BARE = 1, WORTH_PLUMBING, WORTH_STANDARD, WORTH_PROGRAM, WORTH_ANY_SCRIPT, WORTH_SCRIPT };
 
 /* How much a frame says of where a thread is: best is a function in the program's own script,
- * then any script's, then a named function of the program or its libraries, then the C
- * library's own name for what was called, then a bare place. */
+ * then any script's, then a named function of the program or its libraries, then the standard
+ * library's own name for what was called, then the C library's, then a bare place. */
 static unsigned worth_of(const struct name *name)
 {
 	if (name->script && name->function[0])
-		return name->standard ? WORTH_SCRIPT - 1 : WORTH_SCRIPT;
+		return name->standard ? WORTH_ANY_SCRIPT : WORTH_SCRIPT;
 	if (!name->module[0] || describe_is_start(name->function))
 		return 0;
-	return !name->function[0] ? 1 : describe_is_plumbing(name->module) ? 2 : 3;
+	if (!name->function[0])
+		return WORTH_BARE;
+	return describe_is_plumbing(name->module) ? WORTH_PLUMBING : is_standard(name->function) ? WORTH_STANDARD : WORTH_PROGRAM;
 }
 
 static bool has_scripts(const struct describer *d)
@@ -214,7 +228,7 @@ unsigned describe_script(const struct describer *d, const char *const *frames)
 void describe_place(const struct describer *d, uint32_t ustack, struct actor *actor)
 {
 	const struct name *best = NULL, *bare = NULL;
-	unsigned best_worth = 0, enough = has_scripts(d) ? WORTH_SCRIPT : 3;
+	unsigned best_worth = 0, enough = has_scripts(d) ? WORTH_SCRIPT : WORTH_PROGRAM;
 
 	if (!d->names)
 		return;
@@ -223,7 +237,7 @@ void describe_place(const struct describer *d, uint32_t ustack, struct actor *ac
 		const struct name *name = names_frame(d->names, node);
 		unsigned worth = worth_of(name);
 
-		if (worth == 1 && !bare)
+		if (worth == WORTH_BARE && !bare)
 			bare = name;
 		if (worth > best_worth) {
 			best = name;
@@ -238,7 +252,7 @@ void describe_place(const struct describer *d, uint32_t ustack, struct actor *ac
 		actor->file = arena_strdup(d->arena, best->file);
 		actor->line = best->line;
 	}
-	if (bare && best_worth == 3)
+	if (bare && best_worth >= WORTH_STANDARD && best_worth <= WORTH_PROGRAM)
 		actor->inner = arena_strdup(d->arena, bare->text);
 }
 

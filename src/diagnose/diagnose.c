@@ -306,6 +306,10 @@ static void collect_alternatives(struct investigation *v)
 			.words = arena_printf(v->arena, "%s for %u %% of the window", span_state_name(a->state), (unsigned)share) };
 		describe_thread(&v->describer, a->thread, a->last_ns, &deeds[d->alternative_count++].actor);
 	}
+	/* All that speaks for one of them was weighed: none is surer than who was chosen. */
+	for (size_t i = 0; i < d->alternative_count; i++)
+		if (d->culprit.kind != ACTOR_UNKNOWN && deeds[i].confidence > d->confidence)
+			deeds[i].confidence = d->confidence;
 	d->alternatives = deeds;
 }
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 #include "base/search.h"
 
@@ -242,4 +243,40 @@ bool ends_shows_windows_of(const struct ends *ends, uint32_t server, uint32_t pi
 		if (is_of_windows(ends_at(ends, row, i)) && ends_at(ends, row, i)->at.peer == server)
 			return true;
 	return false;
+}
+
+bool ends_is_terminal_master(const struct ends *ends, uint64_t object)
+{
+	struct row row = object_kind(object) == OBJECT_KIND_tty ? ends_of_object(ends, object) : (struct row){ 0 };
+
+	for (uint32_t i = 0; i < row.count; i++) {
+		const char *path = ends_at(ends, row, i)->text, *name = path ? strrchr(path, '/') : NULL;
+
+		if (name && strcmp(name, "/ptmx") == 0)
+			return true;
+	}
+	return false;
+}
+
+bool ends_shows_terminals(const struct ends *ends, uint32_t pid)
+{
+	struct row row = ends_of_process(ends, pid);
+
+	for (uint32_t i = 0; i < row.count; i++)
+		if (ends_is_terminal_master(ends, ends_at(ends, row, i)->at.object))
+			return true;
+	return false;
+}
+
+uint64_t ends_listened_to(const struct ends *ends, uint32_t pid, const struct wait *wait)
+{
+	struct row row;
+
+	if (wait->kind != WAIT_KIND_poll || wait->detail)
+		return wait->kind == WAIT_KIND_poll ? wait->detail : wait->object;
+	row = wait->argument == 1 && (wait->syscall == SYS_select || wait->syscall == SYS_pselect6) ? ends_of_process(ends, pid) : (struct row){ 0 };
+	for (uint32_t i = 0; i < row.count; i++)
+		if (!ends_at(ends, row, i)->at.fd)
+			return ends_at(ends, row, i)->at.object;
+	return 0;
 }

@@ -40,6 +40,12 @@ bool ends_lead_to_windows(const struct ends *ends, struct row row);
 bool ends_has_windows(const struct ends *ends, uint32_t pid);
 /* That is the server of such a connection of the process. */
 bool ends_shows_windows_of(const struct ends *ends, uint32_t server, uint32_t pid);
+/* That side of a pseudo terminal at which programs show what others print and pass on what is typed. */
+bool ends_is_terminal_master(const struct ends *ends, uint64_t object);
+bool ends_shows_terminals(const struct ends *ends, uint32_t pid);
+/* The first thing that the wait listens to; a select that stood as the recording began tells only how many numbers it
+ * looked at: where that is one, it is descriptor 0. */
+uint64_t ends_listened_to(const struct ends *ends, uint32_t pid, const struct wait *wait);
 static inline const struct descriptor *ends_at(const struct ends *ends, struct row row, uint32_t i)
 {
 	return &ends->tables->descriptors[row.items[i]];

@@ -159,13 +159,36 @@ static bool others_listen(const struct finder *f, const struct episode *loop, ui
 	return listened > part_of(scene, LIMIT_a_good_part, to - from);
 }
 
+/* Nobody but what it started ever ended a wait of the loop: it looks after that, and nobody else waits for it. */
+static bool is_for_own(const struct finder *f, const struct episode *loop)
+{
+	const struct scene *scene = f->scene;
+	const struct wait *at = &scene->waits[loop->last];
+	bool found = false;
+
+	if (at->kind != WAIT_KIND_poll || hangs_has_windows(f))
+		return false;
+	for (uint32_t i = scene_waits_from(scene, f->thread, 0); i < scene_waits_end(scene, f->thread); i++) {
+		const struct wait *w = &scene->waits[i];
+
+		if (w->kind != at->kind || w->site != at->site || w->end == WAIT_END_TIMEOUT || w->end == WAIT_END_OPEN)
+			continue;
+		if (w->end != WAIT_END_THREAD || !scene_descends_from(scene, w->waker, scene_pid(scene, f->thread)) ||
+		    scene_same_process(scene, w->waker, f->thread))
+			return false;
+		found = true;
+	}
+	return found;
+}
+
 /* A long turn, and how much of it was spent in what counts. */
 static void offer_turn(struct finder *f, const struct episode *loop, uint64_t from, uint64_t to, bool ended)
 {
 	struct state_times times;
 	uint64_t length = to - from;
 
-	if (length < hangs_long_ns(f, LIMIT_turn_ns) || (rule_holds(f->scene, RULE_shared_loop) && others_listen(f, loop, from, to)))
+	if (length < hangs_long_ns(f, LIMIT_turn_ns) || (rule_holds(f->scene, RULE_shared_loop) && others_listen(f, loop, from, to)) ||
+	    (rule_holds(f->scene, RULE_own_loop) && is_for_own(f, loop)))
 		return;
 	scene_state_times(f->scene, f->thread, from, to, &times);
 	if (most_of(f->scene, times.ns[SPAN_STOPPED], length) || most_of(f->scene, times.ns[SPAN_UNKNOWN], length))
@@ -346,6 +369,15 @@ static bool asks_between(const struct finder *f, uint64_t from, uint64_t to)
 	return false;
 }
 
+/* Something may have come; who only looks up by the clock, again and again, got nothing. */
+static bool brings(const struct finder *f, const struct episode *e)
+{
+	const struct wait *w = &f->scene->waits[e->last];
+
+	return e->slices < limit_of(f->scene, LIMIT_loop_looks) || (w->end == WAIT_END_THREAD && !scene_ended_by_signal(f->scene, w)) ||
+	       w->end == WAIT_END_SOURCE;
+}
+
 /* An answer that comes in drops: short waits in a row on one connection, with next to
  * nothing between them. A long download looks the same, and so do the events of a window,
  * and what comes through a pipe may be work: a person must ask, or the one that sends be
@@ -356,7 +388,7 @@ static void find_drips(struct finder *f)
 	const struct thread *about = &f->scene->tables->threads[f->thread];
 	const struct wait *first = NULL;
 	uint64_t begin = 0, end = 0;
-	bool piped;
+	bool piped, came = false;
 
 	if (about->tid != about->pid || (f->options->pid && hangs_has_windows(f)))
 		return;
@@ -368,16 +400,32 @@ static void find_drips(struct finder *f)
 		    (scene_is_pipe(w->kind == WAIT_KIND_poll ? w->detail : w->object) || !asks_between(f, end, e->start_ns)) &&
 		    (e->start_ns - end <= limit_of(f->scene, LIMIT_drop_ns) || nearly_none(f->scene, e->start_ns - end, end - begin))) {
 			end = e->end_ns;
+			came |= brings(f, e);
 			continue;
 		}
-		piped = first && f->options->pid && scene_is_pipe(first->kind == WAIT_KIND_poll ? first->detail : first->object);
-		if (first && end - begin >= hangs_long_ns(f, LIMIT_busy_ns) && (piped || hangs_role_in(f, first) == END_CLIENT) &&
+		piped = first && f->options->pid && scene_is_pipe(first->kind == WAIT_KIND_poll ? first->detail : first->object) &&
+			!(first->kind == WAIT_KIND_poll && hangs_polls_own_pair(f, first)); /* by which its loop is woken */
+		if (first && came && end - begin >= hangs_long_ns(f, LIMIT_busy_ns) && (piped || hangs_role_in(f, first) == END_CLIENT) &&
 		    (f->options->pid || (sender_sleeps(f, first, begin, end) && came_to_end(f, &f->scene->episodes[t->episode + i - 1]))))
 			offer(f, RULE_drops, begin, end);
 		first = w && (w->kind == WAIT_KIND_read || w->kind == WAIT_KIND_poll) ? w : NULL;
 		begin = e ? e->start_ns : 0;
 		end = e ? e->end_ns : 0;
+		came = e && brings(f, e);
 	}
+}
+
+/* The first thread of the program with windows that the tries seem to be for; 0 none: what one without does
+ * may be nobody's concern but of who tries. */
+static uint32_t tried_window(const struct finder *f, const struct retries *r)
+{
+	const struct scene *scene = f->scene;
+	bool lockstep;
+	uint32_t partner = loop_retry_partner(scene, r, &lockstep), pid = scene_pid(scene, partner);
+
+	if (!partner || pid == scene_pid(scene, f->thread) || !ends_has_windows(f->ends, pid))
+		return 0;
+	return tables_process(scene->tables, pid, r->start_ns + (r->end_ns - r->start_ns) / 2);
 }
 
 static void find_retries(struct finder *f)
@@ -391,8 +439,11 @@ static void find_retries(struct finder *f)
 		if (scene->waits[i].kind != WAIT_KIND_sleep || scene->waits[i].start_ns < seen || scene->waits[i].idle ||
 		    loop_is(scene, &scene->episodes[scene->waits[i].episode]))
 			continue;
-		if (hangs_retries(f, i, &r))
+		if (hangs_retries(f, i, &r) && rule_holds(scene, RULE_tries_in_vain)) {
 			offer(f, RULE_tries_in_vain, r.start_ns, r.end_ns);
+			f->hangs.items[f->hangs.length - 1].awaits = tried_window(f, &r);
+			f->hangs.items[f->hangs.length - 1].slices = r.count;
+		}
 		seen = r.end_ns;
 	}
 }
@@ -446,7 +497,8 @@ static bool is_kept_off(const struct finder *f, uint64_t from, uint64_t to)
 		return false;
 	if (most_of(f->scene, starved.throttled_ns, starved.runnable_ns))
 		return true;
-	if (!f->options->pid && f->scene->tables->threads[f->thread].prio >= limit_of(f->scene, LIMIT_gives_way))
+	if (!f->options->pid && f->scene->tables->threads[f->thread].prio >= limit_of(f->scene, LIMIT_gives_way) &&
+	    !most_of(f->scene, starved.raised_ns, starved.runnable_ns))
 		return false;
 	/* Where many have work to do, one behind all of them, as builds in the background are, is slow by design. */
 	return !hangs_is_unattended(f) || most_of(f->scene, starved.hog_ns, starved.runnable_ns);
@@ -547,7 +599,7 @@ static const struct hangs_found *find_all(struct diagnoser *diagnoser, const str
 		find_late_trips(&f);
 		find_stretches(&f);
 		if (f.hangs.length > before)
-			f.hangs.length = before + hangs_join_work(f.scene, f.hangs.items + before, f.hangs.length - before);
+			f.hangs.length = before + hangs_join(f.scene, f.hangs.items + before, f.hangs.length - before);
 	}
 	vec_done(&f.places);
 	vec_done(&trails);

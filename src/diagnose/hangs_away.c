@@ -13,7 +13,7 @@ bool hangs_was_away(const struct finder *f, uint32_t thread, uint64_t from, uint
 	const struct scene *scene = f->scene;
 	const struct episode *e = scene_episode(scene, thread, from);
 	const struct scene_thread *t = &scene->threads[thread];
-	uint64_t slack = part_of(scene, LIMIT_edge, to - from);
+	uint64_t slack = part_of(scene, LIMIT_edge, to - from), in_kernel = 0;
 	struct state_times times;
 
 	if (scene->tables->threads[thread].start_ns > from)
@@ -22,10 +22,16 @@ bool hangs_was_away(const struct finder *f, uint32_t thread, uint64_t from, uint
 	/* On a busy machine all takes long: its own work must, too. */
 	if (nearly_all(scene, times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE], to - from))
 		return hangs_works_long(f, thread, from, to, hangs_own_work_ns(f, LIMIT_wait_ns));
-	for (; e && e < scene->episodes + t->episode + t->episode_count && e->start_ns <= from + slack; e++)
-		if (e->end_ns + slack >= to && loop_looks_away(scene, &scene->waits[e->last]))
+	for (; e && e < scene->episodes + t->episode + t->episode_count && e->start_ns < to; e++) {
+		const struct wait *w = &scene->waits[e->last];
+		uint64_t begin = e->start_ns > from ? e->start_ns : from, end = e->end_ns < to ? e->end_ns : to;
+
+		if (e->start_ns <= from + slack && e->end_ns + slack >= to && loop_looks_away(scene, w))
 			return true;
-	return false;
+		if (wait_is_in_kernel(w) && end > begin)
+			in_kernel += end - begin;
+	}
+	return nearly_all(scene, in_kernel, to - from);
 }
 
 /* Where messages are seen, they tell who was asked through others: what merely came by
@@ -116,6 +122,43 @@ bool hangs_waits_for_stopped(const struct finder *f, const struct episode *e, bo
 		return true;
 	}
 	return false;
+}
+
+/* The longest time, inside of the stretch, in which the thread was stopped. */
+static uint64_t stopped_longest(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, uint64_t *ret_from_ns)
+{
+	uint64_t longest = 0;
+
+	for (uint32_t i = scene_waits_from(scene, thread, from_ns), first = scene->threads[thread].wait, at = i > first ? i - 1 : i;
+	     at < scene_waits_end(scene, thread) && scene->waits[at].start_ns < to_ns; at++) {
+		const struct wait *w = &scene->waits[at];
+		uint64_t begin = w->start_ns > from_ns ? w->start_ns : from_ns, end = w->end_ns < to_ns ? w->end_ns : to_ns;
+
+		if (w->kind != WAIT_KIND_stop || end <= begin + longest)
+			continue;
+		longest = end - begin;
+		*ret_from_ns = begin;
+	}
+	return longest;
+}
+
+bool hangs_server_stopped(const struct finder *f, const struct episode *e, uint64_t *ret_from_ns, uint64_t *ret_to_ns)
+{
+	struct row row = ends_of_process(f->ends, scene_pid(f->scene, e->thread));
+	uint64_t longest = 0;
+
+	for (uint32_t i = 0; i < row.count; i++) {
+		const struct descriptor *d = ends_at(f->ends, row, i);
+		uint32_t other = ends_role(f->ends, d->at.object) == END_CLIENT ? suspects_neighbour(f->scene, f->ends, d, e->start_ns, e->end_ns) : 0;
+		uint64_t from = 0, ns = other && !scene_is_system(f->scene, other) ? stopped_longest(f->scene, other, e->start_ns, e->end_ns, &from) : 0;
+
+		if (ns <= longest)
+			continue;
+		longest = ns;
+		*ret_from_ns = from;
+		*ret_to_ns = from + ns;
+	}
+	return longest >= hangs_long_ns(f, LIMIT_wait_ns);
 }
 
 /* How long the thread listened for new work; `served`: to what only servers listen to. */
@@ -214,6 +257,23 @@ static bool started_by(const struct scene *scene, uint32_t thread, uint32_t by)
 							  scene->tables->threads[thread].parent_pid == scene_pid(scene, by));
 }
 
+/* A program that it started, directly or not, and that only slept, slept out in that time, and for most of it: so do scripts
+ * that take their time. */
+static bool slept_on_purpose(const struct finder *f, const struct episode *e)
+{
+	const struct scene *scene = f->scene;
+	uint64_t middle = e->start_ns + (e->end_ns - e->start_ns) / 2;
+
+	for (uint32_t i = 1; i < scene->thread_count; i++) {
+		const struct episode *its = started_by(scene, i, f->thread) && only_sleeps(f, i, middle) ? scene_episode(scene, i, middle) : NULL;
+
+		if (its && scene->waits[its->last].end == WAIT_END_TIMEOUT && its->end_ns <= e->end_ns && !loop_is(scene, its) &&
+		    nearly_all(scene, its->end_ns - its->start_ns, e->end_ns - e->start_ns))
+			return true;
+	}
+	return false;
+}
+
 bool hangs_waits_for_own(const struct finder *f, const struct episode *e)
 {
 	const struct scene *scene = f->scene;
@@ -230,6 +290,8 @@ bool hangs_waits_for_own(const struct finder *f, const struct episode *e)
 		return false;
 	if (w->kind != WAIT_KIND_child && w->kind != WAIT_KIND_signal && !(w->kind == WAIT_KIND_read && scene_is_pipe(w->object) && w->argument > 0) &&
 	    !(w->kind == WAIT_KIND_poll && scene_is_pipe(w->detail)))
+		return false;
+	if (slept_on_purpose(f, e))
 		return false;
 	count = follow_back(scene, e, path);
 	/* Of processes that wait for each other's end the last one is named. */

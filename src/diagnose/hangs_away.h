@@ -22,6 +22,8 @@ bool hangs_was_suspended(const struct finder *f, const struct episode *e);
 /* True when another process that led to the wait's end was stopped for most of it.
  * `own_child`: it descends from the waiting process. */
 bool hangs_waits_for_stopped(const struct finder *f, const struct episode *e, bool *ret_own_child);
+/* A server to which the thread's process is connected was stopped while it waited; for the longest such time. */
+bool hangs_server_stopped(const struct finder *f, const struct episode *e, uint64_t *ret_from_ns, uint64_t *ret_to_ns);
 /* True when a thread of the same process ended the wait for an eventfd or pipe, of
  * its own accord: that is a condition, whatever it is made of. */
 bool hangs_is_condition(const struct finder *f, const struct episode *e);

@@ -5,6 +5,7 @@
 
 #include "base/search.h"
 #include "diagnose/loops.h"
+#include "diagnose/meeting.h"
 #include "diagnose/starved.h"
 
 static bool leads(const struct finder *f)
@@ -82,6 +83,9 @@ static bool partner_counts(const struct finder *f, uint64_t from, uint64_t to, b
 	if (own ? script : to - from < limit_of(f->scene, LIMIT_stranger_ns))
 		return false;
 	scene_state_times(f->scene, partner, from, to, &times);
+	/* where many have work to do it takes its share */
+	if (hangs_is_unattended(f))
+		times.ns[SPAN_RUNNING] += times.ns[SPAN_RUNNABLE];
 	return leads(f) || !most_of(f->scene, times.ns[SPAN_RUNNING], to - from);
 }
 
@@ -115,8 +119,18 @@ bool hangs_flag_came(const struct finder *f, const struct episode *e)
 
 bool hangs_spins(const struct finder *f, uint64_t running_ns, uint64_t *from, uint64_t *to)
 {
+	struct meeting_wait meeting;
 	uint64_t begin, end;
-	bool spins = running_ns > part_of(f->scene, LIMIT_spin_runs, *to - *from) && diagnoser_spins(f->diagnoser, f->thread, *from, *to);
+	bool spins;
+
+	/* A pack tells that it waits for others, who are as late whichever thread it is. */
+	if (meeting_spun(f->scene, f->thread, *from, *to, &meeting) &&
+	    meeting.end_ns - meeting.start_ns >= hangs_long_ns(f, LIMIT_busy_ns)) {
+		*from = meeting.start_ns;
+		*to = meeting.end_ns;
+		return true;
+	}
+	spins = running_ns > part_of(f->scene, LIMIT_spin_runs, *to - *from) && diagnoser_spins(f->diagnoser, f->thread, *from, *to);
 
 	/* Between two pieces of work it spins anew. */
 	if (diagnoser_spin_window(f->diagnoser, f->thread, *from, *to, &begin, &end)) {

@@ -74,7 +74,18 @@ static bool is_work(const struct hang *h)
 	return h->rule == RULE_unread || is_turn(h) || h->rule == RULE_computes;
 }
 
-size_t hangs_join_work(const struct scene *scene, struct hang *hangs, size_t count)
+/* Its time limit ran out, and it waited again at the same place at once. */
+static bool waits_on(const struct scene *scene, const struct hang *before, const struct hang *after)
+{
+	const struct episode *first = scene_episode(scene, before->thread, before->end_ns - 1);
+	const struct episode *next = scene_episode(scene, after->thread, after->end_ns - 1);
+
+	return rule_holds(scene, RULE_waits_on) && !is_work(before) && !is_work(after) && first && next && first != next &&
+	       first->end_ns == before->end_ns && next->end_ns == after->end_ns && scene->waits[first->last].end == WAIT_END_TIMEOUT &&
+	       scene->waits[first->last].site == scene->waits[next->last].site;
+}
+
+size_t hangs_join(const struct scene *scene, struct hang *hangs, size_t count)
 {
 	size_t kept = 0;
 
@@ -89,11 +100,13 @@ size_t hangs_join_work(const struct scene *scene, struct hang *hangs, size_t cou
 
 		if (length < shorter)
 			shorter = length;
-		if (!last || !is_work(last) || !is_work(&hangs[i]) || hangs[i].start_ns > last->end_ns + part_of(scene, LIMIT_next_to_nothing, shorter)) {
+		if (!last || hangs[i].start_ns > last->end_ns + part_of(scene, LIMIT_next_to_nothing, shorter) ||
+		    !((is_work(last) && is_work(&hangs[i])) || waits_on(scene, last, &hangs[i]))) {
 			hangs[kept++] = hangs[i];
 			continue;
 		}
 		last->end_ns = hangs[i].end_ns;
+		last->slices += hangs[i].slices;
 		if (hangs[i].weight > last->weight) {
 			last->weight = hangs[i].weight;
 			last->rule = hangs[i].rule;
@@ -103,12 +116,12 @@ size_t hangs_join_work(const struct scene *scene, struct hang *hangs, size_t cou
 }
 
 /* It waits for an event loop's turn to end and keeps looking up, or looks up all the time
- * while what it sent is left unread. */
+ * while what it sent is left unread, or tries what a program with windows has no time for. */
 static bool only_watches(const struct judgement *j, const struct hang *waits, const struct hang *works)
 {
 	if (waits->slices < judgement_limit(j, LIMIT_watch_looks))
 		return false;
-	return is_turn(works) ||
+	return is_turn(works) || (waits->rule == RULE_tries_in_vain && works->rule == RULE_computes) ||
 	       (works->rule == RULE_unread && (waits->end_ns - waits->start_ns) / waits->slices < judgement_limit(j, LIMIT_watch_ns));
 }
 

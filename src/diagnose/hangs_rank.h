@@ -7,8 +7,9 @@
 
 /* Of the hangs of one thread that overlap the most severe stays. One of several
  * pieces of work may wake somebody before it goes on to the next: for whoever
- * waits for the thread they are one hang. Returns how many are left. */
-size_t hangs_join_work(const struct scene *scene, struct hang *hangs, size_t count);
+ * waits for the thread they are one hang; so are waits for the same, one behind the other.
+ * Returns how many are left. */
+size_t hangs_join(const struct scene *scene, struct hang *hangs, size_t count);
 /* Who only waits for what it had started needs no mention where that hangs itself.
  * Returns how many are left. */
 size_t hangs_drop_parents(const struct scene *scene, struct hang *hangs, size_t count);

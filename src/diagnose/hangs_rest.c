@@ -52,6 +52,7 @@ static void learn_limit(const struct scene *scene, struct place *p, const struct
 	shorter = w->timeout_ns > p->limit_ns ? p->limit_ns : w->timeout_ns;
 	if (p->limit_ns && (longer - shorter) * 10 > longer && (deadline > p->deadline_ns + same || deadline + same < p->deadline_ns))
 		p->own_times = true;
+	p->limits++;
 	p->limit_ns = w->timeout_ns;
 	p->deadline_ns = deadline;
 }
@@ -90,7 +91,9 @@ void hangs_learn_places(struct finder *f)
 		p->visits++;
 		p->total_ns += e->end_ns - e->start_ns;
 		learn_length(p, e->end_ns - e->start_ns);
-		learn_limit(f->scene, p, w);
+		for (uint32_t j = e->first; j <= e->last; j++)
+			if (f->scene->waits[j].site == w->site)
+				learn_limit(f->scene, p, &f->scene->waits[j]);
 		if (w->kind == WAIT_KIND_poll && !p->open_to_all)
 			p->open_to_all = took_other(f, e, i + 1 < t->episode_count ? e[1].start_ns : UINT64_MAX);
 	}
@@ -349,9 +352,11 @@ static bool has_only_terminal(const struct finder *f)
 
 static bool listens_to_terminal(const struct finder *f, const struct wait *w)
 {
-	if (w->kind == WAIT_KIND_poll && w->argument == 1 && !listened_to(w))
+	uint64_t object = ends_listened_to(f->ends, scene_pid(f->scene, w->thread), w);
+
+	if (w->kind == WAIT_KIND_poll && w->argument == 1 && !object)
 		return has_only_terminal(f);
-	return listens(w->kind) && object_kind(listened_to(w)) == OBJECT_KIND_tty;
+	return listens(w->kind) && object_kind(object) == OBJECT_KIND_tty;
 }
 
 static bool comes_often(const struct finder *f, const struct place *p)
@@ -373,7 +378,7 @@ static bool has_own_times(const struct finder *f, const struct wait *w)
 {
 	const struct place *p = hangs_place_of(f, w);
 
-	return has_odd_limit(f, w) || (comes_often(f, p) && p->kind == WAIT_KIND_futex && p->own_times);
+	return has_odd_limit(f, w) || (p && p->kind == WAIT_KIND_futex && p->own_times && p->limits >= limit_of(f->scene, LIMIT_rest_visits));
 }
 
 /* A wait that others end, or would, for work or for an answer. */
@@ -398,6 +403,116 @@ static bool waits_as_long_each_time(const struct finder *f, const struct wait *w
 		times += e != mine && shorter > part_of(scene, LIMIT_as_long, longer) && is_for_others(&scene->waits[e->last]);
 	}
 	return times >= limit_of(scene, LIMIT_times_as_long);
+}
+
+/* The wait, or where it goes on to the end the one of its thread before it for the same. */
+static const struct wait *as_ended(const struct scene *scene, const struct wait *w)
+{
+	const struct wait *before = w, *first = &scene->waits[scene->threads[w->thread].wait];
+
+	while (w->end == WAIT_END_OPEN && before-- > first)
+		if (before->object == w->object && before->kind == w->kind && before->end == WAIT_END_THREAD)
+			return before;
+	return w;
+}
+
+static uint32_t leader_of(const struct scene *scene, uint32_t thread, uint64_t time)
+{
+	return tables_process(scene->tables, scene_pid(scene, thread), time);
+}
+
+static bool is_parent(const struct scene *scene, uint32_t thread, uint32_t child, uint64_t time)
+{
+	uint32_t leader = leader_of(scene, child, time);
+
+	return leader && !scene_same_process(scene, thread, child) && scene_has_started(scene, thread, leader);
+}
+
+static uint32_t parent_of(const struct scene *scene, uint32_t leader)
+{
+	const struct thread *t = &scene->tables->threads[leader];
+
+	return t->creator ? scene_pid(scene, t->creator) : t->parent_pid;
+}
+
+static bool is_sibling(const struct scene *scene, uint32_t a, uint32_t b, uint64_t time)
+{
+	uint32_t one = leader_of(scene, a, time), other = leader_of(scene, b, time);
+
+	return one && other && one != other && parent_of(scene, one) && parent_of(scene, one) == parent_of(scene, other);
+}
+
+static bool reads_from_parent(const struct scene *scene, const struct wait *w)
+{
+	return w->kind == WAIT_KIND_read && scene_is_pipe(w->object) && w->end == WAIT_END_THREAD && is_parent(scene, w->waker, w->thread, w->start_ns);
+}
+
+/* Its standard input is the one of who started its parent, too: a program that records or times another hands it on. */
+static bool reads_input_of_kin(const struct scene *scene, const struct wait *w)
+{
+	return w->kind == WAIT_KIND_read && w->argument == STDIN_FILENO && scene_is_pipe(w->object) && w->end == WAIT_END_THREAD &&
+	       !scene_same_process(scene, w->waker, w->thread) && scene_descends_from(scene, w->thread, scene_pid(scene, w->waker));
+}
+
+/* Over a socket that it was born with a child may ask, too: not a parent that is only at its own work meanwhile. */
+static bool listens_to_parent(const struct finder *f, const struct wait *w)
+{
+	struct state_times times;
+
+	if (w->kind != WAIT_KIND_read || object_kind(w->object) != OBJECT_KIND_unix_stream || w->end != WAIT_END_THREAD ||
+	    hangs_role_in(f, w) != END_UNKNOWN || !is_parent(f->scene, w->waker, w->thread, w->start_ns))
+		return false;
+	scene_state_times(f->scene, w->waker, w->start_ns, w->end_ns, &times);
+	return most_of(f->scene, times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE], w->end_ns - w->start_ns);
+}
+
+/* One that its parent started, too, reads from that just then, and so has the lock that the others wait for. */
+static bool sibling_reads(const struct scene *scene, const struct wait *w)
+{
+	uint64_t middle = w->start_ns + (w->end_ns - w->start_ns) / 2;
+	uint32_t mine = leader_of(scene, w->thread, w->start_ns), parent = mine ? parent_of(scene, mine) : 0;
+
+	for (uint32_t i = 1; parent && i < scene->thread_count; i++) {
+		const struct thread *t = &scene->tables->threads[i];
+		const struct episode *e;
+
+		/* those of the same parent are few */
+		if (t->tid != t->pid || i == mine || parent_of(scene, i) != parent)
+			continue;
+		e = scene_episode(scene, i, middle);
+		if (e && e->start_ns <= middle && scene->waits[e->last].kind == WAIT_KIND_read &&
+		    reads_from_parent(scene, as_ended(scene, &scene->waits[e->last])))
+			return true;
+	}
+	return false;
+}
+
+/* Nobody else has the pipe, as others have one by which they share something out among themselves. */
+static bool between_two(const struct finder *f, const struct wait *w)
+{
+	struct row row = ends_of_object(f->ends, w->object);
+	uint32_t reader = scene_pid(f->scene, w->thread), writer = scene_pid(f->scene, w->waker);
+
+	for (uint32_t i = 0; i < row.count; i++)
+		if (ends_at(f->ends, row, i)->pid != reader && ends_at(f->ends, row, i)->pid != writer)
+			return false;
+	return row.count > 0;
+}
+
+/* Of what a person asks about, a child may have asked its parent. */
+static bool is_told_by_parent(const struct finder *f, const struct wait *w)
+{
+	const struct scene *scene = f->scene;
+
+	if (!hangs_is_unattended(f))
+		return false;
+	if (w->kind == WAIT_KIND_futex || w->kind == WAIT_KIND_semaphore)
+		return (w->end == WAIT_END_OPEN || (w->end == WAIT_END_THREAD && is_sibling(scene, w->waker, w->thread, w->start_ns))) &&
+		       sibling_reads(scene, w);
+	if (w->kind != WAIT_KIND_read)
+		return false;
+	w = as_ended(scene, w);
+	return (reads_from_parent(scene, w) && (w->argument == STDIN_FILENO || between_two(f, w))) || reads_input_of_kin(scene, w) || listens_to_parent(f, w);
 }
 
 static bool listens_not(const struct finder *f, const struct wait *w)

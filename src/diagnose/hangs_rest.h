@@ -17,7 +17,8 @@ struct place {
 	uint32_t depth;            /* of its stack, 0 unknown */
 	uint64_t total_ns;
 	uint64_t longest_ns, next_ns;  /* visit, and the longest but that */
-	uint64_t limit_ns, deadline_ns; /* of the last visit that set itself a limit */
+	uint64_t limit_ns, deadline_ns; /* of the last wait that set itself a limit */
+	uint32_t limits;           /* waits that did */
 	uint8_t kind;
 	bool own_times;            /* its limits are when the thread has something to do by itself */
 	bool open_to_all;          /* other programs than the one asked were listened to there */

@@ -63,15 +63,6 @@ static bool may_ask(const struct finder *f, const struct wait *w)
 	}
 }
 
-/* Waits inside the kernel on whose end nothing in the program depends: none of
- * them should take a second. */
-static bool never_long(uint8_t kind)
-{
-	return kind == WAIT_KIND_vfork || kind == WAIT_KIND_fuse || kind == WAIT_KIND_file_lock ||
-	       kind == WAIT_KIND_kernel_lock || kind == WAIT_KIND_block_io || kind == WAIT_KIND_sync ||
-	       kind == WAIT_KIND_open || kind == WAIT_KIND_fault;
-}
-
 /* A pipeline is as fast as its slowest part: a reader that works, or waits for the
  * disk, is no hang of the writer. */
 static bool reader_works(const struct finder *f, const struct wait *w)
@@ -87,9 +78,8 @@ static bool reader_works(const struct finder *f, const struct wait *w)
 		const struct episode *e = &f->scene->episodes[t->episode + i];
 		uint64_t from = e->start_ns > w->start_ns ? e->start_ns : w->start_ns;
 		uint64_t to = e->end_ns < w->end_ns ? e->end_ns : w->end_ns;
-		uint8_t kind = f->scene->waits[e->last].kind;
 
-		if (to > from && !never_long(kind))
+		if (to > from && !wait_is_in_kernel(&f->scene->waits[e->last]))
 			resting += to - from;
 	}
 	return !most_of(f->scene, resting, length);
@@ -157,7 +147,7 @@ static bool waits_in_kernel(const struct finder *f, const struct episode *e)
 {
 	const struct wait *w = last_of(f, e);
 
-	return never_long(w->kind) && !may_be_fifo(f, w);
+	return wait_is_in_kernel(w) && !may_be_fifo(f, w);
 }
 
 static bool tries_file_lock(const struct finder *f, const struct episode *e)
@@ -314,12 +304,119 @@ static bool is_left_unsent(const struct finder *f, const struct wait *w)
 	return false;
 }
 
-/* Its parent may be another by now. */
-static bool has_started(const struct scene *scene, uint32_t thread, uint32_t child)
+static const struct wait *wait_in_middle(const struct scene *scene, uint32_t thread, const struct episode *e)
 {
-	const struct thread *c = &scene->tables->threads[child];
+	uint64_t middle = e->start_ns + (e->end_ns - e->start_ns) / 2;
+	const struct episode *its = scene_episode(scene, thread, middle);
 
-	return c->creator ? scene_same_process(scene, c->creator, thread) : c->parent_pid == scene_pid(scene, thread);
+	return its && its->start_ns <= middle ? &scene->waits[its->last] : NULL;
+}
+
+static bool awaits_clients(const struct finder *f, const struct wait *w)
+{
+	return w->kind == WAIT_KIND_accept || hangs_role_in(f, w) == END_LISTENER;
+}
+
+/* One of the children whose end is waited for serves clients, and the others do so, too, or listen to their windows. */
+static bool leaves_to_children(const struct finder *f, const struct episode *e)
+{
+	const struct wait *w = last_of(f, e);
+	bool served = false;
+
+	for (uint32_t i = 1; i < f->scene->thread_count && w->kind == WAIT_KIND_child; i++) {
+		const struct thread *t = &f->scene->tables->threads[i];
+		const struct wait *its;
+
+		if (t->parent_pid != scene_pid(f->scene, e->thread) || t->tid != t->pid || t->start_ns > e->start_ns || t->end_ns < e->end_ns ||
+		    (w->argument > 0 && t->tid != (uint32_t)w->argument))
+			continue;
+		its = wait_in_middle(f->scene, i, e);
+		if (!its || !(awaits_clients(f, its) || (wait_is_loop_rest(its) && ends_has_windows(f->ends, t->pid))))
+			return false;
+		served |= awaits_clients(f, its);
+	}
+	return served;
+}
+
+/* It waits for the end of a thread or child that serves clients, as a launcher does, or of a thread that waits to be told to end
+ * while others of its process serve them. */
+static bool leaves_to_servers(const struct finder *f, const struct episode *e)
+{
+	const struct wait *w = last_of(f, e), *joined = w->hint_kind == HINT_KIND_thread_exit && w->hint ? wait_in_middle(f->scene, w->hint, e) : NULL;
+
+	if (leaves_to_children(f, e))
+		return true;
+	if (!joined || !scene_same_process(f->scene, w->hint, e->thread))
+		return false;
+	if (awaits_clients(f, joined))
+		return true;
+	if (joined->kind != WAIT_KIND_futex || joined->hint)
+		return false;
+	for (uint32_t i = 1; i < f->scene->thread_count; i++) {
+		const struct wait *its = scene_same_process(f->scene, i, e->thread) ? wait_in_middle(f->scene, i, e) : NULL;
+
+		if (its && awaits_clients(f, its))
+			return true;
+	}
+	return false;
+}
+
+/* As a pool's threads do, or a loop's. */
+static bool waits_to_be_told(const struct wait *w)
+{
+	return wait_is_loop_rest(w) || (w->kind == WAIT_KIND_futex && !w->hint) ||
+	       (w->kind == WAIT_KIND_poll && object_kind(w->detail) == OBJECT_KIND_eventfd);
+}
+
+/* Its loop listens to nothing but what other threads of its process wake it by, and they all wait to be told something, too. */
+static bool rests_with_its_threads(const struct finder *f, const struct episode *e)
+{
+	const struct wait *w = last_of(f, e);
+
+	if (w->kind != WAIT_KIND_poll || object_kind(w->detail) != OBJECT_KIND_eventfd || w->end != WAIT_END_OPEN)
+		return false;
+	for (uint32_t i = 1; i < f->scene->thread_count; i++) {
+		const struct wait *its;
+
+		if (i == e->thread || !scene_same_process(f->scene, i, e->thread) || f->scene->tables->threads[i].end_ns < e->end_ns)
+			continue;
+		its = wait_in_middle(f->scene, i, e);
+		if (!its || !waits_to_be_told(its))
+			return false;
+	}
+	return true;
+}
+
+/* Rule `left_to_others`. A daemon waits for signals while its children work. */
+static bool is_left_to_others(const struct finder *f, const struct episode *e)
+{
+	const struct wait *w = last_of(f, e);
+
+	return rule_holds(f->scene, RULE_left_to_others) &&
+	       (leaves_to_servers(f, e) || rests_with_its_threads(f, e) ||
+		(w->kind == WAIT_KIND_signal && w->end == WAIT_END_OPEN && !scene_only_child(f->scene, e->thread, e->start_ns, e->end_ns)));
+}
+
+static bool asked_just_before(const struct finder *f, const struct episode *e)
+{
+	const struct scene *scene = f->scene;
+	uint32_t i = scene_wakes_from(scene, e->thread, e->start_ns);
+
+	if (i-- == scene->threads[e->thread].wake || scene->wakes[i].time + limit_of(scene, LIMIT_asked_before_ns) < e->start_ns)
+		return false;
+	return !scene_is_system(scene, scene->wakes[i].target) && !scene_same_process(scene, scene->wakes[i].target, e->thread);
+}
+
+/* Its server, that has others to serve meanwhile, shows nothing of it. */
+static bool is_late_command(const struct finder *f, const struct episode *e)
+{
+	const struct wait *w = last_of(f, e);
+	const struct thread *t = &f->scene->tables->threads[w->thread];
+
+	if (f->options->pid || t->tid != t->pid || w->end != WAIT_END_THREAD || (w->kind != WAIT_KIND_read && w->kind != WAIT_KIND_poll) ||
+	    t->end_ns >= f->scene->end_ns || hangs_role_in(f, w) != END_CLIENT)
+		return false;
+	return (e->end_ns - e->start_ns) * 100 > limit_of(f->scene, LIMIT_life) * (t->end_ns - t->start_ns) && asked_just_before(f, e);
 }
 
 /* When a person says that the process hung, any long wait is worth explaining but
@@ -329,7 +426,7 @@ static bool is_worth_asking(const struct finder *f, const struct episode *e)
 	const struct wait *w = last_of(f, e);
 	const struct thread *t = &f->scene->tables->threads[w->thread];
 
-	if (!f->options->pid || w->kind == WAIT_KIND_worker || hangs_is_worked_on(f, e))
+	if (!f->options->pid || w->kind == WAIT_KIND_worker || hangs_is_worked_on(f, e) || is_left_to_others(f, e))
 		return false;
 	/* Of a pool's threads one that opens what does not answer keeps the pool's work. */
 	if (t->tid != t->pid)
@@ -339,7 +436,7 @@ static bool is_worth_asking(const struct finder *f, const struct episode *e)
 	if (w->kind == WAIT_KIND_poll && is_left_unsent(f, w))
 		return true;
 	/* of a script: it waits in a loop for one signal after the other, of its children too */
-	if (w->kind == WAIT_KIND_signal && w->end == WAIT_END_THREAD && has_started(f->scene, w->thread, w->waker))
+	if (w->kind == WAIT_KIND_signal && w->end == WAIT_END_THREAD && scene_has_started(f->scene, w->thread, w->waker))
 		return true;
 	if (hangs_rests_at(f, w))
 		return false;
@@ -356,12 +453,12 @@ static bool is_worth_asking(const struct finder *f, const struct episode *e)
 	if (w->kind == WAIT_KIND_read || w->kind == WAIT_KIND_poll)
 		return hangs_role_in(f, w) != END_SERVER && hangs_role_in(f, w) != END_LISTENER &&
 		       (w->kind == WAIT_KIND_read || w->argument <= 1 ||
-			(w->argument == 2 && (hangs_role_in(f, w) == END_CLIENT || hangs_awaits_answer(f, w))));
+			(w->argument == 2 && !hangs_is_window_server(f, w->detail) && (hangs_role_in(f, w) == END_CLIENT || hangs_awaits_answer(f, w))));
 	return true;
 }
 
 /* A loop at rest awaits nothing of a process that is stopped, unless that is its own
- * helper, or a person says that it hung. */
+ * helper, or a person says that it hung: then what it is connected to counts, too, though that one never woke it. */
 static bool waits_for_stopped(const struct finder *f, const struct episode *e)
 {
 	const struct wait *w = &f->scene->waits[e->last];
@@ -370,8 +467,10 @@ static bool waits_for_stopped(const struct finder *f, const struct episode *e)
 	/* There a file system's server waits for requests. */
 	if (object_kind(w->object) == OBJECT_KIND_fuse)
 		return false;
-	return (w->kind == WAIT_KIND_read || w->kind == WAIT_KIND_write || w->kind == WAIT_KIND_poll || w->kind == WAIT_KIND_epoll) &&
-	       hangs_waits_for_stopped(f, e, &own_child) && (own_child || f->options->pid);
+	if (w->kind != WAIT_KIND_read && w->kind != WAIT_KIND_write && w->kind != WAIT_KIND_poll && w->kind != WAIT_KIND_epoll)
+		return false;
+	return (hangs_waits_for_stopped(f, e, &own_child) && (own_child || f->options->pid)) ||
+	       (f->options->pid && hangs_server_stopped(f, e, &f->hang->start_ns, &f->hang->end_ns));
 }
 
 static const struct {
@@ -407,7 +506,7 @@ bool hangs_judge_wait(struct finder *f, const struct episode *e, struct hang *re
 		*ret_hang = (struct hang){ .thread = f->thread, .start_ns = e->start_ns, .end_ns = e->end_ns, .weight = info->weight,
 					   .rule = hang_rules[i].rule };
 		if (hang_rules[i].holds(f, e))
-			return true;
+			return !hangs_goes_on(f, e);
 	}
 	if (is_cut(f, e))
 		vec_push(&f->cuts, ((struct hangs_cut){ e->start_ns, e->end_ns, scene_pid(f->scene, f->thread), f->scene->tables->threads[f->thread].tid,

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 
 #include "base/map.h"
+#include "diagnose/follow.h"
+#include "diagnose/loops.h"
 
 struct stretch {
 	uint64_t from_ns, to_ns;
@@ -100,19 +102,23 @@ static bool is_usual(const struct finder *f, const struct episode *e)
 	return others >= limit_of(f->scene, LIMIT_others_as_long);
 }
 
-bool hangs_is_worked_on(const struct finder *f, const struct episode *e)
+struct work {
+	uint64_t together;         /* some of them was at work */
+	uint64_t longest;          /* that one process ran */
+	uint32_t came;             /* processes that began in the wait, and worked */
+};
+
+/* Of all that descends from the process, in the wait. */
+static struct work work_below(const struct scene *scene, uint32_t pid, const struct episode *e)
 {
-	const struct scene *scene = f->scene;
-	uint32_t pid = scene_pid(scene, f->thread);
 	struct stretches stretches = { 0 };
-	uint64_t together, length = e->end_ns - e->start_ns, longest = 0;
+	struct work work = { 0 };
 	struct map ran; /* process -> how long */
 
-	if (!rule_holds(scene, RULE_work_in_progress) || !awaits_children(f, &scene->waits[e->last]))
-		return false;
 	map_init(&ran);
 	for (uint32_t i = 1; i < scene->thread_count; i++) {
 		const struct thread *t = &scene->tables->threads[i];
+		size_t before = stretches.length;
 		uint64_t *of_process;
 		bool fresh;
 
@@ -122,13 +128,128 @@ bool hangs_is_worked_on(const struct finder *f, const struct episode *e)
 		if (fresh)
 			*of_process = 0;
 		*of_process += gather(scene, i, e, &stretches);
-		if (*of_process > longest)
-			longest = *of_process;
+		work.came += t->tid == t->pid && t->start_ns > e->start_ns && stretches.length > before;
+		if (*of_process > work.longest)
+			work.longest = *of_process;
 	}
-	together = together_ns(&stretches);
+	work.together = together_ns(&stretches);
 	map_done(&ran);
 	vec_done(&stretches);
-	if (!nearly_all(scene, together, length))
+	return work;
+}
+
+bool hangs_is_worked_on(const struct finder *f, const struct episode *e)
+{
+	uint64_t length = e->end_ns - e->start_ns;
+	struct work work;
+
+	if (!rule_holds(f->scene, RULE_work_in_progress) || !awaits_children(f, &f->scene->waits[e->last]))
 		return false;
-	return longest < limit_of(scene, LIMIT_busy_ns) || !most_of(scene, longest, length) || is_usual(f, e);
+	work = work_below(f->scene, scene_pid(f->scene, f->thread), e);
+	if (!nearly_all(f->scene, work.together, length))
+		return false;
+	return work.longest < limit_of(f->scene, LIMIT_busy_ns) || !most_of(f->scene, work.longest, length) || is_usual(f, e);
+}
+
+/* Of the threads on the way back from the wait's end the first of another process is one that this one started. */
+static bool leads_to_children(const struct finder *f, const struct episode *e)
+{
+	struct path_node path[FOLLOW_MAX_BACK];
+	unsigned count = follow_back(f->scene, e, path);
+
+	for (unsigned i = 0; i < count; i++)
+		if (!scene_same_process(f->scene, path[i].thread, f->thread))
+			return scene_descends_from(f->scene, path[i].thread, scene_pid(f->scene, f->thread));
+	return f->scene->waits[e->last].end == WAIT_END_OPEN;
+}
+
+static bool comes_and_goes(const struct finder *f, const struct episode *e, const struct work *work)
+{
+	uint64_t length = e->end_ns - e->start_ns;
+
+	return rule_holds(f->scene, RULE_comes_and_goes) && work->came >= limit_of(f->scene, LIMIT_comers) &&
+	       work->longest < part_of(f->scene, LIMIT_a_good_part, length) && leads_to_children(f, e);
+}
+
+/* Its next wait, if any is seen, is a sleep as well. */
+static bool looks_on(const struct finder *f, const struct episode *e)
+{
+	return e->last + 1 >= scene_waits_end(f->scene, f->thread) || f->scene->waits[e->last + 1].kind == WAIT_KIND_sleep;
+}
+
+/* A child whose end the loop met, or awaits still. */
+static bool is_looked_for(const struct finder *f, uint32_t child, const struct episode *e)
+{
+	const struct thread *c = &f->scene->tables->threads[child];
+	uint64_t look = (e->end_ns - e->start_ns) / (e->slices ? e->slices : 1), looked_ns = e->end_ns + look;
+	bool ended;
+
+	/* on a busy machine it is long until it has looked */
+	if (e->last + 1 < scene_waits_end(f->scene, f->thread) && f->scene->waits[e->last + 1].start_ns > looked_ns)
+		looked_ns = f->scene->waits[e->last + 1].start_ns;
+	if (looked_ns > e->end_ns + look + limit_of(f->scene, LIMIT_look_queued_ns))
+		looked_ns = e->end_ns + look + limit_of(f->scene, LIMIT_look_queued_ns);
+	ended = c->end_ns + 2 * look >= e->end_ns && c->end_ns <= looked_ns;
+
+	return c->tid == c->pid && scene_has_started(f->scene, f->thread, child) && (ended || (c->end_ns >= e->end_ns && looks_on(f, e)));
+}
+
+/* One after the other, as one that runs tests has. */
+static bool polls_children(const struct finder *f, const struct episode *e)
+{
+	const struct scene *scene = f->scene;
+
+	if (!rule_holds(scene, RULE_polls_children) || scene->waits[e->last].kind != WAIT_KIND_sleep || !loop_is(scene, e))
+		return false;
+	for (uint32_t i = 1; i < scene->thread_count; i++)
+		if (is_looked_for(f, i, e))
+			return true;
+	return false;
+}
+
+/* For a program that was started for it, not one that was there and is asked. */
+static bool awaits_program(const struct finder *f, const struct wait *w, uint64_t since_ns)
+{
+	return awaits_children(f, w) &&
+	       (!w->waker || f->scene->tables->threads[w->waker].start_ns + limit_of(f->scene, LIMIT_look_queued_ns) >= since_ns);
+}
+
+/* The thread, of the same process, that ended the wait had waited for what the process started for most of it. */
+static bool own_thread_awaits_children(const struct finder *f, const struct episode *e)
+{
+	const struct scene *scene = f->scene;
+	const struct wait *w = &scene->waits[e->last];
+	uint64_t awaited = 0;
+
+	if (w->kind != WAIT_KIND_futex || w->end != WAIT_END_THREAD || !scene_same_process(scene, w->waker, w->thread))
+		return false;
+	for (uint32_t i = scene_waits_from(scene, w->waker, e->start_ns); i < scene_waits_end(scene, w->waker); i++) {
+		const struct wait *its = &scene->waits[i];
+
+		if (its->start_ns >= e->end_ns)
+			break;
+		if (awaits_program(f, its, e->start_ns))
+			awaited += (its->end_ns < e->end_ns ? its->end_ns : e->end_ns) - (its->start_ns > e->start_ns ? its->start_ns : e->start_ns);
+	}
+	return most_of(scene, awaited, e->end_ns - e->start_ns);
+}
+
+/* It waits for a child's end or output, which may only wait in turn, or for a thread of its own that does, but what that started works. */
+static bool works_below(const struct finder *f, const struct episode *e)
+{
+	const struct wait *w = &f->scene->waits[e->last];
+
+	return rule_holds(f->scene, RULE_work_in_progress) &&
+	       (w->kind == WAIT_KIND_child || awaits_program(f, w, e->start_ns) || own_thread_awaits_children(f, e));
+}
+
+bool hangs_goes_on(const struct finder *f, const struct episode *e)
+{
+	struct work work;
+
+	if (!hangs_is_unattended(f))
+		return false;
+	work = work_below(f->scene, scene_pid(f->scene, f->thread), e);
+	return most_of(f->scene, work.together, e->end_ns - e->start_ns) &&
+	       (comes_and_goes(f, e, &work) || polls_children(f, e) || works_below(f, e));
 }

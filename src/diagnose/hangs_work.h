@@ -11,4 +11,8 @@
  * took about as long. */
 bool hangs_is_worked_on(const struct finder *f, const struct episode *e);
 
+/* Of a process that nobody asks about: what it started comes and goes, and works, or one that it
+ * looks after is at work. */
+bool hangs_goes_on(const struct finder *f, const struct episode *e);
+
 #endif

@@ -7,11 +7,9 @@
 #include "diagnose/awaited_process.h"
 #include "diagnose/judgement.h"
 #include "diagnose/loops.h"
+#include "diagnose/meeting.h"
 #include "diagnose/tries.h"
 
-#define SPIN_ENDS_NS 1000000   /* from the write of a flag to where a thread that spins on it is seen to go on */
-#define WROTE_IT 95            /* per cent */
-#define WROTE_IT_THEN 70
 
 /* Threads that meet for a moment are no circle: the longest that fills a part of
  * the window counts. */
@@ -19,7 +17,7 @@ static void on_circle(struct walk *walk, unsigned from, uint64_t ns)
 {
 	struct investigation *v = walk->data;
 
-	if (ns <= v->circle_ns || ns * 10 < v->request->to_ns - v->request->from_ns)
+	if (ns <= v->circle_ns || ns < part_of(v->scene, LIMIT_circle_least, v->request->to_ns - v->request->from_ns))
 		return;
 	v->circle_ns = ns;
 	v->circle_count = 0;
@@ -91,9 +89,9 @@ static unsigned on_missing(struct walk *walk, const struct episode *episode, uin
 	uint32_t number = (uint32_t)(episode - v->scene->episodes);
 	const struct fork *known;
 	struct tries tries;
-	bool one_of_many = v->retried_ns * 2 > window && w->kind == WAIT_KIND_sleep && walk->depth == 1, alone;
+	bool one_of_many = most_of(v->scene, v->retried_ns, window) && w->kind == WAIT_KIND_sleep && walk->depth == 1, alone;
 
-	if (w->idle || ((to - from) * 100 < window && to - from < 20000000 && !one_of_many))
+	if (w->idle || (to - from < part_of(v->scene, LIMIT_asked_least, window) && to - from < limit_of(v->scene, LIMIT_asked_least_ns) && !one_of_many))
 		return 0;
 	if (w->kind == WAIT_KIND_sleep && !loop_is(v->scene, episode) && !one_of_many && !tries_find(v->scene, episode, &tries) &&
 	    !(walk->depth == 1 && loop_is_short(v->scene, episode)))
@@ -134,7 +132,7 @@ static void add_up(struct investigation *v)
 void investigation_walk(struct investigation *v)
 {
 	struct walk walk = { .scene = v->scene, .missing = on_missing, .circle = on_circle, .data = v,
-			     .doubted = v->doubted, .pieces = &v->pieces, .steps = &v->steps, .ends = &v->diagnoser->ends };
+			     .doubted = v->doubted, .pieces = &v->pieces, .steps = &v->steps, .ends = &v->diagnoser->ends, .names = v->diagnoser->names };
 
 	v->pieces.length = 0;
 	v->circle_count = 0;
@@ -151,18 +149,29 @@ static void find_spin_partner(struct investigation *v, uint32_t thread, struct w
 	struct side *now = &v->diagnoser->side, *base = v->request->base;
 	const struct flag_write *write = NULL;
 	struct awaited_process awaited;
+	struct meeting_wait meeting;
+	uint64_t event;
 	uint32_t then;
+	bool came;
 
 	if (to < v->scene->end_ns)
-		write = flag_writes_last(side_flags(now), v->scene, thread, to - (to - from) / 50, to + SPIN_ENDS_NS);
+		write = flag_writes_last(side_flags(now), v->scene, thread, to - part_of(v->scene, LIMIT_next_to_nothing, to - from),
+					 to + limit_of(v->scene, LIMIT_change_late_ns));
 	if (write && write->thread != v->request->thread) {
-		*ret_step = (struct walk_step){ .thread = write->thread, .link = LINK_WROTE, .own = WROTE_IT, .evidence = write->number };
+		*ret_step = (struct walk_step){ .thread = write->thread, .link = LINK_WROTE, .own = (uint8_t)rule_infos[RULE_flag_writer].weight,
+						.evidence = write->number };
+		return;
+	}
+	then = meeting_spun(v->scene, thread, from, to, &meeting) ? meeting_late(v->scene, thread, &meeting, &came, &event) : 0;
+	if (then) {
+		*ret_step = (struct walk_step){ .thread = then, .link = came ? LINK_CAME_LAST : LINK_TO_COME, .evidence = event,
+						.own = (uint8_t)rule_infos[RULE_to_come].weight };
 		return;
 	}
 	then = base ? side_counterpart(now, thread, base, 0, 0) : 0;
 	write = then ? flag_writes_last(side_flags(base), base->scene, then, 0, UINT64_MAX) : NULL;
 	if (write) {
-		*ret_step = (struct walk_step){ .link = LINK_SIMILAR, .own = WROTE_IT_THEN,
+		*ret_step = (struct walk_step){ .link = LINK_SIMILAR, .own = (uint8_t)limit_of(v->scene, LIMIT_wrote_then),
 						.thread = side_counterpart(base, write->thread, now, from, to) };
 		if (ret_step->thread && ret_step->thread != thread)
 			return;
@@ -208,7 +217,7 @@ void investigation_charge_spinning(struct investigation *v, uint32_t thread)
 		struct pieces part = { 0 };
 		struct walk_steps steps = { 0 };
 		struct walk walk = { .scene = v->scene, .missing = on_missing, .circle = on_circle, .data = v,
-				     .pieces = &part, .steps = &steps, .ends = &v->diagnoser->ends };
+				     .pieces = &part, .steps = &steps, .ends = &v->diagnoser->ends, .names = v->diagnoser->names };
 		uint32_t *adopted;
 
 		if (p->thread != thread || (p->state != SPAN_RUNNING && p->state != SPAN_RUNNABLE)) {

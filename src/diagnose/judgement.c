@@ -72,6 +72,8 @@ int judgement_without(struct judgement *j, const char *rule, struct err *err)
 {
 	for (unsigned i = 1; i < RULE_COUNT; i++)
 		if (same_name(rule_infos[i].name, rule, strlen(rule))) {
+			if (rule_infos[i].stage == STAGE_EVERYWHERE)
+				return err_set(err, -EINVAL, "'%s' cannot be left out: it says what words mean; --set changes its limits", rule);
 			j->off[i] = true;
 			return 0;
 		}

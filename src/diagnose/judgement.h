@@ -67,7 +67,7 @@ void judgement_init(struct judgement *judgement);
 void judgement_done(struct judgement *judgement);
 /* All rules hold again, with the usual limits. */
 void judgement_reset(struct judgement *judgement);
-/* "RULE" is not asked; -ENOENT with the nearest names. */
+/* "RULE" is not asked; -ENOENT: there is none, -EINVAL: it only says what words mean. */
 int judgement_without(struct judgement *judgement, const char *rule, struct err *err);
 /* "LIMIT=VALUE": 20ms, 5, 60%. */
 int judgement_adjust(struct judgement *judgement, const char *text, struct err *err);

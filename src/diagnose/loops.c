@@ -32,6 +32,7 @@ bool loop_looks_away(const struct scene *scene, const struct wait *wait)
 	case WAIT_KIND_vfork:
 	case WAIT_KIND_file_lock:
 	case WAIT_KIND_fuse:
+	case WAIT_KIND_open:
 	case WAIT_KIND_block_io:
 	case WAIT_KIND_sync:
 	case WAIT_KIND_kernel_lock:
@@ -70,11 +71,17 @@ static uint64_t away_ns(const struct scene *scene, uint32_t thread, uint64_t fro
 	return away;
 }
 
+/* Near a moment of the loop, by the share of its time. */
+static uint64_t near_ns(const struct scene *scene, enum limit_id share, uint64_t whole_ns)
+{
+	return part_of(scene, share, whole_ns) + limit_of(scene, LIMIT_change_ns);
+}
+
 /* It ended, came back from where it was, or went to rest, as the loop was about to
  * end: not behind it, as all threads do when their process ends. */
 static bool changed_with(const struct scene *scene, uint32_t thread, uint64_t away_until_ns, uint64_t from, uint64_t to, uint64_t late)
 {
-	uint64_t early = (to - from) / 50 + 10000000, begin = to - from > early ? to - early : from;
+	uint64_t early = near_ns(scene, LIMIT_next_to_nothing, to - from), begin = to - from > early ? to - early : from;
 	uint64_t end = scene->tables->threads[thread].end_ns;
 	const struct episode *e = scene_episode(scene, thread, begin);
 
@@ -84,8 +91,6 @@ static bool changed_with(const struct scene *scene, uint32_t thread, uint64_t aw
 		return true;
 	return e && e->start_ns >= begin && e->start_ns <= late && !loop_looks_away(scene, &scene->waits[e->last]);
 }
-
-#define KIN_GENERATIONS 3
 
 static uint32_t parent_of(const struct scene *scene, uint32_t thread)
 {
@@ -102,10 +107,12 @@ static uint32_t parent_of(const struct scene *scene, uint32_t thread)
 /* True when some process a few generations back started both, or the one the other. */
 static bool are_kin(const struct scene *scene, uint32_t a, uint32_t b)
 {
-	for (unsigned i = 0; a && i <= KIN_GENERATIONS; i++, a = parent_of(scene, a)) {
+	uint64_t generations = limit_of(scene, LIMIT_kin);
+
+	for (unsigned i = 0; a && i <= generations; i++, a = parent_of(scene, a)) {
 		uint32_t other = b;
 
-		for (unsigned j = 0; other && j <= KIN_GENERATIONS; j++, other = parent_of(scene, other))
+		for (unsigned j = 0; other && j <= generations; j++, other = parent_of(scene, other))
 			if (scene_same_process(scene, a, other))
 				return !scene_is_system(scene, a);
 	}
@@ -133,7 +140,7 @@ static bool waits_for(const struct scene *scene, uint32_t thread, uint32_t other
 	const struct episode *e = scene_episode(scene, thread, middle_ns);
 	const struct wait *w = e ? &scene->waits[e->last] : NULL;
 
-	return w && w->end == WAIT_END_THREAD && w->waker == other && e->start_ns <= middle_ns && e->end_ns + 1000000 >= to_ns;
+	return w && w->end == WAIT_END_THREAD && w->waker == other && e->start_ns <= middle_ns && e->end_ns + limit_of(scene, LIMIT_change_late_ns) >= to_ns;
 }
 
 /* It left the place where it rests before the loop had begun, whatever it did then, and came
@@ -203,7 +210,7 @@ static uint32_t one_came_back(const struct scene *scene, uint32_t thread, uint64
 			      bool *ret_alone)
 {
 	const struct tables *tables = scene->tables;
-	uint64_t slack = (to_ns - from_ns) / 20 + 10000000, found_ns = 0;
+	uint64_t slack = near_ns(scene, LIMIT_edge, to_ns - from_ns), found_ns = 0;
 	uint32_t found = 0;
 
 	*ret_alone = true;
@@ -245,9 +252,17 @@ static uint32_t came_back(const struct scene *scene, uint32_t thread, uint64_t f
 }
 
 /* When a loop looked for the last time but one. */
-static uint64_t last_look(const struct wait *last)
+static uint64_t last_look(const struct scene *scene, const struct wait *last)
 {
-	return last->start_ns - (last->end_ns - last->start_ns) / 4 - 10000000;
+	return last->start_ns - near_ns(scene, LIMIT_a_good_part, last->end_ns - last->start_ns);
+}
+
+/* How likely the thread is the one that the loop waits for: one that could not do its part, most. */
+static uint64_t score_of(const struct scene *scene, const struct state_times *times, uint64_t away_ns)
+{
+	return part_of(scene, LIMIT_could_not_counts, times->ns[SPAN_RUNNABLE] + times->ns[SPAN_STOPPED]) +
+	       part_of(scene, LIMIT_ran_counts, times->ns[SPAN_RUNNING]) + part_of(scene, LIMIT_away_counts, away_ns) +
+	       part_of(scene, LIMIT_waited_counts, times->ns[SPAN_WAITING]);
 }
 
 uint32_t loop_partner(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, uint8_t *ret_confidence)
@@ -256,7 +271,7 @@ uint32_t loop_partner(const struct scene *scene, uint32_t thread, uint64_t from_
 	const struct episode *ends = scene_episode(scene, thread, to_ns - 1);
 	/* One that spins sees the change before the other has even gone on. */
 	bool sleeps = ends && (loop_is(scene, ends) || loop_is_short(scene, ends));
-	uint64_t late = sleeps ? to_ns : to_ns + 1000000;
+	uint64_t late = sleeps ? to_ns : to_ns + limit_of(scene, LIMIT_change_late_ns);
 	uint64_t best_score = 0, window = to_ns - from_ns;
 	uint32_t best = 0;
 
@@ -272,13 +287,12 @@ uint32_t loop_partner(const struct scene *scene, uint32_t thread, uint64_t from_
 			continue;
 		scene_state_times(scene, i, from_ns, to_ns, &times);
 		away = away_ns(scene, i, from_ns, to_ns, &away_until);
-		score = times.ns[SPAN_RUNNABLE] * 4 + times.ns[SPAN_STOPPED] * 4 + times.ns[SPAN_RUNNING] * 2 + away / 2 +
-			times.ns[SPAN_WAITING] / 4;
-		if (to_ns < scene->end_ns && times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE] + away > window / 2 &&
+		score = score_of(scene, &times, away);
+		if (to_ns < scene->end_ns && most_of(scene, times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE] + away, window) &&
 		    changed_with(scene, i, away_until, from_ns, to_ns, late))
 			score += window;
 		if (!own)
-			score /= 2;
+			score = part_of(scene, LIMIT_child_counts, score);
 		if (score > best_score) {
 			best_score = score;
 			best = i;
@@ -286,7 +300,7 @@ uint32_t loop_partner(const struct scene *scene, uint32_t thread, uint64_t from_
 	}
 	*ret_confidence = (uint8_t)limit_of(scene, best_score > window ? LIMIT_flag_known : LIMIT_flag_guess);
 	if (best_score <= window && to_ns < scene->end_ns) {
-		uint64_t begin = sleeps ? last_look(&scene->waits[ends->last]) : to_ns - window / 50 - 10000000;
+		uint64_t begin = sleeps ? last_look(scene, &scene->waits[ends->last]) : to_ns - near_ns(scene, LIMIT_next_to_nothing, window);
 		bool alone;
 		uint32_t other = came_back(scene, thread, from_ns, to_ns, begin, &alone);
 
@@ -414,7 +428,7 @@ bool loop_retries(const struct scene *scene, uint32_t sleep, struct retries *ret
 uint32_t loop_retry_partner(const struct scene *scene, const struct retries *retries, bool *ret_lockstep)
 {
 	uint32_t thread = scene->waits[retries->last].thread;
-	uint64_t slack = (retries->end_ns - retries->start_ns) / 20;
+	uint64_t slack = part_of(scene, LIMIT_edge, retries->end_ns - retries->start_ns);
 	uint32_t other;
 	bool alone;
 
@@ -428,10 +442,10 @@ uint32_t loop_retry_partner(const struct scene *scene, const struct retries *ret
 		while (at < end && scene->waits[at].kind != WAIT_KIND_sleep && scene->waits[at].start_ns < retries->end_ns)
 			at++;
 		if (at < end && loop_retries(scene, at, &its) && near(its.start_ns, retries->start_ns, slack) &&
-		    near(its.end_ns, retries->end_ns, slack) && near(its.count, retries->count, retries->count / 5))
+		    near(its.end_ns, retries->end_ns, slack) && near(its.count, retries->count, part_of(scene, LIMIT_tries_alike, retries->count)))
 			return i;
 	}
 	*ret_lockstep = false;
-	other = came_back(scene, thread, retries->start_ns, retries->end_ns, last_look(&scene->waits[retries->last]), &alone);
+	other = came_back(scene, thread, retries->start_ns, retries->end_ns, last_look(scene, &scene->waits[retries->last]), &alone);
 	return alone ? other : 0;
 }

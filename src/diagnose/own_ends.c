@@ -43,15 +43,42 @@ static bool is_only_thread(const struct scene *scene, const struct wait *w)
 	return true;
 }
 
+/* A connection that it began to itself, and has not accepted. */
+static bool is_not_accepted_by(const struct ends *ends, uint64_t object, const struct wait *w, uint32_t pid)
+{
+	struct row row = ends_of_object(ends, object), listening;
+	const struct descriptor *listener = NULL;
+
+	for (uint32_t i = 0; i < row.count; i++) {
+		const struct descriptor *d = ends_at(ends, row, i);
+
+		if (d->pid != pid)
+			return false;
+		if (d->time >= w->start_ns && d->time <= w->end_ns && ends_not_accepted(ends, d))
+			listener = ends_listener(ends, d);
+	}
+	listening = listener ? ends_of_object(ends, listener->at.object) : (struct row){ 0 };
+	for (uint32_t i = 0; i < listening.count; i++)
+		if (ends_at(ends, listening, i)->pid != pid)
+			return false;
+	return listening.count > 0;
+}
+
 bool own_ends_only(const struct scene *scene, const struct ends *ends, const struct wait *w)
 {
+	uint64_t object = w->kind == WAIT_KIND_poll ? w->detail : w->object;
+	bool for_one = w->kind == WAIT_KIND_read || (w->kind == WAIT_KIND_poll && w->argument == 1);
 	uint32_t pid = scene_pid(scene, w->thread);
 	unsigned items = 0;
 
-	if (w->end != WAIT_END_OPEN || w->timeout_ns || !is_only_thread(scene, w))
+	if ((w->end != WAIT_END_OPEN && w->end != WAIT_END_TIMEOUT) || !is_only_thread(scene, w))
 		return false;
-	if (w->kind == WAIT_KIND_read || (w->kind == WAIT_KIND_poll && w->argument == 1))
-		return is_closed_to_others(ends, w->kind == WAIT_KIND_poll ? w->detail : w->object, pid);
+	if (for_one && is_not_accepted_by(ends, object, w, pid))
+		return true;
+	if (w->end != WAIT_END_OPEN || w->timeout_ns)
+		return false;
+	if (for_one)
+		return is_closed_to_others(ends, object, pid);
 	for (uint32_t i = 0; i < scene->poll_item_count && w->kind == WAIT_KIND_epoll; i++)
 		if (scene->poll_items[i].set == w->object) {
 			if (!is_closed_to_others(ends, scene->poll_items[i].object, pid))

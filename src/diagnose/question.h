@@ -56,10 +56,22 @@ static inline bool alive(const struct question *q, uint32_t thread)
 /* True: it was added. */
 bool suspect_thread(struct question *q, uint32_t thread, enum walk_link link, uint8_t confidence, uint64_t evidence);
 
+/* Rules about locks of files, see suspects_locks.c: who took it, or keeps it by now. */
+void suspect_lock_holder(struct question *q, uint32_t owner, uint64_t object, uint8_t confidence, uint64_t evidence);
+void ask_file_locks(struct question *q);
+/* Who has not come to where threads wait for each other, see suspects_meeting.c. */
+void ask_meeting(struct question *q);
+void ask_closed_process(struct question *q);
+/* Owners that are gone, see suspects_words.c. */
+void ask_owner_ended(struct question *q);
+void ask_killed_kin(struct question *q);
+/* Takes out who was set to work and waits for the same word: it stands in the queue, too. */
+void drop_those_behind(struct question *q);
 /* Who goes on as this one gives up, see suspects_lockstep.c. */
 void ask_lockstep(struct question *q);
 /* Rules about the other end, see suspects_ends.c. */
 void ask_other_end(struct question *q);
+void ask_served_alone(struct question *q);
 void ask_neighbours(struct question *q);
 void ask_unread_datagrams(struct question *q);
 

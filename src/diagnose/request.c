@@ -129,7 +129,8 @@ static const struct episode *turn_begin(const struct scene *scene, const struct 
 	while (e-- > first && e->end_ns > from) {
 		const struct wait *w = &scene->waits[e->last];
 
-		if (e->end_ns <= to && !w->idle && sets_to_work(w) && waits_for_work(scene, ends, w) && !walk_other_end_came(scene, w))
+		if (e->end_ns <= to && !w->idle && sets_to_work(w) && waits_for_work(scene, ends, w) && !walk_other_end_came(scene, w) &&
+		    !walk_was_killed(scene, w))
 			return e;
 	}
 	return NULL;
@@ -140,6 +141,14 @@ static bool is_waiting(const struct scene *scene, uint32_t thread, uint64_t time
 	const struct span *span = scene_span(scene, thread, time ? time - 1 : 0);
 
 	return span && span->state == SPAN_WAITING && span->start_ns + 1 < time && span_end(span) > time;
+}
+
+/* The server of its windows passes on what its user does: a dialog, whose parent waits for what it says, is asked for nothing by that. */
+static bool is_of_user(const struct scene *scene, const struct ends *ends, const struct request_parts *parts, uint32_t thread, uint32_t by)
+{
+	return parts->length && rule_holds(scene, RULE_person) &&
+	       scene->tables->threads[thread].parent_pid == scene_pid(scene, parts->items[parts->length - 1].thread) &&
+	       ends_shows_windows_of(ends, scene_pid(scene, by), scene_pid(scene, thread));
 }
 
 unsigned request_back(const struct scene *scene, const struct ends *ends, uint32_t thread, uint64_t from_ns, uint64_t to_ns,
@@ -166,7 +175,7 @@ unsigned request_back(const struct scene *scene, const struct ends *ends, uint32
 				.link = LINK_WAKE, .confidence = w->confidence };
 		}
 		/* Who waits himself sets nobody to work: so says a person, or a rule. */
-		if (next.thread && is_waiting(scene, next.thread, next.to_ns))
+		if (next.thread && (is_waiting(scene, next.thread, next.to_ns) || is_of_user(scene, ends, parts, at.thread, next.thread)))
 			next = (struct request_part){ .confidence = 0 };
 		if (!e && born > from_ns && scene->tables->threads[at.thread].creator) {
 			next = (struct request_part){ .thread = scene->tables->threads[at.thread].creator, .to_ns = born < at.to_ns ? born : at.to_ns,

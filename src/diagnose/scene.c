@@ -194,35 +194,49 @@ uint32_t scene_samples_from_near(const struct scene *scene, uint32_t thread, uin
 	return near[thread].sample = low;
 }
 
-#define LOOK_RAN_NS 2000000ull     /* looking at something again takes no longer */
-#define LOOK_QUEUED_NS 500000000ull
-
-#define SLEEPER_SLEEPS 3
-
 /* How long it took the thread from one wait to the next, on the processor: on a busy
  * machine it stands in the queue before it can look. */
 static bool looked_briefly(const struct scene *scene, const struct wait *before, const struct wait *after)
 {
 	uint64_t slice = before->end_ns - before->start_ns, gap = after->start_ns - before->end_ns;
+	uint64_t half = part_of(scene, LIMIT_most, slice), brief = limit_of(scene, LIMIT_look_ran_ns);
 	struct state_times times;
 
-	if (gap <= LOOK_RAN_NS || gap <= slice / 2)
+	if (half > brief)
+		brief = half;
+	if (gap <= brief)
 		return true;
-	if (gap > LOOK_QUEUED_NS)
+	if (gap > limit_of(scene, LIMIT_look_queued_ns))
 		return false;
 	scene_state_times(scene, before->thread, before->end_ns, after->start_ns, &times);
-	return times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE] == gap &&
-	       (times.ns[SPAN_RUNNING] <= LOOK_RAN_NS || times.ns[SPAN_RUNNING] <= slice / 2);
+	return times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE] == gap && times.ns[SPAN_RUNNING] <= brief;
 }
 
 /* Where nothing tells what ended a wait, that it lasted just as long as its limit does. */
-static bool ran_out(const struct wait *w)
+static bool ran_out(const struct scene *scene, const struct wait *w)
 {
 	uint64_t lasted = w->end_ns - w->start_ns;
 
 	return w->end == WAIT_END_TIMEOUT ||
 	       (w->end == WAIT_END_UNKNOWN && (wait_slept_out(w) || (w->timeout_ns && lasted >= w->timeout_ns &&
-								     lasted - w->timeout_ns <= w->timeout_ns / 8)));
+								     lasted - w->timeout_ns <= part_of(scene, LIMIT_ran_over, w->timeout_ns))));
+}
+
+/* No thread ended it, and nothing came: a tick of the kernel's own, or a signal, had it look, and wait on. A program itself may
+ * read what nothing reported, inside the kernel it waits for one thing. */
+static bool was_broken_off(const struct scene *scene, const struct wait *w)
+{
+	switch (w->kind) {
+	case WAIT_KIND_sleep: /* is over when its time is */
+	case WAIT_KIND_signal:
+	case WAIT_KIND_worker:
+	case WAIT_KIND_yield:
+		return false;
+	default:
+		if (w->cause == WAKE_CAUSE_signal || w->cause == WAKE_CAUSE_timer)
+			return scene_met_signal(scene, w);
+		return wait_is_in_kernel(w) && (w->end == WAIT_END_UNKNOWN || (w->end == WAIT_END_SOURCE && w->cause == WAKE_CAUSE_unknown));
+	}
 }
 
 static bool bore_a_child(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
@@ -249,7 +263,7 @@ static bool slept_by_child(const struct scene *scene, const struct wait *w)
 	scene_need(scene, w->waker);
 	if (t->running_ns > limit_of(scene, LIMIT_sleeper_ran_ns) ||
 	    scene->tables->threads[w->waker].parent_pid != scene_pid(scene, w->thread) ||
-	    scene->tables->threads[w->waker].start_ns + LOOK_QUEUED_NS < w->start_ns)
+	    scene->tables->threads[w->waker].start_ns + limit_of(scene, LIMIT_look_queued_ns) < w->start_ns)
 		return false;
 	for (uint32_t i = t->wait; i < t->wait + t->wait_count; i++) {
 		const struct wait *its = &scene->waits[i];
@@ -260,7 +274,7 @@ static bool slept_by_child(const struct scene *scene, const struct wait *w)
 		}
 	}
 	/* who sleeps many times looks for something */
-	return slept && sleeps <= SLEEPER_SLEEPS && slept * 2 > w->end_ns - w->start_ns &&
+	return slept && sleeps <= limit_of(scene, LIMIT_sleeper_sleeps) && most_of(scene, slept, w->end_ns - w->start_ns) &&
 	       !bore_a_child(scene, w->thread, scene->tables->threads[w->waker].start_ns + 1, w->end_ns);
 }
 
@@ -290,20 +304,54 @@ static bool did_nothing(const struct scene *scene, const struct wait *before, co
 	return true;
 }
 
-/* True when the thread only looked again between the two waits, for a short while. */
-static bool looked_again(const struct scene *scene, const struct wait *before, const struct wait *after)
+/* Inside one call of the kernel the place in the program may be read in two ways, and where stacks are read of sleepers alone,
+ * a wait between two snapshots has none. */
+static bool at_same_place(const struct wait *before, const struct wait *after)
 {
-	return before->site == after->site && before->kind == after->kind && before->kind != WAIT_KIND_stop &&
-	       (ran_out(before) || slept_by_child(scene, before)) && before->idle == after->idle &&
-	       looked_briefly(scene, before, after) && did_nothing(scene, before, after);
+	if (before->site == after->site)
+		return true;
+	if (before->syscall != after->syscall || before->object != after->object)
+		return false;
+	return wait_is_in_kernel(before) ||
+	       (!before->ustack != !after->ustack && before->argument == after->argument && before->detail == after->detail);
+}
+
+/* In a loop of sleeps one look may take longer, which nothing in the program did. */
+static bool looked_oddly(const struct scene *scene, const struct episode *e, const struct wait *before, const struct wait *after)
+{
+	uint64_t gap = after->start_ns - before->end_ns;
+
+	return before->kind == WAIT_KIND_sleep && e->slices >= limit_of(scene, LIMIT_looks) && gap <= limit_of(scene, LIMIT_odd_look_ns) &&
+	       gap <= part_of(scene, LIMIT_next_to_nothing, before->end_ns - e->start_ns);
+}
+
+/* True when the thread only looked again between the two waits, for a short while. */
+static bool looked_again(const struct scene *scene, const struct episode *e, const struct wait *before, const struct wait *after)
+{
+	return at_same_place(before, after) && before->kind == after->kind && before->kind != WAIT_KIND_stop &&
+	       (ran_out(scene, before) || was_broken_off(scene, before) || slept_by_child(scene, before)) && before->idle == after->idle &&
+	       (looked_briefly(scene, before, after) || looked_oddly(scene, e, before, after)) && did_nothing(scene, before, after);
+}
+
+/* What was read of one slice of a wait in the kernel holds for the next. */
+static void hand_on(const struct wait *before, struct wait *w)
+{
+	if (!wait_is_in_kernel(w))
+		return;
+	if (!w->kstack)
+		w->kstack = before->kstack;
+	if (!w->hint) {
+		w->hint = before->hint;
+		w->hint_kind = before->hint_kind;
+	}
 }
 
 /* A script waits, before that, until the child by which it sleeps is another program: a part of
  * its look. */
-static bool starts_sleeper(const struct scene *scene, const struct wait *before, const struct wait *w)
+static bool starts_sleeper(const struct scene *scene, const struct episode *e, const struct wait *w)
 {
 	return w->kind == WAIT_KIND_vfork && w + 1 < scene->waits + scene_waits_end(scene, w->thread) && w[1].kind == WAIT_KIND_child &&
-	       looked_again(scene, before, w + 1);
+	       looked_again(scene, e, &scene->waits[e->last], w + 1);
 }
 
 /* The end of one child is not what the thread waited for: it goes on waiting, and nothing
@@ -312,7 +360,7 @@ static bool waits_for_another_child(const struct scene *scene, const struct wait
 {
 	return before->kind == WAIT_KIND_child && after->kind == WAIT_KIND_child && before->end == WAIT_END_THREAD &&
 	       before->site == after->site && before->idle == after->idle && !slept_by_child(scene, before) &&
-	       after->start_ns - before->end_ns <= LOOK_QUEUED_NS && looked_briefly(scene, before, after) &&
+	       after->start_ns - before->end_ns <= limit_of(scene, LIMIT_look_queued_ns) && looked_briefly(scene, before, after) &&
 	       did_nothing(scene, before, after) && !bore_a_child(scene, before->thread, before->end_ns, after->start_ns);
 }
 
@@ -358,12 +406,13 @@ void scene_join_waits_of(struct scene *scene, uint32_t thread, size_t capacity, 
 	for (uint32_t j = t->wait; j < t->wait + t->wait_count; j++) {
 		struct wait *w = &scene->waits[j];
 
-		if (e && w->start_ns >= e->end_ns && starts_sleeper(scene, &scene->waits[e->last], w)) {
+		if (e && w->start_ns >= e->end_ns && starts_sleeper(scene, e, w)) {
 			w->episode = (uint32_t)(e - scene->episodes);
 			continue;
 		}
-		if (e && w->start_ns >= e->end_ns && looked_again(scene, &scene->waits[e->last], w) && !began_anew(scene, e, w)) {
+		if (e && w->start_ns >= e->end_ns && looked_again(scene, e, &scene->waits[e->last], w) && !began_anew(scene, e, w)) {
 			e->slices++;
+			hand_on(&scene->waits[e->last], w);
 		} else if (!(e && w->start_ns >= e->end_ns && waits_for_another_child(scene, &scene->waits[e->last], w))) {
 			if ((scene->episode_count + 1) * sizeof(*e) > *populated)
 				*populated = mem_populate_ahead(scene->episodes, *populated, capacity * sizeof(*e));
@@ -467,6 +516,14 @@ static uint32_t maker_of(const struct scene *scene, uint32_t thread)
 	if (leader && leader != thread)
 		return leader;
 	return t->parent_pid && t->parent_pid != t->pid ? tables_process(scene->tables, t->parent_pid, t->start_ns) : 0;
+}
+
+/* Its parent may be another by now. */
+bool scene_has_started(const struct scene *scene, uint32_t thread, uint32_t child)
+{
+	const struct thread *c = &scene->tables->threads[child];
+
+	return c->creator ? scene_same_process(scene, c->creator, thread) : c->parent_pid == scene_pid(scene, thread);
 }
 
 bool scene_descends_from(const struct scene *scene, uint32_t thread, uint32_t pid)

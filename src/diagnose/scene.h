@@ -107,6 +107,13 @@ static inline bool wait_is_shared(const struct wait *w)
 	return w->kind == WAIT_KIND_futex && w->argument && !(w->argument & WAIT_FUTEX_PRIVATE);
 }
 
+/* Inside the kernel, for one thing, on which nothing in the program depends. */
+static inline bool wait_is_in_kernel(const struct wait *w)
+{
+	return w->kind == WAIT_KIND_vfork || w->kind == WAIT_KIND_fuse || w->kind == WAIT_KIND_file_lock || w->kind == WAIT_KIND_kernel_lock ||
+	       w->kind == WAIT_KIND_block_io || w->kind == WAIT_KIND_sync || w->kind == WAIT_KIND_open || w->kind == WAIT_KIND_fault;
+}
+
 /* A sleep, which nobody else ends, lasted as long as it was to, or longer: the thread may have stood in the queue. */
 static inline bool wait_slept_out(const struct wait *w)
 {
@@ -263,6 +270,7 @@ struct poll_item {
 	uint64_t time, set, object;
 	uint32_t pid;
 	int32_t fd;
+	uint32_t events;         /* EPOLL mask */
 };
 
 /* Indices into one of the scene's arrays, in the order of time. */
@@ -282,6 +290,7 @@ struct scene_thread {
 	struct row yields;
 	uint64_t running_ns;     /* in the whole trace */
 	uint64_t fork_event;     /* number of its fork, 0 before the trace */
+	uint32_t fork_stack;     /* the stack at which its creator made it, 0 not known */
 	uint64_t exec_ns;        /* last exec, 0 none */
 };
 
@@ -502,6 +511,8 @@ bool scene_ended_by_signal(const struct scene *scene, const struct wait *wait);
 bool scene_met_signal(const struct scene *scene, const struct wait *wait);
 /* True when both threads are of one process. */
 bool scene_same_process(const struct scene *scene, uint32_t a, uint32_t b);
+/* True when the thread's process started the other. */
+bool scene_has_started(const struct scene *scene, uint32_t thread, uint32_t child);
 /* True for a thread of the process, and for those that it or its own made. */
 bool scene_descends_from(const struct scene *scene, uint32_t thread, uint32_t pid);
 /* The only child that the thread's process had for all of the time (its first thread); 0 none, or several. */

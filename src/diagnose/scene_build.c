@@ -160,6 +160,11 @@ static void free_all_but_graph(struct scene *scene)
 	}
 	free(scene->gathered);
 	wait_details_free(scene->wait_details);
+	for (unsigned i = 0; i < SCENE_LAID; i++)
+		if (scene->lazy)
+			mem_free_pages(scene->laid_columns[i]);
+		else
+			free(scene->laid_columns[i]);
 	scene_lazy_free(scene->lazy);
 	free(scene->pending);
 	free(scene->messages);
@@ -169,8 +174,6 @@ static void free_all_but_graph(struct scene *scene)
 	free(scene->yields);
 	for (unsigned i = 0; i < scene->kept_count; i++)
 		free(scene->kept[i]);
-	for (unsigned i = 0; i < SCENE_LAID; i++)
-		free(scene->laid_columns[i]);
 	for (uint32_t i = 0; i < scene->cpu_count; i++) {
 		free(scene->cpus[i].runs);
 		free(scene->cpus[i].blocks);

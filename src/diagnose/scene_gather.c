@@ -418,8 +418,10 @@ static void on_fork(struct gatherer *b, const struct event *e)
 {
 	uint32_t child = thread_of(b, event_as(e, fork)->child, e->time);
 
-	if (child)
-		b->scene->threads[child].fork_event = e->number;
+	if (!child)
+		return;
+	b->scene->threads[child].fork_event = e->number;
+	b->scene->threads[child].fork_stack = event_as(e, fork)->ustack;
 }
 
 static void on_rare(struct gatherer *b, const struct event *e)
@@ -459,7 +461,7 @@ static void on_rare(struct gatherer *b, const struct event *e)
 	case EVENT_poll_item: {
 		const struct event_poll_item *p = event_as(e, poll_item);
 
-		vec_push(&b->poll_items, ((struct poll_item){ e->time, p->set, p->object, e->tid, (int32_t)p->fd }));
+		vec_push(&b->poll_items, ((struct poll_item){ e->time, p->set, p->object, e->tid, (int32_t)p->fd, p->events }));
 		break;
 	}
 	case EVENT_mark:

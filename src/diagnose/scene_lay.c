@@ -10,6 +10,7 @@
 
 #include "base/map.h"
 #include "base/populate.h"
+#include "base/search.h"
 #include "graph/graph.h"
 
 #define LOST_CONFIDENCE 60     /* of a wake-up around which events were lost */
@@ -164,10 +165,19 @@ static bool kernel_tells(const struct event_waiting *r)
 	return false;
 }
 
-/* What a snapshot found while the wait lasted, where its switch did not know. */
-static void add_found(const struct scene *scene, struct wait *w, const struct event_waiting *r, uint64_t time)
+/* The slice of a wait in the kernel that was found, and reported only when the next ones were over; NULL none. */
+static struct wait *found_slice(struct wait *first, struct wait *w, const struct event_waiting *r)
 {
-	if (w->begin_event && waiting_is_stale(r, w->object, w->start_ns))
+	while (w > first && w->begin_event && waiting_is_stale(r, w->object, w->start_ns) && wait_is_in_kernel(w) && w->kind == r->wait)
+		w--;
+	return w->begin_event && waiting_is_stale(r, w->object, w->start_ns) ? NULL : w;
+}
+
+/* What a snapshot found while the wait lasted, where its switch did not know; `first`: the thread's first one. */
+static void add_found(const struct scene *scene, struct wait *first, struct wait *w, const struct event_waiting *r, uint64_t time)
+{
+	w = found_slice(first, w, r);
+	if (!w)
 		return;
 	if (!w->ustack)
 		w->ustack = r->ustack;
@@ -227,7 +237,7 @@ static void lay_waits(struct layout *l, uint32_t thread)
 		while (found < gathered->found.length && gathered->found.items[found].time < w->start_ns)
 			found++;
 		for (; found < gathered->found.length && gathered->found.items[found].time <= w->end_ns; found++)
-			add_found(scene, w, &gathered->found.items[found].said, gathered->found.items[found].time);
+			add_found(scene, l->waits + t->wait, w, &gathered->found.items[found].said, gathered->found.items[found].time);
 		w->site = site_of(l, w);
 	}
 	t->wait_count = (uint32_t)(w - (l->waits + t->wait));
@@ -640,11 +650,13 @@ bool scene_wait_at(const struct scene *scene, uint32_t thread, uint64_t time_ns,
 		fill_wait(scene, &g, ret_wait);
 		set_begin(scene, ret_wait);
 	} else {
-		uint32_t number = scene_waits_from(scene, thread, time_ns);
+		uint32_t low = scene->threads[thread].wait, high = low + scene->threads[thread].wait_count;
 
-		if (number == scene->threads[thread].wait)
+		/* its spans are not needed for that */
+		SEARCH(low, high, middle, scene->waits[middle].start_ns < time_ns);
+		if (low == scene->threads[thread].wait)
 			return false;
-		*ret_wait = scene->waits[number - 1];
+		*ret_wait = scene->waits[low - 1];
 	}
 	return ret_wait->start_ns < time_ns && ret_wait->end_ns > time_ns;
 }

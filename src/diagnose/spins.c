@@ -3,6 +3,7 @@
 #include "diagnose/awaited_process.h"
 #include "diagnose/diagnoser.h"
 #include "diagnose/loops.h"
+#include "diagnose/meeting.h"
 
 #define WORK_SAMPLES 8
 #define WORK_NS 100000000ull
@@ -48,10 +49,14 @@ bool diagnoser_spins(const struct diagnoser *diagnoser, uint32_t thread, uint64_
 {
 	int share = busy_share_in(diagnoser->scene, diagnoser->names, thread, from_ns, to_ns, "sched_yield");
 	struct awaited_process awaited;
+	struct meeting_wait meeting;
 	struct state_times times;
 	uint64_t yields;
 
 	if (share >= 50)
+		return true;
+	if (meeting_spun(diagnoser->scene, thread, from_ns, to_ns, &meeting) &&
+	    most_of(diagnoser->scene, meeting.end_ns - meeting.start_ns, to_ns - from_ns))
 		return true;
 	yields = scene_yields(diagnoser->scene, thread, from_ns, to_ns);
 	scene_state_times(diagnoser->scene, thread, from_ns, to_ns, &times);
@@ -114,8 +119,16 @@ bool diagnoser_spin_window(const struct diagnoser *diagnoser, uint32_t thread, u
 uint32_t diagnoser_spin_partner(const struct diagnoser *diagnoser, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
 {
 	struct awaited_process awaited;
+	struct meeting_wait meeting;
+	uint64_t event;
 	uint8_t confidence;
+	uint32_t late;
+	bool came;
 
+	late = meeting_spun(diagnoser->scene, thread, from_ns, to_ns, &meeting) ?
+		       meeting_late(diagnoser->scene, thread, &meeting, &came, &event) : 0;
+	if (late)
+		return late;
 	if (awaited_process_find(diagnoser->scene, diagnoser->names, thread, from_ns, to_ns, &awaited))
 		return awaited.thread;
 	return loop_partner(diagnoser->scene, thread, from_ns, to_ns, &confidence);

@@ -3,8 +3,10 @@
 
 #include <stdlib.h>
 
+#include "diagnose/closed.h"
 #include "diagnose/diagnoser.h"
 #include "diagnose/loops.h"
+#include "diagnose/suspects.h"
 
 #define WHOLE_PERCENT 90     /* of the look, so much of it in one state is all of it */
 #define HALF_PERCENT 50
@@ -12,6 +14,7 @@
 static const char *const kind_reasons[] = {
 	[STANDING_MOVES] = "it is not stuck: it runs and waits by turns", [STANDING_RESTS] = "it waits for work",
 	[STANDING_WAITS] = "what it waits for does not come", [STANDING_LOCKED] = "it waits for a lock",
+	[STANDING_CLOSED] = "all threads of its process wait for nothing but each other",
 	[STANDING_KERNEL] = "a wait inside the kernel does not end", [STANDING_STOPPED] = "it is stopped",
 	[STANDING_LOOKS] = "it looks again and again for something", [STANDING_RUNS] = "it computes, or spins, without a pause",
 	[STANDING_STARVED] = "it could run and is given no processor",
@@ -65,6 +68,7 @@ static bool set_brings_work(const struct scene *scene, const struct ends *ends, 
 {
 	uint32_t count = 0;
 	uint64_t newest = 0;
+	int32_t first = 0;
 
 	for (uint32_t i = 0; i < scene->poll_item_count; i++) {
 		const struct poll_item *item = &scene->poll_items[i];
@@ -72,10 +76,10 @@ static bool set_brings_work(const struct scene *scene, const struct ends *ends, 
 
 		if (!mine)
 			continue;
-		if (item->time > newest + 1000000000u)
+		if (item->time > newest + 1000000000u || (count && item->fd == first))
 			count = 0;
+		first = count++ ? first : item->fd;
 		newest = item->time;
-		count++;
 		if (item->object && brings_work(ends, item->object))
 			return true;
 	}
@@ -114,6 +118,8 @@ static enum standing_kind kind_of_wait(const struct scene *scene, const struct e
 	case WAIT_KIND_read:
 		return brings_work(ends, w->object) ? STANDING_RESTS : STANDING_WAITS;
 	case WAIT_KIND_futex:
+		if (!w->timeout_ns && closed_process(scene, t->pid, scene->end_ns - 1))
+			return STANDING_CLOSED;
 		/* pools wait for work by their condition variables */
 		return t->tid == t->pid || w->hint_kind == HINT_KIND_thread_exit ? STANDING_WAITS : STANDING_RESTS;
 	}
@@ -133,6 +139,30 @@ static const char *rest_reason(const struct wait *w)
 	if (object_kind(w->object) == OBJECT_KIND_tty || (w->kind == WAIT_KIND_poll && object_kind(w->detail) == OBJECT_KIND_tty))
 		return "it waits for a person at its terminal";
 	return kind_reasons[STANDING_RESTS];
+}
+
+/* Its process asked somebody who does not take the request: who is stopped, has not accepted the connection, or leaves unread
+ * what was sent. */
+static bool is_left_alone(const struct diagnoser *diagnoser, uint32_t thread, uint64_t from_ns)
+{
+	const struct scene *scene = diagnoser->scene;
+	const struct ends *ends = &diagnoser->ends;
+	struct row row = ends_of_process(ends, scene_pid(scene, thread));
+	struct state_times times;
+
+	for (uint32_t i = 0; i < row.count; i++) {
+		const struct descriptor *d = ends_at(ends, row, i);
+		uint32_t other = ends_role(ends, d->at.object) == END_CLIENT ? suspects_neighbour(scene, ends, d, from_ns, scene->end_ns) : 0;
+
+		if (!other || scene_pid(scene, other) == d->pid)
+			continue;
+		if (ends_not_accepted(ends, d) || suspects_leave_unread(ends, d, from_ns, scene->end_ns))
+			return true;
+		scene_state_times(scene, other, from_ns, scene->end_ns, &times);
+		if (times.ns[SPAN_STOPPED] * 2 > scene->end_ns - from_ns)
+			return true;
+	}
+	return false;
 }
 
 /* ---- what a thread does ---- */
@@ -206,7 +236,7 @@ static unsigned telling(const struct scene *scene, const struct standing *s)
 {
 	static const unsigned worth[] = {
 		[STANDING_MOVES] = 0, [STANDING_RESTS] = 1, [STANDING_RUNS] = 3, [STANDING_WAITS] = 6, [STANDING_LOOKS] = 7,
-		[STANDING_STARVED] = 8, [STANDING_KERNEL] = 9, [STANDING_LOCKED] = 10, [STANDING_STOPPED] = 11,
+		[STANDING_STARVED] = 8, [STANDING_KERNEL] = 9, [STANDING_CLOSED] = 10, [STANDING_LOCKED] = 10, [STANDING_STOPPED] = 11,
 	};
 	const struct thread *t = &scene->tables->threads[s->thread];
 	unsigned value = worth[s->kind];
@@ -222,6 +252,19 @@ static bool is_better(const struct scene *scene, const struct standing *a, const
 	return x != y ? x > y : a->since_ns < b->since_ns;
 }
 
+/* Who says that a program is stuck is right where its loop waits, among others, for somebody who does not come. */
+static void doubt_rest(struct diagnoser *diagnoser, struct standing *s, uint64_t from_ns)
+{
+	const struct scene *scene = diagnoser->scene;
+	const struct wait *w = scene->threads[s->thread].wait_count ? &scene->waits[scene_waits_end(scene, s->thread) - 1] : NULL;
+
+	if (s->kind != STANDING_RESTS || !w || w->idle || (w->kind != WAIT_KIND_poll && w->kind != WAIT_KIND_epoll && w->kind != WAIT_KIND_read) ||
+	    !is_left_alone(diagnoser, s->thread, from_ns > scene->start_ns ? from_ns : scene->start_ns))
+		return;
+	s->kind = STANDING_WAITS;
+	s->reason = kind_reasons[STANDING_WAITS];
+}
+
 static void find_asked(struct diagnoser *diagnoser, const struct standing_options *options, struct standing *list, size_t *count)
 {
 	const struct scene *scene = diagnoser->scene;
@@ -233,6 +276,7 @@ static void find_asked(struct diagnoser *diagnoser, const struct standing_option
 			if (scene_pid(scene, thread) != options->pids[i] || scene->tables->threads[thread].end_ns < scene->end_ns)
 				continue;
 			standing_of(diagnoser, thread, options->from_ns, &s);
+			doubt_rest(diagnoser, &s, options->from_ns);
 			if (!best.thread || is_better(scene, &s, &best))
 				best = s;
 		}

@@ -16,6 +16,7 @@ enum standing_kind {
 	STANDING_RESTS,
 	STANDING_WAITS,     /* for others */
 	STANDING_LOCKED,    /* for a lock whose owner is known, or is known to be gone */
+	STANDING_CLOSED,    /* for its own process, in which all wait so: a hang, or a pool that nobody gives work */
 	STANDING_KERNEL,    /* inside the kernel, where no wait should be long */
 	STANDING_STOPPED,   /* by a signal, a tracer, the freezer */
 	STANDING_LOOKS,     /* sleeps and looks again, all the time */

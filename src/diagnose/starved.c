@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/search.h"
 #include "base/vec.h"
+#include "diagnose/judgement.h"
 
 #define LONG_NS 3000000000ull
 #define MAX_GROUPS 64           /* below one limit */
@@ -189,8 +190,11 @@ void starved_find(const struct scene *scene, uint32_t thread, uint64_t from_ns, 
 	for (size_t i = 0; i < used.threads.length; i++) {
 		uint32_t other = used.threads.items[i];
 
-		if (other && other != thread && comes_before(scene, other, thread))
-			ret_starved->before_ns += used.ns[other];
+		if (!other || other == thread || !comes_before(scene, other, thread))
+			continue;
+		ret_starved->before_ns += used.ns[other];
+		if (scene->tables->threads[other].prio <= limit_of(scene, LIMIT_goes_before))
+			ret_starved->raised_ns += used.ns[other];
 	}
 	ret_starved->hog = biggest(&used, thread, &ret_starved->hog_ns);
 	ret_starved->quota = quota_of(scene, thread);

@@ -6,7 +6,8 @@
 
 struct starved {
 	uint32_t hog;              /* thread that had the processors it was queued on longest, 0 none */
-	uint64_t before_ns;       /* of threads with a better priority */
+	uint64_t before_ns;        /* of threads with a better priority */
+	uint64_t raised_ns;        /* of those that asked to come before all */
 	uint64_t hog_ns;
 	uint64_t runnable_ns;      /* of the thread, in the window */
 	uint64_t throttled_ns;     /* of that, with the quota known or inferred to be used up */

@@ -54,14 +54,6 @@ static uint8_t owner_weight(const struct question *q, unsigned kind)
 	}
 }
 
-/* Where who took it had ended before the trace, by elimination who has it now. */
-static void suspect_lock_holder(struct question *q, uint32_t owner, uint64_t object, uint8_t confidence, uint64_t evidence)
-{
-	uint32_t thread = lock_keeper(q->scene, q->inquiry->ends, owner, object, q->episode->thread, q->from);
-
-	suspect_thread(q, thread, LINK_FILE_LOCK, thread == owner ? confidence : limit(q, LIMIT_file_lock_guess), evidence);
-}
-
 static void ask_hint(struct question *q)
 {
 	const struct wait *w = q->wait;
@@ -81,74 +73,7 @@ static void ask_hint(struct question *q)
 	suspect_thread(q, owner, link, owner_weight(q, w->hint_kind), w->begin_event);
 }
 
-/* Who had ended before, and does nothing any more. */
-static void suspect_gone(struct question *q, uint32_t thread, enum walk_link link, uint8_t confidence, uint64_t evidence)
-{
-	struct suspect s = { .hop_count = 1, .confidence = confidence };
-
-	s.hops[0] = (struct hop){ .from_ns = q->from, .thread = thread, .link = (uint8_t)link, .confidence = confidence,
-				  .evidence = evidence, .final = true };
-	vec_push(q->suspects, s);
-}
-
-/* A thread that ended with the lock gives it back to nobody. */
-static void ask_owner_ended(struct question *q)
-{
-	const struct wait *w = q->wait;
-
-	if (!w->hint || w->hint == w->thread || alive(q, w->hint) || q->scene->tables->threads[w->hint].start_ns >= q->to ||
-	    (w->hint_kind != HINT_KIND_mutex_owner && w->hint_kind != HINT_KIND_pi_owner && w->hint_kind != HINT_KIND_rwlock_writer &&
-	     w->hint_kind != HINT_KIND_semaphore_last))
-		return;
-	suspect_gone(q, w->hint, LINK_ENDED, w->hint_kind == HINT_KIND_semaphore_last ? limit(q, LIMIT_owner_semaphore) : weight_of(q),
-		     w->begin_event);
-}
-
-static bool siblings(const struct scene *scene, uint32_t a, uint32_t b)
-{
-	const struct thread *x = &scene->tables->threads[a], *y = &scene->tables->threads[b];
-
-	return x->parent_pid == y->parent_pid || x->parent_pid == y->pid || y->parent_pid == x->pid;
-}
-
-/* Processes share the word, and one of them was killed: it gives back nothing. */
-static void ask_killed_kin(struct question *q)
-{
-	const struct scene *scene = q->scene;
-	uint32_t found = 0;
-	uint64_t evidence = 0;
-
-	for (uint32_t i = 0; wait_is_shared(q->wait) && !q->wait->hint && i < scene->signal_count && scene->signals[i].time < q->to; i++) {
-		const struct sent_signal *s = &scene->signals[i];
-		uint64_t end = scene->tables->threads[s->target].end_ns;
-
-		if (end < s->time || end > s->time + limit_of(scene, LIMIT_death_ns) || scene_same_process(scene, s->target, q->wait->thread) ||
-		    !siblings(scene, q->wait->thread, s->target) || (found && scene_same_process(scene, s->target, found)))
-			continue;
-		if (found)
-			return;
-		found = s->target;
-		evidence = s->number;
-	}
-	if (found)
-		suspect_gone(q, found, LINK_KILLED, weight_of(q), evidence);
-}
-
-/* ---- file locks ---- */
-
-static void ask_file_locks(struct question *q)
-{
-	uint64_t before = limit_of(q->scene, LIMIT_refused_before_ns);
-	const struct file_lock *refused;
-
-	if (q->wait->kind != WAIT_KIND_file_lock && !loop_is(q->scene, q->episode))
-		return;
-	refused = suspects_refused_lock(q->scene, q->wait,
-					q->episode->start_ns > before ? q->episode->start_ns - before : 0, q->to);
-	if (refused)
-		suspect_lock_holder(q, suspects_lock_holder(q->scene, refused), refused->object,
-				    refused->blocker ? weight_of(q) : limit(q, LIMIT_file_lock_guess), refused->number);
-}
+/* ---- who was told ---- */
 
 uint32_t suspects_told_to_end(const struct scene *scene, const struct episode *episode, uint64_t *ret_evidence)
 {
@@ -160,8 +85,9 @@ uint32_t suspects_told_to_end(const struct scene *scene, const struct episode *e
 
 		if (!scene_same_process(scene, s->sender, episode->thread) || scene_same_process(scene, s->target, episode->thread))
 			continue;
-		if (gone > episode->end_ns ? episode->end_ns < scene->end_ns
-					   : gone + turn < episode->end_ns || gone < episode->start_ns)
+		/* who kills it at last goes on before it is gone */
+		if (gone > episode->end_ns + turn ? episode->end_ns < scene->end_ns
+						  : gone + turn < episode->end_ns || gone < episode->start_ns)
 			continue;
 		*ret_evidence = s->number;
 		return s->target;
@@ -417,6 +343,20 @@ static const struct wait *own_thread_waits(const struct question *q, const struc
 	return i && i < scene_waits_end(scene, t->thread) && scene->waits[i].kind == WAIT_KIND_futex && !scene->waits[i].hint ? &scene->waits[i] : NULL;
 }
 
+/* What the thread waits on another process can end, as this one of its own, which waits for who tells it, cannot. */
+static bool others_have_end(const struct question *q, const struct trail *t)
+{
+	struct row row = own_thread_waits(q, t) && scene_is_pipe(q->wait->object) ? ends_of_object(q->inquiry->ends, q->wait->object) : (struct row){ 0 };
+
+	for (uint32_t i = 0; i < row.count; i++) {
+		uint32_t other = tables_process(q->scene->tables, ends_at(q->inquiry->ends, row, i)->pid, q->from);
+
+		if (other && alive(q, other) && has_other_end(q, other))
+			return true;
+	}
+	return false;
+}
+
 /* It had come to where it waits before the thread began to wait, and another that was set to work as well had not: it
  * may rest there, as those do that a program starts for later. */
 static bool rested_before(const struct question *q, const struct trail *t)
@@ -456,7 +396,7 @@ static void ask_request(struct question *q)
 			s.confidence = limit(q, LIMIT_doubt);
 		if (t->end == TRAIL_BLOCKED && s.confidence > limit(q, LIMIT_doubt) && (has_standing_child(q, i) || is_own_loop(q, t) || rested_before(q, t)))
 			s.confidence = (uint8_t)(s.confidence - limit(q, LIMIT_doubt));
-		if (t->end == TRAIL_BLOCKED && s.confidence > limit(q, LIMIT_trail_own_round) && has_own_round(q, t))
+		if (t->end == TRAIL_BLOCKED && s.confidence > limit(q, LIMIT_trail_own_round) && (has_own_round(q, t) || others_have_end(q, t)))
 			s.confidence = limit(q, LIMIT_trail_own_round);
 		for (unsigned level = t->level; level; level--) {
 			if (up->confidence < s.confidence && up->end == TRAIL_RELAY)
@@ -577,7 +517,14 @@ static void ask_had_it(struct question *q)
 	if (!tries_find(q->scene, q->episode, &tries))
 		return;
 	if (tries.refused->what == CALL_ALIVE) {
-		suspect_thread(q, tries.refused->target, LINK_AWAITED, limit(q, LIMIT_alive_process), tries.refused->number);
+		uint32_t target = tries.refused->target;
+
+		/* what has ended is there until its parent takes note of that */
+		if (target && !alive(q, target))
+			suspect_thread(q, tables_process(q->scene->tables, q->scene->tables->threads[target].parent_pid, q->from), LINK_PARENT,
+				       limit(q, LIMIT_alive_process), tries.refused->number);
+		else
+			suspect_thread(q, target, LINK_AWAITED, limit(q, LIMIT_alive_process), tries.refused->number);
 		return;
 	}
 	away = tries_taken_away(q->scene, q->episode, &tries);
@@ -672,17 +619,19 @@ void suspects_find(struct inquiry *inquiry, const struct episode *episode, uint6
 		size_t before = suspects->length;
 
 		q.rule = suspect_rules[i].rule;
-		if (rule_holds(q.scene, q.rule))
+		if (suspect_rules[i].ask && rule_holds(q.scene, q.rule))
 			suspect_rules[i].ask(&q);
 		for (; before < suspects->length; before++)
 			suspects->items[before].rule = q.rule;
 	}
+	drop_those_behind(&q);
 	/* When its process has no other thread and nothing speaks for anyone, the
 	 * thread waits for what only it could do. */
 	q.rule = RULE_own_process;
 	alone = q.alone || own_ends_only(q.scene, inquiry->ends, q.wait);
 	for (size_t i = 0; i < suspects->length; i++)
-		alone &= suspects->items[i].confidence < limit(&q, LIMIT_flag_least) || is_waiting(&q, suspects_thread(&suspects->items[i]));
+		alone &= suspects->items[i].confidence < limit(&q, LIMIT_flag_least) ||
+			 (suspects->items[i].rule != RULE_closed_process && is_waiting(&q, suspects_thread(&suspects->items[i])));
 	if (alone && !q.wait->hint)
 		suspects->length = 0;
 	*ret_alone = alone && !suspects->length;

@@ -64,6 +64,13 @@ void suspects_refused_longest(const struct scene *scene, const struct file_lock 
 /* The thread (its process's first) that held the lock then, 0 unknown. */
 uint32_t suspects_lock_holder(const struct scene *scene, const struct file_lock *refused);
 
+/* The process (its first thread) at the other end of what was found open: as it was reported, or the one that receives
+ * there, or that has not accepted it; 0 unknown. */
+uint32_t suspects_neighbour(const struct scene *scene, const struct ends *ends, const struct descriptor *d, uint64_t from_ns, uint64_t to_ns);
+
+/* What was sent over the connection was found unread at its other end, whenever that was looked at in the time. */
+bool suspects_leave_unread(const struct ends *ends, const struct descriptor *d, uint64_t from_ns, uint64_t to_ns);
+
 /* Who keeps the lock that this thread took, when it has ended: its process's creator has
  * the file open, too. */
 uint32_t suspects_lock_keeper(const struct scene *scene, uint32_t thread, uint64_t time);

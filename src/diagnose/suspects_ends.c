@@ -1,6 +1,10 @@
 /* The other end: who has what is waited on open, too, and could send or take (see suspects.h). */
+#include <sys/epoll.h>
+
 #include "diagnose/own_ends.h"
 #include "diagnose/question.h"
+
+#define SNAPSHOT_TAKES_NS 1000000000u /* a recording's last one is read behind its last event */
 
 static bool passes_messages(unsigned kind)
 {
@@ -9,27 +13,37 @@ static bool passes_messages(unsigned kind)
 
 /* Of those that have the far end one that was not only handed it on: who makes a pair of
  * sockets for its children keeps both ends, and is what the kernel calls the peer. 0 none. */
-static uint32_t far_holder(const struct question *q, struct row far, const struct descriptor *d)
+static uint32_t far_holder(const struct scene *scene, const struct ends *ends, struct row far, const struct descriptor *d, uint64_t from_ns,
+			   uint64_t to_ns)
 {
-	const struct ends *ends = q->inquiry->ends;
+	const struct tables *tables = scene->tables;
 
 	for (uint32_t i = far.count; i-- > 0; ) {
-		uint32_t pid = ends_at(ends, far, i)->pid, thread = tables_process(q->scene->tables, pid, q->from);
+		uint32_t pid = ends_at(ends, far, i)->pid, thread = tables_process(tables, pid, from_ns);
 
-		if (pid != d->pid && thread && !scene_descends_from(q->scene, tables_process(q->scene->tables, d->pid, q->from), pid) && alive(q, thread))
+		if (pid != d->pid && thread && !scene_descends_from(scene, tables_process(tables, d->pid, from_ns), pid) &&
+		    tables->threads[thread].end_ns > from_ns + (to_ns - from_ns) / 2)
 			return thread;
 	}
 	return 0;
 }
 
 /* The process at the other end: the kernel's peer, or who has that end of it. */
-static uint32_t peer_of(const struct question *q, const struct descriptor *d)
+static uint32_t peer_of(const struct scene *scene, const struct ends *ends, const struct descriptor *d, uint64_t from_ns, uint64_t to_ns)
 {
-	uint32_t owner = tables_process(q->scene->tables, d->pid, q->from), holder = 0;
+	uint32_t owner = tables_process(scene->tables, d->pid, from_ns), holder = 0;
 
-	if (owner && scene_descends_from(q->scene, owner, d->at.peer))
-		holder = far_holder(q, ends_receiving(q->inquiry->ends, d->at.channel_out), d);
-	return holder ? holder : tables_process(q->scene->tables, d->at.peer, q->from);
+	if (owner && scene_descends_from(scene, owner, d->at.peer))
+		holder = far_holder(scene, ends, ends_receiving(ends, d->at.channel_out), d, from_ns, to_ns);
+	return holder ? holder : tables_process(scene->tables, d->at.peer, from_ns);
+}
+
+/* How sure it is that who has the far end should have ended the wait: a packet did, and only that one could send it. */
+static uint8_t far_weight(const struct question *q)
+{
+	bool packet = q->wait->end == WAIT_END_SOURCE && q->wait->cause == WAKE_CAUSE_network && rule_holds(q->scene, RULE_from_here);
+
+	return packet ? (uint8_t)rule_infos[RULE_from_here].weight : limit(q, LIMIT_peer_guess);
 }
 
 /* Who has the other end of a connection; where nobody has it, who listens and has
@@ -45,11 +59,12 @@ static void suspect_far_end(struct question *q, const struct descriptor *d)
 		bool end = d->at.kind == OBJECT_KIND_pidfd;
 		uint8_t weight = limit(q, end ? LIMIT_awaited_end : LIMIT_peer_guess);
 
-		suspect_thread(q, end ? tables_process(tables, d->at.peer, q->from) : peer_of(q, d), end ? LINK_AWAITED : LINK_PEER, weight, 0);
+		suspect_thread(q, end ? tables_process(tables, d->at.peer, q->from) : peer_of(q->scene, ends, d, q->from, q->to),
+			       end ? LINK_AWAITED : LINK_PEER, weight, 0);
 		return;
 	}
 	if (far.count && ends_at(ends, far, 0)->pid != d->pid)
-		suspect_thread(q, tables_process(tables, ends_at(ends, far, 0)->pid, q->from), LINK_PEER, limit(q, LIMIT_peer_guess), 0);
+		suspect_thread(q, tables_process(tables, ends_at(ends, far, 0)->pid, q->from), LINK_PEER, far_weight(q), 0);
 	listener = d->time >= q->from && d->time <= q->to && ends_not_accepted(ends, d) ? ends_listener(ends, d) : NULL;
 	if (listener)
 		suspect_thread(q, tables_process(tables, listener->pid, q->from), LINK_LISTENER, limit(q, LIMIT_listener), q->wait->begin_event);
@@ -106,7 +121,7 @@ static void ask_ends_of(struct question *q, uint64_t object)
 			uint32_t thread = tables_process(tables, d->pid, q->from);
 			uint32_t *known = &oldest[has_both_ends(ends, row, d->pid)];
 
-			if (thread && (!*known || tables->threads[thread].start_ns < tables->threads[*known].start_ns))
+			if (thread && alive(q, thread) && (!*known || tables->threads[thread].start_ns < tables->threads[*known].start_ns))
 				*known = thread;
 		}
 	}
@@ -129,27 +144,85 @@ void ask_other_end(struct question *q)
 			ask_ends_of(q, q->scene->poll_items[i].object);
 }
 
-/* The process at the other end of what was found open: as it was told, or the one that receives
- * there, or that has not accepted it. */
-static uint32_t neighbour_at(const struct question *q, const struct descriptor *d)
+/* What was sent to the process there lies unread, as it was looked at in the window. */
+static bool lies_unread(const struct question *q, uint64_t object)
+{
+	struct row row = ends_of_object(q->inquiry->ends, object);
+
+	for (uint32_t i = 0; i < row.count; i++) {
+		const struct descriptor *d = ends_at(q->inquiry->ends, row, i);
+
+		if (d->pid == scene_pid(q->scene, q->wait->thread) && d->at.queued && d->time >= q->from && d->time <= q->to + SNAPSHOT_TAKES_NS)
+			return true;
+	}
+	return false;
+}
+
+/* One that asks others itself may only wait until those take what it got. */
+void ask_served_alone(struct question *q)
 {
 	const struct ends *ends = q->inquiry->ends;
-	const struct tables *tables = q->scene->tables;
+	uint64_t only = 0, last = 0, put_off = 0;
+	bool unread = false;
+	struct row row;
+
+	for (uint32_t i = 0; q->wait->kind == WAIT_KIND_epoll && i < q->scene->poll_item_count; i++) {
+		const struct poll_item *p = &q->scene->poll_items[i];
+		enum end_role role = p->set == q->wait->object && p->time >= q->from && p->time <= q->to ? ends_role(ends, p->object) : END_UNKNOWN;
+
+		if (role == END_CLIENT || (role == END_SERVER && p->events & EPOLLIN && only && p->object != only))
+			return;
+		if (role != END_SERVER)
+			continue;
+		if (p->events & EPOLLIN) {
+			only = p->object;
+			continue;
+		}
+		put_off += p->object != last;
+		last = p->object;
+		unread |= lies_unread(q, p->object);
+	}
+	row = unread && put_off >= limit_of(q->scene, LIMIT_put_off) ? ends_of_object(ends, only) : (struct row){ 0 };
+	for (uint32_t i = 0; i < row.count; i++)
+		if (suspect_thread(q, suspects_neighbour(q->scene, ends, ends_at(ends, row, i), q->from, q->to), LINK_SERVED, weight_of(q), 0))
+			q->suspects->items[q->suspects->length - 1].hops[0].final = true;
+}
+
+uint32_t suspects_neighbour(const struct scene *scene, const struct ends *ends, const struct descriptor *d, uint64_t from_ns, uint64_t to_ns)
+{
 	const struct descriptor *listener;
 	struct row row;
 
 	if (d->at.peer)
-		return peer_of(q, d);
+		return peer_of(scene, ends, d, from_ns, to_ns);
 	if (d->at.kind != OBJECT_KIND_tcp || !d->at.channel_out)
 		return 0;
 	row = ends_receiving(ends, d->at.channel_out);
 	if (row.count)
-		return tables_process(tables, ends_at(ends, row, 0)->pid, q->from);
+		return tables_process(scene->tables, ends_at(ends, row, 0)->pid, from_ns);
 	listener = ends_not_accepted(ends, d) ? ends_listener(ends, d) : NULL;
-	return listener ? tables_process(tables, listener->pid, q->from) : 0;
+	return listener ? tables_process(scene->tables, listener->pid, from_ns) : 0;
 }
 
-/* A process that is stopped, or leaves datagrams unread, and is at the other end
+bool suspects_leave_unread(const struct ends *ends, const struct descriptor *d, uint64_t from_ns, uint64_t to_ns)
+{
+	struct row far = d->at.kind == OBJECT_KIND_tcp || d->at.kind == OBJECT_KIND_unix_stream || d->at.kind == OBJECT_KIND_unix_seqpacket ?
+				 ends_receiving(ends, d->at.channel_out) : (struct row){ 0 };
+	bool unread = false;
+
+	for (uint32_t i = 0; i < far.count; i++) {
+		const struct descriptor *its = ends_at(ends, far, i);
+
+		if (its->pid == d->pid || its->time < from_ns || its->time > to_ns + SNAPSHOT_TAKES_NS)
+			continue;
+		if (!its->at.queued)
+			return false;
+		unread = true;
+	}
+	return unread;
+}
+
+/* A process that is stopped, or leaves unread what it was sent, and is at the other end
  * of what a relay on the way has open: without messages in the trace, the only
  * sign that the relay sent to it. */
 void ask_neighbours(struct question *q)
@@ -165,14 +238,15 @@ void ask_neighbours(struct question *q)
 			const struct descriptor *d = ends_at(ends, row, j);
 			struct state_times times;
 			struct suspect s = { .confidence = 0 };
-			uint32_t thread = neighbour_at(q, d);
+			uint32_t thread = suspects_neighbour(scene, ends, d, q->from, q->to);
 
 			if (!thread || thread == q->episode->thread || scene_is_system(scene, thread))
 				continue;
 			scene_state_times(scene, thread, q->from, q->to, &times);
 			if (times.ns[SPAN_STOPPED] * 2 > q->to - q->from)
 				s.confidence = weight_of(q);
-			else if (d->at.unsent && d->time >= q->from && d->time <= q->to + 1000000000)
+			else if ((d->at.unsent && d->time >= q->from && d->time <= q->to + SNAPSHOT_TAKES_NS) ||
+				 suspects_leave_unread(ends, d, q->from, q->to))
 				s.confidence = limit(q, LIMIT_unsent_neighbour);
 			if (!s.confidence)
 				continue;

@@ -1,7 +1,12 @@
-/* File locks: which one a thread was refused, and who has it, see suspects.h. */
+/* File locks: which one a thread was refused, and who has it, see suspects.h; locks of which nobody keeps who has them. */
 #include "diagnose/suspects.h"
 
 #include <errno.h>
+
+#include "diagnose/closed.h"
+#include "diagnose/kernel_place.h"
+#include "diagnose/lock_keeper.h"
+#include "diagnose/question.h"
 
 /* A lock of an open file outlives who took it: `exec 9>file; flock 9` leaves it with the
  * script. Whoever started it has the file open, too. */
@@ -43,6 +48,12 @@ const struct file_lock *suspects_refused_lock(const struct scene *scene, const s
 	return found;
 }
 
+/* About a part of the file that the refused lock has, too: databases take locks beside each other. */
+static bool overlaps(const struct file_lock *l, const struct file_lock *refused)
+{
+	return l->object == refused->object && l->start <= refused->end && l->end >= refused->start;
+}
+
 void suspects_refused_longest(const struct scene *scene, const struct file_lock *refused, uint64_t from_ns, uint64_t to_ns,
 			      uint64_t *ret_from_ns, uint64_t *ret_to_ns)
 {
@@ -55,7 +66,7 @@ void suspects_refused_longest(const struct scene *scene, const struct file_lock 
 		bool last = !l || l->time > to_ns;
 		uint64_t end = last ? to_ns : l->time;
 
-		if (!last && (l->thread != refused->thread || l->object != refused->object || l->time < from_ns || l->type == LOCK_TYPE_unlock))
+		if (!last && (l->thread != refused->thread || !overlaps(l, refused) || l->time < from_ns || l->type == LOCK_TYPE_unlock))
 			continue;
 		if (!last && is_refusal(l)) {
 			vain = true;
@@ -94,4 +105,75 @@ uint32_t suspects_lock_holder(const struct scene *scene, const struct file_lock 
 		}
 	}
 	return holder ? suspects_lock_keeper(scene, tables_process(scene->tables, holder, refused->time), refused->time) : 0;
+}
+
+/* The kernel keeps of a lock which process has it: the thread of it that took it gives it back. */
+static uint32_t who_took(const struct question *q, uint32_t process, uint64_t object)
+{
+	const struct scene *scene = q->scene;
+
+	for (uint32_t i = scene->lock_count; process && i-- > 0; ) {
+		const struct file_lock *l = &scene->locks[i];
+
+		if (l->state || l->object != object || l->time >= q->to || is_refusal(l) || !l->thread || !scene_same_process(scene, l->thread, process))
+			continue;
+		return l->type == LOCK_TYPE_unlock || !alive(q, l->thread) ? process : l->thread;
+	}
+	return process;
+}
+
+/* Where who took it had ended before the trace, by elimination who has it now. */
+void suspect_lock_holder(struct question *q, uint32_t owner, uint64_t object, uint8_t confidence, uint64_t evidence)
+{
+	uint32_t thread = lock_keeper(q->scene, q->inquiry->ends, owner, object, q->episode->thread, q->from);
+
+	suspect_thread(q, who_took(q, thread, object), LINK_FILE_LOCK, thread == owner ? confidence : limit(q, LIMIT_file_lock_guess), evidence);
+}
+
+/* Which file is opened is not recorded: of leases held meanwhile it is that of the only other process that has any. */
+static void ask_lease(struct question *q)
+{
+	const struct file_lock *held = NULL;
+
+	for (uint32_t i = 0; i < q->scene->lock_count; i++) {
+		const struct file_lock *l = &q->scene->locks[i];
+
+		if (l->family != LOCK_FAMILY_lease || !l->state || l->waits || l->time < q->from || l->time > q->to || !l->owner ||
+		    l->owner == scene_pid(q->scene, q->wait->thread))
+			continue;
+		if (held && held->owner != l->owner)
+			return;
+		held = l;
+	}
+	if (held)
+		suspect_thread(q, tables_process(q->scene->tables, held->owner, q->from), LINK_LEASE, limit(q, LIMIT_file_lock_guess), held->number);
+}
+
+void ask_file_locks(struct question *q)
+{
+	uint64_t before = limit_of(q->scene, LIMIT_refused_before_ns);
+	const struct file_lock *refused;
+
+	if (q->wait->kind == WAIT_KIND_open && q->inquiry->now &&
+	    kernel_place_of_wait(q->inquiry->now->names, q->scene->tables, q->wait) == KERNEL_PLACE_LEASE)
+		ask_lease(q);
+	if (q->wait->kind != WAIT_KIND_file_lock && !loop_is(q->scene, q->episode))
+		return;
+	refused = suspects_refused_lock(q->scene, q->wait,
+					q->episode->start_ns > before ? q->episode->start_ns - before : 0, q->to);
+	if (refused)
+		suspect_lock_holder(q, suspects_lock_holder(q->scene, refused), refused->object,
+				    refused->blocker ? weight_of(q) : limit(q, LIMIT_file_lock_guess), refused->number);
+}
+
+/* Nobody keeps who has it, and nobody else can give it. */
+void ask_closed_process(struct question *q)
+{
+	const struct wait *w = q->wait;
+	uint32_t count, last;
+
+	if (w->kind != WAIT_KIND_futex || w->hint || w->timeout_ns || wait_is_shared(w) || !closed_process(q->scene, scene_pid(q->scene, w->thread), q->to - 1))
+		return;
+	last = closed_last(q->scene, w, q->to - 1, &count);
+	suspect_thread(q, last, LINK_CLOSED, count > 1 ? limit(q, LIMIT_closed_one_of_several) : weight_of(q), w->begin_event);
 }

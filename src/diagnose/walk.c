@@ -9,6 +9,8 @@
 #include "diagnose/judgement.h"
 #include "diagnose/loops.h"
 #include "diagnose/request.h"
+#include "diagnose/walk_late.h"
+#include "diagnose/walk_person.h"
 
 #define MAX_DEPTH (sizeof(((struct walk *)0)->stack) / sizeof(uint32_t))
 
@@ -28,14 +30,20 @@ const char *walk_link_words(enum walk_link link)
 	case LINK_KILLED: return "was killed, and may have had what it waits for";
 	case LINK_PEER: return "is at the other end";
 	case LINK_LISTENER: return "has not accepted its connection";
+	case LINK_SERVED: return "is the only one that it listens to, and leaves what others sent unread";
 	case LINK_FILE_LOCK: return "holds the file lock";
+	case LINK_LEASE: return "holds a lease on a file, and has not given it up";
+	case LINK_TO_COME: return "has not come to where it waits";
+	case LINK_CAME_LAST: return "came last to where it waited";
 	case LINK_CHILD: return "is its child";
 	case LINK_STARTED: return "is a thread that it started";
+	case LINK_CLOSED: return "is of its process, in which all threads wait for nothing but each other, and began to wait last";
 	case LINK_SERVER: return "serves the file system";
 	case LINK_LOCKSTEP: return "waits at the same place until this gives up, as if each had what the other needs";
 	case LINK_FLAG: return "is the one that most likely changes what it looks at";
 	case LINK_WROTE: return "wrote what it looks at, which ended the loop";
 	case LINK_AWAITED: return "is the process whose end it awaits";
+	case LINK_PARENT: return "is the parent of the process that it looks for, which has ended, and did not take note of that";
 	case LINK_HAD_IT: return "took away what it tried to make, and most likely had it";
 	case LINK_TRACER: return "traces it, and had not let it go on";
 	case LINK_TOLD: return "was told, in its place, what it waits for";
@@ -98,21 +106,6 @@ static void emit_wait(struct walk *walk, const struct episode *episode, uint64_t
 
 	emit(walk, (struct piece){ .start_ns = from, .end_ns = to, .thread = episode->thread, .wait = episode->last,
 		.state = stopped ? SPAN_STOPPED : SPAN_WAITING, .charge = (uint8_t)charge, .step = step });
-}
-
-/* Who waits for a file system to be thawed, or for a daemon to mount it, does so where no signal ends the wait. */
-bool walk_other_end_came(const struct scene *scene, const struct wait *w)
-{
-	bool reads = w->kind == WAIT_KIND_read && object_kind(w->object) == OBJECT_KIND_fifo;
-	uint32_t process;
-
-	if ((w->kind != WAIT_KIND_open && !reads) || w->state != TASK_STATE_sleeping || w->end != WAIT_END_THREAD || !w->waker ||
-	    !rule_holds(scene, RULE_fifo_newcomer))
-		return false;
-	process = tables_process(scene->tables, scene_pid(scene, w->waker), w->end_ns);
-	/* what is read may be the work of all its life */
-	return process && scene->tables->threads[process].start_ns > (reads ? w->start_ns + part_of(scene, LIMIT_most, w->end_ns - w->start_ns)
-									    : w->start_ns);
 }
 
 /* The window's part before the thread was born goes to its creator. */
@@ -241,13 +234,20 @@ static void walk_hops(struct walk *walk, const struct episode *episode, uint64_t
 		uint64_t end = i + 1 < count && hops[i + 1].from_ns < to ? hops[i + 1].from_ns : to;
 		step = take_step(walk, step, hops[i].thread, i ? 0 : number, hops[i].link, hops[i].confidence,
 				 hops[i].evidence, begin);
-		if (begin < end && hops[i].final)
+		if (begin < end && (hops[i].final || walk_answered_others(walk, episode, &hops[i], begin, end)))
 			walk_own(walk, hops[i].thread, begin, end, step);
 		else if (begin < end)
 			walk_to(walk, episode, hops[i].thread, begin, end, came, step, false);
 		if (end > from)
 			from = end;
 	}
+}
+
+/* Of two loops that listen to each other, among others, neither is known to wait for the other. */
+static bool is_guessed_circle(const struct walk *walk, const struct episode *episode, const struct hop *last)
+{
+	return rule_holds(walk->scene, RULE_own_clock) && wait_is_loop_rest(&walk->scene->waits[episode->last]) && walk_on_stack(walk, last->thread) &&
+	       last->confidence < limit_of(walk->scene, LIMIT_timer_sure);
 }
 
 /* Goes on to who should have ended the wait; false when nobody is known, or not so
@@ -258,7 +258,7 @@ static bool walk_missing(struct walk *walk, const struct episode *episode, uint6
 	struct hop hops[WALK_MAX_HOPS];
 	unsigned count = walk->missing ? walk->missing(walk, episode, from, to, hops) : 0;
 
-	if (!count || hops[count - 1].confidence < surely)
+	if (!count || hops[count - 1].confidence < surely || is_guessed_circle(walk, episode, &hops[count - 1]))
 		return false;
 	walk_hops(walk, episode, from, to, came, hops, count);
 	return true;
@@ -277,8 +277,7 @@ static bool walk_missing_elsewhere(struct walk *walk, const struct episode *epis
 	return true;
 }
 
-/* Who is killed in a wait was not given what it waited for. */
-static bool was_killed(const struct scene *scene, const struct wait *w)
+bool walk_was_killed(const struct scene *scene, const struct wait *w)
 {
 	const struct thread *t = &scene->tables->threads[w->thread];
 
@@ -304,14 +303,14 @@ static bool was_broken_off(const struct scene *scene, const struct wait *w)
 	case WAIT_KIND_write:
 		return true;
 	case WAIT_KIND_signal: /* of a child's end */
-		return was_killed(scene, w) || (w->cause == WAKE_CAUSE_timer && scene_only_child(scene, w->thread, w->start_ns, w->end_ns));
+		return walk_was_killed(scene, w) || (w->cause == WAKE_CAUSE_timer && scene_only_child(scene, w->thread, w->start_ns, w->end_ns));
 	case WAIT_KIND_read:
 		return object_kind(w->object) != OBJECT_KIND_timerfd && object_kind(w->object) != OBJECT_KIND_signalfd;
 	case WAIT_KIND_poll:
 	case WAIT_KIND_epoll:
-		return was_killed(scene, w) || (w->cause == WAKE_CAUSE_timer && scene_met_signal(scene, w));
+		return walk_was_killed(scene, w) || (w->cause == WAKE_CAUSE_timer && scene_met_signal(scene, w));
 	default:
-		return was_killed(scene, w);
+		return walk_was_killed(scene, w);
 	}
 }
 
@@ -337,49 +336,7 @@ static bool walk_tracer(struct walk *walk, const struct episode *episode, uint64
 	return true;
 }
 
-/* A program with windows whose parent, on the way here, waits for its end: a dialog waits for its user, whatever
- * else sets its loop to work. */
-static bool is_dialog(const struct walk *walk, uint32_t thread, uint32_t came)
-{
-	const struct walk_step *step = &walk->steps->items[came];
-	const struct thread *t = &walk->scene->tables->threads[thread];
-	bool awaited = step->link == LINK_CHILD ||
-		       (step->link == LINK_WAKE && step->episode &&
-			walk->scene->waits[walk->scene->episodes[step->episode - 1].last].kind == WAIT_KIND_child);
-
-	return awaited && rule_holds(walk->scene, RULE_person) && t->tid == t->pid && ends_has_windows(walk->ends, t->pid);
-}
-
-/* Nothing but a person ends it: it reads from a terminal, or is a dialog's loop, which listens to several things. */
-static bool awaits_person(const struct walk *walk, const struct wait *w, uint32_t came)
-{
-	if (!rule_holds(walk->scene, RULE_person) || !walk->ends)
-		return false;
-	if (w->kind == WAIT_KIND_read || w->kind == WAIT_KIND_poll)
-		if (object_kind(w->kind == WAIT_KIND_poll ? w->detail : w->object) == OBJECT_KIND_tty)
-			return true;
-	return came && w->kind == WAIT_KIND_poll && w->argument > 1 && is_dialog(walk, w->thread, came);
-}
-
-static void emit_person(struct walk *walk, const struct episode *episode, uint64_t from, uint64_t to, uint32_t came)
-{
-	emit(walk, (struct piece){ .start_ns = from, .end_ns = to, .thread = episode->thread, .wait = episode->last,
-		.state = SPAN_WAITING, .charge = CHARGE_THREAD, .step = came, .person = true });
-}
-
-/* A wait that ended in vain: charged to its user, or to who should have ended it; where nobody is known, it stays
- * with who waited. */
-static void walk_vain(struct walk *walk, const struct episode *episode, uint64_t from, uint64_t to, uint32_t came)
-{
-	if (awaits_person(walk, &walk->scene->waits[episode->last], came))
-		emit_person(walk, episode, from, to, came);
-	else if (!walk_missing(walk, episode, from, to, came, 0))
-		emit_wait(walk, episode, from, to, CHARGE_MISSING, came);
-}
-
-/* A kernel worker does one piece of work after the other, each for somebody else: before
- * the piece that ended the wait the time is that one's who set it to work. 0 nobody. */
-static uint32_t set_to_work_by(const struct walk *walk, uint32_t worker, uint64_t time, const struct wait **ret_wait)
+uint32_t walk_set_to_work_by(const struct walk *walk, uint32_t worker, uint64_t time, const struct wait **ret_wait)
 {
 	const struct scene *scene = walk->scene;
 
@@ -396,6 +353,22 @@ static uint32_t set_to_work_by(const struct walk *walk, uint32_t worker, uint64_
 	return 0;
 }
 
+static void emit_person(struct walk *walk, const struct episode *episode, uint64_t from, uint64_t to, uint32_t came)
+{
+	emit(walk, (struct piece){ .start_ns = from, .end_ns = to, .thread = episode->thread, .wait = episode->last,
+		.state = SPAN_WAITING, .charge = CHARGE_THREAD, .step = came, .person = true });
+}
+
+/* A wait that ended in vain: charged to its user, or to who should have ended it; where nobody is known, it stays
+ * with who waited. */
+static void walk_vain(struct walk *walk, const struct episode *episode, uint64_t from, uint64_t to, uint32_t came)
+{
+	if (walk_awaits_person(walk, &walk->scene->waits[episode->last], came))
+		emit_person(walk, episode, from, to, came);
+	else if (!walk_missing(walk, episode, from, to, came, 0))
+		emit_wait(walk, episode, from, to, CHARGE_MISSING, came);
+}
+
 /* Whose end it was that ended the wait. A process's last thread to end wakes who waits for the process; it
  * ended because another one called for that, or with the first thread. */
 static uint32_t ender(const struct walk *walk, const struct wait *w)
@@ -407,17 +380,25 @@ static uint32_t ender(const struct walk *walk, const struct wait *w)
 
 	if (w->cause != WAKE_CAUSE_exit || last->tid == last->pid || scene_same_process(scene, w->waker, w->thread))
 		return w->waker;
-	if (scene->threads[w->waker].wait < scene_waits_end(scene, w->waker) && was_killed(scene, its) && its->end == WAIT_END_THREAD &&
+	if (scene->threads[w->waker].wait < scene_waits_end(scene, w->waker) && walk_was_killed(scene, its) && its->end == WAIT_END_THREAD &&
 	    scene_same_process(scene, its->waker, w->waker))
 		return its->waker;
 	first = tables_process(scene->tables, last->pid, w->end_ns);
 	return first && scene->tables->threads[first].end_ns + limit_of(scene, LIMIT_death_ns) > w->end_ns ? first : w->waker;
 }
 
+static void walk_ender(struct walk *walk, const struct episode *episode, uint32_t thread, uint64_t from, uint64_t to, uint32_t came, uint32_t step)
+{
+	if (walk_listens_at_terminal(walk, &walk->scene->waits[episode->last], thread, from, to))
+		walk_own(walk, thread, from, to, step);
+	else
+		walk_to(walk, episode, thread, from, to, came, step, true);
+}
+
 static void walk_waker(struct walk *walk, const struct episode *episode, uint64_t from, uint64_t to, uint32_t came)
 {
-	const struct wait *last = &walk->scene->waits[episode->last], *idle;
-	uint32_t waker = ender(walk, last), by = set_to_work_by(walk, waker, last->end_ns, &idle);
+	const struct wait *last = &walk->scene->waits[episode->last], *idle = NULL;
+	uint32_t waker = ender(walk, last), by = walk_set_to_work_by(walk, waker, last->end_ns, &idle);
 	bool serves = last->kind == WAIT_KIND_fuse && last->begin_event && !scene_ended_by_signal(walk->scene, last);
 	uint32_t step = take_step(walk, came, waker, (uint32_t)(episode - walk->scene->episodes) + 1, serves ? LINK_SERVER : LINK_WAKE,
 				  last->confidence, serves ? last->begin_event : last->end_event, from);
@@ -425,12 +406,30 @@ static void walk_waker(struct walk *walk, const struct episode *episode, uint64_
 	if (by && idle->end_ns > from) {
 		uint64_t begin = idle->end_ns < to ? idle->end_ns : to;
 
-		walk_to(walk, episode, by, from, begin, came,
-			take_step(walk, step, by, idle->episode + 1, LINK_WAKE, idle->confidence, idle->end_event, from), true);
+		walk_ender(walk, episode, by, from, begin, came,
+			   take_step(walk, step, by, idle->episode + 1, LINK_WAKE, idle->confidence, idle->end_event, from));
+		from = begin;
+	} else if (!by && idle && idle->end == WAIT_END_SOURCE && idle->cause == WAKE_CAUSE_block_io && idle->end_ns > from) {
+		uint64_t begin = idle->end_ns < to ? idle->end_ns : to;
+
+		/* A device gave it this piece of work: what it did before was for others. */
+		emit(walk, (struct piece){ .start_ns = from, .end_ns = begin, .thread = waker, .wait = (uint32_t)(idle - walk->scene->waits),
+			.state = SPAN_WAITING, .charge = CHARGE_SOURCE, .step = step });
 		from = begin;
 	}
 	if (from < to)
-		walk_to(walk, episode, waker, from, to, came, step, true);
+		walk_ender(walk, episode, waker, from, to, came, step);
+}
+
+/* Its own time limit ran out where it listens to several, and then it let go on who waits for it: it did so by its own clock. */
+static bool acts_by_clock(const struct walk *walk, const struct wait *w, uint32_t came)
+{
+	const struct walk_step *step = &walk->steps->items[came];
+	uint64_t let_go = step->episode ? walk->scene->episodes[step->episode - 1].end_ns : 0;
+
+	return rule_holds(walk->scene, RULE_own_clock) && w->end == WAIT_END_TIMEOUT && wait_is_loop_rest(w) &&
+	       (step->link == LINK_WAKE || step->link == LINK_SENT) && let_go >= w->end_ns &&
+	       let_go - w->end_ns <= limit_of(walk->scene, LIMIT_give_up_ns);
 }
 
 /* A lock goes from hand to hand while one waits for it: each that had it answers for that time. */
@@ -478,12 +477,15 @@ static void walk_wait(struct walk *walk, const struct episode *episode, uint64_t
 				emit_wait(walk, episode, from, to, CHARGE_THREAD, came);
 			return;
 		}
+		if (walk_was_thawed(walk, last)) {
+			emit_wait(walk, episode, from, to, CHARGE_THREAD, came);
+			return;
+		}
 		if (was_broken_off(walk->scene, last)) {
 			walk_vain(walk, episode, from, to, came);
 			return;
 		}
-		if (awaits_person(walk, last, came) &&
-		    ends_shows_windows_of(walk->ends, scene_pid(walk->scene, last->waker), scene_pid(walk->scene, last->thread))) {
+		if (walk_ended_by_person(walk, last, came)) {
 			emit_person(walk, episode, from, to, came);
 			return;
 		}
@@ -509,8 +511,10 @@ static void walk_wait(struct walk *walk, const struct episode *episode, uint64_t
 	case WAIT_END_UNKNOWN:
 		if (last->kind == WAIT_KIND_stop)
 			emit_wait(walk, episode, from, to, CHARGE_THREAD, came);
-		else
+		else if (!acts_by_clock(walk, last, came))
 			walk_vain(walk, episode, from, to, came);
+		else if (!walk_missing_elsewhere(walk, episode, from, to, came, limit_of(walk->scene, LIMIT_timer_sure)))
+			emit_wait(walk, episode, from, to, CHARGE_THREAD, came);
 		return;
 	}
 }
@@ -653,7 +657,7 @@ static bool walk_request(struct walk *walk, uint32_t thread, uint64_t from, uint
 /* `answered`: when what the time is charged for came, which may be behind the window. */
 static void walk_thread(struct walk *walk, uint32_t thread, uint64_t from, uint64_t to, uint64_t answered, uint32_t step)
 {
-	if (walk->ends && rule_holds(walk->scene, RULE_request_way) && !is_dialog(walk, thread, step) &&
+	if (walk->ends && rule_holds(walk->scene, RULE_request_way) && !walk_is_dialog(walk, thread, step) &&
 	    walk_request(walk, thread, from, to, answered, step))
 		return;
 	walk->served &= ~(1ull << walk->depth);

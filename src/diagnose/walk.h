@@ -47,14 +47,20 @@ enum walk_link {
 	LINK_KILLED,      /* it was killed, and shared what is waited for */
 	LINK_PEER,        /* it is at the other end of what is waited on */
 	LINK_LISTENER,    /* it listens where the connection leads, and has not accepted it */
+	LINK_SERVED,      /* the only one that it listens to, of those that are connected */
 	LINK_FILE_LOCK,   /* it holds the file lock */
+	LINK_LEASE,       /* it holds a lease on a file, for whose end the other waits */
+	LINK_TO_COME,     /* it has not come to where the threads of a team wait for each other */
+	LINK_CAME_LAST,   /* it came there last, which let the others go on */
 	LINK_CHILD,
 	LINK_STARTED,     /* a thread of its process that it created */
+	LINK_CLOSED,      /* as it, all threads of its process wait for nothing but each other */
 	LINK_SERVER,      /* it serves the file system */
 	LINK_LOCKSTEP,    /* it waits at the same place, and went on when the other gave up */
 	LINK_FLAG,        /* the only one that seems able to change what a loop looks at */
 	LINK_WROTE,       /* it wrote what a loop looks at, which ended the loop */
 	LINK_AWAITED,     /* its end is what is waited for */
+	LINK_PARENT,      /* its child, whose end the other awaits, has ended and was not waited for */
 	LINK_HAD_IT,      /* it took away what the other could not make */
 	LINK_TRACER,      /* it stopped it, as debuggers do */
 	LINK_TOLD,        /* it was woken by what was meant for this one, too */
@@ -78,6 +84,7 @@ struct hop {
 #define WALK_MAX_HOPS 24
 
 struct ends;
+struct names;
 struct pieces vec(struct piece);
 
 /* One step from a waiting thread to the one it is charged to. Entry 0 is the
@@ -110,6 +117,7 @@ struct walk {
 	/* Whose work a thread did when it served many: back from what it did at last, over
 	 * who set it to work for that (request.h). NULL: each of its waits for itself. */
 	const struct ends *ends;
+	struct names *names;  /* of functions; NULL: none are looked at */
 	/* Called when a thread waits for so long for one on the stack: stack[from..depth).
 	 * May be NULL. */
 	void (*circle)(struct walk *walk, unsigned from, uint64_t ns);
@@ -127,5 +135,10 @@ void walk_window(struct walk *walk, uint32_t thread, uint64_t from_ns, uint64_t 
 bool walk_on_stack(const struct walk *walk, uint32_t thread);
 /* The wait to open a FIFO, or to read one, was ended by one that was born only then: rule `fifo_newcomer`. */
 bool walk_other_end_came(const struct scene *scene, const struct wait *w);
+/* A kernel worker does one piece of work after the other, each for somebody else: before the piece that ended the wait the time
+ * is that one's who set it to work. 0 nobody. */
+uint32_t walk_set_to_work_by(const struct walk *walk, uint32_t worker, uint64_t time, const struct wait **ret_wait);
+/* Who is killed in a wait was not given what it waited for. */
+bool walk_was_killed(const struct scene *scene, const struct wait *wait);
 
 #endif

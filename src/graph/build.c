@@ -378,6 +378,14 @@ const char *graph_rule_called(const struct graph *graph, uint32_t rule)
 	return called ? called : "";
 }
 
+const char *graph_rule_meeting(const struct graph *graph, uint32_t rule, bool *ret_meets)
+{
+	const struct graph_rule *found = rule < graph->rules.length ? &graph->rules.items[rule] : NULL;
+
+	*ret_meets = found && found->meets;
+	return found ? found->meeting : NULL;
+}
+
 uint64_t graph_rule_uses(const struct graph *graph, uint32_t rule)
 {
 	size_t count = graph->rules.length;

@@ -103,6 +103,7 @@ static void need_fields(uint64_t fields[EVENT_MAX])
 	fields[EVENT_syscall] = BIT(syscall, duration_ns) | BIT(syscall, result) | BIT(syscall, number);
 	fields[EVENT_message] &= ~(BIT(message, argument) | BIT(message, ustack));
 	fields[EVENT_sample] = 0;
+	fields[EVENT_mapping] = 0; /* nor the event itself (prelude.h) */
 }
 
 static void need_operand(uint64_t fields[EVENT_MAX], unsigned event, const struct operand *operand)
@@ -202,7 +203,8 @@ int program_compile(struct builder *b, const struct rules *rules, struct err *er
 		vec_push(&graph->rules, ((struct graph_rule){
 			.name = arena_strdup(&graph->arena, rule->name),
 			.text = arena_printf(&graph->arena, "%s:%u: %s", rule->file, rule->line, rule->text),
-			.called = rule->called[0] ? arena_strdup(&graph->arena, rule->called) : NULL }));
+			.called = rule->called[0] ? arena_strdup(&graph->arena, rule->called) : NULL,
+			.meeting = rule->meeting ? arena_strdup(&graph->arena, rule->meeting) : NULL, .meets = rule->meets }));
 		if (is_row_rule(rule) && (row_rule = program_row_rule(graph, entry.number)) < 0)
 			return err_set(err, -E2BIG, "%s:%u:%u: more than 240 rules about boundaries and wake-ups",
 				       rule->file, rule->line, rule->column);

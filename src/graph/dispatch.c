@@ -23,22 +23,54 @@ static void callout_enter(struct builder *b, const struct boundary *boundary, st
 	slot_row(b, slot)->level = row_level(slot->facts.callout) | LEVEL_BEGINS;
 }
 
-static void callout_leave(struct builder *b, const struct boundary *boundary, struct slot *slot)
+/* The level of the innermost callback that the end belongs to, 0 none. Of more levels than are kept all may be meant. */
+static unsigned callout_of(struct builder *b, const struct boundary *boundary, struct slot *slot)
+{
+	const struct slot_more *more = slot_more(b, slot);
+	unsigned level = slot->facts.callout;
+
+	while (level && level <= sizeof(more->callout_rules) && more->callout_rules[level - 1] != boundary->row_rule)
+		level--;
+	return level;
+}
+
+/* Callbacks inside of it end with it: theirs was not seen (an exception, a long jump). */
+static void callout_leave(struct builder *b, const struct boundary *boundary, struct slot *slot, unsigned level)
 {
 	struct slot_more *more = slot_more(b, slot);
-	unsigned level = slot->facts.callout;
 	unsigned kind = SEGMENT_plain;
 
-	if (!level) {
-		if (!b->callouts_cut)
-			contradict(b, CONTRADICTION_callout);
-		return;
-	}
 	slot->facts.callout = (uint16_t)--level;
 	if (level < sizeof(more->callout_rules))
 		kind = more->callout_kinds[level];
 	slot_split(b, slot, false, boundary->row_rule, (enum graph_segment_kind)kind);
 	slot_row(b, slot)->level = row_level(level);
+}
+
+/* Of several rules whose end this is, that of the innermost callback that is open. */
+static void callouts_end(struct builder *b, const struct event_program *program, const struct event *e, struct slot *slot)
+{
+	const struct boundary *innermost = NULL;
+	unsigned level = 0;
+	bool is_end = false;
+
+	for (size_t i = 0; i < program->leave.length; i++) {
+		const struct boundary *boundary = &program->leave.items[i];
+		unsigned at;
+
+		if (!where_holds(b, &boundary->rule->end_where, e, slot))
+			continue;
+		is_end = true;
+		at = callout_of(b, boundary, slot);
+		if (at > level) {
+			level = at;
+			innermost = boundary;
+		}
+	}
+	if (innermost)
+		callout_leave(b, innermost, slot, level);
+	else if (is_end && !b->callouts_cut)
+		contradict(b, CONTRADICTION_callout);
 }
 
 static void callouts_cut(struct builder *b, struct slot *slot)
@@ -135,11 +167,7 @@ static void thread_event(struct builder *b, const struct event *e)
 	edges_of_event(b, e, slot, slot->row);
 	if (slot->row == GRAPH_NONE)
 		return;
-	for (size_t i = 0; i < program->leave.length; i++)
-		if (where_holds(b, &program->leave.items[i].rule->end_where, e, slot)) {
-			callout_leave(b, &program->leave.items[i], slot);
-			break;
-		}
+	callouts_end(b, program, e, slot);
 	for (size_t i = 0; i < program->after.length; i++)
 		if (where_holds(b, &program->after.items[i].rule->where, e, slot)) {
 			slot_split(b, slot, false, program->after.items[i].row_rule,

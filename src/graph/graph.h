@@ -142,6 +142,9 @@ const char *graph_rule_name(const struct graph *graph, uint32_t rule);
 const char *graph_rule_text(const struct graph *graph, uint32_t rule);
 /* What answers call what it makes (`called`), as written; "" nothing. */
 const char *graph_rule_called(const struct graph *graph, uint32_t rule);
+/* Of a callback's rule the field of its first event that says where threads wait for each other, NULL none; they
+ * do so in the callback, or who is in it will come there. */
+const char *graph_rule_meeting(const struct graph *graph, uint32_t rule, bool *ret_meets);
 /* How many segments, edges and removals the rule made. */
 uint64_t graph_rule_uses(const struct graph *graph, uint32_t rule);
 uint32_t graph_rule_count(const struct graph *graph);

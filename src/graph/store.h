@@ -128,6 +128,8 @@ struct graph_rule {
 	const char *text;
 	uint64_t uses;
 	const char *called;     /* NULL nothing */
+	const char *meeting;    /* NULL none */
+	bool meets;
 };
 
 /* What graph_correct() laid over the columns. */

@@ -221,6 +221,7 @@ void slot_split(struct builder *b, struct slot *slot, bool before, unsigned row_
 	if (before && row->in_event == b->event) {
 		row->rule = (uint8_t)row_rule;
 		row->result_kind = (uint8_t)(kind << 4);
+		row->flags &= (uint16_t)~ROW_CONTINUES;
 		return;
 	}
 	row_set_out(b->graph, slot->row, b->now_ns);

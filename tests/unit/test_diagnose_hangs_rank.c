@@ -46,6 +46,12 @@ static void test_who_keeps_looking_up_only_watches(void **state)
 	hangs[0].rule = RULE_computes;
 	hangs_rank(NULL, hangs, 2);
 	assert_int_equal(hangs[0].thread, 2);
+	/* but not where it tries what a program with windows has no time for */
+	two(hangs, 300);
+	hangs[0].rule = RULE_computes;
+	hangs[1].rule = RULE_tries_in_vain;
+	hangs_rank(NULL, hangs, 2);
+	assert_int_equal(hangs[0].thread, 1);
 }
 
 static void test_who_looks_up_all_the_time_watches_what_is_unread(void **state)

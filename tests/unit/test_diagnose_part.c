@@ -155,7 +155,7 @@ static void stand_at(struct arena *arena, const struct trace *trace, uint64_t ti
 
 	for (const struct event *e; (e = trace_cursor_next(cursor)) && e->time < time; )
 		standing_see(standing, e);
-	standing_take(arena, standing, &events);
+	standing_take(arena, standing, time, &events);
 	as_bytes = arena_alloc(arena, standing_bytes(&events), 1);
 	bytes = standing_put(&events, as_bytes);
 	assert_int_equal(standing_get(arena, as_bytes, bytes, ret_events), 0);

@@ -1,0 +1,62 @@
+/* See closed.h. */
+#include "diagnose/closed.h"
+
+static const struct wait *wait_at(const struct scene *scene, uint32_t thread, uint64_t time_ns)
+{
+	const struct episode *e = scene_episode(scene, thread, time_ns);
+
+	return e && e->start_ns <= time_ns ? &scene->waits[e->last] : NULL;
+}
+
+static bool lives(const struct scene *scene, uint32_t thread, uint32_t pid, uint64_t time_ns)
+{
+	const struct thread *t = &scene->tables->threads[thread];
+
+	return t->pid == pid && t->start_ns <= time_ns && t->end_ns > time_ns;
+}
+
+/* What ends it, if anything, ends the thread, too. */
+static bool is_for_its_own(const struct scene *scene, const struct wait *w)
+{
+	uint64_t end = scene->tables->threads[w->thread].end_ns;
+
+	return w->kind == WAIT_KIND_futex && !w->timeout_ns && w->argument & WAIT_FUTEX_PRIVATE && !w->idle &&
+	       (w->end == WAIT_END_OPEN || (end < scene->end_ns && scene_waits_end(scene, w->thread) == (uint32_t)(w - scene->waits) + 1));
+}
+
+bool closed_process(const struct scene *scene, uint32_t pid, uint64_t time_ns)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 1; i < scene->thread_count; i++) {
+		const struct wait *w;
+
+		if (!lives(scene, i, pid, time_ns))
+			continue;
+		w = wait_at(scene, i, time_ns);
+		if (!w || !is_for_its_own(scene, w))
+			return false;
+		count++;
+	}
+	return count > 1;
+}
+
+uint32_t closed_last(const struct scene *scene, const struct wait *w, uint64_t time_ns, uint32_t *ret_count)
+{
+	uint32_t last = 0, pid = scene_pid(scene, w->thread);
+	uint64_t since = 0;
+
+	*ret_count = 0;
+	for (uint32_t i = 1; i < scene->thread_count; i++) {
+		const struct wait *its = i != w->thread && lives(scene, i, pid, time_ns) ? wait_at(scene, i, time_ns) : NULL;
+
+		if (!its || (its->object && its->object == w->object))
+			continue;
+		(*ret_count)++;
+		if (last && its->start_ns < since)
+			continue;
+		last = i;
+		since = its->start_ns;
+	}
+	return last;
+}

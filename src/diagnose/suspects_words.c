@@ -1,0 +1,97 @@
+/* Suspects about words of memory: owners that are gone, and who waits for the same (see suspects.h). */
+#include "diagnose/question.h"
+
+/* Who had ended before, and does nothing any more. */
+static void suspect_gone(struct question *q, uint32_t thread, enum walk_link link, uint8_t confidence, uint64_t evidence)
+{
+	struct suspect s = { .hop_count = 1, .confidence = confidence };
+
+	s.hops[0] = (struct hop){ .from_ns = q->from, .thread = thread, .link = (uint8_t)link, .confidence = confidence,
+				  .evidence = evidence, .final = true };
+	vec_push(q->suspects, s);
+}
+
+/* A thread that ended with the lock gives it back to nobody. */
+void ask_owner_ended(struct question *q)
+{
+	const struct wait *w = q->wait;
+
+	if (!w->hint || w->hint == w->thread || alive(q, w->hint) || q->scene->tables->threads[w->hint].start_ns >= q->to ||
+	    (w->hint_kind != HINT_KIND_mutex_owner && w->hint_kind != HINT_KIND_pi_owner && w->hint_kind != HINT_KIND_rwlock_writer &&
+	     w->hint_kind != HINT_KIND_semaphore_last))
+		return;
+	suspect_gone(q, w->hint, LINK_ENDED, w->hint_kind == HINT_KIND_semaphore_last ? limit(q, LIMIT_owner_semaphore) : weight_of(q),
+		     w->begin_event);
+}
+
+static bool siblings(const struct scene *scene, uint32_t a, uint32_t b)
+{
+	const struct thread *x = &scene->tables->threads[a], *y = &scene->tables->threads[b];
+
+	return x->parent_pid == y->parent_pid || x->parent_pid == y->pid || y->parent_pid == x->pid;
+}
+
+/* It waits for the same word: an object is one process's way to it, and who was forked has it at the same address. */
+static bool waits_for_same(const struct question *q, uint32_t thread)
+{
+	const struct scene *scene = q->scene;
+	const struct episode *e = scene_episode(scene, thread, q->from + (q->to - q->from) / 2);
+	const struct wait *w = e && e->start_ns <= q->from + (q->to - q->from) / 2 ? &scene->waits[e->last] : NULL;
+
+	if (!w || w->kind != WAIT_KIND_futex || q->wait->kind != WAIT_KIND_futex || thread == q->wait->thread)
+		return false;
+	if (w->object && w->object == q->wait->object)
+		return true;
+	return wait_is_shared(w) && wait_is_shared(q->wait) && w->detail && w->detail == q->wait->detail && siblings(scene, thread, q->wait->thread);
+}
+
+/* Of all that have the killed one's parent, and its program, the others wait for the word: none of them has it. */
+static bool others_wait(const struct question *q, uint32_t killed)
+{
+	const struct thread *threads = q->scene->tables->threads;
+	unsigned waiting = 0;
+
+	for (uint32_t i = 1; i < q->scene->thread_count; i++) {
+		if (threads[i].tid != threads[i].pid || threads[i].parent_pid != threads[killed].parent_pid || scene_same_process(q->scene, i, killed) ||
+		    !alive(q, i) || i == q->wait->thread || threads[i].creator != threads[killed].creator)
+			continue;
+		if (!waits_for_same(q, i))
+			return false;
+		waiting++;
+	}
+	return waiting > 0;
+}
+
+/* Processes share the word, and one of them was killed: it gives back nothing. */
+void ask_killed_kin(struct question *q)
+{
+	const struct scene *scene = q->scene;
+	uint32_t found = 0;
+	uint64_t evidence = 0;
+
+	for (uint32_t i = 0; wait_is_shared(q->wait) && !q->wait->hint && i < scene->signal_count && scene->signals[i].time < q->to; i++) {
+		const struct sent_signal *s = &scene->signals[i];
+		uint64_t end = scene->tables->threads[s->target].end_ns;
+
+		if (end < s->time || end > s->time + limit_of(scene, LIMIT_death_ns) || scene_same_process(scene, s->target, q->wait->thread) ||
+		    !siblings(scene, q->wait->thread, s->target) || (found && scene_same_process(scene, s->target, found)))
+			continue;
+		if (found)
+			return;
+		found = s->target;
+		evidence = s->number;
+	}
+	if (found)
+		suspect_gone(q, found, LINK_KILLED, others_wait(q, found) ? limit(q, LIMIT_killed_of_all) : weight_of(q), evidence);
+}
+
+void drop_those_behind(struct question *q)
+{
+	struct suspects *suspects = q->suspects;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < suspects->length; i++)
+		if (!suspects->items[i].followed || !rule_holds(q->scene, RULE_same_word) || !waits_for_same(q, suspects_thread(&suspects->items[i])))
+			suspects->items[kept++] = suspects->items[i];
+	suspects->length = kept;
+}

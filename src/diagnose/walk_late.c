@@ -1,0 +1,57 @@
+/* See walk_late.h. */
+#include "diagnose/walk_late.h"
+
+#include "diagnose/judgement.h"
+#include "diagnose/kernel_place.h"
+
+static bool is_newcomer(const struct scene *scene, const struct wait *w, uint64_t since_ns)
+{
+	uint32_t process = tables_process(scene->tables, scene_pid(scene, w->waker), w->end_ns);
+
+	return process && scene->tables->threads[process].start_ns > since_ns;
+}
+
+/* Who waits for a file system to be thawed, or for a daemon to mount it, does so where no signal ends the wait. */
+bool walk_other_end_came(const struct scene *scene, const struct wait *w)
+{
+	bool reads = w->kind == WAIT_KIND_read && object_kind(w->object) == OBJECT_KIND_fifo;
+
+	if ((w->kind != WAIT_KIND_open && !reads) || w->state != TASK_STATE_sleeping || w->end != WAIT_END_THREAD || !w->waker ||
+	    !rule_holds(scene, RULE_fifo_newcomer))
+		return false;
+	/* what is read may be the work of all its life */
+	return is_newcomer(scene, w, reads ? w->start_ns + part_of(scene, LIMIT_most, w->end_ns - w->start_ns) : w->start_ns);
+}
+
+/* A frozen file system keeps those that write to it: who is called to thaw it at last froze nothing. */
+bool walk_was_thawed(const struct walk *walk, const struct wait *w)
+{
+	return rule_holds(walk->scene, RULE_thawed) && w->waker && is_newcomer(walk->scene, w, w->start_ns) &&
+	       kernel_place_of_wait(walk->names, walk->scene->tables, w) == KERNEL_PLACE_FROZEN;
+}
+
+/* No answer ever came, and who is thought to owe it rested, and answered others: what those set it to work for is no reason that
+ * this one waits. */
+bool walk_answered_others(const struct walk *walk, const struct episode *episode, const struct hop *hop, uint64_t from, uint64_t to)
+{
+	const struct scene *scene = walk->scene;
+	uint32_t i = scene_waits_from(scene, hop->thread, from), rests = 0;
+	uint64_t rested = 0;
+
+	if (scene->waits[episode->last].end != WAIT_END_OPEN || hop->link != LINK_PEER || hop->confidence >= limit_of(scene, LIMIT_timer_sure) ||
+	    !rule_holds(scene, RULE_never_answered))
+		return false;
+	for (; i < scene_waits_end(scene, hop->thread) && scene->waits[i].start_ns < to; i++) {
+		const struct wait *w = &scene->waits[i];
+		uint64_t ns = (w->end_ns < to ? w->end_ns : to) - w->start_ns;
+
+		if (!wait_is_loop_rest(w))
+			continue;
+		/* who rests for so long is not at it for others: something else may keep it */
+		if (most_of(scene, ns, to - from))
+			return false;
+		rests += w->end == WAIT_END_THREAD;
+		rested += ns;
+	}
+	return rests >= limit_of(scene, LIMIT_rest_visits) && nearly_all(scene, rested, to - from);
+}

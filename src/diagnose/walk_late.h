@@ -1,0 +1,12 @@
+/* Who ends a wait, or may owe its end, and yet kept nobody: it came only then, or answers others. */
+#ifndef DIAGNOSE_WALK_LATE_H
+#define DIAGNOSE_WALK_LATE_H
+
+#include "diagnose/walk.h"
+
+/* Who was called at last to thaw the file system that the wait is for. */
+bool walk_was_thawed(const struct walk *walk, const struct wait *w);
+/* The suspect at the other end of a wait that never ended rests there, and answered others. */
+bool walk_answered_others(const struct walk *walk, const struct episode *episode, const struct hop *hop, uint64_t from, uint64_t to);
+
+#endif
