@@ -6,10 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #define FIRST_BLOCK (16u * 1024)
 #define MAX_BLOCK (4u * 1024 * 1024)
 #define OWN_PAGES (32 * 1024)
+#define OWN_BYTES 64u /* at a block's ends, that malloc may write to when it is free */
 
 struct arena_block {
 	struct arena_block *before;
@@ -57,6 +60,18 @@ void mem_keep(bool keep)
 	mallopt(M_ARENA_MAX, keep ? 1 : 0);
 	if (!keep)
 		malloc_trim(0);
+}
+
+void mem_free_pages(void *block)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	uintptr_t from = (uintptr_t)block + OWN_BYTES, to = (uintptr_t)block + (block ? malloc_usable_size(block) : 0) - OWN_BYTES;
+
+	from = (from + page - 1) / page * page;
+	to = to / page * page;
+	if (block && to > from)
+		madvise((void *)from, to - from, MADV_DONTNEED);
+	free(block);
 }
 
 static bool scarce;

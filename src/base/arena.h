@@ -54,6 +54,8 @@ void *mem_realloc(void *old, size_t size);
 /* For work in rounds that need the same memory each time: what is freed stays with the
  * process, where it need not be cleared again, until that is ended. Of the whole process. */
 void mem_keep(bool keep);
+/* Frees a block of which only a part was ever touched: its pages go back even so, for who gets that place next touches others. */
+void mem_free_pages(void *block);
 /* For work that must not take much: what is large lies in pages of its own, which grow
  * without a copy and go back when they are freed. For good. */
 void mem_give_back(void);

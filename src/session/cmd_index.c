@@ -64,18 +64,26 @@ static double pressure(const char *path)
 	return share;
 }
 
-static uint64_t memory_available(void)
+/* What a file of /proc says behind a word, in kB there, in bytes; `else_kib` where it does not. */
+static uint64_t bytes_told(const char *path, const char *word, uint64_t else_kib)
 {
-	FILE *file = fopen("/proc/meminfo", "re");
-	uint64_t kib = UINT64_MAX / 1024;
-	char line[128];
+	FILE *file = fopen(path, "re");
+	uint64_t kib = else_kib;
+	char line[256];
 
 	while (file && fgets(line, sizeof(line), file))
-		if (sscanf(line, "MemAvailable: %" SCNu64, &kib) == 1)
+		if (!strncmp(line, word, strlen(word))) {
+			kib = strtoull(line + strlen(word), NULL, 10);
 			break;
+		}
 	if (file)
 		fclose(file);
 	return kib * 1024;
+}
+
+static uint64_t memory_available(void)
+{
+	return bytes_told("/proc/meminfo", "MemAvailable:", UINT64_MAX / 1024);
 }
 
 /* Why it must not work now; NULL when it may. */
@@ -88,13 +96,10 @@ static const char *reason_to_pause(const struct pace *pace)
 	return NULL;
 }
 
-/* That it ever had, in bytes. */
+/* That it ever had, in bytes. What getrusage says began with all that the process which started this one had. */
 static uint64_t most_memory(void)
 {
-	struct rusage used = { 0 };
-
-	getrusage(RUSAGE_SELF, &used);
-	return (uint64_t)used.ru_maxrss * 1024;
+	return bytes_told("/proc/self/status", "VmHWM:", 0);
 }
 
 static void sleep_ns(uint64_t ns)
@@ -171,6 +176,8 @@ static int run_index(struct command_context *context, struct err *err)
 		r = session_hangs(&session, context->arena, &all, &list, &hangs, err);
 	else if (session.blocks)
 		r = session_index(&session, &want, &hangs, err);
+	if (!r && background)
+		r = sink_printf(context->out, "memory=%" PRIu64 "\n", most_memory());
 	if (!r && !session.blocks && !background)
 		sink_printf(context->notes, "the trace is small: it has no index\n");
 	else if (!r && !background)

@@ -179,14 +179,31 @@ static bool is_stuck(const struct finding *f)
 	return f->standing->kind != STANDING_MOVES && f->standing->kind != STANDING_RESTS;
 }
 
+static size_t find_standing(struct look *look, size_t pid_count, const struct standing **ret_list)
+{
+	struct standing_options options = { .pids = look->pids, .pid_count = pid_count,
+					    .threshold_ns = options_number(look->context->options, "threshold", THRESHOLD_NS),
+					    .from_ns = look->from_ns };
+
+	return standing_find(&look->arena, look->session.diagnoser, &options, ret_list);
+}
+
+/* The first that is stuck beyond doubt, whoever was asked about; NULL none. */
+static const struct standing *find_elsewhere(struct look *look)
+{
+	const struct standing *list;
+	size_t count = find_standing(look, 0, &list);
+
+	for (size_t i = 0; i < count && i < ANSWERS_SOUGHT; i++)
+		if (diagnose_standing(look, &list[i])->confidence >= CERTAIN)
+			return &list[i];
+	return NULL;
+}
+
 static void find(struct look *look)
 {
-	const struct options *given = look->context->options;
-	struct standing_options options = { .pids = look->pids, .pid_count = look->pid_count,
-					    .threshold_ns = options_number(given, "threshold", THRESHOLD_NS),
-					    .from_ns = look->from_ns };
 	const struct standing *list;
-	size_t count = standing_find(&look->arena, look->session.diagnoser, &options, &list);
+	size_t count = find_standing(look, look->pid_count, &list);
 
 	look->findings = arena_array(&look->arena, struct finding, count);
 	if (!look->pid_count && count > ANSWERS_SOUGHT)
@@ -245,6 +262,18 @@ static bool is_told(const struct look *look, size_t index)
 	return false;
 }
 
+/* Nothing that was asked about is stuck: it may only look so because of another. */
+static void put_elsewhere(struct look *look, struct buf *buf)
+{
+	const struct standing *s = find_elsewhere(look);
+	struct actor actor;
+
+	if (!s)
+		return;
+	describe_thread_of(look, s->thread, &actor);
+	buf_printf(buf, "But %s is stuck: `argus now`, without a name, tells why.\n", answer_who(&look->arena, &actor));
+}
+
 static void put_text(struct look *look, struct buf *buf)
 {
 	size_t told = 0;
@@ -262,6 +291,8 @@ static void put_text(struct look *look, struct buf *buf)
 	}
 	if (!look->count)
 		buf_printf(buf, "nothing is stuck\n");
+	if (look->pid_count && !told && !look->again)
+		put_elsewhere(look, buf);
 }
 
 static void put_json(struct look *look, struct buf *buf)

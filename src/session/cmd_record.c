@@ -1,11 +1,8 @@
 /* argus record: records until its command ends, the time is over, or a signal
  * asks it to stop. */
 #include <errno.h>
-#include <fcntl.h>
-#include <grp.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +16,7 @@
 #include "record/doctor.h"
 #include "base/clock.h"
 #include "record/signals.h"
+#include "session/child.h"
 #include "session/plan.h"
 #include "session/recording.h"
 #include "session/service_ask.h"
@@ -26,8 +24,6 @@
 #include "trace/output.h"
 
 #define PROGRESS_MS 500
-#define STATUS_NOT_FOUND 127
-#define STATUS_NOT_EXECUTABLE 126
 
 static const struct option_spec options[] = {
 	{ "all", 'a', OPTION_FLAG, NULL, "record all processes (without a command: the default)" },
@@ -60,121 +56,6 @@ static const struct option_rule rules[] = {
 	{ .option = "depth", .without = "step" }, { .option = "into", .without = "step" }, { 0 }
 };
 
-/* The command's process, stopped before its exec until it is let go. */
-struct child {
-	pid_t pid;
-	int go;       /* writing a byte lets it exec */
-	int failed;   /* reads the errno of a failed exec */
-};
-
-/* Under sudo the command is the invoking user's, not root's. */
-static int become_invoker(void)
-{
-	const char *uid_text = getenv("SUDO_UID"), *gid_text = getenv("SUDO_GID");
-	uint64_t uid, gid;
-	struct passwd *user;
-
-	if (geteuid() || !uid_text || !gid_text || parse_number(uid_text, &uid) || parse_number(gid_text, &gid) ||
-	    !uid || uid >= UINT32_MAX || gid >= UINT32_MAX)
-		return 0;
-	user = getpwuid((uid_t)uid);
-	if (user ? initgroups(user->pw_name, (gid_t)gid) : setgroups(0, NULL))
-		return -errno;
-	if (setgid((gid_t)gid) || setuid((uid_t)uid))
-		return -errno;
-	if (user) {
-		setenv("HOME", user->pw_dir, 1);
-		setenv("USER", user->pw_name, 1);
-		setenv("LOGNAME", user->pw_name, 1);
-	}
-	return 0;
-}
-
-static _Noreturn void run_child(const char *const *words, int go, int failed, const sigset_t *mask)
-{
-	char byte;
-	ssize_t n;
-	int error;
-
-	do
-		n = read(go, &byte, 1);
-	while (n < 0 && errno == EINTR);
-	/* the recorder is gone before it could let us go */
-	if (n != 1)
-		_exit(STATUS_NOT_EXECUTABLE);
-	error = -become_invoker();
-	if (!error) {
-		sigprocmask(SIG_SETMASK, mask, NULL);
-		execvp(words[0], (char *const *)words);
-		error = errno;
-	}
-	if (write(failed, &error, sizeof(error)) < 0)
-		_exit(STATUS_NOT_EXECUTABLE);
-	_exit(error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE);
-}
-
-static int child_start(const char *const *words, const sigset_t *mask, struct child *ret_child, struct err *err)
-{
-	int go[2], failed[2];
-	pid_t pid;
-
-	if (pipe2(go, O_CLOEXEC))
-		return err_sys(err, -errno, "starting the command");
-	if (pipe2(failed, O_CLOEXEC)) {
-		close(go[0]);
-		close(go[1]);
-		return err_sys(err, -errno, "starting the command");
-	}
-	pid = fork();
-	if (pid == 0) {
-		close(go[1]);
-		run_child(words, go[0], failed[1], mask);
-	}
-	close(go[0]);
-	close(failed[1]);
-	if (pid < 0) {
-		close(go[1]);
-		close(failed[0]);
-		return err_sys(err, -errno, "starting the command");
-	}
-	*ret_child = (struct child){ pid, go[1], failed[0] };
-	return 0;
-}
-
-/* Lets it exec; -errno when that fails. */
-static int child_go(struct child *child, const char *name, struct err *err)
-{
-	int error = 0;
-	ssize_t n;
-
-	if (write(child->go, "", 1) < 0)
-		return err_sys(err, -errno, "starting '%s'", name);
-	do
-		n = read(child->failed, &error, sizeof(error));
-	while (n < 0 && errno == EINTR);
-	if (n != sizeof(error))
-		return 0;
-	return err_sys(err, error ? -error : -EIO, "starting '%s'", name);
-}
-
-static void child_drop(struct child *child)
-{
-	if (child->pid <= 0)
-		return;
-	close(child->go);
-	close(child->failed);
-}
-
-static void child_kill(struct child *child)
-{
-	if (child->pid <= 0)
-		return;
-	kill(child->pid, SIGKILL);
-	while (waitpid(child->pid, NULL, 0) < 0 && errno == EINTR)
-		;
-	child->pid = 0;
-}
-
 static void show_progress(struct sink *notes, const struct recorder_status *status, bool last)
 {
 	double seconds = (double)(status->now_ns - status->start_ns) / 1e9;
@@ -204,6 +85,8 @@ static void show_start(struct sink *notes, bool done)
 		sink_text(notes, done ? "\r           \r" : "starting...");
 }
 
+#define COMMAND_ENDS_NS 2000000000u /* so long after an interrupt the command may go on and be recorded */
+
 struct wait_state {
 	struct recorder *recorder;
 	struct child *child;
@@ -220,6 +103,33 @@ static int exit_status(int status)
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
+static void limit_end(struct wait_state *state, uint64_t after_ns)
+{
+	uint64_t end = clock_now_ns() + after_ns;
+
+	if (!state->end_ns || end < state->end_ns)
+		state->end_ns = end;
+}
+
+/* -1: no limit. */
+static int ms_left(const struct wait_state *state)
+{
+	uint64_t now = clock_now_ns(), left = state->end_ns > now ? (state->end_ns - now) / 1000000 + 1 : 0;
+
+	return !state->end_ns ? -1 : left > 60000 ? 60000 : (int)left;
+}
+
+static bool take_command_end(struct wait_state *state)
+{
+	int status;
+
+	if (state->child->pid <= 0 || waitpid(state->child->pid, &status, WNOHANG) != state->child->pid)
+		return false;
+	state->child->pid = 0;
+	state->status = exit_status(status);
+	return true;
+}
+
 /* True when the recording is to end. */
 static bool take_signal(struct wait_state *state)
 {
@@ -227,20 +137,14 @@ static bool take_signal(struct wait_state *state)
 
 	if (read(state->signals, &info, sizeof(info)) != sizeof(info))
 		return false;
-	if (info.ssi_signo == SIGCHLD) {
-		int status;
-
-		if (state->child->pid <= 0 || waitpid(state->child->pid, &status, WNOHANG) != state->child->pid)
-			return false;
-		state->child->pid = 0;
-		state->status = exit_status(status);
-		return true;
-	}
-	/* A terminal sends its interrupt to the command too; one sent to us
-	 * alone is passed on. A second one ends the wait for the command. */
+	if (info.ssi_signo == SIGCHLD)
+		return take_command_end(state);
+	/* A terminal sends its interrupt to the command too; one sent to us alone is passed on, and recorded for as
+	 * long as the command may need to end. A second one ends the wait for the command. */
 	if (state->child->pid <= 0 || state->stopping)
 		return true;
 	state->stopping = true;
+	limit_end(state, COMMAND_ENDS_NS);
 	if (info.ssi_signo != SIGINT || info.ssi_code == SI_USER)
 		kill(state->child->pid, (int)info.ssi_signo);
 	return false;
@@ -255,16 +159,12 @@ static void wait_for_end(struct command_context *context, struct wait_state *sta
 		};
 		struct recorder_status status;
 		int timeout = context->notes->terminal ? PROGRESS_MS : -1;
-		uint64_t now = clock_now_ns();
+		int left = ms_left(state);
 
-		if (state->end_ns) {
-			uint64_t left = state->end_ns > now ? (state->end_ns - now) / 1000000 + 1 : 0;
-
-			if (!left)
-				return;
-			if (timeout < 0 || left < (uint64_t)timeout)
-				timeout = left > 60000 ? 60000 : (int)left;
-		}
+		if (!left)
+			return;
+		if (left > 0 && (timeout < 0 || left < timeout))
+			timeout = left;
 		if (poll(fds, 2, timeout) < 0 && errno != EINTR)
 			return;
 		if (fds[1].revents)
@@ -279,8 +179,11 @@ static void wait_for_end(struct command_context *context, struct wait_state *sta
 }
 
 /* The recording is over, the command not yet: its status is still ours. */
-static void wait_for_command(struct wait_state *state)
+static void wait_for_command(struct command_context *context, struct wait_state *state)
 {
+	if (state->child->pid > 0 && !take_command_end(state))
+		sink_printf(context->notes, "the recording is over, the command (pid %d) still runs; %s leaves it to itself\n",
+			    (int)state->child->pid, state->stopping ? "another Ctrl-C" : "Ctrl-C asks it to end, a second one");
 	while (state->child->pid > 0) {
 		struct pollfd ready = { .fd = state->signals, .events = POLLIN };
 		bool stopping = state->stopping;
@@ -510,10 +413,12 @@ static int record_by_service(struct command_context *context, struct wait_state 
 	for (bool ended = r; !ended;) {
 		struct pollfd fds[2] = { { .fd = state->signals, .events = POLLIN }, { .fd = call.fd, .events = POLLIN } };
 
-		if (poll(fds, 2, -1) < 0 && errno != EINTR)
+		if (poll(fds, 2, ms_left(state)) < 0 && errno != EINTR)
 			break;
-		if (fds[0].revents && take_signal(state))
+		if ((fds[0].revents && take_signal(state)) || !ms_left(state)) {
 			service_stop(&call);
+			state->end_ns = 0;
+		}
 		if (fds[1].revents)
 			ended = take_answer(context, state, &call, &r, err);
 	}
@@ -522,9 +427,9 @@ static int record_by_service(struct command_context *context, struct wait_state 
 		r = output_publish(&out, err);
 	output_close(&out);
 	if (!r) {
-		wait_for_command(state);
 		show_progress(context->notes, &state->by_service, true);
 		show_next(context->notes, want);
+		wait_for_command(context, state);
 	}
 	return r;
 }
@@ -564,22 +469,21 @@ static int record(struct command_context *context, struct wait_state *state, con
 		wait_for_end(context, state);
 	stopping = recorder_stop(state->recorder, &status, r ? NULL : err);
 	show_unreached(context->notes, &status);
+	show_progress(context->notes, &status, true);
+	/* what was written is kept; say why there is no more */
+	if (status.ended && status.err.code == -EFBIG)
+		sink_printf(context->notes, "the size limit is reached: %s holds what came before\n", want->path);
+	if (!r && !stopping && !status.err.code)
+		show_next(context->notes, want);
 	if (!r)
-		wait_for_command(state);
+		wait_for_command(context, state);
 	if (status.ended && status.err.code) {
-		/* what was written is kept; say why there is no more */
-		show_progress(context->notes, &status, true);
-		if (status.err.code == -EFBIG) {
-			sink_printf(context->notes, "the size limit is reached: %s holds what came before\n", want->path);
+		if (status.err.code == -EFBIG)
 			return r;
-		}
 		if (err)
 			*err = status.err;
 		return status.err.code;
 	}
-	show_progress(context->notes, &status, true);
-	if (!r && !stopping)
-		show_next(context->notes, want);
 	return r ? r : stopping;
 }
 

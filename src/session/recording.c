@@ -74,33 +74,53 @@ static bool is_given(const struct options *given, const char *pack)
 	return false;
 }
 
+static void add_own_pack(struct arena *arena, const char *name, const struct rules *rules, const struct mapped_libraries *libraries,
+			 struct pack_words *words, struct probe_points *points)
+{
+	struct pack_unfit unfit = { 0 };
+	size_t before = points->count;
+	struct err err = { 0 };
+	int r = packs_place(arena, rules, name, NULL, points, &unfit, &err);
+
+	if (r)
+		points->count = before;
+	/* that its library is not here is nothing to be told */
+	if (r && r != -ENOENT)
+		pack_does_not_fit(words, arena_printf(arena, "pack %s: %s", name, err.text));
+	else if (unfit.probe && unfit.build[0])
+		pack_does_not_fit(words, arena_printf(arena, "pack %s: %s", name, pack_unfit_words(arena, &unfit)));
+	packs_place_mapped(arena, rules, name, libraries, points, &words->unfit);
+	if (points->count > before)
+		pack_is_on(words, name);
+}
+
 /* All packs whose library is here, in all copies that are in use. A pack that needs to be told a
  * program is none of them. */
 static void add_packs(struct arena *arena, const struct options *given, struct pack_words *words, struct probe_points *points)
 {
+	struct rules **packs = arena_array(arena, struct rules *, rules_pack_count);
+	struct mapped_libraries libraries = { 0 };
+
 	for (size_t i = 0; i < rules_pack_count; i++) {
 		const char *name = rules_packs[i].name;
-		struct rules *rules = rules_new();
-		size_t before = points->count;
-		struct pack_unfit unfit = { 0 };
-		struct err err = { 0 };
 
-		if (!is_given(given, name) && !strstr(rules_packs[i].text, "$FILE") && rules_add_pack(rules, name, mechanism_find, &err) == 0) {
-			int r = packs_place(arena, rules, name, NULL, points, &unfit, &err);
-
-			if (r)
-				points->count = before;
-			/* that its library is not here is nothing to be told */
-			if (r && r != -ENOENT)
-				pack_does_not_fit(words, arena_printf(arena, "pack %s: %s", name, err.text));
-			else if (unfit.probe && unfit.build[0])
-				pack_does_not_fit(words, arena_printf(arena, "pack %s: %s", name, pack_unfit_words(arena, &unfit)));
-			packs_place_mapped(arena, rules, name, points, &words->unfit);
-			if (points->count > before)
-				pack_is_on(words, name);
+		if (is_given(given, name) || strstr(rules_packs[i].text, "$FILE"))
+			continue;
+		packs[i] = rules_new();
+		if (rules_add_pack(packs[i], name, mechanism_find, NULL) == 0) {
+			packs_libraries(arena, packs[i], &libraries);
+		} else {
+			rules_free(packs[i]);
+			packs[i] = NULL;
 		}
-		rules_free(rules);
 	}
+	mapped_libraries_find(arena, &libraries);
+	for (size_t i = 0; i < rules_pack_count; i++) {
+		if (packs[i])
+			add_own_pack(arena, rules_packs[i].name, packs[i], &libraries, words, points);
+		rules_free(packs[i]);
+	}
+	mapped_libraries_done(&libraries);
 }
 
 /* "3%", "3", "0.5%": a share of one processor. */
@@ -163,6 +183,7 @@ int recording_probes(struct arena *arena, const struct options *given, struct si
 		points->packs_unfit = arena_strdup(arena, buf_str(&words.unfit));
 		sink_printf(notes, "%s\n", points->packs_unfit);
 	}
+	probe_points_close(points);
 	*ret_points = points->count || points->packs_unfit ? points : NULL;
 	buf_done(&words.on);
 	buf_done(&words.unfit);

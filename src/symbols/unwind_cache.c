@@ -15,7 +15,7 @@
 #include "symbols/file_opener.h"
 
 #define CACHE_MAGIC 0x3330776e75677261ull /* "argunw03" */
-#define CACHE_LEAST_BYTES (512u << 10)     /* of .eh_frame: less is made in a few milliseconds */
+#define CACHE_LEAST_BYTES (64u << 10)     /* of .eh_frame: less is made in a millisecond */
 #define CACHE_MOST_BYTES (256u << 20)
 
 /* Anybody can make a file with another's build-id. A table is taken for a file that
