@@ -219,7 +219,14 @@ static void walk_to(struct walk *walk, const struct episode *episode, uint32_t t
 		if (walk->pieces->length && walk->pieces->items[walk->pieces->length - 1].end_ns == to)
 			walk->pieces->items[walk->pieces->length - 1].deep = woke;
 	} else {
+		uint64_t birth = walk->scene->tables->threads[thread].start_ns;
+
 		from = walk_before_birth(walk, thread, from, to, step);
+		/* Until it was made, by one that waits for it now, that one waited for something else. */
+		if (from < birth && walk->scene->tables->threads[thread].creator) {
+			emit_wait(walk, episode, from, birth < to ? birth : to, CHARGE_MISSING, came);
+			from = birth < to ? birth : to;
+		}
 		walk_thread(walk, thread, from, to, answered_at(walk, episode, thread, from, to, woke), step);
 	}
 }

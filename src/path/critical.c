@@ -95,6 +95,20 @@ struct asked {
 	uint64_t least_ns;
 };
 
+/* Who had ended before did nothing in that time: it stays with who waited. */
+static bool lives(const struct scene *scene, const struct suspect *suspect, uint64_t from)
+{
+	return scene->tables->threads[suspects_thread(suspect)].end_ns > from;
+}
+
+static const struct suspect *first_alive(const struct scene *scene, const struct suspects *suspects, uint64_t from)
+{
+	for (size_t i = 0; i < suspects->length; i++)
+		if (lives(scene, &suspects->items[i], from))
+			return &suspects->items[i];
+	return NULL;
+}
+
 /* Who should have ended a wait that nobody is seen to have ended: who is read from memory to
  * hold what is waited for; of long ones, whom the diagnosis suspects. */
 static unsigned on_missing(struct walk *walk, const struct episode *episode, uint64_t from, uint64_t to, struct hop hops[WALK_MAX_HOPS])
@@ -117,13 +131,16 @@ static unsigned on_missing(struct walk *walk, const struct episode *episode, uin
 	answer = map_at(&asked->answers, (uint64_t)(episode - walk->scene->episodes), &fresh);
 	if (fresh) {
 		suspects_find(&asked->inquiry, episode, from, to, walk->stack, walk->depth, &asked->suspects, &alone);
-		*answer = asked->suspects.length ? asked->kept.length + 1 : 0;
-		if (asked->suspects.length)
-			vec_push(&asked->kept, asked->suspects.items[0]);
+		s = first_alive(walk->scene, &asked->suspects, from);
+		*answer = s ? asked->kept.length + 1 : 0;
+		if (s)
+			vec_push(&asked->kept, *s);
 	}
 	if (!*answer)
 		return 0;
 	s = &asked->kept.items[*answer - 1];
+	if (!lives(walk->scene, s, from))
+		return 0;
 	/* Who sleeps again and again looks for something only where it is surely known who does that. */
 	if (w->kind == WAIT_KIND_sleep && s->hops[s->hop_count - 1].link != LINK_WROTE &&
 	    (s->hops[s->hop_count - 1].link != LINK_FLAG || s->hops[s->hop_count - 1].confidence < limit_of(walk->scene, LIMIT_flag_came_back)))
@@ -406,6 +423,12 @@ static void add_other(struct adding *a, const struct piece *p, uint32_t other, u
 	add_walk(a->critical, a->asked, other, from, to, names, a->level + 1);
 }
 
+/* The child whose end the wait was, of one that lived all the while; 0 none. A script sleeps by children, one after the other. */
+static uint32_t child_waited_for(const struct scene *scene, const struct wait *w, uint64_t from)
+{
+	return w->kind == WAIT_KIND_child && w->end == WAIT_END_THREAD && scene->tables->threads[w->waker].start_ns <= from ? w->waker : 0;
+}
+
 /* Of a loop that sleeps again and again each sleep counts, and what it did between them: that may be the most of it. Where
  * it is known who does what it looks for the path goes there, until that is done. */
 static void add_piece(struct adding *a, const struct piece *p)
@@ -414,6 +437,7 @@ static void add_piece(struct adding *a, const struct piece *p)
 	const struct scene_thread *t = &scene->threads[p->thread];
 	uint64_t at = p->start_ns;
 	struct look look;
+	uint32_t child;
 
 	if (p->state != SPAN_WAITING || !p->wait ||
 	    (scene->waits[p->wait].kind != WAIT_KIND_sleep && scene->episodes[scene->waits[p->wait].episode].slices < 2)) {
@@ -434,6 +458,11 @@ static void add_piece(struct adding *a, const struct piece *p)
 
 			add_other(a, &part, look.other, at, done);
 			at = done;
+		}
+		if (s->state == SPAN_WAITING && s->wait && a->level < LEVELS_MOST && at < part.end_ns &&
+		    (child = child_waited_for(scene, &scene->waits[s->wait], at))) {
+			add_other(a, &part, child, at, part.end_ns);
+			at = part.end_ns;
 		}
 		part.start_ns = at;
 		at = part.end_ns > at ? part.end_ns : at;

@@ -381,6 +381,12 @@ static struct charged charge(const struct world *w, uint32_t thread, uint64_t no
 			mine.charge = CHARGE_CIRCLE;
 			return mine;
 		}
+	/* Made later, by one that waits for it now. */
+	for (unsigned i = 0; i <= depth; i++)
+		if (now < w->threads[to].start_ns && above[i] == w->threads[to].creator) {
+			mine.charge = CHARGE_MISSING;
+			return mine;
+		}
 	return charge(w, to, now, above, depth + 1);
 }
 
