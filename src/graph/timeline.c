@@ -35,6 +35,20 @@ static bool reach(struct graph_timeline *t, enum graph_interval_kind kind, uint6
 	return true;
 }
 
+/* Nothing tells that it ever ran. It may have, and have ended, before this part of the trace, of which a part knows no
+ * more than that it was created, or while events were lost. */
+static bool may_have_run_unseen(const struct graph *graph, uint64_t created)
+{
+	const struct trace_summary *part = trace_summary(graph->trace);
+
+	if (created < part->start_ns)
+		return true;
+	for (size_t i = 0; i < graph->gaps.length; i++)
+		if (graph->gaps.items[i].to_ns > created)
+			return true;
+	return false;
+}
+
 static bool before_first(struct graph_timeline *t, struct graph_interval *interval)
 {
 	const struct graph *graph = t->graph;
@@ -47,9 +61,10 @@ static bool before_first(struct graph_timeline *t, struct graph_interval *interv
 	if (t->thread < graph->threads.length && graph->threads.items[t->thread].rows) {
 		t->at = row_at_place(graph, t->thread, 0);
 		first = graph->rows[t->at].in_ns;
-	}
-	else if (entry)
+	} else if (entry) {
 		first = entry->end_ns;
+		in_trace &= !may_have_run_unseen(graph, created);
+	}
 	/* Between creation and first run a new thread is runnable. */
 	if (reach(t, in_trace ? INTERVAL_runnable : INTERVAL_unknown, first, interval))
 		return true;
