@@ -113,8 +113,10 @@ static int trim(struct flight *flight, struct err *err)
 /* The writer asks itself, for the disk may fill between two looks of ours. In its thread. */
 static bool make_room(void *data, uint64_t bytes, bool full)
 {
-	const struct flight *flight = data;
+	struct flight *flight = data;
 
+	if (full)
+		flight_index_let_go(&flight->index);
 	return ring_folder_make_room(&flight->folder, bytes, full);
 }
 

@@ -3,22 +3,28 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "record/spawn.h"
 
 #define EVERY_NS 60000000000ull   /* to open a ring costs as much as a minute of it */
+#define END_MS 1000               /* for a process that was killed to let go of its files */
 #define EVENTS_LEAST 1000000u     /* so many are new: fewer a question finds out itself */
 
 void flight_index_init(struct flight_index *index, const char *folder)
 {
 	const char *events = getenv("ARGUS_INDEX_EVENTS"); /* for tests: at once, and with no regard for others */
 
-	*index = (struct flight_index){ .folder = folder, .fd = -1, .least = events ? strtoull(events, NULL, 10) : EVENTS_LEAST, .at_once = events };
+	*index = (struct flight_index){
+		.folder = folder, .process = -1, .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1,
+		.least = events ? strtoull(events, NULL, 10) : EVENTS_LEAST, .at_once = events,
+	};
 }
 
 static uint64_t max_of(uint64_t a, uint64_t b)
@@ -62,6 +68,15 @@ static void hear(struct flight_index *index)
 		}
 }
 
+static void know_process(struct flight_index *index, int process)
+{
+	pthread_mutex_lock(&index->lock);
+	if (index->process >= 0)
+		close(index->process);
+	index->process = process;
+	pthread_mutex_unlock(&index->lock);
+}
+
 void flight_index_look(struct flight_index *index, uint64_t now_ns, uint64_t events)
 {
 	const char *words[] = { "argus", "index", "--background", "--share", index->at_once ? "100" : "5", index->folder, NULL };
@@ -76,11 +91,13 @@ void flight_index_look(struct flight_index *index, uint64_t now_ns, uint64_t eve
 		return;
 	}
 	index->events = events;
+	know_process(index, (int)syscall(SYS_pidfd_open, index->pid, 0));
 }
 
 static void forget(struct flight_index *index, const struct rusage *used)
 {
 	hear(index);
+	know_process(index, -1);
 	if (index->fd >= 0)
 		close(index->fd);
 	index->fd = -1;
@@ -111,6 +128,17 @@ void flight_index_describe(const struct flight_index *index, struct buf *buf)
 	buf_printf(buf, "index_paused=");
 	buf_escaped(buf, index->paused, strlen(index->paused), NULL);
 	buf_char(buf, '\n');
+}
+
+void flight_index_let_go(struct flight_index *index)
+{
+	struct pollfd end;
+
+	pthread_mutex_lock(&index->lock);
+	end = (struct pollfd){ .fd = index->process, .events = POLLIN };
+	if (end.fd >= 0 && !syscall(SYS_pidfd_send_signal, end.fd, SIGKILL, NULL, 0))
+		poll(&end, 1, END_MS);
+	pthread_mutex_unlock(&index->lock);
 }
 
 void flight_index_stop(struct flight_index *index)

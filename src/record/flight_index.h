@@ -5,6 +5,7 @@
 #ifndef RECORD_FLIGHT_INDEX_H
 #define RECORD_FLIGHT_INDEX_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/resource.h>
@@ -15,6 +16,8 @@
 struct flight_index {
 	const char *folder;      /* of the ring; NULL: none is made */
 	pid_t pid;               /* of the process that makes it, 0 none */
+	int process;             /* the same as a descriptor, -1 none */
+	pthread_mutex_t lock;    /* of that descriptor: it is for all threads */
 	int fd;                  /* reads what it says, -1 */
 	uint64_t least;          /* events that must be new */
 	bool at_once;            /* no matter when the last one was */
@@ -35,6 +38,9 @@ void flight_index_look(struct flight_index *index, uint64_t now_ns, uint64_t eve
 /* A child of the recorder has ended; true when it was this one. */
 bool flight_index_child(struct flight_index *index, pid_t pid, const struct rusage *used, uint64_t now_ns);
 void flight_index_describe(const struct flight_index *index, struct buf *buf);
+/* By any thread: a full disk gets back what the process holds open of files that were removed. What it
+ * wrote is whole, and another one goes on later. */
+void flight_index_let_go(struct flight_index *index);
 void flight_index_stop(struct flight_index *index);
 
 #endif

@@ -282,10 +282,16 @@ static uint64_t lacking(const struct ring_folder *folder, uint64_t bytes, bool w
 
 bool ring_folder_make_room(const struct ring_folder *folder, uint64_t bytes, bool full)
 {
-	uint64_t lacks = lacking(folder, bytes, true);
+	uint64_t lacks = lacking(folder, bytes, true), left = UINT64_MAX;
 	struct ring_folder_size size;
 
-	if (lacks && !ring_folder_size(folder, &size, NULL))
-		ring_folder_trim(folder, size.bytes > lacks ? size.bytes - lacks : 0, full ? 1 : 2, NULL);
+	/* a file that somebody holds open gives no room when it goes: on a full disk the next one does */
+	while (lacks && !ring_folder_size(folder, &size, NULL) && size.bytes < left) {
+		left = size.bytes;
+		ring_folder_trim(folder, left > lacks ? left - lacks : 0, full ? 1 : 2, NULL);
+		lacks = lacking(folder, bytes, true);
+		if (!full)
+			break;
+	}
 	return !lacks || !lacking(folder, bytes, false);
 }

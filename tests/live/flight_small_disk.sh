@@ -22,6 +22,23 @@ argus status | matches 'the disk allows only' || fail "no words about the disk: 
 argus snap -o snap.trace 2>/dev/null
 argus dump snap.trace >/dev/null
 
+# What finds hangs in its files meanwhile keeps those open that go: it must not keep their room.
+argus stop 2>/dev/null
+ARGUS_INDEX_EVENTS=50000 argus start --dir "$WORK/small/ring" --level full --no-stacks 2>/dev/null
+recorder=$(status pid)
+held() {
+	local pid
+	pid=$(pgrep -P "$recorder" -f 'index --background') && kill -STOP "$pid" || { fill; false; return; }
+	find "/proc/$pid/fd" -lname '*/ring/argus-*' 2>/dev/null | matches . && return
+	kill -CONT "$pid" 2>/dev/null
+	false
+}
+wait_until 60 held
+until_there=$(($(status bytes_written) + 12000000))
+written() { [ "$(status bytes_written)" -gt $until_there ] || { fill; false; }; }
+wait_until 90 written
+[ "$(status interruptions)" = 0 ] || fail "it was interrupted while its index was made: $(argus status)"
+
 mount -o remount,size=64m small
 grown() { [ "$(status ring_limit)" -gt 20000000 ]; }
 wait_until 20 grown

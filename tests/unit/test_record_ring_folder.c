@@ -128,6 +128,40 @@ static bool mount_small(void)
 	return !mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) && !mount("none", folder_path, "tmpfs", 0, "size=1m,mode=0700");
 }
 
+/* Files that are removed while somebody reads them keep their room: those behind them make it. */
+static void test_read_files_keep_room(void **state)
+{
+	struct ring_folder folder = { 0 };
+	struct err err = { 0 };
+	char path[128], *piece = calloc(1, 240000);
+	struct output out;
+	int held[2];
+
+	(void)state;
+	if (!mount_small())
+		skip();
+	assert_int_equal(ring_folder_open(&folder, folder_path, &err), 0);
+	for (int file = 0; file < 4; file++) {
+		assert_int_equal(ring_folder_next(&folder, path, sizeof(path), &err), 0);
+		assert_int_equal(output_create(&out, path, false, OUTPUT_AT_ONCE, &err), 0);
+		assert_int_equal(output_write(&out, piece, 240000, &err), 0);
+		output_close(&out);
+		if (file < 2)
+			held[file] = open(path, O_RDONLY);
+	}
+	assert_int_equal(ring_folder_next(&folder, path, sizeof(path), &err), 0);
+	assert_int_equal(output_create(&out, path, false, OUTPUT_AT_ONCE, &err), 0);
+	out.room = (struct output_room){ make_room, &folder };
+	for (int i = 0; i < 4; i++)
+		if (output_write(&out, piece, 60000, &err))
+			fail_msg("piece %d: %s", i, err.text);
+	output_close(&out);
+	close(held[0]);
+	close(held[1]);
+	umount(folder_path);
+	free(piece);
+}
+
 /* Nobody looks after the ring but its writer, and it goes on. */
 static void test_writer_makes_room(void **state)
 {
@@ -173,6 +207,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_others_may_not_write),
 		cmocka_unit_test(test_own_files_only),
+		cmocka_unit_test(test_read_files_keep_room),
 		cmocka_unit_test(test_writer_makes_room),
 	};
 
