@@ -36,6 +36,7 @@ static void builder_init(struct builder *b, struct graph *graph, const struct gr
 	b->nobody = (struct slot){ .thread = GRAPH_NONE, .row = GRAPH_NONE, .last_wait = GRAPH_NONE };
 	b->start_ns = b->now_ns = trace_summary(graph->trace)->start_ns;
 	probe_names_read(&b->arena, graph->trace, &b->probes);
+	roll_call_init(&b->roll_call, graph->trace, b->start_ns);
 	messages_init(b);
 	locks_init(b);
 }
@@ -45,6 +46,7 @@ static void builder_done(struct builder *b)
 	messages_done(b);
 	locks_done(b);
 	program_done(&b->program);
+	roll_call_done(&b->roll_call);
 	vec_done(&b->threads);
 	vec_done(&b->cpus);
 	vec_done(&b->begins);

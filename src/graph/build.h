@@ -5,6 +5,7 @@
 
 #include "graph/store.h"
 #include "trace/probe_names.h"
+#include "trace/roll_call.h"
 
 /* Rules built into the code, for what the language cannot say. Their numbers
  * come before those of the rule files. */
@@ -22,7 +23,7 @@ enum builtin_rule {
 	BUILTIN_exec,
 	BUILTIN_file_lock,
 	BUILTIN_wake,         /* a wake-up no rule speaks of */
-	BUILTIN_lost,         /* the thread came back out of a gap */
+	BUILTIN_lost,         /* the thread came back out of a gap, or ended in it */
 	BUILTIN_COUNT
 };
 
@@ -173,6 +174,7 @@ struct builder {
 	uint64_t now_ns;
 	uint32_t event;         /* number of the event at hand */
 	uint16_t event_cpu;
+	struct roll_call roll_call;
 	size_t next_gap;
 	uint64_t gap_to_ns;     /* end of the latest loss so far, 0 none */
 	uint64_t few_to_ns;     /* ... of few events, nobody knows when: what is there is believed, what is missing may be among them */
@@ -198,6 +200,8 @@ struct slot_more *slot_more(struct builder *b, struct slot *slot);
 const char *intern_comm(struct builder *b, const char *text, size_t length);
 void slot_new_thread(struct builder *b, struct slot *slot);
 uint32_t source_thread(struct builder *b, enum graph_thread_kind kind, uint8_t cause, uint64_t number);
+/* The snapshot that is complete misses some: they have ended unseen. */
+void slots_roll_call(struct builder *b);
 void life_event(struct builder *b, const struct event *e, struct slot *slot);
 
 /* stretch.c */
@@ -206,6 +210,10 @@ uint32_t row_begin(struct builder *b, struct slot *slot, uint64_t ns, uint32_t e
 void slot_come_in(struct builder *b, struct slot *slot, uint64_t ns, uint16_t cpu);
 /* Makes sure that the thread has a stretch now, for an event of its own. */
 void slot_ensure(struct builder *b, struct slot *slot, uint16_t cpu);
+/* Its end was lost: it was then, as far as is known. */
+void slot_end_unseen(struct builder *b, struct slot *slot, uint64_t end_ns);
+/* When it was last heard of, 0 never. */
+uint64_t slot_last_ns(struct builder *b, const struct slot *slot);
 void slot_split(struct builder *b, struct slot *slot, bool before, unsigned row_rule, enum graph_segment_kind kind);
 void switch_event(struct builder *b, const struct event *e);
 void waiting_event(struct builder *b, const struct event *e);

@@ -187,14 +187,19 @@ static void state_event(struct builder *b, const struct event *e)
 {
 	switch (e->type) {
 	case EVENT_task:
+		roll_call_see(&b->roll_call, e);
 		life_event(b, e, &b->nobody);
 		break;
 	case EVENT_waiting:
 		if (e->tid)
 			waiting_event(b, e);
 		break;
-	case EVENT_descriptor:
 	case EVENT_snapshot:
+		if (roll_call_see(&b->roll_call, e))
+			slots_roll_call(b);
+		message_state(b, e);
+		break;
+	case EVENT_descriptor:
 		message_state(b, e);
 		break;
 	default:

@@ -89,6 +89,47 @@ static void slot_recycle(struct slot *slot)
 	slot_reset(slot, slot->facts.tid);
 }
 
+static void missed(struct builder *b, struct slot *slot, uint64_t last_ns, uint64_t end_ns)
+{
+	if (b->gathering)
+		tables_gather_missed(b->gathering, slot->facts.tid, last_ns, end_ns);
+	slot_end_unseen(b, slot, end_ns > b->start_ns ? end_ns : b->start_ns);
+}
+
+static void call_slot(struct builder *b, struct slot *slot)
+{
+	uint64_t last_ns, end_ns;
+
+	if (slot->status == SLOT_gone || (slot->row == GRAPH_NONE && !slot->more))
+		return;
+	last_ns = slot_last_ns(b, slot);
+	if (roll_call_misses(&b->roll_call, slot->facts.tid, last_ns, &end_ns))
+		missed(b, slot, last_ns, end_ns);
+}
+
+void slots_roll_call(struct builder *b)
+{
+	size_t at = 0;
+
+	for (unsigned page = 0; page < SLOT_PAGES; page++)
+		for (unsigned i = 0; b->pages[page] && i < SLOT_PAGE; i++)
+			call_slot(b, &b->pages[page][i]);
+	for (const struct map_slot *slot; (slot = map_next(&b->far_slots, &at)); )
+		call_slot(b, (struct slot *)(uintptr_t)slot->value);
+}
+
+/* Its number is given again, so it has ended; that was lost where events were. */
+static void end_before_birth(struct builder *b, struct slot *slot, uint64_t birth_ns)
+{
+	uint64_t last_ns, end_ns;
+
+	if (slot->row == GRAPH_NONE || slot->status == SLOT_gone || before_start(b))
+		return;
+	last_ns = slot_last_ns(b, slot);
+	if (last_ns < birth_ns && roll_call_lost_from(&b->roll_call, last_ns, birth_ns, &end_ns))
+		missed(b, slot, last_ns, end_ns);
+}
+
 static void fork_event(struct builder *b, const struct event *e, struct slot *parent)
 {
 	const struct event_fork *fork = event_as(e, fork);
@@ -98,6 +139,7 @@ static void fork_event(struct builder *b, const struct event *e, struct slot *pa
 	if (!fork->child)
 		return;
 	child = slot_at(b, fork->child);
+	end_before_birth(b, child, e->time);
 	slot_recycle(child);
 	child->facts.pid = fork->child_pid;
 	child->facts.kernel = parent->facts.kernel;

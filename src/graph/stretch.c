@@ -206,6 +206,51 @@ void slot_ensure(struct builder *b, struct slot *slot, uint16_t cpu)
 	slot_come_in(b, slot, ns, cpu);
 }
 
+uint64_t slot_last_ns(struct builder *b, const struct slot *slot)
+{
+	const struct row *row;
+	uint64_t last, wake;
+
+	if (slot->row == GRAPH_NONE)
+		return slot->more ? slot->more->fork_ns : 0;
+	row = slot_row(b, slot);
+	if (slot->status == SLOT_running) {
+		const struct preemption *p = &b->graph->preemptions[slot->last_preemption];
+
+		return row->in_ns + (slot->last_preemption ? (uint64_t)p->out_delta + p->away : 0);
+	}
+	last = row_out_ns(b->graph, slot->row);
+	wake = row->flags & ROW_WOKEN ? row_wake_ns(b->graph, slot->row) : 0;
+	return wake > last ? wake : last;
+}
+
+void slot_end_unseen(struct builder *b, struct slot *slot, uint64_t end_ns)
+{
+	struct row *row;
+
+	if (slot->row == GRAPH_NONE)
+		return;
+	row = slot_row(b, slot);
+	if (slot->status != SLOT_running) {
+		if (row->flags & ROW_WAIT) {
+			b->graph->stats.waits_ended++;
+			b->graph->stats.waits_in_gap++;
+			row_set_result(row, RESULT_lost);
+			if (row->flags & ROW_WOKEN) {
+				row->flags |= ROW_REMOVED;
+				row->wake_rule = BUILTIN_gap;
+			}
+		}
+		row_begin(b, slot, end_ns, b->event, slot->cpu, BUILTIN_lost, true);
+		row = slot_row(b, slot);
+	}
+	row_set_out(b->graph, slot->row, end_ns);
+	row->out_event = b->event;
+	row->flags |= ROW_LAST;
+	row_set_result(row, RESULT_gone);
+	slot->status = SLOT_gone;
+}
+
 void slot_split(struct builder *b, struct slot *slot, bool before, unsigned row_rule, enum graph_segment_kind kind)
 {
 	struct row *row;

@@ -35,6 +35,19 @@ static bool reach(struct graph_timeline *t, enum graph_interval_kind kind, uint6
 	return true;
 }
 
+/* Since when what a thread did may be among lost events, behind what is known of it; UINT64_MAX: nothing is. */
+static uint64_t lost_after(const struct graph *graph, uint64_t last_ns)
+{
+	for (size_t i = 0; i < graph->gaps.length; i++) {
+		const struct trace_gap *gap = &graph->gaps.items[i];
+
+		/* of few events, or behind the last moments, what is there is believed */
+		if (gap->to_ns > last_ns && gap->reason != GAP_REASON_nested && gap->reason != GAP_REASON_unwritten)
+			return gap->from_ns > last_ns ? gap->from_ns : last_ns;
+	}
+	return UINT64_MAX;
+}
+
 /* Nothing tells that it ever ran. It may have, and have ended, before this part of the trace, of which a part knows no
  * more than that it was created, or while events were lost. */
 static bool may_have_run_unseen(const struct graph *graph, uint64_t created)
@@ -43,10 +56,7 @@ static bool may_have_run_unseen(const struct graph *graph, uint64_t created)
 
 	if (created < part->start_ns)
 		return true;
-	for (size_t i = 0; i < graph->gaps.length; i++)
-		if (graph->gaps.items[i].to_ns > created)
-			return true;
-	return false;
+	return lost_after(graph, created) != UINT64_MAX;
 }
 
 static bool before_first(struct graph_timeline *t, struct graph_interval *interval)
@@ -129,6 +139,14 @@ static bool step(struct graph_timeline *t, struct graph_interval *interval)
 		if (row->flags & ROW_LAST) {
 			t->phase = PHASE_after;
 			return reach(t, INTERVAL_absent, UINT64_MAX, interval);
+		}
+		/* It was never seen to run again: where events were lost it may have, and have ended. */
+		if (next == GRAPH_NONE) {
+			out = row_out_ns(graph, t->at);
+			wake = row->flags & ROW_WOKEN ? row_wake_ns(graph, t->at) : 0;
+			out = lost_after(graph, wake > out ? wake : out);
+			if (out != UINT64_MAX)
+				return reach(t, INTERVAL_runnable, out, interval) || reach(t, INTERVAL_lost, UINT64_MAX, interval);
 		}
 		if (reach(t, row->flags & ROW_LOST && !(row->flags & ROW_WAIT) ? INTERVAL_lost : INTERVAL_runnable, end, interval)) {
 			if (next != GRAPH_NONE && interval->kind == INTERVAL_runnable)

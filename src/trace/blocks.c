@@ -275,7 +275,7 @@ static struct blocks_watch *watch_new(struct blocks *b, size_t first, size_t las
 
 	watch->blocks = b;
 	watch->step = step;
-	watch->standing = standing_new();
+	watch->standing = standing_new(b->trace, b->entries.items[first].block.from_ns);
 	watch->next = first + 1;
 	watch->last = last;
 	watch->next_ns = blocks_end_ns(b, first);

@@ -9,6 +9,7 @@
 
 #include "base/map.h"
 #include "base/vec.h"
+#include "trace/roll_call.h"
 
 #define PAGE 256u
 #define PAGES (1u << 14)       /* thread numbers up to 4 million, Linux's limit */
@@ -87,17 +88,19 @@ struct standing {
 	struct vec(struct keyed) keyed;
 	uint32_t oldest, newest, unused;
 	uint32_t generation;
+	struct roll_call roll_call;
 };
 
 static const unsigned page_bytes = PAGE * sizeof(struct standing_thread);
 
-struct standing *standing_new(void)
+struct standing *standing_new(const struct trace *trace, uint64_t start_ns)
 {
 	struct standing *s = mem_zalloc(sizeof(*s));
 
 	s->pages = mem_zalloc(PAGES * sizeof(*s->pages));
 	s->named = mem_zalloc(PAGES * PAGE / 8);
 	map_init(&s->keys);
+	roll_call_init(&s->roll_call, trace, start_ns);
 	vec_push(&s->keyed, (struct keyed){ 0 });
 	return s;
 }
@@ -235,6 +238,7 @@ void standing_free(struct standing *s)
 	free(s->pages);
 	free(s->named);
 	map_done(&s->keys);
+	roll_call_done(&s->roll_call);
 	vec_done(&s->keyed);
 	free(s);
 }
@@ -331,9 +335,35 @@ static void see_lock_held(struct standing *s, const struct event *e)
 
 static uint64_t key_of_fuse(uint64_t unique, uint32_t connection) { return key_of(KEY_fuse, unique, connection); }
 
-/* All file locks, and what file systems in user space owe, are told anew in each snapshot. */
+static uint64_t thread_last_ns(const struct standing_thread *t)
+{
+	uint64_t last = t->in_ns > t->out_ns ? t->in_ns : t->out_ns;
+
+	last = t->woken && t->wake_ns > last ? t->wake_ns : last;
+	for (const struct kept *kept = t->life ? t->life->events : NULL; kept; kept = kept->next)
+		last = kept->event.time > last ? kept->event.time : last;
+	return last;
+}
+
+static void call_roll(struct standing *s)
+{
+	for (unsigned i = 0; i < PAGES; i++)
+		for (unsigned k = 0; s->pages[i] && k < PAGE; k++) {
+			struct standing_thread *t = &s->pages[i][k];
+			uint64_t last = t->status != STATUS_unknown || t->life || t->woken ? thread_last_ns(t) : 0, end_ns;
+
+			if (last && roll_call_misses(&s->roll_call, t->tid, last, &end_ns)) {
+				thread_forget(s, t);
+				t->died_ns = end_ns;
+			}
+		}
+}
+
+/* All threads, all file locks, and what file systems in user space owe, are told anew in each snapshot. */
 static void see_snapshot(struct standing *s, const struct event *e)
 {
+	if (roll_call_see(&s->roll_call, e))
+		call_roll(s);
 	if (!event_as(e, snapshot)->end) {
 		s->generation++;
 		return;
@@ -515,7 +545,11 @@ void standing_see(struct standing *s, const struct event *e)
 	case EVENT_message: see_message(s, e); break;
 	case EVENT_waiting: see_waiting(s, e); break;
 	case EVENT_fork: see_fork(s, e); break;
-	case EVENT_task: case EVENT_exec: case EVENT_rename: case EVENT_exit: see_life(s, e); break;
+	case EVENT_task:
+		roll_call_see(&s->roll_call, e);
+		see_life(s, e);
+		break;
+	case EVENT_exec: case EVENT_rename: case EVENT_exit: see_life(s, e); break;
 	case EVENT_file_lock: see_file_lock(s, e); break;
 	case EVENT_lock_held: see_lock_held(s, e); break;
 	case EVENT_snapshot: see_snapshot(s, e); break;

@@ -16,8 +16,10 @@
 #include "base/arena.h"
 
 struct standing;
+struct trace;
 
-struct standing *standing_new(void);
+/* Of events from that moment on; before it they only stand. `trace` tells where events were lost (NULL: nowhere). */
+struct standing *standing_new(const struct trace *trace, uint64_t start_ns);
 void standing_free(struct standing *standing);
 /* The next event; all fields, numbered. Types that never stand need not be handed over: frequent ones, and what the state
  * stream tells again. */

@@ -161,6 +161,11 @@ bool tables_gather_take(struct tables_gathering *gathering, const struct event *
 	return true;
 }
 
+void tables_gather_missed(struct tables_gathering *gathering, uint32_t tid, uint64_t last_ns, uint64_t end_ns)
+{
+	thread_builder_missed(gathering->threads, tid, last_ns, end_ns);
+}
+
 struct tables *tables_gather_finish(struct tables_gathering *gathering)
 {
 	struct tables *tables = gathering->tables;

@@ -112,6 +112,8 @@ struct tables_gathering;
 struct tables_gathering *tables_gather(const struct trace *trace);
 /* False when the event tells the tables nothing. */
 bool tables_gather_take(struct tables_gathering *gathering, const struct event *e);
+/* The thread's end was lost: it is taken to have ended then; last_ns: when it was last heard of (roll_call.h). */
+void tables_gather_missed(struct tables_gathering *gathering, uint32_t tid, uint64_t last_ns, uint64_t end_ns);
 struct tables *tables_gather_finish(struct tables_gathering *gathering);
 void tables_free(struct tables *tables);
 /* The thread that had this tid at this time, 0 when none is known (or tid is 0). */

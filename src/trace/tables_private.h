@@ -12,6 +12,7 @@ struct thread_builder;
 struct thread_builder *thread_builder_new(struct tables *tables, const struct trace *trace);
 /* task, fork, exec, exit, rename; others are passed over. */
 void thread_builder_take(struct thread_builder *builder, const struct event *e);
+void thread_builder_missed(struct thread_builder *builder, uint32_t tid, uint64_t last_ns, uint64_t end_ns);
 /* Leaves threads and lookup in the tables; frees the builder. `all`: also those of which
  * nothing but their number is told. */
 void thread_builder_finish(struct thread_builder *builder, bool all);

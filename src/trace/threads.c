@@ -259,6 +259,18 @@ void thread_builder_take(struct thread_builder *b, const struct event *e)
 	}
 }
 
+void thread_builder_missed(struct thread_builder *b, uint32_t tid, uint64_t last_ns, uint64_t end_ns)
+{
+	uint32_t number = find_life(b, tid);
+
+	while (number != NONE && life_at(b, number)->thread.start_ns > last_ns)
+		number = life_at(b, number)->older;
+	if (number == NONE || life_at(b, number)->ended)
+		return;
+	life_at(b, number)->ended = true;
+	life_at(b, number)->thread.end_ns = end_ns;
+}
+
 struct thread_builder *thread_builder_new(struct tables *tables, const struct trace *trace)
 {
 	struct thread_builder *b = mem_zalloc(sizeof(*b));

@@ -147,7 +147,7 @@ static struct trace *make(unsigned seed)
 
 static void stand_at(struct arena *arena, const struct trace *trace, uint64_t time, struct standing_events *ret_events)
 {
-	struct standing *standing = standing_new();
+	struct standing *standing = standing_new(NULL, 0);
 	struct trace_cursor *cursor = trace_cursor_new(trace, NULL);
 	struct standing_events events;
 	size_t bytes;
