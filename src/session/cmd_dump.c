@@ -7,13 +7,16 @@
 #include "base/json.h"
 #include "base/map.h"
 #include "session/command.h"
+#include "session/session.h"
 #include "session/show_stack.h"
+#include "trace/blocks.h"
 #include "trace/probe_names.h"
 #include "trace/tables.h"
 #include "trace/text.h"
 #include "trace/when.h"
 
 #define DUMP_BLOCK (256u * 1024)
+#define LATE_NS 2000000000ull /* so long behind a moment names are told that hold for it */
 
 static const struct option_spec dump_options[] = {
 	OPTION_FROM,
@@ -405,6 +408,29 @@ static int show(struct dump *dump)
 	return status;
 }
 
+/* Where the index knows who was there as a block before the stretch began, nothing before that is read. */
+static int build_from_index(struct dump *dump, unsigned parts, uint64_t from_ns, uint64_t to_ns, struct err *err)
+{
+	const struct blocks_options options = { .weight = session_block_weight() };
+	uint64_t until_ns = to_ns && to_ns < UINT64_MAX - LATE_NS ? to_ns + LATE_NS : UINT64_MAX;
+	struct blocks *blocks;
+	struct trace *part;
+	size_t first;
+	int status = blocks_open(dump->trace, &options, &blocks, err);
+
+	if (status)
+		return status;
+	first = blocks_find(blocks, from_ns);
+	/* what stands at the first one is not known from the index */
+	if (first && blocks_at(blocks, first)->known &&
+	    !blocks_part(blocks, first, blocks_find(blocks, until_ns), until_ns, dump->context->arena, &part, err)) {
+		status = tables_build_parts(part, parts, &dump->tables, err);
+		trace_close(part);
+	}
+	blocks_close(blocks);
+	return status;
+}
+
 /* Of the stretch that is asked for. */
 static int build_tables(struct dump *dump, unsigned parts, struct err *err)
 {
@@ -414,6 +440,12 @@ static int build_tables(struct dump *dump, unsigned parts, struct err *err)
 		trace_number_times(dump->trace, dump->first_number, dump->last_number, &first, &last);
 		from = first > from ? first : from;
 		to = !to || last < to ? last : to;
+	}
+	if (from > trace_summary(dump->trace)->start_ns) {
+		int status = build_from_index(dump, parts, from, to, err);
+
+		if (status || dump->tables)
+			return status;
 	}
 	return tables_build_window(dump->trace, parts, from, to, &dump->tables, err);
 }

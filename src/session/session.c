@@ -22,8 +22,7 @@
 #define LEAD_NS 2000000000ull     /* before a window, ... */
 #define TAIL_NS 1000000000ull     /* ... and behind it */
 
-/* For tests: traces that are not small at all in blocks. */
-static uint64_t block_weight(void)
+uint64_t session_block_weight(void)
 {
 	const char *text = getenv("ARGUS_BLOCK_EVENTS");
 
@@ -32,7 +31,7 @@ static uint64_t block_weight(void)
 
 static bool is_small(const struct trace *trace)
 {
-	uint64_t limit = block_weight() ? block_weight() * 2 : WHOLE_WEIGHT;
+	uint64_t limit = session_block_weight() ? session_block_weight() * 2 : WHOLE_WEIGHT;
 
 	return trace_summary(trace)->weight <= limit;
 }
@@ -81,7 +80,7 @@ int session_open(const char *path, struct session *ret_session, struct err *err)
 
 int session_open_with(const char *path, const struct session_options *want, struct session *ret_session, struct err *err)
 {
-	const struct blocks_options options = { .weight = block_weight(), .folder = want->index };
+	const struct blocks_options options = { .weight = session_block_weight(), .folder = want->index };
 	struct session s = { 0 };
 	int r = trace_open(path, &s.trace, err);
 	struct judgement usual;
@@ -182,7 +181,7 @@ int session_look(struct session *s, uint64_t from_ns, uint64_t to_ns, struct err
 		return 0;
 	first = blocks_find(s->blocks, from_ns > LEAD_NS ? from_ns - LEAD_NS : 0);
 	last = blocks_find(s->blocks, end);
-	while (first < last && weight_of(s, first, last) > (block_weight() ? block_weight() * LOOK_BLOCKS : LOOK_WEIGHT)) {
+	while (first < last && weight_of(s, first, last) > (session_block_weight() ? session_block_weight() * LOOK_BLOCKS : LOOK_WEIGHT)) {
 		/* what is behind the window matters least */
 		if (last > blocks_find(s->blocks, to_ns))
 			end = blocks_end_ns(s->blocks, --last);

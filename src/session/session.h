@@ -38,6 +38,8 @@ struct session_options {
 int session_open(const char *path, struct session *ret_session, struct err *err);
 int session_open_with(const char *path, const struct session_options *options, struct session *ret_session, struct err *err);
 void session_close(struct session *session);
+/* Of the blocks of long traces; 0: the usual one. For tests: of traces that are not small at all. */
+uint64_t session_block_weight(void);
 /* How many bytes have been written to the trace since it was opened. */
 uint64_t session_grown(const struct session *session);
 /* Has what was found out about the trace written to its index. */
