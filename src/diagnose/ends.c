@@ -29,6 +29,11 @@ static int compare(const void *a, const void *b)
 	return x->place < y->place ? -1 : x->place > y->place;
 }
 
+static bool is_of_windows(const struct descriptor *d)
+{
+	return d->text && (strstr(d->text, "/.X11-unix/X") || strstr(d->text, "/wayland-"));
+}
+
 static struct row sorted(struct arena *arena, const struct tables *tables, key_of key)
 {
 	uint32_t *items = arena_array(arena, uint32_t, tables->descriptor_count);
@@ -118,6 +123,13 @@ static void learn_set_roles(const struct scene *scene, struct ends *ends)
 	}
 }
 
+static void learn_windows(struct ends *ends)
+{
+	for (size_t i = 0; i < ends->tables->descriptor_count; i++)
+		if (is_of_windows(&ends->tables->descriptors[i]))
+			map_put(&ends->windows, ends->tables->descriptors[i].pid, 1);
+}
+
 void ends_build(struct arena *arena, const struct scene *scene, struct ends *ret_ends)
 {
 	const struct tables *tables = scene->tables;
@@ -128,15 +140,18 @@ void ends_build(struct arena *arena, const struct scene *scene, struct ends *ret
 	ret_ends->by_pid = sorted(arena, tables, pid_key);
 	map_init(&ret_ends->roles);
 	map_init(&ret_ends->set_roles);
+	map_init(&ret_ends->windows);
 	map_init(&ret_ends->listeners);
 	learn_roles(scene, &ret_ends->roles, &ret_ends->listeners);
 	learn_set_roles(scene, ret_ends);
+	learn_windows(ret_ends);
 }
 
 void ends_done(struct ends *ends)
 {
 	map_done(&ends->roles);
 	map_done(&ends->set_roles);
+	map_done(&ends->windows);
 	map_done(&ends->listeners);
 }
 
@@ -217,11 +232,6 @@ bool ends_not_accepted(const struct ends *ends, const struct descriptor *client)
 	return client->at.state == 2 || (client->at.channel_out && !ends_receiving(ends, client->at.channel_out).count);
 }
 
-static bool is_of_windows(const struct descriptor *d)
-{
-	return d->text && (strstr(d->text, "/.X11-unix/X") || strstr(d->text, "/wayland-"));
-}
-
 bool ends_lead_to_windows(const struct ends *ends, struct row row)
 {
 	for (uint32_t i = 0; i < row.count; i++)
@@ -232,7 +242,7 @@ bool ends_lead_to_windows(const struct ends *ends, struct row row)
 
 bool ends_has_windows(const struct ends *ends, uint32_t pid)
 {
-	return ends_lead_to_windows(ends, ends_of_process(ends, pid));
+	return pid && map_find(&ends->windows, pid);
 }
 
 bool ends_shows_windows_of(const struct ends *ends, uint32_t server, uint32_t pid)

@@ -14,6 +14,7 @@ struct ends {
 	const struct tables *tables;
 	struct map roles;          /* object -> enum end_role */
 	struct map set_roles;      /* epoll set -> highest enum end_role of what it listens to */
+	struct map windows;        /* processes that are connected to an X server or a Wayland compositor */
 	struct map listeners;      /* hash of a listener's address -> index of its descriptor + 1 */
 	struct row by_object;      /* indices into tables->descriptors, sorted by object, then time */
 	struct row by_channel;     /* those that receive from a channel, sorted by it, then time */

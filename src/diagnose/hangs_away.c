@@ -241,13 +241,23 @@ static bool process_worked(const struct finder *f, uint32_t of, uint64_t from, u
 	return false;
 }
 
-static bool only_sleeps(const struct finder *f, uint32_t thread, uint64_t time)
+/* So long a thread that only sleeps ran at most. */
+static uint64_t sleeper_ran(const struct finder *f)
 {
-	const struct scene *scene = f->scene;
-	uint64_t most = limit_of(scene, hangs_is_unattended(f) ? LIMIT_sleeper_ran_unattended_ns : LIMIT_sleeper_ran_ns);
+	return limit_of(f->scene, hangs_is_unattended(f) ? LIMIT_sleeper_ran_unattended_ns : LIMIT_sleeper_ran_ns);
+}
+
+/* Its sleep at that time; NULL: it does something else, or more than that. */
+static const struct episode *sleep_of(const struct scene *scene, uint32_t thread, uint64_t time, uint64_t most)
+{
 	const struct episode *e = scene_episode(scene, thread, time);
 
-	return e && scene->waits[e->last].kind == WAIT_KIND_sleep && scene->threads[thread].running_ns < most;
+	return e && scene->waits[e->last].kind == WAIT_KIND_sleep && scene->threads[thread].running_ns < most ? e : NULL;
+}
+
+static bool only_sleeps(const struct finder *f, uint32_t thread, uint64_t time)
+{
+	return sleep_of(f->scene, thread, time, sleeper_ran(f)) != NULL;
 }
 
 /* The thread was started by the other one's process, directly or not. */
@@ -262,13 +272,14 @@ static bool started_by(const struct scene *scene, uint32_t thread, uint32_t by)
 static bool slept_on_purpose(const struct finder *f, const struct episode *e)
 {
 	const struct scene *scene = f->scene;
-	uint64_t middle = e->start_ns + (e->end_ns - e->start_ns) / 2;
+	uint64_t middle = e->start_ns + (e->end_ns - e->start_ns) / 2, most = sleeper_ran(f);
 
 	for (uint32_t i = 1; i < scene->thread_count; i++) {
-		const struct episode *its = started_by(scene, i, f->thread) && only_sleeps(f, i, middle) ? scene_episode(scene, i, middle) : NULL;
+		const struct episode *its = sleep_of(scene, i, middle, most);
 
+		/* who started it takes longest to find */
 		if (its && scene->waits[its->last].end == WAIT_END_TIMEOUT && its->end_ns <= e->end_ns && !loop_is(scene, its) &&
-		    nearly_all(scene, its->end_ns - its->start_ns, e->end_ns - e->start_ns))
+		    nearly_all(scene, its->end_ns - its->start_ns, e->end_ns - e->start_ns) && started_by(scene, i, f->thread))
 			return true;
 	}
 	return false;

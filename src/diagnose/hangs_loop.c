@@ -14,11 +14,9 @@ static bool leads(const struct finder *f)
 }
 
 /* It looks whether what it has just started is ready, as it does not do all the time. */
-static bool starts_up(const struct finder *f, const struct episode *e)
+static bool starts_up(const struct finder *f, const struct episode *e, uint32_t partner)
 {
 	const struct place *p = hangs_place_of(f, &f->scene->waits[e->last]);
-	uint8_t confidence;
-	uint32_t partner = loop_partner(f->scene, f->thread, e->start_ns, e->end_ns, &confidence);
 
 	return partner && (!p || p->visits < limit_of(f->scene, LIMIT_looks)) &&
 	       scene_descends_from(f->scene, partner, scene_pid(f->scene, f->thread)) &&
@@ -26,11 +24,8 @@ static bool starts_up(const struct finder *f, const struct episode *e)
 }
 
 /* What it looks for another program does, as far as is known. */
-static bool looks_for_stranger(const struct finder *f, const struct episode *e)
+static bool looks_for_stranger(const struct finder *f, uint32_t partner)
 {
-	uint8_t confidence;
-	uint32_t partner = loop_partner(f->scene, f->thread, e->start_ns, e->end_ns, &confidence);
-
 	return partner && !scene_same_process(f->scene, partner, f->thread) &&
 	       !scene_descends_from(f->scene, partner, scene_pid(f->scene, f->thread));
 }
@@ -38,11 +33,16 @@ static bool looks_for_stranger(const struct finder *f, const struct episode *e)
 static bool looks_often(const struct finder *f, const struct episode *e)
 {
 	uint64_t ns = e->end_ns - e->start_ns;
+	uint8_t confidence;
+	uint32_t partner;
 
 	if (f->scene->waits[e->last].kind == WAIT_KIND_yield || !loop_is(f->scene, e) || e->slices < limit_of(f->scene, LIMIT_looks) ||
 	    ns / e->slices > limit_of(f->scene, LIMIT_look_ns))
 		return false;
-	return f->options->pid || ns >= limit_of(f->scene, LIMIT_stranger_ns) || (!starts_up(f, e) && !looks_for_stranger(f, e));
+	if (f->options->pid || ns >= limit_of(f->scene, LIMIT_stranger_ns))
+		return true;
+	partner = loop_partner(f->scene, f->thread, e->start_ns, e->end_ns, &confidence);
+	return !starts_up(f, e, partner) && !looks_for_stranger(f, partner);
 }
 
 /* It looked there for as long at other times, too: a clock, which ticks but for when there is work. */
@@ -60,7 +60,7 @@ bool hangs_looks_in_vain(const struct finder *f, const struct episode *e)
 	uint64_t born = t->start_ns > f->scene->start_ns ? t->start_ns : f->scene->start_ns;
 	uint64_t end = t->end_ns < f->scene->end_ns ? t->end_ns : f->scene->end_ns, evidence;
 
-	if (!looks_often(f, e) || !(leads(f) || f->options->pid) || (f->scene->waits[e->last].kind == WAIT_KIND_child && !f->options->pid))
+	if (!(leads(f) || f->options->pid) || (f->scene->waits[e->last].kind == WAIT_KIND_child && !f->options->pid) || !looks_often(f, e))
 		return false;
 	if (p && end > born && !nearly_all(f->scene, p->total_ns, end - born) && !ticks(f, p, e->end_ns - e->start_ns))
 		return true;
@@ -112,8 +112,8 @@ bool hangs_flag_came(const struct finder *f, const struct episode *e)
 	const struct wait *w = &f->scene->waits[e->last];
 
 	/* Whoever is killed, or still at it, may do nothing else by design. */
-	return looks_often(f, e) && (w->end == WAIT_END_TIMEOUT || w->kind == WAIT_KIND_child) && e->end_ns < f->scene->end_ns &&
-	       e->end_ns < t->end_ns && !(t->end_ns < e->end_ns + limit_of(f->scene, LIMIT_stranger_ns) && was_told_to_end(f, w->start_ns)) &&
+	return (w->end == WAIT_END_TIMEOUT || w->kind == WAIT_KIND_child) && e->end_ns < f->scene->end_ns && e->end_ns < t->end_ns &&
+	       looks_often(f, e) && !(t->end_ns < e->end_ns + limit_of(f->scene, LIMIT_stranger_ns) && was_told_to_end(f, w->start_ns)) &&
 	       partner_counts(f, e->start_ns, e->end_ns, w->kind == WAIT_KIND_child);
 }
 

@@ -32,6 +32,7 @@ struct trip {
 
 struct book {
 	const struct finder *f;
+	bool counts;             /* also what came in without a question, which takes long and is seldom asked for */
 	struct map index;        /* partner -> index into trips */
 	struct vec(struct trips) trips;
 	struct vec(struct trip) late;
@@ -130,7 +131,7 @@ static void answer(struct book *book, uint64_t partner, uint32_t thread, uint64_
 		return;
 	}
 	if (!t->asked_ns) {
-		t->unasked += !thread || waited(book->f->scene, thread, last, time);
+		t->unasked += book->counts && (!thread || waited(book->f->scene, thread, last, time));
 		return;
 	}
 	if (time - t->asked_ns >= long_ns) {
@@ -207,11 +208,16 @@ static void read_messages(struct book *book)
 	}
 }
 
-/* Each question had its answer, soon, and next to nothing came without one. */
+/* Each question had its answer, soon, ... */
+static bool has_answers(const struct finder *f, const struct trips *t)
+{
+	return t->count >= limit_of(f->scene, LIMIT_trips) && t->count * limit_of(f->scene, LIMIT_trips_irregular) >= 100 * (uint64_t)t->late_count;
+}
+
+/* ... and next to nothing came without one. */
 static bool is_regular(const struct finder *f, const struct trips *t)
 {
-	return t->count >= limit_of(f->scene, LIMIT_trips) && t->count * limit_of(f->scene, LIMIT_trips_irregular) >= 100 * (uint64_t)t->late_count &&
-	       100 * (uint64_t)t->unasked <= t->count * limit_of(f->scene, LIMIT_trips_irregular);
+	return has_answers(f, t) && 100 * (uint64_t)t->unasked <= t->count * limit_of(f->scene, LIMIT_trips_irregular);
 }
 
 /* At one place, where it listens to nothing else, for nearly all of the time: it could not
@@ -328,17 +334,17 @@ static uint64_t partner_end(const struct scene *scene, const struct trips *t)
 	return first ? scene->tables->threads[first].end_ns : UINT64_MAX;
 }
 
-void hangs_late_trips(const struct finder *f, void (*found)(struct finder *f, uint64_t from, uint64_t to), struct finder *data)
+static void read_trips(struct book *book)
 {
-	struct book book = { .f = f };
+	const struct finder *f = book->f;
 	uint64_t gone = f->scene->tables->threads[f->thread].end_ns, end = gone < f->scene->end_ns ? gone : f->scene->end_ns;
 
-	map_init(&book.index);
-	read_wakes(&book);
+	map_init(&book->index);
+	read_wakes(book);
 	if (f->scene->messages_seen)
-		read_messages(&book);
-	for (size_t i = 0; i < book.trips.length; i++) {
-		struct trips *t = &book.trips.items[i];
+		read_messages(book);
+	for (size_t i = 0; i < book->trips.length; i++) {
+		struct trips *t = &book->trips.items[i];
 		uint64_t until;
 
 		if (!t->asked_ns || end - t->asked_ns < hangs_long_ns(f, LIMIT_wait_ns))
@@ -346,7 +352,21 @@ void hangs_late_trips(const struct finder *f, void (*found)(struct finder *f, ui
 		/* nobody waits for the answer of one that ended */
 		until = partner_end(f->scene, t) < end ? partner_end(f->scene, t) : end;
 		if (until >= t->asked_ns + hangs_long_ns(f, LIMIT_wait_ns))
-			note_late(&book, t, until);
+			note_late(book, t, until);
+	}
+	map_done(&book->index);
+}
+
+void hangs_late_trips(const struct finder *f, void (*found)(struct finder *f, uint64_t from, uint64_t to), struct finder *data)
+{
+	struct book book = { .f = f };
+
+	read_trips(&book);
+	for (size_t i = 0; i < book.late.length && !book.counts; i++)
+		book.counts = has_answers(f, &book.trips.items[book.late.items[i].trips]);
+	if (book.counts) {
+		book.trips.length = book.late.length = 0;
+		read_trips(&book);
 	}
 	for (size_t i = 0; i < book.late.length; i++) {
 		const struct trip *late = &book.late.items[i];
@@ -357,7 +377,6 @@ void hangs_late_trips(const struct finder *f, void (*found)(struct finder *f, ui
 		    was_kept(f, late, t))
 			found(data, late->from_ns, late->to_ns);
 	}
-	map_done(&book.index);
 	vec_done(&book.trips);
 	vec_done(&book.late);
 }

@@ -389,7 +389,7 @@ struct scene {
 int scene_build(const struct trace *trace, const struct tables *tables, struct scene **ret_scene, struct err *err);
 /* Who follows the building. */
 struct scene_watch {
-	void (*see)(void *data, const struct event *e); /* each event of the pass, with all fields */
+	void (*see)(void *data, const struct event *e); /* each event of the pass, with all fields; NULL: not of interest */
 	void (*passed)(void *data); /* the pass is over, before anything is laid out; it may take its time */
 	void *data;
 };

@@ -64,7 +64,7 @@ static void see(void *data, const struct event *e)
 {
 	struct making *m = data;
 
-	if (m->watch)
+	if (m->watch && m->watch->see)
 		m->watch->see(m->watch->data, e);
 	gatherer_see(m->gatherer, e);
 }
@@ -87,7 +87,7 @@ static void forget_details(struct scene *scene)
 static int make(struct making *m, const struct tables *tables, struct err *err)
 {
 	struct graph_options options = { .watch = see, .watch_end = begin_rows, .watch_data = m, .room = m->room,
-					 .watch_fields = m->watch ? all_fields() : gatherer_fields(m->gatherer) };
+					 .watch_fields = m->watch && m->watch->see ? all_fields() : gatherer_fields(m->gatherer) };
 	struct scene *scene = m->scene;
 	int r = graph_build(m->trace, tables, &options, &scene->graph, err);
 

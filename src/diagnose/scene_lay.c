@@ -16,6 +16,7 @@
 #define LOST_CONFIDENCE 60     /* of a wake-up around which events were lost */
 #define WORKERS 2
 #define MAX_FRAMES 256
+#define AHEAD 12               /* waits; memory of their details is asked for so long before */
 #define SPANS_A_WAIT 3         /* about: it ran, waited, was runnable */
 #define SMALL_SCENE 20000      /* waits; below, a worker costs more than it brings */
 
@@ -219,14 +220,18 @@ static void lay_waits(struct layout *l, uint32_t thread)
 	const struct scene_gathered *gathered = &scene->gathered[thread];
 	struct scene_thread *t = &l->scene->threads[thread];
 	struct graph_waits walk = graph_waits_of(scene->graph, thread, 0, UINT64_MAX);
-	struct wait *w = l->waits + t->wait;
+	struct wait *w = l->waits + t->wait, *end = w;
 	const struct wait_detail *d;
 	size_t found = 0;
 
 	walk.plain = true;
-	for (struct graph_wait g; graph_waits_next(&walk, &g); w++) {
-		fill_wait(scene, &g, w);
-		set_begin(scene, w);
+	for (struct graph_wait g; graph_waits_next(&walk, &g); end++) {
+		fill_wait(scene, &g, end);
+		set_begin(scene, end);
+	}
+	for (; w < end; w++) {
+		if (scene->wait_details && end - w > AHEAD)
+			wait_details_prefetch(scene->wait_details, w[AHEAD].begin_event);
 		d = scene->wait_details ? wait_details_find(scene->wait_details, w->begin_event) : NULL;
 		if (d) {
 			w->detail = d->detail;

@@ -42,6 +42,15 @@ void wait_details_index(struct wait_details *details)
 	details->first[places] = (uint32_t)count;
 }
 
+void wait_details_prefetch(const struct wait_details *details, uint64_t event)
+{
+	const struct wait_detail *items = details->items.items;
+	size_t count = details->items.length;
+
+	if (details->apart < count && event >= items[details->apart].event && event <= items[count - 1].event)
+		__builtin_prefetch(&items[details->first[place_of(details, event)] + ITEMS_A_PLACE / 2]);
+}
+
 const struct wait_detail *wait_details_find(const struct wait_details *details, uint64_t event)
 {
 	const struct wait_detail *items = details->items.items;

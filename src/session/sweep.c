@@ -236,14 +236,15 @@ static int judge_part(struct judge *judge, const struct stretch *stretch, size_t
 {
 	struct blocks *blocks = judge->sweep->session->blocks;
 	size_t first = stretch->groups[0].first > lead ? stretch->groups[0].first - lead : 0, last = last_block(judge->sweep, stretch);
-	const struct scene_watch watch = { see, await_turn, judge };
+	const struct scene_watch watch = { judge->sweep->again ? NULL : see, await_turn, judge };
 	struct session look = { 0 };
 	int r;
 
 	arena_init(&look.look_arena);
 	r = blocks_part(blocks, first, last, stretch->end ? UINT64_MAX : stretch->to_ns + TAIL_NS, &look.look_arena, &look.part, err);
-	/* Who judges what is next walks over the rest. */
-	judge->watch = r ? NULL : blocks_watch(blocks, first, stretch->end ? last : stretch->groups[stretch->count - 1].last);
+	/* Who judges what is next walks over the rest; the second time all is known. */
+	if (!r && !judge->sweep->again)
+		judge->watch = blocks_watch(blocks, first, stretch->end ? last : stretch->groups[stretch->count - 1].last);
 	if (!r)
 		r = scene_build_watched(look.part, &watch, &judge->room, &look.scene, err);
 	blocks_watch_end(judge->watch);
