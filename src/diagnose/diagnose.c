@@ -53,12 +53,11 @@ const char *actor_kind_name(enum actor_kind kind)
 
 /* Sharing a busy machine with many others is slow, not starvation: that has a
  * quota or one thread behind it, or leaves next to nothing. */
-static bool is_starved(struct investigation *v, const struct state_times *times)
+static bool is_starved(struct investigation *v)
 {
 	struct starved starved;
 
-	starved_find(v->scene, v->request->thread, v->request->from_ns, v->request->to_ns, &starved);
-	return starved_is(&starved, v->scene, times->ns[SPAN_RUNNING]);
+	return starved_judge(v->scene, v->request->thread, v->request->from_ns, v->request->to_ns, &starved);
 }
 
 static enum verdict judge(struct investigation *v)
@@ -96,7 +95,7 @@ static enum verdict judge(struct investigation *v)
 		/* one that spins waits for another, also where it hardly comes to look */
 		if (diagnoser_spins(v->diagnoser, v->request->thread, from, to))
 			return VERDICT_YIELD;
-		return most == times.ns[SPAN_RUNNABLE] && most && is_starved(v, &times) ? VERDICT_STARVED : VERDICT_BUSY;
+		return most == times.ns[SPAN_RUNNABLE] && most && is_starved(v) ? VERDICT_STARVED : VERDICT_BUSY;
 	}
 	return io * 2 > times.ns[SPAN_WAITING] ? VERDICT_IO : VERDICT_WAITING;
 }
@@ -125,10 +124,10 @@ static void blame_processor(struct investigation *v, const struct account *a)
 {
 	struct diagnosis *d = v->d;
 	struct starved starved;
+	bool kept = starved_judge(v->scene, a->thread, a->first_ns, a->last_ns, &starved);
 	uint32_t hog;
 
-	starved_find(v->scene, a->thread, a->first_ns, a->last_ns, &starved);
-	if (starved.throttled_ns * 2 > starved.runnable_ns) {
+	if (most_of(v->scene, starved.throttled_ns, starved.runnable_ns)) {
 		hog = starved.group_hog ? starved.group_hog : a->thread;
 		describe_thread(&v->describer, hog, a->last_ns, &d->culprit);
 		d->culprit.kind = ACTOR_CGROUP;
@@ -138,8 +137,7 @@ static void blame_processor(struct investigation *v, const struct account *a)
 	}
 	/* Where many shared the processor, none of them is to blame: the thread that
 	 * had work to do is, if it had some of it. */
-	hog = starved.hog && starved.hog_ns > part_of(v->scene, LIMIT_a_good_part, starved.runnable_ns) &&
-	      starved_is(&starved, v->scene, a->state_ns[SPAN_RUNNING]) ? starved.hog : a->thread;
+	hog = starved.hog && starved.hog_ns > part_of(v->scene, LIMIT_a_good_part, starved.runnable_ns) && kept ? starved.hog : a->thread;
 	if (hog == a->thread) {
 		describe_thread(&v->describer, hog, a->last_ns, &d->culprit);
 		describe_busy(&v->describer, a->first_ns, a->last_ns, &d->culprit);

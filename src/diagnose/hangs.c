@@ -489,11 +489,8 @@ static void find_late_trips(struct finder *f)
 static bool is_kept_off(const struct finder *f, uint64_t from, uint64_t to)
 {
 	struct starved starved;
-	struct state_times times;
 
-	scene_state_times(f->scene, f->thread, from, to, &times);
-	starved_find(f->scene, f->thread, from, to, &starved);
-	if (!starved_is(&starved, f->scene, times.ns[SPAN_RUNNING]))
+	if (!starved_judge(f->scene, f->thread, from, to, &starved))
 		return false;
 	if (most_of(f->scene, starved.throttled_ns, starved.runnable_ns))
 		return true;

@@ -152,8 +152,7 @@ bool hangs_spins_for_load(const struct finder *f, uint64_t from, uint64_t to)
 	scene_state_times(f->scene, partner, from, to, &times);
 	if (!most_of(f->scene, times.ns[SPAN_RUNNABLE], to - from))
 		return false;
-	starved_find(f->scene, partner, from, to, &starved);
-	return !starved_is(&starved, f->scene, times.ns[SPAN_RUNNING]);
+	return !starved_judge(f->scene, partner, from, to, &starved);
 }
 
 /* For how long it was there, as far as is seen. */

@@ -53,8 +53,7 @@ bool hangs_works_long(const struct finder *f, uint32_t thread, uint64_t from, ui
 	scene_state_times(f->scene, thread, from, to, &times);
 	if (times.ns[SPAN_RUNNING] >= long_ns || diagnoser_spins(f->diagnoser, thread, from, to))
 		return true;
-	starved_find(f->scene, thread, from, to, &starved);
-	return starved_is(&starved, f->scene, times.ns[SPAN_RUNNING]);
+	return starved_judge(f->scene, thread, from, to, &starved);
 }
 
 /* True when one of those the thread set to work since then, directly or through

@@ -8,7 +8,6 @@
 #include "base/vec.h"
 #include "diagnose/judgement.h"
 
-#define LONG_NS 3000000000ull
 #define MAX_GROUPS 64           /* below one limit */
 
 /* Time by thread, and which threads have any: most of a trace's never do. */
@@ -147,7 +146,7 @@ static bool was_throttled(const struct scene *scene, uint64_t cgroup, uint64_t f
 		if (q->cgroup != cgroup || q->thread)
 			continue;
 		if (before && q->time > from_ns && before->time < to_ns &&
-		    (q->throttled_ns - before->throttled_ns) * 5 > q->time - before->time &&
+		    q->throttled_ns - before->throttled_ns > part_of(scene, LIMIT_quota_stood, q->time - before->time) &&
 		    q->throttled_ns > before->throttled_ns)
 			return true;
 		before = q;
@@ -155,15 +154,15 @@ static bool was_throttled(const struct scene *scene, uint64_t cgroup, uint64_t f
 	return false;
 }
 
-/* By their priorities: a step of five is three times the share. */
+/* By their priorities. */
 static bool comes_before(const struct scene *scene, uint32_t one, uint32_t other)
 {
 	unsigned a = scene->tables->threads[one].prio, b = scene->tables->threads[other].prio;
 
-	return a && b && a + 5 <= b;
+	return a && b && a + limit_of(scene, LIMIT_goes_first) <= b;
 }
 
-void starved_find(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, struct starved *ret_starved)
+static void find(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, struct starved *ret_starved)
 {
 	const struct scene_thread *t = &scene->threads[thread];
 	uint32_t *runs = mem_zalloc(arena_array_bytes(sizeof(*runs), scene->cpu_count));
@@ -179,6 +178,8 @@ void starved_find(const struct scene *scene, uint32_t thread, uint64_t from_ns, 
 
 		if (s->start_ns >= to_ns)
 			break;
+		if (to > from && s->state == SPAN_RUNNING)
+			ret_starved->running_ns += to - from;
 		if (s->state != SPAN_RUNNABLE || to <= from)
 			continue;
 		ret_starved->runnable_ns += to - from;
@@ -213,10 +214,12 @@ void starved_find(const struct scene *scene, uint32_t thread, uint64_t from_ns, 
 		ret_starved->group_hog = biggest(&used, 0, &ret_starved->group_hog_ns);
 		allowed = (to_ns - from_ns) / q->period_ns * q->quota_ns;
 		/* The kernel counted it, or the whole quota was used, or nearly: the rest of
-		 * the time nobody of the group could run. */
-		if (ret_starved->throttled_ns * 2 <= ret_starved->runnable_ns &&
+		 * the time nobody of the group could run. Not where the group used far more: who was stopped there once was
+		 * of another group by then. */
+		if (!most_of(scene, ret_starved->throttled_ns, ret_starved->runnable_ns) &&
+		    (q->cgroup == scene->tables->threads[thread].cgroup || ret_starved->group_ns <= part_of(scene, LIMIT_quota_over, allowed)) &&
 		    (was_throttled(scene, q->cgroup, from_ns, to_ns) ||
-		     (allowed && ret_starved->group_ns * 2 >= allowed)))
+		     (allowed && ret_starved->group_ns >= part_of(scene, LIMIT_quota_used, allowed))))
 			ret_starved->throttled_ns = ret_starved->runnable_ns;
 	}
 	vec_done(&used.threads);
@@ -224,20 +227,24 @@ void starved_find(const struct scene *scene, uint32_t thread, uint64_t from_ns, 
 	free(runs);
 }
 
-bool starved_is(const struct starved *starved, const struct scene *scene, uint64_t running_ns)
+/* It ran for less than that part of the time in which it stood in the queue. */
+static bool hardly_ran(const struct scene *scene, const struct starved *s, enum limit_id part)
 {
-	bool one = starved->hog_ns * 2 > starved->runnable_ns;
+	return s->running_ns < part_of(scene, part, s->runnable_ns);
+}
 
-	if (starved->throttled_ns * 2 > starved->runnable_ns)
-		return true;
-	/* So little is no share among equals: its group weighs next to nothing. */
-	if (starved->runnable_ns > LONG_NS && running_ns * 30 < starved->runnable_ns)
-		return true;
-	/* A real-time thread gives nothing up; of equals each gets its share. */
-	if (one && starved->hog && scene->tables->threads[starved->hog].prio < 100 && scene->tables->threads[starved->hog].prio)
-		return true;
-	/* Nor do those that come before it by their priorities. */
-	if (starved->before_ns * 2 > starved->runnable_ns && running_ns * 4 < starved->runnable_ns)
-		return true;
-	return one && running_ns * 12 < starved->runnable_ns;
+bool starved_judge(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, struct starved *ret_starved)
+{
+	const struct starved *s = ret_starved;
+	unsigned prio;
+	bool one;
+
+	find(scene, thread, from_ns, to_ns, ret_starved);
+	one = most_of(scene, s->hog_ns, s->runnable_ns);
+	prio = one && s->hog ? scene->tables->threads[s->hog].prio : 0;
+	return most_of(scene, s->throttled_ns, s->runnable_ns) ||
+	       (s->runnable_ns > limit_of(scene, LIMIT_kept_off_ns) && hardly_ran(scene, s, LIMIT_ran_kept_off)) ||
+	       (prio && prio < limit_of(scene, LIMIT_real_time)) ||
+	       (most_of(scene, s->before_ns, s->runnable_ns) && hardly_ran(scene, s, LIMIT_ran_behind)) ||
+	       (one && hardly_ran(scene, s, LIMIT_ran_beside_one));
 }

@@ -9,17 +9,15 @@ struct starved {
 	uint64_t before_ns;        /* of threads with a better priority */
 	uint64_t raised_ns;        /* of those that asked to come before all */
 	uint64_t hog_ns;
-	uint64_t runnable_ns;      /* of the thread, in the window */
+	uint64_t running_ns, runnable_ns; /* of the thread, in the window */
 	uint64_t throttled_ns;     /* of that, with the quota known or inferred to be used up */
 	const struct quota *quota; /* the group's, NULL none known */
 	uint32_t group_hog;        /* thread of the group that used most of the quota, 0 none */
 	uint64_t group_hog_ns, group_ns;
 };
 
-/* True when one thread, or a quota, kept the thread off: sharing a busy machine
- * with others is slow, but not starvation. */
-bool starved_is(const struct starved *starved, const struct scene *scene, uint64_t running_ns);
-
-void starved_find(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, struct starved *ret_starved);
+/* Of what of the window the thread ran in or could have. True when one thread, those that come before it or a quota kept it off:
+ * sharing a busy machine with others is slow, but not starvation. */
+bool starved_judge(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, struct starved *ret_starved);
 
 #endif

@@ -13,14 +13,11 @@ static struct starved find(const char *text, uint64_t from, uint64_t to, bool *r
 {
 	struct scene_of_text s;
 	struct starved starved;
-	struct state_times times;
 	uint32_t thread;
 
 	scene_of_text_open(&s, text);
 	thread = scene_of_text_thread(&s, 10);
-	starved_find(s.scene, thread, from, to, &starved);
-	scene_state_times(s.scene, thread, from, to, &times);
-	*ret_is = starved_is(&starved, s.scene, times.ns[SPAN_RUNNING]);
+	*ret_is = starved_judge(s.scene, thread, from, to, &starved);
 	if (starved.hog)
 		starved.hog = scene_tid(s.scene, starved.hog);
 	if (starved.group_hog)
