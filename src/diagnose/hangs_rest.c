@@ -454,16 +454,32 @@ static bool reads_input_of_kin(const struct scene *scene, const struct wait *w)
 	       !scene_same_process(scene, w->waker, w->thread) && scene_descends_from(scene, w->thread, scene_pid(scene, w->waker));
 }
 
-/* Over a socket that it was born with a child may ask, too: not a parent that is only at its own work meanwhile. */
+/* It waited for one thing for most of the time: it may have been kept from answering. */
+static bool waited_long(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
+{
+	for (uint32_t i = scene_waits_from(scene, thread, from_ns); i < scene_waits_end(scene, thread) && scene->waits[i].start_ns < to_ns; i++) {
+		const struct episode *e = &scene->episodes[scene->waits[i].episode];
+		uint64_t from = e->start_ns > from_ns ? e->start_ns : from_ns, to = e->end_ns < to_ns ? e->end_ns : to_ns;
+
+		if (to > from && most_of(scene, to - from, to_ns - from_ns))
+			return true;
+	}
+	return false;
+}
+
+/* Over a socket that it was born with a child may ask, too: not one from whom it descends, and that is at its own work meanwhile, or
+ * comes and goes. */
 static bool listens_to_parent(const struct finder *f, const struct wait *w)
 {
 	struct state_times times;
 
 	if (w->kind != WAIT_KIND_read || object_kind(w->object) != OBJECT_KIND_unix_stream || w->end != WAIT_END_THREAD ||
-	    hangs_role_in(f, w) != END_UNKNOWN || !is_parent(f->scene, w->waker, w->thread, w->start_ns))
+	    hangs_role_in(f, w) != END_UNKNOWN || scene_same_process(f->scene, w->waker, w->thread) ||
+	    !scene_descends_from(f->scene, w->thread, scene_pid(f->scene, w->waker)))
 		return false;
 	scene_state_times(f->scene, w->waker, w->start_ns, w->end_ns, &times);
-	return most_of(f->scene, times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE], w->end_ns - w->start_ns);
+	return most_of(f->scene, times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE], w->end_ns - w->start_ns) ||
+	       !waited_long(f->scene, w->waker, w->start_ns, w->end_ns);
 }
 
 /* One that its parent started, too, reads from that just then, and so has the lock that the others wait for. */
