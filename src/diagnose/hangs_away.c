@@ -344,6 +344,9 @@ bool hangs_nobody_can_end(const struct finder *f, const struct episode *e)
 
 	if (w->kind != WAIT_KIND_futex || !(w->argument & WAIT_FUTEX_PRIVATE) || w->end == WAIT_END_THREAD)
 		return false;
+	/* nothing tells whose thread it is */
+	if (scene_tid(f->scene, e->thread) == scene_pid(f->scene, e->thread) && !(tables->threads[e->thread].flags & TASK_FLAGS_leader))
+		return false;
 	for (uint32_t i = 1; i < tables->thread_count; i++)
 		if (i != e->thread && scene_same_process(f->scene, i, e->thread) && tables->threads[i].start_ns < e->end_ns &&
 		    tables->threads[i].end_ns > e->start_ns)

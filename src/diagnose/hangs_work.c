@@ -172,37 +172,35 @@ static bool comes_and_goes(const struct finder *f, const struct episode *e, cons
 }
 
 /* Its next wait, if any is seen, is a sleep as well. */
-static bool looks_on(const struct finder *f, const struct episode *e)
+static bool looks_on(const struct scene *scene, const struct episode *e)
 {
-	return e->last + 1 >= scene_waits_end(f->scene, f->thread) || f->scene->waits[e->last + 1].kind == WAIT_KIND_sleep;
+	return e->last + 1 >= scene_waits_end(scene, e->thread) || scene->waits[e->last + 1].kind == WAIT_KIND_sleep;
 }
 
 /* A child whose end the loop met, or awaits still. */
-static bool is_looked_for(const struct finder *f, uint32_t child, const struct episode *e)
+static bool is_looked_for(const struct scene *scene, uint32_t child, const struct episode *e)
 {
-	const struct thread *c = &f->scene->tables->threads[child];
+	const struct thread *c = &scene->tables->threads[child];
 	uint64_t look = (e->end_ns - e->start_ns) / (e->slices ? e->slices : 1), looked_ns = e->end_ns + look;
 	bool ended;
 
 	/* on a busy machine it is long until it has looked */
-	if (e->last + 1 < scene_waits_end(f->scene, f->thread) && f->scene->waits[e->last + 1].start_ns > looked_ns)
-		looked_ns = f->scene->waits[e->last + 1].start_ns;
-	if (looked_ns > e->end_ns + look + limit_of(f->scene, LIMIT_look_queued_ns))
-		looked_ns = e->end_ns + look + limit_of(f->scene, LIMIT_look_queued_ns);
+	if (e->last + 1 < scene_waits_end(scene, e->thread) && scene->waits[e->last + 1].start_ns > looked_ns)
+		looked_ns = scene->waits[e->last + 1].start_ns;
+	if (looked_ns > e->end_ns + look + limit_of(scene, LIMIT_look_queued_ns))
+		looked_ns = e->end_ns + look + limit_of(scene, LIMIT_look_queued_ns);
 	ended = c->end_ns + 2 * look >= e->end_ns && c->end_ns <= looked_ns;
 
-	return c->tid == c->pid && scene_has_started(f->scene, f->thread, child) && (ended || (c->end_ns >= e->end_ns && looks_on(f, e)));
+	return c->tid == c->pid && scene_has_started(scene, e->thread, child) && (ended || (c->end_ns >= e->end_ns && looks_on(scene, e)));
 }
 
 /* One after the other, as one that runs tests has. */
-static bool polls_children(const struct finder *f, const struct episode *e)
+static bool polls_children(const struct scene *scene, const struct episode *e)
 {
-	const struct scene *scene = f->scene;
-
 	if (!rule_holds(scene, RULE_polls_children) || scene->waits[e->last].kind != WAIT_KIND_sleep || !loop_is(scene, e))
 		return false;
 	for (uint32_t i = 1; i < scene->thread_count; i++)
-		if (is_looked_for(f, i, e))
+		if (is_looked_for(scene, i, e))
 			return true;
 	return false;
 }
@@ -214,12 +212,21 @@ static bool awaits_program(const struct finder *f, const struct wait *w, uint64_
 	       (!w->waker || f->scene->tables->threads[w->waker].start_ns + limit_of(f->scene, LIMIT_look_queued_ns) >= since_ns);
 }
 
-/* The thread, of the same process, that ended the wait had waited for what the process started for most of it. */
-static bool own_thread_awaits_children(const struct finder *f, const struct episode *e)
+/* It sleeps and looks. */
+static bool looks(const struct scene *scene, const struct episode *e)
+{
+	return rule_holds(scene, RULE_polls_children) && scene->waits[e->last].kind == WAIT_KIND_sleep && loop_is(scene, e);
+}
+
+/* The thread, of the same process, that ended the wait had waited for what the process started, or looked for its end, for most of it.
+ * Where that is `busy` nearly all the time it is that, too, for which the thread looks, or what it asks of one that was there. */
+static bool own_thread_awaits_children(const struct finder *f, const struct episode *e, bool busy)
 {
 	const struct scene *scene = f->scene;
 	const struct wait *w = &scene->waits[e->last];
 	uint64_t awaited = 0;
+	uint32_t episode = UINT32_MAX;
+	bool polls = false;
 
 	if (w->kind != WAIT_KIND_futex || w->end != WAIT_END_THREAD || !scene_same_process(scene, w->waker, w->thread))
 		return false;
@@ -228,19 +235,36 @@ static bool own_thread_awaits_children(const struct finder *f, const struct epis
 
 		if (its->start_ns >= e->end_ns)
 			break;
-		if (awaits_program(f, its, e->start_ns))
+		if (its->episode != episode) {
+			episode = its->episode;
+			polls = (busy && looks(scene, &scene->episodes[episode])) || polls_children(scene, &scene->episodes[episode]);
+		}
+		if (polls || (busy ? awaits_children(f, its) : awaits_program(f, its, e->start_ns)))
 			awaited += (its->end_ns < e->end_ns ? its->end_ns : e->end_ns) - (its->start_ns > e->start_ns ? its->start_ns : e->start_ns);
 	}
 	return most_of(scene, awaited, e->end_ns - e->start_ns);
 }
 
-/* It waits for a child's end or output, which may only wait in turn, or for a thread of its own that does, but what that started works. */
-static bool works_below(const struct finder *f, const struct episode *e)
+/* It waits for a child's end or output, which may only wait in turn, or for a thread of its own that does, but what that started works;
+ * or it looks while that works nearly all the time, for what comes of it. */
+static bool works_below(const struct finder *f, const struct episode *e, const struct work *work)
+{
+	const struct wait *w = &f->scene->waits[e->last];
+	bool busy = nearly_all(f->scene, work->together, e->end_ns - e->start_ns);
+
+	return rule_holds(f->scene, RULE_work_in_progress) &&
+	       (w->kind == WAIT_KIND_child || awaits_program(f, w, e->start_ns) || own_thread_awaits_children(f, e, busy) ||
+		(busy && looks(f->scene, e)));
+}
+
+/* Who reads what it writes to a pipe has work done by others meanwhile. */
+static bool reader_has_work_done(const struct finder *f, const struct episode *e)
 {
 	const struct wait *w = &f->scene->waits[e->last];
 
-	return rule_holds(f->scene, RULE_work_in_progress) &&
-	       (w->kind == WAIT_KIND_child || awaits_program(f, w, e->start_ns) || own_thread_awaits_children(f, e));
+	return rule_holds(f->scene, RULE_work_in_progress) && w->kind == WAIT_KIND_write && scene_is_pipe(w->object) && w->end == WAIT_END_THREAD &&
+	       !scene_same_process(f->scene, w->waker, w->thread) &&
+	       most_of(f->scene, work_below(f->scene, scene_pid(f->scene, w->waker), e).together, e->end_ns - e->start_ns);
 }
 
 bool hangs_goes_on(const struct finder *f, const struct episode *e)
@@ -249,7 +273,9 @@ bool hangs_goes_on(const struct finder *f, const struct episode *e)
 
 	if (!hangs_is_unattended(f))
 		return false;
+	if (reader_has_work_done(f, e))
+		return true;
 	work = work_below(f->scene, scene_pid(f->scene, f->thread), e);
 	return most_of(f->scene, work.together, e->end_ns - e->start_ns) &&
-	       (comes_and_goes(f, e, &work) || polls_children(f, e) || works_below(f, e));
+	       (comes_and_goes(f, e, &work) || polls_children(f->scene, e) || works_below(f, e, &work));
 }
