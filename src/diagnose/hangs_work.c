@@ -219,7 +219,7 @@ static bool looks(const struct scene *scene, const struct episode *e)
 }
 
 /* The thread, of the same process, that ended the wait had waited for what the process started, or looked for its end, for most of it.
- * Where that is `busy` nearly all the time it is that, too, for which the thread looks, or what it asks of one that was there. */
+ * Where that is `busy` nearly all the time it is that, too, for which the thread looks. */
 static bool own_thread_awaits_children(const struct finder *f, const struct episode *e, bool busy)
 {
 	const struct scene *scene = f->scene;
@@ -239,7 +239,7 @@ static bool own_thread_awaits_children(const struct finder *f, const struct epis
 			episode = its->episode;
 			polls = (busy && looks(scene, &scene->episodes[episode])) || polls_children(scene, &scene->episodes[episode]);
 		}
-		if (polls || (busy ? awaits_children(f, its) : awaits_program(f, its, e->start_ns)))
+		if (polls || awaits_program(f, its, e->start_ns))
 			awaited += (its->end_ns < e->end_ns ? its->end_ns : e->end_ns) - (its->start_ns > e->start_ns ? its->start_ns : e->start_ns);
 	}
 	return most_of(scene, awaited, e->end_ns - e->start_ns);
