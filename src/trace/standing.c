@@ -345,18 +345,22 @@ static uint64_t thread_last_ns(const struct standing_thread *t)
 	return last;
 }
 
+static void call_thread(struct standing *s, struct standing_thread *t)
+{
+	uint64_t last = thread_last_ns(t), end_ns;
+
+	if (last && roll_call_misses(&s->roll_call, t->tid, last, &end_ns)) {
+		thread_forget(s, t);
+		t->died_ns = end_ns;
+	}
+}
+
 static void call_roll(struct standing *s)
 {
 	for (unsigned i = 0; i < PAGES; i++)
-		for (unsigned k = 0; s->pages[i] && k < PAGE; k++) {
-			struct standing_thread *t = &s->pages[i][k];
-			uint64_t last = t->status != STATUS_unknown || t->life || t->woken ? thread_last_ns(t) : 0, end_ns;
-
-			if (last && roll_call_misses(&s->roll_call, t->tid, last, &end_ns)) {
-				thread_forget(s, t);
-				t->died_ns = end_ns;
-			}
-		}
+		for (unsigned k = 0; s->pages[i] && k < PAGE; k += 64)
+			for (uint64_t named = s->named[(i * PAGE + k) / 64]; named; named &= named - 1)
+				call_thread(s, &s->pages[i][k + (unsigned)__builtin_ctzll(named)]);
 }
 
 /* All threads, all file locks, and what file systems in user space owe, are told anew in each snapshot. */
