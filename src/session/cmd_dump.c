@@ -16,6 +16,7 @@
 #include "trace/when.h"
 
 #define DUMP_BLOCK (256u * 1024)
+#define BEHIND_BLOCKS 16       /* so many the index may be behind: of a trace that was just written it is */
 #define LATE_NS 2000000000ull /* so long behind a moment names are told that hold for it */
 
 static const struct option_spec dump_options[] = {
@@ -415,12 +416,15 @@ static int build_from_index(struct dump *dump, unsigned parts, uint64_t from_ns,
 	uint64_t until_ns = to_ns && to_ns < UINT64_MAX - LATE_NS ? to_ns + LATE_NS : UINT64_MAX;
 	struct blocks *blocks;
 	struct trace *part;
-	size_t first;
+	size_t first, least;
 	int status = blocks_open(dump->trace, &options, &blocks, err);
 
 	if (status)
 		return status;
 	first = blocks_find(blocks, from_ns);
+	least = first > BEHIND_BLOCKS ? first - BEHIND_BLOCKS : 0;
+	while (first > least && !blocks_at(blocks, first)->known)
+		first--;
 	/* what stands at the first one is not known from the index */
 	if (first && blocks_at(blocks, first)->known &&
 	    !blocks_part(blocks, first, blocks_find(blocks, until_ns), until_ns, dump->context->arena, &part, err)) {
