@@ -12,6 +12,8 @@
 #define FIRST_BLOCK (16u * 1024)
 #define MAX_BLOCK (4u * 1024 * 1024)
 #define OWN_PAGES (32 * 1024)
+#define LARGE_BLOCK (1024 * 1024)
+#define TRIM_PARTED (64 * 1024 * 1024)
 #define OWN_BYTES 64u /* at a block's ends, that malloc may write to when it is free */
 
 struct arena_block {
@@ -19,6 +21,8 @@ struct arena_block {
 	size_t size;            /* usable bytes behind the header */
 	_Alignas(max_align_t) unsigned char data[];
 };
+
+static bool scarce;
 
 static _Noreturn void out_of_memory(size_t size)
 {
@@ -62,6 +66,16 @@ void mem_keep(bool keep)
 		malloc_trim(0);
 }
 
+void mem_part(bool part)
+{
+	mallopt(M_ARENA_MAX, part || scarce ? 1 : 0);
+	if (!scarce)
+		mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK); /* stays so, see mem_give_back */
+	mallopt(M_TRIM_THRESHOLD, part ? TRIM_PARTED : 128 * 1024);
+	if (!part)
+		malloc_trim(0);
+}
+
 void mem_free_pages(void *block)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -73,8 +87,6 @@ void mem_free_pages(void *block)
 		madvise((void *)from, to - from, MADV_DONTNEED);
 	free(block);
 }
-
-static bool scarce;
 
 void mem_give_back(void)
 {

@@ -54,6 +54,9 @@ void *mem_realloc(void *old, size_t size);
 /* For work in rounds that need the same memory each time: what is freed stays with the
  * process, where it need not be cleared again, until that is ended. Of the whole process. */
 void mem_keep(bool keep);
+/* For a while two threads work, each with as much memory: large blocks have pages of their own, which go when they are freed.
+ * Where such blocks of several lie between each other in one heap, half as much again stays that nobody uses. */
+void mem_part(bool part);
 /* Frees a block of which only a part was ever touched: its pages go back even so, for who gets that place next touches others. */
 void mem_free_pages(void *block);
 /* For work that must not take much: what is large lies in pages of its own, which grow

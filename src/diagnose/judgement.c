@@ -108,8 +108,11 @@ int judgement_adjust(struct judgement *j, const char *text, struct err *err)
 
 void rule_spoke(const struct scene *scene, const struct spoken *spoken)
 {
-	struct judgement *j = scene->judgement;
+	judgement_add_spoken(scene->judgement, spoken);
+}
 
+void judgement_add_spoken(struct judgement *j, const struct spoken *spoken)
+{
 	if (j && j->spoken.length < SPOKEN_MOST)
 		vec_push(&j->spoken, *spoken);
 }

@@ -115,5 +115,7 @@ static inline bool nearly_none(const struct scene *scene, uint64_t part_ns, uint
 }
 
 void rule_spoke(const struct scene *scene, const struct spoken *spoken);
+/* The same of another judgement, NULL of none. */
+void judgement_add_spoken(struct judgement *judgement, const struct spoken *spoken);
 
 #endif

@@ -645,6 +645,9 @@ void scene_lay_wakes_of(const struct scene *scene, uint32_t thread)
 
 bool scene_wait_at(const struct scene *scene, uint32_t thread, uint64_t time_ns, struct wait *ret_wait)
 {
+	/* what it waits for is told by the requests, not by the switches */
+	if (scene->lazy && scene->lazy->fuse && scene->lazy->fuse[thread])
+		scene_need_waits(scene, thread);
 	if (scene->pending && scene->pending[thread] & PENDING_waits) {
 		struct graph_waits walk = graph_waits_of(scene->graph, thread, time_ns, UINT64_MAX);
 		struct graph_wait g;

@@ -97,6 +97,8 @@ static void emit(struct walk *walk, struct piece piece)
 		last->end_ns = piece.end_ns;
 	else
 		vec_push(walk->pieces, piece);
+	if (walk->many && walk->pieces->length > WALK_PIECES_MANY)
+		walk->many(walk, walk->many_data);
 }
 
 static void emit_wait(struct walk *walk, const struct episode *episode, uint64_t from, uint64_t to,

@@ -96,12 +96,15 @@ struct walk_step {
 	uint8_t link;          /* enum walk_link */
 	uint8_t confidence;    /* of the weakest link from the victim to here, per cent */
 	uint8_t own;           /* of the last of them */
+	bool served;           /* its wait is the last of many, with other work between them */
 	uint64_t evidence;     /* event that led here, 0 none */
 	uint64_t from_ns;      /* when the step was first taken, in the window */
-	bool served;           /* its wait is the last of many, with other work between them */
 };
+_Static_assert(sizeof(struct walk_step) == 32, "no holes: of a long path there are many");
 
 struct walk_steps vec(struct walk_step);
+
+#define WALK_PIECES_MANY 256u
 
 struct walk {
 	const struct scene *scene;
@@ -124,6 +127,10 @@ struct walk {
 	uint32_t doubted; /* episode + 1 that was ended by one who may have served others: its suspects go first */
 	struct pieces *pieces;
 	struct walk_steps *steps;
+	/* Called when WALK_PIECES_MANY have come together: takes them from the front, all but the last, which may grow. NULL: all
+	 * are kept. */
+	void (*many)(struct walk *walk, void *many_data);
+	void *many_data;
 	struct scene_near *near; /* by thread: of a long walk, whose searches it shortens; NULL: each is made anew */
 	unsigned depth;
 	uint32_t stack[64];

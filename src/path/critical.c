@@ -62,7 +62,7 @@ static uint32_t alive_before(const struct scene *scene, uint32_t thread, uint64_
 	return thread;
 }
 
-void critical_carry(const struct scene *scene, uint64_t from_ns, struct standing_ends *ends)
+void critical_carry(const struct scene *scene, uint64_t from_ns, const struct standing_ends *ends, struct standing_ends *ret_before)
 {
 	struct standing_ends before = { 0 };
 
@@ -79,8 +79,7 @@ void critical_carry(const struct scene *scene, uint64_t from_ns, struct standing
 	}
 	if (before.length)
 		qsort(before.items, before.length, sizeof(*before.items), by_tid);
-	vec_done(ends);
-	*ends = before;
+	*ret_before = before;
 }
 
 /* ---- the walk ---- */
@@ -169,7 +168,8 @@ struct adding {
 	struct naming *naming;
 	struct fold *fold;
 	const struct walk_steps *steps;
-	struct step_names *seen;   /* by step */
+	struct vec(struct step_names) seen; /* by step */
+	bool held;                /* pieces are kept until the walk has come to its end */
 	const struct holds *holds;
 	struct asked *asked;
 	unsigned level;           /* of walks inside of walks */
@@ -186,13 +186,15 @@ static struct fold_key wait_key(struct naming *naming, const struct wait *w)
 static struct step_names step_seen(struct adding *a, uint32_t step)
 {
 	const struct walk_step *s = &a->steps->items[step];
-	struct step_names *seen = &a->seen[step];
-	struct step_names above;
+	struct step_names *seen, above;
 	const struct scene *scene = a->naming->scene;
 
-	if (seen->node)
-		return *seen;
+	while (a->seen.length < a->steps->length)
+		vec_push(&a->seen, ((struct step_names){ 0 }));
+	if (a->seen.items[step].node)
+		return a->seen.items[step];
 	above = step_seen(a, s->parent);
+	seen = &a->seen.items[step];
 	*seen = above;
 	if (s->episode && !naming_is_kernel(a->naming, a->steps->items[s->parent].thread)) {
 		struct fold_key key = wait_key(a->naming, &scene->waits[scene->episodes[s->episode - 1].last]);
@@ -429,6 +431,13 @@ static uint32_t child_waited_for(const struct scene *scene, const struct wait *w
 	return w->kind == WAIT_KIND_child && w->end == WAIT_END_THREAD && scene->tables->threads[w->waker].start_ns <= from ? w->waker : 0;
 }
 
+/* The sleeps of a loop are looked at one by one. */
+static bool is_loop(const struct scene *scene, const struct piece *p)
+{
+	return p->state == SPAN_WAITING && p->wait &&
+	       (scene->waits[p->wait].kind == WAIT_KIND_sleep || scene->episodes[scene->waits[p->wait].episode].slices > 1);
+}
+
 /* Of a loop that sleeps again and again each sleep counts, and what it did between them: that may be the most of it. Where
  * it is known who does what it looks for the path goes there, until that is done. */
 static void add_piece(struct adding *a, const struct piece *p)
@@ -439,8 +448,7 @@ static void add_piece(struct adding *a, const struct piece *p)
 	struct look look;
 	uint32_t child;
 
-	if (p->state != SPAN_WAITING || !p->wait ||
-	    (scene->waits[p->wait].kind != WAIT_KIND_sleep && scene->episodes[scene->waits[p->wait].episode].slices < 2)) {
+	if (!is_loop(scene, p)) {
 		add_simple(a, p);
 		return;
 	}
@@ -483,6 +491,50 @@ void critical_end(struct critical *critical)
 	looks_done(&critical->looks);
 }
 
+static bool goes_deeper(const struct adding *a, const struct piece *p)
+{
+	return p->deep && a->level < LEVELS_MOST && a->naming->scene->waits[p->wait].waker;
+}
+
+/* The path may go on at another thread there, by a walk of its own. */
+static bool leads_on(struct adding *a, const struct piece *p)
+{
+	const struct scene *scene = a->naming->scene;
+	const struct scene_thread *t = &scene->threads[p->thread];
+	struct look look;
+
+	if (goes_deeper(a, p))
+		return true;
+	if (!is_loop(scene, p))
+		return false;
+	for (uint32_t i = scene_span_index(scene, p->thread, p->start_ns); i < t->span_count && t->spans[i].start_ns < p->end_ns; i++) {
+		const struct span *s = &t->spans[i];
+
+		if (s->state == SPAN_WAITING && s->wait &&
+		    (looks_find(&a->critical->looks, &scene->waits[s->wait], &look) || child_waited_for(scene, &scene->waits[s->wait], p->end_ns)))
+			return true;
+	}
+	return false;
+}
+
+/* Many pieces in the midst of a walk: added while what they tell of is at hand. Walks of their own come behind this one: whom
+ * it suspects is asked first. */
+static void take_pieces(struct walk *walk, void *data)
+{
+	struct adding *a = data;
+	struct piece *pieces = walk->pieces->items;
+	size_t taken = 0, all = walk->pieces->length;
+
+	while (!a->held && taken + 1 < all) {
+		if (leads_on(a, &pieces[taken]))
+			a->held = true;
+		else
+			add_piece(a, &pieces[taken++]);
+	}
+	memmove(pieces, pieces + taken, (all - taken) * sizeof(*pieces));
+	walk->pieces->length -= taken;
+}
+
 /* The path of a thread between two moments, inside of what `root` names. */
 static void add_walk(struct critical *critical, struct asked *asked, uint32_t thread, uint64_t from_ns, uint64_t to_ns,
 		     struct step_names root, unsigned level)
@@ -491,22 +543,22 @@ static void add_walk(struct critical *critical, struct asked *asked, uint32_t th
 	struct pieces pieces = { 0 };
 	struct walk_steps steps = { 0 };
 	struct walk walk = { .scene = naming->scene, .missing = on_missing, .holder = on_lock, .data = asked, .pieces = &pieces, .steps = &steps,
-			     .near = naming->near };
+			     .near = naming->near, .many = take_pieces };
 	struct adding a = { .critical = critical, .naming = naming, .fold = critical->fold, .steps = &steps,
 			     .holds = &critical->holds, .asked = asked, .level = level };
 
+	walk.many_data = &a;
+	vec_push(&a.seen, root);
 	walk_window(&walk, thread, from_ns, to_ns);
-	a.seen = mem_zalloc(arena_array_bytes(sizeof(*a.seen), steps.length));
-	a.seen[0] = root;
 	for (size_t i = 0; i < pieces.length; i++) {
 		const struct piece *p = &pieces.items[i];
 
-		if (p->deep && level < LEVELS_MOST && naming->scene->waits[p->wait].waker)
+		if (goes_deeper(&a, p))
 			add_other(&a, p, naming->scene->waits[p->wait].waker, p->start_ns, p->end_ns);
 		else
 			add_piece(&a, p);
 	}
-	free(a.seen);
+	vec_done(&a.seen);
 	vec_done(&pieces);
 	vec_done(&steps);
 }
@@ -527,7 +579,6 @@ void critical_add(struct critical *critical, uint32_t thread, uint64_t from_ns, 
 	asked.inquiry.arena = &asked.arena;
 	map_init(&asked.answers);
 	add_walk(critical, &asked, thread, from_ns, to_ns, (struct step_names){ 1, thread }, 0);
-	fold_part_end(critical->fold);
 	free(critical->of_root);
 	critical->of_root = NULL;
 	inquiry_done(&asked.inquiry);

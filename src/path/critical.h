@@ -45,13 +45,13 @@ struct stretch_words critical_words(struct naming *naming, uint32_t thread, cons
 
 /* Tells the scene, which is the caller's own and laid out thread by thread, how its open waits end; the ends must stay. */
 void critical_apply(struct scene *scene, struct standing_ends *ends);
-/* What the part before this one must know: of waits that stand at `from_ns`; in place of the ends that were applied. */
-void critical_carry(const struct scene *scene, uint64_t from_ns, struct standing_ends *ends);
+/* What the part before this one must know: of waits that stand at `from_ns`; `ends` are those that were applied. */
+void critical_carry(const struct scene *scene, uint64_t from_ns, const struct standing_ends *ends, struct standing_ends *ret_before);
 
 /* The caller fills in what is before `holds`. */
 void critical_begin(struct critical *critical);
 void critical_end(struct critical *critical);
-/* The thread's path between two moments of the scene, as a part of the fold. */
+/* The thread's path between two moments of the scene, as stretches of the fold's part at hand. */
 void critical_add(struct critical *critical, uint32_t thread, uint64_t from_ns, uint64_t to_ns);
 
 #endif

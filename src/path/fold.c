@@ -32,7 +32,7 @@ void fold_done(struct fold *fold)
 	vec_done(&fold->stacks);
 	vec_done(&fold->shares);
 	vec_done(&fold->queues);
-	vec_done(&fold->links);
+	vec_done(&fold->closed);
 	vec_done(&fold->pools);
 	line_done(&fold->line);
 	map_done(&fold->node_by_key);
@@ -113,10 +113,9 @@ static void take_duration(struct durations *d, uint64_t ns)
 	vec_push(&d->kept, ns);
 }
 
-static void count_link(struct fold *fold, const struct fold_link *link)
+static void count_link(struct fold *fold, uint32_t number, uint64_t ns)
 {
-	struct fold_row *row = &fold->rows.items[link->row];
-	uint64_t ns = link->end_ns - link->start_ns;
+	struct fold_row *row = &fold->rows.items[number];
 
 	row->count++;
 	fold->links_seen++;
@@ -127,15 +126,22 @@ static void count_link(struct fold *fold, const struct fold_link *link)
 	take_duration(&row->durations, ns);
 }
 
+static size_t doing_at(struct fold_row *row, uint32_t what, uint8_t doing)
+{
+	size_t i = 0;
+
+	while (i < row->doings.length && (row->doings.items[i].what != what || row->doings.items[i].doing != doing))
+		i++;
+	if (i == row->doings.length)
+		vec_push(&row->doings, ((struct row_doing){ .what = what, .doing = doing }));
+	return i;
+}
+
 static void add_doing(struct fold *fold, uint32_t number, const struct fold_key *key, uint64_t ns, bool goes_on)
 {
 	struct fold_row *row = &fold->rows.items[number];
-	size_t i = 0;
+	size_t i = doing_at(row, key->what, key->doing);
 
-	while (i < row->doings.length && (row->doings.items[i].what != key->what || row->doings.items[i].doing != key->doing))
-		i++;
-	if (i == row->doings.length)
-		vec_push(&row->doings, ((struct row_doing){ .what = key->what, .doing = key->doing }));
 	row->doings.items[i].ns += ns;
 	row->doings.items[i].count += !(goes_on && fold->last_doing_row == number && fold->last_doing == i);
 	fold->last_doing_row = number;
@@ -154,10 +160,10 @@ static void add_via(struct fold_row *row, const struct fold_key *wait, uint64_t 
 
 void fold_add(struct fold *fold, uint32_t row, uint32_t node, uint32_t via, uint64_t tag, uint64_t start_ns, uint64_t end_ns)
 {
-	struct fold_link *last = fold->links.length ? &fold->links.items[fold->links.length - 1] : NULL;
+	struct fold_link *last = &fold->last;
 	struct fold_node *n = &fold->nodes.items[node];
 	uint64_t ns = end_ns - start_ns;
-	bool goes_on = last && last->row == row && last->tag == tag && last->end_ns == start_ns;
+	bool goes_on = fold->part_links && last->row == row && last->tag == tag && last->end_ns == start_ns;
 
 	fold->total_ns += ns;
 	fold->by_class[n->key.doing] += ns;
@@ -170,10 +176,16 @@ void fold_add(struct fold *fold, uint32_t row, uint32_t node, uint32_t via, uint
 	add_doing(fold, row, &n->key, ns, goes_on);
 	if (via)
 		add_via(&fold->rows.items[row], &fold->nodes.items[via].key, ns);
-	if (goes_on)
+	if (goes_on) {
 		last->end_ns = end_ns;
-	else
-		vec_push(&fold->links, ((struct fold_link){ row, tag, start_ns, end_ns }));
+		return;
+	}
+	if (fold->part_links == 1)
+		fold->first = *last;
+	else if (fold->part_links)
+		vec_push(&fold->closed, ((struct closed_link){ last->end_ns - last->start_ns, last->row }));
+	*last = (struct fold_link){ row, tag, start_ns, end_ns };
+	fold->part_links++;
 }
 
 static uint32_t new_stack(struct fold *fold, uint32_t function)
@@ -232,25 +244,189 @@ struct fold_queue *fold_queue(struct fold *fold, uint32_t lock)
 
 void fold_part_end(struct fold *fold)
 {
-	size_t count = fold->links.length;
-	struct fold_link *links = fold->links.items;
+	struct fold_link *last = &fold->last, *later = &fold->later;
 
-	if (!count)
+	if (!fold->part_links)
 		return;
-	if (fold->has_later) {
-		struct fold_link *last = &links[count - 1];
-
-		if (last->row == fold->later.row && last->tag == fold->later.tag && last->end_ns == fold->later.start_ns)
-			last->end_ns = fold->later.end_ns;
-		else
-			count_link(fold, &fold->later);
-	}
-	for (size_t i = 1; i < count; i++)
-		count_link(fold, &links[i]);
-	fold->later = links[0];
+	if (fold->has_later && last->row == later->row && last->tag == later->tag && last->end_ns == later->start_ns)
+		last->end_ns = later->end_ns;
+	else if (fold->has_later)
+		count_link(fold, later->row, later->end_ns - later->start_ns);
+	for (size_t i = 0; i < fold->closed.length; i++)
+		count_link(fold, fold->closed.items[i].row, fold->closed.items[i].ns);
+	if (fold->part_links > 1)
+		count_link(fold, last->row, last->end_ns - last->start_ns);
+	*later = fold->part_links > 1 ? fold->first : *last;
 	fold->has_later = true;
-	vec_clear(&fold->links);
+	fold->part_links = 0;
+	vec_clear(&fold->closed);
 	fold->last_doing_row = UINT32_MAX;
+}
+
+/* ---- parts that were folded for themselves ---- */
+
+/* Numbers of the part's names, nodes and stacks here. What is new here gets its number in the order in which the part had
+ * met it, as it would have if the part had been folded here. */
+struct joining {
+	struct fold *fold;
+	const struct fold *part;
+	uint32_t *texts, *nodes, *rows, *stacks;
+};
+
+static struct role_name role_here(const struct joining *j, struct role_name who)
+{
+	return (struct role_name){ j->texts[who.program], j->texts[who.thread] };
+}
+
+static struct fold_key key_here(const struct joining *j, const struct fold_key *key)
+{
+	return (struct fold_key){ role_here(j, key->who), j->texts[key->function], j->texts[key->what], key->doing };
+}
+
+static void join_names(struct joining *j)
+{
+	const struct fold *part = j->part;
+
+	for (uint32_t i = 0; i < part->texts.list.length; i++)
+		j->texts[i] = texts_add(&j->fold->texts, texts_get(&part->texts, i));
+	for (uint32_t i = 1; i < part->nodes.length; i++) {
+		const struct fold_node *n = &part->nodes.items[i];
+		struct fold_key key = key_here(j, &n->key);
+
+		j->nodes[i] = fold_child(j->fold, j->nodes[n->parent], &key);
+	}
+	for (uint32_t i = 0; i < part->rows.length; i++) {
+		const struct fold_row *row = &part->rows.items[i];
+
+		j->rows[i] = fold_row(j->fold, j->texts[row->lock], role_here(j, row->who), j->texts[row->function], row->runs);
+	}
+}
+
+static void join_row(const struct joining *j, const struct fold_row *from, struct fold_row *to)
+{
+	to->ns += from->ns;
+	for (size_t i = 0; i < from->doings.length; i++) {
+		const struct row_doing *d = &from->doings.items[i];
+		size_t at = doing_at(to, j->texts[d->what], d->doing);
+
+		to->doings.items[at].ns += d->ns;
+		to->doings.items[at].count += d->count;
+	}
+	for (size_t i = 0; i < from->vias.length; i++) {
+		struct fold_key wait = key_here(j, &from->vias.items[i].wait);
+
+		add_via(to, &wait, from->vias.items[i].ns);
+	}
+}
+
+/* Of the stacks' roots: they have no function. */
+static void join_root(struct joining *j, uint32_t from, uint32_t *to)
+{
+	if (!from || j->stacks[from])
+		return;
+	*to = *to ? *to : new_stack(j->fold, 0);
+	j->stacks[from] = *to;
+}
+
+static void join_stacks(struct joining *j)
+{
+	const struct fold *part = j->part;
+	uint32_t *parents = mem_zalloc(arena_array_bytes(sizeof(*parents), part->stacks.length));
+	uint32_t *row_of = mem_zalloc(arena_array_bytes(sizeof(*row_of), part->stacks.length));
+	uint32_t *node_of = mem_zalloc(arena_array_bytes(sizeof(*node_of), part->stacks.length));
+
+	for (uint32_t i = 0; i < part->rows.length; i++)
+		row_of[part->rows.items[i].stacks] = i + 1;
+	for (uint32_t i = 0; i < part->nodes.length; i++)
+		node_of[part->nodes.items[i].stacks] = i + 1;
+	for (uint32_t i = 1; i < part->stacks.length; i++)
+		for (uint32_t child = part->stacks.items[i].child; child; child = part->stacks.items[child].next)
+			parents[child] = i;
+	for (uint32_t i = 1; i < part->stacks.length; i++) {
+		if (parents[i])
+			j->stacks[i] = stack_child(j->fold, j->stacks[parents[i]], j->texts[part->stacks.items[i].function]);
+		else if (row_of[i])
+			join_root(j, i, &j->fold->rows.items[j->rows[row_of[i] - 1]].stacks);
+		else if (node_of[i])
+			join_root(j, i, &j->fold->nodes.items[j->nodes[node_of[i] - 1]].stacks);
+		j->fold->stacks.items[j->stacks[i]].count += part->stacks.items[i].count;
+	}
+	free(parents);
+	free(row_of);
+	free(node_of);
+}
+
+static void join_queues(const struct joining *j)
+{
+	for (size_t i = 0; i < j->part->queues.length; i++) {
+		const struct fold_queue *from = &j->part->queues.items[i];
+		struct fold_queue *to = fold_queue(j->fold, j->texts[from->lock]);
+
+		to->waited_ns += from->waited_ns;
+		to->waits += from->waits;
+		to->held_ns += from->held_ns;
+		to->most = from->most > to->most ? from->most : to->most;
+		to->threads = from->threads > to->threads ? from->threads : to->threads;
+	}
+}
+
+static void join_links(const struct joining *j)
+{
+	struct fold *fold = j->fold;
+
+	fold->part_links = j->part->part_links;
+	fold->first = j->part->first;
+	fold->last = j->part->last;
+	if (fold->part_links > 1)
+		fold->first.row = j->rows[fold->first.row];
+	if (fold->part_links)
+		fold->last.row = j->rows[fold->last.row];
+	vec_clear(&fold->closed);
+	vec_reserve(&fold->closed, j->part->closed.length);
+	for (size_t i = 0; i < j->part->closed.length; i++)
+		vec_push(&fold->closed, ((struct closed_link){ j->part->closed.items[i].ns, j->rows[j->part->closed.items[i].row] }));
+	line_join(&fold->line, &j->part->line, j->rows);
+}
+
+void fold_init_part(struct fold *part, const struct fold *fold)
+{
+	fold_init(part);
+	line_like(&part->line, &fold->line);
+}
+
+void fold_join(struct fold *fold, const struct fold *part)
+{
+	struct joining j = { .fold = fold, .part = part,
+			     .texts = mem_zalloc(arena_array_bytes(sizeof(*j.texts), part->texts.list.length)),
+			     .nodes = mem_zalloc(arena_array_bytes(sizeof(*j.nodes), part->nodes.length)),
+			     .rows = mem_zalloc(arena_array_bytes(sizeof(*j.rows), part->rows.length + 1)),
+			     .stacks = mem_zalloc(arena_array_bytes(sizeof(*j.stacks), part->stacks.length)) };
+	const struct map_slot *pid;
+
+	join_names(&j);
+	for (size_t i = 0; i < part->rows.length; i++)
+		join_row(&j, &part->rows.items[i], &fold->rows.items[j.rows[i]]);
+	for (size_t i = 0; i < part->nodes.length; i++) {
+		const struct fold_node *from = &part->nodes.items[i];
+		struct fold_node *to = &fold->nodes.items[j.nodes[i]];
+
+		to->own_ns += from->own_ns;
+		to->count += from->count;
+		to->longest_ns = from->longest_ns > to->longest_ns ? from->longest_ns : to->longest_ns;
+	}
+	join_stacks(&j);
+	join_queues(&j);
+	for (size_t at = 0; (pid = map_next(&part->pids, &at)); )
+		map_put(&fold->pids, pid->key, pid->value);
+	fold->total_ns += part->total_ns;
+	fold->unknown_ns += part->unknown_ns;
+	for (unsigned i = 0; i < CLASS_CLASSES; i++)
+		fold->by_class[i] += part->by_class[i];
+	join_links(&j);
+	free(j.texts);
+	free(j.nodes);
+	free(j.rows);
+	free(j.stacks);
 }
 
 /* ---- at the end ---- */
@@ -464,7 +640,7 @@ void fold_finish(struct fold *fold)
 	uint32_t *became;
 
 	if (fold->has_later)
-		count_link(fold, &fold->later);
+		count_link(fold, fold->later.row, fold->later.end_ns - fold->later.start_ns);
 	fold->has_later = false;
 	divide_rows(fold);
 	place_holders(fold);

@@ -110,6 +110,12 @@ struct fold_link {
 	uint64_t start_ns, end_ns;
 };
 
+/* One that no other can adjoin any more. Of what there are millions: no holes between them. */
+struct __attribute__((packed, aligned(4))) closed_link {
+	uint64_t ns;
+	uint32_t row;
+};
+
 /* Threads of one role: a pool of workers, a stage of a pipeline. Times are sums over them. */
 struct fold_pool {
 	struct role_name who;
@@ -135,7 +141,10 @@ struct fold {
 	struct map pids;                       /* of processes with one */
 	struct path_line line;
 	uint64_t short_below_ns, short_ns;     /* links shorter than that; their sum */
-	struct vec(struct fold_link) links;    /* of the part that is being added */
+	/* of the part that is being added: */
+	size_t part_links;
+	struct fold_link first, last;
+	struct vec(struct closed_link) closed; /* those between them */
 	struct fold_link later;                /* first link of the part behind, not counted yet */
 	bool has_later;
 	uint64_t total_ns, unknown_ns;
@@ -158,6 +167,10 @@ void fold_sample(struct fold *fold, uint32_t row, uint32_t node, const uint32_t 
 struct fold_queue *fold_queue(struct fold *fold, uint32_t lock);
 /* All stretches of a part have been added. */
 void fold_part_end(struct fold *fold);
+/* One that a part is folded in for itself, to be joined. */
+void fold_init_part(struct fold *part, const struct fold *fold);
+/* The next part, whose end was not told, as if its stretches had been added here; its end is still to be told here. */
+void fold_join(struct fold *fold, const struct fold *part);
 /* All parts have: divides what ran by its samples, adds up, sorts rows, the largest first. */
 void fold_finish(struct fold *fold);
 

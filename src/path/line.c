@@ -58,6 +58,22 @@ void line_add(struct path_line *line, uint32_t row, uint64_t start_ns, uint64_t 
 	}
 }
 
+void line_like(struct path_line *line, const struct path_line *other)
+{
+	line_done(line);
+	*line = *other;
+	if (other->cells)
+		line->cells = mem_zalloc(arena_array_bytes(sizeof(*line->cells), line->cell_count));
+}
+
+void line_join(struct path_line *line, const struct path_line *part, const uint32_t *rows)
+{
+	for (size_t i = 0; i < part->cell_count; i++)
+		for (unsigned k = 0; k < LINE_ROWS; k++)
+			if (part->cells[i].ns[k])
+				add_to(&line->cells[i], rows[part->cells[i].rows[k]], part->cells[i].ns[k]);
+}
+
 void line_renumber(struct path_line *line, const uint32_t *numbers)
 {
 	for (size_t i = 0; i < line->cell_count; i++)

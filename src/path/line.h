@@ -22,6 +22,10 @@ struct path_line {
 void line_begin(struct path_line *line, uint64_t from_ns, uint64_t to_ns, size_t cells);
 void line_done(struct path_line *line);
 void line_add(struct path_line *line, uint32_t row, uint64_t start_ns, uint64_t end_ns);
+/* The same stretch of time with no row in it yet. */
+void line_like(struct path_line *line, const struct path_line *other);
+/* What a part of the path has in the same cells; rows[its number] here. */
+void line_join(struct path_line *line, const struct path_line *part, const uint32_t *rows);
 /* Rows have other numbers now: numbers[old]. */
 void line_renumber(struct path_line *line, const uint32_t *numbers);
 /* The row that had most of the cell, LINE_NOWHERE none. */

@@ -2,6 +2,7 @@
 #include "path/lock_names.h"
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,7 @@ struct mapped {
 
 struct lock_names {
 	const struct trace *trace;
+	pthread_mutex_t lock;
 	struct file_opener *opener;
 	struct arena arena;
 	bool loaded;
@@ -35,8 +37,15 @@ struct lock_names *lock_names_new(const struct trace *trace)
 	struct lock_names *n = mem_zalloc(sizeof(*n));
 
 	n->trace = trace;
+	n->opener = file_opener_new();
+	pthread_mutex_init(&n->lock, NULL);
 	arena_init(&n->arena);
 	return n;
+}
+
+void lock_names_prepare(struct lock_names *names)
+{
+	file_opener_prepare(names->opener);
 }
 
 void lock_names_free(struct lock_names *names)
@@ -50,6 +59,7 @@ void lock_names_free(struct lock_names *names)
 	vec_done(&names->modules);
 	vec_done(&names->mappings);
 	arena_done(&names->arena);
+	pthread_mutex_destroy(&names->lock);
 	free(names);
 }
 
@@ -92,7 +102,6 @@ static void load(struct lock_names *n)
 	const struct event *e;
 
 	n->loaded = true;
-	n->opener = file_opener_new();
 	trace_filter_add(&filter, EVENT_module);
 	trace_filter_add(&filter, EVENT_mapping);
 	cursor = trace_cursor_new(n->trace, &filter);
@@ -165,12 +174,10 @@ static size_t mappings_end(const struct lock_names *n, uint32_t pid, uint64_t ad
 	return low;
 }
 
-const char *lock_names_find(struct lock_names *n, struct arena *arena, uint32_t pid, uint64_t address)
+static const char *find(struct lock_names *n, struct arena *arena, uint32_t pid, uint64_t address)
 {
 	const char *name = NULL;
 
-	if (!n || address < 65536)
-		return NULL;
 	if (!n->loaded)
 		load(n);
 	for (size_t i = mappings_end(n, pid, address); i-- > 0 && !name; ) {
@@ -189,5 +196,17 @@ const char *lock_names_find(struct lock_names *n, struct arena *arena, uint32_t 
 		if (name && offset)
 			name = arena_printf(arena, "%s+%" PRIu64, name, offset);
 	}
+	return name;
+}
+
+const char *lock_names_find(struct lock_names *n, struct arena *arena, uint32_t pid, uint64_t address)
+{
+	const char *name;
+
+	if (!n || address < 65536)
+		return NULL;
+	pthread_mutex_lock(&n->lock);
+	name = find(n, arena, pid, address);
+	pthread_mutex_unlock(&n->lock);
 	return name;
 }

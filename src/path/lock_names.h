@@ -11,9 +11,11 @@ struct lock_names;
 
 /* Reads nothing yet; the trace must stay. */
 struct lock_names *lock_names_new(const struct trace *trace);
+/* For one whose memory is about to grow: see file_opener_prepare. */
+void lock_names_prepare(struct lock_names *names);
 /* Accepts NULL. */
 void lock_names_free(struct lock_names *names);
-/* NULL when it is no variable that the files name; the name lies in the arena. */
+/* NULL when it is no variable that the files name; the name lies in the arena. Several threads may ask. */
 const char *lock_names_find(struct lock_names *names, struct arena *arena, uint32_t pid, uint64_t address);
 
 #endif

@@ -14,6 +14,7 @@ size_t tails_fold(struct critical *critical, const struct requests *requests, si
 		if (r->end_ns <= r->start_ns)
 			continue;
 		critical_add(critical, r->thread, r->start_ns, r->end_ns);
+		fold_part_end(critical->fold);
 		added++;
 	}
 	return added;

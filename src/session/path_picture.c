@@ -38,6 +38,7 @@ bool path_window(const struct session *session, uint32_t thread, uint64_t from_n
 	critical.naming = &naming;
 	critical_begin(&critical);
 	critical_add(&critical, thread, from_ns, to_ns);
+	fold_part_end(ret_fold);
 	holds_count_queues(&naming, ret_fold, from_ns, to_ns);
 	pools_count(&naming, ret_fold, from_ns, to_ns);
 	critical_end(&critical);

@@ -1,25 +1,16 @@
-/* The critical path of a run, see path_run.h.
- *
- * A long trace is walked from its last blocks to its first, so many at a time as the
- * diagnosis lays out: who waits where a part ends is known from the one behind it. */
+/* The critical path of a run, see path_run.h. */
 #include "session/path_run.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/progress.h"
-#include "path/critical.h"
 #include "path/lock_names.h"
-#include "path/pools.h"
 #include "path/report.h"
-#include "session/path_part.h"
+#include "session/path_walk.h"
 #include "session/recorded.h"
-#include "trace/blocks.h"
 
-#define PART_BLOCKS 16u
 #define QUEUED_PART 4u       /* of the path, from which on waiting for a processor is told at its head */
 #define ROOT_BY_NS 10000000000ull /* by then the recorded command has begun */
 
@@ -27,10 +18,7 @@ struct run {
 	const struct session *session;
 	struct path_reply *reply;
 	struct lock_names *lock_names;
-	struct standing_ends standing;
 	struct arena *arena;
-	struct graph_room rooms[2]; /* of one part's graph after the other's; while one is walked the next is made */
-	bool seen;
 };
 
 /* When the recorded command became itself: until then it is the recorder's child. */
@@ -86,126 +74,6 @@ static int find_root(struct run *run, struct path_question *q, struct err *err)
 		q->from_ns = begun;
 	return run->reply->tid ? 0 : err_set(err, -ENOENT, "this is not a recording of one command: say whose path is asked for, with --pid or "
 					     "--tid (`argus info` lists who was there)");
-}
-
-/* The thread's path through one scene. */
-static void add_scene(struct run *run, struct scene *scene, struct names *names, struct diagnoser *diagnoser, uint64_t from_ns, uint64_t to_ns,
-		      uint64_t whole_ns)
-{
-	struct path_reply *reply = run->reply;
-	uint32_t thread = tables_thread(scene->tables, reply->tid, to_ns - 1);
-	const struct thread *t;
-	struct naming naming;
-	struct critical critical = { .naming = &naming, .diagnoser = diagnoser, .fold = &reply->fold, .whole_ns = whole_ns };
-
-	if (!thread)
-		thread = tables_thread(scene->tables, reply->tid, from_ns);
-	for (uint32_t i = scene->tables->thread_count; !thread && i-- > 1; )
-		if (scene->tables->threads[i].tid == reply->tid)
-			thread = i;
-	t = &scene->tables->threads[thread];
-	if (!thread || t->start_ns >= to_ns || t->end_ns <= from_ns)
-		return;
-	if (t->start_ns > from_ns)
-		from_ns = t->start_ns;
-	if (t->end_ns < to_ns)
-		to_ns = t->end_ns;
-	if (!run->seen) {
-		reply->to_ns = to_ns;
-		reply->pid = t->pid;
-		reply->comm = arena_strdup(run->arena, t->comm);
-	}
-	run->seen = true;
-	reply->from_ns = from_ns;
-	naming_init(&naming, scene, diagnoser, names, &reply->fold.texts, run->lock_names);
-	critical_begin(&critical);
-	critical_add(&critical, thread, from_ns, to_ns);
-	holds_count_queues(&naming, &reply->fold, from_ns, to_ns);
-	pools_count(&naming, &reply->fold, from_ns, to_ns);
-	critical_end(&critical);
-	naming_done(&naming);
-}
-
-/* The walk of a part that is there. */
-static void walk_part(struct run *run, const struct path_part *part, uint64_t whole_ns)
-{
-	struct diagnoser *diagnoser;
-
-	part->scene->judgement = run->session->judgement;
-	critical_apply(part->scene, &run->standing);
-	diagnoser = diagnoser_new(part->scene, part->names);
-	add_scene(run, part->scene, part->names, diagnoser, part->from_ns, part->to_ns, whole_ns);
-	critical_carry(part->scene, part->from_ns, &run->standing);
-	diagnoser_free(diagnoser);
-}
-
-/* The blocks before `end` as a part of their own, its graph in the room; NULL when there are none. */
-static struct path_part *begin_part(const struct run *run, const struct path_question *q, size_t first, size_t end, struct graph_room *room, bool beside)
-{
-	struct blocks *blocks = run->session->blocks;
-	struct path_part *part;
-	uint64_t from, to;
-
-	if (end <= first)
-		return NULL;
-	if (end - first > PART_BLOCKS)
-		first = end - PART_BLOCKS;
-	from = blocks_at(blocks, first)->from_ns;
-	to = blocks_end_ns(blocks, end - 1);
-	part = mem_zalloc(sizeof(*part));
-	*part = (struct path_part){ .blocks = blocks, .first = first, .last = end - 1, .room = room,
-				    .from_ns = from > q->from_ns ? from : q->from_ns, .to_ns = to < q->to_ns ? to + 1 : q->to_ns };
-	path_part_begin(part, beside);
-	return part;
-}
-
-static void end_part(struct path_part *part)
-{
-	if (part)
-		path_part_free(part);
-	free(part);
-}
-
-/* From the last to the first; while one is walked the one before it is made. */
-static int add_parts(struct run *run, const struct path_question *q, size_t first, size_t end, struct err *err)
-{
-	struct progress progress;
-	struct path_part *part, *before;
-	size_t all = end - first;
-	bool beside = sysconf(_SC_NPROCESSORS_ONLN) > 1;
-	unsigned room = 0;
-	int r;
-
-	progress_begin(&progress, "walking the path", all);
-	part = begin_part(run, q, first, end, &run->rooms[0], false);
-	do {
-		r = path_part_end(part, err);
-		room ^= 1;
-		before = r || !beside ? NULL : begin_part(run, q, first, part->first, &run->rooms[room], true);
-		if (!r)
-			walk_part(run, part, q->to_ns - q->from_ns);
-		progress_to(&progress, all - (part->first - first));
-		end = part->first;
-		end_part(part);
-		part = r || beside ? before : begin_part(run, q, first, end, &run->rooms[room], false);
-	} while (part);
-	progress_end(&progress);
-	return r;
-}
-
-static int add_blocks(struct run *run, const struct path_question *q, struct err *err)
-{
-	struct blocks *blocks = run->session->blocks;
-	size_t first = blocks_find(blocks, q->from_ns), end = blocks_find(blocks, q->to_ns) + 1;
-	int r = 0;
-
-	mem_keep(true);
-	if (end - first > PART_BLOCKS)
-		r = blocks_find_standing(blocks, end - PART_BLOCKS, PART_BLOCKS, err);
-	if (!r)
-		r = add_parts(run, q, first, end, err);
-	mem_keep(false);
-	return r;
 }
 
 struct path_losses path_losses(const struct trace *trace, uint64_t from_ns, uint64_t to_ns)
@@ -314,6 +182,7 @@ static int walk(struct run *run, const struct path_question *question, struct er
 	const struct session *session = run->session;
 	struct path_question asked = *question;
 	struct path_reply *reply = run->reply;
+	struct path_walk path = { .session = session, .fold = &reply->fold, .arena = run->arena };
 	struct path_losses losses;
 	int r;
 
@@ -322,31 +191,29 @@ static int walk(struct run *run, const struct path_question *question, struct er
 	r = find_root(run, &asked, err);
 	reply->fold.short_below_ns = asked.short_below_ns;
 	line_begin(&reply->fold.line, asked.from_ns, asked.to_ns, asked.line_cells);
-	run->lock_names = lock_names_new(session->trace);
+	path.lock_names = run->lock_names = lock_names_new(session->trace);
+	path.tid = reply->tid;
+	path.from_ns = asked.from_ns;
+	path.to_ns = asked.to_ns;
 	if (!r && session->blocks)
-		r = add_blocks(run, &asked, err);
+		r = path_walk_blocks(&path, err);
 	else if (!r)
-		add_scene(run, session->scene, session->names, session->diagnoser, asked.from_ns, asked.to_ns,
-			  asked.to_ns - asked.from_ns);
-	if (!r && !run->seen)
+		path_walk_scene(&path);
+	if (!r && !path.comm)
 		r = err_set(err, -ENOENT, "%s %" PRIu32 " is not in the trace%s", question->tid ? "thread" : "process", reply->tid,
 			    question->from_ns > trace_summary(session->trace)->start_ns || question->to_ns < trace_summary(session->trace)->end_ns
 				    ? " at that time" : "");
 	if (!r) {
+		reply->from_ns = path.from_ns;
+		reply->to_ns = path.to_ns;
+		reply->pid = path.pid;
+		reply->comm = path.comm;
 		fold_finish(&reply->fold);
 		losses = path_losses(session->trace, reply->from_ns, reply->to_ns);
 		reply->lost = losses.events;
 		reply->lost_ns = losses.ns;
 	}
 	return r;
-}
-
-static void run_done(struct run *run)
-{
-	lock_names_free(run->lock_names);
-	for (size_t i = 0; i < sizeof(run->rooms) / sizeof(*run->rooms); i++)
-		graph_room_done(&run->rooms[i]);
-	vec_done(&run->standing);
 }
 
 bool path_fold_of(const struct session *session, const struct path_question *question, struct fold *ret_fold)
@@ -359,7 +226,7 @@ bool path_fold_of(const struct session *session, const struct path_question *que
 
 	arena_init(&arena);
 	is_there = !walk(&run, question, &err);
-	run_done(&run);
+	lock_names_free(run.lock_names);
 	if (is_there)
 		*ret_fold = reply.fold;
 	else
@@ -376,7 +243,7 @@ int path_run(struct arena *arena, struct session *session, const struct path_que
 
 	if (!r && question->what_if)
 		r = find_changes(session, &run, err);
-	run_done(&run);
+	lock_names_free(run.lock_names);
 	if (r)
 		path_reply_done(ret_reply);
 	return r;

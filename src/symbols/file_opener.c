@@ -183,6 +183,12 @@ static void serve(struct helper_port *port, const struct helper_message *request
 		close(fd);
 }
 
+void file_opener_prepare(struct file_opener *opener)
+{
+	if (!opener->helpers && helpers_open(serve, false, &opener->helpers, NULL) < 0)
+		opener->helpers = NULL;
+}
+
 static int open_by_helper(struct file_opener *opener, const char *path)
 {
 	struct helper_message answer;
@@ -190,7 +196,8 @@ static int open_by_helper(struct file_opener *opener, const char *path)
 	int64_t status = -EPIPE;
 	int fd = -1;
 
-	if (!opener->helpers && helpers_open(serve, false, &opener->helpers, NULL) < 0)
+	file_opener_prepare(opener);
+	if (!opener->helpers)
 		return open_here(path);
 	if (!opener->helper) {
 		opener->helper = helper_open(opener->helpers);

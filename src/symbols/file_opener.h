@@ -12,6 +12,8 @@
 struct file_opener;
 
 struct file_opener *file_opener_new(void);
+/* Forks what a helper comes from at once, not when the first is needed: for one whose memory is about to grow. */
+void file_opener_prepare(struct file_opener *opener);
 /* Accepts NULL. */
 void file_opener_free(struct file_opener *opener);
 /* A descriptor; -ENOEXEC for what is no regular file, -ETIMEDOUT where the file system did not

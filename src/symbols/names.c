@@ -128,7 +128,7 @@ int names_open(const struct trace *trace, const struct tables *tables, const str
 	n->tables = tables;
 	if (options)
 		n->options = *options;
-	n->places = (struct debug_places){ file_opener_new(), n->options.symfs };
+	n->places = (struct debug_places){ n->options.opener ? n->options.opener : file_opener_new(), n->options.symfs };
 	n->told = mem_zalloc((tables->module_count + 1) * sizeof(*n->told));
 	n->modules = mem_zalloc((tables->module_count + 1) * sizeof(*n->modules));
 	n->kept = mem_zalloc((tables->module_count + 1) * sizeof(*n->kept));
@@ -183,7 +183,8 @@ void names_close(struct names *n)
 	free(n->lines);
 	free(n->told);
 	free(n->by_node);
-	file_opener_free(n->places.opener);
+	if (!n->options.opener)
+		file_opener_free(n->places.opener);
 	arena_done(&n->arena);
 	free(n);
 }

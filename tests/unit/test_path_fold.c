@@ -137,6 +137,80 @@ static void test_many_durations(void **state)
 	fold_done(&fold);
 }
 
+/* Some stretches, samples among them, that depend on the number of the part. */
+static void add_part(struct fold *fold, unsigned part)
+{
+	static const char *const names[] = { "worker", "reader", "writer", "commit", "parse", "hash", "idle" };
+	uint64_t at = 100000 - part * 1000;
+
+	for (unsigned i = 0; i < 40; i++) {
+		unsigned a = (i * 7 + part * 3) % 7, b = (i * part + 1) % 7, c = (i / 3 + part) % 7;
+		struct fold_key wait = key_of(fold, names[a], names[b], "fsync", CLASS_WAIT);
+		struct fold_key run = key_of(fold, names[b], names[c], "computing", CLASS_RUN);
+		uint32_t outer = fold_child(fold, 0, &wait), node = fold_child(fold, outer, &run), row = row_of(fold, &run);
+		uint32_t functions[2] = { texts_add(&fold->texts, names[c]), texts_add(&fold->texts, names[a]) };
+
+		map_put(&fold->pids, a, 1);
+		fold_queue(fold, wait.what)->waits += a;
+		fold_add(fold, row, node, i % 4 ? outer : 0, i / 5, at, at + 10 + i % 15);
+		if (i % 2)
+			fold_sample(fold, row, node, functions, 2);
+		at += 10 + i % 15;
+	}
+}
+
+/* Parts that are folded for themselves come to the same as if they were folded one behind the other. */
+static void test_parts_are_joined(void **state)
+{
+	struct fold whole, joined;
+
+	(void)state;
+	fold_init(&whole);
+	fold_init(&joined);
+	line_begin(&whole.line, 90000, 101000, 50);
+	line_begin(&joined.line, 90000, 101000, 50);
+	for (unsigned i = 1; i < 6; i++) {
+		struct fold part;
+
+		add_part(&whole, i);
+		fold_init_part(&part, &joined);
+		add_part(&part, i);
+		fold_join(&joined, &part);
+		fold_done(&part);
+		fold_part_end(&whole);
+		fold_part_end(&joined);
+	}
+	fold_finish(&whole);
+	fold_finish(&joined);
+	assert_int_equal(whole.total_ns, joined.total_ns);
+	assert_int_equal(whole.links_seen, joined.links_seen);
+	assert_int_equal(whole.pids.length, joined.pids.length);
+	assert_int_equal(whole.queues.items[0].waits, joined.queues.items[0].waits);
+	assert_int_equal(whole.texts.list.length, joined.texts.list.length);
+	for (uint32_t i = 0; i < whole.texts.list.length; i++)
+		assert_string_equal(texts_get(&whole.texts, i), texts_get(&joined.texts, i));
+	assert_int_equal(whole.nodes.length, joined.nodes.length);
+	assert_memory_equal(whole.nodes.items, joined.nodes.items, whole.nodes.length * sizeof(*whole.nodes.items));
+	assert_int_equal(whole.stacks.length, joined.stacks.length);
+	assert_memory_equal(whole.stacks.items, joined.stacks.items, whole.stacks.length * sizeof(*whole.stacks.items));
+	assert_memory_equal(whole.line.cells, joined.line.cells, whole.line.cell_count * sizeof(*whole.line.cells));
+	assert_int_equal(whole.rows.length, joined.rows.length);
+	for (size_t i = 0; i < whole.rows.length; i++) {
+		const struct fold_row *a = &whole.rows.items[i], *b = &joined.rows.items[i];
+
+		assert_int_equal(a->function, b->function);
+		assert_int_equal(a->ns, b->ns);
+		assert_int_equal(a->count, b->count);
+		assert_int_equal(a->median_ns, b->median_ns);
+		assert_int_equal(a->longest_ns, b->longest_ns);
+		assert_int_equal(a->doings.length, b->doings.length);
+		assert_int_equal(a->doings.items[0].count, b->doings.items[0].count);
+		assert_int_equal(a->vias.length, b->vias.length);
+	}
+	fold_done(&whole);
+	fold_done(&joined);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -144,6 +218,7 @@ int main(void)
 		cmocka_unit_test(test_a_queue_is_one_node),
 		cmocka_unit_test(test_samples_divide),
 		cmocka_unit_test(test_many_durations),
+		cmocka_unit_test(test_parts_are_joined),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
