@@ -159,15 +159,38 @@ int control_open(struct control *control, struct err *err)
 	return 0;
 }
 
-void control_own(struct control *control)
+void control_own(struct control *control, const char *ring)
 {
-	char text[32];
-	int length = snprintf(text, sizeof(text), "%d\n", (int)getpid());
+	char text[32 + PATH_MAX];
+	int length = snprintf(text, sizeof(text), "%d\n%s\n", (int)getpid(), ring);
 
 	if (ftruncate(control->lock_fd, 0) || pwrite(control->lock_fd, text, (size_t)length, 0) != length)
 		return; /* only the words of a second start suffer */
 	/* callers are told this process's number, not that of the one which opened the socket */
 	listen(control->listen_fd, LISTEN_QUEUE);
+}
+
+bool control_last_ring(char ret_ring[PATH_MAX])
+{
+	char path[PATH_MAX], text[32 + PATH_MAX], *ring, *end;
+	ssize_t n = -1;
+	int fd;
+
+	if (snprintf(path, sizeof(path), "%s/lock", control_folder()) >= PATH_MAX)
+		return false;
+	fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd >= 0) {
+		n = read(fd, text, sizeof(text) - 1);
+		close(fd);
+	}
+	text[n > 0 ? n : 0] = 0;
+	ring = strchr(text, '\n');
+	end = ring ? strchr(++ring, '\n') : NULL;
+	if (!end || *ring != '/')
+		return false;
+	*end = 0;
+	snprintf(ret_ring, PATH_MAX, "%s", ring);
+	return true;
 }
 
 void control_close(struct control *control)

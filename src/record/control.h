@@ -6,6 +6,7 @@
 #ifndef RECORD_CONTROL_H
 #define RECORD_CONTROL_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
@@ -26,8 +27,11 @@ const char *control_folder(void);
 /* Takes the lock (-EALREADY with words when one runs) and opens the socket.
  * The lock belongs to the process and its forks. */
 int control_open(struct control *control, struct err *err);
-/* Writes the pid that holds the lock, for messages. */
-void control_own(struct control *control);
+/* Writes into the lock file which process holds it and which ring it writes: for messages,
+ * and for questions after it has ended. */
+void control_own(struct control *control, const char *ring);
+/* The folder of the ring that a recorder wrote last, as far as is known here: false when it is not. */
+bool control_last_ring(char ret_ring[PATH_MAX]);
 /* Removes the socket and gives the lock back. */
 void control_close(struct control *control);
 

@@ -27,22 +27,12 @@ static const struct option_rule hangs_rules[] = { { .one_of = "last from" }, { .
 
 static int read_window(const struct command_context *context, const struct session *session, struct hangs_options *options, struct err *err)
 {
-	const struct trace_summary *summary = trace_summary(session->trace);
 	const char *from = options_text(context->options, "from", NULL), *to = options_text(context->options, "to", NULL);
 	uint64_t last = options_number(context->options, "last", 0);
-	int r = 0;
 
 	if (!from && !to && !last)
 		return 0;
-	options->from_ns = last && last < summary->end_ns ? summary->end_ns - last : 0;
-	options->to_ns = summary->end_ns;
-	if (from)
-		r = session_time(session, from, &options->from_ns, err);
-	if (!r && to)
-		r = session_time(session, to, &options->to_ns, err);
-	if (!r && options->from_ns >= options->to_ns)
-		r = err_set(err, -EINVAL, "the window ends before it begins");
-	return r;
+	return session_window(session, from, to, last, &options->from_ns, &options->to_ns, err);
 }
 
 static void put_json(const struct session *session, const struct hang *hangs, size_t count, struct buf *buf)

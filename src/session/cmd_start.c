@@ -98,7 +98,7 @@ static _Noreturn void run_background(const struct flight_options *want, struct c
 	int r;
 
 	detach_terminal();
-	control_own(control);
+	control_own(control, want->folder);
 	r = flight_run(want, control, on_ready, report, &err);
 	if (r && report->fd >= 0) {
 		int code = r;
@@ -201,7 +201,7 @@ static int run(struct command_context *context, struct err *err)
 		return r;
 	if (!options_has(given, "foreground"))
 		return start_background(context, &want, &control, &report, err);
-	control_own(&control);
+	control_own(&control, want.folder);
 	return flight_run(&want, &control, on_ready, &report, err);
 }
 

@@ -38,12 +38,17 @@ const char *command_trace_or_ring(const struct command_context *context)
 	const char *path = command_trace_path(context);
 	struct buf reply;
 	struct err none;
+	char ring[PATH_MAX];
 
 	if (context->options->argument_count || !access(COMMAND_TRACE, F_OK))
 		return path;
 	buf_init(&reply);
 	if (!control_ask("flush", &reply, &none))
 		path = arena_strdup(context->arena, buf_str(&reply));
+	else if (control_last_ring(ring) && !access(ring, R_OK)) {
+		path = arena_strdup(context->arena, ring);
+		sink_printf(context->notes, "no recorder is running: this is from the ring that the last one wrote, '%s'\n", path);
+	}
 	buf_done(&reply);
 	return path;
 }

@@ -276,6 +276,26 @@ int session_time(const struct session *session, const char *text, uint64_t *ret_
 	return 0;
 }
 
+int session_window(const struct session *session, const char *from, const char *to, uint64_t last_ns, uint64_t *ret_from_ns, uint64_t *ret_to_ns,
+		   struct err *err)
+{
+	const struct trace_summary *summary = trace_summary(session->trace);
+	uint64_t from_ns = summary->start_ns, to_ns = summary->end_ns;
+	int r = 0;
+
+	if (last_ns && last_ns < to_ns - from_ns)
+		from_ns = to_ns - last_ns;
+	if (from)
+		r = session_time(session, from, &from_ns, err);
+	if (!r && to)
+		r = session_time(session, to, &to_ns, err);
+	if (!r && from_ns >= to_ns)
+		r = err_set(err, -EINVAL, "the window ends before it begins");
+	*ret_from_ns = from_ns;
+	*ret_to_ns = to_ns;
+	return r;
+}
+
 int session_mark(const struct session *session, const char *text, uint64_t *ret_ns, struct err *err)
 {
 	struct trace_filter filter = { .unnumbered = true };

@@ -62,6 +62,9 @@ int session_turn_to(struct session *session, struct arena *arena, struct hang *h
  * "300ms"), CLOCK_MONOTONIC ns ("@123456789"), or the wall clock ("14:03:07.5",
  * local time of the trace's day). */
 int session_time(const struct session *session, const char *text, uint64_t *ret_ns, struct err *err);
+/* From one such time to another (NULL: the trace's ends), or the last so many nanoseconds (0: not asked for). */
+int session_window(const struct session *session, const char *from, const char *to, uint64_t last_ns, uint64_t *ret_from_ns, uint64_t *ret_to_ns,
+		   struct err *err);
 /* Start of the last mark that contains the text; -ENOENT. */
 int session_mark(const struct session *session, const char *text, uint64_t *ret_ns, struct err *err);
 /* The thread to ask about for a pid, -ENOENT with a helpful sentence; of those in the

@@ -24,6 +24,7 @@ void why_question_read(const struct options *options, struct why_question *ret_q
 {
 	*ret_question = (struct why_question){
 		.hang = options_number(options, "hang", 0),
+		.last_ns = options_number(options, "last", 0),
 		.pid = (uint32_t)options_number(options, "pid", 0),
 		.tid = (uint32_t)options_number(options, "tid", 0),
 		.at = options_text(options, "at", NULL), .mark = options_text(options, "mark", NULL),
@@ -32,11 +33,16 @@ void why_question_read(const struct options *options, struct why_question *ret_q
 	};
 }
 
+static bool is_of_a_time(const struct why_question *q)
+{
+	return q->at || q->mark || q->from || q->to || q->last_ns;
+}
+
 /* Of a run in which nothing hung it is told where its time went: many short waits are slow, too. */
 static const struct diagnosis *no_hang(struct arena *arena, struct session *session, const struct why_question *q, const char *text)
 {
 	struct diagnosis *d = arena_new(arena, struct diagnosis);
-	const char *path = q->at || q->mark ? NULL : path_sentences(arena, session, q->pid);
+	const char *path = is_of_a_time(q) ? NULL : path_sentences(arena, session, q->pid);
 
 	d->start_ns = trace_summary(session->trace)->start_ns;
 	d->end_ns = trace_summary(session->trace)->end_ns;
@@ -49,18 +55,11 @@ static const struct diagnosis *no_hang(struct arena *arena, struct session *sess
 static int ask_window(struct arena *arena, struct session *session, const struct session *base,
 		      const struct why_question *q, const struct diagnosis **ret_diagnosis, struct err *err)
 {
-	const struct trace_summary *summary = trace_summary(session->trace);
-	struct diagnose_request request = { .base = base ? diagnoser_side(base->diagnoser) : NULL, .from_ns = summary->start_ns, .to_ns = summary->end_ns };
-	int r = 0;
+	struct diagnose_request request = { .base = base ? diagnoser_side(base->diagnoser) : NULL };
+	int r = session_window(session, q->from, q->to, 0, &request.from_ns, &request.to_ns, err);
 
-	if (q->from)
-		r = session_time(session, q->from, &request.from_ns, err);
-	if (!r && q->to)
-		r = session_time(session, q->to, &request.to_ns, err);
 	if (r)
 		return r;
-	if (request.from_ns >= request.to_ns)
-		return err_set(err, -EINVAL, "the window ends before it begins");
 	r = session_look(session, request.from_ns, request.to_ns, err);
 	if (r)
 		return r;
@@ -102,6 +101,8 @@ static int find_hangs(struct arena *arena, struct session *session, const struct
 		r = session_time(session, q->at, &options.from_ns, err);
 		options.to_ns = options.from_ns;
 	}
+	if (!r && (q->from || q->to || q->last_ns))
+		r = session_window(session, q->from, q->to, q->last_ns, &options.from_ns, &options.to_ns, err);
 	if (!r && q->mark) {
 		/* A person marks when it is over, or has lasted for a while. */
 		r = session_mark(session, q->mark, &options.to_ns, err);
@@ -127,21 +128,19 @@ int why_ask(struct arena *arena, struct session *session, const struct session *
 	struct hang hang;
 	int r;
 
-	if (q->tid || ((q->from || q->to) && q->pid)) {
+	if (q->tid || ((q->from || q->to) && q->pid && !q->hang)) {
 		r = ask_window(arena, session, base, q, &reply.diagnosis, err);
 		if (!r)
 			*ret_reply = reply;
 		return r;
 	}
-	if (q->from || q->to)
-		return err_set(err, -EINVAL, "--from and --to need a --tid or --pid");
 	r = find_hangs(arena, session, q, &reply, err);
 	if (r)
 		return r;
 	if (!reply.hang_count) {
 		reply.diagnosis = no_hang(arena, session, q,
 			q->pid ? "This process did not hang in the trace: nothing that it asked for or worked on took long." :
-			q->at || q->mark ? "Nothing hung at that time." :
+			is_of_a_time(q) ? "Nothing hung at that time." :
 			"No hang found: no event loop's turn, request, lock or wait for a processor took long.");
 		/* what rules said on the way names threads of scenes that are gone */
 		vec_clear(&session->judgement->spoken);
@@ -150,7 +149,7 @@ int why_ask(struct arena *arena, struct session *session, const struct session *
 	}
 	if (reply.number > reply.hang_count)
 		return err_set(err, -ERANGE, "there %s only %zu hang%s%s", reply.hang_count == 1 ? "is" : "are", reply.hang_count,
-			       reply.hang_count == 1 ? "" : "s", q->pid || q->at || q->mark ? " of those" : "");
+			       reply.hang_count == 1 ? "" : "s", q->pid || is_of_a_time(q) ? " of those" : "");
 	hang = reply.hangs[reply.number - 1];
 	r = session_turn_to(session, arena, &hang, q->pid, !q->hang, err);
 	if (r)

@@ -14,17 +14,18 @@
 	{ "at", 0, OPTION_TEXT, "TIME", "the hang at this time: seconds since the start, @ns, or the time of day" }, \
 	{ "mark", 0, OPTION_TEXT, "TEXT", "the hang at this mark, or the last one before it" }, \
 	{ "tid", 't', OPTION_NUMBER, "TID", "this thread, between --from and --to", .least = 1, .most = OPTION_PID_MOST }, \
-	{ "from", 0, OPTION_TEXT, "TIME", "begin of the window" }, \
+	{ "from", 0, OPTION_TEXT, "TIME", "begin of the window; alone: the worst hang in it; with --pid or --tid: that, hang or not" }, \
 	{ "to", 0, OPTION_TEXT, "TIME", "end of the window" }, \
+	{ "last", 0, OPTION_DURATION, "TIME", "the worst hang of the last TIME: 10m", .least = 1 }, \
 	{ "base", 0, OPTION_TEXT, "FILE", "a trace of the same programs in which all went well" }
 #define RULES_OF_QUESTION \
-	{ .one_of = "at mark tid" }, { .one_of = "hang tid" }, { .one_of = "pid tid" }, { .one_of = "hang from" }, { .one_of = "hang to" }, \
-	{ .one_of = "at from" }, { .one_of = "at to" }, { .one_of = "mark from" }, { .one_of = "mark to" }, \
-	{ .option = "from", .without = "tid pid" }, { .option = "to", .without = "tid pid" }
+	{ .one_of = "at mark tid last" }, { .one_of = "hang tid" }, { .one_of = "pid tid" }, \
+	{ .one_of = "at from last" }, { .one_of = "at to last" }, { .one_of = "mark from" }, { .one_of = "mark to" }
 
 /* What was asked; texts as written. Zero, or NULL: not given. */
 struct why_question {
 	uint64_t hang;            /* from 1 */
+	uint64_t last_ns;
 	uint32_t pid, tid;
 	const char *at, *mark, *from, *to, *base_path;
 };

@@ -83,6 +83,10 @@ argus stop 2>/dev/null
 says 'no recorder is running' argus status
 holds "$ring" 'after the folder' || fail "the ring cannot be read after the end"
 
+# a question that names no trace is asked of the ring that was written last
+argus hangs >out 2>said || fail "no answer after the end: $(cat said)"
+grep -qF "the ring that the last one wrote, '$ring'" said || fail "it does not say of which: $(cat said)"
+
 # a helper of a recorder that was killed holds the lock until it ends, too
 holds_lock_until_opened() {
 	exec 9<>"$ARGUS_RUNTIME_DIR/lock"
