@@ -13,7 +13,7 @@
 #include "trace/reader.h"
 
 #define INDEX_MAGIC "ARGUSIDX"
-#define INDEX_VERSION 4u
+#define INDEX_VERSION 5u
 #define INDEX_LIMIT (512u << 20)   /* bytes of an index file that are read */
 
 struct index_head {
