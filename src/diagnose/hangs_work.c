@@ -263,7 +263,7 @@ static bool reader_has_work_done(const struct finder *f, const struct episode *e
 	const struct wait *w = &f->scene->waits[e->last];
 
 	return rule_holds(f->scene, RULE_work_in_progress) && w->kind == WAIT_KIND_write && scene_is_pipe(w->object) && w->end == WAIT_END_THREAD &&
-	       !scene_same_process(f->scene, w->waker, w->thread) &&
+	       w->cause != WAKE_CAUSE_signal && !scene_ended_by_signal(f->scene, w) && !scene_same_process(f->scene, w->waker, w->thread) &&
 	       most_of(f->scene, work_below(f->scene, scene_pid(f->scene, w->waker), e).together, e->end_ns - e->start_ns);
 }
 
