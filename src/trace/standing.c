@@ -496,9 +496,8 @@ static void see_waiting(struct standing *s, const struct event *e)
 
 	if (!t || t->status == STATUS_running || !w->wait || w->state == TASK_STATE_running || w->state == TASK_STATE_dead)
 		return;
-	/* read before it ended, written behind that */
 	if (t->status == STATUS_unknown && !t->life && t->died_ns)
-		return;
+		return; /* read before it ended, written behind that */
 	kept_free(t->waiting);
 	t->waiting = kept_new(e);
 }
