@@ -25,9 +25,9 @@ struct wait_details {
 void wait_details_free(struct wait_details *details);
 /* All items are there, in the order of their events. */
 void wait_details_index(struct wait_details *details);
-/* NULL when nothing was told by that event. */
 /* It is looked for soon: nothing waits for memory then. */
 void wait_details_prefetch(const struct wait_details *details, uint64_t event);
+/* NULL when nothing was told by that event. */
 const struct wait_detail *wait_details_find(const struct wait_details *details, uint64_t event);
 
 #endif
