@@ -214,10 +214,12 @@ uint64_t slot_last_ns(struct builder *b, const struct slot *slot)
 	if (slot->row == GRAPH_NONE)
 		return slot->more ? slot->more->fork_ns : 0;
 	row = slot_row(b, slot);
+	if (slot->status == SLOT_running && !slot->last_preemption)
+		return row->in_ns;
 	if (slot->status == SLOT_running) {
 		const struct preemption *p = &b->graph->preemptions[slot->last_preemption];
 
-		return row->in_ns + (slot->last_preemption ? (uint64_t)p->out_delta + p->away : 0);
+		return row->in_ns + p->out_delta + p->away;
 	}
 	last = row_out_ns(b->graph, slot->row);
 	wake = row->flags & ROW_WOKEN ? row_wake_ns(b->graph, slot->row) : 0;
