@@ -59,12 +59,12 @@ static void put(struct making *m, enum op_kind kind, uint64_t value, uint32_t pl
 	t->count++;
 }
 
-/* `thread`: of work on a processor whose, else 0. */
-static uint32_t place_of(struct making *m, const struct stretch_words *w, uint32_t thread, bool polls)
+/* `thread`: of work on a processor whose, else 0; `ustack`: of a wait, else 0. */
+static uint32_t place_of(struct making *m, const struct stretch_words *w, uint32_t thread, uint32_t ustack, bool polls)
 {
 	uint64_t hash = hash_u64(hash_u64((uint64_t)w->key.who.program << 32 | w->key.who.thread) + ((uint64_t)w->lock << 32 | w->function));
 
-	hash = hash_u64(hash + ((uint64_t)thread << 2 | (uint64_t)w->runs << 1 | polls));
+	hash = hash_u64(hash_u64(hash + ((uint64_t)thread << 2 | (uint64_t)w->runs << 1 | polls)) + ustack);
 	for (;; hash++) {
 		bool fresh = false;
 		uint64_t *number = map_at(&m->p->place_numbers, hash, &fresh);
@@ -72,11 +72,11 @@ static uint32_t place_of(struct making *m, const struct stretch_words *w, uint32
 
 		if (fresh) {
 			*number = m->p->places.length;
-			vec_push(&m->p->places, ((struct op_place){ w->lock, w->function, w->key.who, w->runs, polls, thread }));
+			vec_push(&m->p->places, ((struct op_place){ w->lock, w->function, w->key.who, w->runs, polls, thread, ustack }));
 			return (uint32_t)*number;
 		}
 		p = &m->p->places.items[*number];
-		if (p->lock == w->lock && p->function == w->function && p->runs == w->runs && p->polls == polls && p->thread == thread &&
+		if (p->lock == w->lock && p->function == w->function && p->runs == w->runs && p->polls == polls && p->thread == thread && p->ustack == ustack &&
 		    p->who.program == w->key.who.program && p->who.thread == w->key.who.thread)
 			return (uint32_t)*number;
 	}
@@ -226,7 +226,7 @@ static void put_running(struct making *m, uint32_t thread, uint8_t doing, enum o
 		hold = holds_at(m->holds, thread, at, &until);
 		end = next_deed(m, thread, until < to ? until : to);
 		words = critical_words(m->naming, thread, NULL, doing, hold, at);
-		put(m, kind, end - at, place_of(m, &words, thread, false));
+		put(m, kind, end - at, place_of(m, &words, thread, 0, false));
 		at = end;
 	}
 }
@@ -247,7 +247,7 @@ static uint32_t place_in_front(struct making *m, uint16_t cpu, uint64_t time, ui
 	if (held_until < *until)
 		*until = held_until;
 	words = critical_words(m->naming, thread, NULL, CLASS_RUN, hold, time);
-	return place_of(m, &words, thread, false);
+	return place_of(m, &words, thread, 0, false);
 }
 
 static void put_queued(struct making *m, uint32_t thread, uint16_t cpu, uint64_t from, uint64_t to)
@@ -317,7 +317,7 @@ static void put_meanwhile(struct making *m, uint32_t thread, uint32_t other, uin
 		put_deeds(m, thread, at, true);
 		until = next_deed(m, thread, until);
 		words = critical_words(m->naming, other, wait, wait ? CLASS_WAIT : CLASS_RUN, hold, at);
-		put(m, OP_DELAY, until - at, span ? place_of(m, &words, wait ? 0 : other, false) : 0);
+		put(m, OP_DELAY, until - at, span ? place_of(m, &words, wait ? 0 : other, wait ? wait->ustack : 0, false) : 0);
 	}
 }
 
@@ -363,7 +363,7 @@ static void put_wait(struct making *m, uint32_t thread, const struct wait *w, ui
 		put_deeds(m, thread, at, true);
 		until = until < to ? until : to;
 		words = critical_words(m->naming, thread, w, CLASS_WAIT, hold, at);
-		place = clocked ? 0 : place_of(m, &words, 0, polls);
+		place = clocked ? 0 : place_of(m, &words, 0, w->ustack, polls);
 		if (until == to && clocked)
 			put(m, OP_CLOCK, to, 0);
 		slack = until == to && !clocked && w->kind == WAIT_KIND_sleep && w->end == WAIT_END_TIMEOUT && w->timeout_ns

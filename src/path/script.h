@@ -45,6 +45,7 @@ struct op_place {
 	bool runs;
 	bool polls;               /* sleeps of a loop that looks again and again */
 	uint32_t thread;          /* of work on a processor: whose; else 0 */
+	uint32_t ustack;          /* of a wait: where; else 0 */
 };
 
 struct op_thread {

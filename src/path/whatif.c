@@ -152,13 +152,14 @@ static double share_inside(struct trying *t, const struct op_place *place, const
 	return more_or_less((own.on_stack + OTHERS_COUNT * role.on_stack / role.all) / (own.all + OTHERS_COUNT), own.all + OTHERS_COUNT, sigmas);
 }
 
-/* With the row's lock it waits there for other things, at times: then it does so when nobody stands for the lock, too. */
-static bool waits_with(const struct trying *t, const struct fold_row *row, struct role_name who)
+/* With the row's lock it waits at the same place for other things, at times: then it does so when nobody stands for the lock,
+ * too, or another one that it has meanwhile is wanted. */
+static bool waits_with(const struct trying *t, const struct fold_row *row, const struct op_place *place)
 {
-	for (size_t i = 0; i < t->script->places.length; i++) {
+	for (size_t i = 0; place->ustack && i < t->script->places.length; i++) {
 		const struct op_place *p = &t->script->places.items[i];
 
-		if (p->lock == row->lock && !p->thread && p->function == row->stood && same_role(p->who, who))
+		if (p->lock == row->lock && p->ustack == place->ustack && p->function == row->stood && same_role(p->who, place->who))
 			return true;
 	}
 	return false;
@@ -181,8 +182,7 @@ static double share_of(struct trying *t, const struct op_place *place, const str
 	if (place->lock && !row->lock && row->function)
 		return place->thread ? share_outside(t, place, row, sigmas) : place->function == row->stood;
 	if (place->lock != row->lock)
-		return row->lock && !place->lock && place->function == row->stood && row->function != place->who.thread &&
-		       waits_with(t, row, place->who);
+		return row->lock && waits_with(t, row, place);
 	if (row->lock && place->thread && place->function == row->stood)
 		return share_inside(t, place, row, sigmas);
 	/* In no function that is known: between two waits elsewhere, say. */
