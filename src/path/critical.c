@@ -266,6 +266,12 @@ static void add_samples(struct adding *a, uint32_t thread, uint32_t row, uint32_
 	}
 }
 
+/* Who waits there with the lock waits in the function that takes it, as far as its stack tells. */
+static bool waits_inside(struct naming *naming, const struct wait *wait, const struct hold *hold)
+{
+	return hold && (naming_is_on_stack(naming, wait->ustack, hold->function) || (hold->function && naming_is_cut(naming, wait->ustack)));
+}
+
 struct stretch_words critical_words(struct naming *naming, uint32_t thread, const struct wait *wait, uint8_t doing, const struct hold *hold,
 				    uint64_t time_ns)
 {
@@ -274,13 +280,13 @@ struct stretch_words critical_words(struct naming *naming, uint32_t thread, cons
 
 	if (wait) {
 		words.key = wait_key(naming, wait);
-		on_stack = hold && naming_is_on_stack(naming, wait->ustack, hold->function);
+		on_stack = waits_inside(naming, wait, hold);
 	} else if (doing == CLASS_QUEUED && (wait = woken_from(naming, thread, time_ns))) {
 		words.key = wait_key(naming, wait);
 		words.key.doing = doing;
 		words.key.what = naming_doing(naming, doing);
 		words.runs = false;
-		on_stack = hold && naming_is_on_stack(naming, wait->ustack, hold->function);
+		on_stack = waits_inside(naming, wait, hold);
 	} else {
 		const struct wait *before, *behind;
 

@@ -184,6 +184,13 @@ static enum wait_class class_of_call(const char *called)
 	return WAIT_CLASS_other;
 }
 
+static bool is_made_at_run_time(const struct naming *naming, uint32_t node)
+{
+	uint32_t kind = naming->scene->tables->modules[module_of(naming, node)].kind;
+
+	return kind == MODULE_KIND_jit || kind == MODULE_KIND_anonymous;
+}
+
 struct stack_names naming_stack(struct naming *naming, uint32_t stack)
 {
 	struct stack_names found = { 0 };
@@ -205,7 +212,9 @@ struct stack_names naming_stack(struct naming *naming, uint32_t stack)
 		}
 	}
 	if (!found.function && unnamed)
-		found.function = texts_add(naming->texts, names_frame(naming->names, unnamed)->text);
+		/* An address in code made at run time is another one in the next run, or where it is made anew. */
+		found.function = texts_add(naming->texts, is_made_at_run_time(naming, unnamed) ? "code made at run time"
+											 : names_frame(naming->names, unnamed)->text);
 	found.class = (uint8_t)class_of_call(texts_get(naming->texts, found.called));
 	found.read_write = strstr(texts_get(naming->texts, found.called), "rwlock");
 	vec_push(&naming->stack_list, found);
@@ -218,6 +227,16 @@ bool naming_is_on_stack(struct naming *naming, uint32_t stack, uint32_t function
 		if (naming_function(naming, node) == function)
 			return true;
 	return false;
+}
+
+/* No thread begins in code made at run time. */
+bool naming_is_cut(const struct naming *naming, uint32_t stack)
+{
+	uint32_t outermost = 0;
+
+	for (uint32_t node = stack; is_frame(naming, node); node = parent_of(naming, node))
+		outermost = node;
+	return outermost && (naming->scene->tables->frames[outermost].status || is_made_at_run_time(naming, outermost));
 }
 
 static uint32_t find_between(struct naming *naming, uint32_t before, uint32_t behind)

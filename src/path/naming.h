@@ -73,6 +73,8 @@ bool naming_is_runtime(struct naming *naming, uint32_t node);
 uint32_t naming_function(struct naming *naming, uint32_t node);
 /* True when the function is on the stack. */
 bool naming_is_on_stack(struct naming *naming, uint32_t stack, uint32_t function);
+/* True when the stack ends before the thread's first function: what is further out is not known. */
+bool naming_is_cut(const struct naming *naming, uint32_t stack);
 /* The innermost function in which the thread was all the time between the two stacks; 0 unknown. */
 uint32_t naming_between(struct naming *naming, uint32_t before, uint32_t behind);
 /* What a thread does that does not wait, in words. */
