@@ -32,6 +32,11 @@ struct role_name {
 	uint32_t program, thread; /* texts; equal for a process's first thread */
 };
 
+static inline bool role_is_same(struct role_name a, struct role_name b)
+{
+	return a.program == b.program && a.thread == b.thread;
+}
+
 /* A wait, or what went on inside of one. */
 struct fold_key {
 	struct role_name who;

@@ -3,15 +3,10 @@
 
 #include <stdlib.h>
 
-static bool same_role(struct role_name a, struct role_name b)
-{
-	return a.program == b.program && a.thread == b.thread;
-}
-
 static struct fold_pool *pool_of(struct fold *fold, struct role_name who, bool fresh)
 {
 	for (size_t i = 0; i < fold->pools.length; i++)
-		if (same_role(fold->pools.items[i].who, who))
+		if (role_is_same(fold->pools.items[i].who, who))
 			return &fold->pools.items[i];
 	if (!fresh)
 		return NULL;

@@ -315,7 +315,7 @@ void report_path_changes(const struct fold *fold, const struct changes *changes,
 {
 	buf_text(buf, "\nWhat would help, by replay; the truth should lie in the bounds:\n");
 	if (!changes->length)
-		buf_text(buf, "  replay cannot tell: the run, or what it makes of it, does not come to its end\n");
+		buf_text(buf, "  replay cannot tell: unchanged, the run does not end in it, or not about when it did\n");
 	else
 		buf_printf(buf, "%10s  %23s  %s\n", "run takes", "bounds", "if");
 	for (size_t i = 0; i < changes->length; i++) {

@@ -4,32 +4,22 @@
 #include <math.h>
 #include <string.h>
 
+#include "path/row_shares.h"
+
 #define ROWS_TRIED 3
 #define ROW_LEAST 50u        /* per mille of the path */
 #define POLL_LEAST 10u       /* per mille of the path */
 #define ALWAYS_OFF 0.05      /* of the run: what an estimate is off at least */
 #define ORDER_OFF 0.1        /* ... where another order of threads is all that changes */
-#define OTHERS_COUNT 3.0     /* so many samples of one's own count as much as those of all of the role */
 #define SHARED_OFF 0.25      /* of what changes: who has a lock that several have at once comes in another order then */
 #define LOCKS_TRIED 8u
 #define LOOPS_LOOKED 200u
 #define THREADS_LOOKED 64u
-#define INSIDE_LEAST 8.0     /* samples, from which on they tell how much of what is done with a lock is done in the function */
-#define INSIDE_PART 0.25     /* ... that takes it; below that it gives it away to its caller */
 #define SHARED_PART 4u       /* of the time in which somebody has a lock: from then on several at once count */
 #define POOL_LIVES 4u        /* this part of the run its threads live at least */
 #define POOL_BUSY 9u         /* tenths of the time in which they work */
 #define NEAR 0.1             /* of the run: how far the unchanged replay may be off for its processors to be believed */
-
-struct own_samples {
-	double all, told, on_stack; /* told: the fold gave them to the function; on_stack: it was running then */
-};
-
-struct asked_lock {
-	uint32_t lock;
-	struct role_name who;
-	struct own_samples samples;
-};
+#define FAR 0.2              /* ... and from where on it leaves too much unexplained to tell what a change does */
 
 struct trying {
 	struct naming *naming;
@@ -37,7 +27,7 @@ struct trying {
 	const struct fold *fold;
 	const struct holds *holds;
 	double *places, *threads, *shares;
-	struct vec(struct asked_lock) asked; /* samples of roles, by the lock that they had */
+	struct row_shares of_rows;
 	unsigned processors;
 	double run_ns;
 	/* Unchanged replays: locks go to who asks first; where threads then wait for each other for ever, as what one does
@@ -49,168 +39,19 @@ struct trying {
 	} orders[2], *u;
 };
 
-static bool same_role(struct role_name a, struct role_name b)
-{
-	return a.program == b.program && a.thread == b.thread;
-}
-
-/* Who changes a function changes it for all of the program that call it. */
-static bool is_changed_for(const struct fold_row *row, struct role_name who)
-{
-	return row->function ? who.program == row->who.program : same_role(who, row->who);
-}
-
-/* The function, of those that the fold told apart by samples, in which the sample is; 0 none. */
-static uint32_t function_of(const struct trying *t, const struct sample *sample, struct role_name who, uint32_t from)
-{
-	const struct tables *tables = t->naming->scene->tables;
-
-	for (uint32_t at = sample->ustack; at && at < tables->frame_count; at = tables->frames[at].parent) {
-		uint32_t function = naming_function(t->naming, at);
-
-		for (size_t i = 0; i < t->fold->shares.length && function; i++) {
-			const struct fold_share *s = &t->fold->shares.items[i];
-
-			if (s->to == function && s->from == from && s->who.program == who.program && s->who.thread == who.thread)
-				return function;
-		}
-	}
-	return 0;
-}
-
-/* Of a thread's samples with the place's lock, or outside of locks, those in the function. */
-static void add_samples(const struct trying *t, uint32_t number, const struct op_place *place, uint32_t function, struct own_samples *own)
-{
-	const struct scene *scene = t->naming->scene;
-	const struct scene_thread *thread = &scene->threads[number];
-	uint64_t until;
-
-	for (uint32_t i = scene_samples_from(scene, number, t->script->from_ns); i < thread->samples.count; i++) {
-		const struct sample *s = &scene->samples[thread->samples.items[i]];
-		const struct hold *hold;
-
-		if (s->time >= t->script->to_ns)
-			break;
-		hold = holds_at(t->holds, number, s->time, &until);
-		if (!naming_stack(t->naming, s->ustack).function || (hold ? hold->lock : 0) != place->lock)
-			continue;
-		own->all++;
-		own->told += function_of(t, s, place->who, place->function) == function;
-		own->on_stack += naming_is_on_stack(t->naming, s->ustack, function);
-	}
-}
-
-static struct own_samples own_samples(const struct trying *t, const struct op_place *place, uint32_t function)
-{
-	struct own_samples own = { 0 };
-
-	add_samples(t, place->thread, place, function, &own);
-	return own;
-}
-
-/* The same of all threads of the place's role. */
-static struct own_samples role_samples(struct trying *t, const struct op_place *place, uint32_t function)
-{
-	struct own_samples all = { 0 };
-
-	for (size_t i = 0; i < t->asked.length; i++)
-		if (t->asked.items[i].lock == place->lock && same_role(t->asked.items[i].who, place->who))
-			return t->asked.items[i].samples;
-	for (uint32_t i = 0; i < t->script->threads.length; i++)
-		if (t->script->threads.items[i].count && same_role(t->script->threads.items[i].who, place->who))
-			add_samples(t, i, place, function, &all);
-	vec_push(&t->asked, ((struct asked_lock){ place->lock, place->who, all }));
-	return all;
-}
-
-static double more_or_less(double part, double of, double sigmas)
-{
-	part += sigmas * sqrt(part * (1 - part) / (of > 1 ? of : 1));
-	return part < 0 ? 0 : part > 1 ? 1 : part;
-}
-
-/* What is done with a lock is no less when nobody waits for it, or another lock is held, too:
- * how much of a place's work that is, samples tell. */
-static double share_outside(struct trying *t, const struct op_place *place, const struct fold_row *row, double sigmas)
-{
-	struct own_samples own = own_samples(t, place, row->function), role = role_samples(t, place, row->function);
-
-	/* In the function that it was started with a thread is all the time. */
-	if (!role.all || row->function == place->who.thread)
-		return 0;
-	return more_or_less((own.on_stack + OTHERS_COUNT * role.on_stack / role.all) / (own.all + OTHERS_COUNT), own.all + OTHERS_COUNT, sigmas);
-}
-
-/* Who gives a lock back while others wait may take it again before they come: it did something else meanwhile, as far as
- * samples are not in the function that takes the lock; unless that returns with it. */
-static double share_inside(struct trying *t, const struct op_place *place, const struct fold_row *row, double sigmas)
-{
-	struct own_samples own = own_samples(t, place, row->function), role = role_samples(t, place, row->function);
-
-	if (role.all < INSIDE_LEAST || role.on_stack < role.all * INSIDE_PART)
-		return 1;
-	return more_or_less((own.on_stack + OTHERS_COUNT * role.on_stack / role.all) / (own.all + OTHERS_COUNT), own.all + OTHERS_COUNT, sigmas);
-}
-
-/* With the row's lock it waits at the same place for other things, at times: then it does so when nobody stands for the lock,
- * too, or another one that it has meanwhile is wanted. */
-static bool waits_with(const struct trying *t, const struct fold_row *row, const struct op_place *place)
-{
-	for (size_t i = 0; place->ustack && i < t->script->places.length; i++) {
-		const struct op_place *p = &t->script->places.items[i];
-
-		if (p->lock == row->lock && p->ustack == place->ustack && p->function == row->stood && same_role(p->who, place->who))
-			return true;
-	}
-	return false;
-}
-
-/* How much of a place's work is the row's; `sigmas` more or less where samples tell. One of
- * a role may do what the others do not: its own samples count, the fewer they are the more
- * its role's, too. */
-static double share_of(struct trying *t, const struct op_place *place, const struct fold_row *row, double sigmas)
-{
-	struct own_samples own;
-	bool divided = false;
-	double of;
-
-	if (!is_changed_for(row, place->who))
-		return 0;
-	if (row->lock && place->lock != row->lock && place->thread)
-		return share_outside(t, place, row, sigmas);
-	/* Who changes a function changes it for those, too, who have a lock meanwhile. */
-	if (place->lock && !row->lock && row->function)
-		return place->thread ? share_outside(t, place, row, sigmas) : place->function == row->stood;
-	if (place->lock != row->lock)
-		return row->lock && waits_with(t, row, place);
-	if (row->lock && place->thread && place->function == row->stood)
-		return share_inside(t, place, row, sigmas);
-	/* In no function that is known: between two waits elsewhere, say. */
-	if (row->lock && place->thread && place->function == place->who.thread)
-		return share_outside(t, place, row, sigmas);
-	if (!place->runs)
-		return place->function == row->stood;
-	for (size_t i = 0; i < t->fold->shares.length; i++) {
-		const struct fold_share *s = &t->fold->shares.items[i];
-
-		if (s->from != place->function || !same_role(s->who, place->who))
-			continue;
-		divided = true;
-		if (s->to != row->function)
-			continue;
-		own = own_samples(t, place, row->function);
-		of = own.all + 1 / (1 + own.all);
-		return more_or_less((own.told + 1 / (1 + own.all) * s->part / s->of) / of, of, sigmas);
-	}
-	/* Samples may have told all of it elsewhere: who comes back to a function was not in it all the time. */
-	return !divided && place->function == row->stood;
-}
-
 static void set_row(struct trying *t, const struct fold_row *row, double factor, double sigmas)
 {
-	vec_clear(&t->asked);
+	row_shares_forget(&t->of_rows);
 	for (size_t i = 0; i < t->script->places.length; i++)
-		t->places[i] = 1 - share_of(t, &t->script->places.items[i], row, sigmas) * (1 - factor);
+		t->places[i] = 1 - row_share(&t->of_rows, &t->script->places.items[i], row, sigmas) * (1 - factor);
+}
+
+/* Who finds locks free does not spin for them, and wakes nobody: what that took on processors goes, too. */
+static void set_free_locks(struct trying *t)
+{
+	for (size_t i = 0; i < t->script->places.length; i++)
+		if (t->script->places.items[i].thread)
+			t->places[i] *= 1 - row_share_locking(&t->of_rows, t->script->places.items[i].who);
 }
 
 static bool is_on_path(const struct trying *t, const struct op_place *place)
@@ -218,7 +59,7 @@ static bool is_on_path(const struct trying *t, const struct op_place *place)
 	for (size_t i = 0; i < t->fold->rows.length; i++) {
 		const struct fold_row *row = &t->fold->rows.items[i];
 
-		if (row->lock == place->lock && row->stood == place->function && same_role(row->who, place->who))
+		if (row->lock == place->lock && row->stood == place->function && role_is_same(row->who, place->who))
 			return row->ns * 1000 >= t->fold->total_ns * POLL_LEAST;
 	}
 	return false;
@@ -233,7 +74,7 @@ static bool is_in_row(const struct trying *t, const struct fold_row *row, uint32
 	for (uint32_t i = 1; i < t->script->threads.length && looked < THREADS_LOOKED; i++) {
 		const struct span *span;
 
-		if (i == other_than || !t->script->threads.items[i].count || !is_changed_for(row, t->script->threads.items[i].who))
+		if (i == other_than || !t->script->threads.items[i].count || !row_shares_changes(row, t->script->threads.items[i].who))
 			continue;
 		looked++;
 		span = scene_span(scene, i, time_ns);
@@ -254,7 +95,7 @@ static bool looks_for(const struct trying *t, const struct op_place *place, cons
 	for (uint32_t i = 1; i < t->script->threads.length && loops < LOOPS_LOOKED; i++) {
 		const struct scene_thread *thread = &scene->threads[i];
 
-		for (uint32_t k = 0; k < thread->episode_count && same_role(t->script->threads.items[i].who, place->who) && loops < LOOPS_LOOKED; k++) {
+		for (uint32_t k = 0; k < thread->episode_count && role_is_same(t->script->threads.items[i].who, place->who) && loops < LOOPS_LOOKED; k++) {
 			const struct episode *e = &scene->episodes[thread->episode + k];
 
 			if (e->slices < 2 || scene->waits[e->last].kind != WAIT_KIND_sleep || e->end_ns <= t->script->from_ns ||
@@ -287,9 +128,9 @@ static uint32_t set_role(struct trying *t, struct role_name who)
 	uint32_t count = 0;
 
 	for (size_t i = 0; i < t->script->threads.length; i++)
-		count += t->script->threads.items[i].count && same_role(t->script->threads.items[i].who, who);
+		count += t->script->threads.items[i].count && role_is_same(t->script->threads.items[i].who, who);
 	for (size_t i = 0; i < t->script->threads.length; i++)
-		t->threads[i] = same_role(t->script->threads.items[i].who, who) ? (double)count / (count + 1) : 1;
+		t->threads[i] = role_is_same(t->script->threads.items[i].who, who) ? (double)count / (count + 1) : 1;
 	return count;
 }
 
@@ -299,18 +140,18 @@ static double work_with_lock(struct trying *t, const struct fold_row *lock)
 {
 	double sum = 0;
 
-	vec_clear(&t->asked);
+	row_shares_forget(&t->of_rows);
 	for (size_t i = 0; i < t->script->threads.length; i++) {
 		const struct op_thread *thread = &t->script->threads.items[i];
 
-		for (uint32_t k = 0; k < thread->count && same_role(thread->who, lock->who); k++) {
+		for (uint32_t k = 0; k < thread->count && role_is_same(thread->who, lock->who); k++) {
 			const struct op *op = &t->script->ops.items[thread->first + k];
 			const struct op_place *place = &t->script->places.items[op->place];
 
 			if (op->kind != OP_COMPUTE && op->kind != OP_DELAY)
 				continue;
 			if (t->shares[op->place] < 0)
-				t->shares[op->place] = place->lock == lock->lock ? 1 : place->thread ? share_outside(t, place, lock, 0) : 0;
+				t->shares[op->place] = place->lock == lock->lock ? 1 : place->thread ? row_share_outside(&t->of_rows, place, lock, 0) : 0;
 			sum += (double)op->value * t->places[op->place] * t->shares[op->place];
 		}
 	}
@@ -329,7 +170,7 @@ static double locks_least(struct trying *t, uint32_t other_than)
 		bool known = h->shared || !h->function || h->lock == other_than;
 
 		for (size_t k = 0; k < locks.length && !known; k++)
-			known = locks.items[k].lock == h->lock && locks.items[k].function == h->function && same_role(locks.items[k].who, who);
+			known = locks.items[k].lock == h->lock && locks.items[k].function == h->function && role_is_same(locks.items[k].who, who);
 		if (!known)
 			vec_push(&locks, ((struct fold_row){ .lock = h->lock, .function = h->function, .who = who }));
 	}
@@ -342,7 +183,7 @@ static double locks_least(struct trying *t, uint32_t other_than)
 		most = work > most ? work : most;
 	}
 	vec_done(&locks);
-	vec_clear(&t->asked);
+	row_shares_forget(&t->of_rows);
 	return most;
 }
 
@@ -397,7 +238,7 @@ static bool is_paced(const struct trying *t, uint32_t thread)
 static bool is_role_paced(const struct trying *t, struct role_name who)
 {
 	for (uint32_t i = 1; i < t->script->threads.length; i++)
-		if (t->script->threads.items[i].count && same_role(t->script->threads.items[i].who, who) && is_paced(t, i))
+		if (t->script->threads.items[i].count && role_is_same(t->script->threads.items[i].who, who) && is_paced(t, i))
 			return true;
 	return false;
 }
@@ -427,7 +268,7 @@ static double shared_least(const struct trying *t, struct role_name who)
 
 			if (op->kind == OP_COMPUTE)
 				all += (double)op->value;
-			if (op->kind <= OP_DELAY && same_role(thread->who, who) && (double)op->value > longest)
+			if (op->kind <= OP_DELAY && role_is_same(thread->who, who) && (double)op->value > longest)
 				longest = (double)op->value;
 		}
 	}
@@ -443,7 +284,7 @@ static bool works_on(const struct trying *t, const struct fold_row *row)
 	for (size_t i = 0; i < t->fold->pools.length; i++) {
 		const struct fold_pool *pool = &t->fold->pools.items[i];
 
-		if (!same_role(pool->who, row->who))
+		if (!role_is_same(pool->who, row->who))
 			continue;
 		if (pool->lived_ns * POOL_LIVES < (uint64_t)t->run_ns * pool->threads)
 			return false;
@@ -453,7 +294,7 @@ static bool works_on(const struct trying *t, const struct fold_row *row)
 	for (size_t i = 0; i < t->script->threads.length; i++) {
 		const struct op_thread *thread = &t->script->threads.items[i];
 
-		for (uint32_t k = 0; k < thread->count && same_role(thread->who, row->who); k++)
+		for (uint32_t k = 0; k < thread->count && role_is_same(thread->who, row->who); k++)
 			waits += t->script->ops.items[thread->first + k].kind == OP_AWAIT || t->script->ops.items[thread->first + k].kind == OP_LOCK;
 	}
 	return waits * 2 < row->count;
@@ -560,9 +401,11 @@ static void find_bounds(struct trying *t, struct try *a, const double ns[2])
 	if (try_alone(t, a->conditions, &other))
 		widen_to(a, other);
 	a->conditions.free_waits = true;
+	set_free_locks(t);
 	if (try_reading(t, a, &other))
 		widen_to(a, other);
 	a->conditions.free_waits = false;
+	set_row(t, a->row, a->factor, 0);
 	if (c->kind == CHANGE_ONE_MORE || is_role_paced(t, a->row->who))
 		widen(c, t->run_ns);
 	held = locks_least(t, c->kind == CHANGE_TWO_HOLDERS ? a->row->lock : 0);
@@ -631,7 +474,7 @@ static void try_all(struct trying *t, struct changes *changes)
 		try_change(t, (struct change){ .kind = CHANGE_NOTHING, .row = i }, changes);
 		if (row->lock)
 			try_change(t, (struct change){ .kind = CHANGE_TWO_HOLDERS, .row = i }, changes);
-		else if (!same_role(row->who, root) && works_on(t, row))
+		else if (!role_is_same(row->who, root) && works_on(t, row))
 			try_change(t, (struct change){ .kind = CHANGE_ONE_MORE, .row = i }, changes);
 	}
 	if (t->fold->rows.length)
@@ -655,13 +498,22 @@ static void try_unchanged(const struct trying *t, bool in_turn, struct unchanged
 		u->alone_ns = (double)ns;
 }
 
+/* Locks that are spun for, say, leave more unexplained than what a change would do. */
+static bool comes_near(const struct trying *t)
+{
+	const struct unchanged *u = t->orders[0].ends ? &t->orders[0] : &t->orders[1];
+
+	return u->ends && (fabs(u->base_ns[0] / t->run_ns - 1) < FAR || fabs(u->base_ns[1] / t->run_ns - 1) < FAR);
+}
+
 void whatif_find(struct naming *naming, const struct fold *fold, const struct script_question *question, unsigned processors,
 		 struct changes *changes)
 {
 	const struct span *last = scene_span(naming->scene, question->root, question->to_ns - 1);
 	struct script script;
 	struct holds holds;
-	struct trying t = { .naming = naming, .fold = fold, .holds = &holds, .script = &script, .processors = processors ? processors : 1,
+	struct trying t = { .naming = naming, .fold = fold, .holds = &holds, .script = &script,
+			    .of_rows = { .naming = naming, .script = &script, .fold = fold, .holds = &holds }, .processors = processors ? processors : 1,
 			    .run_ns = (double)(question->to_ns - question->from_ns) };
 
 	/* Of a run that still waits as the window ends nobody knows when it would have gone on. */
@@ -671,7 +523,7 @@ void whatif_find(struct naming *naming, const struct fold *fold, const struct sc
 	script_make(naming, &holds, question, &script);
 	for (int i = 0; i < 2; i++)
 		try_unchanged(&t, i, &t.orders[i]);
-	if (t.orders[0].ends || t.orders[1].ends) {
+	if (comes_near(&t)) {
 		t.places = mem_zalloc(arena_array_bytes(sizeof(*t.places), script.places.length + 1));
 		t.shares = mem_zalloc(arena_array_bytes(sizeof(*t.shares), script.places.length + 1));
 		t.threads = mem_zalloc(arena_array_bytes(sizeof(*t.threads), script.threads.length));
@@ -679,7 +531,7 @@ void whatif_find(struct naming *naming, const struct fold *fold, const struct sc
 		free(t.places);
 		free(t.threads);
 		free(t.shares);
-		vec_done(&t.asked);
+		row_shares_done(&t.of_rows);
 	}
 	script_done(&script);
 	holds_done(&holds);
