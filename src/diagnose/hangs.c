@@ -509,7 +509,7 @@ static bool serves_others(const struct finder *f, uint64_t from)
 	const struct scene_thread *t = &f->scene->threads[f->thread];
 	const struct wait *w = &f->scene->waits[scene_waits_from(f->scene, f->thread, from)];
 
-	if (w-- > &f->scene->waits[t->wait] && w->end == WAIT_END_THREAD && !scene_same_process(f->scene, w->waker, f->thread) &&
+	if (w-- > &f->scene->waits[t->wait] && w->end == WAIT_END_THREAD && !hangs_told_by_parent(f, w) && !scene_same_process(f->scene, w->waker, f->thread) &&
 	    w->kind != WAIT_KIND_child && w->kind != WAIT_KIND_vfork && w->kind != WAIT_KIND_kernel_lock && !scene_is_pipe(w->object) &&
 	    !scene_is_system(f->scene, w->waker))
 		return true;

@@ -219,6 +219,14 @@ static bool was_idle(const struct scene *scene, uint32_t thread, uint64_t from, 
 	       w->kind != WAIT_KIND_vfork && w->end != WAIT_END_OPEN && !scene_ended_by_signal(scene, w);
 }
 
+/* What it waited for came when that was due. */
+static bool idles_by_clock(const struct finder *f, uint32_t thread, uint64_t from, uint64_t to)
+{
+	const struct episode *e = scene_episode(f->scene, thread, from + (to - from) / 2);
+
+	return e && hangs_ended_by_clock(f, &f->scene->waits[e->last]);
+}
+
 /* Some thread of its process had work to do, or a person to wait for. */
 static bool process_worked(const struct finder *f, uint32_t of, uint64_t from, uint64_t to)
 {
@@ -285,6 +293,16 @@ static bool slept_on_purpose(const struct finder *f, const struct episode *e)
 	return false;
 }
 
+bool hangs_ended_by_clock(const struct finder *f, const struct wait *w)
+{
+	const struct scene *scene = f->scene;
+	uint32_t behind = w->end == WAIT_END_THREAD ? scene_waits_from(scene, w->waker, w->end_ns) : 0;
+	const struct wait *last = behind > scene->threads[w->waker].wait ? &scene->waits[behind - 1] : NULL;
+
+	return last && hangs_is_unattended(f) && rule_holds(scene, RULE_answers_by_clock) && last->end == WAIT_END_TIMEOUT &&
+	       (last->kind == WAIT_KIND_epoll || last->kind == WAIT_KIND_poll) && !hangs_was_away(f, w->waker, w->start_ns, w->end_ns);
+}
+
 bool hangs_waits_for_own(const struct finder *f, const struct episode *e)
 {
 	const struct scene *scene = f->scene;
@@ -309,7 +327,7 @@ bool hangs_waits_for_own(const struct finder *f, const struct episode *e)
 	for (unsigned i = 0; i < count && (!i || scene_is_pipe(w->object) || scene_is_pipe(w->detail)) && started_by(scene, path[i].thread, f->thread); i++) {
 		if (scene->tables->threads[path[i].thread].start_ns > from)
 			from = scene->tables->threads[path[i].thread].start_ns;
-		if (e->end_ns > from && nearly_all(scene, e->end_ns - from, e->end_ns - e->start_ns) &&
+		if (e->end_ns > from && nearly_all(scene, e->end_ns - from, e->end_ns - e->start_ns) && !idles_by_clock(f, path[i].thread, from, e->end_ns) &&
 		    was_idle(scene, path[i].thread, from, e->end_ns) && !process_worked(f, path[i].thread, from, e->end_ns))
 			return w->kind == WAIT_KIND_read || w->kind == WAIT_KIND_poll || !only_sleeps(f, path[i].thread, from + (e->end_ns - from) / 2);
 	}

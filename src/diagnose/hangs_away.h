@@ -30,6 +30,9 @@ bool hangs_is_condition(const struct finder *f, const struct episode *e);
 /* True when others of the process listened for new work for most of the wait: the
  * thread only left the work to them. */
 bool hangs_left_to_others(const struct finder *f, const struct episode *e);
+/* True where who ended the wait had only listened until a time limit of its own let it go on, and nobody asks: it answered when
+ * it meant to. */
+bool hangs_ended_by_clock(const struct finder *f, const struct wait *w);
 /* True when a process waited for long for the end, or the output, of what it had started
  * itself, and that did nothing but wait either. */
 bool hangs_waits_for_own(const struct finder *f, const struct episode *e);

@@ -110,10 +110,12 @@ bool hangs_flag_came(const struct finder *f, const struct episode *e)
 {
 	const struct thread *t = &f->scene->tables->threads[f->thread];
 	const struct wait *w = &f->scene->waits[e->last];
+	const struct place *p = hangs_place_of(f, w);
 
-	/* Whoever is killed, or still at it, may do nothing else by design. */
+	/* Whoever is killed, or still at it, may do nothing else by design; nor may who looks so all the time. */
 	return (w->end == WAIT_END_TIMEOUT || w->kind == WAIT_KIND_child) && e->end_ns < f->scene->end_ns && e->end_ns < t->end_ns &&
-	       looks_often(f, e) && !(t->end_ns < e->end_ns + limit_of(f->scene, LIMIT_stranger_ns) && was_told_to_end(f, w->start_ns)) &&
+	       looks_often(f, e) && !(hangs_is_unattended(f) && p && ticks(f, p, e->end_ns - e->start_ns)) &&
+	       !(t->end_ns < e->end_ns + limit_of(f->scene, LIMIT_stranger_ns) && was_told_to_end(f, w->start_ns)) &&
 	       partner_counts(f, e->start_ns, e->end_ns, w->kind == WAIT_KIND_child);
 }
 

@@ -516,7 +516,7 @@ static bool between_two(const struct finder *f, const struct wait *w)
 }
 
 /* Of what a person asks about, a child may have asked its parent. */
-static bool is_told_by_parent(const struct finder *f, const struct wait *w)
+bool hangs_told_by_parent(const struct finder *f, const struct wait *w)
 {
 	const struct scene *scene = f->scene;
 

@@ -79,6 +79,8 @@ bool hangs_polls_own_pair(const struct finder *f, const struct wait *w);
 /* True when both are waits of one event loop, wherever in the program it was called: at
  * one place, or for the same set of things. */
 bool hangs_same_loop(const struct finder *f, const struct episode *a, const struct episode *b);
+/* True where a process that nobody asks about waits to be told what to do by the one that started it. */
+bool hangs_told_by_parent(const struct finder *f, const struct wait *w);
 /* True when the wait is a rest: nothing is outstanding, the loop only listens. */
 bool hangs_rests_at(const struct finder *f, const struct wait *w);
 

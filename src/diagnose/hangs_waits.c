@@ -414,7 +414,7 @@ static bool is_late_command(const struct finder *f, const struct episode *e)
 	const struct thread *t = &f->scene->tables->threads[w->thread];
 
 	if (f->options->pid || t->tid != t->pid || w->end != WAIT_END_THREAD || (w->kind != WAIT_KIND_read && w->kind != WAIT_KIND_poll) ||
-	    t->end_ns >= f->scene->end_ns || hangs_role_in(f, w) != END_CLIENT)
+	    t->end_ns >= f->scene->end_ns || hangs_role_in(f, w) != END_CLIENT || hangs_has_windows(f) || hangs_ended_by_clock(f, w))
 		return false;
 	return (e->end_ns - e->start_ns) * 100 > limit_of(f->scene, LIMIT_life) * (t->end_ns - t->start_ns) && asked_just_before(f, e);
 }

@@ -50,9 +50,20 @@ static bool is_at_work(const struct scene *scene, const struct span *s)
 	return s->state == SPAN_RUNNING || s->state == SPAN_RUNNABLE || kind == WAIT_KIND_block_io || kind == WAIT_KIND_sync || kind == WAIT_KIND_fault;
 }
 
-/* Adds when the thread was at work in the wait; returns how long it ran. */
-static uint64_t gather(const struct scene *scene, uint32_t thread, const struct episode *e, struct stretches *stretches)
+/* One by which a script that nobody asks about takes its time: it does nothing else, and slept as long as it meant to. */
+static bool sleeps_on_purpose(const struct finder *f, uint32_t thread, const struct span *s)
 {
+	const struct wait *w = s->state == SPAN_WAITING ? &f->scene->waits[s->wait] : NULL;
+
+	return w && w->kind == WAIT_KIND_sleep && w->end == WAIT_END_TIMEOUT && !loop_is(f->scene, &f->scene->episodes[w->episode]) &&
+	       f->scene->threads[thread].running_ns < limit_of(f->scene, LIMIT_sleeper_ran_unattended_ns) &&
+	       rule_holds(f->scene, RULE_takes_its_time) && hangs_is_unattended(f);
+}
+
+/* Adds when the thread was at work in the wait; returns how long it ran. */
+static uint64_t gather(const struct finder *f, uint32_t thread, const struct episode *e, struct stretches *stretches)
+{
+	const struct scene *scene = f->scene;
 	const struct scene_thread *t = &scene->threads[thread];
 	uint32_t i = t->span_count && t->spans[0].start_ns > e->start_ns ? 0 : scene_span_index(scene, thread, e->start_ns);
 	uint64_t ran = 0;
@@ -61,7 +72,7 @@ static uint64_t gather(const struct scene *scene, uint32_t thread, const struct 
 		const struct span *s = &t->spans[i];
 		uint64_t from = s->start_ns > e->start_ns ? s->start_ns : e->start_ns, to = span_end(s) < e->end_ns ? span_end(s) : e->end_ns;
 
-		if (from >= to || !is_at_work(scene, s))
+		if (from >= to || !(is_at_work(scene, s) || sleeps_on_purpose(f, thread, s)))
 			continue;
 		ran += s->state == SPAN_RUNNING ? to - from : 0;
 		if (stretches->length && stretches->items[stretches->length - 1].to_ns == from)
@@ -109,8 +120,9 @@ struct work {
 };
 
 /* Of all that descends from the process, in the wait. */
-static struct work work_below(const struct scene *scene, uint32_t pid, const struct episode *e)
+static struct work work_below(const struct finder *f, uint32_t pid, const struct episode *e)
 {
+	const struct scene *scene = f->scene;
 	struct stretches stretches = { 0 };
 	struct work work = { 0 };
 	struct map ran; /* process -> how long */
@@ -127,7 +139,7 @@ static struct work work_below(const struct scene *scene, uint32_t pid, const str
 		of_process = map_at(&ran, t->pid, &fresh);
 		if (fresh)
 			*of_process = 0;
-		*of_process += gather(scene, i, e, &stretches);
+		*of_process += gather(f, i, e, &stretches);
 		work.came += t->tid == t->pid && t->start_ns > e->start_ns && stretches.length > before;
 		if (*of_process > work.longest)
 			work.longest = *of_process;
@@ -145,7 +157,7 @@ bool hangs_is_worked_on(const struct finder *f, const struct episode *e)
 
 	if (!rule_holds(f->scene, RULE_work_in_progress) || !awaits_children(f, &f->scene->waits[e->last]))
 		return false;
-	work = work_below(f->scene, scene_pid(f->scene, f->thread), e);
+	work = work_below(f, scene_pid(f->scene, f->thread), e);
 	if (!nearly_all(f->scene, work.together, length))
 		return false;
 	return work.longest < limit_of(f->scene, LIMIT_busy_ns) || !most_of(f->scene, work.longest, length) || is_usual(f, e);
@@ -219,7 +231,7 @@ static bool looks(const struct scene *scene, const struct episode *e)
 }
 
 /* The thread, of the same process, that ended the wait had waited for what the process started, or looked for its end, for most of it.
- * Where that is `busy` nearly all the time it is that, too, for which the thread looks. */
+ * Where that is `busy` nearly all the time it is that, too, for which the thread looks, or that it was there and is asked, as a pool is. */
 static bool own_thread_awaits_children(const struct finder *f, const struct episode *e, bool busy)
 {
 	const struct scene *scene = f->scene;
@@ -239,7 +251,7 @@ static bool own_thread_awaits_children(const struct finder *f, const struct epis
 			episode = its->episode;
 			polls = (busy && looks(scene, &scene->episodes[episode])) || polls_children(scene, &scene->episodes[episode]);
 		}
-		if (polls || awaits_program(f, its, e->start_ns))
+		if (polls || (busy && awaits_children(f, its)) || awaits_program(f, its, e->start_ns))
 			awaited += (its->end_ns < e->end_ns ? its->end_ns : e->end_ns) - (its->start_ns > e->start_ns ? its->start_ns : e->start_ns);
 	}
 	return most_of(scene, awaited, e->end_ns - e->start_ns);
@@ -264,7 +276,7 @@ static bool reader_has_work_done(const struct finder *f, const struct episode *e
 
 	return rule_holds(f->scene, RULE_work_in_progress) && w->kind == WAIT_KIND_write && scene_is_pipe(w->object) && w->end == WAIT_END_THREAD &&
 	       w->cause != WAKE_CAUSE_signal && !scene_ended_by_signal(f->scene, w) && !scene_same_process(f->scene, w->waker, w->thread) &&
-	       most_of(f->scene, work_below(f->scene, scene_pid(f->scene, w->waker), e).together, e->end_ns - e->start_ns);
+	       most_of(f->scene, work_below(f, scene_pid(f->scene, w->waker), e).together, e->end_ns - e->start_ns);
 }
 
 bool hangs_goes_on(const struct finder *f, const struct episode *e)
@@ -275,7 +287,7 @@ bool hangs_goes_on(const struct finder *f, const struct episode *e)
 		return false;
 	if (reader_has_work_done(f, e))
 		return true;
-	work = work_below(f->scene, scene_pid(f->scene, f->thread), e);
+	work = work_below(f, scene_pid(f->scene, f->thread), e);
 	return most_of(f->scene, work.together, e->end_ns - e->start_ns) &&
 	       (comes_and_goes(f, e, &work) || polls_children(f->scene, e) || works_below(f, e, &work));
 }

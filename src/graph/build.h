@@ -141,6 +141,7 @@ struct built_thread {
 struct cpu_state {
 	uint64_t last_switch_ns;
 	uint32_t current;       /* tid, UINT32_MAX unknown */
+	uint32_t seen;          /* tid that was last seen on it while that is unknown; 0 none */
 	uint32_t last_event;
 	/* the interrupt that runs, as far as events tell */
 	uint32_t node;          /* row, GRAPH_NONE */

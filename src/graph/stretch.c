@@ -184,11 +184,36 @@ void slot_come_in(struct builder *b, struct slot *slot, uint64_t ns, uint16_t cp
 	}
 }
 
+static void leave_unseen(struct builder *b, struct slot *slot, uint64_t ns)
+{
+	struct row *row = slot_row(b, slot);
+
+	row_set_out(b->graph, slot->row, ns);
+	row->out_event = b->event;
+	row->flags |= ROW_LOST;
+	slot->status = SLOT_runnable;
+}
+
+/* Of a part of a trace that tells births and ends alone nothing tells the switches: who was seen on a processor has left
+ * it when another is seen there. */
+static void seen_on(struct builder *b, uint16_t cpu, uint32_t tid)
+{
+	struct cpu_state *state = &b->cpus.items[cpu];
+	struct slot *before = state->current == UINT32_MAX && state->seen && state->seen != tid ? slot_find(b, state->seen) : NULL;
+
+	if (before && before->status == SLOT_running && before->cpu == cpu) {
+		leave_unseen(b, before, b->now_ns);
+		state->last_switch_ns = b->now_ns;
+	}
+	state->seen = tid;
+}
+
 void slot_ensure(struct builder *b, struct slot *slot, uint16_t cpu)
 {
 	const struct cpu_state *state = &b->cpus.items[cpu];
 	uint64_t ns = b->now_ns;
 
+	seen_on(b, cpu, slot->facts.tid);
 	if (slot->status == SLOT_running)
 		return;
 	if (slot->status == SLOT_gone) {
@@ -355,16 +380,6 @@ static void switch_out(struct builder *b, const struct event *e, const struct ev
 	}
 }
 
-static void leave_unseen(struct builder *b, struct slot *slot, uint64_t ns)
-{
-	struct row *row = slot_row(b, slot);
-
-	row_set_out(b->graph, slot->row, ns);
-	row->out_event = b->event;
-	row->flags |= ROW_LOST;
-	slot->status = SLOT_runnable;
-}
-
 void switch_event(struct builder *b, const struct event *e)
 {
 	const struct event_switch *s = event_as(e, switch);
@@ -380,6 +395,7 @@ void switch_event(struct builder *b, const struct event *e)
 			leave_unseen(b, current, e->time);
 		}
 	}
+	seen_on(b, e->cpu, e->tid);
 	if (e->tid)
 		switch_out(b, e, s);
 	cpu = &b->cpus.items[e->cpu];
