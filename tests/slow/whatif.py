@@ -5,7 +5,7 @@ better, those of scored.c, which later were looked at, too, and those of unseen.
 asked about once, when replay was done. Each is recorded once and asked once; times are
 medians of runs without a recorder, of changed and unchanged programs in turn.
 
-usage: whatif.py [--argus PROGRAM] [--runs N] [--keep DIR [--later] | --replay DIR] [--set programs|scored|unseen|fresh|later|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth] [--json FILE] [NAME...]
+usage: whatif.py [--argus PROGRAM] [--runs N] [--keep DIR [--later] | --replay DIR] [--set programs|scored|unseen|fresh|later|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth|thirteenth] [--json FILE] [NAME...]
 --later: only record and measure; --replay asks"""
 import argparse
 import contextlib
@@ -22,7 +22,7 @@ from score import HERE, quota_group  # noqa: E402
 
 TRUTHS = {'programs': 'truth.json', 'scored': 'scored.json', 'unseen': 'unseen.json', 'fresh': 'fresh.json',
           'later': 'later.json', 'sixth': 'sixth.json', 'seventh': 'seventh.json', 'eighth': 'eighth.json', 'ninth': 'ninth.json', 'tenth': 'tenth.json', 'eleventh': 'eleventh.json',
-          'twelfth': 'twelfth.json'}
+          'twelfth': 'twelfth.json', 'thirteenth': 'thirteenth.json'}
 # Of the work of what is slow, per cent, before the change.
 WORK = {'disk': (100,), 'fsync_lock': (100,), 'readers': ()}
 WORK_BEFORE = {name: (100, 160) if name in ('programs', 'scored') else (100,) for name in TRUTHS}
