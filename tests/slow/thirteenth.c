@@ -444,7 +444,7 @@ KEEP static void *mixer(void *data)
 	return data;
 }
 
-static void frames(void)
+static void mixing(void)
 {
 	pthread_t thread = start(mixer, NULL);
 
@@ -569,5 +569,5 @@ static void deliveries(void)
 
 MAIN(,
 	PROGRAM(cached_rows), PROGRAM(pages), PROGRAM(records), PROGRAM(backend), PROGRAM(front_and_store), PROGRAM(parts),
-	PROGRAM(copying), PROGRAM(word_count), PROGRAM(progress), PROGRAM(polled_clients), PROGRAM(log_lines), PROGRAM(frames),
+	PROGRAM(copying), PROGRAM(word_count), PROGRAM(progress), PROGRAM(polled_clients), PROGRAM(log_lines), PROGRAM(mixing),
 	PROGRAM(heap_sweeps), PROGRAM(deliveries))
