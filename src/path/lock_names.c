@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,8 @@ struct lock_names {
 	struct file_opener *opener;
 	struct arena arena;
 	bool loaded;
+	pthread_t loader;
+	bool is_loading;          /* there is such a thread */
 	struct vec(struct module_file) modules;
 	struct vec(struct mapped) mappings;   /* by process, then address: told when they were first met, so not by time */
 };
@@ -43,15 +46,12 @@ struct lock_names *lock_names_new(const struct trace *trace)
 	return n;
 }
 
-void lock_names_prepare(struct lock_names *names)
-{
-	file_opener_prepare(names->opener);
-}
-
 void lock_names_free(struct lock_names *names)
 {
 	if (!names)
 		return;
+	if (names->is_loading)
+		pthread_join(names->loader, NULL);
 	for (size_t i = 0; i < names->modules.length; i++)
 		if (names->modules.items[i].open)
 			variable_file_close(&names->modules.items[i].file);
@@ -116,6 +116,29 @@ static void load(struct lock_names *n)
 	trace_cursor_free(cursor);
 	if (n->mappings.length)
 		qsort(n->mappings.items, n->mappings.length, sizeof(*n->mappings.items), by_place);
+}
+
+static void *load_ahead(void *data)
+{
+	struct lock_names *n = data;
+
+	pthread_mutex_lock(&n->lock);
+	if (!n->loaded)
+		load(n);
+	pthread_mutex_unlock(&n->lock);
+	return NULL;
+}
+
+void lock_names_prepare(struct lock_names *names)
+{
+	sigset_t every, before;
+
+	file_opener_prepare(names->opener);
+	/* Signals are for the program's own threads. */
+	sigfillset(&every);
+	pthread_sigmask(SIG_SETMASK, &every, &before);
+	names->is_loading = !pthread_create(&names->loader, NULL, load_ahead, names);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 /* How much higher the module lies than it was linked: "OFFSET BYTES ADDRESS" of its code tells. */

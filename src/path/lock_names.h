@@ -11,7 +11,8 @@ struct lock_names;
 
 /* Reads nothing yet; the trace must stay. */
 struct lock_names *lock_names_new(const struct trace *trace);
-/* For one whose memory is about to grow: see file_opener_prepare. */
+/* For one whose memory is about to grow: see file_opener_prepare. What was mapped where is read meanwhile by a thread of
+ * its own: of a long trace that takes a while, in which else everybody who asks would stand still. */
 void lock_names_prepare(struct lock_names *names);
 /* Accepts NULL. */
 void lock_names_free(struct lock_names *names);

@@ -271,8 +271,6 @@ static void walk_all(struct walkers *all)
 		walkers[i] = (struct walker){ .all = all, .opener = file_opener_new() };
 	for (unsigned i = 0; i < WALKERS && all->count > 1; i++)
 		file_opener_prepare(walkers[i].opener);
-	if (all->count > 1)
-		lock_names_prepare(all->walk->lock_names);
 	for (unsigned i = 1; i < WALKERS && i < all->count; i++)
 		if (sysconf(_SC_NPROCESSORS_ONLN) > (long)i)
 			start(&walkers[i]);
@@ -293,6 +291,8 @@ int path_walk_blocks(struct path_walk *walk, struct err *err)
 			       .count = (end - first + PART_BLOCKS - 1) / PART_BLOCKS };
 
 	mem_part(true);
+	if (all.count > 1)
+		lock_names_prepare(walk->lock_names);
 	if (end - first > PART_BLOCKS)
 		all.status = blocks_find_standing(blocks, end - PART_BLOCKS, PART_BLOCKS, &all.err);
 	pthread_mutex_init(&all.lock, NULL);
