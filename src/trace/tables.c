@@ -82,7 +82,7 @@ static void take_frame(struct tables_gathering *g, const struct event *e)
 	if (g->frame_count <= at->node)
 		g->frame_count = at->node + 1;
 	/* Written before it is read: a page that is read first is mapped twice. */
-	((struct frame *)g->frames.memory)[at->node].address = at->address;
+	*(volatile uint64_t *)&((struct frame *)g->frames.memory)[at->node].address = at->address;
 	frame = frame_of(g, at->node);
 	*frame = (struct frame){ at->address, at->parent, module & (MODULE_NUMBERS - 1), status & UINT8_MAX, 0, frame->at };
 }
