@@ -530,7 +530,7 @@ static void divide_rows(struct fold *fold)
 		}
 		for (size_t k = 0, most = 0; k < shares.length; k++) {
 			uint32_t to = move_share(fold, (uint32_t)i, shares.items[k].function, shares.items[k].samples, all,
-						 function && shares.items[k].function != fold->rows.items[i].function);
+						 shares.length > 1 || (function && shares.items[k].function != fold->rows.items[i].function));
 
 			if (shares.items[k].samples > most) {
 				most = shares.items[k].samples;
