@@ -479,6 +479,10 @@ static bool step(struct sim *s, uint32_t thread, const struct op *op)
 			vec_push(&s->woken, s->meets[op->value] - 1);
 		s->meets[op->value] = 0;
 		return false;
+	case OP_ASKED:
+		if (!s->c->asked_first)
+			return true;
+		/* fall through */
 	case OP_MEET:
 		t->passed = s->awaits[op->value] != 0;
 		if (t->passed)

@@ -15,6 +15,7 @@ struct replay_conditions {
 				      * processors are handed out anew */
 	bool without_others;         /* nobody stands for a processor that a program not of the run had */
 	bool locks_in_turn;          /* locks go from hand to hand as they did; else to who asks first */
+	bool asked_first;            /* who is asked over a socket answers only when he has been */
 	bool free_waits;             /* to wait and to be woken takes no time: it takes less where nobody sleeps long */
 };
 

@@ -36,6 +36,7 @@ struct making {
 	size_t loop;              /* the next whose end the thread that is made brings about */
 	uint64_t looks_until;     /* the end of the loop that the thread is in */
 	struct map meetings;      /* events that wake those who stand at a barrier -> its object */
+	struct map answers;       /* events that wake who waits for an answer */
 	uint32_t met;             /* the thread's wakes before it are of the meeting that is made, or of earlier ones */
 	uint32_t *met_at;         /* by thread: the first wake of the meeting to which it came last, + 1 */
 	struct latencies latencies;
@@ -150,6 +151,23 @@ static void put_meeting(struct making *m, uint32_t wake)
 	}
 }
 
+/* Behind an answer, or a wait: what it does until it answers next, without another wait, it does for who asks that. */
+static void put_asked(struct making *m, uint32_t thread, uint64_t time)
+{
+	const struct scene *scene = m->scene;
+	uint32_t wait = scene_waits_from(scene, thread, time);
+	uint64_t until = wait < scene_waits_end(scene, thread) ? scene->waits[wait].start_ns : UINT64_MAX;
+
+	for (uint32_t i = m->wake; i < m->wakes_end && scene->wakes[i].time < until; i++) {
+		const uint64_t *number = map_find(&m->answers, scene->wakes[i].number) ? map_find(&m->wakes, scene->wakes[i].number) : NULL;
+
+		if (!number)
+			continue;
+		put(m, OP_ASKED, *number - 1, 0);
+		return;
+	}
+}
+
 /* What it did to others up to the moment, and sleeps that were over before they began. */
 static void put_deeds(struct making *m, uint32_t thread, uint64_t until, bool inclusive)
 {
@@ -161,6 +179,8 @@ static void put_deeds(struct making *m, uint32_t thread, uint64_t until, bool in
 		put_meeting(m, m->wake++);
 		if (number)
 			put(m, OP_WAKE, *number - 1, 0);
+		if (map_find(&m->answers, scene->wakes[m->wake - 1].number))
+			put_asked(m, thread, scene->wakes[m->wake - 1].time);
 	}
 	while (next_loop(m, thread) < until || (inclusive && next_loop(m, thread) == until && until != UINT64_MAX))
 		put(m, OP_WAKE, *map_find(&m->wakes, LOOP_END | m->loops.list.items[m->loop++].first) - 1, 0);
@@ -474,6 +494,8 @@ static void make_thread(struct making *m, uint32_t thread, const struct hold *ho
 		case SPAN_STOPPED:
 			if (s->wait)
 				put_wait(m, thread, &scene->waits[s->wait], begin, end);
+			if (m->answers.length)
+				put_asked(m, thread, end);
 			break;
 		case SPAN_UNKNOWN:
 			put_running(m, thread, CLASS_UNKNOWN, OP_DELAY, begin, end);
@@ -496,6 +518,45 @@ static void find_meetings(struct making *m)
 			    naming_wait_class(m->naming, script_like(&m->locks, w)) == WAIT_CLASS_barrier)
 				map_put(&m->meetings, w->end_event, w->object);
 		}
+}
+
+static bool is_dialog(uint64_t object)
+{
+	switch (object_kind(object)) {
+	case OBJECT_KIND_tcp:
+	case OBJECT_KIND_unix_stream:
+	case OBJECT_KIND_unix_seqpacket:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool comes_over_files(const struct wait *w)
+{
+	return w->end == WAIT_END_THREAD && (w->kind == WAIT_KIND_read || w->kind == WAIT_KIND_poll || w->kind == WAIT_KIND_epoll);
+}
+
+/* Who reads from a socket what another thread sends that at times waits for what it is sent: he asked before he was answered, also
+ * where the other one had his question before it looked for it. */
+static void find_answers(struct making *m)
+{
+	struct map asked;
+
+	map_init(&asked);
+	for (int pass = 0; pass < 2; pass++)
+		for (uint32_t i = 1; i < m->scene->thread_count; i++)
+			for (uint32_t k = scene_waits_from(m->scene, i, m->p->from_ns); k < scene_waits_end(m->scene, i); k++) {
+				const struct wait *w = &m->scene->waits[k];
+
+				if (!comes_over_files(w))
+					continue;
+				if (!pass)
+					map_put(&asked, i, 1);
+				else if (w->kind == WAIT_KIND_read && is_dialog(w->object) && map_find(&asked, w->waker))
+					map_put(&m->answers, w->end_event, 1);
+			}
+	map_done(&asked);
 }
 
 /* Wake-ups of programs by programs; who began whom. */
@@ -540,12 +601,14 @@ void script_make(struct naming *naming, const struct holds *holds, const struct 
 	m.met_at = mem_zalloc(arena_array_bytes(sizeof(*m.met_at), naming->scene->thread_count));
 	m.next_born = mem_zalloc(arena_array_bytes(sizeof(*m.next_born), naming->scene->thread_count));
 	map_init(&m.meetings);
+	map_init(&m.answers);
 	script_locks_begin(&m.locks, naming, holds, ret_script);
 	script_clocks_find(m.scene, q, &m.clocks);
 	script_loops_find(naming, q, &m.loops);
 	script_messages_find(naming, q, &m.messages);
 	find_deeds(&m);
 	find_meetings(&m);
+	find_answers(&m);
 	m.cost_ns = script_cost_of_wait(m.scene);
 	for (uint32_t i = 0; i < naming->scene->thread_count; i++) {
 		size_t first;
@@ -562,6 +625,7 @@ void script_make(struct naming *naming, const struct holds *holds, const struct 
 	map_done(&m.wakes);
 	script_locks_end(&m.locks);
 	map_done(&m.meetings);
+	map_done(&m.answers);
 	script_clocks_done(&m.clocks);
 	script_loops_done(&m.loops);
 	script_messages_done(&m.messages);

@@ -17,6 +17,7 @@ enum op_kind {
 	OP_SET_CLOCK,  /* the thread's clock is set to this time */
 	OP_LIMIT,      /* the delay that follows is a wait's time limit: it is over when the wake-up of this number comes */
 	OP_MEET,       /* until somebody awaits the wake-up of this number: all must come to a barrier */
+	OP_ASKED,      /* what follows is done to answer by the wake-up of this number: until somebody awaits that, where who answers is asked first */
 	OP_SLACK,      /* ns that a sleep takes longer than asked for: half of it takes as much longer */
 	OP_LOOK,       /* whether the wake-up of this number has come: then what follows until that is awaited takes no time */
 	OP_LATE,       /* ns more where what was awaited before it had not come yet */

@@ -19,6 +19,7 @@
 #define POOL_LIVES 4u        /* this part of the run its threads live at least */
 #define POOL_BUSY 9u         /* tenths of the time in which they work */
 #define NEAR 0.1             /* of the run: how far the unchanged replay may be off for its processors to be believed */
+#define SAME 0.01            /* ... and how far it may be off for a condition to have been met all the time */
 #define FAR 0.2              /* ... and from where on it leaves too much unexplained to tell what a change does */
 
 struct trying {
@@ -36,6 +37,7 @@ struct trying {
 		bool ends;
 		double base_ns[2];   /* processors handed out anew, and as they were */
 		double alone_ns;     /* the second without programs that are not of the run; 0 not known */
+		bool asked_first;    /* it takes as long when answers come behind questions: then they do */
 	} orders[2], *u;
 };
 
@@ -191,6 +193,7 @@ static double locks_least(struct trying *t, uint32_t other_than)
 static bool try_both(const struct trying *t, struct replay_conditions conditions, double ret_ns[2])
 {
 	conditions.locks_in_turn = t->u == &t->orders[1];
+	conditions.asked_first ^= t->u->asked_first;
 	for (int i = 0; i < 2; i++) {
 		uint64_t ns;
 
@@ -209,6 +212,7 @@ static bool try_alone(const struct trying *t, struct replay_conditions condition
 	uint64_t ns;
 
 	conditions.locks_in_turn = t->u == &t->orders[1];
+	conditions.asked_first = t->u->asked_first;
 	conditions.queued_as_it_was = conditions.without_others = true;
 	if (!t->u->alone_ns || !replay(t->script, &conditions, &ns))
 		return false;
@@ -406,6 +410,10 @@ static void find_bounds(struct trying *t, struct try *a, const double ns[2])
 		widen_to(a, other);
 	a->conditions.free_waits = false;
 	set_row(t, a->row, a->factor, 0);
+	a->conditions.asked_first = true; /* where it was not, and the other way round */
+	if (try_reading(t, a, &other))
+		widen_to(a, other);
+	a->conditions.asked_first = false;
 	if (c->kind == CHANGE_ONE_MORE || is_role_paced(t, a->row->who))
 		widen(c, t->run_ns);
 	held = locks_least(t, c->kind == CHANGE_TWO_HOLDERS ? a->row->lock : 0);
@@ -493,6 +501,9 @@ static void try_unchanged(const struct trying *t, bool in_turn, struct unchanged
 		u->ends = replay(t->script, &conditions, &ns) && ns;
 		u->base_ns[i] = (double)ns;
 	}
+	conditions.asked_first = true;
+	u->asked_first = u->ends && replay(t->script, &conditions, &ns) && fabs((double)ns / u->base_ns[1] - 1) < SAME;
+	conditions.asked_first = u->asked_first;
 	conditions.without_others = true;
 	if (u->ends && replay(t->script, &conditions, &ns))
 		u->alone_ns = (double)ns;
