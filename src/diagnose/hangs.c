@@ -639,7 +639,7 @@ size_t hangs_find(struct arena *arena, struct diagnoser *diagnoser, const struct
 {
 	const struct hangs_found *found = find_all(diagnoser, options);
 	const struct scene *scene = diagnoser_scene(diagnoser);
-	struct hang *hangs = arena_array(arena, struct hang, found->count);
+	struct hang *hangs = arena_array(arena, struct hang, found->count + 1);
 	size_t count = 0;
 
 	for (size_t i = 0; i < found->count; i++) {
@@ -653,7 +653,7 @@ size_t hangs_find(struct arena *arena, struct diagnoser *diagnoser, const struct
 		hangs[count++] = h;
 	}
 	hangs_rank(scene->judgement, hangs, count);
-	hangs_prefer_outer(diagnoser, hangs, count);
+	count = hangs_prefer_outer(diagnoser, options, hangs, count);
 	*ret_hangs = hangs;
 	return count;
 }

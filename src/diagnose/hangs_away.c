@@ -296,9 +296,14 @@ static bool slept_on_purpose(const struct finder *f, const struct episode *e)
 bool hangs_ended_by_clock(const struct finder *f, const struct wait *w)
 {
 	const struct scene *scene = f->scene;
-	uint32_t behind = w->end == WAIT_END_THREAD ? scene_waits_from(scene, w->waker, w->end_ns) : 0;
-	const struct wait *last = behind > scene->threads[w->waker].wait ? &scene->waits[behind - 1] : NULL;
+	const struct wait *end = &scene->waits[scene_waits_end(scene, w->thread)], *last;
+	uint32_t behind;
 
+	/* it may look up by the clock itself */
+	while (w->end == WAIT_END_TIMEOUT && w + 1 < end && w[1].site == w->site)
+		w++;
+	behind = w->end == WAIT_END_THREAD ? scene_waits_from(scene, w->waker, w->end_ns) : 0;
+	last = behind > scene->threads[w->waker].wait ? &scene->waits[behind - 1] : NULL;
 	return last && hangs_is_unattended(f) && rule_holds(scene, RULE_answers_by_clock) && last->end == WAIT_END_TIMEOUT &&
 	       (last->kind == WAIT_KIND_epoll || last->kind == WAIT_KIND_poll) && !hangs_was_away(f, w->waker, w->start_ns, w->end_ns);
 }

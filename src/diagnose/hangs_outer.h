@@ -5,7 +5,8 @@
 
 #include "diagnose/hangs.h"
 
-/* `hangs` are ranked. */
-void hangs_prefer_outer(struct diagnoser *diagnoser, struct hang *hangs, size_t count);
+/* `hangs` are ranked, and have room for one more: for who set the first to work and waits for it, if nothing else tells of that one.
+ * Returns how many there are then. */
+size_t hangs_prefer_outer(struct diagnoser *diagnoser, const struct hangs_options *options, struct hang *hangs, size_t count);
 
 #endif

@@ -139,7 +139,7 @@ static void prefer_who_waits(const struct judgement *judgement, struct hang *han
 			uint64_t to = works->end_ns < waits->end_ns ? works->end_ns : waits->end_ns;
 			double severity = (double)(works->end_ns - works->start_ns) * works->weight;
 
-			if (works->thread != waits->awaits || !is_work(works) || to < from ||
+			if (works->thread != waits->awaits || !(is_work(works) || works->rule == RULE_starved) || to < from ||
 			    (to - from) * 100 < length * judgement_limit(judgement, LIMIT_most))
 				continue;
 			if (only_watches(judgement, waits, works)) {

@@ -183,7 +183,7 @@ static bool is_not_answered(const struct finder *f, const struct episode *e)
 	uint32_t awaits;
 	bool outside;
 
-	if (!may_be_answer(f, e) || !hangs_is_pending(f, e, &asked, &awaits, &outside))
+	if (!may_be_answer(f, e) || hangs_ended_by_clock(f, w) || !hangs_is_pending(f, e, &asked, &awaits, &outside))
 		return false;
 	/* A program's first thread may have nothing to do but to wait for the others, for ever. */
 	if (!outside && (w->end != WAIT_END_THREAD || w->cause == WAKE_CAUSE_signal || scene_ended_by_signal(f->scene, w)) && hangs_is_unattended(f))

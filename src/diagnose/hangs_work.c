@@ -55,7 +55,10 @@ static bool sleeps_on_purpose(const struct finder *f, uint32_t thread, const str
 {
 	const struct wait *w = s->state == SPAN_WAITING ? &f->scene->waits[s->wait] : NULL;
 
-	return w && w->kind == WAIT_KIND_sleep && w->end == WAIT_END_TIMEOUT && !loop_is(f->scene, &f->scene->episodes[w->episode]) &&
+	const struct episode *e = w ? &f->scene->episodes[w->episode] : NULL;
+
+	return w && w->kind == WAIT_KIND_sleep && w->end == WAIT_END_TIMEOUT &&
+	       (!loop_is(f->scene, e) || (e->end_ns - e->start_ns) / e->slices > limit_of(f->scene, LIMIT_look_ns)) &&
 	       f->scene->threads[thread].running_ns < limit_of(f->scene, LIMIT_sleeper_ran_unattended_ns) &&
 	       rule_holds(f->scene, RULE_takes_its_time) && hangs_is_unattended(f);
 }
@@ -224,10 +227,13 @@ static bool awaits_program(const struct finder *f, const struct wait *w, uint64_
 	       (!w->waker || f->scene->tables->threads[w->waker].start_ns + limit_of(f->scene, LIMIT_look_queued_ns) >= since_ns);
 }
 
-/* It sleeps and looks. */
+/* It sleeps and looks, or waits with a limit that runs out again and again. */
 static bool looks(const struct scene *scene, const struct episode *e)
 {
-	return rule_holds(scene, RULE_polls_children) && scene->waits[e->last].kind == WAIT_KIND_sleep && loop_is(scene, e);
+	const struct wait *w = &scene->waits[e->last];
+
+	return rule_holds(scene, RULE_polls_children) &&
+	       (w->kind == WAIT_KIND_sleep ? loop_is(scene, e) : w->end == WAIT_END_TIMEOUT && e->slices >= limit_of(scene, LIMIT_loop_looks));
 }
 
 /* The thread, of the same process, that ended the wait had waited for what the process started, or looked for its end, for most of it.
