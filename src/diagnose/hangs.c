@@ -406,7 +406,8 @@ static void find_drips(struct finder *f)
 		piped = first && f->options->pid && scene_is_pipe(first->kind == WAIT_KIND_poll ? first->detail : first->object) &&
 			!(first->kind == WAIT_KIND_poll && hangs_polls_own_pair(f, first)); /* by which its loop is woken */
 		if (first && came && end - begin >= hangs_long_ns(f, LIMIT_busy_ns) && (piped || hangs_role_in(f, first) == END_CLIENT) &&
-		    (f->options->pid || (sender_sleeps(f, first, begin, end) && came_to_end(f, &f->scene->episodes[t->episode + i - 1]))))
+		    (f->options->pid || (sender_sleeps(f, first, begin, end) && came_to_end(f, &f->scene->episodes[t->episode + i - 1]) &&
+					 !hangs_ended_by_clock(f, &f->scene->waits[f->scene->episodes[t->episode + i - 1].last]))))
 			offer(f, RULE_drops, begin, end);
 		first = w && (w->kind == WAIT_KIND_read || w->kind == WAIT_KIND_poll) ? w : NULL;
 		begin = e ? e->start_ns : 0;
@@ -520,20 +521,52 @@ static bool serves_others(const struct finder *f, uint64_t from)
 	return false;
 }
 
+/* Of the stretch the longest part without a wait but for giving up the processor: between two such the thread looks for another
+ * thing each time. */
+static void longest_spin(const struct finder *f, uint64_t *from, uint64_t *to)
+{
+	const struct scene *scene = f->scene;
+	uint64_t begin = *from, best_from = *from, best_to = *from;
+
+	for (uint32_t i = scene_waits_from(scene, f->thread, *from), end = scene_waits_end(scene, f->thread); begin < *to; i++) {
+		const struct wait *w = i < end && scene->waits[i].start_ns < *to ? &scene->waits[i] : NULL;
+		uint64_t until = w ? w->start_ns : *to;
+
+		if (w && (w->kind == WAIT_KIND_yield || w->end_ns - w->start_ns <= limit_of(scene, LIMIT_look_ran_ns)))
+			continue;
+		if (until > begin && until - begin > best_to - best_from) {
+			best_from = begin;
+			best_to = until;
+		}
+		if (!w)
+			break;
+		begin = w->end_ns;
+	}
+	*from = best_from;
+	*to = best_to;
+}
+
 /* A stretch in which the thread ran, or could have, without a wait of any length. */
 static void judge_stretch(struct finder *f, uint64_t from, uint64_t to)
 {
 	struct state_times times;
-	uint64_t spin_from = from, spin_to = to;
+	uint64_t spin_from = from, spin_to = to, long_ns;
 
 	if (to - from < hangs_long_ns(f, LIMIT_starved_ns))
 		return;
-	scene_state_times(f->scene, f->thread, from, to, &times);
-	if (hangs_spins(f, times.ns[SPAN_RUNNING], &spin_from, &spin_to) && spin_to - spin_from >= hangs_long_ns(f, LIMIT_busy_ns)) {
+	long_ns = hangs_long_ns(f, f->options->pid ? LIMIT_wait_ns : LIMIT_busy_ns);
+	longest_spin(f, &spin_from, &spin_to);
+	if (spin_to - spin_from < long_ns) {
+		spin_from = from;
+		spin_to = to;
+	}
+	scene_state_times(f->scene, f->thread, spin_from, spin_to, &times);
+	if (hangs_spins(f, times.ns[SPAN_RUNNING], &spin_from, &spin_to) && spin_to - spin_from >= long_ns) {
 		if (!hangs_spins_for_load(f, spin_from, spin_to))
 			offer(f, RULE_spins, spin_from, spin_to);
 		return;
 	}
+	scene_state_times(f->scene, f->thread, from, to, &times);
 	if (times.ns[SPAN_RUNNABLE] * 100 > limit_of(f->scene, LIMIT_runnable) * (to - from) && is_kept_off(f, from, to)) {
 		offer(f, RULE_starved, from, to);
 		return;

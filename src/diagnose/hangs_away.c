@@ -303,6 +303,9 @@ bool hangs_ended_by_clock(const struct finder *f, const struct wait *w)
 	while (w->end == WAIT_END_TIMEOUT && w + 1 < end && w[1].site == w->site)
 		w++;
 	behind = w->end == WAIT_END_THREAD ? scene_waits_from(scene, w->waker, w->end_ns) : 0;
+	/* what it then had to read from a disk is its answer's work */
+	while (behind > scene->threads[w->waker].wait && wait_is_in_kernel(&scene->waits[behind - 1]))
+		behind--;
 	last = behind > scene->threads[w->waker].wait ? &scene->waits[behind - 1] : NULL;
 	return last && hangs_is_unattended(f) && rule_holds(scene, RULE_answers_by_clock) && last->end == WAIT_END_TIMEOUT &&
 	       (last->kind == WAIT_KIND_epoll || last->kind == WAIT_KIND_poll) && !hangs_was_away(f, w->waker, w->start_ns, w->end_ns);

@@ -125,11 +125,14 @@ static bool is_launcher(const struct asking *a, const struct wait *w)
 	return w->kind == WAIT_KIND_child && died > born && nearly_all(scene, ns, died - born);
 }
 
-/* It listens to many, and asked for one of them; or it is a launcher. */
+/* It listens to many, and asked for one of them, or waits as is marked harmless; or it is a launcher, or not its process's first thread: how
+ * late such a one is shows in those that wait for it. */
 static bool passes_on(struct asking *a, const struct hang *its)
 {
 	const struct wait *w = &a->f.scene->waits[scene_waits_from(a->f.scene, its->thread, its->end_ns) - 1];
 
+	if (scene_tid(a->f.scene, its->thread) != scene_pid(a->f.scene, its->thread) || (w->idle && rule_holds(a->f.scene, RULE_marked_idle)))
+		return true;
 	a->f.thread = its->thread;
 	hangs_learn_places(&a->f);
 	return ((w->kind == WAIT_KIND_epoll || (w->kind == WAIT_KIND_poll && w->argument > 2)) && hangs_rests_at(&a->f, w)) || is_launcher(a, w);

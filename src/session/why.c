@@ -87,6 +87,12 @@ static int ask_window(struct arena *arena, struct session *session, const struct
 }
 
 /* Hangs of all times that the question is about, likeliest first. */
+/* For another, and not for a processor. */
+static bool waits(const struct hang *hang)
+{
+	return hang->rule != RULE_starved && hang->rule != RULE_computes;
+}
+
 static int find_hangs(struct arena *arena, struct session *session, const struct why_question *q,
 		      struct why_reply *reply, struct err *err)
 {
@@ -111,6 +117,13 @@ static int find_hangs(struct arena *arena, struct session *session, const struct
 	if (r)
 		return r;
 	r = session_hangs(session, arena, &options, &reply->hangs, &reply->hang_count, err);
+	/* Who asks why means that something was stuck: where nothing is so by itself, all counts that took as long as an answer may. */
+	if (!r && !reply->hang_count && !q->pid && !session->blocks && !session->judgement->unattended) {
+		options.threshold_ns = judgement_limit(session->judgement, LIMIT_wait_ns);
+		r = session_hangs(session, arena, &options, &reply->hangs, &reply->hang_count, err);
+		if (!r && reply->hang_count && !waits(&reply->hangs[0]))
+			reply->hang_count = 0;
+	}
 	if (!r && q->mark && reply->hang_count) {
 		hangs = arena_array(arena, struct hang, reply->hang_count);
 		memcpy(hangs, reply->hangs, reply->hang_count * sizeof(*hangs));
