@@ -521,26 +521,31 @@ static bool serves_others(const struct finder *f, uint64_t from)
 	return false;
 }
 
-/* Of the stretch the longest part without a wait but for giving up the processor: between two such the thread looks for another
- * thing each time. */
+/* Of the stretch the longest part without a wait but for giving up the processor, and in which it set nobody to work: what it looks for
+ * is another thing each time. */
 static void longest_spin(const struct finder *f, uint64_t *from, uint64_t *to)
 {
 	const struct scene *scene = f->scene;
-	uint64_t begin = *from, best_from = *from, best_to = *from;
+	uint32_t i = scene_waits_from(scene, f->thread, *from), wake = scene_wakes_from(scene, f->thread, *from);
+	uint64_t begin = *from, best_from = *from, best_to = *from, end = *to;
 
-	for (uint32_t i = scene_waits_from(scene, f->thread, *from), end = scene_waits_end(scene, f->thread); begin < *to; i++) {
-		const struct wait *w = i < end && scene->waits[i].start_ns < *to ? &scene->waits[i] : NULL;
-		uint64_t until = w ? w->start_ns : *to;
+	while (begin < end) {
+		const struct wait *w;
+		uint64_t asked = wake < scene_wakes_end(scene, f->thread) && scene->wakes[wake].time < end ? scene->wakes[wake].time : end, until;
 
-		if (w && (w->kind == WAIT_KIND_yield || w->end_ns - w->start_ns <= limit_of(scene, LIMIT_look_ran_ns)))
-			continue;
+		while (i < scene_waits_end(scene, f->thread) &&
+		       (scene->waits[i].kind == WAIT_KIND_yield ||
+			scene->waits[i].end_ns - scene->waits[i].start_ns <= limit_of(scene, LIMIT_look_ran_ns)))
+			i++;
+		w = i < scene_waits_end(scene, f->thread) && scene->waits[i].start_ns < asked ? &scene->waits[i] : NULL;
+		until = w ? w->start_ns : asked;
 		if (until > begin && until - begin > best_to - best_from) {
 			best_from = begin;
 			best_to = until;
 		}
-		if (!w)
-			break;
-		begin = w->end_ns;
+		begin = w ? w->end_ns : asked;
+		i += w != NULL;
+		wake += !w;
 	}
 	*from = best_from;
 	*to = best_to;

@@ -136,8 +136,13 @@ bool hangs_spins(const struct finder *f, uint64_t running_ns, uint64_t *from, ui
 
 	/* Between two pieces of work it spins anew. */
 	if (diagnoser_spin_window(f->diagnoser, f->thread, *from, *to, &begin, &end)) {
-		*from = begin;
-		*to = end;
+		uint64_t edge = part_of(f->scene, LIMIT_edge, *to - *from);
+
+		/* samples tell where it ends to one of them */
+		if (begin > *from + edge)
+			*from = begin;
+		if (end + edge < *to)
+			*to = end;
 		spins = true;
 	}
 	return spins && (leads(f) || partner_counts(f, *from, *to, false));
