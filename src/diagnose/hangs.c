@@ -487,13 +487,14 @@ static void find_late_trips(struct finder *f)
 
 /* A machine with too much to do is slow for all; starved is who is kept off by one
  * thread or by a quota. */
-static bool is_kept_off(const struct finder *f, uint64_t from, uint64_t to)
+static bool is_kept_off(const struct finder *f, uint64_t from, uint64_t to, bool *ret_by_quota)
 {
 	struct starved starved;
 
 	if (!starved_judge(f->scene, f->thread, from, to, &starved))
 		return false;
-	if (most_of(f->scene, starved.throttled_ns, starved.runnable_ns))
+	*ret_by_quota = most_of(f->scene, starved.throttled_ns, starved.runnable_ns);
+	if (*ret_by_quota)
 		return true;
 	if (!f->options->pid && f->scene->tables->threads[f->thread].prio >= limit_of(f->scene, LIMIT_gives_way) &&
 	    !most_of(f->scene, starved.raised_ns, starved.runnable_ns))
@@ -521,46 +522,17 @@ static bool serves_others(const struct finder *f, uint64_t from)
 	return false;
 }
 
-/* Of the stretch the longest part without a wait but for giving up the processor, and in which it set nobody to work: what it looks for
- * is another thing each time. */
-static void longest_spin(const struct finder *f, uint64_t *from, uint64_t *to)
-{
-	const struct scene *scene = f->scene;
-	uint32_t i = scene_waits_from(scene, f->thread, *from), wake = scene_wakes_from(scene, f->thread, *from);
-	uint64_t begin = *from, best_from = *from, best_to = *from, end = *to;
-
-	while (begin < end) {
-		const struct wait *w;
-		uint64_t asked = wake < scene_wakes_end(scene, f->thread) && scene->wakes[wake].time < end ? scene->wakes[wake].time : end, until;
-
-		while (i < scene_waits_end(scene, f->thread) &&
-		       (scene->waits[i].kind == WAIT_KIND_yield ||
-			scene->waits[i].end_ns - scene->waits[i].start_ns <= limit_of(scene, LIMIT_look_ran_ns)))
-			i++;
-		w = i < scene_waits_end(scene, f->thread) && scene->waits[i].start_ns < asked ? &scene->waits[i] : NULL;
-		until = w ? w->start_ns : asked;
-		if (until > begin && until - begin > best_to - best_from) {
-			best_from = begin;
-			best_to = until;
-		}
-		begin = w ? w->end_ns : asked;
-		i += w != NULL;
-		wake += !w;
-	}
-	*from = best_from;
-	*to = best_to;
-}
-
 /* A stretch in which the thread ran, or could have, without a wait of any length. */
 static void judge_stretch(struct finder *f, uint64_t from, uint64_t to)
 {
 	struct state_times times;
 	uint64_t spin_from = from, spin_to = to, long_ns;
+	bool by_quota = false;
 
 	if (to - from < hangs_long_ns(f, LIMIT_starved_ns))
 		return;
 	long_ns = hangs_long_ns(f, f->options->pid ? LIMIT_wait_ns : LIMIT_busy_ns);
-	longest_spin(f, &spin_from, &spin_to);
+	hangs_longest_spin(f, &spin_from, &spin_to);
 	if (spin_to - spin_from < long_ns) {
 		spin_from = from;
 		spin_to = to;
@@ -572,8 +544,10 @@ static void judge_stretch(struct finder *f, uint64_t from, uint64_t to)
 		return;
 	}
 	scene_state_times(f->scene, f->thread, from, to, &times);
-	if (times.ns[SPAN_RUNNABLE] * 100 > limit_of(f->scene, LIMIT_runnable) * (to - from) && is_kept_off(f, from, to)) {
+	if (times.ns[SPAN_RUNNABLE] * 100 > limit_of(f->scene, LIMIT_runnable) * (to - from) && is_kept_off(f, from, to, &by_quota)) {
 		offer(f, RULE_starved, from, to);
+		if (by_quota && rule_holds(f->scene, RULE_starved))
+			f->hangs.items[f->hangs.length - 1].weight = (uint32_t)limit_of(f->scene, LIMIT_quota_weight);
 		return;
 	}
 	if (!hangs_is_unattended(f) || serves_others(f, from))

@@ -119,6 +119,34 @@ bool hangs_flag_came(const struct finder *f, const struct episode *e)
 	       partner_counts(f, e->start_ns, e->end_ns, w->kind == WAIT_KIND_child);
 }
 
+void hangs_longest_spin(const struct finder *f, uint64_t *from, uint64_t *to)
+{
+	const struct scene *scene = f->scene;
+	uint32_t i = scene_waits_from(scene, f->thread, *from), wake = scene_wakes_from(scene, f->thread, *from);
+	uint64_t begin = *from, best_from = *from, best_to = *from, end = *to;
+
+	while (begin < end) {
+		const struct wait *w;
+		uint64_t asked = wake < scene_wakes_end(scene, f->thread) && scene->wakes[wake].time < end ? scene->wakes[wake].time : end, until;
+
+		while (i < scene_waits_end(scene, f->thread) &&
+		       (scene->waits[i].kind == WAIT_KIND_yield ||
+			scene->waits[i].end_ns - scene->waits[i].start_ns <= limit_of(scene, LIMIT_look_ran_ns)))
+			i++;
+		w = i < scene_waits_end(scene, f->thread) && scene->waits[i].start_ns < asked ? &scene->waits[i] : NULL;
+		until = w ? w->start_ns : asked;
+		if (until > begin && until - begin > best_to - best_from) {
+			best_from = begin;
+			best_to = until;
+		}
+		begin = w ? w->end_ns : asked;
+		i += w != NULL;
+		wake += !w;
+	}
+	*from = best_from;
+	*to = best_to;
+}
+
 bool hangs_spins(const struct finder *f, uint64_t running_ns, uint64_t *from, uint64_t *to)
 {
 	struct meeting_wait meeting;

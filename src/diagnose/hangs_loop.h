@@ -13,6 +13,9 @@ bool hangs_looks_in_vain(const struct finder *f, const struct episode *e);
 /* True when such a loop ended by itself as another thread of its process, or a
  * child, did what kept it away all the time. */
 bool hangs_flag_came(const struct finder *f, const struct episode *e);
+/* Of the stretch the longest part without a wait but for giving up the processor, and in which it set nobody to work: what it looks for
+ * is another thing each time. */
+void hangs_longest_spin(const struct finder *f, uint64_t *from, uint64_t *to);
 /* True when the thread only looks at something again and again; narrows the stretch
  * to where it does. */
 bool hangs_spins(const struct finder *f, uint64_t running_ns, uint64_t *from, uint64_t *to);
