@@ -2,7 +2,8 @@
 
 truth.json: verdict (accepted ones), culprit (any of these), chain (all of these must
 appear), trigger (any of these), circle (true: one must be found), function_in_chain,
-module, text (regular expressions). Names are actors of the run (shell patterns), or
+module, text (regular expressions), as_stuck (who waits for the same as the victim: where
+nobody says which is meant it may be named as well). Names are actors of the run (shell patterns), or
 `victim`; a thread of an actor, or a child of it, counts as the actor, but of `=NAME` that thread
 alone; so does a kind of culprit ("cgroup")."""
 import fnmatch
@@ -51,7 +52,7 @@ def answer(answer, truth, truth_run):
     points = {
         'verdict': answer.get('verdict') in truth['verdict'],
         'culprit': is_actor(answer.get('culprit'), truth_run, truth['culprit']),
-        'victim': is_actor(answer.get('victim'), truth_run, ['victim']),
+        'victim': is_actor(answer.get('victim'), truth_run, ['victim', *truth.get('as_stuck', [])]),
         'time': overlap(answer, truth_run) >= 0.5,
         'ledger': ledger_ok(answer),
     }

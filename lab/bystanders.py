@@ -81,8 +81,9 @@ def lock_user(plan, link):
 
 
 def client(plan, server):
-    """Another client of a server with a socket, whose requests are none of the fault's."""
+    """Another client of a server with a socket, whose requests are none of the fault's: while the server does not answer it is as stuck."""
     process = plan.process()
+    plan.as_stuck.append(process.name)
     ask = process.name + '_' + plan.names.deed()
     plan.function(f'static NOINLINE bool {ask}(int fd, uint32_t id)',
                   '\tstruct message m = {.id = id};\n\tif (!message_write(fd, &m))\n\t\treturn false;\n\tdo\n\t\tif (!message_read(fd, &m))\n\t\t\treturn false;\n\twhile (m.id != id);\n\treturn true;')

@@ -51,6 +51,7 @@ class Plan:
         self.fd_next = 60
         self.links, self.kinds = [], []
         self.victim = None
+        self.as_stuck = []      # processes that wait for the same as the victim
         self.bystanders = []
         self.operators = []         # processes that must start after the others
         self.bus, self.bus_peers = None, 0

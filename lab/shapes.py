@@ -285,7 +285,7 @@ def truth_of(plan, chain, truth, seed, shape_name, fault):
         'seed': seed, 'shape': shape_name, 'fault': fault, 'links': [l.kind for l in chain.links],
         'mechanisms': sorted({links.KINDS[l.kind]['family'] for l in chain.links} | {faults.FAULTS[fault]['family']} | ({'relay'} if chain.relays or plan.bus else set())
                              | ({'victim woken often'} if any(l.ticker for l in chain.links) else set())),
-        'victim': plan.victim.name, 'culprit': [exact(n) for n in truth['culprit']],
+        'victim': plan.victim.name, 'as_stuck': plan.as_stuck, 'culprit': [exact(n) for n in truth['culprit']],
         'chain': [exact(n) for n in inner + truth.get('chain', [])],
         'verdict': sorted(set(VERDICTS.get(first, ['waiting']) + ALSO.get(fault, []))),
         'fault_node': chain.end.name, 'fault_at_ms': plan.fault_at_ms, 'span_ms': plan.span_ms, 'end_ms': plan.end_ms,

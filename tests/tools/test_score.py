@@ -44,6 +44,11 @@ class Score(unittest.TestCase):
             points = score.answer(answer(culprit={'pid': 30, 'tid': tid, 'ppid': 1}), truth, RUN)
             self.assertEqual(points['culprit'], right, tid)
 
+    def test_as_stuck_as_the_victim(self):
+        other = answer(victim={'pid': 30, 'tid': 30, 'ppid': 1})
+        self.assertFalse(score.answer(other, TRUTH, RUN)['victim'])
+        self.assertTrue(score.answer(other, dict(TRUTH, as_stuck=['relay']), RUN)['victim'])
+
     def test_empty_answer_fails_every_point(self):
         points = score.answer({}, TRUTH, RUN)
         self.assertFalse(any(points.values()), points)
