@@ -465,6 +465,8 @@ static bool spins(const struct investigation *v)
 	return diagnoser_spins(v->diagnoser, c->thread, c->first_ns, c->last_ns);
 }
 
+#define MOST_SPINNERS 4 /* each for the next */
+
 struct diagnosis *diagnose(struct arena *arena, struct diagnoser *diagnoser, const struct diagnose_request *request)
 {
 	struct diagnose_request looked_at = *request;
@@ -475,8 +477,12 @@ struct diagnosis *diagnose(struct arena *arena, struct diagnoser *diagnoser, con
 	v.d->start_ns = looked_at.from_ns;
 	v.d->end_ns = request->to_ns;
 	describe_thread(&v.describer, request->thread, middle_of(looked_at.from_ns, request->to_ns), &v.d->victim);
-	if (spins(&v))
-		investigation_charge_spinning(&v, v.culprit->thread);
+	/* one that it looks to may spin in turn */
+	for (uint32_t spinner = 0, before = 0, i = 0; i < MOST_SPINNERS && spins(&v); before = spinner, i++) {
+		spinner = v.culprit->thread;
+		if (!investigation_charge_spinning(&v, spinner, before))
+			break;
+	}
 	if (v.culprit) {
 		blame(&v, v.culprit);
 		collect_triggers(&v, v.culprit);

@@ -41,7 +41,7 @@ static bool looks_often(const struct finder *f, const struct episode *e)
 		return false;
 	if (f->options->pid || ns >= limit_of(f->scene, LIMIT_stranger_ns))
 		return true;
-	partner = loop_partner(f->scene, f->thread, e->start_ns, e->end_ns, &confidence);
+	partner = loop_partner(f->scene, f->thread, 0, e->start_ns, e->end_ns, &confidence);
 	return !starts_up(f, e, partner) && !looks_for_stranger(f, partner);
 }
 
@@ -73,7 +73,7 @@ static bool partner_counts(const struct finder *f, uint64_t from, uint64_t to, b
 {
 	struct state_times times;
 	uint8_t confidence;
-	uint32_t partner = loop_partner(f->scene, f->thread, from, to, &confidence);
+	uint32_t partner = loop_partner(f->scene, f->thread, 0, from, to, &confidence);
 	bool own;
 
 	if (!partner || confidence < limit_of(f->scene, LIMIT_partner_sure) || (!leads(f) && !scene_same_process(f->scene, partner, f->thread)))

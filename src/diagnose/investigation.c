@@ -143,7 +143,7 @@ void investigation_walk(struct investigation *v)
 
 /* For whose part a thread that spins waits: who wrote the flag as it stopped, who did so in the
  * other trace, or who seems able to. */
-static void find_spin_partner(struct investigation *v, uint32_t thread, struct walk_step *ret_step)
+static void find_spin_partner(struct investigation *v, uint32_t thread, uint32_t before, struct walk_step *ret_step)
 {
 	uint64_t from = v->request->from_ns, to = v->request->to_ns;
 	struct side *now = &v->diagnoser->side, *base = v->request->base;
@@ -182,7 +182,7 @@ static void find_spin_partner(struct investigation *v, uint32_t thread, struct w
 		return;
 	}
 	*ret_step = (struct walk_step){ .link = LINK_FLAG };
-	ret_step->thread = loop_partner(v->scene, thread, from, to, &ret_step->own);
+	ret_step->thread = loop_partner(v->scene, thread, before, from, to, &ret_step->own);
 }
 
 /* A step of the partner's own walk, with those that it hangs below, below the partner's step here.
@@ -200,16 +200,16 @@ static uint32_t adopt_step(struct investigation *v, const struct walk_steps *own
 	return adopted[index];
 }
 
-void investigation_charge_spinning(struct investigation *v, uint32_t thread)
+bool investigation_charge_spinning(struct investigation *v, uint32_t thread, uint32_t before)
 {
 	struct pieces old = v->pieces;
 	struct walk_step to_partner;
 	uint32_t partner, step;
 
-	find_spin_partner(v, thread, &to_partner);
+	find_spin_partner(v, thread, before, &to_partner);
 	partner = to_partner.thread;
-	if (!partner)
-		return;
+	if (!partner || partner == before)
+		return false;
 	v->pieces = (struct pieces){ 0 };
 	step = (uint32_t)v->steps.length;
 	for (size_t i = 0; i < old.length; i++) {
@@ -250,6 +250,7 @@ void investigation_charge_spinning(struct investigation *v, uint32_t thread)
 	}
 	vec_done(&old);
 	add_up(v);
+	return v->culprit && v->culprit->thread != thread;
 }
 
 void investigation_init(struct investigation *v, struct arena *arena, struct diagnoser *diagnoser,

@@ -58,8 +58,9 @@ void investigation_done(struct investigation *v);
 /* Walks from the victim, following each fork's choice, and adds up; forks met for the
  * first time choose their best. */
 void investigation_walk(struct investigation *v);
-/* Charges the running time of a spinning thread to the one it spins for. */
-void investigation_charge_spinning(struct investigation *v, uint32_t thread);
+/* Charges the running time of a spinning thread to the one it spins for, which is not the one that spins for it, `before`, 0 none; true
+ * when another is the culprit then. */
+bool investigation_charge_spinning(struct investigation *v, uint32_t thread, uint32_t before);
 /* The step of the walk that leads to the culprit. */
 uint32_t investigation_culprit_step(const struct investigation *v);
 /* The fork at the wait that the step came from, NULL when none was met there. */

@@ -265,7 +265,7 @@ static uint64_t score_of(const struct scene *scene, const struct state_times *ti
 	       part_of(scene, LIMIT_waited_counts, times->ns[SPAN_WAITING]);
 }
 
-uint32_t loop_partner(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, uint8_t *ret_confidence)
+uint32_t loop_partner(const struct scene *scene, uint32_t thread, uint32_t but, uint64_t from_ns, uint64_t to_ns, uint8_t *ret_confidence)
 {
 	const struct tables *tables = scene->tables;
 	const struct episode *ends = scene_episode(scene, thread, to_ns - 1);
@@ -280,7 +280,7 @@ uint32_t loop_partner(const struct scene *scene, uint32_t thread, uint64_t from_
 		struct state_times times;
 		uint64_t score, away, away_until;
 
-		if (i == thread || (!own && tables->threads[i].parent_pid != tables->threads[thread].pid))
+		if (i == thread || i == but || (!own && tables->threads[i].parent_pid != tables->threads[thread].pid))
 			continue;
 		if (tables->threads[i].start_ns > to_ns || tables->threads[i].end_ns < from_ns ||
 		    waits_for(scene, i, thread, from_ns + window / 2, to_ns))

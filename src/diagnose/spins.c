@@ -131,5 +131,5 @@ uint32_t diagnoser_spin_partner(const struct diagnoser *diagnoser, uint32_t thre
 		return late;
 	if (awaited_process_find(diagnoser->scene, diagnoser->names, thread, from_ns, to_ns, &awaited))
 		return awaited.thread;
-	return loop_partner(diagnoser->scene, thread, from_ns, to_ns, &confidence);
+	return loop_partner(diagnoser->scene, thread, 0, from_ns, to_ns, &confidence);
 }
