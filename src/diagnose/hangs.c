@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/search.h"
 #include "diagnose/hangs_away.h"
+#include "diagnose/hangs_busy.h"
 #include "diagnose/hangs_loop.h"
 #include "diagnose/hangs_outer.h"
 #include "diagnose/hangs_pending.h"
@@ -18,126 +18,10 @@
 #include "diagnose/hangs_rest.h"
 #include "diagnose/hangs_trips.h"
 #include "diagnose/loops.h"
-#include "diagnose/starved.h"
 
 static void offer(struct finder *f, enum rule_id rule, uint64_t from, uint64_t to)
 {
-	if (rule_holds(f->scene, rule))
-		vec_push(&f->hangs, ((struct hang){ .thread = f->thread, .start_ns = from, .end_ns = to, .rule = rule, .weight = rule_infos[rule].weight }));
-}
-
-/* ---- silence ---- */
-
-/* True when something was sent to the thread during the stretch that it read only
- * behind it, long after. */
-static bool left_unread(const struct finder *f, uint64_t from, uint64_t to)
-{
-	const struct scene *scene = f->scene;
-	const struct scene_thread *t = &scene->threads[f->thread];
-
-	for (uint32_t i = scene_messages_from(scene, f->thread, to), n = 0; i < t->messages.count && n < 20; i++, n++) {
-		const struct message m = scene_message(scene, t->messages.items[i]);
-		const struct row *row = m.flags & MESSAGE_FLAGS_receive ? scene_channel(scene, m.channel) : NULL;
-
-		if (m.time > to + 100000000)
-			break;
-		for (uint32_t j = row ? scene_channel_from(scene, row, from) : 0; row && j < row->count; j++) {
-			const struct message sent = scene_message(scene, row->items[j]);
-
-			if (sent.time + limit_of(scene, LIMIT_wait_ns) >= to)
-				break;
-			if (!(sent.flags & MESSAGE_FLAGS_receive) && sent.result > 0)
-				return true;
-		}
-	}
-	return false;
-}
-
-/* A computation that is shared out among threads of the process: a batch, not stuck. */
-static bool works_together(const struct finder *f, uint64_t from, uint64_t to)
-{
-	const struct scene *scene = f->scene;
-
-	for (uint32_t i = 1; i < scene->thread_count; i++) {
-		struct state_times times;
-
-		if (i == f->thread || !scene_same_process(scene, i, f->thread))
-			continue;
-		scene_state_times(scene, i, from, to, &times);
-		if (most_of(f->scene, times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE], to - from) &&
-		    times.ns[SPAN_RUNNING] * 100 > limit_of(f->scene, LIMIT_helper_runs) * (to - from))
-			return true;
-	}
-	return false;
-}
-
-/* A stretch in which the thread gave no sign of life to anybody. */
-static void judge_silence(struct finder *f, enum rule_id rule, uint64_t from, uint64_t to)
-{
-	const struct thread *t = &f->scene->tables->threads[f->thread];
-	uint64_t own_ns = hangs_own_work_ns(f, LIMIT_busy_ns);
-	struct state_times times;
-
-	if (to - from < hangs_long_ns(f, LIMIT_busy_ns))
-		return;
-	scene_state_times(f->scene, f->thread, from, to, &times);
-	if (!nearly_all(f->scene, times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE], to - from))
-		return;
-	/* On a busy machine much takes long; its own work must be long too. */
-	if (times.ns[SPAN_RUNNING] < own_ns)
-		return;
-	/* Looking at a flag is no work. */
-	if (times.ns[SPAN_RUNNABLE] > times.ns[SPAN_RUNNING] &&
-	    times.ns[SPAN_RUNNING] * diagnoser_work_share(f->diagnoser, f->thread, from, to) / 100 < own_ns)
-		return;
-	if (rule_holds(f->scene, RULE_unread) && left_unread(f, from, to))
-		offer(f, RULE_unread, from, to);
-	else if (t->tid == t->pid && (rule == RULE_silent_turn || !works_together(f, from, to)))
-		offer(f, rule, from, to);
-}
-
-static bool is_sign(const struct scene *scene, const struct wake *k)
-{
-	return !scene_same_process(scene, k->waker, k->target) && !scene_is_system(scene, k->target);
-}
-
-/* Wake-ups of other processes and messages are signs of life; between them is silence. Signs
- * are many, so each step goes to the last one that comes before a silence would be
- * long. */
-static void find_silences(struct finder *f, enum rule_id rule, uint64_t from, uint64_t to)
-{
-	const struct scene *scene = f->scene;
-	const struct row *messages = &scene->threads[f->thread].messages;
-	uint32_t wake = scene_wakes_from(scene, f->thread, from), message = scene_messages_from(scene, f->thread, from);
-	uint64_t usual = hangs_long_ns(f, LIMIT_busy_ns), previous = from, next = from;
-
-	for (; previous < to && next < to; previous = next) {
-		uint64_t limit = to - previous < usual ? to : previous + (usual ? usual : 1), last = previous;
-		uint32_t wakes_end = scene_wakes_end(scene, f->thread), high = wakes_end, before = wake;
-
-		SEARCH(wake, high, middle, scene->wakes[middle].time < limit);
-		for (uint32_t i = wake; i > before; i--)
-			if (is_sign(scene, &scene->wakes[i - 1])) {
-				last = scene->wakes[i - 1].time;
-				break;
-			}
-		before = message;
-		high = messages->count;
-		SEARCH(message, high, middle, scene->messages[messages->items[middle]].time < limit);
-		if (message > before && scene->messages[messages->items[message - 1]].time > last)
-			last = scene->messages[messages->items[message - 1]].time;
-		next = last;
-		if (last > previous)
-			continue;
-		while (wake < wakes_end && !is_sign(scene, &scene->wakes[wake]))
-			wake++;
-		next = to;
-		if (wake < wakes_end && scene->wakes[wake].time < next)
-			next = scene->wakes[wake].time;
-		if (message < messages->count && scene->messages[messages->items[message]].time < next)
-			next = scene->messages[messages->items[message]].time;
-		judge_silence(f, rule, previous, next);
-	}
+	hangs_offer_piece(f, rule, from, to, 0);
 }
 
 /* ---- event loops ---- */
@@ -196,7 +80,7 @@ static void offer_turn(struct finder *f, const struct episode *loop, uint64_t fr
 	/* A loop that never has to wait makes many turns in one stretch: what counts is
 	 * how long it gave no sign of life. */
 	if (!most_of(f->scene, times.ns[SPAN_WAITING], length))
-		find_silences(f, RULE_silent_turn, from, to);
+		hangs_silences(f, RULE_silent_turn, from, to);
 	else
 		offer(f, ended ? RULE_turn : RULE_open_turn, from, to);
 }
@@ -356,7 +240,7 @@ static bool asks_between(const struct finder *f, uint64_t from, uint64_t to)
 	const struct row *messages = &scene->threads[f->thread].messages;
 
 	for (uint32_t i = scene_wakes_from(scene, f->thread, from); i < scene_wakes_end(scene, f->thread) && scene->wakes[i].time <= to; i++)
-		if (is_sign(scene, &scene->wakes[i]))
+		if (hangs_is_sign(scene, &scene->wakes[i]))
 			return true;
 	for (uint32_t i = scene_messages_from(scene, f->thread, from); i < messages->count; i++) {
 		const struct message m = scene_message(scene, messages->items[i]);
@@ -483,98 +367,6 @@ static void find_late_trips(struct finder *f)
 		hangs_late_trips(f, offer_trip, f);
 }
 
-/* ---- processor time ---- */
-
-/* A machine with too much to do is slow for all; starved is who is kept off by one
- * thread or by a quota. */
-static bool is_kept_off(const struct finder *f, uint64_t from, uint64_t to, bool *ret_by_quota)
-{
-	struct starved starved;
-
-	if (!starved_judge(f->scene, f->thread, from, to, &starved))
-		return false;
-	*ret_by_quota = most_of(f->scene, starved.throttled_ns, starved.runnable_ns);
-	if (*ret_by_quota)
-		return true;
-	if (!f->options->pid && f->scene->tables->threads[f->thread].prio >= limit_of(f->scene, LIMIT_gives_way) &&
-	    !most_of(f->scene, starved.raised_ns, starved.runnable_ns))
-		return false;
-	/* Where many have work to do, one behind all of them, as builds in the background are, is slow by design. */
-	return !hangs_is_unattended(f) || most_of(f->scene, starved.hog_ns, starved.runnable_ns);
-}
-
-/* Its process has connections that others made, or another process had set it to work; what
- * comes over a pipe is what a batch program works on. */
-static bool serves_others(const struct finder *f, uint64_t from)
-{
-	struct row row = ends_of_process(f->ends, scene_pid(f->scene, f->thread));
-	const struct scene_thread *t = &f->scene->threads[f->thread];
-	const struct wait *w = &f->scene->waits[scene_waits_from(f->scene, f->thread, from)];
-
-	if (w-- > &f->scene->waits[t->wait] && w->end == WAIT_END_THREAD && !hangs_told_by_parent(f, w) && !scene_same_process(f->scene, w->waker, f->thread) &&
-	    w->kind != WAIT_KIND_child && w->kind != WAIT_KIND_vfork && w->kind != WAIT_KIND_kernel_lock && !scene_is_pipe(w->object) &&
-	    !scene_is_system(f->scene, w->waker))
-		return true;
-
-	for (uint32_t i = 0; i < row.count; i++)
-		if (ends_role(f->ends, ends_at(f->ends, row, i)->at.object) >= END_SERVER)
-			return true;
-	return false;
-}
-
-/* A stretch in which the thread ran, or could have, without a wait of any length. */
-static void judge_stretch(struct finder *f, uint64_t from, uint64_t to)
-{
-	struct state_times times;
-	uint64_t spin_from = from, spin_to = to, long_ns;
-	bool by_quota = false;
-
-	if (to - from < hangs_long_ns(f, LIMIT_starved_ns))
-		return;
-	long_ns = hangs_long_ns(f, f->options->pid ? LIMIT_wait_ns : LIMIT_busy_ns);
-	hangs_longest_spin(f, &spin_from, &spin_to);
-	if (spin_to - spin_from < long_ns) {
-		spin_from = from;
-		spin_to = to;
-	}
-	scene_state_times(f->scene, f->thread, spin_from, spin_to, &times);
-	if (hangs_spins(f, times.ns[SPAN_RUNNING], &spin_from, &spin_to) && spin_to - spin_from >= long_ns) {
-		if (!hangs_spins_for_load(f, spin_from, spin_to))
-			offer(f, RULE_spins, spin_from, spin_to);
-		return;
-	}
-	scene_state_times(f->scene, f->thread, from, to, &times);
-	if (times.ns[SPAN_RUNNABLE] * 100 > limit_of(f->scene, LIMIT_runnable) * (to - from) && is_kept_off(f, from, to, &by_quota)) {
-		offer(f, RULE_starved, from, to);
-		if (by_quota && rule_holds(f->scene, RULE_starved))
-			f->hangs.items[f->hangs.length - 1].weight = (uint32_t)limit_of(f->scene, LIMIT_quota_weight);
-		return;
-	}
-	if (!hangs_is_unattended(f) || serves_others(f, from))
-		find_silences(f, RULE_computes, from, to);
-}
-
-static void find_stretches(struct finder *f)
-{
-	const struct scene_thread *t = &f->scene->threads[f->thread];
-	uint64_t begin = 0;
-	bool open = false;
-
-	for (uint32_t i = 0; i <= t->span_count; i++) {
-		const struct span *s = &t->spans[i];
-		bool breaks = i == t->span_count || s->state == SPAN_ABSENT || s->state == SPAN_UNKNOWN ||
-			      ((s->state == SPAN_WAITING || s->state == SPAN_STOPPED) && span_end(s) - s->start_ns > limit_of(f->scene, LIMIT_pause_ns));
-
-		if (!open && !breaks) {
-			open = true;
-			begin = s->start_ns;
-		} else if (open && breaks) {
-			open = false;
-			judge_stretch(f, begin, s->start_ns);
-		}
-	}
-}
-
 /* ---- together ---- */
 
 bool hangs_asks_about(const struct scene *scene, const struct hangs_options *options, uint32_t thread)
@@ -606,7 +398,7 @@ static const struct hangs_found *find_all(struct diagnoser *diagnoser, const str
 		find_turns(&f);
 		find_waits(&f);
 		find_late_trips(&f);
-		find_stretches(&f);
+		hangs_stretches(&f);
 		if (f.hangs.length > before)
 			f.hangs.length = before + hangs_join(f.scene, f.hangs.items + before, f.hangs.length - before);
 	}

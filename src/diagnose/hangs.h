@@ -18,6 +18,7 @@ struct hang {
 	uint32_t awaits;          /* thread that it waits for, 0 none known */
 	uint32_t slices;          /* as many times it looked up meanwhile; 0 not known to have */
 	uint32_t rule;            /* enum rule_id that decided */
+	uint64_t least_ns;        /* of a piece of work at the edge of a part: so long it must be with its other pieces; 0 it is long enough */
 	uint32_t tid, pid;        /* of the thread, for who does not have the scene's tables */
 	const char *comm;
 	const char *program;      /* as an actor's: NULL when the process is called like the thread */
@@ -28,6 +29,7 @@ struct hangs_options {
 	uint32_t root_pid;        /* only of this process and its descendants; 0 all */
 	uint64_t from_ns, to_ns;  /* only those that overlap; to_ns 0: all */
 	uint64_t threshold_ns;    /* 0: the usual ones */
+	bool goes_before, goes_on; /* the scene is a part, with more before it or behind it: pieces of work at its edges count, however short */
 };
 
 struct hangs_cut {

@@ -107,6 +107,7 @@ size_t hangs_join(const struct scene *scene, struct hang *hangs, size_t count)
 		}
 		last->end_ns = hangs[i].end_ns;
 		last->slices += hangs[i].slices;
+		last->least_ns = last->least_ns && hangs[i].least_ns ? last->least_ns : 0;
 		if (hangs[i].weight > last->weight) {
 			last->weight = hangs[i].weight;
 			last->rule = hangs[i].rule;
@@ -161,7 +162,8 @@ static bool has_hanging_child(const struct scene *scene, const struct hang *hang
 		uint64_t from = hangs[i].start_ns > parent->start_ns ? hangs[i].start_ns : parent->start_ns;
 		uint64_t to = hangs[i].end_ns < parent->end_ns ? hangs[i].end_ns : parent->end_ns;
 
-		if (scene_pid(scene, hangs[i].thread) != pid && to > from && most_of(scene, to - from, parent->end_ns - parent->start_ns) &&
+		if (scene_pid(scene, hangs[i].thread) != pid && !hangs[i].least_ns && to > from &&
+		    most_of(scene, to - from, parent->end_ns - parent->start_ns) &&
 		    (scene_descends_from(scene, hangs[i].thread, pid) || scene->tables->threads[hangs[i].thread].parent_pid == pid))
 			return true;
 	}
@@ -185,7 +187,7 @@ const char *hang_reason(const struct hang *hang)
 
 bool hang_has_pieces(const struct hang *hang)
 {
-	return is_work(hang) || hang->rule == RULE_starved;
+	return is_work(hang) || hang->rule == RULE_starved || hang->rule == RULE_spins;
 }
 
 /* Who waits comes before the one it waits for, but not who only watches it. */

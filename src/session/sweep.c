@@ -220,6 +220,8 @@ static int find_hangs(const struct judge *judge, const struct stretch *stretch, 
 	if (r)
 		return r;
 	look->diagnoser = diagnoser_new(look->scene, look->names);
+	options.goes_before = look->scene->start_ns > trace_summary(s->session->trace)->start_ns;
+	options.goes_on = !stretch->end;
 	options.root_pid = s->options->root_pid ? s->options->root_pid : recorded_root(look->part, look->scene->tables);
 	count = hangs_find_all(look->diagnoser, &options, &hangs);
 	for (size_t i = 0; i < count; i++)
@@ -408,7 +410,19 @@ static size_t join_pieces(struct hang *hangs, size_t count)
 		}
 		if (h->end_ns > last->end_ns)
 			last->end_ns = h->end_ns;
+		last->least_ns = last->least_ns && h->least_ns ? last->least_ns : 0;
 	}
+	return kept;
+}
+
+/* Pieces that are too short together are no hang. */
+static size_t drop_short(struct hang *hangs, size_t count)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (hangs[i].end_ns - hangs[i].start_ns >= hangs[i].least_ns)
+			hangs[kept++] = hangs[i];
 	return kept;
 }
 
@@ -608,7 +622,7 @@ static int sweep(struct sweep *s, struct arena *arena, const struct hang **ret_h
 		judge_again(s);
 	progress_end(&s->progress);
 	hangs = all_hangs(s, arena, &count);
-	count = join_pieces(hangs, count);
+	count = drop_short(hangs, join_pieces(hangs, count));
 	for (size_t i = 0; i < count; i++)
 		if (!options->to_ns || (hangs[i].start_ns <= options->to_ns && hangs[i].end_ns >= options->from_ns))
 			hangs[kept++] = hangs[i];
