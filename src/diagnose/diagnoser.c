@@ -24,7 +24,6 @@ void diagnoser_free(struct diagnoser *diagnoser)
 	address_names_free(diagnoser->addresses);
 	busies_free(diagnoser->busies);
 	free(diagnoser->hangs_found.hangs);
-	free(diagnoser->hangs_found.cuts);
 	side_done(&diagnoser->side);
 	ends_done(&diagnoser->ends);
 	arena_done(&diagnoser->arena);

@@ -416,9 +416,7 @@ static const struct hangs_found *find_all(struct diagnoser *diagnoser, const str
 		hang->program = tables_program(f.scene->tables, hang->thread, hang->start_ns + (hang->end_ns - hang->start_ns) / 2);
 	}
 	free(found->hangs);
-	free(found->cuts);
-	*found = (struct hangs_found){ f.hangs.items, f.hangs.length, f.cuts.items, f.cuts.length, options->pid, options->root_pid, f.scene->version,
-				       options->threshold_ns, true };
+	*found = (struct hangs_found){ f.hangs.items, f.hangs.length, options->pid, options->root_pid, f.scene->version, options->threshold_ns, true };
 	return found;
 }
 
@@ -428,14 +426,6 @@ size_t hangs_find_all(struct diagnoser *diagnoser, const struct hangs_options *o
 
 	*ret_hangs = found->hangs;
 	return found->count;
-}
-
-const struct hangs_cut *hangs_cuts(struct diagnoser *diagnoser, size_t *ret_count)
-{
-	const struct hangs_found *found = diagnoser_hangs_found(diagnoser);
-
-	*ret_count = found->cut_count;
-	return found->cuts;
 }
 
 size_t hangs_find(struct arena *arena, struct diagnoser *diagnoser, const struct hangs_options *options,

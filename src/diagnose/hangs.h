@@ -32,19 +32,18 @@ struct hangs_options {
 	bool goes_before, goes_on; /* the scene is a part, with more before it or behind it: pieces of work at its edges count, however short */
 };
 
+/* A loop of waits, of which those before from_ns are not seen. */
 struct hangs_cut {
 	uint64_t from_ns, to_ns;
 	uint32_t pid, tid;
 	uint32_t site;            /* place of the wait, the same in all scenes of a trace */
-	uint32_t loop;            /* 1: many waits, of which those before from_ns are not seen; 0: one, that began then */
+	uint32_t reserved;
 };
 
 /* What was found last, for the next question; the diagnoser's. */
 struct hangs_found {
 	struct hang *hangs;       /* of all times, not ranked */
 	size_t count;
-	struct hangs_cut *cuts;   /* waits that stood as a part of a trace begins: what was asked for is before it */
-	size_t cut_count;
 	uint32_t pid, root_pid, version; /* of the scene */
 	uint64_t threshold_ns;
 	bool known;
@@ -55,9 +54,6 @@ bool hangs_asks_about(const struct scene *scene, const struct hangs_options *opt
 /* All of the scene as they were found, neither ranked nor bound to the window; valid
  * until the next question. */
 size_t hangs_find_all(struct diagnoser *diagnoser, const struct hangs_options *options, const struct hang **ret_hangs);
-/* Waits of the threads asked about last that may be hangs, where the scene, a part of a trace, begins behind what was
- * asked for; valid as long. */
-const struct hangs_cut *hangs_cuts(struct diagnoser *diagnoser, size_t *ret_count);
 /* Puts hangs, of several scenes too, in the order of their severity; `thread` and `awaits`
  * must be numbers that mean the same in all. */
 struct judgement;

@@ -38,7 +38,7 @@ static bool cut_at(const struct scene *scene, uint32_t thread, const struct wait
 {
 	const struct thread *t = &scene->tables->threads[thread];
 
-	*ret_cut = (struct hangs_cut){ start_ns, end_ns, t->pid, t->tid, w->site, 1 };
+	*ret_cut = (struct hangs_cut){ start_ns, end_ns, t->pid, t->tid, w->site, 0 };
 	return true;
 }
 
@@ -48,7 +48,7 @@ static bool is_cut(const struct scene *scene, const struct hangs_options *option
 {
 	const struct scene_thread *t = &scene->threads[thread];
 	const struct episode *first = &scene->episodes[t->episode];
-	uint64_t begun_ns = scene->start_ns + limit_of(scene, LIMIT_look_ns);
+	uint64_t begun_ns = t->since_ns + limit_of(scene, LIMIT_look_ns);
 	struct retries retries;
 
 	if (loop_is(scene, first))
@@ -78,7 +78,7 @@ void hangs_cut_loops(const struct scene *scene, const struct hangs_options *opti
 	struct hangs_cut cut;
 
 	for (uint32_t i = 1; i < scene->thread_count; i++)
-		if (scene->threads[i].episode_count && scene->tables->threads[i].start_ns < scene->start_ns && hangs_asks_about(scene, options, i) &&
+		if (scene->threads[i].episode_count && scene->tables->threads[i].start_ns < scene->threads[i].since_ns && hangs_asks_about(scene, options, i) &&
 		    is_cut(scene, options, i, from_ns, to_ns, &cut))
 			tell(data, &cut);
 }

@@ -57,7 +57,7 @@ bool hangs_looks_in_vain(const struct finder *f, const struct episode *e)
 {
 	const struct thread *t = &f->scene->tables->threads[f->thread];
 	const struct place *p = hangs_place_of(f, &f->scene->waits[e->last]);
-	uint64_t born = t->start_ns > f->scene->start_ns ? t->start_ns : f->scene->start_ns;
+	uint64_t born = t->start_ns > f->scene->threads[f->thread].since_ns ? t->start_ns : f->scene->threads[f->thread].since_ns;
 	uint64_t end = t->end_ns < f->scene->end_ns ? t->end_ns : f->scene->end_ns, evidence;
 
 	if (!(leads(f) || f->options->pid) || (f->scene->waits[e->last].kind == WAIT_KIND_child && !f->options->pid) || !looks_often(f, e))

@@ -13,7 +13,7 @@ static bool is_socket(uint64_t object)
 
 bool hangs_began_before(const struct finder *f, const struct episode *e)
 {
-	return f->scene->start_ns > f->scene->reach_ns && e->start_ns < f->scene->start_ns;
+	return f->scene->threads[e->thread].since_ns > f->scene->reach_ns && e->start_ns < f->scene->threads[e->thread].since_ns;
 }
 
 bool hangs_stood_before(const struct finder *f, const struct episode *e)

@@ -34,7 +34,6 @@ struct finder {
 	struct vec(struct place) places;   /* of the thread looked at */
 	struct trails *trails;             /* scratch */
 	struct hang *hang;                 /* that is being judged */
-	struct vec(struct hangs_cut) cuts; /* as found so far, see struct hangs_found */
 	uint32_t thread;
 };
 

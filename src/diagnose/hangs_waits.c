@@ -169,13 +169,6 @@ static bool may_be_answer(const struct finder *f, const struct episode *e)
 	return may_ask(f, last_of(f, e)) && !hangs_rests_at(f, last_of(f, e)) && !is_short_for_own(f, e);
 }
 
-static bool is_cut(const struct finder *f, const struct episode *e)
-{
-	const struct wait *w = last_of(f, e);
-
-	return hangs_began_before(f, e) && w->end != WAIT_END_OPEN && may_be_answer(f, e);
-}
-
 static bool is_not_answered(const struct finder *f, const struct episode *e)
 {
 	const struct wait *w = last_of(f, e);
@@ -508,8 +501,5 @@ bool hangs_judge_wait(struct finder *f, const struct episode *e, struct hang *re
 		if (hang_rules[i].holds(f, e))
 			return !hangs_goes_on(f, e);
 	}
-	if (is_cut(f, e))
-		vec_push(&f->cuts, ((struct hangs_cut){ e->start_ns, e->end_ns, scene_pid(f->scene, f->thread), f->scene->tables->threads[f->thread].tid,
-						     last_of(f, e)->site, 0 }));
 	return false;
 }

@@ -288,6 +288,7 @@ struct scene_thread {
 	struct row messages;
 	struct row samples;
 	struct row yields;
+	uint64_t since_ns;       /* its events are told from then on: start_ns, or before that */
 	uint64_t running_ns;     /* in the whole trace */
 	uint64_t fork_event;     /* number of its fork, 0 before the trace */
 	uint32_t fork_stack;     /* the stack at which its creator made it, 0 not known */

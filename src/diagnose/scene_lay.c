@@ -299,13 +299,13 @@ static void put_waiting(struct span_writer *s, const struct graph_interval *i, u
 /* Where a thread's row of spans begins: a wait that stood at the beginning is told whole. */
 static uint64_t first_ns(const struct scene *scene, const struct scene_thread *t)
 {
-	for (uint32_t i = t->wait; i < t->wait + t->wait_count && scene->waits[i].start_ns < scene->start_ns; i++) {
+	for (uint32_t i = t->wait; i < t->wait + t->wait_count && scene->waits[i].start_ns < t->since_ns; i++) {
 		const struct wait *w = &scene->waits[i];
 
-		if (w->end_ns >= scene->start_ns)
+		if (w->end_ns >= t->since_ns)
 			return w->start_ns > scene->reach_ns ? w->start_ns : scene->reach_ns;
 	}
-	return scene->start_ns;
+	return t->since_ns;
 }
 
 static void lay_spans(struct layout *l, struct worker *worker, uint32_t thread)

@@ -217,7 +217,7 @@ uint64_t suspects_request_start(const struct scene *scene, const struct episode 
 		if (e[-1].end_ns - e[-1].start_ns > 5000000 &&
 		    did_something(scene, e->thread, e[-1].end_ns, episode->start_ns))
 			return e[-1].end_ns;
-	return born > scene->start_ns ? born : scene->start_ns;
+	return born > scene->threads[episode->thread].since_ns ? born : scene->threads[episode->thread].since_ns;
 }
 
 /* A wait that fills most of the window counts; a thread that was only busy for a

@@ -25,15 +25,14 @@
 #include "session/recorded.h"
 #include "session/sweep.h"
 #include "session/sweep_begin.h"
-#include "session/sweep_lead.h"
+#include "session/sweep_past.h"
 #include "trace/blocks.h"
 
 #define GROUP_BLOCKS 4u        /* whose hangs are noted together */
 #define GROUPS_AT_ONCE 4u      /* that are judged together */
 #define LEAD_BLOCKS 2u         /* before them, ... */
 #define LEAD_PACED 1u          /* of who has not the memory for more, ... */
-#define LEAD_MOST 12u          /* ... more where a loop goes on (sweep_lead.h), ... */
-#define LEAD_OF_LOOP 26u       /* ... and before one group in which a loop, or a wait for an answer, ended that began long before */
+#define PAST_BLOCKS 24u        /* ... and so many before that, of some threads (sweep_past.h) */
 #define TAIL_NS 1000000000ull  /* behind them */
 #define TAIL_BLOCKS 2u         /* at most */
 #define JOIN_NS 1000000ull     /* between two pieces of one hang */
@@ -44,9 +43,7 @@ struct group {
 	size_t first, last;        /* blocks */
 	uint64_t from_ns, to_ns;
 	bool noted;
-	bool cut;                  /* a loop, or a wait for an answer, ended in it that began before what was laid out ... */
-	size_t lead;               /* ... so many blocks before it */
-	struct vec(struct hangs_cut) cuts; /* those of which that is not yet settled */
+	struct vec(struct hangs_cut) cuts; /* loops that ended in it and began before what was laid out */
 	struct vec(struct hang) hangs;
 	struct arena arena;        /* of their texts */
 };
@@ -55,8 +52,8 @@ struct sweep {
 	struct session *session;
 	const struct hangs_options *options;
 	struct vec(struct group) groups;
+	struct vec(struct hangs_cut) elsewhere; /* loops that are noted of groups that are not asked about */
 	bool usual;                /* judged as always: notes are read and written */
-	bool again;                /* for the waits and loops that were cut */
 	const struct sweep_pace *pace; /* NULL: as fast as it goes */
 	struct progress progress;
 	pthread_mutex_t laying;    /* whose group is laid out, the most of its memory: one at a time */
@@ -168,45 +165,13 @@ static size_t last_block(const struct sweep *s, const struct stretch *stretch)
 	return last;
 }
 
-/* What a wait was for is seen from shortly before it on. */
-static size_t lead_to(const struct sweep *s, const struct group *group, uint64_t time_ns)
-{
-	return group->first - blocks_find(s->session->blocks, time_ns) + LEAD_BLOCKS;
-}
-
-/* Where a loop began is not known, as far as one looks. Waits that began too long before cannot be laid out from there. */
-static size_t lead_for(const struct sweep *s, const struct group *group, const struct hangs_cut *cut)
-{
-	return cut->loop ? LEAD_OF_LOOP : lead_to(s, group, cut->from_ns);
-}
-
-struct cuts_told {
-	const struct sweep *sweep;
-	const struct stretch *stretch;
-};
-
 static void note_cut(void *data, const struct hangs_cut *cut)
 {
-	const struct cuts_told *told = data;
+	const struct stretch *stretch = data;
 
-	for (size_t i = 0; i < told->stretch->count; i++) {
-		struct group *group = &told->stretch->groups[i];
-
-		if (cut->to_ns >= group->from_ns && cut->to_ns <= group->to_ns && lead_for(told->sweep, group, cut) <= LEAD_OF_LOOP)
-			vec_push(&group->cuts, *cut);
-	}
-}
-
-static void note_cuts(const struct sweep *s, const struct session *look, const struct stretch *stretch)
-{
-	struct cuts_told told = { s, stretch };
-	size_t count;
-	const struct hangs_cut *cuts = hangs_cuts(look->diagnoser, &count);
-
-	for (size_t i = 0; i < count; i++)
-		note_cut(&told, &cuts[i]);
-	if (look->scene->start_ns > trace_summary(s->session->trace)->start_ns)
-		hangs_cut_loops(look->scene, s->options, stretch->from_ns, stretch->to_ns, note_cut, &told);
+	for (size_t i = 0; i < stretch->count; i++)
+		if (cut->to_ns >= stretch->groups[i].from_ns && cut->to_ns <= stretch->groups[i].to_ns)
+			vec_push(&stretch->groups[i].cuts, *cut);
 }
 
 static int find_hangs(const struct judge *judge, const struct stretch *stretch, struct session *look, struct err *err)
@@ -226,26 +191,31 @@ static int find_hangs(const struct judge *judge, const struct stretch *stretch, 
 	count = hangs_find_all(look->diagnoser, &options, &hangs);
 	for (size_t i = 0; i < count; i++)
 		tell(s, look->scene, stretch, hangs[i]);
-	if (!s->again)
-		note_cuts(s, look, stretch);
+	if (look->scene->start_ns > trace_summary(s->session->trace)->start_ns)
+		hangs_cut_loops(look->scene, s->options, stretch->from_ns, stretch->to_ns, note_cut, (void *)(uintptr_t)stretch);
 	diagnoser_free(look->diagnoser);
 	names_close(look->names);
 	return 0;
 }
 
-/* With so many blocks before it. */
-static int judge_part(struct judge *judge, const struct stretch *stretch, size_t lead, struct err *err)
+static int judge_stretch(struct judge *judge, const struct stretch *stretch, struct err *err)
 {
 	struct blocks *blocks = judge->sweep->session->blocks;
-	size_t first = stretch->groups[0].first > lead ? stretch->groups[0].first - lead : 0, last = last_block(judge->sweep, stretch);
-	const struct scene_watch watch = { judge->sweep->again ? NULL : see, await_turn, judge };
+	size_t lead = judge->sweep->pace ? LEAD_PACED : LEAD_BLOCKS, last = last_block(judge->sweep, stretch);
+	size_t first = stretch->groups[0].first > lead ? stretch->groups[0].first - lead : 0;
+	const struct scene_watch watch = { see, await_turn, judge };
 	struct session look = { 0 };
+	struct map threads;
 	int r;
 
 	arena_init(&look.look_arena);
-	r = blocks_part(blocks, first, last, stretch->end ? UINT64_MAX : stretch->to_ns + TAIL_NS, &look.look_arena, &look.part, err);
-	/* Who judges what is next walks over the rest; the second time all is known. */
-	if (!r && !judge->sweep->again)
+	map_init(&threads);
+	sweep_past(blocks, first, judgement_limit(&judge->judgement, LIMIT_look_ns), &threads);
+	r = blocks_part_since(blocks, first > PAST_BLOCKS ? first - PAST_BLOCKS : 0, &threads, first, last,
+			      stretch->end ? UINT64_MAX : stretch->to_ns + TAIL_NS, &look.look_arena, &look.part, err);
+	map_done(&threads);
+	/* Who judges what is next walks over the rest. */
+	if (!r)
 		judge->watch = blocks_watch(blocks, first, stretch->end ? last : stretch->groups[stretch->count - 1].last);
 	if (!r)
 		r = scene_build_watched(look.part, &watch, &judge->room, &look.scene, err);
@@ -261,32 +231,6 @@ static int judge_part(struct judge *judge, const struct stretch *stretch, size_t
 		trace_close(look.part);
 	arena_done(&look.look_arena);
 	return r;
-}
-
-static int judge_cut(struct judge *judge, struct group *group, struct err *err)
-{
-	const struct stretch alone = stretch_of(judge->sweep, group, 1);
-	int r;
-
-	group->hangs.length = 0;
-	group->cuts.length = 0;
-	r = judge_part(judge, &alone, group->lead, err);
-	group->cut = false;
-	return r;
-}
-
-static size_t lead_of(const struct judge *judge, const struct stretch *stretch)
-{
-	if (judge->sweep->pace)
-		return LEAD_PACED;
-	return sweep_lead(judge->sweep->session->blocks, stretch->groups[0].first, LEAD_BLOCKS, LEAD_MOST, judgement_limit(&judge->judgement, LIMIT_look_ns));
-}
-
-static int judge_stretch(struct judge *judge, const struct stretch *stretch, struct err *err)
-{
-	if (stretch->groups[0].cut)
-		return judge_cut(judge, stretch->groups, err);
-	return judge_part(judge, stretch, lead_of(judge, stretch), err);
 }
 
 static struct hang_notes_key key_of(const struct sweep *s, const struct group *group)
@@ -321,8 +265,7 @@ static void end_stretch(struct sweep *s, const struct stretch *stretch, int r, c
 		note_group(s, &stretch->groups[i]);
 	if (!r && s->usual && (s->pace || before / SAVE_GROUPS != s->done / SAVE_GROUPS))
 		session_save_index(s->session);
-	if (!s->again)
-		progress_to(&s->progress, (summary->events + summary->state_events) * s->done / s->groups.length);
+	progress_to(&s->progress, (summary->events + summary->state_events) * s->done / s->groups.length);
 }
 
 static int keep_pace(const struct sweep *s, uint64_t until_ns)
@@ -344,9 +287,7 @@ static bool take_up(struct sweep *s, struct stretch *ret_stretch)
 	first = s->next;
 	if (first >= s->groups.length || s->failed)
 		return false;
-	if (s->groups.items[first].cut)
-		most = 1;
-	while (count < most && first + count < s->groups.length && !s->groups.items[first + count].noted && !s->groups.items[first + count].cut &&
+	while (count < most && first + count < s->groups.length && !s->groups.items[first + count].noted &&
 	       s->groups.items[first + count].first == s->groups.items[first + count - 1].last + 1)
 		count++;
 	s->next += count;
@@ -449,15 +390,19 @@ static void find_groups(struct sweep *s)
 	for (size_t i = 0; i < blocks_count(blocks); ) {
 		struct group group = group_at(blocks, i);
 		struct hang_notes_key key = key_of(s, &group);
-		struct hang_note note;
+		struct hang_note note = { 0 };
 
 		i = group.last + 1;
-		if (s->options->to_ns && (group.from_ns > s->options->to_ns || group.to_ns < s->options->from_ns))
-			continue;
 		if (settled_ns && (key.to_ns == end_ns || key.to_ns + settled_ns > end_ns))
 			continue;
 		arena_init(&group.arena);
 		group.noted = s->usual && hang_notes_read(&group.arena, s->session->blocks, &key, &note);
+		if (s->options->to_ns && (group.from_ns > s->options->to_ns || group.to_ns < s->options->from_ns)) {
+			for (size_t k = 0; k < note.cut_count; k++)
+				vec_push(&s->elsewhere, note.cuts[k]);
+			arena_done(&group.arena);
+			continue;
+		}
 		for (size_t k = 0; group.noted && k < note.count; k++)
 			vec_push(&group.hangs, note.hangs[k]);
 		for (size_t k = 0; group.noted && k < note.cut_count; k++)
@@ -498,30 +443,19 @@ static void judge_all(struct sweep *s)
 		mem_keep(false);
 }
 
-/* A wait or loop in a group, that was cut. */
+/* A loop that was cut. */
 struct cut {
-	struct hangs_cut wait;
-	struct group *group;
+	struct hangs_cut loop;
+	struct group *group;       /* NULL: one that is not asked about */
 };
 
 static int by_place(const void *a, const void *b)
 {
 	const struct cut *x = a, *y = b;
 
-	if (x->wait.pid != y->wait.pid)
-		return x->wait.pid < y->wait.pid ? -1 : 1;
-	return x->wait.site < y->wait.site ? -1 : x->wait.site > y->wait.site;
-}
-
-static void look_back(struct sweep *s, const struct cut *cut)
-{
-	struct group *group = cut->group;
-	size_t lead = lead_for(s, group, &cut->wait);
-
-	s->unknown += group->noted;
-	group->noted = false;
-	group->cut = true;
-	group->lead = lead > group->lead ? lead : group->lead;
+	if (x->loop.pid != y->loop.pid)
+		return x->loop.pid < y->loop.pid ? -1 : 1;
+	return x->loop.site < y->loop.site ? -1 : x->loop.site > y->loop.site;
 }
 
 /* Whoever loops through the trace was no hang where only a loop's end was seen. */
@@ -530,57 +464,36 @@ static void forget_loop(const struct cut *cut)
 	struct group *group = cut->group;
 	size_t kept = 0;
 
-	for (size_t i = 0; i < group->hangs.length; i++) {
+	for (size_t i = 0; group && i < group->hangs.length; i++) {
 		const struct hang *h = &group->hangs.items[i];
 
-		if (!cut->wait.loop || h->tid != cut->wait.tid || h->start_ns > cut->wait.from_ns || h->end_ns <= cut->wait.from_ns)
+		if (h->tid != cut->loop.tid || h->start_ns > cut->loop.from_ns || h->end_ns <= cut->loop.from_ns)
 			group->hangs.items[kept++] = *h;
 	}
-	group->hangs.length = kept;
+	if (group)
+		group->hangs.length = kept;
 }
 
-/* Where a process's waits or loops were cut again and again through the trace it rests. The groups of the others are
- * judged again, with as much before them as that takes; who keeps a pace has not the memory for that, and leaves them
- * to others. */
-static void judge_again(struct sweep *s)
+/* Where a process's loops were cut again and again through the trace it rests. */
+static void forget_rests(struct sweep *s)
 {
 	size_t rest = judgement_limit(s->session->judgement, LIMIT_cut_of_rest);
 	struct vec(struct cut) cuts = { 0 };
 
-	for (size_t i = 0; i < s->groups.length; i++) {
-		struct group *group = &s->groups.items[i];
-
-		for (size_t k = 0; k < group->cuts.length; k++)
-			vec_push(&cuts, ((struct cut){ group->cuts.items[k], group }));
-		group->noted = true;
-		group->lead = 0;
-	}
+	for (size_t i = 0; i < s->elsewhere.length; i++)
+		vec_push(&cuts, ((struct cut){ s->elsewhere.items[i], NULL }));
+	for (size_t i = 0; i < s->groups.length; i++)
+		for (size_t k = 0; k < s->groups.items[i].cuts.length; k++)
+			vec_push(&cuts, ((struct cut){ s->groups.items[i].cuts.items[k], &s->groups.items[i] }));
 	if (cuts.length)
 		qsort(cuts.items, cuts.length, sizeof(*cuts.items), by_place);
 	for (size_t i = 0, next; i < cuts.length; i = next) {
 		for (next = i + 1; next < cuts.length && !by_place(&cuts.items[i], &cuts.items[next]); next++)
 			;
-		for (size_t k = i; k < next; k++) {
-			if (next - i < rest)
-				look_back(s, &cuts.items[k]);
-			else
-				forget_loop(&cuts.items[k]);
-		}
+		for (size_t k = i; k < next && next - i >= rest; k++)
+			forget_loop(&cuts.items[k]);
 	}
 	vec_done(&cuts);
-	/* of a window it is not known what is cut elsewhere */
-	for (size_t i = 0; i < s->groups.length && s->usual && !s->options->to_ns; i++) {
-		struct group *group = &s->groups.items[i];
-
-		if (group->noted && group->cuts.length) {
-			group->cuts.length = 0;
-			note_group(s, group);
-		}
-	}
-	s->again = true;
-	s->next = 0;
-	s->done = 0;
-	judge_all(s);
 }
 
 /* Texts go into the arena: the group's are freed. */
@@ -618,8 +531,7 @@ static int sweep(struct sweep *s, struct arena *arena, const struct hang **ret_h
 	progress_begin(&s->progress, "looking for hangs", summary->events + summary->state_events);
 	find_groups(s);
 	judge_all(s);
-	if (!s->pace && !s->failed)
-		judge_again(s);
+	forget_rests(s);
 	progress_end(&s->progress);
 	hangs = all_hangs(s, arena, &count);
 	count = drop_short(hangs, join_pieces(hangs, count));
@@ -640,6 +552,7 @@ int session_sweep(struct session *session, struct arena *arena, const struct han
 	int r = sweep(&s, arena, ret_hangs, ret_count);
 
 	vec_done(&s.groups);
+	vec_done(&s.elsewhere);
 	return r;
 }
 
@@ -658,6 +571,7 @@ int session_index(struct session *session, const struct sweep_pace *pace, size_t
 		r = pace->before(pace->data, &(struct sweep_progress){ .hangs = *ret_count, .until_ns = s.groups.length
 			? s.groups.items[s.groups.length - 1].to_ns : trace_summary(session->trace)->start_ns });
 	vec_done(&s.groups);
+	vec_done(&s.elsewhere);
 	arena_done(&arena);
 	return r ? r : blocks_save(session->blocks, err);
 }

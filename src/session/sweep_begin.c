@@ -78,13 +78,14 @@ static const struct wait *cut_wait(const struct scene *scene, const struct hang 
 {
 	const struct episode *e = scene_episode(scene, hang->thread, hang->start_ns);
 	const struct wait *w = e ? &scene->waits[e->first] : NULL;
+	uint64_t since_ns = scene->threads[hang->thread].since_ns;
 
-	if (!w || scene->start_ns <= scene->reach_ns || e->slices < 2 || e->first != scene->threads[hang->thread].wait ||
-	    scene->tables->threads[hang->thread].start_ns >= scene->start_ns)
+	if (!w || since_ns <= scene->reach_ns || e->slices < 2 || e->first != scene->threads[hang->thread].wait ||
+	    scene->tables->threads[hang->thread].start_ns >= since_ns)
 		return NULL;
-	while (w->start_ns < scene->start_ns && w < &scene->waits[e->last])
+	while (w->start_ns < since_ns && w < &scene->waits[e->last])
 		w++; /* of one that stands the switch is not told */
-	return w->timeout_ns && w->begin_event && w->start_ns - scene->start_ns <= 2 * w->timeout_ns + LATE_NS ? w : NULL;
+	return w->timeout_ns && w->begin_event && w->start_ns - since_ns <= 2 * w->timeout_ns + LATE_NS ? w : NULL;
 }
 
 uint64_t sweep_begin(const struct trace *trace, const struct scene *scene, const struct hang *hang, uint64_t step_ns)

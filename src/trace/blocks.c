@@ -135,6 +135,7 @@ int blocks_open(const struct trace *trace, const struct blocks_options *options,
 
 	(void)err;
 	pthread_mutex_init(&b->lock, NULL);
+	pthread_mutex_init(&b->past_lock, NULL);
 	pthread_cond_init(&b->found, NULL);
 	arena_init(&b->arena);
 	b->trace = trace;
@@ -163,8 +164,10 @@ void blocks_close(struct blocks *b)
 			close(b->index_fds[i]);
 	vec_done(&b->entries);
 	arena_done(&b->arena);
+	blocks_past_free(b);
 	pthread_cond_destroy(&b->found);
 	pthread_mutex_destroy(&b->lock);
+	pthread_mutex_destroy(&b->past_lock);
 	free(b);
 }
 

@@ -38,11 +38,14 @@ struct blocks {
 	struct arena arena;
 	struct vec(struct entry) entries;
 	int *index_fds;           /* by file; -1 none */
+	pthread_mutex_t past_lock; /* of what follows */
+	struct blocks_past *past; /* NULL: not asked for yet */
 	const char *folder;       /* NULL: beside the files */
 	uint64_t block_weight;
 	bool no_index;
 };
 
+void blocks_past_free(struct blocks *b);
 void blocks_load_index(struct blocks *b, uint32_t file);
 int blocks_save_index(struct blocks *b, uint32_t file, struct err *err);
 bool blocks_any_unsaved(const struct blocks *b, uint32_t file);

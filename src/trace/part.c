@@ -52,6 +52,7 @@ struct trace *trace_part(const struct trace *trace, uint64_t from_ns, uint64_t t
 	*part = *trace;
 	arena_init(&part->arena);
 	map_init(&part->processes_there);
+	map_init(&part->past_threads);
 	part->scratch = NULL;
 	part->whole = trace_whole(trace);
 	part->standing = *standing;
@@ -65,6 +66,18 @@ struct trace *trace_part(const struct trace *trace, uint64_t from_ns, uint64_t t
 		part->summary.end_ns = to_ns;
 	find_processes(part);
 	return part;
+}
+
+void trace_part_tells_past(struct trace *part, struct map threads)
+{
+	part->past_threads = threads;
+}
+
+uint64_t trace_told_since(const struct trace *trace, uint32_t tid)
+{
+	const uint64_t *since = trace->past_threads.length ? map_find(&trace->past_threads, tid) : NULL;
+
+	return since ? *since : trace->summary.start_ns;
 }
 
 const struct trace *trace_whole(const struct trace *trace)

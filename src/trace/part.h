@@ -7,12 +7,17 @@
 #ifndef TRACE_PART_H
 #define TRACE_PART_H
 
+#include "base/map.h"
 #include "trace/standing.h"
 #include "trace/trace.h"
 
 /* Events from from_ns on, up to and with to_ns; `standing` (at from_ns) must stay, too.
  * Free with trace_close. */
 struct trace *trace_part(const struct trace *trace, uint64_t from_ns, uint64_t to_ns, const struct standing_events *standing);
+/* What stands tells of these threads all since earlier moments (past.h), by number; the part takes the map. */
+void trace_part_tells_past(struct trace *part, struct map threads);
+/* Since when a thread's events are told. */
+uint64_t trace_told_since(const struct trace *trace, uint32_t tid);
 /* The trace that it is a part of; a trace that is none, itself. */
 const struct trace *trace_whole(const struct trace *trace);
 /* How many events it has, about: of a part those of its chunks. */

@@ -70,6 +70,7 @@ struct trace {
 	uint64_t prelude_ns;               /* from here on, up to the floor, the state stream is read */
 	struct standing_events standing;   /* events that still stand at the floor */
 	struct map processes_there;        /* at the floor */
+	struct map past_threads;           /* since when all that they did is handed out, with what stands */
 };
 
 /* file.c: reads a file's head and finds its chunks, by the index or by their marks. */

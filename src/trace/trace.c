@@ -366,6 +366,7 @@ void trace_close(struct trace *trace)
 		return;
 	if (trace->whole) {
 		map_done(&trace->processes_there);
+		map_done(&trace->past_threads);
 		arena_done(&trace->arena);
 		free(trace);
 		return;

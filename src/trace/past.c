@@ -1,0 +1,376 @@
+/* See past.h. */
+#include "trace/past.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/blocks_pack.h"
+#include "trace/trace.h"
+
+#define LITTLE_EVENTS 8192u    /* of a block: of those who did the least */
+
+/* ---- who did little ---- */
+
+struct doer {
+	uint32_t tid, count;
+};
+
+static void count_in(struct map *counts, uint32_t tid)
+{
+	if (tid)
+		++*map_at(counts, tid, NULL);
+}
+
+/* How often each was met. */
+static void count_events(const struct trace *trace, struct trace_filter filter, struct map *counts)
+{
+	uint64_t fields[EVENT_MAX] = {
+		[EVENT_switch] = 1ull << FIELD_BIT(offsetof(struct event_switch, next)),
+		[EVENT_wake] = 1ull << FIELD_BIT(offsetof(struct event_wake, target)),
+	};
+	struct trace_cursor *cursor;
+
+	filter.fields = fields;
+	filter.unnumbered = true;
+	cursor = trace_cursor_new(trace, &filter);
+	for (const struct event *e; (e = trace_cursor_next(cursor)); ) {
+		count_in(counts, e->tid);
+		if (e->data && e->type == EVENT_switch)
+			count_in(counts, event_as(e, switch)->next);
+		else if (e->data && e->type == EVENT_wake)
+			count_in(counts, event_as(e, wake)->target);
+	}
+	trace_cursor_free(cursor);
+}
+
+static int by_count(const void *a, const void *b)
+{
+	const struct doer *x = a, *y = b;
+
+	if (x->count != y->count)
+		return x->count < y->count ? -1 : 1;
+	return x->tid < y->tid ? -1 : x->tid > y->tid;
+}
+
+/* Leaves those in the map that did the least. */
+static void find_busy(struct map *counts, struct past_block *block)
+{
+	struct vec(struct doer) doers = { 0 };
+	struct vec(uint32_t) busy = { 0 };
+	const struct map_slot *slot;
+	size_t at = 0, sum = 0;
+
+	while ((slot = map_next(counts, &at)))
+		vec_push(&doers, ((struct doer){ (uint32_t)slot->key, (uint32_t)slot->value }));
+	if (doers.length)
+		qsort(doers.items, doers.length, sizeof(*doers.items), by_count);
+	for (size_t i = 0; i < doers.length; i++) {
+		sum += doers.items[i].count;
+		if (sum <= LITTLE_EVENTS) {
+			map_put(counts, doers.items[i].tid, 0); /* told from the beginning on */
+			continue;
+		}
+		vec_push(&busy, doers.items[i].tid);
+		map_remove(counts, doers.items[i].tid);
+	}
+	vec_done(&doers);
+	block->busy = busy.items;
+	block->busy_count = busy.length;
+}
+
+static bool is_one(const struct map *threads, uint32_t tid, uint64_t time_ns)
+{
+	const uint64_t *since = tid ? map_find(threads, tid) : NULL;
+
+	return since && time_ns >= *since;
+}
+
+/* Whether it tells what one of them did, or met. */
+static bool is_of(const struct map *threads, const struct event *e)
+{
+	uint32_t other = 0;
+
+	switch (e->type) {
+	case EVENT_gap: return true;
+	case EVENT_snapshot: return false;
+	case EVENT_switch: other = event_as(e, switch)->next; break;
+	case EVENT_wake:
+		if (event_as(e, wake)->context != CONTEXT_thread)
+			return is_one(threads, event_as(e, wake)->target, e->time);
+		other = event_as(e, wake)->target;
+		break;
+	case EVENT_signal: other = event_as(e, signal)->target; break;
+	default: break;
+	}
+	return is_one(threads, e->tid, e->time) || is_one(threads, other, e->time);
+}
+
+static void push(struct arena *arena, struct past_events *events, const struct event *e)
+{
+	struct event copy = *e;
+	char *tail = arena_alloc(arena, (size_t)e->tail_length + 1, 1);
+
+	copy.data = e->data ? arena_memdup(arena, e->data, event_infos[e->type].bytes) : NULL;
+	memcpy(tail, e->tail, e->tail_length);
+	tail[e->tail_length] = 0;
+	copy.tail = tail;
+	vec_push(events, copy);
+}
+
+/* ---- what they did ---- */
+
+/* Others are told of as far as those threads woke them: that they waited until then, and that they went on. */
+static void keep_out(struct past *past, const struct event *e)
+{
+	bool fresh;
+	uint64_t *at = map_at(&past->others, e->tid, &fresh);
+	struct event_switch *copy;
+
+	if (fresh) {
+		*at = past->outs.length;
+		vec_push(&past->outs, ((struct event){ .data = arena_new(past->arena, struct event_switch) }));
+	}
+	copy = (struct event_switch *)(uintptr_t)past->outs.items[*at].data;
+	*copy = *event_as(e, switch);
+	copy->next = 0;
+	past->outs.items[*at] = *e;
+	past->outs.items[*at].data = copy;
+}
+
+static void push_half(struct past *past, const struct event *e, bool out, bool in)
+{
+	struct event_switch s = *event_as(e, switch);
+	struct event half = *e;
+
+	if (!in)
+		s.next = 0;
+	if (!out) {
+		s = (struct event_switch){ .next = s.next, .next_prio = s.next_prio, .state = TASK_STATE_running, .syscall = (u16)SYSCALL_NONE };
+		half.tid = 0;
+	}
+	half.data = &s;
+	push(past->arena, &past->events, &half);
+}
+
+static void see_switch(struct past *past, const struct event *e)
+{
+	const struct event_switch *s = event_as(e, switch);
+	bool out = is_one(&past->threads, e->tid, e->time), in = is_one(&past->threads, s->next, e->time) || map_remove(&past->woken, s->next);
+
+	if (out || in)
+		push_half(past, e, out, in);
+	if (e->tid && !out && s->state != TASK_STATE_running)
+		keep_out(past, e);
+}
+
+static void see_wake(struct past *past, const struct event *e)
+{
+	uint32_t target = event_as(e, wake)->target;
+	const uint64_t *at = map_find(&past->others, target);
+
+	if (!is_of(&past->threads, e))
+		return;
+	if (!is_one(&past->threads, target, e->time)) {
+		if (!at)
+			return;
+		push(past->arena, &past->events, &past->outs.items[*at]);
+		map_put(&past->woken, target, 1);
+	}
+	push(past->arena, &past->events, e);
+}
+
+static void add_child(struct past *past, uint32_t tid, uint64_t time_ns)
+{
+	const uint64_t *busy = map_find(&past->busy, tid);
+	uint64_t since_ns = busy && *busy > time_ns ? *busy : time_ns;
+
+	if (since_ns < past->floor_ns)
+		map_put(&past->threads, tid, since_ns);
+}
+
+static void see(struct past *past, const struct event *e)
+{
+	if (e->type == EVENT_switch) {
+		see_switch(past, e);
+	} else if (e->type == EVENT_wake) {
+		see_wake(past, e);
+	} else if (is_of(&past->threads, e)) {
+		if (e->type == EVENT_fork && is_one(&past->threads, e->tid, e->time))
+			add_child(past, event_as(e, fork)->child, e->time);
+		push(past->arena, &past->events, e);
+	}
+}
+
+static void past_done(struct past *past)
+{
+	vec_done(&past->events);
+	vec_done(&past->outs);
+	map_done(&past->busy);
+	map_done(&past->others);
+	map_done(&past->woken);
+}
+
+void past_meet(struct past *past, const struct past_block *block, uint64_t to_ns)
+{
+	for (size_t i = 0; i < block->busy_count; i++)
+		map_put(&past->busy, block->busy[i], to_ns);
+}
+
+/* ---- a block ---- */
+
+void past_block_read(const struct trace *trace, uint64_t from_ns, uint64_t to_ns, struct past_block *ret_block)
+{
+	struct trace_filter filter = { .from_ns = from_ns, .to_ns = to_ns };
+	struct past past = { .floor_ns = to_ns + 1 };
+	struct standing_events all;
+	struct trace_cursor *cursor;
+	struct arena arena;
+	unsigned char *raw;
+	struct blob packed;
+
+	*ret_block = (struct past_block){ 0 };
+	arena_init(&arena);
+	past.arena = &arena;
+	for (unsigned type = 0; type < EVENT_MAX; type++)
+		if (standing_ever(type))
+			trace_filter_add(&filter, type);
+	count_events(trace, filter, &past.threads);
+	find_busy(&past.threads, ret_block);
+	past_meet(&past, ret_block, past.floor_ns);
+	cursor = trace_cursor_new(trace, &filter);
+	for (const struct event *e; (e = trace_cursor_next(cursor)); )
+		if (e->data)
+			see(&past, e);
+	trace_cursor_free(cursor);
+	all = (struct standing_events){ past.events.items, (uint32_t)past.events.length };
+	raw = arena_alloc(&arena, standing_bytes(&all), 1);
+	ret_block->raw_size = standing_put(&all, raw);
+	packed = blocks_pack(&arena, (struct blob){ raw, ret_block->raw_size }, (struct blob){ 0 });
+	ret_block->size = packed.size;
+	ret_block->bytes = mem_alloc(packed.size + 1);
+	memcpy(ret_block->bytes, packed.at, packed.size);
+	map_done(&past.threads);
+	past_done(&past);
+	arena_done(&arena);
+}
+
+void past_block_done(struct past_block *block)
+{
+	free(block->bytes);
+	free(block->busy);
+	*block = (struct past_block){ 0 };
+}
+
+/* ---- several ---- */
+
+void past_begin(struct past *past, uint64_t since_ns)
+{
+	const struct map_slot *slot;
+
+	for (size_t at = 0; (slot = map_next(&past->threads, &at)); ) {
+		const uint64_t *busy = map_find(&past->busy, slot->key);
+
+		if (busy && *busy >= past->floor_ns)
+			map_remove(&past->threads, slot->key);
+		else
+			*map_find(&past->threads, slot->key) = busy ? *busy : since_ns;
+	}
+}
+
+bool past_begins_at(const struct past *past, uint64_t from_ns)
+{
+	const struct map_slot *slot;
+
+	for (size_t at = 0; (slot = map_next(&past->threads, &at)); )
+		if (slot->value == from_ns)
+			return true;
+	return false;
+}
+
+void past_take(struct past *past, const struct past_block *block)
+{
+	struct standing_events events = { 0 };
+	unsigned char *raw = mem_alloc(block->raw_size + 1);
+	struct arena arena;
+
+	arena_init(&arena);
+	if (!blocks_unpack(raw, block->raw_size, (struct blob){ block->bytes, block->size }, (struct blob){ 0 }) &&
+	    !standing_get(&arena, raw, block->raw_size, &events))
+		for (uint32_t i = 0; i < events.count; i++)
+			see(past, &events.events[i]);
+	arena_done(&arena);
+	free(raw);
+}
+
+/* ---- with what stands ---- */
+
+/* Whom it tells of, as what stands; 0 nobody alone. */
+static bool stands_for(const struct event *e, uint32_t *ret_tid, uint32_t *ret_other)
+{
+	*ret_tid = e->type == EVENT_wake ? event_as(e, wake)->target : e->type == EVENT_fork ? event_as(e, fork)->child : e->tid;
+	*ret_other = e->type == EVENT_switch ? event_as(e, switch)->next : 0;
+	return e->type != EVENT_snapshot && e->type != EVENT_gap;
+}
+
+void past_stand(struct past *past, uint64_t from_ns, const struct standing_events *standing)
+{
+	for (uint32_t i = 0; i < standing->count; i++) {
+		const struct event *e = &standing->events[i];
+		const uint64_t *since, *other_since;
+		uint32_t tid, other;
+
+		if (!stands_for(e, &tid, &other))
+			continue;
+		since = tid ? map_find(&past->threads, tid) : NULL;
+		other_since = other ? map_find(&past->threads, other) : NULL;
+		if ((since && *since == from_ns) || (other_since && *other_since == from_ns))
+			push(past->arena, &past->events, e);
+	}
+}
+
+/* Not what is told with all that came before it. */
+static bool stands_alone(const struct past *past, const struct event *e)
+{
+	uint32_t tid, other;
+
+	switch (e->type) {
+	case EVENT_switch: case EVENT_wake: case EVENT_waiting: case EVENT_message:
+		stands_for(e, &tid, &other);
+		return !(tid && map_find(&past->threads, tid)) && !(other && map_find(&past->threads, other));
+	default:
+		return true;
+	}
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const struct event *x = a, *y = b;
+
+	if (x->number != y->number)
+		return x->number < y->number ? -1 : 1;
+	return x->type == EVENT_switch && y->type == EVENT_switch ? (x->tid == 0) - (y->tid == 0) : 0;
+}
+
+static bool is_same(const struct event *a, const struct event *b)
+{
+	return a->number == b->number && a->tid == b->tid && a->type == b->type;
+}
+
+void past_end(struct past *past, const struct standing_events *at, struct standing_events *ret_events)
+{
+	size_t kept = 0;
+
+	for (uint32_t i = 0; i < at->count; i++)
+		if (stands_alone(past, &at->events[i]))
+			vec_push(&past->events, at->events[i]);
+	if (past->events.length)
+		qsort(past->events.items, past->events.length, sizeof(*past->events.items), by_number);
+	/* what stood then may have been told again, or stand still */
+	for (size_t i = 0; i < past->events.length; i++)
+		if (!kept || !is_same(&past->events.items[i], &past->events.items[kept - 1]))
+			past->events.items[kept++] = past->events.items[i];
+	ret_events->events = arena_memdup(past->arena, past->events.items, kept * sizeof(*past->events.items));
+	ret_events->count = (uint32_t)kept;
+	past_done(past);
+}
