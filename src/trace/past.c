@@ -120,7 +120,7 @@ static void push(struct arena *arena, struct past_events *events, const struct e
 
 /* ---- what they did ---- */
 
-/* Others are told of as far as those threads woke them: that they waited until then, and that they went on. */
+/* Others are in it as far as those threads woke them: that they waited until then, and that they went on. */
 static void keep_out(struct past *past, const struct event *e)
 {
 	bool fresh;
