@@ -30,9 +30,7 @@
 
 #define GROUP_BLOCKS 4u        /* whose hangs are noted together */
 #define GROUPS_AT_ONCE 4u      /* that are judged together */
-#define LEAD_BLOCKS 2u         /* before them, ... */
-#define LEAD_PACED 1u          /* of who has not the memory for more, ... */
-#define PAST_BLOCKS 24u        /* ... and so many before that, of some threads (sweep_past.h) */
+#define PAST_BLOCKS 24u        /* before them it is known what some threads did (sweep_past.h) */
 #define TAIL_NS 1000000000ull  /* behind them */
 #define TAIL_BLOCKS 2u         /* at most */
 #define JOIN_NS 1000000ull     /* between two pieces of one hang */
@@ -201,8 +199,7 @@ static int find_hangs(const struct judge *judge, const struct stretch *stretch, 
 static int judge_stretch(struct judge *judge, const struct stretch *stretch, struct err *err)
 {
 	struct blocks *blocks = judge->sweep->session->blocks;
-	size_t lead = judge->sweep->pace ? LEAD_PACED : LEAD_BLOCKS, last = last_block(judge->sweep, stretch);
-	size_t first = stretch->groups[0].first > lead ? stretch->groups[0].first - lead : 0;
+	size_t first = stretch->groups[0].first, last = last_block(judge->sweep, stretch);
 	const struct scene_watch watch = { see, await_turn, judge };
 	struct session look = { 0 };
 	struct map threads;
