@@ -4,6 +4,7 @@
 #include "trace/blocks_own.h"
 #include "trace/past.h"
 
+#define BLOCK_MOST 4u          /* times the usual weight */
 #define KEPT 32u               /* blocks: those that the next part asks about, too */
 
 struct blocks_past {
@@ -48,6 +49,16 @@ void blocks_past_free(struct blocks *b)
 	free(b->past);
 }
 
+/* What comes before all that the blocks divide is no block: it is as long as it happens to be. */
+static size_t back_to(const struct blocks *b, size_t since, size_t first)
+{
+	size_t i = first;
+
+	while (i > since && b->entries.items[i].block.weight_before - b->entries.items[i - 1].block.weight_before <= BLOCK_MOST * b->block_weight)
+		i--;
+	return i;
+}
+
 static int gather(struct blocks *b, size_t since, size_t first, struct past *past, struct err *err)
 {
 	int r = 0;
@@ -77,6 +88,7 @@ int blocks_part_since(struct blocks *b, size_t since, struct map *threads, size_
 	struct past past = { .threads = *threads, .floor_ns = begin_ns(b, first), .arena = arena };
 	int r = blocks_standing(b, first, arena, &at, err);
 
+	since = back_to(b, since, first);
 	map_init(threads);
 	pthread_mutex_lock(&b->past_lock);
 	if (!b->past)
