@@ -343,33 +343,15 @@ static bool stands_alone(const struct past *past, const struct event *e)
 	}
 }
 
-static int by_number(const void *a, const void *b)
-{
-	const struct event *x = a, *y = b;
-
-	if (x->number != y->number)
-		return x->number < y->number ? -1 : 1;
-	return x->type == EVENT_switch && y->type == EVENT_switch ? (x->tid == 0) - (y->tid == 0) : 0;
-}
-
-static bool is_same(const struct event *a, const struct event *b)
-{
-	return a->number == b->number && a->tid == b->tid && a->type == b->type;
-}
-
 void past_end(struct past *past, const struct standing_events *at, struct standing_events *ret_events)
 {
-	size_t kept = 0;
+	size_t kept;
 
 	for (uint32_t i = 0; i < at->count; i++)
 		if (stands_alone(past, &at->events[i]))
 			vec_push(&past->events, at->events[i]);
-	if (past->events.length)
-		qsort(past->events.items, past->events.length, sizeof(*past->events.items), by_number);
 	/* what stood then may have been told again, or stand still */
-	for (size_t i = 0; i < past->events.length; i++)
-		if (!kept || !is_same(&past->events.items[i], &past->events.items[kept - 1]))
-			past->events.items[kept++] = past->events.items[i];
+	kept = standing_sort(past->events.items, past->events.length);
 	ret_events->events = arena_memdup(past->arena, past->events.items, kept * sizeof(*past->events.items));
 	ret_events->count = (uint32_t)kept;
 	past_done(past);

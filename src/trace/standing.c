@@ -662,21 +662,10 @@ static void take_threads(struct taking *t, const struct standing *s, uint32_t ti
 		take_thread(t, s, thread_find(s, tid + (uint32_t)__builtin_ctzll(named)), now_ns);
 }
 
-/* Of a switch that let one thread go and another in, both halves may stand: that the
- * one leaves comes first. */
-static int by_number(const void *a, const void *b)
-{
-	const struct event *x = a, *y = b;
-
-	if (x->number != y->number)
-		return x->number < y->number ? -1 : 1;
-	return x->type == EVENT_switch && y->type == EVENT_switch ? (x->tid == 0) - (y->tid == 0) : 0;
-}
-
 void standing_take(struct arena *arena, const struct standing *s, uint64_t now_ns, struct standing_events *ret_events)
 {
 	struct taking t = { .arena = arena };
-	size_t kept = 0;
+	size_t kept;
 
 	for (unsigned i = 0; i < PAGES; i++)
 		for (unsigned k = 0; s->pages[i] && k < PAGE / 64; k++)
@@ -686,13 +675,7 @@ void standing_take(struct arena *arena, const struct standing *s, uint64_t now_n
 			take(&t, &event->event);
 	for (uint32_t at = s->oldest; at; at = s->keyed.items[at].next)
 		take(&t, &s->keyed.items[at].event);
-	if (t.events.length)
-		qsort(t.events.items, t.events.length, sizeof(*t.events.items), by_number);
-	/* One may stand for several reasons: a connection that was also its thread's last message. */
-	for (size_t i = 0; i < t.events.length; i++)
-		if (!kept || t.events.items[i].number != t.events.items[kept - 1].number || t.events.items[i].tid != t.events.items[kept - 1].tid ||
-		    t.events.items[i].type != t.events.items[kept - 1].type)
-			t.events.items[kept++] = t.events.items[i];
+	kept = standing_sort(t.events.items, t.events.length);
 	ret_events->events = arena_memdup(arena, t.events.items, kept * sizeof(*t.events.items));
 	ret_events->count = (uint32_t)kept;
 	vec_done(&t.events);

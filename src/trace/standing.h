@@ -45,6 +45,9 @@ struct standing_events {
  * that left, or the one that came, or both; 0 in place of the other. */
 void standing_take(struct arena *arena, const struct standing *standing, uint64_t now_ns, struct standing_events *ret_events);
 
+/* Puts what may stand in order, each once; returns how many are left. */
+size_t standing_sort(struct event *events, size_t count);
+
 /* As bytes, for a file: at most standing_bytes(); returns how many. */
 size_t standing_bytes(const struct standing_events *events);
 size_t standing_put(const struct standing_events *events, unsigned char *to);

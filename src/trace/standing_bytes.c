@@ -1,10 +1,35 @@
-/* What stands, as bytes for an index file, see standing.h: read back with the distrust
+/* What stands, as a list in order and as bytes for an index file, see standing.h: read back with the distrust
  * that any file deserves. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "trace/standing.h"
 #include "trace/varint.h"
+
+/* Of a switch that let one thread go and another in, both halves may stand: that the
+ * one leaves comes first. */
+static int by_number(const void *a, const void *b)
+{
+	const struct event *x = a, *y = b;
+
+	if (x->number != y->number)
+		return x->number < y->number ? -1 : 1;
+	return x->type == EVENT_switch && y->type == EVENT_switch ? (x->tid == 0) - (y->tid == 0) : 0;
+}
+
+size_t standing_sort(struct event *events, size_t count)
+{
+	size_t kept = 0;
+
+	if (count)
+		qsort(events, count, sizeof(*events), by_number);
+	/* One may stand for several reasons: a connection that was also its thread's last message. */
+	for (size_t i = 0; i < count; i++)
+		if (!kept || events[i].number != events[kept - 1].number || events[i].tid != events[kept - 1].tid || events[i].type != events[kept - 1].type)
+			events[kept++] = events[i];
+	return kept;
+}
 
 size_t standing_bytes(const struct standing_events *events)
 {
