@@ -26,18 +26,28 @@ static void find_way(struct diagnoser *diagnoser, const struct hang *hang, struc
 	way->count = diagnoser_way(diagnoser, &request, way->threads, MAX_WAY);
 }
 
-static bool leads_through(const struct scene *scene, const struct way *outer, const struct way *inner)
+/* Or through another thread of that one's process, where `threads` may stand for each other. */
+static bool leads_through(const struct scene *scene, const struct way *outer, const struct way *inner, bool any_thread)
 {
-	if (inner->count < 2 || outer->count < 3)
-		return false;
-	for (unsigned i = 1; i + 1 < outer->count; i++)
-		if (outer->threads[i] == inner->threads[0] || scene_same_process(scene, outer->threads[i], inner->threads[0]))
+	/* Where the inner one is to blame itself the way ends there. */
+	for (unsigned i = 1; i + (inner->count > 1) < outer->count; i++)
+		if (outer->threads[i] == inner->threads[0] || (any_thread && scene_same_process(scene, outer->threads[i], inner->threads[0])))
 			return true;
 	/* The one that the other waits for comes later on this way. */
-	for (unsigned i = 2; i < outer->count; i++)
+	for (unsigned i = 2; i < outer->count && inner->count > 1; i++)
 		if (outer->threads[i] == inner->threads[1])
 			return true;
 	return false;
+}
+
+/* And not the other way round. */
+static bool is_further(const struct scene *scene, const struct way *outer, const struct way *inner)
+{
+	bool there = leads_through(scene, outer, inner, false), back = leads_through(scene, inner, outer, false);
+
+	if (there || back)
+		return there && !back;
+	return leads_through(scene, outer, inner, true) && !leads_through(scene, inner, outer, true);
 }
 
 /* Both wait for the same, and the one came and was served behind the other: it stood
@@ -68,26 +78,34 @@ struct asking {
 	struct finder f;
 	const struct hang *hang;
 	uint64_t slack_ns;    /* between what belongs together */
+	uint64_t soon_ns;     /* so soon goes on who is let go on */
 	struct hang outer;    /* the last on the way so far */
 };
 
-/* The last of its waits about that time that one of the other's process ended, as the hang ended; NULL none. */
+/* Of another process any thread may give the answer. */
+static bool is_of(const struct scene *scene, uint32_t waker, uint32_t asked, uint32_t asks)
+{
+	return waker == asked || (!scene_same_process(scene, asked, asks) && scene_same_process(scene, waker, asked));
+}
+
+/* The last of its waits that the other one ended, as the hang ended; NULL none. */
 static const struct wait *let_go_on(const struct asking *a, uint32_t thread, uint32_t asked)
 {
 	const struct scene *scene = a->f.scene;
 	const struct hang *h = a->hang;
+	const struct wait *last = NULL;
 
 	for (uint32_t i = scene_waits_from(scene, thread, h->start_ns - a->slack_ns); i < scene_waits_end(scene, thread); i++) {
 		const struct wait *w = &scene->waits[i];
 
-		if (w->start_ns > h->end_ns + a->slack_ns)
+		if (w->start_ns > h->end_ns + (last ? 0 : a->slack_ns))
 			break;
 		if (w->end == WAIT_END_OPEN ? h->end_ns + a->slack_ns >= scene->end_ns
 					    : w->end_ns + limit_of(scene, LIMIT_change_ns) >= h->end_ns && w->end == WAIT_END_THREAD &&
-						      scene_same_process(scene, w->waker, asked))
-			return w;
+						      is_of(scene, w->waker, asked, thread))
+			last = w;
 	}
-	return NULL;
+	return last;
 }
 
 /* It waits from when it set that one to work until that one let it go on, whatever else it does at times. */
@@ -166,16 +184,97 @@ static void ask_back(struct asking *a, uint32_t thread, uint64_t time_ns, unsign
 	}
 }
 
-static bool find_asker(struct diagnoser *diagnoser, const struct hangs_options *options, const struct hang *hang, struct hang *ret_asker)
+/* ---- who went on because it ended: what nobody set to work, as who holds a lock or is stopped, keeps others waiting, too ---- */
+
+#define MOST_FREED 64 /* wake-ups looked at in all */
+
+struct freed {
+	struct asking *a;
+	struct hang found[MAX_WAY]; /* the nearest first */
+	size_t count;
+	unsigned looked_at;
+};
+
+/* It serves there: to wake the other was to answer. */
+static bool serves(const struct asking *a, const struct wait *w)
+{
+	return hangs_role_in(&a->f, w) == END_SERVER ||
+	       (a->f.scene->messages_seen && (w->kind == WAIT_KIND_read || (w->kind == WAIT_KIND_poll && w->argument <= 1)) && !hangs_asked_there(&a->f, w));
+}
+
+/* When it woke the other about when the hang began, as who asks does; 0 it did not. */
+static uint64_t asked_at(const struct asking *a, uint32_t thread, uint32_t other)
+{
+	const struct scene *scene = a->f.scene;
+
+	for (uint32_t i = scene_wakes_from(scene, thread, a->hang->start_ns + a->slack_ns); i-- > scene->threads[thread].wake; ) {
+		if (scene->wakes[i].time + a->slack_ns < a->hang->start_ns)
+			return 0;
+		if (is_of(scene, scene->wakes[i].target, other, thread))
+			return scene->wakes[i].time;
+	}
+	return 0;
+}
+
+/* Whom the thread let go on then, and whom those did: of servers, which rest meanwhile, only those that waited as long as the hang. */
+static void let_go(struct freed *f, uint32_t thread, uint64_t from_ns, uint64_t to_ns, unsigned depth)
+{
+	struct asking *a = f->a;
+	const struct scene *scene = a->f.scene;
+
+	for (uint32_t i = scene_wakes_from(scene, thread, from_ns); i < scene_wakes_end(scene, thread) && scene->wakes[i].time <= to_ns; i++) {
+		const struct wake *k = &scene->wakes[i];
+		const struct span *span = scene_span(scene, k->target, k->time - 1);
+		const struct wait *w = span && span->state == SPAN_WAITING ? &scene->waits[span->wait] : NULL;
+		struct hang its;
+		uint64_t asked_ns;
+
+		if (!w || w->end_event != k->number || k->target == a->hang->thread || !hangs_asks_about(scene, a->f.options, k->target) ||
+		    depth == MOST_ASKED || f->looked_at++ >= MOST_FREED)
+			continue;
+		asked_ns = serves(a, w) ? 0 : asked_at(a, k->target, thread);
+		its = (struct hang){ .start_ns = w->start_ns, .end_ns = w->end_ns };
+		if (asked_ns && f->count < MAX_WAY && waits_for(a, k->target, thread, asked_ns, &its) && !passes_on(a, &its))
+			f->found[f->count++] = its;
+		else if (!together(scene, a->hang, &its) && !wait_is_loop_rest(w))
+			continue;
+		let_go(f, k->target, w->end_ns, w->end_ns + a->soon_ns, depth + 1);
+	}
+}
+
+/* Its way leads through the other's. */
+static bool is_outer(struct asking *a, const struct hang *its, const struct way *inner)
+{
+	struct way way;
+
+	find_way(a->f.diagnoser, its, &way);
+	return is_further(a->f.scene, &way, inner);
+}
+
+static bool find_outer(struct diagnoser *diagnoser, const struct hangs_options *options, const struct hang *hang, const struct way *way,
+		       struct hang *ret_outer)
 {
 	const struct scene *scene = diagnoser_scene(diagnoser);
-	struct asking a = { .f = { .diagnoser = diagnoser, .scene = scene, .ends = diagnoser_ends(diagnoser), .options = options }, .hang = hang,
-			    .slack_ns = part_of(scene, LIMIT_a_good_part, hang->end_ns - hang->start_ns) };
+	uint64_t length = hang->end_ns - hang->start_ns;
+	struct trails trails = { 0 };
+	struct asking a = { .f = { .diagnoser = diagnoser, .scene = scene, .ends = diagnoser_ends(diagnoser), .options = options, .trails = &trails },
+			    .hang = hang, .slack_ns = part_of(scene, LIMIT_a_good_part, length),
+			    .soon_ns = limit_of(scene, LIMIT_change_ns) + part_of(scene, LIMIT_next_to_nothing, length) };
+	struct freed freed = { .a = &a };
+	bool found;
 
 	ask_back(&a, hang->thread, hang->start_ns, 0);
+	*ret_outer = a.outer;
+	found = a.outer.thread && is_outer(&a, &a.outer, way);
+	if (!found)
+		let_go(&freed, hang->thread, hang->end_ns - a.soon_ns, hang->end_ns + a.soon_ns, 0);
+	while (!found && freed.count--) {
+		*ret_outer = freed.found[freed.count];
+		found = is_outer(&a, ret_outer, way);
+	}
 	vec_done(&a.f.places);
-	*ret_asker = a.outer;
-	return a.outer.thread != 0;
+	vec_done(&trails);
+	return found;
 }
 
 static void to_front(struct hang *hangs, size_t at, struct hang moved)
@@ -200,18 +299,14 @@ size_t hangs_prefer_outer(struct diagnoser *diagnoser, const struct hangs_option
 		if (moved.thread == hangs[outer].thread || moved.weight < limit_of(scene, LIMIT_outer_weight) || !together(scene, &hangs[outer], &moved))
 			continue;
 		find_way(diagnoser, &moved, &other);
-		if ((leads_through(scene, &other, &best) && !leads_through(scene, &best, &other)) ||
-		    queues_behind(scene, &moved, &other, &hangs[outer], &best)) {
+		if (is_further(scene, &other, &best) || queues_behind(scene, &moved, &other, &hangs[outer], &best)) {
 			best = other;
 			outer = i;
 		}
 	}
 	if (outer)
 		to_front(hangs, outer, hangs[outer]);
-	if (options->pid || !find_asker(diagnoser, options, &hangs[0], &asker))
-		return count;
-	find_way(diagnoser, &asker, &other);
-	if (!leads_through(scene, &other, &best) || leads_through(scene, &best, &other))
+	if (options->pid || !find_outer(diagnoser, options, &hangs[0], &best, &asker))
 		return count;
 	while (at < count && !(hangs[at].thread == asker.thread && together(scene, &hangs[at], &asker)))
 		at++;
