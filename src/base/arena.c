@@ -95,6 +95,12 @@ void mem_give_back(void)
 	mallopt(M_ARENA_MAX, 1);
 }
 
+void mem_step_ends(void)
+{
+	if (scarce)
+		malloc_trim(0);
+}
+
 bool mem_is_scarce(void)
 {
 	return scarce;

@@ -62,7 +62,9 @@ void mem_free_pages(void *block);
 /* For work that must not take much: what is large lies in pages of its own, which grow
  * without a copy and go back when they are freed. For good. */
 void mem_give_back(void);
-/* Whether that was said: whoever could be faster with more takes less. */
+/* Where that was said: what was freed in small pieces goes back, too. Between two steps of the work. */
+void mem_step_ends(void);
+/* Whether it was said: whoever could be faster with more takes less. */
 bool mem_is_scarce(void);
 
 #endif

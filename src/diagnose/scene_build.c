@@ -22,6 +22,7 @@ struct making {
 	const struct scene_watch *watch; /* NULL: nobody */
 	struct graph_room *room;
 	bool lazily;
+	uint64_t fields[EVENT_MAX];
 };
 
 static void *take_frequent(void *data)
@@ -71,12 +72,14 @@ static void see(void *data, const struct event *e)
 	gatherer_see(m->gatherer, e);
 }
 
-static const uint64_t *all_fields(void)
+/* Who watches may look at all but mappings. */
+static const uint64_t *fields_of(struct making *m)
 {
-	static uint64_t all[EVENT_MAX];
-
-	memset(all, 0xff, sizeof(all));
-	return all;
+	if (!m->watch || !m->watch->see)
+		return gatherer_fields(m->gatherer);
+	for (unsigned i = 0; i < EVENT_MAX; i++)
+		m->fields[i] = i == EVENT_mapping ? 0 : UINT64_MAX;
+	return m->fields;
 }
 
 /* They are in the waits now; only corrections lay these out again. */
@@ -89,7 +92,7 @@ static void forget_details(struct scene *scene)
 static int make(struct making *m, const struct tables *tables, struct err *err)
 {
 	struct graph_options options = { .watch = see, .watch_end = begin_rows, .watch_data = m, .room = m->room,
-					 .watch_fields = m->watch && m->watch->see ? all_fields() : gatherer_fields(m->gatherer) };
+					 .watch_fields = fields_of(m) };
 	struct scene *scene = m->scene;
 	int r = graph_build(m->trace, tables, &options, &scene->graph, err);
 

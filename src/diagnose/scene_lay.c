@@ -15,7 +15,6 @@
 
 #define LOST_CONFIDENCE 60     /* of a wake-up around which events were lost */
 #define WORKERS 2
-#define MAX_FRAMES 256
 #define AHEAD 12               /* waits; memory of their details is asked for so long before */
 #define SPANS_A_WAIT 3         /* about: it ran, waited, was runnable */
 #define SMALL_SCENE 20000      /* waits; below, a worker costs more than it brings */
@@ -24,6 +23,7 @@ struct worker {
 	struct layout *layout;
 	struct vec(struct span) spans; /* of all its threads, one after the other */
 	size_t populated;
+	struct vec(uint32_t) path; /* of place_of */
 	pthread_t thread;
 	bool started;
 };
@@ -33,47 +33,45 @@ struct layout {
 	struct wait *waits;
 	size_t *first_span;        /* by thread: place in its worker's spans */
 	uint8_t *worker_of;
-	uint64_t *places;          /* of stacks, by frame.at */
+	_Atomic uint64_t *places;  /* of stacks, by frame.at; 0 not found yet */
 	atomic_uint next;          /* thread to be taken up */
 	struct worker workers[WORKERS];
 };
 
 /* ---- waits ---- */
 
-/* What each stack is, by its frames: one that was taken before its program's tables
- * were read and unwound later has another number than the same stack of later on. */
-static uint64_t *stack_places(const struct tables *tables)
+/* What the stack is, by its frames: one that was taken before its program's tables were read and unwound later has another
+ * number than the same stack of later on. Workers may find the same one at once. */
+static uint64_t place_of(const struct layout *l, struct worker *worker, uint32_t stack)
 {
-	uint64_t *places = mem_zalloc(arena_array_bytes(sizeof(*places), tables->node_count + 1));
-	uint32_t path[MAX_FRAMES];
+	const struct tables *tables = l->scene->tables;
+	const struct frame *frames = tables->frames;
+	uint64_t place = 0;
 
-	for (uint32_t i = 1; i < tables->node_count; i++) {
-		unsigned depth = 0;
-		uint64_t place = 0;
-
-		for (uint32_t node = tables->nodes[i]; node && node < tables->frame_count && depth < MAX_FRAMES; node = tables->frames[node].parent) {
-			place = places[tables->frames[node].at];
-			if (place)
-				break;
-			path[depth++] = node;
-		}
-		while (depth) {
-			const struct frame *frame = &tables->frames[path[--depth]];
-
-			place = hash_u64(place ^ hash_u64(frame->address ^ (uint64_t)frame->module << 48)) | 1;
-			places[frame->at] = frame->address ? place : path[depth];
-		}
+	vec_clear(&worker->path);
+	for (uint32_t node = stack; node && node < tables->frame_count && !place; node = frames[node].parent) {
+		place = atomic_load_explicit(&l->places[frames[node].at], memory_order_relaxed);
+		if (!place)
+			vec_push(&worker->path, node);
 	}
-	return places;
+	while (worker->path.length) {
+		uint32_t node = worker->path.items[--worker->path.length];
+
+		place = hash_u64(place ^ hash_u64(frames[node].address ^ (uint64_t)frames[node].module << 48)) | 1;
+		if (!frames[node].address)
+			place = node;
+		atomic_store_explicit(&l->places[frames[node].at], place, memory_order_relaxed);
+	}
+	return place;
 }
 
 /* Places in the program are told apart by the user stack where there is one,
  * else by the call and what it works on. */
-static uint32_t site_of(const struct layout *l, const struct wait *w)
+static uint32_t site_of(const struct layout *l, struct worker *worker, const struct wait *w)
 {
 	const struct tables *tables = l->scene->tables;
-	uint32_t at = w->ustack < tables->frame_count ? tables->frames[w->ustack].at : 0;
-	uint64_t stack = at ? l->places[at] : w->ustack;
+	bool told = w->ustack < tables->frame_count && tables->frames[w->ustack].at;
+	uint64_t stack = told ? place_of(l, worker, w->ustack) : w->ustack;
 	uint64_t site = hash_u64((uint64_t)w->syscall << 40 ^ (uint64_t)w->kind << 32 ^ stack);
 
 	if (w->ustack)
@@ -214,7 +212,7 @@ static void set_begin(const struct scene *scene, struct wait *w)
 		w->start_ns = born > scene->reach_ns ? born : scene->reach_ns;
 }
 
-static void lay_waits(struct layout *l, uint32_t thread)
+static void lay_waits(struct layout *l, struct worker *worker, uint32_t thread)
 {
 	const struct scene *scene = l->scene;
 	const struct scene_gathered *gathered = &scene->gathered[thread];
@@ -243,7 +241,7 @@ static void lay_waits(struct layout *l, uint32_t thread)
 			found++;
 		for (; found < gathered->found.length && gathered->found.items[found].time <= w->end_ns; found++)
 			add_found(scene, l->waits + t->wait, w, &gathered->found.items[found].said, gathered->found.items[found].time);
-		w->site = site_of(l, w);
+		w->site = site_of(l, worker, w);
 	}
 	t->wait_count = (uint32_t)(w - (l->waits + t->wait));
 }
@@ -353,7 +351,7 @@ static void *lay_threads(void *data)
 	struct layout *l = worker->layout;
 
 	for (uint32_t thread; (thread = atomic_fetch_add(&l->next, 1)) < l->scene->thread_count; ) {
-		lay_waits(l, thread);
+		lay_waits(l, worker, thread);
 		lay_spans(l, worker, thread);
 	}
 	return NULL;
@@ -473,7 +471,7 @@ static uint64_t begin_layout(struct layout *l, struct scene *scene)
 	l->waits[0] = (struct wait){ 0 };
 	l->first_span = mem_zalloc(arena_array_bytes(sizeof(*l->first_span), scene->thread_count));
 	l->worker_of = mem_zalloc(scene->thread_count + 1);
-	l->places = stack_places(scene->tables);
+	l->places = mem_zalloc(arena_array_bytes(sizeof(*l->places), scene->tables->node_count + 1));
 	for (unsigned i = 0; i < WORKERS; i++)
 		l->workers[i].layout = l;
 	return total;
@@ -484,6 +482,8 @@ static void end_layout(struct layout *l)
 	free(l->first_span);
 	free(l->worker_of);
 	free(l->places);
+	for (unsigned i = 0; i < WORKERS; i++)
+		vec_done(&l->workers[i].path);
 }
 
 void scene_lay(struct scene *scene)
@@ -576,7 +576,7 @@ void scene_lay_waits_of(const struct scene *scene, uint32_t thread)
 
 	if (end - first >= POPULATED_LEAST)
 		mem_populate(&own->waits[first], (end - first) * sizeof(*own->waits));
-	lay_waits(&lazy->layout, thread);
+	lay_waits(&lazy->layout, &lazy->layout.workers[0], thread);
 	for (uint32_t i = lazy->fuse ? lazy->fuse[thread] : 0; i; i = lazy->next_fuse[i - 1])
 		scene_lay_fuse_wait(own, &own->fuse[i - 1]);
 	own->pending[thread] &= (uint8_t)~PENDING_waits;

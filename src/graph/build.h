@@ -193,8 +193,8 @@ void program_done(struct program *program);
 int program_row_rule(struct graph *graph, uint32_t number);
 
 /* slots.c */
-#define SLOT_PAGE 256
-#define SLOT_PAGES (1u << 14) /* tids up to 4 million, Linux's limit */
+#define SLOT_PAGE 64
+#define SLOT_PAGES (1u << 16) /* tids up to 4 million, Linux's limit */
 struct slot *slot_at(struct builder *b, uint32_t tid);
 struct slot *slot_find(struct builder *b, uint32_t tid); /* NULL when never seen */
 struct slot_more *slot_more(struct builder *b, struct slot *slot);

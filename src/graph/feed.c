@@ -12,6 +12,9 @@ void feed_all(struct builder *b)
 
 	for (unsigned i = 0; options->watch && i < EVENT_MAX; i++)
 		b->program.fields[i] |= options->watch_fields[i];
+	/* nobody looks at more of them than the tables take */
+	if (!b->gathering || !tables_gather_wants(b->gathering, EVENT_frame))
+		b->program.fields[EVENT_frame] = 0;
 	cursor = trace_cursor_new(b->graph->trace, &filter);
 	while ((e = trace_cursor_next(cursor))) {
 		if (b->gathering)

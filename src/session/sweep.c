@@ -141,6 +141,7 @@ static void await_turn(void *data)
 
 	blocks_watch_end(judge->watch);
 	judge->watch = NULL;
+	mem_step_ends();
 	pthread_mutex_lock(&judge->sweep->laying);
 	judge->is_laying = true;
 }
@@ -211,6 +212,7 @@ static int judge_stretch(struct judge *judge, const struct stretch *stretch, str
 	r = blocks_part_since(blocks, first > PAST_BLOCKS ? first - PAST_BLOCKS : 0, &threads, first, last,
 			      stretch->end ? UINT64_MAX : stretch->to_ns + TAIL_NS, &look.look_arena, &look.part, err);
 	map_done(&threads);
+	mem_step_ends();
 	/* Who judges what is next walks over the rest. */
 	if (!r)
 		judge->watch = blocks_watch(blocks, first, stretch->end ? last : stretch->groups[stretch->count - 1].last);
@@ -227,6 +229,7 @@ static int judge_stretch(struct judge *judge, const struct stretch *stretch, str
 	if (look.part)
 		trace_close(look.part);
 	arena_done(&look.look_arena);
+	mem_step_ends();
 	return r;
 }
 

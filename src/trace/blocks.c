@@ -136,6 +136,7 @@ int blocks_open(const struct trace *trace, const struct blocks_options *options,
 	(void)err;
 	pthread_mutex_init(&b->lock, NULL);
 	pthread_mutex_init(&b->past_lock, NULL);
+	pthread_mutex_init(&b->frames_lock, NULL);
 	pthread_cond_init(&b->found, NULL);
 	arena_init(&b->arena);
 	b->trace = trace;
@@ -165,9 +166,11 @@ void blocks_close(struct blocks *b)
 	vec_done(&b->entries);
 	arena_done(&b->arena);
 	blocks_past_free(b);
+	blocks_frames_free(b);
 	pthread_cond_destroy(&b->found);
 	pthread_mutex_destroy(&b->lock);
 	pthread_mutex_destroy(&b->past_lock);
+	pthread_mutex_destroy(&b->frames_lock);
 	free(b);
 }
 
@@ -444,7 +447,10 @@ int blocks_part(struct blocks *b, size_t first, size_t last, uint64_t to_ns, str
 
 	if (r)
 		return r;
-	*ret_part = trace_part(b->trace, b->entries.items[first].block.from_ns, to_ns < end_ns ? to_ns : end_ns, standing);
+	if (to_ns > end_ns)
+		to_ns = end_ns;
+	*ret_part = trace_part(b->trace, b->entries.items[first].block.from_ns, to_ns, standing);
+	blocks_share_frames(b, first, to_ns, *ret_part);
 	return 0;
 }
 

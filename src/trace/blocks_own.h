@@ -40,12 +40,17 @@ struct blocks {
 	int *index_fds;           /* by file; -1 none */
 	pthread_mutex_t past_lock; /* of what follows */
 	struct blocks_past *past; /* NULL: not asked for yet */
+	pthread_mutex_t frames_lock; /* of what follows */
+	struct blocks_frames *frames; /* NULL: not asked for yet */
 	const char *folder;       /* NULL: beside the files */
 	uint64_t block_weight;
 	bool no_index;
 };
 
 void blocks_past_free(struct blocks *b);
+void blocks_frames_free(struct blocks *b);
+/* A part from that block up to the moment: it gets what its file tells of stacks, where others are read, too. */
+void blocks_share_frames(struct blocks *b, size_t first, uint64_t to_ns, struct trace *part);
 void blocks_load_index(struct blocks *b, uint32_t file);
 int blocks_save_index(struct blocks *b, uint32_t file, struct err *err);
 bool blocks_any_unsaved(const struct blocks *b, uint32_t file);

@@ -59,6 +59,21 @@ static size_t back_to(const struct blocks *b, size_t since, size_t first)
 	return i;
 }
 
+/* Those told from then on, with what stands there. */
+static int stand(struct blocks *b, size_t block, struct past *past, struct err *err)
+{
+	struct standing_events standing;
+	struct arena arena;
+	int r;
+
+	arena_init(&arena);
+	r = blocks_standing(b, block, &arena, &standing, err);
+	if (!r)
+		past_stand(past, begin_ns(b, block), &standing);
+	arena_done(&arena);
+	return r;
+}
+
 static int gather(struct blocks *b, size_t since, size_t first, struct past *past, struct err *err)
 {
 	int r = 0;
@@ -67,13 +82,8 @@ static int gather(struct blocks *b, size_t since, size_t first, struct past *pas
 		past_meet(past, past_of(b, i), begin_ns(b, i + 1));
 	past_begin(past, begin_ns(b, since));
 	for (size_t i = since; !r && i < first; i++) {
-		if (past_begins_at(past, begin_ns(b, i))) {
-			struct standing_events standing;
-
-			r = blocks_standing(b, i, past->arena, &standing, err);
-			if (!r)
-				past_stand(past, begin_ns(b, i), &standing);
-		}
+		if (past_begins_at(past, begin_ns(b, i)))
+			r = stand(b, i, past, err);
 		if (!r)
 			past_take(past, past_of(b, i));
 	}
@@ -101,7 +111,10 @@ int blocks_part_since(struct blocks *b, size_t since, struct map *threads, size_
 		map_done(&past.threads);
 		return r;
 	}
-	*ret_part = trace_part(b->trace, begin_ns(b, first), to_ns < end_ns ? to_ns : end_ns, standing);
+	if (to_ns > end_ns)
+		to_ns = end_ns;
+	*ret_part = trace_part(b->trace, begin_ns(b, first), to_ns, standing);
+	blocks_share_frames(b, first, to_ns, *ret_part);
 	trace_part_tells_past(*ret_part, past.threads);
 	return 0;
 }

@@ -264,7 +264,7 @@ static void begin_late(struct trace_cursor *cursor)
 	if (!trace->whole || trace->ceiling_ns >= trace->whole->summary.end_ns || cursor->filter.to_ns < trace->ceiling_ns)
 		return;
 	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
-		if (cursor->filter.types[types[i] / 64] >> (types[i] % 64) & 1) {
+		if (filter_wants_told(&cursor->filter, types[i])) {
 			trace_filter_add(&filter, types[i]);
 			any = true;
 		}

@@ -54,6 +54,7 @@ struct trace *trace_part(const struct trace *trace, uint64_t from_ns, uint64_t t
 	map_init(&part->processes_there);
 	map_init(&part->past_threads);
 	part->scratch = NULL;
+	part->frames = NULL;
 	part->whole = trace_whole(trace);
 	part->standing = *standing;
 	part->floor_ns = from_ns > trace->floor_ns ? from_ns : trace->floor_ns;
@@ -71,6 +72,21 @@ struct trace *trace_part(const struct trace *trace, uint64_t from_ns, uint64_t t
 void trace_part_tells_past(struct trace *part, struct map threads)
 {
 	part->past_threads = threads;
+}
+
+void trace_part_shares_frames(struct trace *part, struct frame_table *frames)
+{
+	part->frames = frames;
+}
+
+struct frame_table *trace_shared_frames(const struct trace *trace)
+{
+	return trace->frames;
+}
+
+uint64_t trace_part_prelude_ns(const struct trace *part)
+{
+	return part->prelude_ns;
 }
 
 uint64_t trace_told_since(const struct trace *trace, uint32_t tid)

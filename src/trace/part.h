@@ -8,6 +8,7 @@
 #define TRACE_PART_H
 
 #include "base/map.h"
+#include "trace/frame_table.h"
 #include "trace/standing.h"
 #include "trace/trace.h"
 
@@ -16,6 +17,12 @@
 struct trace *trace_part(const struct trace *trace, uint64_t from_ns, uint64_t to_ns, const struct standing_events *standing);
 /* What stands tells of these threads all since earlier moments (past.h), by number; the part takes the map. */
 void trace_part_tells_past(struct trace *part, struct map threads);
+/* It shares the frames of its file (one user of them goes to it): whoever needs them takes them from there. */
+void trace_part_shares_frames(struct trace *part, struct frame_table *frames);
+/* NULL: its events tell them. */
+struct frame_table *trace_shared_frames(const struct trace *trace);
+/* The moment from which on the state stream is read before it. */
+uint64_t trace_part_prelude_ns(const struct trace *part);
 /* Since when a thread's events are told. */
 uint64_t trace_told_since(const struct trace *trace, uint32_t tid);
 /* The trace that it is a part of; a trace that is none, itself. */

@@ -34,12 +34,6 @@ static uint64_t key_of(const struct event *e)
 	}
 }
 
-/* Of mappings nothing but their fields is ever looked at. */
-static bool is_asked_for(const struct trace_filter *filter, unsigned type)
-{
-	return filter->types[type / 64] >> (type % 64) & 1 && !(type == EVENT_mapping && filter->fields && !filter->fields[type]);
-}
-
 /* Of a process that is there no more nothing is told. */
 static const struct event *next_told(const struct trace *part, struct trace_cursor *cursor)
 {
@@ -84,7 +78,7 @@ struct prelude *prelude_open(const struct trace *part, const struct trace_filter
 	bool any = false;
 
 	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
-		if (is_asked_for(filter, types[i])) {
+		if (filter_wants_told(filter, types[i])) {
 			trace_filter_add(&told, types[i]);
 			any = true;
 		}

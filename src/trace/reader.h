@@ -70,6 +70,7 @@ struct trace {
 	uint64_t prelude_ns;               /* from here on, up to the floor, the state stream is read */
 	struct standing_events standing;   /* events that still stand at the floor */
 	struct map processes_there;        /* at the floor */
+	struct frame_table *frames;             /* of its file, which other parts use, too; NULL: it tells them itself */
 	struct map past_threads;           /* since when all that they did is handed out, with what stands */
 };
 
@@ -115,6 +116,15 @@ struct decoded {
 	void *decompressor;
 };
 #define PLACE_NONE UINT32_MAX
+
+/* Whether what the state stream tells of that type outside of a part is wanted. Of mappings and frames nothing but their
+ * fields is ever looked at. */
+static inline bool filter_wants_told(const struct trace_filter *filter, unsigned type)
+{
+	bool fields = !filter->fields || filter->fields[type];
+
+	return filter->types[type / 64] >> (type % 64) & 1 && (fields || (type != EVENT_mapping && type != EVENT_frame));
+}
 
 /* Whether a chunk need not be looked at: without numbers to keep, one with none of what is wanted. */
 static inline bool chunk_passed_over(const struct chunk *chunk, const struct trace_filter *filter)

@@ -11,8 +11,8 @@
 #include "base/vec.h"
 #include "trace/roll_call.h"
 
-#define PAGE 256u
-#define PAGES (1u << 14)       /* thread numbers up to 4 million, Linux's limit */
+#define PAGE 64u
+#define PAGES (1u << 16)       /* thread numbers up to 4 million, Linux's limit */
 #define KEYED_LIMIT 16384u     /* events that stand by a key */
 #define RECENT_MESSAGES 4u     /* of a thread: what it last asked and was told */
 #define DEEDS 4u               /* of a thread: whom it woke last, before it began to wait, ... */

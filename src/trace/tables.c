@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/part.h"
 #include "trace/tables_private.h"
 
 /* Numbers of modules are dense; one far above the number of records is damage and
@@ -20,9 +21,8 @@ struct tables_gathering {
 	unsigned parts;
 	bool partial;             /* not from the trace's begin on */
 	struct vec(struct module) modules;
-	struct sparse frames;     /* of struct frame */
-	uint32_t frame_count;
-	struct vec(uint32_t) nodes;
+	struct frame_table *frames;
+	bool shared;              /* they are others' too, and whole */
 	struct vec(struct descriptor) descriptors;
 	struct vec(struct told_symbol) symbols;
 };
@@ -58,61 +58,6 @@ static void take_module(struct tables_gathering *g, const struct event *e)
 							arena_strdup(arena, tail_text(e, 2)) };
 }
 
-/* A node's frame; it is among the nodes from now on. */
-static struct frame *frame_of(struct tables_gathering *g, uint32_t node)
-{
-	struct frame *frame = (struct frame *)g->frames.memory + node;
-
-	if (!frame->at) {
-		frame->at = (uint32_t)g->nodes.length;
-		vec_push(&g->nodes, node);
-	}
-	return frame;
-}
-
-static void take_frame(struct tables_gathering *g, const struct event *e)
-{
-	const struct event_frame *at = event_as(e, frame);
-	uint32_t module = at->module < MODULE_NUMBERS ? at->module : 0, status = at->status < UINT8_MAX ? at->status : UINT8_MAX;
-	struct frame *frame;
-
-	if (!at->node || at->node >= NODE_NUMBERS)
-		return;
-	sparse_reach(&g->frames, ((size_t)at->node + 1) * sizeof(*frame));
-	if (g->frame_count <= at->node)
-		g->frame_count = at->node + 1;
-	/* Written before it is read: a page that is read first is mapped twice. */
-	*(volatile uint64_t *)&((struct frame *)g->frames.memory)[at->node].address = at->address;
-	frame = frame_of(g, at->node);
-	*frame = (struct frame){ at->address, at->parent, module & (MODULE_NUMBERS - 1), status & UINT8_MAX, 0, frame->at };
-}
-
-/* Depths, and an end to parents that are not there or go in circles. */
-static void finish_frames(struct tables_gathering *g)
-{
-	struct frame *frames = g->frames.memory;
-	struct vec(uint32_t) path = { 0 };
-
-	for (size_t i = 1; i < g->nodes.length; i++) {
-		uint32_t at = g->nodes.items[i], depth;
-
-		vec_clear(&path);
-		while (at && at < g->frame_count && !frames[at].depth) {
-			frame_of(g, at)->depth = UINT32_MAX; /* on the path */
-			vec_push(&path, at);
-			at = frames[at].parent;
-		}
-		if (path.length && at && (at >= g->frame_count || frames[at].depth == UINT32_MAX)) {
-			frames[path.items[path.length - 1]].parent = 0;
-			at = 0;
-		}
-		depth = at ? frames[at].depth : 0;
-		while (path.length)
-			frames[path.items[--path.length]].depth = ++depth;
-	}
-	vec_done(&path);
-}
-
 static void take(struct tables_gathering *g, const struct event *e)
 {
 	switch (e->type) {
@@ -120,7 +65,8 @@ static void take(struct tables_gathering *g, const struct event *e)
 		take_module(g, e);
 		break;
 	case EVENT_frame:
-		take_frame(g, e);
+		if (!g->shared)
+			frame_table_take(g->frames, e);
 		break;
 	case EVENT_descriptor:
 		vec_push(&g->descriptors, ((struct descriptor){ e->time, *event_as(e, descriptor),
@@ -149,10 +95,16 @@ struct tables_gathering *tables_gather(const struct trace *trace)
 	g->threads = thread_builder_new(g->tables, trace);
 	g->parts = TABLES_ALL;
 	vec_push(&g->modules, ((struct module){ .path = "", .build_id = "", .code = "" }));
-	sparse_reach(&g->frames, sizeof(struct frame));
-	g->frame_count = 1;
-	vec_push(&g->nodes, 0);
+	g->frames = frame_table_use(trace_shared_frames(trace));
+	g->shared = g->frames != NULL;
+	if (!g->shared)
+		g->frames = frame_table_new();
 	return g;
+}
+
+bool tables_gather_wants(const struct tables_gathering *gathering, unsigned type)
+{
+	return part_of[type] && !(gathering->shared && type == EVENT_frame);
 }
 
 bool tables_gather_take(struct tables_gathering *gathering, const struct event *e)
@@ -172,13 +124,15 @@ struct tables *tables_gather_finish(struct tables_gathering *gathering)
 {
 	struct tables *tables = gathering->tables;
 
-	finish_frames(gathering);
+	if (!gathering->shared)
+		frame_table_finish(gathering->frames);
 	thread_builder_finish(gathering->threads, gathering->parts & TABLES_THREADS && !gathering->partial);
 	MOVE(gathering, modules, modules, module_count);
-	tables->frame_memory = gathering->frames;
-	tables->frames = gathering->frames.memory;
-	tables->frame_count = gathering->frame_count;
-	MOVE(gathering, nodes, nodes, node_count);
+	tables->shared_frames = gathering->frames;
+	tables->frames = gathering->frames->items;
+	tables->frame_count = gathering->frames->count;
+	tables->nodes = gathering->frames->nodes.items;
+	tables->node_count = (uint32_t)gathering->frames->nodes.length;
 	MOVE(gathering, descriptors, descriptors, descriptor_count);
 	MOVE(gathering, symbols, symbols, symbol_count);
 	free(gathering);
@@ -240,7 +194,7 @@ int tables_build_window(const struct trace *trace, unsigned parts, uint64_t from
 	gathering->parts = parts;
 	gathering->partial = filter.from_ns > trace_summary(trace)->start_ns;
 	for (unsigned i = 0; i < EVENT_MAX; i++)
-		if (part_of[i] & parts)
+		if (part_of[i] & parts && tables_gather_wants(gathering, i))
 			trace_filter_add(&filter, i);
 	if (to_ns)
 		trace_filter_add(&filter, EVENT_snapshot);
@@ -264,7 +218,7 @@ void tables_free(struct tables *tables)
 	if (!tables)
 		return;
 	thread_lookup_free(tables);
-	sparse_done(&tables->frame_memory);
+	frame_table_leave(tables->shared_frames);
 	arena_done(&tables->arena);
 	free(tables);
 }

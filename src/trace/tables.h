@@ -7,7 +7,7 @@
 #ifndef TRACE_TABLES_H
 #define TRACE_TABLES_H
 
-#include "base/sparse.h"
+#include "trace/frame_table.h"
 #include "trace/trace.h"
 
 /* Entry 0 stands for the idle processors (tid 0). */
@@ -34,19 +34,6 @@ struct module {
 	const char *path, *build_id; /* "" unknown */
 	const char *code;        /* "OFFSET BYTES ADDRESS ..." of its parts with code, "" unknown */
 };
-
-struct frame {
-	uint64_t address;        /* file offset in the module, or the address itself */
-	uint32_t parent;         /* caller's node, 0 outermost */
-	uint32_t module : 24;    /* 0 none */
-	uint32_t status : 8;     /* STACK_STATUS_, on outermost nodes */
-	uint32_t depth;          /* 1 at the outermost */
-	uint32_t at;             /* its place in tables.nodes; 0: it is not told */
-};
-
-/* Numbers of nodes are below. In a ring that has gone on for long they may be anywhere in between. */
-#define NODE_NUMBERS (1u << 25)
-#define MODULE_NUMBERS (1u << 24)
 
 struct descriptor {
 	uint64_t time;           /* when it was seen */
@@ -76,7 +63,7 @@ struct tables {
 	size_t descriptor_count;
 	const struct told_symbol *symbols;    /* by time */
 	size_t symbol_count;
-	struct sparse frame_memory;       /* private, as what follows */
+	struct frame_table *shared_frames;     /* private, as what follows */
 	void *lookup;
 };
 
@@ -110,6 +97,8 @@ int tables_build_window(const struct trace *trace, unsigned parts, uint64_t from
  * that tell nothing are passed over at once); finish frees the gathering. */
 struct tables_gathering;
 struct tables_gathering *tables_gather(const struct trace *trace);
+/* Of events of other types nothing is needed. */
+bool tables_gather_wants(const struct tables_gathering *gathering, unsigned type);
 /* False when the event tells the tables nothing. */
 bool tables_gather_take(struct tables_gathering *gathering, const struct event *e);
 /* The thread's end was lost: it is taken to have ended then; last_ns: when it was last heard of (roll_call.h). */

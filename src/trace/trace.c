@@ -367,6 +367,7 @@ void trace_close(struct trace *trace)
 	if (trace->whole) {
 		map_done(&trace->processes_there);
 		map_done(&trace->past_threads);
+		frame_table_leave(trace->frames);
 		arena_done(&trace->arena);
 		free(trace);
 		return;
