@@ -128,7 +128,7 @@ static bool waits_for(const struct asking *a, uint32_t thread, uint32_t asked, u
 	return waited >= part_of(scene, LIMIT_outer_overlap, h->end_ns - h->start_ns);
 }
 
-/* It does nothing but run one program after the other, as scripts do: of those one hangs. */
+/* It does nothing but run one program after the other, as scripts do: of those one hangs. Not who was started for that. */
 static bool is_launcher(const struct asking *a, const struct wait *w)
 {
 	const struct scene *scene = a->f.scene;
@@ -140,7 +140,7 @@ static bool is_launcher(const struct asking *a, const struct wait *w)
 	for (size_t i = 0; i < a->f.places.length; i++)
 		if (a->f.places.items[i].kind == WAIT_KIND_child)
 			ns += a->f.places.items[i].total_ns;
-	return w->kind == WAIT_KIND_child && died > born && nearly_all(scene, ns, died - born);
+	return w->kind == WAIT_KIND_child && died > born && t->start_ns + a->slack_ns < a->hang->start_ns && nearly_all(scene, ns, died - born);
 }
 
 /* It listens to many, and asked for one of them, or waits as is marked harmless; or it is a launcher, or not its process's first thread: how
