@@ -410,10 +410,7 @@ static const struct hangs_found *find_all(struct diagnoser *diagnoser, const str
 
 		if (!options->pid)
 			hangs_hand_down(f.scene, hang);
-		hang->tid = scene_tid(f.scene, hang->thread);
-		hang->pid = scene_pid(f.scene, hang->thread);
-		hang->comm = tables_comm(f.scene->tables, hang->thread, hang->start_ns + (hang->end_ns - hang->start_ns) / 2);
-		hang->program = tables_program(f.scene->tables, hang->thread, hang->start_ns + (hang->end_ns - hang->start_ns) / 2);
+		hangs_name(f.scene, hang);
 	}
 	free(found->hangs);
 	*found = (struct hangs_found){ f.hangs.items, f.hangs.length, options->pid, options->root_pid, f.scene->version, options->threshold_ns, true };
@@ -426,6 +423,18 @@ size_t hangs_find_all(struct diagnoser *diagnoser, const struct hangs_options *o
 
 	*ret_hangs = found->hangs;
 	return found->count;
+}
+
+/* Nothing in the process tells that it hung, but what it waits for hung, and it is the victim of that. */
+static size_t find_outer_of(struct arena *arena, struct diagnoser *diagnoser, const struct hangs_options *options, struct hang *ret_hang)
+{
+	struct hangs_options all = *options;
+	const struct hang *found;
+	size_t count;
+
+	all.pid = 0;
+	count = hangs_find(arena, diagnoser, &all, &found);
+	return hangs_outer_of(diagnoser, &all, found, count, options->pid, ret_hang);
 }
 
 size_t hangs_find(struct arena *arena, struct diagnoser *diagnoser, const struct hangs_options *options,
@@ -448,6 +457,8 @@ size_t hangs_find(struct arena *arena, struct diagnoser *diagnoser, const struct
 	}
 	hangs_rank(scene->judgement, hangs, count);
 	count = hangs_prefer_outer(diagnoser, options, hangs, count);
+	if (!count && options->pid)
+		count = find_outer_of(arena, diagnoser, options, hangs);
 	*ret_hangs = hangs;
 	return count;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "diagnose/diagnoser.h"
+#include "diagnose/hangs_rank.h"
 #include "diagnose/hangs_rest.h"
 
 #define COMPARED 8
@@ -310,10 +311,23 @@ size_t hangs_prefer_outer(struct diagnoser *diagnoser, const struct hangs_option
 		return count;
 	while (at < count && !(hangs[at].thread == asker.thread && together(scene, &hangs[at], &asker)))
 		at++;
-	asker.tid = scene_tid(scene, asker.thread);
-	asker.pid = scene_pid(scene, asker.thread);
-	asker.comm = tables_comm(scene->tables, asker.thread, asker.start_ns);
-	asker.program = tables_program(scene->tables, asker.thread, asker.start_ns);
+	hangs_name(scene, &asker);
 	to_front(hangs, at, at < count ? hangs[at] : asker);
 	return at < count ? count : count + 1;
+}
+
+bool hangs_outer_of(struct diagnoser *diagnoser, const struct hangs_options *options, const struct hang *hangs, size_t count, uint32_t pid,
+		    struct hang *ret_hang)
+{
+	const struct scene *scene = diagnoser_scene(diagnoser);
+	struct way way;
+
+	for (size_t i = 0; i < count && i < COMPARED && rule_holds(scene, RULE_outer_first); i++) {
+		find_way(diagnoser, &hangs[i], &way);
+		if (!find_outer(diagnoser, options, &hangs[i], &way, ret_hang) || scene_pid(scene, ret_hang->thread) != pid)
+			continue;
+		hangs_name(scene, ret_hang);
+		return true;
+	}
+	return false;
 }

@@ -200,6 +200,16 @@ void hangs_rank(const struct judgement *judgement, struct hang *hangs, size_t co
 		qsort(hangs, count, sizeof(*hangs), more_severe);
 }
 
+void hangs_name(const struct scene *scene, struct hang *hang)
+{
+	uint64_t middle = hang->start_ns + (hang->end_ns - hang->start_ns) / 2;
+
+	hang->tid = scene_tid(scene, hang->thread);
+	hang->pid = scene_pid(scene, hang->thread);
+	hang->comm = tables_comm(scene->tables, hang->thread, middle);
+	hang->program = tables_program(scene->tables, hang->thread, middle);
+}
+
 void hangs_hand_down(const struct scene *scene, struct hang *hang)
 {
 	uint64_t middle = hang->start_ns + (hang->end_ns - hang->start_ns) / 2;

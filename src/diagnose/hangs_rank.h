@@ -13,6 +13,8 @@ size_t hangs_join(const struct scene *scene, struct hang *hangs, size_t count);
 /* Who only waits for what it had started needs no mention where that hangs itself.
  * Returns how many are left. */
 size_t hangs_drop_parents(const struct scene *scene, struct hang *hangs, size_t count);
+/* Fills in what the thread was called in the middle of the hang. */
+void hangs_name(const struct scene *scene, struct hang *hang);
 /* Who waits for a child that only looks up again and again: that one hangs. */
 void hangs_hand_down(const struct scene *scene, struct hang *hang);
 
