@@ -213,9 +213,8 @@ static int judge_stretch(struct judge *judge, const struct stretch *stretch, str
 			      stretch->end ? UINT64_MAX : stretch->to_ns + TAIL_NS, &look.look_arena, &look.part, err);
 	map_done(&threads);
 	mem_step_ends();
-	/* Who judges what is next walks over the rest. */
 	if (!r)
-		judge->watch = blocks_watch(blocks, first, stretch->end ? last : stretch->groups[stretch->count - 1].last);
+		judge->watch = blocks_watch(blocks, first, stretch->end ? last : stretch->groups[stretch->count - 1].last + 1);
 	if (!r)
 		r = scene_build_watched(look.part, &watch, &judge->room, &look.scene, err);
 	blocks_watch_end(judge->watch);

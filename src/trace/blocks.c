@@ -15,6 +15,7 @@
 #include "trace/blocks_own.h"
 #include "trace/blocks_pack.h"
 #include "trace/crc32c.h"
+#include "trace/past.h"
 #include "trace/reader.h"
 
 #define BLOCK_WEIGHT 65536u
@@ -26,7 +27,8 @@ struct blocks_watch {
 	struct standing *standing;
 	size_t next, last;        /* block that begins next; that the walk goes to */
 	size_t step;              /* of that, and those so many before it each, what stands is kept */
-	uint64_t next_ns;
+	uint64_t next_ns, from_ns;
+	struct past_gather *past;  /* of the block that ends there; NULL: not wanted */
 	struct blocks_watch *other; /* of the same blocks */
 };
 
@@ -275,7 +277,8 @@ static void keep_standing(struct blocks *b, struct entry *entry, const struct st
 	arena_done(&arena);
 }
 
-static struct blocks_watch *watch_new(struct blocks *b, size_t first, size_t last, size_t step)
+/* `past`: what the past of a part needs of these blocks is kept, too. */
+static struct blocks_watch *watch_new(struct blocks *b, size_t first, size_t last, size_t step, bool past)
 {
 	struct blocks_watch *watch = mem_zalloc(sizeof(*watch));
 
@@ -285,6 +288,9 @@ static struct blocks_watch *watch_new(struct blocks *b, size_t first, size_t las
 	watch->next = first + 1;
 	watch->last = last;
 	watch->next_ns = blocks_end_ns(b, first);
+	watch->from_ns = b->entries.items[first].block.from_ns;
+	if (past && first < last)
+		watch->past = past_gather_new(watch->next_ns);
 	pthread_mutex_lock(&b->lock);
 	watch->other = b->watches;
 	b->watches = watch;
@@ -294,13 +300,25 @@ static struct blocks_watch *watch_new(struct blocks *b, size_t first, size_t las
 
 struct blocks_watch *blocks_watch(struct blocks *b, size_t first, size_t last)
 {
-	return watch_new(b, first, last, 1);
+	return watch_new(b, first, last, 1, true);
+}
+
+/* Of the block that ends. */
+static void keep_past(struct blocks_watch *watch)
+{
+	struct past_block past;
+
+	past_gather_end(watch->past, &past);
+	blocks_keep_past(watch->blocks, watch->next - 1, &past);
+	watch->past = watch->next < watch->last ? past_gather_new(blocks_end_ns(watch->blocks, watch->next)) : NULL;
 }
 
 static void begin_next(struct blocks_watch *watch)
 {
 	struct blocks *b = watch->blocks;
 
+	if (watch->past)
+		keep_past(watch);
 	if ((watch->last - watch->next) % watch->step == 0)
 		keep_standing(b, &b->entries.items[watch->next], watch->standing);
 	pthread_mutex_lock(&b->lock);
@@ -312,8 +330,11 @@ void blocks_watch_see(struct blocks_watch *watch, const struct event *e)
 {
 	while (watch->next <= watch->last && __builtin_expect(e->time > watch->next_ns, 0))
 		begin_next(watch);
-	if (watch->next <= watch->last)
-		standing_see(watch->standing, e);
+	if (watch->next > watch->last)
+		return;
+	standing_see(watch->standing, e);
+	if (watch->past && e->time >= watch->from_ns)
+		past_gather_see(watch->past, e);
 }
 
 void blocks_watch_end(struct blocks_watch *watch)
@@ -328,6 +349,7 @@ void blocks_watch_end(struct blocks_watch *watch)
 		}
 	pthread_cond_broadcast(&watch->blocks->found);
 	pthread_mutex_unlock(&watch->blocks->lock);
+	past_gather_drop(watch->past);
 	standing_free(watch->standing);
 	free(watch);
 }
@@ -343,7 +365,7 @@ static size_t last_known(const struct blocks *b, size_t i)
 static void read_through(struct blocks *b, size_t from, size_t to, size_t step, const struct standing_events *standing)
 {
 	struct trace *part = trace_part(b->trace, b->entries.items[from].block.from_ns, blocks_end_ns(b, to), standing);
-	struct blocks_watch *watch = watch_new(b, from, to, step);
+	struct blocks_watch *watch = watch_new(b, from, to, step, false);
 	struct trace_filter filter = { 0 };
 	struct trace_cursor *cursor;
 

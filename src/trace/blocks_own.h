@@ -47,6 +47,9 @@ struct blocks {
 	bool no_index;
 };
 
+struct past_block;
+/* The block was read anyway; it takes what the past has. */
+void blocks_keep_past(struct blocks *b, size_t block, const struct past_block *past);
 void blocks_past_free(struct blocks *b);
 void blocks_frames_free(struct blocks *b);
 /* A part from that block up to the moment: it gets what its file tells of stacks, where others are read, too. */

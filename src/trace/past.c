@@ -23,25 +23,13 @@ static void count_in(struct map *counts, uint32_t tid)
 }
 
 /* How often each was met. */
-static void count_events(const struct trace *trace, struct trace_filter filter, struct map *counts)
+static void count_event(struct map *counts, const struct event *e)
 {
-	uint64_t fields[EVENT_MAX] = {
-		[EVENT_switch] = 1ull << FIELD_BIT(offsetof(struct event_switch, next)),
-		[EVENT_wake] = 1ull << FIELD_BIT(offsetof(struct event_wake, target)),
-	};
-	struct trace_cursor *cursor;
-
-	filter.fields = fields;
-	filter.unnumbered = true;
-	cursor = trace_cursor_new(trace, &filter);
-	for (const struct event *e; (e = trace_cursor_next(cursor)); ) {
-		count_in(counts, e->tid);
-		if (e->data && e->type == EVENT_switch)
-			count_in(counts, event_as(e, switch)->next);
-		else if (e->data && e->type == EVENT_wake)
-			count_in(counts, event_as(e, wake)->target);
-	}
-	trace_cursor_free(cursor);
+	count_in(counts, e->tid);
+	if (e->type == EVENT_switch)
+		count_in(counts, event_as(e, switch)->next);
+	else if (e->type == EVENT_wake)
+		count_in(counts, event_as(e, wake)->target);
 }
 
 static int by_count(const void *a, const void *b)
@@ -79,15 +67,17 @@ static void find_busy(struct map *counts, struct past_block *block)
 	block->busy_count = busy.length;
 }
 
-static bool is_one(const struct map *threads, uint32_t tid, uint64_t time_ns)
+static bool is_one(const struct past *past, uint32_t tid, uint64_t time_ns)
 {
-	const uint64_t *since = tid ? map_find(threads, tid) : NULL;
+	const uint64_t *known = !tid ? NULL : map_find(past->counts ? past->counts : &past->threads, tid);
 
-	return since && time_ns >= *since;
+	if (past->counts)
+		return tid && (!known || *known <= LITTLE_EVENTS);
+	return known && time_ns >= *known;
 }
 
 /* Whether it tells what one of them did, or met. */
-static bool is_of(const struct map *threads, const struct event *e)
+static bool is_of(const struct past *past, const struct event *e)
 {
 	uint32_t other = 0;
 
@@ -97,13 +87,13 @@ static bool is_of(const struct map *threads, const struct event *e)
 	case EVENT_switch: other = event_as(e, switch)->next; break;
 	case EVENT_wake:
 		if (event_as(e, wake)->context != CONTEXT_thread)
-			return is_one(threads, event_as(e, wake)->target, e->time);
+			return is_one(past, event_as(e, wake)->target, e->time);
 		other = event_as(e, wake)->target;
 		break;
 	case EVENT_signal: other = event_as(e, signal)->target; break;
 	default: break;
 	}
-	return is_one(threads, e->tid, e->time) || is_one(threads, other, e->time);
+	return is_one(past, e->tid, e->time) || is_one(past, other, e->time);
 }
 
 static void push(struct arena *arena, struct past_events *events, const struct event *e)
@@ -156,7 +146,7 @@ static void push_half(struct past *past, const struct event *e, bool out, bool i
 static void see_switch(struct past *past, const struct event *e)
 {
 	const struct event_switch *s = event_as(e, switch);
-	bool out = is_one(&past->threads, e->tid, e->time), in = is_one(&past->threads, s->next, e->time) || map_remove(&past->woken, s->next);
+	bool out = is_one(past, e->tid, e->time), in = is_one(past, s->next, e->time) || map_remove(&past->woken, s->next);
 
 	if (out || in)
 		push_half(past, e, out, in);
@@ -169,9 +159,9 @@ static void see_wake(struct past *past, const struct event *e)
 	uint32_t target = event_as(e, wake)->target;
 	const uint64_t *at = map_find(&past->others, target);
 
-	if (!is_of(&past->threads, e))
+	if (!is_of(past, e))
 		return;
-	if (!is_one(&past->threads, target, e->time)) {
+	if (!is_one(past, target, e->time)) {
 		if (!at)
 			return;
 		push(past->arena, &past->events, &past->outs.items[*at]);
@@ -185,7 +175,7 @@ static void add_child(struct past *past, uint32_t tid, uint64_t time_ns)
 	const uint64_t *busy = map_find(&past->busy, tid);
 	uint64_t since_ns = busy && *busy > time_ns ? *busy : time_ns;
 
-	if (since_ns < past->floor_ns)
+	if (since_ns < past->floor_ns && !past->counts)
 		map_put(&past->threads, tid, since_ns);
 }
 
@@ -195,8 +185,8 @@ static void see(struct past *past, const struct event *e)
 		see_switch(past, e);
 	} else if (e->type == EVENT_wake) {
 		see_wake(past, e);
-	} else if (is_of(&past->threads, e)) {
-		if (e->type == EVENT_fork && is_one(&past->threads, e->tid, e->time))
+	} else if (is_of(past, e)) {
+		if (e->type == EVENT_fork && is_one(past, e->tid, e->time))
 			add_child(past, event_as(e, fork)->child, e->time);
 		push(past->arena, &past->events, e);
 	}
@@ -219,40 +209,87 @@ void past_meet(struct past *past, const struct past_block *block, uint64_t to_ns
 
 /* ---- a block ---- */
 
-void past_block_read(const struct trace *trace, uint64_t from_ns, uint64_t to_ns, struct past_block *ret_block)
-{
-	struct trace_filter filter = { .from_ns = from_ns, .to_ns = to_ns };
-	struct past past = { .floor_ns = to_ns + 1 };
-	struct standing_events all;
-	struct trace_cursor *cursor;
+/* Who does little is known at the block's end: until then what all do is kept who have not done too much. */
+struct past_gather {
+	struct past past;
+	struct map counts;
 	struct arena arena;
-	unsigned char *raw;
+	uint64_t to_ns;
+};
+
+struct past_gather *past_gather_new(uint64_t to_ns)
+{
+	struct past_gather *g = mem_zalloc(sizeof(*g));
+
+	arena_init(&g->arena);
+	g->to_ns = to_ns;
+	g->past.floor_ns = to_ns + 1;
+	g->past.arena = &g->arena;
+	g->past.counts = &g->counts;
+	return g;
+}
+
+void past_gather_see(struct past_gather *g, const struct event *e)
+{
+	if (!e->data || !standing_ever(e->type))
+		return;
+	count_event(&g->counts, e);
+	see(&g->past, e);
+}
+
+static void pack(struct arena *arena, const struct past_events *events, struct past_block *ret_block)
+{
+	const struct standing_events all = { events->items, (uint32_t)events->length };
+	unsigned char *raw = arena_alloc(arena, standing_bytes(&all), 1);
 	struct blob packed;
 
-	*ret_block = (struct past_block){ 0 };
-	arena_init(&arena);
-	past.arena = &arena;
-	for (unsigned type = 0; type < EVENT_MAX; type++)
-		if (standing_ever(type))
-			trace_filter_add(&filter, type);
-	count_events(trace, filter, &past.threads);
-	find_busy(&past.threads, ret_block);
-	past_meet(&past, ret_block, past.floor_ns);
-	cursor = trace_cursor_new(trace, &filter);
-	for (const struct event *e; (e = trace_cursor_next(cursor)); )
-		if (e->data)
-			see(&past, e);
-	trace_cursor_free(cursor);
-	all = (struct standing_events){ past.events.items, (uint32_t)past.events.length };
-	raw = arena_alloc(&arena, standing_bytes(&all), 1);
 	ret_block->raw_size = standing_put(&all, raw);
-	packed = blocks_pack(&arena, (struct blob){ raw, ret_block->raw_size }, (struct blob){ 0 });
+	packed = blocks_pack(arena, (struct blob){ raw, ret_block->raw_size }, (struct blob){ 0 });
 	ret_block->size = packed.size;
 	ret_block->bytes = mem_alloc(packed.size + 1);
 	memcpy(ret_block->bytes, packed.at, packed.size);
-	map_done(&past.threads);
+}
+
+void past_gather_end(struct past_gather *g, struct past_block *ret_block)
+{
+	struct past past = { .floor_ns = g->past.floor_ns, .arena = &g->arena };
+
+	*ret_block = (struct past_block){ 0 };
+	find_busy(&g->counts, ret_block);
+	past.threads = g->counts;
+	past_meet(&past, ret_block, past.floor_ns);
+	for (size_t i = 0; i < g->past.events.length; i++)
+		see(&past, &g->past.events.items[i]);
+	pack(&g->arena, &past.events, ret_block);
 	past_done(&past);
-	arena_done(&arena);
+	g->counts = past.threads;
+	past_gather_drop(g);
+}
+
+void past_gather_drop(struct past_gather *g)
+{
+	if (!g)
+		return;
+	map_done(&g->counts);
+	past_done(&g->past);
+	arena_done(&g->arena);
+	free(g);
+}
+
+void past_block_read(const struct trace *trace, uint64_t from_ns, uint64_t to_ns, struct past_block *ret_block)
+{
+	struct trace_filter filter = { .from_ns = from_ns, .to_ns = to_ns };
+	struct past_gather *gather = past_gather_new(to_ns);
+	struct trace_cursor *cursor;
+
+	for (unsigned type = 0; type < EVENT_MAX; type++)
+		if (standing_ever(type))
+			trace_filter_add(&filter, type);
+	cursor = trace_cursor_new(trace, &filter);
+	for (const struct event *e; (e = trace_cursor_next(cursor)); )
+		past_gather_see(gather, e);
+	trace_cursor_free(cursor);
+	past_gather_end(gather, ret_block);
 }
 
 void past_block_done(struct past_block *block)

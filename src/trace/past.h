@@ -22,7 +22,14 @@ struct past_block {
 	size_t busy_count;
 };
 
-/* Events from the one moment to the other, both inclusive. */
+/* Given all events of a block in order, with all fields, for who reads it anyway; up to that moment, inclusive. */
+struct past_gather;
+struct past_gather *past_gather_new(uint64_t to_ns);
+void past_gather_see(struct past_gather *gather, const struct event *e);
+void past_gather_end(struct past_gather *gather, struct past_block *ret_block);
+/* NULL is taken. */
+void past_gather_drop(struct past_gather *gather);
+/* The same from the trace: from the one moment to the other, both inclusive. */
 void past_block_read(const struct trace *trace, uint64_t from_ns, uint64_t to_ns, struct past_block *ret_block);
 void past_block_done(struct past_block *block);
 
@@ -30,6 +37,7 @@ struct past_events vec(struct event);
 
 struct past {
 	struct map threads;                /* by number: whose, and since when; those that they make meanwhile are added */
+	const struct map *counts;          /* while that is not known: how often each was met so far; else NULL */
 	uint64_t floor_ns;                 /* up to where */
 	struct arena *arena;               /* of what is handed out */
 	struct past_events events;

@@ -58,8 +58,21 @@ struct told {
 	uint64_t floor_ns;
 };
 
+/* Somebody walks over all of it. */
+static void walk(const struct told *told)
+{
+	struct blocks_watch *watch = blocks_watch(told->blocks, 0, blocks_count(told->blocks) - 1);
+	const struct trace_filter all = { 0 };
+	struct trace_cursor *cursor = trace_cursor_new(told->trace, &all);
+
+	for (const struct event *e; (e = trace_cursor_next(cursor)); )
+		blocks_watch_see(watch, e);
+	trace_cursor_free(cursor);
+	blocks_watch_end(watch);
+}
+
 /* The last block, and what the thread did since the first. */
-static void tell(struct told *told, uint32_t tid)
+static void tell_walked(struct told *told, uint32_t tid, bool walked)
 {
 	const struct blocks_options options = { .weight = BLOCK, .no_index = true };
 	struct err err = { 0 };
@@ -69,6 +82,8 @@ static void tell(struct told *told, uint32_t tid)
 	arena_init(&told->arena);
 	if (trace_open(path, &told->trace, &err) || blocks_open(told->trace, &options, &told->blocks, &err))
 		fail_msg("%s", err.text);
+	if (walked)
+		walk(told);
 	last = blocks_count(told->blocks) - 1;
 	assert_true(last >= 2);
 	told->floor_ns = blocks_at(told->blocks, last)->from_ns;
@@ -77,6 +92,11 @@ static void tell(struct told *told, uint32_t tid)
 	if (blocks_part_since(told->blocks, 1, &threads, last, last, UINT64_MAX, &told->arena, &told->part, &err))
 		fail_msg("%s", err.text);
 	map_done(&threads);
+}
+
+static void tell(struct told *told, uint32_t tid)
+{
+	tell_walked(told, tid, false);
 }
 
 static void forget(struct told *told)
@@ -148,6 +168,39 @@ static void test_who_does_much_is_told_from_the_part_on(void **state)
 	forget(&told);
 }
 
+/* Who walks over the blocks leaves what is read otherwise. */
+static void test_a_walk_leaves_the_same(void **state)
+{
+	const uint32_t tids[] = { 30, 20, 10 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(tids) / sizeof(*tids); i++) {
+		struct trace_filter filter = { 0 };
+		struct trace_cursor *cursor, *other;
+		struct told read, walked;
+		const struct event *a, *b;
+		unsigned before = 0;
+
+		tell_walked(&read, tids[i], false);
+		tell_walked(&walked, tids[i], true);
+		cursor = trace_cursor_new(read.part, &filter);
+		other = trace_cursor_new(walked.part, &filter);
+		while ((a = trace_cursor_next(cursor))) {
+			b = trace_cursor_next(other);
+			assert_non_null(b);
+			assert_true(a->time == b->time && a->number == b->number && a->tid == b->tid && a->type == b->type);
+			assert_memory_equal(a->data, b->data, event_infos[a->type].bytes);
+			before += a->time < read.floor_ns;
+		}
+		assert_null(trace_cursor_next(other));
+		assert_true(tids[i] != 30 || before > BLOCK / LOOP_EVERY / 2);
+		trace_cursor_free(cursor);
+		trace_cursor_free(other);
+		forget(&read);
+		forget(&walked);
+	}
+}
+
 static int setup(void **state)
 {
 	(void)state;
@@ -170,7 +223,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_who_does_little_is_told_since_then), cmocka_unit_test(test_whom_it_woke_is_told_with_it),
-		cmocka_unit_test(test_who_does_much_is_told_from_the_part_on),
+		cmocka_unit_test(test_who_does_much_is_told_from_the_part_on), cmocka_unit_test(test_a_walk_leaves_the_same),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
