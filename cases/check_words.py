@@ -76,7 +76,7 @@ GRAMMAR = [(name, re.compile(text)) for name, text in (
                  rf'(?P<around>(?:, called within .+?, begun at \d+\.\d{{3}} s \(event \d+\))*)'
                  rf'(?:; (?P<by>{ONE}) (?P<deed>.+?) at (?P<asked>\d+\.\d{{3}}) s \(event (?P<ask>\d+)\)(?:, from (?P<within>.+?))?)?\.(?= [A-Z]|$)'),
     ('similar', rf' A similar wait, at (?P<at>\d+\.\d{{3}}) s(?: of (?P<trace>.+?))?, took (?P<time>{TIME})(?P<steps>: .+?)?\.(?= This time| What| Of the| In the|$)'),
-    ('this_time', rf' This time (?P<who>{ONE}|\S+)(?P<rest> .+?) and did not do so\.'),
+    ('this_time', rf' This time (?P<who>{ONE}|\S+)(?P<rest> .+?) and did (?:not do so|so late)\.'),
     ('trigger', rf' (?:What set it off|Also): (?P<who>{ONE}|\S+) (?P<words>.+?)(?: \(event (?P<event>\d+)\))?\.(?= [A-Z]|$)'),
     ('unexplained', rf' Of the window (?P<unknown>{TIME}) is unexplained and (?P<lost>{TIME}) lost\.'),
     ('losses', rf' In the window (?P<count>\d+) events? w(?:as|ere) lost, in (?:a stretch of|stretches of up to) (?P<time>{TIME}): what happened there is not in the trace\.'),

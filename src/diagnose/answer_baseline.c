@@ -10,7 +10,8 @@ static void describe_step(const struct describer *now, const struct describer *t
 	*ret_step = (struct contrast_step){
 		.then_ns = step->then_ns, .then_event = step->then_event, .set_to_work = step->set_to_work, .did = step->did,
 		.culprit = step == baseline->steps + baseline->culprit, .work_event = step->work_event, .did_event = step->did_event,
-		.doing = baseline_doing_words(step->doing), .flag = step->flag ? arena_strdup(now->arena, step->flag) : NULL,
+		.doing = baseline_doing_words(step->doing), .late = step->doing == DOING_AWAITED,
+		.flag = step->flag ? arena_strdup(now->arena, step->flag) : NULL,
 	};
 	describe_thread(then, step->then_thread, step->then_ns, &ret_step->then);
 	describe_place(then, step->then_stack, &ret_step->then);
@@ -111,7 +112,7 @@ static void tell_now(struct arena *arena, const struct contrast *c, struct buf *
 		}
 		answer_place(arena, buf, &s->now);
 		put_event(buf, s->wait_event, NULL);
-		buf_text(buf, " and did not do so.");
+		buf_text(buf, s->late ? " and did so late." : " and did not do so.");
 	}
 }
 

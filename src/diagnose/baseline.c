@@ -18,6 +18,7 @@ const char *baseline_doing_words(enum baseline_doing doing)
 	case DOING_ABSENT: return "was not there";
 	case DOING_GONE: return "had ended";
 	case DOING_RESTED: return "waited for work";
+	case DOING_AWAITED: return "waited for that";
 	case DOING_BLOCKED: return "was blocked";
 	case DOING_BUSY: return "was busy";
 	case DOING_STARVED: return "was given no processor";
@@ -451,6 +452,12 @@ static void find_players(struct diff *d)
 			found->steps[i - 1].now_thread = player_set_to_work(d, &found->steps[i - 1], found->steps[i].now_thread);
 }
 
+/* Who hands on only then was late itself. */
+static uint64_t late_from(const struct diff *d)
+{
+	return d->from_ns + part_of(d->now->scene, LIMIT_most, d->to_ns - d->from_ns);
+}
+
 static void compare_steps(struct diff *d)
 {
 	struct baseline *found = d->found;
@@ -471,8 +478,12 @@ static void compare_steps(struct diff *d)
 			step->did_event = handed_on(d->now->scene, step->now_thread, towards, begin, d->to_ns);
 		step->did = step->did_event != 0;
 		if (i) {
-			found->steps[i - 1].set_to_work = step->did;
-			found->steps[i - 1].work_event = step->did_event;
+			struct baseline_step *next = &found->steps[i - 1];
+
+			next->set_to_work = step->did;
+			next->work_event = step->did_event;
+			if (step->did && next->doing == DOING_RESTED && !handed_on(d->now->scene, step->now_thread, towards, begin, late_from(d)))
+				next->doing = DOING_AWAITED;
 		}
 		towards = step->now_thread;
 	}

@@ -14,6 +14,7 @@ enum baseline_doing {
 	DOING_ABSENT,     /* nobody plays this part: it was not created, or not recorded */
 	DOING_GONE,       /* it had ended */
 	DOING_RESTED,     /* it waited where it waits between two pieces of work */
+	DOING_AWAITED,    /* so, too, for the one behind it set it to work only when most of the time was over */
 	DOING_BLOCKED,    /* it waited elsewhere */
 	DOING_BUSY,
 	DOING_STARVED,    /* it had no processor */

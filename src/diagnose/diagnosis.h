@@ -107,6 +107,7 @@ struct contrast_step {
 	bool set_to_work;         /* this time too */
 	bool did;                 /* its part, this time too */
 	bool culprit;
+	bool late;                /* for it was set to work late */
 	uint64_t work_event, did_event, wait_event; /* of this trace; 0 none */
 	const char *doing;        /* this time, in words */
 };
