@@ -281,8 +281,30 @@ static uint32_t asked_thread(const struct scene *scene, const struct trips *t, u
 	return t->thread;
 }
 
-/* Of what it asked another process for, that one, or one that it set to work for that, was at something else from then
- * until the answer: this one came late, whatever else the thread did meanwhile, and however often it asked before. */
+/* Who was asked, or one that it set to work for that, was at something else from then until the answer. */
+static bool were_at_it(const struct finder *f, uint32_t asked, const struct trip *late)
+{
+	const struct scene *scene = f->scene;
+	uint64_t set_off = late->from_ns + limit_of(scene, LIMIT_asked_before_ns);
+	bool own = scene_same_process(scene, asked, f->thread);
+
+	if (hangs_was_away(f, asked, set_off, late->to_ns))
+		return true;
+	follow_request(scene, f->ends, f->thread, late->from_ns, set_off, late->to_ns, f->trails);
+	for (uint32_t i = 1; i < f->trails->length; i++) {
+		const struct trail *trail = &f->trails->items[i], *first = trail;
+
+		while (first->level > 1)
+			first = &f->trails->items[first->parent];
+		if (scene_same_process(scene, first->thread, asked) && trail->thread != f->thread &&
+		    (own || !scene_same_process(scene, trail->thread, f->thread)) &&
+		    trail->from_ns < set_off && hangs_was_away(f, trail->thread, set_off, late->to_ns))
+			return true;
+	}
+	return false;
+}
+
+/* Of what it asked another process for, that one was at something else, or one that it set to work: this one came late, whatever else the thread did meanwhile, and however often it asked before. */
 static bool was_kept(const struct finder *f, const struct trip *late, const struct trips *t)
 {
 	const struct scene *scene = f->scene;
@@ -294,19 +316,7 @@ static bool was_kept(const struct finder *f, const struct trip *late, const stru
 	/* Who started it is told something, and asked for nothing. */
 	if (scene_descends_from(scene, f->thread, scene_pid(scene, asked)))
 		return false;
-	if (hangs_was_away(f, asked, set_off, late->to_ns))
-		return true;
-	follow_request(scene, f->ends, f->thread, late->from_ns, set_off, late->to_ns, f->trails);
-	for (uint32_t i = 1; i < f->trails->length; i++) {
-		const struct trail *trail = &f->trails->items[i], *first = trail;
-
-		while (first->level > 1)
-			first = &f->trails->items[first->parent];
-		if (scene_same_process(scene, first->thread, asked) && !scene_same_process(scene, trail->thread, f->thread) &&
-		    trail->from_ns < set_off && hangs_was_away(f, trail->thread, set_off, late->to_ns))
-			return true;
-	}
-	return false;
+	return were_at_it(f, asked, late);
 }
 
 /* Where nobody asks about the process, only who could not go on counts, or whom somebody kept
@@ -322,7 +332,7 @@ static bool is_told(const struct finder *f, const struct trip *late, const struc
 		return false;
 	if (!is_held(f, late->from_ns, late->to_ns))
 		return !own && was_away_who_answered(f, late, t, last);
-	return !own || (late->to_ns - late->from_ns >= hangs_long_ns(f, LIMIT_busy_ns) && !hangs_is_batch(f));
+	return !own || (late->to_ns - late->from_ns >= hangs_long_ns(f, LIMIT_busy_ns) && !hangs_is_batch(f) && were_at_it(f, t->thread, late));
 }
 
 /* When whoever was asked, or took what was sent last, had ended: UINT64_MAX it had not, or is not known. */
