@@ -30,6 +30,22 @@ static bool looks_for_stranger(const struct finder *f, uint32_t partner)
 	       !scene_descends_from(f->scene, partner, scene_pid(f->scene, f->thread));
 }
 
+/* What it looked for was the end of what it had started: that ended while it slept for the last time, or the time before, for
+ * it takes a little to be gone. */
+static bool child_ended(const struct finder *f, uint64_t from_ns, const struct wait *last)
+{
+	const struct scene *scene = f->scene;
+
+	for (uint32_t i = 1; i < scene->thread_count && rule_holds(scene, RULE_polls_children); i++) {
+		const struct thread *t = &scene->tables->threads[i];
+
+		if (t->tid == t->pid && t->end_ns + (last->end_ns - last->start_ns) >= last->start_ns && t->end_ns <= last->end_ns &&
+		    t->start_ns < from_ns + limit_of(scene, LIMIT_look_ns) && scene_has_started(scene, f->thread, i))
+			return true;
+	}
+	return false;
+}
+
 static bool looks_often(const struct finder *f, const struct episode *e)
 {
 	uint64_t ns = e->end_ns - e->start_ns;
@@ -39,7 +55,11 @@ static bool looks_often(const struct finder *f, const struct episode *e)
 	if (f->scene->waits[e->last].kind == WAIT_KIND_yield || !loop_is(f->scene, e) || e->slices < limit_of(f->scene, LIMIT_looks) ||
 	    ns / e->slices > limit_of(f->scene, LIMIT_look_ns))
 		return false;
-	if (f->options->pid || ns >= limit_of(f->scene, LIMIT_stranger_ns))
+	if (f->options->pid)
+		return true;
+	if (child_ended(f, e->start_ns, &f->scene->waits[e->last]))
+		return false;
+	if (ns >= limit_of(f->scene, LIMIT_stranger_ns))
 		return true;
 	partner = loop_partner(f->scene, f->thread, 0, e->start_ns, e->end_ns, &confidence);
 	return !starts_up(f, e, partner) && !looks_for_stranger(f, partner);
@@ -244,6 +264,8 @@ bool hangs_retries(const struct finder *f, uint32_t sleep, struct retries *ret_r
 		return false;
 	if (f->options->pid)
 		return true;
+	if (child_ended(f, ret_retries->start_ns, &scene->waits[ret_retries->last]))
+		return false;
 	/* What it does all the time it does by design, unless another does so in step with it. */
 	return loop_retry_partner(scene, ret_retries, &lockstep) && (lockstep || !nearly_all(scene, sleeps_there_ns(scene, sleep), life_ns(scene, t)));
 }
