@@ -56,6 +56,21 @@ bool hangs_works_long(const struct finder *f, uint32_t thread, uint64_t from, ui
 	return starved_judge(f->scene, thread, from, to, &starved);
 }
 
+/* It waits again where it was fetched from. */
+static bool is_back(const struct scene *scene, const struct trail *trail, uint64_t time_ns)
+{
+	uint32_t first = scene_waits_from(scene, trail->thread, trail->from_ns), now = scene_waits_from(scene, trail->thread, time_ns);
+
+	if (first > scene->threads[trail->thread].wait)
+		first--;
+	if (now <= first || scene->waits[now - 1].kind != WAIT_KIND_futex)
+		return false;
+	for (uint32_t i = first; i < now - 1; i++)
+		if (scene->waits[i].site == scene->waits[now - 1].site && scene->waits[i].end == WAIT_END_THREAD)
+			return true;
+	return false;
+}
+
 /* True when one of those the thread set to work since then, directly or through
  * others, is still at it (or will never be) at the end of the wait. A wait that a
  * thread ended must have been ended by one of them: *ret_ended_by_one. */
@@ -90,6 +105,10 @@ static bool is_pending_since(const struct finder *f, const struct episode *e, ui
 		if (outside && scene_same_process(f->scene, reached_at(f->trails, i, 1), f->thread))
 			continue;
 		if (listens && is_own_birth(f, i))
+			continue;
+		/* Who listens, until its own limit, asked nothing of a thread of its own that is through. */
+		if (listens && !f->options->pid && w->end == WAIT_END_TIMEOUT && scene_same_process(f->scene, t->thread, f->thread) &&
+		    is_back(f->scene, t, until))
 			continue;
 		/* On a busy machine all that has to be done takes long; and a process is not late
 		 * because one of its threads leaves the work to another. */
