@@ -56,17 +56,27 @@ bool hangs_works_long(const struct finder *f, uint32_t thread, uint64_t from, ui
 	return starved_judge(f->scene, thread, from, to, &starved);
 }
 
-/* It waits again where it was fetched from. */
-static bool is_back(const struct scene *scene, const struct trail *trail, uint64_t time_ns)
+/* Of a thread of the same process, where it waits; of another one, the connection on which it waits for no other. */
+static uint64_t rest_of(const struct wait *w, bool own)
 {
+	uint64_t object = w->kind == WAIT_KIND_poll ? w->detail : w->object;
+
+	if (own)
+		return w->kind == WAIT_KIND_futex ? w->site : 0;
+	return (w->kind == WAIT_KIND_read || (w->kind == WAIT_KIND_poll && w->argument <= 1)) && is_socket(object) ? object : 0;
+}
+
+/* It waits again where it was fetched from: it is through with what it was asked, or it asks itself. */
+static bool is_back(const struct scene *scene, const struct trail *trail, uint64_t time_ns, bool own)
+{
+	uint64_t rest;
 	uint32_t first = scene_waits_from(scene, trail->thread, trail->from_ns), now = scene_waits_from(scene, trail->thread, time_ns);
 
 	if (first > scene->threads[trail->thread].wait)
 		first--;
-	if (now <= first || scene->waits[now - 1].kind != WAIT_KIND_futex)
-		return false;
-	for (uint32_t i = first; i < now - 1; i++)
-		if (scene->waits[i].site == scene->waits[now - 1].site && scene->waits[i].end == WAIT_END_THREAD)
+	rest = now > first ? rest_of(&scene->waits[now - 1], own) : 0;
+	for (uint32_t i = first; rest && i < now - 1; i++)
+		if (rest_of(&scene->waits[i], own) == rest && scene->waits[i].end == WAIT_END_THREAD)
 			return true;
 	return false;
 }
@@ -106,9 +116,9 @@ static bool is_pending_since(const struct finder *f, const struct episode *e, ui
 			continue;
 		if (listens && is_own_birth(f, i))
 			continue;
-		/* Who listens, until its own limit, asked nothing of a thread of its own that is through. */
-		if (listens && !f->options->pid && w->end == WAIT_END_TIMEOUT && scene_same_process(f->scene, t->thread, f->thread) &&
-		    is_back(f->scene, t, until))
+		/* Who listens to several, until its own limit, asked nothing of those. */
+		if (wait_is_loop_rest(w) && !f->options->pid && w->end == WAIT_END_TIMEOUT &&
+		    is_back(f->scene, t, until, scene_same_process(f->scene, t->thread, f->thread)))
 			continue;
 		/* On a busy machine all that has to be done takes long; and a process is not late
 		 * because one of its threads leaves the work to another. */

@@ -304,7 +304,8 @@ static bool were_at_it(const struct finder *f, uint32_t asked, const struct trip
 	return false;
 }
 
-/* Of what it asked another process for, that one was at something else, or one that it set to work: this one came late, whatever else the thread did meanwhile, and however often it asked before. */
+/* Of what it asked another process for, that one was at something else, or one that it set to work: this one came late,
+ * whatever else the thread did meanwhile, and however often it asked before. */
 static bool was_kept(const struct finder *f, const struct trip *late, const struct trips *t)
 {
 	const struct scene *scene = f->scene;
