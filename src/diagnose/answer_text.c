@@ -129,7 +129,8 @@ static void tell_culprit(const struct describer *d, const struct diagnosis *g, s
 	}
 	if (g->source) {
 		buf_printf(buf, " The time went to %s", c->object ? c->object : "an interrupt");
-		buf_printf(buf, ", on which %s was waiting.", answer_who(d->arena, c));
+		buf_printf(buf, g->far ? ": %s was waiting for it, and no process in the trace has that end of the connection."
+				       : ", on which %s was waiting.", answer_who(d->arena, c));
 		return;
 	}
 	if (g->circle_count > 0) {

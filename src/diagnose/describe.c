@@ -61,6 +61,14 @@ const char *describe_stop(const struct wait *w)
 	return w->state == TASK_STATE_frozen ? "frozen" : "stopped";
 }
 
+/* It looks at that one socket alone, whose addresses tell whom it waits for. */
+static bool is_polled_socket(const struct wait *w)
+{
+	unsigned kind = object_kind(w->detail);
+
+	return w->kind == WAIT_KIND_poll && w->argument == 1 && (kind == OBJECT_KIND_tcp || kind == OBJECT_KIND_udp);
+}
+
 const char *describe_wait(const struct describer *d, const struct wait *wait)
 {
 	static const char *const words[] = {
@@ -79,7 +87,7 @@ const char *describe_wait(const struct describer *d, const struct wait *wait)
 		[WAIT_KIND_open] = "waiting to open a file",
 	};
 	const char *what = wait->kind < sizeof(words) / sizeof(*words) && words[wait->kind] ? words[wait->kind] : "waiting";
-	const char *object = wait->kind == WAIT_KIND_stop ? NULL : describe_object(d, wait->object);
+	const char *object = wait->kind == WAIT_KIND_stop ? NULL : describe_object(d, is_polled_socket(wait) ? wait->detail : wait->object);
 	enum kernel_place place = wait->kind == WAIT_KIND_open ? kernel_place_of_wait(d->names, d->scene->tables, wait) : KERNEL_PLACE_UNKNOWN;
 
 	if (wait->kind == WAIT_KIND_open && place == KERNEL_PLACE_FIFO)

@@ -11,6 +11,7 @@
 
 #include "diagnose/answer.h"
 #include "diagnose/certainty.h"
+#include "diagnose/far_host.h"
 #include "diagnose/investigation.h"
 #include "diagnose/judgement.h"
 #include "diagnose/loops.h"
@@ -160,6 +161,8 @@ static uint8_t most_certain(const struct investigation *v, const struct account 
 
 	if (v->d->culprit.kind == ACTOR_UNKNOWN)
 		return (uint8_t)rule_infos[RULE_nobody_known].weight;
+	if (v->d->far)
+		return (uint8_t)rule_infos[RULE_far_host].weight;
 	if (a->state == SPAN_WAITING && walk_other_end_came(v->scene, &v->scene->waits[p->wait]))
 		return (uint8_t)rule_infos[RULE_fifo_newcomer].weight;
 	if (a->state == SPAN_UNKNOWN)
@@ -174,6 +177,7 @@ static void blame(struct investigation *v, const struct account *a)
 	struct diagnosis *d = v->d;
 	const struct piece *p = &v->pieces.items[a->biggest];
 	const struct wait *w = &v->scene->waits[p->wait];
+	const char *far;
 	uint8_t most;
 
 	if (a->state == SPAN_RUNNABLE) {
@@ -193,6 +197,10 @@ static void blame(struct investigation *v, const struct account *a)
 			: w->cause == WAKE_CAUSE_rcu || w->cause == WAKE_CAUSE_work ? ACTOR_KERNEL : ACTOR_DEVICE;
 		d->culprit.object = describe_source(w);
 		d->source = true;
+	} else if (a->charge == CHARGE_MISSING && (far = far_host_silent(&v->describer, w))) {
+		d->culprit.kind = ACTOR_DEVICE;
+		d->culprit.object = far;
+		d->source = d->far = true;
 	} else if (a->charge == CHARGE_MISSING && a->thread == v->request->thread && !v->circle_count &&
 		   (w->kind != WAIT_KIND_sleep || v->d->verdict == VERDICT_YIELD)) {
 		/* Nobody is known who should have ended the victim's wait. */
@@ -365,9 +373,9 @@ static void add_up(struct investigation *v)
 		const struct piece *p = &v->pieces.items[i];
 		uint64_t ns = p->end_ns - p->start_ns, lost;
 
-		/* That nobody but itself could end its wait explains it. */
+		/* That nobody but itself, or another machine, could end its wait explains it. */
 		if (piece_explained(v->scene, p, v->request->thread) ||
-		    (p->charge == CHARGE_MISSING && is_in_circle(v, p->thread))) {
+		    (p->charge == CHARGE_MISSING && (is_in_circle(v, p->thread) || far_host_silent(&v->describer, &v->scene->waits[p->wait])))) {
 			d->explained_ns += ns;
 			continue;
 		}

@@ -141,6 +141,7 @@ struct diagnosis {
 	struct actor culprit;
 	uint64_t hog_ns, queued_ns;   /* culprit had the processor, in so much time in which another could have run */
 	bool source;                  /* not the culprit's thread, but the interrupt's source on which it waited */
+	bool far;                     /* and that is another machine */
 	uint8_t confidence;
 	uint32_t last_wait;           /* of the culprit, in which it still was; 0 none */
 	uint64_t covers_ns;           /* for which the culprit was at it, where that is a small part of the window; 0: it is not */

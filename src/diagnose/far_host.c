@@ -1,0 +1,58 @@
+/* See far_host.h. */
+#include "diagnose/far_host.h"
+
+#include <string.h>
+
+#define SYN_SENT 2
+#define ARROW " -> "
+
+/* Without the port; 0 where it has none. */
+static size_t host_length(const char *address)
+{
+	const char *port = strrchr(address, ':');
+
+	return port ? (size_t)(port - address) : 0;
+}
+
+/* Both ends are one address, or the other one is loopback's. */
+static bool is_here(const char *own, size_t own_length, const char *far, size_t far_length)
+{
+	return (own_length == far_length && strncmp(own, far, far_length) == 0) || strncmp(far, "127.", 4) == 0 ||
+	       strncmp(far, "[::1]", 5) == 0 || strncmp(far, "[::ffff:127.", 12) == 0;
+}
+
+static const char *address_of(const struct descriptor *d)
+{
+	const char *arrow = d->at.kind == OBJECT_KIND_tcp || d->at.kind == OBJECT_KIND_udp ? strstr(d->text, ARROW) : NULL;
+	const char *far = arrow ? arrow + strlen(ARROW) : NULL;
+	const char *own_port = arrow;
+
+	if (!far || !host_length(far))
+		return NULL;
+	while (own_port > d->text && *own_port != ':')
+		own_port--;
+	return is_here(d->text, (size_t)(own_port - d->text), far, host_length(far)) ? NULL : far;
+}
+
+const char *far_host_silent(const struct describer *d, const struct wait *w)
+{
+	uint32_t pid = scene_pid(d->scene, w->thread);
+	uint64_t object = ends_listened_to(d->ends, pid, w);
+	struct row row = object ? ends_of_object(d->ends, object) : (struct row){ 0 };
+	const struct descriptor *socket = NULL;
+	const char *address;
+
+	if (!rule_holds(d->scene, RULE_far_host))
+		return NULL;
+	for (uint32_t i = 0; i < row.count; i++)
+		if (ends_at(d->ends, row, i)->pid == pid && address_of(ends_at(d->ends, row, i)))
+			socket = ends_at(d->ends, row, i);
+	if (!socket || ends_receiving(d->ends, socket->at.channel_out).count)
+		return NULL;
+	address = arena_printf(d->arena, "%s (%s)", address_of(socket), socket->at.kind == OBJECT_KIND_tcp ? "TCP" : "UDP");
+	if (socket->at.state == SYN_SENT && socket->at.kind == OBJECT_KIND_tcp)
+		return arena_printf(d->arena, "%s, which did not accept the connection", address);
+	if (w->kind == WAIT_KIND_write)
+		return arena_printf(d->arena, "%s, which did not take what it was sent", address);
+	return arena_printf(d->arena, "%s, from where nothing came", address);
+}

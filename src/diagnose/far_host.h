@@ -1,0 +1,11 @@
+/* What a wait is for that another machine should have sent or taken. */
+#ifndef DIAGNOSE_FAR_HOST_H
+#define DIAGNOSE_FAR_HOST_H
+
+#include "diagnose/describe.h"
+
+/* "203.0.113.53:53 (UDP), from where nothing came": the address at the other end of what the wait is for, where that
+ * is no address of this machine's and no process in the trace has that end; NULL elsewhere. */
+const char *far_host_silent(const struct describer *d, const struct wait *wait);
+
+#endif
