@@ -11,6 +11,7 @@
 #include "diagnose/diagnoser.h"
 #include "diagnose/hangs_rank.h"
 #include "diagnose/hangs_rest.h"
+#include "diagnose/loops.h"
 
 #define COMPARED 8
 #define MAX_WAY 24
@@ -217,6 +218,25 @@ static uint64_t asked_at(const struct asking *a, uint32_t thread, uint32_t other
 	return 0;
 }
 
+static void let_go(struct freed *f, uint32_t thread, uint64_t from_ns, uint64_t to_ns, unsigned depth);
+
+/* Through those whose loop of looks, as long as the hang, ended then: nothing wakes them. */
+static void let_look(struct freed *f, uint32_t thread, uint64_t from_ns, uint64_t to_ns, unsigned depth)
+{
+	const struct scene *scene = f->a->f.scene;
+
+	for (uint32_t i = 1; i < scene->thread_count && depth < MOST_ASKED; i++) {
+		const struct episode *e = i != thread && hangs_asks_about(scene, f->a->f.options, i) ? scene_episode(scene, i, from_ns) : NULL;
+		struct hang its;
+
+		if (!e || e->end_ns < from_ns || e->end_ns > to_ns || !loop_is(scene, e))
+			continue;
+		its = (struct hang){ .start_ns = e->start_ns, .end_ns = e->end_ns };
+		if (together(scene, f->a->hang, &its) && f->looked_at++ < MOST_FREED)
+			let_go(f, i, e->end_ns, e->end_ns + f->a->soon_ns, depth + 1);
+	}
+}
+
 /* Whom the thread let go on then, and whom those did: of servers, which rest meanwhile, only those that waited as long as the hang. */
 static void let_go(struct freed *f, uint32_t thread, uint64_t from_ns, uint64_t to_ns, unsigned depth)
 {
@@ -241,6 +261,7 @@ static void let_go(struct freed *f, uint32_t thread, uint64_t from_ns, uint64_t 
 			continue;
 		let_go(f, k->target, w->end_ns, w->end_ns + a->soon_ns, depth + 1);
 	}
+	let_look(f, thread, from_ns, to_ns, depth);
 }
 
 /* Its way leads through the other's. */
@@ -257,8 +278,7 @@ static bool find_outer(struct diagnoser *diagnoser, const struct hangs_options *
 {
 	const struct scene *scene = diagnoser_scene(diagnoser);
 	uint64_t length = hang->end_ns - hang->start_ns;
-	struct trails trails = { 0 };
-	struct asking a = { .f = { .diagnoser = diagnoser, .scene = scene, .ends = diagnoser_ends(diagnoser), .options = options, .trails = &trails },
+	struct asking a = { .f = { .diagnoser = diagnoser, .scene = scene, .ends = diagnoser_ends(diagnoser), .options = options },
 			    .hang = hang, .slack_ns = part_of(scene, LIMIT_a_good_part, length),
 			    .soon_ns = limit_of(scene, LIMIT_change_ns) + part_of(scene, LIMIT_next_to_nothing, length) };
 	struct freed freed = { .a = &a };
@@ -274,7 +294,6 @@ static bool find_outer(struct diagnoser *diagnoser, const struct hangs_options *
 		found = is_outer(&a, ret_outer, way);
 	}
 	vec_done(&a.f.places);
-	vec_done(&trails);
 	return found;
 }
 
