@@ -145,7 +145,15 @@ static bool is_launcher(const struct asking *a, const struct wait *w)
 	return w->kind == WAIT_KIND_child && died > born && t->start_ns + a->slack_ns < a->hang->start_ns && nearly_all(scene, ns, died - born);
 }
 
-/* It listens to many, and asked for one of them, or waits as is marked harmless; or it is a launcher, or not its process's first thread: how
+/* It serves there: to wake the other was to answer. */
+static bool serves(const struct finder *f, const struct wait *w)
+{
+	if (f->scene->messages_seen && (w->kind == WAIT_KIND_read || (w->kind == WAIT_KIND_poll && w->argument <= 1)))
+		return !(scene_is_pipe(w->kind == WAIT_KIND_poll ? w->detail : w->object) ? hangs_awaits_answer(f, w) : hangs_asked_there(f, w));
+	return hangs_role_in(f, w) == END_SERVER || hangs_has_answered(f, w);
+}
+
+/* It serves, or listens to many, and asked for one of them, or waits as is marked harmless; or it is a launcher, or not its process's first thread: how
  * late such a one is shows in those that wait for it. */
 static bool passes_on(struct asking *a, const struct hang *its)
 {
@@ -155,7 +163,7 @@ static bool passes_on(struct asking *a, const struct hang *its)
 		return true;
 	a->f.thread = its->thread;
 	hangs_learn_places(&a->f);
-	return ((w->kind == WAIT_KIND_epoll || (w->kind == WAIT_KIND_poll && w->argument > 2)) && hangs_rests_at(&a->f, w)) || is_launcher(a, w);
+	return serves(&a->f, w) || ((w->kind == WAIT_KIND_epoll || (w->kind == WAIT_KIND_poll && w->argument > 2)) && hangs_rests_at(&a->f, w)) || is_launcher(a, w);
 }
 
 /* Who set the thread to work, that it does since `time_ns`, and waits for it; through servers that rest meanwhile, too. */
@@ -196,13 +204,6 @@ struct freed {
 	size_t count;
 	unsigned looked_at;
 };
-
-/* It serves there: to wake the other was to answer. */
-static bool serves(const struct asking *a, const struct wait *w)
-{
-	return hangs_role_in(&a->f, w) == END_SERVER ||
-	       (a->f.scene->messages_seen && (w->kind == WAIT_KIND_read || (w->kind == WAIT_KIND_poll && w->argument <= 1)) && !hangs_asked_there(&a->f, w));
-}
 
 /* When it woke the other about when the hang began, as who asks does; 0 it did not. */
 static uint64_t asked_at(const struct asking *a, uint32_t thread, uint32_t other)
@@ -253,7 +254,7 @@ static void let_go(struct freed *f, uint32_t thread, uint64_t from_ns, uint64_t 
 		if (!w || w->end_event != k->number || k->target == a->hang->thread || !hangs_asks_about(scene, a->f.options, k->target) ||
 		    depth == MOST_ASKED || f->looked_at++ >= MOST_FREED)
 			continue;
-		asked_ns = serves(a, w) ? 0 : asked_at(a, k->target, thread);
+		asked_ns = asked_at(a, k->target, thread);
 		its = (struct hang){ .start_ns = w->start_ns, .end_ns = w->end_ns };
 		if (asked_ns && f->count < MAX_WAY && waits_for(a, k->target, thread, asked_ns, &its) && !passes_on(a, &its))
 			f->found[f->count++] = its;

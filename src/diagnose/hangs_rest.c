@@ -280,15 +280,45 @@ bool hangs_polls_own_pair(const struct finder *f, const struct wait *w)
 	       all_of_process(f, ends_receiving(f->ends, ends_at(f->ends, row, 0)->at.channel_out), pid);
 }
 
+static bool has_end(const struct finder *f, uint64_t object, uint32_t pid)
+{
+	struct row row = ends_of_object(f->ends, object);
+
+	for (uint32_t i = 0; i < row.count; i++)
+		if (ends_at(f->ends, row, i)->pid == pid)
+			return true;
+	return false;
+}
+
+enum first { FIRST_UNKNOWN, FIRST_SENT, FIRST_RECEIVED };
+
+/* What this thread did first with the process that let it go on, over the pipes that both have: of two that are joined by such a pair
+ * the one that sent first asks. */
+static enum first first_by_pipes(const struct finder *f, const struct wait *w)
+{
+	const struct scene_thread *t = &f->scene->threads[w->thread];
+	uint32_t other = w->end == WAIT_END_THREAD ? scene_pid(f->scene, w->waker) : 0;
+
+	for (uint32_t i = 0; other && i < t->messages.count && i < limit_of(f->scene, LIMIT_first_messages); i++) {
+		const struct message m = scene_message(f->scene, t->messages.items[i]);
+
+		if (m.result > 0 && scene_is_pipe(m.object) && has_end(f, m.object, other))
+			return message_sent(&m) ? FIRST_SENT : FIRST_RECEIVED;
+	}
+	return FIRST_UNKNOWN;
+}
+
 /* One connection that the thread made itself, or on which it has just asked, is
  * listened to for answers: it and nothing else, or at most what wakes the loop up. Most
  * of what a window server is sent has no answer, so there only it and nothing else. */
 bool hangs_awaits_answer(const struct finder *f, const struct wait *w)
 {
 	if (w->kind == WAIT_KIND_queue || (w->kind == WAIT_KIND_read && scene_is_pipe(w->object)))
-		return sent_last(f, w, false) || woke_who_answered(f, w);
+		return (sent_last(f, w, false) && first_by_pipes(f, w) != FIRST_RECEIVED) || woke_who_answered(f, w);
 	if (hangs_role_in(f, w) == END_SERVER)
 		return false;
+	if (w->kind == WAIT_KIND_poll && w->argument <= 1 && scene_is_pipe(w->detail) && first_by_pipes(f, w) == FIRST_SENT)
+		return sent_last(f, w, false);
 	if (w->kind == WAIT_KIND_read || (w->kind == WAIT_KIND_poll && w->argument <= 1))
 		return hangs_role_in(f, w) == END_CLIENT || hangs_asked_there(f, w) ||
 		       (hangs_role_in(f, w) == END_UNKNOWN && woke_who_answered(f, w));
@@ -540,7 +570,7 @@ static bool listens_not(const struct finder *f, const struct wait *w)
 
 /* Without messages: what it did last before the wait was to wake a process that had woken it
  * there before it ever woke that one. */
-static bool has_answered(const struct finder *f, const struct wait *w)
+bool hangs_has_answered(const struct finder *f, const struct wait *w)
 {
 	const struct scene *scene = f->scene;
 	uint32_t i, target;

@@ -72,6 +72,8 @@ bool hangs_awaits_person(const struct finder *f, const struct wait *w);
 bool hangs_asked_there(const struct finder *f, const struct wait *w);
 /* True when it has asked there and has not been answered. */
 bool hangs_awaits_answer(const struct finder *f, const struct wait *w);
+/* True, where messages are not recorded, when it was asked there before it ever asked: it has answered. */
+bool hangs_has_answered(const struct finder *f, const struct wait *w);
 /* What is polled first is a pair of sockets, or a pipe, of which the process has both ends
  * itself: by it others of its threads wake the loop up. */
 bool hangs_polls_own_pair(const struct finder *f, const struct wait *w);
