@@ -290,14 +290,26 @@ static bool has_end(const struct finder *f, uint64_t object, uint32_t pid)
 	return false;
 }
 
+/* The wait, or where it goes on to the end the one of its thread before it for the same. */
+static const struct wait *as_ended(const struct scene *scene, const struct wait *w)
+{
+	const struct wait *before = w, *first = &scene->waits[scene->threads[w->thread].wait];
+
+	while (w->end == WAIT_END_OPEN && before-- > first)
+		if (before->object == w->object && before->kind == w->kind && before->end == WAIT_END_THREAD)
+			return before;
+	return w;
+}
+
 enum first { FIRST_UNKNOWN, FIRST_SENT, FIRST_RECEIVED };
 
-/* What this thread did first with the process that let it go on, over the pipes that both have: of two that are joined by such a pair
+/* What this thread did first with the process that let it go on, there or there before, over the pipes that both have: of two that are joined by such a pair
  * the one that sent first asks. */
 static enum first first_by_pipes(const struct finder *f, const struct wait *w)
 {
 	const struct scene_thread *t = &f->scene->threads[w->thread];
-	uint32_t other = w->end == WAIT_END_THREAD ? scene_pid(f->scene, w->waker) : 0;
+	const struct wait *ended = as_ended(f->scene, w);
+	uint32_t other = ended->end == WAIT_END_THREAD ? scene_pid(f->scene, ended->waker) : 0;
 
 	for (uint32_t i = 0; other && i < t->messages.count && i < limit_of(f->scene, LIMIT_first_messages); i++) {
 		const struct message m = scene_message(f->scene, t->messages.items[i]);
@@ -433,17 +445,6 @@ static bool waits_as_long_each_time(const struct finder *f, const struct wait *w
 		times += e != mine && shorter > part_of(scene, LIMIT_as_long, longer) && is_for_others(&scene->waits[e->last]);
 	}
 	return times >= limit_of(scene, LIMIT_times_as_long);
-}
-
-/* The wait, or where it goes on to the end the one of its thread before it for the same. */
-static const struct wait *as_ended(const struct scene *scene, const struct wait *w)
-{
-	const struct wait *before = w, *first = &scene->waits[scene->threads[w->thread].wait];
-
-	while (w->end == WAIT_END_OPEN && before-- > first)
-		if (before->object == w->object && before->kind == w->kind && before->end == WAIT_END_THREAD)
-			return before;
-	return w;
 }
 
 static uint32_t leader_of(const struct scene *scene, uint32_t thread, uint64_t time)
