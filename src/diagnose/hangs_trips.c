@@ -18,6 +18,7 @@ struct trips {
 	uint32_t count, unasked; /* ended in time; came in without a question before */
 	uint32_t thread;         /* that was asked, 0 not known */
 	uint64_t channel;        /* on which it was asked last, 0 not known */
+	uint64_t object;         /* the thread's end of the connection; 0: a process, or thread, known by its wake-ups */
 	bool client;             /* the partner came over a connection of its own */
 	bool serves;             /* the partner spoke first: what it sends are questions */
 	bool again;              /* told more while the trip was open */
@@ -204,6 +205,7 @@ static void read_messages(struct book *book)
 		} else if (received != m.object || ends_role(f->ends, m.object) != END_SERVER) { /* else it answers a client */
 			ask(book, m.object, 0, m.start_ns);
 			with(book, m.object, false)->channel = m.channel;
+			with(book, m.object, false)->object = m.object;
 		}
 	}
 }
@@ -220,9 +222,9 @@ static bool is_regular(const struct finder *f, const struct trips *t)
 	return has_answers(f, t) && 100 * (uint64_t)t->unasked <= t->count * limit_of(f->scene, LIMIT_trips_irregular);
 }
 
-/* At one place, where it listens to nothing else, for nearly all of the time: it could not
+/* At one place, where it listens to nothing else (`object`: than that), for nearly all of the time: it could not
  * go on. */
-static bool is_held(const struct finder *f, uint64_t from, uint64_t to)
+static bool is_held(const struct finder *f, uint64_t from, uint64_t to, uint64_t object)
 {
 	const struct scene *scene = f->scene;
 	const struct episode *e = scene_episode(scene, f->thread, from + (to - from) / 2);
@@ -233,6 +235,8 @@ static bool is_held(const struct finder *f, uint64_t from, uint64_t to)
 	if (!at || hangs_role_in(f, at) == END_SERVER ||
 	    (at->kind != WAIT_KIND_futex && at->kind != WAIT_KIND_semaphore && at->kind != WAIT_KIND_queue && at->kind != WAIT_KIND_read &&
 	     (at->kind != WAIT_KIND_poll || at->argument > 1)))
+		return false;
+	if (object && (at->kind == WAIT_KIND_poll ? at->detail : at->object) != object)
 		return false;
 	for (uint32_t i = scene_waits_from(scene, f->thread, from); i < end && scene->waits[i].start_ns < to; i++)
 		if (scene->waits[i].site == at->site)
@@ -328,10 +332,10 @@ static bool is_told(const struct finder *f, const struct trip *late, const struc
 	const struct wait *last = wait_before(f, late->to_ns);
 
 	if (f->options->pid)
-		return is_question(f, late, t, is_held(f, late->from_ns, late->to_ns) || was_away_who_answered(f, late, t, last));
+		return is_question(f, late, t, is_held(f, late->from_ns, late->to_ns, t->object) || was_away_who_answered(f, late, t, last));
 	if ((t->serves && hangs_role_in(f, last) != END_CLIENT) || t->count < limit_of(f->scene, LIMIT_trips_unasked))
 		return false;
-	if (!is_held(f, late->from_ns, late->to_ns))
+	if (!is_held(f, late->from_ns, late->to_ns, t->object))
 		return !own && was_away_who_answered(f, late, t, last);
 	return !own || (late->to_ns - late->from_ns >= hangs_long_ns(f, LIMIT_busy_ns) && !hangs_is_batch(f) && were_at_it(f, t->thread, late));
 }
