@@ -74,6 +74,17 @@ static uint8_t weaker(uint8_t a, uint8_t b)
 	return a < b ? a : b;
 }
 
+static bool has_children(const struct investigation *v, uint32_t thread)
+{
+	const struct tables *tables = v->scene->tables;
+
+	for (uint32_t i = 1; i < tables->thread_count; i++)
+		if (tables->threads[i].tid == tables->threads[i].pid && tables->threads[i].parent_pid == scene_pid(v->scene, thread) &&
+		    tables->threads[i].end_ns >= v->request->to_ns)
+			return true;
+	return false;
+}
+
 /* Of the steps from the victim to the culprit, and of what closes the circle; 0 when one
  * of them rests on something else. */
 static uint8_t way_surety(const struct investigation *v)
@@ -85,6 +96,10 @@ static uint8_t way_surety(const struct investigation *v)
 	/* That a dialog waits for its user is told by nothing that it holds. */
 	if (p->charge == CHARGE_THREAD && p->state == SPAN_WAITING && v->scene->waits[p->wait].kind == WAIT_KIND_poll &&
 	    v->steps.items[step].link == LINK_CHILD)
+		return 0;
+	/* Who answers others, and runs, may look again and again for what a child of its own is to do. */
+	if (step && v->steps.items[step].link == LINK_PEER && (p->state == SPAN_RUNNING || p->state == SPAN_RUNNABLE) &&
+	    has_children(v, v->steps.items[step].thread))
 		return 0;
 	for (uint32_t at = step; at; at = v->steps.items[at].parent) {
 		const struct walk_step *s = &v->steps.items[at];

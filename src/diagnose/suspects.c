@@ -6,6 +6,7 @@
 #include "diagnose/lock_keeper.h"
 #include "diagnose/own_ends.h"
 #include "diagnose/question.h"
+#include "diagnose/serving.h"
 #include "diagnose/told.h"
 #include "diagnose/tries.h"
 
@@ -123,7 +124,8 @@ static void ask_signalled(struct question *q)
 static void ask_fuse(struct question *q)
 {
 	const struct fuse_request *mine = NULL;
-	uint32_t server = 0;
+	struct request_asked asked;
+	uint32_t server = 0, at_work;
 	bool sure;
 
 	if (only_looks(q))
@@ -148,7 +150,10 @@ static void ask_fuse(struct question *q)
 		if (ends.count)
 			server = tables_process(q->scene->tables, ends_at(q->inquiry->ends, ends, 0)->pid, q->from);
 	}
-	suspect_thread(q, server, LINK_SERVER, weight_of(q), mine->number);
+	asked = (struct request_asked){ .thread = q->episode->thread, .since_ns = serving_asked_since(q->scene, q->episode),
+					.from_ns = q->from, .to_ns = q->to };
+	at_work = server && q->wait->end == WAIT_END_OPEN ? serving_thread(q->scene, q->inquiry->ends, server, &asked) : 0;
+	suspect_thread(q, at_work ? at_work : server, LINK_SERVER, weight_of(q), mine->number);
 }
 
 /* Of a process that may not be looked into: not even the call is known. */
@@ -475,6 +480,19 @@ static bool is_private_wait(const struct wait *w)
 	return w->kind == WAIT_KIND_futex || w->kind == WAIT_KIND_semaphore;
 }
 
+/* It waits for the answer of a server, as this thread waits for nobody who is known. */
+static bool asks_others(const struct question *q, uint32_t thread)
+{
+	const struct scene *scene = q->scene;
+	const struct episode *e = scene_episode(scene, thread, q->to - 1);
+	const struct wait *w = e ? &scene->waits[e->last] : NULL;
+
+	if (q->wait->end != WAIT_END_OPEN || q->wait->hint || !w || w->end != WAIT_END_OPEN || w->idle || e->start_ns >= q->to)
+		return false;
+	return (w->kind == WAIT_KIND_read && ends_role(q->inquiry->ends, w->object) == END_CLIENT) ||
+	       (w->kind == WAIT_KIND_poll && w->argument == 1 && ends_role(q->inquiry->ends, w->detail) == END_CLIENT);
+}
+
 /* Alone is it when nobody else in the process could have acted. */
 static void ask_process(struct question *q)
 {
@@ -503,6 +521,8 @@ static void ask_process(struct question *q)
 			suspect_thread(q, i, LINK_PROCESS, limit(q, LIMIT_own_runnable), 0);
 		else if (times.ns[SPAN_STOPPED] * 2 > window)
 			suspect_thread(q, i, LINK_PROCESS, limit(q, LIMIT_own_runnable), 0);
+		else if (asks_others(q, i))
+			suspect_thread(q, i, LINK_PROCESS, limit(q, LIMIT_own_asks), 0);
 	}
 	/* Another process may share the word. */
 	q->alone = !others && !wait_is_shared(q->wait);

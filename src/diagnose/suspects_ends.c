@@ -3,6 +3,7 @@
 
 #include "diagnose/own_ends.h"
 #include "diagnose/question.h"
+#include "diagnose/serving.h"
 
 #define SNAPSHOT_TAKES_NS 1000000000u /* a recording's last one is read behind its last event */
 
@@ -28,13 +29,22 @@ static uint32_t far_holder(const struct scene *scene, const struct ends *ends, s
 	return 0;
 }
 
-/* The process at the other end: the kernel's peer, or who has that end of it. */
+static bool has_one_of(const struct ends *ends, struct row row, uint32_t pid)
+{
+	for (uint32_t i = 0; i < row.count; i++)
+		if (ends_at(ends, row, i)->pid == pid)
+			return true;
+	return false;
+}
+
+/* The process at the other end: the kernel's peer, which is who listened, or who has that end of it. */
 static uint32_t peer_of(const struct scene *scene, const struct ends *ends, const struct descriptor *d, uint64_t from_ns, uint64_t to_ns)
 {
 	uint32_t owner = tables_process(scene->tables, d->pid, from_ns), holder = 0;
+	struct row far = ends_receiving(ends, d->at.channel_out);
 
-	if (owner && scene_descends_from(scene, owner, d->at.peer))
-		holder = far_holder(scene, ends, ends_receiving(ends, d->at.channel_out), d, from_ns, to_ns);
+	if (owner && (scene_descends_from(scene, owner, d->at.peer) || !has_one_of(ends, far, d->at.peer)))
+		holder = far_holder(scene, ends, far, d, from_ns, to_ns);
 	return holder ? holder : tables_process(scene->tables, d->at.peer, from_ns);
 }
 
@@ -46,6 +56,19 @@ static uint8_t far_weight(const struct question *q)
 	return packet ? (uint8_t)rule_infos[RULE_from_here].weight : limit(q, LIMIT_peer_guess);
 }
 
+/* Of those that have the far end, or listen there, who serves this one; where all of them rest, the process that is known. */
+static void suspect_server(struct question *q, struct row row, uint32_t process, enum walk_link link, uint8_t weight, uint64_t evidence)
+{
+	const struct ends *ends = q->inquiry->ends;
+	struct request_asked asked = { .thread = q->episode->thread, .since_ns = serving_asked_since(q->scene, q->episode),
+				       .from_ns = q->from, .to_ns = q->to };
+	uint32_t thread = serving_holder(q->scene, ends, row, &asked);
+
+	if (thread && weight < limit(q, LIMIT_peer_at_work) && serving_is_known(q->scene, ends, thread, &asked))
+		weight = limit(q, LIMIT_peer_at_work);
+	suspect_thread(q, thread ? thread : process, link, weight, evidence);
+}
+
 /* Who has the other end of a connection; where nobody has it, who listens and has
  * not accepted it. */
 static void suspect_far_end(struct question *q, const struct descriptor *d)
@@ -55,19 +78,20 @@ static void suspect_far_end(struct question *q, const struct descriptor *d)
 	const struct descriptor *listener;
 	struct row far = ends_receiving(ends, d->at.channel_out);
 
-	if (d->at.peer && d->at.peer != d->pid) {
-		bool end = d->at.kind == OBJECT_KIND_pidfd;
-		uint8_t weight = limit(q, end ? LIMIT_awaited_end : LIMIT_peer_guess);
-
-		suspect_thread(q, end ? tables_process(tables, d->at.peer, q->from) : peer_of(q->scene, ends, d, q->from, q->to),
-			       end ? LINK_AWAITED : LINK_PEER, weight, 0);
+	if (d->at.kind == OBJECT_KIND_pidfd && d->at.peer && d->at.peer != d->pid) {
+		suspect_thread(q, tables_process(tables, d->at.peer, q->from), LINK_AWAITED, limit(q, LIMIT_awaited_end), 0);
 		return;
 	}
-	if (far.count && ends_at(ends, far, 0)->pid != d->pid)
-		suspect_thread(q, tables_process(tables, ends_at(ends, far, 0)->pid, q->from), LINK_PEER, far_weight(q), 0);
 	listener = d->time >= q->from && d->time <= q->to && ends_not_accepted(ends, d) ? ends_listener(ends, d) : NULL;
-	if (listener)
-		suspect_thread(q, tables_process(tables, listener->pid, q->from), LINK_LISTENER, limit(q, LIMIT_listener), q->wait->begin_event);
+	if (listener) {
+		uint32_t process = tables_process(tables, d->at.peer && d->at.peer != d->pid ? d->at.peer : listener->pid, q->from);
+
+		suspect_server(q, ends_of_object(ends, listener->at.object), process, LINK_LISTENER, limit(q, LIMIT_listener), q->wait->begin_event);
+	} else if (d->at.peer && d->at.peer != d->pid) {
+		suspect_server(q, far, peer_of(q->scene, ends, d, q->from, q->to), LINK_PEER, limit(q, LIMIT_peer_guess), 0);
+	} else if (far.count && ends_at(ends, far, 0)->pid != d->pid) {
+		suspect_server(q, far, tables_process(tables, ends_at(ends, far, 0)->pid, q->from), LINK_PEER, far_weight(q), 0);
+	}
 }
 
 /* Who has both ends of a pipe open made it for others, or was handed it on: that one rarely uses it. */
@@ -114,7 +138,8 @@ static void ask_ends_of(struct question *q, uint64_t object)
 		uint8_t needed = q->wait->kind == WAIT_KIND_write ? 1 : 2;
 
 		if (d->pid == pid) {
-			suspect_far_end(q, d);
+			if (!passes_messages(d->at.kind) || q->wait->kind != WAIT_KIND_epoll)
+				suspect_far_end(q, d);
 			continue;
 		}
 		if (passes_messages(d->at.kind) && d->at.access & needed) {
@@ -125,7 +150,8 @@ static void ask_ends_of(struct question *q, uint64_t object)
 				*known = thread;
 		}
 	}
-	if (!oldest[0])
+	/* beside other things that it listens to such a pipe only tells that its maker has ended */
+	if (!oldest[0] && q->wait->kind != WAIT_KIND_epoll)
 		oldest[0] = oldest[1];
 	kept = keeps_what_it_gets(q, oldest[0]);
 	if (suspect_thread(q, oldest[0], LINK_PEER, kept ? limit(q, LIMIT_kept_guess) : weight_of(q), q->wait->begin_event))

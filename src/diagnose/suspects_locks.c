@@ -149,6 +149,38 @@ static void ask_lease(struct question *q)
 		suspect_thread(q, tables_process(q->scene->tables, held->owner, q->from), LINK_LEASE, limit(q, LIMIT_file_lock_guess), held->number);
 }
 
+static bool has_open(const struct question *q, uint64_t object)
+{
+	struct row row = ends_of_object(q->inquiry->ends, object);
+
+	for (uint32_t i = 0; i < row.count; i++)
+		if (ends_at(q->inquiry->ends, row, i)->pid == scene_pid(q->scene, q->wait->thread))
+			return true;
+	return false;
+}
+
+/* What it tries was not seen; but a file that it has open is locked by another all the time. */
+static void ask_lock_of_open_file(struct question *q)
+{
+	const struct file_lock *held = NULL;
+
+	for (uint32_t i = 0; i < q->scene->lock_count; i++) {
+		const struct file_lock *l = &q->scene->locks[i];
+
+		if (!l->state)
+			return; /* tries are recorded, and this one was refused none */
+		if (l->waits || l->family == LOCK_FAMILY_lease || l->time < q->from || l->time > q->to || !l->owner ||
+		    l->owner == scene_pid(q->scene, q->wait->thread) || !has_open(q, l->object))
+			continue;
+		/* where others only read who has it for writing is in the way */
+		if (!held || (l->type == LOCK_TYPE_write && held->type != LOCK_TYPE_write))
+			held = l;
+	}
+	if (held)
+		suspect_lock_holder(q, tables_process(q->scene->tables, held->owner, q->from), held->object, limit(q, LIMIT_lock_on_open_file),
+				    held->number);
+}
+
 void ask_file_locks(struct question *q)
 {
 	uint64_t before = limit_of(q->scene, LIMIT_refused_before_ns);
@@ -164,6 +196,8 @@ void ask_file_locks(struct question *q)
 	if (refused)
 		suspect_lock_holder(q, suspects_lock_holder(q->scene, refused), refused->object,
 				    refused->blocker ? weight_of(q) : limit(q, LIMIT_file_lock_guess), refused->number);
+	else if (loop_is(q->scene, q->episode))
+		ask_lock_of_open_file(q);
 }
 
 /* Nobody keeps who has it, and nobody else can give it. */

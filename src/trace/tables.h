@@ -16,6 +16,7 @@ struct thread {
 	uint32_t parent_pid;
 	uint32_t creator;        /* entry of the thread that forked it, 0 unknown */
 	uint64_t start_ns;       /* 0: before the trace */
+	uint64_t born_ns;        /* as a snapshot tells, which may be before the trace; 0 unknown */
 	uint64_t end_ns;         /* UINT64_MAX: after the trace */
 	int32_t exit_code;       /* with which it ended, as wait() reports it; 0 also: it has not */
 	uint32_t uid, ns_tid;

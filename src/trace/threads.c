@@ -145,6 +145,7 @@ static void take_task(struct thread_builder *b, const struct event *e)
 	thread = &life_at(b, number)->thread;
 	thread->pid = at->pid ? at->pid : e->tid;
 	thread->parent_pid = at->parent;
+	thread->born_ns = at->start_ns;
 	thread->uid = at->uid;
 	thread->ns_tid = at->ns_tid;
 	thread->flags = at->flags;

@@ -1,0 +1,146 @@
+/* See serving.h. */
+#include "diagnose/serving.h"
+
+#include "diagnose/judgement.h"
+
+#define BEGIN_SLACK_NS 100000000u /* a recording's first moment and its first snapshot are not one */
+
+enum at_work {
+	WORK_NONE,     /* it listens, or waits as those do that nobody gives work */
+	WORK_MAYBE,    /* for another thread of its process, since it may have been asked */
+	WORK_SLEEPS,   /* since it may have been asked */
+	WORK_WAITS,    /* for something else, whenever that began */
+	WORK_AWAITS,   /* since it may have been asked */
+	WORK_RUNS,
+};
+
+struct choice {
+	uint32_t thread;
+	enum at_work work;
+	bool young;            /* born since who asked was */
+	uint64_t start_ns;
+};
+
+static uint64_t born(const struct scene *scene, uint32_t thread)
+{
+	const struct thread *t = &scene->tables->threads[thread];
+
+	return t->start_ns ? t->start_ns : t->born_ns;
+}
+
+uint64_t serving_asked_since(const struct scene *scene, const struct episode *episode)
+{
+	uint64_t began = scene->waits[episode->first].start_ns, before = limit_of(scene, LIMIT_serving_before_ns);
+
+	if (episode->slices > 1 && began <= scene->start_ns + BEGIN_SLACK_NS)
+		began = born(scene, episode->thread);
+	return began > before ? began - before : 0;
+}
+
+/* Nobody that it serves fills these: they wake it when there is something to do. */
+static bool is_own_bell(uint64_t object)
+{
+	unsigned kind = object_kind(object);
+
+	return kind == OBJECT_KIND_eventfd || kind == OBJECT_KIND_signalfd || kind == OBJECT_KIND_timerfd || kind == OBJECT_KIND_inotify ||
+	       kind == OBJECT_KIND_netlink || kind == OBJECT_KIND_pipe || kind == OBJECT_KIND_tty;
+}
+
+static enum at_work work_of_wait(const struct ends *ends, const struct wait *w, bool since_asked)
+{
+	uint64_t object;
+
+	if (w->idle)
+		return WORK_NONE;
+	if (wait_is_in_kernel(w) || w->kind == WAIT_KIND_child || w->kind == WAIT_KIND_write || w->kind == WAIT_KIND_stop)
+		return since_asked ? WORK_AWAITS : WORK_WAITS;
+	switch (w->kind) {
+	case WAIT_KIND_poll:
+	case WAIT_KIND_read:
+		if (w->kind == WAIT_KIND_poll && w->argument != 1)
+			return WORK_NONE;
+		object = w->kind == WAIT_KIND_poll ? w->detail : w->object;
+		if (object_kind(object) == OBJECT_KIND_fuse || ends_role(ends, object) >= END_SERVER || (is_own_bell(object) && !since_asked))
+			return WORK_NONE;
+		return since_asked ? WORK_AWAITS : WORK_WAITS;
+	case WAIT_KIND_futex:
+	case WAIT_KIND_semaphore:
+		if (w->hint && w->hint_kind == HINT_KIND_mutex_owner)
+			return since_asked ? WORK_AWAITS : WORK_WAITS;
+		return since_asked ? WORK_MAYBE : WORK_NONE;
+	case WAIT_KIND_sleep:
+		return since_asked ? WORK_SLEEPS : WORK_NONE;
+	}
+	return WORK_NONE;
+}
+
+static struct choice choice_of(const struct scene *scene, const struct ends *ends, uint32_t thread, const struct request_asked *asked)
+{
+	const struct episode *e = scene_episode(scene, thread, asked->to_ns - 1);
+	struct choice c = { .thread = thread, .young = born(scene, thread) && born(scene, thread) >= born(scene, asked->thread) };
+	uint64_t half = (asked->to_ns - asked->from_ns) / 2;
+	struct state_times times;
+
+	scene_state_times(scene, thread, asked->from_ns, asked->to_ns, &times);
+	if (times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE] > half || times.ns[SPAN_STOPPED] > half) {
+		c.work = WORK_RUNS;
+	} else if (e && e->start_ns < asked->to_ns && e->end_ns >= asked->to_ns) {
+		c.start_ns = scene->waits[e->first].start_ns;
+		c.work = work_of_wait(ends, &scene->waits[e->last], c.start_ns >= asked->since_ns);
+	}
+	return c;
+}
+
+/* Of two alike the one that was born for it; then the one that began to wait sooner after it was asked. */
+static bool is_better(const struct choice *a, const struct choice *b)
+{
+	if (a->work != b->work)
+		return a->work > b->work;
+	if (a->young != b->young)
+		return a->young;
+	return a->work && a->start_ns < b->start_ns;
+}
+
+static void choose(const struct scene *scene, const struct ends *ends, uint32_t process, const struct request_asked *asked, struct choice *best)
+{
+	const struct tables *tables = scene->tables;
+
+	for (uint32_t i = 1; i < tables->thread_count; i++) {
+		struct choice c;
+
+		if (!scene_same_process(scene, i, process) || tables->threads[i].start_ns >= asked->to_ns || tables->threads[i].end_ns < asked->to_ns)
+			continue;
+		c = choice_of(scene, ends, i, asked);
+		if (c.work && is_better(&c, best))
+			*best = c;
+	}
+}
+
+uint32_t serving_thread(const struct scene *scene, const struct ends *ends, uint32_t process, const struct request_asked *asked)
+{
+	struct choice best = { 0 };
+
+	choose(scene, ends, process, asked, &best);
+	return best.thread;
+}
+
+bool serving_is_known(const struct scene *scene, const struct ends *ends, uint32_t thread, const struct request_asked *asked)
+{
+	return choice_of(scene, ends, thread, asked).work > WORK_MAYBE;
+}
+
+uint32_t serving_holder(const struct scene *scene, const struct ends *ends, struct row row, const struct request_asked *asked)
+{
+	struct choice best = { 0 };
+	uint32_t last = 0;
+
+	for (uint32_t i = 0; i < row.count; i++) {
+		const struct descriptor *d = ends_at(ends, row, i);
+		uint32_t process = d->pid != last && d->pid != scene_pid(scene, asked->thread) ? tables_process(scene->tables, d->pid, asked->from_ns) : 0;
+
+		last = d->pid;
+		if (process)
+			choose(scene, ends, process, asked, &best);
+	}
+	return best.thread;
+}
