@@ -11,6 +11,9 @@
 #include "base/vec.h"
 #include "probe/variable.h"
 #include "symbols/file_opener.h"
+#include "trace/part.h"
+
+#define LATE_NS 1000000000ull  /* behind a moment what was mapped then may be told */
 
 struct module_file {
 	const char *path, *build_id, *code;
@@ -25,6 +28,7 @@ struct mapped {
 
 struct lock_names {
 	const struct trace *trace;
+	uint64_t from_ns, to_ns;
 	pthread_mutex_t lock;
 	struct file_opener *opener;
 	struct arena arena;
@@ -35,11 +39,13 @@ struct lock_names {
 	struct vec(struct mapped) mappings;   /* by process, then address: told when they were first met, so not by time */
 };
 
-struct lock_names *lock_names_new(const struct trace *trace)
+struct lock_names *lock_names_new(const struct trace *trace, uint64_t from_ns, uint64_t to_ns)
 {
 	struct lock_names *n = mem_zalloc(sizeof(*n));
 
 	n->trace = trace;
+	n->from_ns = from_ns;
+	n->to_ns = to_ns;
 	n->opener = file_opener_new();
 	pthread_mutex_init(&n->lock, NULL);
 	arena_init(&n->arena);
@@ -97,10 +103,12 @@ static int by_place(const void *a, const void *b)
 
 static void load(struct lock_names *n)
 {
-	struct trace_filter filter = { .unnumbered = true };
+	struct trace_filter filter = { .from_ns = trace_state_from(n->trace, n->from_ns), .unnumbered = true };
 	struct trace_cursor *cursor;
 	const struct event *e;
 
+	if (n->to_ns < UINT64_MAX - LATE_NS)
+		filter.to_ns = n->to_ns + LATE_NS;
 	n->loaded = true;
 	trace_filter_add(&filter, EVENT_module);
 	trace_filter_add(&filter, EVENT_mapping);

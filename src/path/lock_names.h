@@ -9,8 +9,8 @@
 
 struct lock_names;
 
-/* Reads nothing yet; the trace must stay. */
-struct lock_names *lock_names_new(const struct trace *trace);
+/* Of what is met from the one moment to the other. Reads nothing yet; the trace must stay. */
+struct lock_names *lock_names_new(const struct trace *trace, uint64_t from_ns, uint64_t to_ns);
 /* For one whose memory is about to grow: see file_opener_prepare. What was mapped where is read meanwhile by a thread of
  * its own: of a long trace that takes a while, in which else everybody who asks would stand still. */
 void lock_names_prepare(struct lock_names *names);

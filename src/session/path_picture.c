@@ -33,7 +33,7 @@ bool path_window(const struct session *session, uint32_t thread, uint64_t from_n
 	fold_init(ret_fold);
 	ret_fold->short_below_ns = (to_ns - from_ns) / SHORT_PART;
 	line_begin(&ret_fold->line, from_ns, to_ns, cells);
-	lock_names = lock_names_new(session->trace);
+	lock_names = lock_names_new(session->trace, from_ns, to_ns);
 	naming_init(&naming, session->scene, session->diagnoser, session->names, &ret_fold->texts, lock_names);
 	critical.naming = &naming;
 	critical_begin(&critical);

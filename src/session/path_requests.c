@@ -38,7 +38,7 @@ static int look(struct looked *l, struct session *session, const struct path_que
 		return err_set(err, -E2BIG, "the trace is too long for all of its requests to be listed: give a shorter window with --from and --to");
 	if (!pid)
 		return err_set(err, -ENOENT, "this is not a recording of one command: say which server is meant, with --pid");
-	l->lock_names = lock_names_new(session->trace);
+	l->lock_names = lock_names_new(session->trace, q->from_ns, q->to_ns);
 	naming_init(&l->naming, session->scene, session->diagnoser, session->names, texts, l->lock_names);
 	l->pid = pid;
 	requests_find(&l->naming, diagnoser_ends(session->diagnoser), pid, by, q->from_ns, q->to_ns, &l->requests);

@@ -191,7 +191,7 @@ static int walk(struct run *run, const struct path_question *question, struct er
 	r = find_root(run, &asked, err);
 	reply->fold.short_below_ns = asked.short_below_ns;
 	line_begin(&reply->fold.line, asked.from_ns, asked.to_ns, asked.line_cells);
-	path.lock_names = run->lock_names = lock_names_new(session->trace);
+	path.lock_names = run->lock_names = lock_names_new(session->trace, asked.from_ns, asked.to_ns);
 	path.tid = reply->tid;
 	path.from_ns = asked.from_ns;
 	path.to_ns = asked.to_ns;

@@ -7,8 +7,7 @@
 #include "base/search.h"
 #include "trace/reader.h"
 
-/* Where the file begins in which events of that time stand: there the state is told whole. */
-static uint64_t file_start(const struct trace *trace, uint64_t time_ns)
+uint64_t trace_state_from(const struct trace *trace, uint64_t time_ns)
 {
 	size_t low = 0, high = trace->chunks.length;
 	uint64_t start = time_ns;
@@ -59,7 +58,7 @@ struct trace *trace_part(const struct trace *trace, uint64_t from_ns, uint64_t t
 	part->standing = *standing;
 	part->floor_ns = from_ns > trace->floor_ns ? from_ns : trace->floor_ns;
 	part->ceiling_ns = to_ns;
-	part->prelude_ns = file_start(trace, part->floor_ns);
+	part->prelude_ns = trace_state_from(trace, part->floor_ns);
 	if (part->prelude_ns < trace->floor_ns)
 		part->prelude_ns = trace->floor_ns;
 	part->summary.start_ns = part->floor_ns;

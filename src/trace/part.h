@@ -27,6 +27,8 @@ uint64_t trace_part_prelude_ns(const struct trace *part);
 uint64_t trace_told_since(const struct trace *trace, uint32_t tid);
 /* The trace that it is a part of; a trace that is none, itself. */
 const struct trace *trace_whole(const struct trace *trace);
+/* Where the file begins in which events of that time stand: there the state is told whole. */
+uint64_t trace_state_from(const struct trace *trace, uint64_t time_ns);
 /* How many events it has, about: of a part those of its chunks. */
 uint64_t trace_events_about(const struct trace *trace);
 
