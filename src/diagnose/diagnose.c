@@ -121,7 +121,7 @@ static uint8_t kept_off(const struct investigation *v, uint64_t part_ns, uint64_
 												    : limit_of(v->scene, LIMIT_kept_off_partly));
 }
 
-static void blame_processor(struct investigation *v, const struct account *a)
+static void name_who_kept_off(struct investigation *v, const struct account *a)
 {
 	struct diagnosis *d = v->d;
 	struct starved starved;
@@ -151,6 +151,16 @@ static void blame_processor(struct investigation *v, const struct account *a)
 	d->hog_ns = starved.hog_ns;
 	d->queued_ns = starved.runnable_ns;
 	d->confidence = kept_off(v, starved.hog_ns, starved.runnable_ns);
+}
+
+/* No surer than that the way leads to who was kept off. */
+static void blame_processor(struct investigation *v, const struct account *a)
+{
+	uint8_t sure = step_confidence(v, v->pieces.items[a->biggest].step);
+
+	name_who_kept_off(v, a);
+	if (v->d->confidence > sure)
+		v->d->confidence = sure;
 }
 
 /* How sure anything can be of what ends so: nobody is named, or is known who should have come, what the last thread did was not seen, or not what
