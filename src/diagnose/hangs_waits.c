@@ -400,14 +400,15 @@ static bool asked_just_before(const struct finder *f, const struct episode *e)
 	return !scene_is_system(scene, scene->wakes[i].target) && !scene_same_process(scene, scene->wakes[i].target, e->thread);
 }
 
-/* Its server, that has others to serve meanwhile, shows nothing of it. */
+/* Its server, that has others to serve meanwhile, shows nothing of it. Who is killed was not answered, as one that waits for news. */
 static bool is_late_command(const struct finder *f, const struct episode *e)
 {
 	const struct wait *w = last_of(f, e);
 	const struct thread *t = &f->scene->tables->threads[w->thread];
 
 	if (f->options->pid || t->tid != t->pid || w->end != WAIT_END_THREAD || (w->kind != WAIT_KIND_read && w->kind != WAIT_KIND_poll) ||
-	    t->end_ns >= f->scene->end_ns || hangs_role_in(f, w) != END_CLIENT || hangs_has_windows(f) || hangs_ended_by_clock(f, w))
+	    w->cause == WAKE_CAUSE_signal || scene_ended_by_signal(f->scene, w) || t->end_ns >= f->scene->end_ns ||
+	    hangs_role_in(f, w) != END_CLIENT || hangs_has_windows(f) || hangs_ended_by_clock(f, w))
 		return false;
 	return (e->end_ns - e->start_ns) * 100 > limit_of(f->scene, LIMIT_life) * (t->end_ns - t->start_ns) && asked_just_before(f, e);
 }
