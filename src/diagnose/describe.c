@@ -97,7 +97,8 @@ const char *describe_wait(const struct describer *d, const struct wait *wait)
 	if (wait->hint_kind == HINT_KIND_interpreter_lock)
 		return "waiting for the interpreter's lock (GIL)";
 
-	if (wait->kind == WAIT_KIND_futex && object && !strcmp(object, "futex"))
+	/* of which nothing but its kind is known */
+	if (object && strstr(what, object))
 		object = NULL;
 	return object ? arena_printf(d->arena, "%s on %s", what, object) : what;
 }

@@ -1,6 +1,7 @@
 /* Where a thread rests, see hangs_rest.h. */
 #include "diagnose/hangs_rest.h"
 
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #include "base/map.h"
@@ -225,6 +226,15 @@ static bool asks_own_child(const struct scene *scene, const struct wait *w, cons
 	       scene_descends_from(scene, wake->target, scene_pid(scene, wake->waker));
 }
 
+/* It came to the other end of a FIFO, which that one, whose own end ends the wait, was waiting to open: to come is not to ask. */
+static bool only_opened(const struct scene *scene, const struct wait *w, const struct wake *wake)
+{
+	const struct span *span = scene_span(scene, wake->target, wake->time - 1);
+	const struct wait *its = span && span->state == SPAN_WAITING ? &scene->waits[span->wait] : NULL;
+
+	return w->cause == WAKE_CAUSE_exit && its && its->kind == WAIT_KIND_open && its->end_event == wake->number;
+}
+
 /* Without messages and descriptors: just before the wait the thread woke the process
  * that then ended it. */
 static bool woke_who_answered(const struct finder *f, const struct wait *w)
@@ -239,7 +249,7 @@ static bool woke_who_answered(const struct finder *f, const struct wait *w)
 	if (i-- == scene->threads[w->thread].wake)
 		return false;
 	return scene->wakes[i].time + limit_of(scene, LIMIT_asked_before_ns) >= start_ns && scene_same_process(scene, scene->wakes[i].target, w->waker) &&
-	       (asks_own_child(scene, w, &scene->wakes[i]) || !listened_first(f, w, w->waker, false));
+	       !only_opened(scene, w, &scene->wakes[i]) && (asks_own_child(scene, w, &scene->wakes[i]) || !listened_first(f, w, w->waker, false));
 }
 
 /* Just before it began to wait there it woke the process that let it go on at last, and was not
@@ -611,6 +621,21 @@ static bool has_written_out(const struct finder *f, const struct wait *w)
 
 		if (message_sent(&m))
 			return scene_is_pipe(m.object) && m.object != listened_to(w) && is_output(f, w, m.object);
+	}
+	return false;
+}
+
+/* As it was looked at then, the first thing that it polled was to take something from it, and was not to bring it anything. */
+static bool waits_to_write(const struct finder *f, const struct wait *w)
+{
+	const struct scene *scene = f->scene;
+	uint32_t tid = scene_tid(scene, w->thread);
+
+	for (uint32_t i = 0; w->kind == WAIT_KIND_poll && w->detail && hangs_role_in(f, w) != END_SERVER && i < scene->poll_item_count; i++) {
+		const struct poll_item *p = &scene->poll_items[i];
+
+		if (p->pid == tid && !p->set && p->time >= w->start_ns && p->time <= w->end_ns)
+			return (p->events & (EPOLLIN | EPOLLOUT)) == EPOLLOUT;
 	}
 	return false;
 }

@@ -451,8 +451,9 @@ static void ask_similar(struct question *q)
 	if (wait_is_loop_rest(q->wait) && !found->from_victim)
 		return;
 	step = &found->steps[found->culprit];
-	/* In one trace, who was gone before it began was not to act. */
-	if (!found->other_trace && step->now_thread && q->scene->tables->threads[step->now_thread].end_ns <= q->from)
+	/* In one trace, who was gone before it began, or was born behind it, was not to act. */
+	if (!found->other_trace && step->now_thread && (q->scene->tables->threads[step->now_thread].end_ns <= q->from ||
+							q->scene->tables->threads[step->now_thread].start_ns >= q->to))
 		return;
 	if (is_waiting(q, step->now_thread) || scene_is_system(q->scene, step->now_thread))
 		return;
