@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/map.h"
+#include "base/search.h"
 
 static bool listens(uint8_t kind)
 {
@@ -629,14 +630,13 @@ static bool has_written_out(const struct finder *f, const struct wait *w)
 static bool waits_to_write(const struct finder *f, const struct wait *w)
 {
 	const struct scene *scene = f->scene;
-	uint32_t tid = scene_tid(scene, w->thread);
+	bool asks = w->kind == WAIT_KIND_poll && w->detail && hangs_role_in(f, w) != END_SERVER;
+	uint32_t low = 0, end = asks ? scene->poll_item_count : 0, high = end;
 
-	for (uint32_t i = 0; w->kind == WAIT_KIND_poll && w->detail && hangs_role_in(f, w) != END_SERVER && i < scene->poll_item_count; i++) {
-		const struct poll_item *p = &scene->poll_items[i];
-
-		if (p->pid == tid && !p->set && p->time >= w->start_ns && p->time <= w->end_ns)
-			return (p->events & (EPOLLIN | EPOLLOUT)) == EPOLLOUT;
-	}
+	SEARCH(low, high, middle, scene->poll_items[middle].time < w->start_ns);
+	for (; low < end && scene->poll_items[low].time <= w->end_ns; low++)
+		if (scene->poll_items[low].pid == scene_tid(scene, w->thread) && !scene->poll_items[low].set)
+			return (scene->poll_items[low].events & (EPOLLIN | EPOLLOUT)) == EPOLLOUT;
 	return false;
 }
 
