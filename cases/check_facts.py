@@ -9,6 +9,16 @@ from check_words import MS, WAITS, OBJECTS, TIME, at_most, is_near, show, escape
 BETWEEN = ', with other work in between'
 
 
+SOCKETS = {5: 'unix_stream', 6: 'unix_dgram', 7: 'unix_seqpacket', 8: 'tcp', 9: 'udp', 10: 'netlink', 11: 'socket'}
+
+
+def polled(wait):
+    """The first thing that a poll waits on, as other events call it: its kind stands in the highest byte."""
+    detail = wait.fields.get('detail')
+    number = int(detail, 16) if wait.kind == 'poll' and isinstance(detail, str) else 0
+    return f'{SOCKETS[number >> 56]}:{number & (1 << 56) - 1:x}' if number >> 56 in SOCKETS else ''
+
+
 class Facts:
     """An answer and its trace; what is wrong is said once."""
     def __init__(self, trace, answer):
@@ -108,7 +118,7 @@ class Facts:
             return wait.kind == 'futex' and wait.fields.get('hint_kind') == 'interpreter_lock'
         if wait.kind not in kinds:
             return False
-        thing = wait.fields.get('object', '')
+        thing = wait.fields.get('object', '') or polled(wait)
         if kind and thing.split(':')[0] != kind:
             return False
         if name:
