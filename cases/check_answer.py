@@ -225,6 +225,16 @@ class Checker(Document):
             if SOURCES[m['source']] not in causes:
                 self.say(f'no wait of {thread.tid} in the window was ended by {m["source"]}')
 
+    def say_far(self, m):
+        thread = self.who(m['who'], 'who waited for the far end')
+        kind = m['protocol'].lower()
+        known = [d for d in self.trace.descriptors if d.get('object', '').startswith(kind + ':')]
+        own = [d for d in known if escaped(d.get('text') or '').endswith(f'-> {m["address"]}')]
+        if thread and thread.pid not in {(self.trace.thread(d['tid'], d['time_ns']) or thread).pid for d in own}:
+            self.say(f'process {thread.pid} has no {m["protocol"]} socket that leads to {m["address"]}')
+        if any(escaped(d.get('text') or '').startswith(f'{m["address"]} ->') for d in known):
+            self.say(f'a process has the end {m["address"]}')
+
     def say_itself(self, m):
         self.circle([self.who(m['circle'], 'who waits for itself')], m['time'])
 

@@ -42,6 +42,8 @@ GRAMMAR = [(name, re.compile(text)) for name, text in (
               rf'(?P<quota>{TIME}) in each (?P<period>{TIME}) is used up\.(?: Most of the quota went to (?P<who>{ONE})\.)?'),
     ('quota_unknown', rf" The culprit is the processor quota: (?:the control group's processor quota, used up: )?throttled\."
                       rf'(?: Most of the quota went to (?P<who>{ONE})\.)?'),
+    ('far', rf' The time went to (?P<address>\S+) \((?P<protocol>TCP|UDP)\), (?:which did not accept the connection|which did not take what it was sent'
+            rf'|from where nothing came): (?P<who>{ONE}) was waiting for it, and no process in the trace has that end of the connection\.'),
     ('source', rf' The time went to (?P<source>.+?), on which (?P<who>{ONE}) was waiting\.'),
     ('itself', rf' It waits for itself: no other thread could have ended the wait of (?P<circle>{ONE})'
                rf'(?:\. Only a timeout of (?P<time>{TIME}) broke it)?\.'),
@@ -83,7 +85,7 @@ GRAMMAR = [(name, re.compile(text)) for name, text in (
     ('silence', rf' In the window nothing was written for up to (?P<time>{TIME}): what happened there is not in the trace\.'),
 )]
 ORDER = {name: place for place, name in enumerate(
-    'verdict path nobody quota source itself circle culprit in_turn covers certain limit other_end owner_ended in_kernel only_threads sharers past fellows frozen frozen_files background no_stacks callback similar this_time trigger unexplained losses silence'.split())}
+    'verdict path nobody quota source far itself circle culprit in_turn covers certain limit other_end owner_ended in_kernel only_threads sharers past fellows frozen frozen_files background no_stacks callback similar this_time trigger unexplained losses silence'.split())}
 
 
 def nanoseconds(text):

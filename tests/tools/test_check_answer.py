@@ -21,6 +21,7 @@ ARGUS = os.path.join(os.path.abspath(os.environ.get('BUILD', os.path.join(ROOT, 
 
 # Test, part of the text, what stands in its place, words of the finding.
 UNTRUTHS = [
+    ('far_host', '203.0.113.53:443 (TCP), which', '203.0.113.54:443 (TCP), which', 'has no TCP socket that leads to'),
     ('circle', 'stuck for 3.000 s', 'stuck for 2.000 s', 'stuck for'),
     ('circle', 'parent (pid 10) was stuck', 'paront (pid 10) was stuck', 'is called'),
     ('circle', 'it was waiting. It', 'it was busy computing. It', 'busy computing'),
