@@ -13,8 +13,6 @@
 #include "symbols/file_opener.h"
 #include "trace/part.h"
 
-#define LATE_NS 1000000000ull  /* behind a moment what was mapped then may be told */
-
 struct module_file {
 	const char *path, *build_id, *code;
 	bool tried, open;
@@ -107,8 +105,8 @@ static void load(struct lock_names *n)
 	struct trace_cursor *cursor;
 	const struct event *e;
 
-	if (n->to_ns < UINT64_MAX - LATE_NS)
-		filter.to_ns = n->to_ns + LATE_NS;
+	if (n->to_ns < UINT64_MAX - TRACE_LATE_NS)
+		filter.to_ns = n->to_ns + TRACE_LATE_NS;
 	n->loaded = true;
 	trace_filter_add(&filter, EVENT_module);
 	trace_filter_add(&filter, EVENT_mapping);

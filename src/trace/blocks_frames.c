@@ -7,7 +7,6 @@
 #include "trace/part.h"
 
 #define KEPT 2u                /* files: threads may be at work where two meet */
-#define LATE_NS 1000000000ull  /* behind a part stacks may be told that came up in it */
 
 struct blocks_frames {
 	struct {
@@ -62,7 +61,7 @@ void blocks_share_frames(struct blocks *b, size_t first, uint64_t to_ns, struct 
 	uint64_t from_ns = trace_part_prelude_ns(part), end_ns = file_end_ns(b, first);
 
 	/* one that reaches into the next file needs what that tells, too */
-	if (end_ns != UINT64_MAX && to_ns + LATE_NS >= end_ns)
+	if (end_ns != UINT64_MAX && to_ns + TRACE_LATE_NS >= end_ns)
 		return;
 	pthread_mutex_lock(&b->frames_lock);
 	if (!b->frames)

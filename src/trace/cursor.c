@@ -10,6 +10,7 @@
 #include "trace/ahead.h"
 #include "base/progress.h"
 #include "base/search.h"
+#include "trace/part.h"
 #include "trace/prelude.h"
 #include "trace/reader.h"
 
@@ -251,13 +252,11 @@ static bool passes(const struct trace_cursor *cursor, const struct event *e)
 }
 
 /* A stack that came up just before the part's end is told behind it. */
-#define LATE_NS 1000000000u
-
 static void begin_late(struct trace_cursor *cursor)
 {
 	static const uint16_t types[] = { EVENT_module, EVENT_frame, EVENT_symbol };
 	const struct trace *trace = cursor->trace;
-	struct trace_filter filter = { .from_ns = trace->ceiling_ns + 1, .to_ns = trace->ceiling_ns + LATE_NS, .unnumbered = true,
+	struct trace_filter filter = { .from_ns = trace->ceiling_ns + 1, .to_ns = trace->ceiling_ns + TRACE_LATE_NS, .unnumbered = true,
 				       .cpus = cursor->filter.cpus, .fields = cursor->filter.fields };
 	bool any = false;
 

@@ -12,6 +12,9 @@
 #include "trace/standing.h"
 #include "trace/trace.h"
 
+/* What the state stream tells of a moment (stacks, modules, mappings) may come so much behind it. */
+#define TRACE_LATE_NS 1000000000ull
+
 /* Events from from_ns on, up to and with to_ns; `standing` (at from_ns) must stay, too.
  * Free with trace_close. */
 struct trace *trace_part(const struct trace *trace, uint64_t from_ns, uint64_t to_ns, const struct standing_events *standing);
