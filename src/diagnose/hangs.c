@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "diagnose/hangs_asks.h"
 #include "diagnose/hangs_away.h"
 #include "diagnose/hangs_busy.h"
 #include "diagnose/hangs_loop.h"

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/syscall.h>
 
+#include "diagnose/hangs_asks.h"
 #include "diagnose/hangs_pending.h"
 #include "diagnose/loops.h"
 #include "diagnose/told.h"

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "diagnose/diagnoser.h"
+#include "diagnose/hangs_asks.h"
 #include "diagnose/hangs_rank.h"
 #include "diagnose/hangs_rest.h"
 #include "diagnose/loops.h"

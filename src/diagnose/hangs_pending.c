@@ -1,6 +1,7 @@
 /* Whether an answer is still to come, see hangs_pending.h. */
 #include "diagnose/hangs_pending.h"
 
+#include "diagnose/hangs_asks.h"
 #include "diagnose/hangs_away.h"
 #include "diagnose/starved.h"
 

@@ -6,22 +6,12 @@
 
 #include "base/map.h"
 #include "base/search.h"
-
-static bool listens(uint8_t kind)
-{
-	return kind == WAIT_KIND_poll || kind == WAIT_KIND_epoll || kind == WAIT_KIND_read || kind == WAIT_KIND_accept ||
-	       kind == WAIT_KIND_signal || kind == WAIT_KIND_uring || kind == WAIT_KIND_queue;
-}
+#include "diagnose/hangs_asks.h"
 
 /* 0 for a stack that was not walked: one frame is what is left of it then. */
 static uint32_t stack_depth(const struct tables *tables, uint32_t node)
 {
 	return node && node < tables->frame_count && tables->frames[node].depth > 1 ? tables->frames[node].depth : 0;
-}
-
-static uint64_t listened_to(const struct wait *w)
-{
-	return w->kind == WAIT_KIND_poll ? w->detail : w->object;
 }
 
 /* What the thread took behind the wait came from another program than the one that the
@@ -36,7 +26,7 @@ static bool took_other(const struct finder *f, const struct episode *e, uint64_t
 		if (m.start_ns >= until || !(m.flags & MESSAGE_FLAGS_receive))
 			return false;
 		if (m.result > 0 && !scene_is_pipe(m.object) && object_kind(m.object) != OBJECT_KIND_eventfd)
-			return m.object != listened_to(&f->scene->waits[e->last]);
+			return m.object != hangs_listened_to(&f->scene->waits[e->last]);
 	}
 	return false;
 }
@@ -110,48 +100,6 @@ const struct place *hangs_place_of(const struct finder *f, const struct wait *w)
 	return NULL;
 }
 
-enum end_role hangs_role_in(const struct finder *f, const struct wait *w)
-{
-	enum end_role role = ends_role(f->ends, w->object);
-
-	if (role == END_UNKNOWN && w->kind == WAIT_KIND_poll)
-		role = ends_role(f->ends, w->detail);
-	if (w->kind == WAIT_KIND_epoll)
-		role = ends_set_role(f->ends, w->object);
-	return role;
-}
-
-/* Of the two ends of a socket pair, or of one that was inherited, the one that was sent
- * to first serves: what it sends are answers. */
-static bool serves_there(const struct finder *f, uint32_t thread, uint64_t object)
-{
-	const struct scene_thread *t = &f->scene->threads[thread];
-
-	if (ends_role(f->ends, object) != END_UNKNOWN)
-		return false;
-	for (uint32_t i = 0; i < t->messages.count && i < limit_of(f->scene, LIMIT_first_messages); i++) {
-		const struct message m = scene_message(f->scene, t->messages.items[i]);
-
-		if (m.object == object && (m.result > 0 || message_sent(&m)))
-			return !message_sent(&m);
-	}
-	return false;
-}
-
-bool hangs_asked_there(const struct finder *f, const struct wait *w)
-{
-	const struct scene_thread *t = &f->scene->threads[w->thread];
-	uint64_t object = listened_to(w);
-
-	for (uint32_t i = scene_messages_from(f->scene, w->thread, w->start_ns), n = 0; i-- && n < 8; n++) {
-		const struct message m = scene_message(f->scene, t->messages.items[i]);
-
-		if (m.object == object && (m.result > 0 || message_sent(&m)))
-			return message_sent(&m) && !serves_there(f, w->thread, object);
-	}
-	return false;
-}
-
 bool hangs_is_window_server(const struct finder *f, uint64_t object)
 {
 	return object && ends_lead_to_windows(f->ends, ends_of_object(f->ends, object));
@@ -176,179 +124,7 @@ bool hangs_awaits_person(const struct finder *f, const struct wait *w)
 {
 	if (object_kind(w->kind == WAIT_KIND_poll ? w->detail : w->object) == OBJECT_KIND_tty)
 		return true;
-	return listens(w->kind) && ends_has_windows(f->ends, scene_pid(f->scene, w->thread));
-}
-
-/* The last that the thread did with other processes before the wait, or over sockets alone, was
- * to send; most of what a window server is sent has no answer. */
-static bool sent_last(const struct finder *f, const struct wait *w, bool sockets)
-{
-	const struct scene_thread *t = &f->scene->threads[w->thread];
-	uint32_t pid = scene_pid(f->scene, w->thread);
-
-	for (uint32_t i = scene_messages_from(f->scene, w->thread, w->start_ns); i-- > 0; ) {
-		const struct message m = scene_message(f->scene, t->messages.items[i]);
-
-		if (m.result > 0 && m.start_ns < w->start_ns && m.peer != pid && !(sockets && scene_is_pipe(m.object)))
-			return !(m.flags & MESSAGE_FLAGS_receive) && !(sockets && hangs_is_window_server(f, m.object));
-	}
-	return false;
-}
-
-/* The thread waited there, or at any place where it listens, before it ever woke that process:
- * it is the one that is asked. */
-static bool listened_first(const struct finder *f, const struct wait *w, uint32_t other, bool anywhere)
-{
-	const struct scene *scene = f->scene;
-	const struct scene_thread *t = &scene->threads[w->thread];
-	uint64_t first_wake = UINT64_MAX, most = limit_of(scene, LIMIT_first_messages);
-
-	for (uint32_t i = 0; i < t->wake_count && i < most && first_wake == UINT64_MAX; i++)
-		if (scene_same_process(scene, scene->wakes[t->wake + i].target, other))
-			first_wake = scene->wakes[t->wake + i].time;
-	for (uint32_t i = t->wait; i < t->wait + t->wait_count && i - t->wait < most && scene->waits[i].start_ns < first_wake; i++)
-		if ((anywhere ? listens(scene->waits[i].kind) : scene->waits[i].site == w->site) && scene->waits[i].end == WAIT_END_THREAD &&
-		    scene_same_process(scene, scene->waits[i].waker, other))
-			return true;
-	return false;
-}
-
-/* It woke a process that it started itself when a sleep of its own had run out, and listens to that
- * alone: it asks. Which of the two was the first to wake the other does not tell, for who has just
- * begun takes what it is asked for without a wait. */
-static bool asks_own_child(const struct scene *scene, const struct wait *w, const struct wake *wake)
-{
-	uint32_t next = scene_waits_from(scene, wake->waker, wake->time);
-	const struct wait *before = next > scene->threads[wake->waker].wait ? &scene->waits[next - 1] : NULL;
-
-	if (w->kind != WAIT_KIND_read && (w->kind != WAIT_KIND_poll || w->argument > 1))
-		return false;
-	return before && before->kind == WAIT_KIND_sleep && before->end == WAIT_END_TIMEOUT &&
-	       scene_descends_from(scene, wake->target, scene_pid(scene, wake->waker));
-}
-
-/* It came to the other end of a FIFO, which that one, whose own end ends the wait, was waiting to open: to come is not to ask. */
-static bool only_opened(const struct scene *scene, const struct wait *w, const struct wake *wake)
-{
-	const struct span *span = scene_span(scene, wake->target, wake->time - 1);
-	const struct wait *its = span && span->state == SPAN_WAITING ? &scene->waits[span->wait] : NULL;
-
-	return w->cause == WAKE_CAUSE_exit && its && its->kind == WAIT_KIND_open && its->end_event == wake->number;
-}
-
-/* Without messages and descriptors: just before the wait the thread woke the process
- * that then ended it. */
-static bool woke_who_answered(const struct finder *f, const struct wait *w)
-{
-	const struct scene *scene = f->scene;
-	uint64_t start_ns = scene->episodes[w->episode].start_ns;
-	uint32_t i;
-
-	if (scene->messages_seen || w->end != WAIT_END_THREAD || scene_same_process(scene, w->thread, w->waker))
-		return false;
-	i = scene_wakes_from(scene, w->thread, start_ns);
-	if (i-- == scene->threads[w->thread].wake)
-		return false;
-	return scene->wakes[i].time + limit_of(scene, LIMIT_asked_before_ns) >= start_ns && scene_same_process(scene, scene->wakes[i].target, w->waker) &&
-	       !only_opened(scene, w, &scene->wakes[i]) && (asks_own_child(scene, w, &scene->wakes[i]) || !listened_first(f, w, w->waker, false));
-}
-
-/* Just before it began to wait there it woke the process that let it go on at last, and was not
- * woken by that in between. */
-static bool woke_who_ended(const struct finder *f, const struct wait *w)
-{
-	const struct scene *scene = f->scene;
-	uint64_t start_ns = scene->episodes[w->episode].start_ns, asked_ns = 0;
-
-	if (w->end != WAIT_END_THREAD || scene_same_process(scene, w->waker, w->thread))
-		return false;
-	for (uint32_t i = scene_wakes_from(scene, w->thread, start_ns); i-- > scene->threads[w->thread].wake && !asked_ns; ) {
-		if (scene->wakes[i].time + limit_of(scene, LIMIT_asked_before_ns) < start_ns)
-			return false;
-		if (scene_same_process(scene, scene->wakes[i].target, w->waker))
-			asked_ns = scene->wakes[i].time;
-	}
-	for (uint32_t i = scene_waits_from(scene, w->thread, asked_ns); asked_ns && scene->waits[i].start_ns < start_ns; i++)
-		if (scene->waits[i].end == WAIT_END_THREAD && scene_same_process(scene, scene->waits[i].waker, w->waker))
-			return false;
-	return asked_ns != 0;
-}
-
-static bool all_of_process(const struct finder *f, struct row row, uint32_t pid)
-{
-	for (uint32_t i = 0; i < row.count; i++)
-		if (ends_at(f->ends, row, i)->pid != pid)
-			return false;
-	return row.count > 0;
-}
-
-bool hangs_polls_own_pair(const struct finder *f, const struct wait *w)
-{
-	struct row row = ends_of_object(f->ends, w->detail);
-	uint32_t pid = scene_pid(f->scene, w->thread);
-
-	return all_of_process(f, row, pid) && ends_at(f->ends, row, 0)->at.channel_out &&
-	       all_of_process(f, ends_receiving(f->ends, ends_at(f->ends, row, 0)->at.channel_out), pid);
-}
-
-static bool has_end(const struct finder *f, uint64_t object, uint32_t pid)
-{
-	struct row row = ends_of_object(f->ends, object);
-
-	for (uint32_t i = 0; i < row.count; i++)
-		if (ends_at(f->ends, row, i)->pid == pid)
-			return true;
-	return false;
-}
-
-/* The wait, or where it goes on to the end the one of its thread before it for the same. */
-static const struct wait *as_ended(const struct scene *scene, const struct wait *w)
-{
-	const struct wait *before = w, *first = &scene->waits[scene->threads[w->thread].wait];
-
-	while (w->end == WAIT_END_OPEN && before-- > first)
-		if (before->object == w->object && before->kind == w->kind && before->end == WAIT_END_THREAD)
-			return before;
-	return w;
-}
-
-enum first { FIRST_UNKNOWN, FIRST_SENT, FIRST_RECEIVED };
-
-/* What this thread did first with the process that let it go on, there or there before, over the pipes that both have: of two that are joined by such a pair
- * the one that sent first asks. */
-static enum first first_by_pipes(const struct finder *f, const struct wait *w)
-{
-	const struct scene_thread *t = &f->scene->threads[w->thread];
-	const struct wait *ended = as_ended(f->scene, w);
-	uint32_t other = ended->end == WAIT_END_THREAD ? scene_pid(f->scene, ended->waker) : 0;
-
-	for (uint32_t i = 0; other && i < t->messages.count && i < limit_of(f->scene, LIMIT_first_messages); i++) {
-		const struct message m = scene_message(f->scene, t->messages.items[i]);
-
-		if (m.result > 0 && scene_is_pipe(m.object) && has_end(f, m.object, other))
-			return message_sent(&m) ? FIRST_SENT : FIRST_RECEIVED;
-	}
-	return FIRST_UNKNOWN;
-}
-
-/* One connection that the thread made itself, or on which it has just asked, is
- * listened to for answers: it and nothing else, or at most what wakes the loop up. Most
- * of what a window server is sent has no answer, so there only it and nothing else. */
-bool hangs_awaits_answer(const struct finder *f, const struct wait *w)
-{
-	if (w->kind == WAIT_KIND_queue || (w->kind == WAIT_KIND_read && scene_is_pipe(w->object)))
-		return (sent_last(f, w, false) && first_by_pipes(f, w) != FIRST_RECEIVED) || woke_who_answered(f, w);
-	if (hangs_role_in(f, w) == END_SERVER)
-		return false;
-	if (w->kind == WAIT_KIND_poll && w->argument <= 1 && scene_is_pipe(w->detail) && first_by_pipes(f, w) == FIRST_SENT)
-		return sent_last(f, w, false);
-	if (w->kind == WAIT_KIND_read || (w->kind == WAIT_KIND_poll && w->argument <= 1))
-		return hangs_role_in(f, w) == END_CLIENT || hangs_asked_there(f, w) ||
-		       (hangs_role_in(f, w) == END_UNKNOWN && woke_who_answered(f, w));
-	if (w->kind == WAIT_KIND_poll && w->argument == 2 && hangs_polls_own_pair(f, w))
-		return f->scene->messages_seen ? sent_last(f, w, true) : woke_who_ended(f, w);
-	return w->kind == WAIT_KIND_poll && w->argument == 2 && hangs_asked_there(f, w) && !hangs_is_window_server(f, w->detail) &&
-	       !(hangs_place_of(f, w) && hangs_place_of(f, w)->open_to_all);
+	return hangs_listens(w->kind) && ends_has_windows(f->ends, scene_pid(f->scene, w->thread));
 }
 
 bool hangs_same_loop(const struct finder *f, const struct episode *a, const struct episode *b)
@@ -357,7 +133,7 @@ bool hangs_same_loop(const struct finder *f, const struct episode *a, const stru
 
 	if (v->site == w->site)
 		return true;
-	if (v->kind != w->kind || !listened_to(w) || listened_to(v) != listened_to(w))
+	if (v->kind != w->kind || !hangs_listened_to(w) || hangs_listened_to(v) != hangs_listened_to(w))
 		return false;
 	/* of what is polled the first is known: one thing alone may be asked for an answer */
 	return w->kind == WAIT_KIND_epoll || object_kind(w->detail) == OBJECT_KIND_tty ||
@@ -409,7 +185,7 @@ static bool listens_to_terminal(const struct finder *f, const struct wait *w)
 
 	if (w->kind == WAIT_KIND_poll && w->argument == 1 && !object)
 		return has_only_terminal(f);
-	return listens(w->kind) && object_kind(object) == OBJECT_KIND_tty;
+	return hangs_listens(w->kind) && object_kind(object) == OBJECT_KIND_tty;
 }
 
 static bool comes_often(const struct finder *f, const struct place *p)
@@ -437,7 +213,7 @@ static bool has_own_times(const struct finder *f, const struct wait *w)
 /* A wait that others end, or would, for work or for an answer. */
 static bool is_for_others(const struct wait *w)
 {
-	return (w->end == WAIT_END_THREAD || w->end == WAIT_END_OPEN) && (listens(w->kind) || w->kind == WAIT_KIND_futex || w->kind == WAIT_KIND_semaphore);
+	return (w->end == WAIT_END_THREAD || w->end == WAIT_END_OPEN) && (hangs_listens(w->kind) || w->kind == WAIT_KIND_futex || w->kind == WAIT_KIND_semaphore);
 }
 
 static bool waits_as_long_each_time(const struct finder *f, const struct wait *w)
@@ -539,7 +315,7 @@ static bool sibling_reads(const struct scene *scene, const struct wait *w)
 			continue;
 		e = scene_episode(scene, i, middle);
 		if (e && e->start_ns <= middle && scene->waits[e->last].kind == WAIT_KIND_read &&
-		    reads_from_parent(scene, as_ended(scene, &scene->waits[e->last])))
+		    reads_from_parent(scene, hangs_as_ended(scene, &scene->waits[e->last])))
 			return true;
 	}
 	return false;
@@ -569,7 +345,7 @@ bool hangs_told_by_parent(const struct finder *f, const struct wait *w)
 		       sibling_reads(scene, w);
 	if (w->kind != WAIT_KIND_read)
 		return false;
-	w = as_ended(scene, w);
+	w = hangs_as_ended(scene, w);
 	return (reads_from_parent(scene, w) && (w->argument == STDIN_FILENO || between_two(f, w))) || reads_input_of_kin(scene, w) || listens_to_parent(f, w);
 }
 
@@ -577,24 +353,7 @@ static bool listens_not(const struct finder *f, const struct wait *w)
 {
 	const struct place *p = hangs_place_of(f, w);
 
-	return !p || !listens(p->kind);
-}
-
-/* Without messages: what it did last before the wait was to wake a process that had woken it
- * there before it ever woke that one. */
-bool hangs_has_answered(const struct finder *f, const struct wait *w)
-{
-	const struct scene *scene = f->scene;
-	uint32_t i, target;
-
-	if (scene->messages_seen || (w->kind != WAIT_KIND_read && w->kind != WAIT_KIND_poll) || hangs_role_in(f, w) == END_CLIENT)
-		return false;
-	i = scene_wakes_from(scene, w->thread, w->start_ns);
-	if (i-- == scene->threads[w->thread].wake)
-		return false;
-	target = scene->wakes[i].target;
-	return scene->wakes[i].time + limit_of(scene, LIMIT_asked_before_ns) >= w->start_ns && !scene_is_system(scene, target) &&
-	       !scene_same_process(scene, target, w->thread) && !asks_own_child(scene, w, &scene->wakes[i]) && listened_first(f, w, target, true);
+	return !p || !hangs_listens(p->kind);
 }
 
 static bool is_output(const struct finder *f, const struct wait *w, uint64_t object)
@@ -621,7 +380,7 @@ static bool has_written_out(const struct finder *f, const struct wait *w)
 		const struct message m = scene_message(f->scene, t->messages.items[i]);
 
 		if (message_sent(&m))
-			return scene_is_pipe(m.object) && m.object != listened_to(w) && is_output(f, w, m.object);
+			return scene_is_pipe(m.object) && m.object != hangs_listened_to(w) && is_output(f, w, m.object);
 	}
 	return false;
 }
@@ -654,7 +413,7 @@ static uint32_t outermost_depth(const struct finder *f)
 	for (size_t i = 0; i < f->places.length; i++) {
 		const struct place *other = &f->places.items[i];
 
-		if (comes_often(f, other) && listens(other->kind) && other->depth && other->depth < outermost &&
+		if (comes_often(f, other) && hangs_listens(other->kind) && other->depth && other->depth < outermost &&
 		    !hangs_awaits_answer(f, &f->scene->waits[other->wait]))
 			outermost = other->depth;
 	}

@@ -37,6 +37,18 @@ struct finder {
 	uint32_t thread;
 };
 
+/* A wait of this kind ends when something comes. */
+static inline bool hangs_listens(uint8_t kind)
+{
+	return kind == WAIT_KIND_poll || kind == WAIT_KIND_epoll || kind == WAIT_KIND_read || kind == WAIT_KIND_accept ||
+	       kind == WAIT_KIND_signal || kind == WAIT_KIND_uring || kind == WAIT_KIND_queue;
+}
+
+static inline uint64_t hangs_listened_to(const struct wait *w)
+{
+	return w->kind == WAIT_KIND_poll ? w->detail : w->object;
+}
+
 /* What the person says is long, or else what is usual. */
 static inline uint64_t hangs_long_ns(const struct finder *f, enum limit_id usual)
 {
@@ -55,8 +67,6 @@ bool hangs_judge_wait(struct finder *f, const struct episode *e, struct hang *re
 void hangs_learn_places(struct finder *f);
 /* NULL when the thread was never seen to wait there. */
 const struct place *hangs_place_of(const struct finder *f, const struct wait *w);
-/* Which end of a connection the wait listens to. */
-enum end_role hangs_role_in(const struct finder *f, const struct wait *w);
 /* True for a connection to an X server or a Wayland compositor. */
 bool hangs_is_window_server(const struct finder *f, uint64_t object);
 /* True for a program with windows. */
@@ -68,15 +78,6 @@ bool hangs_is_batch(const struct finder *f);
 bool hangs_is_unattended(const struct finder *f);
 /* The wait is for what a person does: at a terminal, or in the windows its process has. */
 bool hangs_awaits_person(const struct finder *f, const struct wait *w);
-/* True when the last that the thread did with what it waits for was to send. */
-bool hangs_asked_there(const struct finder *f, const struct wait *w);
-/* True when it has asked there and has not been answered. */
-bool hangs_awaits_answer(const struct finder *f, const struct wait *w);
-/* True, where messages are not recorded, when it was asked there before it ever asked: it has answered. */
-bool hangs_has_answered(const struct finder *f, const struct wait *w);
-/* What is polled first is a pair of sockets, or a pipe, of which the process has both ends
- * itself: by it others of its threads wake the loop up. */
-bool hangs_polls_own_pair(const struct finder *f, const struct wait *w);
 /* True when both are waits of one event loop, wherever in the program it was called: at
  * one place, or for the same set of things. */
 bool hangs_same_loop(const struct finder *f, const struct episode *a, const struct episode *b);

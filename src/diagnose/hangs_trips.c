@@ -6,6 +6,7 @@
  * partner that was always asked before, and was away, an answer tells of the question. */
 #include "diagnose/hangs_trips.h"
 
+#include "diagnose/hangs_asks.h"
 #include "diagnose/hangs_away.h"
 
 #include "base/map.h"

@@ -1,6 +1,7 @@
 /* Which long waits are hangs: the rules of the stage HANG (rules.def), asked in their
  * order about each episode. */
 #include "diagnose/diagnoser.h"
+#include "diagnose/hangs_asks.h"
 #include "diagnose/hangs_away.h"
 #include "diagnose/hangs_gave_up.h"
 #include "diagnose/hangs_loop.h"
