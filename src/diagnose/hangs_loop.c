@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include "base/search.h"
+#include "diagnose/hangs_work.h"
 #include "diagnose/loops.h"
 #include "diagnose/meeting.h"
 #include "diagnose/starved.h"
@@ -30,22 +31,6 @@ static bool looks_for_stranger(const struct finder *f, uint32_t partner)
 	       !scene_descends_from(f->scene, partner, scene_pid(f->scene, f->thread));
 }
 
-/* What it looked for was the end of what it had started: that ended while it slept for the last time, or the time before, for
- * it takes a little to be gone. */
-static bool child_ended(const struct finder *f, uint64_t from_ns, const struct wait *last)
-{
-	const struct scene *scene = f->scene;
-
-	for (uint32_t i = 1; i < scene->thread_count && rule_holds(scene, RULE_polls_children); i++) {
-		const struct thread *t = &scene->tables->threads[i];
-
-		if (t->tid == t->pid && t->end_ns + (last->end_ns - last->start_ns) >= last->start_ns && t->end_ns <= last->end_ns &&
-		    t->start_ns < from_ns + limit_of(scene, LIMIT_look_ns) && scene_has_started(scene, f->thread, i))
-			return true;
-	}
-	return false;
-}
-
 static bool looks_often(const struct finder *f, const struct episode *e)
 {
 	uint64_t ns = e->end_ns - e->start_ns;
@@ -57,7 +42,7 @@ static bool looks_often(const struct finder *f, const struct episode *e)
 		return false;
 	if (f->options->pid)
 		return true;
-	if (child_ended(f, e->start_ns, &f->scene->waits[e->last]))
+	if (hangs_awaited_ends(f->scene, e->start_ns, &f->scene->waits[e->last], ns / e->slices))
 		return false;
 	if (ns >= limit_of(f->scene, LIMIT_stranger_ns))
 		return true;
@@ -264,7 +249,7 @@ bool hangs_retries(const struct finder *f, uint32_t sleep, struct retries *ret_r
 		return false;
 	if (f->options->pid)
 		return true;
-	if (child_ended(f, ret_retries->start_ns, &scene->waits[ret_retries->last]))
+	if (hangs_awaited_ends(scene, ret_retries->start_ns, &scene->waits[ret_retries->last], (ret_retries->end_ns - ret_retries->start_ns) / ret_retries->count))
 		return false;
 	/* What it does all the time it does by design, unless another does so in step with it. */
 	return loop_retry_partner(scene, ret_retries, &lockstep) && (lockstep || !nearly_all(scene, sleeps_there_ns(scene, sleep), life_ns(scene, t)));

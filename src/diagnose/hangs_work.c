@@ -192,21 +192,47 @@ static bool looks_on(const struct scene *scene, const struct episode *e)
 	return e->last + 1 >= scene_waits_end(scene, e->thread) || scene->waits[e->last + 1].kind == WAIT_KIND_sleep;
 }
 
+/* A loop of looks, `look_ns` each, whose last sleep this is, met the end of the child: that ended while the loop slept for the last time,
+ * or the time before, for it takes a little to be gone, or before it looked behind that, which is late on a busy machine. */
+static bool met_end(const struct scene *scene, const struct wait *last, uint64_t look_ns, uint32_t child)
+{
+	const struct thread *c = &scene->tables->threads[child];
+	uint32_t next = (uint32_t)(last - scene->waits) + 1;
+	uint64_t looked_ns = last->end_ns + look_ns, late_ns = looked_ns + limit_of(scene, LIMIT_look_queued_ns);
+
+	if (next < scene_waits_end(scene, last->thread) && scene->waits[next].start_ns > looked_ns)
+		looked_ns = scene->waits[next].start_ns < late_ns ? scene->waits[next].start_ns : late_ns;
+	return c->tid == c->pid && c->end_ns + 2 * look_ns >= last->end_ns && c->end_ns <= looked_ns && scene_has_started(scene, last->thread, child);
+}
+
+bool hangs_awaited_ends(const struct scene *scene, uint64_t from_ns, const struct wait *last, uint64_t look_ns)
+{
+	struct stretches lives = { 0 };
+	bool met = false;
+	uint64_t there;
+
+	for (uint32_t i = 1; i < scene->thread_count && rule_holds(scene, RULE_polls_children); i++) {
+		const struct thread *t = &scene->tables->threads[i];
+		uint64_t from = t->start_ns > from_ns ? t->start_ns : from_ns, to = t->end_ns < last->end_ns ? t->end_ns : last->end_ns;
+
+		/* one that is there for no longer is itself how a script sleeps */
+		if (t->tid != t->pid || to <= from + 2 * look_ns || !scene_has_started(scene, last->thread, i))
+			continue;
+		met |= met_end(scene, last, look_ns, i);
+		vec_push(&lives, ((struct stretch){ from, to }));
+	}
+	there = together_ns(&lives);
+	vec_done(&lives);
+	return met && nearly_all(scene, there, last->end_ns - from_ns);
+}
+
 /* A child whose end the loop met, or awaits still. */
 static bool is_looked_for(const struct scene *scene, uint32_t child, const struct episode *e)
 {
 	const struct thread *c = &scene->tables->threads[child];
-	uint64_t look = (e->end_ns - e->start_ns) / (e->slices ? e->slices : 1), looked_ns = e->end_ns + look;
-	bool ended;
 
-	/* on a busy machine it is long until it has looked */
-	if (e->last + 1 < scene_waits_end(scene, e->thread) && scene->waits[e->last + 1].start_ns > looked_ns)
-		looked_ns = scene->waits[e->last + 1].start_ns;
-	if (looked_ns > e->end_ns + look + limit_of(scene, LIMIT_look_queued_ns))
-		looked_ns = e->end_ns + look + limit_of(scene, LIMIT_look_queued_ns);
-	ended = c->end_ns + 2 * look >= e->end_ns && c->end_ns <= looked_ns;
-
-	return c->tid == c->pid && scene_has_started(scene, e->thread, child) && (ended || (c->end_ns >= e->end_ns && looks_on(scene, e)));
+	return met_end(scene, &scene->waits[e->last], (e->end_ns - e->start_ns) / (e->slices ? e->slices : 1), child) ||
+	       (c->tid == c->pid && c->end_ns >= e->end_ns && looks_on(scene, e) && scene_has_started(scene, e->thread, child));
 }
 
 /* One after the other, as one that runs tests has. */
