@@ -107,10 +107,11 @@ static bool sleeps_most(const struct finder *f, uint64_t from, uint64_t to)
 		const struct episode *e = &f->scene->episodes[t->episode + i];
 		const struct wait *w = &f->scene->waits[e->last];
 		bool idle = w->kind == WAIT_KIND_accept && is_loop_at(f, e); /* that it comes back to for the next client */
+		bool output = w->kind == WAIT_KIND_write && scene_is_pipe(w->object) && hangs_is_unattended(f); /* taken at its reader's pace */
 		bool input = w->kind == WAIT_KIND_read && (scene_is_pipe(w->object) || object_kind(w->object) == OBJECT_KIND_tty);
 
 		if (e->start_ns >= from && e->end_ns <= to &&
-		    (w->kind == WAIT_KIND_sleep || w->kind == WAIT_KIND_child || input || idle))
+		    (w->kind == WAIT_KIND_sleep || w->kind == WAIT_KIND_child || input || output || idle))
 			sleeping += e->end_ns - e->start_ns;
 	}
 	return most_of(f->scene, sleeping, to - from);

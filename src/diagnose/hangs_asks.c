@@ -45,6 +45,12 @@ bool hangs_asked_there(const struct finder *f, const struct wait *w)
 	return false;
 }
 
+/* By which a program's threads wake its event loops. */
+static bool wakes_loops(uint64_t object)
+{
+	return scene_is_pipe(object) || object_kind(object) == OBJECT_KIND_eventfd;
+}
+
 /* The last that the thread did with other processes before the wait, or over sockets alone, was
  * to send; most of what a window server is sent has no answer. */
 static bool sent_last(const struct finder *f, const struct wait *w, bool sockets)
@@ -55,10 +61,16 @@ static bool sent_last(const struct finder *f, const struct wait *w, bool sockets
 	for (uint32_t i = scene_messages_from(f->scene, w->thread, w->start_ns); i-- > 0; ) {
 		const struct message m = scene_message(f->scene, t->messages.items[i]);
 
-		if (m.result > 0 && m.start_ns < w->start_ns && m.peer != pid && !(sockets && scene_is_pipe(m.object)))
+		if (m.result > 0 && m.start_ns < w->start_ns && m.peer != pid && !(sockets && wakes_loops(m.object)))
 			return !(m.flags & MESSAGE_FLAGS_receive) && !(sockets && hangs_is_window_server(f, m.object));
 	}
 	return false;
+}
+
+/* At one place, or to one thing: a thread may begin to listen elsewhere than where it then goes on. */
+static bool same_listening(const struct wait *v, const struct wait *w)
+{
+	return v->site == w->site || (v->kind == w->kind && hangs_listened_to(w) && hangs_listened_to(v) == hangs_listened_to(w));
 }
 
 /* The thread waited there, or at any place where it listens, before it ever woke that process:
@@ -73,8 +85,9 @@ static bool listened_first(const struct finder *f, const struct wait *w, uint32_
 		if (scene_same_process(scene, scene->wakes[t->wake + i].target, other))
 			first_wake = scene->wakes[t->wake + i].time;
 	for (uint32_t i = t->wait; i < t->wait + t->wait_count && i - t->wait < most && scene->waits[i].start_ns < first_wake; i++)
-		if ((anywhere ? hangs_listens(scene->waits[i].kind) : scene->waits[i].site == w->site) && scene->waits[i].end == WAIT_END_THREAD &&
-		    scene_same_process(scene, scene->waits[i].waker, other))
+		if ((anywhere ? hangs_listens(scene->waits[i].kind) : same_listening(&scene->waits[i], w)) &&
+		    (scene->waits[i].end == WAIT_END_THREAD ? scene_same_process(scene, scene->waits[i].waker, other)
+							    : !anywhere && !scene->waits[i].waker && scene->waits[i].end != WAIT_END_TIMEOUT))
 			return true;
 	return false;
 }

@@ -220,12 +220,23 @@ static bool was_idle(const struct scene *scene, uint32_t thread, uint64_t from, 
 	       w->kind != WAIT_KIND_vfork && w->end != WAIT_END_OPEN && !scene_ended_by_signal(scene, w);
 }
 
+/* A sleep, or a wait for a signal, that a time of its own ended: a program takes its time by it, where nobody asks. */
+static bool is_timed(const struct finder *f, const struct episode *e)
+{
+	const struct wait *w = &f->scene->waits[e->last];
+
+	if (!hangs_is_left_alone(f) || !rule_holds(f->scene, RULE_takes_its_time))
+		return false;
+	return (w->kind == WAIT_KIND_sleep && w->end == WAIT_END_TIMEOUT && !loop_is(f->scene, e)) ||
+	       (w->kind == WAIT_KIND_signal && w->end == WAIT_END_SOURCE && w->cause == WAKE_CAUSE_timer);
+}
+
 /* What it waited for came when that was due. */
 static bool idles_by_clock(const struct finder *f, uint32_t thread, uint64_t from, uint64_t to)
 {
 	const struct episode *e = scene_episode(f->scene, thread, from + (to - from) / 2);
 
-	return e && hangs_ended_by_clock(f, &f->scene->waits[e->last]);
+	return e && (hangs_ended_by_clock(f, &f->scene->waits[e->last]) || (is_timed(f, e) && hangs_is_unattended(f)));
 }
 
 /* Some thread of its process had work to do, or a person to wait for. */
@@ -281,7 +292,7 @@ static bool started_by(const struct scene *scene, uint32_t thread, uint32_t by)
 static bool slept_on_purpose(const struct finder *f, const struct episode *e)
 {
 	const struct scene *scene = f->scene;
-	uint64_t middle = e->start_ns + (e->end_ns - e->start_ns) / 2, most = sleeper_ran(f);
+	uint64_t middle = e->start_ns + (e->end_ns - e->start_ns) / 2, most = hangs_is_unattended(f) ? UINT64_MAX : sleeper_ran(f);
 
 	for (uint32_t i = 1; i < scene->thread_count; i++) {
 		const struct episode *its = sleep_of(scene, i, middle, most);
@@ -289,6 +300,36 @@ static bool slept_on_purpose(const struct finder *f, const struct episode *e)
 		/* who started it takes longest to find */
 		if (its && scene->waits[its->last].end == WAIT_END_TIMEOUT && its->end_ns <= e->end_ns && !loop_is(scene, its) &&
 		    nearly_all(scene, its->end_ns - its->start_ns, e->end_ns - e->start_ns) && started_by(scene, i, f->thread))
+			return true;
+	}
+	return false;
+}
+
+bool hangs_awaits_sleeper(const struct finder *f, const struct episode *e)
+{
+	const struct scene *scene = f->scene;
+	const struct wait *w = &scene->waits[e->last];
+	const struct episode *its;
+
+	/* a person waits for a window's first thread, whatever keeps that */
+	if (w->end != WAIT_END_THREAD || !started_by(scene, w->waker, f->thread) ||
+	    (hangs_has_windows(f) && scene_tid(scene, f->thread) == scene_pid(scene, f->thread)))
+		return false;
+	its = scene_episode(scene, w->waker, e->start_ns + (e->end_ns - e->start_ns) / 2);
+	return its && is_timed(f, its) && its->end_ns <= e->end_ns && most_of(scene, its->end_ns - its->start_ns, e->end_ns - e->start_ns);
+}
+
+/* Of those that it started one waits for a person at a terminal, as a pager does. */
+static bool leaves_to_person(const struct finder *f, const struct episode *e)
+{
+	const struct scene *scene = f->scene;
+	uint64_t middle = e->start_ns + (e->end_ns - e->start_ns) / 2;
+
+	for (uint32_t i = 1; i < scene->thread_count && hangs_is_unattended(f); i++) {
+		const struct episode *its = scene_episode(scene, i, middle);
+
+		if (its && its->start_ns <= middle && scene->waits[its->last].kind != WAIT_KIND_child &&
+		    object_kind(hangs_listened_to(&scene->waits[its->last])) == OBJECT_KIND_tty && started_by(scene, i, f->thread))
 			return true;
 	}
 	return false;
@@ -329,7 +370,7 @@ bool hangs_waits_for_own(const struct finder *f, const struct episode *e)
 	if (w->kind != WAIT_KIND_child && w->kind != WAIT_KIND_signal && !(w->kind == WAIT_KIND_read && scene_is_pipe(w->object) && w->argument > 0) &&
 	    !(w->kind == WAIT_KIND_poll && scene_is_pipe(w->detail)))
 		return false;
-	if (slept_on_purpose(f, e))
+	if (slept_on_purpose(f, e) || leaves_to_person(f, e))
 		return false;
 	count = follow_back(scene, e, path);
 	/* Of processes that wait for each other's end the last one is named. */

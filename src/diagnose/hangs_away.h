@@ -30,6 +30,8 @@ bool hangs_is_condition(const struct finder *f, const struct episode *e);
 /* True when others of the process listened for new work for most of the wait: the
  * thread only left the work to them. */
 bool hangs_left_to_others(const struct finder *f, const struct episode *e);
+/* It waits for a program that it started, and that slept out a sleep of its own for most of that: nobody but a person at a window is kept. */
+bool hangs_awaits_sleeper(const struct finder *f, const struct episode *e);
 /* True where who ended the wait had only listened until a time limit of its own let it go on, and nobody asks: it answered when
  * it meant to. */
 bool hangs_ended_by_clock(const struct finder *f, const struct wait *w);

@@ -249,7 +249,8 @@ bool hangs_retries(const struct finder *f, uint32_t sleep, struct retries *ret_r
 		return false;
 	if (f->options->pid)
 		return true;
-	if (hangs_awaited_ends(scene, ret_retries->start_ns, &scene->waits[ret_retries->last], (ret_retries->end_ns - ret_retries->start_ns) / ret_retries->count))
+	if (hangs_awaited_ends(scene, ret_retries->start_ns, &scene->waits[ret_retries->last],
+			       (ret_retries->end_ns - ret_retries->start_ns) / ret_retries->count))
 		return false;
 	/* What it does all the time it does by design, unless another does so in step with it. */
 	return loop_retry_partner(scene, ret_retries, &lockstep) && (lockstep || !nearly_all(scene, sleeps_there_ns(scene, sleep), life_ns(scene, t)));

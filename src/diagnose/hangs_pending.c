@@ -82,6 +82,12 @@ static bool is_back(const struct scene *scene, const struct trail *trail, uint64
 	return false;
 }
 
+/* For a smaller part of the wait than the rest of it, and for less than what is late: it cannot be what took so long. */
+static bool reached_late(const struct finder *f, uint64_t window, uint64_t wait_ns)
+{
+	return window < hangs_long_ns(f, LIMIT_wait_ns) && !most_of(f->scene, window, wait_ns);
+}
+
 /* True when one of those the thread set to work since then, directly or through
  * others, is still at it (or will never be) at the end of the wait. A wait that a
  * thread ended must have been ended by one of them: *ret_ended_by_one. */
@@ -135,7 +141,8 @@ static bool is_pending_since(const struct finder *f, const struct episode *e, ui
 		if (t->end == TRAIL_BUSY || t->end == TRAIL_STARVED || t->end == TRAIL_UNREAD)
 			*ret_awaits = t->thread;
 		late = t->end == TRAIL_UNREAD || t->end == TRAIL_STOPPED ||
-		       (t->end == TRAIL_BLOCKED && most_of(f->scene, times.ns[SPAN_WAITING], window)) ||
+		       (t->end == TRAIL_BLOCKED && most_of(f->scene, times.ns[SPAN_WAITING], window) &&
+			!(hangs_is_left_alone(f) && reached_late(f, window, until - e->start_ns))) ||
 		       (t->end == TRAIL_BUSY && most_of(f->scene, times.ns[SPAN_RUNNING], window)) ||
 		       (t->end == TRAIL_STARVED && most_of(f->scene, times.ns[SPAN_RUNNABLE], window));
 		pending |= late;

@@ -115,9 +115,14 @@ bool hangs_is_batch(const struct finder *f)
 	return !f->options->pid && !f->options->root_pid && !hangs_has_windows(f);
 }
 
+bool hangs_is_left_alone(const struct finder *f)
+{
+	return f->scene->judgement && f->scene->judgement->unattended && !f->options->threshold_ns && !f->options->pid && !f->options->root_pid;
+}
+
 bool hangs_is_unattended(const struct finder *f)
 {
-	return f->scene->judgement && f->scene->judgement->unattended && !f->options->threshold_ns && hangs_is_batch(f);
+	return hangs_is_left_alone(f) && !hangs_has_windows(f);
 }
 
 bool hangs_awaits_person(const struct finder *f, const struct wait *w)
@@ -200,7 +205,8 @@ static bool has_odd_limit(const struct finder *f, const struct wait *w)
 	const struct episode *first = scene_limit_begin(scene, &scene->episodes[w->episode], limit_of(scene, LIMIT_same_limit_ns));
 	uint64_t ns = scene->waits[first->first].timeout_ns, round = limit_of(scene, LIMIT_round_ns);
 
-	return w->kind == WAIT_KIND_futex && ns > limit_of(scene, LIMIT_odd_least_ns) && ns % round > round / 20 && ns % round < round - round / 20;
+	/* what is left of a limit is less than that, never more */
+	return w->kind == WAIT_KIND_futex && ns > limit_of(scene, LIMIT_odd_least_ns) && ns % round > round / 1000 && ns % round < round - round / 20;
 }
 
 static bool has_own_times(const struct finder *f, const struct wait *w)
@@ -213,7 +219,8 @@ static bool has_own_times(const struct finder *f, const struct wait *w)
 /* A wait that others end, or would, for work or for an answer. */
 static bool is_for_others(const struct wait *w)
 {
-	return (w->end == WAIT_END_THREAD || w->end == WAIT_END_OPEN) && (hangs_listens(w->kind) || w->kind == WAIT_KIND_futex || w->kind == WAIT_KIND_semaphore);
+	return (w->end == WAIT_END_THREAD || w->end == WAIT_END_OPEN) &&
+	       (hangs_listens(w->kind) || w->kind == WAIT_KIND_futex || w->kind == WAIT_KIND_semaphore);
 }
 
 static bool waits_as_long_each_time(const struct finder *f, const struct wait *w)

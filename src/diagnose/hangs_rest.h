@@ -74,6 +74,8 @@ bool hangs_has_windows(const struct finder *f);
 /* Nobody asks, of no command in particular, about a program without windows: that it works
  * for long, by its own threads too, is what such programs are for. */
 bool hangs_is_batch(const struct finder *f);
+/* The whole machine was recorded, and nobody asks about any program of it. */
+bool hangs_is_left_alone(const struct finder *f);
 /* And the whole machine was recorded. */
 bool hangs_is_unattended(const struct finder *f);
 /* The wait is for what a person does: at a terminal, or in the windows its process has. */

@@ -8,6 +8,8 @@
 
 #include "diagnose/hangs_asks.h"
 #include "diagnose/hangs_away.h"
+#include "diagnose/hangs_pending.h"
+#include "diagnose/hangs_work.h"
 
 #include "base/map.h"
 
@@ -325,6 +327,24 @@ static bool was_kept(const struct finder *f, const struct trip *late, const stru
 	return were_at_it(f, asked, late);
 }
 
+/* Who was asked had all but its own work to do: on a busy machine all takes long. */
+static bool only_queued(const struct finder *f, uint32_t asked, const struct trip *late)
+{
+	struct state_times times;
+
+	scene_state_times(f->scene, asked, late->from_ns, late->to_ns, &times);
+	return most_of(f->scene, times.ns[SPAN_RUNNABLE], late->to_ns - late->from_ns) &&
+	       !hangs_works_long(f, asked, late->from_ns, late->to_ns, hangs_own_work_ns(f, LIMIT_wait_ns));
+}
+
+/* For most of the time it waited for threads of its own that were at work. */
+static bool own_threads_worked(const struct finder *f, const struct trip *late)
+{
+	const struct episode *e = scene_episode(f->scene, f->thread, late->from_ns + (late->to_ns - late->from_ns) / 2);
+
+	return e && e->start_ns >= late->from_ns && most_of(f->scene, e->end_ns - e->start_ns, late->to_ns - late->from_ns) && hangs_own_threads_work(f, e);
+}
+
 /* Where nobody asks about the process, only who could not go on counts, or whom somebody kept
  * who was away; and of work that it left to its own threads only what takes longer. */
 static bool is_told(const struct finder *f, const struct trip *late, const struct trips *t)
@@ -335,6 +355,8 @@ static bool is_told(const struct finder *f, const struct trip *late, const struc
 	if (f->options->pid)
 		return is_question(f, late, t, is_held(f, late->from_ns, late->to_ns, t->object) || was_away_who_answered(f, late, t, last));
 	if ((t->serves && hangs_role_in(f, last) != END_CLIENT) || t->count < limit_of(f->scene, LIMIT_trips_unasked))
+		return false;
+	if ((t->thread && hangs_is_unattended(f) && only_queued(f, t->thread, late)) || own_threads_worked(f, late))
 		return false;
 	if (!is_held(f, late->from_ns, late->to_ns, t->object))
 		return !own && was_away_who_answered(f, late, t, last);

@@ -44,6 +44,9 @@ static bool may_ask(const struct finder *f, const struct wait *w)
 				       (object_kind(object) == OBJECT_KIND_eventfd &&
 					(t->tid != t->pid || (w->argument > 1 && !f->options->pid)))))
 			return false;
+		/* Beside the first, a thread's event loop looks up by the clock of its own timers. */
+		if (t->tid != t->pid && w->kind == WAIT_KIND_epoll && hangs_is_left_alone(f))
+			return false;
 		/* By a pipe of its own a thread that listens for the others is told to listen to something else. */
 		if (t->tid != t->pid && w->kind == WAIT_KIND_poll && !w->timeout_ns && hangs_polls_own_pair(f, w))
 			return false;
@@ -184,6 +187,8 @@ static bool is_not_answered(const struct finder *f, const struct episode *e)
 		return false;
 	if (awaits && scene_same_process(f->scene, awaits, f->thread) && hangs_is_batch(f))
 		return false;
+	if ((!waits_for_owner(w) && hangs_own_threads_work(f, e)) || hangs_awaits_sleeper(f, e))
+		return false;
 	f->hang->start_ns = hangs_first_deed(f->scene, f->thread, asked, e->start_ns);
 	f->hang->awaits = awaits;
 	f->hang->slices = e->slices;
@@ -210,6 +215,28 @@ static bool is_lock_kept(const struct finder *f, const struct episode *e)
 	return waits_for_owner(last_of(f, e)) && !owner_shares(f, last_of(f, e));
 }
 
+static bool is_at_terminal(const struct wait *w)
+{
+	return object_kind(w->kind == WAIT_KIND_poll ? w->detail : w->object) == OBJECT_KIND_tty;
+}
+
+/* Who took it in the end was itself held up by one whose pipe it fills, and so on, up to a pager whose reader thinks. */
+static bool leads_to_person(const struct finder *f, const struct wait *w)
+{
+	uint64_t middle = w->start_ns + (w->end_ns - w->start_ns) / 2;
+	const struct wait *at = w;
+
+	for (unsigned depth = 0; depth < FOLLOW_MAX_BACK && at && at->end == WAIT_END_THREAD &&
+	     (at->kind == WAIT_KIND_write || (at->kind == WAIT_KIND_poll && (!at->detail || scene_is_pipe(at->detail)))); depth++) {
+		const struct episode *its = scene_episode(f->scene, at->waker, middle);
+
+		at = its && its->start_ns <= middle ? &f->scene->waits[its->last] : NULL;
+		if (at && is_at_terminal(at))
+			return true;
+	}
+	return false;
+}
+
 /* A pager at the pipe's other end, whose reader thinks. */
 static bool is_read_by_person(const struct finder *f, const struct wait *w)
 {
@@ -221,10 +248,10 @@ static bool is_read_by_person(const struct finder *f, const struct wait *w)
 		const struct episode *its = first ? scene_episode(f->scene, first, middle) : NULL;
 		const struct wait *at = its ? &f->scene->waits[its->last] : NULL;
 
-		if (at && object_kind(at->kind == WAIT_KIND_poll ? at->detail : at->object) == OBJECT_KIND_tty)
+		if (at && is_at_terminal(at))
 			return true;
 	}
-	return false;
+	return scene_is_pipe(w->object) && leads_to_person(f, w);
 }
 
 /* A pipeline's parts wait for each other for a while by design; and a client takes what a server sends at its own pace. */
@@ -232,6 +259,9 @@ static bool is_not_taken(const struct finder *f, const struct episode *e)
 {
 	const struct wait *w = last_of(f, e);
 
+	/* who had it before him left without taking it, or was made to: nobody asked for it any more */
+	if (hangs_is_unattended(f) && (w->cause == WAKE_CAUSE_exit || w->cause == WAKE_CAUSE_signal || scene_ended_by_signal(f->scene, w)))
+		return false;
 	return w->kind == WAIT_KIND_write && !(hangs_is_unattended(f) && hangs_role_in(f, w) == END_SERVER) && !reader_works(f, w) &&
 	       (f->options->pid || !is_read_by_person(f, w)) &&
 	       w->end_ns - w->start_ns >= limit_of(f->scene, LIMIT_pipe_waits) * hangs_long_ns(f, LIMIT_wait_ns);
@@ -243,7 +273,7 @@ static bool is_held_up(const struct finder *f, const struct episode *e)
 	const struct thread *t = &f->scene->tables->threads[w->thread];
 	const struct place *p = hangs_place_of(f, w);
 
-	if (waits_for_owner(w) || w->kind == WAIT_KIND_write || is_short_for_own(f, e) || t->tid != t->pid || !p ||
+	if (waits_for_owner(w) || w->kind == WAIT_KIND_write || is_short_for_own(f, e) || hangs_own_threads_work(f, e) || t->tid != t->pid || !p ||
 	    p->visits >= limit_of(f->scene, LIMIT_rest_visits) || hangs_rests_at(f, w))
 		return false;
 	if (hangs_is_batch(f) && w->end == WAIT_END_THREAD && scene_same_process(f->scene, w->waker, f->thread) &&

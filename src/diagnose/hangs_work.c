@@ -186,6 +186,24 @@ static bool comes_and_goes(const struct finder *f, const struct episode *e, cons
 	       work->longest < part_of(f->scene, LIMIT_a_good_part, length) && leads_to_children(f, e);
 }
 
+bool hangs_own_threads_work(const struct finder *f, const struct episode *e)
+{
+	const struct scene *scene = f->scene;
+	const struct wait *w = &scene->waits[e->last];
+	struct stretches stretches = { 0 };
+	uint64_t together;
+
+	if (!hangs_is_unattended(f) || !rule_holds(scene, RULE_work_in_progress) || (w->kind != WAIT_KIND_futex && w->kind != WAIT_KIND_semaphore) ||
+	    w->end != WAIT_END_THREAD || !scene_same_process(scene, w->waker, f->thread))
+		return false;
+	for (uint32_t i = 1; i < scene->thread_count; i++)
+		if (i != f->thread && scene_same_process(scene, i, f->thread))
+			gather(f, i, e, &stretches);
+	together = together_ns(&stretches);
+	vec_done(&stretches);
+	return nearly_all(scene, together, e->end_ns - e->start_ns);
+}
+
 /* Its next wait, if any is seen, is a sleep as well. */
 static bool looks_on(const struct scene *scene, const struct episode *e)
 {

@@ -15,6 +15,9 @@ bool hangs_is_worked_on(const struct finder *f, const struct episode *e);
  * looks after is at work. */
 bool hangs_goes_on(const struct finder *f, const struct episode *e);
 
+/* Of a process that nobody asks about: its other threads, one of which ended the wait, were at work nearly all the time. */
+bool hangs_own_threads_work(const struct finder *f, const struct episode *e);
+
 /* True when a loop of looks, `look_ns` each, waited for the ends of processes that its thread had started: the last of them, one after the
  * other, ended as it ended. */
 bool hangs_awaited_ends(const struct scene *scene, uint64_t from_ns, const struct wait *last, uint64_t look_ns);
