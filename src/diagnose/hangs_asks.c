@@ -73,6 +73,24 @@ static bool same_listening(const struct wait *v, const struct wait *w)
 	return v->site == w->site || (v->kind == w->kind && hangs_listened_to(w) && hangs_listened_to(v) == hangs_listened_to(w));
 }
 
+/* A thread of its process had been let go on by that one where it listens for new clients. */
+static bool was_accepted(const struct finder *f, const struct wait *w, uint32_t other, uint64_t before_ns)
+{
+	const struct scene *scene = f->scene;
+
+	for (uint32_t i = 1; i < scene->thread_count && hangs_is_unattended(f); i++) {
+		uint32_t first = scene->threads[i].wait, end = scene_waits_end(scene, i);
+
+		if (i == w->thread || !scene_same_process(scene, i, w->thread))
+			continue;
+		for (uint32_t j = scene_waits_from(scene, i, before_ns); j-- > first && end - j < limit_of(scene, LIMIT_first_messages); )
+			if (scene->waits[j].end == WAIT_END_THREAD && scene_same_process(scene, scene->waits[j].waker, other) &&
+			    (scene->waits[j].kind == WAIT_KIND_accept || hangs_role_in(f, &scene->waits[j]) == END_LISTENER))
+				return true;
+	}
+	return false;
+}
+
 /* The thread waited there, or at any place where it listens, before it ever woke that process:
  * it is the one that is asked. */
 static bool listened_first(const struct finder *f, const struct wait *w, uint32_t other, bool anywhere)
@@ -87,9 +105,10 @@ static bool listened_first(const struct finder *f, const struct wait *w, uint32_
 	for (uint32_t i = t->wait; i < t->wait + t->wait_count && i - t->wait < most && scene->waits[i].start_ns < first_wake; i++)
 		if ((anywhere ? hangs_listens(scene->waits[i].kind) : same_listening(&scene->waits[i], w)) &&
 		    (scene->waits[i].end == WAIT_END_THREAD ? scene_same_process(scene, scene->waits[i].waker, other)
-							    : !anywhere && !scene->waits[i].waker && scene->waits[i].end != WAIT_END_TIMEOUT))
+							    : !scene->waits[i].waker && scene->waits[i].end != WAIT_END_TIMEOUT &&
+								      same_listening(&scene->waits[i], w)))
 			return true;
-	return false;
+	return first_wake != UINT64_MAX && was_accepted(f, w, other, first_wake);
 }
 
 /* It woke a process that it started itself when a sleep of its own had run out, and listens to that

@@ -312,7 +312,8 @@ bool hangs_awaits_sleeper(const struct finder *f, const struct episode *e)
 	const struct episode *its;
 
 	/* a person waits for a window's first thread, whatever keeps that */
-	if (w->end != WAIT_END_THREAD || !started_by(scene, w->waker, f->thread) ||
+	if (w->end != WAIT_END_THREAD ||
+	    !(started_by(scene, w->waker, f->thread) || (hangs_is_unattended(f) && scene_same_process(scene, w->waker, f->thread))) ||
 	    (hangs_has_windows(f) && scene_tid(scene, f->thread) == scene_pid(scene, f->thread)))
 		return false;
 	its = scene_episode(scene, w->waker, e->start_ns + (e->end_ns - e->start_ns) / 2);

@@ -44,9 +44,12 @@ static bool looks_often(const struct finder *f, const struct episode *e)
 		return true;
 	if (hangs_awaited_ends(f->scene, e->start_ns, &f->scene->waits[e->last], ns / e->slices))
 		return false;
+	partner = loop_partner(f->scene, f->thread, 0, e->start_ns, e->end_ns, &confidence);
+	/* who paces itself looks for nothing */
+	if (!partner && hangs_is_unattended(f))
+		return false;
 	if (ns >= limit_of(f->scene, LIMIT_stranger_ns))
 		return true;
-	partner = loop_partner(f->scene, f->thread, 0, e->start_ns, e->end_ns, &confidence);
 	return !starts_up(f, e, partner) && !looks_for_stranger(f, partner);
 }
 

@@ -8,7 +8,6 @@
 
 #include "diagnose/hangs_asks.h"
 #include "diagnose/hangs_away.h"
-#include "diagnose/hangs_pending.h"
 #include "diagnose/hangs_work.h"
 
 #include "base/map.h"
@@ -327,14 +326,13 @@ static bool was_kept(const struct finder *f, const struct trip *late, const stru
 	return were_at_it(f, asked, late);
 }
 
-/* Who was asked had all but its own work to do: on a busy machine all takes long. */
+/* Who was asked could have gone on, and was given no processor: on a busy machine all takes long, and one that is starved is found itself. */
 static bool only_queued(const struct finder *f, uint32_t asked, const struct trip *late)
 {
 	struct state_times times;
 
 	scene_state_times(f->scene, asked, late->from_ns, late->to_ns, &times);
-	return most_of(f->scene, times.ns[SPAN_RUNNABLE], late->to_ns - late->from_ns) &&
-	       !hangs_works_long(f, asked, late->from_ns, late->to_ns, hangs_own_work_ns(f, LIMIT_wait_ns));
+	return most_of(f->scene, times.ns[SPAN_RUNNABLE], late->to_ns - late->from_ns);
 }
 
 /* For most of the time it waited for threads of its own that were at work. */
@@ -356,7 +354,8 @@ static bool is_told(const struct finder *f, const struct trip *late, const struc
 		return is_question(f, late, t, is_held(f, late->from_ns, late->to_ns, t->object) || was_away_who_answered(f, late, t, last));
 	if ((t->serves && hangs_role_in(f, last) != END_CLIENT) || t->count < limit_of(f->scene, LIMIT_trips_unasked))
 		return false;
-	if ((t->thread && hangs_is_unattended(f) && only_queued(f, t->thread, late)) || own_threads_worked(f, late))
+	if ((hangs_is_unattended(f) && ((t->thread && only_queued(f, t->thread, late)) || (last->waker && only_queued(f, last->waker, late)))) ||
+	    own_threads_worked(f, late))
 		return false;
 	if (!is_held(f, late->from_ns, late->to_ns, t->object))
 		return !own && was_away_who_answered(f, late, t, last);

@@ -187,7 +187,7 @@ static bool is_not_answered(const struct finder *f, const struct episode *e)
 		return false;
 	if (awaits && scene_same_process(f->scene, awaits, f->thread) && hangs_is_batch(f))
 		return false;
-	if ((!waits_for_owner(w) && hangs_own_threads_work(f, e)) || hangs_awaits_sleeper(f, e))
+	if ((!waits_for_owner(w) && hangs_own_threads_work(f, e)) || hangs_awaits_sleeper(f, e) || hangs_has_work_done(f, e))
 		return false;
 	f->hang->start_ns = hangs_first_deed(f->scene, f->thread, asked, e->start_ns);
 	f->hang->awaits = awaits;
@@ -237,6 +237,28 @@ static bool leads_to_person(const struct finder *f, const struct wait *w)
 	return false;
 }
 
+/* Who takes it in the end, through others that write or poll in turn, had work to do for most of the time: a pipeline is as fast as its slowest
+ * part. */
+static bool leads_to_work(const struct finder *f, const struct wait *w)
+{
+	uint64_t middle = w->start_ns + (w->end_ns - w->start_ns) / 2;
+	const struct wait *at = w;
+	struct state_times times;
+
+	for (unsigned depth = 0; depth < FOLLOW_MAX_BACK && at->end == WAIT_END_THREAD && hangs_is_unattended(f) &&
+	     (at->kind == WAIT_KIND_write || at->kind == WAIT_KIND_poll); depth++) {
+		const struct episode *its = scene_episode(f->scene, at->waker, middle);
+
+		scene_state_times(f->scene, at->waker, w->start_ns, w->end_ns, &times);
+		if (most_of(f->scene, times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE], w->end_ns - w->start_ns))
+			return true;
+		if (!its || its->start_ns > middle || its->end_ns <= middle)
+			return false;
+		at = &f->scene->waits[its->last];
+	}
+	return false;
+}
+
 /* A pager at the pipe's other end, whose reader thinks. */
 static bool is_read_by_person(const struct finder *f, const struct wait *w)
 {
@@ -259,11 +281,11 @@ static bool is_not_taken(const struct finder *f, const struct episode *e)
 {
 	const struct wait *w = last_of(f, e);
 
-	/* who had it before him left without taking it, or was made to: nobody asked for it any more */
-	if (hangs_is_unattended(f) && (w->cause == WAKE_CAUSE_exit || w->cause == WAKE_CAUSE_signal || scene_ended_by_signal(f->scene, w)))
+	/* who was to take it left: nobody asked for it any more */
+	if (hangs_is_unattended(f) && w->cause == WAKE_CAUSE_exit)
 		return false;
 	return w->kind == WAIT_KIND_write && !(hangs_is_unattended(f) && hangs_role_in(f, w) == END_SERVER) && !reader_works(f, w) &&
-	       (f->options->pid || !is_read_by_person(f, w)) &&
+	       !leads_to_work(f, w) && (f->options->pid || !is_read_by_person(f, w)) &&
 	       w->end_ns - w->start_ns >= limit_of(f->scene, LIMIT_pipe_waits) * hangs_long_ns(f, LIMIT_wait_ns);
 }
 
@@ -273,8 +295,10 @@ static bool is_held_up(const struct finder *f, const struct episode *e)
 	const struct thread *t = &f->scene->tables->threads[w->thread];
 	const struct place *p = hangs_place_of(f, w);
 
-	if (waits_for_owner(w) || w->kind == WAIT_KIND_write || is_short_for_own(f, e) || hangs_own_threads_work(f, e) || t->tid != t->pid || !p ||
+	if (waits_for_owner(w) || w->kind == WAIT_KIND_write || is_short_for_own(f, e) || t->tid != t->pid || !p ||
 	    p->visits >= limit_of(f->scene, LIMIT_rest_visits) || hangs_rests_at(f, w))
+		return false;
+	if (hangs_own_threads_work(f, e) || hangs_awaits_sleeper(f, e))
 		return false;
 	if (hangs_is_batch(f) && w->end == WAIT_END_THREAD && scene_same_process(f->scene, w->waker, f->thread) &&
 	    hangs_works_long(f, w->waker, e->start_ns, e->end_ns, hangs_own_work_ns(f, LIMIT_wait_ns)))
@@ -441,7 +465,8 @@ static bool is_late_command(const struct finder *f, const struct episode *e)
 	    w->cause == WAKE_CAUSE_signal || scene_ended_by_signal(f->scene, w) || t->end_ns >= f->scene->end_ns ||
 	    hangs_role_in(f, w) != END_CLIENT || hangs_has_windows(f) || hangs_ended_by_clock(f, w))
 		return false;
-	return (e->end_ns - e->start_ns) * 100 > limit_of(f->scene, LIMIT_life) * (t->end_ns - t->start_ns) && asked_just_before(f, e);
+	return (e->end_ns - e->start_ns) * 100 > limit_of(f->scene, LIMIT_life) * (t->end_ns - t->start_ns) && asked_just_before(f, e) &&
+	       !hangs_has_work_done(f, e);
 }
 
 /* When a person says that the process hung, any long wait is worth explaining but

@@ -186,6 +186,19 @@ static bool comes_and_goes(const struct finder *f, const struct episode *e, cons
 	       work->longest < part_of(f->scene, LIMIT_a_good_part, length) && leads_to_children(f, e);
 }
 
+bool hangs_has_work_done(const struct finder *f, const struct episode *e)
+{
+	const struct scene *scene = f->scene;
+	struct path_node path[FOLLOW_MAX_BACK];
+	unsigned count = hangs_is_unattended(f) && rule_holds(scene, RULE_work_in_progress) ? follow_back(scene, e, path) : 0;
+
+	for (unsigned i = 0; i < count; i++)
+		if (!scene_same_process(scene, path[i].thread, f->thread))
+			return !scene_is_system(scene, path[i].thread) && !scene_descends_from(scene, f->thread, scene_pid(scene, path[i].thread)) &&
+			       most_of(scene, work_below(f, scene_pid(scene, path[i].thread), e).together, e->end_ns - e->start_ns);
+	return false;
+}
+
 bool hangs_own_threads_work(const struct finder *f, const struct episode *e)
 {
 	const struct scene *scene = f->scene;
@@ -292,9 +305,13 @@ static bool own_thread_awaits_children(const struct finder *f, const struct epis
 
 	if (w->kind != WAIT_KIND_futex || w->end != WAIT_END_THREAD || !scene_same_process(scene, w->waker, w->thread))
 		return false;
-	for (uint32_t i = scene_waits_from(scene, w->waker, e->start_ns); i < scene_waits_end(scene, w->waker); i++) {
+	/* the one that had begun before, too */
+	for (uint32_t next = scene_waits_from(scene, w->waker, e->start_ns), i = next > scene->threads[w->waker].wait ? next - 1 : next;
+	     i < scene_waits_end(scene, w->waker); i++) {
 		const struct wait *its = &scene->waits[i];
 
+		if (its->end_ns <= e->start_ns)
+			continue;
 		if (its->start_ns >= e->end_ns)
 			break;
 		if (its->episode != episode) {

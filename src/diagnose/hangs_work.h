@@ -15,6 +15,9 @@ bool hangs_is_worked_on(const struct finder *f, const struct episode *e);
  * looks after is at work. */
 bool hangs_goes_on(const struct finder *f, const struct episode *e);
 
+/* Of a process that nobody asks about: who let it go on had programs that it started at work for most of that. */
+bool hangs_has_work_done(const struct finder *f, const struct episode *e);
+
 /* Of a process that nobody asks about: its other threads, one of which ended the wait, were at work nearly all the time. */
 bool hangs_own_threads_work(const struct finder *f, const struct episode *e);
 
