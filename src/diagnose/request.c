@@ -46,13 +46,6 @@ static bool comes_often(const struct scene *scene, const struct wait *w)
 	return visits >= limit_of(scene, LIMIT_rest_visits);
 }
 
-static bool waits_for_owner(const struct wait *w)
-{
-	return w->hint && (w->hint_kind == HINT_KIND_mutex_owner || w->hint_kind == HINT_KIND_pi_owner ||
-			   w->hint_kind == HINT_KIND_rwlock_writer || w->hint_kind == HINT_KIND_thread_exit ||
-			   w->hint_kind == HINT_KIND_interpreter_lock);
-}
-
 /* Where it waits for whatever work comes, not for one answer or lock. */
 static bool waits_for_work(const struct scene *scene, const struct ends *ends, const struct wait *w)
 {
@@ -75,7 +68,7 @@ static bool waits_for_work(const struct scene *scene, const struct ends *ends, c
 	case WAIT_KIND_queue:
 	case WAIT_KIND_futex:
 	case WAIT_KIND_semaphore:
-		return !waits_for_owner(w) && comes_often(scene, w) && !asked_waker(scene, w);
+		return !wait_has_owner(w) && comes_often(scene, w) && !asked_waker(scene, w);
 	default:
 		return false;
 	}

@@ -114,6 +114,14 @@ static inline bool wait_is_in_kernel(const struct wait *w)
 	       w->kind == WAIT_KIND_block_io || w->kind == WAIT_KIND_sync || w->kind == WAIT_KIND_open || w->kind == WAIT_KIND_fault;
 }
 
+/* The thread that is to end it is known, as it has what is waited for, or is what is. */
+static inline bool wait_has_owner(const struct wait *w)
+{
+	return w->hint && (w->hint_kind == HINT_KIND_mutex_owner || w->hint_kind == HINT_KIND_pi_owner ||
+			   w->hint_kind == HINT_KIND_rwlock_writer || w->hint_kind == HINT_KIND_thread_exit ||
+			   w->hint_kind == HINT_KIND_interpreter_lock);
+}
+
 /* A sleep, which nobody else ends, lasted as long as it was to, or longer: the thread may have stood in the queue. */
 static inline bool wait_slept_out(const struct wait *w)
 {

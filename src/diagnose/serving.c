@@ -65,7 +65,7 @@ static enum at_work work_of_wait(const struct ends *ends, const struct wait *w, 
 		return since_asked ? WORK_AWAITS : WORK_WAITS;
 	case WAIT_KIND_futex:
 	case WAIT_KIND_semaphore:
-		if (w->hint && w->hint_kind == HINT_KIND_mutex_owner)
+		if (wait_has_owner(w))
 			return since_asked ? WORK_AWAITS : WORK_WAITS;
 		return since_asked ? WORK_MAYBE : WORK_NONE;
 	case WAIT_KIND_sleep:

@@ -6,6 +6,7 @@
 #include "diagnose/closed.h"
 #include "diagnose/diagnoser.h"
 #include "diagnose/loops.h"
+#include "diagnose/owed.h"
 #include "diagnose/suspects.h"
 
 #define WHOLE_PERCENT 90     /* of the look, so much of it in one state is all of it */
@@ -218,6 +219,7 @@ void standing_of(struct diagnoser *diagnoser, uint32_t thread, uint64_t from_ns,
 		ret->since_ns = e->slices > 1 && first->start_ns > begin ? begin : first->start_ns;
 		ret->exactly = e->slices == 1;
 		ret->kind = loop_is(scene, e) ? STANDING_LOOKS : kind_of_wait(scene, &diagnoser->ends, w);
+		ret->owed = ret->kind == STANDING_WAITS && owed_by_now(scene, &diagnoser->ends, w, begin);
 		if (ret->kind == STANDING_RESTS)
 			ret->reason = rest_reason(w);
 	} else {
@@ -308,7 +310,7 @@ static void find_all(struct diagnoser *diagnoser, const struct standing_options 
 		if (scene_is_system(scene, thread))
 			continue;
 		standing_of(diagnoser, thread, options->from_ns, &s);
-		if (is_beyond_doubt(&s) && s.since_ns + options->threshold_ns <= scene->end_ns)
+		if ((is_beyond_doubt(&s) || s.owed) && s.since_ns + options->threshold_ns <= scene->end_ns)
 			list[(*count)++] = s;
 	}
 	qsort(list, *count, sizeof(*list), longest_first);

@@ -29,6 +29,7 @@ struct standing {
 	enum standing_kind kind;
 	uint64_t since_ns;        /* in that state since then, at least; before the trace where the snapshot tells so */
 	bool exactly;             /* since then, and not longer */
+	bool owed;                /* of STANDING_WAITS: another should have ended it by now (owed.h) */
 	const char *reason;       /* for STANDING_RESTS: why that is no hang */
 };
 
@@ -43,7 +44,7 @@ struct standing_options {
 };
 
 /* Of each process asked about the thread that tells most, at rest or not; without
- * any, the threads whose standing is beyond doubt a hang, longest first. Lies in
+ * any, the threads whose standing is beyond doubt a hang, and those to which another owes the end of their wait, longest first. Lies in
  * the arena. */
 size_t standing_find(struct arena *arena, struct diagnoser *diagnoser, const struct standing_options *options,
 		     const struct standing **ret_standing);

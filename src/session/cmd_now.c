@@ -26,7 +26,8 @@
 #define PAUSE_NS 1000000000u /* between looks */
 #define ANSWERS_TOLD 3       /* in full; the rest a line each */
 #define ANSWERS_SOUGHT 40    /* of what may be stuck, the longest */
-#define CERTAIN 70           /* per cent: without a person who says so, what is less sure is not told */
+#define CERTAIN 70           /* per cent: without a person who says so, what is less sure is not told, ... */
+#define OWED 40              /* ... but of who should have been served by now, where that much speaks for who does not */
 
 #define STATUS_STUCK 1
 #define STATUS_BLIND 2
@@ -179,6 +180,16 @@ static bool is_stuck(const struct finding *f)
 	return f->standing->kind != STANDING_MOVES && f->standing->kind != STANDING_RESTS;
 }
 
+/* Though nobody has said that it is stuck. */
+static bool is_sure(const struct finding *f)
+{
+	const struct diagnosis *d = f->diagnosis;
+
+	if (!f->standing->owed)
+		return d->confidence >= CERTAIN;
+	return d->confidence >= OWED && !d->person && (d->far || d->circle_count > 1 || (d->culprit.thread && d->culprit.thread != f->standing->thread));
+}
+
 static size_t find_standing(struct look *look, size_t pid_count, const struct standing **ret_list)
 {
 	struct standing_options options = { .pids = look->pids, .pid_count = pid_count,
@@ -194,9 +205,12 @@ static const struct standing *find_elsewhere(struct look *look)
 	const struct standing *list;
 	size_t count = find_standing(look, 0, &list);
 
-	for (size_t i = 0; i < count && i < ANSWERS_SOUGHT; i++)
-		if (diagnose_standing(look, &list[i])->confidence >= CERTAIN)
-			return &list[i];
+	for (size_t i = 0; i < count && i < ANSWERS_SOUGHT; i++) {
+		struct finding f = { &list[i], diagnose_standing(look, &list[i]) };
+
+		if (is_sure(&f))
+			return f.standing;
+	}
 	return NULL;
 }
 
@@ -213,7 +227,7 @@ static void find(struct look *look)
 
 		if (is_stuck(&f))
 			f.diagnosis = diagnose_standing(look, &list[i]);
-		if (!look->pid_count && f.diagnosis->confidence < CERTAIN)
+		if (!look->pid_count && !is_sure(&f))
 			continue;
 		look->findings[look->count++] = f;
 	}

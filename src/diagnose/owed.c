@@ -1,0 +1,225 @@
+/* See owed.h. */
+#include "diagnose/owed.h"
+
+#include <sys/epoll.h>
+
+#include "diagnose/suspects.h"
+
+#define SET_TOGETHER_NS 100000000u /* what a snapshot tells of one set */
+#define SMALL_SET 2                /* who listens to more than so many others than himself waits for whoever comes */
+
+static const struct wait *standing_wait(const struct scene *scene, uint32_t thread)
+{
+	const struct episode *e = scene->end_ns ? scene_episode(scene, thread, scene->end_ns - 1) : NULL;
+
+	return e && e->end_ns >= scene->end_ns ? &scene->waits[e->last] : NULL;
+}
+
+static bool lives(const struct scene *scene, uint32_t thread)
+{
+	const struct thread *t = &scene->tables->threads[thread];
+
+	return t->start_ns < scene->end_ns && t->end_ns >= scene->end_ns;
+}
+
+/* ---- what a poll listens to ---- */
+
+/* An array is that wait's alone. */
+static bool is_item_of(const struct scene *scene, const struct poll_item *item, const struct wait *w)
+{
+	if (w->kind == WAIT_KIND_epoll)
+		return item->set && item->set == w->object;
+	return !item->set && item->pid == scene_tid(scene, w->thread) && item->time >= scene->waits[scene->episodes[w->episode].first].start_ns;
+}
+
+/* Items do not always tell their object. */
+static uint64_t object_of(const struct scene *scene, const struct ends *ends, const struct poll_item *item, const struct wait *w)
+{
+	struct row row = ends_of_process(ends, scene_pid(scene, w->thread));
+
+	for (uint32_t i = row.count; !item->object && i-- > 0; )
+		if ((int32_t)ends_at(ends, row, i)->at.fd == item->fd)
+			return ends_at(ends, row, i)->at.object;
+	return item->object;
+}
+
+/* The next item before *index of what the last snapshot found in the wait's set; NULL: no more. */
+static const struct poll_item *item_before(const struct scene *scene, const struct wait *w, uint32_t *index, uint64_t *newest)
+{
+	while (*index) {
+		const struct poll_item *item = &scene->poll_items[--*index];
+
+		if (!is_item_of(scene, item, w))
+			continue;
+		if (!*newest)
+			*newest = item->time;
+		return item->time + SET_TOGETHER_NS >= *newest ? item : NULL;
+	}
+	return NULL;
+}
+
+/* Where nothing is known of the set it may be in it. It may be there twice, once to be written. */
+static bool set_has(const struct scene *scene, const struct ends *ends, const struct wait *w, uint64_t object)
+{
+	uint32_t index = scene->poll_item_count;
+	uint64_t newest = 0;
+
+	for (const struct poll_item *item; (item = item_before(scene, w, &index, &newest)); )
+		if (item->events & EPOLLIN && object_of(scene, ends, item, w) == object)
+			return true;
+	return !newest && (w->kind == WAIT_KIND_epoll || w->argument > 1 || w->detail == object || !w->detail);
+}
+
+/* ---- who serves ---- */
+
+static bool may_listen(const struct scene *scene, const struct ends *ends, const struct wait *w, uint64_t object)
+{
+	switch (w->kind) {
+	case WAIT_KIND_read:
+		return w->object == object;
+	case WAIT_KIND_poll:
+	case WAIT_KIND_epoll:
+		return set_has(scene, ends, w, object);
+	case WAIT_KIND_futex:
+	case WAIT_KIND_sleep:
+	case WAIT_KIND_child:
+	case WAIT_KIND_write:
+	case WAIT_KIND_connect:
+	case WAIT_KIND_file_lock:
+	case WAIT_KIND_stop:
+		return false;
+	}
+	return !wait_is_in_kernel(w);
+}
+
+bool owed_listens(const struct scene *scene, const struct ends *ends, uint32_t pid, uint64_t connection)
+{
+	for (uint32_t i = 1; i < scene->thread_count; i++) {
+		const struct wait *w;
+
+		if (scene_pid(scene, i) != pid || !lives(scene, i))
+			continue;
+		w = standing_wait(scene, i);
+		if (!w || w->idle || may_listen(scene, ends, w, connection))
+			return true;
+	}
+	return false;
+}
+
+/* The thread does something else than to listen since it was asked: one that has a round of its own may sleep. */
+static bool is_at_work(const struct scene *scene, uint32_t thread, uint32_t threads, const struct wait *asked)
+{
+	const struct wait *w = standing_wait(scene, thread);
+	uint64_t born = scene->tables->threads[thread].start_ns, before = limit_of(scene, LIMIT_serving_before_ns);
+
+	if (!w || w->start_ns + before < asked->start_ns)
+		return false;
+	switch (w->kind) {
+	case WAIT_KIND_futex:
+		return wait_has_owner(w);
+	case WAIT_KIND_sleep:
+	case WAIT_KIND_poll:
+	case WAIT_KIND_epoll:
+	case WAIT_KIND_read:
+		return threads == 1 || born + before >= asked->start_ns;
+	}
+	return true;
+}
+
+/* All that have the other end do something else, and at least one of them since it was asked. */
+static bool is_served_elsewhere(const struct scene *scene, const struct ends *ends, const struct descriptor *d, const struct wait *asked)
+{
+	struct row far = d->at.channel_out ? ends_receiving(ends, d->at.channel_out) : (struct row){ 0 };
+	bool found = false;
+	uint32_t last = 0;
+
+	for (uint32_t i = 0; i < far.count; i++) {
+		const struct descriptor *its = ends_at(ends, far, i);
+		uint32_t threads = 0;
+
+		if (its->pid == d->pid)
+			return false;
+		if (its->pid == last)
+			continue;
+		last = its->pid;
+		if (owed_listens(scene, ends, its->pid, its->at.object))
+			return false;
+		for (uint32_t j = 1; j < scene->thread_count; j++)
+			threads += scene_pid(scene, j) == its->pid && lives(scene, j);
+		for (uint32_t j = 1; j < scene->thread_count && !found; j++)
+			found = scene_pid(scene, j) == its->pid && lives(scene, j) && is_at_work(scene, j, threads, asked);
+	}
+	return found;
+}
+
+static bool is_stopped(const struct scene *scene, uint32_t thread, uint64_t from_ns)
+{
+	struct state_times times;
+
+	scene_state_times(scene, thread, from_ns, scene->end_ns, &times);
+	return times.ns[SPAN_STOPPED] * 2 > scene->end_ns - from_ns;
+}
+
+static bool owes_answer(const struct scene *scene, const struct ends *ends, const struct descriptor *d, const struct wait *w, uint64_t from_ns)
+{
+	uint32_t other = ends_role(ends, d->at.object) == END_CLIENT ? suspects_neighbour(scene, ends, d, from_ns, scene->end_ns) : 0;
+
+	if (!other || scene_pid(scene, other) == d->pid)
+		return false;
+	return ends_not_accepted(ends, d) || is_stopped(scene, other, from_ns) || suspects_leave_unread(ends, d, from_ns, scene->end_ns) ||
+	       is_served_elsewhere(scene, ends, d, w);
+}
+
+static bool owes_answer_on(const struct scene *scene, const struct ends *ends, uint64_t object, const struct wait *w, uint64_t from_ns)
+{
+	struct row row = ends_of_process(ends, scene_pid(scene, w->thread));
+
+	/* the last snapshot's */
+	for (uint32_t i = row.count; object && i-- > 0; )
+		if (ends_at(ends, row, i)->at.object == object)
+			return owes_answer(scene, ends, ends_at(ends, row, i), w, from_ns);
+	return false;
+}
+
+/* One of a few connections that are all it waits for, but for its own bells. */
+static bool owes_answer_in_set(const struct scene *scene, const struct ends *ends, const struct wait *w, uint64_t from_ns)
+{
+	uint32_t index = scene->poll_item_count, clients = 0;
+	uint64_t newest = 0;
+	bool owed = false;
+
+	for (const struct poll_item *item; (item = item_before(scene, w, &index, &newest)); ) {
+		uint64_t object = object_of(scene, ends, item, w);
+		unsigned kind = object_kind(object);
+		enum end_role role = ends_role(ends, object);
+
+		if (kind == OBJECT_KIND_tty || kind == OBJECT_KIND_inotify || role >= END_SERVER)
+			return false;
+		if (role != END_CLIENT || !(item->events & EPOLLIN))
+			continue;
+		clients++;
+		owed |= owes_answer_on(scene, ends, object, w, from_ns);
+	}
+	if (!newest && w->kind == WAIT_KIND_poll && w->argument == 1)
+		return owes_answer_on(scene, ends, w->detail, w, from_ns);
+	return owed && clients <= SMALL_SET;
+}
+
+bool owed_by_now(const struct scene *scene, const struct ends *ends, const struct wait *w, uint64_t from_ns)
+{
+	if (w->idle)
+		return false;
+	switch (w->kind) {
+	case WAIT_KIND_connect:
+		return true;
+	case WAIT_KIND_write:
+		/* it would have been woken for what is taken */
+		return scene->episodes[w->episode].slices == 1;
+	case WAIT_KIND_read:
+		return owes_answer_on(scene, ends, w->object, w, from_ns);
+	case WAIT_KIND_poll:
+	case WAIT_KIND_epoll:
+		return owes_answer_in_set(scene, ends, w, from_ns);
+	}
+	return false;
+}
