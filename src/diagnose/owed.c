@@ -116,7 +116,7 @@ static bool is_at_work(const struct scene *scene, uint32_t thread, uint32_t thre
 		return false;
 	switch (w->kind) {
 	case WAIT_KIND_futex:
-		return wait_has_owner(w);
+		return wait_has_owner(scene_slice_with_owner(scene, &scene->episodes[w->episode], scene->end_ns));
 	case WAIT_KIND_sleep:
 	case WAIT_KIND_poll:
 	case WAIT_KIND_epoll:

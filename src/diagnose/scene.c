@@ -556,3 +556,17 @@ bool scene_is_system(const struct scene *scene, uint32_t thread)
 {
 	return !thread || scene->tables->threads[thread].flags & (TASK_FLAGS_kernel_thread | TASK_FLAGS_argus);
 }
+
+const struct wait *scene_slice_with_owner(const struct scene *scene, const struct episode *episode, uint64_t to_ns)
+{
+	const struct wait *last = &scene->waits[episode->last];
+
+	for (uint32_t i = episode->last; !last->hint && i-- > episode->first; ) {
+		const struct wait *w = &scene->waits[i];
+		const struct episode *its = w->hint && w->object == last->object ? scene_episode(scene, w->hint, w->start_ns) : NULL;
+
+		if (its && its->slices == 1 && its->start_ns <= w->start_ns && its->end_ns >= to_ns)
+			return w;
+	}
+	return last;
+}

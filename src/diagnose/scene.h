@@ -503,6 +503,9 @@ struct state_times {
 void scene_state_times(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns,
 		       struct state_times *ret_times);
 
+/* Of the episode's slices the last; or one in which alone the owner of what it waits for was read, who has not moved since. */
+const struct wait *scene_slice_with_owner(const struct scene *scene, const struct episode *episode, uint64_t to_ns);
+
 const char *span_state_name(enum span_state state);
 static inline uint32_t scene_pid(const struct scene *scene, uint32_t thread)
 {

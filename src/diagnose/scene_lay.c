@@ -164,9 +164,23 @@ static bool kernel_tells(const struct event_waiting *r)
 	return false;
 }
 
-/* The slice of a wait in the kernel that was found, and reported only when the next ones were over; NULL none. */
+#define SAME_LIMIT_NS 1000000u
+
+/* Since when it waits is told by a clock that stands still while the host has the processor; when its limit ends is not. */
+static bool has_same_limit(const struct wait *w, const struct event_waiting *r)
+{
+	uint64_t a = w->start_ns + w->timeout_ns, b = r->since_ns + r->timeout_ns;
+
+	return w->timeout_ns && r->timeout_ns && w->object == r->object && w->kind == r->wait && (a > b ? a - b : b - a) < SAME_LIMIT_NS;
+}
+
+/* The slice of a wait that was found, and reported only when the next, or in the kernel the next ones, had begun; NULL none. */
 static struct wait *found_slice(struct wait *first, struct wait *w, const struct event_waiting *r)
 {
+	if (has_same_limit(w, r))
+		return w;
+	if (w > first && has_same_limit(w - 1, r))
+		return w - 1;
 	while (w > first && w->begin_event && waiting_is_stale(r, w->object, w->start_ns) && wait_is_in_kernel(w) && w->kind == r->wait)
 		w--;
 	return w->begin_event && waiting_is_stale(r, w->object, w->start_ns) ? NULL : w;

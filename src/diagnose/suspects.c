@@ -57,7 +57,7 @@ static uint8_t owner_weight(const struct question *q, unsigned kind)
 
 static void ask_hint(struct question *q)
 {
-	const struct wait *w = q->wait;
+	const struct wait *w = scene_slice_with_owner(q->scene, q->episode, q->to);
 	enum walk_link link = LINK_OWNER;
 	uint32_t owner = w->hint;
 
@@ -481,16 +481,31 @@ static bool is_private_wait(const struct wait *w)
 	return w->kind == WAIT_KIND_futex || w->kind == WAIT_KIND_semaphore;
 }
 
-/* It waits for the answer of a server, as this thread waits for nobody who is known. */
+/* Where this thread waits for nobody who is known the other waits, too, for another process: NULL it does not. */
+static const struct wait *open_wait(const struct question *q, uint32_t thread)
+{
+	const struct episode *e = scene_episode(q->scene, thread, q->to - 1);
+	const struct wait *w = e ? &q->scene->waits[e->last] : NULL;
+
+	return q->wait->end != WAIT_END_OPEN || q->wait->hint || !w || w->end != WAIT_END_OPEN || w->idle || e->start_ns >= q->to ? NULL : w;
+}
+
+/* For what it writes to be taken. */
+static bool writes_in_vain(const struct question *q, uint32_t thread)
+{
+	const struct wait *w = open_wait(q, thread);
+
+	return w && w->kind == WAIT_KIND_write;
+}
+
+/* For that, or the answer of a server. */
 static bool asks_others(const struct question *q, uint32_t thread)
 {
-	const struct scene *scene = q->scene;
-	const struct episode *e = scene_episode(scene, thread, q->to - 1);
-	const struct wait *w = e ? &scene->waits[e->last] : NULL;
+	const struct wait *w = open_wait(q, thread);
 
-	if (q->wait->end != WAIT_END_OPEN || q->wait->hint || !w || w->end != WAIT_END_OPEN || w->idle || e->start_ns >= q->to)
+	if (!w)
 		return false;
-	return (w->kind == WAIT_KIND_read && ends_role(q->inquiry->ends, w->object) == END_CLIENT) ||
+	return w->kind == WAIT_KIND_write || (w->kind == WAIT_KIND_read && ends_role(q->inquiry->ends, w->object) == END_CLIENT) ||
 	       (w->kind == WAIT_KIND_poll && w->argument == 1 && ends_role(q->inquiry->ends, w->detail) == END_CLIENT);
 }
 
@@ -508,7 +523,7 @@ static void ask_process(struct question *q)
 		struct state_times times;
 		uint64_t window = q->to - q->from;
 
-		if (tables->threads[i].pid != pid || i == q->episode->thread || is_waiting(q, i))
+		if (tables->threads[i].pid != pid || i == q->episode->thread || (is_waiting(q, i) && !writes_in_vain(q, i)))
 			continue;
 		if (tables->threads[i].start_ns > q->to || tables->threads[i].end_ns < q->from)
 			continue;

@@ -29,6 +29,8 @@
 #define CERTAIN 70           /* per cent: without a person who says so, what is less sure is not told, ... */
 #define OWED 40              /* ... but of who should have been served by now, where that much speaks for who does not */
 
+#define CHILDREN_AGAIN 2     /* one after the other, in a look */
+
 #define STATUS_STUCK 1
 #define STATUS_BLIND 2
 
@@ -214,6 +216,34 @@ static const struct standing *find_elsewhere(struct look *look)
 	return NULL;
 }
 
+static bool leads_over(const struct diagnosis *d, uint32_t thread)
+{
+	for (size_t i = 1; d && i < d->path_count; i++)
+		if (d->path[i].actor.thread == thread)
+			return true;
+	return false;
+}
+
+/* Who waits for whom: first the ones for which nobody waits. */
+static void put_outermost_first(struct look *look)
+{
+	unsigned *waited = arena_array(&look->arena, unsigned, look->count);
+
+	for (size_t i = 0; i < look->count; i++)
+		for (size_t j = 0; j < look->count; j++)
+			waited[i] += leads_over(look->findings[j].diagnosis, look->findings[i].standing->thread);
+	for (size_t i = 1; i < look->count; i++)
+		for (size_t j = i; j && waited[j - 1] > waited[j]; j--) {
+			struct finding f = look->findings[j];
+			unsigned w = waited[j];
+
+			look->findings[j] = look->findings[j - 1];
+			waited[j] = waited[j - 1];
+			look->findings[j - 1] = f;
+			waited[j - 1] = w;
+		}
+}
+
 static void find(struct look *look)
 {
 	const struct standing *list;
@@ -231,6 +261,8 @@ static void find(struct look *look)
 			continue;
 		look->findings[look->count++] = f;
 	}
+	if (!look->pid_count)
+		put_outermost_first(look);
 }
 
 static void describe_thread_of(const struct look *look, uint32_t thread, struct actor *actor)
@@ -247,6 +279,34 @@ static struct loop_tasks tasks_of(struct look *look, const struct actor *actor)
 	return loop_tasks_find(&look->arena, &look->session, actor->pid, look->last_ns, trace_summary(look->session.trace)->end_ns);
 }
 
+static bool is_child(const struct tables *tables, const struct thread *t, const struct thread *parent)
+{
+	return t->tid == t->pid && (t->parent_pid == parent->pid || (t->creator && tables->threads[t->creator].pid == parent->pid)) &&
+	       strcmp(t->comm, parent->comm) != 0;
+}
+
+/* Who looks at something again and again by programs that it starts is in no wait for long. */
+static void put_children(const struct look *look, const struct thread *parent, struct buf *buf)
+{
+	const struct tables *tables = look->session.tables;
+	const char *comm = NULL;
+	unsigned count = 0;
+
+	for (uint32_t i = 1; i < tables->thread_count; i++) {
+		const struct thread *t = &tables->threads[i];
+
+		if (!is_child(tables, t, parent) || (t->start_ns < look->from_ns && t->end_ns >= look->session.scene->end_ns))
+			continue;
+		if (comm && strcmp(comm, t->comm) != 0)
+			return;
+		comm = t->comm;
+		count++;
+	}
+	if (count >= CHILDREN_AGAIN)
+		buf_printf(buf, "  It runs %s again and again (%u times in this look): if that is a loop that looks for something, that does not come.\n",
+			   comm, count);
+}
+
 static void put_line(struct look *look, const struct finding *f, struct buf *buf)
 {
 	struct actor actor;
@@ -257,17 +317,22 @@ static void put_line(struct look *look, const struct finding *f, struct buf *buf
 		   describe_time(&look->arena, look->session.scene->end_ns - f->standing->since_ns));
 	/* of whom the person asks about */
 	if (look->pid_count && !is_stuck(f)) {
+		if (f->standing->kind == STANDING_MOVES)
+			put_children(look, &look->session.tables->threads[f->standing->thread], buf);
 		struct loop_tasks tasks = tasks_of(look, &actor);
 
 		loop_tasks_text(&look->arena, &tasks, buf);
 	}
 }
 
-/* One of the circle has been reported: the others stand for the same. */
+/* One of the circle has been reported, or another that waits for the same: they stand for the same. */
 static bool is_told(const struct look *look, size_t index)
 {
 	const struct diagnosis *d = look->findings[index].diagnosis;
 
+	for (size_t i = 0; i < index && !look->pid_count && d->culprit.thread; i++)
+		if (look->findings[i].diagnosis->culprit.thread == d->culprit.thread || leads_over(look->findings[i].diagnosis, look->findings[index].standing->thread))
+			return true;
 	for (size_t i = 0; i < index && d->circle_count > 1; i++)
 		for (size_t j = 0; j < d->circle_count; j++)
 			if (look->findings[i].diagnosis && look->findings[i].diagnosis->circle_count > 1 &&
