@@ -58,14 +58,14 @@ static const struct poll_item *item_before(const struct scene *scene, const stru
 	return NULL;
 }
 
-/* Where nothing is known of the set it may be in it. It may be there twice, once to be written. */
+/* Where nothing is known of the set it may be in it. One that is not read there for now waits for what the server has to tell. */
 static bool set_has(const struct scene *scene, const struct ends *ends, const struct wait *w, uint64_t object)
 {
 	uint32_t index = scene->poll_item_count;
 	uint64_t newest = 0;
 
 	for (const struct poll_item *item; (item = item_before(scene, w, &index, &newest)); )
-		if (item->events & EPOLLIN && object_of(scene, ends, item, w) == object)
+		if (object_of(scene, ends, item, w) == object)
 			return true;
 	return !newest && (w->kind == WAIT_KIND_epoll || w->argument > 1 || w->detail == object || !w->detail);
 }

@@ -331,7 +331,8 @@ static bool is_told(const struct look *look, size_t index)
 	const struct diagnosis *d = look->findings[index].diagnosis;
 
 	for (size_t i = 0; i < index && !look->pid_count && d->culprit.thread; i++)
-		if (look->findings[i].diagnosis->culprit.thread == d->culprit.thread || leads_over(look->findings[i].diagnosis, look->findings[index].standing->thread))
+		if (look->findings[i].diagnosis->culprit.thread == d->culprit.thread ||
+		    leads_over(look->findings[i].diagnosis, look->findings[index].standing->thread))
 			return true;
 	for (size_t i = 0; i < index && d->circle_count > 1; i++)
 		for (size_t j = 0; j < d->circle_count; j++)

@@ -111,7 +111,8 @@ static void who_does_not_listen_owes_the_answer(void **state)
 	assert_false(is_owed(CLIENT "60 20 waiting since_ns=59.51 detail=0x5000000000000a2 argument=1 syscall=poll state=sleeping wait=poll\n" END));
 	assert_false(is_owed(CLIENT ACCEPTS END));
 	/* a thread that sleeps by its own clock, beside one that may listen or be asked */
-	assert_false(is_owed(CLIENT "60 20 waiting since_ns=40 object=futex:77 argument=137 syscall=futex state=sleeping wait=futex\n" THREAD(21, "30s") "since_ns=59.6 " SLEEPS END));
+	assert_false(is_owed(CLIENT "60 20 waiting since_ns=40 object=futex:77 argument=137 syscall=futex state=sleeping wait=futex\n"
+			     THREAD(21, "30s") "since_ns=59.6 " SLEEPS END));
 	/* nor who did that before it was asked */
 	assert_false(is_owed(CLIENT "60 20 waiting since_ns=50 " SLEEPS END));
 }
