@@ -110,6 +110,13 @@ def had_ended(check, waiter, other, event, words):
     return hinted(check, waiter, other, event, words)
 
 
+def ended_kin(check, waiter, other, event, words):
+    if not same_process(waiter, other) or other.died is None:
+        return f'{other.tid} is no thread of its process that ended'
+    ended = [t.tid for threads in check.trace.by_tid.values() for t in threads if t.pid == waiter.pid and t.tid != t.pid and t.died is not None]
+    return '' if ended == [other.tid] else f'of its process {ended} ended'
+
+
 def locks(check, waiter, other, event, words):
     if event['type'] not in ('file_lock', 'lock_held', 'switch', 'waiting'):
         return f'event {event["number"]} is about no lock'
@@ -270,6 +277,7 @@ LINKS = {
     'owns what it waits for (a hint)': (hinted, True),
     'had ended with the lock that it waits for': (had_ended, True),
     'was killed, and may have had what it waits for': (was_killed, True),
+    'is of its process, and the only thread of it that ended': (ended_kin, True),
     'is at the other end': (at_other_end, False),
     'has not accepted its connection': (not_accepted, False),
     'is the only one that it listens to, and leaves what others sent unread': (served_alone, False),

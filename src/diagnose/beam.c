@@ -80,6 +80,7 @@ static double class_cost(const struct scene *scene, enum walk_link link)
 	case LINK_SIMILAR:
 		return hundredths(scene, LIMIT_link_compared);
 	case LINK_KILLED:
+	case LINK_ENDED_KIN:
 	case LINK_LOCKSTEP:
 	case LINK_HAD_IT:
 	case LINK_FLAG:

@@ -31,6 +31,19 @@ static bool looks_for_stranger(const struct finder *f, uint32_t partner)
 	       !scene_descends_from(f->scene, partner, scene_pid(f->scene, f->thread));
 }
 
+/* What it does between its sleeps is more than a look. */
+static bool works_between(const struct finder *f, const struct episode *e)
+{
+	const struct scene *scene = f->scene;
+	struct state_times times;
+
+	if (!rule_holds(scene, RULE_works_between))
+		return false;
+	scene_state_times(scene, f->thread, e->start_ns, e->end_ns, &times);
+	return times.ns[SPAN_RUNNING] > e->slices * limit_of(scene, LIMIT_piece_ns) &&
+	       times.ns[SPAN_RUNNING] > part_of(scene, LIMIT_piece_share, e->end_ns - e->start_ns);
+}
+
 static bool looks_often(const struct finder *f, const struct episode *e)
 {
 	uint64_t ns = e->end_ns - e->start_ns;
@@ -42,7 +55,7 @@ static bool looks_often(const struct finder *f, const struct episode *e)
 		return false;
 	if (f->options->pid)
 		return true;
-	if (hangs_awaited_ends(f->scene, e->start_ns, &f->scene->waits[e->last], ns / e->slices))
+	if (hangs_awaited_ends(f->scene, e->start_ns, &f->scene->waits[e->last], ns / e->slices) || works_between(f, e))
 		return false;
 	partner = loop_partner(f->scene, f->thread, 0, e->start_ns, e->end_ns, &confidence);
 	/* who paces itself looks for nothing */
@@ -70,6 +83,9 @@ bool hangs_looks_in_vain(const struct finder *f, const struct episode *e)
 
 	if (!(leads(f) || f->options->pid) || (f->scene->waits[e->last].kind == WAIT_KIND_child && !f->options->pid) || !looks_often(f, e))
 		return false;
+	/* a script that goes on with other things looked for something, whatever it did before */
+	if (f->options->pid && f->scene->waits[e->last].kind == WAIT_KIND_child && e->end_ns < end)
+		return true;
 	if (p && end > born && !nearly_all(f->scene, p->total_ns, end - born) && !ticks(f, p, e->end_ns - e->start_ns))
 		return true;
 	return suspects_told_to_end(f->scene, e, &evidence);

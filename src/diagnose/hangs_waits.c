@@ -469,6 +469,26 @@ static bool is_late_command(const struct finder *f, const struct episode *e)
 	       !hangs_has_work_done(f, e);
 }
 
+/* A consumer whose producers are gone. */
+static bool givers_ended(const struct finder *f, const struct wait *w)
+{
+	const struct scene *scene = f->scene;
+	bool found = false;
+
+	if (!rule_holds(scene, RULE_givers_ended) || (w->kind != WAIT_KIND_futex && w->kind != WAIT_KIND_poll) || w->end != WAIT_END_OPEN || wait_is_shared(w))
+		return false;
+	for (uint32_t i = scene_waits_from(scene, w->thread, 0); &scene->waits[i] < w; i++) {
+		const struct wait *before = &scene->waits[i];
+
+		if (before->kind != w->kind || before->site != w->site || before->end != WAIT_END_THREAD)
+			continue;
+		if (!scene_same_process(scene, before->waker, w->thread) || scene->tables->threads[before->waker].end_ns >= scene->end_ns)
+			return false;
+		found = true;
+	}
+	return found;
+}
+
 /* When a person says that the process hung, any long wait is worth explaining but
  * that for new work, and sleeping by design. */
 static bool is_worth_asking(const struct finder *f, const struct episode *e)
@@ -476,6 +496,8 @@ static bool is_worth_asking(const struct finder *f, const struct episode *e)
 	const struct wait *w = last_of(f, e);
 	const struct thread *t = &f->scene->tables->threads[w->thread];
 
+	if (f->options->pid && t->tid == t->pid && givers_ended(f, w))
+		return true;
 	if (!f->options->pid || w->kind == WAIT_KIND_worker || hangs_is_worked_on(f, e) || is_left_to_others(f, e))
 		return false;
 	/* Of a pool's threads one that opens what does not answer keeps the pool's work. */

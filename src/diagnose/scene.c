@@ -255,13 +255,14 @@ static bool bore_a_child(const struct scene *scene, uint32_t thread, uint64_t fr
 static bool slept_by_child(const struct scene *scene, const struct wait *w)
 {
 	const struct scene_thread *t = &scene->threads[w->waker];
+	bool brief = w->end_ns - w->start_ns < limit_of(scene, LIMIT_sleeper_brief_ns);
 	uint64_t slept = 0;
 	uint32_t sleeps = 0;
 
 	if (w->kind != WAIT_KIND_child || w->end != WAIT_END_THREAD || !w->waker || t->messages.count)
 		return false;
 	scene_need(scene, w->waker);
-	if (t->running_ns > limit_of(scene, LIMIT_sleeper_ran_ns) ||
+	if (t->running_ns > limit_of(scene, brief ? LIMIT_sleeper_ran_unattended_ns : LIMIT_sleeper_ran_ns) ||
 	    scene->tables->threads[w->waker].parent_pid != scene_pid(scene, w->thread) ||
 	    scene->tables->threads[w->waker].start_ns + limit_of(scene, LIMIT_look_queued_ns) < w->start_ns)
 		return false;

@@ -74,10 +74,25 @@ static uint32_t biggest(const struct uses *used, uint32_t but, uint64_t *ret_ns)
 	return best;
 }
 
+/* The group of the thread that the quota stopped; 0 unknown: it went from one to another. */
+static uint64_t group_stopped(const struct scene *scene, const struct quota *quota)
+{
+	return quota->thread && !scene->tables->threads[quota->thread].moved ? scene->tables->threads[quota->thread].cgroup : 0;
+}
+
 /* Groups lie in groups: a limit holds for each one of whose threads it once stopped. */
 static bool stopped_there(const struct scene *scene, const struct quota *quota, uint64_t cgroup)
 {
-	return cgroup && (quota->cgroup == cgroup || (quota->thread && scene->tables->threads[quota->thread].cgroup == cgroup));
+	return cgroup && (quota->cgroup == cgroup || group_stopped(scene, quota) == cgroup);
+}
+
+/* It is of another group now, but was of that one when the quota stopped it. */
+static bool was_inside(const struct scene *scene, const struct quota *quota, uint32_t thread)
+{
+	for (uint32_t i = 0; i < scene->quota_count && scene->tables->threads[thread].moved; i++)
+		if (scene->quotas[i].thread == thread && scene->quotas[i].cgroup == quota->cgroup)
+			return true;
+	return false;
 }
 
 /* The limit that holds for the thread's group: the last one known. */
@@ -103,7 +118,7 @@ static unsigned groups_under(const struct scene *scene, const struct quota *quot
 
 	groups[count++] = quota->cgroup;
 	for (uint32_t i = 0; i < scene->quota_count && count < MAX_GROUPS; i++) {
-		uint64_t cgroup = scene->quotas[i].thread ? scene->tables->threads[scene->quotas[i].thread].cgroup : 0;
+		uint64_t cgroup = group_stopped(scene, &scene->quotas[i]);
 		bool known = !cgroup || scene->quotas[i].cgroup != quota->cgroup;
 
 		for (unsigned j = 0; j < count && !known; j++)
@@ -122,7 +137,7 @@ static uint64_t group_use(const struct scene *scene, uint32_t thread, const stru
 
 	for (size_t i = 0; i < used->threads.length; i++) {
 		uint32_t other = used->threads.items[i];
-		bool inside = other == thread;
+		bool inside = other == thread || was_inside(scene, quota, other);
 
 		for (unsigned j = 0; j < count && !inside; j++)
 			inside = scene->tables->threads[other].cgroup == groups[j];

@@ -622,6 +622,15 @@ static void ask_retries(struct question *q)
 		suspect_thread(q, inquiry->retry_partner, inquiry->lockstep ? LINK_LOCKSTEP : LINK_FLAG, weight_of(q), 0);
 }
 
+/* As in a handler of a signal that came while it held the lock. */
+static bool holds_it(const struct question *q)
+{
+	const struct wait *w = q->wait;
+
+	return w->hint == w->thread && rule_holds(q->scene, RULE_holds_it) &&
+	       (w->hint_kind == HINT_KIND_mutex_owner || w->hint_kind == HINT_KIND_pi_owner || w->hint_kind == HINT_KIND_rwlock_writer);
+}
+
 static const struct {
 	enum rule_id rule;
 	void (*ask)(struct question *q);
@@ -647,7 +656,7 @@ void suspects_find(struct inquiry *inquiry, const struct episode *episode, uint6
 		.wait = &inquiry->scene->waits[episode->last], .from = from_ns, .to = to_ns,
 		.waiting = waiting, .waiting_count = waiting_count, .suspects = suspects,
 	};
-	bool alone;
+	bool own = holds_it(&q), alone;
 
 	suspects->length = 0;
 	*ret_alone = false;
@@ -668,9 +677,13 @@ void suspects_find(struct inquiry *inquiry, const struct episode *episode, uint6
 	for (size_t i = 0; i < suspects->length; i++)
 		alone &= suspects->items[i].confidence < limit(&q, LIMIT_flag_least) ||
 			 (suspects->items[i].rule != RULE_closed_process && is_waiting(&q, suspects_thread(&suspects->items[i])));
-	if (alone && !q.wait->hint)
+	if (own || (alone && !q.wait->hint))
 		suspects->length = 0;
-	*ret_alone = alone && !suspects->length;
+	*ret_alone = (own || alone) && !suspects->length;
+	if (own)
+		rule_spoke(q.scene, &(struct spoken){ .rule = RULE_holds_it, .thread = episode->thread, .about = episode->thread,
+						      .weight = (uint8_t)rule_infos[RULE_holds_it].weight, .from_ns = from_ns, .to_ns = to_ns,
+						      .event = q.wait->begin_event });
 	if (suspects->length)
 		qsort(suspects->items, suspects->length, sizeof(*suspects->items), surer);
 	for (size_t i = 0; i < suspects->length; i++) {

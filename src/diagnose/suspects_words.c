@@ -1,4 +1,5 @@
 /* Suspects about words of memory: owners that are gone, and who waits for the same (see suspects.h). */
+#include "diagnose/own_ends.h"
 #include "diagnose/question.h"
 
 /* Who had ended before, and does nothing any more. */
@@ -83,6 +84,29 @@ void ask_killed_kin(struct question *q)
 	}
 	if (found)
 		suspect_gone(q, found, LINK_KILLED, others_wait(q, found) ? limit(q, LIMIT_killed_of_all) : weight_of(q), evidence);
+}
+
+/* Nobody is known to owe it anything; but one of its process was there before it began to wait, and went away for good. */
+void ask_ended_kin(struct question *q)
+{
+	const struct wait *w = q->wait;
+	const struct tables *tables = q->scene->tables;
+	uint32_t pid = scene_pid(q->scene, w->thread), found = 0;
+
+	if (w->end != WAIT_END_OPEN || w->hint || wait_is_shared(w) ||
+	    (w->kind != WAIT_KIND_futex && !(w->kind == WAIT_KIND_poll && own_ends_only(q->scene, q->inquiry->ends, w))))
+		return;
+	for (uint32_t i = 1; i < tables->thread_count; i++) {
+		const struct thread *t = &tables->threads[i];
+
+		if (t->pid != pid || t->tid == pid || t->end_ns == UINT64_MAX)
+			continue;
+		if (found || t->start_ns > w->start_ns || alive(q, i))
+			return;
+		found = i;
+	}
+	if (found)
+		suspect_gone(q, found, LINK_ENDED_KIN, weight_of(q), w->begin_event);
 }
 
 void drop_those_behind(struct question *q)

@@ -28,6 +28,7 @@ const char *walk_link_words(enum walk_link link)
 	case LINK_OWNER: return "owns what it waits for (a hint)";
 	case LINK_ENDED: return "had ended with the lock that it waits for";
 	case LINK_KILLED: return "was killed, and may have had what it waits for";
+	case LINK_ENDED_KIN: return "is of its process, and the only thread of it that ended";
 	case LINK_PEER: return "is at the other end";
 	case LINK_LISTENER: return "has not accepted its connection";
 	case LINK_SERVED: return "is the only one that it listens to, and leaves what others sent unread";

@@ -45,6 +45,7 @@ enum walk_link {
 	LINK_OWNER,       /* a hint: it owns what is waited for */
 	LINK_ENDED,       /* it ended while it owned what is waited for */
 	LINK_KILLED,      /* it was killed, and shared what is waited for */
+	LINK_ENDED_KIN,   /* the only thread of its process that ended */
 	LINK_PEER,        /* it is at the other end of what is waited on */
 	LINK_LISTENER,    /* it listens where the connection leads, and has not accepted it */
 	LINK_SERVED,      /* the only one that it listens to, of those that are connected */

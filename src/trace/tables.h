@@ -22,7 +22,8 @@ struct thread {
 	uint32_t uid, ns_tid;
 	uint32_t flags;          /* TASK_FLAGS_ */
 	uint32_t prio;
-	uint64_t cgroup;
+	uint64_t cgroup;         /* the last one */
+	bool moved;              /* it was in another one before */
 	const char *comm;        /* last name; never NULL, "?" unknown */
 	const char *exe;         /* "" unknown */
 	const char *command;     /* command line, arguments parted by spaces; "" unknown */

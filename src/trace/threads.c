@@ -150,6 +150,7 @@ static void take_task(struct thread_builder *b, const struct event *e)
 	thread->ns_tid = at->ns_tid;
 	thread->flags = at->flags;
 	thread->prio = at->prio;
+	thread->moved |= thread->cgroup && thread->cgroup != at->cgroup;
 	thread->cgroup = at->cgroup;
 	thread->exe = keep_text(b, thread->exe, tail_text(e, 1));
 	thread->command = keep_text(b, thread->command, tail_text(e, 2));
