@@ -280,13 +280,14 @@ static bool is_read_by_person(const struct finder *f, const struct wait *w)
 static bool is_not_taken(const struct finder *f, const struct episode *e)
 {
 	const struct wait *w = last_of(f, e);
+	uint64_t asked = hangs_long_ns(f, LIMIT_wait_ns), usual = limit_of(f->scene, LIMIT_wait_ns);
 
 	/* who was to take it left: nobody asked for it any more */
 	if (hangs_is_unattended(f) && w->cause == WAKE_CAUSE_exit)
 		return false;
 	return w->kind == WAIT_KIND_write && !(hangs_is_unattended(f) && hangs_role_in(f, w) == END_SERVER) && !reader_works(f, w) &&
 	       !leads_to_work(f, w) && (f->options->pid || !is_read_by_person(f, w)) &&
-	       w->end_ns - w->start_ns >= limit_of(f->scene, LIMIT_pipe_waits) * hangs_long_ns(f, LIMIT_wait_ns);
+	       w->end_ns - w->start_ns >= limit_of(f->scene, LIMIT_pipe_waits) * (asked < usual ? asked : usual);
 }
 
 static bool is_held_up(const struct finder *f, const struct episode *e)
