@@ -40,8 +40,8 @@ static void tell_stopped_output(const struct describer *d, const struct diagnosi
 	const struct wait *writes = answer_longest_wait(d->scene, g->victim.thread, g);
 	const struct wait *listens = answer_longest_wait(d->scene, g->culprit.thread, g);
 
-	if (writes && writes->kind == WAIT_KIND_write && object_kind(writes->object) == OBJECT_KIND_tty && listens && wait_is_loop_rest(listens) &&
-	    g->culprit.pid != g->victim.pid && ends_shows_terminals(d->ends, g->culprit.pid))
+	if (writes && writes->kind == WAIT_KIND_write && object_kind(writes->object) == OBJECT_KIND_tty && listens &&
+	    g->culprit.pid != g->victim.pid && ends_listens_at_terminals(d->ends, g->culprit.pid, listens))
 		buf_text(buf, writes->end == WAIT_END_OPEN ? " The terminal's output is stopped, as by Ctrl-S, until somebody lets it go on."
 							   : " The terminal's output was stopped, as by Ctrl-S, until somebody let it go on.");
 }

@@ -290,3 +290,17 @@ uint64_t ends_listened_to(const struct ends *ends, uint32_t pid, const struct wa
 			return ends_at(ends, row, i)->at.object;
 	return 0;
 }
+
+bool ends_listens_at_terminals(const struct ends *ends, uint32_t pid, const struct wait *wait)
+{
+	uint64_t object;
+
+	if (!ends_shows_terminals(ends, pid))
+		return false;
+	if (wait_is_loop_rest(wait))
+		return true;
+	object = ends_listened_to(ends, pid, wait);
+	/* of those that select() looks at nothing is known */
+	return wait->kind == WAIT_KIND_poll ? !object || ends_is_terminal_master(ends, object)
+					    : wait->kind == WAIT_KIND_read && ends_is_terminal_master(ends, object);
+}

@@ -44,6 +44,8 @@ bool ends_shows_windows_of(const struct ends *ends, uint32_t server, uint32_t pi
 /* That side of a pseudo terminal at which programs show what others print and pass on what is typed. */
 bool ends_is_terminal_master(const struct ends *ends, uint64_t object);
 bool ends_shows_terminals(const struct ends *ends, uint32_t pid);
+/* It does, and the wait is for those, among others or alone. */
+bool ends_listens_at_terminals(const struct ends *ends, uint32_t pid, const struct wait *wait);
 /* The first thing that the wait listens to; a select that stood as the recording began tells only how many numbers it
  * looked at: where that is one, it is descriptor 0. */
 uint64_t ends_listened_to(const struct ends *ends, uint32_t pid, const struct wait *wait);

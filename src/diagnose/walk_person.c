@@ -76,10 +76,10 @@ bool walk_listens_at_terminal(const struct walk *walk, const struct wait *w, uin
 	const struct episode *e;
 	struct state_times times;
 
-	if (!rule_holds(scene, RULE_person) || !walk->ends || w->kind != WAIT_KIND_write || object_kind(w->object) != OBJECT_KIND_tty ||
-	    !ends_shows_terminals(walk->ends, scene_pid(scene, other)))
+	if (!rule_holds(scene, RULE_person) || !walk->ends || w->kind != WAIT_KIND_write || object_kind(w->object) != OBJECT_KIND_tty)
 		return false;
 	scene_state_times(scene, other, from, to, &times);
 	e = scene_episode(scene, other, from + (to - from) / 2);
-	return e && nearly_all(scene, times.ns[SPAN_WAITING], to - from) && wait_is_loop_rest(&scene->waits[e->last]);
+	return e && nearly_all(scene, times.ns[SPAN_WAITING], to - from) &&
+	       ends_listens_at_terminals(walk->ends, scene_pid(scene, other), &scene->waits[e->last]);
 }
