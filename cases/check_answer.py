@@ -210,7 +210,16 @@ class Checker(Document):
         hog = self.who(m['who'], 'most of the quota')
         if not hog:
             return
-        mine = [t for ts in self.trace.by_tid.values() for t in ts if t.cgroup == hog.cgroup]
+        stopped = {}
+        for event in self.trace.throttles:
+            stopped.setdefault(event.get('target'), set()).add(event.get('cgroup'))
+        threads = [t for ts in self.trace.by_tid.values() for t in ts]
+        groups = {e.get('cgroup') for e in self.trace.throttles} | {t.cgroup for t in threads if t.tid in stopped and not t.moved}
+        groups |= {number for number, group in self.trace.cgroups.items() if group.get('quota_ns')}
+        if hog.tid not in stopped and hog.cgroup not in groups:
+            self.say(f'{hog.tid} is of no group with a quota, so most of the quota did not go to it')
+        mine = [t for t in threads if t is hog or stopped.get(t.tid, set()) & stopped.get(hog.tid, set()) or
+                (t.cgroup == hog.cgroup and not hog.moved and not t.moved)]
         ran = {t: self.trace.times(t, self.start, self.end)['running'] for t in mine}
         if ran and ran[hog] < max(ran.values()) * 0.7:
             most = max(ran, key=ran.get)

@@ -57,6 +57,7 @@ class Thread:
         self.yields = []         # when it gave its processor up and could go on
         self.stacks = []         # (time, node) of all its events that have one
         self.cgroup, self.groups = None, ''     # of the processor's, and all by their paths
+        self.moved = False                      # from one to another
         self.early = None        # a wake-up while it ran
         self.fuse = set()        # its requests to servers of file systems that are open
         self.kernel = False
@@ -223,6 +224,7 @@ class Replay:
         self.inner[thread.tid] = thread.pid, event.get('ns_tid', 0)
         thread.parent = event.get('parent', thread.parent)
         thread.parents.add(thread.parent)
+        thread.moved |= thread.cgroup is not None and event.get('cgroup', thread.cgroup) != thread.cgroup
         thread.cgroup = event.get('cgroup', thread.cgroup)
         thread.groups = (event.get('texts') or [''])[-1] if len(event.get('texts') or []) > 3 else thread.groups
         thread.kernel = thread.kernel or 'kernel_thread' in flags(event)
