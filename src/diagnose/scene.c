@@ -347,12 +347,20 @@ static void hand_on(const struct wait *before, struct wait *w)
 	}
 }
 
-/* A script waits, before that, until the child by which it sleeps is another program: a part of
- * its look. */
-static bool starts_sleeper(const struct scene *scene, const struct episode *e, const struct wait *w)
+/* Between two children by which it sleeps a script may look by another one, which takes less time than they do, and wait, in
+ * the kernel, until it has started them. */
+static bool is_part_of_look(const struct scene *scene, const struct episode *e, const struct wait *w)
 {
-	return w->kind == WAIT_KIND_vfork && w + 1 < scene->waits + scene_waits_end(scene, w->thread) && w[1].kind == WAIT_KIND_child &&
-	       looked_again(scene, e, &scene->waits[e->last], w + 1);
+	const struct wait *before = &scene->waits[e->last], *end = scene->waits + scene_waits_end(scene, w->thread);
+
+	for (; w + 1 < end && before->kind == WAIT_KIND_child && w->start_ns - before->end_ns <= limit_of(scene, LIMIT_look_queued_ns); w++) {
+		if (w->kind != WAIT_KIND_vfork && w->kind != WAIT_KIND_kernel_lock &&
+		    (w->kind != WAIT_KIND_child || w->end != WAIT_END_THREAD || slept_by_child(scene, w)))
+			return false;
+		if (looked_again(scene, e, before, w + 1))
+			return true;
+	}
+	return false;
 }
 
 /* The end of one child is not what the thread waited for: it goes on waiting, and nothing
@@ -407,7 +415,7 @@ void scene_join_waits_of(struct scene *scene, uint32_t thread, size_t capacity, 
 	for (uint32_t j = t->wait; j < t->wait + t->wait_count; j++) {
 		struct wait *w = &scene->waits[j];
 
-		if (e && w->start_ns >= e->end_ns && starts_sleeper(scene, e, w)) {
+		if (e && w->start_ns >= e->end_ns && is_part_of_look(scene, e, w)) {
 			w->episode = (uint32_t)(e - scene->episodes);
 			continue;
 		}
