@@ -58,7 +58,7 @@ static const struct poll_item *item_before(const struct scene *scene, const stru
 	return NULL;
 }
 
-/* Where nothing is known of the set it may be in it. One that is not read there for now waits for what the server has to tell. */
+/* Where nothing is known of the set it may be in it. One that is in it, but not to be read, waits for what the server has to tell. */
 static bool set_has(const struct scene *scene, const struct ends *ends, const struct wait *w, uint64_t object)
 {
 	uint32_t index = scene->poll_item_count;
