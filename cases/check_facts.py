@@ -182,8 +182,9 @@ class Facts:
         count, every = times
         # until the child by which it sleeps is another program: a part of its look
         waits = [w for w in thread.waits if w.kind in kinds or w.kind != 'vfork']
-        for first in range(len(waits) - count + 1):
-            row = waits[first:first + count]
+        # and so are the children by which it looks, where it sleeps by others
+        slept = [w for w in waits if w.kind in kinds and (w.end or self.trace.end) - w.start > at_most(every) / 2]
+        for row in [row[first:first + count] for row in (waits, slept) for first in range(len(row) - count + 1)]:
             last = row[-1].end or self.trace.end
             if row[0].start < self.end and last > self.start and all(self.is_such(w, kinds, None, None) for w in (row[0], row[-1])):
                 for start in (row[0].start, max(row[0].start, self.trace.start)):
