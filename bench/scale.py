@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """How answers grow with the trace: traces of a day (day.py) composed to many sizes, up to
 a full ring of the flight recorder (compose), read with the page cache dropped, in a
 memory group; beside them the peers over recordings of their own. `make bench` calls it,

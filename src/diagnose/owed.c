@@ -5,9 +5,6 @@
 
 #include "diagnose/suspects.h"
 
-#define SET_TOGETHER_NS 100000000u /* what a snapshot tells of one set */
-#define SMALL_SET 2                /* who listens to more than so many others than himself waits for whoever comes */
-
 static const struct wait *standing_wait(const struct scene *scene, uint32_t thread)
 {
 	const struct episode *e = scene->end_ns ? scene_episode(scene, thread, scene->end_ns - 1) : NULL;
@@ -53,7 +50,7 @@ static const struct poll_item *item_before(const struct scene *scene, const stru
 			continue;
 		if (!*newest)
 			*newest = item->time;
-		return item->time + SET_TOGETHER_NS >= *newest ? item : NULL;
+		return item->time + limit_of(scene, LIMIT_one_snapshot_ns) >= *newest ? item : NULL;
 	}
 	return NULL;
 }
@@ -202,7 +199,7 @@ static bool owes_answer_in_set(const struct scene *scene, const struct ends *end
 	}
 	if (!newest && w->kind == WAIT_KIND_poll && w->argument == 1)
 		return owes_answer_on(scene, ends, w->detail, w, from_ns);
-	return owed && clients <= SMALL_SET;
+	return owed && clients < limit_of(scene, LIMIT_small_set);
 }
 
 bool owed_by_now(const struct scene *scene, const struct ends *ends, const struct wait *w, uint64_t from_ns)

@@ -1,8 +1,7 @@
 /* See own_ends.h. */
 #include "diagnose/own_ends.h"
 
-#define SET_ITEMS_SMALL 3
-#define ONE_SNAPSHOT_NS 100000000u
+#include "diagnose/judgement.h"
 
 bool own_ends_set_is_small(const struct scene *scene, uint64_t set)
 {
@@ -15,9 +14,9 @@ bool own_ends_set_is_small(const struct scene *scene, uint64_t set)
 		if (p->set != set)
 			continue;
 		first = first ? first : p->time;
-		items += p->time < first + ONE_SNAPSHOT_NS;
+		items += p->time < first + limit_of(scene, LIMIT_one_snapshot_ns);
 	}
-	return items <= SET_ITEMS_SMALL;
+	return items <= limit_of(scene, LIMIT_small_set);
 }
 
 static bool is_closed_to_others(const struct ends *ends, uint64_t object, uint32_t pid)

@@ -3,8 +3,6 @@
 
 #include "diagnose/judgement.h"
 
-#define BEGIN_SLACK_NS 100000000u /* a recording's first moment and its first snapshot are not one */
-
 enum at_work {
 	WORK_NONE,     /* it listens, or waits as those do that nobody gives work */
 	WORK_MAYBE,    /* for another thread of its process, since it may have been asked */
@@ -32,7 +30,7 @@ uint64_t serving_asked_since(const struct scene *scene, const struct episode *ep
 {
 	uint64_t began = scene->waits[episode->first].start_ns, before = limit_of(scene, LIMIT_serving_before_ns);
 
-	if (episode->slices > 1 && began <= scene->start_ns + BEGIN_SLACK_NS)
+	if (episode->slices > 1 && began <= scene->start_ns + limit_of(scene, LIMIT_standing_slack_ns))
 		began = born(scene, episode->thread);
 	return began > before ? began - before : 0;
 }

@@ -14,6 +14,7 @@
 #include "base/slice.h"
 #include "base/suggest.h"
 #include "diagnose/answer.h"
+#include "diagnose/judgement.h"
 #include "diagnose/standing.h"
 #include "session/command.h"
 #include "session/loop_tasks.h"
@@ -26,8 +27,6 @@
 #define PAUSE_NS 1000000000u /* between looks */
 #define ANSWERS_TOLD 3       /* in full; the rest a line each */
 #define ANSWERS_SOUGHT 40    /* of what may be stuck, the longest */
-#define CERTAIN 70           /* per cent: without a person who says so, what is less sure is not told, ... */
-#define OWED 40              /* ... but of who should have been served by now, where that much speaks for who does not */
 
 #define CHILDREN_AGAIN 2     /* one after the other, in a look */
 
@@ -183,13 +182,15 @@ static bool is_stuck(const struct finding *f)
 }
 
 /* Though nobody has said that it is stuck. */
-static bool is_sure(const struct finding *f)
+static bool is_sure(const struct scene *scene, const struct finding *f)
 {
 	const struct diagnosis *d = f->diagnosis;
 
+	if (!rule_holds(scene, RULE_told_unasked))
+		return true;
 	if (!f->standing->owed)
-		return d->confidence >= CERTAIN;
-	return d->confidence >= OWED && !d->person && (d->far || d->circle_count > 1 || (d->culprit.thread && d->culprit.thread != f->standing->thread));
+		return d->confidence >= limit_of(scene, LIMIT_told_sure);
+	return d->confidence >= limit_of(scene, LIMIT_told_owed) && !d->person && (d->far || d->circle_count > 1 || (d->culprit.thread && d->culprit.thread != f->standing->thread));
 }
 
 static size_t find_standing(struct look *look, size_t pid_count, const struct standing **ret_list)
@@ -210,7 +211,7 @@ static const struct standing *find_elsewhere(struct look *look)
 	for (size_t i = 0; i < count && i < ANSWERS_SOUGHT; i++) {
 		struct finding f = { &list[i], diagnose_standing(look, &list[i]) };
 
-		if (is_sure(&f))
+		if (is_sure(look->session.scene, &f))
 			return f.standing;
 	}
 	return NULL;
@@ -257,7 +258,7 @@ static void find(struct look *look)
 
 		if (is_stuck(&f))
 			f.diagnosis = diagnose_standing(look, &list[i]);
-		if (!look->pid_count && !is_sure(&f))
+		if (!look->pid_count && !is_sure(look->session.scene, &f))
 			continue;
 		look->findings[look->count++] = f;
 	}
