@@ -34,6 +34,7 @@ STORMS = 2
 COMPARED = 20_000_000     # the size that is compared with the peers
 GROUP_LIMIT = 6 << 30     # bytes; so that the machine outlives a reader
 RING_LIMIT = 1 << 30      # for what is asked of a ring
+MS = 1_000_000
 PAIR = 'sched messaging, once: graph'
 PROBLEMS = (RuntimeError, OSError, ValueError, subprocess.SubprocessError)
 
@@ -86,8 +87,25 @@ def read(build, trace, kind, size):
                          ('infer', ['infer']), ('dump of a second', ['dump', '--from', '-1s']), ('info', ['info'])):
         rows.append(measured(f'{kind}: {title}', build, trace, words, size))
     if abs(size - COMPARED) < COMPARED // 10:
-        rows += session.measure(build, trace, kind)
+        rows += read_paths(build, trace, kind, size) + session.measure(build, trace, kind)
     forget(trace)
+    return rows
+
+
+def read_paths(build, trace, kind, size):
+    """Rows: the path of who ran most, who is there all the time, and of who waits most, without the index and with it."""
+    told = subprocess.run([f'{build}/argus', 'info', '--threads', '--json', trace], check=True, capture_output=True, text=True, errors='replace')
+    threads = json.loads(told.stdout)['thread_times']
+    lives = {t['tid']: t['running_ns'] + t['runnable_ns'] + t['waiting_ns'] for t in threads}
+    there = [t for t in threads if t['running_ns'] > MS and lives[t['tid']] > max(lives.values()) * 0.9]
+    rows = []
+    for title, who in (('works', max(there, key=lambda t: t['running_ns'])), ('waits', max(there, key=lambda t: t['waiting_ns']))):
+        for when in ('the first time', 'from the index'):
+            if when == 'the first time':
+                forget(trace)
+            rows.append(measured(f"{kind}: path of who {title}, {when}", build, trace, ['path', '--tid', str(who['tid'])], size))
+            if when == 'the first time':
+                measured(f'{kind}: hangs, which writes it', build, trace, ['hangs'], size)
     return rows
 
 

@@ -244,11 +244,10 @@ static void slice_from_loop(struct slice *s)
 	unsigned fewest = LOOPS_COMPARED + 1;
 	struct graph_segment segment;
 
-	for (uint32_t i = 1; i < scene->thread_count; i++) {
+	SCENE_EACH_MATE(scene, s->episode->thread, i) {
 		unsigned ran = 0, compared = 0;
 
-		if (i == s->episode->thread || !scene_same_process(scene, i, s->episode->thread) ||
-		    !ran_in(scene, i, last->start_ns, last->end_ns))
+		if (i == s->episode->thread || !ran_in(scene, i, last->start_ns, last->end_ns))
 			continue;
 		for (uint32_t j = s->episode->last; j-- > first && compared < LOOPS_COMPARED; ) {
 			const struct wait *w = &scene->waits[j];

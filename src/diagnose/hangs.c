@@ -34,8 +34,10 @@ static bool others_listen(const struct finder *f, const struct episode *loop, ui
 	const struct wait *at = &scene->waits[loop->last];
 	uint64_t listened = 0;
 
-	for (uint32_t i = 1; i < scene->thread_count && at->kind == WAIT_KIND_epoll && at->object; i++) {
-		if (i == f->thread || !scene_same_process(scene, i, f->thread))
+	if (at->kind != WAIT_KIND_epoll || !at->object)
+		return false;
+	SCENE_EACH_MATE(scene, f->thread, i) {
+		if (i == f->thread)
 			continue;
 		for (uint32_t j = scene_waits_from(scene, i, from); j < scene_waits_end(scene, i) && scene->waits[j].start_ns < to; j++)
 			if (scene->waits[j].kind == at->kind && scene->waits[j].object == at->object)

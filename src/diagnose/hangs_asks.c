@@ -78,10 +78,12 @@ static bool was_accepted(const struct finder *f, const struct wait *w, uint32_t 
 {
 	const struct scene *scene = f->scene;
 
-	for (uint32_t i = 1; i < scene->thread_count && hangs_is_unattended(f); i++) {
+	if (!hangs_is_unattended(f))
+		return false;
+	SCENE_EACH_MATE(scene, w->thread, i) {
 		uint32_t first = scene->threads[i].wait, end = scene_waits_end(scene, i);
 
-		if (i == w->thread || !scene_same_process(scene, i, w->thread))
+		if (i == w->thread)
 			continue;
 		for (uint32_t j = scene_waits_from(scene, i, before_ns); j-- > first && end - j < limit_of(scene, LIMIT_first_messages); )
 			if (scene->waits[j].end == WAIT_END_THREAD && scene_same_process(scene, scene->waits[j].waker, other) &&

@@ -185,8 +185,8 @@ bool hangs_left_to_others(const struct finder *f, const struct episode *e)
 	const struct scene *scene = f->scene;
 	uint32_t waker = scene->waits[e->last].waker;
 
-	for (uint32_t i = 1; i < scene->thread_count; i++)
-		if (i != e->thread && scene_same_process(scene, i, e->thread) &&
+	SCENE_EACH_MATE(scene, e->thread, i)
+		if (i != e->thread &&
 		    most_of(scene, listened_ns(scene, i, e->start_ns, e->end_ns, i != waker), e->end_ns - e->start_ns))
 			return true;
 	return false;

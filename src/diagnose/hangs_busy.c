@@ -58,10 +58,10 @@ static bool works_together(const struct finder *f, uint64_t from, uint64_t to)
 {
 	const struct scene *scene = f->scene;
 
-	for (uint32_t i = 1; i < scene->thread_count; i++) {
+	SCENE_EACH_MATE(scene, f->thread, i) {
 		struct state_times times;
 
-		if (i == f->thread || !scene_same_process(scene, i, f->thread))
+		if (i == f->thread)
 			continue;
 		scene_state_times(scene, i, from, to, &times);
 		if (most_of(f->scene, times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE], to - from) &&

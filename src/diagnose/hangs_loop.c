@@ -298,10 +298,10 @@ static bool process_works(const struct finder *f, uint64_t from, uint64_t to)
 {
 	uint64_t ran = 0;
 
-	for (uint32_t i = 1; i < f->scene->thread_count; i++) {
+	SCENE_EACH_MATE(f->scene, f->thread, i) {
 		struct state_times times;
 
-		if (i == f->thread || !scene_same_process(f->scene, i, f->thread))
+		if (i == f->thread)
 			continue;
 		scene_state_times(f->scene, i, from, to, &times);
 		ran += times.ns[SPAN_RUNNING];

@@ -401,8 +401,8 @@ static bool leaves_to_servers(const struct finder *f, const struct episode *e)
 		return true;
 	if (joined->kind != WAIT_KIND_futex || joined->hint)
 		return false;
-	for (uint32_t i = 1; i < f->scene->thread_count; i++) {
-		const struct wait *its = scene_same_process(f->scene, i, e->thread) ? wait_in_middle(f->scene, i, e) : NULL;
+	SCENE_EACH_MATE(f->scene, e->thread, i) {
+		const struct wait *its = wait_in_middle(f->scene, i, e);
 
 		if (its && awaits_clients(f, its))
 			return true;
@@ -424,10 +424,10 @@ static bool rests_with_its_threads(const struct finder *f, const struct episode 
 
 	if (w->kind != WAIT_KIND_poll || object_kind(w->detail) != OBJECT_KIND_eventfd || w->end != WAIT_END_OPEN)
 		return false;
-	for (uint32_t i = 1; i < f->scene->thread_count; i++) {
+	SCENE_EACH_MATE(f->scene, e->thread, i) {
 		const struct wait *its;
 
-		if (i == e->thread || !scene_same_process(f->scene, i, e->thread) || f->scene->tables->threads[i].end_ns < e->end_ns)
+		if (i == e->thread || f->scene->tables->threads[i].end_ns < e->end_ns)
 			continue;
 		its = wait_in_middle(f->scene, i, e);
 		if (!its || !waits_to_be_told(its))

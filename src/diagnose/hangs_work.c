@@ -209,8 +209,8 @@ bool hangs_own_threads_work(const struct finder *f, const struct episode *e)
 	if (!hangs_is_unattended(f) || !rule_holds(scene, RULE_work_in_progress) || (w->kind != WAIT_KIND_futex && w->kind != WAIT_KIND_semaphore) ||
 	    w->end != WAIT_END_THREAD || !scene_same_process(scene, w->waker, f->thread))
 		return false;
-	for (uint32_t i = 1; i < scene->thread_count; i++)
-		if (i != f->thread && scene_same_process(scene, i, f->thread))
+	SCENE_EACH_MATE(scene, f->thread, i)
+		if (i != f->thread)
 			gather(f, i, e, &stretches);
 	together = together_ns(&stretches);
 	vec_done(&stretches);

@@ -433,11 +433,11 @@ uint32_t loop_retry_partner(const struct scene *scene, const struct retries *ret
 	bool alone;
 
 	*ret_lockstep = true;
-	for (uint32_t i = 1; i < scene->thread_count; i++) {
+	SCENE_EACH_MATE(scene, thread, i) {
 		uint32_t at = scene_waits_from(scene, i, retries->start_ns + slack), end = scene_waits_end(scene, i);
 		struct retries its;
 
-		if (i == thread || !scene_same_process(scene, i, thread))
+		if (i == thread)
 			continue;
 		while (at < end && scene->waits[at].kind != WAIT_KIND_sleep && scene->waits[at].start_ns < retries->end_ns)
 			at++;

@@ -36,8 +36,8 @@ static bool is_only_thread(const struct scene *scene, const struct wait *w)
 {
 	const struct tables *tables = scene->tables;
 
-	for (uint32_t i = 1; i < tables->thread_count; i++)
-		if (i != w->thread && scene_same_process(scene, i, w->thread) && tables->threads[i].end_ns > w->start_ns)
+	SCENE_EACH_MATE(scene, w->thread, i)
+		if (i != w->thread && tables->threads[i].end_ns > w->start_ns)
 			return false;
 	return true;
 }

@@ -513,6 +513,37 @@ bool scene_same_process(const struct scene *scene, uint32_t a, uint32_t b)
 	return a && b && scene_pid(scene, a) == scene_pid(scene, b) && scene_pid(scene, a);
 }
 
+uint32_t scene_mate(const struct scene *scene, uint32_t thread, uint32_t after)
+{
+	uint32_t pid = scene_pid(scene, thread);
+
+	if (scene->threads[thread].first_mate)
+		return after ? scene->threads[after].next_mate : scene->threads[thread].first_mate;
+	for (uint32_t i = after + 1; pid && i < scene->thread_count; i++)
+		if (scene_pid(scene, i) == pid)
+			return i;
+	return 0;
+}
+
+void scene_link_mates(struct scene *scene)
+{
+	struct scene_thread *threads = scene->threads;
+	struct map last;
+
+	map_init(&last);
+	for (uint32_t i = 1; i < scene->thread_count; i++) {
+		bool fresh = true;
+		uint64_t *at = scene_pid(scene, i) ? map_at(&last, scene_pid(scene, i), &fresh) : NULL;
+
+		threads[i].first_mate = !at ? 0 : fresh ? i : threads[*at].first_mate;
+		if (!fresh)
+			threads[*at].next_mate = i;
+		if (at)
+			*at = i;
+	}
+	map_done(&last);
+}
+
 /* Who made it; of one that was there before the recording began its parent. */
 static uint32_t maker_of(const struct scene *scene, uint32_t thread)
 {

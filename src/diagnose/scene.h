@@ -293,6 +293,7 @@ struct scene_thread {
 	uint32_t wait, wait_count;       /* its waits lie in a row, in the order of time */
 	uint32_t wake, wake_count;       /* so do the wake-ups it made */
 	uint32_t episode, episode_count; /* and its episodes */
+	uint32_t first_mate, next_mate;  /* of its process, in the tables' order; 0: not told, none */
 	struct row messages;
 	struct row samples;
 	struct row yields;
@@ -523,6 +524,11 @@ bool scene_ended_by_signal(const struct scene *scene, const struct wait *wait);
 bool scene_met_signal(const struct scene *scene, const struct wait *wait);
 /* True when both threads are of one process. */
 bool scene_same_process(const struct scene *scene, uint32_t a, uint32_t b);
+/* The thread of its process behind `after` (0: the first one), itself among them; 0 there is none. */
+uint32_t scene_mate(const struct scene *scene, uint32_t thread, uint32_t after);
+#define SCENE_EACH_MATE(scene, thread, i) for (uint32_t i = scene_mate(scene, thread, 0); i; i = scene_mate(scene, thread, i))
+/* So that this is quick. */
+void scene_link_mates(struct scene *scene);
 /* True when the thread's process started the other. */
 bool scene_has_started(const struct scene *scene, uint32_t thread, uint32_t child);
 /* True for a thread of the process, and for those that it or its own made. */

@@ -33,10 +33,10 @@ static bool in_one_loop(const struct scene *scene, uint32_t thread, uint64_t fro
 /* Another thread of the process could have run, and next to never did. */
 static bool sibling_kept_off(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
 {
-	for (uint32_t i = 1; i < scene->thread_count; i++) {
+	SCENE_EACH_MATE(scene, thread, i) {
 		struct state_times times;
 
-		if (i == thread || !scene_same_process(scene, i, thread))
+		if (i == thread)
 			continue;
 		scene_state_times(scene, i, from_ns, to_ns, &times);
 		if (times.ns[SPAN_RUNNABLE] * 2 > to_ns - from_ns && times.ns[SPAN_RUNNING] * 4 < to_ns - from_ns)

@@ -111,8 +111,8 @@ uint32_t meeting_late(const struct scene *scene, uint32_t thread, const struct m
 	mine = find_meeting(scene, thread, wait->start_ns, NULL);
 	if (!mine.known || !mine.there)
 		return 0;
-	for (uint32_t i = 1; i < scene->thread_count; i++) {
-		if (i == thread || !scene_same_process(scene, i, thread) || scene->tables->threads[i].end_ns < wait->end_ns)
+	SCENE_EACH_MATE(scene, thread, i) {
+		if (i == thread || scene->tables->threads[i].end_ns < wait->end_ns)
 			continue;
 		other = find_meeting(scene, i, wait->end_ns - 1, &mine.place);
 		if (other.known && !other.there) {
@@ -125,7 +125,6 @@ uint32_t meeting_late(const struct scene *scene, uint32_t thread, const struct m
 
 void ask_meeting(struct question *q)
 {
-	const struct tables *tables = q->scene->tables;
 	uint64_t end = q->to - 1;  /* who has not come by then is later than those that did */
 	struct meeting mine;
 
@@ -134,10 +133,10 @@ void ask_meeting(struct question *q)
 	mine = find_meeting(q->scene, q->episode->thread, q->from, NULL);
 	if (!mine.known || !mine.there)
 		return;
-	for (uint32_t i = 1; i < tables->thread_count; i++) {
+	SCENE_EACH_MATE(q->scene, q->episode->thread, i) {
 		struct meeting other;
 
-		if (i == q->episode->thread || !scene_same_process(q->scene, i, q->episode->thread) || !alive(q, i))
+		if (i == q->episode->thread || !alive(q, i))
 			continue;
 		other = find_meeting(q->scene, i, end, &mine.place);
 		if (other.known && !other.there)

@@ -7,8 +7,8 @@ const struct wait *told_instead(const struct scene *scene, const struct episode 
 
 	if (w->kind != WAIT_KIND_futex || w->end != WAIT_END_TIMEOUT || !w->object || w->hint)
 		return NULL;
-	for (uint32_t i = 1; i < scene->thread_count; i++) {
-		if (i == episode->thread || !scene_same_process(scene, i, episode->thread))
+	SCENE_EACH_MATE(scene, episode->thread, i) {
+		if (i == episode->thread)
 			continue;
 		for (uint32_t j = scene_waits_from(scene, i, 0); j < scene_waits_end(scene, i); j++) {
 			const struct wait *other = &scene->waits[j];

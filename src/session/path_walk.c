@@ -13,6 +13,7 @@
 #include "path/critical.h"
 #include "path/pools.h"
 #include "symbols/file_opener.h"
+#include "symbols/module_shelf.h"
 #include "trace/blocks.h"
 
 #define PART_BLOCKS 16u
@@ -130,14 +131,14 @@ struct walkers {
 struct walker {
 	struct walkers *all;
 	struct graph_room room;   /* of one part's graph after the other's */
-	struct file_opener *opener;
+	struct module_shelf *shelf; /* and its names */
 	pthread_t thread;
 	bool started;
 };
 
 static int part_make(struct walkers *all, struct walker *walker, struct part *part, struct err *err)
 {
-	const struct names_options options = { .opener = walker->opener };
+	const struct names_options options = { .shelf = walker->shelf };
 	size_t end = all->end - part->number * PART_BLOCKS, first = end - all->first > PART_BLOCKS ? end - PART_BLOCKS : all->first;
 	struct blocks *blocks = all->walk->session->blocks;
 	uint64_t from_ns = blocks_at(blocks, first)->from_ns, to_ns = blocks_end_ns(blocks, end - 1);
@@ -268,9 +269,9 @@ static void walk_all(struct walkers *all)
 	struct walker walkers[WALKERS] = { 0 };
 
 	for (unsigned i = 0; i < WALKERS; i++)
-		walkers[i] = (struct walker){ .all = all, .opener = file_opener_new() };
+		walkers[i] = (struct walker){ .all = all, .shelf = module_shelf_new() };
 	for (unsigned i = 0; i < WALKERS && all->count > 1; i++)
-		file_opener_prepare(walkers[i].opener);
+		file_opener_prepare(module_shelf_opener(walkers[i].shelf));
 	for (unsigned i = 1; i < WALKERS && i < all->count; i++)
 		if (sysconf(_SC_NPROCESSORS_ONLN) > (long)i)
 			start(&walkers[i]);
@@ -279,7 +280,7 @@ static void walk_all(struct walkers *all)
 		if (walkers[i].started)
 			pthread_join(walkers[i].thread, NULL);
 		graph_room_done(&walkers[i].room);
-		file_opener_free(walkers[i].opener);
+		module_shelf_free(walkers[i].shelf);
 	}
 }
 

@@ -26,6 +26,8 @@
 #include "session/sweep.h"
 #include "session/sweep_begin.h"
 #include "session/sweep_past.h"
+#include "symbols/file_opener.h"
+#include "symbols/module_shelf.h"
 #include "trace/blocks.h"
 
 #define GROUP_BLOCKS 4u        /* whose hangs are noted together */
@@ -67,6 +69,7 @@ struct judge {
 	struct sweep *sweep;
 	struct judgement judgement; /* that others do not write into */
 	struct graph_room room;
+	struct module_shelf *shelf; /* what was read for names */
 	struct blocks_watch *watch;
 	bool is_laying;
 	pthread_t thread;
@@ -177,7 +180,8 @@ static int find_hangs(const struct judge *judge, const struct stretch *stretch, 
 {
 	const struct sweep *s = judge->sweep;
 	struct hangs_options options = *s->options;
-	int r = names_open(look->part, look->scene->tables, NULL, &look->names, err);
+	const struct names_options names = { .shelf = judge->shelf };
+	int r = names_open(look->part, look->scene->tables, &names, &look->names, err);
 	const struct hang *hangs;
 	size_t count;
 
@@ -420,7 +424,8 @@ static void judge_all(struct sweep *s)
 	if (!s->unknown)
 		return;
 	for (size_t i = 0; i < threads; i++) {
-		judges[i] = (struct judge){ .sweep = s, .judgement = *s->session->judgement };
+		judges[i] = (struct judge){ .sweep = s, .judgement = *s->session->judgement, .shelf = module_shelf_new() };
+		file_opener_prepare(module_shelf_opener(judges[i].shelf)); /* a fork later has all memory written anew */
 		memset(&judges[i].judgement.spoken, 0, sizeof(judges[i].judgement.spoken));
 	}
 	if (s->pace)
@@ -436,8 +441,10 @@ static void judge_all(struct sweep *s)
 	judge_groups(&judges[0]);
 	for (size_t i = 1; i < started; i++)
 		pthread_join(judges[i].thread, NULL);
-	for (size_t i = 0; i < threads; i++)
+	for (size_t i = 0; i < threads; i++) {
 		judgement_done(&judges[i].judgement);
+		module_shelf_free(judges[i].shelf);
+	}
 	if (!s->pace)
 		mem_keep(false);
 }

@@ -15,7 +15,6 @@ struct module_names {
 	bool opened, have_file;        /* the file was looked for; it was found and is the right one */
 	bool bounded;                  /* functions' bounds were looked for */
 	bool loaded;                   /* symbols were loaded */
-	bool lines_opened;             /* debug information was looked for */
 	struct elf_file file;
 	char *path;                    /* of the file that was opened; owned */
 	struct unwind_table unwind;    /* functions' bounds; empty when there are none */

@@ -9,7 +9,7 @@
 #include "base/map.h"
 #include "symbols/demangle.h"
 #include "symbols/debug_file.h"
-#include "symbols/module_names.h"
+#include "symbols/module_shelf.h"
 #include "symbols/names_cache.h"
 #include "symbols/names_lines.h"
 
@@ -24,17 +24,24 @@ struct kept_names {
 	struct vec(const struct name *) fresh;
 };
 
+/* A module, as far as it was asked about. */
+struct module_part {
+	struct module_names *names;        /* of the shelf; NULL: nobody needed its file */
+	struct symbol_table told;          /* names that the trace has, by file offset */
+	struct kept_names kept;
+	struct names_lines *lines;
+	bool lines_opened;
+	struct map by_place;               /* address -> struct name * */
+};
+
 struct names {
 	struct arena arena;
 	const struct tables *tables;
 	struct names_options options;
+	struct module_shelf *shelf;
 	struct debug_places places;
-	struct module_names *modules;      /* by module number */
-	struct symbol_table *told;         /* the same: names that the trace has, by file offset */
+	struct module_part *modules;       /* by module number */
 	const struct name **by_node;       /* by frame.at; NULL: not asked yet */
-	struct kept_names *kept;           /* by module number */
-	struct names_lines **lines;        /* per module; opened with its first name */
-	struct map *by_place;              /* per module: address -> struct name * */
 	struct name unknown;
 	uint64_t kernel_text;              /* address of _text while recording, 0 unknown */
 	uint32_t kernel_module;
@@ -101,7 +108,7 @@ static void read_exact(struct names *n, const struct event_symbol *s, const char
 		name->inline_count = (uint32_t)inlines.length;
 	}
 	vec_done(&inlines);
-	map_put(&n->by_place[s->module], s->address, (uint64_t)(uintptr_t)name);
+	map_put(&n->modules[s->module].by_place, s->address, (uint64_t)(uintptr_t)name);
 }
 
 /* Names that the trace itself has: of the kernel, of JIT code, or written into
@@ -116,7 +123,7 @@ static void read_symbols(struct names *n)
 		if (s->bytes == NAMES_EXACT)
 			read_exact(n, s, told->tail, told->tail + told->tail_length);
 		else
-			symbol_table_add_name(&n->told[s->module], s->address, s->bytes, told->tail, 0);
+			symbol_table_add_name(&n->modules[s->module].told, s->address, s->bytes, told->tail, 0);
 	}
 }
 
@@ -128,22 +135,17 @@ int names_open(const struct trace *trace, const struct tables *tables, const str
 	n->tables = tables;
 	if (options)
 		n->options = *options;
-	n->places = (struct debug_places){ n->options.opener ? n->options.opener : file_opener_new(), n->options.symfs };
-	n->told = mem_zalloc((tables->module_count + 1) * sizeof(*n->told));
+	n->shelf = n->options.shelf ? n->options.shelf : module_shelf_new();
+	n->places = (struct debug_places){ module_shelf_opener(n->shelf), n->options.symfs };
 	n->modules = mem_zalloc((tables->module_count + 1) * sizeof(*n->modules));
-	n->kept = mem_zalloc((tables->module_count + 1) * sizeof(*n->kept));
-	n->by_place = mem_zalloc((tables->module_count + 1) * sizeof(*n->by_place));
-	n->lines = mem_zalloc((tables->module_count + 1) * sizeof(*n->lines));
 	n->by_node = mem_zalloc((tables->node_count + 1) * sizeof(*n->by_node));
 	n->unknown = (struct name){ .function = "", .text = "?", .module = "", .path = "", .file = "" };
-	for (uint32_t i = 0; i < tables->module_count; i++) {
-		n->modules[i].module = &tables->modules[i];
-		if (i > 0 && tables->modules[i].kind == MODULE_KIND_kernel)
+	for (uint32_t i = 1; i < tables->module_count; i++)
+		if (tables->modules[i].kind == MODULE_KIND_kernel)
 			n->kernel_module = i;
-	}
 	read_symbols(n);
 	for (uint32_t i = 0; i < tables->module_count; i++)
-		symbol_table_sort(&n->told[i]);
+		symbol_table_sort(&n->modules[i].told);
 	const char *text = trace_machine(trace, "kernel_text");
 	if (text)
 		n->kernel_text = strtoull(text, NULL, 16);
@@ -159,7 +161,7 @@ static bool worth_keeping(const struct name *name)
 
 static void keep_names(struct names *n, uint32_t module)
 {
-	struct kept_names *k = &n->kept[module];
+	struct kept_names *k = &n->modules[module].kept;
 	if (k->spent_ns > KEEP_FROM_NS)
 		names_cache_save(n->tables->modules[module].build_id, k->stamp, &k->cache, k->fresh.items, k->fresh.length);
 	vec_done(&k->fresh);
@@ -172,21 +174,27 @@ void names_close(struct names *n)
 		return;
 	for (uint32_t i = 0; i < n->tables->module_count; i++) {
 		keep_names(n, i);
-		module_names_done(&n->modules[i]);
-		map_done(&n->by_place[i]);
-		names_lines_close(n->lines[i]);
-		symbol_table_done(&n->told[i]);
+		map_done(&n->modules[i].by_place);
+		names_lines_close(n->modules[i].lines);
+		symbol_table_done(&n->modules[i].told);
 	}
 	free(n->modules);
-	free(n->kept);
-	free(n->by_place);
-	free(n->lines);
-	free(n->told);
 	free(n->by_node);
-	if (!n->options.opener)
-		file_opener_free(n->places.opener);
+	if (n->options.shelf)
+		module_shelf_put_back(n->shelf);
+	else
+		module_shelf_free(n->shelf);
 	arena_done(&n->arena);
 	free(n);
+}
+
+static struct module_names *file_of(struct names *n, uint32_t module)
+{
+	struct module_part *part = &n->modules[module];
+
+	if (!part->names)
+		part->names = module_shelf_take(n->shelf, &n->tables->modules[module]);
+	return part->names;
 }
 
 static uint64_t function_start(struct module_names *m, uint64_t offset)
@@ -200,17 +208,18 @@ static uint64_t function_start(struct module_names *m, uint64_t offset)
 
 static void find_lines(struct names *n, struct module_names *m, uint64_t address, struct name *name)
 {
+	struct module_part *part = &n->modules[name->module_number];
 	char debug[4096] = "";
 	if (!m->have_file || m->file.fd < 0)
 		return;
-	if (!m->lines_opened) {
-		m->lines_opened = true;
+	if (!part->lines_opened) {
+		part->lines_opened = true;
 		if (!debug_file_find(&n->places, &m->file, m->path, true, debug, sizeof(debug)))
 			debug[0] = 0;
-		n->lines[name->module_number] = names_lines_open(n->places.opener, m->path, debug);
+		part->lines = names_lines_open(n->places.opener, m->path, debug);
 	}
-	if (n->lines[name->module_number])
-		names_lines_find(n->lines[name->module_number], &n->arena, address, name);
+	if (part->lines)
+		names_lines_find(part->lines, &n->arena, address, name);
 }
 
 static void set_place(struct names *n, struct name *name)
@@ -221,8 +230,8 @@ static void set_place(struct names *n, struct name *name)
 /* A name found by an earlier run; the module's file is here and the right one. */
 static bool find_kept(struct names *n, uint32_t module, uint64_t offset, struct name *name)
 {
-	struct kept_names *k = &n->kept[module];
-	struct module_names *m = &n->modules[module];
+	struct kept_names *k = &n->modules[module].kept;
+	struct module_names *m = file_of(n, module);
 	bool guessed;
 
 	if (!k->asked) {
@@ -235,7 +244,7 @@ static bool find_kept(struct names *n, uint32_t module, uint64_t offset, struct 
 	}
 	if (!names_cache_find(&k->cache, &n->arena, offset, name))
 		return false;
-	const struct symbol *told = name->function[0] ? NULL : symbol_table_find(&n->told[module], NULL, offset, &guessed);
+	const struct symbol *told = name->function[0] ? NULL : symbol_table_find(&n->modules[module].told, NULL, offset, &guessed);
 	if (told) {
 		set_function(n, name, told->name, guessed);
 		name->function_start = told->start;
@@ -258,7 +267,7 @@ static const struct name *resolve_script(struct names *n, uint32_t module, uint6
 {
 	struct name *name = arena_new(&n->arena, struct name);
 	bool guessed;
-	const struct symbol *told = symbol_table_find(&n->told[module], NULL, address, &guessed);
+	const struct symbol *told = symbol_table_find(&n->modules[module].told, NULL, address, &guessed);
 
 	name_init(n, name, module, address);
 	name->file = name->path;
@@ -279,7 +288,7 @@ static const struct name *resolve(struct names *n, uint32_t module, uint64_t off
 {
 	if (n->tables->modules[module].kind == MODULE_KIND_script)
 		return resolve_script(n, module, offset);
-	struct module_names *m = &n->modules[module];
+	struct module_names *m = file_of(n, module);
 	struct name *name = arena_new(&n->arena, struct name);
 	const struct symbol *s = NULL, *told;
 	uint64_t address, start;
@@ -302,7 +311,7 @@ static const struct name *resolve(struct names *n, uint32_t module, uint64_t off
 			name->function_start = start;
 	}
 	/* what comes from the trace is not taken for others' */
-	struct kept_names *k = &n->kept[module];
+	struct kept_names *k = &n->modules[module].kept;
 	k->spent_ns += clock_now_ns() - before;
 	if (k->stamp && worth_keeping(name)) {
 		const struct name *found = s ? name : arena_memdup(&n->arena, name, sizeof(*name));
@@ -310,7 +319,7 @@ static const struct name *resolve(struct names *n, uint32_t module, uint64_t off
 	}
 	if (s)
 		return name;
-	if ((told = symbol_table_find(&n->told[module], NULL, offset, &guessed))) {
+	if ((told = symbol_table_find(&n->modules[module].told, NULL, offset, &guessed))) {
 		set_function(n, name, told->name, guessed);
 		name->function_start = told->start;
 	} else {
@@ -322,11 +331,12 @@ static const struct name *resolve(struct names *n, uint32_t module, uint64_t off
 bool names_source(struct names *n, uint32_t node, const char **ret_file, uint32_t *ret_line)
 {
 	struct name name = *names_frame(n, node);
-	struct module_names *m = &n->modules[name.module_number];
+	struct module_names *m;
 	uint64_t address;
 
 	if (!name.module_number)
 		return false;
+	m = file_of(n, name.module_number);
 	if (!name.line && !name.script) {
 		module_names_load(m, &n->places);
 		if (!m->have_file || !module_names_address(m, name.address, &address))
@@ -350,10 +360,10 @@ const struct name *names_place(struct names *n, uint32_t module, uint64_t addres
 		return name;
 	}
 	bool is_new;
-	uint64_t *known = map_at(&n->by_place[module], address, &is_new);
+	uint64_t *known = map_at(&n->modules[module].by_place, address, &is_new);
 	if (is_new) {
 		const struct name *name = resolve(n, module, address);
-		map_put(&n->by_place[module], address, (uint64_t)(uintptr_t)name);
+		map_put(&n->modules[module].by_place, address, (uint64_t)(uintptr_t)name);
 		return name;
 	}
 	return (const struct name *)(uintptr_t)*known;
@@ -378,8 +388,8 @@ uint64_t names_function_start(struct names *n, uint32_t node)
 		return f->address;
 	if (n->tables->modules[f->module].kind == MODULE_KIND_script)
 		return f->address >> NAMES_SCRIPT_LINE_BITS << NAMES_SCRIPT_LINE_BITS;
-	module_names_bounds(&n->modules[f->module], &n->places);
-	return function_start(&n->modules[f->module], f->address);
+	module_names_bounds(file_of(n, f->module), &n->places);
+	return function_start(file_of(n, f->module), f->address);
 }
 
 const struct name *names_kernel(struct names *n, uint64_t kernel_address)
@@ -392,7 +402,7 @@ const struct name *names_kernel(struct names *n, uint64_t kernel_address)
 const char *names_complaint(const struct names *n, uint32_t index)
 {
 	for (uint32_t i = 1; i < n->tables->module_count; i++)
-		if (n->modules[i].complaint[0] && index-- == 0)
-			return n->modules[i].complaint;
+		if (n->modules[i].names && n->modules[i].names->complaint[0] && index-- == 0)
+			return n->modules[i].names->complaint;
 	return NULL;
 }

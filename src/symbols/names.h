@@ -22,11 +22,11 @@ struct names;
 /* Lower bits of an address in a module of MODULE_KIND_script: the line. */
 #define NAMES_SCRIPT_LINE_BITS 24
 
-struct file_opener;
+struct module_shelf;
 
 struct names_options {
 	const char *symfs;         /* look for files below this folder first; NULL none */
-	struct file_opener *opener; /* the caller's, for the same thread; NULL: one of its own */
+	struct module_shelf *shelf; /* the caller's, for the same thread; NULL: one of its own */
 	bool lines;                /* source lines and inlined functions too: debug information is read */
 };
 
