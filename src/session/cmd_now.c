@@ -190,7 +190,8 @@ static bool is_sure(const struct scene *scene, const struct finding *f)
 		return true;
 	if (!f->standing->owed)
 		return d->confidence >= limit_of(scene, LIMIT_told_sure);
-	return d->confidence >= limit_of(scene, LIMIT_told_owed) && !d->person && (d->far || d->circle_count > 1 || (d->culprit.thread && d->culprit.thread != f->standing->thread));
+	return d->confidence >= limit_of(scene, LIMIT_told_owed) && !d->person &&
+	       (d->far || d->circle_count > 1 || (d->culprit.thread && d->culprit.thread != f->standing->thread));
 }
 
 static size_t find_standing(struct look *look, size_t pid_count, const struct standing **ret_list)
