@@ -37,6 +37,7 @@ struct book {
 	const struct finder *f;
 	bool counts;             /* also what came in without a question, which takes long and is seldom asked for */
 	struct map index;        /* partner -> index into trips */
+	uint64_t met, met_at;    /* the last one that was looked for: mostly it is the next one, too */
 	struct vec(struct trips) trips;
 	struct vec(struct trip) late;
 };
@@ -65,23 +66,28 @@ static bool is_client(const struct finder *f, uint32_t pid)
 
 static struct trips *with(struct book *book, uint64_t partner, bool comes_in)
 {
-	bool fresh;
-	uint64_t *at = map_at(&book->index, partner, &fresh);
+	bool fresh = false;
 
-	if (fresh) {
-		*at = book->trips.length;
-		vec_push(&book->trips, ((struct trips){ .serves = comes_in }));
+	if (partner != book->met || !book->trips.length) {
+		uint64_t *at = map_at(&book->index, partner, &fresh);
+
+		if (fresh)
+			*at = book->trips.length;
+		book->met = partner;
+		book->met_at = *at;
 	}
-	return &book->trips.items[*at];
+	if (fresh)
+		vec_push(&book->trips, ((struct trips){ .serves = comes_in }));
+	return &book->trips.items[book->met_at];
 }
 
 /* The same of a process, or a thread of its own. */
 static struct trips *with_process(struct book *book, uint64_t partner, bool comes_in)
 {
-	bool fresh = !map_find(&book->index, partner);
+	size_t known = book->trips.length;
 	struct trips *t = with(book, partner, comes_in);
 
-	if (fresh)
+	if (book->trips.length > known)
 		t->client = book->f->options->pid && partner <= UINT32_MAX && is_client(book->f, (uint32_t)partner);
 	return t;
 }

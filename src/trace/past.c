@@ -12,72 +12,80 @@
 
 /* ---- who did little ---- */
 
-struct doer {
-	uint32_t tid, count;
-};
-
-static void count_in(struct map *counts, uint32_t tid)
+static struct past_doer *doer_of(struct past *past, uint32_t tid)
 {
-	if (tid)
-		++*map_at(counts, tid, NULL);
+	uint32_t *recent = &past->recent[tid % PAST_RECENT];
+	uint64_t *place;
+	bool fresh;
+
+	if (*recent < past->doers.length && past->doers.items[*recent].tid == tid)
+		return &past->doers.items[*recent];
+	place = map_at(&past->places, tid, &fresh);
+	if (fresh) {
+		const uint64_t *since = past->counting ? NULL : map_find(&past->threads, tid);
+
+		*place = past->doers.length;
+		vec_push(&past->doers, ((struct past_doer){ .tid = tid, .since_ns = since ? *since : UINT64_MAX }));
+	}
+	*recent = (uint32_t)*place;
+	return &past->doers.items[*recent];
 }
 
 /* How often each was met. */
-static void count_event(struct map *counts, const struct event *e)
+static void count_event(struct past *past, const struct event *e)
 {
-	count_in(counts, e->tid);
-	if (e->type == EVENT_switch)
-		count_in(counts, event_as(e, switch)->next);
-	else if (e->type == EVENT_wake)
-		count_in(counts, event_as(e, wake)->target);
+	uint32_t other = e->type == EVENT_switch ? event_as(e, switch)->next : e->type == EVENT_wake ? event_as(e, wake)->target : 0;
+
+	if (e->tid)
+		doer_of(past, e->tid)->count++;
+	if (other)
+		doer_of(past, other)->count++;
 }
 
 static int by_count(const void *a, const void *b)
 {
-	const struct doer *x = a, *y = b;
+	const struct past_doer *x = a, *y = b;
 
 	if (x->count != y->count)
 		return x->count < y->count ? -1 : 1;
 	return x->tid < y->tid ? -1 : x->tid > y->tid;
 }
 
-/* Leaves those in the map that did the least. */
-static void find_busy(struct map *counts, struct past_block *block)
+/* Those that did the least are told from the beginning on. */
+static void find_busy(const struct past *met, struct map *ret_threads, struct past_block *block)
 {
-	struct vec(struct doer) doers = { 0 };
+	size_t count = met->doers.length, sum = 0;
+	struct past_doer *doers = mem_alloc((count + 1) * sizeof(*doers));
 	struct vec(uint32_t) busy = { 0 };
-	const struct map_slot *slot;
-	size_t at = 0, sum = 0;
 
-	while ((slot = map_next(counts, &at)))
-		vec_push(&doers, ((struct doer){ (uint32_t)slot->key, (uint32_t)slot->value }));
-	if (doers.length)
-		qsort(doers.items, doers.length, sizeof(*doers.items), by_count);
-	for (size_t i = 0; i < doers.length; i++) {
-		sum += doers.items[i].count;
-		if (sum <= LITTLE_EVENTS) {
-			map_put(counts, doers.items[i].tid, 0); /* told from the beginning on */
-			continue;
-		}
-		vec_push(&busy, doers.items[i].tid);
-		map_remove(counts, doers.items[i].tid);
+	if (count) {
+		memcpy(doers, met->doers.items, count * sizeof(*doers));
+		qsort(doers, count, sizeof(*doers), by_count);
 	}
-	vec_done(&doers);
+	for (size_t i = 0; i < count; i++) {
+		sum += doers[i].count;
+		if (sum <= LITTLE_EVENTS)
+			map_put(ret_threads, doers[i].tid, 0);
+		else
+			vec_push(&busy, doers[i].tid);
+	}
+	free(doers);
 	block->busy = busy.items;
 	block->busy_count = busy.length;
 }
 
-static bool is_one(const struct past *past, uint32_t tid, uint64_t time_ns)
+static bool is_one(struct past *past, uint32_t tid, uint64_t time_ns)
 {
-	const uint64_t *known = !tid ? NULL : map_find(past->counts ? past->counts : &past->threads, tid);
+	const struct past_doer *doer;
 
-	if (past->counts)
-		return tid && (!known || *known <= LITTLE_EVENTS);
-	return known && time_ns >= *known;
+	if (!tid)
+		return false;
+	doer = doer_of(past, tid);
+	return past->counting ? doer->count <= LITTLE_EVENTS : time_ns >= doer->since_ns && doer->since_ns != UINT64_MAX;
 }
 
 /* Whether it tells what one of them did, or met. */
-static bool is_of(const struct past *past, const struct event *e)
+static bool is_of(struct past *past, const struct event *e)
 {
 	uint32_t other = 0;
 
@@ -113,19 +121,18 @@ static void push(struct arena *arena, struct past_events *events, const struct e
 /* Others are in it as far as those threads woke them: that they waited until then, and that they went on. */
 static void keep_out(struct past *past, const struct event *e)
 {
-	bool fresh;
-	uint64_t *at = map_at(&past->others, e->tid, &fresh);
+	struct past_doer *doer = doer_of(past, e->tid);
 	struct event_switch *copy;
 
-	if (fresh) {
-		*at = past->outs.length;
+	if (!doer->out) {
+		doer->out = (uint32_t)past->outs.length + 1;
 		vec_push(&past->outs, ((struct event){ .data = arena_new(past->arena, struct event_switch) }));
 	}
-	copy = (struct event_switch *)(uintptr_t)past->outs.items[*at].data;
+	copy = (struct event_switch *)(uintptr_t)past->outs.items[doer->out - 1].data;
 	*copy = *event_as(e, switch);
 	copy->next = 0;
-	past->outs.items[*at] = *e;
-	past->outs.items[*at].data = copy;
+	past->outs.items[doer->out - 1] = *e;
+	past->outs.items[doer->out - 1].data = copy;
 }
 
 static void push_half(struct past *past, const struct event *e, bool out, bool in)
@@ -146,8 +153,14 @@ static void push_half(struct past *past, const struct event *e, bool out, bool i
 static void see_switch(struct past *past, const struct event *e)
 {
 	const struct event_switch *s = event_as(e, switch);
-	bool out = is_one(past, e->tid, e->time), in = is_one(past, s->next, e->time) || map_remove(&past->woken, s->next);
+	bool out = is_one(past, e->tid, e->time), in = is_one(past, s->next, e->time);
 
+	if (!in && s->next) {
+		struct past_doer *next = doer_of(past, s->next);
+
+		in = next->woken;
+		next->woken = false;
+	}
 	if (out || in)
 		push_half(past, e, out, in);
 	if (e->tid && !out && s->state != TASK_STATE_running)
@@ -157,15 +170,16 @@ static void see_switch(struct past *past, const struct event *e)
 static void see_wake(struct past *past, const struct event *e)
 {
 	uint32_t target = event_as(e, wake)->target;
-	const uint64_t *at = map_find(&past->others, target);
 
 	if (!is_of(past, e))
 		return;
 	if (!is_one(past, target, e->time)) {
-		if (!at)
+		struct past_doer *doer = target ? doer_of(past, target) : NULL;
+
+		if (!doer || !doer->out)
 			return;
-		push(past->arena, &past->events, &past->outs.items[*at]);
-		map_put(&past->woken, target, 1);
+		push(past->arena, &past->events, &past->outs.items[doer->out - 1]);
+		doer->woken = true;
 	}
 	push(past->arena, &past->events, e);
 }
@@ -175,8 +189,10 @@ static void add_child(struct past *past, uint32_t tid, uint64_t time_ns)
 	const uint64_t *busy = map_find(&past->busy, tid);
 	uint64_t since_ns = busy && *busy > time_ns ? *busy : time_ns;
 
-	if (since_ns < past->floor_ns && !past->counts)
+	if (since_ns < past->floor_ns && !past->counting) {
 		map_put(&past->threads, tid, since_ns);
+		doer_of(past, tid)->since_ns = since_ns;
+	}
 }
 
 static void see(struct past *past, const struct event *e)
@@ -197,8 +213,8 @@ static void past_done(struct past *past)
 	vec_done(&past->events);
 	vec_done(&past->outs);
 	map_done(&past->busy);
-	map_done(&past->others);
-	map_done(&past->woken);
+	vec_done(&past->doers);
+	map_done(&past->places);
 }
 
 void past_meet(struct past *past, const struct past_block *block, uint64_t to_ns)
@@ -212,7 +228,6 @@ void past_meet(struct past *past, const struct past_block *block, uint64_t to_ns
 /* Who does little is known at the block's end: until then what all do is kept who have not done too much. */
 struct past_gather {
 	struct past past;
-	struct map counts;
 	struct arena arena;
 	uint64_t to_ns;
 };
@@ -225,7 +240,7 @@ struct past_gather *past_gather_new(uint64_t to_ns)
 	g->to_ns = to_ns;
 	g->past.floor_ns = to_ns + 1;
 	g->past.arena = &g->arena;
-	g->past.counts = &g->counts;
+	g->past.counting = true;
 	return g;
 }
 
@@ -233,7 +248,7 @@ void past_gather_see(struct past_gather *g, const struct event *e)
 {
 	if (!e->data || !standing_ever(e->type))
 		return;
-	count_event(&g->counts, e);
+	count_event(&g->past, e);
 	see(&g->past, e);
 }
 
@@ -255,14 +270,13 @@ void past_gather_end(struct past_gather *g, struct past_block *ret_block)
 	struct past past = { .floor_ns = g->past.floor_ns, .arena = &g->arena };
 
 	*ret_block = (struct past_block){ 0 };
-	find_busy(&g->counts, ret_block);
-	past.threads = g->counts;
+	find_busy(&g->past, &past.threads, ret_block);
 	past_meet(&past, ret_block, past.floor_ns);
 	for (size_t i = 0; i < g->past.events.length; i++)
 		see(&past, &g->past.events.items[i]);
 	pack(&g->arena, &past.events, ret_block);
 	past_done(&past);
-	g->counts = past.threads;
+	map_done(&past.threads);
 	past_gather_drop(g);
 }
 
@@ -270,7 +284,6 @@ void past_gather_drop(struct past_gather *g)
 {
 	if (!g)
 		return;
-	map_done(&g->counts);
 	past_done(&g->past);
 	arena_done(&g->arena);
 	free(g);

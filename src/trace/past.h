@@ -35,16 +35,28 @@ void past_block_done(struct past_block *block);
 
 struct past_events vec(struct event);
 
+/* A thread that was met. */
+struct past_doer {
+	uint32_t tid;
+	uint32_t count;                    /* how often */
+	uint32_t out;                      /* the last switch by which it left, of those that are not told; 0 none, else place + 1 */
+	bool woken;                        /* by one that is told, and has not gone on since */
+	uint64_t since_ns;                 /* it is told from then on; UINT64_MAX it is not */
+};
+
+#define PAST_RECENT 64u
+
 struct past {
 	struct map threads;                /* by number: whose, and since when; those that they make meanwhile are added */
-	const struct map *counts;          /* while that is not known: how often each was met so far; else NULL */
+	bool counting;                     /* that is not known yet: all who did little so far */
 	uint64_t floor_ns;                 /* up to where */
 	struct arena *arena;               /* of what is handed out */
 	struct past_events events;
 	struct map busy;                   /* by thread, until when it did much */
-	struct map others;                 /* by thread, the last switch by which it left, ... */
+	struct vec(struct past_doer) doers;
+	struct map places;                 /* by thread, its place among them */
+	uint32_t recent[PAST_RECENT];      /* places by the number's last bits */
 	struct past_events outs;
-	struct map woken;                  /* ... and whether it was woken since, and has not gone on */
 };
 
 /* All blocks are met first, in their order; each ends before `to_ns`. */
