@@ -5,7 +5,7 @@
 
 void feed_all(struct builder *b)
 {
-	struct trace_filter filter = { .fields = b->program.fields };
+	struct trace_filter filter = { .fields = b->program.fields, .whole = true };
 	const struct graph_options *options = b->options;
 	struct trace_cursor *cursor;
 	const struct event *e;

@@ -63,6 +63,7 @@ enum graph_strength { GRAPH_WEAK, GRAPH_INFERRED, GRAPH_STRONG };
 struct region {
 	void *data;
 	size_t capacity;
+	size_t touched;             /* up to there its pages are made */
 };
 struct graph_room {
 	struct region rows, preemptions;

@@ -63,10 +63,12 @@ void region_reserve(struct region *region, size_t bytes)
 }
 
 /* Before what begins at `at` is written; it lies within one step. */
-static void region_ahead(const struct region *region, size_t at)
+static void region_ahead(struct region *region, size_t at)
 {
-	if (at % REGION_STEP == 0 && at + REGION_STEP <= region->capacity)
-		mem_populate((char *)region->data + at, REGION_STEP);
+	if (at < region->touched || at % REGION_STEP != 0 || at + REGION_STEP > region->capacity)
+		return;
+	mem_populate((char *)region->data + at, REGION_STEP);
+	region->touched = at + REGION_STEP;
 }
 
 static uint64_t long_ns(const struct map *map, uint32_t row)

@@ -15,22 +15,11 @@
 #include "trace/blocks_own.h"
 #include "trace/blocks_pack.h"
 #include "trace/crc32c.h"
-#include "trace/past.h"
 #include "trace/reader.h"
 
 #define BLOCK_WEIGHT 65536u
 #define KEY_BLOCKS 32              /* what stands is packed against a block at most so far before */
 #define NOTE_ALONE 4096            /* bytes of a note that is worth packing */
-
-struct blocks_watch {
-	struct blocks *blocks;
-	struct standing *standing;
-	size_t next, last;        /* block that begins next; that the walk goes to */
-	size_t step;              /* of that, and those so many before it each, what stands is kept */
-	uint64_t next_ns, from_ns;
-	struct past_gather *past;  /* of the block that ends there; NULL: not wanted */
-	struct blocks_watch *other; /* of the same blocks */
-};
 
 /* ---- where they begin ---- */
 
@@ -238,30 +227,33 @@ static int unpack_standing(struct blocks *b, const struct entry *entry, struct a
 	return r;
 }
 
-static void keep_standing(struct blocks *b, struct entry *entry, const struct standing *standing)
+bool blocks_is_known(struct blocks *b, size_t block)
 {
+	bool known;
+
+	pthread_mutex_lock(&b->lock);
+	known = b->entries.items[block].block.known;
+	pthread_mutex_unlock(&b->lock);
+	return known;
+}
+
+void blocks_keep_standing(struct blocks *b, size_t block, const struct standing_events *events)
+{
+	struct entry *entry = &b->entries.items[block];
 	struct known known = { .before = entry->block.before };
 	struct blob raw, against = { 0 }, packed;
 	const struct entry *key;
-	struct standing_events events;
 	struct arena arena;
 	unsigned char *to;
-	bool known_before;
 
 	arena_init(&arena);
 	pthread_mutex_lock(&b->lock);
-	known_before = entry->block.known;
 	key = key_for(b, entry);
-	if (!known_before && key != entry)
+	if (key != entry)
 		against = raw_standing(b, key, &arena);
 	pthread_mutex_unlock(&b->lock);
-	if (known_before) {
-		arena_done(&arena);
-		return;
-	}
-	standing_take(&arena, standing, entry->block.from_ns, &events);
-	to = arena_alloc(&arena, standing_bytes(&events), 1);
-	raw = (struct blob){ to, standing_put(&events, to) };
+	to = arena_alloc(&arena, standing_bytes(events), 1);
+	raw = (struct blob){ to, standing_put(events, to) };
 	packed = blocks_pack(&arena, raw, against);
 	if (packed.size && raw.size <= RECORD_LIMIT && packed.size <= RECORD_LIMIT) {
 		known.size = (uint32_t)packed.size;
@@ -270,88 +262,11 @@ static void keep_standing(struct blocks *b, struct entry *entry, const struct st
 		known.key = against.size ? (uint32_t)(entry - key) : 0;
 		pthread_mutex_lock(&b->lock);
 		known.bytes = arena_memdup(&b->arena, packed.at, packed.size);
-		blocks_add(b, entry, RECORD_standing, known);
-		pthread_cond_broadcast(&b->found);
+		if (!entry->block.known)
+			blocks_add(b, entry, RECORD_standing, known);
 		pthread_mutex_unlock(&b->lock);
 	}
 	arena_done(&arena);
-}
-
-/* `past`: what the past of a part needs of these blocks is kept, too. */
-static struct blocks_watch *watch_new(struct blocks *b, size_t first, size_t last, size_t step, bool past)
-{
-	struct blocks_watch *watch = mem_zalloc(sizeof(*watch));
-
-	watch->blocks = b;
-	watch->step = step;
-	watch->standing = standing_new(b->trace, b->entries.items[first].block.from_ns);
-	watch->next = first + 1;
-	watch->last = last;
-	watch->next_ns = blocks_end_ns(b, first);
-	watch->from_ns = b->entries.items[first].block.from_ns;
-	if (past && first < last)
-		watch->past = past_gather_new(watch->next_ns);
-	pthread_mutex_lock(&b->lock);
-	watch->other = b->watches;
-	b->watches = watch;
-	pthread_mutex_unlock(&b->lock);
-	return watch;
-}
-
-struct blocks_watch *blocks_watch(struct blocks *b, size_t first, size_t last)
-{
-	return watch_new(b, first, last, 1, true);
-}
-
-/* Of the block that ends. */
-static void keep_past(struct blocks_watch *watch)
-{
-	struct past_block past;
-
-	past_gather_end(watch->past, &past);
-	blocks_keep_past(watch->blocks, watch->next - 1, &past);
-	watch->past = watch->next < watch->last ? past_gather_new(blocks_end_ns(watch->blocks, watch->next)) : NULL;
-}
-
-static void begin_next(struct blocks_watch *watch)
-{
-	struct blocks *b = watch->blocks;
-
-	if (watch->past)
-		keep_past(watch);
-	if ((watch->last - watch->next) % watch->step == 0)
-		keep_standing(b, &b->entries.items[watch->next], watch->standing);
-	pthread_mutex_lock(&b->lock);
-	watch->next_ns = blocks_end_ns(b, watch->next++);
-	pthread_mutex_unlock(&b->lock);
-}
-
-void blocks_watch_see(struct blocks_watch *watch, const struct event *e)
-{
-	while (watch->next <= watch->last && __builtin_expect(e->time > watch->next_ns, 0))
-		begin_next(watch);
-	if (watch->next > watch->last)
-		return;
-	standing_see(watch->standing, e);
-	if (watch->past && e->time >= watch->from_ns)
-		past_gather_see(watch->past, e);
-}
-
-void blocks_watch_end(struct blocks_watch *watch)
-{
-	if (!watch)
-		return;
-	pthread_mutex_lock(&watch->blocks->lock);
-	for (struct blocks_watch **at = &watch->blocks->watches; *at; at = &(*at)->other)
-		if (*at == watch) {
-			*at = watch->other;
-			break;
-		}
-	pthread_cond_broadcast(&watch->blocks->found);
-	pthread_mutex_unlock(&watch->blocks->lock);
-	past_gather_drop(watch->past);
-	standing_free(watch->standing);
-	free(watch);
 }
 
 /* The last block before it, or itself, of which it is known what stands. */
@@ -365,7 +280,7 @@ static size_t last_known(const struct blocks *b, size_t i)
 static void read_through(struct blocks *b, size_t from, size_t to, size_t step, const struct standing_events *standing)
 {
 	struct trace *part = trace_part(b->trace, b->entries.items[from].block.from_ns, blocks_end_ns(b, to), standing);
-	struct blocks_watch *watch = watch_new(b, from, to, step, false);
+	struct blocks_watch *watch = blocks_watch_steps(b, from, to, step);
 	struct trace_filter filter = { 0 };
 	struct trace_cursor *cursor;
 
@@ -373,22 +288,12 @@ static void read_through(struct blocks *b, size_t from, size_t to, size_t step, 
 		if (standing_ever(type))
 			trace_filter_add(&filter, type);
 	cursor = trace_cursor_new(part, &filter);
-	for (const struct event *e; watch->next <= to && (e = trace_cursor_next(cursor)); )
+	for (const struct event *e; !blocks_watch_is_through(watch) && (e = trace_cursor_next(cursor)); )
 		blocks_watch_see(watch, e);
-	while (watch->next <= to)
-		begin_next(watch);
+	blocks_watch_go_through(watch);
 	blocks_watch_end(watch);
 	trace_cursor_free(cursor);
 	trace_close(part);
-}
-
-/* Somebody walks over the block's beginning soon. */
-static bool is_awaited(const struct blocks *b, size_t i)
-{
-	for (const struct blocks_watch *watch = b->watches; watch; watch = watch->other)
-		if (watch->next <= i && i <= watch->last)
-			return true;
-	return false;
 }
 
 /* The last block up to this one of which is known what stands; nobody is about to find
@@ -398,7 +303,7 @@ static size_t last_found(struct blocks *b, size_t i)
 	size_t known;
 
 	pthread_mutex_lock(&b->lock);
-	while ((known = last_known(b, i)) != i && is_awaited(b, i))
+	while ((known = last_known(b, i)) != i && blocks_is_awaited(b, i))
 		pthread_cond_wait(&b->found, &b->lock);
 	pthread_mutex_unlock(&b->lock);
 	return known;

@@ -48,6 +48,17 @@ struct blocks {
 };
 
 struct past_block;
+struct standing_events;
+bool blocks_is_known(struct blocks *b, size_t block);
+/* What stands at its beginning; not before it was so of those that it is packed against. */
+void blocks_keep_standing(struct blocks *b, size_t block, const struct standing_events *events);
+/* Somebody walks over the block's beginning, or will soon; under the lock. */
+bool blocks_is_awaited(const struct blocks *b, size_t block);
+/* A watch that keeps what stands at the last block and every so many before it, and no past. */
+struct blocks_watch *blocks_watch_steps(struct blocks *b, size_t first, size_t last, size_t step);
+bool blocks_watch_is_through(const struct blocks_watch *watch);
+/* There are no more events. */
+void blocks_watch_go_through(struct blocks_watch *watch);
 /* The block was read anyway; it takes what the past has. */
 void blocks_keep_past(struct blocks *b, size_t block, const struct past_block *past);
 void blocks_past_free(struct blocks *b);

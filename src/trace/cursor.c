@@ -467,7 +467,7 @@ static void open_next(struct trace_cursor *cursor)
 {
 	const struct trace *trace = cursor->trace;
 
-	if (cursor->walked++ == AHEAD_AFTER && trace->chunks.length - cursor->next_chunk > AHEAD_LEFT &&
+	if (cursor->walked++ == (cursor->filter.whole ? 0 : AHEAD_AFTER) && trace->chunks.length - cursor->next_chunk > AHEAD_LEFT &&
 	    sysconf(_SC_NPROCESSORS_ONLN) > 1 && !mem_is_scarce())
 		cursor->ahead = ahead_start(trace, &cursor->filter, cursor->next_chunk);
 	tell_progress(cursor);

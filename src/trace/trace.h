@@ -81,6 +81,7 @@ uint64_t trace_time_of_wall(const struct trace *trace, uint64_t wall_ns);
 struct trace_filter {
 	uint64_t from_ns, to_ns;         /* to_ns 0: to the end; both inclusive */
 	uint64_t types[(EVENT_MAX + 63) / 64]; /* bit per type; all zero: all types */
+	bool whole;                      /* it will be read to its end: decoding ahead is worth its start */
 	bool unnumbered;                 /* numbers are not needed (they are 0): whole chunks may be passed over */
 	uint64_t cpus;                   /* events of these processors (a bit for each number % 64); 0: of all */
 	/* Fields that are needed, of each type (EVENT_MAX) a bit per offset, FIELD_BIT(); the
