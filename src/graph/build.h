@@ -66,18 +66,19 @@ struct file_locks;          /* lock.c */
 /* Wake rules that can hold for a cause, a context and what the target waits on, in
  * their order, up to the first that always does. */
 struct wake_list {
-	bool made;              /* when it was first asked for */
-	uint8_t rules[255];     /* places in wakes */
 	uint8_t count;
 	bool last_sure;         /* the last one needs no asking */
+	uint8_t rules[];        /* places in wakes */
 };
 
 #define WAKE_CAUSES 16
 #define WAKE_CONTEXTS 4
-#define WAKE_WAITS 33         /* kinds of waits; the last one stands for all others */
+#define WAKE_WAITS 33         /* kinds of waits; the last one stands for all others, as the last state does */
+#define WAKE_STATES 16
+#define WAKE_LISTS (WAKE_CAUSES * WAKE_CONTEXTS * WAKE_WAITS * WAKE_STATES * 2)
 
 struct program {
-	struct wake_list (*wake_lists)[WAKE_CONTEXTS][WAKE_WAITS]; /* by cause */
+	struct wake_list **wake_lists; /* each made when it is first asked for */
 	struct event_program events[EVENT_MAX];
 	struct vec(struct boundary) wakes, cuts, peers, idles;
 	struct vec(struct key_table) tables;
@@ -186,7 +187,8 @@ struct builder {
 };
 
 /* compile.c */
-const struct wake_list *program_wake_list(struct program *program, unsigned cause, unsigned context, unsigned wait);
+const struct wake_list *program_wake_list(struct program *program, const struct event_wake *wake, const struct rule_facts *waker,
+					  const struct rule_facts *target);
 int program_compile(struct builder *b, const struct rules *rules, struct err *err);
 void program_done(struct program *program);
 /* -1 when the row rules are used up. */

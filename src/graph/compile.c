@@ -150,34 +150,45 @@ static void need_rule(uint64_t fields[EVENT_MAX], const struct rule *rule)
 	}
 }
 
-/* `wait` -1: of any kind. */
-static void make_wake_list(const struct program *program, struct wake_list *list, unsigned cause, unsigned context, int wait)
+/* Of what is known of all wake-ups that share it. */
+static struct wake_list *make_wake_list(const struct program *program, const struct known_field *known, unsigned count)
 {
-	const struct known_field known[] = {
-		{ OPERAND_event, offsetof(struct event_wake, cause), 1, cause },
-		{ OPERAND_event, offsetof(struct event_wake, context), 1, context },
-		{ OPERAND_target, offsetof(struct rule_facts, wait), 1, (uint64_t)wait },
-	};
+	struct wake_list *list = mem_zalloc(sizeof(*list) + program->wakes.length);
 
 	for (size_t i = 0; i < program->wakes.length && !list->last_sure; i++) {
-		enum condition_outcome outcome = condition_outcome(&program->wakes.items[i].rule->where, known, wait < 0 ? 2 : 3);
+		enum condition_outcome outcome = condition_outcome(&program->wakes.items[i].rule->where, known, count);
 
 		if (outcome == OUTCOME_never)
 			continue;
 		list->rules[list->count++] = (uint8_t)i;
 		list->last_sure = outcome == OUTCOME_always;
 	}
-	list->made = true;
+	return list;
 }
 
-const struct wake_list *program_wake_list(struct program *program, unsigned cause, unsigned context, unsigned wait)
+const struct wake_list *program_wake_list(struct program *program, const struct event_wake *wake, const struct rule_facts *waker,
+					  const struct rule_facts *target)
 {
-	unsigned kind = wait < WAKE_WAITS - 1 ? wait : WAKE_WAITS - 1;
-	struct wake_list *list = &program->wake_lists[cause % WAKE_CAUSES][context % WAKE_CONTEXTS][kind];
+	unsigned cause = wake->cause % WAKE_CAUSES, context = wake->context % WAKE_CONTEXTS, kernel = waker->kernel != 0, count = 3;
+	unsigned wait = target->wait < WAKE_WAITS - 1 ? target->wait : WAKE_WAITS - 1;
+	unsigned state = target->state < WAKE_STATES - 1 ? target->state : WAKE_STATES - 1;
+	struct wake_list **list = &program->wake_lists[(((cause * WAKE_CONTEXTS + context) * WAKE_WAITS + wait) * WAKE_STATES + state) * 2 + kernel];
 
-	if (!list->made)
-		make_wake_list(program, list, cause % WAKE_CAUSES, context % WAKE_CONTEXTS, kind == wait ? (int)wait : -1);
-	return list;
+	if (!*list) {
+		struct known_field known[] = {
+			{ OPERAND_event, offsetof(struct event_wake, cause), 1, cause },
+			{ OPERAND_event, offsetof(struct event_wake, context), 1, context },
+			{ OPERAND_thread, offsetof(struct rule_facts, kernel), 1, kernel },
+			{ 0 }, { 0 },
+		};
+
+		if (wait == target->wait)
+			known[count++] = (struct known_field){ OPERAND_target, offsetof(struct rule_facts, wait), 1, wait };
+		if (state == target->state)
+			known[count++] = (struct known_field){ OPERAND_target, offsetof(struct rule_facts, state), 1, state };
+		*list = make_wake_list(program, known, count);
+	}
+	return *list;
 }
 
 int program_compile(struct builder *b, const struct rules *rules, struct err *err)
@@ -185,7 +196,7 @@ int program_compile(struct builder *b, const struct rules *rules, struct err *er
 	struct program *program = &b->program;
 	struct graph *graph = b->graph;
 
-	program->wake_lists = mem_zalloc(WAKE_CAUSES * sizeof(*program->wake_lists));
+	program->wake_lists = mem_zalloc(WAKE_LISTS * sizeof(struct wake_list *));
 	vec_clear(&graph->rules);
 	graph->row_rule_count = 0;
 	need_fields(program->fields);
@@ -267,6 +278,8 @@ void program_done(struct program *program)
 	for (size_t i = 0; i < program->tables.length; i++)
 		map_done(&program->tables.items[i].heads);
 	vec_done(&program->tables);
+	for (size_t i = 0; program->wake_lists && i < WAKE_LISTS; i++)
+		free(program->wake_lists[i]);
 	free(program->wake_lists);
 	vec_done(&program->wakes);
 	vec_done(&program->cuts);

@@ -16,7 +16,7 @@ static const struct rule_facts no_facts;
 static const struct boundary *judge(struct builder *b, const struct event_wake *w, const struct slot *waker,
 				    const struct slot *target, unsigned woken)
 {
-	const struct wake_list *list = program_wake_list(&b->program, w->cause, w->context, target ? target->facts.wait : 0);
+	const struct wake_list *list = program_wake_list(&b->program, w, &waker->facts, target ? &target->facts : &no_facts);
 	unsigned asked = list->count - (list->last_sure ? 1u : 0u);
 	struct rule_scene scene = { .data = w, .thread = &waker->facts, .target = target ? &target->facts : &no_facts,
 				    .tail = "", .woken = woken };
