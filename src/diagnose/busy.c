@@ -251,9 +251,7 @@ void busy_find(struct arena *arena, struct busies *busies, uint32_t thread, uint
 static bool innermost_in(const struct scene *scene, struct names *names, uint32_t node, const char *function)
 {
 	for (unsigned i = 0; i < 8 && node && node < scene->tables->frame_count; i++) {
-		const char *at = strstr(names_frame(names, node)->function, function);
-
-		if (at)
+		if (names_may_hold(names, node, function) && strstr(names_frame(names, node)->function, function))
 			return true;
 		node = scene->tables->frames[node].parent;
 	}
@@ -324,7 +322,7 @@ int busy_share_in(const struct scene *scene, struct names *names, uint32_t threa
 	uint32_t from = scene_samples_from(scene, thread, from_ns), to = scene_samples_from(scene, thread, to_ns);
 	uint32_t stride = to - from > 200 ? (to - from) / 200 : 1;
 
-	if (!names)
+	if (!names || to < from + 10)
 		return -1;
 	for (uint32_t i = from; i < to; i += stride) {
 		const struct sample *s = &scene->samples[t->samples.items[i]];

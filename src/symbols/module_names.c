@@ -15,7 +15,7 @@
 #include "symbols/debug_file.h"
 #include "symbols/unwind_cache.h"
 
-enum { VDSO_MAX_BYTES = 16384 };
+enum { VDSO_MAX_BYTES = 16384, TEXTS_PIECE = 65536 };
 
 static void complain(struct module_names *m, const char *path, const char *what)
 {
@@ -144,6 +144,51 @@ uint64_t module_names_stamp(const struct module_names *m, const struct debug_pla
 	if (fd >= 0)
 		close(fd);
 	return stamp;
+}
+
+/* Read piece by piece: the names of a large program are many megabytes. */
+static bool section_holds(const struct elf_file *file, const char *section_name, const char *text)
+{
+	const Elf64_Shdr *section = elf_file_section(file, section_name);
+	size_t length = strlen(text), kept = 0;
+	bool holds = false;
+	char *piece;
+
+	if (!section || section->sh_flags & SHF_COMPRESSED)
+		return section != NULL;
+	piece = mem_alloc(TEXTS_PIECE + length);
+	for (uint64_t at = 0; at < section->sh_size && !holds; ) {
+		size_t bytes = section->sh_size - at < TEXTS_PIECE ? (size_t)(section->sh_size - at) : TEXTS_PIECE;
+
+		if (elf_file_read(file, section->sh_offset + at, piece + kept, bytes) < 0)
+			break;
+		holds = memmem(piece, kept + bytes, text, length) != NULL;
+		at += bytes;
+		bytes += kept;
+		kept = bytes < length ? bytes : length - 1;
+		memmove(piece, piece + bytes - kept, kept);
+	}
+	free(piece);
+	return holds;
+}
+
+bool module_names_may_hold(struct module_names *m, const struct debug_places *places, const char *text)
+{
+	uint64_t key = hash_bytes(text, strlen(text));
+	bool holds;
+
+	module_names_open(m, places);
+	if (!m->have_file || m->file.fd < 0)
+		return true;
+	for (unsigned i = 0; i < m->held_count; i++)
+		if (m->held[i].key == key)
+			return m->held[i].holds;
+	holds = section_holds(&m->file, ".dynstr", text) || section_holds(&m->file, ".strtab", text);
+	if (m->held_count < MODULE_NAMES_HELD) {
+		m->held[m->held_count].key = key;
+		m->held[m->held_count++].holds = holds;
+	}
+	return holds;
 }
 
 void module_names_load(struct module_names *m, const struct debug_places *places)

@@ -10,6 +10,8 @@
 #include "symbols/symbol_table.h"
 #include "trace/tables.h"
 
+#define MODULE_NAMES_HELD 12
+
 struct module_names {
 	const struct module *module;
 	bool opened, have_file;        /* the file was looked for; it was found and is the right one */
@@ -19,6 +21,8 @@ struct module_names {
 	char *path;                    /* of the file that was opened; owned */
 	struct unwind_table unwind;    /* functions' bounds; empty when there are none */
 	struct symbol_table symbols;
+	struct { uint64_t key; bool holds; } held[MODULE_NAMES_HELD]; /* texts that were looked for in all its names at once */
+	unsigned held_count;
 	char complaint[480];           /* why there is no file, or it was refused; "" nothing to say */
 };
 
@@ -28,6 +32,9 @@ void module_names_open(struct module_names *m, const struct debug_places *places
 void module_names_bounds(struct module_names *m, const struct debug_places *places);
 /* Which files, in which state, its names come from; after module_names_open, which found one. */
 uint64_t module_names_stamp(const struct module_names *m, const struct debug_places *places, bool lines);
+/* False when no name in the file's own symbol tables holds the text: then nothing of it need be loaded to know that a
+ * function is called otherwise. */
+bool module_names_may_hold(struct module_names *m, const struct debug_places *places, const char *text);
 /* The symbols too. */
 void module_names_load(struct module_names *m, const struct debug_places *places);
 void module_names_done(struct module_names *m);

@@ -379,6 +379,19 @@ const struct name *names_frame(struct names *n, uint32_t node)
 	return n->by_node[frame->at];
 }
 
+bool names_may_hold(struct names *n, uint32_t node, const char *text)
+{
+	const struct frame *f = node < n->tables->frame_count ? &n->tables->frames[node] : NULL;
+	uint32_t module = f && f->module < n->tables->module_count ? f->module : 0;
+
+	if (!module)
+		return false;
+	/* what the trace or an earlier run told costs nothing */
+	if (n->by_node[f->at] || n->tables->modules[module].kind != MODULE_KIND_file || n->modules[module].told.symbols.length)
+		return true;
+	return module_names_may_hold(file_of(n, module), &n->places, text);
+}
+
 uint64_t names_function_start(struct names *n, uint32_t node)
 {
 	if (node == 0 || node >= n->tables->frame_count)

@@ -63,6 +63,8 @@ void names_close(struct names *names);
 /* Name of a node of the calling-context tree; never NULL, valid until
  * names_close. Node 0 and unknown nodes have the text "?". */
 const struct name *names_frame(struct names *names, uint32_t node);
+/* False when the node's function is surely called by no name with the text in it; finds that out without its name. */
+bool names_may_hold(struct names *names, uint32_t node, const char *text);
 /* Name of a place in a module (kernel: offset from _text). */
 const struct name *names_place(struct names *names, uint32_t module, uint64_t address);
 /* names_frame(...)->function_start without looking at any symbol table. */
