@@ -81,6 +81,8 @@ static void change_rest(struct composition *c, const struct event *e, const stru
 	} else if (e->type == EVENT_task) {
 		struct event_task *task = (void *)c->data;
 
+		if (task->ns_tid == e->tid)
+			task->ns_tid = tid_of(c, e->tid);
 		if (event_as(e, task)->start_ns < part->from_ns)
 			task->start_ns = c->recording.lasting[e->tid < TID_LIMIT ? e->tid : 0] ? event_as(e, task)->start_ns : part->from_ns + c->shift_ns;
 	} else if (e->type == EVENT_waiting && event_as(e, waiting)->since_ns < part->from_ns) {

@@ -349,6 +349,13 @@ static bool own_threads_worked(const struct finder *f, const struct trip *late)
 	return e && e->start_ns >= late->from_ns && most_of(f->scene, e->end_ns - e->start_ns, late->to_ns - late->from_ns) && hangs_own_threads_work(f, e);
 }
 
+/* Who has just been started takes the first question without a wait, so that it seems to speak first. */
+static bool asks_own_worker(const struct finder *f, const struct trips *t, const struct wait *last)
+{
+	return t->thread && last->kind == WAIT_KIND_read && scene_is_pipe(last->object) && !scene_same_process(f->scene, t->thread, f->thread) &&
+	       scene_descends_from(f->scene, t->thread, scene_pid(f->scene, f->thread));
+}
+
 /* Where nobody asks about the process, only who could not go on counts, or whom somebody kept
  * who was away; and of work that it left to its own threads only what takes longer. */
 static bool is_told(const struct finder *f, const struct trip *late, const struct trips *t)
@@ -358,7 +365,7 @@ static bool is_told(const struct finder *f, const struct trip *late, const struc
 
 	if (f->options->pid)
 		return is_question(f, late, t, is_held(f, late->from_ns, late->to_ns, t->object) || was_away_who_answered(f, late, t, last));
-	if ((t->serves && hangs_role_in(f, last) != END_CLIENT) || t->count < limit_of(f->scene, LIMIT_trips_unasked))
+	if ((t->serves && hangs_role_in(f, last) != END_CLIENT && !asks_own_worker(f, t, last)) || t->count < limit_of(f->scene, LIMIT_trips_unasked))
 		return false;
 	if ((hangs_is_unattended(f) && ((t->thread && only_queued(f, t->thread, late)) || (last->waker && only_queued(f, last->waker, late)))) ||
 	    own_threads_worked(f, late))

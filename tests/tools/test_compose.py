@@ -2,6 +2,7 @@
 hangs are where the truth file says."""
 import json
 import os
+import re
 import subprocess
 import tempfile
 import unittest
@@ -13,6 +14,15 @@ HEAD = '''1 [1] 10 task pid=10 flags=leader "client"
 1 [1] 20 task pid=20 flags=leader "server"
 1.0 [0] 0 switch next=20
 1.001 [0] 20 switch next=10 state=sleeping wait=read object=pipe:7 syscall=read
+'''
+
+
+# Who is born and ends while it is played has another number each time, also inside of its namespace.
+CHILD = '''{:.6f} [0] 10 fork child=30 child_pid=30 "child"
+{:.6f} [0] 10 switch next=30 state=sleeping wait=child syscall=wait4
+{:.6f} [0] 30 task pid=30 parent=10 ns_tid=30 flags=leader "child"
+{:.6f} [0] 30 exit last=1
+{:.6f} [0] 30 switch next=10 state=dead wait=exit
 '''
 
 
@@ -48,6 +58,8 @@ class Compose(unittest.TestCase):
         text, at = HEAD, 1.002
         while at < 3:
             text += ask(at, 0.001)
+            if 2 < at < 2.01:
+                text += CHILD.format(at + 0.0075, at + 0.0076, at + 0.0077, at + 0.0078, at + 0.0079)
             at += 0.0101
         self.even = (1.05, at - 0.02)
         begin = at
@@ -78,6 +90,13 @@ class Compose(unittest.TestCase):
         for hang in truth:
             self.assertTrue([h for h in found if h['tid'] == hang['victim'] and abs(h['end_ns'] - hang['to_ns']) < 4e8], hang)
             self.assertAlmostEqual((hang['to_ns'] - hang['from_ns']) / 1e9, STUCK_S, delta=0.1)
+
+    def test_children_are_known_by_their_new_numbers(self):
+        trace, _ = self.composed('--events', '60000', '--rate', '500')
+        told = [line for line in run(BUILD + '/argus', 'dump', '--state', trace).splitlines() if ' task ' in line and '"child"' in line]
+        self.assertGreater(len({re.search(r'pid=(\d+)', line)[1] for line in told}), 1)
+        for line in told:
+            self.assertEqual(re.search(r' pid=(\d+)', line)[1], re.search(r'ns_tid=(\d+)', line)[1], line)
 
     def test_files_of_a_ring_are_read_alone(self):
         trace, truth = self.composed('--ring', '--events', '30000', '--rate', '500')
