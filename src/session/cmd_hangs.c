@@ -128,8 +128,11 @@ static int run_hangs(struct command_context *context, struct err *err)
 	options.root_pid = session.root_pid;
 	if (!r)
 		r = session_hangs(&session, context->arena, &options, &hangs, &count, err);
+	if (!r && !count)
+		r = session_hangs_elsewhere(&session, context->arena, &options, &hangs, &count, err);
 	if (!r) {
 		command_note_damage(context, session.trace);
+		command_note_elsewhere(context, &session);
 		buf_init(&buf);
 		if (options_has(context->options, "json"))
 			put_json(&session, hangs, count, &buf);

@@ -47,6 +47,7 @@ static int run_why(struct command_context *context, struct err *err)
 		r = why_ask(context->arena, &session, question.base_path ? &base : NULL, &question, &reply, err);
 	if (!r) {
 		command_note_damage(context, session.trace);
+		command_note_elsewhere(context, &session);
 		buf_init(&buf);
 		if (options_has(context->options, "json"))
 			why_json(&session, reply.diagnosis, &buf);

@@ -1,5 +1,6 @@
 /* See command.h. */
 #include "session/command.h"
+#include "session/session.h"
 
 #include <stdarg.h>
 #include <string.h>
@@ -96,6 +97,12 @@ void command_note_damage(const struct command_context *context, const struct tra
 	sink_printf(context->notes, "%s is %s: this is about what could be read of it (`argus info` tells more)\n", buf_str(&path),
 		    damaged ? "damaged" : "cut off");
 	buf_done(&path);
+}
+
+void command_note_elsewhere(const struct command_context *context, const struct session *session)
+{
+	if (session->elsewhere)
+		sink_printf(context->notes, "the recorded command did not hang; this is about others on the machine\n");
 }
 
 /* Each of the words between commas. */

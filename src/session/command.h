@@ -85,6 +85,9 @@ int command_judgement(const struct command_context *context, struct judgement *j
 struct trace;
 /* Says so when a part of the trace could not be read, and answers are about the rest. */
 void command_note_damage(const struct command_context *context, const struct trace *trace);
+struct session;
+/* Says that the answer is not about the recorded command, where that is so. */
+void command_note_elsewhere(const struct command_context *context, const struct session *session);
 
 /* All, in the order of commands.def; NULL-terminated. */
 extern const struct command *const commands[];

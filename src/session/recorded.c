@@ -42,13 +42,20 @@ static const char *option(const char *options, const char *word)
 	return NULL;
 }
 
+bool recorded_whole_machine(const struct trace *trace)
+{
+	const char *options = trace_machine(trace, "options");
+
+	return options && option(options, "--all=");
+}
+
 uint32_t recorded_only(const struct trace *trace)
 {
 	const char *options = trace_machine(trace, "options"), *list;
 	unsigned long number;
 	char *end;
 
-	if (!options || option(options, "--all="))
+	if (!options || recorded_whole_machine(trace))
 		return 0;
 	list = option(options, "--tid=");
 	list = list ? list : option(options, "--pid=");

@@ -9,6 +9,8 @@
 const char *recorded_command(const struct trace *trace);
 /* The process of the command: the recorder's own child. 0: none. */
 uint32_t recorded_root(const struct trace *trace, const struct tables *tables);
+/* All that ran then, besides. */
+bool recorded_whole_machine(const struct trace *trace);
 /* The one process, or thread, that the recorder was told to watch. 0: none, or several. */
 uint32_t recorded_only(const struct trace *trace);
 

@@ -48,7 +48,7 @@ static int build(struct session *s, const struct trace *trace, struct err *err)
 	if (r)
 		return r;
 	s->diagnoser = diagnoser_new(s->scene, s->names);
-	s->root_pid = recorded_root(trace, s->tables);
+	s->root_pid = s->elsewhere ? 0 : recorded_root(trace, s->tables);
 	s->looks++;
 	return 0;
 }
@@ -204,6 +204,26 @@ int session_hangs(struct session *s, struct arena *arena, const struct hangs_opt
 		return session_sweep(s, arena, options, ret_hangs, ret_count, err);
 	*ret_count = hangs_find(arena, s->diagnoser, options, ret_hangs);
 	return 0;
+}
+
+int session_hangs_elsewhere(struct session *s, struct arena *arena, const struct hangs_options *options, const struct hang **ret_hangs,
+			    size_t *ret_count, struct err *err)
+{
+	struct hangs_options all = *options;
+	uint32_t root_pid = s->root_pid;
+	int r;
+
+	*ret_count = 0;
+	if (options->pid || !recorded_command(s->trace) || !recorded_whole_machine(s->trace))
+		return 0;
+	all.root_pid = s->root_pid = 0;
+	s->elsewhere = s->judgement->unattended = true;
+	r = session_hangs(s, arena, &all, ret_hangs, ret_count, err);
+	if (r || !*ret_count) {
+		s->elsewhere = s->judgement->unattended = false;
+		s->root_pid = root_pid;
+	}
+	return r;
 }
 
 int session_turn_to(struct session *s, struct arena *arena, struct hang *hang, uint32_t pid, bool outer, struct err *err)

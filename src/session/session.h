@@ -21,6 +21,7 @@ struct session {
 	struct scene *scene;      /* NULL before the first look */
 	struct diagnoser *diagnoser;
 	uint32_t root_pid;        /* the recorded command, 0 none */
+	bool elsewhere;           /* it is not asked about: see session_hangs_elsewhere */
 	bool temporary;           /* the trace goes when the session does: no index is written */
 	struct judgement *judgement; /* by which it is judged */
 	bool judgement_changed;   /* by the person: what the index says was found otherwise */
@@ -54,6 +55,10 @@ int session_look(struct session *session, uint64_t from_ns, uint64_t to_ns, stru
  * blocks, `thread` is the thread's tid: the scene may be of another stretch. */
 int session_hangs(struct session *session, struct arena *arena, const struct hangs_options *options, const struct hang **ret_hangs,
 		  size_t *ret_count, struct err *err);
+/* The same of a recording of a command and of the whole machine besides (as that of `sleep 60`): where the command did not
+ * hang others may have, about which nobody asks. If any did, the session is about them from then on. */
+int session_hangs_elsewhere(struct session *session, struct arena *arena, const struct hangs_options *options, const struct hang **ret_hangs,
+			    size_t *ret_count, struct err *err);
 /* Turns to the hang, whose thread is then of the scene. `outer`: to the one that is
  * meant with it, for whose sake it counts (hangs_find orders them so). */
 int session_turn_to(struct session *session, struct arena *arena, struct hang *hang, uint32_t pid, bool outer, struct err *err);

@@ -190,7 +190,7 @@ static int find_hangs(const struct judge *judge, const struct stretch *stretch, 
 	look->diagnoser = diagnoser_new(look->scene, look->names);
 	options.goes_before = look->scene->start_ns > trace_summary(s->session->trace)->start_ns;
 	options.goes_on = !stretch->end;
-	options.root_pid = s->options->root_pid ? s->options->root_pid : recorded_root(look->part, look->scene->tables);
+	options.root_pid = s->options->root_pid || s->session->elsewhere ? s->options->root_pid : recorded_root(look->part, look->scene->tables);
 	count = hangs_find_all(look->diagnoser, &options, &hangs);
 	for (size_t i = 0; i < count; i++)
 		tell(s, look->scene, stretch, hangs[i]);
@@ -240,7 +240,7 @@ static struct hang_notes_key key_of(const struct sweep *s, const struct group *g
 {
 	bool last = group->last + 1 == blocks_count(s->session->blocks);
 
-	return (struct hang_notes_key){ .block = group->first, .root_pid = s->options->root_pid, .pid = s->options->pid,
+	return (struct hang_notes_key){ .block = group->first, .root_pid = s->session->elsewhere ? UINT32_MAX : s->options->root_pid, .pid = s->options->pid,
 					.to_ns = last ? trace_summary(s->session->trace)->end_ns : group->to_ns };
 }
 

@@ -124,6 +124,8 @@ static int find_hangs(struct arena *arena, struct session *session, const struct
 		if (!r && reply->hang_count && !waits(&reply->hangs[0]))
 			reply->hang_count = 0;
 	}
+	if (!r && !reply->hang_count)
+		r = session_hangs_elsewhere(session, arena, &options, &reply->hangs, &reply->hang_count, err);
 	if (!r && q->mark && reply->hang_count) {
 		hangs = arena_array(arena, struct hang, reply->hang_count);
 		memcpy(hangs, reply->hangs, reply->hang_count * sizeof(*hangs));
