@@ -427,11 +427,17 @@ static uint32_t outermost_depth(const struct finder *f)
 	return outermost;
 }
 
+/* To the window server first, and to something else besides: so do programs that wait for a person, however seldom one came. */
+static bool listens_to_windows(const struct finder *f, const struct wait *w)
+{
+	return w->kind == WAIT_KIND_poll && w->argument >= 2 && hangs_is_window_server(f, w->detail);
+}
+
 static bool comes_seldom(const struct finder *f, const struct wait *w)
 {
 	const struct place *p = hangs_place_of(f, w);
 
-	return !comes_often(f, p) && (!p || outermost_depth(f) == UINT32_MAX || !p->depth ||
+	return !comes_often(f, p) && !listens_to_windows(f, w) && (!p || outermost_depth(f) == UINT32_MAX || !p->depth ||
 				      (p->kind != WAIT_KIND_poll && p->kind != WAIT_KIND_epoll));
 }
 
