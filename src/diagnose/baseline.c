@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "diagnose/judgement.h"
+#include "diagnose/request.h"
 #include "diagnose/suspects.h"
 #include "graph/graph.h"
 
@@ -535,7 +536,7 @@ bool baseline_diff_with(struct side *now, const struct episode *episode, uint64_
 {
 	struct slice slice = { .base = base, .graph = base->scene->graph, .found = ret_baseline,
 			       .episode = &base->scene->episodes[similar->episode] };
-	struct diff diff = { .now = now, .episode = episode, .request_ns = suspects_request_start(now->scene, episode),
+	struct diff diff = { .now = now, .episode = episode, .request_ns = request_start(now->scene, episode),
 			     .from_ns = from_ns, .to_ns = to_ns, .found = ret_baseline };
 	unsigned kind;
 

@@ -3,6 +3,7 @@
 
 #include "diagnose/hangs_asks.h"
 #include "diagnose/hangs_away.h"
+#include "diagnose/request.h"
 #include "diagnose/starved.h"
 
 static bool is_socket(uint64_t object)
@@ -174,7 +175,7 @@ bool hangs_is_pending(const struct finder *f, const struct episode *e, uint64_t 
 	bool pending, ended_by_one;
 
 	*ret_awaits = 0;
-	*ret_asked_ns = suspects_request_start(f->scene, e);
+	*ret_asked_ns = request_start(f->scene, e);
 	pending = is_pending_since(f, e, *ret_asked_ns, outside, ret_awaits, &ended_by_one, ret_outside);
 	/* Of many short exchanges in a row the last one counts: those asked had been at
 	 * rest again between them. */

@@ -292,19 +292,28 @@ static bool waited_long(const struct scene *scene, uint32_t thread, uint64_t fro
 	return false;
 }
 
+/* Who let it go on, or, where nothing did, who made the socket that it reads: as whose end the kernel names that. */
+static uint32_t other_end_of(const struct wait *w)
+{
+	if (w->end == WAIT_END_OPEN)
+		return w->hint_kind == HINT_KIND_socket_peer ? w->hint : 0;
+	return w->end == WAIT_END_THREAD ? w->waker : 0;
+}
+
 /* Over a socket that it was born with a child may ask, too: not one from whom it descends, and that is at its own work meanwhile, or
  * comes and goes. */
 static bool listens_to_parent(const struct finder *f, const struct wait *w)
 {
+	uint32_t other = other_end_of(w);
 	struct state_times times;
 
-	if (w->kind != WAIT_KIND_read || object_kind(w->object) != OBJECT_KIND_unix_stream || w->end != WAIT_END_THREAD ||
-	    hangs_role_in(f, w) != END_UNKNOWN || scene_same_process(f->scene, w->waker, w->thread) ||
-	    !scene_descends_from(f->scene, w->thread, scene_pid(f->scene, w->waker)))
+	if (w->kind != WAIT_KIND_read || object_kind(w->object) != OBJECT_KIND_unix_stream || !other ||
+	    hangs_role_in(f, w) != END_UNKNOWN || scene_same_process(f->scene, other, w->thread) ||
+	    !scene_descends_from(f->scene, w->thread, scene_pid(f->scene, other)))
 		return false;
-	scene_state_times(f->scene, w->waker, w->start_ns, w->end_ns, &times);
+	scene_state_times(f->scene, other, w->start_ns, w->end_ns, &times);
 	return most_of(f->scene, times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE], w->end_ns - w->start_ns) ||
-	       !waited_long(f->scene, w->waker, w->start_ns, w->end_ns);
+	       !waited_long(f->scene, other, w->start_ns, w->end_ns);
 }
 
 /* One that its parent started, too, reads from that just then, and so has the lock that the others wait for. */

@@ -9,6 +9,7 @@
 #include "base/map.h"
 #include "diagnose/follow.h"
 #include "diagnose/loops.h"
+#include "diagnose/request.h"
 
 struct stretch {
 	uint64_t from_ns, to_ns;
@@ -50,14 +51,14 @@ static bool is_at_work(const struct scene *scene, const struct span *s)
 	return s->state == SPAN_RUNNING || s->state == SPAN_RUNNABLE || kind == WAIT_KIND_block_io || kind == WAIT_KIND_sync || kind == WAIT_KIND_fault;
 }
 
-/* One by which a script that nobody asks about takes its time: it does nothing else, and slept as long as it meant to. */
+/* One by which a script that nobody asks about takes its time: it does nothing else, and slept as long as it meant to, or sleeps still. */
 static bool sleeps_on_purpose(const struct finder *f, uint32_t thread, const struct span *s)
 {
 	const struct wait *w = s->state == SPAN_WAITING ? &f->scene->waits[s->wait] : NULL;
 
 	const struct episode *e = w ? &f->scene->episodes[w->episode] : NULL;
 
-	return w && w->kind == WAIT_KIND_sleep && w->end == WAIT_END_TIMEOUT &&
+	return w && w->kind == WAIT_KIND_sleep && (w->end == WAIT_END_TIMEOUT || (w->end == WAIT_END_OPEN && w->timeout_ns)) &&
 	       (!loop_is(f->scene, e) || (e->end_ns - e->start_ns) / e->slices > limit_of(f->scene, LIMIT_look_ns)) &&
 	       f->scene->threads[thread].running_ns < limit_of(f->scene, LIMIT_sleeper_ran_unattended_ns) &&
 	       rule_holds(f->scene, RULE_takes_its_time) && hangs_is_unattended(f);
@@ -186,12 +187,44 @@ static bool comes_and_goes(const struct finder *f, const struct episode *e, cons
 	       work->longest < part_of(f->scene, LIMIT_a_good_part, length) && leads_to_children(f, e);
 }
 
+/* The process that the thread set to work last before the wait, by a wake-up or by its birth, as far as its request goes back: one that
+ * its own process had started, else 0. */
+static uint32_t set_to_work(const struct scene *scene, const struct episode *e)
+{
+	uint64_t latest = request_start(scene, e);
+	uint32_t last = 0;
+
+	for (uint32_t i = scene_wakes_from(scene, e->thread, e->start_ns); !last && i-- > scene->threads[e->thread].wake; ) {
+		const struct wake *wake = &scene->wakes[i];
+
+		if (wake->time < latest)
+			break;
+		if (scene_same_process(scene, wake->target, e->thread) || scene_is_system(scene, wake->target))
+			continue;
+		last = wake->target;
+		latest = wake->time;
+	}
+	for (uint32_t i = 1; i < scene->thread_count; i++) {
+		const struct thread *t = &scene->tables->threads[i];
+
+		if (t->creator != e->thread || t->start_ns < latest || t->start_ns > e->start_ns || scene_same_process(scene, i, e->thread))
+			continue;
+		last = i;
+		latest = t->start_ns;
+	}
+	return last && scene_descends_from(scene, last, scene_pid(scene, e->thread)) ? last : 0;
+}
+
 bool hangs_has_work_done(const struct finder *f, const struct episode *e)
 {
 	const struct scene *scene = f->scene;
 	struct path_node path[FOLLOW_MAX_BACK];
 	unsigned count = hangs_is_unattended(f) && rule_holds(scene, RULE_work_in_progress) ? follow_back(scene, e, path) : 0;
+	bool open = scene->waits[e->last].end == WAIT_END_OPEN && hangs_is_unattended(f) && rule_holds(scene, RULE_work_in_progress);
+	uint32_t at_work = open ? set_to_work(scene, e) : 0;
 
+	if (at_work && most_of(scene, work_below(f, scene_pid(scene, at_work), e).together, e->end_ns - e->start_ns))
+		return true;
 	for (unsigned i = 0; i < count; i++)
 		if (!scene_same_process(scene, path[i].thread, f->thread))
 			return !scene_is_system(scene, path[i].thread) && !scene_descends_from(scene, f->thread, scene_pid(scene, path[i].thread)) &&

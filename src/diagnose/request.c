@@ -184,3 +184,42 @@ unsigned request_back(const struct scene *scene, const struct ends *ends, uint32
 	}
 	return 0;
 }
+
+/* When it last created a thread or a process before that; 0 never. */
+static uint64_t last_birth(const struct scene *scene, uint32_t thread, uint64_t to)
+{
+	uint64_t last = 0;
+
+	for (uint32_t i = 1; i < scene->thread_count; i++) {
+		const struct thread *t = &scene->tables->threads[i];
+
+		if (t->creator == thread && t->start_ns < to && t->start_ns > last)
+			last = t->start_ns;
+	}
+	return last;
+}
+
+static bool did_something(const struct scene *scene, uint32_t thread, uint64_t from, uint64_t to)
+{
+	return scene_wakes_from(scene, thread, from) != scene_wakes_from(scene, thread, to) ||
+	       scene_messages_from(scene, thread, from) != scene_messages_from(scene, thread, to);
+}
+
+uint64_t request_start(const struct scene *scene, const struct episode *episode)
+{
+	const struct episode *first = scene->episodes + scene->threads[episode->thread].episode;
+	const struct episode *e = episode;
+	uint64_t born = scene->tables->threads[episode->thread].start_ns, created;
+
+	/* What a person says is the begin of something new is not gone behind. */
+	for (uint32_t i = 0; i + 1 < scene->boundaries.count; i += 2)
+		if (scene->boundaries.items[i + 1] == episode->thread && scene->boundaries.items[i] <= episode->start_ns &&
+		    scene->boundaries.items[i] > born)
+			born = scene->boundaries.items[i];
+	created = e > first ? last_birth(scene, e->thread, e->start_ns) : 0;
+	for (unsigned i = 0; i < 100 && e > first && e[-1].end_ns > born; i++, e--)
+		if (e[-1].end_ns - e[-1].start_ns > 5000000 &&
+		    (created >= e[-1].end_ns || did_something(scene, e->thread, e[-1].end_ns, episode->start_ns)))
+			return e[-1].end_ns;
+	return born > scene->threads[episode->thread].since_ns ? born : scene->threads[episode->thread].since_ns;
+}

@@ -30,4 +30,8 @@ struct request_parts vec(struct request_part);
 unsigned request_back(const struct scene *scene, const struct ends *ends, uint32_t thread, uint64_t from_ns, uint64_t to_ns,
 		      struct request_parts *parts);
 
+/* When the thread began what it waits for: back over short waits, and over those
+ * before which it set nothing off, to where it last came from a long one. */
+uint64_t request_start(const struct scene *scene, const struct episode *episode);
+
 #endif

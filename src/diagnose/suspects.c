@@ -6,6 +6,7 @@
 #include "diagnose/lock_keeper.h"
 #include "diagnose/own_ends.h"
 #include "diagnose/question.h"
+#include "diagnose/request.h"
 #include "diagnose/serving.h"
 #include "diagnose/told.h"
 #include "diagnose/tries.h"
@@ -201,30 +202,6 @@ static void ask_children(struct question *q)
 
 /* ---- what became of the request ---- */
 
-static bool did_something(const struct scene *scene, uint32_t thread, uint64_t from, uint64_t to)
-{
-	return scene_wakes_from(scene, thread, from) != scene_wakes_from(scene, thread, to) ||
-	       scene_messages_from(scene, thread, from) != scene_messages_from(scene, thread, to);
-}
-
-uint64_t suspects_request_start(const struct scene *scene, const struct episode *episode)
-{
-	const struct episode *first = scene->episodes + scene->threads[episode->thread].episode;
-	const struct episode *e = episode;
-	uint64_t born = scene->tables->threads[episode->thread].start_ns;
-
-	/* What a person says is the begin of something new is not gone behind. */
-	for (uint32_t i = 0; i + 1 < scene->boundaries.count; i += 2)
-		if (scene->boundaries.items[i + 1] == episode->thread && scene->boundaries.items[i] <= episode->start_ns &&
-		    scene->boundaries.items[i] > born)
-			born = scene->boundaries.items[i];
-	for (unsigned i = 0; i < 100 && e > first && e[-1].end_ns > born; i++, e--)
-		if (e[-1].end_ns - e[-1].start_ns > 5000000 &&
-		    did_something(scene, e->thread, e[-1].end_ns, episode->start_ns))
-			return e[-1].end_ns;
-	return born > scene->threads[episode->thread].since_ns ? born : scene->threads[episode->thread].since_ns;
-}
-
 /* A wait that fills most of the window counts; a thread that was only busy for a
  * part of it, or has nothing to do, hardly. */
 static uint8_t trail_confidence(const struct question *q, const struct trail *t)
@@ -382,7 +359,7 @@ static void ask_request(struct question *q)
 {
 	struct trails *trails = &q->inquiry->trails;
 	const struct episode *begin = scene_limit_begin(q->scene, q->episode, limit_of(q->scene, LIMIT_same_limit_ns));
-	uint64_t start = suspects_request_start(q->scene, begin);
+	uint64_t start = request_start(q->scene, begin);
 	uint64_t until = q->to;
 
 	if (only_looks(q))

@@ -49,9 +49,6 @@ void inquiry_done(struct inquiry *inquiry);
 void suspects_find(struct inquiry *inquiry, const struct episode *episode, uint64_t from_ns, uint64_t to_ns,
 		   const uint32_t *waiting, unsigned waiting_count, struct suspects *suspects, bool *ret_alone);
 
-/* When the thread began what it waits for: back over short waits, and over those
- * before which it set nothing off, to where it last came from a long one. */
-uint64_t suspects_request_start(const struct scene *scene, const struct episode *episode);
 /* The process (its first thread) that this one sent a signal to, and whose end ended
  * the poll loop; 0 none. *ret_evidence is the signal's event. */
 uint32_t suspects_told_to_end(const struct scene *scene, const struct episode *episode, uint64_t *ret_evidence);

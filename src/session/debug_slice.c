@@ -8,6 +8,7 @@
 
 #include "base/options.h"
 #include "diagnose/describe.h"
+#include "diagnose/request.h"
 
 struct describer debug_describer(struct debug *debug)
 {
@@ -193,7 +194,7 @@ void debug_find_forward(struct debug *debug, const struct debug_place *place, st
 {
 	const struct scene *scene = debug->session.scene;
 	const struct episode *e = debug_episode(debug, place);
-	uint64_t from = e ? suspects_request_start(scene, e) : scene->start_ns, to = e ? e->start_ns : place->time_ns;
+	uint64_t from = e ? request_start(scene, e) : scene->start_ns, to = e ? e->start_ns : place->time_ns;
 	struct trails trails = { 0 };
 
 	if (e && e->end_ns < place->time_ns) {
