@@ -384,6 +384,15 @@ static bool answers_fellow(const struct follower *f, uint32_t at, const struct w
 	return false;
 }
 
+/* Who serves a file system lets those go on that had asked it for something: nobody owes it anything for that. */
+static bool answers_fuse(const struct scene *scene, const struct wake *k)
+{
+	const struct span *span = scene_span(scene, k->target, k->time - 1);
+	const struct wait *its = span && span->state == SPAN_WAITING ? &scene->waits[span->wait] : NULL;
+
+	return its && its->kind == WAIT_KIND_fuse && its->waker == k->waker;
+}
+
 static void follow_wakes(struct follower *f, uint32_t at, uint64_t from, uint64_t to)
 {
 	uint32_t thread = f->trails->items[at].thread;
@@ -398,7 +407,7 @@ static void follow_wakes(struct follower *f, uint32_t at, uint64_t from, uint64_
 			continue;
 		known = reached(f, k->target);
 		if ((known && at) || waited_for_end(f->scene, k) || wakes_by_answer(f, at, k) || answers_client(f, at, k) ||
-		    answers_fellow(f, at, k) || tells_creator(f, thread, k))
+		    answers_fellow(f, at, k) || answers_fuse(f->scene, k) || tells_creator(f, thread, k))
 			continue;
 		if (known)
 			reach_again(f, at, k->target, k->time, k->number);

@@ -1,6 +1,7 @@
 /* The way of a request back from its answer, see request.h. */
 #include "diagnose/request.h"
 
+#include "base/search.h"
 #include "diagnose/judgement.h"
 #include "diagnose/walk.h"
 #include "graph/graph.h"
@@ -188,15 +189,14 @@ unsigned request_back(const struct scene *scene, const struct ends *ends, uint32
 /* When it last created a thread or a process before that; 0 never. */
 static uint64_t last_birth(const struct scene *scene, uint32_t thread, uint64_t to)
 {
-	uint64_t last = 0;
+	uint32_t low = 1, high = scene->thread_count;
 
-	for (uint32_t i = 1; i < scene->thread_count; i++) {
-		const struct thread *t = &scene->tables->threads[i];
-
-		if (t->creator == thread && t->start_ns < to && t->start_ns > last)
-			last = t->start_ns;
-	}
-	return last;
+	/* They lie in the order of their births. */
+	SEARCH(low, high, middle, scene->tables->threads[middle].start_ns < to);
+	while (--low)
+		if (scene->tables->threads[low].creator == thread)
+			return scene->tables->threads[low].start_ns;
+	return 0;
 }
 
 static bool did_something(const struct scene *scene, uint32_t thread, uint64_t from, uint64_t to)

@@ -386,8 +386,10 @@ static uint32_t ender(const struct walk *walk, const struct wait *w)
 	const struct scene *scene = walk->scene;
 	const struct thread *last = &scene->tables->threads[w->waker];
 	const struct wait *its = &scene->waits[scene_waits_end(scene, w->waker) - 1];
-	uint32_t first;
+	uint32_t first = walk_ended_server(walk, w);
 
+	if (first)
+		return first;
 	if (w->cause != WAKE_CAUSE_exit || last->tid == last->pid || scene_same_process(scene, w->waker, w->thread))
 		return w->waker;
 	if (scene->threads[w->waker].wait < scene_waits_end(scene, w->waker) && walk_was_killed(scene, its) && its->end == WAIT_END_THREAD &&

@@ -3,6 +3,7 @@
 
 #include "diagnose/judgement.h"
 #include "diagnose/kernel_place.h"
+#include "diagnose/serving.h"
 
 static bool is_newcomer(const struct scene *scene, const struct wait *w, uint64_t since_ns)
 {
@@ -54,4 +55,17 @@ bool walk_answered_others(const struct walk *walk, const struct episode *episode
 		rested += ns;
 	}
 	return rests >= limit_of(scene, LIMIT_rest_visits) && nearly_all(scene, rested, to - from);
+}
+
+/* Its threads end one after the other: how they stood just before that counts. */
+uint32_t walk_ended_server(const struct walk *walk, const struct wait *w)
+{
+	const struct scene *scene = walk->scene;
+	uint64_t death = limit_of(scene, LIMIT_death_ns);
+	struct request_asked asked = { .thread = w->thread, .from_ns = w->start_ns, .to_ns = w->end_ns - death };
+
+	if (w->kind != WAIT_KIND_fuse || w->cause != WAKE_CAUSE_exit || !walk->ends || w->end_ns - w->start_ns <= 2 * death)
+		return 0;
+	asked.since_ns = serving_asked_since(scene, &scene->episodes[w->episode]);
+	return serving_thread(scene, walk->ends, w->waker, &asked);
 }

@@ -1,4 +1,4 @@
-/* Who ends a wait, or may owe its end, and yet kept nobody: it came only then, or answers others. */
+/* Who ends a wait, or may owe its end, and yet kept nobody: it came only then, answers others, or ended with another thread that did. */
 #ifndef DIAGNOSE_WALK_LATE_H
 #define DIAGNOSE_WALK_LATE_H
 
@@ -8,5 +8,7 @@
 bool walk_was_thawed(const struct walk *walk, const struct wait *w);
 /* The suspect at the other end of a wait that never ended rests there, and answered others. */
 bool walk_answered_others(const struct walk *walk, const struct episode *episode, const struct hop *hop, uint64_t from, uint64_t to);
+/* A file system's server that ended, with which the wait did: of its threads the one that had the request. 0 not known. */
+uint32_t walk_ended_server(const struct walk *walk, const struct wait *w);
 
 #endif
