@@ -362,7 +362,7 @@ class Replay:
             self.known(event['tid'], event).waits[-1].asked_fuse = True
 
     def on_fuse_end(self, event, time):
-        key = event['unique'], event.get('connection')
+        key = event.get('unique'), event.get('connection')
         thread = self.fuse.pop(key, None)
         if thread:
             thread.fuse.discard(key)

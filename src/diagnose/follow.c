@@ -393,6 +393,15 @@ static bool answers_fuse(const struct scene *scene, const struct wake *k)
 	return its && its->kind == WAIT_KIND_fuse && its->waker == k->waker;
 }
 
+/* It waited for the lock by which an interpreter lets one of its threads run at a time, and was given that: nobody asked it for anything. */
+static bool gives_turn(const struct scene *scene, const struct wake *k)
+{
+	const struct span *span = scene_span(scene, k->target, k->time - 1);
+	const struct wait *its = span && span->state == SPAN_WAITING ? &scene->waits[span->wait] : NULL;
+
+	return its && its->kind == WAIT_KIND_futex && its->hint_kind == HINT_KIND_interpreter_lock && its->hint == k->waker;
+}
+
 static void follow_wakes(struct follower *f, uint32_t at, uint64_t from, uint64_t to)
 {
 	uint32_t thread = f->trails->items[at].thread;
@@ -407,7 +416,7 @@ static void follow_wakes(struct follower *f, uint32_t at, uint64_t from, uint64_
 			continue;
 		known = reached(f, k->target);
 		if ((known && at) || waited_for_end(f->scene, k) || wakes_by_answer(f, at, k) || answers_client(f, at, k) ||
-		    answers_fellow(f, at, k) || answers_fuse(f->scene, k) || tells_creator(f, thread, k))
+		    answers_fellow(f, at, k) || answers_fuse(f->scene, k) || gives_turn(f->scene, k) || tells_creator(f, thread, k))
 			continue;
 		if (known)
 			reach_again(f, at, k->target, k->time, k->number);

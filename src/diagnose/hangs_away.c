@@ -4,10 +4,12 @@
 #include <signal.h>
 #include <sys/syscall.h>
 
+#include "diagnose/diagnoser.h"
 #include "diagnose/hangs_asks.h"
 #include "diagnose/hangs_pending.h"
 #include "diagnose/loops.h"
 #include "diagnose/told.h"
+#include "diagnose/word_sleep.h"
 
 bool hangs_was_away(const struct finder *f, uint32_t thread, uint64_t from, uint64_t to)
 {
@@ -228,6 +230,7 @@ static bool is_timed(const struct finder *f, const struct episode *e)
 	if (!hangs_is_left_alone(f) || !rule_holds(f->scene, RULE_takes_its_time))
 		return false;
 	return (w->kind == WAIT_KIND_sleep && w->end == WAIT_END_TIMEOUT && !loop_is(f->scene, e)) ||
+	       (w->end == WAIT_END_TIMEOUT && rule_holds(f->scene, RULE_word_sleep) && word_sleep_is(f->diagnoser->names, f->scene->tables, w)) ||
 	       (w->kind == WAIT_KIND_signal && w->end == WAIT_END_SOURCE && w->cause == WAKE_CAUSE_timer);
 }
 

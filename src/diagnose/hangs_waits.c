@@ -200,6 +200,23 @@ static bool is_not_answered(const struct finder *f, const struct episode *e)
 	return true;
 }
 
+/* As its connection was looked at in the wait nobody had the other end, and somebody listens where it leads. */
+static bool is_not_accepted(const struct finder *f, const struct episode *e)
+{
+	const struct wait *w = last_of(f, e);
+	struct row row = ends_of_object(f->ends, hangs_listened_to(w));
+
+	if (w->kind != WAIT_KIND_connect && w->kind != WAIT_KIND_read && w->kind != WAIT_KIND_poll)
+		return false;
+	for (uint32_t i = 0; i < row.count; i++) {
+		const struct descriptor *d = ends_at(f->ends, row, i);
+
+		if (d->pid == scene_pid(f->scene, w->thread) && d->time > e->start_ns && d->time < e->end_ns && ends_not_accepted(f->ends, d))
+			return ends_listener(f->ends, d) != NULL;
+	}
+	return false;
+}
+
 /* Whoever has been stopped for longer than the recording was put aside by somebody, and nobody seen then had it go on. */
 static bool is_stopped(const struct finder *f, const struct episode *e)
 {

@@ -10,6 +10,7 @@
 #include "diagnose/serving.h"
 #include "diagnose/told.h"
 #include "diagnose/tries.h"
+#include "diagnose/word_sleep.h"
 
 void inquiry_done(struct inquiry *inquiry)
 {
@@ -637,6 +638,8 @@ void suspects_find(struct inquiry *inquiry, const struct episode *episode, uint6
 
 	suspects->length = 0;
 	*ret_alone = false;
+	if (rule_holds(q.scene, RULE_word_sleep) && word_sleep_is(inquiry->now ? inquiry->now->names : NULL, q.scene->tables, q.wait))
+		return;
 	for (size_t i = 0; i < sizeof(suspect_rules) / sizeof(*suspect_rules); i++) {
 		size_t before = suspects->length;
 

@@ -11,6 +11,7 @@
 #include "diagnose/request.h"
 #include "diagnose/walk_late.h"
 #include "diagnose/walk_person.h"
+#include "diagnose/word_sleep.h"
 
 #define MAX_DEPTH (sizeof(((struct walk *)0)->stack) / sizeof(uint32_t))
 
@@ -521,7 +522,8 @@ static void walk_wait(struct walk *walk, const struct episode *episode, uint64_t
 	case WAIT_END_OPEN:
 	case WAIT_END_TIMEOUT:
 	case WAIT_END_UNKNOWN:
-		if (last->kind == WAIT_KIND_stop)
+		if (last->kind == WAIT_KIND_stop ||
+		    (rule_holds(walk->scene, RULE_word_sleep) && word_sleep_is(walk->names, walk->scene->tables, last)))
 			emit_wait(walk, episode, from, to, CHARGE_THREAD, came);
 		else if (!acts_by_clock(walk, last, came))
 			walk_vain(walk, episode, from, to, came);
