@@ -147,6 +147,17 @@ static void reach_again(struct follower *f, uint32_t parent, uint32_t thread, ui
 	}
 }
 
+/* Of two threads of a process one that was set to work by the other, and listens without a limit to nothing but what others of it wake it
+ * by, waits to be told more: so a runtime's timer thread does. */
+static bool waits_to_be_told(const struct follower *f, const struct trail *trail, const struct wait *w)
+{
+	uint64_t object = w->kind == WAIT_KIND_poll ? w->detail : w->object;
+
+	return !w->timeout_ns && object_kind(object) == OBJECT_KIND_eventfd &&
+	       (w->kind == WAIT_KIND_read || (w->kind == WAIT_KIND_poll && w->argument == 1)) &&
+	       scene_same_process(f->scene, trail->thread, f->trails->items[trail->parent].thread);
+}
+
 /* When the thread's part that began at `from` was over. */
 static uint64_t part_end(const struct follower *f, struct trail *trail)
 {
@@ -165,7 +176,7 @@ static uint64_t part_end(const struct follower *f, struct trail *trail)
 			trail->end = TRAIL_STOPPED;
 			return e->start_ns;
 		}
-		if ((before ? same_rest(scene, &scene->waits[before->last], w) : begins_at_rest(w)) || awaits_work(w)) {
+		if ((before ? same_rest(scene, &scene->waits[before->last], w) : begins_at_rest(w)) || awaits_work(w) || waits_to_be_told(f, trail, w)) {
 			trail->end = TRAIL_AT_REST;
 			return e->start_ns;
 		}

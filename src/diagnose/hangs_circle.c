@@ -1,0 +1,87 @@
+/* See hangs_circle.h. */
+#include "diagnose/hangs_circle.h"
+
+#include "diagnose/closed.h"
+#include "diagnose/hangs_pending.h"
+
+#define CIRCLE_MOST 8
+
+static bool lives_at(const struct scene *scene, uint32_t thread, uint64_t time)
+{
+	const struct thread *t = &scene->tables->threads[thread];
+
+	return t->start_ns < time && t->end_ns >= time;
+}
+
+/* Another thread could do what this one does not. */
+static bool is_alone(const struct scene *scene, uint32_t thread, uint64_t time)
+{
+	for (uint32_t i = 1; i < scene->thread_count; i++)
+		if (i != thread && scene_same_process(scene, i, thread) && lives_at(scene, i, time))
+			return false;
+	return true;
+}
+
+/* The only process but the waiting one that has the end of the pipe by which the wait could be ended, as that was found since it began. */
+static uint32_t only_holder(const struct finder *f, const struct wait *w)
+{
+	struct row row = ends_of_object(f->ends, w->object);
+	uint32_t own = scene_pid(f->scene, w->thread), pid = 0, thread;
+
+	for (uint32_t i = 0; i < row.count; i++) {
+		const struct descriptor *d = ends_at(f->ends, row, i);
+
+		if (d->time < w->start_ns || d->pid == own || !(d->at.access & (w->kind == WAIT_KIND_write ? 1 : 2)))
+			continue;
+		thread = tables_process(f->scene->tables, d->pid, d->time);
+		if (!thread || !lives_at(f->scene, thread, f->scene->end_ns))
+			continue;
+		if (pid && d->pid != pid)
+			return 0;
+		pid = d->pid;
+	}
+	return pid ? tables_process(f->scene->tables, pid, f->scene->end_ns) : 0;
+}
+
+/* Who alone could end it, 0 not known, or several. */
+static uint32_t only_one_to_end(const struct finder *f, const struct wait *w)
+{
+	switch (w->kind) {
+	case WAIT_KIND_child:
+		return w->argument > 0 ? tables_process(f->scene->tables, (uint32_t)w->argument, w->start_ns)
+				       : scene_only_child(f->scene, w->thread, w->start_ns, f->scene->end_ns);
+	case WAIT_KIND_read:
+	case WAIT_KIND_write:
+		return object_kind(w->object) == OBJECT_KIND_pipe ? only_holder(f, w) : 0;
+	default:
+		return wait_has_owner(w) ? w->hint : 0;
+	}
+}
+
+bool hangs_in_circle(const struct finder *f, const struct episode *e)
+{
+	const struct scene *scene = f->scene;
+	uint32_t thread = f->thread;
+
+	for (unsigned i = 0; i < CIRCLE_MOST; i++) {
+		const struct episode *its = i ? scene_episode(scene, thread, scene->end_ns - 1) : e;
+		const struct wait *w = its ? &scene->waits[its->last] : NULL;
+
+		if (!w || w->end != WAIT_END_OPEN || w->timeout_ns || w->idle || its->start_ns >= scene->end_ns || !is_alone(scene, thread, scene->end_ns))
+			return false;
+		thread = only_one_to_end(f, w);
+		if (!thread)
+			return false;
+		if (thread == f->thread)
+			return i > 0;
+	}
+	return false;
+}
+
+bool hangs_is_closed(const struct finder *f, const struct episode *e)
+{
+	const struct scene *scene = f->scene;
+
+	return scene_tid(scene, f->thread) == scene_pid(scene, f->thread) && scene->waits[e->last].kind == WAIT_KIND_futex && !hangs_stood_before(f, e) &&
+	       closed_process(scene, scene_pid(scene, f->thread), e->end_ns - 1);
+}
