@@ -384,23 +384,44 @@ static bool awaits_clients(const struct finder *f, const struct wait *w)
 	return w->kind == WAIT_KIND_accept || hangs_role_in(f, w) == END_LISTENER;
 }
 
+/* Of the process's threads one awaits clients then, or its first listens to windows. */
+static bool process_awaits(const struct finder *f, uint32_t leader, const struct episode *e, bool *ret_clients)
+{
+	const struct wait *its = wait_in_middle(f->scene, leader, e);
+
+	*ret_clients = false;
+	for (uint32_t i = 1; i < f->scene->thread_count && !*ret_clients; i++) {
+		const struct wait *w = scene_same_process(f->scene, i, leader) ? wait_in_middle(f->scene, i, e) : NULL;
+
+		*ret_clients = w && awaits_clients(f, w);
+	}
+	return *ret_clients || (its && wait_is_loop_rest(its) && ends_has_windows(f->ends, scene_pid(f->scene, leader)));
+}
+
+/* It looks after them, as one does that sleeps, and looks, all the time. */
+static bool looks_after_children(const struct finder *f, const struct episode *e)
+{
+	const struct wait *w = last_of(f, e);
+
+	return w->kind == WAIT_KIND_sleep && w->end == WAIT_END_OPEN && loop_is(f->scene, e) && hangs_stood_before(f, e);
+}
+
 /* One of the children whose end is waited for serves clients, and the others do so, too, or listen to their windows. */
 static bool leaves_to_children(const struct finder *f, const struct episode *e)
 {
 	const struct wait *w = last_of(f, e);
-	bool served = false;
+	bool looks = looks_after_children(f, e), served = false;
 
-	for (uint32_t i = 1; i < f->scene->thread_count && w->kind == WAIT_KIND_child; i++) {
+	for (uint32_t i = 1; i < f->scene->thread_count && (looks || w->kind == WAIT_KIND_child); i++) {
 		const struct thread *t = &f->scene->tables->threads[i];
-		const struct wait *its;
+		bool clients;
 
 		if (t->parent_pid != scene_pid(f->scene, e->thread) || t->tid != t->pid || t->start_ns > e->start_ns || t->end_ns < e->end_ns ||
-		    (w->argument > 0 && t->tid != (uint32_t)w->argument))
+		    (!looks && w->argument > 0 && t->tid != (uint32_t)w->argument))
 			continue;
-		its = wait_in_middle(f->scene, i, e);
-		if (!its || !(awaits_clients(f, its) || (wait_is_loop_rest(its) && ends_has_windows(f->ends, t->pid))))
+		if (!process_awaits(f, i, e, &clients))
 			return false;
-		served |= awaits_clients(f, its);
+		served |= clients;
 	}
 	return served;
 }
