@@ -30,6 +30,17 @@ static bool in_one_loop(const struct scene *scene, uint32_t thread, uint64_t fro
 	return inside * 10 >= (to - from) * 9;
 }
 
+/* It came back to where it waits by itself, however seldom it was let: the loop, which went on, does not look for what it does. */
+static bool goes_round(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
+{
+	uint32_t i = scene_waits_from(scene, thread, from_ns), visits = 0;
+	uint32_t site = i < scene_waits_end(scene, thread) ? scene->waits[i].site : 0;
+
+	for (; i < scene_waits_end(scene, thread) && scene->waits[i].start_ns < to_ns; i++)
+		visits += scene->waits[i].site == site;
+	return visits >= limit_of(scene, LIMIT_rest_visits);
+}
+
 /* Another thread of the process could have run, and next to never did. */
 static bool sibling_kept_off(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
 {
@@ -39,7 +50,8 @@ static bool sibling_kept_off(const struct scene *scene, uint32_t thread, uint64_
 		if (i == thread)
 			continue;
 		scene_state_times(scene, i, from_ns, to_ns, &times);
-		if (times.ns[SPAN_RUNNABLE] * 2 > to_ns - from_ns && times.ns[SPAN_RUNNING] * 4 < to_ns - from_ns)
+		if (times.ns[SPAN_RUNNABLE] * 2 > to_ns - from_ns && times.ns[SPAN_RUNNING] * 4 < to_ns - from_ns &&
+		    !goes_round(scene, i, from_ns, to_ns))
 			return true;
 	}
 	return false;
