@@ -201,19 +201,22 @@ static bool is_not_answered(const struct finder *f, const struct episode *e)
 	return true;
 }
 
-/* As its connection was looked at in the wait nobody had the other end, and somebody listens where it leads. */
+/* As its connection was looked at in the wait nobody had the other end, and somebody listens where it leads. It listens to that, or to what its
+ * own threads wake it by, and one connection more. */
 static bool is_not_accepted(const struct finder *f, const struct episode *e)
 {
 	const struct wait *w = last_of(f, e);
-	struct row row = ends_of_object(f->ends, hangs_listened_to(w));
+	bool beside = w->kind == WAIT_KIND_poll && w->argument == 2 && hangs_polls_own_pair(f, w);
+	struct row row = ends_of_process(f->ends, scene_pid(f->scene, w->thread));
 
 	if (w->kind != WAIT_KIND_connect && w->kind != WAIT_KIND_read && w->kind != WAIT_KIND_poll)
 		return false;
 	for (uint32_t i = 0; i < row.count; i++) {
 		const struct descriptor *d = ends_at(f->ends, row, i);
 
-		if (d->pid == scene_pid(f->scene, w->thread) && d->time > e->start_ns && d->time < e->end_ns && ends_not_accepted(f->ends, d))
-			return ends_listener(f->ends, d) != NULL;
+		if ((beside || d->at.object == hangs_listened_to(w)) && d->time > e->start_ns && d->time < e->end_ns && ends_not_accepted(f->ends, d) &&
+		    ends_listener(f->ends, d))
+			return true;
 	}
 	return false;
 }
