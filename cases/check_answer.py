@@ -460,6 +460,13 @@ class Checker(Document):
         if len(self.trace.frames) <= 1:
             self.say('no stack tells where in the kernel it waits')
 
+    def say_group_memory(self, _):
+        """The culprit stood where the kernel waits for memory of a control group."""
+        who = self.actor(self.answer.get('culprit') or {}, 'the culprit')
+        waits = [w for _, _, w in self.trace.waits_in(who, self.start, self.end)] if who else []
+        if who and not any(f.startswith('mem_cgroup_oom') for w in waits for f, _ in self.trace.stack(w.fields.get('kstack'))):
+            self.say(f'{who.tid} did not wait for memory of its control group')
+
     def say_frozen_files(self, m):
         """The one stood on a frozen file system's lock, the other was within freezing it before that wait ended."""
         victim, by = self.who(m['who'], 'who writes to what was frozen'), self.who(m['by'], 'who froze it') if m['by'] else None

@@ -61,6 +61,7 @@ GRAMMAR = [(name, re.compile(text)) for name, text in (
     ('other_end', rf' Nobody (?P<how>had the other end of what it opened|wrote to what it reads) until (?P<who>{ONE}) came '
                   rf'\(event (?P<event>\d+)\)\.'),
     ('owner_ended', r' Who held that last, (?:process|thread) (?P<number>\d+), has ended without giving it back\.'),
+    ('group_memory', r' Its control group had used up its memory limit\.'),
     ('in_kernel', r' In the kernel it waits (?P<words>.+?)\.(?= [A-Z]|$)'),
     ('frozen', r' Its control group(?: (?P<path>\S+))? (?:is|was) frozen(?:; who did that is not known)?\.'),
     ('frozen_files', rf' The file system that (?P<who>{ONE}) writes to (?:is|was) frozen(?:, by (?P<by>{ONE}))?: '

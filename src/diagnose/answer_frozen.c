@@ -107,4 +107,6 @@ void answer_frozen_text(const struct describer *d, const struct diagnosis *g, st
 		tell_files(d, &g->victim, victim, buf);
 	else if (culprit && kernel_place_of_wait(d->names, d->scene->tables, culprit) == KERNEL_PLACE_FROZEN)
 		tell_files(d, &g->culprit, culprit, buf);
+	if (culprit && kernel_place_of_wait(d->names, d->scene->tables, culprit) == KERNEL_PLACE_MEMORY)
+		buf_printf(buf, " Its control group had used up its memory limit.");
 }

@@ -162,7 +162,8 @@ void answer_standing_text(const struct describer *d, const struct diagnosis *g, 
 		buf_printf(buf, " Who held that last, %s %" PRIu32 ", has ended without giving it back.",
 			   w->kind == WAIT_KIND_semaphore ? "process" : "thread", gone);
 	/* who opens a file is told to wait for that in other words */
-	if (at != KERNEL_PLACE_UNKNOWN && at != KERNEL_PLACE_FROZEN && !(w->kind == WAIT_KIND_open && (at == KERNEL_PLACE_FIFO || at == KERNEL_PLACE_LEASE)))
+	if (at != KERNEL_PLACE_UNKNOWN && at != KERNEL_PLACE_FROZEN && at != KERNEL_PLACE_MEMORY &&
+	    !(w->kind == WAIT_KIND_open && (at == KERNEL_PLACE_FIFO || at == KERNEL_PLACE_LEASE)))
 		buf_printf(buf, " In the kernel it waits %s.", kernel_place_words(at));
 	if (w && !gone && g->culprit.kind == ACTOR_UNKNOWN && w->kind == WAIT_KIND_futex && w->end != WAIT_END_THREAD)
 		tell_others(d, g, w, buf);

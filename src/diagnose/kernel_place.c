@@ -25,6 +25,7 @@ static const struct {
 	{ "nfs_", NULL, KERNEL_PLACE_NFS },
 	{ "jbd2_log_wait_commit", NULL, KERNEL_PLACE_JOURNAL },
 	{ "wait_transaction_locked", NULL, KERNEL_PLACE_JOURNAL },
+	{ "mem_cgroup_oom_synchronize", NULL, KERNEL_PLACE_MEMORY },
 	{ "io_schedule", NULL, KERNEL_PLACE_BLOCK_IO },
 	{ "blk_", NULL, KERNEL_PLACE_BLOCK_IO },
 	{ "wait_for_partner", NULL, KERNEL_PLACE_FIFO },
@@ -88,6 +89,7 @@ const char *kernel_place_words(enum kernel_place place)
 	case KERNEL_PLACE_BLOCK_IO: return "for a block device";
 	case KERNEL_PLACE_JOURNAL: return "for the file system's journal";
 	case KERNEL_PLACE_FIFO: return "until somebody opens the other end of the FIFO";
+	case KERNEL_PLACE_MEMORY: return "until its control group has memory";
 	case KERNEL_PLACE_LEASE: return "until the holder of a lease on the file gives it up";
 	case KERNEL_PLACE_INODE: return "for the lock of a file or directory";
 	}

@@ -17,6 +17,7 @@ enum kernel_place {
 	KERNEL_PLACE_LEASE,
 	KERNEL_PLACE_INODE,
 	KERNEL_PLACE_FIFO,          /* until the other end is opened */
+	KERNEL_PLACE_MEMORY,        /* until its control group, whose limit is used up, has memory */
 };
 
 /* `names` may be NULL. */
