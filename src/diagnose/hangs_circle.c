@@ -16,8 +16,8 @@ static bool lives_at(const struct scene *scene, uint32_t thread, uint64_t time)
 /* Another thread could do what this one does not. */
 static bool is_alone(const struct scene *scene, uint32_t thread, uint64_t time)
 {
-	for (uint32_t i = 1; i < scene->thread_count; i++)
-		if (i != thread && scene_same_process(scene, i, thread) && lives_at(scene, i, time))
+	SCENE_EACH_MATE(scene, thread, i)
+		if (i != thread && lives_at(scene, i, time))
 			return false;
 	return true;
 }

@@ -393,10 +393,10 @@ static bool process_awaits(const struct finder *f, uint32_t leader, const struct
 	const struct wait *its = wait_in_middle(f->scene, leader, e);
 
 	*ret_clients = false;
-	for (uint32_t i = 1; i < f->scene->thread_count && !*ret_clients; i++) {
-		const struct wait *w = scene_same_process(f->scene, i, leader) ? wait_in_middle(f->scene, i, e) : NULL;
+	SCENE_EACH_MATE(f->scene, leader, i) {
+		const struct wait *w = wait_in_middle(f->scene, i, e);
 
-		*ret_clients = w && awaits_clients(f, w);
+		*ret_clients |= w && awaits_clients(f, w);
 	}
 	return *ret_clients || (its && wait_is_loop_rest(its) && ends_has_windows(f->ends, scene_pid(f->scene, leader)));
 }
