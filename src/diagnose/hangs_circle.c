@@ -2,6 +2,7 @@
 #include "diagnose/hangs_circle.h"
 
 #include "diagnose/closed.h"
+#include "diagnose/hangs_asks.h"
 #include "diagnose/hangs_pending.h"
 
 #define CIRCLE_MOST 8
@@ -58,6 +59,17 @@ static uint32_t only_one_to_end(const struct finder *f, const struct wait *w)
 	}
 }
 
+/* Of the process that alone could end the wait the thread that is to do it: the only one, the owner, or who ended the wait before it for the same. */
+static uint32_t next_in_circle(const struct finder *f, const struct wait *w)
+{
+	uint32_t thread = only_one_to_end(f, w);
+	const struct wait *before = hangs_as_ended(f->scene, w);
+
+	if (!thread || wait_has_owner(w) || is_alone(f->scene, thread, f->scene->end_ns))
+		return thread;
+	return before != w && scene_same_process(f->scene, before->waker, thread) && lives_at(f->scene, before->waker, f->scene->end_ns) ? before->waker : 0;
+}
+
 bool hangs_in_circle(const struct finder *f, const struct episode *e)
 {
 	const struct scene *scene = f->scene;
@@ -67,9 +79,9 @@ bool hangs_in_circle(const struct finder *f, const struct episode *e)
 		const struct episode *its = i ? scene_episode(scene, thread, scene->end_ns - 1) : e;
 		const struct wait *w = its ? &scene->waits[its->last] : NULL;
 
-		if (!w || w->end != WAIT_END_OPEN || w->timeout_ns || w->idle || its->start_ns >= scene->end_ns || !is_alone(scene, thread, scene->end_ns))
+		if (!w || w->end != WAIT_END_OPEN || w->timeout_ns || w->idle || its->start_ns >= scene->end_ns)
 			return false;
-		thread = only_one_to_end(f, w);
+		thread = next_in_circle(f, w);
 		if (!thread)
 			return false;
 		if (thread == f->thread)

@@ -4,8 +4,8 @@
 
 #include "diagnose/hangs_rest.h"
 
-/* One process alone could end the wait, which never ended: as its child, by the other end of a pipe or as the owner of a lock. That one waits so
- * for another, and so on, back to the process that waits. */
+/* One process alone could end the wait, which never ended: as its child, by the other end of a pipe or as the owner of a lock: its only thread,
+ * or the one that did so before. That one waits so for another, and so on, back to the thread that waits. */
 bool hangs_in_circle(const struct finder *f, const struct episode *e);
 /* It is a process's first thread, and all of them wait for words of their own memory, which began in the recording. */
 bool hangs_is_closed(const struct finder *f, const struct episode *e);
