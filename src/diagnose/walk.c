@@ -522,7 +522,7 @@ static void walk_wait(struct walk *walk, const struct episode *episode, uint64_t
 	case WAIT_END_OPEN:
 	case WAIT_END_TIMEOUT:
 	case WAIT_END_UNKNOWN:
-		if (last->kind == WAIT_KIND_stop ||
+		if (last->kind == WAIT_KIND_stop || walk_lacks_memory(walk, last) ||
 		    (rule_holds(walk->scene, RULE_word_sleep) && word_sleep_is(walk->names, walk->scene->tables, last)))
 			emit_wait(walk, episode, from, to, CHARGE_THREAD, came);
 		else if (!acts_by_clock(walk, last, came))

@@ -24,12 +24,17 @@ bool walk_other_end_came(const struct scene *scene, const struct wait *w)
 	return is_newcomer(scene, w, reads ? w->start_ns + part_of(scene, LIMIT_most, w->end_ns - w->start_ns) : w->start_ns);
 }
 
+bool walk_lacks_memory(const struct walk *walk, const struct wait *w)
+{
+	return w->kind == WAIT_KIND_fault && rule_holds(walk->scene, RULE_given_memory) &&
+	       kernel_place_of_wait(walk->names, walk->scene->tables, w) == KERNEL_PLACE_MEMORY;
+}
+
 /* A frozen file system keeps those that write to it: who is called to thaw it at last froze nothing. Nor did who gives a control group memory
  * again use that up. */
 bool walk_was_thawed(const struct walk *walk, const struct wait *w)
 {
-	if (w->kind == WAIT_KIND_fault && rule_holds(walk->scene, RULE_given_memory) &&
-	    kernel_place_of_wait(walk->names, walk->scene->tables, w) == KERNEL_PLACE_MEMORY)
+	if (walk_lacks_memory(walk, w))
 		return true;
 	return rule_holds(walk->scene, RULE_thawed) && w->waker && is_newcomer(walk->scene, w, w->start_ns) &&
 	       kernel_place_of_wait(walk->names, walk->scene->tables, w) == KERNEL_PLACE_FROZEN;

@@ -6,6 +6,8 @@
 
 /* Who ended the wait was called at last to thaw the file system that it is for, or gave its control group memory again. */
 bool walk_was_thawed(const struct walk *walk, const struct wait *w);
+/* It waits until its control group has memory again. */
+bool walk_lacks_memory(const struct walk *walk, const struct wait *w);
 /* The suspect at the other end of a wait that never ended rests there, and answered others. */
 bool walk_answered_others(const struct walk *walk, const struct episode *episode, const struct hop *hop, uint64_t from, uint64_t to);
 /* A file system's server that ended, with which the wait did: of its threads the one that had the request. 0 not known. */
