@@ -2,11 +2,11 @@
  * that is much at the group's own counters; the closer to the limit, the more often.
  * Page cache does not count: the kernel takes it back. */
 #include "base/memory_watch.h"
+#include "base/quiet_thread.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -220,7 +220,6 @@ static void *look(void *argument)
 void memory_watch(memory_short *call, void *data)
 {
 	struct watch *watch = calloc(1, sizeof(*watch));
-	sigset_t all, before;
 	pthread_t thread;
 
 	if (!watch)
@@ -228,12 +227,8 @@ void memory_watch(memory_short *call, void *data)
 	watch->call = call;
 	watch->data = data;
 	find_bound(watch);
-	/* Signals are for the program's own threads. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	if (watch->bound.limit_bytes == UINT64_MAX || pthread_create(&thread, NULL, look, watch))
+	if (watch->bound.limit_bytes == UINT64_MAX || quiet_thread(&thread, look, watch))
 		free(watch);
 	else
 		pthread_detach(thread);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }

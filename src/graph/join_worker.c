@@ -1,8 +1,8 @@
 /* See join_worker.h. */
 #include "graph/join_worker.h"
+#include "base/quiet_thread.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 
 #define BATCHES 8u
@@ -75,14 +75,9 @@ static void *work(void *data)
 
 static bool start_thread(struct join_worker *worker)
 {
-	sigset_t all, before;
 	int failed;
 
-	/* Signals are for the program's own threads. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	failed = pthread_create(&worker->thread, NULL, work, worker);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	failed = quiet_thread(&worker->thread, work, worker);
 	return !failed;
 }
 

@@ -1,8 +1,8 @@
 /* See tally.h. A ring of batches: the caller fills one, the helper empties those before it. */
 #include "infer/tally.h"
+#include "base/quiet_thread.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -88,14 +88,8 @@ struct tally *tally_new(struct tree *tree)
 /* With the first full batch: small traces need no helper. */
 static void start(struct tally *tally)
 {
-	sigset_t all, before;
-
-	/* Signals are for the program's own threads. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	tally->started = sysconf(_SC_NPROCESSORS_ONLN) > 1 && !pthread_create(&tally->thread, NULL, empty_batches, tally);
+	tally->started = sysconf(_SC_NPROCESSORS_ONLN) > 1 && !quiet_thread(&tally->thread, empty_batches, tally);
 	tally->alone = !tally->started;
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 static struct batch *current(struct tally *tally)

@@ -3,11 +3,11 @@
 
 #include <inttypes.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/quiet_thread.h"
 #include "base/vec.h"
 #include "probe/variable.h"
 #include "symbols/file_opener.h"
@@ -137,14 +137,8 @@ static void *load_ahead(void *data)
 
 void lock_names_prepare(struct lock_names *names)
 {
-	sigset_t every, before;
-
 	file_opener_prepare(names->opener);
-	/* Signals are for the program's own threads. */
-	sigfillset(&every);
-	pthread_sigmask(SIG_SETMASK, &every, &before);
-	names->is_loading = !pthread_create(&names->loader, NULL, load_ahead, names);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	names->is_loading = !quiet_thread(&names->loader, load_ahead, names);
 }
 
 /* How much higher the module lies than it was linked: "OFFSET BYTES ADDRESS" of its code tells. */

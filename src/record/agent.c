@@ -1,11 +1,11 @@
 /* See agent.h. */
 #include "record/agent.h"
 #include "base/clock.h"
+#include "base/quiet_thread.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -94,7 +94,6 @@ static void *run(void *data)
 int agent_start(struct agent *agent, struct rings *rings, struct writer *writer, struct err *err)
 {
 	pthread_mutexattr_t inherit;
-	sigset_t all, before;
 	int r;
 
 	agent->rings = rings;
@@ -114,10 +113,7 @@ int agent_start(struct agent *agent, struct rings *rings, struct writer *writer,
 	pthread_mutexattr_setprotocol(&inherit, PTHREAD_PRIO_INHERIT);
 	pthread_mutex_init(&agent->lock, &inherit);
 	pthread_mutexattr_destroy(&inherit);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&agent->thread, NULL, run, agent);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	r = quiet_thread(&agent->thread, run, agent);
 	if (r) {
 		share_stop(&agent->share);
 		return err_sys(err, -r, "starting the agent");

@@ -1,9 +1,9 @@
 /* See share.h. */
 #include "record/share.h"
+#include "base/quiet_thread.h"
 
 #include <errno.h>
 #include <sched.h>
-#include <signal.h>
 
 enum { SHARE_none, SHARE_offered, SHARE_taken };
 
@@ -64,7 +64,6 @@ int share_start(struct share *share, struct rings *rings, uint32_t threads, stru
 	share->threads = threads;
 	for (uint32_t i = 1; i < threads; i++) {
 		struct sharer *sharer = &share->sharers[i];
-		sigset_t all, before;
 		int r;
 
 		sharer->share = share;
@@ -72,10 +71,7 @@ int share_start(struct share *share, struct rings *rings, uint32_t threads, stru
 		sharer->cpu = i;
 		sem_init(&sharer->offered, 0, 0);
 		sem_init(&sharer->done, 0, 0);
-		sigfillset(&all);
-		pthread_sigmask(SIG_SETMASK, &all, &before);
-		r = pthread_create(&sharer->thread, NULL, run, sharer);
-		pthread_sigmask(SIG_SETMASK, &before, NULL);
+		r = quiet_thread(&sharer->thread, run, sharer);
 		if (r)
 			return err_sys(err, -r, "starting the agent's helpers");
 		share->started++;

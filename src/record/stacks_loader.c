@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/quiet_thread.h"
 #include "record/stacks_internal.h"
 #include "symbols/unwind_walk.h"
 
@@ -441,7 +442,6 @@ static void *run(void *data)
 
 int stacks_loader_start(struct stacks *s, struct err *err)
 {
-	sigset_t all, before;
 	int r = mapping_events_open(&s->events, err);
 	if (r < 0)
 		return r;
@@ -453,10 +453,7 @@ int stacks_loader_start(struct stacks *s, struct err *err)
 	s->poll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (s->wake_fd < 0 || s->poll_fd < 0 || epoll_ctl(s->poll_fd, EPOLL_CTL_ADD, s->wake_fd, &event) < 0)
 		return err_sys(err, -errno, "starting the loader of unwind tables");
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&s->thread, NULL, run, s);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	r = quiet_thread(&s->thread, run, s);
 	if (r)
 		return err_sys(err, -r, "starting the loader of unwind tables");
 	s->started = true;

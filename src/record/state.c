@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/quiet_thread.h"
 
 #ifdef HAVE_BPF
 #include <bpf/bpf.h>
@@ -115,14 +115,10 @@ static void *open_aside(void *data)
 struct state_opening *state_open_begin(const struct kernel *kernel)
 {
 	struct state_opening *opening = mem_zalloc(sizeof(*opening));
-	sigset_t all, before;
 
 	opening->kernel = kernel;
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	opening->started = !pthread_create(&opening->thread, NULL, open_aside, opening);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	opening->started = !quiet_thread(&opening->thread, open_aside, opening);
 	return opening;
 }
 

@@ -4,13 +4,13 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/helper.h"
+#include "base/quiet_thread.h"
 
 #define NS_PER_S 1000000000ull
 #define ROUND_MS 1000
@@ -90,7 +90,6 @@ static void *run(void *data)
 
 int watcher_start(struct watcher *watcher, struct err *err)
 {
-	sigset_t all, before;
 	int r;
 
 	watcher->gap_ns = GAP_SHORTEST_NS;
@@ -98,10 +97,7 @@ int watcher_start(struct watcher *watcher, struct err *err)
 	watcher->wake_fd = eventfd(0, EFD_CLOEXEC);
 	if (watcher->wake_fd < 0)
 		return err_sys(err, -errno, "starting the watcher");
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&watcher->thread, NULL, run, watcher);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	r = quiet_thread(&watcher->thread, run, watcher);
 	if (r) {
 		close(watcher->wake_fd);
 		return err_sys(err, -r, "starting the watcher");

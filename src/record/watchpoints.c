@@ -6,7 +6,6 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +16,7 @@
 #include "base/clock.h"
 #include "base/map.h"
 #include "base/options.h"
+#include "base/quiet_thread.h"
 #include "base/vec.h"
 #include "probe/instruction.h"
 #include "probe/watch_find.h"
@@ -503,13 +503,9 @@ static void raise_limit(void)
 
 static int start_thread(struct watchpoints *w, struct err *err)
 {
-	sigset_t all, before;
 	int r;
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&w->thread, NULL, run, w);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	r = quiet_thread(&w->thread, run, w);
 	w->running = !r;
 	return r ? err_sys(err, -r, "starting the thread of the watchpoints") : 0;
 }

@@ -2,12 +2,12 @@
 #include "session/path_walk.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/progress.h"
+#include "base/quiet_thread.h"
 #include "diagnose/judgement.h"
 #include "graph/graph.h"
 #include "path/critical.h"
@@ -255,13 +255,7 @@ static void *walk_parts(void *data)
 
 static void start(struct walker *walker)
 {
-	sigset_t every, before;
-
-	/* Signals are for the program's own threads. */
-	sigfillset(&every);
-	pthread_sigmask(SIG_SETMASK, &every, &before);
-	walker->started = !pthread_create(&walker->thread, NULL, walk_parts, walker);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	walker->started = !quiet_thread(&walker->thread, walk_parts, walker);
 }
 
 static void walk_all(struct walkers *all)

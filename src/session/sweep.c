@@ -11,7 +11,6 @@
  * group at a time, on one thread, in as little memory as that takes. */
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +18,7 @@
 
 #include "base/map.h"
 #include "base/progress.h"
+#include "base/quiet_thread.h"
 #include "diagnose/hangs_cut.h"
 #include "graph/graph.h"
 #include "session/hang_notes.h"
@@ -419,7 +419,6 @@ static void judge_all(struct sweep *s)
 {
 	size_t threads = s->unknown > GROUPS_AT_ONCE && !s->pace && sysconf(_SC_NPROCESSORS_ONLN) > 1 ? THREADS : 1, started = 1;
 	struct judge judges[THREADS];
-	sigset_t all, before;
 
 	if (!s->unknown)
 		return;
@@ -432,12 +431,8 @@ static void judge_all(struct sweep *s)
 		mem_give_back();
 	else
 		mem_keep(true);
-	/* Signals are for the program's own threads. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	while (started < threads && !pthread_create(&judges[started].thread, NULL, judge_groups, &judges[started]))
+	while (started < threads && !quiet_thread(&judges[started].thread, judge_groups, &judges[started]))
 		started++;
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	judge_groups(&judges[0]);
 	for (size_t i = 1; i < started; i++)
 		pthread_join(judges[i].thread, NULL);

@@ -1,8 +1,8 @@
 /* See ahead.h. A ring of slots; slot of chunk i is i % SLOTS. */
 #include "trace/ahead.h"
+#include "base/quiet_thread.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 
 #define SLOTS 4u  /* chunks decoded ahead at most: some MiB, that stay in the cache */
@@ -62,7 +62,6 @@ static void *decode_ahead(void *argument)
 struct ahead *ahead_start(const struct trace *trace, const struct trace_filter *filter, size_t first)
 {
 	struct ahead *ahead = mem_zalloc(sizeof(*ahead));
-	sigset_t all, before;
 	int failed;
 
 	ahead->trace = trace;
@@ -70,11 +69,7 @@ struct ahead *ahead_start(const struct trace *trace, const struct trace_filter *
 	ahead->taken = ahead->begun = first;
 	pthread_mutex_init(&ahead->lock, NULL);
 	pthread_cond_init(&ahead->changed, NULL);
-	/* Signals are for the program's own threads. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	failed = pthread_create(&ahead->thread, NULL, decode_ahead, ahead);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	failed = quiet_thread(&ahead->thread, decode_ahead, ahead);
 	if (!failed)
 		return ahead;
 	pthread_cond_destroy(&ahead->changed);

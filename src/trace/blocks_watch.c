@@ -2,10 +2,10 @@
  * a block's end besides, to put it in order and to pack it, is done by a thread beside the walk, on which the next part
  * waits, where there is a processor for it. */
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/quiet_thread.h"
 #include "trace/blocks_own.h"
 #include "trace/past.h"
 #include "trace/standing.h"
@@ -81,17 +81,11 @@ static void *settle_all(void *data)
 
 static void begin_beside(struct blocks_watch *watch)
 {
-	sigset_t every, before;
-
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2 || mem_is_scarce())
 		return;
 	pthread_mutex_init(&watch->lock, NULL);
 	pthread_cond_init(&watch->moved, NULL);
-	/* Signals are for the program's own threads. */
-	sigfillset(&every);
-	pthread_sigmask(SIG_SETMASK, &every, &before);
-	watch->beside = !pthread_create(&watch->thread, NULL, settle_all, watch);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	watch->beside = !quiet_thread(&watch->thread, settle_all, watch);
 }
 
 static void end_beside(struct blocks_watch *watch)
