@@ -449,8 +449,10 @@ static int on_thread(struct processes_sink *sink, const struct task_found *found
 		     wait->hint_kind == HINT_KIND_semaphore_last) && !map_find(&look->tids, wait->hint))
 			waiting.hint_kind = HINT_KIND_owner_gone;
 	}
-	if (waiting.wait == WAIT_KIND_poll && wait->polled)
+	if (waiting.wait == WAIT_KIND_poll && wait->polled) {
 		waiting.detail = object_at(look, found->task.pid, (uint64_t)wait->poll[0].fd);
+		waiting.argument = wait->polled; /* select tells only the highest number */
+	}
 	if (!r && waiting.wait)
 		r = emit(look, found->tid, EVENT_waiting, &waiting, NULL, 0, err);
 	for (unsigned i = 0; !r && i < wait->polled; i++) {

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <stddef.h>
+#include <sys/msg.h>
 #include <sys/sem.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -209,6 +210,21 @@ static void read_semaphore(const struct task_found *found, struct wait_found *wa
 	}
 }
 
+/* Who last took from the queue that is full, or put into the one from which nothing comes. */
+static void read_queue(const struct task_found *found, struct wait_found *wait)
+{
+	struct msqid_ds queue;
+	pid_t last;
+
+	if (msgctl((int)found->arguments[0], IPC_STAT, &queue))
+		return;
+	last = found->waiting.syscall == SYS_msgsnd ? queue.msg_lrpid : queue.msg_lspid;
+	if (last > 0 && (uint32_t)last != found->task.pid) {
+		wait->hint = (uint32_t)last;
+		wait->hint_kind = HINT_KIND_queue_last;
+	}
+}
+
 /* Where a Unix socket is being connected to: it has no peer yet that would tell. */
 static void read_address(const struct task_found *found, struct wait_found *wait)
 {
@@ -253,6 +269,31 @@ static void read_poll(const struct task_found *found, struct wait_found *wait)
 	}
 }
 
+#define SELECT_BITS 1024u /* FD_SETSIZE */
+
+/* As poll's array would have it. The sets stay as they were given until the call ends. */
+static void read_select(const struct task_found *found, struct wait_found *wait)
+{
+	uint64_t sets[2][SELECT_BITS / 64] = { { 0 } };
+	uint64_t count = found->arguments[0];
+
+	if (count > SELECT_BITS)
+		return;
+	for (unsigned set = 0; set < 2; set++)
+		if (found->arguments[1 + set] &&
+		    !read_memory(found->task.pid, found->arguments[1 + set], sets[set], (size_t)(count + 63) / 64 * sizeof(uint64_t)))
+			return;
+	for (unsigned fd = 0; fd < count && wait->polled < PROCESSES_POLLED_MOST; fd++) {
+		uint64_t bit = UINT64_C(1) << fd % 64;
+		uint32_t events = (sets[0][fd / 64] & bit ? POLLIN : 0) | (sets[1][fd / 64] & bit ? POLLOUT : 0);
+
+		if (!events)
+			continue;
+		wait->poll[wait->polled].fd = (int)fd;
+		wait->poll[wait->polled++].events = events;
+	}
+}
+
 static void read_wait(const struct task_found *found, struct wait_found *wait)
 {
 	memset(wait, 0, sizeof(*wait));
@@ -265,6 +306,10 @@ static void read_wait(const struct task_found *found, struct wait_found *wait)
 	case SYS_semop:
 	case SYS_semtimedop:
 		read_semaphore(found, wait);
+		break;
+	case SYS_msgsnd:
+	case SYS_msgrcv:
+		read_queue(found, wait);
 		break;
 	case SYS_connect:
 		read_address(found, wait);
@@ -285,6 +330,10 @@ static void read_wait(const struct task_found *found, struct wait_found *wait)
 	case SYS_ppoll:
 		wait->timeout_ns = read_time(found->task.pid, found->arguments[2]);
 		read_poll(found, wait);
+		break;
+	case SYS_select:
+	case SYS_pselect6:
+		read_select(found, wait);
 		break;
 	case SYS_epoll_wait:
 	case SYS_epoll_pwait:

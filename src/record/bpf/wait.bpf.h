@@ -175,9 +175,22 @@ static __always_inline int wait_first_polled(struct task_struct *task, struct pt
 	return fd;
 }
 
-/* The first descriptor that select reads, and how many it looks at: of up to 64
- * they are counted, else only the highest is known. */
-static __always_inline int wait_first_selected(struct pt_regs *registers, u32 *count)
+/* A word of a select's set; where the thread sleeps, what the kernel found there before is still in it. */
+static __always_inline bool wait_selected_word(struct task_struct *task, u64 address, bool current, u64 *word)
+{
+	struct wait_words words;
+
+	if (current)
+		return !bpf_probe_read_user(word, sizeof(*word), (void *)address);
+	if (!wait_read_words(memory_root(task), address, 2, &words))
+		return false;
+	*word = words.word[0] | (u64)words.word[1] << 32;
+	return true;
+}
+
+/* The first descriptor that select reads, or else writes, and how many it looks at: of up to
+ * 64 they are counted, else only the highest is known. */
+static __always_inline int wait_first_selected(struct task_struct *task, struct pt_regs *registers, bool current, u32 *count)
 {
 	u64 all = 0, reads = 0;
 	u32 highest = *count;
@@ -185,7 +198,7 @@ static __always_inline int wait_first_selected(struct pt_regs *registers, u32 *c
 	for (int set = 1; set <= 3; set++) {
 		u64 word = 0, address = call_argument(registers, set);
 
-		if (address && bpf_probe_read_user(&word, sizeof(word), (void *)address))
+		if (address && !wait_selected_word(task, address, current, &word))
 			return -1;
 		if (highest < 64)
 			word &= (1ull << highest) - 1;
@@ -195,6 +208,7 @@ static __always_inline int wait_first_selected(struct pt_regs *registers, u32 *c
 	}
 	if (highest <= 64)
 		*count = wait_count_bits(all);
+	reads = reads ? reads : all;
 	return reads ? wait_lowest_bit(reads) : -1;
 }
 
@@ -343,8 +357,8 @@ static __always_inline void wait_call(struct wait *w, struct task_struct *task, 
 		w->argument = call_argument(registers, info.object == CALL_poll ? 1 : 0);
 		if (w->argument && info.object == CALL_poll)
 			first = wait_first_polled(task, registers, current);
-		else if (current && w->argument)
-			first = wait_first_selected(registers, &w->argument);
+		else if (w->argument)
+			first = wait_first_selected(task, registers, current, &w->argument);
 		if (!w->argument) /* of nothing, with a time limit: how programs slept before nanosleep */
 			w->wait = WAIT_KIND_sleep;
 		if (first >= 0 && object_find(&at, object_file(task, first)))
