@@ -53,6 +53,7 @@ enum event_type {
 #undef KIND
 #undef VALUE
 
+#define DESCRIPTOR_SPOKE_LAST 4u /* in the access of a TCP connection */
 #define SYSCALL_NONE 0xffffu   /* in no system call */
 #define PROBES_MOST 256u       /* probes of a recording; their numbers begin with 1 */
 

@@ -489,11 +489,20 @@ struct unix_sock {
 	struct sock *listener;
 };
 
+struct inet_connection_sock {
+	struct {
+		u32 lrcvtime;
+	} icsk_ack;
+};
+
 struct tcp_sock {
 	u32 copied_seq;
 	u32 write_seq;
 	u32 rcv_nxt;
 	u32 snd_una;
+	u32 lsndtime;
+	u64 bytes_sent;
+	u64 bytes_received;
 };
 
 struct udp_sock {

@@ -122,6 +122,17 @@ __noinline u32 queue_unread(const struct object_at *at)
 	return bytes;
 }
 
+/* What went over the connection last was sent from here: nothing ever came, or before. */
+static __always_inline bool queue_spoke_last(const struct object_at *at)
+{
+	if (at->kind != OBJECT_KIND_tcp || !at->sk || at->state == SOCKET_LISTENS)
+		return false;
+	struct tcp_sock *sk = (struct tcp_sock *)at->sk;
+	if (!GET(sk, bytes_sent))
+		return false;
+	return !GET(sk, bytes_received) || (int)(GET(sk, lsndtime) - GET((struct inet_connection_sock *)at->sk, icsk_ack.lrcvtime)) > 0;
+}
+
 /* Bytes sent that the other end, or its host, has not taken. */
 static __always_inline u32 queue_unsent(const struct object_at *at)
 {
