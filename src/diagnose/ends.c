@@ -61,6 +61,26 @@ static bool named_by_kernel(const char *name, const struct map *listeners)
 	       !map_find(listeners, hash_bytes(name, 6));
 }
 
+/* There, or at all of the machine's addresses. */
+static bool is_listened_at(const struct map *listeners, const char *address, size_t length)
+{
+	static const char *const any[] = { "0.0.0.0", "[::]" };
+	size_t port = length;
+	char text[32];
+
+	while (port && address[port - 1] != ':')
+		port--;
+	if (!port || map_find(listeners, hash_bytes(address, length)))
+		return port > 0;
+	for (size_t i = 0; i < sizeof(any) / sizeof(any[0]); i++) {
+		int bytes = snprintf(text, sizeof(text), "%s:%.*s", any[i], (int)(length - port), address + port);
+
+		if (bytes > 0 && (size_t)bytes < sizeof(text) && map_find(listeners, hash_bytes(text, (size_t)bytes)))
+			return true;
+	}
+	return false;
+}
+
 /* Connections made and accepted tell it, and so do descriptors: the end that
  * connected is shown with an arrow to the other, the end that was accepted has
  * the listener's address, and TCP's its port. */
@@ -78,8 +98,8 @@ static void learn_roles(const struct scene *scene, struct map *roles, struct map
 	}
 	for (size_t i = 0; i < tables->descriptor_count; i++) {
 		const struct descriptor *d = &tables->descriptors[i];
-		const char *arrow = strstr(d->text, "-> "), *port;
-		uint64_t local;
+		const char *arrow = strstr(d->text, "-> ");
+		size_t local;
 
 		if (d->at.kind != OBJECT_KIND_unix_stream && d->at.kind != OBJECT_KIND_unix_seqpacket &&
 		    d->at.kind != OBJECT_KIND_tcp)
@@ -92,10 +112,8 @@ static void learn_roles(const struct scene *scene, struct map *roles, struct map
 			map_put(roles, d->at.object, arrow == d->text ? END_CLIENT : END_SERVER);
 			continue;
 		}
-		local = hash_bytes(d->text, arrow ? (size_t)(arrow - d->text) - (arrow > d->text && arrow[-1] == ' ')
-						  : strlen(d->text));
-		port = strrchr(d->text, ':');
-		map_put(roles, d->at.object, port && map_find(listeners, local) ? END_SERVER : END_CLIENT);
+		local = arrow ? (size_t)(arrow - d->text) - (arrow > d->text && arrow[-1] == ' ') : strlen(d->text);
+		map_put(roles, d->at.object, is_listened_at(listeners, d->text, local) ? END_SERVER : END_CLIENT);
 	}
 	for (uint32_t i = 0; i < scene->connections.count; i++) {
 		const struct message m = scene_message(scene, scene->connections.items[i]);
