@@ -25,6 +25,7 @@ const char *rule_stage_name(enum rule_stage stage)
 {
 	switch (stage) {
 	case STAGE_EVERYWHERE: return "everywhere";
+	case STAGE_NOW: return "now";
 	case STAGE_REST: return "rest";
 	case STAGE_AWAKE: return "no rest";
 	case STAGE_HANG: return "hang";

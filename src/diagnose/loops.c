@@ -17,9 +17,11 @@ bool loop_is(const struct scene *scene, const struct episode *episode)
 bool loop_is_short(const struct scene *scene, const struct episode *episode)
 {
 	const struct wait *first = &scene->waits[episode->first], *last = &scene->waits[episode->last];
+	const struct wait *over = last->end == WAIT_END_OPEN ? first : last;
 
 	return last->kind == WAIT_KIND_sleep && episode->slices == 2 && first->kind == last->kind &&
-	       last->start_ns - first->start_ns >= limit_of(scene, LIMIT_wait_ns) && (last->end == WAIT_END_TIMEOUT || wait_slept_out(last));
+	       last->start_ns - first->start_ns + limit_of(scene, LIMIT_standing_slack_ns) >= limit_of(scene, LIMIT_wait_ns) &&
+	       (over->end == WAIT_END_TIMEOUT || wait_slept_out(over));
 }
 
 bool loop_looks_away(const struct scene *scene, const struct wait *wait)

@@ -2,8 +2,13 @@
 #include "diagnose/owed.h"
 
 #include <sys/epoll.h>
+#include <sys/syscall.h>
 
+#include "diagnose/judgement.h"
+#include "diagnose/serving.h"
 #include "diagnose/suspects.h"
+
+#define SERVED_MOST 16u
 
 static const struct wait *standing_wait(const struct scene *scene, uint32_t thread)
 {
@@ -84,12 +89,50 @@ static bool may_listen(const struct scene *scene, const struct ends *ends, const
 	case WAIT_KIND_connect:
 	case WAIT_KIND_file_lock:
 	case WAIT_KIND_stop:
+	case WAIT_KIND_accept:
+	case WAIT_KIND_signal:
+	case WAIT_KIND_semaphore:
+	case WAIT_KIND_throttled:
 		return false;
 	}
 	return !wait_is_in_kernel(w);
 }
 
-bool owed_listens(const struct scene *scene, const struct ends *ends, uint32_t pid, uint64_t connection)
+/* Of how many other processes it let threads go on. */
+static uint32_t count_let_go_on(const struct scene *scene, uint32_t thread, uint64_t from_ns)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = scene_wakes_from(scene, thread, from_ns); i < scene_wakes_end(scene, thread); i++)
+		count += !scene_is_system(scene, scene->wakes[i].target) && !scene_same_process(scene, scene->wakes[i].target, thread);
+	return count;
+}
+
+/* All the time, and for nobody else: it lets no others go on. */
+static bool computes(const struct scene *scene, uint32_t thread, uint64_t from_ns)
+{
+	struct state_times times;
+	uint64_t seen;
+
+	scene_state_times(scene, thread, from_ns, scene->end_ns, &times);
+	seen = scene->end_ns - from_ns - times.ns[SPAN_UNKNOWN];
+	return most_of(scene, seen, scene->end_ns - from_ns) && nearly_all(scene, times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE], seen) &&
+	       count_let_go_on(scene, thread, from_ns) <= limit_of(scene, LIMIT_lets_go_on);
+}
+
+/* A thread for each whom it serves: what others of it wait for in a ring is something else. */
+static bool has_a_thread_for_each(const struct scene *scene, const struct ends *ends, uint32_t pid)
+{
+	for (uint32_t i = 1; i < scene->thread_count; i++) {
+		const struct wait *w = scene_pid(scene, i) == pid && lives(scene, i) ? standing_wait(scene, i) : NULL;
+
+		if (w && serving_waits_for_one(ends, w))
+			return true;
+	}
+	return false;
+}
+
+bool owed_listens(const struct scene *scene, const struct ends *ends, uint32_t pid, uint64_t connection, uint64_t from_ns)
 {
 	for (uint32_t i = 1; i < scene->thread_count; i++) {
 		const struct wait *w;
@@ -97,37 +140,47 @@ bool owed_listens(const struct scene *scene, const struct ends *ends, uint32_t p
 		if (scene_pid(scene, i) != pid || !lives(scene, i))
 			continue;
 		w = standing_wait(scene, i);
-		if (!w || w->idle || may_listen(scene, ends, w, connection))
+		if (w && w->kind == WAIT_KIND_uring && has_a_thread_for_each(scene, ends, pid))
+			continue;
+		if (w ? w->idle || may_listen(scene, ends, w, connection) : !computes(scene, i, from_ns))
 			return true;
 	}
 	return false;
 }
 
 /* The thread does something else than to listen since it was asked: one that has a round of its own may sleep. */
-static bool is_at_work(const struct scene *scene, uint32_t thread, uint32_t threads, const struct wait *asked)
+static bool is_at_work(const struct scene *scene, uint32_t thread, uint32_t threads, uint64_t since_ns, uint64_t from_ns, bool asked)
 {
 	const struct wait *w = standing_wait(scene, thread);
-	uint64_t born = scene->tables->threads[thread].start_ns, before = limit_of(scene, LIMIT_serving_before_ns);
+	uint64_t born = serving_born(scene, thread), before = limit_of(scene, LIMIT_serving_before_ns), began;
+	uint64_t soon = limit_of(scene, LIMIT_turned_to_ns);
 
-	if (!w || w->start_ns + before < asked->start_ns)
+	if (!w)
+		return asked && computes(scene, thread, from_ns);
+	began = scene->waits[scene->episodes[w->episode].first].start_ns;
+	if (w->kind == WAIT_KIND_throttled)
+		return asked;
+	if (began < since_ns)
 		return false;
 	switch (w->kind) {
 	case WAIT_KIND_futex:
-		return wait_has_owner(scene_slice_with_owner(scene, &scene->episodes[w->episode], scene->end_ns));
+		return wait_has_owner(scene_slice_with_owner(scene, &scene->episodes[w->episode], scene->end_ns)) ||
+		       (!w->idle && (began <= since_ns + before + soon || born + soon >= since_ns));
 	case WAIT_KIND_sleep:
 	case WAIT_KIND_poll:
 	case WAIT_KIND_epoll:
 	case WAIT_KIND_read:
-		return threads == 1 || born + before >= asked->start_ns;
+		return threads == 1 || born >= since_ns;
 	}
 	return true;
 }
 
 /* All that have the other end do something else, and at least one of them since it was asked. */
-static bool is_served_elsewhere(const struct scene *scene, const struct ends *ends, const struct descriptor *d, const struct wait *asked)
+static bool is_served_elsewhere(const struct scene *scene, const struct ends *ends, const struct descriptor *d, uint64_t since_ns, uint64_t from_ns)
 {
 	struct row far = d->at.channel_out ? ends_receiving(ends, d->at.channel_out) : (struct row){ 0 };
-	bool found = false;
+	/* one that only listens for news is not kept by who computes for others */
+	bool found = false, asked = d->at.kind != OBJECT_KIND_tcp || d->at.access & DESCRIPTOR_SPOKE_LAST;
 	uint32_t last = 0;
 
 	for (uint32_t i = 0; i < far.count; i++) {
@@ -139,12 +192,12 @@ static bool is_served_elsewhere(const struct scene *scene, const struct ends *en
 		if (its->pid == last)
 			continue;
 		last = its->pid;
-		if (owed_listens(scene, ends, its->pid, its->at.object))
+		if (owed_listens(scene, ends, its->pid, its->at.object, from_ns))
 			return false;
 		for (uint32_t j = 1; j < scene->thread_count; j++)
 			threads += scene_pid(scene, j) == its->pid && lives(scene, j);
 		for (uint32_t j = 1; j < scene->thread_count && !found; j++)
-			found = scene_pid(scene, j) == its->pid && lives(scene, j) && is_at_work(scene, j, threads, asked);
+			found = scene_pid(scene, j) == its->pid && lives(scene, j) && is_at_work(scene, j, threads, since_ns, from_ns, asked);
 	}
 	return found;
 }
@@ -157,14 +210,75 @@ static bool is_stopped(const struct scene *scene, uint32_t thread, uint64_t from
 	return times.ns[SPAN_STOPPED] * 2 > scene->end_ns - from_ns;
 }
 
-static bool owes_answer(const struct scene *scene, const struct ends *ends, const struct descriptor *d, const struct wait *w, uint64_t from_ns)
+static bool is_owed_directly(const struct scene *scene, const struct ends *ends, const struct descriptor *d, uint64_t since_ns, uint64_t from_ns)
 {
 	uint32_t other = ends_role(ends, d->at.object) == END_CLIENT ? suspects_neighbour(scene, ends, d, from_ns, scene->end_ns) : 0;
 
 	if (!other || scene_pid(scene, other) == d->pid)
 		return false;
 	return ends_not_accepted(ends, d) || is_stopped(scene, other, from_ns) || suspects_leave_unread(ends, d, from_ns, scene->end_ns) ||
-	       is_served_elsewhere(scene, ends, d, w);
+	       (rule_holds(scene, RULE_served_elsewhere) && is_served_elsewhere(scene, ends, d, since_ns, from_ns));
+}
+
+uint64_t owed_upstream_since(const struct scene *scene, uint64_t asked_ns)
+{
+	uint64_t before = limit_of(scene, LIMIT_upstream_before_ns);
+
+	return asked_ns > before ? asked_ns - before : 0;
+}
+
+bool owed_is_upstream(const struct ends *ends, const struct descriptor *d)
+{
+	return ends_role(ends, d->at.object) == END_CLIENT && !ends_lead_to_windows(ends, ends_of_object(ends, d->at.object));
+}
+
+bool owed_upstream(const struct scene *scene, const struct ends *ends, uint32_t pid, uint64_t since_ns, uint64_t from_ns)
+{
+	struct row row = ends_of_process(ends, pid);
+
+	for (uint32_t i = row.count; i-- > 0; ) {
+		const struct descriptor *d = ends_at(ends, row, i);
+
+		if (owed_is_upstream(ends, d) && is_owed_directly(scene, ends, d, since_ns, from_ns))
+			return true;
+	}
+	return false;
+}
+
+/* How many are connected to it, up to SERVED_MOST. */
+static uint32_t count_served(const struct ends *ends, uint32_t pid)
+{
+	struct row row = ends_of_process(ends, pid);
+	uint64_t served[SERVED_MOST];
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < row.count && count < SERVED_MOST; i++) {
+		uint64_t object = ends_at(ends, row, i)->at.object;
+		uint32_t known = 0;
+
+		while (known < count && served[known] != object)
+			known++;
+		if (known == count && ends_role(ends, object) == END_SERVER)
+			served[count++] = object;
+	}
+	return count;
+}
+
+/* It serves few others, and waits in turn for one whom it asked. */
+static bool is_asked_in_turn(const struct scene *scene, const struct ends *ends, const struct descriptor *d, uint64_t since_ns, uint64_t from_ns)
+{
+	struct row far = d->at.channel_out ? ends_receiving(ends, d->at.channel_out) : (struct row){ 0 };
+	uint32_t pid = far.count ? ends_at(ends, far, far.count - 1)->pid : 0;
+
+	return pid && pid != d->pid && count_served(ends, pid) < limit_of(scene, LIMIT_small_set) &&
+	       owed_upstream(scene, ends, pid, owed_upstream_since(scene, since_ns), from_ns);
+}
+
+bool owed_on(const struct scene *scene, const struct ends *ends, const struct descriptor *d, uint64_t since_ns, uint64_t from_ns)
+{
+	return is_owed_directly(scene, ends, d, since_ns, from_ns) ||
+	       (rule_holds(scene, RULE_upstream) && ends_role(ends, d->at.object) == END_CLIENT &&
+		is_asked_in_turn(scene, ends, d, since_ns, from_ns));
 }
 
 static bool owes_answer_on(const struct scene *scene, const struct ends *ends, uint64_t object, const struct wait *w, uint64_t from_ns)
@@ -174,7 +288,7 @@ static bool owes_answer_on(const struct scene *scene, const struct ends *ends, u
 	/* the last snapshot's */
 	for (uint32_t i = row.count; object && i-- > 0; )
 		if (ends_at(ends, row, i)->at.object == object)
-			return owes_answer(scene, ends, ends_at(ends, row, i), w, from_ns);
+			return owed_on(scene, ends, ends_at(ends, row, i), serving_asked_since(scene, &scene->episodes[w->episode]), from_ns);
 	return false;
 }
 
@@ -202,6 +316,33 @@ static bool owes_answer_in_set(const struct scene *scene, const struct ends *end
 	return owed && clients < limit_of(scene, LIMIT_small_set);
 }
 
+/* Who took last from the queue that is full is to take again. */
+static bool writes_to_queue(const struct wait *w)
+{
+	return w->kind == WAIT_KIND_queue && w->syscall == SYS_msgsnd;
+}
+
+bool owed_leaves_windows(const struct scene *scene, const struct ends *ends, const struct wait *w, uint64_t from_ns)
+{
+	uint32_t pid = scene_pid(scene, w->thread);
+	struct row row = ends_of_process(ends, pid);
+	bool unread = false;
+
+	/* who waits for a child may have its windows shown by that */
+	if (!rule_holds(scene, RULE_windows_left) || !ends_has_windows(ends, pid) || w->idle || w->kind == WAIT_KIND_child || w->kind == WAIT_KIND_signal)
+		return false;
+	for (uint32_t i = row.count; i-- > 0; ) {
+		const struct descriptor *d = ends_at(ends, row, i);
+
+		if (!ends_lead_to_windows(ends, (struct row){ &row.items[i], 1 }) || d->time < from_ns)
+			continue;
+		if (owed_listens(scene, ends, pid, d->at.object, from_ns))
+			return false;
+		unread |= d->at.queued > 0;
+	}
+	return unread;
+}
+
 bool owed_by_now(const struct scene *scene, const struct ends *ends, const struct wait *w, uint64_t from_ns)
 {
 	if (w->idle)
@@ -212,6 +353,8 @@ bool owed_by_now(const struct scene *scene, const struct ends *ends, const struc
 	case WAIT_KIND_write:
 		/* it would have been woken for what is taken */
 		return scene->episodes[w->episode].slices == 1;
+	case WAIT_KIND_queue:
+		return writes_to_queue(w) && scene->episodes[w->episode].slices == 1;
 	case WAIT_KIND_read:
 		return owes_answer_on(scene, ends, w->object, w, from_ns);
 	case WAIT_KIND_poll:

@@ -7,7 +7,17 @@
 #include "diagnose/ends.h"
 
 bool owed_by_now(const struct scene *scene, const struct ends *ends, const struct wait *w, uint64_t from_ns);
+/* Whoever asked over the connection, at `since_ns` or later, is owed the answer. */
+bool owed_on(const struct scene *scene, const struct ends *ends, const struct descriptor *d, uint64_t since_ns, uint64_t from_ns);
+/* From when on a server that was asked then may have asked others. */
+uint64_t owed_upstream_since(const struct scene *scene, uint64_t asked_ns);
+/* A connection that its process began itself, to another than the window server. */
+bool owed_is_upstream(const struct ends *ends, const struct descriptor *d);
+/* One of those is such. */
+bool owed_upstream(const struct scene *scene, const struct ends *ends, uint32_t pid, uint64_t since_ns, uint64_t from_ns);
+/* The thread's process has windows, and none of its threads listens to them: what the window server sent lies unread. */
+bool owed_leaves_windows(const struct scene *scene, const struct ends *ends, const struct wait *w, uint64_t from_ns);
 /* A thread of the process waits, or may wait, for the next that comes over the connection. */
-bool owed_listens(const struct scene *scene, const struct ends *ends, uint32_t pid, uint64_t connection);
+bool owed_listens(const struct scene *scene, const struct ends *ends, uint32_t pid, uint64_t connection, uint64_t from_ns);
 
 #endif

@@ -3,23 +3,7 @@
 
 #include "diagnose/judgement.h"
 
-bool own_ends_set_is_small(const struct scene *scene, uint64_t set)
-{
-	uint64_t first = 0;
-	unsigned items = 0;
-
-	for (uint32_t i = 0; i < scene->poll_item_count; i++) {
-		const struct poll_item *p = &scene->poll_items[i];
-
-		if (p->set != set)
-			continue;
-		first = first ? first : p->time;
-		items += p->time < first + limit_of(scene, LIMIT_one_snapshot_ns);
-	}
-	return items <= limit_of(scene, LIMIT_small_set);
-}
-
-static bool is_closed_to_others(const struct ends *ends, uint64_t object, uint32_t pid)
+bool own_ends_has_both(const struct ends *ends, uint64_t object, uint32_t pid)
 {
 	unsigned kind = object_kind(object);
 	struct row row = ends_of_object(ends, object);
@@ -30,6 +14,22 @@ static bool is_closed_to_others(const struct ends *ends, uint64_t object, uint32
 		if (ends_at(ends, row, i)->pid != pid)
 			return false;
 	return true;
+}
+
+bool own_ends_set_is_small(const struct scene *scene, const struct ends *ends, uint64_t set, uint32_t pid)
+{
+	uint64_t first = 0;
+	unsigned items = 0;
+
+	for (uint32_t i = 0; i < scene->poll_item_count; i++) {
+		const struct poll_item *p = &scene->poll_items[i];
+
+		if (p->set != set)
+			continue;
+		first = first ? first : p->time;
+		items += p->time < first + limit_of(scene, LIMIT_one_snapshot_ns) && !own_ends_has_both(ends, p->object, pid);
+	}
+	return items <= limit_of(scene, LIMIT_small_set);
 }
 
 static bool is_only_thread(const struct scene *scene, const struct wait *w)
@@ -77,10 +77,10 @@ bool own_ends_only(const struct scene *scene, const struct ends *ends, const str
 	if (w->end != WAIT_END_OPEN || w->timeout_ns)
 		return false;
 	if (for_one)
-		return is_closed_to_others(ends, object, pid);
+		return own_ends_has_both(ends, object, pid);
 	for (uint32_t i = 0; i < scene->poll_item_count && w->kind == WAIT_KIND_epoll; i++)
 		if (scene->poll_items[i].set == w->object) {
-			if (!is_closed_to_others(ends, scene->poll_items[i].object, pid))
+			if (!own_ends_has_both(ends, scene->poll_items[i].object, pid))
 				return false;
 			items++;
 		}

@@ -4,8 +4,10 @@
 
 #include "diagnose/ends.h"
 
-/* Few things, each of which is awaited: a loop's many are none's in particular. */
-bool own_ends_set_is_small(const struct scene *scene, uint64_t set);
+/* Few things, each of which is awaited, besides the process's own bells: a loop's many are none's in particular. */
+bool own_ends_set_is_small(const struct scene *scene, const struct ends *ends, uint64_t set, uint32_t pid);
+/* A pipe, or a counter, that no other process has open. */
+bool own_ends_has_both(const struct ends *ends, uint64_t object, uint32_t pid);
 /* True when all that an open wait listens to is its own process's, which has no other
  * thread: nobody but the waiting thread could end it. */
 bool own_ends_only(const struct scene *scene, const struct ends *ends, const struct wait *wait);

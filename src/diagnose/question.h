@@ -73,6 +73,11 @@ void ask_lockstep(struct question *q);
 /* Rules about the other end, see suspects_ends.c. */
 void ask_other_end(struct question *q);
 void ask_served_alone(struct question *q);
+void ask_upstream(struct question *q);
+/* See suspects_children.c. */
+void ask_working_child(struct question *q);
+/* See suspects_sessions.c. */
+void ask_idle_session(struct question *q);
 void ask_neighbours(struct question *q);
 void ask_unread_datagrams(struct question *q);
 

@@ -2,11 +2,13 @@
 #include "diagnose/serving.h"
 
 #include "diagnose/judgement.h"
+#include "diagnose/owed.h"
 
 enum at_work {
 	WORK_NONE,     /* it listens, or waits as those do that nobody gives work */
 	WORK_MAYBE,    /* for another thread of its process, since it may have been asked */
 	WORK_SLEEPS,   /* since it may have been asked */
+	WORK_SERVES,   /* one that it has accepted, and alone: it does not accept others */
 	WORK_WAITS,    /* for something else, whenever that began */
 	WORK_AWAITS,   /* since it may have been asked */
 	WORK_RUNS,
@@ -19,7 +21,7 @@ struct choice {
 	uint64_t start_ns;
 };
 
-static uint64_t born(const struct scene *scene, uint32_t thread)
+uint64_t serving_born(const struct scene *scene, uint32_t thread)
 {
 	const struct thread *t = &scene->tables->threads[thread];
 
@@ -31,8 +33,15 @@ uint64_t serving_asked_since(const struct scene *scene, const struct episode *ep
 	uint64_t began = scene->waits[episode->first].start_ns, before = limit_of(scene, LIMIT_serving_before_ns);
 
 	if (episode->slices > 1 && began <= scene->start_ns + limit_of(scene, LIMIT_standing_slack_ns))
-		began = born(scene, episode->thread);
+		began = serving_born(scene, episode->thread);
 	return began > before ? began - before : 0;
+}
+
+bool serving_waits_for_one(const struct ends *ends, const struct wait *w)
+{
+	uint64_t object = w->kind == WAIT_KIND_read ? w->object : w->kind == WAIT_KIND_poll && w->argument == 1 ? w->detail : 0;
+
+	return object && ends_role(ends, object) == END_SERVER;
 }
 
 /* Nobody that it serves fills these: they wake it when there is something to do. */
@@ -44,7 +53,15 @@ static bool is_own_bell(uint64_t object)
 	       kind == OBJECT_KIND_netlink || kind == OBJECT_KIND_pipe || kind == OBJECT_KIND_tty;
 }
 
-static enum at_work work_of_wait(const struct ends *ends, const struct wait *w, bool since_asked)
+/* It listens to those that it serves and to one whom it has asked, and who owes it the answer. */
+static bool asks_in_turn(const struct scene *scene, const struct ends *ends, const struct wait *w, const struct request_asked *asked)
+{
+	return w->end == WAIT_END_OPEN && rule_holds(scene, RULE_upstream) &&
+	       owed_upstream(scene, ends, scene_pid(scene, w->thread), owed_upstream_since(scene, asked->since_ns), asked->from_ns);
+}
+
+static enum at_work work_of_wait(const struct scene *scene, const struct ends *ends, const struct wait *w, const struct request_asked *asked,
+				 bool since_asked, bool alone)
 {
 	uint64_t object;
 
@@ -53,11 +70,14 @@ static enum at_work work_of_wait(const struct ends *ends, const struct wait *w, 
 	if (wait_is_in_kernel(w) || w->kind == WAIT_KIND_child || w->kind == WAIT_KIND_write || w->kind == WAIT_KIND_stop)
 		return since_asked ? WORK_AWAITS : WORK_WAITS;
 	switch (w->kind) {
+	case WAIT_KIND_epoll:
 	case WAIT_KIND_poll:
 	case WAIT_KIND_read:
-		if (w->kind == WAIT_KIND_poll && w->argument != 1)
-			return WORK_NONE;
+		if (w->kind == WAIT_KIND_epoll || (w->kind == WAIT_KIND_poll && w->argument != 1))
+			return asks_in_turn(scene, ends, w, asked) ? WORK_WAITS : WORK_NONE;
 		object = w->kind == WAIT_KIND_poll ? w->detail : w->object;
+		if (asked->unaccepted && alone && ends_role(ends, object) == END_SERVER)
+			return WORK_SERVES;
 		if (object_kind(object) == OBJECT_KIND_fuse || ends_role(ends, object) >= END_SERVER || (is_own_bell(object) && !since_asked))
 			return WORK_NONE;
 		return since_asked ? WORK_AWAITS : WORK_WAITS;
@@ -72,10 +92,20 @@ static enum at_work work_of_wait(const struct ends *ends, const struct wait *w, 
 	return WORK_NONE;
 }
 
+static bool is_only_thread(const struct scene *scene, uint32_t thread)
+{
+	const struct tables *tables = scene->tables;
+
+	for (uint32_t i = 1; i < tables->thread_count; i++)
+		if (i != thread && scene_same_process(scene, i, thread) && tables->threads[i].end_ns >= scene->end_ns)
+			return false;
+	return true;
+}
+
 static struct choice choice_of(const struct scene *scene, const struct ends *ends, uint32_t thread, const struct request_asked *asked)
 {
 	const struct episode *e = scene_episode(scene, thread, asked->to_ns - 1);
-	struct choice c = { .thread = thread, .young = born(scene, thread) && born(scene, thread) >= born(scene, asked->thread) };
+	struct choice c = { .thread = thread, .young = serving_born(scene, thread) && serving_born(scene, thread) >= serving_born(scene, asked->thread) };
 	uint64_t half = (asked->to_ns - asked->from_ns) / 2;
 	struct state_times times;
 
@@ -84,7 +114,8 @@ static struct choice choice_of(const struct scene *scene, const struct ends *end
 		c.work = WORK_RUNS;
 	} else if (e && e->start_ns < asked->to_ns && e->end_ns >= asked->to_ns) {
 		c.start_ns = scene->waits[e->first].start_ns;
-		c.work = work_of_wait(ends, &scene->waits[e->last], c.start_ns >= asked->since_ns);
+		c.work = work_of_wait(scene, ends, &scene->waits[e->last], asked, c.start_ns >= asked->since_ns,
+				      asked->unaccepted && is_only_thread(scene, thread));
 	}
 	return c;
 }

@@ -8,8 +8,13 @@ struct request_asked {
 	uint32_t thread;          /* that asked, of another process */
 	uint64_t since_ns;        /* when, at the earliest */
 	uint64_t from_ns, to_ns;  /* what is looked at */
+	bool unaccepted;          /* its connection: who serves another one does not come to accept it */
 };
 
+/* Before the trace, too; 0: not known. */
+uint64_t serving_born(const struct scene *scene, uint32_t thread);
+/* For the next request over one connection, and nothing else. */
+bool serving_waits_for_one(const struct ends *ends, const struct wait *w);
 /* When the thread asked for what the episode waits for: slices from the trace's begin on tell only that it was born before. */
 uint64_t serving_asked_since(const struct scene *scene, const struct episode *episode);
 /* Among the threads of the processes that have the row's descriptors; 0 where all of them rest. */

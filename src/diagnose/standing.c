@@ -7,6 +7,7 @@
 #include "diagnose/diagnoser.h"
 #include "diagnose/loops.h"
 #include "diagnose/owed.h"
+#include "diagnose/serving.h"
 #include "diagnose/suspects.h"
 
 #define WHOLE_PERCENT 90     /* of the look, so much of it in one state is all of it */
@@ -201,6 +202,27 @@ static uint64_t go_back(const struct scene *scene, uint32_t thread, uint64_t fro
 	return from_ns;
 }
 
+/* It sleeps, tries for a file lock that it is refused, and sleeps again. */
+static bool tries_for_lock(const struct scene *scene, const struct episode *e)
+{
+	uint64_t before = limit_of(scene, LIMIT_refused_before_ns);
+
+	return scene->waits[e->last].kind == WAIT_KIND_sleep && e->slices > 1 && e->start_ns > before &&
+	       suspects_refused_lock(scene, &scene->waits[e->last], e->start_ns - before, scene->end_ns) != NULL;
+}
+
+/* A young program does one thing: it most likely did that since it began. A wait with a time limit may be one of a row. */
+static uint64_t earliest(const struct scene *scene, const struct standing *s, const struct wait *w)
+{
+	uint64_t born = serving_born(scene, s->thread);
+
+	if (!born || born >= s->since_ns || !rule_holds(scene, RULE_one_thing))
+		return s->since_ns;
+	if (s->exactly && (!w->timeout_ns || w->timeout_ns >= scene->end_ns - born))
+		return s->since_ns;
+	return scene->end_ns - born <= limit_of(scene, LIMIT_young_ns) ? born : s->since_ns;
+}
+
 /* All through the look the thread was in waits of one episode, or in one kind of state. */
 void standing_of(struct diagnoser *diagnoser, uint32_t thread, uint64_t from_ns, struct standing *ret)
 {
@@ -218,8 +240,10 @@ void standing_of(struct diagnoser *diagnoser, uint32_t thread, uint64_t from_ns,
 
 		ret->since_ns = e->slices > 1 && first->start_ns > begin ? begin : first->start_ns;
 		ret->exactly = e->slices == 1;
-		ret->kind = loop_is(scene, e) ? STANDING_LOOKS : kind_of_wait(scene, &diagnoser->ends, w);
-		ret->owed = ret->kind == STANDING_WAITS && owed_by_now(scene, &diagnoser->ends, w, begin);
+		ret->kind = loop_is(scene, e) || tries_for_lock(scene, e) ? STANDING_LOOKS : kind_of_wait(scene, &diagnoser->ends, w);
+		ret->owed = ret->kind == STANDING_WAITS &&
+			    (owed_by_now(scene, &diagnoser->ends, w, begin) || owed_leaves_windows(scene, &diagnoser->ends, w, begin));
+		ret->early_ns = earliest(scene, ret, w);
 		if (ret->kind == STANDING_RESTS)
 			ret->reason = rest_reason(w);
 	} else {
@@ -227,6 +251,8 @@ void standing_of(struct diagnoser *diagnoser, uint32_t thread, uint64_t from_ns,
 		ret->since_ns = go_back(scene, thread, from, look, ret->kind);
 	}
 out:
+	if (!ret->early_ns)
+		ret->early_ns = ret->since_ns;
 	if (!ret->reason)
 		ret->reason = kind_reasons[ret->kind];
 }
@@ -310,7 +336,7 @@ static void find_all(struct diagnoser *diagnoser, const struct standing_options 
 		if (scene_is_system(scene, thread))
 			continue;
 		standing_of(diagnoser, thread, options->from_ns, &s);
-		if ((is_beyond_doubt(&s) || s.owed) && s.since_ns + options->threshold_ns <= scene->end_ns)
+		if ((is_beyond_doubt(&s) || s.owed) && s.early_ns + options->threshold_ns <= scene->end_ns)
 			list[(*count)++] = s;
 	}
 	qsort(list, *count, sizeof(*list), longest_first);
@@ -328,4 +354,13 @@ size_t standing_find(struct arena *arena, struct diagnoser *diagnoser, const str
 		find_all(diagnoser, options, list, &count);
 	*ret_standing = list;
 	return count;
+}
+
+uint64_t standing_sleeps_for(const struct scene *scene, const struct standing *standing)
+{
+	const struct wait *w = scene->threads[standing->thread].wait_count ? &scene->waits[scene_waits_end(scene, standing->thread) - 1] : NULL;
+
+	if (standing->kind != STANDING_RESTS || !w || w->kind != WAIT_KIND_sleep || w->idle || w->timeout_ns > limit_of(scene, LIMIT_short_sleep_ns))
+		return 0;
+	return w->timeout_ns;
 }

@@ -29,6 +29,7 @@ struct standing {
 	enum standing_kind kind;
 	uint64_t since_ns;        /* in that state since then, at least; before the trace where the snapshot tells so */
 	bool exactly;             /* since then, and not longer */
+	uint64_t early_ns;        /* at the earliest since then: where slices of a wait do not tell its begin */
 	bool owed;                /* of STANDING_WAITS: another should have ended it by now (owed.h) */
 	const char *reason;       /* for STANDING_RESTS: why that is no hang */
 };
@@ -48,5 +49,9 @@ struct standing_options {
  * the arena. */
 size_t standing_find(struct arena *arena, struct diagnoser *diagnoser, const struct standing_options *options,
 		     const struct standing **ret_standing);
+
+/* A thread at rest sleeps for a short while at a time: what it does in between may tell what it looks for. How long one sleep
+ * takes; 0 it does not. */
+uint64_t standing_sleeps_for(const struct scene *scene, const struct standing *standing);
 
 #endif

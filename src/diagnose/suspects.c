@@ -53,6 +53,7 @@ static uint8_t owner_weight(const struct question *q, unsigned kind)
 	case HINT_KIND_file_lock_owner: return limit(q, LIMIT_owner_file_lock);
 	case HINT_KIND_tracer: return limit(q, LIMIT_owner_tracer);
 	case HINT_KIND_semaphore_last: return limit(q, LIMIT_owner_semaphore);
+	case HINT_KIND_queue_last: return limit(q, LIMIT_owner_queue);
 	default: return 0; /* kinds of hints are open */
 	}
 }
@@ -65,7 +66,7 @@ static void ask_hint(struct question *q)
 
 	if (!w->hint || !owner_weight(q, w->hint_kind))
 		return;
-	if (w->hint_kind == HINT_KIND_socket_peer)
+	if (w->hint_kind == HINT_KIND_socket_peer || w->hint_kind == HINT_KIND_queue_last)
 		link = LINK_PEER;
 	if (w->hint_kind == HINT_KIND_child)
 		link = LINK_CHILD;
@@ -476,15 +477,16 @@ static bool writes_in_vain(const struct question *q, uint32_t thread)
 	return w && w->kind == WAIT_KIND_write;
 }
 
-/* For that, or the answer of a server. */
+/* For that, the answer of a server, or what another process writes into a pipe. */
 static bool asks_others(const struct question *q, uint32_t thread)
 {
 	const struct wait *w = open_wait(q, thread);
+	uint64_t object;
 
 	if (!w)
 		return false;
-	return w->kind == WAIT_KIND_write || (w->kind == WAIT_KIND_read && ends_role(q->inquiry->ends, w->object) == END_CLIENT) ||
-	       (w->kind == WAIT_KIND_poll && w->argument == 1 && ends_role(q->inquiry->ends, w->detail) == END_CLIENT);
+	object = w->kind == WAIT_KIND_read ? w->object : w->kind == WAIT_KIND_poll && w->argument == 1 ? w->detail : 0;
+	return w->kind == WAIT_KIND_write || ends_role(q->inquiry->ends, object) == END_CLIENT || suspects_others_write(q->inquiry->ends, object, w);
 }
 
 /* Alone is it when nobody else in the process could have acted. */

@@ -65,6 +65,9 @@ uint32_t suspects_lock_holder(const struct scene *scene, const struct file_lock 
  * there, or that has not accepted it; 0 unknown. */
 uint32_t suspects_neighbour(const struct scene *scene, const struct ends *ends, const struct descriptor *d, uint64_t from_ns, uint64_t to_ns);
 
+/* Another process than the reader's has the end of the pipe by which it is filled. */
+bool suspects_others_write(const struct ends *ends, uint64_t object, const struct wait *w);
+
 /* What was sent over the connection was found unread at its other end, whenever that was looked at in the time. */
 bool suspects_leave_unread(const struct ends *ends, const struct descriptor *d, uint64_t from_ns, uint64_t to_ns);
 

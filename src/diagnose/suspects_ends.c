@@ -1,10 +1,14 @@
 /* The other end: who has what is waited on open, too, and could send or take (see suspects.h). */
+#include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 
+#include "diagnose/owed.h"
 #include "diagnose/own_ends.h"
 #include "diagnose/question.h"
 #include "diagnose/serving.h"
 
+#define POLLED_FEW 2u
 #define SNAPSHOT_TAKES_NS 1000000000u /* a recording's last one is read behind its last event */
 
 static bool passes_messages(unsigned kind)
@@ -61,7 +65,7 @@ static void suspect_server(struct question *q, struct row row, uint32_t process,
 {
 	const struct ends *ends = q->inquiry->ends;
 	struct request_asked asked = { .thread = q->episode->thread, .since_ns = serving_asked_since(q->scene, q->episode),
-				       .from_ns = q->from, .to_ns = q->to };
+				       .from_ns = q->from, .to_ns = q->to, .unaccepted = link == LINK_LISTENER };
 	uint32_t thread = serving_holder(q->scene, ends, row, &asked);
 
 	if (thread && weight < limit(q, LIMIT_peer_at_work) && serving_is_known(q->scene, ends, thread, &asked))
@@ -125,17 +129,31 @@ static bool keeps_what_it_gets(const struct question *q, uint32_t thread)
 	return q->wait->kind == WAIT_KIND_read && turns >= limit_of(scene, LIMIT_kept_turns);
 }
 
+/* As its set was found last: what it polls it is to give something, and not to take. */
+static bool polls_to_write(const struct question *q)
+{
+	uint32_t tid = scene_tid(q->scene, q->wait->thread);
+
+	for (uint32_t i = q->wait->kind == WAIT_KIND_poll && q->wait->argument == 1 ? q->scene->poll_item_count : 0; i-- > 0; ) {
+		const struct poll_item *p = &q->scene->poll_items[i];
+
+		if (!p->set && p->pid == tid)
+			return p->time >= q->wait->start_ns && (p->events & (EPOLLIN | EPOLLOUT)) == EPOLLOUT;
+	}
+	return false;
+}
+
 static void ask_ends_of(struct question *q, uint64_t object)
 {
 	const struct ends *ends = q->inquiry->ends;
 	const struct tables *tables = q->scene->tables;
 	struct row row = ends_of_object(ends, object);
 	uint32_t pid = scene_pid(q->scene, q->episode->thread), oldest[2] = { 0 }; /* with one end, with both */
+	uint8_t needed = q->wait->kind == WAIT_KIND_write || polls_to_write(q) ? 1 : 2;
 	bool kept;
 
 	for (uint32_t i = 0; i < row.count; i++) {
 		const struct descriptor *d = ends_at(ends, row, i);
-		uint8_t needed = q->wait->kind == WAIT_KIND_write ? 1 : 2;
 
 		if (d->pid == pid) {
 			if (!passes_messages(d->at.kind) || q->wait->kind != WAIT_KIND_epoll)
@@ -158,6 +176,37 @@ static void ask_ends_of(struct question *q, uint64_t object)
 		q->suspects->items[q->suspects->length - 1].hops[0].final = kept;
 }
 
+/* What else a poll listens to, besides the process's own bells, where that is little. */
+static void ask_polled(struct question *q)
+{
+	const struct ends *ends = q->inquiry->ends;
+	uint32_t tid = scene_tid(q->scene, q->wait->thread), pid = scene_pid(q->scene, q->wait->thread), count = 0;
+	uint64_t objects[POLLED_FEW], newest = 0;
+	struct row row = ends_of_process(ends, pid);
+
+	for (uint32_t i = q->scene->poll_item_count; i-- > 0; ) {
+		const struct poll_item *p = &q->scene->poll_items[i];
+		uint64_t object = p->object;
+
+		if (p->set || p->pid != tid || p->time < q->wait->start_ns)
+			continue;
+		if (newest && p->time + SNAPSHOT_TAKES_NS / 10 < newest)
+			break;
+		newest = newest ? newest : p->time;
+		for (uint32_t j = row.count; !object && j-- > 0; )
+			if ((int32_t)ends_at(ends, row, j)->at.fd == p->fd)
+				object = ends_at(ends, row, j)->at.object;
+		if (!object || own_ends_has_both(ends, object, pid))
+			continue;
+		if (count == POLLED_FEW)
+			return;
+		objects[count++] = object;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		if (objects[i] != q->wait->detail)
+			ask_ends_of(q, objects[i]);
+}
+
 void ask_other_end(struct question *q)
 {
 	const struct wait *w = q->wait;
@@ -165,9 +214,47 @@ void ask_other_end(struct question *q)
 	if (w->kind == WAIT_KIND_futex || only_looks(q))
 		return;
 	ask_ends_of(q, w->object || w->kind != WAIT_KIND_poll ? w->object : w->detail);
-	for (uint32_t i = 0; w->kind == WAIT_KIND_epoll && w->end == WAIT_END_OPEN && i < q->scene->poll_item_count; i++)
-		if (q->scene->poll_items[i].set == w->object && own_ends_set_is_small(q->scene, w->object))
+	if (w->kind == WAIT_KIND_poll && w->argument > 1 && w->end == WAIT_END_OPEN)
+		ask_polled(q);
+	if (w->kind != WAIT_KIND_epoll || w->end != WAIT_END_OPEN ||
+	    !own_ends_set_is_small(q->scene, q->inquiry->ends, w->object, scene_pid(q->scene, w->thread)))
+		return;
+	for (uint32_t i = 0; i < q->scene->poll_item_count; i++)
+		if (q->scene->poll_items[i].set == w->object)
 			ask_ends_of(q, q->scene->poll_items[i].object);
+}
+
+bool suspects_others_write(const struct ends *ends, uint64_t object, const struct wait *w)
+{
+	struct row row = scene_is_pipe(object) ? ends_of_object(ends, object) : (struct row){ 0 };
+	uint32_t own = 0;
+
+	for (uint32_t i = 0; i < row.count && !own; i++)
+		if (ends_at(ends, row, i)->at.access & 1)
+			own = ends_at(ends, row, i)->pid;
+	for (uint32_t i = 0; i < row.count && w->kind != WAIT_KIND_write; i++)
+		if (ends_at(ends, row, i)->pid != own && ends_at(ends, row, i)->at.access & 2)
+			return true;
+	return false;
+}
+
+/* A server that listens to many waits, for the one that it serves, for another whom it asked: as far as that one is seen to be late. */
+void ask_upstream(struct question *q)
+{
+	const struct ends *ends = q->inquiry->ends;
+	const struct wait *w = q->wait;
+	struct row row = ends_of_process(ends, scene_pid(q->scene, w->thread));
+	uint64_t since = owed_upstream_since(q->scene, serving_asked_since(q->scene, q->episode)), last = 0;
+
+	if (w->end != WAIT_END_OPEN || w->idle || only_looks(q) || (w->kind != WAIT_KIND_epoll && (w->kind != WAIT_KIND_poll || w->argument == 1)))
+		return;
+	for (uint32_t i = row.count; i-- > 0; ) {
+		const struct descriptor *d = ends_at(ends, row, i);
+
+		if (d->at.object != last && owed_is_upstream(ends, d) && owed_on(q->scene, ends, d, since, q->from))
+			suspect_far_end(q, d);
+		last = d->at.object;
+	}
 }
 
 /* What was sent to the process there lies unread, as it was looked at in the window. */
@@ -286,6 +373,36 @@ void ask_neighbours(struct question *q)
 	}
 }
 
+/* Number of the port at the end of a text that ends there. */
+static unsigned long port_of(const char *text, const char *end)
+{
+	while (end > text && end[-1] != ':')
+		end--;
+	return end > text ? strtoul(end, NULL, 10) : 0;
+}
+
+/* The process may have sent the datagrams that lie there: a socket of its is bound where they came from, or sends to where that one is
+ * bound, or to anybody. */
+static bool may_have_sent(const struct question *q, uint32_t thread, const struct descriptor *to)
+{
+	const struct ends *ends = q->inquiry->ends;
+	struct row row = ends_of_process(ends, scene_pid(q->scene, thread));
+	const char *from = strstr(to->text, "-> ");
+
+	for (uint32_t i = 0; i < row.count; i++) {
+		const struct descriptor *d = ends_at(ends, row, i);
+		const char *far = strstr(d->text, "-> "), *end = d->text + strlen(d->text), *to_end = to->text + strlen(to->text);
+
+		if (d->at.kind != OBJECT_KIND_udp || d->pid == to->pid)
+			continue;
+		if (from && port_of(from, to_end) == port_of(d->text, far && far > d->text ? far - 1 : end))
+			return true;
+		if (!from && (!far || port_of(far, end) == port_of(to->text, to_end)))
+			return true;
+	}
+	return !row.count;
+}
+
 void ask_unread_datagrams(struct question *q)
 {
 	const struct tables *tables = q->scene->tables;
@@ -307,7 +424,7 @@ void ask_unread_datagrams(struct question *q)
 		if (d->at.kind != OBJECT_KIND_udp || !d->at.queued || d->time < q->from)
 			continue;
 		thread = tables_process(tables, d->pid, d->time);
-		if (!thread || thread == q->episode->thread)
+		if (!thread || thread == q->episode->thread || (!relay && !may_have_sent(q, q->episode->thread, d)))
 			continue;
 		s.hop_count = relay ? follow_hops(trails, relay, s.hops) : 0;
 		if (s.hop_count + 1 > WALK_MAX_HOPS)

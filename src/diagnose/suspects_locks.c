@@ -181,6 +181,12 @@ static void ask_lock_of_open_file(struct question *q)
 				    held->number);
 }
 
+/* Once is enough, where it is seen for what it looks. */
+static bool sleeps_again(const struct question *q)
+{
+	return q->wait->kind == WAIT_KIND_sleep && q->episode->slices > 1;
+}
+
 void ask_file_locks(struct question *q)
 {
 	uint64_t before = limit_of(q->scene, LIMIT_refused_before_ns);
@@ -189,7 +195,7 @@ void ask_file_locks(struct question *q)
 	if (q->wait->kind == WAIT_KIND_open && q->inquiry->now &&
 	    kernel_place_of_wait(q->inquiry->now->names, q->scene->tables, q->wait) == KERNEL_PLACE_LEASE)
 		ask_lease(q);
-	if (q->wait->kind != WAIT_KIND_file_lock && !loop_is(q->scene, q->episode))
+	if (q->wait->kind != WAIT_KIND_file_lock && !loop_is(q->scene, q->episode) && !sleeps_again(q))
 		return;
 	refused = suspects_refused_lock(q->scene, q->wait,
 					q->episode->start_ns > before ? q->episode->start_ns - before : 0, q->to);

@@ -67,6 +67,7 @@ enum walk_link {
 	LINK_TOLD,        /* it was woken by what was meant for this one, too */
 	LINK_SIGNALLED,   /* it was sent a signal to end, and took long to */
 	LINK_SIMILAR,     /* it ended a similar wait at another time */
+	LINK_SESSION,     /* another worker of a server, with a session open that says nothing */
 	LINK_PROCESS      /* a thread of the same process, the only ones that could */
 };
 

@@ -1,0 +1,84 @@
+/* Of a server's worker that waits for what no owner is known of: another one may have it, whose client has a session
+ * open and says nothing (see suspects.h). */
+#include <string.h>
+
+#include "diagnose/judgement.h"
+#include "diagnose/question.h"
+#include "diagnose/serving.h"
+
+static const struct wait *stands_in(const struct question *q, uint32_t thread)
+{
+	const struct episode *e = scene_episode(q->scene, thread, q->to - 1);
+
+	return e && e->end_ns >= q->to ? &q->scene->waits[e->last] : NULL;
+}
+
+/* Threads of one process, or processes that one made of the same program. */
+static bool is_colleague(const struct question *q, uint32_t thread)
+{
+	const struct thread *mine = &q->scene->tables->threads[q->wait->thread], *its = &q->scene->tables->threads[thread];
+
+	if (thread == q->wait->thread || !alive(q, thread))
+		return false;
+	return its->pid == mine->pid || (its->parent_pid == mine->parent_pid && its->tid == its->pid && mine->exe[0] && !strcmp(its->exe, mine->exe));
+}
+
+/* For what its client says next, and for nothing else but its own bells. */
+static bool awaits_client(const struct question *q, const struct wait *w)
+{
+	uint64_t first = 0;
+
+	if (w->kind != WAIT_KIND_epoll)
+		return serving_waits_for_one(q->inquiry->ends, w);
+	for (uint32_t i = 0; i < q->scene->poll_item_count; i++) {
+		const struct poll_item *p = &q->scene->poll_items[i];
+
+		if (p->set != w->object || ends_role(q->inquiry->ends, p->object) < END_SERVER)
+			continue;
+		if (ends_role(q->inquiry->ends, p->object) == END_LISTENER || (first && p->object != first))
+			return false;
+		first = p->object;
+	}
+	return first != 0;
+}
+
+/* Where nothing tells who is to end it, and it serves somebody: not the one that it waits for now. */
+static bool waits_inside(const struct question *q)
+{
+	const struct wait *w = q->wait;
+
+	if (w->end != WAIT_END_OPEN || w->idle || w->hint || only_looks(q))
+		return false;
+	if (w->kind == WAIT_KIND_epoll)
+		return ends_set_role(q->inquiry->ends, w->object) == END_UNKNOWN;
+	return w->kind == WAIT_KIND_futex || w->kind == WAIT_KIND_semaphore;
+}
+
+static bool serves(const struct question *q)
+{
+	struct row row = ends_of_process(q->inquiry->ends, scene_pid(q->scene, q->wait->thread));
+
+	for (uint32_t i = 0; i < row.count; i++)
+		if (ends_role(q->inquiry->ends, ends_at(q->inquiry->ends, row, i)->at.object) == END_SERVER)
+			return true;
+	return false;
+}
+
+void ask_idle_session(struct question *q)
+{
+	uint32_t found = 0;
+
+	if (q->waiting_count < 2 || !waits_inside(q) || !serves(q))
+		return;
+	for (uint32_t i = 1; i < q->scene->thread_count; i++) {
+		const struct wait *w = is_colleague(q, i) && !is_waiting(q, i) ? stands_in(q, i) : NULL;
+
+		/* who had it first had come to rest before */
+		if (!w || w->start_ns > q->episode->start_ns || !awaits_client(q, w))
+			continue;
+		if (found)
+			return;
+		found = i;
+	}
+	suspect_thread(q, found, LINK_SESSION, weight_of(q), 0);
+}
