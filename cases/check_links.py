@@ -214,6 +214,11 @@ def of_process(check, waiter, other, event, words):
     return '' if same_process(waiter, other) else f'{other.tid} is of another process'
 
 
+def serves_alike(check, waiter, other, event, words):
+    alike = same_process(waiter, other) or waiter.fields.get('parent') == other.fields.get('parent')
+    return '' if alike else f'{other.tid} is of another process, which somebody else started'
+
+
 def similar(check, waiter, other, event, words):
     involved = {(thread_of(check, event, key) or other).pid for key in ('tid', 'target') if event.get(key)} if event else set()
     return f'event {event["number"]} has nothing to do with {other.tid}' if involved and other.pid not in involved else ''
@@ -300,6 +305,7 @@ LINKS = {
     'is the parent of the process that it looks for, which has ended, and did not take note of that': (is_parent, True),
     'took away what it tried to make, and most likely had it': (took_away, True),
     'is of the same process': (of_process, False),
+    'serves the only other session, which is open, and may have what it waits for': (serves_alike, False),
 }
 
 

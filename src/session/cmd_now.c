@@ -66,6 +66,8 @@ struct look {
 	size_t count;
 	struct buf said;          /* signature of what was told last */
 	bool again, told;
+	bool may_repeat;          /* a longer look can be taken, ... */
+	uint64_t longer_ns;       /* ... which tells more than this one; 0 it does not */
 };
 
 /* ---- who is meant ---- */
@@ -181,16 +183,17 @@ static bool is_stuck(const struct finding *f)
 	return f->standing->kind != STANDING_MOVES && f->standing->kind != STANDING_RESTS;
 }
 
-/* Though nobody has said that it is stuck. */
+/* Though nobody has said that it is stuck: it is known who holds what it waits for, or that another owes it an answer. */
 static bool is_sure(const struct scene *scene, const struct finding *f)
 {
 	const struct diagnosis *d = f->diagnosis;
+	uint64_t sure = limit_of(scene, LIMIT_told_sure), end = limit_of(scene, LIMIT_told_owed);
 
 	if (!rule_holds(scene, RULE_told_unasked))
 		return true;
 	if (!f->standing->owed)
-		return d->confidence >= limit_of(scene, LIMIT_told_sure);
-	return d->confidence >= limit_of(scene, LIMIT_told_owed) && !d->person &&
+		return d->confidence >= sure || (d->confidence >= end && d->path_count > 1 && d->path[1].confidence >= sure);
+	return d->confidence >= end && !d->person &&
 	       (d->far || d->circle_count > 1 || (d->culprit.thread && d->culprit.thread != f->standing->thread));
 }
 
@@ -513,6 +516,21 @@ static int tell_change(struct look *look)
 	return r;
 }
 
+/* Who is asked about sleeps for a while: what it does in between is not seen in so short a look. */
+static uint64_t wanted_look(const struct look *look)
+{
+	const struct scene *scene = look->session.scene;
+	uint64_t longest = 0;
+
+	for (size_t i = 0; i < look->count && look->pid_count && rule_holds(scene, RULE_short_sleeps); i++) {
+		uint64_t sleep = standing_sleeps_for(scene, look->findings[i].standing);
+
+		if (sleep > longest)
+			longest = sleep;
+	}
+	return longest ? longest + limit_of(scene, LIMIT_sleep_margin_ns) : 0;
+}
+
 /* STATUS_STUCK when something is, else 0. */
 static int answer(struct look *look, struct err *err)
 {
@@ -521,6 +539,9 @@ static int answer(struct look *look, struct err *err)
 	if (r)
 		return r;
 	find(look);
+	look->longer_ns = look->may_repeat ? wanted_look(look) : 0;
+	if (look->longer_ns)
+		return 0;
 	note_left_out(look);
 	r = look->again ? tell_change(look) : tell(look);
 	for (size_t i = 0; !r && i < look->count; i++)
@@ -592,8 +613,15 @@ static int look_and_tell(struct command_context *context, struct now_look *takin
 		r = watch(&look, taking, err);
 	} else {
 		r = now_look_take(taking, err);
+		look.may_repeat = now_look_may_repeat(taking);
 		if (!r)
 			r = answer_from(&look, taking->taken, keep, err);
+		if (!r && look.longer_ns) {
+			look.may_repeat = false;
+			r = now_look_repeat(taking, look.longer_ns, err);
+			if (!r)
+				r = answer_from(&look, taking->taken, keep, err);
+		}
 	}
 	now_look_close(taking);
 	return r;

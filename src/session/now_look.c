@@ -206,6 +206,18 @@ int now_look_take(struct now_look *look, struct err *err)
 	return r;
 }
 
+bool now_look_may_repeat(const struct now_look *look)
+{
+	return !look->patient && !look->over_proc && !look->ask && !look->other_path;
+}
+
+int now_look_repeat(struct now_look *look, uint64_t look_ns, struct err *err)
+{
+	unlink(look->path); /* nobody wants it kept as PATH.old */
+	look->look_ns = look_ns;
+	return now_look_take(look, err);
+}
+
 void now_look_close(struct now_look *look)
 {
 	if (look->recorder)

@@ -35,6 +35,10 @@ struct now_look {
 int now_look_open(struct now_look *look, struct err *err);
 /* The trace is at `taken` then, and stays there until the next look. -EINTR: it was asked to end. */
 int now_look_take(struct now_look *look, struct err *err);
+/* By a recorder of its own, and nobody said how long. */
+bool now_look_may_repeat(const struct now_look *look);
+/* In place of the one before, for so long. */
+int now_look_repeat(struct now_look *look, uint64_t look_ns, struct err *err);
 /* Waits; -EINTR as above. */
 int now_look_pause(struct now_look *look, uint64_t ns);
 void now_look_close(struct now_look *look);
