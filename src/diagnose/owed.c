@@ -165,7 +165,7 @@ static bool is_at_work(const struct scene *scene, uint32_t thread, uint32_t thre
 	switch (w->kind) {
 	case WAIT_KIND_futex:
 		return wait_has_owner(scene_slice_with_owner(scene, &scene->episodes[w->episode], scene->end_ns)) ||
-		       (!w->idle && (began <= since_ns + before + soon || born + soon >= since_ns));
+		       (asked && !w->idle && (began <= since_ns + before + soon || born + soon >= since_ns));
 	case WAIT_KIND_sleep:
 	case WAIT_KIND_poll:
 	case WAIT_KIND_epoll:
@@ -175,12 +175,17 @@ static bool is_at_work(const struct scene *scene, uint32_t thread, uint32_t thre
 	return true;
 }
 
+/* One that only listens for news is not kept by who computes, or waits inside, for others. */
+static bool may_have_asked(const struct descriptor *d)
+{
+	return d->at.kind != OBJECT_KIND_tcp || d->at.access & DESCRIPTOR_SPOKE_LAST;
+}
+
 /* All that have the other end do something else, and at least one of them since it was asked. */
 static bool is_served_elsewhere(const struct scene *scene, const struct ends *ends, const struct descriptor *d, uint64_t since_ns, uint64_t from_ns)
 {
 	struct row far = d->at.channel_out ? ends_receiving(ends, d->at.channel_out) : (struct row){ 0 };
-	/* one that only listens for news is not kept by who computes for others */
-	bool found = false, asked = d->at.kind != OBJECT_KIND_tcp || d->at.access & DESCRIPTOR_SPOKE_LAST;
+	bool found = false, asked = may_have_asked(d);
 	uint32_t last = 0;
 
 	for (uint32_t i = 0; i < far.count; i++) {
@@ -277,7 +282,7 @@ static bool is_asked_in_turn(const struct scene *scene, const struct ends *ends,
 bool owed_on(const struct scene *scene, const struct ends *ends, const struct descriptor *d, uint64_t since_ns, uint64_t from_ns)
 {
 	return is_owed_directly(scene, ends, d, since_ns, from_ns) ||
-	       (rule_holds(scene, RULE_upstream) && ends_role(ends, d->at.object) == END_CLIENT &&
+	       (rule_holds(scene, RULE_upstream) && ends_role(ends, d->at.object) == END_CLIENT && may_have_asked(d) &&
 		is_asked_in_turn(scene, ends, d, since_ns, from_ns));
 }
 
