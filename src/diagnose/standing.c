@@ -223,6 +223,20 @@ static uint64_t earliest(const struct scene *scene, const struct standing *s, co
 	return scene->end_ns - born <= limit_of(scene, LIMIT_young_ns) ? born : s->since_ns;
 }
 
+/* It waited, nobody saw for what, until its own time limit, or a look at nothing, let it wait again: most likely there, too. */
+static bool is_unseen_before(const struct scene *scene, uint32_t thread, const struct episode *e, uint64_t from_ns, uint64_t to_ns)
+{
+	struct state_times times;
+
+	if (!e || e->start_ns <= from_ns || e->end_ns < to_ns || !most_of(scene, to_ns - e->start_ns, to_ns - from_ns) || !scene->waits[e->last].timeout_ns)
+		return false;
+	for (const struct episode *before = e; before > scene->episodes + scene->threads[thread].episode && before[-1].end_ns > from_ns; before--)
+		if (scene->waits[before[-1].last].kind > WAIT_KIND_other)
+			return false;
+	scene_state_times(scene, thread, from_ns, e->start_ns, &times);
+	return nearly_all(scene, times.ns[SPAN_UNKNOWN] + times.ns[SPAN_WAITING], e->start_ns - from_ns);
+}
+
 /* All through the look the thread was in waits of one episode, or in one kind of state. */
 void standing_of(struct diagnoser *diagnoser, uint32_t thread, uint64_t from_ns, struct standing *ret)
 {
@@ -235,11 +249,13 @@ void standing_of(struct diagnoser *diagnoser, uint32_t thread, uint64_t from_ns,
 	*ret = (struct standing){ .thread = thread, .since_ns = from };
 	if (t->end_ns < to || from >= to || look * 2 < to - begin)
 		goto out;
-	if (e && e->start_ns <= from + look * (100 - WHOLE_PERCENT) / 100 && e->end_ns >= to) {
+	bool unseen = is_unseen_before(scene, thread, e, from, to);
+
+	if (e && (unseen || e->start_ns <= from + look * (100 - WHOLE_PERCENT) / 100) && e->end_ns >= to) {
 		const struct wait *w = &scene->waits[e->last], *first = &scene->waits[e->first];
 
 		ret->since_ns = e->slices > 1 && first->start_ns > begin ? begin : first->start_ns;
-		ret->exactly = e->slices == 1;
+		ret->exactly = e->slices == 1 && !unseen;
 		ret->kind = loop_is(scene, e) || tries_for_lock(scene, e) ? STANDING_LOOKS : kind_of_wait(scene, &diagnoser->ends, w);
 		ret->owed = ret->kind == STANDING_WAITS &&
 			    (owed_by_now(scene, &diagnoser->ends, w, begin) || owed_leaves_windows(scene, &diagnoser->ends, w, begin));

@@ -129,16 +129,29 @@ static bool keeps_what_it_gets(const struct question *q, uint32_t thread)
 	return q->wait->kind == WAIT_KIND_read && turns >= limit_of(scene, LIMIT_kept_turns);
 }
 
-/* As its set was found last: what it polls it is to give something, and not to take. */
-static bool polls_to_write(const struct question *q)
+/* Items do not always tell their object. */
+static uint64_t object_polled(const struct question *q, const struct poll_item *p)
+{
+	struct row row = ends_of_process(q->inquiry->ends, scene_pid(q->scene, q->wait->thread));
+
+	for (uint32_t i = row.count; !p->object && i-- > 0; )
+		if ((int32_t)ends_at(q->inquiry->ends, row, i)->at.fd == p->fd)
+			return ends_at(q->inquiry->ends, row, i)->at.object;
+	return p->object;
+}
+
+/* As its set was found last: it polls the object to give it something, and not to take. */
+static bool polls_to_write(const struct question *q, uint64_t object)
 {
 	uint32_t tid = scene_tid(q->scene, q->wait->thread);
 
-	for (uint32_t i = q->wait->kind == WAIT_KIND_poll && q->wait->argument == 1 ? q->scene->poll_item_count : 0; i-- > 0; ) {
+	for (uint32_t i = q->wait->kind == WAIT_KIND_poll ? q->scene->poll_item_count : 0; i-- > 0; ) {
 		const struct poll_item *p = &q->scene->poll_items[i];
 
-		if (!p->set && p->pid == tid)
-			return p->time >= q->wait->start_ns && (p->events & (EPOLLIN | EPOLLOUT)) == EPOLLOUT;
+		if (p->set || p->pid != tid || p->time < q->wait->start_ns)
+			continue;
+		if (object_polled(q, p) == object)
+			return (p->events & (EPOLLIN | EPOLLOUT)) == EPOLLOUT;
 	}
 	return false;
 }
@@ -149,7 +162,7 @@ static void ask_ends_of(struct question *q, uint64_t object)
 	const struct tables *tables = q->scene->tables;
 	struct row row = ends_of_object(ends, object);
 	uint32_t pid = scene_pid(q->scene, q->episode->thread), oldest[2] = { 0 }; /* with one end, with both */
-	uint8_t needed = q->wait->kind == WAIT_KIND_write || polls_to_write(q) ? 1 : 2;
+	uint8_t needed = q->wait->kind == WAIT_KIND_write || polls_to_write(q, object) ? 1 : 2;
 	bool kept;
 
 	for (uint32_t i = 0; i < row.count; i++) {
@@ -182,20 +195,17 @@ static void ask_polled(struct question *q)
 	const struct ends *ends = q->inquiry->ends;
 	uint32_t tid = scene_tid(q->scene, q->wait->thread), pid = scene_pid(q->scene, q->wait->thread), count = 0;
 	uint64_t objects[POLLED_FEW], newest = 0;
-	struct row row = ends_of_process(ends, pid);
 
 	for (uint32_t i = q->scene->poll_item_count; i-- > 0; ) {
 		const struct poll_item *p = &q->scene->poll_items[i];
-		uint64_t object = p->object;
+		uint64_t object;
 
 		if (p->set || p->pid != tid || p->time < q->wait->start_ns)
 			continue;
 		if (newest && p->time + SNAPSHOT_TAKES_NS / 10 < newest)
 			break;
 		newest = newest ? newest : p->time;
-		for (uint32_t j = row.count; !object && j-- > 0; )
-			if ((int32_t)ends_at(ends, row, j)->at.fd == p->fd)
-				object = ends_at(ends, row, j)->at.object;
+		object = object_polled(q, p);
 		if (!object || own_ends_has_both(ends, object, pid))
 			continue;
 		if (count == POLLED_FEW)
