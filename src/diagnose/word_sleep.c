@@ -40,9 +40,8 @@ bool word_sleep_is(struct names *names, const struct tables *tables, const struc
 	if (!names || (w->kind != WAIT_KIND_futex && w->kind != WAIT_KIND_semaphore) || !w->timeout_ns || w->hint || wait_is_shared(w))
 		return false;
 	for (unsigned i = 0; node && node < tables->frame_count && i < FRAMES_LOOKED_AT; i++, node = tables->frames[node].parent) {
-		const struct name *name = names_frame(names, node);
-
-		if (name && name->function && says_sleep(name->function))
+		/* whatever letter it begins with; a large library is not read for it */
+		if (names_may_hold(names, node, "leep") && says_sleep(names_frame(names, node)->function))
 			return true;
 	}
 	return false;
