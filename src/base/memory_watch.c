@@ -185,6 +185,16 @@ static uint64_t taken(const struct watch *watch)
 	return usage;
 }
 
+uint64_t memory_room(void)
+{
+	struct watch watch = { 0 };
+	uint64_t all;
+
+	find_bound(&watch);
+	all = taken(&watch);
+	return watch.bound.limit_bytes > all ? watch.bound.limit_bytes - all : 0;
+}
+
 /* Until so many bytes more could have been taken. */
 static void rest(uint64_t bytes)
 {

@@ -22,5 +22,7 @@ void memory_watch(memory_short *call, void *data);
 
 /* The tightest bound of this process. */
 void memory_bound_find(struct memory_bound *ret_bound);
+/* How many bytes more may be taken at this moment, as far as that bound goes. */
+uint64_t memory_room(void);
 
 #endif

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/map.h"
+#include "base/memory_watch.h"
 #include "base/progress.h"
 #include "base/quiet_thread.h"
 #include "diagnose/hangs_cut.h"
@@ -31,7 +32,10 @@
 #include "trace/blocks.h"
 
 #define GROUP_BLOCKS 4u        /* whose hangs are noted together */
-#define GROUPS_AT_ONCE 4u      /* that are judged together */
+#define GROUPS_AT_ONCE 4u      /* that are judged together: what comes before and behind them is read besides, memory goes with them */
+#define LONG_GROUPS 256u       /* of so many, some seventy million events, ... */
+#define LONG_AT_ONCE 11u       /* ... so many together, a fifth of the work less, ... */
+#define LONG_ROOM (1150ull << 20) /* ... where there is memory for them */
 #define PAST_BLOCKS 24u        /* before them it is known what some threads did (sweep_past.h) */
 #define TAIL_NS 1000000000ull  /* behind them */
 #define TAIL_BLOCKS 2u         /* at most */
@@ -60,6 +64,7 @@ struct sweep {
 	pthread_mutex_t lock;      /* of what follows */
 	size_t next, done;         /* group to be taken up; how many are judged */
 	size_t unknown;            /* that are to be judged */
+	size_t at_once;            /* so many together */
 	int failed;
 	struct err *err;
 };
@@ -283,7 +288,7 @@ static int keep_pace(const struct sweep *s, uint64_t until_ns)
 /* Takes up what is to be judged next; nothing of it is noted. False when there is nothing left. */
 static bool take_up(struct sweep *s, struct stretch *ret_stretch)
 {
-	size_t most = s->pace ? 1 : GROUPS_AT_ONCE, first, count = 1;
+	size_t most = s->at_once, first, count = 1;
 
 	for (; s->next < s->groups.length && s->groups.items[s->next].noted; s->next++)
 		s->done++;
@@ -415,9 +420,16 @@ static void find_groups(struct sweep *s)
 	}
 }
 
+static size_t groups_at_once(const struct sweep *s)
+{
+	if (s->pace)
+		return 1;
+	return s->unknown >= LONG_GROUPS && memory_room() >= LONG_ROOM ? LONG_AT_ONCE : GROUPS_AT_ONCE;
+}
+
 static void judge_all(struct sweep *s)
 {
-	size_t threads = s->unknown > GROUPS_AT_ONCE && !s->pace && sysconf(_SC_NPROCESSORS_ONLN) > 1 ? THREADS : 1, started = 1;
+	size_t threads = s->unknown > s->at_once && !s->pace && sysconf(_SC_NPROCESSORS_ONLN) > 1 ? THREADS : 1, started = 1;
 	struct judge judges[THREADS];
 
 	if (!s->unknown)
@@ -531,6 +543,7 @@ static int sweep(struct sweep *s, struct arena *arena, const struct hang **ret_h
 
 	progress_begin(&s->progress, "looking for hangs", summary->events + summary->state_events);
 	find_groups(s);
+	s->at_once = groups_at_once(s);
 	judge_all(s);
 	forget_rests(s);
 	progress_end(&s->progress);

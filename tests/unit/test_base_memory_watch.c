@@ -15,6 +15,7 @@ static void finds_a_bound(void **state)
 	memory_bound_find(&bound);
 	assert_true(bound.limit_bytes > 0);
 	assert_true(bound.own_bytes > 0 && bound.own_bytes < bound.limit_bytes);
+	assert_true(memory_room() > 0 && memory_room() <= bound.limit_bytes - bound.own_bytes);
 }
 
 int main(void)
