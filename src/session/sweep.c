@@ -228,6 +228,7 @@ static int judge_stretch(struct judge *judge, const struct stretch *stretch, str
 		r = scene_build_watched(look.part, &watch, &judge->room, &look.scene, err);
 	blocks_watch_end(judge->watch);
 	judge->watch = NULL;
+	mem_step_ends();
 	if (!r) {
 		look.scene->judgement = &judge->judgement;
 		r = find_hangs(judge, stretch, &look, err);

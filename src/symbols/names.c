@@ -123,7 +123,7 @@ static void read_symbols(struct names *n)
 		if (s->bytes == NAMES_EXACT)
 			read_exact(n, s, told->tail, told->tail + told->tail_length);
 		else
-			symbol_table_add_name(&n->modules[s->module].told, s->address, s->bytes, told->tail, 0);
+			symbol_table_add_kept(&n->modules[s->module].told, s->address, s->bytes, told->tail);
 	}
 }
 

@@ -18,6 +18,11 @@ void symbol_table_add_name(struct symbol_table *table, uint64_t start, uint64_t 
 	vec_push(&table->symbols, symbol);
 }
 
+void symbol_table_add_kept(struct symbol_table *table, uint64_t start, uint64_t bytes, const char *name)
+{
+	vec_push(&table->symbols, ((struct symbol){ .start = start, .bytes = bytes, .name = name }));
+}
+
 static uint8_t symbol_rank(const Elf64_Sym *symbol, const char *name)
 {
 	uint8_t rank = ELF64_ST_BIND(symbol->st_info) == STB_GLOBAL ? 0 : ELF64_ST_BIND(symbol->st_info) == STB_WEAK ? 1 : 2;

@@ -40,6 +40,8 @@ struct symbol_table {
 void symbol_table_add(struct symbol_table *table, const struct elf_file *file);
 /* A single name, copied. */
 void symbol_table_add_name(struct symbol_table *table, uint64_t start, uint64_t bytes, const char *name, uint8_t rank);
+/* One whose text stays as long as the table. */
+void symbol_table_add_kept(struct symbol_table *table, uint64_t start, uint64_t bytes, const char *name);
 /* After the last add, before the first search. */
 void symbol_table_sort(struct symbol_table *table);
 void symbol_table_done(struct symbol_table *table);

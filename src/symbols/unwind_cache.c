@@ -98,6 +98,8 @@ static bool cache_load(const char *path, const char *build_id, const struct elf_
 	}
 	ret_table->mapped = data;
 	ret_table->mapped_bytes = bytes;
+	if (mem_is_scarce())
+		madvise(data, bytes, MADV_DONTNEED); /* what is looked up comes back from the file */
 	return true;
 }
 

@@ -23,8 +23,10 @@ static void test_bounds(void **state)
 	symbol_table_add_name(&t, 0x2000, 0x100, "outer", 0);
 	symbol_table_add_name(&t, 0x2010, 0x10, "inner", 0);
 	symbol_table_add_name(&t, 0x1100, 0x40, "_alias", 5);
+	symbol_table_add_kept(&t, 0x3000, 0x10, "kept");
 	symbol_table_sort(&t);
 
+	assert_string_equal(symbol_table_find(&t, &unwind, 0x300f, &guessed)->name, "kept");
 	assert_null(symbol_table_find(&t, &unwind, 0x10ff, &guessed));
 	assert_string_equal(symbol_table_find(&t, &unwind, 0x1100, &guessed)->name, "first");
 	assert_string_equal(symbol_table_find(&t, &unwind, 0x113f, &guessed)->name, "first");
