@@ -23,6 +23,7 @@
 #define ENDED_KEPT_NS 3000000000ull     /* so long copies of an ended process may be on their way */
 #define LAYOUTS_KEPT_NS 3000000000ull   /* and messages of a layout */
 #define GATHER_US 2000                  /* a program's start is a burst of mappings */
+#define GATHER_BUSY_US 8000             /* ... where one comes behind the other, several of them: each round costs */
 #define IDLE_MS 500
 #define SOURCES_MAX 4096u               /* mappings noted of one process */
 #define END_PATIENCE_MS 300u            /* with a helper that does nothing, when the recording ends */
@@ -429,7 +430,7 @@ static void *run(void *data)
 		if (!s->had_news)
 			mapping_events_wait(s->events, s->poll_fd, copies ? 5 : IDLE_MS);
 		take_wakes(s);
-		usleep(GATHER_US);
+		usleep(s->had_news ? GATHER_BUSY_US : GATHER_US);
 		one_round(s);
 	}
 	s->functions_told_ns = 0; /* no other round comes */
