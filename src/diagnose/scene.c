@@ -326,11 +326,17 @@ static bool looked_oddly(const struct scene *scene, const struct episode *e, con
 	       gap <= part_of(scene, LIMIT_next_to_nothing, before->end_ns - e->start_ns);
 }
 
+/* Nothing came by the wait: who waits there again looks again. */
+static bool came_to_nothing(const struct scene *scene, const struct wait *w)
+{
+	return ran_out(scene, w) || was_broken_off(scene, w) || slept_by_child(scene, w);
+}
+
 /* True when the thread only looked again between the two waits, for a short while. */
 static bool looked_again(const struct scene *scene, const struct episode *e, const struct wait *before, const struct wait *after)
 {
 	return at_same_place(before, after) && before->kind == after->kind && before->kind != WAIT_KIND_stop &&
-	       (ran_out(scene, before) || was_broken_off(scene, before) || slept_by_child(scene, before)) && before->idle == after->idle &&
+	       came_to_nothing(scene, before) && before->idle == after->idle &&
 	       (looked_briefly(scene, before, after) || looked_oddly(scene, e, before, after)) && did_nothing(scene, before, after);
 }
 
@@ -353,7 +359,9 @@ static bool is_part_of_look(const struct scene *scene, const struct episode *e, 
 {
 	const struct wait *before = &scene->waits[e->last], *end = scene->waits + scene_waits_end(scene, w->thread);
 
-	for (; w + 1 < end && before->kind == WAIT_KIND_child && w->start_ns - before->end_ns <= limit_of(scene, LIMIT_look_queued_ns); w++) {
+	if (before->kind != WAIT_KIND_child || !came_to_nothing(scene, before))
+		return false;
+	for (; w + 1 < end && w->start_ns - before->end_ns <= limit_of(scene, LIMIT_look_queued_ns); w++) {
 		if (w->kind != WAIT_KIND_vfork && w->kind != WAIT_KIND_kernel_lock &&
 		    (w->kind != WAIT_KIND_child || w->end != WAIT_END_THREAD || slept_by_child(scene, w)))
 			return false;
