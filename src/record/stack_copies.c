@@ -39,8 +39,8 @@ bool stack_copies_add(struct stack_copies *copies, const struct stack_copy *copy
 	uint64_t head = atomic_load_explicit(&copies->head, memory_order_relaxed);
 	uint64_t tail = atomic_load_explicit(&copies->tail, memory_order_acquire);
 	uint32_t bytes = (uint32_t)(sizeof(struct pending_copy) + copy->bytes + 7) & ~7u;
-	uint64_t place = head & (STACK_COPIES_BYTES - 1), rest = STACK_COPIES_BYTES - place;
-	bool begins_anew = bytes > rest || (head == tail && place >= STACK_COPIES_ANEW);
+	uint64_t rest = STACK_COPIES_BYTES - (head & (STACK_COPIES_BYTES - 1));
+	bool begins_anew = bytes > rest;
 	uint64_t needed = bytes + (begins_anew ? rest : 0);
 
 	if (needed > STACK_COPIES_BYTES - (head - tail))
@@ -62,7 +62,13 @@ bool stack_copies_add(struct stack_copies *copies, const struct stack_copy *copy
 
 void stack_copies_release(struct stack_copies *copies)
 {
-	if (copies->touched <= KEPT_BYTES || !stack_copies_empty(copies))
+	uint64_t head = atomic_load_explicit(&copies->head, memory_order_relaxed), anew = (head + STACK_COPIES_BYTES - 1) & ~(STACK_COPIES_BYTES - 1ull);
+
+	if (!stack_copies_empty(copies))
+		return;
+	atomic_store_explicit(&copies->head, anew, memory_order_relaxed);
+	atomic_store_explicit(&copies->tail, anew, memory_order_release);
+	if (copies->touched <= KEPT_BYTES)
 		return;
 	madvise(copies->data, STACK_COPIES_BYTES, MADV_DONTNEED);
 	copies->touched = 0;

@@ -3,7 +3,8 @@
  *
  * One thread adds, one takes. The room is large, for when many programs start at
  * once, but only as much of it is in memory as was waiting at one time: where
- * nothing waits, the next one is put at the beginning again. */
+ * nothing waits, it is used from its beginning again (stack_copies_release).
+ */
 #ifndef RECORD_STACK_COPIES_H
 #define RECORD_STACK_COPIES_H
 
@@ -14,9 +15,6 @@
 #include "record/stack_maps.h"
 
 #define STACK_COPIES_BYTES (32u << 20) /* a power of two */
-/* An empty room is used from its beginning again when so much of it has been: until the
- * reader has come there, that is also all that fits. */
-#define STACK_COPIES_ANEW (STACK_COPIES_BYTES / 4)
 
 struct pending_copy {
 	uint32_t bytes;            /* that this takes; 0: the next one is at the beginning */
@@ -36,7 +34,7 @@ bool stack_copies_empty(const struct stack_copies *copies);
 
 /* By the thread that adds; false when there is no room. */
 bool stack_copies_add(struct stack_copies *copies, const struct stack_copy *copy);
-/* Gives memory back when nothing waits; nobody may take meanwhile. */
+/* When nothing waits: the next one is put at the beginning, and much memory is given back. Nobody may add or take meanwhile. */
 void stack_copies_release(struct stack_copies *copies);
 
 /* By the thread that takes: the oldest, NULL when there is none; valid until the next call of stack_copies_drop. */
