@@ -74,6 +74,13 @@ static bool ticks(const struct finder *f, const struct place *p, uint64_t ns)
 	return !f->options->pid && other > part_of(f->scene, LIMIT_a_good_part, ns);
 }
 
+/* It has looked so since it was up, until it was killed, or nobody knows how it went on: it may do nothing else by design. */
+static bool looks_all_along(const struct finder *f, const struct episode *e, uint64_t born, uint64_t end)
+{
+	return !f->options->pid && e->end_ns + limit_of(f->scene, LIMIT_look_ns) >= end && e->start_ns > born &&
+	       e->start_ns - born <= part_of(f->scene, LIMIT_a_good_part, e->end_ns - e->start_ns);
+}
+
 bool hangs_looks_in_vain(const struct finder *f, const struct episode *e)
 {
 	const struct thread *t = &f->scene->tables->threads[f->thread];
@@ -86,7 +93,7 @@ bool hangs_looks_in_vain(const struct finder *f, const struct episode *e)
 	/* a script that goes on with other things looked for something, whatever it did before */
 	if (f->options->pid && f->scene->waits[e->last].kind == WAIT_KIND_child && e->end_ns < end)
 		return true;
-	if (p && end > born && !nearly_all(f->scene, p->total_ns, end - born) && !ticks(f, p, e->end_ns - e->start_ns))
+	if (p && end > born && !nearly_all(f->scene, p->total_ns, end - born) && !looks_all_along(f, e, born, end) && !ticks(f, p, e->end_ns - e->start_ns))
 		return true;
 	return suspects_told_to_end(f->scene, e, &evidence);
 }
