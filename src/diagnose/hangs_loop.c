@@ -1,9 +1,8 @@
 /* Which loops are hangs, see hangs_loop.h. */
 #include "diagnose/hangs_loop.h"
 
-#include <signal.h>
-
 #include "base/search.h"
+#include "diagnose/broken_off.h"
 #include "diagnose/hangs_work.h"
 #include "diagnose/loops.h"
 #include "diagnose/meeting.h"
@@ -130,8 +129,7 @@ static bool was_told_to_end(const struct finder *f, uint64_t since_ns)
 	for (uint32_t i = low; i < scene->signal_count && scene->signals[i].time <= scene->tables->threads[f->thread].end_ns; i++) {
 		const struct sent_signal *s = &scene->signals[i];
 
-		if (scene_same_process(scene, s->target, f->thread) &&
-		    (s->signal == SIGHUP || s->signal == SIGINT || s->signal == SIGKILL || s->signal == SIGTERM))
+		if (scene_same_process(scene, s->target, f->thread) && broken_off_ends_programs(s->signal))
 			return true;
 	}
 	return false;

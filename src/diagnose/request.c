@@ -2,6 +2,7 @@
 #include "diagnose/request.h"
 
 #include "base/search.h"
+#include "diagnose/broken_off.h"
 #include "diagnose/judgement.h"
 #include "diagnose/walk.h"
 #include "graph/graph.h"
@@ -124,7 +125,7 @@ static const struct episode *turn_begin(const struct scene *scene, const struct 
 		const struct wait *w = &scene->waits[e->last];
 
 		if (e->end_ns <= to && !w->idle && sets_to_work(w) && waits_for_work(scene, ends, w) && !walk_other_end_came(scene, w) &&
-		    !walk_was_killed(scene, w))
+		    !broken_off_by_death(scene, w))
 			return e;
 	}
 	return NULL;

@@ -505,15 +505,20 @@ bool scene_ended_by_signal(const struct scene *scene, const struct wait *wait)
 	return false;
 }
 
-bool scene_met_signal(const struct scene *scene, const struct wait *wait)
+uint32_t scene_signal_at_end(const struct scene *scene, const struct wait *wait)
 {
 	uint32_t low = 0, high = scene->signal_count;
 
 	SEARCH(low, high, middle, scene->signals[middle].time + SIGNAL_NS < wait->end_ns);
 	for (; low < scene->signal_count && scene->signals[low].time <= wait->end_ns + SIGNAL_NS; low++)
 		if (scene_same_process(scene, scene->signals[low].target, wait->thread))
-			return true;
-	return false;
+			return scene->signals[low].signal;
+	return 0;
+}
+
+bool scene_met_signal(const struct scene *scene, const struct wait *wait)
+{
+	return scene_signal_at_end(scene, wait);
 }
 
 bool scene_same_process(const struct scene *scene, uint32_t a, uint32_t b)

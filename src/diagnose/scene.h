@@ -522,6 +522,8 @@ bool scene_is_cut(const struct scene *scene, const struct message *sent);
 bool scene_ended_by_signal(const struct scene *scene, const struct wait *wait);
 /* True when the thread's process was sent a signal, by whomever, as the wait ended. */
 bool scene_met_signal(const struct scene *scene, const struct wait *wait);
+/* Which one, 0 none. */
+uint32_t scene_signal_at_end(const struct scene *scene, const struct wait *wait);
 /* True when both threads are of one process. */
 bool scene_same_process(const struct scene *scene, uint32_t a, uint32_t b);
 /* The thread of its process behind `after` (0: the first one), itself among them; 0 there is none. */

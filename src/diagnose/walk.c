@@ -5,6 +5,7 @@
  * that comes up again is a circle, where the walk stops. */
 #include "diagnose/walk.h"
 
+#include "diagnose/broken_off.h"
 #include "diagnose/ends.h"
 #include "diagnose/judgement.h"
 #include "diagnose/loops.h"
@@ -289,43 +290,6 @@ static bool walk_missing_elsewhere(struct walk *walk, const struct episode *epis
 	return true;
 }
 
-bool walk_was_killed(const struct scene *scene, const struct wait *w)
-{
-	const struct thread *t = &scene->tables->threads[w->thread];
-
-	return w->cause == WAKE_CAUSE_signal && t->end_ns >= w->end_ns && t->end_ns - w->end_ns < limit_of(scene, LIMIT_death_ns) &&
-	       &scene->waits[scene_waits_end(scene, w->thread) - 1] == w;
-}
-
-/* A signal, from a timer or elsewhere, broke off a wait that another thread should
- * have ended: it is late because of that one, not because of the signal. A timer
- * that a poll set listens to is no signal. */
-static bool was_broken_off(const struct scene *scene, const struct wait *w)
-{
-	if (!rule_holds(scene, RULE_broken_off))
-		return false;
-	if (w->cause != WAKE_CAUSE_timer && w->cause != WAKE_CAUSE_signal)
-		return false;
-	switch (w->kind) {
-	case WAIT_KIND_futex:
-	case WAIT_KIND_semaphore:
-	case WAIT_KIND_file_lock:
-	case WAIT_KIND_child:
-	case WAIT_KIND_queue:
-	case WAIT_KIND_write:
-		return true;
-	case WAIT_KIND_signal: /* of a child's end */
-		return walk_was_killed(scene, w) || (w->cause == WAKE_CAUSE_timer && scene_only_child(scene, w->thread, w->start_ns, w->end_ns));
-	case WAIT_KIND_read:
-		return object_kind(w->object) != OBJECT_KIND_timerfd && object_kind(w->object) != OBJECT_KIND_signalfd;
-	case WAIT_KIND_poll:
-	case WAIT_KIND_epoll:
-		return walk_was_killed(scene, w) || (w->cause == WAKE_CAUSE_timer && scene_met_signal(scene, w));
-	default:
-		return walk_was_killed(scene, w);
-	}
-}
-
 /* A debugger or tracer that held the thread: one that was itself kept from going on,
  * as by a pipe that nobody reads, leads further. */
 static bool walk_tracer(struct walk *walk, const struct episode *episode, uint64_t from, uint64_t to, uint32_t came)
@@ -394,7 +358,7 @@ static uint32_t ender(const struct walk *walk, const struct wait *w)
 		return first;
 	if (w->cause != WAKE_CAUSE_exit || last->tid == last->pid || scene_same_process(scene, w->waker, w->thread))
 		return w->waker;
-	if (scene->threads[w->waker].wait < scene_waits_end(scene, w->waker) && walk_was_killed(scene, its) && its->end == WAIT_END_THREAD &&
+	if (scene->threads[w->waker].wait < scene_waits_end(scene, w->waker) && broken_off_by_death(scene, its) && its->end == WAIT_END_THREAD &&
 	    scene_same_process(scene, its->waker, w->waker))
 		return its->waker;
 	first = tables_process(scene->tables, last->pid, w->end_ns);
@@ -495,7 +459,7 @@ static void walk_wait(struct walk *walk, const struct episode *episode, uint64_t
 			emit_wait(walk, episode, from, to, CHARGE_THREAD, came);
 			return;
 		}
-		if (was_broken_off(walk->scene, last)) {
+		if (broken_off_is(walk->scene, last)) {
 			walk_vain(walk, episode, from, to, came);
 			return;
 		}
@@ -514,7 +478,7 @@ static void walk_wait(struct walk *walk, const struct episode *episode, uint64_t
 	case WAIT_END_SOURCE:
 		/* A packet that was sent again by a timer, or taken by a kernel thread, may
 		 * have come from this machine. */
-		if (was_broken_off(walk->scene, last))
+		if (broken_off_is(walk->scene, last))
 			walk_vain(walk, episode, from, to, came);
 		else if (!rule_holds(walk->scene, RULE_from_here) || last->cause != WAKE_CAUSE_network ||
 			 !walk_missing(walk, episode, from, to, came, (uint8_t)rule_infos[RULE_from_here].weight))

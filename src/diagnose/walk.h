@@ -147,7 +147,5 @@ bool walk_other_end_came(const struct scene *scene, const struct wait *w);
 /* A kernel worker does one piece of work after the other, each for somebody else: before the piece that ended the wait the time
  * is that one's who set it to work. 0 nobody. */
 uint32_t walk_set_to_work_by(const struct walk *walk, uint32_t worker, uint64_t time, const struct wait **ret_wait);
-/* Who is killed in a wait was not given what it waited for. */
-bool walk_was_killed(const struct scene *scene, const struct wait *wait);
 
 #endif
