@@ -1,5 +1,6 @@
 /* Which long waits are hangs: the rules of the stage HANG (rules.def), asked in their
  * order about each episode. */
+#include "diagnose/broken_off.h"
 #include "diagnose/diagnoser.h"
 #include "diagnose/hangs_asks.h"
 #include "diagnose/hangs_away.h"
@@ -174,6 +175,18 @@ static bool may_be_answer(const struct finder *f, const struct episode *e)
 	return may_ask(f, last_of(f, e)) && !hangs_rests_at(f, last_of(f, e)) && !is_short_for_own(f, e);
 }
 
+/* It listens to a pipe and looks up by its own clock, and nothing came when that was over: it listened on, or was told to end. */
+static bool listens_by_clock(const struct finder *f, const struct episode *e)
+{
+	const struct wait *w = last_of(f, e), *next = w + 1 < f->scene->waits + scene_waits_end(f->scene, w->thread) ? w + 1 : NULL;
+
+	if (f->options->pid || w->kind != WAIT_KIND_poll || !scene_is_pipe(w->detail) || e->slices < limit_of(f->scene, LIMIT_loop_looks))
+		return false;
+	if (w->end == WAIT_END_TIMEOUT)
+		return next && next->kind == w->kind && next->detail == w->detail && next->start_ns - w->end_ns <= limit_of(f->scene, LIMIT_look_ns);
+	return w->cause == WAKE_CAUSE_signal && broken_off_ends_programs(scene_signal_at_end(f->scene, w));
+}
+
 static bool is_not_answered(const struct finder *f, const struct episode *e)
 {
 	const struct wait *w = last_of(f, e);
@@ -181,7 +194,7 @@ static bool is_not_answered(const struct finder *f, const struct episode *e)
 	uint32_t awaits;
 	bool outside;
 
-	if (!may_be_answer(f, e) || hangs_ended_by_clock(f, w) || !hangs_is_pending(f, e, &asked, &awaits, &outside))
+	if (!may_be_answer(f, e) || hangs_ended_by_clock(f, w) || listens_by_clock(f, e) || !hangs_is_pending(f, e, &asked, &awaits, &outside))
 		return false;
 	/* A program's first thread may have nothing to do but to wait for the others, for ever. */
 	if (!outside && (w->end != WAIT_END_THREAD || w->cause == WAKE_CAUSE_signal || scene_ended_by_signal(f->scene, w)) && hangs_is_unattended(f))
