@@ -61,8 +61,9 @@ static uint8_t surety(const struct investigation *v, const struct episode *e, ui
 	case HINT_KIND_thread_exit:
 	case HINT_KIND_child:
 	case HINT_KIND_tracer:
-	case HINT_KIND_file_lock_owner:
 		return w->hint == thread ? owner_stands(v) : 0;
+	case HINT_KIND_file_lock_owner: /* it may have gone from hand to hand */
+		return w->hint == thread && nearly_all(v->scene, w->end_ns - w->start_ns, e->end_ns - e->start_ns) ? owner_stands(v) : 0;
 	case HINT_KIND_socket_peer:
 		return link == LINK_PEER && is_only_thread(v->scene, thread, v->request->to_ns) ? (uint8_t)limit_of(v->scene, LIMIT_standing_only_thread) : 0;
 	}

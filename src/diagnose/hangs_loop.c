@@ -1,6 +1,8 @@
 /* Which loops are hangs, see hangs_loop.h. */
 #include "diagnose/hangs_loop.h"
 
+#include <sys/wait.h>
+
 #include "base/search.h"
 #include "diagnose/broken_off.h"
 #include "diagnose/hangs_work.h"
@@ -73,26 +75,65 @@ static bool ticks(const struct finder *f, const struct place *p, uint64_t ns)
 	return !f->options->pid && other > part_of(f->scene, LIMIT_a_good_part, ns);
 }
 
-/* It has looked so since it was up, until it was killed, or nobody knows how it went on: it may do nothing else by design. */
-static bool looks_all_along(const struct finder *f, const struct episode *e, uint64_t born, uint64_t end)
+/* A signal that ends programs was sent to it since: the loop would have gone on. */
+static bool was_told_to_end(const struct finder *f, uint64_t since_ns)
 {
-	return !f->options->pid && e->end_ns + limit_of(f->scene, LIMIT_look_ns) >= end && e->start_ns > born &&
-	       e->start_ns - born <= part_of(f->scene, LIMIT_a_good_part, e->end_ns - e->start_ns);
+	const struct scene *scene = f->scene;
+	uint32_t low = 0, high = scene->signal_count;
+
+	SEARCH(low, high, middle, scene->signals[middle].time < since_ns);
+	for (uint32_t i = low; i < scene->signal_count && scene->signals[i].time <= scene->tables->threads[f->thread].end_ns; i++) {
+		const struct sent_signal *s = &scene->signals[i];
+
+		if (scene_same_process(scene, s->target, f->thread) && broken_off_ends_programs(s->signal))
+			return true;
+	}
+	return false;
+}
+
+/* From when on and until when it is known. */
+static uint64_t born_ns(const struct finder *f)
+{
+	uint64_t start = f->scene->tables->threads[f->thread].start_ns, since = f->scene->threads[f->thread].since_ns;
+
+	return start > since ? start : since;
+}
+
+static uint64_t gone_ns(const struct finder *f)
+{
+	uint64_t end = f->scene->tables->threads[f->thread].end_ns;
+
+	return end < f->scene->end_ns ? end : f->scene->end_ns;
+}
+
+/* It has looked so since it was up, until it was killed, or nobody knows how it goes on: it may do nothing else by design. */
+static bool looks_all_along(const struct finder *f, const struct episode *e)
+{
+	const struct scene *scene = f->scene;
+	const struct thread *t = &scene->tables->threads[f->thread];
+	const struct place *p = hangs_place_of(f, &scene->waits[e->last]);
+	const struct wait *first = &scene->waits[scene->threads[f->thread].wait];
+	uint64_t born = born_ns(f), end = gone_ns(f);
+
+	if (!p || f->options->pid || (t->end_ns <= scene->end_ns && !WIFSIGNALED(t->exit_code) && !was_told_to_end(f, e->start_ns)))
+		return false;
+	while (first->site != scene->waits[e->last].site)
+		first++;
+	return first->start_ns > born && first->start_ns - born <= part_of(scene, LIMIT_a_good_part, end - first->start_ns) &&
+	       nearly_all(scene, p->total_ns, end - first->start_ns);
 }
 
 bool hangs_looks_in_vain(const struct finder *f, const struct episode *e)
 {
-	const struct thread *t = &f->scene->tables->threads[f->thread];
 	const struct place *p = hangs_place_of(f, &f->scene->waits[e->last]);
-	uint64_t born = t->start_ns > f->scene->threads[f->thread].since_ns ? t->start_ns : f->scene->threads[f->thread].since_ns;
-	uint64_t end = t->end_ns < f->scene->end_ns ? t->end_ns : f->scene->end_ns, evidence;
+	uint64_t born = born_ns(f), end = gone_ns(f), evidence;
 
 	if (!(leads(f) || f->options->pid) || (f->scene->waits[e->last].kind == WAIT_KIND_child && !f->options->pid) || !looks_often(f, e))
 		return false;
 	/* a script that goes on with other things looked for something, whatever it did before */
 	if (f->options->pid && f->scene->waits[e->last].kind == WAIT_KIND_child && e->end_ns < end)
 		return true;
-	if (p && end > born && !nearly_all(f->scene, p->total_ns, end - born) && !looks_all_along(f, e, born, end) && !ticks(f, p, e->end_ns - e->start_ns))
+	if (p && end > born && !nearly_all(f->scene, p->total_ns, end - born) && !looks_all_along(f, e) && !ticks(f, p, e->end_ns - e->start_ns))
 		return true;
 	return suspects_told_to_end(f->scene, e, &evidence);
 }
@@ -117,22 +158,6 @@ static bool partner_counts(const struct finder *f, uint64_t from, uint64_t to, b
 	if (hangs_is_unattended(f))
 		times.ns[SPAN_RUNNING] += times.ns[SPAN_RUNNABLE];
 	return leads(f) || !most_of(f->scene, times.ns[SPAN_RUNNING], to - from);
-}
-
-/* A signal that ends programs was sent to it since: the loop would have gone on. */
-static bool was_told_to_end(const struct finder *f, uint64_t since_ns)
-{
-	const struct scene *scene = f->scene;
-	uint32_t low = 0, high = scene->signal_count;
-
-	SEARCH(low, high, middle, scene->signals[middle].time < since_ns);
-	for (uint32_t i = low; i < scene->signal_count && scene->signals[i].time <= scene->tables->threads[f->thread].end_ns; i++) {
-		const struct sent_signal *s = &scene->signals[i];
-
-		if (scene_same_process(scene, s->target, f->thread) && broken_off_ends_programs(s->signal))
-			return true;
-	}
-	return false;
 }
 
 bool hangs_flag_came(const struct finder *f, const struct episode *e)

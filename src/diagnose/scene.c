@@ -332,11 +332,32 @@ static bool came_to_nothing(const struct scene *scene, const struct wait *w)
 	return ran_out(scene, w) || was_broken_off(scene, w) || slept_by_child(scene, w);
 }
 
+/* Whoever let the file lock go had it look, and another one has it again, or still. */
+static bool was_refused_anew(const struct scene *scene, const struct wait *before, const struct wait *after)
+{
+	uint32_t low = 0, high = scene->lock_count;
+	bool refused = false;
+
+	if (before->kind != WAIT_KIND_file_lock || before->end != WAIT_END_THREAD || before->object != after->object)
+		return false;
+	SEARCH(low, high, middle, scene->locks[middle].time < before->end_ns);
+	for (; low < scene->lock_count && scene->locks[low].time <= after->start_ns; low++) {
+		const struct file_lock *l = &scene->locks[low];
+
+		if (l->thread != before->thread || l->object != before->object)
+			continue;
+		if (l->result <= 0)
+			return false;
+		refused = true;
+	}
+	return refused;
+}
+
 /* True when the thread only looked again between the two waits, for a short while. */
 static bool looked_again(const struct scene *scene, const struct episode *e, const struct wait *before, const struct wait *after)
 {
 	return at_same_place(before, after) && before->kind == after->kind && before->kind != WAIT_KIND_stop &&
-	       came_to_nothing(scene, before) && before->idle == after->idle &&
+	       (came_to_nothing(scene, before) || was_refused_anew(scene, before, after)) && before->idle == after->idle &&
 	       (looked_briefly(scene, before, after) || looked_oddly(scene, e, before, after)) && did_nothing(scene, before, after);
 }
 
