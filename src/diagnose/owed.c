@@ -1,6 +1,7 @@
 /* See owed.h. */
 #include "diagnose/owed.h"
 
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
 
@@ -279,6 +280,74 @@ static bool is_asked_in_turn(const struct scene *scene, const struct ends *ends,
 	       owed_upstream(scene, ends, pid, owed_upstream_since(scene, since_ns), from_ns);
 }
 
+/* None of its threads began to wait in the look: who comes and goes is at work for itself. */
+static bool stands(const struct scene *scene, uint32_t process, uint64_t from_ns)
+{
+	SCENE_EACH_MATE(scene, process, i) {
+		const struct wait *w = lives(scene, i) ? standing_wait(scene, i) : NULL;
+
+		if (w && scene->waits[scene->episodes[w->episode].first].start_ns > from_ns + limit_of(scene, LIMIT_standing_slack_ns))
+			return false;
+	}
+	return true;
+}
+
+bool owed_turned_away(const struct scene *scene, const struct ends *ends, const struct descriptor *d, uint64_t since_ns, uint64_t from_ns)
+{
+	uint32_t other = d->at.kind == OBJECT_KIND_tcp && d->at.access & DESCRIPTOR_SPOKE_LAST && ends_role(ends, d->at.object) == END_SERVER ?
+		suspects_neighbour(scene, ends, d, from_ns, scene->end_ns) : 0;
+
+	return other && stands(scene, other, from_ns) && is_served_elsewhere(scene, ends, d, since_ns, from_ns);
+}
+
+/* A young program whose end another waits for. */
+static bool is_awaited_command(const struct scene *scene, uint32_t thread)
+{
+	const struct tables *tables = scene->tables;
+	const struct thread *t = &tables->threads[thread];
+	uint32_t parent = t->tid == t->pid && t->parent_pid ? tables_process(tables, t->parent_pid, scene->end_ns - 1) : 0;
+	const struct wait *w = parent && lives(scene, parent) ? standing_wait(scene, parent) : NULL;
+	uint64_t born = serving_born(scene, thread);
+
+	return rule_holds(scene, RULE_awaited_command) && w && w->kind == WAIT_KIND_child && born &&
+	       born + limit_of(scene, LIMIT_young_ns) >= scene->end_ns;
+}
+
+static bool runs_the_same(const struct scene *scene, uint32_t a, uint32_t b)
+{
+	const struct thread *x = &scene->tables->threads[a], *y = &scene->tables->threads[b];
+
+	return !strcmp(x->exe, y->exe) && !strcmp(x->command, y->command);
+}
+
+/* Of its own kind it would be one of the workers, of which one is at work and the other waits for some. */
+bool owed_told_last(const struct scene *scene, const struct ends *ends, uint32_t server, uint32_t asks, uint64_t since_ns, uint64_t from_ns)
+{
+	struct row row = ends_of_process(ends, server);
+
+	for (uint32_t i = row.count; i-- > 0; ) {
+		const struct descriptor *d = ends_at(ends, row, i);
+		uint32_t other = suspects_neighbour(scene, ends, d, from_ns, scene->end_ns);
+
+		if (other && !scene_same_process(scene, other, asks) && !runs_the_same(scene, other, asks) &&
+		    owed_turned_away(scene, ends, d, since_ns, from_ns))
+			return true;
+	}
+	return false;
+}
+
+/* A command asked a server that rests, and another program has what that gave it last. */
+static bool is_kept_by_session(const struct scene *scene, const struct ends *ends, const struct descriptor *d, uint32_t thread, uint64_t since_ns,
+			       uint64_t from_ns)
+{
+	struct row far = d->at.channel_out ? ends_receiving(ends, d->at.channel_out) : (struct row){ 0 };
+	uint32_t pid = far.count ? ends_at(ends, far, far.count - 1)->pid : 0;
+
+	return pid && pid != d->pid && d->at.kind == OBJECT_KIND_tcp && may_have_asked(d) && rule_holds(scene, RULE_told_last) &&
+	       is_awaited_command(scene, thread) &&
+	       owed_told_last(scene, ends, pid, thread, owed_upstream_since(scene, since_ns), from_ns);
+}
+
 bool owed_on(const struct scene *scene, const struct ends *ends, const struct descriptor *d, uint64_t since_ns, uint64_t from_ns)
 {
 	return is_owed_directly(scene, ends, d, since_ns, from_ns) ||
@@ -291,9 +360,13 @@ static bool owes_answer_on(const struct scene *scene, const struct ends *ends, u
 	struct row row = ends_of_process(ends, scene_pid(scene, w->thread));
 
 	/* the last snapshot's */
-	for (uint32_t i = row.count; object && i-- > 0; )
-		if (ends_at(ends, row, i)->at.object == object)
-			return owed_on(scene, ends, ends_at(ends, row, i), serving_asked_since(scene, &scene->episodes[w->episode]), from_ns);
+	for (uint32_t i = row.count; object && i-- > 0; ) {
+		const struct descriptor *d = ends_at(ends, row, i);
+		uint64_t since = serving_asked_since(scene, &scene->episodes[w->episode]);
+
+		if (d->at.object == object)
+			return owed_on(scene, ends, d, since, from_ns) || is_kept_by_session(scene, ends, d, w->thread, since, from_ns);
+	}
 	return false;
 }
 
@@ -324,7 +397,7 @@ static bool owes_answer_in_set(const struct scene *scene, const struct ends *end
 /* Who took last from the queue that is full is to take again. */
 static bool writes_to_queue(const struct wait *w)
 {
-	return w->kind == WAIT_KIND_queue && w->syscall == SYS_msgsnd;
+	return w->kind == WAIT_KIND_queue && (w->syscall == SYS_msgsnd || w->syscall == SYS_mq_timedsend);
 }
 
 bool owed_leaves_windows(const struct scene *scene, const struct ends *ends, const struct wait *w, uint64_t from_ns)
@@ -360,6 +433,8 @@ bool owed_by_now(const struct scene *scene, const struct ends *ends, const struc
 		return scene->episodes[w->episode].slices == 1;
 	case WAIT_KIND_queue:
 		return writes_to_queue(w) && scene->episodes[w->episode].slices == 1;
+	case WAIT_KIND_semaphore:
+		return w->hint && is_awaited_command(scene, w->thread);
 	case WAIT_KIND_read:
 		return owes_answer_on(scene, ends, w->object, w, from_ns);
 	case WAIT_KIND_poll:

@@ -15,6 +15,11 @@ uint64_t owed_upstream_since(const struct scene *scene, uint64_t asked_ns);
 bool owed_is_upstream(const struct ends *ends, const struct descriptor *d);
 /* One of those is such. */
 bool owed_upstream(const struct scene *scene, const struct ends *ends, uint32_t pid, uint64_t since_ns, uint64_t from_ns);
+/* The other end of a connection that the server's process (d's) accepted: it was told something there last, and since turned to
+ * something else. */
+bool owed_turned_away(const struct scene *scene, const struct ends *ends, const struct descriptor *d, uint64_t since_ns, uint64_t from_ns);
+/* One whom the server told something last, and who runs another program than the one who asks, has turned away so. */
+bool owed_told_last(const struct scene *scene, const struct ends *ends, uint32_t server, uint32_t asks, uint64_t since_ns, uint64_t from_ns);
 /* The thread's process has windows, and none of its threads listens to them: what the window server sent lies unread. */
 bool owed_leaves_windows(const struct scene *scene, const struct ends *ends, const struct wait *w, uint64_t from_ns);
 /* A thread of the process waits, or may wait, for the next that comes over the connection. */

@@ -78,6 +78,8 @@ void ask_upstream(struct question *q);
 void ask_working_child(struct question *q);
 /* See suspects_sessions.c. */
 void ask_idle_session(struct question *q);
+void ask_told_last(struct question *q);
+void ask_behind_server(struct question *q);
 void ask_neighbours(struct question *q);
 void ask_unread_datagrams(struct question *q);
 

@@ -78,7 +78,8 @@ static enum at_work work_of_wait(const struct scene *scene, const struct ends *e
 		object = w->kind == WAIT_KIND_poll ? w->detail : w->object;
 		if (asked->unaccepted && alone && ends_role(ends, object) == END_SERVER)
 			return WORK_SERVES;
-		if (object_kind(object) == OBJECT_KIND_fuse || ends_role(ends, object) >= END_SERVER || (is_own_bell(object) && !since_asked))
+		if (object_kind(object) == OBJECT_KIND_fuse || ends_role(ends, object) >= END_SERVER ||
+		    (is_own_bell(object) && (!since_asked || (asked->unaccepted && w->timeout_ns))))
 			return WORK_NONE;
 		return since_asked ? WORK_AWAITS : WORK_WAITS;
 	case WAIT_KIND_futex:
@@ -87,7 +88,8 @@ static enum at_work work_of_wait(const struct scene *scene, const struct ends *e
 			return since_asked ? WORK_AWAITS : WORK_WAITS;
 		return since_asked ? WORK_MAYBE : WORK_NONE;
 	case WAIT_KIND_sleep:
-		return since_asked ? WORK_SLEEPS : WORK_NONE;
+		/* beside others of its process it may be one that never accepts */
+		return since_asked && (alone || !asked->unaccepted) ? WORK_SLEEPS : WORK_NONE;
 	}
 	return WORK_NONE;
 }

@@ -61,10 +61,10 @@ static uint8_t far_weight(const struct question *q)
 }
 
 /* Of those that have the far end, or listen there, who serves this one; where all of them rest, the process that is known. */
-static void suspect_server(struct question *q, struct row row, uint32_t process, enum walk_link link, uint8_t weight, uint64_t evidence)
+static void suspect_server(struct question *q, struct row row, uint32_t process, enum walk_link link, uint8_t weight, uint64_t since_ns, uint64_t evidence)
 {
 	const struct ends *ends = q->inquiry->ends;
-	struct request_asked asked = { .thread = q->episode->thread, .since_ns = serving_asked_since(q->scene, q->episode),
+	struct request_asked asked = { .thread = q->episode->thread, .since_ns = since_ns,
 				       .from_ns = q->from, .to_ns = q->to, .unaccepted = link == LINK_LISTENER };
 	uint32_t thread = serving_holder(q->scene, ends, row, &asked);
 
@@ -73,15 +73,19 @@ static void suspect_server(struct question *q, struct row row, uint32_t process,
 	suspect_thread(q, thread ? thread : process, link, weight, evidence);
 }
 
-/* Who has the other end of a connection; where nobody has it, who listens and has
- * not accepted it. */
-static void suspect_far_end(struct question *q, const struct descriptor *d)
+/* Who has the other end of a connection, asked at `since_ns` or later; where nobody has it, who
+ * listens and has not accepted it. */
+static void suspect_far_end(struct question *q, const struct descriptor *d, uint64_t since_ns)
 {
 	const struct ends *ends = q->inquiry->ends;
 	const struct tables *tables = q->scene->tables;
 	const struct descriptor *listener;
 	struct row far = ends_receiving(ends, d->at.channel_out);
+	uint32_t own = 0;
 
+	/* both ends of a message queue are one */
+	while (d->at.kind == OBJECT_KIND_queue && own < far.count && ends_at(ends, far, own)->pid == d->pid)
+		own++;
 	if (d->at.kind == OBJECT_KIND_pidfd && d->at.peer && d->at.peer != d->pid) {
 		suspect_thread(q, tables_process(tables, d->at.peer, q->from), LINK_AWAITED, limit(q, LIMIT_awaited_end), 0);
 		return;
@@ -90,11 +94,11 @@ static void suspect_far_end(struct question *q, const struct descriptor *d)
 	if (listener) {
 		uint32_t process = tables_process(tables, d->at.peer && d->at.peer != d->pid ? d->at.peer : listener->pid, q->from);
 
-		suspect_server(q, ends_of_object(ends, listener->at.object), process, LINK_LISTENER, limit(q, LIMIT_listener), q->wait->begin_event);
+		suspect_server(q, ends_of_object(ends, listener->at.object), process, LINK_LISTENER, limit(q, LIMIT_listener), since_ns, q->wait->begin_event);
 	} else if (d->at.peer && d->at.peer != d->pid) {
-		suspect_server(q, far, peer_of(q->scene, ends, d, q->from, q->to), LINK_PEER, limit(q, LIMIT_peer_guess), 0);
-	} else if (far.count && ends_at(ends, far, 0)->pid != d->pid) {
-		suspect_server(q, far, tables_process(tables, ends_at(ends, far, 0)->pid, q->from), LINK_PEER, far_weight(q), 0);
+		suspect_server(q, far, peer_of(q->scene, ends, d, q->from, q->to), LINK_PEER, limit(q, LIMIT_peer_guess), since_ns, 0);
+	} else if (far.count > own && ends_at(ends, far, own)->pid != d->pid) {
+		suspect_server(q, far, tables_process(tables, ends_at(ends, far, own)->pid, q->from), LINK_PEER, far_weight(q), since_ns, 0);
 	}
 }
 
@@ -170,7 +174,7 @@ static void ask_ends_of(struct question *q, uint64_t object)
 
 		if (d->pid == pid) {
 			if (!passes_messages(d->at.kind) || q->wait->kind != WAIT_KIND_epoll)
-				suspect_far_end(q, d);
+				suspect_far_end(q, d, serving_asked_since(q->scene, q->episode));
 			continue;
 		}
 		if (passes_messages(d->at.kind) && d->at.access & needed) {
@@ -248,22 +252,111 @@ bool suspects_others_write(const struct ends *ends, uint64_t object, const struc
 	return false;
 }
 
+static bool listens_to_many(const struct question *q)
+{
+	const struct wait *w = q->wait;
+
+	return w->end == WAIT_END_OPEN && !w->idle && !only_looks(q) && (w->kind == WAIT_KIND_epoll || (w->kind == WAIT_KIND_poll && w->argument != 1));
+}
+
 /* A server that listens to many waits, for the one that it serves, for another whom it asked: as far as that one is seen to be late. */
 void ask_upstream(struct question *q)
 {
 	const struct ends *ends = q->inquiry->ends;
-	const struct wait *w = q->wait;
-	struct row row = ends_of_process(ends, scene_pid(q->scene, w->thread));
+	struct row row = ends_of_process(ends, scene_pid(q->scene, q->wait->thread));
 	uint64_t since = owed_upstream_since(q->scene, serving_asked_since(q->scene, q->episode)), last = 0;
 
-	if (w->end != WAIT_END_OPEN || w->idle || only_looks(q) || (w->kind != WAIT_KIND_epoll && (w->kind != WAIT_KIND_poll || w->argument == 1)))
+	if (!listens_to_many(q))
 		return;
 	for (uint32_t i = row.count; i-- > 0; ) {
 		const struct descriptor *d = ends_at(ends, row, i);
 
 		if (d->at.object != last && owed_is_upstream(ends, d) && owed_on(q->scene, ends, d, since, q->from))
-			suspect_far_end(q, d);
+			suspect_far_end(q, d, since);
 		last = d->at.object;
+	}
+}
+
+void ask_told_last(struct question *q)
+{
+	const struct ends *ends = q->inquiry->ends;
+	struct row row = ends_of_process(ends, scene_pid(q->scene, q->wait->thread));
+	uint64_t since = owed_upstream_since(q->scene, serving_asked_since(q->scene, q->episode)), last = 0;
+
+	if (q->waiting_count < 2 || scene_same_process(q->scene, q->waiting[0], q->wait->thread) || !listens_to_many(q))
+		return;
+	for (uint32_t i = row.count; i-- > 0; ) {
+		const struct descriptor *d = ends_at(ends, row, i);
+
+		if (owed_is_upstream(ends, d) && owed_on(q->scene, ends, d, since, q->from))
+			return;
+	}
+	for (uint32_t i = row.count; i-- > 0; ) {
+		const struct descriptor *d = ends_at(ends, row, i);
+		uint32_t other = d->at.object != last && owed_turned_away(q->scene, ends, d, since, q->from) ?
+			suspects_neighbour(q->scene, ends, d, q->from, q->to) : 0;
+
+		last = d->at.object;
+		if (other && !is_waiting(q, other))
+			suspect_far_end(q, d, since);
+	}
+}
+
+/* It comes back to its loop again and again: what it does there is for others. */
+static bool goes_on_serving(const struct question *q, uint32_t server)
+{
+	const struct episode *e = scene_episode(q->scene, server, q->to - 1);
+
+	return !e || e->start_ns >= q->to || !most_of(q->scene, q->to - (e->start_ns > q->from ? e->start_ns : q->from), q->to - q->from);
+}
+
+static void suspect_behind(struct question *q, uint32_t server, const struct descriptor *its, uint64_t since_ns)
+{
+	const struct ends *ends = q->inquiry->ends;
+	struct request_asked asked = { .thread = server, .since_ns = since_ns, .from_ns = q->from, .to_ns = q->to };
+	uint32_t other = serving_holder(q->scene, ends, ends_receiving(ends, its->at.channel_out), &asked);
+	struct suspect s = { .confidence = weight_of(q), .hop_count = 2 };
+	size_t kept = 0;
+
+	other = other ? other : suspects_neighbour(q->scene, ends, its, q->from, q->to);
+	if (!other || is_waiting(q, other) || scene_is_system(q->scene, other))
+		return;
+	s.hops[0] = (struct hop){ .from_ns = q->from, .thread = server, .link = LINK_PEER, .confidence = limit(q, LIMIT_peer_guess) };
+	s.hops[1] = (struct hop){ .from_ns = q->from, .thread = other, .link = LINK_PEER, .confidence = limit(q, LIMIT_peer_guess) };
+	for (size_t i = 0; i < q->suspects->length; i++)
+		if (!scene_same_process(q->scene, suspects_thread(&q->suspects->items[i]), server))
+			q->suspects->items[kept++] = q->suspects->items[i];
+	q->suspects->length = kept;
+	vec_push(q->suspects, s);
+}
+
+void ask_behind_server(struct question *q)
+{
+	const struct ends *ends = q->inquiry->ends;
+	const struct wait *w = q->wait;
+	struct row row = ends_of_process(ends, scene_pid(q->scene, w->thread));
+	uint64_t object = w->kind == WAIT_KIND_poll ? w->detail : w->object, last = 0;
+	uint64_t since = owed_upstream_since(q->scene, serving_asked_since(q->scene, q->episode));
+	uint32_t server = 0;
+
+	if (w->end != WAIT_END_OPEN || w->idle || only_looks(q) || (w->kind != WAIT_KIND_read && w->kind != WAIT_KIND_poll))
+		return;
+	for (uint32_t i = row.count; i-- > 0 && !server; ) {
+		const struct descriptor *d = ends_at(ends, row, i);
+
+		if (d->at.object == object && d->at.access & DESCRIPTOR_SPOKE_LAST && owed_is_upstream(ends, d))
+			server = suspects_neighbour(q->scene, ends, d, q->from, q->to);
+	}
+	if (!server || scene_same_process(q->scene, server, w->thread) || !goes_on_serving(q, server))
+		return;
+	row = ends_of_process(ends, scene_pid(q->scene, server));
+	for (uint32_t i = row.count; i-- > 0; ) {
+		const struct descriptor *its = ends_at(ends, row, i);
+
+		if (its->at.object != last && ((owed_is_upstream(ends, its) && owed_on(q->scene, ends, its, since, q->from)) ||
+					       owed_turned_away(q->scene, ends, its, since, q->from)))
+			suspect_behind(q, server, its, since);
+		last = its->at.object;
 	}
 }
 

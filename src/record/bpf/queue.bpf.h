@@ -122,7 +122,8 @@ __noinline u32 queue_unread(const struct object_at *at)
 	return bytes;
 }
 
-/* What went over the connection last was sent from here: nothing ever came, or before. */
+/* What went over the connection last was sent from here: nothing ever came, or before. The clock of both ticks in milliseconds; of what
+ * went in one tick only an acknowledgement that came behind all data tells that something was sent after those. */
 static __always_inline bool queue_spoke_last(const struct object_at *at)
 {
 	if (at->kind != OBJECT_KIND_tcp || !at->sk || at->state == SOCKET_LISTENS)
@@ -130,7 +131,8 @@ static __always_inline bool queue_spoke_last(const struct object_at *at)
 	struct tcp_sock *sk = (struct tcp_sock *)at->sk;
 	if (!GET(sk, bytes_sent))
 		return false;
-	return !GET(sk, bytes_received) || (int)(GET(sk, lsndtime) - GET((struct inet_connection_sock *)at->sk, icsk_ack.lrcvtime)) > 0;
+	int later = GET(sk, lsndtime) - GET((struct inet_connection_sock *)at->sk, icsk_ack.lrcvtime);
+	return !GET(sk, bytes_received) || later > 0 || (!later && GET(sk, snd_wl1) == GET(sk, rcv_nxt));
 }
 
 /* Bytes sent that the other end, or its host, has not taken. */
