@@ -1,4 +1,5 @@
 #!/bin/bash
+# alone: stacks of the whole machine count, also those of the code that others make at run time
 # Stacks of programs that live for a moment: their mappings are told when most
 # of their life is over, so what was recorded before is unwound afterwards.
 . "$HERE/live/_lib.sh"
