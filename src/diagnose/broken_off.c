@@ -28,8 +28,8 @@ static bool was_called(const struct scene *scene, const struct wait *w)
 	bool again = w + 1 < scene->waits + scene_waits_end(scene, w->thread) && w[1].kind == w->kind && w[1].site == w->site &&
 		     w[1].argument == w->argument;
 
-	return w->end == WAIT_END_THREAD && (signal == SIGUSR1 || signal == SIGUSR2 || signal >= (uint32_t)SIGRTMIN) && !again &&
-	       !scene_same_process(scene, w->waker, w->thread);
+	return rule_holds(scene, RULE_called_by_signal) && w->end == WAIT_END_THREAD && !again &&
+	       (signal == SIGUSR1 || signal == SIGUSR2 || signal >= (uint32_t)SIGRTMIN) && !scene_same_process(scene, w->waker, w->thread);
 }
 
 bool broken_off_is(const struct scene *scene, const struct wait *w)

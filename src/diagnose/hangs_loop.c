@@ -115,7 +115,8 @@ static bool looks_all_along(const struct finder *f, const struct episode *e)
 	const struct wait *first = &scene->waits[scene->threads[f->thread].wait];
 	uint64_t born = born_ns(f), end = gone_ns(f);
 
-	if (!p || f->options->pid || (t->end_ns <= scene->end_ns && !WIFSIGNALED(t->exit_code) && !was_told_to_end(f, e->start_ns)))
+	if (!rule_holds(scene, RULE_all_along) || !p || f->options->pid ||
+	    (t->end_ns <= scene->end_ns && !WIFSIGNALED(t->exit_code) && !was_told_to_end(f, e->start_ns)))
 		return false;
 	while (first->site != scene->waits[e->last].site)
 		first++;

@@ -180,7 +180,8 @@ static bool listens_by_clock(const struct finder *f, const struct episode *e)
 {
 	const struct wait *w = last_of(f, e), *next = w + 1 < f->scene->waits + scene_waits_end(f->scene, w->thread) ? w + 1 : NULL;
 
-	if (f->options->pid || w->kind != WAIT_KIND_poll || !scene_is_pipe(w->detail) || e->slices < limit_of(f->scene, LIMIT_loop_looks))
+	if (!rule_holds(f->scene, RULE_listens_by_clock) || f->options->pid || w->kind != WAIT_KIND_poll || !scene_is_pipe(w->detail) ||
+	    e->slices < limit_of(f->scene, LIMIT_loop_looks))
 		return false;
 	if (w->end == WAIT_END_TIMEOUT)
 		return next && next->kind == w->kind && next->detail == w->detail && next->start_ns - w->end_ns <= limit_of(f->scene, LIMIT_look_ns);

@@ -338,7 +338,7 @@ static bool was_refused_anew(const struct scene *scene, const struct wait *befor
 	uint32_t low = 0, high = scene->lock_count;
 	bool refused = false;
 
-	if (before->kind != WAIT_KIND_file_lock || before->end != WAIT_END_THREAD || before->object != after->object)
+	if (!rule_holds(scene, RULE_refused_anew) || before->kind != WAIT_KIND_file_lock || before->end != WAIT_END_THREAD || before->object != after->object)
 		return false;
 	SEARCH(low, high, middle, scene->locks[middle].time < before->end_ns);
 	for (; low < scene->lock_count && scene->locks[low].time <= after->start_ns; low++) {

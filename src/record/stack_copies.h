@@ -3,8 +3,7 @@
  *
  * One thread adds, one takes. The room is large, for when many programs start at
  * once, but only as much of it is in memory as was waiting at one time: where
- * nothing waits, it is used from its beginning again (stack_copies_release).
- */
+ * nothing waits, it is used from its beginning again (stack_copies_release). */
 #ifndef RECORD_STACK_COPIES_H
 #define RECORD_STACK_COPIES_H
 
