@@ -21,7 +21,7 @@ sys.path.insert(0, HERE)
 import replay  # noqa: E402  (beside this file)
 from check_document import Document  # noqa: E402
 from check_links import check_deed, check_link  # noqa: E402
-from check_words import MS, VERDICTS, SOURCES, NO_HANG, ONE, TIME, GRAMMAR, ORDER, nanoseconds, at_most, is_near, show, escaped  # noqa: E402
+from check_words import MS, VERDICTS, SOURCES, NO_HANG, ONE, TIME, GRAMMAR, ORDER, PACKET, nanoseconds, at_most, is_near, show, escaped  # noqa: E402
 
 
 class Checker(Document):
@@ -227,11 +227,17 @@ class Checker(Document):
 
     def say_source(self, m):
         thread = self.who(m['who'], 'who waited for the source')
-        if m['source'] not in SOURCES:
+        packet = PACKET.fullmatch(m['source'])
+        if packet:
+            sender = self.who(packet['sender'], 'who sent the packet')
+            if sender and not self.trace.waits_in(sender, self.start, self.end):
+                self.say(f'{sender.tid} did not wait while its packet is said to have been on its way')
+        elif m['source'] not in SOURCES:
             self.say(f'"{m["source"]}" is no source')
-        elif thread and SOURCES[m['source']]:
+        cause = 'network' if packet else SOURCES.get(m['source'])
+        if thread and cause:
             causes = [(w.wake or {}).get('cause') for _, _, w in self.trace.waits_in(thread, self.start, self.end)]
-            if SOURCES[m['source']] not in causes:
+            if cause not in causes:
                 self.say(f'no wait of {thread.tid} in the window was ended by {m["source"]}')
 
     def say_far(self, m):

@@ -31,6 +31,7 @@ SOURCES = {'its own time limit': 'timeout', 'a timer': 'timer', 'a packet from o
 NO_HANG = ('No hang found:', 'This process did not hang', 'Nothing hung at that time')
 
 ONE = r'.{1,90}? \((?:pid \d+|thread \d+ of process \d+(?:, .{1,64}?)?)\)'
+PACKET = re.compile(rf'a packet of (?P<sender>{ONE}) on its way, lost and sent again or held back')
 TIME = r'(?:\d+\.\d{3} s|\d+\.\d ms|\d+ us)'
 LINK = '|'.join(re.escape(words) for words in sorted(LINKS, key=len, reverse=True))
 GRAMMAR = [(name, re.compile(text)) for name, text in (

@@ -206,7 +206,7 @@ void answer_chain(const struct describer *d, const struct pieces *pieces, const 
 		link->frames = arena_array(d->arena, const char *, 1);
 		if (p->charge == CHARGE_SOURCE) {
 			link->actor.kind = w->cause == WAKE_CAUSE_unknown ? ACTOR_UNKNOWN : ACTOR_DEVICE;
-			link->actor.object = describe_source(w);
+			link->actor.object = describe_packet(d, w, p->sender);
 		} else if (p->wait && (p->state == SPAN_WAITING || p->state == SPAN_STOPPED)) {
 			link->actor.object = describe_object(d, w->object);
 			link->state = p->state == SPAN_STOPPED ? describe_stop(w) : describe_wait(d, w);

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "diagnose/answer.h"
 #include "diagnose/busy.h"
 #include "diagnose/kernel_place.h"
 
@@ -115,6 +116,16 @@ const char *describe_source(const struct wait *wait)
 	case WAKE_CAUSE_work: return "a kernel worker";
 	default: return "an interrupt";
 	}
+}
+
+const char *describe_packet(const struct describer *d, const struct wait *wait, uint32_t sender)
+{
+	struct actor who;
+
+	if (!sender)
+		return describe_source(wait);
+	describe_thread(d, sender, wait->end_ns, &who);
+	return arena_printf(d->arena, "a packet of %s on its way, lost and sent again or held back", answer_who(d->arena, &who));
 }
 
 bool describe_is_plumbing(const char *module)

@@ -20,12 +20,14 @@ struct describer {
 void describe_thread(const struct describer *d, uint32_t thread, uint64_t time, struct actor *ret_actor);
 /* "FIFO /tmp/in", "TCP socket 127.0.0.1:80", "futex"; NULL when nothing is known. */
 const char *describe_object(const struct describer *d, uint64_t object);
-/* "waiting in read on FIFO /tmp/in", "sleeping", ... */
 /* "stopped", or "frozen" by the control group's freezer. */
 const char *describe_stop(const struct wait *w);
+/* "waiting in read on FIFO /tmp/in", "sleeping", ... */
 const char *describe_wait(const struct describer *d, const struct wait *wait);
-/* Interrupt that ended a wait: "the network", "a timer", "block device I/O". */
+/* Interrupt that ended a wait: "a packet from outside", "a timer", "block device I/O". */
 const char *describe_source(const struct wait *wait);
+/* The same of a packet of that thread, which was on its way: 0 not known. */
+const char *describe_packet(const struct describer *d, const struct wait *wait, uint32_t sender);
 /* Texts of a stack's frames, kernel frames first when both are given; innermost
  * first, NULL-terminated; never NULL. */
 const char *const *describe_stack(const struct describer *d, uint32_t ustack, uint32_t kstack);

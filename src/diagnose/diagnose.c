@@ -205,7 +205,9 @@ static void blame(struct investigation *v, const struct account *a)
 	if (a->charge == CHARGE_SOURCE) {
 		d->culprit.kind = w->cause == WAKE_CAUSE_unknown ? ACTOR_UNKNOWN
 			: w->cause == WAKE_CAUSE_rcu || w->cause == WAKE_CAUSE_work ? ACTOR_KERNEL : ACTOR_DEVICE;
-		d->culprit.object = describe_source(w);
+		d->culprit.object = describe_packet(&v->describer, w, p->sender);
+		if (p->sender && d->confidence > rule_infos[RULE_in_flight].weight)
+			d->confidence = rule_infos[RULE_in_flight].weight;
 		d->source = true;
 	} else if (a->charge == CHARGE_MISSING && (far = far_host_silent(&v->describer, w))) {
 		d->culprit.kind = ACTOR_DEVICE;

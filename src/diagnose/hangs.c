@@ -317,6 +317,18 @@ static uint32_t tried_window(const struct finder *f, const struct retries *r)
 	return tables_process(scene->tables, pid, r->start_ns + (r->end_ns - r->start_ns) / 2);
 }
 
+/* It sleeps as much at that place at other times. */
+static bool tries_always(const struct finder *f, const struct retries *r)
+{
+	const struct scene *scene = f->scene;
+	uint64_t slept = 0;
+
+	for (uint32_t i = scene_waits_from(scene, f->thread, 0); i < scene_waits_end(scene, f->thread); i++)
+		if (scene->waits[i].site == scene->waits[r->last].site && (scene->waits[i].end_ns <= r->start_ns || scene->waits[i].start_ns >= r->end_ns))
+			slept += scene->waits[i].end_ns - scene->waits[i].start_ns;
+	return slept > part_of(scene, LIMIT_a_good_part, r->end_ns - r->start_ns);
+}
+
 static void find_retries(struct finder *f)
 {
 	const struct scene *scene = f->scene;
@@ -330,6 +342,8 @@ static void find_retries(struct finder *f)
 			continue;
 		if (hangs_retries(f, i, &r) && rule_holds(scene, RULE_tries_in_vain)) {
 			offer(f, RULE_tries_in_vain, r.start_ns, r.end_ns);
+			if (tries_always(f, &r))
+				f->hangs.items[f->hangs.length - 1].weight = (uint32_t)limit_of(scene, LIMIT_tries_always_weight);
 			f->hangs.items[f->hangs.length - 1].awaits = tried_window(f, &r);
 			f->hangs.items[f->hangs.length - 1].slices = r.count;
 		}

@@ -153,9 +153,7 @@ static bool woke_who_answered(const struct finder *f, const struct wait *w)
 	       !only_opened(scene, w, &scene->wakes[i]) && (asks_own_child(scene, w, &scene->wakes[i]) || !listened_first(f, w, w->waker, false));
 }
 
-/* Just before it began to wait there it woke the process that let it go on at last, and was not
- * woken by that in between. */
-static bool woke_who_ended(const struct finder *f, const struct wait *w)
+bool hangs_woke_who_ended(const struct finder *f, const struct wait *w)
 {
 	const struct scene *scene = f->scene;
 	uint64_t start_ns = scene->episodes[w->episode].start_ns, asked_ns = 0;
@@ -168,8 +166,10 @@ static bool woke_who_ended(const struct finder *f, const struct wait *w)
 		if (scene_same_process(scene, scene->wakes[i].target, w->waker))
 			asked_ns = scene->wakes[i].time;
 	}
+	/* who takes what was asked wakes one that reads from a Unix socket, too, for there is room to write again */
 	for (uint32_t i = scene_waits_from(scene, w->thread, asked_ns); asked_ns && scene->waits[i].start_ns < start_ns; i++)
-		if (scene->waits[i].end == WAIT_END_THREAD && scene_same_process(scene, scene->waits[i].waker, w->waker))
+		if (scene->waits[i].end == WAIT_END_THREAD && scene_same_process(scene, scene->waits[i].waker, w->waker) &&
+		    !(w->kind == WAIT_KIND_read && scene->waits[i].site == w->site))
 			return false;
 	return asked_ns != 0;
 }
@@ -246,7 +246,7 @@ bool hangs_awaits_answer(const struct finder *f, const struct wait *w)
 		return hangs_role_in(f, w) == END_CLIENT || hangs_asked_there(f, w) ||
 		       (hangs_role_in(f, w) == END_UNKNOWN && woke_who_answered(f, w));
 	if (w->kind == WAIT_KIND_poll && w->argument == 2 && hangs_polls_own_pair(f, w))
-		return f->scene->messages_seen ? sent_last(f, w, true) : woke_who_ended(f, w);
+		return f->scene->messages_seen ? sent_last(f, w, true) : hangs_woke_who_ended(f, w);
 	return w->kind == WAIT_KIND_poll && w->argument == 2 && hangs_asked_there(f, w) && !hangs_is_window_server(f, w->detail) &&
 	       !(hangs_place_of(f, w) && hangs_place_of(f, w)->open_to_all);
 }

@@ -18,5 +18,8 @@ bool hangs_has_answered(const struct finder *f, const struct wait *w);
 bool hangs_polls_own_pair(const struct finder *f, const struct wait *w);
 /* The wait, or where it goes on to the end the one of its thread before it for the same. */
 const struct wait *hangs_as_ended(const struct scene *scene, const struct wait *w);
+/* Just before it began to wait there it woke the process that let it go on at last, and was not
+ * woken by that in between. */
+bool hangs_woke_who_ended(const struct finder *f, const struct wait *w);
 
 #endif

@@ -9,5 +9,8 @@
 bool hangs_in_circle(const struct finder *f, const struct episode *e);
 /* It is a process's first thread, and all of them wait for words of their own memory, which began in the recording. */
 bool hangs_is_closed(const struct finder *f, const struct episode *e);
+/* Who has the other end of its connection listened to that alone as the wait began, was woken by a packet that no running
+ * thread had sent, and then ended the wait: what was asked was on its way until then. */
+bool hangs_in_flight(const struct finder *f, const struct episode *e);
 
 #endif

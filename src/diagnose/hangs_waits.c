@@ -546,6 +546,17 @@ static bool givers_ended(const struct finder *f, const struct wait *w)
 	return found;
 }
 
+/* By how long it lasted it was not as all others there, in a call for one thing, and who ended it had been woken just before. */
+static bool is_unlike_others(const struct finder *f, const struct episode *e)
+{
+	const struct wait *w = last_of(f, e);
+	const struct place *p = hangs_place_of(f, w);
+
+	return rule_holds(f->scene, RULE_unlike_others) && w->kind == WAIT_KIND_read && p && p->visits > limit_of(f->scene, LIMIT_trips) &&
+	       e->end_ns - e->start_ns > p->next_ns * limit_of(f->scene, LIMIT_trips_late) && hangs_role_in(f, w) == END_UNKNOWN &&
+	       hangs_woke_who_ended(f, w);
+}
+
 /* When a person says that the process hung, any long wait is worth explaining but
  * that for new work, and sleeping by design. */
 static bool is_worth_asking(const struct finder *f, const struct episode *e)
@@ -566,6 +577,8 @@ static bool is_worth_asking(const struct finder *f, const struct episode *e)
 		return true;
 	/* of a script: it waits in a loop for one signal after the other, of its children too */
 	if (w->kind == WAIT_KIND_signal && w->end == WAIT_END_THREAD && scene_has_started(f->scene, w->thread, w->waker))
+		return true;
+	if (is_unlike_others(f, e))
 		return true;
 	if (hangs_rests_at(f, w))
 		return false;

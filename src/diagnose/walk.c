@@ -97,7 +97,7 @@ static void emit(struct walk *walk, struct piece piece)
 		return;
 	if (last && last->end_ns == piece.start_ns && last->thread == piece.thread && last->state == piece.state &&
 	    last->charge == piece.charge && last->wait == piece.wait && last->throttled == piece.throttled &&
-	    last->deep == piece.deep && last->person == piece.person)
+	    last->deep == piece.deep && last->person == piece.person && last->sender == piece.sender)
 		last->end_ns = piece.end_ns;
 	else
 		vec_push(walk->pieces, piece);
@@ -274,6 +274,19 @@ static bool walk_missing(struct walk *walk, const struct episode *episode, uint6
 	if (!count || hops[count - 1].confidence < surely || is_guessed_circle(walk, episode, &hops[count - 1]))
 		return false;
 	walk_hops(walk, episode, from, to, came, hops, count);
+	return true;
+}
+
+/* A packet that an interrupt delivered came from one that waited for this thread by then: it had been sent before, and was on its way. */
+static bool walk_in_flight(struct walk *walk, const struct episode *episode, uint64_t from, uint64_t to, uint32_t came)
+{
+	struct hop hops[WALK_MAX_HOPS];
+	unsigned count = walk->missing && rule_holds(walk->scene, RULE_in_flight) ? walk->missing(walk, episode, from, to, hops) : 0;
+
+	if (!count || hops[count - 1].confidence < rule_infos[RULE_from_here].weight || !walk_on_stack(walk, hops[count - 1].thread))
+		return false;
+	emit(walk, (struct piece){ .start_ns = from, .end_ns = to, .thread = episode->thread, .wait = episode->last, .state = SPAN_WAITING,
+		.charge = CHARGE_SOURCE, .step = came, .sender = hops[count - 1].thread });
 	return true;
 }
 
@@ -481,7 +494,8 @@ static void walk_wait(struct walk *walk, const struct episode *episode, uint64_t
 		if (broken_off_is(walk->scene, last))
 			walk_vain(walk, episode, from, to, came);
 		else if (!rule_holds(walk->scene, RULE_from_here) || last->cause != WAKE_CAUSE_network ||
-			 !walk_missing(walk, episode, from, to, came, (uint8_t)rule_infos[RULE_from_here].weight))
+			 !(walk_in_flight(walk, episode, from, to, came) ||
+			   walk_missing(walk, episode, from, to, came, (uint8_t)rule_infos[RULE_from_here].weight)))
 			emit_wait(walk, episode, from, to, CHARGE_SOURCE, came);
 		return;
 	case WAIT_END_OPEN:

@@ -27,6 +27,7 @@ struct piece {
 	uint32_t thread;
 	uint32_t wait;         /* last wait of the episode it lies in, 0 none */
 	uint32_t step;         /* how the walk came here: index into walk->steps */
+	uint32_t sender;       /* of the packet that ended the wait and was on its way until then; 0 not known, or from outside */
 	uint8_t state;         /* enum span_state */
 	uint8_t charge;        /* enum piece_charge */
 	bool throttled;
