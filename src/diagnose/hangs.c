@@ -18,6 +18,7 @@
 #include "diagnose/hangs_rank.h"
 #include "diagnose/hangs_rest.h"
 #include "diagnose/hangs_trips.h"
+#include "diagnose/leads.h"
 #include "diagnose/loops.h"
 
 static void offer(struct finder *f, enum rule_id rule, uint64_t from, uint64_t to)
@@ -168,7 +169,7 @@ static void find_turns(struct finder *f)
 	 * the other, there is no turn; a loop inside a turn that listens to the same, as a
 	 * dialog's does, ends it. */
 	over = about->end_ns < f->scene->end_ns ? about->end_ns : f->scene->end_ns;
-	if (about->tid != about->pid || !may_turn_long(f, over))
+	if (!f->leads || !may_turn_long(f, over))
 		return;
 
 	for (uint32_t i = 0; i < t->episode_count; i++) {
@@ -273,12 +274,11 @@ static bool brings(const struct finder *f, const struct episode *e)
 static void find_drips(struct finder *f)
 {
 	const struct scene_thread *t = &f->scene->threads[f->thread];
-	const struct thread *about = &f->scene->tables->threads[f->thread];
 	const struct wait *first = NULL;
 	uint64_t begin = 0, end = 0;
 	bool piped, came = false;
 
-	if (about->tid != about->pid || (f->options->pid && hangs_has_windows(f)))
+	if (!f->leads || (f->options->pid && hangs_has_windows(f)))
 		return;
 	for (uint32_t i = 0; i <= t->episode_count; i++) {
 		const struct episode *e = i < t->episode_count ? &f->scene->episodes[t->episode + i] : NULL;
@@ -412,6 +412,7 @@ static const struct hangs_found *find_all(struct diagnoser *diagnoser, const str
 
 		if (!hangs_asks_about(f.scene, options, f.thread))
 			continue;
+		f.leads = leads_process(f.scene, f.thread);
 		hangs_learn_places(&f);
 		find_turns(&f);
 		find_waits(&f);
@@ -466,8 +467,8 @@ size_t hangs_find(struct arena *arena, struct diagnoser *diagnoser, const struct
 	for (size_t i = 0; i < found->count; i++) {
 		struct hang h = found->hangs[i];
 
-		/* Of a process that is asked about, its first thread is meant. */
-		if (options->pid && scene->tables->threads[h.thread].tid == options->pid && rule_holds(scene, RULE_meant))
+		/* Of a process that is asked about, the thread that stands for it is meant. */
+		if (options->pid && rule_holds(scene, RULE_meant) && leads_process(scene, h.thread))
 			h.weight = h.weight * (uint32_t)limit_of(scene, LIMIT_meant_weight) / 100;
 		if (options->to_ns && (h.start_ns > options->to_ns || h.end_ns < options->from_ns))
 			continue;

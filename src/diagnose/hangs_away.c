@@ -317,7 +317,7 @@ bool hangs_awaits_sleeper(const struct finder *f, const struct episode *e)
 	/* a person waits for a window's first thread, whatever keeps that */
 	if (w->end != WAIT_END_THREAD ||
 	    !(started_by(scene, w->waker, f->thread) || (hangs_is_unattended(f) && scene_same_process(scene, w->waker, f->thread))) ||
-	    (hangs_has_windows(f) && scene_tid(scene, f->thread) == scene_pid(scene, f->thread)))
+	    (hangs_has_windows(f) && f->leads))
 		return false;
 	its = scene_episode(scene, w->waker, e->start_ns + (e->end_ns - e->start_ns) / 2);
 	return its && is_timed(f, its) && its->end_ns <= e->end_ns && most_of(scene, its->end_ns - its->start_ns, e->end_ns - e->start_ns);
@@ -361,12 +361,11 @@ bool hangs_waits_for_own(const struct finder *f, const struct episode *e)
 {
 	const struct scene *scene = f->scene;
 	const struct wait *w = &scene->waits[e->last];
-	const struct thread *t = &scene->tables->threads[f->thread];
 	struct path_node path[FOLLOW_MAX_BACK];
 	uint64_t from = e->start_ns;
 	unsigned count;
 
-	if (t->tid != t->pid || e->end_ns - e->start_ns < limit_of(scene, LIMIT_own_ns) || w->end != WAIT_END_THREAD || loop_is(scene, e))
+	if (!f->leads || e->end_ns - e->start_ns < limit_of(scene, LIMIT_own_ns) || w->end != WAIT_END_THREAD || loop_is(scene, e))
 		return false;
 	/* What has run since before the recording may be meant to. */
 	if (hangs_is_unattended(f) && hangs_stood_before(f, e))
@@ -404,9 +403,7 @@ bool hangs_waits_for_exec(const struct finder *f, const struct episode *e)
 
 bool hangs_signal_went_elsewhere(const struct finder *f, const struct episode *e)
 {
-	const struct thread *t = &f->scene->tables->threads[f->thread];
-
-	return t->tid == t->pid && told_instead(f->scene, e);
+	return f->leads && told_instead(f->scene, e);
 }
 
 bool hangs_nobody_can_end(const struct finder *f, const struct episode *e)

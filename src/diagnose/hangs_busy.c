@@ -74,7 +74,6 @@ static bool works_together(const struct finder *f, uint64_t from, uint64_t to)
 /* A stretch in which the thread gave no sign of life to anybody. */
 static void judge_silence(struct finder *f, enum rule_id rule, uint64_t from, uint64_t to)
 {
-	const struct thread *t = &f->scene->tables->threads[f->thread];
 	uint64_t own_ns = hangs_own_work_ns(f, LIMIT_busy_ns), least_ns;
 	struct state_times times;
 
@@ -94,7 +93,7 @@ static void judge_silence(struct finder *f, enum rule_id rule, uint64_t from, ui
 		return;
 	if (rule_holds(f->scene, RULE_unread) && left_unread(f, from, to))
 		hangs_offer_piece(f, RULE_unread, from, to, least_ns);
-	else if (t->tid == t->pid && (rule == RULE_silent_turn || !works_together(f, from, to)))
+	else if (f->leads && (rule == RULE_silent_turn || !works_together(f, from, to)))
 		hangs_offer_piece(f, rule, from, to, least_ns);
 }
 

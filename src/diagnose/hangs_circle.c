@@ -94,7 +94,7 @@ bool hangs_is_closed(const struct finder *f, const struct episode *e)
 {
 	const struct scene *scene = f->scene;
 
-	return scene_tid(scene, f->thread) == scene_pid(scene, f->thread) && scene->waits[e->last].kind == WAIT_KIND_futex && !hangs_stood_before(f, e) &&
+	return f->leads && scene->waits[e->last].kind == WAIT_KIND_futex && !hangs_stood_before(f, e) &&
 	       closed_process(scene, scene_pid(scene, f->thread), e->end_ns - 1);
 }
 

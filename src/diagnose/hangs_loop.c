@@ -10,11 +10,6 @@
 #include "diagnose/meeting.h"
 #include "diagnose/starved.h"
 
-static bool leads(const struct finder *f)
-{
-	return f->scene->tables->threads[f->thread].tid == f->scene->tables->threads[f->thread].pid;
-}
-
 /* It looks whether what it has just started is ready, as it does not do all the time. */
 static bool starts_up(const struct finder *f, const struct episode *e, uint32_t partner)
 {
@@ -129,7 +124,7 @@ bool hangs_looks_in_vain(const struct finder *f, const struct episode *e)
 	const struct place *p = hangs_place_of(f, &f->scene->waits[e->last]);
 	uint64_t born = born_ns(f), end = gone_ns(f), evidence;
 
-	if (!(leads(f) || f->options->pid) || (f->scene->waits[e->last].kind == WAIT_KIND_child && !f->options->pid) || !looks_often(f, e))
+	if (!(f->leads || f->options->pid) || (f->scene->waits[e->last].kind == WAIT_KIND_child && !f->options->pid) || !looks_often(f, e))
 		return false;
 	/* a script that goes on with other things looked for something, whatever it did before */
 	if (f->options->pid && f->scene->waits[e->last].kind == WAIT_KIND_child && e->end_ns < end)
@@ -148,7 +143,7 @@ static bool partner_counts(const struct finder *f, uint64_t from, uint64_t to, b
 	uint32_t partner = loop_partner(f->scene, f->thread, 0, from, to, &confidence);
 	bool own;
 
-	if (!partner || confidence < limit_of(f->scene, LIMIT_partner_sure) || (!leads(f) && !scene_same_process(f->scene, partner, f->thread)))
+	if (!partner || confidence < limit_of(f->scene, LIMIT_partner_sure) || (!f->leads && !scene_same_process(f->scene, partner, f->thread)))
 		return false;
 	own = scene_descends_from(f->scene, partner, scene_pid(f->scene, f->thread)) ||
 	      f->scene->tables->threads[partner].parent_pid == scene_pid(f->scene, f->thread);
@@ -158,7 +153,7 @@ static bool partner_counts(const struct finder *f, uint64_t from, uint64_t to, b
 	/* where many have work to do it takes its share */
 	if (hangs_is_unattended(f))
 		times.ns[SPAN_RUNNING] += times.ns[SPAN_RUNNABLE];
-	return leads(f) || !most_of(f->scene, times.ns[SPAN_RUNNING], to - from);
+	return f->leads || !most_of(f->scene, times.ns[SPAN_RUNNING], to - from);
 }
 
 bool hangs_flag_came(const struct finder *f, const struct episode *e)
@@ -228,7 +223,7 @@ bool hangs_spins(const struct finder *f, uint64_t running_ns, uint64_t *from, ui
 			*to = end;
 		spins = true;
 	}
-	return spins && (leads(f) || partner_counts(f, *from, *to, false));
+	return spins && (f->leads || partner_counts(f, *from, *to, false));
 }
 
 bool hangs_spins_for_load(const struct finder *f, uint64_t from, uint64_t to)
@@ -289,7 +284,7 @@ bool hangs_retries(const struct finder *f, uint32_t sleep, struct retries *ret_r
 	uint64_t look_ns = limit_of(scene, LIMIT_look_ns), stranger_ns = limit_of(scene, LIMIT_stranger_ns);
 	bool lockstep;
 
-	if (!leads(f) || !loop_retries(scene, sleep, ret_retries) || ret_retries->end_ns - ret_retries->start_ns < stranger_ns ||
+	if (!f->leads || !loop_retries(scene, sleep, ret_retries) || ret_retries->end_ns - ret_retries->start_ns < stranger_ns ||
 	    (ret_retries->end_ns - ret_retries->start_ns) / ret_retries->count > look_ns + look_ns / 10)
 		return false;
 	/* Whoever is killed, or still at it, may do nothing else by design. */
@@ -365,7 +360,7 @@ bool hangs_woken_in_vain(const struct finder *f, uint64_t *ret_from_ns, uint64_t
 	uint32_t first = scene->threads[f->thread].wait, end = scene_waits_end(scene, f->thread);
 	uint64_t total = 0, longest = 0;
 
-	for (uint32_t i = first; leads(f) && i <= end; i++) {
+	for (uint32_t i = first; f->leads && i <= end; i++) {
 		bool vain = i < end && is_vain(f, &scene->waits[i]);
 		uint64_t length;
 

@@ -35,6 +35,7 @@ struct finder {
 	struct trails *trails;             /* scratch */
 	struct hang *hang;                 /* that is being judged */
 	uint32_t thread;
+	bool leads;                        /* it stands for its process */
 };
 
 /* A wait of this kind ends when something comes. */

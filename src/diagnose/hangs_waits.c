@@ -25,14 +25,13 @@ static bool is_datagram(uint64_t object)
  * its loop and something else, and sets no limit waits for work. */
 static bool may_ask(const struct finder *f, const struct wait *w)
 {
-	const struct thread *t = &f->scene->tables->threads[w->thread];
 	uint64_t object = w->kind == WAIT_KIND_poll ? w->detail : w->object;
 	enum end_role role;
 
 	switch (w->kind) {
 	case WAIT_KIND_futex:
 	case WAIT_KIND_semaphore:
-		return t->tid == t->pid;
+		return f->leads;
 	case WAIT_KIND_connect:
 		return true;
 	case WAIT_KIND_read:
@@ -42,20 +41,20 @@ static bool may_ask(const struct finder *f, const struct wait *w)
 	case WAIT_KIND_queue:
 		role = hangs_role_in(f, w);
 		if (!w->timeout_ns && ((w->kind == WAIT_KIND_poll && w->argument > 2) ||
-				       (t->tid != t->pid && (w->kind == WAIT_KIND_epoll || (w->kind == WAIT_KIND_poll && w->argument > 1))) ||
+				       (!f->leads && (w->kind == WAIT_KIND_epoll || (w->kind == WAIT_KIND_poll && w->argument > 1))) ||
 				       (object_kind(object) == OBJECT_KIND_eventfd &&
-					(t->tid != t->pid || (w->argument > 1 && !f->options->pid)))))
+					(!f->leads || (w->argument > 1 && !f->options->pid)))))
 			return false;
 		/* Beside the first, a thread's event loop looks up by the clock of its own timers. */
-		if (t->tid != t->pid && w->kind == WAIT_KIND_epoll && hangs_is_left_alone(f))
+		if (!f->leads && w->kind == WAIT_KIND_epoll && hangs_is_left_alone(f))
 			return false;
 		/* By a pipe of its own a thread that listens for the others is told to listen to something else. */
-		if (t->tid != t->pid && w->kind == WAIT_KIND_poll && !w->timeout_ns && hangs_polls_own_pair(f, w))
+		if (!f->leads && w->kind == WAIT_KIND_poll && !w->timeout_ns && hangs_polls_own_pair(f, w))
 			return false;
 		if (scene_is_pipe(w->object))
 			return hangs_awaits_answer(f, w);
 		/* Beside the first, a thread is there for a window server's events. */
-		if (t->tid != t->pid && !w->timeout_ns && hangs_is_window_server(f, object))
+		if (!f->leads && !w->timeout_ns && hangs_is_window_server(f, object))
 			return false;
 		if (object_kind(object) == OBJECT_KIND_tty || object_kind(object) == OBJECT_KIND_inotify)
 			return false;
@@ -328,10 +327,9 @@ static bool is_not_taken(const struct finder *f, const struct episode *e)
 static bool is_held_up(const struct finder *f, const struct episode *e)
 {
 	const struct wait *w = last_of(f, e);
-	const struct thread *t = &f->scene->tables->threads[w->thread];
 	const struct place *p = hangs_place_of(f, w);
 
-	if (waits_for_owner(w) || w->kind == WAIT_KIND_write || is_short_for_own(f, e) || t->tid != t->pid || !p ||
+	if (waits_for_owner(w) || w->kind == WAIT_KIND_write || is_short_for_own(f, e) || !f->leads || !p ||
 	    p->visits >= limit_of(f->scene, LIMIT_rest_visits) || hangs_rests_at(f, w))
 		return false;
 	if (hangs_own_threads_work(f, e) || hangs_awaits_sleeper(f, e))
@@ -518,7 +516,7 @@ static bool is_late_command(const struct finder *f, const struct episode *e)
 	const struct wait *w = last_of(f, e);
 	const struct thread *t = &f->scene->tables->threads[w->thread];
 
-	if (f->options->pid || t->tid != t->pid || w->end != WAIT_END_THREAD || (w->kind != WAIT_KIND_read && w->kind != WAIT_KIND_poll) ||
+	if (f->options->pid || !f->leads || w->end != WAIT_END_THREAD || (w->kind != WAIT_KIND_read && w->kind != WAIT_KIND_poll) ||
 	    w->cause == WAKE_CAUSE_signal || scene_ended_by_signal(f->scene, w) || t->end_ns >= f->scene->end_ns ||
 	    hangs_role_in(f, w) != END_CLIENT || hangs_has_windows(f) || hangs_ended_by_clock(f, w))
 		return false;
@@ -562,14 +560,13 @@ static bool is_unlike_others(const struct finder *f, const struct episode *e)
 static bool is_worth_asking(const struct finder *f, const struct episode *e)
 {
 	const struct wait *w = last_of(f, e);
-	const struct thread *t = &f->scene->tables->threads[w->thread];
 
-	if (f->options->pid && t->tid == t->pid && givers_ended(f, w))
+	if (f->options->pid && f->leads && givers_ended(f, w))
 		return true;
 	if (!f->options->pid || w->kind == WAIT_KIND_worker || hangs_is_worked_on(f, e) || is_left_to_others(f, e))
 		return false;
 	/* Of a pool's threads one that opens what does not answer keeps the pool's work. */
-	if (t->tid != t->pid)
+	if (!f->leads)
 		return w->kind == WAIT_KIND_open || (w->kind == WAIT_KIND_sleep && hangs_looks_in_vain(f, &f->scene->episodes[w->episode]));
 	if (w->kind == WAIT_KIND_read && scene_is_pipe(w->object))
 		return true;

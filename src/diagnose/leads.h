@@ -1,0 +1,11 @@
+/* Which thread stands for its process: what that one does is what a person calls the program's doing. */
+#ifndef DIAGNOSE_LEADS_H
+#define DIAGNOSE_LEADS_H
+
+#include "diagnose/scene.h"
+
+/* The first thread; or, where that does nothing for nearly all of its life but await the end of another, as a launcher does, that
+ * other one. */
+bool leads_process(const struct scene *scene, uint32_t thread);
+
+#endif
