@@ -264,12 +264,6 @@ static bool process_worked(const struct finder *f, uint32_t of, uint64_t from, u
 	return false;
 }
 
-/* So long a thread that only sleeps ran at most. */
-static uint64_t sleeper_ran(const struct finder *f)
-{
-	return limit_of(f->scene, hangs_is_unattended(f) ? LIMIT_sleeper_ran_unattended_ns : LIMIT_sleeper_ran_ns);
-}
-
 /* Its sleep at that time; NULL: it does something else, or more than that. */
 static const struct episode *sleep_of(const struct scene *scene, uint32_t thread, uint64_t time, uint64_t most)
 {
@@ -280,7 +274,7 @@ static const struct episode *sleep_of(const struct scene *scene, uint32_t thread
 
 static bool only_sleeps(const struct finder *f, uint32_t thread, uint64_t time)
 {
-	return sleep_of(f->scene, thread, time, sleeper_ran(f)) != NULL;
+	return sleep_of(f->scene, thread, time, limit_of(f->scene, LIMIT_sleeper_ran_ns)) != NULL;
 }
 
 /* The thread was started by the other one's process, directly or not. */
@@ -295,7 +289,7 @@ static bool started_by(const struct scene *scene, uint32_t thread, uint32_t by)
 static bool slept_on_purpose(const struct finder *f, const struct episode *e)
 {
 	const struct scene *scene = f->scene;
-	uint64_t middle = e->start_ns + (e->end_ns - e->start_ns) / 2, most = hangs_is_unattended(f) ? UINT64_MAX : sleeper_ran(f);
+	uint64_t middle = e->start_ns + (e->end_ns - e->start_ns) / 2, most = hangs_is_unattended(f) ? UINT64_MAX : limit_of(f->scene, LIMIT_sleeper_ran_ns);
 
 	for (uint32_t i = 1; i < scene->thread_count; i++) {
 		const struct episode *its = sleep_of(scene, i, middle, most);

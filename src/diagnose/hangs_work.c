@@ -60,7 +60,7 @@ static bool sleeps_on_purpose(const struct finder *f, uint32_t thread, const str
 
 	return w && w->kind == WAIT_KIND_sleep && (w->end == WAIT_END_TIMEOUT || (w->end == WAIT_END_OPEN && w->timeout_ns)) &&
 	       (!loop_is(f->scene, e) || (e->end_ns - e->start_ns) / e->slices > limit_of(f->scene, LIMIT_look_ns)) &&
-	       f->scene->threads[thread].running_ns < limit_of(f->scene, LIMIT_sleeper_ran_unattended_ns) &&
+	       f->scene->threads[thread].running_ns < limit_of(f->scene, LIMIT_sleeper_ran_ns) &&
 	       rule_holds(f->scene, RULE_takes_its_time) && hangs_is_unattended(f);
 }
 

@@ -224,7 +224,7 @@ static bool ran_out(const struct scene *scene, const struct wait *w)
 
 /* No thread ended it, and nothing came: a tick of the kernel's own, or a signal, had it look, and wait on. A program itself may
  * read what nothing reported, inside the kernel it waits for one thing. */
-static bool was_broken_off(const struct scene *scene, const struct wait *w)
+static bool was_stirred(const struct scene *scene, const struct wait *w)
 {
 	switch (w->kind) {
 	case WAIT_KIND_sleep: /* is over when its time is */
@@ -255,14 +255,13 @@ static bool bore_a_child(const struct scene *scene, uint32_t thread, uint64_t fr
 static bool slept_by_child(const struct scene *scene, const struct wait *w)
 {
 	const struct scene_thread *t = &scene->threads[w->waker];
-	bool brief = w->end_ns - w->start_ns < limit_of(scene, LIMIT_sleeper_brief_ns);
 	uint64_t slept = 0;
 	uint32_t sleeps = 0;
 
 	if (w->kind != WAIT_KIND_child || w->end != WAIT_END_THREAD || !w->waker || t->messages.count)
 		return false;
 	scene_need(scene, w->waker);
-	if (t->running_ns > limit_of(scene, brief ? LIMIT_sleeper_ran_unattended_ns : LIMIT_sleeper_ran_ns) ||
+	if (t->running_ns > limit_of(scene, LIMIT_sleeper_ran_ns) ||
 	    scene->tables->threads[w->waker].parent_pid != scene_pid(scene, w->thread) ||
 	    scene->tables->threads[w->waker].start_ns + limit_of(scene, LIMIT_look_queued_ns) < w->start_ns)
 		return false;
@@ -329,7 +328,7 @@ static bool looked_oddly(const struct scene *scene, const struct episode *e, con
 /* Nothing came by the wait: who waits there again looks again. */
 static bool came_to_nothing(const struct scene *scene, const struct wait *w)
 {
-	return ran_out(scene, w) || was_broken_off(scene, w) || slept_by_child(scene, w);
+	return ran_out(scene, w) || was_stirred(scene, w) || slept_by_child(scene, w);
 }
 
 /* Whoever let the file lock go had it look, and another one has it again, or still. */
