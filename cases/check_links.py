@@ -4,7 +4,8 @@ import re
 
 import replay
 
-STOP_SIGNALS = ('SIGSTOP', 'SIGTSTP', 'SIGTTIN', 'SIGTTOU')
+DEADLY = {'stopped it by a signal': ('SIGSTOP', 'SIGTSTP', 'SIGTTIN', 'SIGTTOU'),
+          'killed it by a signal': ('SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGKILL', 'SIGTERM')}
 
 
 def same_process(a, b):
@@ -330,7 +331,7 @@ def check_deed(check, culprit, actor, words, number):
         check.say(f'what set it off: event {number} is not in the trace')
         return
     by, target, wrong = thread_of(check, event), thread_of(check, event, 'target'), ''
-    kind = {'woke it': 'wake', 'set off the one that woke it': 'wake', 'started it': 'fork', 'stopped it by a signal': 'signal',
+    kind = {'woke it': 'wake', 'set off the one that woke it': 'wake', 'started it': 'fork', 'stopped it by a signal': 'signal', 'killed it by a signal': 'signal',
             'froze its control group': 'freeze',
             'sent it the message that it read before': 'message', 'changed a file it watches': 'file_event',
             'wrote to a file it watches': 'wake', 'is at the other end of the connection it read before': 'message'}.get(words)
@@ -346,7 +347,7 @@ def check_deed(check, culprit, actor, words, number):
         wrong = f'event {number} woke {event.get("target")}'
     elif words == 'started it' and event.get('child') not in (culprit.tid, culprit.pid):
         wrong = f'event {number} started {event.get("child")}'
-    elif words == 'stopped it by a signal' and (not same_process(target, culprit) or event.get('signal_number') not in STOP_SIGNALS):
+    elif words in DEADLY and (not same_process(target, culprit) or event.get('signal_number') not in DEADLY[words]):
         wrong = f'event {number} sends {event.get("signal_number")} to {event.get("target")}'
     elif words.startswith('sent it') and 'receive' in replay.flags(event):
         wrong = f'event {number} is a receipt'

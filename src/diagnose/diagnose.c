@@ -239,6 +239,8 @@ static void collect_triggers(struct investigation *v, const struct account *a)
 
 	if (a->state == SPAN_STOPPED) {
 		d->trigger_count = trigger_stop(&v->describer, a->thread, a->last_ns, &deeds[0]);
+	} else if (a->state == SPAN_ABSENT) {
+		d->trigger_count = trigger_kill(&v->describer, a->thread, &deeds[0]);
 	} else if (a->state == SPAN_RUNNING || (a->state == SPAN_RUNNABLE && d->culprit.thread == a->thread)) {
 		const struct piece *p = &v->pieces.items[a->biggest];
 

@@ -5,6 +5,8 @@
  * before (a relay), or blocks for long at another one. */
 #include "diagnose/follow.h"
 
+#include <sys/wait.h>
+
 #include "base/search.h"
 #include "diagnose/judgement.h"
 #include "graph/graph.h"
@@ -29,6 +31,7 @@ const char *trail_end_words(enum trail_end end)
 	case TRAIL_BUSY: return "was busy";
 	case TRAIL_STARVED: return "did not get a processor";
 	case TRAIL_STOPPED: return "was stopped";
+	case TRAIL_KILLED: return "was killed before it answered";
 	case TRAIL_UNREAD: return "did not read it";
 	case TRAIL_BACK: return "waits for the one that asked";
 	}
@@ -158,6 +161,13 @@ static bool waits_to_be_told(const struct follower *f, const struct trail *trail
 	       scene_same_process(f->scene, trail->thread, f->trails->items[trail->parent].thread);
 }
 
+static bool was_killed(const struct follower *f, uint32_t thread)
+{
+	const struct thread *t = &f->scene->tables->threads[thread];
+
+	return t->end_ns < f->until && WIFSIGNALED(t->exit_code) && rule_holds(f->scene, RULE_killed_at_work);
+}
+
 /* When the thread's part that began at `from` was over. */
 static uint64_t part_end(const struct follower *f, struct trail *trail)
 {
@@ -180,12 +190,14 @@ static uint64_t part_end(const struct follower *f, struct trail *trail)
 			trail->end = TRAIL_AT_REST;
 			return e->start_ns;
 		}
+		if (e + 1 == scene->episodes + t->episode + t->episode_count && was_killed(f, trail->thread))
+			break;
 		if (end - e->start_ns > SHORT_WAIT_NS && (end - e->start_ns) * 4 > window) {
 			trail->end = has_answered(f, trail, e) ? TRAIL_AT_REST : TRAIL_BLOCKED;
 			return e->start_ns;
 		}
 	}
-	trail->end = (uint8_t)standing(f, trail->thread, trail->from_ns);
+	trail->end = was_killed(f, trail->thread) ? TRAIL_KILLED : (uint8_t)standing(f, trail->thread, trail->from_ns);
 	return UINT64_MAX;
 }
 

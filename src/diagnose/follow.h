@@ -18,6 +18,7 @@ enum trail_end {
 	TRAIL_BUSY,
 	TRAIL_STARVED,
 	TRAIL_STOPPED,
+	TRAIL_KILLED,      /* by a signal, at work */
 	TRAIL_UNREAD,      /* has not read the message */
 	TRAIL_BACK         /* leads back to the thread that asked */
 };

@@ -141,7 +141,7 @@ static bool is_pending_since(const struct finder *f, const struct episode *e, ui
 		scene_state_times(f->scene, t->thread, begin, until, &times);
 		if (t->end == TRAIL_BUSY || t->end == TRAIL_STARVED || t->end == TRAIL_UNREAD)
 			*ret_awaits = t->thread;
-		late = t->end == TRAIL_UNREAD || t->end == TRAIL_STOPPED ||
+		late = t->end == TRAIL_UNREAD || t->end == TRAIL_STOPPED || t->end == TRAIL_KILLED ||
 		       (t->end == TRAIL_BLOCKED && most_of(f->scene, times.ns[SPAN_WAITING], window) &&
 			!(hangs_is_left_alone(f) && reached_late(f, window, until - e->start_ns))) ||
 		       (t->end == TRAIL_BUSY && most_of(f->scene, times.ns[SPAN_RUNNING], window)) ||

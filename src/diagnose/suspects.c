@@ -215,6 +215,8 @@ static uint8_t trail_confidence(const struct question *q, const struct trail *t)
 	switch ((enum trail_end)t->end) {
 	case TRAIL_STOPPED:
 		return limit(q, LIMIT_trail_stopped);
+	case TRAIL_KILLED:
+		return rule_infos[RULE_killed_at_work].weight;
 	case TRAIL_UNREAD:
 		return limit(q, times.ns[SPAN_STOPPED] ? LIMIT_trail_stopped : LIMIT_trail_unread);
 	case TRAIL_BLOCKED:
@@ -240,7 +242,7 @@ static bool is_final(const struct question *q, const struct trail *t)
 	const struct episode *e;
 	uint8_t kind;
 
-	if (t->end == TRAIL_AT_REST || t->end == TRAIL_STOPPED)
+	if (t->end == TRAIL_AT_REST || t->end == TRAIL_STOPPED || t->end == TRAIL_KILLED)
 		return true;
 	if (t->end != TRAIL_UNREAD)
 		return false;
@@ -374,7 +376,7 @@ static void ask_request(struct question *q)
 
 		if (!s.confidence || (t->thread == q->episode->thread && t->end != TRAIL_BACK))
 			continue;
-		if ((t->end == TRAIL_AT_REST && is_waiting(q, t->thread)) || !alive(q, t->thread))
+		if ((t->end == TRAIL_AT_REST && is_waiting(q, t->thread)) || (!alive(q, t->thread) && t->end != TRAIL_KILLED))
 			continue;
 		if (!comes_by_pipe(q, t) && s.confidence > limit(q, LIMIT_doubt))
 			s.confidence = limit(q, LIMIT_doubt);

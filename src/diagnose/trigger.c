@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
+#include "diagnose/broken_off.h"
 #include "diagnose/similar.h"
 
 #define CHANGE_BEFORE_NS 8000000000ull
@@ -276,6 +277,23 @@ bool trigger_stop(const struct describer *d, uint32_t thread, uint64_t time, str
 		describe_thread(d, stop->sender, stop->time, &ret_deed->actor);
 		/* the terminal's signal is sent by whoever reads from it, which the answer says otherwise */
 		return stop->sender != 0 && stop->signal != SIGTTIN && stop->signal != SIGTTOU;
+	}
+	return false;
+}
+
+bool trigger_kill(const struct describer *d, uint32_t thread, struct deed *ret_deed)
+{
+	const struct scene *scene = d->scene;
+
+	for (uint32_t i = scene->signal_count; i-- > 0; ) {
+		const struct sent_signal *kill = &scene->signals[i];
+
+		if (kill->time > scene->tables->threads[thread].end_ns || !kill->sender || !broken_off_ends_programs(kill->signal) ||
+		    scene_pid(scene, kill->target) != scene_pid(scene, thread))
+			continue;
+		*ret_deed = (struct deed){ .time = kill->time, .event = kill->number, .confidence = 95, .words = "killed it by a signal" };
+		describe_thread(d, kill->sender, kill->time, &ret_deed->actor);
+		return true;
 	}
 	return false;
 }

@@ -12,5 +12,7 @@
 unsigned trigger_find(const struct describer *d, uint32_t thread, uint64_t busy_ns, struct deed deeds[TRIGGER_MAX]);
 /* Who stopped the process of the thread before the moment; false when nobody is known. */
 bool trigger_stop(const struct describer *d, uint32_t thread, uint64_t time, struct deed *ret_deed);
+/* Who killed the thread's process; false: nobody is known to have done so. */
+bool trigger_kill(const struct describer *d, uint32_t thread, struct deed *ret_deed);
 
 #endif
