@@ -54,8 +54,8 @@ static bool looks_often(const struct finder *f, const struct episode *e)
 	if (hangs_awaited_ends(f->scene, e->start_ns, &f->scene->waits[e->last], ns / e->slices) || works_between(f, e))
 		return false;
 	partner = loop_partner(f->scene, f->thread, 0, e->start_ns, e->end_ns, &confidence);
-	/* who paces itself looks for nothing */
-	if (!partner && hangs_is_unattended(f))
+	/* who paces itself looks for nothing: of a whole machine nobody says that this one does */
+	if (!partner && (hangs_is_unattended(f) || (f->scene->judgement && f->scene->judgement->machine && rule_holds(f->scene, RULE_paces_itself))))
 		return false;
 	if (ns >= limit_of(f->scene, LIMIT_stranger_ns))
 		return true;

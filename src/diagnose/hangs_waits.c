@@ -5,6 +5,7 @@
 #include "diagnose/hangs_asks.h"
 #include "diagnose/hangs_away.h"
 #include "diagnose/hangs_circle.h"
+#include "diagnose/hangs_kept_open.h"
 #include "diagnose/hangs_gave_up.h"
 #include "diagnose/hangs_loop.h"
 #include "diagnose/hangs_pending.h"

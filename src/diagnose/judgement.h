@@ -60,6 +60,7 @@ struct judgement {
 	bool off[RULE_COUNT];
 	uint64_t limits[LIMIT_COUNT];
 	bool unattended;          /* of a recording of the whole machine, for no command */
+	bool machine;             /* of the whole machine, with a command or without */
 	struct vec(struct spoken) spoken;
 };
 

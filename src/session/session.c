@@ -94,6 +94,7 @@ int session_open_with(const char *path, const struct session_options *want, stru
 		s.judgement_changed = memcmp(&usual, want->judgement, sizeof(usual)) != 0;
 		*s.judgement = *want->judgement;
 	}
+	s.judgement->machine = recorded_whole_machine(s.trace);
 	s.judgement->unattended = trace_machine(s.trace, "recorder_pid") && !recorded_command(s.trace);
 	arena_init(&s.look_arena);
 	r = is_small(s.trace) ? build(&s, s.trace, err) : blocks_open(s.trace, &options, &s.blocks, err);
