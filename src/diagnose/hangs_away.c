@@ -264,17 +264,19 @@ static bool process_worked(const struct finder *f, uint32_t of, uint64_t from, u
 	return false;
 }
 
-/* Its sleep at that time; NULL: it does something else, or more than that. */
-static const struct episode *sleep_of(const struct scene *scene, uint32_t thread, uint64_t time, uint64_t most)
+/* Its sleep at that time; NULL: it does something else. */
+static const struct episode *sleep_of(const struct scene *scene, uint32_t thread, uint64_t time)
 {
 	const struct episode *e = scene_episode(scene, thread, time);
 
-	return e && scene->waits[e->last].kind == WAIT_KIND_sleep && scene->threads[thread].running_ns < most ? e : NULL;
+	return e && scene->waits[e->last].kind == WAIT_KIND_sleep ? e : NULL;
 }
 
 static bool only_sleeps(const struct finder *f, uint32_t thread, uint64_t time)
 {
-	return sleep_of(f->scene, thread, time, limit_of(f->scene, LIMIT_sleeper_ran_ns)) != NULL;
+	const struct episode *e = sleep_of(f->scene, thread, time);
+
+	return e && scene_is_sleeper(f->scene, &f->scene->waits[e->last], hangs_is_unattended(f));
 }
 
 /* The thread was started by the other one's process, directly or not. */
@@ -289,13 +291,14 @@ static bool started_by(const struct scene *scene, uint32_t thread, uint32_t by)
 static bool slept_on_purpose(const struct finder *f, const struct episode *e)
 {
 	const struct scene *scene = f->scene;
-	uint64_t middle = e->start_ns + (e->end_ns - e->start_ns) / 2, most = hangs_is_unattended(f) ? UINT64_MAX : limit_of(f->scene, LIMIT_sleeper_ran_ns);
+	uint64_t middle = e->start_ns + (e->end_ns - e->start_ns) / 2;
 
 	for (uint32_t i = 1; i < scene->thread_count; i++) {
-		const struct episode *its = sleep_of(scene, i, middle, most);
+		const struct episode *its = sleep_of(scene, i, middle);
 
 		/* who started it takes longest to find */
-		if (its && scene->waits[its->last].end == WAIT_END_TIMEOUT && its->end_ns <= e->end_ns && !loop_is(scene, its) &&
+		if (its && scene->waits[its->last].end == WAIT_END_TIMEOUT && (hangs_is_unattended(f) || only_sleeps(f, i, middle)) &&
+		    its->end_ns <= e->end_ns && !loop_is(scene, its) &&
 		    nearly_all(scene, its->end_ns - its->start_ns, e->end_ns - e->start_ns) && started_by(scene, i, f->thread))
 			return true;
 	}

@@ -442,15 +442,26 @@ static bool leaves_to_children(const struct finder *f, const struct episode *e)
 	return served;
 }
 
+/* How the thread waits whose end is awaited, or which stands for a process whose launcher awaits it; NULL: it is not so. */
+static const struct wait *awaited_thread_waits(const struct finder *f, const struct episode *e)
+{
+	const struct wait *w = last_of(f, e);
+
+	if (f->leads && scene_tid(f->scene, f->thread) != scene_pid(f->scene, f->thread))
+		return w;
+	return w->hint_kind == HINT_KIND_thread_exit && w->hint && scene_same_process(f->scene, w->hint, e->thread) ? wait_in_middle(f->scene, w->hint, e)
+													   : NULL;
+}
+
 /* It waits for the end of a thread or child that serves clients, as a launcher does, or of a thread that waits to be told to end
  * while others of its process serve them. */
 static bool leaves_to_servers(const struct finder *f, const struct episode *e)
 {
-	const struct wait *w = last_of(f, e), *joined = w->hint_kind == HINT_KIND_thread_exit && w->hint ? wait_in_middle(f->scene, w->hint, e) : NULL;
+	const struct wait *joined = awaited_thread_waits(f, e);
 
 	if (leaves_to_children(f, e))
 		return true;
-	if (!joined || !scene_same_process(f->scene, w->hint, e->thread))
+	if (!joined)
 		return false;
 	if (awaits_clients(f, joined))
 		return true;

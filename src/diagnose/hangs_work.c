@@ -52,7 +52,7 @@ static bool is_at_work(const struct scene *scene, const struct span *s)
 }
 
 /* One by which a script that nobody asks about takes its time: it does nothing else, and slept as long as it meant to, or sleeps still. */
-static bool sleeps_on_purpose(const struct finder *f, uint32_t thread, const struct span *s)
+static bool sleeps_on_purpose(const struct finder *f, const struct span *s)
 {
 	const struct wait *w = s->state == SPAN_WAITING ? &f->scene->waits[s->wait] : NULL;
 
@@ -60,8 +60,7 @@ static bool sleeps_on_purpose(const struct finder *f, uint32_t thread, const str
 
 	return w && w->kind == WAIT_KIND_sleep && (w->end == WAIT_END_TIMEOUT || (w->end == WAIT_END_OPEN && w->timeout_ns)) &&
 	       (!loop_is(f->scene, e) || (e->end_ns - e->start_ns) / e->slices > limit_of(f->scene, LIMIT_look_ns)) &&
-	       f->scene->threads[thread].running_ns < limit_of(f->scene, LIMIT_sleeper_ran_ns) &&
-	       rule_holds(f->scene, RULE_takes_its_time) && hangs_is_unattended(f);
+	       rule_holds(f->scene, RULE_takes_its_time) && hangs_is_unattended(f) && scene_is_sleeper(f->scene, w, true);
 }
 
 /* Adds when the thread was at work in the wait; returns how long it ran. */
@@ -76,7 +75,7 @@ static uint64_t gather(const struct finder *f, uint32_t thread, const struct epi
 		const struct span *s = &t->spans[i];
 		uint64_t from = s->start_ns > e->start_ns ? s->start_ns : e->start_ns, to = span_end(s) < e->end_ns ? span_end(s) : e->end_ns;
 
-		if (from >= to || !(is_at_work(scene, s) || sleeps_on_purpose(f, thread, s)))
+		if (from >= to || !(is_at_work(scene, s) || sleeps_on_purpose(f, s)))
 			continue;
 		ran += s->state == SPAN_RUNNING ? to - from : 0;
 		if (stretches->length && stretches->items[stretches->length - 1].to_ns == from)

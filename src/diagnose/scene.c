@@ -251,24 +251,38 @@ static bool bore_a_child(const struct scene *scene, uint32_t thread, uint64_t fr
 	return false;
 }
 
+bool scene_is_sleeper(const struct scene *scene, const struct wait *sleep, bool loosely)
+{
+	const struct tables *tables = scene->tables;
+	uint32_t depth = sleep->ustack && sleep->ustack < tables->frame_count ? tables->frames[sleep->ustack].depth : 0;
+	bool shallow = depth > 1 && depth <= limit_of(scene, LIMIT_sleeper_depth);
+	uint64_t most = limit_of(scene, loosely ? LIMIT_sleeper_ran_unattended_ns : LIMIT_sleeper_ran_ns);
+
+	if (shallow && most < limit_of(scene, LIMIT_sleeper_began_ns))
+		most = limit_of(scene, LIMIT_sleeper_began_ns);
+	return scene->threads[sleep->thread].running_ns < most;
+}
+
 /* A script sleeps by waiting for a child that does nothing else, and is the only one meanwhile. */
 static bool slept_by_child(const struct scene *scene, const struct wait *w)
 {
 	const struct scene_thread *t = &scene->threads[w->waker];
+	bool brief = w->end_ns - w->start_ns < limit_of(scene, LIMIT_sleeper_brief_ns);
 	uint64_t slept = 0;
 	uint32_t sleeps = 0;
 
 	if (w->kind != WAIT_KIND_child || w->end != WAIT_END_THREAD || !w->waker || t->messages.count)
 		return false;
 	scene_need(scene, w->waker);
-	if (t->running_ns > limit_of(scene, LIMIT_sleeper_ran_ns) ||
-	    scene->tables->threads[w->waker].parent_pid != scene_pid(scene, w->thread) ||
+	if (scene->tables->threads[w->waker].parent_pid != scene_pid(scene, w->thread) ||
 	    scene->tables->threads[w->waker].start_ns + limit_of(scene, LIMIT_look_queued_ns) < w->start_ns)
 		return false;
 	for (uint32_t i = t->wait; i < t->wait + t->wait_count; i++) {
 		const struct wait *its = &scene->waits[i];
 
 		if (its->kind == WAIT_KIND_sleep && its->end == WAIT_END_TIMEOUT) {
+			if (!scene_is_sleeper(scene, its, brief))
+				return false;
 			slept += its->end_ns - its->start_ns;
 			sleeps++;
 		}

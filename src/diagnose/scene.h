@@ -531,6 +531,9 @@ uint32_t scene_mate(const struct scene *scene, uint32_t thread, uint32_t after);
 #define SCENE_EACH_MATE(scene, thread, i) for (uint32_t i = scene_mate(scene, thread, 0); i; i = scene_mate(scene, thread, i))
 /* So that this is quick. */
 void scene_link_mates(struct scene *scene);
+/* The thread that sleeps there did next to nothing else in its life: so a program does by which a script sleeps. Loosely: what it takes
+ * to begin on a busy machine is next to nothing, too. */
+bool scene_is_sleeper(const struct scene *scene, const struct wait *sleep, bool loosely);
 /* True when the thread's process started the other. */
 bool scene_has_started(const struct scene *scene, uint32_t thread, uint32_t child);
 /* True for a thread of the process, and for those that it or its own made. */
