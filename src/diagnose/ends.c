@@ -322,3 +322,17 @@ bool ends_listens_at_terminals(const struct ends *ends, uint32_t pid, const stru
 	return wait->kind == WAIT_KIND_poll ? !object || ends_is_terminal_master(ends, object)
 					    : wait->kind == WAIT_KIND_read && ends_is_terminal_master(ends, object);
 }
+
+bool ends_faces(const struct ends *ends, uint64_t object, uint32_t pid)
+{
+	struct row row = ends_of_object(ends, object);
+
+	for (uint32_t i = 0; i < row.count; i++) {
+		struct row far = ends_receiving(ends, ends_at(ends, row, i)->at.channel_out);
+
+		for (uint32_t j = 0; j < far.count; j++)
+			if (ends_at(ends, far, j)->pid == pid)
+				return true;
+	}
+	return false;
+}

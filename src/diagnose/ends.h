@@ -29,6 +29,8 @@ enum end_role ends_set_role(const struct ends *ends, uint64_t set);
 /* Descriptors of the object, of any process; a part of by_object. */
 struct row ends_of_object(const struct ends *ends, uint64_t object);
 struct row ends_receiving(const struct ends *ends, uint64_t channel);
+/* That process has the other end of the connection. */
+bool ends_faces(const struct ends *ends, uint64_t object, uint32_t pid);
 struct row ends_of_process(const struct ends *ends, uint32_t pid);
 /* The listener at the address that the descriptor is connected to, or connecting;
  * NULL when none was seen. */

@@ -161,11 +161,22 @@ static bool waits_to_be_told(const struct follower *f, const struct trail *trail
 	       scene_same_process(f->scene, trail->thread, f->trails->items[trail->parent].thread);
 }
 
-static bool was_killed(const struct follower *f, uint32_t thread)
+/* It listens to nothing but a connection whose other end the process has that asked: whoever has just come there may say something, or not. */
+static bool listens_to_asker(const struct follower *f, const struct wait *w)
 {
-	const struct thread *t = &f->scene->tables->threads[thread];
+	uint64_t object = w->kind == WAIT_KIND_poll && w->argument <= 1 ? w->detail : w->kind == WAIT_KIND_read ? w->object : 0;
 
-	return t->end_ns < f->until && WIFSIGNALED(t->exit_code) && rule_holds(f->scene, RULE_killed_at_work);
+	return object && !scene_is_pipe(object) && rule_holds(f->scene, RULE_only_came) &&
+	       ends_faces(f->ends, object, scene_pid(f->scene, f->trails->items[0].thread));
+}
+
+/* By a signal, long before the end: that it was killed then is no reason for what was late before. */
+static bool was_killed(const struct follower *f, const struct trail *trail)
+{
+	const struct thread *t = &f->scene->tables->threads[trail->thread];
+
+	return t->end_ns < f->until && most_of(f->scene, f->until - t->end_ns, f->until - trail->from_ns) && WIFSIGNALED(t->exit_code) &&
+	       rule_holds(f->scene, RULE_killed_at_work);
 }
 
 /* When the thread's part that began at `from` was over. */
@@ -190,14 +201,14 @@ static uint64_t part_end(const struct follower *f, struct trail *trail)
 			trail->end = TRAIL_AT_REST;
 			return e->start_ns;
 		}
-		if (e + 1 == scene->episodes + t->episode + t->episode_count && was_killed(f, trail->thread))
+		if (e + 1 == scene->episodes + t->episode + t->episode_count && was_killed(f, trail))
 			break;
 		if (end - e->start_ns > SHORT_WAIT_NS && (end - e->start_ns) * 4 > window) {
-			trail->end = has_answered(f, trail, e) ? TRAIL_AT_REST : TRAIL_BLOCKED;
+			trail->end = has_answered(f, trail, e) ? TRAIL_AT_REST : listens_to_asker(f, w) ? TRAIL_BACK : TRAIL_BLOCKED;
 			return e->start_ns;
 		}
 	}
-	trail->end = was_killed(f, trail->thread) ? TRAIL_KILLED : (uint8_t)standing(f, trail->thread, trail->from_ns);
+	trail->end = was_killed(f, trail) ? TRAIL_KILLED : (uint8_t)standing(f, trail->thread, trail->from_ns);
 	return UINT64_MAX;
 }
 

@@ -47,6 +47,17 @@ static bool was_asked(const struct finder *f, uint32_t thread)
 	return false;
 }
 
+bool hangs_listened_back(const struct finder *f, uint32_t thread, const struct episode *e)
+{
+	const struct episode *its = scene_episode(f->scene, thread, e->start_ns + (e->end_ns - e->start_ns) / 2);
+	const struct wait *w = its ? &f->scene->waits[its->last] : NULL;
+
+	return w && (w->kind == WAIT_KIND_read || (w->kind == WAIT_KIND_poll && w->argument <= 1)) && !scene_is_pipe(hangs_listened_to(w)) &&
+	       rule_holds(f->scene, RULE_only_came) &&
+	       most_of(f->scene, its->end_ns - its->start_ns, e->end_ns - e->start_ns) &&
+	       ends_faces(f->ends, hangs_listened_to(w), scene_pid(f->scene, e->thread));
+}
+
 uint32_t hangs_away_waker(const struct finder *f, const struct episode *e)
 {
 	struct path_node path[FOLLOW_MAX_BACK];
@@ -54,7 +65,8 @@ uint32_t hangs_away_waker(const struct finder *f, const struct episode *e)
 	const struct wait *w = &f->scene->waits[e->last];
 	bool by_windows = f->scene->messages_seen && hangs_is_window_server(f, w->kind == WAIT_KIND_poll ? w->detail : w->object);
 
-	for (unsigned i = 0; i < count; i++)
+	/* what then had that one go on, as by its end, is not what was asked for */
+	for (unsigned i = 0; i < count && !hangs_listened_back(f, path[i].thread, e); i++)
 		if (!scene_is_system(f->scene, path[i].thread) && !scene_same_process(f->scene, path[i].thread, e->thread) &&
 		    hangs_was_away(f, path[i].thread, e->start_ns, e->end_ns) &&
 		    (!i || !by_windows || was_asked(f, path[i].thread)))

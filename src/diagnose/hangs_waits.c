@@ -153,7 +153,8 @@ static bool waits_in_kernel(const struct finder *f, const struct episode *e)
 {
 	const struct wait *w = last_of(f, e);
 
-	return wait_is_in_kernel(w) && !may_be_fifo(f, w);
+	/* a program's windows are for a person, who waits for them meanwhile */
+	return wait_is_in_kernel(w) && (!may_be_fifo(f, w) || (f->leads && hangs_has_windows(f) && rule_holds(f->scene, RULE_windows_wait)));
 }
 
 static bool tries_file_lock(const struct finder *f, const struct episode *e)
@@ -533,7 +534,7 @@ static bool is_late_command(const struct finder *f, const struct episode *e)
 	    hangs_role_in(f, w) != END_CLIENT || hangs_has_windows(f) || hangs_ended_by_clock(f, w))
 		return false;
 	return (e->end_ns - e->start_ns) * 100 > limit_of(f->scene, LIMIT_life) * (t->end_ns - t->start_ns) && asked_just_before(f, e) &&
-	       !hangs_has_work_done(f, e);
+	       !hangs_listened_back(f, w->waker, e) && !hangs_has_work_done(f, e);
 }
 
 /* A consumer whose producers are gone. */
