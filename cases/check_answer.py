@@ -522,6 +522,23 @@ class Checker(Document):
         if not any(operation and not operation & 128 for _, operation in self.futexes_of(self.answer['victim']['tid'])):
             self.say('the victim waited for no word that processes share')
 
+    def mapped_by(self, tid):
+        """Of the memory in which the words lie that the thread waits for: all processes that have it mapped."""
+        words = {word for word, _ in self.futexes_of(tid)}
+        ways = {d.get('channel_out') for d in self.trace.descriptors if d.get('object') in words} - {None}
+        return {d['tid'] for d in self.trace.descriptors if d.get('channel_out') in ways}
+
+    def say_mapped(self, match):
+        pids, victim = self.mapped_by(self.answer['victim']['tid']), self.answer['victim']['pid']
+        if victim not in pids:
+            self.say('the victim waited for no word in memory that is known')
+        threads = match.groupdict().get('threads')
+        for process, alone in re.findall(r'\((?:thread \d+ of process (\d+)(?:, .*?)?|pid (\d+))\)', threads or ''):
+            if int(process or alone) not in pids:
+                self.say(f'process {process or alone} has other memory mapped')
+        if not threads and not match['fellows'] and pids - {victim}:
+            self.say(f'{sorted(pids - {victim})} have that memory mapped')
+
     def say_past(self, match):
         thread = self.who(match['who'], 'who is past the call')
         if thread and match['function'] not in {name for _, node in thread.stacks for name, _ in self.trace.stack(node)}:

@@ -96,6 +96,8 @@ class Facts:
             words = words[:repeats.start()]
         elif place:
             words = place[1]
+        # of memory that processes share its name is told
+        words = re.sub(r'^waiting on a futex in (?:shared memory without a name$)?', 'waiting on a futex on futex ', words).strip()
         for prefix in sorted(WAITS, key=len, reverse=True):
             if words == prefix or words.startswith(prefix + ' on '):
                 thing = words[len(prefix) + 4:]

@@ -7,6 +7,7 @@
 #include "diagnose/answer.h"
 #include "diagnose/kernel_place.h"
 #include "diagnose/scene_build.h"
+#include "diagnose/shared_word.h"
 #include "symbols/demangle.h"
 
 #define OTHERS_TOLD 3
@@ -119,13 +120,64 @@ static size_t find_others(const struct describer *d, const struct diagnosis *g, 
 	return count;
 }
 
+static void tell_past(const struct describer *d, const struct diagnosis *g, uint32_t thread, const char *function, struct buf *buf)
+{
+	struct actor actor;
+
+	if (!function)
+		return;
+	describe_thread(d, thread, g->end_ns - 1, &actor);
+	buf_printf(buf, " In %s, %s is past the call in which this one waits: it may have what is waited for.", function, answer_who(d->arena, &actor));
+}
+
+/* All that have the memory mapped are known. */
+static void tell_sharers(const struct describer *d, const struct diagnosis *g, const struct wait *w, const struct word_sharers *sharers,
+			 struct buf *buf)
+{
+	const char *name = sharers->name[0] ? sharers->name : "it";
+
+	if (!sharers->count) {
+		buf_printf(buf, " No other process that could be looked into has that memory mapped%s.", sharers->fellows ? " but who waits for the same" : "");
+		return;
+	}
+	buf_printf(buf, " Only who has %s mapped can end that: ", name);
+	for (uint32_t i = 0; i < sharers->count && i < OTHERS_TOLD; i++) {
+		buf_text(buf, i ? "; " : "");
+		tell_other(d, sharers->items[i].thread, g->end_ns - 1, buf);
+	}
+	if (sharers->more)
+		buf_text(buf, "; and more");
+	else if (sharers->count > OTHERS_TOLD)
+		buf_printf(buf, "; and %u more", sharers->count - OTHERS_TOLD);
+	buf_char(buf, '.');
+	for (uint32_t i = 0; i < sharers->count; i++) {
+		const struct wait *its = last_wait(d->scene, sharers->items[i].thread, g->end_ns - 1);
+
+		tell_past(d, g, sharers->items[i].thread, its ? past_call_in(d, w, its->ustack) : NULL, buf);
+	}
+}
+
+static void tell_fellows(unsigned fellows, struct buf *buf)
+{
+	if (fellows)
+		buf_printf(buf, " %u more thread%s for the same.", fellows, fellows == 1 ? " waits" : "s wait");
+}
+
 /* Nobody keeps who is to signal a condition, or who has a lock without an owner: it can only be one of these. */
 static void tell_others(const struct describer *d, const struct diagnosis *g, const struct wait *w, struct buf *buf)
 {
 	struct other *others = arena_array(d->arena, struct other, d->scene->tables->thread_count);
 	bool shared = wait_is_shared(w);
+	struct word_sharers sharers;
 	unsigned fellows;
-	size_t count = find_others(d, g, w, false, others, &fellows);
+	size_t count;
+
+	if (word_sharers_find(d->scene, d->ends, w, g->start_ns, g->end_ns, &sharers)) {
+		tell_sharers(d, g, w, &sharers, buf);
+		tell_fellows(sharers.fellows, buf);
+		return;
+	}
+	count = find_others(d, g, w, false, others, &fellows);
 
 	if (shared && !count)
 		count = find_others(d, g, w, true, others, &fellows);
@@ -141,15 +193,9 @@ static void tell_others(const struct describer *d, const struct diagnosis *g, co
 		buf_printf(buf, "; and %zu more", count - OTHERS_TOLD);
 	if (count)
 		buf_char(buf, '.');
-	for (size_t i = 0; i < count && i < OTHERS_TOLD && others[i].past; i++) {
-		struct actor actor;
-
-		describe_thread(d, others[i].thread, g->end_ns - 1, &actor);
-		buf_printf(buf, " In %s, %s is past the call in which this one waits: it may have what is waited for.", others[i].past,
-			   answer_who(d->arena, &actor));
-	}
-	if (fellows)
-		buf_printf(buf, " %u more thread%s for the same.", fellows, fellows == 1 ? " waits" : "s wait");
+	for (size_t i = 0; i < count && i < OTHERS_TOLD && others[i].past; i++)
+		tell_past(d, g, others[i].thread, others[i].past, buf);
+	tell_fellows(fellows, buf);
 }
 
 void answer_standing_text(const struct describer *d, const struct diagnosis *g, struct buf *buf)

@@ -78,6 +78,7 @@ static double class_cost(const struct scene *scene, enum walk_link link)
 		return hundredths(scene, LIMIT_link_read);
 	case LINK_PEER:
 	case LINK_SIMILAR:
+	case LINK_SHARES_ALONE:
 		return hundredths(scene, LIMIT_link_compared);
 	case LINK_KILLED:
 	case LINK_ENDED_KIN:
@@ -85,6 +86,7 @@ static double class_cost(const struct scene *scene, enum walk_link link)
 	case LINK_HAD_IT:
 	case LINK_FLAG:
 	case LINK_SESSION:
+	case LINK_SHARES:
 	case LINK_PROCESS:
 		return hundredths(scene, LIMIT_link_guessed);
 	}

@@ -7,6 +7,7 @@
 #include "diagnose/answer.h"
 #include "diagnose/busy.h"
 #include "diagnose/kernel_place.h"
+#include "diagnose/shared_word.h"
 
 #define NEAR_FRAMES 4
 
@@ -98,6 +99,9 @@ const char *describe_wait(const struct describer *d, const struct wait *wait)
 	if (wait->hint_kind == HINT_KIND_interpreter_lock)
 		return "waiting for the interpreter's lock (GIL)";
 
+	if (wait->kind == WAIT_KIND_futex && word_shared(d->ends, wait))
+		return word_shared(d->ends, wait)->text[0] ? arena_printf(d->arena, "%s in %s", what, word_shared(d->ends, wait)->text)
+							   : "waiting on a futex in shared memory without a name";
 	/* of which nothing but its kind is known */
 	if (object && strstr(what, object))
 		object = NULL;

@@ -66,6 +66,7 @@ void ask_closed_process(struct question *q);
 void ask_owner_ended(struct question *q);
 void ask_killed_kin(struct question *q);
 void ask_ended_kin(struct question *q);
+void ask_sharers(struct question *q);
 /* Takes out who was set to work and waits for the same word: it stands in the queue, too. */
 void drop_those_behind(struct question *q);
 /* Who goes on as this one gives up, see suspects_lockstep.c. */

@@ -8,6 +8,7 @@
 #include "diagnose/loops.h"
 #include "diagnose/owed.h"
 #include "diagnose/serving.h"
+#include "diagnose/shared_word.h"
 #include "diagnose/suspects.h"
 
 #define WHOLE_PERCENT 90     /* of the look, so much of it in one state is all of it */
@@ -120,7 +121,7 @@ static enum standing_kind kind_of_wait(const struct scene *scene, const struct e
 	case WAIT_KIND_read:
 		return brings_work(ends, w->object) ? STANDING_RESTS : STANDING_WAITS;
 	case WAIT_KIND_futex:
-		if (!w->timeout_ns && closed_process(scene, t->pid, scene->end_ns - 1))
+		if (!w->timeout_ns && !word_shared(ends, w) && closed_process(scene, t->pid, scene->end_ns - 1))
 			return STANDING_CLOSED;
 		/* pools wait for work by their condition variables */
 		return t->tid == t->pid || w->hint_kind == HINT_KIND_thread_exit ? STANDING_WAITS : STANDING_RESTS;

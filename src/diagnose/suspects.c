@@ -8,6 +8,7 @@
 #include "diagnose/question.h"
 #include "diagnose/request.h"
 #include "diagnose/serving.h"
+#include "diagnose/shared_word.h"
 #include "diagnose/told.h"
 #include "diagnose/tries.h"
 #include "diagnose/word_sleep.h"
@@ -523,7 +524,7 @@ static void ask_process(struct question *q)
 			suspect_thread(q, i, LINK_PROCESS, limit(q, LIMIT_own_asks), 0);
 	}
 	/* Another process may share the word. */
-	q->alone = !others && !wait_is_shared(q->wait);
+	q->alone = !others && !wait_is_shared(q->wait) && !word_shared(q->inquiry->ends, q->wait);
 }
 
 /* The process that it looks at with kill, or who had what it could not make. */

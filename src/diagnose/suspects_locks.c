@@ -7,6 +7,7 @@
 #include "diagnose/kernel_place.h"
 #include "diagnose/lock_keeper.h"
 #include "diagnose/question.h"
+#include "diagnose/shared_word.h"
 
 /* A lock of an open file outlives who took it: `exec 9>file; flock 9` leaves it with the
  * script. Whoever started it has the file open, too. */
@@ -212,7 +213,8 @@ void ask_closed_process(struct question *q)
 	const struct wait *w = q->wait;
 	uint32_t count, last;
 
-	if (w->kind != WAIT_KIND_futex || w->hint || w->timeout_ns || wait_is_shared(w) || !closed_process(q->scene, scene_pid(q->scene, w->thread), q->to - 1))
+	if (w->kind != WAIT_KIND_futex || w->hint || w->timeout_ns || wait_is_shared(w) || word_shared(q->inquiry->ends, w) ||
+	    !closed_process(q->scene, scene_pid(q->scene, w->thread), q->to - 1))
 		return;
 	last = closed_last(q->scene, w, q->to - 1, &count);
 	suspect_thread(q, last, LINK_CLOSED, count > 1 ? limit(q, LIMIT_closed_one_of_several) : weight_of(q), w->begin_event);

@@ -1,6 +1,7 @@
 /* Suspects about words of memory: owners that are gone, and who waits for the same (see suspects.h). */
 #include "diagnose/own_ends.h"
 #include "diagnose/question.h"
+#include "diagnose/shared_word.h"
 
 /* Who had ended before, and does nothing any more. */
 static void suspect_gone(struct question *q, uint32_t thread, enum walk_link link, uint8_t confidence, uint64_t evidence)
@@ -107,6 +108,22 @@ void ask_ended_kin(struct question *q)
 	}
 	if (found)
 		suspect_gone(q, found, LINK_ENDED_KIN, weight_of(q), w->begin_event);
+}
+
+/* Of those that have the word's memory mapped the only one, or the only one that is kept from doing anything, or at work. */
+void ask_sharers(struct question *q)
+{
+	struct word_sharers sharers;
+
+	if (q->wait->hint || only_looks(q) || !word_sharers_find(q->scene, q->inquiry->ends, q->wait, q->from, q->to, &sharers) || sharers.more)
+		return;
+	for (uint32_t i = 0; i < sharers.count; i++) {
+		bool only = sharers.count == 1;
+
+		if (only || (sharers.standing_out == 1 && sharers.items[i].stands_out))
+			suspect_thread(q, sharers.items[i].thread, only ? LINK_SHARES_ALONE : LINK_SHARES,
+				       only ? weight_of(q) : limit(q, LIMIT_one_stands_out), q->wait->begin_event);
+	}
 }
 
 void drop_those_behind(struct question *q)

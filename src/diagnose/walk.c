@@ -53,6 +53,8 @@ const char *walk_link_words(enum walk_link link)
 	case LINK_SIGNALLED: return "was told to end, by a signal, and did not at once";
 	case LINK_SIMILAR: return "should have ended it, as it did another time";
 	case LINK_PROCESS: return "is of the same process";
+	case LINK_SHARES_ALONE: return "has that memory mapped, and is the only one that could end the wait";
+	case LINK_SHARES: return "has that memory mapped, too, as others do";
 	case LINK_SESSION: return "serves the only other session, which is open, and may have what it waits for";
 	}
 	return "";

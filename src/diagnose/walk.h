@@ -68,6 +68,8 @@ enum walk_link {
 	LINK_TOLD,        /* it was woken by what was meant for this one, too */
 	LINK_SIGNALLED,   /* it was sent a signal to end, and took long to */
 	LINK_SIMILAR,     /* it ended a similar wait at another time */
+	LINK_SHARES_ALONE, /* the only other process that has the word's memory mapped */
+	LINK_SHARES,      /* one of several of them */
 	LINK_SESSION,     /* another worker of a server, with a session open that says nothing */
 	LINK_PROCESS      /* a thread of the same process, the only ones that could */
 };

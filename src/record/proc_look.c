@@ -77,6 +77,7 @@ struct look {
 	struct map tids;
 	struct processes processes;
 	struct processes_sink sink, async_sink;
+	struct shared_words words;   /* that threads wait for */
 	struct vec(struct task_found) python_threads; /* that stand, of processes that run Python */
 	struct vec(struct async_process) pythons; /* of each of them */
 	struct state_sink states, noted;
@@ -417,11 +418,17 @@ static int emit_connecting(struct look *look, const struct task_found *found, co
 	return length ? emit(look, found->task.pid, EVENT_descriptor, &d, text, length, err) : 0;
 }
 
+static int emit_word(void *context, uint32_t pid, const struct shared_word *word, const struct event_descriptor *end, struct err *err)
+{
+	return emit(context, pid, EVENT_descriptor, end, word->name, strlen(word->name), err);
+}
+
 static int on_thread(struct processes_sink *sink, const struct task_found *found, const char *texts, size_t bytes,
 		     const struct wait_found *wait, struct err *err)
 {
 	struct look *look = container(sink, struct look, sink);
-	struct event_waiting waiting = found->waiting;
+	struct event_waiting waiting = wait_found_waiting(found, wait);
+	struct event_descriptor end;
 	char tail[sizeof(found->comm) + 1 + PROCESSES_TEXT_MOST];
 	size_t comm = strnlen(found->comm, sizeof(found->comm)), stack = bytes;
 	int r = 0;
@@ -440,15 +447,9 @@ static int on_thread(struct processes_sink *sink, const struct task_found *found
 		vec_push(&look->pythons, python);
 	}
 	r = r ? r : emit(look, found->tid, EVENT_task, &found->task, tail, comm + bytes, err);
-	if (wait->timeout_ns)
-		waiting.timeout_ns = wait->timeout_ns;
-	if (wait->hint) {
-		waiting.hint = wait->hint;
-		waiting.hint_kind = wait->hint_kind;
-		if ((wait->hint_kind == HINT_KIND_mutex_owner || wait->hint_kind == HINT_KIND_rwlock_writer ||
-		     wait->hint_kind == HINT_KIND_semaphore_last) && !map_find(&look->tids, wait->hint))
-			waiting.hint_kind = HINT_KIND_owner_gone;
-	}
+	if ((wait->hint_kind == HINT_KIND_mutex_owner || wait->hint_kind == HINT_KIND_rwlock_writer ||
+	     wait->hint_kind == HINT_KIND_semaphore_last) && wait->hint && !map_find(&look->tids, wait->hint))
+		waiting.hint_kind = HINT_KIND_owner_gone;
 	if (waiting.wait == WAIT_KIND_poll && wait->polled) {
 		waiting.detail = object_at(look, found->task.pid, (uint64_t)wait->poll[0].fd);
 		waiting.argument = wait->polled; /* select tells only the highest number */
@@ -461,6 +462,8 @@ static int on_thread(struct processes_sink *sink, const struct task_found *found
 
 		r = emit(look, found->tid, EVENT_poll_item, &item, NULL, 0, err);
 	}
+	if (!r && wait_found_word(found, wait, &look->words, &end))
+		r = emit_word(look, found->task.pid, &wait->word, &end, err);
 	r = r ? r : emit_fuse(look, found, wait, err);
 	return r ? r : emit_connecting(look, found, wait, err);
 }
@@ -608,6 +611,8 @@ static int look_twice(struct look *look, uint64_t look_ns, struct err *err)
 		r = processes_read(&look->processes, look->found.items, look->places.items, NULL, look->found.length, PROCESSES_LIMIT_MS, &look->sink, err);
 	mark.unread = look->processes.unread;
 	if (!r)
+		r = processes_share(&look->processes, look->found.items, look->found.length, &look->words, PROCESSES_LIMIT_MS, emit_word, look, err);
+	if (!r)
 		r = processes_read(&look->processes, look->python_threads.items, NULL, look->pythons.items, look->python_threads.length,
 				   PROCESSES_LIMIT_MS, &look->async_sink, err);
 	for (size_t i = 0; !r && i < look->pids.length; i++)
@@ -669,6 +674,7 @@ int proc_look(const char *path, uint64_t look_ns, struct proc_look_seen *ret_see
 	processes_done(&look.processes);
 	vec_done(&look.found);
 	vec_done(&look.python_threads);
+	vec_done(&look.words);
 	vec_done(&look.pythons);
 	vec_done(&look.places);
 	vec_done(&look.pids);

@@ -26,7 +26,8 @@ static void path_clean(char *path)
 	*to = 0;
 }
 
-int proc_maps_read(pid_t pid, proc_maps_found *found, void *data)
+/* Those with the letter at that place of what is permitted ("rwxp", "rw-s"). */
+static int read_maps(pid_t pid, unsigned place, char letter, proc_maps_found *found, void *data)
 {
 	char path[64], *line = NULL;
 	size_t room = 0;
@@ -44,7 +45,7 @@ int proc_maps_read(pid_t pid, proc_maps_found *found, void *data)
 		if (line[length - 1] == '\n')
 			line[length - 1] = 0;
 		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %x:%x %" SCNu64 " %n", &source.start, &source.end, protection,
-			   &source.offset, &major, &minor, &source.inode, &name) < 7 || protection[2] != 'x')
+			   &source.offset, &major, &minor, &source.inode, &name) < 7 || protection[place] != letter)
 			continue;
 		char *text = name ? line + name : line + strlen(line);
 		if (strcmp(text, "[vsyscall]") == 0)
@@ -57,4 +58,14 @@ int proc_maps_read(pid_t pid, proc_maps_found *found, void *data)
 	free(line);
 	fclose(file);
 	return 0;
+}
+
+int proc_maps_read(pid_t pid, proc_maps_found *found, void *data)
+{
+	return read_maps(pid, 2, 'x', found, data);
+}
+
+int proc_maps_read_shared(pid_t pid, proc_maps_found *found, void *data)
+{
+	return read_maps(pid, 3, 's', found, data);
 }

@@ -30,8 +30,14 @@ static int64_t now_ms(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-static int start(struct child *child, const struct task_found *found, const struct stack_place *places, const struct async_process *pythons,
-		 size_t from, size_t count, struct err *err)
+/* What is read of the threads. */
+struct wanted {
+	const struct stack_place *places;
+	const struct async_process *pythons;
+	const struct shared_words *words;
+};
+
+static int start(struct child *child, const struct task_found *found, const struct wanted *wanted, size_t from, size_t count, struct err *err)
 {
 	int ends[2];
 	pid_t pid;
@@ -41,7 +47,10 @@ static int start(struct child *child, const struct task_found *found, const stru
 	pid = fork();
 	if (pid == 0) {
 		helper_leave_owner(ends[1]);
-		processes_child(found, places, pythons, from, count, HELPER_FD);
+		if (wanted->words)
+			processes_child_shares(found, wanted->words, from, count, HELPER_FD);
+		else
+			processes_child(found, wanted->places, wanted->pythons, from, count, HELPER_FD);
 		_exit(0);
 	}
 	close(ends[1]);
@@ -168,8 +177,8 @@ static size_t before_stuck(const struct processes *processes, const struct task_
 	return at;
 }
 
-int processes_read(struct processes *processes, const struct task_found *found, const struct stack_place *places,
-		   const struct async_process *pythons, size_t count, int limit_ms, struct processes_sink *sink, struct err *err)
+static int read_each(struct processes *processes, const struct task_found *found, const struct wanted *wanted, size_t count, int limit_ms,
+		     struct processes_sink *sink, struct err *err)
 {
 	int64_t until_ms = now_ms() + limit_ms;
 	size_t done = 0;
@@ -181,7 +190,7 @@ int processes_read(struct processes *processes, const struct task_found *found, 
 		struct child child = { 0 };
 		int r = 0;
 
-		if (done < end_at && now_ms() < until_ms && !start(&child, found, places, pythons, done, end_at, NULL))
+		if (done < end_at && now_ms() < until_ms && !start(&child, found, wanted, done, end_at, NULL))
 			r = follow(&child, found, end_at, &done, until_ms, sink, err);
 		end(processes, &child, done < end_at ? found[done].task.pid : 0);
 		if (r < 0 && r != -ETIME)
@@ -198,6 +207,57 @@ int processes_read(struct processes *processes, const struct task_found *found, 
 	return 0;
 }
 
+int processes_read(struct processes *processes, const struct task_found *found, const struct stack_place *places,
+		   const struct async_process *pythons, size_t count, int limit_ms, struct processes_sink *sink, struct err *err)
+{
+	struct wanted wanted = { .places = places, .pythons = pythons };
+
+	return read_each(processes, found, &wanted, count, limit_ms, sink, err);
+}
+
+struct sharing {
+	struct processes_sink sink;
+	const struct shared_words *words;
+	processes_shares *shares;
+	void *context;
+};
+
+static int on_sharer(struct processes_sink *sink, const struct task_found *found, const char *texts, size_t texts_bytes,
+		     const struct wait_found *wait, struct err *err)
+{
+	const struct sharing *sharing = (const struct sharing *)sink; /* its first member */
+	int r = 0;
+
+	(void)texts;
+	(void)texts_bytes;
+	for (size_t i = 0; !r && i < sharing->words->length; i++) {
+		const struct shared_word *word = &sharing->words->items[i];
+		struct event_descriptor end;
+
+		shared_word_describe(word, &end);
+		r = wait->shares >> i & 1 ? sharing->shares(sharing->context, found->task.pid, word, &end, err) : 0;
+	}
+	return r;
+}
+
+int processes_share(struct processes *processes, const struct task_found *found, size_t count, const struct shared_words *words,
+		    int limit_ms, processes_shares *shares, void *context, struct err *err)
+{
+	struct sharing sharing = { { on_sharer }, words, shares, context };
+	struct vec(struct task_found) leaders = { 0 };
+	struct wanted wanted = { .words = words };
+	uint32_t unread = processes->unread; /* of the threads themselves */
+	int r;
+
+	for (size_t i = 0; words->length && i < count; i++)
+		if (found[i].tid == found[i].task.pid && !(found[i].task.flags & (TASK_FLAGS_kernel_thread | TASK_FLAGS_argus)))
+			vec_push(&leaders, found[i]);
+	r = read_each(processes, leaders.items, &wanted, leaders.length, limit_ms, &sharing.sink, err);
+	processes->unread = unread;
+	vec_done(&leaders);
+	return r;
+}
+
 uint32_t wait_found_connecting(const struct task_found *found, const struct wait_found *wait, struct event_descriptor *ret_descriptor,
 			       char *text, size_t size)
 {
@@ -206,4 +266,29 @@ uint32_t wait_found_connecting(const struct task_found *found, const struct wait
 	*ret_descriptor = (struct event_descriptor){ .object = found->waiting.object, .fd = (uint32_t)found->arguments[0],
 						     .kind = (uint8_t)object_kind(found->waiting.object), .access = 3, .state = SOCKET_CONNECTS };
 	return (uint32_t)snprintf(text, size, "-> %.*s", (int)sizeof(wait->address), wait->address);
+}
+
+bool wait_found_word(const struct task_found *found, const struct wait_found *wait, struct shared_words *words,
+		     struct event_descriptor *ret_descriptor)
+{
+	if (!wait->word.inode || !found->waiting.object)
+		return false;
+	shared_words_note(words, found, &wait->word, wait_found_waiting(found, wait).hint != 0, ret_descriptor);
+	return true;
+}
+
+struct event_waiting wait_found_waiting(const struct task_found *found, const struct wait_found *wait)
+{
+	struct event_waiting waiting = found->waiting;
+
+	if (wait->timeout_ns)
+		waiting.timeout_ns = wait->timeout_ns;
+	/* the word by which a thread is joined lies in its own process's memory */
+	if (wait->word.inode && waiting.hint_kind == HINT_KIND_thread_exit)
+		waiting.hint = waiting.hint_kind = 0;
+	if (wait->hint) {
+		waiting.hint = wait->hint;
+		waiting.hint_kind = wait->hint_kind;
+	}
+	return waiting;
 }

@@ -16,6 +16,7 @@
 #include "base/map.h"
 #include "base/vec.h"
 #include "record/async_tasks.h"
+#include "record/shared_words.h"
 #include "record/tasks.h"
 
 #define PROCESSES_TEXT_MOST 6144u  /* of one thread's texts together */
@@ -38,6 +39,8 @@ struct wait_found {
 	struct { int fd; uint32_t events; } poll[PROCESSES_POLLED_MOST];
 	char address[112];         /* to which it connects, as a listener's is told; "" none */
 	char path[128];            /* that it opens or asks about; "" none, cut where it is longer */
+	struct shared_word word;   /* that processes share, where it waits for one */
+	uint64_t shares;           /* of the words asked about those that its process has mapped, by bits */
 };
 
 /* The descriptor record of what it connects to, as that of a connection would be; length of
@@ -65,5 +68,15 @@ void processes_done(struct processes *processes);
  * together; what is behind it is handed over unread. */
 int processes_read(struct processes *processes, const struct task_found *found, const struct stack_place *places,
 		   const struct async_process *pythons, size_t count, int limit_ms, struct processes_sink *sink, struct err *err);
+/* Called for each of the words and each process that has it mapped, with the end that it has of it. */
+typedef int processes_shares(void *context, uint32_t pid, const struct shared_word *word, const struct event_descriptor *end, struct err *err);
+/* Of the processes of those threads. */
+int processes_share(struct processes *processes, const struct task_found *found, size_t count, const struct shared_words *words,
+		    int limit_ms, processes_shares *shares, void *context, struct err *err);
+/* It waits for a word that processes share: the end that its process has of that, whose text is the word's name. */
+bool wait_found_word(const struct task_found *found, const struct wait_found *wait, struct shared_words *words,
+		     struct event_descriptor *ret_descriptor);
+/* What the snapshot says of the wait, and what the thread's memory does. */
+struct event_waiting wait_found_waiting(const struct task_found *found, const struct wait_found *wait);
 
 #endif

@@ -167,6 +167,14 @@ static uint64_t read_time(uint32_t pid, uint64_t address)
 	return (uint64_t)limit.tv_sec * 1000000000u + (uint64_t)limit.tv_nsec;
 }
 
+static bool is_thread_of(uint32_t pid, uint32_t tid)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/task/%" PRIu32, pid, tid);
+	return access(path, F_OK) == 0;
+}
+
 /* The same reading as at a switch (bpf/wait.bpf.h), of another's memory. */
 static void read_futex(const struct task_found *found, struct wait_found *wait)
 {
@@ -182,9 +190,14 @@ static void read_futex(const struct task_found *found, struct wait_found *wait)
 	}
 	wait->timeout_ns = limit;
 	count = futex_owner_words(op, value);
-	if (count && !read_memory(pid, found->arguments[0], words, count * sizeof(words[0])))
+	if (!count || read_memory(pid, found->arguments[0], words, count * sizeof(words[0])))
+		wait->hint = futex_owner(op, value, words, &wait->hint_kind);
+	if (op & FUTEX_PRIVATE_FLAG || (wait->hint_kind == HINT_KIND_thread_exit && is_thread_of(pid, wait->hint)) ||
+	    !shared_word_at(pid, found->arguments[0], &wait->word))
 		return;
-	wait->hint = futex_owner(op, value, words, &wait->hint_kind);
+	/* nobody joins a thread by a word that processes share */
+	if (wait->hint_kind == HINT_KIND_thread_exit)
+		wait->hint = wait->hint_kind = 0;
 }
 
 /* Of what several operations do to a set of semaphores, the first that takes or awaits zero. */
@@ -363,5 +376,20 @@ void processes_child(const struct task_found *found, const struct stack_place *p
 		read_texts(child, &found[i]);
 		read_wait(&found[i], &wait);
 		hand_over(child, i, &found[i], places ? &places[i] : NULL, pythons ? &pythons[i] : NULL, &wait);
+	}
+}
+
+void processes_child_shares(const struct task_found *found, const struct shared_words *words, size_t from, size_t count, int fd)
+{
+	struct child *child = calloc(1, sizeof(*child));
+	struct wait_found wait;
+
+	if (!child)
+		_exit(1);
+	child->fd = fd;
+	for (size_t i = from; i < count; i++) {
+		memset(&wait, 0, sizeof(wait));
+		wait.shares = shared_words_mapped(found[i].task.pid, words->items, words->length);
+		hand_over(child, i, &found[i], NULL, NULL, &wait);
 	}
 }

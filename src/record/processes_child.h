@@ -19,5 +19,7 @@ struct processes_message {
 
 void processes_child(const struct task_found *found, const struct stack_place *places, const struct async_process *pythons,
 		     size_t from, size_t count, int fd);
+/* Of each thread's process only which of the words it has mapped. */
+void processes_child_shares(const struct task_found *found, const struct shared_words *words, size_t from, size_t count, int fd);
 
 #endif

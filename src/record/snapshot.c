@@ -21,6 +21,7 @@
 #include "record/tasks.h"
 
 #define PROCESSES_LIMIT_MS 5000 /* for what /proc tells, all processes together */
+#define SHARERS_LIMIT_MS 2000
 
 struct snapshots {
 	pthread_mutex_t lock;           /* one snapshot at a time */
@@ -31,6 +32,7 @@ struct snapshots {
 	struct state *state;
 	struct map tids;                /* of the threads found */
 	struct processes_sink processes;
+	struct shared_words words;      /* that threads wait for, in this snapshot */
 	struct processes left;
 	struct state_sink states;
 	struct cgroups_sink cgroups;
@@ -79,6 +81,11 @@ static int emit_connecting(struct snapshots *snapshots, const struct task_found 
 	return length ? emit(snapshots, found->task.pid, EVENT_descriptor, &d, text, length, err) : 0;
 }
 
+static int emit_word(void *context, uint32_t pid, const struct shared_word *word, const struct event_descriptor *end, struct err *err)
+{
+	return emit(context, pid, EVENT_descriptor, end, word->name, strlen(word->name), err);
+}
+
 struct async_context {
 	struct snapshots *snapshots;
 	uint32_t tid;
@@ -97,7 +104,8 @@ static int on_thread(struct processes_sink *sink, const struct task_found *found
 	struct snapshots *snapshots = container(sink, struct snapshots, processes);
 	char tail[sizeof(found->comm) + 1 + PROCESSES_TEXT_MOST];
 	size_t comm = strnlen(found->comm, sizeof(found->comm));
-	struct event_waiting waiting = found->waiting;
+	struct event_waiting waiting = wait_found_waiting(found, wait);
+	struct event_descriptor end;
 	const char *asyncs = texts + texts_bytes + wait->stack_bytes;
 	int r;
 
@@ -109,17 +117,13 @@ static int on_thread(struct processes_sink *sink, const struct task_found *found
 	r = emit(snapshots, found->tid, EVENT_task, &found->task, tail, comm + texts_bytes, err);
 	if (r)
 		return r;
-	if (wait->timeout_ns)
-		waiting.timeout_ns = wait->timeout_ns;
-	if (wait->hint) {
-		waiting.hint = wait->hint;
-		waiting.hint_kind = wait->hint_kind;
-	}
 	if (owner_is_gone(snapshots, found, &waiting))
 		waiting.hint_kind = HINT_KIND_owner_gone;
 	r = emit(snapshots, found->tid, EVENT_waiting, &waiting, NULL, 0, err);
 	if (!r)
 		r = emit_connecting(snapshots, found, wait, err);
+	if (!r && wait_found_word(found, wait, &snapshots->words, &end))
+		r = emit_word(snapshots, found->task.pid, &wait->word, &end, err);
 	if (!r)
 		r = emit_polled(snapshots, found->tid, wait, err);
 	struct async_context async = { snapshots, found->tid };
@@ -171,6 +175,7 @@ void snapshots_close(struct snapshots *snapshots)
 	state_close(snapshots->state);
 	map_done(&snapshots->tids);
 	vec_done(&snapshots->pythons);
+	vec_done(&snapshots->words);
 	processes_done(&snapshots->left);
 	pthread_mutex_destroy(&snapshots->lock);
 	free(snapshots);
@@ -200,6 +205,7 @@ static int take_tasks(struct snapshots *snapshots, struct event_snapshot *mark, 
 		return 0;
 	r = tasks_find(snapshots->tasks, &all, &found, &count, err);
 	map_clear(&snapshots->tids);
+	vec_clear(&snapshots->words);
 	for (size_t i = 0; !r && i < count; i++)
 		map_put(&snapshots->tids, found[i].tid, 1);
 	mark->cut = !r && count >= TASKS_MOST;
@@ -208,6 +214,8 @@ static int take_tasks(struct snapshots *snapshots, struct event_snapshot *mark, 
 	if (!r)
 		r = processes_read(&snapshots->left, found, NULL, snapshots->stacks ? snapshots->pythons.items : NULL, count,
 				   PROCESSES_LIMIT_MS, &snapshots->processes, err);
+	if (!r)
+		r = processes_share(&snapshots->left, found, count, &snapshots->words, SHARERS_LIMIT_MS, emit_word, snapshots, err);
 	mark->unread = snapshots->left.unread;
 	tasks_release(snapshots->tasks);
 	return r;

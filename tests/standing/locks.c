@@ -145,7 +145,10 @@ static void stand(const struct lock_case *c)
 	}
 	while (!shared->holder)
 		usleep(1000);
-	if (c->unowned)
+	/* who else has the memory mapped is known */
+	if (c->unowned && c->process)
+		printf("ask=%d culprit=%d function=guarded_by_both\n", getpid(), shared->holder);
+	else if (c->unowned)
 		printf("ask=%d mentions=%d mentions_text=may\n", getpid(), shared->holder);
 	else
 		printf("ask=%d culprit=%d function=guarded_first\n", getpid(), shared->holder);
