@@ -539,6 +539,12 @@ class Checker(Document):
         if not threads and not match['fellows'] and pids - {victim}:
             self.say(f'{sorted(pids - {victim})} have that memory mapped')
 
+    def say_unconnected(self, _):
+        victim = self.actor(self.answer.get('victim') or {}, 'who asks')
+        things = {w.fields.get(key) for w in victim.waits for key in ('object', 'detail')} if victim else set()
+        if any(d.get('channel_out') for d in self.trace.descriptors if d.get('object') in things):
+            self.say('the socket is connected')
+
     def say_past(self, match):
         thread = self.who(match['who'], 'who is past the call')
         if thread and match['function'] not in {name for _, node in thread.stacks for name, _ in self.trace.stack(node)}:

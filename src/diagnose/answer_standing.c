@@ -198,6 +198,15 @@ static void tell_others(const struct describer *d, const struct diagnosis *g, co
 	tell_fellows(fellows, buf);
 }
 
+/* Of a datagram socket that is not connected. */
+static void tell_unconnected(const struct describer *d, const struct wait *w, struct buf *buf)
+{
+	uint64_t object = w->kind == WAIT_KIND_read ? w->object : w->kind == WAIT_KIND_poll && w->argument == 1 ? w->detail : 0;
+
+	if (!ends_is_connected_datagram(d->ends, object) && ends_asks_by_datagram(d->scene, d->ends, object))
+		buf_text(buf, " To whom it sent is not known: its socket is not connected, and the kernel keeps no address then.");
+}
+
 void answer_standing_text(const struct describer *d, const struct diagnosis *g, struct buf *buf)
 {
 	const struct wait *w = g->last_wait ? &d->scene->waits[g->last_wait] : NULL;
@@ -213,4 +222,6 @@ void answer_standing_text(const struct describer *d, const struct diagnosis *g, 
 		buf_printf(buf, " In the kernel it waits %s.", kernel_place_words(at));
 	if (w && !gone && g->culprit.kind == ACTOR_UNKNOWN && w->kind == WAIT_KIND_futex && w->end != WAIT_END_THREAD)
 		tell_others(d, g, w, buf);
+	if (w && g->culprit.kind == ACTOR_UNKNOWN && w->end == WAIT_END_OPEN)
+		tell_unconnected(d, w, buf);
 }

@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 
 #include "base/search.h"
+#include "diagnose/judgement.h"
 
 typedef uint64_t (*key_of)(const struct descriptor *descriptor);
 
@@ -335,4 +336,31 @@ bool ends_faces(const struct ends *ends, uint64_t object, uint32_t pid)
 				return true;
 	}
 	return false;
+}
+
+bool ends_is_datagram(uint64_t object)
+{
+	return object_kind(object) == OBJECT_KIND_udp || object_kind(object) == OBJECT_KIND_unix_dgram;
+}
+
+bool ends_is_connected_datagram(const struct ends *ends, uint64_t object)
+{
+	struct row row = ends_is_datagram(object) ? ends_of_object(ends, object) : (struct row){ 0 };
+
+	return row.count && ends_at(ends, row, row.count - 1)->at.channel_out;
+}
+
+bool ends_asks_by_datagram(const struct scene *scene, const struct ends *ends, uint64_t object)
+{
+	struct row row = ends_is_datagram(object) ? ends_of_object(ends, object) : (struct row){ 0 };
+	const char *port;
+	uint64_t number;
+
+	if (!rule_holds(scene, RULE_asks_by_datagram) || !row.count)
+		return false;
+	if (ends_is_connected_datagram(ends, object))
+		return true;
+	port = object_kind(object) == OBJECT_KIND_udp ? strrchr(ends_at(ends, row, row.count - 1)->text, ':') : NULL;
+	number = port ? strtoull(port + 1, NULL, 10) : 0;
+	return number >= limit_of(scene, LIMIT_port_chosen_from) && number <= limit_of(scene, LIMIT_port_chosen_to);
 }

@@ -38,6 +38,11 @@ const struct descriptor *ends_listener(const struct ends *ends, const struct des
 /* True when no process has the other end of the connection: its listener's has not
  * accepted it, as far as the snapshots tell. */
 bool ends_not_accepted(const struct ends *ends, const struct descriptor *client);
+/* One end of datagrams alone can be sent to from anywhere; where it is connected, from the other end. */
+bool ends_is_datagram(uint64_t object);
+bool ends_is_connected_datagram(const struct ends *ends, uint64_t object);
+/* What is sent to the datagram socket is an answer: it is connected, or bound to a port that the kernel chose. */
+bool ends_asks_by_datagram(const struct scene *scene, const struct ends *ends, uint64_t object);
 /* One of them is connected to an X server or a Wayland compositor. */
 bool ends_lead_to_windows(const struct ends *ends, struct row row);
 bool ends_has_windows(const struct ends *ends, uint32_t pid);

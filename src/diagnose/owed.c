@@ -216,9 +216,16 @@ static bool is_stopped(const struct scene *scene, uint32_t thread, uint64_t from
 	return times.ns[SPAN_STOPPED] * 2 > scene->end_ns - from_ns;
 }
 
+/* Its process began it. */
+static bool is_clients(const struct scene *scene, const struct ends *ends, const struct descriptor *d)
+{
+	return ends_role(ends, d->at.object) == END_CLIENT ||
+	       (ends_is_connected_datagram(ends, d->at.object) && ends_asks_by_datagram(scene, ends, d->at.object));
+}
+
 static bool is_owed_directly(const struct scene *scene, const struct ends *ends, const struct descriptor *d, uint64_t since_ns, uint64_t from_ns)
 {
-	uint32_t other = ends_role(ends, d->at.object) == END_CLIENT ? suspects_neighbour(scene, ends, d, from_ns, scene->end_ns) : 0;
+	uint32_t other = is_clients(scene, ends, d) ? suspects_neighbour(scene, ends, d, from_ns, scene->end_ns) : 0;
 
 	if (!other || scene_pid(scene, other) == d->pid)
 		return false;

@@ -78,6 +78,8 @@ static enum at_work work_of_wait(const struct scene *scene, const struct ends *e
 		object = w->kind == WAIT_KIND_poll ? w->detail : w->object;
 		if (asked->unaccepted && alone && ends_role(ends, object) == END_SERVER)
 			return WORK_SERVES;
+		if (ends_is_datagram(object) && !ends_asks_by_datagram(scene, ends, object))
+			return WORK_NONE;
 		if (object_kind(object) == OBJECT_KIND_fuse || ends_role(ends, object) >= END_SERVER ||
 		    (is_own_bell(object) && (!since_asked || (asked->unaccepted && w->timeout_ns))))
 			return WORK_NONE;

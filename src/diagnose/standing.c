@@ -48,7 +48,7 @@ static bool has_owner(const struct wait *w)
 }
 
 /* By what a listener, a clock or a person sends. */
-static bool brings_work(const struct ends *ends, uint64_t object)
+static bool brings_work(const struct scene *scene, const struct ends *ends, uint64_t object)
 {
 	switch (object_kind(object)) {
 	case OBJECT_KIND_tty:
@@ -60,6 +60,7 @@ static bool brings_work(const struct ends *ends, uint64_t object)
 		return true;
 	case OBJECT_KIND_udp:
 	case OBJECT_KIND_unix_dgram:
+		return !ends_asks_by_datagram(scene, ends, object);
 	case OBJECT_KIND_socket:
 		return true; /* anybody may send */
 	}
@@ -83,13 +84,13 @@ static bool set_brings_work(const struct scene *scene, const struct ends *ends, 
 			count = 0;
 		first = count++ ? first : item->fd;
 		newest = item->time;
-		if (item->object && brings_work(ends, item->object))
+		if (item->object && brings_work(scene, ends, item->object))
 			return true;
 	}
 	if (w->kind == WAIT_KIND_epoll && ends_set_role(ends, w->object) >= END_SERVER)
 		return true;
 	if (!count && w->kind == WAIT_KIND_poll)
-		return w->argument > 2 || brings_work(ends, w->detail);
+		return w->argument > 2 || brings_work(scene, ends, w->detail);
 	return count > 2;
 }
 
@@ -119,7 +120,7 @@ static enum standing_kind kind_of_wait(const struct scene *scene, const struct e
 	case WAIT_KIND_epoll:
 		return set_brings_work(scene, ends, w) ? STANDING_RESTS : STANDING_WAITS;
 	case WAIT_KIND_read:
-		return brings_work(ends, w->object) ? STANDING_RESTS : STANDING_WAITS;
+		return brings_work(scene, ends, w->object) ? STANDING_RESTS : STANDING_WAITS;
 	case WAIT_KIND_futex:
 		if (!w->timeout_ns && !word_shared(ends, w) && closed_process(scene, t->pid, scene->end_ns - 1))
 			return STANDING_CLOSED;

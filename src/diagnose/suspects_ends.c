@@ -411,7 +411,7 @@ uint32_t suspects_neighbour(const struct scene *scene, const struct ends *ends, 
 
 	if (d->at.peer)
 		return peer_of(scene, ends, d, from_ns, to_ns);
-	if (d->at.kind != OBJECT_KIND_tcp || !d->at.channel_out)
+	if ((d->at.kind != OBJECT_KIND_tcp && d->at.kind != OBJECT_KIND_udp) || !d->at.channel_out)
 		return 0;
 	row = ends_receiving(ends, d->at.channel_out);
 	if (row.count)
