@@ -182,6 +182,31 @@ static bool may_have_asked(const struct descriptor *d)
 	return d->at.kind != OBJECT_KIND_tcp || d->at.access & DESCRIPTOR_SPOKE_LAST;
 }
 
+/* The thread turned to a child, a file, a lock or another server as the process was asked, and has waited inside that since. */
+static bool is_turned_worker(const struct scene *scene, uint32_t thread, uint64_t since_ns)
+{
+	const struct wait *w = standing_wait(scene, thread);
+	uint64_t until = since_ns + limit_of(scene, LIMIT_serving_before_ns) + limit_of(scene, LIMIT_turned_to_ns), began;
+
+	if (!w || w->idle)
+		return false;
+	began = scene->waits[scene->episodes[w->episode].first].start_ns;
+	if (began < since_ns || began > until)
+		return false;
+	return w->kind == WAIT_KIND_child || w->kind == WAIT_KIND_connect || (wait_is_in_kernel(w) && w->kind != WAIT_KIND_vfork) ||
+	       wait_has_owner(scene_slice_with_owner(scene, &scene->episodes[w->episode], scene->end_ns));
+}
+
+static bool has_turned_worker(const struct scene *scene, uint32_t pid, uint64_t since_ns)
+{
+	if (!rule_holds(scene, RULE_turned_worker))
+		return false;
+	for (uint32_t i = 1; i < scene->thread_count; i++)
+		if (scene_pid(scene, i) == pid && lives(scene, i) && is_turned_worker(scene, i, since_ns))
+			return true;
+	return false;
+}
+
 /* All that have the other end do something else, and at least one of them since it was asked. */
 static bool is_served_elsewhere(const struct scene *scene, const struct ends *ends, const struct descriptor *d, uint64_t since_ns, uint64_t from_ns)
 {
@@ -198,8 +223,12 @@ static bool is_served_elsewhere(const struct scene *scene, const struct ends *en
 		if (its->pid == last)
 			continue;
 		last = its->pid;
-		if (owed_listens(scene, ends, its->pid, its->at.object, from_ns))
-			return false;
+		if (owed_listens(scene, ends, its->pid, its->at.object, from_ns)) {
+			if (d->at.kind != OBJECT_KIND_tcp || !asked || !has_turned_worker(scene, its->pid, since_ns))
+				return false;
+			found = true;
+			continue;
+		}
 		for (uint32_t j = 1; j < scene->thread_count; j++)
 			threads += scene_pid(scene, j) == its->pid && lives(scene, j);
 		for (uint32_t j = 1; j < scene->thread_count && !found; j++)
@@ -362,6 +391,17 @@ bool owed_on(const struct scene *scene, const struct ends *ends, const struct de
 		is_asked_in_turn(scene, ends, d, since_ns, from_ns));
 }
 
+/* A loop is woken for this and that before its answer comes, and a wait with a time limit may be one of a row: that of a young program
+ * may have asked since that began. */
+uint64_t owed_asked_since(const struct scene *scene, const struct wait *w)
+{
+	uint64_t since = serving_asked_since(scene, &scene->episodes[w->episode]), born = serving_born(scene, w->thread);
+
+	if (!rule_holds(scene, RULE_one_thing) || !born || born >= since || born + limit_of(scene, LIMIT_young_ns) < scene->end_ns)
+		return since;
+	return w->kind == WAIT_KIND_epoll || (w->timeout_ns && w->timeout_ns < scene->end_ns - born) ? born : since;
+}
+
 static bool owes_answer_on(const struct scene *scene, const struct ends *ends, uint64_t object, const struct wait *w, uint64_t from_ns)
 {
 	struct row row = ends_of_process(ends, scene_pid(scene, w->thread));
@@ -369,7 +409,7 @@ static bool owes_answer_on(const struct scene *scene, const struct ends *ends, u
 	/* the last snapshot's */
 	for (uint32_t i = row.count; object && i-- > 0; ) {
 		const struct descriptor *d = ends_at(ends, row, i);
-		uint64_t since = serving_asked_since(scene, &scene->episodes[w->episode]);
+		uint64_t since = owed_asked_since(scene, w);
 
 		if (d->at.object == object)
 			return owed_on(scene, ends, d, since, from_ns) || is_kept_by_session(scene, ends, d, w->thread, since, from_ns);
@@ -377,8 +417,19 @@ static bool owes_answer_on(const struct scene *scene, const struct ends *ends, u
 	return false;
 }
 
+/* What went over the connection last was sent by this process: only of TCP that is known. */
+static bool spoke_last(const struct ends *ends, uint64_t object, uint32_t pid)
+{
+	struct row row = ends_of_object(ends, object);
+
+	for (uint32_t i = row.count; i-- > 0; )
+		if (ends_at(ends, row, i)->pid == pid)
+			return ends_at(ends, row, i)->at.kind == OBJECT_KIND_tcp && ends_at(ends, row, i)->at.access & DESCRIPTOR_SPOKE_LAST;
+	return false;
+}
+
 /* One of a few connections that are all it waits for, but for its own bells. */
-static bool owes_answer_in_set(const struct scene *scene, const struct ends *ends, const struct wait *w, uint64_t from_ns)
+static bool owes_answer_in_set(const struct scene *scene, const struct ends *ends, const struct wait *w, uint64_t from_ns, bool asked)
 {
 	uint32_t index = scene->poll_item_count, clients = 0;
 	uint64_t newest = 0;
@@ -394,9 +445,9 @@ static bool owes_answer_in_set(const struct scene *scene, const struct ends *end
 		if (role != END_CLIENT || !(item->events & EPOLLIN))
 			continue;
 		clients++;
-		owed |= owes_answer_on(scene, ends, object, w, from_ns);
+		owed |= (!asked || spoke_last(ends, object, scene_pid(scene, w->thread))) && owes_answer_on(scene, ends, object, w, from_ns);
 	}
-	if (!newest && w->kind == WAIT_KIND_poll && w->argument == 1)
+	if (!newest && !asked && w->kind == WAIT_KIND_poll && w->argument == 1)
 		return owes_answer_on(scene, ends, w->detail, w, from_ns);
 	return owed && clients < limit_of(scene, LIMIT_small_set);
 }
@@ -446,7 +497,13 @@ bool owed_by_now(const struct scene *scene, const struct ends *ends, const struc
 		return owes_answer_on(scene, ends, w->object, w, from_ns);
 	case WAIT_KIND_poll:
 	case WAIT_KIND_epoll:
-		return owes_answer_in_set(scene, ends, w, from_ns);
+		return owes_answer_in_set(scene, ends, w, from_ns, false);
 	}
 	return false;
+}
+
+bool owed_to_loop(const struct scene *scene, const struct ends *ends, const struct wait *w, uint64_t from_ns)
+{
+	return !w->idle && (w->kind == WAIT_KIND_poll || w->kind == WAIT_KIND_epoll) && rule_holds(scene, RULE_loop_asks) &&
+	       owes_answer_in_set(scene, ends, w, from_ns, true);
 }

@@ -7,6 +7,10 @@
 #include "diagnose/ends.h"
 
 bool owed_by_now(const struct scene *scene, const struct ends *ends, const struct wait *w, uint64_t from_ns);
+/* The same of a loop that by its set would rest: it spoke last over one of few connections. */
+bool owed_to_loop(const struct scene *scene, const struct ends *ends, const struct wait *w, uint64_t from_ns);
+/* Since when it may have asked for what it is owed, by the wait. */
+uint64_t owed_asked_since(const struct scene *scene, const struct wait *w);
 /* Whoever asked over the connection, at `since_ns` or later, is owed the answer. */
 bool owed_on(const struct scene *scene, const struct ends *ends, const struct descriptor *d, uint64_t since_ns, uint64_t from_ns);
 /* From when on a server that was asked then may have asked others. */

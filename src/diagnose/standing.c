@@ -7,6 +7,7 @@
 #include "diagnose/diagnoser.h"
 #include "diagnose/loops.h"
 #include "diagnose/owed.h"
+#include "diagnose/own_ends.h"
 #include "diagnose/serving.h"
 #include "diagnose/shared_word.h"
 #include "diagnose/suspects.h"
@@ -67,10 +68,18 @@ static bool brings_work(const struct scene *scene, const struct ends *ends, uint
 	return ends_role(ends, object) == END_LISTENER || ends_role(ends, object) == END_SERVER;
 }
 
+/* By its own process alone. */
+static bool is_rung_inside(const struct scene *scene, const struct ends *ends, const struct wait *w, uint64_t object)
+{
+	const struct thread *t = &scene->tables->threads[w->thread];
+
+	return t->tid != t->pid && rule_holds(scene, RULE_loop_asks) && own_ends_has_both(ends, object, t->pid);
+}
+
 /* The set that is listened to is the one found last; one alone is awaited like a read. */
 static bool set_brings_work(const struct scene *scene, const struct ends *ends, const struct wait *w)
 {
-	uint32_t count = 0;
+	uint32_t count = 0, inside = 0;
 	uint64_t newest = 0;
 	int32_t first = 0;
 
@@ -81,7 +90,8 @@ static bool set_brings_work(const struct scene *scene, const struct ends *ends, 
 		if (!mine)
 			continue;
 		if (item->time > newest + 1000000000u || (count && item->fd == first))
-			count = 0;
+			count = inside = 0;
+		inside += is_rung_inside(scene, ends, w, item->object);
 		first = count++ ? first : item->fd;
 		newest = item->time;
 		if (item->object && brings_work(scene, ends, item->object))
@@ -91,7 +101,7 @@ static bool set_brings_work(const struct scene *scene, const struct ends *ends, 
 		return true;
 	if (!count && w->kind == WAIT_KIND_poll)
 		return w->argument > 2 || brings_work(scene, ends, w->detail);
-	return count > 2;
+	return count > 2 || (count && inside == count);
 }
 
 static enum standing_kind kind_of_wait(const struct scene *scene, const struct ends *ends, const struct wait *w)
@@ -259,9 +269,13 @@ void standing_of(struct diagnoser *diagnoser, uint32_t thread, uint64_t from_ns,
 		ret->since_ns = e->slices > 1 && first->start_ns > begin ? begin : first->start_ns;
 		ret->exactly = e->slices == 1 && !unseen;
 		ret->kind = loop_is(scene, e) || tries_for_lock(scene, e) ? STANDING_LOOKS : kind_of_wait(scene, &diagnoser->ends, w);
-		ret->owed = ret->kind == STANDING_WAITS &&
-			    (owed_by_now(scene, &diagnoser->ends, w, begin) || owed_leaves_windows(scene, &diagnoser->ends, w, begin));
+		ret->owed = ret->kind == STANDING_WAITS ? owed_by_now(scene, &diagnoser->ends, w, begin) ||
+							   owed_leaves_windows(scene, &diagnoser->ends, w, begin)
+						     : ret->kind == STANDING_RESTS && owed_to_loop(scene, &diagnoser->ends, w, begin);
+		ret->kind = ret->owed ? STANDING_WAITS : ret->kind;
 		ret->early_ns = earliest(scene, ret, w);
+		if (ret->owed && w->kind == WAIT_KIND_epoll && owed_asked_since(scene, w) < ret->early_ns)
+			ret->early_ns = owed_asked_since(scene, w);
 		if (ret->kind == STANDING_RESTS)
 			ret->reason = rest_reason(w);
 	} else {

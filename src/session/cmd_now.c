@@ -26,7 +26,7 @@
 #define THRESHOLD_NS 5000000000u
 #define PAUSE_NS 1000000000u /* between looks */
 #define ANSWERS_TOLD 3       /* in full; the rest a line each */
-#define ANSWERS_SOUGHT 40    /* of what may be stuck, the longest */
+#define ANSWERS_SOUGHT 400   /* of what may be stuck, the longest: a thousandth of a second each */
 
 #define CHILDREN_AGAIN 2     /* one after the other, in a look */
 
