@@ -3,14 +3,27 @@
 #include "diagnose/question.h"
 
 #define GENERATIONS 6u
+#define STANDARD_OUTPUT 1u
 
-/* All of the time it had something to do. */
+/* By a lock whose owner is known, inside the kernel, or stopped. */
+static bool is_kept(const struct question *q, uint32_t thread)
+{
+	const struct episode *e = scene_episode(q->scene, thread, q->to - 1);
+	const struct wait *w = e && e->end_ns >= q->to && e->start_ns <= q->from + (q->to - q->from) / 2 ? &q->scene->waits[e->last] : NULL;
+
+	return w && rule_holds(q->scene, RULE_kept_child) &&
+	       (w->kind == WAIT_KIND_stop || wait_has_owner(w) || (wait_is_in_kernel(w) && w->kind != WAIT_KIND_vfork));
+}
+
+/* All of the time it had something to do, or was kept from it. */
 static bool works(const struct question *q, uint32_t thread)
 {
 	struct state_times times;
 
 	if (!alive(q, thread) || scene_is_system(q->scene, thread))
 		return false;
+	if (is_kept(q, thread))
+		return true;
 	scene_state_times(q->scene, thread, q->from, q->to, &times);
 	return nearly_all(q->scene, times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE], q->to - q->from);
 }
@@ -28,6 +41,43 @@ static uint32_t child_over(const struct question *q, uint32_t thread, uint32_t p
 		thread = t->parent_pid ? tables_process(tables, t->parent_pid, q->from) : 0;
 	}
 	return 0;
+}
+
+/* What the process writes to its standard output the other reads. */
+static bool tells(const struct question *q, uint32_t pid, uint32_t reader)
+{
+	const struct ends *ends = q->inquiry->ends;
+	struct row row = ends_of_process(ends, pid), far = { 0 };
+
+	for (uint32_t i = row.count; i-- > 0 && !far.count; ) {
+		const struct descriptor *d = ends_at(ends, row, i);
+
+		if (d->at.fd == STANDARD_OUTPUT && !d->at.channel_out)
+			return false;
+		if (d->at.fd == STANDARD_OUTPUT)
+			far = ends_receiving(ends, d->at.channel_out);
+	}
+	for (uint32_t i = 0; i < far.count; i++)
+		if (ends_at(ends, far, i)->pid == reader)
+			return true;
+	return false;
+}
+
+/* The only child that tells it something; 0 none, or several. */
+static uint32_t child_read(const struct question *q, uint32_t pid)
+{
+	uint32_t found = 0;
+
+	for (uint32_t i = 1; i < q->scene->thread_count && rule_holds(q->scene, RULE_child_read); i++) {
+		const struct thread *t = &q->scene->tables->threads[i];
+
+		if (t->tid != t->pid || t->parent_pid != pid || !alive(q, i) || !tells(q, t->pid, pid))
+			continue;
+		if (found)
+			return 0;
+		found = i;
+	}
+	return found;
 }
 
 /* Where several of its children have something at work nobody is known. */
@@ -48,5 +98,7 @@ void ask_working_child(struct question *q)
 			return;
 		found = child;
 	}
-	suspect_thread(q, found, LINK_CHILD, weight_of(q), 0);
+	found = found ? found : child_read(q, pid);
+	if (!is_waiting(q, found))
+		suspect_thread(q, found, LINK_CHILD, weight_of(q), 0);
 }
