@@ -24,7 +24,8 @@ static bool is_for_its_own(const struct scene *scene, const struct wait *w)
 	       (w->end == WAIT_END_OPEN || (end < scene->end_ns && scene_waits_end(scene, w->thread) == (uint32_t)(w - scene->waits) + 1));
 }
 
-bool closed_process(const struct scene *scene, uint32_t pid, uint64_t time_ns)
+/* So many threads does it have, all of which wait so; 0: one does not. */
+static uint32_t count_closed(const struct scene *scene, uint32_t pid, uint64_t time_ns)
 {
 	uint32_t count = 0;
 
@@ -35,10 +36,20 @@ bool closed_process(const struct scene *scene, uint32_t pid, uint64_t time_ns)
 			continue;
 		w = wait_at(scene, i, time_ns);
 		if (!w || !is_for_its_own(scene, w))
-			return false;
+			return 0;
 		count++;
 	}
-	return count > 1;
+	return count;
+}
+
+bool closed_process(const struct scene *scene, uint32_t pid, uint64_t time_ns)
+{
+	return count_closed(scene, pid, time_ns) > 1;
+}
+
+bool closed_for_ever(const struct scene *scene, uint32_t pid, uint64_t time_ns)
+{
+	return count_closed(scene, pid, time_ns) > 0;
 }
 
 uint32_t closed_last(const struct scene *scene, const struct wait *w, uint64_t time_ns, uint32_t *ret_count)

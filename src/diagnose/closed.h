@@ -7,6 +7,8 @@
 
 /* At that moment, and to the trace's end or the process's own; of two threads at the least. */
 bool closed_process(const struct scene *scene, uint32_t pid, uint64_t time_ns);
+/* Of one thread, too. */
+bool closed_for_ever(const struct scene *scene, uint32_t pid, uint64_t time_ns);
 /* Of the others in the wait's process the one that began to wait last, for something else: it was the last that could
  * have ended the wait. 0 none; ret_count: how many could. */
 uint32_t closed_last(const struct scene *scene, const struct wait *w, uint64_t time_ns, uint32_t *ret_count);

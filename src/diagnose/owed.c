@@ -7,6 +7,7 @@
 
 #include "diagnose/judgement.h"
 #include "diagnose/serving.h"
+#include "diagnose/shared_word.h"
 #include "diagnose/suspects.h"
 
 #define SERVED_MOST 16u
@@ -337,7 +338,7 @@ bool owed_turned_away(const struct scene *scene, const struct ends *ends, const 
 }
 
 /* A young program whose end another waits for. */
-static bool is_awaited_command(const struct scene *scene, uint32_t thread)
+bool owed_command(const struct scene *scene, uint32_t thread)
 {
 	const struct tables *tables = scene->tables;
 	const struct thread *t = &tables->threads[thread];
@@ -380,7 +381,7 @@ static bool is_kept_by_session(const struct scene *scene, const struct ends *end
 	uint32_t pid = far.count ? ends_at(ends, far, far.count - 1)->pid : 0;
 
 	return pid && pid != d->pid && d->at.kind == OBJECT_KIND_tcp && may_have_asked(d) && rule_holds(scene, RULE_told_last) &&
-	       is_awaited_command(scene, thread) &&
+	       owed_command(scene, thread) &&
 	       owed_told_last(scene, ends, pid, thread, owed_upstream_since(scene, since_ns), from_ns);
 }
 
@@ -479,6 +480,15 @@ bool owed_leaves_windows(const struct scene *scene, const struct ends *ends, con
 	return unread;
 }
 
+/* Of those that have the memory of its word mapped one is stopped, at work or kept. */
+static bool is_kept_by_sharer(const struct scene *scene, const struct ends *ends, const struct wait *w, uint64_t from_ns)
+{
+	struct word_sharers sharers;
+
+	return rule_holds(scene, RULE_shares_word) && !w->hint && word_sharers_find(scene, ends, w, from_ns, scene->end_ns, &sharers) &&
+	       !sharers.more && sharers.standing_out == 1;
+}
+
 bool owed_by_now(const struct scene *scene, const struct ends *ends, const struct wait *w, uint64_t from_ns)
 {
 	if (w->idle)
@@ -491,8 +501,10 @@ bool owed_by_now(const struct scene *scene, const struct ends *ends, const struc
 		return scene->episodes[w->episode].slices == 1;
 	case WAIT_KIND_queue:
 		return writes_to_queue(w) && scene->episodes[w->episode].slices == 1;
+	case WAIT_KIND_futex:
+		return owed_command(scene, w->thread) && is_kept_by_sharer(scene, ends, w, from_ns);
 	case WAIT_KIND_semaphore:
-		return w->hint && is_awaited_command(scene, w->thread);
+		return w->hint && owed_command(scene, w->thread);
 	case WAIT_KIND_read:
 		return owes_answer_on(scene, ends, w->object, w, from_ns);
 	case WAIT_KIND_poll:

@@ -223,6 +223,56 @@ static bool tries_for_lock(const struct scene *scene, const struct episode *e)
 	       suspects_refused_lock(scene, &scene->waits[e->last], e->start_ns - before, scene->end_ns) != NULL;
 }
 
+/* It never got the lock that it looks for, itself or by its children, and who has it is known. */
+static bool is_refused_all_along(const struct scene *scene, const struct episode *e, uint64_t from_ns)
+{
+	const struct wait *w = &scene->waits[e->last];
+	const struct file_lock *refused;
+	uint64_t begin, end;
+
+	if (!rule_holds(scene, RULE_refused_all_along))
+		return false;
+	if (w->kind == WAIT_KIND_child)
+		return suspects_refused_children(scene, e->thread, from_ns, scene->end_ns) != NULL;
+	refused = suspects_refused_lock(scene, w, from_ns, scene->end_ns);
+	if (!refused || !refused->blocker)
+		return false;
+	suspects_refused_longest(scene, refused, from_ns, scene->end_ns, &begin, &end);
+	return nearly_all(scene, end - begin, scene->end_ns - from_ns);
+}
+
+/* Of a daemon a signal may end such a wait. */
+static bool is_dead_command(const struct scene *scene, uint32_t thread)
+{
+	return rule_holds(scene, RULE_dead_command) && closed_for_ever(scene, scene_pid(scene, thread), scene->end_ns - 1) && owed_command(scene, thread);
+}
+
+/* Another is known to be in its way, or should have ended its wait. */
+static bool is_owed(const struct diagnoser *diagnoser, const struct standing *s, const struct episode *e, uint64_t begin_ns)
+{
+	const struct scene *scene = diagnoser->scene;
+	const struct wait *w = &scene->waits[e->last];
+
+	switch (s->kind) {
+	case STANDING_WAITS:
+		return is_dead_command(scene, s->thread) || owed_by_now(scene, &diagnoser->ends, w, begin_ns) || owed_leaves_windows(scene, &diagnoser->ends, w, begin_ns);
+	case STANDING_RESTS:
+		return owed_to_loop(scene, &diagnoser->ends, w, begin_ns);
+	case STANDING_LOOKS:
+		return is_refused_all_along(scene, e, begin_ns);
+	case STANDING_CLOSED:
+		return is_dead_command(scene, s->thread);
+	case STANDING_MOVES:
+	case STANDING_LOCKED:
+	case STANDING_KERNEL:
+	case STANDING_STOPPED:
+	case STANDING_RUNS:
+	case STANDING_STARVED:
+		return false;
+	}
+	return false;
+}
+
 /* A young program does one thing: it most likely did that since it began. A wait with a time limit may be one of a row. */
 static uint64_t earliest(const struct scene *scene, const struct standing *s, const struct wait *w)
 {
@@ -269,10 +319,9 @@ void standing_of(struct diagnoser *diagnoser, uint32_t thread, uint64_t from_ns,
 		ret->since_ns = e->slices > 1 && first->start_ns > begin ? begin : first->start_ns;
 		ret->exactly = e->slices == 1 && !unseen;
 		ret->kind = loop_is(scene, e) || tries_for_lock(scene, e) ? STANDING_LOOKS : kind_of_wait(scene, &diagnoser->ends, w);
-		ret->owed = ret->kind == STANDING_WAITS ? owed_by_now(scene, &diagnoser->ends, w, begin) ||
-							   owed_leaves_windows(scene, &diagnoser->ends, w, begin)
-						     : ret->kind == STANDING_RESTS && owed_to_loop(scene, &diagnoser->ends, w, begin);
-		ret->kind = ret->owed ? STANDING_WAITS : ret->kind;
+		ret->owed = is_owed(diagnoser, ret, e, begin);
+		ret->kind = ret->owed && ret->kind == STANDING_RESTS ? STANDING_WAITS : ret->kind;
+		ret->dead = ret->owed && is_dead_command(scene, thread);
 		ret->early_ns = earliest(scene, ret, w);
 		if (ret->owed && w->kind == WAIT_KIND_epoll && owed_asked_since(scene, w) < ret->early_ns)
 			ret->early_ns = owed_asked_since(scene, w);
@@ -281,6 +330,12 @@ void standing_of(struct diagnoser *diagnoser, uint32_t thread, uint64_t from_ns,
 	} else {
 		ret->kind = kind_of_times(scene, thread, from, to);
 		ret->since_ns = go_back(scene, thread, from, look, ret->kind);
+		if (ret->kind == STANDING_LOOKS) {
+			const struct wait *w = &scene->waits[scene_waits_end(scene, thread) - 1];
+
+			ret->owed = is_owed(diagnoser, ret, &scene->episodes[w->episode], begin);
+			ret->early_ns = earliest(scene, ret, w);
+		}
 	}
 out:
 	if (!ret->early_ns)

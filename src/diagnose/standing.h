@@ -30,7 +30,8 @@ struct standing {
 	uint64_t since_ns;        /* in that state since then, at least; before the trace where the snapshot tells so */
 	bool exactly;             /* since then, and not longer */
 	uint64_t early_ns;        /* at the earliest since then: where slices of a wait do not tell its begin */
-	bool owed;                /* of STANDING_WAITS: another should have ended it by now (owed.h) */
+	bool owed;                /* another should have ended it by now, as far as is known (owed.h), or nobody can */
+	bool dead;                /* nobody can end it: so it is owed */
 	const char *reason;       /* for STANDING_RESTS: why that is no hang */
 };
 

@@ -49,6 +49,26 @@ const struct file_lock *suspects_refused_lock(const struct scene *scene, const s
 	return found;
 }
 
+const struct file_lock *suspects_refused_children(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
+{
+	const struct file_lock *found = NULL;
+
+	if (!rule_holds(scene, RULE_refused_children))
+		return NULL;
+	for (uint32_t i = 0; i < scene->lock_count; i++) {
+		const struct file_lock *l = &scene->locks[i];
+
+		if (l->state || l->time < from_ns || l->time > to_ns || !l->thread || l->type == LOCK_TYPE_unlock ||
+		    scene->tables->threads[l->thread].parent_pid != scene_pid(scene, thread))
+			continue;
+		if (is_refusal(l) && l->blocker)
+			found = l;
+		else if (found && l->object == found->object)
+			found = NULL; /* it was given the lock after all */
+	}
+	return found;
+}
+
 /* About a part of the file that the refused lock has, too: databases take locks beside each other. */
 static bool overlaps(const struct file_lock *l, const struct file_lock *refused)
 {
@@ -200,6 +220,8 @@ void ask_file_locks(struct question *q)
 		return;
 	refused = suspects_refused_lock(q->scene, q->wait,
 					q->episode->start_ns > before ? q->episode->start_ns - before : 0, q->to);
+	if (!refused && q->wait->kind == WAIT_KIND_child)
+		refused = suspects_refused_children(q->scene, q->episode->thread, q->from, q->to);
 	if (refused)
 		suspect_lock_holder(q, suspects_lock_holder(q->scene, refused), refused->object,
 				    refused->blocker ? weight_of(q) : limit(q, LIMIT_file_lock_guess), refused->number);

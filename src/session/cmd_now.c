@@ -191,6 +191,8 @@ static bool is_sure(const struct scene *scene, const struct finding *f)
 
 	if (!rule_holds(scene, RULE_told_unasked))
 		return true;
+	if (f->standing->dead)
+		return d->confidence >= end;
 	if (!f->standing->owed)
 		return d->confidence >= sure || (d->confidence >= end && d->path_count > 1 && d->path[1].confidence >= sure);
 	return d->confidence >= end && !d->person &&
