@@ -545,6 +545,14 @@ class Checker(Document):
         if any(d.get('channel_out') for d in self.trace.descriptors if d.get('object') in things):
             self.say('the socket is connected')
 
+    def say_fifo(self, m):
+        other = 2 if m['way'] == 'writing' else 1
+        things = {d.get('object') for d in self.trace.descriptors if escaped(d.get('text') or '') == m['path']}
+        if not things:
+            self.say(f'no FIFO is called {m["path"]}')
+        if any(d.get('access', 0) & other for d in self.trace.descriptors if d.get('object') in things):
+            self.say(f'{m["path"]} is open for {m["way"]}')
+
     def say_past(self, match):
         thread = self.who(match['who'], 'who is past the call')
         if thread and match['function'] not in {name for _, node in thread.stacks for name, _ in self.trace.stack(node)}:

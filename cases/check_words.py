@@ -76,6 +76,7 @@ GRAMMAR = [(name, re.compile(text)) for name, text in (
     ('mapped', rf' Only who has (?P<name>.+?) mapped can end that: (?P<threads>{ONE}.*?)\.(?= [A-Z\d]|$)'),
     ('mapped', r' No other process that could be looked into has that memory mapped(?P<fellows> but who waits for the same)?\.'),
     ('unconnected', r' To whom it sent is not known: its socket is not connected, and the kernel keeps no address then\.'),
+    ('fifo', r' It opens (?P<path>.+?), which nobody has open for (?P<way>writing|reading)\.'),
     ('past', rf' In (?P<function>[^,]+(?:, [^,]+)*?), (?P<who>{ONE}) is past the call in which this one waits: it may have what is waited for\.'),
     ('fellows', r' (?P<count>\d+) more (?:thread waits|threads wait) for the same\.'),
     ('no_stacks', r' In which function is not known: no stacks were recorded\.'),
@@ -90,7 +91,7 @@ GRAMMAR = [(name, re.compile(text)) for name, text in (
     ('silence', rf' In the window nothing was written for up to (?P<time>{TIME}): what happened there is not in the trace\.'),
 )]
 ORDER = {name: place for place, name in enumerate(
-    'verdict path nobody quota source far itself circle culprit in_turn covers certain limit other_end owner_ended in_kernel only_threads sharers mapped past fellows unconnected frozen frozen_files background no_stacks callback similar this_time trigger unexplained losses silence'.split())}
+    'verdict path nobody quota source far itself circle culprit in_turn covers certain limit other_end owner_ended in_kernel only_threads sharers mapped past fellows fifo unconnected frozen frozen_files background no_stacks callback similar this_time trigger unexplained losses silence'.split())}
 
 
 def nanoseconds(text):

@@ -207,6 +207,21 @@ static void tell_unconnected(const struct describer *d, const struct wait *w, st
 		buf_text(buf, " To whom it sent is not known: its socket is not connected, and the kernel keeps no address then.");
 }
 
+/* The end of a FIFO that it is about to have, since the snapshot: the other one nobody has. */
+static void tell_fifo(const struct describer *d, const struct wait *w, struct buf *buf)
+{
+	struct row row = ends_of_process(d->ends, scene_pid(d->scene, w->thread));
+
+	for (uint32_t i = row.count; i-- > 0; ) {
+		const struct descriptor *end = ends_at(d->ends, row, i);
+
+		if (end->at.kind != OBJECT_KIND_fifo || (int32_t)end->at.fd != -1 || end->time < w->start_ns)
+			continue;
+		buf_printf(buf, " It opens %s, which nobody has open for %s.", end->text, end->at.access == 1 ? "writing" : "reading");
+		return;
+	}
+}
+
 void answer_standing_text(const struct describer *d, const struct diagnosis *g, struct buf *buf)
 {
 	const struct wait *w = g->last_wait ? &d->scene->waits[g->last_wait] : NULL;
@@ -222,6 +237,8 @@ void answer_standing_text(const struct describer *d, const struct diagnosis *g, 
 		buf_printf(buf, " In the kernel it waits %s.", kernel_place_words(at));
 	if (w && !gone && g->culprit.kind == ACTOR_UNKNOWN && w->kind == WAIT_KIND_futex && w->end != WAIT_END_THREAD)
 		tell_others(d, g, w, buf);
+	if (w && g->culprit.kind == ACTOR_UNKNOWN && at == KERNEL_PLACE_FIFO && w->kind == WAIT_KIND_open)
+		tell_fifo(d, w, buf);
 	if (w && g->culprit.kind == ACTOR_UNKNOWN && w->end == WAIT_END_OPEN)
 		tell_unconnected(d, w, buf);
 }

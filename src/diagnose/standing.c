@@ -244,7 +244,8 @@ static bool is_refused_all_along(const struct scene *scene, const struct episode
 /* Of a daemon a signal may end such a wait. */
 static bool is_dead_command(const struct scene *scene, uint32_t thread)
 {
-	return rule_holds(scene, RULE_dead_command) && closed_for_ever(scene, scene_pid(scene, thread), scene->end_ns - 1) && owed_command(scene, thread);
+	return rule_holds(scene, RULE_dead_command) && owed_command(scene, thread) &&
+	       closed_for_ever(scene, scene_pid(scene, thread), scene->end_ns - 1);
 }
 
 /* Another is known to be in its way, or should have ended its wait. */

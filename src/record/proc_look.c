@@ -464,6 +464,8 @@ static int on_thread(struct processes_sink *sink, const struct task_found *found
 	}
 	if (!r && wait_found_word(found, wait, &look->words, &end))
 		r = emit_word(look, found->task.pid, &wait->word, &end, err);
+	if (!r && wait_found_fifo(found, wait, &end))
+		r = emit(look, found->task.pid, EVENT_descriptor, &end, wait->address, strlen(wait->address), err);
 	r = r ? r : emit_fuse(look, found, wait, err);
 	return r ? r : emit_connecting(look, found, wait, err);
 }

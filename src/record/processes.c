@@ -2,6 +2,7 @@
 #include "record/processes.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -275,6 +276,15 @@ bool wait_found_word(const struct task_found *found, const struct wait_found *wa
 		return false;
 	shared_words_note(words, found, &wait->word, wait_found_waiting(found, wait).hint != 0, ret_descriptor);
 	return true;
+}
+
+bool wait_found_fifo(const struct task_found *found, const struct wait_found *wait, struct event_descriptor *ret_descriptor)
+{
+	uint64_t flags = found->arguments[found->waiting.syscall == SYS_open ? 1 : 2];
+
+	*ret_descriptor = (struct event_descriptor){ .object = wait->fifo, .fd = UINT32_MAX, .kind = OBJECT_KIND_fifo,
+						     .access = (uint8_t)((flags & O_ACCMODE) + 1) };
+	return wait->fifo != 0;
 }
 
 struct event_waiting wait_found_waiting(const struct task_found *found, const struct wait_found *wait)

@@ -37,7 +37,8 @@ struct wait_found {
 	uint32_t stack_bytes;      /* of the copy of its stack, which lies behind its texts */
 	uint32_t async_bytes;      /* of the tasks of its event loop, behind that (async_tasks_each) */
 	struct { int fd; uint32_t events; } poll[PROCESSES_POLLED_MOST];
-	char address[112];         /* to which it connects, as a listener's is told; "" none */
+	char address[112];         /* to which it connects, as a listener's is told, or of the FIFO that it opens; "" none */
+	uint64_t fifo;             /* number of that FIFO as an object */
 	char path[128];            /* that it opens or asks about; "" none, cut where it is longer */
 	struct shared_word word;   /* that processes share, where it waits for one */
 	uint64_t shares;           /* of the words asked about those that its process has mapped, by bits */
@@ -76,6 +77,8 @@ int processes_share(struct processes *processes, const struct task_found *found,
 /* It waits for a word that processes share: the end that its process has of that, whose text is the word's name. */
 bool wait_found_word(const struct task_found *found, const struct wait_found *wait, struct shared_words *words,
 		     struct event_descriptor *ret_descriptor);
+/* It opens a FIFO whose other end nobody has: the end that it is about to have, whose text is the FIFO's path. */
+bool wait_found_fifo(const struct task_found *found, const struct wait_found *wait, struct event_descriptor *ret_descriptor);
 /* What the snapshot says of the wait, and what the thread's memory does. */
 struct event_waiting wait_found_waiting(const struct task_found *found, const struct wait_found *wait);
 

@@ -14,13 +14,16 @@
 #include <sys/msg.h>
 #include <sys/sem.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "record/futex_owner.h"
+#include "record/object.h"
 
 #define COMMAND_MOST 2048u
 #define CGROUPS_MOST 2048u
@@ -265,6 +268,45 @@ static void read_path(const struct task_found *found, uint64_t address, struct w
 		wait->path[0] = 0;
 }
 
+/* It has come as far as that: to look the path up once more hangs nowhere on the way. */
+static bool awaits_other_end(const struct task_found *found)
+{
+	char name[64], place[64];
+
+	snprintf(name, sizeof(name), "task/%" PRIu32 "/wchan", found->tid);
+	read_file(found->task.pid, name, place, sizeof(place));
+	return strcmp(place, "wait_for_partner") == 0 || strcmp(place, "fifo_open") == 0;
+}
+
+/* A path that its own process looks up, as this one does. */
+static void read_fifo(const struct task_found *found, struct wait_found *wait)
+{
+	int folder = found->waiting.syscall == SYS_openat ? (int)found->arguments[0] : AT_FDCWD;
+	char place[64], path[64 + sizeof(wait->path)];
+	size_t length = strnlen(wait->path, sizeof(wait->path));
+	struct stat file;
+	ssize_t got;
+
+	if (!length || length >= sizeof(wait->path) - 1 || !awaits_other_end(found))
+		return;
+	if (wait->path[0] == '/')
+		snprintf(place, sizeof(place), "/proc/%" PRIu32 "/root", found->task.pid);
+	else if (folder == AT_FDCWD)
+		snprintf(place, sizeof(place), "/proc/%" PRIu32 "/cwd", found->task.pid);
+	else
+		snprintf(place, sizeof(place), "/proc/%" PRIu32 "/fd/%d", found->task.pid, folder);
+	snprintf(path, sizeof(path), "%s/%s", place, wait->path);
+	if (stat(path, &file) || !S_ISFIFO(file.st_mode))
+		return;
+	wait->fifo = object_of_inode(OBJECT_KIND_fifo, major(file.st_dev) << 20 | minor(file.st_dev), file.st_ino);
+	got = wait->path[0] == '/' ? 0 : readlink(place, wait->address, sizeof(wait->address) - 1);
+	if (got < 0 || (size_t)got + 1 + length >= sizeof(wait->address))
+		got = 0;
+	else if (got)
+		wait->address[got++] = '/';
+	snprintf(wait->address + got, sizeof(wait->address) - (size_t)got, "%s", wait->path);
+}
+
 static void read_poll(const struct task_found *found, struct wait_found *wait)
 {
 	struct pollfd fds[PROCESSES_POLLED_MOST];
@@ -330,10 +372,14 @@ static void read_wait(const struct task_found *found, struct wait_found *wait)
 	case SYS_open: case SYS_stat: case SYS_lstat: case SYS_access: case SYS_readlink: case SYS_mkdir: case SYS_rmdir: case SYS_unlink:
 	case SYS_chdir: case SYS_statfs: case SYS_execve:
 		read_path(found, found->arguments[0], wait);
+		if (found->waiting.syscall == SYS_open)
+			read_fifo(found, wait);
 		break;
 	case SYS_openat: case SYS_openat2: case SYS_newfstatat: case SYS_statx: case SYS_faccessat: case SYS_faccessat2: case SYS_readlinkat:
 	case SYS_mkdirat: case SYS_unlinkat:
 		read_path(found, found->arguments[1], wait);
+		if (found->waiting.syscall == SYS_openat)
+			read_fifo(found, wait);
 		break;
 	case SYS_poll:
 		if ((int)found->arguments[2] > 0)

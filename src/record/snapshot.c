@@ -124,6 +124,8 @@ static int on_thread(struct processes_sink *sink, const struct task_found *found
 		r = emit_connecting(snapshots, found, wait, err);
 	if (!r && wait_found_word(found, wait, &snapshots->words, &end))
 		r = emit_word(snapshots, found->task.pid, &wait->word, &end, err);
+	if (!r && wait_found_fifo(found, wait, &end))
+		r = emit(snapshots, found->task.pid, EVENT_descriptor, &end, wait->address, strlen(wait->address), err);
 	if (!r)
 		r = emit_polled(snapshots, found->tid, wait, err);
 	struct async_context async = { snapshots, found->tid };
