@@ -256,7 +256,8 @@ static bool is_owed(const struct diagnoser *diagnoser, const struct standing *s,
 
 	switch (s->kind) {
 	case STANDING_WAITS:
-		return is_dead_command(scene, s->thread) || owed_by_now(scene, &diagnoser->ends, w, begin_ns) || owed_leaves_windows(scene, &diagnoser->ends, w, begin_ns);
+		return is_dead_command(scene, s->thread) || owed_by_now(scene, &diagnoser->ends, w, begin_ns) ||
+		       owed_leaves_windows(scene, &diagnoser->ends, w, begin_ns);
 	case STANDING_RESTS:
 		return owed_to_loop(scene, &diagnoser->ends, w, begin_ns);
 	case STANDING_LOOKS:
