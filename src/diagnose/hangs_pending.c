@@ -1,6 +1,8 @@
 /* Whether an answer is still to come, see hangs_pending.h. */
 #include "diagnose/hangs_pending.h"
 
+#include "base/search.h"
+#include "diagnose/broken_off.h"
 #include "diagnose/hangs_asks.h"
 #include "diagnose/hangs_away.h"
 #include "diagnose/request.h"
@@ -219,4 +221,34 @@ uint64_t hangs_first_deed(const struct scene *scene, uint32_t thread, uint64_t f
 	}
 	/* The program may have done much else since, before it asked. */
 	return first + limit_of(scene, LIMIT_wait_ns) < to && first == from ? to : first;
+}
+
+/* A child of its process was sent a signal that ends programs, early enough in the wait. */
+static bool lost_child(const struct finder *f, const struct episode *e)
+{
+	const struct scene *scene = f->scene;
+	uint32_t low = 0, high = scene->signal_count;
+	uint64_t late_ns = limit_of(scene, LIMIT_wait_ns);
+
+	SEARCH(low, high, middle, scene->signals[middle].time < e->start_ns);
+	for (; low < scene->signal_count && scene->signals[low].time + late_ns < e->end_ns; low++)
+		if (broken_off_ends_programs(scene->signals[low].signal) &&
+		    scene->tables->threads[scene->signals[low].target].parent_pid == scene_pid(scene, f->thread))
+			return true;
+	return false;
+}
+
+bool hangs_answerer_killed(const struct finder *f, const struct episode *e)
+{
+	const struct scene *scene = f->scene;
+	const struct wait *w = &scene->waits[e->last];
+
+	if (!f->leads || (w->kind != WAIT_KIND_futex && w->kind != WAIT_KIND_read) || w->timeout_ns ||
+	    (w->end != WAIT_END_OPEN && !broken_off_by_death(scene, w)) || !lost_child(f, e))
+		return false;
+	follow_request(scene, f->ends, f->thread, request_start(scene, e), e->start_ns, e->end_ns, f->trails);
+	for (size_t i = 1; i < f->trails->length; i++)
+		if (f->trails->items[i].end == TRAIL_KILLED && !scene_same_process(scene, f->trails->items[i].thread, f->thread))
+			return true;
+	return false;
 }

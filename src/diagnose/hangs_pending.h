@@ -19,5 +19,7 @@ bool hangs_stood_before(const struct finder *f, const struct episode *e);
 bool hangs_works_long(const struct finder *f, uint32_t thread, uint64_t from, uint64_t to, uint64_t long_ns);
 /* When the thread first woke somebody, or sent something, in the window. */
 uint64_t hangs_first_deed(const struct scene *scene, uint32_t thread, uint64_t from, uint64_t to);
+/* Who was set to work for it, a child of its process, was killed at it, and it waits on for ever. */
+bool hangs_answerer_killed(const struct finder *f, const struct episode *e);
 
 #endif
