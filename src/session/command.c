@@ -105,25 +105,27 @@ void command_note_elsewhere(const struct command_context *context, const struct 
 		sink_printf(context->notes, "the recorded command did not hang; this is about others on the machine\n");
 }
 
-/* Each of the words between commas. */
-static int each_word(struct arena *arena, const char *text, struct judgement *judgement,
+/* Each of the words between commas, however often the option was given. */
+static int each_word(const struct command_context *context, const char *option, struct judgement *judgement,
 		     int (*take)(struct judgement *judgement, const char *word, struct err *err), struct err *err)
 {
+	const char *text;
 	int r = 0;
 
-	while (text && *text && !r) {
-		size_t length = strcspn(text, ",");
+	for (size_t n = 0; !r && (text = options_nth(context->options, option, n)); n++)
+		while (*text && !r) {
+			size_t length = strcspn(text, ",");
 
-		if (length)
-			r = take(judgement, arena_strndup(arena, text, length), err);
-		text += length + (text[length] == ',');
-	}
+			if (length)
+				r = take(judgement, arena_strndup(context->arena, text, length), err);
+			text += length + (text[length] == ',');
+		}
 	return r;
 }
 
 int command_judgement(const struct command_context *context, struct judgement *judgement, struct err *err)
 {
-	int r = each_word(context->arena, options_text(context->options, "without", NULL), judgement, judgement_without, err);
+	int r = each_word(context, "without", judgement, judgement_without, err);
 
-	return r ? r : each_word(context->arena, options_text(context->options, "set", NULL), judgement, judgement_adjust, err);
+	return r ? r : each_word(context, "set", judgement, judgement_adjust, err);
 }
