@@ -77,6 +77,8 @@ void ask_served_alone(struct question *q);
 void ask_upstream(struct question *q);
 /* See suspects_children.c. */
 void ask_working_child(struct question *q);
+/* See suspects_bus.c. */
+void ask_bus(struct question *q);
 /* See suspects_sessions.c. */
 void ask_idle_session(struct question *q);
 void ask_told_last(struct question *q);
