@@ -324,7 +324,8 @@ bool ends_listens_at_terminals(const struct ends *ends, uint32_t pid, const stru
 					    : wait->kind == WAIT_KIND_read && ends_is_terminal_master(ends, object);
 }
 
-bool ends_faces(const struct ends *ends, uint64_t object, uint32_t pid)
+/* One that has the other end of the connection: that process (0 any), as that object (0 any). */
+static bool is_faced_by(const struct ends *ends, uint64_t object, uint32_t pid, uint64_t other)
 {
 	struct row row = ends_of_object(ends, object);
 
@@ -332,10 +333,20 @@ bool ends_faces(const struct ends *ends, uint64_t object, uint32_t pid)
 		struct row far = ends_receiving(ends, ends_at(ends, row, i)->at.channel_out);
 
 		for (uint32_t j = 0; j < far.count; j++)
-			if (ends_at(ends, far, j)->pid == pid)
+			if ((!pid || ends_at(ends, far, j)->pid == pid) && (!other || ends_at(ends, far, j)->at.object == other))
 				return true;
 	}
 	return false;
+}
+
+bool ends_faces(const struct ends *ends, uint64_t object, uint32_t pid)
+{
+	return pid && is_faced_by(ends, object, pid, 0);
+}
+
+bool ends_are_two(const struct ends *ends, uint64_t one, uint64_t other)
+{
+	return other && is_faced_by(ends, one, 0, other);
 }
 
 bool ends_is_datagram(uint64_t object)

@@ -31,6 +31,8 @@ struct row ends_of_object(const struct ends *ends, uint64_t object);
 struct row ends_receiving(const struct ends *ends, uint64_t channel);
 /* That process has the other end of the connection. */
 bool ends_faces(const struct ends *ends, uint64_t object, uint32_t pid);
+/* They are the two ends of one connection. */
+bool ends_are_two(const struct ends *ends, uint64_t one, uint64_t other);
 struct row ends_of_process(const struct ends *ends, uint32_t pid);
 /* The listener at the address that the descriptor is connected to, or connecting;
  * NULL when none was seen. */

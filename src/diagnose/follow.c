@@ -161,13 +161,41 @@ static bool waits_to_be_told(const struct follower *f, const struct trail *trail
 	       scene_same_process(f->scene, trail->thread, f->trails->items[trail->parent].thread);
 }
 
-/* It listens to nothing but a connection whose other end the process has that asked: whoever has just come there may say something, or not. */
-static bool listens_to_asker(const struct follower *f, const struct wait *w)
+/* It has sent something since it was reached, or let the process that asked go on. */
+static bool has_spoken(const struct follower *f, const struct trail *trail, uint64_t until_ns)
 {
-	uint64_t object = w->kind == WAIT_KIND_poll && w->argument <= 1 ? w->detail : w->kind == WAIT_KIND_read ? w->object : 0;
+	const struct scene *scene = f->scene;
+	const struct row *messages = &scene->threads[trail->thread].messages;
 
-	return object && !scene_is_pipe(object) && rule_holds(f->scene, RULE_only_came) &&
-	       ends_faces(f->ends, object, scene_pid(f->scene, f->trails->items[0].thread));
+	for (uint32_t i = scene_wakes_from(scene, trail->thread, trail->from_ns);
+	     i < scene_wakes_end(scene, trail->thread) && scene->wakes[i].time <= until_ns; i++)
+		if (scene_same_process(scene, scene->wakes[i].target, f->trails->items[0].thread))
+			return true;
+	for (uint32_t i = scene_messages_from(scene, trail->thread, trail->from_ns); i < messages->count; i++) {
+		const struct message m = scene_message(scene, messages->items[i]);
+
+		if (m.start_ns > until_ns)
+			return false;
+		if (message_sent(&m))
+			return true;
+	}
+	return false;
+}
+
+static uint64_t listened_to(const struct wait *w)
+{
+	return w->kind == WAIT_KIND_poll && w->argument <= 1 ? w->detail : w->kind == WAIT_KIND_read ? w->object : 0;
+}
+
+/* It said nothing, and listens to nothing but the other end of the connection at which the one waits that asked: whoever has just come there
+ * may say something, or not. */
+static bool listens_to_asker(const struct follower *f, const struct trail *trail, const struct wait *w)
+{
+	const struct episode *asks = scene_episode(f->scene, f->trails->items[0].thread, f->until - 1);
+	uint64_t object = listened_to(w);
+
+	return object && asks && !scene_is_pipe(object) && rule_holds(f->scene, RULE_only_came) &&
+	       ends_are_two(f->ends, object, listened_to(&f->scene->waits[asks->last])) && !has_spoken(f, trail, w->start_ns);
 }
 
 /* By a signal, long before the end: that it was killed then is no reason for what was late before. */
@@ -204,7 +232,7 @@ static uint64_t part_end(const struct follower *f, struct trail *trail)
 		if (e + 1 == scene->episodes + t->episode + t->episode_count && was_killed(f, trail))
 			break;
 		if (end - e->start_ns > SHORT_WAIT_NS && (end - e->start_ns) * 4 > window) {
-			trail->end = has_answered(f, trail, e) ? TRAIL_AT_REST : listens_to_asker(f, w) ? TRAIL_BACK : TRAIL_BLOCKED;
+			trail->end = has_answered(f, trail, e) ? TRAIL_AT_REST : listens_to_asker(f, trail, w) ? TRAIL_BACK : TRAIL_BLOCKED;
 			return e->start_ns;
 		}
 	}

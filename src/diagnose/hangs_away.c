@@ -55,7 +55,7 @@ bool hangs_listened_back(const struct finder *f, uint32_t thread, const struct e
 	return w && (w->kind == WAIT_KIND_read || (w->kind == WAIT_KIND_poll && w->argument <= 1)) && !scene_is_pipe(hangs_listened_to(w)) &&
 	       rule_holds(f->scene, RULE_only_came) &&
 	       most_of(f->scene, its->end_ns - its->start_ns, e->end_ns - e->start_ns) &&
-	       ends_faces(f->ends, hangs_listened_to(w), scene_pid(f->scene, e->thread));
+	       ends_are_two(f->ends, hangs_listened_to(w), hangs_listened_to(&f->scene->waits[e->last]));
 }
 
 uint32_t hangs_away_waker(const struct finder *f, const struct episode *e)

@@ -8,7 +8,7 @@
 /* True when the thread was busy, stopped or blocked elsewhere from the first moments of
  * the stretch to near its end. */
 bool hangs_was_away(const struct finder *f, uint32_t thread, uint64_t from, uint64_t to);
-/* For most of the wait that thread listened to nothing but a connection whose other end the waiting process has: it waited for more of it, or
+/* For most of the wait that thread listened to nothing but the other end of the connection that the wait is for: it waited for more of it, or
  * for nothing at all. */
 bool hangs_listened_back(const struct finder *f, uint32_t thread, const struct episode *e);
 /* Who of those that led to the wait's end was busy, stopped or blocked elsewhere

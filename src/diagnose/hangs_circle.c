@@ -98,22 +98,6 @@ bool hangs_is_closed(const struct finder *f, const struct episode *e)
 	       closed_process(scene, scene_pid(scene, f->thread), e->end_ns - 1);
 }
 
-/* The two ends of one connection are what those waits are for. */
-static bool face_each_other(const struct finder *f, const struct wait *w, const struct wait *other)
-{
-	struct row row = ends_of_object(f->ends, hangs_listened_to(other));
-	uint64_t object = hangs_listened_to(w);
-
-	for (uint32_t i = 0; i < row.count; i++) {
-		struct row far = ends_receiving(f->ends, ends_at(f->ends, row, i)->at.channel_out);
-
-		for (uint32_t j = 0; j < far.count; j++)
-			if (ends_at(f->ends, far, j)->at.object == object)
-				return true;
-	}
-	return false;
-}
-
 static bool listens_to_one(const struct wait *w)
 {
 	return (w->kind == WAIT_KIND_read || (w->kind == WAIT_KIND_poll && w->argument <= 1)) && hangs_listened_to(w);
@@ -132,5 +116,5 @@ bool hangs_in_flight(const struct finder *f, const struct episode *e)
 		i--;
 	other = i > scene->threads[w->waker].wait ? &scene->waits[i - 1] : NULL;
 	return other && listens_to_one(other) && other->end == WAIT_END_SOURCE && other->cause == WAKE_CAUSE_network &&
-	       other->start_ns <= e->start_ns && nearly_all(scene, other->end_ns - e->start_ns, w->end_ns - e->start_ns) && face_each_other(f, w, other);
+	       other->start_ns <= e->start_ns && nearly_all(scene, other->end_ns - e->start_ns, w->end_ns - e->start_ns) && ends_are_two(f->ends, hangs_listened_to(other), hangs_listened_to(w));
 }
