@@ -100,30 +100,23 @@ static uint32_t only_one_away(const struct question *q, uint32_t bus, const stru
 	return count >= limit_of(q->scene, LIMIT_bus_clients) ? found : 0;
 }
 
-/* A process that the bus, or one that it started, started just then. */
-static bool started_then(const struct question *q, uint32_t thread, uint32_t bus, const struct when *asked)
-{
-	const struct thread *t = &q->scene->tables->threads[thread];
-	uint64_t born = t->tid == t->pid && t->pid != scene_pid(q->scene, bus) && alive(q, thread) ? serving_born(q->scene, thread) : 0;
-
-	return born >= asked->from_ns && born <= asked->to_ns && scene_descends_from(q->scene, thread, scene_pid(q->scene, bus));
-}
-
-/* Of those, which are a service that is not up yet, the one that started none of the others. 0: there are none, or several. */
+/* The only process that the bus started just then: a service that is not up yet, or who starts one. 0: there is none, or several. */
 static uint32_t only_one_started(const struct question *q, uint32_t bus, const struct when *asked)
 {
 	const struct scene *scene = q->scene;
-	uint32_t last = 0;
+	uint32_t found = 0;
 
 	for (uint32_t i = 1; i < scene->thread_count; i++) {
-		if (!started_then(q, i, bus, asked))
+		const struct thread *t = &scene->tables->threads[i];
+		uint64_t born = t->tid == t->pid && t->parent_pid == scene_pid(scene, bus) && alive(q, i) ? serving_born(scene, i) : 0;
+
+		if (born < asked->from_ns || born > asked->to_ns || !born)
 			continue;
-		if (last && !scene_descends_from(scene, i, scene_pid(scene, last)) && !scene_descends_from(scene, last, scene_pid(scene, i)))
+		if (found)
 			return 0;
-		if (!last || scene_descends_from(scene, i, scene_pid(scene, last)))
-			last = i;
+		found = i;
 	}
-	return last;
+	return found;
 }
 
 /* By what it waits its program's other threads could wake it, or the bus itself. */
