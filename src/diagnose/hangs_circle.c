@@ -116,5 +116,6 @@ bool hangs_in_flight(const struct finder *f, const struct episode *e)
 		i--;
 	other = i > scene->threads[w->waker].wait ? &scene->waits[i - 1] : NULL;
 	return other && listens_to_one(other) && other->end == WAIT_END_SOURCE && other->cause == WAKE_CAUSE_network &&
-	       other->start_ns <= e->start_ns && nearly_all(scene, other->end_ns - e->start_ns, w->end_ns - e->start_ns) && ends_are_two(f->ends, hangs_listened_to(other), hangs_listened_to(w));
+	       other->start_ns <= e->start_ns && nearly_all(scene, other->end_ns - e->start_ns, w->end_ns - e->start_ns) &&
+	       ends_are_two(f->ends, hangs_listened_to(other), hangs_listened_to(w));
 }
