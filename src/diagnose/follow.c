@@ -102,19 +102,26 @@ static bool begins_at_rest(const struct wait *w)
 	       (w->kind == WAIT_KIND_epoll || object_kind(object) == OBJECT_KIND_eventfd);
 }
 
-/* It woke the one that asked since, and listens to something now. */
-static bool has_answered(const struct follower *f, const struct trail *trail, const struct episode *e)
+/* It let the process that asked go on since it was reached. */
+static bool woke_asker(const struct follower *f, const struct trail *trail, uint64_t until_ns)
 {
 	const struct scene *scene = f->scene;
-	uint8_t kind = scene->waits[e->last].kind;
 
-	if (kind != WAIT_KIND_poll && kind != WAIT_KIND_epoll && kind != WAIT_KIND_accept)
-		return false;
 	for (uint32_t i = scene_wakes_from(scene, trail->thread, trail->from_ns);
-	     i < scene_wakes_end(scene, trail->thread) && scene->wakes[i].time <= e->start_ns; i++)
+	     i < scene_wakes_end(scene, trail->thread) && scene->wakes[i].time <= until_ns; i++)
 		if (scene_same_process(scene, scene->wakes[i].target, f->trails->items[0].thread))
 			return true;
 	return false;
+}
+
+/* It woke the one that asked since, and listens to something now. */
+static bool has_answered(const struct follower *f, const struct trail *trail, const struct episode *e)
+{
+	uint8_t kind = f->scene->waits[e->last].kind;
+
+	if (kind != WAIT_KIND_poll && kind != WAIT_KIND_epoll && kind != WAIT_KIND_accept)
+		return false;
+	return woke_asker(f, trail, e->start_ns);
 }
 
 /* Where the thread had waited when it was reached then; NULL nowhere yet. */
@@ -167,10 +174,8 @@ static bool has_spoken(const struct follower *f, const struct trail *trail, uint
 	const struct scene *scene = f->scene;
 	const struct row *messages = &scene->threads[trail->thread].messages;
 
-	for (uint32_t i = scene_wakes_from(scene, trail->thread, trail->from_ns);
-	     i < scene_wakes_end(scene, trail->thread) && scene->wakes[i].time <= until_ns; i++)
-		if (scene_same_process(scene, scene->wakes[i].target, f->trails->items[0].thread))
-			return true;
+	if (woke_asker(f, trail, until_ns))
+		return true;
 	for (uint32_t i = scene_messages_from(scene, trail->thread, trail->from_ns); i < messages->count; i++) {
 		const struct message m = scene_message(scene, messages->items[i]);
 

@@ -53,6 +53,14 @@ static inline bool alive(const struct question *q, uint32_t thread)
 	return t->start_ns < q->to && t->end_ns > q->from + (q->to - q->from) / 2;
 }
 
+/* The wait in which the thread stands as the time that is asked about ends; NULL: in none. */
+static inline const struct wait *stands_in(const struct question *q, uint32_t thread)
+{
+	const struct episode *e = scene_episode(q->scene, thread, q->to - 1);
+
+	return e && e->end_ns >= q->to ? &q->scene->waits[e->last] : NULL;
+}
+
 /* True: it was added. */
 bool suspect_thread(struct question *q, uint32_t thread, enum walk_link link, uint8_t confidence, uint64_t evidence);
 

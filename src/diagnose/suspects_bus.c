@@ -5,15 +5,6 @@
 #include "diagnose/question.h"
 #include "diagnose/serving.h"
 
-#define CLIENTS_MOST 64u
-
-static const struct wait *stands_in(const struct question *q, uint32_t thread)
-{
-	const struct episode *e = scene_episode(q->scene, thread, q->to - 1);
-
-	return e && e->end_ns >= q->to ? &q->scene->waits[e->last] : NULL;
-}
-
 /* The wait is for something that does not come from its own clients, its user, its loop or the bus. */
 static bool is_kept(const struct question *q, uint32_t bus, const struct wait *w)
 {
@@ -70,34 +61,26 @@ static bool turned_away(const struct question *q, uint32_t bus, uint32_t thread,
 	return is_kept(q, bus, w) && began >= asked->from_ns && began <= asked->to_ns;
 }
 
-/* The only other client of the bus, connected as `d` is, that has turned away; 0: there is none, or several, or too few clients for a bus. */
+/* The only other client of the bus that has turned away; 0: there is none, or several. */
 static uint32_t only_one_away(const struct question *q, uint32_t bus, const struct when *asked)
 {
 	const struct ends *ends = q->inquiry->ends;
 	struct row row = ends_of_process(ends, scene_pid(q->scene, bus));
-	uint32_t seen[CLIENTS_MOST], count = 0, found = 0;
+	uint32_t found = 0;
 
 	for (uint32_t i = row.count; i-- > 0; ) {
 		const struct descriptor *d = ends_at(ends, row, i);
-		uint32_t other = ends_role(ends, d->at.object) == END_SERVER ? suspects_neighbour(q->scene, ends, d, q->from, q->to) : 0, known = 0;
+		uint32_t other = ends_role(ends, d->at.object) == END_SERVER ? suspects_neighbour(q->scene, ends, d, q->from, q->to) : 0;
 
 		other = other ? tables_process(q->scene->tables, scene_pid(q->scene, other), q->from) : 0;
-		if (!other || scene_same_process(q->scene, other, bus))
-			continue;
-		while (known < count && seen[known] != other)
-			known++;
-		if (known < count)
-			continue;
-		if (count == CLIENTS_MOST)
-			return 0;
-		seen[count++] = other;
-		if (is_waiting(q, other) || scene_same_process(q->scene, other, q->wait->thread) || !turned_away(q, bus, other, asked))
+		if (!other || other == found || scene_same_process(q->scene, other, bus) || scene_same_process(q->scene, other, q->wait->thread) ||
+		    is_waiting(q, other) || !turned_away(q, bus, other, asked))
 			continue;
 		if (found)
 			return 0;
 		found = other;
 	}
-	return count >= limit_of(q->scene, LIMIT_bus_clients) ? found : 0;
+	return found;
 }
 
 /* The only process that the bus started just then: a service that is not up yet, or who starts one. 0: there is none, or several. */

@@ -6,13 +6,6 @@
 #include "diagnose/question.h"
 #include "diagnose/serving.h"
 
-static const struct wait *stands_in(const struct question *q, uint32_t thread)
-{
-	const struct episode *e = scene_episode(q->scene, thread, q->to - 1);
-
-	return e && e->end_ns >= q->to ? &q->scene->waits[e->last] : NULL;
-}
-
 /* Threads of one process, or processes that one made of the same program. */
 static bool is_colleague(const struct question *q, uint32_t thread)
 {

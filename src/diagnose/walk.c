@@ -279,16 +279,20 @@ static bool walk_missing(struct walk *walk, const struct episode *episode, uint6
 	return true;
 }
 
-/* A packet that an interrupt delivered came from one that waited for this thread by then: it had been sent before, and was on its way. */
-static bool walk_in_flight(struct walk *walk, const struct episode *episode, uint64_t from, uint64_t to, uint32_t came)
+/* To who sent the packet that an interrupt delivered, where one of this machine surely did. One that waited for this thread by then had sent it
+ * before: it was on its way. */
+static bool walk_packet(struct walk *walk, const struct episode *episode, uint64_t from, uint64_t to, uint32_t came)
 {
 	struct hop hops[WALK_MAX_HOPS];
-	unsigned count = walk->missing && rule_holds(walk->scene, RULE_in_flight) ? walk->missing(walk, episode, from, to, hops) : 0;
+	unsigned count = walk->missing && rule_holds(walk->scene, RULE_from_here) ? walk->missing(walk, episode, from, to, hops) : 0;
 
-	if (!count || hops[count - 1].confidence < rule_infos[RULE_from_here].weight || !walk_on_stack(walk, hops[count - 1].thread))
+	if (!count || hops[count - 1].confidence < rule_infos[RULE_from_here].weight || is_guessed_circle(walk, episode, &hops[count - 1]))
 		return false;
-	emit(walk, (struct piece){ .start_ns = from, .end_ns = to, .thread = episode->thread, .wait = episode->last, .state = SPAN_WAITING,
-		.charge = CHARGE_SOURCE, .step = came, .sender = hops[count - 1].thread });
+	if (walk_on_stack(walk, hops[count - 1].thread) && rule_holds(walk->scene, RULE_in_flight))
+		emit(walk, (struct piece){ .start_ns = from, .end_ns = to, .thread = episode->thread, .wait = episode->last,
+			.state = SPAN_WAITING, .charge = CHARGE_SOURCE, .step = came, .sender = hops[count - 1].thread });
+	else
+		walk_hops(walk, episode, from, to, came, hops, count);
 	return true;
 }
 
@@ -495,9 +499,7 @@ static void walk_wait(struct walk *walk, const struct episode *episode, uint64_t
 		 * have come from this machine. */
 		if (broken_off_is(walk->scene, last))
 			walk_vain(walk, episode, from, to, came);
-		else if (!rule_holds(walk->scene, RULE_from_here) || last->cause != WAKE_CAUSE_network ||
-			 !(walk_in_flight(walk, episode, from, to, came) ||
-			   walk_missing(walk, episode, from, to, came, (uint8_t)rule_infos[RULE_from_here].weight)))
+		else if (last->cause != WAKE_CAUSE_network || !walk_packet(walk, episode, from, to, came))
 			emit_wait(walk, episode, from, to, CHARGE_SOURCE, came);
 		return;
 	case WAIT_END_OPEN:
