@@ -38,6 +38,7 @@ struct process_news {
 	struct vec(struct module_source) sources; /* texts in stacks.news_texts */
 	bool changed;              /* it is in stacks.changed */
 	bool incomplete;           /* some of its mappings may not be known */
+	bool ended;                /* its first thread */
 	uint64_t started_ns;       /* when its program was started, 0 not seen */
 	uint32_t before;           /* number of the layout it had until then, 0 none known */
 };
@@ -104,7 +105,7 @@ struct stacks {
 	uint64_t functions_told_ns;      /* when the kernel's functions that records name were told last */
 	uint64_t renewed_ns;             /* when the unwinder's maps began anew last */
 	bool look_again;                 /* events were lost */
-	bool had_news;                   /* in the last round */
+	bool had_news, brief;            /* in the last round; and whoever they were about is gone */
 	atomic_bool retell;              /* a new file has begun */
 	uint64_t start_ns;
 	_Atomic uint64_t first_look_ns;

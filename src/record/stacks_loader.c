@@ -24,6 +24,7 @@
 #define LAYOUTS_KEPT_NS 3000000000ull   /* and messages of a layout */
 #define GATHER_US 2000                  /* a program's start is a burst of mappings */
 #define GATHER_BUSY_US 8000             /* ... where one comes behind the other, several of them: each round costs */
+#define GATHER_BRIEF_MS 30              /* ... and where those who begin are gone soon, nobody waits for their tables */
 #define IDLE_MS 500
 #define SOURCES_MAX 4096u               /* mappings noted of one process */
 #define END_PATIENCE_MS 300u            /* with a helper that does nothing, when the recording ends */
@@ -68,7 +69,8 @@ static void look_at_one(struct stacks *s, struct process_news *n)
 	vec_done(&n->sources);
 	if (layout)
 		stacks_tell_layout(s, n->pid, layout, old);
-	map_put(&s->to_publish, (uint64_t)n->pid, 1);
+	if (!n->ended)
+		map_put(&s->to_publish, (uint64_t)n->pid, 1);
 }
 
 static struct module_file hold_file(void *data, const struct module_source *source)
@@ -93,6 +95,7 @@ static void publish(struct stacks *s)
 	size_t at = 0;
 	if (!s->to_publish.length || !s->attached)
 		return;
+	s->brief = false;
 	for (const struct map_slot *slot; (slot = map_next(&s->to_publish, &at));) {
 		layouts_publish(&s->layouts, (pid_t)slot->key);
 		hold_files(s);
@@ -164,6 +167,7 @@ static void on_forked(void *data, pid_t parent, pid_t child, uint64_t time_ns)
 	if (n) { /* another's of the same number */
 		vec_clear(&n->sources);
 		n->started_ns = n->before = 0;
+		n->ended = false;
 	}
 	if (layout_of_process(&s->layouts, parent))
 		layouts_fork(&s->layouts, parent, child);
@@ -180,7 +184,7 @@ static void on_started(void *data, pid_t pid, uint64_t time_ns)
 	/* perf tells of exec before it tells of the new program's mappings */
 	vec_clear(&n->sources);
 	news_change(s, n);
-	n->incomplete = false;
+	n->incomplete = n->ended = false;
 	n->started_ns = time_ns;
 	n->before = layout ? layout->number : 0;
 	layouts_leave(&s->layouts, pid, time_ns);
@@ -190,8 +194,14 @@ static void on_ended(void *data, pid_t pid, pid_t tid, uint64_t time_ns)
 {
 	struct stacks *s = data;
 	struct ended_process ended = { .pid = pid, .time_ns = time_ns };
-	if (pid == tid)
-		vec_push(&s->ended, ended);
+	struct process_news *n = news_of(s, pid);
+	if (pid != tid)
+		return;
+	vec_push(&s->ended, ended);
+	/* if copies of its stacks are still to come, or other threads live on, its first copy has them laid */
+	map_remove(&s->to_publish, (uint64_t)pid);
+	if (n)
+		n->ended = true;
 }
 
 static void on_lost(void *data)
@@ -344,7 +354,7 @@ static void take_news(struct stacks *s)
 	static const struct mapping_events_calls calls = { .mapped = on_mapped, .forked = on_forked, .started = on_started,
 							   .ended = on_ended, .lost = on_lost };
 	uint64_t now = stacks_now_ns();
-	s->had_news = mapping_events_read(s->events, now, &calls, s);
+	s->had_news = s->brief = mapping_events_read(s->events, now, &calls, s);
 	look_at_changed(s);
 	if (!s->attached && atomic_load(&s->ready))
 		attach(s);
@@ -394,11 +404,11 @@ static void one_round(struct stacks *s)
 	atomic_store(&s->processes, s->layouts.by_process.length);
 }
 
-static void take_wakes(struct stacks *s)
+static void take_wakes(struct stacks *s, int timeout_ms)
 {
 	struct epoll_event woken[2];
 	uint64_t count;
-	int n = epoll_wait(s->poll_fd, woken, 2, 0);
+	int n = epoll_wait(s->poll_fd, woken, 2, timeout_ms);
 	for (int i = 0; i < n; i++) {
 		if (woken[i].data.fd == s->wake_fd && read(s->wake_fd, &count, sizeof(count)) >= 0)
 			continue;
@@ -429,8 +439,11 @@ static void *run(void *data)
 		/* where much begins and ends there is something soon again: no need to be woken for it */
 		if (!s->had_news)
 			mapping_events_wait(s->events, s->poll_fd, copies ? 5 : IDLE_MS);
-		take_wakes(s);
-		usleep(s->had_news ? GATHER_BUSY_US : GATHER_US);
+		take_wakes(s, 0);
+		if (s->brief)
+			take_wakes(s, GATHER_BRIEF_MS);
+		else
+			usleep(s->had_news ? GATHER_BUSY_US : GATHER_US);
 		one_round(s);
 	}
 	s->functions_told_ns = 0; /* no other round comes */
