@@ -35,7 +35,7 @@ static int run_why(struct command_context *context, struct err *err)
 	judgement_init(&judgement);
 	r = command_judgement(context, &judgement, err);
 	if (!r)
-		r = session_open_with(command_trace_or_ring(context), &(struct session_options){ &judgement, options_text(context->options, "index", NULL) },
+		r = session_open_with(command_trace_or_ring(context), &(struct session_options){ &judgement, options_text(context->options, "index", NULL), true },
 				      &session, err);
 	if (r)
 		return r;
@@ -47,7 +47,7 @@ static int run_why(struct command_context *context, struct err *err)
 		r = why_ask(context->arena, &session, question.base_path ? &base : NULL, &question, &reply, err);
 	if (!r) {
 		command_note_damage(context, session.trace);
-		command_note_elsewhere(context, &session);
+		command_note_session(context, &session);
 		buf_init(&buf);
 		if (options_has(context->options, "json"))
 			why_json(&session, reply.diagnosis, &buf);

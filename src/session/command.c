@@ -99,10 +99,13 @@ void command_note_damage(const struct command_context *context, const struct tra
 	buf_done(&path);
 }
 
-void command_note_elsewhere(const struct command_context *context, const struct session *session)
+void command_note_session(const struct command_context *context, const struct session *session)
 {
 	if (session->elsewhere)
 		sink_printf(context->notes, "the recorded command did not hang; this is about others on the machine\n");
+	if (session->from_head)
+		sink_printf(context->notes, "the trace has no index: what began before the file of that moment is known as far as the recorder told it "
+			    "again there. `argus index` makes one, for an answer from the trace's beginning on\n");
 }
 
 /* Each of the words between commas, however often the option was given. */

@@ -86,8 +86,8 @@ struct trace;
 /* Says so when a part of the trace could not be read, and answers are about the rest. */
 void command_note_damage(const struct command_context *context, const struct trace *trace);
 struct session;
-/* Says that the answer is not about the recorded command, where that is so. */
-void command_note_elsewhere(const struct command_context *context, const struct session *session);
+/* Says that the answer is not about the recorded command, or does not come from the beginning on, where that is so. */
+void command_note_session(const struct command_context *context, const struct session *session);
 
 /* All, in the order of commands.def; NULL-terminated. */
 extern const struct command *const commands[];

@@ -94,6 +94,7 @@ int session_open_with(const char *path, const struct session_options *want, stru
 		s.judgement_changed = memcmp(&usual, want->judgement, sizeof(usual)) != 0;
 		*s.judgement = *want->judgement;
 	}
+	s.once = want->once;
 	s.judgement->machine = recorded_whole_machine(s.trace);
 	s.judgement->unattended = trace_machine(s.trace, "recorder_pid") && !recorded_command(s.trace);
 	arena_init(&s.look_arena);
@@ -104,6 +105,12 @@ int session_open_with(const char *path, const struct session_options *want, stru
 	}
 	*ret_session = s;
 	return 0;
+}
+
+void session_hurry(struct session *session, uint64_t from_ns)
+{
+	if (session->once && session->blocks)
+		session->from_head |= blocks_begin_at_head(session->blocks, blocks_find(session->blocks, from_ns));
 }
 
 /* Of a folder all its files but the indexes; what went meanwhile makes it no larger. */
@@ -180,7 +187,9 @@ int session_look(struct session *s, uint64_t from_ns, uint64_t to_ns, struct err
 
 	if (!s->blocks)
 		return 0;
-	first = blocks_find(s->blocks, from_ns > LEAD_NS ? from_ns - LEAD_NS : 0);
+	from_ns = from_ns > LEAD_NS ? from_ns - LEAD_NS : 0;
+	session_hurry(s, from_ns);
+	first = blocks_find(s->blocks, from_ns);
 	last = blocks_find(s->blocks, end);
 	while (first < last && weight_of(s, first, last) > (session_block_weight() ? session_block_weight() * LOOK_BLOCKS : LOOK_WEIGHT)) {
 		/* what is behind the window matters least */

@@ -23,6 +23,8 @@ struct session {
 	uint32_t root_pid;        /* the recorded command, 0 none */
 	bool elsewhere;           /* it is not asked about: see session_hangs_elsewhere */
 	bool temporary;           /* the trace goes when the session does: no index is written */
+	bool once;                /* one question is asked */
+	bool from_head;           /* ... and is answered from the head of the file on, see session_hurry */
 	struct judgement *judgement; /* by which it is judged */
 	bool judgement_changed;   /* by the person: what the index says was found otherwise */
 	struct blocks *blocks;    /* NULL: the trace is small, the scene is of all of it */
@@ -33,6 +35,7 @@ struct session {
 struct session_options {
 	struct judgement *judgement; /* as the person wants, NULL: as usual; the session takes it over */
 	const char *index;        /* folder of the index; NULL: where the trace is */
+	bool once;                /* one question is asked, and it is closed */
 };
 
 /* A small trace is looked at whole at once; of a larger one nothing is, yet. */
@@ -48,6 +51,9 @@ void session_save_index(struct session *session);
 /* Where that is, of a trace that is not small: a file; of a trace of several files the folder. */
 const char *session_index_path(const struct session *session, struct arena *arena);
 
+/* Before a question about a moment on: if it is the only one, and much lies between what is known and the moment, it is
+ * answered from the head of the file before it on. What began earlier is then known as far as the recorder told it there. */
+void session_hurry(struct session *session, uint64_t from_ns);
 /* Makes sure that the scene holds the window, and something before and behind it. Of
  * one with too many events for that it holds the end, and what stands before. */
 int session_look(struct session *session, uint64_t from_ns, uint64_t to_ns, struct err *err);

@@ -544,6 +544,8 @@ static int sweep(struct sweep *s, struct arena *arena, const struct hang **ret_h
 
 	progress_begin(&s->progress, "looking for hangs", summary->events + summary->state_events);
 	find_groups(s);
+	if (options->to_ns && s->unknown)
+		session_hurry(s->session, s->groups.items[0].from_ns);
 	s->at_once = groups_at_once(s);
 	judge_all(s);
 	forget_rests(s);

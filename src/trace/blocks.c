@@ -20,6 +20,7 @@
 #define BLOCK_WEIGHT 65536u
 #define KEY_BLOCKS 32              /* what stands is packed against a block at most so far before */
 #define NOTE_ALONE 4096            /* bytes of a note that is worth packing */
+#define FAR_BLOCKS 128             /* from what is known: some eight million events, a third of a second */
 
 /* ---- where they begin ---- */
 
@@ -272,9 +273,22 @@ void blocks_keep_standing(struct blocks *b, size_t block, const struct standing_
 /* The last block before it, or itself, of which it is known what stands. */
 static size_t last_known(const struct blocks *b, size_t i)
 {
-	while (i && !b->entries.items[i].block.known)
+	const struct entry *entries = b->entries.items;
+
+	while (i && !entries[i].block.known && !(b->from_heads && entries[i].block.file != entries[i - 1].block.file))
 		i--;
 	return i;
+}
+
+bool blocks_begin_at_head(struct blocks *b, size_t i)
+{
+	pthread_mutex_lock(&b->lock);
+	if (!b->from_heads && i - last_known(b, i) > FAR_BLOCKS) {
+		b->from_heads = true;
+		blocks_keep_to_itself(b);
+	}
+	pthread_mutex_unlock(&b->lock);
+	return b->from_heads;
 }
 
 static void read_through(struct blocks *b, size_t from, size_t to, size_t step, const struct standing_events *standing)
@@ -329,7 +343,7 @@ static int find_standing(struct blocks *b, size_t i, size_t step, struct arena *
 		int r = 0;
 
 		if (known == i && !entry->standing)
-			return 0; /* the trace's beginning */
+			return 0; /* the trace's beginning, or the file's */
 		if (known == i) {
 			r = unpack_standing(b, entry, arena, ret_events);
 			if (!r)

@@ -45,6 +45,7 @@ struct blocks {
 	const char *folder;       /* NULL: beside the files */
 	uint64_t block_weight;
 	bool no_index;
+	bool from_heads;          /* of what stands where a file begins, what that file tells is enough */
 };
 
 struct past_block;

@@ -74,7 +74,7 @@ static int report(struct command_context *context, struct session *session, stru
 	if (r)
 		return r;
 	command_note_damage(context, session->trace);
-	command_note_elsewhere(context, session);
+	command_note_session(context, session);
 	buf_init(&document);
 	view_json(context->arena, session, base, &reply, &(struct view_options){ .build = context->build, .redact = options_has(context->options, "redact") },
 		  &document);

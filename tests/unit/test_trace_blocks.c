@@ -47,17 +47,17 @@ static void put_module(struct writer *writer, uint64_t time)
 		fail_msg("%s", err.text);
 }
 
-/* Between one switch and the next so many system calls. */
-static void write_calls(unsigned events, unsigned calls)
+/* Switches up to a number, between one and the next so many system calls. */
+static void write_file(const char *name, struct writer_options options, unsigned first, unsigned events, unsigned calls)
 {
-	struct writer_options options = { .cpus = 1 };
 	struct writer *writer;
 	struct err err = { 0 };
 
-	if (writer_create(path, false, &options, &writer, &err))
+	options.cpus = 1;
+	if (writer_create(name, false, &options, &writer, &err))
 		fail_msg("%s", err.text);
-	put_module(writer, 999);
-	for (unsigned i = 0; i < events; i++) {
+	put_module(writer, 999 + first * 100ull);
+	for (unsigned i = first; i < events; i++) {
 		struct event_switch s = { .next = 10 + (i + 1) % 7, .state = i % 3 ? TASK_STATE_sleeping : TASK_STATE_running, .object = i };
 		struct event e = { .time = 1000 + i * 100ull, .tid = 10 + i % 7, .type = EVENT_switch, .data = &s, .tail = "" };
 
@@ -76,20 +76,30 @@ static void write_calls(unsigned events, unsigned calls)
 		fail_msg("%s", err.text);
 }
 
+static void write_calls(unsigned events, unsigned calls)
+{
+	write_file(path, (struct writer_options){ 0 }, 0, events, calls);
+}
+
 static void write_trace(unsigned events)
 {
 	write_calls(events, 0);
 }
 
-static struct blocks *open_blocks(struct trace **ret_trace)
+static struct blocks *open_blocks_of(const char *name, struct trace **ret_trace)
 {
 	const struct blocks_options options = { .weight = 500 };
 	struct blocks *blocks = NULL;
 	struct err err = { 0 };
 
-	if (trace_open(path, ret_trace, &err) || blocks_open(*ret_trace, &options, &blocks, &err))
+	if (trace_open(name, ret_trace, &err) || blocks_open(*ret_trace, &options, &blocks, &err))
 		fail_msg("%s", err.text);
 	return blocks;
+}
+
+static struct blocks *open_blocks(struct trace **ret_trace)
+{
+	return open_blocks_of(path, ret_trace);
 }
 
 static unsigned known(const struct blocks *blocks)
@@ -477,6 +487,62 @@ static void test_a_file_that_goes_while_it_is_read(void **state)
 	write_trace(EVENTS);
 }
 
+static uint32_t count_standing(struct blocks *blocks, size_t i)
+{
+	struct standing_events events;
+	struct arena arena;
+	struct err err = { 0 };
+
+	arena_init(&arena);
+	if (blocks_standing(blocks, i, &arena, &events, &err))
+		fail_msg("%s", err.text);
+	arena_done(&arena);
+	return events.count;
+}
+
+/* One question about a moment far on in a ring reads no more than the file of that moment, and writes nothing. */
+static void test_from_the_head_of_a_file(void **state)
+{
+	const unsigned old = 100000, all = 120000;
+	char ring[80], files[2][100];
+	struct trace *trace;
+	struct blocks *blocks;
+	size_t last, head;
+
+	(void)state;
+	snprintf(ring, sizeof(ring), "%s/ring", folder);
+	assert_int_equal(mkdir(ring, 0700), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		snprintf(files[i], sizeof(files[i]), "%s/%u.argus", ring, i + 1);
+		write_file(files[i], (struct writer_options){ .recording = 5, .sequence = i + 1 }, i ? old : 0, i ? all : old, 0);
+	}
+	blocks = open_blocks_of(ring, &trace);
+	last = blocks_count(blocks) - 1;
+	for (head = last; head && blocks_at(blocks, head - 1)->file == blocks_at(blocks, last)->file; head--)
+		;
+	assert_in_range(head, 130, last - 2);
+	assert_false(blocks_begin_at_head(blocks, 100)); /* that is near enough */
+	assert_true(blocks_begin_at_head(blocks, last));
+	assert_int_equal(count_standing(blocks, head), 0);
+	assert_in_range(count_standing(blocks, last), 1, 20);
+	for (size_t i = 1; i <= head; i++)
+		assert_false(blocks_at(blocks, i)->known);
+	assert_int_equal(known(blocks), last - head);
+	blocks_close(blocks);
+	trace_close(trace);
+	blocks = open_blocks_of(ring, &trace);
+	assert_int_equal(known(blocks), 0);
+	assert_in_range(count_standing(blocks, head), 1, 20);
+	/* it is known now: nothing is far */
+	assert_false(blocks_begin_at_head(blocks, last));
+	blocks_keep_to_itself(blocks);
+	blocks_close(blocks);
+	trace_close(trace);
+	unlink(files[0]);
+	unlink(files[1]);
+	assert_int_equal(rmdir(ring), 0);
+}
+
 static int setup(void **state)
 {
 	(void)state;
@@ -507,7 +573,7 @@ int main(void)
 		cmocka_unit_test(test_stacks_that_are_told_later),
 		cmocka_unit_test(test_a_large_note), cmocka_unit_test(test_damage_costs_nothing_but_time), cmocka_unit_test(test_another_trace_of_the_name),
 		cmocka_unit_test(test_what_is_not_to_be_believed), cmocka_unit_test(test_a_lock_keeps_nobody_waiting),
-		cmocka_unit_test(test_a_file_that_goes_while_it_is_read),
+		cmocka_unit_test(test_a_file_that_goes_while_it_is_read), cmocka_unit_test(test_from_the_head_of_a_file),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
