@@ -35,8 +35,8 @@ static int run_why(struct command_context *context, struct err *err)
 	judgement_init(&judgement);
 	r = command_judgement(context, &judgement, err);
 	if (!r)
-		r = session_open_with(command_trace_or_ring(context), &(struct session_options){ &judgement, options_text(context->options, "index", NULL), true },
-				      &session, err);
+		r = session_open_with(command_trace_or_ring(context),
+				      &(struct session_options){ &judgement, options_text(context->options, "index", NULL), .once = true }, &session, err);
 	if (r)
 		return r;
 	if (question.base_path)
