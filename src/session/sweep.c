@@ -4,7 +4,8 @@
  *
  * A hang is told in the group in which it ends. A wait that lasts longer stands in each
  * part from its true beginning on; of work that goes on over several parts each tells
- * its piece, and the pieces are joined.
+ * its piece, and the pieces are joined. Who asks about a window is told what goes on
+ * beyond it from the groups where that ends.
  *
  * Two parts are judged at once, on a thread each: the walk over one finds what stands
  * at the next one's beginning, which is judged from then on. Who keeps a pace judges one
@@ -26,6 +27,7 @@
 #include "session/recorded.h"
 #include "session/sweep.h"
 #include "session/sweep_begin.h"
+#include "session/sweep_later.h"
 #include "session/sweep_past.h"
 #include "symbols/file_opener.h"
 #include "symbols/module_shelf.h"
@@ -37,6 +39,8 @@
 #define LONG_AT_ONCE 11u       /* ... so many together, a fifth of the work less, ... */
 #define LONG_ROOM (1150ull << 20) /* ... where there is memory for them */
 #define PAST_BLOCKS 24u        /* before them it is known what some threads did (sweep_past.h) */
+#define LATER_GROUPS 3u        /* behind a window, in which most of what hung in it ends: they are judged together with it */
+#define LATER_ROUNDS 16u       /* so often the group is looked for in which the rest ends */
 #define TAIL_NS 1000000000ull  /* behind them */
 #define TAIL_BLOCKS 2u         /* at most */
 #define JOIN_NS 1000000ull     /* between two pieces of one hang */
@@ -47,15 +51,24 @@ struct group {
 	size_t first, last;        /* blocks */
 	uint64_t from_ns, to_ns;
 	bool noted;
+	bool taken;                /* of those behind a window: it is judged, too */
 	struct vec(struct hangs_cut) cuts; /* loops that ended in it and began before what was laid out */
 	struct vec(struct hang) hangs;
 	struct arena arena;        /* of their texts */
+};
+
+/* A hang of the window goes on where a stretch ends. */
+struct going_on {
+	uint32_t tid;
+	uint64_t after_ns;
 };
 
 struct sweep {
 	struct session *session;
 	const struct hangs_options *options;
 	struct vec(struct group) groups;
+	struct vec(struct group) later; /* behind the window, not noted, and judged only if a hang of the window ends there */
+	struct vec(struct going_on) going_on; /* whose group is laid out writes here */
 	struct vec(struct hangs_cut) elsewhere; /* loops that are noted of groups that are not asked about */
 	bool usual;                /* judged as always: notes are read and written */
 	const struct sweep_pace *pace; /* NULL: as fast as it goes */
@@ -126,11 +139,18 @@ static void hang_keep_names(struct arena *arena, struct hang *h)
 	h->program = h->program ? arena_strdup(arena, h->program) : NULL;
 }
 
+static bool is_asked_for(const struct hangs_options *options, const struct hang *h)
+{
+	return !options->to_ns || (h->start_ns <= options->to_ns && h->end_ns >= options->from_ns);
+}
+
 /* Gives it to the group in which it ends, as told to who has another scene. */
-static void tell(const struct sweep *s, const struct scene *scene, const struct stretch *stretch, struct hang h)
+static void tell(struct sweep *s, const struct scene *scene, const struct stretch *stretch, struct hang h)
 {
 	struct group *group = stretch->groups;
 
+	if (s->options->to_ns && h.end_ns > stretch->to_ns && is_asked_for(s->options, &h))
+		vec_push(&s->going_on, ((struct going_on){ scene_tid(scene, h.thread), stretch->to_ns }));
 	if (!is_told(scene, stretch, &h))
 		return;
 	h.start_ns = sweep_begin(s->session->trace, scene, &h, stretch->to_ns - stretch->from_ns);
@@ -183,7 +203,7 @@ static void note_cut(void *data, const struct hangs_cut *cut)
 
 static int find_hangs(const struct judge *judge, const struct stretch *stretch, struct session *look, struct err *err)
 {
-	const struct sweep *s = judge->sweep;
+	struct sweep *s = judge->sweep;
 	struct hangs_options options = *s->options;
 	const struct names_options names = { .shelf = judge->shelf };
 	int r = names_open(look->part, look->scene->tables, &names, &look->names, err);
@@ -390,9 +410,16 @@ static struct group group_at(const struct blocks *blocks, size_t first)
 	return group;
 }
 
-/* Those of the window, with what is noted of them. */
+/* Whether it lies behind the window, too far for most of what hung in that. */
+static bool is_later(const struct sweep *s, const struct group *group, size_t behind)
+{
+	return s->options->to_ns && group->from_ns > s->options->to_ns && !group->noted && behind > LATER_GROUPS;
+}
+
+/* Those of the window and some behind it, with what is noted of them. */
 static void find_groups(struct sweep *s)
 {
+	size_t behind = 0;
 	const struct blocks *blocks = s->session->blocks;
 	uint64_t settled_ns = s->pace ? s->pace->settled_ns : 0, end_ns = trace_summary(s->session->trace)->end_ns;
 
@@ -406,7 +433,12 @@ static void find_groups(struct sweep *s)
 			continue;
 		arena_init(&group.arena);
 		group.noted = s->usual && hang_notes_read(&group.arena, s->session->blocks, &key, &note);
-		if (s->options->to_ns && (group.from_ns > s->options->to_ns || group.to_ns < s->options->from_ns)) {
+		behind += s->options->to_ns && group.from_ns > s->options->to_ns;
+		if (is_later(s, &group, behind)) {
+			vec_push(&s->later, group);
+			continue;
+		}
+		if (s->options->to_ns && group.to_ns < s->options->from_ns) {
 			for (size_t k = 0; k < note.cut_count; k++)
 				vec_push(&s->elsewhere, note.cuts[k]);
 			arena_done(&group.arena);
@@ -455,6 +487,50 @@ static void judge_all(struct sweep *s)
 	}
 	if (!s->pace)
 		mem_keep(false);
+}
+
+static struct group *later_group(struct sweep *s, uint64_t time_ns)
+{
+	for (size_t i = 0; i < s->later.length; i++)
+		if (!s->later.items[i].taken && time_ns >= s->later.items[i].from_ns && time_ns <= s->later.items[i].to_ns)
+			return &s->later.items[i];
+	return NULL;
+}
+
+/* Takes up the groups behind one stretch's end in which hangs of the window go on that it left open. False: none are. */
+static bool take_up_later(struct sweep *s)
+{
+	uint64_t end_ns = trace_summary(s->session->trace)->end_ns, after_ns = 0;
+	size_t kept = 0, at = 0, taken = 0;
+	struct map tids;
+
+	map_init(&tids);
+	for (size_t i = 0; i < s->going_on.length; i++) {
+		struct going_on g = s->going_on.items[i];
+
+		if (!later_group(s, g.after_ns + 1)) /* what is behind it was judged, too */
+			continue;
+		after_ns = after_ns ? after_ns : g.after_ns;
+		if (g.after_ns == after_ns)
+			map_put(&tids, g.tid, UINT64_MAX);
+		else
+			s->going_on.items[kept++] = g;
+	}
+	s->going_on.length = kept;
+	if (tids.length)
+		sweep_go_on(s->session->trace, after_ns + 1, &tids);
+	for (const struct map_slot *slot; (slot = map_next(&tids, &at)); ) {
+		struct group *group = later_group(s, slot->value < end_ns ? slot->value : end_ns);
+
+		if (!group)
+			continue;
+		group->taken = true;
+		vec_push(&s->groups, *group);
+		s->unknown++;
+		taken++;
+	}
+	map_done(&tids);
+	return taken > 0;
 }
 
 /* A loop that was cut. */
@@ -548,17 +624,30 @@ static int sweep(struct sweep *s, struct arena *arena, const struct hang **ret_h
 		session_hurry(s->session, s->groups.items[0].from_ns);
 	s->at_once = groups_at_once(s);
 	judge_all(s);
+	for (unsigned i = 0; i < LATER_ROUNDS && !s->failed && take_up_later(s); i++)
+		judge_all(s);
+	for (size_t i = 0; i < s->later.length; i++)
+		if (!s->later.items[i].taken)
+			arena_done(&s->later.items[i].arena);
 	forget_rests(s);
 	progress_end(&s->progress);
 	hangs = all_hangs(s, arena, &count);
 	count = drop_short(hangs, join_pieces(hangs, count));
 	for (size_t i = 0; i < count; i++)
-		if (!options->to_ns || (hangs[i].start_ns <= options->to_ns && hangs[i].end_ns >= options->from_ns))
+		if (is_asked_for(options, &hangs[i]))
 			hangs[kept++] = hangs[i];
 	*ret_hangs = hangs;
 	*ret_count = kept;
 	hangs_rank(s->session->judgement, hangs, kept);
 	return s->failed;
+}
+
+static void sweep_done(struct sweep *s)
+{
+	vec_done(&s->groups);
+	vec_done(&s->later);
+	vec_done(&s->going_on);
+	vec_done(&s->elsewhere);
 }
 
 int session_sweep(struct session *session, struct arena *arena, const struct hangs_options *options, const struct hang **ret_hangs,
@@ -568,8 +657,7 @@ int session_sweep(struct session *session, struct arena *arena, const struct han
 			   .usual = !options->threshold_ns && !session->judgement_changed };
 	int r = sweep(&s, arena, ret_hangs, ret_count);
 
-	vec_done(&s.groups);
-	vec_done(&s.elsewhere);
+	sweep_done(&s);
 	return r;
 }
 
@@ -587,8 +675,7 @@ int session_index(struct session *session, const struct sweep_pace *pace, size_t
 	if (!r)
 		r = pace->before(pace->data, &(struct sweep_progress){ .hangs = *ret_count, .until_ns = s.groups.length
 			? s.groups.items[s.groups.length - 1].to_ns : trace_summary(session->trace)->start_ns });
-	vec_done(&s.groups);
-	vec_done(&s.elsewhere);
+	sweep_done(&s);
 	arena_done(&arena);
 	return r ? r : blocks_save(session->blocks, err);
 }
