@@ -18,6 +18,7 @@
 #define WHY_JSON_VERSION 1
 #define WIDTH_MOST 100
 #define OTHERS_SHOWN 5
+#define OTHERS_ASKED 8   /* hangs of others, whether they are a process's doing that did not hang */
 #define MARK_LOOKS_BACK_NS UINT64_C(10000000000)
 
 void why_question_read(const struct options *options, struct why_question *ret_question)
@@ -135,6 +136,54 @@ static int find_hangs(struct arena *arena, struct session *session, const struct
 	return r;
 }
 
+/* The first of the process's threads through which the way to the culprit leads for a good part of the hang; 0 none. */
+static uint32_t on_the_way(const struct session *session, const struct diagnosis *d, uint32_t pid)
+{
+	uint64_t least_ns = judgement_limit(session->judgement, LIMIT_wait_ns), half_ns = (d->end_ns - d->start_ns) / 2;
+
+	for (size_t i = 1; i < d->path_count; i++) {
+		const struct path_step *step = &d->path[i];
+
+		if (step->actor.pid == pid && step->actor.thread && step->ns >= least_ns && step->ns >= half_ns)
+			return step->actor.thread;
+	}
+	return 0;
+}
+
+/* Of a process that did not hang by itself: what it did, or waited for, while another hung because of it. */
+static int ask_on_the_way(struct arena *arena, struct session *session, const struct why_question *q, struct diagnose_request *request,
+		       struct why_reply *reply, struct err *err)
+{
+	struct why_question anybody = *q;
+	struct why_reply others = { 0 };
+	int r;
+
+	anybody.pid = 0;
+	r = find_hangs(arena, session, &anybody, &others, err);
+	for (size_t i = 0; !r && i < others.hang_count && i < OTHERS_ASKED && !reply->diagnosis; i++) {
+		struct hang hang = others.hangs[i];
+		const struct diagnosis *other;
+
+		r = session_turn_to(session, arena, &hang, 0, false, err);
+		if (r)
+			break;
+		request->thread = hang.thread;
+		request->from_ns = hang.start_ns;
+		request->to_ns = hang.end_ns;
+		other = diagnose(arena, session->diagnoser, request);
+		request->thread = on_the_way(session, other, q->pid);
+		if (!request->thread)
+			continue;
+		vec_clear(&session->judgement->spoken);
+		struct diagnosis *own = diagnose(arena, session->diagnoser, request);
+		if (own->verdict == VERDICT_NONE)
+			continue;
+		own->text = arena_printf(arena, "This process did not hang by itself, but %s hung because of it. %s", answer_who(arena, &other->victim), own->text);
+		reply->diagnosis = own;
+	}
+	return r;
+}
+
 int why_ask(struct arena *arena, struct session *session, const struct session *base,
 	    const struct why_question *q, struct why_reply *ret_reply, struct err *err)
 {
@@ -152,13 +201,22 @@ int why_ask(struct arena *arena, struct session *session, const struct session *
 	r = find_hangs(arena, session, q, &reply, err);
 	if (r)
 		return r;
-	if (!reply.hang_count) {
+	if (!reply.hang_count && q->pid) {
+		r = ask_on_the_way(arena, session, q, &request, &reply, err);
+		if (r)
+			return r;
+	}
+	if (!reply.hang_count && !reply.diagnosis) {
 		reply.diagnosis = no_hang(arena, session, q,
 			q->pid ? "This process did not hang in the trace: nothing that it asked for or worked on took long." :
 			is_of_a_time(q) ? "Nothing hung at that time." :
 			"No hang found: no event loop's turn, request, lock or wait for a processor took long.");
 		/* what rules said on the way names threads of scenes that are gone */
 		vec_clear(&session->judgement->spoken);
+		*ret_reply = reply;
+		return 0;
+	}
+	if (reply.diagnosis) {
 		*ret_reply = reply;
 		return 0;
 	}
