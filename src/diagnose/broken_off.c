@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include "base/search.h"
 #include "diagnose/judgement.h"
 
 bool broken_off_ends_programs(uint32_t signal)
@@ -19,6 +20,19 @@ bool broken_off_by_death(const struct scene *scene, const struct wait *w)
 	return w->cause == WAKE_CAUSE_signal && t->end_ns >= w->end_ns && t->end_ns - w->end_ns < limit_of(scene, LIMIT_death_ns) &&
 	       &scene->waits[scene_waits_end(scene, w->thread) - 1] == w &&
 	       (!signal || broken_off_ends_programs(signal) || WIFSIGNALED(t->exit_code));
+}
+
+bool broken_off_by_end(const struct scene *scene, const struct wait *w)
+{
+	uint32_t low = 0, high = scene->signal_count;
+
+	if (w->end != WAIT_END_THREAD || !scene_same_process(scene, w->waker, w->thread))
+		return false;
+	SEARCH(low, high, middle, scene->signals[middle].time < w->start_ns);
+	for (; low < scene->signal_count && scene->signals[low].time <= w->end_ns + limit_of(scene, LIMIT_death_ns); low++)
+		if (broken_off_ends_programs(scene->signals[low].signal) && scene_same_process(scene, scene->signals[low].target, w->thread))
+			return true;
+	return false;
 }
 
 /* A shell that waits for its children goes on when one of its traps is called for: whoever sent the signal meant it to. */

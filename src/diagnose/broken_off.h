@@ -8,6 +8,8 @@
 bool broken_off_ends_programs(uint32_t signal);
 /* Who is killed in a wait was not given what it waited for. */
 bool broken_off_by_death(const struct scene *scene, const struct wait *wait);
+/* A thread of its own process let it go on, when that had been told to end, or just before it was killed. */
+bool broken_off_by_end(const struct scene *scene, const struct wait *wait);
 /* A signal, from a timer or elsewhere, broke off a wait that another thread should
  * have ended: it is late because of that one, not because of the signal. A timer
  * that a poll set listens to is no signal. */

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "diagnose/own_ends.h"
+
 struct diagnoser *diagnoser_new(const struct scene *scene, struct names *names)
 {
 	struct diagnoser *d = mem_zalloc(sizeof(*d));
@@ -11,6 +13,7 @@ struct diagnoser *diagnoser_new(const struct scene *scene, struct names *names)
 	d->scene = scene;
 	d->names = names;
 	ends_build(&d->arena, scene, &d->ends);
+	own_ends_note_sleeps(scene, &d->ends);
 	side_init(&d->side, scene, names);
 	d->busies = busies_new(scene, names);
 	d->addresses = address_names_new(scene->trace, scene->tables, names);

@@ -6,6 +6,7 @@
 
 #include "base/map.h"
 #include "base/search.h"
+#include "diagnose/broken_off.h"
 #include "diagnose/hangs_asks.h"
 
 /* 0 for a stack that was not walked: one frame is what is left of it then. */
@@ -363,6 +364,11 @@ bool hangs_told_by_parent(const struct finder *f, const struct wait *w)
 		return false;
 	w = hangs_as_ended(scene, w);
 	return (reads_from_parent(scene, w) && (w->argument == STDIN_FILENO || between_two(f, w))) || reads_input_of_kin(scene, w) || listens_to_parent(f, w);
+}
+
+static bool let_go_at_end(const struct finder *f, const struct wait *w)
+{
+	return hangs_is_unattended(f) && broken_off_by_end(f->scene, w);
 }
 
 static bool listens_not(const struct finder *f, const struct wait *w)

@@ -3,17 +3,21 @@
 
 #include "diagnose/judgement.h"
 
-bool own_ends_has_both(const struct ends *ends, uint64_t object, uint32_t pid)
+static bool nobody_else_has(const struct ends *ends, uint64_t object, uint32_t pid)
 {
-	unsigned kind = object_kind(object);
 	struct row row = ends_of_object(ends, object);
 
-	if ((kind != OBJECT_KIND_pipe && kind != OBJECT_KIND_eventfd) || !row.count)
-		return false;
 	for (uint32_t i = 0; i < row.count; i++)
 		if (ends_at(ends, row, i)->pid != pid)
 			return false;
-	return true;
+	return row.count > 0;
+}
+
+bool own_ends_has_both(const struct ends *ends, uint64_t object, uint32_t pid)
+{
+	unsigned kind = object_kind(object);
+
+	return (kind == OBJECT_KIND_pipe || kind == OBJECT_KIND_eventfd) && nobody_else_has(ends, object, pid);
 }
 
 bool own_ends_set_is_small(const struct scene *scene, const struct ends *ends, uint64_t set, uint32_t pid)
@@ -85,4 +89,22 @@ bool own_ends_only(const struct scene *scene, const struct ends *ends, const str
 			items++;
 		}
 	return items > 0;
+}
+
+static bool is_pipe(uint64_t object)
+{
+	return object_kind(object) == OBJECT_KIND_pipe || object_kind(object) == OBJECT_KIND_fifo;
+}
+
+void own_ends_note_sleeps(const struct scene *scene, const struct ends *ends)
+{
+	if (!rule_holds(scene, RULE_own_pipe))
+		return;
+	for (uint32_t i = 0; i < scene->wait_count; i++) {
+		struct wait *w = &scene->waits[i];
+
+		if (w->kind == WAIT_KIND_poll && w->argument == 1 && w->timeout_ns && (w->end == WAIT_END_TIMEOUT || w->end == WAIT_END_OPEN) &&
+		    is_pipe(w->detail) && nobody_else_has(ends, w->detail, scene_pid(scene, w->thread)) && is_only_thread(scene, w))
+			w->kind = WAIT_KIND_sleep;
+	}
 }

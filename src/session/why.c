@@ -178,10 +178,63 @@ static int ask_on_the_way(struct arena *arena, struct session *session, const st
 		struct diagnosis *own = diagnose(arena, session->diagnoser, request);
 		if (own->verdict == VERDICT_NONE)
 			continue;
-		own->text = arena_printf(arena, "This process did not hang by itself, but %s hung because of it. %s", answer_who(arena, &other->victim), own->text);
+		own->text = arena_printf(arena, "This process did not hang by itself, but %s hung because of it. %s",
+					 answer_who(arena, &other->victim), own->text);
 		reply->diagnosis = own;
 	}
 	return r;
+}
+
+/* Turns to the hang, or, of the worst one, to that for whose sake it counts, and finds out why. */
+static int ask_hang(struct arena *arena, struct session *session, const struct why_question *q, const struct why_reply *reply, size_t number,
+		    struct diagnose_request *request, const struct diagnosis **ret_diagnosis, struct err *err)
+{
+	struct hang hang = reply->hangs[number - 1];
+	int r = session_turn_to(session, arena, &hang, q->pid, !q->hang && number == 1, err);
+
+	if (r)
+		return r;
+	request->thread = hang.thread;
+	request->from_ns = hang.start_ns;
+	request->to_ns = hang.end_ns;
+	vec_clear(&session->judgement->spoken);
+	if (hang.rule)
+		rule_spoke(session->scene, &(struct spoken){ .rule = hang.rule, .thread = hang.thread, .weight = hang.weight,
+							     .from_ns = hang.start_ns, .to_ns = hang.end_ns });
+	*ret_diagnosis = diagnose(arena, session->diagnoser, request);
+	return 0;
+}
+
+static uint64_t severity(const struct hang *hang)
+{
+	return (hang->end_ns - hang->start_ns) / 100 * hang->weight;
+}
+
+/* The worst hang, or a lesser one where that one cannot be explained. */
+static int ask_explained(struct arena *arena, struct session *session, const struct why_question *q, struct diagnose_request *request,
+		    struct why_reply *reply, struct err *err)
+{
+	const struct judgement *j = session->judgement;
+	const struct hang *worst = &reply->hangs[0];
+	int r = ask_hang(arena, session, q, reply, 1, request, &reply->diagnosis, err);
+
+	if (r || reply->diagnosis->confidence > judgement_limit(j, LIMIT_explained_unsure) || !judgement_holds(j, RULE_explained))
+		return r;
+	for (size_t i = 1; i < reply->hang_count && i < judgement_limit(j, LIMIT_explained_asked); i++) {
+		const struct diagnosis *d;
+
+		if (severity(&reply->hangs[i]) < severity(worst) / 100 * judgement_limit(j, LIMIT_explained_lesser))
+			continue;
+		r = ask_hang(arena, session, q, reply, i + 1, request, &d, err);
+		if (r)
+			return r;
+		if (d->culprit.kind == ACTOR_UNKNOWN || d->confidence < judgement_limit(j, LIMIT_explained_sure))
+			continue;
+		reply->diagnosis = d;
+		reply->number = i + 1;
+		return 0;
+	}
+	return ask_hang(arena, session, q, reply, 1, request, &reply->diagnosis, err);
 }
 
 int why_ask(struct arena *arena, struct session *session, const struct session *base,
@@ -189,7 +242,6 @@ int why_ask(struct arena *arena, struct session *session, const struct session *
 {
 	struct diagnose_request request = { .base = base ? diagnoser_side(base->diagnoser) : NULL };
 	struct why_reply reply = { .number = q->hang ? q->hang : 1 };
-	struct hang hang;
 	int r;
 
 	if (q->tid || ((q->from || q->to) && q->pid && !q->hang)) {
@@ -223,18 +275,10 @@ int why_ask(struct arena *arena, struct session *session, const struct session *
 	if (reply.number > reply.hang_count)
 		return err_set(err, -ERANGE, "there %s only %zu hang%s%s", reply.hang_count == 1 ? "is" : "are", reply.hang_count,
 			       reply.hang_count == 1 ? "" : "s", q->pid || is_of_a_time(q) ? " of those" : "");
-	hang = reply.hangs[reply.number - 1];
-	r = session_turn_to(session, arena, &hang, q->pid, !q->hang, err);
+	r = q->hang || q->pid ? ask_hang(arena, session, q, &reply, reply.number, &request, &reply.diagnosis, err)
+			      : ask_explained(arena, session, q, &request, &reply, err);
 	if (r)
 		return r;
-	request.thread = hang.thread;
-	request.from_ns = hang.start_ns;
-	request.to_ns = hang.end_ns;
-	vec_clear(&session->judgement->spoken);
-	if (hang.rule)
-		rule_spoke(session->scene, &(struct spoken){ .rule = hang.rule, .thread = hang.thread, .weight = hang.weight,
-							     .from_ns = hang.start_ns, .to_ns = hang.end_ns });
-	reply.diagnosis = diagnose(arena, session->diagnoser, &request);
 	*ret_reply = reply;
 	return 0;
 }
