@@ -473,6 +473,10 @@ class Checker(Document):
         if who and not any(f.startswith('mem_cgroup_oom') for w in waits for f, _ in self.trace.stack(w.fields.get('kstack'))):
             self.say(f'{who.tid} did not wait for memory of its control group')
 
+    def say_group_device(self, m):
+        if not any(e['type'] == 'group_limit' and escaped(e.get('text') or '') == m['path'] for e in self.trace.events.values()):
+            self.say(f'no limit of a control group {m["path"]} was found')
+
     def say_frozen_files(self, m):
         """The one stood on a frozen file system's lock, the other was within freezing it before that wait ended."""
         victim, by = self.who(m['who'], 'who writes to what was frozen'), self.who(m['by'], 'who froze it') if m['by'] else None
@@ -493,10 +497,30 @@ class Checker(Document):
         if any(states) and 'frozen' not in states:
             self.say('nothing was frozen')
 
+    def say_looks(self, m):
+        """So often a call that was recorded with what it names, or one that asks for a process, said so."""
+        calls = [e for e in self.trace.events.values() if e['type'] in ('call_name', 'syscall', 'message') and self.start <= e['time_ns'] <= self.end]
+        if len(calls) < int(m['times']):
+            self.say(f'it looks {m["times"]} times: {len(calls)} calls were recorded')
+
+    def say_watches(self, m):
+        paths = {escaped(e.get('text') or '') for e in self.trace.events.values() if e['type'] == 'watch'}
+        if m['path'] != 'a file' and m['path'] not in paths:
+            self.say(f'nothing tells that {m["path"]} is watched')
+
+    def say_suspended(self, _):
+        """The culprit stood stopped, and its state tells the signal."""
+        culprit = self.actor(self.answer.get('culprit') or {}, 'who was stopped by a signal')
+        waits = [w for _, _, w in self.trace.waits_in(culprit, self.start, self.end)] if culprit else []
+        if culprit and not any(w.kind == 'stop' and w.fields.get('argument') in (19, 20) for w in waits):
+            self.say(f'{culprit.tid} was not stopped by a signal that is known')
+
     def say_background(self, m):
         culprit = self.actor(self.answer.get('culprit') or {}, 'who was stopped in the background')
         sent = [e for e in self.trace.events.values() if e['type'] == 'signal' and e.get('signal_number') == m['signal'] and e['time_ns'] <= self.end]
-        if culprit and not any((self.trace.thread(e['target'], e['time_ns']) or culprit).pid == culprit.pid for e in sent):
+        stood = [w for _, _, w in self.trace.waits_in(culprit, self.start, self.end)] if culprit else []
+        if culprit and not any((self.trace.thread(e['target'], e['time_ns']) or culprit).pid == culprit.pid for e in sent) and not any(
+                w.fields.get('argument') == {'SIGTTIN': 21, 'SIGTTOU': 22}[m['signal']] for w in stood):
             self.say(f'{culprit.pid} was sent no {m["signal"]}')
         paths = {escaped(d.get('text') or '') for d in self.trace.descriptors if d.get('object', '').startswith('tty:')}
         if m['path'] and m['path'] not in paths:

@@ -274,6 +274,21 @@ def most_likely(check, waiter, other, event, words):
 
 
 # words -> (what checks them, an event must be told)
+def has_open(check, waiter, other, event, words):
+    """A file of the other's has the path that a call named which failed."""
+    paths = {d.get('text') for d in check.trace.descriptors if (check.trace.thread(d['tid'], d['time_ns']) or waiter).pid == other.pid}
+    if any(e['type'] == 'call_name' and e.get('text') in paths for e in check.trace.events.values()):
+        return ''
+    return f'{other.pid} has nothing open that a call named'
+
+
+def writes(check, waiter, other, event, words):
+    """A file of the other's is open for writing: which of them are watched only a snapshot tells."""
+    if any((check.trace.thread(d['tid'], d['time_ns']) or waiter).pid == other.pid and d.get('access', 0) & 2 for d in check.trace.descriptors):
+        return ''
+    return f'{other.pid} has nothing open for writing'
+
+
 LINKS = {
     'woke it': (woke, True),
     'created the thread that woke it': (created, True),
@@ -308,6 +323,8 @@ LINKS = {
     'is of the same process': (of_process, False),
     'has that memory mapped, and is the only one that could end the wait': (at_other_end, False),
     'has that memory mapped, too, as others do': (at_other_end, False),
+    'has what it watches open for writing': (writes, False),
+    'has what it looks for open': (has_open, False),
     'serves the only other session, which is open, and may have what it waits for': (serves_alike, False),
 }
 
@@ -319,7 +336,7 @@ def check_link(check, waiter, other, link, number, words):
         check.say(f'{other.tid} {link}: event {number} is not in the trace')
     elif needs_event and not number:
         check.say(f'vague: {other.tid} {link}, and no event says so')
-    elif event or function in (sent, at_other_end, not_accepted, served_alone, is_child, lockstep, most_likely, awaited, similar, of_process):
+    elif event or function in (sent, at_other_end, not_accepted, served_alone, is_child, lockstep, most_likely, writes, has_open, awaited, similar, of_process):
         wrong = function(check, waiter, other, event, words) if event or function is not sent else ''
         if wrong:
             check.say(f'{other.tid} {link}: {wrong}')

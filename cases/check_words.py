@@ -62,13 +62,17 @@ GRAMMAR = [(name, re.compile(text)) for name, text in (
     ('other_end', rf' Nobody (?P<how>had the other end of what it opened|wrote to what it reads) until (?P<who>{ONE}) came '
                   rf'\(event (?P<event>\d+)\)\.'),
     ('owner_ended', r' Who held that last, (?:process|thread) (?P<number>\d+), has ended without giving it back\.'),
-    ('group_memory', r' Its control group had used up its memory limit\.'),
+    ('group_memory', rf' Its control group(?: (?P<path>\S+))? had used up its memory limit(?: of (?P<limit>[\d.]+ (?:bytes|KiB|MiB)))?'
+                     rf'(?:, most of it in (?P<who>{ONE}): (?P<bytes>[\d.]+ (?:bytes|KiB|MiB)))?\.'),
+    ('group_device', r' Its control group (?P<path>\S+) may (?:read|write|make) no more .+? a second, of the device (?P<device>\d+:\d+): what goes beyond is throttled\.'),
     ('in_kernel', r' In the kernel it waits (?P<words>.+?)\.(?= [A-Z]|$)'),
     ('frozen', r' Its control group(?: (?P<path>\S+))? (?:is|was) frozen(?:; who did that is not known)?\.'),
     ('frozen_files', rf' The file system that (?P<who>{ONE}) writes to (?:is|was) frozen(?:, by (?P<by>{ONE}))?: '
                      rf'it (?:waits until that is|waited until that was) thawed(?:; who did that is not known)?\.'),
     ('background', r' It was stopped by (?P<signal>SIGTTIN|SIGTTOU): in the background it may not (?:read from|write to, or set,) its terminal'
                    r'(?: (?P<path>\S+))?; it goes on when it is put into the foreground \(fg\)\.'),
+    ('suspended', r' It was stopped by SIGTSTP, as by Ctrl-Z at its terminal(?: (?P<path>\S+))?; it goes on when it is put into the foreground \(fg\)\.'),
+    ('suspended', r' It was stopped by SIGSTOP, from whom the kernel does not keep; SIGCONT lets it go on\.'),
     ('stopped_output', r" The terminal's output (?:is stopped, as by Ctrl-S, until somebody lets it go on|was stopped, as by Ctrl-S, until "
                        r'somebody let it go on)\.'),
     ('only_threads', rf' Only another thread of its process can end that: (?P<threads>{ONE}.*?)\.(?= [A-Z]|$)'),
@@ -79,6 +83,9 @@ GRAMMAR = [(name, re.compile(text)) for name, text in (
     ('fifo', r' It opens (?P<path>.+?), which nobody has open for (?P<way>writing|reading)\.'),
     ('past', rf' In (?P<function>[^,]+(?:, [^,]+)*?), (?P<who>{ONE}) is past the call in which this one waits: it may have what is waited for\.'),
     ('fellows', r' (?P<count>\d+) more (?:thread waits|threads wait) for the same\.'),
+    ('looks', rf' Again and again it (?P<how>looks for|tries for|tries to make|looks whether|tries to connect to) (?P<what>.+?): (?P<times>\d+) times\.'),
+    ('watches', rf' It waits for changes of (?P<path>.+?)(?:, and of (?P<more>\d+) more)?, which (?:no other process that could be looked into has'
+                rf'|(?P<who>{ONE})(?: and \d+ more have| has)) open for writing\.'),
     ('no_stacks', r' In which function is not known: no stacks were recorded\.'),
     ('callback', rf' In that time (?P<who>{ONE}) was in (?P<what>.+?), begun at (?P<at>\d+\.\d{{3}}) s \(event (?P<event>\d+)\)'
                  rf'(?P<around>(?:, called within .+?, begun at \d+\.\d{{3}} s \(event \d+\))*)'
@@ -91,7 +98,7 @@ GRAMMAR = [(name, re.compile(text)) for name, text in (
     ('silence', rf' In the window nothing was written for up to (?P<time>{TIME}): what happened there is not in the trace\.'),
 )]
 ORDER = {name: place for place, name in enumerate(
-    'verdict path nobody quota source far itself circle culprit in_turn covers certain limit other_end owner_ended in_kernel only_threads sharers mapped past fellows fifo unconnected frozen frozen_files background no_stacks callback similar this_time trigger unexplained losses silence'.split())}
+    'verdict path nobody quota source far itself circle culprit in_turn covers certain limit other_end owner_ended in_kernel only_threads sharers mapped past fellows fifo unconnected looks watches frozen frozen_files background no_stacks callback similar this_time trigger unexplained losses silence'.split())}
 
 
 def nanoseconds(text):

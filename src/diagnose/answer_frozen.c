@@ -1,9 +1,11 @@
 /* What an answer says of what was frozen: the control group of the culprit, or the file system that
- * the victim writes to; and by whom, where the trace tells. See answer.h. */
+ * the victim writes to; and by whom, where the trace tells; and of limits of control groups that are used up. See answer.h. */
+#include <inttypes.h>
 #include <string.h>
 #include <sys/syscall.h>
 
 #include "diagnose/answer.h"
+#include "diagnose/judgement.h"
 #include "diagnose/kernel_place.h"
 #include "symbols/names.h"
 
@@ -97,6 +99,108 @@ static void tell_files(const struct describer *d, const struct actor *writer, co
 	buf_printf(buf, ": it %s thawed%s.", open ? "waits until that is" : "waited until that was", by ? "" : "; who did that is not known");
 }
 
+/* ---- limits ---- */
+
+/* The group is the thread's, or above it, in the hierarchy of that controller, or in version 2's. */
+static bool is_its_group(const struct thread *t, const char *controller, const char *path)
+{
+	size_t length = strlen(path);
+
+	for (const char *at = t->cgroups; length && *at; at += strcspn(at, " "), at += *at == ' ') {
+		const char *name = strchr(at, ':'), *group = name ? strchr(name + 1, ':') : NULL;
+		size_t size = name && group ? (size_t)(group - name - 1) : 0;
+
+		if (!group)
+			return false;
+		group++;
+		if ((!size || (size == strlen(controller) && !strncmp(name + 1, controller, size))) && !strncmp(group, path, length) &&
+		    (group[length] == '/' || group[length] == ' ' || !group[length]))
+			return true;
+	}
+	return false;
+}
+
+/* The last one found up to the end; NULL none. */
+static const struct group_limit *limit_found(const struct describer *d, const struct diagnosis *g, uint32_t thread, bool memory)
+{
+	for (uint32_t i = d->scene->group_limit_count; i-- > 0; ) {
+		const struct group_limit *l = &d->scene->group_limits[i];
+
+		if ((l->kind == GROUP_LIMIT_memory) == memory && l->time >= g->start_ns &&
+		    is_its_group(&d->scene->tables->threads[thread], memory ? "memory" : "blkio", l->path))
+			return l;
+	}
+	return NULL;
+}
+
+static void put_bytes(uint64_t bytes, struct buf *buf)
+{
+	if (bytes < 10000)
+		buf_printf(buf, "%" PRIu64 " bytes", bytes);
+	else if (bytes < 10000000)
+		buf_printf(buf, "%.1f KiB", (double)bytes / 1024);
+	else
+		buf_printf(buf, "%.1f MiB", (double)bytes / (1024 * 1024));
+}
+
+static void tell_memory(const struct describer *d, const struct diagnosis *g, uint32_t thread, struct buf *buf)
+{
+	const struct group_limit *l = limit_found(d, g, thread, true);
+	struct actor who;
+
+	buf_text(buf, " Its control group");
+	if (l) {
+		buf_char(buf, ' ');
+		buf_escaped(buf, l->path, strlen(l->path), NULL);
+	}
+	buf_text(buf, " had used up its memory limit");
+	if (l) {
+		buf_text(buf, " of ");
+		put_bytes(l->limit, buf);
+	}
+	if (l && l->most) {
+		describe_thread(d, l->most, g->end_ns - 1, &who);
+		buf_printf(buf, ", most of it in %s: ", answer_who(d->arena, &who));
+		put_bytes(l->most_bytes, buf);
+	}
+	buf_char(buf, '.');
+}
+
+/* Which of them keeps it is not known: each is told. */
+static void tell_devices(const struct describer *d, const struct diagnosis *g, uint32_t thread, struct buf *buf)
+{
+	static const char *const may[] = {
+		[GROUP_LIMIT_read_bytes] = "read no more than", [GROUP_LIMIT_write_bytes] = "write no more than",
+		[GROUP_LIMIT_read_requests] = "make no more requests to read than", [GROUP_LIMIT_write_requests] = "make no more requests to write than",
+	};
+	uint64_t newest = 0;
+
+	for (uint32_t i = d->scene->group_limit_count; i-- > 0; ) {
+		const struct group_limit *l = &d->scene->group_limits[i];
+
+		if (l->kind == GROUP_LIMIT_memory || l->kind >= sizeof(may) / sizeof(*may) || l->time < g->start_ns ||
+		    !is_its_group(&d->scene->tables->threads[thread], "blkio", l->path))
+			continue;
+		newest = newest ? newest : l->time;
+		if (l->time + limit_of(d->scene, LIMIT_one_snapshot_ns) < newest)
+			return;
+		buf_text(buf, " Its control group ");
+		buf_escaped(buf, l->path, strlen(l->path), NULL);
+		buf_printf(buf, " may %s ", may[l->kind]);
+		if (l->kind == GROUP_LIMIT_read_bytes || l->kind == GROUP_LIMIT_write_bytes)
+			put_bytes(l->limit, buf);
+		else
+			buf_printf(buf, "%" PRIu64, l->limit);
+		buf_printf(buf, " a second, of the device %u:%u: what goes beyond is throttled.", l->device >> 20, l->device & 0xfffff);
+	}
+}
+
+static bool waits_for_device(const struct describer *d, const struct wait *w)
+{
+	return w->kind == WAIT_KIND_block_io || w->kind == WAIT_KIND_sync || w->kind == WAIT_KIND_fault ||
+	       kernel_place_of_wait(d->names, d->scene->tables, w) == KERNEL_PLACE_BLOCK_IO;
+}
+
 void answer_frozen_text(const struct describer *d, const struct diagnosis *g, struct buf *buf)
 {
 	const struct wait *culprit = answer_longest_wait(d->scene, g->culprit.thread, g), *victim = answer_longest_wait(d->scene, g->victim.thread, g);
@@ -108,5 +212,9 @@ void answer_frozen_text(const struct describer *d, const struct diagnosis *g, st
 	else if (culprit && kernel_place_of_wait(d->names, d->scene->tables, culprit) == KERNEL_PLACE_FROZEN)
 		tell_files(d, &g->culprit, culprit, buf);
 	if (culprit && kernel_place_of_wait(d->names, d->scene->tables, culprit) == KERNEL_PLACE_MEMORY)
-		buf_printf(buf, " Its control group had used up its memory limit.");
+		tell_memory(d, g, g->culprit.thread, buf);
+	else if (culprit && waits_for_device(d, culprit))
+		tell_devices(d, g, g->culprit.thread, buf);
+	else if (victim && waits_for_device(d, victim))
+		tell_devices(d, g, g->victim.thread, buf);
 }

@@ -1,26 +1,35 @@
-/* What an answer says of a terminal that stopped the culprit: a job in the background may neither read from
- * it nor set it; and of one whose output was stopped. See answer.h. */
+/* What an answer says of the signal that stopped the culprit, as of a terminal: a job in the background may neither
+ * read from it nor set it; and of a terminal whose output was stopped. See answer.h. */
 #include <signal.h>
 #include <string.h>
 
 #include "diagnose/answer.h"
 
-/* The signal by which the process was stopped in the window, or before it and still is; NULL none is known. */
-static const struct sent_signal *stopped_by(const struct scene *scene, const struct diagnosis *g)
+static bool is_stop(uint32_t signal)
+{
+	return signal >= SIGSTOP && signal <= SIGTTOU;
+}
+
+/* The signal by which the process was stopped in the window, or before it and still is; 0 none is known. *ret_sent: its
+ * sending was recorded; else the kernel keeps which it was, and not whose. */
+static uint32_t stopped_by(const struct scene *scene, const struct diagnosis *g, bool *ret_sent)
 {
 	uint32_t thread = g->culprit.thread, first = scene->threads[thread].wait;
 	const struct wait *stop = NULL;
 
+	*ret_sent = false;
 	for (uint32_t i = scene_waits_from(scene, thread, g->end_ns); i-- > first && !stop && scene->waits[i].end_ns > g->start_ns; )
 		if (scene->waits[i].kind == WAIT_KIND_stop && scene->waits[i].state == TASK_STATE_stopped)
 			stop = &scene->waits[i];
 	for (uint32_t i = scene->signal_count; stop && i-- > 0; ) {
 		const struct sent_signal *s = &scene->signals[i];
 
-		if (s->time <= stop->start_ns && s->signal >= SIGSTOP && s->signal <= SIGTTOU && scene_same_process(scene, s->target, thread))
-			return s;
+		if (s->time <= stop->start_ns && is_stop(s->signal) && scene_same_process(scene, s->target, thread)) {
+			*ret_sent = true;
+			return s->signal;
+		}
 	}
-	return NULL;
+	return stop && is_stop((uint32_t)stop->argument) ? (uint32_t)stop->argument : 0;
 }
 
 /* "" not known. */
@@ -48,16 +57,22 @@ static void tell_stopped_output(const struct describer *d, const struct diagnosi
 
 void answer_terminal_text(const struct describer *d, const struct diagnosis *g, struct buf *buf)
 {
-	const struct sent_signal *s = g->culprit.kind == ACTOR_THREAD ? stopped_by(d->scene, g) : NULL;
+	bool sent = false;
+	uint32_t signal = g->culprit.kind == ACTOR_THREAD ? stopped_by(d->scene, g, &sent) : 0;
 	const char *path;
 
 	if (g->culprit.kind == ACTOR_THREAD)
 		tell_stopped_output(d, g, buf);
-	if (!s || (s->signal != SIGTTIN && s->signal != SIGTTOU))
+	if (signal == SIGSTOP && !sent)
+		buf_text(buf, " It was stopped by SIGSTOP, from whom the kernel does not keep; SIGCONT lets it go on.");
+	if (!signal || signal == SIGSTOP || (signal == SIGTSTP && sent))
 		return;
 	path = terminal_of(d, g->culprit.pid);
-	buf_printf(buf, " It was stopped by %s: in the background it may not %s its terminal%s", s->signal == SIGTTIN ? "SIGTTIN" : "SIGTTOU",
-		   s->signal == SIGTTIN ? "read from" : "write to, or set,", path[0] ? " " : "");
+	if (signal == SIGTSTP)
+		buf_printf(buf, " It was stopped by SIGTSTP, as by Ctrl-Z at its terminal%s", path[0] ? " " : "");
+	else
+		buf_printf(buf, " It was stopped by %s: in the background it may not %s its terminal%s", signal == SIGTTIN ? "SIGTTIN" : "SIGTTOU",
+			   signal == SIGTTIN ? "read from" : "write to, or set,", path[0] ? " " : "");
 	buf_escaped(buf, path, strlen(path), NULL);
 	buf_text(buf, "; it goes on when it is put into the foreground (fg).");
 }

@@ -81,10 +81,14 @@ void drop_those_behind(struct question *q);
 void ask_lockstep(struct question *q);
 /* Rules about the other end, see suspects_ends.c. */
 void ask_other_end(struct question *q);
+void suspect_ends_of(struct question *q, uint64_t object);
 void ask_served_alone(struct question *q);
 void ask_upstream(struct question *q);
 /* See suspects_children.c. */
 void ask_working_child(struct question *q);
+/* See suspects_looked.c. */
+void ask_watched(struct question *q);
+void ask_looked_at(struct question *q);
 /* See suspects_bus.c. */
 void ask_bus(struct question *q);
 /* See suspects_sessions.c. */

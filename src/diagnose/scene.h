@@ -242,15 +242,27 @@ enum call_what {
 	CALL_REFUSED,    /* it was there already */
 	CALL_TAKEN_AWAY, /* a file or folder was removed, or renamed */
 	CALL_ALIVE,      /* a signal of number 0 could be sent */
-	CALL_GONE        /* it could not: there is no such process */
+	CALL_GONE,       /* it could not: there is no such process */
+	CALL_CHILD_LIVES /* it asked whether a child has ended, without waiting: none had */
 };
 
 struct call_made {
 	uint64_t time, number;
 	uint32_t thread;
-	uint32_t target;         /* of CALL_ALIVE and CALL_GONE: the process's first thread, 0 unknown */
+	uint32_t target;         /* of CALL_ALIVE, CALL_GONE and CALL_CHILD_LIVES: the process's first thread, 0 unknown */
 	uint16_t syscall;
 	uint8_t what;            /* enum call_what */
+};
+
+/* What a call that failed named. */
+struct named_call {
+	uint64_t time, number;
+	uint32_t thread;
+	int32_t result;          /* a negative error number */
+	uint16_t syscall;
+	uint16_t family, port;   /* of connect */
+	uint64_t address[2];
+	const char *path;        /* "" none, or not known */
 };
 
 struct quota {
@@ -279,6 +291,23 @@ struct poll_item {
 	uint32_t pid;
 	int32_t fd;
 	uint32_t events;         /* EPOLL mask */
+};
+
+/* A file or folder that an inotify or fanotify group watches, as a snapshot found it. */
+struct watched_file {
+	uint64_t time, watcher, object;
+	uint32_t pid;
+	uint32_t mask;           /* IN_ */
+	const char *path;        /* "" not known */
+};
+
+/* A limit of a control group, as a snapshot found it while a thread of it was blocked. */
+struct group_limit {
+	uint64_t time, limit, used, most_bytes;
+	uint32_t most;           /* thread: of who has most of the memory; 0 not known */
+	uint32_t device;
+	uint8_t kind;            /* GROUP_LIMIT_ */
+	const char *path;
 };
 
 /* Indices into one of the scene's arrays, in the order of time. */
@@ -314,7 +343,7 @@ struct numbers {
 	uint32_t count;
 };
 
-#define SCENE_KEPT 13
+#define SCENE_KEPT 16
 /* Columns that are laid out anew; the spans of each of two workers first. */
 enum { LAID_waits = 2, LAID_wakes, LAID_episodes, SCENE_LAID };
 
@@ -365,6 +394,8 @@ struct scene {
 	uint32_t signal_count;
 	struct call_made *calls;
 	uint32_t call_count;
+	struct named_call *named_calls;
+	uint32_t named_call_count;
 	struct quota *quotas;
 	uint32_t quota_count;
 	struct file_change *changes;
@@ -373,6 +404,10 @@ struct scene {
 	uint32_t mark_count;
 	struct poll_item *poll_items;
 	uint32_t poll_item_count;
+	struct watched_file *watched;
+	uint32_t watched_count;
+	struct group_limit *group_limits;
+	uint32_t group_limit_count;
 	struct cpu_row {
 		struct cpu_run *runs;
 		uint32_t count;

@@ -47,10 +47,13 @@ struct gatherer {
 	struct map fuse_open;                 /* unique number -> index of the request */
 	struct vec(struct sent_signal) signals;
 	struct vec(struct call_made) calls;
+	struct vec(struct named_call) named_calls;
 	struct vec(struct quota) quotas;
 	struct vec(struct file_change) changes;
 	struct vec(struct mark) marks;
 	struct vec(struct poll_item) poll_items;
+	struct vec(struct watched_file) watched;
+	struct vec(struct group_limit) group_limits;
 };
 
 /* ---- during the pass ---- */
@@ -192,6 +195,8 @@ static enum call_what call_what(const struct event_syscall *s)
 		return result == 0 ? CALL_TAKEN_AWAY : result == -EEXIST || result == -ENOTEMPTY ? CALL_REFUSED : CALL_OTHER;
 	case SYS_kill:
 		return s->arg1 ? CALL_OTHER : result == 0 ? CALL_ALIVE : result == -ESRCH ? CALL_GONE : CALL_OTHER;
+	case SYS_wait4:
+		return result == 0 ? CALL_CHILD_LIVES : CALL_OTHER;
 	default: /* other calls say nothing of that */
 		return CALL_OTHER;
 	}
@@ -228,7 +233,8 @@ void gatherer_see(void *gatherer, const struct event *e)
 	case EVENT_syscall: see_syscall(b, e); return;
 	case EVENT_fork: case EVENT_exec: case EVENT_waiting: case EVENT_file_lock: case EVENT_lock_held: case EVENT_fuse_send:
 	case EVENT_fuse_end: case EVENT_fuse_asked: case EVENT_signal: case EVENT_deliver: case EVENT_throttle: case EVENT_cgroup:
-	case EVENT_file_event: case EVENT_poll_item: case EVENT_mark:
+	case EVENT_file_event: case EVENT_poll_item: case EVENT_watch: case EVENT_call_name:
+	case EVENT_group_limit: case EVENT_mark:
 		keep_copy(b, e);
 		break;
 	default: /* event numbers are open: the rest has no part in the scene */
@@ -242,7 +248,7 @@ void gatherer_see(void *gatherer, const struct event *e)
 static const uint16_t scene_events[] = {
 	EVENT_switch, EVENT_fork, EVENT_exec, EVENT_waiting, EVENT_message, EVENT_sample, EVENT_file_lock, EVENT_lock_held,
 	EVENT_fuse_send, EVENT_fuse_end, EVENT_fuse_asked, EVENT_signal, EVENT_deliver, EVENT_throttle, EVENT_cgroup, EVENT_file_event, EVENT_poll_item,
-	EVENT_mark, EVENT_syscall,
+	EVENT_watch, EVENT_call_name, EVENT_group_limit, EVENT_mark, EVENT_syscall,
 };
 
 #define BIT(event, field) (1ull << offsetof(struct event_##event, field))
@@ -387,11 +393,20 @@ static void on_call(struct gatherer *b, const struct event *e)
 {
 	const struct event_syscall *s = event_as(e, syscall);
 	enum call_what what = call_what(s);
-	bool looks = what == CALL_ALIVE || what == CALL_GONE;
+	bool looks = what == CALL_ALIVE || what == CALL_GONE || what == CALL_CHILD_LIVES;
 
 	vec_push(&b->calls, ((struct call_made){ .time = e->time, .number = e->number, .thread = thread_of(b, e->tid, e->time),
 		.target = looks && s->arg0 && s->arg0 <= INT32_MAX ? thread_of(b, (uint32_t)s->arg0, e->time) : 0, .syscall = s->number,
 		.what = (uint8_t)what }));
+}
+
+static void on_call_name(struct gatherer *b, const struct event *e)
+{
+	const struct event_call_name *c = event_as(e, call_name);
+
+	vec_push(&b->named_calls, ((struct named_call){ .time = e->time, .number = e->number, .thread = thread_of(b, e->tid, e->time),
+		.result = (int32_t)c->result, .syscall = c->number, .family = c->family, .port = c->port,
+		.address = { c->address_high, c->address_low }, .path = arena_strndup(&b->scene->arena, e->tail, e->tail_length) }));
 }
 
 static void on_throttle(struct gatherer *b, const struct event *e)
@@ -449,6 +464,7 @@ static void on_rare(struct gatherer *b, const struct event *e)
 	case EVENT_signal: on_signal(b, e); break;
 	case EVENT_deliver: on_deliver(b, e); break;
 	case EVENT_syscall: on_call(b, e); break;
+	case EVENT_call_name: on_call_name(b, e); break;
 	case EVENT_throttle: on_throttle(b, e); break;
 	case EVENT_cgroup: on_cgroup(b, e); break;
 	case EVENT_file_event: {
@@ -462,6 +478,20 @@ static void on_rare(struct gatherer *b, const struct event *e)
 		const struct event_poll_item *p = event_as(e, poll_item);
 
 		vec_push(&b->poll_items, ((struct poll_item){ e->time, p->set, p->object, e->tid, (int32_t)p->fd, p->events }));
+		break;
+	}
+	case EVENT_watch: {
+		const struct event_watch *w = event_as(e, watch);
+
+		vec_push(&b->watched, ((struct watched_file){ e->time, w->watcher, w->object, e->tid, w->mask,
+							      arena_strndup(&b->scene->arena, e->tail, e->tail_length) }));
+		break;
+	}
+	case EVENT_group_limit: {
+		const struct event_group_limit *l = event_as(e, group_limit);
+
+		vec_push(&b->group_limits, ((struct group_limit){ e->time, l->limit, l->used, l->most_bytes, thread_of(b, l->most, e->time), l->device,
+								  l->kind, arena_strndup(&b->scene->arena, e->tail, e->tail_length) }));
 		break;
 	}
 	case EVENT_mark:
@@ -558,10 +588,13 @@ void gatherer_give(struct gatherer *b, struct scene *scene)
 	KEEP(b, fuse, fuse, fuse_count);
 	KEEP(b, signals, signals, signal_count);
 	KEEP(b, calls, calls, call_count);
+	KEEP(b, named_calls, named_calls, named_call_count);
 	KEEP(b, quotas, quotas, quota_count);
 	KEEP(b, changes, changes, change_count);
 	KEEP(b, marks, marks, mark_count);
 	KEEP(b, poll_items, poll_items, poll_item_count);
+	KEEP(b, watched, watched, watched_count);
+	KEEP(b, group_limits, group_limits, group_limit_count);
 	map_done(&b->fuse_open);
 }
 

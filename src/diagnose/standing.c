@@ -1,16 +1,19 @@
 /* See standing.h. */
 #include "diagnose/standing.h"
 
+#include <signal.h>
 #include <stdlib.h>
 
 #include "diagnose/closed.h"
 #include "diagnose/diagnoser.h"
+#include "diagnose/looked_at.h"
 #include "diagnose/loops.h"
 #include "diagnose/owed.h"
 #include "diagnose/own_ends.h"
 #include "diagnose/serving.h"
 #include "diagnose/shared_word.h"
 #include "diagnose/suspects.h"
+#include "diagnose/watched.h"
 
 #define WHOLE_PERCENT 90     /* of the look, so much of it in one state is all of it */
 #define HALF_PERCENT 50
@@ -177,6 +180,17 @@ static bool is_left_alone(const struct diagnoser *diagnoser, uint32_t thread, ui
 			return true;
 	}
 	return false;
+}
+
+/* Of those that could change the files that it watches one alone is stopped, or kept. */
+static bool is_left_by_writer(const struct scene *scene, const struct wait *w, uint64_t from_ns)
+{
+	struct watched watched;
+
+	if (!rule_holds(scene, RULE_watched_writer))
+		return false;
+	watched_find(scene, w, from_ns, scene->end_ns, &watched);
+	return watched.standing_out == 1;
 }
 
 /* ---- what a thread does ---- */
@@ -376,10 +390,24 @@ static void doubt_rest(struct diagnoser *diagnoser, struct standing *s, uint64_t
 	const struct wait *w = scene->threads[s->thread].wait_count ? &scene->waits[scene_waits_end(scene, s->thread) - 1] : NULL;
 
 	if (s->kind != STANDING_RESTS || !w || w->idle || (w->kind != WAIT_KIND_poll && w->kind != WAIT_KIND_epoll && w->kind != WAIT_KIND_read) ||
-	    !is_left_alone(diagnoser, s->thread, from_ns > scene->start_ns ? from_ns : scene->start_ns))
+	    (!is_left_alone(diagnoser, s->thread, from_ns > scene->start_ns ? from_ns : scene->start_ns) &&
+	     !is_left_by_writer(scene, w, from_ns > scene->start_ns ? from_ns : scene->start_ns)))
 		return;
 	s->kind = STANDING_WAITS;
 	s->reason = kind_reasons[STANDING_WAITS];
+}
+
+/* Nor is it at rest, or at this and that, where its calls tell that it looks for one thing again and again, in vain. */
+static void doubt_looks(const struct scene *scene, struct standing *s, uint64_t from_ns)
+{
+	uint64_t from = from_ns > scene->start_ns ? from_ns : scene->start_ns;
+	struct looked_at looked;
+
+	if ((s->kind != STANDING_RESTS && s->kind != STANDING_MOVES) || !scene->named_call_count || !rule_holds(scene, RULE_looked_at) ||
+	    !looked_at_may(scene, s->thread, from, scene->end_ns) || !looked_at_find(scene, s->thread, from, scene->end_ns, &looked))
+		return;
+	s->kind = STANDING_LOOKS;
+	s->reason = kind_reasons[STANDING_LOOKS];
 }
 
 static void find_asked(struct diagnoser *diagnoser, const struct standing_options *options, struct standing *list, size_t *count)
@@ -394,6 +422,7 @@ static void find_asked(struct diagnoser *diagnoser, const struct standing_option
 				continue;
 			standing_of(diagnoser, thread, options->from_ns, &s);
 			doubt_rest(diagnoser, &s, options->from_ns);
+			doubt_looks(scene, &s, options->from_ns);
 			if (!best.thread || is_better(scene, &s, &best))
 				best = s;
 		}
@@ -409,9 +438,19 @@ static int longest_first(const void *a, const void *b)
 	return x->since_ns < y->since_ns ? -1 : x->since_ns > y->since_ns;
 }
 
-/* Without a person who says so, only what cannot be meant. */
-static bool is_beyond_doubt(const struct standing *s)
+/* By the key for that at its terminal: a person will go on with it, or not. */
+static bool is_put_aside(const struct scene *scene, const struct standing *s)
 {
+	const struct wait *w = scene->threads[s->thread].wait_count ? &scene->waits[scene_waits_end(scene, s->thread) - 1] : NULL;
+
+	return s->kind == STANDING_STOPPED && rule_holds(scene, RULE_put_aside) && w && w->kind == WAIT_KIND_stop && w->argument == SIGTSTP;
+}
+
+/* Without a person who says so, only what cannot be meant. */
+static bool is_beyond_doubt(const struct scene *scene, const struct standing *s)
+{
+	if (is_put_aside(scene, s))
+		return false;
 	return s->kind == STANDING_LOCKED || s->kind == STANDING_KERNEL || s->kind == STANDING_STOPPED;
 }
 
@@ -425,7 +464,7 @@ static void find_all(struct diagnoser *diagnoser, const struct standing_options 
 		if (scene_is_system(scene, thread))
 			continue;
 		standing_of(diagnoser, thread, options->from_ns, &s);
-		if ((is_beyond_doubt(&s) || s.owed) && s.early_ns + options->threshold_ns <= scene->end_ns)
+		if ((is_beyond_doubt(scene, &s) || s.owed) && s.early_ns + options->threshold_ns <= scene->end_ns)
 			list[(*count)++] = s;
 	}
 	qsort(list, *count, sizeof(*list), longest_first);
@@ -445,11 +484,18 @@ size_t standing_find(struct arena *arena, struct diagnoser *diagnoser, const str
 	return count;
 }
 
-uint64_t standing_sleeps_for(const struct scene *scene, const struct standing *standing)
+uint64_t standing_look_for(const struct scene *scene, const struct standing *s, uint64_t from_ns)
 {
-	const struct wait *w = scene->threads[standing->thread].wait_count ? &scene->waits[scene_waits_end(scene, standing->thread) - 1] : NULL;
+	const struct wait *w = scene->threads[s->thread].wait_count ? &scene->waits[scene_waits_end(scene, s->thread) - 1] : NULL;
+	uint64_t from = from_ns > scene->start_ns ? from_ns : scene->start_ns, least = limit_of(scene, LIMIT_looks_least_ns), sleep;
 
-	if (standing->kind != STANDING_RESTS || !w || w->kind != WAIT_KIND_sleep || w->idle || w->timeout_ns > limit_of(scene, LIMIT_short_sleep_ns))
+	if (!w || w->idle || s->owed || (s->kind != STANDING_RESTS && s->kind != STANDING_MOVES && s->kind != STANDING_LOOKS))
 		return 0;
-	return w->timeout_ns;
+	sleep = w->kind == WAIT_KIND_sleep ? w->timeout_ns : 0;
+	if (sleep > limit_of(scene, LIMIT_short_sleep_ns) || (s->kind == STANDING_RESTS && !sleep) ||
+	    !looked_at_may(scene, s->thread, from, scene->end_ns))
+		return 0;
+	/* two looks, where that is soon */
+	sleep = 2 * sleep > limit_of(scene, LIMIT_short_sleep_ns) ? sleep : 2 * sleep;
+	return (sleep > least ? sleep : least) + limit_of(scene, LIMIT_sleep_margin_ns);
 }

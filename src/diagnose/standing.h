@@ -51,8 +51,8 @@ struct standing_options {
 size_t standing_find(struct arena *arena, struct diagnoser *diagnoser, const struct standing_options *options,
 		     const struct standing **ret_standing);
 
-/* A thread at rest sleeps for a short while at a time: what it does in between may tell what it looks for. How long one sleep
- * takes; 0 it does not. */
-uint64_t standing_sleeps_for(const struct scene *scene, const struct standing *standing);
+/* A thread that sleeps for a short while at a time, or comes and goes: what it does in between may tell what it looks for. For how long to
+ * look, to see it twice where that is soon; 0: that would tell nothing. */
+uint64_t standing_look_for(const struct scene *scene, const struct standing *standing, uint64_t from_ns);
 
 #endif

@@ -160,7 +160,7 @@ static bool polls_to_write(const struct question *q, uint64_t object)
 	return false;
 }
 
-static void ask_ends_of(struct question *q, uint64_t object)
+void suspect_ends_of(struct question *q, uint64_t object)
 {
 	const struct ends *ends = q->inquiry->ends;
 	const struct tables *tables = q->scene->tables;
@@ -218,7 +218,7 @@ static void ask_polled(struct question *q)
 	}
 	for (uint32_t i = 0; i < count; i++)
 		if (objects[i] != q->wait->detail)
-			ask_ends_of(q, objects[i]);
+			suspect_ends_of(q, objects[i]);
 }
 
 void ask_other_end(struct question *q)
@@ -227,7 +227,7 @@ void ask_other_end(struct question *q)
 
 	if (w->kind == WAIT_KIND_futex || only_looks(q))
 		return;
-	ask_ends_of(q, w->object || w->kind != WAIT_KIND_poll ? w->object : w->detail);
+	suspect_ends_of(q, w->object || w->kind != WAIT_KIND_poll ? w->object : w->detail);
 	if (w->kind == WAIT_KIND_poll && w->argument > 1 && w->end == WAIT_END_OPEN)
 		ask_polled(q);
 	if (w->kind != WAIT_KIND_epoll || w->end != WAIT_END_OPEN ||
@@ -235,7 +235,7 @@ void ask_other_end(struct question *q)
 		return;
 	for (uint32_t i = 0; i < q->scene->poll_item_count; i++)
 		if (q->scene->poll_items[i].set == w->object)
-			ask_ends_of(q, q->scene->poll_items[i].object);
+			suspect_ends_of(q, q->scene->poll_items[i].object);
 }
 
 bool suspects_others_write(const struct ends *ends, uint64_t object, const struct wait *w)

@@ -36,7 +36,7 @@ bool tries_find(const struct scene *scene, const struct episode *episode, struct
 		const struct call_made *c = &scene->calls[i];
 
 		/* what it made to try, as a link's file, it may have removed again */
-		if (c->thread != episode->thread || c->what == CALL_TAKEN_AWAY)
+		if (c->thread != episode->thread || c->what == CALL_TAKEN_AWAY || c->what == CALL_CHILD_LIVES)
 			continue;
 		if ((c->what == CALL_REFUSED || c->what == CALL_ALIVE) && ran_ns(scene, c->thread, c->time, episode->start_ns) <= limit_of(scene, LIMIT_try_ns))
 			ret_tries->refused = c;

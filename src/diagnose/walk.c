@@ -55,6 +55,8 @@ const char *walk_link_words(enum walk_link link)
 	case LINK_PROCESS: return "is of the same process";
 	case LINK_SHARES_ALONE: return "has that memory mapped, and is the only one that could end the wait";
 	case LINK_SHARES: return "has that memory mapped, too, as others do";
+	case LINK_HAS_IT: return "has what it looks for open";
+	case LINK_WRITES: return "has what it watches open for writing";
 	case LINK_SESSION: return "serves the only other session, which is open, and may have what it waits for";
 	}
 	return "";

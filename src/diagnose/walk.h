@@ -70,6 +70,8 @@ enum walk_link {
 	LINK_SIMILAR,     /* it ended a similar wait at another time */
 	LINK_SHARES_ALONE, /* the only other process that has the word's memory mapped */
 	LINK_SHARES,      /* one of several of them */
+	LINK_HAS_IT,      /* it has the file open that the other is to make, or may not have */
+	LINK_WRITES,      /* it has a file open for writing whose change is waited for */
 	LINK_SESSION,     /* another worker of a server, with a session open that says nothing */
 	LINK_PROCESS      /* a thread of the same process, the only ones that could */
 };

@@ -32,7 +32,8 @@ struct record_config {
 	u8 stacks;               /* STACKS_ of what takes stacks */
 	u8 uring_passes_entry;   /* io_uring_complete passes the queue's entry (6.16) instead of its parts */
 	u8 narrow;               /* no switches and wake-ups between threads that the filter leaves out */
-	u8 reserved[4];
+	u8 names;                /* of calls that fail, also what they name is recorded: a path, an address */
+	u8 reserved[3];
 };
 
 #define STACKS_WAITS 1u

@@ -160,7 +160,7 @@ int filter_check(const struct filter *filter, struct err *err)
 		u64 kind = filter->keys.items[i] >> FILTER_SHIFT;
 		pid_t number = (pid_t)filter->keys.items[i];
 
-		if ((kind == FILTER_PID || kind == FILTER_TID) && kill(number, 0) && errno == ESRCH)
+		if (!filter->may_be_gone && (kind == FILTER_PID || kind == FILTER_TID) && kill(number, 0) && errno == ESRCH)
 			return err_set(err, -ESRCH, "there is no %s %d", kind == FILTER_PID ? "process" : "thread",
 				       (int)number);
 		if (kind == FILTER_CPU && number >= sysconf(_SC_NPROCESSORS_CONF))

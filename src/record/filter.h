@@ -27,6 +27,7 @@ struct filter {
 	struct vec(u64) keys;
 	bool kinds[FILTER_KINDS];   /* which are asked for */
 	bool follow_forks;          /* children of filtered processes too */
+	bool may_be_gone;           /* who has ended by the time is passed over */
 };
 
 void filter_done(struct filter *filter);

@@ -367,6 +367,7 @@ static int start(struct recorder *recorder, const struct recorder_options *optio
 	programs.config.own_pid = (uint32_t)getpid();
 	programs.config.full = options->full;
 	programs.config.narrow = options->narrow;
+	programs.config.names = options->full && options->names;
 	programs.config.stacks = (uint8_t)options->stacks;
 	programs.config.sample_period_ns = options->sample_hz ? 1000000000u / options->sample_hz : 0;
 	r = programs_allowed(err);

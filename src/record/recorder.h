@@ -29,6 +29,7 @@ struct recorder_options {
 	bool keep_old;                /* a file that is there is kept as PATH.old */
 	bool full;                    /* the full level */
 	bool look;                    /* only what tells who moves and where, for a moment: quickly begun and ended */
+	bool names;                   /* at the full level: what calls that fail name, too: paths, addresses */
 	bool narrow;                  /* switches and wake-ups only to and from threads that the filter lets pass */
 	uint64_t max_bytes;           /* of the trace, 0 no limit */
 	struct output_room room;      /* who makes room on the trace's disk; its data must outlive the recorder */

@@ -14,6 +14,7 @@
 #include "base/slice.h"
 #include "base/vec.h"
 #include "record/cgroups.h"
+#include "record/group_limits.h"
 #include "record/processes.h"
 #include "record/programs.h"
 #include "record/stacks.h"
@@ -22,6 +23,7 @@
 
 #define PROCESSES_LIMIT_MS 5000 /* for what /proc tells, all processes together */
 #define SHARERS_LIMIT_MS 2000
+#define BLOCKED_MOST 256       /* processes whose limits are looked for */
 
 struct snapshots {
 	pthread_mutex_t lock;           /* one snapshot at a time */
@@ -36,6 +38,9 @@ struct snapshots {
 	struct processes left;
 	struct state_sink states;
 	struct cgroups_sink cgroups;
+	struct group_limits_sink limits;
+	struct vec(uint32_t) blocked;   /* processes with a thread that no signal wakes, but to end it */
+	struct buf limits_told;
 };
 
 #define container(pointer, type, member) ((type *)((char *)(pointer) - offsetof(type, member)))
@@ -106,6 +111,7 @@ static int on_thread(struct processes_sink *sink, const struct task_found *found
 	size_t comm = strnlen(found->comm, sizeof(found->comm));
 	struct event_waiting waiting = wait_found_waiting(found, wait);
 	struct event_descriptor end;
+	bool blocked = waiting.state == TASK_STATE_blocked || waiting.state == TASK_STATE_killable;
 	const char *asyncs = texts + texts_bytes + wait->stack_bytes;
 	int r;
 
@@ -114,6 +120,8 @@ static int on_thread(struct processes_sink *sink, const struct task_found *found
 	memcpy(tail, found->comm, comm);
 	tail[comm++] = 0;
 	memcpy(tail + comm, texts, texts_bytes);
+	if (blocked && !(found->task.flags & TASK_FLAGS_kernel_thread) && snapshots->blocked.length < BLOCKED_MOST)
+		vec_push(&snapshots->blocked, found->task.pid);
 	r = emit(snapshots, found->tid, EVENT_task, &found->task, tail, comm + texts_bytes, err);
 	if (r)
 		return r;
@@ -144,6 +152,11 @@ static int on_cgroup(struct cgroups_sink *sink, const struct event_cgroup *cgrou
 	return emit(container(sink, struct snapshots, cgroups), 0, EVENT_cgroup, cgroup, path, strlen(path), err);
 }
 
+static int on_limit(struct group_limits_sink *sink, const struct event_group_limit *limit, const char *path, struct err *err)
+{
+	return emit(container(sink, struct snapshots, limits), 0, EVENT_group_limit, limit, path, strlen(path), err);
+}
+
 int snapshots_open(const struct programs *programs, struct stacks *stacks, struct state_opening *opening, struct snapshot_sink *sink,
 		   struct snapshots **ret_snapshots, struct err *err)
 {
@@ -157,6 +170,7 @@ int snapshots_open(const struct programs *programs, struct stacks *stacks, struc
 	snapshots->processes = (struct processes_sink){ on_thread };
 	snapshots->states.event = on_state;
 	snapshots->cgroups.cgroup = on_cgroup;
+	snapshots->limits.limit = on_limit;
 	r = tasks_open(programs, stacks, &snapshots->tasks, err);
 	opened = state_open_end(opening, &snapshots->state, r && r != -ENOTSUP ? NULL : err);
 	if (!r || r == -ENOTSUP)
@@ -178,6 +192,8 @@ void snapshots_close(struct snapshots *snapshots)
 	map_done(&snapshots->tids);
 	vec_done(&snapshots->pythons);
 	vec_done(&snapshots->words);
+	vec_done(&snapshots->blocked);
+	buf_done(&snapshots->limits_told);
 	processes_done(&snapshots->left);
 	pthread_mutex_destroy(&snapshots->lock);
 	free(snapshots);
@@ -208,6 +224,7 @@ static int take_tasks(struct snapshots *snapshots, struct event_snapshot *mark, 
 	r = tasks_find(snapshots->tasks, &all, &found, &count, err);
 	map_clear(&snapshots->tids);
 	vec_clear(&snapshots->words);
+	vec_clear(&snapshots->blocked);
 	for (size_t i = 0; !r && i < count; i++)
 		map_put(&snapshots->tids, found[i].tid, 1);
 	mark->cut = !r && count >= TASKS_MOST;
@@ -234,6 +251,9 @@ static int take(struct snapshots *snapshots, uint32_t reason, struct err *err)
 		r = state_record(snapshots->state, STATE_ALL, 0, &snapshots->states, err);
 	if (!r)
 		r = cgroups_read(&snapshots->cgroups, err);
+	buf_clear(&snapshots->limits_told);
+	for (size_t i = 0; !r && i < snapshots->blocked.length; i++)
+		r = group_limits_read(snapshots->blocked.items[i], &snapshots->limits_told, &snapshots->limits, err);
 	if (r)
 		return r;
 	mark.end = 1;

@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -192,6 +193,52 @@ static uint32_t describe(const struct state_descriptor *found, char *to, size_t 
 	return at + length;
 }
 
+/* Where the file system of that device is mounted as a whole, "" for the root; false: nowhere that is seen here. Only a
+ * text is read: no file system is asked. */
+static bool mount_of(uint32_t device, char *to, size_t size)
+{
+	FILE *file = fopen("/proc/self/mountinfo", "re");
+	char line[PATH_MAX * 2];
+	bool found = false;
+
+	while (!found && file && fgets(line, sizeof(line), file)) {
+		unsigned major, minor;
+		int root = 0, point = 0, end = 0;
+
+		if (sscanf(line, "%*u %*u %u:%u %n%*s %n%*s%n", &major, &minor, &root, &point, &end) < 2 || !end)
+			continue;
+		found = major == device >> 20 && minor == (device & 0xfffff) && point == root + 2 && line[root] == '/' && (size_t)(end - point) < size;
+		if (found && end - point > 1)
+			snprintf(to, size, "%.*s", end - point, line + point);
+		else if (found)
+			to[0] = 0;
+	}
+	if (file)
+		fclose(file);
+	return found;
+}
+
+/* Of the names, the last of which is the outermost; what is known of it. Returns its length. */
+static uint32_t watch_path(const struct state_watch *found, char *to, size_t size)
+{
+	const char *names[STATE_NAMES];
+	unsigned count = 0;
+	size_t at = 0, bytes = found->names_bytes < sizeof(found->names) ? found->names_bytes : sizeof(found->names);
+
+	for (size_t name = 0; name < bytes && count < STATE_NAMES; name += strnlen(found->names + name, bytes - name) + 1)
+		names[count++] = found->names + name;
+	if (!found->whole || !mount_of(found->device, to, PATH_MAX)) {
+		if (!count)
+			return 0;
+		at = (size_t)snprintf(to, size, "...");
+	} else {
+		at = strlen(to);
+	}
+	while (count-- > 0)
+		at += (size_t)snprintf(to + at, size - at, "/%s", names[count]);
+	return (uint32_t)(at ? at : (size_t)snprintf(to, size, "/"));
+}
+
 static int hand_over(const struct state_record *record, struct state_sink *sink, struct err *err)
 {
 	switch ((enum state_record_type)record->type) {
@@ -204,9 +251,13 @@ static int hand_over(const struct state_record *record, struct state_sink *sink,
 	case STATE_RECORD_POLL_ITEM:
 		return sink->event(sink, record->pid, EVENT_poll_item, &((const struct state_poll_item *)record)->item,
 				   NULL, 0, err);
-	case STATE_RECORD_WATCH:
-		return sink->event(sink, record->pid, EVENT_watch, &((const struct state_watch *)record)->watch, NULL, 0,
-				   err);
+	case STATE_RECORD_WATCH: {
+		const struct state_watch *found = (const void *)record;
+		char text[PATH_MAX + sizeof(found->names)];
+		uint32_t length = watch_path(found, text, sizeof(text));
+
+		return sink->event(sink, record->pid, EVENT_watch, &found->watch, text, length, err);
+	}
 	case STATE_RECORD_FUSE_ASKED:
 		return sink->event(sink, record->pid, EVENT_fuse_asked, &((const struct state_fuse_asked *)record)->asked, NULL, 0,
 				   err);

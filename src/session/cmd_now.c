@@ -12,13 +12,13 @@
 
 #include "base/json.h"
 #include "base/slice.h"
-#include "base/suggest.h"
 #include "diagnose/answer.h"
 #include "diagnose/judgement.h"
 #include "diagnose/standing.h"
 #include "session/command.h"
 #include "session/loop_tasks.h"
 #include "session/now_look.h"
+#include "session/now_meant.h"
 #include "session/session.h"
 #include "session/why.h"
 #include "trace/when.h"
@@ -60,8 +60,8 @@ struct look {
 	uint64_t from_ns;         /* what has not moved since then stands still */
 	struct event_snapshot last; /* snapshot's end */
 	uint64_t last_ns;           /* when it began */
-	uint32_t *pids;
-	size_t pid_count;
+	struct now_meant meant;
+	struct filter calls;      /* whose calls a longer look records */
 	struct finding *findings;
 	size_t count;
 	struct buf said;          /* signature of what was told last */
@@ -69,98 +69,6 @@ struct look {
 	bool may_repeat;          /* a longer look can be taken, ... */
 	uint64_t longer_ns;       /* ... which tells more than this one; 0 it does not */
 };
-
-/* ---- who is meant ---- */
-
-static bool is_name_of(const struct thread *t, const char *name)
-{
-	const char *slash = strrchr(t->exe, '/');
-
-	return t->tid == t->pid && (!strcmp(t->comm, name) || (slash && !strcmp(slash + 1, name)));
-}
-
-/* What its program was given to run: the first argument that is no option, with its folder or without. */
-static bool runs_script(const struct thread *t, const char *name)
-{
-	const char *at = t->tid == t->pid ? strchr(t->command, ' ') : NULL;
-
-	while (at && at[1] == '-')
-		at = strchr(at + 1, ' ');
-	if (!at)
-		return false;
-	size_t length = strcspn(++at, " "), wanted = strlen(name);
-
-	return wanted && length >= wanted && !strncmp(at + length - wanted, name, wanted) && (length == wanted || at[length - wanted - 1] == '/');
-}
-
-static void add_pid(struct look *look, uint32_t pid)
-{
-	for (size_t i = 0; i < look->pid_count; i++)
-		if (look->pids[i] == pid)
-			return;
-	look->pids[look->pid_count++] = pid;
-}
-
-static void add_processes(struct look *look, const char *word, bool (*is_meant)(const struct thread *, const char *))
-{
-	const struct tables *tables = look->session.tables;
-
-	for (uint32_t i = 1; i < tables->thread_count; i++) {
-		const struct thread *t = &tables->threads[i];
-
-		if (!(t->flags & TASK_FLAGS_argus) && t->end_ns >= look->session.scene->end_ns && t->pid && is_meant(t, word))
-			add_pid(look, t->pid);
-	}
-}
-
-static bool is_number_of(const struct thread *t, const char *word)
-{
-	uint64_t number;
-
-	return !parse_number(word, &number) && (t->pid == number || t->tid == number);
-}
-
-/* Of the names of processes, the one that may have been meant. */
-static const char *near_name(const struct look *look, const char *word)
-{
-	struct suggestion near = suggest_begin(word, strlen(word));
-	const struct tables *tables = look->session.tables;
-
-	for (uint32_t i = 1; i < tables->thread_count; i++)
-		if (tables->threads[i].tid == tables->threads[i].pid && !(tables->threads[i].flags & TASK_FLAGS_argus))
-			suggest_offer(&near, tables->threads[i].comm);
-	return near.nearest;
-}
-
-/* A number is a process's or a thread's; a name, a program's or a process's, or else of the script that one runs. */
-static int add_word(struct look *look, const char *word, struct err *err)
-{
-	size_t before = look->pid_count;
-	uint64_t number;
-	bool is_number = !parse_number(word, &number);
-	const char *near;
-
-	add_processes(look, word, is_number ? is_number_of : is_name_of);
-	if (!is_number && look->pid_count == before)
-		add_processes(look, word, runs_script);
-	if (look->pid_count > before)
-		return 0;
-	near = is_number ? NULL : near_name(look, word);
-	if (near)
-		return err_set(err, -ENOENT, "no process is called '%s'; did you mean '%s'?", word, near);
-	return err_set(err, -ENOENT, is_number ? "there is no process or thread %s" : "no process is called '%s'", word);
-}
-
-static int choose(struct look *look, struct err *err)
-{
-	const struct options *given = look->context->options;
-	int r = 0;
-
-	look->pids = arena_array(&look->arena, uint32_t, look->session.tables->thread_count + 1);
-	for (size_t i = 0; !r && i < given->argument_count; i++)
-		r = add_word(look, given->arguments[i], err);
-	return r;
-}
 
 /* ---- the answers ---- */
 
@@ -201,7 +109,7 @@ static bool is_sure(const struct scene *scene, const struct finding *f)
 
 static size_t find_standing(struct look *look, size_t pid_count, const struct standing **ret_list)
 {
-	struct standing_options options = { .pids = look->pids, .pid_count = pid_count,
+	struct standing_options options = { .pids = look->meant.pids, .pid_count = pid_count,
 					    .threshold_ns = options_number(look->context->options, "threshold", THRESHOLD_NS),
 					    .from_ns = look->from_ns };
 
@@ -254,21 +162,21 @@ static void put_outermost_first(struct look *look)
 static void find(struct look *look)
 {
 	const struct standing *list;
-	size_t count = find_standing(look, look->pid_count, &list);
+	size_t count = find_standing(look, look->meant.count, &list);
 
 	look->findings = arena_array(&look->arena, struct finding, count);
-	if (!look->pid_count && count > ANSWERS_SOUGHT)
+	if (!look->meant.count && count > ANSWERS_SOUGHT)
 		count = ANSWERS_SOUGHT;
 	for (size_t i = 0; i < count; i++) {
 		struct finding f = { .standing = &list[i] };
 
 		if (is_stuck(&f))
 			f.diagnosis = diagnose_standing(look, &list[i]);
-		if (!look->pid_count && !is_sure(look->session.scene, &f))
+		if (!look->meant.count && !is_sure(look->session.scene, &f))
 			continue;
 		look->findings[look->count++] = f;
 	}
-	if (!look->pid_count)
+	if (!look->meant.count)
 		put_outermost_first(look);
 }
 
@@ -314,6 +222,22 @@ static void put_children(const struct look *look, const struct thread *parent, s
 			   comm, count);
 }
 
+/* What it looks at, or waits to see change; "" nothing is known of that. */
+static const char *looks_of(struct look *look, const struct finding *f)
+{
+	const struct scene *scene = look->session.scene;
+	struct describer d = { .arena = &look->arena, .scene = scene, .ends = diagnoser_ends(look->session.diagnoser),
+			       .names = look->session.names, .victim = f->standing->thread };
+	const char *text;
+	struct buf buf;
+
+	buf_init(&buf);
+	answer_looks_text(&d, f->standing->thread, look->from_ns > scene->start_ns ? look->from_ns : scene->start_ns, scene->end_ns, &buf);
+	text = buf.length ? arena_strdup(&look->arena, buf_str(&buf) + 1) : "";
+	buf_done(&buf);
+	return text;
+}
+
 static void put_line(struct look *look, const struct finding *f, struct buf *buf)
 {
 	struct actor actor;
@@ -323,8 +247,12 @@ static void put_line(struct look *look, const struct finding *f, struct buf *buf
 		   f->standing->exactly ? "for " : "for at least ",
 		   describe_time(&look->arena, look->session.scene->end_ns - f->standing->since_ns));
 	/* of whom the person asks about */
-	if (look->pid_count && !is_stuck(f)) {
-		if (f->standing->kind == STANDING_MOVES)
+	if (look->meant.count && !is_stuck(f)) {
+		const char *looks = looks_of(look, f);
+
+		if (looks[0])
+			buf_printf(buf, "  %s\n", looks);
+		else if (f->standing->kind == STANDING_MOVES)
 			put_children(look, &look->session.tables->threads[f->standing->thread], buf);
 		struct loop_tasks tasks = tasks_of(look, &actor);
 
@@ -337,7 +265,7 @@ static bool is_told(const struct look *look, size_t index)
 {
 	const struct diagnosis *d = look->findings[index].diagnosis;
 
-	for (size_t i = 0; i < index && !look->pid_count && d->culprit.thread; i++)
+	for (size_t i = 0; i < index && !look->meant.count && d->culprit.thread; i++)
 		if (look->findings[i].diagnosis->culprit.thread == d->culprit.thread ||
 		    leads_over(look->findings[i].diagnosis, look->findings[index].standing->thread))
 			return true;
@@ -378,7 +306,7 @@ static void put_text(struct look *look, struct buf *buf)
 	}
 	if (!look->count)
 		buf_printf(buf, "nothing is stuck\n");
-	if (look->pid_count && !told && !look->again)
+	if (look->meant.count && !told && !look->again)
 		put_elsewhere(look, buf);
 }
 
@@ -415,6 +343,10 @@ static void put_json(struct look *look, struct buf *buf)
 		} else {
 			json_null(&json, "answer");
 		}
+		const char *looks = look->meant.count && !is_stuck(f) ? looks_of(look, f) : "";
+
+		if (looks[0])
+			json_text(&json, "looks", looks);
 		loop_tasks_json(&tasks, &json);
 		json_end(&json);
 	}
@@ -524,26 +456,28 @@ static uint64_t wanted_look(const struct look *look)
 	const struct scene *scene = look->session.scene;
 	uint64_t longest = 0;
 
-	for (size_t i = 0; i < look->count && look->pid_count && rule_holds(scene, RULE_short_sleeps); i++) {
-		uint64_t sleep = standing_sleeps_for(scene, look->findings[i].standing);
+	for (size_t i = 0; i < look->count && look->meant.count && rule_holds(scene, RULE_short_sleeps); i++) {
+		uint64_t wanted = standing_look_for(scene, look->findings[i].standing, look->from_ns);
 
-		if (sleep > longest)
-			longest = sleep;
+		if (wanted > longest)
+			longest = wanted;
 	}
-	return longest ? longest + limit_of(scene, LIMIT_sleep_margin_ns) : 0;
+	return longest;
 }
 
 /* STATUS_STUCK when something is, else 0. */
 static int answer(struct look *look, struct err *err)
 {
-	int r = choose(look, err);
+	int r = now_meant_find(&look->arena, &look->session, look->context->options, &look->meant, err);
 
 	if (r)
 		return r;
 	find(look);
 	look->longer_ns = look->may_repeat ? wanted_look(look) : 0;
-	if (look->longer_ns)
+	if (look->longer_ns) {
+		now_meant_filter(&look->session, &look->meant, &look->calls);
 		return 0;
+	}
 	note_left_out(look);
 	r = look->again ? tell_change(look) : tell(look);
 	for (size_t i = 0; !r && i < look->count; i++)
@@ -562,7 +496,7 @@ static int answer_from(struct look *look, const char *path, bool keep, struct er
 	look->session.temporary = !keep;
 	read_last_snapshot(look);
 	look->from_ns = look_from(look, look_ns);
-	look->pid_count = look->count = 0;
+	look->meant.count = look->count = 0;
 	arena_init(&look->arena);
 	if (!look->session.scene)
 		r = session_look(&look->session, look->from_ns, trace_summary(look->session.trace)->end_ns, err);
@@ -620,12 +554,13 @@ static int look_and_tell(struct command_context *context, struct now_look *takin
 			r = answer_from(&look, taking->taken, keep, err);
 		if (!r && look.longer_ns) {
 			look.may_repeat = false;
-			r = now_look_repeat(taking, look.longer_ns, err);
+			r = now_look_repeat(taking, look.longer_ns, &look.calls, err);
 			if (!r)
 				r = answer_from(&look, taking->taken, keep, err);
 		}
 	}
 	now_look_close(taking);
+	filter_done(&look.calls);
 	return r;
 }
 

@@ -95,6 +95,7 @@ static int start(struct now_look *look, struct err *err)
 	struct recorder_options want = {
 		.path = look->path, .keep_old = true, .sample_hz = SAMPLE_HZ, .look = true,
 		.stacks = STACKS_SLEEPERS | STACKS_SAMPLES, .ring_bytes = RECORDER_RING_LEAST,
+		.full = look->calls != NULL, .names = look->calls != NULL, .filter = look->calls,
 	};
 
 	look->recording = look->path;
@@ -211,10 +212,11 @@ bool now_look_may_repeat(const struct now_look *look)
 	return !look->patient && !look->over_proc && !look->ask && !look->other_path;
 }
 
-int now_look_repeat(struct now_look *look, uint64_t look_ns, struct err *err)
+int now_look_repeat(struct now_look *look, uint64_t look_ns, const struct filter *calls, struct err *err)
 {
 	unlink(look->path); /* nobody wants it kept as PATH.old */
 	look->look_ns = look_ns;
+	look->calls = calls;
 	return now_look_take(look, err);
 }
 

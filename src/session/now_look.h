@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "record/filter.h"
 #include "session/command.h"
 
 #define NOW_LOOK_NS 500000000u
@@ -22,6 +23,7 @@ struct now_look {
 	const char *other_path;    /* of every second trace; NULL: one look is taken */
 	uint64_t look_ns;
 	bool patient;              /* the person has said how long: that is waited for */
+	const struct filter *calls; /* of these processes each system call is recorded; NULL: of none */
 
 	int signals;               /* what asks to end it */
 	sigset_t before;
@@ -37,8 +39,8 @@ int now_look_open(struct now_look *look, struct err *err);
 int now_look_take(struct now_look *look, struct err *err);
 /* By a recorder of its own, and nobody said how long. */
 bool now_look_may_repeat(const struct now_look *look);
-/* In place of the one before, for so long. */
-int now_look_repeat(struct now_look *look, uint64_t look_ns, struct err *err);
+/* In place of the one before, for so long, with each system call of those: what they look at between their sleeps. */
+int now_look_repeat(struct now_look *look, uint64_t look_ns, const struct filter *calls, struct err *err);
 /* Waits; -EINTR as above. */
 int now_look_pause(struct now_look *look, uint64_t ns);
 void now_look_close(struct now_look *look);

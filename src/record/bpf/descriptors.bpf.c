@@ -18,6 +18,14 @@ struct {
 	__type(value, struct state_descriptor);
 } scratch SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct state_watch);
+} watch_room SEC(".maps");
+
+#define WATCH_NAMES_AT __builtin_offsetof(struct state_watch, names)
 #define QUEUE_READS 3
 #define DESCRIPTOR_TEXT_AT __builtin_offsetof(struct state_descriptor, text)
 
@@ -99,6 +107,38 @@ static long state_poll_step(u64 index, struct state_walk *walk)
 	return 0;
 }
 
+/* The names on the way from the file to its file system's root: where those are mounted is not known here. Not static: the
+ * verifier follows its loop once. */
+__noinline int state_names(struct state_watch *out, u64 inode)
+{
+	if (!out)
+		return 0;
+	out->names_bytes = out->whole = 0;
+	if (!bpf_core_field_exists(((struct inode *)0)->i_dentry) || !bpf_core_field_exists(((struct dentry *)0)->d_u.d_alias))
+		return 0;
+	u64 alias = kernel_word((void *)(inode + bpf_core_field_offset(struct inode, i_dentry)));
+	u64 at = alias ? alias - bpf_core_field_offset(struct dentry, d_u.d_alias) : 0;
+	u32 bytes = 0;
+	for (int i = 0; i < STATE_NAMES; i++) {
+		struct dentry *dentry = (struct dentry *)at;
+		u64 parent = at ? (u64)GET(dentry, d_parent) : 0;
+		if (!parent || parent == at) {
+			out->whole = parent != 0;
+			break;
+		}
+		if (bytes >= STATE_TEXT_BYTES)
+			break;
+		KEEP_LIMITS(bytes);
+		long length = bpf_probe_read_kernel_str(out->names + (bytes & (STATE_TEXT_BYTES - 1)), STATE_NAME_BYTES, GET(dentry, d_name.name));
+		if (length <= 1 || length == STATE_NAME_BYTES)
+			break;
+		bytes += length;
+		at = parent;
+	}
+	out->names_bytes = bytes;
+	return 0;
+}
+
 static long state_watch_step(u64 index, struct state_walk *walk)
 {
 	struct list_head *at = walk->mark;
@@ -119,17 +159,23 @@ static long state_watch_step(u64 index, struct state_walk *walk)
 	struct inode *inode = (struct inode *)object;
 	struct super_block *super = GET(inode, i_sb);
 	bool directory = (GET(inode, i_mode) & S_IFMT_BITS) == S_IFDIR_BITS;
-	struct state_watch out = {
-		.head = { sizeof(out), STATE_RECORD_WATCH, walk->pid },
-		.watch = {
-			.watcher = walk->set,
-			.object = object_of_inode(directory ? OBJECT_KIND_directory : OBJECT_KIND_file,
-						  super ? GET(super, s_dev) : 0, GET(inode, i_ino)),
-			.mask = GET(mark, mask),
-			.descriptor = walk->has_numbers ? GET((struct inotify_inode_mark *)mark, wd) : 0,
-		},
+	u32 zero = 0, device = super ? GET(super, s_dev) : 0;
+	struct state_watch *out = bpf_map_lookup_elem(&watch_room, &zero);
+	if (!out)
+		return 1;
+	out->watch = (struct event_watch){
+		.watcher = walk->set,
+		.object = object_of_inode(directory ? OBJECT_KIND_directory : OBJECT_KIND_file, device, GET(inode, i_ino)),
+		.mask = GET(mark, mask),
+		.descriptor = walk->has_numbers ? GET((struct inotify_inode_mark *)mark, wd) : 0,
 	};
-	bpf_seq_write(walk->seq, &out, sizeof(out));
+	out->device = device;
+	state_names(out, object);
+	u32 names = (out->names_bytes + 7u) & ~7u;
+	if (names > sizeof(out->names))
+		names = sizeof(out->names);
+	out->head = (struct state_record){ WATCH_NAMES_AT + names, STATE_RECORD_WATCH, walk->pid };
+	bpf_seq_write(walk->seq, out, WATCH_NAMES_AT + names);
 	return 0;
 }
 

@@ -147,6 +147,14 @@ struct rb_root_cached {
 	struct rb_root rb_root;
 };
 
+struct hlist_node {
+	struct hlist_node *next;
+};
+
+struct hlist_head {
+	struct hlist_node *first;
+};
+
 struct qstr {
 	u32 len;
 	const unsigned char *name;
@@ -156,6 +164,9 @@ struct dentry {
 	struct dentry *d_parent;
 	struct qstr d_name;
 	struct inode *d_inode;
+	union {
+		struct hlist_node d_alias;
+	} d_u;
 };
 
 struct path {
@@ -178,6 +189,7 @@ struct inode {
 	u32 i_fsnotify_mask;
 	struct fsnotify_mark_connector *i_fsnotify_marks;
 	void *i_private;
+	struct hlist_head i_dentry;
 };
 
 struct file {
@@ -336,6 +348,7 @@ struct task_struct {
 	struct mm_struct *mm;
 	int exit_state;
 	int exit_code;
+	unsigned long jobctl;
 	unsigned in_iowait : 1;
 	unsigned frozen : 1;
 	int pid, tgid;
@@ -530,14 +543,6 @@ struct timerfd_ctx {
 
 enum fsnotify_obj_type { FSNOTIFY_OBJ_TYPE_INODE };
 typedef struct fsnotify_mark_connector *fsnotify_connp_t;
-
-struct hlist_node {
-	struct hlist_node *next;
-};
-
-struct hlist_head {
-	struct hlist_node *first;
-};
 
 struct fsnotify_mark_connector {
 	unsigned char type;

@@ -45,9 +45,16 @@ struct state_sleeper {
 	char comm[16];
 };
 
+#define STATE_NAME_BYTES 64      /* of one of the names that make a path */
+#define STATE_NAMES 12
+
 struct state_watch {
 	struct state_record head;
 	struct event_watch watch;
+	u32 device;              /* of the file system, as the kernel has it */
+	u16 names_bytes;
+	u16 whole;               /* the names reach the file system's root */
+	char names[STATE_TEXT_BYTES + STATE_NAME_BYTES]; /* of the file, of its folder and so on, each ended by a NUL */
 };
 
 #endif

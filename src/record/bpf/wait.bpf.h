@@ -24,6 +24,7 @@ struct wait {
 #define NS_PER_S 1000000000ull
 #define CLONE_VFORK_BIT 0x4000ull
 #define MAGIC_FUSE 0x65735546ul
+#define STOP_SIGNAL_BITS 0xfffful /* JOBCTL_STOP_SIGMASK: the signal of the last stop */
 #define OWNER_BITS 7ul /* flags in the low bits of a kernel lock's owner */
 /* Where a lock's address stands in task_struct.blocker (6.16), its low bits tell its kind. */
 #define BLOCKER_BITS 3ul
@@ -441,6 +442,8 @@ static __always_inline void wait_read(struct wait *w, struct task_struct *task, 
 			struct task_struct *tracer = UNKEPT(task)->parent;
 			w->hint = tracer ? GET(tracer, tgid) : 0;
 			w->hint_kind = w->hint ? HINT_KIND_tracer : 0;
+		} else if (w->state == TASK_STATE_stopped && bpf_core_field_exists(task->jobctl)) {
+			w->argument = kernel_word(&task->jobctl) & STOP_SIGNAL_BITS;
 		}
 		return;
 	}

@@ -1,0 +1,125 @@
+/* What an answer says of what a thread looks at, again and again, or waits to see change (looked_at.h, watched.h). See answer.h. */
+#include <arpa/inet.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "diagnose/answer.h"
+#include "diagnose/looked_at.h"
+#include "diagnose/watched.h"
+
+static void put_path(const char *path, struct buf *buf)
+{
+	if (path[0])
+		buf_escaped(buf, path, strlen(path), NULL);
+	else
+		buf_text(buf, "a file");
+}
+
+static void put_address(const struct named_call *c, struct buf *buf)
+{
+	char text[INET6_ADDRSTRLEN] = "?";
+	uint32_t four = (uint32_t)c->address[1];
+
+	if (c->family == AF_UNIX) {
+		put_path(c->path, buf);
+		return;
+	}
+	if (c->family == AF_INET)
+		inet_ntop(AF_INET, &four, text, sizeof(text));
+	else if (c->family == AF_INET6)
+		inet_ntop(AF_INET6, c->address, text, sizeof(text));
+	buf_printf(buf, c->family == AF_INET6 ? "[%s]:%u" : "%s:%u", text, c->port);
+}
+
+static void put_process(const struct describer *d, const char *otherwise, uint32_t thread, uint64_t time, struct buf *buf)
+{
+	struct actor actor;
+
+	if (!thread) {
+		buf_text(buf, otherwise);
+		return;
+	}
+	describe_thread(d, thread, time, &actor);
+	buf_text(buf, answer_who(d->arena, &actor));
+}
+
+static void put_looked(const struct describer *d, const struct looked_at *looked, struct buf *buf)
+{
+	const char *object;
+
+	switch (looked->what) {
+	case LOOKED_NOTHING:
+		return;
+	case LOOKED_ABSENT:
+		buf_text(buf, " Again and again it looks for ");
+		put_path(looked_at_path(looked), buf);
+		buf_text(buf, ", which is not there");
+		break;
+	case LOOKED_DENIED:
+		buf_text(buf, " Again and again it tries for ");
+		put_path(looked_at_path(looked), buf);
+		buf_printf(buf, ", in vain (%s)", strerror(-looked->call->result));
+		break;
+	case LOOKED_PRESENT:
+		buf_text(buf, " Again and again it tries to make ");
+		put_path(looked_at_path(looked), buf);
+		buf_text(buf, ", which is there already");
+		break;
+	case LOOKED_DATA:
+		object = describe_object(d, looked->object);
+		buf_printf(buf, " Again and again it looks whether something has come over %s, and nothing has", object ? object : "a descriptor");
+		break;
+	case LOOKED_CHILD:
+		buf_text(buf, " Again and again it looks whether ");
+		put_process(d, "a child", looked->target, looked->time, buf);
+		buf_text(buf, " has ended, which it has not");
+		break;
+	case LOOKED_PROCESS:
+		buf_text(buf, " Again and again it looks whether ");
+		put_process(d, "a process", looked->target, looked->time, buf);
+		buf_text(buf, " lives, which it does");
+		break;
+	case LOOKED_ADDRESS:
+		buf_text(buf, " Again and again it tries to connect to ");
+		put_address(looked->call, buf);
+		buf_printf(buf, ", in vain (%s)", strerror(-looked->call->result));
+		break;
+	}
+	buf_printf(buf, ": %" PRIu32 " times.", looked->times);
+}
+
+static void put_watched(const struct describer *d, const struct wait *w, uint64_t from_ns, uint64_t to_ns, struct buf *buf)
+{
+	struct watched watched;
+
+	watched_find(d->scene, w, from_ns, to_ns, &watched);
+	if (!watched.files)
+		return;
+	buf_text(buf, " It waits for changes of ");
+	put_path(watched.path, buf);
+	if (watched.files > 1)
+		buf_printf(buf, ", and of %u more", watched.files - 1);
+	if (!watched.writer) {
+		buf_text(buf, ", which no other process that could be looked into has open for writing.");
+		return;
+	}
+	buf_text(buf, ", which ");
+	put_process(d, "", watched.writer, to_ns - 1, buf);
+	if (watched.writers > 1)
+		buf_printf(buf, " and %u more", watched.writers - 1);
+	buf_printf(buf, " %s open for writing.", watched.writers > 1 ? "have" : "has");
+}
+
+void answer_looks_text(const struct describer *d, uint32_t thread, uint64_t from_ns, uint64_t to_ns, struct buf *buf)
+{
+	const struct scene *scene = d->scene;
+	const struct episode *e = scene_episode(scene, thread, to_ns - 1);
+	const struct wait *w = e && e->end_ns >= to_ns ? &scene->waits[e->last] : NULL;
+	struct looked_at looked;
+
+	if (scene->named_call_count && looked_at_may(scene, thread, from_ns, to_ns) && looked_at_find(scene, thread, from_ns, to_ns, &looked))
+		put_looked(d, &looked, buf);
+	else if (w && w->end == WAIT_END_OPEN)
+		put_watched(d, w, from_ns, to_ns, buf);
+}

@@ -1,0 +1,212 @@
+/* See group_limits.h. */
+#include "record/group_limits.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <mntent.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LEVELS_MOST 16
+#define PROCESSES_MOST 4096
+#define USED_PERCENT 95u      /* of the limit, more: it is used up */
+#define UNLIMITED (1ull << 60)
+
+struct group {
+	char folder[PATH_MAX];    /* in the file system */
+	size_t mount;             /* so much of that is where it is mounted */
+	bool unified;             /* version 2 */
+	struct group_limits_sink *sink;
+};
+
+/* Where the controller's hierarchy is mounted; NULL as controller: version 2's. */
+static bool find_mount(const char *controller, char *to, size_t size)
+{
+	FILE *file = setmntent("/proc/self/mounts", "re");
+	bool found = false;
+	struct mntent *entry;
+
+	while (!found && file && (entry = getmntent(file))) {
+		found = controller ? !strcmp(entry->mnt_type, "cgroup") && hasmntopt(entry, controller) : !strcmp(entry->mnt_type, "cgroup2");
+		if (found && snprintf(to, size, "%s", entry->mnt_dir) >= (int)size)
+			found = false;
+	}
+	if (file)
+		endmntent(file);
+	return found;
+}
+
+static FILE *open_in(const struct group *group, const char *name)
+{
+	char path[PATH_MAX + 64];
+
+	snprintf(path, sizeof(path), "%s/%s", group->folder, name);
+	return fopen(path, "re");
+}
+
+/* Of a file of one number; "max", and what is as good as that, is none. */
+static uint64_t read_number(const struct group *group, const char *name)
+{
+	FILE *file = open_in(group, name);
+	uint64_t value = UINT64_MAX;
+
+	if (file && fscanf(file, "%" SCNu64, &value) != 1)
+		value = UINT64_MAX;
+	if (file)
+		fclose(file);
+	return value;
+}
+
+static uint64_t resident_bytes(uint32_t pid)
+{
+	char path[64];
+	uint64_t pages = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/statm", pid);
+	file = fopen(path, "re");
+	if (file && fscanf(file, "%*u %" SCNu64, &pages) != 1)
+		pages = 0;
+	if (file)
+		fclose(file);
+	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Of the group itself: where it has none, those below it have it. */
+static void find_most(const struct group *group, struct event_group_limit *limit)
+{
+	FILE *file = open_in(group, "cgroup.procs");
+	uint32_t pid;
+
+	for (unsigned i = 0; file && i < PROCESSES_MOST && fscanf(file, "%" SCNu32, &pid) == 1; i++) {
+		uint64_t bytes = resident_bytes(pid);
+
+		if (bytes <= limit->most_bytes)
+			continue;
+		limit->most_bytes = bytes;
+		limit->most = pid;
+	}
+	if (file)
+		fclose(file);
+}
+
+static int tell(const struct group *group, const struct event_group_limit *limit, struct err *err)
+{
+	return group->sink->limit(group->sink, limit, group->folder + group->mount, err);
+}
+
+static int read_memory(const struct group *group, struct err *err)
+{
+	struct event_group_limit limit = { .kind = GROUP_LIMIT_memory };
+
+	limit.limit = read_number(group, group->unified ? "memory.max" : "memory.limit_in_bytes");
+	limit.used = read_number(group, group->unified ? "memory.current" : "memory.usage_in_bytes");
+	if (limit.limit >= UNLIMITED || limit.used >= UNLIMITED || limit.used / 100 < limit.limit / 10000 * USED_PERCENT)
+		return 0;
+	find_most(group, &limit);
+	return tell(group, &limit, err);
+}
+
+static int tell_device(const struct group *group, unsigned kind, unsigned major, unsigned minor, uint64_t value, struct err *err)
+{
+	struct event_group_limit limit = { .kind = (uint8_t)kind, .limit = value, .device = major << 20 | (minor & 0xfffff) };
+
+	return value ? tell(group, &limit, err) : 0;
+}
+
+static int read_devices(const struct group *group, struct err *err)
+{
+	static const struct { const char *file, *word; unsigned kind; } limits[] = {
+		{ "blkio.throttle.read_bps_device", "rbps=", GROUP_LIMIT_read_bytes },
+		{ "blkio.throttle.write_bps_device", "wbps=", GROUP_LIMIT_write_bytes },
+		{ "blkio.throttle.read_iops_device", "riops=", GROUP_LIMIT_read_requests },
+		{ "blkio.throttle.write_iops_device", "wiops=", GROUP_LIMIT_write_requests },
+	};
+	FILE *unified = group->unified ? open_in(group, "io.max") : NULL;
+	unsigned major, minor;
+	char line[256];
+	uint64_t value;
+	int r = 0;
+
+	while (!r && unified && fgets(line, sizeof(line), unified))
+		for (size_t i = 0; !r && i < sizeof(limits) / sizeof(*limits); i++) {
+			const char *at = sscanf(line, "%u:%u", &major, &minor) == 2 ? strstr(line, limits[i].word) : NULL;
+
+			if (at && sscanf(at + strlen(limits[i].word), "%" SCNu64, &value) == 1)
+				r = tell_device(group, limits[i].kind, major, minor, value, err);
+		}
+	if (unified)
+		fclose(unified);
+	for (size_t i = 0; !r && !group->unified && i < sizeof(limits) / sizeof(*limits); i++) {
+		FILE *file = open_in(group, limits[i].file);
+
+		while (!r && file && fscanf(file, "%u:%u %" SCNu64, &major, &minor, &value) == 3)
+			r = tell_device(group, limits[i].kind, major, minor, value, err);
+		if (file)
+			fclose(file);
+	}
+	return r;
+}
+
+/* The first time that it is asked about. */
+static bool is_new(struct buf *told, const char *folder)
+{
+	for (size_t at = 0; at < told->length; at += strlen(told->data + at) + 1)
+		if (!strcmp(told->data + at, folder))
+			return false;
+	buf_add(told, folder, strlen(folder) + 1);
+	return true;
+}
+
+/* The group and those above it, but for the root, which has no limits. */
+static int read_group(const char *controller, const char *path, size_t length, struct buf *told, struct group_limits_sink *sink, struct err *err)
+{
+	struct group group = { .unified = !controller, .sink = sink };
+	int r = 0;
+
+	if (!find_mount(controller, group.folder, sizeof(group.folder)))
+		return 0;
+	group.mount = strlen(group.folder);
+	if (length <= 1 || length >= sizeof(group.folder) - group.mount)
+		return 0;
+	memcpy(group.folder + group.mount, path, length);
+	group.folder[group.mount + length] = 0;
+	for (unsigned level = 0; !r && level < LEVELS_MOST && strlen(group.folder) > group.mount + 1 && is_new(told, group.folder); level++) {
+		if (!controller || !strcmp(controller, "memory"))
+			r = read_memory(&group, err);
+		if (!r && (!controller || !strcmp(controller, "blkio")))
+			r = read_devices(&group, err);
+		*strrchr(group.folder, '/') = 0;
+	}
+	return r;
+}
+
+int group_limits_read(uint32_t pid, struct buf *told, struct group_limits_sink *sink, struct err *err)
+{
+	char path[64], line[PATH_MAX + 256];
+	FILE *file;
+	int r = 0;
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/cgroup", pid);
+	file = fopen(path, "re");
+	while (!r && file && fgets(line, sizeof(line), file)) {
+		char *controllers = strchr(line, ':'), *group = controllers ? strchr(controllers + 1, ':') : NULL;
+
+		if (!group)
+			continue;
+		*group++ = 0;
+		controllers++;
+		size_t length = strcspn(group, "\n");
+
+		if (!controllers[0])
+			r = read_group(NULL, group, length, told, sink, err);
+		else if (!strcmp(controllers, "memory") || !strcmp(controllers, "blkio"))
+			r = read_group(controllers, group, length, told, sink, err);
+	}
+	if (file)
+		fclose(file);
+	return r;
+}
