@@ -83,8 +83,8 @@ GRAMMAR = [(name, re.compile(text)) for name, text in (
     ('fifo', r' It opens (?P<path>.+?), which nobody has open for (?P<way>writing|reading)\.'),
     ('past', rf' In (?P<function>[^,]+(?:, [^,]+)*?), (?P<who>{ONE}) is past the call in which this one waits: it may have what is waited for\.'),
     ('fellows', r' (?P<count>\d+) more (?:thread waits|threads wait) for the same\.'),
-    ('looks', rf' Again and again it (?P<how>looks for|tries for|tries to make|looks whether|tries to connect to) (?P<what>.+?): (?P<times>\d+) times\.'),
-    ('watches', rf' It waits for changes of (?P<path>.+?)(?:, and of (?P<more>\d+) more)?, which (?:no other process that could be looked into has'
+    ('looks', rf' Again and again (?:it|{ONE}) (?P<how>looks for|tries for|tries to make|looks whether|tries to connect to) (?P<what>.+?): (?P<times>\d+) times\.'),
+    ('watches', rf' (?:It|{ONE}) waits for changes of (?P<path>.+?)(?:, and of (?P<more>\d+) more)?, which (?:no other process that could be looked into has'
                 rf'|(?P<who>{ONE})(?: and \d+ more have| has)) open for writing\.'),
     ('no_stacks', r' In which function is not known: no stacks were recorded\.'),
     ('callback', rf' In that time (?P<who>{ONE}) was in (?P<what>.+?), begun at (?P<at>\d+\.\d{{3}}) s \(event (?P<event>\d+)\)'

@@ -44,7 +44,7 @@ static void put_process(const struct describer *d, const char *otherwise, uint32
 	buf_text(buf, answer_who(d->arena, &actor));
 }
 
-static void put_looked(const struct describer *d, const struct looked_at *looked, struct buf *buf)
+static void put_looked(const struct describer *d, const char *who, const struct looked_at *looked, struct buf *buf)
 {
 	const char *object;
 
@@ -52,36 +52,36 @@ static void put_looked(const struct describer *d, const struct looked_at *looked
 	case LOOKED_NOTHING:
 		return;
 	case LOOKED_ABSENT:
-		buf_text(buf, " Again and again it looks for ");
+		buf_printf(buf, " Again and again %s looks for ", who);
 		put_path(looked_at_path(looked), buf);
 		buf_text(buf, ", which is not there");
 		break;
 	case LOOKED_DENIED:
-		buf_text(buf, " Again and again it tries for ");
+		buf_printf(buf, " Again and again %s tries for ", who);
 		put_path(looked_at_path(looked), buf);
 		buf_printf(buf, ", in vain (%s)", strerror(-looked->call->result));
 		break;
 	case LOOKED_PRESENT:
-		buf_text(buf, " Again and again it tries to make ");
+		buf_printf(buf, " Again and again %s tries to make ", who);
 		put_path(looked_at_path(looked), buf);
 		buf_text(buf, ", which is there already");
 		break;
 	case LOOKED_DATA:
 		object = describe_object(d, looked->object);
-		buf_printf(buf, " Again and again it looks whether something has come over %s, and nothing has", object ? object : "a descriptor");
+		buf_printf(buf, " Again and again %s looks whether something has come over %s, and nothing has", who, object ? object : "a descriptor");
 		break;
 	case LOOKED_CHILD:
-		buf_text(buf, " Again and again it looks whether ");
+		buf_printf(buf, " Again and again %s looks whether ", who);
 		put_process(d, "a child", looked->target, looked->time, buf);
 		buf_text(buf, " has ended, which it has not");
 		break;
 	case LOOKED_PROCESS:
-		buf_text(buf, " Again and again it looks whether ");
+		buf_printf(buf, " Again and again %s looks whether ", who);
 		put_process(d, "a process", looked->target, looked->time, buf);
 		buf_text(buf, " lives, which it does");
 		break;
 	case LOOKED_ADDRESS:
-		buf_text(buf, " Again and again it tries to connect to ");
+		buf_printf(buf, " Again and again %s tries to connect to ", who);
 		put_address(looked->call, buf);
 		buf_printf(buf, ", in vain (%s)", strerror(-looked->call->result));
 		break;
@@ -89,14 +89,14 @@ static void put_looked(const struct describer *d, const struct looked_at *looked
 	buf_printf(buf, ": %" PRIu32 " times.", looked->times);
 }
 
-static void put_watched(const struct describer *d, const struct wait *w, uint64_t from_ns, uint64_t to_ns, struct buf *buf)
+static void put_watched(const struct describer *d, const char *who, const struct wait *w, uint64_t from_ns, uint64_t to_ns, struct buf *buf)
 {
 	struct watched watched;
 
 	watched_find(d->scene, w, from_ns, to_ns, &watched);
 	if (!watched.files)
 		return;
-	buf_text(buf, " It waits for changes of ");
+	buf_printf(buf, " %s waits for changes of ", who);
 	put_path(watched.path, buf);
 	if (watched.files > 1)
 		buf_printf(buf, ", and of %u more", watched.files - 1);
@@ -111,7 +111,7 @@ static void put_watched(const struct describer *d, const struct wait *w, uint64_
 	buf_printf(buf, " %s open for writing.", watched.writers > 1 ? "have" : "has");
 }
 
-void answer_looks_text(const struct describer *d, uint32_t thread, uint64_t from_ns, uint64_t to_ns, struct buf *buf)
+void answer_looks_text(const struct describer *d, const char *who, uint32_t thread, uint64_t from_ns, uint64_t to_ns, struct buf *buf)
 {
 	const struct scene *scene = d->scene;
 	const struct episode *e = scene_episode(scene, thread, to_ns - 1);
@@ -119,7 +119,7 @@ void answer_looks_text(const struct describer *d, uint32_t thread, uint64_t from
 	struct looked_at looked;
 
 	if (scene->named_call_count && looked_at_may(scene, thread, from_ns, to_ns) && looked_at_find(scene, thread, from_ns, to_ns, &looked))
-		put_looked(d, &looked, buf);
+		put_looked(d, who ? who : "it", &looked, buf);
 	else if (w && w->end == WAIT_END_OPEN)
-		put_watched(d, w, from_ns, to_ns, buf);
+		put_watched(d, who ? who : "It", w, from_ns, to_ns, buf);
 }

@@ -241,5 +241,5 @@ void answer_standing_text(const struct describer *d, const struct diagnosis *g, 
 		tell_fifo(d, w, buf);
 	if (w && g->culprit.kind == ACTOR_UNKNOWN && w->end == WAIT_END_OPEN)
 		tell_unconnected(d, w, buf);
-	answer_looks_text(d, g->victim.thread, g->start_ns, g->end_ns, buf);
+	answer_looks_text(d, g->culprit.thread != g->victim.thread ? answer_who(d->arena, &g->victim) : NULL, g->victim.thread, g->start_ns, g->end_ns, buf);
 }

@@ -28,7 +28,9 @@ const char *looked_at_path(const struct looked_at *looked)
 /* What the C library and the loader look for by themselves, in each program that is started. */
 static bool is_of_library(const struct named_call *c)
 {
-	static const char *const begins[] = { "/etc/ld.so.", "/usr/share/locale/", "/usr/lib/locale/", "/usr/lib/x86_64-linux-gnu/gconv/", "/etc/nsswitch", "/var/run/nscd", "/proc/self/" };
+	static const char *const begins[] = {
+		"/etc/ld.so.", "/usr/share/locale/", "/usr/lib/locale/", "/usr/lib/x86_64-linux-gnu/gconv/", "/etc/nsswitch", "/var/run/nscd", "/proc/self/"
+	};
 
 	for (size_t i = 0; i < sizeof(begins) / sizeof(*begins); i++)
 		if (!strncmp(c->path, begins[i], strlen(begins[i])))

@@ -489,6 +489,47 @@ static bool is_kept_by_sharer(const struct scene *scene, const struct ends *ends
 	       !sharers.more && sharers.standing_out == 1;
 }
 
+/* A thread of the process came and went since the write began to wait, for longer than who sets it off takes for that. */
+static bool moved_since(const struct scene *scene, uint32_t pid, uint64_t since_ns)
+{
+	uint64_t slack = limit_of(scene, LIMIT_settles_ns);
+
+	for (uint32_t i = 1; i < scene->thread_count; i++) {
+		const struct wait *w = scene_pid(scene, i) == pid && lives(scene, i) ? standing_wait(scene, i) : NULL;
+
+		if (w && w->kind != WAIT_KIND_futex && w->kind != WAIT_KIND_stop && !wait_is_in_kernel(w) &&
+		    scene->waits[scene->episodes[w->episode].first].start_ns > since_ns + slack)
+			return true;
+	}
+	return false;
+}
+
+/* Who is to take what it writes is not stuck: it goes on, at its own pace, and takes little at a time. */
+static bool reads_on(const struct scene *scene, const struct ends *ends, const struct wait *w)
+{
+	struct row row = ends_of_object(ends, w->object);
+	uint32_t pid = scene_pid(scene, w->thread), known = 0;
+	uint64_t began = scene->waits[scene->episodes[w->episode].first].start_ns, channel = 0;
+
+	if (!rule_holds(scene, RULE_reads_on))
+		return false;
+	for (uint32_t i = 0; i < row.count; i++) {
+		const struct descriptor *d = ends_at(ends, row, i);
+
+		channel = d->pid == pid && d->at.channel_out ? d->at.channel_out : channel;
+		if (d->pid == pid || d->pid == known || !(d->at.access & 1))
+			continue;
+		known = d->pid;
+		if (moved_since(scene, known, began))
+			return true;
+	}
+	row = channel && !scene_is_pipe(w->object) ? ends_receiving(ends, channel) : (struct row){ 0 };
+	for (uint32_t i = 0; i < row.count; i++)
+		if (ends_at(ends, row, i)->pid != pid && moved_since(scene, ends_at(ends, row, i)->pid, began))
+			return true;
+	return false;
+}
+
 bool owed_by_now(const struct scene *scene, const struct ends *ends, const struct wait *w, uint64_t from_ns)
 {
 	if (w->idle)
@@ -498,7 +539,7 @@ bool owed_by_now(const struct scene *scene, const struct ends *ends, const struc
 		return true;
 	case WAIT_KIND_write:
 		/* it would have been woken for what is taken */
-		return scene->episodes[w->episode].slices == 1;
+		return scene->episodes[w->episode].slices == 1 && !reads_on(scene, ends, w);
 	case WAIT_KIND_queue:
 		return writes_to_queue(w) && scene->episodes[w->episode].slices == 1;
 	case WAIT_KIND_futex:

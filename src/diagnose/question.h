@@ -77,6 +77,8 @@ void ask_ended_kin(struct question *q);
 void ask_sharers(struct question *q);
 /* Takes out who was set to work and waits for the same word: it stands in the queue, too. */
 void drop_those_behind(struct question *q);
+/* Who of its own process may be to end it, see suspects_process.c. */
+void ask_process(struct question *q);
 /* Who goes on as this one gives up, see suspects_lockstep.c. */
 void ask_lockstep(struct question *q);
 /* Rules about the other end, see suspects_ends.c. */

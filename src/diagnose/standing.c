@@ -143,6 +143,16 @@ static enum standing_kind kind_of_wait(const struct scene *scene, const struct e
 	return STANDING_WAITS;
 }
 
+/* A wait in slices tells its owner in one of them. */
+static enum standing_kind kind_of_episode(const struct scene *scene, const struct ends *ends, const struct episode *e)
+{
+	const struct wait *w = &scene->waits[e->last];
+	enum standing_kind kind = kind_of_wait(scene, ends, w);
+
+	return w->kind == WAIT_KIND_futex && (kind == STANDING_WAITS || kind == STANDING_RESTS) && e->slices > 1 && !w->idle &&
+	       has_owner(scene_slice_with_owner(scene, e, scene->end_ns)) ? STANDING_LOCKED : kind;
+}
+
 static const char *rest_reason(const struct wait *w)
 {
 	switch (w->kind) {
@@ -334,10 +344,12 @@ void standing_of(struct diagnoser *diagnoser, uint32_t thread, uint64_t from_ns,
 
 		ret->since_ns = e->slices > 1 && first->start_ns > begin ? begin : first->start_ns;
 		ret->exactly = e->slices == 1 && !unseen;
-		ret->kind = loop_is(scene, e) || tries_for_lock(scene, e) ? STANDING_LOOKS : kind_of_wait(scene, &diagnoser->ends, w);
+		ret->kind = loop_is(scene, e) || tries_for_lock(scene, e) ? STANDING_LOOKS : kind_of_episode(scene, &diagnoser->ends, e);
 		ret->owed = is_owed(diagnoser, ret, e, begin);
 		ret->kind = ret->owed && ret->kind == STANDING_RESTS ? STANDING_WAITS : ret->kind;
 		ret->dead = ret->owed && is_dead_command(scene, thread);
+		ret->blocked = ret->kind == STANDING_KERNEL && e->slices == 1 && w->kind != WAIT_KIND_vfork &&
+			       (w->state == TASK_STATE_blocked || w->state == TASK_STATE_killable);
 		ret->early_ns = earliest(scene, ret, w);
 		if (ret->owed && w->kind == WAIT_KIND_epoll && owed_asked_since(scene, w) < ret->early_ns)
 			ret->early_ns = owed_asked_since(scene, w);
@@ -454,6 +466,15 @@ static bool is_beyond_doubt(const struct scene *scene, const struct standing *s)
 	return s->kind == STANDING_LOCKED || s->kind == STANDING_KERNEL || s->kind == STANDING_STOPPED;
 }
 
+/* It waits, without a limit, for one thing that another is to give. */
+static bool may_be_in_circle(const struct scene *scene, const struct standing *s)
+{
+	const struct wait *w = scene->threads[s->thread].wait_count ? &scene->waits[scene_waits_end(scene, s->thread) - 1] : NULL;
+
+	return rule_holds(scene, RULE_circle_unasked) && s->kind == STANDING_WAITS && s->exactly && w && !w->timeout_ns &&
+	       (w->kind == WAIT_KIND_read || w->kind == WAIT_KIND_child || (w->kind == WAIT_KIND_poll && w->argument == 1) || w->hint);
+}
+
 static void find_all(struct diagnoser *diagnoser, const struct standing_options *options, struct standing *list, size_t *count)
 {
 	const struct scene *scene = diagnoser->scene;
@@ -464,7 +485,8 @@ static void find_all(struct diagnoser *diagnoser, const struct standing_options 
 		if (scene_is_system(scene, thread))
 			continue;
 		standing_of(diagnoser, thread, options->from_ns, &s);
-		if ((is_beyond_doubt(scene, &s) || s.owed) && s.early_ns + options->threshold_ns <= scene->end_ns)
+		s.maybe = !is_beyond_doubt(scene, &s) && !s.owed;
+		if ((!s.maybe || may_be_in_circle(scene, &s)) && s.early_ns + options->threshold_ns <= scene->end_ns)
 			list[(*count)++] = s;
 	}
 	qsort(list, *count, sizeof(*list), longest_first);
@@ -484,14 +506,30 @@ size_t standing_find(struct arena *arena, struct diagnoser *diagnoser, const str
 	return count;
 }
 
+/* Its newest child is a program by which a script sleeps: for how long; 0 it is not. */
+static uint64_t child_sleeps_for(const struct scene *scene, uint32_t thread)
+{
+	const struct thread *threads = scene->tables->threads;
+	uint32_t child = 0;
+
+	for (uint32_t i = 1; i < scene->thread_count; i++)
+		if (threads[i].parent_pid == threads[thread].pid && threads[i].tid == threads[i].pid && threads[i].end_ns >= scene->end_ns &&
+		    (!child || threads[i].start_ns > threads[child].start_ns))
+			child = i;
+	const struct wait *w = child && scene->threads[child].wait_count ? &scene->waits[scene_waits_end(scene, child) - 1] : NULL;
+
+	return w && w->kind == WAIT_KIND_sleep && w->timeout_ns && scene_is_sleeper(scene, w, true) ? w->timeout_ns : 0;
+}
+
 uint64_t standing_look_for(const struct scene *scene, const struct standing *s, uint64_t from_ns)
 {
 	const struct wait *w = scene->threads[s->thread].wait_count ? &scene->waits[scene_waits_end(scene, s->thread) - 1] : NULL;
 	uint64_t from = from_ns > scene->start_ns ? from_ns : scene->start_ns, least = limit_of(scene, LIMIT_looks_least_ns), sleep;
 
-	if (!w || w->idle || s->owed || (s->kind != STANDING_RESTS && s->kind != STANDING_MOVES && s->kind != STANDING_LOOKS))
+	if (!w || w->idle || s->owed || (s->kind != STANDING_RESTS && s->kind != STANDING_MOVES && s->kind != STANDING_LOOKS &&
+					(w->kind != WAIT_KIND_child || !child_sleeps_for(scene, s->thread))))
 		return 0;
-	sleep = w->kind == WAIT_KIND_sleep ? w->timeout_ns : 0;
+	sleep = w->kind == WAIT_KIND_sleep ? w->timeout_ns : w->kind == WAIT_KIND_child ? child_sleeps_for(scene, s->thread) : 0;
 	if (sleep > limit_of(scene, LIMIT_short_sleep_ns) || (s->kind == STANDING_RESTS && !sleep) ||
 	    !looked_at_may(scene, s->thread, from, scene->end_ns))
 		return 0;

@@ -456,77 +456,6 @@ static void ask_similar(struct question *q)
 	vec_push(q->suspects, s);
 }
 
-/* ---- the process itself ---- */
-
-static bool is_private_wait(const struct wait *w)
-{
-	return w->kind == WAIT_KIND_futex || w->kind == WAIT_KIND_semaphore;
-}
-
-/* Where this thread waits for nobody who is known the other waits, too, for another process: NULL it does not. */
-static const struct wait *open_wait(const struct question *q, uint32_t thread)
-{
-	const struct episode *e = scene_episode(q->scene, thread, q->to - 1);
-	const struct wait *w = e ? &q->scene->waits[e->last] : NULL;
-
-	return q->wait->end != WAIT_END_OPEN || q->wait->hint || !w || w->end != WAIT_END_OPEN || w->idle || e->start_ns >= q->to ? NULL : w;
-}
-
-/* For what it writes to be taken. */
-static bool writes_in_vain(const struct question *q, uint32_t thread)
-{
-	const struct wait *w = open_wait(q, thread);
-
-	return w && w->kind == WAIT_KIND_write;
-}
-
-/* For that, the answer of a server, or what another process writes into a pipe. */
-static bool asks_others(const struct question *q, uint32_t thread)
-{
-	const struct wait *w = open_wait(q, thread);
-	uint64_t object;
-
-	if (!w)
-		return false;
-	object = w->kind == WAIT_KIND_read ? w->object : w->kind == WAIT_KIND_poll && w->argument == 1 ? w->detail : 0;
-	return w->kind == WAIT_KIND_write || ends_role(q->inquiry->ends, object) == END_CLIENT || suspects_others_write(q->inquiry->ends, object, w);
-}
-
-/* Alone is it when nobody else in the process could have acted. */
-static void ask_process(struct question *q)
-{
-	const struct tables *tables = q->scene->tables;
-	uint32_t pid = scene_pid(q->scene, q->episode->thread), others = 0;
-	/* Somebody waits for one that went on by a time limit of its own: it may have slept, as interpreters do. */
-	bool slept = q->wait->end == WAIT_END_TIMEOUT && q->waiting_count > 1;
-
-	if (!is_private_wait(q->wait) || only_looks(q))
-		return;
-	for (uint32_t i = 1; i < tables->thread_count; i++) {
-		struct state_times times;
-		uint64_t window = q->to - q->from;
-
-		if (tables->threads[i].pid != pid || i == q->episode->thread || (is_waiting(q, i) && !writes_in_vain(q, i)))
-			continue;
-		if (tables->threads[i].start_ns > q->to || tables->threads[i].end_ns < q->from)
-			continue;
-		others++;
-		if (slept)
-			continue;
-		scene_state_times(q->scene, i, q->from, q->to, &times);
-		if (times.ns[SPAN_RUNNING] * 2 > window)
-			suspect_thread(q, i, LINK_PROCESS, weight_of(q), 0);
-		else if (times.ns[SPAN_RUNNABLE] * 2 > window)
-			suspect_thread(q, i, LINK_PROCESS, limit(q, LIMIT_own_runnable), 0);
-		else if (times.ns[SPAN_STOPPED] * 2 > window)
-			suspect_thread(q, i, LINK_PROCESS, limit(q, LIMIT_own_runnable), 0);
-		else if (asks_others(q, i))
-			suspect_thread(q, i, LINK_PROCESS, limit(q, LIMIT_own_asks), 0);
-	}
-	/* Another process may share the word. */
-	q->alone = !others && !wait_is_shared(q->wait) && !word_shared(q->inquiry->ends, q->wait);
-}
-
 /* The process that it looks at with kill, or who had what it could not make. */
 static void ask_had_it(struct question *q)
 {
@@ -610,6 +539,9 @@ static bool holds_it(const struct question *q)
 {
 	const struct wait *w = q->wait;
 
+	/* a lock on an open file is in the way of another file that the same process has opened, too */
+	if (w->hint_kind == HINT_KIND_file_lock_owner && w->hint == w->thread && rule_holds(q->scene, RULE_holds_it))
+		return q->scene->tables->threads[w->thread].tid == scene_pid(q->scene, w->thread) && !scene_mate(q->scene, w->thread, w->thread);
 	return w->hint == w->thread && rule_holds(q->scene, RULE_holds_it) &&
 	       (w->hint_kind == HINT_KIND_mutex_owner || w->hint_kind == HINT_KIND_pi_owner || w->hint_kind == HINT_KIND_rwlock_writer);
 }

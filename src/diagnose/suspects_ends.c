@@ -160,6 +160,12 @@ static bool polls_to_write(const struct question *q, uint64_t object)
 	return false;
 }
 
+/* A counter is no message, but who waits for it alone waits for who else has it. */
+static bool may_fill(const struct question *q, const struct descriptor *d)
+{
+	return passes_messages(d->at.kind) || (d->at.kind == OBJECT_KIND_eventfd && q->wait->kind == WAIT_KIND_read && q->wait->end == WAIT_END_OPEN);
+}
+
 void suspect_ends_of(struct question *q, uint64_t object)
 {
 	const struct ends *ends = q->inquiry->ends;
@@ -177,7 +183,7 @@ void suspect_ends_of(struct question *q, uint64_t object)
 				suspect_far_end(q, d, serving_asked_since(q->scene, q->episode));
 			continue;
 		}
-		if (passes_messages(d->at.kind) && d->at.access & needed) {
+		if (may_fill(q, d) && d->at.access & needed) {
 			uint32_t thread = tables_process(tables, d->pid, q->from);
 			uint32_t *known = &oldest[has_both_ends(ends, row, d->pid)];
 

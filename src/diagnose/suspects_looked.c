@@ -54,7 +54,8 @@ static uint32_t kept_kin(const struct question *q)
 	for (uint32_t i = 1; i < q->scene->thread_count; i++) {
 		const struct wait *w = is_kin(q->scene, q->wait->thread, i) && alive(q, i) ? stands_in(q, i) : NULL;
 
-		if (!w || w->idle || w->start_ns > q->from || (w->kind != WAIT_KIND_stop && !wait_has_owner(w) && (!wait_is_in_kernel(w) || w->kind == WAIT_KIND_vfork)))
+		if (!w || w->idle || w->start_ns > q->from ||
+		    (w->kind != WAIT_KIND_stop && !wait_has_owner(w) && (!wait_is_in_kernel(w) || w->kind == WAIT_KIND_vfork)))
 			continue;
 		if (found)
 			return 0;
@@ -91,7 +92,8 @@ void ask_looked_at(struct question *q)
 	case LOOKED_ADDRESS:
 		suspect_thread(q, kept_kin(q), LINK_FLAG, limit(q, LIMIT_looked_kin), 0);
 		return;
-	case LOOKED_PROCESS: /* RULE_had_it knows that */
+	case LOOKED_PROCESS: /* of who sleeps itself RULE_had_it knows that */
+		suspect_thread(q, q->wait->kind == WAIT_KIND_child ? looked.target : 0, LINK_AWAITED, limit(q, LIMIT_alive_process), looked.number);
 		return;
 	}
 }

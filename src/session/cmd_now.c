@@ -99,8 +99,10 @@ static bool is_sure(const struct scene *scene, const struct finding *f)
 
 	if (!rule_holds(scene, RULE_told_unasked))
 		return true;
-	if (f->standing->dead)
-		return d->confidence >= end;
+	if (f->standing->dead || (f->standing->blocked && rule_holds(scene, RULE_blocked_unasked)))
+		return true;
+	if (f->standing->maybe)
+		return d->circle_count > 1 && d->confidence >= sure && !d->person;
 	if (!f->standing->owed)
 		return d->confidence >= sure || (d->confidence >= end && d->path_count > 1 && d->path[1].confidence >= sure);
 	return d->confidence >= end && !d->person &&
@@ -232,7 +234,7 @@ static const char *looks_of(struct look *look, const struct finding *f)
 	struct buf buf;
 
 	buf_init(&buf);
-	answer_looks_text(&d, f->standing->thread, look->from_ns > scene->start_ns ? look->from_ns : scene->start_ns, scene->end_ns, &buf);
+	answer_looks_text(&d, NULL, f->standing->thread, look->from_ns > scene->start_ns ? look->from_ns : scene->start_ns, scene->end_ns, &buf);
 	text = buf.length ? arena_strdup(&look->arena, buf_str(&buf) + 1) : "";
 	buf_done(&buf);
 	return text;

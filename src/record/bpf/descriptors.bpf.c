@@ -150,8 +150,8 @@ static long state_watch_step(u64 index, struct state_walk *walk)
 	if (!connector)
 		return 0;
 	u64 object = (u64)GET(connector, obj);
-	/* before 6.10 the connector held the address of the inode's member */
-	if (object && bpf_core_type_exists(fsnotify_connp_t))
+	/* before 6.10 the connector held the address of the inode's member, which points back to it */
+	if (object && kernel_word((void *)object) == (u64)connector)
 		object -= bpf_core_field_offset(struct inode, i_fsnotify_marks);
 	/* the first kind of object is an inode; before 5.x numbered from 1 */
 	if (!object || GET(connector, type) != bpf_core_enum_value(enum fsnotify_obj_type, FSNOTIFY_OBJ_TYPE_INODE))

@@ -542,7 +542,6 @@ struct timerfd_ctx {
 };
 
 enum fsnotify_obj_type { FSNOTIFY_OBJ_TYPE_INODE };
-typedef struct fsnotify_mark_connector *fsnotify_connp_t;
 
 struct fsnotify_mark_connector {
 	unsigned char type;

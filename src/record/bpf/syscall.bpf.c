@@ -7,6 +7,7 @@
 #include "record/bpf/message.bpf.h"
 #include "record/bpf/cache.bpf.h"
 #include "record/bpf/call.bpf.h"
+#include "record/bpf/call_name.bpf.h"
 #include "record/bpf/filter.bpf.h"
 #include "record/bpf/renamed.bpf.h"
 #include "record/bpf/watched.bpf.h"
@@ -120,82 +121,6 @@ static __always_inline int full_write(const struct ended *call, u64 object, u64 
 __noinline int full_record(const struct ended *call, u64 object, u64 arg0, u64 arg1)
 {
 	return call ? full_write(call, object, arg0, arg1) : 0;
-}
-
-/* Which argument, from 1, names a file by its path. */
-static const u8 full_paths[CALL_MAX] = {
-	[2] = 1,   /* open */
-	[4] = 1,   /* stat */
-	[6] = 1,   /* lstat */
-	[21] = 1,  /* access */
-	[59] = 1,  /* execve */
-	[76] = 1,  /* truncate */
-	[80] = 1,  /* chdir */
-	[82] = 1,  /* rename */
-	[83] = 1,  /* mkdir */
-	[84] = 1,  /* rmdir */
-	[85] = 1,  /* creat */
-	[86] = 2,  /* link */
-	[87] = 1,  /* unlink */
-	[88] = 2,  /* symlink */
-	[89] = 1,  /* readlink */
-	[137] = 1, /* statfs */
-	[254] = 2, /* inotify_add_watch */
-	[257] = 2, /* openat */
-	[258] = 2, /* mkdirat */
-	[262] = 2, /* newfstatat */
-	[263] = 2, /* unlinkat */
-	[264] = 2, /* renameat */
-	[265] = 4, /* linkat */
-	[266] = 3, /* symlinkat */
-	[267] = 2, /* readlinkat */
-	[269] = 2, /* faccessat */
-	[316] = 2, /* renameat2 */
-	[332] = 2, /* statx */
-	[437] = 2, /* openat2 */
-	[439] = 2, /* faccessat2 */
-};
-
-#define NAME_BYTES 128
-#define CALL_CONNECT 42
-#define ERROR_LEAST (-133) /* those above are the kernel's own, as of calls that a signal breaks off */
-
-/* What a call that failed named: the page is there, for the kernel has just read it. */
-__noinline int full_name(const struct ended *call, u32 argument)
-{
-	struct ring *ring = ring_here();
-	struct {
-		u16 family, port;
-		u32 in;
-		u64 in6[2];
-	} address = { 0 };
-
-	if (!call || !ring)
-		return 0;
-	u64 path = argument ? full_argument(call, argument - 1) : 0;
-	if (call->number == CALL_CONNECT) {
-		u64 at = call->arguments[1];
-		u32 bytes = call->arguments[2] > sizeof(address) ? sizeof(address) : call->arguments[2];
-		if (bytes < sizeof(u16) || bpf_probe_read_user(&address, bytes, (void *)at))
-			return 0;
-		path = address.family == FAMILY_UNIX ? at + sizeof(u16) : 0;
-	}
-	struct event_call_name *e = ring_begin(ring, EVENT_call_name, call->tid, call->now, sizeof(*e) + NAME_BYTES);
-	if (!e)
-		return 0;
-	e->address_high = address.family == FAMILY_INET6 ? address.in6[0] : 0;
-	e->address_low = address.family == FAMILY_INET6 ? address.in6[1] : address.family == FAMILY_INET ? address.in : 0;
-	e->result = call->result;
-	e->number = call->number;
-	e->port = address.family == FAMILY_UNIX ? 0 : address.port << 8 | address.port >> 8;
-	e->family = address.family;
-	e->reserved0 = 0;
-	e->reserved = 0;
-	__builtin_memset(e + 1, 0, NAME_BYTES);
-	if (path)
-		bpf_probe_read_user_str(e + 1, NAME_BYTES, (void *)path);
-	ring_end(ring);
-	return 0;
 }
 
 static __always_inline int full_queue(const struct ended *call, u64 object, long bytes, u8 flags)

@@ -1,0 +1,94 @@
+/* Of a wait for a word of its own process's: which of its other threads may be to end it (see suspects.h). */
+#include "diagnose/judgement.h"
+#include "diagnose/question.h"
+#include "diagnose/shared_word.h"
+
+static bool is_private_wait(const struct wait *w)
+{
+	return w->kind == WAIT_KIND_futex || w->kind == WAIT_KIND_semaphore;
+}
+
+/* Where this thread waits for nobody who is known the other waits, too, for another process: NULL it does not. */
+static const struct wait *open_wait(const struct question *q, uint32_t thread)
+{
+	const struct episode *e = scene_episode(q->scene, thread, q->to - 1);
+	const struct wait *w = e ? &q->scene->waits[e->last] : NULL;
+
+	return q->wait->end != WAIT_END_OPEN || q->wait->hint || !w || w->end != WAIT_END_OPEN || w->idle || e->start_ns >= q->to ? NULL : w;
+}
+
+/* For what it writes to be taken. */
+static bool writes_in_vain(const struct question *q, uint32_t thread)
+{
+	const struct wait *w = open_wait(q, thread);
+
+	return w && w->kind == WAIT_KIND_write;
+}
+
+/* For that, the answer of a server, or what another process writes into a pipe. */
+static bool asks_others(const struct question *q, uint32_t thread)
+{
+	const struct wait *w = open_wait(q, thread);
+	uint64_t object;
+
+	if (!w)
+		return false;
+	object = w->kind == WAIT_KIND_read ? w->object : w->kind == WAIT_KIND_poll && w->argument == 1 ? w->detail : 0;
+	return w->kind == WAIT_KIND_write || ends_role(q->inquiry->ends, object) == END_CLIENT || suspects_others_write(q->inquiry->ends, object, w);
+}
+
+static bool is_kept(const struct question *q, uint32_t thread)
+{
+	const struct wait *w = thread != q->wait->thread ? open_wait(q, thread) : NULL;
+
+	return w && w->start_ns <= q->from && w->kind != WAIT_KIND_vfork &&
+	       (wait_is_in_kernel(w) || (wait_has_owner(w) && w->hint_kind != HINT_KIND_thread_exit && w->hint != q->wait->thread));
+}
+
+/* Of its process, while this one waits for nobody who is known: the only thread that is kept by a lock, or inside the kernel. */
+static bool is_only_kept(const struct question *q, uint32_t thread)
+{
+	if (!is_kept(q, thread))
+		return false;
+	SCENE_EACH_MATE(q->scene, thread, i)
+		if (i != thread && is_kept(q, i))
+			return false;
+	return true;
+}
+
+/* Alone is it when nobody else in the process could have acted. */
+void ask_process(struct question *q)
+{
+	const struct tables *tables = q->scene->tables;
+	uint32_t pid = scene_pid(q->scene, q->episode->thread), others = 0;
+	/* Somebody waits for one that went on by a time limit of its own: it may have slept, as interpreters do. */
+	bool slept = q->wait->end == WAIT_END_TIMEOUT && q->waiting_count > 1;
+
+	if (!is_private_wait(q->wait) || only_looks(q))
+		return;
+	for (uint32_t i = 1; i < tables->thread_count; i++) {
+		struct state_times times;
+		uint64_t window = q->to - q->from;
+
+		if (tables->threads[i].pid != pid || i == q->episode->thread || (is_waiting(q, i) && !writes_in_vain(q, i)))
+			continue;
+		if (tables->threads[i].start_ns > q->to || tables->threads[i].end_ns < q->from)
+			continue;
+		others++;
+		if (slept)
+			continue;
+		scene_state_times(q->scene, i, q->from, q->to, &times);
+		if (is_only_kept(q, i))
+			suspect_thread(q, i, LINK_PROCESS, limit(q, LIMIT_own_kept), 0);
+		else if (times.ns[SPAN_RUNNING] * 2 > window)
+			suspect_thread(q, i, LINK_PROCESS, weight_of(q), 0);
+		else if (times.ns[SPAN_RUNNABLE] * 2 > window)
+			suspect_thread(q, i, LINK_PROCESS, limit(q, LIMIT_own_runnable), 0);
+		else if (times.ns[SPAN_STOPPED] * 2 > window)
+			suspect_thread(q, i, LINK_PROCESS, limit(q, LIMIT_own_runnable), 0);
+		else if (asks_others(q, i))
+			suspect_thread(q, i, LINK_PROCESS, limit(q, LIMIT_own_asks), 0);
+	}
+	/* Another process may share the word. */
+	q->alone = !others && !wait_is_shared(q->wait) && !word_shared(q->inquiry->ends, q->wait);
+}
