@@ -36,7 +36,8 @@ static const char *freezer_group(struct arena *arena, const char *cgroups)
 {
 	const char *at = strstr(cgroups, ":freezer:"), *path;
 
-	if (!at)
+	/* of both versions the root of neither freezes anybody */
+	if (!at || (at[strlen(":freezer:/")] <= ' ' && at[strlen(":freezer:/")] != '/'))
 		at = !strncmp(cgroups, "0::", 3) ? cgroups + 1 : strstr(cgroups, " 0::") ? strstr(cgroups, " 0::") + 2 : NULL;
 	path = at ? strchr(at, '/') : NULL;
 	return path && path[1] && path[1] != ' ' ? arena_strndup(arena, path, strcspn(path, " ")) : "";

@@ -51,6 +51,11 @@ static void put_looked(const struct describer *d, const char *who, const struct 
 	switch (looked->what) {
 	case LOOKED_NOTHING:
 		return;
+	case LOOKED_THERE:
+		buf_printf(buf, " Again and again %s looks for ", who);
+		put_path(looked_at_path(looked), buf);
+		buf_text(buf, ", which is there still");
+		break;
 	case LOOKED_ABSENT:
 		buf_printf(buf, " Again and again %s looks for ", who);
 		put_path(looked_at_path(looked), buf);
@@ -118,7 +123,7 @@ void answer_looks_text(const struct describer *d, const char *who, uint32_t thre
 	const struct wait *w = e && e->end_ns >= to_ns ? &scene->waits[e->last] : NULL;
 	struct looked_at looked;
 
-	if (scene->named_call_count && looked_at_may(scene, thread, from_ns, to_ns) && looked_at_find(scene, thread, from_ns, to_ns, &looked))
+	if (looked_at_known(scene) && looked_at_may(scene, thread, from_ns, to_ns) && looked_at_find(scene, thread, from_ns, to_ns, &looked))
 		put_looked(d, who ? who : "it", &looked, buf);
 	else if (w && w->end == WAIT_END_OPEN)
 		put_watched(d, who ? who : "It", w, from_ns, to_ns, buf);

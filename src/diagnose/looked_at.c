@@ -25,6 +25,13 @@ const char *looked_at_path(const struct looked_at *looked)
 	return looked->call && looked->call->family <= AF_UNIX ? looked->call->path : "";
 }
 
+bool looked_at_known(const struct scene *scene)
+{
+	const char *names = scene->trace ? trace_machine(scene->trace, "names") : NULL;
+
+	return scene->named_call_count || (names && !strcmp(names, "yes"));
+}
+
 /* What the C library and the loader look for by themselves, in each program that is started. */
 static bool is_of_library(const struct named_call *c)
 {
@@ -45,6 +52,8 @@ static enum looked_what what_of(const struct named_call *c)
 	if (!c->path[0] || is_of_library(c))
 		return LOOKED_NOTHING;
 	switch (-c->result) {
+	case 0:
+		return LOOKED_THERE;
 	case ECONNREFUSED:
 		return LOOKED_ADDRESS;
 	case ENOENT:
@@ -114,6 +123,8 @@ bool looked_at_find(const struct scene *scene, uint32_t thread, uint64_t from_ns
 	struct finding f = { .scene = scene, .thread = thread, .from_ns = from_ns, .to_ns = to_ns };
 
 	*ret = (struct looked_at){ 0 };
+	if (!looked_at_known(scene))
+		return false;
 	for (uint32_t i = 0; i < scene->named_call_count; i++) {
 		const struct named_call *c = &scene->named_calls[i];
 

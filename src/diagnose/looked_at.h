@@ -7,6 +7,7 @@
 
 enum looked_what {
 	LOOKED_NOTHING,
+	LOOKED_THERE,     /* a file that is there, whose end it may await */
 	LOOKED_ABSENT,    /* a file that is not there */
 	LOOKED_DENIED,    /* one that it may not have, or that is in use */
 	LOOKED_PRESENT,   /* one that it is to make, and that is there */
@@ -25,6 +26,8 @@ struct looked_at {
 	uint64_t object;                 /* of what is to come */
 };
 
+/* Calls were recorded so, with what they name. */
+bool looked_at_known(const struct scene *scene);
 /* In that time, more than once; false: nothing is known. */
 bool looked_at_find(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, struct looked_at *ret_looked);
 /* A file by its path: "" it is none. */

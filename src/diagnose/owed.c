@@ -1,6 +1,7 @@
 /* See owed.h. */
 #include "diagnose/owed.h"
 
+#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
@@ -412,6 +413,9 @@ static bool owes_answer_on(const struct scene *scene, const struct ends *ends, u
 		const struct descriptor *d = ends_at(ends, row, i);
 		uint64_t since = owed_asked_since(scene, w);
 
+		/* nobody has answered to the connecting itself, however it is waited for */
+		if (d->at.object == object && d->at.kind == OBJECT_KIND_tcp && d->at.state == TCP_SYN_SENT && rule_holds(scene, RULE_connects_in_poll))
+			return true;
 		if (d->at.object == object)
 			return owed_on(scene, ends, d, since, from_ns) || is_kept_by_session(scene, ends, d, w->thread, since, from_ns);
 	}

@@ -61,6 +61,14 @@ static inline const struct wait *stands_in(const struct question *q, uint32_t th
 	return e && e->end_ns >= q->to ? &q->scene->waits[e->last] : NULL;
 }
 
+/* By a debugger or tracer, which is to let it go on. */
+static inline bool stands_traced(const struct question *q, uint32_t thread)
+{
+	const struct wait *w = stands_in(q, thread);
+
+	return w && w->kind == WAIT_KIND_stop && w->hint_kind == HINT_KIND_tracer && w->hint;
+}
+
 /* True: it was added. */
 bool suspect_thread(struct question *q, uint32_t thread, enum walk_link link, uint8_t confidence, uint64_t evidence);
 

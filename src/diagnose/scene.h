@@ -254,11 +254,11 @@ struct call_made {
 	uint8_t what;            /* enum call_what */
 };
 
-/* What a call that failed named. */
+/* What a call named that failed, or that looked for a file. */
 struct named_call {
 	uint64_t time, number;
 	uint32_t thread;
-	int32_t result;          /* a negative error number */
+	int32_t result;          /* 0, or a negative error number */
 	uint16_t syscall;
 	uint16_t family, port;   /* of connect */
 	uint64_t address[2];

@@ -403,7 +403,8 @@ static void doubt_rest(struct diagnoser *diagnoser, struct standing *s, uint64_t
 
 	if (s->kind != STANDING_RESTS || !w || w->idle || (w->kind != WAIT_KIND_poll && w->kind != WAIT_KIND_epoll && w->kind != WAIT_KIND_read) ||
 	    (!is_left_alone(diagnoser, s->thread, from_ns > scene->start_ns ? from_ns : scene->start_ns) &&
-	     !is_left_by_writer(scene, w, from_ns > scene->start_ns ? from_ns : scene->start_ns)))
+	     !is_left_by_writer(scene, w, from_ns > scene->start_ns ? from_ns : scene->start_ns) &&
+	     (w->kind == WAIT_KIND_read || !suspects_kept_child(scene, s->thread, from_ns > scene->start_ns ? from_ns : scene->start_ns, scene->end_ns))))
 		return;
 	s->kind = STANDING_WAITS;
 	s->reason = kind_reasons[STANDING_WAITS];
@@ -415,11 +416,26 @@ static void doubt_looks(const struct scene *scene, struct standing *s, uint64_t 
 	uint64_t from = from_ns > scene->start_ns ? from_ns : scene->start_ns;
 	struct looked_at looked;
 
-	if ((s->kind != STANDING_RESTS && s->kind != STANDING_MOVES) || !scene->named_call_count || !rule_holds(scene, RULE_looked_at) ||
+	if ((s->kind != STANDING_RESTS && s->kind != STANDING_MOVES) || !looked_at_known(scene) || !rule_holds(scene, RULE_looked_at) ||
 	    !looked_at_may(scene, s->thread, from, scene->end_ns) || !looked_at_find(scene, s->thread, from, scene->end_ns, &looked))
 		return;
 	s->kind = STANDING_LOOKS;
 	s->reason = kind_reasons[STANDING_LOOKS];
+}
+
+/* Its newest child is a program by which a script sleeps: for how long; 0 it is not. */
+static uint64_t child_sleeps_for(const struct scene *scene, uint32_t thread)
+{
+	const struct thread *threads = scene->tables->threads;
+	uint32_t child = 0;
+
+	for (uint32_t i = 1; i < scene->thread_count; i++)
+		if (threads[i].parent_pid == threads[thread].pid && threads[i].tid == threads[i].pid && threads[i].end_ns >= scene->end_ns &&
+		    (!child || threads[i].start_ns > threads[child].start_ns))
+			child = i;
+	const struct wait *w = child && scene->threads[child].wait_count ? &scene->waits[scene_waits_end(scene, child) - 1] : NULL;
+
+	return w && w->kind == WAIT_KIND_sleep && w->timeout_ns && scene_is_sleeper(scene, w, true) ? w->timeout_ns : 0;
 }
 
 static void find_asked(struct diagnoser *diagnoser, const struct standing_options *options, struct standing *list, size_t *count)
@@ -435,6 +451,7 @@ static void find_asked(struct diagnoser *diagnoser, const struct standing_option
 			standing_of(diagnoser, thread, options->from_ns, &s);
 			doubt_rest(diagnoser, &s, options->from_ns);
 			doubt_looks(scene, &s, options->from_ns);
+			s.by_child = s.kind == STANDING_WAITS && child_sleeps_for(scene, thread);
 			if (!best.thread || is_better(scene, &s, &best))
 				best = s;
 		}
@@ -506,30 +523,14 @@ size_t standing_find(struct arena *arena, struct diagnoser *diagnoser, const str
 	return count;
 }
 
-/* Its newest child is a program by which a script sleeps: for how long; 0 it is not. */
-static uint64_t child_sleeps_for(const struct scene *scene, uint32_t thread)
-{
-	const struct thread *threads = scene->tables->threads;
-	uint32_t child = 0;
-
-	for (uint32_t i = 1; i < scene->thread_count; i++)
-		if (threads[i].parent_pid == threads[thread].pid && threads[i].tid == threads[i].pid && threads[i].end_ns >= scene->end_ns &&
-		    (!child || threads[i].start_ns > threads[child].start_ns))
-			child = i;
-	const struct wait *w = child && scene->threads[child].wait_count ? &scene->waits[scene_waits_end(scene, child) - 1] : NULL;
-
-	return w && w->kind == WAIT_KIND_sleep && w->timeout_ns && scene_is_sleeper(scene, w, true) ? w->timeout_ns : 0;
-}
-
 uint64_t standing_look_for(const struct scene *scene, const struct standing *s, uint64_t from_ns)
 {
 	const struct wait *w = scene->threads[s->thread].wait_count ? &scene->waits[scene_waits_end(scene, s->thread) - 1] : NULL;
 	uint64_t from = from_ns > scene->start_ns ? from_ns : scene->start_ns, least = limit_of(scene, LIMIT_looks_least_ns), sleep;
 
-	if (!w || w->idle || s->owed || (s->kind != STANDING_RESTS && s->kind != STANDING_MOVES && s->kind != STANDING_LOOKS &&
-					(w->kind != WAIT_KIND_child || !child_sleeps_for(scene, s->thread))))
+	if (!w || w->idle || s->owed || (s->kind != STANDING_RESTS && s->kind != STANDING_MOVES && s->kind != STANDING_LOOKS && !w->timeout_ns && !s->by_child))
 		return 0;
-	sleep = w->kind == WAIT_KIND_sleep ? w->timeout_ns : w->kind == WAIT_KIND_child ? child_sleeps_for(scene, s->thread) : 0;
+	sleep = w->kind == WAIT_KIND_child ? child_sleeps_for(scene, s->thread) : s->exactly && w->kind != WAIT_KIND_sleep ? 0 : w->timeout_ns;
 	if (sleep > limit_of(scene, LIMIT_short_sleep_ns) || (s->kind == STANDING_RESTS && !sleep) ||
 	    !looked_at_may(scene, s->thread, from, scene->end_ns))
 		return 0;

@@ -32,6 +32,7 @@ struct standing {
 	uint64_t early_ns;        /* at the earliest since then: where slices of a wait do not tell its begin */
 	bool owed;                /* another should have ended it by now, as far as is known (owed.h), or nobody can */
 	bool dead;                /* nobody can end it: so it is owed */
+	bool by_child;            /* it waits for a program by which a script sleeps */
 	bool maybe;               /* not asked about, and neither beyond doubt nor owed: a circle of waits would tell that it is stuck */
 	bool blocked;             /* in a sleep inside the kernel from which no signal wakes it, but to end it */
 	const char *reason;       /* for STANDING_RESTS: why that is no hang */

@@ -243,7 +243,9 @@ static bool is_final(const struct question *q, const struct trail *t)
 	const struct episode *e;
 	uint8_t kind;
 
-	if (t->end == TRAIL_AT_REST || t->end == TRAIL_STOPPED || t->end == TRAIL_KILLED)
+	if (t->end == TRAIL_STOPPED)
+		return !stands_traced(q, t->thread);
+	if (t->end == TRAIL_AT_REST || t->end == TRAIL_KILLED)
 		return true;
 	if (t->end != TRAIL_UNREAD)
 		return false;

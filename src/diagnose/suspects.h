@@ -73,6 +73,9 @@ bool suspects_others_write(const struct ends *ends, uint64_t object, const struc
 /* What was sent over the connection was found unread at its other end, whenever that was looked at in the time. */
 bool suspects_leave_unread(const struct ends *ends, const struct descriptor *d, uint64_t from_ns, uint64_t to_ns);
 
+/* Of the children of the thread's process the only one that stood stopped, or kept by a lock or inside the kernel; 0 none, or several. */
+uint32_t suspects_kept_child(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns);
+
 /* Who keeps the lock that this thread took, when it has ended: its process's creator has
  * the file open, too. */
 uint32_t suspects_lock_keeper(const struct scene *scene, uint32_t thread, uint64_t time);

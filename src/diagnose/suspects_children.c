@@ -80,15 +80,45 @@ static uint32_t child_read(const struct question *q, uint32_t pid)
 	return found;
 }
 
+uint32_t suspects_kept_child(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
+{
+	uint32_t pid = scene_pid(scene, thread), found = 0;
+
+	for (uint32_t i = 1; i < scene->thread_count && rule_holds(scene, RULE_kept_child); i++) {
+		const struct thread *t = &scene->tables->threads[i];
+		const struct episode *e = t->parent_pid == pid && t->tid == t->pid && t->end_ns >= to_ns ? scene_episode(scene, i, to_ns - 1) : NULL;
+		const struct wait *w = e && e->end_ns >= to_ns && e->start_ns <= from_ns + (to_ns - from_ns) / 2 ? &scene->waits[e->last] : NULL;
+
+		if (!w || w->idle || (w->kind != WAIT_KIND_stop && !wait_has_owner(w) && (!wait_is_in_kernel(w) || w->kind == WAIT_KIND_vfork)))
+			continue;
+		if (found)
+			return 0;
+		found = i;
+	}
+	return found;
+}
+
+/* Nobody else asked it anything: a person says that it is stuck. */
+static void ask_own_child(struct question *q)
+{
+	uint32_t child = suspects_kept_child(q->scene, q->wait->thread, q->from, q->to);
+
+	if (!is_waiting(q, child))
+		suspect_thread(q, child, LINK_CHILD, weight_of(q), 0);
+}
+
 /* Where several of its children have something at work nobody is known. */
 void ask_working_child(struct question *q)
 {
 	const struct wait *w = q->wait;
 	uint32_t pid = scene_pid(q->scene, w->thread), found = 0;
 
-	if (q->waiting_count < 2 || w->end != WAIT_END_OPEN || w->idle || scene_same_process(q->scene, q->waiting[0], w->thread) ||
-	    (w->kind != WAIT_KIND_epoll && (w->kind != WAIT_KIND_poll || w->argument < 2)))
+	if (w->end != WAIT_END_OPEN || w->idle || (w->kind != WAIT_KIND_epoll && (w->kind != WAIT_KIND_poll || w->argument < 2)))
 		return;
+	if (q->waiting_count < 2 || scene_same_process(q->scene, q->waiting[0], w->thread)) {
+		ask_own_child(q);
+		return;
+	}
 	for (uint32_t i = 1; i < q->scene->thread_count; i++) {
 		uint32_t child = scene_pid(q->scene, i) != pid && works(q, i) ? child_over(q, i, pid) : 0;
 

@@ -476,7 +476,8 @@ void ask_neighbours(struct question *q)
 			if (s.hop_count + 1 > WALK_MAX_HOPS)
 				continue;
 			s.hops[s.hop_count++] = (struct hop){ .from_ns = i ? trails->items[i].rest_ns : q->from,
-				.thread = thread, .link = LINK_PEER, .confidence = s.confidence, .final = times.ns[SPAN_STOPPED] * 2 > q->to - q->from };
+				.thread = thread, .link = LINK_PEER, .confidence = s.confidence, .final = times.ns[SPAN_STOPPED] * 2 > q->to - q->from &&
+					 !stands_traced(q, thread) };
 			vec_push(q->suspects, s);
 		}
 	}

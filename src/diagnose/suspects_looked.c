@@ -70,7 +70,7 @@ void ask_looked_at(struct question *q)
 	unsigned count;
 	uint32_t who;
 
-	if (q->wait->end != WAIT_END_OPEN || !q->scene->named_call_count || !looked_at_may(q->scene, q->wait->thread, q->from, q->to) ||
+	if (q->wait->end != WAIT_END_OPEN || !looked_at_known(q->scene) || !looked_at_may(q->scene, q->wait->thread, q->from, q->to) ||
 	    !looked_at_find(q->scene, q->wait->thread, q->from, q->to, &looked))
 		return;
 	switch (looked.what) {
@@ -88,6 +88,7 @@ void ask_looked_at(struct question *q)
 	case LOOKED_DATA:
 		suspect_ends_of(q, looked.object);
 		return;
+	case LOOKED_THERE:
 	case LOOKED_ABSENT:
 	case LOOKED_ADDRESS:
 		suspect_thread(q, kept_kin(q), LINK_FLAG, limit(q, LIMIT_looked_kin), 0);

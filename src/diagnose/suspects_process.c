@@ -37,12 +37,20 @@ static bool asks_others(const struct question *q, uint32_t thread)
 	return w->kind == WAIT_KIND_write || ends_role(q->inquiry->ends, object) == END_CLIENT || suspects_others_write(q->inquiry->ends, object, w);
 }
 
+/* As interpreters wait for a child in a thread of its own. */
+static bool is_for_kept_child(const struct question *q, const struct wait *w)
+{
+	const struct wait *its = w->kind == WAIT_KIND_child && w->hint ? stands_in(q, w->hint) : NULL;
+
+	return its && !its->idle && its->start_ns <= q->from && (its->kind == WAIT_KIND_stop || (wait_is_in_kernel(its) && its->kind != WAIT_KIND_vfork));
+}
+
 static bool is_kept(const struct question *q, uint32_t thread)
 {
 	const struct wait *w = thread != q->wait->thread ? open_wait(q, thread) : NULL;
 
 	return w && w->start_ns <= q->from && w->kind != WAIT_KIND_vfork &&
-	       (wait_is_in_kernel(w) || (wait_has_owner(w) && w->hint_kind != HINT_KIND_thread_exit && w->hint != q->wait->thread));
+	       (wait_is_in_kernel(w) || is_for_kept_child(q, w) || (wait_has_owner(w) && w->hint_kind != HINT_KIND_thread_exit && w->hint != q->wait->thread));
 }
 
 /* Of its process, while this one waits for nobody who is known: the only thread that is kept by a lock, or inside the kernel. */

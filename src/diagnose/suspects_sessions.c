@@ -42,8 +42,9 @@ static bool waits_inside(const struct question *q)
 
 	if (w->end != WAIT_END_OPEN || w->idle || w->hint || only_looks(q))
 		return false;
+	/* by its own clock it goes on, whoever has what */
 	if (w->kind == WAIT_KIND_epoll)
-		return ends_set_role(q->inquiry->ends, w->object) == END_UNKNOWN;
+		return !w->timeout_ns && ends_set_role(q->inquiry->ends, w->object) == END_UNKNOWN;
 	return w->kind == WAIT_KIND_futex || w->kind == WAIT_KIND_semaphore;
 }
 
@@ -55,6 +56,40 @@ static bool serves(const struct question *q)
 		if (ends_role(q->inquiry->ends, ends_at(q->inquiry->ends, row, i)->at.object) == END_SERVER)
 			return true;
 	return false;
+}
+
+/* A process that serves a client, and sleeps, or computes, since before: inside what it was asked for. */
+static bool serves_by_clock(const struct question *q, uint32_t thread)
+{
+	const struct wait *w = stands_in(q, thread);
+	struct row row = ends_of_process(q->inquiry->ends, scene_pid(q->scene, thread));
+	struct state_times times;
+	bool client = false;
+
+	for (uint32_t i = 0; i < row.count && !client; i++)
+		client = ends_role(q->inquiry->ends, ends_at(q->inquiry->ends, row, i)->at.object) == END_SERVER;
+	if (!client || scene_same_process(q->scene, thread, q->wait->thread))
+		return false;
+	scene_state_times(q->scene, thread, q->from, q->to, &times);
+	if (nearly_all(q->scene, times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE], q->to - q->from))
+		return true;
+	return w && w->start_ns <= q->episode->start_ns && w->timeout_ns && (w->kind == WAIT_KIND_epoll || w->kind == WAIT_KIND_sleep) &&
+	       !awaits_client(q, w);
+}
+
+/* Nobody has a session open that says nothing: the only other one that goes on by its own clock, or computes; 0 none. */
+static uint32_t only_at_work(const struct question *q)
+{
+	uint32_t found = 0;
+
+	for (uint32_t i = 1; i < q->scene->thread_count && rule_holds(q->scene, RULE_session_at_work); i++) {
+		if (!is_colleague(q, i) || is_waiting(q, i) || !serves_by_clock(q, i))
+			continue;
+		if (found)
+			return 0;
+		found = i;
+	}
+	return found;
 }
 
 void ask_idle_session(struct question *q)
@@ -73,5 +108,5 @@ void ask_idle_session(struct question *q)
 			return;
 		found = i;
 	}
-	suspect_thread(q, found, LINK_SESSION, weight_of(q), 0);
+	suspect_thread(q, found ? found : only_at_work(q), LINK_SESSION, weight_of(q), 0);
 }

@@ -249,6 +249,8 @@ static int emit_machine(struct recorder *recorder, struct err *err)
 	buf_printf(&buf, "processors=%ld", sysconf(_SC_NPROCESSORS_ONLN));
 	buf_char(&buf, 0);
 	add_pair(&buf, "level", options->full ? "full" : "lean");
+	if (options->full && options->names)
+		add_pair(&buf, "names", "yes");
 	add_pair(&buf, "command", options->command ? options->command : "");
 	add_pair(&buf, "options", options->options ? options->options : "");
 	if (recorder->kernel_text) {

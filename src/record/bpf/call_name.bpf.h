@@ -1,16 +1,18 @@
-/* What a system call that failed named: a path, or an address, where that is asked for (config.names). */
+/* What a system call named that failed, or that looked for a file: a path, or an address, where that is asked for (config.names). */
 #ifndef RECORD_BPF_CALL_NAME_BPF_H
 #define RECORD_BPF_CALL_NAME_BPF_H
 
 #include "record/bpf/call.bpf.h"
 #include "record/bpf/message.bpf.h"
 
+#define NAMES_LOOKS 8u /* only asks what is there: also where that goes well */
+
 /* Which argument, from 1, names a file by its path. */
 static const u8 full_paths[CALL_MAX] = {
 	[2] = 1,   /* open */
-	[4] = 1,   /* stat */
-	[6] = 1,   /* lstat */
-	[21] = 1,  /* access */
+	[4] = 1 | NAMES_LOOKS, /* stat */
+	[6] = 1 | NAMES_LOOKS, /* lstat */
+	[21] = 1 | NAMES_LOOKS, /* access */
 	[59] = 1,  /* execve */
 	[76] = 1,  /* truncate */
 	[80] = 1,  /* chdir */
@@ -26,24 +28,24 @@ static const u8 full_paths[CALL_MAX] = {
 	[254] = 2, /* inotify_add_watch */
 	[257] = 2, /* openat */
 	[258] = 2, /* mkdirat */
-	[262] = 2, /* newfstatat */
+	[262] = 2 | NAMES_LOOKS, /* newfstatat */
 	[263] = 2, /* unlinkat */
 	[264] = 2, /* renameat */
 	[265] = 4, /* linkat */
 	[266] = 3, /* symlinkat */
 	[267] = 2, /* readlinkat */
-	[269] = 2, /* faccessat */
+	[269] = 2 | NAMES_LOOKS, /* faccessat */
 	[316] = 2, /* renameat2 */
-	[332] = 2, /* statx */
+	[332] = 2 | NAMES_LOOKS, /* statx */
 	[437] = 2, /* openat2 */
-	[439] = 2, /* faccessat2 */
+	[439] = 2 | NAMES_LOOKS, /* faccessat2 */
 };
 
 #define CALL_NAME_BYTES 128
 #define CALL_CONNECT 42
 #define ERROR_LEAST (-133) /* those above are the kernel's own, as of calls that a signal breaks off */
 
-/* What a call that failed named: the page is there, for the kernel has just read it. */
+/* What the call named: the page is there, for the kernel has just read it. */
 __noinline int full_name(const struct ended *call, u32 argument)
 {
 	struct ring *ring = ring_here();

@@ -589,10 +589,10 @@ int BPF_PROG(full_exit, struct pt_regs *registers, long result)
 		info.listed = 0;
 	else if (number < CALL_MAX)
 		call.number = number;
-	if (config.names && !outside && result < 0 && result >= ERROR_LEAST && call.number < CALL_MAX) {
+	if (config.names && !outside && result <= 0 && result >= ERROR_LEAST && call.number < CALL_MAX) {
 		u32 path = full_paths[call.number & (CALL_MAX - 1)];
-		if (path || call.number == CALL_CONNECT)
-			full_name(&call, path);
+		if ((path || call.number == CALL_CONNECT) && (result || path & NAMES_LOOKS))
+			full_name(&call, path & (NAMES_LOOKS - 1));
 	}
 	if (!info.listed) {
 		call.ustack = full_stack(&call, STACKS_SYSCALLS);
