@@ -152,7 +152,7 @@ bool owed_listens(const struct scene *scene, const struct ends *ends, uint32_t p
 }
 
 /* The thread does something else than to listen since it was asked: one that has a round of its own may sleep. */
-static bool is_at_work(const struct scene *scene, uint32_t thread, uint32_t threads, uint64_t since_ns, uint64_t from_ns, bool asked)
+static bool is_at_work(const struct scene *scene, const struct ends *ends, uint32_t thread, uint32_t threads, uint64_t since_ns, uint64_t from_ns, bool asked)
 {
 	const struct wait *w = standing_wait(scene, thread);
 	uint64_t born = serving_born(scene, thread), before = limit_of(scene, LIMIT_serving_before_ns), began;
@@ -169,9 +169,13 @@ static bool is_at_work(const struct scene *scene, uint32_t thread, uint32_t thre
 	case WAIT_KIND_futex:
 		return wait_has_owner(scene_slice_with_owner(scene, &scene->episodes[w->episode], scene->end_ns)) ||
 		       (asked && !w->idle && (began <= since_ns + before + soon || born + soon >= since_ns));
+	case WAIT_KIND_epoll:
+		/* of nothing but its own bells, by its own clock: it takes its time, as it was asked to */
+		if (w->timeout_ns && ends_set_role(ends, w->object) == END_UNKNOWN)
+			return false;
+		return threads == 1 || born >= since_ns;
 	case WAIT_KIND_sleep:
 	case WAIT_KIND_poll:
-	case WAIT_KIND_epoll:
 	case WAIT_KIND_read:
 		return threads == 1 || born >= since_ns;
 	}
@@ -234,7 +238,7 @@ static bool is_served_elsewhere(const struct scene *scene, const struct ends *en
 		for (uint32_t j = 1; j < scene->thread_count; j++)
 			threads += scene_pid(scene, j) == its->pid && lives(scene, j);
 		for (uint32_t j = 1; j < scene->thread_count && !found; j++)
-			found = scene_pid(scene, j) == its->pid && lives(scene, j) && is_at_work(scene, j, threads, since_ns, from_ns, asked);
+			found = scene_pid(scene, j) == its->pid && lives(scene, j) && is_at_work(scene, ends, j, threads, since_ns, from_ns, asked);
 	}
 	return found;
 }
@@ -413,9 +417,6 @@ static bool owes_answer_on(const struct scene *scene, const struct ends *ends, u
 		const struct descriptor *d = ends_at(ends, row, i);
 		uint64_t since = owed_asked_since(scene, w);
 
-		/* nobody has answered to the connecting itself, however it is waited for */
-		if (d->at.object == object && d->at.kind == OBJECT_KIND_tcp && d->at.state == TCP_SYN_SENT && rule_holds(scene, RULE_connects_in_poll))
-			return true;
 		if (d->at.object == object)
 			return owed_on(scene, ends, d, since, from_ns) || is_kept_by_session(scene, ends, d, w->thread, since, from_ns);
 	}
@@ -433,6 +434,18 @@ static bool spoke_last(const struct ends *ends, uint64_t object, uint32_t pid)
 	return false;
 }
 
+/* Nobody has answered to the connecting itself. */
+static bool is_connecting(const struct scene *scene, const struct ends *ends, uint64_t object, uint32_t pid)
+{
+	struct row row = object_kind(object) == OBJECT_KIND_tcp && rule_holds(scene, RULE_connects_in_poll) ? ends_of_object(ends, object) : (struct row){ 0 };
+
+	/* as the last snapshot found it */
+	for (uint32_t i = row.count; i-- > 0; )
+		if (ends_at(ends, row, i)->pid == pid)
+			return ends_at(ends, row, i)->at.state == TCP_SYN_SENT;
+	return false;
+}
+
 /* One of a few connections that are all it waits for, but for its own bells. */
 static bool owes_answer_in_set(const struct scene *scene, const struct ends *ends, const struct wait *w, uint64_t from_ns, bool asked)
 {
@@ -440,6 +453,8 @@ static bool owes_answer_in_set(const struct scene *scene, const struct ends *end
 	uint64_t newest = 0;
 	bool owed = false;
 
+	if (!asked && w->kind == WAIT_KIND_poll && w->argument == 1 && is_connecting(scene, ends, w->detail, scene_pid(scene, w->thread)))
+		return true;
 	for (const struct poll_item *item; (item = item_before(scene, w, &index, &newest)); ) {
 		uint64_t object = object_of(scene, ends, item, w);
 		unsigned kind = object_kind(object);

@@ -93,8 +93,8 @@ void ask_looked_at(struct question *q)
 	case LOOKED_ADDRESS:
 		suspect_thread(q, kept_kin(q), LINK_FLAG, limit(q, LIMIT_looked_kin), 0);
 		return;
-	case LOOKED_PROCESS: /* of who sleeps itself RULE_had_it knows that */
-		suspect_thread(q, q->wait->kind == WAIT_KIND_child ? looked.target : 0, LINK_AWAITED, limit(q, LIMIT_alive_process), looked.number);
+	case LOOKED_PROCESS:
+		suspect_thread(q, is_waiting(q, looked.target) ? 0 : looked.target, LINK_AWAITED, limit(q, LIMIT_alive_process), looked.number);
 		return;
 	}
 }

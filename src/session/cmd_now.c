@@ -453,9 +453,11 @@ static int tell_change(struct look *look)
 }
 
 /* For whom it waits is known, and that is no program by which a script sleeps. */
-static bool is_known(const struct finding *f)
+static bool is_known(const struct scene *scene, const struct finding *f)
 {
-	return is_stuck(f) && f->diagnosis && f->diagnosis->culprit.kind != ACTOR_UNKNOWN && f->diagnosis->path_count > 1 &&
+	const struct diagnosis *d = f->diagnosis;
+
+	return is_stuck(f) && d && d->confidence >= limit_of(scene, LIMIT_told_sure) && d->culprit.kind != ACTOR_UNKNOWN && d->path_count > 1 &&
 	       !f->standing->by_child;
 }
 
@@ -466,7 +468,7 @@ static uint64_t wanted_look(const struct look *look)
 	uint64_t longest = 0;
 
 	for (size_t i = 0; i < look->count && look->meant.count && rule_holds(scene, RULE_short_sleeps); i++) {
-		uint64_t wanted = is_known(&look->findings[i]) ? 0 : standing_look_for(scene, look->findings[i].standing, look->from_ns);
+		uint64_t wanted = is_known(scene, &look->findings[i]) ? 0 : standing_look_for(scene, look->findings[i].standing, look->from_ns);
 
 		if (wanted > longest)
 			longest = wanted;
