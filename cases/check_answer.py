@@ -503,6 +503,9 @@ class Checker(Document):
         if len(calls) < int(m['times']):
             self.say(f'it looks {m["times"]} times: {len(calls)} calls were recorded')
 
+    def say_session(self, m):
+        self.who(m['who'], 'whose session it is')
+
     def say_watches(self, m):
         paths = {escaped(e.get('text') or '') for e in self.trace.events.values() if e['type'] == 'watch'}
         if m['path'] != 'a file' and m['path'] not in paths:

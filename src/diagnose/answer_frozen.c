@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 
 #include "diagnose/answer.h"
+#include "diagnose/group_limit.h"
 #include "diagnose/judgement.h"
 #include "diagnose/kernel_place.h"
 #include "symbols/names.h"
@@ -102,25 +103,6 @@ static void tell_files(const struct describer *d, const struct actor *writer, co
 
 /* ---- limits ---- */
 
-/* The group is the thread's, or above it, in the hierarchy of that controller, or in version 2's. */
-static bool is_its_group(const struct thread *t, const char *controller, const char *path)
-{
-	size_t length = strlen(path);
-
-	for (const char *at = t->cgroups; length && *at; at += strcspn(at, " "), at += *at == ' ') {
-		const char *name = strchr(at, ':'), *group = name ? strchr(name + 1, ':') : NULL;
-		size_t size = name && group ? (size_t)(group - name - 1) : 0;
-
-		if (!group)
-			return false;
-		group++;
-		if ((!size || (size == strlen(controller) && !strncmp(name + 1, controller, size))) && !strncmp(group, path, length) &&
-		    (group[length] == '/' || group[length] == ' ' || !group[length]))
-			return true;
-	}
-	return false;
-}
-
 /* The last one found up to the end; NULL none. */
 static const struct group_limit *limit_found(const struct describer *d, const struct diagnosis *g, uint32_t thread, bool memory)
 {
@@ -128,7 +110,7 @@ static const struct group_limit *limit_found(const struct describer *d, const st
 		const struct group_limit *l = &d->scene->group_limits[i];
 
 		if ((l->kind == GROUP_LIMIT_memory) == memory && l->time >= g->start_ns &&
-		    is_its_group(&d->scene->tables->threads[thread], memory ? "memory" : "blkio", l->path))
+		    group_limit_is_of(d->scene, thread, l))
 			return l;
 	}
 	return NULL;
@@ -180,7 +162,7 @@ static void tell_devices(const struct describer *d, const struct diagnosis *g, u
 		const struct group_limit *l = &d->scene->group_limits[i];
 
 		if (l->kind == GROUP_LIMIT_memory || l->kind >= sizeof(may) / sizeof(*may) || l->time < g->start_ns ||
-		    !is_its_group(&d->scene->tables->threads[thread], "blkio", l->path))
+		    !group_limit_is_of(d->scene, thread, l))
 			continue;
 		newest = newest ? newest : l->time;
 		if (l->time + limit_of(d->scene, LIMIT_one_snapshot_ns) < newest)

@@ -8,6 +8,7 @@
 #include "diagnose/kernel_place.h"
 #include "diagnose/scene_build.h"
 #include "diagnose/shared_word.h"
+#include "diagnose/walk.h"
 #include "symbols/demangle.h"
 
 #define OTHERS_TOLD 3
@@ -222,6 +223,32 @@ static void tell_fifo(const struct describer *d, const struct wait *w, struct bu
 	}
 }
 
+/* The client of the worker that most likely has it: the other end of the only connection that its process, or that thread, serves. */
+static void tell_session(const struct describer *d, const struct diagnosis *g, struct buf *buf)
+{
+	const struct path_step *last = g->path_count > 1 ? &g->path[g->path_count - 1] : NULL;
+	const struct wait *w = last && !strcmp(last->link, walk_link_words(LINK_SESSION)) ? last_wait(d->scene, last->actor.thread, g->end_ns - 1) : NULL;
+	uint64_t own = !w ? 0 : w->kind == WAIT_KIND_read ? w->object : w->kind == WAIT_KIND_poll ? w->detail : 0, seen = 0;
+	struct row row = w ? ends_of_process(d->ends, scene_pid(d->scene, w->thread)) : (struct row){ 0 };
+	uint32_t client = 0;
+	struct actor actor;
+
+	for (uint32_t i = row.count; i-- > 0; ) {
+		const struct descriptor *end = ends_at(d->ends, row, i);
+
+		if (end->at.object == seen || ends_role(d->ends, end->at.object) != END_SERVER || (own && end->at.object != own))
+			continue;
+		if (seen)
+			return;
+		seen = end->at.object;
+		client = suspects_neighbour(d->scene, d->ends, end, g->start_ns, g->end_ns);
+	}
+	if (!client)
+		return;
+	describe_thread(d, client, g->end_ns - 1, &actor);
+	buf_printf(buf, " That session is one of %s.", answer_who(d->arena, &actor));
+}
+
 void answer_standing_text(const struct describer *d, const struct diagnosis *g, struct buf *buf)
 {
 	const struct wait *w = g->last_wait ? &d->scene->waits[g->last_wait] : NULL;
@@ -241,5 +268,6 @@ void answer_standing_text(const struct describer *d, const struct diagnosis *g, 
 		tell_fifo(d, w, buf);
 	if (w && g->culprit.kind == ACTOR_UNKNOWN && w->end == WAIT_END_OPEN)
 		tell_unconnected(d, w, buf);
+	tell_session(d, g, buf);
 	answer_looks_text(d, g->culprit.thread != g->victim.thread ? answer_who(d->arena, &g->victim) : NULL, g->victim.thread, g->start_ns, g->end_ns, buf);
 }

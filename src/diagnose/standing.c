@@ -6,6 +6,7 @@
 
 #include "diagnose/closed.h"
 #include "diagnose/diagnoser.h"
+#include "diagnose/group_limit.h"
 #include "diagnose/looked_at.h"
 #include "diagnose/loops.h"
 #include "diagnose/owed.h"
@@ -348,7 +349,8 @@ void standing_of(struct diagnoser *diagnoser, uint32_t thread, uint64_t from_ns,
 		ret->owed = is_owed(diagnoser, ret, e, begin);
 		ret->kind = ret->owed && ret->kind == STANDING_RESTS ? STANDING_WAITS : ret->kind;
 		ret->dead = ret->owed && is_dead_command(scene, thread);
-		ret->blocked = ret->kind == STANDING_KERNEL && e->slices == 1 && w->kind != WAIT_KIND_vfork &&
+		/* a disk that is busy serves one piece after the other: that is slow at most, but not where it may serve no more */
+		ret->blocked = ret->kind == STANDING_KERNEL && (e->slices == 1 || group_limit_of_device(scene, thread, begin)) && w->kind != WAIT_KIND_vfork &&
 			       (w->state == TASK_STATE_blocked || w->state == TASK_STATE_killable);
 		ret->early_ns = earliest(scene, ret, w);
 		if (ret->owed && w->kind == WAIT_KIND_epoll && owed_asked_since(scene, w) < ret->early_ns)

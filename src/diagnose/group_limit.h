@@ -1,0 +1,12 @@
+/* Limits of control groups (record/group_limits.h): whose they are. */
+#ifndef DIAGNOSE_GROUP_LIMIT_H
+#define DIAGNOSE_GROUP_LIMIT_H
+
+#include "diagnose/scene.h"
+
+/* The limit's group is the thread's, or above it. */
+bool group_limit_is_of(const struct scene *scene, uint32_t thread, const struct group_limit *limit);
+/* What goes to or from a device is limited for the thread, as a snapshot found it since then. */
+bool group_limit_of_device(const struct scene *scene, uint32_t thread, uint64_t from_ns);
+
+#endif
