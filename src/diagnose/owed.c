@@ -12,6 +12,7 @@
 #include "diagnose/suspects.h"
 
 #define SERVED_MOST 16u
+#define STANDARD_MOST 2 /* of the descriptors that each program begins with */
 
 static const struct wait *standing_wait(const struct scene *scene, uint32_t thread)
 {
@@ -342,7 +343,22 @@ bool owed_turned_away(const struct scene *scene, const struct ends *ends, const 
 	return other && stands(scene, other, from_ns) && is_served_elsewhere(scene, ends, d, since_ns, from_ns);
 }
 
-/* A young program whose end another waits for. */
+/* One of its standard descriptors is a terminal. */
+static bool is_at_terminal(const struct scene *scene, uint32_t process)
+{
+	const struct tables *tables = scene->tables;
+	uint32_t pid = scene_pid(scene, process);
+
+	for (size_t i = tables->descriptor_count; i-- > 0; ) {
+		const struct descriptor *d = &tables->descriptors[i];
+
+		if (d->pid == pid && d->at.kind == OBJECT_KIND_tty && (int32_t)d->at.fd >= 0 && (int32_t)d->at.fd <= STANDARD_MOST)
+			return true;
+	}
+	return false;
+}
+
+/* A young program whose end another waits for, or one at a terminal. */
 bool owed_command(const struct scene *scene, uint32_t thread)
 {
 	const struct tables *tables = scene->tables;
@@ -351,8 +367,10 @@ bool owed_command(const struct scene *scene, uint32_t thread)
 	const struct wait *w = parent && lives(scene, parent) ? standing_wait(scene, parent) : NULL;
 	uint64_t born = serving_born(scene, thread);
 
-	return rule_holds(scene, RULE_awaited_command) && w && w->kind == WAIT_KIND_child && born &&
-	       born + limit_of(scene, LIMIT_young_ns) >= scene->end_ns;
+	if (!rule_holds(scene, RULE_awaited_command) || !w || w->kind != WAIT_KIND_child || !born)
+		return false;
+	return born + limit_of(scene, LIMIT_young_ns) >= scene->end_ns ||
+	       (rule_holds(scene, RULE_at_terminal) && is_at_terminal(scene, thread) && is_at_terminal(scene, parent));
 }
 
 static bool runs_the_same(const struct scene *scene, uint32_t a, uint32_t b)

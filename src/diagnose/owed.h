@@ -9,7 +9,7 @@
 bool owed_by_now(const struct scene *scene, const struct ends *ends, const struct wait *w, uint64_t from_ns);
 /* The same of a loop that by its set would rest: it spoke last over one of few connections. */
 bool owed_to_loop(const struct scene *scene, const struct ends *ends, const struct wait *w, uint64_t from_ns);
-/* A young program whose end its parent waits for. */
+/* A young program whose end its parent waits for, or one that a shell at a terminal waits for. */
 bool owed_command(const struct scene *scene, uint32_t thread);
 /* Since when it may have asked for what it is owed, by the wait. */
 uint64_t owed_asked_since(const struct scene *scene, const struct wait *w);
