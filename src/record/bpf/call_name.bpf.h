@@ -52,24 +52,25 @@ __noinline int full_name(const struct ended *call, u32 argument)
 	struct {
 		u16 family, port;
 		u32 in;
-		u64 in6[2];
 	} address = { 0 };
+	u64 in6[2] = { 0 };
 
 	if (!call || !ring)
 		return 0;
 	u64 path = argument ? call->arguments[(argument - 1) & (ENDED_ARGUMENTS - 1)] : 0;
 	if (call->number == CALL_CONNECT) {
 		u64 at = call->arguments[1];
-		u32 bytes = call->arguments[2] > sizeof(address) ? sizeof(address) : call->arguments[2];
-		if (bytes < sizeof(u16) || bpf_probe_read_user(&address, bytes, (void *)at))
+		if (bpf_probe_read_user(&address, sizeof(address), (void *)at))
 			return 0;
+		if (address.family == FAMILY_INET6)
+			bpf_probe_read_user(in6, sizeof(in6), (void *)(at + sizeof(address)));
 		path = address.family == FAMILY_UNIX ? at + sizeof(u16) : 0;
 	}
 	struct event_call_name *e = ring_begin(ring, EVENT_call_name, call->tid, call->now, sizeof(*e) + CALL_NAME_BYTES);
 	if (!e)
 		return 0;
-	e->address_high = address.family == FAMILY_INET6 ? address.in6[0] : 0;
-	e->address_low = address.family == FAMILY_INET6 ? address.in6[1] : address.family == FAMILY_INET ? address.in : 0;
+	e->address_high = in6[0];
+	e->address_low = address.family == FAMILY_INET ? address.in : in6[1];
 	e->result = call->result;
 	e->number = call->number;
 	e->port = address.family == FAMILY_UNIX ? 0 : address.port << 8 | address.port >> 8;
