@@ -14,7 +14,7 @@ import time
 file = open("folder/file", "w")
 open("ready", "w")
 time.sleep(1000)' & writer=$!
-started+=($writer)
+started+=("$writer")
 wait_until 20 test -e ready
 python3 -c '
 import ctypes, os
@@ -22,7 +22,7 @@ libc = ctypes.CDLL(None)
 fd = libc.inotify_init1(0)
 assert libc.inotify_add_watch(fd, b"folder", 0x10a) > 0
 os.read(fd, 4096)' & watcher=$!
-started+=($watcher)
+started+=("$watcher")
 kill -STOP $writer
 asleep() { [ "$(cut -d' ' -f1 /proc/$watcher/syscall)" = 0 ]; }
 wait_until 20 asleep
@@ -36,11 +36,11 @@ grep -q 'It was stopped by SIGSTOP' line.txt || fail "$(cat said.txt)"
 python3 -c '
 import os, time
 while not os.path.exists("folder/never"): time.sleep(0.3)' & finder=$!
-started+=($finder)
+started+=("$finder")
 bash -c 'until mkdir folder 2>/dev/null; do sleep 0.3; done' & maker=$!
-started+=($maker)
+started+=("$maker")
 bash -c "while kill -0 $writer; do sleep 0.3; done" & keeper=$!
-started+=($keeper)
+started+=("$keeper")
 sleep 1
 argus now $finder >said.txt && fail "the loop is not stuck: $(cat said.txt)"
 tr '\n' ' ' <said.txt | grep -q 'looks for folder/never, which is not there' || fail "$(cat said.txt)"
