@@ -202,7 +202,11 @@ static void blame(struct investigation *v, const struct account *a)
 	}
 	describe_place(&v->describer, w->ustack, &d->culprit);
 	d->culprit.object = describe_object(&v->describer, w->object);
-	if (a->charge == CHARGE_SOURCE) {
+	if ((a->charge == CHARGE_SOURCE || a->charge == CHARGE_MISSING) && (far = far_host_kept_out(&v->describer, w))) {
+		d->culprit.kind = ACTOR_DEVICE;
+		d->culprit.object = far;
+		d->source = d->far = true;
+	} else if (a->charge == CHARGE_SOURCE) {
 		d->culprit.kind = w->cause == WAKE_CAUSE_unknown ? ACTOR_UNKNOWN
 			: w->cause == WAKE_CAUSE_rcu || w->cause == WAKE_CAUSE_work ? ACTOR_KERNEL : ACTOR_DEVICE;
 		d->culprit.object = describe_packet(&v->describer, w, p->sender);

@@ -1,6 +1,7 @@
 /* Sorted indices over the descriptor snapshots, see ends.h. */
 #include "diagnose/ends.h"
 
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,7 +93,7 @@ static void learn_roles(const struct scene *scene, struct map *roles, struct map
 	for (size_t i = 0; i < tables->descriptor_count; i++) {
 		const struct descriptor *d = &tables->descriptors[i];
 
-		if (d->at.state == 10) {
+		if (d->at.state == TCP_LISTEN) {
 			map_put(roles, d->at.object, END_LISTENER);
 			map_put(listeners, hash_bytes(d->text, strlen(d->text)), i + 1);
 		}
@@ -105,7 +106,7 @@ static void learn_roles(const struct scene *scene, struct map *roles, struct map
 		if (d->at.kind != OBJECT_KIND_unix_stream && d->at.kind != OBJECT_KIND_unix_seqpacket &&
 		    d->at.kind != OBJECT_KIND_tcp)
 			continue;
-		if (d->at.state == 10 || !d->text[0])
+		if (d->at.state == TCP_LISTEN || !d->text[0])
 			continue;
 		if (d->at.kind != OBJECT_KIND_tcp && named_by_kernel(arrow == d->text ? arrow + 3 : d->text, listeners))
 			continue;
@@ -154,6 +155,7 @@ void ends_build(struct arena *arena, const struct scene *scene, struct ends *ret
 	const struct tables *tables = scene->tables;
 
 	ret_ends->tables = tables;
+	ret_ends->judgement = scene->judgement;
 	ret_ends->by_object = sorted(arena, tables, object_key);
 	ret_ends->by_channel = sorted(arena, tables, channel_key);
 	ret_ends->by_pid = sorted(arena, tables, pid_key);
@@ -230,7 +232,7 @@ const struct descriptor *ends_listener(const struct ends *ends, const struct des
 	char any[32];
 	int length;
 
-	if (!arrow || client->at.state == 10)
+	if (!arrow || client->at.state == TCP_LISTEN)
 		return NULL;
 	found = listener_at(ends, arrow + 3, strlen(arrow + 3));
 	port = strrchr(arrow, ':');
@@ -244,11 +246,34 @@ const struct descriptor *ends_listener(const struct ends *ends, const struct des
 	return listener_at(ends, any, (size_t)length);
 }
 
+/* Whenever it was looked at, no connection waited there to be accepted. */
+static bool has_no_queue(const struct ends *ends, const struct descriptor *listener)
+{
+	struct row row = ends_of_object(ends, listener->at.object);
+	bool looked_at = false;
+
+	for (uint32_t i = 0; i < row.count; i++) {
+		if (ends_at(ends, row, i)->at.queued)
+			return false;
+		looked_at |= ends_at(ends, row, i)->at.read_ns != 0;
+	}
+	return looked_at;
+}
+
+bool ends_kept_out(const struct ends *ends, const struct descriptor *client)
+{
+	const struct descriptor *listener = client->at.kind == OBJECT_KIND_tcp && client->at.state == TCP_SYN_SENT ? ends_listener(ends, client) : NULL;
+
+	return listener && judgement_holds(ends->judgement, RULE_kept_out) && has_no_queue(ends, listener);
+}
+
 bool ends_not_accepted(const struct ends *ends, const struct descriptor *client)
 {
-	if (client->at.kind == OBJECT_KIND_tcp && client->at.state != 1 && client->at.state != 2)
+	if (client->at.kind == OBJECT_KIND_tcp && client->at.state != TCP_ESTABLISHED && client->at.state != TCP_SYN_SENT)
 		return false;
-	return client->at.state == 2 || (client->at.channel_out && !ends_receiving(ends, client->at.channel_out).count);
+	if (client->at.state == TCP_SYN_SENT)
+		return !ends_kept_out(ends, client);
+	return client->at.channel_out && !ends_receiving(ends, client->at.channel_out).count;
 }
 
 bool ends_lead_to_windows(const struct ends *ends, struct row row)

@@ -12,6 +12,7 @@ enum end_role { END_UNKNOWN, END_CLIENT, END_SERVER, END_LISTENER };
 
 struct ends {
 	const struct tables *tables;
+	const struct judgement *judgement;
 	struct map roles;          /* object -> enum end_role */
 	struct map set_roles;      /* epoll set -> highest enum end_role of what it listens to */
 	struct map windows;        /* processes that are connected to an X server or a Wayland compositor */
@@ -40,6 +41,9 @@ const struct descriptor *ends_listener(const struct ends *ends, const struct des
 /* True when no process has the other end of the connection: its listener's has not
  * accepted it, as far as the snapshots tell. */
 bool ends_not_accepted(const struct ends *ends, const struct descriptor *client);
+/* Nobody has answered to its connecting, though the one that listens there has no connection left to accept: what it sends does
+ * not arrive, or no answer does. */
+bool ends_kept_out(const struct ends *ends, const struct descriptor *client);
 /* One end of datagrams alone can be sent to from anywhere; where it is connected, from the other end. */
 bool ends_is_datagram(uint64_t object);
 bool ends_is_connected_datagram(const struct ends *ends, uint64_t object);

@@ -1,9 +1,9 @@
 /* See far_host.h. */
 #include "diagnose/far_host.h"
 
+#include <netinet/tcp.h>
 #include <string.h>
 
-#define SYN_SENT 2
 #define ARROW " -> "
 
 /* Without the port; 0 where it has none. */
@@ -34,23 +34,38 @@ static const char *address_of(const struct descriptor *d)
 	return is_here(d->text, (size_t)(own_port - d->text), far, host_length(far)) ? NULL : far;
 }
 
-const char *far_host_silent(const struct describer *d, const struct wait *w)
+/* The connection that the wait listens to, as it was looked at last, whose other end is elsewhere; NULL none. */
+static const struct descriptor *socket_of(const struct describer *d, const struct wait *w)
 {
 	uint32_t pid = scene_pid(d->scene, w->thread);
 	uint64_t object = ends_listened_to(d->ends, pid, w);
 	struct row row = object ? ends_of_object(d->ends, object) : (struct row){ 0 };
 	const struct descriptor *socket = NULL;
-	const char *address;
 
-	if (!rule_holds(d->scene, RULE_far_host))
-		return NULL;
 	for (uint32_t i = 0; i < row.count; i++)
 		if (ends_at(d->ends, row, i)->pid == pid && address_of(ends_at(d->ends, row, i)))
 			socket = ends_at(d->ends, row, i);
+	return socket;
+}
+
+const char *far_host_kept_out(const struct describer *d, const struct wait *w)
+{
+	const struct descriptor *socket = socket_of(d, w);
+
+	if (!socket || !ends_kept_out(d->ends, socket))
+		return NULL;
+	return arena_printf(d->arena, "the way to %s (TCP), over which nothing came while it was connecting", address_of(socket));
+}
+
+const char *far_host_silent(const struct describer *d, const struct wait *w)
+{
+	const struct descriptor *socket = rule_holds(d->scene, RULE_far_host) ? socket_of(d, w) : NULL;
+	const char *address;
+
 	if (!socket || ends_receiving(d->ends, socket->at.channel_out).count)
 		return NULL;
 	address = arena_printf(d->arena, "%s (%s)", address_of(socket), socket->at.kind == OBJECT_KIND_tcp ? "TCP" : "UDP");
-	if (socket->at.state == SYN_SENT && socket->at.kind == OBJECT_KIND_tcp)
+	if (socket->at.state == TCP_SYN_SENT && socket->at.kind == OBJECT_KIND_tcp)
 		return arena_printf(d->arena, "%s, which did not accept the connection", address);
 	if (w->kind == WAIT_KIND_write)
 		return arena_printf(d->arena, "%s, which did not take what it was sent", address);

@@ -245,12 +245,11 @@ static uint64_t part_end(const struct follower *f, struct trail *trail)
 	return UINT64_MAX;
 }
 
-/* Who had not accepted the connection that the message was sent on when it was
- * last looked at. */
-static uint32_t listener_of(const struct follower *f, const struct message *sent)
+/* The connection that the message was sent on as it was last looked at, NULL not since. */
+static const struct descriptor *connection_of(const struct follower *f, const struct message *sent)
 {
 	struct row row = ends_of_object(f->ends, sent->object);
-	const struct descriptor *last = NULL, *listener;
+	const struct descriptor *last = NULL;
 
 	for (uint32_t i = 0; i < row.count; i++) {
 		const struct descriptor *d = ends_at(f->ends, row, i);
@@ -258,6 +257,21 @@ static uint32_t listener_of(const struct follower *f, const struct message *sent
 		if (d->time >= sent->start_ns && d->time <= f->until)
 			last = d;
 	}
+	return last;
+}
+
+static bool is_kept_out(const struct follower *f, const struct message *sent)
+{
+	const struct descriptor *last = connection_of(f, sent);
+
+	return last && ends_kept_out(f->ends, last);
+}
+
+/* Who had not accepted the connection then. */
+static uint32_t listener_of(const struct follower *f, const struct message *sent)
+{
+	const struct descriptor *last = connection_of(f, sent), *listener;
+
 	listener = last && ends_not_accepted(f->ends, last) ? ends_listener(f->ends, last) : NULL;
 	return listener ? tables_process(f->scene->tables, listener->pid, sent->time) : 0;
 }
@@ -273,6 +287,8 @@ static uint32_t reader_of(const struct follower *f, const struct message *sent, 
 	*ret_read_ns = 0;
 	*ret_event = sent->number;
 	/* What others connected to the same address was accepted in its place. */
+	if (sent->kind == MESSAGE_KIND_connect && is_kept_out(f, sent))
+		return 0;
 	if (sent->kind == MESSAGE_KIND_connect)
 		reader = listener_of(f, sent);
 	if (reader)
