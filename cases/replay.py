@@ -10,7 +10,7 @@ import re
 import subprocess
 
 STOPPED = ('stopped', 'traced', 'frozen')
-KEPT = ('switch wake fork exec exit rename signal freeze throttle file_lock lock_wait fuse_send fuse_end sample mark message queue_message '
+KEPT = ('call_name watch group_limit switch wake fork exec exit rename signal freeze throttle file_lock lock_wait fuse_send fuse_end sample mark message queue_message '
         'file_event uring_submit syscall block_issue call_end timer_arm callout_begin submit flag_read flag_write input probe task waiting descriptor lock_held fuse_asked cgroup module frame clock gap').split()
 
 
@@ -198,7 +198,7 @@ class Replay:
 
     def take(self, event):
         kind, time = event['type'], event['time_ns']
-        if kind not in ('frame', 'module', 'task', 'descriptor', 'waiting', 'cgroup', 'clock', 'lock_held', 'fuse_asked', 'gap'):
+        if kind not in ('frame', 'module', 'task', 'descriptor', 'waiting', 'cgroup', 'clock', 'lock_held', 'fuse_asked', 'gap', 'watch', 'group_limit'):
             self.start = time if self.start is None else self.start
         self.start = min(self.start, time) if self.start is not None else time
         self.end = max(self.end, time)

@@ -89,6 +89,12 @@ void ask_looked_at(struct question *q)
 		suspect_ends_of(q, looked.object);
 		return;
 	case LOOKED_THERE:
+		who = who_has(q, looked_at_path(&looked), &count);
+		if (count == 1 && !is_waiting(q, who))
+			suspect_thread(q, who, LINK_HAS_IT, limit(q, LIMIT_looked_there), looked.number);
+		else
+			suspect_thread(q, kept_kin(q), LINK_FLAG, limit(q, LIMIT_looked_kin), 0);
+		return;
 	case LOOKED_ABSENT:
 	case LOOKED_ADDRESS:
 		suspect_thread(q, kept_kin(q), LINK_FLAG, limit(q, LIMIT_looked_kin), 0);
