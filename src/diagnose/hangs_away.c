@@ -317,12 +317,43 @@ static bool slept_on_purpose(const struct finder *f, const struct episode *e)
 	return false;
 }
 
+/* Nobody but the two of their process lives all through it: a word of their own memory that the one waits for with a limit, while the other
+ * waits for the one, is never written. */
+static bool nobody_beside(const struct scene *scene, uint32_t a, uint32_t b, const struct episode *e)
+{
+	SCENE_EACH_MATE(scene, a, i)
+		if (i != a && i != b && scene->tables->threads[i].start_ns < e->end_ns && scene->tables->threads[i].end_ns > e->start_ns)
+			return false;
+	return true;
+}
+
+/* A thread of its own that was made for it, and did nothing in its life but to take a time that it had set itself: a job that sleeps, or a timer. */
+static bool awaits_timer_thread(const struct finder *f, const struct episode *e)
+{
+	const struct scene *scene = f->scene;
+	const struct wait *w = &scene->waits[e->last], *its;
+	const struct thread *t = &scene->tables->threads[w->waker];
+	const struct episode *sleep = scene_episode(scene, w->waker, e->start_ns + (e->end_ns - e->start_ns) / 2);
+
+	if (!rule_holds(scene, RULE_timer_thread) || f->options->pid || hangs_has_windows(f) || f->options->threshold_ns || !scene_same_process(scene, w->waker, f->thread) ||
+	    t->tid == t->pid || (wait_has_owner(w) && w->hint_kind != HINT_KIND_thread_exit) || !sleep || sleep->slices > 1)
+		return false;
+	its = &scene->waits[sleep->last];
+	return its->end == WAIT_END_TIMEOUT && sleep->end_ns <= e->end_ns && most_of(scene, sleep->end_ns - sleep->start_ns, e->end_ns - e->start_ns) &&
+	       sleep->start_ns >= t->start_ns && sleep->start_ns - t->start_ns <= limit_of(scene, LIMIT_look_queued_ns) &&
+	       scene->threads[w->waker].running_ns < limit_of(scene, LIMIT_timer_ran_ns) &&
+	       (its->kind == WAIT_KIND_sleep ||
+		(its->kind == WAIT_KIND_futex && !wait_is_shared(its) && !its->hint && nobody_beside(scene, f->thread, w->waker, sleep)));
+}
+
 bool hangs_awaits_sleeper(const struct finder *f, const struct episode *e)
 {
 	const struct scene *scene = f->scene;
 	const struct wait *w = &scene->waits[e->last];
 	const struct episode *its;
 
+	if (w->end == WAIT_END_THREAD && awaits_timer_thread(f, e))
+		return true;
 	/* a person waits for a window's first thread, whatever keeps that */
 	if (w->end != WAIT_END_THREAD ||
 	    !(started_by(scene, w->waker, f->thread) || (hangs_is_unattended(f) && scene_same_process(scene, w->waker, f->thread))) ||
