@@ -335,8 +335,9 @@ static bool awaits_timer_thread(const struct finder *f, const struct episode *e)
 	const struct thread *t = &scene->tables->threads[w->waker];
 	const struct episode *sleep = scene_episode(scene, w->waker, e->start_ns + (e->end_ns - e->start_ns) / 2);
 
-	if (!rule_holds(scene, RULE_timer_thread) || f->options->pid || hangs_has_windows(f) || f->options->threshold_ns || !scene_same_process(scene, w->waker, f->thread) ||
-	    t->tid == t->pid || (wait_has_owner(w) && w->hint_kind != HINT_KIND_thread_exit) || !sleep || sleep->slices > 1)
+	if (!rule_holds(scene, RULE_timer_thread) || f->options->pid || hangs_has_windows(f) || f->options->threshold_ns ||
+	    !scene_same_process(scene, w->waker, f->thread) || t->tid == t->pid || !sleep || sleep->slices > 1 ||
+	    (wait_has_owner(w) && w->hint_kind != HINT_KIND_thread_exit))
 		return false;
 	its = &scene->waits[sleep->last];
 	return its->end == WAIT_END_TIMEOUT && sleep->end_ns <= e->end_ns && most_of(scene, sleep->end_ns - sleep->start_ns, e->end_ns - e->start_ns) &&
