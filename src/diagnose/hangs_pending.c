@@ -5,6 +5,7 @@
 #include "diagnose/broken_off.h"
 #include "diagnose/hangs_asks.h"
 #include "diagnose/hangs_away.h"
+#include "diagnose/killed_kin.h"
 #include "diagnose/request.h"
 #include "diagnose/starved.h"
 
@@ -251,4 +252,15 @@ bool hangs_answerer_killed(const struct finder *f, const struct episode *e)
 		if (f->trails->items[i].end == TRAIL_KILLED && !scene_same_process(scene, f->trails->items[i].thread, f->thread))
 			return true;
 	return false;
+}
+
+bool hangs_sharer_killed(const struct finder *f, const struct episode *e)
+{
+	const struct wait *w = &f->scene->waits[e->last];
+	const struct place *place = hangs_place_of(f, w);
+	uint64_t evidence;
+	bool mapped;
+
+	return w->end == WAIT_END_OPEN && !w->timeout_ns && wait_is_shared(w) && (!place || place->visits < limit_of(f->scene, LIMIT_rest_visits)) &&
+	       killed_kin_find(f->scene, w, e->end_ns, &mapped, &evidence) && mapped;
 }

@@ -21,5 +21,7 @@ bool hangs_works_long(const struct finder *f, uint32_t thread, uint64_t from, ui
 uint64_t hangs_first_deed(const struct scene *scene, uint32_t thread, uint64_t from, uint64_t to);
 /* Who was set to work for it, a child of its process, was killed at it, and it waits on for ever. */
 bool hangs_answerer_killed(const struct finder *f, const struct episode *e);
+/* It waits for a word that it shares with one of its kin, and that was killed. */
+bool hangs_sharer_killed(const struct finder *f, const struct episode *e);
 
 #endif

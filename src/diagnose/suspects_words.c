@@ -1,4 +1,5 @@
 /* Suspects about words of memory: owners that are gone, and who waits for the same (see suspects.h). */
+#include "diagnose/killed_kin.h"
 #include "diagnose/own_ends.h"
 #include "diagnose/question.h"
 #include "diagnose/shared_word.h"
@@ -67,24 +68,13 @@ static bool others_wait(const struct question *q, uint32_t killed)
 /* Processes share the word, and one of them was killed: it gives back nothing. */
 void ask_killed_kin(struct question *q)
 {
-	const struct scene *scene = q->scene;
-	uint32_t found = 0;
-	uint64_t evidence = 0;
+	uint64_t evidence;
+	bool mapped;
+	uint32_t found = killed_kin_find(q->scene, q->wait, q->to, &mapped, &evidence);
 
-	for (uint32_t i = 0; wait_is_shared(q->wait) && !q->wait->hint && i < scene->signal_count && scene->signals[i].time < q->to; i++) {
-		const struct sent_signal *s = &scene->signals[i];
-		uint64_t end = scene->tables->threads[s->target].end_ns;
-
-		if (end < s->time || end > s->time + limit_of(scene, LIMIT_death_ns) || scene_same_process(scene, s->target, q->wait->thread) ||
-		    !siblings(scene, q->wait->thread, s->target) || (found && scene_same_process(scene, s->target, found)))
-			continue;
-		if (found)
-			return;
-		found = s->target;
-		evidence = s->number;
-	}
 	if (found)
-		suspect_gone(q, found, LINK_KILLED, others_wait(q, found) ? limit(q, LIMIT_killed_of_all) : weight_of(q), evidence);
+		suspect_gone(q, found, LINK_KILLED,
+			     others_wait(q, found) ? limit(q, LIMIT_killed_of_all) : mapped ? limit(q, LIMIT_killed_mapped) : weight_of(q), evidence);
 }
 
 /* Nobody is known to owe it anything; but one of its process was there before it began to wait, and went away for good. */
@@ -110,6 +100,21 @@ void ask_ended_kin(struct question *q)
 		suspect_gone(q, found, LINK_ENDED_KIN, weight_of(q), w->begin_event);
 }
 
+/* It sleeps and looks all the time, kept by nothing, and does not end the wait; and one of the kin was killed. */
+static bool only_watches(const struct question *q, uint32_t thread)
+{
+	const struct scene *scene = q->scene;
+	const struct episode *e = scene_episode(scene, thread, q->from + (q->to - q->from) / 2);
+	uint64_t from, to, evidence;
+	bool mapped;
+
+	if (!e || scene->waits[e->last].kind != WAIT_KIND_sleep || !loop_is(scene, e))
+		return false;
+	from = e->start_ns > q->from ? e->start_ns : q->from;
+	to = e->end_ns < q->to ? e->end_ns : q->to;
+	return to > from && nearly_all(scene, to - from, q->to - q->from) && killed_kin_find(scene, q->wait, q->to, &mapped, &evidence);
+}
+
 /* Of those that have the word's memory mapped the only one, or the only one that is kept from doing anything, or at work. */
 void ask_sharers(struct question *q)
 {
@@ -122,7 +127,9 @@ void ask_sharers(struct question *q)
 
 		if (only || (sharers.standing_out == 1 && sharers.items[i].stands_out))
 			suspect_thread(q, sharers.items[i].thread, only ? LINK_SHARES_ALONE : LINK_SHARES,
-				       only ? weight_of(q) : limit(q, LIMIT_one_stands_out), q->wait->begin_event);
+				       !only ? limit(q, LIMIT_one_stands_out)
+				       : only_watches(q, sharers.items[i].thread) ? limit(q, LIMIT_watches) : weight_of(q),
+				       q->wait->begin_event);
 	}
 }
 

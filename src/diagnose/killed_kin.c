@@ -1,0 +1,115 @@
+/* See killed_kin.h. */
+#include "diagnose/killed_kin.h"
+
+#include <sys/syscall.h>
+
+#include "diagnose/judgement.h"
+
+#define KIN_MOST 16u
+#define FILES_MOST 64u
+
+struct kin {
+	uint32_t thread;
+	uint64_t evidence;
+	uint64_t files[FILES_MOST]; /* that it mapped, most of them libraries */
+	uint32_t count;
+};
+
+struct killed {
+	struct kin kin[KIN_MOST];
+	uint32_t count;
+};
+
+static bool siblings(const struct scene *scene, uint32_t a, uint32_t b)
+{
+	const struct thread *x = &scene->tables->threads[a], *y = &scene->tables->threads[b];
+
+	return x->parent_pid == y->parent_pid || x->parent_pid == y->pid || y->parent_pid == x->pid;
+}
+
+static struct kin *kin_of(const struct scene *scene, struct killed *killed, uint32_t thread)
+{
+	for (uint32_t i = 0; i < killed->count; i++)
+		if (scene_same_process(scene, killed->kin[i].thread, thread))
+			return &killed->kin[i];
+	return NULL;
+}
+
+/* False where there are more than are looked at. */
+static bool gather(const struct scene *scene, const struct wait *w, uint64_t to_ns, struct killed *killed)
+{
+	killed->count = 0;
+	for (uint32_t i = 0; i < scene->signal_count && scene->signals[i].time < to_ns; i++) {
+		const struct sent_signal *s = &scene->signals[i];
+		uint64_t end = scene->tables->threads[s->target].end_ns;
+
+		if (end < s->time || end > s->time + limit_of(scene, LIMIT_death_ns) || scene_same_process(scene, s->target, w->thread) ||
+		    !siblings(scene, w->thread, s->target) || kin_of(scene, killed, s->target))
+			continue;
+		if (killed->count == KIN_MOST)
+			return false;
+		killed->kin[killed->count].thread = s->target;
+		killed->kin[killed->count].evidence = s->number;
+		killed->kin[killed->count++].count = 0;
+	}
+	return true;
+}
+
+/* The file that the waiting process mapped where the word lies, 0 not known; and what the killed ones mapped. */
+static uint64_t see_mappings(const struct scene *scene, const struct wait *w, uint64_t to_ns, struct killed *killed)
+{
+	struct trace_filter filter = { .from_ns = scene->start_ns, .to_ns = to_ns, .unnumbered = true };
+	struct trace_cursor *cursor;
+	uint64_t file = 0;
+
+	trace_filter_add(&filter, EVENT_syscall);
+	cursor = trace_cursor_new(scene->trace, &filter);
+	for (const struct event *e; (e = trace_cursor_next(cursor)); ) {
+		const struct event_syscall *s = event_as(e, syscall);
+		uint32_t thread = s->number == SYS_mmap && s->object && (int64_t)s->result > 0 ? tables_thread(scene->tables, e->tid, e->time) : 0;
+		struct kin *kin = thread ? kin_of(scene, killed, thread) : NULL;
+
+		if (kin && kin->count < FILES_MOST)
+			kin->files[kin->count++] = s->object;
+		if (thread && e->time <= w->start_ns && scene_same_process(scene, thread, w->thread) && w->detail >= (uint64_t)s->result &&
+		    w->detail - (uint64_t)s->result < s->arg1)
+			file = s->object;
+	}
+	trace_cursor_free(cursor);
+	return file;
+}
+
+static bool has_mapped(const struct kin *kin, uint64_t file)
+{
+	for (uint32_t i = 0; i < kin->count; i++)
+		if (kin->files[i] == file)
+			return true;
+	return false;
+}
+
+uint32_t killed_kin_find(const struct scene *scene, const struct wait *w, uint64_t to_ns, bool *ret_mapped, uint64_t *ret_evidence)
+{
+	struct killed killed;
+	const struct kin *found;
+	uint64_t file;
+
+	*ret_mapped = false;
+	if (!wait_is_shared(w) || w->hint || !gather(scene, w, to_ns, &killed) || !killed.count)
+		return 0;
+	found = killed.count == 1 ? &killed.kin[0] : NULL;
+	file = scene->trace && w->detail ? see_mappings(scene, w, to_ns, &killed) : 0;
+	for (uint32_t i = 0; file && i < killed.count; i++) {
+		if (!has_mapped(&killed.kin[i], file))
+			continue;
+		if (*ret_mapped) {
+			*ret_mapped = false;
+			return 0;
+		}
+		found = &killed.kin[i];
+		*ret_mapped = true;
+	}
+	if (!found)
+		return 0;
+	*ret_evidence = found->evidence;
+	return found->thread;
+}
