@@ -1,6 +1,8 @@
 /* See closed.h. */
 #include "diagnose/closed.h"
 
+#include "diagnose/loops.h"
+
 static const struct wait *wait_at(const struct scene *scene, uint32_t thread, uint64_t time_ns)
 {
 	const struct episode *e = scene_episode(scene, thread, time_ns);
@@ -52,6 +54,39 @@ bool closed_for_ever(const struct scene *scene, uint32_t pid, uint64_t time_ns)
 	return count_closed(scene, pid, time_ns) > 0;
 }
 
+/* For the end of another of its process, which no other process ends. */
+static bool joins_its_own(const struct scene *scene, const struct wait *w)
+{
+	return w->kind == WAIT_KIND_futex && w->hint_kind == HINT_KIND_thread_exit && w->hint && !w->timeout_ns && w->end == WAIT_END_OPEN &&
+	       scene_same_process(scene, w->hint, w->thread);
+}
+
+/* It did nothing in that time that another could notice, but to sleep and to look up. */
+static bool only_ticks(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t time_ns)
+{
+	const struct episode *e = scene_episode(scene, thread, time_ns);
+
+	return e && e->start_ns <= from_ns && e->end_ns > time_ns && scene->waits[e->last].kind == WAIT_KIND_sleep && loop_is(scene, e);
+}
+
+bool closed_but_ticks(const struct scene *scene, uint32_t pid, uint64_t from_ns, uint64_t time_ns)
+{
+	uint32_t waiting = 0;
+
+	for (uint32_t i = 1; i < scene->thread_count; i++) {
+		const struct wait *w;
+
+		if (!lives(scene, i, pid, time_ns))
+			continue;
+		w = wait_at(scene, i, time_ns);
+		if (w && (is_for_its_own(scene, w) || joins_its_own(scene, w)))
+			waiting++;
+		else if (!only_ticks(scene, i, from_ns, time_ns))
+			return false;
+	}
+	return waiting > 1;
+}
+
 uint32_t closed_last(const struct scene *scene, const struct wait *w, uint64_t time_ns, uint32_t *ret_count)
 {
 	uint32_t last = 0, pid = scene_pid(scene, w->thread);
@@ -61,7 +96,7 @@ uint32_t closed_last(const struct scene *scene, const struct wait *w, uint64_t t
 	for (uint32_t i = 1; i < scene->thread_count; i++) {
 		const struct wait *its = i != w->thread && lives(scene, i, pid, time_ns) ? wait_at(scene, i, time_ns) : NULL;
 
-		if (!its || (its->object && its->object == w->object))
+		if (!its || (its->object && its->object == w->object) || its->kind != WAIT_KIND_futex || (joins_its_own(scene, its) && its->hint == w->thread))
 			continue;
 		(*ret_count)++;
 		if (last && its->start_ns < since)

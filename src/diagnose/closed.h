@@ -9,8 +9,10 @@
 bool closed_process(const struct scene *scene, uint32_t pid, uint64_t time_ns);
 /* Of one thread, too. */
 bool closed_for_ever(const struct scene *scene, uint32_t pid, uint64_t time_ns);
-/* Of the others in the wait's process the one that began to wait last, for something else: it was the last that could
- * have ended the wait. 0 none; ret_count: how many could. */
+/* The same of a process where some join others of it, and some have only slept and looked up since then: at least two wait. */
+bool closed_but_ticks(const struct scene *scene, uint32_t pid, uint64_t from_ns, uint64_t time_ns);
+/* Of the others in the wait's process that wait for a word, but not for the end of the waiting one, the one that began to wait last, for something
+ * else: it was the last that could have ended the wait. 0 none; ret_count: how many could. */
 uint32_t closed_last(const struct scene *scene, const struct wait *w, uint64_t time_ns, uint32_t *ret_count);
 
 #endif

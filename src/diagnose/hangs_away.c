@@ -9,6 +9,7 @@
 #include "diagnose/hangs_pending.h"
 #include "diagnose/loops.h"
 #include "diagnose/told.h"
+#include "diagnose/word_lock.h"
 #include "diagnose/word_sleep.h"
 
 bool hangs_was_away(const struct finder *f, uint32_t thread, uint64_t from, uint64_t to)
@@ -462,4 +463,23 @@ bool hangs_nobody_can_end(const struct finder *f, const struct episode *e)
 		    tables->threads[i].end_ns > e->start_ns)
 			return false;
 	return true;
+}
+
+bool hangs_named_lock(const struct finder *f, const struct episode *e)
+{
+	const struct scene *scene = f->scene;
+	const struct wait *w = &scene->waits[e->last];
+	struct state_times times;
+
+	if (w->end == WAIT_END_THREAD) {
+		if (!scene_same_process(scene, w->waker, e->thread) && !wait_is_shared(w))
+			return false;
+		scene_state_times(scene, w->waker, e->start_ns, e->end_ns, &times);
+		if (nearly_all(scene, times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE], e->end_ns - e->start_ns) &&
+		    !hangs_works_long(f, w->waker, e->start_ns, e->end_ns, hangs_own_work_ns(f, LIMIT_wait_ns)))
+			return false;
+	} else if (w->end != WAIT_END_OPEN) {
+		return false;
+	}
+	return word_lock_is(f->diagnoser->names, scene->tables, w);
 }

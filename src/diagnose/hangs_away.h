@@ -50,5 +50,8 @@ bool hangs_signal_went_elsewhere(const struct finder *f, const struct episode *e
 /* True when the thread waits for a word in memory that no other thread of its
  * process was there to change: a lock whose owner is gone, or its own. */
 bool hangs_nobody_can_end(const struct finder *f, const struct episode *e);
+/* It waits for a lock of which no owner is known, by the name of the function that it waits in; whoever let it go on did not only share a busy
+ * machine. */
+bool hangs_named_lock(const struct finder *f, const struct episode *e);
 
 #endif

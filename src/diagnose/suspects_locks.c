@@ -8,6 +8,7 @@
 #include "diagnose/lock_keeper.h"
 #include "diagnose/question.h"
 #include "diagnose/shared_word.h"
+#include "diagnose/word_lock.h"
 
 /* A lock of an open file outlives who took it: `exec 9>file; flock 9` leaves it with the
  * script. Whoever started it has the file open, too. */
@@ -233,11 +234,21 @@ void ask_file_locks(struct question *q)
 void ask_closed_process(struct question *q)
 {
 	const struct wait *w = q->wait;
-	uint32_t count, last;
+	uint32_t count, last, pid = scene_pid(q->scene, w->thread);
+	bool closed, but_ticks;
 
-	if (w->kind != WAIT_KIND_futex || w->hint || w->timeout_ns || wait_is_shared(w) || word_shared(q->inquiry->ends, w) ||
-	    !closed_process(q->scene, scene_pid(q->scene, w->thread), q->to - 1))
+	if (w->kind != WAIT_KIND_futex || w->hint || w->timeout_ns || wait_is_shared(w) || word_shared(q->inquiry->ends, w))
+		return;
+	closed = closed_process(q->scene, pid, q->to - 1);
+	but_ticks = !closed && rule_holds(q->scene, RULE_closed_but_ticks) && w->end == WAIT_END_OPEN &&
+		    closed_but_ticks(q->scene, pid, w->start_ns, q->to - 1);
+	if (!closed && !but_ticks)
 		return;
 	last = closed_last(q->scene, w, q->to - 1, &count);
-	suspect_thread(q, last, LINK_CLOSED, count > 1 ? limit(q, LIMIT_closed_one_of_several) : weight_of(q), w->begin_event);
+	/* only of a lock it is known that somebody has it: then who waits for this thread may be the one */
+	if (but_ticks && is_waiting(q, last) && !word_lock_is(q->inquiry->now ? q->inquiry->now->names : NULL, q->scene->tables, w))
+		return;
+	if (last)
+		suspect_thread(q, last, closed ? LINK_CLOSED : LINK_CLOSED_BUT,
+			       but_ticks ? limit(q, LIMIT_closed_but) : count > 1 ? limit(q, LIMIT_closed_one_of_several) : weight_of(q), w->begin_event);
 }

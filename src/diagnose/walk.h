@@ -57,6 +57,7 @@ enum walk_link {
 	LINK_CHILD,
 	LINK_STARTED,     /* a thread of its process that it created */
 	LINK_CLOSED,      /* as it, all threads of its process wait for nothing but each other */
+	LINK_CLOSED_BUT,  /* the same, but for some that only sleep and look up */
 	LINK_SERVER,      /* it serves the file system */
 	LINK_LOCKSTEP,    /* it waits at the same place, and went on when the other gave up */
 	LINK_FLAG,        /* the only one that seems able to change what a loop looks at */

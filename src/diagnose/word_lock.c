@@ -1,0 +1,108 @@
+/* See word_lock.h.
+ *
+ * A name is taken to pieces: what stands before the last `::` or `.` is left out, and words end at underscores and digits, and where a
+ * capital follows a small letter. Innermost first, the first function that says what is waited for decides. */
+#include "diagnose/word_lock.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+#define FRAMES_LOOKED_AT 6
+#define WORD_MOST 16u
+
+enum said { SAID_NOTHING, SAID_LOCK, SAID_OTHER };
+
+static enum said word_says(const char *word)
+{
+	static const char *const locks[] = { "lock", "rdlock", "wrlock" };
+	static const char *const others[] = {
+		"acquire", "cond", "condvar", "condition", "sem", "semaphore", "event", "recv", "receive", "send", "queue", "park", "join", "notify",
+		"unlock", "try", "trylock", "timedlock", "barrier", "once", "latch",
+	};
+
+	for (size_t i = 0; i < sizeof(locks) / sizeof(*locks); i++)
+		if (!strcasecmp(word, locks[i]))
+			return SAID_LOCK;
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		if (!strcasecmp(word, others[i]))
+			return SAID_OTHER;
+	return SAID_NOTHING;
+}
+
+/* Behind the last `::` or `.`, without what follows a parenthesis or such. */
+static const char *last_part(const char *name, size_t *ret_length)
+{
+	size_t length = 0, at;
+	int depth = 0;
+
+	/* templates may stand anywhere: <T as Trait>::name, name<T> */
+	for (size_t i = 0; name[i]; i++) {
+		if (name[i] == '<')
+			depth++;
+		else if (name[i] == '>' && depth)
+			depth--;
+		else if (!depth && (name[i] == '(' || name[i] == ' '))
+			break;
+		else if (!depth)
+			length = i + 1;
+	}
+	for (at = length; at > 0 && name[at - 1] != ':' && name[at - 1] != '.' && name[at - 1] != '>'; )
+		at--;
+	*ret_length = length - at;
+	return name + at;
+}
+
+static enum said name_says(const char *function)
+{
+	size_t length, in = 0;
+	const char *part = last_part(function, &length);
+	enum said said = SAID_NOTHING;
+	char word[WORD_MOST];
+
+	for (size_t i = 0; i <= length; i++) {
+		bool ends = i == length || !isalpha((unsigned char)part[i]) ||
+			    (i && isupper((unsigned char)part[i]) && islower((unsigned char)part[i - 1]));
+
+		if (ends && in) {
+			enum said its;
+
+			word[in < WORD_MOST ? in : 0] = '\0';
+			its = word_says(word);
+			if (its == SAID_OTHER)
+				return its;
+			if (its == SAID_LOCK)
+				said = its;
+			in = 0;
+		}
+		if (i < length && isalpha((unsigned char)part[i])) {
+			if (in < WORD_MOST)
+				word[in] = part[i];
+			in++;
+		}
+	}
+	return said;
+}
+
+/* Whatever letter it begins with; a large library is not read for it. */
+static bool may_be_lock(struct names *names, const struct tables *tables, uint32_t node)
+{
+	for (unsigned i = 0; node && node < tables->frame_count && i < FRAMES_LOOKED_AT; i++, node = tables->frames[node].parent)
+		if (names_may_hold(names, node, "ock"))
+			return true;
+	return false;
+}
+
+bool word_lock_is(struct names *names, const struct tables *tables, const struct wait *w)
+{
+	if (!names || w->kind != WAIT_KIND_futex || w->hint || w->timeout_ns || !may_be_lock(names, tables, w->ustack))
+		return false;
+	for (uint32_t node = w->ustack, i = 0; node && node < tables->frame_count && i < FRAMES_LOOKED_AT; i++, node = tables->frames[node].parent) {
+		const struct name *name = names_frame(names, node);
+		enum said said = name->guessed ? SAID_NOTHING : name_says(name->function);
+
+		if (said != SAID_NOTHING)
+			return said == SAID_LOCK;
+	}
+	return false;
+}

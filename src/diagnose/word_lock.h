@@ -1,0 +1,11 @@
+/* A wait for a word that is for a lock, though nobody keeps who owns that: as the functions on the stack are called. */
+#ifndef DIAGNOSE_WORD_LOCK_H
+#define DIAGNOSE_WORD_LOCK_H
+
+#include "diagnose/scene.h"
+#include "symbols/names.h"
+
+/* `names` may be NULL. */
+bool word_lock_is(struct names *names, const struct tables *tables, const struct wait *w);
+
+#endif
