@@ -73,6 +73,7 @@ static double class_cost(const struct scene *scene, enum walk_link link)
 	case LINK_OWNER:
 	case LINK_LEASE:
 	case LINK_ENDED:
+	case LINK_INHERITED:
 	case LINK_LISTENER:
 	case LINK_SERVED:
 		return hundredths(scene, LIMIT_link_read);

@@ -80,6 +80,8 @@ void ask_meeting(struct question *q);
 void ask_closed_process(struct question *q);
 /* Owners that are gone, see suspects_words.c. */
 void ask_owner_ended(struct question *q);
+void ask_inherited_lock(struct question *q);
+bool inherited_lock(const struct question *q);
 void ask_killed_kin(struct question *q);
 void ask_ended_kin(struct question *q);
 void ask_sharers(struct question *q);

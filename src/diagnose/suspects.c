@@ -65,7 +65,7 @@ static void ask_hint(struct question *q)
 	enum walk_link link = LINK_OWNER;
 	uint32_t owner = w->hint;
 
-	if (!w->hint || !owner_weight(q, w->hint_kind))
+	if (!w->hint || !owner_weight(q, w->hint_kind) || inherited_lock(q))
 		return;
 	if (w->hint_kind == HINT_KIND_socket_peer || w->hint_kind == HINT_KIND_queue_last)
 		link = LINK_PEER;

@@ -19,12 +19,40 @@ void ask_owner_ended(struct question *q)
 {
 	const struct wait *w = q->wait;
 
-	if (!w->hint || w->hint == w->thread || alive(q, w->hint) || q->scene->tables->threads[w->hint].start_ns >= q->to ||
+	if (!w->hint || w->hint == w->thread || alive(q, w->hint) || inherited_lock(q) || q->scene->tables->threads[w->hint].start_ns >= q->to ||
 	    (w->hint_kind != HINT_KIND_mutex_owner && w->hint_kind != HINT_KIND_pi_owner && w->hint_kind != HINT_KIND_rwlock_writer &&
 	     w->hint_kind != HINT_KIND_semaphore_last))
 		return;
 	suspect_gone(q, w->hint, LINK_ENDED, w->hint_kind == HINT_KIND_semaphore_last ? limit(q, LIMIT_owner_semaphore) : weight_of(q),
 		     w->begin_event);
+}
+
+/* It was born by a fork, not by the other kind in which the parent lends its memory, and waits, until the child is another program. */
+static bool has_own_memory(const struct scene *scene, const struct wait *w)
+{
+	uint32_t first = tables_process(scene->tables, scene_pid(scene, w->thread), w->start_ns);
+	uint32_t creator = first ? scene->tables->threads[first].creator : 0;
+	const struct episode *e = creator ? scene_episode(scene, creator, w->start_ns) : NULL;
+
+	return !e || e->start_ns > w->start_ns || scene->waits[e->last].kind != WAIT_KIND_vfork;
+}
+
+/* A word of its process's own memory says that a thread of another process has the lock, of which this one was forked: it had it then. */
+bool inherited_lock(const struct question *q)
+{
+	const struct scene *scene = q->scene;
+	const struct wait *w = q->wait;
+
+	return rule_holds(scene, RULE_inherited_lock) && w->kind == WAIT_KIND_futex && w->argument & WAIT_FUTEX_PRIVATE && w->hint &&
+	       (w->hint_kind == HINT_KIND_mutex_owner || w->hint_kind == HINT_KIND_rwlock_writer) && !scene_same_process(scene, w->hint, w->thread) &&
+	       scene_descends_from(scene, w->thread, scene_pid(scene, w->hint)) && w->end != WAIT_END_THREAD && has_own_memory(scene, w);
+}
+
+/* Nobody of this process has it, and what that one does with the lock is done to its own process's copy. */
+void ask_inherited_lock(struct question *q)
+{
+	if (inherited_lock(q))
+		suspect_gone(q, q->wait->hint, LINK_INHERITED, weight_of(q), q->wait->begin_event);
 }
 
 static bool siblings(const struct scene *scene, uint32_t a, uint32_t b)

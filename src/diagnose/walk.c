@@ -29,6 +29,7 @@ const char *walk_link_words(enum walk_link link)
 	case LINK_ACTIVITY: return "was set to work on its behalf";
 	case LINK_OWNER: return "owns what it waits for (a hint)";
 	case LINK_ENDED: return "had ended with the lock that it waits for";
+	case LINK_INHERITED: return "had the lock when the one that waits was forked off, whose copy of it nobody can give back";
 	case LINK_KILLED: return "was killed, and may have had what it waits for";
 	case LINK_ENDED_KIN: return "is of its process, and the only thread of it that ended";
 	case LINK_PEER: return "is at the other end";

@@ -45,6 +45,7 @@ enum walk_link {
 	LINK_ACTIVITY,    /* woken on behalf of the waiting thread */
 	LINK_OWNER,       /* a hint: it owns what is waited for */
 	LINK_ENDED,       /* it ended while it owned what is waited for */
+	LINK_INHERITED,   /* it owned the lock when its process forked, and the copy is never given back */
 	LINK_KILLED,      /* it was killed, and shared what is waited for */
 	LINK_ENDED_KIN,   /* the only thread of its process that ended */
 	LINK_PEER,        /* it is at the other end of what is waited on */
