@@ -143,6 +143,53 @@ static bool only_watches(const struct question *q, uint32_t thread)
 	return to > from && nearly_all(scene, to - from, q->to - q->from) && killed_kin_find(scene, q->wait, q->to, &mapped, &evidence);
 }
 
+/* To the end, without a limit, for a word of its process's own memory of which no owner is known. */
+static bool waits_for_own_word(const struct wait *w)
+{
+	return w->kind == WAIT_KIND_futex && w->argument & WAIT_FUTEX_PRIVATE && !w->hint && !w->timeout_ns && !w->idle && w->end == WAIT_END_OPEN;
+}
+
+/* It came there as often as one that rests there. */
+static bool has_rested(const struct scene *scene, const struct wait *w)
+{
+	uint32_t visits = 0;
+
+	for (uint32_t i = scene_waits_from(scene, w->thread, 0); i < scene_waits_end(scene, w->thread); i++)
+		visits += scene->waits[i].site == w->site && scene->waits[i].kind == w->kind;
+	return visits >= limit_of(scene, LIMIT_rest_visits);
+}
+
+/* Of the threads that it made, and which all wait for a word as it does, but for those that go by a clock, the last that began to. */
+void ask_made_threads(struct question *q)
+{
+	const struct scene *scene = q->scene;
+	uint32_t last = 0;
+	uint64_t since = 0;
+
+	if (!waits_for_own_word(q->wait))
+		return;
+	SCENE_EACH_MATE(scene, q->wait->thread, i) {
+		const struct episode *e;
+		const struct wait *w;
+
+		if (scene->tables->threads[i].creator != q->wait->thread || scene->tables->threads[i].end_ns < q->to ||
+		    scene->tables->threads[i].start_ns >= q->wait->start_ns)
+			continue;
+		e = scene_episode(scene, i, q->to - 1);
+		w = e && e->end_ns >= q->to ? &scene->waits[e->last] : NULL;
+		if (w && w->timeout_ns)
+			continue;
+		if (!w || !waits_for_own_word(w))
+			return;
+		if (has_rested(scene, w) || (last && e->start_ns <= since))
+			continue;
+		last = i;
+		since = e->start_ns;
+	}
+	if (last && !is_waiting(q, last))
+		suspect_thread(q, last, LINK_STARTED, weight_of(q), scene->threads[last].fork_event);
+}
+
 /* Of those that have the word's memory mapped the only one, or the only one that is kept from doing anything, or at work. */
 void ask_sharers(struct question *q)
 {
@@ -161,13 +208,33 @@ void ask_sharers(struct question *q)
 	}
 }
 
+/* It rests again, in the same process, and comes and goes by its own clock, or while one that the waiting thread made never came to a rest: what
+ * it was set to work for is done, as a compiler's or a collector's work is. */
+static bool only_helped(const struct question *q, const struct suspect *s, bool made)
+{
+	const struct scene *scene = q->scene;
+	uint32_t thread = suspects_thread(s);
+	const struct episode *e;
+
+	if (!rule_holds(scene, RULE_only_helped) || !s->followed || s->end != TRAIL_AT_REST || !waits_for_own_word(q->wait) ||
+	    !scene_same_process(scene, thread, q->wait->thread))
+		return false;
+	e = scene_episode(scene, thread, q->to - 1);
+	return made || (e && scene->waits[e->last].kind == WAIT_KIND_futex && scene->waits[e->last].timeout_ns && e->slices > 1);
+}
+
 void drop_those_behind(struct question *q)
 {
 	struct suspects *suspects = q->suspects;
+	bool made = false;
 	size_t kept = 0;
 
 	for (size_t i = 0; i < suspects->length; i++)
-		if (!suspects->items[i].followed || !rule_holds(q->scene, RULE_same_word) || !waits_for_same(q, suspects_thread(&suspects->items[i])))
+		made |= suspects->items[i].rule == RULE_made_threads;
+
+	for (size_t i = 0; i < suspects->length; i++)
+		if (!only_helped(q, &suspects->items[i], made) &&
+		    (!suspects->items[i].followed || !rule_holds(q->scene, RULE_same_word) || !waits_for_same(q, suspects_thread(&suspects->items[i]))))
 			suspects->items[kept++] = suspects->items[i];
 	suspects->length = kept;
 }
