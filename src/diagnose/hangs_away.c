@@ -483,3 +483,19 @@ bool hangs_named_lock(const struct finder *f, const struct episode *e)
 	}
 	return word_lock_is(f->diagnoser->names, scene->tables, w);
 }
+
+bool hangs_interpreter_kept(const struct finder *f, const struct episode *e)
+{
+	const struct scene *scene = f->scene;
+	const struct wait *w = &scene->waits[e->last], *first = &scene->waits[e->first];
+	struct state_times times;
+
+	if (w->kind != WAIT_KIND_futex || w->hint_kind != HINT_KIND_interpreter_lock || !w->hint || first->hint != w->hint ||
+	    first->hint_kind != w->hint_kind)
+		return false;
+	scene_state_times(scene, w->hint, e->start_ns, e->end_ns, &times);
+	if (!nearly_all(scene, times.ns[SPAN_WAITING], e->end_ns - e->start_ns))
+		return false;
+	f->hang->awaits = w->hint;
+	return true;
+}
