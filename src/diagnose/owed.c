@@ -78,7 +78,7 @@ static bool set_has(const struct scene *scene, const struct ends *ends, const st
 
 /* ---- who serves ---- */
 
-static bool may_listen(const struct scene *scene, const struct ends *ends, const struct wait *w, uint64_t object)
+bool owed_may_listen(const struct scene *scene, const struct ends *ends, const struct wait *w, uint64_t object)
 {
 	switch (w->kind) {
 	case WAIT_KIND_read:
@@ -146,7 +146,7 @@ bool owed_listens(const struct scene *scene, const struct ends *ends, uint32_t p
 		w = standing_wait(scene, i);
 		if (w && w->kind == WAIT_KIND_uring && has_a_thread_for_each(scene, ends, pid))
 			continue;
-		if (w ? w->idle || may_listen(scene, ends, w, connection) : !computes(scene, i, from_ns))
+		if (w ? w->idle || owed_may_listen(scene, ends, w, connection) : !computes(scene, i, from_ns))
 			return true;
 	}
 	return false;

@@ -30,5 +30,7 @@ bool owed_told_last(const struct scene *scene, const struct ends *ends, uint32_t
 bool owed_leaves_windows(const struct scene *scene, const struct ends *ends, const struct wait *w, uint64_t from_ns);
 /* A thread of the process waits, or may wait, for the next that comes over the connection. */
 bool owed_listens(const struct scene *scene, const struct ends *ends, uint32_t pid, uint64_t connection, uint64_t from_ns);
+/* The wait is for that object, or may be, among others. */
+bool owed_may_listen(const struct scene *scene, const struct ends *ends, const struct wait *wait, uint64_t object);
 
 #endif

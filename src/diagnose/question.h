@@ -99,6 +99,7 @@ void ask_served_alone(struct question *q);
 void ask_upstream(struct question *q);
 /* See suspects_children.c. */
 void ask_working_child(struct question *q);
+void ask_keeper(struct question *q);
 /* See suspects_looked.c. */
 void ask_watched(struct question *q);
 void ask_looked_at(struct question *q);

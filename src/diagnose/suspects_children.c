@@ -1,5 +1,6 @@
 /* Of a server that rests: what it started and what is at work is most likely what who asked it waits for (see suspects.h). */
 #include "diagnose/judgement.h"
+#include "diagnose/owed.h"
 #include "diagnose/question.h"
 
 #define GENERATIONS 6u
@@ -131,4 +132,62 @@ void ask_working_child(struct question *q)
 	found = found ? found : child_read(q, pid);
 	if (!is_waiting(q, found))
 		suspect_thread(q, found, LINK_CHILD, weight_of(q), 0);
+}
+
+/* The child that the waiting thread's process started from which the process comes; 0 none that was seen to start. */
+static uint32_t origin(const struct question *q, uint32_t holder)
+{
+	const struct scene *scene = q->scene;
+
+	for (uint32_t i = 1; i < scene->thread_count; i++) {
+		const struct thread *t = &scene->tables->threads[i];
+
+		if (t->tid == t->pid && scene_has_started(scene, q->wait->thread, i) && (i == holder || scene_descends_from(scene, holder, t->pid)))
+			return i;
+	}
+	return 0;
+}
+
+/* Who has the pipe open to write, and comes from a child of the reader's that ended before the wait was half over; 0 nobody, or several. */
+static uint32_t keeper_of(const struct question *q, uint64_t pipe, uint32_t pid)
+{
+	const struct ends *ends = q->inquiry->ends;
+	struct row row = ends_of_object(ends, pipe);
+	uint32_t found = 0;
+
+	for (uint32_t i = 0; i < row.count; i++) {
+		const struct descriptor *d = ends_at(ends, row, i);
+		uint32_t holder, child;
+
+		if (d->pid == pid || !(d->at.access & 2) || d->time < q->from || d->time > q->to)
+			continue;
+		holder = tables_process(q->scene->tables, d->pid, d->time);
+		child = holder ? origin(q, holder) : 0;
+		if (!child || child == holder || q->scene->tables->threads[child].end_ns > q->from + (q->to - q->from) / 2)
+			return 0;
+		if (found && found != holder)
+			return 0;
+		found = holder;
+	}
+	return found;
+}
+
+void ask_keeper(struct question *q)
+{
+	const struct ends *ends = q->inquiry->ends;
+	uint32_t pid = scene_pid(q->scene, q->wait->thread);
+	struct row row = ends_of_process(ends, pid);
+	uint64_t last = 0;
+
+	if (q->wait->kind != WAIT_KIND_read && q->wait->kind != WAIT_KIND_poll && q->wait->kind != WAIT_KIND_epoll)
+		return;
+	for (uint32_t i = 0; i < row.count; i++) {
+		const struct descriptor *d = ends_at(ends, row, i);
+
+		if (d->at.kind != OBJECT_KIND_pipe || d->at.access != 1 || d->time < q->from || d->time > q->to || d->at.object == last ||
+		    !owed_may_listen(q->scene, ends, q->wait, d->at.object))
+			continue;
+		last = d->at.object;
+		suspect_thread(q, keeper_of(q, last, pid), LINK_KEEPS_OPEN, weight_of(q), 0);
+	}
 }

@@ -74,6 +74,7 @@ enum walk_link {
 	LINK_SHARES,      /* one of several of them */
 	LINK_HAS_IT,      /* it has the file open that the other is to make, or may not have */
 	LINK_WRITES,      /* it has a file open for writing whose change is waited for */
+	LINK_KEEPS_OPEN,  /* has a pipe open that one that has ended wrote to, from which it comes */
 	LINK_SESSION,     /* another worker of a server, with a session open that says nothing */
 	LINK_PROCESS      /* a thread of the same process, the only ones that could */
 };
