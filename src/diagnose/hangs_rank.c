@@ -85,6 +85,13 @@ static bool waits_on(const struct scene *scene, const struct hang *before, const
 	       scene->waits[first->last].site == scene->waits[next->last].site;
 }
 
+/* The interpreter's lock is looked for in slices, between two of which an interrupt, or the host, may have had the processor. */
+static bool same_interpreter(const struct hang *before, const struct hang *after)
+{
+	return before->rule == RULE_interpreter_kept && after->rule == RULE_interpreter_kept && before->thread == after->thread &&
+	       before->awaits == after->awaits;
+}
+
 size_t hangs_join(const struct scene *scene, struct hang *hangs, size_t count)
 {
 	size_t kept = 0;
@@ -101,7 +108,7 @@ size_t hangs_join(const struct scene *scene, struct hang *hangs, size_t count)
 		if (length < shorter)
 			shorter = length;
 		if (!last || hangs[i].start_ns > last->end_ns + part_of(scene, LIMIT_next_to_nothing, shorter) ||
-		    !((is_work(last) && is_work(&hangs[i])) || waits_on(scene, last, &hangs[i]))) {
+		    !((is_work(last) && is_work(&hangs[i])) || waits_on(scene, last, &hangs[i]) || same_interpreter(last, &hangs[i]))) {
 			hangs[kept++] = hangs[i];
 			continue;
 		}
