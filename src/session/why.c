@@ -94,6 +94,26 @@ static bool waits(const struct hang *hang)
 	return hang->rule != RULE_starved && hang->rule != RULE_computes;
 }
 
+/* The first of them waits for a program that it started, and that computes, or could, all the time: that is work in progress, and no answer
+ * to who means that something was stuck. */
+static bool awaits_own_work(const struct session *session, const struct why_reply *reply)
+{
+	const struct hang *first = &reply->hangs[0];
+
+	if (!session->scene || !judgement_holds(session->judgement, RULE_own_work_alone))
+		return false;
+	for (size_t i = 1; i < reply->hang_count; i++) {
+		const struct hang *work = &reply->hangs[i];
+		uint64_t from = work->start_ns > first->start_ns ? work->start_ns : first->start_ns;
+		uint64_t to = work->end_ns < first->end_ns ? work->end_ns : first->end_ns;
+
+		if (!waits(work) && to > from && nearly_all(session->scene, to - from, first->end_ns - first->start_ns) && work->pid != first->pid &&
+		    scene_descends_from(session->scene, work->thread, first->pid))
+			return true;
+	}
+	return false;
+}
+
 static int find_hangs(struct arena *arena, struct session *session, const struct why_question *q,
 		      struct why_reply *reply, struct err *err)
 {
@@ -122,7 +142,7 @@ static int find_hangs(struct arena *arena, struct session *session, const struct
 	if (!r && !reply->hang_count && !q->pid && !session->blocks && !session->judgement->unattended) {
 		options.threshold_ns = judgement_limit(session->judgement, LIMIT_wait_ns);
 		r = session_hangs(session, arena, &options, &reply->hangs, &reply->hang_count, err);
-		if (!r && reply->hang_count && !waits(&reply->hangs[0]))
+		if (!r && reply->hang_count && (!waits(&reply->hangs[0]) || awaits_own_work(session, reply)))
 			reply->hang_count = 0;
 	}
 	if (!r && !reply->hang_count)
