@@ -58,9 +58,19 @@ static bool gather(const struct scene *scene, const struct wait *w, uint64_t to_
 /* The file that the waiting process mapped where the word lies, 0 not known; and what the killed ones mapped. */
 static uint64_t see_mappings(const struct scene *scene, const struct wait *w, uint64_t to_ns, struct killed *killed)
 {
-	struct trace_filter filter = { .from_ns = scene->start_ns, .to_ns = to_ns, .unnumbered = true };
+	uint32_t first = tables_process(scene->tables, scene_pid(scene, w->thread), w->start_ns);
+	uint64_t born = scene->tables->threads[first ? first : w->thread].start_ns, gone = w->start_ns, file = 0;
+	struct trace_filter filter = { .unnumbered = true };
 	struct trace_cursor *cursor;
-	uint64_t file = 0;
+
+	for (uint32_t i = 0; i < killed->count; i++) {
+		const struct thread *t = &scene->tables->threads[killed->kin[i].thread];
+
+		born = t->start_ns < born ? t->start_ns : born;
+		gone = t->end_ns > gone ? t->end_ns : gone;
+	}
+	filter.from_ns = born > scene->start_ns ? born : scene->start_ns;
+	filter.to_ns = gone < to_ns ? gone : to_ns;
 
 	trace_filter_add(&filter, EVENT_syscall);
 	cursor = trace_cursor_new(scene->trace, &filter);
