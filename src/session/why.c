@@ -144,6 +144,7 @@ static int find_hangs(struct arena *arena, struct session *session, const struct
 		r = session_hangs(session, arena, &options, &reply->hangs, &reply->hang_count, err);
 		if (!r && reply->hang_count && (!waits(&reply->hangs[0]) || awaits_own_work(session, reply)))
 			reply->hang_count = 0;
+		reply->uncertain = reply->hang_count > 0;
 	}
 	if (!r && !reply->hang_count)
 		r = session_hangs_elsewhere(session, arena, &options, &reply->hangs, &reply->hang_count, err);
@@ -154,6 +155,16 @@ static int find_hangs(struct arena *arena, struct session *session, const struct
 		reply->hangs = hangs;
 	}
 	return r;
+}
+
+/* The same, with a sentence before its text. */
+static const struct diagnosis *preceded(struct arena *arena, const struct diagnosis *diagnosis, const char *sentence)
+{
+	struct diagnosis *d = arena_new(arena, struct diagnosis);
+
+	*d = *diagnosis;
+	d->text = arena_printf(arena, "%s %s", sentence, diagnosis->text);
+	return d;
 }
 
 /* The first of the process's threads through which the way to the culprit leads for a good part of the hang; 0 none. */
@@ -195,12 +206,11 @@ static int ask_on_the_way(struct arena *arena, struct session *session, const st
 		if (!request->thread)
 			continue;
 		vec_clear(&session->judgement->spoken);
-		struct diagnosis *own = diagnose(arena, session->diagnoser, request);
+		const struct diagnosis *own = diagnose(arena, session->diagnoser, request);
 		if (own->verdict == VERDICT_NONE)
 			continue;
-		own->text = arena_printf(arena, "This process did not hang by itself, but %s hung because of it. %s",
-					 answer_who(arena, &other->victim), own->text);
-		reply->diagnosis = own;
+		reply->diagnosis = preceded(arena, own, arena_printf(arena, "This process did not hang by itself, but %s hung because of it.",
+								     answer_who(arena, &other->victim)));
 	}
 	return r;
 }
@@ -299,6 +309,8 @@ int why_ask(struct arena *arena, struct session *session, const struct session *
 			      : ask_explained(arena, session, q, &request, &reply, err);
 	if (r)
 		return r;
+	if (reply.uncertain)
+		reply.diagnosis = preceded(arena, reply.diagnosis, "Nothing hung for certain; this took longest, and may be meant.");
 	*ret_reply = reply;
 	return 0;
 }

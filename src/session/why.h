@@ -37,6 +37,7 @@ struct why_reply {
 	const struct hang *hangs;          /* that the question was about, the one that is answered among them */
 	size_t hang_count;                 /* 0: a window was asked about */
 	size_t number;                     /* of the hang that is answered, from 1 */
+	bool uncertain;                    /* by the usual measure nothing hung: what took longest is told */
 };
 
 /* The reply lies in the arena. `base`, another trace in which all went well, may be NULL. */
