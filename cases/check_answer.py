@@ -24,6 +24,9 @@ from check_links import check_deed, check_link  # noqa: E402
 from check_words import MS, VERDICTS, SOURCES, NO_HANG, ONE, TIME, GRAMMAR, ORDER, PACKET, nanoseconds, at_most, is_near, show, escaped  # noqa: E402
 
 
+SYN_SENT = 2
+
+
 class Checker(Document):
     def read_text(self):
         text, at, seen, before = self.answer.get('text') or '', 0, [], 0
@@ -249,6 +252,21 @@ class Checker(Document):
             self.say(f'process {thread.pid} has no {m["protocol"]} socket that leads to {m["address"]}')
         if any(escaped(d.get('text') or '').startswith(f'{m["address"]} ->') for d in known):
             self.say(f'a process has the end {m["address"]}')
+
+    def say_kept_out(self, m):
+        """Its connecting was not answered."""
+        thread = self.who(m['who'], 'whose connecting was not answered')
+        if thread and not any(d.get('state') == SYN_SENT and escaped(d.get('text') or '').endswith(f'-> {m["address"]}') and
+                              (self.trace.thread(d['tid'], d['time_ns']) or thread).pid == thread.pid for d in self.trace.descriptors):
+            self.say(f'process {thread.pid} was not found connecting to {m["address"]}')
+
+    def say_uncertain(self, _):
+        """What a hang is only the diagnosis knows."""
+
+    def say_on_the_way(self, m):
+        other = self.who(m['who'], 'who hung because of it')
+        if other and other.pid == (self.answer.get('victim') or {}).get('pid'):
+            self.say(f'{other.pid} is the victim itself')
 
     def say_itself(self, m):
         self.circle([self.who(m['circle'], 'who waits for itself')], m['time'])

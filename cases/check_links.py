@@ -273,7 +273,6 @@ def most_likely(check, waiter, other, event, words):
     return ''
 
 
-# words -> (what checks them, an event must be told)
 def has_open(check, waiter, other, event, words):
     """A file of the other's has the path that a call named which failed."""
     paths = {d.get('text') for d in check.trace.descriptors if (check.trace.thread(d['tid'], d['time_ns']) or waiter).pid == other.pid}
@@ -289,6 +288,39 @@ def writes(check, waiter, other, event, words):
     return f'{other.pid} has nothing open for writing'
 
 
+def closed_but(check, waiter, other, event, words):
+    """One of its process that waits to the end for a word, without a limit."""
+    wait = other.waits[-1] if other.waits else None
+    if not same_process(waiter, other) or waiter is other:
+        return f'{other.tid} is not of its process'
+    if not wait or wait.kind != 'futex' or wait.fields.get('timeout_ns') or (wait.end is not None and wait.end < check.end):
+        return f'{other.tid} waits for something else'
+    return ''
+
+
+def inherited(check, waiter, other, event, words):
+    """The other is of the process that forked the waiter's off."""
+    forks = [e for e in check.trace.events.values() if e['type'] == 'fork' and e.get('child_pid') == waiter.pid]
+    by = [check.trace.thread(e['tid'], e['time_ns']) for e in forks]
+    return '' if any(t and t.pid == other.pid for t in by) else f'{other.pid} did not fork {waiter.pid} off'
+
+
+def keeps_open(check, waiter, other, event, words):
+    """Both have one pipe, the other to write, and a child that the waiter's process started has ended."""
+    def pipes(pid, access):
+        return {d['object'] for d in check.trace.descriptors if d.get('object', '').startswith('pipe:') and d.get('access', 0) & access and
+                (check.trace.thread(d['tid'], d['time_ns']) or waiter).pid == pid}
+    if not pipes(waiter.pid, 1) & pipes(other.pid, 2):
+        return f'{other.pid} and {waiter.pid} have no pipe in common'
+    for e in check.trace.events.values():
+        if e['type'] == 'fork' and (check.trace.thread(e['tid'], e['time_ns']) or other).pid == waiter.pid:
+            child = check.trace.thread(e['child'], e['time_ns'])
+            if child and child.died is not None and child.pid != other.pid:
+                return ''
+    return f'no child of {waiter.pid} has ended'
+
+
+# words -> (what checks them, an event must be told)
 LINKS = {
     'woke it': (woke, True),
     'created the thread that woke it': (created, True),
@@ -309,6 +341,9 @@ LINKS = {
     'is its child': (is_child, False),
     'is a thread that it started': (started, True),
     'is of its process, in which all threads wait for nothing but each other, and began to wait last': (closed, True),
+    'is of its process, in which all threads wait for each other, or only sleep, and began to wait last': (closed_but, True),
+    'had the lock when the one that waits was forked off, whose copy of it nobody can give back': (inherited, False),
+    'has the pipe open still that it had from one that has ended': (keeps_open, False),
     'serves the file system': (serves, True),
     'waits at the same place until this gives up, as if each had what the other needs': (lockstep, False),
     'is the one that most likely changes what it looks at': (most_likely, False),
@@ -336,7 +371,8 @@ def check_link(check, waiter, other, link, number, words):
         check.say(f'{other.tid} {link}: event {number} is not in the trace')
     elif needs_event and not number:
         check.say(f'vague: {other.tid} {link}, and no event says so')
-    elif event or function in (sent, at_other_end, not_accepted, served_alone, is_child, lockstep, most_likely, writes, has_open, awaited, similar, of_process):
+    elif event or function in (sent, at_other_end, not_accepted, served_alone, is_child, lockstep, most_likely, writes, has_open, awaited, similar, of_process,
+                                inherited, keeps_open):
         wrong = function(check, waiter, other, event, words) if event or function is not sent else ''
         if wrong:
             check.say(f'{other.tid} {link}: {wrong}')

@@ -45,6 +45,8 @@ GRAMMAR = [(name, re.compile(text)) for name, text in (
                       rf'(?: Most of the quota went to (?P<who>{ONE})\.)?'),
     ('far', rf' The time went to (?P<address>\S+) \((?P<protocol>TCP|UDP)\), (?:which did not accept the connection|which did not take what it was sent'
             rf'|from where nothing came): (?P<who>{ONE}) was waiting for it, and no process in the trace has that end of the connection\.'),
+    ('kept_out', rf' The time went to the way to (?P<address>\S+) \(TCP\), over which nothing came while it was connecting: (?P<who>{ONE}) was waiting '
+                 r'for it, and no process in the trace has that end of the connection\.'),
     ('source', rf' The time went to (?P<source>.+?), on which (?P<who>{ONE}) was waiting\.'),
     ('itself', rf' It waits for itself: no other thread could have ended the wait of (?P<circle>{ONE})'
                rf'(?:\. Only a timeout of (?P<time>{TIME}) broke it)?\.'),
@@ -95,11 +97,13 @@ GRAMMAR = [(name, re.compile(text)) for name, text in (
     ('this_time', rf' This time (?P<who>{ONE}|\S+)(?P<rest> .+?) and did (?:not do so|so late)\.'),
     ('trigger', rf' (?:What set it off|Also): (?P<who>{ONE}|\S+) (?P<words>.+?)(?: \(event (?P<event>\d+)\))?\.(?= [A-Z]|$)'),
     ('unexplained', rf' Of the window (?P<unknown>{TIME}) is unexplained and (?P<lost>{TIME}) lost\.'),
+    ('uncertain', r' By the usual measure nothing hung; this took longest, and may be meant\.'),
+    ('on_the_way', rf' This process did not hang by itself: (?P<who>{ONE}) hung because of it\.'),
     ('losses', rf' In the window (?P<count>\d+) events? w(?:as|ere) lost, in (?:a stretch of|stretches of up to) (?P<time>{TIME}): what happened there is not in the trace\.'),
     ('silence', rf' In the window nothing was written for up to (?P<time>{TIME}): what happened there is not in the trace\.'),
 )]
 ORDER = {name: place for place, name in enumerate(
-    'verdict path nobody quota source far itself circle culprit in_turn covers certain limit other_end owner_ended in_kernel only_threads sharers mapped past fellows fifo unconnected session looks watches frozen frozen_files background no_stacks callback similar this_time trigger unexplained losses silence'.split())}
+    'verdict path nobody quota source far kept_out itself circle culprit in_turn covers certain limit other_end owner_ended in_kernel only_threads sharers mapped past fellows fifo unconnected session looks watches frozen frozen_files background no_stacks callback similar this_time trigger unexplained losses silence uncertain on_the_way'.split())}
 
 
 def nanoseconds(text):

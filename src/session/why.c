@@ -157,13 +157,13 @@ static int find_hangs(struct arena *arena, struct session *session, const struct
 	return r;
 }
 
-/* The same, with a sentence before its text. */
-static const struct diagnosis *preceded(struct arena *arena, const struct diagnosis *diagnosis, const char *sentence)
+/* The same, with a sentence behind its text. */
+static const struct diagnosis *followed(struct arena *arena, const struct diagnosis *diagnosis, const char *sentence)
 {
 	struct diagnosis *d = arena_new(arena, struct diagnosis);
 
 	*d = *diagnosis;
-	d->text = arena_printf(arena, "%s %s", sentence, diagnosis->text);
+	d->text = arena_printf(arena, "%s %s", diagnosis->text, sentence);
 	return d;
 }
 
@@ -209,7 +209,7 @@ static int ask_on_the_way(struct arena *arena, struct session *session, const st
 		const struct diagnosis *own = diagnose(arena, session->diagnoser, request);
 		if (own->verdict == VERDICT_NONE)
 			continue;
-		reply->diagnosis = preceded(arena, own, arena_printf(arena, "This process did not hang by itself, but %s hung because of it.",
+		reply->diagnosis = followed(arena, own, arena_printf(arena, "This process did not hang by itself: %s hung because of it.",
 								     answer_who(arena, &other->victim)));
 	}
 	return r;
@@ -310,7 +310,7 @@ int why_ask(struct arena *arena, struct session *session, const struct session *
 	if (r)
 		return r;
 	if (reply.uncertain)
-		reply.diagnosis = preceded(arena, reply.diagnosis, "Nothing hung for certain; this took longest, and may be meant.");
+		reply.diagnosis = followed(arena, reply.diagnosis, "By the usual measure nothing hung; this took longest, and may be meant.");
 	*ret_reply = reply;
 	return 0;
 }

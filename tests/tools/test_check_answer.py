@@ -21,6 +21,9 @@ ARGUS = os.path.join(os.path.abspath(os.environ.get('BUILD', os.path.join(ROOT, 
 
 # Test, part of the text, what stands in its place, words of the finding.
 UNTRUTHS = [
+    ('kept_out', 'way to 10.0.0.2:80', 'way to 10.0.0.3:80', 'was not found connecting'),
+    ('on_the_way', 'client (pid 10) hung', 'backend (pid 20) hung', 'is the victim itself'),
+    ('keeper', 'perl (pid 22) has the pipe', 'client (pid 10) has the pipe', 'no pipe in common'),
     ('far_host', '203.0.113.53:443 (TCP), which', '203.0.113.54:443 (TCP), which', 'has no TCP socket that leads to'),
     ('circle', 'stuck for 3.000 s', 'stuck for 2.000 s', 'stuck for'),
     ('circle', 'parent (pid 10) was stuck', 'paront (pid 10) was stuck', 'is called'),
