@@ -11,6 +11,7 @@
 #include "session/loop_tasks.h"
 #include "session/path_picture.h"
 #include "session/path_run.h"
+#include "session/told_note.h"
 #include "symbols/demangle.h"
 #include "trace/container.h"
 #include "trace/when.h"
@@ -246,9 +247,12 @@ static int ask_explained(struct arena *arena, struct session *session, const str
 {
 	const struct judgement *j = session->judgement;
 	const struct hang *worst = &reply->hangs[0];
-	int r = ask_hang(arena, session, q, reply, 1, request, &reply->diagnosis, err);
+	size_t noted = judgement_holds(j, RULE_explained) ? told_note_read(session, reply->hangs, reply->hang_count) : 0;
+	int r;
 
-	if (r || reply->diagnosis->confidence > judgement_limit(j, LIMIT_explained_unsure) || !judgement_holds(j, RULE_explained))
+	reply->number = noted ? noted : 1;
+	r = ask_hang(arena, session, q, reply, reply->number, request, &reply->diagnosis, err);
+	if (r || noted || reply->diagnosis->confidence > judgement_limit(j, LIMIT_explained_unsure) || !judgement_holds(j, RULE_explained))
 		return r;
 	for (size_t i = 1; i < reply->hang_count && i < judgement_limit(j, LIMIT_explained_asked); i++) {
 		const struct diagnosis *d;
@@ -262,8 +266,10 @@ static int ask_explained(struct arena *arena, struct session *session, const str
 			continue;
 		reply->diagnosis = d;
 		reply->number = i + 1;
+		told_note_write(session, reply->hangs, reply->hang_count, i + 1);
 		return 0;
 	}
+	told_note_write(session, reply->hangs, reply->hang_count, 1);
 	return ask_hang(arena, session, q, reply, 1, request, &reply->diagnosis, err);
 }
 
