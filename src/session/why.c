@@ -188,11 +188,13 @@ static int ask_on_the_way(struct arena *arena, struct session *session, const st
 {
 	struct why_question anybody = *q;
 	struct why_reply others = { 0 };
+	bool elsewhere = session->elsewhere, unattended = session->judgement->unattended;
+	uint32_t root_pid = session->root_pid;
 	int r;
 
 	anybody.pid = 0;
 	r = find_hangs(arena, session, &anybody, &others, err);
-	for (size_t i = 0; !r && i < others.hang_count && i < OTHERS_ASKED && !reply->diagnosis; i++) {
+	for (size_t i = 0; !r && !others.uncertain && i < others.hang_count && i < OTHERS_ASKED && !reply->diagnosis; i++) {
 		struct hang hang = others.hangs[i];
 		const struct diagnosis *other;
 
@@ -212,6 +214,11 @@ static int ask_on_the_way(struct arena *arena, struct session *session, const st
 			continue;
 		reply->diagnosis = followed(arena, own, arena_printf(arena, "This process did not hang by itself: %s hung because of it.",
 								     answer_who(arena, &other->victim)));
+	}
+	if (!reply->diagnosis) { /* the question is about the process still, and not about others */
+		session->elsewhere = elsewhere;
+		session->judgement->unattended = unattended;
+		session->root_pid = root_pid;
 	}
 	return r;
 }
