@@ -26,7 +26,6 @@ started+=("$watcher")
 kill -STOP $writer
 asleep() { [ "$(cut -d' ' -f1 /proc/$watcher/syscall)" = 0 ]; }
 wait_until 20 asleep
-sleep 0.5
 argus now $watcher >said.txt && fail "the watcher is not stuck: $(cat said.txt)"
 tr '\n' ' ' <said.txt >line.txt
 grep -q "waits for changes of $(pwd -P)/folder, which python3 (pid $writer) has open for writing" line.txt || fail "$(cat said.txt)"
@@ -41,7 +40,9 @@ bash -c 'until mkdir folder 2>/dev/null; do sleep 0.3; done' & maker=$!
 started+=("$maker")
 bash -c "while kill -0 $writer; do sleep 0.3; done" & keeper=$!
 started+=("$keeper")
-sleep 1
+sleeps() { pgrep -P "$1" -x sleep >/dev/null; }
+at_it() { [ "$(cut -d' ' -f1 /proc/$finder/syscall)" = 230 ] && sleeps $maker && sleeps $keeper; }
+wait_until 20 at_it
 argus now $finder >said.txt && fail "the loop is not stuck: $(cat said.txt)"
 tr '\n' ' ' <said.txt | grep -q 'looks for folder/never, which is not there' || fail "$(cat said.txt)"
 argus now $maker >said.txt && fail "the script is not stuck: $(cat said.txt)"
