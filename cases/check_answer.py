@@ -263,6 +263,14 @@ class Checker(Document):
     def say_uncertain(self, _):
         """What a hang is only the diagnosis knows."""
 
+    def say_meant(self, m):
+        """What is meant nobody can tell from events; but who worked, or was let go on by its own limit, can be."""
+        text = self.answer.get('text') or ''
+        if m['says'] == 'the program itself worked' and not re.search(r'computing|waiting for a processor', text):
+            self.say('nobody on the way worked')
+        if m['says'] == 'its own time limit ended it' and (self.answer.get('victim') or {}).get('pid') != (self.answer.get('culprit') or {}).get('pid'):
+            self.say('the time limit is another one\'s')
+
     def say_on_the_way(self, m):
         other = self.who(m['who'], 'who hung because of it')
         if other and other.pid == (self.answer.get('victim') or {}).get('pid'):

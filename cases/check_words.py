@@ -98,12 +98,16 @@ GRAMMAR = [(name, re.compile(text)) for name, text in (
     ('trigger', rf' (?:What set it off|Also): (?P<who>{ONE}|\S+) (?P<words>.+?)(?: \(event (?P<event>\d+)\))?\.(?= [A-Z]|$)'),
     ('unexplained', rf' Of the window (?P<unknown>{TIME}) is unexplained and (?P<lost>{TIME}) lost\.'),
     ('uncertain', r' By the usual measure nothing hung; this took longest, and may be meant\.'),
+    ('meant', r' (?:It may|Nothing hung for certain; this took longest, and may) be meant: (?P<says>it waits for a person|it waits until files change'
+              r'|a server that rested meanwhile had no news for it|a server that asks nobody itself let its own time pass'
+              r'|a part of the same program let its time pass|the program itself worked|its own time limit ended it'
+              r'|nothing tells what it looks for|what it reads may come piece by piece)\.'),
     ('on_the_way', rf' This process did not hang by itself: (?P<who>{ONE}) hung because of it\.'),
     ('losses', rf' In the window (?P<count>\d+) events? w(?:as|ere) lost, in (?:a stretch of|stretches of up to) (?P<time>{TIME}): what happened there is not in the trace\.'),
     ('silence', rf' In the window nothing was written for up to (?P<time>{TIME}): what happened there is not in the trace\.'),
 )]
 ORDER = {name: place for place, name in enumerate(
-    'verdict path nobody quota source far kept_out itself circle culprit in_turn covers certain limit other_end owner_ended in_kernel only_threads sharers mapped past fellows fifo unconnected session looks watches frozen frozen_files background no_stacks callback similar this_time trigger unexplained losses silence uncertain on_the_way'.split())}
+    'verdict path nobody quota source far kept_out itself circle culprit in_turn covers certain limit other_end owner_ended in_kernel only_threads sharers mapped past fellows fifo unconnected session looks watches frozen frozen_files background no_stacks callback similar this_time trigger unexplained losses silence uncertain meant on_the_way'.split())}
 
 
 def nanoseconds(text):

@@ -13,6 +13,7 @@
 #include "diagnose/hangs_away.h"
 #include "diagnose/hangs_busy.h"
 #include "diagnose/hangs_loop.h"
+#include "diagnose/hangs_meant.h"
 #include "diagnose/hangs_outer.h"
 #include "diagnose/hangs_pending.h"
 #include "diagnose/hangs_rank.h"
@@ -430,6 +431,8 @@ static const struct hangs_found *find_all(struct diagnoser *diagnoser, const str
 		if (!options->pid)
 			hangs_hand_down(f.scene, hang);
 		hangs_name(f.scene, hang);
+		if (!options->pid && !options->threshold_ns)
+			hang->meant = hangs_meant(&f, hang);
 	}
 	free(found->hangs);
 	*found = (struct hangs_found){ f.hangs.items, f.hangs.length, options->pid, options->root_pid, f.scene->version, options->threshold_ns, true };

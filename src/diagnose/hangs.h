@@ -18,6 +18,7 @@ struct hang {
 	uint32_t awaits;          /* thread that it waits for, 0 none known */
 	uint32_t slices;          /* as many times it looked up meanwhile; 0 not known to have */
 	uint32_t rule;            /* enum rule_id that decided */
+	uint32_t meant;           /* the one by which it may be meant; RULE_NONE: it is a hang for certain */
 	uint64_t least_ns;        /* of a piece of work at the edge of a part: so long it must be with its other pieces; 0 it is long enough */
 	uint32_t tid, pid;        /* of the thread, for who does not have the scene's tables */
 	const char *comm;
@@ -58,6 +59,8 @@ size_t hangs_find_all(struct diagnoser *diagnoser, const struct hangs_options *o
  * must be numbers that mean the same in all. */
 struct judgement;
 void hangs_rank(const struct judgement *judgement, struct hang *hangs, size_t count);
+/* How many of them, which are ranked, may not be meant: they come first. */
+size_t hangs_certain(const struct hang *hangs, size_t count);
 /* What an answer says of it. */
 const char *hang_reason(const struct hang *hang);
 /* What a piece of work is called that is looked at in several scenes, piece by piece. */

@@ -178,9 +178,7 @@ static bool is_kept_off(const struct finder *f, uint64_t from, uint64_t to, bool
 	return !hangs_is_unattended(f) || most_of(f->scene, starved.hog_ns, starved.runnable_ns);
 }
 
-/* Its process has connections that others made, or another process had set it to work; what
- * comes over a pipe is what a batch program works on. */
-static bool serves_others(const struct finder *f, uint64_t from)
+bool hangs_serves_others(const struct finder *f, uint64_t from)
 {
 	struct row row = ends_of_process(f->ends, scene_pid(f->scene, f->thread));
 	const struct scene_thread *t = &f->scene->threads[f->thread];
@@ -225,7 +223,7 @@ static void judge_stretch(struct finder *f, uint64_t from, uint64_t to)
 			f->hangs.items[f->hangs.length - 1].weight = (uint32_t)limit_of(f->scene, LIMIT_quota_weight);
 		return;
 	}
-	if (!hangs_is_unattended(f) || serves_others(f, from))
+	if (!hangs_is_unattended(f) || hangs_serves_others(f, from))
 		hangs_silences(f, RULE_computes, from, to);
 }
 

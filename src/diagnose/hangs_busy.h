@@ -13,5 +13,8 @@ bool hangs_is_sign(const struct scene *scene, const struct wake *wake);
 void hangs_silences(struct finder *f, enum rule_id rule, uint64_t from, uint64_t to);
 /* All stretches in which it works. */
 void hangs_stretches(struct finder *f);
+/* Its process has connections that others made, or another process had set it to work; what comes over a pipe is what a batch program
+ * works on. */
+bool hangs_serves_others(const struct finder *f, uint64_t from);
 
 #endif

@@ -300,8 +300,11 @@ static bool find_outer(struct diagnoser *diagnoser, const struct hangs_options *
 	return found;
 }
 
+/* What keeps one that hangs for certain is not meant; who waits for what may be meant may do so, too. */
 static void to_front(struct hang *hangs, size_t at, struct hang moved)
 {
+	if (!moved.meant || !hangs[0].meant)
+		moved.meant = hangs[0].meant;
 	memmove(hangs + 1, hangs, at * sizeof(*hangs));
 	hangs[0] = moved;
 }

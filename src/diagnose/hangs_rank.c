@@ -9,11 +9,21 @@
 static int more_severe(const void *a, const void *b)
 {
 	const struct hang *x = a, *y = b;
+	bool mx = x->meant, my = y->meant;
 	double sx = (double)(x->end_ns - x->start_ns) * x->weight, sy = (double)(y->end_ns - y->start_ns) * y->weight;
 
+	if (mx != my)
+		return mx ? 1 : -1;
 	if (sx != sy)
 		return sx > sy ? -1 : 1;
 	return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
+}
+
+size_t hangs_certain(const struct hang *hangs, size_t count)
+{
+	while (count && hangs[count - 1].meant)
+		count--;
+	return count;
 }
 
 static bool is_awaited(const struct judgement *j, const struct hang *hangs, size_t count, const struct hang *hang)

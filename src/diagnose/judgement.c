@@ -30,6 +30,7 @@ const char *rule_stage_name(enum rule_stage stage)
 	case STAGE_AWAKE: return "no rest";
 	case STAGE_HANG: return "hang";
 	case STAGE_STRETCH: return "stretch";
+	case STAGE_MEANT: return "meant";
 	case STAGE_ORDER: return "order";
 	case STAGE_CHARGE: return "charge";
 	case STAGE_SUSPECT: return "suspect";

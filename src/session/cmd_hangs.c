@@ -13,6 +13,7 @@
 static const struct option_spec hangs_options_list[] = {
 	{ "pid", 'p', OPTION_NUMBER, "PID", "only hangs of this process", .least = 1, .most = OPTION_PID_MOST },
 	{ "threshold", 0, OPTION_DURATION, "TIME", "what takes longer is a hang (1s; for computing 2s)", .least = 1 },
+	{ "all", 'a', OPTION_FLAG, NULL, "what may be meant, too: who waits for a person or for news, sleeps or works as told" },
 	{ "last", 0, OPTION_DURATION, "TIME", "only hangs of the last TIME: 10m", .least = 1 },
 	{ "from", 0, OPTION_TEXT, "TIME", "only hangs that end after TIME" },
 	{ "to", 0, OPTION_TEXT, "TIME", "only hangs that begin before TIME" },
@@ -55,6 +56,8 @@ static void put_json(const struct session *session, const struct hang *hangs, si
 		json_text(&json, "reason", hang_reason(&hangs[i]));
 		if (hangs[i].rule)
 			json_text(&json, "rule", rule_infos[hangs[i].rule].name);
+		if (hangs[i].meant)
+			json_text(&json, "meant", rule_infos[hangs[i].meant].name);
 		json_end(&json);
 	}
 	json_end(&json);
@@ -83,8 +86,8 @@ static void put_pieces(const struct session *session, const struct hang *hang, s
 }
 
 /* Where nothing hung in the whole of a run it is told where its time went. */
-static void put_list(const struct command_context *context, struct session *session, const struct hang *hangs, size_t count, uint32_t pid,
-		     bool window, struct buf *buf)
+static void put_list(const struct command_context *context, struct session *session, const struct hang *hangs, size_t count, size_t left_out,
+		     uint32_t pid, bool window, struct buf *buf)
 {
 	const char *path = count || window ? NULL : path_sentences(context->arena, session, pid);
 
@@ -95,6 +98,8 @@ static void put_list(const struct command_context *context, struct session *sess
 		if (i < FOLDED_MOST)
 			put_pieces(session, &hangs[i], buf);
 	}
+	if (left_out)
+		buf_printf(buf, "%zu that may be meant %s left out: --all lists %s\n", left_out, left_out == 1 ? "is" : "are", left_out == 1 ? "it" : "them");
 	if (path)
 		buf_printf(buf, "%s\n", path);
 }
@@ -108,7 +113,7 @@ static int run_hangs(struct command_context *context, struct err *err)
 	const struct hang *hangs;
 	struct session session;
 	struct buf buf;
-	size_t count;
+	size_t count, shown;
 	uint32_t thread;
 	struct judgement judgement;
 	int r;
@@ -128,16 +133,17 @@ static int run_hangs(struct command_context *context, struct err *err)
 	options.root_pid = session.root_pid;
 	if (!r)
 		r = session_hangs(&session, context->arena, &options, &hangs, &count, err);
-	if (!r && !count)
+	if (!r)
 		r = session_hangs_elsewhere(&session, context->arena, &options, &hangs, &count, err);
 	if (!r) {
 		command_note_damage(context, session.trace);
 		command_note_session(context, &session);
+		shown = options_has(context->options, "all") ? count : hangs_certain(hangs, count);
 		buf_init(&buf);
 		if (options_has(context->options, "json"))
-			put_json(&session, hangs, count, &buf);
+			put_json(&session, hangs, shown, &buf);
 		else
-			put_list(context, &session, hangs, count, options.pid, options.to_ns != 0, &buf);
+			put_list(context, &session, hangs, shown, count - shown, options.pid, options.to_ns != 0, &buf);
 		r = sink_buf(context->out, &buf);
 		buf_done(&buf);
 	}

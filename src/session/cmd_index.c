@@ -158,7 +158,7 @@ static int run_index(struct command_context *context, struct err *err)
 			     .share = options_number(context->options, "share", background ? 5 : 100) };
 	const struct sweep_pace want = { .settled_ns = background ? SETTLED_NS : 0, .before = keep_pace, .data = &pace };
 	const struct hangs_options all = { 0 };
-	const struct hang *list;
+	const struct hang *list = NULL;
 	struct session session;
 	size_t hangs = 0;
 	int r;
@@ -176,6 +176,8 @@ static int run_index(struct command_context *context, struct err *err)
 		r = session_hangs(&session, context->arena, &all, &list, &hangs, err);
 	else if (session.blocks)
 		r = session_index(&session, &want, &hangs, err);
+	if (!r && list)
+		hangs = hangs_certain(list, hangs);
 	if (!r && background)
 		r = sink_printf(context->out, "memory=%" PRIu64 "\n", most_memory());
 	if (!r && !session.blocks && !background)

@@ -201,7 +201,7 @@ void debug_find_hangs(struct debug *debug)
 	if (debug->hangs_known)
 		return;
 	if (session_hangs(&debug->session, &debug->arena, &options, &debug->hangs, &debug->hang_count, NULL) ||
-	    (!debug->hang_count && session_hangs_elsewhere(&debug->session, &debug->arena, &options, &debug->hangs, &debug->hang_count, NULL)))
+	    session_hangs_elsewhere(&debug->session, &debug->arena, &options, &debug->hangs, &debug->hang_count, NULL))
 		debug->hang_count = 0;
 	debug->hangs_known = true;
 }

@@ -23,7 +23,8 @@ void hang_list_line(struct arena *arena, const struct session *session, const st
 		trace_clock_format(out, wall_ns);
 		buf_text(out, ")");
 	}
-	buf_printf(out, "  for %8.3f s  %s: %s\n", (double)(h->end_ns - h->start_ns) / 1e9, answer_who(arena, &actor), hang_reason(h));
+	buf_printf(out, "  for %8.3f s  %s: %s%s\n", (double)(h->end_ns - h->start_ns) / 1e9, answer_who(arena, &actor), hang_reason(h),
+		   h->meant ? " (may be meant)" : "");
 }
 
 void hang_list(struct arena *arena, const struct session *session, const struct hang *hangs, size_t count, struct buf *out)

@@ -221,18 +221,22 @@ int session_hangs_elsewhere(struct session *s, struct arena *arena, const struct
 {
 	struct hangs_options all = *options;
 	uint32_t root_pid = s->root_pid;
+	const struct hang *hangs;
+	size_t count;
 	int r;
 
-	*ret_count = 0;
-	if (options->pid || !recorded_command(s->trace) || !recorded_whole_machine(s->trace))
+	if (hangs_certain(*ret_hangs, *ret_count) || options->pid || !recorded_command(s->trace) || !recorded_whole_machine(s->trace))
 		return 0;
 	all.root_pid = s->root_pid = 0;
 	s->elsewhere = s->judgement->unattended = true;
-	r = session_hangs(s, arena, &all, ret_hangs, ret_count, err);
-	if (r || !*ret_count) {
-		s->elsewhere = s->judgement->unattended = false;
-		s->root_pid = root_pid;
+	r = session_hangs(s, arena, &all, &hangs, &count, err);
+	if (!r && hangs_certain(hangs, count)) {
+		*ret_hangs = hangs;
+		*ret_count = count;
+		return 0;
 	}
+	s->elsewhere = s->judgement->unattended = false;
+	s->root_pid = root_pid;
 	return r;
 }
 

@@ -62,7 +62,8 @@ int session_look(struct session *session, uint64_t from_ns, uint64_t to_ns, stru
 int session_hangs(struct session *session, struct arena *arena, const struct hangs_options *options, const struct hang **ret_hangs,
 		  size_t *ret_count, struct err *err);
 /* The same of a recording of a command and of the whole machine besides (as that of `sleep 60`): where the command did not
- * hang others may have, about which nobody asks. If any did, the session is about them from then on. */
+ * hang for certain, as those found tell, others may have, about which nobody asks. If any did, they take the place of those, and the session
+ * is about them from then on. */
 int session_hangs_elsewhere(struct session *session, struct arena *arena, const struct hangs_options *options, const struct hang **ret_hangs,
 			    size_t *ret_count, struct err *err);
 /* Turns to the hang, whose thread is then of the scene. `outer`: to the one that is

@@ -302,7 +302,8 @@ static int keep_pace(const struct sweep *s, uint64_t until_ns)
 	struct sweep_progress progress = { .groups_left = s->unknown, .until_ns = until_ns };
 
 	for (size_t i = 0; i < s->groups.length; i++)
-		progress.hangs += s->groups.items[i].hangs.length;
+		for (size_t k = 0; k < s->groups.items[i].hangs.length; k++)
+			progress.hangs += !s->groups.items[i].hangs.items[k].meant;
 	return s->pace ? s->pace->before(s->pace->data, &progress) : 0;
 }
 
@@ -378,6 +379,7 @@ static size_t join_pieces(struct hang *hangs, size_t count)
 			last->weight = h->weight;
 			last->rule = h->rule;
 		}
+		last->meant = h->meant ? last->meant : RULE_NONE;
 		if (h->end_ns > last->end_ns)
 			last->end_ns = h->end_ns;
 		last->least_ns = last->least_ns && h->least_ns ? last->least_ns : 0;
@@ -672,6 +674,7 @@ int session_index(struct session *session, const struct sweep_pace *pace, size_t
 
 	arena_init(&arena);
 	r = sweep(&s, &arena, &hangs, ret_count);
+	*ret_count = r ? 0 : hangs_certain(hangs, *ret_count);
 	if (!r)
 		r = pace->before(pace->data, &(struct sweep_progress){ .hangs = *ret_count, .until_ns = s.groups.length
 			? s.groups.items[s.groups.length - 1].to_ns : trace_summary(session->trace)->start_ns });

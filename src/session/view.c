@@ -195,6 +195,7 @@ void view_hangs_json(const struct hang *hangs, size_t count, size_t most, struct
 		json_u64(json, "start_ns", h->start_ns);
 		json_u64(json, "end_ns", h->end_ns);
 		json_text(json, "reason", hang_reason(h));
+		json_bool(json, "meant", h->meant);
 		json_end(json);
 	}
 	json_end(json);

@@ -147,7 +147,7 @@ static int find_hangs(struct arena *arena, struct session *session, const struct
 			reply->hang_count = 0;
 		reply->uncertain = reply->hang_count > 0;
 	}
-	if (!r && !reply->hang_count)
+	if (!r)
 		r = session_hangs_elsewhere(session, arena, &options, &reply->hangs, &reply->hang_count, err);
 	if (!r && q->mark && reply->hang_count) {
 		hangs = arena_array(arena, struct hang, reply->hang_count);
@@ -194,7 +194,7 @@ static int ask_on_the_way(struct arena *arena, struct session *session, const st
 
 	anybody.pid = 0;
 	r = find_hangs(arena, session, &anybody, &others, err);
-	for (size_t i = 0; !r && !others.uncertain && i < others.hang_count && i < OTHERS_ASKED && !reply->diagnosis; i++) {
+	for (size_t i = 0; !r && !others.uncertain && i < hangs_certain(others.hangs, others.hang_count) && i < OTHERS_ASKED && !reply->diagnosis; i++) {
 		struct hang hang = others.hangs[i];
 		const struct diagnosis *other;
 
@@ -239,6 +239,9 @@ static int ask_hang(struct arena *arena, struct session *session, const struct w
 	if (hang.rule)
 		rule_spoke(session->scene, &(struct spoken){ .rule = hang.rule, .thread = hang.thread, .weight = hang.weight,
 							     .from_ns = hang.start_ns, .to_ns = hang.end_ns });
+	if (hang.meant)
+		rule_spoke(session->scene, &(struct spoken){ .rule = hang.meant, .thread = hang.thread, .weight = rule_infos[hang.meant].weight,
+							     .from_ns = hang.start_ns, .to_ns = hang.end_ns });
 	*ret_diagnosis = diagnose(arena, session->diagnoser, request);
 	return 0;
 }
@@ -264,7 +267,7 @@ static int ask_explained(struct arena *arena, struct session *session, const str
 	for (size_t i = 1; i < reply->hang_count && i < judgement_limit(j, LIMIT_explained_asked); i++) {
 		const struct diagnosis *d;
 
-		if (severity(&reply->hangs[i]) < severity(worst) / 100 * judgement_limit(j, LIMIT_explained_lesser))
+		if (!reply->hangs[i].meant != !worst->meant || severity(&reply->hangs[i]) < severity(worst) / 100 * judgement_limit(j, LIMIT_explained_lesser))
 			continue;
 		r = ask_hang(arena, session, q, reply, i + 1, request, &d, err);
 		if (r)
@@ -278,6 +281,16 @@ static int ask_explained(struct arena *arena, struct session *session, const str
 	}
 	told_note_write(session, reply->hangs, reply->hang_count, 1);
 	return ask_hang(arena, session, q, reply, 1, request, &reply->diagnosis, err);
+}
+
+/* Why the hang that is told may be none. */
+static const char *meant_sentence(struct arena *arena, const struct why_reply *reply)
+{
+	const char *says = rule_infos[reply->hangs[reply->number - 1].meant].says;
+
+	if (hangs_certain(reply->hangs, reply->hang_count))
+		return arena_printf(arena, "It may be meant: %s.", says);
+	return arena_printf(arena, "Nothing hung for certain; this took longest, and may be meant: %s.", says);
 }
 
 int why_ask(struct arena *arena, struct session *session, const struct session *base,
@@ -324,6 +337,8 @@ int why_ask(struct arena *arena, struct session *session, const struct session *
 		return r;
 	if (reply.uncertain)
 		reply.diagnosis = followed(arena, reply.diagnosis, "By the usual measure nothing hung; this took longest, and may be meant.");
+	else if (reply.hangs[reply.number - 1].meant)
+		reply.diagnosis = followed(arena, reply.diagnosis, meant_sentence(arena, &reply));
 	*ret_reply = reply;
 	return 0;
 }

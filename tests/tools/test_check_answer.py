@@ -21,6 +21,7 @@ ARGUS = os.path.join(os.path.abspath(os.environ.get('BUILD', os.path.join(ROOT, 
 
 # Test, part of the text, what stands in its place, words of the finding.
 UNTRUTHS = [
+    ('meant', 'a server that rested meanwhile had no news for it', 'the program itself worked', 'nobody on the way worked'),
     ('kept_out', 'way to 10.0.0.2:80', 'way to 10.0.0.3:80', 'was not found connecting'),
     ('on_the_way', 'client (pid 10) hung', 'backend (pid 20) hung', 'is the victim itself'),
     ('keeper', 'perl (pid 22) has the pipe', 'client (pid 10) has the pipe', 'no pipe in common'),

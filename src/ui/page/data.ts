@@ -39,7 +39,7 @@ export interface PathLine {
 	rows: { what: string; doing: string; ns: number; count: number; median_ns: number; longest_ns: number }[];
 	cell_ns: number; cells: [number, number][];   // a row (-1: none of these), and in how many cells most of the time went to it
 }
-export interface Hang extends Actor { start_ns: number; end_ns: number; reason: string }
+export interface Hang extends Actor { start_ns: number; end_ns: number; reason: string; meant: boolean }
 
 export interface ViewData {
 	version: number;

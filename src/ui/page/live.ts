@@ -116,15 +116,16 @@ export class LivePage {
 	}
 
 	private showHangs(): void {
-		const { hangs, about, hang_count } = this.about!;
+		const { hangs, about } = this.about!;
+		const certain = hangs.filter((hang) => !hang.meant).length;
 		const rows = hangs.map((hang, i) => {
 			const link = el('a', { href: `#why=${i + 1}` }, name(hang.comm, 40), ' ', el('span', { class: 'id' }, String(hang.tid)));
 			return el('tr', {}, el('td', { class: 'number' }, String(i + 1)), el('td', {}, link),
 				el('td', { class: 'number' }, duration(hang.end_ns - hang.start_ns)),
-				el('td', { class: 'number' }, duration(hang.start_ns - about.start_ns)), el('td', {}, brief(hang.reason, 160)));
+				el('td', { class: 'number' }, duration(hang.start_ns - about.start_ns)), el('td', {}, brief(hang.reason, 160), hang.meant ? el('span', { class: 'dim' }, ' (may be meant)') : null));
 		});
 		fill(this.main, el('main', {},
-			el('h1', {}, hang_count ? `${hang_count} hang${hang_count > 1 ? 's' : ''} in ${duration(about.end_ns - about.start_ns)}` : 'No hang found'),
+			el('h1', {}, certain ? `${certain} hang${certain > 1 ? 's' : ''} in ${duration(about.end_ns - about.start_ns)}` : 'No hang found'),
 			el('p', { class: 'text' }, `${count(about.events)} events`, about.start_wall_ns ? `, from ${wallClock(about.start_wall_ns)}` : null,
 				about.lost ? `; ${count(about.lost)} were lost` : null, '.'),
 			rows.length ? el('table', { class: 'hangs' }, el('thead', {}, el('tr', {},

@@ -1,0 +1,441 @@
+/* What took long and may be meant to, see hangs_meant.h. */
+#include "diagnose/hangs_meant.h"
+
+#include "diagnose/broken_off.h"
+#include "diagnose/hangs_asks.h"
+#include "diagnose/hangs_busy.h"
+#include "diagnose/investigation.h"
+#include "diagnose/leads.h"
+#include "diagnose/own_ends.h"
+#include "diagnose/word_lock.h"
+
+#define MOST_WAY 32
+
+struct meaning {
+	struct finder f;              /* of the thread whose places are known */
+	const struct hang *hang;
+	const struct scene *scene;
+	const struct investigation *v;
+	uint32_t way[MOST_WAY];       /* steps, from the victim's to the culprit's */
+	unsigned count;
+	const struct piece *end;      /* the longest that the culprit is charged with */
+};
+
+static uint32_t thread_at(const struct meaning *m, unsigned i)
+{
+	return m->v->steps.items[m->way[i]].thread;
+}
+
+/* What the thread there waited for, that the next one ended or should have; the culprit's, where it waits itself; NULL it does not. */
+static const struct wait *wait_at(const struct meaning *m, unsigned i)
+{
+	const struct scene *scene = m->scene;
+	uint32_t episode;
+
+	if (i + 1 == m->count)
+		return m->end->state == SPAN_WAITING && m->end->wait ? &scene->waits[m->end->wait] : NULL;
+	episode = m->v->steps.items[m->way[i + 1]].episode;
+	return episode ? &scene->waits[scene->episodes[episode - 1].last] : NULL;
+}
+
+static bool first_has_windows(const struct meaning *m)
+{
+	return ends_has_windows(m->f.ends, scene_pid(m->scene, m->hang->thread)) && leads_process(m->scene, m->hang->thread);
+}
+
+/* ---- in the way ---- */
+
+/* By which the next one on the way did something, or is known to be about to; by others it has what the one before needs. */
+static bool link_is_open(uint8_t link)
+{
+	switch (link) {
+	case LINK_SELF: case LINK_WAKE: case LINK_CREATOR: case LINK_MESSAGE: case LINK_SENT: case LINK_ACTIVITY: case LINK_PEER: case LINK_CHILD:
+	case LINK_STARTED: case LINK_SIMILAR: case LINK_AWAITED: case LINK_PROCESS:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool is_kept(const struct meaning *m, const struct wait *w)
+{
+	switch (w->kind) {
+	case WAIT_KIND_write: case WAIT_KIND_connect: case WAIT_KIND_stop:
+		return true;
+	case WAIT_KIND_futex:
+		return (wait_has_owner(w) && w->hint_kind != HINT_KIND_thread_exit) || word_lock_is(m->f.diagnoser->names, m->scene->tables, w);
+	default:
+		return wait_is_in_kernel(w) || (w->kind == WAIT_KIND_read && object_kind(w->object) == OBJECT_KIND_fifo);
+	}
+}
+
+/* Up to there nobody is kept by what another has, stands stopped or inside the kernel, or cannot write. */
+static bool is_free_to(const struct meaning *m, unsigned last)
+{
+	for (unsigned i = 0; i <= last; i++) {
+		const struct wait *w = wait_at(m, i);
+
+		if ((w && is_kept(m, w)) || (i && !link_is_open(m->v->steps.items[m->way[i]].link)))
+			return false;
+	}
+	return (m->end->state != SPAN_STOPPED && m->v->circle_count < 2) || last + 1 < m->count;
+}
+
+/* ---- parts of one program ---- */
+
+static bool is_unix(uint64_t object)
+{
+	return object_kind(object) == OBJECT_KIND_unix_stream || object_kind(object) == OBJECT_KIND_unix_dgram ||
+	       object_kind(object) == OBJECT_KIND_unix_seqpacket;
+}
+
+/* One of the two started the other, or both are of one process. */
+static bool are_kin(const struct scene *scene, uint32_t a, uint32_t b)
+{
+	return scene_same_process(scene, a, b) || scene_descends_from(scene, a, scene_pid(scene, b)) || scene_descends_from(scene, b, scene_pid(scene, a));
+}
+
+/* No name leads to what it waits for: only what one program started has it. `other`: who ended it, or should have. */
+static bool is_private(const struct meaning *m, const struct wait *w, uint32_t other)
+{
+	uint64_t object = hangs_listened_to(w);
+
+	switch (w->kind) {
+	case WAIT_KIND_child: case WAIT_KIND_signal:
+		return true;
+	case WAIT_KIND_futex: case WAIT_KIND_semaphore:
+		return are_kin(m->scene, w->thread, other);
+	case WAIT_KIND_read: case WAIT_KIND_poll:
+		return object_kind(object) == OBJECT_KIND_pipe || object_kind(object) == OBJECT_KIND_eventfd ||
+		       (is_unix(object) && ends_role(m->f.ends, object) == END_UNKNOWN && are_kin(m->scene, w->thread, other));
+	default:
+		return false;
+	}
+}
+
+static bool is_one_program(const struct meaning *m)
+{
+	for (unsigned i = 0; i + 1 < m->count; i++) {
+		const struct wait *w = wait_at(m, i);
+		uint32_t next = thread_at(m, i + 1);
+
+		if (!w || !(is_private(m, w, next) || scene_descends_from(m->scene, next, scene_pid(m->scene, m->hang->thread))))
+			return false;
+	}
+	return is_free_to(m, m->count - 1);
+}
+
+/* It began to sleep when one on the way had let it go on, or made it: that is what it was asked to do. */
+static bool was_set_to_it(const struct meaning *m, const struct wait *sleep)
+{
+	const struct scene *scene = m->scene;
+	const struct thread *t = &scene->tables->threads[sleep->thread];
+	const struct wait *before = sleep->thread && (uint32_t)(sleep - scene->waits) > scene->threads[sleep->thread].wait ? sleep - 1 : NULL;
+
+	if (sleep->start_ns < t->start_ns + limit_of(scene, LIMIT_look_queued_ns))
+		return true;
+	for (unsigned i = 0; before && before->end == WAIT_END_THREAD && i + 1 < m->count; i++)
+		if (scene_same_process(scene, before->waker, thread_at(m, i)) && before->waker != sleep->thread)
+			return true;
+	return false;
+}
+
+/* It waits for its own clock, at one stretch, and for nothing else. */
+static bool goes_by_clock(const struct meaning *m, const struct wait *w)
+{
+	const struct episode *e = &m->scene->episodes[w->episode];
+	uint64_t from = e->start_ns > m->hang->start_ns ? e->start_ns : m->hang->start_ns;
+	uint64_t to = e->end_ns < m->hang->end_ns ? e->end_ns : m->hang->end_ns;
+
+	return e->slices == 1 && to > from && most_of(m->scene, to - from, m->hang->end_ns - m->hang->start_ns) && w->timeout_ns &&
+	       (w->end == WAIT_END_TIMEOUT || w->end == WAIT_END_OPEN) && (w->kind == WAIT_KIND_sleep || is_private(m, w, w->thread));
+}
+
+/* ---- rules ---- */
+
+static bool has_terminal(const struct meaning *m, uint32_t pid)
+{
+	struct row row = ends_of_process(m->f.ends, pid);
+
+	for (uint32_t i = 0; i < row.count; i++)
+		if (ends_at(m->f.ends, row, i)->at.kind == OBJECT_KIND_tty)
+			return true;
+	return false;
+}
+
+static bool awaits_person(struct meaning *m)
+{
+	const struct walk_step *last = &m->v->steps.items[m->way[m->count - 1]];
+	const struct wait *w = wait_at(m, 0);
+
+	if (m->hang->rule == RULE_stopped)
+		return last->link == LINK_TRACER && has_terminal(m, scene_pid(m->scene, last->thread));
+	if (m->end->person)
+		return is_free_to(m, m->count - 1);
+	return w && hangs_awaits_person(&m->f, w) && is_free_to(m, m->count - 1) &&
+	       (m->count == 1 || (m->count == 2 && ends_shows_windows_of(m->f.ends, scene_pid(m->scene, last->thread),
+									  scene_pid(m->scene, m->hang->thread))));
+}
+
+static bool watches_files(struct meaning *m)
+{
+	for (unsigned i = 0; i < m->count; i++) {
+		const struct wait *w = wait_at(m, i);
+
+		if (w && object_kind(hangs_listened_to(w)) == OBJECT_KIND_inotify)
+			return is_free_to(m, i);
+	}
+	return false;
+}
+
+static bool rests_at(struct meaning *m, const struct wait *w)
+{
+	if (m->f.thread != w->thread || !m->f.places.length) {
+		m->f.thread = w->thread;
+		m->f.leads = leads_process(m->scene, w->thread);
+		hangs_learn_places(&m->f);
+	}
+	return hangs_rests_at(&m->f, w);
+}
+
+/* It came back to that place again and again, and was never elsewhere for long. */
+static bool keeps_resting(const struct meaning *m, const struct wait *w)
+{
+	const struct scene *scene = m->scene;
+	uint64_t since = m->hang->start_ns, most = part_of(scene, LIMIT_a_good_part, m->hang->end_ns - m->hang->start_ns);
+
+	for (uint32_t i = scene_waits_from(scene, w->thread, m->hang->start_ns); i < scene_waits_end(scene, w->thread); i++) {
+		const struct wait *its = &scene->waits[i];
+
+		if (its->start_ns >= m->hang->end_ns)
+			break;
+		if (its->site != w->site && !(its->kind == w->kind && hangs_listened_to(w) && hangs_listened_to(its) == hangs_listened_to(w)))
+			continue;
+		if (its->start_ns > since && its->start_ns - since > most)
+			return false;
+		since = its->end_ns;
+	}
+	return since + most >= m->hang->end_ns && since > m->hang->start_ns;
+}
+
+/* The process that was there as the hang began, of which the thread, or who started it, is. */
+static uint32_t there_before(const struct scene *scene, uint32_t thread, uint64_t from_ns)
+{
+	uint32_t pid = scene_pid(scene, thread);
+
+	for (unsigned i = 0; i < MOST_WAY; i++) {
+		uint32_t first = tables_process(scene->tables, pid, scene->tables->threads[thread].start_ns);
+
+		if (!first || scene->tables->threads[first].start_ns <= from_ns)
+			break;
+		pid = scene->tables->threads[first].parent_pid;
+		thread = first;
+	}
+	return pid;
+}
+
+/* One of the thread's process was let go on, or sent something, by one of those on the way as the hang began. */
+static bool was_asked(const struct meaning *m, unsigned last, uint32_t pid)
+{
+	const struct scene *scene = m->scene;
+	uint64_t slack = limit_of(scene, LIMIT_asked_before_ns), length = m->hang->end_ns - m->hang->start_ns;
+	uint64_t from = m->hang->start_ns > slack ? m->hang->start_ns - slack : 0, to = m->hang->start_ns + slack + part_of(scene, LIMIT_edge, length);
+
+	for (unsigned i = 0; i <= last; i++)
+		SCENE_EACH_MATE(scene, thread_at(m, i), mate) {
+			const struct row *messages = &scene->threads[mate].messages;
+
+			if (scene_pid(scene, mate) == pid)
+				return true;
+			for (uint32_t k = scene_wakes_from(scene, mate, from); k < scene_wakes_end(scene, mate) && scene->wakes[k].time <= to; k++)
+				if (scene_pid(scene, scene->wakes[k].target) == pid)
+					return true;
+			for (uint32_t k = scene_messages_from(scene, mate, from); k < messages->count; k++) {
+				const struct message message = scene_message(scene, messages->items[k]);
+
+				if (message.start_ns > to)
+					break;
+				if (message_sent(&message) && message.peer == pid)
+					return true;
+			}
+		}
+	return false;
+}
+
+/* Who came only then, tells the program to end, or is known to have asked that server, not to be asked by it. */
+static bool comes_from_outside(const struct meaning *m, const struct wait *w, uint32_t next)
+{
+	const struct scene *scene = m->scene;
+	uint32_t pid = scene_pid(scene, next), first = tables_process(scene->tables, pid, m->hang->end_ns);
+	struct row row = ends_of_process(m->f.ends, scene_pid(scene, w->thread));
+	bool is_client = false;
+
+	if (scene_ended_by_signal(scene, w) && broken_off_ends_programs(scene_signal_at_end(scene, w)))
+		return true;
+	if (w->kind == WAIT_KIND_accept || (first && scene->tables->threads[first].start_ns > m->hang->start_ns))
+		return true;
+	for (uint32_t i = 0; i < row.count; i++) {
+		uint64_t object = ends_at(m->f.ends, row, i)->at.object;
+		enum end_role role = ends_role(m->f.ends, object);
+
+		if (role == END_UNKNOWN || role == END_LISTENER || !ends_faces(m->f.ends, object, pid))
+			continue;
+		if (role == END_CLIENT)
+			return false;
+		is_client = true;
+	}
+	return is_client;
+}
+
+/* A server on the way took the question, rested again all the time, and was let go on by one whom nobody had asked, and whom nothing kept. */
+static bool waits_for_news(struct meaning *m)
+{
+	if (m->end->state != SPAN_WAITING || m->end->charge == CHARGE_SOURCE || !is_free_to(m, m->count - 1))
+		return false;
+	for (unsigned i = 0; i + 1 < m->count && !first_has_windows(m); i++) {
+		const struct wait *w = wait_at(m, i);
+		uint32_t next = thread_at(m, i + 1);
+		uint8_t link = m->v->steps.items[m->way[i + 1]].link;
+
+		if (!w || (link != LINK_WAKE && link != LINK_SENT) || scene_same_process(m->scene, next, w->thread) || (!i && !wait_is_loop_rest(w)) ||
+		    !rests_at(m, w) || !keeps_resting(m, w))
+			continue;
+		if (comes_from_outside(m, w, next) && !was_asked(m, i, there_before(m->scene, next, m->hang->start_ns)))
+			return true;
+	}
+	return false;
+}
+
+/* It is known to ask nobody itself. */
+static bool has_no_server(const struct meaning *m, uint32_t pid)
+{
+	struct row row = ends_of_process(m->f.ends, pid);
+
+	for (uint32_t i = 0; i < row.count; i++)
+		if (ends_role(m->f.ends, ends_at(m->f.ends, row, i)->at.object) == END_CLIENT)
+			return false;
+	return row.count > 0;
+}
+
+/* A server that asks nobody itself let its own limit run out, in one wait, or at its rest, and answered then. */
+static bool answers_by_clock(struct meaning *m)
+{
+	for (unsigned i = 1; i < m->count && is_free_to(m, i) && !first_has_windows(m); i++) {
+		const struct wait *w = wait_at(m, i);
+
+		if (w && w->kind != WAIT_KIND_sleep && w->end == WAIT_END_TIMEOUT && w->timeout_ns && has_no_server(m, scene_pid(m->scene, w->thread)) &&
+		    (goes_by_clock(m, w) || (wait_is_loop_rest(w) && rests_at(m, w) && keeps_resting(m, w))))
+			return true;
+	}
+	return false;
+}
+
+static bool sleeps_as_told(struct meaning *m)
+{
+	const struct wait *w = wait_at(m, m->count - 1);
+
+	return m->count > 1 && w && !first_has_windows(m) && goes_by_clock(m, w) && is_one_program(m) && was_set_to_it(m, w);
+}
+
+static bool works_as_told(struct meaning *m)
+{
+	if ((m->end->state != SPAN_RUNNING && m->end->state != SPAN_RUNNABLE) || first_has_windows(m))
+		return false;
+	return m->hang->rule == RULE_computes ? m->count == 1 && !hangs_serves_others(&m->f, m->hang->start_ns) : m->count > 1 && is_one_program(m);
+}
+
+/* Nobody but the thread itself could end it, and its own limit did. */
+static bool lets_time_pass(struct meaning *m)
+{
+	const struct wait *w = m->count == 1 && m->hang->rule != RULE_gave_up ? wait_at(m, 0) : NULL;
+
+	return w && w->end == WAIT_END_TIMEOUT && w->timeout_ns && !first_has_windows(m) && !is_kept(m, w) && is_private(m, w, w->thread);
+}
+
+/* Its own limits end it, one after the other. */
+static bool goes_by_limits(const struct scene *scene, const struct wait *w)
+{
+	return w->timeout_ns && (w->end == WAIT_END_TIMEOUT ||
+				 (w->end == WAIT_END_OPEN && scene->episodes[w->episode].slices >= limit_of(scene, LIMIT_loop_looks)));
+}
+
+static bool nobody_is_known(struct meaning *m)
+{
+	switch (m->hang->rule) {
+	case RULE_looks_in_vain: case RULE_looks_for_answer: case RULE_tries_in_vain: case RULE_turn: case RULE_open_turn:
+		return m->count == 1 && m->end->charge == CHARGE_MISSING && m->end->state == SPAN_WAITING &&
+		       goes_by_limits(m->scene, &m->scene->waits[m->end->wait]) && is_free_to(m, 0);
+	default:
+		return false;
+	}
+}
+
+static bool comes_in_drops(struct meaning *m)
+{
+	return m->hang->rule == RULE_drops;
+}
+
+static const struct {
+	enum rule_id rule;
+	bool (*holds)(struct meaning *m);
+} meant_rules[] = {
+#define RULE_OF_MEANT(name, function) { RULE_##name, function },
+#include "diagnose/rules.def"
+};
+
+/* That needs the way to be looked at: the others say for certain what is in the way. */
+static bool may_be_meant(enum rule_id rule)
+{
+	switch (rule) {
+	case RULE_not_answered: case RULE_late_trip: case RULE_late_command: case RULE_idle_children: case RULE_held_up: case RULE_drops:
+	case RULE_looks_in_vain: case RULE_looks_for_answer: case RULE_tries_in_vain: case RULE_gave_up: case RULE_nobody_can_end:
+	case RULE_turn: case RULE_open_turn: case RULE_computes: case RULE_stopped:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* The way from the victim to the culprit; false where it is too long, or leads nowhere. */
+static bool find_way(struct meaning *m)
+{
+	uint32_t step = investigation_culprit_step(m->v);
+	unsigned depth = 1;
+
+	if (!m->v->culprit)
+		return false;
+	for (uint32_t at = step; at; at = m->v->steps.items[at].parent)
+		depth++;
+	if (depth > MOST_WAY)
+		return false;
+	m->count = depth;
+	for (uint32_t at = step; depth--; at = m->v->steps.items[at].parent)
+		m->way[depth] = at;
+	m->end = &m->v->pieces.items[m->v->culprit->biggest];
+	return true;
+}
+
+enum rule_id hangs_meant(const struct finder *f, const struct hang *hang)
+{
+	struct diagnose_request request = { .thread = hang->thread, .from_ns = hang->start_ns, .to_ns = hang->end_ns };
+	struct meaning m = { .f = *f, .hang = hang, .scene = f->scene };
+	enum rule_id found = RULE_NONE;
+	struct investigation v;
+	struct arena arena;
+
+	if (!may_be_meant(hang->rule))
+		return RULE_NONE;
+	arena_init(&arena);
+	investigation_init(&v, &arena, f->diagnoser, &request);
+	investigation_walk(&v);
+	m.v = &v;
+	m.f.thread = hang->thread;
+	m.f.places = (typeof(m.f.places)){ 0 };
+	for (size_t i = 0; find_way(&m) && !found && i < sizeof(meant_rules) / sizeof(*meant_rules); i++)
+		if (rule_holds(f->scene, meant_rules[i].rule) && meant_rules[i].holds(&m))
+			found = meant_rules[i].rule;
+	vec_done(&m.f.places);
+	investigation_done(&v);
+	arena_done(&arena);
+	return found;
+}
