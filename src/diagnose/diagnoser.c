@@ -5,7 +5,7 @@
 
 #include "diagnose/own_ends.h"
 
-struct diagnoser *diagnoser_new(const struct scene *scene, struct names *names)
+struct diagnoser *diagnoser_new(struct scene *scene, struct names *names)
 {
 	struct diagnoser *d = mem_zalloc(sizeof(*d));
 

@@ -181,8 +181,8 @@ struct diagnose_request {
 struct diagnoser;
 
 /* What is kept between the questions of a session; `names` may be NULL (frames
- * are then left out). */
-struct diagnoser *diagnoser_new(const struct scene *scene, struct names *names);
+ * are then left out). Of the scene those waits become sleeps that only its ends tell to be such. */
+struct diagnoser *diagnoser_new(struct scene *scene, struct names *names);
 void diagnoser_free(struct diagnoser *diagnoser);
 const struct scene *diagnoser_scene(const struct diagnoser *diagnoser);
 const struct ends *diagnoser_ends(const struct diagnoser *diagnoser);

@@ -10,7 +10,6 @@
 #include "diagnose/judgement.h"
 
 #define KEPT_MOST 64u
-#define TIMES_LEAST 2u
 
 struct finding {
 	struct looked_at items[KEPT_MOST];
@@ -142,8 +141,7 @@ bool looked_at_find(const struct scene *scene, uint32_t thread, uint64_t from_ns
 	for (unsigned i = 0; i < f.count; i++) {
 		const struct looked_at *one = &f.items[i];
 
-		/* each turn looks at all of them, and the last turn may be cut off */
-		if (one->times < TIMES_LEAST || (ret->what && one->what < ret->what))
+		if (one->times < limit_of(scene, LIMIT_looked_times) || (ret->what && one->what < ret->what))
 			continue;
 		if (!ret->what || one->what > ret->what || one->times > ret->times + 1 || (one->times + 1 >= ret->times && one->time > ret->time))
 			*ret = *one;

@@ -96,7 +96,7 @@ static bool is_pipe(uint64_t object)
 	return object_kind(object) == OBJECT_KIND_pipe || object_kind(object) == OBJECT_KIND_fifo;
 }
 
-void own_ends_note_sleeps(const struct scene *scene, const struct ends *ends)
+void own_ends_note_sleeps(struct scene *scene, const struct ends *ends)
 {
 	if (!rule_holds(scene, RULE_own_pipe))
 		return;

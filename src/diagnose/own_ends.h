@@ -13,6 +13,6 @@ bool own_ends_has_both(const struct ends *ends, uint64_t object, uint32_t pid);
 bool own_ends_only(const struct scene *scene, const struct ends *ends, const struct wait *wait);
 
 /* Waits that are sleeps for that reason, as they have a time limit, are told as such from now on. */
-void own_ends_note_sleeps(const struct scene *scene, const struct ends *ends);
+void own_ends_note_sleeps(struct scene *scene, const struct ends *ends);
 
 #endif

@@ -28,8 +28,6 @@
 #define ANSWERS_TOLD 3       /* in full; the rest a line each */
 #define ANSWERS_SOUGHT 400   /* of what may be stuck, the longest: a thousandth of a second each */
 
-#define CHILDREN_AGAIN 2     /* one after the other, in a look */
-
 #define STATUS_STUCK 1
 #define STATUS_BLIND 2
 
@@ -219,7 +217,7 @@ static void put_children(const struct look *look, const struct thread *parent, s
 		comm = t->comm;
 		count++;
 	}
-	if (count >= CHILDREN_AGAIN)
+	if (count >= limit_of(look->session.scene, LIMIT_children_again))
 		buf_printf(buf, "  It runs %s again and again (%u times in this look): if that is a loop that looks for something, that does not come.\n",
 			   comm, count);
 }

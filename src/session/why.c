@@ -19,7 +19,6 @@
 #define WHY_JSON_VERSION 1
 #define WIDTH_MOST 100
 #define OTHERS_SHOWN 5
-#define OTHERS_ASKED 8   /* hangs of others, whether they are a process's doing that did not hang */
 #define MARK_LOOKS_BACK_NS UINT64_C(10000000000)
 
 void why_question_read(const struct options *options, struct why_question *ret_question)
@@ -186,6 +185,7 @@ static uint32_t on_the_way(const struct session *session, const struct diagnosis
 static int ask_on_the_way(struct arena *arena, struct session *session, const struct why_question *q, struct diagnose_request *request,
 		       struct why_reply *reply, struct err *err)
 {
+	size_t most = judgement_limit(session->judgement, LIMIT_others_asked);
 	struct why_question anybody = *q;
 	struct why_reply others = { 0 };
 	bool elsewhere = session->elsewhere, unattended = session->judgement->unattended;
@@ -194,7 +194,7 @@ static int ask_on_the_way(struct arena *arena, struct session *session, const st
 
 	anybody.pid = 0;
 	r = find_hangs(arena, session, &anybody, &others, err);
-	for (size_t i = 0; !r && !others.uncertain && i < hangs_certain(others.hangs, others.hang_count) && i < OTHERS_ASKED && !reply->diagnosis; i++) {
+	for (size_t i = 0; !r && !others.uncertain && i < hangs_certain(others.hangs, others.hang_count) && i < most && !reply->diagnosis; i++) {
 		struct hang hang = others.hangs[i];
 		const struct diagnosis *other;
 
@@ -309,7 +309,7 @@ int why_ask(struct arena *arena, struct session *session, const struct session *
 	r = find_hangs(arena, session, q, &reply, err);
 	if (r)
 		return r;
-	if (!reply.hang_count && q->pid) {
+	if (!reply.hang_count && q->pid && judgement_holds(session->judgement, RULE_on_the_way)) {
 		r = ask_on_the_way(arena, session, q, &request, &reply, err);
 		if (r)
 			return r;
