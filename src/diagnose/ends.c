@@ -289,6 +289,16 @@ bool ends_has_windows(const struct ends *ends, uint32_t pid)
 	return pid && map_find(&ends->windows, pid);
 }
 
+bool ends_is_window_server(const struct ends *ends, uint32_t pid)
+{
+	struct row row = ends_of_process(ends, pid);
+
+	for (uint32_t i = 0; i < row.count; i++)
+		if (is_of_windows(ends_at(ends, row, i)) && ends_role(ends, ends_at(ends, row, i)->at.object) >= END_SERVER)
+			return true;
+	return false;
+}
+
 bool ends_shows_windows_of(const struct ends *ends, uint32_t server, uint32_t pid)
 {
 	struct row row = ends_of_process(ends, pid);

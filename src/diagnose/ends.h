@@ -52,6 +52,8 @@ bool ends_asks_by_datagram(const struct scene *scene, const struct ends *ends, u
 /* One of them is connected to an X server or a Wayland compositor. */
 bool ends_lead_to_windows(const struct ends *ends, struct row row);
 bool ends_has_windows(const struct ends *ends, uint32_t pid);
+/* It is an X server or a Wayland compositor. */
+bool ends_is_window_server(const struct ends *ends, uint32_t pid);
 /* That is the server of such a connection of the process. */
 bool ends_shows_windows_of(const struct ends *ends, uint32_t server, uint32_t pid);
 /* That side of a pseudo terminal at which programs show what others print and pass on what is typed. */

@@ -69,7 +69,7 @@ static bool is_kept(const struct meaning *m, const struct wait *w)
 	}
 }
 
-/* Up to there nobody is kept by what another has, stands stopped or inside the kernel, or cannot write. */
+/* Up to there nobody is kept by what another has, stands inside the kernel, or cannot write. */
 static bool is_free_to(const struct meaning *m, unsigned last)
 {
 	for (unsigned i = 0; i <= last; i++) {
@@ -78,7 +78,36 @@ static bool is_free_to(const struct meaning *m, unsigned last)
 		if ((w && is_kept(m, w)) || (i && !link_is_open(m->v->steps.items[m->way[i]].link)))
 			return false;
 	}
-	return (m->end->state != SPAN_STOPPED && m->v->circle_count < 2) || last + 1 < m->count;
+	return true;
+}
+
+static bool rests_at(struct meaning *m, const struct wait *w)
+{
+	if (m->f.thread != w->thread || !m->f.places.length) {
+		m->f.thread = w->thread;
+		m->f.leads = leads_process(m->scene, w->thread);
+		hangs_learn_places(&m->f);
+	}
+	return hangs_rests_at(&m->f, w);
+}
+
+/* Each of them waits for the next, by what was seen: none of them rests, and none is but thought to be the next. */
+static bool is_circle(struct meaning *m)
+{
+	for (unsigned i = 1; i < m->count; i++) {
+		const struct wait *w = wait_at(m, i);
+		uint8_t link = m->v->steps.items[m->way[i]].link;
+
+		if (link == LINK_STARTED || link == LINK_PROCESS || link == LINK_SIMILAR || (w && rests_at(m, w)))
+			return false;
+	}
+	return m->end->charge == CHARGE_CIRCLE && m->count > 1;
+}
+
+/* All along the way, and whom it leads to neither stands stopped nor waits for one of those. */
+static bool is_free(struct meaning *m)
+{
+	return m->end->state != SPAN_STOPPED && !is_circle(m) && is_free_to(m, m->count - 1);
 }
 
 /* ---- parts of one program ---- */
@@ -113,7 +142,7 @@ static bool is_private(const struct meaning *m, const struct wait *w, uint32_t o
 	}
 }
 
-static bool is_one_program(const struct meaning *m)
+static bool is_one_program(struct meaning *m)
 {
 	for (unsigned i = 0; i + 1 < m->count; i++) {
 		const struct wait *w = wait_at(m, i);
@@ -122,7 +151,7 @@ static bool is_one_program(const struct meaning *m)
 		if (!w || !(is_private(m, w, next) || scene_descends_from(m->scene, next, scene_pid(m->scene, m->hang->thread))))
 			return false;
 	}
-	return is_free_to(m, m->count - 1);
+	return is_free(m);
 }
 
 /* It began to sleep when one on the way had let it go on, or made it: that is what it was asked to do. */
@@ -171,10 +200,22 @@ static bool awaits_person(struct meaning *m)
 	if (m->hang->rule == RULE_stopped)
 		return last->link == LINK_TRACER && has_terminal(m, scene_pid(m->scene, last->thread));
 	if (m->end->person)
-		return is_free_to(m, m->count - 1);
-	return w && hangs_awaits_person(&m->f, w) && is_free_to(m, m->count - 1) &&
-	       (m->count == 1 || (m->count == 2 && ends_shows_windows_of(m->f.ends, scene_pid(m->scene, last->thread),
-									  scene_pid(m->scene, m->hang->thread))));
+		return is_free(m);
+	if (!w || !hangs_listens(w->kind))
+		return false;
+	if (m->count == 1)
+		return hangs_awaits_person(&m->f, w) && is_free(m);
+	/* nobody sets a limit to his wait for an answer of the window server; without one it may be for that, or for whatever comes */
+	return ends_is_window_server(m->f.ends, scene_pid(m->scene, thread_at(m, 1))) &&
+	       ((w->timeout_ns && hangs_is_window_server(&m->f, hangs_listened_to(w))) || is_free(m));
+}
+
+/* It waits there again and again, with nothing outstanding, also at other times. */
+static bool is_at_rest(struct meaning *m)
+{
+	const struct wait *w = wait_at(m, 0);
+
+	return w && hangs_listens(w->kind) && m->hang->rule != RULE_not_answered && rests_at(m, w);
 }
 
 static bool watches_files(struct meaning *m)
@@ -186,16 +227,6 @@ static bool watches_files(struct meaning *m)
 			return is_free_to(m, i);
 	}
 	return false;
-}
-
-static bool rests_at(struct meaning *m, const struct wait *w)
-{
-	if (m->f.thread != w->thread || !m->f.places.length) {
-		m->f.thread = w->thread;
-		m->f.leads = leads_process(m->scene, w->thread);
-		hangs_learn_places(&m->f);
-	}
-	return hangs_rests_at(&m->f, w);
 }
 
 /* It came back to that place again and again, and was never elsewhere for long. */
@@ -317,24 +348,53 @@ static bool has_no_server(const struct meaning *m, uint32_t pid)
 	return row.count > 0;
 }
 
-/* A server that asks nobody itself let its own limit run out, in one wait, or at its rest, and answered then. */
+/* A server that asks nobody itself, or a thread of the same process, let its own limit run out, in one wait, or at its rest, and went on then. */
 static bool answers_by_clock(struct meaning *m)
 {
-	for (unsigned i = 1; i < m->count && is_free_to(m, i) && !first_has_windows(m); i++) {
+	for (unsigned i = 1; i < m->count && is_free_to(m, i) && !first_has_windows(m) && !is_circle(m); i++) {
 		const struct wait *w = wait_at(m, i);
 
-		if (w && w->kind != WAIT_KIND_sleep && w->end == WAIT_END_TIMEOUT && w->timeout_ns && has_no_server(m, scene_pid(m->scene, w->thread)) &&
-		    (goes_by_clock(m, w) || (wait_is_loop_rest(w) && rests_at(m, w) && keeps_resting(m, w))))
+		if (!w)
+			continue;
+		/* an alarm, as `timeout` sets it */
+		if (w->kind == WAIT_KIND_signal && w->end == WAIT_END_SOURCE && w->cause == WAKE_CAUSE_timer)
+			return true;
+		if (w->kind == WAIT_KIND_sleep || w->end != WAIT_END_TIMEOUT || !w->timeout_ns)
+			continue;
+		if (scene_same_process(m->scene, w->thread, m->hang->thread) ? !rests_at(m, w) : !has_no_server(m, scene_pid(m->scene, w->thread)))
+			continue;
+		if (goes_by_clock(m, w) || ((wait_is_loop_rest(w) || w->kind == WAIT_KIND_futex) && rests_at(m, w) && keeps_resting(m, w)))
 			return true;
 	}
 	return false;
+}
+
+/* Who has the lock rests, and listens for whoever comes: the lock is the turn to do so. */
+static bool waits_for_turn(struct meaning *m)
+{
+	const struct wait *w = wait_at(m, 0), *its = m->count > 1 ? wait_at(m, 1) : NULL;
+
+	return w && its && !first_has_windows(m) &&
+	       (w->kind == WAIT_KIND_futex || w->kind == WAIT_KIND_semaphore || w->kind == WAIT_KIND_file_lock) &&
+	       (its->kind == WAIT_KIND_accept || hangs_role_in(&m->f, its) == END_LISTENER);
+}
+
+/* It sleeps again and again, itself or by children: that is its pace. */
+static bool paces_itself(const struct meaning *m, const struct wait *w)
+{
+	const struct account *a = m->v->culprit;
+	const struct episode *e = &m->scene->episodes[w->episode];
+
+	if (a->state != SPAN_WAITING || !most_of(m->scene, a->state_ns[SPAN_WAITING], m->hang->end_ns - m->hang->start_ns))
+		return false;
+	return (w->kind == WAIT_KIND_sleep && w->end == WAIT_END_TIMEOUT) || (w->kind == WAIT_KIND_child && e->slices >= limit_of(m->scene, LIMIT_loop_looks));
 }
 
 static bool sleeps_as_told(struct meaning *m)
 {
 	const struct wait *w = wait_at(m, m->count - 1);
 
-	return m->count > 1 && w && !first_has_windows(m) && goes_by_clock(m, w) && is_one_program(m) && was_set_to_it(m, w);
+	return m->count > 1 && w && !first_has_windows(m) && is_one_program(m) && ((goes_by_clock(m, w) && was_set_to_it(m, w)) || paces_itself(m, w));
 }
 
 static bool works_as_told(struct meaning *m)
@@ -344,12 +404,14 @@ static bool works_as_told(struct meaning *m)
 	return m->hang->rule == RULE_computes ? m->count == 1 && !hangs_serves_others(&m->f, m->hang->start_ns) : m->count > 1 && is_one_program(m);
 }
 
-/* Nobody but the thread itself could end it, and its own limit did. */
+/* Its own limit ended it, and who could have done so before, if anybody, was a part of the same program that nothing kept. */
 static bool lets_time_pass(struct meaning *m)
 {
-	const struct wait *w = m->count == 1 && m->hang->rule != RULE_gave_up ? wait_at(m, 0) : NULL;
+	const struct wait *w = m->hang->rule != RULE_gave_up ? wait_at(m, 0) : NULL;
 
-	return w && w->end == WAIT_END_TIMEOUT && w->timeout_ns && !first_has_windows(m) && !is_kept(m, w) && is_private(m, w, w->thread);
+	return w && w->end == WAIT_END_TIMEOUT && w->timeout_ns && !first_has_windows(m) && is_free(m) &&
+	       (is_private(m, w, m->count > 1 ? thread_at(m, 1) : w->thread) ||
+		(w->kind == WAIT_KIND_epoll && has_no_server(m, scene_pid(m->scene, w->thread))));
 }
 
 /* Its own limits end it, one after the other. */
@@ -389,7 +451,7 @@ static bool may_be_meant(enum rule_id rule)
 	switch (rule) {
 	case RULE_not_answered: case RULE_late_trip: case RULE_late_command: case RULE_idle_children: case RULE_held_up: case RULE_drops:
 	case RULE_looks_in_vain: case RULE_looks_for_answer: case RULE_tries_in_vain: case RULE_gave_up: case RULE_nobody_can_end:
-	case RULE_turn: case RULE_open_turn: case RULE_computes: case RULE_stopped:
+	case RULE_turn: case RULE_open_turn: case RULE_computes: case RULE_stopped: case RULE_lock_by_name: case RULE_lock_kept: case RULE_kernel_wait:
 		return true;
 	default:
 		return false;
