@@ -394,7 +394,7 @@ bool hangs_asks_about(const struct scene *scene, const struct hangs_options *opt
 		return false;
 	if (options->pid)
 		return scene_pid(scene, thread) == options->pid;
-	return !options->root_pid || scene_descends_from(scene, thread, options->root_pid);
+	return options->root_pid ? scene_descends_from(scene, thread, options->root_pid) : !scene_is_other_argus(scene, thread);
 }
 
 static const struct hangs_found *find_all(struct diagnoser *diagnoser, const struct hangs_options *options)

@@ -2,6 +2,7 @@
 #include "diagnose/scene.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/populate.h"
 #include "base/search.h"
@@ -642,6 +643,15 @@ uint32_t scene_only_child(const struct scene *scene, uint32_t thread, uint64_t f
 bool scene_is_system(const struct scene *scene, uint32_t thread)
 {
 	return !thread || scene->tables->threads[thread].flags & (TASK_FLAGS_kernel_thread | TASK_FLAGS_argus);
+}
+
+bool scene_is_other_argus(const struct scene *scene, uint32_t thread)
+{
+	const struct tables *tables = scene->tables;
+	uint32_t first = tables_process(tables, scene_pid(scene, thread), tables->threads[thread].start_ns);
+	const char *name = first ? tables_comm(tables, first, tables->threads[thread].end_ns) : "";
+
+	return !strcmp(name, "argus") || !strcmp(name, "argus-helper");
 }
 
 const struct wait *scene_slice_with_owner(const struct scene *scene, const struct episode *episode, uint64_t to_ns)

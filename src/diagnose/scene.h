@@ -581,5 +581,7 @@ static inline bool scene_is_pipe(uint64_t object)
 }
 /* True for kernel threads, the idle entry and Argus itself. */
 bool scene_is_system(const struct scene *scene, uint32_t thread);
+/* Of another run of it, by its name: that records, or answers, at its own pace, and nobody asks about it. */
+bool scene_is_other_argus(const struct scene *scene, uint32_t thread);
 
 #endif

@@ -501,7 +501,7 @@ static void find_all(struct diagnoser *diagnoser, const struct standing_options 
 	for (uint32_t thread = 1; thread < scene->thread_count; thread++) {
 		struct standing s;
 
-		if (scene_is_system(scene, thread))
+		if (scene_is_system(scene, thread) || scene_is_other_argus(scene, thread))
 			continue;
 		standing_of(diagnoser, thread, options->from_ns, &s);
 		s.maybe = !is_beyond_doubt(scene, &s) && !s.owed;
