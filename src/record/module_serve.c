@@ -72,6 +72,9 @@ static void look(struct helper_port *port, struct helper_reader *request)
 			helper_answer(port, MODULE_STAGE, &i, sizeof(i), -1);
 			fd = open_there(&wanted.line, path, &st);
 		}
+		/* another file at the path here may have the same time and length: that is not this one */
+		if (fd < 0)
+			st = (struct stat){ 0 };
 		struct module_found found = { .status = fd < 0 ? fd : 0, .bytes = st.st_size,
 					      .changed_ns = st.st_mtim.tv_sec * 1000000000ll + st.st_mtim.tv_nsec };
 		helper_answer(port, MODULE_FOUND, &found, sizeof(found), fd < 0 ? -1 : fd);

@@ -120,6 +120,31 @@ static void test_written_anew(void **state)
 	unlink(path);
 }
 
+/* A process that has ended mapped a file of another root; at its path here lies another copy of it. */
+static void test_out_of_reach_at_first(void **state)
+{
+	struct modules *modules = *state;
+	char here[128], there[128];
+	struct timespec times[2] = { { .tv_sec = 1000000 }, { .tv_sec = 1000000 } };
+
+	path_to(here, "here");
+	path_to(there, "there");
+	copy_image(here);
+	copy_image(there);
+	assert_int_equal(utimensat(AT_FDCWD, here, times, 0), 0);
+	assert_int_equal(utimensat(AT_FDCWD, there, times, 0), 0);
+	struct module_source source = source_of(there), ended = source;
+	ended.path = here;
+	ended.pid = (pid_t)(1u << 30);
+	assert_int_equal(find(modules, ended)->mapping_kind, STACK_MAPPING_NO_TABLE);
+	/* another process, which lives, has it */
+	assert_int_equal(find(modules, source)->mapping_kind, STACK_MAPPING_TABLE);
+	/* so has the next that ends at once */
+	assert_int_equal(find(modules, ended)->mapping_kind, STACK_MAPPING_TABLE);
+	unlink(here);
+	unlink(there);
+}
+
 /* Generation 0 is a file's where the file system counts them, and says nothing where it does not. */
 static void test_recent_first(void **state)
 {
@@ -232,6 +257,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_one_for_a_file, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_written_anew, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_out_of_reach_at_first, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_recent, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_recent_first, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_through_the_process, set_up, tear_down),
