@@ -84,6 +84,14 @@ static int tear_down(void **state)
 	return 0;
 }
 
+static void need_maps(const struct fixture *f)
+{
+	if (f->processes >= 0)
+		return;
+	print_message("no BPF maps can be made here\n");
+	skip();
+}
+
 static bool published(struct fixture *f, uint32_t pid, struct stack_process *ret_process)
 {
 	return bpf_map_lookup_elem(f->processes, &pid, ret_process) == 0;
@@ -109,8 +117,7 @@ static void test_idle_goes(void **state)
 {
 	struct fixture *f = *state;
 	struct stack_process process;
-	if (f->processes < 0)
-		skip();
+	need_maps(f);
 	f->maps.limits.mappings = 32; /* four layouts of up to eight mappings */
 	for (pid_t pid = 1000000; pid < 1000004; pid++)
 		add(f, pid, (uint64_t)pid);
@@ -151,8 +158,7 @@ static void expect_mappings(const struct layout *layout, uint32_t count, const u
 static void test_add(void **state)
 {
 	struct fixture *f = *state;
-	if (f->processes < 0)
-		skip();
+	need_maps(f);
 	struct module_source first[] = { source_at(0x1000, 0x8000, 1), source_at(0x10000, 0x12000, 2) };
 	struct module_source later[] = { source_at(0x3000, 0x4000, 3), source_at(0x20000, 0x21000, 4) };
 	static const uint64_t one[][3] = { { 0x1000, 0x8000, 0 }, { 0x10000, 0x12000, 0 } };
@@ -174,8 +180,7 @@ static void test_rules_in_maps(void **state)
 	struct fixture *f = *state;
 	const struct layout *layout;
 	int compared = 0;
-	if (f->processes < 0)
-		skip();
+	need_maps(f);
 	assert_int_equal(layouts_read(&f->layouts, getpid(), &layout), 0);
 	for (int round = 0; round < 2; round++) {
 		layouts_publish(&f->layouts, getpid());
@@ -223,8 +228,7 @@ static void test_equal_tables(void **state)
 	struct fixture *f = *state;
 	uint32_t first, again, other;
 	struct unwind_table table;
-	if (f->processes < 0)
-		skip();
+	need_maps(f);
 	table = table_of(0);
 	assert_int_equal(unwind_maps_add(&f->maps, &table, &first, NULL), 0);
 	for (uint32_t i = 0; i < 1000; i++) {
@@ -258,8 +262,7 @@ static void test_nobodys_tables(void **state)
 {
 	struct fixture *f = *state;
 	const struct layout *layout;
-	if (f->processes < 0)
-		skip();
+	need_maps(f);
 	for (uint32_t round = 0, pages = 0; round < 3; round++) {
 		assert_int_equal(layouts_read(&f->layouts, getpid(), &layout), 0);
 		layouts_publish(&f->layouts, getpid());
@@ -281,8 +284,7 @@ static void test_modules_forgotten(void **state)
 {
 	struct fixture *f = *state;
 	uint32_t kept = 0;
-	if (f->processes < 0)
-		skip();
+	need_maps(f);
 	struct module_source lasting = source_at(0x1000, 0x2000, 1000000);
 	layouts_add(&f->layouts, 1000001, &lasting, 1);
 	for (uint64_t i = 1; i <= 5000; i++) {
@@ -310,8 +312,7 @@ static void test_collect(void **state)
 {
 	struct fixture *f = *state;
 	struct module_source source = source_at(0x1000, 0x2000, 1);
-	if (f->processes < 0)
-		skip();
+	need_maps(f);
 	for (uint64_t now = 1000; now < 21000; now++) {
 		layouts_add(&f->layouts, 1000000, &source, 1);
 		layouts_leave(&f->layouts, 1000000, now);
@@ -344,8 +345,7 @@ static void test_many_processes(void **state)
 {
 	struct fixture *f = *state;
 	struct stack_process process;
-	if (f->processes < 0)
-		skip();
+	need_maps(f);
 	f->maps.limits.mappings = 32;
 	for (uint32_t pid = 1000000; pid < 1005000; pid++) {
 		add(f, (pid_t)pid, pid);
@@ -364,8 +364,7 @@ static void test_renew(void **state)
 	struct fixture *f = *state;
 	struct stack_process before, after;
 	const struct layout *layout;
-	if (f->processes < 0)
-		skip();
+	need_maps(f);
 	uint32_t pid = (uint32_t)getpid();
 	assert_int_equal(layouts_read(&f->layouts, getpid(), &layout), 0);
 	layouts_fork(&f->layouts, getpid(), 1000000);
@@ -401,8 +400,7 @@ static void test_full_tables(void **state)
 {
 	struct fixture *f = *state;
 	const struct layout *layout;
-	if (f->processes < 0)
-		skip();
+	need_maps(f);
 	f->maps.limits.rules = UNWIND_KINDS + 4;
 	assert_int_equal(layouts_read(&f->layouts, getpid(), &layout), 0);
 	layouts_publish(&f->layouts, getpid());

@@ -203,8 +203,10 @@ static void test_through_the_process(void **state)
 	struct modules *modules = *state;
 	char path[128], other[128];
 
-	if (geteuid())
+	if (geteuid()) {
+		print_message("needs root\n");
 		skip();
+	}
 	path_to(path, "mapped");
 	path_to(other, "replacing");
 	copy_image(path);

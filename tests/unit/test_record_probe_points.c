@@ -89,8 +89,10 @@ static void test_process(void **state)
 	struct fixture *f = *state;
 	char text[64];
 
-	if (geteuid())
-		skip(); /* others may not follow the links to mapped files */
+	if (geteuid()) {
+		print_message("needs root: others may not follow the links to mapped files\n");
+		skip();
+	}
 	snprintf(text, sizeof(text), "%d:refuse", (int)getpid());
 	assert_int_equal(add(f, text)->pid, getpid());
 	assert_non_null(strstr(f->points.items[0].file, "test_record_probe_points"));

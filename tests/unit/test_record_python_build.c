@@ -17,8 +17,10 @@ static void an_interpreter_is_found_in_its_file(void **state)
 	struct elf_file file;
 	(void)state;
 
-	if (elf_file_open(INTERPRETER, &file, NULL) < 0)
+	if (elf_file_open(INTERPRETER, &file, NULL) < 0) {
+		print_message("Python 3.11 is not installed\n");
 		skip();
+	}
 	python_build_find(&file, "python3.11", &build);
 	assert_string_equal(python_version_name(build.version), "3.11");
 	assert_true(build.key != 0);
@@ -37,8 +39,10 @@ static void php_is_found_in_its_file(void **state)
 	struct elf_file file;
 	(void)state;
 
-	if (elf_file_open("/usr/bin/php8.2", &file, NULL) < 0)
+	if (elf_file_open("/usr/bin/php8.2", &file, NULL) < 0) {
+		print_message("PHP 8.2 is not installed\n");
 		skip();
+	}
 	python_build_find(&file, "php8.2", &build);
 	assert_string_equal(python_version_name(build.version), "PHP 8.2");
 	assert_true(build.key != 0);
@@ -53,8 +57,10 @@ static void perl_is_found_in_its_file(void **state)
 	struct elf_file file;
 	(void)state;
 
-	if (access("/usr/bin/perl5.36.0", R_OK) < 0 || elf_file_open("/usr/bin/perl", &file, NULL) < 0)
+	if (access("/usr/bin/perl5.36.0", R_OK) < 0 || elf_file_open("/usr/bin/perl", &file, NULL) < 0) {
+		print_message("Perl 5.36 is not installed\n");
 		skip();
+	}
 	python_build_find(&file, "perl", &build);
 	assert_string_equal(python_version_name(build.version), "Perl 5.36");
 	assert_true(build.key != 0);
@@ -69,8 +75,10 @@ static void ruby_is_found_in_its_file(void **state)
 	struct elf_file file;
 	(void)state;
 
-	if (elf_file_open("/usr/lib/x86_64-linux-gnu/libruby-3.1.so.3.1", &file, NULL) < 0)
+	if (elf_file_open("/usr/lib/x86_64-linux-gnu/libruby-3.1.so.3.1", &file, NULL) < 0) {
+		print_message("Ruby 3.1 is not installed\n");
 		skip();
+	}
 	python_build_find(&file, "libruby-3.1.so.3.1.7", &build);
 	assert_string_equal(python_version_name(build.version), "Ruby 3.1");
 	assert_int_equal(python_version_offsets(build.version)->language, SCRIPT_RUBY);

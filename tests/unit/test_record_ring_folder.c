@@ -138,8 +138,10 @@ static void test_read_files_keep_room(void **state)
 	int held[2];
 
 	(void)state;
-	if (!mount_small())
+	if (!mount_small()) {
+		print_message("no file system of its own can be mounted here\n");
 		skip();
+	}
 	assert_int_equal(ring_folder_open(&folder, folder_path, &err), 0);
 	for (int file = 0; file < 4; file++) {
 		assert_int_equal(ring_folder_next(&folder, path, sizeof(path), &err), 0);
@@ -173,8 +175,10 @@ static void test_writer_makes_room(void **state)
 	char path[128];
 
 	(void)state;
-	if (!mount_small())
+	if (!mount_small()) {
+		print_message("no file system of its own can be mounted here\n");
 		skip();
+	}
 	assert_int_equal(ring_folder_open(&folder, folder_path, &err), 0);
 	for (int file = 0; file < 20; file++) {
 		assert_int_equal(ring_folder_next(&folder, path, sizeof(path), &err), 0);

@@ -172,8 +172,10 @@ static void test_special_rules(void **state)
 	struct elf_file file;
 	struct unwind_table table;
 	dl_iterate_phdr(libc_path, path);
-	if (!path[0])
+	if (!path[0]) {
+		print_message("no C library was found\n");
 		skip();
+	}
 	assert_int_equal(elf_file_open(path, &file, NULL), 0);
 	assert_true(file.build_id_bytes > 0);
 	assert_int_equal(unwind_table_make(&file, &table, NULL), 0);
@@ -193,8 +195,10 @@ static void test_vdso(void **state)
 	const void *vdso = (const void *)getauxval(AT_SYSINFO_EHDR);
 	struct elf_file file;
 	struct unwind_table table;
-	if (!vdso)
+	if (!vdso) {
+		print_message("this kernel has no vdso\n");
 		skip();
+	}
 	assert_int_equal(elf_file_open_memory(vdso, 2 * 4096, "vdso", &file, NULL), 0);
 	assert_int_equal(unwind_table_make(&file, &table, NULL), 0);
 	assert_true(table.function_count > 3);
