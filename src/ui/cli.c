@@ -247,7 +247,8 @@ static int run(const struct command *command, const char *build, int count, char
 		if (!err.text[0])
 			err_sys(&err, r, "writing the result");
 		complain(command->name, &err);
-		if (r == -ENOENT && !strncmp(command->arguments, "[FILE", 5) && !options.argument_count && access(COMMAND_TRACE, F_OK))
+		if (r == -ENOENT && !strncmp(command->arguments, "[FILE", 5) && !options.argument_count && access(COMMAND_TRACE, F_OK) &&
+		    strstr(err.text, "'" COMMAND_TRACE "'")) /* and not what was asked about, in a ring */
 			fprintf(stderr, "`argus record -- COMMAND` makes " COMMAND_TRACE ", and so does `argus snap` where `argus start` was "
 				"given; another trace is named: argus %s FILE\n", command->name);
 		r = r == -EINVAL ? 2 : 1;

@@ -24,6 +24,11 @@ argus mark "stuck here" 2>/dev/null
 echo go >end
 wait "$victim"
 
+# what is not in the ring: there is a trace, so nothing is said of how to make one
+argus why --pid 4194304 2>messages && fail "a process that cannot be"
+grep -q "4194304 is not in the trace" messages || fail "another reason: $(cat messages)"
+! grep -q "argus record" messages || fail "told to record: $(cat messages)"
+
 # others may hang on this machine too
 argus debug -c hangs -c "why mark stuck" >debug.txt 2>messages || fail "debug: $(cat messages debug.txt)"
 [ -s argus.trace ] || fail "no snapshot was taken"
