@@ -2,13 +2,18 @@
 #include "session/command.h"
 #include "session/session.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "diagnose/judgement.h"
 #include "record/control.h"
 #include "trace/trace.h"
+
+#define SAVED_JUST_NOW_S 5 /* a trace no older than this beside its ring was saved from it to be asked */
 
 #define COMMAND(name) extern const struct command command_##name;
 #include "session/commands.def"
@@ -34,6 +39,33 @@ const char *command_trace_path(const struct command_context *context)
 	return context->options->argument_count ? context->options->arguments[0] : COMMAND_TRACE;
 }
 
+/* When the newest file of the folder was written, in seconds; 0 where that cannot be seen. */
+static time_t last_written(const char *folder)
+{
+	DIR *dir = opendir(folder);
+	struct dirent *entry;
+	struct stat st;
+	time_t last = 0;
+
+	while (dir && (entry = readdir(dir)))
+		if (!fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) && S_ISREG(st.st_mode) && st.st_mtime > last)
+			last = st.st_mtime;
+	if (dir)
+		closedir(dir);
+	return last;
+}
+
+/* A trace that lies about hides what the recorder in the background has written since. */
+static void note_newer_ring(const struct command_context *context)
+{
+	char ring[PATH_MAX];
+	struct stat st;
+
+	if (!stat(COMMAND_TRACE, &st) && control_last_ring(ring) && last_written(ring) > st.st_mtime + SAVED_JUST_NOW_S)
+		sink_printf(context->notes, "this is from '" COMMAND_TRACE "'; the ring of the recorder in the background is newer: name '%s' to "
+			    "ask about that\n", ring);
+}
+
 const char *command_trace_or_ring(const struct command_context *context)
 {
 	const char *path = command_trace_path(context);
@@ -41,8 +73,12 @@ const char *command_trace_or_ring(const struct command_context *context)
 	struct err none;
 	char ring[PATH_MAX];
 
-	if (context->options->argument_count || !access(COMMAND_TRACE, F_OK))
+	if (context->options->argument_count)
 		return path;
+	if (!access(COMMAND_TRACE, F_OK)) {
+		note_newer_ring(context);
+		return path;
+	}
 	buf_init(&reply);
 	if (!control_ask("flush", &reply, &none))
 		path = arena_strdup(context->arena, buf_str(&reply));

@@ -75,7 +75,8 @@ struct command {
 /* The trace that a command reads: its first argument, else the usual one. */
 const char *command_trace_path(const struct command_context *context);
 /* The same; where none is named and the usual one is not there, the folder of the ring of
- * the recorder in the background, which has written all it has, or of the one that ended last. */
+ * the recorder in the background, which has written all it has, or of the one that ended last. That the usual one is older
+ * than the ring is noted. */
 const char *command_trace_or_ring(const struct command_context *context);
 
 struct judgement;

@@ -37,6 +37,14 @@ argus why --mark stuck --pid "$victim" --json >why.json 2>messages || fail "why 
 [ "$(json why.json 'd["victim"]["pid"]')" = "$victim" ] || fail "another victim: $(json why.json 'd["text"]')"
 [ "$(json why.json "$holder"' in [step["pid"] for step in d["path"]]')" = True ] ||
 	fail "the way does not lead over who held the lock: $(json why.json 'd["text"]')"
+# of a trace that lies about it is said that the ring is newer; not of one that was saved just now
+newer="from 'argus.trace'; .* is newer: name '$WORK/ring'"
+touch argus.trace
+argus hangs >/dev/null 2>messages || true
+! grep -q "$newer" messages || fail "a trace saved just now: $(cat messages)"
+touch -d "1 hour ago" argus.trace
+argus hangs >/dev/null 2>messages || true
+grep -q "$newer" messages || fail "nothing is said of the newer ring: $(cat messages)"
 status=0
 argus why --mark "never said" >none.txt 2>&1 || status=$?
 [ $status = 1 ] && grep -q "no mark 'never said'" none.txt || fail "a mark that is not there: $(cat none.txt)"
