@@ -6,10 +6,40 @@
 #include <grp.h>
 #include <pwd.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/options.h"
+
+static bool is_absent(const char *path)
+{
+	return access(path, F_OK) && (errno == ENOENT || errno == ENOTDIR);
+}
+
+/* As execvp looks for it. */
+int child_look_for(const char *name, struct err *err)
+{
+	const char *folders = getenv("PATH");
+	bool absent = true;
+	struct buf path;
+
+	if (strchr(name, '/') || !folders)
+		absent = strchr(name, '/') && is_absent(name);
+	else
+		for (bool more = true; more && absent; folders++) {
+			size_t length = strcspn(folders, ":");
+
+			buf_init(&path);
+			buf_printf(&path, "%.*s%s%s", (int)length, folders, length ? "/" : "", name);
+			absent = !*name || is_absent(buf_str(&path));
+			buf_done(&path);
+			folders += length;
+			more = *folders;
+		}
+	return absent ? err_sys(err, -ENOENT, "starting '%s'", name) : 0;
+}
 
 /* Under sudo the command is the invoking user's, not root's. */
 static int become_invoker(void)

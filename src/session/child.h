@@ -17,6 +17,10 @@ struct child {
 	int failed;   /* reads the errno of a failed exec */
 };
 
+/* 0, or -ENOENT with words when no program of that name is there: before anything is recorded, and
+ * written over what was recorded last. What is there may still fail to start. */
+int child_look_for(const char *name, struct err *err);
+
 /* Under sudo it will be the invoking user's; `mask`: the signals that it has blocked. */
 int child_start(const char *const *words, const sigset_t *mask, struct child *ret_child, struct err *err);
 /* Lets it exec; -errno when that fails. */

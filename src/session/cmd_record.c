@@ -509,6 +509,12 @@ static uint32_t read_stacks(const struct options *given, bool full)
 	return stacks;
 }
 
+/* The status is then the one of shells, so that callers can tell. */
+static void show_not_started(const struct command_context *context, const struct err *err)
+{
+	sink_printf(context->notes, "argus record: %s\n", err ? err->text : "the command could not be started");
+}
+
 static int run_options(struct command_context *context, struct err *err)
 {
 	const struct options *given = context->options;
@@ -537,6 +543,10 @@ static int run_options(struct command_context *context, struct err *err)
 		r = stepping_wishes(context->arena, given, context->notes, &want.steps, err);
 	if (r)
 		return r;
+	if (given->argument_count && child_look_for(given->arguments[0], err)) {
+		show_not_started(context, err);
+		return STATUS_NOT_FOUND;
+	}
 	want.stacks = read_stacks(given, want.full);
 	state.signals = signals_open(&before, err);
 	if (state.signals < 0)
@@ -558,8 +568,7 @@ static int run_options(struct command_context *context, struct err *err)
 	close(state.signals);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	if (state.not_started) {
-		/* as shells do, so that callers can tell */
-		sink_printf(context->notes, "argus record: %s\n", err ? err->text : "the command could not be started");
+		show_not_started(context, err);
 		return state.not_started == -ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE;
 	}
 	return r ? r : state.status;
