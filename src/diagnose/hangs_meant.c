@@ -414,19 +414,24 @@ static bool lets_time_pass(struct meaning *m)
 		(w->kind == WAIT_KIND_epoll && has_no_server(m, scene_pid(m->scene, w->thread))));
 }
 
-/* Its own limits end it, one after the other. */
+/* Its own limits end it, one after the other, whatever the last one's end was. */
 static bool goes_by_limits(const struct scene *scene, const struct wait *w)
 {
-	return w->timeout_ns && (w->end == WAIT_END_TIMEOUT ||
-				 (w->end == WAIT_END_OPEN && scene->episodes[w->episode].slices >= limit_of(scene, LIMIT_loop_looks)));
+	return w->timeout_ns && (w->end == WAIT_END_TIMEOUT || scene->episodes[w->episode].slices >= limit_of(scene, LIMIT_loop_looks));
 }
 
 static bool nobody_is_known(struct meaning *m)
 {
+	const struct wait *w = m->count == 1 ? wait_at(m, 0) : NULL;
+
+	if (!w || !is_free_to(m, 0))
+		return false;
 	switch (m->hang->rule) {
 	case RULE_looks_in_vain: case RULE_looks_for_answer: case RULE_tries_in_vain: case RULE_turn: case RULE_open_turn:
-		return m->count == 1 && m->end->charge == CHARGE_MISSING && m->end->state == SPAN_WAITING &&
-		       goes_by_limits(m->scene, &m->scene->waits[m->end->wait]) && is_free_to(m, 0);
+		return m->end->charge == CHARGE_MISSING && goes_by_limits(m->scene, w);
+	case RULE_not_answered: case RULE_nobody_can_end:
+		/* what ends it comes from outside, and what it is for is not known either */
+		return m->end->charge == CHARGE_SOURCE && (!hangs_listened_to(w) || (w->kind == WAIT_KIND_futex && goes_by_limits(m->scene, w)));
 	default:
 		return false;
 	}
