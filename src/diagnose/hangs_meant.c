@@ -6,7 +6,6 @@
 #include "diagnose/hangs_busy.h"
 #include "diagnose/investigation.h"
 #include "diagnose/leads.h"
-#include "diagnose/own_ends.h"
 #include "diagnose/word_lock.h"
 
 #define MOST_WAY 32
@@ -399,9 +398,12 @@ static bool sleeps_as_told(struct meaning *m)
 
 static bool works_as_told(struct meaning *m)
 {
+	struct finder its = m->f;
+
+	its.thread = m->hang->thread;
 	if ((m->end->state != SPAN_RUNNING && m->end->state != SPAN_RUNNABLE) || first_has_windows(m))
 		return false;
-	return m->hang->rule == RULE_computes ? m->count == 1 && !hangs_serves_others(&m->f, m->hang->start_ns) : m->count > 1 && is_one_program(m);
+	return m->hang->rule == RULE_computes ? m->count == 1 && !hangs_serves_others(&its, m->hang->start_ns) : m->count > 1 && is_one_program(m);
 }
 
 /* Its own limit ended it, and who could have done so before, if anybody, was a part of the same program that nothing kept. */
@@ -498,7 +500,7 @@ enum rule_id hangs_meant(const struct finder *f, const struct hang *hang)
 	m.v = &v;
 	m.f.thread = hang->thread;
 	m.f.places = (typeof(m.f.places)){ 0 };
-	for (size_t i = 0; find_way(&m) && !found && i < sizeof(meant_rules) / sizeof(*meant_rules); i++)
+	for (size_t i = 0, known = find_way(&m); known && !found && i < sizeof(meant_rules) / sizeof(*meant_rules); i++)
 		if (rule_holds(f->scene, meant_rules[i].rule) && meant_rules[i].holds(&m))
 			found = meant_rules[i].rule;
 	vec_done(&m.f.places);
