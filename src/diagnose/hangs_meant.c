@@ -492,6 +492,8 @@ enum rule_id hangs_meant(const struct finder *f, const struct hang *hang)
 	struct investigation v;
 	struct arena arena;
 
+	if (hang->meant == RULE_may_rest)
+		return RULE_may_rest;
 	if (!may_be_meant(hang->rule))
 		return RULE_NONE;
 	arena_init(&arena);
@@ -501,7 +503,7 @@ enum rule_id hangs_meant(const struct finder *f, const struct hang *hang)
 	m.f.thread = hang->thread;
 	m.f.places = (typeof(m.f.places)){ 0 };
 	for (size_t i = 0, known = find_way(&m); known && !found && i < sizeof(meant_rules) / sizeof(*meant_rules); i++)
-		if (rule_holds(f->scene, meant_rules[i].rule) && meant_rules[i].holds(&m))
+		if (meant_rules[i].holds && rule_holds(f->scene, meant_rules[i].rule) && meant_rules[i].holds(&m))
 			found = meant_rules[i].rule;
 	vec_done(&m.f.places);
 	investigation_done(&v);

@@ -337,7 +337,7 @@ size_t hangs_prefer_outer(struct diagnoser *diagnoser, const struct hangs_option
 	while (at < count && !(hangs[at].thread == asker.thread && together(scene, &hangs[at], &asker)))
 		at++;
 	hangs_name(scene, &asker);
-	to_front(hangs, at, at < count ? hangs[at] : asker);
+	to_front(hangs, at, at < count && hangs[at].meant != RULE_may_rest ? hangs[at] : asker);
 	return at < count ? count : count + 1;
 }
 

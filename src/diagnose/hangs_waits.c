@@ -10,6 +10,7 @@
 #include "diagnose/hangs_loop.h"
 #include "diagnose/hangs_pending.h"
 #include "diagnose/hangs_rest.h"
+#include "diagnose/hangs_unusual.h"
 #include "diagnose/hangs_work.h"
 #include "diagnose/kernel_place.h"
 #include "diagnose/loops.h"

@@ -1,0 +1,13 @@
+/* Long waits of which nothing tells that they are hangs but that they are unlike what the thread did before: they are
+ * told last of all. Private to the finding of hangs. */
+#ifndef DIAGNOSE_HANGS_UNUSUAL_H
+#define DIAGNOSE_HANGS_UNUSUAL_H
+
+#include "diagnose/hangs_rest.h"
+
+/* Until then it only let times pass, one after the other; now it waits without a limit, elsewhere, for longer than it ever did. */
+bool hangs_left_its_clock(const struct finder *f, const struct episode *e);
+/* The thread that stands for its process went to wait, where it does not come back to, for another of its process, or for a server. */
+bool hangs_began_to_wait(const struct finder *f, const struct episode *e);
+
+#endif
