@@ -362,6 +362,24 @@ static bool rested_before(const struct question *q, const struct trail *t)
 	return false;
 }
 
+/* A loop set off what another process is at after this thread of its own, which it only started, had gone to wait: that one may rest there, as
+ * a pool's do that a runtime makes as it begins. */
+static bool rested_when_asked(const struct question *q, const struct trail *t)
+{
+	const struct trails *trails = &q->inquiry->trails;
+	const struct wait *w = t->link == LINK_STARTED && wait_is_loop_rest(q->wait) && rule_holds(q->scene, RULE_rested_when_asked)
+		? own_thread_waits(q, t) : NULL;
+
+	for (uint32_t i = 1; w && !w->timeout_ns && i < trails->length; i++) {
+		const struct trail *other = &trails->items[i];
+
+		if (other->level == 1 && other->from_ns > w->start_ns && !scene_same_process(q->scene, other->thread, t->thread) && alive(q, other->thread) &&
+		    trail_confidence(q, other) >= limit(q, LIMIT_sure_enough))
+			return true;
+	}
+	return false;
+}
+
 static void ask_request(struct question *q)
 {
 	struct trails *trails = &q->inquiry->trails;
@@ -385,7 +403,8 @@ static void ask_request(struct question *q)
 			s.confidence = limit(q, LIMIT_doubt);
 		if (t->end == TRAIL_BLOCKED && s.confidence > limit(q, LIMIT_doubt) && (has_standing_child(q, i) || is_own_loop(q, t) || rested_before(q, t)))
 			s.confidence = (uint8_t)(s.confidence - limit(q, LIMIT_doubt));
-		if (t->end == TRAIL_BLOCKED && s.confidence > limit(q, LIMIT_trail_own_round) && (has_own_round(q, t) || others_have_end(q, t)))
+		if (t->end == TRAIL_BLOCKED && s.confidence > limit(q, LIMIT_trail_own_round) &&
+		    (has_own_round(q, t) || others_have_end(q, t) || rested_when_asked(q, t)))
 			s.confidence = limit(q, LIMIT_trail_own_round);
 		for (unsigned level = t->level; level; level--) {
 			if (up->confidence < s.confidence && up->end == TRAIL_RELAY)
