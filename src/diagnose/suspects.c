@@ -432,6 +432,28 @@ static bool surely_known(const struct question *q)
 	return false;
 }
 
+/* It rests where it listens, for its process, to what another process has the other end of, and to little else: what comes from there it passes
+ * on, so that one is late, and not it. */
+static bool listens_for_process(const struct question *q, uint32_t thread)
+{
+	const struct ends *ends = q->inquiry->ends;
+	const struct wait *w = scene_same_process(q->scene, thread, q->episode->thread) && rule_holds(q->scene, RULE_listens_for_process)
+		? stands_in(q, thread) : NULL;
+	uint32_t pid = scene_pid(q->scene, thread);
+	struct row row, far;
+
+	if (!w || w->kind != WAIT_KIND_poll || !w->detail || w->timeout_ns || w->argument > (int32_t)limit_of(q->scene, LIMIT_small_set))
+		return false;
+	row = ends_of_object(ends, w->detail);
+	for (uint32_t i = 0; i < row.count; i++) {
+		far = ends_at(ends, row, i)->pid == pid ? ends_receiving(ends, ends_at(ends, row, i)->at.channel_out) : (struct row){ 0 };
+		for (uint32_t k = 0; k < far.count; k++)
+			if (ends_at(ends, far, k)->pid != pid)
+				return true;
+	}
+	return false;
+}
+
 /* What ended the same wait when it went well: in the trace that the person gives,
  * else in this one. */
 static void ask_similar(struct question *q)
@@ -473,7 +495,8 @@ static void ask_similar(struct question *q)
 	/* One that only went back to rest, or ended, is late by itself. */
 	s.hops[0] = (struct hop){ .from_ns = q->from, .thread = step->now_thread, .link = LINK_SIMILAR,
 				  .confidence = s.confidence, .evidence = step->work_event,
-				  .final = step->doing == DOING_RESTED || step->doing == DOING_GONE || step->doing == DOING_STOPPED };
+				  .final = (step->doing == DOING_RESTED && !listens_for_process(q, step->now_thread)) || step->doing == DOING_GONE ||
+					   step->doing == DOING_STOPPED };
 	vec_push(q->suspects, s);
 }
 

@@ -1,6 +1,7 @@
 /* See walk_person.h. */
 #include "diagnose/walk_person.h"
 
+#include "base/search.h"
 #include "diagnose/judgement.h"
 
 bool walk_is_dialog(const struct walk *walk, uint32_t thread, uint32_t came)
@@ -15,6 +16,50 @@ bool walk_is_dialog(const struct walk *walk, uint32_t thread, uint32_t came)
 	return awaited && rule_holds(walk->scene, RULE_person) && t->tid == t->pid && ends_has_windows(walk->ends, t->pid);
 }
 
+/* Nothing but that, and what its own process alone has, as bells for its loop are. */
+static bool listens_to_that_alone(const struct walk *walk, const struct wait *w, uint64_t master)
+{
+	const struct scene *scene = walk->scene;
+	uint32_t pid = scene_pid(scene, w->thread), low = 0, end = scene->poll_item_count, high = end;
+	struct row row = ends_of_process(walk->ends, pid);
+
+	if (w->kind == WAIT_KIND_read || w->argument <= 1)
+		return true;
+	SEARCH(low, high, middle, scene->poll_items[middle].time < w->start_ns);
+	for (; low < end && scene->poll_items[low].time <= w->end_ns; low++) {
+		const struct poll_item *p = &scene->poll_items[low];
+
+		if (p->pid != scene_tid(scene, w->thread) || p->set)
+			continue;
+		for (uint32_t i = 0; i < row.count; i++) {
+			const struct descriptor *d = ends_at(walk->ends, row, i);
+			struct row all = ends_of_object(walk->ends, d->at.object);
+
+			if ((int32_t)d->at.fd != p->fd || d->time < w->start_ns || d->at.object == master)
+				continue;
+			for (uint32_t k = 0; k < all.count; k++)
+				if (!scene_is_pipe(d->at.object) || ends_at(walk->ends, all, k)->pid != pid)
+					return false;
+		}
+	}
+	return true;
+}
+
+/* On the way one waits for that terminal's other side, which it has itself, and for nothing else: it drives the program, as no person does. */
+static bool is_driven(const struct walk *walk, uint64_t terminal, uint32_t came)
+{
+	for (; came; came = walk->steps->items[came].parent) {
+		uint32_t episode = walk->steps->items[came].episode;
+		const struct wait *w = episode ? &walk->scene->waits[walk->scene->episodes[episode - 1].last] : NULL;
+		uint64_t master = w && w->kind == WAIT_KIND_poll ? w->detail : w ? w->object : 0;
+
+		if (w && (w->kind == WAIT_KIND_poll || w->kind == WAIT_KIND_read) && w->argument <= 2 && !w->timeout_ns &&
+		    ends_is_terminal_master(walk->ends, master) && ends_are_two(walk->ends, master, terminal))
+			return listens_to_that_alone(walk, w, master) && rule_holds(walk->scene, RULE_driven);
+	}
+	return false;
+}
+
 bool walk_awaits_person(const struct walk *walk, const struct wait *w, uint32_t came)
 {
 	uint64_t object;
@@ -24,7 +69,7 @@ bool walk_awaits_person(const struct walk *walk, const struct wait *w, uint32_t 
 	object = ends_listened_to(walk->ends, scene_pid(walk->scene, w->thread), w);
 	/* at a terminal's other side programs print */
 	if ((w->kind == WAIT_KIND_read || w->kind == WAIT_KIND_poll) && object_kind(object) == OBJECT_KIND_tty)
-		return !ends_is_terminal_master(walk->ends, object);
+		return !ends_is_terminal_master(walk->ends, object) && !is_driven(walk, object, came);
 	return came && w->kind == WAIT_KIND_poll && w->argument > 1 && walk_is_dialog(walk, w->thread, came);
 }
 
