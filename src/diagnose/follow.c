@@ -114,12 +114,19 @@ static bool woke_asker(const struct follower *f, const struct trail *trail, uint
 	return false;
 }
 
+/* Over a connection that it accepted from the process that asked: what comes there is that one's next question. */
+static bool reads_next_request(const struct follower *f, const struct wait *w)
+{
+	return w->kind == WAIT_KIND_read && w->object && rule_holds(f->scene, RULE_reads_next_request) && ends_role(f->ends, w->object) == END_SERVER &&
+	       ends_faces(f->ends, w->object, scene_pid(f->scene, f->trails->items[0].thread));
+}
+
 /* It woke the one that asked since, and listens to something now. */
 static bool has_answered(const struct follower *f, const struct trail *trail, const struct episode *e)
 {
-	uint8_t kind = f->scene->waits[e->last].kind;
+	const struct wait *w = &f->scene->waits[e->last];
 
-	if (kind != WAIT_KIND_poll && kind != WAIT_KIND_epoll && kind != WAIT_KIND_accept)
+	if (w->kind != WAIT_KIND_poll && w->kind != WAIT_KIND_epoll && w->kind != WAIT_KIND_accept && !reads_next_request(f, w))
 		return false;
 	return woke_asker(f, trail, e->start_ns);
 }
