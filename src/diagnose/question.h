@@ -85,6 +85,7 @@ bool inherited_lock(const struct question *q);
 void ask_killed_kin(struct question *q);
 void ask_ended_kin(struct question *q);
 void ask_made_threads(struct question *q);
+void ask_twin(struct question *q);
 void ask_sharers(struct question *q);
 /* Takes out who was set to work and waits for the same word: it stands in the queue, too. */
 void drop_those_behind(struct question *q);

@@ -190,6 +190,39 @@ void ask_made_threads(struct question *q)
 		suspect_thread(q, last, LINK_STARTED, weight_of(q), scene->threads[last].fork_event);
 }
 
+/* It did something else before, and waits there for the first time, or nearly so. */
+static bool came_there(const struct question *q, const struct wait *w)
+{
+	const struct tables *tables = q->scene->tables;
+	bool told = w->ustack && w->ustack < tables->frame_count && tables->frames[w->ustack].depth > 1;
+
+	return told && (uint32_t)(w - q->scene->waits) > q->scene->threads[w->thread].wait && !has_rested(q->scene, w);
+}
+
+/* The only other thread of its process that stands at the same place, for another word, and came there with it: as where each has what the other
+ * is to get. Of more than two such nothing is known. */
+void ask_twin(struct question *q)
+{
+	const struct scene *scene = q->scene;
+	uint64_t near = limit_of(scene, LIMIT_change_ns);
+	uint32_t twin = 0;
+
+	if (!waits_for_own_word(q->wait) || !came_there(q, q->wait))
+		return;
+	SCENE_EACH_MATE(scene, q->wait->thread, i) {
+		const struct wait *w = i == q->wait->thread ? NULL : stands_in(q, i);
+
+		if (!w || w->site != q->wait->site || w->kind != q->wait->kind)
+			continue;
+		if (twin || !waits_for_own_word(w) || w->object == q->wait->object || !came_there(q, w) ||
+		    (w->start_ns > q->wait->start_ns ? w->start_ns - q->wait->start_ns : q->wait->start_ns - w->start_ns) > near)
+			return;
+		twin = i;
+	}
+	if (twin)
+		suspect_thread(q, twin, LINK_PROCESS, weight_of(q), 0);
+}
+
 /* Of those that have the word's memory mapped the only one, or the only one that is kept from doing anything, or at work. */
 void ask_sharers(struct question *q)
 {
@@ -216,11 +249,12 @@ static bool only_helped(const struct question *q, const struct suspect *s, bool 
 	uint32_t thread = suspects_thread(s);
 	const struct episode *e;
 
-	if (!rule_holds(scene, RULE_only_helped) || !s->followed || s->end != TRAIL_AT_REST || !waits_for_own_word(q->wait) ||
-	    !scene_same_process(scene, thread, q->wait->thread))
+	if (!rule_holds(scene, RULE_only_helped) || !s->followed || (s->end != TRAIL_AT_REST && s->end != TRAIL_BLOCKED) ||
+	    !waits_for_own_word(q->wait) || !scene_same_process(scene, thread, q->wait->thread))
 		return false;
 	e = scene_episode(scene, thread, q->to - 1);
-	return made || (e && scene->waits[e->last].kind == WAIT_KIND_futex && scene->waits[e->last].timeout_ns && e->slices > 1);
+	return (made && s->end == TRAIL_AT_REST) ||
+	       (e && scene->waits[e->last].kind == WAIT_KIND_futex && scene->waits[e->last].timeout_ns && e->slices > 1);
 }
 
 void drop_those_behind(struct question *q)
