@@ -76,10 +76,19 @@ static bool waits_for_work(const struct scene *scene, const struct ends *ends, c
 	}
 }
 
-/* Who gave up waiting for a lock or a condition was not set to work by that. */
-static bool sets_to_work(const struct wait *w)
+/* Where it listens to several a limit of its own let it go on, or a timer that it had armed there. */
+static bool went_by_timer(const struct scene *scene, const struct wait *w)
 {
-	return w->end == WAIT_END_THREAD || (w->end == WAIT_END_TIMEOUT && (w->kind == WAIT_KIND_epoll || (w->kind == WAIT_KIND_poll && w->argument > 1)));
+	bool armed = w->end == WAIT_END_SOURCE && w->cause == WAKE_CAUSE_timer && rule_holds(scene, RULE_armed_timer) &&
+		     (!w->waker || scene_same_process(scene, w->waker, w->thread)) && !scene_signal_at_end(scene, w);
+
+	return (w->end == WAIT_END_TIMEOUT || armed) && (w->kind == WAIT_KIND_epoll || (w->kind == WAIT_KIND_poll && w->argument > 1));
+}
+
+/* Who gave up waiting for a lock or a condition was not set to work by that. */
+static bool sets_to_work(const struct scene *scene, const struct wait *w)
+{
+	return w->end == WAIT_END_THREAD || went_by_timer(scene, w);
 }
 
 /* The message that the thread took last in its turn, and who sent it. */
@@ -124,7 +133,7 @@ static const struct episode *turn_begin(const struct scene *scene, const struct 
 	while (e-- > first && e->end_ns > from) {
 		const struct wait *w = &scene->waits[e->last];
 
-		if (e->end_ns <= to && !w->idle && sets_to_work(w) && waits_for_work(scene, ends, w) && !walk_other_end_came(scene, w) &&
+		if (e->end_ns <= to && !w->idle && sets_to_work(scene, w) && waits_for_work(scene, ends, w) && !walk_other_end_came(scene, w) &&
 		    !broken_off_by_death(scene, w))
 			return e;
 	}
@@ -162,7 +171,7 @@ unsigned request_back(const struct scene *scene, const struct ends *ends, uint32
 			at.episode = (uint32_t)(e - scene->episodes) + 1;
 		/* What lay there when it went to rest, or before its own limit ran out, did not set it to work. */
 		if (e && taken_in(scene, at.thread, e->end_ns, at.to_ns, &sent) && sent.from_ns < at.to_ns &&
-		    sent.from_ns >= (w->end == WAIT_END_TIMEOUT ? w->end_ns : w->start_ns)) {
+		    sent.from_ns >= (w->end == WAIT_END_TIMEOUT || went_by_timer(scene, w) ? w->end_ns : w->start_ns)) {
 			next = (struct request_part){ .thread = sent.from_thread, .to_ns = sent.from_ns, .evidence = sent.from_event,
 				.link = LINK_SENT, .confidence = sent.confidence };
 		} else if (e && w->end == WAIT_END_THREAD && w->waker && !scene_is_system(scene, w->waker)) {
@@ -177,7 +186,7 @@ unsigned request_back(const struct scene *scene, const struct ends *ends, uint32
 				.evidence = scene->threads[at.thread].fork_event, .link = LINK_CREATOR, .confidence = 100 };
 		}
 		at.from_ns = next.thread && next.to_ns > from_ns ? next.to_ns : from_ns;
-		at.by_timer = e && !next.thread && w->end == WAIT_END_TIMEOUT;
+		at.by_timer = e && !next.thread && (w->end == WAIT_END_TIMEOUT || went_by_timer(scene, w));
 		vec_push(parts, at);
 		count++;
 		if (at.from_ns == from_ns)

@@ -568,6 +568,12 @@ static const struct episode *walk_limit(struct walk *walk, uint64_t *from, uint6
 	return scene_episode(scene, rest->thread, *from);
 }
 
+/* To one set of things, from wherever in the program: a scheduler that has nothing to do looks there from several places. */
+static bool listens_alike(const struct scene *scene, const struct wait *a, const struct wait *b)
+{
+	return a->kind == WAIT_KIND_epoll && b->kind == WAIT_KIND_epoll && a->object && a->object == b->object && rule_holds(scene, RULE_armed_timer);
+}
+
 /* Until its own timer set it to work: its rests at that place are its own matter, unless
  * somebody is known who should have ended one. */
 static void walk_timer(struct walk *walk, const struct episode *rest, uint64_t from, uint64_t to, uint32_t step)
@@ -581,7 +587,7 @@ static void walk_timer(struct walk *walk, const struct episode *rest, uint64_t f
 	for (; e && e < scene->episodes + t->episode + t->episode_count && e->start_ns < to && from < to; e++) {
 		uint64_t begin = e->start_ns > from ? e->start_ns : from, end = e->end_ns < to ? e->end_ns : to;
 
-		if (scene->waits[e->last].site != site || begin >= end)
+		if ((scene->waits[e->last].site != site && !listens_alike(scene, &scene->waits[e->last], &scene->waits[rest->last])) || begin >= end)
 			continue;
 		walk_row(walk, thread, from, begin, step);
 		/* It went on by its own timer. */
@@ -613,6 +619,13 @@ static bool rested_before(const struct scene *scene, const struct request_part *
 	return part->episode && scene->episodes[part->episode - 1].start_ns > from + part_of(scene, LIMIT_rested_before, part->to_ns - from);
 }
 
+/* The rest that its timer ended was a small part of the time: before that it went on for others, again and again. */
+static bool served_long(const struct scene *scene, const struct request_part *part, uint64_t from)
+{
+	return part->episode && most_of(scene, scene->episodes[part->episode - 1].start_ns > from ? scene->episodes[part->episode - 1].start_ns - from : 0,
+					part->to_ns - from);
+}
+
 /* The window lies with whoever had the request that was answered then, in the window or behind
  * it; false where nobody else set the thread to work. */
 static bool walk_request(struct walk *walk, uint32_t thread, uint64_t from, uint64_t to, uint64_t answered, uint32_t step)
@@ -620,7 +633,10 @@ static bool walk_request(struct walk *walk, uint32_t thread, uint64_t from, uint
 	struct request_parts parts = { 0 };
 	struct vec(uint32_t) steps = { 0 };
 	unsigned depth = walk->depth;
-	bool handed = depth + 2 < MAX_DEPTH && request_back(walk->scene, walk->ends, thread, from, answered, &parts) > 1;
+	unsigned count = depth + 2 < MAX_DEPTH ? request_back(walk->scene, walk->ends, thread, from, answered, &parts) : 0;
+	/* Who served others meanwhile, and came by its own timer at last, did not wait for those. */
+	bool handed = count > 1 || (count == 1 && parts.items[0].by_timer && served_long(walk->scene, &parts.items[0], from) &&
+				    rule_holds(walk->scene, RULE_armed_timer));
 
 	for (size_t i = 0; handed && i < parts.length; i++) {
 		const struct request_part *p = &parts.items[i];
