@@ -48,8 +48,7 @@ bool walk_answered_others(const struct walk *walk, const struct episode *episode
 	uint32_t i = scene_waits_from(scene, hop->thread, from), rests = 0;
 	uint64_t rested = 0;
 
-	if (scene->waits[episode->last].end != WAIT_END_OPEN || hop->link != LINK_PEER || hop->confidence >= limit_of(scene, LIMIT_timer_sure) ||
-	    !rule_holds(scene, RULE_never_answered))
+	if (scene->waits[episode->last].end != WAIT_END_OPEN || hop->link != LINK_PEER || !rule_holds(scene, RULE_never_answered))
 		return false;
 	for (; i < scene_waits_end(scene, hop->thread) && scene->waits[i].start_ns < to; i++) {
 		const struct wait *w = &scene->waits[i];
