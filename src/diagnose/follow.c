@@ -344,6 +344,24 @@ static bool sent_on_later(const struct follower *f, uint32_t parent)
 	return false;
 }
 
+/* It took the connection, and a process that it started reads what came over it: it has handed that on, as servers do that make a process for
+ * each client. */
+static bool handed_over(const struct follower *f, uint32_t at)
+{
+	const struct trail *t = &f->trails->items[at];
+
+	if (!t->object || t->link != LINK_MESSAGE || !rule_holds(f->scene, RULE_handed_over))
+		return false;
+	for (size_t i = 1; i < f->trails->length; i++) {
+		const struct trail *other = &f->trails->items[i];
+
+		if (other->link == LINK_MESSAGE && other->parent == t->parent && other->object == t->object && other->from_ns >= t->from_ns &&
+		    scene_has_started(f->scene, t->thread, other->thread))
+			return true;
+	}
+	return false;
+}
+
 /* What goes out on a connection that the thread itself accepted is an answer: nobody owes
  * it anything for that. Those in between pass on on such connections, too. */
 static bool is_answer(const struct follower *f, uint32_t at, const struct message *m)
@@ -554,6 +572,9 @@ void follow_request(const struct scene *scene, const struct ends *ends, uint32_t
 		if (trail.end == TRAIL_AT_REST && sent_on_later(&f, at))
 			trails->items[at].end = TRAIL_RELAY;
 	}
+	for (uint32_t at = 1; at < trails->length; at++)
+		if (trails->items[at].end == TRAIL_AT_REST && handed_over(&f, at))
+			trails->items[at].end = TRAIL_RELAY;
 }
 
 unsigned follow_hops(const struct trails *trails, uint32_t index, struct hop hops[WALK_MAX_HOPS])
