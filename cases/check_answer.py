@@ -24,6 +24,7 @@ from check_links import check_deed, check_link  # noqa: E402
 from check_words import MS, VERDICTS, SOURCES, NO_HANG, ONE, TIME, GRAMMAR, ORDER, PACKET, nanoseconds, at_most, is_near, show, escaped  # noqa: E402
 
 
+ESTABLISHED = 1
 SYN_SENT = 2
 
 
@@ -259,6 +260,16 @@ class Checker(Document):
         if thread and not any(d.get('state') == SYN_SENT and escaped(d.get('text') or '').endswith(f'-> {m["address"]}') and
                               (self.trace.thread(d['tid'], d['time_ns']) or thread).pid == thread.pid for d in self.trace.descriptors):
             self.say(f'process {thread.pid} was not found connecting to {m["address"]}')
+
+    def say_lost_between(self, m):
+        """Its connection stood, nobody had the far end, and nothing had come over it; who took what it sent is known."""
+        thread = self.who(m['who'], 'whose connection was closed')
+        mine = [d for d in self.trace.descriptors if escaped(d.get('text') or '').endswith(f'-> {m["address"]}') and thread and
+                (self.trace.thread(d['tid'], d['time_ns']) or thread).pid == thread.pid]
+        if thread and not any(d.get('state') == ESTABLISHED and not d.get('queued') for d in mine):
+            self.say(f'process {thread.pid} was not found connected to {m["address"]}, with nothing come')
+        if any(f['channel_in'] == d.get('channel_out') for d in mine for f in self.trace.descriptors if f.get('channel_in')):
+            self.say(f'a process has the other end of the connection to {m["address"]}')
 
     def say_uncertain(self, _):
         """What a hang is only the diagnosis knows."""

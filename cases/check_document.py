@@ -119,7 +119,7 @@ class Document(Facts):
         names = [name for name, _ in seen]
         if 'verdict' not in names:
             self.say('vague: no sentence says who was stuck for how long')
-        if not {'culprit', 'quota', 'quota_unknown', 'source', 'far', 'kept_out', 'nobody'} & set(names):
+        if not {'culprit', 'quota', 'quota_unknown', 'source', 'far', 'kept_out', 'lost_between', 'nobody'} & set(names):
             self.say('vague: no sentence names the culprit')
         shown = min(max(0, len(self.answer.get('path') or []) - 1), 12)
         if names.count('path') != shown:

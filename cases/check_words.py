@@ -47,6 +47,8 @@ GRAMMAR = [(name, re.compile(text)) for name, text in (
             rf'|from where nothing came): (?P<who>{ONE}) was waiting for it, and no process in the trace has that end of the connection\.'),
     ('kept_out', rf' The time went to the way to (?P<address>\S+) \(TCP\), over which nothing came while it was connecting: (?P<who>{ONE}) was waiting '
                  r'for it, and no process in the trace has that end of the connection\.'),
+    ('lost_between', rf' The time went to the way to (?P<address>\S+) \(TCP\), over which neither an answer nor the closing of the other end came: '
+                     rf'(?P<who>{ONE}) was waiting for it, and no process in the trace has that end of the connection\.'),
     ('source', rf' The time went to (?P<source>.+?), on which (?P<who>{ONE}) was waiting\.'),
     ('itself', rf' It waits for itself: no other thread could have ended the wait of (?P<circle>{ONE})'
                rf'(?:\. Only a timeout of (?P<time>{TIME}) broke it)?\.'),
@@ -107,7 +109,7 @@ GRAMMAR = [(name, re.compile(text)) for name, text in (
     ('silence', rf' In the window nothing was written for up to (?P<time>{TIME}): what happened there is not in the trace\.'),
 )]
 ORDER = {name: place for place, name in enumerate(
-    'verdict path nobody quota source far kept_out itself circle culprit in_turn covers certain limit other_end owner_ended in_kernel only_threads sharers mapped past fellows fifo unconnected session looks watches frozen frozen_files background no_stacks callback similar this_time trigger unexplained losses silence uncertain meant on_the_way'.split())}
+    'verdict path nobody quota source far kept_out lost_between itself circle culprit in_turn covers certain limit other_end owner_ended in_kernel only_threads sharers mapped past fellows fifo unconnected session looks watches frozen frozen_files background no_stacks callback similar this_time trigger unexplained losses silence uncertain meant on_the_way'.split())}
 
 
 def nanoseconds(text):

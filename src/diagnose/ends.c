@@ -163,9 +163,11 @@ void ends_build(struct arena *arena, const struct scene *scene, struct ends *ret
 	map_init(&ret_ends->set_roles);
 	map_init(&ret_ends->windows);
 	map_init(&ret_ends->listeners);
+	map_init(&ret_ends->accepted);
 	learn_roles(scene, &ret_ends->roles, &ret_ends->listeners);
 	learn_set_roles(scene, ret_ends);
 	learn_windows(ret_ends);
+	ends_note_accepted(scene, ret_ends);
 }
 
 void ends_done(struct ends *ends)
@@ -174,6 +176,7 @@ void ends_done(struct ends *ends)
 	map_done(&ends->set_roles);
 	map_done(&ends->windows);
 	map_done(&ends->listeners);
+	map_done(&ends->accepted);
 }
 
 enum end_role ends_role(const struct ends *ends, uint64_t object)
@@ -273,7 +276,7 @@ bool ends_not_accepted(const struct ends *ends, const struct descriptor *client)
 		return false;
 	if (client->at.state == TCP_SYN_SENT)
 		return !ends_kept_out(ends, client);
-	return client->at.channel_out && !ends_receiving(ends, client->at.channel_out).count;
+	return client->at.channel_out && !ends_receiving(ends, client->at.channel_out).count && !map_find(&ends->accepted, client->at.object);
 }
 
 bool ends_lead_to_windows(const struct ends *ends, struct row row)

@@ -17,6 +17,7 @@ struct ends {
 	struct map set_roles;      /* epoll set -> highest enum end_role of what it listens to */
 	struct map windows;        /* processes that are connected to an X server or a Wayland compositor */
 	struct map listeners;      /* hash of a listener's address -> index of its descriptor + 1 */
+	struct map accepted;       /* connections of which nobody is seen to have the far end, though it was accepted (ends_accepted.c) */
 	struct row by_object;      /* indices into tables->descriptors, sorted by object, then time */
 	struct row by_channel;     /* those that receive from a channel, sorted by it, then time */
 	struct row by_pid;         /* sorted by process, then time */
@@ -41,6 +42,11 @@ const struct descriptor *ends_listener(const struct ends *ends, const struct des
 /* True when no process has the other end of the connection: its listener's has not
  * accepted it, as far as the snapshots tell. */
 bool ends_not_accepted(const struct ends *ends, const struct descriptor *client);
+/* Its far end was accepted, and is closed, but neither an answer nor that came. */
+bool ends_lost(const struct ends *ends, const struct descriptor *client);
+bool ends_listens_to_lost(const struct ends *ends, uint32_t pid, const struct wait *wait);
+/* Finds those that were accepted all the same, and closed before the snapshot. */
+void ends_note_accepted(const struct scene *scene, struct ends *ends);
 /* Nobody has answered to its connecting, though the one that listens there has no connection left to accept: what it sends does
  * not arrive, or no answer does. */
 bool ends_kept_out(const struct ends *ends, const struct descriptor *client);

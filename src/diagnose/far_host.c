@@ -52,6 +52,8 @@ const char *far_host_kept_out(const struct describer *d, const struct wait *w)
 {
 	const struct descriptor *socket = socket_of(d, w);
 
+	if (socket && ends_lost(d->ends, socket))
+		return arena_printf(d->arena, "the way to %s (TCP), over which neither an answer nor the closing of the other end came", address_of(socket));
 	if (!socket || !ends_kept_out(d->ends, socket))
 		return NULL;
 	return arena_printf(d->arena, "the way to %s (TCP), over which nothing came while it was connecting", address_of(socket));

@@ -8,7 +8,8 @@
  * is no address of this machine's and no process in the trace has that end; NULL elsewhere. */
 const char *far_host_silent(const struct describer *d, const struct wait *wait);
 
-/* Where nobody answered to the connecting that the wait is for, though one of this machine listens there: what lies between; else NULL. */
+/* Where nobody answered to the connecting that the wait is for, though one of this machine listens there, or to one that was accepted and
+ * closed there: what lies between; else NULL. */
 const char *far_host_kept_out(const struct describer *d, const struct wait *wait);
 
 #endif

@@ -231,7 +231,7 @@ static bool is_not_accepted(const struct finder *f, const struct episode *e)
 		const struct descriptor *d = ends_at(f->ends, row, i);
 
 		if ((beside || d->at.object == hangs_listened_to(w)) && d->time > e->start_ns && d->time < e->end_ns && ends_listener(f->ends, d) &&
-		    (ends_not_accepted(f->ends, d) || ends_kept_out(f->ends, d)))
+		    (ends_not_accepted(f->ends, d) || ends_kept_out(f->ends, d) || ends_lost(f->ends, d)))
 			return true;
 	}
 	return false;

@@ -619,7 +619,8 @@ void suspects_find(struct inquiry *inquiry, const struct episode *episode, uint6
 
 	suspects->length = 0;
 	*ret_alone = false;
-	if (rule_holds(q.scene, RULE_word_sleep) && word_sleep_is(inquiry->now ? inquiry->now->names : NULL, q.scene->tables, q.wait))
+	if (ends_listens_to_lost(inquiry->ends, scene_pid(q.scene, episode->thread), q.wait) ||
+	    (rule_holds(q.scene, RULE_word_sleep) && word_sleep_is(inquiry->now ? inquiry->now->names : NULL, q.scene->tables, q.wait)))
 		return;
 	for (size_t i = 0; i < sizeof(suspect_rules) / sizeof(*suspect_rules); i++) {
 		size_t before = suspects->length;
