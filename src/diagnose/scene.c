@@ -640,6 +640,11 @@ uint32_t scene_only_child(const struct scene *scene, uint32_t thread, uint64_t f
 	return found;
 }
 
+bool scene_sleeps_until_told(const struct scene *scene, const struct wait *wait)
+{
+	return rule_holds(scene, RULE_until_told) && wait->kind == WAIT_KIND_sleep && wait->timeout_ns >= limit_of(scene, LIMIT_no_end_ns);
+}
+
 bool scene_is_system(const struct scene *scene, uint32_t thread)
 {
 	return !thread || scene->tables->threads[thread].flags & (TASK_FLAGS_kernel_thread | TASK_FLAGS_argus);

@@ -566,6 +566,8 @@ uint32_t scene_mate(const struct scene *scene, uint32_t thread, uint32_t after);
 #define SCENE_EACH_MATE(scene, thread, i) for (uint32_t i = scene_mate(scene, thread, 0); i; i = scene_mate(scene, thread, i))
 /* So that this is quick. */
 void scene_link_mates(struct scene *scene);
+/* It sleeps for longer than anybody waits: until a signal comes, as of a child that has ended. */
+bool scene_sleeps_until_told(const struct scene *scene, const struct wait *wait);
 /* The thread that sleeps there did next to nothing else in its life: so a program does by which a script sleeps. Loosely: what it takes
  * to begin on a busy machine is next to nothing, too. */
 bool scene_is_sleeper(const struct scene *scene, const struct wait *sleep, bool loosely);

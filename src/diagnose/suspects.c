@@ -180,7 +180,7 @@ static void ask_children(struct question *q)
 	uint32_t pid = scene_pid(q->scene, q->episode->thread), found = 0;
 	bool hidden = is_hidden_wait(q->wait);
 
-	if (q->wait->kind == WAIT_KIND_signal) {
+	if (q->wait->kind == WAIT_KIND_signal || scene_sleeps_until_told(q->scene, q->wait)) {
 		suspect_thread(q, scene_only_child(q->scene, q->episode->thread, q->from, q->to), LINK_CHILD, limit(q, LIMIT_only_child), 0);
 		return;
 	}

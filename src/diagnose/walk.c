@@ -470,7 +470,8 @@ static void walk_wait(struct walk *walk, const struct episode *episode, uint64_t
 	case WAIT_END_THREAD:
 		/* A stopped thread is its own matter, and so is one that sleeps: who continued
 		 * it, or cut its sleep short, did not delay it. */
-		if (rule_holds(walk->scene, RULE_own_matter) && (last->kind == WAIT_KIND_stop || last->kind == WAIT_KIND_sleep)) {
+		if (rule_holds(walk->scene, RULE_own_matter) &&
+		    (last->kind == WAIT_KIND_stop || (last->kind == WAIT_KIND_sleep && !scene_sleeps_until_told(walk->scene, last)))) {
 			emit_wait(walk, episode, from, to, CHARGE_THREAD, came);
 			return;
 		}
