@@ -622,6 +622,19 @@ class Checker(Document):
         if thread and match['function'] not in {name for _, node in thread.stacks for name, _ in self.trace.stack(node)}:
             self.say(f'{thread.tid} stands nowhere in {match["function"]}')
 
+    def say_untaken(self, m):
+        """Sent to one of its threads, and no thread of its process handled it before the end of the window."""
+        thread = self.who(m['who'], 'who was sent a signal')
+        sent = [s for s in self.trace.signals if s['number'] == int(m['event'])]
+        if not sent or sent[0].get('signal_number') != m['signal']:
+            self.say(f'event {m["event"]} sends no {m["signal"]}')
+        elif thread:
+            if (self.trace.thread(sent[0]['target'], sent[0]['time_ns']) or thread).pid != thread.pid:
+                self.say(f'{m["signal"]} was sent to another process than {thread.pid}')
+            if any(d.get('signal_number') == m['signal'] and sent[0]['time_ns'] <= d['time_ns'] < self.end and
+                   (self.trace.thread(d['tid'], d['time_ns']) or d).pid == thread.pid for d in self.trace.delivered):
+                self.say(f'process {thread.pid} handled {m["signal"]}')
+
     def say_fellows(self, match):
         objects = {word for word, _ in self.futexes_of(self.answer['victim']['tid'])}
         fellows = {e['tid'] for e in self.trace.events.values() if e.get('wait') == 'futex' and e.get('object') in objects}

@@ -88,6 +88,7 @@ GRAMMAR = [(name, re.compile(text)) for name, text in (
     ('past', rf' In (?P<function>[^,]+(?:, [^,]+)*?), (?P<who>{ONE}) is past the call in which this one waits: it may have what is waited for\.'),
     ('fellows', r' (?P<count>\d+) more (?:thread waits|threads wait) for the same\.'),
     ('session', rf' That session is one of (?P<who>{ONE})\.'),
+    ('untaken', rf' (?P<who>{ONE}) was sent (?P<signal>SIG[A-Z0-9+]+) \(event (?P<event>\d+)\), which none of its threads has begun to handle\.'),
     ('looks', rf' Again and again (?:it|{ONE}) (?P<how>looks for|tries for|tries to make|looks whether|tries to connect to) (?P<what>.+?): (?P<times>\d+) times\.'),
     ('watches', rf' (?:It|{ONE}) waits for changes of (?P<path>.+?)(?:, and of (?P<more>\d+) more)?, which (?:no other process that could be looked into has'
                 rf'|(?P<who>{ONE})(?: and \d+ more have| has)) open for writing\.'),
@@ -109,7 +110,7 @@ GRAMMAR = [(name, re.compile(text)) for name, text in (
     ('silence', rf' In the window nothing was written for up to (?P<time>{TIME}): what happened there is not in the trace\.'),
 )]
 ORDER = {name: place for place, name in enumerate(
-    'verdict path nobody quota source far kept_out lost_between itself circle culprit in_turn covers certain limit other_end owner_ended in_kernel only_threads sharers mapped past fellows fifo unconnected session looks watches frozen frozen_files background no_stacks callback similar this_time trigger unexplained losses silence uncertain meant on_the_way'.split())}
+    'verdict path nobody quota source far kept_out lost_between itself circle culprit in_turn covers certain limit other_end owner_ended in_kernel only_threads sharers mapped past fellows fifo unconnected session untaken looks watches frozen frozen_files background no_stacks callback similar this_time trigger unexplained losses silence uncertain meant on_the_way'.split())}
 
 
 def nanoseconds(text):

@@ -10,7 +10,7 @@ import re
 import subprocess
 
 STOPPED = ('stopped', 'traced', 'frozen')
-KEPT = ('call_name watch group_limit switch wake fork exec exit rename signal freeze throttle file_lock lock_wait fuse_send fuse_end sample mark message queue_message '
+KEPT = ('call_name watch group_limit switch wake fork exec exit rename signal deliver freeze throttle file_lock lock_wait fuse_send fuse_end sample mark message queue_message '
         'file_event uring_submit syscall block_issue call_end timer_arm callout_begin submit flag_read flag_write input probe task waiting descriptor lock_held fuse_asked cgroup module frame clock gap').split()
 
 
@@ -142,7 +142,7 @@ class Replay:
         self.events = {}         # number -> event, of the kinds that answers cite
         self.ended = {}          # number of a wake-up -> the wait that it ended
         self.fuse = {}           # open request to a file system's server -> thread
-        self.messages, self.descriptors, self.signals, self.locks, self.gaps, self.throttles = [], [], [], [], [], []
+        self.messages, self.descriptors, self.signals, self.delivered, self.locks, self.gaps, self.throttles = [], [], [], [], [], [], []
         self.cgroups, self.frames, self.modules = {}, {}, {}
         self.start, self.end = None, 0
         self.running = {}        # processor -> thread
@@ -390,6 +390,9 @@ class Replay:
 
     def on_signal(self, event, time):
         self.signals.append(event)
+
+    def on_deliver(self, event, time):
+        self.delivered.append(event)
 
     def on_file_lock(self, event, time):
         self.locks.append(event)

@@ -8,8 +8,10 @@
 #include "diagnose/kernel_place.h"
 #include "diagnose/scene_build.h"
 #include "diagnose/shared_word.h"
+#include "diagnose/untaken.h"
 #include "diagnose/walk.h"
 #include "symbols/demangle.h"
+#include "trace/names.h"
 
 #define OTHERS_TOLD 3
 #define PLACES_COMPARED 2 /* functions of the program that lead to a wait */
@@ -249,6 +251,23 @@ static void tell_session(const struct describer *d, const struct diagnosis *g, s
 	buf_printf(buf, " That session is one of %s.", answer_who(d->arena, &actor));
 }
 
+/* Who was told to end by one that waits for it, and has not begun to handle that. */
+static void tell_untaken(const struct describer *d, const struct diagnosis *g, struct buf *buf)
+{
+	for (size_t i = 0; i < g->path_count; i++)
+		for (size_t k = 0; k <= g->path_count; k++) {
+			const struct actor *told = k < g->path_count ? &g->path[k].actor : &g->culprit;
+			const struct sent_signal *s = told->thread && g->path[i].actor.thread ?
+				untaken_find(d->scene, g->path[i].actor.thread, scene_pid(d->scene, told->thread), g->end_ns) : NULL;
+
+			if (!s)
+				continue;
+			buf_printf(buf, " %s was sent %s (event %" PRIu64 "), which none of its threads has begun to handle.", answer_who(d->arena, told),
+				   signal_name(s->signal), s->number);
+			return;
+		}
+}
+
 void answer_standing_text(const struct describer *d, const struct diagnosis *g, struct buf *buf)
 {
 	const struct wait *w = g->last_wait ? &d->scene->waits[g->last_wait] : NULL;
@@ -269,5 +288,6 @@ void answer_standing_text(const struct describer *d, const struct diagnosis *g, 
 	if (w && g->culprit.kind == ACTOR_UNKNOWN && w->end == WAIT_END_OPEN)
 		tell_unconnected(d, w, buf);
 	tell_session(d, g, buf);
+	tell_untaken(d, g, buf);
 	answer_looks_text(d, g->culprit.thread != g->victim.thread ? answer_who(d->arena, &g->victim) : NULL, g->victim.thread, g->start_ns, g->end_ns, buf);
 }

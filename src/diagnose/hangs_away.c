@@ -8,7 +8,9 @@
 #include "diagnose/hangs_asks.h"
 #include "diagnose/hangs_pending.h"
 #include "diagnose/loops.h"
+#include "diagnose/suspects.h"
 #include "diagnose/told.h"
+#include "diagnose/untaken.h"
 #include "diagnose/word_lock.h"
 #include "diagnose/word_sleep.h"
 
@@ -497,5 +499,30 @@ bool hangs_interpreter_kept(const struct finder *f, const struct episode *e)
 	if (!nearly_all(scene, times.ns[SPAN_WAITING], e->end_ns - e->start_ns))
 		return false;
 	f->hang->awaits = w->hint;
+	return true;
+}
+
+bool hangs_told_to_end(const struct finder *f, const struct episode *e)
+{
+	const struct scene *scene = f->scene;
+	const struct wait *w = &scene->waits[e->last];
+	const struct sent_signal *told = NULL;
+	uint64_t evidence;
+	uint32_t child;
+
+	if (w->kind == WAIT_KIND_child && !loop_is(scene, e)) {
+		child = w->argument > 0 ? tables_process(scene->tables, (uint32_t)w->argument, e->start_ns) :
+			w->end == WAIT_END_THREAD && w->cause == WAKE_CAUSE_exit ? w->waker : scene_only_child(scene, e->thread, e->start_ns, e->end_ns);
+		if (child)
+			told = untaken_find(scene, e->thread, scene_pid(scene, child), e->end_ns);
+	} else if (loop_is(scene, e) && w->kind == WAIT_KIND_sleep) {
+		child = suspects_told_to_end(scene, e, &evidence);
+		if (child)
+			told = untaken_find(scene, e->thread, scene_pid(scene, child), e->end_ns);
+	}
+	if (!told || e->end_ns < told->time + limit_of(scene, LIMIT_wait_ns))
+		return false;
+	if (told->time > e->start_ns)
+		f->hang->start_ns = told->time;
 	return true;
 }

@@ -53,6 +53,8 @@ bool hangs_nobody_can_end(const struct finder *f, const struct episode *e);
 /* It waits for a lock of which no owner is known, by the name of the function that it waits in; whoever let it go on did not only share a busy
  * machine. */
 bool hangs_named_lock(const struct finder *f, const struct episode *e);
+/* It waits for the end of a process that it told to end, or looks for it again and again, and that did not begin to handle the signal. */
+bool hangs_told_to_end(const struct finder *f, const struct episode *e);
 /* It waits for the interpreter's lock, whose owner, the same all the time, waits as well: it went to wait without giving that up. */
 bool hangs_interpreter_kept(const struct finder *f, const struct episode *e);
 

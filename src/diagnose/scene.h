@@ -232,6 +232,7 @@ struct sent_signal {
 	uint64_t time, number;
 	uint32_t sender, target; /* threads; target is a process's leader when sent to the process */
 	uint32_t signal;
+	bool stays;              /* it was put to those that the target has still to take, and none of its threads has begun to handle it since */
 };
 
 /* Calls by which locks are made and looked at that are no file locks: a file or folder that only one can make, a

@@ -18,6 +18,7 @@
 #define RECENT_ENDS 4096u
 #define SIGNAL_DELIVERED_NS 1000000000ull /* at most, from a signal to its handler */
 #define EXPECTED_MOST 4000000u
+#define SIGNAL_QUEUED 0u /* how the kernel calls it: the target has it still to take */
 
 struct cpu_rows {
 	struct vec(struct cpu_run) runs;
@@ -46,6 +47,7 @@ struct gatherer {
 	struct vec(struct fuse_request) fuse;
 	struct map fuse_open;                 /* unique number -> index of the request */
 	struct vec(struct sent_signal) signals;
+	struct map signals_open;              /* process and signal -> index + 1 of the one that it has still to take */
 	struct vec(struct call_made) calls;
 	struct vec(struct named_call) named_calls;
 	struct vec(struct quota) quotas;
@@ -362,6 +364,11 @@ static void on_fuse_end(struct gatherer *b, const struct event *e)
 	b->fuse.items[*at].server = thread_of(b, e->tid, e->time);
 }
 
+static uint64_t signal_key(const struct gatherer *b, uint32_t thread, uint32_t signal)
+{
+	return (uint64_t)scene_pid(b->scene, thread) << 32 | signal;
+}
+
 static void on_signal(struct gatherer *b, const struct event *e)
 {
 	const struct event_signal *s = event_as(e, signal);
@@ -370,8 +377,20 @@ static void on_signal(struct gatherer *b, const struct event *e)
 	if (!target)
 		return;
 	/* an interrupt's is not that of the thread it interrupted */
-	vec_push(&b->signals, ((struct sent_signal){ e->time, e->number,
-						      s->context == CONTEXT_thread ? thread_of(b, e->tid, e->time) : 0, target, s->number }));
+	vec_push(&b->signals, ((struct sent_signal){ e->time, e->number, s->context == CONTEXT_thread ? thread_of(b, e->tid, e->time) : 0, target,
+						      s->number, s->result == SIGNAL_QUEUED }));
+	if (s->result == SIGNAL_QUEUED)
+		map_put(&b->signals_open, signal_key(b, target, s->number), b->signals.length);
+}
+
+static void take_signal(struct gatherer *b, uint32_t thread, uint32_t signal)
+{
+	uint64_t *open = thread ? map_find(&b->signals_open, signal_key(b, thread, signal)) : NULL;
+
+	if (!open || !*open)
+		return;
+	b->signals.items[*open - 1].stays = false;
+	*open = 0;
 }
 
 /* A timer's signal whose sending was not recorded, as where its interrupt met the recorder's own program: it was
@@ -381,12 +400,13 @@ static void on_deliver(struct gatherer *b, const struct event *e)
 	const struct event_deliver *d = event_as(e, deliver);
 	uint32_t thread = thread_of(b, e->tid, e->time);
 
+	take_signal(b, thread, d->number);
 	if (!thread || !d->handler || ((int32_t)d->code != SI_KERNEL && (int32_t)d->code != SI_TIMER))
 		return;
 	for (size_t i = b->signals.length; i-- > 0 && b->signals.items[i].time + SIGNAL_DELIVERED_NS > e->time; )
 		if (b->signals.items[i].signal == d->number && scene_same_process(b->scene, b->signals.items[i].target, thread))
 			return;
-	vec_push(&b->signals, ((struct sent_signal){ e->time, e->number, 0, thread, d->number }));
+	vec_push(&b->signals, ((struct sent_signal){ e->time, e->number, 0, thread, d->number, false }));
 }
 
 static void on_call(struct gatherer *b, const struct event *e)
@@ -577,6 +597,7 @@ void gatherer_give(struct gatherer *b, struct scene *scene)
 	b->scene = scene;
 	b->threads = scene->gathered;
 	map_init(&b->fuse_open);
+	map_init(&b->signals_open);
 	start_over(b);
 	for (size_t i = 0; i < b->rare.length; i++)
 		on_rare(b, &b->rare.items[i]);
@@ -596,6 +617,7 @@ void gatherer_give(struct gatherer *b, struct scene *scene)
 	KEEP(b, watched, watched, watched_count);
 	KEEP(b, group_limits, group_limits, group_limit_count);
 	map_done(&b->fuse_open);
+	map_done(&b->signals_open);
 }
 
 uint64_t gatherer_end_ns(const struct gatherer *b)
