@@ -19,6 +19,7 @@
 #include "diagnose/hangs_rank.h"
 #include "diagnose/hangs_rest.h"
 #include "diagnose/hangs_trips.h"
+#include "diagnose/killed_before.h"
 #include "diagnose/leads.h"
 #include "diagnose/loops.h"
 
@@ -330,6 +331,16 @@ static bool tries_always(const struct finder *f, const struct retries *r)
 	return slept > part_of(scene, LIMIT_a_good_part, r->end_ns - r->start_ns);
 }
 
+/* Where nobody asks: a killed one, too, had asked whom it asks. */
+static bool looks_for_left(const struct finder *f, uint32_t sleep, struct retries *ret_retries)
+{
+	struct killed_before killed;
+
+	return f->leads && hangs_is_unattended(f) && loop_retries(f->scene, sleep, ret_retries) &&
+	       ret_retries->end_ns - ret_retries->start_ns >= limit_of(f->scene, LIMIT_stranger_ns) &&
+	       killed_before_find(f->scene, f->thread, ret_retries->start_ns, ret_retries->end_ns, &killed);
+}
+
 static void find_retries(struct finder *f)
 {
 	const struct scene *scene = f->scene;
@@ -346,6 +357,10 @@ static void find_retries(struct finder *f)
 			if (tries_always(f, &r))
 				f->hangs.items[f->hangs.length - 1].weight = (uint32_t)limit_of(scene, LIMIT_tries_always_weight);
 			f->hangs.items[f->hangs.length - 1].awaits = tried_window(f, &r);
+			f->hangs.items[f->hangs.length - 1].slices = r.count;
+		} else if (looks_for_left(f, i, &r)) {
+			offer(f, RULE_killed_before, r.start_ns, r.end_ns);
+			f->hangs.items[f->hangs.length - 1].weight = (uint32_t)limit_of(scene, LIMIT_killed_asked_weight);
 			f->hangs.items[f->hangs.length - 1].slices = r.count;
 		}
 		seen = r.end_ns;

@@ -5,6 +5,7 @@
 #include "diagnose/hangs_asks.h"
 #include "diagnose/hangs_busy.h"
 #include "diagnose/investigation.h"
+#include "diagnose/killed_before.h"
 #include "diagnose/leads.h"
 #include "diagnose/word_lock.h"
 
@@ -439,6 +440,15 @@ static bool nobody_is_known(struct meaning *m)
 	}
 }
 
+/* It is not refused anything, but only asks. */
+static bool looks_for_left(struct meaning *m)
+{
+	struct killed_before killed;
+
+	return m->hang->rule == RULE_killed_before &&
+	       killed_before_find(m->scene, m->hang->thread, m->hang->start_ns, m->hang->end_ns, &killed) && !killed.made;
+}
+
 static bool comes_in_drops(struct meaning *m)
 {
 	return m->hang->rule == RULE_drops;
@@ -459,6 +469,7 @@ static bool may_be_meant(enum rule_id rule)
 	case RULE_not_answered: case RULE_late_trip: case RULE_late_command: case RULE_idle_children: case RULE_held_up: case RULE_drops:
 	case RULE_looks_in_vain: case RULE_looks_for_answer: case RULE_tries_in_vain: case RULE_gave_up: case RULE_nobody_can_end:
 	case RULE_turn: case RULE_open_turn: case RULE_computes: case RULE_stopped: case RULE_lock_by_name: case RULE_lock_kept: case RULE_kernel_wait:
+	case RULE_killed_before:
 		return true;
 	default:
 		return false;

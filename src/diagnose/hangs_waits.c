@@ -13,6 +13,7 @@
 #include "diagnose/hangs_unusual.h"
 #include "diagnose/hangs_work.h"
 #include "diagnose/kernel_place.h"
+#include "diagnose/killed_before.h"
 #include "diagnose/loops.h"
 #include "diagnose/tries.h"
 
@@ -358,6 +359,13 @@ static bool tries_for_what_is_there(const struct finder *f, const struct episode
 		return tries.next || last_of(f, e)->end == WAIT_END_OPEN || e->slices >= limit_of(f->scene, LIMIT_try_sleeps);
 	return e->slices >= limit_of(f->scene, LIMIT_try_sleeps) &&
 	       (tries_came(&tries) || (t->exit_code > 0xff && t->end_ns <= e->end_ns + limit_of(f->scene, LIMIT_fails_ns)));
+}
+
+static bool looks_for_left(const struct finder *f, const struct episode *e)
+{
+	struct killed_before killed;
+
+	return f->leads && loop_is(f->scene, e) && killed_before_loop(f->scene, e, e->end_ns, &killed) && killed.made;
 }
 
 static bool looks_for_answer(const struct finder *f, const struct episode *e)

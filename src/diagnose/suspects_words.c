@@ -1,4 +1,5 @@
 /* Suspects about words of memory: owners that are gone, and who waits for the same (see suspects.h). */
+#include "diagnose/killed_before.h"
 #include "diagnose/killed_kin.h"
 #include "diagnose/own_ends.h"
 #include "diagnose/question.h"
@@ -271,4 +272,13 @@ void drop_those_behind(struct question *q)
 		    (!suspects->items[i].followed || !rule_holds(q->scene, RULE_same_word) || !waits_for_same(q, suspects_thread(&suspects->items[i]))))
 			suspects->items[kept++] = suspects->items[i];
 	suspects->length = kept;
+}
+
+/* It left behind what this one looks for again and again. */
+void ask_left_behind(struct question *q)
+{
+	struct killed_before killed;
+
+	if (q->waiting_count < 2 && killed_before_loop(q->scene, q->episode, q->to, &killed))
+		suspect_gone(q, killed.thread, LINK_KILLED, killed.made ? weight_of(q) : limit(q, LIMIT_killed_asked), killed.evidence);
 }
