@@ -51,6 +51,10 @@ static void put_looked(const struct describer *d, const char *who, const struct 
 	switch (looked->what) {
 	case LOOKED_NOTHING:
 		return;
+	case LOOKED_ANSWERED:
+		object = describe_object(d, looked->object);
+		buf_printf(buf, " Again and again %s asks over %s, and is answered", who, object ? object : "a socket");
+		break;
 	case LOOKED_THERE:
 		buf_printf(buf, " Again and again %s looks for ", who);
 		put_path(looked_at_path(looked), buf);

@@ -13,6 +13,7 @@
 
 struct finding {
 	struct looked_at items[KEPT_MOST];
+	bool by_child[KEPT_MOST];
 	unsigned count;
 	const struct scene *scene;
 	uint32_t thread;
@@ -44,10 +45,16 @@ static bool is_of_library(const struct named_call *c)
 	return c->syscall == SYS_execve || strstr(c->path, "/glibc-hwcaps/");
 }
 
+/* A connect that goes on behind the call, as it does where nobody waits in it, or that has long been made, tells of no failure. */
+static bool was_refused(const struct named_call *c)
+{
+	return c->result != -EINPROGRESS && c->result != -EALREADY && c->result != -EISCONN && c->result != -EINTR;
+}
+
 static enum looked_what what_of(const struct named_call *c)
 {
 	if (c->family && c->family != AF_UNIX)
-		return LOOKED_ADDRESS;
+		return was_refused(c) ? LOOKED_ADDRESS : LOOKED_NOTHING;
 	if (!c->path[0] || is_of_library(c))
 		return LOOKED_NOTHING;
 	switch (-c->result) {
@@ -88,11 +95,22 @@ static bool is_its(const struct finding *f, uint32_t thread)
 			  (t->start_ns >= f->from_ns && scene_descends_from(f->scene, thread, scene_pid(f->scene, f->thread))));
 }
 
+/* The shell looks along its path for the program that it is about to run. */
+static bool is_program_itself(const struct finding *f, const struct looked_at *one, uint32_t thread)
+{
+	const struct thread *t = &f->scene->tables->threads[thread];
+	const char *name = one->call ? strrchr(one->call->path, '/') : NULL;
+	const char *program = strrchr(t->exe, '/');
+
+	return name && program && (one->what == LOOKED_THERE || one->what == LOOKED_ABSENT) && !scene_same_process(f->scene, thread, f->thread) &&
+	       !strcmp(name, program);
+}
+
 static void add(struct finding *f, const struct looked_at *one, uint32_t thread)
 {
 	unsigned i = 0;
 
-	if (one->what == LOOKED_NOTHING || one->time < f->from_ns || one->time > f->to_ns || !is_its(f, thread))
+	if (one->what == LOOKED_NOTHING || is_program_itself(f, one, thread) || one->time < f->from_ns || one->time > f->to_ns || !is_its(f, thread))
 		return;
 	while (i < f->count && !is_same(&f->items[i], one))
 		i++;
@@ -102,7 +120,54 @@ static void add(struct finding *f, const struct looked_at *one, uint32_t thread)
 		f->items[f->count++] = (struct looked_at){ 0 };
 	uint32_t times = f->items[i].times + 1;
 	f->items[i] = *one;
+	f->by_child[i] = !scene_same_process(f->scene, thread, f->thread);
 	f->items[i].times = times;
+}
+
+/* Who looks whether something has come before he waits for it finds nothing, too, though each answer comes. */
+static bool has_come(const struct finding *f, uint64_t object)
+{
+	for (uint32_t i = f->scene->message_count; i-- > 0; ) {
+		struct message m = scene_message(f->scene, i);
+
+		if (m.time < f->from_ns)
+			break;
+		if (m.object == object && m.flags & MESSAGE_FLAGS_receive && m.result > 0 && m.time <= f->to_ns && is_its(f, m.thread))
+			return true;
+	}
+	return false;
+}
+
+/* Nothing has come over them all the time, or they are no such finding. */
+static void drop_answered(struct finding *f)
+{
+	for (unsigned i = 0; i < f->count; i++)
+		if (f->items[i].what == LOOKED_DATA && has_come(f, f->items[i].object))
+			f->items[i].what = LOOKED_NOTHING;
+}
+
+static bool is_absent_to_child(const struct finding *f, unsigned i)
+{
+	return f->items[i].what == LOOKED_ABSENT && f->by_child[i] && f->items[i].times >= limit_of(f->scene, LIMIT_looked_times);
+}
+
+/* Of several files that a program looks for each time it is started, and that are not there, none is what is awaited: so it
+ * looks for its settings. */
+static void drop_settings(struct finding *f)
+{
+	const char *first = NULL;
+	bool several = false;
+
+	for (unsigned i = 0; i < f->count; i++) {
+		const char *path = f->items[i].call ? f->items[i].call->path : "", *name = strrchr(path, '/');
+
+		name = name ? name + 1 : path;
+		several |= is_absent_to_child(f, i) && first && strcmp(first, name) != 0;
+		first = is_absent_to_child(f, i) && !first ? name : first;
+	}
+	for (unsigned i = 0; i < f->count; i++)
+		if (several && is_absent_to_child(f, i))
+			f->items[i].what = LOOKED_NOTHING;
 }
 
 static void add_messages(struct finding *f)
@@ -114,6 +179,32 @@ static void add_messages(struct finding *f)
 			break;
 		if (m.flags & MESSAGE_FLAGS_would_block && m.flags & MESSAGE_FLAGS_receive)
 			add(f, &(struct looked_at){ .what = LOOKED_DATA, .time = m.time, .number = m.number, .object = m.object }, m.thread);
+	}
+}
+
+/* Who asks, is answered, and asks again: what it asks for may not be there. Whatever else is known of it tells more. */
+static void add_turns(struct finding *f)
+{
+	uint64_t asked[KEPT_MOST];
+	uint32_t i = f->scene->message_count;
+	unsigned count = 0, at;
+
+	while (i && scene_message(f->scene, i - 1).time >= f->from_ns)
+		i--;
+	for (; i < f->scene->message_count; i++) {
+		struct message m = scene_message(f->scene, i);
+		bool taken = m.flags & MESSAGE_FLAGS_receive && m.result > 0 && !(m.flags & MESSAGE_FLAGS_peek);
+
+		if (m.time > f->to_ns || scene_is_pipe(m.object) || (!taken && !message_sent(&m)) || m.kind == MESSAGE_KIND_connect || !is_its(f, m.thread))
+			continue;
+		for (at = 0; at < count && asked[at] != m.object; at++)
+			;
+		if (!taken && at == count && count < KEPT_MOST)
+			asked[count++] = m.object;
+		if (!taken || at == count)
+			continue;
+		asked[at] = asked[--count];
+		add(f, &(struct looked_at){ .what = LOOKED_ANSWERED, .time = m.time, .number = m.number, .object = m.object }, m.thread);
 	}
 }
 
@@ -138,10 +229,15 @@ bool looked_at_find(const struct scene *scene, uint32_t thread, uint64_t from_ns
 	}
 	/* how they come is of no account: they are but counted */
 	add_messages(&f);
+	if (rule_holds(scene, RULE_nothing_came))
+		drop_answered(&f);
+	if (rule_holds(scene, RULE_own_settings))
+		drop_settings(&f);
+	add_turns(&f);
 	for (unsigned i = 0; i < f.count; i++) {
 		const struct looked_at *one = &f.items[i];
 
-		if (one->times < limit_of(scene, LIMIT_looked_times) || (ret->what && one->what < ret->what))
+		if (one->what == LOOKED_NOTHING || one->times < limit_of(scene, LIMIT_looked_times) || (ret->what && one->what < ret->what))
 			continue;
 		if (!ret->what || one->what > ret->what || one->times > ret->times + 1 || (one->times + 1 >= ret->times && one->time > ret->time))
 			*ret = *one;

@@ -7,6 +7,7 @@
 
 enum looked_what {
 	LOOKED_NOTHING,
+	LOOKED_ANSWERED,  /* one whom it asks over an object, and who answers each time */
 	LOOKED_THERE,     /* a file that is there, whose end it may await */
 	LOOKED_ABSENT,    /* a file that is not there */
 	LOOKED_DENIED,    /* one that it may not have, or that is in use */
@@ -23,7 +24,7 @@ struct looked_at {
 	uint64_t time, number;           /* of the last of them */
 	const struct named_call *call;   /* of files and addresses */
 	uint32_t target;                 /* of processes: the first thread, 0 unknown */
-	uint64_t object;                 /* of what is to come */
+	uint64_t object;                 /* of what is to come, or comes */
 };
 
 /* Calls were recorded so, with what they name. */

@@ -419,7 +419,8 @@ static void doubt_looks(const struct scene *scene, struct standing *s, uint64_t 
 	struct looked_at looked;
 
 	if ((s->kind != STANDING_RESTS && s->kind != STANDING_MOVES) || !looked_at_known(scene) || !rule_holds(scene, RULE_looked_at) ||
-	    !looked_at_may(scene, s->thread, from, scene->end_ns) || !looked_at_find(scene, s->thread, from, scene->end_ns, &looked))
+	    !looked_at_may(scene, s->thread, from, scene->end_ns) || !looked_at_find(scene, s->thread, from, scene->end_ns, &looked) ||
+	    looked.what == LOOKED_ANSWERED)
 		return;
 	s->kind = STANDING_LOOKS;
 	s->reason = kind_reasons[STANDING_LOOKS];

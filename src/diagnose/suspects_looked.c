@@ -75,6 +75,7 @@ void ask_looked_at(struct question *q)
 		return;
 	switch (looked.what) {
 	case LOOKED_NOTHING:
+	case LOOKED_ANSWERED:
 		return;
 	case LOOKED_PRESENT:
 	case LOOKED_DENIED:

@@ -200,8 +200,13 @@ static bool is_child(const struct tables *tables, const struct thread *t, const 
 	       strcmp(t->comm, parent->comm) != 0;
 }
 
-/* Who looks at something again and again by programs that it starts is in no wait for long. */
-static void put_children(const struct look *look, const struct thread *parent, struct buf *buf)
+static bool is_sleeper(const struct scene *scene, uint32_t thread)
+{
+	return scene->threads[thread].wait_count && scene_is_sleeper(scene, &scene->waits[scene_waits_end(scene, thread) - 1], true);
+}
+
+/* Who looks at something again and again by programs that it starts, with sleeps between them, is in no wait for long. */
+static bool put_children_of(const struct look *look, const struct thread *parent, bool sleepers, struct buf *buf)
 {
 	const struct tables *tables = look->session.tables;
 	const char *comm = NULL;
@@ -210,16 +215,24 @@ static void put_children(const struct look *look, const struct thread *parent, s
 	for (uint32_t i = 1; i < tables->thread_count; i++) {
 		const struct thread *t = &tables->threads[i];
 
-		if (!is_child(tables, t, parent) || (t->start_ns < look->from_ns && t->end_ns >= look->session.scene->end_ns))
+		if (!is_child(tables, t, parent) || is_sleeper(look->session.scene, i) != sleepers ||
+		    (t->start_ns < look->from_ns && t->end_ns >= look->session.scene->end_ns))
 			continue;
 		if (comm && strcmp(comm, t->comm) != 0)
-			return;
+			return true;
 		comm = t->comm;
 		count++;
 	}
 	if (count >= limit_of(look->session.scene, LIMIT_children_again))
 		buf_printf(buf, "  It runs %s again and again (%u times in this look): if that is a loop that looks for something, that does not come.\n",
 			   comm, count);
+	return count > 0;
+}
+
+static void put_children(const struct look *look, const struct thread *parent, struct buf *buf)
+{
+	if (!put_children_of(look, parent, false, buf))
+		put_children_of(look, parent, true, buf);
 }
 
 /* What it looks at, or waits to see change; "" nothing is known of that. */
@@ -303,6 +316,8 @@ static void put_text(struct look *look, struct buf *buf)
 		if (told++)
 			buf_char(buf, '\n');
 		why_text(&look->arena, &look->session, f->diagnosis, look->context->out->width, buf);
+		if (look->meant.count && f->standing->by_child && !looks_of(look, f)[0])
+			put_children(look, &look->session.tables->threads[f->standing->thread], buf);
 	}
 	if (!look->count)
 		buf_printf(buf, "nothing is stuck\n");
