@@ -392,6 +392,45 @@ bool ends_is_datagram(uint64_t object)
 	return object_kind(object) == OBJECT_KIND_udp || object_kind(object) == OBJECT_KIND_unix_dgram;
 }
 
+/* Each of its threads stood in something else for most of the wait. */
+static bool is_away_from_terminals(const struct ends *ends, const struct scene *scene, uint32_t process, const struct wait *wait)
+{
+	uint64_t end = wait->end_ns < scene->end_ns ? wait->end_ns : scene->end_ns;
+	uint64_t begin = wait->start_ns > scene->start_ns ? wait->start_ns : scene->start_ns;
+
+	SCENE_EACH_MATE(scene, process, i) {
+		const struct thread *t = &scene->tables->threads[i];
+		const struct episode *e = end ? scene_episode(scene, i, end - 1) : NULL;
+
+		if (t->start_ns >= end || t->end_ns < end)
+			continue;
+		if (!e || e->end_ns < end || (e->start_ns > begin && !most_of(scene, end - e->start_ns, end - begin)) ||
+		    ends_listens_at_terminals(ends, t->pid, &scene->waits[e->last]))
+			return false;
+	}
+	return true;
+}
+
+bool ends_terminal_unattended(const struct ends *ends, const struct scene *scene, uint64_t object, const struct wait *wait)
+{
+	struct row row = object_kind(object) == OBJECT_KIND_tty && rule_holds(scene, RULE_unattended) ? ends_of_object(ends, object) : (struct row){ 0 };
+	struct row far = row.count ? ends_receiving(ends, ends_at(ends, row, row.count - 1)->at.channel_out) : (struct row){ 0 };
+	bool found = false;
+
+	if (!far.count || ends_is_terminal_master(ends, object))
+		return false;
+	for (uint32_t i = 0; i < far.count; i++) {
+		uint32_t process = tables_process(scene->tables, ends_at(ends, far, i)->pid, wait->end_ns - 1);
+
+		if (!process)
+			continue;
+		if (!is_away_from_terminals(ends, scene, process, wait))
+			return false;
+		found = true;
+	}
+	return found;
+}
+
 bool ends_is_connected_datagram(const struct ends *ends, uint64_t object)
 {
 	struct row row = ends_is_datagram(object) ? ends_of_object(ends, object) : (struct row){ 0 };

@@ -69,6 +69,8 @@ bool ends_shows_terminals(const struct ends *ends, uint32_t pid);
 bool ends_listens_at_terminals(const struct ends *ends, uint32_t pid, const struct wait *wait);
 /* The first thing that the wait listens to; a select that stood as the recording began tells only how many numbers it
  * looked at: where that is one, it is descriptor 0. */
+/* Nobody sits before that terminal: whoever has its other side open stood in something else all through the wait. */
+bool ends_terminal_unattended(const struct ends *ends, const struct scene *scene, uint64_t object, const struct wait *wait);
 uint64_t ends_listened_to(const struct ends *ends, uint32_t pid, const struct wait *wait);
 static inline const struct descriptor *ends_at(const struct ends *ends, struct row row, uint32_t i)
 {

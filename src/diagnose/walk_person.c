@@ -69,7 +69,8 @@ bool walk_awaits_person(const struct walk *walk, const struct wait *w, uint32_t 
 	object = ends_listened_to(walk->ends, scene_pid(walk->scene, w->thread), w);
 	/* at a terminal's other side programs print */
 	if ((w->kind == WAIT_KIND_read || w->kind == WAIT_KIND_poll) && object_kind(object) == OBJECT_KIND_tty)
-		return !ends_is_terminal_master(walk->ends, object) && !is_driven(walk, object, came);
+		return !ends_is_terminal_master(walk->ends, object) && !is_driven(walk, object, came) &&
+		       (w->end != WAIT_END_OPEN || !ends_terminal_unattended(walk->ends, walk->scene, object, w));
 	return came && w->kind == WAIT_KIND_poll && w->argument > 1 && walk_is_dialog(walk, w->thread, came);
 }
 
