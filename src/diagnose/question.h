@@ -109,6 +109,8 @@ void ask_looked_at(struct question *q);
 void ask_bus(struct question *q);
 /* See suspects_sessions.c. */
 void ask_idle_session(struct question *q);
+/* At the other end a server rests until this process says something. */
+bool suspects_awaits_us(const struct question *q, uint64_t object);
 void ask_told_last(struct question *q);
 void ask_behind_server(struct question *q);
 void ask_neighbours(struct question *q);

@@ -17,6 +17,7 @@ enum at_work {
 struct choice {
 	uint32_t thread;
 	enum at_work work;
+	bool elsewhere;        /* it served others since: a wait for work, most likely */
 	bool young;            /* born since who asked was */
 	uint64_t start_ns;
 };
@@ -129,21 +130,54 @@ static bool is_better(const struct choice *a, const struct choice *b)
 {
 	if (a->work != b->work)
 		return a->work > b->work;
+	if (a->elsewhere != b->elsewhere)
+		return !a->elsewhere;
 	if (a->young != b->young)
 		return a->young;
 	return a->work && a->start_ns < b->start_ns;
 }
 
-static void choose(const struct scene *scene, const struct ends *ends, uint32_t process, const struct request_asked *asked, struct choice *best)
+/* It waits for what comes over another connection alone, or did before what it does now: of a server with a thread for each
+ * connection it is that one's. */
+static bool is_of_another(const struct scene *scene, const struct ends *ends, uint32_t thread, const struct request_asked *asked, uint64_t own)
+{
+	uint32_t at = scene_waits_from(scene, thread, asked->to_ns);
+	const struct wait *w = at > scene->threads[thread].wait ? &scene->waits[at - 1] : NULL;
+
+	return own && w && !asked->unaccepted && rule_holds(scene, RULE_thread_of_another) && serving_waits_for_one(ends, w) &&
+	       (w->kind == WAIT_KIND_read ? w->object : w->detail) != own;
+}
+
+/* It took what came over another connection in the look, also one that no snapshot found. */
+static bool served_another(const struct scene *scene, const struct ends *ends, uint32_t thread, const struct request_asked *asked, uint64_t own)
+{
+	if (!own || asked->unaccepted || !rule_holds(scene, RULE_thread_of_another))
+		return false;
+	for (uint32_t i = scene_waits_from(scene, thread, asked->from_ns); i < scene_waits_end(scene, thread) && scene->waits[i].start_ns < asked->to_ns; i++) {
+		const struct wait *w = &scene->waits[i];
+		uint64_t object = w->kind == WAIT_KIND_read ? w->object : w->kind == WAIT_KIND_poll && w->argument == 1 ? w->detail : 0;
+
+		if (object && object != own && (object_kind(object) == OBJECT_KIND_tcp || object_kind(object) == OBJECT_KIND_unix_stream) &&
+		    ends_role(ends, object) != END_CLIENT)
+			return true;
+	}
+	return false;
+}
+
+/* `own`: the connection, as the server has it; 0: not known. */
+static void choose(const struct scene *scene, const struct ends *ends, uint32_t process, const struct request_asked *asked, uint64_t own,
+		   struct choice *best)
 {
 	const struct tables *tables = scene->tables;
 
 	for (uint32_t i = 1; i < tables->thread_count; i++) {
 		struct choice c;
 
-		if (!scene_same_process(scene, i, process) || tables->threads[i].start_ns >= asked->to_ns || tables->threads[i].end_ns < asked->to_ns)
+		if (!scene_same_process(scene, i, process) || tables->threads[i].start_ns >= asked->to_ns || tables->threads[i].end_ns < asked->to_ns ||
+		    is_of_another(scene, ends, i, asked, own))
 			continue;
 		c = choice_of(scene, ends, i, asked);
+		c.elsewhere = c.work == WORK_MAYBE && served_another(scene, ends, i, asked, own);
 		if (c.work && is_better(&c, best))
 			*best = c;
 	}
@@ -153,7 +187,7 @@ uint32_t serving_thread(const struct scene *scene, const struct ends *ends, uint
 {
 	struct choice best = { 0 };
 
-	choose(scene, ends, process, asked, &best);
+	choose(scene, ends, process, asked, 0, &best);
 	return best.thread;
 }
 
@@ -173,7 +207,7 @@ uint32_t serving_holder(const struct scene *scene, const struct ends *ends, stru
 
 		last = d->pid;
 		if (process)
-			choose(scene, ends, process, asked, &best);
+			choose(scene, ends, process, asked, d->at.object, &best);
 	}
 	return best.thread;
 }

@@ -179,6 +179,8 @@ static void ask_children(struct question *q)
 	const struct tables *tables = q->scene->tables;
 	uint32_t pid = scene_pid(q->scene, q->episode->thread), found = 0;
 	bool hidden = is_hidden_wait(q->wait);
+	/* what it started last, before it waited, may be younger than the question */
+	uint64_t by = q->wait->start_ns > q->from ? q->wait->start_ns : q->from, last = 0;
 
 	if (q->wait->kind == WAIT_KIND_signal || scene_sleeps_until_told(q->scene, q->wait)) {
 		suspect_thread(q, scene_only_child(q->scene, q->episode->thread, q->from, q->to), LINK_CHILD, limit(q, LIMIT_only_child), 0);
@@ -189,7 +191,7 @@ static void ask_children(struct question *q)
 	for (uint32_t i = 1; i < tables->thread_count; i++) {
 		const struct thread *t = &tables->threads[i];
 
-		if (t->parent_pid != pid || t->tid != t->pid || t->start_ns > q->from || t->end_ns < q->to)
+		if (t->parent_pid != pid || t->tid != t->pid || t->start_ns > by || t->end_ns < q->to)
 			continue;
 		if (hidden && (found || !stood_stopped(q, i)))
 			continue;
@@ -197,8 +199,10 @@ static void ask_children(struct question *q)
 			found = i;
 			break;
 		}
-		if (!found || t->start_ns > tables->threads[found].start_ns)
+		if (!found || serving_born(q->scene, i) > last) {
 			found = i;
+			last = serving_born(q->scene, i);
+		}
 	}
 	suspect_thread(q, found, LINK_CHILD, hidden ? limit(q, LIMIT_child_guess) : weight_of(q), q->wait->begin_event);
 }

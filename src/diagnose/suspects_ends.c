@@ -240,7 +240,7 @@ void ask_other_end(struct question *q)
 	    !own_ends_set_is_small(q->scene, q->inquiry->ends, w->object, scene_pid(q->scene, w->thread)))
 		return;
 	for (uint32_t i = 0; i < q->scene->poll_item_count; i++)
-		if (q->scene->poll_items[i].set == w->object)
+		if (q->scene->poll_items[i].set == w->object && !suspects_awaits_us(q, q->scene->poll_items[i].object))
 			suspect_ends_of(q, q->scene->poll_items[i].object);
 }
 

@@ -34,6 +34,9 @@ static bool asks_others(const struct question *q, uint32_t thread)
 	if (!w)
 		return false;
 	object = w->kind == WAIT_KIND_read ? w->object : w->kind == WAIT_KIND_poll && w->argument == 1 ? w->detail : 0;
+	/* what windows bring is news, and no answer */
+	if (object && ends_lead_to_windows(q->inquiry->ends, ends_of_object(q->inquiry->ends, object)))
+		return false;
 	return w->kind == WAIT_KIND_write || ends_role(q->inquiry->ends, object) == END_CLIENT || suspects_others_write(q->inquiry->ends, object, w);
 }
 

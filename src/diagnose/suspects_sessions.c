@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "diagnose/judgement.h"
+#include "diagnose/owed.h"
 #include "diagnose/question.h"
 #include "diagnose/serving.h"
 
@@ -33,6 +34,41 @@ static bool awaits_client(const struct question *q, const struct wait *w)
 		first = p->object;
 	}
 	return first != 0;
+}
+
+bool suspects_awaits_us(const struct question *q, uint64_t object)
+{
+	const struct ends *ends = q->inquiry->ends;
+	uint32_t pid = scene_pid(q->scene, q->wait->thread);
+	struct row row = rule_holds(q->scene, RULE_awaits_us) ? ends_of_object(ends, object) : (struct row){ 0 }, far = { 0 };
+
+	for (uint32_t i = row.count; i-- > 0 && !far.count; )
+		if (ends_at(ends, row, i)->pid == pid)
+			far = ends_receiving(ends, ends_at(ends, row, i)->at.channel_out);
+	for (uint32_t i = far.count; i-- > 0; ) {
+		const struct descriptor *its = ends_at(ends, far, i);
+		uint32_t process = its->pid != pid && !its->at.queued ? tables_process(q->scene->tables, its->pid, q->to - 1) : 0;
+
+		if (ends_role(ends, its->at.object) != END_SERVER || !process)
+			continue;
+		SCENE_EACH_MATE(q->scene, process, j) {
+			const struct wait *w = stands_in(q, j);
+
+			if (w && awaits_client(q, w) && owed_may_listen(q->scene, ends, w, its->at.object))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* It says of itself, by its command line, which it has written anew, that it does nothing for its client: in no transaction it has
+ * nothing that others could wait for. */
+static bool says_idle(const struct question *q, uint32_t thread)
+{
+	const struct thread *t = &q->scene->tables->threads[thread];
+	const char *last = strrchr(t->command, ' ');
+
+	return rule_holds(q->scene, RULE_says_idle) && last && !strcmp(last, " idle") && t->exe[0] && strncmp(t->command, t->exe, strlen(t->exe)) != 0;
 }
 
 /* Where nothing tells who is to end it, and it serves somebody: not the one that it waits for now. */
@@ -102,7 +138,7 @@ void ask_idle_session(struct question *q)
 		const struct wait *w = is_colleague(q, i) && !is_waiting(q, i) ? stands_in(q, i) : NULL;
 
 		/* who had it first had come to rest before */
-		if (!w || w->start_ns > q->episode->start_ns || !awaits_client(q, w))
+		if (!w || w->start_ns > q->episode->start_ns || !awaits_client(q, w) || says_idle(q, i))
 			continue;
 		if (found)
 			return;
