@@ -263,6 +263,36 @@ static bool has_no_queue(const struct ends *ends, const struct descriptor *liste
 	return looked_at;
 }
 
+/* In the snapshot that found the connection made, no connection waited to be accepted where it leads, of however many that listen there. */
+static bool was_accepted(const struct ends *ends, const struct descriptor *client, const struct descriptor *listener)
+{
+	const struct tables *tables = ends->tables;
+	uint64_t slack = judgement_limit(ends->judgement, LIMIT_one_snapshot_ns);
+	bool looked_at = false;
+
+	for (size_t i = 0; i < tables->descriptor_count; i++) {
+		const struct descriptor *d = &tables->descriptors[i];
+
+		if (d->at.state != TCP_LISTEN || d->at.kind != OBJECT_KIND_tcp || d->time + slack < client->time || strcmp(d->text, listener->text) != 0)
+			continue;
+		if (d->at.queued || !d->at.read_ns)
+			return false;
+		looked_at = true;
+	}
+	return looked_at;
+}
+
+bool ends_let_go(const struct ends *ends, const struct descriptor *client)
+{
+	bool made = client->at.kind == OBJECT_KIND_tcp && client->at.state == TCP_ESTABLISHED && client->at.channel_out;
+	const struct descriptor *listener;
+
+	if (!made || ends_receiving(ends, client->at.channel_out).count || !judgement_holds(ends->judgement, RULE_let_go))
+		return false;
+	listener = ends_listener(ends, client);
+	return listener && was_accepted(ends, client, listener);
+}
+
 bool ends_kept_out(const struct ends *ends, const struct descriptor *client)
 {
 	const struct descriptor *listener = client->at.kind == OBJECT_KIND_tcp && client->at.state == TCP_SYN_SENT ? ends_listener(ends, client) : NULL;
@@ -276,7 +306,8 @@ bool ends_not_accepted(const struct ends *ends, const struct descriptor *client)
 		return false;
 	if (client->at.state == TCP_SYN_SENT)
 		return !ends_kept_out(ends, client);
-	return client->at.channel_out && !ends_receiving(ends, client->at.channel_out).count && !map_find(&ends->accepted, client->at.object);
+	return client->at.channel_out && !ends_receiving(ends, client->at.channel_out).count && !map_find(&ends->accepted, client->at.object) &&
+	       !ends_let_go(ends, client);
 }
 
 bool ends_lead_to_windows(const struct ends *ends, struct row row)
@@ -362,36 +393,6 @@ bool ends_listens_at_terminals(const struct ends *ends, uint32_t pid, const stru
 					    : wait->kind == WAIT_KIND_read && ends_is_terminal_master(ends, object);
 }
 
-/* One that has the other end of the connection: that process (0 any), as that object (0 any). */
-static bool is_faced_by(const struct ends *ends, uint64_t object, uint32_t pid, uint64_t other)
-{
-	struct row row = ends_of_object(ends, object);
-
-	for (uint32_t i = 0; i < row.count; i++) {
-		struct row far = ends_receiving(ends, ends_at(ends, row, i)->at.channel_out);
-
-		for (uint32_t j = 0; j < far.count; j++)
-			if ((!pid || ends_at(ends, far, j)->pid == pid) && (!other || ends_at(ends, far, j)->at.object == other))
-				return true;
-	}
-	return false;
-}
-
-bool ends_faces(const struct ends *ends, uint64_t object, uint32_t pid)
-{
-	return pid && is_faced_by(ends, object, pid, 0);
-}
-
-bool ends_are_two(const struct ends *ends, uint64_t one, uint64_t other)
-{
-	return other && is_faced_by(ends, one, 0, other);
-}
-
-bool ends_is_datagram(uint64_t object)
-{
-	return object_kind(object) == OBJECT_KIND_udp || object_kind(object) == OBJECT_KIND_unix_dgram;
-}
-
 /* Each of its threads stood in something else for most of the wait. */
 static bool is_away_from_terminals(const struct ends *ends, const struct scene *scene, uint32_t process, const struct wait *wait)
 {
@@ -429,6 +430,36 @@ bool ends_terminal_unattended(const struct ends *ends, const struct scene *scene
 		found = true;
 	}
 	return found;
+}
+
+/* One that has the other end of the connection: that process (0 any), as that object (0 any). */
+static bool is_faced_by(const struct ends *ends, uint64_t object, uint32_t pid, uint64_t other)
+{
+	struct row row = ends_of_object(ends, object);
+
+	for (uint32_t i = 0; i < row.count; i++) {
+		struct row far = ends_receiving(ends, ends_at(ends, row, i)->at.channel_out);
+
+		for (uint32_t j = 0; j < far.count; j++)
+			if ((!pid || ends_at(ends, far, j)->pid == pid) && (!other || ends_at(ends, far, j)->at.object == other))
+				return true;
+	}
+	return false;
+}
+
+bool ends_faces(const struct ends *ends, uint64_t object, uint32_t pid)
+{
+	return pid && is_faced_by(ends, object, pid, 0);
+}
+
+bool ends_are_two(const struct ends *ends, uint64_t one, uint64_t other)
+{
+	return other && is_faced_by(ends, one, 0, other);
+}
+
+bool ends_is_datagram(uint64_t object)
+{
+	return object_kind(object) == OBJECT_KIND_udp || object_kind(object) == OBJECT_KIND_unix_dgram;
 }
 
 bool ends_is_connected_datagram(const struct ends *ends, uint64_t object)

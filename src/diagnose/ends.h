@@ -50,6 +50,8 @@ void ends_note_accepted(const struct scene *scene, struct ends *ends);
 /* Nobody has answered to its connecting, though the one that listens there has no connection left to accept: what it sends does
  * not arrive, or no answer does. */
 bool ends_kept_out(const struct ends *ends, const struct descriptor *client);
+/* It was accepted, and nobody has its other end open any more: had word of that come, it would not stand as a connection. */
+bool ends_let_go(const struct ends *ends, const struct descriptor *client);
 /* One end of datagrams alone can be sent to from anywhere; where it is connected, from the other end. */
 bool ends_is_datagram(uint64_t object);
 bool ends_is_connected_datagram(const struct ends *ends, uint64_t object);
@@ -67,10 +69,10 @@ bool ends_is_terminal_master(const struct ends *ends, uint64_t object);
 bool ends_shows_terminals(const struct ends *ends, uint32_t pid);
 /* It does, and the wait is for those, among others or alone. */
 bool ends_listens_at_terminals(const struct ends *ends, uint32_t pid, const struct wait *wait);
-/* The first thing that the wait listens to; a select that stood as the recording began tells only how many numbers it
- * looked at: where that is one, it is descriptor 0. */
 /* Nobody sits before that terminal: whoever has its other side open stood in something else all through the wait. */
 bool ends_terminal_unattended(const struct ends *ends, const struct scene *scene, uint64_t object, const struct wait *wait);
+/* The first thing that the wait listens to; a select that stood as the recording began tells only how many numbers it
+ * looked at: where that is one, it is descriptor 0. */
 uint64_t ends_listened_to(const struct ends *ends, uint32_t pid, const struct wait *wait);
 static inline const struct descriptor *ends_at(const struct ends *ends, struct row row, uint32_t i)
 {

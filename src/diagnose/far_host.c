@@ -67,6 +67,8 @@ const char *far_host_silent(const struct describer *d, const struct wait *w)
 	if (!socket || ends_receiving(d->ends, socket->at.channel_out).count)
 		return NULL;
 	address = arena_printf(d->arena, "%s (%s)", address_of(socket), socket->at.kind == OBJECT_KIND_tcp ? "TCP" : "UDP");
+	if (ends_let_go(d->ends, socket))
+		return arena_printf(d->arena, "%s, where the connection was accepted and nobody has it open any more: no word of that came", address);
 	if (socket->at.state == TCP_SYN_SENT && socket->at.kind == OBJECT_KIND_tcp)
 		return arena_printf(d->arena, "%s, which did not accept the connection", address);
 	if (w->kind == WAIT_KIND_write)
