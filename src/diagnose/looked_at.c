@@ -42,7 +42,7 @@ static bool is_of_library(const struct named_call *c)
 	for (size_t i = 0; i < sizeof(begins) / sizeof(*begins); i++)
 		if (!strncmp(c->path, begins[i], strlen(begins[i])))
 			return true;
-	return c->syscall == SYS_execve || strstr(c->path, "/glibc-hwcaps/");
+	return c->syscall == SYS_execve || !strcmp(c->path, "/") || !strcmp(c->path, ".") || strstr(c->path, "/glibc-hwcaps/");
 }
 
 /* A connect that goes on behind the call, as it does where nobody waits in it, or that has long been made, tells of no failure. */
@@ -146,13 +146,13 @@ static void drop_answered(struct finding *f)
 			f->items[i].what = LOOKED_NOTHING;
 }
 
-static bool is_absent_to_child(const struct finding *f, unsigned i)
+static bool is_looked_for_by_child(const struct finding *f, unsigned i)
 {
-	return f->items[i].what == LOOKED_ABSENT && f->by_child[i] && f->items[i].times >= limit_of(f->scene, LIMIT_looked_times);
+	return (f->items[i].what == LOOKED_ABSENT || f->items[i].what == LOOKED_THERE) && f->by_child[i] && f->items[i].times >= limit_of(f->scene, LIMIT_looked_times);
 }
 
-/* Of several files that a program looks for each time it is started, and that are not there, none is what is awaited: so it
- * looks for its settings. */
+/* Of several files that a program looks for each time it is started none is what is awaited: so it looks for its settings, and where it
+ * is. */
 static void drop_settings(struct finding *f)
 {
 	const char *first = NULL;
@@ -162,11 +162,11 @@ static void drop_settings(struct finding *f)
 		const char *path = f->items[i].call ? f->items[i].call->path : "", *name = strrchr(path, '/');
 
 		name = name ? name + 1 : path;
-		several |= is_absent_to_child(f, i) && first && strcmp(first, name) != 0;
-		first = is_absent_to_child(f, i) && !first ? name : first;
+		several |= is_looked_for_by_child(f, i) && first && strcmp(first, name) != 0;
+		first = is_looked_for_by_child(f, i) && !first ? name : first;
 	}
 	for (unsigned i = 0; i < f->count; i++)
-		if (several && is_absent_to_child(f, i))
+		if (several && is_looked_for_by_child(f, i))
 			f->items[i].what = LOOKED_NOTHING;
 }
 
@@ -195,7 +195,8 @@ static void add_turns(struct finding *f)
 		struct message m = scene_message(f->scene, i);
 		bool taken = m.flags & MESSAGE_FLAGS_receive && m.result > 0 && !(m.flags & MESSAGE_FLAGS_peek);
 
-		if (m.time > f->to_ns || scene_is_pipe(m.object) || (!taken && !message_sent(&m)) || m.kind == MESSAGE_KIND_connect || !is_its(f, m.thread))
+		if (m.time > f->to_ns || scene_is_pipe(m.object) || (!taken && !message_sent(&m)) || m.kind == MESSAGE_KIND_connect ||
+		    !scene_same_process(f->scene, m.thread, f->thread))
 			continue;
 		for (at = 0; at < count && asked[at] != m.object; at++)
 			;

@@ -89,9 +89,27 @@ static bool is_stuck(const struct finding *f)
 	return f->standing->kind != STANDING_MOVES && f->standing->kind != STANDING_RESTS;
 }
 
-/* Though nobody has said that it is stuck: it is known who holds what it waits for, or that another owes it an answer. */
-static bool is_sure(const struct scene *scene, const struct finding *f)
+/* Each of the circle was in one wait all through the look, and for one thing: who comes and goes, or listens to several, is not known to be
+ * kept by the others. */
+static bool circle_stands(const struct look *look, const struct diagnosis *d)
 {
+	const struct scene *scene = look->session.scene;
+	uint64_t from = look->from_ns > scene->start_ns ? look->from_ns : scene->start_ns;
+
+	for (size_t i = 0; i < d->circle_count; i++) {
+		const struct episode *e = d->circle[i].thread ? scene_episode(scene, d->circle[i].thread, scene->end_ns - 1) : NULL;
+
+		if (!e || e->end_ns < scene->end_ns || e->start_ns > from + limit_of(scene, LIMIT_standing_slack_ns) ||
+		    wait_is_loop_rest(&scene->waits[e->last]))
+			return false;
+	}
+	return true;
+}
+
+/* Though nobody has said that it is stuck: it is known who holds what it waits for, or that another owes it an answer. */
+static bool is_sure(const struct look *look, const struct finding *f)
+{
+	const struct scene *scene = look->session.scene;
 	const struct diagnosis *d = f->diagnosis;
 	uint64_t sure = limit_of(scene, LIMIT_told_sure), end = limit_of(scene, LIMIT_told_owed);
 
@@ -100,7 +118,7 @@ static bool is_sure(const struct scene *scene, const struct finding *f)
 	if (f->standing->dead || (f->standing->blocked && rule_holds(scene, RULE_blocked_unasked)))
 		return true;
 	if (f->standing->maybe)
-		return d->circle_count > 1 && d->confidence >= sure && !d->person;
+		return d->circle_count > 1 && circle_stands(look, d) && d->confidence >= sure && !d->person;
 	if (!f->standing->owed)
 		return d->confidence >= sure || (d->confidence >= end && d->path_count > 1 && d->path[1].confidence >= sure);
 	return d->confidence >= end && !d->person &&
@@ -125,7 +143,7 @@ static const struct standing *find_elsewhere(struct look *look)
 	for (size_t i = 0; i < count && i < ANSWERS_SOUGHT; i++) {
 		struct finding f = { &list[i], diagnose_standing(look, &list[i]) };
 
-		if (is_sure(look->session.scene, &f))
+		if (is_sure(look, &f))
 			return f.standing;
 	}
 	return NULL;
@@ -172,7 +190,7 @@ static void find(struct look *look)
 
 		if (is_stuck(&f))
 			f.diagnosis = diagnose_standing(look, &list[i]);
-		if (!look->meant.count && !is_sure(look->session.scene, &f))
+		if (!look->meant.count && !is_sure(look, &f))
 			continue;
 		look->findings[look->count++] = f;
 	}
@@ -200,9 +218,20 @@ static bool is_child(const struct tables *tables, const struct thread *t, const 
 	       strcmp(t->comm, parent->comm) != 0;
 }
 
+/* It slept for most of what was seen of it. */
 static bool is_sleeper(const struct scene *scene, uint32_t thread)
 {
-	return scene->threads[thread].wait_count && scene_is_sleeper(scene, &scene->waits[scene_waits_end(scene, thread) - 1], true);
+	uint64_t slept = 0, begin = 0, end = 0;
+
+	for (uint32_t i = scene->threads[thread].wait; i < scene_waits_end(scene, thread); i++) {
+		const struct wait *w = &scene->waits[i];
+		uint64_t until = w->end_ns < scene->end_ns ? w->end_ns : scene->end_ns;
+
+		begin = begin ? begin : w->start_ns;
+		end = until > end && w->kind != WAIT_KIND_exit ? until : end;
+		slept += w->kind == WAIT_KIND_sleep && until > w->start_ns ? until - w->start_ns : 0;
+	}
+	return end > begin && most_of(scene, slept, end - begin);
 }
 
 /* Who looks at something again and again by programs that it starts, with sleeps between them, is in no wait for long. */
