@@ -119,6 +119,7 @@ void ask_bus(struct question *q)
 		struct suspect s = { .confidence = weight_of(q), .hop_count = 2 };
 		const struct wait *rest;
 		uint32_t bus, other, started;
+		size_t kept = 0;
 
 		if (object_kind(d->at.object) != OBJECT_KIND_unix_stream || !owed_is_upstream(ends, d))
 			continue;
@@ -130,6 +131,11 @@ void ask_bus(struct question *q)
 		started = other ? 0 : only_one_started(q, bus, &asked);
 		if (!other && !started)
 			continue;
+		/* that it is at the other end says less than whom it passed it on to */
+		for (size_t j = 0; j < q->suspects->length; j++)
+			if (!scene_same_process(q->scene, suspects_thread(&q->suspects->items[j]), bus))
+				q->suspects->items[kept++] = q->suspects->items[j];
+		q->suspects->length = kept;
 		s.hops[0] = (struct hop){ .from_ns = q->from, .thread = bus, .link = LINK_PEER, .confidence = s.confidence };
 		s.hops[1] = (struct hop){ .from_ns = q->from, .thread = other ? other : started, .link = other ? LINK_PEER : LINK_CHILD,
 			.confidence = s.confidence };
