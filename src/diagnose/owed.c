@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 
 #include "diagnose/judgement.h"
+#include "diagnose/own_ends.h"
 #include "diagnose/serving.h"
 #include "diagnose/shared_word.h"
 #include "diagnose/suspects.h"
@@ -441,17 +442,6 @@ static bool owes_answer_on(const struct scene *scene, const struct ends *ends, u
 	return false;
 }
 
-/* What went over the connection last was sent by this process: only of TCP that is known. */
-static bool spoke_last(const struct ends *ends, uint64_t object, uint32_t pid)
-{
-	struct row row = ends_of_object(ends, object);
-
-	for (uint32_t i = row.count; i-- > 0; )
-		if (ends_at(ends, row, i)->pid == pid)
-			return ends_at(ends, row, i)->at.kind == OBJECT_KIND_tcp && ends_at(ends, row, i)->at.access & DESCRIPTOR_SPOKE_LAST;
-	return false;
-}
-
 /* Nobody has answered to the connecting itself. */
 static bool is_connecting(const struct scene *scene, const struct ends *ends, uint64_t object, uint32_t pid)
 {
@@ -483,7 +473,7 @@ static bool owes_answer_in_set(const struct scene *scene, const struct ends *end
 		if (role != END_CLIENT || !(item->events & EPOLLIN))
 			continue;
 		clients++;
-		owed |= (!asked || spoke_last(ends, object, scene_pid(scene, w->thread))) && owes_answer_on(scene, ends, object, w, from_ns);
+		owed |= (!asked || own_ends_spoke_last(ends, object, scene_pid(scene, w->thread))) && owes_answer_on(scene, ends, object, w, from_ns);
 	}
 	if (!newest && !asked && w->kind == WAIT_KIND_poll && w->argument == 1)
 		return owes_answer_on(scene, ends, w->detail, w, from_ns);

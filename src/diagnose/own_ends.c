@@ -108,3 +108,13 @@ void own_ends_note_sleeps(struct scene *scene, const struct ends *ends)
 			w->kind = WAIT_KIND_sleep;
 	}
 }
+
+bool own_ends_spoke_last(const struct ends *ends, uint64_t object, uint32_t pid)
+{
+	struct row row = ends_of_object(ends, object);
+
+	for (uint32_t i = row.count; i-- > 0; )
+		if (ends_at(ends, row, i)->pid == pid)
+			return ends_at(ends, row, i)->at.kind == OBJECT_KIND_tcp && ends_at(ends, row, i)->at.access & DESCRIPTOR_SPOKE_LAST;
+	return false;
+}

@@ -15,4 +15,7 @@ bool own_ends_only(const struct scene *scene, const struct ends *ends, const str
 /* Waits that are sleeps for that reason, as they have a time limit, are told as such from now on. */
 void own_ends_note_sleeps(struct scene *scene, const struct ends *ends);
 
+/* What went over the connection last was sent by that process: only of TCP that is known. */
+bool own_ends_spoke_last(const struct ends *ends, uint64_t object, uint32_t pid);
+
 #endif

@@ -495,6 +495,49 @@ static bool may_be_in_circle(const struct scene *scene, const struct standing *s
 	       (w->kind == WAIT_KIND_read || w->kind == WAIT_KIND_child || (w->kind == WAIT_KIND_poll && w->argument == 1) || w->hint);
 }
 
+/* Its only connection of those that it listens to there; 0: it listens to none, or several. */
+static uint64_t only_client(const struct scene *scene, const struct ends *ends, const struct wait *w)
+{
+	uint64_t found = 0;
+
+	if (w->kind == WAIT_KIND_read)
+		return w->object;
+	if (w->kind == WAIT_KIND_poll && w->argument == 1)
+		return w->detail;
+	if (w->kind == WAIT_KIND_poll && w->argument == 2 && ends_role(ends, w->detail) == END_CLIENT)
+		return w->detail;
+	for (uint32_t i = 0; w->kind == WAIT_KIND_epoll && i < scene->poll_item_count; i++) {
+		uint64_t object = scene->poll_items[i].set == w->object ? scene->poll_items[i].object : 0;
+
+		if (!object || object == found || own_ends_has_both(ends, object, scene_pid(scene, w->thread)))
+			continue;
+		if (found)
+			return 0;
+		found = object;
+	}
+	return found;
+}
+
+/* A young program's first thread waits for an answer, or for what it writes to be taken: most likely, for some only listen. */
+static bool may_ask(const struct scene *scene, const struct ends *ends, const struct standing *s)
+{
+	const struct wait *w = scene->threads[s->thread].wait_count ? &scene->waits[scene_waits_end(scene, s->thread) - 1] : NULL;
+	uint64_t born = serving_born(scene, s->thread), object;
+	uint32_t pid = scene_pid(scene, s->thread);
+
+	if (!rule_holds(scene, RULE_may_ask) || !w || w->idle || scene_tid(scene, s->thread) != pid || ends_has_windows(ends, pid) || !born ||
+	    born + limit_of(scene, LIMIT_young_ns) < scene->end_ns || (s->kind != STANDING_WAITS && s->kind != STANDING_LOOKS && s->kind != STANDING_RESTS))
+		return false;
+	if (w->kind == WAIT_KIND_write)
+		return scene_is_pipe(w->object) && scene->episodes[w->episode].slices == 1;
+	object = only_client(scene, ends, w);
+	if (ends_role(ends, object) != END_CLIENT)
+		return false;
+	if (object_kind(object) == OBJECT_KIND_unix_stream)
+		return w->kind == WAIT_KIND_read || (w->kind == WAIT_KIND_poll && w->timeout_ns);
+	return own_ends_spoke_last(ends, object, pid);
+}
+
 static void find_all(struct diagnoser *diagnoser, const struct standing_options *options, struct standing *list, size_t *count)
 {
 	const struct scene *scene = diagnoser->scene;
@@ -506,6 +549,12 @@ static void find_all(struct diagnoser *diagnoser, const struct standing_options 
 			continue;
 		standing_of(diagnoser, thread, options->from_ns, &s);
 		s.maybe = !is_beyond_doubt(scene, &s) && !s.owed;
+		if (options->uncertain) {
+			s.asks = s.maybe && may_ask(scene, &diagnoser->ends, &s);
+			if (s.asks && s.early_ns + options->threshold_ns <= scene->end_ns)
+				list[(*count)++] = s;
+			continue;
+		}
 		if ((!s.maybe || may_be_in_circle(scene, &s)) && s.early_ns + options->threshold_ns <= scene->end_ns)
 			list[(*count)++] = s;
 	}

@@ -34,6 +34,7 @@ struct standing {
 	bool dead;                /* nobody can end it: so it is owed */
 	bool by_child;            /* it waits for a program by which a script sleeps */
 	bool maybe;               /* not asked about, and neither beyond doubt nor owed: a circle of waits would tell that it is stuck */
+	bool asks;                /* not asked about, and it may have asked another for what it waits for */
 	bool blocked;             /* in a sleep inside the kernel from which no signal wakes it, but to end it */
 	const char *reason;       /* for STANDING_RESTS: why that is no hang */
 };
@@ -46,6 +47,7 @@ struct standing_options {
 	size_t pid_count;
 	uint64_t threshold_ns;    /* without pids: what has stood still for so long */
 	uint64_t from_ns;         /* the look begins here; 0: the trace is the look */
+	bool uncertain;           /* without pids: none of those, but young programs that may have asked another (`asks`) */
 };
 
 /* Of each process asked about the thread that tells most, at rest or not; without

@@ -17,8 +17,10 @@
 #include "diagnose/standing.h"
 #include "session/command.h"
 #include "session/loop_tasks.h"
+#include "session/now_children.h"
 #include "session/now_look.h"
 #include "session/now_meant.h"
+#include "session/now_perhaps.h"
 #include "session/session.h"
 #include "session/why.h"
 #include "trace/when.h"
@@ -62,6 +64,8 @@ struct look {
 	struct filter calls;      /* whose calls a longer look records */
 	struct finding *findings;
 	size_t count;
+	struct finding *perhaps;  /* not asked about, and uncertain */
+	size_t perhaps_count;
 	struct buf said;          /* signature of what was told last */
 	bool again, told;
 	bool may_repeat;          /* a longer look can be taken, ... */
@@ -177,6 +181,39 @@ static void put_outermost_first(struct look *look)
 		}
 }
 
+static bool is_found(const struct look *look, uint32_t thread)
+{
+	for (size_t i = 0; i < look->count; i++)
+		if (look->findings[i].standing->thread == thread || leads_over(look->findings[i].diagnosis, thread))
+			return true;
+	for (size_t i = 0; i < look->perhaps_count; i++)
+		if (leads_over(look->perhaps[i].diagnosis, thread))
+			return true;
+	return false;
+}
+
+/* Whose standing may be meant, though nobody asks: where it is known, as a guess, who keeps it. */
+static void find_perhaps(struct look *look)
+{
+	const struct scene *scene = look->session.scene;
+	const struct standing *list;
+	struct standing_options options = { .threshold_ns = options_number(look->context->options, "threshold", THRESHOLD_NS),
+					    .from_ns = look->from_ns, .uncertain = true };
+	size_t count = standing_find(&look->arena, look->session.diagnoser, &options, &list);
+
+	look->perhaps = arena_array(&look->arena, struct finding, count);
+	for (size_t i = 0; i < count && i < ANSWERS_SOUGHT && look->perhaps_count < limit_of(scene, LIMIT_asks_told); i++) {
+		struct finding f = { .standing = &list[i] };
+		const struct diagnosis *d;
+
+		if (is_found(look, list[i].thread))
+			continue;
+		d = f.diagnosis = diagnose_standing(look, &list[i]);
+		if (now_perhaps_tells(scene, d) && !is_found(look, now_perhaps_keeper(d)->thread))
+			look->perhaps[look->perhaps_count++] = f;
+	}
+}
+
 static void find(struct look *look)
 {
 	const struct standing *list;
@@ -194,8 +231,10 @@ static void find(struct look *look)
 			continue;
 		look->findings[look->count++] = f;
 	}
-	if (!look->meant.count)
-		put_outermost_first(look);
+	if (look->meant.count)
+		return;
+	put_outermost_first(look);
+	find_perhaps(look);
 }
 
 static void describe_thread_of(const struct look *look, uint32_t thread, struct actor *actor)
@@ -210,58 +249,6 @@ static void describe_thread_of(const struct look *look, uint32_t thread, struct 
 static struct loop_tasks tasks_of(struct look *look, const struct actor *actor)
 {
 	return loop_tasks_find(&look->arena, &look->session, actor->pid, look->last_ns, trace_summary(look->session.trace)->end_ns);
-}
-
-static bool is_child(const struct tables *tables, const struct thread *t, const struct thread *parent)
-{
-	return t->tid == t->pid && (t->parent_pid == parent->pid || (t->creator && tables->threads[t->creator].pid == parent->pid)) &&
-	       strcmp(t->comm, parent->comm) != 0;
-}
-
-/* It slept for most of what was seen of it. */
-static bool is_sleeper(const struct scene *scene, uint32_t thread)
-{
-	uint64_t slept = 0, begin = 0, end = 0;
-
-	for (uint32_t i = scene->threads[thread].wait; i < scene_waits_end(scene, thread); i++) {
-		const struct wait *w = &scene->waits[i];
-		uint64_t until = w->end_ns < scene->end_ns ? w->end_ns : scene->end_ns;
-
-		begin = begin ? begin : w->start_ns;
-		end = until > end && w->kind != WAIT_KIND_exit ? until : end;
-		slept += w->kind == WAIT_KIND_sleep && until > w->start_ns ? until - w->start_ns : 0;
-	}
-	return end > begin && most_of(scene, slept, end - begin);
-}
-
-/* Who looks at something again and again by programs that it starts, with sleeps between them, is in no wait for long. */
-static bool put_children_of(const struct look *look, const struct thread *parent, bool sleepers, struct buf *buf)
-{
-	const struct tables *tables = look->session.tables;
-	const char *comm = NULL;
-	unsigned count = 0;
-
-	for (uint32_t i = 1; i < tables->thread_count; i++) {
-		const struct thread *t = &tables->threads[i];
-
-		if (!is_child(tables, t, parent) || is_sleeper(look->session.scene, i) != sleepers ||
-		    (t->start_ns < look->from_ns && t->end_ns >= look->session.scene->end_ns))
-			continue;
-		if (comm && strcmp(comm, t->comm) != 0)
-			return true;
-		comm = t->comm;
-		count++;
-	}
-	if (count >= limit_of(look->session.scene, LIMIT_children_again))
-		buf_printf(buf, "  It runs %s again and again (%u times in this look): if that is a loop that looks for something, that does not come.\n",
-			   comm, count);
-	return count > 0;
-}
-
-static void put_children(const struct look *look, const struct thread *parent, struct buf *buf)
-{
-	if (!put_children_of(look, parent, false, buf))
-		put_children_of(look, parent, true, buf);
 }
 
 /* What it looks at, or waits to see change; "" nothing is known of that. */
@@ -295,7 +282,7 @@ static void put_line(struct look *look, const struct finding *f, struct buf *buf
 		if (looks[0])
 			buf_printf(buf, "  %s\n", looks);
 		else if (f->standing->kind == STANDING_MOVES)
-			put_children(look, &look->session.tables->threads[f->standing->thread], buf);
+			now_children_text(look->session.scene, f->standing->thread, look->from_ns, buf);
 		struct loop_tasks tasks = tasks_of(look, &actor);
 
 		loop_tasks_text(&look->arena, &tasks, buf);
@@ -331,6 +318,17 @@ static void put_elsewhere(struct look *look, struct buf *buf)
 	buf_printf(buf, "But %s is stuck: `argus now`, without a name, tells why.\n", answer_who(&look->arena, &actor));
 }
 
+/* Not a claim: nobody asked, and each of them may only be listening. */
+static void put_perhaps(struct look *look, struct buf *buf)
+{
+	for (size_t i = 0; i < look->perhaps_count; i++) {
+		const struct finding *f = &look->perhaps[i];
+
+		buf_text(buf, i ? "" : "Longest without an answer, and may be meant:\n");
+		now_perhaps_text(&look->arena, f->diagnosis, look->session.scene->end_ns - f->standing->early_ns, buf);
+	}
+}
+
 static void put_text(struct look *look, struct buf *buf)
 {
 	size_t told = 0;
@@ -346,10 +344,13 @@ static void put_text(struct look *look, struct buf *buf)
 			buf_char(buf, '\n');
 		why_text(&look->arena, &look->session, f->diagnosis, look->context->out->width, buf);
 		if (look->meant.count && f->standing->by_child && !looks_of(look, f)[0])
-			put_children(look, &look->session.tables->threads[f->standing->thread], buf);
+			now_children_text(look->session.scene, f->standing->thread, look->from_ns, buf);
 	}
 	if (!look->count)
 		buf_printf(buf, "nothing is stuck\n");
+	if (look->perhaps_count && told)
+		buf_char(buf, '\n');
+	put_perhaps(look, buf);
 	if (look->meant.count && !told && !look->again)
 		put_elsewhere(look, buf);
 }
@@ -549,7 +550,7 @@ static int answer_from(struct look *look, const char *path, bool keep, struct er
 	look->session.temporary = !keep;
 	read_last_snapshot(look);
 	look->from_ns = look_from(look, look_ns);
-	look->meant.count = look->count = 0;
+	look->meant.count = look->count = look->perhaps_count = 0;
 	arena_init(&look->arena);
 	if (!look->session.scene)
 		r = session_look(&look->session, look->from_ns, trace_summary(look->session.trace)->end_ns, err);

@@ -1,0 +1,57 @@
+/* See now_perhaps.h. */
+#include "session/now_perhaps.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "diagnose/describe.h"
+#include "diagnose/judgement.h"
+
+const struct actor *now_perhaps_keeper(const struct diagnosis *d)
+{
+	const struct actor *a = d->culprit.kind == ACTOR_THREAD ? &d->culprit : d->path_count > 1 ? &d->path[d->path_count - 1].actor : NULL;
+
+	return a && a->thread && a->thread != d->victim.thread ? a : NULL;
+}
+
+static uint8_t sure_of(const struct diagnosis *d)
+{
+	return d->culprit.kind == ACTOR_THREAD || !d->path_count ? d->confidence : d->path[d->path_count - 1].confidence;
+}
+
+/* It waits for what somebody types; or it is who was asked, and listens to all of its clients. */
+static bool listens(const struct scene *scene, const struct diagnosis *d)
+{
+	const struct wait *w = d->last_wait ? &scene->waits[d->last_wait] : NULL;
+
+	if (w && d->path_count <= 2 && wait_is_loop_rest(w))
+		return true;
+	return w && (object_kind(w->object) == OBJECT_KIND_tty || (w->kind == WAIT_KIND_poll && object_kind(w->detail) == OBJECT_KIND_tty));
+}
+
+/* As the workers of a server do, of which one is at work and the others wait for some. */
+static bool runs_the_same(const struct scene *scene, uint32_t a, uint32_t b)
+{
+	const struct thread *x = &scene->tables->threads[a], *y = &scene->tables->threads[b];
+
+	return !strcmp(x->exe, y->exe) && !strcmp(x->command, y->command);
+}
+
+bool now_perhaps_tells(const struct scene *scene, const struct diagnosis *d)
+{
+	const struct actor *keeper = now_perhaps_keeper(d);
+
+	return keeper && sure_of(d) >= limit_of(scene, LIMIT_asks_sure) && !runs_the_same(scene, d->victim.thread, keeper->thread) && !listens(scene, d);
+}
+
+void now_perhaps_text(struct arena *arena, const struct diagnosis *d, uint64_t for_ns, struct buf *buf)
+{
+	const struct actor *keeper = now_perhaps_keeper(d);
+
+	buf_printf(buf, "  %s, for at least %s: %s %s", answer_who(arena, &d->victim), describe_time(arena, for_ns),
+		   d->path_count > 2 ? "perhaps because of" : "it waits for", answer_who(arena, keeper));
+	if (d->doing_count)
+		buf_printf(buf, ", %s", d->doings[0].words);
+	answer_place(arena, buf, keeper);
+	buf_printf(buf, " (%u %%; `argus now %" PRIu32 "` tells more)\n", sure_of(d), d->victim.pid);
+}

@@ -1,0 +1,15 @@
+/* Of who waits, though nobody asks about it, for another that it may have asked: who keeps it, as a guess. No claim, for it may only listen. */
+#ifndef SESSION_NOW_PERHAPS_H
+#define SESSION_NOW_PERHAPS_H
+
+#include "diagnose/answer.h"
+#include "diagnose/scene.h"
+
+/* Who keeps it, as far as that is known; NULL: nobody but itself is. */
+const struct actor *now_perhaps_keeper(const struct diagnosis *diagnosis);
+/* It has one, which is sure enough, and neither one of its own kind nor at rest. */
+bool now_perhaps_tells(const struct scene *scene, const struct diagnosis *diagnosis);
+/* A line. */
+void now_perhaps_text(struct arena *arena, const struct diagnosis *diagnosis, uint64_t for_ns, struct buf *buf);
+
+#endif
