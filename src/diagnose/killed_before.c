@@ -41,7 +41,8 @@ static bool is_refused(struct looking *l)
 	uint64_t near = limit_of(l->scene, LIMIT_look_ns);
 	uint32_t times = 0;
 
-	for (uint32_t i = calls_from(l->scene, l->from_ns > near ? l->from_ns - near : 0); i < l->scene->call_count && l->scene->calls[i].time < l->to_ns; i++) {
+	for (uint32_t i = calls_from(l->scene, l->from_ns > near ? l->from_ns - near : 0);
+	     i < l->scene->call_count && l->scene->calls[i].time < l->to_ns; i++) {
 		const struct call_made *c = &l->scene->calls[i];
 
 		if (c->what != CALL_REFUSED || !is_its_own(l, c->thread))

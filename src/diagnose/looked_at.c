@@ -148,7 +148,8 @@ static void drop_answered(struct finding *f)
 
 static bool is_looked_for_by_child(const struct finding *f, unsigned i)
 {
-	return (f->items[i].what == LOOKED_ABSENT || f->items[i].what == LOOKED_THERE) && f->by_child[i] && f->items[i].times >= limit_of(f->scene, LIMIT_looked_times);
+	return (f->items[i].what == LOOKED_ABSENT || f->items[i].what == LOOKED_THERE) && f->by_child[i] &&
+	       f->items[i].times >= limit_of(f->scene, LIMIT_looked_times);
 }
 
 /* Of several files that a program looks for each time it is started none is what is awaited: so it looks for its settings, and where it
