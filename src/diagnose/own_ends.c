@@ -118,3 +118,26 @@ bool own_ends_spoke_last(const struct ends *ends, uint64_t object, uint32_t pid)
 			return ends_at(ends, row, i)->at.kind == OBJECT_KIND_tcp && ends_at(ends, row, i)->at.access & DESCRIPTOR_SPOKE_LAST;
 	return false;
 }
+
+uint64_t own_ends_only_client(const struct scene *scene, const struct ends *ends, const struct wait *w)
+{
+	uint64_t found = 0;
+
+	if (w->kind == WAIT_KIND_read)
+		return w->object;
+	if (w->kind == WAIT_KIND_poll && w->argument == 1)
+		return w->detail;
+	if (w->kind == WAIT_KIND_poll && w->argument == 2 && ends_role(ends, w->detail) == END_CLIENT)
+		return w->detail;
+	for (uint32_t i = 0; w->kind == WAIT_KIND_epoll && i < scene->poll_item_count; i++) {
+		uint64_t object = scene->poll_items[i].set == w->object ? scene->poll_items[i].object : 0;
+
+		if (!object || object == found || own_ends_has_both(ends, object, scene_pid(scene, w->thread)) ||
+		    ends_faces(ends, object, scene_pid(scene, w->thread)))
+			continue;
+		if (found)
+			return 0;
+		found = object;
+	}
+	return found;
+}

@@ -18,4 +18,7 @@ void own_ends_note_sleeps(struct scene *scene, const struct ends *ends);
 /* What went over the connection last was sent by that process: only of TCP that is known. */
 bool own_ends_spoke_last(const struct ends *ends, uint64_t object, uint32_t pid);
 
+/* All that the wait listens to, besides its process's own bells, where that is one thing: that; 0 it is not. */
+uint64_t own_ends_only_client(const struct scene *scene, const struct ends *ends, const struct wait *wait);
+
 #endif

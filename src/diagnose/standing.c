@@ -495,29 +495,6 @@ static bool may_be_in_circle(const struct scene *scene, const struct standing *s
 	       (w->kind == WAIT_KIND_read || w->kind == WAIT_KIND_child || (w->kind == WAIT_KIND_poll && w->argument == 1) || w->hint);
 }
 
-/* Its only connection of those that it listens to there; 0: it listens to none, or several. */
-static uint64_t only_client(const struct scene *scene, const struct ends *ends, const struct wait *w)
-{
-	uint64_t found = 0;
-
-	if (w->kind == WAIT_KIND_read)
-		return w->object;
-	if (w->kind == WAIT_KIND_poll && w->argument == 1)
-		return w->detail;
-	if (w->kind == WAIT_KIND_poll && w->argument == 2 && ends_role(ends, w->detail) == END_CLIENT)
-		return w->detail;
-	for (uint32_t i = 0; w->kind == WAIT_KIND_epoll && i < scene->poll_item_count; i++) {
-		uint64_t object = scene->poll_items[i].set == w->object ? scene->poll_items[i].object : 0;
-
-		if (!object || object == found || own_ends_has_both(ends, object, scene_pid(scene, w->thread)))
-			continue;
-		if (found)
-			return 0;
-		found = object;
-	}
-	return found;
-}
-
 /* A young program's first thread waits for an answer, or for what it writes to be taken: most likely, for some only listen. */
 static bool may_ask(const struct scene *scene, const struct ends *ends, const struct standing *s)
 {
@@ -530,7 +507,7 @@ static bool may_ask(const struct scene *scene, const struct ends *ends, const st
 		return false;
 	if (w->kind == WAIT_KIND_write)
 		return scene_is_pipe(w->object) && scene->episodes[w->episode].slices == 1;
-	object = only_client(scene, ends, w);
+	object = own_ends_only_client(scene, ends, w);
 	if (ends_role(ends, object) != END_CLIENT)
 		return false;
 	if (object_kind(object) == OBJECT_KIND_unix_stream)

@@ -309,11 +309,28 @@ void ask_told_last(struct question *q)
 }
 
 /* It comes back to its loop again and again: what it does there is for others. */
-static bool goes_on_serving(const struct question *q, uint32_t server)
+static bool comes_and_goes(const struct question *q, uint32_t thread)
 {
-	const struct episode *e = scene_episode(q->scene, server, q->to - 1);
+	const struct episode *e = scene_episode(q->scene, thread, q->to - 1);
 
 	return !e || e->start_ns >= q->to || !most_of(q->scene, q->to - (e->start_ns > q->from ? e->start_ns : q->from), q->to - q->from);
+}
+
+/* A thread of it does, and none is known to be at work for who asked: it only waits for others, or by its loop. */
+static bool goes_on_serving(const struct question *q, uint32_t server, uint64_t since_ns)
+{
+	struct request_asked asked = { .thread = q->wait->thread, .since_ns = since_ns, .from_ns = q->from, .to_ns = q->to };
+	uint32_t at_work = serving_thread(q->scene, q->inquiry->ends, server, &asked);
+	const struct wait *w = at_work ? stands_in(q, at_work) : NULL;
+	bool goes = comes_and_goes(q, server);
+
+	if (!rule_holds(q->scene, RULE_threads_serve))
+		return goes;
+	if (!goes && w && w->kind != WAIT_KIND_poll && w->kind != WAIT_KIND_epoll && w->kind != WAIT_KIND_read)
+		return false;
+	SCENE_EACH_MATE(q->scene, server, i)
+		goes |= q->scene->tables->threads[i].end_ns >= q->to && comes_and_goes(q, i);
+	return goes;
 }
 
 static void suspect_behind(struct question *q, uint32_t server, const struct descriptor *its, uint64_t since_ns)
@@ -341,11 +358,12 @@ void ask_behind_server(struct question *q)
 	const struct ends *ends = q->inquiry->ends;
 	const struct wait *w = q->wait;
 	struct row row = ends_of_process(ends, scene_pid(q->scene, w->thread));
-	uint64_t object = w->kind == WAIT_KIND_poll ? w->detail : w->object, last = 0;
+	uint64_t object = w->kind == WAIT_KIND_epoll ? own_ends_only_client(q->scene, ends, w) : w->kind == WAIT_KIND_poll ? w->detail : w->object, last = 0;
 	uint64_t since = owed_upstream_since(q->scene, serving_asked_since(q->scene, q->episode));
 	uint32_t server = 0;
 
-	if (w->end != WAIT_END_OPEN || w->idle || only_looks(q) || (w->kind != WAIT_KIND_read && w->kind != WAIT_KIND_poll))
+	if (w->end != WAIT_END_OPEN || w->idle || only_looks(q) || !object ||
+	    (w->kind != WAIT_KIND_read && w->kind != WAIT_KIND_poll && w->kind != WAIT_KIND_epoll))
 		return;
 	for (uint32_t i = row.count; i-- > 0 && !server; ) {
 		const struct descriptor *d = ends_at(ends, row, i);
@@ -353,7 +371,7 @@ void ask_behind_server(struct question *q)
 		if (d->at.object == object && d->at.access & DESCRIPTOR_SPOKE_LAST && owed_is_upstream(ends, d))
 			server = suspects_neighbour(q->scene, ends, d, q->from, q->to);
 	}
-	if (!server || scene_same_process(q->scene, server, w->thread) || !goes_on_serving(q, server))
+	if (!server || scene_same_process(q->scene, server, w->thread) || !goes_on_serving(q, server, serving_asked_since(q->scene, q->episode)))
 		return;
 	row = ends_of_process(ends, scene_pid(q->scene, server));
 	for (uint32_t i = row.count; i-- > 0; ) {
