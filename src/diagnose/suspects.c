@@ -199,7 +199,8 @@ static void ask_children(struct question *q)
 			found = i;
 			break;
 		}
-		if (!found || serving_born(q->scene, i) > last) {
+		/* of several one that is waited for already is the last to be meant: it would be a circle, of which nothing is known */
+		if (!found || is_waiting(q, found) > is_waiting(q, i) || (is_waiting(q, found) == is_waiting(q, i) && serving_born(q->scene, i) > last)) {
 			found = i;
 			last = serving_born(q->scene, i);
 		}

@@ -93,6 +93,20 @@ static bool is_stuck(const struct finding *f)
 	return f->standing->kind != STANDING_MOVES && f->standing->kind != STANDING_RESTS;
 }
 
+/* For any of its children, of which there are several. */
+static bool waits_for_any(const struct look *look, const struct wait *w)
+{
+	const struct scene *scene = look->session.scene;
+	uint32_t count = 0;
+
+	for (uint32_t i = 1; w->kind == WAIT_KIND_child && w->argument <= 0 && i < scene->thread_count; i++) {
+		const struct thread *t = &scene->tables->threads[i];
+
+		count += t->tid == t->pid && t->parent_pid == scene_pid(scene, w->thread) && t->end_ns >= scene->end_ns;
+	}
+	return count > 1;
+}
+
 /* Each of the circle was in one wait all through the look, and for one thing: who comes and goes, or listens to several, is not known to be
  * kept by the others. */
 static bool circle_stands(const struct look *look, const struct diagnosis *d)
@@ -104,7 +118,7 @@ static bool circle_stands(const struct look *look, const struct diagnosis *d)
 		const struct episode *e = d->circle[i].thread ? scene_episode(scene, d->circle[i].thread, scene->end_ns - 1) : NULL;
 
 		if (!e || e->end_ns < scene->end_ns || e->start_ns > from + limit_of(scene, LIMIT_standing_slack_ns) ||
-		    wait_is_loop_rest(&scene->waits[e->last]))
+		    wait_is_loop_rest(&scene->waits[e->last]) || waits_for_any(look, &scene->waits[e->last]))
 			return false;
 	}
 	return true;
@@ -209,7 +223,7 @@ static void find_perhaps(struct look *look)
 		if (is_found(look, list[i].thread))
 			continue;
 		d = f.diagnosis = diagnose_standing(look, &list[i]);
-		if (now_perhaps_tells(scene, d) && !is_found(look, now_perhaps_keeper(d)->thread))
+		if (now_perhaps_tells(scene, d, look->from_ns > scene->start_ns ? look->from_ns : scene->start_ns) && !is_found(look, now_perhaps_keeper(d)->thread))
 			look->perhaps[look->perhaps_count++] = f;
 	}
 }

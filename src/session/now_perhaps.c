@@ -37,11 +37,20 @@ static bool runs_the_same(const struct scene *scene, uint32_t a, uint32_t b)
 	return !strcmp(x->exe, y->exe) && !strcmp(x->command, y->command);
 }
 
-bool now_perhaps_tells(const struct scene *scene, const struct diagnosis *d)
+/* All through the look: behind one that comes and goes nobody else is known to keep it. */
+static bool stands(const struct scene *scene, uint32_t thread, uint64_t from_ns)
+{
+	const struct episode *e = scene_episode(scene, thread, scene->end_ns - 1);
+
+	return e && e->end_ns >= scene->end_ns && e->start_ns <= from_ns + limit_of(scene, LIMIT_standing_slack_ns);
+}
+
+bool now_perhaps_tells(const struct scene *scene, const struct diagnosis *d, uint64_t from_ns)
 {
 	const struct actor *keeper = now_perhaps_keeper(d);
 
-	return keeper && sure_of(d) >= limit_of(scene, LIMIT_asks_sure) && !runs_the_same(scene, d->victim.thread, keeper->thread) && !listens(scene, d);
+	return keeper && sure_of(d) >= limit_of(scene, LIMIT_asks_sure) && !runs_the_same(scene, d->victim.thread, keeper->thread) && !listens(scene, d) &&
+	       (d->path_count <= 2 || stands(scene, keeper->thread, from_ns));
 }
 
 void now_perhaps_text(struct arena *arena, const struct diagnosis *d, uint64_t for_ns, struct buf *buf)

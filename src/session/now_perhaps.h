@@ -7,8 +7,8 @@
 
 /* Who keeps it, as far as that is known; NULL: nobody but itself is. */
 const struct actor *now_perhaps_keeper(const struct diagnosis *diagnosis);
-/* It has one, which is sure enough, and neither one of its own kind nor at rest. */
-bool now_perhaps_tells(const struct scene *scene, const struct diagnosis *diagnosis);
+/* It has one, which is sure enough, neither one of its own kind nor at rest, and stood since the look began. */
+bool now_perhaps_tells(const struct scene *scene, const struct diagnosis *diagnosis, uint64_t from_ns);
 /* A line. */
 void now_perhaps_text(struct arena *arena, const struct diagnosis *diagnosis, uint64_t for_ns, struct buf *buf);
 
