@@ -214,6 +214,7 @@ static void find_perhaps(struct look *look)
 	struct standing_options options = { .threshold_ns = options_number(look->context->options, "threshold", THRESHOLD_NS),
 					    .from_ns = look->from_ns, .uncertain = true };
 	size_t count = standing_find(&look->arena, look->session.diagnoser, &options, &list);
+	uint64_t from = look->from_ns > scene->start_ns ? look->from_ns : scene->start_ns;
 
 	look->perhaps = arena_array(&look->arena, struct finding, count);
 	for (size_t i = 0; i < count && i < ANSWERS_SOUGHT && look->perhaps_count < limit_of(scene, LIMIT_asks_told); i++) {
@@ -223,7 +224,7 @@ static void find_perhaps(struct look *look)
 		if (is_found(look, list[i].thread))
 			continue;
 		d = f.diagnosis = diagnose_standing(look, &list[i]);
-		if (now_perhaps_tells(scene, d, look->from_ns > scene->start_ns ? look->from_ns : scene->start_ns) && !is_found(look, now_perhaps_keeper(d)->thread))
+		if (now_perhaps_tells(scene, d, from) && !is_found(look, now_perhaps_keeper(d)->thread))
 			look->perhaps[look->perhaps_count++] = f;
 	}
 }
