@@ -617,6 +617,13 @@ class Checker(Document):
         if any(d.get('access', 0) & other for d in self.trace.descriptors if d.get('object') in things):
             self.say(f'{m["path"]} is open for {m["way"]}')
 
+    def say_other_fifo(self, m):
+        self.say_fifo(m)
+        thread = self.who(m['who'], 'who opens another FIFO')
+        victim = self.trace.thread(self.answer['victim']['tid'], self.start)
+        if thread and victim and not thread.parents & victim.parents and thread.parent != victim.parent:
+            self.say(f'{thread.pid} and {victim.pid} were not started by one process')
+
     def say_past(self, match):
         thread = self.who(match['who'], 'who is past the call')
         if thread and match['function'] not in {name for _, node in thread.stacks for name, _ in self.trace.stack(node)}:

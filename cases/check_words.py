@@ -85,6 +85,7 @@ GRAMMAR = [(name, re.compile(text)) for name, text in (
     ('mapped', r' No other process that could be looked into has that memory mapped(?P<fellows> but who waits for the same)?\.'),
     ('unconnected', r' To whom it sent is not known: its socket is not connected, and the kernel keeps no address then\.'),
     ('fifo', r' It opens (?P<path>.+?), which nobody has open for (?P<way>writing|reading)\.'),
+    ('other_fifo', rf' (?P<who>{ONE}), which the same process started, opens (?P<path>.+?), which nobody has open for (?P<way>writing|reading)\.'),
     ('past', rf' In (?P<function>[^,]+(?:, [^,]+)*?), (?P<who>{ONE}) is past the call in which this one waits: it may have what is waited for\.'),
     ('fellows', r' (?P<count>\d+) more (?:thread waits|threads wait) for the same\.'),
     ('session', rf' That session is one of (?P<who>{ONE})\.'),
@@ -104,13 +105,13 @@ GRAMMAR = [(name, re.compile(text)) for name, text in (
     ('meant', r' (?:It may|Nothing hung for certain; this took longest, and may) be meant: (?P<says>it waits for a person|it waits until files change'
               r'|a server that rested meanwhile had no news for it|who was to end it let a time of its own pass|it waits for its turn to rest|it rests where it waited'
               r'|a part of the same program let its time pass|the program itself worked|its own time limit ended it'
-              r'|nothing tells what it waits for|nothing tells for certain what it looks for|nothing tells that it does not rest there|what it reads may come piece by piece)\.'),
+              r'|little speaks for it|nothing tells what it waits for|nothing tells for certain what it looks for|nothing tells that it does not rest there|what it reads may come piece by piece)\.'),
     ('on_the_way', rf' This process did not hang by itself: (?P<who>{ONE}) hung because of it\.'),
     ('losses', rf' In the window (?P<count>\d+) events? w(?:as|ere) lost, in (?:a stretch of|stretches of up to) (?P<time>{TIME}): what happened there is not in the trace\.'),
     ('silence', rf' In the window nothing was written for up to (?P<time>{TIME}): what happened there is not in the trace\.'),
 )]
 ORDER = {name: place for place, name in enumerate(
-    'verdict path nobody quota source far kept_out lost_between itself circle culprit in_turn covers certain limit other_end owner_ended in_kernel only_threads sharers mapped past fellows fifo unconnected session untaken looks watches frozen frozen_files background no_stacks callback similar this_time trigger unexplained losses silence uncertain meant on_the_way'.split())}
+    'verdict path nobody quota source far kept_out lost_between itself circle culprit in_turn covers certain limit other_end owner_ended in_kernel only_threads sharers mapped past fellows fifo other_fifo unconnected session untaken looks watches frozen frozen_files background no_stacks callback similar this_time trigger unexplained losses silence uncertain meant on_the_way'.split())}
 
 
 def nanoseconds(text):

@@ -210,19 +210,51 @@ static void tell_unconnected(const struct describer *d, const struct wait *w, st
 		buf_text(buf, " To whom it sent is not known: its socket is not connected, and the kernel keeps no address then.");
 }
 
-/* The end of a FIFO that it is about to have, since the snapshot: the other one nobody has. */
-static void tell_fifo(const struct describer *d, const struct wait *w, struct buf *buf)
+/* The end of a FIFO that it is about to have, since the snapshot; NULL it is not known. */
+static const struct descriptor *fifo_opened(const struct describer *d, const struct wait *w)
 {
 	struct row row = ends_of_process(d->ends, scene_pid(d->scene, w->thread));
 
 	for (uint32_t i = row.count; i-- > 0; ) {
 		const struct descriptor *end = ends_at(d->ends, row, i);
 
-		if (end->at.kind != OBJECT_KIND_fifo || (int32_t)end->at.fd != -1 || end->time < w->start_ns)
-			continue;
-		buf_printf(buf, " It opens %s, which nobody has open for %s.", end->text, end->at.access == 1 ? "writing" : "reading");
-		return;
+		if (end->at.kind == OBJECT_KIND_fifo && (int32_t)end->at.fd == -1 && end->time >= w->start_ns)
+			return end;
 	}
+	return NULL;
+}
+
+/* One that was started by the same process, and opens another FIFO all the time: each may be to open what the other one does, next. */
+static void tell_other_fifos(const struct describer *d, const struct diagnosis *g, const struct wait *w, const struct descriptor *own, struct buf *buf)
+{
+	const struct thread *threads = d->scene->tables->threads;
+	unsigned told = 0;
+
+	for (uint32_t i = 1; i < d->scene->thread_count && told < OTHERS_TOLD; i++) {
+		const struct wait *its = threads[i].tid == threads[i].pid && threads[i].parent_pid && i != w->thread &&
+					 threads[i].parent_pid == threads[w->thread].parent_pid && threads[i].end_ns >= g->end_ns
+			? last_wait(d->scene, i, g->end_ns - 1) : NULL;
+		const struct descriptor *end = its && its->kind == WAIT_KIND_open && its->end_ns >= g->end_ns ? fifo_opened(d, its) : NULL;
+		struct actor actor;
+
+		if (!end || end->at.object == own->at.object || its->start_ns > g->start_ns + (g->end_ns - g->start_ns) / 2)
+			continue;
+		describe_thread(d, i, g->end_ns - 1, &actor);
+		buf_printf(buf, " %s, which the same process started, opens %s, which nobody has open for %s.", answer_who(d->arena, &actor), end->text,
+			   end->at.access == 1 ? "writing" : "reading");
+		told++;
+	}
+}
+
+/* The other end nobody has. */
+static void tell_fifo(const struct describer *d, const struct diagnosis *g, const struct wait *w, struct buf *buf)
+{
+	const struct descriptor *end = fifo_opened(d, w);
+
+	if (!end)
+		return;
+	buf_printf(buf, " It opens %s, which nobody has open for %s.", end->text, end->at.access == 1 ? "writing" : "reading");
+	tell_other_fifos(d, g, w, end, buf);
 }
 
 /* The client of the worker that most likely has it: the other end of the only connection that its process, or that thread, serves. */
@@ -284,7 +316,7 @@ void answer_standing_text(const struct describer *d, const struct diagnosis *g, 
 	if (w && !gone && g->culprit.kind == ACTOR_UNKNOWN && w->kind == WAIT_KIND_futex && w->end != WAIT_END_THREAD)
 		tell_others(d, g, w, buf);
 	if (w && g->culprit.kind == ACTOR_UNKNOWN && at == KERNEL_PLACE_FIFO && w->kind == WAIT_KIND_open)
-		tell_fifo(d, w, buf);
+		tell_fifo(d, g, w, buf);
 	if (w && g->culprit.kind == ACTOR_UNKNOWN && w->end == WAIT_END_OPEN)
 		tell_unconnected(d, w, buf);
 	tell_session(d, g, buf);

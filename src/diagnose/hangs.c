@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "diagnose/hangs_asks.h"
+#include "diagnose/hangs_asked.h"
 #include "diagnose/hangs_away.h"
 #include "diagnose/hangs_busy.h"
 #include "diagnose/hangs_loop.h"
@@ -390,6 +391,11 @@ static void find_waits(struct finder *f)
 	find_vain(f);
 }
 
+static void offer_unasked(struct finder *f, uint64_t from, uint64_t to)
+{
+	offer(f, RULE_as_if_asked, from, to);
+}
+
 static void offer_trip(struct finder *f, uint64_t from, uint64_t to)
 {
 	offer(f, RULE_late_trip, from, to);
@@ -434,6 +440,8 @@ static const struct hangs_found *find_all(struct diagnoser *diagnoser, const str
 		find_waits(&f);
 		find_late_trips(&f);
 		hangs_stretches(&f);
+		if (f.hangs.length == before)
+			hangs_as_if_asked(&f, offer_unasked);
 		if (f.hangs.length > before)
 			f.hangs.length = before + hangs_join(f.scene, f.hangs.items + before, f.hangs.length - before);
 	}

@@ -505,6 +505,8 @@ enum rule_id hangs_meant(const struct finder *f, const struct hang *hang)
 
 	if (hang->meant == RULE_may_rest)
 		return RULE_may_rest;
+	if (hang->rule == RULE_as_if_asked)
+		return RULE_unasked;
 	if (!may_be_meant(hang->rule))
 		return RULE_NONE;
 	arena_init(&arena);

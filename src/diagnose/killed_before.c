@@ -41,10 +41,11 @@ static bool is_refused(struct looking *l)
 	uint64_t near = limit_of(l->scene, LIMIT_look_ns);
 	uint32_t times = 0;
 
-	for (uint32_t i = calls_from(l->scene, l->from_ns > near ? l->from_ns - near : 0);
-	     i < l->scene->call_count && l->scene->calls[i].time < l->to_ns; i++) {
+	for (uint32_t i = calls_from(l->scene, l->from_ns > near ? l->from_ns - near : 0); i < l->scene->call_count; i++) {
 		const struct call_made *c = &l->scene->calls[i];
 
+		if (c->time >= l->to_ns)
+			break;
 		if (c->what != CALL_REFUSED || !is_its_own(l, c->thread))
 			continue;
 		if (l->syscall && l->syscall != c->syscall)
@@ -145,6 +146,13 @@ bool killed_before_find(const struct scene *scene, uint32_t thread, uint64_t fro
 		ret->evidence = s->number;
 	}
 	return ret->thread != 0;
+}
+
+bool killed_before_refused(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
+{
+	struct looking l = { .scene = scene, .thread = thread, .pid = scene_pid(scene, thread), .from_ns = from_ns, .to_ns = to_ns };
+
+	return scene->call_count && is_refused(&l);
 }
 
 bool killed_before_loop(const struct scene *scene, const struct episode *episode, uint64_t to_ns, struct killed_before *ret)

@@ -15,5 +15,7 @@ struct killed_before {
 bool killed_before_find(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, struct killed_before *ret_killed);
 /* The same where the episode is one of a loop's, or one sleep of many between which it asks. */
 bool killed_before_loop(const struct scene *scene, const struct episode *episode, uint64_t to_ns, struct killed_before *ret_killed);
+/* In that time the thread, or commands of its process that fail, are refused to make something, by the same call again and again. */
+bool killed_before_refused(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns);
 
 #endif
