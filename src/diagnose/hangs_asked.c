@@ -17,7 +17,7 @@ static bool opens_fifo(const struct finder *f, const struct episode *e)
 {
 	const struct wait *w = last_of(f, e);
 
-	return rule_holds(f->scene, RULE_opens_fifo) && w->kind == WAIT_KIND_open && w->end == WAIT_END_OPEN &&
+	return rule_holds(f->scene, RULE_opens_fifo) && w->kind == WAIT_KIND_open &&
 	       kernel_place_of_wait(f->diagnoser->names, f->scene->tables, w) == KERNEL_PLACE_FIFO;
 }
 

@@ -1,4 +1,4 @@
-/* What only a person who asks about a process is told of, but for which something speaks: it is listed as what may be meant. Private to the
+/* What only a question about a process named, but for which something speaks: it is listed as what may be meant. Private to the
  * finding of hangs. */
 #ifndef DIAGNOSE_HANGS_ASKED_H
 #define DIAGNOSE_HANGS_ASKED_H
