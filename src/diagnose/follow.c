@@ -175,6 +175,14 @@ static bool waits_to_be_told(const struct follower *f, const struct trail *trail
 	       scene_same_process(f->scene, trail->thread, f->trails->items[trail->parent].thread);
 }
 
+/* A thread of the process that asked, which went to listen to a set of things, without a limit: whatever it did before, it waits for whoever
+ * comes now. */
+static bool went_to_listen(const struct follower *f, const struct trail *trail, const struct wait *w)
+{
+	return w->kind == WAIT_KIND_epoll && !w->timeout_ns && rule_holds(f->scene, RULE_went_to_listen) &&
+	       scene_same_process(f->scene, trail->thread, f->trails->items[0].thread);
+}
+
 /* It has sent something since it was reached, or let the process that asked go on. */
 static bool has_spoken(const struct follower *f, const struct trail *trail, uint64_t until_ns)
 {
@@ -237,7 +245,8 @@ static uint64_t part_end(const struct follower *f, struct trail *trail)
 			trail->end = TRAIL_STOPPED;
 			return e->start_ns;
 		}
-		if ((before ? same_rest(scene, &scene->waits[before->last], w) : begins_at_rest(w)) || awaits_work(w) || waits_to_be_told(f, trail, w)) {
+		if ((before ? same_rest(scene, &scene->waits[before->last], w) : begins_at_rest(w)) || awaits_work(w) || waits_to_be_told(f, trail, w) ||
+		    went_to_listen(f, trail, w)) {
 			trail->end = TRAIL_AT_REST;
 			return e->start_ns;
 		}

@@ -367,19 +367,20 @@ static bool rested_before(const struct question *q, const struct trail *t)
 	return false;
 }
 
-/* A loop set off what another process is at after this thread of its own, which it only started, had gone to wait: that one may rest there, as
- * a pool's do that a runtime makes as it begins. */
+/* Another process was set to work after this thread, which was only started, had gone to wait, and is at it still, where a loop asks, or rests
+ * again, where the asking thread waits for a word: the thread may rest there, as a pool's do that a runtime makes as it begins. */
 static bool rested_when_asked(const struct question *q, const struct trail *t)
 {
 	const struct trails *trails = &q->inquiry->trails;
-	const struct wait *w = t->link == LINK_STARTED && wait_is_loop_rest(q->wait) && rule_holds(q->scene, RULE_rested_when_asked)
-		? own_thread_waits(q, t) : NULL;
+	bool loop = wait_is_loop_rest(q->wait);
+	const struct wait *w = t->link == LINK_STARTED && rule_holds(q->scene, RULE_rested_when_asked) ? own_thread_waits(q, t) : NULL;
 
 	for (uint32_t i = 1; w && !w->timeout_ns && i < trails->length; i++) {
 		const struct trail *other = &trails->items[i];
 
-		if (other->level == 1 && other->from_ns > w->start_ns && !scene_same_process(q->scene, other->thread, t->thread) && alive(q, other->thread) &&
-		    trail_confidence(q, other) >= limit(q, LIMIT_sure_enough))
+		if (other->from_ns <= w->start_ns || scene_same_process(q->scene, other->thread, t->thread) || !alive(q, other->thread))
+			continue;
+		if (loop ? other->level == 1 && trail_confidence(q, other) >= limit(q, LIMIT_sure_enough) : other->end == TRAIL_AT_REST)
 			return true;
 	}
 	return false;

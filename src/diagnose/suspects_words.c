@@ -258,6 +258,20 @@ static bool only_helped(const struct question *q, const struct suspect *s, bool 
 	       (e && scene->waits[e->last].kind == WAIT_KIND_futex && scene->waits[e->last].timeout_ns && e->slices > 1);
 }
 
+/* Of those that something was set off with for a word of its own process each rests again, for all that is known: none of them is likelier than
+ * another of its threads. */
+static bool all_rest(const struct question *q)
+{
+	const struct suspects *suspects = q->suspects;
+
+	if (!suspects->length || !waits_for_own_word(q->wait) || !rule_holds(q->scene, RULE_all_rest))
+		return false;
+	for (size_t i = 0; i < suspects->length; i++)
+		if (!suspects->items[i].followed || suspects->items[i].confidence > limit(q, LIMIT_trail_own_round))
+			return false;
+	return true;
+}
+
 void drop_those_behind(struct question *q)
 {
 	struct suspects *suspects = q->suspects;
@@ -272,6 +286,8 @@ void drop_those_behind(struct question *q)
 		    (!suspects->items[i].followed || !rule_holds(q->scene, RULE_same_word) || !waits_for_same(q, suspects_thread(&suspects->items[i]))))
 			suspects->items[kept++] = suspects->items[i];
 	suspects->length = kept;
+	if (all_rest(q))
+		suspects->length = 0;
 }
 
 /* It left behind what this one looks for again and again. */
