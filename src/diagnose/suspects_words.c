@@ -272,6 +272,42 @@ static bool all_rest(const struct question *q)
 	return true;
 }
 
+/* It waits for what another process has the other end of: what it is to do depends on that one. */
+static bool listens_to_another(const struct question *q, uint32_t thread)
+{
+	const struct ends *ends = q->inquiry->ends;
+	const struct wait *w = stands_in(q, thread);
+	uint64_t object = w && w->kind == WAIT_KIND_poll ? w->detail : w && w->kind == WAIT_KIND_read ? w->object : 0;
+	struct row row = object ? ends_of_object(ends, object) : (struct row){ 0 };
+	uint32_t pid = scene_pid(q->scene, thread);
+
+	for (uint32_t i = 0; i < row.count; i++) {
+		struct row far = ends_receiving(ends, ends_at(ends, row, i)->at.channel_out);
+
+		for (uint32_t k = 0; ends_at(ends, row, i)->pid == pid && k < far.count; k++)
+			if (ends_at(ends, far, k)->pid != pid)
+				return true;
+	}
+	return false;
+}
+
+/* The only other thread of its process, which alone can end the wait, where that waits for another process itself. */
+static void suspect_only_other(struct question *q)
+{
+	uint32_t found = 0;
+
+	SCENE_EACH_MATE(q->scene, q->wait->thread, i) {
+		if (i == q->wait->thread || !alive(q, i))
+			continue;
+		if (found || !rule_holds(q->scene, RULE_only_other))
+			return;
+		found = i;
+	}
+	if (found && !is_waiting(q, found) && listens_to_another(q, found) &&
+	    suspect_thread(q, found, LINK_PROCESS, (uint8_t)rule_infos[RULE_only_other].weight, 0))
+		q->suspects->items[q->suspects->length - 1].rule = RULE_only_other;
+}
+
 void drop_those_behind(struct question *q)
 {
 	struct suspects *suspects = q->suspects;
@@ -286,8 +322,10 @@ void drop_those_behind(struct question *q)
 		    (!suspects->items[i].followed || !rule_holds(q->scene, RULE_same_word) || !waits_for_same(q, suspects_thread(&suspects->items[i]))))
 			suspects->items[kept++] = suspects->items[i];
 	suspects->length = kept;
-	if (all_rest(q))
-		suspects->length = 0;
+	if (!all_rest(q))
+		return;
+	suspects->length = 0;
+	suspect_only_other(q);
 }
 
 /* It left behind what this one looks for again and again. */
