@@ -284,10 +284,9 @@ static bool was_accepted(const struct ends *ends, const struct descriptor *clien
 
 bool ends_let_go(const struct ends *ends, const struct descriptor *client)
 {
-	bool made = client->at.kind == OBJECT_KIND_tcp && client->at.state == TCP_ESTABLISHED && client->at.channel_out;
 	const struct descriptor *listener;
 
-	if (!made || ends_receiving(ends, client->at.channel_out).count || !judgement_holds(ends->judgement, RULE_let_go))
+	if (client->at.kind != OBJECT_KIND_tcp || !ends_has_none(ends, client) || !judgement_holds(ends->judgement, RULE_let_go))
 		return false;
 	listener = ends_listener(ends, client);
 	return listener && was_accepted(ends, client, listener);
@@ -300,14 +299,17 @@ bool ends_kept_out(const struct ends *ends, const struct descriptor *client)
 	return listener && judgement_holds(ends->judgement, RULE_kept_out) && has_no_queue(ends, listener);
 }
 
+bool ends_has_none(const struct ends *ends, const struct descriptor *client)
+{
+	return (client->at.kind != OBJECT_KIND_tcp || client->at.state == TCP_ESTABLISHED) && client->at.channel_out &&
+	       !ends_receiving(ends, client->at.channel_out).count;
+}
+
 bool ends_not_accepted(const struct ends *ends, const struct descriptor *client)
 {
-	if (client->at.kind == OBJECT_KIND_tcp && client->at.state != TCP_ESTABLISHED && client->at.state != TCP_SYN_SENT)
-		return false;
 	if (client->at.state == TCP_SYN_SENT)
 		return !ends_kept_out(ends, client);
-	return client->at.channel_out && !ends_receiving(ends, client->at.channel_out).count && !map_find(&ends->accepted, client->at.object) &&
-	       !ends_let_go(ends, client);
+	return ends_has_none(ends, client) && !map_find(&ends->accepted, client->at.object) && !ends_let_go(ends, client);
 }
 
 bool ends_lead_to_windows(const struct ends *ends, struct row row)

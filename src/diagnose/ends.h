@@ -39,6 +39,8 @@ struct row ends_of_process(const struct ends *ends, uint32_t pid);
 /* The listener at the address that the descriptor is connected to, or connecting;
  * NULL when none was seen. */
 const struct descriptor *ends_listener(const struct ends *ends, const struct descriptor *client);
+/* It is made, and no process is known to have its other end. */
+bool ends_has_none(const struct ends *ends, const struct descriptor *client);
 /* True when no process has the other end of the connection: its listener's has not
  * accepted it, as far as the snapshots tell. */
 bool ends_not_accepted(const struct ends *ends, const struct descriptor *client);

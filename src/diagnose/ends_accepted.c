@@ -117,7 +117,7 @@ void ends_note_accepted(const struct scene *scene, struct ends *ends)
 		const struct descriptor *d = &tables->descriptors[i];
 		uint32_t process = tables_process(tables, d->pid, d->time), taker;
 
-		if (!process || !ends_not_accepted(ends, d) || !ends_listener(ends, d) || map_find(&ends->accepted, d->at.object))
+		if (!process || !ends_has_none(ends, d) || !ends_listener(ends, d) || map_find(&ends->accepted, d->at.object))
 			continue;
 		taker = receiver_of(scene, d);
 		SCENE_EACH_MATE(scene, process, mate)
