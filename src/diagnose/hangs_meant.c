@@ -182,23 +182,14 @@ static bool goes_by_clock(const struct meaning *m, const struct wait *w)
 
 /* ---- rules ---- */
 
-static bool has_terminal(const struct meaning *m, uint32_t pid)
-{
-	struct row row = ends_of_process(m->f.ends, pid);
-
-	for (uint32_t i = 0; i < row.count; i++)
-		if (ends_at(m->f.ends, row, i)->at.kind == OBJECT_KIND_tty)
-			return true;
-	return false;
-}
-
 static bool awaits_person(struct meaning *m)
 {
-	const struct walk_step *last = &m->v->steps.items[m->way[m->count - 1]];
-	const struct wait *w = wait_at(m, 0);
+	const struct wait *w = wait_at(m, 0), *last = wait_at(m, m->count - 1);
 
+	/* who debugs it waits for the next command */
 	if (m->hang->rule == RULE_stopped)
-		return last->link == LINK_TRACER && has_terminal(m, scene_pid(m->scene, last->thread));
+		return m->v->steps.items[m->way[m->count - 1]].link == LINK_TRACER && last &&
+		       (hangs_listens(last->kind) || last->kind == WAIT_KIND_child);
 	if (m->end->person)
 		return is_free(m);
 	if (!w || !hangs_listens(w->kind))
