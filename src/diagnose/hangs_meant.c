@@ -206,7 +206,7 @@ static bool is_at_rest(struct meaning *m)
 {
 	const struct wait *w = wait_at(m, 0);
 
-	return w && hangs_listens(w->kind) && m->hang->rule != RULE_not_answered && rests_at(m, w);
+	return w && hangs_listens(w->kind) && m->hang->rule != RULE_not_answered && rests_at(m, w) && is_free(m);
 }
 
 static bool watches_files(struct meaning *m)
@@ -393,7 +393,9 @@ static bool works_as_told(struct meaning *m)
 	struct finder its = m->f;
 
 	its.thread = m->hang->thread;
-	if ((m->end->state != SPAN_RUNNING && m->end->state != SPAN_RUNNABLE) || first_has_windows(m))
+	/* who stands for a processor most of the time is slow because of others */
+	if ((m->end->state != SPAN_RUNNING && m->end->state != SPAN_RUNNABLE) || first_has_windows(m) ||
+	    most_of(m->scene, m->v->culprit->state_ns[SPAN_RUNNABLE], m->hang->end_ns - m->hang->start_ns))
 		return false;
 	return m->hang->rule == RULE_computes ? m->count == 1 && !hangs_serves_others(&its, m->hang->start_ns) : m->count > 1 && is_one_program(m);
 }

@@ -73,7 +73,8 @@ const struct command command_why = {
 	.arguments = "[FILE]",
 	.summary = "tell why it was stuck: the culprit and the way to it",
 	.help = "Without options the worst hang of the trace is explained. The exit status is 3\n"
-		"when there is none.\n",
+		"when there is none. Where nothing hung for certain, what took longest is told,\n"
+		"and that it may be meant.\n",
 	.options = why_options,
 	.rules = why_rules,
 	.pages = true,

@@ -349,7 +349,7 @@ void why_others_text(struct arena *arena, const struct session *session, const s
 
 	if (reply->hang_count < 2)
 		return;
-	buf_printf(buf, "\nOther hangs that may have been meant (--hang N):\n");
+	buf_printf(buf, "\nOther hangs (--hang N):\n");
 	for (size_t i = 0; i < reply->hang_count && shown < OTHERS_SHOWN; i++) {
 		if (i + 1 == reply->number)
 			continue;
