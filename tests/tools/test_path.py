@@ -65,7 +65,7 @@ class Path(unittest.TestCase):
         self.assertAlmostEqual(folded['rows'][0]['ns'] / folded['total_ns'], 0.79, places=2)
 
     def test_hangs_folds_short_links(self):
-        text = self.argus('hangs', self.pieces())
+        text = self.argus('hangs', '--all', self.pieces())
         self.assertIn('desk (pid 10)', text)
         self.assertRegex(text, r'\n +80 % worker \(computing; 400 times, median 4\.0 ms\)')
 
