@@ -391,11 +391,6 @@ static void find_waits(struct finder *f)
 	find_vain(f);
 }
 
-static void offer_unasked(struct finder *f, uint64_t from, uint64_t to)
-{
-	offer(f, RULE_as_if_asked, from, to);
-}
-
 static void offer_trip(struct finder *f, uint64_t from, uint64_t to)
 {
 	offer(f, RULE_late_trip, from, to);
@@ -441,7 +436,7 @@ static const struct hangs_found *find_all(struct diagnoser *diagnoser, const str
 		find_late_trips(&f);
 		hangs_stretches(&f);
 		if (f.hangs.length == before)
-			hangs_as_if_asked(&f, offer_unasked);
+			hangs_as_if_asked(&f, offer);
 		if (f.hangs.length > before)
 			f.hangs.length = before + hangs_join(f.scene, f.hangs.items + before, f.hangs.length - before);
 	}

@@ -2,6 +2,7 @@
 #include "diagnose/hangs_asked.h"
 
 #include "diagnose/diagnoser.h"
+#include "diagnose/hangs_meant.h"
 #include "diagnose/kernel_place.h"
 #include "diagnose/killed_before.h"
 #include "diagnose/loops.h"
@@ -52,10 +53,28 @@ static bool child_at_terminal(const struct finder *f, const struct episode *e)
 	return thread != e->thread && w && w->kind == WAIT_KIND_read && object_kind(w->object) == OBJECT_KIND_tty;
 }
 
+/* Who asks about its process would be told that it hung, and on its way something is in the way. */
+static bool is_kept(const struct finder *f, const struct episode *e)
+{
+	struct hangs_options asked = *f->options;
+	struct finder its = *f;
+	struct hang hang;
+
+	asked.pid = scene_pid(f->scene, f->thread);
+	its.options = &asked;
+	/* of a part of a long trace it would take too much */
+	return !asked.goes_before && !asked.goes_on && rule_holds(f->scene, RULE_kept_on_the_way) && hangs_judge_wait(&its, e, &hang) &&
+	       hangs_way_is_kept(f, &hang);
+}
+
+/* It began in the recording, and took long. */
+static bool is_long(const struct finder *f, const struct episode *e)
+{
+	return e->end_ns - e->start_ns >= limit_of(f->scene, LIMIT_as_if_asked_ns) && e->start_ns > f->scene->start_ns && last_of(f, e)->begin_event;
+}
+
 static bool is_stuck(const struct finder *f, const struct episode *e)
 {
-	if (e->end_ns - e->start_ns < limit_of(f->scene, LIMIT_as_if_asked_ns) || e->start_ns <= f->scene->start_ns || !last_of(f, e)->begin_event)
-		return false;
 	return opens_fifo(f, e) || refused_again(f, e) || (last_of(f, e)->end == WAIT_END_OPEN && child_at_terminal(f, e));
 }
 
@@ -71,7 +90,7 @@ static uint32_t last_longer(const struct finder *f, uint32_t first)
 	return i;
 }
 
-static void find_backing_off(struct finder *f, void (*offer)(struct finder *f, uint64_t from_ns, uint64_t to_ns))
+static void find_backing_off(struct finder *f, void (*offer)(struct finder *f, enum rule_id rule, uint64_t from_ns, uint64_t to_ns))
 {
 	const struct scene *scene = f->scene;
 
@@ -82,11 +101,11 @@ static void find_backing_off(struct finder *f, void (*offer)(struct finder *f, u
 		last = last_longer(f, i);
 		if (last - i + 1 >= limit_of(scene, LIMIT_backs_off_sleeps) &&
 		    scene->waits[last].end_ns - scene->waits[i].start_ns >= limit_of(scene, LIMIT_as_if_asked_ns))
-			offer(f, scene->waits[i].start_ns, scene->waits[last].end_ns);
+			offer(f, RULE_as_if_asked, scene->waits[i].start_ns, scene->waits[last].end_ns);
 	}
 }
 
-void hangs_as_if_asked(struct finder *f, void (*offer)(struct finder *f, uint64_t from_ns, uint64_t to_ns))
+void hangs_as_if_asked(struct finder *f, void (*offer)(struct finder *f, enum rule_id rule, uint64_t from_ns, uint64_t to_ns))
 {
 	const struct scene_thread *t = &f->scene->threads[f->thread];
 
@@ -95,8 +114,12 @@ void hangs_as_if_asked(struct finder *f, void (*offer)(struct finder *f, uint64_
 	for (uint32_t i = 0; i < t->episode_count; i++) {
 		const struct episode *e = &f->scene->episodes[t->episode + i];
 
-		if (is_stuck(f, e))
-			offer(f, e->start_ns, e->end_ns);
+		if (!is_long(f, e))
+			continue;
+		if (is_kept(f, e))
+			offer(f, RULE_kept_on_the_way, e->start_ns, e->end_ns);
+		else if (is_stuck(f, e))
+			offer(f, RULE_as_if_asked, e->start_ns, e->end_ns);
 	}
 	if (rule_holds(f->scene, RULE_backs_off))
 		find_backing_off(f, offer);

@@ -6,6 +6,6 @@
 #include "diagnose/hangs_rest.h"
 
 /* Offers such stretches of the finder's thread, which stands for its process. */
-void hangs_as_if_asked(struct finder *f, void (*offer)(struct finder *f, uint64_t from_ns, uint64_t to_ns));
+void hangs_as_if_asked(struct finder *f, void (*offer)(struct finder *f, enum rule_id rule, uint64_t from_ns, uint64_t to_ns));
 
 #endif

@@ -488,31 +488,58 @@ static bool find_way(struct meaning *m)
 	return true;
 }
 
+/* Walks from the victim; what is found lies in the arena. False: it leads nowhere. */
+static bool look(struct meaning *m, const struct finder *f, const struct hang *hang, struct investigation *v, struct diagnose_request *request,
+		 struct arena *arena)
+{
+	*request = (struct diagnose_request){ .thread = hang->thread, .from_ns = hang->start_ns, .to_ns = hang->end_ns };
+	*m = (struct meaning){ .f = *f, .hang = hang, .scene = f->scene, .v = v };
+	m->f.thread = hang->thread;
+	m->f.places = (typeof(m->f.places)){ 0 };
+	arena_init(arena);
+	investigation_init(v, arena, f->diagnoser, request);
+	investigation_walk(v);
+	return find_way(m);
+}
+
+static void look_done(struct meaning *m, struct investigation *v, struct arena *arena)
+{
+	vec_done(&m->f.places);
+	investigation_done(v);
+	arena_done(arena);
+}
+
+bool hangs_way_is_kept(const struct finder *f, const struct hang *hang)
+{
+	struct diagnose_request request;
+	struct investigation v;
+	struct meaning m;
+	struct arena arena;
+	bool kept = look(&m, f, hang, &v, &request, &arena) && m.count > 1 && !is_free(&m);
+
+	look_done(&m, &v, &arena);
+	return kept;
+}
+
 enum rule_id hangs_meant(const struct finder *f, const struct hang *hang)
 {
-	struct diagnose_request request = { .thread = hang->thread, .from_ns = hang->start_ns, .to_ns = hang->end_ns };
-	struct meaning m = { .f = *f, .hang = hang, .scene = f->scene };
 	enum rule_id found = RULE_NONE;
+	struct diagnose_request request;
 	struct investigation v;
+	struct meaning m;
 	struct arena arena;
 
 	if (hang->meant == RULE_may_rest)
 		return RULE_may_rest;
 	if (hang->rule == RULE_as_if_asked)
 		return RULE_unasked;
+	if (hang->rule == RULE_kept_on_the_way)
+		return RULE_no_haste;
 	if (!may_be_meant(hang->rule))
 		return RULE_NONE;
-	arena_init(&arena);
-	investigation_init(&v, &arena, f->diagnoser, &request);
-	investigation_walk(&v);
-	m.v = &v;
-	m.f.thread = hang->thread;
-	m.f.places = (typeof(m.f.places)){ 0 };
-	for (size_t i = 0, known = find_way(&m); known && !found && i < sizeof(meant_rules) / sizeof(*meant_rules); i++)
+	for (size_t i = 0, known = look(&m, f, hang, &v, &request, &arena); known && !found && i < sizeof(meant_rules) / sizeof(*meant_rules); i++)
 		if (meant_rules[i].holds && rule_holds(f->scene, meant_rules[i].rule) && meant_rules[i].holds(&m))
 			found = meant_rules[i].rule;
-	vec_done(&m.f.places);
-	investigation_done(&v);
-	arena_done(&arena);
+	look_done(&m, &v, &arena);
 	return found;
 }

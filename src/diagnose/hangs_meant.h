@@ -8,4 +8,7 @@
 /* The rule by which it may be; RULE_NONE: it hangs. */
 enum rule_id hangs_meant(const struct finder *f, const struct hang *hang);
 
+/* On its way another has what is needed, is stopped, stands inside the kernel, or does not take what is written; or they wait for each other. */
+bool hangs_way_is_kept(const struct finder *f, const struct hang *hang);
+
 #endif
