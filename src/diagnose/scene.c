@@ -656,7 +656,11 @@ bool scene_is_other_argus(const struct scene *scene, uint32_t thread)
 	uint32_t first = tables_process(tables, scene_pid(scene, thread), tables->threads[thread].start_ns);
 	const char *name = first ? tables_comm(tables, first, tables->threads[thread].end_ns) : "";
 
-	return !strcmp(name, "argus") || !strcmp(name, "argus-helper");
+	/* other programs are called argus, too: they have no such helper */
+	for (uint32_t i = 1; i < scene->thread_count && !strcmp(name, "argus"); i++)
+		if (tables->threads[i].parent_pid == scene_pid(scene, thread) && !strcmp(tables_comm(tables, i, tables->threads[i].end_ns), "argus-helper"))
+			return true;
+	return !strcmp(name, "argus-helper");
 }
 
 const struct wait *scene_slice_with_owner(const struct scene *scene, const struct episode *episode, uint64_t to_ns)
