@@ -107,7 +107,7 @@ static bool taken_in(const struct scene *scene, uint32_t thread, uint64_t from, 
 			return false;
 		if (!(m.flags & MESSAGE_FLAGS_receive) || m.result <= 0 || m.time > to)
 			continue;
-		segment = graph_segment_of_event(scene->graph, m.number);
+		segment = graph_segment_with(scene->graph, thread, m.time, m.number);
 		if (segment == GRAPH_NONE)
 			continue;
 		edges = graph_edges_into(scene->graph, segment, EDGES_STRONG);

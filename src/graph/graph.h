@@ -210,6 +210,8 @@ uint32_t graph_segment_next(const struct graph *graph, uint32_t segment);
 uint32_t graph_segment_previous(const struct graph *graph, uint32_t segment);
 /* The segment in which the thread was at the time, or, while it waited, the one before the wait. */
 uint32_t graph_segment_at(const struct graph *graph, uint32_t thread, uint64_t time_ns);
+/* The one that holds what it did then: an event whose thread and time are at hand. */
+uint32_t graph_segment_with(const struct graph *graph, uint32_t thread, uint64_t time_ns, uint64_t event);
 /* The segment, or the stretch in it, that holds an event; GRAPH_NONE for events of no thread. */
 uint32_t graph_segment_of_event(const struct graph *graph, uint64_t event);
 uint32_t graph_stretch_of_event(const struct graph *graph, uint64_t event);

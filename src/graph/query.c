@@ -137,6 +137,23 @@ static uint32_t node_of_event(const struct graph *graph, uint64_t event, uint64_
 	return GRAPH_NONE;
 }
 
+/* The thread's stretch at that time, or the one before it that holds the event. */
+static uint32_t row_at_event(const struct graph *graph, uint32_t thread, uint64_t time_ns, uint64_t event)
+{
+	uint32_t row = row_at_time(graph, thread, time_ns);
+
+	while (row != GRAPH_NONE && graph->rows[row].in_event > event)
+		row = row_previous(graph, row);
+	return row;
+}
+
+uint32_t graph_segment_with(const struct graph *graph, uint32_t thread, uint64_t time_ns, uint64_t event)
+{
+	uint32_t row = row_at_event(graph, thread, time_ns, event);
+
+	return row == GRAPH_NONE ? GRAPH_NONE : row_segment(graph, row);
+}
+
 uint32_t graph_stretch_of(const struct graph *graph, const struct event *e)
 {
 	uint32_t row = GRAPH_NONE, thread;
@@ -149,12 +166,7 @@ uint32_t graph_stretch_of(const struct graph *graph, const struct event *e)
 	if (row != GRAPH_NONE)
 		return row;
 	thread = graph_thread_find(graph, e->tid, e->time);
-	if (thread == GRAPH_NONE)
-		return GRAPH_NONE;
-	row = row_at_time(graph, thread, e->time);
-	while (row != GRAPH_NONE && graph->rows[row].in_event > e->number)
-		row = row_previous(graph, row);
-	return row;
+	return thread == GRAPH_NONE ? GRAPH_NONE : row_at_event(graph, thread, e->time, e->number);
 }
 
 uint32_t graph_stretch_of_event(const struct graph *graph, uint64_t event)

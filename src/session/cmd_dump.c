@@ -457,7 +457,7 @@ static int build_tables(struct dump *dump, unsigned parts, struct err *err)
 static int run_dump(struct command_context *context, struct err *err)
 {
 	struct dump dump = { .context = context, .last_number = UINT64_MAX };
-	int status = trace_open(command_trace_path(context), &dump.trace, err);
+	int status = trace_open(command_trace_or_ring(context), &dump.trace, err);
 	bool names_wanted;
 	unsigned parts;
 

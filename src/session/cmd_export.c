@@ -146,7 +146,7 @@ static int export_session(struct command_context *context, const struct exporter
 	struct session session;
 	struct why_question question = { .pid = source->pid };
 	struct why_reply reply = { 0 };
-	int r = session_open(command_trace_path(context), &session, err);
+	int r = session_open(command_trace_or_ring(context), &session, err);
 
 	if (r)
 		return r;
@@ -229,7 +229,7 @@ static int run_export(struct command_context *context, struct err *err)
 			exporter = exporters[i];
 	if (!exporter && !options_has(context->options, "folded"))
 		return err_set(err, -EINVAL, "say in which form: --perfetto, --speedscope, --firefox, --pprof or --folded");
-	status = trace_open(command_trace_path(context), &trace, err);
+	status = trace_open(command_trace_or_ring(context), &trace, err);
 	if (status)
 		return status;
 	command_note_damage(context, trace);

@@ -274,7 +274,7 @@ static int run_graph(struct command_context *context, struct err *err)
 		r.choice |= EDGES_WEAK;
 	if (options_has(options, "removed"))
 		r.choice |= EDGES_REMOVED;
-	code = trace_open(command_trace_path(context), &r.trace, err);
+	code = trace_open(command_trace_or_ring(context), &r.trace, err);
 	if (!code)
 		code = load_rules(&r, err);
 	build.rules = r.rules;

@@ -51,7 +51,7 @@ static int read_hang(struct command_context *context, uint64_t number, struct ob
 	struct session session;
 	uint32_t *tid;
 	size_t count;
-	int result = session_open(command_trace_path(context), &session, err);
+	int result = session_open(command_trace_or_ring(context), &session, err);
 
 	if (result)
 		return result;
@@ -201,7 +201,7 @@ static int run_infer(struct command_context *context, struct err *err)
 	time = profiling_time(context, narrow);
 	profile_options.instances_of = options_text(options, "function", NULL);
 	profile_options.max_instances = 1000000;
-	result = profiling_open(&p, command_trace_path(context), options_text(options, "symfs", NULL), err);
+	result = profiling_open(&p, command_trace_or_ring(context), options_text(options, "symfs", NULL), err);
 	if (!result)
 		result = read_window(context, p.trace, &profile_options.scope, err);
 	if (!result)

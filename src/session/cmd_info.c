@@ -468,7 +468,7 @@ static int run_info(struct command_context *context, struct err *err)
 	struct buf buf;
 	int (*open)(const char *path, struct trace **ret_trace, struct err *err) =
 		options_has(context->options, "check") ? trace_open_checked : trace_open;
-	int status = open(command_trace_path(context), &trace, err);
+	int status = open(command_trace_or_ring(context), &trace, err);
 
 	if (status)
 		return status;

@@ -204,7 +204,7 @@ static int run_path(struct command_context *context, struct err *err)
 	struct path_reply reply;
 	struct session session;
 	struct buf buf;
-	int r = session_open(command_trace_path(context), &session, err);
+	int r = session_open(command_trace_or_ring(context), &session, err);
 
 	if (r)
 		return r;

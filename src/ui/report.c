@@ -99,7 +99,7 @@ static int run_report(struct command_context *context, struct err *err)
 	judgement_init(&judgement);
 	r = command_judgement(context, &judgement, err);
 	if (!r)
-		r = session_open_with(command_trace_path(context), &(struct session_options){ .judgement = &judgement }, &session, err);
+		r = session_open_with(command_trace_or_ring(context), &(struct session_options){ .judgement = &judgement }, &session, err);
 	if (r)
 		return r;
 	if (base_path)

@@ -48,6 +48,13 @@ grep -q "$newer" messages || fail "nothing is said of the newer ring: $(cat mess
 status=0
 argus why --mark "never said" >none.txt 2>&1 || status=$?
 [ $status = 1 ] && grep -q "no mark 'never said'" none.txt || fail "a mark that is not there: $(cat none.txt)"
+# where no trace lies about, all that reads one reads the ring
+mv argus.trace away.trace
+for reads in info "dump --from -1s" "path --pid $victim" "report -o report.html" "graph --list" "infer --folded"; do
+	argus $reads >read.txt 2>messages || fail "$reads: $(cat messages)"
+	[ -s read.txt ] || [ -s report.html ] || fail "$reads: nothing is told"
+done
+grep -q "flock" report.html || fail "the hang is not in the report"
 argus stop >/dev/null 2>&1
 
 # The one asked is no child of the one that asks, and sleeps: at the lean level nothing is
