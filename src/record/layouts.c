@@ -208,8 +208,12 @@ static void publish(struct layouts *layouts, pid_t pid, uint32_t doubts)
 				return;
 			}
 		}
-		for (uint32_t i = 0; i < layout->count; i++)
+		bool whole = layout_python(layout) != NULL; /* a copy of a stack tells nothing of a script */
+		for (uint32_t i = 0; i < layout->count; i++) {
 			layouts->maps->mappings[layout->first + i] = mapping_for_unwinder(layouts, pid, &layout->mappings[i]);
+			if (whole)
+				modules_lay_rest(layout->mappings[i].module, layouts->maps);
+		}
 	}
 	struct stack_process process = { .layout = layout->number, .first = layout->first, .count = layout->count,
 					 .doubts = doubts, .used = 1 };

@@ -189,31 +189,56 @@ void module_files_look(struct module_files *files, const struct module_source *s
 
 /* ---- reading ---- */
 
+/* The table behind the image in the answer, which holds its memory then; or its outline, and the file that comes along. */
+static bool take_table(struct module_files *files, struct helper_message *answer, const struct helper_reader *reader, uint64_t rows_at,
+		       struct unwind_table *ret_table)
+{
+	size_t bytes = (size_t)(reader->end - reader->at);
+
+	if (answer->fd < 0) {
+		if (!unwind_table_unpack(reader->at, bytes, ret_table))
+			return false;
+	} else {
+		if (!unwind_outline_unpack(reader->at, bytes, ret_table))
+			return false;
+		ret_table->file = answer->fd + 1;
+		ret_table->rows_at = rows_at;
+		files->outlines++;
+		answer->fd = -1;
+	}
+	ret_table->memory = answer->data;
+	answer->data = NULL;
+	return true;
+}
+
 void module_files_read(struct module_files *files, const struct module_source *source, int fd, struct module_image *ret_image)
 {
+	uint8_t outline_will_do = files->outlines < files->outlines_most;
 	struct helper_message answer;
 	struct helper_reader reader;
+	uint64_t rows_at;
 
 	*ret_image = (struct module_image){ 0 };
-	if (ask_one(files, MODULE_READ, "", 0, fd, source->device, &answer) < 0) {
+	if (ask_one(files, MODULE_READ, &outline_will_do, sizeof(outline_will_do), fd, source->device, &answer) < 0) {
 		note_unreached(files, source);
 		return;
 	}
 	reader = helper_read(&answer);
 	helper_read_bytes(&reader, ret_image, sizeof(*ret_image));
+	rows_at = ret_image->table.rows_at;
 	ret_image->table = (struct unwind_table){ 0 };
 	ret_image->build_id[sizeof(ret_image->build_id) - 1] = 0;
-	if (reader.failed || ret_image->segment_count > sizeof(ret_image->segments) / sizeof(*ret_image->segments)) {
+	if (reader.failed || ret_image->segment_count > sizeof(ret_image->segments) / sizeof(*ret_image->segments))
 		*ret_image = (struct module_image){ 0 };
-	} else if (ret_image->elf && ret_image->status == 0) {
-		if (unwind_table_unpack(reader.at, (size_t)(reader.end - reader.at), &ret_image->table)) {
-			ret_image->table.memory = answer.data;
-			answer.data = NULL;
-		} else {
-			ret_image->status = -EBADMSG;
-		}
-	}
+	else if (ret_image->elf && ret_image->status == 0 && !take_table(files, &answer, &reader, rows_at, &ret_image->table))
+		ret_image->status = -EBADMSG;
 	helper_message_done(&answer);
+}
+
+void module_files_forget(struct module_files *files, struct unwind_table *table)
+{
+	files->outlines -= table->file != 0;
+	unwind_table_done(table);
 }
 
 int module_files_maps(struct module_files *files, pid_t pid, struct module_sources *ret_sources)

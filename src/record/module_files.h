@@ -37,6 +37,8 @@ struct module_files {
 	struct map stuck;           /* devices and processes -> how they are out of reach */
 	struct map unreached;       /* devices that were out of reach at any time */
 	char example[256];          /* path of a file that was, "" none */
+	uint32_t outlines;          /* of tables that the cache keeps, each with a descriptor of the file that has the rows */
+	uint32_t outlines_most;     /* 0: tables are wanted whole */
 };
 
 /* A file that was looked at. */
@@ -68,6 +70,8 @@ void module_files_done(struct module_files *files);
 void module_files_look(struct module_files *files, const struct module_source *sources, size_t count, struct module_file *ret_files);
 /* Reads a file that was looked at; `fd` stays the caller's. */
 void module_files_read(struct module_files *files, const struct module_source *source, int fd, struct module_image *ret_image);
+/* A table that was read is no longer needed. */
+void module_files_forget(struct module_files *files, struct unwind_table *table);
 /* The same of an image in memory. */
 void module_image_take(struct module_image *image, const struct elf_file *file);
 

@@ -6,7 +6,7 @@
 
 enum module_request {
 	MODULE_LOOK = 1,           /* u64 count; a look and a path for each */
-	MODULE_READ,               /* nothing; the file comes along, O_PATH */
+	MODULE_READ,               /* a u8: an outline will do; the file comes along, O_PATH */
 	MODULE_MAPS,               /* a pid_t */
 	MODULE_JIT,                /* a jit_head, texts of dumps, addresses */
 };
@@ -14,7 +14,8 @@ enum module_request {
 enum module_answer {
 	MODULE_STAGE = 1,          /* a u32: what is looked at next can only be had through the process */
 	MODULE_FOUND,              /* a module_found; the file comes along when its status is 0 */
-	MODULE_IMAGE,              /* an image, a packed unwind table when its status is 0 */
+	MODULE_IMAGE,              /* an image, a packed unwind table when its status is 0; or its outline, and the
+				    * file with the rows comes along */
 	MODULE_SOURCES,            /* an i64: 0 or negative errno; a module_line and a path for each */
 	MODULE_NAMES,              /* a module_name and a text for each */
 };

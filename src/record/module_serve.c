@@ -133,26 +133,40 @@ static int open_again(int found)
 	return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 }
 
-static void read_file(struct helper_port *port, int found)
+static void answer_image(struct helper_port *port, const struct module_image *image, const struct unwind_table *table, bool outline)
+{
+	size_t bytes = sizeof(*image);
+	char *answer;
+
+	if (image->elf && image->status == 0)
+		bytes += outline ? unwind_outline_packed_bytes(table) : unwind_table_packed_bytes(table);
+	answer = mem_alloc(bytes);
+	memcpy(answer, image, sizeof(*image));
+	if (bytes > sizeof(*image) && outline)
+		unwind_outline_pack(table, answer + sizeof(*image));
+	else if (bytes > sizeof(*image))
+		unwind_table_pack(table, answer + sizeof(*image));
+	helper_answer(port, MODULE_IMAGE, answer, bytes, outline ? table->file - 1 : -1);
+	free(answer);
+}
+
+static void read_file(struct helper_port *port, struct helper_reader *request, int found)
 {
 	struct module_image image = { 0 };
 	struct unwind_table table = { 0 };
 	struct elf_file file;
+	uint8_t outline_will_do;
 	int fd = open_again(found);
 
+	helper_read_bytes(request, &outline_will_do, sizeof(outline_will_do));
 	if (fd >= 0 && elf_file_open_fd(fd, "module", &file, NULL) == 0) {
 		module_image_take(&image, &file);
 		find_python(&image, &file, fd);
 		table = image.table;
-		image.table = (struct unwind_table){ 0 };
-		bool has_table = image.elf && image.status == 0;
-		size_t bytes = sizeof(image) + (has_table ? unwind_table_packed_bytes(&table) : 0);
-		char *answer = mem_alloc(bytes);
-		memcpy(answer, &image, sizeof(image));
-		if (has_table)
-			unwind_table_pack(&table, answer + sizeof(image));
-		helper_answer(port, MODULE_IMAGE, answer, bytes, -1);
-		free(answer);
+		if (outline_will_do && image.status == 0)
+			unwind_cache_take(&file, &table);
+		image.table = (struct unwind_table){ .rows_at = table.rows_at };
+		answer_image(port, &image, &table, outline_will_do && table.file);
 		unwind_table_done(&table);
 		elf_file_close(&file);
 	} else {
@@ -221,7 +235,7 @@ void module_files_serve(struct helper_port *port, const struct helper_message *r
 		look(port, &reader);
 		break;
 	case MODULE_READ:
-		read_file(port, request->fd);
+		read_file(port, &reader, request->fd);
 		break;
 	case MODULE_MAPS:
 		read_maps(port, &reader);

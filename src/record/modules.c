@@ -53,11 +53,11 @@ static struct loaded_module *module_new(struct modules *modules, uint32_t kind, 
 	return m;
 }
 
-static void module_free(struct loaded_module *m)
+static void module_free(struct module_files *files, struct loaded_module *m)
 {
 	if (!m)
 		return;
-	unwind_table_done(&m->table);
+	module_files_forget(files, &m->table);
 	free(m->path);
 	free(m);
 }
@@ -73,7 +73,7 @@ void modules_init(struct modules *modules)
 void modules_done(struct modules *modules)
 {
 	for (uint32_t i = 1; i < modules->count; i++)
-		module_free(modules->list[i]);
+		module_free(&modules->files, modules->list[i]);
 	module_files_done(&modules->files);
 	free(modules->list);
 	map_done(&modules->by_file);
@@ -311,7 +311,20 @@ void modules_take(struct modules *modules, const struct module_source *s, const 
 		find_file(modules, s, file);
 }
 
-struct unwind_rule module_rule(const struct loaded_module *m, const struct unwind_maps *maps, uint64_t offset)
+#ifdef HAVE_BPF
+static struct unwind_rule rule_laid(const struct loaded_module *m, struct unwind_maps *maps, uint64_t offset)
+{
+	struct unwind_rule rule = unwind_maps_rule(maps, m->first_page, m->table.page_count, offset);
+
+	if (rule.kind != UNWIND_PENDING)
+		return rule;
+	if (!unwind_maps_fill(maps, &m->table, m->first_page, (uint32_t)(offset >> UNWIND_PAGE_SHIFT)))
+		return (struct unwind_rule){ .kind = UNWIND_BAD };
+	return unwind_maps_rule(maps, m->first_page, m->table.page_count, offset);
+}
+#endif
+
+struct unwind_rule module_rule(const struct loaded_module *m, struct unwind_maps *maps, uint64_t offset)
 {
 	static const uint8_t kinds[] = {
 		[STACK_MAPPING_NO_TABLE] = UNWIND_FRAME_POINTER,
@@ -329,7 +342,7 @@ struct unwind_rule module_rule(const struct loaded_module *m, const struct unwin
 		return unwind_table_rule(&m->table, address);
 #ifdef HAVE_BPF
 	if (maps && m->laid && m->era == maps->era)
-		return unwind_maps_rule(maps, m->first_page, m->table.page_count, address - m->table.base);
+		return rule_laid(m, maps, address - m->table.base);
 #else
 	(void)maps;
 #endif
@@ -370,15 +383,23 @@ uint32_t modules_lay(struct modules *modules, const struct loaded_module *module
 		return m->mapping_kind;
 	if (m->era != maps->era) {
 		m->era = maps->era;
-		if (!m->table.rows)
+		if (!m->table.rows && !m->table.file)
 			read_again(modules, m, where);
 		m->abandoned = false;
-		m->laid = m->table.rows && unwind_maps_add(maps, &m->table, &m->first_page, NULL) == 0;
-		struct unwind_table rest = { .base = m->table.base, .page_count = m->table.page_count };
-		unwind_table_done(&m->table);
-		m->table = rest;
+		m->laid = (m->table.rows || m->table.file) && unwind_maps_add(maps, &m->table, &m->first_page, NULL) == 0;
+		if (!m->table.file) {
+			struct unwind_table rest = { .base = m->table.base, .page_count = m->table.page_count };
+			unwind_table_done(&m->table);
+			m->table = rest;
+		}
 	}
 	return m->laid ? STACK_MAPPING_TABLE : STACK_MAPPING_BAD;
+}
+
+void modules_lay_rest(const struct loaded_module *m, struct unwind_maps *maps)
+{
+	if (m->mapping_kind == STACK_MAPPING_TABLE && m->laid && m->era == maps->era && m->table.file)
+		unwind_maps_fill_all(maps, &m->table, m->first_page);
 }
 
 static void forget(struct modules *modules, struct loaded_module *m)
@@ -391,7 +412,7 @@ static void forget(struct modules *modules, struct loaded_module *m)
 	map_remove(&modules->by_file, m->key);
 	abandon(modules, m);
 	modules->list[m->number] = NULL;
-	module_free(m);
+	module_free(&modules->files, m);
 }
 
 void modules_collect(struct modules *modules)

@@ -1,7 +1,8 @@
 /* The modules that processes map: each file once, whatever paths and processes
  * it is met in, with its unwind table made when it is first met.
  *
- * A table that is laid into the unwinder's maps is kept there alone. Modules that
+ * A table that is laid into the unwinder's maps is kept there alone, but for an outline, from whose file pages are laid
+ * as stacks come through them. Modules that
  * no layout has are kept for a while, in case they are met again; of many the
  * oldest are forgotten.
  *
@@ -40,7 +41,7 @@ struct loaded_module {
 	bool is_unused;             /* among those of modules.unused */
 	uint32_t users;             /* mappings of layouts */
 	uint64_t key;               /* in modules.by_file */
-	struct unwind_table table;  /* of one that is laid there are only base and page_count */
+	struct unwind_table table;  /* of one that is laid there are only base and page_count, or its outline */
 	uint32_t segment_count;     /* file offset to address as linked */
 	struct module_segment segments[8];
 	struct python_build python;
@@ -73,8 +74,11 @@ void modules_take(struct modules *modules, const struct module_source *source, c
  * its mappings (enum stack_mapping_kind). */
 uint32_t modules_lay(struct modules *modules, const struct loaded_module *module, const struct module_source *where,
 		     struct unwind_maps *maps);
-/* The rule in force at an offset of the module's file. `maps`: those in which its table may have been laid; NULL none. */
-struct unwind_rule module_rule(const struct loaded_module *module, const struct unwind_maps *maps, uint64_t offset);
+/* Of one whose table was laid as an outline: all of its rows. */
+void modules_lay_rest(const struct loaded_module *module, struct unwind_maps *maps);
+/* The rule in force at an offset of the module's file. `maps`: those in which its table may have been laid, and in which
+ * what is asked for is laid; NULL none. */
+struct unwind_rule module_rule(const struct loaded_module *module, struct unwind_maps *maps, uint64_t offset);
 /* A mapping of a layout has the module, or no longer. */
 void modules_use(struct modules *modules, const struct loaded_module *module);
 void modules_release(struct modules *modules, const struct loaded_module *module);

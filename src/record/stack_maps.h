@@ -71,10 +71,14 @@ struct stack_mapping {
 	u32 reserved;
 };
 
+/* The place of its first row, shard << STACK_SHARD_SHIFT | row, and above it how many they are: all in one shard. In
+ * one word, which is written and read whole, for rows may be laid while stacks are walked; 0: they are not yet. */
 struct stack_page {
-	u32 row;                    /* shard << STACK_SHARD_SHIFT | row; a page's rows are in one shard */
-	u32 count;
+	u64 rows;
 };
+
+#define STACK_PAGE_ROW(rows) ((u32)(rows))
+#define STACK_PAGE_COUNT(rows) ((u32)((rows) >> 32))
 
 struct stack_shard {
 	u32 rows[STACK_SHARD_ROWS];

@@ -11,6 +11,7 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -22,6 +23,7 @@
 #define NODES_BYTES (((1u << STACK_KNOWN_SHIFT) + 1) * sizeof(uint32_t))
 #define KNOWN_BYTES (sizeof(uint64_t) << (STACK_KNOWN_SHIFT + 1))
 #define PYTHON_TOLD_BYTES (sizeof(uint64_t) << PYTHON_TOLD_SHIFT)
+#define OUTLINES_MOST 512u
 #define STACK_KNOWN_FULL (1u << STACK_KNOWN_SHIFT >> 1) /* beyond that searches get long, and fail */
 
 uint64_t stacks_now_ns(void)
@@ -496,6 +498,16 @@ static int open_maps(struct stacks *s, const struct programs *programs, struct e
 	return epoll_ctl(s->poll_fd, EPOLL_CTL_ADD, ring, &event) == 0 ? 0 : err_sys(err, -errno, "waiting for the ring of stacks");
 }
 
+/* A share of the descriptors that may be open. */
+static uint32_t outlines_most(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+		return 0;
+	return files.rlim_cur / 4 < OUTLINES_MOST ? (uint32_t)files.rlim_cur / 4 : OUTLINES_MOST;
+}
+
 static int prepare(struct stacks *s, struct helpers *helpers, struct err *err)
 {
 	int r = stack_tree_open(&s->tree, err);
@@ -513,6 +525,7 @@ static int prepare(struct stacks *s, struct helpers *helpers, struct err *err)
 	s->own_pid = getpid();
 	modules_init(&s->modules);
 	s->modules.files.helper = helper_open(helpers);
+	s->modules.files.outlines_most = outlines_most();
 	s->held.helper = helper_open(helpers);
 	layouts_init(&s->layouts, &s->modules);
 	find_fields(s);

@@ -259,7 +259,7 @@ static void tell_ended(struct stacks *s)
 /* A layout and the tables that its modules have. */
 struct rules {
 	const struct layout *layout;
-	const struct unwind_maps *maps;
+	struct unwind_maps *maps;
 };
 
 static struct unwind_rule rule_at(void *data, uint64_t address)

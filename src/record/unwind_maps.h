@@ -1,7 +1,8 @@
 /* Unwind tables laid into the maps of the unwinder in the kernel.
  *
  * Maps are mapped and filled like memory. Equal tables, of copies of a program, are
- * laid once. What is once in stays until the room is used up or a third of it is
+ * laid once. Of a table whose rows lie in the cache's file only those pages are laid that stacks
+ * came through: of large programs that is a small part. What is once in stays until the room is used up or a third of it is
  * nobody's: then all begins anew with what is still in use (layouts_renew).
  * Not thread-safe. */
 #ifndef RECORD_UNWIND_MAPS_H
@@ -14,10 +15,18 @@
 #include "base/map.h"
 #include "record/stack_maps.h"
 #include "base/arena.h"
+#include "base/vec.h"
 #include "symbols/unwind_table.h"
 
 struct unwind_maps_fds {
 	int mappings, pages, rows, rules;
+};
+
+/* Of an outline pages are laid as stacks come through them. */
+struct unwind_laid_outline {
+	uint32_t first_page, page_count;
+	uint32_t *numbers;         /* of its rules */
+	bool whole;                /* all of its pages are laid */
 };
 
 struct unwind_maps {
@@ -32,6 +41,9 @@ struct unwind_maps {
 	uint32_t shard_used;       /* rows taken in it */
 	uint32_t page_count, row_count, rule_count;
 	uint32_t abandoned_pages, abandoned_rows; /* of tables that nobody walks by any more */
+	struct vec(struct unwind_laid_outline) outlines;
+	struct map outline_at;     /* first page -> its place among them, + 1 */
+	struct map by_file;        /* hash of the file that rows lie in -> the same */
 	struct map users;          /* of the table that begins at a page */
 	struct map equal;          /* hash of a table -> its first page */
 	struct map rule_numbers;
@@ -43,9 +55,14 @@ struct unwind_maps {
 
 int unwind_maps_open(struct unwind_maps *maps, const struct unwind_maps_fds *fds, struct err *err);
 void unwind_maps_close(struct unwind_maps *maps);
-/* -ENOSPC when there is no room. */
+/* -ENOSPC when there is no room. Of an outline no rows are laid. */
 int unwind_maps_add(struct unwind_maps *maps, const struct unwind_table *table, uint32_t *ret_first_page, struct err *err);
-/* The rule for an address, `offset` from the first page of a table that was added. */
+/* Lays the rows of the page, and of those around it, of an outline that was added; false where it has no room or they
+ * cannot be read. */
+bool unwind_maps_fill(struct unwind_maps *maps, const struct unwind_table *table, uint32_t first_page, uint32_t page);
+/* The same of all its pages. */
+void unwind_maps_fill_all(struct unwind_maps *maps, const struct unwind_table *table, uint32_t first_page);
+/* The rule for an address, `offset` from the first page of a table that was added; pending where it is not laid. */
 struct unwind_rule unwind_maps_rule(const struct unwind_maps *maps, uint32_t first_page, uint32_t page_count, uint64_t offset);
 /* Of a table that was added one walks less. What nobody walks by any more is had back when all
  * begins anew. */

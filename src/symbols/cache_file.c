@@ -57,7 +57,7 @@ int cache_file_path(const char *name, char *path, size_t path_bytes)
 	return length < 0 || (size_t)length >= path_bytes ? -ENAMETOOLONG : 0;
 }
 
-void *cache_file_map(const char *path, size_t most, size_t *ret_bytes)
+void *cache_file_map_open(const char *path, size_t most, size_t *ret_bytes, int *ret_fd)
 {
 	struct stat st;
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -69,10 +69,22 @@ void *cache_file_map(const char *path, size_t most, size_t *ret_bytes)
 	}
 	/* a file of our own, which is replaced and never written in place */
 	void *data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
-	close(fd);
-	if (data == MAP_FAILED)
+	if (data == MAP_FAILED) {
+		close(fd);
 		return NULL;
+	}
 	*ret_bytes = (size_t)st.st_size;
+	*ret_fd = fd;
+	return data;
+}
+
+void *cache_file_map(const char *path, size_t most, size_t *ret_bytes)
+{
+	int fd;
+	void *data = cache_file_map_open(path, most, ret_bytes, &fd);
+
+	if (data)
+		close(fd);
 	return data;
 }
 

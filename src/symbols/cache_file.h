@@ -16,6 +16,8 @@ int cache_file_path(const char *name, char *path, size_t path_bytes);
 /* The file's bytes, mapped: munmap() frees them. NULL when it is not there,
  * not a regular file of one's own, or larger than `most`. */
 void *cache_file_map(const char *path, size_t most, size_t *ret_bytes);
+/* The same, and the descriptor, which is the caller's. */
+void *cache_file_map_open(const char *path, size_t most, size_t *ret_bytes, int *ret_fd);
 /* False is no matter: what was to be kept is made anew next time. */
 bool cache_file_write(const char *path, const void *data, size_t bytes);
 /* Files begin with a magic number and a checksum of all behind both: sets the

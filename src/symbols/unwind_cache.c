@@ -7,6 +7,7 @@
 
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/keyed_hash.h"
@@ -14,7 +15,6 @@
 #include "symbols/cache_file.h"
 #include "symbols/file_opener.h"
 
-#define CACHE_MAGIC 0x3330776e75677261ull /* "argunw03" */
 #define CACHE_LEAST_BYTES (64u << 10)     /* of .eh_frame: less is made in a millisecond */
 #define CACHE_MOST_BYTES (256u << 20)
 
@@ -41,7 +41,7 @@ bool unwind_cache_read(const void *data, size_t bytes, const char *build_id, str
 	if (bytes < sizeof(head))
 		return false;
 	memcpy(&head, data, sizeof(head));
-	return head.magic == CACHE_MAGIC && strncmp(head.build_id, build_id, sizeof(head.build_id)) == 0 && cache_file_intact(data, bytes) &&
+	return head.magic == UNWIND_CACHE_MAGIC && strncmp(head.build_id, build_id, sizeof(head.build_id)) == 0 && cache_file_intact(data, bytes) &&
 	       unwind_table_unpack((const char *)data + sizeof(head), bytes - sizeof(head), ret_table);
 }
 
@@ -89,15 +89,19 @@ static bool made_from(const struct cache_head *head, const struct elf_file *file
 static bool cache_load(const char *path, const char *build_id, const struct elf_file *file, struct unwind_table *ret_table)
 {
 	size_t bytes;
-	void *data = cache_file_map(path, CACHE_MOST_BYTES, &bytes);
+	int fd;
+	void *data = cache_file_map_open(path, CACHE_MOST_BYTES, &bytes, &fd);
 	if (!data)
 		return false;
 	if (!unwind_cache_read(data, bytes, build_id, ret_table) || !made_from(data, file)) {
 		munmap(data, bytes);
+		close(fd);
 		return false;
 	}
 	ret_table->mapped = data;
 	ret_table->mapped_bytes = bytes;
+	ret_table->file = fd + 1;
+	ret_table->rows_at = (uint64_t)((const char *)ret_table->rows - (const char *)data);
 	if (mem_is_scarce())
 		madvise(data, bytes, MADV_DONTNEED); /* what is looked up comes back from the file */
 	return true;
@@ -114,7 +118,7 @@ static void cache_save(const char *path, const char *build_id, const struct elf_
 		return;
 	size_t bytes = sizeof(struct cache_head) + unwind_table_packed_bytes(t);
 	char *data = mem_zalloc(bytes);
-	struct cache_head head = { .magic = CACHE_MAGIC, .key = key, .content = content_of(file, &key), .state = state };
+	struct cache_head head = { .magic = UNWIND_CACHE_MAGIC, .key = key, .content = content_of(file, &key), .state = state };
 
 	memcpy(head.build_id, build_id, strnlen(build_id, sizeof(head.build_id)));
 	memcpy(data, &head, sizeof(head));
@@ -123,16 +127,24 @@ static void cache_save(const char *path, const char *build_id, const struct elf_
 	free(data);
 }
 
-int unwind_cache_table(const struct elf_file *file, struct unwind_table *ret_table, struct err *err)
+/* Where the file's table is kept, if it is one that is. */
+static bool place_of(const struct elf_file *file, char build_id[65], char *path, size_t path_bytes)
 {
 	const Elf64_Shdr *section = elf_file_section(file, ".eh_frame");
-	char build_id[65], name[80], path[4100];
+	char name[80];
 
 	elf_file_build_id_text(file, build_id);
 	if (!build_id[0] || !section || section->sh_size < CACHE_LEAST_BYTES)
-		return unwind_table_make(file, ret_table, err);
+		return false;
 	snprintf(name, sizeof(name), "%s.unwind", build_id);
-	if (cache_file_path(name, path, sizeof(path)) < 0)
+	return cache_file_path(name, path, path_bytes) >= 0;
+}
+
+int unwind_cache_table(const struct elf_file *file, struct unwind_table *ret_table, struct err *err)
+{
+	char build_id[65], path[4100];
+
+	if (!place_of(file, build_id, path, sizeof(path)))
 		return unwind_table_make(file, ret_table, err);
 	if (cache_load(path, build_id, file, ret_table))
 		return 0;
@@ -141,4 +153,15 @@ int unwind_cache_table(const struct elf_file *file, struct unwind_table *ret_tab
 	if (r == 0)
 		cache_save(path, build_id, file, &before, ret_table);
 	return r;
+}
+
+void unwind_cache_take(const struct elf_file *file, struct unwind_table *table)
+{
+	char build_id[65], path[4100];
+	struct unwind_table kept;
+
+	if (table->file || !place_of(file, build_id, path, sizeof(path)) || !cache_load(path, build_id, file, &kept))
+		return;
+	unwind_table_done(table);
+	*table = kept;
 }

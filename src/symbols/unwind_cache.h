@@ -5,8 +5,14 @@
 
 #include "symbols/unwind_table.h"
 
-/* The file's table, from the cache when it is there; made and kept else. */
+#define UNWIND_CACHE_MAGIC 0x3330776e75677261ull /* "argunw03" */
+
+/* The file's table, from the cache when it is there; made and kept else. One from the cache lies in its file (`file`,
+ * `rows_at`), which is replaced and never written in place. */
 int unwind_cache_table(const struct elf_file *file, struct unwind_table *ret_table, struct err *err);
+
+/* Of a table that was just made and kept: the one in the cache's file in its place. */
+void unwind_cache_take(const struct elf_file *file, struct unwind_table *table);
 
 /* A table in a file's bytes; `bytes` must stay as long as the table. False
  * when they do not hold together. */

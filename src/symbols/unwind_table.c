@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/map.h"
@@ -214,6 +215,8 @@ void unwind_table_done(struct unwind_table *table)
 	free(table->memory);
 	if (table->mapped)
 		munmap(table->mapped, table->mapped_bytes);
+	if (table->file)
+		close(table->file - 1);
 	*table = (struct unwind_table){ 0 };
 }
 
@@ -283,7 +286,8 @@ size_t unwind_table_packed_bytes(const struct unwind_table *table)
 	return (size_t)packed_sizes(&head).all;
 }
 
-void unwind_table_pack(const struct unwind_table *t, void *to)
+/* All but the rows; returns how many bytes that are. */
+static size_t pack_outline(const struct unwind_table *t, void *to)
 {
 	struct packed_head head = packed_head(t);
 	struct packed_sizes s = packed_sizes(&head);
@@ -295,28 +299,47 @@ void unwind_table_pack(const struct unwind_table *t, void *to)
 	if (s.functions)
 		memcpy(at + s.rules, t->functions, s.functions);
 	memcpy(at + s.rules + s.functions, t->pages, s.pages);
-	memcpy(at + s.rules + s.functions + s.pages, t->rows, s.rows);
+	return (size_t)(s.all - s.rows);
 }
 
-/* Rows sorted within their page, rules that exist, functions that do not
- * overlap: what the searches rely on. */
-static bool table_sound(const struct unwind_table *t)
+void unwind_table_pack(const struct unwind_table *t, void *to)
+{
+	size_t outline = pack_outline(t, to);
+
+	memcpy((char *)to + outline, t->rows, (size_t)t->row_count * sizeof(uint32_t));
+}
+
+bool unwind_rows_sound(const uint32_t *rows, uint32_t count, uint32_t rule_count)
+{
+	if (!count || rows[0] >> UNWIND_ROW_SHIFT != 0)
+		return false;
+	for (uint32_t i = 0; i < count; i++)
+		if ((rows[i] & UNWIND_RULE_MASK) >= rule_count || (i && rows[i] >> UNWIND_ROW_SHIFT <= rows[i - 1] >> UNWIND_ROW_SHIFT))
+			return false;
+	return true;
+}
+
+/* Each page has rows, as many as it has bytes at most; rules are known. */
+static bool outline_sound(const struct unwind_table *t)
 {
 	if (t->pages[0] != 0 || t->pages[t->page_count] != t->row_count)
 		return false;
-	for (uint32_t p = 0; p < t->page_count; p++) {
-		uint32_t from = t->pages[p], to = t->pages[p + 1];
-		if (to <= from || to > t->row_count || t->rows[from] >> UNWIND_ROW_SHIFT != 0)
-			return false;
-		for (uint32_t i = from + 1; i < to; i++)
-			if (t->rows[i] >> UNWIND_ROW_SHIFT <= t->rows[i - 1] >> UNWIND_ROW_SHIFT)
-				return false;
-	}
-	for (uint32_t i = 0; i < t->row_count; i++)
-		if ((t->rows[i] & UNWIND_RULE_MASK) >= t->rule_count)
+	for (uint32_t p = 0; p < t->page_count; p++)
+		if (t->pages[p + 1] <= t->pages[p] || t->pages[p + 1] - t->pages[p] > 1u << UNWIND_PAGE_SHIFT)
 			return false;
 	for (uint32_t i = 0; i < t->rule_count; i++)
 		if (t->rules[i].kind > UNWIND_BAD || t->rules[i].rbp > UNWIND_RBP_LOST)
+			return false;
+	return true;
+}
+
+/* And functions do not overlap: what the searches rely on. */
+static bool table_sound(const struct unwind_table *t)
+{
+	if (!outline_sound(t))
+		return false;
+	for (uint32_t p = 0; p < t->page_count; p++)
+		if (!unwind_rows_sound(t->rows + t->pages[p], t->pages[p + 1] - t->pages[p], t->rule_count))
 			return false;
 	for (uint32_t i = 1; i < t->function_count; i++)
 		if (t->functions[i].start < (uint64_t)t->functions[i - 1].start + t->functions[i - 1].bytes)
@@ -324,23 +347,72 @@ static bool table_sound(const struct unwind_table *t)
 	return true;
 }
 
-bool unwind_table_unpack(const void *data, size_t bytes, struct unwind_table *ret_table)
+/* The parts up to the rows; false when there are none. */
+static bool unpack(const void *data, size_t bytes, struct unwind_table *ret_table, struct packed_sizes *ret_sizes)
 {
 	struct packed_head head;
+
 	if (bytes < sizeof(head))
 		return false;
 	memcpy(&head, data, sizeof(head));
 	struct packed_sizes s = packed_sizes(&head);
-	if (head.page_count == 0 || head.rule_count == 0 || bytes != s.all)
+	if (head.page_count == 0 || head.rule_count == 0 || bytes < s.all - s.rows)
 		return false;
 	const char *at = (const char *)data + sizeof(head);
-	struct unwind_table t = { .base = head.base, .skipped = head.skipped, .page_count = head.page_count,
-				  .row_count = head.row_count, .rule_count = head.rule_count, .function_count = head.function_count };
-	t.rules = (const void *)at;
-	t.functions = (const void *)(at + s.rules);
-	t.pages = (const void *)(at + s.rules + s.functions);
-	t.rows = (const void *)(at + s.rules + s.functions + s.pages);
+	*ret_table = (struct unwind_table){ .base = head.base, .skipped = head.skipped, .page_count = head.page_count,
+					    .row_count = head.row_count, .rule_count = head.rule_count, .function_count = head.function_count,
+					    .rules = (const void *)at, .functions = (const void *)(at + s.rules),
+					    .pages = (const void *)(at + s.rules + s.functions) };
+	*ret_sizes = s;
+	return true;
+}
+
+bool unwind_table_unpack(const void *data, size_t bytes, struct unwind_table *ret_table)
+{
+	struct unwind_table t;
+	struct packed_sizes s;
+
+	if (!unpack(data, bytes, &t, &s) || bytes != s.all)
+		return false;
+	t.rows = (const void *)((const char *)data + s.all - s.rows);
 	if (!table_sound(&t))
+		return false;
+	*ret_table = t;
+	return true;
+}
+
+/* ---- without rows ---- */
+
+static struct unwind_table outline_of(const struct unwind_table *table)
+{
+	struct unwind_table outline = *table;
+
+	outline.function_count = 0;
+	return outline;
+}
+
+size_t unwind_outline_packed_bytes(const struct unwind_table *table)
+{
+	struct unwind_table outline = outline_of(table);
+	struct packed_head head = packed_head(&outline);
+	struct packed_sizes s = packed_sizes(&head);
+
+	return (size_t)(s.all - s.rows);
+}
+
+void unwind_outline_pack(const struct unwind_table *table, void *to)
+{
+	struct unwind_table outline = outline_of(table);
+
+	pack_outline(&outline, to);
+}
+
+bool unwind_outline_unpack(const void *data, size_t bytes, struct unwind_table *ret_table)
+{
+	struct unwind_table t;
+	struct packed_sizes s;
+
+	if (!unpack(data, bytes, &t, &s) || bytes != s.all - s.rows || t.function_count || !outline_sound(&t))
 		return false;
 	*ret_table = t;
 	return true;

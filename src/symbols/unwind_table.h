@@ -26,13 +26,15 @@ struct unwind_table {
 	uint32_t rule_count;
 	uint32_t function_count;
 	const uint32_t *pages;     /* page_count + 1: number of each page's first row */
-	const uint32_t *rows;
+	const uint32_t *rows;      /* NULL of an outline, whose rows stay in `file` */
 	const struct unwind_rule *rules;      /* rule 0 is UNWIND_NONE */
 	const struct unwind_function *functions; /* sorted, without overlaps */
 	uint64_t skipped;          /* entries of the sections that could not be read */
 	void *memory;              /* all of the above; owned, NULL when mapped */
 	size_t mapped_bytes;       /* of a mapping that is owned */
 	void *mapped;
+	int file;                  /* descriptor, + 1, of the file that the table lies in; owned, 0 none */
+	uint64_t rows_at;          /* where in it the rows are */
 };
 
 /* -ENODATA when the module has no call frame information. */
@@ -53,5 +55,13 @@ void unwind_table_pack(const struct unwind_table *table, void *to);
 /* A table that lies in `data`, which is aligned to 8 bytes and stays the caller's. False when the
  * bytes are none: what searches rely on is checked. */
 bool unwind_table_unpack(const void *data, size_t bytes, struct unwind_table *ret_table);
+
+/* The outline of a table: pages and rules, without rows and functions. What is read of the
+ * rows later is checked then (unwind_rows_sound). */
+size_t unwind_outline_packed_bytes(const struct unwind_table *table);
+void unwind_outline_pack(const struct unwind_table *table, void *to);
+bool unwind_outline_unpack(const void *data, size_t bytes, struct unwind_table *ret_table);
+/* A page's rows, `count` of them: sorted from the page's first byte on, by rules that there are. */
+bool unwind_rows_sound(const uint32_t *rows, uint32_t count, uint32_t rule_count);
 
 #endif

@@ -14,12 +14,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct unwind_table table;
-	uint64_t checksum;
+	uint64_t checksum, magic = UNWIND_CACHE_MAGIC;
 	char *copy = mem_alloc(size + 1);
 
 	memcpy(copy, data, size);
 	if (size >= 16) {
-		memcpy(copy, "argunw02", 8);
+		memcpy(copy, &magic, 8);
 		checksum = hash_bytes(copy + 16, size - 16);
 		memcpy(copy + 8, &checksum, 8);
 	}

@@ -1,11 +1,14 @@
 /* Layouts in maps that are too small: what is idle goes, what comes back is
  * published again, and beginning anew makes room for tables. */
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -174,38 +177,167 @@ static void test_add(void **state)
 	expect_mappings(layout_of_process(&f->layouts, 1000001), 2, one);
 }
 
+/* All rules of the process's modules with tables, against tables made of their files. */
+static int compare_rules(struct fixture *f, const struct layout *layout, int *outlines)
+{
+	int compared = 0;
+
+	for (uint32_t i = 0; i < layout->count; i++) {
+		const struct loaded_module *m = layout->mappings[i].module;
+		struct unwind_table table;
+		struct elf_file file;
+		if (m->kind != MODULE_KIND_file || m->mapping_kind != STACK_MAPPING_TABLE)
+			continue;
+		assert_null(m->table.rows);
+		*outlines += m->table.file != 0;
+		assert_int_equal(elf_file_open(m->path, &file, NULL), 0);
+		assert_int_equal(unwind_table_make(&file, &table, NULL), 0);
+		assert_int_equal(table.base, m->table.base);
+		for (uint64_t at = table.base; at < table.base + table.page_count * 4096ull + 8192; at += 37) {
+			struct unwind_rule expected = unwind_table_rule(&table, at), found = module_rule(m, &f->maps, at);
+			assert_memory_equal(&expected, &found, sizeof(found));
+			compared++;
+		}
+		unwind_table_done(&table);
+		elf_file_close(&file);
+	}
+	return compared;
+}
+
 /* What is laid is kept in the maps alone, and says there what the table said; also after all began anew. */
 static void test_rules_in_maps(void **state)
 {
 	struct fixture *f = *state;
 	const struct layout *layout;
-	int compared = 0;
+	int compared = 0, outlines = 0;
 	need_maps(f);
 	assert_int_equal(layouts_read(&f->layouts, getpid(), &layout), 0);
 	for (int round = 0; round < 2; round++) {
 		layouts_publish(&f->layouts, getpid());
-		layout = layout_of_process(&f->layouts, getpid());
-		for (uint32_t i = 0; i < layout->count; i++) {
-			const struct loaded_module *m = layout->mappings[i].module;
-			struct unwind_table table;
-			struct elf_file file;
-			if (m->kind != MODULE_KIND_file || m->mapping_kind != STACK_MAPPING_TABLE)
-				continue;
-			assert_null(m->table.rows);
-			assert_int_equal(elf_file_open(m->path, &file, NULL), 0);
-			assert_int_equal(unwind_table_make(&file, &table, NULL), 0);
-			assert_int_equal(table.base, m->table.base);
-			for (uint64_t at = table.base; at < table.base + table.page_count * 4096ull + 8192; at += 37) {
-				struct unwind_rule expected = unwind_table_rule(&table, at), found = module_rule(m, &f->maps, at);
-				assert_memory_equal(&expected, &found, sizeof(found));
-				compared++;
-			}
-			unwind_table_done(&table);
-			elf_file_close(&file);
-		}
+		compared += compare_rules(f, layout_of_process(&f->layouts, getpid()), &outlines);
 		layouts_renew(&f->layouts);
 	}
 	assert_true(compared > 10000);
+	assert_int_equal(outlines, 0);
+}
+
+static char cache[] = "/tmp/argus-test-XXXXXX";
+
+/* The helper finds the cache where it is when it is forked. */
+static int set_up_cache(void **state)
+{
+	strcpy(cache + strlen(cache) - 6, "XXXXXX");
+	assert_non_null(mkdtemp(cache));
+	setenv("ARGUS_CACHE_DIR", cache, 1);
+	return set_up(state);
+}
+
+static int tear_down_cache(void **state)
+{
+	char command[128];
+	unsetenv("ARGUS_CACHE_DIR");
+	snprintf(command, sizeof(command), "rm -rf '%s'", cache);
+	return tear_down(state) | system(command);
+}
+
+/* Where the cache keeps a table its outline is enough: no row is laid before a rule is asked for, and then those around it. */
+static void test_outlines_in_maps(void **state)
+{
+	struct fixture *f = *state;
+	const struct layout *layout;
+	int compared = 0, outlines = 0;
+	need_maps(f);
+	f->modules.files.outlines_most = 64;
+	assert_int_equal(layouts_read(&f->layouts, getpid(), &layout), 0);
+	for (int round = 0; round < 2; round++) {
+		layouts_publish(&f->layouts, getpid());
+		layout = layout_of_process(&f->layouts, getpid());
+		uint32_t rows = f->maps.row_count, pages = 0;
+		for (uint32_t i = 0; i < layout->count; i++) {
+			const struct loaded_module *m = layout->mappings[i].module;
+			if (!m->table.file)
+				continue;
+			assert_int_equal(unwind_maps_rule(&f->maps, m->first_page, m->table.page_count, 0).kind, UNWIND_PENDING);
+			module_rule(m, &f->maps, m->segments[0].offset);
+			pages++;
+		}
+		assert_true(pages > 0);
+		assert_in_range(f->maps.row_count, rows + 1, rows + pages * 16 * 4096);
+		compared += compare_rules(f, layout, &outlines);
+		layouts_renew(&f->layouts);
+		assert_int_equal(f->maps.row_count, 0);
+	}
+	assert_true(compared > 10000);
+	assert_true(outlines > 1);
+}
+
+/* An outline of a table that lies in a file of its own. */
+static struct unwind_table outline_in(const char *path, const struct unwind_table *table)
+{
+	struct unwind_table outline;
+	size_t bytes = unwind_outline_packed_bytes(table), all = unwind_table_packed_bytes(table);
+	void *packed = malloc(bytes), *whole = malloc(all);
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+
+	unwind_outline_pack(table, packed);
+	assert_false(unwind_outline_unpack(packed, bytes - 1, &outline));
+	assert_false(unwind_table_unpack(packed, bytes, &outline));
+	assert_true(unwind_outline_unpack(packed, bytes, &outline));
+	unwind_table_pack(table, whole);
+	assert_int_equal(pwrite(fd, whole, all, 0), all);
+	outline.memory = packed;
+	outline.file = fd + 1;
+	outline.rows_at = all - table->row_count * sizeof(uint32_t);
+	free(whole);
+	return outline;
+}
+
+/* The same file's rows are laid once for all that have it; what can't be read, or holds what it may not, ends stacks and is
+ * not asked for again. */
+static void test_outlines_shared_and_damaged(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t pages[3] = { 0, 2, 3 }, rows[3] = { 0 << UNWIND_ROW_SHIFT | 1, 100 << UNWIND_ROW_SHIFT, 0 << UNWIND_ROW_SHIFT | 1 }, first, again;
+	struct unwind_rule rules[2] = { { .kind = UNWIND_NONE }, { .kind = UNWIND_RSP, .offset = 16 } };
+	struct unwind_table table = { .page_count = 2, .row_count = 3, .rule_count = 2, .pages = pages, .rows = rows, .rules = rules };
+	char path[64];
+	need_maps(f);
+	snprintf(path, sizeof(path), "%s/one", cache);
+	struct unwind_table outline = outline_in(path, &table);
+	assert_int_equal(unwind_maps_add(&f->maps, &outline, &first, NULL), 0);
+	assert_int_equal(unwind_maps_add(&f->maps, &outline, &again, NULL), 0);
+	assert_int_equal(again, first);
+	assert_int_equal(f->maps.shard_count, 0);
+	assert_false(unwind_maps_fill(&f->maps, &outline, first, 2));
+	assert_true(unwind_maps_fill(&f->maps, &outline, first, 1));
+	assert_int_equal(f->maps.row_count, 3);
+	assert_int_equal(unwind_maps_rule(&f->maps, first, 2, 99).kind, UNWIND_RSP);
+	assert_int_equal(unwind_maps_rule(&f->maps, first, 2, 100).kind, UNWIND_NONE);
+	assert_int_equal(unwind_maps_rule(&f->maps, first, 2, 4096).offset, 16);
+	unwind_maps_reset(&f->maps);
+	assert_int_equal(unwind_maps_add(&f->maps, &outline, &first, NULL), 0);
+	assert_int_equal(unwind_maps_rule(&f->maps, first, 2, 4096).kind, UNWIND_PENDING);
+	unwind_maps_fill_all(&f->maps, &outline, first);
+	assert_int_equal(f->maps.row_count, 3);
+	assert_int_equal(unwind_maps_rule(&f->maps, first, 2, 4096).offset, 16);
+	again = first;
+	unwind_table_done(&outline);
+
+	/* cut off, and with a rule that there is not */
+	for (int damage = 0; damage < 2; damage++) {
+		snprintf(path, sizeof(path), "%s/damaged%d", cache, damage);
+		outline = outline_in(path, &table);
+		if (damage)
+			assert_int_equal(pwrite(outline.file - 1, &(uint32_t){ 5 }, 4, (off_t)outline.rows_at), 4);
+		else
+			assert_int_equal(ftruncate(outline.file - 1, (off_t)outline.rows_at + 4), 0);
+		assert_int_equal(unwind_maps_add(&f->maps, &outline, &first, NULL), 0);
+		assert_int_not_equal(first, again);
+		assert_true(unwind_maps_fill(&f->maps, &outline, first, 0));
+		assert_int_equal(unwind_maps_rule(&f->maps, first, 2, 50).kind, UNWIND_BAD);
+		assert_int_equal(unwind_maps_rule(&f->maps, first, 2, 4096).kind, damage ? UNWIND_RSP : UNWIND_BAD);
+		unwind_table_done(&outline);
+	}
 }
 
 /* A table of rows that follow from a number; ROWS_EACH of them, on one page. */
@@ -431,6 +563,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_add, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_collect, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_rules_in_maps, set_up, tear_down),
+cmocka_unit_test_setup_teardown(test_outlines_in_maps, set_up_cache, tear_down_cache),
+cmocka_unit_test_setup_teardown(test_outlines_shared_and_damaged, set_up_cache, tear_down_cache),
 		cmocka_unit_test_setup_teardown(test_equal_tables, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_nobodys_tables, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_modules_forgotten, set_up, tear_down),

@@ -100,15 +100,18 @@ __noinline u32 stack_rule(u32 first, u32 mappings, u64 address)
 	struct stack_page *p = bpf_map_lookup_elem(&stack_pages, &page);
 	if (!p)
 		return UNWIND_NONE;
-	u32 shard = p->row >> STACK_SHARD_SHIFT, zero = 0;
+	u64 laid = *(volatile u64 *)&p->rows;
+	if (!laid)
+		return UNWIND_PENDING;
+	u32 shard = STACK_PAGE_ROW(laid) >> STACK_SHARD_SHIFT, zero = 0;
 	void *rows = bpf_map_lookup_elem(&stack_rows, &shard);
 	if (!rows)
 		return UNWIND_NONE;
 	struct stack_shard *s = bpf_map_lookup_elem(rows, &zero);
 	if (!s)
 		return UNWIND_NONE;
-	u32 row = p->row & (STACK_SHARD_ROWS - 1), key = (offset & 4095) << UNWIND_ROW_SHIFT | UNWIND_RULE_MASK;
-	count = p->count;
+	u32 row = STACK_PAGE_ROW(laid) & (STACK_SHARD_ROWS - 1), key = (offset & 4095) << UNWIND_ROW_SHIFT | UNWIND_RULE_MASK;
+	count = STACK_PAGE_COUNT(laid);
 	for (int i = 0; i < STACK_PAGE_STEPS && count > 1; i++) {
 		u32 half = count / 2;
 		if (s->rows[(row + half) & (STACK_SHARD_ROWS - 1)] <= key)
@@ -130,7 +133,9 @@ static __always_inline u32 rule_find(struct walk *w, u64 address)
 	if (known >> UNWIND_ROW_SHIFT == (hash << UNWIND_ROW_SHIFT) >> UNWIND_ROW_SHIFT)
 		return known & UNWIND_RULE_MASK;
 	rule = stack_rule(w->first, w->mappings, address);
-	*memo = hash << UNWIND_ROW_SHIFT | rule;
+	/* what is not there yet may be there the next time */
+	if (rule != UNWIND_PENDING)
+		*memo = hash << UNWIND_ROW_SHIFT | rule;
 	return rule;
 }
 
