@@ -413,6 +413,21 @@ bool hangs_asks_about(const struct scene *scene, const struct hangs_options *opt
 	return options->root_pid ? scene_descends_from(scene, thread, options->root_pid) : !scene_is_other_argus(scene, thread);
 }
 
+static bool is_found(const struct hangs_found *found, const struct hangs_found *asked)
+{
+	return found->known && found->pid == asked->pid && found->root_pid == asked->root_pid && found->threshold_ns == asked->threshold_ns &&
+	       found->version == asked->version && found->looked_from_ns == asked->looked_from_ns && found->looked_to_ns == asked->looked_to_ns;
+}
+
+/* It may be the one that is looked up. */
+static bool fills_half(const struct hang *hang, const struct hangs_options *options)
+{
+	uint64_t from = hang->start_ns > options->from_ns ? hang->start_ns : options->from_ns;
+	uint64_t to = hang->end_ns < options->to_ns ? hang->end_ns : options->to_ns;
+
+	return to > from && (to - from) * 2 > options->to_ns - options->from_ns;
+}
+
 static const struct hangs_found *find_all(struct diagnoser *diagnoser, const struct hangs_options *options)
 {
 	struct hangs_found *found = diagnoser_hangs_found(diagnoser);
@@ -421,8 +436,11 @@ static const struct hangs_found *find_all(struct diagnoser *diagnoser, const str
 		.trails = &trails, .diagnoser = diagnoser, .scene = diagnoser_scene(diagnoser), .ends = diagnoser_ends(diagnoser), .options = options,
 	};
 
-	if (found->known && found->pid == options->pid && found->root_pid == options->root_pid &&
-	    found->threshold_ns == options->threshold_ns && found->version == f.scene->version)
+	struct hangs_found asked = { .pid = options->pid, .root_pid = options->root_pid, .version = f.scene->version,
+				     .threshold_ns = options->threshold_ns, .looked_from_ns = options->looked_up ? options->from_ns : 0,
+				     .looked_to_ns = options->looked_up ? options->to_ns : 0, .known = true };
+
+	if (is_found(found, &asked))
 		return found;
 	for (f.thread = 1; f.thread < f.scene->thread_count; f.thread++) {
 		size_t before = f.hangs.length;
@@ -435,7 +453,7 @@ static const struct hangs_found *find_all(struct diagnoser *diagnoser, const str
 		find_waits(&f);
 		find_late_trips(&f);
 		hangs_stretches(&f);
-		if (f.hangs.length == before)
+		if (f.hangs.length == before && !options->looked_up)
 			hangs_as_if_asked(&f, offer);
 		if (f.hangs.length > before)
 			f.hangs.length = before + hangs_join(f.scene, f.hangs.items + before, f.hangs.length - before);
@@ -449,11 +467,13 @@ static const struct hangs_found *find_all(struct diagnoser *diagnoser, const str
 		if (!options->pid)
 			hangs_hand_down(f.scene, hang);
 		hangs_name(f.scene, hang);
-		if (!options->pid && !options->threshold_ns)
+		if (!options->pid && !options->threshold_ns && (!options->looked_up || fills_half(hang, options)))
 			hang->meant = hangs_meant(&f, hang);
 	}
 	free(found->hangs);
-	*found = (struct hangs_found){ f.hangs.items, f.hangs.length, options->pid, options->root_pid, f.scene->version, options->threshold_ns, true };
+	asked.hangs = f.hangs.items;
+	asked.count = f.hangs.length;
+	*found = asked;
 	return found;
 }
 

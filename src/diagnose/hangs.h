@@ -30,6 +30,7 @@ struct hangs_options {
 	uint32_t root_pid;        /* only of this process and its descendants; 0 all */
 	uint64_t from_ns, to_ns;  /* only those that overlap; to_ns 0: all */
 	uint64_t threshold_ns;    /* 0: the usual ones */
+	bool looked_up;           /* one that is known is looked up in the window: what only a question would list, and what others mean, is left alone */
 	bool goes_before, goes_on; /* the scene is a part, with more before it or behind it: pieces of work at its edges count, however short */
 };
 
@@ -46,7 +47,7 @@ struct hangs_found {
 	struct hang *hangs;       /* of all times, not ranked */
 	size_t count;
 	uint32_t pid, root_pid, version; /* of the scene */
-	uint64_t threshold_ns;
+	uint64_t threshold_ns, looked_from_ns, looked_to_ns; /* of one that was looked up */
 	bool known;
 };
 

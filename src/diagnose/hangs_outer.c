@@ -229,10 +229,10 @@ static void let_look(struct freed *f, uint32_t thread, uint64_t from_ns, uint64_
 	const struct scene *scene = f->a->f.scene;
 
 	for (uint32_t i = 1; i < scene->thread_count && depth < MOST_ASKED; i++) {
-		const struct episode *e = i != thread && hangs_asks_about(scene, f->a->f.options, i) ? scene_episode(scene, i, from_ns) : NULL;
+		const struct episode *e = i != thread ? scene_episode(scene, i, from_ns) : NULL;
 		struct hang its;
 
-		if (!e || e->end_ns < from_ns || e->end_ns > to_ns || !loop_is(scene, e))
+		if (!e || e->end_ns < from_ns || e->end_ns > to_ns || !hangs_asks_about(scene, f->a->f.options, i) || !loop_is(scene, e))
 			continue;
 		its = (struct hang){ .start_ns = e->start_ns, .end_ns = e->end_ns };
 		if (together(scene, f->a->hang, &its) && f->looked_at++ < MOST_FREED)

@@ -650,17 +650,29 @@ bool scene_is_system(const struct scene *scene, uint32_t thread)
 	return !thread || scene->tables->threads[thread].flags & (TASK_FLAGS_kernel_thread | TASK_FLAGS_argus);
 }
 
-bool scene_is_other_argus(const struct scene *scene, uint32_t thread)
+static bool find_other_argus(const struct scene *scene, uint32_t thread)
 {
 	const struct tables *tables = scene->tables;
 	uint32_t first = tables_process(tables, scene_pid(scene, thread), tables->threads[thread].start_ns);
 	const char *name = first ? tables_comm(tables, first, tables->threads[thread].end_ns) : "";
+	uint32_t pid = scene_pid(scene, thread);
 
+	if (strcmp(name, "argus"))
+		return !strcmp(name, "argus-helper");
 	/* other programs are called argus, too: they have no such helper */
-	for (uint32_t i = 1; i < scene->thread_count && !strcmp(name, "argus"); i++)
-		if (tables->threads[i].parent_pid == scene_pid(scene, thread) && !strcmp(tables_comm(tables, i, tables->threads[i].end_ns), "argus-helper"))
+	for (uint32_t i = 1; i < scene->thread_count; i++)
+		if (tables->threads[i].parent_pid == pid && !strcmp(tables_comm(tables, i, tables->threads[i].end_ns), "argus-helper"))
 			return true;
-	return !strcmp(name, "argus-helper");
+	return false;
+}
+
+bool scene_is_other_argus(const struct scene *scene, uint32_t thread)
+{
+	uint8_t *known = &scene->other_argus[thread];
+
+	if (!*known)
+		*known = find_other_argus(scene, thread) ? 2 : 1;
+	return *known == 2;
 }
 
 const struct wait *scene_slice_with_owner(const struct scene *scene, const struct episode *episode, uint64_t to_ns)

@@ -367,6 +367,7 @@ struct scene {
 	bool messages_seen;              /* the trace has message events */
 	uint32_t thread_count;           /* as in tables */
 	struct scene_thread *threads;
+	uint8_t *other_argus;            /* by thread, as they are asked about: 0 not yet, 1 no, 2 yes */
 	struct wait *waits;
 	uint32_t wait_count;
 	struct episode *episodes;

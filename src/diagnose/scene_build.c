@@ -57,6 +57,7 @@ static void begin_rows(void *data, const struct tables *tables)
 	scene->threads = arena_array(&scene->arena, struct scene_thread, tables->thread_count);
 	for (uint32_t i = 0; i < tables->thread_count; i++)
 		scene->threads[i].since_ns = trace_told_since(m->trace, tables->threads[i].tid);
+	scene->other_argus = arena_array(&scene->arena, uint8_t, tables->thread_count);
 	scene_link_mates(scene);
 	scene->gathered = mem_zalloc(arena_array_bytes(sizeof(*scene->gathered), tables->thread_count));
 	m->beside = gatherer_frequent(m->gatherer)->messages.length > MANY_MESSAGES && !pthread_create(&m->thread, NULL, take_frequent, m);

@@ -242,7 +242,8 @@ int session_hangs_elsewhere(struct session *s, struct arena *arena, const struct
 
 int session_turn_to(struct session *s, struct arena *arena, struct hang *hang, uint32_t pid, bool outer, struct err *err)
 {
-	struct hangs_options options = { .pid = pid, .from_ns = hang->start_ns, .to_ns = hang->end_ns };
+	struct hangs_options options = { .pid = pid, .from_ns = hang->start_ns, .to_ns = hang->end_ns,
+					 .looked_up = hang->rule != RULE_as_if_asked && hang->rule != RULE_kept_on_the_way };
 	const struct hang *hangs, *best = NULL;
 	uint64_t most = 0, began_ns = UINT64_MAX;
 	size_t count;
