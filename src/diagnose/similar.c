@@ -129,7 +129,9 @@ static void read_signature(struct side *side, const struct episode *episode, boo
 	signature->count = 0;
 	if (!graph || !graph_segment(graph, graph_segment_at(graph, episode->thread, episode->start_ns), &segment))
 		return;
-	walk = graph_events_of(graph, episode->thread, segment.start_ns, episode->start_ns, &own);
+	/* what a part of a trace tells of the time before it is how things stood, not what was done */
+	walk = graph_events_of(graph, episode->thread, segment.start_ns > side->scene->start_ns ? segment.start_ns : side->scene->start_ns,
+			       episode->start_ns, &own);
 	for (const struct event *e; signature->count < SIGNATURE_MOST && read < EVENTS_READ && (e = graph_events_next(&walk)); read++) {
 		uint64_t item = meaning(side, e, types_only);
 
