@@ -8,21 +8,7 @@
 
 #include "trace/copy.h"
 #include "trace/copy_own.h"
-
-/* Time of the newest head of a file not after from_ns; 0 when there is none. */
-static uint64_t find_head(const struct trace *trace, uint64_t from_ns)
-{
-	struct trace_filter filter = { .to_ns = from_ns, .unnumbered = true };
-	struct trace_cursor *cursor;
-	uint64_t head = 0;
-
-	trace_filter_add(&filter, EVENT_machine);
-	cursor = trace_cursor_new(trace, &filter);
-	for (const struct event *e; (e = trace_cursor_next(cursor)); )
-		head = e->time;
-	trace_cursor_free(cursor);
-	return head;
-}
+#include "trace/part.h"
 
 static int copy_events(const struct trace *trace, const struct trace_filter *filter, struct writer *writer, struct err *err)
 {
@@ -36,30 +22,58 @@ static int copy_events(const struct trace *trace, const struct trace_filter *fil
 	return r;
 }
 
-static void add_lives(struct trace_filter *filter)
+/* The trace from then on, and what stood at that moment: who waits since when, and who is there no more. */
+static struct trace *open_since(const struct trace *trace, uint64_t from_ns, struct arena *arena)
 {
-	static const unsigned lives[] = { EVENT_fork, EVENT_exec, EVENT_exit, EVENT_rename };
+	struct trace_filter filter = { .from_ns = trace_state_from(trace, from_ns), .to_ns = from_ns - 1 };
+	struct standing *standing = standing_new(trace, from_ns);
+	struct standing_events events;
+	struct trace_cursor *cursor;
 
 	for (unsigned type = 0; type < EVENT_MAX; type++)
-		if (event_infos[type].name && event_infos[type].categories & (STATE | META))
-			trace_filter_add(filter, type);
-	for (size_t i = 0; i < sizeof(lives) / sizeof(lives[0]); i++)
-		trace_filter_add(filter, lives[i]);
+		if (event_infos[type].name && standing_ever(type))
+			trace_filter_add(&filter, type);
+	cursor = trace_cursor_new(trace, &filter);
+	for (const struct event *e; (e = trace_cursor_next(cursor)); )
+		if (e->data || !event_infos[e->type].bytes)
+			standing_see(standing, e);
+	trace_cursor_free(cursor);
+	standing_take(arena, standing, from_ns - 1, &events);
+	standing_free(standing);
+	return trace_part(trace, from_ns, UINT64_MAX, &events);
 }
 
 static int copy_all(const struct trace *trace, uint64_t from_ns, struct writer *writer, struct err *err)
 {
-	const struct trace_summary *summary = trace_summary(trace);
-	struct trace_filter before = { .unnumbered = true };
-	int r = 0;
+	struct trace_filter before = { .to_ns = from_ns - 1, .unnumbered = true };
+	struct trace *since;
+	struct arena arena;
+	int r;
 
-	if (from_ns > summary->start_ns) {
-		before.from_ns = find_head(trace, from_ns);
-		before.to_ns = from_ns - 1;
-		add_lives(&before);
-		r = copy_events(trace, &before, writer, err);
-	}
+	if (from_ns <= trace_summary(trace)->start_ns)
+		return trace_copy(trace, from_ns, writer, err);
+	arena_init(&arena);
+	since = open_since(trace, from_ns, &arena);
+	r = copy_events(since, &before, writer, err);
+	trace_close(since);
+	arena_done(&arena);
 	return r ? r : trace_copy(trace, from_ns, writer, err);
+}
+
+static int copy_own(const struct trace *trace, uint32_t uid, uint64_t from_ns, struct writer *writer, struct err *err)
+{
+	struct trace *since;
+	struct arena arena;
+	int r;
+
+	if (from_ns <= trace_summary(trace)->start_ns)
+		return trace_copy_own(trace, uid, writer, err);
+	arena_init(&arena);
+	since = open_since(trace, from_ns, &arena);
+	r = trace_copy_own(since, uid, writer, err);
+	trace_close(since);
+	arena_done(&arena);
+	return r;
 }
 
 /* There it would be taken for a part of the ring, or take a part's place. */
@@ -129,7 +143,7 @@ int ring_copy_own(const char *from, const char *path, uint32_t uid, uint64_t fro
 	options.cpus = trace_summary(trace)->cpus ? trace_summary(trace)->cpus : 1;
 	r = writer_create(path, true, &options, &writer, err);
 	if (!r) {
-		r = trace_copy_own(trace, uid, from_ns ? find_head(trace, from_ns) : 0, from_ns, writer, err);
+		r = copy_own(trace, uid, from_ns, writer, err);
 		if (r)
 			writer_drop(writer);
 		else

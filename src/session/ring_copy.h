@@ -1,8 +1,7 @@
 /* Saving what a ring of the flight recorder holds: a trace that can be read alone.
  *
- * From the moment asked for on everything is copied; of the time before, back to the
- * head of the file that holds that moment, only what was found then and the life of
- * threads. */
+ * From the moment asked for on everything is copied; of the time before only what stood
+ * at that moment (trace/standing.h). */
 #ifndef SESSION_RING_COPY_H
 #define SESSION_RING_COPY_H
 

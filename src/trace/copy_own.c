@@ -35,7 +35,6 @@ enum verdict {
 
 struct view {
 	uint32_t uid;
-	uint64_t state_ns, from_ns;
 	struct hash_key key;
 	struct bits own;             /* threads, as they are at the event that is looked at */
 	struct bits modules, nodes;  /* that what is kept speaks of */
@@ -336,15 +335,9 @@ static void note_callers(struct view *view)
 	}
 }
 
-static bool is_state(const struct event *e)
-{
-	return event_infos[e->type].categories & (STATE | META) || e->type == EVENT_fork || e->type == EVENT_exec || e->type == EVENT_exit ||
-	       e->type == EVENT_rename;
-}
-
 static int each(const struct trace *trace, struct view *view, struct writer *writer, struct err *err)
 {
-	struct trace_filter filter = { .from_ns = view->state_ns, .unnumbered = true };
+	struct trace_filter filter = { .unnumbered = true };
 	struct trace_cursor *cursor = trace_cursor_new(trace, &filter);
 	int r = 0;
 
@@ -356,26 +349,22 @@ static int each(const struct trace *trace, struct view *view, struct writer *wri
 		if (e->type >= EVENT_MAX || !event_infos[e->type].name || (!e->data && event_infos[e->type].bytes))
 			continue;
 		learn(view, e);
-		if (e->time >= view->from_ns || is_state(e)) {
-			verdict = judge(view, e);
-			if (writer && verdict != DROP)
-				r = put(view, e, verdict, writer, err);
-			else if (!writer && e->type == EVENT_frame)
-				vec_push(&view->frames, ((struct frame_link){ event_as(e, frame)->node, event_as(e, frame)->parent,
-										event_as(e, frame)->module }));
-			else if (!writer && verdict == KEEP)
-				note_fields(view, e);
-		}
+		verdict = judge(view, e);
+		if (writer && verdict != DROP)
+			r = put(view, e, verdict, writer, err);
+		else if (!writer && e->type == EVENT_frame)
+			vec_push(&view->frames, ((struct frame_link){ event_as(e, frame)->node, event_as(e, frame)->parent, event_as(e, frame)->module }));
+		else if (!writer && verdict == KEEP)
+			note_fields(view, e);
 		forget(view, e);
 	}
 	trace_cursor_free(cursor);
 	return r;
 }
 
-int trace_copy_own(const struct trace *trace, uint32_t uid, uint64_t state_ns, uint64_t from_ns, struct writer *writer,
-		   struct err *err)
+int trace_copy_own(const struct trace *trace, uint32_t uid, struct writer *writer, struct err *err)
 {
-	struct view view = { .uid = uid, .state_ns = state_ns, .from_ns = from_ns };
+	struct view view = { .uid = uid };
 	int r = hash_key_make(&view.key);
 
 	if (r)

@@ -12,9 +12,7 @@
 #include "trace/trace.h"
 #include "trace/writer.h"
 
-/* Events from from_ns on, and the state records from state_ns on, where what stands at
- * from_ns begins (0: all). */
-int trace_copy_own(const struct trace *trace, uint32_t uid, uint64_t state_ns, uint64_t from_ns, struct writer *writer,
-		   struct err *err);
+/* Of a part of a trace (part.h) what stood at its beginning, too. */
+int trace_copy_own(const struct trace *trace, uint32_t uid, struct writer *writer, struct err *err);
 
 #endif

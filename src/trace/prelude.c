@@ -18,7 +18,7 @@ struct prelude {
 /* What only a reader from the file's beginning on has. */
 static const uint16_t types[] = {
 	EVENT_module, EVENT_frame, EVENT_symbol, EVENT_probe_point, EVENT_mapping, EVENT_descriptor, EVENT_poll_item, EVENT_watch,
-	EVENT_snapshot,
+	EVENT_snapshot, EVENT_machine, EVENT_clock, EVENT_group_limit, EVENT_watch_point,
 };
 
 /* 0: it is told once. */
@@ -39,7 +39,7 @@ static const struct event *next_told(const struct trace *part, struct trace_curs
 {
 	const struct event *e;
 
-	while ((e = trace_cursor_next(cursor)) && (!e->data || (e->tid && !map_find(&part->processes_there, e->tid))))
+	while ((e = trace_cursor_next(cursor)) && ((!e->data && event_infos[e->type].bytes) || (e->tid && !map_find(&part->processes_there, e->tid))))
 		;
 	return e;
 }

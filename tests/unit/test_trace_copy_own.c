@@ -73,7 +73,7 @@ static struct trace *copy_of(struct writer *from)
 	assert_int_equal(writer_close(from, NULL), 0);
 	assert_int_equal(trace_open(from_path, &trace, NULL), 0);
 	to = create(to_path);
-	assert_int_equal(trace_copy_own(trace, OWN_UID, 0, 0, to, NULL), 0);
+	assert_int_equal(trace_copy_own(trace, OWN_UID, to, NULL), 0);
 	assert_int_equal(writer_close(to, NULL), 0);
 	trace_close(trace);
 	assert_int_equal(trace_open_checked(to_path, &trace, NULL), 0);

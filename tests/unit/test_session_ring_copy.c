@@ -1,0 +1,138 @@
+/* src/session/ring_copy.c: a copy from the middle of a file says what stood at that moment, and nothing of what had ended. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "session/ring_copy.h"
+#include "trace/trace.h"
+#include "trace/writer.h"
+
+#define UID 1000u
+#define GONE 10u    /* waits as the file begins, and ends before the copy begins */
+#define RESTS 20u   /* begins to wait before the copy begins, and goes on in it */
+#define BUSY 30u
+#define SECOND 1000000000ull
+#define FROM_NS (100 * SECOND)
+
+static char folder[64], ring[96], path[96];
+
+static int make_folder(void **state)
+{
+	(void)state;
+	strcpy(folder, "/tmp/argus-test-XXXXXX");
+	if (!mkdtemp(folder))
+		return -1;
+	snprintf(ring, sizeof(ring), "%s/ring", folder);
+	snprintf(path, sizeof(path), "%s/copy", folder);
+	return mkdir(ring, 0700);
+}
+
+static int remove_folder(void **state)
+{
+	char command[128];
+
+	(void)state;
+	snprintf(command, sizeof(command), "rm -r '%s'", folder);
+	return system(command);
+}
+
+static void add(struct writer *writer, uint64_t time, unsigned type, uint32_t tid, const void *data, const char *tail, uint32_t length)
+{
+	struct event e = { .time = time, .type = (uint16_t)type, .tid = tid, .data = data, .tail = tail, .tail_length = length };
+
+	assert_int_equal(writer_add_event(writer, &e, NULL), 0);
+}
+
+#define ADD(writer, time, name, tid, ...) add(writer, time, EVENT_##name, tid, &(struct event_##name){ __VA_ARGS__ }, "", 0)
+
+static void add_task(struct writer *writer, uint64_t time, uint32_t tid)
+{
+	struct event_task task = { .start_ns = SECOND, .pid = tid, .parent = 1, .uid = UID, .ns_tid = tid, .flags = TASK_FLAGS_leader, .prio = 120 };
+
+	add(writer, time, EVENT_task, tid, &task, "name\0/bin/name\0name\0", 20);
+}
+
+static void write_ring(void)
+{
+	struct writer_options options = { .cpus = 1, .recording = 5 };
+	struct writer *writer;
+	char file[128];
+
+	snprintf(file, sizeof(file), "%s/0.trace", ring);
+	assert_int_equal(writer_create(file, false, &options, &writer, NULL), 0);
+	add(writer, 2 * SECOND, EVENT_machine, 0, NULL, "hostname=here\0", 14);
+	ADD(writer, 2 * SECOND + 1, snapshot, 0, .end = 0);
+	for (uint32_t tid = GONE; tid <= BUSY; tid += 10)
+		add_task(writer, 2 * SECOND + 2, tid);
+	ADD(writer, 2 * SECOND + 3, waiting, GONE, .since_ns = SECOND, .state = TASK_STATE_sleeping, .wait = WAIT_KIND_futex);
+	ADD(writer, 2 * SECOND + 4, snapshot, 0, .end = 1);
+	ADD(writer, 10 * SECOND, wake, BUSY, .target = GONE);
+	ADD(writer, 10 * SECOND + 1, switch, BUSY, .next = GONE);
+	ADD(writer, 10 * SECOND + 2, exit, GONE, .last = 1);
+	ADD(writer, 10 * SECOND + 3, switch, GONE, .next = RESTS, .state = TASK_STATE_dead, .wait = WAIT_KIND_exit);
+	ADD(writer, 20 * SECOND, switch, RESTS, .next = BUSY, .state = TASK_STATE_sleeping, .wait = WAIT_KIND_poll);
+	for (uint64_t at = 21; at < 120; at++) {
+		ADD(writer, at * SECOND, switch, BUSY, .next = 0, .state = TASK_STATE_sleeping, .wait = WAIT_KIND_sleep);
+		ADD(writer, at * SECOND + 500, switch, 0, .next = BUSY);
+	}
+	ADD(writer, 120 * SECOND, wake, BUSY, .target = RESTS);
+	ADD(writer, 120 * SECOND + 1, switch, BUSY, .next = RESTS);
+	assert_int_equal(writer_close(writer, NULL), 0);
+}
+
+static void check_copy(void)
+{
+	struct trace_filter filter = { .unnumbered = true };
+	struct trace_cursor *cursor;
+	struct trace *copy;
+	uint64_t last = 0;
+	unsigned before = 0, rests = 0, tasks = 0, switches = 0, heads = 0;
+
+	assert_int_equal(trace_open(path, &copy, NULL), 0);
+	cursor = trace_cursor_new(copy, &filter);
+	for (const struct event *e; (e = trace_cursor_next(cursor)); last = e->time) {
+		assert_true(e->time >= last);
+		assert_int_not_equal(e->tid, GONE);
+		heads += e->type == EVENT_machine;
+		tasks += e->type == EVENT_task;
+		switches += e->type == EVENT_switch;
+		before += e->time < FROM_NS && e->type == EVENT_switch;
+		rests += e->time == 20 * SECOND && e->type == EVENT_switch && e->tid == RESTS;
+	}
+	trace_cursor_free(cursor);
+	assert_int_equal(heads, 1);
+	assert_int_equal(tasks, 2);
+	assert_int_equal(rests, 1);
+	/* whoever stood, and no more of what went on before */
+	assert_in_range(before, 1, 3);
+	assert_int_equal(switches - before, 2 * 20 + 1);
+	trace_close(copy);
+}
+
+static void test_from_the_middle(void **state)
+{
+	struct ring_copy_want want = { .from_ns = FROM_NS };
+
+	(void)state;
+	write_ring();
+	assert_int_equal(ring_copy(ring, path, &want, NULL), 0);
+	check_copy();
+	unlink(path);
+	assert_int_equal(ring_copy_own(ring, path, UID, FROM_NS, NULL), 0);
+	check_copy();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_from_the_middle, make_folder, remove_folder),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
