@@ -431,6 +431,21 @@ bool hangs_waits_for_own(const struct finder *f, const struct episode *e)
 	return false;
 }
 
+bool hangs_leaves_to_program(const struct finder *f, const struct episode *e)
+{
+	const struct scene *scene = f->scene;
+	const struct wait *w = &scene->waits[e->last];
+	const struct episode *its;
+
+	if (!rule_holds(scene, RULE_launches) || !hangs_is_unattended(f) || w->end != WAIT_END_THREAD || w->waker == e->thread ||
+	    !scene_same_process(scene, w->waker, e->thread))
+		return false;
+	its = scene_episode(scene, w->waker, e->start_ns + (e->end_ns - e->start_ns) / 2);
+	return its && scene->waits[its->last].kind == WAIT_KIND_child && !loop_is(scene, its) &&
+	       nearly_all(scene, its->end_ns - (its->start_ns > e->start_ns ? its->start_ns : e->start_ns), e->end_ns - e->start_ns) &&
+	       !hangs_waits_for_own(f, its);
+}
+
 bool hangs_waits_for_exec(const struct finder *f, const struct episode *e)
 {
 	const struct scene *scene = f->scene;

@@ -41,6 +41,8 @@ bool hangs_ended_by_clock(const struct finder *f, const struct wait *w);
 /* True when a process waited for long for the end, or the output, of what it had started
  * itself, and that did nothing but wait either. */
 bool hangs_waits_for_own(const struct finder *f, const struct episode *e);
+/* Who let it go on, of its own process, had waited for the end of a program all the time, and that went on, or rested: the two launched it. */
+bool hangs_leaves_to_program(const struct finder *f, const struct episode *e);
 /* True when it waited for what it had just started, and that stood in the call that makes
  * it another program: until then it is the parent's own doing. */
 bool hangs_waits_for_exec(const struct finder *f, const struct episode *e);

@@ -205,7 +205,8 @@ static bool is_not_answered(const struct finder *f, const struct episode *e)
 		return false;
 	if (awaits && scene_same_process(f->scene, awaits, f->thread) && hangs_is_batch(f))
 		return false;
-	if ((!waits_for_owner(w) && hangs_own_threads_work(f, e)) || hangs_awaits_sleeper(f, e) || hangs_has_work_done(f, e))
+	if ((!waits_for_owner(w) && hangs_own_threads_work(f, e)) || hangs_awaits_sleeper(f, e) || hangs_has_work_done(f, e) ||
+	    hangs_leaves_to_program(f, e))
 		return false;
 	f->hang->start_ns = hangs_first_deed(f->scene, f->thread, asked, e->start_ns);
 	f->hang->awaits = awaits;
@@ -336,7 +337,7 @@ static bool is_held_up(const struct finder *f, const struct episode *e)
 	if (waits_for_owner(w) || w->kind == WAIT_KIND_write || is_short_for_own(f, e) || !f->leads || !p ||
 	    p->visits >= limit_of(f->scene, LIMIT_rest_visits) || hangs_rests_at(f, w))
 		return false;
-	if (hangs_own_threads_work(f, e) || hangs_awaits_sleeper(f, e))
+	if (hangs_own_threads_work(f, e) || hangs_awaits_sleeper(f, e) || hangs_leaves_to_program(f, e))
 		return false;
 	if (hangs_is_batch(f) && w->end == WAIT_END_THREAD && scene_same_process(f->scene, w->waker, f->thread) &&
 	    hangs_works_long(f, w->waker, e->start_ns, e->end_ns, hangs_own_work_ns(f, LIMIT_wait_ns)))
