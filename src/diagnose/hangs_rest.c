@@ -301,20 +301,33 @@ static uint32_t other_end_of(const struct wait *w)
 	return w->end == WAIT_END_THREAD ? w->waker : 0;
 }
 
+/* A thread of a pool, that others of its process set to what they want done, rested: what its first one does meanwhile tells whether that is kept. */
+static bool was_told_then(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
+{
+	uint32_t leader = leader_of(scene, thread, from_ns);
+	const struct episode *e = scene_episode(scene, thread, from_ns + (to_ns - from_ns) / 2);
+	const struct wait *w = e ? &scene->waits[e->last] : NULL;
+
+	return leader && leader != thread && w && w->kind == WAIT_KIND_futex && !w->hint && w->end == WAIT_END_THREAD &&
+	       scene_same_process(scene, w->waker, thread) && !waited_long(scene, leader, from_ns, to_ns);
+}
+
 /* Over a socket that it was born with a child may ask, too: not one from whom it descends, and that is at its own work meanwhile, or
  * comes and goes. */
 static bool listens_to_parent(const struct finder *f, const struct wait *w)
 {
+	uint64_t object = hangs_listened_to(w);
 	uint32_t other = other_end_of(w);
 	struct state_times times;
 
-	if (w->kind != WAIT_KIND_read || object_kind(w->object) != OBJECT_KIND_unix_stream || !other ||
+	if ((w->kind != WAIT_KIND_read && (w->kind != WAIT_KIND_poll || w->argument != 1)) ||
+	    (object_kind(object) != OBJECT_KIND_unix_stream && object_kind(object) != OBJECT_KIND_unix_seqpacket) || !other ||
 	    hangs_role_in(f, w) != END_UNKNOWN || scene_same_process(f->scene, other, w->thread) ||
 	    !scene_descends_from(f->scene, w->thread, scene_pid(f->scene, other)))
 		return false;
 	scene_state_times(f->scene, other, w->start_ns, w->end_ns, &times);
 	return most_of(f->scene, times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE], w->end_ns - w->start_ns) ||
-	       !waited_long(f->scene, other, w->start_ns, w->end_ns);
+	       !waited_long(f->scene, other, w->start_ns, w->end_ns) || was_told_then(f->scene, other, w->start_ns, w->end_ns);
 }
 
 /* One that its parent started, too, reads from that just then, and so has the lock that the others wait for. */
@@ -360,7 +373,7 @@ bool hangs_told_by_parent(const struct finder *f, const struct wait *w)
 	if (w->kind == WAIT_KIND_futex || w->kind == WAIT_KIND_semaphore)
 		return (w->end == WAIT_END_OPEN || (w->end == WAIT_END_THREAD && is_sibling(scene, w->waker, w->thread, w->start_ns))) &&
 		       sibling_reads(scene, w);
-	if (w->kind != WAIT_KIND_read)
+	if (w->kind != WAIT_KIND_read && w->kind != WAIT_KIND_poll)
 		return false;
 	w = hangs_as_ended(scene, w);
 	return (reads_from_parent(scene, w) && (w->argument == STDIN_FILENO || between_two(f, w))) || reads_input_of_kin(scene, w) || listens_to_parent(f, w);
