@@ -231,6 +231,12 @@ static enum first first_by_pipes(const struct finder *f, const struct wait *w)
 	return FIRST_UNKNOWN;
 }
 
+bool hangs_got_events(const struct finder *f, const struct wait *w)
+{
+	return rule_holds(f->scene, RULE_only_events) && w->kind == WAIT_KIND_poll && w->argument == 2 && w->end == WAIT_END_THREAD &&
+	       ends_shows_windows_of(f->ends, scene_pid(f->scene, w->waker), scene_pid(f->scene, w->thread)) && hangs_polls_own_pair(f, w);
+}
+
 /* One connection that the thread made itself, or on which it has just asked, is
  * listened to for answers: it and nothing else, or at most what wakes the loop up. Most
  * of what a window server is sent has no answer, so there only it and nothing else. */
@@ -246,7 +252,7 @@ bool hangs_awaits_answer(const struct finder *f, const struct wait *w)
 		return hangs_role_in(f, w) == END_CLIENT || hangs_asked_there(f, w) ||
 		       (hangs_role_in(f, w) == END_UNKNOWN && woke_who_answered(f, w));
 	if (w->kind == WAIT_KIND_poll && w->argument == 2 && hangs_polls_own_pair(f, w))
-		return f->scene->messages_seen ? sent_last(f, w, true) : hangs_woke_who_ended(f, w);
+		return !hangs_got_events(f, w) && (f->scene->messages_seen ? sent_last(f, w, true) : hangs_woke_who_ended(f, w));
 	return w->kind == WAIT_KIND_poll && w->argument == 2 && hangs_asked_there(f, w) && !hangs_is_window_server(f, w->detail) &&
 	       !(hangs_place_of(f, w) && hangs_place_of(f, w)->open_to_all);
 }

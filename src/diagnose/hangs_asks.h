@@ -21,5 +21,7 @@ const struct wait *hangs_as_ended(const struct scene *scene, const struct wait *
 /* Just before it began to wait there it woke the process that let it go on at last, and was not
  * woken by that in between. */
 bool hangs_woke_who_ended(const struct finder *f, const struct wait *w);
+/* It listened to a window server and to its own loop's bell, and the server let it go on: what that sends there are mostly events. */
+bool hangs_got_events(const struct finder *f, const struct wait *w);
 
 #endif

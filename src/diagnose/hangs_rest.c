@@ -493,7 +493,7 @@ static const struct {
 bool hangs_rests_at(const struct finder *f, const struct wait *w)
 {
 	for (size_t i = 0; i < sizeof(rest_rules) / sizeof(*rest_rules); i++)
-		if (rule_holds(f->scene, rest_rules[i].rule) && rest_rules[i].holds(f, w))
+		if (rest_rules[i].holds && rule_holds(f->scene, rest_rules[i].rule) && rest_rules[i].holds(f, w))
 			return rest_rules[i].rests;
 	return false;
 }
