@@ -230,6 +230,25 @@ static bool is_regular(const struct finder *f, const struct trips *t)
 	return has_answers(f, t) && 100 * (uint64_t)t->unasked <= t->count * limit_of(f->scene, LIMIT_trips_irregular);
 }
 
+/* What it listens to there is a window server, and its own time lets it go on again and again, also at other times, and then it draws. */
+static bool draws_by_clock(const struct finder *f, const struct wait *at, uint64_t from, uint64_t to)
+{
+	const struct scene *scene = f->scene;
+	uint32_t times = 0;
+
+	if (!rule_holds(scene, RULE_draws_by_clock) || !at->timeout_ns || at->kind != WAIT_KIND_poll || !hangs_is_window_server(f, hangs_listened_to(at)))
+		return false;
+	for (uint32_t i = scene_waits_from(scene, f->thread, 0); i + 1 < scene_waits_end(scene, f->thread); i++) {
+		const struct wait *w = &scene->waits[i];
+		uint32_t wake = scene_wakes_from(scene, f->thread, w->end_ns);
+
+		times += w->site == at->site && w->end == WAIT_END_TIMEOUT && (w->end_ns < from || w->start_ns > to) &&
+			 wake < scene_wakes_end(scene, f->thread) && scene->wakes[wake].time < w[1].start_ns &&
+			 ends_shows_windows_of(f->ends, scene_pid(scene, scene->wakes[wake].target), scene_pid(scene, f->thread));
+	}
+	return times >= limit_of(scene, LIMIT_rest_visits);
+}
+
 /* At one place, where it listens to nothing else (`object`: than that), for nearly all of the time: it could not
  * go on. */
 static bool is_held(const struct finder *f, uint64_t from, uint64_t to, uint64_t object)
@@ -244,7 +263,7 @@ static bool is_held(const struct finder *f, uint64_t from, uint64_t to, uint64_t
 	    (at->kind != WAIT_KIND_futex && at->kind != WAIT_KIND_semaphore && at->kind != WAIT_KIND_queue && at->kind != WAIT_KIND_read &&
 	     (at->kind != WAIT_KIND_poll || at->argument > 1)))
 		return false;
-	if (object && (at->kind == WAIT_KIND_poll ? at->detail : at->object) != object)
+	if ((object && (at->kind == WAIT_KIND_poll ? at->detail : at->object) != object) || draws_by_clock(f, at, from, to))
 		return false;
 	for (uint32_t i = scene_waits_from(scene, f->thread, from); i < end && scene->waits[i].start_ns < to; i++)
 		if (scene->waits[i].site == at->site)
