@@ -277,6 +277,53 @@ static uint64_t sleeps_there_ns(const struct scene *scene, uint32_t sleep)
 	return scene->waits[last].end_ns - scene->waits[first].start_ns;
 }
 
+/* The next sleep of the same row behind that one; the last has none. */
+static uint32_t next_sleep(const struct scene *scene, const struct retries *r, uint32_t at)
+{
+	while (++at <= r->last && (scene->waits[at].kind != WAIT_KIND_sleep || scene->waits[at].site != scene->waits[r->last].site))
+		;
+	return at;
+}
+
+/* Each sleep is as long as it likes, some shorter than the one before: who tries again sleeps as long, or longer each time. */
+static bool sleeps_at_random(const struct scene *scene, const struct retries *r)
+{
+	uint32_t first = scene_waits_from(scene, scene->waits[r->last].thread, r->start_ns), shorter = 0, pairs = 0;
+
+	if (first > scene->threads[scene->waits[r->last].thread].wait && scene->waits[first - 1].start_ns == r->start_ns)
+		first--;
+	for (uint32_t at = first, next; (next = next_sleep(scene, r, at)) <= r->last; at = next) {
+		uint64_t before = scene->waits[at].timeout_ns, now = scene->waits[next].timeout_ns;
+
+		pairs += before && now;
+		shorter += before > now && before - now > part_of(scene, LIMIT_shorter_by, before);
+	}
+	return pairs && shorter * 100 >= pairs * limit_of(scene, LIMIT_shorter_again);
+}
+
+/* Each command that it ran meanwhile ended well, the last as those before. */
+static bool commands_end_well(const struct scene *scene, const struct retries *r)
+{
+	uint32_t thread = scene->waits[r->last].thread, commands = 0;
+
+	for (uint32_t i = 1; i < scene->thread_count; i++) {
+		const struct thread *t = &scene->tables->threads[i];
+
+		if (t->creator != thread || t->tid != t->pid || t->start_ns < r->start_ns || t->start_ns > r->end_ns)
+			continue;
+		if (t->exit_code || t->end_ns > scene->end_ns)
+			return false;
+		commands++;
+	}
+	return commands + 1 >= r->count && commands >= limit_of(scene, LIMIT_tries) / 2;
+}
+
+/* Where nobody asks: it is not known to try in vain. */
+static bool gets_on(const struct finder *f, const struct retries *r)
+{
+	return rule_holds(f->scene, RULE_gets_on) && hangs_is_left_alone(f) && (sleeps_at_random(f->scene, r) || commands_end_well(f->scene, r));
+}
+
 bool hangs_retries(const struct finder *f, uint32_t sleep, struct retries *ret_retries)
 {
 	const struct scene *scene = f->scene;
@@ -298,7 +345,8 @@ bool hangs_retries(const struct finder *f, uint32_t sleep, struct retries *ret_r
 			       (ret_retries->end_ns - ret_retries->start_ns) / ret_retries->count))
 		return false;
 	/* What it does all the time it does by design, unless another does so in step with it. */
-	return loop_retry_partner(scene, ret_retries, &lockstep) && (lockstep || !nearly_all(scene, sleeps_there_ns(scene, sleep), life_ns(scene, t)));
+	return loop_retry_partner(scene, ret_retries, &lockstep) &&
+	       (lockstep || (!nearly_all(scene, sleeps_there_ns(scene, sleep), life_ns(scene, t)) && !gets_on(f, ret_retries)));
 }
 
 static bool is_vain(const struct finder *f, const struct wait *w)
