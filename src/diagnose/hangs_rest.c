@@ -384,6 +384,12 @@ static bool let_go_at_end(const struct finder *f, const struct wait *w)
 	return hangs_is_unattended(f) && broken_off_by_end(f->scene, w);
 }
 
+/* Whatever its stack was then: on a busy machine not each is taken. */
+static bool awaits_clients(const struct finder *f, const struct wait *w)
+{
+	return w->kind == WAIT_KIND_poll && w->argument == 1 && hangs_role_in(f, w) == END_LISTENER;
+}
+
 static bool listens_not(const struct finder *f, const struct wait *w)
 {
 	const struct place *p = hangs_place_of(f, w);
