@@ -442,6 +442,20 @@ static bool looks_for_left(struct meaning *m)
 	       killed_before_find(m->scene, m->hang->thread, m->hang->start_ns, m->hang->end_ns, &killed) && !killed.made;
 }
 
+/* It had just started what it waits for, and nobody on the way had a good part of the time: what that ran took its time, one after the other. */
+static bool runs_commands(struct meaning *m)
+{
+	const struct scene *scene = m->scene;
+	const struct wait *w = m->count > 1 ? wait_at(m, 0) : NULL;
+	uint32_t next = w ? thread_at(m, 1) : 0;
+	const struct thread *t = &scene->tables->threads[next];
+
+	return next && m->hang->rule == RULE_not_answered && !first_has_windows(m) && (hangs_listens(w->kind) || w->kind == WAIT_KIND_child) &&
+	       t->tid == t->pid && scene_descends_from(scene, next, scene_pid(scene, w->thread)) &&
+	       t->start_ns + limit_of(scene, LIMIT_look_queued_ns) >= scene->episodes[w->episode].start_ns &&
+	       m->v->culprit->ns < part_of(scene, LIMIT_explains_least, m->hang->end_ns - m->hang->start_ns);
+}
+
 static bool comes_in_drops(struct meaning *m)
 {
 	return m->hang->rule == RULE_drops;
