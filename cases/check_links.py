@@ -328,6 +328,7 @@ LINKS = {
     'sent it what set it to work': (sent_by, True),
     'was set to work on its behalf': (set_to_work, True),
     'owns what it waits for (a hint)': (hinted, True),
+    'is the thread whose end it awaits (a hint)': (hinted, True),
     'had ended with the lock that it waits for': (had_ended, True),
     'was killed, and may have had what it waits for': (was_killed, True),
     'is of its process, and the only thread of it that ended': (ended_kin, True),

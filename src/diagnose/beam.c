@@ -71,6 +71,7 @@ static double class_cost(const struct scene *scene, enum walk_link link)
 	case LINK_CAME_LAST:
 		return hundredths(scene, LIMIT_link_recorded);
 	case LINK_OWNER:
+	case LINK_JOINED:
 	case LINK_LEASE:
 	case LINK_ENDED:
 	case LINK_INHERITED:

@@ -2,6 +2,7 @@
 #include "diagnose/leads.h"
 
 #include "diagnose/judgement.h"
+#include "diagnose/serving.h"
 
 /* The thread whose end the first thread awaits for nearly all of its life, as far as that was seen; 0 none. */
 static uint32_t awaited_by(const struct scene *scene, uint32_t first)
@@ -24,4 +25,34 @@ bool leads_process(const struct scene *scene, uint32_t thread)
 
 	other = first ? awaited_by(scene, first) : 0;
 	return other ? other == thread : first == thread;
+}
+
+/* For a word of its own process, to the end, and nobody keeps whose that is. */
+static bool waits_unowned(const struct scene *scene, uint32_t thread)
+{
+	const struct episode *e = scene_episode(scene, thread, scene->end_ns - 1);
+	const struct wait *w = e && e->end_ns >= scene->end_ns ? &scene->waits[e->last] : NULL;
+
+	return w && w->kind == WAIT_KIND_futex && w->argument & WAIT_FUTEX_PRIVATE && !w->hint && w->end == WAIT_END_OPEN;
+}
+
+bool leads_in_rest(const struct scene *scene, const struct wait *w)
+{
+	const struct tables *tables = scene->tables;
+	uint32_t others = 0;
+
+	if (!rule_holds(scene, RULE_launcher_rests) || w->kind != WAIT_KIND_futex || w->hint_kind != HINT_KIND_thread_exit || !w->hint || w->timeout_ns ||
+	    w->end != WAIT_END_OPEN || scene_tid(scene, w->thread) != scene_pid(scene, w->thread) || !scene_same_process(scene, w->hint, w->thread) ||
+	    !waits_unowned(scene, w->hint))
+		return false;
+	for (uint32_t i = 1; i < tables->thread_count; i++) {
+		const struct thread *t = &tables->threads[i];
+
+		if (i == w->thread || i == w->hint || !scene_same_process(scene, i, w->thread) || t->end_ns < scene->end_ns)
+			continue;
+		if (serving_born(scene, i) <= w->start_ns)
+			return false;
+		others++;
+	}
+	return others > 0;
 }

@@ -2,6 +2,7 @@
 #include "diagnose/serving.h"
 
 #include "diagnose/judgement.h"
+#include "diagnose/leads.h"
 #include "diagnose/owed.h"
 
 enum at_work {
@@ -29,11 +30,25 @@ uint64_t serving_born(const struct scene *scene, uint32_t thread)
 	return t->start_ns ? t->start_ns : t->born_ns;
 }
 
+/* It is the first wait of which is known what it is for, and it has a time limit: before that the thread waited, too, or nothing is known. */
+static bool is_unseen_before(const struct scene *scene, const struct episode *episode, uint64_t began)
+{
+	struct state_times times;
+
+	if (!scene->waits[episode->first].timeout_ns || began <= scene->start_ns || !rule_holds(scene, RULE_one_thing))
+		return false;
+	for (const struct episode *e = episode; e > scene->episodes + scene->threads[episode->thread].episode; e--)
+		if (scene->waits[e[-1].last].kind > WAIT_KIND_other)
+			return false;
+	scene_state_times(scene, episode->thread, scene->start_ns, began, &times);
+	return nearly_all(scene, times.ns[SPAN_UNKNOWN] + times.ns[SPAN_WAITING], began - scene->start_ns);
+}
+
 uint64_t serving_asked_since(const struct scene *scene, const struct episode *episode)
 {
 	uint64_t began = scene->waits[episode->first].start_ns, before = limit_of(scene, LIMIT_serving_before_ns);
 
-	if (episode->slices > 1 && began <= scene->start_ns + limit_of(scene, LIMIT_standing_slack_ns))
+	if ((episode->slices > 1 && began <= scene->start_ns + limit_of(scene, LIMIT_standing_slack_ns)) || is_unseen_before(scene, episode, began))
 		began = serving_born(scene, episode->thread);
 	return began > before ? began - before : 0;
 }
@@ -87,6 +102,8 @@ static enum at_work work_of_wait(const struct scene *scene, const struct ends *e
 		return since_asked ? WORK_AWAITS : WORK_WAITS;
 	case WAIT_KIND_futex:
 	case WAIT_KIND_semaphore:
+		if (w->hint_kind == HINT_KIND_thread_exit && (!since_asked || leads_in_rest(scene, w)) && rule_holds(scene, RULE_joined_before))
+			return WORK_NONE;
 		if (wait_has_owner(w))
 			return since_asked ? WORK_AWAITS : WORK_WAITS;
 		return since_asked ? WORK_MAYBE : WORK_NONE;

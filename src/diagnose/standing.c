@@ -7,6 +7,7 @@
 #include "diagnose/closed.h"
 #include "diagnose/diagnoser.h"
 #include "diagnose/group_limit.h"
+#include "diagnose/leads.h"
 #include "diagnose/looked_at.h"
 #include "diagnose/loops.h"
 #include "diagnose/owed.h"
@@ -15,6 +16,7 @@
 #include "diagnose/shared_word.h"
 #include "diagnose/suspects.h"
 #include "diagnose/watched.h"
+#include "diagnose/word_lock.h"
 
 #define WHOLE_PERCENT 90     /* of the look, so much of it in one state is all of it */
 #define HALF_PERCENT 50
@@ -136,6 +138,8 @@ static enum standing_kind kind_of_wait(const struct scene *scene, const struct e
 	case WAIT_KIND_read:
 		return brings_work(scene, ends, w->object) ? STANDING_RESTS : STANDING_WAITS;
 	case WAIT_KIND_futex:
+		if (leads_in_rest(scene, w))
+			return STANDING_RESTS;
 		if (!w->timeout_ns && !word_shared(ends, w) && closed_process(scene, t->pid, scene->end_ns - 1))
 			return STANDING_CLOSED;
 		/* pools wait for work by their condition variables */
@@ -163,6 +167,10 @@ static const char *rest_reason(const struct wait *w)
 		return "it waits for a signal";
 	case WAIT_KIND_exit:
 		return "it has ended";
+	case WAIT_KIND_futex:
+		if (w->hint_kind == HINT_KIND_thread_exit)
+			return "it waits for the end of its other threads";
+		break;
 	}
 	if (object_kind(w->object) == OBJECT_KIND_tty || (w->kind == WAIT_KIND_poll && object_kind(w->detail) == OBJECT_KIND_tty))
 		return "it waits for a person at its terminal";
@@ -412,6 +420,18 @@ static void doubt_rest(struct diagnoser *diagnoser, struct standing *s, uint64_t
 	s->reason = kind_reasons[STANDING_WAITS];
 }
 
+/* Nor where it waits for a lock, which pools do not rest by. */
+static void doubt_pool(struct diagnoser *diagnoser, struct standing *s)
+{
+	const struct scene *scene = diagnoser->scene;
+	const struct wait *w = scene->threads[s->thread].wait_count ? &scene->waits[scene_waits_end(scene, s->thread) - 1] : NULL;
+
+	if (s->kind != STANDING_RESTS || !w || w->idle || !rule_holds(scene, RULE_locked_part) || !word_lock_named(diagnoser->names, scene->tables, w))
+		return;
+	s->kind = STANDING_LOCKED;
+	s->reason = kind_reasons[STANDING_LOCKED];
+}
+
 /* Nor is it at rest, or at this and that, where its calls tell that it looks for one thing again and again, in vain. */
 static void doubt_looks(const struct scene *scene, struct standing *s, uint64_t from_ns)
 {
@@ -453,6 +473,7 @@ static void find_asked(struct diagnoser *diagnoser, const struct standing_option
 				continue;
 			standing_of(diagnoser, thread, options->from_ns, &s);
 			doubt_rest(diagnoser, &s, options->from_ns);
+			doubt_pool(diagnoser, &s);
 			doubt_looks(scene, &s, options->from_ns);
 			s.by_child = s.kind == STANDING_WAITS && child_sleeps_for(scene, thread);
 			if (!best.thread || is_better(scene, &s, &best))

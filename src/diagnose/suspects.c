@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "diagnose/leads.h"
 #include "diagnose/lock_keeper.h"
 #include "diagnose/own_ends.h"
 #include "diagnose/question.h"
@@ -65,12 +66,14 @@ static void ask_hint(struct question *q)
 	enum walk_link link = LINK_OWNER;
 	uint32_t owner = w->hint;
 
-	if (!w->hint || !owner_weight(q, w->hint_kind) || inherited_lock(q))
+	if (!w->hint || !owner_weight(q, w->hint_kind) || inherited_lock(q) || leads_in_rest(q->scene, w))
 		return;
 	if (w->hint_kind == HINT_KIND_socket_peer || w->hint_kind == HINT_KIND_queue_last)
 		link = LINK_PEER;
 	if (w->hint_kind == HINT_KIND_child)
 		link = LINK_CHILD;
+	if (w->hint_kind == HINT_KIND_thread_exit)
+		link = LINK_JOINED;
 	if (w->hint_kind == HINT_KIND_file_lock_owner) {
 		suspect_lock_holder(q, suspects_lock_keeper(q->scene, owner, q->from), w->object, owner_weight(q, w->hint_kind), w->begin_event);
 		return;

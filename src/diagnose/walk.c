@@ -28,6 +28,7 @@ const char *walk_link_words(enum walk_link link)
 	case LINK_SENT: return "sent it what set it to work";
 	case LINK_ACTIVITY: return "was set to work on its behalf";
 	case LINK_OWNER: return "owns what it waits for (a hint)";
+	case LINK_JOINED: return "is the thread whose end it awaits (a hint)";
 	case LINK_ENDED: return "had ended with the lock that it waits for";
 	case LINK_INHERITED: return "had the lock when the one that waits was forked off, whose copy of it nobody can give back";
 	case LINK_KILLED: return "was killed, and may have had what it waits for";
@@ -91,8 +92,7 @@ static uint32_t take_step(struct walk *walk, uint32_t parent, uint32_t thread, u
 			return (uint32_t)i;
 	}
 	vec_push(steps, ((struct walk_step){ .thread = thread, .parent = parent, .episode = episode, .link = (uint8_t)link,
-		.confidence = weaker(steps->items[parent].confidence, confidence), .own = confidence, .evidence = evidence,
-		.from_ns = from }));
+		.confidence = weaker(steps->items[parent].confidence, confidence), .own = confidence, .evidence = evidence, .from_ns = from }));
 	return (uint32_t)steps->length - 1;
 }
 

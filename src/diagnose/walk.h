@@ -44,6 +44,7 @@ enum walk_link {
 	LINK_SENT,        /* it sent what set the waiting thread to work */
 	LINK_ACTIVITY,    /* woken on behalf of the waiting thread */
 	LINK_OWNER,       /* a hint: it owns what is waited for */
+	LINK_JOINED,      /* a hint: a thread whose end is what is waited for */
 	LINK_ENDED,       /* it ended while it owned what is waited for */
 	LINK_INHERITED,   /* it owned the lock when its process forked, and the copy is never given back */
 	LINK_KILLED,      /* it was killed, and shared what is waited for */

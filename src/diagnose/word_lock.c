@@ -1,7 +1,7 @@
 /* See word_lock.h.
  *
  * A name is taken to pieces: what stands before the last `::` or `.` is left out, and words end at underscores and digits, and where a
- * capital follows a small letter. Innermost first, the first function that says what is waited for decides. */
+ * capital follows a small letter. Innermost first, the first function that says what is waited for decides, but for those that enter a monitor. */
 #include "diagnose/word_lock.h"
 
 #include <ctype.h>
@@ -53,6 +53,14 @@ static const char *last_part(const char *name, size_t *ret_length)
 	return name + at;
 }
 
+/* A monitor is entered as a lock is taken, whatever the waiting for that is made of. */
+static bool enters_monitor(const char *function)
+{
+	const char *monitor = strcasestr(function, "monitor");
+
+	return monitor && strcasestr(monitor, "enter");
+}
+
 static enum said name_says(const char *function)
 {
 	size_t length, in = 0;
@@ -88,21 +96,30 @@ static enum said name_says(const char *function)
 static bool may_be_lock(struct names *names, const struct tables *tables, uint32_t node)
 {
 	for (unsigned i = 0; node && node < tables->frame_count && i < FRAMES_LOOKED_AT; i++, node = tables->frames[node].parent)
-		if (names_may_hold(names, node, "ock"))
+		if (names_may_hold(names, node, "ock") || names_may_hold(names, node, "onitor"))
 			return true;
 	return false;
 }
 
 bool word_lock_is(struct names *names, const struct tables *tables, const struct wait *w)
 {
-	if (!names || w->kind != WAIT_KIND_futex || w->hint || w->timeout_ns || !may_be_lock(names, tables, w->ustack))
-		return false;
-	for (uint32_t node = w->ustack, i = 0; node && node < tables->frame_count && i < FRAMES_LOOKED_AT; i++, node = tables->frames[node].parent) {
-		const struct name *name = names_frame(names, node);
-		enum said said = name->guessed ? SAID_NOTHING : name_says(name->function);
+	return !w->timeout_ns && word_lock_named(names, tables, w);
+}
 
-		if (said != SAID_NOTHING)
-			return said == SAID_LOCK;
+bool word_lock_named(struct names *names, const struct tables *tables, const struct wait *w)
+{
+	enum said first = SAID_NOTHING;
+
+	if (!names || w->kind != WAIT_KIND_futex || w->hint || !may_be_lock(names, tables, w->ustack))
+		return false;
+	for (uint32_t node = w->ustack, i = 0; node && node < tables->frame_count && i < FRAMES_LOOKED_AT && first != SAID_LOCK;
+	     i++, node = tables->frames[node].parent) {
+		const struct name *name = names_frame(names, node);
+
+		if (!name->guessed && enters_monitor(name->function))
+			return true;
+		if (!name->guessed && first == SAID_NOTHING)
+			first = name_says(name->function);
 	}
-	return false;
+	return first == SAID_LOCK;
 }

@@ -7,5 +7,7 @@
 
 /* `names` may be NULL. */
 bool word_lock_is(struct names *names, const struct tables *tables, const struct wait *w);
+/* With a time limit, too: it may look for the lock again and again. */
+bool word_lock_named(struct names *names, const struct tables *tables, const struct wait *w);
 
 #endif
