@@ -486,14 +486,15 @@ static bool writes_to_queue(const struct wait *w)
 	return w->kind == WAIT_KIND_queue && (w->syscall == SYS_msgsnd || w->syscall == SYS_mq_timedsend);
 }
 
-bool owed_leaves_windows(const struct scene *scene, const struct ends *ends, const struct wait *w, uint64_t from_ns)
+/* Of the process's windows none is listened to. `ret_unread`: what the window server sent lies there. */
+static bool ignores_windows(const struct scene *scene, const struct ends *ends, const struct wait *w, uint64_t from_ns, bool *ret_unread)
 {
 	uint32_t pid = scene_pid(scene, w->thread);
 	struct row row = ends_of_process(ends, pid);
-	bool unread = false;
+	bool known = false;
 
-	/* who waits for a child may have its windows shown by that */
-	if (!rule_holds(scene, RULE_windows_left) || !ends_has_windows(ends, pid) || w->idle || w->kind == WAIT_KIND_child || w->kind == WAIT_KIND_signal)
+	*ret_unread = false;
+	if (!ends_has_windows(ends, pid) || w->idle || w->kind == WAIT_KIND_signal)
 		return false;
 	for (uint32_t i = row.count; i-- > 0; ) {
 		const struct descriptor *d = ends_at(ends, row, i);
@@ -502,9 +503,25 @@ bool owed_leaves_windows(const struct scene *scene, const struct ends *ends, con
 			continue;
 		if (owed_listens(scene, ends, pid, d->at.object, from_ns))
 			return false;
-		unread |= d->at.queued > 0;
+		*ret_unread |= d->at.queued > 0;
+		known = true;
 	}
-	return unread;
+	return known;
+}
+
+bool owed_ignores_windows(const struct scene *scene, const struct ends *ends, const struct wait *w, uint64_t from_ns)
+{
+	bool unread;
+
+	return ignores_windows(scene, ends, w, from_ns, &unread);
+}
+
+bool owed_leaves_windows(const struct scene *scene, const struct ends *ends, const struct wait *w, uint64_t from_ns)
+{
+	bool unread;
+
+	/* who waits for a child may have its windows shown by that */
+	return rule_holds(scene, RULE_windows_left) && w->kind != WAIT_KIND_child && ignores_windows(scene, ends, w, from_ns, &unread) && unread;
 }
 
 /* Of those that have the memory of its word mapped one is stopped, at work or kept. */

@@ -28,6 +28,8 @@ bool owed_turned_away(const struct scene *scene, const struct ends *ends, const 
 bool owed_told_last(const struct scene *scene, const struct ends *ends, uint32_t server, uint32_t asks, uint64_t since_ns, uint64_t from_ns);
 /* The thread's process has windows, and none of its threads listens to them: what the window server sent lies unread. */
 bool owed_leaves_windows(const struct scene *scene, const struct ends *ends, const struct wait *w, uint64_t from_ns);
+/* The same, whether something lies unread or not. */
+bool owed_ignores_windows(const struct scene *scene, const struct ends *ends, const struct wait *w, uint64_t from_ns);
 /* A thread of the process waits, or may wait, for the next that comes over the connection. */
 bool owed_listens(const struct scene *scene, const struct ends *ends, uint32_t pid, uint64_t connection, uint64_t from_ns);
 /* The wait is for that object, or may be, among others. */

@@ -536,9 +536,45 @@ static bool may_ask(const struct scene *scene, const struct ends *ends, const st
 	return own_ends_spoke_last(ends, object, pid);
 }
 
+/* It has what loops are made of, and a terminal. */
+static bool has_loop_at_terminal(const struct ends *ends, uint32_t pid)
+{
+	struct row row = ends_of_process(ends, pid);
+	bool terminal = false, loop = false;
+
+	for (uint32_t i = 0; i < row.count; i++) {
+		unsigned kind = ends_at(ends, row, i)->at.kind;
+
+		terminal |= kind == OBJECT_KIND_tty;
+		loop |= kind == OBJECT_KIND_epoll || kind == OBJECT_KIND_timerfd || kind == OBJECT_KIND_signalfd || kind == OBJECT_KIND_inotify;
+	}
+	return terminal && loop;
+}
+
+/* For what another process gives or does, and for nothing else. */
+static bool waits_for_another(const struct wait *w)
+{
+	uint64_t object = w->kind == WAIT_KIND_read ? w->object : w->kind == WAIT_KIND_poll && w->argument == 1 ? w->detail : 0;
+
+	return w->kind == WAIT_KIND_child || scene_is_pipe(object) || object_kind(object) == OBJECT_KIND_unix_stream || object_kind(object) == OBJECT_KIND_tcp;
+}
+
+/* In the midst of its work the first thread of a program with windows, to which none of its threads listens, waits for another process; or that of
+ * one with a loop at a terminal waits for a child: neither listens to its user. */
+static bool may_stand_inside(const struct scene *scene, const struct ends *ends, const struct standing *s, uint64_t from_ns)
+{
+	const struct wait *w = scene->threads[s->thread].wait_count ? &scene->waits[scene_waits_end(scene, s->thread) - 1] : NULL;
+	uint32_t pid = scene_pid(scene, s->thread);
+
+	if (!rule_holds(scene, RULE_stands_inside) || !w || w->idle || scene_tid(scene, s->thread) != pid || s->kind != STANDING_WAITS || !waits_for_another(w))
+		return false;
+	return ends_has_windows(ends, pid) ? owed_ignores_windows(scene, ends, w, from_ns) : w->kind == WAIT_KIND_child && has_loop_at_terminal(ends, pid);
+}
+
 static void find_all(struct diagnoser *diagnoser, const struct standing_options *options, struct standing *list, size_t *count)
 {
 	const struct scene *scene = diagnoser->scene;
+	uint64_t begin = options->from_ns > scene->start_ns ? options->from_ns : scene->start_ns;
 
 	for (uint32_t thread = 1; thread < scene->thread_count; thread++) {
 		struct standing s;
@@ -549,7 +585,8 @@ static void find_all(struct diagnoser *diagnoser, const struct standing_options 
 		s.maybe = !is_beyond_doubt(scene, &s) && !s.owed;
 		if (options->uncertain) {
 			s.asks = s.maybe && may_ask(scene, &diagnoser->ends, &s);
-			if (s.asks && s.early_ns + options->threshold_ns <= scene->end_ns)
+			s.inside = s.maybe && may_stand_inside(scene, &diagnoser->ends, &s, begin);
+			if ((s.asks || s.inside) && s.early_ns + options->threshold_ns <= scene->end_ns)
 				list[(*count)++] = s;
 			continue;
 		}

@@ -35,6 +35,7 @@ struct standing {
 	bool by_child;            /* it waits for a program by which a script sleeps */
 	bool maybe;               /* not asked about, and neither beyond doubt nor owed: a circle of waits would tell that it is stuck */
 	bool asks;                /* not asked about, and it may have asked another for what it waits for */
+	bool inside;              /* not asked about, and it waits in the midst of its work, and not in its loop: it does not listen to its user */
 	bool blocked;             /* in a sleep inside the kernel from which no signal wakes it, but to end it */
 	const char *reason;       /* for STANDING_RESTS: why that is no hang */
 };
@@ -47,7 +48,8 @@ struct standing_options {
 	size_t pid_count;
 	uint64_t threshold_ns;    /* without pids: what has stood still for so long */
 	uint64_t from_ns;         /* the look begins here; 0: the trace is the look */
-	bool uncertain;           /* without pids: none of those, but young programs that may have asked another (`asks`) */
+	bool uncertain;           /* without pids: none of those, but young programs that may have asked another (`asks`), and any that wait in
+				     the midst of their work (`inside`) */
 };
 
 /* Of each process asked about the thread that tells most, at rest or not; without

@@ -224,7 +224,7 @@ static void find_perhaps(struct look *look)
 		if (is_found(look, list[i].thread))
 			continue;
 		d = f.diagnosis = diagnose_standing(look, &list[i]);
-		if (now_perhaps_tells(scene, d, from) && !is_found(look, now_perhaps_keeper(d)->thread))
+		if (now_perhaps_tells(scene, diagnoser_ends(look->session.diagnoser), d, &list[i], from) && !is_found(look, now_perhaps_keeper(d)->thread))
 			look->perhaps[look->perhaps_count++] = f;
 	}
 }

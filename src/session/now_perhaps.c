@@ -7,9 +7,19 @@
 #include "diagnose/describe.h"
 #include "diagnose/judgement.h"
 
+/* And not who only had the processor that one there wanted. */
+static bool is_on_path(const struct diagnosis *d, uint32_t thread)
+{
+	for (size_t i = 0; i < d->path_count; i++)
+		if (d->path[i].actor.thread == thread)
+			return true;
+	return d->path_count < 2;
+}
+
 const struct actor *now_perhaps_keeper(const struct diagnosis *d)
 {
-	const struct actor *a = d->culprit.kind == ACTOR_THREAD ? &d->culprit : d->path_count > 1 ? &d->path[d->path_count - 1].actor : NULL;
+	const struct actor *a = d->culprit.kind == ACTOR_THREAD && is_on_path(d, d->culprit.thread) ? &d->culprit
+				: d->path_count > 1 ? &d->path[d->path_count - 1].actor : NULL;
 
 	return a && a->thread && a->thread != d->victim.thread ? a : NULL;
 }
@@ -37,20 +47,37 @@ static bool runs_the_same(const struct scene *scene, uint32_t a, uint32_t b)
 	return !strcmp(x->exe, y->exe) && !strcmp(x->command, y->command);
 }
 
-/* All through the look: behind one that comes and goes nobody else is known to keep it. */
+/* All through the look, in one wait or at work: behind one that comes and goes nobody else is known to keep it. */
 static bool stands(const struct scene *scene, uint32_t thread, uint64_t from_ns)
 {
 	const struct episode *e = scene_episode(scene, thread, scene->end_ns - 1);
+	struct state_times times;
 
+	scene_state_times(scene, thread, from_ns, scene->end_ns, &times);
+	if (rule_holds(scene, RULE_stands_inside) && nearly_all(scene, times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE], scene->end_ns - from_ns))
+		return true;
 	return e && e->end_ns >= scene->end_ns && e->start_ns <= from_ns + limit_of(scene, LIMIT_standing_slack_ns);
 }
 
-bool now_perhaps_tells(const struct scene *scene, const struct diagnosis *d, uint64_t from_ns)
+/* It waits for its user, who sees that: at the terminal of the one that is kept, or in a window of its own. */
+static bool is_seen_by_user(const struct scene *scene, const struct ends *ends, const struct diagnosis *d)
+{
+	const struct wait *w = d->last_wait ? &scene->waits[d->last_wait] : NULL;
+	uint64_t terminal = !w ? 0 : object_kind(w->object) == OBJECT_KIND_tty ? w->object : object_kind(w->detail) == OBJECT_KIND_tty ? w->detail : 0;
+	struct row row = terminal ? ends_of_object(ends, terminal) : (struct row){ 0 };
+
+	for (uint32_t i = 0; i < row.count; i++)
+		if (ends_at(ends, row, i)->pid == d->victim.pid)
+			return true;
+	return d->person && !terminal;
+}
+
+bool now_perhaps_tells(const struct scene *scene, const struct ends *ends, const struct diagnosis *d, const struct standing *s, uint64_t from_ns)
 {
 	const struct actor *keeper = now_perhaps_keeper(d);
 
-	return keeper && sure_of(d) >= limit_of(scene, LIMIT_asks_sure) && !runs_the_same(scene, d->victim.thread, keeper->thread) && !listens(scene, d) &&
-	       (d->path_count <= 2 || stands(scene, keeper->thread, from_ns));
+	return keeper && sure_of(d) >= limit_of(scene, LIMIT_asks_sure) && !runs_the_same(scene, d->victim.thread, keeper->thread) &&
+	       !(s->inside ? is_seen_by_user(scene, ends, d) : listens(scene, d)) && (d->path_count <= 2 || stands(scene, keeper->thread, from_ns));
 }
 
 void now_perhaps_text(struct arena *arena, const struct diagnosis *d, uint64_t for_ns, struct buf *buf)
@@ -59,7 +86,7 @@ void now_perhaps_text(struct arena *arena, const struct diagnosis *d, uint64_t f
 
 	buf_printf(buf, "  %s, for at least %s: %s %s", answer_who(arena, &d->victim), describe_time(arena, for_ns),
 		   d->path_count > 2 ? "perhaps because of" : "it waits for", answer_who(arena, keeper));
-	if (d->doing_count)
+	if (d->doing_count && (d->culprit.kind != ACTOR_THREAD || d->culprit.thread == keeper->thread))
 		buf_printf(buf, ", %s", d->doings[0].words);
 	answer_place(arena, buf, keeper);
 	buf_printf(buf, " (%u %%; `argus now %" PRIu32 "` tells more)\n", sure_of(d), d->victim.pid);

@@ -3,12 +3,15 @@
 #define SESSION_NOW_PERHAPS_H
 
 #include "diagnose/answer.h"
+#include "diagnose/ends.h"
 #include "diagnose/scene.h"
+#include "diagnose/standing.h"
 
 /* Who keeps it, as far as that is known; NULL: nobody but itself is. */
 const struct actor *now_perhaps_keeper(const struct diagnosis *diagnosis);
 /* It has one, which is sure enough, neither one of its own kind nor at rest, and stood since the look began. */
-bool now_perhaps_tells(const struct scene *scene, const struct diagnosis *diagnosis, uint64_t from_ns);
+bool now_perhaps_tells(const struct scene *scene, const struct ends *ends, const struct diagnosis *diagnosis, const struct standing *standing,
+		       uint64_t from_ns);
 /* A line. */
 void now_perhaps_text(struct arena *arena, const struct diagnosis *diagnosis, uint64_t for_ns, struct buf *buf);
 
