@@ -551,11 +551,13 @@ static bool has_loop_at_terminal(const struct ends *ends, uint32_t pid)
 	return terminal && loop;
 }
 
-/* For what another process gives or does, and for nothing else. */
-static bool waits_for_another(const struct wait *w)
+/* For what another process gives or does, and for nothing else; or by its own bell, with the time limit of a call that another of its threads makes. */
+static bool waits_for_another(const struct scene *scene, const struct ends *ends, const struct wait *w)
 {
 	uint64_t object = w->kind == WAIT_KIND_read ? w->object : w->kind == WAIT_KIND_poll && w->argument == 1 ? w->detail : 0;
 
+	if (object && w->kind == WAIT_KIND_poll && w->timeout_ns && own_ends_has_both(ends, object, scene_pid(scene, w->thread)))
+		return true;
 	return w->kind == WAIT_KIND_child || scene_is_pipe(object) || object_kind(object) == OBJECT_KIND_unix_stream || object_kind(object) == OBJECT_KIND_tcp;
 }
 
@@ -566,7 +568,8 @@ static bool may_stand_inside(const struct scene *scene, const struct ends *ends,
 	const struct wait *w = scene->threads[s->thread].wait_count ? &scene->waits[scene_waits_end(scene, s->thread) - 1] : NULL;
 	uint32_t pid = scene_pid(scene, s->thread);
 
-	if (!rule_holds(scene, RULE_stands_inside) || !w || w->idle || scene_tid(scene, s->thread) != pid || s->kind != STANDING_WAITS || !waits_for_another(w))
+	if (!rule_holds(scene, RULE_stands_inside) || !w || w->idle || scene_tid(scene, s->thread) != pid || s->kind != STANDING_WAITS ||
+	    !waits_for_another(scene, ends, w))
 		return false;
 	return ends_has_windows(ends, pid) ? owed_ignores_windows(scene, ends, w, from_ns) : w->kind == WAIT_KIND_child && has_loop_at_terminal(ends, pid);
 }

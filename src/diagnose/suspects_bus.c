@@ -1,9 +1,26 @@
 /* Who asked over a bus: a server at rest that hands on what its clients say to each other. Which of them was asked is not seen; but where one
- * alone has turned to something else just then, it may owe the answer (see suspects.h). */
+ * alone has turned to something else just then, it may owe the answer; of several, the first (see suspects.h). */
 #include "diagnose/judgement.h"
 #include "diagnose/owed.h"
+#include "diagnose/own_ends.h"
 #include "diagnose/question.h"
 #include "diagnose/serving.h"
+
+#define AWAY_MOST 3u
+
+/* For what those write that it started, and for nothing else. */
+static bool awaits_others_output(const struct question *q, const struct wait *w)
+{
+	return w->argument <= (int32_t)limit_of(q->scene, LIMIT_small_set) && scene_is_pipe(w->detail) && suspects_others_write(q->inquiry->ends, w->detail, w);
+}
+
+/* By its process's own bell alone, which another of its threads rings as the answer comes that it asked for over the bus, and with the time limit of such
+ * a call: its loop would listen to more, or have none. */
+static bool awaits_own_bell(const struct question *q, const struct wait *w)
+{
+	return w->argument == 1 && w->timeout_ns && q->scene->episodes[w->episode].slices == 1 && rule_holds(q->scene, RULE_bus_in_turn) &&
+	       own_ends_has_both(q->inquiry->ends, w->detail, scene_pid(q->scene, w->thread));
+}
 
 /* The wait is for something that does not come from its own clients, its user, its loop or the bus. */
 static bool is_kept(const struct question *q, uint32_t bus, const struct wait *w)
@@ -19,6 +36,8 @@ static bool is_kept(const struct question *q, uint32_t bus, const struct wait *w
 	case WAIT_KIND_futex:
 	case WAIT_KIND_semaphore:
 		return true;
+	case WAIT_KIND_poll:
+		return awaits_others_output(q, w) || awaits_own_bell(q, w);
 	case WAIT_KIND_read:
 		return scene_is_pipe(w->object) ||
 		       (ends_role(q->inquiry->ends, w->object) == END_CLIENT && !ends_faces(q->inquiry->ends, w->object, scene_pid(q->scene, bus)));
@@ -44,8 +63,8 @@ static struct when when_asked(const struct question *q)
 	return when;
 }
 
-/* A process's first thread has turned from its loop as it was asked, and is at that still. */
-static bool turned_away(const struct question *q, uint32_t bus, uint32_t thread, const struct when *asked)
+/* When a process's first thread has turned from its loop, as it was asked, to what it is still at; 0: it has not. */
+static uint64_t turned_away(const struct question *q, uint32_t bus, uint32_t thread, const struct when *asked)
 {
 	const struct wait *w = stands_in(q, thread);
 	struct state_times times;
@@ -53,34 +72,58 @@ static bool turned_away(const struct question *q, uint32_t bus, uint32_t thread,
 
 	if (!w) {
 		scene_state_times(q->scene, thread, q->from, q->to, &times);
-		return nearly_all(q->scene, times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE], q->to - q->from);
+		return nearly_all(q->scene, times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE], q->to - q->from) ? asked->to_ns : 0;
 	}
 	if (w->kind == WAIT_KIND_stop)
-		return true;
+		return asked->to_ns;
 	began = q->scene->waits[q->scene->episodes[w->episode].first].start_ns;
-	return is_kept(q, bus, w) && began >= asked->from_ns && began <= asked->to_ns;
+	return is_kept(q, bus, w) && began >= asked->from_ns && began <= asked->to_ns ? began : 0;
 }
 
-/* The only other client of the bus that has turned away; 0: there is none, or several. */
-static uint32_t only_one_away(const struct question *q, uint32_t bus, const struct when *asked)
+/* Other clients of a bus that have turned away, the first first. */
+struct away {
+	uint32_t threads[AWAY_MOST];
+	uint64_t since_ns[AWAY_MOST];
+	unsigned count;
+};
+
+static void add_away(struct away *away, uint32_t thread, uint64_t since_ns)
+{
+	unsigned at = away->count;
+
+	for (unsigned i = 0; i < away->count; i++)
+		if (away->threads[i] == thread)
+			return;
+	if (at == AWAY_MOST && away->since_ns[--at] <= since_ns)
+		return;
+	for (; at && away->since_ns[at - 1] > since_ns; at--) {
+		away->threads[at] = away->threads[at - 1];
+		away->since_ns[at] = away->since_ns[at - 1];
+	}
+	away->threads[at] = thread;
+	away->since_ns[at] = since_ns;
+	away->count += away->count < AWAY_MOST;
+}
+
+static struct away find_away(const struct question *q, uint32_t bus, const struct when *asked)
 {
 	const struct ends *ends = q->inquiry->ends;
 	struct row row = ends_of_process(ends, scene_pid(q->scene, bus));
-	uint32_t found = 0;
+	struct away away = { .count = 0 };
 
 	for (uint32_t i = row.count; i-- > 0; ) {
 		const struct descriptor *d = ends_at(ends, row, i);
 		uint32_t other = ends_role(ends, d->at.object) == END_SERVER ? suspects_neighbour(q->scene, ends, d, q->from, q->to) : 0;
+		uint64_t since;
 
 		other = other ? tables_process(q->scene->tables, scene_pid(q->scene, other), q->from) : 0;
-		if (!other || other == found || scene_same_process(q->scene, other, bus) || scene_same_process(q->scene, other, q->wait->thread) ||
-		    is_waiting(q, other) || !turned_away(q, bus, other, asked))
+		if (!other || scene_same_process(q->scene, other, bus) || scene_same_process(q->scene, other, q->wait->thread) || is_waiting(q, other))
 			continue;
-		if (found)
-			return 0;
-		found = other;
+		since = turned_away(q, bus, other, asked);
+		if (since)
+			add_away(&away, other, since);
 	}
-	return found;
+	return away;
 }
 
 /* The only process that the bus started just then: a service that is not up yet, or who starts one. 0: there is none, or several. */
@@ -108,6 +151,15 @@ static bool may_wait_for_bus(const struct wait *w)
 	return w->end == WAIT_END_OPEN && !w->idle && (w->kind == WAIT_KIND_poll || w->kind == WAIT_KIND_epoll || w->kind == WAIT_KIND_read);
 }
 
+static void suspect_over_bus(struct question *q, uint32_t bus, uint32_t thread, enum walk_link link, uint8_t confidence)
+{
+	struct suspect s = { .confidence = confidence, .hop_count = 2 };
+
+	s.hops[0] = (struct hop){ .from_ns = q->from, .thread = bus, .link = LINK_PEER, .confidence = confidence };
+	s.hops[1] = (struct hop){ .from_ns = q->from, .thread = thread, .link = (uint8_t)link, .confidence = confidence };
+	vec_push(q->suspects, s);
+}
+
 void ask_bus(struct question *q)
 {
 	const struct ends *ends = q->inquiry->ends;
@@ -116,9 +168,9 @@ void ask_bus(struct question *q)
 
 	for (uint32_t i = row.count; i-- > 0; ) {
 		const struct descriptor *d = ends_at(ends, row, i);
-		struct suspect s = { .confidence = weight_of(q), .hop_count = 2 };
 		const struct wait *rest;
-		uint32_t bus, other, started;
+		struct away away;
+		uint32_t bus, started;
 		size_t kept = 0;
 
 		if (object_kind(d->at.object) != OBJECT_KIND_unix_stream || !owed_is_upstream(ends, d))
@@ -127,19 +179,22 @@ void ask_bus(struct question *q)
 		rest = bus && !is_waiting(q, bus) ? stands_in(q, bus) : NULL;
 		if (!rest || !wait_is_loop_rest(rest))
 			continue;
-		other = only_one_away(q, bus, &asked);
-		started = other ? 0 : only_one_started(q, bus, &asked);
-		if (!other && !started)
+		away = find_away(q, bus, &asked);
+		if (away.count > 1 && !rule_holds(q->scene, RULE_bus_in_turn))
+			away.count = 0;
+		started = away.count ? 0 : only_one_started(q, bus, &asked);
+		if (!away.count && !started)
 			continue;
 		/* that it is at the other end says less than whom it passed it on to */
 		for (size_t j = 0; j < q->suspects->length; j++)
 			if (!scene_same_process(q->scene, suspects_thread(&q->suspects->items[j]), bus))
 				q->suspects->items[kept++] = q->suspects->items[j];
 		q->suspects->length = kept;
-		s.hops[0] = (struct hop){ .from_ns = q->from, .thread = bus, .link = LINK_PEER, .confidence = s.confidence };
-		s.hops[1] = (struct hop){ .from_ns = q->from, .thread = other ? other : started, .link = other ? LINK_PEER : LINK_CHILD,
-			.confidence = s.confidence };
-		vec_push(q->suspects, s);
+		if (started)
+			suspect_over_bus(q, bus, started, LINK_CHILD, weight_of(q));
+		for (unsigned j = 0; j < away.count; j++)
+			suspect_over_bus(q, bus, away.threads[j], LINK_PEER,
+					 away.count == 1 ? weight_of(q) : limit(q, j ? LIMIT_bus_later : LIMIT_bus_first));
 		return;
 	}
 }
