@@ -119,6 +119,42 @@ bool own_ends_spoke_last(const struct ends *ends, uint64_t object, uint32_t pid)
 	return false;
 }
 
+/* Items do not always tell their object. */
+static uint64_t object_polled(const struct ends *ends, const struct poll_item *p, uint32_t pid)
+{
+	struct row row = ends_of_process(ends, pid);
+
+	for (uint32_t i = row.count; !p->object && i-- > 0; )
+		if ((int32_t)ends_at(ends, row, i)->at.fd == p->fd)
+			return ends_at(ends, row, i)->at.object;
+	return p->object;
+}
+
+/* As the poll's set was found last, that one of it which is not its process's own bell; 0: there is none, or several. */
+static uint64_t only_polled(const struct scene *scene, const struct ends *ends, const struct wait *w)
+{
+	uint32_t tid = scene_tid(scene, w->thread), pid = scene_pid(scene, w->thread);
+	uint64_t newest = 0, found = 0;
+
+	for (uint32_t i = scene->poll_item_count; i-- > 0; ) {
+		const struct poll_item *p = &scene->poll_items[i];
+		uint64_t object;
+
+		if (p->set || p->pid != tid)
+			continue;
+		if (newest && p->time + limit_of(scene, LIMIT_one_snapshot_ns) < newest)
+			break;
+		newest = newest ? newest : p->time;
+		object = object_polled(ends, p, pid);
+		if (!object || object == found || own_ends_has_both(ends, object, pid) || ends_faces(ends, object, pid))
+			continue;
+		if (found)
+			return 0;
+		found = object;
+	}
+	return found;
+}
+
 uint64_t own_ends_only_client(const struct scene *scene, const struct ends *ends, const struct wait *w)
 {
 	uint64_t found = 0;
@@ -127,8 +163,11 @@ uint64_t own_ends_only_client(const struct scene *scene, const struct ends *ends
 		return w->object;
 	if (w->kind == WAIT_KIND_poll && w->argument == 1)
 		return w->detail;
-	if (w->kind == WAIT_KIND_poll && w->argument == 2 && ends_role(ends, w->detail) == END_CLIENT)
+	if (w->kind == WAIT_KIND_poll && w->argument == 2 && ends_role(ends, w->detail) == END_CLIENT &&
+	    !ends_faces(ends, w->detail, scene_pid(scene, w->thread)))
 		return w->detail;
+	if (w->kind == WAIT_KIND_poll && w->argument == 2 && rule_holds(scene, RULE_behind_bell))
+		return only_polled(scene, ends, w);
 	for (uint32_t i = 0; w->kind == WAIT_KIND_epoll && i < scene->poll_item_count; i++) {
 		uint64_t object = scene->poll_items[i].set == w->object ? scene->poll_items[i].object : 0;
 

@@ -358,7 +358,8 @@ void ask_behind_server(struct question *q)
 	const struct ends *ends = q->inquiry->ends;
 	const struct wait *w = q->wait;
 	struct row row = ends_of_process(ends, scene_pid(q->scene, w->thread));
-	uint64_t object = w->kind == WAIT_KIND_epoll ? own_ends_only_client(q->scene, ends, w) : w->kind == WAIT_KIND_poll ? w->detail : w->object, last = 0;
+	uint64_t client = w->kind == WAIT_KIND_epoll || w->kind == WAIT_KIND_poll ? own_ends_only_client(q->scene, ends, w) : 0, last = 0;
+	uint64_t object = w->kind == WAIT_KIND_epoll || client ? client : w->kind == WAIT_KIND_poll ? w->detail : w->object;
 	uint64_t since = owed_upstream_since(q->scene, serving_asked_since(q->scene, q->episode));
 	uint32_t server = 0;
 
