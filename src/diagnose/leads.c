@@ -36,6 +36,17 @@ static bool waits_unowned(const struct scene *scene, uint32_t thread)
 	return w && w->kind == WAIT_KIND_futex && w->argument & WAIT_FUTEX_PRIVATE && !w->hint && w->end == WAIT_END_OPEN;
 }
 
+/* Whoever was made by the awaited one, as far as that can be told: when the wait began, it was not there; or it was young, as where the launcher got no
+ * processor, and born so long behind that one as siblings are not. */
+static bool came_later(const struct scene *scene, const struct wait *w, uint32_t other)
+{
+	uint64_t born = serving_born(scene, other), first = serving_born(scene, w->hint);
+
+	if (born > w->start_ns)
+		return true;
+	return first && born >= first + limit_of(scene, LIMIT_sibling_ns) && w->start_ns - born <= limit_of(scene, LIMIT_launcher_late_ns);
+}
+
 bool leads_in_rest(const struct scene *scene, const struct wait *w)
 {
 	const struct tables *tables = scene->tables;
@@ -50,7 +61,7 @@ bool leads_in_rest(const struct scene *scene, const struct wait *w)
 
 		if (i == w->thread || i == w->hint || !scene_same_process(scene, i, w->thread) || t->end_ns < scene->end_ns)
 			continue;
-		if (serving_born(scene, i) <= w->start_ns)
+		if (!came_later(scene, w, i))
 			return false;
 		others++;
 	}

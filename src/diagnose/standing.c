@@ -138,10 +138,10 @@ static enum standing_kind kind_of_wait(const struct scene *scene, const struct e
 	case WAIT_KIND_read:
 		return brings_work(scene, ends, w->object) ? STANDING_RESTS : STANDING_WAITS;
 	case WAIT_KIND_futex:
-		if (leads_in_rest(scene, w))
-			return STANDING_RESTS;
 		if (!w->timeout_ns && !word_shared(ends, w) && closed_process(scene, t->pid, scene->end_ns - 1))
 			return STANDING_CLOSED;
+		if (leads_in_rest(scene, w))
+			return STANDING_RESTS;
 		/* pools wait for work by their condition variables */
 		return t->tid == t->pid || w->hint_kind == HINT_KIND_thread_exit ? STANDING_WAITS : STANDING_RESTS;
 	}
@@ -618,7 +618,10 @@ uint64_t standing_look_for(const struct scene *scene, const struct standing *s, 
 	const struct wait *w = scene->threads[s->thread].wait_count ? &scene->waits[scene_waits_end(scene, s->thread) - 1] : NULL;
 	uint64_t from = from_ns > scene->start_ns ? from_ns : scene->start_ns, least = limit_of(scene, LIMIT_looks_least_ns), sleep;
 
-	if (!w || w->idle || s->owed || (s->kind != STANDING_RESTS && s->kind != STANDING_MOVES && s->kind != STANDING_LOOKS && !w->timeout_ns && !s->by_child))
+	/* nor what a lock is that only functions' names tell of */
+	if (!w || w->idle || s->owed || (s->kind == STANDING_LOCKED && !w->hint))
+		return 0;
+	if (s->kind != STANDING_RESTS && s->kind != STANDING_MOVES && s->kind != STANDING_LOOKS && !w->timeout_ns && !s->by_child)
 		return 0;
 	sleep = w->kind == WAIT_KIND_child ? child_sleeps_for(scene, s->thread) : s->exactly && w->kind != WAIT_KIND_sleep ? 0 : w->timeout_ns;
 	if (sleep > limit_of(scene, LIMIT_short_sleep_ns) || (s->kind == STANDING_RESTS && !sleep) ||

@@ -5,6 +5,7 @@
 #include "diagnose/looked_at.h"
 #include "diagnose/question.h"
 #include "diagnose/watched.h"
+#include "diagnose/word_lock.h"
 
 void ask_watched(struct question *q)
 {
@@ -70,6 +71,9 @@ void ask_looked_at(struct question *q)
 	unsigned count;
 	uint32_t who;
 
+	/* a lock that it tries for again and again is nothing that a call of its own tells of */
+	if (word_lock_named(q->inquiry->now ? q->inquiry->now->names : NULL, q->scene->tables, q->wait))
+		return;
 	if (q->wait->end != WAIT_END_OPEN || !looked_at_known(q->scene) || !looked_at_may(q->scene, q->wait->thread, q->from, q->to) ||
 	    !looked_at_find(q->scene, q->wait->thread, q->from, q->to, &looked))
 		return;
