@@ -30,12 +30,15 @@ uint64_t serving_born(const struct scene *scene, uint32_t thread)
 	return t->start_ns ? t->start_ns : t->born_ns;
 }
 
-/* It is the first wait of which is known what it is for, and it has a time limit: before that the thread waited, too, or nothing is known. */
+/* Of a young program it is the first wait of which is known what it is for, and it has a time limit: before that the thread waited, too, or nothing is
+ * known. */
 static bool is_unseen_before(const struct scene *scene, const struct episode *episode, uint64_t began)
 {
+	uint64_t born = serving_born(scene, episode->thread);
 	struct state_times times;
 
-	if (!scene->waits[episode->first].timeout_ns || began <= scene->start_ns || !rule_holds(scene, RULE_one_thing))
+	if (!scene->waits[episode->first].timeout_ns || began <= scene->start_ns || !rule_holds(scene, RULE_one_thing) || !born ||
+	    born + limit_of(scene, LIMIT_young_ns) < scene->end_ns)
 		return false;
 	for (const struct episode *e = episode; e > scene->episodes + scene->threads[episode->thread].episode; e--)
 		if (scene->waits[e[-1].last].kind > WAIT_KIND_other)
