@@ -510,6 +510,16 @@ static bool answers_fuse(const struct scene *scene, const struct wake *k)
 	return its && its->kind == WAIT_KIND_fuse && its->waker == k->waker;
 }
 
+/* It waited inside the kernel for a block, a page or a lock there: that this came says nothing of whose it is. */
+static bool went_on_inside(const struct scene *scene, const struct wake *k)
+{
+	const struct span *span = scene_span(scene, k->target, k->time - 1);
+	const struct wait *its = span && span->state == SPAN_WAITING ? &scene->waits[span->wait] : NULL;
+
+	return its && its->waker == k->waker && rule_holds(scene, RULE_went_on_inside) &&
+	       (its->kind == WAIT_KIND_block_io || its->kind == WAIT_KIND_kernel_lock || its->kind == WAIT_KIND_fault || its->kind == WAIT_KIND_sync);
+}
+
 /* It waited for the lock by which an interpreter lets one of its threads run at a time, and was given that: nobody asked it for anything. */
 static bool gives_turn(const struct scene *scene, const struct wake *k)
 {
@@ -533,7 +543,8 @@ static void follow_wakes(struct follower *f, uint32_t at, uint64_t from, uint64_
 			continue;
 		known = reached(f, k->target);
 		if ((known && at) || waited_for_end(f->scene, k) || wakes_by_answer(f, at, k) || answers_client(f, at, k) ||
-		    answers_fellow(f, at, k) || answers_fuse(f->scene, k) || gives_turn(f->scene, k) || tells_creator(f, thread, k))
+		    answers_fellow(f, at, k) || answers_fuse(f->scene, k) || went_on_inside(f->scene, k) || gives_turn(f->scene, k) ||
+		    tells_creator(f, thread, k))
 			continue;
 		if (known)
 			reach_again(f, at, k->target, k->time, k->number);
