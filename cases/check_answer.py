@@ -567,10 +567,10 @@ class Checker(Document):
             self.say(f'{m["path"]} is no terminal')
 
     def say_stopped_output(self, m):
-        victim = self.actor(self.answer.get('victim') or {}, 'who writes to a terminal')
-        if victim and not any(w.kind == 'write' and str(w.fields.get('object', '')).startswith('tty:') and (w.end or self.end) > self.start
-                              for w in victim.waits):
-            self.say(f'{victim.tid} did not wait to write to a terminal')
+        way = [self.actor(a, 'who writes to a terminal') for a in [self.answer.get('victim') or {}, *(self.answer.get('path') or [])]]
+        if not any(w.kind == 'write' and str(w.fields.get('object', '')).startswith('tty:') and (w.end or self.end) > self.start
+                   for thread in way if thread for w in thread.waits):
+            self.say('nobody on the way waited to write to a terminal')
 
     def say_only_threads(self, match):
         pid = self.answer['victim']['pid']

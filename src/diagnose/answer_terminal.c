@@ -43,14 +43,26 @@ static const char *terminal_of(const struct describer *d, uint32_t pid)
 	return "";
 }
 
-/* At the other side of the terminal that the victim writes to the culprit only listened. */
+/* The wait of one on the way to write to a terminal; NULL none. */
+static const struct wait *writes_to_terminal(const struct describer *d, const struct diagnosis *g)
+{
+	for (size_t i = 0; i < g->path_count; i++) {
+		uint32_t thread = g->path[i].actor.thread;
+		const struct wait *w = thread && g->path[i].actor.pid != g->culprit.pid ? answer_longest_wait(d->scene, thread, g) : NULL;
+
+		if (w && w->kind == WAIT_KIND_write && object_kind(w->object) == OBJECT_KIND_tty)
+			return w;
+	}
+	return NULL;
+}
+
+/* At the other side of the terminal that the victim, or one that it waits for, writes to the culprit only listened. */
 static void tell_stopped_output(const struct describer *d, const struct diagnosis *g, struct buf *buf)
 {
-	const struct wait *writes = answer_longest_wait(d->scene, g->victim.thread, g);
+	const struct wait *writes = writes_to_terminal(d, g);
 	const struct wait *listens = answer_longest_wait(d->scene, g->culprit.thread, g);
 
-	if (writes && writes->kind == WAIT_KIND_write && object_kind(writes->object) == OBJECT_KIND_tty && listens &&
-	    g->culprit.pid != g->victim.pid && ends_listens_at_terminals(d->ends, g->culprit.pid, listens))
+	if (writes && listens && g->culprit.pid != g->victim.pid && ends_listens_at_terminals(d->ends, g->culprit.pid, listens))
 		buf_text(buf, writes->end == WAIT_END_OPEN ? " The terminal's output is stopped, as by Ctrl-S, until somebody lets it go on."
 							   : " The terminal's output was stopped, as by Ctrl-S, until somebody let it go on.");
 }

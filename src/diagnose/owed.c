@@ -548,6 +548,16 @@ static bool moved_since(const struct scene *scene, uint32_t pid, uint64_t since_
 	return false;
 }
 
+/* It shows terminals, and listens there: it comes and goes for others, or it would take what is written to this one. */
+static bool only_listens_there(const struct scene *scene, const struct ends *ends, uint32_t pid, uint64_t terminal)
+{
+	bool asked = object_kind(terminal) == OBJECT_KIND_tty && rule_holds(scene, RULE_stopped_output);
+	uint32_t process = asked ? tables_process(scene->tables, pid, scene->end_ns - 1) : 0;
+	const struct wait *w = process ? standing_wait(scene, process) : NULL;
+
+	return w && ends_listens_at_terminals(ends, pid, w);
+}
+
 /* Who is to take what it writes is not stuck: it goes on, at its own pace, and takes little at a time. */
 static bool reads_on(const struct scene *scene, const struct ends *ends, const struct wait *w)
 {
@@ -561,7 +571,7 @@ static bool reads_on(const struct scene *scene, const struct ends *ends, const s
 		const struct descriptor *d = ends_at(ends, row, i);
 
 		channel = d->pid == pid && d->at.channel_out ? d->at.channel_out : channel;
-		if (d->pid == pid || d->pid == known || !(d->at.access & 1))
+		if (d->pid == pid || d->pid == known || !(d->at.access & 1) || (d->at.kind == OBJECT_KIND_tty && rule_holds(scene, RULE_same_side)))
 			continue;
 		known = d->pid;
 		if (moved_since(scene, known, began))
@@ -569,7 +579,8 @@ static bool reads_on(const struct scene *scene, const struct ends *ends, const s
 	}
 	row = channel && !scene_is_pipe(w->object) ? ends_receiving(ends, channel) : (struct row){ 0 };
 	for (uint32_t i = 0; i < row.count; i++)
-		if (ends_at(ends, row, i)->pid != pid && moved_since(scene, ends_at(ends, row, i)->pid, began))
+		if (ends_at(ends, row, i)->pid != pid && moved_since(scene, ends_at(ends, row, i)->pid, began) &&
+		    !only_listens_there(scene, ends, ends_at(ends, row, i)->pid, w->object))
 			return true;
 	return false;
 }

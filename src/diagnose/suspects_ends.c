@@ -60,14 +60,29 @@ static uint8_t far_weight(const struct question *q)
 	return packet ? (uint8_t)rule_infos[RULE_from_here].weight : limit(q, LIMIT_peer_guess);
 }
 
+/* It shows the terminal that the other writes to, and only listens there: what is written does not come to it, for the output is stopped. */
+static bool shows_stopped(const struct question *q, uint32_t process)
+{
+	const struct wait *w = process && q->wait->kind == WAIT_KIND_write && q->wait->end == WAIT_END_OPEN && object_kind(q->wait->object) == OBJECT_KIND_tty ?
+		stands_in(q, process) : NULL;
+
+	return w && rule_holds(q->scene, RULE_stopped_output) && ends_listens_at_terminals(q->inquiry->ends, scene_pid(q->scene, process), w);
+}
+
 /* Of those that have the far end, or listen there, who serves this one; where all of them rest, the process that is known. */
 static void suspect_server(struct question *q, struct row row, uint32_t process, enum walk_link link, uint8_t weight, uint64_t since_ns, uint64_t evidence)
 {
 	const struct ends *ends = q->inquiry->ends;
 	struct request_asked asked = { .thread = q->episode->thread, .since_ns = since_ns,
 				       .from_ns = q->from, .to_ns = q->to, .unaccepted = link == LINK_LISTENER };
-	uint32_t thread = serving_holder(q->scene, ends, row, &asked);
+	uint32_t thread;
 
+	if (shows_stopped(q, process)) {
+		if (suspect_thread(q, process, link, (uint8_t)rule_infos[RULE_stopped_output].weight, evidence))
+			q->suspects->items[q->suspects->length - 1].hops[0].final = true;
+		return;
+	}
+	thread = serving_holder(q->scene, ends, row, &asked);
 	if (thread && weight < limit(q, LIMIT_peer_at_work) && serving_is_known(q->scene, ends, thread, &asked))
 		weight = limit(q, LIMIT_peer_at_work);
 	suspect_thread(q, thread ? thread : process, link, weight, evidence);
@@ -160,6 +175,12 @@ static bool polls_to_write(const struct question *q, uint64_t object)
 	return false;
 }
 
+/* Of a terminal it is the other side that takes, and gives. */
+static bool is_same_side(const struct question *q, const struct descriptor *d)
+{
+	return d->at.kind == OBJECT_KIND_tty && rule_holds(q->scene, RULE_same_side);
+}
+
 /* A counter is no message, but who waits for it alone waits for who else has it. */
 static bool may_fill(const struct question *q, const struct descriptor *d)
 {
@@ -183,7 +204,7 @@ void suspect_ends_of(struct question *q, uint64_t object)
 				suspect_far_end(q, d, serving_asked_since(q->scene, q->episode));
 			continue;
 		}
-		if (may_fill(q, d) && d->at.access & needed) {
+		if (may_fill(q, d) && d->at.access & needed && !is_same_side(q, d)) {
 			uint32_t thread = tables_process(tables, d->pid, q->from);
 			uint32_t *known = &oldest[has_both_ends(ends, row, d->pid)];
 
