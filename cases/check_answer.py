@@ -60,7 +60,9 @@ class Checker(Document):
             self.say('the victim of the text is not that of the document')
         if not is_near(m['time'], self.length, 0):
             self.say(f'stuck for {m["time"]}: the window has {show(self.length)}')
-        looked_at, whole = m['how'] == 'were looked at', self.end - self.answer.get('began_ns', self.start)
+        looked_at, whole = m['how'] == 'were looked at', self.answer.get('ended_ns', self.end) - self.answer.get('began_ns', self.start)
+        if m['end'] and (m['end'] == 'first') != ('ended_ns' in self.answer):
+            self.say(f'the {m["end"]} of it: the document tells of the other end')
         if looked_at != (whole > self.length) or (looked_at and not is_near(m['whole'], whole, 0)):
             self.say(f'stuck for {m["whole"]}: the hang lasted for {show(whole)}, the window has {show(self.length)}')
         if VERDICTS[m['words']] != self.answer.get('verdict'):

@@ -35,7 +35,7 @@ PACKET = re.compile(rf'a packet of (?P<sender>{ONE}) on its way, lost and sent a
 TIME = r'(?:\d+\.\d{3} s|\d+\.\d ms|\d+ us)'
 LINK = '|'.join(re.escape(words) for words in sorted(LINKS, key=len, reverse=True))
 GRAMMAR = [(name, re.compile(text)) for name, text in (
-    ('verdict', rf'(?P<who>{ONE}) was stuck for (?:(?P<whole>{TIME}) \((?:since (?P<since>[\d:]+); )?the last )?(?P<time>{TIME})'
+    ('verdict', rf'(?P<who>{ONE}) was stuck for (?:(?P<whole>{TIME}) \((?:since (?P<since>[\d:]+); )?the (?P<end>last|first) )?(?P<time>{TIME})'
                 rf'(?(whole) of it (?P<how>are recorded|were looked at)\)): it (?P<words>{"|".join(map(re.escape, VERDICTS))})\.'),
     ('path', rf' (?P<who>It|{ONE}) was (?P<words>.+?); (?P<next>{ONE}) (?P<link>{LINK})(?: \(event (?P<event>\d+)\))?\.(?= |$)'),
     ('nobody', rf' Nothing in the trace tells who should have ended this: it was (?P<words>.+?)\.(?= [A-Z]| {ONE} went on only|$)'),

@@ -121,6 +121,8 @@ void answer_json(struct json *json, const struct diagnosis *g)
 	json_u64(json, "since_ns", g->since_ns);
 	if (g->began_ns)
 		json_u64(json, "began_ns", g->began_ns);
+	if (g->ended_ns)
+		json_u64(json, "ended_ns", g->ended_ns);
 	json_text(json, "rests_on", g->rests_on);
 	put_parties(json, g);
 	put_deeds(json, "trigger", g->triggers, g->trigger_count);

@@ -42,7 +42,7 @@ static bool goes_on(const struct diagnosis *g, const struct scene *scene)
 	const struct span *last = scene_span(scene, g->victim.thread, scene->end_ns - 1);
 	const struct episode *wait = scene_episode(scene, g->victim.thread, scene->end_ns - 1);
 
-	if (g->end_ns + 50000000 < scene->end_ns || !last || scene->tables->threads[g->victim.thread].end_ns != UINT64_MAX)
+	if (g->ended_ns || g->end_ns + 50000000 < scene->end_ns || !last || scene->tables->threads[g->victim.thread].end_ns != UINT64_MAX)
 		return false;
 	switch ((enum span_state)last->state) {
 	case SPAN_RUNNING:

@@ -67,6 +67,8 @@ static const char *stuck_for(const struct describer *d, const struct diagnosis *
 
 	if (g->began_ns)
 		return arena_printf(d->arena, "%s (the last %s of it were looked at)", describe_time(d->arena, g->end_ns - g->began_ns), watched);
+	if (g->ended_ns)
+		return arena_printf(d->arena, "%s (the first %s of it were looked at)", describe_time(d->arena, g->ended_ns - g->start_ns), watched);
 	if (!g->since_ns)
 		return watched;
 	buf_init(&buf);

@@ -183,6 +183,9 @@ void certainty_judge(struct investigation *v)
 	sure = way_surety(v);
 	if (!d->covers_ns && sure && sure >= d->confidence) {
 		d->confidence = sure;
+		/* of the rest of it nothing is said */
+		if (d->began_ns || d->ended_ns)
+			return;
 		d->rests_on = d->circle_count ? "each wait of the circle, and who holds what it is for, stood like this for the whole time"
 					      : "each wait on the way, and who holds what it is for, stood like this for the whole time";
 	}

@@ -502,6 +502,7 @@ struct diagnosis *diagnose(struct arena *arena, struct diagnoser *diagnoser, con
 	beam_search(&v);
 	v.d->start_ns = looked_at.from_ns;
 	v.d->end_ns = request->to_ns;
+	v.d->ended_ns = request->ended_ns;
 	describe_thread(&v.describer, request->thread, middle_of(looked_at.from_ns, request->to_ns), &v.d->victim);
 	/* one that it looks to may spin in turn */
 	for (uint32_t spinner = 0, before = 0, i = 0; i < MOST_SPINNERS && spins(&v); before = spinner, i++) {

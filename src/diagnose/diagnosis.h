@@ -137,6 +137,7 @@ struct diagnosis {
 	uint64_t start_ns, end_ns;
 	uint64_t since_ns;            /* when the wait began, where that was before the window, which begins with the trace; else 0 */
 	uint64_t began_ns;            /* when the hang did, where only its end was looked at, which is the window; else 0 */
+	uint64_t ended_ns;            /* when the hang did, where only its beginning was looked at, which is the window; else 0 */
 	struct actor victim;
 	struct actor culprit;
 	uint64_t hog_ns, queued_ns;   /* culprit had the processor, in so much time in which another could have run */
@@ -176,6 +177,7 @@ struct diagnose_request {
 	uint32_t thread;
 	uint64_t from_ns, to_ns;
 	struct side *base;            /* another trace, where all went well, or NULL */
+	uint64_t ended_ns;            /* when what is asked about truly ended, where that is behind the window; else 0 */
 };
 
 struct diagnoser;

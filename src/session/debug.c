@@ -303,7 +303,7 @@ static int run_why(struct debug *debug, const struct debug_words *words, struct 
 		return 0;
 	}
 	debug->diagnosis = found;
-	debug->request = (struct diagnose_request){ found->victim.thread, found->start_ns, found->end_ns, NULL };
+	debug->request = (struct diagnose_request){ found->victim.thread, found->start_ns, found->end_ns, NULL, found->ended_ns };
 	vec_clear(&debug->slice);
 	vec_push(&debug->slice, ((struct debug_place){ found->victim.thread, found->end_ns }));
 	why_text(&debug->arena, &debug->session, found, debug->width, out);

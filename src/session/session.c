@@ -179,11 +179,25 @@ static uint64_t weight_of(const struct session *s, size_t first, size_t last)
 	return end - blocks_at(s->blocks, first)->weight_before;
 }
 
+static uint64_t look_weight(void)
+{
+	return session_block_weight() ? session_block_weight() * LOOK_BLOCKS : LOOK_WEIGHT;
+}
+
+static int look_at_part(struct session *s, size_t first, size_t last, uint64_t end_ns, struct err *err)
+{
+	int r;
+
+	look_away(s);
+	arena_init(&s->look_arena);
+	r = blocks_part(s->blocks, first, last, end_ns, &s->look_arena, &s->part, err);
+	return r ? r : build(s, s->part, err);
+}
+
 int session_look(struct session *s, uint64_t from_ns, uint64_t to_ns, struct err *err)
 {
 	uint64_t end = to_ns < UINT64_MAX - TAIL_NS ? to_ns + TAIL_NS : to_ns;
 	size_t first, last;
-	int r;
 
 	if (!s->blocks)
 		return 0;
@@ -191,7 +205,7 @@ int session_look(struct session *s, uint64_t from_ns, uint64_t to_ns, struct err
 	session_hurry(s, from_ns);
 	first = blocks_find(s->blocks, from_ns);
 	last = blocks_find(s->blocks, end);
-	while (first < last && weight_of(s, first, last) > (session_block_weight() ? session_block_weight() * LOOK_BLOCKS : LOOK_WEIGHT)) {
+	while (first < last && weight_of(s, first, last) > look_weight()) {
 		/* what is behind the window matters least */
 		if (last > blocks_find(s->blocks, to_ns))
 			end = blocks_end_ns(s->blocks, --last);
@@ -201,10 +215,17 @@ int session_look(struct session *s, uint64_t from_ns, uint64_t to_ns, struct err
 	if (s->scene && s->scene->start_ns <= blocks_at(s->blocks, first)->from_ns &&
 	    (s->scene->end_ns >= end || s->scene->end_ns == trace_summary(s->trace)->end_ns))
 		return 0;
-	look_away(s);
-	arena_init(&s->look_arena);
-	r = blocks_part(s->blocks, first, last, end, &s->look_arena, &s->part, err);
-	return r ? r : build(s, s->part, err);
+	return look_at_part(s, first, last, end, err);
+}
+
+int session_look_at_begin(struct session *s, uint64_t from_ns, uint64_t to_ns, uint64_t *ret_to_ns, struct err *err)
+{
+	size_t first = blocks_find(s->blocks, from_ns), last = blocks_find(s->blocks, to_ns);
+
+	while (first < last && weight_of(s, first, last) > look_weight())
+		last--;
+	*ret_to_ns = blocks_end_ns(s->blocks, last) < to_ns ? blocks_end_ns(s->blocks, last) : to_ns;
+	return look_at_part(s, first, last, *ret_to_ns, err);
 }
 
 int session_hangs(struct session *s, struct arena *arena, const struct hangs_options *options, const struct hang **ret_hangs,

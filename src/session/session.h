@@ -57,6 +57,8 @@ void session_hurry(struct session *session, uint64_t from_ns);
 /* Makes sure that the scene holds the window, and something before and behind it. Of
  * one with too many events for that it holds the end, and what stands before. */
 int session_look(struct session *session, uint64_t from_ns, uint64_t to_ns, struct err *err);
+/* Of a long trace: of a window with too many events that part which begins as it does. *ret_to_ns: up to where that goes, at most the window's end. */
+int session_look_at_begin(struct session *session, uint64_t from_ns, uint64_t to_ns, uint64_t *ret_to_ns, struct err *err);
 /* Hangs as hangs_find finds them, but over all of the trace or the options' window. With
  * blocks, `thread` is the thread's tid: the scene may be of another stretch. */
 int session_hangs(struct session *session, struct arena *arena, const struct hangs_options *options, const struct hang **ret_hangs,

@@ -8,6 +8,7 @@
 #include "diagnose/answer.h"
 #include "path/report.h"
 #include "session/hang_list.h"
+#include "session/long_hang.h"
 #include "session/loop_tasks.h"
 #include "session/path_picture.h"
 #include "session/path_run.h"
@@ -230,7 +231,7 @@ static int ask_hang(struct arena *arena, struct session *session, const struct w
 	struct hang hang = reply->hangs[number - 1];
 	int r = session_turn_to(session, arena, &hang, q->pid, !q->hang && number == 1, err);
 
-	if (r)
+	if (r || (r = long_hang_turn(session, &reply->hangs[number - 1], &hang, request->base, &request->ended_ns, err)))
 		return r;
 	request->thread = hang.thread;
 	request->from_ns = hang.start_ns;
