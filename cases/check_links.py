@@ -357,6 +357,7 @@ LINKS = {
     'is the parent of the process that it looks for, which has ended, and did not take note of that': (is_parent, True),
     'took away what it tried to make, and most likely had it': (took_away, True),
     'is of the same process': (of_process, False),
+    'does what is done once only, for whose end it waits': (of_process, False),
     'has that memory mapped, and is the only one that could end the wait': (at_other_end, False),
     'has that memory mapped, too, as others do': (at_other_end, False),
     'has what it watches open for writing': (writes, False),

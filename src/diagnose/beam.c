@@ -72,6 +72,7 @@ static double class_cost(const struct scene *scene, enum walk_link link)
 		return hundredths(scene, LIMIT_link_recorded);
 	case LINK_OWNER:
 	case LINK_JOINED:
+	case LINK_ONE_TIME:
 	case LINK_LEASE:
 	case LINK_ENDED:
 	case LINK_INHERITED:

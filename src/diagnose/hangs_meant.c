@@ -7,6 +7,7 @@
 #include "diagnose/investigation.h"
 #include "diagnose/killed_before.h"
 #include "diagnose/leads.h"
+#include "diagnose/one_time.h"
 #include "diagnose/word_lock.h"
 
 #define MOST_WAY 32
@@ -63,7 +64,8 @@ static bool is_kept(const struct meaning *m, const struct wait *w)
 	case WAIT_KIND_write: case WAIT_KIND_connect: case WAIT_KIND_stop:
 		return true;
 	case WAIT_KIND_futex:
-		return (wait_has_owner(w) && w->hint_kind != HINT_KIND_thread_exit) || word_lock_is(m->f.diagnoser->names, m->scene->tables, w);
+		return (wait_has_owner(w) && w->hint_kind != HINT_KIND_thread_exit) || word_lock_is(m->f.diagnoser->names, m->scene->tables, w) ||
+		       one_time_awaits(m->f.diagnoser->names, m->scene->tables, w);
 	default:
 		return wait_is_in_kernel(w) || (w->kind == WAIT_KIND_read && object_kind(w->object) == OBJECT_KIND_fifo);
 	}

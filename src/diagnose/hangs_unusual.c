@@ -2,8 +2,10 @@
 #include "diagnose/hangs_unusual.h"
 
 #include "diagnose/broken_off.h"
+#include "diagnose/diagnoser.h"
 #include "diagnose/hangs_asks.h"
 #include "diagnose/hangs_pending.h"
+#include "diagnose/one_time.h"
 
 #define LOOKED_BACK 64 /* waits of a thread before the one that is judged */
 
@@ -69,6 +71,7 @@ bool hangs_began_to_wait(const struct finder *f, const struct episode *e)
 		return false;
 	switch (w->kind) {
 	case WAIT_KIND_futex:
+		return one_time_awaits(f->diagnoser->names, f->scene->tables, w) || is_weak(f);
 	case WAIT_KIND_semaphore:
 		return is_weak(f);
 	case WAIT_KIND_read:

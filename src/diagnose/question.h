@@ -87,6 +87,7 @@ void ask_left_behind(struct question *q);
 void ask_ended_kin(struct question *q);
 void ask_made_threads(struct question *q);
 void ask_twin(struct question *q);
+void ask_one_time(struct question *q);
 void ask_sharers(struct question *q);
 /* Takes out who was set to work and waits for the same word: it stands in the queue, too. */
 void drop_those_behind(struct question *q);

@@ -1,6 +1,7 @@
 /* Suspects about words of memory: owners that are gone, and who waits for the same (see suspects.h). */
 #include "diagnose/killed_before.h"
 #include "diagnose/killed_kin.h"
+#include "diagnose/one_time.h"
 #include "diagnose/own_ends.h"
 #include "diagnose/question.h"
 #include "diagnose/shared_word.h"
@@ -308,6 +309,16 @@ static void suspect_only_other(struct question *q)
 		q->suspects->items[q->suspects->length - 1].rule = RULE_only_other;
 }
 
+/* What is done once has nothing to do with whoever else was set to work. */
+static void keep_one_time(struct suspects *suspects)
+{
+	for (size_t i = 0; i < suspects->length; i++)
+		if (suspects->items[i].rule == RULE_one_time) {
+			suspects->items[0] = suspects->items[i];
+			suspects->length = 1;
+		}
+}
+
 void drop_those_behind(struct question *q)
 {
 	struct suspects *suspects = q->suspects;
@@ -322,6 +333,7 @@ void drop_those_behind(struct question *q)
 		    (!suspects->items[i].followed || !rule_holds(q->scene, RULE_same_word) || !waits_for_same(q, suspects_thread(&suspects->items[i]))))
 			suspects->items[kept++] = suspects->items[i];
 	suspects->length = kept;
+	keep_one_time(suspects);
 	if (!all_rest(q))
 		return;
 	suspects->length = 0;
@@ -335,4 +347,26 @@ void ask_left_behind(struct question *q)
 
 	if (q->waiting_count < 2 && killed_before_loop(q->scene, q->episode, q->to, &killed))
 		suspect_gone(q, killed.thread, LINK_KILLED, killed.made ? weight_of(q) : limit(q, LIMIT_killed_asked), killed.evidence);
+}
+
+/* The only other thread that stands inside such work of its own is to end it; of several it is not known which one. */
+void ask_one_time(struct question *q)
+{
+	struct names *names = q->inquiry->now ? q->inquiry->now->names : NULL;
+	const struct tables *tables = q->scene->tables;
+	uint32_t found = 0;
+
+	if (!waits_for_own_word(q->wait) || !one_time_awaits(names, tables, q->wait))
+		return;
+	SCENE_EACH_MATE(q->scene, q->wait->thread, i) {
+		const struct wait *w = i == q->wait->thread ? NULL : stands_in(q, i);
+
+		if (!w || !one_time_does(names, tables, w))
+			continue;
+		if (found)
+			return;
+		found = i;
+	}
+	if (found)
+		suspect_thread(q, found, LINK_ONE_TIME, weight_of(q), q->wait->begin_event);
 }

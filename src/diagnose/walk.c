@@ -55,6 +55,7 @@ const char *walk_link_words(enum walk_link link)
 	case LINK_TOLD: return "was told, in its place, what it waits for";
 	case LINK_SIGNALLED: return "was told to end, by a signal, and did not at once";
 	case LINK_SIMILAR: return "should have ended it, as it did another time";
+	case LINK_ONE_TIME: return "does what is done once only, for whose end it waits";
 	case LINK_PROCESS: return "is of the same process";
 	case LINK_SHARES_ALONE: return "has that memory mapped, and is the only one that could end the wait";
 	case LINK_SHARES: return "has that memory mapped, too, as others do";
@@ -252,8 +253,7 @@ static void walk_hops(struct walk *walk, const struct episode *episode, uint64_t
 	for (unsigned i = 0; i < count; i++) {
 		uint64_t begin = i && hops[i].from_ns > from ? hops[i].from_ns : from;
 		uint64_t end = i + 1 < count && hops[i + 1].from_ns < to ? hops[i + 1].from_ns : to;
-		step = take_step(walk, step, hops[i].thread, i ? 0 : number, hops[i].link, hops[i].confidence,
-				 hops[i].evidence, begin);
+		step = take_step(walk, step, hops[i].thread, i ? 0 : number, hops[i].link, hops[i].confidence, hops[i].evidence, begin);
 		if (begin < end && (hops[i].final || walk_answered_others(walk, episode, &hops[i], begin, end)))
 			walk_own(walk, hops[i].thread, begin, end, step);
 		else if (begin < end)

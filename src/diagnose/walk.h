@@ -77,6 +77,7 @@ enum walk_link {
 	LINK_WRITES,      /* it has a file open for writing whose change is waited for */
 	LINK_KEEPS_OPEN,  /* has a pipe open that one that has ended wrote to, from which it comes */
 	LINK_SESSION,     /* another worker of a server, with a session open that says nothing */
+	LINK_ONE_TIME,    /* inside work that is done once, for whose end the other waits */
 	LINK_PROCESS      /* a thread of the same process, the only ones that could */
 };
 
