@@ -410,11 +410,12 @@ static void doubt_rest(struct diagnoser *diagnoser, struct standing *s, uint64_t
 {
 	const struct scene *scene = diagnoser->scene;
 	const struct wait *w = scene->threads[s->thread].wait_count ? &scene->waits[scene_waits_end(scene, s->thread) - 1] : NULL;
+	uint64_t begin_ns = from_ns > scene->start_ns ? from_ns : scene->start_ns;
 
 	if (s->kind != STANDING_RESTS || !w || w->idle || (w->kind != WAIT_KIND_poll && w->kind != WAIT_KIND_epoll && w->kind != WAIT_KIND_read) ||
-	    (!is_left_alone(diagnoser, s->thread, from_ns > scene->start_ns ? from_ns : scene->start_ns) &&
-	     !is_left_by_writer(scene, w, from_ns > scene->start_ns ? from_ns : scene->start_ns) &&
-	     (w->kind == WAIT_KIND_read || !suspects_kept_child(scene, s->thread, from_ns > scene->start_ns ? from_ns : scene->start_ns, scene->end_ns))))
+	    (!is_left_alone(diagnoser, s->thread, begin_ns) &&
+	     !is_left_by_writer(scene, w, begin_ns) &&
+	     (w->kind == WAIT_KIND_read || !suspects_kept_child(scene, &diagnoser->ends, s->thread, begin_ns, scene->end_ns))))
 		return;
 	s->kind = STANDING_WAITS;
 	s->reason = kind_reasons[STANDING_WAITS];

@@ -74,7 +74,7 @@ bool suspects_others_write(const struct ends *ends, uint64_t object, const struc
 bool suspects_leave_unread(const struct ends *ends, const struct descriptor *d, uint64_t from_ns, uint64_t to_ns);
 
 /* Of the children of the thread's process the only one that stood stopped, or kept by a lock or inside the kernel; 0 none, or several. */
-uint32_t suspects_kept_child(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns);
+uint32_t suspects_kept_child(const struct scene *scene, const struct ends *ends, uint32_t thread, uint64_t from_ns, uint64_t to_ns);
 
 /* Who keeps the lock that this thread took, when it has ended: its process's creator has
  * the file open, too. */

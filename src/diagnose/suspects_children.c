@@ -81,16 +81,43 @@ static uint32_t child_read(const struct question *q, uint32_t pid)
 	return found;
 }
 
-uint32_t suspects_kept_child(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
+/* It is stopped, or kept by a lock or inside the kernel. */
+static bool wait_is_kept(const struct wait *w)
+{
+	return !w->idle && (w->kind == WAIT_KIND_stop || wait_has_owner(w) || (wait_is_in_kernel(w) && w->kind != WAIT_KIND_vfork));
+}
+
+static const struct wait *stands_all_along(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
+{
+	const struct episode *e = scene_episode(scene, thread, to_ns - 1);
+
+	return e && e->end_ns >= to_ns && e->start_ns <= from_ns + (to_ns - from_ns) / 2 ? &scene->waits[e->last] : NULL;
+}
+
+/* A command that waits for its only child, or that one for its own: the last of them is kept, or is owed an answer. */
+static bool is_kept_below(const struct scene *scene, const struct ends *ends, const struct wait *w, uint64_t from_ns, uint64_t to_ns)
+{
+	uint32_t thread = w->thread;
+
+	for (unsigned i = 0; i < GENERATIONS && w && w->kind == WAIT_KIND_child && rule_holds(scene, RULE_kept_below); i++) {
+		thread = w->argument > 0 ? tables_process(scene->tables, (uint32_t)w->argument, to_ns - 1) : scene_only_child(scene, thread, from_ns, to_ns);
+		w = thread ? stands_all_along(scene, thread, from_ns, to_ns) : NULL;
+		if (w && (wait_is_kept(w) || owed_by_now(scene, ends, w, from_ns)))
+			return true;
+	}
+	return false;
+}
+
+uint32_t suspects_kept_child(const struct scene *scene, const struct ends *ends, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
 {
 	uint32_t pid = scene_pid(scene, thread), found = 0;
 
 	for (uint32_t i = 1; i < scene->thread_count && rule_holds(scene, RULE_kept_child); i++) {
 		const struct thread *t = &scene->tables->threads[i];
-		const struct episode *e = t->parent_pid == pid && t->tid == t->pid && t->end_ns >= to_ns ? scene_episode(scene, i, to_ns - 1) : NULL;
-		const struct wait *w = e && e->end_ns >= to_ns && e->start_ns <= from_ns + (to_ns - from_ns) / 2 ? &scene->waits[e->last] : NULL;
+		bool child = t->parent_pid == pid && t->tid == t->pid && t->end_ns >= to_ns;
+		const struct wait *w = child ? stands_all_along(scene, i, from_ns, to_ns) : NULL;
 
-		if (!w || w->idle || (w->kind != WAIT_KIND_stop && !wait_has_owner(w) && (!wait_is_in_kernel(w) || w->kind == WAIT_KIND_vfork)))
+		if (!w || (!wait_is_kept(w) && !is_kept_below(scene, ends, w, from_ns, to_ns)))
 			continue;
 		if (found)
 			return 0;
@@ -102,7 +129,7 @@ uint32_t suspects_kept_child(const struct scene *scene, uint32_t thread, uint64_
 /* Nobody else asked it anything: a person says that it is stuck. */
 static void ask_own_child(struct question *q)
 {
-	uint32_t child = suspects_kept_child(q->scene, q->wait->thread, q->from, q->to);
+	uint32_t child = suspects_kept_child(q->scene, q->inquiry->ends, q->wait->thread, q->from, q->to);
 
 	if (!is_waiting(q, child))
 		suspect_thread(q, child, LINK_CHILD, weight_of(q), 0);
