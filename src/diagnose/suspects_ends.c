@@ -187,6 +187,39 @@ static bool may_fill(const struct question *q, const struct descriptor *d)
 	return passes_messages(d->at.kind) || (d->at.kind == OBJECT_KIND_eventfd && q->wait->kind == WAIT_KIND_read && q->wait->end == WAIT_END_OPEN);
 }
 
+/* Another that its parent started as well has the pipe open to read from; `reads`: and stands in that. */
+static bool has_fellow_at(const struct question *q, uint64_t pipe, uint32_t thread, bool reads)
+{
+	const struct tables *tables = q->scene->tables;
+	struct row row = scene_is_pipe(pipe) ? ends_of_object(q->inquiry->ends, pipe) : (struct row){ 0 };
+	uint32_t pid = scene_pid(q->scene, thread), parent = tables->threads[thread].parent_pid;
+
+	for (uint32_t i = 0; parent && i < row.count; i++) {
+		const struct descriptor *d = ends_at(q->inquiry->ends, row, i);
+		uint32_t other = d->pid != pid && d->pid != parent && d->at.access & 1 ? tables_process(tables, d->pid, q->from) : 0;
+		const struct wait *its = other && alive(q, other) && tables->threads[other].parent_pid == parent ? stands_in(q, other) : NULL;
+
+		if (its && (!reads || (its->kind == WAIT_KIND_read && its->object == pipe)))
+			return true;
+	}
+	return false;
+}
+
+/* It waits for work at a pipe from which others that its parent started read theirs, too, or for its turn to read from there. */
+static bool rests_in_pool(const struct question *q, uint32_t thread)
+{
+	const struct wait *w = thread && rule_holds(q->scene, RULE_rests_in_pool) ? stands_in(q, thread) : NULL;
+	struct row row = w && w->kind == WAIT_KIND_futex && wait_is_shared(w) && !w->hint ? ends_of_process(q->inquiry->ends, scene_pid(q->scene, thread))
+											   : (struct row){ 0 };
+
+	if (w && w->kind == WAIT_KIND_read && has_fellow_at(q, w->object, thread, false))
+		return true;
+	for (uint32_t i = 0; i < row.count; i++)
+		if (ends_at(q->inquiry->ends, row, i)->at.access & 1 && has_fellow_at(q, ends_at(q->inquiry->ends, row, i)->at.object, thread, true))
+			return true;
+	return false;
+}
+
 void suspect_ends_of(struct question *q, uint64_t object)
 {
 	const struct ends *ends = q->inquiry->ends;
@@ -215,6 +248,8 @@ void suspect_ends_of(struct question *q, uint64_t object)
 	/* beside other things that it listens to such a pipe only tells that its maker has ended */
 	if (!oldest[0] && q->wait->kind != WAIT_KIND_epoll)
 		oldest[0] = oldest[1];
+	if (rests_in_pool(q, oldest[0]))
+		return;
 	kept = keeps_what_it_gets(q, oldest[0]);
 	if (suspect_thread(q, oldest[0], LINK_PEER, kept ? limit(q, LIMIT_kept_guess) : weight_of(q), q->wait->begin_event))
 		q->suspects->items[q->suspects->length - 1].hops[0].final = kept;
