@@ -248,12 +248,30 @@ static bool hardly_ran(const struct scene *scene, const struct starved *s, enum 
 	return s->running_ns < part_of(scene, part, s->runnable_ns);
 }
 
+/* It ended, so it ran, but nothing before that tells of it: its part of the trace was cut away, or lost. */
+static bool ran_unseen(const struct scene *scene, uint32_t thread)
+{
+	const struct scene_thread *t = &scene->threads[thread];
+	uint64_t end_ns = scene->tables->threads[thread].end_ns;
+
+	if (end_ns > scene->end_ns || !rule_holds(scene, RULE_ran_unseen))
+		return false;
+	for (uint32_t i = 0; i < t->span_count; i++)
+		if (t->spans[i].state == SPAN_RUNNING && t->spans[i].start_ns < end_ns)
+			return false;
+	return true;
+}
+
 bool starved_judge(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, struct starved *ret_starved)
 {
 	const struct starved *s = ret_starved;
 	unsigned prio;
 	bool one;
 
+	if (ran_unseen(scene, thread)) {
+		*ret_starved = (struct starved){ 0 };
+		return false;
+	}
 	find(scene, thread, from_ns, to_ns, ret_starved);
 	one = most_of(scene, s->hog_ns, s->runnable_ns);
 	prio = one && s->hog ? scene->tables->threads[s->hog].prio : 0;
