@@ -13,7 +13,7 @@
 static const struct {
 	const char *name, *holds;
 } functions[] = {
-	{ "pthread_once", "once" }, { "call_once", "once" }, { "Once::call", "call" }, { "cxa_guard_acquire", "guard" },
+	{ "pthread_once", "once" }, { "std::call_once", "once" }, { "::Once::call", "call" }, { "cxa_guard_acquire", "guard" },
 	{ "::initialize_impl", "initialize_impl" },
 };
 
@@ -36,7 +36,7 @@ static uint32_t awaited_in(struct names *names, const struct tables *tables, con
 {
 	uint32_t node = w->ustack, library = module_of(tables, node), other = 0;
 
-	if (!names || w->kind != WAIT_KIND_futex || w->hint || wait_is_shared(w))
+	if (!names || w->kind != WAIT_KIND_futex || w->timeout_ns || w->hint || wait_is_shared(w))
 		return 0;
 	for (unsigned i = 0; node && node < tables->frame_count && i < AWAITS_WITHIN; i++, node = tables->frames[node].parent) {
 		uint32_t module = module_of(tables, node);
