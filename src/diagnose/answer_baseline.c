@@ -38,7 +38,7 @@ const struct contrast *answer_contrast(const struct describer *d, const struct b
 
 	*c = (struct contrast){
 		.trace = baseline->other_trace ? trace_path(base->trace) : NULL,
-		.start_ns = e->start_ns, .end_ns = e->end_ns, .offset_ns = e->start_ns - base->start_ns,
+		.start_ns = e->start_ns, .end_ns = e->end_ns, .offset_ns = e->start_ns - base->reach_ns,
 		.begin_event = base->waits[e->first].begin_event, .end_event = base->waits[e->last].end_event,
 		.alike = baseline->similar.alike, .preceding = baseline->similar.preceding,
 		.same_place = baseline->similar.same_place, .asked_for = baseline->from_victim, .confidence = baseline->confidence,
