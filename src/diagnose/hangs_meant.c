@@ -112,6 +112,23 @@ static bool is_free(struct meaning *m)
 	return m->end->state != SPAN_STOPPED && !is_circle(m) && is_free_to(m, m->count - 1);
 }
 
+/* The way ends at a person, or where one reads at a terminal. */
+static bool ends_at_person(const struct meaning *m)
+{
+	const struct wait *last = wait_at(m, m->count - 1);
+
+	return m->end->person || (last && last->kind == WAIT_KIND_read && object_kind(last->object) == OBJECT_KIND_tty);
+}
+
+/* All along the way, but that a pipe may be full because who reads it waits for the person: a pager's. */
+static bool is_free_for_person(struct meaning *m)
+{
+	const struct wait *w = m->count > 1 ? wait_at(m, m->count - 2) : NULL;
+
+	return is_free(m) || (w && w->kind == WAIT_KIND_write && scene_is_pipe(w->object) && m->end->state != SPAN_STOPPED && !is_circle(m) &&
+			      (m->count == 2 || is_free_to(m, m->count - 3)) && link_is_open(m->v->steps.items[m->way[m->count - 1]].link));
+}
+
 /* ---- parts of one program ---- */
 
 static bool is_unix(uint64_t object)
@@ -192,8 +209,8 @@ static bool awaits_person(struct meaning *m)
 	if (m->hang->rule == RULE_stopped)
 		return m->v->steps.items[m->way[m->count - 1]].link == LINK_TRACER && last &&
 		       (hangs_listens(last->kind) || last->kind == WAIT_KIND_child);
-	if (m->end->person)
-		return is_free(m);
+	if (ends_at_person(m))
+		return is_free_for_person(m);
 	if (!w || !hangs_listens(w->kind))
 		return false;
 	if (m->count == 1)
@@ -485,6 +502,21 @@ static bool may_be_meant(enum rule_id rule)
 	}
 }
 
+/* What the culprit did for longest, as far as it is known: before a part of a long trace begins only the last is. */
+static const struct piece *longest_of(const struct investigation *v)
+{
+	const struct piece *longest = &v->pieces.items[v->culprit->biggest];
+
+	for (size_t i = 0; i < v->pieces.length; i++) {
+		const struct piece *p = &v->pieces.items[i];
+
+		if (p->thread == longest->thread && p->state != SPAN_UNKNOWN &&
+		    (longest->state == SPAN_UNKNOWN || p->end_ns - p->start_ns > longest->end_ns - longest->start_ns))
+			longest = p;
+	}
+	return longest;
+}
+
 /* The way from the victim to the culprit; false where it is too long, or leads nowhere. */
 static bool find_way(struct meaning *m)
 {
@@ -500,7 +532,7 @@ static bool find_way(struct meaning *m)
 	m->count = depth;
 	for (uint32_t at = step; depth--; at = m->v->steps.items[at].parent)
 		m->way[depth] = at;
-	m->end = &m->v->pieces.items[m->v->culprit->biggest];
+	m->end = longest_of(m->v);
 	return true;
 }
 
