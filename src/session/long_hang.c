@@ -2,9 +2,6 @@
  * much to do still, in short pieces, so that the end is all of that, and nothing of the stand before it. */
 #include "session/long_hang.h"
 
-#include <errno.h>
-#include <inttypes.h>
-
 #include "diagnose/judgement.h"
 
 struct explained {
@@ -37,12 +34,6 @@ static struct explained explain(struct session *session, const struct hang *hang
 	return found;
 }
 
-static int find_thread(struct session *session, struct hang *hang, struct err *err)
-{
-	hang->thread = tables_thread(session->tables, hang->tid, hang->end_ns);
-	return hang->thread ? 0 : err_set(err, -ENOENT, "thread %" PRIu32 " is not in the trace at that time", hang->tid);
-}
-
 int long_hang_turn(struct session *session, const struct hang *found, struct hang *hang, struct side *base, uint64_t *ret_ended_ns, struct err *err)
 {
 	uint64_t ended_ns = hang->end_ns, to_ns;
@@ -69,5 +60,5 @@ int long_hang_turn(struct session *session, const struct hang *found, struct han
 		return 0;
 	}
 	r = session_look(session, found->start_ns, found->end_ns, err);
-	return r ? r : find_thread(session, hang, err);
+	return r ? r : session_find_thread(session, hang, err);
 }

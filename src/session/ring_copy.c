@@ -43,36 +43,43 @@ static struct trace *open_since(const struct trace *trace, uint64_t from_ns, str
 	return trace_part(trace, from_ns, UINT64_MAX, &events);
 }
 
-static int copy_all(const struct trace *trace, uint64_t from_ns, struct writer *writer, struct err *err)
+/* From then on; `uid`: what that user may see, NULL all. */
+static int copy_since(const struct trace *trace, uint64_t from_ns, const uint32_t *uid, struct writer *writer, struct err *err)
 {
 	struct trace_filter before = { .to_ns = from_ns - 1, .unnumbered = true };
-	struct trace *since;
+	struct trace *since = NULL;
 	struct arena arena;
-	int r;
+	int r = 0;
 
-	if (from_ns <= trace_summary(trace)->start_ns)
-		return trace_copy(trace, from_ns, writer, err);
 	arena_init(&arena);
-	since = open_since(trace, from_ns, &arena);
-	r = copy_events(since, &before, writer, err);
+	if (from_ns > trace_summary(trace)->start_ns)
+		since = open_since(trace, from_ns, &arena);
+	if (uid)
+		r = trace_copy_own(since ? since : trace, *uid, writer, err);
+	else if (since)
+		r = copy_events(since, &before, writer, err);
+	if (!r && !uid)
+		r = trace_copy(trace, from_ns, writer, err);
 	trace_close(since);
 	arena_done(&arena);
-	return r ? r : trace_copy(trace, from_ns, writer, err);
+	return r;
 }
 
-static int copy_own(const struct trace *trace, uint32_t uid, uint64_t from_ns, struct writer *writer, struct err *err)
+/* `from` is closed. */
+static int copy_to(struct trace *from, uint64_t from_ns, const uint32_t *uid, const char *path, struct err *err)
 {
-	struct trace *since;
-	struct arena arena;
-	int r;
+	struct writer_options options = { .whole = true, .cpus = trace_summary(from)->cpus ? trace_summary(from)->cpus : 1 };
+	struct writer *writer;
+	int r = writer_create(path, true, &options, &writer, err);
 
-	if (from_ns <= trace_summary(trace)->start_ns)
-		return trace_copy_own(trace, uid, writer, err);
-	arena_init(&arena);
-	since = open_since(trace, from_ns, &arena);
-	r = trace_copy_own(since, uid, writer, err);
-	trace_close(since);
-	arena_done(&arena);
+	if (!r) {
+		r = copy_since(from, from_ns, uid, writer, err);
+		if (r)
+			writer_drop(writer);
+		else
+			r = writer_close(writer, err);
+	}
+	trace_close(from);
 	return r;
 }
 
@@ -108,47 +115,19 @@ static uint64_t begin_of(const struct trace *trace, const struct ring_copy_want 
 
 int ring_copy(const char *folder, const char *path, const struct ring_copy_want *want, struct err *err)
 {
-	struct writer_options options = { .whole = true };
-	struct writer *writer;
 	struct trace *trace;
 	int r = refuse_ring(folder, path, err);
 
 	if (r)
 		return r;
 	r = trace_open(folder, &trace, err);
-	if (r)
-		return err_prefix(err, "reading the ring");
-	options.cpus = trace_summary(trace)->cpus ? trace_summary(trace)->cpus : 1;
-	r = writer_create(path, true, &options, &writer, err);
-	if (!r) {
-		r = copy_all(trace, begin_of(trace, want), writer, err);
-		if (r)
-			writer_drop(writer);
-		else
-			r = writer_close(writer, err);
-	}
-	trace_close(trace);
-	return r;
+	return r ? err_prefix(err, "reading the ring") : copy_to(trace, begin_of(trace, want), NULL, path, err);
 }
 
 int ring_copy_own(const char *from, const char *path, uint32_t uid, uint64_t from_ns, struct err *err)
 {
-	struct writer_options options = { .whole = true };
-	struct writer *writer;
 	struct trace *trace;
 	int r = trace_open(from, &trace, err);
 
-	if (r)
-		return err_prefix(err, "reading what was recorded");
-	options.cpus = trace_summary(trace)->cpus ? trace_summary(trace)->cpus : 1;
-	r = writer_create(path, true, &options, &writer, err);
-	if (!r) {
-		r = copy_own(trace, uid, from_ns, writer, err);
-		if (r)
-			writer_drop(writer);
-		else
-			r = writer_close(writer, err);
-	}
-	trace_close(trace);
-	return r;
+	return r ? err_prefix(err, "reading what was recorded") : copy_to(trace, from_ns, &uid, path, err);
 }

@@ -261,6 +261,12 @@ int session_hangs_elsewhere(struct session *s, struct arena *arena, const struct
 	return r;
 }
 
+int session_find_thread(const struct session *s, struct hang *hang, struct err *err)
+{
+	hang->thread = tables_thread(s->tables, hang->tid, hang->end_ns);
+	return hang->thread ? 0 : err_set(err, -ENOENT, "thread %" PRIu32 " is not in the trace at that time", hang->tid);
+}
+
 int session_turn_to(struct session *s, struct arena *arena, struct hang *hang, uint32_t pid, bool outer, struct err *err)
 {
 	struct hangs_options options = { .pid = pid, .from_ns = hang->start_ns, .to_ns = hang->end_ns,
@@ -298,8 +304,7 @@ int session_turn_to(struct session *s, struct arena *arena, struct hang *hang, u
 			hang->start_ns = began_ns;
 		return 0;
 	}
-	hang->thread = tables_thread(s->tables, hang->tid, hang->end_ns);
-	return hang->thread ? 0 : err_set(err, -ENOENT, "thread %" PRIu32 " is not in the trace at that time", hang->tid);
+	return session_find_thread(s, hang, err);
 }
 
 int session_time(const struct session *session, const char *text, uint64_t *ret_ns, struct err *err)

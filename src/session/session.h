@@ -71,6 +71,8 @@ int session_hangs_elsewhere(struct session *session, struct arena *arena, const 
 /* Turns to the hang, whose thread is then of the scene. `outer`: to the one that is
  * meant with it, for whose sake it counts (hangs_find orders them so). */
 int session_turn_to(struct session *session, struct arena *arena, struct hang *hang, uint32_t pid, bool outer, struct err *err);
+/* Numbers differ from part to part: that of its thread in what is looked at now. */
+int session_find_thread(const struct session *session, struct hang *hang, struct err *err);
 
 /* A time as a person writes it: seconds since the trace's start ("12.5", "12.5s",
  * "300ms"), CLOCK_MONOTONIC ns ("@123456789"), or the wall clock ("14:03:07.5",

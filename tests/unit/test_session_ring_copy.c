@@ -17,6 +17,7 @@
 #define GONE 10u    /* waits as the file begins, and ends before the copy begins */
 #define RESTS 20u   /* begins to wait before the copy begins, and goes on in it */
 #define BUSY 30u
+#define CHILD 40u   /* of the one that is gone: whose it is only that one told */
 #define SECOND 1000000000ull
 #define FROM_NS (100 * SECOND)
 
@@ -51,9 +52,9 @@ static void add(struct writer *writer, uint64_t time, unsigned type, uint32_t ti
 
 #define ADD(writer, time, name, tid, ...) add(writer, time, EVENT_##name, tid, &(struct event_##name){ __VA_ARGS__ }, "", 0)
 
-static void add_task(struct writer *writer, uint64_t time, uint32_t tid)
+static void add_task(struct writer *writer, uint64_t time, uint32_t tid, uint32_t uid)
 {
-	struct event_task task = { .start_ns = SECOND, .pid = tid, .parent = 1, .uid = UID, .ns_tid = tid, .flags = TASK_FLAGS_leader, .prio = 120 };
+	struct event_task task = { .start_ns = SECOND, .pid = tid, .parent = 1, .uid = uid, .ns_tid = tid, .flags = TASK_FLAGS_leader, .prio = 120 };
 
 	add(writer, time, EVENT_task, tid, &task, "name\0/bin/name\0name\0", 20);
 }
@@ -69,18 +70,24 @@ static void write_ring(void)
 	add(writer, 2 * SECOND, EVENT_machine, 0, NULL, "hostname=here\0", 14);
 	ADD(writer, 2 * SECOND + 1, snapshot, 0, .end = 0);
 	for (uint32_t tid = GONE; tid <= BUSY; tid += 10)
-		add_task(writer, 2 * SECOND + 2, tid);
+		add_task(writer, 2 * SECOND + 2, tid, UID);
 	ADD(writer, 2 * SECOND + 3, waiting, GONE, .since_ns = SECOND, .state = TASK_STATE_sleeping, .wait = WAIT_KIND_futex);
 	ADD(writer, 2 * SECOND + 4, snapshot, 0, .end = 1);
 	ADD(writer, 10 * SECOND, wake, BUSY, .target = GONE);
 	ADD(writer, 10 * SECOND + 1, switch, BUSY, .next = GONE);
+	ADD(writer, 10 * SECOND + 1, fork, GONE, .child = CHILD, .child_pid = CHILD);
 	ADD(writer, 10 * SECOND + 2, exit, GONE, .last = 1);
 	ADD(writer, 10 * SECOND + 3, switch, GONE, .next = RESTS, .state = TASK_STATE_dead, .wait = WAIT_KIND_exit);
 	ADD(writer, 20 * SECOND, switch, RESTS, .next = BUSY, .state = TASK_STATE_sleeping, .wait = WAIT_KIND_poll);
+	/* its number is another user's, later */
+	ADD(writer, 20 * SECOND + 1, fork, BUSY, .child = GONE, .child_pid = GONE);
+	add_task(writer, 20 * SECOND + 2, GONE, UID + 1);
 	for (uint64_t at = 21; at < 120; at++) {
 		ADD(writer, at * SECOND, switch, BUSY, .next = 0, .state = TASK_STATE_sleeping, .wait = WAIT_KIND_sleep);
 		ADD(writer, at * SECOND + 500, switch, 0, .next = BUSY);
 	}
+	ADD(writer, 119 * SECOND + 600, switch, BUSY, .next = CHILD);
+	ADD(writer, 119 * SECOND + 700, switch, CHILD, .next = BUSY, .state = TASK_STATE_sleeping, .wait = WAIT_KIND_sleep);
 	ADD(writer, 120 * SECOND, wake, BUSY, .target = RESTS);
 	ADD(writer, 120 * SECOND + 1, switch, BUSY, .next = RESTS);
 	assert_int_equal(writer_close(writer, NULL), 0);
@@ -92,13 +99,15 @@ static void check_copy(void)
 	struct trace_cursor *cursor;
 	struct trace *copy;
 	uint64_t last = 0;
-	unsigned before = 0, rests = 0, tasks = 0, switches = 0, heads = 0;
+	unsigned before = 0, rests = 0, sleeps = 0, tasks = 0, switches = 0, heads = 0;
 
 	assert_int_equal(trace_open(path, &copy, NULL), 0);
 	cursor = trace_cursor_new(copy, &filter);
 	for (const struct event *e; (e = trace_cursor_next(cursor)); last = e->time) {
 		assert_true(e->time >= last);
-		assert_int_not_equal(e->tid, GONE);
+		/* whose parent it was is told, and nothing of what it waited for or ran */
+		assert_true(e->tid != GONE || (e->type != EVENT_waiting && e->type != EVENT_switch));
+		sleeps += e->type == EVENT_switch && e->tid == CHILD && event_as(e, switch)->wait == WAIT_KIND_sleep;
 		heads += e->type == EVENT_machine;
 		tasks += e->type == EVENT_task;
 		switches += e->type == EVENT_switch;
@@ -107,11 +116,12 @@ static void check_copy(void)
 	}
 	trace_cursor_free(cursor);
 	assert_int_equal(heads, 1);
-	assert_int_equal(tasks, 2);
+	assert_in_range(tasks, 2, 4);
 	assert_int_equal(rests, 1);
+	assert_int_equal(sleeps, 1);
 	/* whoever stood, and no more of what went on before */
 	assert_in_range(before, 1, 3);
-	assert_int_equal(switches - before, 2 * 20 + 1);
+	assert_int_equal(switches - before, 2 * 20 + 3);
 	trace_close(copy);
 }
 
