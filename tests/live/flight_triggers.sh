@@ -10,7 +10,7 @@ trap 'argus stop >/dev/null 2>&1 || true; kill $(jobs -p) 2>/dev/null || true' E
 
 begin() { argus start --dir "$ring" --size 16M "$@" 2>/dev/null; }
 # the number of the client, once it is told
-client() { wait_until 20 grep -q pid "$1"; sed -n 's/^pid //p' "$1"; }
+client() { wait_until 20 grep -qs pid "$1"; sed -n 's/^pid //p' "$1"; }
 marked() { argus snap -o seen.trace 2>/dev/null && argus dump --type mark seen.trace >marks && grep -q -- "$1" marks; }
 # a saved trace that holds the mark and the snapshot taken with it, and tells why the process hung
 explained() {
@@ -31,7 +31,7 @@ fires() { # fires MARK PROGRAM-WORD... : runs it, waits for the mark, then for t
 	wait_until 90 explained "${mark//PID/$client}" "$client"
 	argus stop 2>/dev/null
 	wait
-	rm -rf "$ring"
+	rm -rf "$ring" told # what the next one tells is not in it yet
 }
 
 # all goes well, then not: what its reader leaves unread
@@ -52,5 +52,5 @@ begin --on-command "test -e '$WORK/hung'" --every 500ms
 "$BUILD/tests/flight_hangs" serve 200 >well
 ! marked 'the command says so' || fail "the command did not say so: $(cat marks)"
 [ ! -e "$ring/saved" ] || fail "saved without a hang"
-{ wait_until 20 grep -q hangs told; touch hung; } &
+{ wait_until 20 grep -qs hangs told; touch hung; } &
 fires "the command says so" unread 250
