@@ -128,6 +128,7 @@ struct recorder {
 	uint64_t kernel_text;
 	uint32_t stream;            /* of the agent's own records: one above the processors' */
 	uint64_t start_ns;
+	uint64_t missed, missed_from_ns; /* events that are told as missed; since when the next ones are */
 	struct snapshot_sink sink;
 	struct state_opening *opening; /* NULL: ended */
 	struct snapshots *snapshots;
@@ -425,7 +426,7 @@ static int start(struct recorder *recorder, const struct recorder_options *optio
 	r = writer_create(options->path, options->keep_old, &recorder->file, &recorder->writer, err);
 	if (r)
 		return r;
-	recorder->start_ns = clock_now_ns();
+	recorder->start_ns = recorder->missed_from_ns = clock_now_ns();
 	recorder->kernel_text = kallsyms_text();
 	r = agent_start(&recorder->agent, &recorder->rings, recorder->writer, err);
 	if (r)
@@ -538,6 +539,20 @@ int recorder_snapshot(struct recorder *recorder, uint32_t reason, struct err *er
 	return snapshots_take(recorder->snapshots, reason, err);
 }
 
+/* Events that the kernel dropped before any program of ours saw them. On no
+ * processor, for it does not tell which; they are too few to break edges. Each
+ * file tells its own: a loss since long ago stands in time before all else in it. */
+static int report_missed(struct recorder *recorder, struct err *err)
+{
+	uint64_t missed = programs_missed(recorder->programs) - recorder->missed, from_ns = recorder->missed_from_ns;
+
+	recorder->missed += missed;
+	recorder->missed_from_ns = clock_now_ns();
+	if (!missed)
+		return 0;
+	return writer_add_gap(recorder->writer, recorder->stream, from_ns, recorder->missed_from_ns, missed, GAP_REASON_nested, err);
+}
+
 /* The agent goes on with the new writer; all that was in the rings so far is in
  * the old one, so that the files follow each other in time. */
 static int change_writer(struct recorder *recorder, const char *path, struct writer **ret_old, struct err *err)
@@ -548,6 +563,8 @@ static int change_writer(struct recorder *recorder, const char *path, struct wri
 
 	agent_lock(&recorder->agent);
 	r = rings_drain(&recorder->rings, recorder->writer, false, err);
+	if (!r)
+		r = report_missed(recorder, err);
 	if (!r) {
 		file.sequence++;
 		file.floor_ns = clock_now_ns();
@@ -597,18 +614,6 @@ int recorder_flush(struct recorder *recorder, struct err *err)
 int recorder_fd(const struct recorder *recorder)
 {
 	return recorder->agent.ended_fd;
-}
-
-/* Events that the kernel dropped before any program of ours saw them. On no
- * processor, for it does not tell which; they are too few to break edges. */
-static int report_missed(struct recorder *recorder, struct err *err)
-{
-	uint64_t missed = programs_missed(recorder->programs);
-
-	if (!missed)
-		return 0;
-	return writer_add_gap(recorder->writer, recorder->stream, recorder->start_ns, clock_now_ns(), missed,
-			      GAP_REASON_nested, err);
 }
 
 int recorder_stop(struct recorder *recorder, struct recorder_status *ret_status, struct err *err)

@@ -43,10 +43,34 @@ static uint64_t add_blocks(struct blocks *b, const struct chunk *chunk, uint64_t
 	return last_ns;
 }
 
+/* When each file begins: with its floor, or a little before with the chunk that was written
+ * first. What tells of long before (a loss of the whole recording, told at its end) is no beginning. */
+static uint64_t *file_begins(const struct trace *trace)
+{
+	uint64_t *begins = mem_zalloc(arena_array_bytes(sizeof(*begins), trace->files.length + 1));
+	uint64_t *at = mem_zalloc(arena_array_bytes(sizeof(*at), trace->files.length + 1));
+
+	for (size_t i = 0; i < trace->files.length; i++) {
+		begins[i] = trace->files.items[i].head.floor_ns;
+		at[i] = UINT64_MAX;
+	}
+	for (size_t i = 0; i < trace->chunks.length; i++) {
+		const struct chunk *chunk = &trace->chunks.items[i];
+
+		if (chunk->gap || chunk->at >= at[chunk->file])
+			continue;
+		at[chunk->file] = chunk->at;
+		begins[chunk->file] = chunk->first_ns < trace->files.items[chunk->file].head.floor_ns ? chunk->first_ns : trace->files.items[chunk->file].head.floor_ns;
+	}
+	free(at);
+	return begins;
+}
+
 static void find_blocks(struct blocks *b)
 {
 	const struct trace *trace = b->trace;
 	uint64_t *weights = mem_zalloc(arena_array_bytes(sizeof(*weights), trace->files.length + 1)), before = 0;
+	uint64_t *file_from = file_begins(trace);
 	bool *begun = mem_zalloc(trace->files.length + 1);
 	uint64_t last_ns = 0;
 	uint32_t current = 0;
@@ -57,6 +81,10 @@ static void find_blocks(struct blocks *b)
 
 		if (chunk->gap)
 			continue;
+		if (chunk->first_ns < file_from[chunk->file]) {
+			before += chunk->weight;
+			continue;
+		}
 		begun[chunk->file] = true;
 		begins |= weights[chunk->file] >= b->block_weight && chunk->file == current;
 		weights[chunk->file] += chunk->weight;
@@ -68,6 +96,7 @@ static void find_blocks(struct blocks *b)
 		current = chunk->file;
 	}
 	free(weights);
+	free(file_from);
 	free(begun);
 	/* Of a ring's oldest file nothing is told before the floor. */
 	while (b->entries.length > 1 && b->entries.items[1].block.from_ns <= trace->floor_ns)

@@ -53,7 +53,7 @@ static void write_file(const char *name, struct writer_options options, unsigned
 	struct writer *writer;
 	struct err err = { 0 };
 
-	options.cpus = 1;
+	options.cpus = options.processors + 1;
 	if (writer_create(name, false, &options, &writer, &err))
 		fail_msg("%s", err.text);
 	put_module(writer, 999 + first * 100ull);
@@ -72,6 +72,9 @@ static void write_file(const char *name, struct writer_options options, unsigned
 		}
 	}
 	put_frame(writer, 1000 + events * 100ull);
+	/* of the stream behind the processors': what was lost since the recording's beginning */
+	if (options.processors && writer_add_gap(writer, options.processors, 1000, 1000 + events * 100ull, 9, GAP_REASON_nested, &err))
+		fail_msg("%s", err.text);
 	if (writer_close(writer, &err))
 		fail_msg("%s", err.text);
 }
@@ -543,6 +546,38 @@ static void test_from_the_head_of_a_file(void **state)
 	assert_int_equal(rmdir(ring), 0);
 }
 
+/* A loss that the last file tells of the whole recording does not begin that file: all others have their blocks. */
+static void test_a_loss_of_the_whole_ring(void **state)
+{
+	const unsigned each = 20000, count = 3;
+	char ring[80], files[3][100];
+	struct trace *trace;
+	struct blocks *blocks;
+	unsigned of[3] = { 0 };
+
+	(void)state;
+	snprintf(ring, sizeof(ring), "%s/lost", folder);
+	assert_int_equal(mkdir(ring, 0700), 0);
+	for (unsigned i = 0; i < count; i++) {
+		struct writer_options options = { .recording = 6, .sequence = i + 1, .floor_ns = i ? 1000 + i * each * 100ull : 0,
+						  .processors = i + 1 == count };
+
+		snprintf(files[i], sizeof(files[i]), "%s/%u.argus", ring, i + 1);
+		write_file(files[i], options, i * each, (i + 1) * each, 0);
+	}
+	blocks = open_blocks_of(ring, &trace);
+	for (size_t i = 0; i < blocks_count(blocks); i++)
+		of[blocks_at(blocks, i)->file]++;
+	for (unsigned i = 0; i < count; i++)
+		assert_in_range(of[i], each / 500 / 2, each / 500 + 2);
+	blocks_keep_to_itself(blocks);
+	blocks_close(blocks);
+	trace_close(trace);
+	for (unsigned i = 0; i < count; i++)
+		unlink(files[i]);
+	assert_int_equal(rmdir(ring), 0);
+}
+
 static int setup(void **state)
 {
 	(void)state;
@@ -574,6 +609,7 @@ int main(void)
 		cmocka_unit_test(test_a_large_note), cmocka_unit_test(test_damage_costs_nothing_but_time), cmocka_unit_test(test_another_trace_of_the_name),
 		cmocka_unit_test(test_what_is_not_to_be_believed), cmocka_unit_test(test_a_lock_keeps_nobody_waiting),
 		cmocka_unit_test(test_a_file_that_goes_while_it_is_read), cmocka_unit_test(test_from_the_head_of_a_file),
+		cmocka_unit_test(test_a_loss_of_the_whole_ring),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
