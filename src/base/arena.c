@@ -11,7 +11,7 @@
 
 #define FIRST_BLOCK (16u * 1024)
 #define MAX_BLOCK (4u * 1024 * 1024)
-#define OWN_PAGES (8 * 1024)
+#define OWN_PAGES (512 * 1024)
 #define LARGE_BLOCK (1024 * 1024)
 #define TRIM_PARTED (64 * 1024 * 1024)
 #define OWN_BYTES 64u /* at a block's ends, that malloc may write to when it is free */

@@ -1,6 +1,6 @@
 /* The index of a flight recorder's files, made while it records: another process of this
  * program (`argus index --background`) finds the hangs in what was written and notes
- * them beside the files, at idle priority and with a bounded share of a processor, so
+ * them beside the files, at the lowest priority and with a bounded share of a processor, so
  * that a question after a hang finds them noted. */
 #ifndef RECORD_FLIGHT_INDEX_H
 #define RECORD_FLIGHT_INDEX_H

@@ -1,9 +1,9 @@
 /* argus index: has what takes long to find found before anybody asks: the hangs of a long
  * trace and what stands at the beginnings of its blocks, noted in the index.
  *
- * The flight recorder starts it for its own ring (--background): at idle priority, with a
- * bounded share of a processor, and not while the machine is short of memory or its
- * processors are wanted by others; it says in lines of `key=value` how far it is. */
+ * The flight recorder starts it for its own ring (--background): at the lowest priority, with a
+ * bounded share of a processor, and not while the machine is short of memory; it says in lines
+ * of `key=value` how far it is. */
 #include <errno.h>
 #include <inttypes.h>
 #include <sched.h>
@@ -20,17 +20,18 @@
 #include "session/command.h"
 #include "session/session.h"
 #include "session/sweep.h"
+#include "trace/blocks.h"
 
 #define SETTLED_NS 5000000000ull     /* processors' last chunks are written so late at most */
 #define PAUSE_S 5
-#define CPU_PRESSURE 60.0            /* % of the time in which something waits for a processor */
+#define LONG_SLEEP_NS 1000000000ull /* worth finding again afterwards what takes memory */
 #define MEMORY_PRESSURE 5.0
 #define MEMORY_LEAST (512ull << 20)  /* that others may still have */
 
 static const struct option_spec index_options[] = {
 	OPTION_INDEX,
 	{ "share", 0, OPTION_NUMBER, "PERCENT", "use at most this share of one processor (100; 5 in the background)", .least = 1, .most = 100 },
-	{ "background", 0, OPTION_FLAG, NULL, "at idle priority, with pauses while the machine is busy; tell how far it is, in lines" },
+	{ "background", 0, OPTION_FLAG, NULL, "at the lowest priority, with pauses while the machine is short of memory; tell how far it is, in lines" },
 	{ 0 }
 };
 
@@ -87,12 +88,10 @@ static uint64_t memory_available(void)
 }
 
 /* Why it must not work now; NULL when it may. */
-static const char *reason_to_pause(const struct pace *pace)
+static const char *reason_to_pause(void)
 {
 	if (memory_available() < MEMORY_LEAST || pressure("/proc/pressure/memory") > MEMORY_PRESSURE)
 		return "the machine is short of memory";
-	if (pace->share < 100 && pressure("/proc/pressure/cpu") > CPU_PRESSURE)
-		return "the processors are busy";
 	return NULL;
 }
 
@@ -102,10 +101,14 @@ static uint64_t most_memory(void)
 	return bytes_told("/proc/self/status", "VmHWM:", 0);
 }
 
-static void sleep_ns(uint64_t ns)
+static void sleep_ns(const struct pace *pace, uint64_t ns)
 {
 	struct timespec time = { .tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u) };
 
+	if (ns >= LONG_SLEEP_NS) {
+		blocks_rest(pace->session->blocks);
+		mem_step_ends();
+	}
 	nanosleep(&time, NULL);
 }
 
@@ -122,11 +125,11 @@ static int keep_pace(void *data, const struct sweep_progress *progress)
 		r = sink_printf(out, "hangs=%zu\nleft=%zu\nuntil=%" PRIu64 "\nmemory=%" PRIu64 "\n", progress->hangs, progress->groups_left,
 				trace_wall_ns(pace->session->trace, progress->until_ns) / 1000000000u, most_memory());
 	if (used * 100 / pace->share > passed)
-		sleep_ns(used * 100 / pace->share - passed);
-	while (!r && pace->background && progress->groups_left && (why = reason_to_pause(pace))) {
+		sleep_ns(pace, used * 100 / pace->share - passed);
+	while (!r && pace->background && progress->groups_left && (why = reason_to_pause())) {
 		r = sink_printf(out, "paused=%s\n", why);
-		sleep_ns(PAUSE_S * 1000000000ull);
-		if (!r && !reason_to_pause(pace))
+		sleep_ns(pace, PAUSE_S * 1000000000ull);
+		if (!r && !reason_to_pause())
 			r = sink_text(out, "paused=\n");
 	}
 	pace->wall_ns = clock_now(CLOCK_MONOTONIC);
@@ -134,14 +137,15 @@ static int keep_pace(void *data, const struct sweep_progress *progress)
 	return r;
 }
 
-/* What else the machine has to do comes first, and this goes first where memory runs out. */
+/* What else the machine has to do comes first, and this goes first where memory runs out. It is never idle
+ * priority: of a machine that is busy for hours those hours are asked about, and a share as small as this one harms nobody. */
 static void step_back(void)
 {
 	const struct sched_param none = { 0 };
 	FILE *file;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	sched_setscheduler(0, SCHED_IDLE, &none);
+	sched_setscheduler(0, SCHED_BATCH, &none);
 	setpriority(PRIO_PROCESS, 0, 19);
 	syscall(SYS_ioprio_set, 1, 0, 3 << 13); /* this process; idle */
 	file = fopen("/proc/self/oom_score_adj", "we");

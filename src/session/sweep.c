@@ -673,6 +673,7 @@ int session_index(struct session *session, const struct sweep_pace *pace, size_t
 	int r;
 
 	arena_init(&arena);
+	blocks_be_frugal(session->blocks);
 	r = sweep(&s, &arena, &hangs, ret_count);
 	*ret_count = r ? 0 : hangs_certain(hangs, *ret_count);
 	if (!r)

@@ -60,7 +60,9 @@ static uint64_t *file_begins(const struct trace *trace)
 		if (chunk->gap || chunk->at >= at[chunk->file])
 			continue;
 		at[chunk->file] = chunk->at;
-		begins[chunk->file] = chunk->first_ns < trace->files.items[chunk->file].head.floor_ns ? chunk->first_ns : trace->files.items[chunk->file].head.floor_ns;
+		begins[chunk->file] = trace->files.items[chunk->file].head.floor_ns;
+		if (chunk->first_ns < begins[chunk->file])
+			begins[chunk->file] = chunk->first_ns;
 	}
 	free(at);
 	return begins;
@@ -150,6 +152,11 @@ void blocks_keep_to_itself(struct blocks *b)
 	b->no_index = true;
 }
 
+void blocks_be_frugal(struct blocks *b)
+{
+	b->is_frugal = true;
+}
+
 int blocks_open(const struct trace *trace, const struct blocks_options *options, struct blocks **ret_blocks, struct err *err)
 {
 	struct blocks *b = mem_zalloc(sizeof(*b));
@@ -184,6 +191,9 @@ void blocks_close(struct blocks *b)
 	for (size_t i = 0; i < b->trace->files.length; i++)
 		if (b->index_fds[i] >= 0)
 			close(b->index_fds[i]);
+	for (size_t i = 0; i < b->entries.length; i++)
+		if (b->entries.items[i].standing)
+			free(b->entries.items[i].standing->bytes);
 	vec_done(&b->entries);
 	arena_done(&b->arena);
 	blocks_past_free(b);
@@ -291,9 +301,10 @@ void blocks_keep_standing(struct blocks *b, size_t block, const struct standing_
 		known.crc = crc32c(0, packed.at, packed.size);
 		known.key = against.size ? (uint32_t)(entry - key) : 0;
 		pthread_mutex_lock(&b->lock);
-		known.bytes = arena_memdup(&b->arena, packed.at, packed.size);
-		if (!entry->block.known)
+		if (!entry->block.known) {
+			known.bytes = memcpy(mem_alloc(packed.size), packed.at, packed.size);
 			blocks_add(b, entry, RECORD_standing, known);
+		}
 		pthread_mutex_unlock(&b->lock);
 	}
 	arena_done(&arena);

@@ -41,6 +41,10 @@ void blocks_close(struct blocks *blocks);
 int blocks_save(struct blocks *blocks, struct err *err);
 /* Nothing is written from now on. */
 void blocks_keep_to_itself(struct blocks *blocks);
+/* One question after the other about one place after the other: less is kept for the next ones. */
+void blocks_be_frugal(struct blocks *blocks);
+/* Nothing is asked for a while: what is large and is found again is given back. */
+void blocks_rest(struct blocks *blocks);
 /* For one question about that block: where much would have to be read to know what stands there, that begins at the head of
  * the file instead, where the recorder told it again, and nothing is written from now on. Returns whether it is so. */
 bool blocks_begin_at_head(struct blocks *blocks, size_t i);

@@ -24,6 +24,14 @@ void blocks_frames_free(struct blocks *b)
 	free(b->frames);
 }
 
+void blocks_rest(struct blocks *b)
+{
+	pthread_mutex_lock(&b->frames_lock);
+	blocks_frames_free(b);
+	b->frames = NULL;
+	pthread_mutex_unlock(&b->frames_lock);
+}
+
 /* Where the next file begins; UINT64_MAX in the last one. */
 static uint64_t file_end_ns(const struct blocks *b, size_t block)
 {
@@ -39,7 +47,7 @@ static struct frame_table *frames_of(struct blocks *b, uint64_t from_ns, uint64_
 	struct blocks_frames *all = b->frames;
 	unsigned at = 0;
 
-	for (unsigned i = 0; i < KEPT; i++) {
+	for (unsigned i = 0; i < (b->is_frugal ? 1 : KEPT); i++) {
 		if (all->kept[i].used && all->kept[i].from_ns == from_ns) {
 			all->kept[i].used = ++all->clock;
 			if (!all->kept[i].frames)

@@ -205,6 +205,7 @@ static int write_all(int fd, const void *bytes, size_t size)
 static int write_known(int fd, const struct entry *entry, struct known *known, uint32_t kind)
 {
 	struct record_head head = record_of(entry, known, kind);
+	off_t end;
 	int r;
 
 	if (known->saved)
@@ -212,6 +213,8 @@ static int write_known(int fd, const struct entry *entry, struct known *known, u
 	r = write_all(fd, &head, sizeof(head));
 	if (!r)
 		r = write_all(fd, known->bytes, known->size);
+	end = r ? 0 : lseek(fd, 0, SEEK_END);
+	known->at = end > (off_t)known->size ? (uint64_t)end - known->size : 0;
 	known->saved = !r;
 	return r;
 }
@@ -223,6 +226,46 @@ static int write_entry(int fd, const struct entry *entry)
 	for (struct known *note = entry->notes; note && !r; note = note->next)
 		r = write_known(fd, entry, note, RECORD_note);
 	return r;
+}
+
+/* Whether what was written there can be read from now on; the descriptor is taken where there was none. */
+static bool reads_from(struct blocks *b, uint32_t number, int fd)
+{
+	struct stat now, before;
+
+	if (b->index_fds[number] < 0)
+		b->index_fds[number] = fd;
+	if (b->index_fds[number] == fd)
+		return true;
+	return !fstat(fd, &now) && !fstat(b->index_fds[number], &before) && now.st_dev == before.st_dev && now.st_ino == before.st_ino;
+}
+
+/* What stands at a long trace's blocks is tens of megabytes: it lies in the file now. */
+static void let_go(struct blocks *b, uint32_t number)
+{
+	for (size_t i = 0; i < b->entries.length; i++) {
+		struct known *standing = b->entries.items[i].block.file == number ? b->entries.items[i].standing : NULL;
+
+		if (standing && standing->saved && standing->at) {
+			free(standing->bytes);
+			standing->bytes = NULL;
+		}
+	}
+}
+
+/* What could not all be written is not there. */
+static void write_again(struct blocks *b, uint32_t number)
+{
+	for (size_t i = 0; i < b->entries.length; i++) {
+		struct entry *entry = &b->entries.items[i];
+
+		if (entry->block.file != number)
+			continue;
+		if (entry->standing && entry->standing->bytes)
+			entry->standing->saved = false;
+		for (struct known *note = entry->notes; note; note = note->next)
+			note->saved &= !note->bytes;
+	}
 }
 
 bool blocks_any_unsaved(const struct blocks *b, uint32_t file)
@@ -270,6 +313,13 @@ int blocks_save_index(struct blocks *b, uint32_t number, struct err *err)
 	/* half a record would end what is believed of those behind it */
 	if (r && before >= 0 && ftruncate(fd, before))
 		unlink(path);
-	close(fd);
+	if (r)
+		write_again(b, number);
+	else if (reads_from(b, number, fd))
+		let_go(b, number);
+	if (b->index_fds[number] == fd)
+		flock(fd, LOCK_UN);
+	else
+		close(fd);
 	return r ? err_sys(err, r, "writing the index '%s'", path) : 0;
 }

@@ -14,7 +14,7 @@ enum { RECORD_standing = 1, RECORD_note = 2 };
 
 /* Something known of a block. */
 struct known {
-	unsigned char *bytes;     /* packed; NULL: in the index file */
+	unsigned char *bytes;     /* packed; NULL: in the index file. Of what stands it is memory of its own, a note's is in the arena */
 	uint64_t at;              /* there */
 	uint32_t size, raw_size, crc;
 	uint32_t kind, key;
@@ -45,6 +45,7 @@ struct blocks {
 	const char *folder;       /* NULL: beside the files */
 	uint64_t block_weight;
 	bool no_index;
+	bool is_frugal;
 	bool from_heads;          /* of what stands where a file begins, what that file tells is enough */
 };
 

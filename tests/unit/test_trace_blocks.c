@@ -578,6 +578,33 @@ static void test_a_loss_of_the_whole_ring(void **state)
 	assert_int_equal(rmdir(ring), 0);
 }
 
+/* What is written is not kept in memory: it tells the same from the file, and where that was damaged meanwhile, too. */
+static void test_what_is_written_is_read_there(void **state)
+{
+	struct trace *trace;
+	struct blocks *blocks;
+	struct err err = { 0 };
+	const char zeros[64] = { 0 };
+	uint64_t first;
+	int fd;
+
+	(void)state;
+	unlink(index_path);
+	blocks = open_blocks(&trace);
+	first = stands(blocks);
+	assert_int_equal(blocks_save(blocks, &err), 0);
+	assert_int_equal(stands(blocks), first);
+	fd = open(index_path, O_WRONLY);
+	assert_true(fd >= 0);
+	assert_int_equal(pwrite(fd, zeros, sizeof(zeros), index_bytes() - (long)sizeof(zeros)), sizeof(zeros));
+	assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0); /* nobody holds it */
+	close(fd);
+	assert_int_equal(stands(blocks), first);
+	blocks_close(blocks);
+	trace_close(trace);
+	unlink(index_path);
+}
+
 static int setup(void **state)
 {
 	(void)state;
@@ -609,7 +636,7 @@ int main(void)
 		cmocka_unit_test(test_a_large_note), cmocka_unit_test(test_damage_costs_nothing_but_time), cmocka_unit_test(test_another_trace_of_the_name),
 		cmocka_unit_test(test_what_is_not_to_be_believed), cmocka_unit_test(test_a_lock_keeps_nobody_waiting),
 		cmocka_unit_test(test_a_file_that_goes_while_it_is_read), cmocka_unit_test(test_from_the_head_of_a_file),
-		cmocka_unit_test(test_a_loss_of_the_whole_ring),
+		cmocka_unit_test(test_a_loss_of_the_whole_ring), cmocka_unit_test(test_what_is_written_is_read_there),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
