@@ -39,6 +39,17 @@ static const struct wait *wait_at(const struct meaning *m, unsigned i)
 	return episode ? &scene->waits[scene->episodes[episode - 1].last] : NULL;
 }
 
+/* Since when it is known what others did meanwhile: a part of a long trace may begin long after the hang. */
+static uint64_t known_from(const struct meaning *m)
+{
+	return m->hang->start_ns > m->scene->start_ns ? m->hang->start_ns : m->scene->start_ns;
+}
+
+static uint64_t known_length(const struct meaning *m)
+{
+	return m->hang->end_ns > known_from(m) ? m->hang->end_ns - known_from(m) : 0;
+}
+
 static bool first_has_windows(const struct meaning *m)
 {
 	return ends_has_windows(m->f.ends, scene_pid(m->scene, m->hang->thread)) && leads_process(m->scene, m->hang->thread);
@@ -239,13 +250,13 @@ static bool watches_files(struct meaning *m)
 	return false;
 }
 
-/* It came back to that place again and again, and was never elsewhere for long. */
+/* It came back to that place again and again, and was never elsewhere for long, as far as that is known: not before a part of a long trace. */
 static bool keeps_resting(const struct meaning *m, const struct wait *w)
 {
 	const struct scene *scene = m->scene;
-	uint64_t since = m->hang->start_ns, most = part_of(scene, LIMIT_a_good_part, m->hang->end_ns - m->hang->start_ns);
+	uint64_t from = known_from(m), since = from, most = part_of(scene, LIMIT_a_good_part, known_length(m));
 
-	for (uint32_t i = scene_waits_from(scene, w->thread, m->hang->start_ns); i < scene_waits_end(scene, w->thread); i++) {
+	for (uint32_t i = scene_waits_from(scene, w->thread, from); i < scene_waits_end(scene, w->thread); i++) {
 		const struct wait *its = &scene->waits[i];
 
 		if (its->start_ns >= m->hang->end_ns)
@@ -256,7 +267,7 @@ static bool keeps_resting(const struct meaning *m, const struct wait *w)
 			return false;
 		since = its->end_ns;
 	}
-	return since + most >= m->hang->end_ns && since > m->hang->start_ns;
+	return since + most >= m->hang->end_ns && since > from;
 }
 
 /* The process that was there as the hang began, of which the thread, or who started it, is. */
@@ -395,7 +406,7 @@ static bool paces_itself(const struct meaning *m, const struct wait *w)
 	const struct account *a = m->v->culprit;
 	const struct episode *e = &m->scene->episodes[w->episode];
 
-	if (a->state != SPAN_WAITING || !most_of(m->scene, a->state_ns[SPAN_WAITING], m->hang->end_ns - m->hang->start_ns))
+	if (a->state != SPAN_WAITING || !most_of(m->scene, a->state_ns[SPAN_WAITING], known_length(m)))
 		return false;
 	return (w->kind == WAIT_KIND_sleep && w->end == WAIT_END_TIMEOUT) || (w->kind == WAIT_KIND_child && e->slices >= limit_of(m->scene, LIMIT_loop_looks));
 }
@@ -414,7 +425,7 @@ static bool works_as_told(struct meaning *m)
 	its.thread = m->hang->thread;
 	/* who stands for a processor most of the time is slow because of others */
 	if ((m->end->state != SPAN_RUNNING && m->end->state != SPAN_RUNNABLE) || first_has_windows(m) ||
-	    most_of(m->scene, m->v->culprit->state_ns[SPAN_RUNNABLE], m->hang->end_ns - m->hang->start_ns))
+	    most_of(m->scene, m->v->culprit->state_ns[SPAN_RUNNABLE], known_length(m)))
 		return false;
 	return m->hang->rule == RULE_computes ? m->count == 1 && !hangs_serves_others(&its, m->hang->start_ns) : m->count > 1 && is_one_program(m);
 }
