@@ -432,6 +432,9 @@ static void see_switch(struct standing *s, const struct event *e)
 		thread_forget(s, out);
 		out->died_ns = e->time;
 	} else if (out) {
+		/* its way in was lost: the wake-up was of the wait before */
+		if (out->status == STATUS_out)
+			out->woken = false;
 		out->status = STATUS_out;
 		out->out_cpu = e->cpu;
 		out->out_ns = e->time;
