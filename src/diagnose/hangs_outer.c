@@ -98,7 +98,7 @@ static const struct wait *let_go_on(const struct asking *a, uint32_t thread, uin
 	const struct hang *h = a->hang;
 	const struct wait *last = NULL;
 
-	for (uint32_t i = scene_waits_from(scene, thread, h->start_ns - a->slack_ns); i < scene_waits_end(scene, thread); i++) {
+	for (uint32_t i = scene_waits_from(scene, thread, h->start_ns > a->slack_ns ? h->start_ns - a->slack_ns : 0); i < scene_waits_end(scene, thread); i++) {
 		const struct wait *w = &scene->waits[i];
 
 		if (w->start_ns > h->end_ns + (last ? 0 : a->slack_ns))
