@@ -161,6 +161,24 @@ static bool has_rested(const struct scene *scene, const struct wait *w)
 	return visits >= limit_of(scene, LIMIT_rest_visits);
 }
 
+/* One of its process listens to a server, if only up to its own limit each time, as a runtime's thread does for all others: what that hears may set
+ * the one that waits on. */
+static bool hears_for_all(const struct question *q)
+{
+	const struct ends *ends = q->inquiry->ends;
+	struct row row = ends_of_process(ends, scene_pid(q->scene, q->wait->thread));
+	bool is_client = false, listens = false;
+
+	for (uint32_t i = 0; i < row.count; i++)
+		is_client |= ends_role(ends, ends_at(ends, row, i)->at.object) == END_CLIENT;
+	SCENE_EACH_MATE(q->scene, q->wait->thread, i) {
+		const struct wait *w = i == q->wait->thread ? NULL : stands_in(q, i);
+
+		listens |= w && (w->kind == WAIT_KIND_epoll || w->kind == WAIT_KIND_poll);
+	}
+	return is_client && listens && rule_holds(q->scene, RULE_hears_for_all);
+}
+
 /* Of the threads that it made, and which all wait for a word as it does, but for those that go by a clock, the last that began to. */
 void ask_made_threads(struct question *q)
 {
@@ -168,7 +186,7 @@ void ask_made_threads(struct question *q)
 	uint32_t last = 0;
 	uint64_t since = 0;
 
-	if (!waits_for_own_word(q->wait))
+	if (!waits_for_own_word(q->wait) || hears_for_all(q))
 		return;
 	SCENE_EACH_MATE(scene, q->wait->thread, i) {
 		const struct episode *e;
