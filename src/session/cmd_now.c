@@ -43,6 +43,8 @@ static const struct option_spec now_options[] = {
 	{ "output", 'o', OPTION_TEXT, "FILE", "keep the trace" },
 	{ "read", 'r', OPTION_TEXT, "FILE", "answer from a trace that was kept, as of its end, instead of looking" },
 	{ "watch", 0, OPTION_FLAG, NULL, "look again and again, and tell whenever what is stuck, or why, has changed" },
+	OPTION_WITHOUT,
+	OPTION_SET,
 	OPTION_JSON,
 	{ 0 }
 };
@@ -558,8 +560,13 @@ static int answer(struct look *look, struct err *err)
 static int answer_from(struct look *look, const char *path, bool keep, struct err *err)
 {
 	uint64_t look_ns = options_number(look->context->options, "for", NOW_LOOK_NS);
-	int r = session_open(path, &look->session, err);
+	struct judgement judgement;
+	int r;
 
+	judgement_init(&judgement);
+	r = command_judgement(look->context, &judgement, err);
+	if (!r)
+		r = session_open_with(path, &(struct session_options){ .judgement = &judgement }, &look->session, err);
 	if (r)
 		return r;
 	look->session.temporary = !keep;
