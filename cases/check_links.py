@@ -92,6 +92,12 @@ def set_to_work(check, waiter, other, event, words):
     return sent_to(check, waiter, other, event, words)
 
 
+def set_to_work_then(check, waiter, other, event, words):
+    if event['type'] != 'wake' or thread_of(check, event) is not waiter:
+        return f'event {event["number"]} is no wake-up by {waiter.tid}'
+    return '' if event.get('target') == other.tid else f'event {event["number"]} woke {event.get("target")}, not {other.tid}'
+
+
 def hinted(check, waiter, other, event, words):
     hint = event.get('hint')
     wait = next((w for w in waiter.waits if w.number == event['number']), None)
@@ -327,6 +333,7 @@ LINKS = {
     'was sent its message': (sent, False),
     'sent it what set it to work': (sent_by, True),
     'was set to work on its behalf': (set_to_work, True),
+    'was set to work by it just before, and was not done while it looked': (set_to_work_then, True),
     'owns what it waits for (a hint)': (hinted, True),
     'is the thread whose end it awaits (a hint)': (hinted, True),
     'had ended with the lock that it waits for': (had_ended, True),

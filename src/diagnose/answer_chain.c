@@ -345,7 +345,7 @@ static const char *spinning_words(const struct describer *d, uint32_t thread, co
 static bool is_looked_for(uint8_t link)
 {
 	return link == LINK_FLAG || link == LINK_WROTE || link == LINK_SIMILAR || link == LINK_SIGNALLED || link == LINK_AWAITED ||
-	       link == LINK_TO_COME || link == LINK_CAME_LAST;
+	       link == LINK_TO_COME || link == LINK_CAME_LAST || link == LINK_ASKED;
 }
 
 /* What the thread of a step did for most of its share: it waited, when a step

@@ -69,6 +69,7 @@ static double class_cost(const struct scene *scene, enum walk_link link)
 	case LINK_WROTE:
 	case LINK_TO_COME:
 	case LINK_CAME_LAST:
+	case LINK_ASKED:
 		return hundredths(scene, LIMIT_link_recorded);
 	case LINK_OWNER:
 	case LINK_JOINED:

@@ -3,6 +3,7 @@
 
 #include "base/search.h"
 #include "diagnose/hangs_loop.h"
+#include "diagnose/spin_asked.h"
 #include "diagnose/starved.h"
 
 void hangs_offer_piece(struct finder *f, enum rule_id rule, uint64_t from, uint64_t to, uint64_t least_ns)
@@ -201,12 +202,19 @@ static void judge_stretch(struct finder *f, uint64_t from, uint64_t to)
 	struct state_times times;
 	enum limit_id usual = f->options->pid ? LIMIT_wait_ns : LIMIT_busy_ns;
 	uint64_t spin_from = from, spin_to = to, long_ns = hangs_long_ns(f, usual), least_ns, spin_least_ns;
-	bool by_quota = false;
+	bool by_quota = false, asks;
+	struct spin_asked asked;
 
 	if (!is_long(f, LIMIT_starved_ns, from, to, &least_ns))
 		return;
 	hangs_longest_spin(f, &spin_from, &spin_to);
-	if (spin_to - spin_from < long_ns && (to - from >= long_ns || !is_long(f, usual, spin_from, spin_to, &spin_least_ns))) {
+	/* It looks for another's answer, which is as late as if it waited for that; and for another one each time. */
+	asks = spin_asked_find(f->scene, f->thread, spin_from, spin_to, &asked);
+	if (asks && rule_holds(f->scene, RULE_spins_late) && spin_asked_is_late(f->scene, f->thread, &asked)) {
+		usual = LIMIT_wait_ns;
+		long_ns = hangs_long_ns(f, usual);
+	}
+	if (!asks && spin_to - spin_from < long_ns && (to - from >= long_ns || !is_long(f, usual, spin_from, spin_to, &spin_least_ns))) {
 		spin_from = from;
 		spin_to = to;
 	}

@@ -8,6 +8,7 @@
 #include "diagnose/hangs_work.h"
 #include "diagnose/loops.h"
 #include "diagnose/meeting.h"
+#include "diagnose/spin_asked.h"
 #include "diagnose/starved.h"
 
 /* It looks whether what it has just started is ready, as it does not do all the time. */
@@ -200,8 +201,9 @@ void hangs_longest_spin(const struct finder *f, uint64_t *from, uint64_t *to)
 bool hangs_spins(const struct finder *f, uint64_t running_ns, uint64_t *from, uint64_t *to)
 {
 	struct meeting_wait meeting;
+	struct spin_asked asked;
 	uint64_t begin, end;
-	bool spins;
+	bool spins, asks;
 
 	/* A pack tells that it waits for others, who are as late whichever thread it is. */
 	if (meeting_spun(f->scene, f->thread, *from, *to, &meeting) &&
@@ -210,7 +212,9 @@ bool hangs_spins(const struct finder *f, uint64_t running_ns, uint64_t *from, ui
 		*to = meeting.end_ns;
 		return true;
 	}
-	spins = running_ns > part_of(f->scene, LIMIT_spin_runs, *to - *from) && diagnoser_spins(f->diagnoser, f->thread, *from, *to);
+	/* On a busy machine one that gives up the processor hardly runs. */
+	asks = spin_asked_find(f->scene, f->thread, *from, *to, &asked);
+	spins = (asks || running_ns > part_of(f->scene, LIMIT_spin_runs, *to - *from)) && diagnoser_spins(f->diagnoser, f->thread, *from, *to);
 
 	/* Between two pieces of work it spins anew. */
 	if (diagnoser_spin_window(f->diagnoser, f->thread, *from, *to, &begin, &end)) {
@@ -223,7 +227,7 @@ bool hangs_spins(const struct finder *f, uint64_t running_ns, uint64_t *from, ui
 			*to = end;
 		spins = true;
 	}
-	return spins && (f->leads || partner_counts(f, *from, *to, false));
+	return spins && (f->leads || asks || partner_counts(f, *from, *to, false));
 }
 
 bool hangs_spins_for_load(const struct finder *f, uint64_t from, uint64_t to)

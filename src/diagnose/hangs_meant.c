@@ -62,7 +62,7 @@ static bool link_is_open(uint8_t link)
 {
 	switch (link) {
 	case LINK_SELF: case LINK_WAKE: case LINK_CREATOR: case LINK_MESSAGE: case LINK_SENT: case LINK_ACTIVITY: case LINK_PEER: case LINK_CHILD:
-	case LINK_STARTED: case LINK_SIMILAR: case LINK_AWAITED: case LINK_PROCESS:
+	case LINK_ASKED: case LINK_STARTED: case LINK_SIMILAR: case LINK_AWAITED: case LINK_PROCESS:
 		return true;
 	default:
 		return false;

@@ -8,8 +8,11 @@
 #include "diagnose/judgement.h"
 #include "diagnose/loops.h"
 #include "diagnose/meeting.h"
+#include "diagnose/spin_asked.h"
 #include "diagnose/tries.h"
 
+
+#define MOST_ABOVE 32u         /* half of a walk's stack */
 
 /* Threads that meet for a moment are no circle: the longest that fills a part of
  * the window counts. */
@@ -142,18 +145,22 @@ void investigation_walk(struct investigation *v)
 }
 
 /* For whose part a thread that spins waits: who wrote the flag as it stopped, who did so in the
- * other trace, or who seems able to. */
-static void find_spin_partner(struct investigation *v, uint32_t thread, uint32_t before, struct walk_step *ret_step)
+ * other trace, whom it set to work, or who seems able to. What of the time that explains: *ret_from_ns, *ret_to_ns. */
+static void find_spin_partner(struct investigation *v, uint32_t thread, uint32_t before, struct walk_step *ret_step, uint64_t *ret_from_ns,
+			      uint64_t *ret_to_ns)
 {
 	uint64_t from = v->request->from_ns, to = v->request->to_ns;
 	struct side *now = &v->diagnoser->side, *base = v->request->base;
 	const struct flag_write *write = NULL;
 	struct awaited_process awaited;
 	struct meeting_wait meeting;
+	struct spin_asked asked;
 	uint64_t event;
 	uint32_t then;
 	bool came;
 
+	*ret_from_ns = 0;
+	*ret_to_ns = UINT64_MAX;
 	if (to < v->scene->end_ns)
 		write = flag_writes_last(side_flags(now), v->scene, thread, to - part_of(v->scene, LIMIT_next_to_nothing, to - from),
 					 to + limit_of(v->scene, LIMIT_change_late_ns));
@@ -181,6 +188,13 @@ static void find_spin_partner(struct investigation *v, uint32_t thread, uint32_t
 						.evidence = awaited.evidence };
 		return;
 	}
+	if (rule_holds(v->scene, RULE_asked_spin) && spin_asked_find(v->scene, thread, from, to, &asked) && asked.thread != before) {
+		*ret_step = (struct walk_step){ .thread = asked.thread, .link = LINK_ASKED, .own = (uint8_t)rule_infos[RULE_asked_spin].weight,
+						.evidence = asked.event };
+		*ret_from_ns = asked.start_ns;
+		*ret_to_ns = asked.end_ns;
+		return;
+	}
 	*ret_step = (struct walk_step){ .link = LINK_FLAG };
 	ret_step->thread = loop_partner(v->scene, thread, before, from, to, &ret_step->own);
 }
@@ -200,37 +214,83 @@ static uint32_t adopt_step(struct investigation *v, const struct walk_steps *own
 	return adopted[index];
 }
 
+static bool is_looking(const struct piece *p, uint32_t thread)
+{
+	return p->thread == thread && (p->state == SPAN_RUNNING || p->state == SPAN_RUNNABLE);
+}
+
+/* The threads from the victim down to the spinning one, above the step that leads on from it. */
+static unsigned put_above(const struct investigation *v, uint32_t step, uint32_t *stack)
+{
+	uint32_t threads[MOST_ABOVE];
+	unsigned count = 0;
+
+	for (uint32_t at = step; at && count < MOST_ABOVE; ) {
+		at = v->steps.items[at].parent;
+		threads[count++] = v->steps.items[at].thread;
+	}
+	for (unsigned i = 0; i < count; i++)
+		stack[i] = threads[count - 1 - i];
+	return count;
+}
+
+/* What of the pieces lies in that part of the time stays as it is. */
+static void keep_pieces(struct investigation *v, const struct piece *first, const struct piece *end, uint64_t from_ns, uint64_t to_ns)
+{
+	for (const struct piece *p = first; p < end; p++) {
+		struct piece kept = *p;
+
+		kept.start_ns = kept.start_ns > from_ns ? kept.start_ns : from_ns;
+		kept.end_ns = kept.end_ns < to_ns ? kept.end_ns : to_ns;
+		if (kept.start_ns < kept.end_ns)
+			vec_push(&v->pieces, kept);
+	}
+}
+
 bool investigation_charge_spinning(struct investigation *v, uint32_t thread, uint32_t before)
 {
 	struct pieces old = v->pieces;
 	struct walk_step to_partner;
 	uint32_t partner, step;
+	uint64_t least, most;
 
-	find_spin_partner(v, thread, before, &to_partner);
+	find_spin_partner(v, thread, before, &to_partner, &least, &most);
 	partner = to_partner.thread;
 	if (!partner || partner == before)
 		return false;
 	v->pieces = (struct pieces){ 0 };
 	step = (uint32_t)v->steps.length;
-	for (size_t i = 0; i < old.length; i++) {
+	for (size_t i = 0, next; i < old.length; i = next) {
 		struct piece *p = &old.items[i];
 		struct pieces part = { 0 };
 		struct walk_steps steps = { 0 };
 		struct walk walk = { .scene = v->scene, .missing = on_missing, .circle = on_circle, .data = v,
 				     .pieces = &part, .steps = &steps, .ends = &v->diagnoser->ends, .names = v->diagnoser->names };
 		uint32_t *adopted;
+		uint64_t from, to;
 
-		if (p->thread != thread || (p->state != SPAN_RUNNING && p->state != SPAN_RUNNABLE)) {
+		next = i + 1;
+		if (!is_looking(p, thread)) {
 			vec_push(&v->pieces, *p);
 			continue;
 		}
+		/* However often it was taken off meanwhile: what is asked about a short part would be left out. */
+		while (next < old.length && is_looking(&old.items[next], thread) && old.items[next].start_ns == old.items[next - 1].end_ns &&
+		       old.items[next].step == p->step)
+			next++;
+		from = p->start_ns > least ? p->start_ns : least;
+		to = old.items[next - 1].end_ns < most ? old.items[next - 1].end_ns : most;
+		keep_pieces(v, p, &old.items[next], 0, from < to ? from : UINT64_MAX);
+		if (from >= to)
+			continue;
 		if (v->steps.length == step) {
 			to_partner.parent = p->step;
 			to_partner.confidence = to_partner.own;
-			to_partner.from_ns = p->start_ns;
+			to_partner.from_ns = from;
 			vec_push(&v->steps, to_partner);
 		}
-		walk_window(&walk, partner, p->start_ns, p->end_ns);
+		walk.above = to_partner.link == LINK_ASKED ? put_above(v, step, walk.stack) : 0;
+		walk_window(&walk, partner, from, to);
 		adopted = mem_zalloc((steps.length + 1) * sizeof(*adopted));
 		adopted[0] = step;
 		for (size_t j = 0; j < part.length; j++) {
@@ -244,6 +304,7 @@ bool investigation_charge_spinning(struct investigation *v, uint32_t thread, uin
 			else
 				vec_push(&v->pieces, charged);
 		}
+		keep_pieces(v, p, &old.items[next], to, UINT64_MAX);
 		free(adopted);
 		vec_done(&part);
 		vec_done(&steps);

@@ -4,6 +4,7 @@
 #include "diagnose/diagnoser.h"
 #include "diagnose/loops.h"
 #include "diagnose/meeting.h"
+#include "diagnose/spin_asked.h"
 
 #define WORK_SAMPLES 8
 #define WORK_NS 100000000ull
@@ -57,6 +58,19 @@ static bool sibling_kept_off(const struct scene *scene, uint32_t thread, uint64_
 	return false;
 }
 
+/* Most of the time it was in that loop, and whom it had asked just before did something else all the time. */
+static bool spins_for_asked(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
+{
+	struct spin_asked asked;
+	uint64_t begin, end;
+
+	if (!spin_asked_find(scene, thread, from_ns, to_ns, &asked) || !spin_asked_is_away(scene, &asked))
+		return false;
+	begin = asked.start_ns > from_ns ? asked.start_ns : from_ns;
+	end = asked.end_ns < to_ns ? asked.end_ns : to_ns;
+	return end > begin && most_of(scene, end - begin, to_ns - from_ns);
+}
+
 bool diagnoser_spins(const struct diagnoser *diagnoser, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
 {
 	int share = busy_share_in(diagnoser->scene, diagnoser->names, thread, from_ns, to_ns, "sched_yield");
@@ -78,7 +92,8 @@ bool diagnoser_spins(const struct diagnoser *diagnoser, uint32_t thread, uint64_
 	if (awaited_process_find(diagnoser->scene, diagnoser->names, thread, from_ns, to_ns, &awaited))
 		return true;
 	/* Without giving up anything, too. */
-	return in_one_loop(diagnoser->scene, thread, from_ns, to_ns) && sibling_kept_off(diagnoser->scene, thread, from_ns, to_ns);
+	return in_one_loop(diagnoser->scene, thread, from_ns, to_ns) &&
+	       (sibling_kept_off(diagnoser->scene, thread, from_ns, to_ns) || spins_for_asked(diagnoser->scene, thread, from_ns, to_ns));
 }
 
 unsigned diagnoser_work_share(const struct diagnoser *diagnoser, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
@@ -132,6 +147,7 @@ uint32_t diagnoser_spin_partner(const struct diagnoser *diagnoser, uint32_t thre
 {
 	struct awaited_process awaited;
 	struct meeting_wait meeting;
+	struct spin_asked asked;
 	uint64_t event;
 	uint8_t confidence;
 	uint32_t late;
@@ -143,5 +159,7 @@ uint32_t diagnoser_spin_partner(const struct diagnoser *diagnoser, uint32_t thre
 		return late;
 	if (awaited_process_find(diagnoser->scene, diagnoser->names, thread, from_ns, to_ns, &awaited))
 		return awaited.thread;
+	if (spin_asked_find(diagnoser->scene, thread, from_ns, to_ns, &asked))
+		return asked.thread;
 	return loop_partner(diagnoser->scene, thread, 0, from_ns, to_ns, &confidence);
 }

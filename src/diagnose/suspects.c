@@ -261,6 +261,9 @@ static bool is_final(const struct question *q, const struct trail *t)
 	if (!e || e->start_ns > t->from_ns)
 		return false;
 	kind = q->scene->waits[e->last].kind;
+	/* It waits for the one that asks it, by others: each is as late as the other. */
+	if (kind == WAIT_KIND_poll && is_waiting(q, t->thread) && rule_holds(q->scene, RULE_asked_back))
+		return false;
 	return kind == WAIT_KIND_sleep || kind == WAIT_KIND_epoll || kind == WAIT_KIND_poll || kind == WAIT_KIND_accept;
 }
 

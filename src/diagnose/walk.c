@@ -15,7 +15,6 @@
 #include "diagnose/word_sleep.h"
 
 #define MAX_DEPTH (sizeof(((struct walk *)0)->stack) / sizeof(uint32_t))
-
 static void walk_thread(struct walk *walk, uint32_t thread, uint64_t from, uint64_t to, uint64_t answered, uint32_t step);
 
 const char *walk_link_words(enum walk_link link)
@@ -40,6 +39,7 @@ const char *walk_link_words(enum walk_link link)
 	case LINK_LEASE: return "holds a lease on a file, and has not given it up";
 	case LINK_TO_COME: return "has not come to where it waits";
 	case LINK_CAME_LAST: return "came last to where it waited";
+	case LINK_ASKED: return "was set to work by it just before, and was not done while it looked";
 	case LINK_CHILD: return "is its child";
 	case LINK_STARTED: return "is a thread that it started";
 	case LINK_CLOSED: return "is of its process, in which all threads wait for nothing but each other, and began to wait last";
@@ -687,7 +687,7 @@ static void walk_thread(struct walk *walk, uint32_t thread, uint64_t from, uint6
 
 void walk_window(struct walk *walk, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
 {
-	walk->depth = 0;
+	walk->depth = walk->above;
 	walk->steps->length = 0;
 	vec_push(walk->steps, ((struct walk_step){ .thread = thread, .confidence = 100, .own = 100, .from_ns = from_ns }));
 	if (walk->doubted || is_at_it(walk->scene, thread, from_ns, to_ns)) {

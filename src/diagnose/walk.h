@@ -56,6 +56,7 @@ enum walk_link {
 	LINK_LEASE,       /* it holds a lease on a file, for whose end the other waits */
 	LINK_TO_COME,     /* it has not come to where the threads of a team wait for each other */
 	LINK_CAME_LAST,   /* it came there last, which let the others go on */
+	LINK_ASKED,       /* the spinning one set it to work just before, and it was done only as that ended */
 	LINK_CHILD,
 	LINK_STARTED,     /* a thread of its process that it created */
 	LINK_CLOSED,      /* as it, all threads of its process wait for nothing but each other */
@@ -144,6 +145,7 @@ struct walk {
 	void (*many)(struct walk *walk, void *many_data);
 	void *many_data;
 	struct scene_near *near; /* by thread: of a long walk, whose searches it shortens; NULL: each is made anew */
+	unsigned above;  /* of the stack, filled in by the caller: who waits for the thread whose window is walked */
 	unsigned depth;
 	uint32_t stack[64];
 	uint64_t served;  /* of the stack, those that serve others too while theirs is awaited, as bits */
