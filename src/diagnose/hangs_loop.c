@@ -54,7 +54,7 @@ static bool looks_often(const struct finder *f, const struct episode *e)
 		return true;
 	if (hangs_awaited_ends(f->scene, e->start_ns, &f->scene->waits[e->last], ns / e->slices) || works_between(f, e))
 		return false;
-	partner = loop_partner(f->scene, f->thread, 0, e->start_ns, e->end_ns, &confidence);
+	partner = loop_partner(f->scene, f->thread, NULL, 0, e->start_ns, e->end_ns, &confidence);
 	/* who paces itself looks for nothing: of a whole machine nobody says that this one does */
 	if (!partner && (hangs_is_unattended(f) || (f->scene->judgement && f->scene->judgement->machine && rule_holds(f->scene, RULE_paces_itself))))
 		return false;
@@ -141,7 +141,7 @@ static bool partner_counts(const struct finder *f, uint64_t from, uint64_t to, b
 {
 	struct state_times times;
 	uint8_t confidence;
-	uint32_t partner = loop_partner(f->scene, f->thread, 0, from, to, &confidence);
+	uint32_t partner = loop_partner(f->scene, f->thread, NULL, 0, from, to, &confidence);
 	bool own;
 
 	if (!partner || confidence < limit_of(f->scene, LIMIT_partner_sure) || (!f->leads && !scene_same_process(f->scene, partner, f->thread)))

@@ -196,7 +196,7 @@ static void find_spin_partner(struct investigation *v, uint32_t thread, uint32_t
 		return;
 	}
 	*ret_step = (struct walk_step){ .link = LINK_FLAG };
-	ret_step->thread = loop_partner(v->scene, thread, before, from, to, &ret_step->own);
+	ret_step->thread = loop_partner(v->scene, thread, &before, 1, from, to, &ret_step->own);
 }
 
 /* A step of the partner's own walk, with those that it hangs below, below the partner's step here.

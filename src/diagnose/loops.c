@@ -145,6 +145,24 @@ static bool waits_for(const struct scene *scene, uint32_t thread, uint32_t other
 	return w && w->end == WAIT_END_THREAD && w->waker == other && e->start_ns <= middle_ns && e->end_ns + limit_of(scene, LIMIT_change_late_ns) >= to_ns;
 }
 
+#define MOST_BEHIND 8u
+
+/* What it was in at the time was ended by the looking one, which had seen the change by then, or by who waited for that. */
+static bool waits_behind(const struct scene *scene, uint32_t thread, uint32_t looking, uint64_t time)
+{
+	for (unsigned i = 0; thread && i < MOST_BEHIND && rule_holds(scene, RULE_behind_looker); i++) {
+		const struct episode *e = scene_episode(scene, thread, time);
+		const struct wait *w = e && e->start_ns <= time && e->end_ns > time ? &scene->waits[e->last] : NULL;
+
+		if (!w || w->end != WAIT_END_THREAD)
+			return false;
+		if (w->waker == looking)
+			return true;
+		thread = w->waker;
+	}
+	return false;
+}
+
 /* It left the place where it rests before the loop had begun, whatever it did then, and came
  * back there, or ended, as the loop was about to end. *ret_back_ns: when. */
 static bool was_gone(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, uint64_t begin_ns, uint64_t *ret_back_ns)
@@ -226,7 +244,7 @@ static uint32_t one_came_back(const struct scene *scene, uint32_t thread, uint64
 					  : !(absence == WAS_AWAY && was_gone(scene, i, from_ns + slack, to_ns, begin, &back_ns)) &&
 						    !was_held(scene, i, from_ns, to_ns, begin, slack, absence == WENT_WITH_IT, &back_ns))
 			continue;
-		if (!are_kin(scene, thread, i))
+		if (!are_kin(scene, thread, i) || waits_behind(scene, i, thread, begin))
 			continue;
 		/* Who waited for that one came back with it. */
 		if (found && (scene_descends_from(scene, i, scene_pid(scene, found)) || waited_for(scene, found, i, begin)))
@@ -242,15 +260,35 @@ static uint32_t one_came_back(const struct scene *scene, uint32_t thread, uint64
 	return found;
 }
 
+/* The only one that the other let go on then, which had been stopped all the time: that one could not do its part; 0 none, or several. */
+static uint32_t let_go_on(const struct scene *scene, uint32_t thread, uint32_t other, uint64_t from_ns, uint64_t begin)
+{
+	uint32_t found = 0;
+
+	for (uint32_t i = 1; i < scene->thread_count && rule_holds(scene, RULE_let_go_on); i++) {
+		const struct episode *e = scene_is_system(scene, i) ? NULL : scene_episode(scene, i, begin);
+		const struct wait *w = e && e->start_ns <= from_ns && e->end_ns >= begin ? &scene->waits[e->last] : NULL;
+
+		if (!w || w->kind != WAIT_KIND_stop || w->end != WAIT_END_THREAD || w->waker != other || scene_same_process(scene, i, thread) ||
+		    (found && scene_same_process(scene, i, found)) || !are_kin(scene, thread, i))
+			continue;
+		if (found)
+			return 0;
+		found = i;
+	}
+	return found;
+}
+
 /* One that waited for what may be anything counts where nobody else does, and so does, at last,
  * one that was at something else all the time. */
 static uint32_t came_back(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, uint64_t begin, bool *ret_alone)
 {
-	uint32_t found = 0;
+	uint32_t found = 0, stopped;
 
 	for (enum absence absence = WAS_AWAY; !found && absence <= LEFT_PLACE; absence++)
 		found = one_came_back(scene, thread, from_ns, to_ns, begin, absence, ret_alone);
-	return found;
+	stopped = found ? let_go_on(scene, thread, found, from_ns + near_ns(scene, LIMIT_edge, to_ns - from_ns), begin) : 0;
+	return stopped ? stopped : found;
 }
 
 /* When a loop looked for the last time but one. */
@@ -267,7 +305,16 @@ static uint64_t score_of(const struct scene *scene, const struct state_times *ti
 	       part_of(scene, LIMIT_waited_counts, times->ns[SPAN_WAITING]);
 }
 
-uint32_t loop_partner(const struct scene *scene, uint32_t thread, uint32_t but, uint64_t from_ns, uint64_t to_ns, uint8_t *ret_confidence)
+static bool is_one_of(const uint32_t *threads, unsigned count, uint32_t thread)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (threads[i] == thread)
+			return true;
+	return false;
+}
+
+uint32_t loop_partner(const struct scene *scene, uint32_t thread, const uint32_t *waiting, unsigned count, uint64_t from_ns, uint64_t to_ns,
+		      uint8_t *ret_confidence)
 {
 	const struct tables *tables = scene->tables;
 	const struct episode *ends = scene_episode(scene, thread, to_ns - 1);
@@ -282,7 +329,7 @@ uint32_t loop_partner(const struct scene *scene, uint32_t thread, uint32_t but, 
 		struct state_times times;
 		uint64_t score, away, away_until;
 
-		if (i == thread || i == but || (!own && tables->threads[i].parent_pid != tables->threads[thread].pid))
+		if (i == thread || is_one_of(waiting, count, i) || (!own && tables->threads[i].parent_pid != tables->threads[thread].pid))
 			continue;
 		if (tables->threads[i].start_ns > to_ns || tables->threads[i].end_ns < from_ns ||
 		    waits_for(scene, i, thread, from_ns + window / 2, to_ns))

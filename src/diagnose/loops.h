@@ -14,9 +14,10 @@ bool loop_is_short(const struct scene *scene, const struct episode *episode);
 bool loop_looks_away(const struct scene *scene, const struct wait *wait);
 /* Whose part the looping thread most likely awaits: of its process, or a child, the
  * one that could not do it, and did something when the loop ended; else a process that
- * was started by the same, and came back as the loop ended; not `but`, who itself waits for it; 0 nobody.
+ * was started by the same, and came back as the loop ended; none of `waiting`, who wait for it; 0 nobody.
  * *ret_confidence, per cent, tells how sure that is. */
-uint32_t loop_partner(const struct scene *scene, uint32_t thread, uint32_t but, uint64_t from_ns, uint64_t to_ns, uint8_t *ret_confidence);
+uint32_t loop_partner(const struct scene *scene, uint32_t thread, const uint32_t *waiting, unsigned count, uint64_t from_ns, uint64_t to_ns,
+		      uint8_t *ret_confidence);
 
 /* Where the loop began that may sleep at several places, one after the other. */
 const struct episode *loop_first(const struct scene *scene, const struct episode *loop);

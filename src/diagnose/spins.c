@@ -161,5 +161,5 @@ uint32_t diagnoser_spin_partner(const struct diagnoser *diagnoser, uint32_t thre
 		return awaited.thread;
 	if (spin_asked_find(diagnoser->scene, thread, from_ns, to_ns, &asked))
 		return asked.thread;
-	return loop_partner(diagnoser->scene, thread, 0, from_ns, to_ns, &confidence);
+	return loop_partner(diagnoser->scene, thread, NULL, 0, from_ns, to_ns, &confidence);
 }

@@ -556,7 +556,7 @@ static void ask_loop(struct question *q)
 
 	if (!loop_is(q->scene, q->episode) && !loop_is_short(q->scene, q->episode))
 		return;
-	partner = loop_partner(q->scene, q->episode->thread, 0, q->from, q->to, &confidence);
+	partner = loop_partner(q->scene, q->episode->thread, q->waiting, q->waiting_count, q->from, q->to, &confidence);
 	if (partner && confidence >= limit(q, LIMIT_flag_least) && !is_waiting(q, partner))
 		suspect_thread(q, partner, LINK_FLAG, confidence < weight_of(q) ? confidence : weight_of(q), 0);
 }

@@ -20,7 +20,7 @@ static uint32_t looked_for(const struct naming *naming, const struct episode *e)
 
 	if (e->end_ns - e->start_ns < LOOKED_LEAST_NS || script_is_clocked(scene, NULL, &scene->waits[e->last]) || !loop_is(scene, e))
 		return 0;
-	other = loop_partner(scene, e->thread, 0, e->start_ns, e->end_ns, &confidence);
+	other = loop_partner(scene, e->thread, NULL, 0, e->start_ns, e->end_ns, &confidence);
 	return confidence < limit_of(scene, LIMIT_flag_known) || other == e->thread || naming_is_kernel(naming, other) ? 0 : other;
 }
 
