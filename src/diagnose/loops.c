@@ -147,8 +147,7 @@ static bool waits_for(const struct scene *scene, uint32_t thread, uint32_t other
 
 #define MOST_BEHIND 8u
 
-/* What it was in at the time was ended by the looking one, which had seen the change by then, or by who waited for that. */
-static bool waits_behind(const struct scene *scene, uint32_t thread, uint32_t looking, uint64_t time)
+bool loop_waits_behind(const struct scene *scene, uint32_t thread, uint32_t looking, uint64_t time)
 {
 	for (unsigned i = 0; thread && i < MOST_BEHIND && rule_holds(scene, RULE_behind_looker); i++) {
 		const struct episode *e = scene_episode(scene, thread, time);
@@ -244,7 +243,7 @@ static uint32_t one_came_back(const struct scene *scene, uint32_t thread, uint64
 					  : !(absence == WAS_AWAY && was_gone(scene, i, from_ns + slack, to_ns, begin, &back_ns)) &&
 						    !was_held(scene, i, from_ns, to_ns, begin, slack, absence == WENT_WITH_IT, &back_ns))
 			continue;
-		if (!are_kin(scene, thread, i) || waits_behind(scene, i, thread, begin))
+		if (!are_kin(scene, thread, i) || loop_waits_behind(scene, i, thread, begin))
 			continue;
 		/* Who waited for that one came back with it. */
 		if (found && (scene_descends_from(scene, i, scene_pid(scene, found)) || waited_for(scene, found, i, begin)))

@@ -19,6 +19,9 @@ bool loop_looks_away(const struct scene *scene, const struct wait *wait);
 uint32_t loop_partner(const struct scene *scene, uint32_t thread, const uint32_t *waiting, unsigned count, uint64_t from_ns, uint64_t to_ns,
 		      uint8_t *ret_confidence);
 
+/* What the thread waited for at the time was that the looking one, which then ended that wait, goes on; or one that waited so. */
+bool loop_waits_behind(const struct scene *scene, uint32_t thread, uint32_t looking, uint64_t time);
+
 /* Where the loop began that may sleep at several places, one after the other. */
 const struct episode *loop_first(const struct scene *scene, const struct episode *loop);
 /* Who was at rest until the looping thread woke it just before the loop began, and rests again since it

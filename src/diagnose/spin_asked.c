@@ -91,7 +91,7 @@ bool spin_asked_find(const struct scene *scene, uint32_t thread, uint64_t from_n
 			break;
 		rest = scene_is_system(scene, k->target) || k->target == thread ? NULL : rest_ended(scene, k);
 		back = rest ? back_ns(scene, k, rest) : 0;
-		if (!rest || !ends_with(scene, back, start, end))
+		if (!rest || !ends_with(scene, back, start, end) || loop_waits_behind(scene, k->target, thread, (back < end ? back : end) - 1))
 			continue;
 		*ret_asked = (struct spin_asked){ k->target, k->number, start, back < end ? back : end };
 		return true;

@@ -42,6 +42,12 @@ static bool goes_round(const struct scene *scene, uint32_t thread, uint64_t from
 	return visits >= limit_of(scene, LIMIT_rest_visits);
 }
 
+/* It gave up the processor itself, again and again: what it stands in the queue for is another's to do. */
+static bool gives_way(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
+{
+	return rule_holds(scene, RULE_gives_up) && scene_yields(scene, thread, from_ns, to_ns) >= limit_of(scene, LIMIT_looks);
+}
+
 /* Another thread of the process could have run, and next to never did. */
 static bool sibling_kept_off(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
 {
@@ -52,7 +58,7 @@ static bool sibling_kept_off(const struct scene *scene, uint32_t thread, uint64_
 			continue;
 		scene_state_times(scene, i, from_ns, to_ns, &times);
 		if (times.ns[SPAN_RUNNABLE] * 2 > to_ns - from_ns && times.ns[SPAN_RUNNING] * 4 < to_ns - from_ns &&
-		    !goes_round(scene, i, from_ns, to_ns))
+		    !goes_round(scene, i, from_ns, to_ns) && !gives_way(scene, i, from_ns, to_ns))
 			return true;
 	}
 	return false;
