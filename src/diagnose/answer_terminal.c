@@ -56,13 +56,31 @@ static const struct wait *writes_to_terminal(const struct describer *d, const st
 	return NULL;
 }
 
+/* What was written there lies unread at the other side, in the wait: then nobody has stopped the output, but nobody reads it either. */
+static bool lies_unread(const struct describer *d, const struct wait *writes)
+{
+	struct row own = ends_of_object(d->ends, writes->object);
+
+	for (uint32_t i = 0; i < own.count; i++) {
+		struct row far = ends_receiving(d->ends, ends_at(d->ends, own, i)->at.channel_out);
+
+		for (uint32_t k = 0; k < far.count; k++) {
+			const struct descriptor *other = ends_at(d->ends, far, k);
+
+			if (other->at.queued && other->time >= writes->start_ns && other->time <= writes->end_ns)
+				return true;
+		}
+	}
+	return false;
+}
+
 /* At the other side of the terminal that the victim, or one that it waits for, writes to the culprit only listened. */
 static void tell_stopped_output(const struct describer *d, const struct diagnosis *g, struct buf *buf)
 {
 	const struct wait *writes = writes_to_terminal(d, g);
 	const struct wait *listens = answer_longest_wait(d->scene, g->culprit.thread, g);
 
-	if (writes && listens && g->culprit.pid != g->victim.pid && ends_listens_at_terminals(d->ends, g->culprit.pid, listens))
+	if (writes && listens && g->culprit.pid != g->victim.pid && !lies_unread(d, writes) && ends_listens_at_terminals(d->ends, g->culprit.pid, listens))
 		buf_text(buf, writes->end == WAIT_END_OPEN ? " The terminal's output is stopped, as by Ctrl-S, until somebody lets it go on."
 							   : " The terminal's output was stopped, as by Ctrl-S, until somebody let it go on.");
 }
