@@ -494,7 +494,17 @@ static bool waits_to_be_told(const struct wait *w)
 	       (w->kind == WAIT_KIND_poll && object_kind(w->detail) == OBJECT_KIND_eventfd);
 }
 
-/* Its loop listens to nothing but what other threads of its process wake it by, and they all wait to be told something, too. */
+static bool asked_just_before(const struct scene *scene, uint32_t thread, const struct episode *e)
+{
+	uint32_t i = scene_wakes_from(scene, thread, e->start_ns);
+
+	if (i-- == scene->threads[thread].wake || scene->wakes[i].time + limit_of(scene, LIMIT_asked_before_ns) < e->start_ns)
+		return false;
+	return !scene_is_system(scene, scene->wakes[i].target) && !scene_same_process(scene, scene->wakes[i].target, thread);
+}
+
+/* Its loop listens to nothing but what other threads of its process wake it by, and they all wait to be told something, too. Not so where one
+ * of them asked another process just before, and the loop has set itself a limit for it. */
 static bool rests_with_its_threads(const struct finder *f, const struct episode *e)
 {
 	const struct wait *w = last_of(f, e);
@@ -507,7 +517,7 @@ static bool rests_with_its_threads(const struct finder *f, const struct episode 
 		if (i == e->thread || f->scene->tables->threads[i].end_ns < e->end_ns)
 			continue;
 		its = wait_in_middle(f->scene, i, e);
-		if (!its || !waits_to_be_told(its))
+		if (!its || !waits_to_be_told(its) || (w->timeout_ns && asked_just_before(f->scene, i, e)))
 			return false;
 	}
 	return true;
@@ -523,16 +533,6 @@ static bool is_left_to_others(const struct finder *f, const struct episode *e)
 		(w->kind == WAIT_KIND_signal && w->end == WAIT_END_OPEN && !scene_only_child(f->scene, e->thread, e->start_ns, e->end_ns)));
 }
 
-static bool asked_just_before(const struct finder *f, const struct episode *e)
-{
-	const struct scene *scene = f->scene;
-	uint32_t i = scene_wakes_from(scene, e->thread, e->start_ns);
-
-	if (i-- == scene->threads[e->thread].wake || scene->wakes[i].time + limit_of(scene, LIMIT_asked_before_ns) < e->start_ns)
-		return false;
-	return !scene_is_system(scene, scene->wakes[i].target) && !scene_same_process(scene, scene->wakes[i].target, e->thread);
-}
-
 /* Its server, that has others to serve meanwhile, shows nothing of it. Who is killed was not answered, as one that waits for news. */
 static bool is_late_command(const struct finder *f, const struct episode *e)
 {
@@ -543,7 +543,7 @@ static bool is_late_command(const struct finder *f, const struct episode *e)
 	    w->cause == WAKE_CAUSE_signal || scene_ended_by_signal(f->scene, w) || t->end_ns >= f->scene->end_ns ||
 	    hangs_role_in(f, w) != END_CLIENT || hangs_has_windows(f) || hangs_ended_by_clock(f, w))
 		return false;
-	return (e->end_ns - e->start_ns) * 100 > limit_of(f->scene, LIMIT_life) * (t->end_ns - t->start_ns) && asked_just_before(f, e) &&
+	return (e->end_ns - e->start_ns) * 100 > limit_of(f->scene, LIMIT_life) * (t->end_ns - t->start_ns) && asked_just_before(f->scene, e->thread, e) &&
 	       !hangs_listened_back(f, w->waker, e) && !hangs_has_work_done(f, e);
 }
 
