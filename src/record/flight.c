@@ -261,7 +261,7 @@ static void keep_recording(struct flight *flight)
 		return;
 	}
 	fit_disk(flight);
-	if (status.file_bytes >= flight->file_bytes)
+	if (status.file_bytes >= flight->file_bytes || status.file_is_full)
 		rotate(flight);
 	else if (flight->limit_bytes < flight->options->bytes || flight->index.pid) /* its files count, too */
 		ring_folder_trim(&flight->folder, flight->limit_bytes, 1, NULL);

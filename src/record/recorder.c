@@ -504,6 +504,7 @@ void recorder_status(struct recorder *recorder, struct recorder_status *ret_stat
 	status.events = recorder->closed_events + atomic_load(&recorder->agent.events);
 	status.bytes = recorder->closed_bytes + atomic_load(&recorder->agent.bytes);
 	status.file_bytes = atomic_load(&recorder->agent.bytes);
+	status.file_is_full = stacks_few_numbers(recorder->stacks);
 	if (recorder->rings.base)
 		status.lost = rings_lost(&recorder->rings);
 	if (recorder->programs)

@@ -48,6 +48,7 @@ struct recorder_status {
 	uint64_t events;              /* handed to the writer, state records too */
 	uint64_t bytes;               /* of the trace, all its files */
 	uint64_t file_bytes;          /* of the file that is written now */
+	bool file_is_full;            /* of what it may hold besides: stacks that are new would not be told in it */
 	uint64_t lost;                /* events */
 	uint64_t start_ns, now_ns;    /* CLOCK_MONOTONIC */
 	bool ended;                   /* the agent has stopped by itself: `err` says why */

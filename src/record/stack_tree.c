@@ -9,6 +9,8 @@
 #include "base/map.h"
 
 #define SLOTS_FIRST 8192u
+#define FEW_PART 8u                /* of a file's numbers: so much comes before the next file has begun */
+#define BEGUN_PART 4u              /* with less at its beginning another file would be no better */
 
 static void *reserve(size_t bytes)
 {
@@ -18,7 +20,11 @@ static void *reserve(size_t bytes)
 
 int stack_tree_open(struct stack_tree *tree, struct err *err)
 {
-	*tree = (struct stack_tree){ .count = 1, .slot_count = SLOTS_FIRST, .next_number = 1, .numbers_left = NODE_NUMBERS - 1 };
+	*tree = (struct stack_tree){ .count = 1, .slot_count = SLOTS_FIRST, .next_number = 1, .numbers_most = STACK_TREE_RING_FILE };
+	const char *most = getenv("ARGUS_STACK_NUMBERS"); /* for tests: a file's */
+	if (most)
+		tree->numbers_most = (uint32_t)strtoul(most, NULL, 10);
+	tree->numbers_left = tree->numbers_begun = most ? tree->numbers_most : NODE_NUMBERS - 1;
 	tree->nodes = reserve(STACK_TREE_PLACES * sizeof(*tree->nodes));
 	tree->numbers = reserve(STACK_TREE_PLACES * sizeof(*tree->numbers));
 	if (!tree->nodes || !tree->numbers) {
@@ -164,10 +170,16 @@ uint32_t *stack_tree_compact(struct stack_tree *tree, uint8_t *marks)
 
 void stack_tree_renumber(struct stack_tree *tree)
 {
-	tree->numbers_left = STACK_TREE_RING_FILE;
+	tree->numbers_left = tree->numbers_most;
 	for (uint32_t i = 1; i < tree->count; i++)
 		if (tree->numbers_left)
 			take_number(tree, i);
 		else
 			tree->numbers[i] = 0;
+	tree->numbers_begun = tree->numbers_left;
+}
+
+bool stack_tree_has_few(const struct stack_tree *tree)
+{
+	return tree->numbers_left < tree->numbers_most / FEW_PART && tree->numbers_begun > tree->numbers_most / BEGUN_PART;
 }

@@ -35,6 +35,8 @@ struct stack_tree {
 	uint32_t count;            /* places in use are below */
 	uint32_t next_number;
 	uint32_t numbers_left;     /* of the file that is being written */
+	uint32_t numbers_begun;    /* that were left as it began */
+	uint32_t numbers_most;     /* of a file in a ring */
 };
 
 int stack_tree_open(struct stack_tree *tree, struct err *err);
@@ -48,5 +50,7 @@ uint32_t stack_tree_reserve(struct stack_tree *tree);
 uint32_t *stack_tree_compact(struct stack_tree *tree, uint8_t *marks);
 /* A file of a ring begins: all get new numbers. */
 void stack_tree_renumber(struct stack_tree *tree);
+/* Stacks that are met from now on would soon have no number in this file, and would have one in another. */
+bool stack_tree_has_few(const struct stack_tree *tree);
 
 #endif

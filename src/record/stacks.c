@@ -223,8 +223,14 @@ void stacks_begin_file(struct stacks *s)
 	pthread_mutex_lock(&s->layouts.lock);
 	forget_unused(s);
 	stack_tree_renumber(&s->tree);
+	atomic_store(&s->few_numbers, false);
 	atomic_fetch_add(&s->files, 1);
 	pthread_mutex_unlock(&s->layouts.lock);
+}
+
+bool stacks_few_numbers(const struct stacks *s)
+{
+	return s && atomic_load(&s->few_numbers);
 }
 
 uint32_t stacks_files(const struct stacks *s)
@@ -357,6 +363,7 @@ static void take(struct stacks *s, bool records_follow)
 		forget_unused(s);
 	else if (s->known >= STACK_KNOWN_FULL)
 		begin_generation(s);
+	atomic_store(&s->few_numbers, stack_tree_has_few(&s->tree));
 	pthread_mutex_unlock(&s->layouts.lock);
 }
 

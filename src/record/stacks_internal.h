@@ -68,6 +68,7 @@ struct stacks {
 	struct ring_buffer *ring;
 	struct stack_tree tree;          /* under layouts.lock */
 	atomic_uint files;               /* that have begun since the first */
+	atomic_bool few_numbers;         /* are left in the file */
 	uint32_t tree_limit;             /* nodes at which those out of use are forgotten */
 	uint32_t *nodes[2];              /* places by the kernel's number, for two generations */
 	uint64_t *known_hashes;          /* the kernel's table: both halves */

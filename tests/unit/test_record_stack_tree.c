@@ -134,8 +134,13 @@ static void test_numbers_of_a_file(void **state)
 	path_of(&tree, 2000, 1);
 	assert_int_equal(stack_tree_reserve(&tree), 0);
 	assert_int_equal(stack_tree_node(&tree, &(struct stack_node){ .address = 9 }, &is_new), 0);
+	assert_true(stack_tree_has_few(&tree));
 	stack_tree_renumber(&tree);
+	assert_false(stack_tree_has_few(&tree));
 	assert_int_not_equal(stack_tree_reserve(&tree), 0);
+	/* where hardly any were left from the beginning on another file would be no better */
+	tree.numbers_left = tree.numbers_begun = 5;
+	assert_false(stack_tree_has_few(&tree));
 	stack_tree_close(&tree);
 }
 

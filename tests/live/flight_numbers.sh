@@ -1,0 +1,25 @@
+#!/bin/bash
+# The numbers that one file's stacks may have run out long before its bytes do, where programs come and go: the next
+# file begins then, and who comes later has stacks, too.
+. "$HERE/live/_lib.sh"
+need_bpf
+export ARGUS_RUNTIME_DIR=$WORK/run ARGUS_STACK_NUMBERS=8000
+ring=$WORK/ring
+trap 'argus stop >/dev/null 2>&1 || true' EXIT
+
+argus start --dir "$ring" --size 1G 2>/dev/null
+files() { find "$ring" -name '*.trace' | wc -l; }
+goes_on() { # what begins has stacks that nobody had before
+	local i
+	for i in $(seq 50); do /bin/sh -c ': "$(sleep 0)"'; done
+	[ "$(files)" -ge 2 ]
+}
+wait_until 120 goes_on
+ln -s "$(command -v sleep)" late-comer
+./late-comer 0.2
+argus stop 2>/dev/null
+argus dump --comm late-comer --type switch "$ring" >switches
+grep -q ustack= switches || fail "no stack behind the first file: $(cat switches)"
+for trace in "$ring"/*.trace; do
+	argus info "$trace" >/dev/null || fail "$trace"
+done
