@@ -256,7 +256,11 @@ static bool keeps_resting(const struct meaning *m, const struct wait *w)
 	const struct scene *scene = m->scene;
 	uint64_t from = known_from(m), since = from, most = part_of(scene, LIMIT_a_good_part, known_length(m));
 
-	for (uint32_t i = scene_waits_from(scene, w->thread, from); i < scene_waits_end(scene, w->thread); i++) {
+	uint32_t first = scene_waits_from(scene, w->thread, from);
+
+	/* one that began before lasts on */
+	first -= first > scene->threads[w->thread].wait && scene->waits[first - 1].end_ns > from;
+	for (uint32_t i = first; i < scene_waits_end(scene, w->thread); i++) {
 		const struct wait *its = &scene->waits[i];
 
 		if (its->start_ns >= m->hang->end_ns)
@@ -286,7 +290,22 @@ static uint32_t there_before(const struct scene *scene, uint32_t thread, uint64_
 	return pid;
 }
 
-/* One of the thread's process was let go on, or sent something, by one of those on the way as the hang began. */
+/* That process had itself turned to the thread's just before: what it is sent then is its answer, and asks it for nothing. */
+static bool is_answered(const struct scene *scene, uint32_t thread, uint32_t pid, uint64_t time)
+{
+	uint64_t slack = limit_of(scene, LIMIT_asked_before_ns);
+	uint32_t first = tables_process(scene->tables, pid, time);
+
+	if (first)
+		SCENE_EACH_MATE(scene, first, mate)
+			for (uint32_t k = scene_wakes_from(scene, mate, time > slack ? time - slack : 0);
+			     k < scene_wakes_end(scene, mate) && scene->wakes[k].time < time; k++)
+				if (scene_same_process(scene, scene->wakes[k].target, thread))
+					return true;
+	return false;
+}
+
+/* One of the thread's process was let go on, or sent something, by one of those on the way as the hang began, and was not but answered. */
 static bool was_asked(const struct meaning *m, unsigned last, uint32_t pid)
 {
 	const struct scene *scene = m->scene;
@@ -300,14 +319,14 @@ static bool was_asked(const struct meaning *m, unsigned last, uint32_t pid)
 			if (scene_pid(scene, mate) == pid)
 				return true;
 			for (uint32_t k = scene_wakes_from(scene, mate, from); k < scene_wakes_end(scene, mate) && scene->wakes[k].time <= to; k++)
-				if (scene_pid(scene, scene->wakes[k].target) == pid)
+				if (scene_pid(scene, scene->wakes[k].target) == pid && !is_answered(scene, mate, pid, scene->wakes[k].time))
 					return true;
 			for (uint32_t k = scene_messages_from(scene, mate, from); k < messages->count; k++) {
 				const struct message message = scene_message(scene, messages->items[k]);
 
 				if (message.start_ns > to)
 					break;
-				if (message_sent(&message) && message.peer == pid)
+				if (message_sent(&message) && message.peer == pid && !is_answered(scene, mate, pid, message.start_ns))
 					return true;
 			}
 		}
