@@ -274,6 +274,40 @@ static bool keeps_resting(const struct meaning *m, const struct wait *w)
 	return since + most >= m->hang->end_ns && since > from;
 }
 
+/* How far the rest at that set reaches that a thread begins soon enough. */
+static uint64_t rest_reaches(const struct scene *scene, const struct wait *w, uint32_t thread, uint64_t since, uint64_t most)
+{
+	uint32_t i = scene_waits_from(scene, thread, since);
+	uint64_t reaches = since;
+
+	i -= i > scene->threads[thread].wait && scene->waits[i - 1].end_ns > since;
+	for (; i < scene_waits_end(scene, thread) && scene->waits[i].start_ns <= since + most; i++)
+		if (scene->waits[i].kind == w->kind && scene->waits[i].object == w->object && scene->waits[i].end_ns > reaches)
+			reaches = scene->waits[i].end_ns;
+	return reaches;
+}
+
+/* Its process was never away from the set for long, whichever of its threads listened: as runtimes do, that have many for it. */
+static bool process_keeps_resting(const struct meaning *m, const struct wait *w)
+{
+	const struct scene *scene = m->scene;
+	uint64_t from = known_from(m), since = from, most = part_of(scene, LIMIT_a_good_part, known_length(m));
+
+	while (w->kind == WAIT_KIND_epoll && w->object && since + most < m->hang->end_ns) {
+		uint64_t reaches = since;
+
+		SCENE_EACH_MATE(scene, w->thread, mate) {
+			uint64_t its = rest_reaches(scene, w, mate, since, most);
+
+			reaches = its > reaches ? its : reaches;
+		}
+		if (reaches == since)
+			return false;
+		since = reaches;
+	}
+	return since > from;
+}
+
 /* The process that was there as the hang began, of which the thread, or who started it, is. */
 static uint32_t there_before(const struct scene *scene, uint32_t thread, uint64_t from_ns)
 {
@@ -369,7 +403,7 @@ static bool waits_for_news(struct meaning *m)
 		uint8_t link = m->v->steps.items[m->way[i + 1]].link;
 
 		if (!w || (link != LINK_WAKE && link != LINK_SENT) || scene_same_process(m->scene, next, w->thread) || (!i && !wait_is_loop_rest(w)) ||
-		    !rests_at(m, w) || !keeps_resting(m, w))
+		    !rests_at(m, w) || (!keeps_resting(m, w) && !process_keeps_resting(m, w)))
 			continue;
 		if (comes_from_outside(m, w, next) && !was_asked(m, i, there_before(m->scene, next, m->hang->start_ns)))
 			return true;
