@@ -10,8 +10,7 @@ trap 'argus stop >/dev/null 2>&1 || true' EXIT
 argus start --dir "$ring" --size 1G 2>/dev/null
 files() { find "$ring" -name '*.trace' | wc -l; }
 goes_on() { # what begins has stacks that nobody had before
-	local i
-	for i in $(seq 50); do /bin/sh -c ': "$(sleep 0)"'; done
+	seq 50 | xargs -I{} /bin/sh -c ': {} "$(sleep 0)"'
 	[ "$(files)" -ge 2 ]
 }
 wait_until 120 goes_on
