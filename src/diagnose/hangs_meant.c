@@ -250,57 +250,49 @@ static bool watches_files(struct meaning *m)
 	return false;
 }
 
-/* It came back to that place again and again, and was never elsewhere for long, as far as that is known: not before a part of a long trace. */
-static bool keeps_resting(const struct meaning *m, const struct wait *w)
+static bool is_same_rest(const struct wait *w, const struct wait *its)
 {
-	const struct scene *scene = m->scene;
-	uint64_t from = known_from(m), since = from, most = part_of(scene, LIMIT_a_good_part, known_length(m));
-
-	uint32_t first = scene_waits_from(scene, w->thread, from);
-
-	/* one that began before lasts on */
-	first -= first > scene->threads[w->thread].wait && scene->waits[first - 1].end_ns > from;
-	for (uint32_t i = first; i < scene_waits_end(scene, w->thread); i++) {
-		const struct wait *its = &scene->waits[i];
-
-		if (its->start_ns >= m->hang->end_ns)
-			break;
-		if (its->site != w->site && !(its->kind == w->kind && hangs_listened_to(w) && hangs_listened_to(its) == hangs_listened_to(w)))
-			continue;
-		if (its->start_ns > since && its->start_ns - since > most)
-			return false;
-		since = its->end_ns;
-	}
-	return since + most >= m->hang->end_ns && since > from;
+	return its->site == w->site || (its->kind == w->kind && hangs_listened_to(w) && hangs_listened_to(its) == hangs_listened_to(w));
 }
 
-/* How far the rest at that set reaches that a thread begins soon enough. */
+static bool is_same_set(const struct wait *w, const struct wait *its)
+{
+	return w->kind == WAIT_KIND_epoll && its->kind == w->kind && w->object && its->object == w->object;
+}
+
+/* How far a rest reaches that a thread begins soon enough. */
 static uint64_t rest_reaches(const struct scene *scene, const struct wait *w, uint32_t thread, uint64_t since, uint64_t most)
 {
 	uint32_t i = scene_waits_from(scene, thread, since);
 	uint64_t reaches = since;
 
+	/* one that began before lasts on */
 	i -= i > scene->threads[thread].wait && scene->waits[i - 1].end_ns > since;
-	for (; i < scene_waits_end(scene, thread) && scene->waits[i].start_ns <= since + most; i++)
-		if (scene->waits[i].kind == w->kind && scene->waits[i].object == w->object && scene->waits[i].end_ns > reaches)
-			reaches = scene->waits[i].end_ns;
+	for (; i < scene_waits_end(scene, thread) && scene->waits[i].start_ns <= since + most; i++) {
+		const struct wait *its = &scene->waits[i];
+
+		if (its->end_ns > reaches && (is_same_set(w, its) || (thread == w->thread && is_same_rest(w, its))))
+			reaches = its->end_ns;
+	}
 	return reaches;
 }
 
-/* Its process was never away from the set for long, whichever of its threads listened: as runtimes do, that have many for it. */
-static bool process_keeps_resting(const struct meaning *m, const struct wait *w)
+/* It came back to that place again and again, and was never elsewhere for long, as far as that is known: not before a part of a long trace.
+ * At a set any of its threads may listen, as in runtimes that have many for it. */
+static bool keeps_resting(const struct meaning *m, const struct wait *w)
 {
 	const struct scene *scene = m->scene;
 	uint64_t from = known_from(m), since = from, most = part_of(scene, LIMIT_a_good_part, known_length(m));
 
-	while (w->kind == WAIT_KIND_epoll && w->object && since + most < m->hang->end_ns) {
-		uint64_t reaches = since;
+	while (since + most < m->hang->end_ns) {
+		uint64_t reaches = rest_reaches(scene, w, w->thread, since, most);
 
-		SCENE_EACH_MATE(scene, w->thread, mate) {
-			uint64_t its = rest_reaches(scene, w, mate, since, most);
+		if (w->kind == WAIT_KIND_epoll)
+			SCENE_EACH_MATE(scene, w->thread, mate) {
+				uint64_t its = rest_reaches(scene, w, mate, since, most);
 
-			reaches = its > reaches ? its : reaches;
-		}
+				reaches = its > reaches ? its : reaches;
+			}
 		if (reaches == since)
 			return false;
 		since = reaches;
@@ -403,7 +395,7 @@ static bool waits_for_news(struct meaning *m)
 		uint8_t link = m->v->steps.items[m->way[i + 1]].link;
 
 		if (!w || (link != LINK_WAKE && link != LINK_SENT) || scene_same_process(m->scene, next, w->thread) || (!i && !wait_is_loop_rest(w)) ||
-		    !rests_at(m, w) || (!keeps_resting(m, w) && !process_keeps_resting(m, w)))
+		    !rests_at(m, w) || !keeps_resting(m, w))
 			continue;
 		if (comes_from_outside(m, w, next) && !was_asked(m, i, there_before(m->scene, next, m->hang->start_ns)))
 			return true;

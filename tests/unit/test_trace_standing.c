@@ -22,12 +22,17 @@ static void see_wake(struct standing *standing, uint64_t time, uint32_t tid, uin
 	standing_see(standing, &(struct event){ .time = time, .number = time, .tid = tid, .type = EVENT_wake, .data = &w, .tail = "" });
 }
 
-static unsigned count(const struct standing_events *events, unsigned type)
+static unsigned wakes_standing(const struct standing *standing, uint64_t time)
 {
+	struct standing_events events;
+	struct arena arena;
 	unsigned n = 0;
 
-	for (uint32_t i = 0; i < events->count; i++)
-		n += events->events[i].type == type;
+	arena_init(&arena);
+	standing_take(&arena, standing, time, &events);
+	for (uint32_t i = 0; i < events.count; i++)
+		n += events.events[i].type == EVENT_wake;
+	arena_done(&arena);
 	return n;
 }
 
@@ -37,19 +42,14 @@ static void test_a_way_in_that_was_lost(void **state)
 	(void)state;
 	for (int lost = 0; lost < 2; lost++) {
 		struct standing *standing = standing_new(NULL, 0);
-		struct standing_events events;
-		struct arena arena;
 
-		arena_init(&arena);
 		see_switch(standing, 10, 0, 20);
 		see_switch(standing, 20, 20, 30);
 		see_wake(standing, 30, 40, 20);
 		if (!lost)
 			see_switch(standing, 35, 30, 20);
 		see_switch(standing, 40, 20, 0);
-		standing_take(&arena, standing, 50, &events);
-		assert_int_equal(count(&events, EVENT_wake), 0);
-		arena_done(&arena);
+		assert_int_equal(wakes_standing(standing, 50), 0);
 		standing_free(standing);
 	}
 }
@@ -58,17 +58,12 @@ static void test_a_way_in_that_was_lost(void **state)
 static void test_a_wake_that_came_early(void **state)
 {
 	struct standing *standing = standing_new(NULL, 0);
-	struct standing_events events;
-	struct arena arena;
 
 	(void)state;
-	arena_init(&arena);
 	see_switch(standing, 10, 0, 20);
 	see_wake(standing, 15, 40, 20);
 	see_switch(standing, 20, 20, 0);
-	standing_take(&arena, standing, 50, &events);
-	assert_int_equal(count(&events, EVENT_wake), 1);
-	arena_done(&arena);
+	assert_int_equal(wakes_standing(standing, 50), 1);
 	standing_free(standing);
 }
 
