@@ -10,7 +10,7 @@
 
 #define SLOTS_FIRST 8192u
 #define FEW_PART 8u                /* of a file's numbers: so much comes before the next file has begun */
-#define BEGUN_PART 4u              /* with less at its beginning another file would be no better */
+#define BEGUN_PART 4u              /* with less at its beginning another file would be no better as long as the same are in use */
 
 static void *reserve(size_t bytes)
 {
@@ -181,5 +181,10 @@ void stack_tree_renumber(struct stack_tree *tree)
 
 bool stack_tree_has_few(const struct stack_tree *tree)
 {
-	return tree->numbers_left < tree->numbers_most / FEW_PART && tree->numbers_begun > tree->numbers_most / BEGUN_PART;
+	return tree->numbers_left < tree->numbers_most / FEW_PART;
+}
+
+bool stack_tree_began_with_few(const struct stack_tree *tree)
+{
+	return tree->numbers_begun <= tree->numbers_most / BEGUN_PART;
 }

@@ -50,7 +50,9 @@ uint32_t stack_tree_reserve(struct stack_tree *tree);
 uint32_t *stack_tree_compact(struct stack_tree *tree, uint8_t *marks);
 /* A file of a ring begins: all get new numbers. */
 void stack_tree_renumber(struct stack_tree *tree);
-/* Stacks that are met from now on would soon have no number in this file, and would have one in another. */
+/* Stacks that are met from now on would soon have no number in this file. */
 bool stack_tree_has_few(const struct stack_tree *tree);
+/* Those in use took most of the file's numbers: what may help is to forget some, not another file alone. */
+bool stack_tree_began_with_few(const struct stack_tree *tree);
 
 #endif

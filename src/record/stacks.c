@@ -161,6 +161,7 @@ static void begin_generation(struct stacks *s)
 	madvise(s->nodes[next & 1], NODES_BYTES, MADV_DONTNEED);
 	s->generation = next;
 	s->known = 0;
+	s->file_generations++;
 	__atomic_store_n(&s->now->generation, next, __ATOMIC_RELEASE);
 }
 
@@ -223,6 +224,7 @@ void stacks_begin_file(struct stacks *s)
 	pthread_mutex_lock(&s->layouts.lock);
 	forget_unused(s);
 	stack_tree_renumber(&s->tree);
+	s->file_generations = 0;
 	atomic_store(&s->few_numbers, false);
 	atomic_fetch_add(&s->files, 1);
 	pthread_mutex_unlock(&s->layouts.lock);
@@ -350,6 +352,15 @@ static int take_message(void *data, void *message, size_t bytes)
 	return r || s->taken_bytes < STACK_RING_BYTES ? r : -EAGAIN;
 }
 
+/* What was in use before the last two generations alone is forgotten as the next file begins. */
+#define FORGETTING_GENERATIONS 2u
+
+/* New stacks have few numbers left, and those in use took the others: it must be seen which of them are in use still. */
+static bool must_forget(const struct stacks *s)
+{
+	return stack_tree_has_few(&s->tree) && stack_tree_began_with_few(&s->tree) && s->file_generations < FORGETTING_GENERATIONS;
+}
+
 static void take(struct stacks *s, bool records_follow)
 {
 	if (!s)
@@ -361,9 +372,9 @@ static void take(struct stacks *s, bool records_follow)
 	/* one generation a round of records at most, or there would be none that still knows theirs */
 	if (records_follow && s->tree.count >= s->tree_limit)
 		forget_unused(s);
-	else if (s->known >= STACK_KNOWN_FULL)
+	else if (s->known >= STACK_KNOWN_FULL || (records_follow && must_forget(s)))
 		begin_generation(s);
-	atomic_store(&s->few_numbers, stack_tree_has_few(&s->tree));
+	atomic_store(&s->few_numbers, stack_tree_has_few(&s->tree) && !must_forget(s));
 	pthread_mutex_unlock(&s->layouts.lock);
 }
 

@@ -137,10 +137,13 @@ static void test_numbers_of_a_file(void **state)
 	assert_true(stack_tree_has_few(&tree));
 	stack_tree_renumber(&tree);
 	assert_false(stack_tree_has_few(&tree));
+	assert_false(stack_tree_began_with_few(&tree));
 	assert_int_not_equal(stack_tree_reserve(&tree), 0);
-	/* where hardly any were left from the beginning on another file would be no better */
-	tree.numbers_left = tree.numbers_begun = 5;
-	assert_false(stack_tree_has_few(&tree));
+	/* where those in use take most of them the next file will have few, too */
+	tree.numbers_most = tree.count + 5;
+	stack_tree_renumber(&tree);
+	assert_true(stack_tree_has_few(&tree));
+	assert_true(stack_tree_began_with_few(&tree));
 	stack_tree_close(&tree);
 }
 
