@@ -550,7 +550,8 @@ static bool may_be_meant(enum rule_id rule)
 	switch (rule) {
 	case RULE_not_answered: case RULE_late_trip: case RULE_late_command: case RULE_idle_children: case RULE_held_up: case RULE_drops:
 	case RULE_looks_in_vain: case RULE_looks_for_answer: case RULE_tries_in_vain: case RULE_gave_up: case RULE_nobody_can_end:
-	case RULE_turn: case RULE_open_turn: case RULE_computes: case RULE_stopped: case RULE_lock_by_name: case RULE_lock_kept: case RULE_kernel_wait:
+	case RULE_turn: case RULE_open_turn: case RULE_computes: case RULE_stopped: case RULE_lock_by_name: case RULE_lock_kept:
+	case RULE_file_lock: case RULE_file_server: case RULE_kernel_wait:
 	case RULE_killed_before:
 		return true;
 	default:

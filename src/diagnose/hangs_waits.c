@@ -155,8 +155,20 @@ static bool waits_in_kernel(const struct finder *f, const struct episode *e)
 {
 	const struct wait *w = last_of(f, e);
 
+	if (!wait_is_in_kernel(w) || w->kind == WAIT_KIND_file_lock || w->kind == WAIT_KIND_fuse)
+		return false;
 	/* a program's windows are for a person, who waits for them meanwhile */
-	return wait_is_in_kernel(w) && (!may_be_fifo(f, w) || (f->leads && hangs_has_windows(f) && rule_holds(f->scene, RULE_windows_wait)));
+	return !may_be_fifo(f, w) || (f->leads && hangs_has_windows(f) && rule_holds(f->scene, RULE_windows_wait));
+}
+
+static bool waits_for_file_lock(const struct finder *f, const struct episode *e)
+{
+	return last_of(f, e)->kind == WAIT_KIND_file_lock;
+}
+
+static bool waits_for_file_server(const struct finder *f, const struct episode *e)
+{
+	return last_of(f, e)->kind == WAIT_KIND_fuse;
 }
 
 static bool tries_file_lock(const struct finder *f, const struct episode *e)
