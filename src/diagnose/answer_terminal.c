@@ -62,7 +62,7 @@ static bool lies_unread(const struct describer *d, const struct wait *writes)
 	struct row own = ends_of_object(d->ends, writes->object);
 
 	for (uint32_t i = 0; i < own.count; i++) {
-		struct row far = ends_receiving(d->ends, ends_at(d->ends, own, i)->at.channel_out);
+		struct row far = ends_far(d->ends, ends_at(d->ends, own, i));
 
 		for (uint32_t k = 0; k < far.count; k++) {
 			const struct descriptor *other = ends_at(d->ends, far, k);

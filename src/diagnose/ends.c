@@ -14,11 +14,12 @@ typedef uint64_t (*key_of)(const struct descriptor *descriptor);
 
 static uint64_t object_key(const struct descriptor *d) { return d->at.object; }
 static uint64_t channel_key(const struct descriptor *d) { return d->at.channel_in; }
+static uint64_t answering_key(const struct descriptor *d) { return d->at.channel_out; }
 static uint64_t pid_key(const struct descriptor *d) { return d->pid; }
 
 /* A descriptor's place; they lie in the order of time. */
 struct keyed {
-	uint64_t key;
+	uint64_t key, then;
 	uint32_t place;
 };
 
@@ -28,6 +29,8 @@ static int compare(const void *a, const void *b)
 
 	if (x->key != y->key)
 		return x->key < y->key ? -1 : 1;
+	if (x->then != y->then)
+		return x->then < y->then ? -1 : 1;
 	return x->place < y->place ? -1 : x->place > y->place;
 }
 
@@ -36,7 +39,7 @@ static bool is_of_windows(const struct descriptor *d)
 	return d->text && (strstr(d->text, "/.X11-unix/X") || strstr(d->text, "/wayland-"));
 }
 
-static struct row sorted(struct arena *arena, const struct tables *tables, key_of key)
+static struct row sorted(struct arena *arena, const struct tables *tables, key_of key, key_of then)
 {
 	uint32_t *items = arena_array(arena, uint32_t, tables->descriptor_count);
 	struct keyed *keyed = mem_alloc(arena_array_bytes(sizeof(*keyed), tables->descriptor_count + 1));
@@ -46,7 +49,7 @@ static struct row sorted(struct arena *arena, const struct tables *tables, key_o
 		uint64_t of = key(&tables->descriptors[i]);
 
 		if (of)
-			keyed[count++] = (struct keyed){ of, (uint32_t)i };
+			keyed[count++] = (struct keyed){ of, then ? then(&tables->descriptors[i]) : 0, (uint32_t)i };
 	}
 	qsort(keyed, count, sizeof(*keyed), compare);
 	for (uint32_t i = 0; i < count; i++)
@@ -156,9 +159,9 @@ void ends_build(struct arena *arena, const struct scene *scene, struct ends *ret
 
 	ret_ends->tables = tables;
 	ret_ends->judgement = scene->judgement;
-	ret_ends->by_object = sorted(arena, tables, object_key);
-	ret_ends->by_channel = sorted(arena, tables, channel_key);
-	ret_ends->by_pid = sorted(arena, tables, pid_key);
+	ret_ends->by_object = sorted(arena, tables, object_key, NULL);
+	ret_ends->by_channel = sorted(arena, tables, channel_key, answering_key);
+	ret_ends->by_pid = sorted(arena, tables, pid_key, NULL);
 	map_init(&ret_ends->roles);
 	map_init(&ret_ends->set_roles);
 	map_init(&ret_ends->windows);
@@ -214,6 +217,29 @@ struct row ends_of_object(const struct ends *ends, uint64_t object)
 struct row ends_receiving(const struct ends *ends, uint64_t channel)
 {
 	return part(ends, ends->by_channel, channel_key, channel);
+}
+
+/* Of the row, those that send to the channel, or to none as nobody receives from it any more. */
+static struct row answering(const struct ends *ends, struct row row, uint64_t channel)
+{
+	uint32_t open = 0, from, to;
+
+	while (open < row.count && !ends_at(ends, row, open)->at.channel_out)
+		open++;
+	for (from = open; from < row.count && ends_at(ends, row, from)->at.channel_out != channel; )
+		from++;
+	for (to = from; to < row.count && ends_at(ends, row, to)->at.channel_out == channel; )
+		to++;
+	return from < to ? (struct row){ row.items + from, to - from } : (struct row){ row.items, open };
+}
+
+struct row ends_far(const struct ends *ends, const struct descriptor *d)
+{
+	struct row row = ends_receiving(ends, d->at.channel_out);
+	bool both_ways = (d->at.kind == OBJECT_KIND_tcp || d->at.kind == OBJECT_KIND_unix_stream) && d->at.channel_in;
+
+	/* a channel's number may come again for another connection, once that is closed */
+	return both_ways ? answering(ends, row, d->at.channel_in) : row;
 }
 
 struct row ends_of_process(const struct ends *ends, uint32_t pid)
@@ -302,7 +328,7 @@ bool ends_kept_out(const struct ends *ends, const struct descriptor *client)
 bool ends_has_none(const struct ends *ends, const struct descriptor *client)
 {
 	return (client->at.kind != OBJECT_KIND_tcp || client->at.state == TCP_ESTABLISHED) && client->at.channel_out &&
-	       !ends_receiving(ends, client->at.channel_out).count;
+	       !ends_far(ends, client).count;
 }
 
 bool ends_not_accepted(const struct ends *ends, const struct descriptor *client)
@@ -417,7 +443,7 @@ static bool is_away_from_terminals(const struct ends *ends, const struct scene *
 bool ends_terminal_unattended(const struct ends *ends, const struct scene *scene, uint64_t object, const struct wait *wait)
 {
 	struct row row = object_kind(object) == OBJECT_KIND_tty && rule_holds(scene, RULE_unattended) ? ends_of_object(ends, object) : (struct row){ 0 };
-	struct row far = row.count ? ends_receiving(ends, ends_at(ends, row, row.count - 1)->at.channel_out) : (struct row){ 0 };
+	struct row far = row.count ? ends_far(ends, ends_at(ends, row, row.count - 1)) : (struct row){ 0 };
 	bool found = false;
 
 	if (!far.count || ends_is_terminal_master(ends, object))
@@ -440,7 +466,7 @@ static bool is_faced_by(const struct ends *ends, uint64_t object, uint32_t pid, 
 	struct row row = ends_of_object(ends, object);
 
 	for (uint32_t i = 0; i < row.count; i++) {
-		struct row far = ends_receiving(ends, ends_at(ends, row, i)->at.channel_out);
+		struct row far = ends_far(ends, ends_at(ends, row, i));
 
 		for (uint32_t j = 0; j < far.count; j++)
 			if ((!pid || ends_at(ends, far, j)->pid == pid) && (!other || ends_at(ends, far, j)->at.object == other))

@@ -19,7 +19,7 @@ struct ends {
 	struct map listeners;      /* hash of a listener's address -> index of its descriptor + 1 */
 	struct map accepted;       /* connections of which nobody is seen to have the far end, though it was accepted (ends_accepted.c) */
 	struct row by_object;      /* indices into tables->descriptors, sorted by object, then time */
-	struct row by_channel;     /* those that receive from a channel, sorted by it, then time */
+	struct row by_channel;     /* those that receive from a channel, sorted by it, by where they send to, then time */
 	struct row by_pid;         /* sorted by process, then time */
 };
 
@@ -31,6 +31,8 @@ enum end_role ends_set_role(const struct ends *ends, uint64_t set);
 /* Descriptors of the object, of any process; a part of by_object. */
 struct row ends_of_object(const struct ends *ends, uint64_t object);
 struct row ends_receiving(const struct ends *ends, uint64_t channel);
+/* Who has the other end of the connection, by time. */
+struct row ends_far(const struct ends *ends, const struct descriptor *d);
 /* That process has the other end of the connection. */
 bool ends_faces(const struct ends *ends, uint64_t object, uint32_t pid);
 /* They are the two ends of one connection. */

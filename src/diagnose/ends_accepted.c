@@ -95,7 +95,7 @@ bool ends_lost(const struct ends *ends, const struct descriptor *client)
 	const uint64_t *known = map_find(&ends->accepted, client->at.object);
 
 	return known && *known == ACCEPTED_CLOSED && judgement_holds(ends->judgement, RULE_lost_between) && client->at.kind == OBJECT_KIND_tcp &&
-	       client->at.state == TCP_ESTABLISHED && !client->at.queued && !ends_receiving(ends, client->at.channel_out).count;
+	       client->at.state == TCP_ESTABLISHED && !client->at.queued && !ends_far(ends, client).count;
 }
 
 bool ends_listens_to_lost(const struct ends *ends, uint32_t pid, const struct wait *wait)

@@ -64,7 +64,7 @@ const char *far_host_silent(const struct describer *d, const struct wait *w)
 	const struct descriptor *socket = rule_holds(d->scene, RULE_far_host) ? socket_of(d, w) : NULL;
 	const char *address;
 
-	if (!socket || ends_receiving(d->ends, socket->at.channel_out).count)
+	if (!socket || ends_far(d->ends, socket).count)
 		return NULL;
 	address = arena_printf(d->arena, "%s (%s)", address_of(socket), socket->at.kind == OBJECT_KIND_tcp ? "TCP" : "UDP");
 	if (ends_let_go(d->ends, socket))

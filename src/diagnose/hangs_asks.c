@@ -188,7 +188,7 @@ bool hangs_polls_own_pair(const struct finder *f, const struct wait *w)
 	uint32_t pid = scene_pid(f->scene, w->thread);
 
 	return all_of_process(f, row, pid) && ends_at(f->ends, row, 0)->at.channel_out &&
-	       all_of_process(f, ends_receiving(f->ends, ends_at(f->ends, row, 0)->at.channel_out), pid);
+	       all_of_process(f, ends_far(f->ends, ends_at(f->ends, row, 0)), pid);
 }
 
 static bool has_end(const struct finder *f, uint64_t object, uint32_t pid)

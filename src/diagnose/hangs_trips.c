@@ -51,7 +51,7 @@ static bool is_client(const struct finder *f, uint32_t pid)
 
 	for (uint32_t i = 0; i < row.count; i++) {
 		const struct descriptor *d = ends_at(f->ends, row, i);
-		struct row far = ends_receiving(f->ends, d->at.channel_out);
+		struct row far = ends_far(f->ends, d);
 		enum end_role role = ends_role(f->ends, d->at.object);
 		bool theirs = d->at.peer == pid;
 

@@ -218,7 +218,7 @@ static bool has_turned_worker(const struct scene *scene, uint32_t pid, uint64_t 
 /* All that have the other end do something else, and at least one of them since it was asked. */
 static bool is_served_elsewhere(const struct scene *scene, const struct ends *ends, const struct descriptor *d, uint64_t since_ns, uint64_t from_ns)
 {
-	struct row far = d->at.channel_out ? ends_receiving(ends, d->at.channel_out) : (struct row){ 0 };
+	struct row far = ends_far(ends, d);
 	bool found = false, asked = may_have_asked(d);
 	uint32_t last = 0;
 
@@ -317,7 +317,7 @@ static uint32_t count_served(const struct ends *ends, uint32_t pid)
 /* It serves few others, and waits in turn for one whom it asked. */
 static bool is_asked_in_turn(const struct scene *scene, const struct ends *ends, const struct descriptor *d, uint64_t since_ns, uint64_t from_ns)
 {
-	struct row far = d->at.channel_out ? ends_receiving(ends, d->at.channel_out) : (struct row){ 0 };
+	struct row far = ends_far(ends, d);
 	uint32_t pid = far.count ? ends_at(ends, far, far.count - 1)->pid : 0;
 
 	return pid && pid != d->pid && count_served(ends, pid) < limit_of(scene, LIMIT_small_set) &&
@@ -401,7 +401,7 @@ bool owed_told_last(const struct scene *scene, const struct ends *ends, uint32_t
 static bool is_kept_by_session(const struct scene *scene, const struct ends *ends, const struct descriptor *d, uint32_t thread, uint64_t since_ns,
 			       uint64_t from_ns)
 {
-	struct row far = d->at.channel_out ? ends_receiving(ends, d->at.channel_out) : (struct row){ 0 };
+	struct row far = ends_far(ends, d);
 	uint32_t pid = far.count ? ends_at(ends, far, far.count - 1)->pid : 0;
 
 	return pid && pid != d->pid && d->at.kind == OBJECT_KIND_tcp && may_have_asked(d) && rule_holds(scene, RULE_told_last) &&

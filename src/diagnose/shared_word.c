@@ -75,7 +75,7 @@ bool word_sharers_find(const struct scene *scene, const struct ends *ends, const
 		       struct word_sharers *ret_sharers)
 {
 	const struct descriptor *own = word_shared(ends, w);
-	struct row row = own ? ends_receiving(ends, own->at.channel_out) : (struct row){ 0 };
+	struct row row = own ? ends_far(ends, own) : (struct row){ 0 };
 	uint32_t seen[WORD_SHARERS_MOST * 2], count = 0;
 
 	*ret_sharers = (struct word_sharers){ .name = own ? own->text : "" };

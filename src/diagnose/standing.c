@@ -91,7 +91,7 @@ static bool is_had_by_children(const struct scene *scene, const struct ends *end
 
 	for (uint32_t i = 0; i < row.count; i++) {
 		const struct descriptor *d = ends_at(ends, row, i);
-		struct row far = d->pid == pid ? ends_receiving(ends, d->at.channel_out) : (struct row){ 0 };
+		struct row far = d->pid == pid ? ends_far(ends, d) : (struct row){ 0 };
 
 		for (uint32_t k = 0; k < far.count; k++) {
 			uint32_t other = tables_process(scene->tables, ends_at(ends, far, k)->pid, scene->end_ns);

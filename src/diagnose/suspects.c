@@ -458,7 +458,7 @@ static bool listens_for_process(const struct question *q, uint32_t thread)
 		return false;
 	row = ends_of_object(ends, w->detail);
 	for (uint32_t i = 0; i < row.count; i++) {
-		far = ends_at(ends, row, i)->pid == pid ? ends_receiving(ends, ends_at(ends, row, i)->at.channel_out) : (struct row){ 0 };
+		far = ends_at(ends, row, i)->pid == pid ? ends_far(ends, ends_at(ends, row, i)) : (struct row){ 0 };
 		for (uint32_t k = 0; k < far.count; k++)
 			if (ends_at(ends, far, k)->pid != pid)
 				return true;

@@ -56,7 +56,7 @@ static bool tells(const struct question *q, uint32_t pid, uint32_t reader)
 		if (d->at.fd == STANDARD_OUTPUT && !d->at.channel_out)
 			return false;
 		if (d->at.fd == STANDARD_OUTPUT)
-			far = ends_receiving(ends, d->at.channel_out);
+			far = ends_far(ends, d);
 	}
 	for (uint32_t i = 0; i < far.count; i++)
 		if (ends_at(ends, far, i)->pid == reader)

@@ -27,7 +27,7 @@ static uint32_t far_holder(const struct scene *scene, const struct ends *ends, s
 		uint32_t pid = ends_at(ends, far, i)->pid, thread = tables_process(tables, pid, from_ns);
 
 		if (pid != d->pid && thread && !scene_descends_from(scene, tables_process(tables, d->pid, from_ns), pid) &&
-		    tables->threads[thread].end_ns > from_ns + (to_ns - from_ns) / 2)
+		    tables->threads[thread].start_ns < to_ns && tables->threads[thread].end_ns > from_ns + (to_ns - from_ns) / 2)
 			return thread;
 	}
 	return 0;
@@ -45,7 +45,7 @@ static bool has_one_of(const struct ends *ends, struct row row, uint32_t pid)
 static uint32_t peer_of(const struct scene *scene, const struct ends *ends, const struct descriptor *d, uint64_t from_ns, uint64_t to_ns)
 {
 	uint32_t owner = tables_process(scene->tables, d->pid, from_ns), holder = 0;
-	struct row far = ends_receiving(ends, d->at.channel_out);
+	struct row far = ends_far(ends, d);
 
 	if (owner && (scene_descends_from(scene, owner, d->at.peer) || !has_one_of(ends, far, d->at.peer)))
 		holder = far_holder(scene, ends, far, d, from_ns, to_ns);
@@ -95,7 +95,7 @@ static void suspect_far_end(struct question *q, const struct descriptor *d, uint
 	const struct ends *ends = q->inquiry->ends;
 	const struct tables *tables = q->scene->tables;
 	const struct descriptor *listener;
-	struct row far = ends_receiving(ends, d->at.channel_out);
+	struct row far = ends_far(ends, d);
 	uint32_t own = 0;
 
 	/* both ends of a message queue are one */
@@ -393,7 +393,7 @@ static void suspect_behind(struct question *q, uint32_t server, const struct des
 {
 	const struct ends *ends = q->inquiry->ends;
 	struct request_asked asked = { .thread = server, .since_ns = since_ns, .from_ns = q->from, .to_ns = q->to };
-	uint32_t other = serving_holder(q->scene, ends, ends_receiving(ends, its->at.channel_out), &asked);
+	uint32_t other = serving_holder(q->scene, ends, ends_far(ends, its), &asked);
 	struct suspect s = { .confidence = weight_of(q), .hop_count = 2 };
 	size_t kept = 0;
 
@@ -494,7 +494,7 @@ uint32_t suspects_neighbour(const struct scene *scene, const struct ends *ends, 
 		return peer_of(scene, ends, d, from_ns, to_ns);
 	if ((d->at.kind != OBJECT_KIND_tcp && d->at.kind != OBJECT_KIND_udp) || !d->at.channel_out)
 		return 0;
-	row = ends_receiving(ends, d->at.channel_out);
+	row = ends_far(ends, d);
 	if (row.count)
 		return tables_process(scene->tables, ends_at(ends, row, 0)->pid, from_ns);
 	listener = ends_not_accepted(ends, d) ? ends_listener(ends, d) : NULL;
@@ -504,7 +504,7 @@ uint32_t suspects_neighbour(const struct scene *scene, const struct ends *ends, 
 bool suspects_leave_unread(const struct ends *ends, const struct descriptor *d, uint64_t from_ns, uint64_t to_ns)
 {
 	struct row far = d->at.kind == OBJECT_KIND_tcp || d->at.kind == OBJECT_KIND_unix_stream || d->at.kind == OBJECT_KIND_unix_seqpacket ?
-				 ends_receiving(ends, d->at.channel_out) : (struct row){ 0 };
+				 ends_far(ends, d) : (struct row){ 0 };
 	bool unread = false;
 
 	for (uint32_t i = 0; i < far.count; i++) {
@@ -537,7 +537,7 @@ void ask_neighbours(struct question *q)
 			struct suspect s = { .confidence = 0 };
 			uint32_t thread = suspects_neighbour(scene, ends, d, q->from, q->to);
 
-			if (!thread || thread == q->episode->thread || scene_is_system(scene, thread))
+			if (!thread || thread == q->episode->thread || scene_is_system(scene, thread) || scene->tables->threads[thread].start_ns >= q->to)
 				continue;
 			scene_state_times(scene, thread, q->from, q->to, &times);
 			if (times.ns[SPAN_STOPPED] * 2 > q->to - q->from)

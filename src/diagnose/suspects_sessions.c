@@ -44,7 +44,7 @@ bool suspects_awaits_us(const struct question *q, uint64_t object)
 
 	for (uint32_t i = row.count; i-- > 0 && !far.count; )
 		if (ends_at(ends, row, i)->pid == pid)
-			far = ends_receiving(ends, ends_at(ends, row, i)->at.channel_out);
+			far = ends_far(ends, ends_at(ends, row, i));
 	for (uint32_t i = far.count; i-- > 0; ) {
 		const struct descriptor *its = ends_at(ends, far, i);
 		uint32_t process = its->pid != pid && !its->at.queued ? tables_process(q->scene->tables, its->pid, q->to - 1) : 0;

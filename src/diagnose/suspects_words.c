@@ -301,7 +301,7 @@ static bool listens_to_another(const struct question *q, uint32_t thread)
 	uint32_t pid = scene_pid(q->scene, thread);
 
 	for (uint32_t i = 0; i < row.count; i++) {
-		struct row far = ends_receiving(ends, ends_at(ends, row, i)->at.channel_out);
+		struct row far = ends_far(ends, ends_at(ends, row, i));
 
 		for (uint32_t k = 0; ends_at(ends, row, i)->pid == pid && k < far.count; k++)
 			if (ends_at(ends, far, k)->pid != pid)
