@@ -7,7 +7,9 @@
 #include "diagnose/judgement.h"
 #include "trace/blocks.h"
 
-#define NOTE_HANGS 1u          /* kind of the note; of one process, more by its number */
+/* Kinds of notes; of one process, more by its number. */
+#define NOTE_HANGS 1u
+#define NOTE_ELSEWHERE 0x800000u
 
 struct note_head {
 	uint64_t program[2];       /* another build may find others */
@@ -31,6 +33,12 @@ static struct note_head note_head(const struct hang_notes_key *key)
 		head.program[1] = (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
 	}
 	return head;
+}
+
+/* Both are asked one after the other where the recorded command did not hang. */
+static uint32_t kind_of(const struct hang_notes_key *key)
+{
+	return (key->root_pid == HANGS_ELSEWHERE ? NOTE_ELSEWHERE : NOTE_HANGS) + key->pid;
 }
 
 static size_t note_bytes(const struct note_head *head)
@@ -61,7 +69,7 @@ bool hang_notes_read(struct arena *arena, struct blocks *blocks, const struct ha
 {
 	struct note_head want = note_head(key), head;
 	size_t size = 0;
-	const char *bytes = blocks_noted(blocks, key->block, NOTE_HANGS + key->pid, &size);
+	const char *bytes = blocks_noted(blocks, key->block, kind_of(key), &size);
 	struct hangs_cut *cuts;
 
 	if (!bytes || size < sizeof(head))
@@ -106,6 +114,6 @@ void hang_notes_write(struct blocks *blocks, const struct hang_notes_key *key, c
 	}
 	if (note->cut_count)
 		memcpy(at, note->cuts, note->cut_count * sizeof(*note->cuts));
-	blocks_note(blocks, key->block, NOTE_HANGS + key->pid, bytes, note_bytes(&head));
+	blocks_note(blocks, key->block, kind_of(key), bytes, note_bytes(&head));
 	arena_done(&arena);
 }

@@ -9,6 +9,8 @@
 
 struct blocks;
 
+#define HANGS_ELSEWHERE UINT32_MAX /* in place of a root: the recorded command is left out */
+
 /* What a note must have been made for: another question may find others. */
 struct hang_notes_key {
 	size_t block;             /* that the stretch begins with */

@@ -56,6 +56,22 @@ static void test_as_written(void **state)
 	assert_int_equal(found.count, 0);
 }
 
+/* One question follows the other in each command: neither takes the other's note away. */
+static void test_of_the_command_and_elsewhere(void **state)
+{
+	const struct hang hang = { .start_ns = 1000, .end_ns = 4000, .tid = 8, .pid = 7, .rule = RULE_turn, .comm = "c" };
+	const struct hang_notes_key command = { .to_ns = 5000, .root_pid = 7 }, elsewhere = { .to_ns = 5000, .root_pid = HANGS_ELSEWHERE };
+	struct hang_note found;
+
+	(void)state;
+	hang_notes_write(blocks, &command, &(struct hang_note){ .count = 0 });
+	hang_notes_write(blocks, &elsewhere, &(struct hang_note){ .hangs = &hang, .count = 1 });
+	assert_true(hang_notes_read(&arena, blocks, &command, &found));
+	assert_int_equal(found.count, 0);
+	assert_true(hang_notes_read(&arena, blocks, &elsewhere, &found));
+	assert_int_equal(found.count, 1);
+}
+
 /* Each byte wrong in turn, and each length. */
 static void test_hostile(void **state)
 {
@@ -132,7 +148,8 @@ static int teardown(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_as_written), cmocka_unit_test(test_hostile),
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_as_written),
+		cmocka_unit_test(test_of_the_command_and_elsewhere), cmocka_unit_test(test_hostile),
 		cmocka_unit_test(test_cut_waits) };
 
 	return cmocka_run_group_tests(tests, setup, teardown);
