@@ -28,7 +28,7 @@ VERDICTS = {
 }
 SOURCES = {'its own time limit': 'timeout', 'a timer': 'timer', 'a packet from outside': 'network', 'a device': 'device',
            'block device I/O': 'block_io', "the kernel's housekeeping": 'rcu', 'a kernel worker': 'work', 'an interrupt': ''}
-NO_HANG = ('No hang found:', 'This process did not hang', 'Nothing hung at that time')
+NO_HANG = ('No hang found:', 'This process did not hang', 'This thread did not hang', 'Nothing hung at that time')
 
 ONE = r'.{1,90}? \((?:pid \d+|thread \d+ of process \d+(?:, .{1,64}?)?)\)'
 PACKET = re.compile(rf'a packet of (?P<sender>{ONE}) on its way, lost and sent again or held back')

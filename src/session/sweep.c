@@ -266,8 +266,8 @@ static struct hang_notes_key key_of(const struct sweep *s, const struct group *g
 {
 	bool last = group->last + 1 == blocks_count(s->session->blocks);
 
-	return (struct hang_notes_key){ .block = group->first, .root_pid = s->session->elsewhere ? HANGS_ELSEWHERE : s->options->root_pid, .pid = s->options->pid,
-					.to_ns = last ? trace_summary(s->session->trace)->end_ns : group->to_ns };
+	return (struct hang_notes_key){ .block = group->first, .root_pid = s->session->elsewhere ? HANGS_ELSEWHERE : s->options->root_pid,
+					.pid = s->options->pid, .to_ns = last ? trace_summary(s->session->trace)->end_ns : group->to_ns };
 }
 
 static void note_group(const struct sweep *s, const struct group *group)

@@ -13,6 +13,7 @@
 #include "session/path_picture.h"
 #include "session/path_run.h"
 #include "session/told_note.h"
+#include "session/why_find.h"
 #include "symbols/demangle.h"
 #include "trace/container.h"
 #include "trace/when.h"
@@ -20,7 +21,6 @@
 #define WHY_JSON_VERSION 1
 #define WIDTH_MOST 100
 #define OTHERS_SHOWN 5
-#define MARK_LOOKS_BACK_NS UINT64_C(10000000000)
 
 void why_question_read(const struct options *options, struct why_question *ret_question)
 {
@@ -88,76 +88,6 @@ static int ask_window(struct arena *arena, struct session *session, const struct
 	return 0;
 }
 
-/* Hangs of all times that the question is about, likeliest first. */
-/* For another, and not for a processor. */
-static bool waits(const struct hang *hang)
-{
-	return hang->rule != RULE_starved && hang->rule != RULE_computes;
-}
-
-/* The first of them waits for a program that it started, and that computes, or could, all the time: that is work in progress, and no answer
- * to who means that something was stuck. */
-static bool awaits_own_work(const struct session *session, const struct why_reply *reply)
-{
-	const struct hang *first = &reply->hangs[0];
-
-	if (!session->scene || !judgement_holds(session->judgement, RULE_own_work_alone))
-		return false;
-	for (size_t i = 1; i < reply->hang_count; i++) {
-		const struct hang *work = &reply->hangs[i];
-		uint64_t from = work->start_ns > first->start_ns ? work->start_ns : first->start_ns;
-		uint64_t to = work->end_ns < first->end_ns ? work->end_ns : first->end_ns;
-
-		if (!waits(work) && to > from && nearly_all(session->scene, to - from, first->end_ns - first->start_ns) && work->pid != first->pid &&
-		    scene_descends_from(session->scene, work->thread, first->pid))
-			return true;
-	}
-	return false;
-}
-
-static int find_hangs(struct arena *arena, struct session *session, const struct why_question *q,
-		      struct why_reply *reply, struct err *err)
-{
-	struct hangs_options options = { .pid = q->pid, .root_pid = session->root_pid };
-	struct hang *hangs;
-	uint32_t thread;
-	int r = 0;
-
-	if (q->pid)
-		r = session_process(session, q->pid, &thread, err);
-	if (!r && q->at) {
-		r = session_time(session, q->at, &options.from_ns, err);
-		options.to_ns = options.from_ns;
-	}
-	if (!r && (q->from || q->to || q->last_ns))
-		r = session_window(session, q->from, q->to, q->last_ns, &options.from_ns, &options.to_ns, err);
-	if (!r && q->mark) {
-		/* A person marks when it is over, or has lasted for a while. */
-		r = session_mark(session, q->mark, &options.to_ns, err);
-		options.from_ns = options.to_ns > MARK_LOOKS_BACK_NS ? options.to_ns - MARK_LOOKS_BACK_NS : 0;
-	}
-	if (r)
-		return r;
-	r = session_hangs(session, arena, &options, &reply->hangs, &reply->hang_count, err);
-	/* Who asks why means that something was stuck: where nothing is so by itself, all counts that took as long as an answer may. */
-	if (!r && !reply->hang_count && !q->pid && !session->blocks && !session->judgement->unattended) {
-		options.threshold_ns = judgement_limit(session->judgement, LIMIT_wait_ns);
-		r = session_hangs(session, arena, &options, &reply->hangs, &reply->hang_count, err);
-		if (!r && reply->hang_count && (!waits(&reply->hangs[0]) || awaits_own_work(session, reply)))
-			reply->hang_count = 0;
-		reply->uncertain = reply->hang_count > 0;
-	}
-	if (!r)
-		r = session_hangs_elsewhere(session, arena, &options, &reply->hangs, &reply->hang_count, err);
-	if (!r && q->mark && reply->hang_count) {
-		hangs = arena_array(arena, struct hang, reply->hang_count);
-		memcpy(hangs, reply->hangs, reply->hang_count * sizeof(*hangs));
-		hang_list_for_mark(hangs, reply->hang_count, options.to_ns);
-		reply->hangs = hangs;
-	}
-	return r;
-}
-
 /* The same, with a sentence behind its text. */
 static const struct diagnosis *followed(struct arena *arena, const struct diagnosis *diagnosis, const char *sentence)
 {
@@ -193,8 +123,8 @@ static int ask_on_the_way(struct arena *arena, struct session *session, const st
 	uint32_t root_pid = session->root_pid;
 	int r;
 
-	anybody.pid = 0;
-	r = find_hangs(arena, session, &anybody, &others, err);
+	anybody.pid = anybody.tid = 0;
+	r = why_find_hangs(arena, session, &anybody, &others, err);
 	for (size_t i = 0; !r && !others.uncertain && i < hangs_certain(others.hangs, others.hang_count) && i < most && !reply->diagnosis; i++) {
 		struct hang hang = others.hangs[i];
 		const struct diagnosis *other;
@@ -295,19 +225,24 @@ static const char *meant_sentence(struct arena *arena, const struct why_reply *r
 }
 
 int why_ask(struct arena *arena, struct session *session, const struct session *base,
-	    const struct why_question *q, struct why_reply *ret_reply, struct err *err)
+	    const struct why_question *asked, struct why_reply *ret_reply, struct err *err)
 {
 	struct diagnose_request request = { .base = base ? diagnoser_side(base->diagnoser) : NULL };
+	struct why_question question = *asked, *q = &question;
 	struct why_reply reply = { .number = q->hang ? q->hang : 1 };
 	int r;
 
-	if (q->tid || ((q->from || q->to) && q->pid && !q->hang)) {
+	if (q->tid && q->at) {
+		r = why_process_of_thread(session, q, err);
+		if (r)
+			return r;
+	} else if (q->tid || ((q->from || q->to) && q->pid && !q->hang)) {
 		r = ask_window(arena, session, base, q, &reply.diagnosis, err);
 		if (!r)
 			*ret_reply = reply;
 		return r;
 	}
-	r = find_hangs(arena, session, q, &reply, err);
+	r = why_find_hangs(arena, session, q, &reply, err);
 	if (r)
 		return r;
 	if (!reply.hang_count && q->pid && judgement_holds(session->judgement, RULE_on_the_way)) {
@@ -317,6 +252,7 @@ int why_ask(struct arena *arena, struct session *session, const struct session *
 	}
 	if (!reply.hang_count && !reply.diagnosis) {
 		reply.diagnosis = no_hang(arena, session, q,
+			q->tid ? "This thread did not hang at that time." :
 			q->pid ? "This process did not hang in the trace: nothing that it asked for or worked on took long." :
 			is_of_a_time(q) ? "Nothing hung at that time." :
 			"No hang found: no event loop's turn, request, lock or wait for a processor took long.");

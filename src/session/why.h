@@ -13,13 +13,13 @@
 	{ "pid", 'p', OPTION_NUMBER, "PID", "the worst hang of this process", .least = 1, .most = OPTION_PID_MOST }, \
 	{ "at", 0, OPTION_TEXT, "TIME", "the hang at this time: seconds since the start, @ns, or the time of day" }, \
 	{ "mark", 0, OPTION_TEXT, "TEXT", "the hang at this mark, or the last one before it" }, \
-	{ "tid", 't', OPTION_NUMBER, "TID", "this thread, between --from and --to", .least = 1, .most = OPTION_PID_MOST }, \
+	{ "tid", 't', OPTION_NUMBER, "TID", "this thread, at --at, or between --from and --to", .least = 1, .most = OPTION_PID_MOST }, \
 	{ "from", 0, OPTION_TEXT, "TIME", "begin of the window; alone: the worst hang in it; with --pid or --tid: that, hang or not" }, \
 	{ "to", 0, OPTION_TEXT, "TIME", "end of the window" }, \
 	{ "last", 0, OPTION_DURATION, "TIME", "the worst hang of the last TIME: 10m", .least = 1 }, \
 	{ "base", 0, OPTION_TEXT, "FILE", "a trace of the same programs in which all went well" }
 #define RULES_OF_QUESTION \
-	{ .one_of = "at mark tid last" }, { .one_of = "hang tid" }, { .one_of = "pid tid" }, \
+	{ .one_of = "at mark last" }, { .one_of = "mark tid" }, { .one_of = "last tid" }, { .one_of = "hang tid" }, { .one_of = "pid tid" }, \
 	{ .one_of = "at from last" }, { .one_of = "at to last" }, { .one_of = "mark from" }, { .one_of = "mark to" }
 
 /* What was asked; texts as written. Zero, or NULL: not given. */
