@@ -652,6 +652,34 @@ class Checker(Document):
                    (self.trace.thread(d['tid'], d['time_ns']) or d).pid == thread.pid for d in self.trace.delivered):
                 self.say(f'process {thread.pid} handled {m["signal"]}')
 
+    def say_kept_signal(self, m):
+        """A snapshot found it so, and the thread stands as it says."""
+        thread, found = self.who(m['who'], 'who has not taken a signal'), self.trace.events.get(int(m['event']))
+        if not found or found['type'] != 'signal_pending' or found.get('signal_pending_number') != m['signal']:
+            self.say(f'event {m["event"]} tells of no {m["signal"]} that was not taken')
+            return
+        if thread and found['tid'] != thread.tid:
+            self.say(f'{m["signal"]} is one of {found["tid"]}, not of {thread.tid}')
+        if m['by'] and (sender := self.who(m['by'], 'who sent a signal')) and found.get('sender') != sender.pid:
+            self.say(f'{m["signal"]} came from {found.get("sender")}')
+        states = {'it is stopped': ('stopped', 'traced'), 'it is frozen': ('frozen',), 'no signal ends its wait inside the kernel': ('blocked',)}
+        stood = [w.fields.get('state') for _, _, w in self.trace.waits_in(thread, self.start, self.end)] if thread else []
+        if thread and not (found.get('blocked') if m['why'] == 'it blocks that signal' else set(states[m['why']]) & set(stood)):
+            self.say(f'{thread.tid} does not stand so that {m["why"]}')
+
+    def say_kept_descriptors(self, m):
+        who, found = self.who(m['who'], 'whose descriptors are used up'), self.trace.events.get(int(m['event']))
+        if not found or found['type'] != 'descriptor_limit' or found.get('limit') != int(m['limit']):
+            self.say(f'event {m["event"]} tells of no limit of {m["limit"]} descriptors')
+        elif who and found['tid'] != who.pid:
+            self.say(f'the limit is one of {found["tid"]}')
+        other = self.who(m['other'], 'to whom descriptors lead') if m['other'] else None
+        own = [d for d in self.trace.descriptors if who and (self.trace.thread(d['tid'], d['time_ns']) or who).pid == who.pid]
+        sends = {d['object']: d.get('channel_out') for d in own}
+        taken = {d.get('channel_in') for d in self.trace.descriptors if other and (self.trace.thread(d['tid'], d['time_ns']) or other).pid == other.pid}
+        if other and sum(c in taken for c in sends.values() if c) < int(m['count']):
+            self.say(f'fewer than {m["count"]} of its descriptors lead to {other.pid}')
+
     def say_fellows(self, match):
         objects = {word for word, _ in self.futexes_of(self.answer['victim']['tid'])}
         fellows = {e['tid'] for e in self.trace.events.values() if e.get('wait') == 'futex' and e.get('object') in objects}

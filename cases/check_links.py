@@ -189,6 +189,13 @@ def serves(check, waiter, other, event, words):
     return '' if event['type'] in ('fuse_send', 'fuse_asked', 'switch', 'waiting') else f'event {event["number"]} is no request'
 
 
+def supervises(check, waiter, other, event, words):
+    """It has the filter's other end open."""
+    held = {w.fields.get('object') for w in waiter.waits if w.kind == 'supervised'}
+    theirs = {d.get('object') for d in check.trace.descriptors if (check.trace.thread(d['tid'], d['time_ns']) or waiter).pid == other.pid}
+    return '' if held & theirs - {None} else f'{other.pid} has nothing open over which calls of {waiter.tid} are answered'
+
+
 def told(check, waiter, other, event, words):
     if event['type'] != 'wake' or event.get('target') != other.tid:
         return f'event {event["number"]} did not wake {other.tid}'
@@ -353,6 +360,7 @@ LINKS = {
     'had the lock when the one that waits was forked off, whose copy of it nobody can give back': (inherited, False),
     'has the pipe open still that it had from one that has ended': (keeps_open, False),
     'serves the file system': (serves, True),
+    'is the one that is to let it go on': (supervises, True),
     'waits at the same place until this gives up, as if each had what the other needs': (lockstep, False),
     'is the one that most likely changes what it looks at': (most_likely, False),
     'wrote what it looks at, which ended the loop': (wrote, True),

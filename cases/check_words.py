@@ -13,7 +13,8 @@ WAITS = {
     'waiting for a lock in the kernel': 'kernel_lock', 'waiting for a file lock': 'file_lock',
     'waiting for connections': 'accept', 'connecting': 'connect', 'waiting for a signal': 'signal',
     'waiting on a message queue': 'queue', 'waiting on a semaphore': 'semaphore',
-    'waiting for a user-space file system': 'fuse', 'waiting for io_uring': 'uring', 'idle': 'worker', 'ended': 'exit',
+    'waiting for a user-space file system': 'fuse', 'waiting for a supervisor (seccomp) to answer its system call': 'supervised',
+    'waiting until a listener (fanotify) lets it use a file': 'supervised', 'waiting for a page that a program is to put there (userfaultfd)': 'supervised', 'waiting for io_uring': 'uring', 'idle': 'worker', 'ended': 'exit',
     'waiting in splice': 'splice', 'waiting for data to reach the disk': 'sync', 'throttled': 'throttled',
     'yielding': 'yield', 'waiting in ioctl': 'ioctl', 'waiting to open a file': 'open',
     "waiting for a FIFO's other end to be opened": 'open', 'waiting to open a file until a lease on it is given up': 'open', 'stopped': 'stop', 'frozen': 'stop', 'waiting': 'none other',
@@ -90,6 +91,10 @@ GRAMMAR = [(name, re.compile(text)) for name, text in (
     ('fellows', r' (?P<count>\d+) more (?:thread waits|threads wait) for the same\.'),
     ('session', rf' That session is one of (?P<who>{ONE})\.'),
     ('untaken', rf' (?P<who>{ONE}) was sent (?P<signal>SIG[A-Z0-9+]+) \(event (?P<event>\d+)\), which none of its threads has begun to handle\.'),
+    ('kept_signal', rf' (?P<who>{ONE}) has not taken (?P<signal>SIG[A-Z0-9+]+)(?:, which (?P<by>{ONE}) sent it)? \(event (?P<event>\d+)\): '
+                    r'(?P<why>it is stopped|it is frozen|it blocks that signal|no signal ends its wait inside the kernel)\.'),
+    ('kept_descriptors', rf' (?P<who>{ONE}) has as many descriptors open as it may, (?P<limit>\d+) \(RLIMIT_NOFILE, event (?P<event>\d+)\): it can open and accept '
+                         rf'no more(?:; (?P<count>\d+) of them leads? to (?P<other>{ONE}))?\.'),
     ('looks', rf' Again and again (?:it|{ONE}) (?P<how>looks for|tries for|tries to make|looks whether|tries to connect to) (?P<what>.+?): (?P<times>\d+) times\.'),
     ('watches', rf' (?:It|{ONE}) waits for changes of (?P<path>.+?)(?:, and of (?P<more>\d+) more)?, which (?:no other process that could be looked into has'
                 rf'|(?P<who>{ONE})(?: and \d+ more have| has)) open for writing\.'),
@@ -111,7 +116,7 @@ GRAMMAR = [(name, re.compile(text)) for name, text in (
     ('silence', rf' In the window nothing was written for up to (?P<time>{TIME}): what happened there is not in the trace\.'),
 )]
 ORDER = {name: place for place, name in enumerate(
-    'verdict path nobody quota source far kept_out lost_between itself circle culprit in_turn covers certain limit other_end owner_ended in_kernel only_threads sharers mapped past fellows fifo other_fifo unconnected session untaken looks watches frozen frozen_files background no_stacks callback similar this_time trigger unexplained losses silence uncertain meant on_the_way'.split())}
+    'verdict path nobody quota source far kept_out lost_between itself circle culprit in_turn covers certain limit other_end owner_ended in_kernel only_threads sharers mapped past fellows fifo other_fifo unconnected session untaken kept_signal kept_descriptors looks watches frozen frozen_files background no_stacks callback similar this_time trigger unexplained losses silence uncertain meant on_the_way'.split())}
 
 
 def nanoseconds(text):

@@ -10,7 +10,7 @@ import re
 import subprocess
 
 STOPPED = ('stopped', 'traced', 'frozen')
-KEPT = ('call_name watch group_limit switch wake fork exec exit rename signal deliver freeze throttle file_lock lock_wait fuse_send fuse_end sample mark message queue_message '
+KEPT = ('call_name watch group_limit signal_pending descriptor_limit call_held switch wake fork exec exit rename signal deliver freeze throttle file_lock lock_wait fuse_send fuse_end sample mark message queue_message '
         'file_event uring_submit syscall block_issue call_end timer_arm callout_begin submit flag_read flag_write input probe task waiting descriptor lock_held fuse_asked cgroup module frame clock gap').split()
 
 
@@ -198,7 +198,7 @@ class Replay:
 
     def take(self, event):
         kind, time = event['type'], event['time_ns']
-        if kind not in ('frame', 'module', 'task', 'descriptor', 'waiting', 'cgroup', 'clock', 'lock_held', 'fuse_asked', 'gap', 'watch', 'group_limit'):
+        if kind not in ('frame', 'module', 'task', 'descriptor', 'waiting', 'cgroup', 'clock', 'lock_held', 'fuse_asked', 'gap', 'watch', 'group_limit', 'signal_pending', 'descriptor_limit', 'call_held'):
             self.start = time if self.start is None else self.start
         self.start = min(self.start, time) if self.start is not None else time
         self.end = max(self.end, time)
@@ -360,6 +360,11 @@ class Replay:
         self.on_fuse_send(event, time)
         if self.known(event['tid'], event).waits:
             self.known(event['tid'], event).waits[-1].asked_fuse = True
+
+    def on_call_held(self, event, time):
+        waits = self.known(event['tid'], event).waits
+        if waits:
+            waits[-1].fields.update(wait='supervised', object=event.get('object'))
 
     def on_fuse_end(self, event, time):
         key = event.get('unique'), event.get('connection')

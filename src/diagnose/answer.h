@@ -27,6 +27,10 @@ void answer_doings_text(const struct describer *d, const struct diagnosis *diagn
 const struct wait *answer_longest_wait(const struct scene *scene, uint32_t thread, const struct diagnosis *g);
 /* That a control group or a file system was frozen, and by whom, or nothing. */
 void answer_frozen_text(const struct describer *d, const struct diagnosis *diagnosis, struct buf *buf);
+/* That one on the way has not taken a signal that is to end it, and why; false: nothing was told. */
+bool answer_kept_signal(const struct describer *d, const struct diagnosis *g, struct buf *buf);
+/* That one on the way has as many descriptors open as it may, and to whom most of them lead; or nothing. */
+void answer_kept_descriptors(const struct describer *d, const struct diagnosis *g, struct buf *buf);
 /* That its terminal stopped the culprit, which reads from it in the background, or that a terminal's output was stopped. */
 /* What the thread looks at, again and again, or waits to see change. `who`: it, in words; NULL: "it". */
 void answer_looks_text(const struct describer *d, const char *who, uint32_t thread, uint64_t from_ns, uint64_t to_ns, struct buf *buf);

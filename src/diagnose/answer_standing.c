@@ -294,10 +294,13 @@ static void tell_untaken(const struct describer *d, const struct diagnosis *g, s
 
 			if (!s)
 				continue;
+			if (answer_kept_signal(d, g, buf))
+				return;
 			buf_printf(buf, " %s was sent %s (event %" PRIu64 "), which none of its threads has begun to handle.", answer_who(d->arena, told),
 				   signal_name(s->signal), s->number);
 			return;
 		}
+	answer_kept_signal(d, g, buf);
 }
 
 void answer_standing_text(const struct describer *d, const struct diagnosis *g, struct buf *buf)
@@ -313,7 +316,8 @@ void answer_standing_text(const struct describer *d, const struct diagnosis *g, 
 	if (at != KERNEL_PLACE_UNKNOWN && at != KERNEL_PLACE_FROZEN && at != KERNEL_PLACE_MEMORY &&
 	    !(w->kind == WAIT_KIND_open && (at == KERNEL_PLACE_FIFO || at == KERNEL_PLACE_LEASE)))
 		buf_printf(buf, " In the kernel it waits %s.", kernel_place_words(at));
-	if (w && !gone && g->culprit.kind == ACTOR_UNKNOWN && w->kind == WAIT_KIND_futex && w->end != WAIT_END_THREAD)
+	if (w && !gone && g->culprit.kind == ACTOR_UNKNOWN &&
+	    (w->kind == WAIT_KIND_futex || object_kind(w->object) == OBJECT_KIND_userfaultfd) && w->end != WAIT_END_THREAD)
 		tell_others(d, g, w, buf);
 	if (w && g->culprit.kind == ACTOR_UNKNOWN && at == KERNEL_PLACE_FIFO && w->kind == WAIT_KIND_open)
 		tell_fifo(d, g, w, buf);
@@ -321,5 +325,6 @@ void answer_standing_text(const struct describer *d, const struct diagnosis *g, 
 		tell_unconnected(d, w, buf);
 	tell_session(d, g, buf);
 	tell_untaken(d, g, buf);
+	answer_kept_descriptors(d, g, buf);
 	answer_looks_text(d, g->culprit.thread != g->victim.thread ? answer_who(d->arena, &g->victim) : NULL, g->victim.thread, g->start_ns, g->end_ns, buf);
 }

@@ -60,6 +60,7 @@ static double class_cost(const struct scene *scene, enum walk_link link)
 	case LINK_STARTED:
 	case LINK_CLOSED:
 	case LINK_SERVER:
+	case LINK_SUPERVISOR:
 	case LINK_FILE_LOCK:
 	case LINK_AWAITED:
 	case LINK_PARENT:

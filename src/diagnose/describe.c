@@ -87,6 +87,7 @@ const char *describe_wait(const struct describer *d, const struct wait *wait)
 		[WAIT_KIND_splice] = "waiting in splice", [WAIT_KIND_sync] = "waiting for data to reach the disk",
 		[WAIT_KIND_throttled] = "throttled", [WAIT_KIND_yield] = "yielding", [WAIT_KIND_ioctl] = "waiting in ioctl",
 		[WAIT_KIND_open] = "waiting to open a file",
+		[WAIT_KIND_supervised] = "waiting for a supervisor (seccomp) to answer its system call",
 	};
 	const char *what = wait->kind < sizeof(words) / sizeof(*words) && words[wait->kind] ? words[wait->kind] : "waiting";
 	const char *object = wait->kind == WAIT_KIND_stop ? NULL : describe_object(d, is_polled_socket(wait) ? wait->detail : wait->object);
@@ -96,6 +97,10 @@ const char *describe_wait(const struct describer *d, const struct wait *wait)
 		return "waiting for a FIFO's other end to be opened";
 	if (wait->kind == WAIT_KIND_open && place == KERNEL_PLACE_LEASE)
 		return "waiting to open a file until a lease on it is given up";
+	if (wait->kind == WAIT_KIND_supervised && object_kind(wait->object) == OBJECT_KIND_inotify)
+		return "waiting until a listener (fanotify) lets it use a file";
+	if (wait->kind == WAIT_KIND_supervised && object_kind(wait->object) == OBJECT_KIND_userfaultfd)
+		return "waiting for a page that a program is to put there (userfaultfd)";
 	if (wait->hint_kind == HINT_KIND_interpreter_lock)
 		return "waiting for the interpreter's lock (GIL)";
 

@@ -34,6 +34,7 @@ bool loop_looks_away(const struct scene *scene, const struct wait *wait)
 	case WAIT_KIND_vfork:
 	case WAIT_KIND_file_lock:
 	case WAIT_KIND_fuse:
+	case WAIT_KIND_supervised:
 	case WAIT_KIND_open:
 	case WAIT_KIND_block_io:
 	case WAIT_KIND_sync:

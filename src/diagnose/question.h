@@ -100,6 +100,8 @@ void ask_other_end(struct question *q);
 void suspect_ends_of(struct question *q, uint64_t object);
 void ask_served_alone(struct question *q);
 void ask_upstream(struct question *q);
+void ask_fuse(struct question *q);
+void ask_supervisor(struct question *q);
 /* See suspects_children.c. */
 void ask_working_child(struct question *q);
 void ask_keeper(struct question *q);

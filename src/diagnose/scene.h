@@ -111,7 +111,8 @@ static inline bool wait_is_shared(const struct wait *w)
 static inline bool wait_is_in_kernel(const struct wait *w)
 {
 	return w->kind == WAIT_KIND_vfork || w->kind == WAIT_KIND_fuse || w->kind == WAIT_KIND_file_lock || w->kind == WAIT_KIND_kernel_lock ||
-	       w->kind == WAIT_KIND_block_io || w->kind == WAIT_KIND_sync || w->kind == WAIT_KIND_open || w->kind == WAIT_KIND_fault;
+	       w->kind == WAIT_KIND_block_io || w->kind == WAIT_KIND_sync || w->kind == WAIT_KIND_open || w->kind == WAIT_KIND_fault ||
+	       w->kind == WAIT_KIND_supervised;
 }
 
 /* The thread that is to end it is known, as it has what is waited for, or is what is. */
@@ -311,6 +312,20 @@ struct group_limit {
 	const char *path;
 };
 
+/* A signal that is to end a program, and that a thread has not taken, as a snapshot found it. */
+struct pending_signal {
+	uint64_t time, number;
+	uint32_t thread, sender; /* the second a process's first thread, 0 not known */
+	uint32_t signal;
+	bool blocked;            /* by that thread */
+};
+
+/* A process that has as many descriptors open as it may, as a snapshot found it. */
+struct descriptor_limit {
+	uint64_t time, number;
+	uint32_t pid, limit;
+};
+
 /* Indices into one of the scene's arrays, in the order of time. */
 struct row {
 	const uint32_t *items;
@@ -344,7 +359,7 @@ struct numbers {
 	uint32_t count;
 };
 
-#define SCENE_KEPT 16
+#define SCENE_KEPT 18
 /* Columns that are laid out anew; the spans of each of two workers first. */
 enum { LAID_waits = 2, LAID_wakes, LAID_episodes, SCENE_LAID };
 
@@ -410,6 +425,10 @@ struct scene {
 	uint32_t watched_count;
 	struct group_limit *group_limits;
 	uint32_t group_limit_count;
+	struct pending_signal *pending_signals;
+	uint32_t pending_signal_count;
+	struct descriptor_limit *descriptor_limits;
+	uint32_t descriptor_limit_count;
 	struct cpu_row {
 		struct cpu_run *runs;
 		uint32_t count;

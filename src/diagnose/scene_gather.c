@@ -56,6 +56,8 @@ struct gatherer {
 	struct vec(struct poll_item) poll_items;
 	struct vec(struct watched_file) watched;
 	struct vec(struct group_limit) group_limits;
+	struct vec(struct pending_signal) pending_signals;
+	struct vec(struct descriptor_limit) descriptor_limits;
 };
 
 /* ---- during the pass ---- */
@@ -236,7 +238,8 @@ void gatherer_see(void *gatherer, const struct event *e)
 	case EVENT_fork: case EVENT_exec: case EVENT_waiting: case EVENT_file_lock: case EVENT_lock_held: case EVENT_fuse_send:
 	case EVENT_fuse_end: case EVENT_fuse_asked: case EVENT_signal: case EVENT_deliver: case EVENT_throttle: case EVENT_cgroup:
 	case EVENT_file_event: case EVENT_poll_item: case EVENT_watch: case EVENT_call_name:
-	case EVENT_group_limit: case EVENT_mark:
+	case EVENT_group_limit: case EVENT_signal_pending: case EVENT_descriptor_limit:
+	case EVENT_call_held: case EVENT_mark:
 		keep_copy(b, e);
 		break;
 	default: /* event numbers are open: the rest has no part in the scene */
@@ -250,7 +253,7 @@ void gatherer_see(void *gatherer, const struct event *e)
 static const uint16_t scene_events[] = {
 	EVENT_switch, EVENT_fork, EVENT_exec, EVENT_waiting, EVENT_message, EVENT_sample, EVENT_file_lock, EVENT_lock_held,
 	EVENT_fuse_send, EVENT_fuse_end, EVENT_fuse_asked, EVENT_signal, EVENT_deliver, EVENT_throttle, EVENT_cgroup, EVENT_file_event, EVENT_poll_item,
-	EVENT_watch, EVENT_call_name, EVENT_group_limit, EVENT_mark, EVENT_syscall,
+	EVENT_watch, EVENT_call_name, EVENT_group_limit, EVENT_signal_pending, EVENT_descriptor_limit, EVENT_call_held, EVENT_mark, EVENT_syscall,
 };
 
 #define BIT(event, field) (1ull << offsetof(struct event_##event, field))
@@ -342,14 +345,17 @@ static void on_fuse_send(struct gatherer *b, const struct event *e)
 	asked_of_fuse(b, e, f->unique, f->connection, f->opcode);
 }
 
+#define PAGE_OF (1ull << 63) /* and the thread that awaits it: a request for pages has no number there */
+
 /* What was asked before the trace began; later snapshots tell it again, and a request
  * that was answered while one was taken. */
 static void on_fuse_asked(struct gatherer *b, const struct event *e)
 {
 	const struct event_fuse_asked *f = event_as(e, fuse_asked);
+	uint64_t unique = f->unique ? f->unique : PAGE_OF | e->tid;
 
-	if (!map_find(&b->fuse_open, hash_u64(f->unique) ^ f->connection))
-		asked_of_fuse(b, e, f->unique, f->connection, f->opcode);
+	if (!map_find(&b->fuse_open, hash_u64(unique) ^ f->connection))
+		asked_of_fuse(b, e, unique, f->connection, f->opcode);
 }
 
 static void on_fuse_end(struct gatherer *b, const struct event *e)
@@ -459,6 +465,21 @@ static void on_fork(struct gatherer *b, const struct event *e)
 	b->scene->threads[child].fork_stack = event_as(e, fork)->ustack;
 }
 
+#define SNAPSHOT_TAKES_NS 5000000000u /* at most: descriptors are read behind the threads and their names */
+
+/* Its wait stands before that in the same snapshot. */
+static void on_call_held(struct gatherer *b, uint32_t thread, uint64_t object, uint64_t time_ns)
+{
+	struct scene_gathered *found = &b->threads[thread];
+	struct event_waiting *said = thread && found->found.length ? &found->found.items[found->found.length - 1].said : NULL;
+
+	if (!said || found->found.items[found->found.length - 1].time + SNAPSHOT_TAKES_NS < time_ns)
+		return;
+	said->wait = WAIT_KIND_supervised;
+	said->object = object;
+	said->hint = said->hint_kind = 0;
+}
+
 static void on_rare(struct gatherer *b, const struct event *e)
 {
 	uint32_t thread;
@@ -514,6 +535,19 @@ static void on_rare(struct gatherer *b, const struct event *e)
 								  l->kind, arena_strndup(&b->scene->arena, e->tail, e->tail_length) }));
 		break;
 	}
+	case EVENT_signal_pending: {
+		const struct event_signal_pending *s = event_as(e, signal_pending);
+
+		vec_push(&b->pending_signals, ((struct pending_signal){ e->time, e->number, thread_of(b, e->tid, e->time),
+			s->sender ? thread_of(b, s->sender, e->time) : 0, s->number, s->blocked != 0 }));
+		break;
+	}
+	case EVENT_call_held:
+		on_call_held(b, thread_of(b, e->tid, e->time), event_as(e, call_held)->object, e->time);
+		break;
+	case EVENT_descriptor_limit:
+		vec_push(&b->descriptor_limits, ((struct descriptor_limit){ e->time, e->number, e->tid, event_as(e, descriptor_limit)->limit }));
+		break;
 	case EVENT_mark:
 		vec_push(&b->marks, ((struct mark){ e->time, e->number,
 			arena_strndup(&b->scene->arena, e->tail, e->tail_length) }));
@@ -616,6 +650,8 @@ void gatherer_give(struct gatherer *b, struct scene *scene)
 	KEEP(b, poll_items, poll_items, poll_item_count);
 	KEEP(b, watched, watched, watched_count);
 	KEEP(b, group_limits, group_limits, group_limit_count);
+	KEEP(b, pending_signals, pending_signals, pending_signal_count);
+	KEEP(b, descriptor_limits, descriptor_limits, descriptor_limit_count);
 	map_done(&b->fuse_open);
 	map_done(&b->signals_open);
 }

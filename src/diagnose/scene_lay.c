@@ -152,6 +152,7 @@ static bool kernel_tells(const struct event_waiting *r)
 	case WAIT_KIND_other:
 	case WAIT_KIND_open:
 	case WAIT_KIND_fuse:
+	case WAIT_KIND_supervised:
 	case WAIT_KIND_fault:
 	case WAIT_KIND_ioctl:
 	case WAIT_KIND_sync:
@@ -195,6 +196,7 @@ static void add_found(const struct scene *scene, struct wait *first, struct wait
 	if (!w->ustack)
 		w->ustack = r->ustack;
 	/* as switches have it: where the call alone does not tell what it waits for */
+	w->kind = r->wait == WAIT_KIND_supervised ? WAIT_KIND_supervised : w->kind;
 	if (!w->kstack && (!r->ustack || kernel_tells(r)))
 		w->kstack = r->kstack;
 	if (!w->detail)

@@ -35,7 +35,8 @@ static const char *const kind_reasons[] = {
 static bool ends_in_kernel(uint8_t kind)
 {
 	return kind == WAIT_KIND_vfork || kind == WAIT_KIND_fuse || kind == WAIT_KIND_file_lock || kind == WAIT_KIND_kernel_lock ||
-	       kind == WAIT_KIND_block_io || kind == WAIT_KIND_sync || kind == WAIT_KIND_open || kind == WAIT_KIND_fault;
+	       kind == WAIT_KIND_block_io || kind == WAIT_KIND_sync || kind == WAIT_KIND_open || kind == WAIT_KIND_fault ||
+	       kind == WAIT_KIND_supervised;
 }
 
 static bool has_owner(const struct wait *w)
@@ -116,7 +117,8 @@ static bool set_brings_work(const struct scene *scene, const struct ends *ends, 
 
 	for (uint32_t i = 0; i < scene->poll_item_count; i++) {
 		const struct poll_item *item = &scene->poll_items[i];
-		bool mine = w->kind == WAIT_KIND_epoll ? item->set == w->object && item->set : !item->set && item->pid == scene_tid(scene, w->thread);
+		bool mine = w->kind == WAIT_KIND_epoll || w->kind == WAIT_KIND_uring ? item->set == w->object && item->set
+										     : !item->set && item->pid == scene_tid(scene, w->thread);
 
 		if (!mine)
 			continue;
@@ -163,6 +165,7 @@ static enum standing_kind kind_of_wait(const struct scene *scene, const struct e
 		return STANDING_STARVED;
 	case WAIT_KIND_poll:
 	case WAIT_KIND_epoll:
+	case WAIT_KIND_uring:
 		return set_brings_work(scene, ends, w) ? STANDING_RESTS : STANDING_WAITS;
 	case WAIT_KIND_read:
 		return brings_work(scene, ends, w->object) ? STANDING_RESTS : STANDING_WAITS;

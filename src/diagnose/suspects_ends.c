@@ -292,7 +292,7 @@ void ask_other_end(struct question *q)
 	suspect_ends_of(q, w->object || w->kind != WAIT_KIND_poll ? w->object : w->detail);
 	if (w->kind == WAIT_KIND_poll && w->argument > 1 && w->end == WAIT_END_OPEN)
 		ask_polled(q);
-	if (w->kind != WAIT_KIND_epoll || w->end != WAIT_END_OPEN ||
+	if ((w->kind != WAIT_KIND_epoll && w->kind != WAIT_KIND_uring) || !w->object || w->end != WAIT_END_OPEN ||
 	    !own_ends_set_is_small(q->scene, q->inquiry->ends, w->object, scene_pid(q->scene, w->thread)))
 		return;
 	for (uint32_t i = 0; i < q->scene->poll_item_count; i++)

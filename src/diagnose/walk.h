@@ -62,6 +62,7 @@ enum walk_link {
 	LINK_CLOSED,      /* as it, all threads of its process wait for nothing but each other */
 	LINK_CLOSED_BUT,  /* the same, but for some that only sleep and look up */
 	LINK_SERVER,      /* it serves the file system */
+	LINK_SUPERVISOR,  /* it is to answer the system call, as a seccomp supervisor */
 	LINK_LOCKSTEP,    /* it waits at the same place, and went on when the other gave up */
 	LINK_FLAG,        /* the only one that seems able to change what a loop looks at */
 	LINK_WROTE,       /* it wrote what a loop looks at, which ended the loop */

@@ -103,6 +103,30 @@ static int on_async(void *context, enum event_type type, const void *payload, co
 	return emit(async->snapshots, async->tid, type, payload, tail, tail_length, err);
 }
 
+#define FUSE_READ_NUMBER 15
+
+/* What the iterator found besides the wait. A request for pages tells no thread that waits for it, and so no number here. */
+static int emit_more(struct snapshots *snapshots, const struct task_found *found, struct err *err)
+{
+	struct event_fuse_asked asked = { .connection = found->page_connection, .opcode = FUSE_READ_NUMBER };
+	struct event_descriptor_limit full = { .limit = found->descriptors };
+	int r = 0;
+
+	if (found->page_connection)
+		r = emit(snapshots, found->tid, EVENT_fuse_asked, &asked, NULL, 0, err);
+	if (!r && found->descriptors)
+		r = emit(snapshots, found->tid, EVENT_descriptor_limit, &full, NULL, 0, err);
+	if (!r && found->signal.number) {
+		struct event_signal_pending signal = found->signal;
+
+		/* in a pid namespace of its own the number is another's here */
+		if (found->task.ns_tid != found->tid)
+			signal.sender = 0;
+		r = emit(snapshots, found->tid, EVENT_signal_pending, &signal, NULL, 0, err);
+	}
+	return r;
+}
+
 static int on_thread(struct processes_sink *sink, const struct task_found *found, const char *texts, size_t texts_bytes,
 		     const struct wait_found *wait, struct err *err)
 {
@@ -136,6 +160,8 @@ static int on_thread(struct processes_sink *sink, const struct task_found *found
 		r = emit(snapshots, found->task.pid, EVENT_descriptor, &end, wait->address, strlen(wait->address), err);
 	if (!r)
 		r = emit_polled(snapshots, found->tid, wait, err);
+	if (!r)
+		r = emit_more(snapshots, found, err);
 	struct async_context async = { snapshots, found->tid };
 
 	return r ? r : async_tasks_each(asyncs, wait->async_bytes, on_async, &async, err);

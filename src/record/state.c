@@ -261,6 +261,8 @@ static int hand_over(const struct state_record *record, struct state_sink *sink,
 	case STATE_RECORD_FUSE_ASKED:
 		return sink->event(sink, record->pid, EVENT_fuse_asked, &((const struct state_fuse_asked *)record)->asked, NULL, 0,
 				   err);
+	case STATE_RECORD_CALL_HELD:
+		return sink->event(sink, record->pid, EVENT_call_held, &((const struct state_call_held *)record)->held, NULL, 0, err);
 	case STATE_RECORD_BLOCKED:
 		break;
 	}

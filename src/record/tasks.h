@@ -14,6 +14,9 @@ struct task_found {
 	u32 tid;
 	u32 stacks;             /* enum task_stacks: how the wait's stacks are given */
 	char comm[16];
+	u32 page_connection;    /* of the file system in user space of whose file it awaits a page; 0 none */
+	u32 descriptors;        /* of the process's first thread: as many as it may have open, where it has; else 0 */
+	struct event_signal_pending signal; /* number 0: none is */
 };
 
 enum task_stacks {

@@ -18,7 +18,7 @@ struct prelude {
 /* What only a reader from the file's beginning on has. */
 static const uint16_t types[] = {
 	EVENT_module, EVENT_frame, EVENT_symbol, EVENT_probe_point, EVENT_mapping, EVENT_descriptor, EVENT_poll_item, EVENT_watch,
-	EVENT_snapshot, EVENT_machine, EVENT_clock, EVENT_group_limit, EVENT_watch_point,
+	EVENT_snapshot, EVENT_machine, EVENT_clock, EVENT_group_limit, EVENT_signal_pending, EVENT_descriptor_limit, EVENT_call_held, EVENT_watch_point,
 };
 
 /* 0: it is told once. */

@@ -230,6 +230,120 @@ static __always_inline void state_walk_fuse(struct seq_file *seq, struct file *f
 	bpf_loop(FUSE_HASH_SIZE + STATE_SET_ITEMS, state_fuse_step, &walk, 0);
 }
 
+struct fanotify_group_private_data {
+	struct wait_queue_head access_waitq;
+} __attribute__((preserve_access_index));
+
+struct fsnotify_group___held {
+	struct fanotify_group_private_data fanotify_data;
+} __attribute__((preserve_access_index));
+
+struct userfaultfd_ctx {
+	struct wait_queue_head fault_pending_wqh, fault_wqh;
+} __attribute__((preserve_access_index));
+
+struct state_held_walk {
+	struct seq_file *seq;
+	u64 object, at, end;
+};
+
+static long state_held_step(u64 index, struct state_held_walk *walk)
+{
+	if (!walk->at || walk->at == walk->end)
+		return 1;
+	struct wait_queue_entry *entry = (struct wait_queue_entry *)(walk->at - bpf_core_field_offset(struct wait_queue_entry, entry));
+	struct task_struct *task = GET(entry, private);
+	struct state_call_held out = {
+		.head = { sizeof(out), STATE_RECORD_CALL_HELD, task ? GET(task, pid) : 0 }, .held = { .object = walk->object },
+	};
+	walk->at = kernel_word((void *)walk->at);
+	bpf_seq_write(walk->seq, &out, sizeof(out));
+	return 0;
+}
+
+/* Who waits in that queue for who has the object open. */
+static __always_inline void state_walk_held(struct seq_file *seq, u64 object, u64 queue)
+{
+	u64 list = queue + bpf_core_field_offset(struct wait_queue_head, head);
+	struct state_held_walk walk = { .seq = seq, .object = object, .at = kernel_word((void *)list), .end = list };
+	bpf_loop(STATE_SET_ITEMS, state_held_step, &walk, 0);
+}
+
+static __always_inline void state_walk_faults(struct seq_file *seq, struct object_at *at)
+{
+	if (!bpf_core_field_exists(((struct userfaultfd_ctx *)0)->fault_wqh))
+		return;
+	state_walk_held(seq, at->number, at->context + bpf_core_field_offset(struct userfaultfd_ctx, fault_pending_wqh));
+	state_walk_held(seq, at->number, at->context + bpf_core_field_offset(struct userfaultfd_ctx, fault_wqh));
+}
+
+/* Of an io_uring, as far as it is read. */
+struct io_hash_bucket {
+	struct hlist_head list;
+} __attribute__((preserve_access_index));
+
+struct io_hash_table {
+	struct io_hash_bucket *hbs;
+	unsigned int hash_bits;
+} __attribute__((preserve_access_index));
+
+struct io_ring_ctx {
+	struct io_hash_table cancel_table;
+} __attribute__((preserve_access_index));
+
+struct io_kiocb {
+	struct file *file;
+	u32 apoll_events;
+	struct hlist_node hash_node;
+} __attribute__((preserve_access_index));
+
+#define URING_HASH_BITS_MOST 8
+#define URING_EVENTS 0x7ffu /* of what poll tells: the rest says how it is waited for */
+
+struct state_uring_walk {
+	struct seq_file *seq;
+	u64 set, bucket, node;
+	u32 buckets, pid;
+};
+
+/* One step through the requests that wait until their file has something, or room. */
+static long state_uring_step(u64 index, struct state_uring_walk *walk)
+{
+	if (!walk->node) {
+		if (!walk->buckets)
+			return 1;
+		walk->buckets--;
+		walk->node = (u64)GET((struct io_hash_bucket *)walk->bucket, list.first);
+		walk->bucket += bpf_core_type_size(struct io_hash_bucket);
+		return 0;
+	}
+	struct io_kiocb *request = (struct io_kiocb *)(walk->node - bpf_core_field_offset(struct io_kiocb, hash_node));
+	struct state_poll_item out = {
+		.head = { sizeof(out), STATE_RECORD_POLL_ITEM, walk->pid },
+		.item = { .set = walk->set, .fd = ~0u, .events = GET(request, apoll_events) & URING_EVENTS },
+	};
+	struct object_at at;
+	walk->node = (u64)GET((struct hlist_node *)walk->node, next);
+	if (object_find(&at, GET(request, file)))
+		out.item.object = at.number;
+	bpf_seq_write(walk->seq, &out, sizeof(out));
+	return 0;
+}
+
+static __always_inline void state_walk_uring(struct seq_file *seq, struct object_at *at, u32 pid)
+{
+	if (!bpf_core_field_exists(((struct io_ring_ctx *)0)->cancel_table) || !bpf_core_field_exists(((struct io_kiocb *)0)->hash_node) ||
+	    !bpf_core_field_exists(((struct io_kiocb *)0)->apoll_events))
+		return;
+	struct io_ring_ctx *ring = (struct io_ring_ctx *)at->context;
+	u32 bits = GET(ring, cancel_table.hash_bits);
+	struct state_uring_walk walk = { .seq = seq, .set = at->number, .pid = pid, .bucket = (u64)GET(ring, cancel_table.hbs) };
+	if (!walk.bucket || bits > URING_HASH_BITS_MOST)
+		return;
+	walk.buckets = 1u << bits;
+	bpf_loop((1 << URING_HASH_BITS_MOST) + STATE_SET_ITEMS, state_uring_step, &walk, 0);
+}
+
 static __always_inline void state_walk_set(struct seq_file *seq, struct object_at *at, u32 pid, u32 queued)
 {
 	struct state_walk walk = { .seq = seq, .set = at->number, .pid = pid };
@@ -243,6 +357,12 @@ static __always_inline void state_walk_set(struct seq_file *seq, struct object_a
 		walk.marks_end = &group->marks_list;
 		walk.has_numbers = object_name_word(at->file) == NAME_INOTIFY;
 		bpf_loop(STATE_SET_ITEMS, state_watch_step, &walk, 0);
+		if (!walk.has_numbers && bpf_core_field_exists(((struct fsnotify_group___held *)0)->fanotify_data.access_waitq))
+			state_walk_held(seq, at->number, at->context + bpf_core_field_offset(struct fsnotify_group___held, fanotify_data.access_waitq));
+	} else if (at->kind == OBJECT_KIND_userfaultfd) {
+		state_walk_faults(seq, at);
+	} else if (at->kind == OBJECT_KIND_uring) {
+		state_walk_uring(seq, at, pid);
 	} else if (at->kind == OBJECT_KIND_fuse && queued) {
 		state_walk_fuse(seq, at->file);
 	}

@@ -179,6 +179,7 @@ struct super_block {
 };
 
 struct inode {
+	struct address_space *i_mapping;
 	unsigned short i_mode;
 	struct super_block *i_sb;
 	unsigned long i_ino;
@@ -203,6 +204,7 @@ struct file {
 
 struct fdtable {
 	unsigned int max_fds;
+	unsigned long *open_fds;
 	struct file **fd;
 };
 
@@ -271,6 +273,7 @@ struct sched_entity {
 };
 
 struct thread_struct {
+	unsigned long sp;
 	unsigned long fsbase;
 	unsigned long cr2;
 };
@@ -292,10 +295,21 @@ typedef struct {
 } sigset_t;
 
 struct sigpending {
+	struct list_head list;
 	sigset_t signal;
 };
 
+struct rlimit {
+	unsigned long rlim_cur;
+};
+
+struct seccomp {
+	int mode;
+	struct seccomp_filter *filter;
+};
+
 struct signal_struct {
+	struct rlimit rlim[16];
 	struct sigpending shared_pending;
 	int nr_threads;
 	int group_exit_code;
@@ -371,6 +385,7 @@ struct task_struct {
 	unsigned long blocker;
 	struct thread_struct thread;
 	struct restart_block restart_block;
+	struct seccomp seccomp;
 };
 
 struct hrtimer {

@@ -56,6 +56,8 @@
 #define NAME_FANOTIFY NAME8('[', 'f', 'a', 'n', 'o', 't', 'i', 'f')
 #define NAME_INOTIFY NAME8('i', 'n', 'o', 't', 'i', 'f', 'y', 0)
 #define NAME_PIDFD NAME8('[', 'p', 'i', 'd', 'f', 'd', ']', 0)
+#define NAME_USERFAULTFD NAME8('[', 'u', 's', 'e', 'r', 'f', 'a', 'u')
+#define NAME_SECCOMP NAME8('s', 'e', 'c', 'c', 'o', 'm', 'p', ' ')
 #define NAME_URING NAME8('[', 'i', 'o', '_', 'u', 'r', 'i', 'n')
 
 #define OBJECT_SENDS 0
@@ -144,6 +146,10 @@ static __always_inline u8 object_anonymous_kind(struct file *file)
 		return OBJECT_KIND_pidfd;
 	if (word == NAME_URING)
 		return OBJECT_KIND_uring;
+	if (word == NAME_SECCOMP)
+		return OBJECT_KIND_seccomp;
+	if (word == NAME_USERFAULTFD)
+		return OBJECT_KIND_userfaultfd;
 	return OBJECT_KIND_anonymous;
 }
 

@@ -8,7 +8,8 @@
 #define STATE_TEXT_BYTES 256
 #define STATE_SET_ITEMS 1000     /* of one epoll set or inotify group */
 
-enum state_record_type { STATE_RECORD_DESCRIPTOR, STATE_RECORD_POLL_ITEM, STATE_RECORD_WATCH, STATE_RECORD_FUSE_ASKED, STATE_RECORD_BLOCKED };
+enum state_record_type { STATE_RECORD_DESCRIPTOR, STATE_RECORD_POLL_ITEM, STATE_RECORD_WATCH, STATE_RECORD_FUSE_ASKED, STATE_RECORD_BLOCKED,
+			 STATE_RECORD_CALL_HELD };
 
 struct state_record {
 	u16 size;
@@ -36,6 +37,11 @@ struct state_poll_item {
 struct state_fuse_asked {
 	struct state_record head; /* of the thread that waits */
 	struct event_fuse_asked asked;
+};
+
+struct state_call_held {
+	struct state_record head; /* of the thread that waits */
+	struct event_call_held held;
 };
 
 struct state_sleeper {

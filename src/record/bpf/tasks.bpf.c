@@ -1,5 +1,6 @@
 /* The threads there are and their waits, for snapshots. */
 #include "record/bpf/context.bpf.h"
+#include "record/bpf/found.bpf.h"
 #include "record/bpf/sleeper.bpf.h"
 #include "record/bpf/task.bpf.h"
 #include "record/bpf/wait.bpf.h"
@@ -114,6 +115,7 @@ int tasks_each(struct bpf_iter__task *context)
 		return 0;
 	task_fill(&out->task, task);
 	bpf_probe_read_kernel(out->comm, sizeof(out->comm), task->comm);
+	found_more(out, (u64)walk->task);
 	if (w.syscall != SYSCALL_NONE) {
 		struct pt_regs *registers = (void *)walk->entry;
 		for (int i = 0; i < 4; i++)
