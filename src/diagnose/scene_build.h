@@ -56,6 +56,8 @@ void gatherer_give(struct gatherer *gatherer, struct scene *scene);
 void scene_lay(struct scene *scene);
 /* The same, thread by thread, as they are asked for; waits are joined then, too. */
 void scene_lay_lazily(struct scene *scene);
+/* Of a poll's array what it asks for is what is left, and what the wait is for, before waits are laid out. */
+void scene_narrow_polls(struct scene *scene);
 /* What a thread waits for in calls on files while the request is open; its waits are there. */
 void scene_lay_fuse_wait(struct scene *scene, const struct fuse_request *request);
 void scene_lazy_free(struct scene_lazy *lazy);

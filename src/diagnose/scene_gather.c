@@ -652,6 +652,7 @@ void gatherer_give(struct gatherer *b, struct scene *scene)
 	KEEP(b, group_limits, group_limits, group_limit_count);
 	KEEP(b, pending_signals, pending_signals, pending_signal_count);
 	KEEP(b, descriptor_limits, descriptor_limits, descriptor_limit_count);
+	scene_narrow_polls(scene);
 	map_done(&b->fuse_open);
 	map_done(&b->signals_open);
 }

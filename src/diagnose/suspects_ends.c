@@ -220,6 +220,22 @@ static bool rests_in_pool(const struct question *q, uint32_t thread)
 	return false;
 }
 
+/* It awaits the end of what it started, which has the same end of the pipe from it: as shells do that run a pipeline's part. */
+static bool has_handed_on(const struct question *q, struct row row, uint32_t thread, uint8_t needed)
+{
+	const struct wait *w = rule_holds(q->scene, RULE_handed_on) ? stands_in(q, thread) : NULL;
+	uint32_t pid = scene_pid(q->scene, thread);
+
+	for (uint32_t i = 0; w && w->kind == WAIT_KIND_child && i < row.count; i++) {
+		const struct descriptor *d = ends_at(q->inquiry->ends, row, i);
+		uint32_t other = d->pid != pid && d->at.access & needed ? tables_process(q->scene->tables, d->pid, q->from) : 0;
+
+		if (other && alive(q, other) && scene_descends_from(q->scene, other, pid))
+			return true;
+	}
+	return false;
+}
+
 void suspect_ends_of(struct question *q, uint64_t object)
 {
 	const struct ends *ends = q->inquiry->ends;
@@ -241,7 +257,8 @@ void suspect_ends_of(struct question *q, uint64_t object)
 			uint32_t thread = tables_process(tables, d->pid, q->from);
 			uint32_t *known = &oldest[has_both_ends(ends, row, d->pid)];
 
-			if (thread && alive(q, thread) && (!*known || tables->threads[thread].start_ns < tables->threads[*known].start_ns))
+			if (thread && alive(q, thread) && !has_handed_on(q, row, thread, needed) &&
+			    (!*known || tables->threads[thread].start_ns < tables->threads[*known].start_ns))
 				*known = thread;
 		}
 	}
