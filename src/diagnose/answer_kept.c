@@ -88,7 +88,7 @@ static uint32_t most_lead_to(const struct describer *d, uint32_t pid, uint64_t f
 	map_init(&seen);
 	for (uint32_t i = row.count; i-- > 0; ) {
 		const struct descriptor *own = ends_at(d->ends, row, i);
-		struct row far = own->time >= from_ns && own->at.channel_out ? ends_receiving(d->ends, own->at.channel_out) : (struct row){ 0 };
+		struct row far = own->time >= from_ns ? ends_far(d->ends, own) : (struct row){ 0 };
 		uint32_t other = far.count && ends_at(d->ends, far, far.count - 1)->pid != pid ? ends_at(d->ends, far, far.count - 1)->pid : 0;
 		unsigned at = 0;
 

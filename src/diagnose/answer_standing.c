@@ -303,6 +303,13 @@ static void tell_untaken(const struct describer *d, const struct diagnosis *g, s
 	answer_kept_signal(d, g, buf);
 }
 
+/* The culprit's own, in another process than the victim's, of which nobody is known who is to end it. */
+static bool is_of_others(const struct describer *d, const struct diagnosis *g, const struct wait *w)
+{
+	return w->end == WAIT_END_OPEN && w->thread == g->culprit.thread && !w->hint && !wait_is_shared(w) && !w->timeout_ns &&
+	       !scene_same_process(d->scene, w->thread, g->victim.thread) && !g->circle_count;
+}
+
 void answer_standing_text(const struct describer *d, const struct diagnosis *g, struct buf *buf)
 {
 	const struct wait *w = g->last_wait ? &d->scene->waits[g->last_wait] : NULL;
@@ -316,7 +323,7 @@ void answer_standing_text(const struct describer *d, const struct diagnosis *g, 
 	if (at != KERNEL_PLACE_UNKNOWN && at != KERNEL_PLACE_FROZEN && at != KERNEL_PLACE_MEMORY &&
 	    !(w->kind == WAIT_KIND_open && (at == KERNEL_PLACE_FIFO || at == KERNEL_PLACE_LEASE)))
 		buf_printf(buf, " In the kernel it waits %s.", kernel_place_words(at));
-	if (w && !gone && g->culprit.kind == ACTOR_UNKNOWN &&
+	if (w && !gone && (g->culprit.kind == ACTOR_UNKNOWN || is_of_others(d, g, w)) &&
 	    (w->kind == WAIT_KIND_futex || object_kind(w->object) == OBJECT_KIND_userfaultfd) && w->end != WAIT_END_THREAD)
 		tell_others(d, g, w, buf);
 	if (w && g->culprit.kind == ACTOR_UNKNOWN && at == KERNEL_PLACE_FIFO && w->kind == WAIT_KIND_open)

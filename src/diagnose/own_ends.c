@@ -180,3 +180,50 @@ uint64_t own_ends_only_client(const struct scene *scene, const struct ends *ends
 	}
 	return found;
 }
+
+bool own_ends_children_have(const struct scene *scene, const struct ends *ends, uint32_t thread, uint64_t object)
+{
+	struct row row = ends_of_object(ends, object);
+	uint32_t pid = scene_pid(scene, thread);
+	bool had = false;
+
+	for (uint32_t i = 0; i < row.count; i++) {
+		const struct descriptor *d = ends_at(ends, row, i);
+		struct row far = d->pid == pid ? ends_far(ends, d) : (struct row){ 0 };
+
+		for (uint32_t k = 0; k < far.count; k++) {
+			uint32_t other = tables_process(scene->tables, ends_at(ends, far, k)->pid, scene->end_ns);
+
+			if (ends_at(ends, far, k)->pid == pid)
+				continue;
+			if (!other || !scene_descends_from(scene, other, pid))
+				return false;
+			had = true;
+		}
+	}
+	return had;
+}
+
+bool own_ends_awaits_children(const struct scene *scene, const struct ends *ends, const struct wait *w)
+{
+	uint32_t bells = 0, children = 0, count = 0, tid = scene_tid(scene, w->thread), pid = scene_pid(scene, w->thread);
+	uint64_t newest = 0;
+
+	if (w->timeout_ns || w->end != WAIT_END_OPEN || !rule_holds(scene, RULE_own_children))
+		return false;
+	for (uint32_t i = scene->poll_item_count; i-- > 0; ) {
+		const struct poll_item *p = &scene->poll_items[i];
+
+		if (w->kind == WAIT_KIND_epoll ? !p->set || p->set != w->object : p->set || p->pid != tid)
+			continue;
+		newest = newest ? newest : p->time;
+		if (p->time + limit_of(scene, LIMIT_one_snapshot_ns) < newest)
+			break;
+		count++;
+		if (own_ends_has_both(ends, p->object, pid))
+			bells++;
+		else
+			children += own_ends_children_have(scene, ends, w->thread, p->object);
+	}
+	return children && bells + children == count;
+}

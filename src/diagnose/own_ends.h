@@ -8,6 +8,10 @@
 bool own_ends_set_is_small(const struct scene *scene, const struct ends *ends, uint64_t set, uint32_t pid);
 /* A pipe, or a counter, that no other process has open. */
 bool own_ends_has_both(const struct ends *ends, uint64_t object, uint32_t pid);
+/* Its other end is had by programs alone that the thread's process, or who that started, started. */
+bool own_ends_children_have(const struct scene *scene, const struct ends *ends, uint32_t thread, uint64_t object);
+/* An open wait without a limit for nothing but those, and the process's own bells. */
+bool own_ends_awaits_children(const struct scene *scene, const struct ends *ends, const struct wait *w);
 /* True when all that an open wait listens to is its own process's, which has no other
  * thread: nobody but the waiting thread could end it. */
 bool own_ends_only(const struct scene *scene, const struct ends *ends, const struct wait *wait);

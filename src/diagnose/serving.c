@@ -4,6 +4,7 @@
 #include "diagnose/judgement.h"
 #include "diagnose/leads.h"
 #include "diagnose/owed.h"
+#include "diagnose/own_ends.h"
 
 enum at_work {
 	WORK_NONE,     /* it listens, or waits as those do that nobody gives work */
@@ -92,6 +93,8 @@ static enum at_work work_of_wait(const struct scene *scene, const struct ends *e
 	case WAIT_KIND_epoll:
 	case WAIT_KIND_poll:
 	case WAIT_KIND_read:
+		if (own_ends_awaits_children(scene, ends, w))
+			return since_asked ? WORK_AWAITS : WORK_WAITS;
 		if (w->kind == WAIT_KIND_epoll || (w->kind == WAIT_KIND_poll && w->argument != 1))
 			return asks_in_turn(scene, ends, w, asked) ? WORK_WAITS : WORK_NONE;
 		object = w->kind == WAIT_KIND_poll ? w->detail : w->object;

@@ -83,30 +83,6 @@ static bool is_rung_inside(const struct scene *scene, const struct ends *ends, c
 	return t->tid != t->pid && rule_holds(scene, RULE_loop_asks) && own_ends_has_both(ends, object, t->pid);
 }
 
-/* Its other end is had by programs alone that this one, or who it started, started. */
-static bool is_had_by_children(const struct scene *scene, const struct ends *ends, uint32_t thread, uint64_t object)
-{
-	struct row row = ends_of_object(ends, object);
-	uint32_t pid = scene_pid(scene, thread);
-	bool had = false;
-
-	for (uint32_t i = 0; i < row.count; i++) {
-		const struct descriptor *d = ends_at(ends, row, i);
-		struct row far = d->pid == pid ? ends_far(ends, d) : (struct row){ 0 };
-
-		for (uint32_t k = 0; k < far.count; k++) {
-			uint32_t other = tables_process(scene->tables, ends_at(ends, far, k)->pid, scene->end_ns);
-
-			if (ends_at(ends, far, k)->pid == pid)
-				continue;
-			if (!other || !scene_descends_from(scene, other, pid))
-				return false;
-			had = true;
-		}
-	}
-	return had;
-}
-
 /* The set that is listened to is the one found last; one alone is awaited like a read. */
 static bool set_brings_work(const struct scene *scene, const struct ends *ends, const struct wait *w)
 {
@@ -125,7 +101,7 @@ static bool set_brings_work(const struct scene *scene, const struct ends *ends, 
 		if (item->time > newest + 1000000000u || (count && item->fd == first))
 			count = inside = bells = children = 0;
 		bells += for_children && own_ends_has_both(ends, item->object, scene_pid(scene, w->thread));
-		children += for_children && is_had_by_children(scene, ends, w->thread, item->object);
+		children += for_children && own_ends_children_have(scene, ends, w->thread, item->object);
 		inside += is_rung_inside(scene, ends, w, item->object);
 		first = count++ ? first : item->fd;
 		newest = item->time;

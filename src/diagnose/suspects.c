@@ -60,6 +60,21 @@ static uint8_t owner_weight(const struct question *q, unsigned kind)
 	}
 }
 
+/* Of the process at the other end the thread that serves this connection, where that is known; else its first. */
+static uint32_t who_serves(const struct question *q, uint64_t object, uint32_t process)
+{
+	const struct ends *ends = q->inquiry->ends;
+	struct row row = ends_of_object(ends, object);
+	struct request_asked asked = { .thread = q->episode->thread, .since_ns = serving_asked_since(q->scene, q->episode),
+				       .from_ns = q->from, .to_ns = q->to };
+	uint32_t pid = scene_pid(q->scene, q->episode->thread), thread = 0;
+
+	for (uint32_t i = 0; !thread && i < row.count && rule_holds(q->scene, RULE_peer_serves); i++)
+		if (ends_at(ends, row, i)->pid == pid)
+			thread = serving_holder(q->scene, ends, ends_far(ends, ends_at(ends, row, i)), &asked);
+	return thread && scene_same_process(q->scene, thread, process) ? thread : process;
+}
+
 static void ask_hint(struct question *q)
 {
 	const struct wait *w = scene_slice_with_owner(q->scene, q->episode, q->to);
@@ -70,6 +85,8 @@ static void ask_hint(struct question *q)
 		return;
 	if (w->hint_kind == HINT_KIND_socket_peer || w->hint_kind == HINT_KIND_queue_last)
 		link = LINK_PEER;
+	if (w->hint_kind == HINT_KIND_socket_peer && w->end == WAIT_END_OPEN)
+		owner = who_serves(q, w->object, owner);
 	if (w->hint_kind == HINT_KIND_child)
 		link = LINK_CHILD;
 	if (w->hint_kind == HINT_KIND_thread_exit)
