@@ -28,6 +28,7 @@ static const struct {
 	{ "mem_cgroup_oom_synchronize", NULL, KERNEL_PLACE_MEMORY },
 	{ "io_schedule", NULL, KERNEL_PLACE_BLOCK_IO },
 	{ "blk_", NULL, KERNEL_PLACE_BLOCK_IO },
+	{ "sk_stream_wait_close", NULL, KERNEL_PLACE_LINGER },
 	{ "wait_for_partner", NULL, KERNEL_PLACE_FIFO },
 	{ "__break_lease", NULL, KERNEL_PLACE_LEASE },
 	{ "rwsem_down_", "path_", KERNEL_PLACE_INODE },
@@ -91,6 +92,8 @@ const char *kernel_place_words(enum kernel_place place)
 	case KERNEL_PLACE_FIFO: return "until somebody opens the other end of the FIFO";
 	case KERNEL_PLACE_MEMORY: return "until its control group has memory";
 	case KERNEL_PLACE_LEASE: return "until the holder of a lease on the file gives it up";
+	case KERNEL_PLACE_LINGER:
+		return "until the other end has taken what was sent, as it closes a connection (SO_LINGER): whose that is is not known any more";
 	case KERNEL_PLACE_INODE: return "for the lock of a file or directory";
 	}
 	return NULL;

@@ -15,6 +15,7 @@ enum kernel_place {
 	KERNEL_PLACE_BLOCK_IO,
 	KERNEL_PLACE_JOURNAL,
 	KERNEL_PLACE_LEASE,
+	KERNEL_PLACE_LINGER,        /* until the other end has taken what was sent */
 	KERNEL_PLACE_INODE,
 	KERNEL_PLACE_FIFO,          /* until the other end is opened */
 	KERNEL_PLACE_MEMORY,        /* until its control group, whose limit is used up, has memory */
