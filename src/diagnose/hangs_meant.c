@@ -4,50 +4,13 @@
 #include "diagnose/broken_off.h"
 #include "diagnose/hangs_asks.h"
 #include "diagnose/hangs_busy.h"
-#include "diagnose/investigation.h"
+#include "diagnose/hangs_way.h"
 #include "diagnose/killed_before.h"
 #include "diagnose/leads.h"
-#include "diagnose/one_time.h"
-#include "diagnose/word_lock.h"
-
-#define MOST_WAY 32
-
-struct meaning {
-	struct finder f;              /* of the thread whose places are known */
-	const struct hang *hang;
-	const struct scene *scene;
-	const struct investigation *v;
-	uint32_t way[MOST_WAY];       /* steps, from the victim's to the culprit's */
-	unsigned count;
-	const struct piece *end;      /* the longest that the culprit is charged with */
-};
-
-static uint32_t thread_at(const struct meaning *m, unsigned i)
-{
-	return m->v->steps.items[m->way[i]].thread;
-}
-
-/* What the thread there waited for, that the next one ended or should have; the culprit's, where it waits itself; NULL it does not. */
-static const struct wait *wait_at(const struct meaning *m, unsigned i)
-{
-	const struct scene *scene = m->scene;
-	uint32_t episode;
-
-	if (i + 1 == m->count)
-		return m->end->state == SPAN_WAITING && m->end->wait ? &scene->waits[m->end->wait] : NULL;
-	episode = m->v->steps.items[m->way[i + 1]].episode;
-	return episode ? &scene->waits[scene->episodes[episode - 1].last] : NULL;
-}
-
-/* Since when it is known what others did meanwhile: a part of a long trace may begin long after the hang. */
-static uint64_t known_from(const struct meaning *m)
-{
-	return m->hang->start_ns > m->scene->start_ns ? m->hang->start_ns : m->scene->start_ns;
-}
 
 static uint64_t known_length(const struct meaning *m)
 {
-	return m->hang->end_ns > known_from(m) ? m->hang->end_ns - known_from(m) : 0;
+	return m->hang->end_ns > way_known_from(m) ? m->hang->end_ns - way_known_from(m) : 0;
 }
 
 static bool first_has_windows(const struct meaning *m)
@@ -55,78 +18,10 @@ static bool first_has_windows(const struct meaning *m)
 	return ends_has_windows(m->f.ends, scene_pid(m->scene, m->hang->thread)) && leads_process(m->scene, m->hang->thread);
 }
 
-/* ---- in the way ---- */
-
-/* By which the next one on the way did something, or is known to be about to; by others it has what the one before needs. */
-static bool link_is_open(uint8_t link)
-{
-	switch (link) {
-	case LINK_SELF: case LINK_WAKE: case LINK_CREATOR: case LINK_MESSAGE: case LINK_SENT: case LINK_ACTIVITY: case LINK_PEER: case LINK_CHILD:
-	case LINK_ASKED: case LINK_STARTED: case LINK_SIMILAR: case LINK_AWAITED: case LINK_PROCESS:
-		return true;
-	default:
-		return false;
-	}
-}
-
-static bool is_kept(const struct meaning *m, const struct wait *w)
-{
-	switch (w->kind) {
-	case WAIT_KIND_write: case WAIT_KIND_connect: case WAIT_KIND_stop:
-		return true;
-	case WAIT_KIND_futex:
-		return (wait_has_owner(w) && w->hint_kind != HINT_KIND_thread_exit) || word_lock_is(m->f.diagnoser->names, m->scene->tables, w) ||
-		       one_time_awaits(m->f.diagnoser->names, m->scene->tables, w);
-	default:
-		return wait_is_in_kernel(w) || (w->kind == WAIT_KIND_read && object_kind(w->object) == OBJECT_KIND_fifo);
-	}
-}
-
-/* Up to there nobody is kept by what another has, stands inside the kernel, or cannot write. */
-static bool is_free_to(const struct meaning *m, unsigned last)
-{
-	for (unsigned i = 0; i <= last; i++) {
-		const struct wait *w = wait_at(m, i);
-
-		if ((w && is_kept(m, w)) || (i && !link_is_open(m->v->steps.items[m->way[i]].link)))
-			return false;
-	}
-	return true;
-}
-
-static bool rests_at(struct meaning *m, const struct wait *w)
-{
-	if (m->f.thread != w->thread || !m->f.places.length) {
-		m->f.thread = w->thread;
-		m->f.leads = leads_process(m->scene, w->thread);
-		hangs_learn_places(&m->f);
-	}
-	return hangs_rests_at(&m->f, w);
-}
-
-/* Each of them waits for the next, by what was seen: none of them rests, and none is but thought to be the next. */
-static bool is_circle(struct meaning *m)
-{
-	for (unsigned i = 1; i < m->count; i++) {
-		const struct wait *w = wait_at(m, i);
-		uint8_t link = m->v->steps.items[m->way[i]].link;
-
-		if (link == LINK_STARTED || link == LINK_PROCESS || link == LINK_SIMILAR || (w && rests_at(m, w)))
-			return false;
-	}
-	return m->end->charge == CHARGE_CIRCLE && m->count > 1;
-}
-
-/* All along the way, and whom it leads to neither stands stopped nor waits for one of those. */
-static bool is_free(struct meaning *m)
-{
-	return m->end->state != SPAN_STOPPED && !is_circle(m) && is_free_to(m, m->count - 1);
-}
-
 /* The way ends at a person, or where one reads at a terminal. */
 static bool ends_at_person(const struct meaning *m)
 {
-	const struct wait *last = wait_at(m, m->count - 1);
+	const struct wait *last = way_wait(m, m->count - 1);
 
 	return m->end->person || (last && last->kind == WAIT_KIND_read && object_kind(last->object) == OBJECT_KIND_tty);
 }
@@ -134,10 +29,10 @@ static bool ends_at_person(const struct meaning *m)
 /* All along the way, but that a pipe may be full because who reads it waits for the person: a pager's. */
 static bool is_free_for_person(struct meaning *m)
 {
-	const struct wait *w = m->count > 1 ? wait_at(m, m->count - 2) : NULL;
+	const struct wait *w = m->count > 1 ? way_wait(m, m->count - 2) : NULL;
 
-	return is_free(m) || (w && w->kind == WAIT_KIND_write && scene_is_pipe(w->object) && m->end->state != SPAN_STOPPED && !is_circle(m) &&
-			      (m->count == 2 || is_free_to(m, m->count - 3)) && link_is_open(m->v->steps.items[m->way[m->count - 1]].link));
+	return way_is_free(m) || (w && w->kind == WAIT_KIND_write && scene_is_pipe(w->object) && m->end->state != SPAN_STOPPED && !way_is_circle(m) &&
+			      (m->count == 2 || way_free_to(m, m->count - 3)) && way_link_is_open(m->v->steps.items[m->way[m->count - 1]].link));
 }
 
 /* ---- parts of one program ---- */
@@ -175,13 +70,13 @@ static bool is_private(const struct meaning *m, const struct wait *w, uint32_t o
 static bool is_one_program(struct meaning *m)
 {
 	for (unsigned i = 0; i + 1 < m->count; i++) {
-		const struct wait *w = wait_at(m, i);
-		uint32_t next = thread_at(m, i + 1);
+		const struct wait *w = way_wait(m, i);
+		uint32_t next = way_thread(m, i + 1);
 
 		if (!w || !(is_private(m, w, next) || scene_descends_from(m->scene, next, scene_pid(m->scene, m->hang->thread))))
 			return false;
 	}
-	return is_free(m);
+	return way_is_free(m);
 }
 
 /* It began to sleep when one on the way had let it go on, or made it: that is what it was asked to do. */
@@ -194,7 +89,7 @@ static bool was_set_to_it(const struct meaning *m, const struct wait *sleep)
 	if (sleep->start_ns < t->start_ns + limit_of(scene, LIMIT_look_queued_ns))
 		return true;
 	for (unsigned i = 0; before && before->end == WAIT_END_THREAD && i + 1 < m->count; i++)
-		if (scene_same_process(scene, before->waker, thread_at(m, i)) && before->waker != sleep->thread)
+		if (scene_same_process(scene, before->waker, way_thread(m, i)) && before->waker != sleep->thread)
 			return true;
 	return false;
 }
@@ -214,7 +109,7 @@ static bool goes_by_clock(const struct meaning *m, const struct wait *w)
 
 static bool awaits_person(struct meaning *m)
 {
-	const struct wait *w = wait_at(m, 0), *last = wait_at(m, m->count - 1);
+	const struct wait *w = way_wait(m, 0), *last = way_wait(m, m->count - 1);
 
 	/* who debugs it waits for the next command */
 	if (m->hang->rule == RULE_stopped)
@@ -225,27 +120,27 @@ static bool awaits_person(struct meaning *m)
 	if (!w || !hangs_listens(w->kind))
 		return false;
 	if (m->count == 1)
-		return hangs_awaits_person(&m->f, w) && is_free(m);
+		return hangs_awaits_person(&m->f, w) && way_is_free(m);
 	/* nobody sets a limit to his wait for an answer of the window server; without one it may be for that, or for whatever comes */
-	return ends_is_window_server(m->f.ends, scene_pid(m->scene, thread_at(m, 1))) &&
-	       ((w->timeout_ns && hangs_is_window_server(&m->f, hangs_listened_to(w))) || is_free(m));
+	return ends_is_window_server(m->f.ends, scene_pid(m->scene, way_thread(m, 1))) &&
+	       ((w->timeout_ns && hangs_is_window_server(&m->f, hangs_listened_to(w))) || way_is_free(m));
 }
 
 /* It waits there again and again, with nothing outstanding, also at other times. */
 static bool is_at_rest(struct meaning *m)
 {
-	const struct wait *w = wait_at(m, 0);
+	const struct wait *w = way_wait(m, 0);
 
-	return w && hangs_listens(w->kind) && m->hang->rule != RULE_not_answered && rests_at(m, w) && is_free(m);
+	return w && hangs_listens(w->kind) && m->hang->rule != RULE_not_answered && way_rests_at(m, w) && way_is_free(m);
 }
 
 static bool watches_files(struct meaning *m)
 {
 	for (unsigned i = 0; i < m->count; i++) {
-		const struct wait *w = wait_at(m, i);
+		const struct wait *w = way_wait(m, i);
 
 		if (w && object_kind(hangs_listened_to(w)) == OBJECT_KIND_inotify)
-			return is_free_to(m, i);
+			return way_free_to(m, i);
 	}
 	return false;
 }
@@ -282,7 +177,7 @@ static uint64_t rest_reaches(const struct scene *scene, const struct wait *w, ui
 static bool keeps_resting(const struct meaning *m, const struct wait *w)
 {
 	const struct scene *scene = m->scene;
-	uint64_t from = known_from(m), since = from, most = part_of(scene, LIMIT_a_good_part, known_length(m));
+	uint64_t from = way_known_from(m), since = from, most = part_of(scene, LIMIT_a_good_part, known_length(m));
 
 	while (since + most < m->hang->end_ns) {
 		uint64_t reaches = rest_reaches(scene, w, w->thread, since, most);
@@ -339,7 +234,7 @@ static bool was_asked(const struct meaning *m, unsigned last, uint32_t pid)
 	uint64_t from = m->hang->start_ns > slack ? m->hang->start_ns - slack : 0, to = m->hang->start_ns + slack + part_of(scene, LIMIT_edge, length);
 
 	for (unsigned i = 0; i <= last; i++)
-		SCENE_EACH_MATE(scene, thread_at(m, i), mate) {
+		SCENE_EACH_MATE(scene, way_thread(m, i), mate) {
 			const struct row *messages = &scene->threads[mate].messages;
 
 			if (scene_pid(scene, mate) == pid)
@@ -387,15 +282,15 @@ static bool comes_from_outside(const struct meaning *m, const struct wait *w, ui
 /* A server on the way took the question, rested again all the time, and was let go on by one whom nobody had asked, and whom nothing kept. */
 static bool waits_for_news(struct meaning *m)
 {
-	if (m->end->state != SPAN_WAITING || m->end->charge == CHARGE_SOURCE || !is_free_to(m, m->count - 1))
+	if (m->end->state != SPAN_WAITING || m->end->charge == CHARGE_SOURCE || !way_free_to(m, m->count - 1))
 		return false;
 	for (unsigned i = 0; i + 1 < m->count && !first_has_windows(m); i++) {
-		const struct wait *w = wait_at(m, i);
-		uint32_t next = thread_at(m, i + 1);
+		const struct wait *w = way_wait(m, i);
+		uint32_t next = way_thread(m, i + 1);
 		uint8_t link = m->v->steps.items[m->way[i + 1]].link;
 
 		if (!w || (link != LINK_WAKE && link != LINK_SENT) || scene_same_process(m->scene, next, w->thread) || (!i && !wait_is_loop_rest(w)) ||
-		    !rests_at(m, w) || !keeps_resting(m, w))
+		    !way_rests_at(m, w) || !keeps_resting(m, w))
 			continue;
 		if (comes_from_outside(m, w, next) && !was_asked(m, i, there_before(m->scene, next, m->hang->start_ns)))
 			return true;
@@ -417,8 +312,8 @@ static bool has_no_server(const struct meaning *m, uint32_t pid)
 /* A server that asks nobody itself, or a thread of the same process, let its own limit run out, in one wait, or at its rest, and went on then. */
 static bool answers_by_clock(struct meaning *m)
 {
-	for (unsigned i = 1; i < m->count && is_free_to(m, i) && !first_has_windows(m) && !is_circle(m); i++) {
-		const struct wait *w = wait_at(m, i);
+	for (unsigned i = 1; i < m->count && way_free_to(m, i) && !first_has_windows(m) && !way_is_circle(m); i++) {
+		const struct wait *w = way_wait(m, i);
 
 		if (!w)
 			continue;
@@ -427,9 +322,9 @@ static bool answers_by_clock(struct meaning *m)
 			return true;
 		if (w->kind == WAIT_KIND_sleep || w->end != WAIT_END_TIMEOUT || !w->timeout_ns)
 			continue;
-		if (scene_same_process(m->scene, w->thread, m->hang->thread) ? !rests_at(m, w) : !has_no_server(m, scene_pid(m->scene, w->thread)))
+		if (scene_same_process(m->scene, w->thread, m->hang->thread) ? !way_rests_at(m, w) : !has_no_server(m, scene_pid(m->scene, w->thread)))
 			continue;
-		if (goes_by_clock(m, w) || ((wait_is_loop_rest(w) || w->kind == WAIT_KIND_futex) && rests_at(m, w) && keeps_resting(m, w)))
+		if (goes_by_clock(m, w) || ((wait_is_loop_rest(w) || w->kind == WAIT_KIND_futex) && way_rests_at(m, w) && keeps_resting(m, w)))
 			return true;
 	}
 	return false;
@@ -438,7 +333,7 @@ static bool answers_by_clock(struct meaning *m)
 /* Who has the lock rests, and listens for whoever comes: the lock is the turn to do so. */
 static bool waits_for_turn(struct meaning *m)
 {
-	const struct wait *w = wait_at(m, 0), *its = m->count > 1 ? wait_at(m, 1) : NULL;
+	const struct wait *w = way_wait(m, 0), *its = m->count > 1 ? way_wait(m, 1) : NULL;
 
 	return w && its && !first_has_windows(m) &&
 	       (w->kind == WAIT_KIND_futex || w->kind == WAIT_KIND_semaphore || w->kind == WAIT_KIND_file_lock) &&
@@ -458,7 +353,7 @@ static bool paces_itself(const struct meaning *m, const struct wait *w)
 
 static bool sleeps_as_told(struct meaning *m)
 {
-	const struct wait *w = wait_at(m, m->count - 1);
+	const struct wait *w = way_wait(m, m->count - 1);
 
 	return m->count > 1 && w && !first_has_windows(m) && is_one_program(m) && ((goes_by_clock(m, w) && was_set_to_it(m, w)) || paces_itself(m, w));
 }
@@ -478,10 +373,10 @@ static bool works_as_told(struct meaning *m)
 /* Its own limit ended it, and who could have done so before, if anybody, was a part of the same program that nothing kept. */
 static bool lets_time_pass(struct meaning *m)
 {
-	const struct wait *w = m->hang->rule != RULE_gave_up ? wait_at(m, 0) : NULL;
+	const struct wait *w = m->hang->rule != RULE_gave_up ? way_wait(m, 0) : NULL;
 
-	return w && w->end == WAIT_END_TIMEOUT && w->timeout_ns && !first_has_windows(m) && is_free(m) &&
-	       (is_private(m, w, m->count > 1 ? thread_at(m, 1) : w->thread) ||
+	return w && w->end == WAIT_END_TIMEOUT && w->timeout_ns && !first_has_windows(m) && way_is_free(m) &&
+	       (is_private(m, w, m->count > 1 ? way_thread(m, 1) : w->thread) ||
 		(w->kind == WAIT_KIND_epoll && has_no_server(m, scene_pid(m->scene, w->thread))));
 }
 
@@ -493,9 +388,9 @@ static bool goes_by_limits(const struct scene *scene, const struct wait *w)
 
 static bool nobody_is_known(struct meaning *m)
 {
-	const struct wait *w = m->count == 1 ? wait_at(m, 0) : NULL;
+	const struct wait *w = m->count == 1 ? way_wait(m, 0) : NULL;
 
-	if (!w || !is_free_to(m, 0))
+	if (!w || !way_free_to(m, 0))
 		return false;
 	switch (m->hang->rule) {
 	case RULE_looks_in_vain: case RULE_looks_for_answer: case RULE_tries_in_vain: case RULE_turn: case RULE_open_turn:
@@ -521,8 +416,8 @@ static bool looks_for_left(struct meaning *m)
 static bool runs_commands(struct meaning *m)
 {
 	const struct scene *scene = m->scene;
-	const struct wait *w = m->count > 1 ? wait_at(m, 0) : NULL;
-	uint32_t next = w ? thread_at(m, 1) : 0;
+	const struct wait *w = m->count > 1 ? way_wait(m, 0) : NULL;
+	uint32_t next = w ? way_thread(m, 1) : 0;
 	const struct thread *t = &scene->tables->threads[next];
 
 	return next && m->hang->rule == RULE_not_answered && !first_has_windows(m) && (hangs_listens(w->kind) || w->kind == WAIT_KIND_child) &&
@@ -559,70 +454,15 @@ static bool may_be_meant(enum rule_id rule)
 	}
 }
 
-/* What the culprit did for longest, as far as it is known: before a part of a long trace begins only the last is. */
-static const struct piece *longest_of(const struct investigation *v)
-{
-	const struct piece *longest = &v->pieces.items[v->culprit->biggest];
-
-	for (size_t i = 0; i < v->pieces.length; i++) {
-		const struct piece *p = &v->pieces.items[i];
-
-		if (p->thread == longest->thread && p->state != SPAN_UNKNOWN &&
-		    (longest->state == SPAN_UNKNOWN || p->end_ns - p->start_ns > longest->end_ns - longest->start_ns))
-			longest = p;
-	}
-	return longest;
-}
-
-/* The way from the victim to the culprit; false where it is too long, or leads nowhere. */
-static bool find_way(struct meaning *m)
-{
-	uint32_t step = investigation_culprit_step(m->v);
-	unsigned depth = 1;
-
-	if (!m->v->culprit)
-		return false;
-	for (uint32_t at = step; at; at = m->v->steps.items[at].parent)
-		depth++;
-	if (depth > MOST_WAY)
-		return false;
-	m->count = depth;
-	for (uint32_t at = step; depth--; at = m->v->steps.items[at].parent)
-		m->way[depth] = at;
-	m->end = longest_of(m->v);
-	return true;
-}
-
-/* Walks from the victim; what is found lies in the arena. False: it leads nowhere. */
-static bool look(struct meaning *m, const struct finder *f, const struct hang *hang, struct investigation *v, struct diagnose_request *request,
-		 struct arena *arena)
-{
-	*request = (struct diagnose_request){ .thread = hang->thread, .from_ns = hang->start_ns, .to_ns = hang->end_ns };
-	*m = (struct meaning){ .f = *f, .hang = hang, .scene = f->scene, .v = v };
-	m->f.thread = hang->thread;
-	m->f.places = (typeof(m->f.places)){ 0 };
-	arena_init(arena);
-	investigation_init(v, arena, f->diagnoser, request);
-	investigation_walk(v);
-	return find_way(m);
-}
-
-static void look_done(struct meaning *m, struct investigation *v, struct arena *arena)
-{
-	vec_done(&m->f.places);
-	investigation_done(v);
-	arena_done(arena);
-}
-
 bool hangs_way_is_kept(const struct finder *f, const struct hang *hang)
 {
 	struct diagnose_request request;
 	struct investigation v;
 	struct meaning m;
 	struct arena arena;
-	bool kept = look(&m, f, hang, &v, &request, &arena) && m.count > 1 && !is_free(&m);
+	bool kept = way_look(&m, f, hang, &v, &request, &arena) && m.count > 1 && !way_is_free(&m);
 
-	look_done(&m, &v, &arena);
+	way_done(&m, &v, &arena);
 	return kept;
 }
 
@@ -642,9 +482,9 @@ enum rule_id hangs_meant(const struct finder *f, const struct hang *hang)
 		return RULE_no_haste;
 	if (!may_be_meant(hang->rule))
 		return RULE_NONE;
-	for (size_t i = 0, known = look(&m, f, hang, &v, &request, &arena); known && !found && i < sizeof(meant_rules) / sizeof(*meant_rules); i++)
+	for (size_t i = 0, known = way_look(&m, f, hang, &v, &request, &arena); known && !found && i < sizeof(meant_rules) / sizeof(*meant_rules); i++)
 		if (meant_rules[i].holds && rule_holds(f->scene, meant_rules[i].rule) && meant_rules[i].holds(&m))
 			found = meant_rules[i].rule;
-	look_done(&m, &v, &arena);
+	way_done(&m, &v, &arena);
 	return found;
 }

@@ -1,0 +1,46 @@
+/* The way from who hangs to who is thought to keep it, as the rules look at it by which that may be meant. Private to hangs_meant.c. */
+#ifndef DIAGNOSE_HANGS_WAY_H
+#define DIAGNOSE_HANGS_WAY_H
+
+#include "diagnose/hangs_rest.h"
+#include "diagnose/investigation.h"
+
+#define MOST_WAY 32
+
+struct meaning {
+	struct finder f;              /* of the thread whose places are known */
+	const struct hang *hang;
+	const struct scene *scene;
+	const struct investigation *v;
+	uint32_t way[MOST_WAY];       /* steps, from the victim's to the culprit's */
+	unsigned count;
+	const struct piece *end;      /* the longest that the culprit is charged with */
+};
+
+struct diagnose_request;
+
+/* Walks from the victim; what is found lies in the arena. False: it leads nowhere. */
+bool way_look(struct meaning *m, const struct finder *f, const struct hang *hang, struct investigation *v, struct diagnose_request *request,
+	      struct arena *arena);
+void way_done(struct meaning *m, struct investigation *v, struct arena *arena);
+
+static inline uint32_t way_thread(const struct meaning *m, unsigned i)
+{
+	return m->v->steps.items[m->way[i]].thread;
+}
+
+/* What the thread there waited for, that the next one ended or should have; the culprit's, where it waits itself; NULL it does not. */
+const struct wait *way_wait(const struct meaning *m, unsigned i);
+/* Since when it is known what others did meanwhile: a part of a long trace may begin long after the hang. */
+uint64_t way_known_from(const struct meaning *m);
+/* Up to there nobody is kept by what another has, stands inside the kernel, or cannot write. */
+bool way_free_to(const struct meaning *m, unsigned last);
+/* All along the way, and whom it leads to neither stands stopped nor waits for one of those. */
+bool way_is_free(struct meaning *m);
+/* Each of them waits for the next, by what was seen: none of them rests, and none is but thought to be the next. */
+bool way_is_circle(struct meaning *m);
+/* By which the next one on the way did something, or is known to be about to; by others it has what the one before needs. */
+bool way_link_is_open(uint8_t link);
+bool way_rests_at(struct meaning *m, const struct wait *w);
+
+#endif
