@@ -282,9 +282,9 @@ static bool comes_from_outside(const struct meaning *m, const struct wait *w, ui
 /* A server on the way took the question, rested again all the time, and was let go on by one whom nobody had asked, and whom nothing kept. */
 static bool waits_for_news(struct meaning *m)
 {
-	if (m->end->state != SPAN_WAITING || m->end->charge == CHARGE_SOURCE || !way_free_to(m, m->count - 1))
+	if (m->end->state != SPAN_WAITING || m->end->charge == CHARGE_SOURCE || first_has_windows(m))
 		return false;
-	for (unsigned i = 0; i + 1 < m->count && !first_has_windows(m); i++) {
+	for (unsigned i = 0; i + 1 < m->count && way_free_to(m, i); i++) {
 		const struct wait *w = way_wait(m, i);
 		uint32_t next = way_thread(m, i + 1);
 		uint8_t link = m->v->steps.items[m->way[i + 1]].link;
@@ -292,7 +292,7 @@ static bool waits_for_news(struct meaning *m)
 		if (!w || (link != LINK_WAKE && link != LINK_SENT) || scene_same_process(m->scene, next, w->thread) || (!i && !wait_is_loop_rest(w)) ||
 		    !way_rests_at(m, w) || !keeps_resting(m, w))
 			continue;
-		if (comes_from_outside(m, w, next) && !was_asked(m, i, there_before(m->scene, next, m->hang->start_ns)))
+		if (comes_from_outside(m, w, next) && way_free_from(m, i + 1) && !was_asked(m, i, there_before(m->scene, next, m->hang->start_ns)))
 			return true;
 	}
 	return false;

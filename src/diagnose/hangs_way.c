@@ -45,15 +45,29 @@ static bool is_kept(const struct meaning *m, const struct wait *w)
 	}
 }
 
-bool way_free_to(const struct meaning *m, unsigned last)
+static bool is_free_between(const struct meaning *m, unsigned first, unsigned last)
 {
-	for (unsigned i = 0; i <= last; i++) {
+	for (unsigned i = first; i <= last; i++) {
 		const struct wait *w = way_wait(m, i);
 
 		if ((w && is_kept(m, w)) || (i && !way_link_is_open(m->v->steps.items[m->way[i]].link)))
 			return false;
 	}
 	return true;
+}
+
+bool way_free_to(const struct meaning *m, unsigned last)
+{
+	return is_free_between(m, 0, last);
+}
+
+bool way_free_from(const struct meaning *m, unsigned first)
+{
+	unsigned last = first;
+
+	while (last + 1 < m->count && m->v->steps.items[m->way[last + 1]].link != LINK_FLAG)
+		last++;
+	return is_free_between(m, first, last);
 }
 
 bool way_rests_at(struct meaning *m, const struct wait *w)

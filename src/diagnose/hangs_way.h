@@ -35,6 +35,8 @@ const struct wait *way_wait(const struct meaning *m, unsigned i);
 uint64_t way_known_from(const struct meaning *m);
 /* Up to there nobody is kept by what another has, stands inside the kernel, or cannot write. */
 bool way_free_to(const struct meaning *m, unsigned last);
+/* The same from there to the culprit, or to where one looks for something, and is only thought to look for what the next one does. */
+bool way_free_from(const struct meaning *m, unsigned first);
 /* All along the way, and whom it leads to neither stands stopped nor waits for one of those. */
 bool way_is_free(struct meaning *m);
 /* Each of them waits for the next, by what was seen: none of them rests, and none is but thought to be the next. */
