@@ -330,14 +330,51 @@ static bool answers_by_clock(struct meaning *m)
 	return false;
 }
 
-/* Who has the lock rests, and listens for whoever comes: the lock is the turn to do so. */
+static bool has_open(const struct meaning *m, uint64_t object, uint32_t pid)
+{
+	struct row row = ends_of_object(m->f.ends, object);
+
+	for (uint32_t i = 0; i < row.count; i++)
+		if (ends_at(m->f.ends, row, i)->pid == pid)
+			return true;
+	return false;
+}
+
+/* Who waits for the lock listened to that itself at some time, or could: one program started both, as a pool's workers. */
+static bool shares_listening(const struct meaning *m, uint64_t object, uint32_t other)
+{
+	const struct scene *scene = m->scene;
+	const struct thread *threads = scene->tables->threads;
+	uint32_t thread = m->hang->thread, end = scene_waits_end(scene, thread);
+	uint32_t mine = tables_process(scene->tables, scene_pid(scene, thread), m->hang->start_ns);
+	uint32_t its = tables_process(scene->tables, scene_pid(scene, other), m->hang->start_ns);
+
+	for (uint32_t i = scene_waits_from(scene, thread, 0); i < end; i++)
+		if (hangs_listens(scene->waits[i].kind) && hangs_listened_to(&scene->waits[i]) == object)
+			return true;
+	return mine && its && mine != its && threads[mine].parent_pid == threads[its].parent_pid && has_open(m, object, scene_pid(scene, thread));
+}
+
+/* It reads what comes through a pipe, for which it asked nobody, while it is its turn to. */
+static bool reads_in_turn(struct meaning *m, const struct wait *its)
+{
+	uint64_t object = hangs_listened_to(its);
+	struct finder other = m->f;
+
+	other.thread = its->thread;
+	return (its->kind == WAIT_KIND_read || (its->kind == WAIT_KIND_poll && its->argument == 1)) && scene_is_pipe(object) && way_is_free(m) &&
+	       !hangs_awaits_answer(&other, its) && shares_listening(m, object, its->thread) &&
+	       (m->count == 2 || !was_asked(m, 1, there_before(m->scene, way_thread(m, 2), m->hang->start_ns)));
+}
+
+/* Who has the lock rests, and listens for whoever comes, or for what is handed out: the lock is the turn to do so. */
 static bool waits_for_turn(struct meaning *m)
 {
 	const struct wait *w = way_wait(m, 0), *its = m->count > 1 ? way_wait(m, 1) : NULL;
 
 	return w && its && !first_has_windows(m) &&
 	       (w->kind == WAIT_KIND_futex || w->kind == WAIT_KIND_semaphore || w->kind == WAIT_KIND_file_lock) &&
-	       (its->kind == WAIT_KIND_accept || hangs_role_in(&m->f, its) == END_LISTENER);
+	       (its->kind == WAIT_KIND_accept || hangs_role_in(&m->f, its) == END_LISTENER || reads_in_turn(m, its));
 }
 
 /* It sleeps again and again, itself or by children: that is its pace. */
