@@ -468,8 +468,9 @@ static const struct hangs_found *find_all(struct diagnoser *diagnoser, const str
 			hangs_hand_down(f.scene, hang);
 		hangs_name(f.scene, hang);
 		if (!options->pid && !options->threshold_ns && (!options->looked_up || fills_half(hang, options)))
-			hang->meant = hangs_meant(&f, hang);
+			hangs_mean(&f, hang);
 	}
+	hangs_as_others(f.scene->judgement, f.hangs.items, f.hangs.length);
 	free(found->hangs);
 	asked.hangs = f.hangs.items;
 	asked.count = f.hangs.length;

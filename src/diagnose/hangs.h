@@ -11,6 +11,8 @@
 
 #include "diagnose/diagnosis.h"
 
+struct judgement;
+
 struct hang {
 	uint32_t thread;
 	uint64_t start_ns, end_ns;
@@ -19,6 +21,8 @@ struct hang {
 	uint32_t slices;          /* as many times it looked up meanwhile; 0 not known to have */
 	uint32_t rule;            /* enum rule_id that decided */
 	uint32_t meant;           /* the one by which it may be meant; RULE_NONE: it is a hang for certain */
+	uint32_t served;          /* where it waited, and where that was served: the same of those that were so at one place; 0 not known */
+	bool unended;             /* one of the two still waits, or was told to end: what was to end the wait has not come */
 	uint64_t least_ns;        /* of a piece of work at the edge of a part: so long it must be with its other pieces; 0 it is long enough */
 	uint32_t tid, pid;        /* of the thread, for who does not have the scene's tables */
 	const char *comm;
@@ -56,9 +60,10 @@ bool hangs_asks_about(const struct scene *scene, const struct hangs_options *opt
 /* All of the scene as they were found, neither ranked nor bound to the window; valid
  * until the next question. */
 size_t hangs_find_all(struct diagnoser *diagnoser, const struct hangs_options *options, const struct hang **ret_hangs);
+/* Those that have not ended yet, and are served as others that ended and may be meant, may be so as well. */
+void hangs_as_others(const struct judgement *judgement, struct hang *hangs, size_t count);
 /* Puts hangs, of several scenes too, in the order of their severity; `thread` and `awaits`
  * must be numbers that mean the same in all. */
-struct judgement;
 void hangs_rank(const struct judgement *judgement, struct hang *hangs, size_t count);
 /* How many of them, which are ranked, may not be meant: they come first. */
 size_t hangs_certain(const struct hang *hangs, size_t count);

@@ -1,6 +1,7 @@
 /* What took long and may be meant to, see hangs_meant.h. */
 #include "diagnose/hangs_meant.h"
 
+#include "base/map.h"
 #include "diagnose/broken_off.h"
 #include "diagnose/hangs_asks.h"
 #include "diagnose/hangs_busy.h"
@@ -503,25 +504,86 @@ bool hangs_way_is_kept(const struct finder *f, const struct hang *hang)
 	return kept;
 }
 
-enum rule_id hangs_meant(const struct finder *f, const struct hang *hang)
+/* The first on the way that another process serves it by, if it waits and nothing is in the way up to it; 0 none. Whom it only waits to end it
+ * asked nothing. */
+static unsigned served_by(const struct meaning *m, unsigned *ret_asker)
+{
+	unsigned asker = 0;
+
+	for (unsigned i = 1; i < m->count && way_wait(m, asker); i++) {
+		const struct wait *w = way_wait(m, i);
+
+		if (!w)
+			continue;
+		if (!scene_same_process(m->scene, way_thread(m, i), way_thread(m, asker)) && way_wait(m, asker)->kind != WAIT_KIND_child) {
+			*ret_asker = asker;
+			return way_free_to(m, i) ? i : 0;
+		}
+		asker = i;
+	}
+	return 0;
+}
+
+static bool is_unended(const struct scene *scene, const struct wait *w)
+{
+	return w->end == WAIT_END_OPEN || w->cause == WAKE_CAUSE_signal || scene_ended_by_signal(scene, w);
+}
+
+static void note_served(struct meaning *m, struct hang *hang)
+{
+	unsigned asker, server = m->end->state == SPAN_STOPPED || first_has_windows(m) || way_is_circle(m) ? 0 : served_by(m, &asker);
+	const struct wait *asks = server ? way_wait(m, asker) : NULL, *serves = server ? way_wait(m, server) : NULL;
+
+	if (!server)
+		return;
+	hang->served = (uint32_t)hash_u64((uint64_t)asks->site << 32 ^ serves->site) | 1;
+	hang->unended = is_unended(m->scene, asks) || is_unended(m->scene, serves);
+}
+
+static enum rule_id look_at_way(const struct finder *f, struct hang *hang)
 {
 	enum rule_id found = RULE_NONE;
 	struct diagnose_request request;
 	struct investigation v;
 	struct meaning m;
 	struct arena arena;
+	bool known = way_look(&m, f, hang, &v, &request, &arena);
 
-	if (hang->meant == RULE_may_rest)
-		return RULE_may_rest;
-	if (hang->rule == RULE_as_if_asked)
-		return RULE_unasked;
-	if (hang->rule == RULE_kept_on_the_way)
-		return RULE_no_haste;
-	if (!may_be_meant(hang->rule))
-		return RULE_NONE;
-	for (size_t i = 0, known = way_look(&m, f, hang, &v, &request, &arena); known && !found && i < sizeof(meant_rules) / sizeof(*meant_rules); i++)
+	for (size_t i = 0; known && !found && i < sizeof(meant_rules) / sizeof(*meant_rules); i++)
 		if (meant_rules[i].holds && rule_holds(f->scene, meant_rules[i].rule) && meant_rules[i].holds(&m))
 			found = meant_rules[i].rule;
+	if (known)
+		note_served(&m, hang);
 	way_done(&m, &v, &arena);
 	return found;
+}
+
+void hangs_mean(const struct finder *f, struct hang *hang)
+{
+	if (hang->meant == RULE_may_rest)
+		return;
+	if (hang->rule == RULE_as_if_asked)
+		hang->meant = RULE_unasked;
+	else if (hang->rule == RULE_kept_on_the_way)
+		hang->meant = RULE_no_haste;
+	else
+		hang->meant = may_be_meant(hang->rule) ? look_at_way(f, hang) : RULE_NONE;
+}
+
+/* It ended by what was to end it, took as long, nearly, and was no hang. */
+static bool went_well(const struct judgement *judgement, const struct hang *other, uint64_t length)
+{
+	return (other->meant == RULE_for_news || other->meant == RULE_by_its_clock) && !other->unended &&
+	       other->end_ns - other->start_ns > length / 100 * judgement_limit(judgement, LIMIT_a_good_part);
+}
+
+void hangs_as_others(const struct judgement *judgement, struct hang *hangs, size_t count)
+{
+	for (size_t i = 0; i < count && judgement_holds(judgement, RULE_as_others); i++) {
+		struct hang *hang = &hangs[i];
+
+		for (size_t k = 0; k < count && !hang->meant && hang->unended; k++)
+			if (hangs[k].served == hang->served && went_well(judgement, &hangs[k], hang->end_ns - hang->start_ns))
+				hang->meant = RULE_as_others;
+	}
 }

@@ -5,8 +5,8 @@
 
 #include "diagnose/hangs_rest.h"
 
-/* The rule by which it may be; RULE_NONE: it hangs. */
-enum rule_id hangs_meant(const struct finder *f, const struct hang *hang);
+/* Sets the rule by which it may be, RULE_NONE where it hangs, and where it is served. */
+void hangs_mean(const struct finder *f, struct hang *hang);
 
 /* On its way another has what is needed, is stopped, stands inside the kernel, or does not take what is written; or they wait for each other. */
 bool hangs_way_is_kept(const struct finder *f, const struct hang *hang);

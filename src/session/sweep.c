@@ -635,6 +635,7 @@ static int sweep(struct sweep *s, struct arena *arena, const struct hang **ret_h
 	progress_end(&s->progress);
 	hangs = all_hangs(s, arena, &count);
 	count = drop_short(hangs, join_pieces(hangs, count));
+	hangs_as_others(s->session->judgement, hangs, count);
 	for (size_t i = 0; i < count; i++)
 		if (is_asked_for(options, &hangs[i]))
 			hangs[kept++] = hangs[i];
