@@ -13,6 +13,8 @@
 
 struct judgement;
 
+#define HANG_SERVED 4
+
 struct hang {
 	uint32_t thread;
 	uint64_t start_ns, end_ns;
@@ -21,8 +23,8 @@ struct hang {
 	uint32_t slices;          /* as many times it looked up meanwhile; 0 not known to have */
 	uint32_t rule;            /* enum rule_id that decided */
 	uint32_t meant;           /* the one by which it may be meant; RULE_NONE: it is a hang for certain */
-	uint32_t served;          /* where it waited, and where that was served: the same of those that were so at one place; 0 not known */
-	bool unended;             /* one of the two still waits, or was told to end: what was to end the wait has not come */
+	uint32_t served[HANG_SERVED]; /* where it waited, and where who served it did, the nearest first: the same of those that were so there; 0 none */
+	bool unended;             /* it still waits, or the nearest does, or was told to end: what was to end the wait has not come */
 	uint64_t least_ns;        /* of a piece of work at the edge of a part: so long it must be with its other pieces; 0 it is long enough */
 	uint32_t tid, pid;        /* of the thread, for who does not have the scene's tables */
 	const char *comm;

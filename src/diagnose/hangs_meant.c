@@ -504,40 +504,33 @@ bool hangs_way_is_kept(const struct finder *f, const struct hang *hang)
 	return kept;
 }
 
-/* The first on the way that another process serves it by, if it waits and nothing is in the way up to it; 0 none. Whom it only waits to end it
- * asked nothing. */
-static unsigned served_by(const struct meaning *m, unsigned *ret_asker)
-{
-	unsigned asker = 0;
-
-	for (unsigned i = 1; i < m->count && way_wait(m, asker); i++) {
-		const struct wait *w = way_wait(m, i);
-
-		if (!w)
-			continue;
-		if (!scene_same_process(m->scene, way_thread(m, i), way_thread(m, asker)) && way_wait(m, asker)->kind != WAIT_KIND_child) {
-			*ret_asker = asker;
-			return way_free_to(m, i) ? i : 0;
-		}
-		asker = i;
-	}
-	return 0;
-}
-
 static bool is_unended(const struct scene *scene, const struct wait *w)
 {
 	return w->end == WAIT_END_OPEN || w->cause == WAKE_CAUSE_signal || scene_ended_by_signal(scene, w);
 }
 
+/* Where it waited, and each of those on the way that other processes serve it by, up to who is but thought to be the next, if nothing is in the way.
+ * Who only waits for another's end asks nothing. */
 static void note_served(struct meaning *m, struct hang *hang)
 {
-	unsigned asker, server = m->end->state == SPAN_STOPPED || first_has_windows(m) || way_is_circle(m) ? 0 : served_by(m, &asker);
-	const struct wait *asks = server ? way_wait(m, asker) : NULL, *serves = server ? way_wait(m, server) : NULL;
+	const struct wait *asks = way_wait(m, 0), *before = asks;
+	unsigned count = 0, end = 1;
 
-	if (!server)
+	while (end < m->count && m->v->steps.items[m->way[end]].link != LINK_SIMILAR && m->v->steps.items[m->way[end]].link != LINK_FLAG)
+		end++;
+	if (!asks || m->end->state == SPAN_STOPPED || first_has_windows(m) || way_is_circle(m) || !way_free_to(m, end - 1))
 		return;
-	hang->served = (uint32_t)hash_u64((uint64_t)asks->site << 32 ^ serves->site) | 1;
-	hang->unended = is_unended(m->scene, asks) || is_unended(m->scene, serves);
+	for (unsigned i = 1; i < end && count < HANG_SERVED; i++) {
+		const struct wait *w = way_wait(m, i);
+
+		if (!w)
+			continue;
+		if (!scene_same_process(m->scene, w->thread, m->hang->thread) && before->kind != WAIT_KIND_child) {
+			hang->unended = count ? hang->unended : is_unended(m->scene, asks) || is_unended(m->scene, w);
+			hang->served[count++] = (uint32_t)hash_u64((uint64_t)asks->site << 32 ^ w->site) | 1;
+		}
+		before = w;
+	}
 }
 
 static enum rule_id look_at_way(const struct finder *f, struct hang *hang)
@@ -570,20 +563,21 @@ void hangs_mean(const struct finder *f, struct hang *hang)
 		hang->meant = may_be_meant(hang->rule) ? look_at_way(f, hang) : RULE_NONE;
 }
 
-/* It ended by what was to end it, took as long, nearly, and was no hang. */
-static bool went_well(const struct judgement *judgement, const struct hang *other, uint64_t length)
+/* The other ended by what was to end it, took as long, nearly, and was no hang. */
+static bool went_well(const struct judgement *judgement, const struct hang *other, const struct hang *hang)
 {
-	return (other->meant == RULE_for_news || other->meant == RULE_by_its_clock) && !other->unended &&
-	       other->end_ns - other->start_ns > length / 100 * judgement_limit(judgement, LIMIT_a_good_part);
+	bool same = false;
+
+	for (unsigned i = 0; i < HANG_SERVED; i++)
+		same |= other->served[i] == hang->served[0];
+	return same && (other->meant == RULE_for_news || other->meant == RULE_by_its_clock) && !other->unended &&
+	       other->end_ns - other->start_ns > (hang->end_ns - hang->start_ns) / 100 * judgement_limit(judgement, LIMIT_a_good_part);
 }
 
 void hangs_as_others(const struct judgement *judgement, struct hang *hangs, size_t count)
 {
-	for (size_t i = 0; i < count && judgement_holds(judgement, RULE_as_others); i++) {
-		struct hang *hang = &hangs[i];
-
-		for (size_t k = 0; k < count && !hang->meant && hang->unended; k++)
-			if (hangs[k].served == hang->served && went_well(judgement, &hangs[k], hang->end_ns - hang->start_ns))
-				hang->meant = RULE_as_others;
-	}
+	for (size_t i = 0; i < count && judgement_holds(judgement, RULE_as_others); i++)
+		for (size_t k = 0; k < count && hangs[i].unended && !hangs[i].meant; k++)
+			if (went_well(judgement, &hangs[k], &hangs[i]))
+				hangs[i].meant = RULE_as_others;
 }

@@ -19,7 +19,7 @@ struct note_head {
 
 struct note_hang {
 	uint64_t start_ns, end_ns, least_ns;
-	uint32_t tid, pid, weight, awaits, slices, rule, meant, served, unended, unused;
+	uint32_t tid, pid, weight, awaits, slices, rule, meant, unended, served[HANG_SERVED];
 	char comm[16], program[16];
 };
 
@@ -58,9 +58,10 @@ static void read_hangs(struct arena *arena, const char *bytes, uint32_t count, s
 			continue;
 		hangs[note->count++] = (struct hang){
 			.thread = n.tid, .start_ns = n.start_ns, .end_ns = n.end_ns, .weight = n.weight, .awaits = n.awaits, .slices = n.slices,
-			.rule = n.rule, .meant = n.meant, .served = n.served, .unended = n.unended, .tid = n.tid, .pid = n.pid, .least_ns = n.least_ns,
+			.rule = n.rule, .meant = n.meant, .unended = n.unended, .tid = n.tid, .pid = n.pid, .least_ns = n.least_ns,
 			.comm = arena_strndup(arena, n.comm, strnlen(n.comm, sizeof(n.comm))),
 			.program = n.program[0] ? arena_strndup(arena, n.program, strnlen(n.program, sizeof(n.program))) : NULL };
+		memcpy(hangs[note->count - 1].served, n.served, sizeof(n.served));
 	}
 	note->hangs = hangs;
 }
@@ -105,8 +106,9 @@ void hang_notes_write(struct blocks *blocks, const struct hang_notes_key *key, c
 		const struct hang *h = &note->hangs[i];
 		struct note_hang n = { .start_ns = h->start_ns, .end_ns = h->end_ns, .tid = h->tid, .pid = h->pid, .weight = h->weight,
 				       .awaits = h->awaits, .slices = h->slices, .rule = h->rule, .meant = h->meant, .least_ns = h->least_ns,
-				       .served = h->served, .unended = h->unended };
+				       .unended = h->unended };
 
+		memcpy(n.served, h->served, sizeof(n.served));
 		strncpy(n.comm, h->comm, sizeof(n.comm) - 1);
 		if (h->program)
 			strncpy(n.program, h->program, sizeof(n.program) - 1);
