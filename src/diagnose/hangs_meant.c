@@ -310,6 +310,11 @@ static bool has_no_server(const struct meaning *m, uint32_t pid)
 	return row.count > 0;
 }
 
+static bool listens_to_all(const struct meaning *m, const struct wait *w)
+{
+	return wait_is_loop_rest(w) || (w->kind == WAIT_KIND_poll && hangs_role_in(&m->f, w) == END_LISTENER);
+}
+
 /* A server that asks nobody itself, or a thread of the same process, let its own limit run out, in one wait, or at its rest, and went on then. */
 static bool answers_by_clock(struct meaning *m)
 {
@@ -325,7 +330,7 @@ static bool answers_by_clock(struct meaning *m)
 			continue;
 		if (scene_same_process(m->scene, w->thread, m->hang->thread) ? !way_rests_at(m, w) : !has_no_server(m, scene_pid(m->scene, w->thread)))
 			continue;
-		if (goes_by_clock(m, w) || ((wait_is_loop_rest(w) || w->kind == WAIT_KIND_futex) && way_rests_at(m, w) && keeps_resting(m, w)))
+		if (goes_by_clock(m, w) || ((listens_to_all(m, w) || w->kind == WAIT_KIND_futex) && way_rests_at(m, w) && keeps_resting(m, w)))
 			return true;
 	}
 	return false;
