@@ -346,31 +346,43 @@ static bool has_open(const struct meaning *m, uint64_t object, uint32_t pid)
 	return false;
 }
 
-/* Who waits for the lock listened to that itself at some time, or could: one program started both, as a pool's workers. */
-static bool shares_listening(const struct meaning *m, uint64_t object, uint32_t other)
+static bool listened_itself(const struct meaning *m, uint64_t object)
 {
 	const struct scene *scene = m->scene;
-	const struct thread *threads = scene->tables->threads;
 	uint32_t thread = m->hang->thread, end = scene_waits_end(scene, thread);
-	uint32_t mine = tables_process(scene->tables, scene_pid(scene, thread), m->hang->start_ns);
-	uint32_t its = tables_process(scene->tables, scene_pid(scene, other), m->hang->start_ns);
 
 	for (uint32_t i = scene_waits_from(scene, thread, 0); i < end; i++)
 		if (hangs_listens(scene->waits[i].kind) && hangs_listened_to(&scene->waits[i]) == object)
 			return true;
-	return mine && its && mine != its && threads[mine].parent_pid == threads[its].parent_pid && has_open(m, object, scene_pid(scene, thread));
+	return false;
 }
 
-/* It reads what comes through a pipe, for which it asked nobody, while it is its turn to. */
+/* One program started both, as a pool's workers, and that thing is the other's, too. */
+static bool could_listen(const struct meaning *m, uint64_t object, uint32_t other)
+{
+	const struct scene *scene = m->scene;
+	const struct thread *threads = scene->tables->threads;
+	uint32_t mine = tables_process(scene->tables, scene_pid(scene, m->hang->thread), m->hang->start_ns);
+	uint32_t its = tables_process(scene->tables, scene_pid(scene, other), m->hang->start_ns);
+
+	return mine && its && mine != its && threads[mine].parent_pid == threads[its].parent_pid &&
+	       has_open(m, object, scene_pid(scene, m->hang->thread));
+}
+
+/* It reads what comes through a pipe, for which it asked nobody, while it is its turn to. Who waits for that, and reads there itself in its own turn,
+ * has the pipe open, and is not the one that is to write, though nobody else is known to. */
 static bool reads_in_turn(struct meaning *m, const struct wait *its)
 {
 	uint64_t object = hangs_listened_to(its);
 	struct finder other = m->f;
 
 	other.thread = its->thread;
-	return (its->kind == WAIT_KIND_read || (its->kind == WAIT_KIND_poll && its->argument == 1)) && scene_is_pipe(object) && way_is_free(m) &&
-	       !hangs_awaits_answer(&other, its) && shares_listening(m, object, its->thread) &&
-	       (m->count == 2 || !was_asked(m, 1, there_before(m->scene, way_thread(m, 2), m->hang->start_ns)));
+	if ((its->kind != WAIT_KIND_read && (its->kind != WAIT_KIND_poll || its->argument != 1)) || !scene_is_pipe(object) ||
+	    hangs_awaits_answer(&other, its) || (m->count > 2 && was_asked(m, 1, there_before(m->scene, way_thread(m, 2), m->hang->start_ns))))
+		return false;
+	if (listened_itself(m, object))
+		return m->end->state != SPAN_STOPPED && way_free_to(m, m->count - 1);
+	return way_is_free(m) && could_listen(m, object, its->thread);
 }
 
 /* Who has the lock rests, and listens for whoever comes, or for what is handed out: the lock is the turn to do so. */
