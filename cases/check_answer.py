@@ -583,7 +583,7 @@ class Checker(Document):
             self.say('nobody on the way waited to write to a terminal')
 
     def say_only_threads(self, match):
-        pid = self.answer['victim']['pid']
+        pid = (self.answer.get('culprit') or {}).get('pid') or self.answer['victim']['pid']
         for thread, process, alone in re.findall(r'\((?:thread (\d+) of process (\d+)(?:, .*?)?|pid (\d+))\)', match['threads']):
             if int(process or alone) != pid:
                 self.say(f'thread {thread or alone} is not of the process {pid}')
