@@ -122,26 +122,6 @@ bool hangs_was_suspended(const struct finder *f, const struct episode *e)
 	return false;
 }
 
-bool hangs_waits_for_stopped(const struct finder *f, const struct episode *e, bool *ret_own_child)
-{
-	const struct scene *scene = f->scene;
-	struct path_node path[FOLLOW_MAX_BACK];
-	unsigned count = follow_back(scene, e, path);
-
-	for (unsigned i = 0; i < count; i++) {
-		struct state_times times;
-
-		if (scene_is_system(scene, path[i].thread) || scene_same_process(scene, path[i].thread, e->thread))
-			continue;
-		scene_state_times(scene, path[i].thread, e->start_ns, e->end_ns, &times);
-		if (!most_of(scene, times.ns[SPAN_STOPPED], e->end_ns - e->start_ns))
-			continue;
-		*ret_own_child = scene_descends_from(scene, path[i].thread, scene_pid(scene, e->thread));
-		return true;
-	}
-	return false;
-}
-
 /* The longest time, inside of the stretch, in which the thread was stopped. */
 static uint64_t stopped_longest(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, uint64_t *ret_from_ns)
 {
@@ -158,6 +138,28 @@ static uint64_t stopped_longest(const struct scene *scene, uint32_t thread, uint
 		*ret_from_ns = begin;
 	}
 	return longest;
+}
+
+bool hangs_waits_for_stopped(const struct finder *f, const struct episode *e, bool *ret_own_child, uint64_t *ret_from_ns)
+{
+	const struct scene *scene = f->scene;
+	struct path_node path[FOLLOW_MAX_BACK];
+	unsigned count = follow_back(scene, e, path);
+
+	for (unsigned i = 0; i < count; i++) {
+		struct state_times times;
+
+		if (scene_is_system(scene, path[i].thread) || scene_same_process(scene, path[i].thread, e->thread))
+			continue;
+		scene_state_times(scene, path[i].thread, e->start_ns, e->end_ns, &times);
+		if (!most_of(scene, times.ns[SPAN_STOPPED], e->end_ns - e->start_ns))
+			continue;
+		*ret_from_ns = e->start_ns;
+		stopped_longest(scene, path[i].thread, e->start_ns, e->end_ns, ret_from_ns);
+		*ret_own_child = scene_descends_from(scene, path[i].thread, scene_pid(scene, e->thread));
+		return true;
+	}
+	return false;
 }
 
 bool hangs_server_stopped(const struct finder *f, const struct episode *e, uint64_t *ret_from_ns, uint64_t *ret_to_ns)

@@ -22,9 +22,9 @@ bool hangs_was_stopped(const struct finder *f, const struct episode *e);
 /* True when it was stopped as a person does it at a terminal, or by itself on his word:
  * whoever means to hold a program up sends another signal. */
 bool hangs_was_suspended(const struct finder *f, const struct episode *e);
-/* True when another process that led to the wait's end was stopped for most of it.
+/* True when another process that led to the wait's end was stopped for most of it, from then on.
  * `own_child`: it descends from the waiting process. */
-bool hangs_waits_for_stopped(const struct finder *f, const struct episode *e, bool *ret_own_child);
+bool hangs_waits_for_stopped(const struct finder *f, const struct episode *e, bool *ret_own_child, uint64_t *ret_from_ns);
 /* A server to which the thread's process is connected was stopped while it waited; for the longest such time. */
 bool hangs_server_stopped(const struct finder *f, const struct episode *e, uint64_t *ret_from_ns, uint64_t *ret_to_ns);
 /* True when a thread of the same process ended the wait for an eventfd or pipe, of

@@ -636,6 +636,7 @@ static bool is_worth_asking(const struct finder *f, const struct episode *e)
 static bool waits_for_stopped(const struct finder *f, const struct episode *e)
 {
 	const struct wait *w = &f->scene->waits[e->last];
+	uint64_t from_ns;
 	bool own_child;
 
 	/* There a file system's server waits for requests. */
@@ -643,8 +644,13 @@ static bool waits_for_stopped(const struct finder *f, const struct episode *e)
 		return false;
 	if (w->kind != WAIT_KIND_read && w->kind != WAIT_KIND_write && w->kind != WAIT_KIND_poll && w->kind != WAIT_KIND_epoll)
 		return false;
-	return (hangs_waits_for_stopped(f, e, &own_child) && (own_child || f->options->pid)) ||
-	       (f->options->pid && hangs_server_stopped(f, e, &f->hang->start_ns, &f->hang->end_ns));
+	if (hangs_waits_for_stopped(f, e, &own_child, &from_ns) && (own_child || f->options->pid)) {
+		/* until then it listened, as it always does */
+		if (from_ns - e->start_ns > part_of(f->scene, LIMIT_edge, e->end_ns - e->start_ns) && e->end_ns - from_ns >= hangs_long_ns(f, LIMIT_wait_ns))
+			f->hang->start_ns = from_ns;
+		return true;
+	}
+	return (f->options->pid && hangs_server_stopped(f, e, &f->hang->start_ns, &f->hang->end_ns));
 }
 
 static const struct {
