@@ -2,6 +2,7 @@
 #include "diagnose/hangs_meant.h"
 
 #include "base/map.h"
+#include "diagnose/awaits_reply.h"
 #include "diagnose/broken_off.h"
 #include "diagnose/hangs_asks.h"
 #include "diagnose/hangs_busy.h"
@@ -106,6 +107,12 @@ static bool goes_by_clock(const struct meaning *m, const struct wait *w)
 	       (w->end == WAIT_END_TIMEOUT || w->end == WAIT_END_OPEN) && (w->kind == WAIT_KIND_sleep || is_private(m, w, w->thread));
 }
 
+/* That of what it asked for, whatever else may come over the connection. */
+static bool awaits_reply(const struct meaning *m, const struct wait *w)
+{
+	return rule_holds(m->scene, RULE_reply_by_name) && awaits_reply_by_name(m->f.diagnoser->names, m->scene->tables, w);
+}
+
 /* ---- rules ---- */
 
 static bool awaits_person(struct meaning *m)
@@ -118,7 +125,7 @@ static bool awaits_person(struct meaning *m)
 		       (hangs_listens(last->kind) || last->kind == WAIT_KIND_child);
 	if (ends_at_person(m))
 		return is_free_for_person(m);
-	if (!w || !hangs_listens(w->kind))
+	if (!w || !hangs_listens(w->kind) || awaits_reply(m, w))
 		return false;
 	if (m->count == 1)
 		return hangs_awaits_person(&m->f, w) && way_is_free(m);
@@ -283,7 +290,9 @@ static bool comes_from_outside(const struct meaning *m, const struct wait *w, ui
 /* A server on the way took the question, rested again all the time, and was let go on by one whom nobody had asked, and whom nothing kept. */
 static bool waits_for_news(struct meaning *m)
 {
-	if (m->end->state != SPAN_WAITING || m->end->charge == CHARGE_SOURCE || first_has_windows(m))
+	const struct wait *first = way_wait(m, 0);
+
+	if (m->end->state != SPAN_WAITING || m->end->charge == CHARGE_SOURCE || first_has_windows(m) || (first && awaits_reply(m, first)))
 		return false;
 	for (unsigned i = 0; i + 1 < m->count && way_free_to(m, i); i++) {
 		const struct wait *w = way_wait(m, i);
