@@ -264,3 +264,48 @@ bool hangs_sharer_killed(const struct finder *f, const struct episode *e)
 	return w->end == WAIT_END_OPEN && !w->timeout_ns && wait_is_shared(w) && (!place || place->visits < limit_of(f->scene, LIMIT_rest_visits)) &&
 	       killed_kin_find(f->scene, w, e->end_ns, &mapped, &evidence) && mapped;
 }
+
+/* A signal ended that process, which had ended a wait before; false where it lives. */
+static bool was_killed(const struct scene *scene, uint32_t thread)
+{
+	uint32_t first = tables_process(scene->tables, scene_pid(scene, thread), scene->tables->threads[thread].start_ns);
+	uint64_t end = scene->tables->threads[first ? first : thread].end_ns;
+
+	for (uint32_t i = 0; i < scene->signal_count && scene->signals[i].time <= end; i++)
+		if (broken_off_ends_programs(scene->signals[i].signal) && scene_same_process(scene, scene->signals[i].target, thread) &&
+		    end <= scene->signals[i].time + limit_of(scene, LIMIT_death_ns))
+			return true;
+	return false;
+}
+
+/* It had slept until its time had come, and had nothing else to wait for since. */
+static bool came_by_clock(const struct scene *scene, uint32_t wait)
+{
+	const struct wait *before = wait > scene->threads[scene->waits[wait].thread].wait ? &scene->waits[wait - 1] : NULL;
+
+	return before && before->kind == WAIT_KIND_sleep && before->end == WAIT_END_TIMEOUT;
+}
+
+bool hangs_ender_killed(const struct finder *f, const struct episode *e)
+{
+	const struct scene *scene = f->scene;
+	const struct wait *w = &scene->waits[e->last];
+	uint32_t ender = 0, times = 0, by_clock = 0;
+
+	if (w->end != WAIT_END_OPEN || w->timeout_ns || w->hint || !wait_is_shared(w) || !came_by_clock(scene, e->first))
+		return false;
+	for (uint32_t i = e->first; i-- > scene->threads[f->thread].wait; ) {
+		const struct wait *before = &scene->waits[i];
+
+		if (before->object != w->object || before->site != w->site)
+			continue;
+		if (before->end != WAIT_END_THREAD || scene_same_process(scene, before->waker, f->thread) ||
+		    (ender && !scene_same_process(scene, before->waker, ender)))
+			return false;
+		ender = before->waker;
+		by_clock += came_by_clock(scene, i);
+		times++;
+	}
+	/* how it came to the first that is known may not have been seen */
+	return times <= by_clock + 1 && times >= limit_of(scene, LIMIT_rest_visits) && was_killed(scene, ender);
+}

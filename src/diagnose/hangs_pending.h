@@ -23,5 +23,7 @@ uint64_t hangs_first_deed(const struct scene *scene, uint32_t thread, uint64_t f
 bool hangs_answerer_killed(const struct finder *f, const struct episode *e);
 /* It waits for a word that it shares with one of its kin, and that was killed. */
 bool hangs_sharer_killed(const struct finder *f, const struct episode *e);
+/* It waits for a word that processes share, as it did before, and the one that ended all those waits was killed. */
+bool hangs_ender_killed(const struct finder *f, const struct episode *e);
 
 #endif
