@@ -406,6 +406,43 @@ static bool goes_on_serving(const struct question *q, uint32_t server, uint64_t 
 	return goes;
 }
 
+/* It began that connection since it was first looked at, and has sent something over it and got nothing since: as one that waits for an answer
+ * does, whatever the other end does meanwhile. One that is there from the beginning may only be told things. */
+static bool has_asked_anew(const struct question *q, uint32_t server, const struct descriptor *its)
+{
+	const struct ends *ends = q->inquiry->ends;
+	struct row row = ends_of_process(ends, scene_pid(q->scene, server)), object = ends_of_object(ends, its->at.object);
+	uint64_t first = 0, seen = 0;
+
+	if (its->at.kind != OBJECT_KIND_tcp || !(its->at.access & DESCRIPTOR_SPOKE_LAST) || !owed_is_upstream(ends, its) ||
+	    !rule_holds(q->scene, RULE_asked_anew))
+		return false;
+	for (uint32_t i = 0; i < row.count; i++)
+		first = !first || ends_at(ends, row, i)->time < first ? ends_at(ends, row, i)->time : first;
+	for (uint32_t i = 0; i < object.count; i++)
+		if (ends_at(ends, object, i)->pid == its->pid && (!seen || ends_at(ends, object, i)->time < seen))
+			seen = ends_at(ends, object, i)->time;
+	/* looked at again much later, it is so still */
+	return seen > first + limit_of(q->scene, LIMIT_one_snapshot_ns) && its->time >= seen + limit_of(q->scene, LIMIT_wait_ns);
+}
+
+/* Of several such that lead to different processes nothing is known. */
+static bool alone_is_asked_anew(const struct question *q, uint32_t server, const struct descriptor *its)
+{
+	const struct ends *ends = q->inquiry->ends;
+	struct row row = ends_of_process(ends, scene_pid(q->scene, server));
+	uint32_t far = has_asked_anew(q, server, its) ? suspects_neighbour(q->scene, ends, its, q->from, q->to) : 0;
+
+	for (uint32_t i = 0; far && i < row.count; i++) {
+		const struct descriptor *d = ends_at(ends, row, i);
+
+		if (d->at.object != its->at.object && has_asked_anew(q, server, d) &&
+		    !scene_same_process(q->scene, suspects_neighbour(q->scene, ends, d, q->from, q->to), far))
+			return false;
+	}
+	return far != 0;
+}
+
 static void suspect_behind(struct question *q, uint32_t server, const struct descriptor *its, uint64_t since_ns)
 {
 	const struct ends *ends = q->inquiry->ends;
@@ -452,7 +489,7 @@ void ask_behind_server(struct question *q)
 		const struct descriptor *its = ends_at(ends, row, i);
 
 		if (its->at.object != last && ((owed_is_upstream(ends, its) && owed_on(q->scene, ends, its, since, q->from)) ||
-					       owed_turned_away(q->scene, ends, its, since, q->from)))
+					       owed_turned_away(q->scene, ends, its, since, q->from) || alone_is_asked_anew(q, server, its)))
 			suspect_behind(q, server, its, since);
 		last = its->at.object;
 	}

@@ -40,29 +40,57 @@ bool walk_was_thawed(const struct walk *walk, const struct wait *w)
 	       kernel_place_of_wait(walk->names, walk->scene->tables, w) == KERNEL_PLACE_FROZEN;
 }
 
-/* No answer ever came, and who is thought to owe it rested, and answered others: what those set it to work for is no reason that
- * this one waits. */
-bool walk_answered_others(const struct walk *walk, const struct episode *episode, const struct hop *hop, uint64_t from, uint64_t to)
-{
-	const struct scene *scene = walk->scene;
-	uint32_t i = scene_waits_from(scene, hop->thread, from), rests = 0;
-	uint64_t rested = 0;
+/* How a thread rested in the time, at the set at which its process listens, and how often another ended that. */
+struct rests {
+	uint64_t ns, longest_ns;
+	uint32_t ended;
+};
 
-	if (scene->waits[episode->last].end != WAIT_END_OPEN || hop->link != LINK_PEER || !rule_holds(scene, RULE_never_answered))
-		return false;
-	for (; i < scene_waits_end(scene, hop->thread) && scene->waits[i].start_ns < to; i++) {
+static void count_rests(const struct scene *scene, uint32_t thread, uint64_t set, uint64_t from, uint64_t to, struct rests *rests)
+{
+	uint32_t i = scene_waits_from(scene, thread, from);
+
+	for (; i < scene_waits_end(scene, thread) && scene->waits[i].start_ns < to; i++) {
 		const struct wait *w = &scene->waits[i];
 		uint64_t ns = (w->end_ns < to ? w->end_ns : to) - w->start_ns;
 
-		if (!wait_is_loop_rest(w))
+		if (!wait_is_loop_rest(w) || (set && w->object != set))
 			continue;
-		/* who rests for so long is not at it for others: something else may keep it */
-		if (most_of(scene, ns, to - from))
-			return false;
-		rests += w->end == WAIT_END_THREAD;
-		rested += ns;
+		rests->longest_ns = ns > rests->longest_ns ? ns : rests->longest_ns;
+		rests->ended += w->end == WAIT_END_THREAD;
+		rests->ns += ns;
 	}
-	return rests >= limit_of(scene, LIMIT_rest_visits) && nearly_all(scene, rested, to - from);
+}
+
+/* The set at which the thread listens, as a runtime's threads do in turn; 0: it is not known. */
+static uint64_t set_of(const struct scene *scene, uint32_t thread, uint64_t from, uint64_t to)
+{
+	uint32_t i = scene_waits_from(scene, thread, from);
+
+	for (; i < scene_waits_end(scene, thread) && scene->waits[i].start_ns < to; i++)
+		if (scene->waits[i].kind == WAIT_KIND_epoll)
+			return scene->waits[i].object;
+	return 0;
+}
+
+/* No answer ever came, and who is thought to owe it rested, and answered others: what those set it to work for is no reason that
+ * this one waits. At a set any of its threads may rest. */
+bool walk_answered_others(const struct walk *walk, const struct episode *episode, const struct hop *hop, uint64_t from, uint64_t to)
+{
+	const struct scene *scene = walk->scene;
+	struct rests rests = { 0 };
+	uint64_t set;
+
+	if (scene->waits[episode->last].end != WAIT_END_OPEN || hop->link != LINK_PEER || !rule_holds(scene, RULE_never_answered))
+		return false;
+	count_rests(scene, hop->thread, 0, from, to, &rests);
+	set = nearly_all(scene, rests.ns, to - from) ? 0 : set_of(scene, hop->thread, from, to);
+	if (set)
+		SCENE_EACH_MATE(scene, hop->thread, mate)
+			if (mate != hop->thread)
+				count_rests(scene, mate, set, from, to, &rests);
+	/* who rests for so long is not at it for others: something else may keep it */
+	return !most_of(scene, rests.longest_ns, to - from) && rests.ended >= limit_of(scene, LIMIT_rest_visits) && nearly_all(scene, rests.ns, to - from);
 }
 
 /* Its threads end one after the other: how they stood just before that counts. */
