@@ -6,6 +6,7 @@
 #include "diagnose/hangs_asks.h"
 #include "diagnose/hangs_away.h"
 #include "diagnose/killed_kin.h"
+#include "diagnose/own_ends.h"
 #include "diagnose/request.h"
 #include "diagnose/starved.h"
 
@@ -103,6 +104,7 @@ static bool is_pending_since(const struct finder *f, const struct episode *e, ui
 	struct path_node path[FOLLOW_MAX_BACK];
 	unsigned path_count;
 	bool listens = w->kind == WAIT_KIND_poll || w->kind == WAIT_KIND_epoll;
+	bool hears = !own_ends_hears_nobody(f->scene, f->ends, w, e->end_ns - 1);
 	bool pending = false, windows = hangs_is_window_server(f, w->kind == WAIT_KIND_poll ? w->detail : w->object);
 
 	*ret_ended_by_one = w->end != WAIT_END_THREAD;
@@ -121,7 +123,7 @@ static bool is_pending_since(const struct finder *f, const struct episode *e, ui
 			*ret_ended_by_one |= path[j].thread == t->thread;
 		if (t->end == TRAIL_RELAY || t->end == TRAIL_AT_REST || t->end == TRAIL_BACK || !window)
 			continue;
-		if (windows && beyond_windows(f, i))
+		if ((windows && beyond_windows(f, i)) || (!hears && !scene_same_process(f->scene, t->thread, f->thread)))
 			continue;
 		if (outside && scene_same_process(f->scene, reached_at(f->trails, i, 1), f->thread))
 			continue;

@@ -91,6 +91,37 @@ bool own_ends_only(const struct scene *scene, const struct ends *ends, const str
 	return items > 0;
 }
 
+/* None of another process could let the thread that waits so go on. */
+static bool is_closed_to_others(const struct ends *ends, const struct wait *w, uint32_t pid)
+{
+	if (w->kind == WAIT_KIND_futex)
+		return w->argument & WAIT_FUTEX_PRIVATE;
+	return w->kind == WAIT_KIND_sleep || (w->kind == WAIT_KIND_poll && w->argument == 1 && own_ends_has_both(ends, w->detail, pid));
+}
+
+bool own_ends_hears_nobody(const struct scene *scene, const struct ends *ends, const struct wait *w, uint64_t time_ns)
+{
+	uint32_t pid = scene_pid(scene, w->thread);
+	bool listens = false;
+
+	if (!rule_holds(scene, RULE_hears_nobody) || w->kind != WAIT_KIND_futex || !(w->argument & WAIT_FUTEX_PRIVATE))
+		return false;
+	SCENE_EACH_MATE(scene, w->thread, i) {
+		const struct thread *t = &scene->tables->threads[i];
+		const struct episode *e;
+
+		if (i == w->thread || t->start_ns > time_ns || t->end_ns <= time_ns)
+			continue;
+		e = scene_episode(scene, i, time_ns);
+		/* it has stood so since the wait began, or nearly so */
+		if (!e || e->start_ns > time_ns || !is_closed_to_others(ends, &scene->waits[e->last], pid) ||
+		    (scene->waits[e->last].kind == WAIT_KIND_poll && e->start_ns > w->start_ns + limit_of(scene, LIMIT_asked_before_ns)))
+			return false;
+		listens |= scene->waits[e->last].kind == WAIT_KIND_poll;
+	}
+	return listens;
+}
+
 static bool is_pipe(uint64_t object)
 {
 	return object_kind(object) == OBJECT_KIND_pipe || object_kind(object) == OBJECT_KIND_fifo;

@@ -15,6 +15,9 @@ bool own_ends_awaits_children(const struct scene *scene, const struct ends *ends
 /* True when all that an open wait listens to is its own process's, which has no other
  * thread: nobody but the waiting thread could end it. */
 bool own_ends_only(const struct scene *scene, const struct ends *ends, const struct wait *wait);
+/* True when the thread waits for a word of its process, and of the process's other threads, as they stand then, each waits for such a word, too, or
+ * sleeps, or listens to a bell that no other process has: nobody outside can end the wait. */
+bool own_ends_hears_nobody(const struct scene *scene, const struct ends *ends, const struct wait *wait, uint64_t time_ns);
 
 /* Waits that are sleeps for that reason, as they have a time limit, are told as such from now on. */
 void own_ends_note_sleeps(struct scene *scene, const struct ends *ends);

@@ -380,16 +380,19 @@ static void ask_request(struct question *q)
 	const struct episode *begin = scene_limit_begin(q->scene, q->episode, limit_of(q->scene, LIMIT_same_limit_ns));
 	uint64_t start = request_start(q->scene, begin);
 	uint64_t until = q->to;
+	bool hears;
 
 	if (only_looks(q))
 		return;
+	hears = !own_ends_hears_nobody(q->scene, q->inquiry->ends, q->wait, q->to - 1);
 	follow_request(q->scene, q->inquiry->ends, q->episode->thread, start, begin->start_ns, until, trails);
 	for (uint32_t i = 1; i < trails->length; i++) {
 		const struct trail *t = &trails->items[i];
 		struct suspect s = { .followed = true, .end = t->end, .confidence = trail_confidence(q, t) };
 		const struct trail *up = t;
 
-		if (!s.confidence || (t->thread == q->episode->thread && t->end != TRAIL_BACK))
+		if (!s.confidence || (t->thread == q->episode->thread && t->end != TRAIL_BACK) ||
+		    (!hears && !scene_same_process(q->scene, t->thread, q->episode->thread)))
 			continue;
 		if ((t->end == TRAIL_AT_REST && is_waiting(q, t->thread)) || (!alive(q, t->thread) && t->end != TRAIL_KILLED))
 			continue;
