@@ -138,6 +138,16 @@ static bool looks_in_vain(const struct investigation *v)
 	       loop_is(v->scene, &v->scene->episodes[w->episode]);
 }
 
+/* The culprit, not the victim itself, waits for a word, of which nobody is known to be the one to change it. */
+static bool waits_for_unknown(const struct investigation *v)
+{
+	const struct account *a = v->culprit;
+	const struct wait *w = &v->scene->waits[v->pieces.items[a->biggest].wait];
+
+	return rule_holds(v->scene, RULE_nobody_known) && a->state == SPAN_WAITING && a->charge == CHARGE_MISSING && a->thread != v->request->thread &&
+	       w->kind == WAIT_KIND_futex && !wait_has_owner(w);
+}
+
 /* The way leads over one that was born late, behind a relay, to its creator: what that one's
  * other children did is theirs, as the relay serves each of them alike. */
 static bool is_born_behind_relay(const struct investigation *v)
@@ -181,6 +191,8 @@ void certainty_judge(struct investigation *v)
 		return;
 	}
 	sure = way_surety(v);
+	if (!sure && waits_for_unknown(v))
+		d->confidence = weaker(d->confidence, (uint8_t)limit_of(v->scene, LIMIT_word_unknown));
 	if (!d->covers_ns && sure && sure >= d->confidence) {
 		d->confidence = sure;
 		/* of the rest of it nothing is said */
