@@ -8,6 +8,7 @@
 #include "diagnose/hangs_work.h"
 #include "diagnose/loops.h"
 #include "diagnose/meeting.h"
+#include "diagnose/serving.h"
 #include "diagnose/spin_asked.h"
 #include "diagnose/starved.h"
 
@@ -429,4 +430,32 @@ bool hangs_woken_in_vain(const struct finder *f, uint64_t *ret_from_ns, uint64_t
 	}
 	return longest && longest >= hangs_long_ns(f, LIMIT_vain_ns) && died > born && !nearly_all(scene, longest, died - born) &&
 	       total - longest <= part_of(scene, LIMIT_a_good_part, longest) && (f->options->pid || !process_works(f, *ret_from_ns, *ret_to_ns));
+}
+
+static bool is_as_long(const struct scene *scene, uint64_t a, uint64_t b)
+{
+	return (a > b ? a - b : b - a) <= part_of(scene, LIMIT_edge, a);
+}
+
+/* Since when it has done nothing but to look, moments that broke the row of looks aside. */
+static uint64_t looks_since(const struct scene *scene, const struct hang *hang)
+{
+	uint32_t first = scene->threads[hang->thread].wait, i = scene_waits_from(scene, hang->thread, hang->start_ns);
+	uint64_t since = hang->start_ns, sleeps = i < scene_waits_end(scene, hang->thread) ? scene->waits[i].timeout_ns : 0;
+
+	while (i-- > first && scene->waits[i].kind == WAIT_KIND_sleep && is_as_long(scene, scene->waits[i].timeout_ns, sleeps) &&
+	       scene->waits[i].end_ns + limit_of(scene, LIMIT_look_queued_ns) >= since)
+		since = scene->waits[i].start_ns;
+	return since;
+}
+
+bool hangs_looks_since_birth(const struct scene *scene, const struct hang *hang)
+{
+	uint64_t born = serving_born(scene, hang->thread), from = looks_since(scene, hang), to = hang->end_ns;
+	/* of one that looked so as the recording began it is not known since when */
+	bool stood = from <= scene->reach_ns + limit_of(scene, LIMIT_standing_slack_ns);
+
+	if (!born || born > from)
+		return false;
+	return stood ? most_of(scene, to - from, to - born) : from - born <= part_of(scene, LIMIT_a_good_part, to - from);
 }

@@ -28,5 +28,7 @@ bool hangs_retries(const struct finder *f, uint32_t sleep, struct retries *ret_r
 /* The longest stretch in which it was woken on a futex, by its own process, only to wait there again at
  * once; false where it does so at other times, too. */
 bool hangs_woken_in_vain(const struct finder *f, uint64_t *ret_from_ns, uint64_t *ret_to_ns);
+/* So far the thread had hardly done anything but to look, as a program does that was started before its time. */
+bool hangs_looks_since_birth(const struct scene *scene, const struct hang *hang);
 
 #endif

@@ -476,6 +476,23 @@ static bool looks_for_left(struct meaning *m)
 	       killed_before_find(m->scene, m->hang->thread, m->hang->start_ns, m->hang->end_ns, &killed) && !killed.made;
 }
 
+/* What it looks for came when another had slept, or worked, for as long as that was to take: nobody is kept. */
+static bool looks_first(struct meaning *m)
+{
+	const struct wait *last = wait_at(m, m->count - 1);
+	bool by_clock = last && (last->kind == WAIT_KIND_sleep || last->kind == WAIT_KIND_child);
+
+	if (m->hang->rule != RULE_looks_in_vain || m->count < 2 || (!by_clock && m->end->state != SPAN_RUNNING) || is_circle(m))
+		return false;
+	for (unsigned i = 0; i < m->count; i++) {
+		const struct wait *w = wait_at(m, i);
+
+		if (w && is_kept(m, w))
+			return false;
+	}
+	return hangs_looks_since_birth(m->scene, m->hang);
+}
+
 /* It had just started what it waits for, and nobody on the way had a good part of the time: what that ran took its time, one after the other. */
 static bool runs_commands(struct meaning *m)
 {
