@@ -6,6 +6,7 @@
 #include "diagnose/broken_off.h"
 #include "diagnose/hangs_asks.h"
 #include "diagnose/hangs_busy.h"
+#include "diagnose/hangs_loop.h"
 #include "diagnose/hangs_way.h"
 #include "diagnose/killed_before.h"
 #include "diagnose/leads.h"
@@ -479,15 +480,15 @@ static bool looks_for_left(struct meaning *m)
 /* What it looks for came when another had slept, or worked, for as long as that was to take: nobody is kept. */
 static bool looks_first(struct meaning *m)
 {
-	const struct wait *last = wait_at(m, m->count - 1);
+	const struct wait *last = way_wait(m, m->count - 1);
 	bool by_clock = last && (last->kind == WAIT_KIND_sleep || last->kind == WAIT_KIND_child);
 
-	if (m->hang->rule != RULE_looks_in_vain || m->count < 2 || (!by_clock && m->end->state != SPAN_RUNNING) || is_circle(m))
+	if (m->hang->rule != RULE_looks_in_vain || m->count < 2 || (!by_clock && m->end->state != SPAN_RUNNING) || way_is_circle(m))
 		return false;
 	for (unsigned i = 0; i < m->count; i++) {
-		const struct wait *w = wait_at(m, i);
+		const struct wait *w = way_wait(m, i);
 
-		if (w && is_kept(m, w))
+		if (w && way_wait_is_kept(m, w))
 			return false;
 	}
 	return hangs_looks_since_birth(m->scene, m->hang);

@@ -32,7 +32,7 @@ bool way_link_is_open(uint8_t link)
 	}
 }
 
-static bool is_kept(const struct meaning *m, const struct wait *w)
+bool way_wait_is_kept(const struct meaning *m, const struct wait *w)
 {
 	switch (w->kind) {
 	case WAIT_KIND_write: case WAIT_KIND_connect: case WAIT_KIND_stop:
@@ -50,7 +50,7 @@ static bool is_free_between(const struct meaning *m, unsigned first, unsigned la
 	for (unsigned i = first; i <= last; i++) {
 		const struct wait *w = way_wait(m, i);
 
-		if ((w && is_kept(m, w)) || (i && !way_link_is_open(m->v->steps.items[m->way[i]].link)))
+		if ((w && way_wait_is_kept(m, w)) || (i && !way_link_is_open(m->v->steps.items[m->way[i]].link)))
 			return false;
 	}
 	return true;

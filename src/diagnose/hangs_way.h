@@ -31,6 +31,8 @@ static inline uint32_t way_thread(const struct meaning *m, unsigned i)
 
 /* What the thread there waited for, that the next one ended or should have; the culprit's, where it waits itself; NULL it does not. */
 const struct wait *way_wait(const struct meaning *m, unsigned i);
+/* By what another has, inside the kernel, or as it cannot write. */
+bool way_wait_is_kept(const struct meaning *m, const struct wait *w);
 /* Since when it is known what others did meanwhile: a part of a long trace may begin long after the hang. */
 uint64_t way_known_from(const struct meaning *m);
 /* Up to there nobody is kept by what another has, stands inside the kernel, or cannot write. */
