@@ -256,21 +256,28 @@ static uint64_t now_ms(void)
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* Many processes that start at once map the same few files. */
+/* Mappings that are there are read without the generation: in a look of a moment the file of that number and path is another process's, for it
+ * stays as long as one maps it. */
+static uint64_t key_of_recent(const struct module_source *s)
+{
+	return hash_u64(key_of_file(s) ^ (s->generation ? s->generation : hash_bytes(s->path, strlen(s->path)) | 1ull << 63));
+}
+
+/* Many processes that start at once, or are looked at one after the other, map the same few files. */
 static const struct loaded_module *find_recent(const struct modules *modules, const struct module_source *s, uint64_t ms)
 {
-	const uint64_t *at = s->generation ? map_find(&modules->recent, hash_u64(key_of_file(s) ^ s->generation)) : NULL;
+	const uint64_t *at = s->generation || modules->is_brief ? map_find(&modules->recent, key_of_recent(s)) : NULL;
 	return at && ms - (*at >> NUMBER_BITS) < RECENT_MS ? modules->list[*at & (MODULES_MAX - 1)] : NULL;
 }
 
 static void note_recent(struct modules *modules, const struct module_source *s, const struct module_file *file,
 			const struct loaded_module *m, uint64_t ms)
 {
-	if (!s->generation || (s->generation == 1 && !file->first_is_one) || !m)
+	if ((!s->generation && !modules->is_brief) || (s->generation == 1 && !file->first_is_one) || !m)
 		return;
 	if (modules->recent.length >= RECENT_MAX)
 		map_clear(&modules->recent);
-	map_put(&modules->recent, hash_u64(key_of_file(s) ^ s->generation), ms << NUMBER_BITS | m->number);
+	map_put(&modules->recent, key_of_recent(s), ms << NUMBER_BITS | m->number);
 }
 
 void modules_find(struct modules *modules, const struct module_source *sources, size_t count, const struct loaded_module **ret_modules)

@@ -57,6 +57,7 @@ struct modules {
 	struct vec(uint32_t) unused; /* oldest first; some are in use again */
 	size_t unused_first;
 	uint64_t tables_ns;         /* time that making tables took */
+	bool is_brief;              /* for a look of a moment: nobody writes programs anew meanwhile */
 };
 
 void modules_init(struct modules *modules);

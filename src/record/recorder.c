@@ -127,7 +127,7 @@ struct recorder {
 	struct record_live *live;
 	uint64_t kernel_text;
 	uint32_t stream;            /* of the agent's own records: one above the processors' */
-	uint64_t start_ns;
+	uint64_t start_ns, seen_from_ns;
 	uint64_t missed, missed_from_ns; /* events that are told as missed; since when the next ones are */
 	struct snapshot_sink sink;
 	struct state_opening *opening; /* NULL: ended */
@@ -442,6 +442,7 @@ static int start(struct recorder *recorder, const struct recorder_options *optio
 	/* the state last: what happens meanwhile is seen by the programs already */
 	r = programs_attach(recorder->programs, err);
 	rings_open(&recorder->rings, true);
+	recorder->seen_from_ns = clock_now_ns();
 	if (!r && options->sample_hz)
 		r = samples_open(recorder->programs, &recorder->rings, options->sample_hz, &recorder->samples, err);
 	/* a sleeper is walked once: what is copied instead lacks an interpreter's frames */
@@ -498,7 +499,7 @@ int recorder_start(const struct recorder_options *options, struct recorder **ret
 
 void recorder_status(struct recorder *recorder, struct recorder_status *ret_status)
 {
-	struct recorder_status status = { .start_ns = recorder->start_ns };
+	struct recorder_status status = { .start_ns = recorder->start_ns, .seen_from_ns = recorder->seen_from_ns };
 
 	status.now_ns = clock_now_ns();
 	status.events = recorder->closed_events + atomic_load(&recorder->agent.events);

@@ -51,6 +51,7 @@ struct recorder_status {
 	bool file_is_full;            /* of what it may hold besides: stacks that are new would not be told in it */
 	uint64_t lost;                /* events */
 	uint64_t start_ns, now_ns;    /* CLOCK_MONOTONIC */
+	uint64_t seen_from_ns;        /* from then on what happens is seen: before the state found at the start is in the trace */
 	bool ended;                   /* the agent has stopped by itself: `err` says why */
 	struct err err;               /* code 0: none; -EFBIG: the size limit was reached */
 	uint64_t program_ns, program_runs; /* of BPF, when the kernel counts them */

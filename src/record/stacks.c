@@ -526,7 +526,7 @@ static uint32_t outlines_most(void)
 	return files.rlim_cur / 4 < OUTLINES_MOST ? (uint32_t)files.rlim_cur / 4 : OUTLINES_MOST;
 }
 
-static int prepare(struct stacks *s, struct helpers *helpers, struct err *err)
+static int prepare(struct stacks *s, struct helpers *helpers, bool hurry, struct err *err)
 {
 	int r = stack_tree_open(&s->tree, err);
 	if (r < 0)
@@ -542,6 +542,7 @@ static int prepare(struct stacks *s, struct helpers *helpers, struct err *err)
 		return r;
 	s->own_pid = getpid();
 	modules_init(&s->modules);
+	s->modules.is_brief = !hurry;
 	s->modules.files.helper = helper_open(helpers);
 	s->modules.files.outlines_most = outlines_most();
 	s->held.helper = helper_open(helpers);
@@ -588,7 +589,7 @@ int stacks_prepare(struct helpers *helpers, bool hurry, struct stacks **ret_stac
 	s->wake_fd = s->poll_fd = -1;
 	s->start_ns = stacks_now_ns();
 	s->hurry = hurry;
-	int r = prepare(s, helpers, err);
+	int r = prepare(s, helpers, hurry, err);
 	if (r < 0) {
 		stacks_loader_end(s);
 		stacks_free(s);

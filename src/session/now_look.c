@@ -21,6 +21,7 @@
 #include "trace/event.h"
 
 #define SAMPLE_HZ 199u            /* the look is short */
+#define LOOK_LEAST_NS 100000000ull /* behind its first snapshot, without which nobody is known to stand still */
 #define ASKED_MS 5000             /* the recorder has so long to answer */
 #define HISTORY_NS 60000000000ull /* what a flight recorder has seen before, ... */
 #define HISTORY_EVENTS 200000u    /* ... and how much of it: reading it must not take long */
@@ -124,13 +125,26 @@ static int change_file(struct now_look *look, struct err *err)
 	return r;
 }
 
+/* What happens is seen while the first snapshot is taken, which on a busy machine is long: that is part of the look. */
+static uint64_t still_to_look(const struct now_look *look)
+{
+	struct recorder_status status;
+	uint64_t seen, least = look->look_ns < LOOK_LEAST_NS ? look->look_ns : LOOK_LEAST_NS;
+
+	if (look->patient || look->other_path)
+		return look->look_ns;
+	recorder_status(look->recorder, &status);
+	seen = status.now_ns - status.seen_from_ns;
+	return seen + least < look->look_ns ? look->look_ns - seen : least;
+}
+
 static int take_by_recorder(struct now_look *look, struct err *err)
 {
 	int r = look->recorder ? 0 : start(look, err);
 
 	if (r)
 		return r;
-	if (now_look_pause(look, look->look_ns)) {
+	if (now_look_pause(look, still_to_look(look))) {
 		stop(look, NULL);
 		return err_set(err, -EINTR, "interrupted");
 	}

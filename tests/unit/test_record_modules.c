@@ -120,6 +120,25 @@ static void test_written_anew(void **state)
 	unlink(path);
 }
 
+/* In a look of a moment the file of another process's mapping is not looked at again. */
+static void test_brief(void **state)
+{
+	struct modules *modules = *state;
+	char path[128];
+
+	path_to(path, "brief");
+	copy_image(path);
+	modules->is_brief = true;
+	struct module_source source = source_of(path);
+	const struct loaded_module *m = find(modules, source);
+	assert_int_equal(modules->recent.length, 1);
+	int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+	close(fd);
+	assert_ptr_equal(find(modules, source), m);
+	modules->is_brief = false;
+	unlink(path);
+}
+
 /* A process that has ended mapped a file of another root; at its path here lies another copy of it. */
 static void test_out_of_reach_at_first(void **state)
 {
@@ -259,6 +278,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_one_for_a_file, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_written_anew, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_brief, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_out_of_reach_at_first, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_recent, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_recent_first, set_up, tear_down),
