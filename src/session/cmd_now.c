@@ -17,10 +17,13 @@
 #include "diagnose/standing.h"
 #include "session/command.h"
 #include "session/loop_tasks.h"
+#include "session/now_asked.h"
 #include "session/now_children.h"
 #include "session/now_look.h"
 #include "session/now_meant.h"
 #include "session/now_perhaps.h"
+#include "session/now_sure.h"
+#include "session/now_went_on.h"
 #include "session/session.h"
 #include "session/why.h"
 #include "trace/when.h"
@@ -29,6 +32,7 @@
 #define PAUSE_NS 1000000000u /* between looks */
 #define ANSWERS_TOLD 3       /* in full; the rest a line each */
 #define ANSWERS_SOUGHT 400   /* of what may be stuck, the longest: a thousandth of a second each */
+#define ELSEWHERE_SOUGHT 20  /* ... where another was asked about, who is answered first */
 
 #define STATUS_STUCK 1
 #define STATUS_BLIND 2
@@ -53,6 +57,7 @@ static const struct option_spec now_options[] = {
 struct finding {
 	const struct standing *standing;
 	const struct diagnosis *diagnosis;
+	const struct diagnosis *before; /* of what it waited for when that was asked, where it went on meanwhile */
 };
 
 struct look {
@@ -62,6 +67,7 @@ struct look {
 	uint64_t from_ns;         /* what has not moved since then stands still */
 	struct event_snapshot last; /* snapshot's end */
 	uint64_t last_ns;           /* when it began */
+	const struct now_asked *asked; /* NULL: a trace is read */
 	struct now_meant meant;
 	struct filter calls;      /* whose calls a longer look records */
 	struct finding *findings;
@@ -95,56 +101,6 @@ static bool is_stuck(const struct finding *f)
 	return f->standing->kind != STANDING_MOVES && f->standing->kind != STANDING_RESTS;
 }
 
-/* For any of its children, of which there are several. */
-static bool waits_for_any(const struct look *look, const struct wait *w)
-{
-	const struct scene *scene = look->session.scene;
-	uint32_t count = 0;
-
-	for (uint32_t i = 1; w->kind == WAIT_KIND_child && w->argument <= 0 && i < scene->thread_count; i++) {
-		const struct thread *t = &scene->tables->threads[i];
-
-		count += t->tid == t->pid && t->parent_pid == scene_pid(scene, w->thread) && t->end_ns >= scene->end_ns;
-	}
-	return count > 1;
-}
-
-/* Each of the circle was in one wait all through the look, and for one thing: who comes and goes, or listens to several, is not known to be
- * kept by the others. */
-static bool circle_stands(const struct look *look, const struct diagnosis *d)
-{
-	const struct scene *scene = look->session.scene;
-	uint64_t from = look->from_ns > scene->start_ns ? look->from_ns : scene->start_ns;
-
-	for (size_t i = 0; i < d->circle_count; i++) {
-		const struct episode *e = d->circle[i].thread ? scene_episode(scene, d->circle[i].thread, scene->end_ns - 1) : NULL;
-
-		if (!e || e->end_ns < scene->end_ns || e->start_ns > from + limit_of(scene, LIMIT_standing_slack_ns) ||
-		    wait_is_loop_rest(&scene->waits[e->last]) || waits_for_any(look, &scene->waits[e->last]))
-			return false;
-	}
-	return true;
-}
-
-/* Though nobody has said that it is stuck: it is known who holds what it waits for, or that another owes it an answer. */
-static bool is_sure(const struct look *look, const struct finding *f)
-{
-	const struct scene *scene = look->session.scene;
-	const struct diagnosis *d = f->diagnosis;
-	uint64_t sure = limit_of(scene, LIMIT_told_sure), end = limit_of(scene, LIMIT_told_owed);
-
-	if (!rule_holds(scene, RULE_told_unasked))
-		return true;
-	if (f->standing->dead || (f->standing->blocked && rule_holds(scene, RULE_blocked_unasked)))
-		return true;
-	if (f->standing->maybe)
-		return d->circle_count > 1 && circle_stands(look, d) && d->confidence >= sure && !d->person;
-	if (!f->standing->owed)
-		return d->confidence >= sure || (d->confidence >= end && d->path_count > 1 && d->path[1].confidence >= sure);
-	return d->confidence >= end && !d->person &&
-	       (d->far || d->circle_count > 1 || (d->culprit.thread && d->culprit.thread != f->standing->thread));
-}
-
 static size_t find_standing(struct look *look, size_t pid_count, const struct standing **ret_list)
 {
 	struct standing_options options = { .pids = look->meant.pids, .pid_count = pid_count,
@@ -160,10 +116,10 @@ static const struct standing *find_elsewhere(struct look *look)
 	const struct standing *list;
 	size_t count = find_standing(look, 0, &list);
 
-	for (size_t i = 0; i < count && i < ANSWERS_SOUGHT; i++) {
+	for (size_t i = 0; i < count && i < ELSEWHERE_SOUGHT; i++) {
 		struct finding f = { &list[i], diagnose_standing(look, &list[i]) };
 
-		if (is_sure(look, &f))
+		if (now_sure(look->session.scene, f.standing, f.diagnosis, look->from_ns))
 			return f.standing;
 	}
 	return NULL;
@@ -234,8 +190,11 @@ static void find_perhaps(struct look *look)
 static void find(struct look *look)
 {
 	const struct standing *list;
-	size_t count = find_standing(look, look->meant.count, &list);
+	size_t count;
 
+	if (!look->meant.count && look->meant.ended_count)
+		return;
+	count = find_standing(look, look->meant.count, &list);
 	look->findings = arena_array(&look->arena, struct finding, count);
 	if (!look->meant.count && count > ANSWERS_SOUGHT)
 		count = ANSWERS_SOUGHT;
@@ -244,7 +203,9 @@ static void find(struct look *look)
 
 		if (is_stuck(&f))
 			f.diagnosis = diagnose_standing(look, &list[i]);
-		if (!look->meant.count && !is_sure(look, &f))
+		else if (look->meant.count && !look->again)
+			f.before = now_went_on(&look->arena, look->session.diagnoser, scene_pid(look->session.scene, list[i].thread), look->from_ns);
+		if (!look->meant.count && !now_sure(look->session.scene, f.standing, f.diagnosis, look->from_ns))
 			continue;
 		look->findings[look->count++] = f;
 	}
@@ -303,6 +264,8 @@ static void put_line(struct look *look, const struct finding *f, struct buf *buf
 		struct loop_tasks tasks = tasks_of(look, &actor);
 
 		loop_tasks_text(&look->arena, &tasks, buf);
+		now_went_on_text(&look->arena, &look->session, f->before, look->again ? NULL : look->asked, actor.pid, f->standing->since_ns,
+				 look->context->out->width, buf);
 	}
 }
 
@@ -363,7 +326,9 @@ static void put_text(struct look *look, struct buf *buf)
 		if (look->meant.count && f->standing->by_child && !looks_of(look, f)[0])
 			now_children_text(look->session.scene, f->standing->thread, look->from_ns, buf);
 	}
-	if (!look->count)
+	for (size_t i = 0; i < look->meant.ended_count; i++)
+		now_ended_text(&look->arena, &look->session, look->meant.ended[i], look->from_ns, look->context->out->width, buf);
+	if (!look->count && !look->meant.ended_count)
 		buf_printf(buf, "nothing is stuck\n");
 	if (look->perhaps_count && told)
 		buf_char(buf, '\n');
@@ -398,13 +363,9 @@ static void put_json(struct look *look, struct buf *buf)
 		json_u64(&json, "since_ns", f->standing->since_ns);
 		json_u64(&json, "since_wall_ns", trace_wall_ns(look->session.trace, f->standing->since_ns));
 		json_bool(&json, "exactly", f->standing->exactly);
-		if (f->diagnosis) {
-			json_object(&json, "answer");
-			answer_json(&json, f->diagnosis);
-			json_end(&json);
-		} else {
-			json_null(&json, "answer");
-		}
+		now_answer_json(&json, "answer", f->diagnosis);
+		if (f->before)
+			now_answer_json(&json, "before", f->before);
 		const char *looks = look->meant.count && !is_stuck(f) ? looks_of(look, f) : "";
 
 		if (looks[0])
@@ -413,6 +374,7 @@ static void put_json(struct look *look, struct buf *buf)
 		json_end(&json);
 	}
 	json_end(&json);
+	now_ended_json(&look->arena, &look->session, look->meant.ended, look->meant.ended_count, look->from_ns, &json);
 	json_end(&json);
 }
 
@@ -539,7 +501,7 @@ static uint64_t wanted_look(const struct look *look)
 /* STATUS_STUCK when something is, else 0. */
 static int answer(struct look *look, struct err *err)
 {
-	int r = now_meant_find(&look->arena, &look->session, look->context->options, &look->meant, err);
+	int r = now_meant_find(&look->arena, &look->session, look->context->options, look->again ? NULL : look->asked, &look->meant, err);
 
 	if (r)
 		return r;
@@ -572,7 +534,7 @@ static int answer_from(struct look *look, const char *path, bool keep, struct er
 	look->session.temporary = !keep;
 	read_last_snapshot(look);
 	look->from_ns = look_from(look, look_ns);
-	look->meant.count = look->count = look->perhaps_count = 0;
+	look->meant.count = look->meant.ended_count = look->count = look->perhaps_count = 0;
 	arena_init(&look->arena);
 	if (!look->session.scene)
 		r = session_look(&look->session, look->from_ns, trace_summary(look->session.trace)->end_ns, err);
@@ -611,9 +573,9 @@ static int watch(struct look *look, struct now_look *taking, struct err *err)
 	return r == -EINTR && look->told ? status : r;
 }
 
-static int look_and_tell(struct command_context *context, struct now_look *taking, bool keep, struct err *err)
+static int look_and_tell(struct command_context *context, struct now_look *taking, const struct now_asked *asked, bool keep, struct err *err)
 {
-	struct look look = { .context = context };
+	struct look look = { .context = context, .asked = asked };
 	int r;
 
 	if (options_has(context->options, "read"))
@@ -654,8 +616,11 @@ static int run(struct command_context *context, struct err *err)
 				   .patient = options_has(context->options, "for") };
 	const char *other = NULL;
 	char *temporary = NULL;
+	struct now_asked asked = { 0 };
 	int r;
 
+	if (!options_has(context->options, "read") && now_asked_look(&asked, context->options, err))
+		return tell_blind(context, err);
 	slice_lengthen(); /* who looks at the others does not hold them up */
 	if (!path) {
 		temporary = (char *)arena_printf(context->arena, "%s/argus-now-XXXXXX", folder);
@@ -668,7 +633,7 @@ static int run(struct command_context *context, struct err *err)
 	}
 	if (options_has(context->options, "watch"))
 		taking.other_path = other;
-	r = look_and_tell(context, &taking, !temporary, err);
+	r = look_and_tell(context, &taking, &asked, !temporary, err);
 	if (temporary) {
 		unlink(taking.path);
 		unlink(other);

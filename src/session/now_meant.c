@@ -67,8 +67,9 @@ static const char *near_name(const struct session *session, const char *word)
 }
 
 /* A number is a process's or a thread's; a name, a program's or a process's, or else of the script that one runs. */
-static int add_word(struct now_meant *meant, const struct session *session, const char *word, struct err *err)
+static int add_word(struct now_meant *meant, const struct session *session, const char *word, const struct now_asked *asked, struct err *err)
 {
+	const struct now_asked_one *ended = asked ? now_asked_find(asked, word) : NULL;
 	size_t before = meant->count;
 	uint64_t number;
 	bool is_number = !parse_number(word, &number);
@@ -79,19 +80,25 @@ static int add_word(struct now_meant *meant, const struct session *session, cons
 		add_processes(meant, session, word, runs_script);
 	if (meant->count > before)
 		return 0;
+	if (ended) {
+		meant->ended[meant->ended_count++] = ended;
+		return 0;
+	}
 	near = is_number ? NULL : near_name(session, word);
 	if (near)
 		return err_set(err, -ENOENT, "no process is called '%s'; did you mean '%s'?", word, near);
 	return err_set(err, -ENOENT, is_number ? "there is no process or thread %s" : "no process is called '%s'", word);
 }
 
-int now_meant_find(struct arena *arena, const struct session *session, const struct options *given, struct now_meant *ret, struct err *err)
+int now_meant_find(struct arena *arena, const struct session *session, const struct options *given, const struct now_asked *asked, struct now_meant *ret,
+		   struct err *err)
 {
 	int r = 0;
 
-	*ret = (struct now_meant){ .pids = arena_array(arena, uint32_t, session->tables->thread_count + 1) };
+	*ret = (struct now_meant){ .pids = arena_array(arena, uint32_t, session->tables->thread_count + 1),
+				   .ended = arena_array(arena, const struct now_asked_one *, given->argument_count + 1) };
 	for (size_t i = 0; !r && i < given->argument_count; i++)
-		r = add_word(ret, session, given->arguments[i], err);
+		r = add_word(ret, session, given->arguments[i], asked, err);
 	return r;
 }
 

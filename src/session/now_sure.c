@@ -1,0 +1,49 @@
+/* See now_sure.h. */
+#include "session/now_sure.h"
+
+#include "diagnose/judgement.h"
+
+/* For any of its children, of which there are several. */
+static bool waits_for_any(const struct scene *scene, const struct wait *w)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 1; w->kind == WAIT_KIND_child && w->argument <= 0 && i < scene->thread_count; i++) {
+		const struct thread *t = &scene->tables->threads[i];
+
+		count += t->tid == t->pid && t->parent_pid == scene_pid(scene, w->thread) && t->end_ns >= scene->end_ns;
+	}
+	return count > 1;
+}
+
+/* Each of the circle was in one wait all through the look, and for one thing: who comes and goes, or listens to several, is not known to be
+ * kept by the others. */
+static bool circle_stands(const struct scene *scene, const struct diagnosis *d, uint64_t from_ns)
+{
+	uint64_t from = from_ns > scene->start_ns ? from_ns : scene->start_ns;
+
+	for (size_t i = 0; i < d->circle_count; i++) {
+		const struct episode *e = d->circle[i].thread ? scene_episode(scene, d->circle[i].thread, scene->end_ns - 1) : NULL;
+
+		if (!e || e->end_ns < scene->end_ns || e->start_ns > from + limit_of(scene, LIMIT_standing_slack_ns) ||
+		    wait_is_loop_rest(&scene->waits[e->last]) || waits_for_any(scene, &scene->waits[e->last]))
+			return false;
+	}
+	return true;
+}
+
+bool now_sure(const struct scene *scene, const struct standing *s, const struct diagnosis *d, uint64_t from_ns)
+{
+	uint64_t sure = limit_of(scene, LIMIT_told_sure), end = limit_of(scene, LIMIT_told_owed);
+
+	if (!rule_holds(scene, RULE_told_unasked))
+		return true;
+	if (s->dead || (s->blocked && rule_holds(scene, RULE_blocked_unasked)))
+		return true;
+	if (s->maybe)
+		return d->circle_count > 1 && circle_stands(scene, d, from_ns) && d->confidence >= sure && !d->person;
+	if (!s->owed)
+		return d->confidence >= sure || (d->confidence >= end && d->path_count > 1 && d->path[1].confidence >= sure);
+	return d->confidence >= end && !d->person &&
+	       (d->far || d->circle_count > 1 || (d->culprit.thread && d->culprit.thread != s->thread));
+}

@@ -1,0 +1,11 @@
+/* What is told without being asked about. */
+#ifndef SESSION_NOW_SURE_H
+#define SESSION_NOW_SURE_H
+
+#include "diagnose/diagnosis.h"
+#include "diagnose/standing.h"
+
+/* Though nobody has said that it is stuck: it is known who holds what it waits for, or that another owes it an answer. */
+bool now_sure(const struct scene *scene, const struct standing *standing, const struct diagnosis *diagnosis, uint64_t from_ns);
+
+#endif

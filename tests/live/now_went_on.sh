@@ -1,0 +1,39 @@
+#!/bin/bash
+# argus now: who went on, or ended, while it was asked about is told with what it waited for; who is not there, at once.
+. "$HERE/live/_lib.sh"
+need_bpf
+need_command python3
+
+mkfifo fifo
+cat >reader.py <<'END'
+import sys, time
+with open('fifo') as came:
+    came.read()
+if sys.argv[1] == 'stay':
+    time.sleep(1000)
+END
+ask() {
+	python3 reader.py "$1" & pid=$!
+	exec 9>fifo
+	trap 'kill $pid 2>/dev/null; wait $pid 2>/dev/null || true' EXIT
+	wait_until 20 grep -q pipe_read /proc/$pid/wchan
+	sleep 1.2
+	rm -f now.trace
+	argus now --for 2s -o now.trace $pid >now.txt 9>&- & asking=$!
+	wait_until 20 test -s now.trace
+	sleep 1
+	exec 9>&-
+	wait $asking || true
+}
+
+ask end
+grep -q "python3 (pid $pid): it has ended since this was asked; when it was, it waited, for" now.txt || fail "$(cat now.txt)"
+grep -q 'waiting to read' now.txt || fail "not what it waited for: $(cat now.txt)"
+ask stay
+grep -q 'It went on while this was asked. Till then:' now.txt || fail "$(cat now.txt)"
+grep -q 'waiting to read' now.txt || fail "not what it waited for: $(cat now.txt)"
+
+status=0
+argus now 2147483647 2>said.txt >/dev/null || status=$?
+[ $status = 2 ] || fail "status $status"
+grep -q 'there is no process or thread 2147483647' said.txt || fail "$(cat said.txt)"
