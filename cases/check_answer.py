@@ -524,6 +524,11 @@ class Checker(Document):
         if not any(e['type'] == 'group_limit' and escaped(e.get('text') or '') == m['path'] for e in self.trace.events.values()):
             self.say(f'no limit of a control group {m["path"]} was found')
 
+    def say_group_processes(self, m):
+        if not any(e['type'] == 'group_limit' and e.get('kind') == 'processes' and escaped(e.get('text') or '') == m['path']
+                   for e in self.trace.events.values()):
+            self.say(f'control group {m["path"]} was not found at its limit of processes')
+
     def say_frozen_files(self, m):
         """The one stood on a frozen file system's lock, the other was within freezing it before that wait ended."""
         victim, by = self.who(m['who'], 'who writes to what was frozen'), self.who(m['by'], 'who froze it') if m['by'] else None

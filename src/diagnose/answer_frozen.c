@@ -109,7 +109,7 @@ static const struct group_limit *limit_found(const struct describer *d, const st
 	for (uint32_t i = d->scene->group_limit_count; i-- > 0; ) {
 		const struct group_limit *l = &d->scene->group_limits[i];
 
-		if ((l->kind == GROUP_LIMIT_memory) == memory && l->time >= g->start_ns &&
+		if ((l->kind == GROUP_LIMIT_memory) == memory && l->kind != GROUP_LIMIT_processes && l->time >= g->start_ns &&
 		    group_limit_is_of(d->scene, thread, l))
 			return l;
 	}
@@ -161,7 +161,7 @@ static void tell_devices(const struct describer *d, const struct diagnosis *g, u
 	for (uint32_t i = d->scene->group_limit_count; i-- > 0; ) {
 		const struct group_limit *l = &d->scene->group_limits[i];
 
-		if (l->kind == GROUP_LIMIT_memory || l->kind >= sizeof(may) / sizeof(*may) || l->time < g->start_ns ||
+		if (l->kind == GROUP_LIMIT_memory || l->kind == GROUP_LIMIT_processes || l->kind >= sizeof(may) / sizeof(*may) || l->time < g->start_ns ||
 		    !group_limit_is_of(d->scene, thread, l))
 			continue;
 		newest = newest ? newest : l->time;
@@ -178,6 +178,25 @@ static void tell_devices(const struct describer *d, const struct diagnosis *g, u
 	}
 }
 
+/* Who starts no process tries again after a while. */
+static void tell_processes(const struct describer *d, const struct diagnosis *g, struct buf *buf)
+{
+	uint64_t now = d->scene->end_ns - 1;
+	const struct group_limit *l = g->end_ns > now ? group_limit_of_processes(d->scene, g->victim.thread, 0) : NULL;
+	struct actor who;
+
+	if (!l)
+		return;
+	buf_text(buf, " Its control group ");
+	buf_escaped(buf, l->path, strlen(l->path), NULL);
+	buf_printf(buf, " is at its limit of %" PRIu64 " processes and threads", l->limit);
+	if (l->most) {
+		describe_thread(d, l->most, now, &who);
+		buf_printf(buf, ", %" PRIu64 " of them as %s", l->most_bytes, answer_who(d->arena, &who));
+	}
+	buf_text(buf, ": it can start no other.");
+}
+
 static bool waits_for_device(const struct describer *d, const struct wait *w)
 {
 	return w->kind == WAIT_KIND_block_io || w->kind == WAIT_KIND_sync || w->kind == WAIT_KIND_fault ||
@@ -188,6 +207,7 @@ void answer_frozen_text(const struct describer *d, const struct diagnosis *g, st
 {
 	const struct wait *culprit = answer_longest_wait(d->scene, g->culprit.thread, g), *victim = answer_longest_wait(d->scene, g->victim.thread, g);
 
+	tell_processes(d, g, buf);
 	if (culprit && culprit->state == TASK_STATE_frozen)
 		tell_group(d, g, culprit, buf);
 	if (victim && kernel_place_of_wait(d->names, d->scene->tables, victim) == KERNEL_PLACE_FROZEN)

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "diagnose/judgement.h"
+
 /* The group is the thread's, or above it, in the hierarchy of that controller, or in version 2's. */
 static bool is_its_group(const struct thread *t, const char *controller, const char *path)
 {
@@ -24,7 +26,7 @@ static bool is_its_group(const struct thread *t, const char *controller, const c
 
 bool group_limit_is_of(const struct scene *scene, uint32_t thread, const struct group_limit *limit)
 {
-	return is_its_group(&scene->tables->threads[thread], limit->kind == GROUP_LIMIT_memory ? "memory" : "blkio", limit->path);
+	return is_its_group(&scene->tables->threads[thread], limit->kind == GROUP_LIMIT_memory ? "memory" : limit->kind == GROUP_LIMIT_processes ? "pids" : "blkio", limit->path);
 }
 
 bool group_limit_of_device(const struct scene *scene, uint32_t thread, uint64_t from_ns)
@@ -32,8 +34,32 @@ bool group_limit_of_device(const struct scene *scene, uint32_t thread, uint64_t 
 	for (uint32_t i = scene->group_limit_count; i-- > 0; ) {
 		const struct group_limit *l = &scene->group_limits[i];
 
-		if (l->kind != GROUP_LIMIT_memory && l->time >= from_ns && group_limit_is_of(scene, thread, l))
+		if (l->kind != GROUP_LIMIT_memory && l->kind != GROUP_LIMIT_processes && l->time >= from_ns && group_limit_is_of(scene, thread, l))
 			return true;
 	}
 	return false;
+}
+
+/* A program by which a script sleeps has nothing but its main function below that. */
+static bool is_shallow(const struct scene *scene, uint32_t stack)
+{
+	uint32_t depth = stack && stack < scene->tables->frame_count ? scene->tables->frames[stack].depth : 0;
+
+	return depth > 1 && depth <= limit_of(scene, LIMIT_sleeper_depth);
+}
+
+const struct group_limit *group_limit_of_processes(const struct scene *scene, uint32_t thread, uint64_t from_ns)
+{
+	const struct episode *e = rule_holds(scene, RULE_no_more_processes) ? scene_episode(scene, thread, scene->end_ns - 1) : NULL;
+	const struct wait *w = e ? &scene->waits[e->last] : NULL;
+
+	if (!w || w->kind != WAIT_KIND_sleep || w->timeout_ns > limit_of(scene, LIMIT_no_more_again_ns) || is_shallow(scene, w->ustack))
+		return NULL;
+	for (uint32_t i = scene->group_limit_count; i-- > 0; ) {
+		const struct group_limit *l = &scene->group_limits[i];
+
+		if (l->kind == GROUP_LIMIT_processes && l->time >= from_ns && l->refused && group_limit_is_of(scene, thread, l))
+			return l;
+	}
+	return NULL;
 }

@@ -8,5 +8,8 @@
 bool group_limit_is_of(const struct scene *scene, uint32_t thread, const struct group_limit *limit);
 /* What goes to or from a device is limited for the thread, as a snapshot found it since then. */
 bool group_limit_of_device(const struct scene *scene, uint32_t thread, uint64_t from_ns);
+/* The thread sleeps, and its group is at its limit of processes, and was kept by that from starting some before: it may try again between its
+ * sleeps. NULL: not known. */
+const struct group_limit *group_limit_of_processes(const struct scene *scene, uint32_t thread, uint64_t from_ns);
 
 #endif

@@ -306,8 +306,8 @@ struct watched_file {
 /* A limit of a control group, as a snapshot found it while a thread of it was blocked. */
 struct group_limit {
 	uint64_t time, limit, used, most_bytes;
-	uint32_t most;           /* thread: of who has most of the memory; 0 not known */
-	uint32_t device;
+	uint32_t most;           /* thread: of who has most of the memory, or of the program that has most of the processes; 0 not known */
+	uint32_t device, refused;
 	uint8_t kind;            /* GROUP_LIMIT_ */
 	const char *path;
 };

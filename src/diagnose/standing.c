@@ -470,6 +470,15 @@ static uint64_t child_sleeps_for(const struct scene *scene, uint32_t thread)
 	return w && w->kind == WAIT_KIND_sleep && w->timeout_ns && scene_is_sleeper(scene, w, true) ? w->timeout_ns : 0;
 }
 
+/* Nor is it where its control group lets it start no process, and it sleeps before it tries again. */
+static void doubt_sleep(const struct scene *scene, struct standing *s, uint64_t from_ns)
+{
+	if ((s->kind != STANDING_RESTS && s->kind != STANDING_MOVES) || !group_limit_of_processes(scene, s->thread, from_ns))
+		return;
+	s->kind = STANDING_LOOKS;
+	s->reason = kind_reasons[STANDING_LOOKS];
+}
+
 static void find_asked(struct diagnoser *diagnoser, const struct standing_options *options, struct standing *list, size_t *count)
 {
 	const struct scene *scene = diagnoser->scene;
@@ -484,6 +493,7 @@ static void find_asked(struct diagnoser *diagnoser, const struct standing_option
 			doubt_rest(diagnoser, &s, options->from_ns);
 			doubt_pool(diagnoser, &s);
 			doubt_looks(scene, &s, options->from_ns);
+			doubt_sleep(scene, &s, options->from_ns);
 			s.by_child = s.kind == STANDING_WAITS && child_sleeps_for(scene, thread);
 			if (!best.thread || is_better(scene, &s, &best))
 				best = s;

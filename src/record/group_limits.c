@@ -12,6 +12,7 @@
 
 #define LEVELS_MOST 16
 #define PROCESSES_MOST 4096
+#define NAMES_MOST 64
 #define USED_PERCENT 95u      /* of the limit, more: it is used up */
 #define UNLIMITED (1ull << 60)
 
@@ -161,8 +162,61 @@ static bool is_new(struct buf *told, const char *folder)
 	return true;
 }
 
+/* Processes of one name, of which a group has most. */
+static void find_name(const struct group *group, struct event_group_limit *limit)
+{
+	struct { char comm[32]; uint32_t pid, count; } names[NAMES_MOST];
+	FILE *file = open_in(group, "cgroup.procs"), *name;
+	char path[64], comm[32];
+	uint32_t pid, known = 0, at;
+
+	for (unsigned i = 0; file && i < PROCESSES_MOST && fscanf(file, "%" SCNu32, &pid) == 1; i++) {
+		snprintf(path, sizeof(path), "/proc/%" PRIu32 "/comm", pid);
+		name = fopen(path, "re");
+		if (name && fgets(comm, sizeof(comm), name)) {
+			for (at = 0; at < known && strcmp(names[at].comm, comm) != 0; )
+				at++;
+			if (at == known && known < NAMES_MOST) {
+				memcpy(names[at].comm, comm, sizeof(comm));
+				names[at].pid = pid;
+				names[known++].count = 0;
+			}
+			if (at < known && ++names[at].count > limit->most_bytes) {
+				limit->most_bytes = names[at].count;
+				limit->most = names[at].pid;
+			}
+		}
+		if (name)
+			fclose(name);
+	}
+	if (file)
+		fclose(file);
+}
+
+static int read_processes(const struct group *group, struct err *err)
+{
+	struct event_group_limit limit = { .kind = GROUP_LIMIT_processes, .limit = read_number(group, "pids.max") };
+	char line[64];
+	FILE *file;
+
+	if (limit.limit >= UNLIMITED)
+		return 0;
+	limit.used = read_number(group, "pids.current");
+	if (limit.used >= UNLIMITED || limit.used < limit.limit)
+		return 0;
+	file = open_in(group, "pids.events");
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "max %" SCNu32, &limit.refused) == 1)
+			break;
+	if (file)
+		fclose(file);
+	find_name(group, &limit);
+	return tell(group, &limit, err);
+}
+
 /* The group and those above it, but for the root, which has no limits. */
-static int read_group(const char *controller, const char *path, size_t length, struct buf *told, struct group_limits_sink *sink, struct err *err)
+static int read_group(const char *controller, const char *path, size_t length, bool processes, struct buf *told, struct group_limits_sink *sink,
+		      struct err *err)
 {
 	struct group group = { .unified = !controller, .sink = sink };
 	int r = 0;
@@ -175,16 +229,18 @@ static int read_group(const char *controller, const char *path, size_t length, s
 	memcpy(group.folder + group.mount, path, length);
 	group.folder[group.mount + length] = 0;
 	for (unsigned level = 0; !r && level < LEVELS_MOST && strlen(group.folder) > group.mount + 1 && is_new(told, group.folder); level++) {
-		if (!controller || !strcmp(controller, "memory"))
+		if (processes)
+			r = read_processes(&group, err);
+		if (!processes && (!controller || !strcmp(controller, "memory")))
 			r = read_memory(&group, err);
-		if (!r && (!controller || !strcmp(controller, "blkio")))
+		if (!r && !processes && (!controller || !strcmp(controller, "blkio")))
 			r = read_devices(&group, err);
 		*strrchr(group.folder, '/') = 0;
 	}
 	return r;
 }
 
-int group_limits_read(uint32_t pid, struct buf *told, struct group_limits_sink *sink, struct err *err)
+int group_limits_read(uint32_t pid, bool processes, struct buf *told, struct group_limits_sink *sink, struct err *err)
 {
 	char path[64], line[PATH_MAX + 256];
 	FILE *file;
@@ -202,9 +258,9 @@ int group_limits_read(uint32_t pid, struct buf *told, struct group_limits_sink *
 		size_t length = strcspn(group, "\n");
 
 		if (!controllers[0])
-			r = read_group(NULL, group, length, told, sink, err);
-		else if (!strcmp(controllers, "memory") || !strcmp(controllers, "blkio"))
-			r = read_group(controllers, group, length, told, sink, err);
+			r = read_group(NULL, group, length, processes, told, sink, err);
+		else if (processes ? !strcmp(controllers, "pids") : !strcmp(controllers, "memory") || !strcmp(controllers, "blkio"))
+			r = read_group(controllers, group, length, processes, told, sink, err);
 	}
 	if (file)
 		fclose(file);

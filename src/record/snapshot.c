@@ -40,6 +40,7 @@ struct snapshots {
 	struct cgroups_sink cgroups;
 	struct group_limits_sink limits;
 	struct vec(uint32_t) blocked;   /* processes with a thread that no signal wakes, but to end it */
+	struct vec(uint32_t) sleepers;  /* with a first thread that sleeps for a time of its own choice */
 	struct buf limits_told;
 };
 
@@ -146,6 +147,8 @@ static int on_thread(struct processes_sink *sink, const struct task_found *found
 	memcpy(tail + comm, texts, texts_bytes);
 	if (blocked && !(found->task.flags & TASK_FLAGS_kernel_thread) && snapshots->blocked.length < BLOCKED_MOST)
 		vec_push(&snapshots->blocked, found->task.pid);
+	if (found->tid == found->task.pid && waiting.wait == WAIT_KIND_sleep && snapshots->sleepers.length < BLOCKED_MOST)
+		vec_push(&snapshots->sleepers, found->task.pid);
 	r = emit(snapshots, found->tid, EVENT_task, &found->task, tail, comm + texts_bytes, err);
 	if (r)
 		return r;
@@ -219,6 +222,7 @@ void snapshots_close(struct snapshots *snapshots)
 	vec_done(&snapshots->pythons);
 	vec_done(&snapshots->words);
 	vec_done(&snapshots->blocked);
+	vec_done(&snapshots->sleepers);
 	buf_done(&snapshots->limits_told);
 	processes_done(&snapshots->left);
 	pthread_mutex_destroy(&snapshots->lock);
@@ -251,6 +255,7 @@ static int take_tasks(struct snapshots *snapshots, struct event_snapshot *mark, 
 	map_clear(&snapshots->tids);
 	vec_clear(&snapshots->words);
 	vec_clear(&snapshots->blocked);
+	vec_clear(&snapshots->sleepers);
 	for (size_t i = 0; !r && i < count; i++)
 		map_put(&snapshots->tids, found[i].tid, 1);
 	mark->cut = !r && count >= TASKS_MOST;
@@ -279,7 +284,10 @@ static int take(struct snapshots *snapshots, uint32_t reason, struct err *err)
 		r = cgroups_read(&snapshots->cgroups, err);
 	buf_clear(&snapshots->limits_told);
 	for (size_t i = 0; !r && i < snapshots->blocked.length; i++)
-		r = group_limits_read(snapshots->blocked.items[i], &snapshots->limits_told, &snapshots->limits, err);
+		r = group_limits_read(snapshots->blocked.items[i], false, &snapshots->limits_told, &snapshots->limits, err);
+	buf_clear(&snapshots->limits_told);
+	for (size_t i = 0; !r && i < snapshots->sleepers.length; i++)
+		r = group_limits_read(snapshots->sleepers.items[i], true, &snapshots->limits_told, &snapshots->limits, err);
 	if (r)
 		return r;
 	mark.end = 1;
