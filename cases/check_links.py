@@ -311,6 +311,11 @@ def closed_but(check, waiter, other, event, words):
     return ''
 
 
+def began_last(check, waiter, other, event, words):
+    """As closed_but, and it began behind the waiter."""
+    return closed_but(check, waiter, other, event, words) or ('' if other.waits[-1].start > waiter.waits[-1].start else f'{other.tid} waited before')
+
+
 def inherited(check, waiter, other, event, words):
     """The other is of the process that forked the waiter's off."""
     forks = [e for e in check.trace.events.values() if e['type'] == 'fork' and e.get('child_pid') == waiter.pid]
@@ -357,6 +362,7 @@ LINKS = {
     'is a thread that it started': (started, True),
     'is of its process, in which all threads wait for nothing but each other, and began to wait last': (closed, True),
     'is of its process, in which all threads wait for each other, or only sleep, and began to wait last': (closed_but, True),
+    'is of its process, and was the last there to begin a wait without a limit, behind it': (began_last, True),
     'had the lock when the one that waits was forked off, whose copy of it nobody can give back': (inherited, False),
     'has the pipe open still that it had from one that has ended': (keeps_open, False),
     'serves the file system': (serves, True),

@@ -90,6 +90,7 @@ static double class_cost(const struct scene *scene, enum walk_link link)
 	case LINK_KILLED:
 	case LINK_ENDED_KIN:
 	case LINK_CLOSED_BUT:
+	case LINK_BEGAN_LAST:
 	case LINK_LOCKSTEP:
 	case LINK_HAD_IT:
 	case LINK_FLAG:

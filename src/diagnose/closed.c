@@ -1,7 +1,12 @@
 /* See closed.h. */
 #include "diagnose/closed.h"
 
+#include <string.h>
+
+#include "diagnose/judgement.h"
+#include "diagnose/leads.h"
 #include "diagnose/loops.h"
+#include "diagnose/serving.h"
 
 static const struct wait *wait_at(const struct scene *scene, uint32_t thread, uint64_t time_ns)
 {
@@ -105,4 +110,59 @@ uint32_t closed_last(const struct scene *scene, const struct wait *w, uint64_t t
 		since = its->start_ns;
 	}
 	return last;
+}
+
+/* But for their numbers, as threads of one pool have them. */
+static bool are_named_alike(const char *a, const char *b)
+{
+	for (;;) {
+		a += strspn(a, "0123456789");
+		b += strspn(b, "0123456789");
+		if (*a != *b || !*a)
+			return *a == *b;
+		a++;
+		b++;
+	}
+}
+
+/* Since when it waits so, behind that wait, and was there before it; 0 it does not. */
+static uint64_t behind_since(const struct scene *scene, const struct wait *w, uint32_t thread, uint64_t time_ns)
+{
+	const struct wait *its = thread != w->thread && lives(scene, thread, scene_pid(scene, w->thread), time_ns) ? wait_at(scene, thread, time_ns) : NULL;
+
+	return its && is_for_its_own(scene, its) && its->hint_kind != HINT_KIND_thread_exit && its->start_ns > w->start_ns &&
+			       serving_born(scene, thread) < w->start_ns ? its->start_ns : 0;
+}
+
+uint32_t closed_behind_lead(const struct scene *scene, const struct wait *w, uint64_t time_ns)
+{
+	uint32_t last = 0, alike = 0, pid = scene_pid(scene, w->thread);
+	uint64_t since = 0;
+
+	if (!rule_holds(scene, RULE_behind_lead) || scene_tid(scene, w->thread) == pid || !is_for_its_own(scene, w) || !leads_process(scene, w->thread))
+		return 0;
+	for (uint32_t i = 1; i < scene->thread_count; i++) {
+		uint64_t its = behind_since(scene, w, i, time_ns);
+
+		last = its > since ? i : last;
+		since = its > since ? its : since;
+	}
+	for (uint32_t i = 1; last && i < scene->thread_count; i++)
+		alike += behind_since(scene, w, i, time_ns) && are_named_alike(scene->tables->threads[i].comm, scene->tables->threads[last].comm);
+	return alike >= limit_of(scene, LIMIT_behind_lead_least) ? last : 0;
+}
+
+bool closed_is_behind_lead(const struct scene *scene, const struct wait *w, uint64_t time_ns)
+{
+	uint32_t pid = scene_pid(scene, w->thread);
+
+	if (!rule_holds(scene, RULE_behind_lead) || !is_for_its_own(scene, w))
+		return false;
+	for (uint32_t i = 1; i < scene->thread_count; i++) {
+		const struct wait *its = i != w->thread && lives(scene, i, pid, time_ns) ? wait_at(scene, i, time_ns) : NULL;
+
+		if (its && is_for_its_own(scene, its) && its->start_ns < w->start_ns && closed_behind_lead(scene, its, time_ns))
+			return true;
+	}
+	return false;
 }

@@ -14,5 +14,10 @@ bool closed_but_ticks(const struct scene *scene, uint32_t pid, uint64_t from_ns,
 /* Of the others in the wait's process that wait for a word, but not for the end of the waiting one, the one that began to wait last, for something
  * else: it was the last that could have ended the wait. 0 none; ret_count: how many could. */
 uint32_t closed_last(const struct scene *scene, const struct wait *w, uint64_t time_ns, uint32_t *ret_count);
+/* The first thread of the wait's process only awaits another's end, and that one waits here, without a limit, as those of its process do that began to
+ * wait behind it: the last of them; 0 none. */
+uint32_t closed_behind_lead(const struct scene *scene, const struct wait *w, uint64_t time_ns);
+/* The wait is of one of those. */
+bool closed_is_behind_lead(const struct scene *scene, const struct wait *w, uint64_t time_ns);
 
 #endif

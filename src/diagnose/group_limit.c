@@ -26,7 +26,9 @@ static bool is_its_group(const struct thread *t, const char *controller, const c
 
 bool group_limit_is_of(const struct scene *scene, uint32_t thread, const struct group_limit *limit)
 {
-	return is_its_group(&scene->tables->threads[thread], limit->kind == GROUP_LIMIT_memory ? "memory" : limit->kind == GROUP_LIMIT_processes ? "pids" : "blkio", limit->path);
+	const char *controller = limit->kind == GROUP_LIMIT_memory ? "memory" : limit->kind == GROUP_LIMIT_processes ? "pids" : "blkio";
+
+	return is_its_group(&scene->tables->threads[thread], controller, limit->path);
 }
 
 bool group_limit_of_device(const struct scene *scene, uint32_t thread, uint64_t from_ns)

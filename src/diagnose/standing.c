@@ -7,6 +7,7 @@
 #include "diagnose/closed.h"
 #include "diagnose/diagnoser.h"
 #include "diagnose/group_limit.h"
+#include "diagnose/kernel_place.h"
 #include "diagnose/leads.h"
 #include "diagnose/looked_at.h"
 #include "diagnose/loops.h"
@@ -342,6 +343,13 @@ static bool is_unseen_before(const struct scene *scene, uint32_t thread, const s
 	return nearly_all(scene, times.ns[SPAN_UNKNOWN] + times.ns[SPAN_WAITING], e->start_ns - from_ns);
 }
 
+/* It may write to a frozen file system only when that is thawed. */
+static bool is_frozen_out(const struct diagnoser *diagnoser, const struct wait *w)
+{
+	return w->state == TASK_STATE_blocked && rule_holds(diagnoser->scene, RULE_frozen_unasked) &&
+	       kernel_place_of_wait(diagnoser->names, diagnoser->scene->tables, w) == KERNEL_PLACE_FROZEN;
+}
+
 /* All through the look the thread was in waits of one episode, or in one kind of state. */
 void standing_of(struct diagnoser *diagnoser, uint32_t thread, uint64_t from_ns, struct standing *ret)
 {
@@ -362,6 +370,8 @@ void standing_of(struct diagnoser *diagnoser, uint32_t thread, uint64_t from_ns,
 		ret->since_ns = e->slices > 1 && first->start_ns > begin ? begin : first->start_ns;
 		ret->exactly = e->slices == 1 && !unseen;
 		ret->kind = loop_is(scene, e) || tries_for_lock(scene, e) ? STANDING_LOOKS : kind_of_episode(scene, &diagnoser->ends, e);
+		if (is_frozen_out(diagnoser, w))
+			ret->kind = STANDING_KERNEL;
 		ret->owed = is_owed(diagnoser, ret, e, begin);
 		ret->kind = ret->owed && ret->kind == STANDING_RESTS ? STANDING_WAITS : ret->kind;
 		ret->dead = ret->owed && is_dead_command(scene, thread);
@@ -402,8 +412,10 @@ static unsigned telling(const struct scene *scene, const struct standing *s)
 	const struct thread *t = &scene->tables->threads[s->thread];
 	unsigned value = worth[s->kind];
 
-	/* The first thread is meant where it is stuck itself. */
-	return t->tid == t->pid && value > 1 ? value + 10 : value;
+	/* The first thread is meant where it is stuck itself; else the one that stands for it, unless more is known of another. */
+	if (t->tid == t->pid)
+		return value > 1 ? value + 10 : value;
+	return s->kind == STANDING_WAITS && rule_holds(scene, RULE_lead_asked) && leads_process(scene, s->thread) ? value + 3 : value;
 }
 
 static bool is_better(const struct scene *scene, const struct standing *a, const struct standing *b)
@@ -439,6 +451,18 @@ static void doubt_pool(struct diagnoser *diagnoser, struct standing *s)
 		return;
 	s->kind = STANDING_LOCKED;
 	s->reason = kind_reasons[STANDING_LOCKED];
+}
+
+/* Nor where it is the one for whose end the first thread of its process waits: what that one waits for is no work. */
+static void doubt_lead(const struct scene *scene, struct standing *s)
+{
+	const struct wait *w = scene->threads[s->thread].wait_count ? &scene->waits[scene_waits_end(scene, s->thread) - 1] : NULL;
+
+	if (s->kind != STANDING_RESTS || !w || w->idle || w->end != WAIT_END_OPEN || !rule_holds(scene, RULE_lead_asked) ||
+	    !closed_behind_lead(scene, w, scene->end_ns - 1))
+		return;
+	s->kind = STANDING_WAITS;
+	s->reason = kind_reasons[STANDING_WAITS];
 }
 
 /* Nor is it at rest, or at this and that, where its calls tell that it looks for one thing again and again, in vain. */
@@ -492,6 +516,7 @@ static void find_asked(struct diagnoser *diagnoser, const struct standing_option
 			standing_of(diagnoser, thread, options->from_ns, &s);
 			doubt_rest(diagnoser, &s, options->from_ns);
 			doubt_pool(diagnoser, &s);
+			doubt_lead(scene, &s);
 			doubt_looks(scene, &s, options->from_ns);
 			doubt_sleep(scene, &s, options->from_ns);
 			s.by_child = s.kind == STANDING_WAITS && child_sleeps_for(scene, thread);

@@ -242,8 +242,12 @@ void ask_closed_process(struct question *q)
 	closed = closed_process(q->scene, pid, q->to - 1);
 	but_ticks = !closed && rule_holds(q->scene, RULE_closed_but_ticks) && w->end == WAIT_END_OPEN &&
 		    closed_but_ticks(q->scene, pid, w->start_ns, q->to - 1);
-	if (!closed && !but_ticks)
+	if (!closed && !but_ticks) {
+		last = w->end == WAIT_END_OPEN ? closed_behind_lead(q->scene, w, q->to - 1) : 0;
+		if (last)
+			suspect_thread(q, last, LINK_BEGAN_LAST, limit(q, LIMIT_closed_behind_lead), w->begin_event);
 		return;
+	}
 	last = closed_last(q->scene, w, q->to - 1, &count);
 	/* only of a lock it is known that somebody has it: then who waits for this thread may be the one */
 	if (but_ticks && is_waiting(q, last) && !word_lock_is(q->inquiry->now ? q->inquiry->now->names : NULL, q->scene->tables, w))

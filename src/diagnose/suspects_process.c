@@ -1,4 +1,5 @@
 /* Of a wait for a word of its own process's: which of its other threads may be to end it (see suspects.h). */
+#include "diagnose/closed.h"
 #include "diagnose/judgement.h"
 #include "diagnose/question.h"
 #include "diagnose/shared_word.h"
@@ -67,6 +68,12 @@ static bool is_only_kept(const struct question *q, uint32_t thread)
 	return true;
 }
 
+/* Who only has time limits in its process is not to end that. */
+static bool stands_with_lead(const struct question *q)
+{
+	return q->wait->end == WAIT_END_OPEN && (closed_behind_lead(q->scene, q->wait, q->to - 1) || closed_is_behind_lead(q->scene, q->wait, q->to - 1));
+}
+
 /* Alone is it when nobody else in the process could have acted. */
 void ask_process(struct question *q)
 {
@@ -75,7 +82,7 @@ void ask_process(struct question *q)
 	/* Somebody waits for one that went on by a time limit of its own: it may have slept, as interpreters do. */
 	bool slept = q->wait->end == WAIT_END_TIMEOUT && q->waiting_count > 1;
 
-	if (!is_private_wait(q->wait) || only_looks(q))
+	if (!is_private_wait(q->wait) || only_looks(q) || stands_with_lead(q))
 		return;
 	for (uint32_t i = 1; i < tables->thread_count; i++) {
 		struct state_times times;

@@ -1,8 +1,7 @@
 /* The clipped backward walk, see walk.h.
  *
- * It recurses from wait to waker, always inside the wait's own bounds, so each
- * level's window lies in the one above. The threads on the way are a stack; one
- * that comes up again is a circle, where the walk stops. */
+ * It recurses from wait to waker, always inside the wait's own bounds, so each level's window lies in the one above. The threads on the way
+ * are a stack; one that comes up again is a circle, where the walk stops. */
 #include "diagnose/walk.h"
 
 #include "diagnose/broken_off.h"
