@@ -289,6 +289,7 @@ struct io_hash_table {
 
 struct io_ring_ctx {
 	struct io_hash_table cancel_table;
+	struct io_hash_table cancel_table_locked; /* up to 6.13, of requests that began under the ring's lock */
 } __attribute__((preserve_access_index));
 
 struct io_kiocb {
@@ -330,18 +331,26 @@ static long state_uring_step(u64 index, struct state_uring_walk *walk)
 	return 0;
 }
 
+static __always_inline void state_walk_requests(struct state_uring_walk *walk, u64 table, u32 bits)
+{
+	if (!table || bits > URING_HASH_BITS_MOST)
+		return;
+	walk->bucket = table;
+	walk->buckets = 1u << bits;
+	walk->node = 0;
+	bpf_loop((1 << URING_HASH_BITS_MOST) + STATE_SET_ITEMS, state_uring_step, walk, 0);
+}
+
 static __always_inline void state_walk_uring(struct seq_file *seq, struct object_at *at, u32 pid)
 {
 	if (!bpf_core_field_exists(((struct io_ring_ctx *)0)->cancel_table) || !bpf_core_field_exists(((struct io_kiocb *)0)->hash_node) ||
 	    !bpf_core_field_exists(((struct io_kiocb *)0)->apoll_events))
 		return;
 	struct io_ring_ctx *ring = (struct io_ring_ctx *)at->context;
-	u32 bits = GET(ring, cancel_table.hash_bits);
-	struct state_uring_walk walk = { .seq = seq, .set = at->number, .pid = pid, .bucket = (u64)GET(ring, cancel_table.hbs) };
-	if (!walk.bucket || bits > URING_HASH_BITS_MOST)
-		return;
-	walk.buckets = 1u << bits;
-	bpf_loop((1 << URING_HASH_BITS_MOST) + STATE_SET_ITEMS, state_uring_step, &walk, 0);
+	struct state_uring_walk walk = { .seq = seq, .set = at->number, .pid = pid };
+	state_walk_requests(&walk, (u64)GET(ring, cancel_table.hbs), GET(ring, cancel_table.hash_bits));
+	if (bpf_core_field_exists(ring->cancel_table_locked))
+		state_walk_requests(&walk, (u64)GET(ring, cancel_table_locked.hbs), GET(ring, cancel_table_locked.hash_bits));
 }
 
 static __always_inline void state_walk_set(struct seq_file *seq, struct object_at *at, u32 pid, u32 queued)
