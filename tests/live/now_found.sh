@@ -164,12 +164,13 @@ if [ -s scanner.ready ]; then
 	wait $opener || true
 fi
 
-# ---- what the requests of an io_uring wait for ----
+# ---- what the requests of an io_uring wait for: a socket, as kernels before 6.5 have a thread of their own wait for a pipe ----
 cat >uring.c <<'END'
 #include <linux/io_uring.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 int main(void)
@@ -177,7 +178,7 @@ int main(void)
 	struct io_uring_params params = { 0 };
 	static char byte;
 	int ends[2], ring = (int)syscall(SYS_io_uring_setup, 4, &params);
-	if (ring < 0 || pipe(ends))
+	if (ring < 0 || socketpair(AF_UNIX, SOCK_STREAM, 0, ends))
 		return 77;
 	pid_t child = fork();
 	if (!child) {
