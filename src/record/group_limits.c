@@ -224,7 +224,7 @@ static int read_group(const char *controller, const char *path, size_t length, b
 	if (!find_mount(controller, group.folder, sizeof(group.folder)))
 		return 0;
 	group.mount = strlen(group.folder);
-	if (length <= 1 || length >= sizeof(group.folder) - group.mount)
+	if (length >= sizeof(group.folder) - group.mount)
 		return 0;
 	memcpy(group.folder + group.mount, path, length);
 	group.folder[group.mount + length] = 0;
@@ -242,7 +242,7 @@ static int read_group(const char *controller, const char *path, size_t length, b
 
 int group_limits_read(uint32_t pid, bool processes, struct buf *told, struct group_limits_sink *sink, struct err *err)
 {
-	char path[64], line[PATH_MAX + 256];
+	char path[64], line[PATH_MAX + 256], place[PATH_MAX + 256];
 	FILE *file;
 	int r = 0;
 
@@ -257,6 +257,10 @@ int group_limits_read(uint32_t pid, bool processes, struct buf *told, struct gro
 		controllers++;
 		size_t length = strcspn(group, "\n");
 
+		/* most processes are in few groups, or in the root: where those lie is not looked up again */
+		snprintf(place, sizeof(place), "%s:%.*s", controllers, (int)length, group);
+		if (length <= 1 || !is_new(told, place))
+			continue;
 		if (!controllers[0])
 			r = read_group(NULL, group, length, processes, told, sink, err);
 		else if (processes ? !strcmp(controllers, "pids") : !strcmp(controllers, "memory") || !strcmp(controllers, "blkio"))

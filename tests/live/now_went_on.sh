@@ -12,16 +12,16 @@ with open('fifo') as came:
 if sys.argv[1] == 'stay':
     time.sleep(1000)
 END
+is_seen() { argus dump --state -e waiting --pid $pid now.trace | grep -q wait=read; }
 ask() {
 	python3 reader.py "$1" & pid=$!
 	exec 9>fifo
 	trap 'kill $pid 2>/dev/null; wait $pid 2>/dev/null || true' EXIT
 	wait_until 20 grep -q pipe_read /proc/$pid/wchan
-	sleep 1.2
+	sleep 1.2 # at least: it is told of a wait of a second or more
 	rm -f now.trace
-	argus now --for 2s -o now.trace $pid >now.txt 9>&- & asking=$!
-	wait_until 20 test -s now.trace
-	sleep 1
+	argus now --for 6s -o now.trace $pid >now.txt 9>&- & asking=$!
+	wait_until 20 is_seen
 	exec 9>&-
 	wait $asking || true
 }
