@@ -423,12 +423,25 @@ static void see_message(struct standing *s, const struct event *e)
 
 /* ---- threads ---- */
 
+/* Those that it created refer to it: whoever gets the events of its life needs the one that ended it. */
+static void tell_end(struct standing *s, struct standing_thread *t, const struct event *e)
+{
+	struct event_switch half = *event_as(e, switch);
+	struct event end = *e;
+
+	half.next = 0;
+	end.data = &half;
+	life_add(s, t, &end);
+}
+
 static void see_switch(struct standing *s, const struct event *e)
 {
 	const struct event_switch *w = event_as(e, switch);
 	struct standing_thread *out = thread_at(s, e->tid), *in = thread_at(s, w->next);
 
 	if (out && w->state == TASK_STATE_dead) {
+		if (out->life && out->life->users > 1)
+			tell_end(s, out, e);
 		thread_forget(s, out);
 		out->died_ns = e->time;
 	} else if (out) {

@@ -35,7 +35,7 @@ static inline bool standing_ever(unsigned type)
 	}
 }
 
-/* Events in the order of their numbers. */
+/* Events in the order of their times. */
 struct standing_events {
 	struct event *events;
 	uint32_t count;

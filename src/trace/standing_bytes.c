@@ -7,12 +7,14 @@
 #include "trace/standing.h"
 #include "trace/varint.h"
 
-/* Of a switch that let one thread go and another in, both halves may stand: that the
- * one leaves comes first. */
-static int by_number(const void *a, const void *b)
+/* Numbers of different countings (a trace that has grown since, by what lies before) are about right alone: time
+ * decides. Of a switch that let one thread go and another in, both halves may stand: that the one leaves comes first. */
+static int by_time(const void *a, const void *b)
 {
 	const struct event *x = a, *y = b;
 
+	if (x->time != y->time)
+		return x->time < y->time ? -1 : 1;
 	if (x->number != y->number)
 		return x->number < y->number ? -1 : 1;
 	return x->type == EVENT_switch && y->type == EVENT_switch ? (x->tid == 0) - (y->tid == 0) : 0;
@@ -23,7 +25,7 @@ size_t standing_sort(struct event *events, size_t count)
 	size_t kept = 0;
 
 	if (count)
-		qsort(events, count, sizeof(*events), by_number);
+		qsort(events, count, sizeof(*events), by_time);
 	/* One may stand for several reasons: a connection that was also its thread's last message. */
 	for (size_t i = 0; i < count; i++)
 		if (!kept || events[i].number != events[kept - 1].number || events[i].tid != events[kept - 1].tid || events[i].type != events[kept - 1].type)

@@ -93,20 +93,22 @@ static void write_ring(void)
 	assert_int_equal(writer_close(writer, NULL), 0);
 }
 
-static void check_copy(void)
+static void check_copy(unsigned ends_told)
 {
 	struct trace_filter filter = { .unnumbered = true };
 	struct trace_cursor *cursor;
 	struct trace *copy;
 	uint64_t last = 0;
-	unsigned before = 0, rests = 0, sleeps = 0, tasks = 0, switches = 0, heads = 0;
+	unsigned before = 0, rests = 0, sleeps = 0, tasks = 0, switches = 0, heads = 0, ends = 0;
 
 	assert_int_equal(trace_open(path, &copy, NULL), 0);
 	cursor = trace_cursor_new(copy, &filter);
 	for (const struct event *e; (e = trace_cursor_next(cursor)); last = e->time) {
 		assert_true(e->time >= last);
-		/* whose parent it was is told, and nothing of what it waited for or ran */
-		assert_true(e->tid != GONE || (e->type != EVENT_waiting && e->type != EVENT_switch));
+		/* whose parent it was is told, and that it ended, and nothing of what it waited for or ran */
+		assert_true(e->tid != GONE || (e->type != EVENT_waiting && e->type != EVENT_switch) ||
+			    (e->type == EVENT_switch && event_as(e, switch)->state == TASK_STATE_dead && !event_as(e, switch)->next));
+		ends += e->tid == GONE && e->type == EVENT_switch;
 		sleeps += e->type == EVENT_switch && e->tid == CHILD && event_as(e, switch)->wait == WAIT_KIND_sleep;
 		heads += e->type == EVENT_machine;
 		tasks += e->type == EVENT_task;
@@ -119,6 +121,7 @@ static void check_copy(void)
 	assert_in_range(tasks, 2, 4);
 	assert_int_equal(rests, 1);
 	assert_int_equal(sleeps, 1);
+	assert_int_equal(ends, ends_told);
 	/* whoever stood, and no more of what went on before */
 	assert_in_range(before, 1, 3);
 	assert_int_equal(switches - before, 2 * 20 + 3);
@@ -132,10 +135,10 @@ static void test_from_the_middle(void **state)
 	(void)state;
 	write_ring();
 	assert_int_equal(ring_copy(ring, path, &want, NULL), 0);
-	check_copy();
+	check_copy(1);
 	unlink(path);
 	assert_int_equal(ring_copy_own(ring, path, UID, FROM_NS, NULL), 0);
-	check_copy();
+	check_copy(0);
 }
 
 int main(void)
