@@ -22,7 +22,6 @@
 #include "session/sweep.h"
 #include "trace/blocks.h"
 
-#define SETTLED_NS 5000000000ull     /* processors' last chunks are written so late at most */
 #define PAUSE_S 5
 #define LONG_SLEEP_NS 1000000000ull /* worth finding again afterwards what takes memory */
 #define MEMORY_PRESSURE 5.0
@@ -160,7 +159,7 @@ static int run_index(struct command_context *context, struct err *err)
 	bool background = options_has(context->options, "background");
 	struct pace pace = { .context = context, .background = background,
 			     .share = options_number(context->options, "share", background ? 5 : 100) };
-	const struct sweep_pace want = { .settled_ns = background ? SETTLED_NS : 0, .before = keep_pace, .data = &pace };
+	const struct sweep_pace want = { .grows = background, .before = keep_pace, .data = &pace };
 	const struct hangs_options all = { 0 };
 	const struct hang *list = NULL;
 	struct session session;

@@ -7,9 +7,12 @@
  * its piece, and the pieces are joined. Who asks about a window is told what goes on
  * beyond it from the groups where that ends.
  *
+ * A group's hangs are judged best with all that is judged together with it: at the end of a trace, which may grow, they
+ * are noted for that end alone.
+ *
  * Two parts are judged at once, on a thread each: the walk over one finds what stands
- * at the next one's beginning, which is judged from then on. Who keeps a pace judges one
- * group at a time, on one thread, in as little memory as that takes. */
+ * at the next one's beginning, which is judged from then on. Who keeps a pace does it on
+ * one thread, in as little memory as that takes. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -29,6 +32,7 @@
 #include "session/sweep_begin.h"
 #include "session/sweep_later.h"
 #include "session/sweep_past.h"
+#include "session/sweep_pieces.h"
 #include "symbols/file_opener.h"
 #include "symbols/module_shelf.h"
 #include "trace/blocks.h"
@@ -43,8 +47,8 @@
 #define LATER_ROUNDS 16u       /* so often the group is looked for in which the rest ends */
 #define TAIL_NS 1000000000ull  /* behind them */
 #define TAIL_BLOCKS 2u         /* at most */
-#define JOIN_NS 1000000ull     /* between two pieces of one hang */
 #define THREADS 2u             /* that judge: memory goes with them */
+#define SETTLED_NS 5000000000ull /* processors' last chunks are written so late at most */
 #define SAVE_GROUPS 64u        /* so often what was found is written */
 
 struct group {
@@ -262,20 +266,40 @@ static int judge_stretch(struct judge *judge, const struct stretch *stretch, str
 	return r;
 }
 
-static struct hang_notes_key key_of(const struct sweep *s, const struct group *group)
+static uint64_t end_of(const struct sweep *s)
 {
-	bool last = group->last + 1 == blocks_count(s->session->blocks);
-
-	return (struct hang_notes_key){ .block = group->first, .root_pid = s->session->elsewhere ? HANGS_ELSEWHERE : s->options->root_pid,
-					.pid = s->options->pid, .to_ns = last ? trace_summary(s->session->trace)->end_ns : group->to_ns };
+	return trace_summary(s->session->trace)->end_ns;
 }
 
-static void note_group(const struct sweep *s, const struct group *group)
+/* Whether more of it may come. */
+static bool is_settled(const struct sweep *s, const struct group *group)
 {
-	struct hang_notes_key key = key_of(s, group);
+	return group->last + 1 < blocks_count(s->session->blocks) && group->to_ns + SETTLED_NS <= end_of(s);
+}
+
+/* `to_ns`: the group's end, or the trace's where it holds for that end alone. */
+static struct hang_notes_key key_of(const struct sweep *s, const struct group *group, uint64_t to_ns)
+{
+	return (struct hang_notes_key){ .block = group->first, .root_pid = s->session->elsewhere ? HANGS_ELSEWHERE : s->options->root_pid,
+					.pid = s->options->pid, .to_ns = to_ns };
+}
+
+static void note_group(const struct sweep *s, const struct group *group, bool whole)
+{
+	struct hang_notes_key key = key_of(s, group, whole && is_settled(s, group) ? group->to_ns : end_of(s));
 	struct hang_note note = { group->hangs.items, group->hangs.length, group->cuts.items, group->cuts.length };
 
 	hang_notes_write(s->session->blocks, &key, &note);
+}
+
+static bool read_notes(const struct sweep *s, struct group *group, struct hang_note *note)
+{
+	struct hang_notes_key whole = key_of(s, group, group->to_ns), so_far = key_of(s, group, end_of(s));
+
+	if (!s->usual)
+		return false;
+	return (is_settled(s, group) && hang_notes_read(&group->arena, s->session->blocks, &whole, note)) ||
+	       hang_notes_read(&group->arena, s->session->blocks, &so_far, note);
 }
 
 /* Told under the lock. */
@@ -291,7 +315,7 @@ static void end_stretch(struct sweep *s, const struct stretch *stretch, int r, c
 	s->done += stretch->count;
 	s->unknown -= stretch->count;
 	for (size_t i = 0; !r && s->usual && i < stretch->count; i++)
-		note_group(s, &stretch->groups[i]);
+		note_group(s, &stretch->groups[i], stretch->count >= GROUPS_AT_ONCE || !stretch->end);
 	if (!r && s->usual && (s->pace || before / SAVE_GROUPS != s->done / SAVE_GROUPS))
 		session_save_index(s->session);
 	progress_to(&s->progress, (summary->events + summary->state_events) * s->done / s->groups.length);
@@ -320,6 +344,8 @@ static bool take_up(struct sweep *s, struct stretch *ret_stretch)
 	while (count < most && first + count < s->groups.length && !s->groups.items[first + count].noted &&
 	       s->groups.items[first + count].first == s->groups.items[first + count - 1].last + 1)
 		count++;
+	if (s->pace && s->pace->grows && count < most && first + count == s->groups.length)
+		return false;
 	s->next += count;
 	*ret_stretch = stretch_of(s, &s->groups.items[first], count);
 	return true;
@@ -352,52 +378,6 @@ static void *judge_groups(void *data)
 
 /* ---- all of them ---- */
 
-static int by_thread(const void *a, const void *b)
-{
-	const struct hang *x = a, *y = b;
-
-	if (x->tid != y->tid)
-		return x->tid < y->tid ? -1 : 1;
-	return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
-}
-
-static size_t join_pieces(struct hang *hangs, size_t count)
-{
-	size_t kept = 0;
-
-	if (count)
-		qsort(hangs, count, sizeof(*hangs), by_thread);
-	for (size_t i = 0; i < count; i++) {
-		struct hang *h = &hangs[i], *last = kept ? &hangs[kept - 1] : NULL;
-
-		if (!last || last->tid != h->tid || h->start_ns > last->end_ns + JOIN_NS ||
-		    !((hang_has_pieces(last) && hang_has_pieces(h)) || h->end_ns <= last->end_ns)) {
-			hangs[kept++] = *h;
-			continue;
-		}
-		if (h->weight > last->weight) {
-			last->weight = h->weight;
-			last->rule = h->rule;
-		}
-		last->meant = h->meant ? last->meant : RULE_NONE;
-		if (h->end_ns > last->end_ns)
-			last->end_ns = h->end_ns;
-		last->least_ns = last->least_ns && h->least_ns ? last->least_ns : 0;
-	}
-	return kept;
-}
-
-/* Pieces that are too short together are no hang. */
-static size_t drop_short(struct hang *hangs, size_t count)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < count; i++)
-		if (hangs[i].end_ns - hangs[i].start_ns >= hangs[i].least_ns)
-			hangs[kept++] = hangs[i];
-	return kept;
-}
-
 /* Groups count from each file's first block on, so that they are the same when older
  * files have gone. */
 static struct group group_at(const struct blocks *blocks, size_t first)
@@ -423,18 +403,16 @@ static void find_groups(struct sweep *s)
 {
 	size_t behind = 0;
 	const struct blocks *blocks = s->session->blocks;
-	uint64_t settled_ns = s->pace ? s->pace->settled_ns : 0, end_ns = trace_summary(s->session->trace)->end_ns;
 
 	for (size_t i = 0; i < blocks_count(blocks); ) {
 		struct group group = group_at(blocks, i);
-		struct hang_notes_key key = key_of(s, &group);
 		struct hang_note note = { 0 };
 
 		i = group.last + 1;
-		if (settled_ns && (key.to_ns == end_ns || key.to_ns + settled_ns > end_ns))
+		if (s->pace && s->pace->grows && !is_settled(s, &group))
 			continue;
 		arena_init(&group.arena);
-		group.noted = s->usual && hang_notes_read(&group.arena, s->session->blocks, &key, &note);
+		group.noted = read_notes(s, &group, &note);
 		behind += s->options->to_ns && group.from_ns > s->options->to_ns;
 		if (is_later(s, &group, behind)) {
 			vec_push(&s->later, group);
@@ -457,9 +435,7 @@ static void find_groups(struct sweep *s)
 
 static size_t groups_at_once(const struct sweep *s)
 {
-	if (s->pace)
-		return 1;
-	return s->unknown >= LONG_GROUPS && memory_room() >= LONG_ROOM ? LONG_AT_ONCE : GROUPS_AT_ONCE;
+	return !s->pace && s->unknown >= LONG_GROUPS && memory_room() >= LONG_ROOM ? LONG_AT_ONCE : GROUPS_AT_ONCE;
 }
 
 static void judge_all(struct sweep *s)
@@ -634,7 +610,7 @@ static int sweep(struct sweep *s, struct arena *arena, const struct hang **ret_h
 	forget_rests(s);
 	progress_end(&s->progress);
 	hangs = all_hangs(s, arena, &count);
-	count = drop_short(hangs, join_pieces(hangs, count));
+	count = sweep_join_pieces(hangs, count);
 	hangs_as_others(s->session->judgement, hangs, count);
 	for (size_t i = 0; i < count; i++)
 		if (is_asked_for(options, &hangs[i]))
@@ -664,6 +640,13 @@ int session_sweep(struct session *session, struct arena *arena, const struct han
 	return r;
 }
 
+static uint64_t judged_until(const struct sweep *s)
+{
+	size_t count = s->unknown ? s->next : s->groups.length;
+
+	return count ? s->groups.items[count - 1].to_ns : trace_summary(s->session->trace)->start_ns;
+}
+
 int session_index(struct session *session, const struct sweep_pace *pace, size_t *ret_count, struct err *err)
 {
 	const struct hangs_options options = { .root_pid = session->root_pid };
@@ -678,8 +661,7 @@ int session_index(struct session *session, const struct sweep_pace *pace, size_t
 	r = sweep(&s, &arena, &hangs, ret_count);
 	*ret_count = r ? 0 : hangs_certain(hangs, *ret_count);
 	if (!r)
-		r = pace->before(pace->data, &(struct sweep_progress){ .hangs = *ret_count, .until_ns = s.groups.length
-			? s.groups.items[s.groups.length - 1].to_ns : trace_summary(session->trace)->start_ns });
+		r = pace->before(pace->data, &(struct sweep_progress){ .hangs = *ret_count, .until_ns = judged_until(&s) });
 	sweep_done(&s);
 	arena_done(&arena);
 	return r ? r : blocks_save(session->blocks, err);

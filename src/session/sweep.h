@@ -14,14 +14,13 @@ struct sweep_progress {
 };
 
 struct sweep_pace {
-	uint64_t settled_ns;      /* what ends less than so long before the trace's end may still change: it is left out */
+	bool grows;               /* the trace does: what may still change is left out, and what is judged better with what follows */
 	/* Before each group, and at the end; it may take its time. Not 0 ends it, as an error. */
 	int (*before)(void *data, const struct sweep_progress *progress);
 	void *data;
 };
 
-/* Finds and notes the hangs of a trace in blocks, one group after the other, giving
- * memory back in between. */
+/* Finds and notes the hangs of a trace in blocks, giving memory back in between. */
 int session_index(struct session *session, const struct sweep_pace *pace, size_t *ret_count, struct err *err);
 
 #endif
