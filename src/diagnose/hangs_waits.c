@@ -12,6 +12,7 @@
 #include "diagnose/hangs_rest.h"
 #include "diagnose/hangs_unusual.h"
 #include "diagnose/hangs_work.h"
+#include "diagnose/kept_up.h"
 #include "diagnose/kernel_place.h"
 #include "diagnose/killed_before.h"
 #include "diagnose/loops.h"
@@ -336,9 +337,10 @@ static bool is_not_taken(const struct finder *f, const struct episode *e)
 	/* who was to take it left: nobody asked for it any more */
 	if (hangs_is_unattended(f) && w->cause == WAKE_CAUSE_exit)
 		return false;
-	return w->kind == WAIT_KIND_write && !(hangs_is_unattended(f) && hangs_role_in(f, w) == END_SERVER) && !reader_works(f, w) &&
-	       !leads_to_work(f, w) && (f->options->pid || !is_read_by_person(f, w)) &&
-	       w->end_ns - w->start_ns >= limit_of(f->scene, LIMIT_pipe_waits) * (asked < usual ? asked : usual);
+	if (w->kind != WAIT_KIND_write || w->end_ns - w->start_ns < limit_of(f->scene, LIMIT_pipe_waits) * (asked < usual ? asked : usual))
+		return false;
+	return !(hangs_is_unattended(f) && hangs_role_in(f, w) == END_SERVER) && (f->options->pid || !is_read_by_person(f, w)) &&
+	       ((!reader_works(f, w) && !leads_to_work(f, w)) || kept_up_before(f, e));
 }
 
 static bool is_held_up(const struct finder *f, const struct episode *e)
