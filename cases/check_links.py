@@ -124,6 +124,14 @@ def ended_kin(check, waiter, other, event, words):
     return '' if ended == [other.tid] else f'of its process {ended} ended'
 
 
+def ended_taker(check, waiter, other, event, words):
+    if other.died is None or other.died > event['time_ns']:
+        return f'{other.tid} had not ended at event {event["number"]}'
+    ended = [t.tid for threads in check.trace.by_tid.values() for t in threads
+             if t.tid == t.pid and t.exe == waiter.exe and t.died is not None and other.died <= t.died <= event['time_ns']]
+    return '' if other.exe == waiter.exe and ended == [other.tid] else f'of {waiter.exe} {ended} ended'
+
+
 def locks(check, waiter, other, event, words):
     if event['type'] not in ('file_lock', 'lock_held', 'switch', 'waiting'):
         return f'event {event["number"]} is about no lock'
@@ -351,6 +359,7 @@ LINKS = {
     'had ended with the lock that it waits for': (had_ended, True),
     'was killed, and may have had what it waits for': (was_killed, True),
     'is of its process, and the only thread of it that ended': (ended_kin, True),
+    'is the only one of its program that came and ended just before, and may have what it waits for': (ended_taker, False),
     'is at the other end': (at_other_end, False),
     'has not accepted its connection': (not_accepted, False),
     'is the only one that it listens to, and leaves what others sent unread': (served_alone, False),

@@ -52,6 +52,7 @@ class Thread:
         self.parents = set()     # one after the other: whose parent ends gets another
         self.died = None
         self.names = []          # (time, name)
+        self.exe = ''            # last program
         self.starts, self.states = [], []   # spans; a state is (name, wait or None, processor)
         self.waits, self.samples = [], []
         self.yields = []         # when it gave its processor up and could go on
@@ -229,6 +230,7 @@ class Replay:
         thread.groups = (event.get('texts') or [''])[-1] if len(event.get('texts') or []) > 3 else thread.groups
         thread.kernel = thread.kernel or 'kernel_thread' in flags(event)
         name = (event.get('texts') or [''])[0]
+        thread.exe = (event.get('texts') or [])[1] if len(event.get('texts') or []) > 1 else thread.exe
         if name and (not thread.names or thread.names[-1][1] != name):
             thread.names.append((time, name))
 

@@ -3,6 +3,7 @@
 
 #include "base/search.h"
 #include "diagnose/broken_off.h"
+#include "diagnose/ended_taker.h"
 #include "diagnose/hangs_asks.h"
 #include "diagnose/hangs_away.h"
 #include "diagnose/killed_kin.h"
@@ -310,4 +311,9 @@ bool hangs_ender_killed(const struct finder *f, const struct episode *e)
 	}
 	/* how it came to the first that is known may not have been seen */
 	return times <= by_clock + 1 && times >= limit_of(scene, LIMIT_rest_visits) && was_killed(scene, ender);
+}
+
+bool hangs_taker_ended(const struct finder *f, const struct episode *e)
+{
+	return ended_taker_find(f->scene, e) != 0;
 }

@@ -25,5 +25,7 @@ bool hangs_answerer_killed(const struct finder *f, const struct episode *e);
 bool hangs_sharer_killed(const struct finder *f, const struct episode *e);
 /* It waits for a word that processes share, as it did before, and the one that ended all those waits was killed. */
 bool hangs_ender_killed(const struct finder *f, const struct episode *e);
+/* It waits for a word that it shares with one of its program, and that came and ended just before. */
+bool hangs_taker_ended(const struct finder *f, const struct episode *e);
 
 #endif

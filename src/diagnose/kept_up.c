@@ -31,7 +31,7 @@ bool kept_up_before(const struct finder *f, const struct episode *e)
 
 	if (!rule_holds(scene, RULE_kept_up) || !scene_is_pipe(w->object) || w->end != WAIT_END_THREAD || !writes_at_its_pace(f, w, longest))
 		return false;
-	for (uint32_t i = scene_waits_from(scene, w->waker, w->start_ns); i-- > first && looked++ < LOOKED_BACK && took < limit_of(scene, LIMIT_kept_up_times); ) {
+	for (uint32_t i = scene_waits_from(scene, w->waker, w->start_ns); i-- > first && looked++ < LOOKED_BACK; ) {
 		const struct wait *its = &scene->waits[i];
 
 		if (!hangs_listens(its->kind) || hangs_listened_to(its) != w->object || its->end != WAIT_END_THREAD ||

@@ -1,4 +1,5 @@
 /* Suspects about words of memory: owners that are gone, and who waits for the same (see suspects.h). */
+#include "diagnose/ended_taker.h"
 #include "diagnose/killed_before.h"
 #include "diagnose/killed_kin.h"
 #include "diagnose/one_time.h"
@@ -64,12 +65,28 @@ static bool siblings(const struct scene *scene, uint32_t a, uint32_t b)
 	return x->parent_pid == y->parent_pid || x->parent_pid == y->pid || y->parent_pid == x->pid;
 }
 
+/* It came, and ended, since the one that waits had last gone by there. */
+void ask_ended_taker(struct question *q)
+{
+	uint32_t found = ended_taker_find(q->scene, q->episode);
+
+	if (found)
+		suspect_gone(q, found, LINK_ENDED_TAKER, weight_of(q), q->wait->begin_event);
+}
+
+static const struct wait *waits_in_middle(const struct question *q, uint32_t thread)
+{
+	uint64_t middle = q->from + (q->to - q->from) / 2;
+	const struct episode *e = scene_episode(q->scene, thread, middle);
+
+	return e && e->start_ns <= middle ? &q->scene->waits[e->last] : NULL;
+}
+
 /* It waits for the same word: an object is one process's way to it, and who was forked has it at the same address. */
 static bool waits_for_same(const struct question *q, uint32_t thread)
 {
 	const struct scene *scene = q->scene;
-	const struct episode *e = scene_episode(scene, thread, q->from + (q->to - q->from) / 2);
-	const struct wait *w = e && e->start_ns <= q->from + (q->to - q->from) / 2 ? &scene->waits[e->last] : NULL;
+	const struct wait *w = waits_in_middle(q, thread);
 
 	if (!w || w->kind != WAIT_KIND_futex || q->wait->kind != WAIT_KIND_futex || thread == q->wait->thread)
 		return false;
@@ -337,6 +354,19 @@ static void keep_one_time(struct suspects *suspects)
 		}
 }
 
+/* It waits for the same. Of one that only another way leads to each process's own word must be known to be that. */
+static bool is_behind(const struct question *q, const struct suspect *s)
+{
+	const struct wait *w;
+
+	if (!rule_holds(q->scene, RULE_same_word))
+		return false;
+	if (s->followed && waits_for_same(q, suspects_thread(s)))
+		return true;
+	w = waits_in_middle(q, suspects_thread(s));
+	return w && ended_taker_same_word(q->scene, w, q->wait);
+}
+
 void drop_those_behind(struct question *q)
 {
 	struct suspects *suspects = q->suspects;
@@ -347,8 +377,7 @@ void drop_those_behind(struct question *q)
 		made |= suspects->items[i].rule == RULE_made_threads;
 
 	for (size_t i = 0; i < suspects->length; i++)
-		if (!only_helped(q, &suspects->items[i], made) &&
-		    (!suspects->items[i].followed || !rule_holds(q->scene, RULE_same_word) || !waits_for_same(q, suspects_thread(&suspects->items[i]))))
+		if (!only_helped(q, &suspects->items[i], made) && !is_behind(q, &suspects->items[i]))
 			suspects->items[kept++] = suspects->items[i];
 	suspects->length = kept;
 	keep_one_time(suspects);
