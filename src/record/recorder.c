@@ -91,6 +91,7 @@ int recorder_stop(struct recorder *recorder, struct recorder_status *ret_status,
 #include "base/clock.h"
 #include "record/agent.h"
 #include "record/kernel.h"
+#include "record/missed.h"
 #include "record/module_files.h"
 #include "record/probes.h"
 #include "record/programs.h"
@@ -128,7 +129,7 @@ struct recorder {
 	uint64_t kernel_text;
 	uint32_t stream;            /* of the agent's own records: one above the processors' */
 	uint64_t start_ns, seen_from_ns;
-	uint64_t missed, missed_from_ns; /* events that are told as missed; since when the next ones are */
+	struct missed missed;       /* by the kernel, and told */
 	struct snapshot_sink sink;
 	struct state_opening *opening; /* NULL: ended */
 	struct snapshots *snapshots;
@@ -201,6 +202,35 @@ static int take_clock(struct snapshot_sink *sink, struct err *err)
 				     .boottime_ns = now + (uint64_t)clock_ahead_ns(CLOCK_BOOTTIME) };
 
 	return emit_at(recorder, now, EVENT_clock, 0, &clock, "", 0, err);
+}
+
+/* Events that the kernel dropped before any program of ours saw them. On no
+ * processor, for it does not tell which; they are too few to break edges. It counts them and
+ * does not tell when: so the count is looked at each second, and each file tells its own. */
+static int report_missed(struct recorder *recorder, uint64_t count, struct err *err)
+{
+	struct missed_stretch missed;
+	struct event_gap gap = { .cpu = recorder->stream, .reason = GAP_REASON_nested };
+	struct event e = { .time = clock_now_ns(), .cpu = (uint16_t)recorder->stream, .type = EVENT_gap, .data = &gap, .tail = "" };
+
+	if (!missed_look(&recorder->missed, count, e.time, &missed))
+		return 0;
+	gap.from_ns = missed.from_ns;
+	gap.to_ns = missed.to_ns;
+	gap.lost = missed.lost;
+	return writer_add_event(recorder->writer, &e, err);
+}
+
+static int take_losses(struct snapshot_sink *sink, struct err *err)
+{
+	struct recorder *recorder = (struct recorder *)((char *)sink - offsetof(struct recorder, sink));
+	uint64_t count = programs_missed(recorder->programs);
+	int r;
+
+	agent_lock(&recorder->agent);
+	r = report_missed(recorder, count, err);
+	agent_unlock(&recorder->agent);
+	return r;
 }
 
 static void add_pair(struct buf *buf, const char *key, const char *value)
@@ -411,7 +441,7 @@ static int start(struct recorder *recorder, const struct recorder_options *optio
 	if (r)
 		return r;
 	recorder->stream = programs.cpus;
-	recorder->sink = (struct snapshot_sink){ take_state, take_clock };
+	recorder->sink = (struct snapshot_sink){ take_state, take_clock, take_losses };
 	r = snapshots_open(recorder->programs, recorder->stacks, recorder->opening, &recorder->sink, &recorder->snapshots, err);
 	recorder->opening = NULL;
 	/* megabytes that nobody asks for any more */
@@ -426,7 +456,7 @@ static int start(struct recorder *recorder, const struct recorder_options *optio
 	r = writer_create(options->path, options->keep_old, &recorder->file, &recorder->writer, err);
 	if (r)
 		return r;
-	recorder->start_ns = recorder->missed_from_ns = clock_now_ns();
+	recorder->start_ns = recorder->missed.from_ns = clock_now_ns();
 	recorder->kernel_text = kallsyms_text();
 	r = agent_start(&recorder->agent, &recorder->rings, recorder->writer, err);
 	if (r)
@@ -541,20 +571,6 @@ int recorder_snapshot(struct recorder *recorder, uint32_t reason, struct err *er
 	return snapshots_take(recorder->snapshots, reason, err);
 }
 
-/* Events that the kernel dropped before any program of ours saw them. On no
- * processor, for it does not tell which; they are too few to break edges. Each
- * file tells its own: a loss since long ago stands in time before all else in it. */
-static int report_missed(struct recorder *recorder, struct err *err)
-{
-	uint64_t missed = programs_missed(recorder->programs) - recorder->missed, from_ns = recorder->missed_from_ns;
-
-	recorder->missed += missed;
-	recorder->missed_from_ns = clock_now_ns();
-	if (!missed)
-		return 0;
-	return writer_add_gap(recorder->writer, recorder->stream, from_ns, recorder->missed_from_ns, missed, GAP_REASON_nested, err);
-}
-
 /* The agent goes on with the new writer; all that was in the rings so far is in
  * the old one, so that the files follow each other in time. */
 static int change_writer(struct recorder *recorder, const char *path, struct writer **ret_old, struct err *err)
@@ -566,7 +582,7 @@ static int change_writer(struct recorder *recorder, const char *path, struct wri
 	agent_lock(&recorder->agent);
 	r = rings_drain(&recorder->rings, recorder->writer, false, err);
 	if (!r)
-		r = report_missed(recorder, err);
+		r = report_missed(recorder, programs_missed(recorder->programs), err);
 	if (!r) {
 		file.sequence++;
 		file.floor_ns = clock_now_ns();
@@ -647,7 +663,7 @@ int recorder_stop(struct recorder *recorder, struct recorder_status *ret_status,
 	if (started && !r && !atomic_load(&recorder->agent.ended))
 		r = take_clock(&recorder->sink, err);
 	if (recorder->writer && recorder->programs && !r)
-		r = report_missed(recorder, err);
+		r = report_missed(recorder, programs_missed(recorder->programs), err);
 	if (recorder->writer) {
 		closing = writer_close(recorder->writer, r ? NULL : err);
 		if (!r)

@@ -18,11 +18,12 @@ struct stacks;
 struct state_opening;
 
 /* Where records go. `event` may be called from whatever thread takes a snapshot; `clock` tells
- * what the clocks show. */
+ * what the clocks show, `losses` what the kernel has left out since it was last called. */
 struct snapshot_sink {
 	int (*event)(struct snapshot_sink *sink, uint32_t tid, enum event_type type, const void *payload,
 		     const char *tail, uint32_t tail_length, struct err *err);
 	int (*clock)(struct snapshot_sink *sink, struct err *err);
+	int (*losses)(struct snapshot_sink *sink, struct err *err);
 };
 
 /* What this kernel cannot list is left out. The sink must stay; `stacks` may be NULL:

@@ -79,6 +79,7 @@ static void *run(void *data)
 			continue;
 		if (clocks_stepped(watcher) || rounds % CLOCK_ROUNDS == 0)
 			watcher->sink->clock(watcher->sink, NULL);
+		watcher->sink->losses(watcher->sink, NULL);
 		samples_renew(watcher->samples);
 		if (watcher->probes && watcher->pack_budget > 0)
 			probes_keep_budget(watcher->probes, watcher->pack_budget, clock_now_ns(), watcher->sink);
