@@ -508,6 +508,43 @@ static bool runs_commands(struct meaning *m)
 	       m->v->culprit->ns < part_of(scene, LIMIT_explains_least, m->hang->end_ns - m->hang->start_ns);
 }
 
+/* Of those on the way that wait for it, in turn, it let one go on in that time. */
+static bool gives_to_waiting(const struct meaning *m, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
+{
+	const struct scene *scene = m->scene;
+
+	for (uint32_t k = scene_wakes_from(scene, thread, from_ns); k < scene_wakes_end(scene, thread) && scene->wakes[k].time <= to_ns; k++)
+		for (unsigned i = 0; i + 1 < m->count; i++)
+			if (scene_same_process(scene, scene->wakes[k].target, way_thread(m, i)))
+				return true;
+	return false;
+}
+
+/* Between its sleeps, each until its own time, it gives something on, nearly each time: it is not stuck, and looks for nothing. */
+static bool gives_at_its_rate(struct meaning *m)
+{
+	const struct scene *scene = m->scene;
+	const struct wait *last = way_wait(m, m->count - 1);
+	uint32_t thread = last ? last->thread : 0, sleeps = 0, gave = 0;
+	uint64_t from = way_known_from(m), slept = 0;
+
+	if (m->count < 2 || !last || last->kind != WAIT_KIND_sleep || first_has_windows(m) || !way_is_free(m))
+		return false;
+	for (uint32_t i = scene_waits_from(scene, thread, from); i < scene_waits_end(scene, thread) && scene->waits[i].end_ns <= m->hang->end_ns; i++) {
+		const struct wait *w = &scene->waits[i];
+		uint64_t next = i + 1 < scene_waits_end(scene, thread) ? w[1].start_ns : m->hang->end_ns;
+
+		if (w->kind != WAIT_KIND_sleep || w->end != WAIT_END_TIMEOUT)
+			continue;
+		if (w->end_ns - w->start_ns > part_of(scene, LIMIT_rate_longest, known_length(m)))
+			return false;
+		slept += w->end_ns - w->start_ns;
+		gave += gives_to_waiting(m, thread, w->end_ns, next);
+		sleeps++;
+	}
+	return sleeps >= limit_of(scene, LIMIT_rate_sleeps) && most_of(scene, slept, known_length(m)) && most_of(scene, gave, sleeps);
+}
+
 static bool comes_in_drops(struct meaning *m)
 {
 	return m->hang->rule == RULE_drops;
