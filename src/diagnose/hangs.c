@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "diagnose/hangs_asks.h"
+#include "diagnose/asked_in_vain.h"
 #include "diagnose/hangs_asked.h"
 #include "diagnose/hangs_away.h"
 #include "diagnose/hangs_busy.h"
@@ -376,6 +377,26 @@ static void find_vain(struct finder *f)
 		offer(f, RULE_woken_in_vain, from, to);
 }
 
+/* Beside a process's first thread one may wait for new work on a word, and what a window server sends has no question. */
+static bool may_give_up(const struct finder *f, const struct wait *w)
+{
+	enum end_role role = hangs_role_in(f, w);
+
+	if (w->end != WAIT_END_TIMEOUT || w->idle || role == END_SERVER || role == END_LISTENER || hangs_is_window_server(f, hangs_listened_to(w)))
+		return false;
+	return f->leads || (w->kind != WAIT_KIND_futex && w->kind != WAIT_KIND_semaphore);
+}
+
+static void find_asked_in_vain(struct finder *f)
+{
+	for (uint32_t i = f->scene->threads[f->thread].wait; i < scene_waits_end(f->scene, f->thread); i++) {
+		uint64_t from, to;
+
+		if (may_give_up(f, &f->scene->waits[i]) && asked_in_vain_find(f->scene, &f->scene->waits[i], &from, &to) && from < to)
+			offer(f, RULE_asked_in_vain, from, to);
+	}
+}
+
 static void find_waits(struct finder *f)
 {
 	const struct scene_thread *t = &f->scene->threads[f->thread];
@@ -389,6 +410,7 @@ static void find_waits(struct finder *f)
 	find_drips(f);
 	find_retries(f);
 	find_vain(f);
+	find_asked_in_vain(f);
 }
 
 static void offer_trip(struct finder *f, uint64_t from, uint64_t to)

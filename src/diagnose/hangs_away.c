@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/syscall.h>
 
+#include "diagnose/asked_in_vain.h"
 #include "diagnose/diagnoser.h"
 #include "diagnose/hangs_asks.h"
 #include "diagnose/hangs_pending.h"
@@ -32,7 +33,7 @@ bool hangs_was_away(const struct finder *f, uint32_t thread, uint64_t from, uint
 		const struct wait *w = &scene->waits[e->last];
 		uint64_t begin = e->start_ns > from ? e->start_ns : from, end = e->end_ns < to ? e->end_ns : to;
 
-		if (e->start_ns <= from + slack && e->end_ns + slack >= to && loop_looks_away(scene, w))
+		if (e->start_ns <= from + slack && e->end_ns + slack >= to && (loop_looks_away(scene, w) || asked_in_vain(scene, w)))
 			return true;
 		if (wait_is_in_kernel(w) && end > begin)
 			in_kernel += end - begin;

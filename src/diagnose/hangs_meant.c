@@ -2,6 +2,7 @@
 #include "diagnose/hangs_meant.h"
 
 #include "base/map.h"
+#include "diagnose/asked_in_vain.h"
 #include "diagnose/awaits_reply.h"
 #include "diagnose/broken_off.h"
 #include "diagnose/hangs_asks.h"
@@ -288,6 +289,18 @@ static bool comes_from_outside(const struct meaning *m, const struct wait *w, ui
 	return is_client;
 }
 
+/* Somebody on the way asked, and gave up: who waits for that one is kept, but for a person's sake, as that one is. */
+static bool gave_up_asking(const struct meaning *m)
+{
+	for (unsigned i = 0; i < m->count; i++) {
+		const struct wait *w = way_wait(m, i);
+
+		if (w && asked_in_vain(m->scene, w))
+			return true;
+	}
+	return false;
+}
+
 /* A server on the way took the question, rested again all the time, and was let go on by one whom nobody had asked, and whom nothing kept. */
 static bool waits_for_news(struct meaning *m)
 {
@@ -300,7 +313,9 @@ static bool waits_for_news(struct meaning *m)
 		uint32_t next = way_thread(m, i + 1);
 		uint8_t link = m->v->steps.items[m->way[i + 1]].link;
 
-		if (!w || (link != LINK_WAKE && link != LINK_SENT) || scene_same_process(m->scene, next, w->thread) || (!i && !wait_is_loop_rest(w)) ||
+		/* who listens to one that gave up, and to nobody else, keeps all others waiting for that one */
+		if (!w || (link != LINK_WAKE && link != LINK_SENT) || scene_same_process(m->scene, next, w->thread) ||
+		    (!wait_is_loop_rest(w) && (!i || gave_up_asking(m))) ||
 		    !way_rests_at(m, w) || !keeps_resting(m, w))
 			continue;
 		if (comes_from_outside(m, w, next) && way_free_from(m, i + 1) && !was_asked(m, i, there_before(m->scene, next, m->hang->start_ns)))
@@ -621,10 +636,11 @@ static enum rule_id look_at_way(const struct finder *f, struct hang *hang)
 	struct investigation v;
 	struct meaning m;
 	struct arena arena;
-	bool known = way_look(&m, f, hang, &v, &request, &arena);
+	bool known = way_look(&m, f, hang, &v, &request, &arena), vain = known && gave_up_asking(&m);
 
 	for (size_t i = 0; known && !found && i < sizeof(meant_rules) / sizeof(*meant_rules); i++)
-		if (meant_rules[i].holds && rule_holds(f->scene, meant_rules[i].rule) && meant_rules[i].holds(&m))
+		if (meant_rules[i].holds && (!vain || meant_rules[i].rule == RULE_for_person || meant_rules[i].rule == RULE_for_news) &&
+		    rule_holds(f->scene, meant_rules[i].rule) && meant_rules[i].holds(&m))
 			found = meant_rules[i].rule;
 	if (known)
 		note_served(&m, hang);

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "diagnose/asked_in_vain.h"
 #include "diagnose/leads.h"
 #include "diagnose/lock_keeper.h"
 #include "diagnose/own_ends.h"
@@ -195,6 +196,23 @@ static void ask_children(struct question *q)
 
 /* ---- what became of the request ---- */
 
+/* It was asked for what it, or another that does the same, answered there each time, and so was nobody behind it. */
+static bool left_unanswered(const struct question *q, const struct trail *trail)
+{
+	const struct trails *trails = &q->inquiry->trails;
+
+	if (!asked_in_vain(q->scene, q->wait) || !asked_in_vain_of(q->scene, q->wait, trail->thread))
+		return false;
+	for (uint32_t i = (uint32_t)(trail - trails->items) + 1; i < trails->length; i++) {
+		const struct trail *t = &trails->items[i];
+
+		if (&trails->items[t->parent] == trail && t->thread != q->episode->thread && t->end == TRAIL_AT_REST &&
+		    asked_in_vain_of(q->scene, q->wait, t->thread))
+			return false;
+	}
+	return true;
+}
+
 /* A wait that fills most of the window counts; a thread that was only busy for a
  * part of it, or has nothing to do, hardly. */
 static uint8_t trail_confidence(const struct question *q, const struct trail *t)
@@ -219,7 +237,7 @@ static uint8_t trail_confidence(const struct question *q, const struct trail *t)
 	case TRAIL_BACK:
 		return limit(q, LIMIT_trail_back);
 	case TRAIL_AT_REST:
-		return limit(q, LIMIT_trail_at_rest);
+		return limit(q, left_unanswered(q, t) ? LIMIT_trail_in_vain : LIMIT_trail_at_rest);
 	case TRAIL_RELAY:
 		return 0;
 	}
@@ -374,6 +392,22 @@ static bool rested_when_asked(const struct question *q, const struct trail *t)
 	return false;
 }
 
+/* Another was asked for what that one answers each time, and rests again: this one is on no way to the answer, and stands for something else. */
+static bool beside_answer(const struct question *q, const struct trail *t)
+{
+	const struct trails *trails = &q->inquiry->trails;
+
+	if (t->end != TRAIL_BLOCKED || !asked_in_vain(q->scene, q->wait))
+		return false;
+	for (const struct trail *up = t; up->level; up = &trails->items[up->parent])
+		if (asked_in_vain_of(q->scene, q->wait, up->thread))
+			return false;
+	for (uint32_t i = 1; i < trails->length; i++)
+		if (trails->items[i].end == TRAIL_AT_REST && left_unanswered(q, &trails->items[i]))
+			return true;
+	return false;
+}
+
 static void ask_request(struct question *q)
 {
 	struct trails *trails = &q->inquiry->trails;
@@ -403,6 +437,8 @@ static void ask_request(struct question *q)
 		if (t->end == TRAIL_BLOCKED && s.confidence > limit(q, LIMIT_trail_own_round) &&
 		    (has_own_round(q, t) || others_have_end(q, t) || rested_when_asked(q, t)))
 			s.confidence = limit(q, LIMIT_trail_own_round);
+		if (s.confidence > limit(q, LIMIT_trail_partly) && beside_answer(q, t))
+			s.confidence = limit(q, LIMIT_trail_partly);
 		for (unsigned level = t->level; level; level--) {
 			if (up->confidence < s.confidence && up->end == TRAIL_RELAY)
 				s.confidence = (uint8_t)(s.confidence - 2);

@@ -1,6 +1,7 @@
 /* See walk_late.h. */
 #include "diagnose/walk_late.h"
 
+#include "diagnose/asked_in_vain.h"
 #include "diagnose/judgement.h"
 #include "diagnose/kernel_place.h"
 #include "diagnose/serving.h"
@@ -78,10 +79,11 @@ static uint64_t set_of(const struct scene *scene, uint32_t thread, uint64_t from
 bool walk_answered_others(const struct walk *walk, const struct episode *episode, const struct hop *hop, uint64_t from, uint64_t to)
 {
 	const struct scene *scene = walk->scene;
+	const struct wait *last = &scene->waits[episode->last];
 	struct rests rests = { 0 };
 	uint64_t set;
 
-	if (scene->waits[episode->last].end != WAIT_END_OPEN || hop->link != LINK_PEER || !rule_holds(scene, RULE_never_answered))
+	if ((last->end != WAIT_END_OPEN && !asked_in_vain(scene, last)) || hop->link != LINK_PEER || !rule_holds(scene, RULE_never_answered))
 		return false;
 	count_rests(scene, hop->thread, 0, from, to, &rests);
 	set = nearly_all(scene, rests.ns, to - from) ? 0 : set_of(scene, hop->thread, from, to);
