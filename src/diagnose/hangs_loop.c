@@ -64,6 +64,36 @@ static bool looks_often(const struct finder *f, const struct episode *e)
 	return !starts_up(f, e, partner) && !looks_for_stranger(f, partner);
 }
 
+/* It sleeps as long at other times, too, wherever in the program: that is its pace. */
+static bool keeps_pace(const struct scene *scene, const struct episode *e)
+{
+	uint64_t pause = scene->waits[e->last].timeout_ns, slack = part_of(scene, LIMIT_edge, pause), slept = 0;
+
+	for (uint32_t i = scene_waits_from(scene, e->thread, 0); i < scene_waits_end(scene, e->thread); i++) {
+		const struct wait *w = &scene->waits[i];
+
+		if (w->kind == WAIT_KIND_sleep && (i < e->first || i > e->last) && w->timeout_ns + slack >= pause && w->timeout_ns <= pause + slack)
+			slept += w->end_ns - w->start_ns;
+	}
+	return slept > part_of(scene, LIMIT_a_good_part, e->end_ns - e->start_ns);
+}
+
+/* It sleeps and looks at a slow pace, and ends that as one of its own program comes back. */
+static bool looks_for_fellow(const struct finder *f, const struct episode *e)
+{
+	const struct scene *scene = f->scene;
+	uint64_t ns = e->end_ns - e->start_ns;
+	uint8_t confidence;
+	uint32_t partner;
+
+	if (!rule_holds(scene, RULE_looks_for_fellow) || scene->waits[e->last].kind != WAIT_KIND_sleep || !loop_is(scene, e) ||
+	    ns < limit_of(scene, LIMIT_stranger_ns) || ns / e->slices > limit_of(scene, LIMIT_slow_look_ns) || works_between(f, e) ||
+	    keeps_pace(scene, e))
+		return false;
+	partner = loop_partner(scene, f->thread, NULL, 0, e->start_ns, e->end_ns, &confidence);
+	return partner && confidence >= limit_of(scene, LIMIT_partner_sure) && loop_is_fellow(scene, partner, f->thread);
+}
+
 /* It looked there for as long at other times, too: a clock, which ticks but for when there is work. */
 static bool ticks(const struct finder *f, const struct place *p, uint64_t ns)
 {
@@ -166,7 +196,7 @@ bool hangs_flag_came(const struct finder *f, const struct episode *e)
 
 	/* Whoever is killed, or still at it, may do nothing else by design; nor may who looks so all the time. */
 	return (w->end == WAIT_END_TIMEOUT || w->kind == WAIT_KIND_child) && e->end_ns < f->scene->end_ns && e->end_ns < t->end_ns &&
-	       looks_often(f, e) && !(hangs_is_unattended(f) && p && ticks(f, p, e->end_ns - e->start_ns)) &&
+	       (looks_often(f, e) || looks_for_fellow(f, e)) && !(hangs_is_unattended(f) && p && ticks(f, p, e->end_ns - e->start_ns)) &&
 	       !(t->end_ns < e->end_ns + limit_of(f->scene, LIMIT_stranger_ns) && was_told_to_end(f, w->start_ns)) &&
 	       partner_counts(f, e->start_ns, e->end_ns, w->kind == WAIT_KIND_child);
 }

@@ -1,6 +1,8 @@
 /* Whom a loop waits for, see loops.h. */
 #include "diagnose/loops.h"
 
+#include <string.h>
+
 #include "diagnose/judgement.h"
 
 #define MOST_WAITS_GONE 4096u
@@ -222,12 +224,26 @@ static bool left_place(const struct scene *scene, uint32_t thread, uint64_t from
 	return stayed > part_of(scene, LIMIT_a_good_part, begin_ns - from_ns);
 }
 
+bool loop_is_fellow(const struct scene *scene, uint32_t partner, uint32_t thread)
+{
+	const struct tables *tables = scene->tables;
+	const struct thread *own = &tables->threads[thread], *its = &tables->threads[partner];
+
+	for (uint64_t i = 0; partner && i <= limit_of(scene, LIMIT_kin) && its->pid != own->pid; i++) {
+		if (!strcmp(its->comm, own->comm) && !strcmp(its->exe, own->exe) && !scene_descends_from(scene, thread, its->pid))
+			return true;
+		partner = parent_of(scene, partner);
+		its = &tables->threads[partner];
+	}
+	return false;
+}
+
 enum absence { WAS_AWAY, WENT_WITH_IT, LEFT_PLACE };
 
 /* Of other processes: one that was away all the time, and came back as the loop looked
  * for the last time, after `begin`; of several the last. 0 when there is none. */
 static uint32_t one_came_back(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, uint64_t begin, enum absence absence,
-			      bool *ret_alone)
+			      bool fellows, bool *ret_alone)
 {
 	const struct tables *tables = scene->tables;
 	uint64_t slack = near_ns(scene, LIMIT_edge, to_ns - from_ns), found_ns = 0;
@@ -244,7 +260,7 @@ static uint32_t one_came_back(const struct scene *scene, uint32_t thread, uint64
 					  : !(absence == WAS_AWAY && was_gone(scene, i, from_ns + slack, to_ns, begin, &back_ns)) &&
 						    !was_held(scene, i, from_ns, to_ns, begin, slack, absence == WENT_WITH_IT, &back_ns))
 			continue;
-		if (!are_kin(scene, thread, i) || loop_waits_behind(scene, i, thread, begin))
+		if (!are_kin(scene, thread, i) || loop_waits_behind(scene, i, thread, begin) || (fellows && !loop_is_fellow(scene, i, thread)))
 			continue;
 		/* Who waited for that one came back with it. */
 		if (found && (scene_descends_from(scene, i, scene_pid(scene, found)) || waited_for(scene, found, i, begin)))
@@ -285,8 +301,14 @@ static uint32_t came_back(const struct scene *scene, uint32_t thread, uint64_t f
 {
 	uint32_t found = 0, stopped;
 
+	*ret_alone = true;
+	/* one that runs the same program comes before others: the two try for the same */
+	if (rule_holds(scene, RULE_looks_for_fellow))
+		found = one_came_back(scene, thread, from_ns, to_ns, begin, WAS_AWAY, true, ret_alone);
+	if (!*ret_alone)
+		found = 0;
 	for (enum absence absence = WAS_AWAY; !found && absence <= LEFT_PLACE; absence++)
-		found = one_came_back(scene, thread, from_ns, to_ns, begin, absence, ret_alone);
+		found = one_came_back(scene, thread, from_ns, to_ns, begin, absence, false, ret_alone);
 	stopped = found ? let_go_on(scene, thread, found, from_ns + near_ns(scene, LIMIT_edge, to_ns - from_ns), begin) : 0;
 	return stopped ? stopped : found;
 }

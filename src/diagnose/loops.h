@@ -43,4 +43,7 @@ bool loop_retries(const struct scene *scene, uint32_t sleep, struct retries *ret
  * nobody. *ret_lockstep tells which. */
 uint32_t loop_retry_partner(const struct scene *scene, const struct retries *retries, bool *ret_lockstep);
 
+/* One of its parents, or it itself, is called like the thread's process, runs the same program, and is none of its parents. */
+bool loop_is_fellow(const struct scene *scene, uint32_t partner, uint32_t thread);
+
 #endif

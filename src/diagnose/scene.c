@@ -7,6 +7,7 @@
 #include "base/populate.h"
 #include "base/search.h"
 #include "diagnose/judgement.h"
+#include "diagnose/scene_build.h"
 #include "graph/graph.h"
 
 const char *span_state_name(enum span_state state)
@@ -321,13 +322,13 @@ static bool did_nothing(const struct scene *scene, const struct wait *before, co
 
 /* Inside one call of the kernel the place in the program may be read in two ways, and where stacks are read of sleepers alone,
  * a wait between two snapshots has none. */
-static bool at_same_place(const struct wait *before, const struct wait *after)
+static bool at_same_place(const struct scene *scene, const struct wait *before, const struct wait *after)
 {
 	if (before->site == after->site)
 		return true;
 	if (before->syscall != after->syscall || before->object != after->object)
 		return false;
-	return wait_is_in_kernel(before) ||
+	return wait_is_in_kernel(before) || scene_sleeps_on(scene, before, after) ||
 	       (!before->ustack != !after->ustack && before->argument == after->argument && before->detail == after->detail);
 }
 
@@ -370,7 +371,7 @@ static bool was_refused_anew(const struct scene *scene, const struct wait *befor
 /* True when the thread only looked again between the two waits, for a short while. */
 static bool looked_again(const struct scene *scene, const struct episode *e, const struct wait *before, const struct wait *after)
 {
-	return at_same_place(before, after) && before->kind == after->kind && before->kind != WAIT_KIND_stop &&
+	return at_same_place(scene, before, after) && before->kind == after->kind && before->kind != WAIT_KIND_stop &&
 	       (came_to_nothing(scene, before) || was_refused_anew(scene, before, after)) && before->idle == after->idle &&
 	       (looked_briefly(scene, before, after) || looked_oddly(scene, e, before, after)) && did_nothing(scene, before, after);
 }

@@ -60,6 +60,8 @@ void scene_lay_lazily(struct scene *scene);
 void scene_narrow_polls(struct scene *scene);
 /* What a thread waits for in calls on files while the request is open; its waits are there. */
 void scene_lay_fuse_wait(struct scene *scene, const struct fuse_request *request);
+/* Two sleeps, as long, of one loop, called by ways that differ by an interpreter's own frames only. */
+bool scene_sleeps_on(const struct scene *scene, const struct wait *before, const struct wait *after);
 void scene_lazy_free(struct scene_lazy *lazy);
 
 #endif
