@@ -12,6 +12,7 @@
 #include "diagnose/hangs_rest.h"
 #include "diagnose/hangs_unusual.h"
 #include "diagnose/hangs_work.h"
+#include "diagnose/hangs_worker.h"
 #include "diagnose/kept_up.h"
 #include "diagnose/kernel_place.h"
 #include "diagnose/killed_before.h"
