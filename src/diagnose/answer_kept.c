@@ -65,12 +65,13 @@ bool answer_kept_signal(const struct describer *d, const struct diagnosis *g, st
 
 /* ---- descriptors ---- */
 
+/* Found so by the window's end, or at least within it: what was so in between nobody looked at. */
 static const struct descriptor_limit *limit_found(const struct scene *scene, const struct diagnosis *g, uint32_t pid)
 {
 	for (uint32_t i = scene->descriptor_limit_count; i-- > 0; ) {
 		const struct descriptor_limit *l = &scene->descriptor_limits[i];
 
-		if (l->pid == pid && l->time + limit_of(scene, LIMIT_full_since_ns) >= g->end_ns)
+		if (l->pid == pid && (l->time + limit_of(scene, LIMIT_full_since_ns) >= g->end_ns || l->time >= g->start_ns))
 			return l;
 	}
 	return NULL;
@@ -113,6 +114,7 @@ void answer_kept_descriptors(const struct describer *d, const struct diagnosis *
 	const struct descriptor_limit *l = NULL;
 	uint32_t thread = 0, other;
 	unsigned count;
+	bool still;
 	struct actor who;
 
 	for (size_t i = 0; !l && i <= g->path_count && rule_holds(d->scene, RULE_full_descriptors); i++) {
@@ -122,12 +124,13 @@ void answer_kept_descriptors(const struct describer *d, const struct diagnosis *
 	if (!l)
 		return;
 	describe_thread(d, thread, g->end_ns - 1, &who);
-	buf_printf(buf, " %s has as many descriptors open as it may, %" PRIu32 " (RLIMIT_NOFILE, event %" PRIu64 "): it can open and accept no more",
-		   answer_who(d->arena, &who), l->limit, l->number);
+	still = l->time + limit_of(d->scene, LIMIT_full_since_ns) >= g->end_ns;
+	buf_printf(buf, " %s %s as many descriptors open as it may, %" PRIu32 " (RLIMIT_NOFILE, event %" PRIu64 "): it %s open and accept no more",
+		   answer_who(d->arena, &who), still ? "has" : "had", l->limit, l->number, still ? "can" : "could");
 	other = tables_process(d->scene->tables, most_lead_to(d, l->pid, l->time - limit_of(d->scene, LIMIT_full_since_ns), &count), g->end_ns - 1);
 	if (other) {
 		describe_thread(d, other, g->end_ns - 1, &who);
-		buf_printf(buf, "; %u of them lead%s to %s", count, count == 1 ? "s" : "", answer_who(d->arena, &who));
+		buf_printf(buf, "; %u of them %s to %s", count, !still ? "led" : count == 1 ? "leads" : "lead", answer_who(d->arena, &who));
 	}
 	buf_char(buf, '.');
 }
