@@ -302,6 +302,12 @@ def has_open(check, waiter, other, event, words):
     return f'{other.pid} has nothing open that a call named'
 
 
+def fills_group(check, waiter, other, event, words):
+    """A limit of processes was found used up, most of it by the other or what is called so."""
+    found = [e for e in check.trace.events.values() if e['type'] == 'group_limit' and e.get('kind') == 'processes' and check.start <= e['time_ns'] <= check.end]
+    return '' if any(e.get('most') == other.pid for e in found) else f'no limit of processes was found of which {other.pid} has most'
+
+
 def writes(check, waiter, other, event, words):
     """A file of the other's is open for writing: which of them are watched only a snapshot tells."""
     if any((check.trace.thread(d['tid'], d['time_ns']) or waiter).pid == other.pid and d.get('access', 0) & 2 for d in check.trace.descriptors):
@@ -390,6 +396,7 @@ LINKS = {
     'does what is done once only, for whose end it waits': (of_process, False),
     'has that memory mapped, and is the only one that could end the wait': (at_other_end, False),
     'has that memory mapped, too, as others do': (at_other_end, False),
+    'has most of the processes that its control group may have': (fills_group, False),
     'has what it watches open for writing': (writes, False),
     'has what it looks for open': (has_open, False),
     'serves the only other session, which is open, and may have what it waits for': (serves_alike, False),

@@ -71,7 +71,7 @@ GRAMMAR = [(name, re.compile(text)) for name, text in (
                      rf'(?:, most of it in (?P<who>{ONE}): (?P<bytes>[\d.]+ (?:bytes|KiB|MiB)))?\.'),
     ('group_device', r' Its control group (?P<path>\S+) may (?:read|write|make) no more .+? a second, of the device (?P<device>\d+:\d+): what goes beyond is throttled\.'),
     ('in_kernel', r' In the kernel it waits (?P<words>.+?)\.(?= [A-Z]|$)'),
-    ('group_processes', rf' Its control group (?P<path>\S+) is at its limit of \d+ processes and threads(?:, \d+ of them as (?P<most>{ONE}))?: it can start no other\.'),
+    ('group_processes', rf' Its control group (?P<path>\S+) (?:is|was) at its limit of \d+ processes and threads(?:, \d+ of them as (?P<most>{ONE}))?: it (?:can|could) start no other\.'),
     ('frozen', r' Its control group(?: (?P<path>\S+))? (?:is|was) frozen(?:; who did that is not known)?\.'),
     ('frozen_files', rf' The file system that (?P<who>{ONE}) writes to (?:is|was) frozen(?:, by (?P<by>{ONE}))?: '
                      rf'it (?:waits until that is|waited until that was) thawed(?:; who did that is not known)?\.'),

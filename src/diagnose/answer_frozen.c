@@ -183,18 +183,24 @@ static void tell_processes(const struct describer *d, const struct diagnosis *g,
 {
 	uint64_t now = d->scene->end_ns - 1;
 	const struct group_limit *l = g->end_ns > now ? group_limit_of_processes(d->scene, g->victim.thread, 0) : NULL;
+	bool still = l;
 	struct actor who;
 
+	if (!l) {
+		const struct wait *w = answer_longest_wait(d->scene, g->victim.thread, g);
+
+		l = w ? group_limit_refuses(d->scene, &d->scene->episodes[w->episode]) : NULL;
+	}
 	if (!l)
 		return;
 	buf_text(buf, " Its control group ");
 	buf_escaped(buf, l->path, strlen(l->path), NULL);
-	buf_printf(buf, " is at its limit of %" PRIu64 " processes and threads", l->limit);
+	buf_printf(buf, " %s at its limit of %" PRIu64 " processes and threads", still ? "is" : "was", l->limit);
 	if (l->most) {
-		describe_thread(d, l->most, now, &who);
+		describe_thread(d, l->most, still ? now : l->time, &who);
 		buf_printf(buf, ", %" PRIu64 " of them as %s", l->most_bytes, answer_who(d->arena, &who));
 	}
-	buf_text(buf, ": it can start no other.");
+	buf_printf(buf, ": it %s start no other.", still ? "can" : "could");
 }
 
 static bool waits_for_device(const struct describer *d, const struct wait *w)

@@ -85,7 +85,7 @@ static double class_cost(const struct scene *scene, enum walk_link link)
 	case LINK_SIMILAR:
 	case LINK_SHARES_ALONE:
 	case LINK_WRITES:
-	case LINK_HAS_IT:
+	case LINK_HAS_IT: case LINK_FILLS_GROUP:
 		return hundredths(scene, LIMIT_link_compared);
 	case LINK_KILLED:
 	case LINK_ENDED_KIN:

@@ -65,3 +65,64 @@ const struct group_limit *group_limit_of_processes(const struct scene *scene, ui
 	}
 	return NULL;
 }
+
+/* What the thread started before, meanwhile and behind that. */
+struct births {
+	uint32_t ended;          /* of those before, that had ended by then */
+	uint64_t last_ns, apart_ns; /* of those: the last, and the longest time between two */
+	uint64_t within;
+	uint64_t next_ns;        /* UINT64_MAX: none */
+};
+
+static struct births births_of(const struct scene *scene, const struct episode *e)
+{
+	struct births b = { .next_ns = UINT64_MAX };
+
+	for (uint32_t i = 1; i < scene->thread_count; i++) {
+		const struct thread *t = &scene->tables->threads[i];
+
+		if (t->creator != e->thread)
+			continue;
+		if (t->start_ns >= e->end_ns) {
+			b.next_ns = t->start_ns < b.next_ns ? t->start_ns : b.next_ns;
+		} else if (t->start_ns >= e->start_ns) {
+			b.within++;
+		} else {
+			if (b.last_ns && t->start_ns > b.last_ns + b.apart_ns)
+				b.apart_ns = t->start_ns - b.last_ns;
+			b.last_ns = t->start_ns;
+			b.ended += t->end_ns <= e->start_ns;
+		}
+	}
+	return b;
+}
+
+const struct group_limit *group_limit_refuses(const struct scene *scene, const struct episode *e)
+{
+	const struct wait *w = &scene->waits[e->last];
+	const struct group_limit *found = NULL;
+	unsigned times = 0, more = 0;
+	struct births b;
+
+	if (w->kind != WAIT_KIND_sleep || e->slices < 2 || !rule_holds(scene, RULE_starts_no_other))
+		return NULL;
+	for (uint32_t i = 0; i < scene->group_limit_count; i++) {
+		const struct group_limit *l = &scene->group_limits[i];
+
+		if (l->kind != GROUP_LIMIT_processes || !l->refused || l->time < e->start_ns || l->time > e->end_ns || !group_limit_is_of(scene, e->thread, l))
+			continue;
+		times++;
+		more += found && l->refused > found->refused;
+		found = l;
+	}
+	/* looked at twice, it was refused more meanwhile */
+	if (!found || (times > 1 && !more))
+		return NULL;
+	b = births_of(scene, e);
+	if (b.within || b.ended < limit_of(scene, LIMIT_started_before) || e->end_ns - e->start_ns < b.apart_ns * limit_of(scene, LIMIT_started_late))
+		return NULL;
+	/* what ended it was that it could */
+	if (w->end != WAIT_END_OPEN && scene->tables->threads[e->thread].end_ns > e->end_ns && b.next_ns > e->end_ns + limit_of(scene, LIMIT_look_ns))
+		return NULL;
+	return found;
+}

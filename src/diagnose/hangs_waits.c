@@ -2,6 +2,7 @@
  * order about each episode. */
 #include "diagnose/broken_off.h"
 #include "diagnose/diagnoser.h"
+#include "diagnose/group_limit.h"
 #include "diagnose/hangs_asks.h"
 #include "diagnose/hangs_away.h"
 #include "diagnose/hangs_circle.h"
@@ -375,6 +376,11 @@ static bool tries_for_what_is_there(const struct finder *f, const struct episode
 		return tries.next || last_of(f, e)->end == WAIT_END_OPEN || e->slices >= limit_of(f->scene, LIMIT_try_sleeps);
 	return e->slices >= limit_of(f->scene, LIMIT_try_sleeps) &&
 	       (tries_came(&tries) || (t->exit_code > 0xff && t->end_ns <= e->end_ns + limit_of(f->scene, LIMIT_fails_ns)));
+}
+
+static bool starts_no_other(const struct finder *f, const struct episode *e)
+{
+	return f->leads && group_limit_refuses(f->scene, e);
 }
 
 static bool looks_for_left(const struct finder *f, const struct episode *e)

@@ -2,6 +2,7 @@
  * has that (see suspects.h). */
 #include <string.h>
 
+#include "diagnose/group_limit.h"
 #include "diagnose/looked_at.h"
 #include "diagnose/question.h"
 #include "diagnose/watched.h"
@@ -108,4 +109,12 @@ void ask_looked_at(struct question *q)
 		suspect_thread(q, is_waiting(q, looked.target) ? 0 : looked.target, LINK_AWAITED, limit(q, LIMIT_alive_process), looked.number);
 		return;
 	}
+}
+
+void ask_fills_group(struct question *q)
+{
+	const struct group_limit *l = group_limit_refuses(q->scene, q->episode);
+
+	if (l && l->most && !scene_same_process(q->scene, l->most, q->wait->thread) && !is_waiting(q, l->most))
+		suspect_thread(q, l->most, LINK_FILLS_GROUP, weight_of(q), 0);
 }

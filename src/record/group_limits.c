@@ -162,32 +162,50 @@ static bool is_new(struct buf *told, const char *folder)
 	return true;
 }
 
-/* Processes of one name, of which a group has most. */
+/* The name of a process, and how many threads it has: each counts. */
+static unsigned read_name(uint32_t pid, char *comm, size_t size)
+{
+	char path[64], line[1024], *end;
+	FILE *file;
+	unsigned threads = 0;
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/stat", pid);
+	file = fopen(path, "re");
+	if (file && fgets(line, sizeof(line), file) && strchr(line, '(') && (end = strrchr(line, ')'))) {
+		*end = 0;
+		snprintf(comm, size, "%s", strchr(line, '(') + 1);
+		if (sscanf(end + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %u", &threads) != 1)
+			threads = 1;
+	}
+	if (file)
+		fclose(file);
+	return threads;
+}
+
+/* Processes of one name, which have most of a group's threads. */
 static void find_name(const struct group *group, struct event_group_limit *limit)
 {
 	struct { char comm[32]; uint32_t pid, count; } names[NAMES_MOST];
-	FILE *file = open_in(group, "cgroup.procs"), *name;
-	char path[64], comm[32];
+	FILE *file = open_in(group, "cgroup.procs");
+	char comm[32];
 	uint32_t pid, known = 0, at;
 
 	for (unsigned i = 0; file && i < PROCESSES_MOST && fscanf(file, "%" SCNu32, &pid) == 1; i++) {
-		snprintf(path, sizeof(path), "/proc/%" PRIu32 "/comm", pid);
-		name = fopen(path, "re");
-		if (name && fgets(comm, sizeof(comm), name)) {
-			for (at = 0; at < known && strcmp(names[at].comm, comm) != 0; )
-				at++;
-			if (at == known && known < NAMES_MOST) {
-				memcpy(names[at].comm, comm, sizeof(comm));
-				names[at].pid = pid;
-				names[known++].count = 0;
-			}
-			if (at < known && ++names[at].count > limit->most_bytes) {
-				limit->most_bytes = names[at].count;
-				limit->most = names[at].pid;
-			}
+		unsigned threads = read_name(pid, comm, sizeof(comm));
+
+		if (!threads)
+			continue;
+		for (at = 0; at < known && strcmp(names[at].comm, comm) != 0; )
+			at++;
+		if (at == known && known < NAMES_MOST) {
+			memcpy(names[at].comm, comm, sizeof(comm));
+			names[at].pid = pid;
+			names[known++].count = 0;
 		}
-		if (name)
-			fclose(name);
+		if (at < known && (names[at].count += threads) > limit->most_bytes) {
+			limit->most_bytes = names[at].count;
+			limit->most = names[at].pid;
+		}
 	}
 	if (file)
 		fclose(file);
