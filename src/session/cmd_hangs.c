@@ -11,7 +11,7 @@
 #include "session/session.h"
 
 static const struct option_spec hangs_options_list[] = {
-	{ "pid", 'p', OPTION_NUMBER, "PID", "only hangs of this process", .least = 1, .most = OPTION_PID_MOST },
+	{ "pid", 'p', OPTION_NUMBER, "PID", "only hangs of this process, also those that may be meant", .least = 1, .most = OPTION_PID_MOST },
 	{ "threshold", 0, OPTION_DURATION, "TIME", "what takes longer is a hang (1s; for computing 2s)", .least = 1 },
 	{ "all", 'a', OPTION_FLAG, NULL, "what may be meant, too: who waits for a person or for news, sleeps or works as told" },
 	{ "last", 0, OPTION_DURATION, "TIME", "only hangs of the last TIME: 10m", .least = 1 },
@@ -104,12 +104,43 @@ static void put_list(const struct command_context *context, struct session *sess
 		buf_printf(buf, "%s\n", path);
 }
 
+/* A process is told what the list says of it: to judge it by itself takes as long as all of the trace, and what it may mean to do looks
+ * like a hang then. 0: of all. */
+static void keep_of_process(struct arena *arena, uint32_t pid, const struct hang **hangs, size_t *count)
+{
+	struct hang *own;
+	size_t kept = 0;
+
+	if (!pid)
+		return;
+	own = arena_array(arena, struct hang, *count + 1);
+	for (size_t i = 0; i < *count; i++)
+		if ((*hangs)[i].pid == pid)
+			own[kept++] = (*hangs)[i];
+	*hangs = own;
+	*count = kept;
+}
+
+static int find_hangs(const struct command_context *context, struct session *session, const struct hangs_options *options, uint32_t pid,
+		      const struct hang **ret_hangs, size_t *ret_count, struct err *err)
+{
+	int r = session_hangs(session, context->arena, options, ret_hangs, ret_count, err);
+
+	if (r)
+		return r;
+	keep_of_process(context->arena, pid, ret_hangs, ret_count);
+	r = session_hangs_elsewhere(session, context->arena, options, ret_hangs, ret_count, err);
+	if (!r)
+		keep_of_process(context->arena, pid, ret_hangs, ret_count);
+	return r;
+}
+
 static int run_hangs(struct command_context *context, struct err *err)
 {
 	struct hangs_options options = {
-		.pid = (uint32_t)options_number(context->options, "pid", 0),
 		.threshold_ns = options_number(context->options, "threshold", 0),
 	};
+	uint32_t pid = (uint32_t)options_number(context->options, "pid", 0);
 	const struct hang *hangs;
 	struct session session;
 	struct buf buf;
@@ -126,24 +157,22 @@ static int run_hangs(struct command_context *context, struct err *err)
 
 	if (r)
 		return r;
-	if (options.pid)
-		r = session_process(&session, options.pid, &thread, err);
+	if (pid)
+		r = session_process(&session, pid, &thread, err);
 	if (!r)
 		r = read_window(context, &session, &options, err);
 	options.root_pid = session.root_pid;
 	if (!r)
-		r = session_hangs(&session, context->arena, &options, &hangs, &count, err);
-	if (!r)
-		r = session_hangs_elsewhere(&session, context->arena, &options, &hangs, &count, err);
+		r = find_hangs(context, &session, &options, pid, &hangs, &count, err);
 	if (!r) {
 		command_note_damage(context, session.trace);
 		command_note_session(context, &session);
-		shown = options_has(context->options, "all") ? count : hangs_certain(hangs, count);
+		shown = options_has(context->options, "all") || pid ? count : hangs_certain(hangs, count);
 		buf_init(&buf);
 		if (options_has(context->options, "json"))
 			put_json(&session, hangs, shown, &buf);
 		else
-			put_list(context, &session, hangs, shown, count - shown, options.pid, options.to_ns != 0, &buf);
+			put_list(context, &session, hangs, shown, count - shown, pid, options.to_ns != 0, &buf);
 		r = sink_buf(context->out, &buf);
 		buf_done(&buf);
 	}
