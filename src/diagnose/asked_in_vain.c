@@ -69,10 +69,10 @@ static bool woke_process_of(const struct scene *scene, uint32_t thread, uint32_t
 	return false;
 }
 
-/* The first visit to the place of that one from there on; false: there is none. */
-static bool next_visit(const struct scene *scene, const struct wait *there, uint32_t from, struct visit *ret_visit)
+/* The thread's first visit to the place of that one, from there on; false: there is none. */
+static bool next_visit(const struct scene *scene, uint32_t thread, const struct wait *there, uint32_t from, struct visit *ret_visit)
 {
-	for (uint32_t i = from; i < scene_waits_end(scene, there->thread); i++) {
+	for (uint32_t i = from, end = scene_waits_end(scene, thread); i < end; i++) {
 		if (scene->waits[i].site != there->site || scene->waits[i].kind != there->kind)
 			continue;
 		*ret_visit = visit_at(scene, i);
@@ -88,17 +88,18 @@ struct visits {
 	bool asks_again;          /* before it came back when the limit had run out */
 };
 
-static void look_at_visits(const struct scene *scene, const struct wait *there, struct visit vain, struct visits *visits)
+/* Of one thread: what the workers of a pool do there, each does. */
+static void look_at_visits(const struct scene *scene, uint32_t thread, const struct wait *there, struct visit vain, struct visits *visits)
 {
 	uint64_t before_ns = 0; /* when the visit before ended */
+	uint32_t end = scene_waits_end(scene, thread), i = scene->threads[thread].wait;
 	struct visit v;
 
-	for (uint32_t i = scene->threads[there->thread].wait; next_visit(scene, there, i, &v); i = v.last + 1) {
+	for (; i < end && next_visit(scene, thread, there, i, &v); i = v.last + 1) {
 		const struct wait *w = &scene->waits[v.last];
-		uint64_t start_ns = scene->waits[v.first].start_ns;
-		bool asked = w->end == WAIT_END_THREAD && woke_process_of(scene, w->thread, w->waker, before_ns, start_ns);
+		bool asked = w->end == WAIT_END_THREAD && woke_process_of(scene, thread, w->waker, before_ns, scene->waits[v.first].start_ns);
 
-		if (before_ns == scene->waits[vain.last].end_ns)
+		if (thread == there->thread && before_ns == scene->waits[vain.last].end_ns)
 			visits->asks_again = asked;
 		before_ns = w->end_ns;
 		if (w->end == WAIT_END_TIMEOUT) {
@@ -118,7 +119,8 @@ bool asked_in_vain_find(const struct scene *scene, const struct wait *wait, uint
 
 	if (!rule_holds(scene, RULE_asked_in_vain) || !may_be_answer(scene, vain))
 		return false;
-	look_at_visits(scene, wait, vain, &visits);
+	SCENE_EACH_MATE(scene, wait->thread, mate)
+		look_at_visits(scene, mate, wait, vain, &visits);
 	*ret_from_ns = scene->waits[vain.first].start_ns;
 	*ret_to_ns = scene->waits[vain.last].end_ns;
 	return !visits.ran_out && visits.asks_again && visits.answered >= limit_of(scene, LIMIT_vain_answers) &&
@@ -141,26 +143,34 @@ static bool rest_together(const struct scene *scene, uint32_t a, uint32_t b, uin
 	return its && other && scene->waits[its->last].site && scene->waits[its->last].site == scene->waits[other->last].site;
 }
 
+/* How many of a thread's answers there are looked at, and how many of those the other had a part in. */
+static void count_answers(const struct scene *scene, uint32_t thread, const struct wait *there, uint64_t time_ns, uint32_t of, uint32_t *answered,
+			  uint32_t *by)
+{
+	struct path_node path[FOLLOW_MAX_BACK];
+	uint32_t end = scene_waits_end(scene, thread), i = scene->threads[thread].wait;
+	struct visit v;
+
+	for (; i < end && next_visit(scene, thread, there, i, &v) && *answered < LOOKED_AT; i = v.last + 1) {
+		const struct wait *w = &scene->waits[v.last];
+		unsigned count = w->end == WAIT_END_THREAD ? follow_back(scene, &scene->episodes[w->episode], path) : 0;
+		bool there_too = false;
+
+		for (unsigned j = 0; j < count && path[j].thread != thread && !there_too; j++)
+			there_too = path[j].thread == of ||
+				    (scene_same_process(scene, path[j].thread, of) && rest_together(scene, path[j].thread, of, time_ns));
+		*by += there_too;
+		*answered += count > 0;
+	}
+}
+
 bool asked_in_vain_of(const struct scene *scene, const struct wait *wait, uint32_t thread)
 {
-	struct visit vain = visit_at(scene, (uint32_t)(wait - scene->waits)), v;
+	struct visit vain = visit_at(scene, (uint32_t)(wait - scene->waits));
 	uint64_t middle = scene->waits[vain.first].start_ns + length_of(scene, vain) / 2;
-	struct path_node path[FOLLOW_MAX_BACK];
 	uint32_t answered = 0, by = 0;
 
-	for (uint32_t i = scene->threads[wait->thread].wait; next_visit(scene, wait, i, &v) && answered < LOOKED_AT; i = v.last + 1) {
-		const struct wait *w = &scene->waits[v.last];
-		unsigned count;
-		bool there = false;
-
-		if (w->end != WAIT_END_THREAD)
-			continue;
-		count = follow_back(scene, &scene->episodes[w->episode], path);
-		for (unsigned j = 0; j < count && path[j].thread != wait->thread && !there; j++)
-			there = path[j].thread == thread ||
-				(scene_same_process(scene, path[j].thread, thread) && rest_together(scene, path[j].thread, thread, middle));
-		by += there;
-		answered++;
-	}
-	return answered && most_of(scene, by, answered);
+	SCENE_EACH_MATE(scene, wait->thread, mate)
+		count_answers(scene, mate, wait, middle, thread, &answered, &by);
+	return answered && by > part_of(scene, LIMIT_a_good_part, answered);
 }
