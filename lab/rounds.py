@@ -1,11 +1,13 @@
 """rounds.py SPAN_MS WORD...: runs a command again and again, writes down the long rounds (verify.py says
-how), and says when the fault may happen, by a file. Waits first until the command works at all."""
+how), and says when the fault may happen, by a file. Waits first until the command works at all; where that takes as
+long as a hang, as on a machine that is too busy to start what serves, a healthy run does not count."""
 import os
 import subprocess
 import sys
 import time
 
 SHORT_NS = 500_000_000
+LATE_NS = 1_000_000_000     # what Argus calls late
 folder, span_ns, command = os.environ['LAB_DIR'], int(sys.argv[1]) * 1000000, sys.argv[2:]
 log = open(folder + '/log', 'a', buffering=1)
 quiet = {'stdin': subprocess.DEVNULL, 'stdout': subprocess.DEVNULL, 'stderr': subprocess.DEVNULL}
@@ -26,7 +28,9 @@ def main():
     ready = time.monotonic_ns() + 5_000_000_000
     good = 0
     while good < 2 and time.monotonic_ns() < ready:
-        _, status, began, ended = one()
+        pid, status, began, ended = one()
+        if ended - began > LATE_NS:
+            log.write(f'late setup victim {pid} {began} {ended}\n')
         good = good + 1 if status == 0 and ended - began < SHORT_NS else 0
         time.sleep(0.05)
     if good < 2:
