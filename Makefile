@@ -55,6 +55,7 @@ cases: all
 lab: all
 	@tools/setup cases lab
 	@lab/run $(BUILD) --half unseen --count 500 --table LAB.md
+	@lab/run $(BUILD) --half development --from 96000 --count 160 --level alternate --mode fault --left-out --table LAB.md
 
 slow: all
 	@tools/setup bench
