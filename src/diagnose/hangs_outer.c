@@ -156,7 +156,7 @@ static bool serves(const struct finder *f, const struct wait *w)
 
 /* It serves, or listens to many, and asked for one of them, or waits as is marked harmless; or it is a launcher, or not its process's first thread: how
  * late such a one is shows in those that wait for it. */
-static bool passes_on(struct asking *a, const struct hang *its)
+static bool passes_on(struct asking *a, const struct hang *its, const struct wait *asked)
 {
 	const struct wait *w = &a->f.scene->waits[scene_waits_from(a->f.scene, its->thread, its->end_ns) - 1];
 
@@ -164,7 +164,7 @@ static bool passes_on(struct asking *a, const struct hang *its)
 		return true;
 	a->f.thread = its->thread;
 	hangs_learn_places(&a->f);
-	return serves(&a->f, w) || is_launcher(a, w) || (hangs_got_events(&a->f, w) && hangs_rests_at(&a->f, w)) ||
+	return serves(&a->f, w) || is_launcher(a, w) || (asked && hangs_reads_output(&a->f, asked, w)) || (hangs_got_events(&a->f, w) && hangs_rests_at(&a->f, w)) ||
 	       ((w->kind == WAIT_KIND_epoll || (w->kind == WAIT_KIND_poll && w->argument > 2)) && hangs_rests_at(&a->f, w));
 }
 
@@ -186,7 +186,7 @@ static void ask_back(struct asking *a, uint32_t thread, uint64_t time_ns, unsign
 			return;
 		if (by && by != thread && by != a->hang->thread && by != a->outer.thread && asked_ns <= time_ns &&
 		    hangs_asks_about(scene, a->f.options, by) && waits_for(a, by, thread, asked_ns, &its)) {
-			if (!passes_on(a, &its))
+			if (!passes_on(a, &its, born ? NULL : w))
 				a->outer = its;
 			ask_back(a, by, asked_ns, depth + 1);
 			return;
@@ -258,7 +258,7 @@ static void let_go(struct freed *f, uint32_t thread, uint64_t from_ns, uint64_t 
 			continue;
 		asked_ns = asked_at(a, k->target, thread);
 		its = (struct hang){ .start_ns = w->start_ns, .end_ns = w->end_ns };
-		if (asked_ns && f->count < MAX_WAY && waits_for(a, k->target, thread, asked_ns, &its) && !passes_on(a, &its))
+		if (asked_ns && f->count < MAX_WAY && waits_for(a, k->target, thread, asked_ns, &its) && !passes_on(a, &its, NULL))
 			f->found[f->count++] = its;
 		else if (!together(scene, a->hang, &its) && !wait_is_loop_rest(w))
 			continue;

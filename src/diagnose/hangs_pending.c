@@ -44,6 +44,29 @@ static bool is_own_birth(const struct finder *f, size_t at)
 	return f->trails->items[at].link == LINK_STARTED;
 }
 
+/* It was reached by what the program wrote to its standard output, while the program listens to something else: who reads that owes it nothing. */
+static bool reads_output(const struct finder *f, size_t at, const struct wait *w)
+{
+	const struct scene *scene = f->scene;
+	const struct wait *its;
+	uint32_t i;
+
+	while (f->trails->items[at].level > 1)
+		at = f->trails->items[at].parent;
+	i = scene_waits_from(scene, f->trails->items[at].thread, f->trails->items[at].from_ns);
+	its = i > scene->threads[f->trails->items[at].thread].wait ? &scene->waits[i - 1] : NULL;
+	return its && its->end_event == f->trails->items[at].evidence && hangs_reads_output(f, its, w);
+}
+
+/* So does who was away, and then had who ended the wait go on. */
+static bool took_output(const struct finder *f, uint32_t away, const struct wait *w)
+{
+	for (size_t i = 1; i < f->trails->length; i++)
+		if (scene_same_process(f->scene, f->trails->items[i].thread, away) && reads_output(f, i, w))
+			return true;
+	return false;
+}
+
 /* A window server asks one other program for what it was asked for itself, as for what
  * is selected; what that one's windows set off elsewhere is no part of the answer. */
 static bool beyond_windows(const struct finder *f, size_t at)
@@ -128,7 +151,7 @@ static bool is_pending_since(const struct finder *f, const struct episode *e, ui
 			continue;
 		if (outside && scene_same_process(f->scene, reached_at(f->trails, i, 1), f->thread))
 			continue;
-		if (listens && is_own_birth(f, i))
+		if (reads_output(f, i, w) || (listens && is_own_birth(f, i)))
 			continue;
 		/* Who listens to several, until its own limit, asked nothing of those. */
 		if (wait_is_loop_rest(w) && !f->options->pid && w->end == WAIT_END_TIMEOUT &&
@@ -200,7 +223,7 @@ bool hangs_is_pending(const struct finder *f, const struct episode *e, uint64_t 
 	if (f->scene->messages_seen && !hangs_asked_there(f, w) && !(hangs_began_before(f, e) && hangs_role_in(f, w) == END_CLIENT))
 		return pending && ended_by_one;
 	if (!pending && outside && w->end == WAIT_END_THREAD && w->cause != WAKE_CAUSE_signal && (ended_by_one || hangs_role_in(f, w) == END_CLIENT))
-		return *ret_outside = (*ret_awaits = hangs_away_waker(f, e)) != 0;
+		return *ret_outside = (*ret_awaits = hangs_away_waker(f, e)) != 0 && !took_output(f, *ret_awaits, w);
 	return pending && ended_by_one;
 }
 

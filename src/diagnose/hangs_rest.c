@@ -410,6 +410,14 @@ static bool is_output(const struct finder *f, const struct wait *w, uint64_t obj
 	return false;
 }
 
+bool hangs_reads_output(const struct finder *f, const struct wait *other, const struct wait *w)
+{
+	uint64_t object = hangs_listened_to(other);
+
+	return rule_holds(f->scene, RULE_written_out) && !f->options->pid && hangs_listens(w->kind) && scene_is_pipe(object) &&
+	       object != hangs_listened_to(w) && is_output(f, w, object);
+}
+
 /* As its last deed before the wait; who asks about the program itself wants to know who is to tell it. */
 static bool has_written_out(const struct finder *f, const struct wait *w)
 {

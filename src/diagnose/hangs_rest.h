@@ -86,6 +86,9 @@ bool hangs_awaits_person(const struct finder *f, const struct wait *w);
 bool hangs_same_loop(const struct finder *f, const struct episode *a, const struct episode *b);
 /* True where a process that nobody asks about waits to be told what to do by the one that started it. */
 bool hangs_told_by_parent(const struct finder *f, const struct wait *w);
+/* The other waited for what the one that waits here writes to its standard output, or for errors, and this one listens to something else: who reads
+ * its output owes it nothing. */
+bool hangs_reads_output(const struct finder *f, const struct wait *other, const struct wait *w);
 /* True when the wait is a rest: nothing is outstanding, the loop only listens. */
 bool hangs_rests_at(const struct finder *f, const struct wait *w);
 
