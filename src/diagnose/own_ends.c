@@ -150,8 +150,7 @@ bool own_ends_spoke_last(const struct ends *ends, uint64_t object, uint32_t pid)
 	return false;
 }
 
-/* Items do not always tell their object. */
-static uint64_t object_polled(const struct ends *ends, const struct poll_item *p, uint32_t pid)
+uint64_t own_ends_polled(const struct ends *ends, const struct poll_item *p, uint32_t pid)
 {
 	struct row row = ends_of_process(ends, pid);
 
@@ -176,7 +175,7 @@ static uint64_t only_polled(const struct scene *scene, const struct ends *ends, 
 		if (newest && p->time + limit_of(scene, LIMIT_one_snapshot_ns) < newest)
 			break;
 		newest = newest ? newest : p->time;
-		object = object_polled(ends, p, pid);
+		object = own_ends_polled(ends, p, pid);
 		if (!object || object == found || own_ends_has_both(ends, object, pid) || ends_faces(ends, object, pid))
 			continue;
 		if (found)

@@ -19,6 +19,9 @@ bool own_ends_only(const struct scene *scene, const struct ends *ends, const str
  * sleeps, or listens to a bell that no other process has: nobody outside can end the wait. */
 bool own_ends_hears_nobody(const struct scene *scene, const struct ends *ends, const struct wait *wait, uint64_t time_ns);
 
+/* What the item of a process's poll is: items do not always tell their object. */
+uint64_t own_ends_polled(const struct ends *ends, const struct poll_item *item, uint32_t pid);
+
 /* Waits that are sleeps for that reason, as they have a time limit, are told as such from now on. */
 void own_ends_note_sleeps(struct scene *scene, const struct ends *ends);
 

@@ -118,6 +118,12 @@ void ask_idle_session(struct question *q);
 bool suspects_awaits_us(const struct question *q, uint64_t object);
 void ask_told_last(struct question *q);
 void ask_behind_server(struct question *q);
+/* See suspects_relay.c. */
+void ask_relay(struct question *q);
+/* It reads what the waiting process is to write. */
+bool suspects_reads_from_us(const struct question *q, uint32_t process);
+/* The only thread of the process that listens to the connection, and to other things, as it stands; 0 none, or several. */
+uint32_t suspects_listener(const struct question *q, uint32_t process, uint64_t connection);
 void ask_neighbours(struct question *q);
 void ask_unread_datagrams(struct question *q);
 

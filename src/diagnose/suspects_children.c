@@ -157,7 +157,7 @@ void ask_working_child(struct question *q)
 		found = child;
 	}
 	found = found ? found : child_read(q, pid);
-	if (!is_waiting(q, found))
+	if (!is_waiting(q, found) && (!found || !rule_holds(q->scene, RULE_relay) || !suspects_reads_from_us(q, found)))
 		suspect_thread(q, found, LINK_CHILD, weight_of(q), 0);
 }
 

@@ -83,7 +83,9 @@ static void suspect_server(struct question *q, struct row row, uint32_t process,
 		return;
 	}
 	thread = serving_holder(q->scene, ends, row, &asked);
-	if (thread && weight < limit(q, LIMIT_peer_at_work) && serving_is_known(q->scene, ends, thread, &asked))
+	if (!thread && process && link == LINK_PEER && row.count && rule_holds(q->scene, RULE_relay))
+		thread = suspects_listener(q, process, ends_at(ends, row, row.count - 1)->at.object);
+	else if (thread && weight < limit(q, LIMIT_peer_at_work) && serving_is_known(q->scene, ends, thread, &asked))
 		weight = limit(q, LIMIT_peer_at_work);
 	suspect_thread(q, thread ? thread : process, link, weight, evidence);
 }

@@ -1,0 +1,180 @@
+/* Of a relay that rests: it listens to who asked it, and to one other process, and passes on what comes from the one to the other. What
+ * it was asked for it has passed on, so it waits for that other one (see suspects.h). */
+#include <sys/epoll.h>
+
+#include "diagnose/judgement.h"
+#include "diagnose/own_ends.h"
+#include "diagnose/owed.h"
+#include "diagnose/question.h"
+#include "diagnose/serving.h"
+
+#define RELAYED_MOST 8u
+
+/* What the wait listens to, as it was found last, each thing once. */
+struct listened {
+	uint64_t objects[RELAYED_MOST];
+	unsigned count;
+	bool more;
+};
+
+static void find_listened(const struct question *q, const struct wait *w, struct listened *ret)
+{
+	uint32_t tid = scene_tid(q->scene, w->thread), pid = scene_pid(q->scene, w->thread);
+	uint64_t newest = 0;
+
+	*ret = (struct listened){ 0 };
+	for (uint32_t i = q->scene->poll_item_count; i-- > 0; ) {
+		const struct poll_item *p = &q->scene->poll_items[i];
+		uint64_t object;
+		unsigned at = 0;
+
+		if (w->kind == WAIT_KIND_epoll ? !p->set || p->set != w->object : p->set || p->pid != tid || p->time < w->start_ns)
+			continue;
+		if (newest && p->time + limit_of(q->scene, LIMIT_one_snapshot_ns) < newest)
+			break;
+		newest = newest ? newest : p->time;
+		object = own_ends_polled(q->inquiry->ends, p, pid);
+		while (at < ret->count && ret->objects[at] != object)
+			at++;
+		if (!object || at < ret->count || own_ends_has_both(q->inquiry->ends, object, pid))
+			continue;
+		if (ret->count == RELAYED_MOST) {
+			ret->more = true;
+			return;
+		}
+		ret->objects[ret->count++] = object;
+	}
+}
+
+/* Of those that write to the pipe, or have the connection's other end, the one that was there first: what it started may have that from it. */
+static uint32_t who_is_behind(const struct question *q, uint64_t object)
+{
+	const struct ends *ends = q->inquiry->ends;
+	const struct tables *tables = q->scene->tables;
+	struct row row = ends_of_object(ends, object);
+	uint32_t pid = scene_pid(q->scene, q->wait->thread), found = 0;
+
+	if (!scene_is_pipe(object)) {
+		for (uint32_t i = row.count; i-- > 0; )
+			if (ends_at(ends, row, i)->pid == pid)
+				return suspects_neighbour(q->scene, ends, ends_at(ends, row, i), q->from, q->to);
+		return 0;
+	}
+	for (uint32_t i = 0; i < row.count; i++) {
+		const struct descriptor *d = ends_at(ends, row, i);
+		uint32_t other = d->pid != pid && d->at.access & 2 ? tables_process(tables, d->pid, q->from) : 0;
+
+		if (other && alive(q, other) && (!found || tables->threads[other].start_ns < tables->threads[found].start_ns))
+			found = other;
+	}
+	return found;
+}
+
+/* One of its process waits for the relay. */
+static bool is_asker(const struct question *q, uint32_t process)
+{
+	for (unsigned i = 0; i + 1 < q->waiting_count; i++)
+		if (scene_same_process(q->scene, q->waiting[i], process) && !scene_same_process(q->scene, q->waiting[i], q->wait->thread))
+			return true;
+	return false;
+}
+
+bool suspects_reads_from_us(const struct question *q, uint32_t process)
+{
+	const struct ends *ends = q->inquiry->ends;
+	uint32_t pid = scene_pid(q->scene, q->wait->thread);
+
+	SCENE_EACH_MATE(q->scene, process, i) {
+		const struct wait *w = stands_in(q, i);
+		struct row row = w && w->kind == WAIT_KIND_read ? ends_of_object(ends, w->object) : (struct row){ 0 };
+		uint32_t its = scene_pid(q->scene, process);
+
+		for (uint32_t k = 0; k < row.count; k++) {
+			const struct descriptor *d = ends_at(ends, row, k);
+
+			if (scene_is_pipe(w->object) ? d->pid == pid && d->at.access & 2 : d->pid == its && ends_faces(ends, d->at.object, pid))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* The thread that listens to the connection, and passes on what comes over it; else the process's that serves it. */
+static uint32_t who_of_it(const struct question *q, uint32_t process, uint64_t object)
+{
+	const struct ends *ends = q->inquiry->ends;
+	struct row row = scene_is_pipe(object) ? (struct row){ 0 } : ends_of_object(ends, object);
+	uint32_t pid = scene_pid(q->scene, q->wait->thread), thread = 0;
+	struct request_asked asked = { .thread = q->wait->thread, .since_ns = serving_asked_since(q->scene, q->episode),
+				       .from_ns = q->from, .to_ns = q->to };
+
+	for (uint32_t i = row.count; i-- > 0 && !thread; ) {
+		struct row far = ends_at(ends, row, i)->pid == pid ? ends_far(ends, ends_at(ends, row, i)) : (struct row){ 0 };
+
+		thread = far.count ? serving_holder(q->scene, ends, far, &asked) : 0;
+		thread = thread || !far.count ? thread : suspects_listener(q, process, ends_at(ends, far, far.count - 1)->at.object);
+	}
+	return thread && scene_same_process(q->scene, thread, process) ? thread : process;
+}
+
+uint32_t suspects_listener(const struct question *q, uint32_t process, uint64_t connection)
+{
+	uint32_t found = 0;
+	struct listened listened;
+
+	SCENE_EACH_MATE(q->scene, process, i) {
+		const struct wait *w = alive(q, i) ? stands_in(q, i) : NULL;
+		bool has = false;
+
+		if (!w || (w->kind != WAIT_KIND_poll && w->kind != WAIT_KIND_epoll))
+			continue;
+		find_listened(q, w, &listened);
+		for (unsigned k = 0; k < listened.count; k++)
+			has |= listened.objects[k] == connection;
+		if (has && found)
+			return 0;
+		found = has ? i : found;
+	}
+	return found;
+}
+
+/* It is no relay that listens for new connections, or to a person, or of whose other ends nothing is known. */
+void ask_relay(struct question *q)
+{
+	const struct wait *w = q->wait;
+	uint32_t found = 0;
+	uint64_t object = 0;
+	bool asked = false;
+	struct listened listened;
+	size_t kept = 0;
+
+	if ((w->kind != WAIT_KIND_poll && w->kind != WAIT_KIND_epoll) || w->end != WAIT_END_OPEN || w->idle || only_looks(q) || q->waiting_count < 2)
+		return;
+	find_listened(q, w, &listened);
+	if (listened.more || listened.count < 2 || listened.count > limit_of(q->scene, LIMIT_relay_ends))
+		return;
+	for (unsigned i = 0; i < listened.count; i++) {
+		uint32_t other = who_is_behind(q, listened.objects[i]);
+
+		if (!other || scene_is_system(q->scene, other) || ends_role(q->inquiry->ends, listened.objects[i]) == END_LISTENER)
+			return;
+		if (is_asker(q, other)) {
+			asked = true;
+			continue;
+		}
+		if (suspects_reads_from_us(q, other))
+			continue;
+		if (found && !scene_same_process(q->scene, found, other))
+			return;
+		found = other;
+		object = listened.objects[i];
+	}
+	if (!asked || !found)
+		return;
+	/* who asked it does not keep it as well */
+	for (size_t i = 0; i < q->suspects->length; i++)
+		if (!is_asker(q, suspects_thread(&q->suspects->items[i])))
+			q->suspects->items[kept++] = q->suspects->items[i];
+	q->suspects->length = kept;
+	suspect_thread(q, who_of_it(q, found, object), LINK_PEER, weight_of(q), 0);
+}
