@@ -7,6 +7,7 @@
 
 #include "diagnose/judgement.h"
 #include "diagnose/loops.h"
+#include "diagnose/own_ends.h"
 
 static bool stands(const struct investigation *v, const struct episode *e)
 {
@@ -128,6 +129,15 @@ static uint64_t since(const struct investigation *v)
 	return e->slices == 1 ? v->scene->waits[e->first].start_ns : 0;
 }
 
+/* When it asked for what it waits for as the window ends, where that was before the trace. */
+static uint64_t asked(const struct investigation *v)
+{
+	const struct episode *e = scene_episode(v->scene, v->request->thread, v->request->to_ns - 1);
+	uint64_t then = e && e->end_ns >= v->scene->end_ns ? own_ends_asked_ns(v->scene, &v->diagnoser->ends, &v->scene->waits[e->last]) : 0;
+
+	return then < v->scene->reach_ns && then < v->request->from_ns ? then : 0;
+}
+
 /* The culprit, not the victim itself, looks again and again for what nobody is known to do. */
 static bool looks_in_vain(const struct investigation *v)
 {
@@ -177,6 +187,8 @@ void certainty_judge(struct investigation *v)
 	uint8_t sure;
 
 	d->since_ns = since(v);
+	if (asked(v) && (!d->since_ns || asked(v) < d->since_ns))
+		d->since_ns = asked(v);
 	if (v->culprit) {
 		const struct piece *p = &v->pieces.items[v->culprit->biggest];
 

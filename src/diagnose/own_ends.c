@@ -257,3 +257,15 @@ bool own_ends_awaits_children(const struct scene *scene, const struct ends *ends
 	}
 	return children && bells + children == count;
 }
+
+uint64_t own_ends_asked_ns(const struct scene *scene, const struct ends *ends, const struct wait *w)
+{
+	uint64_t object = rule_holds(scene, RULE_asked_then) && w->end == WAIT_END_OPEN ? own_ends_only_client(scene, ends, w) : 0;
+	struct row row = ends_role(ends, object) == END_CLIENT ? ends_of_object(ends, object) : (struct row){ 0 };
+	uint32_t pid = scene_pid(scene, w->thread);
+
+	for (uint32_t i = row.count; i-- > 0; )
+		if (ends_at(ends, row, i)->pid == pid)
+			return ends_at(ends, row, i)->at.access & DESCRIPTOR_SPOKE_LAST ? ends_at(ends, row, i)->at.spoke_ns : 0;
+	return 0;
+}

@@ -31,4 +31,8 @@ bool own_ends_spoke_last(const struct ends *ends, uint64_t object, uint32_t pid)
 /* All that the wait listens to, besides its process's own bells, where that is one thing: that; 0 it is not. */
 uint64_t own_ends_only_client(const struct scene *scene, const struct ends *ends, const struct wait *wait);
 
+/* When the process asked for what the open wait listens to, where that is one connection that it began, over which it sent something and has
+ * got nothing since; 0 not known. */
+uint64_t own_ends_asked_ns(const struct scene *scene, const struct ends *ends, const struct wait *wait);
+
 #endif

@@ -318,10 +318,12 @@ static bool is_owed(const struct diagnoser *diagnoser, const struct standing *s,
 }
 
 /* A young program does one thing: it most likely did that since it began. A wait with a time limit may be one of a row. */
-static uint64_t earliest(const struct scene *scene, const struct standing *s, const struct wait *w)
+static uint64_t earliest(const struct scene *scene, const struct ends *ends, const struct standing *s, const struct wait *w)
 {
-	uint64_t born = serving_born(scene, s->thread);
+	uint64_t born = serving_born(scene, s->thread), asked = own_ends_asked_ns(scene, ends, w);
 
+	if (asked && asked < s->since_ns)
+		return asked;
 	if (!born || born >= s->since_ns || !rule_holds(scene, RULE_one_thing))
 		return s->since_ns;
 	if (s->exactly && (!w->timeout_ns || w->timeout_ns >= scene->end_ns - born))
@@ -378,7 +380,7 @@ void standing_of(struct diagnoser *diagnoser, uint32_t thread, uint64_t from_ns,
 		/* a disk that is busy serves one piece after the other: that is slow at most, but not where it may serve no more */
 		ret->blocked = ret->kind == STANDING_KERNEL && (e->slices == 1 || group_limit_of_device(scene, thread, begin)) && w->kind != WAIT_KIND_vfork &&
 			       (w->state == TASK_STATE_blocked || w->state == TASK_STATE_killable);
-		ret->early_ns = earliest(scene, ret, w);
+		ret->early_ns = earliest(scene, &diagnoser->ends, ret, w);
 		if (ret->owed && w->kind == WAIT_KIND_epoll && owed_asked_since(scene, w) < ret->early_ns)
 			ret->early_ns = owed_asked_since(scene, w);
 		if (ret->kind == STANDING_RESTS)
@@ -390,7 +392,7 @@ void standing_of(struct diagnoser *diagnoser, uint32_t thread, uint64_t from_ns,
 			const struct wait *w = &scene->waits[scene_waits_end(scene, thread) - 1];
 
 			ret->owed = is_owed(diagnoser, ret, &scene->episodes[w->episode], begin);
-			ret->early_ns = earliest(scene, ret, w);
+			ret->early_ns = earliest(scene, &diagnoser->ends, ret, w);
 		}
 	}
 out:

@@ -438,8 +438,11 @@ int state_descriptors(struct bpf_iter__task_file *ctx)
 	out->descriptor.fd = ctx->fd;
 	out->descriptor.access = file->f_mode & 3;
 	state_fill(out, &at);
-	if (queue_spoke_last(&at))
+	out->descriptor.spoke_ns = 0;
+	if (queue_spoke_last(&at)) {
 		out->descriptor.access |= DESCRIPTOR_SPOKE_LAST;
+		out->descriptor.spoke_ns = GET((struct tcp_sock *)at.sk, tcp_mstamp) * 1000;
+	}
 	if (!at.sk && state_has_path(at.kind)) {
 		long length = bpf_d_path(&file->f_path, out->text, sizeof(out->text));
 		if (length > 0)

@@ -529,6 +529,7 @@ struct tcp_sock {
 	u32 rcv_nxt;
 	u32 snd_una;
 	u32 lsndtime;
+	u64 tcp_mstamp;
 	u32 snd_wl1;
 	u64 bytes_sent;
 	u64 bytes_received;
