@@ -344,6 +344,45 @@ bool owed_turned_away(const struct scene *scene, const struct ends *ends, const 
 	return other && stands(scene, other, from_ns) && is_served_elsewhere(scene, ends, d, since_ns, from_ns);
 }
 
+/* Nobody who has the pipe to read from reads there, and one of them has turned to something else since it was asked: a thread of that one's. 0 not so. */
+static uint32_t turned_reader(const struct scene *scene, const struct ends *ends, const struct descriptor *writer, uint64_t since_ns, uint64_t from_ns)
+{
+	struct row row = ends_of_object(ends, writer->at.object);
+	uint32_t found = 0;
+
+	for (uint32_t i = 0; i < row.count; i++) {
+		const struct descriptor *d = ends_at(ends, row, i);
+		uint32_t threads = 0;
+
+		if (d->pid == writer->pid || !(d->at.access & 1) || !tables_process(scene->tables, d->pid, scene->end_ns - 1))
+			continue;
+		if (owed_listens(scene, ends, d->pid, d->at.object, from_ns))
+			return 0;
+		for (uint32_t j = 1; j < scene->thread_count; j++)
+			threads += scene_pid(scene, j) == d->pid && lives(scene, j);
+		for (uint32_t j = 1; j < scene->thread_count && !found; j++)
+			if (scene_pid(scene, j) == d->pid && lives(scene, j) && is_at_work(scene, ends, j, threads, since_ns, from_ns, true))
+				found = j;
+	}
+	return found;
+}
+
+uint32_t owed_passed_on(const struct scene *scene, const struct ends *ends, const struct descriptor *d, uint64_t since_ns, uint64_t from_ns)
+{
+	uint32_t other = d->at.kind == OBJECT_KIND_tcp && d->at.access & DESCRIPTOR_SPOKE_LAST && ends_role(ends, d->at.object) == END_SERVER &&
+		rule_holds(scene, RULE_passed_on) ? suspects_neighbour(scene, ends, d, from_ns, scene->end_ns) : 0;
+	struct row row = other ? ends_of_process(ends, scene_pid(scene, other)) : (struct row){ 0 };
+
+	for (uint32_t i = 0; i < row.count; i++) {
+		const struct descriptor *its = ends_at(ends, row, i);
+		uint32_t reader = its->at.kind == OBJECT_KIND_pipe && its->at.access & 2 ? turned_reader(scene, ends, its, since_ns, from_ns) : 0;
+
+		if (reader)
+			return reader;
+	}
+	return 0;
+}
+
 /* One of its standard descriptors is a terminal. */
 static bool is_at_terminal(const struct scene *scene, uint32_t process)
 {

@@ -24,6 +24,8 @@ bool owed_upstream(const struct scene *scene, const struct ends *ends, uint32_t 
 /* The other end of a connection that the server's process (d's) accepted: it was told something there last, and since turned to
  * something else. */
 bool owed_turned_away(const struct scene *scene, const struct ends *ends, const struct descriptor *d, uint64_t since_ns, uint64_t from_ns);
+/* Who reads what the other end passes on by a pipe, and has turned to something else since, where that was told something last; 0 nobody. */
+uint32_t owed_passed_on(const struct scene *scene, const struct ends *ends, const struct descriptor *d, uint64_t since_ns, uint64_t from_ns);
 /* One whom the server told something last, and who runs another program than the one who asks, has turned away so. */
 bool owed_told_last(const struct scene *scene, const struct ends *ends, uint32_t server, uint32_t asks, uint64_t since_ns, uint64_t from_ns);
 /* The thread's process has windows, and none of its threads listens to them: what the window server sent lies unread. */

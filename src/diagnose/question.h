@@ -117,6 +117,7 @@ void ask_idle_session(struct question *q);
 /* At the other end a server rests until this process says something. */
 bool suspects_awaits_us(const struct question *q, uint64_t object);
 void ask_told_last(struct question *q);
+/* See suspects_behind.c. */
 void ask_behind_server(struct question *q);
 /* See suspects_relay.c. */
 void ask_relay(struct question *q);

@@ -383,120 +383,6 @@ void ask_told_last(struct question *q)
 	}
 }
 
-/* It comes back to its loop again and again: what it does there is for others. */
-static bool comes_and_goes(const struct question *q, uint32_t thread)
-{
-	const struct episode *e = scene_episode(q->scene, thread, q->to - 1);
-
-	return !e || e->start_ns >= q->to || !most_of(q->scene, q->to - (e->start_ns > q->from ? e->start_ns : q->from), q->to - q->from);
-}
-
-/* A thread of it does, and none is known to be at work for who asked: it only waits for others, or by its loop. */
-static bool goes_on_serving(const struct question *q, uint32_t server, uint64_t since_ns)
-{
-	struct request_asked asked = { .thread = q->wait->thread, .since_ns = since_ns, .from_ns = q->from, .to_ns = q->to };
-	uint32_t at_work = serving_thread(q->scene, q->inquiry->ends, server, &asked);
-	const struct wait *w = at_work ? stands_in(q, at_work) : NULL;
-	bool goes = comes_and_goes(q, server);
-
-	if (!rule_holds(q->scene, RULE_threads_serve))
-		return goes;
-	if (!goes && w && w->kind != WAIT_KIND_poll && w->kind != WAIT_KIND_epoll && w->kind != WAIT_KIND_read)
-		return false;
-	SCENE_EACH_MATE(q->scene, server, i)
-		goes |= q->scene->tables->threads[i].end_ns >= q->to && comes_and_goes(q, i);
-	return goes;
-}
-
-/* It began that connection since it was first looked at, and has sent something over it and got nothing since: as one that waits for an answer
- * does, whatever the other end does meanwhile. One that is there from the beginning may only be told things. */
-static bool has_asked_anew(const struct question *q, uint32_t server, const struct descriptor *its)
-{
-	const struct ends *ends = q->inquiry->ends;
-	struct row row = ends_of_process(ends, scene_pid(q->scene, server)), object = ends_of_object(ends, its->at.object);
-	uint64_t first = 0, seen = 0;
-
-	if (its->at.kind != OBJECT_KIND_tcp || !(its->at.access & DESCRIPTOR_SPOKE_LAST) || !owed_is_upstream(ends, its) ||
-	    !rule_holds(q->scene, RULE_asked_anew))
-		return false;
-	for (uint32_t i = 0; i < row.count; i++)
-		first = !first || ends_at(ends, row, i)->time < first ? ends_at(ends, row, i)->time : first;
-	for (uint32_t i = 0; i < object.count; i++)
-		if (ends_at(ends, object, i)->pid == its->pid && (!seen || ends_at(ends, object, i)->time < seen))
-			seen = ends_at(ends, object, i)->time;
-	/* looked at again much later, it is so still */
-	return seen > first + limit_of(q->scene, LIMIT_one_snapshot_ns) && its->time >= seen + limit_of(q->scene, LIMIT_wait_ns);
-}
-
-/* Of several such that lead to different processes nothing is known. */
-static bool alone_is_asked_anew(const struct question *q, uint32_t server, const struct descriptor *its)
-{
-	const struct ends *ends = q->inquiry->ends;
-	struct row row = ends_of_process(ends, scene_pid(q->scene, server));
-	uint32_t far = has_asked_anew(q, server, its) ? suspects_neighbour(q->scene, ends, its, q->from, q->to) : 0;
-
-	for (uint32_t i = 0; far && i < row.count; i++) {
-		const struct descriptor *d = ends_at(ends, row, i);
-
-		if (d->at.object != its->at.object && has_asked_anew(q, server, d) &&
-		    !scene_same_process(q->scene, suspects_neighbour(q->scene, ends, d, q->from, q->to), far))
-			return false;
-	}
-	return far != 0;
-}
-
-static void suspect_behind(struct question *q, uint32_t server, const struct descriptor *its, uint64_t since_ns)
-{
-	const struct ends *ends = q->inquiry->ends;
-	struct request_asked asked = { .thread = server, .since_ns = since_ns, .from_ns = q->from, .to_ns = q->to };
-	uint32_t other = serving_holder(q->scene, ends, ends_far(ends, its), &asked);
-	struct suspect s = { .confidence = weight_of(q), .hop_count = 2 };
-	size_t kept = 0;
-
-	other = other ? other : suspects_neighbour(q->scene, ends, its, q->from, q->to);
-	if (!other || is_waiting(q, other) || scene_is_system(q->scene, other))
-		return;
-	s.hops[0] = (struct hop){ .from_ns = q->from, .thread = server, .link = LINK_PEER, .confidence = limit(q, LIMIT_peer_guess) };
-	s.hops[1] = (struct hop){ .from_ns = q->from, .thread = other, .link = LINK_PEER, .confidence = limit(q, LIMIT_peer_guess) };
-	for (size_t i = 0; i < q->suspects->length; i++)
-		if (!scene_same_process(q->scene, suspects_thread(&q->suspects->items[i]), server))
-			q->suspects->items[kept++] = q->suspects->items[i];
-	q->suspects->length = kept;
-	vec_push(q->suspects, s);
-}
-
-void ask_behind_server(struct question *q)
-{
-	const struct ends *ends = q->inquiry->ends;
-	const struct wait *w = q->wait;
-	struct row row = ends_of_process(ends, scene_pid(q->scene, w->thread));
-	uint64_t client = w->kind == WAIT_KIND_epoll || w->kind == WAIT_KIND_poll ? own_ends_only_client(q->scene, ends, w) : 0, last = 0;
-	uint64_t object = w->kind == WAIT_KIND_epoll || client ? client : w->kind == WAIT_KIND_poll ? w->detail : w->object;
-	uint64_t since = owed_upstream_since(q->scene, serving_asked_since(q->scene, q->episode));
-	uint32_t server = 0;
-
-	if (w->end != WAIT_END_OPEN || w->idle || only_looks(q) || !object ||
-	    (w->kind != WAIT_KIND_read && w->kind != WAIT_KIND_poll && w->kind != WAIT_KIND_epoll))
-		return;
-	for (uint32_t i = row.count; i-- > 0 && !server; ) {
-		const struct descriptor *d = ends_at(ends, row, i);
-
-		if (d->at.object == object && d->at.access & DESCRIPTOR_SPOKE_LAST && owed_is_upstream(ends, d))
-			server = suspects_neighbour(q->scene, ends, d, q->from, q->to);
-	}
-	if (!server || scene_same_process(q->scene, server, w->thread) || !goes_on_serving(q, server, serving_asked_since(q->scene, q->episode)))
-		return;
-	row = ends_of_process(ends, scene_pid(q->scene, server));
-	for (uint32_t i = row.count; i-- > 0; ) {
-		const struct descriptor *its = ends_at(ends, row, i);
-
-		if (its->at.object != last && ((owed_is_upstream(ends, its) && owed_on(q->scene, ends, its, since, q->from)) ||
-					       owed_turned_away(q->scene, ends, its, since, q->from) || alone_is_asked_anew(q, server, its)))
-			suspect_behind(q, server, its, since);
-		last = its->at.object;
-	}
-}
-
 /* What was sent to the process there lies unread, as it was looked at in the window. */
 static bool lies_unread(const struct question *q, uint64_t object)
 {
@@ -541,13 +427,30 @@ void ask_served_alone(struct question *q)
 			q->suspects->items[q->suspects->length - 1].hops[0].final = true;
 }
 
+/* Of several processes that listen where a connection waits to be accepted, as workers do whose master made the socket, the one that is at work: it
+ * would accept the connection. 0 none, or only one listens there. */
+static uint32_t would_accept(const struct scene *scene, const struct ends *ends, const struct descriptor *d, uint64_t from_ns, uint64_t to_ns)
+{
+	const struct descriptor *listener = rule_holds(scene, RULE_workers_accept) && ends_not_accepted(ends, d) ? ends_listener(ends, d) : NULL;
+	struct row row = listener ? ends_of_object(ends, listener->at.object) : (struct row){ 0 };
+	struct request_asked asked = { .thread = tables_process(scene->tables, d->pid, from_ns), .from_ns = from_ns, .to_ns = to_ns, .unaccepted = true };
+	bool several = false;
+
+	for (uint32_t i = 0; i < row.count; i++)
+		several |= ends_at(ends, row, i)->pid != listener->pid;
+	return several && asked.thread ? serving_holder(scene, ends, row, &asked) : 0;
+}
+
 uint32_t suspects_neighbour(const struct scene *scene, const struct ends *ends, const struct descriptor *d, uint64_t from_ns, uint64_t to_ns)
 {
 	const struct descriptor *listener;
 	struct row row;
+	uint32_t worker;
 
-	if (d->at.peer)
-		return peer_of(scene, ends, d, from_ns, to_ns);
+	if (d->at.peer) {
+		worker = d->at.kind == OBJECT_KIND_unix_stream ? would_accept(scene, ends, d, from_ns, to_ns) : 0;
+		return worker ? worker : peer_of(scene, ends, d, from_ns, to_ns);
+	}
 	if ((d->at.kind != OBJECT_KIND_tcp && d->at.kind != OBJECT_KIND_udp) || !d->at.channel_out)
 		return 0;
 	row = ends_far(ends, d);
