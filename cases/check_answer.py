@@ -525,9 +525,10 @@ class Checker(Document):
             self.say(f'no limit of a control group {m["path"]} was found')
 
     def say_group_processes(self, m):
-        if not any(e['type'] == 'group_limit' and e.get('kind') == 'processes' and escaped(e.get('text') or '') == m['path']
+        kind = 'processes' if m['path'] else 'user_processes'
+        if not any(e['type'] == 'group_limit' and e.get('kind') == kind and escaped(e.get('text') or '') == (m['path'] or m['user'])
                    for e in self.trace.events.values()):
-            self.say(f'control group {m["path"]} was not found at its limit of processes')
+            self.say(f'control group or user {m["path"] or m["user"]} was not found at its limit of processes')
 
     def say_frozen_files(self, m):
         """The one stood on a frozen file system's lock, the other was within freezing it before that wait ended."""
@@ -617,6 +618,12 @@ class Checker(Document):
                 self.say(f'process {process or alone} has other memory mapped')
         if not threads and not match['fellows'] and pids - {victim}:
             self.say(f'{sorted(pids - {victim})} have that memory mapped')
+        words = {word for word, _ in self.futexes_of(self.answer['victim']['tid'])}
+        own = [d for d in self.trace.descriptors if d.get('object') in words and d['tid'] == victim]
+        if not threads and match.groupdict().get('unnamed') and not any(str(d.get('state')) == '1' for d in own):
+            self.say('a name leads to that memory')
+        if not threads and match.groupdict().get('named') and not any(d.get('text') for d in own):
+            self.say('that memory has no name')
 
     def say_unconnected(self, _):
         victim = self.actor(self.answer.get('victim') or {}, 'who asks')

@@ -71,7 +71,7 @@ GRAMMAR = [(name, re.compile(text)) for name, text in (
                      rf'(?:, most of it in (?P<who>{ONE}): (?P<bytes>[\d.]+ (?:bytes|KiB|MiB)))?\.'),
     ('group_device', r' Its control group (?P<path>\S+) may (?:read|write|make) no more .+? a second, of the device (?P<device>\d+:\d+): what goes beyond is throttled\.'),
     ('in_kernel', r' In the kernel it waits (?P<words>.+?)\.(?= [A-Z]|$)'),
-    ('group_processes', rf' Its control group (?P<path>\S+) (?:is|was) at its limit of \d+ processes and threads(?:, \d+ of them as (?P<most>{ONE}))?: it (?:can|could) start no other\.'),
+    ('group_processes', rf' Its (?:control group (?P<path>\S+)|user \((?P<user>\d+)\)) (?:is|was) at its limit of \d+ processes and threads(?:, \d+ of them as (?P<most>{ONE}))?: it (?:can|could) start no other\.'),
     ('frozen', r' Its control group(?: (?P<path>\S+))? (?:is|was) frozen(?:; who did that is not known)?\.'),
     ('frozen_files', rf' The file system that (?P<who>{ONE}) writes to (?:is|was) frozen(?:, by (?P<by>{ONE}))?: '
                      rf'it (?:waits until that is|waited until that was) thawed(?:; who did that is not known)?\.'),
@@ -84,7 +84,8 @@ GRAMMAR = [(name, re.compile(text)) for name, text in (
     ('only_threads', rf' Only another thread of its process can end that: (?P<threads>{ONE}.*?)\.(?= [A-Z]|$)'),
     ('sharers', rf' Any process that shares this memory can end that(?:, perhaps one of these: (?P<threads>{ONE}.*?))?\.(?= [A-Z]|$)'),
     ('mapped', rf' Only who has (?P<name>.+?) mapped can end that: (?P<threads>{ONE}.*?)\.(?= [A-Z\d]|$)'),
-    ('mapped', r' No other process that could be looked into has that memory mapped(?P<fellows> but who waits for the same)?\.'),
+    ('mapped', r' No other process that could be looked into has that memory mapped(?P<fellows> but who waits for the same)?'
+     r'(?:\.|(?P<named>: only one that opens it anew could end that\.)|(?P<unnamed>, and no name leads to it: nobody alive can end that\.))'),
     ('unconnected', r' To whom it sent is not known: its socket is not connected, and the kernel keeps no address then\.'),
     ('fifo', r' It opens (?P<path>.+?), which nobody has open for (?P<way>writing|reading)\.'),
     ('other_fifo', rf' (?P<who>{ONE}), which the same process started, opens (?P<path>.+?), which nobody has open for (?P<way>writing|reading)\.'),

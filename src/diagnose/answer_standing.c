@@ -140,7 +140,9 @@ static void tell_sharers(const struct describer *d, const struct diagnosis *g, c
 	const char *name = sharers->name[0] ? sharers->name : "it";
 
 	if (!sharers->count) {
-		buf_printf(buf, " No other process that could be looked into has that memory mapped%s.", sharers->fellows ? " but who waits for the same" : "");
+		buf_printf(buf, " No other process that could be looked into has that memory mapped%s%s", sharers->fellows ? " but who waits for the same" : "",
+			   sharers->unnamed ? ", and no name leads to it: nobody alive can end that." : name != sharers->name ? "." :
+			   ": only one that opens it anew could end that.");
 		return;
 	}
 	buf_printf(buf, " Only who has %s mapped can end that: ", name);

@@ -233,11 +233,30 @@ static struct row answering(const struct ends *ends, struct row row, uint64_t ch
 	return from < to ? (struct row){ row.items + from, to - from } : (struct row){ row.items, open };
 }
 
+/* A channel of datagrams is a port: of those that are bound to it who is where the connected one sends to, or else at all addresses. */
+static struct row at_address(const struct ends *ends, struct row row, const struct descriptor *d)
+{
+	const char *arrow = strstr(d->text, "-> ");
+	const struct descriptor *any = NULL;
+
+	for (uint32_t i = arrow ? row.count : 0; i-- > 0; ) {
+		const struct descriptor *other = ends_at(ends, row, i);
+
+		if (!strcmp(other->text, arrow + 3))
+			return ends_of_object(ends, other->at.object);
+		if (!strncmp(other->text, "0.0.0.0:", 8) || !strncmp(other->text, "[::]:", 5))
+			any = any ? any : other;
+	}
+	return any ? ends_of_object(ends, any->at.object) : row;
+}
+
 struct row ends_far(const struct ends *ends, const struct descriptor *d)
 {
 	struct row row = ends_receiving(ends, d->at.channel_out);
 	bool both_ways = (d->at.kind == OBJECT_KIND_tcp || d->at.kind == OBJECT_KIND_unix_stream) && d->at.channel_in;
 
+	if (d->at.kind == OBJECT_KIND_udp && row.count > 1 && judgement_holds(ends->judgement, RULE_bound_there))
+		return at_address(ends, row, d);
 	/* a channel's number may come again for another connection, once that is closed */
 	return both_ways ? answering(ends, row, d->at.channel_in) : row;
 }

@@ -94,6 +94,7 @@ void ask_sharers(struct question *q);
 void drop_those_behind(struct question *q);
 /* Who of its own process may be to end it, see suspects_process.c. */
 void ask_process(struct question *q);
+void ask_own_asker(struct question *q);
 /* Who goes on as this one gives up, see suspects_lockstep.c. */
 void ask_lockstep(struct question *q);
 /* Rules about the other end, see suspects_ends.c. */
@@ -121,6 +122,8 @@ void ask_told_last(struct question *q);
 void ask_behind_server(struct question *q);
 /* See suspects_relay.c. */
 void ask_relay(struct question *q);
+/* The poll is for nothing but what its own process has both ends of, and timers. */
+bool suspects_listens_inside(const struct question *q);
 /* It reads what the waiting process is to write. */
 bool suspects_reads_from_us(const struct question *q, uint32_t process);
 /* The only thread of the process that listens to the connection, and to other things, as it stands; 0 none, or several. */

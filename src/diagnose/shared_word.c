@@ -1,6 +1,8 @@
 /* See shared_word.h. */
 #include "diagnose/shared_word.h"
 
+#include <string.h>
+
 #include "diagnose/account.h"
 #include "diagnose/judgement.h"
 
@@ -71,6 +73,22 @@ static bool look_at(const struct scene *scene, const struct ends *ends, uint32_t
 	return ret_sharer->thread != 0;
 }
 
+/* Another process has it open: it may map it. */
+static bool is_open_elsewhere(const struct scene *scene, const struct descriptor *own)
+{
+	const struct tables *tables = scene->tables;
+	size_t length = strlen(own->text);
+
+	for (size_t i = 0; length && i < tables->descriptor_count; i++) {
+		const struct descriptor *d = &tables->descriptors[i];
+
+		if (d->pid != own->pid && d->at.kind != OBJECT_KIND_futex && !strncmp(d->text, own->text, length) &&
+		    (!d->text[length] || d->text[length] == ' '))
+			return true;
+	}
+	return false;
+}
+
 bool word_sharers_find(const struct scene *scene, const struct ends *ends, const struct wait *w, uint64_t from_ns, uint64_t to_ns,
 		       struct word_sharers *ret_sharers)
 {
@@ -97,5 +115,17 @@ bool word_sharers_find(const struct scene *scene, const struct ends *ends, const
 		ret_sharers->items[ret_sharers->count++] = sharer;
 		ret_sharers->standing_out += sharer.stands_out;
 	}
+	ret_sharers->unnamed = own && own->at.state == DESCRIPTOR_UNNAMED && !is_open_elsewhere(scene, own);
 	return own != NULL;
+}
+
+bool word_lost(const struct scene *scene, const struct ends *ends, const struct wait *w, uint64_t from_ns, bool *ret_named)
+{
+	struct word_sharers sharers;
+
+	if (!rule_holds(scene, RULE_lost_word) || w->kind != WAIT_KIND_futex || w->hint || w->timeout_ns || w->idle || w->end != WAIT_END_OPEN ||
+	    scene->episodes[w->episode].slices != 1 || !word_sharers_find(scene, ends, w, from_ns, scene->end_ns, &sharers) || sharers.count || sharers.more)
+		return false;
+	*ret_named = !sharers.unnamed;
+	return true;
 }

@@ -290,6 +290,14 @@ static bool is_dead_command(const struct scene *scene, uint32_t thread)
 	       closed_for_ever(scene, scene_pid(scene, thread), scene->end_ns - 1);
 }
 
+/* A command's wait for a word that nobody who lives can change, nor one to come. */
+static bool is_lost_command(const struct scene *scene, const struct ends *ends, const struct wait *w, uint64_t begin_ns)
+{
+	bool named;
+
+	return owed_command(scene, w->thread) && word_lost(scene, ends, w, begin_ns, &named) && !named;
+}
+
 /* Another is known to be in its way, or should have ended its wait. */
 static bool is_owed(const struct diagnoser *diagnoser, const struct standing *s, const struct episode *e, uint64_t begin_ns)
 {
@@ -298,8 +306,8 @@ static bool is_owed(const struct diagnoser *diagnoser, const struct standing *s,
 
 	switch (s->kind) {
 	case STANDING_WAITS:
-		return is_dead_command(scene, s->thread) || owed_by_now(scene, &diagnoser->ends, w, begin_ns) ||
-		       owed_leaves_windows(scene, &diagnoser->ends, w, begin_ns);
+		return is_dead_command(scene, s->thread) || is_lost_command(scene, &diagnoser->ends, w, begin_ns) ||
+		       owed_by_now(scene, &diagnoser->ends, w, begin_ns) || owed_leaves_windows(scene, &diagnoser->ends, w, begin_ns);
 	case STANDING_RESTS:
 		return owed_to_loop(scene, &diagnoser->ends, w, begin_ns);
 	case STANDING_LOOKS:
@@ -376,7 +384,7 @@ void standing_of(struct diagnoser *diagnoser, uint32_t thread, uint64_t from_ns,
 			ret->kind = STANDING_KERNEL;
 		ret->owed = is_owed(diagnoser, ret, e, begin);
 		ret->kind = ret->owed && ret->kind == STANDING_RESTS ? STANDING_WAITS : ret->kind;
-		ret->dead = ret->owed && is_dead_command(scene, thread);
+		ret->dead = ret->owed && (is_dead_command(scene, thread) || is_lost_command(scene, &diagnoser->ends, w, begin));
 		/* a disk that is busy serves one piece after the other: that is slow at most, but not where it may serve no more */
 		ret->blocked = ret->kind == STANDING_KERNEL && (e->slices == 1 || group_limit_of_device(scene, thread, begin)) && w->kind != WAIT_KIND_vfork &&
 			       (w->state == TASK_STATE_blocked || w->state == TASK_STATE_killable);
@@ -620,6 +628,15 @@ static bool may_stand_inside(const struct scene *scene, const struct ends *ends,
 	return ends_has_windows(ends, pid) ? owed_ignores_windows(scene, ends, w, from_ns) : w->kind == WAIT_KIND_child && has_loop_at_terminal(ends, pid);
 }
 
+/* A command waits for a word of memory that no process that lives has mapped but its own: one that opens it anew may change it. */
+static bool may_be_lost(const struct scene *scene, const struct ends *ends, const struct standing *s, uint64_t from_ns)
+{
+	const struct wait *w = scene->threads[s->thread].wait_count ? &scene->waits[scene_waits_end(scene, s->thread) - 1] : NULL;
+	bool named;
+
+	return w && owed_command(scene, s->thread) && word_lost(scene, ends, w, from_ns, &named);
+}
+
 static void find_all(struct diagnoser *diagnoser, const struct standing_options *options, struct standing *list, size_t *count)
 {
 	const struct scene *scene = diagnoser->scene;
@@ -635,7 +652,8 @@ static void find_all(struct diagnoser *diagnoser, const struct standing_options 
 		if (options->uncertain) {
 			s.asks = s.maybe && may_ask(scene, &diagnoser->ends, &s);
 			s.inside = s.maybe && may_stand_inside(scene, &diagnoser->ends, &s, begin);
-			if ((s.asks || s.inside) && s.early_ns + options->threshold_ns <= scene->end_ns)
+			s.lost = s.maybe && may_be_lost(scene, &diagnoser->ends, &s, begin);
+			if ((s.asks || s.inside || s.lost) && s.early_ns + options->threshold_ns <= scene->end_ns)
 				list[(*count)++] = s;
 			continue;
 		}

@@ -238,6 +238,12 @@ static bool has_handed_on(const struct question *q, struct row row, uint32_t thr
 	return false;
 }
 
+/* Asked by another, it listens to several things: who waits for what it passes on keeps it not. */
+static bool is_asked_relay(const struct question *q)
+{
+	return q->wait->kind == WAIT_KIND_poll && q->wait->argument > 1 && q->waiting_count > 1 && rule_holds(q->scene, RULE_relay);
+}
+
 void suspect_ends_of(struct question *q, uint64_t object)
 {
 	const struct ends *ends = q->inquiry->ends;
@@ -267,7 +273,7 @@ void suspect_ends_of(struct question *q, uint64_t object)
 	/* beside other things that it listens to such a pipe only tells that its maker has ended */
 	if (!oldest[0] && q->wait->kind != WAIT_KIND_epoll)
 		oldest[0] = oldest[1];
-	if (rests_in_pool(q, oldest[0]))
+	if (rests_in_pool(q, oldest[0]) || (oldest[0] && is_asked_relay(q) && suspects_reads_from_us(q, oldest[0])))
 		return;
 	kept = keeps_what_it_gets(q, oldest[0]);
 	if (suspect_thread(q, oldest[0], LINK_PEER, kept ? limit(q, LIMIT_kept_guess) : weight_of(q), q->wait->begin_event))
@@ -478,6 +484,18 @@ bool suspects_leave_unread(const struct ends *ends, const struct descriptor *d, 
 	return unread;
 }
 
+/* The other thread of its process that waits for what comes from there, and for nothing else; 0 none. */
+static uint32_t mate_at(const struct question *q, uint64_t object)
+{
+	SCENE_EACH_MATE(q->scene, q->episode->thread, i) {
+		const struct wait *w = i != q->episode->thread && alive(q, i) ? stands_in(q, i) : NULL;
+
+		if (w && ((w->kind == WAIT_KIND_read && w->object == object) || (w->kind == WAIT_KIND_poll && w->argument == 1 && w->detail == object)))
+			return i;
+	}
+	return 0;
+}
+
 /* A process that is stopped, or leaves unread what it was sent, and is at the other end
  * of what a relay on the way has open: without messages in the trace, the only
  * sign that the relay sent to it. */
@@ -507,8 +525,11 @@ void ask_neighbours(struct question *q)
 			if (!s.confidence)
 				continue;
 			s.hop_count = i ? follow_hops(trails, i, s.hops) : 0;
-			if (s.hop_count + 1 > WALK_MAX_HOPS)
+			if (s.hop_count + 2 > WALK_MAX_HOPS)
 				continue;
+			if (!i && mate_at(q, d->at.object))
+				s.hops[s.hop_count++] = (struct hop){ .from_ns = q->from, .thread = mate_at(q, d->at.object), .link = LINK_PROCESS,
+								      .confidence = s.confidence };
 			s.hops[s.hop_count++] = (struct hop){ .from_ns = i ? trails->items[i].rest_ns : q->from,
 				.thread = thread, .link = LINK_PEER, .confidence = s.confidence, .final = times.ns[SPAN_STOPPED] * 2 > q->to - q->from &&
 					 !stands_traced(q, thread) };

@@ -110,3 +110,36 @@ void ask_process(struct question *q)
 	/* Another process may share the word. */
 	q->alone = !others && !wait_is_shared(q->wait) && !word_shared(q->inquiry->ends, q->wait);
 }
+
+/* It waits for the answer of another process, and for nothing else: of a server that it connected to, or to its datagram. */
+static bool waits_for_answer(const struct question *q, uint32_t thread)
+{
+	const struct ends *ends = q->inquiry->ends;
+	const struct wait *w = stands_in(q, thread);
+	uint64_t object = !w || w->end != WAIT_END_OPEN || w->idle ? 0
+			: w->kind == WAIT_KIND_read ? w->object : w->kind == WAIT_KIND_poll && w->argument == 1 ? w->detail : 0;
+
+	if (!object || ends_lead_to_windows(ends, ends_of_object(ends, object)))
+		return false;
+	return ends_role(ends, object) == END_CLIENT || (ends_is_datagram(object) && ends_asks_by_datagram(q->scene, ends, object));
+}
+
+void ask_own_asker(struct question *q)
+{
+	const struct wait *w = q->wait;
+	bool inside = w->kind == WAIT_KIND_futex ? w->argument & WAIT_FUTEX_PRIVATE && !w->hint
+						 : (w->kind == WAIT_KIND_poll || w->kind == WAIT_KIND_epoll) && suspects_listens_inside(q);
+	uint32_t found = 0;
+
+	if (w->end != WAIT_END_OPEN || w->idle || !inside || scene_tid(q->scene, w->thread) != scene_pid(q->scene, w->thread))
+		return;
+	SCENE_EACH_MATE(q->scene, w->thread, i) {
+		if (i == w->thread || !alive(q, i) || !waits_for_answer(q, i))
+			continue;
+		if (found)
+			return;
+		found = i;
+	}
+	if (!is_waiting(q, found))
+		suspect_thread(q, found, LINK_PROCESS, weight_of(q), 0);
+}

@@ -14,6 +14,7 @@
 struct listened {
 	uint64_t objects[RELAYED_MOST];
 	unsigned count;
+	unsigned bells;            /* besides, that no other process has */
 	bool more;
 };
 
@@ -36,7 +37,12 @@ static void find_listened(const struct question *q, const struct wait *w, struct
 		object = own_ends_polled(q->inquiry->ends, p, pid);
 		while (at < ret->count && ret->objects[at] != object)
 			at++;
-		if (!object || at < ret->count || own_ends_has_both(q->inquiry->ends, object, pid))
+		if (own_ends_has_both(q->inquiry->ends, object, pid) || (!scene_is_pipe(object) && ends_faces(q->inquiry->ends, object, pid)) ||
+		    object_kind(object) == OBJECT_KIND_timerfd) {
+			ret->bells++;
+			continue;
+		}
+		if (!object || at < ret->count)
 			continue;
 		if (ret->count == RELAYED_MOST) {
 			ret->more = true;
@@ -136,6 +142,14 @@ uint32_t suspects_listener(const struct question *q, uint32_t process, uint64_t 
 		found = has ? i : found;
 	}
 	return found;
+}
+
+bool suspects_listens_inside(const struct question *q)
+{
+	struct listened listened;
+
+	find_listened(q, q->wait, &listened);
+	return listened.bells && !listened.count;
 }
 
 /* It is no relay that listens for new connections, or to a person, or of whose other ends nothing is known. */

@@ -24,6 +24,7 @@ struct task_found;
 struct shared_word {
 	uint64_t device, inode;    /* of the file, named or not, that is mapped; inode 0: none */
 	uint64_t offset;           /* of the word in it */
+	bool unnamed;              /* no name leads to the file, or to the memory, any more: nobody can open it anew */
 	char name[SHARED_WORD_NAME];
 };
 

@@ -182,7 +182,8 @@ static void find_perhaps(struct look *look)
 		if (is_found(look, list[i].thread))
 			continue;
 		d = f.diagnosis = diagnose_standing(look, &list[i]);
-		if (now_perhaps_tells(scene, diagnoser_ends(look->session.diagnoser), d, &list[i], from) && !is_found(look, now_perhaps_keeper(d)->thread))
+		if (list[i].lost || (now_perhaps_tells(scene, diagnoser_ends(look->session.diagnoser), d, &list[i], from) &&
+				     !is_found(look, now_perhaps_keeper(d)->thread)))
 			look->perhaps[look->perhaps_count++] = f;
 	}
 }
@@ -305,7 +306,10 @@ static void put_perhaps(struct look *look, struct buf *buf)
 		const struct finding *f = &look->perhaps[i];
 
 		buf_text(buf, i ? "" : "Longest without an answer, and may be meant:\n");
-		now_perhaps_text(&look->arena, f->diagnosis, look->session.scene->end_ns - f->standing->early_ns, buf);
+		if (f->standing->lost)
+			now_lost_text(&look->arena, &look->session, f->diagnosis, f->standing, buf);
+		else
+			now_perhaps_text(&look->arena, f->diagnosis, look->session.scene->end_ns - f->standing->early_ns, buf);
 	}
 }
 

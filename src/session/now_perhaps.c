@@ -6,6 +6,7 @@
 
 #include "diagnose/describe.h"
 #include "diagnose/judgement.h"
+#include "diagnose/shared_word.h"
 
 /* And not who only had the processor that one there wanted. */
 static bool is_on_path(const struct diagnosis *d, uint32_t thread)
@@ -90,4 +91,19 @@ void now_perhaps_text(struct arena *arena, const struct diagnosis *d, uint64_t f
 		buf_printf(buf, ", %s", d->doings[0].words);
 	answer_place(arena, buf, keeper);
 	buf_printf(buf, " (%u %%; `argus now %" PRIu32 "` tells more)\n", sure_of(d), d->victim.pid);
+}
+
+void now_lost_text(struct arena *arena, const struct session *session, const struct diagnosis *d, const struct standing *s, struct buf *buf)
+{
+	const struct scene *scene = session->scene;
+	const struct wait *w = &scene->waits[scene_waits_end(scene, s->thread) - 1];
+	const struct descriptor *word = word_shared(diagnoser_ends(session->diagnoser), w);
+
+	buf_printf(buf, "  %s, for at least %s: it waits for a word in ", answer_who(arena, &d->victim),
+		   describe_time(arena, scene->end_ns - s->early_ns));
+	if (word && word->text[0])
+		buf_escaped(buf, word->text, strlen(word->text), NULL);
+	else
+		buf_text(buf, "shared memory");
+	buf_printf(buf, ", which no other process has mapped (`argus now %" PRIu32 "` tells more)\n", d->victim.pid);
 }

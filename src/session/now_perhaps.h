@@ -6,6 +6,7 @@
 #include "diagnose/ends.h"
 #include "diagnose/scene.h"
 #include "diagnose/standing.h"
+#include "session/session.h"
 
 /* Who keeps it, as far as that is known; NULL: nobody but itself is. */
 const struct actor *now_perhaps_keeper(const struct diagnosis *diagnosis);
@@ -14,5 +15,7 @@ bool now_perhaps_tells(const struct scene *scene, const struct ends *ends, const
 		       uint64_t from_ns);
 /* A line. */
 void now_perhaps_text(struct arena *arena, const struct diagnosis *diagnosis, uint64_t for_ns, struct buf *buf);
+/* Whose word lies in memory that nobody else has mapped. */
+void now_lost_text(struct arena *arena, const struct session *session, const struct diagnosis *diagnosis, const struct standing *standing, struct buf *buf);
 
 #endif

@@ -54,6 +54,7 @@ enum event_type {
 #undef VALUE
 
 #define DESCRIPTOR_SPOKE_LAST 4u /* in the access of a TCP connection */
+#define DESCRIPTOR_UNNAMED 1u    /* state of a word in shared memory */
 #define SYSCALL_NONE 0xffffu   /* in no system call */
 #define PROBES_MOST 256u       /* probes of a recording; their numbers begin with 1 */
 
