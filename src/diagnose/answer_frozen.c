@@ -109,7 +109,7 @@ static const struct group_limit *limit_found(const struct describer *d, const st
 	for (uint32_t i = d->scene->group_limit_count; i-- > 0; ) {
 		const struct group_limit *l = &d->scene->group_limits[i];
 
-		if ((l->kind == GROUP_LIMIT_memory) == memory && l->kind != GROUP_LIMIT_processes && l->time >= g->start_ns &&
+		if ((l->kind == GROUP_LIMIT_memory) == memory && l->kind < GROUP_LIMIT_processes && l->time >= g->start_ns &&
 		    group_limit_is_of(d->scene, thread, l))
 			return l;
 	}
@@ -161,7 +161,7 @@ static void tell_devices(const struct describer *d, const struct diagnosis *g, u
 	for (uint32_t i = d->scene->group_limit_count; i-- > 0; ) {
 		const struct group_limit *l = &d->scene->group_limits[i];
 
-		if (l->kind == GROUP_LIMIT_memory || l->kind == GROUP_LIMIT_processes || l->kind >= sizeof(may) / sizeof(*may) || l->time < g->start_ns ||
+		if (l->kind == GROUP_LIMIT_memory || l->kind >= sizeof(may) / sizeof(*may) || l->time < g->start_ns ||
 		    !group_limit_is_of(d->scene, thread, l))
 			continue;
 		newest = newest ? newest : l->time;
@@ -193,8 +193,9 @@ static void tell_processes(const struct describer *d, const struct diagnosis *g,
 	}
 	if (!l)
 		return;
-	buf_text(buf, " Its control group ");
+	buf_text(buf, l->kind == GROUP_LIMIT_user_processes ? " Its user (" : " Its control group ");
 	buf_escaped(buf, l->path, strlen(l->path), NULL);
+	buf_text(buf, l->kind == GROUP_LIMIT_user_processes ? ")" : "");
 	buf_printf(buf, " %s at its limit of %" PRIu64 " processes and threads", still ? "is" : "was", l->limit);
 	if (l->most) {
 		describe_thread(d, l->most, still ? now : l->time, &who);

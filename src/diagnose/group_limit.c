@@ -36,7 +36,7 @@ bool group_limit_of_device(const struct scene *scene, uint32_t thread, uint64_t 
 	for (uint32_t i = scene->group_limit_count; i-- > 0; ) {
 		const struct group_limit *l = &scene->group_limits[i];
 
-		if (l->kind != GROUP_LIMIT_memory && l->kind != GROUP_LIMIT_processes && l->time >= from_ns && group_limit_is_of(scene, thread, l))
+		if (l->kind != GROUP_LIMIT_memory && l->kind < GROUP_LIMIT_processes && l->time >= from_ns && group_limit_is_of(scene, thread, l))
 			return true;
 	}
 	return false;
@@ -60,7 +60,10 @@ const struct group_limit *group_limit_of_processes(const struct scene *scene, ui
 	for (uint32_t i = scene->group_limit_count; i-- > 0; ) {
 		const struct group_limit *l = &scene->group_limits[i];
 
-		if (l->kind == GROUP_LIMIT_processes && l->time >= from_ns && l->refused && group_limit_is_of(scene, thread, l))
+		if (l->time < from_ns)
+			continue;
+		if ((l->kind == GROUP_LIMIT_processes && l->refused && group_limit_is_of(scene, thread, l)) ||
+		    (l->kind == GROUP_LIMIT_user_processes && l->pid == scene_pid(scene, thread)))
 			return l;
 	}
 	return NULL;

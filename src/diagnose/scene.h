@@ -309,7 +309,8 @@ struct group_limit {
 	uint32_t most;           /* thread: of who has most of the memory, or of the program that has most of the processes; 0 not known */
 	uint32_t device, refused;
 	uint8_t kind;            /* GROUP_LIMIT_ */
-	const char *path;
+	const char *path;        /* of the group; of a user's processes the user's number */
+	uint32_t pid;            /* whose limit it is; 0 the group's */
 };
 
 /* A signal that is to end a program, and that a thread has not taken, as a snapshot found it. */

@@ -532,7 +532,7 @@ static void on_rare(struct gatherer *b, const struct event *e)
 		const struct event_group_limit *l = event_as(e, group_limit);
 
 		vec_push(&b->group_limits, ((struct group_limit){ e->time, l->limit, l->used, l->most_bytes, thread_of(b, l->most, e->time), l->device,
-								  l->refused, l->kind, arena_strndup(&b->scene->arena, e->tail, e->tail_length) }));
+								  l->refused, l->kind, arena_strndup(&b->scene->arena, e->tail, e->tail_length), e->tid }));
 		break;
 	}
 	case EVENT_signal_pending: {

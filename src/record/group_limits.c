@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "record/user_limits.h"
+
 #define LEVELS_MOST 16
 #define PROCESSES_MOST 4096
 #define NAMES_MOST 64
@@ -96,7 +98,7 @@ static void find_most(const struct group *group, struct event_group_limit *limit
 
 static int tell(const struct group *group, const struct event_group_limit *limit, struct err *err)
 {
-	return group->sink->limit(group->sink, limit, group->folder + group->mount, err);
+	return group->sink->limit(group->sink, 0, limit, group->folder + group->mount, err);
 }
 
 static int read_memory(const struct group *group, struct err *err)
@@ -258,6 +260,18 @@ static int read_group(const char *controller, const char *path, size_t length, b
 	return r;
 }
 
+static int read_user(uint32_t pid, struct group_limits_sink *sink, struct err *err)
+{
+	struct event_group_limit limit;
+	uint32_t user;
+	char text[16];
+
+	if (!user_limit_read(pid, &limit, &user))
+		return 0;
+	snprintf(text, sizeof(text), "%" PRIu32, user);
+	return sink->limit(sink, pid, &limit, text, err);
+}
+
 int group_limits_read(uint32_t pid, bool processes, struct buf *told, struct group_limits_sink *sink, struct err *err)
 {
 	char path[64], line[PATH_MAX + 256], place[PATH_MAX + 256];
@@ -286,5 +300,5 @@ int group_limits_read(uint32_t pid, bool processes, struct buf *told, struct gro
 	}
 	if (file)
 		fclose(file);
-	return r;
+	return r || !processes ? r : read_user(pid, sink, err);
 }

@@ -11,11 +11,12 @@
 #include "trace/event.h"
 
 struct group_limits_sink {
-	int (*limit)(struct group_limits_sink *sink, const struct event_group_limit *limit, const char *path, struct err *err);
+	/* `pid`: whose the limit is; 0 the group's. */
+	int (*limit)(struct group_limits_sink *sink, uint32_t pid, const struct event_group_limit *limit, const char *path, struct err *err);
 };
 
 /* Those of the process's groups; `processes`: of processes, else the others. `told`: the groups that were told, so that each is once; the
- * caller's, empty at first. A process that has gone has none. */
+ * caller's, empty at first. Of processes its user's limit, too. A process that has gone has none. */
 int group_limits_read(uint32_t pid, bool processes, struct buf *told, struct group_limits_sink *sink, struct err *err);
 
 #endif

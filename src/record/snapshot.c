@@ -181,9 +181,9 @@ static int on_cgroup(struct cgroups_sink *sink, const struct event_cgroup *cgrou
 	return emit(container(sink, struct snapshots, cgroups), 0, EVENT_cgroup, cgroup, path, strlen(path), err);
 }
 
-static int on_limit(struct group_limits_sink *sink, const struct event_group_limit *limit, const char *path, struct err *err)
+static int on_limit(struct group_limits_sink *sink, uint32_t pid, const struct event_group_limit *limit, const char *path, struct err *err)
 {
-	return emit(container(sink, struct snapshots, limits), 0, EVENT_group_limit, limit, path, strlen(path), err);
+	return emit(container(sink, struct snapshots, limits), pid, EVENT_group_limit, limit, path, strlen(path), err);
 }
 
 int snapshots_open(const struct programs *programs, struct stacks *stacks, struct state_opening *opening, struct snapshot_sink *sink,

@@ -1,0 +1,107 @@
+/* See user_limits.h. */
+#include "record/user_limits.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#define NAMES_MOST 64
+
+/* Of all tasks that there are. */
+static uint64_t count_tasks(void)
+{
+	FILE *file = fopen("/proc/loadavg", "re");
+	uint64_t count = UINT64_MAX;
+
+	if (file && fscanf(file, "%*f %*f %*f %*u/%" SCNu64, &count) != 1)
+		count = UINT64_MAX;
+	if (file)
+		fclose(file);
+	return count;
+}
+
+/* The real user counts. False: it is not there. */
+static bool read_status(uint32_t pid, char comm[32], uint32_t *ret_user, uint32_t *ret_threads)
+{
+	unsigned known = 0;
+	char path[64], line[256];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/status", pid);
+	file = fopen(path, "re");
+	while (file && known < 3 && fgets(line, sizeof(line), file))
+		known += sscanf(line, "Name: %31[^\n]", comm) == 1 || sscanf(line, "Uid: %" SCNu32, ret_user) == 1 ||
+			 sscanf(line, "Threads: %" SCNu32, ret_threads) == 1;
+	if (file)
+		fclose(file);
+	return known == 3;
+}
+
+static void count_of_user(uint32_t user, struct event_group_limit *limit)
+{
+	struct { char comm[32]; uint32_t pid, count; } names[NAMES_MOST];
+	uint32_t known = 0, at, its_user, threads;
+	DIR *dir = opendir("/proc");
+	struct dirent *entry;
+	char comm[32];
+
+	while (dir && (entry = readdir(dir))) {
+		uint32_t pid = isdigit((unsigned char)entry->d_name[0]) ? (uint32_t)strtoul(entry->d_name, NULL, 10) : 0;
+
+		if (!pid || !read_status(pid, comm, &its_user, &threads) || its_user != user)
+			continue;
+		limit->used += threads;
+		for (at = 0; at < known && strcmp(names[at].comm, comm) != 0; )
+			at++;
+		if (at == known && known < NAMES_MOST) {
+			memcpy(names[at].comm, comm, sizeof(comm));
+			names[at].pid = pid;
+			names[known++].count = 0;
+		}
+		if (at < known && (names[at].count += threads) > limit->most_bytes) {
+			limit->most_bytes = names[at].count;
+			limit->most = names[at].pid;
+		}
+	}
+	if (dir)
+		closedir(dir);
+}
+
+/* The soft one. The call may be refused where the file is not. */
+static uint64_t read_limit(uint32_t pid)
+{
+	struct rlimit limit;
+	uint64_t value;
+	char path[64], line[256];
+	FILE *file;
+
+	if (!prlimit((pid_t)pid, RLIMIT_NPROC, NULL, &limit))
+		return limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit.rlim_cur;
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/limits", pid);
+	file = fopen(path, "re");
+	value = UINT64_MAX;
+	while (file && value == UINT64_MAX && fgets(line, sizeof(line), file))
+		if (sscanf(line, "Max processes %" SCNu64, &value) != 1)
+			value = UINT64_MAX;
+	if (file)
+		fclose(file);
+	return value;
+}
+
+bool user_limit_read(uint32_t pid, struct event_group_limit *ret_limit, uint32_t *ret_user)
+{
+	uint64_t limit = read_limit(pid);
+	uint32_t threads;
+	char comm[32];
+
+	/* the number of all tasks spares the rest nearly always */
+	if (limit == UINT64_MAX || limit > count_tasks() || !read_status(pid, comm, ret_user, &threads) || !*ret_user)
+		return false;
+	*ret_limit = (struct event_group_limit){ .kind = GROUP_LIMIT_user_processes, .limit = limit };
+	count_of_user(*ret_user, ret_limit);
+	return ret_limit->used >= limit;
+}
