@@ -10,7 +10,7 @@ import socket, time
 s = socket.create_server(('127.0.0.1', 0))
 u = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 u.bind(('127.0.0.1', 0))
-open('ports.new', 'w').write(f'{s.getsockname()[1]} {u.getsockname()[1]}')
+open('ports.new', 'w').write(f'{s.getsockname()[1]} {u.getsockname()[1]}\n')
 import os
 os.rename('ports.new', 'ports')
 c, _ = s.accept()
@@ -42,6 +42,7 @@ import multiprocessing, os, signal
 s = multiprocessing.Semaphore(0)
 s.acquire()
 END_PY
+client= resolver=
 python3 server.py & server=$!
 python3 word.py & word=$!
 trap 'kill $server $word $client $resolver 2>/dev/null; wait 2>/dev/null || true' EXIT
