@@ -164,7 +164,8 @@ static bool passes_on(struct asking *a, const struct hang *its, const struct wai
 		return true;
 	a->f.thread = its->thread;
 	hangs_learn_places(&a->f);
-	return serves(&a->f, w) || is_launcher(a, w) || (asked && hangs_reads_output(&a->f, asked, w)) || (hangs_got_events(&a->f, w) && hangs_rests_at(&a->f, w)) ||
+	return serves(&a->f, w) || is_launcher(a, w) || (asked && hangs_reads_output(&a->f, asked, w)) ||
+	       (hangs_got_events(&a->f, w) && hangs_rests_at(&a->f, w)) ||
 	       ((w->kind == WAIT_KIND_epoll || (w->kind == WAIT_KIND_poll && w->argument > 2)) && hangs_rests_at(&a->f, w));
 }
 

@@ -42,7 +42,7 @@ import multiprocessing, os, signal
 s = multiprocessing.Semaphore(0)
 s.acquire()
 END_PY
-client= resolver=
+client='' resolver=''
 python3 server.py & server=$!
 python3 word.py & word=$!
 trap 'kill $server $word $client $resolver 2>/dev/null; wait 2>/dev/null || true' EXIT
