@@ -297,7 +297,8 @@ static void find_drips(struct finder *f)
 		}
 		piped = first && f->options->pid && scene_is_pipe(first->kind == WAIT_KIND_poll ? first->detail : first->object) &&
 			!(first->kind == WAIT_KIND_poll && hangs_polls_own_pair(f, first)); /* by which its loop is woken */
-		if (first && came && end - begin >= hangs_long_ns(f, LIMIT_busy_ns) && (piped || hangs_role_in(f, first) == END_CLIENT) &&
+		if (first && came && end - begin >= hangs_long_ns(f, LIMIT_busy_ns) &&
+		    (piped || (hangs_role_in(f, first) == END_CLIENT && !hangs_polls_own_pair(f, first))) &&
 		    (f->options->pid || (sender_sleeps(f, first, begin, end) && came_to_end(f, &f->scene->episodes[t->episode + i - 1]) &&
 					 !hangs_ended_by_clock(f, &f->scene->waits[f->scene->episodes[t->episode + i - 1].last]))))
 			offer(f, RULE_drops, begin, end);

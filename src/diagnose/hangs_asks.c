@@ -3,12 +3,37 @@
 
 #include "base/search.h"
 
+/* Which end of its only connection the process has; END_UNKNOWN: it has none, or several. */
+static enum end_role only_role(const struct finder *f, uint32_t pid)
+{
+	struct row row = ends_of_process(f->ends, pid);
+	enum end_role found = END_UNKNOWN;
+	uint64_t object = 0;
+
+	for (uint32_t i = 0; i < row.count; i++) {
+		uint64_t its = ends_at(f->ends, row, i)->at.object;
+		enum end_role role = its == object ? END_UNKNOWN : ends_role(f->ends, its);
+
+		if (role == END_UNKNOWN)
+			continue;
+		if (object)
+			return END_UNKNOWN;
+		object = its;
+		found = role;
+	}
+	return found;
+}
+
 enum end_role hangs_role_in(const struct finder *f, const struct wait *w)
 {
 	enum end_role role = ends_role(f->ends, w->object);
 
 	if (role == END_UNKNOWN && w->kind == WAIT_KIND_poll)
 		role = ends_role(f->ends, w->detail);
+	/* its loop's bell comes first, and a connection behind that */
+	if (role == END_UNKNOWN && w->kind == WAIT_KIND_poll && w->argument == 2 && w->detail && rule_holds(f->scene, RULE_bell_first) &&
+	    hangs_polls_own_pair(f, w))
+		role = only_role(f, scene_pid(f->scene, w->thread));
 	if (w->kind == WAIT_KIND_epoll)
 		role = ends_set_role(f->ends, w->object);
 	return role;
@@ -272,4 +297,21 @@ bool hangs_has_answered(const struct finder *f, const struct wait *w)
 	target = scene->wakes[i].target;
 	return scene->wakes[i].time + limit_of(scene, LIMIT_asked_before_ns) >= w->start_ns && !scene_is_system(scene, target) &&
 	       !scene_same_process(scene, target, w->thread) && !asks_own_child(scene, w, &scene->wakes[i]) && listened_first(f, w, target, true);
+}
+
+bool hangs_asked_just_before(const struct scene *scene, uint32_t thread, const struct episode *e)
+{
+	uint32_t i = scene_wakes_from(scene, thread, e->start_ns);
+
+	if (i-- == scene->threads[thread].wake || scene->wakes[i].time + limit_of(scene, LIMIT_asked_before_ns) < e->start_ns)
+		return false;
+	return !scene_is_system(scene, scene->wakes[i].target) && !scene_same_process(scene, scene->wakes[i].target, thread);
+}
+
+bool hangs_asks_over(const struct finder *f, const struct episode *e)
+{
+	const struct wait *w = &f->scene->waits[e->last];
+
+	return hangs_role_in(f, w) == END_CLIENT &&
+	       (!hangs_polls_own_pair(f, w) || (w->end == WAIT_END_THREAD && hangs_asked_just_before(f->scene, e->thread, e)));
 }

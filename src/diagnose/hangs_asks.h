@@ -23,5 +23,9 @@ const struct wait *hangs_as_ended(const struct scene *scene, const struct wait *
 bool hangs_woke_who_ended(const struct finder *f, const struct wait *w);
 /* It listened to a window server and to its own loop's bell, and the server let it go on: what that sends there are mostly events. */
 bool hangs_got_events(const struct finder *f, const struct wait *w);
+/* It woke another process just before. */
+bool hangs_asked_just_before(const struct scene *scene, uint32_t thread, const struct episode *e);
+/* It waits on the connection that it began: behind its loop's bell that may be one for news, unless it asked just before and was let go on. */
+bool hangs_asks_over(const struct finder *f, const struct episode *e);
 
 #endif

@@ -106,15 +106,6 @@ static bool waits_to_be_told(const struct wait *w)
 	       (w->kind == WAIT_KIND_poll && object_kind(w->detail) == OBJECT_KIND_eventfd);
 }
 
-bool hangs_asked_just_before(const struct scene *scene, uint32_t thread, const struct episode *e)
-{
-	uint32_t i = scene_wakes_from(scene, thread, e->start_ns);
-
-	if (i-- == scene->threads[thread].wake || scene->wakes[i].time + limit_of(scene, LIMIT_asked_before_ns) < e->start_ns)
-		return false;
-	return !scene_is_system(scene, scene->wakes[i].target) && !scene_same_process(scene, scene->wakes[i].target, thread);
-}
-
 /* Its loop listens to nothing but what other threads of its process wake it by, and they all wait to be told something, too. Not so where one
  * of them asked another process just before, and the loop has set itself a limit for it. */
 static bool rests_with_its_threads(const struct finder *f, const struct episode *e)

@@ -6,7 +6,5 @@
 #include "diagnose/hangs_rest.h"
 
 bool hangs_is_left_to_others(const struct finder *f, const struct episode *e);
-/* Whether the thread had asked somebody just before it began to wait. */
-bool hangs_asked_just_before(const struct scene *scene, uint32_t thread, const struct episode *e);
 
 #endif

@@ -502,7 +502,7 @@ static bool is_worth_asking(const struct finder *f, const struct episode *e)
 	if (w->kind == WAIT_KIND_read || w->kind == WAIT_KIND_poll)
 		return hangs_role_in(f, w) != END_SERVER && hangs_role_in(f, w) != END_LISTENER &&
 		       (w->kind == WAIT_KIND_read || w->argument <= 1 ||
-			(w->argument == 2 && !hangs_is_window_server(f, w->detail) && (hangs_role_in(f, w) == END_CLIENT || hangs_awaits_answer(f, w))));
+			(w->argument == 2 && !hangs_is_window_server(f, w->detail) && (hangs_asks_over(f, e) || hangs_awaits_answer(f, w))));
 	return true;
 }
 
