@@ -39,17 +39,17 @@ static bool waits_elsewhere(const struct finder *f, const struct wake *given)
 /* It may be told something from outside of the process, or works: so may be what all others wait for. */
 static bool may_go_on(const struct scene *scene, uint32_t thread)
 {
-	const struct wait *w = stands_in(scene, thread);
-	const struct episode *e = scene_episode(scene, thread, scene->end_ns - 1);
+	uint32_t first = scene->threads[thread].wait, end = scene_waits_end(scene, thread);
+	const struct wait *w = end > first ? &scene->waits[end - 1] : NULL;
 
 	if (scene->tables->threads[thread].end_ns <= scene->end_ns)
 		return false;
-	if (w && (w->kind == WAIT_KIND_sleep || is_for_word(w) || w->hint_kind == HINT_KIND_thread_exit))
-		return false;
+	if (!w)
+		return true;
 	/* by the clock: as the trace ends it may have its moment */
-	if (!w && e && (scene->waits[e->last].kind == WAIT_KIND_sleep || (is_for_word(&scene->waits[e->last]) && scene->waits[e->last].timeout_ns)))
-		return false;
-	return true;
+	if (w->end != WAIT_END_OPEN)
+		return w->kind != WAIT_KIND_sleep && !(is_for_word(w) && w->timeout_ns);
+	return w->kind != WAIT_KIND_sleep && !is_for_word(w) && w->hint_kind != HINT_KIND_thread_exit;
 }
 
 bool hangs_worker_waits(const struct finder *f, const struct episode *e)
