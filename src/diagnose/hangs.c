@@ -521,6 +521,29 @@ static size_t find_outer_of(struct arena *arena, struct diagnoser *diagnoser, co
 	return hangs_outer_of(diagnoser, &all, found, count, options->pid, ret_hang);
 }
 
+/* What is looked up in a window was found by more than that shows: another that seems worse there may only rest. */
+static void put_first(const struct hangs_options *options, struct hang *hangs, size_t count)
+{
+	size_t at = count;
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < count && options->first_tid; i++) {
+		uint64_t from = hangs[i].start_ns > options->from_ns ? hangs[i].start_ns : options->from_ns;
+		uint64_t to = hangs[i].end_ns < options->to_ns ? hangs[i].end_ns : options->to_ns;
+
+		if (hangs[i].tid == options->first_tid && to > from && to - from > most) {
+			most = to - from;
+			at = i;
+		}
+	}
+	if (at < count) {
+		const struct hang first = hangs[at];
+
+		memmove(hangs + 1, hangs, at * sizeof(*hangs));
+		hangs[0] = first;
+	}
+}
+
 size_t hangs_find(struct arena *arena, struct diagnoser *diagnoser, const struct hangs_options *options,
 		  const struct hang **ret_hangs)
 {
@@ -540,6 +563,7 @@ size_t hangs_find(struct arena *arena, struct diagnoser *diagnoser, const struct
 		hangs[count++] = h;
 	}
 	hangs_rank(scene->judgement, hangs, count);
+	put_first(options, hangs, count);
 	count = hangs_prefer_outer(diagnoser, options, hangs, count);
 	if (!count && options->pid)
 		count = find_outer_of(arena, diagnoser, options, hangs);

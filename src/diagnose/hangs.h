@@ -37,6 +37,7 @@ struct hangs_options {
 	uint64_t from_ns, to_ns;  /* only those that overlap; to_ns 0: all */
 	uint64_t threshold_ns;    /* 0: the usual ones */
 	bool looked_up;           /* one that is known is looked up in the window: what only a question would list, and what others mean, is left alone */
+	uint32_t first_tid;       /* that is looked up: a hang of this thread comes first, but for the one that the thread keeps from going on; 0 the worst */
 	bool goes_before, goes_on; /* the scene is a part, with more before it or behind it: pieces of work at its edges count, however short */
 };
 

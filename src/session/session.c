@@ -270,6 +270,7 @@ int session_find_thread(const struct session *s, struct hang *hang, struct err *
 int session_turn_to(struct session *s, struct arena *arena, struct hang *hang, uint32_t pid, bool outer, struct err *err)
 {
 	struct hangs_options options = { .pid = pid, .from_ns = hang->start_ns, .to_ns = hang->end_ns,
+					 .first_tid = outer ? hang->tid : 0,
 					 .looked_up = hang->rule != RULE_as_if_asked && hang->rule != RULE_kept_on_the_way };
 	const struct hang *hangs, *best = NULL;
 	uint64_t most = 0, began_ns = UINT64_MAX;
@@ -288,13 +289,13 @@ int session_turn_to(struct session *s, struct arena *arena, struct hang *hang, u
 		uint64_t to = hangs[i].end_ns < hang->end_ns ? hangs[i].end_ns : hang->end_ns;
 		uint64_t shared = to > from ? to - from : 0;
 
-		if (outer && !best && shared * 2 > hang->end_ns - hang->start_ns)
-			best = &hangs[i];
-		if (!outer && hangs[i].tid == hang->tid && shared > most) {
+		if (hangs[i].tid == hang->tid && shared > most) {
 			best = &hangs[i];
 			most = shared;
 		}
 	}
+	if (best && outer)
+		best = &hangs[0];
 	if (best) {
 		/* what is looked at may not reach as far back as the hang does */
 		if (hang->tid == best->tid && hang->start_ns < s->scene->start_ns)
