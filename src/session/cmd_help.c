@@ -32,7 +32,7 @@ static int run(struct command_context *context, struct err *err)
 const struct command command_help = {
 	.name = "help",
 	.arguments = "[WORD]",
-	.summary = "explain a command, an option, an event, an edge or a word of an answer",
+	.summary = "explain a command, an option, an event, an edge, a rule or a word of an answer",
 	.help = "A word that names none of them is looked up in the texts of all of them.\n"
 		"`argus help --OPTION` and `argus help OPTION` are the same.\n",
 	.options = options,

@@ -2,39 +2,21 @@
 #include "base/json.h"
 #include "diagnose/judgement.h"
 #include "session/command.h"
+#include "session/rule_text.h"
 
 static const struct option_spec rules_options[] = {
 	OPTION_JSON,
 	{ 0 }
 };
 
-static const char *put_value(struct arena *arena, const struct limit_info *limit)
-{
-	switch (limit->unit) {
-	case UNIT_ns:
-		if (limit->value % 1000000000 == 0)
-			return arena_printf(arena, "%lu s", (unsigned long)(limit->value / 1000000000));
-		return limit->value % 1000000 ? arena_printf(arena, "%lu ns", (unsigned long)limit->value)
-					      : arena_printf(arena, "%lu ms", (unsigned long)(limit->value / 1000000));
-	case UNIT_percent:
-		return arena_printf(arena, "%lu %%", (unsigned long)limit->value);
-	case UNIT_count:
-		break;
-	}
-	return arena_printf(arena, "%lu", (unsigned long)limit->value);
-}
-
-static void put_text(struct arena *arena, struct buf *buf)
+static void put_text(struct buf *buf)
 {
 	for (unsigned rule = 1; rule < RULE_COUNT; rule++) {
 		const struct rule_info *info = &rule_infos[rule];
 
 		if (rule == 1 || info->stage != rule_infos[rule - 1].stage)
 			buf_printf(buf, "%s%s:\n", rule == 1 ? "" : "\n", rule_stage_name(info->stage));
-		buf_printf(buf, "  %-20s %3u %%  %s\n", info->name, (unsigned)info->weight, info->why);
-		for (unsigned i = 0; i < LIMIT_COUNT; i++)
-			if (limit_infos[i].rule == rule)
-				buf_printf(buf, "      %s = %s: %s\n", limit_infos[i].name, put_value(arena, &limit_infos[i]), limit_infos[i].why);
+		rule_text(buf, (enum rule_id)rule);
 	}
 }
 
@@ -80,7 +62,7 @@ static int run_rules(struct command_context *context, struct err *err)
 	if (options_has(context->options, "json"))
 		put_json(&buf);
 	else
-		put_text(context->arena, &buf);
+		put_text(&buf);
 	r = sink_buf(context->out, &buf);
 	buf_done(&buf);
 	return r;

@@ -89,7 +89,8 @@ static void print_index(struct command_context *context, const char *reply)
 	if (until) {
 		localtime_r(&until, &parts);
 		strftime(when, sizeof(when), "%H:%M:%S", &parts);
-		sink_printf(context->out, "index    %" PRIu64 " hang%s in the ring up to %s (`argus hangs %s` lists them), %.2f s of a processor, %.0f MB\n",
+		sink_printf(context->out,
+			    "index    %" PRIu64 " hang%s in the ring up to %s (`argus hangs %s` lists them), %.2f s of a processor, %.0f MB at most\n",
 			    hangs, hangs == 1 ? "" : "s", when, value_of(arena, reply, "folder"), (double)number_of(arena, reply, "index_cpu_us") / 1e6,
 			    (double)number_of(arena, reply, "index_memory") / 1e6);
 	}

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/suggest.h"
 #include "graph/graph.h"
+#include "session/rule_text.h"
 #include "trace/event.h"
 
 #define HELP_JSON_VERSION 1
@@ -28,7 +29,7 @@ void help_commands(struct buf *buf)
 	for (size_t i = 0; commands[i]; i++)
 		buf_printf(buf, "  %-12s %s\n", commands[i]->name, commands[i]->summary);
 	buf_text(buf, "\n`argus COMMAND -h` describes one, `argus help WORD` a word of an answer, an option,\n"
-		      "an event or an edge.\n"
+		      "an event, an edge or a rule.\n"
 		      "The default file is " COMMAND_TRACE ".\n");
 }
 
@@ -95,6 +96,19 @@ static bool describe_mechanism(struct buf *buf, const char *word)
 	return false;
 }
 
+/* A rule by which the diagnosis judges, as answers name them; or the one that a limit belongs to. */
+static void describe_rule(struct buf *buf, const char *word)
+{
+	enum rule_id rule = rule_named(word);
+
+	if (!rule)
+		return;
+	buf_printf(buf, "rule of the stage `%s`, and its limits (`argus rules` lists all):\n", rule_stage_name(rule_infos[rule].stage));
+	rule_text(buf, rule);
+	if (*rule_infos[rule].says)
+		buf_printf(buf, "  An answer says of it: %s.\n", rule_infos[rule].says);
+}
+
 static bool describe_term(struct buf *buf, const char *word)
 {
 	for (const struct help_term *term = help_terms; term->name; term++) {
@@ -152,6 +166,8 @@ static int refuse_word(const char *word, struct err *err)
 			suggest_offer(&near, event_infos[i].name);
 	for (const struct help_term *term = help_terms; term->name; term++)
 		suggest_offer(&near, term->name);
+	for (unsigned i = 1; i < RULE_COUNT; i++)
+		suggest_offer(&near, rule_infos[i].name);
 	if (near.nearest)
 		return err_set(err, -ENOENT, "nothing is called '%s'; did you mean %s?", word, near.nearest);
 	return err_set(err, -ENOENT, "nothing is called '%s', and no help mentions it; `argus -h` lists the commands", word);
@@ -173,6 +189,7 @@ int help_word(struct buf *buf, const char *word, int width, struct err *err)
 	if (event)
 		describe_event(buf, event);
 	describe_mechanism(buf, word);
+	describe_rule(buf, name);
 	if (!buf->length && strlen(word) > 2) {
 		list_mentions(buf, word);
 		if (buf->length) {
