@@ -227,9 +227,13 @@ uint64_t request_start(const struct scene *scene, const struct episode *episode)
 		    scene->boundaries.items[i] > born)
 			born = scene->boundaries.items[i];
 	created = e > first ? last_birth(scene, e->thread, e->start_ns) : 0;
-	for (unsigned i = 0; i < 100 && e > first && e[-1].end_ns > born; i++, e--)
+	for (unsigned i = 0; i < 100 && e > first && e[-1].end_ns > born; i++, e--) {
+		/* What lies between the two is not told: but for those that it woke just before it began to wait. */
+		if (e->start_ns < scene->threads[e->thread].since_ns && e[-1].end_ns + limit_of(scene, LIMIT_asked_before_ns) < e->start_ns)
+			return e->start_ns - limit_of(scene, LIMIT_asked_before_ns);
 		if (e[-1].end_ns - e[-1].start_ns > 5000000 &&
 		    (created >= e[-1].end_ns || did_something(scene, e->thread, e[-1].end_ns, episode->start_ns)))
 			return e[-1].end_ns;
+	}
 	return born > scene->threads[episode->thread].since_ns ? born : scene->threads[episode->thread].since_ns;
 }
