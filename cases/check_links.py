@@ -396,7 +396,7 @@ LINKS = {
     'does what is done once only, for whose end it waits': (of_process, False),
     'has that memory mapped, and is the only one that could end the wait': (at_other_end, False),
     'has that memory mapped, too, as others do': (at_other_end, False),
-    'has most of the processes that its control group may have': (fills_group, False),
+    'is of the program that has most of the processes that its control group may have': (fills_group, False),
     'has what it watches open for writing': (writes, False),
     'has what it looks for open': (has_open, False),
     'serves the only other session, which is open, and may have what it waits for': (serves_alike, False),

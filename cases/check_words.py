@@ -85,7 +85,7 @@ GRAMMAR = [(name, re.compile(text)) for name, text in (
     ('sharers', rf' Any process that shares this memory can end that(?:, perhaps one of these: (?P<threads>{ONE}.*?))?\.(?= [A-Z]|$)'),
     ('mapped', rf' Only who has (?P<name>.+?) mapped can end that: (?P<threads>{ONE}.*?)\.(?= [A-Z\d]|$)'),
     ('mapped', r' No other process that could be looked into has that memory mapped(?P<fellows> but who waits for the same)?'
-     r'(?:\.|(?P<named>: only one that opens it anew could end that\.)|(?P<unnamed>, and no name leads to it: nobody alive can end that\.))'),
+     r'(?:\.|(?P<named>: only one that opens it anew could end that\.)|(?P<unnamed>, and no name leads to it: nobody who was found can end that\.))'),
     ('unconnected', r' To whom it sent is not known: its socket is not connected, and the kernel keeps no address then\.'),
     ('fifo', r' It opens (?P<path>.+?), which nobody has open for (?P<way>writing|reading)\.'),
     ('other_fifo', rf' (?P<who>{ONE}), which the same process started, opens (?P<path>.+?), which nobody has open for (?P<way>writing|reading)\.'),

@@ -182,7 +182,8 @@ static void tell_devices(const struct describer *d, const struct diagnosis *g, u
 static void tell_processes(const struct describer *d, const struct diagnosis *g, struct buf *buf)
 {
 	uint64_t now = d->scene->end_ns - 1;
-	const struct group_limit *l = g->end_ns > now ? group_limit_of_processes(d->scene, g->victim.thread, 0) : NULL;
+	uint64_t lately = limit_of(d->scene, LIMIT_full_since_ns), since = now > lately ? now - lately : 0;
+	const struct group_limit *l = g->end_ns > now ? group_limit_of_processes(d->scene, g->victim.thread, since) : NULL;
 	bool still = l;
 	struct actor who;
 

@@ -141,7 +141,7 @@ static void tell_sharers(const struct describer *d, const struct diagnosis *g, c
 
 	if (!sharers->count) {
 		buf_printf(buf, " No other process that could be looked into has that memory mapped%s%s", sharers->fellows ? " but who waits for the same" : "",
-			   sharers->unnamed ? ", and no name leads to it: nobody alive can end that." : name != sharers->name ? "." :
+			   sharers->unnamed ? ", and no name leads to it: nobody who was found can end that." : name != sharers->name ? "." :
 			   ": only one that opens it anew could end that.");
 		return;
 	}

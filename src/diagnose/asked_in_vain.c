@@ -15,9 +15,9 @@ struct visit {
 	uint32_t first, last;
 };
 
-static bool goes_on(const struct scene *scene, uint32_t before, uint32_t after)
+static bool have_one_limit(const struct scene *scene, uint32_t one_wait, uint32_t other_wait)
 {
-	const struct wait *a = &scene->waits[before], *b = &scene->waits[after];
+	const struct wait *a = &scene->waits[one_wait], *b = &scene->waits[other_wait];
 	uint64_t one = a->start_ns + a->timeout_ns, other = b->start_ns + b->timeout_ns;
 
 	return a->site == b->site && a->kind == b->kind && a->timeout_ns && b->timeout_ns &&
@@ -29,9 +29,9 @@ static struct visit visit_at(const struct scene *scene, uint32_t at)
 	uint32_t thread = scene->waits[at].thread, begin = scene->threads[thread].wait, end = scene_waits_end(scene, thread);
 	struct visit v = { at, at };
 
-	while (v.first > begin && goes_on(scene, v.first - 1, v.first))
+	while (v.first > begin && have_one_limit(scene, v.first - 1, at))
 		v.first--;
-	while (v.last + 1 < end && goes_on(scene, v.last, v.last + 1))
+	while (v.last + 1 < end && have_one_limit(scene, at, v.last + 1))
 		v.last++;
 	return v;
 }
@@ -42,12 +42,8 @@ static uint64_t length_of(const struct scene *scene, struct visit v)
 }
 
 /* A wait in which one thing is awaited, by a limit: an answer, maybe. */
-static bool may_be_answer(const struct scene *scene, struct visit v)
+static bool awaits_one(const struct wait *w)
 {
-	const struct wait *w = &scene->waits[v.last];
-
-	if (w->end != WAIT_END_TIMEOUT || !w->timeout_ns || length_of(scene, v) < limit_of(scene, LIMIT_vain_limit_ns))
-		return false;
 	switch (w->kind) {
 	case WAIT_KIND_futex:
 		return !wait_has_owner(w);
@@ -58,6 +54,13 @@ static bool may_be_answer(const struct scene *scene, struct visit v)
 	default:
 		return false;
 	}
+}
+
+static bool may_be_answer(const struct scene *scene, struct visit v)
+{
+	const struct wait *w = &scene->waits[v.last];
+
+	return w->end == WAIT_END_TIMEOUT && w->timeout_ns && length_of(scene, v) >= limit_of(scene, LIMIT_vain_limit_ns);
 }
 
 /* Of two processes any threads may ask and answer; in one the workers of a pool stand for each other, too. */
@@ -76,6 +79,7 @@ static bool next_visit(const struct scene *scene, uint32_t thread, const struct 
 		if (scene->waits[i].site != there->site || scene->waits[i].kind != there->kind)
 			continue;
 		*ret_visit = visit_at(scene, i);
+		ret_visit->first = i;
 		return true;
 	}
 	return false;
@@ -95,7 +99,7 @@ static void look_at_visits(const struct scene *scene, uint32_t thread, const str
 	uint32_t end = scene_waits_end(scene, thread), i = scene->threads[thread].wait;
 	struct visit v;
 
-	for (; i < end && next_visit(scene, thread, there, i, &v); i = v.last + 1) {
+	for (; !visits->ran_out && i < end && next_visit(scene, thread, there, i, &v); i = v.last + 1) {
 		const struct wait *w = &scene->waits[v.last];
 		bool asked = w->end == WAIT_END_THREAD && woke_process_of(scene, thread, w->waker, before_ns, scene->waits[v.first].start_ns);
 
@@ -112,15 +116,25 @@ static void look_at_visits(const struct scene *scene, uint32_t thread, const str
 	}
 }
 
+uint32_t asked_in_vain_last(const struct scene *scene, uint32_t wait)
+{
+	return visit_at(scene, wait).last;
+}
+
 bool asked_in_vain_find(const struct scene *scene, const struct wait *wait, uint64_t *ret_from_ns, uint64_t *ret_to_ns)
 {
-	struct visit vain = visit_at(scene, (uint32_t)(wait - scene->waits));
 	struct visits visits = { 0 };
+	struct visit vain;
 
-	if (!rule_holds(scene, RULE_asked_in_vain) || !may_be_answer(scene, vain))
+	if (!wait->timeout_ns || !awaits_one(wait) || !rule_holds(scene, RULE_asked_in_vain))
 		return false;
+	vain = visit_at(scene, (uint32_t)(wait - scene->waits));
+	if (!may_be_answer(scene, vain))
+		return false;
+	look_at_visits(scene, wait->thread, wait, vain, &visits);
 	SCENE_EACH_MATE(scene, wait->thread, mate)
-		look_at_visits(scene, mate, wait, vain, &visits);
+		if (mate != wait->thread)
+			look_at_visits(scene, mate, wait, vain, &visits);
 	*ret_from_ns = scene->waits[vain.first].start_ns;
 	*ret_to_ns = scene->waits[vain.last].end_ns;
 	return !visits.ran_out && visits.asks_again && visits.answered >= limit_of(scene, LIMIT_vain_answers) &&
@@ -132,7 +146,7 @@ bool asked_in_vain(const struct scene *scene, const struct wait *wait)
 {
 	uint64_t from_ns, to_ns;
 
-	return wait->timeout_ns && asked_in_vain_find(scene, wait, &from_ns, &to_ns);
+	return asked_in_vain_find(scene, wait, &from_ns, &to_ns);
 }
 
 /* Both wait at one place at that time, as the workers of a pool do. */

@@ -104,7 +104,7 @@ const struct group_limit *group_limit_refuses(const struct scene *scene, const s
 {
 	const struct wait *w = &scene->waits[e->last];
 	const struct group_limit *found = NULL;
-	unsigned times = 0, more = 0;
+	unsigned again = 0, more = 0;
 	struct births b;
 
 	if (w->kind != WAIT_KIND_sleep || e->slices < 2 || !rule_holds(scene, RULE_starts_no_other))
@@ -114,12 +114,12 @@ const struct group_limit *group_limit_refuses(const struct scene *scene, const s
 
 		if (l->kind != GROUP_LIMIT_processes || !l->refused || l->time < e->start_ns || l->time > e->end_ns || !group_limit_is_of(scene, e->thread, l))
 			continue;
-		times++;
-		more += found && l->refused > found->refused;
+		again += found && !strcmp(found->path, l->path);
+		more += found && !strcmp(found->path, l->path) && l->refused > found->refused;
 		found = l;
 	}
 	/* looked at twice, it was refused more meanwhile */
-	if (!found || (times > 1 && !more))
+	if (!found || (again && !more))
 		return NULL;
 	b = births_of(scene, e);
 	if (b.within || b.ended < limit_of(scene, LIMIT_started_before) || e->end_ns - e->start_ns < b.apart_ns * limit_of(scene, LIMIT_started_late))

@@ -381,19 +381,23 @@ static void find_vain(struct finder *f)
 /* Beside a process's first thread one may wait for new work on a word, and what a window server sends has no question. */
 static bool may_give_up(const struct finder *f, const struct wait *w)
 {
-	enum end_role role = hangs_role_in(f, w);
+	enum end_role role;
 
-	if (w->end != WAIT_END_TIMEOUT || w->idle || role == END_SERVER || role == END_LISTENER || hangs_is_window_server(f, hangs_listened_to(w)))
+	if (w->end != WAIT_END_TIMEOUT || w->idle)
+		return false;
+	role = hangs_role_in(f, w);
+	if (role == END_SERVER || role == END_LISTENER || hangs_is_window_server(f, hangs_listened_to(w)))
 		return false;
 	return f->leads || (w->kind != WAIT_KIND_futex && w->kind != WAIT_KIND_semaphore);
 }
 
 static void find_asked_in_vain(struct finder *f)
 {
-	for (uint32_t i = f->scene->threads[f->thread].wait; i < scene_waits_end(f->scene, f->thread); i++) {
+	for (uint32_t i = f->scene->threads[f->thread].wait, last; i < scene_waits_end(f->scene, f->thread); i = last + 1) {
+		const struct wait *w = &f->scene->waits[last = asked_in_vain_last(f->scene, i)];
 		uint64_t from, to;
 
-		if (may_give_up(f, &f->scene->waits[i]) && asked_in_vain_find(f->scene, &f->scene->waits[i], &from, &to) && from < to)
+		if (may_give_up(f, w) && asked_in_vain_find(f->scene, w, &from, &to) && from < to)
 			offer(f, RULE_asked_in_vain, from, to);
 	}
 }

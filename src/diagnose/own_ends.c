@@ -265,7 +265,7 @@ uint64_t own_ends_asked_ns(const struct scene *scene, const struct ends *ends, c
 	uint32_t pid = scene_pid(scene, w->thread);
 
 	for (uint32_t i = row.count; i-- > 0; )
-		if (ends_at(ends, row, i)->pid == pid)
+		if (ends_at(ends, row, i)->pid == pid && ends_at(ends, row, i)->time >= scene->episodes[w->episode].start_ns)
 			return ends_at(ends, row, i)->at.access & DESCRIPTOR_SPOKE_LAST ? ends_at(ends, row, i)->at.spoke_ns : 0;
 	return 0;
 }

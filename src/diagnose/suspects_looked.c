@@ -115,6 +115,6 @@ void ask_fills_group(struct question *q)
 {
 	const struct group_limit *l = group_limit_refuses(q->scene, q->episode);
 
-	if (l && l->most && !scene_same_process(q->scene, l->most, q->wait->thread) && !is_waiting(q, l->most))
+	if (l && l->most && most_of(q->scene, l->most_bytes, l->limit) && !scene_same_process(q->scene, l->most, q->wait->thread) && !is_waiting(q, l->most))
 		suspect_thread(q, l->most, LINK_FILLS_GROUP, weight_of(q), 0);
 }

@@ -49,7 +49,7 @@ const char *walk_link_words(enum walk_link link)
 	case LINK_HAS_IT: return "has what it looks for open";
 	case LINK_WRITES: return "has what it watches open for writing";
 	case LINK_KEEPS_OPEN: return "has the pipe open still that it had from one that has ended";
-	case LINK_FILLS_GROUP: return "has most of the processes that its control group may have";
+	case LINK_FILLS_GROUP: return "is of the program that has most of the processes that its control group may have";
 	case LINK_SESSION: return "serves the only other session, which is open, and may have what it waits for";
 	}
 	return "";

@@ -164,18 +164,24 @@ static bool is_new(struct buf *told, const char *folder)
 	return true;
 }
 
-/* The name of a process, and how many threads it has: each counts. */
+/* The name of a process, which may hold any character, and how many threads it has: each counts. */
 static unsigned read_name(uint32_t pid, char *comm, size_t size)
 {
-	char path[64], line[1024], *end;
-	FILE *file;
+	char path[64], text[1024], *begin, *end;
 	unsigned threads = 0;
+	size_t length = 0;
+	FILE *file;
 
 	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/stat", pid);
 	file = fopen(path, "re");
-	if (file && fgets(line, sizeof(line), file) && strchr(line, '(') && (end = strrchr(line, ')'))) {
+	if (file)
+		length = fread(text, 1, sizeof(text) - 1, file);
+	text[length] = 0;
+	begin = strchr(text, '(');
+	end = strrchr(text, ')');
+	if (begin && end && begin < end) {
 		*end = 0;
-		snprintf(comm, size, "%s", strchr(line, '(') + 1);
+		snprintf(comm, size, "%s", begin + 1);
 		if (sscanf(end + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %u", &threads) != 1)
 			threads = 1;
 	}
@@ -260,13 +266,31 @@ static int read_group(const char *controller, const char *path, size_t length, b
 	return r;
 }
 
-static int read_user(uint32_t pid, struct group_limits_sink *sink, struct err *err)
+/* Once for each user: `told` keeps what was counted. */
+static void count_user(uint32_t user, struct buf *told, struct event_group_limit *limit)
+{
+	char words[96];
+	int length = snprintf(words, sizeof(words), "user %" PRIu32 " ", user);
+
+	for (size_t at = 0; at < told->length; at += strlen(told->data + at) + 1)
+		if (!strncmp(told->data + at, words, (size_t)length) &&
+		    sscanf(told->data + at + length, "%" SCNu64 " %" SCNu64 " %" SCNu32, &limit->used, &limit->most_bytes, &limit->most) == 3)
+			return;
+	user_limit_count(user, limit);
+	snprintf(words + length, sizeof(words) - (size_t)length, "%" PRIu64 " %" PRIu64 " %" PRIu32, limit->used, limit->most_bytes, limit->most);
+	buf_add(told, words, strlen(words) + 1);
+}
+
+static int read_user(uint32_t pid, struct buf *told, struct group_limits_sink *sink, struct err *err)
 {
 	struct event_group_limit limit;
 	uint32_t user;
 	char text[16];
 
 	if (!user_limit_read(pid, &limit, &user))
+		return 0;
+	count_user(user, told, &limit);
+	if (limit.used < limit.limit)
 		return 0;
 	snprintf(text, sizeof(text), "%" PRIu32, user);
 	return sink->limit(sink, pid, &limit, text, err);
@@ -300,5 +324,5 @@ int group_limits_read(uint32_t pid, bool processes, struct buf *told, struct gro
 	}
 	if (file)
 		fclose(file);
-	return r || !processes ? r : read_user(pid, sink, err);
+	return r || !processes ? r : read_user(pid, told, sink, err);
 }

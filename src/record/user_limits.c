@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 
 #define NAMES_MOST 64
+#define SPARED (UINT64_C(1) << 21 | UINT64_C(1) << 24) /* CAP_SYS_ADMIN, CAP_SYS_RESOURCE */
 
 /* Of all tasks that there are. */
 static uint64_t count_tasks(void)
@@ -24,45 +25,58 @@ static uint64_t count_tasks(void)
 	return count;
 }
 
-/* The real user counts. False: it is not there. */
-static bool read_status(uint32_t pid, char comm[32], uint32_t *ret_user, uint32_t *ret_threads)
+struct status {
+	char comm[32];
+	uint32_t user, threads;    /* the real user counts */
+	uint64_t privileges;       /* CAP_ */
+};
+
+/* False: it is not there. The kernel tells a name with its control characters escaped; it may be empty. */
+static bool read_status(uint32_t pid, struct status *ret_status)
 {
 	unsigned known = 0;
 	char path[64], line[256];
 	FILE *file;
 
+	*ret_status = (struct status){ 0 };
 	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/status", pid);
 	file = fopen(path, "re");
-	while (file && known < 3 && fgets(line, sizeof(line), file))
-		known += sscanf(line, "Name: %31[^\n]", comm) == 1 || sscanf(line, "Uid: %" SCNu32, ret_user) == 1 ||
-			 sscanf(line, "Threads: %" SCNu32, ret_threads) == 1;
+	while (file && known < 4 && fgets(line, sizeof(line), file)) {
+		if (!strncmp(line, "Name:\t", 6)) {
+			line[strcspn(line, "\n")] = 0;
+			snprintf(ret_status->comm, sizeof(ret_status->comm), "%.31s", line + 6);
+			known++;
+		}
+		known += sscanf(line, "Uid: %" SCNu32, &ret_status->user) == 1 || sscanf(line, "Threads: %" SCNu32, &ret_status->threads) == 1 ||
+			 sscanf(line, "CapEff: %" SCNx64, &ret_status->privileges) == 1;
+	}
 	if (file)
 		fclose(file);
-	return known == 3;
+	return known == 4;
 }
 
-static void count_of_user(uint32_t user, struct event_group_limit *limit)
+void user_limit_count(uint32_t user, struct event_group_limit *limit)
 {
 	struct { char comm[32]; uint32_t pid, count; } names[NAMES_MOST];
-	uint32_t known = 0, at, its_user, threads;
+	uint32_t known = 0, at;
 	DIR *dir = opendir("/proc");
+	struct status status;
 	struct dirent *entry;
-	char comm[32];
 
 	while (dir && (entry = readdir(dir))) {
 		uint32_t pid = isdigit((unsigned char)entry->d_name[0]) ? (uint32_t)strtoul(entry->d_name, NULL, 10) : 0;
 
-		if (!pid || !read_status(pid, comm, &its_user, &threads) || its_user != user)
+		if (!pid || !read_status(pid, &status) || status.user != user)
 			continue;
-		limit->used += threads;
-		for (at = 0; at < known && strcmp(names[at].comm, comm) != 0; )
+		limit->used += status.threads;
+		for (at = 0; at < known && strcmp(names[at].comm, status.comm) != 0; )
 			at++;
 		if (at == known && known < NAMES_MOST) {
-			memcpy(names[at].comm, comm, sizeof(comm));
+			memcpy(names[at].comm, status.comm, sizeof(status.comm));
 			names[at].pid = pid;
 			names[known++].count = 0;
 		}
-		if (at < known && (names[at].count += threads) > limit->most_bytes) {
+		if (at < known && (names[at].count += status.threads) > limit->most_bytes) {
 			limit->most_bytes = names[at].count;
 			limit->most = names[at].pid;
 		}
@@ -95,13 +109,12 @@ static uint64_t read_limit(uint32_t pid)
 bool user_limit_read(uint32_t pid, struct event_group_limit *ret_limit, uint32_t *ret_user)
 {
 	uint64_t limit = read_limit(pid);
-	uint32_t threads;
-	char comm[32];
+	struct status status;
 
 	/* the number of all tasks spares the rest nearly always */
-	if (limit == UINT64_MAX || limit > count_tasks() || !read_status(pid, comm, ret_user, &threads) || !*ret_user)
+	if (limit == UINT64_MAX || limit > count_tasks() || !read_status(pid, &status) || !status.user || status.privileges & SPARED)
 		return false;
 	*ret_limit = (struct event_group_limit){ .kind = GROUP_LIMIT_user_processes, .limit = limit };
-	count_of_user(*ret_user, ret_limit);
-	return ret_limit->used >= limit;
+	*ret_user = status.user;
+	return true;
 }

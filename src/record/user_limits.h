@@ -8,7 +8,9 @@
 
 #include "trace/event.h"
 
-/* True where the process's limit is used up: it can start no other. */
+/* The process's limit, and whose it is. False where the machine has fewer tasks than that, or its privileges spare it the limit. */
 bool user_limit_read(uint32_t pid, struct event_group_limit *ret_limit, uint32_t *ret_user);
+/* How many the user has, and the program with most of them: looks at all processes. */
+void user_limit_count(uint32_t user, struct event_group_limit *limit);
 
 #endif

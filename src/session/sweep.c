@@ -113,6 +113,7 @@ struct stretch {
 	size_t count;
 	uint64_t from_ns, to_ns;
 	bool end;                  /* of the trace */
+	bool whole;                /* as many as are judged together, or up to what is noted; or of those behind a window */
 };
 
 static struct stretch stretch_of(const struct sweep *s, struct group *groups, size_t count)
@@ -285,11 +286,14 @@ static struct hang_notes_key key_of(const struct sweep *s, const struct group *g
 					.pid = s->options->pid, .to_ns = to_ns };
 }
 
-static void note_group(const struct sweep *s, const struct group *group, bool whole)
+/* Of a window's last ones nothing is noted: who asks about more judges them with what follows. */
+static void note_group(const struct sweep *s, const struct group *group, const struct stretch *stretch)
 {
-	struct hang_notes_key key = key_of(s, group, whole && is_settled(s, group) ? group->to_ns : end_of(s));
+	struct hang_notes_key key = key_of(s, group, stretch->whole && is_settled(s, group) ? group->to_ns : end_of(s));
 	struct hang_note note = { group->hangs.items, group->hangs.length, group->cuts.items, group->cuts.length };
 
+	if (!stretch->whole && !stretch->end)
+		return;
 	hang_notes_write(s->session->blocks, &key, &note);
 }
 
@@ -316,7 +320,7 @@ static void end_stretch(struct sweep *s, const struct stretch *stretch, int r, c
 	s->done += stretch->count;
 	s->unknown -= stretch->count;
 	for (size_t i = 0; !r && s->usual && i < stretch->count; i++)
-		note_group(s, &stretch->groups[i], stretch->count >= GROUPS_AT_ONCE || !stretch->end);
+		note_group(s, &stretch->groups[i], stretch);
 	if (!r && s->usual && (s->pace || before / SAVE_GROUPS != s->done / SAVE_GROUPS))
 		session_save_index(s->session);
 	progress_to(&s->progress, (summary->events + summary->state_events) * s->done / s->groups.length);
@@ -336,6 +340,7 @@ static int keep_pace(const struct sweep *s, uint64_t until_ns)
 static bool take_up(struct sweep *s, struct stretch *ret_stretch)
 {
 	size_t most = s->at_once, first, count = 1;
+	bool whole;
 
 	for (; s->next < s->groups.length && s->groups.items[s->next].noted; s->next++)
 		s->done++;
@@ -345,10 +350,13 @@ static bool take_up(struct sweep *s, struct stretch *ret_stretch)
 	while (count < most && first + count < s->groups.length && !s->groups.items[first + count].noted &&
 	       s->groups.items[first + count].first == s->groups.items[first + count - 1].last + 1)
 		count++;
-	if (s->pace && s->pace->grows && count < most && first + count == s->groups.length)
+	whole = count == most || count >= GROUPS_AT_ONCE || s->groups.items[first].taken ||
+		(first + count < s->groups.length && s->groups.items[first + count].first == s->groups.items[first + count - 1].last + 1);
+	if (s->pace && s->pace->grows && !whole)
 		return false;
 	s->next += count;
 	*ret_stretch = stretch_of(s, &s->groups.items[first], count);
+	ret_stretch->whole = whole;
 	return true;
 }
 

@@ -15,7 +15,7 @@ struct sweep_progress {
 
 struct sweep_pace {
 	bool grows;               /* the trace does: what may still change is left out, and what is judged better with what follows */
-	/* Before each group, and at the end; it may take its time. Not 0 ends it, as an error. */
+	/* Before each stretch that is judged together, and at the end; it may take its time. Not 0 ends it, as an error. */
 	int (*before)(void *data, const struct sweep_progress *progress);
 	void *data;
 };

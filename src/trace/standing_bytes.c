@@ -28,7 +28,8 @@ size_t standing_sort(struct event *events, size_t count)
 		qsort(events, count, sizeof(*events), by_time);
 	/* One may stand for several reasons: a connection that was also its thread's last message. */
 	for (size_t i = 0; i < count; i++)
-		if (!kept || events[i].number != events[kept - 1].number || events[i].tid != events[kept - 1].tid || events[i].type != events[kept - 1].type)
+		if (!kept || events[i].time != events[kept - 1].time || events[i].number != events[kept - 1].number || events[i].tid != events[kept - 1].tid ||
+		    events[i].type != events[kept - 1].type)
 			events[kept++] = events[i];
 	return kept;
 }

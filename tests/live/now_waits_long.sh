@@ -59,4 +59,4 @@ argus now $resolver >resolver.txt || true
 tr '\n' ' ' <resolver.txt | grep -q "python3 (pid $server) is at the other end" || fail "$(cat resolver.txt)"
 tr '\n' ' ' <resolver.txt | grep -q "of process $resolver) is of the same process" || fail "not by its thread: $(cat resolver.txt)"
 argus now $word >word.txt || true
-tr '\n' ' ' <word.txt | grep -q 'nobody alive can end that' || fail "$(cat word.txt)"
+tr '\n' ' ' <word.txt | grep -q 'nobody who was found can end that' || fail "$(cat word.txt)"
