@@ -234,6 +234,25 @@ bool own_ends_children_have(const struct scene *scene, const struct ends *ends, 
 	return had;
 }
 
+bool own_ends_children_write(const struct scene *scene, const struct ends *ends, uint32_t thread, uint64_t object)
+{
+	struct row row = is_pipe(object) ? ends_of_object(ends, object) : (struct row){ 0 };
+	uint32_t pid = scene_pid(scene, thread);
+	bool written = false;
+
+	for (uint32_t i = 0; i < row.count; i++) {
+		const struct descriptor *d = ends_at(ends, row, i);
+		uint32_t other = d->at.access & 2 ? tables_process(scene->tables, d->pid, scene->end_ns) : 0;
+
+		if (!other)
+			continue;
+		if (d->pid == pid || !scene_descends_from(scene, other, pid))
+			return false;
+		written = true;
+	}
+	return written;
+}
+
 bool own_ends_awaits_children(const struct scene *scene, const struct ends *ends, const struct wait *w)
 {
 	uint32_t bells = 0, children = 0, count = 0, tid = scene_tid(scene, w->thread), pid = scene_pid(scene, w->thread);

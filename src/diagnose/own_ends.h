@@ -10,6 +10,8 @@ bool own_ends_set_is_small(const struct scene *scene, const struct ends *ends, u
 bool own_ends_has_both(const struct ends *ends, uint64_t object, uint32_t pid);
 /* Its other end is had by programs alone that the thread's process, or who that started, started. */
 bool own_ends_children_have(const struct scene *scene, const struct ends *ends, uint32_t thread, uint64_t object);
+/* Nobody writes to the pipe but what the thread's process started, and somebody does. */
+bool own_ends_children_write(const struct scene *scene, const struct ends *ends, uint32_t thread, uint64_t object);
 /* An open wait without a limit for nothing but those, and the process's own bells. */
 bool own_ends_awaits_children(const struct scene *scene, const struct ends *ends, const struct wait *w);
 /* True when all that an open wait listens to is its own process's, which has no other

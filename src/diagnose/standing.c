@@ -145,7 +145,7 @@ static enum standing_kind kind_of_wait(const struct scene *scene, const struct e
 	case WAIT_KIND_uring:
 		return set_brings_work(scene, ends, w) ? STANDING_RESTS : STANDING_WAITS;
 	case WAIT_KIND_read:
-		return brings_work(scene, ends, w->object) ? STANDING_RESTS : STANDING_WAITS;
+		return brings_work(scene, ends, w->object) || is_rung_inside(scene, ends, w, w->object) ? STANDING_RESTS : STANDING_WAITS;
 	case WAIT_KIND_futex:
 		if (!w->timeout_ns && !word_shared(ends, w) && closed_process(scene, t->pid, scene->end_ns - 1))
 			return STANDING_CLOSED;

@@ -130,6 +130,21 @@ static bool has_both_ends(const struct ends *ends, struct row row, uint32_t pid)
 	return (access & 3) == 3;
 }
 
+/* All that have the pipe have both of its ends, and there are several. */
+static bool holds_tokens(const struct question *q, uint64_t object, uint32_t pid)
+{
+	const struct ends *ends = q->inquiry->ends;
+	struct row row = scene_is_pipe(object) && rule_holds(q->scene, RULE_tokens) ? ends_of_object(ends, object) : (struct row){ 0 };
+	bool others = false;
+
+	for (uint32_t i = 0; i < row.count; i++) {
+		if (!has_both_ends(ends, row, ends_at(ends, row, i)->pid))
+			return false;
+		others |= ends_at(ends, row, i)->pid != pid;
+	}
+	return others;
+}
+
 /* A filter that is given something again and again, goes back to rest each time, and passes nothing on. */
 static bool keeps_what_it_gets(const struct question *q, uint32_t thread)
 {
@@ -251,13 +266,13 @@ void suspect_ends_of(struct question *q, uint64_t object)
 	struct row row = ends_of_object(ends, object);
 	uint32_t pid = scene_pid(q->scene, q->episode->thread), oldest[2] = { 0 }; /* with one end, with both */
 	uint8_t needed = q->wait->kind == WAIT_KIND_write || polls_to_write(q, object) ? 1 : 2;
-	bool kept;
+	bool tokens = needed == 2 && holds_tokens(q, object, pid), kept, mate;
 
 	for (uint32_t i = 0; i < row.count; i++) {
 		const struct descriptor *d = ends_at(ends, row, i);
 
 		if (d->pid == pid) {
-			if (!passes_messages(d->at.kind) || q->wait->kind != WAIT_KIND_epoll)
+			if (!tokens && (!passes_messages(d->at.kind) || q->wait->kind != WAIT_KIND_epoll))
 				suspect_far_end(q, d, serving_asked_since(q->scene, q->episode));
 			continue;
 		}
@@ -273,10 +288,17 @@ void suspect_ends_of(struct question *q, uint64_t object)
 	/* beside other things that it listens to such a pipe only tells that its maker has ended */
 	if (!oldest[0] && q->wait->kind != WAIT_KIND_epoll)
 		oldest[0] = oldest[1];
+	if (tokens && (!oldest[0] || is_waiting(q, oldest[0]))) {
+		suspects_child_with_token(q);
+		return;
+	}
+	if (needed == 2 && suspects_heard_anyway(q, oldest[0]))
+		return;
+	oldest[0] = suspects_meant(q, oldest[0], &mate);
 	if (rests_in_pool(q, oldest[0]) || (oldest[0] && is_asked_relay(q) && suspects_reads_from_us(q, oldest[0])))
 		return;
 	kept = keeps_what_it_gets(q, oldest[0]);
-	if (suspect_thread(q, oldest[0], LINK_PEER, kept ? limit(q, LIMIT_kept_guess) : weight_of(q), q->wait->begin_event))
+	if (suspect_thread(q, oldest[0], LINK_PEER, kept ? limit(q, LIMIT_kept_guess) : mate ? limit(q, LIMIT_meant_guess) : weight_of(q), q->wait->begin_event))
 		q->suspects->items[q->suspects->length - 1].hops[0].final = kept;
 }
 

@@ -1,6 +1,7 @@
 /* Of a wait for a word of its own process's: which of its other threads may be to end it (see suspects.h). */
 #include "diagnose/closed.h"
 #include "diagnose/judgement.h"
+#include "diagnose/own_ends.h"
 #include "diagnose/question.h"
 #include "diagnose/shared_word.h"
 
@@ -74,6 +75,27 @@ static bool stands_with_lead(const struct question *q)
 	return q->wait->end == WAIT_END_OPEN && (closed_behind_lead(q->scene, q->wait, q->to - 1) || closed_is_behind_lead(q->scene, q->wait, q->to - 1));
 }
 
+/* A program that its process started lives: the handler of the signal that tells of its end may set the thread on. */
+static bool tells_of_child(struct question *q)
+{
+	const struct wait *w = q->wait;
+	uint32_t pid = scene_pid(q->scene, w->thread), found = 0, count = 0;
+
+	if (!rule_holds(q->scene, RULE_tells_of_child) || w->end != WAIT_END_OPEN || w->idle || w->hint || scene_tid(q->scene, w->thread) != pid)
+		return false;
+	for (uint32_t i = 1; i < q->scene->thread_count; i++) {
+		const struct thread *t = &q->scene->tables->threads[i];
+
+		if (t->parent_pid != pid || t->tid != t->pid || !alive(q, i))
+			continue;
+		found = i;
+		count++;
+	}
+	if (count == 1 && !is_waiting(q, found))
+		suspect_thread(q, found, LINK_CHILD, (uint8_t)rule_infos[RULE_tells_of_child].weight, w->begin_event);
+	return count > 0;
+}
+
 /* Alone is it when nobody else in the process could have acted. */
 void ask_process(struct question *q)
 {
@@ -108,10 +130,11 @@ void ask_process(struct question *q)
 			suspect_thread(q, i, LINK_PROCESS, limit(q, LIMIT_own_asks), 0);
 	}
 	/* Another process may share the word. */
-	q->alone = !others && !wait_is_shared(q->wait) && !word_shared(q->inquiry->ends, q->wait);
+	q->alone = !others && !wait_is_shared(q->wait) && !word_shared(q->inquiry->ends, q->wait) && !tells_of_child(q);
 }
 
-/* It waits for the answer of another process, and for nothing else: of a server that it connected to, or to its datagram. */
+/* It waits for the answer of another process, and for nothing else: of a server that it connected to, to its datagram, or of a program that its
+ * process started. */
 static bool waits_for_answer(const struct question *q, uint32_t thread)
 {
 	const struct ends *ends = q->inquiry->ends;
@@ -121,7 +144,8 @@ static bool waits_for_answer(const struct question *q, uint32_t thread)
 
 	if (!object || ends_lead_to_windows(ends, ends_of_object(ends, object)))
 		return false;
-	return ends_role(ends, object) == END_CLIENT || (ends_is_datagram(object) && ends_asks_by_datagram(q->scene, ends, object));
+	return ends_role(ends, object) == END_CLIENT || (ends_is_datagram(object) && ends_asks_by_datagram(q->scene, ends, object)) ||
+	       (rule_holds(q->scene, RULE_asks_own_child) && own_ends_children_write(q->scene, ends, w->thread, object));
 }
 
 void ask_own_asker(struct question *q)

@@ -1,0 +1,103 @@
+/* Where who has the other end waits for this one already: that is no circle yet. Another thread of that process may be meant, or a program
+ * that this one started (see suspects.h). */
+#include "diagnose/judgement.h"
+#include "diagnose/owed.h"
+#include "diagnose/own_ends.h"
+#include "diagnose/question.h"
+
+/* What it waits for comes neither from its own process alone, nor from a clock: with that it goes on for others. */
+static bool goes_on_for_others(const struct question *q, uint32_t thread)
+{
+	const struct wait *w = stands_in(q, thread);
+	uint64_t object = !w ? 0 : w->kind == WAIT_KIND_poll ? w->detail : w->object;
+	uint32_t pid = scene_pid(q->scene, thread);
+
+	if (!w)
+		return true;
+	if (w->idle)
+		return false;
+	switch (w->kind) {
+	case WAIT_KIND_futex:
+	case WAIT_KIND_semaphore:
+		return wait_has_owner(w) && w->hint_kind != HINT_KIND_thread_exit;
+	case WAIT_KIND_none:
+	case WAIT_KIND_sleep:
+	case WAIT_KIND_signal:
+	case WAIT_KIND_accept:
+	case WAIT_KIND_exit:
+	case WAIT_KIND_worker:
+	case WAIT_KIND_epoll:
+		return false;
+	case WAIT_KIND_poll:
+		return w->argument == 1 && object && !own_ends_has_both(q->inquiry->ends, object, pid);
+	case WAIT_KIND_read:
+		return object && !own_ends_has_both(q->inquiry->ends, object, pid) && object_kind(object) != OBJECT_KIND_timerfd &&
+		       object_kind(object) != OBJECT_KIND_signalfd && object_kind(object) != OBJECT_KIND_inotify;
+	}
+	return true;
+}
+
+/* Nobody else of the process is seen to be able to; or, of several, one is not known. */
+uint32_t suspects_meant(const struct question *q, uint32_t process, bool *ret_mate)
+{
+	uint32_t found = 0;
+
+	*ret_mate = false;
+	if (!process || !is_waiting(q, process) || !rule_holds(q->scene, RULE_other_thread_meant))
+		return process;
+	SCENE_EACH_MATE(q->scene, process, i) {
+		if (i == process || !alive(q, i) || is_waiting(q, i) || scene_same_process(q->scene, i, q->wait->thread) || !goes_on_for_others(q, i))
+			continue;
+		if (found)
+			return 0;
+		found = i;
+	}
+	*ret_mate = found != 0;
+	return found ? found : process;
+}
+
+bool suspects_heard_anyway(const struct question *q, uint32_t process)
+{
+	const struct wait *w = q->wait;
+
+	if (!process || !is_waiting(q, process) || !wait_is_loop_rest(w) || w->kind == WAIT_KIND_accept || !rule_holds(q->scene, RULE_heard_anyway))
+		return false;
+	SCENE_EACH_MATE(q->scene, w->thread, i)
+		if (i != w->thread && alive(q, i))
+			return true;
+	return w->timeout_ns != 0;
+}
+
+void suspects_child_with_token(struct question *q)
+{
+	const struct tables *tables = q->scene->tables;
+	uint32_t pid = scene_pid(q->scene, q->wait->thread), found = 0;
+
+	for (uint32_t i = 1; i < tables->thread_count && rule_holds(q->scene, RULE_tokens); i++)
+		if (tables->threads[i].parent_pid == pid && tables->threads[i].tid == tables->threads[i].pid && alive(q, i) && !is_waiting(q, i) &&
+		    (!found || tables->threads[i].start_ns < tables->threads[found].start_ns))
+			found = i;
+	suspect_thread(q, found, LINK_CHILD, (uint8_t)rule_infos[RULE_tokens].weight, q->wait->begin_event);
+}
+
+/* A thread of its process, which is all that is kept, while the loop goes on by its clock, or rests. */
+void ask_kept_mate(struct question *q)
+{
+	const struct wait *w = q->wait;
+	uint32_t found = 0;
+
+	if (!wait_is_loop_rest(w) || w->kind == WAIT_KIND_accept || w->idle || q->waiting_count < 2 ||
+	    scene_same_process(q->scene, q->waiting[q->waiting_count - 2], w->thread))
+		return;
+	SCENE_EACH_MATE(q->scene, w->thread, i) {
+		const struct wait *its = i != w->thread && alive(q, i) ? stands_in(q, i) : NULL;
+
+		if (!its || its->idle || its->start_ns > q->from || its->kind == WAIT_KIND_vfork || !wait_is_in_kernel(its))
+			continue;
+		if (found)
+			return;
+		found = i;
+	}
+	if (!is_waiting(q, found))
+		suspect_thread(q, found, LINK_PROCESS, weight_of(q), 0);
+}
