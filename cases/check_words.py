@@ -44,9 +44,9 @@ GRAMMAR = [(name, re.compile(text)) for name, text in (
               rf'(?P<quota>{TIME}) in each (?P<period>{TIME}) is used up\.(?: Most of the quota went to (?P<who>{ONE})\.)?'),
     ('quota_unknown', rf" The culprit is the processor quota: (?:the control group's processor quota, used up: )?throttled\."
                       rf'(?: Most of the quota went to (?P<who>{ONE})\.)?'),
-    ('far', rf' The time went to (?P<address>\S+) \((?P<protocol>TCP|UDP)\), (?:which did not accept the connection|where the connection was accepted and nobody has it open any more: no word of that came|which did not take what it was sent'
+    ('far', rf' The time went to (?P<address>\S+) \((?P<protocol>TCP|UDP)\), (?:which did not accept the connection(?:, for {TIME})?|where the connection was accepted and nobody has it open any more: no word of that came|which did not take what it was sent'
             rf'|from where nothing came): (?P<who>{ONE}) was waiting for it, and no process in the trace has that end of the connection\.'),
-    ('kept_out', rf' The time went to the way to (?P<address>\S+) \(TCP\), over which nothing came while it was connecting: (?P<who>{ONE}) was waiting '
+    ('kept_out', rf' The time went to the way to (?P<address>\S+) \(TCP\), over which nothing came while it was connecting(?:, for {TIME})?: (?P<who>{ONE}) was waiting '
                  r'for it, and no process in the trace has that end of the connection\.'),
     ('lost_between', rf' The time went to the way to (?P<address>\S+) \(TCP\), over which neither an answer nor the closing of the other end came: '
                      rf'(?P<who>{ONE}) was waiting for it, and no process in the trace has that end of the connection\.'),

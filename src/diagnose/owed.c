@@ -500,7 +500,7 @@ static bool owes_answer_in_set(const struct scene *scene, const struct ends *end
 	uint64_t newest = 0;
 	bool owed = false;
 
-	if (!asked && w->kind == WAIT_KIND_poll && w->argument == 1 && is_connecting(scene, ends, w->detail, scene_pid(scene, w->thread)))
+	if (!asked && w->kind == WAIT_KIND_poll && is_connecting(scene, ends, own_ends_only_client(scene, ends, w), scene_pid(scene, w->thread)))
 		return true;
 	for (const struct poll_item *item; (item = item_before(scene, w, &index, &newest)); ) {
 		uint64_t object = object_of(scene, ends, item, w);

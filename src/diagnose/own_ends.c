@@ -1,6 +1,8 @@
 /* See own_ends.h. */
 #include "diagnose/own_ends.h"
 
+#include <netinet/tcp.h>
+
 #include "diagnose/judgement.h"
 
 static bool nobody_else_has(const struct ends *ends, uint64_t object, uint32_t pid)
@@ -258,7 +260,8 @@ bool own_ends_awaits_children(const struct scene *scene, const struct ends *ends
 	uint32_t bells = 0, children = 0, count = 0, tid = scene_tid(scene, w->thread), pid = scene_pid(scene, w->thread);
 	uint64_t newest = 0;
 
-	if (w->timeout_ns || w->end != WAIT_END_OPEN || !rule_holds(scene, RULE_own_children))
+	if ((w->timeout_ns && (w->kind != WAIT_KIND_poll || !rule_holds(scene, RULE_hears_children))) || w->end != WAIT_END_OPEN ||
+	    !rule_holds(scene, RULE_own_children))
 		return false;
 	for (uint32_t i = scene->poll_item_count; i-- > 0; ) {
 		const struct poll_item *p = &scene->poll_items[i];
@@ -268,13 +271,15 @@ bool own_ends_awaits_children(const struct scene *scene, const struct ends *ends
 		newest = newest ? newest : p->time;
 		if (p->time + limit_of(scene, LIMIT_one_snapshot_ns) < newest)
 			break;
+		uint64_t object = w->kind == WAIT_KIND_poll && rule_holds(scene, RULE_hears_children) ? own_ends_polled(ends, p, pid) : p->object;
+
 		count++;
-		if (own_ends_has_both(ends, p->object, pid))
+		if (own_ends_has_both(ends, object, pid))
 			bells++;
 		else
-			children += own_ends_children_have(scene, ends, w->thread, p->object);
+			children += own_ends_children_have(scene, ends, w->thread, object);
 	}
-	return children && bells + children == count;
+	return children && bells + children == count && (!w->timeout_ns || !bells);
 }
 
 uint64_t own_ends_asked_ns(const struct scene *scene, const struct ends *ends, const struct wait *w)
@@ -284,7 +289,10 @@ uint64_t own_ends_asked_ns(const struct scene *scene, const struct ends *ends, c
 	uint32_t pid = scene_pid(scene, w->thread);
 
 	for (uint32_t i = row.count; i-- > 0; )
-		if (ends_at(ends, row, i)->pid == pid && ends_at(ends, row, i)->time >= scene->episodes[w->episode].start_ns)
-			return ends_at(ends, row, i)->at.access & DESCRIPTOR_SPOKE_LAST ? ends_at(ends, row, i)->at.spoke_ns : 0;
+		if (ends_at(ends, row, i)->pid == pid && ends_at(ends, row, i)->time >= scene->episodes[w->episode].start_ns) {
+			const struct descriptor *d = ends_at(ends, row, i);
+
+			return d->at.access & DESCRIPTOR_SPOKE_LAST || d->at.state == TCP_SYN_SENT ? d->at.spoke_ns : 0;
+		}
 	return 0;
 }

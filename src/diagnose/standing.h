@@ -36,6 +36,7 @@ struct standing {
 	bool maybe;               /* not asked about, and neither beyond doubt nor owed: a circle of waits would tell that it is stuck */
 	bool asks;                /* not asked about, and it may have asked another for what it waits for */
 	bool inside;              /* not asked about, and it waits in the midst of its work, and not in its loop: it does not listen to its user */
+	bool awaited;             /* not asked about, and a command for whose end its parent waits */
 	bool lost;                /* not asked about, and nobody who lives has the memory mapped in which the word lies that it waits for */
 	bool blocked;             /* in a sleep inside the kernel from which no signal wakes it, but to end it */
 	const char *reason;       /* for STANDING_RESTS: why that is no hang */

@@ -37,13 +37,31 @@ static bool goes_on_for_others(const struct question *q, uint32_t thread)
 	return true;
 }
 
-/* Nobody else of the process is seen to be able to; or, of several, one is not known. */
+/* For what this one's process alone is to write, or send. */
+static bool awaits_this(const struct question *q, uint32_t thread)
+{
+	const struct ends *ends = q->inquiry->ends;
+	const struct wait *w = stands_in(q, thread);
+	uint64_t object = !w ? 0 : w->kind == WAIT_KIND_read ? w->object : w->kind == WAIT_KIND_poll && w->argument == 1 ? w->detail : 0;
+	struct row row = scene_is_pipe(object) ? ends_of_object(ends, object) : (struct row){ 0 };
+	uint32_t pid = scene_pid(q->scene, q->wait->thread), writes = 0;
+
+	for (uint32_t i = 0; i < row.count; i++) {
+		if (!(ends_at(ends, row, i)->at.access & 2))
+			continue;
+		if (ends_at(ends, row, i)->pid != pid)
+			return false;
+		writes++;
+	}
+	return writes > 0;
+}
+
 uint32_t suspects_meant(const struct question *q, uint32_t process, bool *ret_mate)
 {
 	uint32_t found = 0;
 
 	*ret_mate = false;
-	if (!process || !is_waiting(q, process) || !rule_holds(q->scene, RULE_other_thread_meant))
+	if (!process || !rule_holds(q->scene, RULE_other_thread_meant) || (!is_waiting(q, process) && !awaits_this(q, process)))
 		return process;
 	SCENE_EACH_MATE(q->scene, process, i) {
 		if (i == process || !alive(q, i) || is_waiting(q, i) || scene_same_process(q->scene, i, q->wait->thread) || !goes_on_for_others(q, i))

@@ -68,6 +68,7 @@ struct look {
 	struct event_snapshot last; /* snapshot's end */
 	uint64_t last_ns;           /* when it began */
 	const struct now_asked *asked; /* NULL: a trace is read */
+	const struct now_look *taking; /* NULL: a trace is read */
 	struct now_meant meant;
 	struct filter calls;      /* whose calls a longer look records */
 	struct finding *findings;
@@ -313,6 +314,20 @@ static void put_perhaps(struct look *look, struct buf *buf)
 	}
 }
 
+/* What was seen before the question, and by whom: without that less is known. */
+static void put_recorded(struct look *look, struct buf *buf)
+{
+	struct buf wall;
+
+	if (!look->taking || !look->taking->by_flight || look->again)
+		return;
+	buf_init(&wall);
+	trace_wall_format(&wall, trace_wall_ns(look->session.trace, trace_summary(look->session.trace)->start_ns));
+	buf_printf(buf, "(From the recording in the background, since %.8s; `argus stop` ends that, and `argus now` looks for itself then.)\n",
+		   strchr(buf_str(&wall), ' ') ? strchr(buf_str(&wall), ' ') + 1 : buf_str(&wall));
+	buf_done(&wall);
+}
+
 static void put_text(struct look *look, struct buf *buf)
 {
 	size_t told = 0;
@@ -339,6 +354,7 @@ static void put_text(struct look *look, struct buf *buf)
 	put_perhaps(look, buf);
 	if (look->meant.count && !told && !look->again)
 		put_elsewhere(look, buf);
+	put_recorded(look, buf);
 }
 
 static void put_json(struct look *look, struct buf *buf)
@@ -351,6 +367,8 @@ static void put_json(struct look *look, struct buf *buf)
 	json_object(&json, NULL);
 	json_u64(&json, "version", 1);
 	json_text(&json, "seen_by", level && !strcmp(level, "proc") ? "proc" : "bpf");
+	if (look->taking && look->taking->by_flight)
+		json_u64(&json, "recorded_since_wall_ns", trace_wall_ns(look->session.trace, trace_summary(look->session.trace)->start_ns));
 	json_u64(&json, "unread", look->last.unread);
 	json_array(&json, "threads");
 	for (size_t i = 0; i < look->count; i++) {
@@ -584,6 +602,7 @@ static int look_and_tell(struct command_context *context, struct now_look *takin
 
 	if (options_has(context->options, "read"))
 		return answer_from(&look, taking->path, keep, err);
+	look.taking = taking;
 	r = now_look_open(taking, err);
 	if (r)
 		return r;

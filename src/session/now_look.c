@@ -211,6 +211,7 @@ int now_look_take(struct now_look *look, struct err *err)
 	if (look->ask)
 		r = take_from_flight(look, err);
 	look->ask = r <= 0;
+	look->by_flight = !r;
 	if (r <= 0)
 		return r;
 	r = take_by_recorder(look, &why);

@@ -30,6 +30,7 @@ struct now_look {
 	struct recorder *recorder; /* our own; NULL none */
 	const char *recording;     /* where it writes */
 	const char *taken;         /* the trace of the last look */
+	bool by_flight;            /* the last look was taken by a flight recorder */
 	bool ask;                  /* a flight recorder may be there */
 	bool over_proc;            /* BPF may not be used */
 };

@@ -73,11 +73,50 @@ static bool is_seen_by_user(const struct scene *scene, const struct ends *ends, 
 	return d->person && !terminal;
 }
 
+/* As a program is by which a script sleeps: just below its beginning. */
+static bool only_sleeps(const struct scene *scene, uint32_t thread)
+{
+	const struct episode *e = scene_episode(scene, thread, scene->end_ns - 1);
+	const struct wait *w = e ? &scene->waits[e->last] : NULL;
+	uint32_t depth = w && w->ustack && w->ustack < scene->tables->frame_count ? scene->tables->frames[w->ustack].depth : 0;
+
+	return w && w->kind == WAIT_KIND_sleep && depth && depth <= limit_of(scene, LIMIT_sleeper_depth);
+}
+
+/* What a command itself has started takes its time, unless it is kept. */
+static bool is_own_work(const struct scene *scene, const struct diagnosis *d, uint32_t keeper)
+{
+	const struct episode *e = scene_episode(scene, keeper, scene->end_ns - 1);
+	const struct wait *w = e && e->end_ns >= scene->end_ns ? &scene->waits[e->last] : NULL;
+
+	return scene_descends_from(scene, keeper, d->victim.pid) &&
+	       (!w || w->kind == WAIT_KIND_vfork || (w->kind != WAIT_KIND_stop && !wait_is_in_kernel(w)));
+}
+
+/* Who is kept does nothing but wait, and so does who keeps it, who neither listens to others, or to a person, nor only sleeps; and what it gets is
+ * no news. */
+static bool awaited_tells(const struct scene *scene, const struct diagnosis *d, uint32_t keeper, uint64_t from_ns)
+{
+	const struct episode *e = scene_episode(scene, keeper, scene->end_ns - 1);
+	const struct wait *w = e && e->end_ns >= scene->end_ns ? &scene->waits[e->last] : NULL;
+	uint64_t object = !w ? 0 : w->kind == WAIT_KIND_poll ? w->detail : w->object;
+
+	if (!w || w->idle || !stands(scene, keeper, from_ns) || scene_descends_from(scene, d->victim.thread, scene_pid(scene, keeper)))
+		return false;
+	if (w->kind == WAIT_KIND_accept || w->kind == WAIT_KIND_signal || (wait_is_loop_rest(w) && !w->timeout_ns))
+		return false;
+	if (object_kind(object) == OBJECT_KIND_tty || object_kind(object) == OBJECT_KIND_inotify)
+		return false;
+	return !only_sleeps(scene, keeper) && !is_own_work(scene, d, keeper);
+}
+
 bool now_perhaps_tells(const struct scene *scene, const struct ends *ends, const struct diagnosis *d, const struct standing *s, uint64_t from_ns)
 {
 	const struct actor *keeper = now_perhaps_keeper(d);
 
 	return keeper && sure_of(d) >= limit_of(scene, LIMIT_asks_sure) && !runs_the_same(scene, d->victim.thread, keeper->thread) &&
+	       (!s->awaited || awaited_tells(scene, d, keeper->thread, from_ns)) &&
+	       (!s->inside || !only_sleeps(scene, keeper->thread) || scene_descends_from(scene, keeper->thread, d->victim.pid)) &&
 	       !(s->inside ? is_seen_by_user(scene, ends, d) : listens(scene, d)) && (d->path_count <= 2 || stands(scene, keeper->thread, from_ns));
 }
 

@@ -442,6 +442,8 @@ int state_descriptors(struct bpf_iter__task_file *ctx)
 	if (queue_spoke_last(&at)) {
 		out->descriptor.access |= DESCRIPTOR_SPOKE_LAST;
 		out->descriptor.spoke_ns = GET((struct tcp_sock *)at.sk, tcp_mstamp) * 1000;
+	} else if (at.kind == OBJECT_KIND_tcp && at.sk && at.state == SOCKET_CONNECTS) {
+		out->descriptor.spoke_ns = queue_connects_since((struct tcp_sock *)at.sk);
 	}
 	if (!at.sk && state_has_path(at.kind)) {
 		long length = bpf_d_path(&file->f_path, out->text, sizeof(out->text));

@@ -533,6 +533,7 @@ struct tcp_sock {
 	u32 snd_wl1;
 	u64 bytes_sent;
 	u64 bytes_received;
+	u32 retrans_stamp;
 };
 
 struct udp_sock {

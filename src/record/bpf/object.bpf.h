@@ -43,6 +43,7 @@
 #define TYPE_SEQPACKET 5
 #define PROTOCOL_TCP 6
 #define PROTOCOL_UDP 17
+#define SOCKET_CONNECTS 2
 #define SOCKET_LISTENS 10
 
 /* First eight characters of the names of anonymous inodes, as a word. */

@@ -9,6 +9,8 @@
 
 #define QUEUE_MAX_BUFFERS 1024 /* more than small messages fill a socket's default room, or a pipe of 1 MiB has */
 
+#define CONNECTS_MOST_NS 3600000000000ull /* the kernel gives up long before */
+
 struct queue_walk {
 	struct pipe_buffer *buffers;
 	u32 tail, head, size;      /* of a pipe's buffers */
@@ -133,6 +135,15 @@ static __always_inline bool queue_spoke_last(const struct object_at *at)
 		return false;
 	int later = GET(sk, lsndtime) - GET((struct inet_connection_sock *)at->sk, icsk_ack.lrcvtime);
 	return !GET(sk, bytes_received) || later > 0 || (!later && GET(sk, snd_wl1) == GET(sk, rcv_nxt));
+}
+
+/* When the first packet of a connection to which nobody has answered was sent; 0 not known. The kernel keeps milliseconds, of 32 bits. */
+static __always_inline u64 queue_connects_since(struct tcp_sock *sk)
+{
+	u32 began_ms = GET(sk, retrans_stamp);
+	u64 now = bpf_ktime_get_ns(), for_ns = (u64)((u32)(now / 1000000) - began_ms) * 1000000;
+
+	return began_ms && for_ns < CONNECTS_MOST_NS && for_ns < now ? now - for_ns : 0;
 }
 
 /* Bytes sent that the other end, or its host, has not taken. */
