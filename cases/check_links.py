@@ -399,6 +399,7 @@ LINKS = {
     'is of the program that has most of the processes that its control group may have': (fills_group, False),
     'has what it watches open for writing': (writes, False),
     'has what it looks for open': (has_open, False),
+    'is at work for another that asked its server, and may have what it waits for': (serves_alike, False),
     'serves the only other session, which is open, and may have what it waits for': (serves_alike, False),
 }
 

@@ -96,6 +96,7 @@ static double class_cost(const struct scene *scene, enum walk_link link)
 	case LINK_HAD_IT:
 	case LINK_FLAG:
 	case LINK_KEEPS_OPEN:
+	case LINK_AT_WORK:
 	case LINK_SESSION:
 	case LINK_SHARES:
 	case LINK_PROCESS:

@@ -20,6 +20,7 @@ struct choice {
 	uint32_t thread;
 	enum at_work work;
 	bool elsewhere;        /* it served others since: a wait for work, most likely */
+	bool late;             /* it began to wait long after it was asked, and not by slices: something else came between */
 	bool young;            /* born since who asked was */
 	uint64_t start_ns;
 };
@@ -155,6 +156,8 @@ static bool is_better(const struct choice *a, const struct choice *b)
 		return a->work > b->work;
 	if (a->elsewhere != b->elsewhere)
 		return !a->elsewhere;
+	if (a->late != b->late)
+		return !a->late;
 	if (a->young != b->young)
 		return a->young;
 	return a->work && a->start_ns < b->start_ns;
@@ -187,6 +190,17 @@ static bool served_another(const struct scene *scene, const struct ends *ends, u
 	return false;
 }
 
+/* It waits for a word since long after that was asked, with no limit so short that it may have waited there before. */
+static bool began_late(const struct scene *scene, uint32_t thread, const struct request_asked *asked)
+{
+	const struct episode *e = scene_episode(scene, thread, asked->to_ns - 1);
+	const struct wait *w = e ? &scene->waits[e->last] : NULL;
+	uint64_t until = asked->since_ns + limit_of(scene, LIMIT_serving_before_ns) + limit_of(scene, LIMIT_turned_to_ns);
+
+	return rule_holds(scene, RULE_began_late) && w && e->slices == 1 && asked->since_ns && w->start_ns > until &&
+	       (!w->timeout_ns || w->timeout_ns > asked->to_ns - asked->since_ns);
+}
+
 /* `own`: the connection, as the server has it; 0: not known. */
 static void choose(const struct scene *scene, const struct ends *ends, uint32_t process, const struct request_asked *asked, uint64_t own,
 		   struct choice *best)
@@ -201,6 +215,7 @@ static void choose(const struct scene *scene, const struct ends *ends, uint32_t 
 			continue;
 		c = choice_of(scene, ends, i, asked);
 		c.elsewhere = c.work == WORK_MAYBE && served_another(scene, ends, i, asked, own);
+		c.late = c.work == WORK_MAYBE && began_late(scene, i, asked);
 		if (c.work && is_better(&c, best))
 			*best = c;
 	}

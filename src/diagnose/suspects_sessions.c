@@ -128,12 +128,106 @@ static uint32_t only_at_work(const struct question *q)
 	return found;
 }
 
+/* It has asked there, and waits for the answer, and for nothing else. */
+static bool awaits_answer(const struct question *q, const struct descriptor *served)
+{
+	struct row far = ends_far(q->inquiry->ends, served);
+
+	for (uint32_t i = 0; i < far.count; i++) {
+		const struct descriptor *d = ends_at(q->inquiry->ends, far, i);
+		uint32_t process = d->pid != served->pid ? tables_process(q->scene->tables, d->pid, q->to - 1) : 0;
+
+		SCENE_EACH_MATE(q->scene, process, k) {
+			const struct wait *w = stands_in(q, k);
+			uint64_t object = !w || w->idle ? 0 : w->kind == WAIT_KIND_read ? w->object : w->kind == WAIT_KIND_poll && w->argument == 1 ? w->detail : 0;
+
+			if (object == d->at.object && !is_waiting(q, k))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Besides who waits for this one. */
+static bool others_await_answers(const struct question *q)
+{
+	const struct ends *ends = q->inquiry->ends;
+	struct row row = ends_of_process(ends, scene_pid(q->scene, q->wait->thread));
+
+	for (uint32_t i = 0; i < row.count && rule_holds(q->scene, RULE_working_first); i++)
+		if (ends_role(ends, ends_at(ends, row, i)->at.object) == END_SERVER && awaits_answer(q, ends_at(ends, row, i)))
+			return true;
+	return false;
+}
+
+/* How many callers the two waits have in common. */
+static uint32_t common_callers(const struct tables *tables, uint32_t a, uint32_t b)
+{
+	while (a && b && a != b && a < tables->frame_count && b < tables->frame_count) {
+		bool deeper = tables->frames[a].depth >= tables->frames[b].depth;
+
+		a = deeper ? tables->frames[a].parent : a;
+		b = deeper ? b : tables->frames[b].parent;
+	}
+	return a && a == b && a < tables->frame_count ? tables->frames[a].depth : 0;
+}
+
+/* From where they wait up to the first caller outside of the library by which they do they are one. */
+static bool wait_alike(const struct tables *tables, uint32_t a, uint32_t b)
+{
+	uint32_t library = a && a < tables->frame_count ? tables->frames[a].module : 0;
+
+	for (; a && b && a < tables->frame_count && b < tables->frame_count; a = tables->frames[a].parent, b = tables->frames[b].parent) {
+		if (tables->frames[a].address != tables->frames[b].address || tables->frames[a].module != tables->frames[b].module)
+			return false;
+		if (tables->frames[a].module != library)
+			return true;
+	}
+	return a == b;
+}
+
+/* Threads that have more callers in common with this one than those that listen to their clients are at work as it is. Those that wait at one
+ * place wait for the same: the only one that waits at a place of its own; 0 none, or several. */
+static uint32_t works_apart(const struct question *q)
+{
+	const struct scene *scene = q->scene;
+	uint32_t idle = 0, found = 0;
+
+	SCENE_EACH_MATE(scene, q->wait->thread, i) {
+		const struct wait *w = i != q->wait->thread && alive(q, i) ? stands_in(q, i) : NULL;
+		uint32_t common = w && awaits_client(q, w) ? common_callers(scene->tables, w->ustack, q->wait->ustack) : 0;
+
+		idle = common > idle ? common : idle;
+	}
+	SCENE_EACH_MATE(scene, q->wait->thread, i) {
+		const struct wait *w = idle && i != q->wait->thread && alive(q, i) && !is_waiting(q, i) ? stands_in(q, i) : NULL;
+		bool alone = true;
+
+		if (!w || w->idle || awaits_client(q, w) || wait_alike(scene->tables, w->ustack, q->wait->ustack) ||
+		    common_callers(scene->tables, w->ustack, q->wait->ustack) <= idle)
+			continue;
+		SCENE_EACH_MATE(scene, i, k) {
+			const struct wait *its = k != i && alive(q, k) ? stands_in(q, k) : NULL;
+
+			alone &= !its || !wait_alike(scene->tables, its->ustack, w->ustack);
+		}
+		if (alone && found)
+			return 0;
+		found = alone ? i : found;
+	}
+	return found;
+}
+
 void ask_idle_session(struct question *q)
 {
 	uint32_t found = 0;
 
 	if (q->waiting_count < 2 || !waits_inside(q) || !serves(q))
 		return;
+	if (others_await_answers(q)) {
+		suspect_thread(q, works_apart(q), LINK_AT_WORK, (uint8_t)rule_infos[RULE_working_first].weight, 0);
+		return;
+	}
 	for (uint32_t i = 1; i < q->scene->thread_count; i++) {
 		const struct wait *w = is_colleague(q, i) && !is_waiting(q, i) ? stands_in(q, i) : NULL;
 

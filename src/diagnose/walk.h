@@ -81,6 +81,7 @@ enum walk_link {
 	LINK_WRITES,      /* it has a file open for writing whose change is waited for */
 	LINK_KEEPS_OPEN,  /* has a pipe open that one that has ended wrote to, from which it comes */
 	LINK_FILLS_GROUP, /* it has most of the processes of a control group that is at its limit of them */
+	LINK_AT_WORK,     /* another worker of a server, at work for one that waits */
 	LINK_SESSION,     /* another worker of a server, with a session open that says nothing */
 	LINK_ONE_TIME,    /* inside work that is done once, for whose end the other waits */
 	LINK_PROCESS      /* a thread of the same process, the only ones that could */
